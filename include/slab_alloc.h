@@ -1,0 +1,277 @@
+/*
+ * slab_alloc.h - objects and epochs of temporal-slab.
+ *
+ * An allocator hands out objects of any size and files each under an epoch: the phase of the
+ * program it belongs to. Ending the epoch returns its memory in one step.
+ *
+ * Conventions for every function below, unless its comment says otherwise
+ *   units          sizes in bytes, times in nanoseconds (CLOCK_MONOTONIC)
+ *   alignment      every object is 16-byte aligned; a size class that is a power of two is
+ *                  aligned to its size (up to 256 KiB; larger objects to 1 MiB)
+ *   ownership      the caller owns an object from the call that returned it until it is freed or
+ *                  its epoch is released; no object ever moves and none carries a header
+ *   thread safety  any thread may call anything at any time; an object may be freed by any thread
+ *   errors         allocation: NULL and errno = ENOMEM (no memory), EINVAL (size 0, bad
+ *                  alignment, bad epoch id, bad pointer, NULL allocator), ESTALE (the epoch does
+ *                  not accept allocations any more), EDQUOT (budget). Frees never change errno; a
+ *                  stale, doubled, foreign or forged pointer or handle is refused and counted
+ *                  (slab_stats_refusals), never a crash. NULL allocators are accepted everywhere.
+ *   complexity     O(1) unless stated
+ */
+#ifndef SLAB_ALLOC_H
+#define SLAB_ALLOC_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#if defined(__GNUC__)
+#define SLAB_API __attribute__((visibility("default")))
+#define SLAB_ALLOC_SIZE(n) __attribute__((malloc, alloc_size(n)))
+#else
+#define SLAB_API
+#define SLAB_ALLOC_SIZE(n)
+#endif
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define TSLAB_VERSION_MAJOR 0
+#define TSLAB_VERSION_MINOR 1
+#define TSLAB_VERSION_PATCH 0
+
+/* Nominal page size. The page size in force is slab_page_size(); the bytes of a class's slabs are
+ * SlabClassStats.slab_bytes. */
+#define SLAB_PAGE_SIZE 4096u
+
+/* Number of size classes whose index and size are fixed for ever:
+ * 0..7 = 64, 96, 128, 192, 256, 384, 512, 768 bytes. Further classes follow after index 7. */
+#define SLAB_FIXED_CLASSES 8u
+
+/* Names an epoch: a ring id (0 .. ring_size-1), or the id of a domain's own epoch (top bit set). */
+typedef uint32_t EpochId;
+
+/* ACTIVE epochs accept allocations; CLOSING ones only frees. */
+typedef enum EpochLifecycleState { EPOCH_ACTIVE = 0, EPOCH_CLOSING = 1 } EpochLifecycleState;
+
+/* DRAIN: live objects stay valid, their memory goes back as they are freed.
+ * RELEASE: every live object ends now. */
+typedef enum EpochCloseMode { EPOCH_DRAIN = 0, EPOCH_RELEASE = 1 } EpochCloseMode;
+
+/* A checked name for an object; 0 = none. A handle of an object that has ended never matches
+ * again, even when its address is in use by a new object. */
+typedef uint64_t SlabHandle;
+
+/* Storage of an allocator, to be embedded or allocated by the caller; its memory is elsewhere.
+ * Must not be moved or copied between allocator_init and allocator_destroy. */
+typedef struct SlabAllocator {
+    uint64_t opaque_[4];
+} __attribute__((aligned(16))) SlabAllocator;
+
+/* How empty pages are given back to the system. */
+typedef enum SlabPurgePolicy {
+    SLAB_PURGE_DONTNEED = 0, /* resident size falls at once */
+    SLAB_PURGE_FREE = 1,     /* MADV_FREE: cheaper, but resident size falls only under pressure */
+    SLAB_PURGE_NEVER = 2     /* keep pages; memory is still reused */
+} SlabPurgePolicy;
+
+/* Kinds of misuse, as told to a misuse callback and counted by slab_stats_refusals. */
+typedef enum SlabMisuse {
+    SLAB_MISUSE_STALE_HANDLE = 0, /* handle of an object that has ended */
+    SLAB_MISUSE_BAD_HANDLE,       /* forged bits or another allocator's handle */
+    SLAB_MISUSE_DOUBLE_FREE,      /* the object is free already */
+    SLAB_MISUSE_STALE_FREE,       /* the object's epoch was released, or its slab returned */
+    SLAB_MISUSE_INTERIOR_POINTER, /* not the start of an object */
+    SLAB_MISUSE_FOREIGN_POINTER,  /* not of this allocator */
+    SLAB_MISUSE_SIZE_MISMATCH,    /* slab_free_sized with a size the object cannot have */
+    SLAB_MISUSE_BAD_EPOCH,        /* no such epoch id or era */
+    SLAB_MISUSE_CLOSED_EPOCH,     /* allocation in an epoch that is not ACTIVE */
+    SLAB_MISUSE_BAD_SIZE,         /* size 0, over PTRDIFF_MAX, or n * size overflows */
+    SLAB_MISUSE_DOMAIN_ORDER,     /* exit out of order, without enter, destroy while entered */
+    SLAB_MISUSE_DOMAIN_STALE,     /* the domain's epoch has moved on */
+    SLAB_MISUSE_COUNT
+} SlabMisuse;
+
+/* Told of each misuse, on the offending thread, with no lock held. `where` is the offending
+ * pointer or NULL. Must not destroy the allocator. */
+typedef void (*SlabMisuseFn)(SlabAllocator* a, SlabMisuse what, const void* where, void* ctx);
+
+/* Told at destroy of what was still live, when the leak report is asked for. */
+typedef void (*SlabLeakFn)(SlabAllocator* a, const char* label, uint64_t era, uint64_t objects, uint64_t bytes,
+                           void* ctx);
+
+/* Options of an allocator. Zero-fill, set struct_size = sizeof(SlabOptions), set what matters;
+ * a 0 means the default. The environment variable TSLAB_OPTIONS="name=value,..." overrides
+ * (ignored in set-user-id programs); sizes there take k, m and g. See docs/options.md. */
+typedef struct SlabOptions {
+    size_t struct_size;     /* sizeof(SlabOptions) of the caller */
+    uint32_t ring_size;     /* ring epochs: 2..1024, default 16 */
+    uint32_t purge_policy;  /* SlabPurgePolicy, default DONTNEED */
+    uint64_t reserve_bytes; /* address space for objects: 16 MiB..64 GiB, default 64 GiB; halved
+                               until the system grants it */
+    uint64_t warm_bytes;    /* pages of no epoch kept for reuse, default 1 MiB; UINT64_MAX = none */
+    uint32_t slab_bytes;    /* least bytes of a slab, a power of two 4 KiB..64 KiB; default: by class */
+    uint8_t prefault;       /* 1: touch pages as they are committed */
+    uint8_t misuse_fatal;   /* 1: abort() on misuse */
+    uint8_t leak_report;    /* 1: call leak_fn for every epoch with live objects at destroy */
+    uint8_t reserved_;
+    SlabMisuseFn misuse_fn;
+    void* misuse_ctx;
+    SlabLeakFn leak_fn;
+    void* leak_ctx;
+} SlabOptions;
+
+/* Counters of one size class. */
+typedef struct PerfCounters {
+    uint64_t slow_path_hits;            /* allocations that left the fast path */
+    uint64_t new_slab_count;            /* slabs taken by an epoch */
+    uint64_t list_move_partial_to_full; /* lines set aside as full */
+    uint64_t list_move_full_to_partial; /* lines put back for allocation */
+    uint64_t current_partial_null;      /* slow path: no current line */
+    uint64_t current_partial_full;      /* slow path: the current line was used up */
+    uint64_t empty_slab_recycled;       /* slabs reused without fresh pages */
+    uint64_t empty_slab_overflowed;     /* slabs whose pages went back to the system */
+} PerfCounters;
+
+/* What an epoch held and what its end did. Exact:
+ * objects_allocated == objects_freed + objects_released + objects_escaped, and so for bytes.
+ * "deferred" slabs were held by a thread inside a call when the epoch was closed; that thread
+ * returns them as it leaves, and they are not part of the other terms. bytes are usable bytes. */
+typedef struct EpochReceipt {
+    uint32_t version; /* 1 */
+    EpochId epoch_id;
+    uint64_t epoch_era;
+    char label[32];
+    uint64_t objects_allocated, objects_freed, objects_released, objects_escaped;
+    uint64_t bytes_allocated, bytes_freed, bytes_released, bytes_escaped;
+    uint64_t slabs_returned, bytes_returned; /* what this close took back from the epoch */
+    uint64_t slabs_deferred, bytes_deferred;
+    uint64_t rss_before, rss_after; /* resident bytes of the process; 0 when not measured */
+    uint64_t close_ns;
+} EpochReceipt;
+
+/* ---- allocators ------------------------------------------------------------------------- */
+
+/* Creates an allocator with default options. Returns NULL and errno when the system grants no
+ * memory; slab_last_error() has the reason. Free with slab_allocator_free. O(1), a few system calls. */
+SLAB_API SlabAllocator* slab_allocator_create(void);
+/* Same with options; NULL options mean defaults. A bad option gives NULL and EINVAL. */
+SLAB_API SlabAllocator* slab_allocator_create_with(const SlabOptions* options);
+/* Destroys an allocator made by slab_allocator_create*. NULL is fine. No thread may be inside a
+ * call on it; threads that used it may live on. All its objects end. O(epochs). */
+SLAB_API void slab_allocator_free(SlabAllocator* a);
+/* Initialises caller-owned storage. After a failure the allocator is valid and inert: every call
+ * returns NULL, false or 0. */
+SLAB_API void allocator_init(SlabAllocator* a);
+/* Same with options; false and slab_last_error() on failure. */
+SLAB_API bool allocator_init_with(SlabAllocator* a, const SlabOptions* options);
+/* Ends an allocator made by allocator_init*; the storage may be initialised again. */
+SLAB_API void allocator_destroy(SlabAllocator* a);
+
+/* ---- objects ---------------------------------------------------------------------------- */
+
+/* Allocates in the named epoch and writes the object's handle to *out (0 on failure; out may be
+ * NULL). Returns the object or NULL with errno. */
+SLAB_API void* alloc_obj_epoch(SlabAllocator* a, uint32_t size, EpochId epoch, SlabHandle* out);
+/* Same in the innermost domain of `a` on this thread, else in the current epoch. */
+SLAB_API void* alloc_obj(SlabAllocator* a, uint32_t size, SlabHandle* out);
+/* Frees by handle. True exactly once per object, however many threads try; false for 0 and for
+ * anything stale, forged or another allocator's. */
+SLAB_API bool free_obj(SlabAllocator* a, SlabHandle h);
+
+/* Allocates `size` bytes in the named epoch. */
+SLAB_API void* slab_malloc_epoch(SlabAllocator* a, size_t size, EpochId epoch) SLAB_ALLOC_SIZE(2);
+/* Allocates `size` bytes in the innermost domain of `a` on this thread, else in the current epoch.
+ * Never refused because that epoch was advanced meanwhile. */
+SLAB_API void* slab_malloc(SlabAllocator* a, size_t size) SLAB_ALLOC_SIZE(2);
+/* Frees an object; NULL does nothing; anything that is not a live object is refused and counted. */
+SLAB_API void slab_free(SlabAllocator* a, void* p);
+/* Same; false when refused. NULL gives true. */
+SLAB_API bool slab_free_checked(SlabAllocator* a, void* p);
+/* Same as slab_free with the size asked for; refused when the object is smaller than `size`. */
+SLAB_API void slab_free_sized(SlabAllocator* a, void* p, size_t size);
+/* Zeroed array; EINVAL when n * size is 0, ENOMEM when it overflows. */
+SLAB_API void* slab_calloc(SlabAllocator* a, size_t n, size_t size);
+SLAB_API void* slab_calloc_epoch(SlabAllocator* a, size_t n, size_t size, EpochId epoch);
+/* Resizes. p NULL allocates; size 0 frees and returns NULL; a pointer that is not a live object
+ * gives NULL and EINVAL and touches nothing; failure keeps the block. The new block stays in the old one's
+ * epoch while that is ACTIVE, else it goes where slab_malloc would. O(size) when it copies. */
+SLAB_API void* slab_realloc(SlabAllocator* a, void* p, size_t size);
+/* Same; a block that has to move goes to the named epoch. */
+SLAB_API void* slab_realloc_epoch(SlabAllocator* a, void* p, size_t size, EpochId epoch);
+/* Aligned object; alignment is a power of two up to 1 GiB. */
+SLAB_API void* slab_aligned_alloc(SlabAllocator* a, size_t alignment, size_t size);
+SLAB_API void* slab_aligned_alloc_epoch(SlabAllocator* a, size_t alignment, size_t size, EpochId epoch);
+/* Usable bytes of a live object; 0 for anything else. */
+SLAB_API size_t slab_usable_size(SlabAllocator* a, const void* p);
+/* Usable bytes an object of `size` has at least; 0 for sizes that cannot be served. */
+SLAB_API size_t slab_good_size(SlabAllocator* a, size_t size);
+/* True when p is an address this allocator has handed out at some time: tells which allocator a
+ * pointer must be freed with. Liveness is not looked at. */
+SLAB_API bool slab_owns(SlabAllocator* a, const void* p);
+/* Epoch of a live object; id and era may be NULL. False for anything else. */
+SLAB_API bool slab_ptr_epoch(SlabAllocator* a, const void* p, EpochId* id, uint64_t* era);
+/* Object of a handle, NULL when it has ended. The answer can be overtaken by another thread's free. */
+SLAB_API void* slab_handle_ptr(SlabAllocator* a, SlabHandle h);
+/* Handle of a live object, 0 for anything else. */
+SLAB_API SlabHandle slab_ptr_handle(SlabAllocator* a, const void* p);
+/* Gives empty slabs of all epochs and all warm pages back to the system. May interrupt running
+ * threads once. O(slabs). */
+SLAB_API void slab_trim(SlabAllocator* a);
+/* Gives back what the calling thread keeps: its warm pages and its empty slabs. O(its slabs). */
+SLAB_API void slab_thread_flush(SlabAllocator* a);
+/* Counters of a class; zeroed for a bad class. O(threads). */
+SLAB_API void get_perf_counters(SlabAllocator* a, uint32_t size_class, PerfCounters* out);
+/* Objects that one slab of the class serving `size` holds; 0 when no slab class serves it. */
+SLAB_API uint32_t slab_object_count(uint32_t size);
+/* Page size of the system, bytes. */
+SLAB_API size_t slab_page_size(void);
+/* CLOCK_MONOTONIC in nanoseconds. */
+SLAB_API uint64_t slab_now_ns(void);
+/* Resident bytes of the process, from the kernel; 0 when unknown. */
+SLAB_API uint64_t slab_rss_bytes(void);
+/* "major.minor.patch"; static storage. */
+SLAB_API const char* slab_version(void);
+/* Why the last create, init or option call of this thread failed; "" when none did. Thread-local
+ * storage, valid until the thread's next such call. */
+SLAB_API const char* slab_last_error(void);
+
+/* ---- epochs ----------------------------------------------------------------------------- */
+
+/* Id of the current ring epoch. */
+SLAB_API EpochId epoch_current(SlabAllocator* a);
+/* Closes the current ring epoch to allocation and opens the next id as a new incarnation with a
+ * larger era. Reclaims nothing, never fails, waits for nothing but a short lock. O(threads in the old epoch). */
+SLAB_API void epoch_advance(SlabAllocator* a);
+/* Same; returns the new current id. */
+SLAB_API EpochId epoch_advance_id(SlabAllocator* a);
+/* Drains: see epoch_close_ex. */
+SLAB_API void epoch_close(SlabAllocator* a, EpochId epoch);
+/* Ends the incarnation that the id names now, in the given mode, and fills *out when not NULL.
+ * Never waits for another thread; interrupts running threads once when they hold slabs of the
+ * epoch. False for a bad id. Any state, any number of times. O(slabs of the epoch). */
+SLAB_API bool epoch_close_ex(SlabAllocator* a, EpochId epoch, EpochCloseMode mode, EpochReceipt* out);
+/* Same for the incarnation with this era, also one the ring has moved past. False when it is gone.
+ * O(open epochs) to find it. */
+SLAB_API bool epoch_close_era(SlabAllocator* a, uint64_t era, EpochCloseMode mode, EpochReceipt* out);
+/* Era of the incarnation that the id names now; eras start at 1; 0 = no such epoch. */
+SLAB_API uint64_t epoch_era(SlabAllocator* a, EpochId epoch);
+/* State of the incarnation; CLOSING for a bad id. */
+SLAB_API EpochLifecycleState epoch_state(SlabAllocator* a, EpochId epoch);
+/* Sets the label: 31 bytes at most, cut at a UTF-8 boundary; copied; NULL clears it. */
+SLAB_API void slab_epoch_set_label(SlabAllocator* a, EpochId epoch, const char* label);
+/* A count the program may keep with the incarnation; dec stops at 0. */
+SLAB_API void slab_epoch_inc_refcount(SlabAllocator* a, EpochId epoch);
+SLAB_API void slab_epoch_dec_refcount(SlabAllocator* a, EpochId epoch);
+SLAB_API uint64_t slab_epoch_get_refcount(SlabAllocator* a, EpochId epoch);
+
+/* Registers fn(arg), to run once when the incarnation is released or has drained, last registered
+ * first, on the thread that ends it, with no lock held; it may free but must not allocate in that epoch. False when the
+ * epoch is closed already, unknown, or memory is short. */
+SLAB_API bool slab_epoch_on_end(SlabAllocator* a, EpochId epoch, void (*fn)(void* arg), void* arg);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,154 @@
+/* allocator.c - create, destroy, and what belongs to the process. */
+#include "api/internal.h"
+
+#include "heap/sweep.h"
+#include "heap/warm.h"
+
+#include <string.h>
+
+#define TEXT_(x) #x
+#define TEXT(x) TEXT_(x)
+
+const char* slab_version(void) {
+    return TEXT(TSLAB_VERSION_MAJOR) "." TEXT(TSLAB_VERSION_MINOR) "." TEXT(TSLAB_VERSION_PATCH);
+}
+
+size_t slab_page_size(void) {
+    tsi_process_init();
+    return tsi_os.page_bytes;
+}
+
+uint64_t slab_now_ns(void) { return tsi_os.now_ns(); }
+uint64_t slab_rss_bytes(void) { return tsi_os.rss_bytes(); }
+
+static size_t arena_bytes(void) { return tsi_align_up(sizeof(TsiArena), tsi_os.page_bytes); }
+
+static void arena_discard(TsiArena* a) {
+    tsi_table_destroy(&a->heaps);
+    tsi_table_destroy(&a->rooms);
+    tsi_table_destroy(&a->domains);
+    tsi_table_destroy(&a->bindings);
+    tsi_phases_destroy(&a->phases);
+    tsi_space_destroy(&a->space);
+    tsi_os.unmap(a, arena_bytes());
+}
+
+static bool arena_open(TsiArena* a, const SlabOptions* o) {
+    TsiSpaceConfig config = {o->reserve_bytes, o->slab_bytes, (int)o->purge_policy, o->prefault != 0};
+    if (!tsi_space_init(&a->space, &config)) return false;
+    if (!tsi_phases_init(&a->phases, o->ring_size)) return false;
+    return tsi_table_init(&a->heaps, (sizeof(TsiHeap) + 63) & ~(size_t)63, TSI_HEAPS_MAX) &&
+           tsi_table_init(&a->rooms, (sizeof(TsiRoom) + 63) & ~(size_t)63, 1u << 20) &&
+           tsi_table_init(&a->domains, tsi_domain_stride, 1u << 20) &&
+           tsi_table_init(&a->bindings, (sizeof(TsiBinding) + 63) & ~(size_t)63, TSI_BINDINGS_MAX);
+}
+
+static TsiArena* arena_create(const SlabOptions* o, uint32_t bad_environment) {
+    TsiArena* a = tsi_os.reserve(arena_bytes());
+    if (a == NULL) return NULL;
+    if (tsi_os.commit(a, arena_bytes()) != 0) {
+        tsi_os.unmap(a, arena_bytes());
+        return NULL;
+    }
+    a->options = *o;
+    a->bad_environment = bad_environment;
+    a->secret = tsi_os_random();
+    tsi_store_relaxed(&a->warm_left, o->warm_bytes > INT64_MAX ? INT64_MAX : (int64_t)o->warm_bytes);
+    if (!arena_open(a, o) || !tsi_registry_add(a)) {
+        arena_discard(a);
+        return NULL;
+    }
+    return a;
+}
+
+bool allocator_init_with(SlabAllocator* s, const SlabOptions* options) {
+    SlabOptions o;
+    uint32_t bad = 0;
+    tsi_process_init();
+    tsi_domain_init();
+    if (s == NULL) {
+        tsi_set_error("the allocator is NULL");
+        errno = EINVAL;
+        return false;
+    }
+    memset(s, 0, sizeof *s);
+    if (!tsi_options_read(&o, options, &bad)) {
+        errno = EINVAL;
+        return false;
+    }
+    TsiArena* a = arena_create(&o, bad);
+    if (a == NULL) {
+        tsi_set_error("the system grants no memory for an allocator (RLIMIT_AS, overcommit or map count)");
+        errno = ENOMEM;
+        return false;
+    }
+    a->owner = s;
+    *tsi_public(s) = (TsiPublic){a, a->serial, TSI_MAGIC, 0};
+    tsi_set_error("%s", "");
+    return true;
+}
+
+void allocator_init(SlabAllocator* s) { (void)allocator_init_with(s, NULL); }
+
+static void report_leaks(TsiArena* a) {
+    for (uint32_t n = 1; n < tsi_table_used(&a->phases.incs); n++) {
+        TsiInc* i = tsi_inc(&a->phases, n);
+        uint64_t era = tsi_inc_era(i);
+        EpochReceipt r;
+        char label[TSI_LABEL_BYTES];
+        if (era == 0) continue;
+        memcpy(label, i->label, sizeof label);
+        if (!tsi_epoch_end(a, tsi_ref(era, n), EPOCH_DRAIN, false, &r) || r.objects_escaped == 0) continue;
+        a->options.leak_fn(a->owner, label, era, r.objects_escaped, r.bytes_escaped, a->options.leak_ctx);
+    }
+}
+
+void allocator_destroy(SlabAllocator* s) {
+    TsiArena* a = tsi_arena(s);
+    if (a == NULL) return;
+    if (a->options.leak_report && a->options.leak_fn != NULL) report_leaks(a);
+    tsi_registry_remove(a);
+    memset(s, 0, sizeof *s);
+    arena_discard(a);
+}
+
+SlabAllocator* slab_allocator_create_with(const SlabOptions* options) {
+    tsi_process_init();
+    SlabAllocator* s = tsi_os.reserve(tsi_os.page_bytes);
+    if (s == NULL || tsi_os.commit(s, tsi_os.page_bytes) != 0) {
+        if (s != NULL) tsi_os.unmap(s, tsi_os.page_bytes);
+        tsi_set_error("the system grants no memory for an allocator");
+        errno = ENOMEM;
+        return NULL;
+    }
+    if (!allocator_init_with(s, options)) {
+        int saved = errno;
+        tsi_os.unmap(s, tsi_os.page_bytes);
+        errno = saved;
+        return NULL;
+    }
+    tsi_public(s)->on_heap = 1;
+    return s;
+}
+
+SlabAllocator* slab_allocator_create(void) { return slab_allocator_create_with(NULL); }
+
+void slab_allocator_free(SlabAllocator* s) {
+    if (s == NULL) return;
+    bool ours = tsi_public(s)->on_heap != 0;
+    allocator_destroy(s);
+    if (ours) tsi_os.unmap(s, tsi_os.page_bytes);
+}
+
+void slab_trim(SlabAllocator* s) {
+    TsiArena* a = tsi_arena(s);
+    if (a != NULL) tsi_trim_all(a, tsi_binding_get(a, false));
+}
+
+void slab_thread_flush(SlabAllocator* s) {
+    TsiArena* a = tsi_arena(s);
+    TsiBinding* b = a != NULL ? tsi_binding_get(a, false) : NULL;
+    if (b == NULL) return;
+    tsi_trim(a, b, b);
+    (void)tsi_warm_flush(b);
+}

@@ -1,0 +1,416 @@
+/*
+ * domain.c - domains: scopes bound to an incarnation.
+ *
+ * A domain of its own holds one pin on its incarnation's record from opening to end, and `ref` names it;
+ * ref is 0 while the domain has ended. A borrowed domain keeps only the reference: its era tells
+ * when the ring has moved on.
+ *
+ * The domain's lock decides who opens and who ends: the scope that makes refcount 0 takes `ref` away under
+ * the lock and ends the incarnation after it, so a thread that enters meanwhile opens a fresh one and
+ * waits for nothing. A thread's scopes are its own; only refcount and `detached` are shared.
+ */
+#include "api/internal.h"
+
+#include "heap/fork.h"
+#include "heap/heap.h"
+#include "heap/sweep.h"
+
+#include <string.h>
+
+#define DOMAIN_ALIVE 0x646f6d31u
+enum { ERA_BLOCK = 64 };
+
+typedef struct TsiDomain {
+    epoch_domain_t pub;
+    _Atomic TsiRef ref;
+    _Atomic uint32_t alive; /* DOMAIN_ALIVE; a record of a destroyed domain stays readable */
+    TsiLock lock;           /* opening, ending, the receipt */
+    _Atomic uint32_t detached;
+    bool own;
+    bool entered, drained;  /* borrowed: entered once; drained by this domain */
+    bool has_receipt;
+    EpochReceipt receipt;
+    char label[TSI_LABEL_BYTES];
+} TsiDomain;
+
+const size_t tsi_domain_stride = (sizeof(TsiDomain) + 63) & ~(size_t)63;
+
+static TsiDomain* domain_of(epoch_domain_t* d) { return (TsiDomain*)(void*)d; }
+static bool is_alive(TsiDomain* d) { return d != NULL && tsi_load_acquire(&d->alive) == DOMAIN_ALIVE; }
+static uint32_t refs(TsiDomain* d) { return __atomic_load_n(&d->pub.refcount, __ATOMIC_ACQUIRE); }
+static void refs_set(TsiDomain* d, uint32_t n) { __atomic_store_n(&d->pub.refcount, n, __ATOMIC_RELEASE); }
+
+static void refuse(TsiDomain* d, SlabMisuse what) {
+    TsiArena* a = tsi_arena(d->pub.alloc);
+    if (a != NULL) tsi_refuse(a, what, d);
+}
+
+/* ---- incarnations of a domain's own ---- */
+
+static uint64_t next_era(TsiArena* a, TsiBinding* b) {
+    if (b->era == b->era_end) {
+        b->era = tsi_add_relaxed(&a->phases.era_next, ERA_BLOCK);
+        b->era_end = b->era + ERA_BLOCK;
+    }
+    return b->era++;
+}
+
+static bool open_own(TsiArena* a, TsiBinding* b, TsiDomain* d) {
+    uint32_t index;
+    if (!tsi_record_take_inc(a, b, &index)) return false;
+    uint64_t era = next_era(a, b);
+    EpochId id = tsi_domain_id(&a->phases, index);
+    tsi_inc_open(&a->phases, index, era, id);
+    TsiInc* i = tsi_inc(&a->phases, index);
+    memcpy(i->label, d->label, sizeof i->label);
+    d->pub.epoch_id = id;
+    d->pub.epoch_era = era;
+    tsi_store_release(&d->ref, tsi_ref(era, index)); /* pairs with the acquire loads of ref */
+    return true;
+}
+
+/* Ends what ref named; the domain's lock is not held. */
+static void end_ref(TsiArena* a, TsiDomain* d, TsiRef ref, EpochCloseMode mode, bool unpin) {
+    EpochReceipt r;
+    if (!tsi_epoch_end(a, ref, mode, false, &r)) return;
+    tsi_lock_take(&d->lock);
+    d->receipt = r;
+    d->has_receipt = true;
+    tsi_lock_give(&d->lock);
+    if (unpin) tsi_inc_unpin(a, tsi_binding_get(a, false), tsi_inc(&a->phases, tsi_ref_index(ref)));
+}
+
+/* ---- create, wrap, destroy ---- */
+
+static TsiDomain* make(SlabAllocator* s, const char* label, TsiBinding** b) {
+    TsiArena* a = tsi_arena(s);
+    uint32_t index;
+    errno = a == NULL ? EINVAL : ENOMEM;
+    *b = a != NULL ? tsi_binding_get(a, true) : NULL;
+    if (*b == NULL || !tsi_record_take(&a->domains, (*b)->domain_cache, &(*b)->domain_count, &index)) return NULL;
+    TsiDomain* d = tsi_table_at(&a->domains, index);
+    d->pub.alloc = s;
+    d->pub.epoch_id = 0;
+    d->pub.epoch_era = 0;
+    refs_set(d, 0);
+    d->pub.auto_close = true;
+    tsi_store_relaxed(&d->ref, 0);
+    tsi_store_relaxed(&d->detached, 0);
+    d->entered = d->drained = d->has_receipt = false;
+    tsi_label_copy(d->label, label);
+    return d;
+}
+
+static void discard(TsiArena* a, TsiDomain* d) {
+    TsiBinding* b = tsi_binding_get(a, false);
+    uint32_t index = (uint32_t)((size_t)((uint8_t*)d - a->domains.base) / a->domains.stride);
+    tsi_store_release(&d->alive, 0); /* pairs with is_alive */
+    if (b != NULL) tsi_record_give(&a->domains, b->domain_cache, &b->domain_count, index);
+    else tsi_table_give(&a->domains, index);
+}
+
+epoch_domain_t* epoch_domain_create_labeled(SlabAllocator* s, const char* label) {
+    TsiBinding* b;
+    TsiDomain* d = make(s, label, &b);
+    if (d == NULL) return NULL;
+    d->own = true;
+    if (!open_own(b->arena, b, d)) {
+        discard(b->arena, d);
+        errno = ENOMEM;
+        return NULL;
+    }
+    tsi_store_release(&d->alive, DOMAIN_ALIVE); /* pairs with is_alive */
+    return &d->pub;
+}
+
+epoch_domain_t* epoch_domain_create(SlabAllocator* s) { return epoch_domain_create_labeled(s, NULL); }
+
+epoch_domain_t* epoch_domain_wrap(SlabAllocator* s, EpochId epoch, bool auto_close) {
+    TsiArena* a = tsi_arena(s);
+    TsiBinding* b;
+    TsiRef ref = a != NULL ? tsi_resolve(a, epoch) : 0;
+    TsiDomain* d = ref != 0 ? make(s, NULL, &b) : NULL;
+    if (a == NULL) errno = EINVAL;
+    if (d == NULL) return NULL;
+    d->own = false;
+    d->pub.auto_close = auto_close;
+    d->pub.epoch_id = epoch;
+    d->pub.epoch_era = tsi_ref_era(ref);
+    tsi_store_release(&d->ref, ref);            /* as in open_own */
+    tsi_store_release(&d->alive, DOMAIN_ALIVE); /* pairs with is_alive */
+    return &d->pub;
+}
+
+/* True when nobody else's scope is in the borrowed incarnation and the id still names it. */
+static bool may_drain(TsiArena* a, TsiDomain* d) {
+    TsiRef ref = tsi_load_acquire(&d->ref);
+    TsiInc* i = tsi_inc(&a->phases, tsi_ref_index(ref));
+    return ref != 0 && tsi_phases_resolve(&a->phases, d->pub.epoch_id) == ref && tsi_load_relaxed(&i->scopes) == 0;
+}
+
+void epoch_domain_destroy(epoch_domain_t* p) {
+    TsiDomain* d = domain_of(p);
+    if (!is_alive(d)) return;
+    TsiArena* a = tsi_arena(p->alloc);
+    if (a == NULL) return;
+    if (refs(d) != 0) {
+        refuse(d, SLAB_MISUSE_DOMAIN_ORDER);
+        return;
+    }
+    TsiRef ref = tsi_load_acquire(&d->ref); /* pairs with open_own */
+    if (d->own && ref != 0) {
+        end_ref(a, d, ref, EPOCH_RELEASE, true);
+    } else if (!d->own && d->entered && p->auto_close && !d->drained && may_drain(a, d)) {
+        end_ref(a, d, ref, EPOCH_DRAIN, false);
+    }
+    discard(a, d);
+}
+
+/* ---- the thread's stack ---- */
+
+static void ambient_from_scope(TsiBinding* b) {
+    TsiRef ref = b->scope != 0 ? tsi_load_relaxed(b->thread->scopes[b->scope - 1].ref) : tsi_phases_current(&b->arena->phases);
+    TsiHeap* h = ref != 0 ? tsi_heap_cached(b, ref) : NULL;
+    tsi_binding_set_ambient(b, h != NULL ? h : &tsi_no_heap);
+}
+
+static bool push(TsiArena* a, TsiDomain* d) {
+    TsiBinding* b = tsi_binding_get(a, true);
+    if (b == NULL) return false;
+    TsiScope scope = {d, &d->ref, a->serial, b, b->scope};
+    if (!tsi_scope_push(b->thread, &scope)) return false;
+    b->scope = b->thread->scope_count;
+    ambient_from_scope(b);
+    return true;
+}
+
+static TsiScope* top_of(TsiDomain* d) {
+    TsiThread* t = tsi_tls.thread;
+    TsiScope* top = t != NULL && t->scope_count != 0 ? &t->scopes[t->scope_count - 1] : NULL;
+    return top != NULL && top->domain == d ? top : NULL;
+}
+
+static void pop(TsiScope* top) {
+    TsiBinding* b = top->binding;
+    b->scope = top->outer;
+    b->thread->scope_count--;
+    ambient_from_scope(b);
+}
+
+static void scopes_add(TsiArena* a, TsiDomain* d, int n) {
+    TsiRef ref = tsi_load_acquire(&d->ref);
+    TsiInc* i = tsi_inc(&a->phases, tsi_ref_index(ref));
+    if (d->own || ref == 0) return;
+    tsi_lock_take(tsi_inc_lock(i));
+    if (tsi_inc_era(i) == tsi_ref_era(ref)) tsi_add_relaxed(&i->scopes, (uint32_t)n);
+    tsi_lock_give(tsi_inc_lock(i));
+}
+
+void epoch_domain_enter(epoch_domain_t* p) {
+    TsiDomain* d = domain_of(p);
+    if (!is_alive(d)) return;
+    TsiArena* a = tsi_arena(p->alloc);
+    TsiBinding* b = a != NULL ? tsi_binding_get(a, true) : NULL;
+    if (b == NULL) return;
+    if (!d->own && tsi_phases_resolve(&a->phases, p->epoch_id) != tsi_load_acquire(&d->ref)) { /* pairs with wrap */
+        refuse(d, SLAB_MISUSE_DOMAIN_STALE);
+        return;
+    }
+    tsi_lock_take(&d->lock);
+    bool open = tsi_load_relaxed(&d->ref) != 0 || open_own(a, b, d);
+    if (open) refs_set(d, refs(d) + 1);
+    d->entered = true;
+    tsi_lock_give(&d->lock);
+    if (open && push(a, d)) {
+        scopes_add(a, d, 1);
+        return;
+    }
+    if (open) { /* no memory for the scope: the exit that follows will be refused */
+        tsi_lock_take(&d->lock);
+        refs_set(d, refs(d) - 1);
+        tsi_lock_give(&d->lock);
+    }
+    tsi_refuse_count(a, TSI_REFUSED_MEMORY);
+}
+
+/* One scope less; the last one ends the epoch when auto_close says so. */
+static void leave(TsiArena* a, TsiDomain* d) {
+    TsiRef end = 0;
+    bool own = d->own;
+    scopes_add(a, d, -1);
+    tsi_lock_take(&d->lock);
+    refs_set(d, refs(d) - 1);
+    if (refs(d) == 0 && d->pub.auto_close) {
+        if (own) {
+            end = tsi_load_relaxed(&d->ref);
+            tsi_store_release(&d->ref, 0); /* a thread that enters from here on opens a fresh one */
+        } else if (may_drain(a, d)) {
+            end = tsi_load_relaxed(&d->ref);
+            d->drained = true;
+        }
+    }
+    tsi_lock_give(&d->lock);
+    if (end != 0) end_ref(a, d, end, own ? EPOCH_RELEASE : EPOCH_DRAIN, own);
+}
+
+void epoch_domain_exit(epoch_domain_t* p) {
+    TsiDomain* d = domain_of(p);
+    if (!is_alive(d)) return;
+    TsiArena* a = tsi_arena(p->alloc);
+    if (a == NULL) return;
+    TsiScope* top = top_of(d);
+    if (top == NULL) {
+        refuse(d, SLAB_MISUSE_DOMAIN_ORDER);
+        return;
+    }
+    pop(top);
+    leave(a, d);
+}
+
+bool epoch_domain_detach(epoch_domain_t* p) {
+    TsiDomain* d = domain_of(p);
+    if (!is_alive(d)) return false;
+    TsiScope* top = top_of(d);
+    if (top == NULL) {
+        refuse(d, SLAB_MISUSE_DOMAIN_ORDER);
+        return false;
+    }
+    pop(top);
+    tsi_add_seq(&d->detached, 1); /* publishes the scope to the thread that attaches it */
+    return true;
+}
+
+bool epoch_domain_attach(epoch_domain_t* p) {
+    TsiDomain* d = domain_of(p);
+    if (!is_alive(d)) return false;
+    TsiArena* a = tsi_arena(p->alloc);
+    uint32_t n = tsi_load_seq(&d->detached);
+    while (n != 0 && !tsi_cas_seq(&d->detached, &n, n - 1)) {} /* once per detach */
+    if (n == 0 || a == NULL) {
+        refuse(d, SLAB_MISUSE_DOMAIN_ORDER);
+        return false;
+    }
+    if (push(a, d)) return true;
+    tsi_add_seq(&d->detached, 1);
+    tsi_refuse_count(a, TSI_REFUSED_MEMORY);
+    return false;
+}
+
+/* ---- the rest ---- */
+
+void epoch_domain_force_close(epoch_domain_t* p) {
+    TsiDomain* d = domain_of(p);
+    if (!is_alive(d)) return;
+    TsiArena* a = tsi_arena(p->alloc);
+    if (a == NULL) return;
+    tsi_lock_take(&d->lock);
+    TsiRef ref = tsi_load_relaxed(&d->ref);
+    bool inside = refs(d) != 0;
+    bool stale = ref == 0 || (!d->own && tsi_phases_resolve(&a->phases, p->epoch_id) != ref);
+    if (!inside && !stale && d->own) tsi_store_release(&d->ref, 0); /* as in leave */
+    tsi_lock_give(&d->lock);
+    if (inside || stale) refuse(d, inside ? SLAB_MISUSE_DOMAIN_ORDER : SLAB_MISUSE_DOMAIN_STALE);
+    else end_ref(a, d, ref, EPOCH_RELEASE, d->own);
+}
+
+epoch_domain_t* epoch_domain_begin(SlabAllocator* s, const char* label) {
+    epoch_domain_t* d = epoch_domain_create_labeled(s, label);
+    if (d == NULL) return NULL;
+    epoch_domain_enter(d);
+    if (top_of(domain_of(d)) != NULL) return d;
+    epoch_domain_destroy(d);
+    errno = ENOMEM;
+    return NULL;
+}
+
+void epoch_domain_end(epoch_domain_t* d) {
+    epoch_domain_exit(d);
+    epoch_domain_destroy(d);
+}
+
+epoch_domain_t* epoch_domain_current(void) {
+    TsiThread* t = tsi_tls.thread;
+    return t != NULL && t->scope_count != 0 ? &((TsiDomain*)t->scopes[t->scope_count - 1].domain)->pub : NULL;
+}
+
+SlabAllocator* epoch_domain_allocator(void) {
+    epoch_domain_t* d = epoch_domain_current();
+    return d != NULL ? d->alloc : NULL;
+}
+
+void* epoch_domain_malloc(epoch_domain_t* p, size_t size) {
+    TsiDomain* d = domain_of(p);
+    errno = EINVAL;
+    if (!is_alive(d)) return NULL;
+    TsiRef ref = tsi_load_acquire(&d->ref); /* pairs with open_own */
+    if (ref != 0) return tsi_alloc_ref(p->alloc, size, ref);
+    refuse(d, SLAB_MISUSE_CLOSED_EPOCH);
+    errno = ESTALE;
+    return NULL;
+}
+
+bool epoch_domain_receipt(epoch_domain_t* p, EpochReceipt* out) {
+    TsiDomain* d = domain_of(p);
+    if (!is_alive(d) || out == NULL) return false;
+    tsi_lock_take(&d->lock);
+    bool ok = d->has_receipt;
+    if (ok) *out = d->receipt;
+    tsi_lock_give(&d->lock);
+    return ok;
+}
+
+bool epoch_domain_reset(epoch_domain_t* p) {
+    TsiDomain* d = domain_of(p);
+    if (!is_alive(d)) return false;
+    TsiArena* a = tsi_arena(p->alloc);
+    TsiBinding* b = a != NULL ? tsi_binding_get(a, true) : NULL;
+    if (b == NULL) return false;
+    uint32_t mine = 0;
+    for (uint32_t n = 0; n < b->thread->scope_count; n++) mine += b->thread->scopes[n].domain == d;
+    tsi_lock_take(&d->lock);
+    TsiRef old = tsi_load_relaxed(&d->ref);
+    bool ok = d->own && refs(d) == mine, opened = ok && open_own(a, b, d);
+    tsi_lock_give(&d->lock);
+    if (!ok) refuse(d, SLAB_MISUSE_DOMAIN_ORDER);
+    if (!opened) return false;
+    if (old != 0) end_ref(a, d, old, EPOCH_RELEASE, true);
+    ambient_from_scope(b);
+    return true;
+}
+
+/* ---- threads that go ---- */
+
+static void end_scopes(TsiThread* t) {
+    while (t->scope_count != 0) {
+        TsiScope top = t->scopes[t->scope_count - 1];
+        TsiArena* a = tsi_registry_hold(top.serial);
+        if (a == NULL) { /* its allocator is gone, and the domain with it */
+            t->scope_count--;
+            continue;
+        }
+        pop(&t->scopes[t->scope_count - 1]);
+        if (is_alive(top.domain)) leave(a, top.domain);
+        tsi_registry_unhold(a);
+    }
+}
+
+static void drop_scopes_of(TsiThread* t) {
+    for (uint32_t n = 0; n < t->scope_count; n++) {
+        TsiArena* a = tsi_registry_hold(t->scopes[n].serial);
+        TsiDomain* d = t->scopes[n].domain;
+        if (a == NULL) continue;
+        tsi_store_relaxed(&d->lock.word, 0); /* a vanished thread may have held it */
+        if (is_alive(d) && refs(d) != 0) {
+            scopes_add(a, d, -1);
+            refs_set(d, refs(d) - 1);
+        }
+        tsi_registry_unhold(a);
+    }
+}
+
+static void drop_scopes(void) { tsi_threads_each_other(drop_scopes_of); }
+
+void tsi_domain_init(void) {
+    tsi_thread_end_scopes = end_scopes;
+    tsi_fork_drop_scopes = drop_scopes;
+}

@@ -1,0 +1,97 @@
+/* epochs.c - the public calls on ring epochs. */
+#include "api/internal.h"
+
+#include "heap/sweep.h"
+
+TsiRef tsi_resolve(TsiArena* a, EpochId id) {
+    TsiRef ref = tsi_phases_resolve(&a->phases, id);
+    if (TSI_UNLIKELY(ref == 0)) {
+        tsi_refuse(a, SLAB_MISUSE_BAD_EPOCH, NULL);
+        errno = EINVAL;
+    }
+    return ref;
+}
+
+/* Incarnation that the id names; NULL and a refusal when none. */
+static TsiInc* inc_of(SlabAllocator* s, EpochId id, TsiArena** a, TsiRef* ref) {
+    *a = tsi_arena(s);
+    *ref = *a != NULL ? tsi_resolve(*a, id) : 0;
+    return *ref != 0 ? tsi_inc(&(*a)->phases, tsi_ref_index(*ref)) : NULL;
+}
+
+EpochId epoch_current(SlabAllocator* s) {
+    TsiArena* a = tsi_arena(s);
+    return a != NULL ? tsi_load_acquire(&a->phases.current) : 0; /* pairs with tsi_phases_step_locked */
+}
+
+EpochId epoch_advance_id(SlabAllocator* s) {
+    TsiArena* a = tsi_arena(s);
+    return a != NULL ? tsi_epoch_advance(a) : 0;
+}
+
+void epoch_advance(SlabAllocator* s) { (void)epoch_advance_id(s); }
+
+bool epoch_close_ex(SlabAllocator* s, EpochId id, EpochCloseMode mode, EpochReceipt* out) {
+    TsiArena* a;
+    TsiRef ref;
+    return inc_of(s, id, &a, &ref) != NULL && tsi_epoch_end(a, ref, mode, true, out);
+}
+
+void epoch_close(SlabAllocator* s, EpochId id) { (void)epoch_close_ex(s, id, EPOCH_DRAIN, NULL); }
+
+bool epoch_close_era(SlabAllocator* s, uint64_t era, EpochCloseMode mode, EpochReceipt* out) {
+    TsiArena* a = tsi_arena(s);
+    TsiRef ref = a != NULL ? tsi_phases_find_era(&a->phases, era) : 0;
+    if (ref != 0) return tsi_epoch_end(a, ref, mode, true, out);
+    if (a != NULL) tsi_refuse(a, SLAB_MISUSE_BAD_EPOCH, NULL);
+    return false;
+}
+
+uint64_t epoch_era(SlabAllocator* s, EpochId id) {
+    TsiArena* a = tsi_arena(s);
+    return a != NULL ? tsi_ref_era(tsi_phases_resolve(&a->phases, id)) : 0;
+}
+
+EpochLifecycleState epoch_state(SlabAllocator* s, EpochId id) {
+    TsiArena* a = tsi_arena(s);
+    TsiRef ref = a != NULL ? tsi_phases_resolve(&a->phases, id) : 0;
+    return ref != 0 && tsi_ref_is_active(&a->phases, ref) ? EPOCH_ACTIVE : EPOCH_CLOSING;
+}
+
+void slab_epoch_set_label(SlabAllocator* s, EpochId id, const char* label) {
+    TsiArena* a;
+    TsiRef ref;
+    TsiInc* i = inc_of(s, id, &a, &ref);
+    if (i == NULL) return;
+    tsi_lock_take(tsi_inc_lock(i));
+    if (tsi_inc_era(i) == tsi_ref_era(ref)) tsi_label_copy(i->label, label);
+    tsi_lock_give(tsi_inc_lock(i));
+}
+
+void slab_epoch_inc_refcount(SlabAllocator* s, EpochId id) {
+    TsiArena* a;
+    TsiRef ref;
+    TsiInc* i = inc_of(s, id, &a, &ref);
+    if (i != NULL) tsi_add_relaxed(&i->user_refs, 1);
+}
+
+void slab_epoch_dec_refcount(SlabAllocator* s, EpochId id) {
+    TsiArena* a;
+    TsiRef ref;
+    TsiInc* i = inc_of(s, id, &a, &ref);
+    uint64_t n = i != NULL ? tsi_load_relaxed(&i->user_refs) : 0;
+    while (n != 0 && !tsi_cas_seq(&i->user_refs, &n, n - 1)) {} /* a count: nothing is ordered by it */
+}
+
+uint64_t slab_epoch_get_refcount(SlabAllocator* s, EpochId id) {
+    TsiArena* a;
+    TsiRef ref;
+    TsiInc* i = inc_of(s, id, &a, &ref);
+    return i != NULL ? tsi_load_relaxed(&i->user_refs) : 0;
+}
+
+bool slab_epoch_on_end(SlabAllocator* s, EpochId id, void (*fn)(void*), void* arg) {
+    TsiArena* a;
+    TsiRef ref;
+    return fn != NULL && inc_of(s, id, &a, &ref) != NULL && tsi_inc_on_end(a, ref, fn, arg);
+}

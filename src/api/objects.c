@@ -1,0 +1,243 @@
+/*
+ * objects.c - allocate and free. The fast paths are whole in the entry points: slab_malloc and
+ * slab_free leave them only for the cold calls named tsi_*_slow and tsi_free_pointer.
+ */
+#include "api/internal.h"
+
+#include "heap/alloc.h"
+#include "heap/free.h"
+#include "heap/heap.h"
+#include "heap/settle.h"
+
+#include <string.h>
+
+/* ---- allocate ---- */
+
+static TSI_COLD void* refuse_null(TsiArena* a, SlabMisuse what, int error) {
+    if (a != NULL) tsi_refuse(a, what, NULL);
+    errno = error;
+    return NULL;
+}
+
+/* Everything the fast path turns down: NULL and inert allocators, sizes, first use, used-up lines. */
+static TSI_NOINLINE void* alloc_any(SlabAllocator* s, size_t size, size_t align, TsiRef ref, TsiPlace* at) {
+    TsiArena* a = tsi_arena(s);
+    if (a == NULL || size == 0) return refuse_null(a, SLAB_MISUSE_BAD_SIZE, EINVAL);
+    if (size > PTRDIFF_MAX) return refuse_null(a, SLAB_MISUSE_BAD_SIZE, ENOMEM);
+    unsigned cls = align <= 16 ? tsi_class_of(size) : tsi_class_aligned(a->space.classes, size, align);
+    return tsi_alloc_slow(a, size, cls, align, ref, at);
+}
+
+void* slab_malloc(SlabAllocator* s, size_t size) {
+    if (TSI_LIKELY(s != NULL && tsi_tls.serial == tsi_public(s)->serial && size - 1 < TSI_LUT_MAX)) {
+        TsiBinding* b = tsi_tls.binding;
+        void* p = tsi_alloc_fast(b, b->heap, b->cur, tsi_size_lut[(size + 15) >> 4]);
+        if (TSI_LIKELY(p != NULL)) return p;
+    }
+    return alloc_any(s, size, 1, 0, NULL);
+}
+
+static TsiRef resolve_for_alloc(SlabAllocator* s, EpochId epoch) {
+    TsiArena* a = tsi_arena(s);
+    if (a != NULL) return tsi_resolve(a, epoch);
+    errno = EINVAL;
+    return 0;
+}
+
+/* The fast path of an epoch that is not the thread's ambient one. */
+void* tsi_alloc_ref(SlabAllocator* s, size_t size, TsiRef ref) {
+    if (TSI_LIKELY(tsi_tls.serial == tsi_public(s)->serial && size - 1 < TSI_LUT_MAX)) {
+        TsiBinding* b = tsi_tls.binding;
+        TsiHeap* h = tsi_heap_cached(b, ref);
+        if (TSI_LIKELY(h != NULL && h->room != NULL)) {
+            void* p = tsi_alloc_fast(b, h, h->room->cur, tsi_size_lut[(size + 15) >> 4]);
+            if (TSI_LIKELY(p != NULL)) return p;
+        }
+    }
+    return alloc_any(s, size, 1, ref, NULL);
+}
+
+void* slab_malloc_epoch(SlabAllocator* s, size_t size, EpochId epoch) {
+    TsiRef ref = resolve_for_alloc(s, epoch);
+    return TSI_LIKELY(ref != 0) ? tsi_alloc_ref(s, size, ref) : NULL;
+}
+
+static void* zeroed(SlabAllocator* s, size_t n, size_t size, TsiRef ref) {
+    size_t bytes;
+    TsiArena* a = tsi_arena(s);
+    if (__builtin_mul_overflow(n, size, &bytes)) return refuse_null(a, SLAB_MISUSE_BAD_SIZE, ENOMEM);
+    void* p = ref != 0 ? tsi_alloc_ref(s, bytes, ref) : slab_malloc(s, bytes);
+    return p != NULL ? memset(p, 0, bytes) : NULL;
+}
+
+void* slab_calloc(SlabAllocator* s, size_t n, size_t size) { return zeroed(s, n, size, 0); }
+
+void* slab_calloc_epoch(SlabAllocator* s, size_t n, size_t size, EpochId epoch) {
+    TsiRef ref = resolve_for_alloc(s, epoch);
+    return ref != 0 ? zeroed(s, n, size, ref) : NULL;
+}
+
+static void* aligned(SlabAllocator* s, size_t alignment, size_t size, TsiRef ref) {
+    if (!tsi_is_pow2(alignment) || alignment > TSI_GIB(1)) return refuse_null(tsi_arena(s), SLAB_MISUSE_BAD_SIZE, EINVAL);
+    return alloc_any(s, size, alignment, ref, NULL);
+}
+
+void* slab_aligned_alloc(SlabAllocator* s, size_t alignment, size_t size) { return aligned(s, alignment, size, 0); }
+
+void* slab_aligned_alloc_epoch(SlabAllocator* s, size_t alignment, size_t size, EpochId epoch) {
+    TsiRef ref = resolve_for_alloc(s, epoch);
+    return ref != 0 ? aligned(s, alignment, size, ref) : NULL;
+}
+
+/* ---- handles ---- */
+
+static void* obj(SlabAllocator* s, uint32_t size, TsiRef ref, SlabHandle* out) {
+    TsiArena* a = tsi_arena(s);
+    TsiPlace at;
+    if (out != NULL) *out = 0;
+    for (;;) {
+        bool spent = false;
+        void* p = ref != 0 ? tsi_alloc_ref(s, size, ref) : slab_malloc(s, size);
+        if (p == NULL || out == NULL) return p;
+        SlabHandle h = tsi_space_locate(&a->space, p, &at) == TSI_PLACE_OK ? tsi_handle_issue(a, &at, &spent) : 0;
+        if (h != 0) {
+            *out = h;
+            return p;
+        }
+        uint64_t tag;
+        if (spent) tsi_line_retire(a, &at);
+        bool live = tsi_place_is_live(a, &at, &tag);
+        if (live) (void)tsi_free_place(a, tsi_binding_get(a, false), &at, tsi_tag_seq(tag), false);
+        if (spent) continue; /* another line has generations left */
+        errno = live ? ENOMEM : ESTALE; /* no room for counts, or the epoch was released under us */
+        return NULL;
+    }
+}
+
+void* alloc_obj(SlabAllocator* s, uint32_t size, SlabHandle* out) { return obj(s, size, 0, out); }
+
+void* alloc_obj_epoch(SlabAllocator* s, uint32_t size, EpochId epoch, SlabHandle* out) {
+    if (out != NULL) *out = 0;
+    TsiRef ref = resolve_for_alloc(s, epoch);
+    return ref != 0 ? obj(s, size, ref, out) : NULL;
+}
+
+bool free_obj(SlabAllocator* s, SlabHandle h) {
+    TsiArena* a = tsi_arena(s);
+    return a != NULL && h != 0 && tsi_free_handle(a, h);
+}
+
+void* slab_handle_ptr(SlabAllocator* s, SlabHandle h) {
+    TsiArena* a = tsi_arena(s);
+    TsiPlace at;
+    return a != NULL && h != 0 && tsi_handle_find(a, h, &at) ? tsi_place_address(&a->space, &at) : NULL;
+}
+
+SlabHandle slab_ptr_handle(SlabAllocator* s, const void* p) {
+    TsiArena* a = tsi_arena(s);
+    TsiPlace at;
+    bool spent;
+    if (a == NULL || tsi_space_locate(&a->space, p, &at) != TSI_PLACE_OK) return 0;
+    return tsi_handle_issue(a, &at, &spent);
+}
+
+/* ---- free ---- */
+
+static TSI_NOINLINE bool free_any(SlabAllocator* s, void* p, size_t least) {
+    TsiArena* a = tsi_arena(s);
+    if (p == NULL) return true;
+    return a != NULL && tsi_free_pointer(a, p, least);
+}
+
+void slab_free(SlabAllocator* s, void* p) {
+    if (TSI_LIKELY(s != NULL && tsi_tls.serial == tsi_public(s)->serial && tsi_free_fast(tsi_tls.binding, p))) return;
+    (void)free_any(s, p, 0);
+}
+
+bool slab_free_checked(SlabAllocator* s, void* p) {
+    if (s != NULL && tsi_tls.serial == tsi_public(s)->serial && tsi_free_fast(tsi_tls.binding, p)) return true;
+    return free_any(s, p, 0);
+}
+
+void slab_free_sized(SlabAllocator* s, void* p, size_t size) { (void)free_any(s, p, size); }
+
+/* ---- resize and ask ---- */
+
+static bool live_place(TsiArena* a, const void* p, TsiPlace* at) {
+    uint64_t tag;
+    return tsi_space_locate(&a->space, p, at) == TSI_PLACE_OK && tsi_place_is_live(a, at, &tag);
+}
+
+/* ref: where a block that moves goes; 0 = the block's own incarnation if it is ACTIVE, else the ambient one. */
+static void* resize(SlabAllocator* s, void* p, size_t size, TsiRef ref) {
+    TsiArena* a = tsi_arena(s);
+    TsiPlace at;
+    if (p == NULL) return ref != 0 ? tsi_alloc_ref(s, size, ref) : slab_malloc(s, size);
+    if (a == NULL) return refuse_null(NULL, SLAB_MISUSE_BAD_SIZE, EINVAL);
+    if (size == 0) {
+        (void)free_any(s, p, 0);
+        return NULL;
+    }
+    if (!live_place(a, p, &at)) {
+        TsiPlaceResult where = tsi_space_locate(&a->space, p, &at);
+        return refuse_null(a, tsi_misuse_of(where), EINVAL);
+    }
+    size_t usable = tsi_place_bytes(&a->space, &at);
+    if (size <= usable && size >= usable / 2) return p;
+    TsiRef own;
+    if (ref == 0 && tsi_place_ref(a, &at, &own) && tsi_ref_is_active(&a->phases, own)) ref = own;
+    void* q = ref != 0 ? tsi_alloc_ref(s, size, ref) : slab_malloc(s, size);
+    if (q == NULL) return size <= usable ? p : NULL;
+    memcpy(q, p, size < usable ? size : usable);
+    (void)free_any(s, p, 0);
+    return q;
+}
+
+void* slab_realloc(SlabAllocator* s, void* p, size_t size) { return resize(s, p, size, 0); }
+
+void* slab_realloc_epoch(SlabAllocator* s, void* p, size_t size, EpochId epoch) {
+    TsiRef ref = resolve_for_alloc(s, epoch);
+    return ref != 0 ? resize(s, p, size, ref) : NULL;
+}
+
+size_t slab_usable_size(SlabAllocator* s, const void* p) {
+    TsiArena* a = tsi_arena(s);
+    TsiPlace at;
+    return a != NULL && live_place(a, p, &at) ? tsi_place_bytes(&a->space, &at) : 0;
+}
+
+size_t slab_good_size(SlabAllocator* s, size_t size) {
+    TsiArena* a = tsi_arena(s);
+    if (a == NULL || size == 0 || size > a->space.payload_bytes) return 0;
+    unsigned cls = tsi_class_of(size);
+    return cls != 0 ? a->space.classes->c[cls].size : tsi_align_up(size, tsi_os.page_bytes);
+}
+
+bool slab_owns(SlabAllocator* s, const void* p) {
+    TsiArena* a = tsi_arena(s);
+    TsiPlace at;
+    return a != NULL && tsi_space_locate(&a->space, p, &at) != TSI_PLACE_FOREIGN;
+}
+
+bool slab_ptr_epoch(SlabAllocator* s, const void* p, EpochId* id, uint64_t* era) {
+    TsiArena* a = tsi_arena(s);
+    TsiPlace at;
+    TsiRef ref;
+    if (a == NULL || tsi_space_locate(&a->space, p, &at) != TSI_PLACE_OK || !tsi_place_ref(a, &at, &ref)) return false;
+    if (id != NULL) *id = tsi_load_relaxed(&tsi_inc(&a->phases, tsi_ref_index(ref))->id);
+    if (era != NULL) *era = tsi_ref_era(ref);
+    return true;
+}
+
+uint32_t slab_object_count(uint32_t size) {
+    static TsiClassTable t;
+    static TsiLock lock;
+    tsi_process_init();
+    unsigned cls;
+    tsi_lock_take(&lock);
+    if (t.c[1].size == 0) tsi_class_table_init(&t, tsi_os.page_bytes, 0);
+    cls = tsi_class_of(size);
+    uint32_t n = cls != 0 ? (uint32_t)t.c[cls].slots << t.c[cls].lines_log2 : 0;
+    tsi_lock_give(&lock);
+    return n;
+}

@@ -1,0 +1,31 @@
+/*
+ * atomics.h - memory orders by name.
+ *
+ * Every shared word is a C11 atomic and is touched through these, so that the order of each access
+ * is in its name. A non-relaxed access says at its place what it pairs with. There is no bare
+ * fence: ThreadSanitizer does not model them. tsi_compiler_fence orders the compiler only; it
+ * stands where the other side issues a membarrier (see heap/bracket.h).
+ */
+#ifndef TSI_BASE_ATOMICS_H
+#define TSI_BASE_ATOMICS_H
+
+#include <stdatomic.h>
+
+#define tsi_load_relaxed(p) atomic_load_explicit((p), memory_order_relaxed)
+#define tsi_load_acquire(p) atomic_load_explicit((p), memory_order_acquire)
+#define tsi_load_seq(p) atomic_load_explicit((p), memory_order_seq_cst)
+#define tsi_store_relaxed(p, v) atomic_store_explicit((p), (v), memory_order_relaxed)
+#define tsi_store_release(p, v) atomic_store_explicit((p), (v), memory_order_release)
+#define tsi_store_seq(p, v) atomic_store_explicit((p), (v), memory_order_seq_cst)
+#define tsi_swap_seq(p, v) atomic_exchange_explicit((p), (v), memory_order_seq_cst)
+#define tsi_swap_acquire(p, v) atomic_exchange_explicit((p), (v), memory_order_acquire)
+#define tsi_add_relaxed(p, v) atomic_fetch_add_explicit((p), (v), memory_order_relaxed)
+#define tsi_sub_relaxed(p, v) atomic_fetch_sub_explicit((p), (v), memory_order_relaxed)
+#define tsi_add_seq(p, v) atomic_fetch_add_explicit((p), (v), memory_order_seq_cst)
+#define tsi_sub_seq(p, v) atomic_fetch_sub_explicit((p), (v), memory_order_seq_cst)
+/* Strong compare-exchange, sequentially consistent; *expected receives what was there. */
+#define tsi_cas_seq(p, expected, v) \
+    atomic_compare_exchange_strong_explicit((p), (expected), (v), memory_order_seq_cst, memory_order_seq_cst)
+#define tsi_compiler_fence() atomic_signal_fence(memory_order_seq_cst)
+
+#endif

@@ -1,0 +1,43 @@
+/*
+ * bits.h - words, sizes and hints. No state, no OS.
+ */
+#ifndef TSI_BASE_BITS_H
+#define TSI_BASE_BITS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define TSI_LIKELY(x) __builtin_expect(!!(x), 1)
+#define TSI_UNLIKELY(x) __builtin_expect(!!(x), 0)
+#define TSI_COLD __attribute__((cold, noinline))
+#define TSI_NOINLINE __attribute__((noinline))
+#define TSI_INLINE static inline __attribute__((always_inline))
+#define TSI_KIB(n) ((size_t)(n) << 10)
+#define TSI_MIB(n) ((size_t)(n) << 20)
+#define TSI_GIB(n) ((uint64_t)(n) << 30)
+
+/* Index of the lowest set bit; w must not be 0. */
+TSI_INLINE unsigned tsi_ctz64(uint64_t w) { return (unsigned)__builtin_ctzll(w); }
+
+/* Index of the highest set bit; w must not be 0. */
+TSI_INLINE unsigned tsi_log2(uint64_t w) { return 63u - (unsigned)__builtin_clzll(w); }
+
+TSI_INLINE unsigned tsi_popcount(uint64_t w) { return (unsigned)__builtin_popcountll(w); }
+
+TSI_INLINE bool tsi_is_pow2(uint64_t n) { return n != 0 && (n & (n - 1)) == 0; }
+
+/* Rounds up to a multiple of a power of two. */
+TSI_INLINE uint64_t tsi_align_up(uint64_t n, uint64_t a) { return (n + a - 1) & ~(a - 1); }
+
+/* Least power of two >= n, n in 1..2^63. */
+TSI_INLINE uint64_t tsi_ceil_pow2(uint64_t n) { return n <= 1 ? 1 : 1ull << (tsi_log2(n - 1) + 1); }
+
+/* The lowest n bits of w that are set, as a word. */
+TSI_INLINE uint64_t tsi_lowest_bits(uint64_t w, unsigned n) {
+    uint64_t rest = w;
+    for (; n != 0 && rest != 0; n--) rest &= rest - 1;
+    return w & ~rest;
+}
+
+#endif

@@ -1,0 +1,262 @@
+/*
+ * alloc.c - allocation when the current line has no slot ready.
+ *
+ * In order: refill the current line from what was freed; the next line with room; an ownerless heap
+ * of the same incarnation; a slab (warm, pooled, fresh). A domain's first slab is *mixed*: objects
+ * up to 768 bytes lie side by side in 64-byte granules of one page, so a phase of few objects costs
+ * one page whatever their sizes. It is bumped through once; then the classes take over.
+ *
+ * All of it runs inside the bracket that names the whole incarnation, system calls for fresh memory
+ * included: a close that comes by meanwhile leaves the heap to this thread.
+ */
+#include "heap/alloc.h"
+
+#include "base/check.h"
+#include "heap/heap.h"
+#include "heap/refuse.h"
+#include "heap/registry.h"
+#include "heap/settle.h"
+#include "heap/sweep.h"
+#include "heap/warm.h"
+
+#include <errno.h>
+
+/* ---- slabs ---- */
+
+static void line_init(TsiSpace* s, const TsiClass* c, unsigned cls, uint32_t line_id, uint32_t seq) {
+    TsiLine* l = tsi_line(s, line_id);
+    bool mixed = cls == TSI_CLASS_MIXED;
+    uint64_t offset = ((uint64_t)(line_id >> 10) << TSI_CHUNK_SHIFT) +
+                      ((uint64_t)(line_id & (TSI_CHUNK_LINES - 1)) << c->line_shift);
+    tsi_store_relaxed(&l->avail, mixed ? ~0ull : 0);
+    tsi_store_relaxed(&l->freed, mixed ? 0 : c->full);
+    tsi_store_relaxed(&l->issued, 0);
+    tsi_store_relaxed(&l->where, (uint32_t)(offset >> 10) << 6 | (mixed ? TSI_LINE_MIXED : 0));
+    l->link = 0;
+    if (mixed) {
+        tsi_store_relaxed(&tsi_mixed(s, line_id)->starts, 0);
+        tsi_store_relaxed(&tsi_mixed(s, line_id)->ends, 0);
+    }
+    tsi_aux(s, line_id)->gone = 0;
+    tsi_store_relaxed(&tsi_remote(s, line_id)[0], tsi_remote_fresh(seq));
+    tsi_store_relaxed(&tsi_remote(s, line_id)[1], tsi_remote_fresh(seq));
+}
+
+/* Words of a slab that only the caller holds, and its new tag. */
+static void slab_open(TsiSpace* s, unsigned cls, uint32_t slab_id, uint32_t index, unsigned state) {
+    const TsiClass* c = &s->classes->c[cls];
+    TsiSlab* slab = tsi_slab(s, slab_id);
+    uint32_t seq = tsi_tag_seq(tsi_load_relaxed(&slab->tag));
+    if (seq == 0) seq = 1;
+    for (uint32_t i = 0, first = tsi_first_line(c, slab_id); i < 1u << c->lines_log2; i++)
+        line_init(s, c, cls, first + i, seq);
+    tsi_store_seq(&slab->tag, tsi_tag(seq, index, state)); /* publishes the words to freers */
+}
+
+static bool slab_take(TsiBinding* b, TsiHeap* h, unsigned cls, uint32_t* slab_id) {
+    TsiSpace* s = &b->arena->space;
+    tsi_count(&b->counters[cls].new_slab);
+    if (tsi_warm_take(b, cls, slab_id)) tsi_count(&b->counters[cls].recycled);
+    else if (!tsi_space_take(s, cls, slab_id)) return false;
+    slab_open(s, cls, *slab_id, h->index, TSI_SLAB_OWNED);
+    tsi_slab(s, *slab_id)->next = h->slabs;
+    h->slabs = *slab_id + 1; /* after next: a walk in a fork child is always whole */
+    tsi_store_relaxed(&h->slab_count, tsi_load_relaxed(&h->slab_count) + 1);
+    h->takes++;
+    return true;
+}
+
+/* ---- mixed slabs ---- */
+
+static void* mixed_bump(TsiBinding* b, TsiHeap* h, size_t size, TsiPlace* at) {
+    TsiLine* l = h->mixed;
+    uint64_t avail = tsi_load_relaxed(&l->avail);
+    unsigned granules = (unsigned)((size + TSI_GRANULE - 1) / TSI_GRANULE);
+    unsigned align = tsi_is_pow2(granules) ? granules : 1;
+    unsigned from = avail == 0 ? TSI_LINE_SLOTS : tsi_ctz64(avail);
+    unsigned slot = (unsigned)tsi_align_up(from, align), end = slot + granules;
+    if (end > TSI_LINE_SLOTS) return NULL;
+    TsiSpace* s = &b->arena->space;
+    uint32_t line_id = tsi_line_id(s, l);
+    TsiMixed* m = tsi_mixed(s, line_id);
+    tsi_store_relaxed(&m->ends, tsi_load_relaxed(&m->ends) | 1ull << (end - 1));
+    tsi_store_release(&m->starts, tsi_load_relaxed(&m->starts) | 1ull << slot); /* pairs with line_state: ends first */
+    tsi_store_relaxed(&l->issued, tsi_load_relaxed(&l->issued) + 1);
+    tsi_store_release(&l->avail, end == TSI_LINE_SLOTS ? 0 : ~0ull << end);
+    if (at != NULL) *at = (TsiPlace){line_id, tsi_slab_of_line(s, line_id), TSI_CLASS_MIXED, slot};
+    return b->base + (((uint64_t)(tsi_load_relaxed(&l->where) & ~(uint32_t)TSI_LINE_FLAGS) + slot * 4u) << 4);
+}
+
+static void* mixed_alloc(TsiBinding* b, TsiHeap* h, size_t size, TsiPlace* at) {
+    if (h->mixed == NULL) {
+        bool domain = (tsi_load_relaxed(&tsi_heap_inc(b->arena, h)->id) & TSI_DOMAIN_ID_BIT) != 0;
+        uint32_t slab_id;
+        if (!domain || h->slabs != 0 || !slab_take(b, h, TSI_CLASS_MIXED, &slab_id)) return NULL;
+        const TsiClass* c = &b->classes->c[TSI_CLASS_MIXED];
+        h->mixed = tsi_line(&b->arena->space, tsi_first_line(c, slab_id));
+        h->mixed_lines = (1u << c->lines_log2) - 1;
+    }
+    for (;;) {
+        void* p = mixed_bump(b, h, size, at);
+        if (p != NULL) return p;
+        uint64_t avail = tsi_load_relaxed(&h->mixed->avail);
+        if (h->mixed_lines == 0) {
+            if (tsi_popcount(avail) < 8) h->mixed = NULL; /* nearly used up: stop asking */
+            return NULL;
+        }
+        h->mixed_lines--;
+        h->mixed++;
+    }
+}
+
+/* ---- lines ---- */
+
+static void* line_pop(TsiBinding* b, TsiLine* l, unsigned cls, TsiPlace* at) {
+    uint64_t avail = tsi_load_relaxed(&l->avail);
+    unsigned slot = tsi_ctz64(avail);
+    tsi_store_relaxed(&l->avail, avail & (avail - 1));
+    if (at != NULL) {
+        TsiSpace* s = &b->arena->space;
+        uint32_t line_id = tsi_line_id(s, l);
+        *at = (TsiPlace){line_id, tsi_slab_of_line(s, line_id), cls, slot};
+    }
+    return b->base + (((uint64_t)(tsi_load_relaxed(&l->where) & ~(uint32_t)TSI_LINE_FLAGS) + b->classes->c[cls].offs[slot]) << 4);
+}
+
+/* Makes another line current; false when there is no memory for one. */
+static bool next_line(TsiBinding* b, TsiHeap* h, unsigned cls) {
+    TsiArena* a = b->arena;
+    TsiSpace* s = &a->space;
+    TsiRoom* room = h->room;
+    if (room->head[cls] == 0) {
+        uint32_t slab_id;
+        if (!tsi_heap_adopt_more(b, h) || room->head[cls] == 0) {
+            tsi_count(&b->counters[cls].miss);
+            if (!slab_take(b, h, cls, &slab_id)) return false;
+            const TsiClass* c = &b->classes->c[cls];
+            for (uint32_t n = 1u << c->lines_log2, first = tsi_first_line(c, slab_id); n != 0; n--)
+                tsi_room_push(a, room, cls, tsi_line(s, first + n - 1));
+        }
+    }
+    TsiLine* l = tsi_line(s, room->head[cls] - 1);
+    room->head[cls] = l->link;
+    tsi_store_relaxed(&l->where, tsi_load_relaxed(&l->where) & ~(uint32_t)TSI_LINE_LISTED);
+    room->cur[cls] = l;
+    return true;
+}
+
+static void* class_alloc(TsiBinding* b, TsiHeap* h, unsigned cls, TsiPlace* at) {
+    const TsiClass* c = &b->classes->c[cls];
+    TsiClassCounters* n = &b->counters[cls];
+    if (!tsi_heap_ensure_room(b, h)) return NULL;
+    tsi_count(&n->slow);
+    if (h->room->cur[cls] == tsi_no_cur[0]) tsi_count(&n->null);
+    else tsi_count(&n->full);
+    for (;;) {
+        TsiLine* l = h->room->cur[cls];
+        if (l != tsi_no_cur[0]) {
+            if (tsi_load_relaxed(&l->avail) != 0 || tsi_line_refill(b, l, c, c->threshold) != 0) return line_pop(b, l, cls, at);
+            if (!tsi_line_park(b, l, c)) continue;
+            tsi_count(&n->parked);
+            h->room->cur[cls] = tsi_no_cur[0];
+        }
+        if (!next_line(b, h, cls)) return NULL;
+    }
+}
+
+/* ---- large objects ---- */
+
+static void* large_alloc(TsiBinding* b, TsiHeap* h, size_t size, size_t align, TsiPlace* at) {
+    TsiArena* a = b->arena;
+    TsiSpace* s = &a->space;
+    TsiInc* i = tsi_heap_inc(a, h);
+    uint32_t slab_id;
+    tsi_count(&b->counters[TSI_CLASS_LARGE].slow);
+    if (!tsi_space_take_large(s, size, align, &slab_id)) return NULL;
+    tsi_count(&b->counters[TSI_CLASS_LARGE].new_slab);
+    uint32_t line_id = slab_id >> 8 << 10;
+    tsi_lock_take(tsi_inc_lock(i));
+    bool active = tsi_ref_is_active(&a->phases, tsi_load_relaxed(&h->ref));
+    if (active) {
+        slab_open(s, TSI_CLASS_LARGE, slab_id, i->index, TSI_SLAB_ORPHAN);
+        TsiLine* l = tsi_line(s, line_id);
+        tsi_store_relaxed(&l->issued, 1);
+        tsi_store_seq(&l->freed, 0); /* from here on the object is live */
+        tsi_orphan_link_locked(a, i, slab_id);
+        i->allocated.objects++;
+        i->allocated.bytes += tsi_slab_bytes(s, TSI_CLASS_LARGE, slab_id);
+    }
+    tsi_lock_give(tsi_inc_lock(i));
+    if (!active) {
+        tsi_space_give_large(s, slab_id);
+        return NULL;
+    }
+    if (at != NULL) *at = (TsiPlace){line_id, slab_id, TSI_CLASS_LARGE, 0};
+    return b->base + ((size_t)(slab_id >> 8) << TSI_CHUNK_SHIFT);
+}
+
+/* ---- the slow path ---- */
+
+static TsiRef ambient_ref(TsiBinding* b) {
+    if (b->scope != 0) return tsi_load_relaxed(b->thread->scopes[b->scope - 1].ref);
+    return tsi_phases_current(&b->arena->phases);
+}
+
+typedef enum Outcome { GOT, AGAIN, NO_MEMORY } Outcome;
+
+static Outcome alloc_in_heap(TsiBinding* b, TsiHeap* h, size_t size, unsigned cls, size_t align, TsiPlace* at, void** out) {
+    if (!tsi_bracket_enter(b, h, tsi_busy_all(h))) return AGAIN;
+    *out = NULL;
+    if (cls == 0) {
+        *out = large_alloc(b, h, size, align, at);
+        if (*out == NULL && !tsi_heap_is_live(b, h)) {
+            tsi_bracket_leave(b, h, tsi_busy_all(h));
+            return AGAIN;
+        }
+    } else {
+        if (size <= TSI_MIXED_MAX && align <= 16) *out = mixed_alloc(b, h, size, at);
+        if (*out == NULL) *out = class_alloc(b, h, cls, at);
+    }
+    bool scavenge = h->takes > 64 && h->takes > tsi_load_relaxed(&h->slab_count) / 2;
+    if (scavenge) h->takes = 0;
+    tsi_bracket_leave(b, h, tsi_busy_all(h));
+    /* Slabs of one class that stay empty while another grows go back, at a cost of O(1) per slab taken. */
+    if (scavenge && tsi_load_relaxed(&h->slab_count) > 256) tsi_heap_scavenge(b, h);
+    return *out != NULL ? GOT : NO_MEMORY;
+}
+
+TSI_NOINLINE void* tsi_alloc_slow(TsiArena* a, size_t size, unsigned cls, size_t align, TsiRef ref, TsiPlace* at) {
+    bool tried_trim = false;
+    void* p = NULL;
+    for (;;) {
+        TsiBinding* b = tsi_binding_get(a, true);
+        if (b == NULL) break;
+        tsi_inbox_drain(b);
+        tsi_sweep_displaced(a, b);
+        TsiRef target = ref != 0 ? ref : ambient_ref(b);
+        TsiHeap* h;
+        TsiBirth birth = tsi_heap_get(b, target, &h);
+        if (birth == TSI_BIRTH_STALE) {
+            if (ref == 0 && b->scope == 0) continue; /* the ring moved on: so do we */
+            tsi_refuse(a, SLAB_MISUSE_CLOSED_EPOCH, NULL);
+            errno = ESTALE;
+            tsi_thread_leave_if_exiting();
+            return NULL;
+        }
+        if (birth == TSI_BIRTH_NO_MEMORY) break;
+        if (ref == 0) tsi_binding_set_ambient(b, h);
+        Outcome o = alloc_in_heap(b, h, size, cls, align, at, &p);
+        if (o == GOT) break;
+        if (o == NO_MEMORY) {
+            if (tried_trim) break;
+            tried_trim = true;
+            tsi_trim_all(a, b);
+        }
+    }
+    if (p == NULL) {
+        tsi_refuse_count(a, TSI_REFUSED_MEMORY);
+        errno = ENOMEM;
+    }
+    tsi_thread_leave_if_exiting();
+    return p;
+}

@@ -1,0 +1,172 @@
+/*
+ * arena.h - one allocator, its threads and their heaps.
+ *
+ *   TsiArena    everything behind one SlabAllocator; identified by a never-reused serial
+ *   TsiBinding  one thread in one arena: the bracket word, the ambient heap, what the thread keeps
+ *   TsiHeap     one binding's slabs in one incarnation: the unit of ownership and of hand-over
+ *   TsiRoom     a heap's lines to allocate from, by class; private to the owner, a cache
+ *
+ * Heap word    binding | state:8. Every transition is one compare-exchange; REVOKED -> SEIZED only
+ *              under the stripe lock and by the sweep whose ticket the heap carries
+ *
+ *   FREE -> LIVE(b) <-> REVOKED(b) -> SEIZED -> FREE | DEAD | DETACHED
+ *             |  ^         ^
+ *             |  +- DETACHED -> SEIZED
+ *             +-> RETIRE(b) -> DETACHED | REVOKED(b)
+ *
+ *   LIVE      the binding's thread allocates and frees in it with plain stores
+ *   RETIRE    the epoch was advanced: the thread is asked to let go; still its own
+ *   REVOKED   a sweeper wants it; the thread enters no bracket on it any more
+ *   SEIZED    a sweeper has it, holding the stripe lock
+ *   DETACHED  nobody's; an ACTIVE incarnation's may be adopted
+ *   DEAD      swept, waiting for its binding to unlink it
+ *
+ * Locks: registry (registry.h), ring, stripe, pool, table. Fields say who may touch them:
+ * [own] the binding's thread, or a sweeper that has SEIZED the heap; [stripe] under the
+ * incarnation's stripe lock; others are atomic.
+ */
+#ifndef TSI_HEAP_ARENA_H
+#define TSI_HEAP_ARENA_H
+
+#include "mem/space.h"
+#include "phase/epoch.h"
+
+#include "epoch_domain.h"
+
+enum {
+    TSI_HEAP_FREE = 0,
+    TSI_HEAP_LIVE = 1,
+    TSI_HEAP_RETIRE = 2,
+    TSI_HEAP_REVOKED = 3,
+    TSI_HEAP_SEIZED = 4,
+    TSI_HEAP_DETACHED = 5,
+    TSI_HEAP_DEAD = 6
+};
+enum {
+    TSI_BINDINGS_MAX = 1 << 16,
+    TSI_HEAPS_MAX = (1 << 24) - 1,
+    TSI_HEAP_CACHE = 64,
+    TSI_RECORD_CACHE = 32
+};
+#define TSI_INBOX_CLOSED 0xffffffffu
+#define TSI_FENCED UINT64_MAX /* a live_word that no heap has */
+
+typedef struct TsiRoom {
+    uint32_t next_free;
+    uint32_t index;
+    TsiLine* cur[TSI_SMALL_CLASSES + 1];
+    uint32_t head[TSI_SMALL_CLASSES + 1]; /* line id + 1 */
+} TsiRoom;
+
+typedef struct TsiHeap {
+    uint32_t next_free;
+    uint32_t index;
+    _Atomic uint64_t word;      /* binding << 8 | state */
+    _Atomic TsiRef ref;         /* incarnation; 0 while free */
+    TsiRoom* room;              /* [own] NULL until the first slab of a class */
+    TsiLine* mixed;             /* [own] line that small objects are bumped from, or NULL */
+    uint32_t mixed_lines;       /* [own] further lines of the mixed slab */
+    uint32_t slabs;             /* [own] slab id + 1 */
+    _Atomic uint32_t slab_count;
+    uint32_t inc_next, inc_prev; /* [stripe] heap index + 1 */
+    uint32_t own_next, own_prev; /* the owner's chain; only its thread */
+    uint32_t primary;            /* [own] heap index whose room takes this heap's lines */
+    uint32_t takes;              /* [own] slabs taken since the last scavenge */
+    uint32_t skip;               /* [stripe] slab id + 1 that the owner settles itself */
+    uint64_t revoker;            /* [stripe] ticket of the sweep that revoked it */
+} TsiHeap;
+
+/* Counters kept by one thread, summed by readers. Plain relaxed stores by the owner. */
+typedef struct TsiClassCounters {
+    _Atomic uint64_t slow, new_slab, parked, unparked, null, full, miss, recycled;
+} TsiClassCounters;
+
+typedef struct TsiWarm {
+    _Atomic uint32_t busy; /* try-lock: the owner never waits */
+    uint32_t head[TSI_CLASSES]; /* slab id + 1 */
+    _Atomic uint64_t bytes;
+    uint64_t quota;        /* bytes granted from the arena's budget */
+} TsiWarm;
+
+typedef struct TsiArena TsiArena;
+
+typedef struct TsiBinding {
+    uint32_t next_free;
+    uint32_t index;
+    uint64_t live_word; /* the word of this binding's live heaps; TSI_FENCED when brackets need fences */
+    TsiHeap* heap;      /* ambient heap, or tsi_no_heap */
+    TsiLine** cur;      /* its current lines by class */
+    _Atomic uint64_t busy; /* 0, a TsiLine*, or a TsiHeap* | 1: all of that incarnation's heaps of this thread */
+    uint8_t* base;
+    TsiHeap* heaps_base;
+    const TsiClassTable* classes;
+    /* second line */
+    uint64_t payload_bytes;
+    uint8_t* meta;
+    _Atomic uint8_t* chunk_class;
+    TsiArena* arena;
+    _Atomic bool in_use;
+    struct TsiThread* thread;
+    uint32_t scope; /* index + 1 of the innermost scope of this arena on the thread's stack */
+    uint32_t own_heaps; /* chain, heap index + 1 */
+    _Atomic uint32_t dead_heaps;
+    _Atomic uint32_t inbox; /* line id + 2, 0 = empty, TSI_INBOX_CLOSED */
+    uint64_t era, era_end;  /* eras granted and not used */
+    uint32_t inc_cache[TSI_RECORD_CACHE], inc_first, inc_count; /* first in, first out */
+    uint32_t domain_cache[TSI_RECORD_CACHE], domain_count;
+    uint32_t heap_cache[TSI_RECORD_CACHE], heap_count;
+    uint32_t room_cache[TSI_RECORD_CACHE], room_count;
+    TsiHeap* by_inc[TSI_HEAP_CACHE];
+    TsiWarm warm;
+    _Atomic uint64_t refused[SLAB_MISUSE_COUNT + 2]; /* by SlabMisuse; then late double frees, no memory */
+    TsiClassCounters counters[TSI_CLASSES];
+} TsiBinding;
+
+enum { TSI_REFUSED_LATE = SLAB_MISUSE_COUNT, TSI_REFUSED_MEMORY };
+
+struct TsiArena {
+    TsiSpace space;
+    TsiPhases phases;
+    TsiTable heaps, rooms, domains, bindings;
+    uint64_t serial;
+    uint64_t secret;
+    SlabAllocator* owner;
+    SlabOptions options;
+    uint32_t bad_environment;
+    _Atomic int64_t warm_left;   /* bytes of the warm budget not granted to a binding */
+    _Atomic uint64_t tickets;
+    _Atomic uint64_t refused[SLAB_MISUSE_COUNT + 2]; /* by threads without a binding */
+    _Atomic uint64_t retired_slabs, barriers, deferred_slabs, closes;
+    _Atomic uint64_t overflowed[TSI_CLASSES];
+    _Atomic bool has_displaced;
+    uint32_t displaced;          /* incarnations without a ring id that hold slabs, index; ring lock */
+    _Atomic uint32_t exiting;    /* threads that are leaving: destroy waits for them */
+    uint32_t slot;               /* in the registry */
+    bool inert;
+    struct { _Atomic uint64_t refused[SLAB_MISUSE_COUNT + 2]; TsiClassCounters counters[TSI_CLASSES]; } gone; /* of threads that left; under the registry lock */
+};
+
+/* What a SlabAllocator's storage holds. */
+typedef struct TsiPublic {
+    TsiArena* arena;
+    uint64_t serial;
+    uint64_t magic;
+    uint64_t on_heap; /* made by slab_allocator_create */
+} TsiPublic;
+
+extern TsiHeap tsi_no_heap;
+extern TsiLine* tsi_no_cur[TSI_SMALL_CLASSES + 1];
+
+TSI_INLINE TsiHeap* tsi_heap(const TsiArena* a, uint32_t index) { return tsi_table_at(&a->heaps, index); }
+TSI_INLINE uint64_t tsi_heap_word(uint32_t binding, unsigned state) { return (uint64_t)binding << 8 | state; }
+TSI_INLINE unsigned tsi_heap_state(uint64_t word) { return (unsigned)word & 0xff; }
+TSI_INLINE TsiBinding* tsi_binding_at(const TsiArena* a, uint64_t heap_word) {
+    return tsi_table_at(&a->bindings, (uint32_t)(heap_word >> 8));
+}
+TSI_INLINE TsiInc* tsi_heap_inc(const TsiArena* a, TsiHeap* h) {
+    return tsi_inc(&a->phases, tsi_ref_index(tsi_load_relaxed(&h->ref)));
+}
+/* Counters: single writer, so a load and a store will do. */
+#define tsi_count(p) tsi_store_relaxed((p), tsi_load_relaxed(p) + 1)
+
+#endif

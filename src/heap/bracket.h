@@ -1,0 +1,67 @@
+/*
+ * bracket.h - how an owner touches its slabs without atomic read-modify-writes.
+ *
+ *   owner                                  sweeper
+ *   busy = name          (release)         heap word LIVE -> REVOKED   (seq_cst)
+ *   -- compiler fence --                   membarrier
+ *   word == LIVE ? else leave              read busy                   (acquire)
+ *   ... plain stores to the words ...      names nothing here: take the heap
+ *   busy = 0             (release)         names slab X: take all but X
+ *   -- compiler fence --                   names the heap: leave it to the owner
+ *   word == LIVE ? else hand over
+ *
+ * Invariants
+ *   B1  The owner writes words of a slab only between a check that saw LIVE and busy = 0.
+ *   B2  After the membarrier every later check of that owner sees REVOKED, and every bracket that
+ *       saw LIVE is visible in busy until it ends. So what busy does not name is the sweeper's.
+ *   B3  Every bracket whose first or last check does not see LIVE ends in tsi_handover with the
+ *       name it used, so what busy named is settled by its owner before its call returns.
+ *   B4  Renaming goes through busy = 0 and a check, never X -> Y directly.
+ *
+ * busy = name and busy = 0 are releases so that the sweeper's acquire orders the owner's plain
+ * stores before its own (on arm64 it would otherwise read stale words). Where the kernel has no
+ * membarrier, live_word is TSI_FENCED, every call takes the slow path, and there the stores to busy are
+ * seq_cst exchanges, which pair with the sweeper's seq_cst compare-exchange of the heap word.
+ */
+#ifndef TSI_HEAP_BRACKET_H
+#define TSI_HEAP_BRACKET_H
+
+#include "heap/arena.h"
+
+/* Settles what a revoked heap's owner was busy with; b->busy is 0. In sweep.c. */
+void tsi_handover(TsiBinding* b, TsiHeap* h, uint64_t name);
+
+TSI_INLINE uint64_t tsi_busy_line(const TsiLine* l) { return (uint64_t)(uintptr_t)l; }
+TSI_INLINE uint64_t tsi_busy_all(const TsiHeap* h) { return (uint64_t)(uintptr_t)h | 1; }
+
+/* Fast form: the caller compares the heap word with live_word itself. */
+TSI_INLINE void tsi_bracket_name(TsiBinding* b, uint64_t name) {
+    tsi_store_release(&b->busy, name); /* pairs with the acquire in sweep.c */
+    tsi_compiler_fence();              /* pairs with the sweeper's membarrier */
+}
+TSI_INLINE void tsi_bracket_clear(TsiBinding* b) {
+    tsi_store_release(&b->busy, 0); /* pairs with the acquire in sweep.c */
+    tsi_compiler_fence();           /* pairs with the sweeper's membarrier */
+}
+
+TSI_INLINE bool tsi_heap_is_live(TsiBinding* b, TsiHeap* h) {
+    /* seq_cst: with the fenced form, pairs with the sweeper's compare-exchange */
+    return tsi_load_seq(&h->word) == tsi_heap_word(b->index, TSI_HEAP_LIVE);
+}
+
+/* Slow form. False when the heap is not the thread's (any more); it is then handed over. */
+TSI_INLINE bool tsi_bracket_enter(TsiBinding* b, TsiHeap* h, uint64_t name) {
+    if (b->live_word == TSI_FENCED) (void)tsi_swap_seq(&b->busy, name);
+    else tsi_bracket_name(b, name);
+    if (TSI_LIKELY(tsi_heap_is_live(b, h))) return true;
+    tsi_store_release(&b->busy, 0);
+    tsi_handover(b, h, name);
+    return false;
+}
+TSI_INLINE void tsi_bracket_leave(TsiBinding* b, TsiHeap* h, uint64_t name) {
+    if (b->live_word == TSI_FENCED) (void)tsi_swap_seq(&b->busy, 0);
+    else tsi_bracket_clear(b);
+    if (TSI_UNLIKELY(!tsi_heap_is_live(b, h))) tsi_handover(b, h, name);
+}
+
+#endif

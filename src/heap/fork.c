@@ -1,0 +1,127 @@
+/*
+ * fork.c - what fork leaves behind.
+ *
+ * The parent takes every lock before the fork, in lock order, so in the child no list that a lock
+ * guards is half changed. Brackets of other threads cannot be stopped; their words are changed by
+ * single stores, so in the child they are whole, except that one operation of each vanished thread
+ * may have happened or not. The child detaches the heaps of vanished threads, closes their
+ * inboxes, rebuilds nothing (rooms are dropped, adoption makes new ones), returns slabs
+ * that were claimed for return, and sweeps incarnations whose close was under way. A record or slab
+ * that a vanished thread had in its hands between two lists stays unused in the child.
+ */
+#include "heap/fork.h"
+
+#include "heap/heap.h"
+#include "heap/registry.h"
+#include "heap/sweep.h"
+#include "heap/warm.h"
+
+#include <pthread.h>
+
+void (*tsi_fork_drop_scopes)(void);
+
+static void arena_locks(TsiArena* a, void (*op)(TsiLock*)) {
+    op(&a->space.lock);
+    op(&a->phases.incs.lock);
+    op(&a->phases.ends.lock);
+    op(&a->heaps.lock);
+    op(&a->rooms.lock);
+    op(&a->domains.lock);
+    op(&a->bindings.lock);
+}
+static void take(TsiLock* l) { tsi_lock_take(l); }
+static void give(TsiLock* l) { tsi_lock_give(l); }
+static void ring_op(TsiArena* a, void* op) { (*(void (**)(TsiLock*))op)(&a->phases.ring_lock); }
+static void inner_op(TsiArena* a, void* op) { arena_locks(a, *(void (**)(TsiLock*))op); }
+
+static void prepare(void) {
+    void (*op)(TsiLock*) = take;
+    tsi_lock_take(&tsi_registry_lock);
+    tsi_registry_each(ring_op, &op);
+    for (unsigned i = 0; i < TSI_STRIPES; i++) tsi_lock_take(&tsi_stripes[i]);
+    tsi_registry_each(inner_op, &op);
+}
+
+static void release_all(void) {
+    void (*op)(TsiLock*) = give;
+    tsi_registry_each(inner_op, &op);
+    for (unsigned i = 0; i < TSI_STRIPES; i++) tsi_lock_give(&tsi_stripes[i]);
+    tsi_registry_each(ring_op, &op);
+    tsi_lock_give(&tsi_registry_lock);
+}
+
+/* Heaps of vanished threads lose their owner; a sweep that vanished between its two holds is void. */
+static void child_heaps(TsiArena* a) {
+    for (uint32_t n = 0; n < tsi_table_used(&a->heaps); n++) {
+        TsiHeap* h = tsi_heap(a, n);
+        uint64_t word = tsi_load_relaxed(&h->word);
+        unsigned state = tsi_heap_state(word);
+        if (state != TSI_HEAP_LIVE && state != TSI_HEAP_RETIRE && state != TSI_HEAP_REVOKED && state != TSI_HEAP_DEAD) continue;
+        if (tsi_binding_at(a, word)->thread == tsi_tls.thread) {
+            if (state == TSI_HEAP_REVOKED) tsi_store_relaxed(&h->word, tsi_heap_word((uint32_t)(word >> 8), TSI_HEAP_RETIRE));
+            continue;
+        }
+        h->room = NULL;
+        h->mixed = NULL;
+        h->primary = h->index;
+        if (state == TSI_HEAP_DEAD) { /* its record and the slab left to its owner stay unused */
+            tsi_store_relaxed(&h->word, TSI_HEAP_FREE);
+            continue;
+        }
+        tsi_store_relaxed(&h->word, tsi_heap_word(0, TSI_HEAP_DETACHED));
+        tsi_add_relaxed(&tsi_heap_inc(a, h)->detached, 1);
+    }
+}
+
+static void child_bindings(TsiArena* a) {
+    for (uint32_t n = 0; n < tsi_table_used(&a->bindings); n++) {
+        TsiBinding* b = tsi_table_at(&a->bindings, n);
+        if (!tsi_load_relaxed(&b->in_use) || b->thread == tsi_tls.thread) continue;
+        tsi_store_relaxed(&b->inbox, TSI_INBOX_CLOSED);
+        tsi_store_relaxed(&b->busy, 0);
+        b->own_heaps = 0;
+        if (tsi_load_relaxed(&b->warm.busy) == 0) (void)tsi_warm_flush(b);
+    }
+}
+
+/* Slabs that were claimed for return, or whose pages were being returned. */
+static void child_slabs(TsiArena* a) {
+    TsiSpace* s = &a->space;
+    for (uint32_t chunk = 0; chunk < tsi_load_relaxed(&s->chunk_high); chunk++) {
+        unsigned cls = tsi_chunk_class(s, chunk);
+        if (cls == 0 || cls > TSI_CLASS_MIXED) continue;
+        for (uint32_t k = 0; k < s->chunks[chunk].fresh; k++) {
+            _Atomic uint64_t* tag = &tsi_slab(s, chunk << 8 | k)->tag;
+            uint64_t now = tsi_load_relaxed(tag);
+            if (tsi_tag_state(now) == TSI_SLAB_PARTIAL)
+                tsi_store_relaxed(tag, (now & ~(uint64_t)TSI_SLAB_STATE) | TSI_SLAB_ORPHAN);
+        }
+    }
+}
+
+static void child_arena(TsiArena* a, void* unused) {
+    (void)unused;
+    child_slabs(a);
+    child_heaps(a);
+    child_bindings(a);
+}
+
+static void child_sweep(TsiArena* a, void* unused) {
+    (void)unused;
+    TsiBinding* b = tsi_binding_get(a, false);
+    for (uint32_t n = 1; n < tsi_table_used(&a->phases.incs); n++) {
+        TsiInc* i = tsi_inc(&a->phases, n);
+        if (tsi_inc_era(i) != 0 && tsi_inc_state(i) >= TSI_INC_CLOSED) tsi_inc_sweep(a, b, i, tsi_inc_era(i));
+    }
+}
+
+static void in_child(void) {
+    release_all();
+    tsi_os_after_fork();
+    if (tsi_fork_drop_scopes != NULL) tsi_fork_drop_scopes();
+    tsi_registry_each(child_arena, NULL);
+    tsi_registry_child();
+    tsi_registry_each(child_sweep, NULL);
+}
+
+void tsi_fork_init(void) { (void)pthread_atfork(prepare, release_all, in_child); }

@@ -1,0 +1,12 @@
+/*
+ * fork.h - a child process in which only the forking thread lives on.
+ */
+#ifndef TSI_HEAP_FORK_H
+#define TSI_HEAP_FORK_H
+
+/* Installs the fork handlers; once per process. */
+void tsi_fork_init(void);
+/* Set by the domain layer: in the child, scopes of the threads that are gone leave their domains. */
+extern void (*tsi_fork_drop_scopes)(void);
+
+#endif

@@ -1,0 +1,267 @@
+/*
+ * free.c - frees that are not the plain one: other threads' slabs, full and mixed lines, handles.
+ *
+ * A remote free is one compare-exchange of the slot's bit into the remote word, under the seq that
+ * the slab had when the call looked at it first. If the slab has left that incarnation the exchange
+ * fails and the free is refused; it is never tried again under a later one. Before it, all three
+ * words are read in the direction bits move (invariant F), so a slot that is free is seen to be.
+ *
+ * In a slab that has issued handles every free, by pointer or handle, first moves the slot's count by
+ * compare-exchange: that decides among racing frees and makes the handle stale.
+ */
+#include "heap/free.h"
+
+#include "heap/heap.h"
+#include "heap/refuse.h"
+#include "heap/registry.h"
+#include "heap/settle.h"
+#include "heap/sweep.h"
+#include "mem/handle.h"
+
+static bool state_holds_objects(uint64_t tag) {
+    unsigned state = tsi_tag_state(tag);
+    return state == TSI_SLAB_OWNED || state == TSI_SLAB_ORPHAN || state == TSI_SLAB_PARTIAL;
+}
+
+/* Misuse if the slot is not a live object, TSI_FREE_OK if it is. *remote is its remote word. */
+static int slot_check(const TsiSpace* s, const TsiPlace* at, uint32_t seq, uint64_t* remote) {
+    TsiLine* l = tsi_line(s, at->line_id);
+    /* acquire, and in this order: invariant F */
+    *remote = tsi_load_acquire(&tsi_remote(s, at->line_id)[at->slot >> 5]);
+    uint64_t freed = tsi_load_acquire(&l->freed), avail = tsi_load_acquire(&l->avail);
+    if (!tsi_remote_is(*remote, seq)) return SLAB_MISUSE_STALE_FREE;
+    if (at->cls == TSI_CLASS_MIXED) {
+        if ((tsi_load_acquire(&tsi_mixed(s, at->line_id)->starts) >> at->slot & 1) == 0)
+            return SLAB_MISUSE_INTERIOR_POINTER;
+        avail = 0; /* granules never used; a start is never among them */
+    }
+    bool gone = ((freed | avail) >> at->slot & 1) != 0 || (*remote >> (at->slot & 31) & 1) != 0;
+    return gone ? SLAB_MISUSE_DOUBLE_FREE : TSI_FREE_OK;
+}
+
+bool tsi_place_is_live(TsiArena* a, const TsiPlace* at, uint64_t* tag) {
+    uint64_t remote;
+    *tag = tsi_load_seq(&tsi_slab(&a->space, at->slab_id)->tag);
+    if (!state_holds_objects(*tag) || tsi_chunk_class(&a->space, at->line_id >> 10) != at->cls) return false;
+    return slot_check(&a->space, at, tsi_tag_seq(*tag), &remote) == TSI_FREE_OK;
+}
+
+bool tsi_place_ref(TsiArena* a, const TsiPlace* at, TsiRef* ref) {
+    uint64_t tag;
+    if (!tsi_place_is_live(a, at, &tag)) return false;
+    if (tsi_tag_state(tag) == TSI_SLAB_OWNED) {
+        *ref = tsi_load_relaxed(&tsi_heap(a, tsi_tag_index(tag))->ref);
+    } else {
+        TsiInc* i = tsi_inc(&a->phases, tsi_tag_index(tag));
+        *ref = tsi_ref(tsi_inc_era(i), i->index);
+    }
+    return *ref != 0;
+}
+
+/* ---- the owner ---- */
+
+/* Frees as the owner. False when the heap is not (any longer) the thread's: free remotely. */
+static bool free_as_owner(TsiArena* a, TsiBinding* b, const TsiPlace* at, uint64_t tag, int* result) {
+    TsiSpace* s = &a->space;
+    TsiHeap* h = tsi_heap(a, tsi_tag_index(tag));
+    if (tsi_load_relaxed(&h->word) != tsi_heap_word(b->index, TSI_HEAP_LIVE)) return false;
+    uint64_t name = tsi_busy_all(h); /* the room may change */
+    if (!tsi_bracket_enter(b, h, name)) return false;
+    uint64_t now = tsi_load_relaxed(&tsi_slab(s, at->slab_id)->tag), remote;
+    bool ours = tsi_tag_state(now) == TSI_SLAB_OWNED && tsi_tag_seq(now) == tsi_tag_seq(tag) &&
+                tsi_tag_index(now) == h->index;
+    if (ours) {
+        *result = slot_check(s, at, tsi_tag_seq(tag), &remote);
+        if (*result == TSI_FREE_OK) {
+            TsiLine* l = tsi_line(s, at->line_id);
+            const TsiClass* c = &s->classes->c[at->cls];
+            uint32_t where = tsi_load_relaxed(&l->where);
+            /* release: pairs with the acquire in slot_check */
+            tsi_store_release(&l->freed, tsi_load_relaxed(&l->freed) | 1ull << at->slot);
+            TsiRoom* room = tsi_heap(a, h->primary)->room;
+            if ((where & (TSI_LINE_PARKED | TSI_LINE_RETIRED)) == TSI_LINE_PARKED && room != NULL &&
+                tsi_popcount(tsi_line_free_bits(s, l, at->line_id)) >= c->threshold) {
+                tsi_room_push(a, room, at->cls, l);
+                tsi_count(&b->counters[at->cls].unparked);
+            }
+        }
+    }
+    tsi_bracket_leave(b, h, name);
+    return ours;
+}
+
+/* ---- other threads ---- */
+
+/* The freed slot may have been the last of its slab, or one that an owner waits for. */
+static void after_remote_free(TsiArena* a, TsiBinding* b, const TsiPlace* at, uint32_t seq, uint64_t word) {
+    TsiSpace* s = &a->space;
+    /* seq_cst, after the bit: pairs with tsi_settle_drain, which changes the tag, then reads the bits */
+    uint64_t tag = tsi_load_seq(&tsi_slab(s, at->slab_id)->tag);
+    if (tsi_tag_seq(tag) != seq) return;
+    bool owned = tsi_tag_state(tag) == TSI_SLAB_OWNED;
+    if (at->cls <= TSI_SMALL_CLASSES && owned &&
+        ((word | tsi_load_seq(&tsi_remote(s, at->line_id)[0])) & TSI_REMOTE_TOKEN) != 0)
+        tsi_line_notify(a, at->line_id, at->slab_id, seq);
+    if (!owned) {
+        if (tsi_tag_state(tag) == TSI_SLAB_ORPHAN && tsi_slab_is_empty(s, at->cls, at->slab_id))
+            tsi_slab_complete(a, b, at->slab_id, tag);
+        return;
+    }
+    TsiRef ref = tsi_load_relaxed(&tsi_heap(a, tsi_tag_index(tag))->ref);
+    TsiInc* i = tsi_inc(&a->phases, tsi_ref_index(ref));
+    if (ref != 0 && tsi_inc_state(i) != TSI_INC_ACTIVE && tsi_slab_is_empty(s, at->cls, at->slab_id))
+        tsi_inc_sweep(a, b, i, tsi_ref_era(ref));
+}
+
+static int free_as_other(TsiArena* a, TsiBinding* b, const TsiPlace* at, uint32_t seq) {
+    TsiSpace* s = &a->space;
+    _Atomic uint64_t* r = &tsi_remote(s, at->line_id)[at->slot >> 5];
+    for (;;) {
+        uint64_t word;
+        int bad = slot_check(s, at, seq, &word);
+        if (bad != TSI_FREE_OK) return bad;
+        uint64_t to = word | 1ull << (at->slot & 31);
+        /* seq_cst: publishes the caller's use of the object to the next owner (merge: acquire), and
+         * orders the bit before the tag we read next */
+        if (tsi_cas_seq(r, &word, to)) {
+            after_remote_free(a, b, at, seq, to);
+            return TSI_FREE_OK;
+        }
+    }
+}
+
+/* Moves the slot's count from `from` (UINT32_MAX: whatever it is); true for exactly one caller. */
+static bool count_move(TsiSpace* s, const TsiPlace* at, uint32_t seq, uint32_t from) {
+    _Atomic uint64_t* w = &tsi_counts(s, at->line_id)[at->slot];
+    uint64_t old = tsi_load_seq(w);
+    uint32_t count = (uint32_t)(old >> 32) == seq ? (uint32_t)old : 0;
+    if (from != UINT32_MAX && count != from) return false;
+    return tsi_cas_seq(w, &old, (uint64_t)seq << 32 | (count + 1)); /* decides among racing frees */
+}
+
+int tsi_free_place(TsiArena* a, TsiBinding* b, const TsiPlace* at, uint32_t seq, bool handled) {
+    TsiSpace* s = &a->space;
+    uint64_t tag = tsi_load_seq(&tsi_slab(s, at->slab_id)->tag);
+    if (seq == 0) seq = tsi_tag_seq(tag);
+    /* The class is read again after the tag: a chunk changes class only when all its slabs have left. */
+    if (!state_holds_objects(tag) || tsi_tag_seq(tag) != seq || tsi_chunk_class(s, at->line_id >> 10) != at->cls)
+        return SLAB_MISUSE_STALE_FREE;
+    if ((tag & TSI_SLAB_HANDLED) != 0 && !handled) {
+        uint64_t remote;
+        int bad = slot_check(s, at, seq, &remote);
+        if (bad != TSI_FREE_OK) return bad;
+        if (!count_move(s, at, seq, UINT32_MAX)) return SLAB_MISUSE_DOUBLE_FREE;
+    }
+    int result;
+    if (tsi_tag_state(tag) == TSI_SLAB_OWNED && b != NULL && free_as_owner(a, b, at, tag, &result)) return result;
+    return free_as_other(a, b, at, seq);
+}
+
+SlabMisuse tsi_misuse_of(TsiPlaceResult r) {
+    if (r == TSI_PLACE_INTERIOR) return SLAB_MISUSE_INTERIOR_POINTER;
+    return r == TSI_PLACE_FOREIGN ? SLAB_MISUSE_FOREIGN_POINTER : SLAB_MISUSE_STALE_FREE;
+}
+
+bool tsi_free_pointer(TsiArena* a, void* p, size_t least) {
+    TsiPlace at;
+    TsiPlaceResult where = tsi_space_locate(&a->space, p, &at);
+    int bad = where == TSI_PLACE_OK ? TSI_FREE_OK : (int)tsi_misuse_of(where);
+    if (bad == TSI_FREE_OK && least != 0) {
+        uint64_t tag;
+        if (tsi_place_is_live(a, &at, &tag) && least > tsi_place_bytes(&a->space, &at)) bad = SLAB_MISUSE_SIZE_MISMATCH;
+    }
+    if (bad == TSI_FREE_OK) bad = tsi_free_place(a, tsi_binding_get(a, false), &at, 0, false);
+    if (bad != TSI_FREE_OK) tsi_refuse(a, (SlabMisuse)bad, p);
+    return bad == TSI_FREE_OK;
+}
+
+/* ---- handles ---- */
+
+/* Generation of the slot now; false when its counts are not there. */
+static bool generation_of(TsiArena* a, const TsiPlace* at, uint64_t tag, uint32_t* base, uint32_t* count) {
+    if ((tag & TSI_SLAB_HANDLED) == 0) return false;
+    uint64_t w = tsi_load_seq(&tsi_counts(&a->space, at->line_id)[at->slot]);
+    *count = (uint32_t)(w >> 32) == tsi_tag_seq(tag) ? (uint32_t)w : 0;
+    *base = tsi_load_relaxed(&tsi_slab(&a->space, at->slab_id)->gen_base);
+    return true;
+}
+
+SlabHandle tsi_handle_issue(TsiArena* a, const TsiPlace* at, bool* spent) {
+    TsiSpace* s = &a->space;
+    _Atomic uint64_t* tag_word = &tsi_slab(s, at->slab_id)->tag;
+    uint64_t tag;
+    uint32_t base, count;
+    *spent = false;
+    if (!tsi_place_is_live(a, at, &tag) || !tsi_space_commit_counts(s, at->line_id >> 10)) return 0;
+    while ((tag & TSI_SLAB_HANDLED) == 0) {
+        if (!state_holds_objects(tag)) return 0;
+        if (tsi_cas_seq(tag_word, &tag, tag | TSI_SLAB_HANDLED)) tag |= TSI_SLAB_HANDLED; /* before the handle is known */
+    }
+    if (!generation_of(a, at, tag, &base, &count)) return 0;
+    uint64_t generation = (uint64_t)base + count;
+    *spent = generation >= TSI_GEN_LIMIT;
+    uint64_t again = tsi_load_seq(tag_word);
+    if (*spent || tsi_tag_seq(again) != tsi_tag_seq(tag)) return 0;
+    return tsi_handle_make(a->secret, at->line_id, at->slot, (uint32_t)generation);
+}
+
+/* Decodes; returns TSI_FREE_OK when the handle names a live object. */
+static int handle_decode(TsiArena* a, SlabHandle h, TsiPlace* at, uint64_t* tag, uint32_t* count) {
+    TsiSpace* s = &a->space;
+    uint32_t chunk = tsi_handle_line(h) >> 10, base;
+    if ((h & 3) != TSI_HANDLE_VERSION || chunk >= s->chunk_count) return SLAB_MISUSE_BAD_HANDLE;
+    at->line_id = tsi_handle_line(h);
+    at->slot = tsi_handle_slot(h);
+    at->cls = tsi_chunk_class(s, chunk);
+    uint32_t line = at->line_id & (TSI_CHUNK_LINES - 1);
+    const TsiClass* c = &s->classes->c[at->cls];
+    uint64_t key = tsi_handle_key(a->secret, at->line_id, at->slot);
+    uint32_t generation = tsi_handle_unscramble(key, (uint32_t)(h >> 34));
+    /* A handle of a chunk that has no class now can only be old or made up; issued ones start low. */
+    if (at->cls == 0 || at->cls == TSI_CLASS_CONT || line >= (1u << TSI_CHUNK_SHIFT) >> c->line_shift || (c->full >> at->slot & 1) == 0)
+        return generation < 1u << 20 && chunk < tsi_load_relaxed(&s->chunk_high) ? SLAB_MISUSE_STALE_HANDLE : SLAB_MISUSE_BAD_HANDLE;
+    at->slab_id = chunk << 8 | line >> c->lines_log2;
+    *tag = tsi_load_seq(&tsi_slab(s, at->slab_id)->tag);
+    if (!state_holds_objects(*tag) || !generation_of(a, at, *tag, &base, count)) {
+        base = tsi_load_relaxed(&tsi_slab(s, at->slab_id)->gen_base);
+        return generation < base ? SLAB_MISUSE_STALE_HANDLE : SLAB_MISUSE_BAD_HANDLE;
+    }
+    if (generation != (uint64_t)base + *count)
+        return generation < (uint64_t)base + *count ? SLAB_MISUSE_STALE_HANDLE : SLAB_MISUSE_BAD_HANDLE;
+    uint64_t remote;
+    return slot_check(s, at, tsi_tag_seq(*tag), &remote) == TSI_FREE_OK ? TSI_FREE_OK : SLAB_MISUSE_STALE_HANDLE;
+}
+
+bool tsi_handle_find(TsiArena* a, SlabHandle h, TsiPlace* at) {
+    uint64_t tag;
+    uint32_t count;
+    return handle_decode(a, h, at, &tag, &count) == TSI_FREE_OK;
+}
+
+bool tsi_free_handle(TsiArena* a, SlabHandle h) {
+    TsiPlace at;
+    uint64_t tag;
+    uint32_t count;
+    int bad = handle_decode(a, h, &at, &tag, &count);
+    if (bad == TSI_FREE_OK) {
+        if (!count_move(&a->space, &at, tsi_tag_seq(tag), count)) bad = SLAB_MISUSE_STALE_HANDLE;
+        else if (tsi_free_place(a, tsi_binding_get(a, false), &at, tsi_tag_seq(tag), true) != TSI_FREE_OK)
+            bad = SLAB_MISUSE_STALE_HANDLE;
+    }
+    if (bad != TSI_FREE_OK) tsi_refuse(a, (SlabMisuse)bad, NULL);
+    return bad == TSI_FREE_OK;
+}
+
+void tsi_line_retire(TsiArena* a, const TsiPlace* at) {
+    TsiBinding* b = tsi_binding_get(a, false);
+    uint64_t tag = tsi_load_seq(&tsi_slab(&a->space, at->slab_id)->tag);
+    if (b == NULL || tsi_tag_state(tag) != TSI_SLAB_OWNED || at->cls > TSI_SMALL_CLASSES) return;
+    TsiHeap* h = tsi_heap(a, tsi_tag_index(tag));
+    if (tsi_load_relaxed(&h->word) != tsi_heap_word(b->index, TSI_HEAP_LIVE)) return;
+    if (!tsi_bracket_enter(b, h, tsi_busy_all(h))) return;
+    TsiLine* l = tsi_line(&a->space, at->line_id);
+    TsiRoom* room = tsi_heap(a, h->primary)->room;
+    if (room != NULL && room->cur[at->cls] == l) room->cur[at->cls] = tsi_no_cur[0];
+    tsi_store_relaxed(&l->where, tsi_load_relaxed(&l->where) | TSI_LINE_PARKED | TSI_LINE_RETIRED);
+    tsi_bracket_leave(b, h, tsi_busy_all(h));
+}

@@ -1,0 +1,279 @@
+/*
+ * heap.c - birth, look-up, adoption and end of heaps.
+ *
+ * A heap is born under its incarnation's stripe, which checks the state: a close either sees the
+ * heap in the list or the birth sees the close. Rooms are caches: they are thrown away when a heap
+ * changes hands and rebuilt by a walk over its slabs. A thread may own several heaps of one
+ * incarnation (adopted ones); the first, its primary, has the room that all of them allocate from.
+ */
+#include "heap/heap.h"
+
+#include "base/check.h"
+#include "heap/bracket.h"
+
+#include <string.h>
+
+TsiHeap tsi_no_heap;
+static TsiLine no_line;
+TsiLine* tsi_no_cur[TSI_SMALL_CLASSES + 1];
+
+void tsi_heap_init(void) {
+    for (unsigned i = 0; i <= TSI_SMALL_CLASSES; i++) tsi_no_cur[i] = &no_line;
+}
+
+/* ---- record stores ---- */
+
+bool tsi_record_take(TsiTable* t, uint32_t* cache, uint32_t* count, uint32_t* index) {
+    if (*count == 0) return tsi_table_take(t, index);
+    *index = cache[--*count];
+    return true;
+}
+
+void tsi_record_give(TsiTable* t, uint32_t* cache, uint32_t* count, uint32_t index) {
+    if (*count < TSI_RECORD_CACHE) cache[(*count)++] = index;
+    else tsi_table_give(t, index);
+}
+
+/* First in, first out, so that a domain id comes back late. */
+bool tsi_record_take_inc(TsiArena* a, TsiBinding* b, uint32_t* index) {
+    if (b->inc_count < TSI_RECORD_CACHE / 2) return tsi_table_take(&a->phases.incs, index);
+    *index = b->inc_cache[b->inc_first];
+    b->inc_first = (b->inc_first + 1) % TSI_RECORD_CACHE;
+    b->inc_count--;
+    return true;
+}
+
+void tsi_record_give_inc(TsiArena* a, TsiBinding* b, uint32_t index) {
+    if (b == NULL || b->inc_count == TSI_RECORD_CACHE) {
+        tsi_table_give(&a->phases.incs, index);
+        return;
+    }
+    b->inc_cache[(b->inc_first + b->inc_count++) % TSI_RECORD_CACHE] = index;
+}
+
+void tsi_binding_flush_records(TsiBinding* b) {
+    TsiArena* a = b->arena;
+    for (; b->inc_count != 0; b->inc_count--, b->inc_first = (b->inc_first + 1) % TSI_RECORD_CACHE)
+        tsi_table_give(&a->phases.incs, b->inc_cache[b->inc_first]);
+    while (b->domain_count != 0) tsi_table_give(&a->domains, b->domain_cache[--b->domain_count]);
+    while (b->heap_count != 0) tsi_table_give(&a->heaps, b->heap_cache[--b->heap_count]);
+    while (b->room_count != 0) tsi_table_give(&a->rooms, b->room_cache[--b->room_count]);
+}
+
+/* ---- rooms ---- */
+
+bool tsi_heap_ensure_room(TsiBinding* b, TsiHeap* h) {
+    uint32_t index;
+    if (h->room != NULL) return true;
+    if (!tsi_record_take(&b->arena->rooms, b->room_cache, &b->room_count, &index)) return false;
+    TsiRoom* r = tsi_table_at(&b->arena->rooms, index);
+    r->index = index;
+    memcpy(r->cur, tsi_no_cur, sizeof r->cur);
+    memset(r->head, 0, sizeof r->head);
+    h->room = r;
+    if (b->heap == h) b->cur = r->cur;
+    return true;
+}
+
+void tsi_room_give(TsiArena* a, TsiBinding* b, TsiHeap* h) {
+    if (h->room == NULL) return;
+    if (b != NULL) tsi_record_give(&a->rooms, b->room_cache, &b->room_count, h->room->index);
+    else tsi_table_give(&a->rooms, h->room->index);
+    h->room = NULL;
+}
+
+void tsi_binding_set_ambient(TsiBinding* b, TsiHeap* h) {
+    b->heap = h;
+    b->cur = h->room != NULL ? h->room->cur : tsi_no_cur;
+}
+
+void tsi_heap_rebuild_room(TsiArena* a, TsiHeap* h, TsiHeap* primary) {
+    const TsiSpace* s = &a->space;
+    for (uint32_t at = h->slabs; at != 0; at = tsi_slab(s, at - 1)->next) {
+        uint32_t id = at - 1;
+        unsigned cls = tsi_chunk_class(s, id >> 8);
+        if (cls > TSI_SMALL_CLASSES) continue;
+        const TsiClass* c = &s->classes->c[cls];
+        for (uint32_t i = 0, first = tsi_first_line(c, id); i < 1u << c->lines_log2; i++) {
+            TsiLine* l = tsi_line(s, first + i);
+            uint32_t where = tsi_load_relaxed(&l->where) & ~(uint32_t)(TSI_LINE_LISTED | TSI_LINE_PARKED);
+            uint64_t room = tsi_load_relaxed(&l->avail) | tsi_line_free_bits(s, l, first + i);
+            if (tsi_load_relaxed(&l->avail) != 0 || tsi_popcount(room) >= c->threshold) {
+                tsi_store_relaxed(&l->where, where);
+                tsi_room_push(a, primary->room, cls, l);
+            } else {
+                tsi_store_relaxed(&l->where, where | TSI_LINE_PARKED);
+            }
+        }
+    }
+}
+
+/* ---- the owner's chain ---- */
+
+static void own_link(TsiBinding* b, TsiHeap* h) {
+    h->own_prev = 0;
+    h->own_next = b->own_heaps;
+    if (h->own_next != 0) tsi_heap(b->arena, h->own_next - 1)->own_prev = h->index + 1;
+    b->own_heaps = h->index + 1;
+}
+
+static void own_unlink(TsiBinding* b, TsiHeap* h) {
+    if (h->own_prev != 0) tsi_heap(b->arena, h->own_prev - 1)->own_next = h->own_next;
+    else b->own_heaps = h->own_next;
+    if (h->own_next != 0) tsi_heap(b->arena, h->own_next - 1)->own_prev = h->own_prev;
+    if (b->by_inc[tsi_ref_index(tsi_load_relaxed(&h->ref)) % TSI_HEAP_CACHE] == h)
+        b->by_inc[tsi_ref_index(tsi_load_relaxed(&h->ref)) % TSI_HEAP_CACHE] = NULL;
+    if (b->heap == h) tsi_binding_set_ambient(b, &tsi_no_heap);
+}
+
+void tsi_heap_free(TsiArena* a, TsiBinding* b, TsiHeap* h) {
+    tsi_room_give(a, b, h);
+    tsi_store_relaxed(&h->ref, 0);
+    tsi_store_release(&h->word, TSI_HEAP_FREE); /* pairs with readers of a stale index */
+    if (b != NULL) tsi_record_give(&a->heaps, b->heap_cache, &b->heap_count, h->index);
+    else tsi_table_give(&a->heaps, h->index);
+}
+
+void tsi_heap_drop_own(TsiBinding* b, TsiHeap* h) {
+    own_unlink(b, h);
+    tsi_heap_free(b->arena, b, h);
+}
+
+void tsi_heaps_prune(TsiBinding* b) {
+    if (tsi_load_relaxed(&b->dead_heaps) == 0) return;
+    tsi_store_relaxed(&b->dead_heaps, 0);
+    for (uint32_t at = b->own_heaps, next; at != 0; at = next) {
+        TsiHeap* h = tsi_heap(b->arena, at - 1);
+        next = h->own_next;
+        /* acquire: pairs with the release of the sweep that left it DEAD */
+        if (tsi_heap_state(tsi_load_acquire(&h->word)) == TSI_HEAP_DEAD) tsi_heap_drop_own(b, h);
+    }
+}
+
+/* ---- birth, look-up, adoption ---- */
+
+static void heap_join_locked(TsiBinding* b, TsiInc* i, TsiHeap* h) {
+    h->inc_prev = 0;
+    h->inc_next = i->heaps;
+    if (h->inc_next != 0) tsi_heap(b->arena, h->inc_next - 1)->inc_prev = h->index + 1;
+    i->heaps = h->index + 1;
+    tsi_add_relaxed(&i->heap_count, 1);
+}
+
+/* An ownerless heap of the incarnation, now the binding's; NULL when there is none. Stripe held. */
+static TsiHeap* adopt_locked(TsiBinding* b, TsiInc* i) {
+    for (uint32_t at = i->heaps; at != 0 && tsi_load_relaxed(&i->detached) != 0;) {
+        TsiHeap* h = tsi_heap(b->arena, at - 1);
+        uint64_t seen = tsi_heap_word(0, TSI_HEAP_DETACHED);
+        /* seq_cst: pairs with the detacher's; its plain stores to the heap are before ours */
+        if (tsi_cas_seq(&h->word, &seen, tsi_heap_word(b->index, TSI_HEAP_LIVE))) {
+            tsi_sub_relaxed(&i->detached, 1);
+            return h;
+        }
+        at = h->inc_next;
+    }
+    return NULL;
+}
+
+static TsiHeap* birth_locked(TsiBinding* b, TsiInc* i, TsiRef ref, uint32_t index) {
+    TsiHeap* h = tsi_heap(b->arena, index);
+    h->index = index;
+    h->room = NULL;
+    h->mixed = NULL;
+    h->mixed_lines = 0;
+    h->slabs = 0;
+    tsi_store_relaxed(&h->slab_count, 0);
+    h->primary = index;
+    h->takes = 0;
+    h->skip = 0;
+    h->revoker = 0;
+    tsi_store_relaxed(&h->ref, ref);
+    heap_join_locked(b, i, h);
+    tsi_store_seq(&h->word, tsi_heap_word(b->index, TSI_HEAP_LIVE));
+    return h;
+}
+
+/* The binding's own heap whose entry in by_inc was overwritten. Stripe held. */
+static TsiHeap* find_own_locked(TsiBinding* b, TsiInc* i) {
+    for (uint32_t at = i->heaps; at != 0;) {
+        TsiHeap* h = tsi_heap(b->arena, at - 1);
+        if (tsi_load_relaxed(&h->word) == tsi_heap_word(b->index, TSI_HEAP_LIVE) && h->primary == h->index) return h;
+        at = h->inc_next;
+    }
+    return NULL;
+}
+
+TsiBirth tsi_heap_get(TsiBinding* b, TsiRef ref, TsiHeap** out) {
+    TsiArena* a = b->arena;
+    *out = tsi_heap_cached(b, ref);
+    if (*out != NULL) return TSI_BIRTH_OK;
+    tsi_heaps_prune(b);
+    uint32_t index;
+    if (!tsi_record_take(&a->heaps, b->heap_cache, &b->heap_count, &index)) return TSI_BIRTH_NO_MEMORY;
+    TsiInc* i = tsi_inc(&a->phases, tsi_ref_index(ref));
+    /* The first incarnation of id 0 has always been open: its time is 0. */
+    uint64_t now = tsi_load_relaxed(&i->open_since_ns) == 0 && tsi_ref_era(ref) != 1 ? tsi_os.now_ns() : 0;
+    bool born = false, adopted = false;
+    tsi_lock_take(tsi_inc_lock(i));
+    bool active = tsi_ref_is_active(&a->phases, ref);
+    if (active) {
+        *out = find_own_locked(b, i);
+        if (*out == NULL) adopted = (*out = adopt_locked(b, i)) != NULL;
+        if (*out == NULL) born = (*out = birth_locked(b, i, ref, index)) != NULL;
+        if (now != 0 && tsi_load_relaxed(&i->open_since_ns) == 0) tsi_store_relaxed(&i->open_since_ns, now);
+    }
+    tsi_lock_give(tsi_inc_lock(i));
+    if (!born) tsi_record_give(&a->heaps, b->heap_cache, &b->heap_count, index);
+    if (!active) return TSI_BIRTH_STALE;
+    if (born || adopted) own_link(b, *out);
+    b->by_inc[tsi_ref_index(ref) % TSI_HEAP_CACHE] = *out;
+    if (adopted && tsi_bracket_enter(b, *out, tsi_busy_all(*out))) {
+        (*out)->primary = (*out)->index;
+        if (tsi_heap_ensure_room(b, *out)) tsi_heap_rebuild_room(a, *out, *out);
+        tsi_bracket_leave(b, *out, tsi_busy_all(*out));
+    }
+    return TSI_BIRTH_OK;
+}
+
+bool tsi_heap_adopt_more(TsiBinding* b, TsiHeap* h) {
+    TsiArena* a = b->arena;
+    TsiInc* i = tsi_heap_inc(a, h);
+    if (TSI_LIKELY(tsi_load_relaxed(&i->detached) == 0)) return false;
+    if (!tsi_heap_ensure_room(b, h)) return false;
+    tsi_lock_take(tsi_inc_lock(i));
+    TsiHeap* more = tsi_ref_is_active(&a->phases, tsi_load_relaxed(&h->ref)) ? adopt_locked(b, i) : NULL;
+    tsi_lock_give(tsi_inc_lock(i));
+    if (more == NULL) return false;
+    own_link(b, more);
+    more->primary = h->index;
+    /* Our bracket names all heaps of the incarnation, `more` from its compare-exchange on. */
+    tsi_heap_rebuild_room(a, more, h);
+    return true;
+}
+
+/* ---- letting go ---- */
+
+void tsi_heap_detach_locked(TsiBinding* b, TsiHeap* h) {
+    TsiArena* a = b->arena;
+    own_unlink(b, h);
+    tsi_room_give(a, b, h);
+    h->mixed = NULL;
+    h->primary = h->index;
+    tsi_add_relaxed(&tsi_heap_inc(a, h)->detached, 1);
+    /* seq_cst: publishes the owner's plain stores to the next owner or sweeper */
+    tsi_store_seq(&h->word, tsi_heap_word(0, TSI_HEAP_DETACHED));
+}
+
+void tsi_heaps_detach_all(TsiBinding* b) {
+    while (b->own_heaps != 0) {
+        TsiHeap* h = tsi_heap(b->arena, b->own_heaps - 1);
+        if (tsi_heap_state(tsi_load_acquire(&h->word)) == TSI_HEAP_DEAD) { /* pairs with the sweep's store */
+            tsi_heap_drop_own(b, h);
+            continue;
+        }
+        uint64_t live = tsi_heap_word(b->index, TSI_HEAP_LIVE);
+        /* LIVE -> RETIRE; anything else a sweep or an advance has changed already */
+        (void)tsi_cas_seq(&h->word, &live, tsi_heap_word(b->index, TSI_HEAP_RETIRE));
+        tsi_handover(b, h, 0);
+    }
+}

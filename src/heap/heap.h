@@ -1,0 +1,67 @@
+/*
+ * heap.h - heaps: birth, look-up, adoption, rooms; lines: refill, park, inbox.
+ */
+#ifndef TSI_HEAP_HEAP_H
+#define TSI_HEAP_HEAP_H
+
+#include "heap/arena.h"
+
+/* Once per process. */
+void tsi_heap_init(void);
+
+typedef enum TsiBirth { TSI_BIRTH_OK, TSI_BIRTH_STALE, TSI_BIRTH_NO_MEMORY } TsiBirth;
+
+/* The binding's heap in an incarnation; born or adopted when it has none. */
+TsiBirth tsi_heap_get(TsiBinding* b, TsiRef ref, TsiHeap** out);
+/* The same without making one; NULL when it has none cached. */
+TSI_INLINE TsiHeap* tsi_heap_cached(TsiBinding* b, TsiRef ref) {
+    TsiHeap* h = b->by_inc[tsi_ref_index(ref) % TSI_HEAP_CACHE];
+    if (h != NULL && tsi_load_relaxed(&h->ref) == ref &&
+        tsi_load_relaxed(&h->word) == tsi_heap_word(b->index, TSI_HEAP_LIVE))
+        return h;
+    return NULL;
+}
+/* Takes over an ownerless heap of the same incarnation, for its slabs with room. Inside the heap's bracket. */
+bool tsi_heap_adopt_more(TsiBinding* b, TsiHeap* h);
+/* Files every line of h that has room in the room of `primary`; the caller owns both. */
+void tsi_heap_rebuild_room(TsiArena* a, TsiHeap* h, TsiHeap* primary);
+/* Gives the heap a room; false without memory. */
+bool tsi_heap_ensure_room(TsiBinding* b, TsiHeap* h);
+void tsi_room_give(TsiArena* a, TsiBinding* b, TsiHeap* h);
+/* Unlinks from the owner's chain and frees the record. Own thread only. */
+void tsi_heap_drop_own(TsiBinding* b, TsiHeap* h);
+/* Frees a record that is in nobody's chain. */
+void tsi_heap_free(TsiArena* a, TsiBinding* b, TsiHeap* h);
+/* Own thread: frees the records of heaps that others have swept. */
+void tsi_heaps_prune(TsiBinding* b);
+/* Thread exit: no heap has this owner afterwards. */
+void tsi_heaps_detach_all(TsiBinding* b);
+/* The owner lets go of a heap that is not being swept; the stripe is held. */
+void tsi_heap_detach_locked(TsiBinding* b, TsiHeap* h);
+/* Puts a heap at the front of the binding's ambient slot. */
+void tsi_binding_set_ambient(TsiBinding* b, TsiHeap* h);
+
+/* Domain and incarnation records through the thread's own small stores. */
+bool tsi_record_take_inc(TsiArena* a, TsiBinding* b, uint32_t* index);
+void tsi_record_give_inc(TsiArena* a, TsiBinding* b, uint32_t index);
+bool tsi_record_take(TsiTable* t, uint32_t* cache, uint32_t* count, uint32_t* index);
+void tsi_record_give(TsiTable* t, uint32_t* cache, uint32_t* count, uint32_t index);
+void tsi_binding_flush_records(TsiBinding* b);
+
+/* ---- lines; all inside the owner's bracket unless stated ---- */
+
+/* Free slots that the owner could have: freed and remote ones. Anyone; a hint for others. */
+uint64_t tsi_line_free_bits(const TsiSpace* s, TsiLine* l, uint32_t line_id);
+/* Moves remote and freed slots to avail if there are at least `least`; returns how many avail has. */
+unsigned tsi_line_refill(TsiBinding* b, TsiLine* l, const TsiClass* c, unsigned least);
+/* Takes a used-up line out of use until slots are freed; false when it has room again already. */
+bool tsi_line_park(TsiBinding* b, TsiLine* l, const TsiClass* c);
+/* Files a line with room. */
+void tsi_room_push(TsiArena* a, TsiRoom* r, unsigned cls, TsiLine* l);
+/* A thread that freed slots of a parked line tells its owner; any thread. `seq` is the slab's when freed. */
+void tsi_line_notify(TsiArena* a, uint32_t line_id, uint32_t slab_id, uint32_t seq);
+/* The owner takes in lines others have told it of. */
+void tsi_inbox_drain(TsiBinding* b);
+void tsi_inbox_close(TsiBinding* b);
+
+#endif

@@ -1,0 +1,186 @@
+/*
+ * line.c - full lines and how they come back.
+ *
+ * A line whose avail is empty is refilled from its freed and remote bits. With fewer than
+ * `threshold` of them it is parked: it leaves the room, and its owner has to learn when enough slots
+ * are free. The owner's own frees see PARKED. Frees of other threads see the *token*, one bit of
+ * remote word 0.
+ *
+ * Invariants
+ *   T1  The token of a line is in exactly one place: in the remote word (armed), with a freer or in an
+ *       inbox (on its way), or with the owner. TSI_LINE_ARMED is set while it is not with the owner.
+ *   T2  Whoever takes the token out of the word delivers the line: to the inbox of the heap's owner, or,
+ *       when nobody owns the heap or the owner is leaving, back into the word, and then looks again.
+ *   T3  A line is linked into at most one inbox: its link is claimed by a compare-exchange from 0. A line
+ *       whose slab was returned and reused meanwhile may still sit in an old inbox; whoever pops
+ *       it there passes it on as a freer would (tsi_line_notify).
+ *   T4  Arming and freeing cross: the owner arms, then counts again; a freer sets its bit, then looks for
+ *       the token. Both are seq_cst, so at least one sees the other.
+ * Each side judges by what it sees; when owner and freers free at the same instant, fewer than
+ * 2 * threshold slots can stay unnoticed until the next free of that line, or the end of the epoch.
+ */
+#include "base/check.h"
+#include "heap/bracket.h"
+#include "heap/heap.h"
+
+uint64_t tsi_line_free_bits(const TsiSpace* s, TsiLine* l, uint32_t line_id) {
+    _Atomic uint64_t* r = tsi_remote(s, line_id);
+    uint64_t w0 = tsi_load_seq(&r[0]), w1 = tsi_load_seq(&r[1]); /* T4 */
+    return tsi_remote_bits(w0, w1) | tsi_load_acquire(&l->freed); /* invariant F: remote before freed */
+}
+
+void tsi_room_push(TsiArena* a, TsiRoom* r, unsigned cls, TsiLine* l) {
+    tsi_store_relaxed(&l->where, (tsi_load_relaxed(&l->where) & ~(uint32_t)TSI_LINE_PARKED) | TSI_LINE_LISTED);
+    l->link = r->head[cls];
+    r->head[cls] = tsi_line_id(&a->space, l) + 1;
+}
+
+unsigned tsi_line_refill(TsiBinding* b, TsiLine* l, const TsiClass* c, unsigned least) {
+    TsiSpace* s = &b->arena->space;
+    uint32_t id = tsi_line_id(s, l);
+    uint64_t ready = tsi_popcount(tsi_line_free_bits(s, l, id)) < least ? 0 : 1;
+    if (!ready) return 0;
+    _Atomic uint64_t* r = tsi_remote(s, id);
+    uint64_t freed = tsi_load_relaxed(&l->freed);
+    for (unsigned half = 0; half < 2; half++) {
+        uint64_t w = tsi_load_acquire(&r[half]); /* pairs with the freer's compare-exchange */
+        uint64_t bits = w & 0xffffffffu;
+        if (bits == 0) continue;
+        uint64_t twice = freed & bits << (32 * half);
+        for (unsigned n = tsi_popcount(twice); n != 0; n--) tsi_count(&b->refused[TSI_REFUSED_LATE]);
+        freed |= bits << (32 * half);
+        tsi_store_release(&l->freed, freed); /* invariant F: before the bits leave the remote word */
+        while (!tsi_cas_seq(&r[half], &w, w & ~bits)) {}
+    }
+    uint64_t out = tsi_lowest_bits(freed, c->refill_max);
+    tsi_store_relaxed(&l->issued, tsi_load_relaxed(&l->issued) + tsi_popcount(out));
+    tsi_store_release(&l->avail, out);           /* invariant F: before the bits leave freed */
+    tsi_store_release(&l->freed, freed & ~out); /* pairs with the acquire of whoever asks "is it free?" */
+    return tsi_popcount(out);
+}
+
+/* Takes the token out of the word if enough slots are free; true: the caller has it. */
+static bool token_take(TsiSpace* s, uint32_t line_id, uint32_t seq, unsigned threshold) {
+    _Atomic uint64_t* r = tsi_remote(s, line_id);
+    uint64_t w = tsi_load_seq(&r[0]); /* T4 */
+    while (tsi_remote_is(w, seq) && (w & TSI_REMOTE_TOKEN) != 0) {
+        if (tsi_popcount(tsi_line_free_bits(s, tsi_line(s, line_id), line_id)) < threshold) return false;
+        if (tsi_cas_seq(&r[0], &w, w & ~TSI_REMOTE_TOKEN)) return true;
+    }
+    return false;
+}
+
+static bool token_put(TsiSpace* s, uint32_t line_id, uint32_t seq) {
+    _Atomic uint64_t* r = tsi_remote(s, line_id);
+    uint64_t w = tsi_load_seq(&r[0]);
+    while (tsi_remote_is(w, seq)) {
+        if (tsi_cas_seq(&r[0], &w, w | TSI_REMOTE_TOKEN)) return true; /* T4 */
+    }
+    return false; /* the slab has left its incarnation: the token is void */
+}
+
+bool tsi_line_park(TsiBinding* b, TsiLine* l, const TsiClass* c) {
+    TsiSpace* s = &b->arena->space;
+    uint32_t id = tsi_line_id(s, l), where = tsi_load_relaxed(&l->where);
+    if ((where & TSI_LINE_ARMED) == 0) {
+        uint32_t seq = tsi_tag_seq(tsi_load_relaxed(&tsi_slab(s, tsi_slab_of_line(s, id))->tag));
+        where |= TSI_LINE_ARMED;
+        (void)token_put(s, id, seq);
+        if (token_take(s, id, seq, c->threshold)) { /* T4: slots were freed while we armed */
+            tsi_store_relaxed(&l->where, where & ~(uint32_t)TSI_LINE_ARMED);
+            return false;
+        }
+    }
+    tsi_store_relaxed(&l->where, where | TSI_LINE_PARKED);
+    return true;
+}
+
+/* ---- inbox ---- */
+
+typedef enum Push { PUSHED, PUSH_CLOSED, PUSH_LINKED } Push;
+
+static Push inbox_push(TsiSpace* s, TsiBinding* b, uint32_t line_id) {
+    TsiAux* x = tsi_aux(s, line_id);
+    uint32_t none = 0;
+    if (!tsi_cas_seq(&x->inbox, &none, 1)) return PUSH_LINKED; /* T3 */
+    uint32_t head = tsi_load_acquire(&b->inbox); /* pairs with binding_make: open again */
+    do {
+        if (head == TSI_INBOX_CLOSED) {
+            tsi_store_seq(&x->inbox, 0); /* pairs with the next pusher's compare-exchange */
+            return PUSH_CLOSED;
+        }
+        tsi_store_relaxed(&x->inbox, head == 0 ? 1 : head);
+    } while (!tsi_cas_seq(&b->inbox, &head, line_id + 2));
+    return PUSHED;
+}
+
+void tsi_line_notify(TsiArena* a, uint32_t line_id, uint32_t slab_id, uint32_t seq) {
+    TsiSpace* s = &a->space;
+    unsigned threshold = tsi_slab_class(s, slab_id)->threshold;
+    while (token_take(s, line_id, seq, threshold)) {
+        uint64_t tag = tsi_load_seq(&tsi_slab(s, slab_id)->tag);
+        if (tsi_tag_seq(tag) != seq || tsi_tag_state(tag) != TSI_SLAB_OWNED) return; /* nobody allocates here any more */
+        _Atomic uint64_t* heap_word = &tsi_heap(a, tsi_tag_index(tag))->word;
+        uint64_t word = tsi_load_seq(heap_word);
+        unsigned state = tsi_heap_state(word);
+        bool owned = state == TSI_HEAP_LIVE || state == TSI_HEAP_RETIRE || state == TSI_HEAP_REVOKED;
+        Push p = owned ? inbox_push(s, tsi_binding_at(a, word), line_id) : PUSH_CLOSED;
+        if (p == PUSHED) return;
+        if (!token_put(s, line_id, seq)) return; /* T2 */
+        /* Look again: was the line popped, or the heap adopted, before the token was back? */
+        if (p == PUSH_LINKED && tsi_load_seq(&tsi_aux(s, line_id)->inbox) != 0) return;
+        if (p == PUSH_CLOSED && tsi_load_seq(heap_word) == word) return;
+    }
+}
+
+static void inbox_take_in(TsiBinding* b, uint32_t line_id) {
+    TsiArena* a = b->arena;
+    TsiSpace* s = &a->space;
+    unsigned cls = tsi_chunk_class(s, line_id >> 10);
+    if (cls == 0 || cls > TSI_SMALL_CLASSES) return;
+    TsiLine* l = tsi_line(s, line_id);
+    uint32_t slab_id = tsi_slab_of_line(s, line_id);
+    uint64_t tag = tsi_load_seq(&tsi_slab(s, slab_id)->tag);
+    if (tsi_tag_state(tag) != TSI_SLAB_OWNED) return;
+    TsiHeap* h = tsi_heap(a, tsi_tag_index(tag));
+    if (tsi_heap_state(tsi_load_seq(&h->word)) == TSI_HEAP_FREE) return;
+    if (!tsi_bracket_enter(b, h, tsi_busy_all(h))) {
+        /* Somebody else's now (T3), or being swept. If its token is in the word, pass it on. */
+        tsi_line_notify(a, line_id, slab_id, tsi_tag_seq(tag));
+        return;
+    }
+    if (tsi_tag_seq(tsi_load_relaxed(&tsi_slab(s, slab_id)->tag)) == tsi_tag_seq(tag)) {
+        const TsiClass* c = &s->classes->c[cls];
+        TsiRoom* room = tsi_heap(a, h->primary)->room;
+        uint32_t where = tsi_load_relaxed(&l->where);
+        bool armed = (tsi_load_seq(&tsi_remote(s, line_id)[0]) & TSI_REMOTE_TOKEN) != 0;
+        if (armed && token_take(s, line_id, tsi_tag_seq(tag), c->threshold)) armed = false;
+        if ((where & TSI_LINE_ARMED) != 0 && !armed) { /* the token came home */
+            tsi_store_relaxed(&l->where, where &= ~(uint32_t)TSI_LINE_ARMED);
+            if ((where & TSI_LINE_PARKED) != 0 && room != NULL && (where & TSI_LINE_RETIRED) == 0) {
+                if (tsi_popcount(tsi_line_free_bits(s, l, line_id)) >= c->threshold || !tsi_line_park(b, l, c)) {
+                    tsi_room_push(a, room, cls, l);
+                    tsi_count(&b->counters[cls].unparked);
+                }
+            }
+        }
+    }
+    tsi_bracket_leave(b, h, tsi_busy_all(h));
+}
+
+static void inbox_empty(TsiBinding* b, uint32_t at) {
+    while (at >= 2 && at != TSI_INBOX_CLOSED) {
+        uint32_t line_id = at - 2;
+        TsiAux* x = tsi_aux(&b->arena->space, line_id);
+        at = tsi_load_relaxed(&x->inbox); /* set before the push that our swap acquired */
+        tsi_store_seq(&x->inbox, 0);      /* T3: may be linked again */
+        inbox_take_in(b, line_id);
+    }
+}
+
+void tsi_inbox_drain(TsiBinding* b) {
+    if (TSI_LIKELY(tsi_load_relaxed(&b->inbox) == 0)) return;
+    inbox_empty(b, tsi_swap_acquire(&b->inbox, 0)); /* pairs with the pushers' compare-exchange */
+}
+
+void tsi_inbox_close(TsiBinding* b) { inbox_empty(b, tsi_swap_seq(&b->inbox, TSI_INBOX_CLOSED)); }

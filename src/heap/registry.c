@@ -1,0 +1,303 @@
+/* registry.c - see registry.h. */
+#include "heap/registry.h"
+
+#include "base/check.h"
+#include "heap/fork.h"
+#include "heap/heap.h"
+#include "heap/warm.h"
+
+#include <pthread.h>
+#include <string.h>
+
+enum { ARENAS_MAX = 1 << 16 };
+
+_Thread_local TsiTls tsi_tls __attribute__((tls_model("initial-exec"))) = {.serial = UINT64_MAX};
+TsiLock tsi_registry_lock;
+void (*tsi_thread_end_scopes)(TsiThread*);
+
+static TsiTable arena_slots; /* TsiArenaSlot; under the registry lock */
+static TsiTable threads;
+static TsiThread* all_threads;
+static uint64_t serial_next = 1;
+static pthread_key_t key;
+static bool key_ok, init_ok;
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+typedef struct TsiArenaSlot {
+    uint64_t next_free;
+    uint64_t serial;
+    TsiArena* arena;
+} TsiArenaSlot;
+
+static void thread_exit(void* arg);
+
+static void process_init_once(void) {
+    tsi_os_init();
+    init_ok = tsi_table_init(&arena_slots, sizeof(TsiArenaSlot), ARENAS_MAX) &&
+              tsi_table_init(&threads, sizeof(TsiThread), 1u << 20);
+    key_ok = pthread_key_create(&key, thread_exit) == 0;
+    tsi_heap_init();
+    tsi_fork_init();
+}
+
+void tsi_process_init(void) { (void)pthread_once(&once, process_init_once); }
+
+static TsiArena* arena_by_serial_locked(uint64_t serial) {
+    for (uint32_t i = 0; i < tsi_table_used(&arena_slots); i++) {
+        TsiArenaSlot* s = tsi_table_at(&arena_slots, i);
+        if (s->serial == serial) return s->arena;
+    }
+    return NULL;
+}
+
+bool tsi_registry_add(TsiArena* a) {
+    uint32_t slot = 0;
+    if (!init_ok) return false;
+    tsi_lock_take(&tsi_registry_lock);
+    bool ok = tsi_table_take(&arena_slots, &slot);
+    if (ok) {
+        TsiArenaSlot* s = tsi_table_at(&arena_slots, slot);
+        a->serial = serial_next++;
+        a->slot = slot;
+        s->arena = a;
+        s->serial = a->serial;
+    }
+    tsi_lock_give(&tsi_registry_lock);
+    return ok;
+}
+
+void tsi_registry_remove(TsiArena* a) {
+    tsi_lock_take(&tsi_registry_lock);
+    TsiArenaSlot* s = tsi_table_at(&arena_slots, a->slot);
+    s->serial = 0;
+    s->arena = NULL;
+    tsi_table_give(&arena_slots, a->slot);
+    tsi_lock_give(&tsi_registry_lock);
+    if (tsi_tls.serial == a->serial) tsi_tls.serial = UINT64_MAX;
+    /* acquire: pairs with the release in thread_exit: the leaver's last access happened before */
+    while (tsi_load_acquire(&a->exiting) != 0) tsi_os_yield();
+}
+
+TsiArena* tsi_registry_hold(uint64_t serial) {
+    tsi_lock_take(&tsi_registry_lock);
+    TsiArena* a = arena_by_serial_locked(serial);
+    if (a != NULL) tsi_add_relaxed(&a->exiting, 1);
+    tsi_lock_give(&tsi_registry_lock);
+    return a;
+}
+
+void tsi_registry_unhold(TsiArena* a) {
+    /* release: pairs with the acquire in tsi_registry_remove */
+    atomic_fetch_sub_explicit(&a->exiting, 1, memory_order_release);
+}
+
+void tsi_registry_each(void (*fn)(TsiArena*, void*), void* ctx) {
+    for (uint32_t i = 0; i < tsi_table_used(&arena_slots); i++) {
+        TsiArenaSlot* s = tsi_table_at(&arena_slots, i);
+        if (s->serial != 0) fn(s->arena, ctx);
+    }
+}
+
+/* ---- threads ---- */
+
+static TsiThread* thread_get(void) {
+    if (tsi_tls.thread != NULL) return tsi_tls.thread;
+    tsi_lock_take(&tsi_registry_lock);
+    TsiThread* t = all_threads;
+    while (t != NULL && t->alive) t = t->next;
+    uint32_t index;
+    if (t == NULL && tsi_table_take(&threads, &index)) {
+        t = tsi_table_at(&threads, index);
+        t->next = all_threads;
+        all_threads = t;
+    }
+    if (t != NULL) t->alive = true;
+    tsi_lock_give(&tsi_registry_lock);
+    if (t == NULL) return NULL;
+    if (t->refs == NULL) {
+        t->refs = t->first_refs;
+        t->ref_capacity = TSI_REFS_FIRST;
+        t->scopes = t->first_scopes;
+        t->scope_capacity = TSI_SCOPES_FIRST;
+    }
+    if (key_ok && !tsi_tls.exiting) (void)pthread_setspecific(key, t);
+    tsi_tls.thread = t;
+    return t;
+}
+
+static void* array_map(size_t bytes) {
+    void* p = tsi_os.reserve(bytes);
+    if (p != NULL && tsi_os.commit(p, bytes) != 0) {
+        tsi_os.unmap(p, bytes);
+        p = NULL;
+    }
+    return p;
+}
+
+static size_t array_bytes(size_t n, size_t size) { return tsi_align_up(n * size, tsi_os.page_bytes); }
+
+static TsiBindingRef* ref_find(TsiBindingRef* refs, uint32_t capacity, uint64_t serial) {
+    uint32_t i = (uint32_t)(serial * 0x9e3779b9u) & (capacity - 1);
+    while (refs[i].serial != serial && refs[i].serial != 0) i = (i + 1) & (capacity - 1);
+    return &refs[i];
+}
+
+/* Rebuilds the table at twice the size, or at the same when dropping dead arenas is enough. */
+static bool refs_grow(TsiThread* t) {
+    uint32_t live = 0;
+    tsi_lock_take(&tsi_registry_lock);
+    for (uint32_t i = 0; i < t->ref_capacity; i++) {
+        if (t->refs[i].serial == 0) continue;
+        if (arena_by_serial_locked(t->refs[i].serial) != NULL) live++;
+        else t->refs[i].binding = NULL;
+    }
+    tsi_lock_give(&tsi_registry_lock);
+    uint32_t capacity = live * 2 >= t->ref_capacity ? t->ref_capacity * 2 : t->ref_capacity;
+    TsiBindingRef* refs = array_map(array_bytes(capacity, sizeof *refs));
+    if (refs == NULL) return false;
+    for (uint32_t i = 0; i < t->ref_capacity; i++) {
+        if (t->refs[i].serial != 0 && t->refs[i].binding != NULL)
+            *ref_find(refs, capacity, t->refs[i].serial) = t->refs[i];
+    }
+    if (t->refs != t->first_refs) tsi_os.unmap(t->refs, array_bytes(t->ref_capacity, sizeof *refs));
+    t->refs = refs;
+    t->ref_capacity = capacity;
+    t->ref_count = live;
+    return true;
+}
+
+bool tsi_scope_push(TsiThread* t, const TsiScope* s) {
+    if (t->scope_count == t->scope_capacity) {
+        uint32_t capacity = t->scope_capacity * 2;
+        TsiScope* scopes = array_map(array_bytes(capacity, sizeof *scopes));
+        if (scopes == NULL) return false;
+        memcpy(scopes, t->scopes, t->scope_count * sizeof *scopes);
+        TsiScope* old = t->scopes;
+        t->scopes = scopes; /* before the old array goes: a fork child walks it */
+        if (old != t->first_scopes) tsi_os.unmap(old, array_bytes(t->scope_capacity, sizeof *scopes));
+        t->scope_capacity = capacity;
+    }
+    t->scopes[t->scope_count++] = *s;
+    return true;
+}
+
+/* ---- bindings ---- */
+
+static TsiBinding* binding_make(TsiArena* a) {
+    TsiThread* t = thread_get();
+    uint32_t index = 0;
+    if (t == NULL) return NULL;
+    if (t->ref_count * 2 >= t->ref_capacity && !refs_grow(t)) return NULL;
+    if (!tsi_table_take(&a->bindings, &index)) return NULL;
+    TsiBinding* b = tsi_table_at(&a->bindings, index);
+    b->index = index;
+    b->base = a->space.base;
+    b->payload_bytes = a->space.payload_bytes;
+    b->meta = a->space.meta;
+    b->chunk_class = a->space.chunk_class;
+    b->heaps_base = tsi_heap(a, 0);
+    b->classes = a->space.classes;
+    b->arena = a;
+    b->thread = t;
+    b->scope = 0;
+    b->own_heaps = 0;
+    b->heap = &tsi_no_heap;
+    b->cur = tsi_no_cur;
+    memset(b->by_inc, 0, sizeof b->by_inc);
+    tsi_store_relaxed(&b->busy, 0);
+    tsi_store_relaxed(&b->dead_heaps, 0);
+    /* Without membarrier no word matches: every call takes the slow path, whose bracket is fenced. */
+    b->live_word = tsi_os.has_membarrier ? tsi_heap_word(index, TSI_HEAP_LIVE) : TSI_FENCED;
+    tsi_store_release(&b->inbox, 0);     /* pairs with the acquire of a pusher: the inbox is open */
+    tsi_store_release(&b->in_use, true); /* pairs with the acquire of readers that sum counters */
+    *ref_find(t->refs, t->ref_capacity, a->serial) = (TsiBindingRef){a->serial, b};
+    t->ref_count++;
+    return b;
+}
+
+TsiBinding* tsi_binding_get(TsiArena* a, bool make) {
+    if (tsi_tls.serial == a->serial) return tsi_tls.binding;
+    TsiThread* t = tsi_tls.thread;
+    TsiBinding* b = t != NULL ? ref_find(t->refs, t->ref_capacity, a->serial)->binding : NULL;
+    if (b == NULL && make) b = binding_make(a);
+    if (b != NULL) {
+        tsi_tls.serial = a->serial;
+        tsi_tls.binding = b;
+    }
+    return b;
+}
+
+static void counters_fold(TsiArena* a, TsiBinding* b) {
+    for (unsigned i = 0; i < SLAB_MISUSE_COUNT + 2; i++)
+        tsi_add_relaxed(&a->gone.refused[i], tsi_load_relaxed(&b->refused[i]));
+    for (unsigned c = 0; c < TSI_CLASSES; c++) {
+        _Atomic uint64_t* from = (_Atomic uint64_t*)&b->counters[c];
+        _Atomic uint64_t* to = (_Atomic uint64_t*)&a->gone.counters[c];
+        for (unsigned i = 0; i < sizeof(TsiClassCounters) / sizeof(uint64_t); i++)
+            tsi_add_relaxed(&to[i], tsi_load_relaxed(&from[i]));
+    }
+    memset((void*)b->refused, 0, sizeof b->refused);
+    memset((void*)b->counters, 0, sizeof b->counters);
+}
+
+void tsi_binding_release(TsiBinding* b) {
+    TsiArena* a = b->arena;
+    tsi_heaps_detach_all(b);
+    tsi_inbox_close(b);
+    tsi_binding_flush_records(b);
+    tsi_warm_flush(b);
+    tsi_lock_take(&tsi_registry_lock);
+    counters_fold(a, b);
+    tsi_store_release(&b->in_use, false); /* pairs with readers that sum counters */
+    tsi_lock_give(&tsi_registry_lock);
+    tsi_table_give(&a->bindings, b->index);
+}
+
+/* Leaves every living arena the thread has used. */
+static void thread_leave(TsiThread* t) {
+    if (t->scope_count != 0 && tsi_thread_end_scopes != NULL) tsi_thread_end_scopes(t);
+    for (uint32_t i = 0; i < t->ref_capacity; i++) {
+        TsiBindingRef r = t->refs[i];
+        if (r.serial == 0) continue;
+        TsiArena* a = tsi_registry_hold(r.serial);
+        if (a == NULL) continue;
+        tsi_binding_release(r.binding);
+        tsi_registry_unhold(a);
+    }
+    if (t->refs != t->first_refs) tsi_os.unmap(t->refs, array_bytes(t->ref_capacity, sizeof *t->refs));
+    if (t->scopes != t->first_scopes) tsi_os.unmap(t->scopes, array_bytes(t->scope_capacity, sizeof *t->scopes));
+    memset(t->first_refs, 0, sizeof t->first_refs);
+    t->refs = NULL;
+    t->ref_count = t->scope_count = 0;
+    tsi_tls.serial = UINT64_MAX;
+    tsi_tls.binding = NULL;
+    tsi_tls.thread = NULL;
+    tsi_lock_take(&tsi_registry_lock);
+    t->alive = false;
+    tsi_lock_give(&tsi_registry_lock);
+}
+
+static void thread_exit(void* arg) {
+    tsi_tls.exiting = true;
+    if (arg != NULL && tsi_tls.thread == arg) thread_leave(arg);
+}
+
+void tsi_thread_leave_if_exiting(void) {
+    if (TSI_UNLIKELY(tsi_tls.exiting) && tsi_tls.thread != NULL && tsi_tls.thread->scope_count == 0)
+        thread_leave(tsi_tls.thread);
+}
+
+void tsi_threads_each_other(void (*fn)(TsiThread*)) {
+    for (TsiThread* t = all_threads; t != NULL; t = t->next)
+        if (t != tsi_tls.thread && t->alive) fn(t);
+}
+
+void tsi_registry_child(void) {
+    for (TsiThread* t = all_threads; t != NULL; t = t->next) {
+        if (t == tsi_tls.thread || !t->alive) continue;
+        memset(t->first_refs, 0, sizeof t->first_refs);
+        t->refs = NULL; /* mapped arrays of dead threads stay: they may have been mid-growth */
+        t->ref_count = t->scope_count = 0;
+        t->alive = false;
+    }
+}

@@ -1,0 +1,81 @@
+/*
+ * registry.h - the process: its allocators and its threads.
+ *
+ * The registry maps live serials to arenas and lists the threads that have used one. Serials are
+ * never reused, so a thread's cached binding of a destroyed arena is recognised without touching
+ * it. Thread records are kept for the life of the process.
+ *
+ * Each thread keeps a stack of domain scopes, across all arenas. Only its own thread touches it.
+ */
+#ifndef TSI_HEAP_REGISTRY_H
+#define TSI_HEAP_REGISTRY_H
+
+#include "heap/arena.h"
+
+typedef struct TsiScope {
+    void* domain;          /* TsiDomain, known to the floor above */
+    const _Atomic TsiRef* ref; /* the domain's incarnation now */
+    uint64_t serial;       /* of the domain's arena */
+    TsiBinding* binding;
+    uint32_t outer;        /* the binding's scope below this one, index + 1 */
+} TsiScope;
+
+/* A binding by serial: the pointer is used only while that serial is alive. */
+typedef struct TsiBindingRef {
+    uint64_t serial; /* 0 = empty */
+    TsiBinding* binding;
+} TsiBindingRef;
+
+enum { TSI_REFS_FIRST = 16, TSI_SCOPES_FIRST = 32 };
+
+typedef struct TsiThread {
+    struct TsiThread* next; /* all threads; registry lock */
+    bool alive;             /* registry lock */
+    TsiBindingRef* refs;    /* open addressing by serial; own thread only, like all below */
+    uint32_t ref_count, ref_capacity; /* capacity: a power of two */
+    TsiScope* scopes;
+    uint32_t scope_count, scope_capacity;
+    TsiBindingRef first_refs[TSI_REFS_FIRST];
+    TsiScope first_scopes[TSI_SCOPES_FIRST];
+} TsiThread;
+
+typedef struct TsiTls {
+    uint64_t serial;     /* of `binding`; no arena has UINT64_MAX */
+    TsiBinding* binding;
+    TsiThread* thread;
+    bool exiting;        /* the thread's destructor has run */
+} TsiTls;
+
+extern _Thread_local TsiTls tsi_tls __attribute__((tls_model("initial-exec")));
+extern TsiLock tsi_registry_lock;
+
+/* Makes an arena known; false when a slot or memory is missing. Gives it its serial. */
+bool tsi_registry_add(TsiArena* a);
+/* Forgets it and waits for threads that are leaving it. */
+void tsi_registry_remove(TsiArena* a);
+/* Keeps the arena with this serial from being destroyed until unhold; NULL when it is gone. */
+TsiArena* tsi_registry_hold(uint64_t serial);
+void tsi_registry_unhold(TsiArena* a);
+/* In a fork child: the threads that are gone. */
+void tsi_threads_each_other(void (*fn)(TsiThread*));
+/* Calls fn for each arena; registry lock held by the caller. */
+void tsi_registry_each(void (*fn)(TsiArena*, void*), void* ctx);
+
+/* This thread's binding in the arena, made when `make`; NULL otherwise or without memory. */
+TsiBinding* tsi_binding_get(TsiArena* a, bool make);
+/* After a call made on behalf of a thread that is past its destructor: lets go of everything. */
+void tsi_thread_leave_if_exiting(void);
+/* Ends a thread's part in an arena: heaps detached, inbox closed, records and warm slabs returned. */
+void tsi_binding_release(TsiBinding* b);
+/* In a fork child: the other threads are gone. */
+void tsi_registry_child(void);
+/* Pushes a scope; false without memory. */
+bool tsi_scope_push(TsiThread* t, const TsiScope* s);
+
+/* Set by the domain layer: ends the scopes of an exiting thread, innermost first. */
+extern void (*tsi_thread_end_scopes)(TsiThread*);
+
+/* Once per process: key, fork handlers, system table. */
+void tsi_process_init(void);
+
+#endif

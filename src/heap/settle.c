@@ -1,0 +1,350 @@
+/*
+ * settle.c - claims, totals and return of single slabs.
+ *
+ * A slab is returned by whoever moves its tag to PURGING by compare-exchange; the same exchange
+ * raises seq. Then the remote words are exchanged for fresh ones under the new seq: a racing free
+ * either got its bit in before that exchange (it counts as freed) or fails its compare-exchange
+ * (it is refused). Words are reset only when the slab is taken again.
+ *
+ * Orphans are chained on their incarnation under the stripe. A freer that completes one claims it
+ * first and unlinks it under the stripe; a sweep that meets a claimed slab leaves it alone.
+ */
+#include "heap/settle.h"
+
+#include "base/check.h"
+#include "heap/sweep.h"
+#include "heap/warm.h"
+#include "mem/handle.h"
+
+/* ---- reading a slab ---- */
+
+typedef struct LineState {
+    uint64_t used, live;
+} LineState;
+
+static LineState line_state(const TsiSpace* s, unsigned cls, uint32_t line_id, uint64_t remote_bits) {
+    TsiLine* l = tsi_line(s, line_id);
+    uint64_t freed = tsi_load_acquire(&l->freed);
+    uint64_t avail = tsi_load_acquire(&l->avail);
+    LineState st = {s->classes->c[cls].full, 0};
+    if (cls == TSI_CLASS_MIXED) st.used = tsi_load_acquire(&tsi_mixed(s, line_id)->starts);
+    st.live = st.used & ~(remote_bits | freed | avail);
+    return st;
+}
+
+static uint64_t mixed_bytes(const TsiSpace* s, uint32_t line_id, uint64_t starts) {
+    uint64_t all = tsi_load_relaxed(&tsi_mixed(s, line_id)->starts);
+    uint64_t ends = tsi_load_relaxed(&tsi_mixed(s, line_id)->ends);
+    /* Objects do not overlap, so (ends << 1) - starts has a bit for each of their granules. */
+    if (starts == all) return (uint64_t)tsi_popcount((ends << 1) - all) * TSI_GRANULE;
+    uint64_t granules = 0;
+    for (; starts != 0; starts &= starts - 1) {
+        unsigned at = tsi_ctz64(starts);
+        granules += tsi_ctz64(ends >> at) + 1u;
+    }
+    return granules * TSI_GRANULE;
+}
+
+static void sum_line(const TsiSpace* s, unsigned cls, uint32_t line_id, uint64_t remote_bits, TsiSlabSum* sum) {
+    TsiLine* l = tsi_line(s, line_id);
+    uint64_t issued = tsi_load_relaxed(&l->issued);
+    LineState st = line_state(s, cls, line_id, remote_bits);
+    uint64_t live = tsi_popcount(st.live), live_bytes, issued_bytes;
+    if (cls == TSI_CLASS_MIXED) {
+        live_bytes = mixed_bytes(s, line_id, st.live);
+        issued_bytes = mixed_bytes(s, line_id, st.used);
+    } else {
+        uint64_t size = cls == TSI_CLASS_LARGE ? tsi_slab_bytes(s, cls, line_id >> 10 << 8) : s->classes->c[cls].size;
+        issued -= tsi_popcount(tsi_load_relaxed(&l->avail));
+        if ((int64_t)issued < (int64_t)live) issued = live; /* a snapshot that runs beside the owner */
+        live_bytes = live * size;
+        issued_bytes = issued * size;
+    }
+    sum->live.objects += live;
+    sum->live.bytes += live_bytes;
+    sum->issued.objects += issued;
+    sum->issued.bytes += issued_bytes;
+}
+
+static uint64_t remote_bits_of(const TsiSpace* s, uint32_t line_id) {
+    _Atomic uint64_t* r = tsi_remote(s, line_id);
+    uint64_t w0 = tsi_load_seq(&r[0]); /* pairs with the freer's compare-exchange, see tsi_free_remote */
+    return tsi_remote_bits(w0, tsi_load_seq(&r[1]));
+}
+
+TsiSlabSum tsi_slab_sum(const TsiSpace* s, unsigned cls, uint32_t slab_id) {
+    const TsiClass* c = &s->classes->c[cls];
+    TsiSlabSum sum = {{0, 0}, {0, 0}};
+    for (uint32_t i = 0, first = tsi_first_line(c, slab_id); i < 1u << c->lines_log2; i++)
+        sum_line(s, cls, first + i, remote_bits_of(s, first + i), &sum);
+    return sum;
+}
+
+bool tsi_slab_is_empty(const TsiSpace* s, unsigned cls, uint32_t slab_id) {
+    const TsiClass* c = &s->classes->c[cls];
+    for (uint32_t i = 0, first = tsi_first_line(c, slab_id); i < 1u << c->lines_log2; i++)
+        if (line_state(s, cls, first + i, remote_bits_of(s, first + i)).live != 0) return false;
+    return true;
+}
+
+size_t tsi_place_bytes(const TsiSpace* s, const TsiPlace* at) {
+    if (at->cls == TSI_CLASS_LARGE) return tsi_slab_bytes(s, at->cls, at->slab_id);
+    if (at->cls != TSI_CLASS_MIXED) return s->classes->c[at->cls].size;
+    uint64_t ends = tsi_load_acquire(&tsi_mixed(s, at->line_id)->ends) >> at->slot;
+    return ends == 0 ? 0 : ((size_t)tsi_ctz64(ends) + 1) * TSI_GRANULE;
+}
+
+/* ---- claims ---- */
+
+/* Handles of the incarnation that ends must never match again: the base passes every count used. */
+static void raise_generations(TsiArena* a, unsigned cls, uint32_t slab_id, uint32_t old_seq) {
+    TsiSpace* s = &a->space;
+    const TsiClass* c = &s->classes->c[cls];
+    uint32_t most = 0;
+    for (uint32_t i = 0, first = tsi_first_line(c, slab_id); i < 1u << c->lines_log2; i++) {
+        _Atomic uint64_t* counts = tsi_counts(s, first + i);
+        for (unsigned slot = 0; slot < TSI_LINE_SLOTS; slot++) {
+            uint64_t w = tsi_load_relaxed(&counts[slot]);
+            if ((uint32_t)(w >> 32) == old_seq && (uint32_t)w > most) most = (uint32_t)w;
+        }
+    }
+    TsiSlab* b = tsi_slab(s, slab_id);
+    uint64_t base = (uint64_t)tsi_load_relaxed(&b->gen_base) + most + 1;
+    tsi_store_relaxed(&b->gen_base, base < TSI_GEN_LIMIT ? (uint32_t)base : TSI_GEN_LIMIT);
+}
+
+/* Moves the tag to PURGING under the next seq if it is in `state`; *old is the tag it had. */
+static bool claim(TsiSpace* s, uint32_t slab_id, unsigned state, uint64_t* old) {
+    _Atomic uint64_t* tag = &tsi_slab(s, slab_id)->tag;
+    *old = tsi_load_seq(tag);
+    while (tsi_tag_state(*old) == state) {
+        uint64_t to = tsi_tag(tsi_seq_next(tsi_tag_seq(*old)), tsi_tag_index(*old), TSI_SLAB_PURGING);
+        if (tsi_cas_seq(tag, old, to)) return true; /* decides who returns the slab */
+    }
+    return false;
+}
+
+/* A claimed slab's remote words get the new seq; what was live at that instant is summed. */
+static TsiSlabSum renew_words(TsiSweep* w, unsigned cls, uint32_t slab_id, uint64_t old) {
+    TsiSpace* s = &w->arena->space;
+    const TsiClass* c = &s->classes->c[cls];
+    uint32_t seq = tsi_seq_next(tsi_tag_seq(old));
+    TsiSlabSum sum = {{0, 0}, {0, 0}};
+    for (uint32_t i = 0, first = tsi_first_line(c, slab_id); i < 1u << c->lines_log2; i++) {
+        _Atomic uint64_t* r = tsi_remote(s, first + i);
+        uint64_t w0 = tsi_swap_seq(&r[0], tsi_remote_fresh(seq)); /* decides each racing free */
+        uint64_t w1 = tsi_swap_seq(&r[1], tsi_remote_fresh(seq));
+        sum_line(s, cls, first + i, tsi_remote_bits(w0, w1), &sum);
+    }
+    if ((old & TSI_SLAB_HANDLED) != 0) raise_generations(w->arena, cls, slab_id, tsi_tag_seq(old));
+    return sum;
+}
+
+static void take_out(TsiSweep* w, unsigned cls, uint32_t slab_id) {
+    TsiSlab* b = tsi_slab(&w->arena->space, slab_id);
+    uint32_t* chain = cls == TSI_CLASS_LARGE ? &w->large : &w->out;
+    b->next = *chain;
+    *chain = slab_id + 1;
+    w->slabs++;
+    w->bytes += tsi_slab_bytes(&w->arena->space, cls, slab_id);
+}
+
+static void add(TsiTotals* t, TsiTotals more) {
+    t->objects += more.objects;
+    t->bytes += more.bytes;
+}
+
+void tsi_settle_release(TsiSweep* w, uint32_t slab_id) {
+    unsigned cls = tsi_chunk_class(&w->arena->space, slab_id >> 8);
+    uint64_t old;
+    bool ok = claim(&w->arena->space, slab_id, TSI_SLAB_OWNED, &old);
+    TSI_CHECK(ok);
+    TsiSlabSum sum = renew_words(w, cls, slab_id, old);
+    add(&w->inc->allocated, sum.issued);
+    add(&w->inc->released, sum.live);
+    take_out(w, cls, slab_id);
+}
+
+bool tsi_settle_if_empty(TsiSweep* w, uint32_t slab_id) {
+    TsiSpace* s = &w->arena->space;
+    unsigned cls = tsi_chunk_class(s, slab_id >> 8);
+    uint64_t old;
+    if (!tsi_slab_is_empty(s, cls, slab_id) || !claim(s, slab_id, TSI_SLAB_OWNED, &old)) return false;
+    add(&w->inc->allocated, renew_words(w, cls, slab_id, old).issued);
+    take_out(w, cls, slab_id);
+    return true;
+}
+
+/* ---- orphans ---- */
+
+static void orphan_unlink_locked(TsiArena* a, TsiInc* i, uint32_t slab_id) {
+    TsiSlab* b = tsi_slab(&a->space, slab_id);
+    if (b->prev != 0) tsi_slab(&a->space, b->prev - 1)->next = b->next;
+    else i->orphans = b->next;
+    if (b->next != 0) tsi_slab(&a->space, b->next - 1)->prev = b->prev;
+    tsi_sub_relaxed(&i->slab_count, 1);
+}
+
+void tsi_orphan_link_locked(TsiArena* a, TsiInc* i, uint32_t slab_id) {
+    TsiSlab* b = tsi_slab(&a->space, slab_id);
+    b->prev = 0;
+    b->next = i->orphans;
+    if (b->next != 0) tsi_slab(&a->space, b->next - 1)->prev = slab_id + 1;
+    i->orphans = slab_id + 1;
+    tsi_add_relaxed(&i->slab_count, 1);
+}
+
+/* Pages of a slab that no live slot touches and that are not with the system yet; bit per page. */
+static uint32_t dead_pages(const TsiSpace* s, unsigned cls, uint32_t slab_id) {
+    const TsiClass* c = &s->classes->c[cls];
+    size_t page = tsi_os.page_bytes, pages = c->slab_bytes / page;
+    if (cls == TSI_CLASS_LARGE || pages < 2 || pages > 32) return 0;
+    uint32_t live_pages = 0, first = tsi_first_line(c, slab_id);
+    for (uint32_t i = 0; i < 1u << c->lines_log2; i++) {
+        uint64_t live = line_state(s, cls, first + i, remote_bits_of(s, first + i)).live;
+        for (; live != 0; live &= live - 1) {
+            size_t from = ((size_t)i << c->line_shift) + ((size_t)c->offs[tsi_ctz64(live)] << 4);
+            for (size_t p = from / page; p <= (from + c->size - 1) / page; p++) live_pages |= 1u << p;
+        }
+    }
+    uint32_t all = pages == 32 ? ~0u : (1u << pages) - 1;
+    return all & ~live_pages & ~tsi_aux(s, first)->gone;
+}
+
+void tsi_settle_drain(TsiSweep* w, uint32_t slab_id) {
+    TsiArena* a = w->arena;
+    TsiSpace* s = &a->space;
+    unsigned cls = tsi_chunk_class(s, slab_id >> 8);
+    _Atomic uint64_t* tag = &tsi_slab(s, slab_id)->tag;
+    uint64_t old = tsi_load_seq(tag), flags;
+    do {
+        flags = old & TSI_SLAB_HANDLED;
+        /* seq_cst, then the words: a freer sets its bit, then looks at the tag; one of us sees both */
+    } while (!tsi_cas_seq(tag, &old, tsi_tag(tsi_tag_seq(old), w->inc->index, TSI_SLAB_ORPHAN) | flags));
+    TsiSlabSum sum = tsi_slab_sum(s, cls, slab_id);
+    add(&w->inc->allocated, sum.issued);
+    if (sum.live.objects == 0 && claim(s, slab_id, TSI_SLAB_ORPHAN, &old)) {
+        (void)renew_words(w, cls, slab_id, old);
+        take_out(w, cls, slab_id);
+        return;
+    }
+    tsi_orphan_link_locked(a, w->inc, slab_id);
+    if (dead_pages(s, cls, slab_id) == 0) return;
+    old = tsi_load_seq(tag);
+    if (tsi_tag_state(old) != TSI_SLAB_ORPHAN) return;
+    if (!tsi_cas_seq(tag, &old, (old & ~(uint64_t)TSI_SLAB_STATE) | TSI_SLAB_PARTIAL)) return;
+    tsi_slab(s, slab_id)->extra = w->partial;
+    w->partial = slab_id + 1;
+}
+
+void tsi_settle_release_orphans(TsiSweep* w) {
+    TsiSpace* s = &w->arena->space;
+    for (uint32_t at = w->inc->orphans, next; at != 0; at = next) {
+        uint32_t slab_id = at - 1;
+        unsigned cls = tsi_chunk_class(s, slab_id >> 8);
+        uint64_t old;
+        next = tsi_slab(s, slab_id)->next;
+        if (!claim(s, slab_id, TSI_SLAB_ORPHAN, &old)) {
+            w->deferred++; /* a freer returns it, or a drain that is giving pages back looks again */
+            w->deferred_bytes += tsi_slab_bytes(s, cls, slab_id);
+            continue;
+        }
+        orphan_unlink_locked(w->arena, w->inc, slab_id);
+        add(&w->inc->released, renew_words(w, cls, slab_id, old).live);
+        take_out(w, cls, slab_id);
+    }
+}
+
+void tsi_slab_complete(TsiArena* a, TsiBinding* b, uint32_t slab_id, uint64_t tag) {
+    TsiInc* i = tsi_inc(&a->phases, tsi_tag_index(tag));
+    TsiSweep w = {.arena = a, .b = b, .inc = i};
+    unsigned cls = tsi_chunk_class(&a->space, slab_id >> 8);
+    uint64_t to = tsi_tag(tsi_seq_next(tsi_tag_seq(tag)), tsi_tag_index(tag), TSI_SLAB_PURGING);
+    if (tsi_tag_state(tag) != TSI_SLAB_ORPHAN || !tsi_cas_seq(&tsi_slab(&a->space, slab_id)->tag, &tag, to)) return;
+    /* The claim keeps the incarnation's record: it counts this slab until we unlink it. */
+    (void)renew_words(&w, cls, slab_id, tag);
+    tsi_lock_take(tsi_inc_lock(i));
+    i->pins++;
+    orphan_unlink_locked(a, i, slab_id);
+    tsi_lock_give(tsi_inc_lock(i));
+    take_out(&w, cls, slab_id);
+    tsi_sweep_finish(&w);
+    tsi_inc_unpin(a, b, i);
+}
+
+/* ---- giving back ---- */
+
+enum { BATCH = 256 };
+
+static void give_partial(TsiSweep* w, uint32_t* ids, unsigned n) {
+    TsiArena* a = w->arena;
+    TsiSpace* s = &a->space;
+    size_t page = tsi_os.page_bytes;
+    uint8_t *from = NULL, *to = NULL;
+    for (unsigned k = 0; k < n; k++) { /* ids ascend: adjoining pages of neighbours make one run */
+        unsigned cls = tsi_chunk_class(s, ids[k] >> 8);
+        const TsiClass* c = &s->classes->c[cls];
+        uint8_t* payload = tsi_slab_payload(s, c, ids[k]);
+        uint32_t dead = dead_pages(s, cls, ids[k]);
+        if (s->config.purge_policy != SLAB_PURGE_NEVER) tsi_aux(s, tsi_first_line(c, ids[k]))->gone |= dead;
+        for (; dead != 0; dead &= dead - 1) {
+            uint8_t* p = payload + tsi_ctz64(dead) * page;
+            if (p != to) {
+                if (to != from) tsi_space_purge_pages(s, from, (size_t)(to - from));
+                from = p;
+            }
+            to = p + page;
+            w->bytes += page;
+        }
+    }
+    if (to != from) tsi_space_purge_pages(s, from, (size_t)(to - from));
+    for (unsigned k = 0; k < n; k++) {
+        _Atomic uint64_t* tag = &tsi_slab(s, ids[k])->tag;
+        uint64_t old = tsi_load_relaxed(tag);
+        uint64_t now = (old & ~(uint64_t)TSI_SLAB_STATE) | TSI_SLAB_ORPHAN;
+        while (!tsi_cas_seq(tag, &old, now)) now = (old & ~(uint64_t)TSI_SLAB_STATE) | TSI_SLAB_ORPHAN;
+        /* While it was PARTIAL nobody else could return it: was it completed, or released? */
+        if (tsi_inc_state(w->inc) == TSI_INC_RELEASED) tsi_inc_sweep(a, w->b, w->inc, tsi_inc_era(w->inc));
+        else if (tsi_slab_is_empty(s, tsi_chunk_class(s, ids[k] >> 8), ids[k])) tsi_slab_complete(a, w->b, ids[k], now);
+    }
+}
+
+void tsi_sweep_finish(TsiSweep* w) {
+    TsiArena* a = w->arena;
+    TsiSpace* s = &a->space;
+    uint32_t ids[BATCH];
+    unsigned n = 0;
+    w->out = tsi_warm_put(a, w->b, w->out);
+    while (w->out != 0) {
+        uint32_t id = w->out - 1;
+        w->out = tsi_slab(s, id)->next;
+        unsigned cls = tsi_chunk_class(s, id >> 8);
+        tsi_add_relaxed(&a->overflowed[cls], 1);
+        if (tsi_load_relaxed(&tsi_slab(s, id)->gen_base) >= TSI_GEN_LIMIT) {
+            uint64_t tag = tsi_load_relaxed(&tsi_slab(s, id)->tag);
+            tsi_space_purge_pages(s, tsi_slab_payload(s, &s->classes->c[cls], id), s->classes->c[cls].slab_bytes);
+            tsi_store_relaxed(&tsi_slab(s, id)->tag, tsi_tag(tsi_tag_seq(tag), 0, TSI_SLAB_RETIRED));
+            tsi_add_relaxed(&a->retired_slabs, 1);
+            continue;
+        }
+        ids[n++] = id;
+        if (n == BATCH) {
+            tsi_space_purge(s, ids, n);
+            n = 0;
+        }
+    }
+    if (n != 0) tsi_space_purge(s, ids, n);
+    while (w->large != 0) {
+        uint32_t id = w->large - 1;
+        w->large = tsi_slab(s, id)->next;
+        tsi_space_give_large(s, id);
+    }
+    while (w->partial != 0) {
+        for (n = 0; w->partial != 0 && n < BATCH; n++) {
+            ids[n] = w->partial - 1;
+            w->partial = tsi_slab(s, ids[n])->extra;
+        }
+        tsi_sort_ids(ids, n);
+        give_partial(w, ids, n);
+    }
+}

@@ -1,0 +1,47 @@
+/*
+ * settle.h - one slab leaves its heap or its incarnation. Internal to the sweep and the remote free.
+ */
+#ifndef TSI_HEAP_SETTLE_H
+#define TSI_HEAP_SETTLE_H
+
+#include "heap/arena.h"
+
+/* What a sweep has taken and must give back once it holds no lock. Chains of slab id + 1. */
+typedef struct TsiSweep {
+    TsiArena* arena;
+    TsiBinding* b; /* the sweeping thread's, or NULL */
+    TsiInc* inc;
+    uint64_t ticket;
+    bool others;      /* other threads own heaps here */
+    uint32_t out;     /* by `next`: slabs for the warm store or the pool */
+    uint32_t large;   /* by `next` */
+    uint32_t partial; /* by `extra`: claimed PARTIAL, some pages to give back */
+    uint64_t slabs, bytes, deferred, deferred_bytes;
+    uint64_t scanned;
+} TsiSweep;
+
+/* Live objects and bytes of a slab, and what it has issued. Words are read in the direction of invariant F. */
+typedef struct TsiSlabSum {
+    TsiTotals issued, live;
+} TsiSlabSum;
+TsiSlabSum tsi_slab_sum(const TsiSpace* s, unsigned cls, uint32_t slab_id);
+/* True when no object of the slab is live. */
+bool tsi_slab_is_empty(const TsiSpace* s, unsigned cls, uint32_t slab_id);
+/* Usable bytes of a live object. */
+size_t tsi_place_bytes(const TsiSpace* s, const TsiPlace* at);
+
+/* The slab's heap is SEIZED, the stripe held. Adds to the incarnation's totals. */
+void tsi_settle_release(TsiSweep* w, uint32_t slab_id);
+void tsi_settle_drain(TsiSweep* w, uint32_t slab_id);
+/* Takes the slab if it is empty; true then. */
+bool tsi_settle_if_empty(TsiSweep* w, uint32_t slab_id);
+/* Ends every orphan; the stripe is held. */
+void tsi_settle_release_orphans(TsiSweep* w);
+/* Gives back what the sweep has taken. No lock held. */
+void tsi_sweep_finish(TsiSweep* w);
+/* A freer found an ORPHAN slab complete. */
+void tsi_slab_complete(TsiArena* a, TsiBinding* b, uint32_t slab_id, uint64_t tag);
+/* Puts a LARGE slab on the incarnation's list as an orphan with one object. Stripe held. */
+void tsi_orphan_link_locked(TsiArena* a, TsiInc* i, uint32_t slab_id);
+
+#endif

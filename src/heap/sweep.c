@@ -1,0 +1,443 @@
+/*
+ * sweep.c - taking heaps from their owners and returning their slabs.
+ *
+ * A sweep works in two holds of the incarnation's stripe, with one membarrier between them if
+ * other threads own heaps there:
+ *
+ *   1  set the state; LIVE and RETIRE heaps -> REVOKED, stamped with this sweep's ticket
+ *   -  membarrier: from here on no owner enters a bracket on a revoked heap
+ *   2  for each heap with our ticket read the owner's busy: names nothing of the incarnation -> SEIZED,
+ *      walk; names a slab of the heap -> SEIZED, walk all but that slab (`skip`); names the whole
+ *      incarnation -> stays REVOKED, its owner walks it as it leaves (tsi_handover)
+ *
+ * Invariants
+ *   S1  A slab is settled once: by the walk of its heap, or, when skipped, by the owner in handover.
+ *   S2  What a walk does (trim, drain, release) follows the state read under the stripe, so a later,
+ *       stronger close that finds a heap revoked by an earlier sweep need not wait for it.
+ *   S3  A heap revoked by somebody else is left to them, by ticket: its busy would have to be read after a barrier
+ *       that followed *its* revocation.
+ *   S4  A record is reused only when it has drained and nothing pins it; a sweep pins it.
+ * Freers wait for a walk only if they complete an orphan of the same stripe.
+ */
+#include "heap/sweep.h"
+
+#include "base/check.h"
+#include "heap/bracket.h"
+#include "heap/heap.h"
+#include "heap/registry.h"
+#include "heap/settle.h"
+#include "heap/warm.h"
+
+#include <string.h>
+
+/* ---- drained incarnations ---- */
+
+static uint32_t take_ends_if_drained_locked(TsiInc* i) {
+    unsigned state = tsi_inc_state(i);
+    if (i->drained || state < TSI_INC_CLOSED || i->heaps != 0 || tsi_load_relaxed(&i->slab_count) != 0) return 0;
+    i->drained = true;
+    uint32_t ends = i->ends;
+    i->ends = 0;
+    return ends;
+}
+
+static void run_ends(TsiArena* a, uint32_t at) {
+    while (at != 0) {
+        TsiEnd e = *(TsiEnd*)tsi_table_at(&a->phases.ends, at - 1);
+        tsi_table_give(&a->phases.ends, at - 1);
+        e.fn(e.arg);
+        at = e.next;
+    }
+}
+
+void tsi_inc_unpin(TsiArena* a, TsiBinding* b, TsiInc* i) {
+    TsiLock* lock = tsi_inc_lock(i);
+    tsi_lock_take(lock);
+    uint32_t ends = take_ends_if_drained_locked(i);
+    if (ends != 0) {
+        tsi_lock_give(lock); /* still pinned by the caller */
+        run_ends(a, ends);
+        tsi_lock_take(lock);
+    }
+    bool reuse = --i->pins == 0 && i->drained;
+    if (reuse) tsi_store_release(&i->word, TSI_INC_RELEASED); /* era 0: matches no reference */
+    tsi_lock_give(lock);
+    if (reuse) tsi_record_give_inc(a, b, i->index);
+}
+
+bool tsi_inc_on_end(TsiArena* a, TsiRef ref, void (*fn)(void*), void* arg) {
+    TsiInc* i = tsi_inc(&a->phases, tsi_ref_index(ref));
+    uint32_t index;
+    if (!tsi_table_take(&a->phases.ends, &index)) return false;
+    TsiEnd* e = tsi_table_at(&a->phases.ends, index);
+    e->fn = fn;
+    e->arg = arg;
+    tsi_lock_take(tsi_inc_lock(i));
+    bool ok = tsi_inc_era(i) == tsi_ref_era(ref) && tsi_inc_state(i) <= TSI_INC_ADVANCED;
+    if (ok) {
+        e->next = i->ends;
+        i->ends = index + 1;
+    }
+    tsi_lock_give(tsi_inc_lock(i));
+    if (!ok) tsi_table_give(&a->phases.ends, index);
+    return ok;
+}
+
+/* ---- heaps ---- */
+
+static bool is_mine(TsiSweep* w, uint64_t word) { return w->b != NULL && (uint32_t)(word >> 8) == w->b->index; }
+
+static void revoke_locked(TsiSweep* w, TsiBinding* only) {
+    TsiArena* a = w->arena;
+    for (uint32_t at = w->inc->heaps; at != 0; at = tsi_heap(a, at - 1)->inc_next) {
+        TsiHeap* h = tsi_heap(a, at - 1);
+        uint64_t word = tsi_load_seq(&h->word);
+        unsigned state = tsi_heap_state(word);
+        if (only != NULL && (uint32_t)(word >> 8) != only->index) continue;
+        while (state == TSI_HEAP_LIVE || state == TSI_HEAP_RETIRE) {
+            h->revoker = w->ticket;
+            /* seq_cst: before the membarrier, and pairs with tsi_heap_is_live in the fenced form */
+            if (tsi_cas_seq(&h->word, &word, tsi_heap_word((uint32_t)(word >> 8), TSI_HEAP_REVOKED))) break;
+            state = tsi_heap_state(word);
+        }
+        if (state != TSI_HEAP_DETACHED && !is_mine(w, word)) w->others = true;
+    }
+}
+
+static void heap_leave_inc_locked(TsiArena* a, TsiInc* i, TsiHeap* h) {
+    if (h->inc_prev != 0) tsi_heap(a, h->inc_prev - 1)->inc_next = h->inc_next;
+    else i->heaps = h->inc_next;
+    if (h->inc_next != 0) tsi_heap(a, h->inc_next - 1)->inc_prev = h->inc_prev;
+    tsi_sub_relaxed(&i->heap_count, 1);
+}
+
+/* Settles every slab of a SEIZED heap but `skip`; in an ACTIVE incarnation only the empty ones go. */
+static void walk_locked(TsiSweep* w, TsiHeap* h, uint32_t skip) {
+    TsiSpace* s = &w->arena->space;
+    unsigned state = tsi_inc_state(w->inc);
+    uint32_t kept = 0, kept_count = 0;
+    for (uint32_t at = h->slabs, next; at != 0; at = next) {
+        next = tsi_slab(s, at - 1)->next;
+        w->scanned++;
+        if (at == skip) continue;
+        if (state == TSI_INC_RELEASED) {
+            tsi_settle_release(w, at - 1);
+        } else if (state != TSI_INC_ACTIVE) {
+            tsi_settle_drain(w, at - 1);
+        } else if (!tsi_settle_if_empty(w, at - 1)) {
+            tsi_slab(s, at - 1)->next = kept;
+            kept = at;
+            kept_count++;
+        }
+    }
+    h->slabs = kept;
+    h->mixed = NULL;
+    h->takes = 0;
+    tsi_store_relaxed(&h->slab_count, kept_count);
+}
+
+/* Takes a heap nobody is inside of, except on the slab `skip`. `word` is REVOKED or DETACHED. */
+static void seize_locked(TsiSweep* w, TsiHeap* h, uint64_t word, uint32_t skip) {
+    TsiArena* a = w->arena;
+    bool detached = tsi_heap_state(word) == TSI_HEAP_DETACHED, active = tsi_inc_state(w->inc) == TSI_INC_ACTIVE;
+    TsiBinding* owner = detached ? NULL : tsi_binding_at(a, word);
+    if (!tsi_cas_seq(&h->word, &word, tsi_heap_word((uint32_t)(word >> 8), TSI_HEAP_SEIZED))) return;
+    walk_locked(w, h, skip);
+    if (active) { /* a trim: the heap goes on, its room has to be made anew */
+        if (owner != NULL && owner == w->b) {
+            tsi_store_seq(&h->word, tsi_heap_word(owner->index, TSI_HEAP_RETIRE));
+            tsi_heap_detach_locked(owner, h);
+        } else {
+            tsi_store_seq(&h->word, tsi_heap_word((uint32_t)(word >> 8), detached ? TSI_HEAP_DETACHED : TSI_HEAP_RETIRE));
+        }
+        return;
+    }
+    heap_leave_inc_locked(a, w->inc, h);
+    if (detached) {
+        tsi_sub_relaxed(&w->inc->detached, 1);
+        tsi_heap_free(a, w->b, h);
+    } else if (owner == w->b) {
+        tsi_heap_drop_own(owner, h);
+    } else {
+        h->skip = skip;
+        if (skip != 0) tsi_add_relaxed(&w->inc->slab_count, 1);
+        tsi_add_relaxed(&owner->dead_heaps, 1);
+        tsi_store_seq(&h->word, tsi_heap_word(owner->index, TSI_HEAP_DEAD)); /* pairs with tsi_heaps_prune */
+    }
+}
+
+/* What the owner of a heap with our ticket is inside of: 0 nothing of it, a slab of it (id + 1), or UINT32_MAX for all. */
+static uint32_t busy_in(TsiArena* a, TsiHeap* h, TsiBinding* owner) {
+    /* acquire: pairs with the releases in bracket.h; after our membarrier it names what the owner is in.
+     * seq_cst for the fenced form. */
+    uint64_t busy = tsi_load_seq(&owner->busy);
+    if (busy == 0) return 0;
+    if ((busy & 1) != 0) {
+        TsiHeap* named = (TsiHeap*)(uintptr_t)(busy & ~1ull);
+        return tsi_load_relaxed(&named->ref) == tsi_load_relaxed(&h->ref) ? UINT32_MAX : 0;
+    }
+    uint32_t line_id = tsi_line_id(&a->space, (const TsiLine*)(uintptr_t)busy);
+    if (tsi_chunk_class(&a->space, line_id >> 10) == 0) return 0;
+    uint32_t slab_id = tsi_slab_of_line(&a->space, line_id);
+    uint64_t tag = tsi_load_seq(&tsi_slab(&a->space, slab_id)->tag);
+    return tsi_tag_state(tag) == TSI_SLAB_OWNED && tsi_tag_index(tag) == h->index ? slab_id + 1 : 0;
+}
+
+static void seize_all_locked(TsiSweep* w) {
+    TsiArena* a = w->arena;
+    bool active = tsi_inc_state(w->inc) == TSI_INC_ACTIVE;
+    for (uint32_t at = w->inc->heaps, next; at != 0; at = next) {
+        TsiHeap* h = tsi_heap(a, at - 1);
+        next = h->inc_next;
+        uint64_t word = tsi_load_seq(&h->word);
+        unsigned state = tsi_heap_state(word);
+        uint32_t skip = 0;
+        bool ours = state == TSI_HEAP_DETACHED || (state == TSI_HEAP_REVOKED && h->revoker == w->ticket);
+        if (ours && state == TSI_HEAP_REVOKED && !is_mine(w, word)) skip = busy_in(a, h, tsi_binding_at(a, word));
+        if (!ours || skip == UINT32_MAX || (active && skip != 0)) {
+            if (state == TSI_HEAP_REVOKED) w->deferred += tsi_load_relaxed(&h->slab_count);
+            continue;
+        }
+        if (skip != 0) w->deferred++;
+        seize_locked(w, h, word, skip);
+    }
+}
+
+/* Both holds of the stripe; held on entry and on return. The incarnation is pinned. */
+static void sweep_locked(TsiSweep* w, TsiBinding* only) {
+    TsiLock* lock = tsi_inc_lock(w->inc);
+    w->ticket = tsi_add_relaxed(&w->arena->tickets, 1) + 1;
+    revoke_locked(w, only);
+    if (w->others) {
+        tsi_lock_give(lock);
+        if (tsi_os.has_membarrier) tsi_os.membarrier();
+        tsi_add_relaxed(&w->arena->barriers, 1);
+        tsi_lock_take(lock);
+    }
+    seize_all_locked(w);
+    if (tsi_inc_state(w->inc) == TSI_INC_RELEASED) tsi_settle_release_orphans(w);
+    if (w->deferred != 0) tsi_add_relaxed(&w->arena->deferred_slabs, w->deferred);
+}
+
+/* What handover does for each heap of the calling thread that somebody has asked for. */
+static void handover_locked(TsiSweep* w, TsiBinding* b) {
+    for (uint32_t at = w->inc->heaps, next; at != 0; at = next) {
+        TsiHeap* h = tsi_heap(w->arena, at - 1);
+        next = h->inc_next;
+        uint64_t word = tsi_load_seq(&h->word);
+        if ((uint32_t)(word >> 8) != b->index) continue;
+        if (tsi_heap_state(word) == TSI_HEAP_RETIRE && tsi_inc_state(w->inc) <= TSI_INC_ADVANCED) {
+            tsi_heap_detach_locked(b, h);
+        } else if (tsi_heap_state(word) == TSI_HEAP_RETIRE || tsi_heap_state(word) == TSI_HEAP_REVOKED) {
+            seize_locked(w, h, word, 0);
+        }
+    }
+}
+
+void tsi_handover(TsiBinding* b, TsiHeap* h, uint64_t name) {
+    TsiArena* a = b->arena;
+    TsiRef ref = tsi_load_relaxed(&h->ref);
+    if (ref == 0 || h == &tsi_no_heap) return;
+    TsiInc* i = tsi_inc(&a->phases, tsi_ref_index(ref));
+    TsiSweep w = {.arena = a, .b = b, .inc = i};
+    tsi_lock_take(tsi_inc_lock(i));
+    bool current = tsi_inc_era(i) == tsi_ref_era(ref);
+    if (current) {
+        i->pins++;
+        bool mine = tsi_load_relaxed(&h->word) == tsi_heap_word(b->index, TSI_HEAP_DEAD);
+        if (mine && h->skip != 0 && name != 0 && (name & 1) == 0) { /* the slab a sweep left to us */
+            uint32_t slab_id = h->skip - 1;
+            h->skip = 0;
+            tsi_sub_relaxed(&i->slab_count, 1);
+            if (tsi_inc_state(i) == TSI_INC_RELEASED) tsi_settle_release(&w, slab_id);
+            else tsi_settle_drain(&w, slab_id);
+        }
+        handover_locked(&w, b);
+    }
+    tsi_lock_give(tsi_inc_lock(i));
+    if (!current) return;
+    tsi_sweep_finish(&w);
+    tsi_inc_unpin(a, b, i);
+}
+
+/* ---- ends ---- */
+
+static void sum_orphans_locked(TsiArena* a, TsiInc* i, TsiTotals* live) {
+    for (uint32_t at = i->orphans; at != 0; at = tsi_slab(&a->space, at - 1)->next) {
+        TsiSlabSum sum = tsi_slab_sum(&a->space, tsi_chunk_class(&a->space, (at - 1) >> 8), at - 1);
+        live->objects += sum.live.objects;
+        live->bytes += sum.live.bytes;
+    }
+}
+
+static void fill_receipt_locked(TsiSweep* w, EpochReceipt* r) {
+    TsiInc* i = w->inc;
+    TsiTotals live = {0, 0};
+    sum_orphans_locked(w->arena, i, &live);
+    r->version = 1;
+    r->epoch_id = tsi_load_relaxed(&i->id);
+    r->epoch_era = tsi_inc_era(i);
+    memcpy(r->label, i->label, sizeof r->label);
+    r->objects_allocated = i->allocated.objects;
+    r->bytes_allocated = i->allocated.bytes;
+    r->objects_released = i->released.objects;
+    r->bytes_released = i->released.bytes;
+    r->objects_escaped = live.objects;
+    r->bytes_escaped = live.bytes;
+    r->objects_freed = r->objects_allocated - r->objects_released - r->objects_escaped;
+    r->bytes_freed = r->bytes_allocated - r->bytes_released - r->bytes_escaped;
+}
+
+static void end_swept(TsiSweep* w, unsigned state, EpochReceipt* out, TsiLock* lock) {
+    TsiInc* i = w->inc;
+    bool now = tsi_inc_state(i) < state;
+    if (now) tsi_store_seq(&i->word, tsi_inc_era(i) << 2 | state);
+    if (i->heaps != 0 || i->orphans != 0) sweep_locked(w, NULL);
+    if (out != NULL) fill_receipt_locked(w, out);
+    tsi_lock_give(lock);
+    tsi_sweep_finish(w);
+}
+
+bool tsi_epoch_end(TsiArena* a, TsiRef ref, EpochCloseMode mode, bool measure_rss, EpochReceipt* out) {
+    TsiInc* i = tsi_inc(&a->phases, tsi_ref_index(ref));
+    TsiLock* lock = tsi_inc_lock(i);
+    TsiSweep w = {.arena = a, .b = tsi_binding_get(a, false), .inc = i};
+    bool holds = tsi_load_relaxed(&i->heap_count) != 0 || tsi_load_relaxed(&i->slab_count) != 0;
+    uint64_t start = out != NULL && holds ? tsi_os.now_ns() : 0;
+    EpochReceipt receipt, *r = out != NULL ? &receipt : NULL;
+    uint64_t rss_before = holds && measure_rss ? tsi_os.rss_bytes() : 0;
+    if (r != NULL) memset(r, 0, sizeof *r);
+    tsi_lock_take(lock);
+    if (ref == 0 || tsi_inc_era(i) != tsi_ref_era(ref)) {
+        tsi_lock_give(lock);
+        return false;
+    }
+    i->pins++;
+    end_swept(&w, mode == EPOCH_RELEASE ? TSI_INC_RELEASED : TSI_INC_CLOSED, r, lock);
+    if (rss_before != 0) {
+        uint64_t rss_after = tsi_os.rss_bytes();
+        tsi_lock_take(lock);
+        i->rss_before = rss_before;
+        i->rss_after = rss_after;
+        tsi_lock_give(lock);
+        if (r != NULL) {
+            r->rss_before = rss_before;
+            r->rss_after = rss_after;
+        }
+    }
+    tsi_add_relaxed(&a->closes, 1);
+    if (r != NULL) {
+        r->slabs_returned = w.slabs;
+        r->bytes_returned = w.bytes;
+        r->slabs_deferred = w.deferred;
+        r->bytes_deferred = w.deferred_bytes;
+        r->close_ns = start != 0 ? tsi_os.now_ns() - start : 0;
+        *out = receipt;
+    }
+    tsi_inc_unpin(a, w.b, i);
+    return true;
+}
+
+void tsi_inc_sweep(TsiArena* a, TsiBinding* b, TsiInc* i, uint64_t era) {
+    TsiSweep w = {.arena = a, .b = b, .inc = i};
+    tsi_lock_take(tsi_inc_lock(i));
+    if (tsi_inc_era(i) != era || era == 0 || tsi_inc_state(i) == TSI_INC_ACTIVE || (i->heaps == 0 && i->orphans == 0)) {
+        tsi_lock_give(tsi_inc_lock(i));
+        return;
+    }
+    i->pins++;
+    end_swept(&w, 0, NULL, tsi_inc_lock(i));
+    tsi_inc_unpin(a, b, i);
+}
+
+/* ---- advance ---- */
+
+/* The ring has moved past this incarnation: owners let go when they next come by. */
+static void retire_locked(TsiArena* a, TsiInc* i, unsigned state) {
+    if (tsi_inc_state(i) < state) tsi_store_seq(&i->word, tsi_inc_era(i) << 2 | state);
+    for (uint32_t at = i->heaps; at != 0; at = tsi_heap(a, at - 1)->inc_next) {
+        TsiHeap* h = tsi_heap(a, at - 1);
+        uint64_t word = tsi_load_seq(&h->word);
+        if (tsi_heap_state(word) == TSI_HEAP_LIVE)
+            (void)tsi_cas_seq(&h->word, &word, tsi_heap_word((uint32_t)(word >> 8), TSI_HEAP_RETIRE));
+    }
+}
+
+EpochId tsi_epoch_advance(TsiArena* a) {
+    TsiPhases* p = &a->phases;
+    TsiRef was = 0, displaced = 0;
+    tsi_lock_take(&p->ring_lock);
+    bool moved = tsi_phases_step_locked(p, &was, &displaced);
+    EpochId now = tsi_load_relaxed(&p->current);
+    if (moved) {
+        TsiInc* old = tsi_inc(p, tsi_ref_index(was));
+        tsi_lock_take(tsi_inc_lock(old));
+        retire_locked(a, old, TSI_INC_ADVANCED);
+        tsi_lock_give(tsi_inc_lock(old));
+    }
+    bool unpin = false;
+    if (moved && displaced != 0) {
+        TsiInc* gone = tsi_inc(p, tsi_ref_index(displaced));
+        tsi_lock_take(tsi_inc_lock(gone));
+        retire_locked(a, gone, TSI_INC_CLOSED);
+        unpin = gone->heaps == 0;
+        tsi_lock_give(tsi_inc_lock(gone));
+        if (!unpin) { /* its empty slabs are returned by the next slow path that looks, not here */
+            gone->next_free = a->displaced;
+            a->displaced = gone->index;
+            tsi_store_relaxed(&a->has_displaced, true);
+        }
+    }
+    tsi_lock_give(&p->ring_lock);
+    if (unpin) tsi_inc_unpin(a, tsi_binding_get(a, false), tsi_inc(p, tsi_ref_index(displaced)));
+    return now;
+}
+
+void tsi_sweep_displaced(TsiArena* a, TsiBinding* b) {
+    if (TSI_LIKELY(!tsi_load_relaxed(&a->has_displaced))) return;
+    for (;;) {
+        tsi_lock_take(&a->phases.ring_lock);
+        uint32_t index = a->displaced;
+        if (index != 0) a->displaced = tsi_inc(&a->phases, index)->next_free;
+        if (a->displaced == 0) tsi_store_relaxed(&a->has_displaced, false);
+        tsi_lock_give(&a->phases.ring_lock);
+        if (index == 0) return;
+        TsiInc* i = tsi_inc(&a->phases, index);
+        tsi_inc_sweep(a, b, i, tsi_inc_era(i));
+        tsi_inc_unpin(a, b, i); /* the ring's pin */
+    }
+}
+
+/* ---- trim ---- */
+
+static void trim_inc(TsiArena* a, TsiBinding* b, TsiInc* i, TsiBinding* only) {
+    TsiSweep w = {.arena = a, .b = b, .inc = i};
+    tsi_lock_take(tsi_inc_lock(i));
+    if (tsi_inc_era(i) == 0 || i->heaps == 0) {
+        tsi_lock_give(tsi_inc_lock(i));
+        return;
+    }
+    i->pins++;
+    sweep_locked(&w, only);
+    tsi_lock_give(tsi_inc_lock(i));
+    tsi_sweep_finish(&w);
+    tsi_inc_unpin(a, b, i);
+}
+
+void tsi_trim(TsiArena* a, TsiBinding* b, TsiBinding* only) {
+    tsi_sweep_displaced(a, b);
+    for (uint32_t index = 1; index < tsi_table_used(&a->phases.incs); index++) {
+        TsiInc* i = tsi_inc(&a->phases, index);
+        if (tsi_load_relaxed(&i->heap_count) != 0) trim_inc(a, b, i, only);
+    }
+}
+
+void tsi_heap_scavenge(TsiBinding* b, TsiHeap* h) { trim_inc(b->arena, b, tsi_heap_inc(b->arena, h), b); }
+
+void tsi_trim_all(TsiArena* a, TsiBinding* b) {
+    tsi_trim(a, b, NULL);
+    for (uint32_t n = 0; n < tsi_table_used(&a->bindings); n++) {
+        TsiBinding* other = tsi_table_at(&a->bindings, n);
+        if (tsi_load_acquire(&other->in_use)) (void)tsi_warm_flush(other); /* pairs with binding_make */
+    }
+}

@@ -1,0 +1,89 @@
+/* warm.c - see warm.h. */
+#include "heap/warm.h"
+
+#include "mem/handle.h"
+
+enum { GRANT_BYTES = 64 << 10, FLUSH_BATCH = 128 };
+
+static bool warm_lock(TsiWarm* w) {
+    return tsi_load_relaxed(&w->busy) == 0 && tsi_swap_acquire(&w->busy, 1) == 0; /* pairs with warm_unlock */
+}
+static void warm_unlock(TsiWarm* w) { tsi_store_release(&w->busy, 0); /* pairs with warm_lock */ }
+
+/* Asks the arena for room for `need` more bytes. */
+static bool grant(TsiArena* a, TsiWarm* w, size_t need) {
+    /* At most half of the budget to one thread, so that the next one finds some. */
+    if (w->quota + need > a->options.warm_bytes / 2) return false;
+    int64_t want = (int64_t)(need > GRANT_BYTES ? need : GRANT_BYTES);
+    int64_t left = tsi_load_relaxed(&a->warm_left);
+    do {
+        if (left < (int64_t)need) return false;
+        if (want > left) want = left;
+    } while (!atomic_compare_exchange_weak_explicit(&a->warm_left, &left, left - want, memory_order_relaxed,
+                                                    memory_order_relaxed));
+    w->quota += (uint64_t)want;
+    return true;
+}
+
+uint32_t tsi_warm_put(TsiArena* a, TsiBinding* b, uint32_t chain) {
+    if (chain == 0 || b == NULL || !warm_lock(&b->warm)) return chain;
+    TsiWarm* w = &b->warm;
+    TsiSpace* s = &a->space;
+    uint32_t rest = 0;
+    uint64_t bytes = tsi_load_relaxed(&w->bytes);
+    while (chain != 0) {
+        uint32_t at = chain, id = at - 1;
+        TsiSlab* slab = tsi_slab(s, id);
+        unsigned cls = tsi_chunk_class(s, id >> 8);
+        size_t size = s->classes->c[cls].slab_bytes;
+        chain = slab->next;
+        bool fits = bytes + size <= w->quota || grant(a, w, size);
+        if (!fits || tsi_load_relaxed(&slab->gen_base) >= TSI_GEN_LIMIT) {
+            slab->next = rest;
+            rest = at;
+            continue;
+        }
+        bytes += size;
+        tsi_store_relaxed(&slab->tag, tsi_tag(tsi_tag_seq(tsi_load_relaxed(&slab->tag)), 0, TSI_SLAB_WARM));
+        slab->next = w->head[cls];
+        w->head[cls] = at;
+    }
+    tsi_store_relaxed(&w->bytes, bytes);
+    warm_unlock(w);
+    return rest;
+}
+
+bool tsi_warm_take(TsiBinding* b, unsigned cls, uint32_t* slab_id) {
+    TsiWarm* w = &b->warm;
+    if (tsi_load_relaxed(&w->bytes) == 0 || !warm_lock(w)) return false;
+    uint32_t at = w->head[cls];
+    if (at != 0) {
+        *slab_id = at - 1;
+        w->head[cls] = tsi_slab(&b->arena->space, at - 1)->next;
+        tsi_store_relaxed(&w->bytes, tsi_load_relaxed(&w->bytes) - b->arena->space.classes->c[cls].slab_bytes);
+    }
+    warm_unlock(w);
+    return at != 0;
+}
+
+bool tsi_warm_flush(TsiBinding* b) {
+    TsiArena* a = b->arena;
+    TsiWarm* w = &b->warm;
+    uint32_t ids[FLUSH_BATCH];
+    if (!warm_lock(w)) return false;
+    for (unsigned cls = 1; cls < TSI_CLASSES; cls++) {
+        while (w->head[cls] != 0) {
+            unsigned n = 0;
+            for (; w->head[cls] != 0 && n < FLUSH_BATCH; n++) {
+                ids[n] = w->head[cls] - 1;
+                w->head[cls] = tsi_slab(&a->space, ids[n])->next;
+            }
+            tsi_space_purge(&a->space, ids, n);
+        }
+    }
+    tsi_store_relaxed(&w->bytes, 0);
+    tsi_add_relaxed(&a->warm_left, (int64_t)w->quota);
+    w->quota = 0;
+    warm_unlock(w);
+    return true;
+}

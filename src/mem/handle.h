@@ -1,0 +1,61 @@
+/*
+ * handle.h - 64 bits that name an object and stop matching when it ends.
+ *
+ *   generation:30 | line id:26 | slot:6 | version:2 (= 2)
+ *
+ * The generation is a keyed bijection of (gen_base of the slab + count of the slot). The count
+ * rises with every free of an object that has a handle; when the slab leaves its incarnation the
+ * base rises past every count used. A value is therefore never issued twice for a slot, and
+ * two allocators, having different keys, issue different handles for their first objects.
+ * Count words are {seq:32, count:32}: a word of another incarnation reads as count 0, so nothing
+ * has to be cleared, and a compare-exchange by a thread that slept through a release fails to
+ * matter. The bijection is the xorshift-multiply scheme (e.g. M. E. O'Neill, "PCG", 2014) on 30 bits.
+ */
+#ifndef TSI_MEM_HANDLE_H
+#define TSI_MEM_HANDLE_H
+
+#include "base/bits.h"
+
+enum { TSI_HANDLE_VERSION = 2, TSI_GEN_BITS = 30 };
+#define TSI_GEN_MASK ((1u << TSI_GEN_BITS) - 1)
+/* Generations are issued below this; the rest is room for counts that still rise. */
+#define TSI_GEN_LIMIT (TSI_GEN_MASK - 64)
+
+TSI_INLINE uint64_t tsi_handle_key(uint64_t secret, uint32_t line_id, unsigned slot) {
+    uint64_t x = secret ^ ((uint64_t)line_id << 6 | slot) * 0x9e3779b97f4a7c15ull;
+    x = (x ^ x >> 32) * 0xd6e8feb86659fd93ull;
+    return x ^ x >> 29;
+}
+
+TSI_INLINE uint32_t tsi_handle_scramble(uint64_t key, uint32_t generation) {
+    uint32_t x = (generation ^ (uint32_t)key) & TSI_GEN_MASK;
+    x = (x * (uint32_t)(key >> 31 | 1)) & TSI_GEN_MASK;
+    x ^= x >> 15;
+    x = (x * 0x2c1b3c6du) & TSI_GEN_MASK;
+    x ^= x >> 14;
+    return x;
+}
+
+/* Inverse of an odd number modulo 2^32 (Newton's iteration). */
+TSI_INLINE uint32_t tsi_odd_inverse(uint32_t m) {
+    uint32_t x = m;
+    for (int i = 0; i < 4; i++) x *= 2 - m * x;
+    return x;
+}
+
+TSI_INLINE uint32_t tsi_handle_unscramble(uint64_t key, uint32_t x) {
+    x ^= x >> 14 ^ x >> 28;
+    x = (x * tsi_odd_inverse(0x2c1b3c6du)) & TSI_GEN_MASK;
+    x ^= x >> 15;
+    x = (x * tsi_odd_inverse((uint32_t)(key >> 31 | 1))) & TSI_GEN_MASK;
+    return (x ^ (uint32_t)key) & TSI_GEN_MASK;
+}
+
+TSI_INLINE uint64_t tsi_handle_make(uint64_t secret, uint32_t line_id, unsigned slot, uint32_t generation) {
+    uint64_t g = tsi_handle_scramble(tsi_handle_key(secret, line_id, slot), generation);
+    return g << 34 | (uint64_t)line_id << 8 | (uint64_t)slot << 2 | TSI_HANDLE_VERSION;
+}
+TSI_INLINE uint32_t tsi_handle_line(uint64_t h) { return (uint32_t)(h >> 8) & ((1u << 26) - 1); }
+TSI_INLINE unsigned tsi_handle_slot(uint64_t h) { return (unsigned)(h >> 2) & 63; }
+
+#endif

@@ -1,0 +1,112 @@
+/*
+ * size_class.c - builds the class tables of size_class.h.
+ *
+ * For each size the smallest cell is taken whose unused tail is at most 1/15 (for objects up to
+ * 1 KiB: the cell of 1, 2 or 4 KiB that wastes least). Above 8 KiB the tail of a cell is whole
+ * pages that are never touched, so any cell will do. Lines are kept near 16 KiB so that a class
+ * that holds few objects does not spread over many pages.
+ */
+#include "mem/size_class.h"
+
+uint8_t tsi_size_lut[TSI_LUT_MAX / 16 + 1];
+
+static const uint16_t first_sizes[11] = {64, 96, 128, 192, 256, 384, 512, 768, 16, 32, 48};
+
+static uint32_t class_size(unsigned cls) {
+    if (cls <= 11) return first_sizes[cls - 1];
+    unsigned step = cls - 12;
+    return (1024u << (step / 4)) / 4 * (4 + step % 4);
+}
+
+unsigned tsi_class_of_big(size_t size) {
+    unsigned k = tsi_log2(size - 1);                /* 2^k < size <= 2^(k+1) */
+    unsigned quarter = (unsigned)((size - 1) >> (k - 2)) & 3; /* 0..3: which quarter of the doubling */
+    return 12 + (k - 10) * 4 + quarter + 1;
+}
+
+static unsigned waste_of(uint32_t size, unsigned cell_shift) { return (1u << cell_shift) % size; }
+
+static unsigned choose_cell(uint32_t size) {
+    if (size > 8192) {
+        unsigned shift = tsi_log2(tsi_ceil_pow2(size));
+        return shift < 16 ? 16 : shift;
+    }
+    if (size <= 1024) {
+        unsigned best = 10;
+        for (unsigned s = 11; s <= 12; s++) {
+            if ((1u << s) / size <= TSI_LINE_SLOTS && (uint64_t)waste_of(size, s) << (12 - s) < (uint64_t)waste_of(size, best) << (12 - best)) best = s;
+        }
+        return best;
+    }
+    unsigned s = 12;
+    while ((1u << s) < size || waste_of(size, s) * 15 > (1u << s)) s++;
+    return s;
+}
+
+static void class_init(TsiClass* c, uint32_t size, unsigned cell_shift, size_t page, size_t slab_min) {
+    unsigned per_cell = (1u << cell_shift) / size;
+    c->size = size;
+    c->magic = (uint32_t)(((1ull << 32) + size - 1) / size);
+    c->cell_shift = (uint8_t)cell_shift;
+    c->idx_bits = (uint8_t)tsi_log2(tsi_ceil_pow2(per_cell));
+    unsigned line_shift = cell_shift + (6u - c->idx_bits);
+    unsigned want = size <= 2048 ? 14 : size <= 4096 ? 15 : 16;
+    if (line_shift > want) line_shift = want;
+    if (line_shift < cell_shift) line_shift = cell_shift;
+    c->line_shift = (uint8_t)line_shift;
+    c->full = 0;
+    for (unsigned i = 0; i < TSI_LINE_SLOTS; i++) c->offs[i] = 0xffff;
+    for (unsigned cell = 0; cell < 1u << (line_shift - cell_shift); cell++) {
+        for (unsigned i = 0; i < per_cell; i++) {
+            unsigned slot = cell << c->idx_bits | i;
+            c->full |= 1ull << slot;
+            c->offs[slot] = (uint16_t)((((uint64_t)cell << cell_shift) + (uint64_t)i * size) >> 4);
+        }
+    }
+    c->slots = (uint8_t)tsi_popcount(c->full);
+    c->threshold = c->slots / 4 > 8 ? 8 : c->slots / 4 > 0 ? (uint8_t)(c->slots / 4) : 1;
+    unsigned cap = 8192 / size;
+    c->refill_max = (uint8_t)(cap < 8 ? 8 : cap > 64 ? 64 : cap);
+    size_t slab = (size_t)1 << line_shift;
+    if (slab < page) slab = page;
+    if (slab < slab_min) slab = slab_min;
+    c->slab_bytes = (uint32_t)slab;
+    c->lines_log2 = (uint8_t)(tsi_log2(slab) - line_shift);
+    c->align_log2 = (uint8_t)tsi_ctz64(size);
+}
+
+void tsi_class_table_init(TsiClassTable* t, size_t page, size_t slab_min) {
+    for (unsigned i = 0; i <= TSI_LUT_MAX / 16; i++) {
+        unsigned best = 0;
+        for (unsigned cls = 1; cls <= 12 && i != 0; cls++) {
+            uint32_t size = class_size(cls);
+            if (size >= i * 16 && (best == 0 || size < class_size(best))) best = cls;
+        }
+        tsi_size_lut[i] = (uint8_t)best;
+    }
+    size_t least = slab_min != 0 ? slab_min : TSI_KIB(8);
+    for (unsigned cls = 1; cls <= TSI_SMALL_CLASSES; cls++) {
+        uint32_t size = class_size(cls);
+        class_init(&t->c[cls], size, choose_cell(size), page, size <= 48 && slab_min == 0 ? page : least);
+    }
+    class_init(&t->c[TSI_CLASS_MIXED], TSI_GRANULE, 12, page, page);
+    TsiClass* large = &t->c[TSI_CLASS_LARGE];
+    class_init(large, 1u << TSI_CHUNK_SHIFT, TSI_CHUNK_SHIFT, page, page);
+    TsiClass* none[2] = {&t->c[0], &t->c[TSI_CLASS_CONT]};
+    for (unsigned i = 0; i < 2; i++) {
+        *none[i] = *large;
+        none[i]->full = 0;
+        none[i]->offs[0] = 0xffff;
+    }
+}
+
+unsigned tsi_class_aligned(const TsiClassTable* t, size_t size, size_t align) {
+    unsigned best = 0;
+    if (size > TSI_SMALL_MAX || align > TSI_SMALL_MAX) return 0;
+    for (unsigned cls = 1; cls <= TSI_SMALL_CLASSES; cls++) {
+        const TsiClass* c = &t->c[cls];
+        if (c->size < size || (size_t)1 << c->align_log2 < align) continue;
+        if (best == 0 || c->size < t->c[best].size) best = cls;
+    }
+    return best;
+}

@@ -1,0 +1,80 @@
+/*
+ * size_class.h - sizes to classes, slots to addresses.
+ *
+ * Classes are numbered from 1; 0 means "no class", so that a zeroed chunk table refuses every
+ * pointer. The public index is the number minus 1: 0..7 are the fixed sizes, then 16, 32, 48, then
+ * four steps to each doubling from 1024 to 256 KiB. Two classes have no size of their own: MIXED
+ * (64-byte granules, objects of several sizes side by side) and LARGE (an object with chunks of
+ * its own); CONT marks the further chunks of a large object.
+ *
+ * A slab is lines_per_slab lines; a line is an aligned run of cells; a cell is an aligned power of
+ * two of bytes that holds per_cell slots from its start. No slot straddles a cell and cells of
+ * objects up to 1 KiB never straddle 4 KiB, so one survivor pins one page. The slot number is
+ * cell << idx_bits | index in the cell; numbers that no slot has are holes in `full`.
+ */
+#ifndef TSI_MEM_SIZE_CLASS_H
+#define TSI_MEM_SIZE_CLASS_H
+
+#include "base/bits.h"
+
+enum {
+    TSI_FIXED_CLASSES = 8,
+    TSI_SMALL_CLASSES = 44,                  /* classes that heaps keep rooms for: 1..44 */
+    TSI_CLASS_MIXED = TSI_SMALL_CLASSES + 1, /* 45 */
+    TSI_CLASS_LARGE,
+    TSI_CLASS_CONT,
+    TSI_CLASSES /* table size, entry 0 included */
+};
+
+enum {
+    TSI_CHUNK_SHIFT = 20,
+    TSI_SLAB_MIN_SHIFT = 12,
+    TSI_LINE_MIN_SHIFT = 10,
+    TSI_LUT_MAX = 1024,       /* sizes looked up in a byte table */
+    TSI_SMALL_MAX = 1 << 18,  /* largest object in a slab of a class */
+    TSI_MIXED_MAX = 768,      /* largest object in a mixed slab */
+    TSI_GRANULE = 64,
+    TSI_LINE_SLOTS = 64
+};
+
+typedef struct TsiClass {
+    uint32_t size;  /* usable bytes of a slot; LARGE: 0 */
+    uint32_t magic; /* ceil(2^32 / size): (r * magic) >> 32 == r / size for the multiples of size */
+    uint32_t slab_bytes;
+    uint8_t line_shift, cell_shift, idx_bits;
+    uint8_t lines_log2; /* lines of a slab, log2 */
+    uint8_t slots;      /* of a line */
+    uint8_t threshold;  /* free slots a full line needs before it is used again */
+    uint8_t refill_max; /* slots handed out by one refill */
+    uint8_t align_log2; /* natural alignment of every slot */
+    uint64_t full;      /* word with a bit for each slot of a line */
+    uint16_t offs[TSI_LINE_SLOTS]; /* slot -> offset in the line, in 16 bytes; 0xffff = no slot */
+} TsiClass;
+
+typedef struct TsiClassTable {
+    TsiClass c[TSI_CLASSES];
+} TsiClassTable;
+
+extern uint8_t tsi_size_lut[TSI_LUT_MAX / 16 + 1];
+
+/* Fills a table for a page size and a least slab size (both powers of two; 0 = default). */
+void tsi_class_table_init(TsiClassTable* t, size_t page_bytes, size_t slab_min_bytes);
+/* Class of a size in 1025..TSI_SMALL_MAX. */
+unsigned tsi_class_of_big(size_t size);
+/* Least class >= size whose slots are aligned to `align`; 0 when only LARGE will do. */
+unsigned tsi_class_aligned(const TsiClassTable* t, size_t size, size_t align);
+
+/* Class of a size; 0 for size 0 and for sizes that need LARGE. Constant time. */
+TSI_INLINE unsigned tsi_class_of(size_t size) {
+    if (TSI_LIKELY(size <= TSI_LUT_MAX)) return tsi_size_lut[(size + 15) >> 4];
+    return size <= TSI_SMALL_MAX ? tsi_class_of_big(size) : 0;
+}
+
+/* Slot of an offset in a line; the caller compares offs[] to refuse interior addresses. */
+TSI_INLINE unsigned tsi_class_slot(const TsiClass* c, uint32_t in_line) {
+    uint32_t cell = in_line >> c->cell_shift;
+    uint32_t r = in_line & ((1u << c->cell_shift) - 1);
+    return ((cell << c->idx_bits) | (uint32_t)(((uint64_t)r * c->magic) >> 32)) & (TSI_LINE_SLOTS - 1);
+}
+
+#endif

@@ -1,0 +1,97 @@
+/*
+ * slab.h - the words that describe a slab, and nothing else.
+ *
+ *   TsiSlab   one per slab: the tag says what the slab is and whose, the links file it
+ *   TsiLine   one per line: the owner's words
+ *   remote    two words per line: what other threads have freed
+ *   TsiAux    one per line: inbox link and returned pages
+ *
+ * Tag      seq:32 | index:24 | state:8. Index is a heap (OWNED) or an incarnation (ORPHAN,
+ *          PARTIAL, PURGING). Every transition is one compare-exchange or is made by the only
+ *          holder; seq rises when the slab leaves its incarnation and is never 0 in use.
+ *
+ *   POOL -> OWNED -> ORPHAN <-> PARTIAL          WARM, POOL: no epoch, held by one list
+ *     ^       |         |                        OWNED:  its heap's owner may touch the words
+ *     |       +-> PURGING <-+                    ORPHAN: only remote words change
+ *     +--------- WARM <-+                        PURGING, PARTIAL: claimed by exactly one thread
+ *                                                RETIRED: never used again
+ *
+ * Remote word   inc:31 | token:1 | bits:32. inc is seq's low 31 bits; a free of an older
+ *          incarnation cannot pass its compare-exchange. The token (word 0 only) is there while
+ *          the owner of a full line wants to hear of free slots.
+ *
+ * Invariant F  A free slot of a slab in an epoch has its bit in remote, freed or avail, at every
+ *          moment: a bit moves remote -> freed -> avail by being set in the target first. Whoever
+ *          asks "is it free?" reads in that direction with acquire.
+ */
+#ifndef TSI_MEM_SLAB_H
+#define TSI_MEM_SLAB_H
+
+#include "base/atomics.h"
+#include "base/bits.h"
+
+enum {
+    TSI_SLAB_POOL = 0,
+    TSI_SLAB_OWNED = 1,
+    TSI_SLAB_ORPHAN = 2,
+    TSI_SLAB_PURGING = 3,
+    TSI_SLAB_PARTIAL = 4,
+    TSI_SLAB_WARM = 5,
+    TSI_SLAB_RETIRED = 6,
+    TSI_SLAB_STATE = 0x0f,
+    TSI_SLAB_HANDLED = 0x10 /* has issued a handle in this incarnation */
+};
+
+typedef struct TsiSlab {
+    _Atomic uint64_t tag;
+    _Atomic uint32_t gen_base; /* handle generations used up by earlier incarnations */
+    uint32_t next, prev;       /* slab id + 1; a heap's chain, an orphan list, a warm or pool list */
+    uint32_t extra;            /* LARGE: usable KiB; else the next PARTIAL slab of a sweep, id + 1 */
+} TsiSlab;
+
+typedef struct TsiLine {
+    _Atomic uint64_t avail;  /* owner: ready to hand out (MIXED: granules not yet used) */
+    _Atomic uint64_t freed;  /* owner: freed since the last refill */
+    _Atomic uint64_t issued; /* slots ever moved to avail (MIXED: objects ever allocated) */
+    _Atomic uint32_t where;  /* payload offset in KiB << 6 | flags; owner writes */
+    uint32_t link;           /* owner: next line with room, line id + 1 */
+} TsiLine;
+
+enum {
+    TSI_LINE_PARKED = 1, /* full: in no room */
+    TSI_LINE_LISTED = 2, /* in a room's list */
+    TSI_LINE_ARMED = 4,  /* the token is not with the owner */
+    TSI_LINE_MIXED = 8,
+    TSI_LINE_RETIRED = 16, /* handle generations ran out: hands out no more */
+    TSI_LINE_FLAGS = 63
+};
+
+typedef struct TsiAux {
+    _Atomic uint32_t inbox; /* 0 = in no inbox, 1 = last, else next line id + 2 */
+    uint32_t gone;          /* pages of the line given back while it still holds objects */
+} TsiAux;
+
+/* Beside a MIXED line: where its objects start and end. */
+typedef struct TsiMixed {
+    _Atomic uint64_t starts, ends;
+    uint64_t unused_[2];
+} TsiMixed;
+
+#define TSI_INC_MASK 0x7fffffffu
+#define TSI_REMOTE_TOKEN (1ull << 32)
+
+TSI_INLINE uint64_t tsi_tag(uint32_t seq, uint32_t index, unsigned state) {
+    return (uint64_t)seq << 32 | (uint64_t)index << 8 | state;
+}
+TSI_INLINE uint32_t tsi_tag_seq(uint64_t tag) { return (uint32_t)(tag >> 32); }
+TSI_INLINE uint32_t tsi_tag_index(uint64_t tag) { return (uint32_t)(tag >> 8) & 0xffffff; }
+TSI_INLINE unsigned tsi_tag_state(uint64_t tag) { return (unsigned)tag & TSI_SLAB_STATE; }
+/* The seq after this one; 0 is skipped. */
+TSI_INLINE uint32_t tsi_seq_next(uint32_t seq) { return seq + 1 == 0 ? 1 : seq + 1; }
+
+TSI_INLINE uint64_t tsi_remote_fresh(uint32_t seq) { return (uint64_t)(seq & TSI_INC_MASK) << 33; }
+TSI_INLINE bool tsi_remote_is(uint64_t word, uint32_t seq) { return (uint32_t)(word >> 33) == (seq & TSI_INC_MASK); }
+/* Both remote words of a line as one word of slots. */
+TSI_INLINE uint64_t tsi_remote_bits(uint64_t w0, uint64_t w1) { return (w0 & 0xffffffffu) | w1 << 32; }
+
+#endif

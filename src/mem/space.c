@@ -1,0 +1,354 @@
+/*
+ * space.c - reservation and pool of space.h.
+ *
+ * The reservation is asked for at its configured size and halved until the system grants it
+ * (RLIMIT_AS, overcommit, 32-bit), down to 16 chunks. Chunks are found by first fit in a bitmap, so a
+ * process that shrinks uses low chunks again. Slabs of a chunk are handed out from its free list
+ * first, then in address order.
+ */
+#include "mem/space.h"
+
+#include "base/check.h"
+
+#include <string.h>
+
+enum { MIN_CHUNKS = 16 };
+
+static TsiClassTable shared_classes;
+static size_t shared_page; /* page size the shared table was built for; written under the registry's lock */
+
+static size_t tables_bytes(uint32_t chunks) {
+    return (size_t)chunks * (sizeof(TsiChunk) + 1) + ((size_t)chunks + 63) / 64 * 8 + 64;
+}
+
+static size_t mapping_bytes_for(uint64_t chunks) {
+    size_t page = tsi_os.page_bytes;
+    size_t bytes = chunks << TSI_CHUNK_SHIFT;
+    bytes += tsi_align_up(chunks << TSI_META_SHIFT, page);
+    bytes += chunks << TSI_COUNTS_SHIFT;
+    bytes += tsi_align_up(tables_bytes((uint32_t)chunks), page);
+    return bytes + ((size_t)1 << TSI_CHUNK_SHIFT); /* to align the payload */
+}
+
+static bool map_tables(TsiSpace* s) {
+    uint8_t* at = s->counts + ((size_t)s->chunk_count << TSI_COUNTS_SHIFT);
+    size_t bytes = tsi_align_up(tables_bytes(s->chunk_count), tsi_os.page_bytes);
+    if (tsi_os.commit(at, bytes) != 0) return false;
+    s->chunks = (TsiChunk*)(void*)at;
+    at += (size_t)s->chunk_count * sizeof(TsiChunk);
+    s->used = (uint64_t*)(void*)tsi_align_up((uint64_t)(uintptr_t)at, 8);
+    s->chunk_class = (_Atomic uint8_t*)(s->used + (s->chunk_count + 63) / 64);
+    return true;
+}
+
+bool tsi_space_init(TsiSpace* s, const TsiSpaceConfig* config) {
+    memset(s, 0, sizeof *s);
+    s->config = *config;
+    if (config->slab_min_bytes == 0) {
+        if (shared_page != tsi_os.page_bytes) {
+            tsi_class_table_init(&shared_classes, tsi_os.page_bytes, 0);
+            shared_page = tsi_os.page_bytes;
+        }
+        s->classes = &shared_classes;
+    } else {
+        tsi_class_table_init(&s->own_classes, tsi_os.page_bytes, config->slab_min_bytes);
+        s->classes = &s->own_classes;
+    }
+    uint64_t chunks = config->reserve_bytes >> TSI_CHUNK_SHIFT;
+    if (chunks > TSI_CHUNKS_MAX) chunks = TSI_CHUNKS_MAX;
+    for (; chunks >= MIN_CHUNKS; chunks /= 2) {
+        s->mapping_bytes = mapping_bytes_for(chunks);
+        s->mapping = tsi_os.reserve(s->mapping_bytes);
+        if (s->mapping != NULL) break;
+    }
+    if (s->mapping == NULL) return false;
+    s->chunk_count = (uint32_t)chunks;
+    s->payload_bytes = chunks << TSI_CHUNK_SHIFT;
+    s->base = (uint8_t*)(uintptr_t)tsi_align_up((uint64_t)(uintptr_t)s->mapping, 1ull << TSI_CHUNK_SHIFT);
+    s->meta = s->base + s->payload_bytes;
+    s->counts = s->meta + tsi_align_up(chunks << TSI_META_SHIFT, tsi_os.page_bytes);
+    if (!map_tables(s)) {
+        tsi_os.unmap(s->mapping, s->mapping_bytes);
+        s->mapping = NULL;
+        return false;
+    }
+    return true;
+}
+
+void tsi_space_destroy(TsiSpace* s) {
+    if (s->mapping != NULL) tsi_os.unmap(s->mapping, s->mapping_bytes);
+    s->mapping = NULL;
+}
+
+unsigned tsi_chunk_slab_count(const TsiSpace* s, unsigned cls) {
+    return cls >= TSI_CLASS_LARGE ? 1 : (1u << TSI_CHUNK_SHIFT) / s->classes->c[cls].slab_bytes;
+}
+
+TsiPlaceResult tsi_space_locate(const TsiSpace* s, const void* p, TsiPlace* out) {
+    uint64_t off = (uint64_t)((uintptr_t)p - (uintptr_t)s->base);
+    if (off >= s->payload_bytes) return TSI_PLACE_FOREIGN;
+    uint32_t chunk = (uint32_t)(off >> TSI_CHUNK_SHIFT);
+    out->cls = tsi_chunk_class(s, chunk);
+    if (out->cls == 0) return chunk < tsi_load_relaxed(&s->chunk_high) ? TSI_PLACE_GONE : TSI_PLACE_FOREIGN;
+    const TsiClass* c = &s->classes->c[out->cls];
+    uint32_t in_chunk = (uint32_t)off & ((1u << TSI_CHUNK_SHIFT) - 1);
+    uint32_t line = in_chunk >> c->line_shift;
+    uint32_t in_line = in_chunk & ((1u << c->line_shift) - 1);
+    out->line_id = chunk << 10 | line;
+    out->slab_id = chunk << 8 | line >> c->lines_log2;
+    out->slot = tsi_class_slot(c, in_line);
+    return (uint32_t)c->offs[out->slot] << 4 == in_line ? TSI_PLACE_OK : TSI_PLACE_INTERIOR;
+}
+
+/* ---- chunks ---- */
+
+static bool chunk_is_used(const TsiSpace* s, uint32_t chunk) { return s->used[chunk >> 6] >> (chunk & 63) & 1; }
+
+static void chunk_set_used(TsiSpace* s, uint32_t first, uint32_t n, bool used) {
+    for (uint32_t i = first; i < first + n; i++) {
+        if (used) s->used[i >> 6] |= 1ull << (i & 63);
+        else s->used[i >> 6] &= ~(1ull << (i & 63));
+    }
+    if (!used && first < s->used_hint) s->used_hint = first;
+    if (used && first + n > tsi_load_relaxed(&s->chunk_high)) tsi_store_relaxed(&s->chunk_high, first + n);
+}
+
+/* First fit of n free chunks whose first address is aligned; chunk_count when there is none. */
+static uint32_t chunk_find(TsiSpace* s, uint32_t n, size_t align) {
+    while (s->used_hint < s->chunk_count && chunk_is_used(s, s->used_hint)) {
+        s->used_hint = s->used[s->used_hint >> 6] == ~0ull ? (s->used_hint | 63) + 1 : s->used_hint + 1;
+    }
+    uint32_t step = align >> TSI_CHUNK_SHIFT > 1 ? (uint32_t)(align >> TSI_CHUNK_SHIFT) : 1;
+    uint32_t skew = (uint32_t)(((uintptr_t)s->base >> TSI_CHUNK_SHIFT) & (step - 1));
+    uint32_t first = s->used_hint;
+    first += (step - ((first + skew) & (step - 1))) & (step - 1);
+    while (n <= s->chunk_count && first <= s->chunk_count - n) {
+        uint32_t i = 0;
+        while (i < n && !chunk_is_used(s, first + i)) i++;
+        if (i == n) return first;
+        first += (i / step + 1) * step;
+    }
+    return s->chunk_count;
+}
+
+/* Commits bookkeeping and payload of a chunk as far as it is not; false leaves it as it was. */
+static bool chunk_commit(TsiSpace* s, uint32_t chunk, size_t payload_bytes) {
+    TsiChunk* k = &s->chunks[chunk];
+    uint8_t* payload = s->base + ((size_t)chunk << TSI_CHUNK_SHIFT);
+    if (!k->meta_committed) {
+        /* With pages over 64 KiB / 2^n the bookkeeping of neighbours shares pages: round outwards. */
+        uintptr_t page = tsi_os.page_bytes, from = (uintptr_t)tsi_meta_of(s, chunk) & ~(page - 1);
+        size_t bytes = tsi_align_up((uintptr_t)tsi_meta_of(s, chunk) + (1u << TSI_META_SHIFT), page) - from;
+        if (tsi_os.commit((void*)from, bytes) != 0) return false;
+        k->meta_committed = 1;
+    }
+    if (!k->payload_committed && payload_bytes != 0) {
+        if (tsi_os.commit(payload, tsi_align_up(payload_bytes, tsi_os.page_bytes)) != 0) return false;
+        if (payload_bytes == 1u << TSI_CHUNK_SHIFT) k->payload_committed = 1;
+    }
+    return true;
+}
+
+static void chunk_link(TsiSpace* s, uint32_t chunk, unsigned cls) {
+    TsiChunk* k = &s->chunks[chunk];
+    k->prev = 0;
+    k->next = s->with_free[cls];
+    if (k->next != 0) s->chunks[k->next - 1].prev = chunk + 1;
+    s->with_free[cls] = chunk + 1;
+    k->listed = 1;
+}
+
+static void chunk_unlink(TsiSpace* s, uint32_t chunk, unsigned cls) {
+    TsiChunk* k = &s->chunks[chunk];
+    if (k->prev != 0) s->chunks[k->prev - 1].next = k->next;
+    else s->with_free[cls] = k->next;
+    if (k->next != 0) s->chunks[k->next - 1].prev = k->prev;
+    k->listed = 0;
+}
+
+static bool chunk_open(TsiSpace* s, unsigned cls) {
+    uint32_t chunk = chunk_find(s, 1, 1);
+    if (chunk == s->chunk_count) return false;
+    if (!chunk_commit(s, chunk, tsi_os.strict_commit ? 0 : (size_t)1 << TSI_CHUNK_SHIFT)) return false;
+    TsiChunk* k = &s->chunks[chunk];
+    k->free_head = 0;
+    k->fresh = 0;
+    k->free_count = (uint16_t)tsi_chunk_slab_count(s, cls);
+    chunk_set_used(s, chunk, 1, true);
+    chunk_link(s, chunk, cls);
+    /* release: pairs with tsi_chunk_class; the bookkeeping is committed before the class shows */
+    tsi_store_release(&s->chunk_class[chunk], (uint8_t)cls);
+    return true;
+}
+
+/* Gives the words of a chunk without slabs in use back. Tags and generations stay, for stale frees
+ * and handles; the aux words stay because a line may still be in some thread's inbox. */
+static void chunk_close(TsiSpace* s, uint32_t chunk) {
+    tsi_store_release(&s->chunk_class[chunk], 0); /* pairs with tsi_chunk_class */
+    if (s->config.purge_policy != 2 && tsi_os.page_bytes <= TSI_META_LINES)
+        (void)tsi_os.purge(tsi_meta_of(s, chunk) + TSI_META_LINES, TSI_META_AUX - TSI_META_LINES, TSI_PURGE_DONTNEED);
+    if (s->config.purge_policy != 2 && s->chunks[chunk].counts_committed)
+        (void)tsi_os.purge(s->counts + ((size_t)chunk << TSI_COUNTS_SHIFT), (size_t)1 << TSI_COUNTS_SHIFT, TSI_PURGE_DONTNEED);
+    chunk_set_used(s, chunk, 1, false);
+}
+
+/* ---- pool ---- */
+
+static bool slab_commit(TsiSpace* s, const TsiClass* c, uint32_t id) {
+    if (tsi_os.strict_commit && tsi_os.commit(tsi_slab_payload(s, c, id), c->slab_bytes) != 0) return false;
+    if (s->config.prefault) {
+        volatile uint8_t* p = tsi_slab_payload(s, c, id);
+        for (size_t i = 0; i < c->slab_bytes; i += tsi_os.page_bytes) p[i] = 0;
+    }
+    return true;
+}
+
+bool tsi_space_take(TsiSpace* s, unsigned cls, uint32_t* slab_id) {
+    const TsiClass* c = &s->classes->c[cls];
+    tsi_lock_take(&s->lock);
+    bool ok = s->with_free[cls] != 0 || chunk_open(s, cls);
+    if (ok) {
+        uint32_t chunk = s->with_free[cls] - 1;
+        TsiChunk* k = &s->chunks[chunk];
+        uint32_t id = k->free_head != 0 ? k->free_head - 1 : chunk << 8 | k->fresh;
+        ok = slab_commit(s, c, id);
+        if (ok) {
+            if (k->free_head != 0) k->free_head = tsi_slab(s, id)->next;
+            else k->fresh++;
+            if (--k->free_count == 0) chunk_unlink(s, chunk, cls);
+            tsi_add_relaxed(&s->committed_bytes, c->slab_bytes);
+            tsi_add_relaxed(&s->slabs_taken, 1);
+            *slab_id = id;
+        }
+    }
+    tsi_lock_give(&s->lock);
+    return ok;
+}
+
+void tsi_space_give(TsiSpace* s, const uint32_t* slab_ids, unsigned n) {
+    tsi_lock_take(&s->lock);
+    for (unsigned i = 0; i < n; i++) {
+        uint32_t id = slab_ids[i], chunk = id >> 8;
+        unsigned cls = tsi_chunk_class(s, chunk);
+        TsiChunk* k = &s->chunks[chunk];
+        TsiSlab* b = tsi_slab(s, id);
+        tsi_store_relaxed(&b->tag, tsi_tag(tsi_tag_seq(tsi_load_relaxed(&b->tag)), 0, TSI_SLAB_POOL));
+        tsi_sub_relaxed(&s->committed_bytes, s->classes->c[cls].slab_bytes);
+        tsi_add_relaxed(&s->slabs_given, 1);
+        b->next = k->free_head;
+        k->free_head = id + 1;
+        k->free_count++;
+        if (!k->listed) chunk_link(s, chunk, cls);
+        if (k->free_count == tsi_chunk_slab_count(s, cls)) {
+            chunk_unlink(s, chunk, cls);
+            chunk_close(s, chunk);
+        }
+    }
+    tsi_lock_give(&s->lock);
+}
+
+/* ---- large objects ---- */
+
+bool tsi_space_take_large(TsiSpace* s, size_t bytes, size_t align, uint32_t* slab_id) {
+    uint64_t chunks = (bytes + (1u << TSI_CHUNK_SHIFT) - 1) >> TSI_CHUNK_SHIFT;
+    if (chunks > s->chunk_count) return false;
+    tsi_lock_take(&s->lock);
+    uint32_t n = (uint32_t)chunks, first = chunk_find(s, n, align);
+    bool ok = first != s->chunk_count && chunk_commit(s, first, 0);
+    uint8_t* payload = s->base + ((size_t)first << TSI_CHUNK_SHIFT);
+    bytes = tsi_align_up(bytes, tsi_os.page_bytes);
+    if (ok) ok = tsi_os.commit(payload, bytes) == 0;
+    if (ok) {
+        chunk_set_used(s, first, n, true);
+        for (uint32_t i = 0; i < bytes >> TSI_CHUNK_SHIFT; i++) s->chunks[first + i].payload_committed = 1;
+        tsi_slab(s, first << 8)->extra = (uint32_t)(bytes >> 10);
+        for (uint32_t i = 1; i < n; i++) tsi_store_relaxed(&s->chunk_class[first + i], TSI_CLASS_CONT);
+        s->chunks[first].run = n;
+        tsi_add_relaxed(&s->committed_bytes, bytes);
+        tsi_add_relaxed(&s->slabs_taken, 1);
+        /* release: as in chunk_open */
+        tsi_store_release(&s->chunk_class[first], TSI_CLASS_LARGE);
+        *slab_id = first << 8;
+    }
+    tsi_lock_give(&s->lock);
+    return ok;
+}
+
+static void purge_range(TsiSpace* s, void* p, size_t bytes, bool whole_slabs) {
+    if (s->config.purge_policy == 2) return;
+    TsiPurgeHow how = s->config.purge_policy == 1 ? TSI_PURGE_LAZY : TSI_PURGE_DONTNEED;
+    if (whole_slabs && tsi_os.strict_commit) how = TSI_PURGE_UNCOMMIT;
+    tsi_add_relaxed(&s->purge_calls, 1);
+    if (tsi_os.purge(p, bytes, how) == 0) tsi_add_relaxed(&s->purge_bytes, bytes);
+    else tsi_add_relaxed(&s->purge_failures, 1);
+}
+
+void tsi_space_purge_pages(TsiSpace* s, void* p, size_t bytes) { purge_range(s, p, bytes, false); }
+
+void tsi_space_give_large(TsiSpace* s, uint32_t slab_id) {
+    uint32_t first = slab_id >> 8, n = s->chunks[first].run;
+    size_t bytes = tsi_slab_bytes(s, TSI_CLASS_LARGE, slab_id);
+    purge_range(s, s->base + ((size_t)first << TSI_CHUNK_SHIFT), bytes, true);
+    tsi_lock_take(&s->lock);
+    TsiSlab* b = tsi_slab(s, slab_id);
+    tsi_store_relaxed(&b->tag, tsi_tag(tsi_tag_seq(tsi_load_relaxed(&b->tag)), 0, TSI_SLAB_POOL));
+    for (uint32_t i = 0; i < n; i++) {
+        if (tsi_os.strict_commit) s->chunks[first + i].payload_committed = 0;
+        tsi_store_release(&s->chunk_class[first + i], 0); /* pairs with tsi_chunk_class */
+    }
+    tsi_sub_relaxed(&s->committed_bytes, bytes);
+    tsi_add_relaxed(&s->slabs_given, 1);
+    chunk_set_used(s, first, n, false);
+    tsi_lock_give(&s->lock);
+}
+
+bool tsi_space_commit_counts(TsiSpace* s, uint32_t chunk) {
+    TsiChunk* k = &s->chunks[chunk];
+    tsi_lock_take(&s->lock);
+    bool ok = k->counts_committed != 0;
+    if (!ok && tsi_os.commit(s->counts + ((size_t)chunk << TSI_COUNTS_SHIFT), (size_t)1 << TSI_COUNTS_SHIFT) == 0) {
+        k->counts_committed = 1;
+        ok = true;
+    }
+    tsi_lock_give(&s->lock);
+    return ok;
+}
+
+/* ---- purge ---- */
+
+/* Heap sort: no recursion, no allocation, n log n at worst (J. Williams, 1964). */
+void tsi_sort_ids(uint32_t* v, unsigned n) {
+    for (unsigned end = n, start = n / 2; end > 1;) {
+        if (start > 0) start--;
+        else {
+            uint32_t t = v[--end];
+            v[end] = v[0];
+            v[0] = t;
+        }
+        for (unsigned root = start, child; (child = 2 * root + 1) < end; root = child) {
+            if (child + 1 < end && v[child] < v[child + 1]) child++;
+            if (v[root] >= v[child]) break;
+            uint32_t t = v[root];
+            v[root] = v[child];
+            v[child] = t;
+        }
+    }
+}
+
+void tsi_space_purge(TsiSpace* s, uint32_t* slab_ids, unsigned n) {
+    tsi_sort_ids(slab_ids, n);
+    for (unsigned i = 0; i < n;) {
+        const TsiClass* c = tsi_slab_class(s, slab_ids[i]);
+        uint8_t* from = tsi_slab_payload(s, c, slab_ids[i]);
+        uint8_t* to = from + c->slab_bytes;
+        unsigned j = i + 1;
+        for (; j < n; j++) {
+            const TsiClass* d = tsi_slab_class(s, slab_ids[j]);
+            if (tsi_slab_payload(s, d, slab_ids[j]) != to) break;
+            to += d->slab_bytes;
+        }
+        purge_range(s, from, (size_t)(to - from), true);
+        i = j;
+    }
+    tsi_space_give(s, slab_ids, n);
+}

@@ -1,0 +1,166 @@
+/*
+ * space.h - the address space of one allocator: reservation, chunks, slabs, pool.
+ *
+ *   one reservation:  [ payload chunks | bookkeeping, 64 KiB a chunk | handle counts, 512 KiB a chunk | chunk tables ]
+ *   bookkeeping of a chunk:  [ 256 TsiSlab, 8 KiB | 1024 TsiLine, 32 KiB | 2048 remote words, 16 KiB | 1024 TsiAux, 8 KiB ]
+ *
+ * A chunk (1 MiB) serves one class, named by a byte in chunk_class; that byte is 0 until the
+ * chunk's bookkeeping is committed, so a byte other than 0 makes every table access of the chunk
+ * safe. Payload pages hold payload only.
+ *
+ * The pool is the set of slabs of no epoch whose pages are with the system, kept by chunk; a chunk
+ * whose slabs are all in the pool loses its class and may serve any other. Guarded by `lock`.
+ */
+#ifndef TSI_MEM_SPACE_H
+#define TSI_MEM_SPACE_H
+
+#include "mem/size_class.h"
+#include "mem/slab.h"
+#include "os/lock.h"
+#include "os/os.h"
+
+enum {
+    TSI_META_SHIFT = 16,
+    TSI_META_LINES = 8 << 10,
+    TSI_META_REMOTE = TSI_META_LINES + (32 << 10),
+    TSI_META_AUX = TSI_META_REMOTE + (16 << 10),
+    TSI_COUNTS_SHIFT = 19,
+    TSI_CHUNK_SLABS = 256,
+    TSI_CHUNK_LINES = 1024,
+    TSI_CHUNKS_MAX = 1 << 16,
+    TSI_MIXED_AT = 512 /* index of the first TsiMixed among a chunk's lines */
+};
+
+typedef struct TsiChunk {
+    uint32_t free_head;      /* pool: slab id + 1 */
+    uint32_t prev, next;     /* chunks of the class with pool slabs, chunk + 1 */
+    uint16_t free_count;     /* slabs in the pool, never-used ones included */
+    uint16_t fresh;          /* slabs handed out at least once since the chunk got its class */
+    uint32_t run;            /* LARGE: chunks of the object */
+    uint8_t meta_committed, counts_committed, payload_committed;
+    uint8_t listed;
+} TsiChunk;
+
+typedef struct TsiSpaceConfig {
+    uint64_t reserve_bytes;
+    size_t slab_min_bytes; /* 0 = default */
+    int purge_policy;      /* SlabPurgePolicy */
+    bool prefault;
+} TsiSpaceConfig;
+
+typedef struct TsiSpace {
+    uint8_t* base;
+    uint64_t payload_bytes;
+    uint8_t* meta;
+    uint8_t* counts;
+    _Atomic uint8_t* chunk_class;
+    const TsiClassTable* classes;
+    uint32_t chunk_count;
+    TsiChunk* chunks;
+    uint64_t* used; /* bit per chunk */
+    void* mapping;
+    size_t mapping_bytes;
+    TsiSpaceConfig config;
+    TsiClassTable own_classes; /* when not the shared default */
+
+    TsiLock lock; /* all below */
+    uint32_t with_free[TSI_CLASSES]; /* chunk + 1 */
+    uint32_t used_hint;              /* no free chunk below */
+    _Atomic uint32_t chunk_high;     /* chunks ever used; readers may look */
+    _Atomic uint64_t committed_bytes;  /* slabs out of the pool */
+    _Atomic uint64_t purge_calls, purge_bytes, purge_failures;
+    _Atomic uint64_t slabs_taken, slabs_given;
+} TsiSpace;
+
+/* ---- addresses ---- */
+
+TSI_INLINE uint8_t* tsi_meta_of(const TsiSpace* s, uint32_t chunk) { return s->meta + ((size_t)chunk << TSI_META_SHIFT); }
+/* Line id: chunk << 10 | line in chunk. Slab id: chunk << 8 | slab in chunk. */
+TSI_INLINE TsiLine* tsi_line(const TsiSpace* s, uint32_t id) {
+    return (TsiLine*)(void*)(tsi_meta_of(s, id >> 10) + TSI_META_LINES) + (id & (TSI_CHUNK_LINES - 1));
+}
+TSI_INLINE uint32_t tsi_line_id(const TsiSpace* s, const TsiLine* l) {
+    size_t d = (size_t)((const uint8_t*)l - s->meta);
+    return (uint32_t)(d >> TSI_META_SHIFT) << 10 | (uint32_t)(((d & 0xffff) - TSI_META_LINES) / sizeof(TsiLine));
+}
+TSI_INLINE _Atomic uint64_t* tsi_remote(const TsiSpace* s, uint32_t line_id) {
+    return (_Atomic uint64_t*)(void*)(tsi_meta_of(s, line_id >> 10) + TSI_META_REMOTE) +
+           2 * (size_t)(line_id & (TSI_CHUNK_LINES - 1));
+}
+TSI_INLINE TsiAux* tsi_aux(const TsiSpace* s, uint32_t line_id) {
+    return (TsiAux*)(void*)(tsi_meta_of(s, line_id >> 10) + TSI_META_AUX) + (line_id & (TSI_CHUNK_LINES - 1));
+}
+TSI_INLINE TsiMixed* tsi_mixed(const TsiSpace* s, uint32_t line_id) {
+    return (TsiMixed*)(void*)tsi_line(s, line_id + TSI_MIXED_AT);
+}
+TSI_INLINE TsiSlab* tsi_slab(const TsiSpace* s, uint32_t id) {
+    return (TsiSlab*)(void*)tsi_meta_of(s, id >> 8) + (id & (TSI_CHUNK_SLABS - 1));
+}
+TSI_INLINE unsigned tsi_chunk_class(const TsiSpace* s, uint32_t chunk) {
+    /* acquire: pairs with the release in chunk_give_class: the chunk's bookkeeping is committed */
+    return tsi_load_acquire(&s->chunk_class[chunk]);
+}
+TSI_INLINE const TsiClass* tsi_slab_class(const TsiSpace* s, uint32_t slab_id) {
+    return &s->classes->c[tsi_chunk_class(s, slab_id >> 8)];
+}
+TSI_INLINE uint32_t tsi_slab_of_line(const TsiSpace* s, uint32_t line_id) {
+    const TsiClass* c = &s->classes->c[tsi_chunk_class(s, line_id >> 10)];
+    return (line_id >> 10) << 8 | (line_id & (TSI_CHUNK_LINES - 1)) >> c->lines_log2;
+}
+TSI_INLINE uint32_t tsi_first_line(const TsiClass* c, uint32_t slab_id) {
+    return (slab_id >> 8) << 10 | (slab_id & (TSI_CHUNK_SLABS - 1)) << c->lines_log2;
+}
+TSI_INLINE uint8_t* tsi_slab_payload(const TsiSpace* s, const TsiClass* c, uint32_t slab_id) {
+    return s->base + ((size_t)(slab_id >> 8) << TSI_CHUNK_SHIFT) + (size_t)(slab_id & (TSI_CHUNK_SLABS - 1)) * c->slab_bytes;
+}
+/* Count words {seq 32, count 32} of a line's slots. */
+TSI_INLINE _Atomic uint64_t* tsi_counts(const TsiSpace* s, uint32_t line_id) {
+    return (_Atomic uint64_t*)(void*)s->counts + ((size_t)line_id << 6);
+}
+/* Payload bytes of a slab that is in use. */
+TSI_INLINE size_t tsi_slab_bytes(const TsiSpace* s, unsigned cls, uint32_t slab_id) {
+    return cls == TSI_CLASS_LARGE ? (size_t)tsi_slab(s, slab_id)->extra << 10 : s->classes->c[cls].slab_bytes;
+}
+
+/* Where a pointer points, as far as the tables tell. */
+typedef struct TsiPlace {
+    uint32_t line_id, slab_id;
+    unsigned cls, slot;
+} TsiPlace;
+/* GONE: an address this space has used, in a chunk that serves no class now. */
+typedef enum TsiPlaceResult { TSI_PLACE_OK, TSI_PLACE_FOREIGN, TSI_PLACE_INTERIOR, TSI_PLACE_GONE } TsiPlaceResult;
+TsiPlaceResult tsi_space_locate(const TsiSpace* s, const void* p, TsiPlace* out);
+/* Address of a slot. */
+TSI_INLINE uint8_t* tsi_place_address(const TsiSpace* s, const TsiPlace* at) {
+    const TsiClass* c = &s->classes->c[at->cls];
+    return s->base + ((size_t)(at->line_id >> 10) << TSI_CHUNK_SHIFT) +
+           ((size_t)(at->line_id & (TSI_CHUNK_LINES - 1)) << c->line_shift) + ((size_t)c->offs[at->slot] << 4);
+}
+
+/* ---- reservation and pool ---- */
+
+bool tsi_space_init(TsiSpace* s, const TsiSpaceConfig* config);
+void tsi_space_destroy(TsiSpace* s);
+
+/* Takes a slab of a class out of the pool, committed, tag POOL; false when the system or the
+ * reservation has no more. *fresh tells whether its pages have never been used or were purged. */
+bool tsi_space_take(TsiSpace* s, unsigned cls, uint32_t* slab_id);
+/* Puts slabs back; their pages are with the system already. Tags become POOL. */
+void tsi_space_give(TsiSpace* s, const uint32_t* slab_ids, unsigned n);
+/* Takes chunks for one large object of `bytes` at `align` (a power of two); tag POOL. */
+bool tsi_space_take_large(TsiSpace* s, size_t bytes, size_t align, uint32_t* slab_id);
+/* Gives a large object's pages and chunks back. */
+void tsi_space_give_large(TsiSpace* s, uint32_t slab_id);
+/* Makes the handle counts of a chunk usable. */
+bool tsi_space_commit_counts(TsiSpace* s, uint32_t chunk);
+/* Gives the pages of slabs back, adjoining ones in one call, and puts the slabs into the pool.
+ * Sorts ids. No lock is held during the system calls. */
+void tsi_space_purge(TsiSpace* s, uint32_t* slab_ids, unsigned n);
+/* Ascending. */
+void tsi_sort_ids(uint32_t* ids, unsigned n);
+/* Gives back [p, p + bytes) of a slab that stays in use. */
+void tsi_space_purge_pages(TsiSpace* s, void* p, size_t bytes);
+/* Slabs of a chunk that its class has, used or not. */
+unsigned tsi_chunk_slab_count(const TsiSpace* s, unsigned cls);
+
+#endif

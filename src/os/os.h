@@ -1,0 +1,47 @@
+/*
+ * os.h - the only door to the operating system.
+ *
+ * Everything the allocator asks of the kernel goes through one table of functions, so that tests
+ * can fail the k-th call, fake the page size and record purges. The table is filled once, before
+ * the first allocator exists, and is read-only afterwards (tests swap it while nothing runs).
+ */
+#ifndef TSI_OS_OS_H
+#define TSI_OS_OS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+typedef enum TsiPurgeHow { TSI_PURGE_DONTNEED, TSI_PURGE_LAZY, TSI_PURGE_UNCOMMIT } TsiPurgeHow;
+
+typedef struct TsiOs {
+    size_t page_bytes;    /* power of two, >= 4096 */
+    bool strict_commit;   /* the kernel charges what is writable (overcommit_memory = 2) */
+    bool has_membarrier;  /* private expedited membarrier is registered */
+    /* Address space without access or charge, or NULL. */
+    void* (*reserve)(size_t bytes);
+    /* Makes whole pages readable and writable; 0 or an errno value. */
+    int (*commit)(void* p, size_t bytes);
+    /* Gives whole pages back; their content becomes zero. 0 or an errno value. */
+    int (*purge)(void* p, size_t bytes, TsiPurgeHow how);
+    void (*unmap)(void* p, size_t bytes);
+    /* All other running threads of the process pass a full barrier before this returns. */
+    void (*membarrier)(void);
+    uint64_t (*now_ns)(void);
+    uint64_t (*rss_bytes)(void);
+} TsiOs;
+
+extern TsiOs tsi_os;
+
+/* Fills tsi_os. Idempotent; called under the registry's once. */
+void tsi_os_init(void);
+/* Renews per-process kernel registrations in a fork child. */
+void tsi_os_after_fork(void);
+/* Lets another thread run. */
+void tsi_os_yield(void);
+/* 64 random bits for the handle secret. */
+uint64_t tsi_os_random(void);
+/* Environment variable, NULL in set-user-id programs. */
+const char* tsi_os_getenv(const char* name);
+
+#endif

@@ -1,0 +1,111 @@
+/*
+ * os_linux.c - Linux behind os.h.
+ *
+ * Reservations are PROT_NONE and MAP_NORESERVE: they cost address space only. Under
+ * overcommit_memory=2 writable pages are charged for as long as they are writable, so pages are
+ * given back by mapping inaccessible ones over them and are committed again before use.
+ */
+#define _GNU_SOURCE
+#include "os/os.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sched.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/random.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#ifndef MADV_FREE
+#define MADV_FREE 8
+#endif
+enum { MEMBARRIER_PRIVATE_EXPEDITED = 1 << 3, MEMBARRIER_REGISTER_PRIVATE_EXPEDITED = 1 << 4 };
+
+static void* os_reserve(size_t bytes) {
+    void* p = mmap(NULL, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (p == MAP_FAILED) return NULL;
+#ifdef MADV_NOHUGEPAGE
+    /* A huge page would keep 2 MiB resident for one live object. Best effort. */
+    (void)madvise(p, bytes, MADV_NOHUGEPAGE);
+#endif
+    return p;
+}
+
+static int os_commit(void* p, size_t bytes) { return mprotect(p, bytes, PROT_READ | PROT_WRITE) == 0 ? 0 : errno; }
+
+static int os_purge(void* p, size_t bytes, TsiPurgeHow how) {
+    if (how == TSI_PURGE_UNCOMMIT) {
+        void* q = mmap(p, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
+        return q == MAP_FAILED ? errno : 0;
+    }
+    int advice = how == TSI_PURGE_LAZY ? MADV_FREE : MADV_DONTNEED;
+    return madvise(p, bytes, advice) == 0 ? 0 : errno;
+}
+
+static void os_unmap(void* p, size_t bytes) { (void)munmap(p, bytes); }
+
+static void os_membarrier(void) { (void)syscall(SYS_membarrier, MEMBARRIER_PRIVATE_EXPEDITED, 0); }
+
+static uint64_t os_now_ns(void) {
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+/* Second number of /proc/self/statm, in pages of the real kernel page size. */
+static uint64_t os_rss_bytes(void) {
+    char buf[128];
+    int fd = open("/proc/self/statm", O_RDONLY | O_CLOEXEC);
+    if (fd < 0) return 0;
+    ssize_t n = read(fd, buf, sizeof buf - 1);
+    (void)close(fd);
+    if (n <= 0) return 0;
+    buf[n] = 0;
+    char* end = buf;
+    (void)strtoull(buf, &end, 10);
+    return strtoull(end, NULL, 10) * (uint64_t)sysconf(_SC_PAGESIZE);
+}
+
+TsiOs tsi_os = {
+    .page_bytes = 0,
+    .reserve = os_reserve,
+    .commit = os_commit,
+    .purge = os_purge,
+    .unmap = os_unmap,
+    .membarrier = os_membarrier,
+    .now_ns = os_now_ns,
+    .rss_bytes = os_rss_bytes,
+};
+
+static bool read_strict_commit(void) {
+    char c = 0;
+    int fd = open("/proc/sys/vm/overcommit_memory", O_RDONLY | O_CLOEXEC);
+    if (fd < 0) return false;
+    ssize_t n = read(fd, &c, 1);
+    (void)close(fd);
+    return n == 1 && c == '2';
+}
+
+void tsi_os_after_fork(void) {
+    tsi_os.has_membarrier = syscall(SYS_membarrier, MEMBARRIER_REGISTER_PRIVATE_EXPEDITED, 0) == 0;
+}
+
+void tsi_os_init(void) {
+    if (tsi_os.page_bytes != 0) return;
+    tsi_os.page_bytes = (size_t)sysconf(_SC_PAGESIZE);
+    tsi_os.strict_commit = read_strict_commit();
+    tsi_os_after_fork();
+}
+
+void tsi_os_yield(void) { (void)sched_yield(); }
+
+uint64_t tsi_os_random(void) {
+    uint64_t v = 0;
+    if (getrandom(&v, sizeof v, GRND_NONBLOCK) != (ssize_t)sizeof v)
+        v = os_now_ns() * 0x9e3779b97f4a7c15ull ^ (uint64_t)(uintptr_t)&v;
+    return v;
+}
+
+const char* tsi_os_getenv(const char* name) { return secure_getenv(name); }

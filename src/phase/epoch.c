@@ -1,0 +1,115 @@
+/* epoch.c - records, ids and the ring of epoch.h. */
+#include "phase/epoch.h"
+
+#include "base/check.h"
+
+#include <string.h>
+
+TsiLock tsi_stripes[TSI_STRIPES];
+
+bool tsi_phases_init(TsiPhases* p, uint32_t ring_size) {
+    memset(p, 0, sizeof *p);
+    if (!tsi_table_init(&p->incs, (sizeof(TsiInc) + 63) & ~(size_t)63, TSI_INC_MAX)) return false;
+    if (!tsi_table_init(&p->ends, sizeof(TsiEnd), 1u << 20)) return false;
+    p->ring_size = ring_size;
+    tsi_store_relaxed(&p->era_next, 1);
+    uint32_t index = 0;
+    if (!tsi_table_take(&p->incs, &index)) return false; /* index 0 stays unused: a reference is never 0 */
+    for (uint32_t n = 0; n < ring_size; n++) {
+        if (!tsi_table_take(&p->incs, &index)) return false;
+        uint64_t era = tsi_add_relaxed(&p->era_next, 1);
+        tsi_inc_open(p, index, era, n);
+        tsi_store_relaxed(&p->ring[n], tsi_ref(era, index));
+    }
+    if (!tsi_table_take(&p->incs, &index)) return false;
+    p->spare = index + 1;
+    return true;
+}
+
+void tsi_phases_destroy(TsiPhases* p) {
+    tsi_table_destroy(&p->incs);
+    tsi_table_destroy(&p->ends);
+}
+
+void tsi_inc_open(TsiPhases* p, uint32_t index, uint64_t era, EpochId id) {
+    TsiInc* i = tsi_inc(p, index);
+    uint32_t reuse = i->reuse + 1;
+    i->index = index;
+    tsi_store_relaxed(&i->id, id);
+    i->reuse = reuse;
+    i->heaps = i->orphans = i->ends = 0;
+    i->pins = 1;
+    i->drained = i->swept = false;
+    tsi_store_relaxed(&i->heap_count, 0);
+    tsi_store_relaxed(&i->detached, 0);
+    tsi_store_relaxed(&i->slab_count, 0);
+    i->allocated = i->released = (TsiTotals){0, 0};
+    i->rss_before = i->rss_after = 0;
+    tsi_store_relaxed(&i->open_since_ns, 0);
+    tsi_store_relaxed(&i->user_refs, 0);
+    tsi_store_relaxed(&i->scopes, 0);
+    memset(i->label, 0, sizeof i->label);
+    /* release: pairs with the acquire loads of word: whoever sees the era sees the fields */
+    tsi_store_release(&i->word, era << 2 | TSI_INC_ACTIVE);
+}
+
+void tsi_inc_recycle_locked(TsiPhases* p, TsiInc* i) {
+    TSI_ASSERT(i->pins == 0 && i->heaps == 0 && i->orphans == 0);
+    tsi_store_release(&i->word, TSI_INC_RELEASED); /* era 0: matches no reference */
+    tsi_table_give(&p->incs, i->index);
+}
+
+EpochId tsi_domain_id(const TsiPhases* p, uint32_t index) {
+    uint32_t reuse = (tsi_inc(p, index)->reuse + 1) & ((1u << TSI_REUSE_BITS) - 1);
+    return TSI_DOMAIN_ID_BIT | reuse << TSI_INC_BITS | index;
+}
+
+TsiRef tsi_phases_resolve(const TsiPhases* p, EpochId id) {
+    if (!(id & TSI_DOMAIN_ID_BIT)) return id < p->ring_size ? tsi_load_acquire(&p->ring[id]) : 0;
+    uint32_t index = id & ((1u << TSI_INC_BITS) - 1);
+    if (index == 0 || index >= tsi_table_used(&p->incs)) return 0;
+    TsiInc* i = tsi_inc(p, index);
+    uint64_t era = tsi_inc_era(i);
+    /* The record may be reopened between the two reads: the era, read first, then names an ended
+     * incarnation and is refused where it is used. */
+    return era != 0 && tsi_load_relaxed(&i->id) == id ? tsi_ref(era, index) : 0;
+}
+
+bool tsi_phases_step_locked(TsiPhases* p, TsiRef* was_current, TsiRef* displaced) {
+    TSI_ASSERT(tsi_lock_is_held(&p->ring_lock));
+    uint32_t now = tsi_load_relaxed(&p->current), next = now + 1 == p->ring_size ? 0 : now + 1;
+    uint32_t index = 0;
+    if (p->spare == 0 && tsi_table_take(&p->incs, &index)) p->spare = index + 1;
+    if (p->spare == 0) {
+        tsi_add_relaxed(&p->advances_refused, 1);
+        return false;
+    }
+    index = p->spare - 1;
+    *was_current = tsi_load_relaxed(&p->ring[now]);
+    *displaced = tsi_load_relaxed(&p->ring[next]);
+    uint64_t era = tsi_add_relaxed(&p->era_next, 1);
+    tsi_inc_open(p, index, era, next);
+    /* release, ring before current: pairs with the acquires in tsi_phases_current and _resolve */
+    tsi_store_release(&p->ring[next], tsi_ref(era, index));
+    tsi_store_release(&p->current, next);
+    p->spare = tsi_table_take(&p->incs, &index) ? index + 1 : 0;
+    return true;
+}
+
+TsiRef tsi_phases_find_era(const TsiPhases* p, uint64_t era) {
+    for (uint32_t index = 1; era != 0 && index < tsi_table_used(&p->incs); index++) {
+        if (tsi_inc_era(tsi_inc(p, index)) == era) return tsi_ref(era, index);
+    }
+    return 0;
+}
+
+void tsi_label_copy(char out[TSI_LABEL_BYTES], const char* label) {
+    memset(out, 0, TSI_LABEL_BYTES);
+    if (label == NULL) return;
+    size_t n = strnlen(label, TSI_LABEL_BYTES);
+    if (n == TSI_LABEL_BYTES) {
+        n--;
+        while (n > 0 && ((unsigned char)label[n] & 0xc0) == 0x80) n--;
+    }
+    memcpy(out, label, n);
+}

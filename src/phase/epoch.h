@@ -1,0 +1,130 @@
+/*
+ * epoch.h - incarnations: what an epoch id names at one time.
+ *
+ * An incarnation is one record (TsiInc) with a never-reused era. A reference {era:46, index:18}
+ * names it exactly; a stale reference is recognised because the record's word carries its era.
+ *
+ *   ACTIVE -> ADVANCED -> CLOSED -> RELEASED     (any may be skipped, none is undone)
+ *
+ * ACTIVE accepts allocations. ADVANCED (the ring moved on) and CLOSED (drained) accept none;
+ * in both, a slab returns when its last object is freed. RELEASED: every object has ended.
+ * An incarnation that is CLOSED or RELEASED and holds no heap and no slab has *drained*: its
+ * cleanups run, and when nothing pins its record any more it is reused.
+ *
+ * Locks. The stripe lock of a record guards its state changes, its heap list, its orphan list and
+ * its totals. State is read without it where a stale answer is found out later. The ring lock
+ * serialises advances and is taken before a stripe.
+ */
+#ifndef TSI_PHASE_EPOCH_H
+#define TSI_PHASE_EPOCH_H
+
+#include "mem/table.h"
+#include "slab_alloc.h"
+
+enum { TSI_INC_ACTIVE = 0, TSI_INC_ADVANCED = 1, TSI_INC_CLOSED = 2, TSI_INC_RELEASED = 3, TSI_INC_STATE = 3 };
+enum {
+    TSI_INC_BITS = 18,
+    TSI_INC_MAX = (1 << TSI_INC_BITS) - 1,
+    TSI_RING_MAX = 1024,
+    TSI_STRIPES = 64,
+    TSI_REUSE_BITS = 13,
+    TSI_LABEL_BYTES = 32
+};
+#define TSI_DOMAIN_ID_BIT 0x80000000u
+
+typedef uint64_t TsiRef; /* era << 18 | index; 0 = none */
+
+TSI_INLINE TsiRef tsi_ref(uint64_t era, uint32_t index) { return era << TSI_INC_BITS | index; }
+TSI_INLINE uint32_t tsi_ref_index(TsiRef r) { return (uint32_t)r & ((1u << TSI_INC_BITS) - 1); }
+TSI_INLINE uint64_t tsi_ref_era(TsiRef r) { return r >> TSI_INC_BITS; }
+
+typedef struct TsiTotals {
+    uint64_t objects, bytes;
+} TsiTotals;
+
+typedef struct TsiInc {
+    uint32_t next_free; /* the table's while free */
+    uint32_t index;
+    _Atomic uint64_t word; /* era << 2 | state; state changes under the stripe */
+    _Atomic EpochId id;
+    uint32_t reuse;        /* times the record was opened: part of a domain's id */
+
+    /* stripe: */
+    uint32_t heaps;        /* heap index + 1 */
+    uint32_t orphans;      /* slab id + 1 */
+    uint32_t pins;         /* ring, domains and calls that hold the record */
+    uint32_t ends;         /* cleanups, record index + 1 */
+    bool drained;
+    bool swept;            /* the heaps of a non-ACTIVE incarnation have been asked to let go */
+    _Atomic uint32_t heap_count;
+    _Atomic uint32_t detached; /* heaps without an owner: worth a look under the lock */
+    _Atomic uint32_t slab_count; /* orphans, PARTIAL and PURGING ones that are not unlinked included */
+    TsiTotals allocated;   /* by slabs settled so far */
+    TsiTotals released;
+    uint64_t rss_before, rss_after;
+    _Atomic uint64_t open_since_ns;
+
+    _Atomic uint64_t user_refs;  /* slab_epoch_inc_refcount */
+    _Atomic uint32_t scopes;     /* domain scopes inside */
+    char label[TSI_LABEL_BYTES];
+} TsiInc;
+
+typedef struct TsiEnd {
+    uint32_t next_free;
+    uint32_t next;
+    void (*fn)(void*);
+    void* arg;
+} TsiEnd;
+
+typedef struct TsiPhases {
+    TsiTable incs;
+    TsiTable ends;
+    uint32_t ring_size;
+    TsiLock ring_lock; /* advances; `spare` */
+    uint32_t spare;    /* index + 1 of a record kept ready so that advance does not fail */
+    _Atomic uint32_t current;
+    _Atomic uint64_t era_next;
+    _Atomic uint64_t advances_refused;
+    _Atomic uint64_t ring[TSI_RING_MAX]; /* TsiRef */
+} TsiPhases;
+
+/* Process-wide: a fork takes all of them. */
+extern TsiLock tsi_stripes[TSI_STRIPES];
+
+TSI_INLINE TsiInc* tsi_inc(const TsiPhases* p, uint32_t index) { return tsi_table_at(&p->incs, index); }
+TSI_INLINE TsiLock* tsi_inc_lock(const TsiInc* i) { return &tsi_stripes[i->index % TSI_STRIPES]; }
+TSI_INLINE uint64_t tsi_inc_era(TsiInc* i) { return tsi_load_acquire(&i->word) >> 2; }
+TSI_INLINE unsigned tsi_inc_state(TsiInc* i) { return (unsigned)tsi_load_seq(&i->word) & TSI_INC_STATE; }
+/* True when the reference still names this record and it accepts allocations. */
+TSI_INLINE bool tsi_ref_is_active(const TsiPhases* p, TsiRef r) {
+    /* acquire: pairs with the release in tsi_inc_open: the record's fields are set */
+    return tsi_load_acquire(&tsi_inc(p, tsi_ref_index(r))->word) == (tsi_ref_era(r) << 2 | TSI_INC_ACTIVE);
+}
+TSI_INLINE bool tsi_ref_is_current(const TsiPhases* p, TsiRef r) {
+    return r != 0 && tsi_inc_era(tsi_inc(p, tsi_ref_index(r))) == tsi_ref_era(r);
+}
+
+bool tsi_phases_init(TsiPhases* p, uint32_t ring_size);
+void tsi_phases_destroy(TsiPhases* p);
+/* Opens record `index` as a new ACTIVE incarnation with one pin; the caller holds the record. */
+void tsi_inc_open(TsiPhases* p, uint32_t index, uint64_t era, EpochId id);
+/* Id of a domain's own epoch in this record, at its next opening. */
+EpochId tsi_domain_id(const TsiPhases* p, uint32_t index);
+/* What an id names now; 0 for a bad or stale id. */
+TsiRef tsi_phases_resolve(const TsiPhases* p, EpochId id);
+/* Current ring epoch. */
+TSI_INLINE TsiRef tsi_phases_current(const TsiPhases* p) {
+    /* acquire: pairs with the release in tsi_phases_step */
+    return tsi_load_acquire(&p->ring[tsi_load_acquire(&p->current)]);
+}
+/* Moves the ring on by one; ring lock held. Gives the incarnation that was current and the one that lost its
+ * id (0 when the record supply is exhausted and nothing moved). */
+bool tsi_phases_step_locked(TsiPhases* p, TsiRef* was_current, TsiRef* displaced);
+/* Finds an open or draining incarnation by era; 0 when it is gone. */
+TsiRef tsi_phases_find_era(const TsiPhases* p, uint64_t era);
+/* Copies a label: at most 31 bytes, cut at a UTF-8 boundary. */
+void tsi_label_copy(char out[TSI_LABEL_BYTES], const char* label);
+/* Gives a record nobody pins back to the table; the stripe is held. */
+void tsi_inc_recycle_locked(TsiPhases* p, TsiInc* i);
+
+#endif

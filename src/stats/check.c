@@ -1,0 +1,165 @@
+/*
+ * check.c - see check.h. What is checked:
+ *
+ *   slabs    words are disjoint and within the class; each slab is in exactly the list its tag names
+ *   lines    a line with PARKED is in no room; LISTED ones are in exactly one; current ones are neither
+ *   heaps    chain length = slab_count; each is in its incarnation's list; counts agree
+ *   phases   orphan list length = slab_count; detached count; a drained incarnation holds nothing
+ *   space    committed bytes = slabs out of the pool; free counts of chunks
+ */
+#include "stats/check.h"
+
+#include "heap/arena.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+
+typedef struct Check {
+    TsiArena* a;
+    char* why;
+    size_t len;
+    bool ok;
+    uint64_t committed;
+} Check;
+
+static void fail(Check* k, const char* format, ...) {
+    va_list args;
+    if (!k->ok) return;
+    k->ok = false;
+    va_start(args, format);
+    if (k->len != 0) (void)vsnprintf(k->why, k->len, format, args);
+    va_end(args);
+}
+
+static void check_line(Check* k, unsigned cls, uint32_t id, uint32_t seq, bool owned) {
+    TsiSpace* s = &k->a->space;
+    TsiLine* l = tsi_line(s, id);
+    uint64_t full = s->classes->c[cls].full, avail = tsi_load_relaxed(&l->avail), freed = tsi_load_relaxed(&l->freed);
+    uint64_t w0 = tsi_load_relaxed(&tsi_remote(s, id)[0]), w1 = tsi_load_relaxed(&tsi_remote(s, id)[1]);
+    uint64_t bits = tsi_remote_bits(w0, w1);
+    uint32_t where = tsi_load_relaxed(&l->where);
+    if (!tsi_remote_is(w0, seq) || !tsi_remote_is(w1, seq)) fail(k, "line %u: remote words of another incarnation", id);
+    if (((avail | freed | bits) & ~full) != 0) fail(k, "line %u: bits outside the class", id);
+    if ((avail & freed) != 0) fail(k, "line %u: slots both ready and freed", id);
+    if ((bits & (avail | freed)) != 0) fail(k, "line %u: slots freed twice", id);
+    if (cls == TSI_CLASS_MIXED) {
+        uint64_t starts = tsi_load_relaxed(&tsi_mixed(s, id)->starts), ends = tsi_load_relaxed(&tsi_mixed(s, id)->ends);
+        if (tsi_popcount(starts) != tsi_popcount(ends)) fail(k, "line %u: starts and ends differ", id);
+        if (((freed | bits) & ~starts) != 0) fail(k, "line %u: freed what never started", id);
+    }
+    if (owned && (where & TSI_LINE_PARKED) != 0 && (where & TSI_LINE_LISTED) != 0) fail(k, "line %u: parked and listed", id);
+}
+
+static bool in_chain(Check* k, uint32_t head, uint32_t slab_id) {
+    uint32_t n = 0;
+    for (uint32_t at = head; at != 0; at = tsi_slab(&k->a->space, at - 1)->next) {
+        if (at - 1 == slab_id) return true;
+        if (++n > 1u << 24) break;
+    }
+    return false;
+}
+
+static void check_slab(Check* k, uint32_t id, unsigned cls) {
+    TsiSpace* s = &k->a->space;
+    const TsiClass* c = &s->classes->c[cls];
+    uint64_t tag = tsi_load_relaxed(&tsi_slab(s, id)->tag);
+    unsigned state = tsi_tag_state(tag);
+    if (state == TSI_SLAB_POOL) return;
+    if (state != TSI_SLAB_RETIRED) k->committed += tsi_slab_bytes(s, cls, id);
+    else k->committed += c->slab_bytes;
+    if (state == TSI_SLAB_PURGING || state == TSI_SLAB_PARTIAL) fail(k, "slab %u: claimed, and nobody works on it", id);
+    if (state != TSI_SLAB_OWNED && state != TSI_SLAB_ORPHAN) return;
+    for (uint32_t i = 0, first = tsi_first_line(c, id); i < 1u << c->lines_log2; i++)
+        check_line(k, cls, first + i, tsi_tag_seq(tag), state == TSI_SLAB_OWNED);
+    if (state == TSI_SLAB_OWNED) {
+        if (tsi_tag_index(tag) >= tsi_table_used(&k->a->heaps)) fail(k, "slab %u: no such heap", id);
+    } else {
+        TsiInc* i = tsi_inc(&k->a->phases, tsi_tag_index(tag));
+        if (tsi_inc_era(i) == 0) fail(k, "slab %u: orphan of a reused incarnation", id);
+        /* Membership both ways is known from the counts; look the slab up only in short lists. */
+        else if (tsi_load_relaxed(&i->slab_count) < 64 && !in_chain(k, i->orphans, id)) fail(k, "slab %u: orphan not listed", id);
+    }
+}
+
+static void check_space(Check* k) {
+    TsiSpace* s = &k->a->space;
+    for (uint32_t chunk = 0; chunk < tsi_load_relaxed(&s->chunk_high); chunk++) {
+        unsigned cls = tsi_chunk_class(s, chunk), pooled = 0;
+        if (cls == 0 || cls == TSI_CLASS_CONT) continue;
+        unsigned n = tsi_chunk_slab_count(s, cls);
+        for (uint32_t i = 0; i < n; i++) {
+            if (tsi_tag_state(tsi_load_relaxed(&tsi_slab(s, chunk << 8 | i)->tag)) == TSI_SLAB_POOL) pooled++;
+            check_slab(k, chunk << 8 | i, cls);
+        }
+        if (cls != TSI_CLASS_LARGE && pooled != s->chunks[chunk].free_count)
+            fail(k, "chunk %u: %u slabs in the pool, counted %u", chunk, pooled, s->chunks[chunk].free_count);
+    }
+    if (k->committed != tsi_load_relaxed(&s->committed_bytes))
+        fail(k, "committed bytes: %llu by tags, counted %llu", (unsigned long long)k->committed,
+             (unsigned long long)tsi_load_relaxed(&s->committed_bytes));
+}
+
+static void check_room(Check* k, TsiHeap* h) {
+    TsiSpace* s = &k->a->space;
+    for (unsigned cls = 1; cls <= TSI_SMALL_CLASSES; cls++) {
+        TsiLine* cur = h->room->cur[cls];
+        if (cur != tsi_no_cur[0] && (tsi_load_relaxed(&cur->where) & (TSI_LINE_PARKED | TSI_LINE_LISTED)) != 0)
+            fail(k, "heap %u: current line of class %u is parked or listed", h->index, cls);
+        uint32_t n = 0;
+        for (uint32_t at = h->room->head[cls]; at != 0 && k->ok; at = tsi_line(s, at - 1)->link) {
+            TsiLine* l = tsi_line(s, at - 1);
+            uint64_t tag = tsi_load_relaxed(&tsi_slab(s, tsi_slab_of_line(s, at - 1))->tag);
+            if ((tsi_load_relaxed(&l->where) & TSI_LINE_LISTED) == 0) fail(k, "line %u: in a room, not marked", at - 1);
+            if (tsi_tag_state(tag) != TSI_SLAB_OWNED) fail(k, "line %u: in a room, slab not owned", at - 1);
+            else if (tsi_load_relaxed(&tsi_heap(k->a, tsi_tag_index(tag))->word) != tsi_load_relaxed(&h->word))
+                fail(k, "line %u: in a room of another owner", at - 1);
+            if (tsi_chunk_class(s, (at - 1) >> 10) != cls) fail(k, "line %u: in a room of another class", at - 1);
+            if (++n > 1u << 24) fail(k, "heap %u: room of class %u has a cycle", h->index, cls);
+        }
+    }
+}
+
+static void check_heap(Check* k, TsiInc* i, TsiHeap* h) {
+    TsiSpace* s = &k->a->space;
+    uint64_t word = tsi_load_relaxed(&h->word);
+    unsigned state = tsi_heap_state(word);
+    uint32_t n = 0;
+    if (state == TSI_HEAP_FREE || state == TSI_HEAP_DEAD || state == TSI_HEAP_SEIZED || state == TSI_HEAP_REVOKED)
+        fail(k, "heap %u: state %u in an incarnation's list", h->index, state);
+    if (tsi_ref_index(tsi_load_relaxed(&h->ref)) != i->index) fail(k, "heap %u: listed under another incarnation", h->index);
+    for (uint32_t at = h->slabs; at != 0 && k->ok; at = tsi_slab(s, at - 1)->next) {
+        uint64_t tag = tsi_load_relaxed(&tsi_slab(s, at - 1)->tag);
+        if (tsi_tag_state(tag) != TSI_SLAB_OWNED || tsi_tag_index(tag) != h->index) fail(k, "heap %u: slab %u is not its own", h->index, at - 1);
+        if (++n > 1u << 24) fail(k, "heap %u: cycle in its slabs", h->index);
+    }
+    if (n != tsi_load_relaxed(&h->slab_count)) fail(k, "heap %u: %u slabs, counted %u", h->index, n, tsi_load_relaxed(&h->slab_count));
+    if (state == TSI_HEAP_LIVE && h->room != NULL) check_room(k, h);
+}
+
+static void check_inc(Check* k, TsiInc* i) {
+    uint32_t heaps = 0, detached = 0, orphans = 0;
+    for (uint32_t at = i->heaps; at != 0 && k->ok; at = tsi_heap(k->a, at - 1)->inc_next, heaps++) {
+        TsiHeap* h = tsi_heap(k->a, at - 1);
+        check_heap(k, i, h);
+        if (tsi_heap_state(tsi_load_relaxed(&h->word)) == TSI_HEAP_DETACHED) detached++;
+    }
+    for (uint32_t at = i->orphans, prev = 0; at != 0 && k->ok; prev = at, at = tsi_slab(&k->a->space, at - 1)->next, orphans++) {
+        if (tsi_slab(&k->a->space, at - 1)->prev != prev) fail(k, "incarnation %u: orphan list is broken", i->index);
+        if (tsi_tag_state(tsi_load_relaxed(&tsi_slab(&k->a->space, at - 1)->tag)) != TSI_SLAB_ORPHAN)
+            fail(k, "incarnation %u: slab %u in its orphan list is none", i->index, at - 1);
+    }
+    if (heaps != tsi_load_relaxed(&i->heap_count)) fail(k, "incarnation %u: %u heaps, counted %u", i->index, heaps, tsi_load_relaxed(&i->heap_count));
+    if (detached != tsi_load_relaxed(&i->detached)) fail(k, "incarnation %u: %u detached, counted %u", i->index, detached, tsi_load_relaxed(&i->detached));
+    if (orphans != tsi_load_relaxed(&i->slab_count)) fail(k, "incarnation %u: %u orphans, counted %u", i->index, orphans, tsi_load_relaxed(&i->slab_count));
+    if (i->drained && (heaps != 0 || orphans != 0)) fail(k, "incarnation %u: drained, and holds slabs", i->index);
+}
+
+bool tsi_check_allocator(SlabAllocator* owner, char* why, size_t why_len) {
+    TsiPublic* p = (TsiPublic*)(void*)owner;
+    Check k = {p->arena, why, why_len, true, 0};
+    if (k.a == NULL) return true;
+    check_space(&k);
+    for (uint32_t n = 1; n < tsi_table_used(&k.a->phases.incs); n++)
+        if (tsi_inc_era(tsi_inc(&k.a->phases, n)) != 0) check_inc(&k, tsi_inc(&k.a->phases, n));
+    return k.ok;
+}

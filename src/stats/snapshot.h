@@ -1,0 +1,30 @@
+/*
+ * snapshot.h - one walk over the tags that every statistic is read from.
+ *
+ * Private lists are never walked: a slab is found by its tag, its words are read, and it counts only
+ * if the tag is the same afterwards.
+ */
+#ifndef TSI_STATS_SNAPSHOT_H
+#define TSI_STATS_SNAPSHOT_H
+
+#include "heap/arena.h"
+#include "heap/settle.h"
+
+typedef struct TsiSlabView {
+    uint32_t slab_id;
+    unsigned cls, state;
+    size_t bytes;
+    TsiRef ref; /* its incarnation; 0 when warm */
+    TsiSlabSum sum;
+} TsiSlabView;
+
+/* Calls fn for every slab that holds memory. O(slabs). */
+void tsi_snapshot_slabs(TsiArena* a, void (*fn)(const TsiSlabView*, void*), void* ctx);
+/* Bytes of side tables that describe slabs handed out at least once. */
+uint64_t tsi_snapshot_metadata_bytes(TsiArena* a);
+/* Sum of a refusal counter over all threads, living and gone. */
+uint64_t tsi_snapshot_refused(TsiArena* a, unsigned what);
+/* Sum of a class's counters over all threads. */
+void tsi_snapshot_class(TsiArena* a, unsigned cls, PerfCounters* out, uint64_t* miss);
+
+#endif
