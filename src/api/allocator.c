@@ -23,24 +23,34 @@ uint64_t slab_rss_bytes(void) { return tsi_os.rss_bytes(); }
 
 static size_t arena_bytes(void) { return tsi_align_up(sizeof(TsiArena), tsi_os.page_bytes); }
 
-static void arena_discard(TsiArena* a) {
+/* Records in proportion to the payload, so that a small reservation has small tables. */
+static uint32_t records(uint64_t reserve_bytes, uint32_t most, uint32_t least) {
+    uint64_t n = most / (TSI_RESERVE_MAX / reserve_bytes);
+    return n < least ? least : (uint32_t)n;
+}
+
+static bool arena_open(TsiArena* a, const SlabOptions* o, uint64_t bytes) {
+    TsiSpaceConfig config = {bytes, o->slab_bytes, (int)o->purge_policy, o->prefault != 0};
+    if (!tsi_space_init(&a->space, &config)) return false;
+    if (!tsi_phases_init(&a->phases, o->ring_size, records(bytes, TSI_INC_MAX, 8192))) return false;
+    return tsi_table_init(&a->heaps, sizeof(TsiHeap), records(bytes, TSI_HEAPS_MAX, 16384)) &&
+           tsi_table_init(&a->rooms, (sizeof(TsiRoom) + 63) & ~(size_t)63, records(bytes, TSI_ROOMS_MAX, 2048)) &&
+           tsi_table_init(&a->domains, tsi_domain_stride, records(bytes, TSI_INC_MAX, 8192)) &&
+           tsi_table_init(&a->bindings, (sizeof(TsiBinding) + 63) & ~(size_t)63, records(bytes, TSI_BINDINGS_MAX, 256));
+}
+
+static void arena_close(TsiArena* a) {
     tsi_table_destroy(&a->heaps);
     tsi_table_destroy(&a->rooms);
     tsi_table_destroy(&a->domains);
     tsi_table_destroy(&a->bindings);
     tsi_phases_destroy(&a->phases);
     tsi_space_destroy(&a->space);
-    tsi_os.unmap(a, arena_bytes());
 }
 
-static bool arena_open(TsiArena* a, const SlabOptions* o) {
-    TsiSpaceConfig config = {o->reserve_bytes, o->slab_bytes, (int)o->purge_policy, o->prefault != 0};
-    if (!tsi_space_init(&a->space, &config)) return false;
-    if (!tsi_phases_init(&a->phases, o->ring_size)) return false;
-    return tsi_table_init(&a->heaps, (sizeof(TsiHeap) + 63) & ~(size_t)63, TSI_HEAPS_MAX) &&
-           tsi_table_init(&a->rooms, (sizeof(TsiRoom) + 63) & ~(size_t)63, 1u << 20) &&
-           tsi_table_init(&a->domains, tsi_domain_stride, 1u << 20) &&
-           tsi_table_init(&a->bindings, (sizeof(TsiBinding) + 63) & ~(size_t)63, TSI_BINDINGS_MAX);
+static void arena_discard(TsiArena* a) {
+    arena_close(a);
+    tsi_os.unmap(a, arena_bytes());
 }
 
 static TsiArena* arena_create(const SlabOptions* o, uint32_t bad_environment) {
@@ -54,11 +64,15 @@ static TsiArena* arena_create(const SlabOptions* o, uint32_t bad_environment) {
     a->bad_environment = bad_environment;
     a->secret = tsi_os_random();
     tsi_store_relaxed(&a->warm_left, o->warm_bytes > INT64_MAX ? INT64_MAX : (int64_t)o->warm_bytes);
-    if (!arena_open(a, o) || !tsi_registry_add(a)) {
-        arena_discard(a);
-        return NULL;
+    /* Address space is asked for as configured and halved until the system grants it all. */
+    bool open = false;
+    for (uint64_t bytes = o->reserve_bytes; !open && bytes >= TSI_RESERVE_MIN; bytes /= 2) {
+        open = arena_open(a, o, bytes);
+        if (!open) arena_close(a);
     }
-    return a;
+    if (open && tsi_registry_add(a)) return a;
+    arena_discard(a);
+    return NULL;
 }
 
 bool allocator_init_with(SlabAllocator* s, const SlabOptions* options) {

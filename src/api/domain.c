@@ -15,6 +15,7 @@
 #include "heap/heap.h"
 #include "heap/sweep.h"
 
+#include <pthread.h>
 #include <string.h>
 
 #define DOMAIN_ALIVE 0x646f6d31u
@@ -186,6 +187,7 @@ static bool push(TsiArena* a, TsiDomain* d) {
 
 static TsiScope* top_of(TsiDomain* d) {
     TsiThread* t = tsi_tls.thread;
+    if (t != NULL) tsi_scopes_refresh(t);
     TsiScope* top = t != NULL && t->scope_count != 0 ? &t->scopes[t->scope_count - 1] : NULL;
     return top != NULL && top->domain == d ? top : NULL;
 }
@@ -217,10 +219,14 @@ void epoch_domain_enter(epoch_domain_t* p) {
         return;
     }
     tsi_lock_take(&d->lock);
+    TsiRef ended = d->own && refs(d) == 0 ? tsi_load_relaxed(&d->ref) : 0;
+    if (ended != 0 && tsi_ref_is_active(&a->phases, ended)) ended = 0;
+    if (ended != 0) tsi_store_release(&d->ref, 0); /* somebody closed the epoch by its id: a fresh one */
     bool open = tsi_load_relaxed(&d->ref) != 0 || open_own(a, b, d);
     if (open) refs_set(d, refs(d) + 1);
     d->entered = true;
     tsi_lock_give(&d->lock);
+    if (ended != 0) tsi_inc_unpin(a, b, tsi_inc(&a->phases, tsi_ref_index(ended)));
     if (open && push(a, d)) {
         scopes_add(a, d, 1);
         return;
@@ -330,6 +336,7 @@ void epoch_domain_end(epoch_domain_t* d) {
 
 epoch_domain_t* epoch_domain_current(void) {
     TsiThread* t = tsi_tls.thread;
+    if (t != NULL) tsi_scopes_refresh(t);
     return t != NULL && t->scope_count != 0 ? &((TsiDomain*)t->scopes[t->scope_count - 1].domain)->pub : NULL;
 }
 
@@ -410,7 +417,12 @@ static void drop_scopes_of(TsiThread* t) {
 
 static void drop_scopes(void) { tsi_threads_each_other(drop_scopes_of); }
 
-void tsi_domain_init(void) {
+static void domain_init_once(void) {
     tsi_thread_end_scopes = end_scopes;
     tsi_fork_drop_scopes = drop_scopes;
+}
+
+void tsi_domain_init(void) {
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    (void)pthread_once(&once, domain_init_once);
 }

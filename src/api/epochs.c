@@ -6,8 +6,10 @@
 TsiRef tsi_resolve(TsiArena* a, EpochId id) {
     TsiRef ref = tsi_phases_resolve(&a->phases, id);
     if (TSI_UNLIKELY(ref == 0)) {
-        tsi_refuse(a, SLAB_MISUSE_BAD_EPOCH, NULL);
-        errno = EINVAL;
+        /* A domain id whose record exists was one of ours: its epoch has ended. */
+        bool ended = (id & TSI_DOMAIN_ID_BIT) != 0 && (id & TSI_INC_MAX) < tsi_table_used(&a->phases.incs);
+        tsi_refuse(a, ended ? SLAB_MISUSE_CLOSED_EPOCH : SLAB_MISUSE_BAD_EPOCH, NULL);
+        errno = ended ? ESTALE : EINVAL;
     }
     return ref;
 }
@@ -34,13 +36,18 @@ void epoch_advance(SlabAllocator* s) { (void)epoch_advance_id(s); }
 bool epoch_close_ex(SlabAllocator* s, EpochId id, EpochCloseMode mode, EpochReceipt* out) {
     TsiArena* a;
     TsiRef ref;
-    return inc_of(s, id, &a, &ref) != NULL && tsi_epoch_end(a, ref, mode, true, out);
+    while (inc_of(s, id, &a, &ref) != NULL) {
+        if (tsi_epoch_end(a, ref, mode, true, out)) return true;
+        if (tsi_phases_resolve(&a->phases, id) == ref) return false; /* else the id was taken over meanwhile */
+    }
+    return false;
 }
 
 void epoch_close(SlabAllocator* s, EpochId id) { (void)epoch_close_ex(s, id, EPOCH_DRAIN, NULL); }
 
 bool epoch_close_era(SlabAllocator* s, uint64_t era, EpochCloseMode mode, EpochReceipt* out) {
     TsiArena* a = tsi_arena(s);
+    if (a != NULL) tsi_sweep_displaced(a, tsi_binding_get(a, false)); /* or a drained one would still be found */
     TsiRef ref = a != NULL ? tsi_phases_find_era(&a->phases, era) : 0;
     if (ref != 0) return tsi_epoch_end(a, ref, mode, true, out);
     if (a != NULL) tsi_refuse(a, SLAB_MISUSE_BAD_EPOCH, NULL);

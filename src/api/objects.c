@@ -178,14 +178,16 @@ static void* resize(SlabAllocator* s, void* p, size_t size, TsiRef ref) {
         (void)free_any(s, p, 0);
         return NULL;
     }
-    if (!live_place(a, p, &at)) {
-        TsiPlaceResult where = tsi_space_locate(&a->space, p, &at);
-        return refuse_null(a, tsi_misuse_of(where), EINVAL);
-    }
+    uint64_t tag;
+    TsiPlaceResult where = tsi_space_locate(&a->space, p, &at);
+    int bad = where == TSI_PLACE_OK ? tsi_place_check(a, &at, &tag) : (int)tsi_misuse_of(where);
+    if (bad != TSI_FREE_OK) return refuse_null(a, (SlabMisuse)bad, EINVAL);
     size_t usable = tsi_place_bytes(&a->space, &at);
     if (size <= usable && size >= usable / 2) return p;
     TsiRef own;
     if (ref == 0 && tsi_place_ref(a, &at, &own) && tsi_ref_is_active(&a->phases, own)) ref = own;
+    /* A block that shrinks need not move: only where that succeeds without a refusal. */
+    if (size <= usable && (ref == 0 || !tsi_ref_is_active(&a->phases, ref))) return p;
     void* q = ref != 0 ? tsi_alloc_ref(s, size, ref) : slab_malloc(s, size);
     if (q == NULL) return size <= usable ? p : NULL;
     memcpy(q, p, size < usable ? size : usable);

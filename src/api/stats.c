@@ -6,8 +6,16 @@
 
 #include <string.h>
 
-/* Class number behind a public index; 0 for a bad one. */
-static unsigned class_number(uint32_t index) { return index < TSI_SMALL_CLASSES ? index + 1 : 0; }
+/* Class number behind a public index; 0 for a bad one. The last two indices are mixed slabs and large objects. */
+static unsigned class_number(uint32_t index) { return index < TSI_CLASS_LARGE ? index + 1 : 0; }
+
+/* Live objects of class `cls` in a slab. Objects in mixed slabs count under the class of their
+ * usable size, the slab itself under the mixed class. */
+static uint64_t live_of(TsiArena* a, const TsiSlabView* v, unsigned cls) {
+    if (v->cls == TSI_CLASS_MIXED && cls <= TSI_FIXED_CLASSES && v->sum.live.objects != 0)
+        return tsi_mixed_live_of(&a->space, v->slab_id, a->space.classes->c[cls].size);
+    return v->cls == cls && cls != TSI_CLASS_MIXED ? v->sum.live.objects : 0;
+}
 
 static void count_phases(TsiArena* a, SlabGlobalStats* out) {
     for (uint32_t n = 1; n < tsi_table_used(&a->phases.incs); n++) {
@@ -44,14 +52,14 @@ void slab_stats_global(SlabAllocator* s, SlabGlobalStats* out) {
     tsi_snapshot_slabs(a, add_global, out);
     for (unsigned cls = 1; cls < TSI_CLASSES; cls++) {
         PerfCounters c;
-        uint64_t miss;
-        tsi_snapshot_class(a, cls, &c, &miss);
+        uint64_t miss, closed;
+        tsi_snapshot_class(a, cls, &c, &miss, &closed);
+        out->total_slow_epoch_closed += closed;
         out->total_slow_path_hits += c.slow_path_hits;
         out->total_cache_overflows += c.empty_slab_overflowed;
         out->total_slow_cache_miss += miss;
         out->total_slabs_recycled += c.empty_slab_recycled;
     }
-    out->total_slow_epoch_closed = tsi_snapshot_refused(a, SLAB_MISUSE_CLOSED_EPOCH);
     out->total_slabs_allocated = tsi_load_relaxed(&a->space.slabs_taken);
     out->rss_bytes_current = tsi_os.rss_bytes();
     out->total_madvise_calls = tsi_load_relaxed(&a->space.purge_calls);
@@ -63,17 +71,19 @@ void slab_stats_global(SlabAllocator* s, SlabGlobalStats* out) {
 }
 
 typedef struct ClassSum {
+    TsiArena* a;
     SlabClassStats* out;
     unsigned cls;
 } ClassSum;
 
 static void add_class(const TsiSlabView* v, void* ctx) {
     ClassSum* sum = ctx;
-    if (v->cls != sum->cls) return;
     SlabClassStats* out = sum->out;
+    uint64_t live = live_of(sum->a, v, sum->cls);
+    out->live_bytes += sum->cls == TSI_CLASS_LARGE ? (live != 0 ? v->sum.live.bytes : 0) : live * out->object_size;
+    if (v->cls != sum->cls) return;
     out->net_slabs++;
     out->committed_bytes += v->bytes;
-    out->live_bytes += v->sum.live.bytes;
     if (v->state == TSI_SLAB_WARM) out->cache_size++;
     if (v->sum.live.objects == 0) out->empty_slabs_count++;
     else if (v->sum.live.bytes + out->object_size > v->bytes) out->total_full_slabs++;
@@ -91,14 +101,15 @@ void slab_stats_class(SlabAllocator* s, uint32_t index, SlabClassStats* out) {
     out->class_index = index;
     out->object_size = a->space.classes->c[cls].size;
     out->slab_bytes = a->space.classes->c[cls].slab_bytes;
-    tsi_snapshot_class(a, cls, &c, &out->slow_path_cache_miss);
+    tsi_snapshot_class(a, cls, &c, &out->slow_path_cache_miss, &out->slow_path_epoch_closed);
     memcpy(&out->slow_path_hits, &c, sizeof c);
-    tsi_snapshot_slabs(a, add_class, &(ClassSum){out, cls});
+    tsi_snapshot_slabs(a, add_class, &(ClassSum){a, out, cls});
     out->estimated_rss_bytes = out->committed_bytes;
     out->recycle_rate_pct = c.new_slab_count != 0 ? 100.0 * (double)c.empty_slab_recycled / (double)c.new_slab_count : 0.0;
 }
 
 typedef struct EpochSum {
+    TsiArena* a;
     SlabEpochStats* out;
     unsigned cls;
     TsiRef ref;
@@ -106,9 +117,10 @@ typedef struct EpochSum {
 
 static void add_epoch(const TsiSlabView* v, void* ctx) {
     EpochSum* sum = ctx;
-    if (v->cls != sum->cls || v->ref != sum->ref) return;
     SlabEpochStats* out = sum->out;
-    out->alloc_count += v->sum.live.objects;
+    if (v->ref != sum->ref) return;
+    out->alloc_count += live_of(sum->a, v, sum->cls);
+    if (v->cls != sum->cls) return;
     out->estimated_rss_bytes += v->bytes;
     if (v->sum.live.objects == 0) {
         out->reclaimable_slab_count++;
@@ -140,7 +152,7 @@ void slab_stats_epoch(SlabAllocator* s, uint32_t index, EpochId epoch, SlabEpoch
     out->rss_after_close = i->rss_after;
     memcpy(out->label, i->label, sizeof out->label);
     tsi_lock_give(tsi_inc_lock(i));
-    tsi_snapshot_slabs(a, add_epoch, &(EpochSum){out, cls, ref});
+    tsi_snapshot_slabs(a, add_epoch, &(EpochSum){a, out, cls, ref});
 }
 
 void slab_stats_refusals(SlabAllocator* s, SlabRefusals* out) {
@@ -158,8 +170,8 @@ void slab_stats_refusals(SlabAllocator* s, SlabRefusals* out) {
 void get_perf_counters(SlabAllocator* s, uint32_t size_class, PerfCounters* out) {
     TsiArena* a = tsi_arena(s);
     unsigned cls = class_number(size_class);
-    uint64_t miss;
+    uint64_t miss, closed;
     if (out == NULL) return;
     memset(out, 0, sizeof *out);
-    if (a != NULL && cls != 0) tsi_snapshot_class(a, cls, out, &miss);
+    if (a != NULL && cls != 0) tsi_snapshot_class(a, cls, out, &miss, &closed);
 }

@@ -120,7 +120,7 @@ static void* line_pop(TsiBinding* b, TsiLine* l, unsigned cls, TsiPlace* at) {
         uint32_t line_id = tsi_line_id(s, l);
         *at = (TsiPlace){line_id, tsi_slab_of_line(s, line_id), cls, slot};
     }
-    return b->base + (((uint64_t)(tsi_load_relaxed(&l->where) & ~(uint32_t)TSI_LINE_FLAGS) + b->classes->c[cls].offs[slot]) << 4);
+    return b->base + ((uint64_t)(tsi_load_relaxed(&l->where) & ~(uint32_t)TSI_LINE_FLAGS) << 4) + b->classes->c[cls].offs[slot];
 }
 
 /* Makes another line current; false when there is no memory for one. */
@@ -130,13 +130,10 @@ static bool next_line(TsiBinding* b, TsiHeap* h, unsigned cls) {
     TsiRoom* room = h->room;
     if (room->head[cls] == 0) {
         uint32_t slab_id;
-        if (!tsi_heap_adopt_more(b, h) || room->head[cls] == 0) {
-            tsi_count(&b->counters[cls].miss);
-            if (!slab_take(b, h, cls, &slab_id)) return false;
-            const TsiClass* c = &b->classes->c[cls];
-            for (uint32_t n = 1u << c->lines_log2, first = tsi_first_line(c, slab_id); n != 0; n--)
-                tsi_room_push(a, room, cls, tsi_line(s, first + n - 1));
-        }
+        if (!slab_take(b, h, cls, &slab_id)) return false;
+        const TsiClass* c = &b->classes->c[cls];
+        for (uint32_t n = 1u << c->lines_log2, first = tsi_first_line(c, slab_id); n != 0; n--)
+            tsi_room_push(a, room, cls, tsi_line(s, first + n - 1));
     }
     TsiLine* l = tsi_line(s, room->head[cls] - 1);
     room->head[cls] = l->link;
@@ -149,18 +146,24 @@ static void* class_alloc(TsiBinding* b, TsiHeap* h, unsigned cls, TsiPlace* at) 
     const TsiClass* c = &b->classes->c[cls];
     TsiClassCounters* n = &b->counters[cls];
     if (!tsi_heap_ensure_room(b, h)) return NULL;
+    _Atomic uint64_t* cause = h->room->cur[cls] == tsi_no_cur[0] ? &n->null : &n->full;
     tsi_count(&n->slow);
-    if (h->room->cur[cls] == tsi_no_cur[0]) tsi_count(&n->null);
-    else tsi_count(&n->full);
     for (;;) {
         TsiLine* l = h->room->cur[cls];
         if (l != tsi_no_cur[0]) {
-            if (tsi_load_relaxed(&l->avail) != 0 || tsi_line_refill(b, l, c, c->threshold) != 0) return line_pop(b, l, cls, at);
+            if (tsi_load_relaxed(&l->avail) != 0 || tsi_line_refill(b, l, c, c->threshold) != 0) {
+                tsi_count(cause);
+                return line_pop(b, l, cls, at);
+            }
             if (!tsi_line_park(b, l, c)) continue;
             tsi_count(&n->parked);
             h->room->cur[cls] = tsi_no_cur[0];
         }
-        if (!next_line(b, h, cls)) return NULL;
+        if (h->room->head[cls] == 0 && !tsi_heap_adopt_more(b, h)) cause = &n->miss;
+        if (!next_line(b, h, cls)) {
+            tsi_count(&n->miss);
+            return NULL;
+        }
     }
 }
 
@@ -172,6 +175,7 @@ static void* large_alloc(TsiBinding* b, TsiHeap* h, size_t size, size_t align, T
     TsiInc* i = tsi_heap_inc(a, h);
     uint32_t slab_id;
     tsi_count(&b->counters[TSI_CLASS_LARGE].slow);
+    tsi_count(&b->counters[TSI_CLASS_LARGE].miss);
     if (!tsi_space_take_large(s, size, align, &slab_id)) return NULL;
     tsi_count(&b->counters[TSI_CLASS_LARGE].new_slab);
     uint32_t line_id = slab_id >> 8 << 10;
@@ -210,16 +214,16 @@ static Outcome alloc_in_heap(TsiBinding* b, TsiHeap* h, size_t size, unsigned cl
     if (cls == 0) {
         *out = large_alloc(b, h, size, align, at);
         if (*out == NULL && !tsi_heap_is_live(b, h)) {
-            tsi_bracket_leave(b, h, tsi_busy_all(h));
+            tsi_bracket_leave(b, h);
             return AGAIN;
         }
     } else {
-        if (size <= TSI_MIXED_MAX && align <= 16) *out = mixed_alloc(b, h, size, at);
+        if (size <= TSI_MIXED_MAX && align <= 16) *out = mixed_alloc(b, h, b->classes->c[cls].size, at);
         if (*out == NULL) *out = class_alloc(b, h, cls, at);
     }
     bool scavenge = h->takes > 64 && h->takes > tsi_load_relaxed(&h->slab_count) / 2;
     if (scavenge) h->takes = 0;
-    tsi_bracket_leave(b, h, tsi_busy_all(h));
+    tsi_bracket_leave(b, h);
     /* Slabs of one class that stay empty while another grows go back, at a cost of O(1) per slab taken. */
     if (scavenge && tsi_load_relaxed(&h->slab_count) > 256) tsi_heap_scavenge(b, h);
     return *out != NULL ? GOT : NO_MEMORY;
@@ -237,7 +241,9 @@ TSI_NOINLINE void* tsi_alloc_slow(TsiArena* a, size_t size, unsigned cls, size_t
         TsiHeap* h;
         TsiBirth birth = tsi_heap_get(b, target, &h);
         if (birth == TSI_BIRTH_STALE) {
-            if (ref == 0 && b->scope == 0) continue; /* the ring moved on: so do we */
+            if (ref == 0 && b->scope == 0 && ambient_ref(b) != target) continue; /* the ring moved on: so do we */
+            tsi_count(&b->counters[cls != 0 ? cls : TSI_CLASS_LARGE].slow);
+            tsi_count(&b->counters[cls != 0 ? cls : TSI_CLASS_LARGE].closed);
             tsi_refuse(a, SLAB_MISUSE_CLOSED_EPOCH, NULL);
             errno = ESTALE;
             tsi_thread_leave_if_exiting();

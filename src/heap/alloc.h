@@ -19,13 +19,13 @@ TSI_INLINE void* tsi_alloc_fast(TsiBinding* b, TsiHeap* h, TsiLine* const* cur, 
     if (TSI_UNLIKELY(avail == 0)) goto out;
     tsi_store_relaxed(&l->avail, avail & (avail - 1));
     uint64_t where = tsi_load_relaxed(&l->where) & ~(uint32_t)TSI_LINE_FLAGS;
-    void* p = b->base + ((where + b->classes->c[cls].offs[tsi_ctz64(avail)]) << 4);
+    void* p = b->base + (where << 4) + b->classes->c[cls].offs[tsi_ctz64(avail)];
     tsi_bracket_clear(b);
-    if (TSI_UNLIKELY(tsi_load_relaxed(&h->word) != b->live_word)) tsi_handover(b, h, tsi_busy_line(l));
+    if (TSI_UNLIKELY(tsi_load_relaxed(&h->word) != b->live_word)) tsi_handover(b, h);
     return p;
 out:
     tsi_bracket_clear(b);
-    if (tsi_load_relaxed(&h->word) != b->live_word) tsi_handover(b, h, tsi_busy_line(l));
+    if (tsi_load_relaxed(&h->word) != b->live_word) tsi_handover(b, h);
     return NULL;
 }
 

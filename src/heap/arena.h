@@ -43,11 +43,14 @@ enum {
     TSI_HEAP_DEAD = 6
 };
 enum {
-    TSI_BINDINGS_MAX = 1 << 16,
-    TSI_HEAPS_MAX = (1 << 24) - 1,
+    TSI_BINDINGS_MAX = 1 << 14,
+    TSI_HEAPS_MAX = 1 << 21,
+    TSI_ROOMS_MAX = 1 << 18,
     TSI_HEAP_CACHE = 64,
     TSI_RECORD_CACHE = 32
 };
+#define TSI_RESERVE_MAX (1ull << 36)
+#define TSI_RESERVE_MIN (1ull << 24)
 #define TSI_INBOX_CLOSED 0xffffffffu
 #define TSI_FENCED UINT64_MAX /* a live_word that no heap has */
 
@@ -74,11 +77,11 @@ typedef struct TsiHeap {
     uint32_t takes;              /* [own] slabs taken since the last scavenge */
     uint32_t skip;               /* [stripe] slab id + 1 that the owner settles itself */
     uint64_t revoker;            /* [stripe] ticket of the sweep that revoked it */
-} TsiHeap;
+} __attribute__((aligned(64))) TsiHeap; /* an array as well as a table: the stride is the size */
 
 /* Counters kept by one thread, summed by readers. Plain relaxed stores by the owner. */
 typedef struct TsiClassCounters {
-    _Atomic uint64_t slow, new_slab, parked, unparked, null, full, miss, recycled;
+    _Atomic uint64_t slow, new_slab, parked, unparked, null, full, miss, closed, recycled;
 } TsiClassCounters;
 
 typedef struct TsiWarm {

@@ -14,8 +14,8 @@
  *   B1  The owner writes words of a slab only between a check that saw LIVE and busy = 0.
  *   B2  After the membarrier every later check of that owner sees REVOKED, and every bracket that
  *       saw LIVE is visible in busy until it ends. So what busy does not name is the sweeper's.
- *   B3  Every bracket whose first or last check does not see LIVE ends in tsi_handover with the
- *       name it used, so what busy named is settled by its owner before its call returns.
+ *   B3  Every bracket that named a line or heap of the thread and whose first or last check does not
+ *       see LIVE ends in tsi_handover, so what busy named is settled by its owner before its call returns.
  *   B4  Renaming goes through busy = 0 and a check, never X -> Y directly.
  *
  * busy = name and busy = 0 are releases so that the sweeper's acquire orders the owner's plain
@@ -29,7 +29,7 @@
 #include "heap/arena.h"
 
 /* Settles what a revoked heap's owner was busy with; b->busy is 0. In sweep.c. */
-void tsi_handover(TsiBinding* b, TsiHeap* h, uint64_t name);
+void tsi_handover(TsiBinding* b, TsiHeap* h);
 
 TSI_INLINE uint64_t tsi_busy_line(const TsiLine* l) { return (uint64_t)(uintptr_t)l; }
 TSI_INLINE uint64_t tsi_busy_all(const TsiHeap* h) { return (uint64_t)(uintptr_t)h | 1; }
@@ -55,13 +55,13 @@ TSI_INLINE bool tsi_bracket_enter(TsiBinding* b, TsiHeap* h, uint64_t name) {
     else tsi_bracket_name(b, name);
     if (TSI_LIKELY(tsi_heap_is_live(b, h))) return true;
     tsi_store_release(&b->busy, 0);
-    tsi_handover(b, h, name);
+    tsi_handover(b, h);
     return false;
 }
-TSI_INLINE void tsi_bracket_leave(TsiBinding* b, TsiHeap* h, uint64_t name) {
+TSI_INLINE void tsi_bracket_leave(TsiBinding* b, TsiHeap* h) {
     if (b->live_word == TSI_FENCED) (void)tsi_swap_seq(&b->busy, 0);
     else tsi_bracket_clear(b);
-    if (TSI_UNLIKELY(!tsi_heap_is_live(b, h))) tsi_handover(b, h, name);
+    if (TSI_UNLIKELY(!tsi_heap_is_live(b, h))) tsi_handover(b, h);
 }
 
 #endif

@@ -6,8 +6,9 @@
  * fails and the free is refused; it is never tried again under a later one. Before it, all three
  * words are read in the direction bits move (invariant F), so a slot that is free is seen to be.
  *
- * In a slab that has issued handles every free, by pointer or handle, first moves the slot's count by
- * compare-exchange: that decides among racing frees and makes the handle stale.
+ * In a slab that has issued handles every free, by pointer or handle, first makes the slot's count odd
+ * by compare-exchange: that decides among racing frees and makes the handle stale. The owner makes it
+ * even again when it takes the slot in (tsi_line_refill).
  */
 #include "heap/free.h"
 
@@ -39,22 +40,25 @@ static int slot_check(const TsiSpace* s, const TsiPlace* at, uint32_t seq, uint6
     return gone ? SLAB_MISUSE_DOUBLE_FREE : TSI_FREE_OK;
 }
 
-bool tsi_place_is_live(TsiArena* a, const TsiPlace* at, uint64_t* tag) {
+int tsi_place_check(TsiArena* a, const TsiPlace* at, uint64_t* tag) {
     uint64_t remote;
     *tag = tsi_load_seq(&tsi_slab(&a->space, at->slab_id)->tag);
-    if (!state_holds_objects(*tag) || tsi_chunk_class(&a->space, at->line_id >> 10) != at->cls) return false;
-    return slot_check(&a->space, at, tsi_tag_seq(*tag), &remote) == TSI_FREE_OK;
+    if (!state_holds_objects(*tag) || tsi_chunk_class(&a->space, at->line_id >> 10) != at->cls) return SLAB_MISUSE_STALE_FREE;
+    return slot_check(&a->space, at, tsi_tag_seq(*tag), &remote);
 }
 
 bool tsi_place_ref(TsiArena* a, const TsiPlace* at, TsiRef* ref) {
     uint64_t tag;
-    if (!tsi_place_is_live(a, at, &tag)) return false;
-    if (tsi_tag_state(tag) == TSI_SLAB_OWNED) {
-        *ref = tsi_load_relaxed(&tsi_heap(a, tsi_tag_index(tag))->ref);
-    } else {
-        TsiInc* i = tsi_inc(&a->phases, tsi_tag_index(tag));
-        *ref = tsi_ref(tsi_inc_era(i), i->index);
-    }
+    do {
+        if (!tsi_place_is_live(a, at, &tag)) return false;
+        if (tsi_tag_state(tag) == TSI_SLAB_OWNED) {
+            *ref = tsi_load_acquire(&tsi_heap(a, tsi_tag_index(tag))->ref); /* before the tag is read again */
+        } else {
+            TsiInc* i = tsi_inc(&a->phases, tsi_tag_index(tag));
+            *ref = tsi_ref(tsi_inc_era(i), i->index);
+        }
+        /* The heap's record may have passed to another incarnation: then the tag has changed first. */
+    } while (tsi_load_seq(&tsi_slab(&a->space, at->slab_id)->tag) != tag);
     return *ref != 0;
 }
 
@@ -86,7 +90,7 @@ static bool free_as_owner(TsiArena* a, TsiBinding* b, const TsiPlace* at, uint64
             }
         }
     }
-    tsi_bracket_leave(b, h, name);
+    tsi_bracket_leave(b, h);
     return ours;
 }
 
@@ -103,8 +107,9 @@ static void after_remote_free(TsiArena* a, TsiBinding* b, const TsiPlace* at, ui
         ((word | tsi_load_seq(&tsi_remote(s, at->line_id)[0])) & TSI_REMOTE_TOKEN) != 0)
         tsi_line_notify(a, at->line_id, at->slab_id, seq);
     if (!owned) {
-        if (tsi_tag_state(tag) == TSI_SLAB_ORPHAN && tsi_slab_is_empty(s, at->cls, at->slab_id))
-            tsi_slab_complete(a, b, at->slab_id, tag);
+        if (tsi_tag_state(tag) != TSI_SLAB_ORPHAN) return;
+        if (tsi_slab_is_empty(s, at->cls, at->slab_id)) tsi_slab_complete(a, b, at->slab_id, tag);
+        else tsi_orphan_page_freed(a, b, at, tag);
         return;
     }
     TsiRef ref = tsi_load_relaxed(&tsi_heap(a, tsi_tag_index(tag))->ref);
@@ -130,13 +135,13 @@ static int free_as_other(TsiArena* a, TsiBinding* b, const TsiPlace* at, uint32_
     }
 }
 
-/* Moves the slot's count from `from` (UINT32_MAX: whatever it is); true for exactly one caller. */
-static bool count_move(TsiSpace* s, const TsiPlace* at, uint32_t seq, uint32_t from) {
-    _Atomic uint64_t* w = &tsi_counts(s, at->line_id)[at->slot];
-    uint64_t old = tsi_load_seq(w);
-    uint32_t count = (uint32_t)(old >> 32) == seq ? (uint32_t)old : 0;
-    if (from != UINT32_MAX && count != from) return false;
-    return tsi_cas_seq(w, &old, (uint64_t)seq << 32 | (count + 1)); /* decides among racing frees */
+static uint32_t count_of(uint64_t word, uint32_t seq) { return (uint32_t)(word >> 32) == seq ? (uint32_t)word : 0; }
+
+/* Makes the slot's count odd, from the even value `word` had; true for exactly one caller. */
+static bool count_move(TsiSpace* s, const TsiPlace* at, uint32_t seq, uint64_t word) {
+    uint32_t count = count_of(word, seq);
+    /* decides among racing frees: until the owner takes the slot in, nobody else moves the count */
+    return (count & 1) == 0 && tsi_cas_seq(&tsi_counts(s, at->line_id)[at->slot], &word, (uint64_t)seq << 32 | (count + 1));
 }
 
 int tsi_free_place(TsiArena* a, TsiBinding* b, const TsiPlace* at, uint32_t seq, bool handled) {
@@ -147,10 +152,10 @@ int tsi_free_place(TsiArena* a, TsiBinding* b, const TsiPlace* at, uint32_t seq,
     if (!state_holds_objects(tag) || tsi_tag_seq(tag) != seq || tsi_chunk_class(s, at->line_id >> 10) != at->cls)
         return SLAB_MISUSE_STALE_FREE;
     if ((tag & TSI_SLAB_HANDLED) != 0 && !handled) {
-        uint64_t remote;
+        uint64_t remote, word = tsi_load_seq(&tsi_counts(s, at->line_id)[at->slot]);
         int bad = slot_check(s, at, seq, &remote);
         if (bad != TSI_FREE_OK) return bad;
-        if (!count_move(s, at, seq, UINT32_MAX)) return SLAB_MISUSE_DOUBLE_FREE;
+        if (!count_move(s, at, seq, word)) return SLAB_MISUSE_DOUBLE_FREE;
     }
     int result;
     if (tsi_tag_state(tag) == TSI_SLAB_OWNED && b != NULL && free_as_owner(a, b, at, tag, &result)) return result;
@@ -177,28 +182,26 @@ bool tsi_free_pointer(TsiArena* a, void* p, size_t least) {
 
 /* ---- handles ---- */
 
-/* Generation of the slot now; false when its counts are not there. */
-static bool generation_of(TsiArena* a, const TsiPlace* at, uint64_t tag, uint32_t* base, uint32_t* count) {
+/* Generation of the slot now, and its count word; false when its counts are not there. */
+static bool generation_of(TsiArena* a, const TsiPlace* at, uint64_t tag, uint64_t* generation, uint64_t* word) {
     if ((tag & TSI_SLAB_HANDLED) == 0) return false;
-    uint64_t w = tsi_load_seq(&tsi_counts(&a->space, at->line_id)[at->slot]);
-    *count = (uint32_t)(w >> 32) == tsi_tag_seq(tag) ? (uint32_t)w : 0;
-    *base = tsi_load_relaxed(&tsi_slab(&a->space, at->slab_id)->gen_base);
+    *word = tsi_load_seq(&tsi_counts(&a->space, at->line_id)[at->slot]);
+    *generation = tsi_load_relaxed(&tsi_slab(&a->space, at->slab_id)->gen_base);
+    *generation += (count_of(*word, tsi_tag_seq(tag)) + 1) / 2; /* odd: the next one, not issued yet */
     return true;
 }
 
 SlabHandle tsi_handle_issue(TsiArena* a, const TsiPlace* at, bool* spent) {
     TsiSpace* s = &a->space;
     _Atomic uint64_t* tag_word = &tsi_slab(s, at->slab_id)->tag;
-    uint64_t tag;
-    uint32_t base, count;
+    uint64_t tag, generation, word;
     *spent = false;
     if (!tsi_place_is_live(a, at, &tag) || !tsi_space_commit_counts(s, at->line_id >> 10)) return 0;
     while ((tag & TSI_SLAB_HANDLED) == 0) {
         if (!state_holds_objects(tag)) return 0;
         if (tsi_cas_seq(tag_word, &tag, tag | TSI_SLAB_HANDLED)) tag |= TSI_SLAB_HANDLED; /* before the handle is known */
     }
-    if (!generation_of(a, at, tag, &base, &count)) return 0;
-    uint64_t generation = (uint64_t)base + count;
+    if (!generation_of(a, at, tag, &generation, &word) || (count_of(word, tsi_tag_seq(tag)) & 1) != 0) return 0;
     *spent = generation >= TSI_GEN_LIMIT;
     uint64_t again = tsi_load_seq(tag_word);
     if (*spent || tsi_tag_seq(again) != tsi_tag_seq(tag)) return 0;
@@ -206,9 +209,10 @@ SlabHandle tsi_handle_issue(TsiArena* a, const TsiPlace* at, bool* spent) {
 }
 
 /* Decodes; returns TSI_FREE_OK when the handle names a live object. */
-static int handle_decode(TsiArena* a, SlabHandle h, TsiPlace* at, uint64_t* tag, uint32_t* count) {
+static int handle_decode(TsiArena* a, SlabHandle h, TsiPlace* at, uint64_t* tag, uint64_t* word) {
     TsiSpace* s = &a->space;
-    uint32_t chunk = tsi_handle_line(h) >> 10, base;
+    uint32_t chunk = tsi_handle_line(h) >> 10;
+    uint64_t now, remote;
     if ((h & 3) != TSI_HANDLE_VERSION || chunk >= s->chunk_count) return SLAB_MISUSE_BAD_HANDLE;
     at->line_id = tsi_handle_line(h);
     at->slot = tsi_handle_slot(h);
@@ -217,34 +221,33 @@ static int handle_decode(TsiArena* a, SlabHandle h, TsiPlace* at, uint64_t* tag,
     const TsiClass* c = &s->classes->c[at->cls];
     uint64_t key = tsi_handle_key(a->secret, at->line_id, at->slot);
     uint32_t generation = tsi_handle_unscramble(key, (uint32_t)(h >> 34));
-    /* A handle of a chunk that has no class now can only be old or made up; issued ones start low. */
+    /* Issued generations start low, made-up ones are anywhere in 2^30: that tells old from forged even
+     * when the chunk has another class by now. Both are refused. */
+    bool low = generation < 1u << 20;
     if (at->cls == 0 || at->cls == TSI_CLASS_CONT || line >= (1u << TSI_CHUNK_SHIFT) >> c->line_shift || (c->full >> at->slot & 1) == 0)
-        return generation < 1u << 20 && chunk < tsi_load_relaxed(&s->chunk_high) ? SLAB_MISUSE_STALE_HANDLE : SLAB_MISUSE_BAD_HANDLE;
+        return low && chunk < tsi_load_relaxed(&s->chunk_high) ? SLAB_MISUSE_STALE_HANDLE : SLAB_MISUSE_BAD_HANDLE;
     at->slab_id = chunk << 8 | line >> c->lines_log2;
     *tag = tsi_load_seq(&tsi_slab(s, at->slab_id)->tag);
-    if (!state_holds_objects(*tag) || !generation_of(a, at, *tag, &base, count)) {
-        base = tsi_load_relaxed(&tsi_slab(s, at->slab_id)->gen_base);
-        return generation < base ? SLAB_MISUSE_STALE_HANDLE : SLAB_MISUSE_BAD_HANDLE;
+    if (!state_holds_objects(*tag) || !generation_of(a, at, *tag, &now, word)) {
+        now = tsi_load_relaxed(&tsi_slab(s, at->slab_id)->gen_base);
+        return low || generation < now ? SLAB_MISUSE_STALE_HANDLE : SLAB_MISUSE_BAD_HANDLE;
     }
-    if (generation != (uint64_t)base + *count)
-        return generation < (uint64_t)base + *count ? SLAB_MISUSE_STALE_HANDLE : SLAB_MISUSE_BAD_HANDLE;
-    uint64_t remote;
+    if (generation != now) return low || generation < now ? SLAB_MISUSE_STALE_HANDLE : SLAB_MISUSE_BAD_HANDLE;
+    if ((count_of(*word, tsi_tag_seq(*tag)) & 1) != 0) return SLAB_MISUSE_BAD_HANDLE; /* the next one: never issued */
     return slot_check(s, at, tsi_tag_seq(*tag), &remote) == TSI_FREE_OK ? TSI_FREE_OK : SLAB_MISUSE_STALE_HANDLE;
 }
 
 bool tsi_handle_find(TsiArena* a, SlabHandle h, TsiPlace* at) {
-    uint64_t tag;
-    uint32_t count;
-    return handle_decode(a, h, at, &tag, &count) == TSI_FREE_OK;
+    uint64_t tag, word;
+    return handle_decode(a, h, at, &tag, &word) == TSI_FREE_OK;
 }
 
 bool tsi_free_handle(TsiArena* a, SlabHandle h) {
     TsiPlace at;
-    uint64_t tag;
-    uint32_t count;
-    int bad = handle_decode(a, h, &at, &tag, &count);
+    uint64_t tag, word;
+    int bad = handle_decode(a, h, &at, &tag, &word);
     if (bad == TSI_FREE_OK) {
-        if (!count_move(&a->space, &at, tsi_tag_seq(tag), count)) bad = SLAB_MISUSE_STALE_HANDLE;
+        if (!count_move(&a->space, &at, tsi_tag_seq(tag), word)) bad = SLAB_MISUSE_STALE_HANDLE;
         else if (tsi_free_place(a, tsi_binding_get(a, false), &at, tsi_tag_seq(tag), true) != TSI_FREE_OK)
             bad = SLAB_MISUSE_STALE_HANDLE;
     }
@@ -263,5 +266,5 @@ void tsi_line_retire(TsiArena* a, const TsiPlace* at) {
     TsiRoom* room = tsi_heap(a, h->primary)->room;
     if (room != NULL && room->cur[at->cls] == l) room->cur[at->cls] = tsi_no_cur[0];
     tsi_store_relaxed(&l->where, tsi_load_relaxed(&l->where) | TSI_LINE_PARKED | TSI_LINE_RETIRED);
-    tsi_bracket_leave(b, h, tsi_busy_all(h));
+    tsi_bracket_leave(b, h);
 }

@@ -22,8 +22,11 @@ bool tsi_free_handle(TsiArena* a, SlabHandle h);
 SlabHandle tsi_handle_issue(TsiArena* a, const TsiPlace* at, bool* spent);
 /* Place of the object a handle names; false when it has ended. */
 bool tsi_handle_find(TsiArena* a, SlabHandle h, TsiPlace* at);
-/* True when the place holds a live object now; *tag is its slab's. */
-bool tsi_place_is_live(TsiArena* a, const TsiPlace* at, uint64_t* tag);
+/* TSI_FREE_OK when the place holds a live object now, else what a free of it is refused as; *tag is its slab's. */
+int tsi_place_check(TsiArena* a, const TsiPlace* at, uint64_t* tag);
+TSI_INLINE bool tsi_place_is_live(TsiArena* a, const TsiPlace* at, uint64_t* tag) {
+    return tsi_place_check(a, at, tag) == TSI_FREE_OK;
+}
 /* Incarnation of a live object. */
 bool tsi_place_ref(TsiArena* a, const TsiPlace* at, TsiRef* ref);
 /* The line hands out no more slots: its handle generations are spent. Owner only, else nothing. */
@@ -39,7 +42,7 @@ TSI_INLINE bool tsi_free_fast(TsiBinding* b, const void* p) {
     uint32_t line = in_chunk >> c->line_shift;
     uint32_t in_line = in_chunk & ((1u << c->line_shift) - 1);
     unsigned slot = tsi_class_slot(c, in_line);
-    if (TSI_UNLIKELY((uint32_t)c->offs[slot] << 4 != in_line)) return false;
+    if (TSI_UNLIKELY(c->offs[slot] != in_line)) return false;
     uint8_t* meta = b->meta + ((size_t)chunk << TSI_META_SHIFT);
     TsiSlab* slab = (TsiSlab*)(void*)meta + (line >> c->lines_log2);
     TsiLine* l = (TsiLine*)(void*)(meta + TSI_META_LINES) + line;
@@ -48,9 +51,9 @@ TSI_INLINE bool tsi_free_fast(TsiBinding* b, const void* p) {
     bool done = false;
     tsi_bracket_name(b, tsi_busy_line(l));
     uint64_t tag = tsi_load_relaxed(&slab->tag);
-    if (TSI_LIKELY((tag & 0xff) == TSI_SLAB_OWNED)) { /* and has issued no handle */
+    if (TSI_LIKELY(tsi_tag_state(tag) == TSI_SLAB_OWNED)) {
         h = b->heaps_base + tsi_tag_index(tag);
-        if (TSI_LIKELY(tsi_load_relaxed(&h->word) == b->live_word)) {
+        if (TSI_LIKELY(tsi_load_relaxed(&h->word) == b->live_word && (tag & TSI_SLAB_HANDLED) == 0)) {
             uint64_t bit = 1ull << slot, freed = tsi_load_relaxed(&l->freed);
             uint64_t gone = (tsi_load_relaxed(&l->avail) | freed) & bit;
             gone |= tsi_load_relaxed(&r[slot >> 5]) >> (slot & 31) & 1;
@@ -62,7 +65,7 @@ TSI_INLINE bool tsi_free_fast(TsiBinding* b, const void* p) {
     }
     tsi_bracket_clear(b);
     if (h != NULL && TSI_UNLIKELY(tsi_load_relaxed(&h->word) != b->live_word)) {
-        if ((uint32_t)(tsi_load_relaxed(&h->word) >> 8) == b->index) tsi_handover(b, h, tsi_busy_line(l));
+        if ((uint32_t)(tsi_load_relaxed(&h->word) >> 8) == b->index) tsi_handover(b, h);
     }
     return done;
 }

@@ -24,7 +24,7 @@ void tsi_heap_init(void) {
 /* ---- record stores ---- */
 
 bool tsi_record_take(TsiTable* t, uint32_t* cache, uint32_t* count, uint32_t* index) {
-    if (*count == 0) return tsi_table_take(t, index);
+    if (*count == 0) return tsi_table_take(t, index, 0);
     *index = cache[--*count];
     return true;
 }
@@ -36,7 +36,9 @@ void tsi_record_give(TsiTable* t, uint32_t* cache, uint32_t* count, uint32_t ind
 
 /* First in, first out, so that a domain id comes back late. */
 bool tsi_record_take_inc(TsiArena* a, TsiBinding* b, uint32_t* index) {
-    if (b->inc_count < TSI_RECORD_CACHE / 2) return tsi_table_take(&a->phases.incs, index);
+    /* The ring keeps enough for one turn: advance must not fail because domains took every record. */
+    if (b->inc_count < TSI_RECORD_CACHE / 2 && tsi_table_take(&a->phases.incs, index, a->phases.ring_size + 1)) return true;
+    if (b->inc_count == 0) return false;
     *index = b->inc_cache[b->inc_first];
     b->inc_first = (b->inc_first + 1) % TSI_RECORD_CACHE;
     b->inc_count--;
@@ -141,7 +143,7 @@ void tsi_heap_drop_own(TsiBinding* b, TsiHeap* h) {
 
 void tsi_heaps_prune(TsiBinding* b) {
     if (tsi_load_relaxed(&b->dead_heaps) == 0) return;
-    tsi_store_relaxed(&b->dead_heaps, 0);
+    (void)tsi_swap_seq(&b->dead_heaps, 0); /* before the walk: pairs with seize_locked */
     for (uint32_t at = b->own_heaps, next; at != 0; at = next) {
         TsiHeap* h = tsi_heap(b->arena, at - 1);
         next = h->own_next;
@@ -230,7 +232,7 @@ TsiBirth tsi_heap_get(TsiBinding* b, TsiRef ref, TsiHeap** out) {
     if (adopted && tsi_bracket_enter(b, *out, tsi_busy_all(*out))) {
         (*out)->primary = (*out)->index;
         if (tsi_heap_ensure_room(b, *out)) tsi_heap_rebuild_room(a, *out, *out);
-        tsi_bracket_leave(b, *out, tsi_busy_all(*out));
+        tsi_bracket_leave(b, *out);
     }
     return TSI_BIRTH_OK;
 }
@@ -274,6 +276,6 @@ void tsi_heaps_detach_all(TsiBinding* b) {
         uint64_t live = tsi_heap_word(b->index, TSI_HEAP_LIVE);
         /* LIVE -> RETIRE; anything else a sweep or an advance has changed already */
         (void)tsi_cas_seq(&h->word, &live, tsi_heap_word(b->index, TSI_HEAP_RETIRE));
-        tsi_handover(b, h, 0);
+        tsi_handover(b, h);
     }
 }

@@ -35,6 +35,16 @@ void tsi_room_push(TsiArena* a, TsiRoom* r, unsigned cls, TsiLine* l) {
     r->head[cls] = tsi_line_id(&a->space, l) + 1;
 }
 
+/* Slots that were freed have odd counts; ready ones have even counts, see free.c. */
+static void counts_even(TsiSpace* s, uint32_t line_id, uint32_t seq, uint64_t slots) {
+    _Atomic uint64_t* counts = tsi_counts(s, line_id);
+    for (; slots != 0; slots &= slots - 1) {
+        _Atomic uint64_t* w = &counts[tsi_ctz64(slots)];
+        uint64_t now = tsi_load_relaxed(w);
+        if ((uint32_t)(now >> 32) == seq && (now & 1) != 0) tsi_store_relaxed(w, now + 1);
+    }
+}
+
 unsigned tsi_line_refill(TsiBinding* b, TsiLine* l, const TsiClass* c, unsigned least) {
     TsiSpace* s = &b->arena->space;
     uint32_t id = tsi_line_id(s, l);
@@ -53,6 +63,8 @@ unsigned tsi_line_refill(TsiBinding* b, TsiLine* l, const TsiClass* c, unsigned 
         while (!tsi_cas_seq(&r[half], &w, w & ~bits)) {}
     }
     uint64_t out = tsi_lowest_bits(freed, c->refill_max);
+    uint64_t tag = tsi_load_relaxed(&tsi_slab(s, tsi_slab_of_line(s, id))->tag);
+    if ((tag & TSI_SLAB_HANDLED) != 0) counts_even(s, id, tsi_tag_seq(tag), out);
     tsi_store_relaxed(&l->issued, tsi_load_relaxed(&l->issued) + tsi_popcount(out));
     tsi_store_release(&l->avail, out);           /* invariant F: before the bits leave freed */
     tsi_store_release(&l->freed, freed & ~out); /* pairs with the acquire of whoever asks "is it free?" */
@@ -165,7 +177,7 @@ static void inbox_take_in(TsiBinding* b, uint32_t line_id) {
             }
         }
     }
-    tsi_bracket_leave(b, h, tsi_busy_all(h));
+    tsi_bracket_leave(b, h);
 }
 
 static void inbox_empty(TsiBinding* b, uint32_t at) {

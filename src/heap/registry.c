@@ -13,6 +13,7 @@ enum { ARENAS_MAX = 1 << 16 };
 
 _Thread_local TsiTls tsi_tls __attribute__((tls_model("initial-exec"))) = {.serial = UINT64_MAX};
 TsiLock tsi_registry_lock;
+_Atomic uint64_t tsi_registry_removals;
 void (*tsi_thread_end_scopes)(TsiThread*);
 
 static TsiTable arena_slots; /* TsiArenaSlot; under the registry lock */
@@ -54,7 +55,7 @@ bool tsi_registry_add(TsiArena* a) {
     uint32_t slot = 0;
     if (!init_ok) return false;
     tsi_lock_take(&tsi_registry_lock);
-    bool ok = tsi_table_take(&arena_slots, &slot);
+    bool ok = tsi_table_take(&arena_slots, &slot, 0);
     if (ok) {
         TsiArenaSlot* s = tsi_table_at(&arena_slots, slot);
         a->serial = serial_next++;
@@ -73,6 +74,7 @@ void tsi_registry_remove(TsiArena* a) {
     s->arena = NULL;
     tsi_table_give(&arena_slots, a->slot);
     tsi_lock_give(&tsi_registry_lock);
+    tsi_add_relaxed(&tsi_registry_removals, 1);
     if (tsi_tls.serial == a->serial) tsi_tls.serial = UINT64_MAX;
     /* acquire: pairs with the release in thread_exit: the leaver's last access happened before */
     while (tsi_load_acquire(&a->exiting) != 0) tsi_os_yield();
@@ -106,7 +108,7 @@ static TsiThread* thread_get(void) {
     TsiThread* t = all_threads;
     while (t != NULL && t->alive) t = t->next;
     uint32_t index;
-    if (t == NULL && tsi_table_take(&threads, &index)) {
+    if (t == NULL && tsi_table_take(&threads, &index, 0)) {
         t = tsi_table_at(&threads, index);
         t->next = all_threads;
         all_threads = t;
@@ -181,6 +183,20 @@ bool tsi_scope_push(TsiThread* t, const TsiScope* s) {
     return true;
 }
 
+void tsi_scopes_refresh(TsiThread* t) {
+    uint64_t now = tsi_load_relaxed(&tsi_registry_removals);
+    if (TSI_LIKELY(t->seen_removals == now)) return;
+    t->seen_removals = now;
+    while (t->scope_count != 0) {
+        TsiArena* a = tsi_registry_hold(t->scopes[t->scope_count - 1].serial);
+        if (a != NULL) {
+            tsi_registry_unhold(a);
+            return;
+        }
+        t->scope_count--;
+    }
+}
+
 /* ---- bindings ---- */
 
 static TsiBinding* binding_make(TsiArena* a) {
@@ -188,7 +204,7 @@ static TsiBinding* binding_make(TsiArena* a) {
     uint32_t index = 0;
     if (t == NULL) return NULL;
     if (t->ref_count * 2 >= t->ref_capacity && !refs_grow(t)) return NULL;
-    if (!tsi_table_take(&a->bindings, &index)) return NULL;
+    if (!tsi_table_take(&a->bindings, &index, 0)) return NULL;
     TsiBinding* b = tsi_table_at(&a->bindings, index);
     b->index = index;
     b->base = a->space.base;

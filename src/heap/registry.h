@@ -35,6 +35,7 @@ typedef struct TsiThread {
     uint32_t ref_count, ref_capacity; /* capacity: a power of two */
     TsiScope* scopes;
     uint32_t scope_count, scope_capacity;
+    uint64_t seen_removals; /* of tsi_registry_removals */
     TsiBindingRef first_refs[TSI_REFS_FIRST];
     TsiScope first_scopes[TSI_SCOPES_FIRST];
 } TsiThread;
@@ -69,6 +70,10 @@ void tsi_thread_leave_if_exiting(void);
 void tsi_binding_release(TsiBinding* b);
 /* In a fork child: the other threads are gone. */
 void tsi_registry_child(void);
+/* Allocators destroyed so far: scopes of theirs may be on any thread's stack. */
+extern _Atomic uint64_t tsi_registry_removals;
+/* Drops scopes of destroyed allocators from the top of the stack. Own thread. */
+void tsi_scopes_refresh(TsiThread* t);
 /* Pushes a scope; false without memory. */
 bool tsi_scope_push(TsiThread* t, const TsiScope* s);
 

@@ -12,6 +12,7 @@
 #include "heap/settle.h"
 
 #include "base/check.h"
+#include "heap/refuse.h"
 #include "heap/sweep.h"
 #include "heap/warm.h"
 #include "mem/handle.h"
@@ -19,14 +20,14 @@
 /* ---- reading a slab ---- */
 
 typedef struct LineState {
-    uint64_t used, live;
+    uint64_t used, live, twice;
 } LineState;
 
 static LineState line_state(const TsiSpace* s, unsigned cls, uint32_t line_id, uint64_t remote_bits) {
     TsiLine* l = tsi_line(s, line_id);
     uint64_t freed = tsi_load_acquire(&l->freed);
     uint64_t avail = tsi_load_acquire(&l->avail);
-    LineState st = {s->classes->c[cls].full, 0};
+    LineState st = {s->classes->c[cls].full, 0, remote_bits & freed};
     if (cls == TSI_CLASS_MIXED) st.used = tsi_load_acquire(&tsi_mixed(s, line_id)->starts);
     st.live = st.used & ~(remote_bits | freed | avail);
     return st;
@@ -60,6 +61,7 @@ static void sum_line(const TsiSpace* s, unsigned cls, uint32_t line_id, uint64_t
         live_bytes = live * size;
         issued_bytes = issued * size;
     }
+    sum->twice += tsi_popcount(st.twice);
     sum->live.objects += live;
     sum->live.bytes += live_bytes;
     sum->issued.objects += issued;
@@ -74,10 +76,24 @@ static uint64_t remote_bits_of(const TsiSpace* s, uint32_t line_id) {
 
 TsiSlabSum tsi_slab_sum(const TsiSpace* s, unsigned cls, uint32_t slab_id) {
     const TsiClass* c = &s->classes->c[cls];
-    TsiSlabSum sum = {{0, 0}, {0, 0}};
+    TsiSlabSum sum = {{0, 0}, {0, 0}, 0};
     for (uint32_t i = 0, first = tsi_first_line(c, slab_id); i < 1u << c->lines_log2; i++)
         sum_line(s, cls, first + i, remote_bits_of(s, first + i), &sum);
     return sum;
+}
+
+uint64_t tsi_mixed_live_of(const TsiSpace* s, uint32_t slab_id, size_t bytes) {
+    const TsiClass* c = &s->classes->c[TSI_CLASS_MIXED];
+    uint64_t n = 0;
+    for (uint32_t i = 0, first = tsi_first_line(c, slab_id); i < 1u << c->lines_log2; i++) {
+        uint64_t ends = tsi_load_acquire(&tsi_mixed(s, first + i)->ends);
+        uint64_t live = line_state(s, TSI_CLASS_MIXED, first + i, remote_bits_of(s, first + i)).live;
+        for (; live != 0; live &= live - 1) {
+            uint64_t rest = ends >> tsi_ctz64(live);
+            n += rest != 0 && (tsi_ctz64(rest) + 1u) * TSI_GRANULE == bytes;
+        }
+    }
+    return n;
 }
 
 bool tsi_slab_is_empty(const TsiSpace* s, unsigned cls, uint32_t slab_id) {
@@ -109,7 +125,7 @@ static void raise_generations(TsiArena* a, unsigned cls, uint32_t slab_id, uint3
         }
     }
     TsiSlab* b = tsi_slab(s, slab_id);
-    uint64_t base = (uint64_t)tsi_load_relaxed(&b->gen_base) + most + 1;
+    uint64_t base = (uint64_t)tsi_load_relaxed(&b->gen_base) + (most + 1) / 2 + 1;
     tsi_store_relaxed(&b->gen_base, base < TSI_GEN_LIMIT ? (uint32_t)base : TSI_GEN_LIMIT);
 }
 
@@ -129,13 +145,14 @@ static TsiSlabSum renew_words(TsiSweep* w, unsigned cls, uint32_t slab_id, uint6
     TsiSpace* s = &w->arena->space;
     const TsiClass* c = &s->classes->c[cls];
     uint32_t seq = tsi_seq_next(tsi_tag_seq(old));
-    TsiSlabSum sum = {{0, 0}, {0, 0}};
+    TsiSlabSum sum = {{0, 0}, {0, 0}, 0};
     for (uint32_t i = 0, first = tsi_first_line(c, slab_id); i < 1u << c->lines_log2; i++) {
         _Atomic uint64_t* r = tsi_remote(s, first + i);
         uint64_t w0 = tsi_swap_seq(&r[0], tsi_remote_fresh(seq)); /* decides each racing free */
         uint64_t w1 = tsi_swap_seq(&r[1], tsi_remote_fresh(seq));
         sum_line(s, cls, first + i, tsi_remote_bits(w0, w1), &sum);
     }
+    for (; sum.twice != 0; sum.twice--) tsi_refuse_count(w->arena, TSI_REFUSED_LATE);
     if ((old & TSI_SLAB_HANDLED) != 0) raise_generations(w->arena, cls, slab_id, tsi_tag_seq(old));
     return sum;
 }
@@ -203,12 +220,22 @@ static uint32_t dead_pages(const TsiSpace* s, unsigned cls, uint32_t slab_id) {
     for (uint32_t i = 0; i < 1u << c->lines_log2; i++) {
         uint64_t live = line_state(s, cls, first + i, remote_bits_of(s, first + i)).live;
         for (; live != 0; live &= live - 1) {
-            size_t from = ((size_t)i << c->line_shift) + ((size_t)c->offs[tsi_ctz64(live)] << 4);
+            size_t from = ((size_t)i << c->line_shift) + c->offs[tsi_ctz64(live)];
             for (size_t p = from / page; p <= (from + c->size - 1) / page; p++) live_pages |= 1u << p;
         }
     }
     uint32_t all = pages == 32 ? ~0u : (1u << pages) - 1;
     return all & ~live_pages & ~tsi_aux(s, first)->gone;
+}
+
+/* Keeps everybody else from returning the slab while some of its pages are given back. */
+static void claim_partial(TsiSweep* w, unsigned cls, uint32_t slab_id) {
+    TsiSlab* b = tsi_slab(&w->arena->space, slab_id);
+    uint64_t old = tsi_load_seq(&b->tag);
+    if (tsi_tag_state(old) != TSI_SLAB_ORPHAN || dead_pages(&w->arena->space, cls, slab_id) == 0) return;
+    if (!tsi_cas_seq(&b->tag, &old, (old & ~(uint64_t)TSI_SLAB_STATE) | TSI_SLAB_PARTIAL)) return;
+    b->extra = w->partial;
+    w->partial = slab_id + 1;
 }
 
 void tsi_settle_drain(TsiSweep* w, uint32_t slab_id) {
@@ -229,12 +256,31 @@ void tsi_settle_drain(TsiSweep* w, uint32_t slab_id) {
         return;
     }
     tsi_orphan_link_locked(a, w->inc, slab_id);
-    if (dead_pages(s, cls, slab_id) == 0) return;
-    old = tsi_load_seq(tag);
-    if (tsi_tag_state(old) != TSI_SLAB_ORPHAN) return;
-    if (!tsi_cas_seq(tag, &old, (old & ~(uint64_t)TSI_SLAB_STATE) | TSI_SLAB_PARTIAL)) return;
-    tsi_slab(s, slab_id)->extra = w->partial;
-    w->partial = slab_id + 1;
+    claim_partial(w, cls, slab_id);
+}
+
+void tsi_settle_orphan_pages(TsiSweep* w) {
+    TsiSpace* s = &w->arena->space;
+    for (uint32_t at = w->inc->orphans; at != 0; at = tsi_slab(s, at - 1)->next)
+        claim_partial(w, tsi_chunk_class(s, (at - 1) >> 8), at - 1);
+}
+
+enum { LATE_PAGES_BYTES = 256 << 10 };
+
+void tsi_orphan_page_freed(TsiArena* a, TsiBinding* b, const TsiPlace* at, uint64_t tag) {
+    TsiSpace* s = &a->space;
+    const TsiClass* c = &s->classes->c[at->cls];
+    uint32_t dead = dead_pages(s, at->cls, at->slab_id);
+    if (dead == 0) return;
+    size_t from = ((size_t)(at->line_id - tsi_first_line(c, at->slab_id)) << c->line_shift) + c->offs[at->slot];
+    if ((dead >> from / tsi_os.page_bytes & 1) == 0) return;
+    TsiInc* i = tsi_inc(&a->phases, tsi_tag_index(tag));
+    uint64_t era = tsi_inc_era(i);
+    uint64_t bytes = tsi_add_relaxed(&i->late_bytes, tsi_os.page_bytes) + tsi_os.page_bytes;
+    /* In proportion to the orphans, so that the walks stay O(1) per page. */
+    if (bytes < LATE_PAGES_BYTES || bytes < (uint64_t)tsi_load_relaxed(&i->slab_count) * c->slab_bytes / 8) return;
+    tsi_store_relaxed(&i->late_bytes, 0);
+    tsi_inc_sweep(a, b, i, era);
 }
 
 void tsi_settle_release_orphans(TsiSweep* w) {

@@ -23,8 +23,11 @@ typedef struct TsiSweep {
 /* Live objects and bytes of a slab, and what it has issued. Words are read in the direction of invariant F. */
 typedef struct TsiSlabSum {
     TsiTotals issued, live;
+    unsigned twice; /* slots that an owner and another thread have both freed */
 } TsiSlabSum;
 TsiSlabSum tsi_slab_sum(const TsiSpace* s, unsigned cls, uint32_t slab_id);
+/* Live objects of `bytes` usable bytes in a MIXED slab. */
+uint64_t tsi_mixed_live_of(const TsiSpace* s, uint32_t slab_id, size_t bytes);
 /* True when no object of the slab is live. */
 bool tsi_slab_is_empty(const TsiSpace* s, unsigned cls, uint32_t slab_id);
 /* Usable bytes of a live object. */
@@ -35,6 +38,10 @@ void tsi_settle_release(TsiSweep* w, uint32_t slab_id);
 void tsi_settle_drain(TsiSweep* w, uint32_t slab_id);
 /* Takes the slab if it is empty; true then. */
 bool tsi_settle_if_empty(TsiSweep* w, uint32_t slab_id);
+/* Claims orphans that have pages without a live slot; the stripe is held. */
+void tsi_settle_orphan_pages(TsiSweep* w);
+/* A free has left a page of an orphan without a live slot, perhaps: enough of them start a sweep. */
+void tsi_orphan_page_freed(TsiArena* a, TsiBinding* b, const TsiPlace* at, uint64_t tag);
 /* Ends every orphan; the stripe is held. */
 void tsi_settle_release_orphans(TsiSweep* w);
 /* Gives back what the sweep has taken. No lock held. */

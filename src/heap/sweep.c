@@ -68,7 +68,7 @@ void tsi_inc_unpin(TsiArena* a, TsiBinding* b, TsiInc* i) {
 bool tsi_inc_on_end(TsiArena* a, TsiRef ref, void (*fn)(void*), void* arg) {
     TsiInc* i = tsi_inc(&a->phases, tsi_ref_index(ref));
     uint32_t index;
-    if (!tsi_table_take(&a->phases.ends, &index)) return false;
+    if (!tsi_table_take(&a->phases.ends, &index, 0)) return false;
     TsiEnd* e = tsi_table_at(&a->phases.ends, index);
     e->fn = fn;
     e->arg = arg;
@@ -161,8 +161,8 @@ static void seize_locked(TsiSweep* w, TsiHeap* h, uint64_t word, uint32_t skip) 
     } else {
         h->skip = skip;
         if (skip != 0) tsi_add_relaxed(&w->inc->slab_count, 1);
-        tsi_add_relaxed(&owner->dead_heaps, 1);
         tsi_store_seq(&h->word, tsi_heap_word(owner->index, TSI_HEAP_DEAD)); /* pairs with tsi_heaps_prune */
+        tsi_add_seq(&owner->dead_heaps, 1); /* after the word: a prune that misses the one sees the other */
     }
 }
 
@@ -176,6 +176,7 @@ static uint32_t busy_in(TsiArena* a, TsiHeap* h, TsiBinding* owner) {
         TsiHeap* named = (TsiHeap*)(uintptr_t)(busy & ~1ull);
         return tsi_load_relaxed(&named->ref) == tsi_load_relaxed(&h->ref) ? UINT32_MAX : 0;
     }
+    if (busy - (uint64_t)(uintptr_t)a->space.meta >= (uint64_t)a->space.chunk_count << TSI_META_SHIFT) return 0; /* no_line */
     uint32_t line_id = tsi_line_id(&a->space, (const TsiLine*)(uintptr_t)busy);
     if (tsi_chunk_class(&a->space, line_id >> 10) == 0) return 0;
     uint32_t slab_id = tsi_slab_of_line(&a->space, line_id);
@@ -215,7 +216,9 @@ static void sweep_locked(TsiSweep* w, TsiBinding* only) {
         tsi_lock_take(lock);
     }
     seize_all_locked(w);
-    if (tsi_inc_state(w->inc) == TSI_INC_RELEASED) tsi_settle_release_orphans(w);
+    unsigned state = tsi_inc_state(w->inc);
+    if (state == TSI_INC_RELEASED) tsi_settle_release_orphans(w);
+    else if (state != TSI_INC_ACTIVE) tsi_settle_orphan_pages(w);
     if (w->deferred != 0) tsi_add_relaxed(&w->arena->deferred_slabs, w->deferred);
 }
 
@@ -234,7 +237,20 @@ static void handover_locked(TsiSweep* w, TsiBinding* b) {
     }
 }
 
-void tsi_handover(TsiBinding* b, TsiHeap* h, uint64_t name) {
+/* The slab that a sweep left to this thread: in `h`, or in a heap that h's room serves as well. */
+static void settle_skipped_locked(TsiSweep* w, TsiBinding* b, TsiRef ref) {
+    for (uint32_t at = b->own_heaps; at != 0; at = tsi_heap(w->arena, at - 1)->own_next) {
+        TsiHeap* h = tsi_heap(w->arena, at - 1);
+        if (tsi_load_relaxed(&h->ref) != ref || h->skip == 0) continue;
+        uint32_t slab_id = h->skip - 1;
+        h->skip = 0;
+        tsi_sub_relaxed(&w->inc->slab_count, 1);
+        if (tsi_inc_state(w->inc) == TSI_INC_RELEASED) tsi_settle_release(w, slab_id);
+        else tsi_settle_drain(w, slab_id);
+    }
+}
+
+void tsi_handover(TsiBinding* b, TsiHeap* h) {
     TsiArena* a = b->arena;
     TsiRef ref = tsi_load_relaxed(&h->ref);
     if (ref == 0 || h == &tsi_no_heap) return;
@@ -244,14 +260,7 @@ void tsi_handover(TsiBinding* b, TsiHeap* h, uint64_t name) {
     bool current = tsi_inc_era(i) == tsi_ref_era(ref);
     if (current) {
         i->pins++;
-        bool mine = tsi_load_relaxed(&h->word) == tsi_heap_word(b->index, TSI_HEAP_DEAD);
-        if (mine && h->skip != 0 && name != 0 && (name & 1) == 0) { /* the slab a sweep left to us */
-            uint32_t slab_id = h->skip - 1;
-            h->skip = 0;
-            tsi_sub_relaxed(&i->slab_count, 1);
-            if (tsi_inc_state(i) == TSI_INC_RELEASED) tsi_settle_release(&w, slab_id);
-            else tsi_settle_drain(&w, slab_id);
-        }
+        if (tsi_load_relaxed(&b->dead_heaps) != 0) settle_skipped_locked(&w, b, ref);
         handover_locked(&w, b);
     }
     tsi_lock_give(tsi_inc_lock(i));
@@ -413,7 +422,7 @@ void tsi_sweep_displaced(TsiArena* a, TsiBinding* b) {
 static void trim_inc(TsiArena* a, TsiBinding* b, TsiInc* i, TsiBinding* only) {
     TsiSweep w = {.arena = a, .b = b, .inc = i};
     tsi_lock_take(tsi_inc_lock(i));
-    if (tsi_inc_era(i) == 0 || i->heaps == 0) {
+    if (tsi_inc_era(i) == 0 || (i->heaps == 0 && i->orphans == 0)) {
         tsi_lock_give(tsi_inc_lock(i));
         return;
     }
@@ -428,7 +437,7 @@ void tsi_trim(TsiArena* a, TsiBinding* b, TsiBinding* only) {
     tsi_sweep_displaced(a, b);
     for (uint32_t index = 1; index < tsi_table_used(&a->phases.incs); index++) {
         TsiInc* i = tsi_inc(&a->phases, index);
-        if (tsi_load_relaxed(&i->heap_count) != 0) trim_inc(a, b, i, only);
+        if (tsi_load_relaxed(&i->heap_count) != 0 || tsi_load_relaxed(&i->slab_count) != 0) trim_inc(a, b, i, only);
     }
 }
 

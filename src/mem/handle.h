@@ -3,9 +3,9 @@
  *
  *   generation:30 | line id:26 | slot:6 | version:2 (= 2)
  *
- * The generation is a keyed bijection of (gen_base of the slab + count of the slot). The count
- * rises with every free of an object that has a handle; when the slab leaves its incarnation the
- * base rises past every count used. A value is therefore never issued twice for a slot, and
+ * The generation is a keyed bijection of (gen_base of the slab + count of the slot / 2). The count is
+ * even while the slot can be in use and odd from a free until the owner takes the slot in again; when
+ * the slab leaves its incarnation the base rises past every count used. A value is therefore never issued twice for a slot, and
  * two allocators, having different keys, issue different handles for their first objects.
  * Count words are {seq:32, count:32}: a word of another incarnation reads as count 0, so nothing
  * has to be cleared, and a compare-exchange by a thread that slept through a release fails to

@@ -55,12 +55,12 @@ static void class_init(TsiClass* c, uint32_t size, unsigned cell_shift, size_t p
     if (line_shift < cell_shift) line_shift = cell_shift;
     c->line_shift = (uint8_t)line_shift;
     c->full = 0;
-    for (unsigned i = 0; i < TSI_LINE_SLOTS; i++) c->offs[i] = 0xffff;
+    for (unsigned i = 0; i < TSI_LINE_SLOTS; i++) c->offs[i] = TSI_NO_SLOT;
     for (unsigned cell = 0; cell < 1u << (line_shift - cell_shift); cell++) {
         for (unsigned i = 0; i < per_cell; i++) {
             unsigned slot = cell << c->idx_bits | i;
             c->full |= 1ull << slot;
-            c->offs[slot] = (uint16_t)((((uint64_t)cell << cell_shift) + (uint64_t)i * size) >> 4);
+            c->offs[slot] = (uint32_t)(((uint64_t)cell << cell_shift) + (uint64_t)i * size);
         }
     }
     c->slots = (uint8_t)tsi_popcount(c->full);
@@ -96,7 +96,7 @@ void tsi_class_table_init(TsiClassTable* t, size_t page, size_t slab_min) {
     for (unsigned i = 0; i < 2; i++) {
         *none[i] = *large;
         none[i]->full = 0;
-        none[i]->offs[0] = 0xffff;
+        none[i]->offs[0] = TSI_NO_SLOT;
     }
 }
 

@@ -26,6 +26,7 @@ enum {
     TSI_CLASSES /* table size, entry 0 included */
 };
 
+#define TSI_NO_SLOT UINT32_MAX
 enum {
     TSI_CHUNK_SHIFT = 20,
     TSI_SLAB_MIN_SHIFT = 12,
@@ -48,7 +49,7 @@ typedef struct TsiClass {
     uint8_t refill_max; /* slots handed out by one refill */
     uint8_t align_log2; /* natural alignment of every slot */
     uint64_t full;      /* word with a bit for each slot of a line */
-    uint16_t offs[TSI_LINE_SLOTS]; /* slot -> offset in the line, in 16 bytes; 0xffff = no slot */
+    uint32_t offs[TSI_LINE_SLOTS]; /* slot -> byte offset in the line; TSI_NO_SLOT where there is none */
 } TsiClass;
 
 typedef struct TsiClassTable {

@@ -1,9 +1,7 @@
 /*
  * space.c - reservation and pool of space.h.
  *
- * The reservation is asked for at its configured size and halved until the system grants it
- * (RLIMIT_AS, overcommit, 32-bit), down to 16 chunks. Chunks are found by first fit in a bitmap, so a
- * process that shrinks uses low chunks again. Slabs of a chunk are handed out from its free list
+ * Chunks are found by first fit in a bitmap, so a process that shrinks uses low chunks again. Slabs of a chunk are handed out from its free list
  * first, then in address order.
  */
 #include "mem/space.h"
@@ -11,8 +9,6 @@
 #include "base/check.h"
 
 #include <string.h>
-
-enum { MIN_CHUNKS = 16 };
 
 static TsiClassTable shared_classes;
 static size_t shared_page; /* page size the shared table was built for; written under the registry's lock */
@@ -56,11 +52,8 @@ bool tsi_space_init(TsiSpace* s, const TsiSpaceConfig* config) {
     }
     uint64_t chunks = config->reserve_bytes >> TSI_CHUNK_SHIFT;
     if (chunks > TSI_CHUNKS_MAX) chunks = TSI_CHUNKS_MAX;
-    for (; chunks >= MIN_CHUNKS; chunks /= 2) {
-        s->mapping_bytes = mapping_bytes_for(chunks);
-        s->mapping = tsi_os.reserve(s->mapping_bytes);
-        if (s->mapping != NULL) break;
-    }
+    s->mapping_bytes = mapping_bytes_for(chunks);
+    s->mapping = tsi_os.reserve(s->mapping_bytes);
     if (s->mapping == NULL) return false;
     s->chunk_count = (uint32_t)chunks;
     s->payload_bytes = chunks << TSI_CHUNK_SHIFT;
@@ -97,7 +90,7 @@ TsiPlaceResult tsi_space_locate(const TsiSpace* s, const void* p, TsiPlace* out)
     out->line_id = chunk << 10 | line;
     out->slab_id = chunk << 8 | line >> c->lines_log2;
     out->slot = tsi_class_slot(c, in_line);
-    return (uint32_t)c->offs[out->slot] << 4 == in_line ? TSI_PLACE_OK : TSI_PLACE_INTERIOR;
+    return c->offs[out->slot] == in_line ? TSI_PLACE_OK : TSI_PLACE_INTERIOR;
 }
 
 /* ---- chunks ---- */

@@ -134,12 +134,12 @@ TsiPlaceResult tsi_space_locate(const TsiSpace* s, const void* p, TsiPlace* out)
 TSI_INLINE uint8_t* tsi_place_address(const TsiSpace* s, const TsiPlace* at) {
     const TsiClass* c = &s->classes->c[at->cls];
     return s->base + ((size_t)(at->line_id >> 10) << TSI_CHUNK_SHIFT) +
-           ((size_t)(at->line_id & (TSI_CHUNK_LINES - 1)) << c->line_shift) + ((size_t)c->offs[at->slot] << 4);
+           ((size_t)(at->line_id & (TSI_CHUNK_LINES - 1)) << c->line_shift) + c->offs[at->slot];
 }
 
 /* ---- reservation and pool ---- */
 
-bool tsi_space_init(TsiSpace* s, const TsiSpaceConfig* config);
+bool tsi_space_init(TsiSpace* s, const TsiSpaceConfig* config); /* false: the system refuses so much */
 void tsi_space_destroy(TsiSpace* s);
 
 /* Takes a slab of a class out of the pool, committed, tag POOL; false when the system or the

@@ -7,21 +7,21 @@
 
 TsiLock tsi_stripes[TSI_STRIPES];
 
-bool tsi_phases_init(TsiPhases* p, uint32_t ring_size) {
+bool tsi_phases_init(TsiPhases* p, uint32_t ring_size, uint32_t inc_capacity) {
     memset(p, 0, sizeof *p);
-    if (!tsi_table_init(&p->incs, (sizeof(TsiInc) + 63) & ~(size_t)63, TSI_INC_MAX)) return false;
-    if (!tsi_table_init(&p->ends, sizeof(TsiEnd), 1u << 20)) return false;
+    if (!tsi_table_init(&p->incs, (sizeof(TsiInc) + 63) & ~(size_t)63, inc_capacity)) return false;
+    if (!tsi_table_init(&p->ends, sizeof(TsiEnd), inc_capacity)) return false;
     p->ring_size = ring_size;
     tsi_store_relaxed(&p->era_next, 1);
     uint32_t index = 0;
-    if (!tsi_table_take(&p->incs, &index)) return false; /* index 0 stays unused: a reference is never 0 */
+    if (!tsi_table_take(&p->incs, &index, 0)) return false; /* index 0 stays unused: a reference is never 0 */
     for (uint32_t n = 0; n < ring_size; n++) {
-        if (!tsi_table_take(&p->incs, &index)) return false;
+        if (!tsi_table_take(&p->incs, &index, 0)) return false;
         uint64_t era = tsi_add_relaxed(&p->era_next, 1);
         tsi_inc_open(p, index, era, n);
         tsi_store_relaxed(&p->ring[n], tsi_ref(era, index));
     }
-    if (!tsi_table_take(&p->incs, &index)) return false;
+    if (!tsi_table_take(&p->incs, &index, 0)) return false;
     p->spare = index + 1;
     return true;
 }
@@ -45,6 +45,7 @@ void tsi_inc_open(TsiPhases* p, uint32_t index, uint64_t era, EpochId id) {
     tsi_store_relaxed(&i->slab_count, 0);
     i->allocated = i->released = (TsiTotals){0, 0};
     i->rss_before = i->rss_after = 0;
+    tsi_store_relaxed(&i->late_bytes, 0);
     tsi_store_relaxed(&i->open_since_ns, 0);
     tsi_store_relaxed(&i->user_refs, 0);
     tsi_store_relaxed(&i->scopes, 0);
@@ -79,7 +80,7 @@ bool tsi_phases_step_locked(TsiPhases* p, TsiRef* was_current, TsiRef* displaced
     TSI_ASSERT(tsi_lock_is_held(&p->ring_lock));
     uint32_t now = tsi_load_relaxed(&p->current), next = now + 1 == p->ring_size ? 0 : now + 1;
     uint32_t index = 0;
-    if (p->spare == 0 && tsi_table_take(&p->incs, &index)) p->spare = index + 1;
+    if (p->spare == 0 && tsi_table_take(&p->incs, &index, 0)) p->spare = index + 1;
     if (p->spare == 0) {
         tsi_add_relaxed(&p->advances_refused, 1);
         return false;
@@ -92,7 +93,7 @@ bool tsi_phases_step_locked(TsiPhases* p, TsiRef* was_current, TsiRef* displaced
     /* release, ring before current: pairs with the acquires in tsi_phases_current and _resolve */
     tsi_store_release(&p->ring[next], tsi_ref(era, index));
     tsi_store_release(&p->current, next);
-    p->spare = tsi_table_take(&p->incs, &index) ? index + 1 : 0;
+    p->spare = tsi_table_take(&p->incs, &index, 0) ? index + 1 : 0;
     return true;
 }
 

@@ -18,7 +18,7 @@
 #ifndef TSI_PHASE_EPOCH_H
 #define TSI_PHASE_EPOCH_H
 
-#include "mem/table.h"
+#include "os/table.h"
 #include "slab_alloc.h"
 
 enum { TSI_INC_ACTIVE = 0, TSI_INC_ADVANCED = 1, TSI_INC_CLOSED = 2, TSI_INC_RELEASED = 3, TSI_INC_STATE = 3 };
@@ -62,6 +62,7 @@ typedef struct TsiInc {
     TsiTotals allocated;   /* by slabs settled so far */
     TsiTotals released;
     uint64_t rss_before, rss_after;
+    _Atomic uint64_t late_bytes; /* pages of orphans that late frees have left without a live slot */
     _Atomic uint64_t open_since_ns;
 
     _Atomic uint64_t user_refs;  /* slab_epoch_inc_refcount */
@@ -104,7 +105,7 @@ TSI_INLINE bool tsi_ref_is_current(const TsiPhases* p, TsiRef r) {
     return r != 0 && tsi_inc_era(tsi_inc(p, tsi_ref_index(r))) == tsi_ref_era(r);
 }
 
-bool tsi_phases_init(TsiPhases* p, uint32_t ring_size);
+bool tsi_phases_init(TsiPhases* p, uint32_t ring_size, uint32_t inc_capacity);
 void tsi_phases_destroy(TsiPhases* p);
 /* Opens record `index` as a new ACTIVE incarnation with one pin; the caller holds the record. */
 void tsi_inc_open(TsiPhases* p, uint32_t index, uint64_t era, EpochId id);

@@ -11,7 +11,7 @@ static bool view_slab(TsiArena* a, uint32_t slab_id, unsigned cls, TsiSlabView* 
         uint64_t tag = tsi_load_seq(&tsi_slab(s, slab_id)->tag);
         unsigned state = tsi_tag_state(tag);
         if (state == TSI_SLAB_POOL || state == TSI_SLAB_RETIRED) return false;
-        *v = (TsiSlabView){slab_id, cls, state, tsi_slab_bytes(s, cls, slab_id), 0, {{0, 0}, {0, 0}}};
+        *v = (TsiSlabView){slab_id, cls, state, tsi_slab_bytes(s, cls, slab_id), 0, {{0, 0}, {0, 0}, 0}};
         if (state == TSI_SLAB_WARM || state == TSI_SLAB_PURGING) return true;
         v->sum = tsi_slab_sum(s, cls, slab_id);
         if (state == TSI_SLAB_OWNED) {
@@ -68,7 +68,7 @@ uint64_t tsi_snapshot_refused(TsiArena* a, unsigned what) {
     return n;
 }
 
-static void add_counters(PerfCounters* out, uint64_t* miss, TsiClassCounters* c) {
+static void add_counters(PerfCounters* out, uint64_t* miss, uint64_t* closed, TsiClassCounters* c) {
     out->slow_path_hits += tsi_load_relaxed(&c->slow);
     out->new_slab_count += tsi_load_relaxed(&c->new_slab);
     out->list_move_partial_to_full += tsi_load_relaxed(&c->parked);
@@ -77,16 +77,17 @@ static void add_counters(PerfCounters* out, uint64_t* miss, TsiClassCounters* c)
     out->current_partial_full += tsi_load_relaxed(&c->full);
     out->empty_slab_recycled += tsi_load_relaxed(&c->recycled);
     *miss += tsi_load_relaxed(&c->miss);
+    *closed += tsi_load_relaxed(&c->closed);
 }
 
-void tsi_snapshot_class(TsiArena* a, unsigned cls, PerfCounters* out, uint64_t* miss) {
+void tsi_snapshot_class(TsiArena* a, unsigned cls, PerfCounters* out, uint64_t* miss, uint64_t* closed) {
     memset(out, 0, sizeof *out);
-    *miss = 0;
+    *miss = *closed = 0;
     tsi_lock_take(&tsi_registry_lock);
-    add_counters(out, miss, &a->gone.counters[cls]);
+    add_counters(out, miss, closed, &a->gone.counters[cls]);
     for (uint32_t k = 0; k < tsi_table_used(&a->bindings); k++) {
         TsiBinding* b = tsi_table_at(&a->bindings, k);
-        add_counters(out, miss, &b->counters[cls]);
+        add_counters(out, miss, closed, &b->counters[cls]);
     }
     tsi_lock_give(&tsi_registry_lock);
     out->empty_slab_overflowed = tsi_load_relaxed(&a->overflowed[cls]);

@@ -25,6 +25,6 @@ uint64_t tsi_snapshot_metadata_bytes(TsiArena* a);
 /* Sum of a refusal counter over all threads, living and gone. */
 uint64_t tsi_snapshot_refused(TsiArena* a, unsigned what);
 /* Sum of a class's counters over all threads. */
-void tsi_snapshot_class(TsiArena* a, unsigned cls, PerfCounters* out, uint64_t* miss);
+void tsi_snapshot_class(TsiArena* a, unsigned cls, PerfCounters* out, uint64_t* miss, uint64_t* closed);
 
 #endif

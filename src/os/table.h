@@ -6,8 +6,8 @@
  * words, never a fault; whoever uses records that way keeps a never-reused number in them. Free
  * records are reused oldest first. The first word of a free record is the free list's.
  */
-#ifndef TSI_MEM_TABLE_H
-#define TSI_MEM_TABLE_H
+#ifndef TSI_OS_TABLE_H
+#define TSI_OS_TABLE_H
 
 #include "os/lock.h"
 #include "os/os.h"
@@ -23,11 +23,11 @@ typedef struct TsiTable {
     uint32_t free_count;
 } TsiTable;
 
-/* Reserves; false when the system refuses even 64 records. capacity may shrink. */
+/* Reserves room for `capacity` records; false when the system refuses. */
 bool tsi_table_init(TsiTable* t, size_t stride, uint32_t capacity);
 void tsi_table_destroy(TsiTable* t);
-/* A zeroed or formerly used record; false when none is left. */
-bool tsi_table_take(TsiTable* t, uint32_t* index);
+/* A zeroed or formerly used record; false when fewer than `keep` + 1 are left. */
+bool tsi_table_take(TsiTable* t, uint32_t* index, uint32_t keep);
 void tsi_table_give(TsiTable* t, uint32_t index);
 
 /* Records that may be looked at. */

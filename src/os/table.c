@@ -1,19 +1,15 @@
 /* table.c - see table.h. */
-#include "mem/table.h"
+#include "os/table.h"
 
 #include <string.h>
 
 bool tsi_table_init(TsiTable* t, size_t stride, uint32_t capacity) {
     memset(t, 0, sizeof *t);
     t->stride = stride;
-    for (; capacity >= 64; capacity /= 2) {
-        t->bytes_reserved = tsi_align_up((uint64_t)stride * capacity, tsi_os.page_bytes);
-        t->base = tsi_os.reserve(t->bytes_reserved);
-        if (t->base == NULL) continue;
-        t->capacity = capacity;
-        return true;
-    }
-    return false;
+    t->capacity = capacity;
+    t->bytes_reserved = tsi_align_up((uint64_t)stride * capacity, tsi_os.page_bytes);
+    t->base = tsi_os.reserve(t->bytes_reserved);
+    return t->base != NULL;
 }
 
 void tsi_table_destroy(TsiTable* t) {
@@ -35,11 +31,13 @@ static bool table_grow(TsiTable* t) {
     return true;
 }
 
-bool tsi_table_take(TsiTable* t, uint32_t* index) {
+bool tsi_table_take(TsiTable* t, uint32_t* index, uint32_t keep) {
     bool ok = true;
     tsi_lock_take(&t->lock);
     uint32_t used = tsi_load_relaxed(&t->used);
-    if (t->head != 0 && (t->free_count > 64 || used == t->capacity || !table_grow(t))) {
+    if (t->capacity - used + t->free_count <= keep) {
+        ok = false;
+    } else if (t->head != 0 && (t->free_count > 64 || used == t->capacity || !table_grow(t))) {
         *index = t->head - 1;
         t->head = *(uint32_t*)tsi_table_at(t, *index);
         if (t->head == 0) t->tail = 0;
