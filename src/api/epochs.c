@@ -6,8 +6,7 @@
 TsiRef tsi_resolve(TsiArena* a, EpochId id) {
     TsiRef ref = tsi_phases_resolve(&a->phases, id);
     if (TSI_UNLIKELY(ref == 0)) {
-        /* A domain id whose record exists was one of ours: its epoch has ended. */
-        bool ended = (id & TSI_DOMAIN_ID_BIT) != 0 && (id & TSI_INC_MAX) < tsi_table_used(&a->phases.incs);
+        bool ended = tsi_phases_was_domain(&a->phases, id);
         tsi_refuse(a, ended ? SLAB_MISUSE_CLOSED_EPOCH : SLAB_MISUSE_BAD_EPOCH, NULL);
         errno = ended ? ESTALE : EINVAL;
     }

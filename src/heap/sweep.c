@@ -398,7 +398,7 @@ EpochId tsi_epoch_advance(TsiArena* a) {
         }
     }
     tsi_lock_give(&p->ring_lock);
-    if (unpin) tsi_inc_unpin(a, tsi_binding_get(a, false), tsi_inc(p, tsi_ref_index(displaced)));
+    if (unpin) tsi_inc_unpin(a, NULL, tsi_inc(p, tsi_ref_index(displaced)));
     return now;
 }
 
@@ -413,7 +413,7 @@ void tsi_sweep_displaced(TsiArena* a, TsiBinding* b) {
         if (index == 0) return;
         TsiInc* i = tsi_inc(&a->phases, index);
         tsi_inc_sweep(a, b, i, tsi_inc_era(i));
-        tsi_inc_unpin(a, b, i); /* the ring's pin */
+        tsi_inc_unpin(a, NULL, i); /* the ring's pin; to the table, where the ring takes the next one */
     }
 }
 

@@ -159,6 +159,27 @@ static void chunk_unlink(TsiSpace* s, uint32_t chunk, unsigned cls) {
     k->listed = 0;
 }
 
+/* Tags and generations belong to slab ids, remote words and counts to lines, and a class decides which
+ * slab a line is part of. So when a chunk changes class every slab starts above whatever any
+ * slab of the chunk has used: no old word and no old handle can match a new one. */
+static void floors_raise(TsiSpace* s, uint32_t chunk, uint32_t slabs) {
+    TsiChunk* k = &s->chunks[chunk];
+    for (uint32_t i = 0; i < slabs; i++) {
+        TsiSlab* b = tsi_slab(s, chunk << 8 | i);
+        uint32_t seq = tsi_tag_seq(tsi_load_relaxed(&b->tag)), gen = tsi_load_relaxed(&b->gen_base);
+        if (seq > k->seq_floor) k->seq_floor = seq;
+        if (gen > k->gen_floor) k->gen_floor = gen;
+    }
+}
+
+static void floors_apply(TsiSpace* s, uint32_t slab_id) {
+    const TsiChunk* k = &s->chunks[slab_id >> 8];
+    TsiSlab* b = tsi_slab(s, slab_id);
+    if (tsi_tag_seq(tsi_load_relaxed(&b->tag)) < k->seq_floor)
+        tsi_store_relaxed(&b->tag, tsi_tag(k->seq_floor, 0, TSI_SLAB_POOL));
+    if (tsi_load_relaxed(&b->gen_base) < k->gen_floor) tsi_store_relaxed(&b->gen_base, k->gen_floor);
+}
+
 static bool chunk_open(TsiSpace* s, unsigned cls) {
     uint32_t chunk = chunk_find(s, 1, 1);
     if (chunk == s->chunk_count) return false;
@@ -178,6 +199,7 @@ static bool chunk_open(TsiSpace* s, unsigned cls) {
  * and handles; the aux words stay because a line may still be in some thread's inbox. */
 static void chunk_close(TsiSpace* s, uint32_t chunk) {
     tsi_store_release(&s->chunk_class[chunk], 0); /* pairs with tsi_chunk_class */
+    floors_raise(s, chunk, s->chunks[chunk].fresh);
     if (s->config.purge_policy != 2 && tsi_os.page_bytes <= TSI_META_LINES)
         (void)tsi_os.purge(tsi_meta_of(s, chunk) + TSI_META_LINES, TSI_META_AUX - TSI_META_LINES, TSI_PURGE_DONTNEED);
     if (s->config.purge_policy != 2 && s->chunks[chunk].counts_committed)
@@ -207,7 +229,7 @@ bool tsi_space_take(TsiSpace* s, unsigned cls, uint32_t* slab_id) {
         ok = slab_commit(s, c, id);
         if (ok) {
             if (k->free_head != 0) k->free_head = tsi_slab(s, id)->next;
-            else k->fresh++;
+            else floors_apply(s, chunk << 8 | k->fresh++);
             if (--k->free_count == 0) chunk_unlink(s, chunk, cls);
             tsi_add_relaxed(&s->committed_bytes, c->slab_bytes);
             tsi_add_relaxed(&s->slabs_taken, 1);
@@ -255,6 +277,7 @@ bool tsi_space_take_large(TsiSpace* s, size_t bytes, size_t align, uint32_t* sla
         chunk_set_used(s, first, n, true);
         for (uint32_t i = 0; i < bytes >> TSI_CHUNK_SHIFT; i++) s->chunks[first + i].payload_committed = 1;
         tsi_slab(s, first << 8)->extra = (uint32_t)(bytes >> 10);
+        floors_apply(s, first << 8);
         for (uint32_t i = 1; i < n; i++) tsi_store_relaxed(&s->chunk_class[first + i], TSI_CLASS_CONT);
         s->chunks[first].run = n;
         tsi_add_relaxed(&s->committed_bytes, bytes);
@@ -285,6 +308,7 @@ void tsi_space_give_large(TsiSpace* s, uint32_t slab_id) {
     tsi_lock_take(&s->lock);
     TsiSlab* b = tsi_slab(s, slab_id);
     tsi_store_relaxed(&b->tag, tsi_tag(tsi_tag_seq(tsi_load_relaxed(&b->tag)), 0, TSI_SLAB_POOL));
+    floors_raise(s, first, 1);
     for (uint32_t i = 0; i < n; i++) {
         if (tsi_os.strict_commit) s->chunks[first + i].payload_committed = 0;
         tsi_store_release(&s->chunk_class[first + i], 0); /* pairs with tsi_chunk_class */

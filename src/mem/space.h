@@ -37,6 +37,7 @@ typedef struct TsiChunk {
     uint16_t free_count;     /* slabs in the pool, never-used ones included */
     uint16_t fresh;          /* slabs handed out at least once since the chunk got its class */
     uint32_t run;            /* LARGE: chunks of the object */
+    uint32_t seq_floor, gen_floor; /* no slab of the chunk has used these yet, in any class */
     uint8_t meta_committed, counts_committed, payload_committed;
     uint8_t listed;
 } TsiChunk;

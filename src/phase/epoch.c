@@ -33,10 +33,10 @@ void tsi_phases_destroy(TsiPhases* p) {
 
 void tsi_inc_open(TsiPhases* p, uint32_t index, uint64_t era, EpochId id) {
     TsiInc* i = tsi_inc(p, index);
-    uint32_t reuse = i->reuse + 1;
+    uint32_t reuse = tsi_load_relaxed(&i->reuse) + 1;
     i->index = index;
     tsi_store_relaxed(&i->id, id);
-    i->reuse = reuse;
+    tsi_store_relaxed(&i->reuse, reuse);
     i->heaps = i->orphans = i->ends = 0;
     i->pins = 1;
     i->drained = i->swept = false;
@@ -61,7 +61,7 @@ void tsi_inc_recycle_locked(TsiPhases* p, TsiInc* i) {
 }
 
 EpochId tsi_domain_id(const TsiPhases* p, uint32_t index) {
-    uint32_t reuse = (tsi_inc(p, index)->reuse + 1) & ((1u << TSI_REUSE_BITS) - 1);
+    uint32_t reuse = (tsi_load_relaxed(&tsi_inc(p, index)->reuse) + 1) & ((1u << TSI_REUSE_BITS) - 1);
     return TSI_DOMAIN_ID_BIT | reuse << TSI_INC_BITS | index;
 }
 
@@ -74,6 +74,12 @@ TsiRef tsi_phases_resolve(const TsiPhases* p, EpochId id) {
     /* The record may be reopened between the two reads: the era, read first, then names an ended
      * incarnation and is refused where it is used. */
     return era != 0 && tsi_load_relaxed(&i->id) == id ? tsi_ref(era, index) : 0;
+}
+
+bool tsi_phases_was_domain(const TsiPhases* p, EpochId id) {
+    uint32_t index = id & TSI_INC_MAX, reuse = id >> TSI_INC_BITS & ((1u << TSI_REUSE_BITS) - 1);
+    if (!(id & TSI_DOMAIN_ID_BIT) || index == 0 || index >= tsi_table_used(&p->incs)) return false;
+    return reuse != 0 && reuse <= tsi_load_relaxed(&tsi_inc(p, index)->reuse);
 }
 
 bool tsi_phases_step_locked(TsiPhases* p, TsiRef* was_current, TsiRef* displaced) {

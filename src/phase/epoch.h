@@ -47,7 +47,7 @@ typedef struct TsiInc {
     uint32_t index;
     _Atomic uint64_t word; /* era << 2 | state; state changes under the stripe */
     _Atomic EpochId id;
-    uint32_t reuse;        /* times the record was opened: part of a domain's id */
+    _Atomic uint32_t reuse; /* times the record was opened: part of a domain's id */
 
     /* stripe: */
     uint32_t heaps;        /* heap index + 1 */
@@ -113,6 +113,8 @@ void tsi_inc_open(TsiPhases* p, uint32_t index, uint64_t era, EpochId id);
 EpochId tsi_domain_id(const TsiPhases* p, uint32_t index);
 /* What an id names now; 0 for a bad or stale id. */
 TsiRef tsi_phases_resolve(const TsiPhases* p, EpochId id);
+/* True for an id that a domain has had: its epoch has ended. */
+bool tsi_phases_was_domain(const TsiPhases* p, EpochId id);
 /* Current ring epoch. */
 TSI_INLINE TsiRef tsi_phases_current(const TsiPhases* p) {
     /* acquire: pairs with the release in tsi_phases_step */

@@ -1,0 +1,41 @@
+# Thin over the CMake presets (CMakePresets.json); `make` alone lists the targets.
+PREFIX ?= /usr/local
+ARGS ?=
+
+.PHONY: help demo test check bench install soak clean
+
+help: ## list the targets
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' Makefile
+
+demo: ## build the request server demo and run it (ARGS="..." goes to the program)
+	@scripts/install-deps.sh build demo
+	cmake --preset demo
+	cmake --build --preset demo
+	build/demo/tslab_demo $(ARGS)
+
+test: ## build and run every test: gcc, clang, ThreadSanitizer, AddressSanitizer
+	@scripts/run-tests.sh 1
+
+check: ## the same tests with ten times the work
+	@scripts/run-tests.sh 10
+
+bench: ## build the benchmark and run it (ARGS="..." goes to the program)
+	@scripts/install-deps.sh build
+	cmake --preset bench
+	cmake --build --preset bench
+	build/bench/tslab_bench $(ARGS)
+
+install: ## install libraries, headers, CMake package and .pc file (PREFIX=/usr/local, DESTDIR=)
+	@scripts/install-deps.sh build
+	cmake --preset install
+	cmake --build --preset install
+	cmake --install build/install --prefix "$(PREFIX)"
+
+soak: ## stress and model tests with sixty times the work
+	@scripts/install-deps.sh build test demo
+	cmake --preset gcc-release
+	cmake --build --preset gcc-release
+	TSLAB_TEST_SCALE=60 ctest --preset soak
+
+clean: ## remove everything that was built
+	rm -rf build

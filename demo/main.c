@@ -1,0 +1,29 @@
+/*
+ * main.c - tslab_demo: a request server on Lua and cJSON, measured on glibc malloc and on
+ * temporal-slab.
+ *
+ *   options.c   flags                          backend.c   the two allocators, phases, stores
+ *   compare.c   parent: runs, checks answers   data.c      reference data and its indexes
+ *   report.c    parent: prints, --json         sessions.c  LRU session cache
+ *   run.c       child: workers, measurement    traffic.c   requests out of a seed
+ *   result.c    child: figures as JSON         serve.c     one request, bindings.c json.c its Lua side
+ */
+#include "compare.h"
+#include "data.h"
+#include "options.h"
+#include "run.h"
+
+int main(int argc, char** argv) {
+    Options options;
+    switch (options_parse(argc, argv, &options)) {
+    case OPTIONS_HELP:
+        options_help();
+        return 0;
+    case OPTIONS_BAD:
+        return 2;
+    case OPTIONS_OK:
+        break;
+    }
+    if (!data_present(options.data_dir)) return 1;
+    return options.backend ? run_backend(&options) : compare_backends(&options);
+}

@@ -1,0 +1,26 @@
+/*
+ * options.h - the flags of tslab_demo.
+ */
+#ifndef DEMO_OPTIONS_H
+#define DEMO_OPTIONS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+typedef struct Options {
+    uint64_t requests, threads, sessions, seed, rounds;
+    const char* data_dir;
+    const char* handlers_dir;
+    const char* json_file; /* NULL = none */
+    const char* backend;   /* NULL = compare both */
+    uint64_t result_fd;    /* with backend: where the result goes, default stdout */
+    uint64_t sums_fd;      /* with backend: file for the checksums of all requests, 0 = none */
+} Options;
+
+typedef enum OptionsResult { OPTIONS_OK, OPTIONS_HELP, OPTIONS_BAD } OptionsResult;
+
+/* Fills *o. On OPTIONS_BAD stderr has said what is wrong and what is right. */
+OptionsResult options_parse(int argc, char** argv, Options* o);
+void options_help(void);
+
+#endif

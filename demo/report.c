@@ -1,0 +1,267 @@
+/*
+ * report.c - prints the comparison. Each figure shown is the median over a backend's complete runs
+ * (over its interrupted one when there is no other). The figures of phases are those of the last
+ * run on temporal-slab: they hardly differ from run to run.
+ */
+#include "compare.h"
+
+#include "routes.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+typedef enum Unit { UNIT_COUNT, UNIT_TIME, UNIT_SIZE, UNIT_SECONDS } Unit;
+
+/* ---- figures ------------------------------------------------------------------------------ */
+
+/* Number at a path such as "routes.2.latency_ns.p50"; NAN when it is not there. */
+static double figure(const cJSON* run, const char* path) {
+    char part[64];
+    const cJSON* at = run;
+    while (at && *path) {
+        size_t len = strcspn(path, ".");
+        snprintf(part, sizeof part, "%.*s", (int)len, path);
+        at = cJSON_IsArray(at) ? cJSON_GetArrayItem(at, atoi(part)) : cJSON_GetObjectItemCaseSensitive(at, part);
+        path += len + (path[len] == '.');
+    }
+    return cJSON_IsNumber(at) ? at->valuedouble : NAN;
+}
+
+static bool complete(const cJSON* run) { return figure(run, "done") == figure(run, "requests"); }
+
+static int compare_doubles(const void* left, const void* right) {
+    double a = *(const double*)left, b = *(const double*)right;
+    return (a > b) - (a < b);
+}
+
+/* The figures of a backend's usable runs in ascending order; returns their number. */
+static int sorted_figures(const Comparison* c, BackendKind kind, const char* path, double out[RUNS_MAX]) {
+    int n = 0;
+    for (int pass = 0; pass < 2 && n == 0; pass++)
+        for (int r = 0; r < c->run_count[kind]; r++)
+            if (complete(c->runs[kind][r]) || (pass == 1 && figure(c->runs[kind][r], "done") > 0))
+                out[n++] = figure(c->runs[kind][r], path);
+    qsort(out, (size_t)n, sizeof *out, compare_doubles);
+    return n;
+}
+
+static double median(const Comparison* c, BackendKind kind, const char* path) {
+    double values[RUNS_MAX];
+    int n = sorted_figures(c, kind, path, values);
+    return n ? (values[(n - 1) / 2] + values[n / 2]) / 2 : NAN;
+}
+
+static const cJSON* last_run(const Comparison* c, BackendKind kind) {
+    return c->run_count[kind] ? c->runs[kind][c->run_count[kind] - 1] : NULL;
+}
+
+/* ---- formats ------------------------------------------------------------------------------ */
+
+static const char* grouped(double value, char out[32]) {
+    char digits[32];
+    int len = snprintf(digits, sizeof digits, "%.0f", value);
+    int n = 0;
+    for (int i = 0; i < len && n < 30; i++) {
+        out[n++] = digits[i];
+        if (i + 1 < len && (len - i - 1) % 3 == 0 && n < 30) out[n++] = ',';
+    }
+    out[n] = '\0';
+    return out;
+}
+
+static const char* shown(double value, Unit unit, char out[32]) {
+    if (isnan(value))
+        snprintf(out, 32, "-");
+    else if (unit == UNIT_COUNT)
+        grouped(value, out);
+    else if (unit == UNIT_SECONDS)
+        snprintf(out, 32, "%.2f s", value);
+    else if (unit == UNIT_TIME && value < 1e6)
+        snprintf(out, 32, "%.1f us", value / 1e3);
+    else if (unit == UNIT_TIME)
+        snprintf(out, 32, "%.2f ms", value / 1e6);
+    else if (value < 1e6)
+        snprintf(out, 32, "%.1f kB", value / 1e3);
+    else
+        snprintf(out, 32, "%.2f MB", value / 1e6);
+    return out;
+}
+
+static void print_row(const char* name, double glibc, double tslab, Unit unit) {
+    char left[32], right[32], ratio[32] = "";
+    if (glibc > 0 && !isnan(tslab)) snprintf(ratio, sizeof ratio, "%.2f", tslab / glibc);
+    printf("  %-34s %14s %14s %8s\n", name, shown(glibc, unit, left), shown(tslab, unit, right), ratio);
+}
+
+/* ---- the parts of the report -------------------------------------------------------------- */
+
+static void print_overall(const Comparison* c) {
+    static const struct {
+        const char *name, *path;
+        Unit unit;
+    } ROWS[] = {
+        {"requests per second", "requests_per_second", UNIT_COUNT},
+        {"processor time", "cpu_seconds", UNIT_SECONDS},
+        {"page faults", "page_faults", UNIT_COUNT},
+        {"latency, mean", "latency_ns.mean", UNIT_TIME},
+        {"latency, p50", "latency_ns.p50", UNIT_TIME},
+        {"latency, p99", "latency_ns.p99", UNIT_TIME},
+        {"latency, p99.9", "latency_ns.p999", UNIT_TIME},
+        {"latency, longest", "latency_ns.max", UNIT_TIME},
+        {"resident at the start", "rss.start", UNIT_SIZE},
+        {"resident, reference data loaded", "rss.loaded", UNIT_SIZE},
+        {"resident at the peak", "rss.peak", UNIT_SIZE},
+        {"resident after the last phase", "rss.end", UNIT_SIZE},
+        {"live then, by the allocator's count", "live_bytes", UNIT_SIZE},
+        {"sessions kept then", "sessions.kept", UNIT_COUNT},
+    };
+    printf("  %-34s %14s %14s %8s\n", "", "glibc malloc", "temporal-slab", "ratio");
+    for (size_t i = 0; i < sizeof ROWS / sizeof ROWS[0]; i++)
+        print_row(ROWS[i].name, median(c, BACKEND_GLIBC, ROWS[i].path), median(c, BACKEND_TSLAB, ROWS[i].path),
+                  ROWS[i].unit);
+    for (int k = 0; k < BACKEND_COUNT; k++) {
+        double values[RUNS_MAX];
+        char low[32], high[32];
+        int n = sorted_figures(c, (BackendKind)k, "requests_per_second", values);
+        if (n > 1)
+            printf("  spread of requests per second on %s over %d runs: %s to %s\n", backend_name((BackendKind)k), n,
+                   grouped(values[0], low), grouped(values[n - 1], high));
+    }
+}
+
+static double of_route(const cJSON* run, int route, const char* name) {
+    char path[64];
+    snprintf(path, sizeof path, "routes.%d.%s", route, name);
+    return figure(run, path);
+}
+
+static void print_route_latency(const Comparison* c) {
+    static const char* const names[2] = {"p50", "p99"};
+    char path[64], text[4][32];
+    printf("\nLatency by route                          p50                         p99\n"
+           "  %-22s %6s %12s %12s    %12s %12s\n",
+           "", "share", "glibc", "tslab", "glibc", "tslab");
+    for (int r = 0; r < ROUTE_COUNT; r++) {
+        for (int i = 0; i < 4; i++) {
+            snprintf(path, sizeof path, "routes.%d.latency_ns.%s", r, names[i / 2]);
+            double value = median(c, i % 2 ? BACKEND_TSLAB : BACKEND_GLIBC, path);
+            shown(value > 0 ? value : NAN, UNIT_TIME, text[i]);
+        }
+        printf("  %-22s %4.1f %% %12s %12s    %12s %12s\n", ROUTES[r].label, ROUTES[r].weight / 10.0, text[0], text[1],
+               text[2], text[3]);
+    }
+}
+
+static void print_phases(const cJSON* run) {
+    printf("\nPhases by route, from their receipts (last run on temporal-slab); figures are those of one phase\n"
+           "                                       objects               bytes          pages held      ended     end\n"
+           "  %-22s %7s %7s %7s %10s %10s %9s %9s %8s %8s\n",
+           "", "phases", "mean", "most", "mean", "most", "mean", "most", "in bulk", "takes");
+    for (int r = 0; r < ROUTE_COUNT; r++) {
+        char text[8][32];
+        double phases = of_route(run, r, "phases");
+        if (!(phases > 0)) continue;
+        printf("  %-22s %7s %7s %7s %10s %10s %9s %9s %6.1f %% %8s\n", ROUTES[r].label, grouped(phases, text[0]),
+               grouped(of_route(run, r, "objects") / phases, text[1]),
+               grouped(of_route(run, r, "max_objects"), text[2]),
+               shown(of_route(run, r, "bytes") / phases, UNIT_SIZE, text[3]),
+               shown(of_route(run, r, "max_bytes"), UNIT_SIZE, text[4]),
+               shown(of_route(run, r, "held_bytes") / phases, UNIT_SIZE, text[5]),
+               shown(of_route(run, r, "max_held_bytes"), UNIT_SIZE, text[6]),
+               100 * of_route(run, r, "objects_released") / of_route(run, r, "objects"),
+               shown(of_route(run, r, "close_ns") / phases, UNIT_TIME, text[7]));
+    }
+    printf("  bytes: everything the phase allocated; pages held: what its end gave back, which is its peak, since\n"
+           "  an open phase keeps its slabs; in bulk: objects that nobody freed singly\n");
+}
+
+static void print_receipt(const cJSON* run) {
+    const cJSON* receipt = cJSON_GetObjectItemCaseSensitive(run, "receipt");
+    if (!receipt) return;
+    char text[32];
+    printf("\nThe receipt of one request (number %s)\n", grouped(figure(receipt, "request"), text));
+    const cJSON* field;
+    cJSON_ArrayForEach(field, receipt) {
+        if (cJSON_IsString(field))
+            printf("  %-20s %s\n", field->string, field->valuestring);
+        else if (!strcmp(field->string, "epoch_id"))
+            printf("  %-20s 0x%08" PRIx32 "\n", field->string, (uint32_t)field->valuedouble);
+        else if (strcmp(field->string, "request") != 0)
+            printf("  %-20s %.0f\n", field->string, field->valuedouble);
+    }
+}
+
+/* What is wrong with a run, a sentence each. */
+static bool print_faults(const cJSON* run, BackendKind kind, int number) {
+    double failed = 0;
+    for (int route = 0; route < ROUTE_COUNT; route++) failed += of_route(run, route, "failed");
+    double refused = figure(run, "refusals");
+    if (failed > 0) printf("Run %d on %s: %.0f requests FAILED (status 5xx).\n", number, backend_name(kind), failed);
+    if (refused > 0)
+        printf("Run %d on %s: %.0f calls were REFUSED by the allocator.\n", number, backend_name(kind), refused);
+    if (!complete(run))
+        printf("Run %d on %s was interrupted after %.0f of %.0f requests.\n", number, backend_name(kind),
+               figure(run, "done"), figure(run, "requests"));
+    return failed > 0 || refused > 0;
+}
+
+static void print_checks(Comparison* c) {
+    char first[32], second[32];
+    int runs = c->run_count[BACKEND_GLIBC] + c->run_count[BACKEND_TSLAB];
+    printf("\n");
+    if (runs > 1 && c->differing == 0)
+        printf("Answers: all %s compared over %d runs are identical on both backends.\n",
+               grouped((double)c->compared, first), runs);
+    else if (runs > 1)
+        printf("Answers: %s of %s DIFFER between runs; the first is request %" PRIu64 ".\n",
+               grouped((double)c->differing, first), grouped((double)c->compared, second), c->first_differing);
+    for (int k = 0; k < BACKEND_COUNT; k++)
+        for (int r = 0; r < c->run_count[k]; r++) c->unsound |= print_faults(c->runs[k][r], (BackendKind)k, r + 1);
+    if (c->out_of_time)
+        printf("Rounds were left out to stay under two minutes; take fewer --requests for more --rounds.\n");
+    if (c->interrupted) printf("Interrupted: the figures are those of what was done.\n");
+}
+
+void report_print(Comparison* c) {
+    char requests[32], sessions[32];
+    if (c->run_count[BACKEND_GLIBC] + c->run_count[BACKEND_TSLAB] == 0) {
+        printf("%s\n", c->interrupted ? "Interrupted before the first run was done: there is nothing to show."
+                                      : "No run was done.");
+        return;
+    }
+    printf("\nA request server on Lua and cJSON: %s requests on %" PRIu64 " threads, up to %s sessions, seed %" PRIu64
+           ";\n%d + %d runs in processes of their own, medians\n\n",
+           grouped((double)c->options->requests, requests), c->options->threads,
+           grouped((double)c->options->sessions, sessions), c->options->seed, c->run_count[BACKEND_GLIBC],
+           c->run_count[BACKEND_TSLAB]);
+    print_overall(c);
+    print_route_latency(c);
+    const cJSON* run = last_run(c, BACKEND_TSLAB);
+    if (run && figure(run, "done") > 0) {
+        print_phases(run);
+        print_receipt(run);
+    }
+    print_checks(c);
+    fflush(stdout);
+}
+
+bool report_write_json(const Comparison* c, FILE* out) {
+    cJSON* root = cJSON_CreateObject();
+    cJSON_AddNumberToObject(root, "answers_compared", (double)c->compared);
+    cJSON_AddNumberToObject(root, "answers_differing", (double)c->differing);
+    cJSON_AddBoolToObject(root, "interrupted", c->interrupted);
+    cJSON_AddNumberToObject(root, "requests", (double)c->options->requests);
+    cJSON_AddNumberToObject(root, "threads", (double)c->options->threads);
+    cJSON_AddNumberToObject(root, "sessions", (double)c->options->sessions);
+    cJSON_AddNumberToObject(root, "seed", (double)c->options->seed);
+    cJSON* runs = cJSON_AddArrayToObject(root, "runs");
+    for (int k = 0; k < BACKEND_COUNT; k++)
+        for (int r = 0; r < c->run_count[k]; r++) cJSON_AddItemReferenceToArray(runs, c->runs[k][r]);
+    char* text = cJSON_Print(root);
+    cJSON_Delete(root);
+    bool ok = text && fputs(text, out) >= 0 && fputc('\n', out) != EOF;
+    cJSON_free(text);
+    return ok;
+}

@@ -1,0 +1,194 @@
+/*
+ * environment.c - options through TSLAB_OPTIONS="name=value,...". The program runs itself again
+ * with the variable set; TSLAB_TEST_ROLE names the function that looks at the result. What the
+ * library does not understand is ignored and counted, never fatal.
+ */
+#include "kit.h"
+
+#include <signal.h>
+#include <sys/resource.h>
+
+typedef struct Expected {
+    const char* options;
+    uint32_t ring;
+    uint64_t bad;
+} Expected;
+
+static const Expected table[] = {
+    {"", 16, 0},
+    {"ring_size=4", 4, 0},
+    {"ring_size=4,warm_bytes=2m", 4, 0},
+    {"warm_bytes=64k,ring_size=1024", 1024, 0},
+    {"reserve_bytes=32m", 16, 0},
+    {"reserve_bytes=1g,slab_bytes=8k", 16, 0},
+    {"prefault=1,leak_report=0,misuse_fatal=0", 16, 0},
+    {"no_such_option=1", 16, 1},
+    {"no_such_option=1,ring_size=4", 4, 1},
+    {"ring_size=4,no_such_option=1,nor_this=2", 4, 2},
+    {"ring_size=1", 16, 1},
+    {"ring_size=1025", 16, 1},
+    {"ring_size=abc", 16, 1},
+    {"ring_size=", 16, 1},
+    {"ring_size", 16, 1},
+    {"ring_size=-4", 16, 1},
+    {"ring_size=4x", 16, 1},
+    {"ring_size=99999999999999999999999", 16, 1},
+    {"ring_size=18446744073709551620", 16, 1},
+    {"=4", 16, 1},
+    {"slab_bytes=5000", 16, 1},
+    {"reserve_bytes=1", 16, 1},
+    {"warm_bytes=12q", 16, 1},
+    {"warm_bytes=99999999999999g", 16, 1},
+    {"ring_size=abc,ring_size=8", 8, 1},
+    {"misuse_fn=1", 16, 1},
+    {"struct_size=1", 16, 1},
+};
+enum { ROWS = sizeof table / sizeof table[0] };
+
+static int look_at_row(size_t row) {
+    const Expected* e = &table[row];
+    check_state.name = e->options;
+    SlabAllocator* a = slab_allocator_create();
+    CHECK(a != NULL);
+    CHECK_EQ(kit_global(a).active_epoch_count, e->ring);
+    CHECK_EQ(kit_refusals(a).bad_environment, e->bad);
+    void* p = slab_malloc(a, 100);
+    CHECK(p != NULL);
+    CHECK(slab_free_checked(a, p));
+    slab_allocator_free(a);
+    return atomic_load(&check_state.failures) != 0;
+}
+
+/* The environment overrides the struct; both may fill in what the other leaves out. */
+static int look_at_override(void) {
+    SlabOptions o = kit_options();
+    o.ring_size = 8;
+    o.reserve_bytes = 64 * KIT_MIB;
+    SlabAllocator* a = slab_allocator_create_with(&o);
+    CHECK(a != NULL);
+    SlabGlobalStats g = kit_global(a);
+    CHECK_EQ(g.active_epoch_count, 4);
+    CHECK_LE(g.reserved_bytes, 256 * KIT_MIB);
+    slab_allocator_free(a);
+    o.ring_size = 1; /* a bad struct stays bad */
+    errno = 0;
+    SlabAllocator* bad = slab_allocator_create_with(&o);
+    CHECK(bad == NULL || kit_global(bad).active_epoch_count == 4);
+    slab_allocator_free(bad);
+    return atomic_load(&check_state.failures) != 0;
+}
+
+static int misuse_with_fatal(void) {
+    struct rlimit no_core = {0, 0};
+    setrlimit(RLIMIT_CORE, &no_core);
+    SlabAllocator* a = slab_allocator_create();
+    void* p = slab_malloc(a, 100);
+    slab_free(a, p);
+    slab_free(a, kit_hide(p));
+    return 0;
+}
+
+static int look_at_reservation(void) {
+    SlabAllocator* a = slab_allocator_create();
+    CHECK(a != NULL);
+    CHECK_LE(kit_global(a).reserved_bytes, 128 * KIT_MIB);
+    size_t n = 0;
+    while (n < 1000 && slab_malloc(a, KIT_MIB) != NULL) {
+        n++;
+    }
+    CHECK_GE(n, 16);
+    CHECK_LE(n, 32);
+    return atomic_load(&check_state.failures) != 0;
+}
+
+static int look_at_warm(void) {
+    SlabAllocator* a = slab_allocator_create();
+    CHECK(a != NULL);
+    for (size_t k = 0; k < 50000; k++) {
+        CHECK(slab_malloc(a, 200) != NULL);
+    }
+    CHECK(epoch_close_ex(a, 0, EPOCH_RELEASE, NULL));
+    CHECK_LE(kit_committed(a), 128 * 1024);
+    return atomic_load(&check_state.failures) != 0;
+}
+
+static int play_role(const char* role) {
+    check_state.name = role;
+    alarm(30);
+    if (strncmp(role, "row", 3) == 0) {
+        return look_at_row(strtoul(role + 3, NULL, 10));
+    }
+    return strcmp(role, "override") == 0      ? look_at_override()
+           : strcmp(role, "fatal") == 0       ? misuse_with_fatal()
+           : strcmp(role, "reservation") == 0 ? look_at_reservation()
+           : strcmp(role, "warm") == 0        ? look_at_warm()
+                                              : 3;
+}
+
+/* Wait status of this program run again with the options and the role. */
+static int run_again(const char* options, const char* role) {
+    fflush(NULL);
+    pid_t pid = fork();
+    if (pid == 0) {
+        setenv("TSLAB_OPTIONS", options, 1);
+        setenv("TSLAB_TEST_ROLE", role, 1);
+        execl("/proc/self/exe", "environment", (char*)NULL);
+        _exit(127);
+    }
+    int status = -1;
+    CHECK(pid > 0 && waitpid(pid, &status, 0) == pid);
+    return status;
+}
+
+static bool ran_well(int status) { return WIFEXITED(status) && WEXITSTATUS(status) == 0; }
+
+static void names_and_values(void) {
+    for (size_t i = 0; i < ROWS; i++) {
+        char role[32];
+        snprintf(role, sizeof role, "row%zu", i);
+        if (!CHECK(ran_well(run_again(table[i].options, role)))) {
+            fprintf(stderr, "  TSLAB_OPTIONS=\"%s\"\n", table[i].options);
+        }
+    }
+}
+
+static void the_environment_wins(void) { CHECK(ran_well(run_again("ring_size=4", "override"))); }
+
+static void sizes_with_suffixes(void) {
+    CHECK(ran_well(run_again("reserve_bytes=32m", "reservation")));
+    CHECK(ran_well(run_again("reserve_bytes=32768k", "reservation")));
+    CHECK(ran_well(run_again("reserve_bytes=33554432", "reservation")));
+    CHECK(ran_well(run_again("warm_bytes=128k", "warm")));
+    CHECK(ran_well(run_again("warm_bytes=131072", "warm")));
+}
+
+static void fatal_misuse(void) {
+    int status = run_again("misuse_fatal=1", "fatal");
+    CHECK(WIFSIGNALED(status) && WTERMSIG(status) == SIGABRT);
+    CHECK(ran_well(run_again("misuse_fatal=0", "fatal")));
+}
+
+static void a_very_long_value(void) {
+    static char text[100001];
+    memset(text, 'x', sizeof text - 1);
+    int status = run_again(text, "warm");
+    CHECK(WIFEXITED(status)); /* counted or not: no crash */
+    for (size_t i = 0; i < sizeof text - 1; i++) {
+        text[i] = i % 2 == 0 ? ',' : '=';
+    }
+    status = run_again(text, "warm");
+    CHECK(WIFEXITED(status));
+}
+
+static const CheckCase cases[] = {
+    CHECK_CASE(names_and_values),
+    CHECK_CASE(the_environment_wins),
+    CHECK_CASE(sizes_with_suffixes),
+    CHECK_CASE(fatal_misuse),
+    CHECK_CASE(a_very_long_value),
+};
+
+int main(int argc, char** argv) {
+    const char* role = getenv("TSLAB_TEST_ROLE");
+    return role != NULL ? play_role(role) : check_main(argc, argv, cases, sizeof cases / sizeof cases[0]);
+}

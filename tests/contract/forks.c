@@ -1,0 +1,270 @@
+/*
+ * forks.c - fork at any moment while other threads allocate, free, close phases and use domains.
+ * The child has one thread and must be able to do all of that; what the other threads were in the
+ * middle of is theirs to lose, at most one operation each.
+ *
+ * Objects that no thread touches after they were made ("kept", made by the workers) must be whole
+ * in the child: their contents, their epoch, one free each, and an exact release.
+ */
+#include "kit.h"
+
+enum { WORKERS = 4, KEPT = 200 };
+
+typedef struct World {
+    SlabAllocator* a;
+    epoch_domain_t* kept_in; /* epoch of the kept objects */
+    void* kept[WORKERS][KEPT];
+    _Atomic(void*) table[256];
+    _Atomic int ready, over;
+} World;
+
+typedef struct Worker {
+    World* w;
+    size_t index;
+} Worker;
+
+static void one_phase(SlabAllocator* a, uint64_t* rng) {
+    epoch_domain_t* d = epoch_domain_begin(a, "phase");
+    for (int i = 0; i < 20; i++) {
+        SlabHandle h = 0;
+        if (alloc_obj(a, (uint32_t)kit_rand_size(rng, 3000), &h) != NULL && i % 3 == 0) {
+            (void)free_obj(a, h);
+        }
+    }
+    epoch_domain_end(d);
+}
+
+static void* worker_main(void* arg) {
+    Worker* me = arg;
+    World* w = me->w;
+    uint64_t rng = 31 + me->index;
+    for (size_t i = 0; i < KEPT; i++) {
+        w->kept[me->index][i] = slab_malloc_epoch(w->a, 100, w->kept_in->epoch_id);
+        kit_fill(w->kept[me->index][i], 100, me->index * KEPT + i);
+    }
+    atomic_fetch_add(&w->ready, 1);
+    for (size_t i = 0; !atomic_load(&w->over); i++) {
+        void* p = slab_malloc(w->a, kit_rand_size(&rng, 2000));
+        slab_free(w->a, atomic_exchange(&w->table[kit_rand(&rng) % 256], p));
+        if (i % 32 == me->index) {
+            one_phase(w->a, &rng);
+        }
+        if (i % 64 == 17 && me->index == 0) {
+            EpochId old = epoch_current(w->a);
+            epoch_advance(w->a);
+            epoch_close(w->a, old);
+        }
+        if (i % 256 == 99) {
+            slab_trim(w->a);
+        }
+    }
+    return NULL;
+}
+
+static void start(World* w, Worker* workers, pthread_t* threads) {
+    memset(w, 0, sizeof *w);
+    w->a = kit_create();
+    w->kept_in = epoch_domain_create_labeled(w->a, "kept");
+    for (size_t i = 0; i < WORKERS; i++) {
+        workers[i] = (Worker){w, i};
+        threads[i] = kit_thread(worker_main, &workers[i]);
+    }
+    kit_await(&w->ready, WORKERS);
+}
+
+static void use_everything(SlabAllocator* a) {
+    enum { COUNT = 500 };
+    void* mine[COUNT];
+    uint64_t rng = 5;
+    epoch_advance(a);
+    for (size_t i = 0; i < COUNT; i++) {
+        size_t size = 16 + (i * 37) % 1500;
+        mine[i] = slab_malloc(a, size);
+        REQUIRE(mine[i] != NULL);
+        kit_fill(mine[i], size, i);
+    }
+    for (size_t i = 0; i < COUNT; i++) {
+        CHECK(kit_intact(mine[i], 16 + (i * 37) % 1500, i));
+        CHECK(slab_free_checked(a, mine[i]));
+        CHECK(!slab_free_checked(a, kit_hide(mine[i])));
+    }
+    for (int i = 0; i < 20; i++) {
+        one_phase(a, &rng);
+    }
+    EpochReceipt r;
+    EpochId id = epoch_current(a);
+    CHECK(slab_malloc(a, 64) != NULL);
+    CHECK(epoch_close_ex(a, id, EPOCH_RELEASE, &r));
+    CHECK_EQ(r.objects_released, 1);
+    CHECK_NULL(slab_malloc_epoch(a, 64, id));
+    epoch_advance(a);
+    CHECK(slab_malloc(a, 64) != NULL);
+    slab_trim(a);
+    slab_thread_flush(a);
+    CHECK_GT(kit_global(a).reserved_bytes, 0);
+}
+
+static void stop(World* w, pthread_t* threads) {
+    atomic_store(&w->over, 1);
+    for (size_t i = 0; i < WORKERS; i++) {
+        pthread_join(threads[i], NULL);
+    }
+    CHECK_EQ(kit_refused_frees(w->a), 0);
+    use_everything(w->a); /* the parent is none the worse for its children */
+    slab_allocator_free(w->a);
+}
+
+static void child_main(void* arg) {
+    World* w = arg;
+    EpochReceipt r;
+    use_everything(w->a);
+    for (size_t t = 0; t < WORKERS; t++) {
+        for (size_t i = 0; i < KEPT; i++) {
+            void* p = w->kept[t][i];
+            CHECK(kit_intact(p, 100, t * KEPT + i));
+            CHECK_EQ(kit_era_of(w->a, p), w->kept_in->epoch_era);
+            if (i % 4 == 0) {
+                CHECK(slab_free_checked(w->a, p));
+                CHECK(!slab_free_checked(w->a, kit_hide(p)));
+            }
+        }
+    }
+    void* more = epoch_domain_malloc(w->kept_in, 100);
+    CHECK(more != NULL);
+    CHECK(epoch_close_ex(w->a, w->kept_in->epoch_id, EPOCH_RELEASE, &r));
+    KIT_BALANCED(&r);
+    CHECK_EQ(r.objects_allocated, WORKERS * KEPT + 1);
+    CHECK_EQ(r.objects_freed, WORKERS * KEPT / 4);
+    CHECK_EQ(r.objects_released, WORKERS * KEPT * 3 / 4 + 1);
+    CHECK_EQ(r.slabs_deferred, 0);
+    for (size_t i = 0; i < KEPT; i++) {
+        CHECK(!slab_free_checked(w->a, w->kept[1][i]));
+    }
+    for (int i = 0; i < 16; i++) { /* whatever the ring still holds goes, too */
+        CHECK(epoch_close_ex(w->a, (EpochId)i, EPOCH_RELEASE, NULL));
+    }
+    epoch_advance(w->a);
+    use_everything(w->a);
+}
+
+static void child_at_any_moment(void) {
+    static World w;
+    Worker workers[WORKERS];
+    pthread_t threads[WORKERS];
+    if (CHECK_TSAN) {
+        SKIP("the thread sanitizer does not follow a child of a threaded process");
+    }
+    start(&w, workers, threads);
+    size_t rounds = check_count(200);
+    for (size_t i = 0; i < rounds && atomic_load(&check_state.failures) == 0; i++) {
+        kit_sleep_us((unsigned)(i * 37) % 500);
+        check_child(child_main, &w, 20);
+    }
+    stop(&w, threads);
+}
+
+/* ---- children with threads, children of children, children that destroy ---- */
+
+static void* thread_in_child(void* arg) {
+    use_everything(((World*)arg)->a);
+    return NULL;
+}
+
+static void threaded_child(void* arg) {
+    World* w = arg;
+    kit_on_thread(thread_in_child, w);
+    kit_on_thread(thread_in_child, w);
+    use_everything(w->a);
+}
+
+static void child_with_threads(void) {
+    static World w;
+    Worker workers[WORKERS];
+    pthread_t threads[WORKERS];
+    if (CHECK_TSAN) {
+        SKIP("the thread sanitizer does not follow a child of a threaded process");
+    }
+    start(&w, workers, threads);
+    size_t rounds = check_count(40);
+    for (size_t i = 0; i < rounds && atomic_load(&check_state.failures) == 0; i++) {
+        check_child(threaded_child, &w, 20);
+    }
+    stop(&w, threads);
+}
+
+static void grandchild(void* arg) { child_main(arg); }
+
+static void child_that_forks(void* arg) {
+    World* w = arg;
+    CHECK(slab_malloc(w->a, 10) != NULL);
+    check_child(grandchild, w, 15);
+    use_everything(w->a);
+    SlabAllocator* fresh = kit_create();
+    use_everything(fresh);
+    slab_allocator_free(fresh);
+    slab_allocator_free(w->a);
+}
+
+static void grandchildren_and_destroy(void) {
+    static World w;
+    Worker workers[WORKERS];
+    pthread_t threads[WORKERS];
+    if (CHECK_TSAN) {
+        SKIP("the thread sanitizer does not follow a child of a threaded process");
+    }
+    start(&w, workers, threads);
+    size_t rounds = check_count(40);
+    for (size_t i = 0; i < rounds && atomic_load(&check_state.failures) == 0; i++) {
+        check_child(child_that_forks, &w, 30);
+    }
+    stop(&w, threads);
+}
+
+/* ---- a quiet parent: the child's copy is exact ---- */
+
+typedef struct Quiet {
+    SlabAllocator* a;
+    void* p[1000];
+    SlabHandle h[1000];
+} Quiet;
+
+static void quiet_child(void* arg) {
+    Quiet* q = arg;
+    CHECK_EQ(kit_live(q->a), 2000);
+    for (size_t i = 0; i < 1000; i++) {
+        CHECK(kit_intact(q->p[i], 128, i));
+        CHECK(slab_free_checked(q->a, q->p[i]));
+        CHECK(free_obj(q->a, q->h[i]));
+        CHECK(!free_obj(q->a, q->h[i]));
+    }
+    CHECK_EQ(kit_live(q->a), 0);
+    epoch_close(q->a, 0);
+    CHECK_EQ(kit_committed(q->a), 0);
+}
+
+static void exact_copy_of_a_quiet_parent(void) {
+    static Quiet q;
+    q.a = kit_create_cold();
+    for (size_t i = 0; i < 1000; i++) {
+        q.p[i] = slab_malloc(q.a, 128);
+        REQUIRE(q.p[i] != NULL);
+        REQUIRE(alloc_obj(q.a, 300, &q.h[i]) != NULL);
+        kit_fill(q.p[i], 128, i);
+    }
+    check_child(quiet_child, &q, 20);
+    for (size_t i = 0; i < 1000; i++) { /* the child's frees are its own */
+        CHECK(kit_intact(q.p[i], 128, i));
+        CHECK(slab_free_checked(q.a, q.p[i]));
+        CHECK(free_obj(q.a, q.h[i]));
+    }
+    CHECK_EQ(kit_live(q.a), 0);
+    slab_allocator_free(q.a);
+}
+
+static const CheckCase cases[] = {
+    CHECK_CASE(child_at_any_moment),
+    CHECK_CASE(child_with_threads),
+    CHECK_CASE(grandchildren_and_destroy),
+    CHECK_CASE(exact_copy_of_a_quiet_parent),
+};
+CHECK_MAIN(cases)

@@ -1,0 +1,327 @@
+/*
+ * resize.c - realloc, aligned allocation, and what can be asked about a pointer: its usable size,
+ * its epoch, its allocator.
+ */
+#include "kit.h"
+
+static void realloc_keeps_contents(void) {
+    static const size_t steps[] = {1, 64, 65, 4000, 4096, 100000, 3 * KIT_MIB, 200000, 700, 16, 5 * KIT_MIB, 1};
+    SlabAllocator* a = kit_create();
+    size_t old = 40;
+    unsigned char* p = slab_realloc(a, NULL, old);
+    REQUIRE(p != NULL);
+    kit_fill(p, old, 9);
+    for (size_t i = 0; i < sizeof steps / sizeof steps[0]; i++) {
+        p = slab_realloc(a, p, steps[i]);
+        REQUIRE(p != NULL);
+        CHECK_GE(slab_usable_size(a, p), steps[i]);
+        CHECK(kit_intact(p, old < steps[i] ? old : steps[i], 9));
+        kit_fill(p, steps[i], 9);
+        old = steps[i];
+        CHECK_EQ(kit_live(a), 1);
+    }
+    errno = 0;
+    CHECK_NULL(slab_realloc(a, p, 0));
+    CHECK_EQ(kit_live(a), 0);
+    CHECK(!slab_free_checked(a, kit_hide(p)));
+    slab_allocator_free(a);
+}
+
+static void realloc_random_walk(void) {
+    SlabAllocator* a = kit_create();
+    uint64_t rng = 42;
+    size_t size = 1;
+    unsigned char* p = slab_malloc(a, size);
+    REQUIRE(p != NULL);
+    kit_fill(p, size, 1);
+    size_t rounds = check_count(3000);
+    for (size_t i = 0; i < rounds; i++) {
+        size_t next = kit_rand_size(&rng, 600000);
+        p = slab_realloc(a, p, next);
+        REQUIRE(p != NULL);
+        CHECK(kit_intact(p, size < next ? size : next, 1));
+        kit_fill(p, next, 1);
+        size = next;
+    }
+    CHECK(slab_free_checked(a, p));
+    slab_allocator_free(a);
+}
+
+static void realloc_follows_the_epoch(void) {
+    SlabAllocator* a = kit_create();
+    void* p = slab_malloc_epoch(a, 64, 3);
+    uint64_t era = epoch_era(a, 3);
+    p = slab_realloc(a, p, 5000);
+    CHECK_EQ(kit_era_of(a, p), era);
+    p = slab_realloc_epoch(a, p, 90000, 4);
+    CHECK_EQ(kit_era_of(a, p), epoch_era(a, 4));
+    epoch_close(a, 4);
+    kit_fill(p, 90000, 2);
+    p = slab_realloc(a, p, 400000);
+    REQUIRE(p != NULL);
+    CHECK_EQ(kit_era_of(a, p), epoch_era(a, epoch_current(a)));
+    CHECK(kit_intact(p, 90000, 2));
+    epoch_domain_t* d = epoch_domain_begin(a, "realloc");
+    void* q = slab_malloc_epoch(a, 64, 5);
+    epoch_close(a, 5);
+    q = slab_realloc(a, q, 9000);
+    CHECK_EQ(kit_era_of(a, q), d->epoch_era);
+    epoch_domain_end(d);
+    CHECK(!slab_free_checked(a, kit_hide(q)));
+    CHECK(slab_free_checked(a, p));
+    slab_allocator_free(a);
+}
+
+static void realloc_failure_keeps_the_block(void) {
+    SlabAllocator* a = kit_create();
+    void* p = slab_malloc_epoch(a, 64, 3);
+    kit_fill(p, 64, 5);
+    CHECK_NULL(slab_realloc(a, p, kit_size(SIZE_MAX)));
+    CHECK_NULL(slab_realloc(a, p, kit_size((size_t)PTRDIFF_MAX - 4096)));
+    epoch_close(a, 6);
+    errno = 0;
+    CHECK_NULL(slab_realloc_epoch(a, p, 5000, 6));
+    CHECK_EQ(errno, ESTALE);
+    errno = 0;
+    CHECK_NULL(slab_realloc_epoch(a, p, 5000, 999));
+    CHECK_EQ(errno, EINVAL);
+    CHECK_EQ(slab_usable_size(a, p), 64);
+    CHECK(kit_intact(p, 64, 5));
+    CHECK_EQ(kit_live(a), 1);
+    CHECK(slab_free_checked(a, p));
+    slab_allocator_free(a);
+}
+
+static void realloc_of_no_object_touches_nothing(void) {
+    SlabAllocator* a = kit_create();
+    SlabAllocator* other = kit_create();
+    unsigned char* p = slab_malloc(a, 256);
+    unsigned char* foreign = slab_malloc(other, 256);
+    unsigned char local[64];
+    kit_fill(p, 256, 1);
+    kit_fill(foreign, 256, 2);
+    kit_fill(local, sizeof local, 3);
+    void* const bad[] = {kit_hide(p + 16), kit_hide(local + 16), kit_hide(foreign), kit_hide((void*)1)};
+    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
+        errno = 0;
+        CHECK_NULL(slab_realloc(a, bad[i], 1000));
+        CHECK_EQ(errno, EINVAL);
+        errno = 0;
+        CHECK_NULL(slab_realloc_epoch(a, bad[i], 1000, 2));
+        CHECK_EQ(errno, EINVAL);
+    }
+    CHECK(kit_intact(p, 256, 1));
+    CHECK(kit_intact(foreign, 256, 2));
+    CHECK(kit_intact(local, sizeof local, 3));
+    CHECK_EQ(kit_live(a), 1);
+    CHECK(slab_free_checked(a, p));
+    errno = 0;
+    CHECK_NULL(slab_realloc(a, kit_hide(p), 1000));
+    CHECK_EQ(errno, EINVAL);
+    CHECK_EQ(kit_live(a), 0);
+    slab_free(other, foreign);
+    slab_allocator_free(other);
+    slab_allocator_free(a);
+}
+
+static void realloc_of_nothing(void) {
+    SlabAllocator* a = kit_create();
+    errno = 0;
+    CHECK_NULL(slab_realloc(a, NULL, 0));
+    CHECK_EQ(errno, EINVAL);
+    void* p = slab_realloc_epoch(a, NULL, 100, 9);
+    CHECK_EQ(kit_era_of(a, p), epoch_era(a, 9));
+    CHECK_NULL(slab_realloc_epoch(a, p, 0, 9));
+    CHECK_EQ(kit_live(a), 0);
+    slab_allocator_free(a);
+}
+
+static void aligned_small(void) {
+    SlabAllocator* a = kit_create();
+    static const size_t sizes[] = {1, 16, 100, 1000, 4096, 5000, 70000, 2 * KIT_MIB};
+    for (size_t alignment = 1; alignment <= 8 * KIT_MIB; alignment *= 2) {
+        void* kept[8];
+        for (size_t s = 0; s < 8; s++) {
+            kept[s] = slab_aligned_alloc(a, alignment, sizes[s]);
+            REQUIRE(kept[s] != NULL);
+            CHECK_EQ((uintptr_t)kept[s] % alignment, 0);
+            CHECK_EQ((uintptr_t)kept[s] % 16, 0);
+            CHECK_GE(slab_usable_size(a, kept[s]), sizes[s]);
+            kit_fill(kept[s], sizes[s], s);
+        }
+        for (size_t s = 0; s < 8; s++) {
+            CHECK(kit_intact(kept[s], sizes[s], s));
+            CHECK(slab_free_checked(a, kept[s]));
+            CHECK(!slab_free_checked(a, kit_hide(kept[s])));
+        }
+    }
+    CHECK_EQ(kit_live(a), 0);
+    slab_allocator_free(a);
+}
+
+static void aligned_up_to_a_gib(void) {
+    SlabAllocator* a = kit_create();
+    for (size_t alignment = 16 * KIT_MIB; alignment <= 1024 * KIT_MIB; alignment *= 2) {
+        errno = 0;
+        unsigned char* p = slab_aligned_alloc_epoch(a, alignment, 3 * KIT_MIB, 2);
+        if (p == NULL && errno == ENOMEM) {
+            NOTE("no address space for an alignment of %zu MiB in a reservation of %" PRIu64 " MiB",
+                 alignment / KIT_MIB, kit_global(a).reserved_bytes / KIT_MIB);
+            slab_allocator_free(a);
+            SKIP("larger alignments");
+        }
+        REQUIRE(p != NULL);
+        CHECK_EQ((uintptr_t)p % alignment, 0);
+        p[0] = 1;
+        p[3 * KIT_MIB - 1] = 1;
+        CHECK_EQ(kit_era_of(a, p), epoch_era(a, 2));
+        unsigned char* q = slab_aligned_alloc(a, alignment, 1);
+        CHECK(q == NULL || (uintptr_t)q % alignment == 0);
+        slab_free(a, q);
+        CHECK(slab_free_checked(a, p));
+    }
+    slab_allocator_free(a);
+}
+
+static void bad_alignments_are_refused(void) {
+    SlabAllocator* a = kit_create();
+    static const size_t bad[] = {0, 3, 24, 1000, ((size_t)1 << 30) + 1, (size_t)1 << 31, (size_t)1 << 62, SIZE_MAX};
+    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
+        errno = 0;
+        CHECK_NULL(slab_aligned_alloc(a, kit_size(bad[i]), 100));
+        CHECK_EQ(errno, EINVAL);
+        errno = 0;
+        CHECK_NULL(slab_aligned_alloc_epoch(a, kit_size(bad[i]), 100, 1));
+        CHECK_EQ(errno, EINVAL);
+    }
+    errno = 0;
+    CHECK_NULL(slab_aligned_alloc(a, 64, 0));
+    CHECK_EQ(errno, EINVAL);
+    CHECK_NULL(slab_aligned_alloc(a, (size_t)1 << 30, kit_size(SIZE_MAX - 4096)));
+    CHECK_NULL(slab_aligned_alloc(a, (size_t)1 << 30, kit_size((size_t)PTRDIFF_MAX)));
+    errno = 0;
+    CHECK_NULL(slab_aligned_alloc_epoch(a, 64, 100, 77777));
+    CHECK_EQ(errno, EINVAL);
+    CHECK_EQ(kit_live(a), 0);
+    slab_allocator_free(a);
+}
+
+static void aligned_blocks_resize(void) {
+    SlabAllocator* a = kit_create();
+    for (size_t alignment = 32; alignment <= 65536; alignment *= 4) {
+        unsigned char* p = slab_aligned_alloc(a, alignment, 200);
+        REQUIRE(p != NULL);
+        kit_fill(p, 200, alignment);
+        p = slab_realloc(a, p, 300000);
+        REQUIRE(p != NULL);
+        CHECK(kit_intact(p, 200, alignment));
+        CHECK(slab_free_checked(a, p));
+    }
+    slab_allocator_free(a);
+}
+
+static void usable_size_only_of_live_objects(void) {
+    SlabAllocator* a = kit_create();
+    static const size_t sizes[] = {10, 64, 500, 3000, 70000, 4 * KIT_MIB};
+    for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
+        unsigned char* p = slab_malloc(a, sizes[i]);
+        REQUIRE(p != NULL);
+        CHECK_GE(slab_usable_size(a, p), sizes[i]);
+        CHECK_EQ(slab_usable_size(a, p + 1), 0);
+        CHECK_EQ(slab_usable_size(a, p + sizes[i] / 2), 0);
+        slab_free(a, p);
+        CHECK_EQ(slab_usable_size(a, kit_hide(p)), 0);
+    }
+    int local = 0;
+    CHECK_EQ(slab_usable_size(a, &local), 0);
+    CHECK_EQ(slab_usable_size(a, NULL), 0);
+    CHECK_EQ(kit_refused_frees(a), 0);
+    slab_allocator_free(a);
+}
+
+static void owns_tells_allocators_apart(void) {
+    SlabAllocator* a = kit_create();
+    SlabAllocator* b = kit_create();
+    int local = 0;
+    void* heap = malloc(100);
+    static const size_t sizes[] = {10, 64, 700, 3000, 70000, 4 * KIT_MIB};
+    for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
+        void* p = slab_malloc(a, sizes[i]);
+        CHECK(slab_owns(a, p));
+        CHECK(!slab_owns(b, p));
+        slab_free(a, p);
+        CHECK(slab_owns(a, kit_hide(p)));
+        CHECK(!slab_owns(b, kit_hide(p)));
+    }
+    CHECK(!slab_owns(a, &local));
+    CHECK(!slab_owns(a, heap));
+    CHECK(!slab_owns(a, NULL));
+    CHECK(!slab_owns(a, (void*)(uintptr_t)1));
+    CHECK(!slab_owns(a, (void*)UINTPTR_MAX));
+    free(heap);
+    slab_allocator_free(b);
+    slab_allocator_free(a);
+}
+
+static void ptr_epoch_of_live_objects(void) {
+    SlabAllocator* a = kit_create();
+    EpochId id = 99;
+    uint64_t era = 99;
+    void* p = slab_malloc_epoch(a, 100, 11);
+    CHECK(slab_ptr_epoch(a, p, &id, &era));
+    CHECK_EQ(id, 11);
+    CHECK_EQ(era, epoch_era(a, 11));
+    CHECK(slab_ptr_epoch(a, p, NULL, NULL));
+    CHECK(slab_ptr_epoch(a, p, &id, NULL));
+    CHECK(slab_ptr_epoch(a, p, NULL, &era));
+    CHECK(!slab_ptr_epoch(a, (char*)p + 16, &id, &era));
+    slab_free(a, p);
+    CHECK(!slab_ptr_epoch(a, kit_hide(p), &id, &era));
+    CHECK(!slab_ptr_epoch(a, NULL, &id, &era));
+    CHECK(!slab_ptr_epoch(a, &id, &id, &era));
+    epoch_domain_t* d = epoch_domain_begin(a, NULL);
+    p = slab_malloc(a, 2 * KIT_MIB);
+    CHECK(slab_ptr_epoch(a, p, &id, &era));
+    CHECK_EQ(id, d->epoch_id);
+    CHECK_EQ(era, d->epoch_era);
+    epoch_domain_end(d);
+    slab_allocator_free(a);
+}
+
+static void sized_free(void) {
+    SlabAllocator* a = kit_create();
+    void* p = slab_malloc(a, 100);
+    size_t usable = slab_usable_size(a, p);
+    slab_free_sized(a, p, usable + 1);
+    slab_free_sized(a, p, kit_size(SIZE_MAX));
+    CHECK_EQ(kit_refusals(a).size_mismatch, 2);
+    CHECK_EQ(slab_usable_size(a, p), usable);
+    slab_free_sized(a, p, 100);
+    CHECK_EQ(slab_usable_size(a, kit_hide(p)), 0);
+    p = slab_malloc(a, 100);
+    slab_free_sized(a, p, usable);
+    p = slab_malloc(a, 3 * KIT_MIB);
+    slab_free_sized(a, p, 3 * KIT_MIB);
+    slab_free_sized(a, NULL, 100);
+    CHECK_EQ(kit_live(a), 0);
+    CHECK_EQ(kit_refused_frees(a), 2);
+    slab_allocator_free(a);
+}
+
+static const CheckCase cases[] = {
+    CHECK_CASE(realloc_keeps_contents),
+    CHECK_CASE(realloc_random_walk),
+    CHECK_CASE(realloc_follows_the_epoch),
+    CHECK_CASE(realloc_failure_keeps_the_block),
+    CHECK_CASE(realloc_of_no_object_touches_nothing),
+    CHECK_CASE(realloc_of_nothing),
+    CHECK_CASE(aligned_small),
+    CHECK_CASE(aligned_up_to_a_gib),
+    CHECK_CASE(bad_alignments_are_refused),
+    CHECK_CASE(aligned_blocks_resize),
+    CHECK_CASE(usable_size_only_of_live_objects),
+    CHECK_CASE(owns_tells_allocators_apart),
+    CHECK_CASE(ptr_epoch_of_live_objects),
+    CHECK_CASE(sized_free),
+};
+CHECK_MAIN(cases)

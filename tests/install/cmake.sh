@@ -1,0 +1,12 @@
+#!/bin/bash
+# An installed tree, moved elsewhere, serves find_package(temporal-slab).
+set -eu
+rm -rf first moved build
+cmake --install "$TSLAB_BUILD_DIR" --prefix "$PWD/first" >/dev/null
+mv first moved
+cmake -G Ninja -S "$TSLAB_SOURCE_DIR/tests/install/consumer" -B build -DCMAKE_PREFIX_PATH="$PWD/moved"
+cmake --build build
+for program in build/c_temporal_slab build/cpp_temporal_slab build/c_temporal_slab_static build/cpp_temporal_slab_static; do
+    echo "$program"
+    "$program"
+done

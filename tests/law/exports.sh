@@ -1,0 +1,26 @@
+#!/bin/bash
+# One list of public functions: what include/*.h declares, src/exports.map names and the shared library exports are the
+# same, and the static library has no other global name that does not start with tsi_.
+set -eu
+cd "$TSLAB_SOURCE_DIR"
+list=$(scripts/public-functions.sh)
+[ -n "$list" ] || { echo "no public function found in include/" >&2; exit 1; }
+
+if ! diff -u src/exports.map <(scripts/public-functions.sh --map); then
+    echo "src/exports.map is out of date: scripts/public-functions.sh --map > src/exports.map" >&2
+    exit 1
+fi
+
+# Every symbol but the version's own (type A).
+exported=$(nm -D --defined-only "$TSLAB_BUILD_DIR/libtemporal_slab.so" | awk '$2 != "A" { sub(/@.*/, "", $3); print $3 }')
+if ! diff -u --label include/ <(echo "$list") --label libtemporal_slab.so <(sort -u <<<"$exported"); then
+    echo "the shared library does not export what the headers declare" >&2
+    exit 1
+fi
+
+strangers=$(nm -g --defined-only "$TSLAB_BUILD_DIR/libtemporal_slab.a" 2>/dev/null | awk 'NF == 3 { print $3 }' |
+    grep -v '^tsi_' | sort -u | comm -23 - <(echo "$list"))
+if [ -n "$strangers" ]; then
+    printf 'global names in libtemporal_slab.a that are neither public nor tsi_*:\n%s\n' "$strangers" >&2
+    exit 1
+fi

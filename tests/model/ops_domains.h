@@ -1,0 +1,341 @@
+/*
+ * ops_domains.h - scopes: own and borrowed epochs, nesting across allocators and threads, misuse.
+ *
+ * What the contract leaves open is observed instead of demanded, and then held against the library:
+ * whether entering a domain whose epoch was drained by hand opens a fresh incarnation, whether a
+ * domain over a closed ring epoch may be made, whether a reset counts detached scopes.
+ */
+#ifndef MODEL_OPS_DOMAINS_H
+#define MODEL_OPS_DOMAINS_H
+
+#include "ops_epochs.h"
+
+static const uint32_t domain_misuse = BIT(SLAB_MISUSE_DOMAIN_ORDER) | BIT(SLAB_MISUSE_DOMAIN_STALE);
+
+static inline struct dom* any_dom(struct world* w) { return w->n_doms ? w->doms[below(w, w->n_doms)] : NULL; }
+
+static inline struct dom* top_dom(const struct world* w) {
+    return w->actor->depth ? w->actor->stack[w->actor->depth - 1] : NULL;
+}
+
+static inline bool dom_stale(const struct dom* d) { return !d->own && !d->inc->named; }
+
+/* What the public fields and the thread's view must say. */
+static inline void check_dom(struct world* w, const struct dom* d) {
+    REQUIRE(w, d->d->alloc == w->side[d->side].a, "domain %p names another allocator", (void*)d->d);
+    REQUIRE(w, d->d->epoch_id == d->inc->id && d->d->epoch_era == d->inc->era,
+            "domain %p is in %#x era %llu, due %#x era %llu", (void*)d->d, d->d->epoch_id,
+            (unsigned long long)d->d->epoch_era, d->inc->id, (unsigned long long)d->inc->era);
+    REQUIRE(w, d->d->refcount == d->refcount, "domain %p: refcount %u, due %u", (void*)d->d, d->d->refcount,
+            d->refcount);
+    REQUIRE(w, d->d->auto_close == d->auto_close, "domain %p: auto_close changed", (void*)d->d);
+}
+
+static inline void check_scopes(struct world* w) {
+    const struct dom* top = top_dom(w);
+    REQUIRE(w, epoch_domain_current() == (top ? top->d : NULL), "innermost domain is %p, due %p",
+            (void*)epoch_domain_current(), top ? (void*)top->d : NULL);
+    REQUIRE(w, epoch_domain_allocator() == (top ? w->side[top->side].a : NULL), "innermost domain's allocator");
+    for (unsigned i = 0; i < w->actor->depth; i++) check_dom(w, w->actor->stack[i]);
+}
+
+/* A domain's own incarnation may have been replaced: takes note of the fresh one. */
+static inline void follow(struct world* w, struct dom* d) {
+    REQUIRE(w, d->d->epoch_id & 0x80000000u, "a domain's own epoch has id %#x", d->d->epoch_id);
+    char label[32];
+    SlabEpochStats e;
+    slab_stats_epoch(w->side[d->side].a, 0, d->d->epoch_id, &e);
+    memcpy(label, e.label, sizeof label);
+    REQUIRE(w, strcmp(label, d->label) == 0 || (d->inc && strcmp(label, d->inc->label) == 0),
+            "a fresh incarnation is labelled '%s', the domain '%s'", label, d->label);
+    dom_bind(d, ref_open(w, d->side, d->d->epoch_era, d->d->epoch_id, false, label));
+}
+
+static inline void check_dom_receipt(struct world* w, struct dom* d, const struct inc* inc, uint64_t released_now) {
+    EpochReceipt r;
+    REQUIRE(w, epoch_domain_receipt(d->d, &r), "no receipt of a domain that has ended");
+    check_receipt(w, &r, inc, released_now);
+}
+
+/* ---- making ----------------------------------------------------------------------------- */
+
+static inline struct dom* dom_new(struct world* w, struct side* s, epoch_domain_t* raw, bool own, const char* label) {
+    struct dom* d = must_alloc(sizeof *d);
+    d->d = raw, d->side = side_index(w, s), d->own = own, d->auto_close = raw->auto_close;
+    snprintf(d->label, sizeof d->label, "%s", label ? label : "");
+    w->doms[w->n_doms++] = d;
+    return d;
+}
+
+static inline void op_domain_create(struct world* w) {
+    struct side* s = any_side(w);
+    if (w->n_doms == MAX_DOMAINS) return;
+    static const char* const labels[] = {NULL, "request", "query", "a label of a domain longer than 31 bytes"};
+    const char* label = labels[below(w, 4)];
+    bool begin = chance(w, 40) && w->actor->depth < MAX_STACK;
+    note(w, "domain %s s%d '%s'", begin ? "begin" : "create", side_index(w, s), label ? label : "(null)");
+    epoch_domain_t* raw = begin   ? epoch_domain_begin(s->a, label)
+                          : label ? epoch_domain_create_labeled(s->a, label)
+                                  : epoch_domain_create(s->a);
+    REQUIRE(w, raw, "no domain, errno %d", errno);
+    struct dom* d = dom_new(w, s, raw, true, label);
+    REQUIRE(w, d->auto_close, "auto_close is not the default");
+    EpochReceipt r;
+    REQUIRE(w, !epoch_domain_receipt(raw, &r), "a receipt before any end");
+    follow(w, d);
+    if (begin) ref_enter(w->actor, d);
+    if (!begin && chance(w, 20)) d->auto_close = d->d->auto_close = false;
+    check_dom(w, d);
+    check_scopes(w);
+}
+
+static inline void op_domain_wrap(struct world* w) {
+    struct side* s = any_side(w);
+    if (w->n_doms == MAX_DOMAINS) return;
+    struct inc* inc = s->ring[chance(w, 60) ? s->current : below(w, s->ring_size)];
+    bool auto_close = chance(w, 50);
+    note(w, "wrap s%d epoch %u era %llu auto %d", side_index(w, s), inc->id, (unsigned long long)inc->era, auto_close);
+    epoch_domain_t* raw = epoch_domain_wrap(s->a, inc->id, auto_close);
+    if (!raw) {
+        REQUIRE(w, inc->state != INC_ACTIVE, "no domain over an open epoch, errno %d", errno);
+        want(s, BIT(SLAB_MISUSE_CLOSED_EPOCH), 0, 1);
+        return;
+    }
+    struct dom* d = dom_new(w, s, raw, false, NULL);
+    REQUIRE(w, d->auto_close == auto_close, "auto_close of a borrowed domain");
+    dom_bind(d, inc);
+    check_dom(w, d);
+}
+
+/* ---- entering and leaving --------------------------------------------------------------- */
+
+static inline void op_domain_enter(struct world* w) {
+    struct dom* d = any_dom(w);
+    if (!d || w->actor->depth == MAX_STACK) return;
+    struct inc* before = d->inc;
+    note(w, "enter s%d %s era %llu state %d refcount %u", d->side, d->own ? "own" : "borrowed",
+         (unsigned long long)before->era, before->state, d->refcount);
+    epoch_domain_enter(d->d);
+    if (dom_stale(d)) {
+        want_one(&w->side[d->side], domain_misuse);
+        check_scopes(w);
+        return;
+    }
+    bool fresh = d->d->epoch_era != before->era;
+    REQUIRE(w, !fresh || (d->own && before->state != INC_ACTIVE), "entering an open epoch changed its era");
+    REQUIRE(w, fresh || !d->own || before->state != INC_RELEASED || d->refcount > 0,
+            "entering an ended domain opened no fresh incarnation");
+    if (fresh) follow(w, d);
+    ref_enter(w->actor, d);
+    check_scopes(w);
+}
+
+/* Leaves the actor's innermost scope, in the library and in the books. */
+static inline void exit_top(struct world* w) {
+    struct dom* d = top_dom(w);
+    struct inc* inc = d->inc;
+    bool ends = d->refcount == 1 && d->auto_close;
+    note(w, "exit s%d %s era %llu state %d refcount %u", d->side, d->own ? "own" : "borrowed",
+         (unsigned long long)inc->era, inc->state, d->refcount);
+    uint64_t bytes = ends ? ending(inc) : 0;
+    epoch_domain_exit(d->d);
+    bool open = inc->state == INC_ACTIVE;
+    bool closed = ref_exit(w->actor);
+    inc->releasing = false;
+    if (dom_stale(d)) want(&w->side[d->side], BIT(SLAB_MISUSE_DOMAIN_STALE), 0, 1);
+    if (closed && d->own)
+        check_dom_receipt(w, d, inc, bytes);
+    else if (closed && open)
+        check_dom_receipt(w, d, inc, 0);
+    check_dom(w, d);
+    check_scopes(w);
+}
+
+static inline void op_domain_exit(struct world* w) {
+    struct dom* d = top_dom(w);
+    if (d && chance(w, 85)) {
+        exit_top(w);
+        return;
+    }
+    d = any_dom(w);
+    if (!d || d == top_dom(w)) return;
+    note(w, "misuse: exit of a domain that is not innermost");
+    epoch_domain_exit(d->d);
+    want_one(&w->side[d->side], BIT(SLAB_MISUSE_DOMAIN_ORDER));
+    check_dom(w, d);
+    check_scopes(w);
+}
+
+static inline void op_domain_end(struct world* w) {
+    struct dom* d = top_dom(w);
+    if (!d || (!d->own && !d->inc->named)) return;
+    struct inc* inc = d->inc;
+    note(w, "end s%d %s era %llu refcount %u", d->side, d->own ? "own" : "borrowed", (unsigned long long)inc->era,
+         d->refcount);
+    bool last = d->refcount == 1;
+    if (last) ending(inc);
+    epoch_domain_end(d->d);
+    ref_exit(w->actor);
+    if (last && d->own) ref_release(w, inc);
+    inc->releasing = false;
+    if (last)
+        ref_dom_drop(w, d);
+    else
+        want_one(&w->side[d->side], BIT(SLAB_MISUSE_DOMAIN_ORDER));
+    check_scopes(w);
+}
+
+/* ---- ending from outside ---------------------------------------------------------------- */
+
+static inline void op_domain_destroy(struct world* w) {
+    struct dom* d = any_dom(w);
+    if (!d) return;
+    note(w, "destroy s%d %s era %llu refcount %u", d->side, d->own ? "own" : "borrowed",
+         (unsigned long long)d->inc->era, d->refcount);
+    if (d->refcount == 0 && d->own) ending(d->inc);
+    epoch_domain_destroy(d->d);
+    if (d->refcount > 0) {
+        want_one(&w->side[d->side], BIT(SLAB_MISUSE_DOMAIN_ORDER));
+        check_dom(w, d);
+        return;
+    }
+    if (d->own) {
+        ref_release(w, d->inc);
+        d->inc->releasing = false;
+    }
+    ref_dom_drop(w, d);
+}
+
+static inline void op_domain_force_close(struct world* w) {
+    struct dom* d = any_dom(w);
+    if (!d || (d->refcount == 0 && d->inc->scopes > 0)) return; /* another domain is inside: left open */
+    struct inc* inc = d->inc;
+    struct side* s = &w->side[d->side];
+    note(w, "force_close s%d %s era %llu state %d refcount %u", d->side, d->own ? "own" : "borrowed",
+         (unsigned long long)inc->era, inc->state, d->refcount);
+    bool refused = d->refcount > 0 || dom_stale(d);
+    uint64_t bytes = refused ? 0 : ending(inc);
+    bool again = inc->state == INC_RELEASED;
+    epoch_domain_force_close(d->d);
+    if (refused) {
+        want_one(s, domain_misuse);
+    } else {
+        ended(w, inc, EPOCH_RELEASE);
+        if (again)
+            want(s, domain_misuse, 0, 1);
+        else
+            check_dom_receipt(w, d, inc, bytes);
+    }
+    check_dom(w, d);
+}
+
+static inline void op_domain_reset(struct world* w) {
+    struct dom* d = chance(w, 60) ? top_dom(w) : any_dom(w);
+    if (!d) return;
+    struct inc* inc = d->inc;
+    unsigned mine = scopes_of(w->actor, d);
+    bool others = d->refcount - d->detached > mine;
+    note(w, "reset s%d %s era %llu state %d refcount %u mine %u", d->side, d->own ? "own" : "borrowed",
+         (unsigned long long)inc->era, inc->state, d->refcount, mine);
+    uint64_t bytes = ending(inc);
+    bool done = epoch_domain_reset(d->d);
+    inc->releasing = false;
+    REQUIRE(w, !done || (d->own && !others), "reset of a %s domain succeeded", d->own ? "shared" : "borrowed");
+    REQUIRE(w, done || !d->own || others || d->detached || inc->state != INC_ACTIVE, "reset was refused");
+    if (done) {
+        inc->pins++;
+        ref_release(w, inc);
+        REQUIRE(w, d->d->epoch_era != inc->era, "reset kept the era");
+        follow(w, d);
+        check_dom_receipt(w, d, inc, bytes);
+        inc->pins--;
+    } else {
+        want(&w->side[d->side], domain_misuse, 0, 1);
+    }
+    check_dom(w, d);
+    check_scopes(w);
+}
+
+/* ---- handing over ----------------------------------------------------------------------- */
+
+static inline void op_domain_detach(struct world* w) {
+    struct dom* top = top_dom(w);
+    struct dom* d = chance(w, 80) ? top : any_dom(w);
+    if (!d) return;
+    note(w, "detach s%d era %llu refcount %u", d->side, (unsigned long long)d->inc->era, d->refcount);
+    bool done = epoch_domain_detach(d->d);
+    REQUIRE(w, done == (d == top), "detach of %s said %d", d == top ? "the innermost scope" : "another scope", done);
+    if (done) {
+        w->actor->depth--;
+        d->detached++;
+    } else {
+        want(&w->side[d->side], domain_misuse, 0, 1);
+    }
+    check_dom(w, d);
+    check_scopes(w);
+}
+
+static inline void op_domain_attach(struct world* w) {
+    struct dom* d = any_dom(w);
+    for (int tries = 0; d && !d->detached && tries < 10; tries++) d = any_dom(w);
+    if (!d || w->actor->depth == MAX_STACK) return;
+    note(w, "attach s%d era %llu detached %u", d->side, (unsigned long long)d->inc->era, d->detached);
+    bool done = epoch_domain_attach(d->d);
+    REQUIRE(w, done == (d->detached > 0), "attach with %u detached scopes said %d", d->detached, done);
+    if (done) {
+        w->actor->stack[w->actor->depth++] = d;
+        d->detached--;
+    } else {
+        want(&w->side[d->side], domain_misuse, 0, 1);
+    }
+    check_dom(w, d);
+    check_scopes(w);
+}
+
+/* ---- using ------------------------------------------------------------------------------ */
+
+static inline void op_domain_malloc(struct world* w) {
+    struct dom* d = any_dom(w);
+    size_t size = 1 + below(w, 900);
+    if (!d || w->side[d->side].n_objs >= MAX_LIVE) return;
+    struct side* s = &w->side[d->side];
+    note(w, "domain_malloc s%d %zu bytes era %llu state %d", d->side, size, (unsigned long long)d->inc->era,
+         d->inc->state);
+    errno = 0;
+    unsigned char* p = epoch_domain_malloc(d->d, size);
+    if (d->inc->state == INC_ACTIVE) {
+        REQUIRE(w, p, "domain_malloc failed with errno %d", errno);
+        obj_born(w, s, d->inc, p, size, 0, 0);
+        return;
+    }
+    REQUIRE(w, !p && errno == ESTALE, "domain_malloc in a closed incarnation: %p, errno %d", (void*)p, errno);
+    want_one(s, BIT(SLAB_MISUSE_CLOSED_EPOCH) | BIT(SLAB_MISUSE_DOMAIN_STALE));
+}
+
+/* A domain's own epoch answers to the calls for epochs. */
+static inline void op_domain_close_ex(struct world* w) {
+    struct dom* d = any_dom(w);
+    if (!d || !d->own || d->inc->state == INC_RELEASED) return;
+    struct inc* inc = d->inc;
+    EpochCloseMode mode = any_mode(w);
+    note(w, "close s%d domain epoch %#x era %llu %s refcount %u", d->side, inc->id, (unsigned long long)inc->era,
+         mode == EPOCH_DRAIN ? "drain" : "release", d->refcount);
+    uint64_t bytes = ending(inc);
+    EpochReceipt r;
+    REQUIRE(w, epoch_close_ex(w->side[d->side].a, inc->id, mode, &r), "close of a domain's epoch refused");
+    ended(w, inc, mode);
+    check_receipt(w, &r, inc, mode == EPOCH_RELEASE ? bytes : 0);
+    check_dom(w, d);
+}
+
+/* The thread of this actor has ended with scopes open: they were left innermost first. */
+static inline void leave_all(struct world* w, struct actor* t) {
+    while (t->depth > 0) {
+        struct inc* inc = t->stack[t->depth - 1]->inc;
+        ref_exit(t);
+        inc->releasing = false;
+    }
+    for (unsigned i = 0; i < w->n_doms; i++) check_dom(w, w->doms[i]);
+}
+
+#endif

@@ -1,0 +1,217 @@
+/*
+ * ops_epochs.h - the ring, closing by id and by era, labels, counts, cleanups, upkeep.
+ */
+#ifndef MODEL_OPS_EPOCHS_H
+#define MODEL_OPS_EPOCHS_H
+
+#include "ops_objects.h"
+
+static inline EpochCloseMode any_mode(struct world* w) { return chance(w, 75) ? EPOCH_DRAIN : EPOCH_RELEASE; }
+
+/* Brackets a library call that ends an incarnation: cleanups that run inside must leave it alone. */
+static inline uint64_t ending(struct inc* inc) {
+    inc->releasing = true;
+    return inc->state == INC_RELEASED ? 0 : inc->bytes.live;
+}
+
+static inline void ended(struct world* w, struct inc* inc, EpochCloseMode mode) {
+    ref_close(w, inc, mode);
+    inc->releasing = false;
+}
+
+static inline void op_advance(struct world* w) {
+    struct side* s = any_side(w);
+    note(w, "advance s%d from %u", side_index(w, s), s->current);
+    EpochId next = (s->current + 1) % s->ring_size;
+    if (chance(w, 50)) {
+        EpochId told = epoch_advance_id(s->a);
+        REQUIRE(w, told == next, "advanced to %u, due %u", told, next);
+    } else {
+        epoch_advance(s->a);
+    }
+    struct inc* old = s->ring[s->current];
+    if (old->state == INC_ACTIVE) old->state = INC_ADVANCED;
+    s->current = next;
+    struct inc* over = s->ring[next];
+    over->named = false;
+    if (over->state == INC_ACTIVE) over->state = INC_ADVANCED;
+    s->ring[next] = ref_open(w, side_index(w, s), epoch_era(s->a, next), next, true, "");
+    check_epoch(w, s, s->ring[next]);
+}
+
+static inline void op_close(struct world* w) {
+    struct side* s = any_side(w);
+    struct inc* inc = s->ring[below(w, s->ring_size)];
+    if (chance(w, 25)) inc = s->ring[(s->current + s->ring_size - 1) % s->ring_size];
+    EpochCloseMode mode = any_mode(w);
+    bool plain = mode == EPOCH_DRAIN && chance(w, 30);
+    note(w, "close s%d epoch %u era %llu %s, %llu live", side_index(w, s), inc->id, (unsigned long long)inc->era,
+         mode == EPOCH_DRAIN ? "drain" : "release", (unsigned long long)inc->objects.live);
+    uint64_t bytes = ending(inc);
+    EpochReceipt r;
+    if (plain)
+        epoch_close(s->a, inc->id);
+    else
+        REQUIRE(w, epoch_close_ex(s->a, inc->id, mode, &r), "close of ring epoch %u refused", inc->id);
+    ended(w, inc, mode);
+    if (!plain) check_receipt(w, &r, inc, mode == EPOCH_RELEASE ? bytes : 0);
+    check_epoch(w, s, inc);
+}
+
+/* Closes any remembered incarnation by its era: ring, moved past, or a domain's. */
+static inline void op_close_era(struct world* w) {
+    struct side* s = any_side(w);
+    struct inc* inc = s->incs[below(w, s->n_incs)];
+    for (int tries = 0; tries < 6 && (inc->named || inc->objects.live == 0); tries++)
+        inc = s->incs[below(w, s->n_incs)];
+    if (!inc->ring && inc->named && chance(w, 80)) return;
+    EpochCloseMode mode = any_mode(w);
+    bool sure = inc->objects.live > 0 || (inc->ring && inc->named) || inc->state == INC_ACTIVE;
+    note(w, "close s%d era %llu (%s) %s, %llu live", side_index(w, s), (unsigned long long)inc->era,
+         inc->named ? "named" : "moved past", mode == EPOCH_DRAIN ? "drain" : "release",
+         (unsigned long long)inc->objects.live);
+    uint64_t bytes = ending(inc);
+    EpochReceipt r;
+    bool done = epoch_close_era(s->a, inc->era, mode, &r);
+    REQUIRE(w, done || !sure, "close of era %llu refused with %llu live objects", (unsigned long long)inc->era,
+            (unsigned long long)inc->objects.live);
+    if (!done) {
+        inc->releasing = false;
+        want(s, BIT(SLAB_MISUSE_BAD_EPOCH), 0, 1);
+        return;
+    }
+    ended(w, inc, mode);
+    check_receipt(w, &r, inc, mode == EPOCH_RELEASE ? bytes : 0);
+}
+
+/* An incarnation that is over: either unknown by now, or its balance is what it was. */
+static inline void op_close_gone(struct world* w) {
+    struct side* s = any_side(w);
+    if (s->n_gone == 0) return;
+    const struct gone* g = &s->gone[below(w, s->n_gone < GONE_KEPT ? s->n_gone : GONE_KEPT)];
+    EpochReceipt r;
+    note(w, "close s%d gone era %llu", side_index(w, s), (unsigned long long)g->era);
+    if (epoch_close_era(s->a, g->era, any_mode(w), &r))
+        check_sums(w, &r, &g->objects, &g->bytes);
+    else
+        want(s, BIT(SLAB_MISUSE_BAD_EPOCH), 0, 1);
+}
+
+/* ---- labels and counts ------------------------------------------------------------------ */
+
+static inline void op_label(struct world* w) {
+    struct side* s = any_side(w);
+    struct inc* inc = any_named(w, s);
+    if (inc->state == INC_RELEASED) return;
+    static const char* const samples[] = {"",
+                                          "GET /index",
+                                          "worker-7",
+                                          "a label that is longer than thirty-one bytes",
+                                          "thirty-one bytes and an umlaut\xc3\xa4z",
+                                          "exactly thirty-one bytes long.."};
+    unsigned k = (unsigned)below(w, sizeof samples / sizeof *samples + 1);
+    const char* label = k == sizeof samples / sizeof *samples ? NULL : samples[k];
+    note(w, "label s%d epoch %#x '%s'", side_index(w, s), inc->id, label ? label : "(null)");
+    slab_epoch_set_label(s->a, inc->id, label);
+    size_t n = label ? strlen(label) : 0;
+    if (n > 31) {
+        n = 31;
+        while (n > 0 && ((unsigned char)label[n] & 0xc0) == 0x80) n--;
+    }
+    memset(inc->label, 0, sizeof inc->label);
+    if (label) memcpy(inc->label, label, n);
+    check_epoch(w, s, inc);
+}
+
+static inline void op_refcount(struct world* w) {
+    struct side* s = any_side(w);
+    struct inc* inc = s->ring[below(w, s->ring_size)];
+    note(w, "refcount s%d epoch %u", side_index(w, s), inc->id);
+    if (chance(w, 50)) {
+        slab_epoch_inc_refcount(s->a, inc->id);
+        inc->refcount++;
+    } else {
+        slab_epoch_dec_refcount(s->a, inc->id);
+        if (inc->refcount > 0) inc->refcount--;
+    }
+    REQUIRE(w, slab_epoch_get_refcount(s->a, inc->id) == inc->refcount, "refcount of epoch %u", inc->id);
+}
+
+/* ---- cleanups --------------------------------------------------------------------------- */
+
+/* Runs inside the library call that ends an incarnation; sometimes frees an object of another one. */
+static void cleanup_runs(void* arg) {
+    struct cleanup* c = arg;
+    struct world* w = c->w;
+    struct inc* inc = c->inc;
+    note(w, "  cleanup %u of era %llu", c->index, (unsigned long long)inc->era);
+    REQUIRE(w, c->index == inc->n_cleanups - inc->n_ran - 1, "cleanup %u of era %llu ran as number %u of %u", c->index,
+            (unsigned long long)inc->era, inc->n_ran, inc->n_cleanups);
+    REQUIRE(w, pthread_equal(pthread_self(), w->actor->thread), "a cleanup ran on a thread that was not called");
+    inc->n_ran++;
+    w->cleanups_ran++;
+    struct side* s = &w->side[inc->side];
+    struct obj* o = chance(w, 30) ? any_obj(w, s) : NULL;
+    if (!o || o->inc->releasing || o->inc->n_cleanups || w->in_cleanup) return;
+    w->in_cleanup = true;
+    free_one(w, s, o);
+    w->in_cleanup = false;
+}
+
+static inline void op_on_end(struct world* w) {
+    struct side* s = any_side(w);
+    struct inc* inc = any_named(w, s);
+    if (inc->n_cleanups == MAX_CLEANUPS) return;
+    struct cleanup* c = must_alloc(sizeof *c);
+    *c = (struct cleanup){.w = w, .inc = inc, .index = inc->n_cleanups};
+    note(w, "on_end s%d era %llu state %d", side_index(w, s), (unsigned long long)inc->era, inc->state);
+    bool taken = slab_epoch_on_end(s->a, inc->id, cleanup_runs, c);
+    REQUIRE(w, taken || inc->state != INC_ACTIVE, "a cleanup for an open epoch was refused");
+    REQUIRE(w, !taken || inc->state < INC_CLOSED, "a cleanup for a closed epoch was taken");
+    if (taken)
+        inc->cleanups[inc->n_cleanups++] = c;
+    else
+        free(c);
+    want(s, taken ? 0 : BIT(SLAB_MISUSE_CLOSED_EPOCH) | BIT(SLAB_MISUSE_BAD_EPOCH), 0, taken ? 0 : 1);
+}
+
+/* ---- upkeep ----------------------------------------------------------------------------- */
+
+static inline void op_upkeep(struct world* w) {
+    struct side* s = any_side(w);
+    bool all = chance(w, 50);
+    note(w, "%s s%d", all ? "trim" : "thread_flush", side_index(w, s));
+    if (all)
+        slab_trim(s->a);
+    else
+        slab_thread_flush(s->a);
+    if (!all) return;
+    /* Advancing reclaims nothing; a trim takes what lost its id for drained, as later slow paths may. */
+    for (size_t i = 0; i < s->n_incs; i++)
+        if (!s->incs[i]->named && s->incs[i]->state == INC_ADVANCED) s->incs[i]->state = INC_CLOSED;
+    SlabGlobalStats g;
+    slab_stats_global(s->a, &g);
+    if (s->n_objs == 0 && s->options.purge_policy == SLAB_PURGE_DONTNEED)
+        REQUIRE(w, g.committed_bytes == 0, "%llu bytes committed after a trim with nothing live",
+                (unsigned long long)g.committed_bytes);
+}
+
+static inline void op_small_questions(struct world* w) {
+    struct side* s = any_side(w);
+    PerfCounters p;
+    SlabClassStats k;
+    unsigned c = (unsigned)below(w, SLAB_FIXED_CLASSES);
+    note(w, "counters of class %u", c);
+    get_perf_counters(s->a, c, &p);
+    slab_stats_class(s->a, c, &k);
+    REQUIRE(w, p.slow_path_hits == k.slow_path_hits && p.new_slab_count == k.new_slab_count, "class %u: two counts", c);
+    get_perf_counters(s->a, 1u << 20, &p);
+    REQUIRE(w, p.slow_path_hits == 0, "a bad class has counters");
+    REQUIRE(w, slab_object_count(fixed_class[c]) >= 1, "no objects in a slab of class %u", c);
+    REQUIRE(w, slab_page_size() >= 4096 && slab_now_ns() > 0 && slab_version()[0] != 0, "the basics");
+    SlabOptions bad = {.struct_size = sizeof bad, .ring_size = 1};
+    REQUIRE(w, slab_allocator_create_with(&bad) == NULL && slab_last_error()[0] != 0,
+            "a ring of one epoch was accepted");
+}
+
+#endif

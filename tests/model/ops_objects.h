@@ -1,0 +1,338 @@
+/*
+ * ops_objects.h - allocating, resizing, freeing and asking about objects, each call checked at once.
+ */
+#ifndef MODEL_OPS_OBJECTS_H
+#define MODEL_OPS_OBJECTS_H
+
+#include <errno.h>
+
+#include "expect.h"
+
+enum { MAX_LIVE = 4000 };
+static const uint64_t max_live_bytes = 96u << 20;
+
+static inline struct side* any_side(struct world* w) { return &w->side[chance(w, 88) ? 0 : 1]; }
+
+static inline int side_index(const struct world* w, const struct side* s) { return (int)(s - w->side); }
+
+static inline struct obj* any_obj(struct world* w, struct side* s) {
+    return s->n_objs ? s->objs[below(w, s->n_objs)] : NULL;
+}
+
+static inline size_t any_size(struct world* w) {
+    unsigned d = (unsigned)below(w, 1000);
+    if (d < 500) return 1 + below(w, 256);
+    if (d < 800) return 1 + below(w, 768);
+    if (d < 900) return fixed_class[below(w, SLAB_FIXED_CLASSES)];
+    if (d < 980) return 1 + below(w, 8 << 10);
+    if (d < 995) return 1 + below(w, 64 << 10);
+    if (d < 999) return 1 + below(w, 1 << 20);
+    return 1 + below(w, 4 << 20);
+}
+
+/* ---- birth ------------------------------------------------------------------------------ */
+
+static inline void check_size_of_new(struct world* w, struct side* s, const struct obj* o, size_t align) {
+    size_t good = slab_good_size(s->a, o->asked);
+    REQUIRE(w, good >= o->asked && (o->usable >= good || align > 16), "asked %zu, good size %zu, usable %zu", o->asked, good,
+            o->usable);
+    if (align <= 16 && o->asked <= 768) {
+        unsigned c = 0;
+        while (fixed_class[c] < o->asked) c++;
+        bool right = o->asked <= 64 ? o->usable <= 64 : o->usable == fixed_class[c];
+        if (!o->inc->ring) right |= o->usable == (o->asked + 63) / 64 * 64; /* beside others in a domain's first slab */
+        REQUIRE(w, right, "an object of %zu bytes has %zu usable", o->asked, o->usable);
+    } else if (align <= 16) {
+        REQUIRE(w, o->usable <= 2 * o->asked, "an object of %zu bytes has %zu usable", o->asked, o->usable);
+    }
+    size_t due = align < 16 ? 16 : align;
+    if ((o->usable & (o->usable - 1)) == 0 && o->usable <= (256u << 10) && o->usable > due) due = o->usable;
+    REQUIRE(w, (uintptr_t)o->p % due == 0, "object %p (%zu asked, %zu usable) is not aligned to %zu", (void*)o->p,
+            o->asked, o->usable, due);
+}
+
+/* Enters a new object in the books and writes all of it. */
+static inline struct obj* obj_born(struct world* w, struct side* s, struct inc* inc, void* p, size_t asked,
+                                   size_t align, SlabHandle h) {
+    struct obj* o = must_alloc(sizeof *o);
+    o->p = p, o->asked = asked, o->seed = roll(w), o->h = h, o->inc = inc;
+    o->usable = slab_usable_size(s->a, p);
+    REQUIRE(w, o->usable >= asked, "new object %p of %zu bytes has %zu usable", p, asked, o->usable);
+    size_t i = sorted_find(s, p);
+    REQUIRE(w, i == s->n_objs || s->sorted[i]->p >= o->p + o->usable, "new object %p +%zu overlaps live %p +%zu", p,
+            o->usable, (void*)s->sorted[i]->p, s->sorted[i]->usable);
+    check_size_of_new(w, s, o, align);
+    ref_add(s, o);
+    w->born++;
+    if (s->n_objs > w->most_live) w->most_live = s->n_objs;
+    check_identity(w, s, o);
+    pattern(o->p, o->usable, o->usable, o->seed, true);
+    return o;
+}
+
+static inline void check_zeroed(struct world* w, const unsigned char* p, size_t n) {
+    for (size_t i = 0; i < n; i++)
+        REQUIRE(w, p[i] == 0, "calloc: byte %zu of %zu at %p is %#x", i, n, (const void*)p, p[i]);
+}
+
+/* An epoch id to name explicitly: the current one, any of the ring, or a domain's own. */
+static inline struct inc* any_named(struct world* w, struct side* s) {
+    unsigned d = (unsigned)below(w, 100);
+    if (d < 50) return s->ring[s->current];
+    if (d < 75 || w->n_doms == 0) return s->ring[below(w, s->ring_size)];
+    const struct dom* dom = w->doms[below(w, w->n_doms)];
+    bool usable = dom->own && &w->side[dom->side] == s && dom->inc->state != INC_RELEASED;
+    return usable ? dom->inc : s->ring[s->current];
+}
+
+struct request {
+    size_t size, align;
+    bool by_handle, zeroed, explicit_epoch;
+    struct inc* inc;
+};
+
+static inline void* do_request(struct side* s, const struct request* q, SlabHandle* h) {
+    size_t parts = q->size % 8 == 0 ? 8 : 1;
+    EpochId id = q->inc->id;
+    errno = 0;
+    if (q->by_handle)
+        return q->explicit_epoch ? alloc_obj_epoch(s->a, (uint32_t)q->size, id, h)
+                                 : alloc_obj(s->a, (uint32_t)q->size, h);
+    if (q->zeroed)
+        return q->explicit_epoch ? slab_calloc_epoch(s->a, parts, q->size / parts, id)
+                                 : slab_calloc(s->a, parts, q->size / parts);
+    if (q->align)
+        return q->explicit_epoch ? slab_aligned_alloc_epoch(s->a, q->align, q->size, id)
+                                 : slab_aligned_alloc(s->a, q->align, q->size);
+    return q->explicit_epoch ? slab_malloc_epoch(s->a, q->size, id) : slab_malloc(s->a, q->size);
+}
+
+/* Refusals of an allocation in an incarnation that takes none. */
+static inline void expect_refused(struct world* w, struct side* s, const struct inc* inc) {
+    REQUIRE(w, errno == ESTALE, "allocation in closed era %llu: errno %d", (unsigned long long)inc->era, errno);
+    w->turned_away++;
+    want_one(s, BIT(SLAB_MISUSE_CLOSED_EPOCH) | (inc->named ? 0 : BIT(SLAB_MISUSE_DOMAIN_STALE)));
+}
+
+static inline void op_alloc(struct world* w) {
+    struct side* s = any_side(w);
+    struct request q = {.size = any_size(w), .explicit_epoch = chance(w, 45)};
+    if (s->n_objs >= MAX_LIVE || s->live_bytes + q.size > max_live_bytes) return;
+    unsigned kind = (unsigned)below(w, 100);
+    q.by_handle = kind < 25;
+    q.zeroed = kind >= 25 && kind < 35;
+    if (kind >= 35 && kind < 42) q.align = (size_t)1 << below(w, chance(w, 3) ? 22 : 13);
+    q.inc = q.explicit_epoch ? any_named(w, s) : implicit_target(w->actor, side_index(w, s));
+    bool open = q.inc->state == INC_ACTIVE;
+    SlabHandle h = 0x5555;
+    SlabHandle* out = q.by_handle && chance(w, 90) ? &h : NULL;
+    note(w, "alloc s%d %zu bytes align %zu %s%s%s era %llu", side_index(w, s), q.size, q.align,
+         q.by_handle ? "handle " : "", q.zeroed ? "zeroed " : "", q.explicit_epoch ? "explicit" : "implicit",
+         (unsigned long long)q.inc->era);
+    unsigned char* p = do_request(s, &q, out);
+    if (!open) {
+        REQUIRE(w, p == NULL, "allocated %p in era %llu which is closed", (void*)p, (unsigned long long)q.inc->era);
+        REQUIRE(w, !out || h == 0, "a refused allocation left handle %#llx", (unsigned long long)h);
+        expect_refused(w, s, q.inc);
+        return;
+    }
+    REQUIRE(w, p != NULL, "allocation of %zu bytes failed with errno %d", q.size, errno);
+    REQUIRE(w, !out || h != 0, "no handle for %p", (void*)p);
+    if (q.zeroed) check_zeroed(w, p, q.size);
+    obj_born(w, s, q.inc, p, q.size, q.align, out ? h : 0);
+}
+
+/* A burst into one place: fills slabs, spills out of a domain's first one. */
+static inline void op_alloc_many(struct world* w) {
+    struct side* s = any_side(w);
+    bool named = chance(w, 30), by_handle = chance(w, 25), one_size = chance(w, 50);
+    struct inc* inc = named ? any_named(w, s) : implicit_target(w->actor, side_index(w, s));
+    size_t n = 1 + below(w, chance(w, 10) ? 600 : 80), size = 1 + below(w, 768);
+    if (inc->state != INC_ACTIVE || s->n_objs + n > MAX_LIVE) return;
+    note(w, "alloc s%d burst of %zu, %zu bytes%s%s era %llu", side_index(w, s), n, size, one_size ? "" : " and others",
+         by_handle ? " by handle" : "", (unsigned long long)inc->era);
+    for (; n > 0; n--) {
+        SlabHandle h = 0;
+        void* p;
+        if (!one_size) size = 1 + below(w, 768);
+        if (by_handle)
+            p = named ? alloc_obj_epoch(s->a, (uint32_t)size, inc->id, &h) : alloc_obj(s->a, (uint32_t)size, &h);
+        else
+            p = named ? slab_malloc_epoch(s->a, size, inc->id) : slab_malloc(s->a, size);
+        REQUIRE(w, p && !by_handle == !h, "allocation of %zu bytes failed with errno %d", size, errno);
+        obj_born(w, s, inc, p, size, 0, h);
+    }
+}
+
+/* ---- death ------------------------------------------------------------------------------ */
+
+static inline void free_one(struct world* w, struct side* s, struct obj* o) {
+    check_contents(w, o);
+    unsigned how = (unsigned)below(w, o->h ? 6 : 4);
+    note(w, "free s%d %p usable %zu era %llu by way %u", side_index(w, s), (void*)o->p, o->usable,
+         (unsigned long long)o->inc->era, how);
+    errno = 77;
+    switch (how) {
+    case 0:
+        slab_free(s->a, o->p);
+        break;
+    case 1:
+        REQUIRE(w, slab_free_checked(s->a, o->p), "free of the live object %p was refused", (void*)o->p);
+        break;
+    case 2:
+        slab_free_sized(s->a, o->p, chance(w, 50) ? o->asked : o->usable);
+        break;
+    case 3:
+        REQUIRE(w, slab_realloc(s->a, o->p, 0) == NULL, "realloc to 0 returned memory");
+        errno = 77;
+        break;
+    default:
+        REQUIRE(w, free_obj(s->a, o->h), "free of the live handle %#llx was refused", (unsigned long long)o->h);
+        break;
+    }
+    REQUIRE(w, errno == 77, "a free changed errno to %d", errno);
+    ref_freed(w, o);
+}
+
+static inline void op_free(struct world* w) {
+    struct side* s = any_side(w);
+    struct obj* o = any_obj(w, s);
+    if (o) free_one(w, s, o);
+}
+
+/* Frees a run of neighbours, or most of one incarnation: slabs become empty. */
+static inline void op_free_many(struct world* w) {
+    struct side* s = any_side(w);
+    struct obj* o = any_obj(w, s);
+    if (!o || (w->mood >= 50 && chance(w, 80))) return;
+    if (chance(w, 50)) {
+        size_t at = sorted_find(s, o->p), n = 1 + below(w, 60);
+        while (n-- > 0 && at < s->n_objs) free_one(w, s, s->sorted[at]);
+        return;
+    }
+    struct inc* inc = o->inc;
+    for (size_t i = s->n_objs, budget = 150; i-- > 0 && budget > 0;)
+        if (i < s->n_objs && s->objs[i]->inc == inc) {
+            free_one(w, s, s->objs[i]);
+            budget--;
+        }
+}
+
+/* ---- resizing --------------------------------------------------------------------------- */
+
+static inline void check_kept(struct world* w, const struct obj* o, unsigned char* p, size_t upto) {
+    REQUIRE(w, pattern(p, o->usable, upto, o->seed, false), "realloc of %p to %p lost contents", (void*)o->p, (void*)p);
+}
+
+/* Books a realloc that succeeded. */
+static inline void resized(struct world* w, struct side* s, struct obj* o, unsigned char* p, size_t size,
+                           struct inc* to) {
+    size_t kept = o->asked < size ? o->asked : size;
+    check_kept(w, o, p, kept);
+    if (p == o->p) {
+        REQUIRE(w, slab_usable_size(s->a, p) == o->usable, "realloc in place changed usable %zu to %zu", o->usable,
+                slab_usable_size(s->a, p));
+        REQUIRE(w, o->usable >= size, "realloc in place to %zu with %zu usable", size, o->usable);
+        o->asked = size;
+        pattern(o->p, o->usable, o->usable, o->seed, true);
+        return;
+    }
+    REQUIRE(w, to->state == INC_ACTIVE, "realloc moved %p into closed era %llu", (void*)o->p,
+            (unsigned long long)to->era);
+    struct inc* from = o->inc;
+    /* The new object was born before the old one ended, so no address can be shared. */
+    struct obj* fresh = obj_born(w, s, to, p, size, 0, 0);
+    note(w, "  moved era %llu -> %llu, %p -> %p", (unsigned long long)from->era, (unsigned long long)to->era,
+         (void*)o->p, (void*)fresh->p);
+    ref_freed(w, o);
+}
+
+static inline void op_realloc(struct world* w) {
+    struct side* s = any_side(w);
+    struct obj* o = any_obj(w, s);
+    size_t size = any_size(w);
+    if (!o || s->live_bytes + size > max_live_bytes) return;
+    if (chance(w, 30)) size = 1 + below(w, o->usable);
+    bool named = chance(w, 30);
+    struct inc* to =
+        named ? any_named(w, s) : (o->inc->state == INC_ACTIVE ? o->inc : implicit_target(w->actor, side_index(w, s)));
+    note(w, "realloc s%d %p %zu -> %zu era %llu, goes to era %llu%s", side_index(w, s), (void*)o->p, o->asked, size,
+         (unsigned long long)o->inc->era, (unsigned long long)to->era, named ? " explicit" : "");
+    check_contents(w, o);
+    errno = 0;
+    unsigned char* p = named ? slab_realloc_epoch(s->a, o->p, size, to->id) : slab_realloc(s->a, o->p, size);
+    if (p) {
+        resized(w, s, o, p, size, to);
+        return;
+    }
+    REQUIRE(w, to->state != INC_ACTIVE, "realloc of %zu bytes failed with errno %d", size, errno);
+    REQUIRE(w, named || size > o->usable, "realloc to %zu failed although %zu are usable", size, o->usable);
+    expect_refused(w, s, to);
+    check_contents(w, o);
+    check_identity(w, s, o);
+}
+
+/* realloc of nothing allocates. */
+static inline void op_realloc_null(struct world* w) {
+    struct side* s = any_side(w);
+    struct inc* inc = implicit_target(w->actor, side_index(w, s));
+    size_t size = 1 + below(w, 768);
+    if (s->n_objs >= MAX_LIVE) return;
+    note(w, "realloc NULL to %zu", size);
+    errno = 0;
+    unsigned char* p = slab_realloc(s->a, NULL, size);
+    if (inc->state != INC_ACTIVE) {
+        REQUIRE(w, p == NULL, "allocated in closed era %llu", (unsigned long long)inc->era);
+        expect_refused(w, s, inc);
+        return;
+    }
+    REQUIRE(w, p != NULL, "allocation failed with errno %d", errno);
+    obj_born(w, s, inc, p, size, 0, 0);
+}
+
+/* ---- questions -------------------------------------------------------------------------- */
+
+static inline void op_ask(struct world* w) {
+    struct side* s = any_side(w);
+    struct obj* o = any_obj(w, s);
+    if (!o) return;
+    note(w, "ask s%d about %p era %llu", side_index(w, s), (void*)o->p, (unsigned long long)o->inc->era);
+    check_contents(w, o);
+    check_identity(w, s, o);
+    if (chance(w, 40)) {
+        SlabHandle h = slab_ptr_handle(s->a, o->p);
+        REQUIRE(w, h != 0, "no handle for the live object %p", (void*)o->p);
+        REQUIRE(w, o->h == 0 || o->h == h, "handle of %p was %#llx, is %#llx", (void*)o->p, (unsigned long long)o->h,
+                (unsigned long long)h);
+        o->h = h;
+        REQUIRE(w, slab_handle_ptr(s->a, h) == o->p, "handle of %p leads to %p", (void*)o->p, slab_handle_ptr(s->a, h));
+    }
+    struct side* other = &w->side[1 - side_index(w, s)];
+    REQUIRE(w, !slab_owns(other->a, o->p), "another allocator claims %p", (void*)o->p);
+    REQUIRE(w, slab_usable_size(other->a, o->p) == 0, "another allocator knows a size for %p", (void*)o->p);
+    if (o->usable > 1) {
+        unsigned char* inside = o->p + 1 + below(w, o->usable - 1);
+        REQUIRE(w, slab_usable_size(s->a, inside) == 0, "interior pointer %p has a size", (void*)inside);
+        REQUIRE(w, !slab_ptr_epoch(s->a, inside, NULL, NULL), "interior pointer %p has an epoch", (void*)inside);
+        REQUIRE(w, slab_ptr_handle(s->a, inside) == 0, "interior pointer %p has a handle", (void*)inside);
+    }
+}
+
+/* The dead stay dead: their handles for ever, their addresses until issued again. */
+static inline void op_ask_dead(struct world* w) {
+    struct side* s = any_side(w);
+    if (s->n_dead == 0) return;
+    uint64_t known = s->n_dead < DEAD_KEPT ? s->n_dead : DEAD_KEPT;
+    const struct dead* d = &s->dead[below(w, known)];
+    note(w, "ask s%d about dead %p", side_index(w, s), d->p);
+    if (d->h)
+        REQUIRE(w, slab_handle_ptr(s->a, d->h) == NULL, "dead handle %#llx leads to an object",
+                (unsigned long long)d->h);
+    const struct obj* cover = obj_covering(s, d->p);
+    if (cover && cover->p == d->p) return;
+    REQUIRE(w, slab_usable_size(s->a, d->p) == 0, "dead object %p has a size", d->p);
+    REQUIRE(w, !slab_ptr_epoch(s->a, d->p, NULL, NULL), "dead object %p has an epoch", d->p);
+    REQUIRE(w, slab_ptr_handle(s->a, d->p) == 0, "dead object %p has a handle", d->p);
+}
+
+#endif

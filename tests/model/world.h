@@ -1,0 +1,231 @@
+/*
+ * world.h - the state of one model run: the reference's tables, the dice, the journal.
+ *
+ * A run owns two allocators ("sides"), so that foreign pointers, foreign handles and domains
+ * nested across allocators occur. Of each side the reference remembers
+ *
+ *     incarnation   one life of an epoch id: era, state, label, object and byte balance
+ *     object        pointer, size asked for, usable size, fill seed, handle, incarnation
+ *     dead object   a pointer and handle that must be refused from now on
+ *
+ * and beside them the domains and the actors (threads) with their stacks of scopes. Nothing here
+ * calls the library: reference.h keeps the books, ops_*.h drive the library, expect.h compares.
+ *
+ * All choices come from one generator, drawn by whoever has the turn, so a seed replays a run.
+ */
+#ifndef MODEL_WORLD_H
+#define MODEL_WORLD_H
+
+#include <pthread.h>
+#include <semaphore.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "epoch_domain.h"
+#include "slab_alloc.h"
+#include "slab_stats.h"
+
+enum {
+    SIDES = 2,
+    MAX_RING = 64,
+    MAX_ACTORS = 16,
+    MAX_STACK = 80, /* deeper than the 33 scopes at which older designs gave up */
+    MAX_DOMAINS = 40,
+    MAX_CLEANUPS = 6,
+    DEAD_KEPT = 256,
+    GONE_KEPT = 64,
+    MOST_CLASSES = 200, /* more than there are */
+    LOG_LINES = 30,
+    LOG_WIDTH = 160
+};
+
+enum inc_state { INC_ACTIVE, INC_ADVANCED, INC_CLOSED, INC_RELEASED };
+
+/* Causes of refusal, in the order of SlabRefusals; the first SLAB_MISUSE_COUNT equal SlabMisuse. */
+enum { CAUSE_LATE_DOUBLE = SLAB_MISUSE_COUNT, CAUSE_NO_MEMORY, CAUSE_RETIRED, CAUSE_ENVIRONMENT, CAUSE_COUNT };
+#define BIT(c) (1u << (c))
+
+struct world;
+struct inc;
+
+struct cleanup {
+    struct world* w;
+    struct inc* inc;
+    unsigned index; /* order of registration within the incarnation */
+};
+
+struct balance {
+    uint64_t allocated, freed, released, live;
+};
+
+struct inc {
+    int side;
+    uint64_t era;
+    EpochId id;
+    bool ring;  /* a ring id, else a domain's own epoch */
+    bool named; /* the id still means this incarnation */
+    enum inc_state state;
+    char label[32];
+    struct balance objects, bytes;
+    uint64_t refcount;
+    unsigned scopes; /* domain scopes bound to it, all domains together */
+    unsigned pins;   /* domains that refer to it */
+    struct cleanup* cleanups[MAX_CLEANUPS];
+    unsigned n_cleanups, n_ran;
+    bool releasing; /* inside a library call that ends its objects */
+};
+
+struct obj {
+    unsigned char* p;
+    size_t asked, usable;
+    uint64_t seed;
+    SlabHandle h; /* 0: none issued yet */
+    struct inc* inc;
+    size_t at; /* index in side.objs */
+};
+
+struct dead {
+    void* p;
+    SlabHandle h;
+    size_t usable;
+    uint64_t op; /* when it died */
+    bool plain;  /* died by a single free in an ACTIVE incarnation */
+};
+
+struct gone {
+    uint64_t era;
+    struct balance objects, bytes;
+};
+
+struct side {
+    SlabAllocator* a;
+    SlabOptions options;
+    uint32_t ring_size, current;
+    struct inc* ring[MAX_RING];
+    struct inc** incs;
+    size_t n_incs, cap_incs;
+    struct obj** objs;   /* any order: random choice */
+    struct obj** sorted; /* by address: overlap, liveness of an address */
+    size_t n_objs, cap_objs;
+    uint64_t live_bytes, max_era, max_ring_era;
+    uint8_t* era_used; /* a bit each: eras are never used again */
+    uint64_t eras_known;
+    struct dead dead[DEAD_KEPT];
+    uint64_t n_dead;
+    struct gone gone[GONE_KEPT];
+    uint64_t n_gone;
+    /* refusals: what was seen last, and what the running operation may add */
+    uint64_t seen[CAUSE_COUNT];
+    uint32_t want_mask;
+    unsigned want_min, want_max;
+    uint64_t told[SLAB_MISUSE_COUNT]; /* by the misuse callback */
+};
+
+struct dom {
+    epoch_domain_t* d;
+    int side;
+    bool own, auto_close;
+    char label[32];
+    struct inc* inc; /* the incarnation it is bound to; pinned */
+    unsigned refcount, detached;
+};
+
+struct actor {
+    struct world* w;
+    int slot;
+    bool alive, leaving;
+    pthread_t thread;
+    sem_t go;
+    struct dom* stack[MAX_STACK];
+    unsigned depth;
+};
+
+struct world {
+    uint64_t seed, dice, ops, op;
+    int threads;
+    struct side side[SIDES];
+    struct dom* doms[MAX_DOMAINS];
+    unsigned n_doms;
+    struct actor actors[MAX_ACTORS];
+    struct actor* actor; /* who has the turn */
+    sem_t turn_over;
+    bool stopping, in_cleanup;
+    int mood; /* percent of object operations that allocate */
+    uint64_t mood_until;
+    uint64_t cleanups_ran, checks, born, turned_away, most_live, phases; /* how much a run did */
+    char log[LOG_LINES][LOG_WIDTH];
+    uint64_t n_log;
+};
+
+/* ---- dice ------------------------------------------------------------------------------- */
+
+static inline uint64_t mix64(uint64_t x) {
+    x ^= x >> 30;
+    x *= 0xbf58476d1ce4e5b9u;
+    x ^= x >> 27;
+    x *= 0x94d049bb133111ebu;
+    return x ^ (x >> 31);
+}
+
+static inline uint64_t roll(struct world* w) {
+    w->dice += 0x9e3779b97f4a7c15u;
+    return mix64(w->dice);
+}
+
+static inline uint64_t below(struct world* w, uint64_t n) { return n ? roll(w) % n : 0; }
+
+static inline bool chance(struct world* w, unsigned percent) { return below(w, 100) < percent; }
+
+/* ---- journal and failure ---------------------------------------------------------------- */
+
+__attribute__((format(printf, 2, 3))) static inline void note(struct world* w, const char* format, ...) {
+    char* line = w->log[w->n_log++ % LOG_LINES];
+    int n = snprintf(line, LOG_WIDTH, "#%llu t%d ", (unsigned long long)w->op, w->actor ? w->actor->slot : 0);
+    va_list args;
+    va_start(args, format);
+    vsnprintf(line + n, LOG_WIDTH - (size_t)n, format, args);
+    va_end(args);
+}
+
+static inline void print_journal(const struct world* w) {
+    fprintf(stderr, "  last operations, oldest first:\n");
+    uint64_t first = w->n_log > LOG_LINES ? w->n_log - LOG_LINES : 0;
+    for (uint64_t i = first; i < w->n_log; i++) fprintf(stderr, "    %s\n", w->log[i % LOG_LINES]);
+    fprintf(stderr, "  replay: model_test --seed %llu --ops %llu --threads %d\n", (unsigned long long)w->seed,
+            (unsigned long long)w->ops, w->threads);
+}
+
+__attribute__((noreturn, format(printf, 4, 5))) static inline void fail_at(struct world* w, const char* file, int line,
+                                                                           const char* format, ...) {
+    fprintf(stderr, "FAILED %s:%d: ", file, line);
+    va_list args;
+    va_start(args, format);
+    vfprintf(stderr, format, args);
+    va_end(args);
+    fprintf(stderr, "\n  seed %llu, operation %llu, threads %d\n", (unsigned long long)w->seed,
+            (unsigned long long)w->op, w->threads);
+    print_journal(w);
+    fflush(stderr);
+    _Exit(1);
+}
+
+#define FAIL(w, ...) fail_at((w), __FILE__, __LINE__, __VA_ARGS__)
+#define REQUIRE(w, condition, ...)                \
+    do {                                          \
+        if (!(condition)) FAIL((w), __VA_ARGS__); \
+    } while (0)
+
+static inline void* must_alloc(size_t n) {
+    void* p = calloc(1, n);
+    if (!p) {
+        fprintf(stderr, "the test itself is out of memory\n");
+        _Exit(2);
+    }
+    return p;
+}
+
+#endif

@@ -1,0 +1,103 @@
+/* close_seize.h - words, states and ghosts of close_seize.pml */
+
+#ifndef NOPS
+#ifdef S_EXIT
+#define NOPS 2
+#else
+#define NOPS 3
+#endif
+#endif
+#ifndef NFREE
+#define NFREE 2
+#endif
+
+#if defined(S_TWO) || defined(S_PARTIAL)
+#define NPROC 4
+#elif defined(S_MORE)
+#define NPROC 2
+#else
+#define NPROC 3
+#endif
+
+/* tag: state | seq<<3 */
+#define POOL     0
+#define OWNED    1
+#define ORPHAN   2
+#define PURGING  3
+#define PARTIAL  4
+#define TST(x)   ((x) & 7)
+#define TSEQ(x)  ((x) >> 3)
+#define TAG(st, q) ((st) | ((q) << 3))
+
+/* remote word: bits | seq<<2 */
+#define BITS(r)  ((r) & 3)
+#define RSEQ(r)  ((r) >> 2)
+#define EMPTY(s) ((mem[L_AV(s)] | mem[L_FR(s)] | BITS(rem[s])) == 3)
+#define POP2(x)  (((x) & 1) + (((x) >> 1) & 1))
+
+/* heap word */
+#define FREE     0
+#define LIVE     1
+#define RETIRE   2
+#define REVOKED  3
+#define SEIZED   4
+#define DEAD     5
+#define DETACHED 6
+#define HW(st, b) ((st) | (((b) + 1) << 3))
+#define HST(w)   ((w) & 7)
+#define HB(w)    (((w) >> 3) - 1)
+
+/* incarnation */
+#define ACTIVE   0
+#define ADVANCED 1
+#define CLOSED   2
+#define RELEASED 3
+
+#define ALL      3      /* busy: every heap of this incarnation */
+#define NOBUF    9      /* a thread without a store buffer */
+
+/* The heap that slab s is in: two heaps only in S_MORE. */
+#ifdef S_MORE
+#define HEAP(s)  (s)
+#else
+#define HEAP(s)  0
+#endif
+
+byte hw[2];
+byte hskip[2];          /* slab + 1 left to the owner; under the lock, read by the owner in handover */
+byte revoker[2];        /* ticket; under the lock */
+byte tickets;
+bit  lock;              /* the incarnation's */
+byte tag[2];
+byte rem[2];
+byte inc;
+
+/* ghosts */
+byte live[2];           /* slots in users' hands                */
+byte claim[2];          /* of these, being freed                */
+byte swept[2];          /* 1 + thread of the sweeper            */
+byte inbr[2];           /* 1 + owner whose bracket covers it    */
+bit  closed_ret;        /* a close of this incarnation returned */
+byte n_alloc, n_freed, n_rel;
+byte late;              /* slabs that held objects when the advance returned */
+byte done;
+
+#define IS_LIVE(t, h)     (hw[h] == HW(LIVE, t))
+#define BINDING_IS(h, t)  (hw[h] == HW(LIVE, t) || hw[h] == HW(RETIRE, t) || hw[h] == HW(REVOKED, t))
+/* The owner's private view: slab s is in one of its heaps; in its room (the first heap is its). */
+#define OWN(t, s)         (TST(tag[s]) == OWNED && BINDING_IS(HEAP(s), t))
+#define IN_ROOM(t, s)     (OWN(t, s) && BINDING_IS(0, t))
+
+/* A user hands a live object to a free; its address was published after the store to avail. */
+#define CLAIM(i, m) d_step { (live[i] & ~claim[i] & ~mem[L_AV(i)] & m) -> s = i; b = m; \
+			     claim[i] = claim[i] | m; q = TSEQ(tag[i]); early = mem[L_FR(i)] }
+#define CLAIM_OWN(t, i, m) d_step { OWN(t, i) && (live[i] & ~claim[i] & m) -> s = i; b = m; \
+			     claim[i] = claim[i] | m; q = TSEQ(tag[i]); early = mem[L_FR(i)] }
+
+/* What an owner looks at before it touches words. */
+#ifdef MUTANT_STATE_CHECK_ONLY
+/* the slab's tag, which the closer writes only when it sweeps */
+#define MAY(t, h, m) (TST(tag[((m) >> 1) & 1]) == OWNED)
+#else
+#define MAY(t, h, m) IS_LIVE(t, h)
+#endif

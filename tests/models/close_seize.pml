@@ -1,0 +1,411 @@
+/*
+ * close_seize.pml - the owner's bracket against closers, trims, remote frees,
+ * thread exit and adoption.  One incarnation, two slabs of two slots.
+ *
+ * Heap word   state | binding<<3
+ *
+ *   LIVE(b) -> REVOKED(b) -> SEIZED -> DEAD(b) | FREE | DETACHED | RETIRE(b)
+ *   LIVE(b) -> RETIRE(b): an advance, a trim or an exit asks the owner to let go
+ *   DETACHED: nobody's, adoptable while the incarnation is ACTIVE
+ *
+ * A sweep holds the incarnation's lock twice, with a membarrier in between.  In
+ * the first hold it revokes heaps under its ticket, in the second it seizes those
+ * that still carry it, reading the owner's `busy`: nothing named -> all slabs; a
+ * slab -> all but that one (`skip`, settled by the owner in its handover); the
+ * whole heap -> deferred to the owner.
+ *
+ * Scenarios (exactly one)
+ *   S_DRAIN S_RELEASE   owner, a closer, a remote freer; slab 1 comes from the pool
+ *   S_TWO               a drain and a release race
+ *   S_PARTIAL           as S_TWO, and the drain claims half-empty slabs for a while
+ *                       to give single pages back
+ *   S_TRIM              a trim and a close race; the owner loses the heap and adopts it again
+ *   S_EXIT              the owner exits, another thread adopts, a close races
+ *   S_MORE              slab 1 is in a second, ownerless heap that the owner adopts beside its
+ *                       first one (trim or close, -DMORE_CLOSE, races)
+ *   S_ADVANCE           the incarnation is advanced, its owner asleep; a freer empties a slab
+ *
+ * Checked
+ *   no allocation begun after a close returned succeeds; no slot has two owners;
+ *   nobody writes, or has a store buffered for, a slab that somebody else sweeps;
+ *   a slab is settled once; the words of a slab that goes back account for exactly
+ *   the live objects; in the end nothing is left to nobody: every slab is back, or
+ *   ORPHAN with live objects; heap records are not freed before their skipped slab
+ *   is settled; allocated = freed + released + live.
+ */
+#ifdef S_EXIT
+#define NTH 2
+#else
+#define NTH 1
+#endif
+#define NLOC        6
+#define L_BUSY(b)   (b)
+#define L_AV(s)     (2 + (s))
+#define L_FR(s)     (4 + (s))
+#define SLAB_OF(l)  (((l) - 2) & 1)
+#define ON_FLUSH(t, l) assert((l) < 2 || !swept[SLAB_OF(l)] || swept[SLAB_OF(l)] == 1 + (t))
+
+#include "close_seize.h"
+#include "mm.pml"
+#include "close_seize_sweep.pml"
+
+/* ---- remote free of bit b of slab s; q is the sequence the call read first ---- */
+
+inline remote_free(t, s, b)
+{
+	do
+	:: d_step { r = rem[s] }
+	   if
+	   :: RSEQ(r) != q -> ok = 0; break     /* stale: released meanwhile */
+	   :: else ->
+		d_step {
+			mm_drain(t);
+			if
+			:: rem[s] == r ->
+				assert(live[s] & (b));
+				rem[s] = r | (b);
+				live[s] = live[s] & ~(b); claim[s] = claim[s] & ~(b);
+				n_freed++; ok = 1
+			:: else -> ok = 0
+			fi
+		}
+		if
+		:: ok -> break
+		:: else
+		fi
+	   fi
+	od;
+	r = 0;
+	if
+	:: ok ->
+		ok = 0;
+#ifndef MUTANT_LATE_EMPTY_UNNOTICED
+#ifdef MUTANT_COMPLETE_BEFORE_TAG
+		/* `early`: freed as an acquire load could see it before the compare-exchange is done */
+		d_step { x = tag[s];
+			if
+			:: ((mem[L_AV(s)] | early | BITS(rem[s])) != 3) -> x = TAG(POOL, 0)
+			:: else
+			fi }
+#else
+		d_step { x = tag[s] }
+#endif
+		if
+		:: TST(x) == ORPHAN && TSEQ(x) == q -> complete(t, s)
+		:: TST(x) == OWNED && TSEQ(x) == q && inc != ACTIVE ->
+			x = 0;
+			d_step { ok = EMPTY(s) }
+			if
+			:: ok -> sweep(t, 0, 0)
+			:: else
+			fi
+		:: else
+		fi;
+		d_step { x = 0; ok = 0 }
+#endif
+	:: else
+	fi;
+}
+
+proctype freer(byte n)
+{
+	byte s, b, q, r, a, f, x, ok, sk, early, tk;
+	byte w;
+	do
+	:: n > 0 ->
+		if
+		:: CLAIM(0, 1)
+		:: CLAIM(0, 2)
+		:: CLAIM(1, 1)
+		:: CLAIM(1, 2)
+		:: break
+		fi;
+		n--;
+		remote_free(NOBUF, s, b);
+		d_step { s = 0; b = 0; q = 0; early = 0; x = 0; ok = 0 }
+	:: n == 0 -> break
+	od;
+	done++
+}
+
+/* ---- the owner ---- */
+
+/* in = 1: the bracket holds; it covers the slabs of mask m and hangs on heap h's word */
+inline enter(t, h, name, m)
+{
+	STORE_REL(t, L_BUSY(t), name);
+	d_step {
+		in = MAY(t, h, m);
+		if
+		:: in && ((m) & 1) -> assert(!swept[0]); inbr[0] = 1 + t
+		:: else
+		fi;
+		if
+		:: in && ((m) & 2) -> assert(!swept[1]); inbr[1] = 1 + t
+		:: else
+		fi
+	}
+}
+
+inline leave(t, h, m)
+{
+	d_step {
+		ROOM(t) ->
+		if :: ((m) & 1) && inbr[0] == 1 + t -> inbr[0] = 0 :: else fi;
+		if :: ((m) & 2) && inbr[1] == 1 + t -> inbr[1] = 0 :: else fi;
+#ifdef MUTANT_RELAXED_BUSY_CLEAR
+		mm_put(t, L_BUSY(t), 0, 0)
+#else
+		mm_put(t, L_BUSY(t), 0, 1)
+#endif
+	}
+#ifdef MUTANT_OWNER_SKIPS_EXIT_CHECK
+	if
+	:: !in -> handover(t)
+	:: else
+	fi
+#else
+#ifdef MUTANT_REFUSED_ENTRY_NO_HANDOVER
+	if
+	:: !in || IS_LIVE(t, h)
+#else
+	if
+	:: IS_LIVE(t, h)
+#endif
+	:: else -> handover(t)
+	fi
+#endif
+}
+
+/* One allocation from slab s, bracketed on the word of heap h. */
+inline alloc(t, s, h)
+{
+	beg = closed_ret;
+	enter(t, h, s + 1, 1 << s);
+	if
+	:: in ->
+		LOAD(t, L_AV(s), a);
+		if
+		:: a == 0 ->
+			LOAD(t, L_FR(s), f);
+			d_step { mm_drain(t); r = rem[s] & 3; rem[s] = rem[s] & ~3;
+				 a = f | r; r = 0; f = 0 }
+			if
+			:: a -> STORE(t, L_FR(s), 0)
+			:: else
+			fi
+		:: else
+		fi;
+		if
+		:: a -> d_step {
+			ROOM(t) ->
+			assert(!swept[s]);
+			b = a & 1; if :: b :: else -> b = 2 fi;
+			assert(!(live[s] & b));
+			assert(!beg);
+			live[s] = live[s] | b; n_alloc++;
+			mm_put(t, L_AV(s), a & ~b, 0);
+			b = 0; a = 0 }
+		:: else
+		fi
+	:: else
+	fi;
+	leave(t, h, 1 << s)
+}
+
+/* The owner's free of claimed bit b of slab s, bracketed on the word of the slab's own heap h. */
+inline local_free(t, s, h)
+{
+	enter(t, h, s + 1, 1 << s);
+	if
+	:: in ->
+		LOAD(t, L_FR(s), f);
+		d_step {
+			ROOM(t) ->
+			assert(!swept[s]);
+			/* an adopted heap's lines live in the room of the first: it must be this thread's */
+			assert(h == 0 || BINDING_IS(0, t));
+			mm_put(t, L_FR(s), f | b, 0);
+			live[s] = live[s] & ~b; claim[s] = claim[s] & ~b;
+			n_freed++; f = 0; q = 0 }
+		leave(t, h, 1 << s)
+	:: else ->
+		leave(t, h, 1 << s);
+		remote_free(t, s, b)
+	fi
+}
+
+/* An ownerless heap, under the lock that closes take too. */
+inline adopt(t, h)
+{
+#ifdef MUTANT_ADOPT_WITHOUT_CAS
+	ok = (inc == ACTIVE && HST(hw[h]) == DETACHED);
+	if
+	:: ok -> d_step { mm_drain(t); hw[h] = HW(LIVE, t); ok = 0 }
+	:: else
+	fi
+#else
+	take_lock(t);
+	d_step {
+		if
+#ifdef MUTANT_ADOPT_NO_STATE_CHECK
+		:: HST(hw[h]) == DETACHED -> hw[h] = HW(LIVE, t)
+#else
+		:: inc == ACTIVE && HST(hw[h]) == DETACHED -> hw[h] = HW(LIVE, t)
+#endif
+		:: else
+		fi
+	}
+	give_lock()
+#endif
+}
+
+proctype owner(byte me; byte n)
+{
+	byte s, b, q, r, a, f, x, ok, sk, in, early, beg, tk;
+	byte w;
+	do
+	:: n > 0 ->
+		n--;
+		if
+		:: IN_ROOM(me, 0) -> alloc(me, 0, 0)
+		:: IN_ROOM(me, 1) -> alloc(me, 1, 0)       /* a fast path knows only the first heap's word */
+		:: CLAIM_OWN(me, 0, 1) ; local_free(me, 0, 0)
+		:: CLAIM_OWN(me, 1, 1) ; local_free(me, 1, HEAP(1))
+#ifndef S_MORE
+		:: OWN(me, 0) && TST(tag[1]) == POOL -> more_slab(me)
+#else
+		:: OWN(me, 0) && HST(hw[1]) == DETACHED ->
+			enter(me, 0, ALL, 1);
+			if
+			:: in -> adopt(me, 1)
+			:: else
+			fi;
+			leave(me, 0, 1)
+#endif
+#if defined(S_TRIM) || defined(S_EXIT) || defined(S_MORE)
+		:: HST(hw[0]) == DETACHED -> adopt(me, 0)
+#endif
+		:: n = 0                /* sleeps outside any call for good */
+		fi;
+		d_step { s = 0; b = 0; q = 0; in = 0; beg = 0; early = 0; ok = 0; x = 0; a = 0; f = 0 }
+	:: n == 0 -> break
+	od;
+#ifdef S_EXIT
+	/* thread exit, or it sleeps for ever */
+	do
+	:: BINDING_IS(0, me) ->
+		d_step { mm_drain(me);
+			if
+			:: hw[0] == HW(LIVE, me) -> hw[0] = HW(RETIRE, me)
+			:: else
+			fi }
+		handover(me)
+	:: hw[0] == HW(DEAD, me) -> drop(0)
+	:: !BINDING_IS(0, me) && hw[0] != HW(DEAD, me) -> break
+	:: true -> break
+	od;
+#endif
+	done++
+}
+
+/* ---- those who end it ---- */
+
+proctype closer(byte target)
+{
+	byte r, a, f, x, ok, sk, q, tk;
+	byte w;
+	sweep(NOBUF, target, 0);
+	closed_ret = 1;
+	done++
+}
+
+#if defined(S_TRIM) || (defined(S_MORE) && !defined(MORE_CLOSE))
+proctype trimmer()
+{
+	byte r, a, f, x, ok, sk, q, tk;
+	byte w;
+	sweep(NOBUF, 0, 1);
+	done++
+}
+#endif
+
+#ifdef S_ADVANCE
+proctype advancer()
+{
+	take_lock(NOBUF);
+	d_step { inc = ADVANCED;
+		if
+		:: hw[0] == HW(LIVE, 0) -> hw[0] = HW(RETIRE, 0)
+		:: else
+		fi }
+	mm_barrier_all();
+	d_step { lock = 0; late = (live[0] != 0) | ((live[1] != 0) << 1) }
+	done++
+}
+#endif
+
+init
+{
+	atomic {
+		hw[0] = HW(LIVE, 0);
+		tag[0] = TAG(OWNED, 0);
+		mem[L_AV(0)] = 3;
+#ifdef S_MORE
+		hw[1] = DETACHED;
+		tag[1] = TAG(OWNED, 0);
+		mem[L_AV(1)] = 2; live[1] = 1; n_alloc = 1;
+#else
+		hw[1] = FREE;
+#endif
+		run flusher(0);
+		run owner(0, NOPS);
+#ifdef S_DRAIN
+		run closer(CLOSED); run freer(NFREE);
+#endif
+#ifdef S_RELEASE
+		run closer(RELEASED); run freer(NFREE);
+#endif
+#if defined(S_TWO) || defined(S_PARTIAL)
+		run closer(CLOSED); run closer(RELEASED); run freer(NFREE);
+#endif
+#ifdef S_TRIM
+		run trimmer(); run closer(CLOSED);
+#endif
+#ifdef S_EXIT
+		run flusher(1);
+		run owner(1, NOPS); run closer(CLOSED);
+#endif
+#ifdef S_MORE
+#ifdef MORE_CLOSE
+		run closer(CLOSED);
+#else
+		run trimmer();
+#endif
+#endif
+#ifdef S_ADVANCE
+		run advancer(); run freer(NFREE);
+#endif
+	}
+	/* everybody is through and every store is out */
+	d_step {
+		done == NPROC && b_n[0] == 0 &&
+#if NTH > 1
+		b_n[1] == 0 &&
+#endif
+		!lock ->
+#if defined(S_ADVANCE)
+		/* what a remote free emptied after the advance is gone */
+		assert(TST(tag[0]) == POOL || live[0] || !(late & 1));
+		assert(TST(tag[1]) == POOL || live[1] || !(late & 2));
+#elif defined(S_MORE) && !defined(MORE_CLOSE)
+		skip;
+#else
+		assert(TST(tag[0]) == POOL || (TST(tag[0]) == ORPHAN && live[0] && inc != RELEASED));
+		assert(TST(tag[1]) == POOL || (TST(tag[1]) == ORPHAN && live[1] && inc != RELEASED));
+		assert(HST(hw[0]) == FREE || (HST(hw[0]) == DEAD && !hskip[0]));
+		assert(HST(hw[1]) == FREE || (HST(hw[1]) == DEAD && !hskip[1]));
+#endif
+		assert(n_alloc == n_freed + n_rel + POP2(live[0]) + POP2(live[1]))
+	}
+}
