@@ -30,7 +30,7 @@ typedef struct epoch_domain {
 } epoch_domain_t;
 
 /* Makes a domain with an epoch of its own; auto_close is true. NULL and errno ENOMEM when records
- * run out (262,143 at once). O(1). */
+ * run out (about 262,000 at once; fewer with a smaller reservation). O(1). */
 SLAB_API epoch_domain_t* epoch_domain_create(SlabAllocator* a);
 /* Same with a label (31 bytes, copied, NULL for none). */
 SLAB_API epoch_domain_t* epoch_domain_create_labeled(SlabAllocator* a, const char* label);
@@ -43,8 +43,9 @@ SLAB_API void epoch_domain_enter(epoch_domain_t* d);
 /* Leaves the innermost scope. The last exit of a domain of its own with auto_close releases it;
  * of a borrowed one, drains. */
 SLAB_API void epoch_domain_exit(epoch_domain_t* d);
-/* Ends the domain; its own epoch is released, a borrowed one is left as it is unless auto_close's
- * last exit drained it. Refused while anybody is inside. NULL is fine. */
+/* Ends the domain; its own epoch is released; a borrowed one with auto_close that was entered is drained
+ * if its last exit could not (somebody else was inside), else left as it is. Refused while anybody
+ * is inside. NULL is fine. */
 SLAB_API void epoch_domain_destroy(epoch_domain_t* d);
 /* Releases the epoch now, if the era still matches; refused with anybody inside. */
 SLAB_API void epoch_domain_force_close(epoch_domain_t* d);

@@ -13,7 +13,7 @@
  *   thread safety  any thread may call anything at any time; an object may be freed by any thread
  *   errors         allocation: NULL and errno = ENOMEM (no memory), EINVAL (size 0, bad
  *                  alignment, bad epoch id, bad pointer, NULL allocator), ESTALE (the epoch does
- *                  not accept allocations any more), EDQUOT (budget). Frees never change errno; a
+ *                  not accept allocations any more), EDQUOT (over a budget; none can be set yet). Frees never change errno; a
  *                  stale, doubled, foreign or forged pointer or handle is refused and counted
  *                  (slab_stats_refusals), never a crash. NULL allocators are accepted everywhere.
  *   complexity     O(1) unless stated
@@ -137,7 +137,8 @@ typedef struct PerfCounters {
 /* What an epoch held and what its end did. Exact:
  * objects_allocated == objects_freed + objects_released + objects_escaped, and so for bytes.
  * "deferred" slabs were held by a thread inside a call when the epoch was closed; that thread
- * returns them as it leaves, and they are not part of the other terms. bytes are usable bytes. */
+ * returns them as it leaves. Objects in a slab that its owner held are in no term until then. bytes are
+ * usable bytes. */
 typedef struct EpochReceipt {
     uint32_t version; /* 1 */
     EpochId epoch_id;
@@ -148,7 +149,7 @@ typedef struct EpochReceipt {
     uint64_t slabs_returned, bytes_returned; /* what this close took back from the epoch */
     uint64_t slabs_deferred, bytes_deferred;
     uint64_t rss_before, rss_after; /* resident bytes of the process; 0 when not measured */
-    uint64_t close_ns;
+    uint64_t close_ns; /* time the close took, without measuring; 0 when the epoch held nothing */
 } EpochReceipt;
 
 /* ---- allocators ------------------------------------------------------------------------- */
@@ -216,10 +217,10 @@ SLAB_API bool slab_ptr_epoch(SlabAllocator* a, const void* p, EpochId* id, uint6
 SLAB_API void* slab_handle_ptr(SlabAllocator* a, SlabHandle h);
 /* Handle of a live object, 0 for anything else. */
 SLAB_API SlabHandle slab_ptr_handle(SlabAllocator* a, const void* p);
-/* Gives empty slabs of all epochs and all warm pages back to the system. May interrupt running
- * threads once. O(slabs). */
+/* Gives empty slabs of all epochs and all warm pages back to the system. Interrupts running threads once
+ * for each epoch in which other threads own slabs. O(slabs + epochs). */
 SLAB_API void slab_trim(SlabAllocator* a);
-/* Gives back what the calling thread keeps: its warm pages and its empty slabs. O(its slabs). */
+/* Gives back what the calling thread keeps: its warm pages and its empty slabs. O(its slabs + epochs). */
 SLAB_API void slab_thread_flush(SlabAllocator* a);
 /* Counters of a class; zeroed for a bad class. O(threads). */
 SLAB_API void get_perf_counters(SlabAllocator* a, uint32_t size_class, PerfCounters* out);
@@ -242,7 +243,8 @@ SLAB_API const char* slab_last_error(void);
 /* Id of the current ring epoch. */
 SLAB_API EpochId epoch_current(SlabAllocator* a);
 /* Closes the current ring epoch to allocation and opens the next id as a new incarnation with a
- * larger era. Reclaims nothing, never fails, waits for nothing but a short lock. O(threads in the old epoch). */
+ * larger era. Reclaims nothing, waits for nothing but a short lock, and never fails while fewer than 262,000
+ * epochs are open or draining (then the current one stays). O(threads in the old epoch). */
 SLAB_API void epoch_advance(SlabAllocator* a);
 /* Same; returns the new current id. */
 SLAB_API EpochId epoch_advance_id(SlabAllocator* a);

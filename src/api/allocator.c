@@ -117,10 +117,20 @@ static void report_leaks(TsiArena* a) {
     }
 }
 
+/* Every epoch ends with its allocator: what was registered for its end runs. */
+static void run_cleanups(TsiArena* a) {
+    for (uint32_t n = 1; n < tsi_table_used(&a->phases.incs); n++) {
+        TsiInc* i = tsi_inc(&a->phases, n);
+        uint64_t era = tsi_inc_era(i);
+        if (era != 0 && i->ends != 0) (void)tsi_epoch_end(a, tsi_ref(era, n), EPOCH_RELEASE, false, NULL);
+    }
+}
+
 void allocator_destroy(SlabAllocator* s) {
     TsiArena* a = tsi_arena(s);
     if (a == NULL) return;
     if (a->options.leak_report && a->options.leak_fn != NULL) report_leaks(a);
+    run_cleanups(a);
     tsi_registry_remove(a);
     memset(s, 0, sizeof *s);
     arena_discard(a);

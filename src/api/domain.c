@@ -23,6 +23,7 @@ enum { ERA_BLOCK = 64 };
 
 typedef struct TsiDomain {
     epoch_domain_t pub;
+    SlabAllocator* owner; /* pub.alloc is overwritten while the record is free */
     _Atomic TsiRef ref;
     _Atomic uint32_t alive; /* DOMAIN_ALIVE; a record of a destroyed domain stays readable */
     TsiLock lock;           /* opening, ending, the receipt */
@@ -30,6 +31,8 @@ typedef struct TsiDomain {
     bool own;
     bool entered, drained;  /* borrowed: entered once; drained by this domain */
     bool has_receipt;
+    bool empty_receipt;     /* only id, era and label of `receipt` are set; the rest is 0 */
+    uint32_t index;         /* of this record */
     EpochReceipt receipt;
     char label[TSI_LABEL_BYTES];
 } TsiDomain;
@@ -38,11 +41,18 @@ const size_t tsi_domain_stride = (sizeof(TsiDomain) + 63) & ~(size_t)63;
 
 static TsiDomain* domain_of(epoch_domain_t* d) { return (TsiDomain*)(void*)d; }
 static bool is_alive(TsiDomain* d) { return d != NULL && tsi_load_acquire(&d->alive) == DOMAIN_ALIVE; }
+static void refuse(TsiDomain* d, SlabMisuse what);
+/* False for NULL; false and a refusal for a domain that was destroyed. */
+static bool usable(TsiDomain* d) {
+    if (is_alive(d)) return true;
+    if (d != NULL && d->owner != NULL) refuse(d, SLAB_MISUSE_DOMAIN_STALE);
+    return false;
+}
 static uint32_t refs(TsiDomain* d) { return __atomic_load_n(&d->pub.refcount, __ATOMIC_ACQUIRE); }
 static void refs_set(TsiDomain* d, uint32_t n) { __atomic_store_n(&d->pub.refcount, n, __ATOMIC_RELEASE); }
 
 static void refuse(TsiDomain* d, SlabMisuse what) {
-    TsiArena* a = tsi_arena(d->pub.alloc);
+    TsiArena* a = tsi_arena(d->owner);
     if (a != NULL) tsi_refuse(a, what, d);
 }
 
@@ -70,15 +80,24 @@ static bool open_own(TsiArena* a, TsiBinding* b, TsiDomain* d) {
     return true;
 }
 
-/* Ends what ref named; the domain's lock is not held. */
-static void end_ref(TsiArena* a, TsiDomain* d, TsiRef ref, EpochCloseMode mode, bool unpin) {
+/* The receipt of an incarnation that held nothing, until a fuller one replaces it. */
+static void note_ended_locked(TsiDomain* d) {
+    d->receipt.epoch_id = d->pub.epoch_id;
+    d->receipt.epoch_era = d->pub.epoch_era;
+    d->has_receipt = d->empty_receipt = true;
+}
+
+/* Ends what ref named; the domain's lock is not held. `own`: the domain's pin goes with it. */
+static void end_ref(TsiArena* a, TsiDomain* d, TsiRef ref, EpochCloseMode mode, bool own) {
     EpochReceipt r;
+    if (own && tsi_inc_end_empty(a, tsi_binding_get(a, false), ref, d->receipt.label)) return;
     if (!tsi_epoch_end(a, ref, mode, false, &r)) return;
     tsi_lock_take(&d->lock);
     d->receipt = r;
     d->has_receipt = true;
+    d->empty_receipt = false;
     tsi_lock_give(&d->lock);
-    if (unpin) tsi_inc_unpin(a, tsi_binding_get(a, false), tsi_inc(&a->phases, tsi_ref_index(ref)));
+    if (own) tsi_inc_unpin(a, tsi_binding_get(a, false), tsi_inc(&a->phases, tsi_ref_index(ref)));
 }
 
 /* ---- create, wrap, destroy ---- */
@@ -90,7 +109,8 @@ static TsiDomain* make(SlabAllocator* s, const char* label, TsiBinding** b) {
     *b = a != NULL ? tsi_binding_get(a, true) : NULL;
     if (*b == NULL || !tsi_record_take(&a->domains, (*b)->domain_cache, &(*b)->domain_count, &index)) return NULL;
     TsiDomain* d = tsi_table_at(&a->domains, index);
-    d->pub.alloc = s;
+    d->index = index;
+    d->pub.alloc = d->owner = s;
     d->pub.epoch_id = 0;
     d->pub.epoch_era = 0;
     refs_set(d, 0);
@@ -104,10 +124,9 @@ static TsiDomain* make(SlabAllocator* s, const char* label, TsiBinding** b) {
 
 static void discard(TsiArena* a, TsiDomain* d) {
     TsiBinding* b = tsi_binding_get(a, false);
-    uint32_t index = (uint32_t)((size_t)((uint8_t*)d - a->domains.base) / a->domains.stride);
     tsi_store_release(&d->alive, 0); /* pairs with is_alive */
-    if (b != NULL) tsi_record_give(&a->domains, b->domain_cache, &b->domain_count, index);
-    else tsi_table_give(&a->domains, index);
+    if (b != NULL) tsi_record_give(&a->domains, b->domain_cache, &b->domain_count, d->index);
+    else tsi_table_give(&a->domains, d->index);
 }
 
 epoch_domain_t* epoch_domain_create_labeled(SlabAllocator* s, const char* label) {
@@ -151,7 +170,7 @@ static bool may_drain(TsiArena* a, TsiDomain* d) {
 
 void epoch_domain_destroy(epoch_domain_t* p) {
     TsiDomain* d = domain_of(p);
-    if (!is_alive(d)) return;
+    if (!usable(d)) return;
     TsiArena* a = tsi_arena(p->alloc);
     if (a == NULL) return;
     if (refs(d) != 0) {
@@ -210,7 +229,7 @@ static void scopes_add(TsiArena* a, TsiDomain* d, int n) {
 
 void epoch_domain_enter(epoch_domain_t* p) {
     TsiDomain* d = domain_of(p);
-    if (!is_alive(d)) return;
+    if (!usable(d)) return;
     TsiArena* a = tsi_arena(p->alloc);
     TsiBinding* b = a != NULL ? tsi_binding_get(a, true) : NULL;
     if (b == NULL) return;
@@ -250,6 +269,7 @@ static void leave(TsiArena* a, TsiDomain* d) {
         if (own) {
             end = tsi_load_relaxed(&d->ref);
             tsi_store_release(&d->ref, 0); /* a thread that enters from here on opens a fresh one */
+            if (end != 0) note_ended_locked(d);
         } else if (may_drain(a, d)) {
             end = tsi_load_relaxed(&d->ref);
             d->drained = true;
@@ -261,7 +281,7 @@ static void leave(TsiArena* a, TsiDomain* d) {
 
 void epoch_domain_exit(epoch_domain_t* p) {
     TsiDomain* d = domain_of(p);
-    if (!is_alive(d)) return;
+    if (!usable(d)) return;
     TsiArena* a = tsi_arena(p->alloc);
     if (a == NULL) return;
     TsiScope* top = top_of(d);
@@ -275,7 +295,7 @@ void epoch_domain_exit(epoch_domain_t* p) {
 
 bool epoch_domain_detach(epoch_domain_t* p) {
     TsiDomain* d = domain_of(p);
-    if (!is_alive(d)) return false;
+    if (!usable(d)) return false;
     TsiScope* top = top_of(d);
     if (top == NULL) {
         refuse(d, SLAB_MISUSE_DOMAIN_ORDER);
@@ -288,7 +308,7 @@ bool epoch_domain_detach(epoch_domain_t* p) {
 
 bool epoch_domain_attach(epoch_domain_t* p) {
     TsiDomain* d = domain_of(p);
-    if (!is_alive(d)) return false;
+    if (!usable(d)) return false;
     TsiArena* a = tsi_arena(p->alloc);
     uint32_t n = tsi_load_seq(&d->detached);
     while (n != 0 && !tsi_cas_seq(&d->detached, &n, n - 1)) {} /* once per detach */
@@ -306,14 +326,17 @@ bool epoch_domain_attach(epoch_domain_t* p) {
 
 void epoch_domain_force_close(epoch_domain_t* p) {
     TsiDomain* d = domain_of(p);
-    if (!is_alive(d)) return;
+    if (!usable(d)) return;
     TsiArena* a = tsi_arena(p->alloc);
     if (a == NULL) return;
     tsi_lock_take(&d->lock);
     TsiRef ref = tsi_load_relaxed(&d->ref);
     bool inside = refs(d) != 0;
     bool stale = ref == 0 || (!d->own && tsi_phases_resolve(&a->phases, p->epoch_id) != ref);
-    if (!inside && !stale && d->own) tsi_store_release(&d->ref, 0); /* as in leave */
+    if (!inside && !stale && d->own) {
+        tsi_store_release(&d->ref, 0); /* as in leave */
+        note_ended_locked(d);
+    }
     tsi_lock_give(&d->lock);
     if (inside || stale) refuse(d, inside ? SLAB_MISUSE_DOMAIN_ORDER : SLAB_MISUSE_DOMAIN_STALE);
     else end_ref(a, d, ref, EPOCH_RELEASE, d->own);
@@ -348,7 +371,7 @@ SlabAllocator* epoch_domain_allocator(void) {
 void* epoch_domain_malloc(epoch_domain_t* p, size_t size) {
     TsiDomain* d = domain_of(p);
     errno = EINVAL;
-    if (!is_alive(d)) return NULL;
+    if (!usable(d)) return NULL;
     TsiRef ref = tsi_load_acquire(&d->ref); /* pairs with open_own */
     if (ref != 0) return tsi_alloc_ref(p->alloc, size, ref);
     refuse(d, SLAB_MISUSE_CLOSED_EPOCH);
@@ -358,17 +381,25 @@ void* epoch_domain_malloc(epoch_domain_t* p, size_t size) {
 
 bool epoch_domain_receipt(epoch_domain_t* p, EpochReceipt* out) {
     TsiDomain* d = domain_of(p);
-    if (!is_alive(d) || out == NULL) return false;
+    if (!usable(d) || out == NULL) return false;
     tsi_lock_take(&d->lock);
     bool ok = d->has_receipt;
-    if (ok) *out = d->receipt;
+    if (ok && d->empty_receipt) {
+        memset(out, 0, sizeof *out);
+        out->version = 1;
+        out->epoch_id = d->receipt.epoch_id;
+        out->epoch_era = d->receipt.epoch_era;
+        memcpy(out->label, d->receipt.label, sizeof out->label);
+    } else if (ok) {
+        *out = d->receipt;
+    }
     tsi_lock_give(&d->lock);
     return ok;
 }
 
 bool epoch_domain_reset(epoch_domain_t* p) {
     TsiDomain* d = domain_of(p);
-    if (!is_alive(d)) return false;
+    if (!usable(d)) return false;
     TsiArena* a = tsi_arena(p->alloc);
     TsiBinding* b = a != NULL ? tsi_binding_get(a, true) : NULL;
     if (b == NULL) return false;
@@ -376,7 +407,9 @@ bool epoch_domain_reset(epoch_domain_t* p) {
     for (uint32_t n = 0; n < b->thread->scope_count; n++) mine += b->thread->scopes[n].domain == d;
     tsi_lock_take(&d->lock);
     TsiRef old = tsi_load_relaxed(&d->ref);
-    bool ok = d->own && refs(d) == mine, opened = ok && open_own(a, b, d);
+    bool ok = d->own && refs(d) == mine;
+    if (ok && old != 0) note_ended_locked(d);
+    bool opened = ok && open_own(a, b, d);
     tsi_lock_give(&d->lock);
     if (!ok) refuse(d, SLAB_MISUSE_DOMAIN_ORDER);
     if (!opened) return false;

@@ -1,6 +1,6 @@
 /*
- * objects.c - allocate and free. The fast paths are whole in the entry points: slab_malloc and
- * slab_free leave them only for the cold calls named tsi_*_slow and tsi_free_pointer.
+ * objects.c - allocate and free. The fast paths are inlined into the entry points, which leave them only
+ * by tail calls, so that they need no stack frame.
  */
 #include "api/internal.h"
 
@@ -28,13 +28,22 @@ static TSI_NOINLINE void* alloc_any(SlabAllocator* s, size_t size, size_t align,
     return tsi_alloc_slow(a, size, cls, align, ref, at);
 }
 
+static TSI_NOINLINE void* missed(SlabAllocator* s, size_t size, TsiRef ref, TsiHeap* h) {
+    tsi_alloc_missed(tsi_tls.binding, h);
+    return alloc_any(s, size, 1, ref, NULL);
+}
+
+static TSI_NOINLINE void* alloc_ambient(SlabAllocator* s, size_t size) { return alloc_any(s, size, 1, 0, NULL); }
+
 void* slab_malloc(SlabAllocator* s, size_t size) {
-    if (TSI_LIKELY(s != NULL && tsi_tls.serial == tsi_public(s)->serial && size - 1 < TSI_LUT_MAX)) {
-        TsiBinding* b = tsi_tls.binding;
-        void* p = tsi_alloc_fast(b, b->heap, b->cur, tsi_size_lut[(size + 15) >> 4]);
-        if (TSI_LIKELY(p != NULL)) return p;
-    }
-    return alloc_any(s, size, 1, 0, NULL);
+    bool left;
+    if (TSI_UNLIKELY(s == NULL || tsi_tls.serial != tsi_public(s)->serial || size - 1 >= TSI_LUT_MAX))
+        return alloc_ambient(s, size);
+    TsiBinding* b = tsi_tls.binding;
+    TsiHeap* h = b->heap;
+    void* p = tsi_alloc_fast(b, h, b->cur, tsi_size_lut[(size + 15) >> 4], &left);
+    if (TSI_UNLIKELY(p == NULL)) return missed(s, size, 0, h);
+    return TSI_LIKELY(!left) ? p : tsi_alloc_left(b, h, p);
 }
 
 static TsiRef resolve_for_alloc(SlabAllocator* s, EpochId epoch) {
@@ -46,15 +55,15 @@ static TsiRef resolve_for_alloc(SlabAllocator* s, EpochId epoch) {
 
 /* The fast path of an epoch that is not the thread's ambient one. */
 void* tsi_alloc_ref(SlabAllocator* s, size_t size, TsiRef ref) {
-    if (TSI_LIKELY(tsi_tls.serial == tsi_public(s)->serial && size - 1 < TSI_LUT_MAX)) {
-        TsiBinding* b = tsi_tls.binding;
-        TsiHeap* h = tsi_heap_cached(b, ref);
-        if (TSI_LIKELY(h != NULL && h->room != NULL)) {
-            void* p = tsi_alloc_fast(b, h, h->room->cur, tsi_size_lut[(size + 15) >> 4]);
-            if (TSI_LIKELY(p != NULL)) return p;
-        }
-    }
-    return alloc_any(s, size, 1, ref, NULL);
+    bool left;
+    if (TSI_UNLIKELY(tsi_tls.serial != tsi_public(s)->serial || size - 1 >= TSI_LUT_MAX))
+        return alloc_any(s, size, 1, ref, NULL);
+    TsiBinding* b = tsi_tls.binding;
+    TsiHeap* h = tsi_heap_cached(b, ref);
+    if (TSI_UNLIKELY(h == NULL || h->room == NULL)) return alloc_any(s, size, 1, ref, NULL);
+    void* p = tsi_alloc_fast(b, h, h->room->cur, tsi_size_lut[(size + 15) >> 4], &left);
+    if (TSI_UNLIKELY(p == NULL)) return missed(s, size, ref, h);
+    return TSI_LIKELY(!left) ? p : tsi_alloc_left(b, h, p);
 }
 
 void* slab_malloc_epoch(SlabAllocator* s, size_t size, EpochId epoch) {
@@ -149,15 +158,30 @@ static TSI_NOINLINE bool free_any(SlabAllocator* s, void* p, size_t least) {
     return a != NULL && tsi_free_pointer(a, p, least);
 }
 
-void slab_free(SlabAllocator* s, void* p) {
-    if (TSI_LIKELY(s != NULL && tsi_tls.serial == tsi_public(s)->serial && tsi_free_fast(tsi_tls.binding, p))) return;
-    (void)free_any(s, p, 0);
-}
-
-bool slab_free_checked(SlabAllocator* s, void* p) {
-    if (s != NULL && tsi_tls.serial == tsi_public(s)->serial && tsi_free_fast(tsi_tls.binding, p)) return true;
+static TSI_NOINLINE bool free_missed(SlabAllocator* s, void* p) {
+    tsi_free_missed(tsi_tls.binding);
     return free_any(s, p, 0);
 }
+
+static TSI_NOINLINE bool free_left(TsiBinding* b, TsiHeap* h) {
+    tsi_handover(b, h);
+    return true;
+}
+
+static TSI_NOINLINE bool free_whole(SlabAllocator* s, void* p) { return free_any(s, p, 0); }
+
+TSI_INLINE bool free_inline(SlabAllocator* s, void* p) {
+    TsiHeap* h;
+    if (TSI_UNLIKELY(s == NULL || tsi_tls.serial != tsi_public(s)->serial)) return free_whole(s, p);
+    TsiFast f = tsi_free_fast(tsi_tls.binding, p, &h);
+    if (TSI_LIKELY(f == TSI_FAST_DONE)) return true;
+    if (f == TSI_FAST_MISSED) return free_missed(s, p);
+    return f == TSI_FAST_LEFT ? free_left(tsi_tls.binding, h) : free_whole(s, p);
+}
+
+bool slab_free_checked(SlabAllocator* s, void* p) { return free_inline(s, p); }
+
+void slab_free(SlabAllocator* s, void* p) { (void)free_inline(s, p); }
 
 void slab_free_sized(SlabAllocator* s, void* p, size_t size) { (void)free_any(s, p, size); }
 
@@ -232,14 +256,8 @@ bool slab_ptr_epoch(SlabAllocator* s, const void* p, EpochId* id, uint64_t* era)
 }
 
 uint32_t slab_object_count(uint32_t size) {
-    static TsiClassTable t;
-    static TsiLock lock;
     tsi_process_init();
-    unsigned cls;
-    tsi_lock_take(&lock);
-    if (t.c[1].size == 0) tsi_class_table_init(&t, tsi_os.page_bytes, 0);
-    cls = tsi_class_of(size);
-    uint32_t n = cls != 0 ? (uint32_t)t.c[cls].slots << t.c[cls].lines_log2 : 0;
-    tsi_lock_give(&lock);
-    return n;
+    unsigned cls = tsi_class_of(size);
+    const TsiClass* c = &tsi_space_default_classes()->c[cls];
+    return cls != 0 ? (uint32_t)c->slots << c->lines_log2 : 0;
 }

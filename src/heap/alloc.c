@@ -31,13 +31,13 @@ static void line_init(TsiSpace* s, const TsiClass* c, unsigned cls, uint32_t lin
     tsi_store_relaxed(&l->avail, mixed ? ~0ull : 0);
     tsi_store_relaxed(&l->freed, mixed ? 0 : c->full);
     tsi_store_relaxed(&l->issued, 0);
-    tsi_store_relaxed(&l->where, (uint32_t)(offset >> 10) << 6 | (mixed ? TSI_LINE_MIXED : 0));
+    l->base = s->base + offset;
+    tsi_store_relaxed(&l->flags, mixed ? TSI_LINE_MIXED : 0);
     l->link = 0;
     if (mixed) {
         tsi_store_relaxed(&tsi_mixed(s, line_id)->starts, 0);
         tsi_store_relaxed(&tsi_mixed(s, line_id)->ends, 0);
     }
-    tsi_aux(s, line_id)->gone = 0;
     tsi_store_relaxed(&tsi_remote(s, line_id)[0], tsi_remote_fresh(seq));
     tsi_store_relaxed(&tsi_remote(s, line_id)[1], tsi_remote_fresh(seq));
 }
@@ -48,6 +48,7 @@ static void slab_open(TsiSpace* s, unsigned cls, uint32_t slab_id, uint32_t inde
     TsiSlab* slab = tsi_slab(s, slab_id);
     uint32_t seq = tsi_tag_seq(tsi_load_relaxed(&slab->tag));
     if (seq == 0) seq = 1;
+    slab->gone = 0;
     for (uint32_t i = 0, first = tsi_first_line(c, slab_id); i < 1u << c->lines_log2; i++)
         line_init(s, c, cls, first + i, seq);
     tsi_store_seq(&slab->tag, tsi_tag(seq, index, state)); /* publishes the words to freers */
@@ -62,6 +63,7 @@ static bool slab_take(TsiBinding* b, TsiHeap* h, unsigned cls, uint32_t* slab_id
     tsi_slab(s, *slab_id)->next = h->slabs;
     h->slabs = *slab_id + 1; /* after next: a walk in a fork child is always whole */
     tsi_store_relaxed(&h->slab_count, tsi_load_relaxed(&h->slab_count) + 1);
+    tsi_store_relaxed(&h->slab_bytes, tsi_load_relaxed(&h->slab_bytes) + s->classes->c[cls].slab_bytes);
     h->takes++;
     return true;
 }
@@ -84,7 +86,7 @@ static void* mixed_bump(TsiBinding* b, TsiHeap* h, size_t size, TsiPlace* at) {
     tsi_store_relaxed(&l->issued, tsi_load_relaxed(&l->issued) + 1);
     tsi_store_release(&l->avail, end == TSI_LINE_SLOTS ? 0 : ~0ull << end);
     if (at != NULL) *at = (TsiPlace){line_id, tsi_slab_of_line(s, line_id), TSI_CLASS_MIXED, slot};
-    return b->base + (((uint64_t)(tsi_load_relaxed(&l->where) & ~(uint32_t)TSI_LINE_FLAGS) + slot * 4u) << 4);
+    return l->base + slot * TSI_GRANULE;
 }
 
 static void* mixed_alloc(TsiBinding* b, TsiHeap* h, size_t size, TsiPlace* at) {
@@ -120,7 +122,7 @@ static void* line_pop(TsiBinding* b, TsiLine* l, unsigned cls, TsiPlace* at) {
         uint32_t line_id = tsi_line_id(s, l);
         *at = (TsiPlace){line_id, tsi_slab_of_line(s, line_id), cls, slot};
     }
-    return b->base + ((uint64_t)(tsi_load_relaxed(&l->where) & ~(uint32_t)TSI_LINE_FLAGS) << 4) + b->classes->c[cls].offs[slot];
+    return l->base + tsi_class_offset(&b->classes->c[cls], slot);
 }
 
 /* Makes another line current; false when there is no memory for one. */
@@ -137,7 +139,7 @@ static bool next_line(TsiBinding* b, TsiHeap* h, unsigned cls) {
     }
     TsiLine* l = tsi_line(s, room->head[cls] - 1);
     room->head[cls] = l->link;
-    tsi_store_relaxed(&l->where, tsi_load_relaxed(&l->where) & ~(uint32_t)TSI_LINE_LISTED);
+    tsi_store_relaxed(&l->flags, tsi_load_relaxed(&l->flags) & ~(uint32_t)TSI_LINE_LISTED);
     room->cur[cls] = l;
     return true;
 }
@@ -204,6 +206,16 @@ static void* large_alloc(TsiBinding* b, TsiHeap* h, size_t size, size_t align, T
 static TsiRef ambient_ref(TsiBinding* b) {
     if (b->scope != 0) return tsi_load_relaxed(b->thread->scopes[b->scope - 1].ref);
     return tsi_phases_current(&b->arena->phases);
+}
+
+TSI_COLD void* tsi_alloc_left(TsiBinding* b, TsiHeap* h, void* p) {
+    tsi_handover(b, h);
+    return p;
+}
+
+void tsi_alloc_missed(TsiBinding* b, TsiHeap* h) {
+    tsi_bracket_clear(b);
+    if (tsi_load_relaxed(&h->word) != b->live_word) tsi_handover(b, h);
 }
 
 typedef enum Outcome { GOT, AGAIN, NO_MEMORY } Outcome;

@@ -10,23 +10,29 @@
  * NULL with errno. *at (may be NULL) receives the place. */
 void* tsi_alloc_slow(TsiArena* a, size_t size, unsigned cls, size_t align, TsiRef ref, TsiPlace* at);
 
-/* Takes a ready slot of the heap's current line; NULL sends the caller to the slow path. */
-TSI_INLINE void* tsi_alloc_fast(TsiBinding* b, TsiHeap* h, TsiLine* const* cur, unsigned cls) {
+/*
+ * The fast path: a ready slot of the current line. It ends in one of
+ *   p               and nothing else to do: *left is false
+ *   p, *left        the caller tail-calls tsi_alloc_left
+ *   NULL            busy still names the line: the caller tail-calls something that starts with tsi_alloc_missed
+ * so that the public functions need no stack frame.
+ */
+TSI_INLINE void* tsi_alloc_fast(TsiBinding* b, TsiHeap* h, TsiLine* const* cur, unsigned cls, bool* left) {
+    uint64_t live = b->live_word;
     TsiLine* l = cur[cls];
     tsi_bracket_name(b, tsi_busy_line(l));
-    if (TSI_UNLIKELY(tsi_load_relaxed(&h->word) != b->live_word)) goto out;
     uint64_t avail = tsi_load_relaxed(&l->avail);
-    if (TSI_UNLIKELY(avail == 0)) goto out;
+    if (TSI_UNLIKELY(tsi_load_relaxed(&h->word) != live || avail == 0)) return NULL;
     tsi_store_relaxed(&l->avail, avail & (avail - 1));
-    uint64_t where = tsi_load_relaxed(&l->where) & ~(uint32_t)TSI_LINE_FLAGS;
-    void* p = b->base + (where << 4) + b->classes->c[cls].offs[tsi_ctz64(avail)];
+    void* p = l->base + tsi_class_offset(&b->classes->c[cls], tsi_ctz64(avail));
     tsi_bracket_clear(b);
-    if (TSI_UNLIKELY(tsi_load_relaxed(&h->word) != b->live_word)) tsi_handover(b, h);
+    *left = TSI_UNLIKELY(tsi_load_relaxed(&h->word) != live);
     return p;
-out:
-    tsi_bracket_clear(b);
-    if (tsi_load_relaxed(&h->word) != b->live_word) tsi_handover(b, h);
-    return NULL;
 }
+
+/* Hands over after a successful allocation; returns p. */
+void* tsi_alloc_left(TsiBinding* b, TsiHeap* h, void* p);
+/* Leaves the bracket of a fast path that found no slot. */
+void tsi_alloc_missed(TsiBinding* b, TsiHeap* h);
 
 #endif

@@ -6,10 +6,11 @@
  *   TsiHeap     one binding's slabs in one incarnation: the unit of ownership and of hand-over
  *   TsiRoom     a heap's lines to allocate from, by class; private to the owner, a cache
  *
- * Heap word    binding | state:8. Every transition is one compare-exchange; REVOKED -> SEIZED only
+ * Heap word    binding | state:8. Shared transitions are compare-exchanges, those out of SEIZED stores
+ *              by the only holder; REVOKED -> SEIZED only
  *              under the stripe lock and by the sweep whose ticket the heap carries
  *
- *   FREE -> LIVE(b) <-> REVOKED(b) -> SEIZED -> FREE | DEAD | DETACHED
+ *   FREE -> LIVE(b) -> REVOKED(b) -> SEIZED -> FREE | DEAD(b) | DETACHED | RETIRE(b)
  *             |  ^         ^
  *             |  +- DETACHED -> SEIZED
  *             +-> RETIRE(b) -> DETACHED | REVOKED(b)
@@ -71,6 +72,7 @@ typedef struct TsiHeap {
     uint32_t mixed_lines;       /* [own] further lines of the mixed slab */
     uint32_t slabs;             /* [own] slab id + 1 */
     _Atomic uint32_t slab_count;
+    _Atomic uint64_t slab_bytes;
     uint32_t inc_next, inc_prev; /* [stripe] heap index + 1 */
     uint32_t own_next, own_prev; /* the owner's chain; only its thread */
     uint32_t primary;            /* [own] heap index whose room takes this heap's lines */
@@ -113,7 +115,7 @@ typedef struct TsiBinding {
     uint32_t scope; /* index + 1 of the innermost scope of this arena on the thread's stack */
     uint32_t own_heaps; /* chain, heap index + 1 */
     _Atomic uint32_t dead_heaps;
-    _Atomic uint32_t inbox; /* line id + 2, 0 = empty, TSI_INBOX_CLOSED */
+    _Atomic uint32_t inbox; /* slab id + 2, 0 = empty, TSI_INBOX_CLOSED */
     uint64_t era, era_end;  /* eras granted and not used */
     uint32_t inc_cache[TSI_RECORD_CACHE], inc_first, inc_count; /* first in, first out */
     uint32_t domain_cache[TSI_RECORD_CACHE], domain_count;

@@ -13,6 +13,7 @@
 
 #include "heap/heap.h"
 #include "heap/registry.h"
+#include "heap/settle.h"
 #include "heap/sweep.h"
 #include "heap/warm.h"
 
@@ -87,14 +88,16 @@ static void child_bindings(TsiArena* a) {
 /* Slabs that were claimed for return, or whose pages were being returned. */
 static void child_slabs(TsiArena* a) {
     TsiSpace* s = &a->space;
+    for (uint32_t n = 1; n < tsi_table_used(&a->phases.incs); n++) tsi_unlink_claimed(a, tsi_inc(&a->phases, n));
     for (uint32_t chunk = 0; chunk < tsi_load_relaxed(&s->chunk_high); chunk++) {
         unsigned cls = tsi_chunk_class(s, chunk);
-        if (cls == 0 || cls > TSI_CLASS_MIXED) continue;
-        for (uint32_t k = 0; k < s->chunks[chunk].fresh; k++) {
+        if (cls == 0 || cls == TSI_CLASS_CONT) continue;
+        for (uint32_t k = 0; k < tsi_chunk_slab_count(s, cls); k++) {
             _Atomic uint64_t* tag = &tsi_slab(s, chunk << 8 | k)->tag;
             uint64_t now = tsi_load_relaxed(tag);
             if (tsi_tag_state(now) == TSI_SLAB_PARTIAL)
                 tsi_store_relaxed(tag, (now & ~(uint64_t)TSI_SLAB_STATE) | TSI_SLAB_ORPHAN);
+            if (tsi_tag_state(now) == TSI_SLAB_PURGING) tsi_return_claimed(a, chunk << 8 | k);
         }
     }
 }

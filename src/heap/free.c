@@ -19,6 +19,17 @@
 #include "heap/sweep.h"
 #include "mem/handle.h"
 
+void tsi_free_missed(TsiBinding* b) {
+    TsiArena* a = b->arena;
+    const TsiLine* l = (const TsiLine*)(uintptr_t)tsi_load_relaxed(&b->busy);
+    uint64_t tag = tsi_load_relaxed(&tsi_slab(&a->space, tsi_slab_of_line(&a->space, tsi_line_id(&a->space, l)))->tag);
+    tsi_bracket_clear(b);
+    if (tsi_tag_state(tag) != TSI_SLAB_OWNED) return;
+    TsiHeap* h = tsi_heap(a, tsi_tag_index(tag));
+    uint64_t word = tsi_load_relaxed(&h->word);
+    if (word != b->live_word && (uint32_t)(word >> 8) == b->index) tsi_handover(b, h); /* B3 */
+}
+
 static bool state_holds_objects(uint64_t tag) {
     unsigned state = tsi_tag_state(tag);
     return state == TSI_SLAB_OWNED || state == TSI_SLAB_ORPHAN || state == TSI_SLAB_PARTIAL;
@@ -79,11 +90,11 @@ static bool free_as_owner(TsiArena* a, TsiBinding* b, const TsiPlace* at, uint64
         if (*result == TSI_FREE_OK) {
             TsiLine* l = tsi_line(s, at->line_id);
             const TsiClass* c = &s->classes->c[at->cls];
-            uint32_t where = tsi_load_relaxed(&l->where);
+            uint32_t flags = tsi_load_relaxed(&l->flags);
             /* release: pairs with the acquire in slot_check */
             tsi_store_release(&l->freed, tsi_load_relaxed(&l->freed) | 1ull << at->slot);
             TsiRoom* room = tsi_heap(a, h->primary)->room;
-            if ((where & (TSI_LINE_PARKED | TSI_LINE_RETIRED)) == TSI_LINE_PARKED && room != NULL &&
+            if ((flags & (TSI_LINE_PARKED | TSI_LINE_RETIRED)) == TSI_LINE_PARKED && room != NULL &&
                 tsi_popcount(tsi_line_free_bits(s, l, at->line_id)) >= c->threshold) {
                 tsi_room_push(a, room, at->cls, l);
                 tsi_count(&b->counters[at->cls].unparked);
@@ -208,6 +219,13 @@ SlabHandle tsi_handle_issue(TsiArena* a, const TsiPlace* at, bool* spent) {
     return tsi_handle_make(a->secret, at->line_id, at->slot, (uint32_t)generation);
 }
 
+/* A generation below what has been issued is old, another is made up. Issued ones start low, so this
+ * holds well enough even when the chunk has changed class since. Both are refused. */
+static int classify(uint64_t key, uint32_t scrambled, uint64_t issued) {
+    uint32_t generation = tsi_handle_unscramble(key, scrambled);
+    return generation < issued || (issued != 0 && generation < 1u << 20) ? SLAB_MISUSE_STALE_HANDLE : SLAB_MISUSE_BAD_HANDLE;
+}
+
 /* Decodes; returns TSI_FREE_OK when the handle names a live object. */
 static int handle_decode(TsiArena* a, SlabHandle h, TsiPlace* at, uint64_t* tag, uint64_t* word) {
     TsiSpace* s = &a->space;
@@ -220,19 +238,18 @@ static int handle_decode(TsiArena* a, SlabHandle h, TsiPlace* at, uint64_t* tag,
     uint32_t line = at->line_id & (TSI_CHUNK_LINES - 1);
     const TsiClass* c = &s->classes->c[at->cls];
     uint64_t key = tsi_handle_key(a->secret, at->line_id, at->slot);
-    uint32_t generation = tsi_handle_unscramble(key, (uint32_t)(h >> 34));
-    /* Issued generations start low, made-up ones are anywhere in 2^30: that tells old from forged even
-     * when the chunk has another class by now. Both are refused. */
-    bool low = generation < 1u << 20;
+    uint32_t scrambled = (uint32_t)(h >> 34);
     if (at->cls == 0 || at->cls == TSI_CLASS_CONT || line >= (1u << TSI_CHUNK_SHIFT) >> c->line_shift || (c->full >> at->slot & 1) == 0)
-        return low && chunk < tsi_load_relaxed(&s->chunk_high) ? SLAB_MISUSE_STALE_HANDLE : SLAB_MISUSE_BAD_HANDLE;
+        return classify(key, scrambled, chunk < tsi_load_relaxed(&s->chunk_high) ? 1u << 20 : 0);
     at->slab_id = chunk << 8 | line >> c->lines_log2;
     *tag = tsi_load_seq(&tsi_slab(s, at->slab_id)->tag);
     if (!state_holds_objects(*tag) || !generation_of(a, at, *tag, &now, word)) {
+        uint32_t floor = tsi_load_relaxed(&s->chunks[chunk].gen_floor);
         now = tsi_load_relaxed(&tsi_slab(s, at->slab_id)->gen_base);
-        return low || generation < now ? SLAB_MISUSE_STALE_HANDLE : SLAB_MISUSE_BAD_HANDLE;
+        if (now < floor) now = floor; /* not taken since the chunk got its class */
+        return classify(key, scrambled, now);
     }
-    if (generation != now) return low || generation < now ? SLAB_MISUSE_STALE_HANDLE : SLAB_MISUSE_BAD_HANDLE;
+    if (tsi_handle_scramble(key, (uint32_t)now) != scrambled) return classify(key, scrambled, now);
     if ((count_of(*word, tsi_tag_seq(*tag)) & 1) != 0) return SLAB_MISUSE_BAD_HANDLE; /* the next one: never issued */
     return slot_check(s, at, tsi_tag_seq(*tag), &remote) == TSI_FREE_OK ? TSI_FREE_OK : SLAB_MISUSE_STALE_HANDLE;
 }
@@ -265,6 +282,6 @@ void tsi_line_retire(TsiArena* a, const TsiPlace* at) {
     TsiLine* l = tsi_line(&a->space, at->line_id);
     TsiRoom* room = tsi_heap(a, h->primary)->room;
     if (room != NULL && room->cur[at->cls] == l) room->cur[at->cls] = tsi_no_cur[0];
-    tsi_store_relaxed(&l->where, tsi_load_relaxed(&l->where) | TSI_LINE_PARKED | TSI_LINE_RETIRED);
+    tsi_store_relaxed(&l->flags, tsi_load_relaxed(&l->flags) | TSI_LINE_PARKED | TSI_LINE_RETIRED);
     tsi_bracket_leave(b, h);
 }

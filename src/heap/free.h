@@ -32,42 +32,41 @@ bool tsi_place_ref(TsiArena* a, const TsiPlace* at, TsiRef* ref);
 /* The line hands out no more slots: its handle generations are spent. Owner only, else nothing. */
 void tsi_line_retire(TsiArena* a, const TsiPlace* at);
 
-/* The owner's free of a slot of an ordinary line; false sends the caller to tsi_free_pointer. */
-TSI_INLINE bool tsi_free_fast(TsiBinding* b, const void* p) {
+typedef enum TsiFast {
+    TSI_FAST_DONE,
+    TSI_FAST_LEFT,   /* freed; the caller tail-calls tsi_handover */
+    TSI_FAST_MISSED, /* busy still names a line: the caller tail-calls what starts with tsi_free_missed */
+    TSI_FAST_NEVER   /* nothing was entered */
+} TsiFast;
+
+/* The owner's free of a slot of an ordinary line. *out is the heap when the result is LEFT. */
+TSI_INLINE TsiFast tsi_free_fast(TsiBinding* b, const void* p, TsiHeap** out) {
     uint64_t off = (uint64_t)((uintptr_t)p - (uintptr_t)b->base);
-    if (TSI_UNLIKELY(off >= b->payload_bytes)) return false;
-    uint32_t chunk = (uint32_t)(off >> TSI_CHUNK_SHIFT);
+    if (TSI_UNLIKELY(off >= b->payload_bytes)) return TSI_FAST_NEVER;
+    uint64_t chunk = off >> TSI_CHUNK_SHIFT;
     const TsiClass* c = &b->classes->c[tsi_load_acquire(&b->chunk_class[chunk])]; /* pairs with chunk_open */
-    uint32_t in_chunk = (uint32_t)off & ((1u << TSI_CHUNK_SHIFT) - 1);
-    uint32_t line = in_chunk >> c->line_shift;
-    uint32_t in_line = in_chunk & ((1u << c->line_shift) - 1);
-    unsigned slot = tsi_class_slot(c, in_line);
-    if (TSI_UNLIKELY(c->offs[slot] != in_line)) return false;
-    uint8_t* meta = b->meta + ((size_t)chunk << TSI_META_SHIFT);
-    TsiSlab* slab = (TsiSlab*)(void*)meta + (line >> c->lines_log2);
+    uint32_t in_line = (uint32_t)off & c->line_mask;
+    uint32_t slot = in_line >> c->unit_shift;
+    if (TSI_UNLIKELY((uint32_t)c->offs[slot] << 4 != in_line)) return TSI_FAST_NEVER;
+    uint8_t* meta = b->meta + (chunk << TSI_META_SHIFT);
+    uint32_t line = ((uint32_t)off & ((1u << TSI_CHUNK_SHIFT) - 1)) >> c->line_shift;
     TsiLine* l = (TsiLine*)(void*)(meta + TSI_META_LINES) + line;
-    const _Atomic uint64_t* r = (_Atomic uint64_t*)(void*)(meta + TSI_META_REMOTE) + 2 * line;
-    TsiHeap* h = NULL;
-    bool done = false;
     tsi_bracket_name(b, tsi_busy_line(l));
-    uint64_t tag = tsi_load_relaxed(&slab->tag);
-    if (TSI_LIKELY(tsi_tag_state(tag) == TSI_SLAB_OWNED)) {
-        h = b->heaps_base + tsi_tag_index(tag);
-        if (TSI_LIKELY(tsi_load_relaxed(&h->word) == b->live_word && (tag & TSI_SLAB_HANDLED) == 0)) {
-            uint64_t bit = 1ull << slot, freed = tsi_load_relaxed(&l->freed);
-            uint64_t gone = (tsi_load_relaxed(&l->avail) | freed) & bit;
-            gone |= tsi_load_relaxed(&r[slot >> 5]) >> (slot & 31) & 1;
-            if (TSI_LIKELY(gone == 0 && (tsi_load_relaxed(&l->where) & (TSI_LINE_PARKED | TSI_LINE_MIXED)) == 0)) {
-                tsi_store_relaxed(&l->freed, freed | bit);
-                done = true;
-            }
-        }
-    }
+    uint64_t tag = tsi_load_relaxed(&((TsiSlab*)(void*)meta)[line >> c->lines_log2].tag);
+    if (TSI_UNLIKELY((uint8_t)tag != TSI_SLAB_OWNED)) return TSI_FAST_MISSED; /* or it has issued a handle */
+    TsiHeap* h = *out = b->heaps_base + tsi_tag_index(tag);
+    uint32_t remote = (uint32_t)tsi_load_relaxed(&l->remote[slot >> 5]);
+    uint64_t freed = tsi_load_relaxed(&l->freed);
+    if (TSI_UNLIKELY(tsi_load_relaxed(&h->word) != b->live_word)) return TSI_FAST_MISSED;
+    if (TSI_UNLIKELY(tsi_load_relaxed(&l->flags) & (TSI_LINE_PARKED | TSI_LINE_MIXED))) return TSI_FAST_MISSED;
+    unsigned gone = (unsigned)((tsi_load_relaxed(&l->avail) | freed) >> slot) | remote >> (slot & 31);
+    if (TSI_UNLIKELY(gone & 1)) return TSI_FAST_MISSED;
+    tsi_store_relaxed(&l->freed, freed | 1ull << slot);
     tsi_bracket_clear(b);
-    if (h != NULL && TSI_UNLIKELY(tsi_load_relaxed(&h->word) != b->live_word)) {
-        if ((uint32_t)(tsi_load_relaxed(&h->word) >> 8) == b->index) tsi_handover(b, h);
-    }
-    return done;
+    return TSI_LIKELY(tsi_load_relaxed(&h->word) == b->live_word) ? TSI_FAST_DONE : TSI_FAST_LEFT;
 }
+
+/* Leaves the bracket of a fast path that did not free: busy names its line. */
+void tsi_free_missed(TsiBinding* b);
 
 #endif

@@ -98,13 +98,13 @@ void tsi_heap_rebuild_room(TsiArena* a, TsiHeap* h, TsiHeap* primary) {
         const TsiClass* c = &s->classes->c[cls];
         for (uint32_t i = 0, first = tsi_first_line(c, id); i < 1u << c->lines_log2; i++) {
             TsiLine* l = tsi_line(s, first + i);
-            uint32_t where = tsi_load_relaxed(&l->where) & ~(uint32_t)(TSI_LINE_LISTED | TSI_LINE_PARKED);
+            uint32_t flags = tsi_load_relaxed(&l->flags) & ~(uint32_t)(TSI_LINE_LISTED | TSI_LINE_PARKED);
             uint64_t room = tsi_load_relaxed(&l->avail) | tsi_line_free_bits(s, l, first + i);
             if (tsi_load_relaxed(&l->avail) != 0 || tsi_popcount(room) >= c->threshold) {
-                tsi_store_relaxed(&l->where, where);
+                tsi_store_relaxed(&l->flags, flags);
                 tsi_room_push(a, primary->room, cls, l);
             } else {
-                tsi_store_relaxed(&l->where, where | TSI_LINE_PARKED);
+                tsi_store_relaxed(&l->flags, flags | TSI_LINE_PARKED);
             }
         }
     }
@@ -185,6 +185,7 @@ static TsiHeap* birth_locked(TsiBinding* b, TsiInc* i, TsiRef ref, uint32_t inde
     h->mixed_lines = 0;
     h->slabs = 0;
     tsi_store_relaxed(&h->slab_count, 0);
+    tsi_store_relaxed(&h->slab_bytes, 0);
     h->primary = index;
     h->takes = 0;
     h->skip = 0;

@@ -60,7 +60,7 @@ bool tsi_line_park(TsiBinding* b, TsiLine* l, const TsiClass* c);
 void tsi_room_push(TsiArena* a, TsiRoom* r, unsigned cls, TsiLine* l);
 /* A thread that freed slots of a parked line tells its owner; any thread. `seq` is the slab's when freed. */
 void tsi_line_notify(TsiArena* a, uint32_t line_id, uint32_t slab_id, uint32_t seq);
-/* The owner takes in lines others have told it of. */
+/* The owner takes in slabs others have told it of. */
 void tsi_inbox_drain(TsiBinding* b);
 void tsi_inbox_close(TsiBinding* b);
 

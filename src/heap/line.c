@@ -11,9 +11,9 @@
  *       inbox (on its way), or with the owner. TSI_LINE_ARMED is set while it is not with the owner.
  *   T2  Whoever takes the token out of the word delivers the line: to the inbox of the heap's owner, or,
  *       when nobody owns the heap or the owner is leaving, back into the word, and then looks again.
- *   T3  A line is linked into at most one inbox: its link is claimed by a compare-exchange from 0. A line
- *       whose slab was returned and reused meanwhile may still sit in an old inbox; whoever pops
- *       it there passes it on as a freer would (tsi_line_notify).
+ *   T3  Inboxes hold slabs. A slab is linked into at most one: its link is claimed by a compare-exchange
+ *       from 0. A slab that was returned and reused meanwhile may still sit in an old inbox; whoever
+ *       pops it there looks at all its lines and passes it on as a freer would (tsi_line_notify).
  *   T4  Arming and freeing cross: the owner arms, then counts again; a freer sets its bit, then looks for
  *       the token. Both are seq_cst, so at least one sees the other.
  * Each side judges by what it sees; when owner and freers free at the same instant, fewer than
@@ -30,7 +30,7 @@ uint64_t tsi_line_free_bits(const TsiSpace* s, TsiLine* l, uint32_t line_id) {
 }
 
 void tsi_room_push(TsiArena* a, TsiRoom* r, unsigned cls, TsiLine* l) {
-    tsi_store_relaxed(&l->where, (tsi_load_relaxed(&l->where) & ~(uint32_t)TSI_LINE_PARKED) | TSI_LINE_LISTED);
+    tsi_store_relaxed(&l->flags, (tsi_load_relaxed(&l->flags) & ~(uint32_t)TSI_LINE_PARKED) | TSI_LINE_LISTED);
     l->link = r->head[cls];
     r->head[cls] = tsi_line_id(&a->space, l) + 1;
 }
@@ -93,17 +93,17 @@ static bool token_put(TsiSpace* s, uint32_t line_id, uint32_t seq) {
 
 bool tsi_line_park(TsiBinding* b, TsiLine* l, const TsiClass* c) {
     TsiSpace* s = &b->arena->space;
-    uint32_t id = tsi_line_id(s, l), where = tsi_load_relaxed(&l->where);
-    if ((where & TSI_LINE_ARMED) == 0) {
+    uint32_t id = tsi_line_id(s, l), flags = tsi_load_relaxed(&l->flags);
+    if ((flags & TSI_LINE_ARMED) == 0) {
         uint32_t seq = tsi_tag_seq(tsi_load_relaxed(&tsi_slab(s, tsi_slab_of_line(s, id))->tag));
-        where |= TSI_LINE_ARMED;
+        flags |= TSI_LINE_ARMED;
         (void)token_put(s, id, seq);
         if (token_take(s, id, seq, c->threshold)) { /* T4: slots were freed while we armed */
-            tsi_store_relaxed(&l->where, where & ~(uint32_t)TSI_LINE_ARMED);
+            tsi_store_relaxed(&l->flags, flags & ~(uint32_t)TSI_LINE_ARMED);
             return false;
         }
     }
-    tsi_store_relaxed(&l->where, where | TSI_LINE_PARKED);
+    tsi_store_relaxed(&l->flags, flags | TSI_LINE_PARKED);
     return true;
 }
 
@@ -111,8 +111,8 @@ bool tsi_line_park(TsiBinding* b, TsiLine* l, const TsiClass* c) {
 
 typedef enum Push { PUSHED, PUSH_CLOSED, PUSH_LINKED } Push;
 
-static Push inbox_push(TsiSpace* s, TsiBinding* b, uint32_t line_id) {
-    TsiAux* x = tsi_aux(s, line_id);
+static Push inbox_push(TsiSpace* s, TsiBinding* b, uint32_t slab_id) {
+    TsiSlab* x = tsi_slab(s, slab_id);
     uint32_t none = 0;
     if (!tsi_cas_seq(&x->inbox, &none, 1)) return PUSH_LINKED; /* T3 */
     uint32_t head = tsi_load_acquire(&b->inbox); /* pairs with binding_make: open again */
@@ -122,7 +122,7 @@ static Push inbox_push(TsiSpace* s, TsiBinding* b, uint32_t line_id) {
             return PUSH_CLOSED;
         }
         tsi_store_relaxed(&x->inbox, head == 0 ? 1 : head);
-    } while (!tsi_cas_seq(&b->inbox, &head, line_id + 2));
+    } while (!tsi_cas_seq(&b->inbox, &head, slab_id + 2));
     return PUSHED;
 }
 
@@ -136,57 +136,65 @@ void tsi_line_notify(TsiArena* a, uint32_t line_id, uint32_t slab_id, uint32_t s
         uint64_t word = tsi_load_seq(heap_word);
         unsigned state = tsi_heap_state(word);
         bool owned = state == TSI_HEAP_LIVE || state == TSI_HEAP_RETIRE || state == TSI_HEAP_REVOKED;
-        Push p = owned ? inbox_push(s, tsi_binding_at(a, word), line_id) : PUSH_CLOSED;
+        Push p = owned ? inbox_push(s, tsi_binding_at(a, word), slab_id) : PUSH_CLOSED;
         if (p == PUSHED) return;
         if (!token_put(s, line_id, seq)) return; /* T2 */
         /* Look again: was the line popped, or the heap adopted, before the token was back? */
-        if (p == PUSH_LINKED && tsi_load_seq(&tsi_aux(s, line_id)->inbox) != 0) return;
+        if (p == PUSH_LINKED && tsi_load_seq(&tsi_slab(s, slab_id)->inbox) != 0) return;
         if (p == PUSH_CLOSED && tsi_load_seq(heap_word) == word) return;
     }
 }
 
-static void inbox_take_in(TsiBinding* b, uint32_t line_id) {
+/* The token of a line may have come home: look whether it has room. */
+static void line_take_in(TsiBinding* b, TsiRoom* room, unsigned cls, uint32_t line_id, uint32_t seq) {
+    TsiSpace* s = &b->arena->space;
+    const TsiClass* c = &s->classes->c[cls];
+    TsiLine* l = tsi_line(s, line_id);
+    uint32_t flags = tsi_load_relaxed(&l->flags);
+    bool armed = (tsi_load_seq(&tsi_remote(s, line_id)[0]) & TSI_REMOTE_TOKEN) != 0;
+    if (armed && token_take(s, line_id, seq, c->threshold)) armed = false;
+    if ((flags & TSI_LINE_ARMED) == 0 || armed) return;
+    tsi_store_relaxed(&l->flags, flags &= ~(uint32_t)TSI_LINE_ARMED);
+    if ((flags & TSI_LINE_PARKED) == 0 || room == NULL || (flags & TSI_LINE_RETIRED) != 0) return;
+    if (tsi_popcount(tsi_line_free_bits(s, l, line_id)) >= c->threshold || !tsi_line_park(b, l, c)) {
+        tsi_room_push(b->arena, room, cls, l);
+        tsi_count(&b->counters[cls].unparked);
+    }
+}
+
+static void inbox_take_in(TsiBinding* b, uint32_t slab_id) {
     TsiArena* a = b->arena;
     TsiSpace* s = &a->space;
-    unsigned cls = tsi_chunk_class(s, line_id >> 10);
-    if (cls == 0 || cls > TSI_SMALL_CLASSES) return;
-    TsiLine* l = tsi_line(s, line_id);
-    uint32_t slab_id = tsi_slab_of_line(s, line_id);
+    unsigned cls = tsi_chunk_class(s, slab_id >> 8);
+    if (cls == 0 || cls > TSI_SMALL_CLASSES || (slab_id & (TSI_CHUNK_SLABS - 1)) >= tsi_chunk_slab_count(s, cls)) return;
+    const TsiClass* c = &s->classes->c[cls];
+    uint32_t first = tsi_first_line(c, slab_id), lines = 1u << c->lines_log2;
     uint64_t tag = tsi_load_seq(&tsi_slab(s, slab_id)->tag);
     if (tsi_tag_state(tag) != TSI_SLAB_OWNED) return;
     TsiHeap* h = tsi_heap(a, tsi_tag_index(tag));
-    if (tsi_heap_state(tsi_load_seq(&h->word)) == TSI_HEAP_FREE) return;
     if (!tsi_bracket_enter(b, h, tsi_busy_all(h))) {
-        /* Somebody else's now (T3), or being swept. If its token is in the word, pass it on. */
-        tsi_line_notify(a, line_id, slab_id, tsi_tag_seq(tag));
+        /* Not ours (T3), or being taken from us: the tokens go back into the words, and on to whoever owns
+         * the heap now. One too many is harmless: lines that are not armed ignore it. */
+        for (uint32_t i = 0; i < lines; i++) {
+            (void)token_put(s, first + i, tsi_tag_seq(tag));
+            tsi_line_notify(a, first + i, slab_id, tsi_tag_seq(tag));
+        }
         return;
     }
     if (tsi_tag_seq(tsi_load_relaxed(&tsi_slab(s, slab_id)->tag)) == tsi_tag_seq(tag)) {
-        const TsiClass* c = &s->classes->c[cls];
         TsiRoom* room = tsi_heap(a, h->primary)->room;
-        uint32_t where = tsi_load_relaxed(&l->where);
-        bool armed = (tsi_load_seq(&tsi_remote(s, line_id)[0]) & TSI_REMOTE_TOKEN) != 0;
-        if (armed && token_take(s, line_id, tsi_tag_seq(tag), c->threshold)) armed = false;
-        if ((where & TSI_LINE_ARMED) != 0 && !armed) { /* the token came home */
-            tsi_store_relaxed(&l->where, where &= ~(uint32_t)TSI_LINE_ARMED);
-            if ((where & TSI_LINE_PARKED) != 0 && room != NULL && (where & TSI_LINE_RETIRED) == 0) {
-                if (tsi_popcount(tsi_line_free_bits(s, l, line_id)) >= c->threshold || !tsi_line_park(b, l, c)) {
-                    tsi_room_push(a, room, cls, l);
-                    tsi_count(&b->counters[cls].unparked);
-                }
-            }
-        }
+        for (uint32_t i = 0; i < lines; i++) line_take_in(b, room, cls, first + i, tsi_tag_seq(tag));
     }
     tsi_bracket_leave(b, h);
 }
 
 static void inbox_empty(TsiBinding* b, uint32_t at) {
     while (at >= 2 && at != TSI_INBOX_CLOSED) {
-        uint32_t line_id = at - 2;
-        TsiAux* x = tsi_aux(&b->arena->space, line_id);
+        uint32_t slab_id = at - 2;
+        TsiSlab* x = tsi_slab(&b->arena->space, slab_id);
         at = tsi_load_relaxed(&x->inbox); /* set before the push that our swap acquired */
         tsi_store_seq(&x->inbox, 0);      /* T3: may be linked again */
-        inbox_take_in(b, line_id);
+        inbox_take_in(b, slab_id);
     }
 }
 

@@ -9,7 +9,7 @@
 #include <pthread.h>
 #include <string.h>
 
-enum { ARENAS_MAX = 1 << 16 };
+enum { ARENAS_MAX = 1 << 16, THREADS_MAX = 1 << 18 };
 
 _Thread_local TsiTls tsi_tls __attribute__((tls_model("initial-exec"))) = {.serial = UINT64_MAX};
 TsiLock tsi_registry_lock;
@@ -21,7 +21,7 @@ static TsiTable threads;
 static TsiThread* all_threads;
 static uint64_t serial_next = 1;
 static pthread_key_t key;
-static bool key_ok, init_ok;
+static bool key_ok;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 
 typedef struct TsiArenaSlot {
@@ -34,8 +34,7 @@ static void thread_exit(void* arg);
 
 static void process_init_once(void) {
     tsi_os_init();
-    init_ok = tsi_table_init(&arena_slots, sizeof(TsiArenaSlot), ARENAS_MAX) &&
-              tsi_table_init(&threads, sizeof(TsiThread), 1u << 20);
+    tsi_space_process_init();
     key_ok = pthread_key_create(&key, thread_exit) == 0;
     tsi_heap_init();
     tsi_fork_init();
@@ -53,9 +52,11 @@ static TsiArena* arena_by_serial_locked(uint64_t serial) {
 
 bool tsi_registry_add(TsiArena* a) {
     uint32_t slot = 0;
-    if (!init_ok) return false;
     tsi_lock_take(&tsi_registry_lock);
-    bool ok = tsi_table_take(&arena_slots, &slot, 0);
+    /* Here, not once per process: a process that was short of memory may have some now. */
+    bool ok = (arena_slots.base != NULL || tsi_table_init(&arena_slots, sizeof(TsiArenaSlot), ARENAS_MAX)) &&
+              (threads.base != NULL || tsi_table_init(&threads, sizeof(TsiThread), THREADS_MAX)) &&
+              tsi_table_take(&arena_slots, &slot, 0);
     if (ok) {
         TsiArenaSlot* s = tsi_table_at(&arena_slots, slot);
         a->serial = serial_next++;
@@ -231,8 +232,7 @@ static TsiBinding* binding_make(TsiArena* a) {
     return b;
 }
 
-TsiBinding* tsi_binding_get(TsiArena* a, bool make) {
-    if (tsi_tls.serial == a->serial) return tsi_tls.binding;
+TsiBinding* tsi_binding_find(TsiArena* a, bool make) {
     TsiThread* t = tsi_tls.thread;
     TsiBinding* b = t != NULL ? ref_find(t->refs, t->ref_capacity, a->serial)->binding : NULL;
     if (b == NULL && make) b = binding_make(a);

@@ -62,8 +62,11 @@ void tsi_threads_each_other(void (*fn)(TsiThread*));
 /* Calls fn for each arena; registry lock held by the caller. */
 void tsi_registry_each(void (*fn)(TsiArena*, void*), void* ctx);
 
+TsiBinding* tsi_binding_find(TsiArena* a, bool make);
 /* This thread's binding in the arena, made when `make`; NULL otherwise or without memory. */
-TsiBinding* tsi_binding_get(TsiArena* a, bool make);
+TSI_INLINE TsiBinding* tsi_binding_get(TsiArena* a, bool make) {
+    return TSI_LIKELY(tsi_tls.serial == a->serial) ? tsi_tls.binding : tsi_binding_find(a, make);
+}
 /* After a call made on behalf of a thread that is past its destructor: lets go of everything. */
 void tsi_thread_leave_if_exiting(void);
 /* Ends a thread's part in an arena: heaps detached, inbox closed, records and warm slabs returned. */

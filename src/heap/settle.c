@@ -70,7 +70,7 @@ static void sum_line(const TsiSpace* s, unsigned cls, uint32_t line_id, uint64_t
 
 static uint64_t remote_bits_of(const TsiSpace* s, uint32_t line_id) {
     _Atomic uint64_t* r = tsi_remote(s, line_id);
-    uint64_t w0 = tsi_load_seq(&r[0]); /* pairs with the freer's compare-exchange, see tsi_free_remote */
+    uint64_t w0 = tsi_load_seq(&r[0]); /* pairs with the freer's compare-exchange, see free_as_other */
     return tsi_remote_bits(w0, tsi_load_seq(&r[1]));
 }
 
@@ -220,12 +220,12 @@ static uint32_t dead_pages(const TsiSpace* s, unsigned cls, uint32_t slab_id) {
     for (uint32_t i = 0; i < 1u << c->lines_log2; i++) {
         uint64_t live = line_state(s, cls, first + i, remote_bits_of(s, first + i)).live;
         for (; live != 0; live &= live - 1) {
-            size_t from = ((size_t)i << c->line_shift) + c->offs[tsi_ctz64(live)];
+            size_t from = ((size_t)i << c->line_shift) + tsi_class_offset(c, tsi_ctz64(live));
             for (size_t p = from / page; p <= (from + c->size - 1) / page; p++) live_pages |= 1u << p;
         }
     }
     uint32_t all = pages == 32 ? ~0u : (1u << pages) - 1;
-    return all & ~live_pages & ~tsi_aux(s, first)->gone;
+    return all & ~live_pages & ~tsi_slab(s, slab_id)->gone;
 }
 
 /* Keeps everybody else from returning the slab while some of its pages are given back. */
@@ -272,7 +272,7 @@ void tsi_orphan_page_freed(TsiArena* a, TsiBinding* b, const TsiPlace* at, uint6
     const TsiClass* c = &s->classes->c[at->cls];
     uint32_t dead = dead_pages(s, at->cls, at->slab_id);
     if (dead == 0) return;
-    size_t from = ((size_t)(at->line_id - tsi_first_line(c, at->slab_id)) << c->line_shift) + c->offs[at->slot];
+    size_t from = ((size_t)(at->line_id - tsi_first_line(c, at->slab_id)) << c->line_shift) + tsi_class_offset(c, at->slot);
     if ((dead >> from / tsi_os.page_bytes & 1) == 0) return;
     TsiInc* i = tsi_inc(&a->phases, tsi_tag_index(tag));
     uint64_t era = tsi_inc_era(i);
@@ -332,7 +332,7 @@ static void give_partial(TsiSweep* w, uint32_t* ids, unsigned n) {
         const TsiClass* c = &s->classes->c[cls];
         uint8_t* payload = tsi_slab_payload(s, c, ids[k]);
         uint32_t dead = dead_pages(s, cls, ids[k]);
-        if (s->config.purge_policy != SLAB_PURGE_NEVER) tsi_aux(s, tsi_first_line(c, ids[k]))->gone |= dead;
+        if (s->config.purge_policy != SLAB_PURGE_NEVER) tsi_slab(s, ids[k])->gone |= dead;
         for (; dead != 0; dead &= dead - 1) {
             uint8_t* p = payload + tsi_ctz64(dead) * page;
             if (p != to) {
@@ -393,4 +393,23 @@ void tsi_sweep_finish(TsiSweep* w) {
         tsi_sort_ids(ids, n);
         give_partial(w, ids, n);
     }
+}
+
+/* ---- what vanished threads had claimed ---- */
+
+void tsi_unlink_claimed(TsiArena* a, TsiInc* i) {
+    for (uint32_t at = tsi_inc_era(i) != 0 ? i->orphans : 0, next; at != 0; at = next) {
+        next = tsi_slab(&a->space, at - 1)->next;
+        if (tsi_tag_state(tsi_load_relaxed(&tsi_slab(&a->space, at - 1)->tag)) == TSI_SLAB_PURGING) orphan_unlink_locked(a, i, at - 1);
+    }
+}
+
+void tsi_return_claimed(TsiArena* a, uint32_t slab_id) {
+    TsiSpace* s = &a->space;
+    unsigned cls = tsi_chunk_class(s, slab_id >> 8);
+    uint32_t seq = tsi_tag_seq(tsi_load_relaxed(&tsi_slab(s, slab_id)->tag));
+    /* The claim dropped the flag that says whether handles were issued: look at the counts. */
+    if (tsi_load_relaxed(&s->chunks[slab_id >> 8].counts_committed) != 0) raise_generations(a, cls, slab_id, seq - 1);
+    if (cls == TSI_CLASS_LARGE) tsi_space_give_large(s, slab_id);
+    else tsi_space_purge(s, &slab_id, 1);
 }

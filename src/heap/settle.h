@@ -44,6 +44,9 @@ void tsi_settle_orphan_pages(TsiSweep* w);
 void tsi_orphan_page_freed(TsiArena* a, TsiBinding* b, const TsiPlace* at, uint64_t tag);
 /* Ends every orphan; the stripe is held. */
 void tsi_settle_release_orphans(TsiSweep* w);
+/* In a fork child: a claimed slab leaves its orphan list, then goes back to the pool. */
+void tsi_unlink_claimed(TsiArena* a, TsiInc* i);
+void tsi_return_claimed(TsiArena* a, uint32_t slab_id);
 /* Gives back what the sweep has taken. No lock held. */
 void tsi_sweep_finish(TsiSweep* w);
 /* A freer found an ORPHAN slab complete. */

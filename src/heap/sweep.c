@@ -17,7 +17,7 @@
  *   S3  A heap revoked by somebody else is left to them, by ticket: its busy would have to be read after a barrier
  *       that followed *its* revocation.
  *   S4  A record is reused only when it has drained and nothing pins it; a sweep pins it.
- * Freers wait for a walk only if they complete an orphan of the same stripe.
+ * Freers wait for a walk only if they empty a slab of an incarnation of the same stripe that has ended.
  */
 #include "heap/sweep.h"
 
@@ -116,6 +116,7 @@ static void walk_locked(TsiSweep* w, TsiHeap* h, uint32_t skip) {
     TsiSpace* s = &w->arena->space;
     unsigned state = tsi_inc_state(w->inc);
     uint32_t kept = 0, kept_count = 0;
+    uint64_t kept_bytes = 0;
     for (uint32_t at = h->slabs, next; at != 0; at = next) {
         next = tsi_slab(s, at - 1)->next;
         w->scanned++;
@@ -128,12 +129,14 @@ static void walk_locked(TsiSweep* w, TsiHeap* h, uint32_t skip) {
             tsi_slab(s, at - 1)->next = kept;
             kept = at;
             kept_count++;
+            kept_bytes += tsi_slab_bytes(s, tsi_chunk_class(s, (at - 1) >> 8), at - 1);
         }
     }
     h->slabs = kept;
     h->mixed = NULL;
     h->takes = 0;
     tsi_store_relaxed(&h->slab_count, kept_count);
+    tsi_store_relaxed(&h->slab_bytes, kept_bytes);
 }
 
 /* Takes a heap nobody is inside of, except on the slab `skip`. `word` is REVOKED or DETACHED. */
@@ -184,6 +187,11 @@ static uint32_t busy_in(TsiArena* a, TsiHeap* h, TsiBinding* owner) {
     return tsi_tag_state(tag) == TSI_SLAB_OWNED && tsi_tag_index(tag) == h->index ? slab_id + 1 : 0;
 }
 
+static void defer(TsiSweep* w, uint64_t slabs, uint64_t bytes) {
+    w->deferred += slabs;
+    w->deferred_bytes += bytes;
+}
+
 static void seize_all_locked(TsiSweep* w) {
     TsiArena* a = w->arena;
     bool active = tsi_inc_state(w->inc) == TSI_INC_ACTIVE;
@@ -196,10 +204,10 @@ static void seize_all_locked(TsiSweep* w) {
         bool ours = state == TSI_HEAP_DETACHED || (state == TSI_HEAP_REVOKED && h->revoker == w->ticket);
         if (ours && state == TSI_HEAP_REVOKED && !is_mine(w, word)) skip = busy_in(a, h, tsi_binding_at(a, word));
         if (!ours || skip == UINT32_MAX || (active && skip != 0)) {
-            if (state == TSI_HEAP_REVOKED) w->deferred += tsi_load_relaxed(&h->slab_count);
+            if (state == TSI_HEAP_REVOKED) defer(w, tsi_load_relaxed(&h->slab_count), tsi_load_relaxed(&h->slab_bytes));
             continue;
         }
-        if (skip != 0) w->deferred++;
+        if (skip != 0) defer(w, 1, tsi_slab_bytes(&a->space, tsi_chunk_class(&a->space, (skip - 1) >> 8), skip - 1));
         seize_locked(w, h, word, skip);
     }
 }
@@ -273,6 +281,7 @@ void tsi_handover(TsiBinding* b, TsiHeap* h) {
 
 static void sum_orphans_locked(TsiArena* a, TsiInc* i, TsiTotals* live) {
     for (uint32_t at = i->orphans; at != 0; at = tsi_slab(&a->space, at - 1)->next) {
+        if (tsi_tag_state(tsi_load_seq(&tsi_slab(&a->space, at - 1)->tag)) == TSI_SLAB_PURGING) continue; /* empty */
         TsiSlabSum sum = tsi_slab_sum(&a->space, tsi_chunk_class(&a->space, (at - 1) >> 8), at - 1);
         live->objects += sum.live.objects;
         live->bytes += sum.live.bytes;
@@ -312,9 +321,9 @@ bool tsi_epoch_end(TsiArena* a, TsiRef ref, EpochCloseMode mode, bool measure_rs
     TsiLock* lock = tsi_inc_lock(i);
     TsiSweep w = {.arena = a, .b = tsi_binding_get(a, false), .inc = i};
     bool holds = tsi_load_relaxed(&i->heap_count) != 0 || tsi_load_relaxed(&i->slab_count) != 0;
-    uint64_t start = out != NULL && holds ? tsi_os.now_ns() : 0;
     EpochReceipt receipt, *r = out != NULL ? &receipt : NULL;
     uint64_t rss_before = holds && measure_rss ? tsi_os.rss_bytes() : 0;
+    uint64_t start = out != NULL && holds ? tsi_os.now_ns() : 0;
     if (r != NULL) memset(r, 0, sizeof *r);
     tsi_lock_take(lock);
     if (ref == 0 || tsi_inc_era(i) != tsi_ref_era(ref)) {
@@ -323,6 +332,7 @@ bool tsi_epoch_end(TsiArena* a, TsiRef ref, EpochCloseMode mode, bool measure_rs
     }
     i->pins++;
     end_swept(&w, mode == EPOCH_RELEASE ? TSI_INC_RELEASED : TSI_INC_CLOSED, r, lock);
+    if (start != 0) r->close_ns = tsi_os.now_ns() - start;
     if (rss_before != 0) {
         uint64_t rss_after = tsi_os.rss_bytes();
         tsi_lock_take(lock);
@@ -340,11 +350,23 @@ bool tsi_epoch_end(TsiArena* a, TsiRef ref, EpochCloseMode mode, bool measure_rs
         r->bytes_returned = w.bytes;
         r->slabs_deferred = w.deferred;
         r->bytes_deferred = w.deferred_bytes;
-        r->close_ns = start != 0 ? tsi_os.now_ns() - start : 0;
         *out = receipt;
     }
     tsi_inc_unpin(a, w.b, i);
     return true;
+}
+
+bool tsi_inc_end_empty(TsiArena* a, TsiBinding* b, TsiRef ref, char label[TSI_LABEL_BYTES]) {
+    TsiInc* i = tsi_inc(&a->phases, tsi_ref_index(ref));
+    if (tsi_load_relaxed(&i->heap_count) != 0) return false;
+    tsi_lock_take(tsi_inc_lock(i));
+    bool empty = tsi_inc_era(i) == tsi_ref_era(ref) && i->heaps == 0 && i->ends == 0 && i->pins == 1 &&
+                 tsi_load_relaxed(&i->slab_count) == 0 && i->allocated.objects == 0;
+    if (empty) memcpy(label, i->label, TSI_LABEL_BYTES);
+    if (empty) tsi_store_release(&i->word, TSI_INC_RELEASED); /* era 0: matches no reference */
+    tsi_lock_give(tsi_inc_lock(i));
+    if (empty) tsi_record_give_inc(a, b, i->index);
+    return empty;
 }
 
 void tsi_inc_sweep(TsiArena* a, TsiBinding* b, TsiInc* i, uint64_t era) {

@@ -44,23 +44,22 @@ static unsigned choose_cell(uint32_t size) {
 }
 
 static void class_init(TsiClass* c, uint32_t size, unsigned cell_shift, size_t page, size_t slab_min) {
-    unsigned per_cell = (1u << cell_shift) / size;
-    c->size = size;
-    c->magic = (uint32_t)(((1ull << 32) + size - 1) / size);
-    c->cell_shift = (uint8_t)cell_shift;
-    c->idx_bits = (uint8_t)tsi_log2(tsi_ceil_pow2(per_cell));
-    unsigned line_shift = cell_shift + (6u - c->idx_bits);
+    unsigned per_cell = (1u << cell_shift) / size, unit_shift = tsi_log2(size);
+    unsigned line_shift = unit_shift + 6;
     unsigned want = size <= 2048 ? 14 : size <= 4096 ? 15 : 16;
     if (line_shift > want) line_shift = want;
     if (line_shift < cell_shift) line_shift = cell_shift;
+    c->size = size;
     c->line_shift = (uint8_t)line_shift;
+    c->line_mask = (1u << line_shift) - 1;
+    c->unit_shift = (uint8_t)unit_shift;
     c->full = 0;
     for (unsigned i = 0; i < TSI_LINE_SLOTS; i++) c->offs[i] = TSI_NO_SLOT;
     for (unsigned cell = 0; cell < 1u << (line_shift - cell_shift); cell++) {
         for (unsigned i = 0; i < per_cell; i++) {
-            unsigned slot = cell << c->idx_bits | i;
-            c->full |= 1ull << slot;
-            c->offs[slot] = (uint32_t)(((uint64_t)cell << cell_shift) + (uint64_t)i * size);
+            uint32_t offset = (cell << cell_shift) + i * size;
+            c->full |= 1ull << (offset >> unit_shift);
+            c->offs[offset >> unit_shift] = (uint16_t)(offset >> 4);
         }
     }
     c->slots = (uint8_t)tsi_popcount(c->full);
@@ -75,7 +74,7 @@ static void class_init(TsiClass* c, uint32_t size, unsigned cell_shift, size_t p
     c->align_log2 = (uint8_t)tsi_ctz64(size);
 }
 
-void tsi_class_table_init(TsiClassTable* t, size_t page, size_t slab_min) {
+void tsi_size_lut_init(void) {
     for (unsigned i = 0; i <= TSI_LUT_MAX / 16; i++) {
         unsigned best = 0;
         for (unsigned cls = 1; cls <= 12 && i != 0; cls++) {
@@ -84,6 +83,9 @@ void tsi_class_table_init(TsiClassTable* t, size_t page, size_t slab_min) {
         }
         tsi_size_lut[i] = (uint8_t)best;
     }
+}
+
+void tsi_class_table_init(TsiClassTable* t, size_t page, size_t slab_min) {
     size_t least = slab_min != 0 ? slab_min : TSI_KIB(8);
     for (unsigned cls = 1; cls <= TSI_SMALL_CLASSES; cls++) {
         uint32_t size = class_size(cls);
@@ -96,6 +98,7 @@ void tsi_class_table_init(TsiClassTable* t, size_t page, size_t slab_min) {
     for (unsigned i = 0; i < 2; i++) {
         *none[i] = *large;
         none[i]->full = 0;
+        none[i]->line_mask = 0; /* every address then has offset 0, which is no slot's */
         none[i]->offs[0] = TSI_NO_SLOT;
     }
 }

@@ -8,9 +8,11 @@
  * its own); CONT marks the further chunks of a large object.
  *
  * A slab is lines_per_slab lines; a line is an aligned run of cells; a cell is an aligned power of
- * two of bytes that holds per_cell slots from its start. No slot straddles a cell and cells of
- * objects up to 1 KiB never straddle 4 KiB, so one survivor pins one page. The slot number is
- * cell << idx_bits | index in the cell; numbers that no slot has are holes in `full`.
+ * two of bytes that holds objects from its start. No object straddles a cell, and cells of
+ * objects up to 1 KiB never straddle 4 KiB, so one survivor pins one page. Slots are numbered by
+ * the *unit* their object starts in, the largest power of two that is not more than the size:
+ * slot = offset >> unit_shift. Two objects never start in one unit; numbers that no object has are
+ * holes in `full`, and offs[] tells an object's start from an interior address.
  */
 #ifndef TSI_MEM_SIZE_CLASS_H
 #define TSI_MEM_SIZE_CLASS_H
@@ -26,7 +28,7 @@ enum {
     TSI_CLASSES /* table size, entry 0 included */
 };
 
-#define TSI_NO_SLOT UINT32_MAX
+#define TSI_NO_SLOT 0xffffu /* beyond every line that has slots */
 enum {
     TSI_CHUNK_SHIFT = 20,
     TSI_SLAB_MIN_SHIFT = 12,
@@ -39,18 +41,18 @@ enum {
 };
 
 typedef struct TsiClass {
-    uint32_t size;  /* usable bytes of a slot; LARGE: 0 */
-    uint32_t magic; /* ceil(2^32 / size): (r * magic) >> 32 == r / size for the multiples of size */
+    uint32_t size;      /* usable bytes of a slot */
+    uint32_t line_mask; /* line bytes - 1; 0 where there are no slots */
     uint32_t slab_bytes;
-    uint8_t line_shift, cell_shift, idx_bits;
+    uint8_t line_shift, unit_shift;
     uint8_t lines_log2; /* lines of a slab, log2 */
     uint8_t slots;      /* of a line */
     uint8_t threshold;  /* free slots a full line needs before it is used again */
     uint8_t refill_max; /* slots handed out by one refill */
     uint8_t align_log2; /* natural alignment of every slot */
     uint64_t full;      /* word with a bit for each slot of a line */
-    uint32_t offs[TSI_LINE_SLOTS]; /* slot -> byte offset in the line; TSI_NO_SLOT where there is none */
-} TsiClass;
+    uint16_t offs[TSI_LINE_SLOTS]; /* slot -> offset in the line, in 16 bytes; TSI_NO_SLOT where there is none */
+} __attribute__((aligned(256))) TsiClass;
 
 typedef struct TsiClassTable {
     TsiClass c[TSI_CLASSES];
@@ -58,6 +60,8 @@ typedef struct TsiClassTable {
 
 extern uint8_t tsi_size_lut[TSI_LUT_MAX / 16 + 1];
 
+/* Fills tsi_size_lut; once per process. */
+void tsi_size_lut_init(void);
 /* Fills a table for a page size and a least slab size (both powers of two; 0 = default). */
 void tsi_class_table_init(TsiClassTable* t, size_t page_bytes, size_t slab_min_bytes);
 /* Class of a size in 1025..TSI_SMALL_MAX. */
@@ -71,11 +75,11 @@ TSI_INLINE unsigned tsi_class_of(size_t size) {
     return size <= TSI_SMALL_MAX ? tsi_class_of_big(size) : 0;
 }
 
-/* Slot of an offset in a line; the caller compares offs[] to refuse interior addresses. */
+/* Slot of an offset in a line; the caller compares tsi_class_offset to refuse interior addresses. */
 TSI_INLINE unsigned tsi_class_slot(const TsiClass* c, uint32_t in_line) {
-    uint32_t cell = in_line >> c->cell_shift;
-    uint32_t r = in_line & ((1u << c->cell_shift) - 1);
-    return ((cell << c->idx_bits) | (uint32_t)(((uint64_t)r * c->magic) >> 32)) & (TSI_LINE_SLOTS - 1);
+    return (in_line >> c->unit_shift) & (TSI_LINE_SLOTS - 1);
 }
+/* Byte offset of a slot in its line. */
+TSI_INLINE uint32_t tsi_class_offset(const TsiClass* c, unsigned slot) { return (uint32_t)c->offs[slot] << 4; }
 
 #endif

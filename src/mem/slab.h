@@ -2,9 +2,7 @@
  * slab.h - the words that describe a slab, and nothing else.
  *
  *   TsiSlab   one per slab: the tag says what the slab is and whose, the links file it
- *   TsiLine   one per line: the owner's words
- *   remote    two words per line: what other threads have freed
- *   TsiAux    one per line: inbox link and returned pages
+ *   TsiLine   one per line of up to 64 slots: the owner's words and, in `remote`, what others have freed
  *
  * Tag      seq:32 | index:24 | state:8. Index is a heap (OWNED) or an incarnation (ORPHAN,
  *          PARTIAL, PURGING). Every transition is one compare-exchange or is made by the only
@@ -47,34 +45,33 @@ typedef struct TsiSlab {
     _Atomic uint32_t gen_base; /* handle generations used up by earlier incarnations */
     uint32_t next, prev;       /* slab id + 1; a heap's chain, an orphan list, a warm or pool list */
     uint32_t extra;            /* LARGE: usable KiB; else the next PARTIAL slab of a sweep, id + 1 */
+    _Atomic uint32_t inbox;    /* 0 = in no inbox, 1 = last in one, else next slab id + 2; outlives incarnations */
+    uint32_t gone;             /* pages given back while the slab still holds objects */
 } TsiSlab;
 
 typedef struct TsiLine {
-    _Atomic uint64_t avail;  /* owner: ready to hand out (MIXED: granules not yet used) */
-    _Atomic uint64_t freed;  /* owner: freed since the last refill */
-    _Atomic uint64_t issued; /* slots ever moved to avail (MIXED: objects ever allocated) */
-    _Atomic uint32_t where;  /* payload offset in KiB << 6 | flags; owner writes */
-    uint32_t link;           /* owner: next line with room, line id + 1 */
-} TsiLine;
+    _Atomic uint64_t avail;     /* owner: ready to hand out (MIXED: granules not yet used) */
+    _Atomic uint64_t freed;     /* owner: freed since the last refill */
+    _Atomic uint64_t issued;    /* slots ever moved to avail (MIXED: objects ever allocated) */
+    _Atomic uint64_t remote[2]; /* what other threads have freed */
+    uint8_t* base;              /* payload of slot 0 */
+    _Atomic uint32_t flags;     /* owner writes */
+    uint32_t link;              /* owner: next line with room, line id + 1 */
+    uint64_t unused_;
+} TsiLine; /* 64 bytes: one cache line for everything a free touches but the tag */
 
 enum {
     TSI_LINE_PARKED = 1, /* full: in no room */
     TSI_LINE_LISTED = 2, /* in a room's list */
     TSI_LINE_ARMED = 4,  /* the token is not with the owner */
     TSI_LINE_MIXED = 8,
-    TSI_LINE_RETIRED = 16, /* handle generations ran out: hands out no more */
-    TSI_LINE_FLAGS = 63
+    TSI_LINE_RETIRED = 16 /* handle generations ran out: hands out no more */
 };
-
-typedef struct TsiAux {
-    _Atomic uint32_t inbox; /* 0 = in no inbox, 1 = last, else next line id + 2 */
-    uint32_t gone;          /* pages of the line given back while it still holds objects */
-} TsiAux;
 
 /* Beside a MIXED line: where its objects start and end. */
 typedef struct TsiMixed {
     _Atomic uint64_t starts, ends;
-    uint64_t unused_[2];
+    uint64_t unused_[6];
 } TsiMixed;
 
 #define TSI_INC_MASK 0x7fffffffu

@@ -11,7 +11,13 @@
 #include <string.h>
 
 static TsiClassTable shared_classes;
-static size_t shared_page; /* page size the shared table was built for; written under the registry's lock */
+
+void tsi_space_process_init(void) {
+    tsi_size_lut_init();
+    tsi_class_table_init(&shared_classes, tsi_os.page_bytes, 0);
+}
+
+const TsiClassTable* tsi_space_default_classes(void) { return &shared_classes; }
 
 static size_t tables_bytes(uint32_t chunks) {
     return (size_t)chunks * (sizeof(TsiChunk) + 1) + ((size_t)chunks + 63) / 64 * 8 + 64;
@@ -41,10 +47,6 @@ bool tsi_space_init(TsiSpace* s, const TsiSpaceConfig* config) {
     memset(s, 0, sizeof *s);
     s->config = *config;
     if (config->slab_min_bytes == 0) {
-        if (shared_page != tsi_os.page_bytes) {
-            tsi_class_table_init(&shared_classes, tsi_os.page_bytes, 0);
-            shared_page = tsi_os.page_bytes;
-        }
         s->classes = &shared_classes;
     } else {
         tsi_class_table_init(&s->own_classes, tsi_os.page_bytes, config->slab_min_bytes);
@@ -86,11 +88,11 @@ TsiPlaceResult tsi_space_locate(const TsiSpace* s, const void* p, TsiPlace* out)
     const TsiClass* c = &s->classes->c[out->cls];
     uint32_t in_chunk = (uint32_t)off & ((1u << TSI_CHUNK_SHIFT) - 1);
     uint32_t line = in_chunk >> c->line_shift;
-    uint32_t in_line = in_chunk & ((1u << c->line_shift) - 1);
+    uint32_t in_line = in_chunk & c->line_mask;
     out->line_id = chunk << 10 | line;
     out->slab_id = chunk << 8 | line >> c->lines_log2;
     out->slot = tsi_class_slot(c, in_line);
-    return c->offs[out->slot] == in_line ? TSI_PLACE_OK : TSI_PLACE_INTERIOR;
+    return tsi_class_offset(c, out->slot) == in_line ? TSI_PLACE_OK : TSI_PLACE_INTERIOR;
 }
 
 /* ---- chunks ---- */
@@ -129,7 +131,7 @@ static bool chunk_commit(TsiSpace* s, uint32_t chunk, size_t payload_bytes) {
     TsiChunk* k = &s->chunks[chunk];
     uint8_t* payload = s->base + ((size_t)chunk << TSI_CHUNK_SHIFT);
     if (!k->meta_committed) {
-        /* With pages over 64 KiB / 2^n the bookkeeping of neighbours shares pages: round outwards. */
+        /* With large pages the bookkeeping of neighbours shares pages: round outwards. */
         uintptr_t page = tsi_os.page_bytes, from = (uintptr_t)tsi_meta_of(s, chunk) & ~(page - 1);
         size_t bytes = tsi_align_up((uintptr_t)tsi_meta_of(s, chunk) + (1u << TSI_META_SHIFT), page) - from;
         if (tsi_os.commit((void*)from, bytes) != 0) return false;
@@ -168,16 +170,17 @@ static void floors_raise(TsiSpace* s, uint32_t chunk, uint32_t slabs) {
         TsiSlab* b = tsi_slab(s, chunk << 8 | i);
         uint32_t seq = tsi_tag_seq(tsi_load_relaxed(&b->tag)), gen = tsi_load_relaxed(&b->gen_base);
         if (seq > k->seq_floor) k->seq_floor = seq;
-        if (gen > k->gen_floor) k->gen_floor = gen;
+        if (gen > tsi_load_relaxed(&k->gen_floor)) tsi_store_relaxed(&k->gen_floor, gen);
     }
 }
 
 static void floors_apply(TsiSpace* s, uint32_t slab_id) {
-    const TsiChunk* k = &s->chunks[slab_id >> 8];
+    TsiChunk* k = &s->chunks[slab_id >> 8];
     TsiSlab* b = tsi_slab(s, slab_id);
     if (tsi_tag_seq(tsi_load_relaxed(&b->tag)) < k->seq_floor)
         tsi_store_relaxed(&b->tag, tsi_tag(k->seq_floor, 0, TSI_SLAB_POOL));
-    if (tsi_load_relaxed(&b->gen_base) < k->gen_floor) tsi_store_relaxed(&b->gen_base, k->gen_floor);
+    uint32_t gen = tsi_load_relaxed(&k->gen_floor);
+    if (tsi_load_relaxed(&b->gen_base) < gen) tsi_store_relaxed(&b->gen_base, gen);
 }
 
 static bool chunk_open(TsiSpace* s, unsigned cls) {
@@ -195,13 +198,13 @@ static bool chunk_open(TsiSpace* s, unsigned cls) {
     return true;
 }
 
-/* Gives the words of a chunk without slabs in use back. Tags and generations stay, for stale frees
- * and handles; the aux words stay because a line may still be in some thread's inbox. */
+/* Gives the words of a chunk without slabs in use back. The slabs' own words stay: tags and
+ * generations for stale frees and handles, inbox links because a slab may still be in some thread's inbox. */
 static void chunk_close(TsiSpace* s, uint32_t chunk) {
     tsi_store_release(&s->chunk_class[chunk], 0); /* pairs with tsi_chunk_class */
     floors_raise(s, chunk, s->chunks[chunk].fresh);
     if (s->config.purge_policy != 2 && tsi_os.page_bytes <= TSI_META_LINES)
-        (void)tsi_os.purge(tsi_meta_of(s, chunk) + TSI_META_LINES, TSI_META_AUX - TSI_META_LINES, TSI_PURGE_DONTNEED);
+        (void)tsi_os.purge(tsi_meta_of(s, chunk) + TSI_META_LINES, TSI_META_END - TSI_META_LINES, TSI_PURGE_DONTNEED);
     if (s->config.purge_policy != 2 && s->chunks[chunk].counts_committed)
         (void)tsi_os.purge(s->counts + ((size_t)chunk << TSI_COUNTS_SHIFT), (size_t)1 << TSI_COUNTS_SHIFT, TSI_PURGE_DONTNEED);
     chunk_set_used(s, chunk, 1, false);
@@ -321,10 +324,12 @@ void tsi_space_give_large(TsiSpace* s, uint32_t slab_id) {
 
 bool tsi_space_commit_counts(TsiSpace* s, uint32_t chunk) {
     TsiChunk* k = &s->chunks[chunk];
+    /* acquire: pairs with the release below */
+    if (TSI_LIKELY(tsi_load_acquire(&k->counts_committed) != 0)) return true;
     tsi_lock_take(&s->lock);
-    bool ok = k->counts_committed != 0;
+    bool ok = tsi_load_relaxed(&k->counts_committed) != 0;
     if (!ok && tsi_os.commit(s->counts + ((size_t)chunk << TSI_COUNTS_SHIFT), (size_t)1 << TSI_COUNTS_SHIFT) == 0) {
-        k->counts_committed = 1;
+        tsi_store_release(&k->counts_committed, 1);
         ok = true;
     }
     tsi_lock_give(&s->lock);

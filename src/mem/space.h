@@ -1,8 +1,8 @@
 /*
  * space.h - the address space of one allocator: reservation, chunks, slabs, pool.
  *
- *   one reservation:  [ payload chunks | bookkeeping, 64 KiB a chunk | handle counts, 512 KiB a chunk | chunk tables ]
- *   bookkeeping of a chunk:  [ 256 TsiSlab, 8 KiB | 1024 TsiLine, 32 KiB | 2048 remote words, 16 KiB | 1024 TsiAux, 8 KiB ]
+ *   one reservation:  [ payload chunks | bookkeeping, 128 KiB a chunk | handle counts, 512 KiB a chunk | chunk tables ]
+ *   bookkeeping of a chunk:  [ 256 TsiSlab, 8 KiB | 1024 TsiLine, 64 KiB | unused ]
  *
  * A chunk (1 MiB) serves one class, named by a byte in chunk_class; that byte is 0 until the
  * chunk's bookkeeping is committed, so a byte other than 0 makes every table access of the chunk
@@ -20,10 +20,9 @@
 #include "os/os.h"
 
 enum {
-    TSI_META_SHIFT = 16,
+    TSI_META_SHIFT = 17,
     TSI_META_LINES = 8 << 10,
-    TSI_META_REMOTE = TSI_META_LINES + (32 << 10),
-    TSI_META_AUX = TSI_META_REMOTE + (16 << 10),
+    TSI_META_END = TSI_META_LINES + (64 << 10),
     TSI_COUNTS_SHIFT = 19,
     TSI_CHUNK_SLABS = 256,
     TSI_CHUNK_LINES = 1024,
@@ -37,8 +36,10 @@ typedef struct TsiChunk {
     uint16_t free_count;     /* slabs in the pool, never-used ones included */
     uint16_t fresh;          /* slabs handed out at least once since the chunk got its class */
     uint32_t run;            /* LARGE: chunks of the object */
-    uint32_t seq_floor, gen_floor; /* no slab of the chunk has used these yet, in any class */
-    uint8_t meta_committed, counts_committed, payload_committed;
+    uint32_t seq_floor;
+    _Atomic uint32_t gen_floor; /* both: no slab of the chunk has used these yet, in any class */
+    _Atomic uint8_t counts_committed; /* set once, never cleared */
+    uint8_t meta_committed, payload_committed;
     uint8_t listed;
 } TsiChunk;
 
@@ -82,15 +83,9 @@ TSI_INLINE TsiLine* tsi_line(const TsiSpace* s, uint32_t id) {
 }
 TSI_INLINE uint32_t tsi_line_id(const TsiSpace* s, const TsiLine* l) {
     size_t d = (size_t)((const uint8_t*)l - s->meta);
-    return (uint32_t)(d >> TSI_META_SHIFT) << 10 | (uint32_t)(((d & 0xffff) - TSI_META_LINES) / sizeof(TsiLine));
+    return (uint32_t)(d >> TSI_META_SHIFT) << 10 | (uint32_t)(((d & ((1u << TSI_META_SHIFT) - 1)) - TSI_META_LINES) / sizeof(TsiLine));
 }
-TSI_INLINE _Atomic uint64_t* tsi_remote(const TsiSpace* s, uint32_t line_id) {
-    return (_Atomic uint64_t*)(void*)(tsi_meta_of(s, line_id >> 10) + TSI_META_REMOTE) +
-           2 * (size_t)(line_id & (TSI_CHUNK_LINES - 1));
-}
-TSI_INLINE TsiAux* tsi_aux(const TsiSpace* s, uint32_t line_id) {
-    return (TsiAux*)(void*)(tsi_meta_of(s, line_id >> 10) + TSI_META_AUX) + (line_id & (TSI_CHUNK_LINES - 1));
-}
+TSI_INLINE _Atomic uint64_t* tsi_remote(const TsiSpace* s, uint32_t line_id) { return tsi_line(s, line_id)->remote; }
 TSI_INLINE TsiMixed* tsi_mixed(const TsiSpace* s, uint32_t line_id) {
     return (TsiMixed*)(void*)tsi_line(s, line_id + TSI_MIXED_AT);
 }
@@ -98,7 +93,7 @@ TSI_INLINE TsiSlab* tsi_slab(const TsiSpace* s, uint32_t id) {
     return (TsiSlab*)(void*)tsi_meta_of(s, id >> 8) + (id & (TSI_CHUNK_SLABS - 1));
 }
 TSI_INLINE unsigned tsi_chunk_class(const TsiSpace* s, uint32_t chunk) {
-    /* acquire: pairs with the release in chunk_give_class: the chunk's bookkeeping is committed */
+    /* acquire: pairs with the release in chunk_open: the chunk's bookkeeping is committed */
     return tsi_load_acquire(&s->chunk_class[chunk]);
 }
 TSI_INLINE const TsiClass* tsi_slab_class(const TsiSpace* s, uint32_t slab_id) {
@@ -135,16 +130,20 @@ TsiPlaceResult tsi_space_locate(const TsiSpace* s, const void* p, TsiPlace* out)
 TSI_INLINE uint8_t* tsi_place_address(const TsiSpace* s, const TsiPlace* at) {
     const TsiClass* c = &s->classes->c[at->cls];
     return s->base + ((size_t)(at->line_id >> 10) << TSI_CHUNK_SHIFT) +
-           ((size_t)(at->line_id & (TSI_CHUNK_LINES - 1)) << c->line_shift) + c->offs[at->slot];
+           ((size_t)(at->line_id & (TSI_CHUNK_LINES - 1)) << c->line_shift) + tsi_class_offset(c, at->slot);
 }
 
 /* ---- reservation and pool ---- */
 
+/* Once per process: the size table and the default classes. */
+void tsi_space_process_init(void);
+/* Classes of allocators with default slab sizes. */
+const TsiClassTable* tsi_space_default_classes(void);
 bool tsi_space_init(TsiSpace* s, const TsiSpaceConfig* config); /* false: the system refuses so much */
 void tsi_space_destroy(TsiSpace* s);
 
 /* Takes a slab of a class out of the pool, committed, tag POOL; false when the system or the
- * reservation has no more. *fresh tells whether its pages have never been used or were purged. */
+ * reservation has no more. */
 bool tsi_space_take(TsiSpace* s, unsigned cls, uint32_t* slab_id);
 /* Puts slabs back; their pages are with the system already. Tags become POOL. */
 void tsi_space_give(TsiSpace* s, const uint32_t* slab_ids, unsigned n);
@@ -154,8 +153,8 @@ bool tsi_space_take_large(TsiSpace* s, size_t bytes, size_t align, uint32_t* sla
 void tsi_space_give_large(TsiSpace* s, uint32_t slab_id);
 /* Makes the handle counts of a chunk usable. */
 bool tsi_space_commit_counts(TsiSpace* s, uint32_t chunk);
-/* Gives the pages of slabs back, adjoining ones in one call, and puts the slabs into the pool.
- * Sorts ids. No lock is held during the system calls. */
+/* Gives the pages of slabs back, adjoining ones in one call and without the lock, and puts the slabs
+ * into the pool. Sorts ids. */
 void tsi_space_purge(TsiSpace* s, uint32_t* slab_ids, unsigned n);
 /* Ascending. */
 void tsi_sort_ids(uint32_t* ids, unsigned n);

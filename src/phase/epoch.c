@@ -54,12 +54,6 @@ void tsi_inc_open(TsiPhases* p, uint32_t index, uint64_t era, EpochId id) {
     tsi_store_release(&i->word, era << 2 | TSI_INC_ACTIVE);
 }
 
-void tsi_inc_recycle_locked(TsiPhases* p, TsiInc* i) {
-    TSI_ASSERT(i->pins == 0 && i->heaps == 0 && i->orphans == 0);
-    tsi_store_release(&i->word, TSI_INC_RELEASED); /* era 0: matches no reference */
-    tsi_table_give(&p->incs, i->index);
-}
-
 EpochId tsi_domain_id(const TsiPhases* p, uint32_t index) {
     uint32_t reuse = (tsi_load_relaxed(&tsi_inc(p, index)->reuse) + 1) & ((1u << TSI_REUSE_BITS) - 1);
     return TSI_DOMAIN_ID_BIT | reuse << TSI_INC_BITS | index;

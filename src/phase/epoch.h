@@ -117,7 +117,7 @@ TsiRef tsi_phases_resolve(const TsiPhases* p, EpochId id);
 bool tsi_phases_was_domain(const TsiPhases* p, EpochId id);
 /* Current ring epoch. */
 TSI_INLINE TsiRef tsi_phases_current(const TsiPhases* p) {
-    /* acquire: pairs with the release in tsi_phases_step */
+    /* acquire: pairs with the release in tsi_phases_step_locked */
     return tsi_load_acquire(&p->ring[tsi_load_acquire(&p->current)]);
 }
 /* Moves the ring on by one; ring lock held. Gives the incarnation that was current and the one that lost its
@@ -127,7 +127,4 @@ bool tsi_phases_step_locked(TsiPhases* p, TsiRef* was_current, TsiRef* displaced
 TsiRef tsi_phases_find_era(const TsiPhases* p, uint64_t era);
 /* Copies a label: at most 31 bytes, cut at a UTF-8 boundary. */
 void tsi_label_copy(char out[TSI_LABEL_BYTES], const char* label);
-/* Gives a record nobody pins back to the table; the stripe is held. */
-void tsi_inc_recycle_locked(TsiPhases* p, TsiInc* i);
-
 #endif

@@ -37,7 +37,7 @@ static void check_line(Check* k, unsigned cls, uint32_t id, uint32_t seq, bool o
     uint64_t full = s->classes->c[cls].full, avail = tsi_load_relaxed(&l->avail), freed = tsi_load_relaxed(&l->freed);
     uint64_t w0 = tsi_load_relaxed(&tsi_remote(s, id)[0]), w1 = tsi_load_relaxed(&tsi_remote(s, id)[1]);
     uint64_t bits = tsi_remote_bits(w0, w1);
-    uint32_t where = tsi_load_relaxed(&l->where);
+    uint32_t flags = tsi_load_relaxed(&l->flags);
     if (!tsi_remote_is(w0, seq) || !tsi_remote_is(w1, seq)) fail(k, "line %u: remote words of another incarnation", id);
     if (((avail | freed | bits) & ~full) != 0) fail(k, "line %u: bits outside the class", id);
     if ((avail & freed) != 0) fail(k, "line %u: slots both ready and freed", id);
@@ -47,7 +47,7 @@ static void check_line(Check* k, unsigned cls, uint32_t id, uint32_t seq, bool o
         if (tsi_popcount(starts) != tsi_popcount(ends)) fail(k, "line %u: starts and ends differ", id);
         if (((freed | bits) & ~starts) != 0) fail(k, "line %u: freed what never started", id);
     }
-    if (owned && (where & TSI_LINE_PARKED) != 0 && (where & TSI_LINE_LISTED) != 0) fail(k, "line %u: parked and listed", id);
+    if (owned && (flags & TSI_LINE_PARKED) != 0 && (flags & TSI_LINE_LISTED) != 0) fail(k, "line %u: parked and listed", id);
 }
 
 static bool in_chain(Check* k, uint32_t head, uint32_t slab_id) {
@@ -103,13 +103,13 @@ static void check_room(Check* k, TsiHeap* h) {
     TsiSpace* s = &k->a->space;
     for (unsigned cls = 1; cls <= TSI_SMALL_CLASSES; cls++) {
         TsiLine* cur = h->room->cur[cls];
-        if (cur != tsi_no_cur[0] && (tsi_load_relaxed(&cur->where) & (TSI_LINE_PARKED | TSI_LINE_LISTED)) != 0)
+        if (cur != tsi_no_cur[0] && (tsi_load_relaxed(&cur->flags) & (TSI_LINE_PARKED | TSI_LINE_LISTED)) != 0)
             fail(k, "heap %u: current line of class %u is parked or listed", h->index, cls);
         uint32_t n = 0;
         for (uint32_t at = h->room->head[cls]; at != 0 && k->ok; at = tsi_line(s, at - 1)->link) {
             TsiLine* l = tsi_line(s, at - 1);
             uint64_t tag = tsi_load_relaxed(&tsi_slab(s, tsi_slab_of_line(s, at - 1))->tag);
-            if ((tsi_load_relaxed(&l->where) & TSI_LINE_LISTED) == 0) fail(k, "line %u: in a room, not marked", at - 1);
+            if ((tsi_load_relaxed(&l->flags) & TSI_LINE_LISTED) == 0) fail(k, "line %u: in a room, not marked", at - 1);
             if (tsi_tag_state(tag) != TSI_SLAB_OWNED) fail(k, "line %u: in a room, slab not owned", at - 1);
             else if (tsi_load_relaxed(&tsi_heap(k->a, tsi_tag_index(tag))->word) != tsi_load_relaxed(&h->word))
                 fail(k, "line %u: in a room of another owner", at - 1);

@@ -49,7 +49,7 @@ uint64_t tsi_snapshot_metadata_bytes(TsiArena* a) {
         if (cls == 0 || cls == TSI_CLASS_CONT) continue;
         size_t lines = (size_t)1 << s->classes->c[cls].lines_log2;
         size_t slabs = cls == TSI_CLASS_LARGE ? 1 : s->chunks[chunk].fresh;
-        size_t line_bytes = sizeof(TsiLine) + 16 + sizeof(TsiAux) + (cls == TSI_CLASS_MIXED ? sizeof(TsiMixed) : 0);
+        size_t line_bytes = sizeof(TsiLine) + (cls == TSI_CLASS_MIXED ? sizeof(TsiMixed) : 0);
         bytes += slabs * (sizeof(TsiSlab) + lines * line_bytes);
         if (s->chunks[chunk].counts_committed) bytes += slabs * lines * TSI_LINE_SLOTS * 8;
     }

@@ -212,6 +212,92 @@ static void handed_down_a_pipeline(void) {
     slab_allocator_free(a);
 }
 
+/* Pages of a partly live slab are given back while the rest of the slab is released, returned and
+ * handed out again to other phases: whoever gets it must never see its contents vanish. */
+typedef struct Recycler {
+    SlabAllocator* a;
+    _Atomic int over;
+    uint64_t spoilt;
+} Recycler;
+
+static void* recycler_main(void* arg) {
+    enum { HELD = 128, BYTES = 2000 };
+    Recycler* r = arg;
+    for (size_t round = 1; !atomic_load(&r->over); round++) {
+        void* held[HELD];
+        epoch_domain_t* d = epoch_domain_begin(r->a, "reuse");
+        for (size_t i = 0; i < HELD; i++) {
+            held[i] = slab_malloc(r->a, BYTES);
+            kit_fill(held[i], 64, round);
+            kit_fill((char*)held[i] + BYTES - 64, 64, round);
+        }
+        sched_yield();
+        for (size_t i = 0; i < HELD; i++) {
+            r->spoilt += !kit_intact(held[i], 64, round) || !kit_intact((char*)held[i] + BYTES - 64, 64, round);
+        }
+        epoch_domain_end(d);
+    }
+    return NULL;
+}
+
+typedef struct Freer {
+    SlabAllocator* a;
+    pthread_barrier_t* meet;
+    _Atomic int* over;
+    size_t from;
+} Freer;
+
+static SlabHandle handles[400]; /* a pointer freed after the release may be somebody else's by then */
+
+static void* freer_main(void* arg) {
+    Freer* f = arg;
+    for (;;) {
+        pthread_barrier_wait(f->meet);
+        if (atomic_load(f->over)) {
+            return NULL;
+        }
+        for (size_t i = f->from; i < 400; i += 2) {
+            if (i % 31 != 0) {
+                (void)free_obj(f->a, handles[i]); /* may come after the release */
+            }
+        }
+        pthread_barrier_wait(f->meet);
+    }
+}
+
+static void returned_pages_are_nobodys(void) {
+    SlabAllocator* a = kit_create();
+    Recycler r = {a, 0, 0};
+    pthread_barrier_t meet;
+    pthread_barrier_init(&meet, NULL, 3);
+    Freer freers[2] = {{a, &meet, &r.over, 0}, {a, &meet, &r.over, 1}};
+    pthread_t threads[3] = {kit_thread(recycler_main, &r), kit_thread(freer_main, &freers[0]),
+                            kit_thread(freer_main, &freers[1])};
+    size_t rounds = check_count(4000);
+    for (size_t round = 0; round < rounds; round++) {
+        epoch_domain_t* d = epoch_domain_create(a);
+        for (size_t i = 0; i < 400; i++) {
+            REQUIRE(alloc_obj_epoch(a, 2000, d->epoch_id, &handles[i]) != NULL);
+        }
+        epoch_close(a, d->epoch_id);
+        pthread_barrier_wait(&meet);
+        for (volatile size_t spin = 0; spin < round * 97 % 20000; spin++) {
+        }
+        CHECK(epoch_close_ex(a, d->epoch_id, EPOCH_RELEASE, NULL));
+        pthread_barrier_wait(&meet);
+        epoch_domain_destroy(d);
+    }
+    atomic_store(&r.over, 1);
+    pthread_barrier_wait(&meet);
+    for (int t = 0; t < 3; t++) {
+        pthread_join(threads[t], NULL);
+    }
+    CHECK_EQ(r.spoilt, 0);
+    CHECK_EQ(kit_live(a), 0);
+    pthread_barrier_destroy(&meet);
+    slab_allocator_free(a);
+}
+
 /* The same, by what the system says is resident. */
 static void resident_size_falls(void) {
     if (CHECK_TSAN || CHECK_ASAN) {
@@ -248,6 +334,7 @@ static const CheckCase cases[] = {
     CHECK_CASE(freed_by_many_at_once),
     CHECK_CASE(freed_after_the_ring_moved_past),
     CHECK_CASE(handed_down_a_pipeline),
+    CHECK_CASE(returned_pages_are_nobodys),
     CHECK_CASE(resident_size_falls),
 };
 CHECK_MAIN(cases)

@@ -135,7 +135,7 @@ static void warm_bytes_bound_what_is_kept(void) {
         SlabOptions o = kit_options();
         o.warm_bytes = budgets[i];
         SlabAllocator* a = kit_create_with(&o);
-        for (size_t k = 0; k < 100000; k++) {
+        for (size_t k = 0; k < check_count(100000); k++) {
             REQUIRE(slab_malloc(a, 64 + k % 700) != NULL);
         }
         CHECK(epoch_close_ex(a, 0, EPOCH_RELEASE, NULL));
@@ -153,10 +153,10 @@ static void purge_policies_reuse_memory(void) {
         o.purge_policy = policy;
         o.reserve_bytes = 32 * KIT_MIB;
         SlabAllocator* a = kit_create_with(&o);
-        for (int phase = 0; phase < 30; phase++) {
+        for (size_t phase = 0; phase < check_count(30); phase++) {
             epoch_domain_t* d = epoch_domain_begin(a, NULL);
             for (size_t k = 0; k < 10000; k++) {
-                void* p = slab_calloc(a, 1, 500 + (size_t)phase % 3 * 300);
+                void* p = slab_calloc(a, 1, 500 + phase % 3 * 300);
                 REQUIRE(p != NULL);
                 CHECK(kit_all_zero(p, 500));
                 memset(p, 0xCC, 500);

@@ -34,7 +34,8 @@ typedef struct Actor {
     SlabAllocator* a;
     EpochId id;
     uint64_t rng;
-    _Atomic int phase; /* 0 wait, 1 work, 2 has seen the refusal, 3 end */
+    _Atomic int phase;  /* 0 wait, 1 work, 2 has seen the refusal, 3 end */
+    _Atomic int closed; /* its pointers may be somebody else's by now: no more frees */
     size_t count;
     void* kept[MOST];
 } Actor;
@@ -43,9 +44,13 @@ static void act(Actor* x) {
     x->count = 0;
     for (size_t i = 0;; i++) {
         uint64_t r = kit_rand(&x->rng);
-        if (x->count == MOST || (x->count > 0 && r % 3 == 0)) {
+        if (x->count > 0 && (x->count == MOST || r % 3 == 0) && !atomic_load(&x->closed)) {
             slab_free(x->a, x->kept[--x->count]);
             continue;
+        }
+        if (x->count == MOST) { /* and closed */
+            CHECK_NULL(slab_malloc_epoch(x->a, 64, x->id));
+            return;
         }
         void* p = slab_malloc_epoch(x->a, r % 32 == 0 ? 20000 : 1 + r % 1000, x->id);
         if (p == NULL) {
@@ -95,6 +100,7 @@ typedef struct Bystander {
     EpochId id;
     EpochCloseMode mode;
     EpochReceipt receipt;
+    Actor* actor;
     _Atomic int phase; /* 0 wait, 1 act, 2 done, 3 end */
 } Bystander;
 
@@ -107,6 +113,7 @@ static void* bystander_main(void* arg) {
         }
         if (phase == 1) {
             CHECK(epoch_close_ex(y->a, y->id, y->mode, &y->receipt));
+            atomic_store(&y->actor->closed, 1);
             use_allocator(y->a);
             CHECK_NULL(slab_malloc_epoch(y->a, 64, y->id));
             atomic_store(&y->phase, 2);
@@ -148,12 +155,14 @@ static void stopped_inside_calls(EpochCloseMode mode, size_t rounds) {
     x.a = y.a = kit_create_cold();
     x.rng = 77 + (uint64_t)mode;
     y.mode = mode;
+    y.actor = &x;
     install();
     pthread_t actor = kit_thread(actor_main, &x), bystander = kit_thread(bystander_main, &y);
     for (size_t round = 0; round < rounds; round++) {
         epoch_domain_t* d = epoch_domain_create(x.a);
         REQUIRE(d != NULL);
         x.id = y.id = d->epoch_id;
+        atomic_store(&x.closed, 0);
         atomic_store(&x.phase, 1);
         kit_sleep_us(30 + (unsigned)(round * 13) % 200);
         stop_actor(actor);

@@ -174,7 +174,7 @@ static void side_open(struct world* w, int index) {
     REQUIRE(w, s->current == 0, "the first epoch is %u", s->current);
     for (uint32_t id = 0; id < s->ring_size; id++) {
         s->ring[id] = ref_open(w, index, epoch_era(s->a, id), id, true, "");
-        check_epoch(w, s, s->ring[id]);
+        check_named(w, s, s->ring[id]);
     }
 }
 

@@ -36,7 +36,7 @@ static inline void op_advance(struct world* w) {
     over->named = false;
     if (over->state == INC_ACTIVE) over->state = INC_ADVANCED;
     s->ring[next] = ref_open(w, side_index(w, s), epoch_era(s->a, next), next, true, "");
-    check_epoch(w, s, s->ring[next]);
+    check_named(w, s, s->ring[next]);
 }
 
 static inline void op_close(struct world* w) {
@@ -55,7 +55,8 @@ static inline void op_close(struct world* w) {
         REQUIRE(w, epoch_close_ex(s->a, inc->id, mode, &r), "close of ring epoch %u refused", inc->id);
     ended(w, inc, mode);
     if (!plain) check_receipt(w, &r, inc, mode == EPOCH_RELEASE ? bytes : 0);
-    check_epoch(w, s, inc);
+    check_named(w, s, inc);
+    if (chance(w, 30)) check_held(w, s, inc);
 }
 
 /* Closes any remembered incarnation by its era: ring, moved past, or a domain's. */
@@ -120,7 +121,7 @@ static inline void op_label(struct world* w) {
     }
     memset(inc->label, 0, sizeof inc->label);
     if (label) memcpy(inc->label, label, n);
-    check_epoch(w, s, inc);
+    check_named(w, s, inc);
 }
 
 static inline void op_refcount(struct world* w) {
@@ -152,7 +153,7 @@ static void cleanup_runs(void* arg) {
     w->cleanups_ran++;
     struct side* s = &w->side[inc->side];
     struct obj* o = chance(w, 30) ? any_obj(w, s) : NULL;
-    if (!o || o->inc->releasing || o->inc->n_cleanups || w->in_cleanup) return;
+    if (!o || o == w->in_call || o->inc->releasing || o->inc->n_cleanups || w->in_cleanup) return;
     w->in_cleanup = true;
     free_one(w, s, o);
     w->in_cleanup = false;

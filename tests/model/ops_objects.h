@@ -34,8 +34,8 @@ static inline size_t any_size(struct world* w) {
 
 static inline void check_size_of_new(struct world* w, struct side* s, const struct obj* o, size_t align) {
     size_t good = slab_good_size(s->a, o->asked);
-    REQUIRE(w, good >= o->asked && (o->usable >= good || align > 16), "asked %zu, good size %zu, usable %zu", o->asked, good,
-            o->usable);
+    REQUIRE(w, good >= o->asked && (o->usable >= good || align > 16), "asked %zu, good size %zu, usable %zu", o->asked,
+            good, o->usable);
     if (align <= 16 && o->asked <= 768) {
         unsigned c = 0;
         while (fixed_class[c] < o->asked) c++;
@@ -171,6 +171,8 @@ static inline void free_one(struct world* w, struct side* s, struct obj* o) {
     unsigned how = (unsigned)below(w, o->h ? 6 : 4);
     note(w, "free s%d %p usable %zu era %llu by way %u", side_index(w, s), (void*)o->p, o->usable,
          (unsigned long long)o->inc->era, how);
+    const struct obj* outer = w->in_call;
+    w->in_call = o;
     errno = 77;
     switch (how) {
     case 0:
@@ -191,6 +193,7 @@ static inline void free_one(struct world* w, struct side* s, struct obj* o) {
         break;
     }
     REQUIRE(w, errno == 77, "a free changed errno to %d", errno);
+    w->in_call = outer;
     ref_freed(w, o);
 }
 
@@ -259,8 +262,10 @@ static inline void op_realloc(struct world* w) {
     note(w, "realloc s%d %p %zu -> %zu era %llu, goes to era %llu%s", side_index(w, s), (void*)o->p, o->asked, size,
          (unsigned long long)o->inc->era, (unsigned long long)to->era, named ? " explicit" : "");
     check_contents(w, o);
+    w->in_call = o;
     errno = 0;
     unsigned char* p = named ? slab_realloc_epoch(s->a, o->p, size, to->id) : slab_realloc(s->a, o->p, size);
+    w->in_call = NULL;
     if (p) {
         resized(w, s, o, p, size, to);
         return;

@@ -154,6 +154,7 @@ struct world {
     struct actor* actor; /* who has the turn */
     sem_t turn_over;
     bool stopping, in_cleanup;
+    const struct obj* in_call; /* a call on this object is under way: cleanups leave it alone */
     int mood; /* percent of object operations that allocate */
     uint64_t mood_until;
     uint64_t cleanups_ran, checks, born, turned_away, most_live, phases; /* how much a run did */

@@ -3,6 +3,12 @@
  * Part of close_seize.pml; t is the acting thread, its locals are r a f x ok sk q tk w.
  */
 
+#ifdef S_MORE
+#define SECOND(what) what
+#else
+#define SECOND(what) skip
+#endif
+
 inline take_lock(t)
 {
 	d_step { !lock -> mm_drain(t); lock = 1 }
@@ -181,32 +187,18 @@ inline seize(t, h)
 
 /* ---- a sweep: close, release, trim, or a freer that found an empty slab ---- */
 
+/* A compare-exchange loop in the code: an exit may turn LIVE into RETIRE meanwhile. */
 inline revoke(t, h)
 {
-	do
-	:: w = hw[h];
-	   if
-	   :: HST(w) == LIVE || HST(w) == RETIRE ->
-		d_step {
-			mm_drain(t);
-			if
-			:: hw[h] == w -> hw[h] = HW(REVOKED, HB(w)); revoker[h] = tk; ok = 1
-			:: else -> ok = 0
-			fi
-		}
+	d_step {
+		mm_drain(t);
 		if
-		:: ok -> sk = 1; break
+		:: HST(hw[h]) == LIVE || HST(hw[h]) == RETIRE ->
+			hw[h] = HW(REVOKED, HB(hw[h])); revoker[h] = tk; sk = 1
+		:: HST(hw[h]) == REVOKED -> sk = 1
 		:: else
 		fi
-	   :: HST(w) == REVOKED -> sk = 1; break
-	   :: else -> break
-	   fi;
-#ifdef MUTANT_CLOSER_TRIES_ONCE
-	   break
-#endif
-	od;
-	ok = 0;
-	w = 0
+	}
 }
 
 inline seize_ours(t, h)
@@ -310,10 +302,9 @@ inline sweep(t, to, trims)
 #endif
 	if
 	:: inc != ACTIVE || (trims) || STATE_LATE ->
-		tickets++;
-		d_step { tk = tickets; sk = 0 }
+		d_step { tickets++; tk = tickets; sk = 0 }
 		revoke(t, 0);
-		revoke(t, 1);
+		SECOND(revoke(t, 1));
 		if
 		:: sk ->
 			sk = 0;
@@ -325,7 +316,7 @@ inline sweep(t, to, trims)
 		:: else
 		fi;
 		seize_ours(t, 0);
-		seize_ours(t, 1);
+		SECOND(seize_ours(t, 1));
 #ifdef MUTANT_STATE_AFTER_WORDS
 		d_step {
 			if
@@ -379,7 +370,7 @@ inline handover(t)
 	take_lock(t);
 	settle_skipped(t, 0);
 #ifndef MUTANT_HANDOVER_ONE_HEAP
-	settle_skipped(t, 1);
+	SECOND(settle_skipped(t, 1));
 #endif
 #ifndef MUTANT_LETS_GO_OF_ONE
 	/* heaps of one thread in one incarnation are let go together */
@@ -392,7 +383,7 @@ inline handover(t)
 	}
 #endif
 	hand(t, 0);
-	hand(t, 1);
+	SECOND(hand(t, 1));
 	give_lock()
 }
 

@@ -1,0 +1,25 @@
+#!/bin/bash
+# docs/options.md has exactly the options of src/api/options.def: same names, types, ranges and defaults, same order.
+set -eu
+cd "$TSLAB_SOURCE_DIR"
+
+in_table() {
+    sed -nE 's/^OPTION\(([a-z_]+), *([^,]+), *([^,]+), *([^,]+), *"([a-z]+)".*/\1 \5 \2..\3 \4/p' src/api/options.def |
+        sed 's/UINT64_MAX/18446744073709551615/g'
+}
+on_page() {
+    sed -nE 's/^\| `([a-z_]+)` \| ([a-z]+) \| ([0-9]+\.\.[0-9]+) \| ([0-9]+) \| .+ \|$/\1 \2 \3 \4/p' docs/options.md
+}
+
+table=$(in_table)
+[ "$(wc -l <<<"$table")" = "$(grep -c '^OPTION(' src/api/options.def)" ] ||
+    { echo "a line of src/api/options.def has a form that this test does not read" >&2; exit 1; }
+if ! diff -u --label src/api/options.def <(echo "$table") --label docs/options.md <(on_page); then
+    echo "docs/options.md does not list the options of src/api/options.def" >&2
+    exit 1
+fi
+
+# A value of the struct must have a field: the names are those of SlabOptions.
+for name in $(cut -d' ' -f1 <<<"$table"); do
+    grep -qE "^ +uint[0-9]+_t $name;" include/slab_alloc.h || { echo "SlabOptions has no field $name" >&2; exit 1; }
+done

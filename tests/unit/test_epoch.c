@@ -1,0 +1,247 @@
+/* test_epoch.c - records, ids and the ring, without heaps; then what the public calls make of ids. */
+#include "fake_os.h"
+#include "unit.h"
+
+#include "phase/epoch.h"
+
+enum { RING = 8, RECORDS = 200 };
+
+static TsiPhases phases;
+
+static int open_phases(void** state) {
+    (void)state;
+    fake_os_clear();
+    return tsi_phases_init(&phases, RING, RECORDS) ? 0 : -1;
+}
+static int close_phases(void** state) {
+    (void)state;
+    tsi_phases_destroy(&phases);
+    return 0;
+}
+
+static bool step(TsiRef* was, TsiRef* displaced) {
+    tsi_lock_take(&phases.ring_lock);
+    bool moved = tsi_phases_step_locked(&phases, was, displaced);
+    tsi_lock_give(&phases.ring_lock);
+    return moved;
+}
+
+static void recycle(TsiRef ref) {
+    tsi_store_release(&tsi_inc(&phases, tsi_ref_index(ref))->word, TSI_INC_RELEASED); /* era 0, as unpinning does */
+    tsi_table_give(&phases.incs, tsi_ref_index(ref));
+}
+
+static TsiRef open_domain(EpochId* id) {
+    uint32_t index;
+    assert_true(tsi_table_take(&phases.incs, &index, 0));
+    *id = tsi_domain_id(&phases, index);
+    uint64_t era = tsi_add_relaxed(&phases.era_next, 1);
+    tsi_inc_open(&phases, index, era, *id);
+    return tsi_ref(era, index);
+}
+
+static void references(void** state) {
+    (void)state;
+    TsiRef r = tsi_ref(0x3fffffffffffull, TSI_INC_MAX);
+    assert_int_equal(tsi_ref_index(r), TSI_INC_MAX);
+    assert_true(tsi_ref_era(r) == 0x3fffffffffffull);
+    assert_false(tsi_ref_is_current(&phases, 0));
+}
+
+static void a_new_ring(void** state) {
+    (void)state;
+    assert_int_equal(tsi_load_relaxed(&phases.current), 0);
+    for (EpochId id = 0; id < RING; id++) {
+        TsiRef r = tsi_phases_resolve(&phases, id);
+        assert_int_not_equal(r, 0);
+        assert_int_equal(tsi_ref_era(r), id + 1); /* eras start at 1 */
+        assert_true(tsi_ref_is_active(&phases, r));
+        assert_true(tsi_phases_find_era(&phases, id + 1) == r);
+    }
+    assert_int_equal(tsi_phases_resolve(&phases, RING), 0);
+    assert_int_equal(tsi_phases_resolve(&phases, TSI_DOMAIN_ID_BIT - 1), 0);
+    assert_int_equal(tsi_phases_find_era(&phases, 0), 0);
+    assert_int_equal(tsi_phases_find_era(&phases, 1000), 0);
+    assert_true(tsi_phases_current(&phases) == tsi_phases_resolve(&phases, 0));
+}
+
+/* Each step takes the next id, under a larger era, and tells who was current and who has lost the id. */
+static void stepping(void** state) {
+    (void)state;
+    uint64_t era = RING;
+    for (unsigned n = 1; n <= 4 * RING; n++) {
+        TsiRef was, displaced, before = tsi_phases_current(&phases), next = tsi_phases_resolve(&phases, n % RING);
+        assert_true(step(&was, &displaced));
+        assert_true(was == before);
+        assert_true(displaced == next);
+        assert_int_equal(tsi_load_relaxed(&phases.current), n % RING);
+        TsiRef now = tsi_phases_current(&phases);
+        assert_true(tsi_phases_resolve(&phases, n % RING) == now);
+        assert_true(tsi_ref_era(now) > era);
+        era = tsi_ref_era(now);
+        assert_true(tsi_ref_is_active(&phases, now));
+        assert_true(tsi_ref_is_current(&phases, displaced)); /* alive as long as it is pinned */
+        recycle(displaced);
+        assert_false(tsi_ref_is_current(&phases, displaced));
+    }
+    assert_int_equal(tsi_load_relaxed(&phases.advances_refused), 0);
+}
+
+/* Without records the ring keeps its spare for one step; then it stays, and goes on when one is back. */
+static void stepping_without_records(void** state) {
+    (void)state;
+    uint32_t index, last = 0;
+    while (tsi_table_take(&phases.incs, &index, 0)) last = index;
+    TsiRef was, displaced;
+    assert_true(step(&was, &displaced));
+    EpochId now = tsi_load_relaxed(&phases.current);
+    assert_false(step(&was, &displaced));
+    assert_int_equal(tsi_load_relaxed(&phases.current), now);
+    assert_int_equal(tsi_load_relaxed(&phases.advances_refused), 1);
+    tsi_table_give(&phases.incs, last);
+    assert_true(step(&was, &displaced));
+    assert_int_not_equal(tsi_load_relaxed(&phases.current), now);
+}
+
+static void ids_of_domains(void** state) {
+    (void)state;
+    EpochId id, other;
+    TsiRef r = open_domain(&id), q = open_domain(&other);
+    assert_true((id & TSI_DOMAIN_ID_BIT) != 0);
+    assert_int_not_equal(id, other);
+    assert_true(tsi_phases_resolve(&phases, id) == r);
+    assert_true(tsi_phases_resolve(&phases, other) == q);
+    assert_true(tsi_phases_was_domain(&phases, id));
+    assert_int_equal(tsi_phases_resolve(&phases, TSI_DOMAIN_ID_BIT), 0);          /* record 0 */
+    assert_int_equal(tsi_phases_resolve(&phases, TSI_DOMAIN_ID_BIT | RECORDS), 0); /* beyond all */
+    assert_int_equal(tsi_phases_resolve(&phases, UINT32_MAX), 0);
+    recycle(r);
+    assert_int_equal(tsi_phases_resolve(&phases, id), 0);
+    assert_true(tsi_phases_was_domain(&phases, id));
+    assert_true(tsi_phases_resolve(&phases, other) == q);
+}
+
+/* However often a record is reused, an id of it does not name its later owners until the bits wrap. */
+static void stale_ids_of_one_record(void** state) {
+    (void)state;
+    EpochId first;
+    TsiRef r = open_domain(&first);
+    uint32_t index = tsi_ref_index(r);
+    for (unsigned n = 1; n < 1u << TSI_REUSE_BITS; n++) {
+        uint64_t era = tsi_add_relaxed(&phases.era_next, 1);
+        EpochId id = tsi_domain_id(&phases, index);
+        tsi_inc_open(&phases, index, era, id);
+        assert_int_not_equal(id, first);
+        assert_int_equal(tsi_phases_resolve(&phases, first), 0);
+        assert_true(tsi_phases_resolve(&phases, id) == tsi_ref(era, index));
+        assert_false(tsi_ref_is_active(&phases, r));
+    }
+    assert_int_equal(tsi_domain_id(&phases, index), first);
+}
+
+/* Records come back late, so that the id of a phase that has ended stays unknown for a while. */
+static void records_come_back_late(void** state) {
+    (void)state;
+    EpochId id;
+    TsiRef r = open_domain(&id);
+    recycle(r);
+    for (unsigned n = 0; n < 50; n++) {
+        EpochId other;
+        TsiRef q = open_domain(&other);
+        assert_int_not_equal(tsi_ref_index(q), tsi_ref_index(r));
+        recycle(q);
+    }
+}
+
+static void states_are_monotone(void** state) {
+    (void)state;
+    SlabAllocator* a = unit_create();
+    uint64_t era = epoch_era(a, 0);
+    TsiInc* i = tsi_inc(&tsi_arena(a)->phases, tsi_ref_index(tsi_phases_resolve(&tsi_arena(a)->phases, 0)));
+    assert_int_equal(tsi_inc_state(i), TSI_INC_ACTIVE);
+    (void)epoch_advance_id(a);
+    assert_int_equal(tsi_inc_state(i), TSI_INC_ADVANCED);
+    assert_true(epoch_close_ex(a, 0, EPOCH_DRAIN, NULL));
+    assert_int_equal(tsi_inc_state(i), TSI_INC_CLOSED);
+    assert_true(epoch_close_ex(a, 0, EPOCH_RELEASE, NULL));
+    assert_int_equal(tsi_inc_state(i), TSI_INC_RELEASED);
+    assert_true(epoch_close_ex(a, 0, EPOCH_DRAIN, NULL));
+    assert_int_equal(tsi_inc_state(i), TSI_INC_RELEASED);
+    assert_int_equal(epoch_era(a, 0), era);
+    slab_allocator_free(a);
+}
+
+static void labels_end_at_a_character(void** state) {
+    (void)state;
+    static const struct {
+        const char *in, *out;
+    } cases[] = {
+        {NULL, ""},
+        {"", ""},
+        {"short", "short"},
+        {"0123456789012345678901234567890", "0123456789012345678901234567890"}, /* 31 */
+        {"01234567890123456789012345678901", "0123456789012345678901234567890"},
+        {"012345678901234567890123456789\xc3\xa9", "012345678901234567890123456789"},         /* 30 + 2 */
+        {"01234567890123456789012345678\xc3\xa9", "01234567890123456789012345678\xc3\xa9"},   /* 29 + 2 */
+        {"01234567890123456789012345678\xe2\x82\xac", "01234567890123456789012345678"},       /* 29 + 3 */
+        {"0123456789012345678901234567\xe2\x82\xac", "0123456789012345678901234567\xe2\x82\xac"},
+        {"0123456789012345678901234567\xf0\x9f\x99\x82z", "0123456789012345678901234567"},    /* 28 + 4 */
+        {"012345678901234567890123456\xf0\x9f\x99\x82z", "012345678901234567890123456\xf0\x9f\x99\x82"},
+    };
+    for (unsigned n = 0; n < sizeof cases / sizeof cases[0]; n++) {
+        char out[TSI_LABEL_BYTES];
+        memset(out, 'x', sizeof out);
+        tsi_label_copy(out, cases[n].in);
+        assert_string_equal(out, cases[n].out);
+        for (size_t i = strlen(out); i < sizeof out; i++) assert_int_equal(out[i], 0);
+    }
+}
+
+static void what_ids_mean_to_the_callers(void** state) {
+    (void)state;
+    SlabAllocator* a = unit_create();
+    epoch_domain_t* d = epoch_domain_create_labeled(a, "x");
+    EpochId id = d->epoch_id;
+    EpochReceipt r;
+    assert_int_equal(epoch_era(a, id), d->epoch_era);
+    assert_int_equal(epoch_state(a, id), EPOCH_ACTIVE);
+    assert_non_null(slab_malloc_epoch(a, 10, id));
+    epoch_domain_destroy(d);
+    assert_int_equal(epoch_era(a, id), 0);
+    assert_int_equal(epoch_state(a, id), EPOCH_CLOSING);
+    errno = 0;
+    assert_null(slab_malloc_epoch(a, 10, id));
+    assert_int_equal(errno, ESTALE);
+    errno = 0;
+    assert_null(slab_malloc_epoch(a, 10, 16)); /* beyond the ring */
+    assert_int_equal(errno, EINVAL);
+    assert_false(epoch_close_ex(a, id, EPOCH_DRAIN, &r));
+    assert_false(epoch_close_era(a, 99999, EPOCH_DRAIN, &r));
+    assert_int_equal(unit_refusals(a).bad_epoch, 2);
+    slab_epoch_inc_refcount(a, 3);
+    slab_epoch_inc_refcount(a, 3);
+    slab_epoch_dec_refcount(a, 3);
+    assert_int_equal(slab_epoch_get_refcount(a, 3), 1);
+    slab_epoch_dec_refcount(a, 3);
+    slab_epoch_dec_refcount(a, 3);
+    assert_int_equal(slab_epoch_get_refcount(a, 3), 0);
+    slab_allocator_free(a);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+#define TEST(name) cmocka_unit_test_setup_teardown(name, open_phases, close_phases)
+        TEST(references),
+        TEST(a_new_ring),
+        TEST(stepping),
+        TEST(stepping_without_records),
+        TEST(ids_of_domains),
+        TEST(stale_ids_of_one_record),
+        TEST(records_come_back_late),
+        cmocka_unit_test(states_are_monotone),
+        cmocka_unit_test(labels_end_at_a_character),
+        cmocka_unit_test(what_ids_mean_to_the_callers),
+    };
+    fake_os_install(0, false, false);
+    return cmocka_run_group_tests_name("epoch", tests, NULL, NULL);
+}

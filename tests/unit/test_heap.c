@@ -1,0 +1,309 @@
+/* test_heap.c - birth, look-up, adoption and end of heaps; mixed slabs; rooms that are made anew. */
+#include "unit.h"
+
+#include "heap/heap.h"
+
+enum { SIZE = 1024, SLOTS = 16, SLAB = SLOTS * SIZE };
+
+static SlabAllocator* a;
+static TsiArena* arena;
+static UnitWorker worker;
+
+static int open_allocator(void** state) {
+    (void)state;
+    a = unit_create_cold();
+    arena = tsi_arena(a);
+    return 0;
+}
+static int close_allocator(void** state) {
+    (void)state;
+    unit_check(a);
+    slab_allocator_free(a);
+    return 0;
+}
+
+static TsiInc* inc_of(EpochId id) { return tsi_inc(&arena->phases, tsi_ref_index(tsi_phases_resolve(&arena->phases, id))); }
+static unsigned heaps_of(EpochId id) { return tsi_load_relaxed(&inc_of(id)->heap_count); }
+static unsigned detached_of(EpochId id) { return tsi_load_relaxed(&inc_of(id)->detached); }
+static unsigned state_of(TsiHeap* h) { return tsi_heap_state(tsi_load_seq(&h->word)); }
+
+static void take(void** p, unsigned n) {
+    for (unsigned i = 0; i < n; i++) assert_non_null(p[i] = slab_malloc(a, SIZE));
+}
+
+typedef struct Batch {
+    void* p[4 * SLOTS];
+    unsigned n;
+    TsiHeap* h;
+} Batch;
+
+static void batch_take(void* arg) {
+    Batch* b = arg;
+    for (unsigned i = 0; i < b->n; i++) b->p[i] = slab_malloc(a, SIZE);
+    b->h = unit_binding(a)->heap;
+}
+static void* batch_thread(void* arg) {
+    batch_take(arg);
+    return NULL;
+}
+
+static void a_heap_for_each_thread_and_epoch(void** state) {
+    (void)state;
+    void* p[1];
+    Batch other = {.n = 1};
+    assert_int_equal(heaps_of(0), 0);
+    take(p, 1);
+    TsiHeap* mine = unit_binding(a)->heap;
+    assert_int_equal(heaps_of(0), 1);
+    assert_int_equal(state_of(mine), TSI_HEAP_LIVE);
+    unit_worker_start(&worker);
+    unit_worker_run(&worker, batch_take, &other);
+    assert_int_equal(heaps_of(0), 2);
+    assert_ptr_not_equal(mine, other.h);
+    assert_int_equal(tsi_tag_index(unit_tag(a, p[0])), mine->index);
+    assert_int_equal(tsi_tag_index(unit_tag(a, other.p[0])), other.h->index);
+    assert_non_null(slab_malloc_epoch(a, SIZE, 3));
+    assert_int_equal(heaps_of(3), 1);
+    assert_ptr_equal(unit_binding(a)->heap, mine); /* a named epoch does not change the ambient one */
+    assert_true(epoch_close_ex(a, 0, EPOCH_RELEASE, NULL));
+    assert_int_equal(heaps_of(0), 0);
+    unit_check(a);
+    unit_worker_stop(&worker);
+}
+
+/* What a thread leaves behind goes on under the next one that needs its epoch. */
+static void adoption(void** state) {
+    (void)state;
+    Batch other = {.n = SLOTS + 4};
+    unit_on_thread(batch_thread, &other);
+    assert_int_equal(heaps_of(0), 1);
+    assert_int_equal(detached_of(0), 1);
+    assert_int_equal(state_of(other.h), TSI_HEAP_DETACHED);
+    unit_check(a);
+    for (unsigned i = 0; i < 8; i++) assert_true(slab_free_checked(a, other.p[i]));
+    void* q[12 + 8];
+    take(q, 20);
+    assert_int_equal(heaps_of(0), 1);
+    assert_int_equal(detached_of(0), 0);
+    assert_ptr_equal(unit_binding(a)->heap, other.h);
+    assert_int_equal(state_of(other.h), TSI_HEAP_LIVE);
+    assert_int_equal(unit_committed(a), 2 * SLAB); /* every free slot of both slabs was used */
+    assert_int_equal(unit_live(a), 2 * SLOTS);
+    unit_check(a);
+    for (unsigned i = 8; i < SLOTS + 4; i++) assert_true(slab_free_checked(a, other.p[i])); /* as the owner now */
+    slab_trim(a);
+    unit_check(a);
+}
+
+/* A thread with a heap of its own takes over others before it asks for memory. */
+static void adopting_more(void** state) {
+    (void)state;
+    Batch other[3];
+    void* q[SLOTS];
+    take(q, SLOTS);
+    TsiHeap* mine = unit_binding(a)->heap;
+    unsigned workers = 3;
+    UnitWorker w[3];
+    for (unsigned i = 0; i < workers; i++) { /* all at once, or the second would adopt from the first */
+        other[i].n = SLOTS / 2;
+        unit_worker_start(&w[i]);
+        unit_worker_run(&w[i], batch_take, &other[i]);
+    }
+    for (unsigned i = 0; i < workers; i++) unit_worker_stop(&w[i]);
+    assert_int_equal(heaps_of(0), 4);
+    assert_int_equal(detached_of(0), 3);
+    uint64_t before = unit_committed(a);
+    for (unsigned i = 0; i < workers; i++) take(q, SLOTS / 2);
+    assert_int_equal(unit_committed(a), before);
+    assert_int_equal(detached_of(0), 0);
+    for (unsigned i = 0; i < workers; i++) {
+        assert_int_equal(state_of(other[i].h), TSI_HEAP_LIVE);
+        assert_int_equal(other[i].h->primary, mine->index);
+        assert_null(other[i].h->room);
+    }
+    unit_check(a);
+    take(q, 1);
+    assert_int_equal(unit_committed(a), before + SLAB);
+    for (unsigned i = 0; i < workers; i++)
+        for (unsigned n = 0; n < SLOTS / 2; n++) assert_true(slab_free_checked(a, other[i].p[n]));
+    unit_check(a);
+    EpochReceipt r;
+    assert_true(epoch_close_ex(a, 0, EPOCH_RELEASE, &r));
+    unit_balanced(&r);
+    assert_int_equal(r.objects_allocated, SLOTS + 2 * 3 * (SLOTS / 2) + 1);
+    assert_int_equal(r.objects_freed, 3 * (SLOTS / 2));
+    assert_int_equal(heaps_of(0), 0);
+}
+
+/* Heaps of an epoch that was advanced are let go, not adopted. */
+static void retired_heaps_are_not_adopted(void** state) {
+    (void)state;
+    void* p[SLOTS / 2];
+    take(p, SLOTS / 2);
+    TsiHeap* old = unit_binding(a)->heap;
+    (void)epoch_advance_id(a);
+    assert_int_equal(state_of(old), TSI_HEAP_RETIRE);
+    void* q = slab_malloc(a, SIZE);
+    assert_int_equal(state_of(old), TSI_HEAP_DETACHED);
+    assert_int_not_equal(tsi_tag_index(unit_tag(a, q)), old->index);
+    assert_int_equal(detached_of(0), 1);
+    unit_check(a);
+    /* An owner's free is then another thread's, and the last one returns the slab. */
+    for (unsigned i = 0; i < SLOTS / 2; i++) assert_true(slab_free_checked(a, p[i]));
+    assert_int_equal(unit_committed(a), SLAB);
+    unit_check(a);
+}
+
+/* A thread finds its heaps again however many epochs it uses in turn. */
+static void look_up_beyond_the_cache(void** state) {
+    (void)state;
+    enum { N = 3 * TSI_HEAP_CACHE };
+    epoch_domain_t* d[N];
+    for (unsigned i = 0; i < N; i++) assert_non_null(d[i] = epoch_domain_create(a));
+    for (unsigned lap = 0; lap < 3; lap++)
+        for (unsigned i = 0; i < N; i++) assert_non_null(epoch_domain_malloc(d[i], SIZE));
+    for (unsigned i = 0; i < N; i++) {
+        assert_int_equal(heaps_of(d[i]->epoch_id), 1);
+        EpochReceipt r;
+        assert_true(epoch_close_ex(a, d[i]->epoch_id, EPOCH_RELEASE, &r));
+        assert_int_equal(r.objects_released, 3);
+        epoch_domain_destroy(d[i]);
+    }
+    assert_int_equal(unit_committed(a), 0);
+}
+
+static void records_are_used_again(void** state) {
+    (void)state;
+    for (unsigned i = 0; i < 5000; i++) {
+        epoch_domain_t* d = epoch_domain_create(a);
+        assert_non_null(epoch_domain_malloc(d, i % 3 == 0 ? 2000 : 64));
+        epoch_domain_destroy(d);
+    }
+    assert_true(tsi_table_used(&arena->heaps) <= 200);
+    assert_true(tsi_table_used(&arena->rooms) <= 200);
+    assert_true(tsi_table_used(&arena->phases.incs) <= 200);
+    assert_true(tsi_table_used(&arena->domains) <= 200);
+}
+
+/* ---- mixed slabs ---- */
+
+static void the_first_slab_of_a_domain_is_mixed(void** state) {
+    (void)state;
+    static const size_t sizes[] = {1, 64, 65, 100, 128, 200, 256, 400, 512, 600, 768};
+    enum { N = sizeof sizes / sizeof sizes[0] };
+    uint8_t* p[N];
+    epoch_domain_t* d = epoch_domain_create(a);
+    uint8_t* end = NULL;
+    for (unsigned i = 0; i < N; i++) {
+        assert_non_null(p[i] = epoch_domain_malloc(d, sizes[i]));
+        assert_int_equal(unit_place(a, p[i]).cls, TSI_CLASS_MIXED);
+        size_t usable = slab_usable_size(a, p[i]);
+        assert_true(usable >= sizes[i] && usable % TSI_GRANULE == 0);
+        assert_true(usable >= slab_good_size(a, sizes[i]));
+        if (tsi_is_pow2(usable)) assert_int_equal((uintptr_t)p[i] % usable, 0);
+        if (end != NULL) assert_true(p[i] >= end);
+        end = p[i] + usable;
+        memset(p[i], (int)i, usable);
+    }
+    assert_int_equal(unit_committed(a), tsi_os.page_bytes); /* one page, whatever the sizes */
+    assert_non_null(epoch_domain_malloc(d, 769));
+    assert_true(unit_committed(a) > tsi_os.page_bytes);
+    for (unsigned i = 0; i < N; i++) {
+        for (size_t n = 0; n < sizes[i]; n++) assert_int_equal(p[i][n], i);
+        assert_false(slab_free_checked(a, p[i] + 16));
+        if (sizes[i] > 64) assert_false(slab_free_checked(a, p[i] + 64)); /* a granule, no start */
+        assert_true(slab_free_checked(a, p[i]));
+        assert_false(slab_free_checked(a, p[i]));
+    }
+    assert_int_equal(unit_refusals(a).double_free, N);
+    unit_check(a);
+    epoch_domain_destroy(d);
+    assert_int_equal(unit_committed(a), 0);
+}
+
+static void a_mixed_slab_is_passed_through_once(void** state) {
+    (void)state;
+    epoch_domain_t* d = epoch_domain_create(a);
+    unsigned granules = (unsigned)(tsi_os.page_bytes / TSI_GRANULE), mixed = 0;
+    for (unsigned i = 0; i < 3 * granules; i++) {
+        void* p = epoch_domain_malloc(d, 64);
+        assert_non_null(p);
+        mixed += unit_place(a, p).cls == TSI_CLASS_MIXED;
+        assert_true(slab_free_checked(a, p));
+    }
+    assert_int_equal(mixed, granules);
+    unit_check(a);
+    EpochReceipt r;
+    assert_true(epoch_close_ex(a, d->epoch_id, EPOCH_DRAIN, &r));
+    assert_int_equal(r.objects_allocated, 3 * granules);
+    assert_int_equal(r.objects_freed, 3 * granules);
+    epoch_domain_destroy(d);
+    assert_int_equal(unit_committed(a), 0);
+}
+
+static void ring_epochs_have_no_mixed_slab(void** state) {
+    (void)state;
+    for (size_t bytes = 1; bytes < 800; bytes += 50)
+        assert_int_not_equal(unit_place(a, slab_malloc(a, bytes)).cls, TSI_CLASS_MIXED);
+}
+
+/* A slab of mixed objects goes with its last one, freed by whomever. */
+static void a_drained_mixed_slab(void** state) {
+    (void)state;
+    epoch_domain_t* d = epoch_domain_create(a);
+    void* p[3];
+    for (unsigned i = 0; i < 3; i++) p[i] = epoch_domain_malloc(d, 100 * (i + 1));
+    EpochReceipt r;
+    assert_true(epoch_close_ex(a, d->epoch_id, EPOCH_DRAIN, &r));
+    assert_int_equal(r.objects_escaped, 3);
+    assert_int_equal(r.bytes_escaped, 128 + 256 + 384);
+    for (unsigned i = 0; i < 3; i++) {
+        assert_int_equal(unit_committed(a), tsi_os.page_bytes);
+        assert_true(slab_free_checked(a, p[i]));
+    }
+    assert_int_equal(unit_committed(a), 0);
+    epoch_domain_destroy(d);
+}
+
+/* ---- rooms ---- */
+
+/* After a trim the owner's room is made anew: lines with slots ready, with enough freed ones, and full ones. */
+static void a_room_is_rebuilt(void** state) {
+    (void)state;
+    void *p[4 * SLOTS], *q[4 * SLOTS];
+    take(p, 3 * SLOTS + 2);
+    for (unsigned i = 0; i < 5; i++) slab_free(a, p[i]);                 /* slab 0: above the threshold */
+    for (unsigned i = 0; i < 2; i++) slab_free(a, p[SLOTS + i]);         /* slab 1: below */
+    TsiHeap* h = unit_binding(a)->heap;
+    slab_trim(a);
+    unit_check(a);
+    assert_int_equal(state_of(h), TSI_HEAP_DETACHED);
+    take(q, 14 + 5);
+    assert_ptr_equal(unit_binding(a)->heap, h);
+    assert_int_equal(unit_committed(a), 4 * SLAB);
+    take(q, 1);
+    assert_int_equal(unit_committed(a), 5 * SLAB); /* two slots below the threshold wait for more */
+    unit_check(a);
+    for (unsigned i = 2; i < 4; i++) slab_free(a, p[SLOTS + i]);
+    take(q, SLOTS - 1 + 4);
+    assert_int_equal(unit_committed(a), 5 * SLAB);
+    unit_check(a);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+#define TEST(name) cmocka_unit_test_setup_teardown(name, open_allocator, close_allocator)
+        TEST(a_heap_for_each_thread_and_epoch),
+        TEST(adoption),
+        TEST(adopting_more),
+        TEST(retired_heaps_are_not_adopted),
+        TEST(look_up_beyond_the_cache),
+        TEST(records_are_used_again),
+        TEST(the_first_slab_of_a_domain_is_mixed),
+        TEST(a_mixed_slab_is_passed_through_once),
+        TEST(ring_epochs_have_no_mixed_slab),
+        TEST(a_drained_mixed_slab),
+        TEST(a_room_is_rebuilt),
+    };
+    return cmocka_run_group_tests_name("heap", tests, NULL, NULL);
+}

@@ -1,0 +1,390 @@
+/*
+ * test_line.c - how lines are refilled, parked and told of free slots.
+ *
+ * The class of 1024 bytes is used throughout: one line of 16 slots a slab, at most 8 slots a refill, and 4
+ * free slots before a parked line is used again.
+ */
+#include "unit.h"
+
+#include "heap/bracket.h"
+#include "heap/heap.h"
+
+enum { CLS = 12, SIZE = 1024, SLOTS = 16, REFILL = 8, THRESHOLD = 4 };
+
+static SlabAllocator* a;
+static TsiSpace* space;
+static const TsiClass* c;
+
+static int open_allocator(void** state) {
+    (void)state;
+    a = unit_create_cold();
+    space = &tsi_arena(a)->space;
+    c = &space->classes->c[CLS];
+    return 0;
+}
+static int close_allocator(void** state) {
+    (void)state;
+    unit_check(a);
+    slab_allocator_free(a);
+    return 0;
+}
+
+static void take(void** p, unsigned n) {
+    for (unsigned i = 0; i < n; i++) assert_non_null(p[i] = slab_malloc(a, SIZE));
+}
+
+static uint32_t line_of(const void* p) { return unit_place(a, p).line_id; }
+static uint64_t bit_of(const void* p) { return 1ull << unit_place(a, p).slot; }
+static TsiLine* line(uint32_t id) { return tsi_line(space, id); }
+static uint64_t avail(uint32_t id) { return tsi_load_relaxed(&line(id)->avail); }
+static uint64_t freed(uint32_t id) { return tsi_load_relaxed(&line(id)->freed); }
+static uint64_t remote(uint32_t id) {
+    return tsi_remote_bits(tsi_load_relaxed(&tsi_remote(space, id)[0]), tsi_load_relaxed(&tsi_remote(space, id)[1]));
+}
+static bool token(uint32_t id) { return (tsi_load_relaxed(&tsi_remote(space, id)[0]) & TSI_REMOTE_TOKEN) != 0; }
+/* How a line's slab is named in an inbox, and its link: 0 = in none, 1 = the only one there. */
+static uint32_t inbox_name(uint32_t id) { return (id >> 10 << 8 | (id & (TSI_CHUNK_LINES - 1))) + 2; }
+static uint32_t linked(uint32_t id) { return tsi_load_relaxed(&tsi_slab(space, inbox_name(id) - 2)->inbox); }
+static unsigned flags(uint32_t id) { return tsi_load_relaxed(&line(id)->flags); }
+
+typedef struct Frees {
+    void** p;
+    unsigned n, done;
+} Frees;
+
+static void free_some(void* arg) {
+    Frees* f = arg;
+    for (unsigned i = 0; i < f->n; i++) f->done += slab_free_checked(a, f->p[i]);
+}
+static void* free_thread(void* arg) {
+    free_some(arg);
+    return NULL;
+}
+static void free_elsewhere(void** p, unsigned n) {
+    Frees f = {p, n, 0};
+    unit_on_thread(free_thread, &f);
+    assert_int_equal(f.done, n);
+}
+
+/* Fills one line and has it parked by the allocation after it. */
+static uint32_t parked_line(void** p) {
+    take(p, SLOTS + 1);
+    uint32_t id = line_of(p[0]);
+    assert_int_equal(line_of(p[SLOTS - 1]), id);
+    assert_int_not_equal(line_of(p[SLOTS]), id);
+    assert_int_equal(flags(id), TSI_LINE_PARKED | TSI_LINE_ARMED);
+    assert_true(token(id));
+    return id;
+}
+
+static void the_class_is_as_said(void** state) {
+    (void)state;
+    assert_int_equal(c->size, SIZE);
+    assert_int_equal(c->slots, SLOTS);
+    assert_int_equal(c->threshold, THRESHOLD);
+    assert_int_equal(c->refill_max, REFILL);
+    assert_int_equal(c->lines_log2, 0);
+}
+
+static void a_refill_takes_the_lowest_slots(void** state) {
+    (void)state;
+    void* p[SLOTS];
+    take(p, 1);
+    uint32_t id = line_of(p[0]);
+    assert_int_equal(avail(id), 0xfe);
+    assert_int_equal(freed(id), 0xff00);
+    assert_int_equal(tsi_load_relaxed(&line(id)->issued), REFILL);
+    take(p + 1, SLOTS - 1);
+    for (unsigned i = 0; i < SLOTS; i++) assert_int_equal(unit_place(a, p[i]).slot, i);
+    assert_int_equal(avail(id) | freed(id) | remote(id), 0);
+    assert_int_equal(tsi_load_relaxed(&line(id)->issued), SLOTS);
+}
+
+/* Frees by the owner and by others meet in one refill; below the minimum nothing moves. */
+static void a_refill_merges_remote_and_freed(void** state) {
+    (void)state;
+    void *p[SLOTS], *theirs[3];
+    take(p, SLOTS);
+    uint32_t id = line_of(p[0]);
+    uint64_t word = tsi_load_relaxed(&tsi_remote(space, id)[0]);
+    theirs[0] = p[9], theirs[1] = p[12], theirs[2] = p[2];
+    slab_free(a, p[3]);
+    slab_free(a, p[5]);
+    free_elsewhere(theirs, 3);
+    assert_int_equal(freed(id), bit_of(p[3]) | bit_of(p[5]));
+    assert_int_equal(remote(id), bit_of(p[2]) | bit_of(p[9]) | bit_of(p[12]));
+    assert_int_equal(tsi_line_free_bits(space, line(id), id), 0x122c);
+    assert_int_equal(tsi_line_refill(unit_binding(a), line(id), c, 6), 0);
+    assert_int_equal(avail(id), 0);
+    assert_int_equal(tsi_popcount(remote(id)), 3);
+    assert_int_equal(tsi_line_refill(unit_binding(a), line(id), c, 5), 5);
+    assert_int_equal(avail(id), 0x122c);
+    assert_int_equal(freed(id) | remote(id), 0);
+    assert_true(tsi_load_relaxed(&tsi_remote(space, id)[0]) == word); /* still of this incarnation */
+    assert_int_equal(tsi_load_relaxed(&line(id)->issued), SLOTS + 5);
+    assert_int_equal(unit_hide(slab_malloc(a, SIZE)) == p[2], 1);
+}
+
+/* What a refill does not hand out stays in freed: no free slot is ever without a bit. */
+static void a_refill_is_capped(void** state) {
+    (void)state;
+    void* p[SLOTS];
+    take(p, SLOTS);
+    uint32_t id = line_of(p[0]);
+    free_elsewhere(p + 4, 6);
+    for (unsigned i = 10; i < SLOTS; i++) slab_free(a, p[i]);
+    assert_int_equal(tsi_line_refill(unit_binding(a), line(id), c, THRESHOLD), REFILL);
+    assert_int_equal(avail(id), 0x0ff0);
+    assert_int_equal(freed(id), 0xf000);
+    assert_int_equal(remote(id), 0);
+    assert_int_equal(unit_live(a), 4);
+}
+
+/* Two racing frees of one object, one by the owner, can both pass: the merge finds it, one slot comes back. */
+static void a_doubled_slot_is_found_at_the_merge(void** state) {
+    (void)state;
+    void* p[SLOTS];
+    take(p, SLOTS);
+    uint32_t id = line_of(p[0]);
+    for (unsigned i = 0; i < 5; i++) slab_free(a, p[i]);
+    tsi_add_seq(&tsi_remote(space, id)[0], bit_of(p[2])); /* as the other free would have left it */
+    assert_int_equal(tsi_line_refill(unit_binding(a), line(id), c, THRESHOLD), 5);
+    assert_int_equal(avail(id), 0x1f);
+    assert_int_equal(remote(id) | freed(id), 0);
+    assert_int_equal(unit_refusals(a).late_double_free, 1);
+    assert_int_equal(unit_live(a), SLOTS - 5);
+}
+
+static void the_owners_frees_unpark_a_line(void** state) {
+    (void)state;
+    void *p[SLOTS + 1], *q[THRESHOLD + SLOTS];
+    uint32_t id = parked_line(p);
+    for (unsigned i = 0; i < THRESHOLD; i++) {
+        assert_int_equal(flags(id), TSI_LINE_PARKED | TSI_LINE_ARMED);
+        slab_free(a, p[i]);
+    }
+    assert_int_equal(flags(id), TSI_LINE_LISTED | TSI_LINE_ARMED); /* the token stays out: T1 */
+    assert_true(token(id));
+    unit_check(a);
+    take(q, SLOTS - 1 + THRESHOLD); /* the rest of the current line, then this one again */
+    for (unsigned i = 0; i < THRESHOLD; i++) assert_ptr_equal(unit_hide(q[SLOTS - 1 + i]), p[i]);
+    take(q, 1);
+    assert_int_equal(flags(id), TSI_LINE_PARKED | TSI_LINE_ARMED);
+    assert_true(token(id));
+    PerfCounters n;
+    get_perf_counters(a, CLS - 1, &n);
+    assert_int_equal(n.list_move_partial_to_full, 3);
+    assert_int_equal(n.list_move_full_to_partial, 1);
+}
+
+static void frees_of_others_tell_the_owner(void** state) {
+    (void)state;
+    void *p[SLOTS + 1], *q[SLOTS];
+    uint32_t id = parked_line(p);
+    TsiBinding* b = unit_binding(a);
+    free_elsewhere(p, THRESHOLD - 1);
+    assert_true(token(id));
+    assert_int_equal(tsi_load_relaxed(&b->inbox), 0);
+    free_elsewhere(p + THRESHOLD - 1, 1);
+    assert_false(token(id)); /* on its way */
+    assert_int_equal(tsi_load_relaxed(&b->inbox), inbox_name(id));
+    assert_int_equal(linked(id), 1);
+    assert_int_equal(flags(id), TSI_LINE_PARKED | TSI_LINE_ARMED);
+    free_elsewhere(p + THRESHOLD, 2); /* linked once */
+    assert_int_equal(linked(id), 1);
+    tsi_inbox_drain(b);
+    assert_int_equal(tsi_load_relaxed(&b->inbox), 0);
+    assert_int_equal(linked(id), 0);
+    assert_int_equal(flags(id), TSI_LINE_LISTED);
+    unit_check(a);
+    take(q, SLOTS - 1);
+    take(q, 1);
+    assert_int_equal(line_of(q[0]), id);
+    assert_ptr_equal(unit_hide(q[0]), p[0]);
+}
+
+/* Both kinds of frees count together for whoever makes the last one. */
+static void mixed_frees_reach_the_threshold(void** state) {
+    (void)state;
+    void* p[SLOTS + 1];
+    uint32_t id = parked_line(p);
+    free_elsewhere(p, 2);
+    slab_free(a, p[2]);
+    assert_int_equal(flags(id), TSI_LINE_PARKED | TSI_LINE_ARMED);
+    free_elsewhere(p + 3, 1);
+    tsi_inbox_drain(unit_binding(a));
+    assert_int_equal(flags(id), TSI_LINE_LISTED);
+}
+
+static void arming_looks_again(void** state) {
+    (void)state;
+    void* p[SLOTS];
+    take(p, SLOTS);
+    uint32_t id = line_of(p[0]);
+    free_elsewhere(p, THRESHOLD); /* after the refill that found nothing, say */
+    assert_false(tsi_line_park(unit_binding(a), line(id), c));
+    assert_false(token(id));
+    assert_int_equal(flags(id), 0);
+}
+
+/* Several lines in one inbox come out each once. */
+static void an_inbox_holds_many(void** state) {
+    (void)state;
+    enum { LINES = 20 };
+    void* p[LINES * SLOTS + 1];
+    take(p, LINES * SLOTS + 1);
+    for (unsigned i = 0; i < LINES; i++) free_elsewhere(p + i * SLOTS, THRESHOLD + i % 3);
+    tsi_inbox_drain(unit_binding(a));
+    for (unsigned i = 0; i < LINES; i++) {
+        assert_int_equal(flags(line_of(p[i * SLOTS])), TSI_LINE_LISTED);
+        assert_int_equal(linked(line_of(p[i * SLOTS])), 0);
+    }
+    unit_check(a);
+}
+
+typedef struct Fill {
+    void* p[SLOTS + THRESHOLD];
+    TsiBinding* b;
+    unsigned n;
+} Fill;
+
+static void fill_here(void* arg) {
+    Fill* f = arg;
+    for (unsigned i = 0; i < f->n; i++) f->p[i] = slab_malloc(a, SIZE);
+    f->b = unit_binding(a);
+}
+
+/* The line's slab is returned while the line sits in our inbox, and another thread gets it: it is
+ * linked to our inbox, cannot be linked to theirs, and is passed on when we look. */
+static void a_line_outlives_its_slab_in_an_inbox(void** state) {
+    (void)state;
+    void* p[SLOTS + 1];
+    UnitWorker w;
+    Fill f = {.n = SLOTS + 1};
+    uint32_t id = parked_line(p);
+    free_elsewhere(p, THRESHOLD);
+    TsiBinding* b = unit_binding(a);
+    assert_int_equal(tsi_load_relaxed(&b->inbox), inbox_name(id));
+    uint64_t before = unit_tag(a, p[0]);
+    assert_true(epoch_close_ex(a, epoch_current(a), EPOCH_RELEASE, NULL));
+    assert_int_equal(unit_committed(a), 0);
+    (void)epoch_advance_id(a);
+    unit_worker_start(&w);
+    unit_worker_run(&w, fill_here, &f);
+    unsigned first = 0; /* of the worker's objects in our line */
+    while (line_of(f.p[first]) != id) assert_true(++first < SLOTS);
+    assert_true(tsi_tag_seq(unit_tag(a, f.p[first])) > tsi_tag_seq(before));
+    assert_int_equal(tsi_load_relaxed(&b->inbox), inbox_name(id));
+    if (!token(id)) { /* the line that is current needs the other one to be full as well */
+        Fill more = {.n = SLOTS};
+        unit_worker_run(&w, fill_here, &more);
+    }
+    assert_true(token(id));
+    for (unsigned i = 0; i < THRESHOLD; i++) assert_true(slab_free_checked(a, f.p[first + i]));
+    assert_true(token(id)); /* put back: the line is linked elsewhere */
+    assert_int_equal(tsi_load_relaxed(&f.b->inbox), 0);
+    tsi_inbox_drain(b);
+    assert_int_equal(tsi_load_relaxed(&b->inbox), 0);
+    assert_int_equal(tsi_load_relaxed(&f.b->inbox), inbox_name(id)); /* passed on */
+    assert_false(token(id));
+    Fill again = {.n = SLOTS + THRESHOLD};
+    unit_worker_run(&w, fill_here, &again);
+    unsigned found = 0;
+    for (unsigned i = 0; i < SLOTS + THRESHOLD; i++) found += line_of(again.p[i]) == id;
+    assert_int_equal(found, THRESHOLD);
+    unit_check(a);
+    unit_worker_stop(&w);
+}
+
+/* The same, but the slab's chunk now serves another class, or none. */
+static void a_line_outlives_its_class_in_an_inbox(void** state) {
+    (void)state;
+    void* p[SLOTS + 1];
+    uint32_t id = parked_line(p);
+    free_elsewhere(p, THRESHOLD);
+    TsiBinding* b = unit_binding(a);
+    assert_true(epoch_close_ex(a, epoch_current(a), EPOCH_RELEASE, NULL));
+    assert_int_equal(tsi_chunk_class(space, id >> 10), 0);
+    tsi_inbox_drain(b);
+    assert_int_equal(tsi_load_relaxed(&b->inbox), 0);
+    assert_int_equal(linked(id), 0);
+
+    (void)epoch_advance_id(a);
+    id = parked_line(p);
+    free_elsewhere(p, THRESHOLD);
+    assert_true(epoch_close_ex(a, epoch_current(a), EPOCH_RELEASE, NULL));
+    (void)epoch_advance_id(a);
+    for (unsigned n = 0; n < 200; n++) assert_non_null(slab_malloc_epoch(a, 64, epoch_current(a)));
+    assert_int_equal(linked(id), 0);
+    unit_check(a);
+}
+
+static void* fill_thread(void* arg) {
+    fill_here(arg);
+    return NULL;
+}
+
+/* A line whose owner has left keeps its token in the word; the adopter finds the slots by looking. */
+static void the_token_of_an_ownerless_line(void** state) {
+    (void)state;
+    Fill f = {.n = SLOTS + 1};
+    unit_on_thread(fill_thread, &f);
+    uint32_t id = line_of(f.p[0]);
+    assert_true(token(id));
+    for (unsigned i = 0; i < THRESHOLD + 1; i++) assert_true(slab_free_checked(a, f.p[i]));
+    assert_true(token(id));
+    void* q[SLOTS + THRESHOLD];
+    take(q, SLOTS + THRESHOLD);
+    unsigned found = 0;
+    for (unsigned i = 0; i < SLOTS + THRESHOLD; i++) found += line_of(q[i]) == id;
+    assert_int_equal(found, THRESHOLD + 1);
+    unit_check(a);
+}
+
+/* Lines in the inbox of a thread that leaves are not lost. */
+static void an_inbox_is_emptied_at_thread_exit(void** state) {
+    (void)state;
+    UnitWorker w;
+    Fill f = {.n = SLOTS + 1};
+    unit_worker_start(&w);
+    unit_worker_run(&w, fill_here, &f);
+    uint32_t id = line_of(f.p[0]);
+    for (unsigned i = 0; i < THRESHOLD; i++) assert_true(slab_free_checked(a, f.p[i]));
+    assert_int_equal(tsi_load_relaxed(&f.b->inbox), inbox_name(id));
+    unit_worker_stop(&w);
+    assert_int_equal(linked(id), 0);
+    assert_int_equal(tsi_load_relaxed(&f.b->inbox), TSI_INBOX_CLOSED);
+    void* q[SLOTS + THRESHOLD - 1];
+    take(q, SLOTS + THRESHOLD - 1);
+    unsigned found = 0;
+    for (unsigned i = 0; i < SLOTS + THRESHOLD - 1; i++) found += line_of(q[i]) == id;
+    assert_int_equal(found, THRESHOLD);
+    /* Parked again under the new owner: its token works as before. */
+    void* r[SLOTS];
+    take(r, SLOTS);
+    assert_true(token(id));
+    free_elsewhere(f.p + THRESHOLD, THRESHOLD);
+    tsi_inbox_drain(unit_binding(a));
+    assert_int_equal(flags(id) & TSI_LINE_PARKED, 0);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+#define TEST(name) cmocka_unit_test_setup_teardown(name, open_allocator, close_allocator)
+        TEST(the_class_is_as_said),
+        TEST(a_refill_takes_the_lowest_slots),
+        TEST(a_refill_merges_remote_and_freed),
+        TEST(a_refill_is_capped),
+        TEST(a_doubled_slot_is_found_at_the_merge),
+        TEST(the_owners_frees_unpark_a_line),
+        TEST(frees_of_others_tell_the_owner),
+        TEST(mixed_frees_reach_the_threshold),
+        TEST(arming_looks_again),
+        TEST(an_inbox_holds_many),
+        TEST(a_line_outlives_its_slab_in_an_inbox),
+        TEST(a_line_outlives_its_class_in_an_inbox),
+        TEST(the_token_of_an_ownerless_line),
+        TEST(an_inbox_is_emptied_at_thread_exit),
+    };
+    return cmocka_run_group_tests_name("line", tests, NULL, NULL);
+}

@@ -1,0 +1,324 @@
+/* test_space.c - chunks, slabs, large objects and purges of one reservation, without any heap. */
+#include "fake_os.h"
+#include "unit.h"
+
+#include "mem/space.h"
+
+enum { CHUNKS = 16, CLASS_64 = 1, CLASS_1024 = 12 };
+
+static TsiSpace space;
+static TsiSpaceConfig config;
+
+static int open_space(void** state) {
+    (void)state;
+    fake_os_clear();
+    tsi_os.strict_commit = false;
+    config = (TsiSpaceConfig){(uint64_t)CHUNKS << TSI_CHUNK_SHIFT, 0, SLAB_PURGE_DONTNEED, false};
+    return tsi_space_init(&space, &config) ? 0 : -1;
+}
+
+static int close_space(void** state) {
+    (void)state;
+    tsi_space_destroy(&space);
+    return fake_os.misaligned != 0 ? -1 : 0;
+}
+
+static void reopen(int policy, bool prefault, bool strict) {
+    tsi_space_destroy(&space);
+    config.purge_policy = policy;
+    config.prefault = prefault;
+    tsi_os.strict_commit = strict;
+    assert_true(tsi_space_init(&space, &config));
+    fake_os_clear();
+}
+
+static uint32_t take(unsigned cls) {
+    uint32_t id = UINT32_MAX;
+    assert_true(tsi_space_take(&space, cls, &id));
+    assert_int_equal(tsi_tag_state(tsi_load_relaxed(&tsi_slab(&space, id)->tag)), TSI_SLAB_POOL);
+    return id;
+}
+
+static const char* runs(void) { return fake_os_runs(space.base, space.payload_bytes); }
+
+static void fresh_slabs_in_address_order(void** state) {
+    (void)state;
+    unsigned n = tsi_chunk_slab_count(&space, CLASS_1024);
+    for (unsigned i = 0; i < n + 1; i++) assert_int_equal(take(CLASS_1024), i < n ? i : 1u << 8);
+    assert_int_equal(take(CLASS_64), 2u << 8);
+    assert_int_equal(tsi_load_relaxed(&space.chunk_high), 3);
+    assert_int_equal(tsi_load_relaxed(&space.committed_bytes),
+                     (n + 1) * space.classes->c[CLASS_1024].slab_bytes + space.classes->c[CLASS_64].slab_bytes);
+}
+
+static void given_slabs_come_first(void** state) {
+    (void)state;
+    uint32_t ids[4];
+    for (unsigned i = 0; i < 4; i++) ids[i] = take(CLASS_64);
+    tsi_space_give(&space, &ids[1], 2);
+    assert_int_equal(space.chunks[0].free_count, tsi_chunk_slab_count(&space, CLASS_64) - 2);
+    assert_int_equal(take(CLASS_64), ids[2]);
+    assert_int_equal(take(CLASS_64), ids[1]);
+    assert_int_equal(take(CLASS_64), ids[3] + 1);
+}
+
+static void an_empty_chunk_serves_any_class(void** state) {
+    (void)state;
+    TsiPlace at;
+    uint32_t id = take(CLASS_64);
+    uint8_t* p = tsi_slab_payload(&space, &space.classes->c[CLASS_64], id);
+    assert_int_equal(tsi_space_locate(&space, p, &at), TSI_PLACE_OK);
+    assert_int_equal(tsi_space_locate(&space, p + 1, &at), TSI_PLACE_INTERIOR);
+    assert_int_equal(tsi_space_locate(&space, p + (1 << TSI_CHUNK_SHIFT), &at), TSI_PLACE_FOREIGN);
+    assert_int_equal(tsi_space_locate(&space, space.base - 16, &at), TSI_PLACE_FOREIGN);
+    assert_int_equal(tsi_space_locate(&space, space.base + space.payload_bytes, &at), TSI_PLACE_FOREIGN);
+    tsi_space_give(&space, &id, 1);
+    assert_int_equal(tsi_chunk_class(&space, 0), 0);
+    assert_int_equal(tsi_space_locate(&space, p, &at), TSI_PLACE_GONE);
+    assert_int_equal(take(CLASS_1024), 0);
+    assert_int_equal(tsi_chunk_class(&space, 0), CLASS_1024);
+    assert_int_equal(tsi_load_relaxed(&space.slabs_taken), 2);
+    assert_int_equal(tsi_load_relaxed(&space.slabs_given), 1);
+}
+
+/* An address of an unused chunk is no slot, at any offset that the table filler could be taken for. */
+static void no_slot_in_a_chunk_without_class(void** state) {
+    (void)state;
+    TsiPlace at;
+    (void)take(CLASS_64);
+    for (size_t off = 0; off < 1u << TSI_CHUNK_SHIFT; off += 16)
+        assert_int_equal(tsi_space_locate(&space, space.base + (5u << TSI_CHUNK_SHIFT) + off, &at), TSI_PLACE_FOREIGN);
+}
+
+/* After a change of class every slab starts above what any slab of the chunk has used. */
+static void floors_survive_a_change_of_class(void** state) {
+    (void)state;
+    uint32_t ids[8];
+    for (unsigned i = 0; i < 8; i++) ids[i] = take(CLASS_64);
+    tsi_store_relaxed(&tsi_slab(&space, ids[3])->tag, tsi_tag(70, 0, TSI_SLAB_PURGING));
+    tsi_store_relaxed(&tsi_slab(&space, ids[6])->gen_base, 900);
+    tsi_space_give(&space, ids, 8);
+    for (unsigned lap = 0; lap < 2; lap++) {
+        unsigned cls = lap == 0 ? CLASS_1024 : 30;
+        unsigned n = tsi_chunk_slab_count(&space, cls);
+        uint32_t other[TSI_CHUNK_SLABS];
+        for (unsigned i = 0; i < n; i++) {
+            other[i] = take(cls);
+            assert_int_equal(other[i] >> 8, 0);
+            assert_true(tsi_tag_seq(tsi_load_relaxed(&tsi_slab(&space, other[i])->tag)) >= 70);
+            assert_true(tsi_load_relaxed(&tsi_slab(&space, other[i])->gen_base) >= 900);
+        }
+        tsi_space_give(&space, other, n);
+    }
+    uint32_t large;
+    assert_true(tsi_space_take_large(&space, 1 << 20, 1, &large));
+    assert_int_equal(large, 0);
+    assert_true(tsi_tag_seq(tsi_load_relaxed(&tsi_slab(&space, large)->tag)) >= 70);
+    assert_true(tsi_load_relaxed(&tsi_slab(&space, large)->gen_base) >= 900);
+    tsi_store_relaxed(&tsi_slab(&space, large)->tag, tsi_tag(200, 0, TSI_SLAB_PURGING));
+    tsi_space_give_large(&space, large);
+    for (unsigned i = 0; i < 4; i++) assert_true(tsi_tag_seq(tsi_load_relaxed(&tsi_slab(&space, take(CLASS_64))->tag)) >= 200);
+}
+
+/* Adjoining slabs are one run, whatever order they come in; runs ascend. */
+static void purges_are_sorted_runs(void** state) {
+    (void)state;
+    uint32_t id[16], out[8];
+    for (unsigned i = 0; i < 16; i++) id[i] = take(CLASS_1024); /* 4 pages each */
+    static const unsigned order[8] = {9, 1, 3, 8, 2, 15, 0, 5};
+    for (unsigned i = 0; i < 8; i++) out[i] = id[order[i]];
+    fake_os_clear();
+    tsi_space_purge(&space, out, 8);
+    assert_string_equal(runs(), "[0x0-0xf][0x14-0x17][0x20-0x27][0x3c-0x3f]");
+    assert_string_equal(fake_os_pages(space.base, 24), "xxxxxxxxxxxxxxxx....xxxx");
+    assert_int_equal(tsi_load_relaxed(&space.purge_calls), 4);
+    assert_int_equal(tsi_load_relaxed(&space.purge_bytes), 8 * 16384);
+    fake_os_clear();
+    tsi_space_purge_pages(&space, space.base + 0x10000, 4096);
+    assert_string_equal(runs(), "[0x10-0x10]");
+}
+
+/* Slabs of different classes in neighbouring chunks join as well. */
+static void runs_cross_chunks(void** state) {
+    (void)state;
+    static uint32_t id[TSI_CHUNK_SLABS + 1];
+    unsigned n = tsi_chunk_slab_count(&space, CLASS_1024);
+    for (unsigned i = 0; i < n; i++) id[i] = take(CLASS_1024);
+    uint32_t out[3] = {take(CLASS_64), id[n - 1], id[n - 2]};
+    fake_os_clear();
+    tsi_space_purge(&space, out, 3);
+    assert_string_equal(runs(), "[0xf8-0x101]");
+}
+
+static void sorting(void** state) {
+    (void)state;
+    uint32_t v[300], seed = 1;
+    for (unsigned n = 0; n <= 300; n += n < 5 ? 1 : 59) {
+        uint64_t before = 0, after = 0;
+        for (unsigned i = 0; i < n; i++) {
+            seed = seed * 1664525 + 1013904223;
+            v[i] = seed >> 24;
+            before += v[i];
+        }
+        tsi_sort_ids(v, n);
+        for (unsigned i = 0; i < n; i++) {
+            after += v[i];
+            if (i != 0) assert_true(v[i - 1] <= v[i]);
+        }
+        assert_int_equal(before, after);
+    }
+}
+
+static void large_objects_take_whole_chunks(void** state) {
+    (void)state;
+    uint32_t a, b, c, d;
+    TsiPlace at;
+    assert_true(tsi_space_take_large(&space, (5u << 20) / 2, 1, &a));
+    assert_int_equal(a, 0);
+    assert_int_equal(space.chunks[0].run, 3);
+    assert_int_equal(tsi_chunk_class(&space, 0), TSI_CLASS_LARGE);
+    assert_int_equal(tsi_chunk_class(&space, 2), TSI_CLASS_CONT);
+    assert_int_equal(tsi_slab_bytes(&space, TSI_CLASS_LARGE, a), (5u << 20) / 2);
+    assert_int_equal(tsi_space_locate(&space, space.base, &at), TSI_PLACE_OK);
+    assert_int_equal(tsi_space_locate(&space, space.base + (2u << 20), &at), TSI_PLACE_INTERIOR);
+    assert_int_equal(tsi_space_locate(&space, space.base + 16, &at), TSI_PLACE_INTERIOR);
+    space.base[(5u << 20) / 2 - 1] = 1;
+    assert_true(tsi_space_take_large(&space, 1, 1, &b));
+    assert_int_equal(b >> 8, 3);
+    assert_true(tsi_space_take_large(&space, 5000, 4u << 20, &c));
+    assert_int_equal((uintptr_t)(space.base + ((size_t)(c >> 8) << TSI_CHUNK_SHIFT)) & ((4u << 20) - 1), 0);
+    assert_false(tsi_space_take_large(&space, (size_t)CHUNKS << 20, 1, &d));
+    assert_false(tsi_space_take_large(&space, (size_t)(CHUNKS + 1) << 20, 1, &d));
+    fake_os_clear();
+    tsi_space_give_large(&space, a);
+    assert_string_equal(runs(), "[0x0-0x27f]");
+    assert_int_equal(tsi_chunk_class(&space, 2), 0);
+    assert_int_equal(take(CLASS_64), 0); /* low chunks first */
+    assert_true(tsi_space_take_large(&space, 2u << 20, 1, &d));
+    assert_int_equal(d >> 8, 1);
+}
+
+static void everything_can_be_taken(void** state) {
+    (void)state;
+    uint32_t id;
+    unsigned n = 0;
+    while (tsi_space_take(&space, 40, &id)) n++;
+    assert_int_equal(n, CHUNKS * tsi_chunk_slab_count(&space, 40));
+    assert_false(tsi_space_take(&space, CLASS_64, &id));
+    assert_false(tsi_space_take_large(&space, 1, 1, &id));
+    tsi_space_give(&space, &id, 1);
+    assert_int_equal(take(40), id);
+}
+
+static void failed_commits_change_nothing(void** state) {
+    (void)state;
+    for (unsigned lap = 0; lap < 2; lap++) {
+        reopen(SLAB_PURGE_DONTNEED, false, lap == 1);
+        uint32_t id = 77;
+        for (uint64_t k = 1; k <= 2; k++) {
+            fake_os_fail(FAKE_COMMIT, k, false);
+            assert_false(tsi_space_take(&space, CLASS_64, &id));
+            assert_int_equal(tsi_load_relaxed(&space.committed_bytes), 0);
+            assert_int_equal(id, 77);
+            fake_os_fail(FAKE_COMMIT, 1, true);
+            assert_false(tsi_space_take_large(&space, 3u << 20, 1, &id));
+            assert_int_equal(tsi_chunk_class(&space, 1), 0);
+            assert_int_equal(tsi_chunk_class(&space, 2), 0);
+            fake_os_heal();
+            if (lap == 0) reopen(SLAB_PURGE_DONTNEED, false, false);
+            else break;
+        }
+        id = take(CLASS_64);
+        *tsi_slab_payload(&space, &space.classes->c[CLASS_64], id) = 1;
+        fake_os_fail(FAKE_COMMIT, 1, true);
+        assert_false(tsi_space_commit_counts(&space, 0));
+        fake_os_heal();
+        assert_true(tsi_space_commit_counts(&space, 0));
+        assert_true(tsi_space_commit_counts(&space, 0));
+        assert_int_equal(tsi_load_relaxed(tsi_counts(&space, 0)), 0);
+    }
+}
+
+static void policies(void** state) {
+    (void)state;
+    static const struct {
+        int policy;
+        bool strict;
+        TsiPurgeHow how;
+    } cases[] = {{SLAB_PURGE_DONTNEED, false, TSI_PURGE_DONTNEED},
+                 {SLAB_PURGE_FREE, false, TSI_PURGE_LAZY},
+                 {SLAB_PURGE_DONTNEED, true, TSI_PURGE_UNCOMMIT}};
+    for (unsigned i = 0; i < 3; i++) {
+        reopen(cases[i].policy, false, cases[i].strict);
+        uint32_t id[2] = {take(CLASS_64), take(CLASS_64)};
+        fake_os_clear();
+        tsi_space_purge(&space, id, 1);
+        assert_int_equal(fake_os.run_count, 1);
+        assert_int_equal(fake_os.runs[0].how, cases[i].how);
+        *tsi_slab_payload(&space, &space.classes->c[CLASS_64], take(CLASS_64)) = 1; /* usable again */
+    }
+    reopen(SLAB_PURGE_NEVER, false, false);
+    uint32_t id = take(CLASS_64);
+    tsi_space_purge(&space, &id, 1);
+    assert_int_equal(fake_os.calls[FAKE_PURGE], 0);
+    assert_int_equal(tsi_load_relaxed(&space.purge_calls), 0);
+}
+
+/* Bookkeeping pages of a chunk go when it has no slab; tags and inbox links stay. */
+static void an_empty_chunk_returns_its_words(void** state) {
+    (void)state;
+    uint32_t id = take(CLASS_64);
+    tsi_store_relaxed(&tsi_slab(&space, id)->tag, tsi_tag(9, 0, TSI_SLAB_PURGING));
+    tsi_store_relaxed(&tsi_line(&space, 0)->issued, 5);
+    tsi_store_relaxed(&tsi_slab(&space, 3)->inbox, 1);
+    fake_os_clear();
+    tsi_space_give(&space, &id, 1);
+    assert_int_equal(tsi_load_relaxed(&tsi_line(&space, 0)->issued), 0);
+    assert_int_equal(tsi_tag_seq(tsi_load_relaxed(&tsi_slab(&space, id)->tag)), 9);
+    assert_int_equal(tsi_load_relaxed(&tsi_slab(&space, 3)->inbox), 1);
+    /* Tags in front stay; the words behind them go. */
+    assert_memory_equal(fake_os_pages(tsi_meta_of(&space, 0), 10), "..xxxxxxxx", 10);
+}
+
+static void ids_and_addresses_agree(void** state) {
+    (void)state;
+    for (unsigned cls = 1; cls <= TSI_CLASS_MIXED; cls++) {
+        const TsiClass* c = &space.classes->c[cls];
+        uint32_t id = take(cls);
+        (void)take(cls);
+        for (uint32_t i = 0, first = tsi_first_line(c, id); i < 1u << c->lines_log2; i++) {
+            assert_int_equal(tsi_slab_of_line(&space, first + i), id);
+            assert_int_equal(tsi_line_id(&space, tsi_line(&space, first + i)), first + i);
+            for (unsigned slot = 0; slot < TSI_LINE_SLOTS; slot++) {
+                if (c->offs[slot] == TSI_NO_SLOT) continue;
+                TsiPlace in = {first + i, id, cls, slot}, out;
+                assert_int_equal(tsi_space_locate(&space, tsi_place_address(&space, &in), &out), TSI_PLACE_OK);
+                assert_memory_equal(&in, &out, sizeof in);
+            }
+        }
+        if (cls % 12 == 0) reopen(SLAB_PURGE_DONTNEED, false, false); /* each class takes a chunk: start over */
+    }
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+#define TEST(name) cmocka_unit_test_setup_teardown(name, open_space, close_space)
+        TEST(fresh_slabs_in_address_order),
+        TEST(given_slabs_come_first),
+        TEST(an_empty_chunk_serves_any_class),
+        TEST(no_slot_in_a_chunk_without_class),
+        TEST(floors_survive_a_change_of_class),
+        TEST(purges_are_sorted_runs),
+        TEST(runs_cross_chunks),
+        TEST(sorting),
+        TEST(large_objects_take_whole_chunks),
+        TEST(everything_can_be_taken),
+        TEST(failed_commits_change_nothing),
+        TEST(policies),
+        TEST(an_empty_chunk_returns_its_words),
+        TEST(ids_and_addresses_agree),
+    };
+    fake_os_install(0, false, false);
+    (void)slab_page_size(); /* the process's own tables */
+    return cmocka_run_group_tests_name("space", tests, NULL, NULL);
+}

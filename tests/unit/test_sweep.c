@@ -1,0 +1,516 @@
+/*
+ * test_sweep.c - what drain, release, trim and late frees return, and what owners inside a call hand over.
+ *
+ * Objects of 1024 bytes: 16 to a slab of four pages, so page n of a slab holds its slots 4n to 4n + 3. An owner
+ * that is inside a call is played by a thread that opens a bracket and then stops.
+ */
+#include "fake_os.h"
+#include "unit.h"
+
+#include "heap/bracket.h"
+#include "heap/heap.h"
+#include "heap/sweep.h"
+
+enum { SIZE = 1024, SLOTS = 16, SLAB = SLOTS * SIZE };
+
+static SlabAllocator* a;
+static TsiSpace* space;
+static UnitWorker worker;
+
+static int open_allocator(void** state) {
+    (void)state;
+    a = unit_create_cold();
+    space = &tsi_arena(a)->space;
+    fake_os_clear();
+    return 0;
+}
+static int close_allocator(void** state) {
+    (void)state;
+    unit_check(a);
+    slab_allocator_free(a);
+    assert_int_equal(fake_os.misaligned, 0);
+    return 0;
+}
+static int open_with_worker(void** state) {
+    unit_worker_start(&worker);
+    return open_allocator(state);
+}
+static int close_with_worker(void** state) {
+    unit_worker_stop(&worker);
+    return close_allocator(state);
+}
+
+static void take(void** p, unsigned n) {
+    for (unsigned i = 0; i < n; i++) {
+        assert_non_null(p[i] = slab_malloc(a, SIZE));
+        memset(p[i], (int)i, SIZE);
+    }
+}
+static EpochReceipt end(EpochId id, EpochCloseMode mode) {
+    EpochReceipt r;
+    assert_true(epoch_close_ex(a, id, mode, &r));
+    unit_balanced(&r);
+    assert_int_equal(r.epoch_id, id);
+    unit_check(a);
+    return r;
+}
+static const char* pages(unsigned n) { return fake_os_pages(space->base, n); }
+
+/* ---- drain ---- */
+
+static void draining_what_is_all_free(void** state) {
+    (void)state;
+    void* p[3 * SLOTS];
+    take(p, 3 * SLOTS);
+    for (unsigned i = 0; i < 3 * SLOTS; i++) slab_free(a, p[i]);
+    fake_os_clear();
+    EpochReceipt r = end(0, EPOCH_DRAIN);
+    assert_int_equal(r.objects_allocated, 3 * SLOTS);
+    assert_int_equal(r.objects_freed, 3 * SLOTS);
+    assert_int_equal(r.bytes_freed, 3 * SLOTS * SIZE);
+    assert_int_equal(r.slabs_returned, 3);
+    assert_int_equal(r.bytes_returned, 3 * SLAB);
+    assert_int_equal(unit_committed(a), 0);
+    assert_string_equal(pages(14), "xxxxxxxxxxxx..");
+    assert_string_equal(fake_os_runs(space->base, space->payload_bytes), "[0x0-0xb]");
+    r = end(0, EPOCH_DRAIN); /* nothing more to say */
+    assert_int_equal(r.objects_freed, 3 * SLOTS);
+    assert_int_equal(r.slabs_returned, 0);
+}
+
+/* A survivor keeps its page, and the pages beside it go; each slab goes with its last object. */
+static void survivors_keep_their_pages_only(void** state) {
+    (void)state;
+    void* p[3 * SLOTS];
+    take(p, 3 * SLOTS);
+    for (unsigned i = 0; i < 3 * SLOTS; i++)
+        if (i != 5 && i != SLOTS && i != SLOTS + 15) slab_free(a, p[i]);
+    fake_os_clear();
+    EpochReceipt r = end(0, EPOCH_DRAIN);
+    assert_int_equal(r.objects_escaped, 3);
+    assert_int_equal(r.bytes_escaped, 3 * SIZE);
+    assert_int_equal(r.slabs_returned, 1);
+    assert_string_equal(pages(14), "x.xx.xx.xxxx..");
+    assert_int_equal(unit_committed(a), 2 * SLAB);
+    for (unsigned i = 0; i < SIZE; i++) assert_int_equal(((uint8_t*)p[5])[i], 5);
+    for (unsigned i = 0; i < SIZE; i++) assert_int_equal(((uint8_t*)p[SLOTS])[i], SLOTS);
+    assert_true(slab_free_checked(a, p[5]));
+    assert_int_equal(unit_committed(a), SLAB);
+    assert_true(slab_free_checked(a, p[SLOTS]));
+    assert_int_equal(unit_committed(a), SLAB);
+    unit_check(a);
+    assert_true(slab_free_checked(a, p[SLOTS + 15]));
+    assert_int_equal(unit_committed(a), 0);
+    assert_false(slab_free_checked(a, p[SLOTS + 15]));
+    unit_check(a);
+}
+
+/* Runs of dead pages join across slabs of one sweep. */
+static void dead_pages_of_neighbours_are_one_run(void** state) {
+    (void)state;
+    void* p[4 * SLOTS];
+    take(p, 4 * SLOTS);
+    for (unsigned i = 0; i < 4 * SLOTS; i++)
+        if (i % SLOTS != (i / SLOTS % 2 == 0 ? 0 : 15)) slab_free(a, p[i]);
+    fake_os_clear();
+    (void)end(0, EPOCH_DRAIN);
+    assert_string_equal(fake_os_runs(space->base, space->payload_bytes), "[0x1-0x6][0x9-0xe]");
+}
+
+/* Pages that frees after the close leave without a live object go at the latest with a trim, once. */
+static void late_frees_leave_pages_for_a_trim(void** state) {
+    (void)state;
+    void* p[2 * SLOTS];
+    take(p, 2 * SLOTS);
+    (void)end(0, EPOCH_DRAIN);
+    for (unsigned i = 0; i < 12; i++) slab_free(a, p[i]);
+    fake_os_clear();
+    slab_trim(a);
+    assert_string_equal(pages(8), "xxx.....");
+    unit_check(a);
+    fake_os_clear();
+    slab_trim(a);
+    assert_string_equal(pages(8), "........");
+    for (unsigned i = 12; i < 16; i++) slab_free(a, p[i]);
+    assert_int_equal(unit_committed(a), SLAB);
+    assert_int_equal(unit_live(a), SLOTS);
+}
+
+/* ... or without one when there are enough of them. */
+static void many_late_frees_return_pages_by_themselves(void** state) {
+    (void)state;
+    enum { SLABS = 400 };
+    static void* p[SLABS * SLOTS];
+    take(p, SLABS * SLOTS);
+    (void)end(0, EPOCH_DRAIN);
+    fake_os_clear();
+    for (unsigned i = 0; i < SLABS * SLOTS; i++)
+        if (i % SLOTS != 7) assert_true(slab_free_checked(a, p[i]));
+    assert_true(tsi_load_relaxed(&space->purge_bytes) > (uint64_t)SLABS * SLAB / 2);
+    assert_int_equal(unit_live(a), SLABS);
+    unit_check(a);
+    for (unsigned i = 7; i < SLABS * SLOTS; i += SLOTS) assert_true(slab_free_checked(a, p[i]));
+    assert_int_equal(unit_committed(a), 0);
+}
+
+static void a_failed_purge_of_pages_keeps_the_objects(void** state) {
+    (void)state;
+    void* p[SLOTS];
+    take(p, SLOTS);
+    for (unsigned i = 0; i < SLOTS - 1; i++) slab_free(a, p[i]);
+    fake_os_fail(FAKE_PURGE, 1, true);
+    EpochReceipt r = end(0, EPOCH_DRAIN);
+    assert_int_equal(r.objects_escaped, 1);
+    for (unsigned i = 0; i < SIZE; i++) assert_int_equal(((uint8_t*)p[SLOTS - 1])[i], SLOTS - 1);
+    fake_os_heal();
+    assert_true(slab_free_checked(a, p[SLOTS - 1]));
+    assert_int_equal(unit_committed(a), 0);
+}
+
+/* ---- release ---- */
+
+static void releasing_ends_what_is_live(void** state) {
+    (void)state;
+    void *p[2 * SLOTS], *large = slab_malloc(a, 3 << 20);
+    assert_non_null(large);
+    take(p, 2 * SLOTS);
+    for (unsigned i = 0; i < 10; i++) slab_free(a, p[i]);
+    fake_os_clear();
+    EpochReceipt r = end(0, EPOCH_RELEASE);
+    assert_int_equal(r.objects_allocated, 2 * SLOTS + 1);
+    assert_int_equal(r.objects_freed, 10);
+    assert_int_equal(r.objects_released, 2 * SLOTS + 1 - 10);
+    assert_int_equal(r.bytes_released, (2 * SLOTS - 10) * SIZE + (3 << 20));
+    assert_int_equal(r.objects_escaped, 0);
+    assert_int_equal(r.slabs_returned, 3);
+    assert_int_equal(unit_committed(a), 0);
+    uint64_t stale = unit_refusals(a).stale_free;
+    for (unsigned i = 0; i < 2 * SLOTS; i++) assert_false(slab_free_checked(a, p[i]));
+    assert_false(slab_free_checked(a, large));
+    assert_int_equal(unit_refusals(a).stale_free, stale + 2 * SLOTS + 1);
+}
+
+static void a_release_ends_what_a_drain_left(void** state) {
+    (void)state;
+    void* p[2 * SLOTS];
+    take(p, 2 * SLOTS);
+    (void)end(0, EPOCH_DRAIN);
+    for (unsigned i = 0; i < 20; i++) slab_free(a, p[i]);
+    assert_int_equal(unit_committed(a), SLAB);
+    EpochReceipt r = end(0, EPOCH_RELEASE);
+    assert_int_equal(r.objects_freed, 20);
+    assert_int_equal(r.objects_released, 12);
+    assert_int_equal(r.slabs_returned, 1);
+    assert_int_equal(unit_committed(a), 0);
+    r = end(0, EPOCH_DRAIN); /* a weaker close changes nothing */
+    assert_int_equal(r.objects_released, 12);
+    assert_int_equal(epoch_state(a, 0), EPOCH_CLOSING);
+    errno = 0;
+    assert_null(slab_malloc_epoch(a, 64, 0));
+    assert_int_equal(errno, ESTALE);
+}
+
+/* The ring moving past an epoch with survivors keeps them; their frees return the memory. */
+static void the_ring_moves_past(void** state) {
+    (void)state;
+    void* p[SLOTS];
+    take(p, SLOTS);
+    uint64_t era = epoch_era(a, 0);
+    for (unsigned i = 0; i < tsi_arena(a)->phases.ring_size; i++) (void)epoch_advance_id(a);
+    assert_true(epoch_era(a, 0) > era);
+    void* q = slab_malloc(a, SIZE); /* sweeps what the ring has displaced */
+    uint64_t now = 0;
+    assert_true(slab_ptr_epoch(a, p[0], NULL, &now));
+    assert_int_equal(now, era);
+    unit_check(a);
+    for (unsigned i = 0; i < SLOTS; i++) assert_true(slab_free_checked(a, p[i]));
+    assert_int_equal(unit_committed(a), SLAB);
+    slab_free(a, q);
+    slab_trim(a);
+    assert_int_equal(unit_committed(a), 0);
+}
+
+/* ---- owners inside a call ---- */
+
+typedef struct Inside {
+    void* p[2 * SLOTS];
+    unsigned n;
+    TsiBinding* b;
+    TsiHeap* h;
+    bool all, live;
+} Inside;
+
+static void inside_take(void* arg) {
+    Inside* in = arg;
+    for (unsigned i = 0; i < in->n; i++) in->p[i] = slab_malloc(a, SIZE);
+    in->b = unit_binding(a);
+    in->h = in->b->heap;
+}
+/* As the first half of a call: the bracket is open on the line of p[0] when this returns. */
+static void inside_enter(void* arg) {
+    Inside* in = arg;
+    TsiLine* l = tsi_line(space, unit_place(a, in->p[0]).line_id);
+    in->live = tsi_bracket_enter(in->b, in->h, in->all ? tsi_busy_all(in->h) : tsi_busy_line(l));
+}
+static void inside_leave(void* arg) {
+    Inside* in = arg;
+    tsi_bracket_leave(in->b, in->h);
+}
+static void nothing(void* arg) { (void)arg; }
+
+static void an_idle_owner_is_swept_by_the_closer(void** state) {
+    (void)state;
+    Inside in = {.n = 2 * SLOTS};
+    unit_worker_run(&worker, inside_take, &in);
+    fake_os_clear();
+    EpochReceipt r = end(0, EPOCH_RELEASE);
+    assert_int_equal(r.objects_released, 2 * SLOTS);
+    assert_int_equal(r.slabs_returned, 2);
+    assert_int_equal(r.slabs_deferred, 0);
+    assert_int_equal(fake_os.barriers, 1); /* another thread owned something */
+    assert_int_equal(unit_committed(a), 0);
+    (void)epoch_advance_id(a);
+    unit_worker_run(&worker, inside_take, &in); /* and goes on in the next epoch */
+    assert_non_null(in.p[0]);
+    fake_os_clear();
+    void* mine = slab_malloc(a, SIZE);
+    epoch_domain_t* d = epoch_domain_create(a);
+    assert_true(mine != NULL && d != NULL && epoch_domain_malloc(d, SIZE) != NULL);
+    epoch_domain_destroy(d);
+    assert_int_equal(fake_os.barriers, 0); /* nobody else in this one */
+}
+
+static void a_named_slab_is_left_to_its_owner(void** state) {
+    (void)state;
+    Inside in = {.n = 2 * SLOTS};
+    unit_worker_run(&worker, inside_take, &in);
+    unit_worker_run(&worker, inside_enter, &in);
+    assert_true(in.live);
+    EpochReceipt r;
+    assert_true(epoch_close_ex(a, 0, EPOCH_RELEASE, &r));
+    unit_balanced(&r);
+    assert_int_equal(r.slabs_returned, 1);
+    assert_int_equal(r.slabs_deferred, 1);
+    assert_int_equal(r.objects_released, SLOTS);
+    assert_int_equal(unit_committed(a), SLAB);
+    unit_worker_run(&worker, inside_leave, &in);
+    assert_int_equal(unit_committed(a), 0);
+    r = end(0, EPOCH_RELEASE); /* now it is all in */
+    assert_int_equal(r.objects_allocated, 2 * SLOTS);
+    assert_int_equal(r.objects_released, 2 * SLOTS);
+    unit_worker_run(&worker, inside_take, &in);
+    assert_null(in.p[0]);
+    (void)epoch_advance_id(a);
+    unit_worker_run(&worker, inside_take, &in);
+    assert_non_null(in.p[0]);
+}
+
+/* Inside the slow path the whole heap is the owner's, and a stronger close in between decides what it does. */
+static void a_named_heap_is_left_to_its_owner(void** state) {
+    (void)state;
+    for (unsigned lap = 0; lap < 2; lap++) {
+        Inside in = {.n = 2 * SLOTS, .all = true};
+        EpochId id = epoch_current(a);
+        unit_worker_run(&worker, inside_take, &in);
+        unit_worker_run(&worker, inside_enter, &in);
+        EpochReceipt r;
+        assert_true(epoch_close_ex(a, id, EPOCH_DRAIN, &r));
+        assert_int_equal(r.slabs_returned, 0);
+        assert_int_equal(r.slabs_deferred, 2);
+        if (lap == 1) assert_true(epoch_close_ex(a, id, EPOCH_RELEASE, &r));
+        assert_int_equal(unit_committed(a), 2 * SLAB);
+        unit_worker_run(&worker, inside_leave, &in);
+        assert_int_equal(unit_committed(a), lap == 0 ? 2 * SLAB : 0);
+        r = end(id, lap == 0 ? EPOCH_DRAIN : EPOCH_RELEASE);
+        assert_int_equal(r.objects_allocated, 2 * SLOTS);
+        assert_int_equal(lap == 0 ? r.objects_escaped : r.objects_released, 2 * SLOTS);
+        (void)end(id, EPOCH_RELEASE);
+        assert_int_equal(unit_committed(a), 0);
+        (void)epoch_advance_id(a);
+    }
+}
+
+/* A bracket on another epoch does not defer anything. */
+static void a_bracket_elsewhere_is_no_hindrance(void** state) {
+    (void)state;
+    Inside in = {.n = SLOTS}, next = {.n = SLOTS};
+    unit_worker_run(&worker, inside_take, &in);
+    (void)epoch_advance_id(a);
+    unit_worker_run(&worker, inside_take, &next);
+    unit_worker_run(&worker, inside_enter, &next);
+    EpochReceipt r;
+    assert_true(epoch_close_ex(a, 0, EPOCH_RELEASE, &r));
+    assert_int_equal(r.slabs_deferred, 0);
+    assert_int_equal(r.objects_released, SLOTS);
+    unit_worker_run(&worker, inside_leave, &next);
+    assert_int_equal(unit_committed(a), SLAB);
+}
+
+/* A bracket that opens after the close is refused, and the call ends without touching anything. */
+static void a_late_bracket_is_refused(void** state) {
+    (void)state;
+    Inside in = {.n = SLOTS};
+    unit_worker_run(&worker, inside_take, &in);
+    (void)end(0, EPOCH_RELEASE);
+    in.live = tsi_heap_is_live(in.b, in.h);
+    assert_false(in.live);
+    unit_worker_run(&worker, inside_take, &in);
+    assert_null(in.p[0]);
+    assert_int_equal(unit_committed(a), 0);
+}
+
+/* An advance asks the owner to let go of the heap: it does as it comes by, and the next one adopts it not. */
+static void an_advance_retires_heaps(void** state) {
+    (void)state;
+    Inside in = {.n = SLOTS};
+    unit_worker_run(&worker, inside_take, &in);
+    uint64_t word = tsi_load_seq(&in.h->word);
+    assert_int_equal(tsi_heap_state(word), TSI_HEAP_LIVE);
+    (void)epoch_advance_id(a);
+    word = tsi_load_seq(&in.h->word);
+    assert_int_equal(tsi_heap_state(word), TSI_HEAP_RETIRE);
+    in.n = 1;
+    TsiHeap* old = in.h;
+    unit_worker_run(&worker, inside_take, &in);
+    assert_int_equal(tsi_heap_state(tsi_load_seq(&old->word)), TSI_HEAP_DETACHED);
+    unit_check(a);
+    EpochReceipt r = end(0, EPOCH_RELEASE);
+    assert_int_equal(r.slabs_deferred, 0);
+    assert_int_equal(r.objects_released, SLOTS);
+}
+
+/* Half-full, then freed by another thread: the memory of a closed epoch goes without its owner. */
+static void the_last_free_returns_the_slab(void** state) {
+    (void)state;
+    Inside in = {.n = SLOTS + 3};
+    unit_worker_run(&worker, inside_take, &in);
+    (void)epoch_advance_id(a); /* not closed: owned, RETIRE, its owner asleep */
+    for (unsigned i = 0; i < SLOTS + 3; i++) assert_true(slab_free_checked(a, in.p[i]));
+    assert_int_equal(unit_committed(a), 0);
+    unit_check(a);
+}
+
+/* ---- trim ---- */
+
+static void trim_takes_empties_of_active_epochs(void** state) {
+    (void)state;
+    void *p[3 * SLOTS], *q[SLOTS];
+    take(p, 3 * SLOTS);
+    for (unsigned i = 0; i < 2 * SLOTS; i++) slab_free(a, p[i]);
+    assert_int_equal(unit_committed(a), 3 * SLAB); /* an active epoch keeps its empties */
+    fake_os_clear();
+    slab_trim(a);
+    assert_string_equal(pages(12), "xxxxxxxx....");
+    assert_int_equal(unit_committed(a), SLAB);
+    assert_int_equal(unit_live(a), SLOTS);
+    assert_int_equal(epoch_state(a, 0), EPOCH_ACTIVE);
+    take(q, SLOTS);
+    unit_check(a);
+    EpochReceipt r = end(0, EPOCH_RELEASE);
+    assert_int_equal(r.objects_allocated, 4 * SLOTS); /* what was trimmed is not forgotten */
+    assert_int_equal(r.objects_freed, 2 * SLOTS);
+}
+
+static void trim_of_other_threads_heaps(void** state) {
+    (void)state;
+    Inside in = {.n = 2 * SLOTS};
+    unit_worker_run(&worker, inside_take, &in);
+    for (unsigned i = 0; i < SLOTS; i++) assert_true(slab_free_checked(a, in.p[i]));
+    slab_trim(a);
+    assert_int_equal(unit_committed(a), SLAB);
+    unit_check(a);
+    in.n = SLOTS;
+    unit_worker_run(&worker, inside_take, &in); /* goes on in the same epoch */
+    assert_non_null(in.p[SLOTS - 1]);
+    assert_int_equal(unit_committed(a), 2 * SLAB);
+    unit_check(a);
+    for (unsigned i = 0; i < 2 * SLOTS; i++) assert_true(slab_free_checked(a, in.p[i]));
+    slab_trim(a);
+    assert_int_equal(unit_committed(a), 0);
+}
+
+/* Inside a call: its owner trims as it leaves, and then goes on. */
+static void trim_while_the_owner_is_inside(void** state) {
+    (void)state;
+    for (unsigned all = 0; all < 2; all++) {
+        Inside in = {.n = 2 * SLOTS, .all = all != 0};
+        unit_worker_run(&worker, inside_take, &in);
+        for (unsigned i = 0; i < 2 * SLOTS; i++) assert_true(slab_free_checked(a, in.p[i]));
+        unit_worker_run(&worker, inside_enter, &in);
+        slab_trim(a);
+        assert_int_equal(unit_committed(a), 2 * SLAB);
+        unit_worker_run(&worker, inside_leave, &in);
+        assert_int_equal(unit_committed(a), 0);
+        unit_check(a);
+        unit_worker_run(&worker, inside_take, &in);
+        assert_non_null(in.p[0]);
+        (void)end(epoch_current(a), EPOCH_RELEASE);
+        (void)epoch_advance_id(a);
+    }
+    unit_worker_run(&worker, nothing, NULL);
+}
+
+static void flush_returns_the_callers_own(void** state) {
+    (void)state;
+    void* p[2 * SLOTS];
+    Inside in = {.n = SLOTS};
+    unit_worker_run(&worker, inside_take, &in);
+    for (unsigned i = 0; i < SLOTS; i++) assert_true(slab_free_checked(a, in.p[i]));
+    take(p, 2 * SLOTS);
+    for (unsigned i = 0; i < 2 * SLOTS; i++) slab_free(a, p[i]);
+    assert_int_equal(unit_committed(a), 3 * SLAB);
+    slab_thread_flush(a);
+    assert_int_equal(unit_committed(a), SLAB);
+    unit_check(a);
+}
+
+/* Cleanups run once, when the last object has gone, last registered first. */
+static char order[8];
+static void note(void* arg) { strcat(order, arg); }
+
+static void cleanups_run_when_the_epoch_has_drained(void** state) {
+    (void)state;
+    void* p[2];
+    order[0] = 0;
+    take(p, 2);
+    assert_true(slab_epoch_on_end(a, 0, note, "1"));
+    assert_true(slab_epoch_on_end(a, 0, note, "2"));
+    (void)end(0, EPOCH_DRAIN);
+    assert_false(slab_epoch_on_end(a, 0, note, "3"));
+    slab_free(a, p[0]);
+    assert_string_equal(order, "");
+    slab_free(a, p[1]);
+    assert_string_equal(order, "21");
+    (void)end(0, EPOCH_RELEASE);
+    assert_string_equal(order, "21");
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+#define TEST(name) cmocka_unit_test_setup_teardown(name, open_allocator, close_allocator)
+#define TEST_WITH_WORKER(name) cmocka_unit_test_setup_teardown(name, open_with_worker, close_with_worker)
+        TEST(draining_what_is_all_free),
+        TEST(survivors_keep_their_pages_only),
+        TEST(dead_pages_of_neighbours_are_one_run),
+        TEST(late_frees_leave_pages_for_a_trim),
+        TEST(many_late_frees_return_pages_by_themselves),
+        TEST(a_failed_purge_of_pages_keeps_the_objects),
+        TEST(releasing_ends_what_is_live),
+        TEST(a_release_ends_what_a_drain_left),
+        TEST(the_ring_moves_past),
+        TEST_WITH_WORKER(an_idle_owner_is_swept_by_the_closer),
+        TEST_WITH_WORKER(a_named_slab_is_left_to_its_owner),
+        TEST_WITH_WORKER(a_named_heap_is_left_to_its_owner),
+        TEST_WITH_WORKER(a_bracket_elsewhere_is_no_hindrance),
+        TEST_WITH_WORKER(a_late_bracket_is_refused),
+        TEST_WITH_WORKER(an_advance_retires_heaps),
+        TEST_WITH_WORKER(the_last_free_returns_the_slab),
+        TEST(trim_takes_empties_of_active_epochs),
+        TEST_WITH_WORKER(trim_of_other_threads_heaps),
+        TEST_WITH_WORKER(trim_while_the_owner_is_inside),
+        TEST_WITH_WORKER(flush_returns_the_callers_own),
+        TEST(cleanups_run_when_the_epoch_has_drained),
+    };
+    fake_os_install(0, false, false);
+    return cmocka_run_group_tests_name("sweep", tests, NULL, NULL);
+}

@@ -1,0 +1,331 @@
+/*
+ * test_traps.c - the traps of the design that one thread at a time can step into, one test each. The other
+ * lines of that list need an interleaving; README.md says which model or test has them.
+ */
+#include "fake_os.h"
+#include "unit.h"
+
+#include "heap/free.h"
+
+static SlabAllocator* a;
+
+static int open_allocator(void** state) {
+    (void)state;
+    a = unit_create_cold();
+    fake_os_clear();
+    return 0;
+}
+static int close_allocator(void** state) {
+    (void)state;
+    unit_check(a);
+    slab_allocator_free(a);
+    return 0;
+}
+
+typedef struct Free {
+    void* p;
+    bool freed;
+} Free;
+static void* free_it(void* arg) {
+    Free* f = arg;
+    f->freed = slab_free_checked(a, f->p);
+    return NULL;
+}
+static bool free_elsewhere(void* p) {
+    Free f = {p, false};
+    unit_on_thread(free_it, &f);
+    return f.freed;
+}
+
+/* Trap 1: a remote free, then the owner's free of the same pointer, or the other way round. */
+static void a_pointer_freed_by_two_sides(void** state) {
+    (void)state;
+    enum { N = 64 };
+    void *p[N], *q[N];
+    for (unsigned n = 0; n < N; n++) assert_non_null(p[n] = unit_hide(slab_malloc(a, 128)));
+    for (unsigned n = 0; n < N; n += 2) {
+        bool remote_first = n % 4 == 0;
+        assert_true(remote_first ? free_elsewhere(p[n]) : slab_free_checked(a, p[n]));
+        assert_false(remote_first ? slab_free_checked(a, p[n]) : free_elsewhere(p[n]));
+        assert_false(slab_free_checked(a, p[n]));
+    }
+    assert_int_equal(unit_refusals(a).double_free, N);
+    assert_int_equal(unit_live(a), N / 2);
+    for (unsigned n = 0; n < N; n++) q[n] = unit_hide(slab_malloc(a, 128));
+    for (unsigned n = 0; n < N; n++) { /* nobody got what somebody has */
+        for (unsigned m = 0; m < n; m++) assert_ptr_not_equal(q[n], q[m]);
+        for (unsigned m = 1; m < N; m += 2) assert_ptr_not_equal(q[n], p[m]);
+    }
+}
+
+/* Trap 2: a free that passed its checks before the epoch was released frees nobody else's object. */
+static void a_free_that_slept_through_a_release(void** state) {
+    (void)state;
+    void* p = slab_malloc(a, 1000);
+    TsiPlace at = unit_place(a, p);
+    uint32_t seq = tsi_tag_seq(unit_tag(a, p));
+    assert_true(epoch_close_ex(a, 0, EPOCH_RELEASE, NULL));
+    (void)epoch_advance_id(a);
+    void* q = slab_malloc(a, 1000);
+    TsiPlace now = unit_place(a, q);
+    assert_int_equal(now.line_id, at.line_id); /* a stranger has the slot */
+    assert_int_equal(now.slot, at.slot);
+    assert_int_equal(tsi_free_place(tsi_arena(a), unit_binding(a), &at, seq, false), SLAB_MISUSE_STALE_FREE);
+    assert_int_equal(tsi_free_place(tsi_arena(a), NULL, &at, seq, false), SLAB_MISUSE_STALE_FREE);
+    /* The compare-exchange itself, had the checks been before the release: */
+    _Atomic uint64_t* word = &tsi_remote(&tsi_arena(a)->space, at.line_id)[at.slot >> 5];
+    uint64_t slept = tsi_remote_fresh(seq);
+    assert_false(tsi_cas_seq(word, &slept, slept | 1ull << (at.slot & 31)));
+    assert_true(slab_free_checked(a, q));
+}
+
+/* Trap 9: a pair that is allocated and freed on one slot leaves its trace in the counts. */
+static void a_hot_pair_is_counted(void** state) {
+    (void)state;
+    enum { N = 100003 };
+    EpochReceipt r;
+    for (unsigned n = 0; n < N; n++) slab_free(a, slab_malloc(a, 100));
+    assert_true(epoch_close_ex(a, 0, EPOCH_DRAIN, &r));
+    assert_int_equal(r.objects_allocated, N);
+    assert_int_equal(r.objects_freed, N);
+    assert_int_equal(r.bytes_allocated, (uint64_t)N * 128);
+    assert_int_equal(r.objects_escaped, 0);
+}
+
+/* Trap 10: handle, free by pointer, new object on the slot, old handle. */
+static void a_pointer_free_ends_the_handle(void** state) {
+    (void)state;
+    SlabHandle old, fresh;
+    void *p = unit_hide(alloc_obj(a, 64, &old)), *q = NULL, *more[15];
+    for (unsigned n = 0; n < 15; n++) assert_non_null(more[n] = slab_malloc(a, 64));
+    assert_true(slab_free_checked(a, p));
+    for (unsigned n = 0; n < 15; n++) assert_true(slab_free_checked(a, more[n])); /* enough for the line to be used again */
+    for (unsigned n = 0; n < 200 && q != p; n++) q = unit_hide(slab_malloc(a, 64));
+    assert_ptr_equal(q, p);
+    assert_false(free_obj(a, old));
+    assert_null(slab_handle_ptr(a, old));
+    assert_int_equal(slab_usable_size(a, q), 64);
+    fresh = slab_ptr_handle(a, q);
+    assert_int_not_equal(fresh, old);
+    assert_true(free_elsewhere(q)); /* and so with another thread's */
+    assert_false(free_obj(a, fresh));
+    assert_int_equal(unit_refusals(a).stale_handle, 2);
+}
+
+/* Trap 11: fresh allocators issue different handles for their first objects. */
+static void allocators_do_not_share_handles(void** state) {
+    (void)state;
+    enum { N = 50 };
+    SlabAllocator* b[N];
+    SlabHandle h[N];
+    for (unsigned n = 0; n < N; n++) {
+        b[n] = unit_create();
+        assert_non_null(alloc_obj(b[n], 64, &h[n]));
+    }
+    for (unsigned n = 0; n < N; n++)
+        for (unsigned m = 0; m < N; m++) {
+            if (m == n) continue;
+            assert_true(h[n] != h[m]);
+            assert_null(slab_handle_ptr(b[m], h[n]));
+        }
+    for (unsigned n = 0; n < N; n++) assert_true(free_obj(b[n], h[n]));
+    for (unsigned n = 0; n < N; n++) slab_allocator_free(b[n]);
+}
+
+/* Trap 12: one-object phases on one slab: no incarnation number wraps within 2^17 of them. */
+static void short_incarnations_do_not_wrap(void** state) {
+    (void)state;
+    SlabAllocator* warm = unit_create();
+    SlabHandle first = 0;
+    void* p = NULL;
+    uint32_t line = 0;
+    uint64_t word = 0;
+    for (unsigned n = 0; n < 1u << 17; n++) {
+        epoch_domain_t* d = epoch_domain_create(warm);
+        SlabHandle h;
+        void* q = unit_hide(alloc_obj_epoch(warm, 64, d->epoch_id, &h));
+        assert_non_null(q);
+        if (n == 0) {
+            p = q;
+            first = h;
+            line = unit_place(warm, p).line_id;
+            word = tsi_load_relaxed(tsi_remote(&tsi_arena(warm)->space, line));
+        } else {
+            assert_true(q == p && h != first);
+            assert_true(tsi_load_relaxed(tsi_remote(&tsi_arena(warm)->space, line)) != word);
+            if (n % 0x1000 < 2) assert_false(free_obj(warm, first));
+        }
+        epoch_domain_destroy(d);
+    }
+    slab_allocator_free(warm);
+}
+
+/* Trap 13: an active epoch keeps its empty slabs through bursts. */
+static void bursts_do_not_return_pages(void** state) {
+    (void)state;
+    enum { N = 2000 };
+    static void* p[N];
+    uint64_t commits = 0;
+    for (unsigned lap = 0; lap < 20; lap++) {
+        for (unsigned n = 0; n < N; n++) assert_non_null(p[n] = slab_malloc(a, 500));
+        for (unsigned n = 0; n < N; n++) slab_free(a, p[n]);
+        if (lap == 0) commits = fake_os.calls[FAKE_COMMIT];
+    }
+    assert_int_equal(fake_os.calls[FAKE_PURGE], 0);
+    assert_int_equal(fake_os.calls[FAKE_COMMIT], commits);
+}
+
+/* Trap 14: an allocator at the address of a destroyed one does not meet its heaps. */
+static void the_same_storage_again(void** state) {
+    (void)state;
+    static SlabAllocator storage;
+    SlabOptions o = unit_options();
+    void* old = NULL;
+    uint64_t serial = 0;
+    for (unsigned n = 0; n < 50; n++) {
+        assert_true(allocator_init_with(&storage, &o));
+        assert_true(tsi_arena(&storage)->serial > serial);
+        serial = tsi_arena(&storage)->serial;
+        assert_int_equal(unit_live(&storage), 0);
+        if (n % 3 == 2) assert_false(slab_free_checked(&storage, old)); /* before this thread is known to it */
+        uint8_t* p = unit_hide(slab_malloc(&storage, 64));
+        assert_non_null(p);
+        memset(p, 1, 64);
+        assert_int_equal(unit_live(&storage), 1);
+        assert_ptr_equal(unit_binding(&storage)->arena, tsi_arena(&storage));
+        if (n % 2 == 0) assert_true(slab_free_checked(&storage, p));
+        old = p;
+        unit_check(&storage);
+        allocator_destroy(&storage);
+        assert_null(slab_malloc(&storage, 64));
+        assert_false(slab_free_checked(&storage, old));
+    }
+}
+
+/* Trap 16: a reference to an incarnation whose record has a new one allocates in neither. */
+static void a_reference_that_slept(void** state) {
+    (void)state;
+    epoch_domain_t* d = epoch_domain_create(a);
+    TsiRef ref = tsi_phases_resolve(&tsi_arena(a)->phases, d->epoch_id);
+    assert_non_null(tsi_alloc_ref(a, 64, ref));
+    epoch_domain_destroy(d);
+    bool reused = false;
+    for (unsigned n = 0; n < 1000 && !reused; n++) {
+        d = epoch_domain_create(a);
+        reused = (d->epoch_id & TSI_INC_MAX) == tsi_ref_index(ref);
+        if (!reused) epoch_domain_destroy(d);
+    }
+    assert_true(reused);
+    errno = 0;
+    assert_null(tsi_alloc_ref(a, 64, ref));
+    assert_int_equal(errno, ESTALE);
+    assert_int_equal(unit_live(a), 0);
+    epoch_domain_destroy(d);
+}
+
+/* Trap 17: live counts come from the words, so that they are never below zero, whoever freed. */
+static void live_counts_are_exact(void** state) {
+    (void)state;
+    enum { N = 40 };
+    void* p[N];
+    for (unsigned n = 0; n < N; n++) {
+        assert_non_null(p[n] = slab_malloc(a, 300));
+        assert_int_equal(unit_live(a), n + 1);
+    }
+    for (unsigned n = 0; n < N; n++) {
+        assert_true(n % 3 == 0 ? free_elsewhere(p[n]) : slab_free_checked(a, p[n]));
+        assert_false(slab_free_checked(a, p[n]));
+        assert_int_equal(unit_live(a), N - 1 - n);
+    }
+    SlabClassStats s;
+    slab_stats_class(a, 5, &s);
+    assert_int_equal(s.live_bytes, 0);
+}
+
+/* Trap 18: a free by another thread, granted or refused, writes nothing into the object. */
+static void a_remote_free_does_not_write(void** state) {
+    (void)state;
+    void* p[8];
+    for (unsigned n = 0; n < 8; n++) {
+        assert_non_null(p[n] = unit_hide(slab_malloc(a, 256)));
+        memset(p[n], 0x5a, 256);
+    }
+    for (unsigned n = 0; n < 8; n++) {
+        if (n % 2 == 0) assert_true(slab_free_checked(a, p[n]));
+        bool ok = free_elsewhere(p[n]);
+        assert_true(ok == (n % 2 != 0));
+    }
+    for (unsigned n = 0; n < 8; n++) { /* the epoch is active: its pages are still there */
+        volatile const uint8_t* bytes = p[n];
+        for (unsigned i = 0; i < 256; i++) assert_int_equal(bytes[i], 0x5a);
+    }
+}
+
+/* Trap 20: callbacks run outside brackets: what they allocate and free does not end an outer one. */
+typedef struct Nested {
+    unsigned calls, inside;
+} Nested;
+static void nested_work(Nested* n) {
+    TsiBinding* b = unit_binding(a);
+    n->calls++;
+    if (b != NULL && tsi_load_relaxed(&b->busy) != 0) n->inside++;
+    for (size_t bytes = 16; bytes < 5000; bytes *= 2) slab_free(a, slab_malloc_epoch(a, bytes, 5));
+}
+static void on_misuse(SlabAllocator* owner, SlabMisuse what, const void* where, void* ctx) {
+    (void)owner, (void)what, (void)where;
+    nested_work(ctx);
+}
+static void on_end(void* ctx) { nested_work(ctx); }
+
+static void callbacks_are_outside_brackets(void** state) {
+    (void)state;
+    Nested n = {0, 0};
+    SlabAllocator* was = a;
+    SlabOptions o = unit_options();
+    o.misuse_fn = on_misuse;
+    o.misuse_ctx = &n;
+    a = slab_allocator_create_with(&o);
+    assert_non_null(a);
+    void *p = slab_malloc(a, 64), *q = slab_malloc(a, 2000);
+    assert_true(slab_free_checked(a, p));
+    assert_false(slab_free_checked(a, p));
+    assert_false(slab_free_checked(a, (char*)q + 16));
+    assert_false(slab_free_checked(a, &n));
+    assert_false(free_obj(a, 12345));
+    assert_null(slab_malloc(a, 0));
+    assert_null(slab_malloc_epoch(a, 64, 99));
+    slab_free_sized(a, q, 1 << 20);
+    assert_int_equal(n.calls, 7);
+    assert_true(slab_epoch_on_end(a, 0, on_end, &n));
+    assert_true(epoch_close_ex(a, 0, EPOCH_DRAIN, NULL)); /* q lives on */
+    assert_int_equal(n.calls, 7);
+    assert_null(slab_malloc(a, 64));
+    assert_int_equal(n.calls, 8);
+    assert_true(slab_free_checked(a, q)); /* the last object: the cleanup runs inside this call */
+    assert_int_equal(n.calls, 9);
+    assert_int_equal(n.inside, 0);
+    assert_int_equal(tsi_load_relaxed(&unit_binding(a)->busy), 0);
+    unit_check(a);
+    slab_allocator_free(a);
+    a = was;
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+#define TEST(name) cmocka_unit_test_setup_teardown(name, open_allocator, close_allocator)
+        TEST(a_pointer_freed_by_two_sides),
+        TEST(a_free_that_slept_through_a_release),
+        TEST(a_hot_pair_is_counted),
+        TEST(a_pointer_free_ends_the_handle),
+        TEST(allocators_do_not_share_handles),
+        TEST(short_incarnations_do_not_wrap),
+        TEST(bursts_do_not_return_pages),
+        TEST(the_same_storage_again),
+        TEST(a_reference_that_slept),
+        TEST(live_counts_are_exact),
+        TEST(a_remote_free_does_not_write),
+        TEST(callbacks_are_outside_brackets),
+    };
+    fake_os_install(0, false, false);
+    return cmocka_run_group_tests_name("traps", tests, NULL, NULL);
+}

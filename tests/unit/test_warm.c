@@ -1,0 +1,174 @@
+/* test_warm.c - pages of no epoch: who may keep how many, and how they are used and given up again. */
+#include "fake_os.h"
+#include "unit.h"
+
+#include "heap/warm.h"
+
+enum { SIZE = 1024, SLAB = 16384, BUDGET = 1 << 20, SLABS = 4 * BUDGET / SLAB };
+
+static SlabAllocator* a;
+static TsiArena* arena;
+
+static int open_allocator(void** state) {
+    (void)state;
+    SlabOptions o = unit_options();
+    o.warm_bytes = BUDGET;
+    a = slab_allocator_create_with(&o);
+    arena = tsi_arena(a);
+    fake_os_clear();
+    return a != NULL ? 0 : -1;
+}
+static int close_allocator(void** state) {
+    (void)state;
+    unit_check(a);
+    slab_allocator_free(a);
+    return 0;
+}
+
+/* A phase of so many slabs, on the calling thread. */
+static void phase(void* arg) {
+    unsigned slabs = *(unsigned*)arg;
+    epoch_domain_t* d = epoch_domain_create(a);
+    for (unsigned n = 0; n < slabs * (SLAB / SIZE); n++) (void)epoch_domain_malloc(d, SIZE);
+    epoch_domain_destroy(d);
+}
+static void flush(void* arg) {
+    (void)arg;
+    slab_thread_flush(a);
+}
+
+/* What is granted and what is not is the whole budget; what is kept is within the grant. */
+static void budget_is_whole(void) {
+    int64_t sum = tsi_load_relaxed(&arena->warm_left);
+    for (uint32_t n = 0; n < tsi_table_used(&arena->bindings); n++) {
+        TsiBinding* b = tsi_table_at(&arena->bindings, n);
+        if (!tsi_load_relaxed(&b->in_use)) continue;
+        assert_true(tsi_load_relaxed(&b->warm.bytes) <= b->warm.quota);
+        assert_true(b->warm.quota <= BUDGET / 2);
+        sum += (int64_t)b->warm.quota;
+    }
+    assert_int_equal(sum, BUDGET);
+}
+
+static void one_thread_keeps_half(void** state) {
+    (void)state;
+    unsigned slabs = SLABS;
+    phase(&slabs);
+    assert_int_equal(unit_committed(a), BUDGET / 2);
+    assert_int_equal(tsi_load_relaxed(&unit_binding(a)->warm.bytes), BUDGET / 2);
+    budget_is_whole();
+    unit_check(a);
+    phase(&slabs);
+    assert_int_equal(unit_committed(a), BUDGET / 2);
+    slab_thread_flush(a);
+    assert_int_equal(unit_committed(a), 0);
+    assert_int_equal(tsi_load_relaxed(&arena->warm_left), BUDGET);
+}
+
+static void small_phases_never_reach_the_system(void** state) {
+    (void)state;
+    unsigned slabs = 4;
+    phase(&slabs);
+    fake_os_clear();
+    for (unsigned n = 0; n < 200; n++) phase(&slabs);
+    assert_int_equal(fake_os.calls[FAKE_PURGE], 0);
+    assert_int_equal(fake_os.calls[FAKE_COMMIT], 0);
+    PerfCounters c;
+    get_perf_counters(a, 11, &c);
+    assert_int_equal(c.empty_slab_recycled, 200 * 4);
+    budget_is_whole();
+}
+
+static void threads_share_the_budget(void** state) {
+    (void)state;
+    UnitWorker w[3];
+    unsigned slabs = SLABS;
+    for (unsigned i = 0; i < 3; i++) {
+        unit_worker_start(&w[i]);
+        unit_worker_run(&w[i], phase, &slabs);
+        assert_int_equal(unit_committed(a), i == 0 ? BUDGET / 2 : BUDGET);
+        budget_is_whole();
+    }
+    unit_worker_run(&w[0], flush, NULL);
+    assert_int_equal(unit_committed(a), BUDGET / 2);
+    unit_worker_run(&w[2], phase, &slabs); /* finds what the first has given up */
+    assert_int_equal(unit_committed(a), BUDGET);
+    budget_is_whole();
+    unit_worker_stop(&w[2]); /* and gives it up as it leaves */
+    assert_int_equal(unit_committed(a), BUDGET / 2);
+    assert_int_equal(tsi_load_relaxed(&arena->warm_left), BUDGET / 2);
+    slab_trim(a); /* an idle thread's pages are within reach */
+    assert_int_equal(unit_committed(a), 0);
+    assert_int_equal(tsi_load_relaxed(&arena->warm_left), BUDGET);
+    budget_is_whole();
+    unit_worker_stop(&w[0]);
+    unit_worker_stop(&w[1]);
+}
+
+/* A store that is being emptied is passed by: nobody waits. */
+static void a_busy_store_is_passed_by(void** state) {
+    (void)state;
+    unsigned slabs = 4;
+    uint32_t id;
+    phase(&slabs);
+    TsiBinding* b = unit_binding(a);
+    uint64_t kept = tsi_load_relaxed(&b->warm.bytes);
+    assert_true(kept >= 4 * SLAB);
+    tsi_store_relaxed(&b->warm.busy, 1);
+    assert_false(tsi_warm_take(b, 12, &id));
+    assert_false(tsi_warm_flush(b));
+    assert_int_equal(tsi_warm_put(arena, b, 5), 5);
+    assert_int_equal(tsi_warm_put(arena, NULL, 5), 5);
+    phase(&slabs); /* from the pool and back to it */
+    assert_int_equal(unit_committed(a), kept);
+    tsi_store_relaxed(&b->warm.busy, 0);
+    assert_true(tsi_warm_flush(b));
+    assert_int_equal(unit_committed(a), 0);
+}
+
+/* Last in, first out, by class. */
+static void taking_is_by_class(void** state) {
+    (void)state;
+    uint32_t ids[3], got;
+    for (unsigned i = 0; i < 3; i++) assert_true(tsi_space_take(&arena->space, i == 1 ? 1 : 12, &ids[i]));
+    assert_non_null(slab_malloc(a, 64));
+    TsiBinding* b = unit_binding(a);
+    for (unsigned i = 0; i < 3; i++) {
+        tsi_slab(&arena->space, ids[i])->next = 0;
+        assert_int_equal(tsi_warm_put(arena, b, ids[i] + 1), 0);
+        assert_int_equal(tsi_tag_state(tsi_load_relaxed(&tsi_slab(&arena->space, ids[i])->tag)), TSI_SLAB_WARM);
+    }
+    assert_false(tsi_warm_take(b, 5, &got));
+    assert_true(tsi_warm_take(b, 12, &got));
+    assert_int_equal(got, ids[2]);
+    assert_true(tsi_warm_take(b, 12, &got));
+    assert_int_equal(got, ids[0]);
+    assert_false(tsi_warm_take(b, 12, &got));
+    assert_true(tsi_warm_take(b, 1, &got));
+    assert_int_equal(got, ids[1]);
+    assert_int_equal(tsi_load_relaxed(&b->warm.bytes), 0);
+    tsi_space_purge(&arena->space, ids, 3);
+}
+
+static void no_budget_keeps_nothing(void** state) {
+    (void)state;
+    SlabAllocator* was = a;
+    unsigned slabs = 20;
+    a = unit_create_cold();
+    phase(&slabs);
+    assert_int_equal(unit_committed(a), 0);
+    unit_check(a);
+    slab_allocator_free(a);
+    a = was;
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+#define TEST(name) cmocka_unit_test_setup_teardown(name, open_allocator, close_allocator)
+        TEST(one_thread_keeps_half),     TEST(small_phases_never_reach_the_system),
+        TEST(threads_share_the_budget),  TEST(a_busy_store_is_passed_by),
+        TEST(taking_is_by_class),        TEST(no_budget_keeps_nothing),
+    };
+    fake_os_install(0, false, false);
+    return cmocka_run_group_tests_name("warm", tests, NULL, NULL);
+}
