@@ -48,7 +48,7 @@ static void slab_open(TsiSpace* s, unsigned cls, uint32_t slab_id, uint32_t inde
     TsiSlab* slab = tsi_slab(s, slab_id);
     uint32_t seq = tsi_tag_seq(tsi_load_relaxed(&slab->tag));
     if (seq == 0) seq = 1;
-    slab->gone = 0;
+    tsi_store_relaxed(&slab->gone, 0);
     for (uint32_t i = 0, first = tsi_first_line(c, slab_id); i < 1u << c->lines_log2; i++)
         line_init(s, c, cls, first + i, seq);
     tsi_store_seq(&slab->tag, tsi_tag(seq, index, state)); /* publishes the words to freers */

@@ -225,7 +225,7 @@ static uint32_t dead_pages(const TsiSpace* s, unsigned cls, uint32_t slab_id) {
         }
     }
     uint32_t all = pages == 32 ? ~0u : (1u << pages) - 1;
-    return all & ~live_pages & ~tsi_slab(s, slab_id)->gone;
+    return all & ~live_pages & ~tsi_load_relaxed(&tsi_slab(s, slab_id)->gone);
 }
 
 /* Keeps everybody else from returning the slab while some of its pages are given back. */
@@ -332,7 +332,8 @@ static void give_partial(TsiSweep* w, uint32_t* ids, unsigned n) {
         const TsiClass* c = &s->classes->c[cls];
         uint8_t* payload = tsi_slab_payload(s, c, ids[k]);
         uint32_t dead = dead_pages(s, cls, ids[k]);
-        if (s->config.purge_policy != SLAB_PURGE_NEVER) tsi_slab(s, ids[k])->gone |= dead;
+        _Atomic uint32_t* gone = &tsi_slab(s, ids[k])->gone;
+        if (s->config.purge_policy != SLAB_PURGE_NEVER) tsi_store_relaxed(gone, tsi_load_relaxed(gone) | dead);
         for (; dead != 0; dead &= dead - 1) {
             uint8_t* p = payload + tsi_ctz64(dead) * page;
             if (p != to) {
