@@ -70,7 +70,7 @@ const struct row rows[ROW_COUNT] = {
                          2,
                          {{"close p50", "ns", false}, {"close p99", "ns", false}}},
     [ROW_CLOSE_SLABS] = {"close_slabs",
-                         "epoch_close of 10,000 empty one-page slabs",
+                         "epoch_close of an epoch with 10,000 empty slabs",
                          5,
                          {{"close", "ms", false},
                           {"one madvise of as many bytes", "ms", false},

@@ -66,7 +66,7 @@ bool tsi_place_ref(TsiArena* a, const TsiPlace* at, TsiRef* ref) {
             *ref = tsi_load_acquire(&tsi_heap(a, tsi_tag_index(tag))->ref); /* before the tag is read again */
         } else {
             TsiInc* i = tsi_inc(&a->phases, tsi_tag_index(tag));
-            *ref = tsi_ref(tsi_inc_era(i), i->index);
+            *ref = tsi_ref(tsi_inc_era(i), tsi_tag_index(tag));
         }
         /* The heap's record may have passed to another incarnation: then the tag has changed first. */
     } while (tsi_load_seq(&tsi_slab(&a->space, at->slab_id)->tag) != tag);

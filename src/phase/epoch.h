@@ -93,7 +93,8 @@ typedef struct TsiPhases {
 extern TsiLock tsi_stripes[TSI_STRIPES];
 
 TSI_INLINE TsiInc* tsi_inc(const TsiPhases* p, uint32_t index) { return tsi_table_at(&p->incs, index); }
-TSI_INLINE TsiLock* tsi_inc_lock(const TsiInc* i) { return &tsi_stripes[i->index % TSI_STRIPES]; }
+/* By address: the record's fields may be changing when its lock is asked for. */
+TSI_INLINE TsiLock* tsi_inc_lock(const TsiInc* i) { return &tsi_stripes[((uintptr_t)i >> 6) % TSI_STRIPES]; }
 TSI_INLINE uint64_t tsi_inc_era(TsiInc* i) { return tsi_load_acquire(&i->word) >> 2; }
 TSI_INLINE unsigned tsi_inc_state(TsiInc* i) { return (unsigned)tsi_load_seq(&i->word) & TSI_INC_STATE; }
 /* True when the reference still names this record and it accepts allocations. */

@@ -18,7 +18,7 @@ static bool view_slab(TsiArena* a, uint32_t slab_id, unsigned cls, TsiSlabView* 
             v->ref = tsi_load_relaxed(&tsi_heap(a, tsi_tag_index(tag))->ref);
         } else {
             TsiInc* i = tsi_inc(&a->phases, tsi_tag_index(tag));
-            v->ref = tsi_ref(tsi_inc_era(i), i->index);
+            v->ref = tsi_ref(tsi_inc_era(i), tsi_tag_index(tag));
         }
         if (tsi_load_seq(&tsi_slab(s, slab_id)->tag) == tag) return true;
     }

@@ -55,19 +55,19 @@ static void check_full_allocator(SlabAllocator* a, Link* live) {
     SlabHandle h = 9;
     uint64_t before = kit_refusals(a).out_of_memory;
     errno = 0;
-    CHECK_NULL(slab_malloc(a, (size_t)1 << 40));
+    CHECK_NULL(slab_malloc(a, PTRDIFF_MAX / 2));
     CHECK_EQ(errno, ENOMEM);
     errno = 0;
     CHECK_NULL(alloc_obj(a, UINT32_MAX, &h));
     CHECK_EQ(errno, ENOMEM);
     CHECK_EQ(h, 0);
     errno = 0;
-    CHECK_NULL(slab_realloc(a, live, (size_t)1 << 40));
+    CHECK_NULL(slab_realloc(a, live, PTRDIFF_MAX / 2));
     CHECK_EQ(errno, ENOMEM);
     CHECK_NE(slab_usable_size(a, live), 0);
-    CHECK_NULL(slab_calloc(a, (size_t)1 << 20, (size_t)1 << 20));
+    CHECK_NULL(slab_calloc(a, PTRDIFF_MAX / 16, 8));
     CHECK_EQ(errno, ENOMEM);
-    CHECK_NULL(slab_aligned_alloc(a, (size_t)1 << 30, (size_t)1 << 40));
+    CHECK_NULL(slab_aligned_alloc(a, (size_t)1 << 30, PTRDIFF_MAX / 2));
     CHECK_EQ(errno, ENOMEM);
     CHECK_GE(kit_refusals(a).out_of_memory, before + 5);
     epoch_domain_t* d = epoch_domain_begin(a, "when full"); /* may or may not fit */

@@ -201,7 +201,7 @@ static void calloc_refuses_nothing_and_too_much(void) {
     CHECK_NULL(slab_calloc(a, kit_size(SIZE_MAX), 2));
     CHECK_EQ(errno, ENOMEM);
     errno = 0;
-    CHECK_NULL(slab_calloc(a, kit_size((size_t)1 << 33), kit_size((size_t)1 << 33)));
+    CHECK_NULL(slab_calloc(a, kit_size(SIZE_MAX / 4), kit_size(SIZE_MAX / 4)));
     CHECK_EQ(errno, ENOMEM);
     errno = 0;
     CHECK_NULL(slab_calloc_epoch(a, kit_size(SIZE_MAX / 2), 3, 0));

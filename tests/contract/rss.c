@@ -269,7 +269,53 @@ static void trim_returns_what_an_open_epoch_keeps(void* arg) {
     slab_allocator_free(a);
 }
 
-static void trim_and_flush(void) { check_child(trim_returns_what_an_open_epoch_keeps, NULL, 60); }
+static void trim_gives_back_empties(void) { check_child(trim_returns_what_an_open_epoch_keeps, NULL, 60); }
+
+typedef struct Neighbour {
+    SlabAllocator* a;
+    _Atomic int step;
+} Neighbour;
+
+static void* keep_empties(void* arg) {
+    Neighbour* n = arg;
+    for (int i = 0; i < 2; i++) {
+        void* p[100];
+        for (size_t k = 0; k < 100; k++) {
+            p[k] = slab_malloc(n->a, 5000);
+        }
+        for (size_t k = 0; k < 100; k++) {
+            slab_free(n->a, p[k]);
+        }
+    }
+    atomic_store(&n->step, 1);
+    while (atomic_load(&n->step) != 2) {
+        kit_sleep_us(200);
+    }
+    return NULL;
+}
+
+/* A flush gives back what this thread keeps and leaves the other thread's alone. */
+static void flush_is_for_one_thread(void) {
+    Neighbour n = {kit_create(), 0};
+    pthread_t t = kit_thread(keep_empties, &n);
+    kit_await(&n.step, 1);
+    uint64_t theirs = kit_committed(n.a);
+    CHECK_GE(theirs, 100 * 5000);
+    for (size_t i = 0; i < 10000; i++) {
+        kept[i] = slab_malloc(n.a, SIZE);
+    }
+    for (size_t i = 0; i < 10000; i++) {
+        slab_free(n.a, kept[i]);
+    }
+    CHECK_GE(kit_committed(n.a), theirs + 10000 * SIZE);
+    slab_thread_flush(n.a);
+    CHECK_EQ(kit_committed(n.a), theirs);
+    slab_trim(n.a);
+    CHECK_EQ(kit_committed(n.a), 0);
+    atomic_store(&n.step, 2);
+    pthread_join(t, NULL);
+    slab_allocator_free(n.a);
+}
 
 static const CheckCase cases[] = {
     CHECK_CASE(a_phase_leaves_nothing_resident),
@@ -279,6 +325,7 @@ static const CheckCase cases[] = {
     CHECK_CASE(domain_cycles_do_not_drift),
     CHECK_CASE(steady_churn_does_not_drift),
     CHECK_CASE(pages_without_a_survivor_go_back),
-    CHECK_CASE(trim_and_flush),
+    CHECK_CASE(trim_gives_back_empties),
+    CHECK_CASE(flush_is_for_one_thread),
 };
 CHECK_MAIN(cases)

@@ -181,8 +181,8 @@ static void foreign_pointers(void) {
                              (void*)UINTPTR_MAX,
                              (void*)(UINTPTR_MAX - 15),
                              (void*)(UINTPTR_MAX / 2),
-                             (void*)((uintptr_t)1 << 47),
-                             (void*)((uintptr_t)0xFFFF8000 << 32)};
+                             (void*)(uintptr_t)((uint64_t)1 << 47),
+                             (void*)(uintptr_t)((uint64_t)0xFFFF8000 << 32)};
     size_t count = sizeof foreign / sizeof foreign[0];
     for (int warm = 0; warm < 2; warm++) { /* before and after the allocator has memory */
         for (size_t i = 0; i < count; i++) {

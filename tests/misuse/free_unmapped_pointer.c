@@ -10,5 +10,5 @@ static bool misuse(SlabAllocator* a) {
     munmap(p, 4096);
     return !slab_free_checked(a, hide(p)) && !slab_free_checked(a, (void*)(uintptr_t)1) &&
            !slab_free_checked(a, (void*)(uintptr_t)4096) && !slab_free_checked(a, (void*)UINTPTR_MAX) &&
-           !slab_free_checked(a, (void*)((uintptr_t)1 << 47));
+           !slab_free_checked(a, (void*)(uintptr_t)((uint64_t)1 << 47));
 }

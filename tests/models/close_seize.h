@@ -58,9 +58,13 @@
 
 /* The heap that slab s is in: two heaps only in S_MORE. */
 #ifdef S_MORE
+#define NH       2
 #define HEAP(s)  (s)
+#define SECOND(what) what
 #else
+#define NH       1
 #define HEAP(s)  0
+#define SECOND(what) skip
 #endif
 
 byte hw[2];
@@ -91,13 +95,21 @@ byte done;
 /* A user hands a live object to a free; its address was published after the store to avail. */
 #define CLAIM(i, m) d_step { (live[i] & ~claim[i] & ~mem[L_AV(i)] & m) -> s = i; b = m; \
 			     claim[i] = claim[i] | m; q = TSEQ(tag[i]); early = mem[L_FR(i)] }
-#define CLAIM_OWN(t, i, m) d_step { OWN(t, i) && (live[i] & ~claim[i] & m) -> s = i; b = m; \
+#define CLAIM_OWN(t, i, m) d_step { OWN(t, i) && (live[i] & ~claim[i] & m) -> s = i; b = m; op = OP_FREE; \
 			     claim[i] = claim[i] | m; q = TSEQ(tag[i]); early = mem[L_FR(i)] }
 
 /* What an owner looks at before it touches words. */
 #ifdef MUTANT_STATE_CHECK_ONLY
 /* the slab's tag, which the closer writes only when it sweeps */
-#define MAY(t, h, m) (TST(tag[((m) >> 1) & 1]) == OWNED)
+#define MAY(t, h, s) (TST(tag[s]) == OWNED)
 #else
-#define MAY(t, h, m) IS_LIVE(t, h)
+#define MAY(t, h, s) IS_LIVE(t, h)
+#endif
+/* When it hands over as it leaves: in tells whether it was inside at all. */
+#if defined(MUTANT_OWNER_SKIPS_EXIT_CHECK)
+#define LEAVES(t, h, in) (!IS_LIVE(t, h) && !(in))
+#elif defined(MUTANT_REFUSED_ENTRY_NO_HANDOVER)
+#define LEAVES(t, h, in) (!IS_LIVE(t, h) && (in))
+#else
+#define LEAVES(t, h, in) (!IS_LIVE(t, h))
 #endif

@@ -51,10 +51,10 @@
 
 /* ---- remote free of bit b of slab s; q is the sequence the call read first ---- */
 
-inline remote_free(t, s, b)
+inline remote_free(t)
 {
 	do
-	:: d_step { r = rem[s] }
+	:: r = rem[s];
 	   if
 	   :: RSEQ(r) != q -> ok = 0; break     /* stale: released meanwhile */
 	   :: else ->
@@ -62,9 +62,9 @@ inline remote_free(t, s, b)
 			mm_drain(t);
 			if
 			:: rem[s] == r ->
-				assert(live[s] & (b));
-				rem[s] = r | (b);
-				live[s] = live[s] & ~(b); claim[s] = claim[s] & ~(b);
+				assert(live[s] & b);
+				rem[s] = r | b;
+				live[s] = live[s] & ~b; claim[s] = claim[s] & ~b;
 				n_freed++; ok = 1
 			:: else -> ok = 0
 			fi
@@ -76,41 +76,32 @@ inline remote_free(t, s, b)
 	   fi
 	od;
 	r = 0;
+#ifndef MUTANT_LATE_EMPTY_UNNOTICED
 	if
 	:: ok ->
-		ok = 0;
-#ifndef MUTANT_LATE_EMPTY_UNNOTICED
+		d_step { x = tag[s]; ok = 0;
 #ifdef MUTANT_COMPLETE_BEFORE_TAG
-		/* `early`: freed as an acquire load could see it before the compare-exchange is done */
-		d_step { x = tag[s];
+			/* `early`: freed as an acquire load could see it before the compare-exchange is done */
 			if
 			:: ((mem[L_AV(s)] | early | BITS(rem[s])) != 3) -> x = TAG(POOL, 0)
 			:: else
-			fi }
-#else
-		d_step { x = tag[s] }
-#endif
-		if
-		:: TST(x) == ORPHAN && TSEQ(x) == q -> complete(t, s)
-		:: TST(x) == OWNED && TSEQ(x) == q && inc != ACTIVE ->
-			x = 0;
-			d_step { ok = EMPTY(s) }
-			if
-			:: ok -> sweep(t, 0, 0)
-			:: else
 			fi
-		:: else
-		fi;
-		d_step { x = 0; ok = 0 }
 #endif
+		}
+		if
+		:: TST(x) == ORPHAN && TSEQ(x) == q -> complete(t, s, false)
+		:: TST(x) == OWNED && TSEQ(x) == q && inc != ACTIVE && EMPTY(s) -> x = 0; sweep(t, 0, 0)
+		:: else -> x = 0
+		fi
 	:: else
 	fi;
+#endif
+	d_step { s = 0; b = 0; q = 0; early = 0; ok = 0 }
 }
 
 proctype freer(byte n)
 {
-	byte s, b, q, r, a, f, x, ok, sk, early, tk;
-	byte w;
+	byte s, b, q, r, x, ok, sk, early, tk, h, i, in, w;
 	do
 	:: n > 0 ->
 		if
@@ -121,8 +112,7 @@ proctype freer(byte n)
 		:: break
 		fi;
 		n--;
-		remote_free(NOBUF, s, b);
-		d_step { s = 0; b = 0; q = 0; early = 0; x = 0; ok = 0 }
+		remote_free(NOBUF)
 	:: n == 0 -> break
 	od;
 	done++
@@ -130,118 +120,38 @@ proctype freer(byte n)
 
 /* ---- the owner ---- */
 
-/* in = 1: the bracket holds; it covers the slabs of mask m and hangs on heap h's word */
-inline enter(t, h, name, m)
-{
-	STORE_REL(t, L_BUSY(t), name);
-	d_step {
-		in = MAY(t, h, m);
-		if
-		:: in && ((m) & 1) -> assert(!swept[0]); inbr[0] = 1 + t
-		:: else
-		fi;
-		if
-		:: in && ((m) & 2) -> assert(!swept[1]); inbr[1] = 1 + t
-		:: else
-		fi
-	}
-}
+/* A user hands a live object back to its owner. */
+#define OP_ALLOC 1      /* from slab s; hangs on the first heap's word, the only one the fast path knows */
+#define OP_FREE  2      /* bit b of slab s; hangs on the word of the slab's heap */
+#define OP_MORE  3      /* slow path: a slab from the pool, or an ownerless heap */
+#define OP_ADOPT 4      /* no heap: an ownerless one */
 
-inline leave(t, h, m)
+inline choose(t)
 {
-	d_step {
-		ROOM(t) ->
-		if :: ((m) & 1) && inbr[0] == 1 + t -> inbr[0] = 0 :: else fi;
-		if :: ((m) & 2) && inbr[1] == 1 + t -> inbr[1] = 0 :: else fi;
-#ifdef MUTANT_RELAXED_BUSY_CLEAR
-		mm_put(t, L_BUSY(t), 0, 0)
+	if
+	:: IN_ROOM(t, 0) -> d_step { op = OP_ALLOC; s = 0 }
+	:: IN_ROOM(t, 1) -> d_step { op = OP_ALLOC; s = 1 }
+	:: CLAIM_OWN(t, 0, 1)
+	:: CLAIM_OWN(t, 1, 1)
+#ifdef S_MORE
+	:: OWN(t, 0) && HST(hw[1]) == DETACHED -> op = OP_MORE
 #else
-		mm_put(t, L_BUSY(t), 0, 1)
+	:: OWN(t, 0) && TST(tag[1]) == POOL -> op = OP_MORE
 #endif
-	}
-#ifdef MUTANT_OWNER_SKIPS_EXIT_CHECK
-	if
-	:: !in -> handover(t)
-	:: else
-	fi
-#else
-#ifdef MUTANT_REFUSED_ENTRY_NO_HANDOVER
-	if
-	:: !in || IS_LIVE(t, h)
-#else
-	if
-	:: IS_LIVE(t, h)
+#if defined(S_TRIM) || defined(S_EXIT) || defined(S_MORE)
+	:: HST(hw[0]) == DETACHED -> op = OP_ADOPT
 #endif
-	:: else -> handover(t)
-	fi
-#endif
-}
-
-/* One allocation from slab s, bracketed on the word of heap h. */
-inline alloc(t, s, h)
-{
-	beg = closed_ret;
-	enter(t, h, s + 1, 1 << s);
-	if
-	:: in ->
-		LOAD(t, L_AV(s), a);
-		if
-		:: a == 0 ->
-			LOAD(t, L_FR(s), f);
-			d_step { mm_drain(t); r = rem[s] & 3; rem[s] = rem[s] & ~3;
-				 a = f | r; r = 0; f = 0 }
-			if
-			:: a -> STORE(t, L_FR(s), 0)
-			:: else
-			fi
-		:: else
-		fi;
-		if
-		:: a -> d_step {
-			ROOM(t) ->
-			assert(!swept[s]);
-			b = a & 1; if :: b :: else -> b = 2 fi;
-			assert(!(live[s] & b));
-			assert(!beg);
-			live[s] = live[s] | b; n_alloc++;
-			mm_put(t, L_AV(s), a & ~b, 0);
-			b = 0; a = 0 }
-		:: else
-		fi
-	:: else
-	fi;
-	leave(t, h, 1 << s)
-}
-
-/* The owner's free of claimed bit b of slab s, bracketed on the word of the slab's own heap h. */
-inline local_free(t, s, h)
-{
-	enter(t, h, s + 1, 1 << s);
-	if
-	:: in ->
-		LOAD(t, L_FR(s), f);
-		d_step {
-			ROOM(t) ->
-			assert(!swept[s]);
-			/* an adopted heap's lines live in the room of the first: it must be this thread's */
-			assert(h == 0 || BINDING_IS(0, t));
-			mm_put(t, L_FR(s), f | b, 0);
-			live[s] = live[s] & ~b; claim[s] = claim[s] & ~b;
-			n_freed++; f = 0; q = 0 }
-		leave(t, h, 1 << s)
-	:: else ->
-		leave(t, h, 1 << s);
-		remote_free(t, s, b)
+	:: n = 0                        /* sleeps outside any call for good */
 	fi
 }
 
-/* An ownerless heap, under the lock that closes take too. */
-inline adopt(t, h)
+/* Compare-exchange under the lock that closes take too, and only while ACTIVE. */
+inline adopt(t, hp)
 {
 #ifdef MUTANT_ADOPT_WITHOUT_CAS
-	ok = (inc == ACTIVE && HST(hw[h]) == DETACHED);
+	ok = (inc == ACTIVE && HST(hw[hp]) == DETACHED);
 	if
-	:: ok -> d_step { mm_drain(t); hw[h] = HW(LIVE, t); ok = 0 }
+	:: ok -> d_step { mm_drain(t); hw[hp] = HW(LIVE, t); ok = 0 }
 	:: else
 	fi
 #else
@@ -249,46 +159,131 @@ inline adopt(t, h)
 	d_step {
 		if
 #ifdef MUTANT_ADOPT_NO_STATE_CHECK
-		:: HST(hw[h]) == DETACHED -> hw[h] = HW(LIVE, t)
+		:: HST(hw[hp]) == DETACHED -> hw[hp] = HW(LIVE, t)
 #else
-		:: inc == ACTIVE && HST(hw[h]) == DETACHED -> hw[h] = HW(LIVE, t)
+		:: inc == ACTIVE && HST(hw[hp]) == DETACHED -> hw[hp] = HW(LIVE, t)
 #endif
 		:: else
-		fi
+		fi;
+		lock = 0
 	}
-	give_lock()
 #endif
 }
 
+/* Inside the bracket. */
+inline work(t)
+{
+	if
+	:: op == OP_ALLOC ->
+		LOAD(t, L_AV(s), r);
+		if
+		:: r == 0 ->
+			/* refill: what was freed here and elsewhere */
+			d_step { mm_get(t, L_FR(s), r); mm_drain(t);
+				 r = r | BITS(rem[s]); rem[s] = rem[s] & ~3 }
+			if
+			:: r -> STORE(t, L_FR(s), 0)
+			:: else
+			fi
+		:: else
+		fi;
+		if
+		:: r -> d_step {
+			ROOM(t) ->
+			assert(!swept[s]);
+			b = r & ~(r - 1);
+			assert(!(live[s] & b));
+			assert(!beg);
+			live[s] = live[s] | b; n_alloc++;
+			mm_put(t, L_AV(s), r & ~b, 0);
+			b = 0; r = 0 }
+		:: else
+		fi
+	:: op == OP_FREE ->
+		LOAD(t, L_FR(s), r);
+		d_step {
+			ROOM(t) ->
+			assert(!swept[s]);
+			/* an adopted heap's lines live in the room of the first: it must be this thread's */
+			assert(HEAP(s) == 0 || HB(hw[0]) == t);
+			mm_put(t, L_FR(s), r | b, 0);
+			live[s] = live[s] & ~b; claim[s] = claim[s] & ~b;
+			n_freed++; r = 0; b = 0 }
+	:: op == OP_MORE ->
+#ifdef MUTANT_RENAME_IN_BRACKET
+		/* the bracket on slab 0 turns into one on everything without another look at the word */
+		STORE_REL(t, L_BUSY(t), ALL);
+#endif
+#ifdef S_MORE
+		adopt(t, 1)
+#else
+		d_step { mm_drain(t);
+			 if
+			 :: TST(tag[1]) == POOL ->
+				mem[L_AV(1)] = 0; mem[L_FR(1)] = 3; tag[1] = TAG(OWNED, TSEQ(tag[1]))
+			 :: else
+			 fi }
+#endif
+	fi
+}
+
+#ifdef MUTANT_RENAME_IN_BRACKET
+#define NAME_MORE 1
+#else
+#define NAME_MORE ALL
+#endif
+
 proctype owner(byte me; byte n)
 {
-	byte s, b, q, r, a, f, x, ok, sk, in, early, beg, tk;
-	byte w;
+	byte s, b, q, r, x, ok, sk, early, tk, h, i, in, w, op, hb, beg;
 	do
 	:: n > 0 ->
 		n--;
+		choose(me);
 		if
-		:: IN_ROOM(me, 0) -> alloc(me, 0, 0)
-		:: IN_ROOM(me, 1) -> alloc(me, 1, 0)       /* a fast path knows only the first heap's word */
-		:: CLAIM_OWN(me, 0, 1) ; local_free(me, 0, 0)
-		:: CLAIM_OWN(me, 1, 1) ; local_free(me, 1, HEAP(1))
-#ifndef S_MORE
-		:: OWN(me, 0) && TST(tag[1]) == POOL -> more_slab(me)
-#else
-		:: OWN(me, 0) && HST(hw[1]) == DETACHED ->
-			enter(me, 0, ALL, 1);
+		:: op == OP_ADOPT -> adopt(me, 0)
+		:: op && op != OP_ADOPT ->
+			d_step {
+				ROOM(me) ->
+				beg = closed_ret;
+				hb = (op == OP_FREE -> HEAP(s) : 0);
+				mm_put(me, L_BUSY(me), (op == OP_MORE -> NAME_MORE : s + 1), 1) }
+			d_step {
+				in = MAY(me, hb, s);
+				if
+				:: in -> assert(!swept[s]); inbr[s] = 1 + me
+				:: else
+				fi }
 			if
-			:: in -> adopt(me, 1)
+			:: in -> work(me)
 			:: else
 			fi;
-			leave(me, 0, 1)
+			d_step {
+				ROOM(me) ->
+				if :: inbr[s] == 1 + me -> inbr[s] = 0 :: else fi;
+#ifdef MUTANT_RELAXED_BUSY_CLEAR
+				mm_put(me, L_BUSY(me), 0, 0)
+#else
+				mm_put(me, L_BUSY(me), 0, 1)
 #endif
-#if defined(S_TRIM) || defined(S_EXIT) || defined(S_MORE)
-		:: HST(hw[0]) == DETACHED -> adopt(me, 0)
+			}
+			if
+#ifdef MUTANT_OWNER_SKIPS_EXIT_CHECK
+			:: in
 #endif
-		:: n = 0                /* sleeps outside any call for good */
+#ifdef MUTANT_REFUSED_ENTRY_NO_HANDOVER
+			:: !in
+#endif
+			:: IS_LIVE(me, hb)
+			:: LEAVES(me, hb, in) -> handover(me)
+			fi;
+			if
+			:: b && op == OP_FREE -> remote_free(me)
+			:: else
+			fi
+		:: else
 		fi;
-		d_step { s = 0; b = 0; q = 0; in = 0; beg = 0; early = 0; ok = 0; x = 0; a = 0; f = 0 }
+		d_step { op = 0; s = 0; b = 0; q = 0; in = 0; beg = 0; early = 0; hb = 0 }
 	:: n == 0 -> break
 	od;
 #ifdef S_EXIT
@@ -303,7 +298,7 @@ proctype owner(byte me; byte n)
 		handover(me)
 	:: hw[0] == HW(DEAD, me) -> drop(0)
 	:: !BINDING_IS(0, me) && hw[0] != HW(DEAD, me) -> break
-	:: true -> break
+	:: break
 	od;
 #endif
 	done++
@@ -313,8 +308,7 @@ proctype owner(byte me; byte n)
 
 proctype closer(byte target)
 {
-	byte r, a, f, x, ok, sk, q, tk;
-	byte w;
+	byte r, x, ok, sk, tk, h, i, in, w;
 	sweep(NOBUF, target, 0);
 	closed_ret = 1;
 	done++
@@ -323,8 +317,7 @@ proctype closer(byte target)
 #if defined(S_TRIM) || (defined(S_MORE) && !defined(MORE_CLOSE))
 proctype trimmer()
 {
-	byte r, a, f, x, ok, sk, q, tk;
-	byte w;
+	byte r, x, ok, sk, tk, h, i, in, w;
 	sweep(NOBUF, 0, 1);
 	done++
 }

@@ -1,22 +1,11 @@
 /*
  * close_seize_sweep.pml - settling slabs, sweeping an incarnation, handing over.
- * Part of close_seize.pml; t is the acting thread, its locals are r a f x ok sk q tk w.
+ * Part of close_seize.pml; t is the acting thread, the locals are the proctype's.
  */
-
-#ifdef S_MORE
-#define SECOND(what) what
-#else
-#define SECOND(what) skip
-#endif
 
 inline take_lock(t)
 {
 	d_step { !lock -> mm_drain(t); lock = 1 }
-}
-
-inline give_lock()
-{
-	lock = 0
 }
 
 /* ---- one slab ---- */
@@ -32,12 +21,10 @@ inline renew(t, s)
 #ifndef MUTANT_RELEASE_PLAIN_RESET
 		r = rem[s];
 #endif
-		a = mem[L_AV(s)]; f = mem[L_FR(s)];
-		assert(live[s] == (3 & ~(a | f | BITS(r))));
+		assert(live[s] == (3 & ~(mem[L_AV(s)] | mem[L_FR(s)] | BITS(r))));
 		n_rel = n_rel + POP2(live[s]);
 		live[s] = 0; claim[s] = 0;
-		rem[s] = (RSEQ(r) + 1) << 2;
-		a = 0; f = 0
+		rem[s] = (RSEQ(r) + 1) << 2
 	}
 	d_step {
 		assert(TST(tag[s]) == PURGING);
@@ -48,79 +35,15 @@ inline renew(t, s)
 	}
 }
 
-/* x: the tag as read. Moves it to PURGING if it is still that. */
-inline claim_tag(t, s)
+/* Tag x was read as ORPHAN: its slab goes back if it is complete, or in any case (all). */
+inline complete(t, s, all)
 {
+	d_step { ok = (all) || EMPTY(s) }
 	d_step {
 		mm_drain(t);
 		if
-		:: tag[s] == x -> tag[s] = TAG(PURGING, TSEQ(x)); ok = 1
+		:: ok && tag[s] == x -> tag[s] = TAG(PURGING, TSEQ(x))
 		:: else -> ok = 0
-		fi
-	}
-}
-
-/* Tag x was read as ORPHAN: return the slab if it is complete. */
-inline complete(t, s)
-{
-	d_step { ok = EMPTY(s) }
-	if
-	:: ok ->
-		claim_tag(t, s);
-		if
-		:: ok -> renew(t, s)
-		:: else
-		fi
-	:: else
-	fi;
-	d_step { x = 0; ok = 0 }
-}
-
-/* An OWNED slab that is the caller's alone leaves its heap, in the mode of the incarnation's state. */
-inline settle(t, s)
-{
-	d_step {
-		mm_drain(t);
-		assert(TST(tag[s]) == OWNED);
-		assert(!inbr[s] && !swept[s]);
-		swept[s] = 1 + t;
-		x = tag[s];
-#ifdef MUTANT_LOOK_BEFORE_TAG
-		ok = EMPTY(s)
-	}
-	d_step {
-#endif
-		if
-		:: inc == RELEASED -> tag[s] = TAG(PURGING, TSEQ(x))
-		:: else -> x = TAG(ORPHAN, TSEQ(x)); tag[s] = x
-		fi
-	}
-	if
-	:: TST(x) == OWNED -> renew(t, s)
-	:: else ->
-#ifdef MUTANT_LOOK_BEFORE_TAG
-		if
-		:: ok -> ok = 0; complete(t, s)
-		:: else
-		fi
-#else
-		complete(t, s)
-#endif
-	fi;
-	d_step { x = 0; ok = 0 }
-}
-
-/* A trim returns empty slabs only. */
-inline settle_if_empty(t, s)
-{
-	d_step {
-		mm_drain(t);
-		assert(TST(tag[s]) == OWNED);
-		assert(!inbr[s] && !swept[s]);
-		x = tag[s]; ok = EMPTY(s);
-		if
-		:: ok -> swept[s] = 1 + t; tag[s] = TAG(PURGING, TSEQ(x))
-		:: else
 		fi
 	}
 	if
@@ -130,58 +53,112 @@ inline settle_if_empty(t, s)
 	d_step { x = 0; ok = 0 }
 }
 
-inline walk(t, h, s)
+/*
+ * An OWNED slab that is the caller's alone. A trim returns it if it is empty, a
+ * release in any case; a drain makes it ORPHAN and then looks whether it is empty.
+ */
+inline settle(t, s)
 {
-	if
-	:: HEAP(s) == h && TST(tag[s]) == OWNED && sk != s + 1 ->
+	d_step {
+		mm_drain(t);
+		assert(TST(tag[s]) == OWNED);
+		assert(!inbr[s] && !swept[s]);
+		ok = EMPTY(s);
+		x = tag[s];
 		if
-		:: inc == ACTIVE -> settle_if_empty(t, s)
-		:: else -> settle(t, s)
+		:: inc == RELEASED || (inc == ACTIVE && ok) ->
+			swept[s] = 1 + t; tag[s] = TAG(PURGING, TSEQ(x)); ok = 1
+		:: inc == ACTIVE && !ok -> ok = 0
+		:: else ->
+			swept[s] = 1 + t;
+#ifdef MUTANT_LOOK_BEFORE_TAG
+			in = 1
 		fi
+	}
+	d_step {
+		if
+		:: in -> in = 0;
+#endif
+			x = TAG(ORPHAN, TSEQ(x)); tag[s] = x;
+#ifndef MUTANT_LOOK_BEFORE_TAG
+			ok = 0
+#endif
+#ifdef MUTANT_LOOK_BEFORE_TAG
+		:: else
+#endif
+		fi
+	}
+	if
+	:: TST(x) == ORPHAN ->
+#ifndef MUTANT_LOOK_BEFORE_TAG
+		d_step { ok = EMPTY(s) }
+#endif
+		d_step {
+			if
+			:: ok && tag[s] == x -> tag[s] = TAG(PURGING, TSEQ(x))
+			:: else -> ok = 0
+			fi
+		}
 	:: else
-	fi
+	fi;
+	if
+	:: ok -> renew(t, s)
+	:: else
+	fi;
+	d_step { x = 0; ok = 0 }
 }
 
 /* ---- one heap; the lock is held ---- */
 
+#define HAS_SLAB(h) ((TST(tag[0]) == OWNED && HEAP(0) == (h)) || (TST(tag[1]) == OWNED && HEAP(1) == (h)))
+
 inline drop(h)
 {
 	d_step {
-		assert(!hskip[h]);
-		assert(!(TST(tag[0]) == OWNED && HEAP(0) == h) && !(TST(tag[1]) == OWNED && HEAP(1) == h));
+		assert(!hskip[h] && !HAS_SLAB(h));
 		hw[h] = FREE
 	}
 }
 
-/* w: the word it has, REVOKED, RETIRE or DETACHED; sk: the slab its owner keeps */
-inline seize(t, h)
+/*
+ * w: the word the heap has. REVOKED, RETIRE, DETACHED: it is taken and its slabs
+ * but `sk` are settled. DEAD: slab `sk` alone, which its owner (the caller) kept.
+ */
+inline settle_heap(t, h)
 {
 	d_step {
 		mm_drain(t);
 		assert(hw[h] == w);
-		hw[h] = HW(SEIZED, HB(w))
+		if
+		:: HST(w) == DEAD -> hskip[h] = 0
+		:: else -> hw[h] = HW(SEIZED, HB(w))
+		fi;
+		i = 0
 	}
-	walk(t, h, 0);
-	walk(t, h, 1);
+	do
+	:: i < 2 ->
+		if
+		:: HEAP(i) == h && TST(tag[i]) == OWNED && (HST(w) == DEAD) == (sk == i + 1) -> settle(t, i)
+		:: else
+		fi;
+		i++
+	:: i == 2 -> i = 0; break
+	od;
 	if
-	:: inc == ACTIVE ->
-		if
-		:: HST(w) == DETACHED || HB(w) == t -> hw[h] = DETACHED
+	:: HST(w) == DEAD
+	:: HST(w) != DEAD && inc == ACTIVE && (HST(w) == DETACHED || HB(w) == t) -> hw[h] = DETACHED
 #ifdef MUTANT_TRIM_SEIZES_BUSY
-		:: else -> hw[h] = DETACHED
+	:: HST(w) != DEAD && inc == ACTIVE && !(HST(w) == DETACHED || HB(w) == t) -> hw[h] = DETACHED
 #else
-		:: else -> hw[h] = HW(RETIRE, HB(w))
+	:: HST(w) != DEAD && inc == ACTIVE && !(HST(w) == DETACHED || HB(w) == t) -> hw[h] = HW(RETIRE, HB(w))
 #endif
-		fi
-	:: else ->
-		if
-		:: HST(w) == DETACHED || HB(w) == t -> drop(h)
+	:: HST(w) != DEAD && inc != ACTIVE && (HST(w) == DETACHED || HB(w) == t) -> drop(h)
 #ifdef MUTANT_FREE_EARLY
-		:: else -> hw[h] = FREE
+	:: HST(w) != DEAD && inc != ACTIVE && !(HST(w) == DETACHED || HB(w) == t) -> drop(h)
 #else
-		:: else -> d_step { hskip[h] = sk; hw[h] = HW(DEAD, HB(w)) }
+	:: HST(w) != DEAD && inc != ACTIVE && !(HST(w) == DETACHED || HB(w) == t) ->
+		d_step { hskip[h] = sk; hw[h] = HW(DEAD, HB(w)) }
 #endif
-		fi
 	fi
 }
 
@@ -201,58 +178,32 @@ inline revoke(t, h)
 	}
 }
 
-inline seize_ours(t, h)
+/* ok = 1: heap h, its word in w, may be taken but for slab sk */
+inline may_seize(t, h)
 {
-	d_step { w = hw[h];
+	d_step {
+		w = hw[h]; sk = 0;
 #ifdef MUTANT_NO_TICKET
 		ok = HST(w) == DETACHED || HST(w) == REVOKED;
 #else
 		ok = HST(w) == DETACHED || (HST(w) == REVOKED && revoker[h] == tk);
 #endif
-		sk = 0 }
-	if
-	:: ok ->
 		if
-		:: HST(w) == REVOKED && HB(w) != t ->
-			/* acquire load of the owner's busy, as far as it names something of this heap */
-			d_step { sk = mem[L_BUSY(HB(w))];
-				if
-				:: sk == 1 || sk == 2 ->
-					if
-					:: HEAP(sk - 1) == h && TST(tag[sk - 1]) == OWNED
-					:: else -> sk = 0
-					fi
-				:: else
-				fi }
-		:: else
-		fi;
-		if
-		:: sk == ALL                    /* deferred: the owner sweeps as it leaves */
+		:: ok && HST(w) == REVOKED && HB(w) != t ->
+			sk = mem[L_BUSY(HB(w))];        /* acquire */
+			if
+			:: sk == ALL -> ok = 0          /* deferred: the owner sweeps as it leaves */
+			:: sk && sk != ALL && HEAP(sk - 1) == h && TST(tag[sk - 1]) == OWNED ->
 #ifndef MUTANT_TRIM_SEIZES_BUSY
-		:: sk && sk != ALL && inc == ACTIVE
-		:: sk != ALL && !(sk && inc == ACTIVE) -> seize(t, h)
+				ok = (inc != ACTIVE)
 #else
-		:: sk != ALL -> seize(t, h)
+				skip
 #endif
-		fi
-	:: else
-	fi;
-	d_step { sk = 0; w = 0; ok = 0 }
-}
-
-inline end_orphan(t, s)
-{
-	x = tag[s];
-	if
-	:: TST(x) == ORPHAN ->
-		claim_tag(t, s);
-		if
-		:: ok -> renew(t, s)
+			:: else -> sk = 0
+			fi
 		:: else
 		fi
-	:: else
-	fi;
-	d_step { x = 0; ok = 0 }
+	}
 }
 
 #ifdef S_PARTIAL
@@ -269,10 +220,7 @@ inline give_pages(t, s)
 		d_step { x = TAG(ORPHAN, TSEQ(x)); tag[s] = x; ok = 0 }
 #ifndef MUTANT_PARTIAL_NO_RELOOK
 		/* nobody else could return it meanwhile: was it completed, or released? */
-		if
-		:: inc == RELEASED -> take_lock(t); end_orphan(t, s); give_lock()
-		:: else -> complete(t, s)
-		fi
+		complete(t, s, inc == RELEASED)
 #endif
 	:: else
 	fi;
@@ -286,93 +234,94 @@ inline give_pages(t, s)
 #define STATE_LATE false
 #endif
 
+inline raise(to)
+{
+	if
+	:: inc < (to) -> inc = to
+	:: else
+	fi
+}
+
 /* to: the state to reach, 0 for none; trims: whether an ACTIVE incarnation is swept too */
 inline sweep(t, to, trims)
 {
-#ifdef MUTANT_STATE_AFTER_WORDS
-	take_lock(t);
-#else
-	take_lock(t);
-	d_step {
+	d_step { !lock -> mm_drain(t); lock = 1;
+#ifndef MUTANT_STATE_AFTER_WORDS
+		raise(to);
+#endif
 		if
-		:: inc < (to) -> inc = to
-		:: else
+		:: inc != ACTIVE || (trims) || STATE_LATE -> tickets++; tk = tickets; sk = 0
+		:: else -> tk = 0
 		fi
 	}
-#endif
 	if
-	:: inc != ACTIVE || (trims) || STATE_LATE ->
-		d_step { tickets++; tk = tickets; sk = 0 }
+	:: tk ->
 		revoke(t, 0);
 		SECOND(revoke(t, 1));
 		if
 		:: sk ->
-			sk = 0;
-			give_lock();
+			d_step { sk = 0; lock = 0 }
 #ifndef MUTANT_NO_MEMBARRIER
 			mm_barrier_all();
 #endif
 			take_lock(t)
 		:: else
 		fi;
-		seize_ours(t, 0);
-		SECOND(seize_ours(t, 1));
-#ifdef MUTANT_STATE_AFTER_WORDS
-		d_step {
+		h = 0;
+		do
+		:: h < NH ->
+			may_seize(t, h);
 			if
-			:: inc < (to) -> inc = to
+			:: ok -> ok = 0; settle_heap(t, h)
 			:: else
-			fi
-		}
+			fi;
+			d_step { sk = 0; w = 0; h++ }
+		:: h == NH -> h = 0; break
+		od;
+#ifdef MUTANT_STATE_AFTER_WORDS
+		raise(to);
 #endif
-		if
-		:: inc == RELEASED -> end_orphan(t, 0); end_orphan(t, 1)
-		:: else
-		fi
+		/* what an earlier drain left behind ends as well */
+		do
+		:: h < 2 && inc == RELEASED ->
+			x = tag[h];
+			if
+			:: TST(x) == ORPHAN -> complete(t, h, true)
+			:: else -> x = 0
+			fi;
+			h++
+		:: h == 2 || inc != RELEASED -> h = 0; break
+		od
 	:: else
 	fi;
-	give_lock();
-	tk = 0;
+	skip;
+	d_step { lock = 0; tk = 0 }
 #ifdef S_PARTIAL
 	if
-	:: (to) == CLOSED -> give_pages(t, 0); give_pages(t, 1)
+	:: (to) == CLOSED ->
+		do
+		:: h < 2 -> give_pages(t, h); h++
+		:: h == 2 -> h = 0; break
+		od
 	:: else
-	fi
+	fi;
+	skip
 #endif
 }
 
 /* ---- what an owner does for those who asked, between two of its calls ---- */
 
-inline hand(t, h)
-{
-	w = hw[h];
-	if
-	:: w == HW(RETIRE, t) && inc <= ADVANCED -> hw[h] = DETACHED
-	:: (w == HW(RETIRE, t) && inc > ADVANCED) || w == HW(REVOKED, t) -> sk = 0; seize(t, h)
-	:: else
-	fi;
-	w = 0
-}
-
-inline settle_skipped(t, h)
-{
-	if
-	:: hw[h] == HW(DEAD, t) && hskip[h] ->
-		d_step { sk = hskip[h] - 1; hskip[h] = 0 }
-		settle(t, sk);
-		sk = 0
-	:: else
-	fi
-}
+/* A bracket that hung on the first heap's word may have named a slab of another. */
+#ifdef MUTANT_HANDOVER_ONE_HEAP
+#define LOOKS_AT(h) ((h) == hb)
+#else
+#define LOOKS_AT(h) true
+#endif
 
 inline handover(t)
 {
 	take_lock(t);
-	settle_skipped(t, 0);
-#ifndef MUTANT_HANDOVER_ONE_HEAP
-	SECOND(settle_skipped(t, 1));
-#endif
-#ifndef MUTANT_LETS_GO_OF_ONE
+#if NH > 1 && !defined(MUTANT_LETS_GO_OF_ONE)
 	/* heaps of one thread in one incarnation are let go together */
 	d_step {
 		if
@@ -382,29 +331,18 @@ inline handover(t)
 		fi
 	}
 #endif
-	hand(t, 0);
-	SECOND(hand(t, 1));
-	give_lock()
-}
-
-/* The owner's slow path: takes slab 1 out of the pool, in the bracket that names everything. */
-inline more_slab(t)
-{
-#ifdef MUTANT_RENAME_IN_BRACKET
-	/* the fast bracket on slab 0 turns into the slow one without another look at the word */
-	enter(t, 0, 1, 1);
-	if
-	:: in -> STORE_REL(t, L_BUSY(t), ALL)
-	:: else
-	fi;
-#else
-	enter(t, 0, ALL, 3);
-#endif
-	if
-	:: in && TST(tag[1]) == POOL ->
-		d_step { mm_drain(t); mem[L_AV(1)] = 0; mem[L_FR(1)] = 3; inbr[1] = 1 + t;
-			 tag[1] = TAG(OWNED, TSEQ(tag[1])) }
-	:: else
-	fi;
-	leave(t, 0, 3)
+	h = 0;
+	do
+	:: h < NH ->
+		w = hw[h];
+		if
+		:: w == HW(RETIRE, t) && inc <= ADVANCED -> hw[h] = DETACHED
+		:: w == HW(DEAD, t) && hskip[h] && LOOKS_AT(h) -> sk = hskip[h]; settle_heap(t, h)
+		:: (w == HW(RETIRE, t) && inc > ADVANCED) || w == HW(REVOKED, t) -> sk = 0; settle_heap(t, h)
+		:: else
+		fi;
+		d_step { sk = 0; w = 0; h++ }
+	:: h == NH -> h = 0; break
+	od;
+	lock = 0
 }

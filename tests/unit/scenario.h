@@ -19,7 +19,7 @@ typedef struct Scenario {
     uint8_t* at[SCENARIO_OBJECTS];
     size_t bytes[SCENARIO_OBJECTS];
     unsigned count;
-    uint64_t refused; /* allocations that found no memory */
+    uint64_t refused;  /* allocations that found no memory */
     const char* wrong; /* first thing that went wrong on the other thread */
 } Scenario;
 
@@ -107,8 +107,10 @@ static void scenario_handles(Scenario* r) {
     }
     for (unsigned i = 0; i < SCENARIO_HANDLES; i++) {
         if (h[i] == 0) continue;
-        if (i % 2 == 0) assert_true(free_obj(r->a, h[i]));
-        else assert_true(slab_free_checked(r->a, p[i]));
+        if (i % 2 == 0)
+            assert_true(free_obj(r->a, h[i]));
+        else
+            assert_true(slab_free_checked(r->a, p[i]));
         assert_false(free_obj(r->a, h[i]));
         assert_null(slab_handle_ptr(r->a, h[i]));
     }

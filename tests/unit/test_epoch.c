@@ -112,7 +112,7 @@ static void ids_of_domains(void** state) {
     assert_true(tsi_phases_resolve(&phases, id) == r);
     assert_true(tsi_phases_resolve(&phases, other) == q);
     assert_true(tsi_phases_was_domain(&phases, id));
-    assert_int_equal(tsi_phases_resolve(&phases, TSI_DOMAIN_ID_BIT), 0);          /* record 0 */
+    assert_int_equal(tsi_phases_resolve(&phases, TSI_DOMAIN_ID_BIT), 0);           /* record 0 */
     assert_int_equal(tsi_phases_resolve(&phases, TSI_DOMAIN_ID_BIT | RECORDS), 0); /* beyond all */
     assert_int_equal(tsi_phases_resolve(&phases, UINT32_MAX), 0);
     recycle(r);
@@ -181,11 +181,11 @@ static void labels_end_at_a_character(void** state) {
         {"short", "short"},
         {"0123456789012345678901234567890", "0123456789012345678901234567890"}, /* 31 */
         {"01234567890123456789012345678901", "0123456789012345678901234567890"},
-        {"012345678901234567890123456789\xc3\xa9", "012345678901234567890123456789"},         /* 30 + 2 */
-        {"01234567890123456789012345678\xc3\xa9", "01234567890123456789012345678\xc3\xa9"},   /* 29 + 2 */
-        {"01234567890123456789012345678\xe2\x82\xac", "01234567890123456789012345678"},       /* 29 + 3 */
+        {"012345678901234567890123456789\xc3\xa9", "012345678901234567890123456789"},       /* 30 + 2 */
+        {"01234567890123456789012345678\xc3\xa9", "01234567890123456789012345678\xc3\xa9"}, /* 29 + 2 */
+        {"01234567890123456789012345678\xe2\x82\xac", "01234567890123456789012345678"},     /* 29 + 3 */
         {"0123456789012345678901234567\xe2\x82\xac", "0123456789012345678901234567\xe2\x82\xac"},
-        {"0123456789012345678901234567\xf0\x9f\x99\x82z", "0123456789012345678901234567"},    /* 28 + 4 */
+        {"0123456789012345678901234567\xf0\x9f\x99\x82z", "0123456789012345678901234567"}, /* 28 + 4 */
         {"012345678901234567890123456\xf0\x9f\x99\x82z", "012345678901234567890123456\xf0\x9f\x99\x82"},
     };
     for (unsigned n = 0; n < sizeof cases / sizeof cases[0]; n++) {

@@ -80,7 +80,8 @@ static void handles_are_never_repeated(void** state) {
         epoch_domain_t* d = epoch_domain_create(a);
         assert_non_null(d);
         unsigned first = n;
-        for (unsigned i = 0; i < 1000 && n < N; i++) assert_non_null(alloc_obj_epoch(a, sizes[lap % 10], d->epoch_id, &h[n++]));
+        for (unsigned i = 0; i < 1000 && n < N; i++)
+            assert_non_null(alloc_obj_epoch(a, sizes[lap % 10], d->epoch_id, &h[n++]));
         epoch_domain_destroy(d);
         for (unsigned i = first; i < n; i += 97) assert_null(slab_handle_ptr(a, h[i]));
         if (lap % 3 == 0) slab_trim(a);
@@ -120,7 +121,7 @@ static void spent_generations(void** state) {
     TsiSlab* slab = tsi_slab(&tsi_arena(a)->space, at.slab_id);
     slab_free(a, p);
     tsi_store_relaxed(&slab->gen_base, TSI_GEN_LIMIT - 2); /* as after some 2^30 reuses */
-    for (unsigned n = 0; n < 200; n++) { /* goes on, elsewhere in the end */
+    for (unsigned n = 0; n < 200; n++) {                   /* goes on, elsewhere in the end */
         assert_non_null(p = alloc_obj(a, 1000, &h));
         assert_ptr_equal(slab_handle_ptr(a, h), p);
         assert_true(free_obj(a, h));

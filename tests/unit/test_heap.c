@@ -22,7 +22,9 @@ static int close_allocator(void** state) {
     return 0;
 }
 
-static TsiInc* inc_of(EpochId id) { return tsi_inc(&arena->phases, tsi_ref_index(tsi_phases_resolve(&arena->phases, id))); }
+static TsiInc* inc_of(EpochId id) {
+    return tsi_inc(&arena->phases, tsi_ref_index(tsi_phases_resolve(&arena->phases, id)));
+}
 static unsigned heaps_of(EpochId id) { return tsi_load_relaxed(&inc_of(id)->heap_count); }
 static unsigned detached_of(EpochId id) { return tsi_load_relaxed(&inc_of(id)->detached); }
 static unsigned state_of(TsiHeap* h) { return tsi_heap_state(tsi_load_seq(&h->word)); }
@@ -272,8 +274,8 @@ static void a_room_is_rebuilt(void** state) {
     (void)state;
     void *p[4 * SLOTS], *q[4 * SLOTS];
     take(p, 3 * SLOTS + 2);
-    for (unsigned i = 0; i < 5; i++) slab_free(a, p[i]);                 /* slab 0: above the threshold */
-    for (unsigned i = 0; i < 2; i++) slab_free(a, p[SLOTS + i]);         /* slab 1: below */
+    for (unsigned i = 0; i < 5; i++) slab_free(a, p[i]);         /* slab 0: above the threshold */
+    for (unsigned i = 0; i < 2; i++) slab_free(a, p[SLOTS + i]); /* slab 1: below */
     TsiHeap* h = unit_binding(a)->heap;
     slab_trim(a);
     unit_check(a);

@@ -60,7 +60,8 @@ static void beyond_the_limits_is_refused(void** state) {
     for (unsigned i = 0; i < OPTIONS; i++) {
         const Option* t = &table[i];
         uint64_t widest = t->size == 8 ? UINT64_MAX : (1ull << 8 * t->size) - 1;
-        uint64_t values[3] = {t->least > 1 ? t->least - 1 : 0, t->most < widest ? t->most + 1 : 0, t->most < widest ? widest : 0};
+        uint64_t values[3] = {t->least > 1 ? t->least - 1 : 0, t->most < widest ? t->most + 1 : 0,
+                              t->most < widest ? widest : 0};
         for (unsigned n = 0; n < 3; n++) {
             SlabOptions in = {.struct_size = sizeof in}, out;
             SlabAllocator storage;
@@ -150,12 +151,24 @@ static void words_of_the_environment(void** state) {
     assert_int_equal(out.ring_size, 9);
     words("ring_size=7,ring_size=8", 0, &out); /* the last one holds */
     assert_int_equal(out.ring_size, 8);
-    static const char* const wrong[] = {"nonsense",      "ring_size",        "ring_size=",
-                                        "ring_size=x",   "ring_size=-3",     "ring_size=5x",
-                                        "ring_size= 5",  "RING_SIZE=5",      "ring_siz=5",
-                                        "ring_sizes=5",  "=5",               "ring_size=99999999999999999999999999",
-                                        "ring_size=5kk", "slab_bytes=12288", "reserve_bytes=99999999999999g",
-                                        "misuse_fn=5",   "struct_size=8",    "ring_size=18446744073709551615k"};
+    static const char* const wrong[] = {"nonsense",
+                                        "ring_size",
+                                        "ring_size=",
+                                        "ring_size=x",
+                                        "ring_size=-3",
+                                        "ring_size=5x",
+                                        "ring_size= 5",
+                                        "RING_SIZE=5",
+                                        "ring_siz=5",
+                                        "ring_sizes=5",
+                                        "=5",
+                                        "ring_size=99999999999999999999999999",
+                                        "ring_size=5kk",
+                                        "slab_bytes=12288",
+                                        "reserve_bytes=99999999999999g",
+                                        "misuse_fn=5",
+                                        "struct_size=8",
+                                        "ring_size=18446744073709551615k"};
     for (unsigned i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
         char text[128];
         (void)snprintf(text, sizeof text, "%s,purge_policy=2", wrong[i]);

@@ -15,8 +15,10 @@ static void whole_life(void** state) {
         fake_os_clear();
         assert_false(scenario_run(&options));
         assert_int_equal(fake_os.misaligned, 0);
-        if (policy == SLAB_PURGE_NEVER) assert_int_equal(fake_os.calls[FAKE_PURGE], 0);
-        else assert_true(fake_os.calls[FAKE_PURGE] > 0);
+        if (policy == SLAB_PURGE_NEVER)
+            assert_int_equal(fake_os.calls[FAKE_PURGE], 0);
+        else
+            assert_true(fake_os.calls[FAKE_PURGE] > 0);
     }
 }
 
@@ -82,8 +84,10 @@ static void brackets_are_as_the_system_allows(void** state) {
     SlabAllocator* a = unit_create();
     assert_non_null(slab_malloc(a, 64));
     TsiBinding* b = unit_binding(a);
-    if (tsi_os.has_membarrier) assert_int_equal(b->live_word, tsi_heap_word(b->index, TSI_HEAP_LIVE));
-    else assert_true(b->live_word == TSI_FENCED);
+    if (tsi_os.has_membarrier)
+        assert_int_equal(b->live_word, tsi_heap_word(b->index, TSI_HEAP_LIVE));
+    else
+        assert_true(b->live_word == TSI_FENCED);
     fake_os_clear();
     slab_trim(a);
     assert_int_equal(fake_os.barriers, 0); /* nobody else owns anything */
@@ -150,8 +154,10 @@ static void system_64k_strict_fenced(void** state) {
 
 int main(int argc, char** argv) {
     const struct CMUnitTest systems[] = {
-        cmocka_unit_test(system_16k),    cmocka_unit_test(system_64k),
-        cmocka_unit_test(system_strict), cmocka_unit_test(system_fenced),
+        cmocka_unit_test(system_16k),
+        cmocka_unit_test(system_64k),
+        cmocka_unit_test(system_strict),
+        cmocka_unit_test(system_fenced),
         cmocka_unit_test(system_64k_strict_fenced),
     };
     const char* system = argc > 1 ? argv[1] : "0";

@@ -117,7 +117,8 @@ static void floors_survive_a_change_of_class(void** state) {
     assert_true(tsi_load_relaxed(&tsi_slab(&space, large)->gen_base) >= 900);
     tsi_store_relaxed(&tsi_slab(&space, large)->tag, tsi_tag(200, 0, TSI_SLAB_PURGING));
     tsi_space_give_large(&space, large);
-    for (unsigned i = 0; i < 4; i++) assert_true(tsi_tag_seq(tsi_load_relaxed(&tsi_slab(&space, take(CLASS_64))->tag)) >= 200);
+    for (unsigned i = 0; i < 4; i++)
+        assert_true(tsi_tag_seq(tsi_load_relaxed(&tsi_slab(&space, take(CLASS_64))->tag)) >= 200);
 }
 
 /* Adjoining slabs are one run, whatever order they come in; runs ascend. */
@@ -225,8 +226,10 @@ static void failed_commits_change_nothing(void** state) {
             assert_int_equal(tsi_chunk_class(&space, 1), 0);
             assert_int_equal(tsi_chunk_class(&space, 2), 0);
             fake_os_heal();
-            if (lap == 0) reopen(SLAB_PURGE_DONTNEED, false, false);
-            else break;
+            if (lap == 0)
+                reopen(SLAB_PURGE_DONTNEED, false, false);
+            else
+                break;
         }
         id = take(CLASS_64);
         *tsi_slab_payload(&space, &space.classes->c[CLASS_64], id) = 1;

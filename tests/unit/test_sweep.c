@@ -1,21 +1,16 @@
 /*
- * test_sweep.c - what drain, release, trim and late frees return, and what owners inside a call hand over.
+ * test_sweep.c - what drain, release, trim and late frees return.
  *
- * Objects of 1024 bytes: 16 to a slab of four pages, so page n of a slab holds its slots 4n to 4n + 3. An owner
- * that is inside a call is played by a thread that opens a bracket and then stops.
+ * Objects of 1024 bytes: 16 to a slab of four pages, so page n of a slab holds its slots 4n to 4n + 3. Sweeps that
+ * meet other threads are in test_handover.
  */
 #include "fake_os.h"
 #include "unit.h"
-
-#include "heap/bracket.h"
-#include "heap/heap.h"
-#include "heap/sweep.h"
 
 enum { SIZE = 1024, SLOTS = 16, SLAB = SLOTS * SIZE };
 
 static SlabAllocator* a;
 static TsiSpace* space;
-static UnitWorker worker;
 
 static int open_allocator(void** state) {
     (void)state;
@@ -31,15 +26,6 @@ static int close_allocator(void** state) {
     assert_int_equal(fake_os.misaligned, 0);
     return 0;
 }
-static int open_with_worker(void** state) {
-    unit_worker_start(&worker);
-    return open_allocator(state);
-}
-static int close_with_worker(void** state) {
-    unit_worker_stop(&worker);
-    return close_allocator(state);
-}
-
 static void take(void** p, unsigned n) {
     for (unsigned i = 0; i < n; i++) {
         assert_non_null(p[i] = slab_malloc(a, SIZE));
@@ -230,166 +216,6 @@ static void the_ring_moves_past(void** state) {
     assert_int_equal(unit_committed(a), 0);
 }
 
-/* ---- owners inside a call ---- */
-
-typedef struct Inside {
-    void* p[2 * SLOTS];
-    unsigned n;
-    TsiBinding* b;
-    TsiHeap* h;
-    bool all, live;
-} Inside;
-
-static void inside_take(void* arg) {
-    Inside* in = arg;
-    for (unsigned i = 0; i < in->n; i++) in->p[i] = slab_malloc(a, SIZE);
-    in->b = unit_binding(a);
-    in->h = in->b->heap;
-}
-/* As the first half of a call: the bracket is open on the line of p[0] when this returns. */
-static void inside_enter(void* arg) {
-    Inside* in = arg;
-    TsiLine* l = tsi_line(space, unit_place(a, in->p[0]).line_id);
-    in->live = tsi_bracket_enter(in->b, in->h, in->all ? tsi_busy_all(in->h) : tsi_busy_line(l));
-}
-static void inside_leave(void* arg) {
-    Inside* in = arg;
-    tsi_bracket_leave(in->b, in->h);
-}
-static void nothing(void* arg) { (void)arg; }
-
-static void an_idle_owner_is_swept_by_the_closer(void** state) {
-    (void)state;
-    Inside in = {.n = 2 * SLOTS};
-    unit_worker_run(&worker, inside_take, &in);
-    fake_os_clear();
-    EpochReceipt r = end(0, EPOCH_RELEASE);
-    assert_int_equal(r.objects_released, 2 * SLOTS);
-    assert_int_equal(r.slabs_returned, 2);
-    assert_int_equal(r.slabs_deferred, 0);
-    assert_int_equal(fake_os.barriers, 1); /* another thread owned something */
-    assert_int_equal(unit_committed(a), 0);
-    (void)epoch_advance_id(a);
-    unit_worker_run(&worker, inside_take, &in); /* and goes on in the next epoch */
-    assert_non_null(in.p[0]);
-    fake_os_clear();
-    void* mine = slab_malloc(a, SIZE);
-    epoch_domain_t* d = epoch_domain_create(a);
-    assert_true(mine != NULL && d != NULL && epoch_domain_malloc(d, SIZE) != NULL);
-    epoch_domain_destroy(d);
-    assert_int_equal(fake_os.barriers, 0); /* nobody else in this one */
-}
-
-static void a_named_slab_is_left_to_its_owner(void** state) {
-    (void)state;
-    Inside in = {.n = 2 * SLOTS};
-    unit_worker_run(&worker, inside_take, &in);
-    unit_worker_run(&worker, inside_enter, &in);
-    assert_true(in.live);
-    EpochReceipt r;
-    assert_true(epoch_close_ex(a, 0, EPOCH_RELEASE, &r));
-    unit_balanced(&r);
-    assert_int_equal(r.slabs_returned, 1);
-    assert_int_equal(r.slabs_deferred, 1);
-    assert_int_equal(r.objects_released, SLOTS);
-    assert_int_equal(unit_committed(a), SLAB);
-    unit_worker_run(&worker, inside_leave, &in);
-    assert_int_equal(unit_committed(a), 0);
-    r = end(0, EPOCH_RELEASE); /* now it is all in */
-    assert_int_equal(r.objects_allocated, 2 * SLOTS);
-    assert_int_equal(r.objects_released, 2 * SLOTS);
-    unit_worker_run(&worker, inside_take, &in);
-    assert_null(in.p[0]);
-    (void)epoch_advance_id(a);
-    unit_worker_run(&worker, inside_take, &in);
-    assert_non_null(in.p[0]);
-}
-
-/* Inside the slow path the whole heap is the owner's, and a stronger close in between decides what it does. */
-static void a_named_heap_is_left_to_its_owner(void** state) {
-    (void)state;
-    for (unsigned lap = 0; lap < 2; lap++) {
-        Inside in = {.n = 2 * SLOTS, .all = true};
-        EpochId id = epoch_current(a);
-        unit_worker_run(&worker, inside_take, &in);
-        unit_worker_run(&worker, inside_enter, &in);
-        EpochReceipt r;
-        assert_true(epoch_close_ex(a, id, EPOCH_DRAIN, &r));
-        assert_int_equal(r.slabs_returned, 0);
-        assert_int_equal(r.slabs_deferred, 2);
-        if (lap == 1) assert_true(epoch_close_ex(a, id, EPOCH_RELEASE, &r));
-        assert_int_equal(unit_committed(a), 2 * SLAB);
-        unit_worker_run(&worker, inside_leave, &in);
-        assert_int_equal(unit_committed(a), lap == 0 ? 2 * SLAB : 0);
-        r = end(id, lap == 0 ? EPOCH_DRAIN : EPOCH_RELEASE);
-        assert_int_equal(r.objects_allocated, 2 * SLOTS);
-        assert_int_equal(lap == 0 ? r.objects_escaped : r.objects_released, 2 * SLOTS);
-        (void)end(id, EPOCH_RELEASE);
-        assert_int_equal(unit_committed(a), 0);
-        (void)epoch_advance_id(a);
-    }
-}
-
-/* A bracket on another epoch does not defer anything. */
-static void a_bracket_elsewhere_is_no_hindrance(void** state) {
-    (void)state;
-    Inside in = {.n = SLOTS}, next = {.n = SLOTS};
-    unit_worker_run(&worker, inside_take, &in);
-    (void)epoch_advance_id(a);
-    unit_worker_run(&worker, inside_take, &next);
-    unit_worker_run(&worker, inside_enter, &next);
-    EpochReceipt r;
-    assert_true(epoch_close_ex(a, 0, EPOCH_RELEASE, &r));
-    assert_int_equal(r.slabs_deferred, 0);
-    assert_int_equal(r.objects_released, SLOTS);
-    unit_worker_run(&worker, inside_leave, &next);
-    assert_int_equal(unit_committed(a), SLAB);
-}
-
-/* A bracket that opens after the close is refused, and the call ends without touching anything. */
-static void a_late_bracket_is_refused(void** state) {
-    (void)state;
-    Inside in = {.n = SLOTS};
-    unit_worker_run(&worker, inside_take, &in);
-    (void)end(0, EPOCH_RELEASE);
-    in.live = tsi_heap_is_live(in.b, in.h);
-    assert_false(in.live);
-    unit_worker_run(&worker, inside_take, &in);
-    assert_null(in.p[0]);
-    assert_int_equal(unit_committed(a), 0);
-}
-
-/* An advance asks the owner to let go of the heap: it does as it comes by, and the next one adopts it not. */
-static void an_advance_retires_heaps(void** state) {
-    (void)state;
-    Inside in = {.n = SLOTS};
-    unit_worker_run(&worker, inside_take, &in);
-    uint64_t word = tsi_load_seq(&in.h->word);
-    assert_int_equal(tsi_heap_state(word), TSI_HEAP_LIVE);
-    (void)epoch_advance_id(a);
-    word = tsi_load_seq(&in.h->word);
-    assert_int_equal(tsi_heap_state(word), TSI_HEAP_RETIRE);
-    in.n = 1;
-    TsiHeap* old = in.h;
-    unit_worker_run(&worker, inside_take, &in);
-    assert_int_equal(tsi_heap_state(tsi_load_seq(&old->word)), TSI_HEAP_DETACHED);
-    unit_check(a);
-    EpochReceipt r = end(0, EPOCH_RELEASE);
-    assert_int_equal(r.slabs_deferred, 0);
-    assert_int_equal(r.objects_released, SLOTS);
-}
-
-/* Half-full, then freed by another thread: the memory of a closed epoch goes without its owner. */
-static void the_last_free_returns_the_slab(void** state) {
-    (void)state;
-    Inside in = {.n = SLOTS + 3};
-    unit_worker_run(&worker, inside_take, &in);
-    (void)epoch_advance_id(a); /* not closed: owned, RETIRE, its owner asleep */
-    for (unsigned i = 0; i < SLOTS + 3; i++) assert_true(slab_free_checked(a, in.p[i]));
-    assert_int_equal(unit_committed(a), 0);
-    unit_check(a);
-}
-
 /* ---- trim ---- */
 
 static void trim_takes_empties_of_active_epochs(void** state) {
@@ -409,59 +235,6 @@ static void trim_takes_empties_of_active_epochs(void** state) {
     EpochReceipt r = end(0, EPOCH_RELEASE);
     assert_int_equal(r.objects_allocated, 4 * SLOTS); /* what was trimmed is not forgotten */
     assert_int_equal(r.objects_freed, 2 * SLOTS);
-}
-
-static void trim_of_other_threads_heaps(void** state) {
-    (void)state;
-    Inside in = {.n = 2 * SLOTS};
-    unit_worker_run(&worker, inside_take, &in);
-    for (unsigned i = 0; i < SLOTS; i++) assert_true(slab_free_checked(a, in.p[i]));
-    slab_trim(a);
-    assert_int_equal(unit_committed(a), SLAB);
-    unit_check(a);
-    in.n = SLOTS;
-    unit_worker_run(&worker, inside_take, &in); /* goes on in the same epoch */
-    assert_non_null(in.p[SLOTS - 1]);
-    assert_int_equal(unit_committed(a), 2 * SLAB);
-    unit_check(a);
-    for (unsigned i = 0; i < 2 * SLOTS; i++) assert_true(slab_free_checked(a, in.p[i]));
-    slab_trim(a);
-    assert_int_equal(unit_committed(a), 0);
-}
-
-/* Inside a call: its owner trims as it leaves, and then goes on. */
-static void trim_while_the_owner_is_inside(void** state) {
-    (void)state;
-    for (unsigned all = 0; all < 2; all++) {
-        Inside in = {.n = 2 * SLOTS, .all = all != 0};
-        unit_worker_run(&worker, inside_take, &in);
-        for (unsigned i = 0; i < 2 * SLOTS; i++) assert_true(slab_free_checked(a, in.p[i]));
-        unit_worker_run(&worker, inside_enter, &in);
-        slab_trim(a);
-        assert_int_equal(unit_committed(a), 2 * SLAB);
-        unit_worker_run(&worker, inside_leave, &in);
-        assert_int_equal(unit_committed(a), 0);
-        unit_check(a);
-        unit_worker_run(&worker, inside_take, &in);
-        assert_non_null(in.p[0]);
-        (void)end(epoch_current(a), EPOCH_RELEASE);
-        (void)epoch_advance_id(a);
-    }
-    unit_worker_run(&worker, nothing, NULL);
-}
-
-static void flush_returns_the_callers_own(void** state) {
-    (void)state;
-    void* p[2 * SLOTS];
-    Inside in = {.n = SLOTS};
-    unit_worker_run(&worker, inside_take, &in);
-    for (unsigned i = 0; i < SLOTS; i++) assert_true(slab_free_checked(a, in.p[i]));
-    take(p, 2 * SLOTS);
-    for (unsigned i = 0; i < 2 * SLOTS; i++) slab_free(a, p[i]);
-    assert_int_equal(unit_committed(a), 3 * SLAB);
-    slab_thread_flush(a);
-    assert_int_equal(unit_committed(a), SLAB);
-    unit_check(a);
 }
 
 /* Cleanups run once, when the last object has gone, last registered first. */
@@ -488,7 +261,6 @@ static void cleanups_run_when_the_epoch_has_drained(void** state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, open_allocator, close_allocator)
-#define TEST_WITH_WORKER(name) cmocka_unit_test_setup_teardown(name, open_with_worker, close_with_worker)
         TEST(draining_what_is_all_free),
         TEST(survivors_keep_their_pages_only),
         TEST(dead_pages_of_neighbours_are_one_run),
@@ -498,17 +270,7 @@ int main(void) {
         TEST(releasing_ends_what_is_live),
         TEST(a_release_ends_what_a_drain_left),
         TEST(the_ring_moves_past),
-        TEST_WITH_WORKER(an_idle_owner_is_swept_by_the_closer),
-        TEST_WITH_WORKER(a_named_slab_is_left_to_its_owner),
-        TEST_WITH_WORKER(a_named_heap_is_left_to_its_owner),
-        TEST_WITH_WORKER(a_bracket_elsewhere_is_no_hindrance),
-        TEST_WITH_WORKER(a_late_bracket_is_refused),
-        TEST_WITH_WORKER(an_advance_retires_heaps),
-        TEST_WITH_WORKER(the_last_free_returns_the_slab),
         TEST(trim_takes_empties_of_active_epochs),
-        TEST_WITH_WORKER(trim_of_other_threads_heaps),
-        TEST_WITH_WORKER(trim_while_the_owner_is_inside),
-        TEST_WITH_WORKER(flush_returns_the_callers_own),
         TEST(cleanups_run_when_the_epoch_has_drained),
     };
     fake_os_install(0, false, false);

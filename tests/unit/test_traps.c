@@ -99,7 +99,8 @@ static void a_pointer_free_ends_the_handle(void** state) {
     void *p = unit_hide(alloc_obj(a, 64, &old)), *q = NULL, *more[15];
     for (unsigned n = 0; n < 15; n++) assert_non_null(more[n] = slab_malloc(a, 64));
     assert_true(slab_free_checked(a, p));
-    for (unsigned n = 0; n < 15; n++) assert_true(slab_free_checked(a, more[n])); /* enough for the line to be used again */
+    for (unsigned n = 0; n < 15; n++)
+        assert_true(slab_free_checked(a, more[n])); /* enough for the line to be used again */
     for (unsigned n = 0; n < 200 && q != p; n++) q = unit_hide(slab_malloc(a, 64));
     assert_ptr_equal(q, p);
     assert_false(free_obj(a, old));
@@ -313,18 +314,12 @@ static void callbacks_are_outside_brackets(void** state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, open_allocator, close_allocator)
-        TEST(a_pointer_freed_by_two_sides),
-        TEST(a_free_that_slept_through_a_release),
-        TEST(a_hot_pair_is_counted),
-        TEST(a_pointer_free_ends_the_handle),
-        TEST(allocators_do_not_share_handles),
-        TEST(short_incarnations_do_not_wrap),
-        TEST(bursts_do_not_return_pages),
-        TEST(the_same_storage_again),
-        TEST(a_reference_that_slept),
-        TEST(live_counts_are_exact),
-        TEST(a_remote_free_does_not_write),
-        TEST(callbacks_are_outside_brackets),
+        TEST(a_pointer_freed_by_two_sides),    TEST(a_free_that_slept_through_a_release),
+        TEST(a_hot_pair_is_counted),           TEST(a_pointer_free_ends_the_handle),
+        TEST(allocators_do_not_share_handles), TEST(short_incarnations_do_not_wrap),
+        TEST(bursts_do_not_return_pages),      TEST(the_same_storage_again),
+        TEST(a_reference_that_slept),          TEST(live_counts_are_exact),
+        TEST(a_remote_free_does_not_write),    TEST(callbacks_are_outside_brackets),
     };
     fake_os_install(0, false, false);
     return cmocka_run_group_tests_name("traps", tests, NULL, NULL);

@@ -165,9 +165,9 @@ static void no_budget_keeps_nothing(void** state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, open_allocator, close_allocator)
-        TEST(one_thread_keeps_half),     TEST(small_phases_never_reach_the_system),
-        TEST(threads_share_the_budget),  TEST(a_busy_store_is_passed_by),
-        TEST(taking_is_by_class),        TEST(no_budget_keeps_nothing),
+        TEST(one_thread_keeps_half),    TEST(small_phases_never_reach_the_system),
+        TEST(threads_share_the_budget), TEST(a_busy_store_is_passed_by),
+        TEST(taking_is_by_class),       TEST(no_budget_keeps_nothing),
     };
     fake_os_install(0, false, false);
     return cmocka_run_group_tests_name("warm", tests, NULL, NULL);
