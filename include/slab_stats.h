@@ -35,8 +35,8 @@ typedef struct SlabGlobalStats {
     uint64_t draining_phases; /* incarnations that do not, and still hold slabs */
 } SlabGlobalStats;
 
-/* One size class. Fields of features that do not exist yet (per-class madvise, epoch_close, lock and cache
- * capacity figures) read 0. Indices go on after the sizes to mixed slabs (whose objects count under the
+/* One size class. Fields of features that do not exist yet (per-class madvise, calls and time of
+ * epoch_close, lock and cache capacity figures) read 0. Indices go on after the sizes to mixed slabs (whose objects count under the
  * class of their usable size) and large objects; the first bad index gives version 0. */
 typedef struct SlabClassStats {
     uint32_t version, class_index, object_size;

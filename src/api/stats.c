@@ -51,14 +51,13 @@ void slab_stats_global(SlabAllocator* s, SlabGlobalStats* out) {
     count_phases(a, out);
     tsi_snapshot_slabs(a, add_global, out);
     for (unsigned cls = 1; cls < TSI_CLASSES; cls++) {
-        PerfCounters c;
-        uint64_t miss, closed;
-        tsi_snapshot_class(a, cls, &c, &miss, &closed);
-        out->total_slow_epoch_closed += closed;
-        out->total_slow_path_hits += c.slow_path_hits;
-        out->total_cache_overflows += c.empty_slab_overflowed;
-        out->total_slow_cache_miss += miss;
-        out->total_slabs_recycled += c.empty_slab_recycled;
+        TsiClassSum c;
+        tsi_snapshot_class(a, cls, &c);
+        out->total_slow_epoch_closed += c.closed;
+        out->total_slow_path_hits += c.perf.slow_path_hits;
+        out->total_cache_overflows += c.perf.empty_slab_overflowed;
+        out->total_slow_cache_miss += c.miss;
+        out->total_slabs_recycled += c.perf.empty_slab_recycled;
     }
     out->total_slabs_allocated = tsi_load_relaxed(&a->space.slabs_taken);
     out->rss_bytes_current = tsi_os.rss_bytes();
@@ -96,16 +95,20 @@ void slab_stats_class(SlabAllocator* s, uint32_t index, SlabClassStats* out) {
     if (out == NULL) return;
     memset(out, 0, sizeof *out);
     if (a == NULL || cls == 0) return;
-    PerfCounters c;
+    TsiClassSum c;
     out->version = SLAB_STATS_VERSION;
     out->class_index = index;
     out->object_size = a->space.classes->c[cls].size;
     out->slab_bytes = a->space.classes->c[cls].slab_bytes;
-    tsi_snapshot_class(a, cls, &c, &out->slow_path_cache_miss, &out->slow_path_epoch_closed);
-    memcpy(&out->slow_path_hits, &c, sizeof c);
+    tsi_snapshot_class(a, cls, &c);
+    memcpy(&out->slow_path_hits, &c.perf, sizeof c.perf);
+    out->slow_path_cache_miss = c.miss;
+    out->slow_path_epoch_closed = c.closed;
+    out->epoch_close_scanned_slabs = c.close_scanned;
+    out->epoch_close_recycled_slabs = c.close_returned;
     tsi_snapshot_slabs(a, add_class, &(ClassSum){a, out, cls});
     out->estimated_rss_bytes = out->committed_bytes;
-    out->recycle_rate_pct = c.new_slab_count != 0 ? 100.0 * (double)c.empty_slab_recycled / (double)c.new_slab_count : 0.0;
+    out->recycle_rate_pct = c.perf.new_slab_count != 0 ? 100.0 * (double)c.perf.empty_slab_recycled / (double)c.perf.new_slab_count : 0.0;
 }
 
 typedef struct EpochSum {
@@ -170,8 +173,10 @@ void slab_stats_refusals(SlabAllocator* s, SlabRefusals* out) {
 void get_perf_counters(SlabAllocator* s, uint32_t size_class, PerfCounters* out) {
     TsiArena* a = tsi_arena(s);
     unsigned cls = class_number(size_class);
-    uint64_t miss, closed;
+    TsiClassSum c;
     if (out == NULL) return;
     memset(out, 0, sizeof *out);
-    if (a != NULL && cls != 0) tsi_snapshot_class(a, cls, out, &miss, &closed);
+    if (a == NULL || cls == 0) return;
+    tsi_snapshot_class(a, cls, &c);
+    *out = c.perf;
 }

@@ -83,7 +83,7 @@ typedef struct TsiHeap {
 
 /* Counters kept by one thread, summed by readers. Plain relaxed stores by the owner. */
 typedef struct TsiClassCounters {
-    _Atomic uint64_t slow, new_slab, parked, unparked, null, full, miss, closed, recycled;
+    _Atomic uint64_t slow, new_slab, parked, unparked, null, full, miss, closed, recycled, close_scanned, close_returned;
 } TsiClassCounters;
 
 typedef struct TsiWarm {

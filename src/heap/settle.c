@@ -157,11 +157,19 @@ static TsiSlabSum renew_words(TsiSweep* w, unsigned cls, uint32_t slab_id, uint6
     return sum;
 }
 
+void tsi_sweep_count(TsiSweep* w, size_t field, unsigned cls) {
+    TsiClassCounters* c = w->b != NULL ? &w->b->counters[cls] : &w->arena->gone.counters[cls];
+    _Atomic uint64_t* n = (_Atomic uint64_t*)(void*)((char*)c + field);
+    if (w->b != NULL) tsi_count(n);
+    else tsi_add_relaxed(n, 1);
+}
+
 static void take_out(TsiSweep* w, unsigned cls, uint32_t slab_id) {
     TsiSlab* b = tsi_slab(&w->arena->space, slab_id);
     uint32_t* chain = cls == TSI_CLASS_LARGE ? &w->large : &w->out;
     b->next = *chain;
     *chain = slab_id + 1;
+    if (w->closing) tsi_sweep_count(w, offsetof(TsiClassCounters, close_returned), cls);
     w->slabs++;
     w->bytes += tsi_slab_bytes(&w->arena->space, cls, slab_id);
 }

@@ -13,11 +13,11 @@ typedef struct TsiSweep {
     TsiInc* inc;
     uint64_t ticket;
     bool others;      /* other threads own heaps here */
+    bool closing;     /* not a trim */
     uint32_t out;     /* by `next`: slabs for the warm store or the pool */
     uint32_t large;   /* by `next` */
     uint32_t partial; /* by `extra`: claimed PARTIAL, some pages to give back */
     uint64_t slabs, bytes, deferred, deferred_bytes;
-    uint64_t scanned;
 } TsiSweep;
 
 /* Live objects and bytes of a slab, and what it has issued. Words are read in the direction of invariant F. */
@@ -33,6 +33,8 @@ bool tsi_slab_is_empty(const TsiSpace* s, unsigned cls, uint32_t slab_id);
 /* Usable bytes of a live object. */
 size_t tsi_place_bytes(const TsiSpace* s, const TsiPlace* at);
 
+/* Counts for the class in a field of TsiClassCounters. */
+void tsi_sweep_count(TsiSweep* w, size_t field, unsigned cls);
 /* The slab's heap is SEIZED, the stripe held. Adds to the incarnation's totals. */
 void tsi_settle_release(TsiSweep* w, uint32_t slab_id);
 void tsi_settle_drain(TsiSweep* w, uint32_t slab_id);

@@ -115,11 +115,12 @@ static void heap_leave_inc_locked(TsiArena* a, TsiInc* i, TsiHeap* h) {
 static void walk_locked(TsiSweep* w, TsiHeap* h, uint32_t skip) {
     TsiSpace* s = &w->arena->space;
     unsigned state = tsi_inc_state(w->inc);
+    w->closing = state != TSI_INC_ACTIVE;
     uint32_t kept = 0, kept_count = 0;
     uint64_t kept_bytes = 0;
     for (uint32_t at = h->slabs, next; at != 0; at = next) {
         next = tsi_slab(s, at - 1)->next;
-        w->scanned++;
+        if (w->closing) tsi_sweep_count(w, offsetof(TsiClassCounters, close_scanned), tsi_chunk_class(s, (at - 1) >> 8));
         if (at == skip) continue;
         if (state == TSI_INC_RELEASED) {
             tsi_settle_release(w, at - 1);

@@ -68,27 +68,28 @@ uint64_t tsi_snapshot_refused(TsiArena* a, unsigned what) {
     return n;
 }
 
-static void add_counters(PerfCounters* out, uint64_t* miss, uint64_t* closed, TsiClassCounters* c) {
-    out->slow_path_hits += tsi_load_relaxed(&c->slow);
-    out->new_slab_count += tsi_load_relaxed(&c->new_slab);
-    out->list_move_partial_to_full += tsi_load_relaxed(&c->parked);
-    out->list_move_full_to_partial += tsi_load_relaxed(&c->unparked);
-    out->current_partial_null += tsi_load_relaxed(&c->null);
-    out->current_partial_full += tsi_load_relaxed(&c->full);
-    out->empty_slab_recycled += tsi_load_relaxed(&c->recycled);
-    *miss += tsi_load_relaxed(&c->miss);
-    *closed += tsi_load_relaxed(&c->closed);
+static void add_counters(TsiClassSum* out, TsiClassCounters* c) {
+    out->perf.slow_path_hits += tsi_load_relaxed(&c->slow);
+    out->perf.new_slab_count += tsi_load_relaxed(&c->new_slab);
+    out->perf.list_move_partial_to_full += tsi_load_relaxed(&c->parked);
+    out->perf.list_move_full_to_partial += tsi_load_relaxed(&c->unparked);
+    out->perf.current_partial_null += tsi_load_relaxed(&c->null);
+    out->perf.current_partial_full += tsi_load_relaxed(&c->full);
+    out->perf.empty_slab_recycled += tsi_load_relaxed(&c->recycled);
+    out->miss += tsi_load_relaxed(&c->miss);
+    out->closed += tsi_load_relaxed(&c->closed);
+    out->close_scanned += tsi_load_relaxed(&c->close_scanned);
+    out->close_returned += tsi_load_relaxed(&c->close_returned);
 }
 
-void tsi_snapshot_class(TsiArena* a, unsigned cls, PerfCounters* out, uint64_t* miss, uint64_t* closed) {
+void tsi_snapshot_class(TsiArena* a, unsigned cls, TsiClassSum* out) {
     memset(out, 0, sizeof *out);
-    *miss = *closed = 0;
     tsi_lock_take(&tsi_registry_lock);
-    add_counters(out, miss, closed, &a->gone.counters[cls]);
+    add_counters(out, &a->gone.counters[cls]);
     for (uint32_t k = 0; k < tsi_table_used(&a->bindings); k++) {
         TsiBinding* b = tsi_table_at(&a->bindings, k);
-        add_counters(out, miss, closed, &b->counters[cls]);
+        add_counters(out, &b->counters[cls]);
     }
     tsi_lock_give(&tsi_registry_lock);
-    out->empty_slab_overflowed = tsi_load_relaxed(&a->overflowed[cls]);
+    out->perf.empty_slab_overflowed = tsi_load_relaxed(&a->overflowed[cls]);
 }

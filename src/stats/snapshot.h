@@ -24,7 +24,11 @@ void tsi_snapshot_slabs(TsiArena* a, void (*fn)(const TsiSlabView*, void*), void
 uint64_t tsi_snapshot_metadata_bytes(TsiArena* a);
 /* Sum of a refusal counter over all threads, living and gone. */
 uint64_t tsi_snapshot_refused(TsiArena* a, unsigned what);
+typedef struct TsiClassSum {
+    PerfCounters perf;
+    uint64_t miss, closed, close_scanned, close_returned;
+} TsiClassSum;
 /* Sum of a class's counters over all threads. */
-void tsi_snapshot_class(TsiArena* a, unsigned cls, PerfCounters* out, uint64_t* miss, uint64_t* closed);
+void tsi_snapshot_class(TsiArena* a, unsigned cls, TsiClassSum* out);
 
 #endif

@@ -147,25 +147,25 @@ static void race(Way way, EpochCloseMode mode, size_t head_start, size_t rounds)
 
 static void drain_of_a_busy_epoch(void) {
     for (int way = 0; way < WAYS; way++) {
-        race((Way)way, EPOCH_DRAIN, 20000, check_count(250));
+        race((Way)way, EPOCH_DRAIN, 20000, check_count(150));
     }
 }
 
 static void release_of_a_busy_epoch(void) {
     for (int way = 0; way < WAYS; way++) {
-        race((Way)way, EPOCH_RELEASE, 20000, check_count(250));
+        race((Way)way, EPOCH_RELEASE, 20000, check_count(150));
     }
 }
 
 static void drain_of_a_newborn_epoch(void) {
     for (int way = 0; way < WAYS; way++) {
-        race((Way)way, EPOCH_DRAIN, 0, check_count(1000));
+        race((Way)way, EPOCH_DRAIN, 0, check_count(500));
     }
 }
 
 static void release_of_a_newborn_epoch(void) {
     for (int way = 0; way < WAYS; way++) {
-        race((Way)way, EPOCH_RELEASE, 0, check_count(1000));
+        race((Way)way, EPOCH_RELEASE, 0, check_count(500));
     }
 }
 

@@ -185,7 +185,7 @@ static void child_with_threads(void) {
         SKIP("the thread sanitizer does not follow a child of a threaded process");
     }
     start(&w, workers, threads);
-    size_t rounds = check_count(40);
+    size_t rounds = check_count(25);
     for (size_t i = 0; i < rounds && atomic_load(&check_state.failures) == 0; i++) {
         check_child(threaded_child, &w, 20);
     }
@@ -213,7 +213,7 @@ static void grandchildren_and_destroy(void) {
         SKIP("the thread sanitizer does not follow a child of a threaded process");
     }
     start(&w, workers, threads);
-    size_t rounds = check_count(40);
+    size_t rounds = check_count(25);
     for (size_t i = 0; i < rounds && atomic_load(&check_state.failures) == 0; i++) {
         check_child(child_that_forks, &w, 30);
     }

@@ -188,14 +188,14 @@ static void stopped_inside_calls_then_drained(void) {
     if (CHECK_TSAN) {
         SKIP("the thread sanitizer delays signals to points outside the allocator");
     }
-    stopped_inside_calls(EPOCH_DRAIN, check_count(500));
+    stopped_inside_calls(EPOCH_DRAIN, check_count(350));
 }
 
 static void stopped_inside_calls_then_released(void) {
     if (CHECK_TSAN) {
         SKIP("the thread sanitizer delays signals to points outside the allocator");
     }
-    stopped_inside_calls(EPOCH_RELEASE, check_count(500));
+    stopped_inside_calls(EPOCH_RELEASE, check_count(350));
 }
 
 /* Objects of the stopped thread are freed by others meanwhile, in an open epoch. */

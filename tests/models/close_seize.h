@@ -1,11 +1,15 @@
 /* close_seize.h - words, states and ghosts of close_seize.pml */
 
+#if defined(S_TWO) || defined(S_PARTIAL)
 #ifndef NOPS
-#ifdef S_EXIT
-#define NOPS 2
-#else
-#define NOPS 3
+#define NOPS  2         /* calls of an owner */
 #endif
+#ifndef NFREE
+#define NFREE 1         /* frees of the remote freer */
+#endif
+#endif
+#ifndef NOPS
+#define NOPS  3
 #endif
 #ifndef NFREE
 #define NFREE 2
@@ -83,7 +87,7 @@ byte swept[2];          /* 1 + thread of the sweeper            */
 byte inbr[2];           /* 1 + owner whose bracket covers it    */
 bit  closed_ret;        /* a close of this incarnation returned */
 byte n_alloc, n_freed, n_rel;
-byte late;              /* slabs that held objects when the advance returned */
+byte late;              /* slabs whose last object a freer ended after the advance */
 byte done;
 
 #define IS_LIVE(t, h)     (hw[h] == HW(LIVE, t))

@@ -1,0 +1,70 @@
+#!/bin/bash
+# Runs the protocol models of models.list exhaustively and fails unless each ends as the list says: "ok" without an
+# error, "caught" with one. One line per run. Needs spin and a C compiler; without spin it is skipped (77).
+#
+#   run_models.sh [PATTERN]   only lines of the list that match the extended regular expression
+#   LONG=1                    also the larger bounds (minutes, gigabytes)
+#   JOBS=n  RUN_SECONDS=n     runs at a time; limit of one run
+set -u
+here=${TSLAB_SOURCE_DIR:+$TSLAB_SOURCE_DIR/tests/models}
+here=${here:-$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)}
+command -v spin >/dev/null || { echo "spin is not installed: skipped" >&2; exit 77; }
+
+long=${LONG:-0}
+if [ "$long" = 1 ]; then seconds=${RUN_SECONDS:-1200} megabytes=8000 table=26
+else seconds=${RUN_SECONDS:-90} megabytes=2000 table=22; fi
+depth=1000000
+build=$(mktemp -d) || exit 1
+trap 'rm -rf "$build"' EXIT
+
+# run NUMBER FILE DEFINES MUTANT EXPECTED: leaves one line in $build/NUMBER.out; status 0 when as expected
+run() {
+    local dir=$build/$1 file=$2 defines=$3 mutant=$4 expected=$5 flags=() d result states reached start=$SECONDS status
+    [ "$defines" = - ] || for d in ${defines//,/ }; do flags+=("-D$d"); done
+    [ "$mutant" = - ] || flags+=("-D$mutant")
+    mkdir "$dir" && cd "$dir" || return 1
+    states=- reached=-
+    # spin looks for included files beside the model; -a writes pan.* here
+    if ! timeout 60 spin -a "${flags[@]}" "$here/$file" >spin.log 2>&1 || grep -qi '^spin:.*error' spin.log; then
+        result=broken-model
+    elif ! timeout 120 "${CC:-gcc}" -O1 -w -DSAFETY -DMEMLIM=$megabytes -o pan pan.c >cc.log 2>&1; then
+        result=no-compile
+    else
+        timeout "$seconds" ./pan -m$depth -w$table >pan.log 2>&1
+        status=$?
+        states=$(sed -nE 's/^ *([0-9.e+]+) states, stored.*/\1/p' pan.log)
+        reached=$(sed -nE 's/.*depth reached ([0-9]+).*/\1/p' pan.log)
+        if [ $status = 124 ]; then result=timeout
+        elif grep -q 'max search depth too small' pan.log; then result=truncated
+        elif grep -qE 'pan:[0-9]+: *(assertion violated|invalid end state)' pan.log; then result=caught
+        elif grep -qE 'Search not completed|reached -DMEMLIM|out of memory' pan.log; then result=incomplete
+        elif [ $status = 0 ] && grep -q 'errors: 0' pan.log; then result=ok
+        else result=failed; fi
+    fi
+    { printf '%-8s expected %-7s %11s states  depth %-7s %4ds  %s %s %s\n' "$result" "$expected" "${states:--}" \
+        "${reached:--}" $((SECONDS - start)) "$file" "$defines" "$mutant"
+      [ "$result" = "$expected" ] || { echo "    NOT AS EXPECTED"; grep -h '^pan:1' pan.log 2>/dev/null; tail -n 5 spin.log; }
+    } >"$build/$1.out"
+    cat "$build/$1.out" # one write: lines of parallel runs do not mix
+    rm -rf "$dir"
+    [ "$result" = "$expected" ]
+}
+
+n=0 failed=0 jobs=${JOBS:-2} running=0
+while read -r file defines mutant expected only; do
+    case $file in '' | '#'*) continue ;; esac
+    [ "$long" = 1 ] || [ "${only:-}" != long ] || continue
+    [ $# = 0 ] || grep -qE -- "$1" <<<"$file $defines $mutant" || continue
+    case ${expected:-} in ok | caught) ;; *) echo "models.list: '$file $defines $mutant $expected'" >&2; exit 1 ;; esac
+    [ -f "$here/$file" ] || { echo "models.list: no $file" >&2; exit 1; }
+    if [ $running -ge "$jobs" ]; then
+        wait -n || failed=$((failed + 1))
+        running=$((running - 1))
+    fi
+    n=$((n + 1)) running=$((running + 1))
+    (trap - EXIT; run $n "$file" "$defines" "$mutant" "$expected") &
+done <"$here/models.list"
+for (( ; running > 0; running--)); do wait -n || failed=$((failed + 1)); done
+
+echo "$n runs, $failed not as expected, ${SECONDS}s"
+[ $n -gt 0 ] && [ $failed = 0 ]
