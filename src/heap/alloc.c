@@ -262,7 +262,7 @@ TSI_NOINLINE void* tsi_alloc_slow(TsiArena* a, size_t size, unsigned cls, size_t
             return NULL;
         }
         if (birth == TSI_BIRTH_NO_MEMORY) break;
-        if (ref == 0) tsi_binding_set_ambient(b, h);
+        if (ref == 0 && tsi_heap_is_live(b, h)) tsi_binding_set_ambient(b, h);
         Outcome o = alloc_in_heap(b, h, size, cls, align, at, &p);
         if (o == GOT) break;
         if (o == NO_MEMORY) {

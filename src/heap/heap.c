@@ -89,7 +89,8 @@ void tsi_binding_set_ambient(TsiBinding* b, TsiHeap* h) {
     b->cur = h->room != NULL ? h->room->cur : tsi_no_cur;
 }
 
-void tsi_heap_rebuild_room(TsiArena* a, TsiHeap* h, TsiHeap* primary) {
+void tsi_heap_rebuild_room(TsiBinding* b, TsiHeap* h, TsiHeap* primary) {
+    TsiArena* a = b->arena;
     const TsiSpace* s = &a->space;
     for (uint32_t at = h->slabs; at != 0; at = tsi_slab(s, at - 1)->next) {
         uint32_t id = at - 1;
@@ -100,12 +101,10 @@ void tsi_heap_rebuild_room(TsiArena* a, TsiHeap* h, TsiHeap* primary) {
             TsiLine* l = tsi_line(s, first + i);
             uint32_t flags = tsi_load_relaxed(&l->flags) & ~(uint32_t)(TSI_LINE_LISTED | TSI_LINE_PARKED);
             uint64_t room = tsi_load_relaxed(&l->avail) | tsi_line_free_bits(s, l, first + i);
-            if (tsi_load_relaxed(&l->avail) != 0 || tsi_popcount(room) >= c->threshold) {
-                tsi_store_relaxed(&l->flags, flags);
-                tsi_room_push(a, primary->room, cls, l);
-            } else {
-                tsi_store_relaxed(&l->flags, flags | TSI_LINE_PARKED);
-            }
+            bool ready = tsi_load_relaxed(&l->avail) != 0 || tsi_popcount(room) >= c->threshold;
+            tsi_store_relaxed(&l->flags, flags);
+            if ((flags & TSI_LINE_RETIRED) != 0) tsi_store_relaxed(&l->flags, flags | TSI_LINE_PARKED);
+            else if (ready || !tsi_line_park(b, l, c)) tsi_room_push(a, primary->room, cls, l);
         }
     }
 }
@@ -232,7 +231,7 @@ TsiBirth tsi_heap_get(TsiBinding* b, TsiRef ref, TsiHeap** out) {
     b->by_inc[tsi_ref_index(ref) % TSI_HEAP_CACHE] = *out;
     if (adopted && tsi_bracket_enter(b, *out, tsi_busy_all(*out))) {
         (*out)->primary = (*out)->index;
-        if (tsi_heap_ensure_room(b, *out)) tsi_heap_rebuild_room(a, *out, *out);
+        if (tsi_heap_ensure_room(b, *out)) tsi_heap_rebuild_room(b, *out, *out);
         tsi_bracket_leave(b, *out);
     }
     return TSI_BIRTH_OK;
@@ -250,7 +249,7 @@ bool tsi_heap_adopt_more(TsiBinding* b, TsiHeap* h) {
     own_link(b, more);
     more->primary = h->index;
     /* Our bracket names all heaps of the incarnation, `more` from its compare-exchange on. */
-    tsi_heap_rebuild_room(a, more, h);
+    tsi_heap_rebuild_room(b, more, h);
     return true;
 }
 

@@ -23,8 +23,8 @@ TSI_INLINE TsiHeap* tsi_heap_cached(TsiBinding* b, TsiRef ref) {
 }
 /* Takes over an ownerless heap of the same incarnation, for its slabs with room. Inside the heap's bracket. */
 bool tsi_heap_adopt_more(TsiBinding* b, TsiHeap* h);
-/* Files every line of h that has room in the room of `primary`; the caller owns both. */
-void tsi_heap_rebuild_room(TsiArena* a, TsiHeap* h, TsiHeap* primary);
+/* Files every line of h that has room in the room of `primary` and parks the others; inside the bracket. */
+void tsi_heap_rebuild_room(TsiBinding* b, TsiHeap* h, TsiHeap* primary);
 /* Gives the heap a room; false without memory. */
 bool tsi_heap_ensure_room(TsiBinding* b, TsiHeap* h);
 void tsi_room_give(TsiArena* a, TsiBinding* b, TsiHeap* h);

@@ -126,6 +126,14 @@ static Push inbox_push(TsiSpace* s, TsiBinding* b, uint32_t slab_id) {
     return PUSHED;
 }
 
+/* No owner, or one that is leaving: whoever takes the heap next looks at all its lines. The word alone
+ * would not do: a binding may have left and come back to the same heap meanwhile. */
+static bool nobody_to_tell(TsiArena* a, uint64_t word) {
+    unsigned state = tsi_heap_state(word);
+    bool owned = state == TSI_HEAP_LIVE || state == TSI_HEAP_RETIRE || state == TSI_HEAP_REVOKED;
+    return !owned || tsi_load_seq(&tsi_binding_at(a, word)->inbox) == TSI_INBOX_CLOSED;
+}
+
 void tsi_line_notify(TsiArena* a, uint32_t line_id, uint32_t slab_id, uint32_t seq) {
     TsiSpace* s = &a->space;
     unsigned threshold = tsi_slab_class(s, slab_id)->threshold;
@@ -141,7 +149,7 @@ void tsi_line_notify(TsiArena* a, uint32_t line_id, uint32_t slab_id, uint32_t s
         if (!token_put(s, line_id, seq)) return; /* T2 */
         /* Look again: was the line popped, or the heap adopted, before the token was back? */
         if (p == PUSH_LINKED && tsi_load_seq(&tsi_slab(s, slab_id)->inbox) != 0) return;
-        if (p == PUSH_CLOSED && tsi_load_seq(heap_word) == word) return;
+        if (p == PUSH_CLOSED && nobody_to_tell(a, tsi_load_seq(heap_word))) return;
     }
 }
 
@@ -172,7 +180,9 @@ static void inbox_take_in(TsiBinding* b, uint32_t slab_id) {
     uint64_t tag = tsi_load_seq(&tsi_slab(s, slab_id)->tag);
     if (tsi_tag_state(tag) != TSI_SLAB_OWNED) return;
     TsiHeap* h = tsi_heap(a, tsi_tag_index(tag));
-    if (!tsi_bracket_enter(b, h, tsi_busy_all(h))) {
+    /* No bracket on another thread's heap: it would make sweeps leave our own heaps of that incarnation to us. */
+    bool ours = tsi_load_seq(&h->word) == tsi_heap_word(b->index, TSI_HEAP_LIVE);
+    if (!ours || !tsi_bracket_enter(b, h, tsi_busy_all(h))) {
         /* Not ours (T3), or being taken from us: the tokens go back into the words, and on to whoever owns
          * the heap now. One too many is harmless: lines that are not armed ignore it. */
         for (uint32_t i = 0; i < lines; i++) {

@@ -313,8 +313,11 @@ void tsi_slab_complete(TsiArena* a, TsiBinding* b, uint32_t slab_id, uint64_t ta
     TsiInc* i = tsi_inc(&a->phases, tsi_tag_index(tag));
     TsiSweep w = {.arena = a, .b = b, .inc = i};
     unsigned cls = tsi_chunk_class(&a->space, slab_id >> 8);
-    uint64_t to = tsi_tag(tsi_seq_next(tsi_tag_seq(tag)), tsi_tag_index(tag), TSI_SLAB_PURGING);
-    if (tsi_tag_state(tag) != TSI_SLAB_ORPHAN || !tsi_cas_seq(&tsi_slab(&a->space, slab_id)->tag, &tag, to)) return;
+    uint32_t seq = tsi_tag_seq(tag);
+    uint64_t to = tsi_tag(tsi_seq_next(seq), tsi_tag_index(tag), TSI_SLAB_PURGING);
+    do { /* again if only the mark of an issued handle was added meanwhile */
+        if (tsi_tag_state(tag) != TSI_SLAB_ORPHAN || tsi_tag_seq(tag) != seq) return;
+    } while (!tsi_cas_seq(&tsi_slab(&a->space, slab_id)->tag, &tag, to));
     /* The claim keeps the incarnation's record: it counts this slab until we unlink it. */
     (void)renew_words(&w, cls, slab_id, tag);
     tsi_lock_take(tsi_inc_lock(i));
@@ -418,7 +421,7 @@ void tsi_return_claimed(TsiArena* a, uint32_t slab_id) {
     unsigned cls = tsi_chunk_class(s, slab_id >> 8);
     uint32_t seq = tsi_tag_seq(tsi_load_relaxed(&tsi_slab(s, slab_id)->tag));
     /* The claim dropped the flag that says whether handles were issued: look at the counts. */
-    if (tsi_load_relaxed(&s->chunks[slab_id >> 8].counts_committed) != 0) raise_generations(a, cls, slab_id, seq - 1);
+    if (tsi_load_relaxed(&s->chunks[slab_id >> 8].counts_committed) != 0) raise_generations(a, cls, slab_id, ((seq - 1) & TSI_INC_MASK) == 0 ? seq - 2 : seq - 1);
     if (cls == TSI_CLASS_LARGE) tsi_space_give_large(s, slab_id);
     else tsi_space_purge(s, &slab_id, 1);
 }

@@ -233,6 +233,16 @@ static void sweep_locked(TsiSweep* w, TsiBinding* only) {
 
 /* What handover does for each heap of the calling thread that somebody has asked for. */
 static void handover_locked(TsiSweep* w, TsiBinding* b) {
+    /* All heaps of a binding in an incarnation share a room: they go together. */
+    bool asked = false;
+    for (uint32_t at = w->inc->heaps; at != 0 && !asked; at = tsi_heap(w->arena, at - 1)->inc_next) {
+        uint64_t word = tsi_load_seq(&tsi_heap(w->arena, at - 1)->word);
+        asked = (uint32_t)(word >> 8) == b->index && (tsi_heap_state(word) == TSI_HEAP_RETIRE || tsi_heap_state(word) == TSI_HEAP_REVOKED);
+    }
+    for (uint32_t at = w->inc->heaps; at != 0 && asked; at = tsi_heap(w->arena, at - 1)->inc_next) {
+        uint64_t live = tsi_heap_word(b->index, TSI_HEAP_LIVE);
+        (void)tsi_cas_seq(&tsi_heap(w->arena, at - 1)->word, &live, tsi_heap_word(b->index, TSI_HEAP_RETIRE));
+    }
     for (uint32_t at = w->inc->heaps, next; at != 0; at = next) {
         TsiHeap* h = tsi_heap(w->arena, at - 1);
         next = h->inc_next;

@@ -83,8 +83,8 @@ TSI_INLINE uint64_t tsi_tag(uint32_t seq, uint32_t index, unsigned state) {
 TSI_INLINE uint32_t tsi_tag_seq(uint64_t tag) { return (uint32_t)(tag >> 32); }
 TSI_INLINE uint32_t tsi_tag_index(uint64_t tag) { return (uint32_t)(tag >> 8) & 0xffffff; }
 TSI_INLINE unsigned tsi_tag_state(uint64_t tag) { return (unsigned)tag & TSI_SLAB_STATE; }
-/* The seq after this one; 0 is skipped. */
-TSI_INLINE uint32_t tsi_seq_next(uint32_t seq) { return seq + 1 == 0 ? 1 : seq + 1; }
+/* The seq after this one. Those whose low 31 bits are 0 are skipped: a purged remote word has them. */
+TSI_INLINE uint32_t tsi_seq_next(uint32_t seq) { return ((seq + 1) & 0x7fffffffu) == 0 ? seq + 2 : seq + 1; }
 
 TSI_INLINE uint64_t tsi_remote_fresh(uint32_t seq) { return (uint64_t)(seq & TSI_INC_MASK) << 33; }
 TSI_INLINE bool tsi_remote_is(uint64_t word, uint32_t seq) { return (uint32_t)(word >> 33) == (seq & TSI_INC_MASK); }

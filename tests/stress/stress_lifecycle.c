@@ -15,6 +15,7 @@ struct berth {
     pthread_rwlock_t lock;
     SlabAllocator storage;
     SlabAllocator* a; /* &storage, or one from slab_allocator_create */
+    uint32_t ring_size;
     _Atomic uint64_t generation;
     _Atomic(struct parcel*) kept[KEPT];
     SlabHandle last_handle; /* of the allocator before */
@@ -32,6 +33,7 @@ static void berth_fill(struct berth* b, struct dice* d) {
         REQUIRE(allocator_init_with(b->a, &o), "no allocator: %s", slab_last_error());
     }
     REQUIRE(b->a, "no allocator: %s", slab_last_error());
+    b->ring_size = o.ring_size;
     atomic_fetch_add(&b->generation, 1);
 }
 
@@ -43,12 +45,15 @@ static void berth_replace(struct berth* b, struct dice* d) {
         if (!parcel) continue;
         parcel_check(parcel);
         b->last_handle = slab_ptr_handle(b->a, parcel);
-        if (empty) slab_free(b->a, parcel);
+        REQUIRE(slab_handle_ptr(b->a, b->last_handle) == parcel, "the handle of %p leads elsewhere", (void*)parcel);
+        REQUIRE(!empty || slab_free_checked(b->a, parcel), "free of live %p refused", (void*)parcel);
     }
     /* No check of the allocator's invariants here: threads that used it may be leaving it. */
     SlabGlobalStats g;
     slab_stats_global(b->a, &g);
-    if (empty) REQUIRE(g.live_objects == 0, "%llu objects live, none should be", (unsigned long long)g.live_objects);
+    REQUIRE(!empty || g.live_objects == 0, "%llu objects live, none should be (ring of %u, %llu open, %llu draining)",
+            (unsigned long long)g.live_objects, b->ring_size, (unsigned long long)g.open_phases,
+            (unsigned long long)g.draining_phases);
     if (b->a == &b->storage)
         allocator_destroy(b->a);
     else
