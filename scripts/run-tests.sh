@@ -7,7 +7,7 @@ cd "$(dirname "$0")/.." || exit 1
 
 TSLAB_TEST_SCALE=${1:-1}
 export TSLAB_TEST_SCALE
-test_timeout=300
+test_timeout=600
 [ "$TSLAB_TEST_SCALE" -gt 1 ] && test_timeout=3000
 
 run_preset() {

@@ -1,397 +1,287 @@
 /*
- * remote_words.pml - the words of one line: the owner's avail and freed, the
- * remote word of other threads' frees, and the slab's tag.  One slab of one line
- * with two slots.
+ * remote_words.pml - the three words of a line: avail, freed, remote.
  *
- * A free slot's bit moves remote -> freed -> avail, set in the target before it
- * leaves the source; who asks "is it free?" reads in that direction.  A free of
- * another thread is one compare-exchange of its bit into the remote word, under
- * the seq that the call read first.  The owner's words pass through a store
- * buffer (mm.pml); its bracket is abstracted: whoever ends the slab waits until
- * the owner is outside a call and empties its buffer (close_seize.pml has the rest).
+ * One slab of two slots.  Its owner allocates, refills, frees, and now and then
+ * ends the incarnation and opens the slab again under the next seq; two other
+ * threads free.  Every thread also frees slots that have been freed already: a
+ * second free that starts after the first returned must be refused, unless the
+ * address is issued again while it runs (then it cannot be told from a free of
+ * the new object and the run is not judged any further: `taint`).
  *
- * Scenarios (exactly one)
- *   S_DOUBLE   nobody ends the slab; owner and two others free, and free again what
- *              has been freed already
- *   S_RELEASE  the slab is released, and taken again by the owner under the next seq,
- *              up to NREL times, while frees of earlier incarnations are under way
- *   S_DRAIN    the slab becomes ORPHAN while frees are under way
+ * Bits move remote -> freed -> avail, set in the target before they leave the
+ * source; whoever asks "is it free?" reads in that direction.  A remote free
+ * sets its bit by compare-exchange under the seq it read first.
  *
- * Checked
- *   no slot is handed out twice; a double free is refused when it follows the first
- *   free and the slot has not been handed out since; a free that is the first one is
- *   accepted unless the slab was released before its compare-exchange; a stale free
- *   never takes effect; at a release freed and released account for exactly the live
- *   objects; an ORPHAN that is complete in the end has been returned, by exactly one.
+ * What users tell each other (an address, "I have freed it") travels by release
+ * stores as well: ST(i) is 1 once slot i's object is published, 2 once its end is.
  *
- * Not covered: two frees of the same object that run at the same time (the later one
- * may pass if the owner hands the slot out again in between; nobody could tell).
+ * Checked: no slot has two owners; a second free in sequence is refused, by
+ * whomever; a first free succeeds unless its incarnation was released; a free
+ * never takes a bit under another seq than the one it read; the exchange of a
+ * release finds exactly the live objects; merges find no bit twice.
  */
-#ifndef BUFD
-#define BUFD 3
-#endif
-#define NTH  1
-#define NLOC 2
-#define L_AV 0
-#define L_FR 1
-/* `i` is the parameter of mm_flush: the entry that leaves. The owner's free of a slot is out. */
-#define ON_FLUSH(t, l) pend = pend & (((l) == L_FR) -> (3 ^ b_val[(t) * BUFD + (i)]) : 3)
+#define NTH      1
+#define NLOC     4
+#define L_AV     0
+#define L_FR     1
+#define ST(i)    (2 + (i))
+#define ON_FLUSH(t, l) skip
 
 #ifndef NOPS
-#define NOPS 4          /* calls of the owner */
+#define NOPS     4
 #endif
-#ifndef NREM
-#define NREM 1          /* calls of each other thread */
-#endif
-#ifndef NREL            /* 2 with -DONE: only one other thread */
-#define NREL 1
+#ifndef NFREE
+#define NFREE    2
 #endif
 
-#define POOL    0
-#define OWNED   1
-#define ORPHAN  2
-#define PURGING 3
-#define TST(x)  ((x) & 3)
-#define TSEQ(x) ((x) >> 2)
-#define TAG(st, q) ((st) | ((q) << 2))
-
-/* remote word: bits | inc << 2 */
+#define BITS(r)  ((r) & 3)
 #ifdef MUTANT_SMALL_SEQ
-#define INC(q)  ((q) & 1)
+#define SEQ(q)   ((q) & 1)
 #else
-#define INC(q)  (q)
+#define SEQ(q)   (q)
 #endif
-#define BITS(r) ((r) & 3)
-#define RINC(r) ((r) >> 2)
-#define FRESH(q) (INC(q) << 2)
-#define POP2(x) (((x) & 1) + ((x) >> 1))
+#define RSEQ(r)  ((r) >> 2)
+#define REM(q, b) ((SEQ(q) << 2) | (b))
 
-byte tag, rem;
+#define PURGING  0
+#define OWNED    1
+
+byte tagst;
+byte seq;
+byte rem;
+
 /* ghosts */
-byte live;              /* slots in users' hands */
-byte claim;             /* of these, being freed for the first time */
-byte was;               /* slots that have been handed out in this incarnation */
-byte pend;              /* freed by the owner, the store not yet out */
-byte again[2];          /* slots that a thread is freeing once more: not handed out meanwhile */
-bit  inbr;              /* the owner is inside a call */
-bit  ending;            /* somebody has the slab to himself */
+byte live;              /* bits                               */
+byte claim;             /* handed to a free that has not returned */
+byte issue[2];          /* times the slot was given out       */
 byte n_alloc, n_freed, n_rel;
-byte returned;          /* how often the slab went back */
+bit  taint;
+byte done;
 
 #include "mm.pml"
 
-/* Every store of the owner that names the slot has left its buffer. */
-#if BUFD > 2
-#define UNNAMED(m) (!((b_val[0] | b_val[1] | b_val[2]) & (m)))
-#else
-#define UNNAMED(m) (!((b_val[0] | b_val[1]) & (m)))
-#endif
-/* Another thread was told the address: all stores before that are visible to it. */
-#define PUBLISHED(m) (!((mem[L_AV] | mem[L_FR]) & (m)) && UNNAMED(m))
+#define POP2(x)  (((x) & 1) + (((x) >> 1) & 1))
 
-#define FIRST(m)  (live & ~claim & (m))
-/* A free that finds the slab in another state is refused as stale at once. */
-#define HOLDS     (TST(tag) == OWNED || TST(tag) == ORPHAN)
-#define GONE(m)   (!(live & (m)) && !(pend & (m)) && (was & (m)) && TST(tag) == OWNED)
-
-/* ---- free by another thread: slot bit b, under q; d: it is a second free ---- */
-
-inline slot_check(t)
+/* A free begins: i the slot, dup whether its object's end was published before. */
+inline begin(i0)
 {
-#ifdef MUTANT_CHECK_BACKWARDS
-	LOAD(t, L_AV, a);
-	LOAD(t, L_FR, f);
-	r = rem;
-#else
-	r = rem;
-#ifndef MUTANT_REMOTE_CHECKS_OWN_WORD_ONLY
-	LOAD(t, L_FR, f);
-	LOAD(t, L_AV, a);
-#endif
-#endif
-}
-
-#if defined(MUTANT_FETCH_OR_NO_INCARNATION)
-#define PASSES 1
-#else
-#define PASSES (rem == r)
-#endif
-
-/* The tag's state is ORPHAN under q: return the slab if nothing in it is live. */
-inline complete(t)
-{
-	d_step { ok = ((BITS(rem) | mem[L_FR] | mem[L_AV]) == 3) }
 	if
-	:: ok ->
-		d_step { ok = 0;
-			if
-			:: tag == TAG(ORPHAN, q) -> tag = TAG(PURGING, q + 1); ok = 1
-			:: else
-			fi }
-		if
-		:: ok -> renew()
-		:: else
-		fi
-	:: else
-	fi
-}
-
-/* A claimed slab's remote word gets the next inc. Live objects end here. */
-inline renew()
-{
-#ifdef MUTANT_RELEASE_PLAIN_RESET
-	r = rem;
-#endif
-	d_step {
-#ifndef MUTANT_RELEASE_PLAIN_RESET
-		r = rem;
-#endif
-		assert(live == (3 & ~(mem[L_AV] | mem[L_FR] | BITS(r))));
-		n_rel = n_rel + POP2(live);
-		live = 0; claim = 0; was = 0;
-		rem = FRESH(TSEQ(tag))
-	}
-	d_step { assert(TST(tag) == PURGING); tag = TAG(POOL, TSEQ(tag)); returned++; r = 0; ok = 0 }
-}
-
-inline remote_free(t)
-{
-	do
-	:: slot_check(t);
-	   if
-	   :: RINC(r) != INC(q) -> d_step { assert(TSEQ(tag) != q); ok = 0 } break
-	   :: RINC(r) == INC(q) && ((BITS(r) | a | f) & b) ->
-		/* refused as freed already: right, unless it is the first free of this incarnation's object */
-		d_step { assert(d || TSEQ(tag) != q); ok = 0 } break
-	   :: else ->
-#ifdef MUTANT_LATE_EMPTY_UNNOTICED
-		tg = tag;
-#endif
-		d_step {
-			mm_drain(t);
-			if
-			:: PASSES ->
-				assert(!d);             /* two owners soon */
-				assert(TSEQ(tag) == q || TST(tag) == PURGING); /* else it frees a stranger's slot */
-				assert(live & b);
-				rem = rem | b;
-				live = live & ~b; claim = claim & ~b; n_freed++; ok = 1
-			:: else -> ok = 0
-			fi }
-		if
-		:: ok -> break
-		:: else
-		fi
-	   fi
-	od;
-	if
-	:: ok ->
-#ifndef MUTANT_LATE_EMPTY_UNNOTICED
-		tg = tag;
-#endif
-		if
-		:: tg == TAG(ORPHAN, q) -> complete(t)
-		:: else
-		fi
-	:: else
+	:: d_step { mem[ST(i0)] == 1 && !(claim & (1 << i0)) && tagst == OWNED ->
+		i = i0; dup = 0; claim = claim | (1 << i0); q = seq; iss = issue[i] }
+	:: d_step { mem[ST(i0)] == 2 -> i = i0; dup = 1; iss = issue[i] }
 	fi;
-	d_step { ok = 0; r = 0; a = 0; f = 0; tg = 0 }
+	/* the call looks at the tag; a release before that has ended the object */
+	d_step {
+		if :: !dup && q != seq -> dup = 1 :: else fi;
+		q = seq; ok = (tagst == OWNED); b = 1 << i }
 }
 
-proctype other(byte me; byte n)
+/* The step that takes the bit, in a d_step: what it may do, and what the words say afterwards. */
+inline took()
 {
-	byte b, q, r, a, f, tg;
-	bit ok, d;
+	assert(taint || seq == q);
+	assert(taint || !dup || issue[i] != iss);   /* else: a double free in sequence went through */
+	assert(taint || dup || ((live & b) && issue[i] == iss));
+	if
+	:: dup -> taint = 1
+	:: else -> n_freed++
+	fi;
+	live = live & ~b
+}
+
+inline ended()
+{
+	d_step {
+		assert(ok || taint || dup || seq != q || tagst != OWNED);
+		if :: !dup && seq == q -> claim = claim & ~b :: else fi;
+		 i = 0; b = 0; q = 0; dup = 0; iss = 0; ok = 0; r = 0; f = 0; a = 0 }
+}
+
+proctype freer(byte n)
+{
+	byte i, b, q, r, f, a, iss;
+	bit dup, ok;
 	do
-	:: n > 0 ->
+	:: n > 0 && !taint ->
 		n--;
 		if
-		:: d_step { HOLDS && FIRST(1) && PUBLISHED(1) -> b = 1; claim = claim | 1; q = TSEQ(tag) }
-		:: d_step { HOLDS && FIRST(2) && PUBLISHED(2) -> b = 2; claim = claim | 2; q = TSEQ(tag) }
-#ifdef S_DOUBLE
-		:: d_step { GONE(1) -> b = 1; d = 1; again[me - 1] = 1; q = TSEQ(tag) }
-		:: d_step { GONE(2) -> b = 2; d = 1; again[me - 1] = 2; q = TSEQ(tag) }
-#endif
-		:: true -> break
+		:: mem[ST(0)] -> begin(0)
+		:: mem[ST(1)] -> begin(1)
+		:: break
 		fi;
-		remote_free(me);
-		d_step { again[me - 1] = 0; b = 0; q = 0; d = 0 }
-	:: n == 0 -> break
-	od
+		do
+		:: !ok -> break
+		:: ok ->
+#ifdef MUTANT_CHECK_AGAINST_MOVEMENT
+			a = mem[L_AV];
+			f = mem[L_FR];
+			r = rem;
+#else
+			r = rem;
+#ifndef MUTANT_REMOTE_CHECKS_OWN_WORD_ONLY
+			f = mem[L_FR];
+			a = mem[L_AV];
+#endif
+#endif
+			if
+#ifdef MUTANT_FETCH_OR_NO_INCARNATION
+			:: (BITS(r) | f | a) & b -> ok = 0; break
+			:: else -> d_step { took(); rem = rem | b } break
+#else
+#ifdef MUTANT_RETRY_UNDER_NEW_SEQ
+			:: RSEQ(r) != SEQ(q) -> q = seq
+#else
+			:: RSEQ(r) != SEQ(q) -> ok = 0; break
+#endif
+			:: RSEQ(r) == SEQ(q) && ((BITS(r) | f | a) & b) -> ok = 0; break
+			:: else ->
+				if
+				:: d_step { rem == r -> took(); rem = r | b }
+					break
+				:: rem != r
+				fi
+#endif
+			fi
+		od;
+		if
+		:: ok -> d_step { if :: issue[i] == iss -> mem[ST(i)] = 2 :: else fi }
+		:: else
+		fi;
+		ended()
+	:: n == 0 || taint -> break
+	od;
+	done++
 }
 
-/* ---- the owner ---- */
-
-#define OWN (TST(tag) == OWNED && !ending)
-#define IN_CALL d_step { OWN -> assert(!inbr); inbr = 1 }
-
-/* freed takes in the remote bits, avail takes both */
+/* avail is used up: everything freed comes back */
 inline refill()
 {
-	LOAD(0, L_FR, f);
 	r = rem;
+	d_step { mm_get(0, L_FR, f); assert(taint || !(f & BITS(r))) }
+#ifdef MUTANT_MERGE_CLEARS_FIRST
+	d_step { mm_drain(0); a = BITS(r); rem = rem & ~a }
+	STORE_REL(0, L_FR, f | a);
+	f = f | a;
+#else
 	if
 	:: BITS(r) ->
 		f = f | BITS(r);
-#ifdef MUTANT_MERGE_CLEARS_FIRST
-		d_step { mm_drain(0); rem = rem & ~BITS(r) };
-		STORE_REL(0, L_FR, f)
-#else
 		STORE_REL(0, L_FR, f);
 		d_step { mm_drain(0); rem = rem & ~BITS(r) }
-#endif
 	:: else
 	fi;
-	if
-	:: f ->
-#if defined(MUTANT_FREED_CLEARED_FIRST)
-		STORE_REL(0, L_FR, 0);
-		STORE_REL(0, L_AV, f);
-#elif defined(MUTANT_REFILL_RELAXED)
-		STORE(0, L_AV, f);
-		STORE(0, L_FR, 0);
-#else
-		STORE_REL(0, L_AV, f);
-		STORE_REL(0, L_FR, 0);
 #endif
-		a = f
+	/* half of it at a time, as the cap on a refill does */
+	if
+	:: f == 3 -> a = 3
+	:: f == 3 -> a = 1
+	:: f != 3 -> a = f
+	fi;
+	if
+	:: a ->
+#ifdef MUTANT_RELAXED_MOVE
+		STORE(0, L_AV, a);
+		STORE(0, L_FR, f & ~a)
+#else
+		STORE_REL(0, L_AV, a);
+		STORE_REL(0, L_FR, f & ~a)
+#endif
 	:: else
 	fi;
 	d_step { r = 0; f = 0 }
 }
 
-inline pop(m)
-{
-	d_step {
-		ROOM(0) && (a & (m)) && !((again[0] | again[1]) & (m)) ->
-		assert(!(live & (m)));
-		live = live | (m); was = was | (m); n_alloc++;
-		mm_put(0, L_AV, a & ~(m), 0)
-	}
-}
-
-inline alloc()
-{
-	IN_CALL;
-	LOAD(0, L_AV, a);
-	if
-	:: a == 0 -> refill()
-	:: else
-	fi;
-	if
-	:: pop(1)
-	:: pop(2)
-	:: a == 0 || (a & (again[0] | again[1]))
-	fi;
-	d_step { inbr = 0; a = 0 }
-}
-
-/* frees slot bit b; d: once more */
-inline local_free()
-{
-	r = rem;
-	d_step { mm_get(0, L_FR, f); mm_get(0, L_AV, a);
-#ifdef MUTANT_OWNER_FREE_CHECKS_OWN_WORD_ONLY
-		ok = ((f | a) & b) == 0;
-#else
-		ok = ((f | a | BITS(r)) & b) == 0;
-#endif
-		assert(!d || !ok);      /* a second free is refused */
-		assert(d || ok);        /* a first one is not */
-	}
-	if
-	:: ok -> d_step { ROOM(0) ->
-		mm_put(0, L_FR, f | b, 0);
-		pend = pend | b;
-		live = live & ~b; claim = claim & ~b; n_freed++ }
-	:: else
-	fi;
-	d_step { inbr = 0; ok = 0; a = 0; f = 0; r = 0; b = 0; d = 0 }
-}
-
 proctype owner(byte n)
 {
-	byte b, r, a, f;
-	bit ok, d;
+	byte i, b, q, r, f, a, iss;
+	bit dup, ok;
 	do
-	:: n > 0 ->
+	:: n > 0 && !taint ->
 		n--;
 		if
-		:: alloc()
-		:: d_step { OWN && FIRST(1) -> inbr = 1; claim = claim | 1; b = 1 } local_free()
-		:: d_step { OWN && FIRST(2) -> inbr = 1; claim = claim | 2; b = 2 } local_free()
-#ifdef S_DOUBLE
-		:: d_step { OWN && !(live & 1) && (was & 1) -> inbr = 1; d = 1; b = 1 } local_free()
-		:: d_step { OWN && !(live & 2) && (was & 2) -> inbr = 1; d = 1; b = 2 } local_free()
+		:: true ->                      /* allocate */
+			LOAD(0, L_AV, a);
+			if
+			:: !a -> refill()
+			:: else
+			fi;
+			if
+			:: a ->
+				d_step {
+					ROOM(0) ->
+					b = a & ~(a - 1); i = b >> 1;
+					assert(taint || !(live & b));
+					live = live | b; issue[i] = issue[i] + 1; n_alloc++;
+					mm_put(0, L_AV, a & ~b, 0) }
+				STORE_REL(0, ST(i), 1)
+			:: else
+			fi;
+			d_step { a = 0; b = 0; i = 0 }
+		:: true ->                      /* free */
+			if
+			:: mem[ST(0)] -> begin(0)
+			:: mem[ST(1)] -> begin(1)
+			:: true -> ok = 0; b = 0; dup = 1
+			fi;
+			if
+			:: ok ->
+				d_step { mm_get(0, L_AV, a); mm_get(0, L_FR, f) }
+#ifndef MUTANT_OWNER_FREE_CHECKS_OWN_WORD_ONLY
+				r = BITS(rem);
 #endif
-#ifdef S_RELEASE
-		:: TST(tag) == POOL ->  /* takes it again: slab_open */
+				if
+				:: (a | f | r) & b -> ok = 0
+				:: else -> d_step { ROOM(0) -> took(); mm_put(0, L_FR, f | b, 0) }
+				fi
+			:: else
+			fi;
+			if
+			:: ok -> STORE_REL(0, ST(i), 2)
+			:: else
+			fi;
+			ended()
+		:: true ->                      /* the incarnation ends, the slab serves the next */
+			d_step { mm_drain(0); tagst = PURGING; seq++ }
+#ifdef MUTANT_RESET_WORDS_FIRST
+			d_step { mem[L_AV] = 0; mem[L_FR] = 0; a = 3 & ~live; f = 0 }
+#else
+			d_step { a = mem[L_AV]; f = mem[L_FR] }
+#endif
+#ifdef MUTANT_RELEASE_STORES_WORDS
+			r = rem;
+#endif
+			d_step {
+#ifndef MUTANT_RELEASE_STORES_WORDS
+				r = rem;
+#endif
+				assert(taint || live == (3 & ~(a | f | BITS(r))));
+				n_rel = n_rel + POP2(live); live = 0; claim = 0;
+				rem = REM(seq, 0);
+				if :: mem[ST(0)] -> mem[ST(0)] = 2 :: else fi;
+				if :: mem[ST(1)] -> mem[ST(1)] = 2 :: else fi;
+				a = 0; f = 0; r = 0 }
 			STORE(0, L_AV, 0);
 			STORE(0, L_FR, 3);
-			d_step { mm_drain(0); rem = FRESH(TSEQ(tag)); tag = TAG(OWNED, TSEQ(tag)) }
-#endif
-		:: n = 0
+			d_step { mm_drain(0); rem = REM(seq, 0); tagst = OWNED }
 		fi
-	:: n == 0 -> break
+	:: n == 0 || taint -> break
 	od;
+	done++
 }
-
-/* ---- those who end the slab ---- */
-
-#ifndef S_DOUBLE
-proctype ender(byte n)
-{
-	byte r, a, f, q;
-	bit ok;
-	do
-	:: n > 0 && TST(tag) == OWNED && !inbr ->
-		n--;
-#ifdef S_RELEASE
-		d_step { TST(tag) == OWNED && !inbr -> mm_drain(0); q = TSEQ(tag); tag = TAG(PURGING, q + 1); q = 0 }
-		renew()
-#else
-		d_step { TST(tag) == OWNED && !inbr -> mm_drain(0);
-			q = TSEQ(tag); ending = 1;
-#ifdef MUTANT_LOOK_BEFORE_TAG
-			ok = ((BITS(rem) | mem[L_FR] | mem[L_AV]) == 3)
-		}
-		d_step { tag = TAG(ORPHAN, q) }
-		if
-		:: ok -> complete(1)
-		:: else
-		fi;
-#else
-			tag = TAG(ORPHAN, q)
-		}
-		complete(1);
-#endif
-		d_step { ok = 0; q = 0 }
-#endif
-	:: true -> break
-	od;
-}
-#endif
 
 init
 {
 	atomic {
-		tag = TAG(OWNED, 0);
+		tagst = OWNED;
 		mem[L_FR] = 3;
 		run flusher(0);
 		run owner(NOPS);
-		run other(1, NREM);
-#ifndef ONE
-		run other(2, NREM);
-#endif
-#ifdef S_RELEASE
-		run ender(NREL);
-#endif
-#ifdef S_DRAIN
-		run ender(1);
-#endif
+		run freer(NFREE);
+		run freer(NFREE)
 	}
-	/* everybody is through */
-	d_step { _nr_pr == 2 && b_n[0] == 0 ->
-		assert(!(TST(tag) == ORPHAN && live == 0));
-		assert(n_alloc == n_freed + n_rel + POP2(live)) }
+	d_step {
+		done == 3 && b_n[0] == 0 ->
+		assert(taint || live == (3 & ~(mem[L_AV] | mem[L_FR] | BITS(rem))));
+		assert(taint || n_alloc == n_freed + n_rel + POP2(live))
+	}
 }
