@@ -9,12 +9,67 @@
  * Between rounds the team meets at barriers, so that what a round left behind can be counted: in
  * release mode nothing it allocated is live, in drain mode all of it is, and after it is freed the
  * memory is gone.
+ *
+ * In the cases with stumbling threads a further thread sends signals to all others, the closing one
+ * included; the handler sleeps for a moment. That stretches every window a few instructions wide.
  */
 #include "kit.h"
+
+#include <signal.h>
 
 enum { TEAM = 3, MOST = 3000 };
 
 typedef enum Way { BY_RING_ID, BY_DOMAIN_ID, BY_ERA, WAYS } Way;
+
+/* ---- stumbling ---- */
+
+typedef struct Stumbling {
+    pthread_t target[TEAM + 1];
+    size_t targets;
+    _Atomic int over;
+    pthread_t thread;
+} Stumbling;
+
+static void stumble(int sig) {
+    (void)sig;
+    static _Atomic unsigned turn;
+    int saved = errno;
+    unsigned n = atomic_fetch_add_explicit(&turn, 1, memory_order_relaxed);
+    struct timespec t = {0, (long)(n * 7919 % 150) * 1000};
+    nanosleep(&t, NULL);
+    errno = saved;
+}
+
+static void* stumbling_main(void* arg) {
+    Stumbling* st = arg;
+    uint64_t rng = 7;
+    while (!atomic_load(&st->over)) {
+        pthread_kill(st->target[kit_rand(&rng) % st->targets], SIGUSR1);
+        kit_sleep_us((unsigned)(kit_rand(&rng) % 60));
+    }
+    return NULL;
+}
+
+/* The calling thread and `team` others stumble until stop_stumbling. */
+static void start_stumbling(Stumbling* st, const pthread_t* team, size_t count) {
+    struct sigaction sa;
+    memset(&sa, 0, sizeof sa);
+    sa.sa_handler = stumble;
+    sa.sa_flags = SA_RESTART;
+    sigaction(SIGUSR1, &sa, NULL);
+    memcpy(st->target, team, count * sizeof *team);
+    st->target[count] = pthread_self();
+    st->targets = count + 1;
+    atomic_store(&st->over, 0);
+    st->thread = kit_thread(stumbling_main, st);
+}
+
+static void stop_stumbling(Stumbling* st) {
+    atomic_store(&st->over, 1);
+    pthread_join(st->thread, NULL);
+}
+
+/* ---- the team ---- */
 
 typedef struct Shared {
     SlabAllocator* a;
@@ -104,9 +159,10 @@ static void check_left_behind(Shared* s, Worker* workers, const EpochReceipt* r)
 
 /* `head_start` is how long the team has been at it when the close comes: 0 lets the close meet
  * heaps that are just being made. */
-static void race(Way way, EpochCloseMode mode, size_t head_start, size_t rounds) {
+static void race(Way way, EpochCloseMode mode, size_t head_start, size_t rounds, bool stumbling) {
     static Worker workers[TEAM];
     static Shared s;
+    Stumbling st;
     pthread_t threads[TEAM];
     uint64_t deferred = 0, calls = 0;
     s.a = kit_create_cold();
@@ -118,6 +174,9 @@ static void race(Way way, EpochCloseMode mode, size_t head_start, size_t rounds)
         workers[t].yields = t > 0;
         workers[t].calls = workers[t].late = 0;
         threads[t] = kit_thread(worker_main, &workers[t]);
+    }
+    if (stumbling) {
+        start_stumbling(&st, threads, TEAM);
     }
     for (size_t round = 0; round < rounds; round++) {
         epoch_domain_t* d;
@@ -134,6 +193,9 @@ static void race(Way way, EpochCloseMode mode, size_t head_start, size_t rounds)
         check_left_behind(&s, workers, &r);
         epoch_domain_destroy(d);
     }
+    if (stumbling) {
+        stop_stumbling(&st);
+    }
     atomic_store(&s.over, 1);
     pthread_barrier_wait(&s.meet);
     for (size_t t = 0; t < TEAM; t++) {
@@ -147,26 +209,43 @@ static void race(Way way, EpochCloseMode mode, size_t head_start, size_t rounds)
 
 static void drain_of_a_busy_epoch(void) {
     for (int way = 0; way < WAYS; way++) {
-        race((Way)way, EPOCH_DRAIN, 20000, check_count(150));
+        race((Way)way, EPOCH_DRAIN, 20000, check_count(150), false);
     }
 }
 
 static void release_of_a_busy_epoch(void) {
     for (int way = 0; way < WAYS; way++) {
-        race((Way)way, EPOCH_RELEASE, 20000, check_count(150));
+        race((Way)way, EPOCH_RELEASE, 20000, check_count(150), false);
     }
 }
 
 static void drain_of_a_newborn_epoch(void) {
     for (int way = 0; way < WAYS; way++) {
-        race((Way)way, EPOCH_DRAIN, 0, check_count(500));
+        race((Way)way, EPOCH_DRAIN, 0, check_count(300), false);
     }
 }
 
 static void release_of_a_newborn_epoch(void) {
     for (int way = 0; way < WAYS; way++) {
-        race((Way)way, EPOCH_RELEASE, 0, check_count(500));
+        race((Way)way, EPOCH_RELEASE, 0, check_count(300), false);
     }
+}
+
+#define NEEDS_SIGNALS()                                                                                                \
+    do {                                                                                                               \
+        if (CHECK_TSAN) {                                                                                              \
+            SKIP("the thread sanitizer delays signals to points outside the allocator");                               \
+        }                                                                                                              \
+    } while (0)
+
+static void drain_with_stumbling_threads(void) {
+    NEEDS_SIGNALS();
+    race(BY_DOMAIN_ID, EPOCH_DRAIN, 3000, check_count(250), true);
+}
+
+static void release_with_stumbling_threads(void) {
+    NEEDS_SIGNALS();
+    race(BY_RING_ID, EPOCH_RELEASE, 3000, check_count(250), true);
 }
 
 /* ---- several threads close the same epoch in both modes while others allocate and free ---- */
@@ -275,15 +354,18 @@ static void read_everything(SlabAllocator* a, uint32_t turn) {
     CHECK_EQ(kit_refusals(a).bad_epoch, 0);
 }
 
-static void trim_beside_working_threads(void) {
+static void trim_beside(size_t rounds, bool stumbling) {
     Shared s;
+    Stumbling st;
     pthread_t threads[TEAM];
     s.a = kit_create();
     atomic_store(&s.over, 0);
     for (size_t t = 0; t < TEAM; t++) {
         threads[t] = kit_thread(churn_main, &s);
     }
-    size_t rounds = check_count(3000);
+    if (stumbling) {
+        start_stumbling(&st, threads, TEAM);
+    }
     for (size_t i = 0; i < rounds; i++) {
         slab_trim(s.a);
         read_everything(s.a, (uint32_t)i);
@@ -291,6 +373,9 @@ static void trim_beside_working_threads(void) {
             epoch_advance(s.a);
         }
         spin(5000);
+    }
+    if (stumbling) {
+        stop_stumbling(&st);
     }
     atomic_store(&s.over, 1);
     for (size_t t = 0; t < TEAM; t++) {
@@ -305,12 +390,22 @@ static void trim_beside_working_threads(void) {
     slab_allocator_free(s.a);
 }
 
+static void trim_beside_working_threads(void) { trim_beside(check_count(1000), false); }
+
+static void trim_beside_stumbling_threads(void) {
+    NEEDS_SIGNALS();
+    trim_beside(check_count(1000), true);
+}
+
 static const CheckCase cases[] = {
     CHECK_CASE(drain_of_a_busy_epoch),
     CHECK_CASE(release_of_a_busy_epoch),
     CHECK_CASE(drain_of_a_newborn_epoch),
     CHECK_CASE(release_of_a_newborn_epoch),
+    CHECK_CASE(drain_with_stumbling_threads),
+    CHECK_CASE(release_with_stumbling_threads),
     CHECK_CASE(several_closers),
     CHECK_CASE(trim_beside_working_threads),
+    CHECK_CASE(trim_beside_stumbling_threads),
 };
 CHECK_MAIN(cases)
