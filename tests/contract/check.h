@@ -59,7 +59,7 @@ typedef struct CheckCase {
     void (*run)(void);
 } CheckCase;
 
-#define CHECK_CASE(fn)                                                                                                 \
+#define CHECK_CASE(fn) \
     { #fn, fn }
 
 typedef struct CheckState {
@@ -124,8 +124,7 @@ static inline bool check_strings(const char* file, int line, const char* left, c
 }
 
 #define CHECK(x) check_true((x), __FILE__, __LINE__, #x)
-#define CHECK_INT(op, a, b)                                                                                            \
-    check_compare((op), __FILE__, __LINE__, #a, #b, (uint64_t)(a), (uint64_t)(b))
+#define CHECK_INT(op, a, b) check_compare((op), __FILE__, __LINE__, #a, #b, (uint64_t)(a), (uint64_t)(b))
 #define CHECK_EQ(a, b) CHECK_INT(CHECK_OP_EQ, a, b)
 #define CHECK_NE(a, b) CHECK_INT(CHECK_OP_NE, a, b)
 #define CHECK_LE(a, b) CHECK_INT(CHECK_OP_LE, a, b)
@@ -135,25 +134,25 @@ static inline bool check_strings(const char* file, int line, const char* left, c
 #define CHECK_PTR_NE(a, b) check_pointers(false, __FILE__, __LINE__, #a, #b, (a), (b))
 #define CHECK_NULL(a) check_pointers(true, __FILE__, __LINE__, #a, "NULL", (a), NULL)
 #define CHECK_STR(a, b) check_strings(__FILE__, __LINE__, #a, #b, (a), (b))
-#define REQUIRE(x)                                                                                                     \
-    do {                                                                                                               \
-        if (!check_true((x), __FILE__, __LINE__, #x)) {                                                                \
-            return;                                                                                                    \
-        }                                                                                                              \
+#define REQUIRE(x)                                      \
+    do {                                                \
+        if (!check_true((x), __FILE__, __LINE__, #x)) { \
+            return;                                     \
+        }                                               \
     } while (0)
-#define NOTE(...)                                                                                                      \
-    do {                                                                                                               \
-        printf("  note: ");                                                                                            \
-        printf(__VA_ARGS__);                                                                                           \
-        printf("\n");                                                                                                  \
+#define NOTE(...)            \
+    do {                     \
+        printf("  note: ");  \
+        printf(__VA_ARGS__); \
+        printf("\n");        \
     } while (0)
-#define SKIP(...)                                                                                                      \
-    do {                                                                                                               \
-        printf("  skipped: ");                                                                                         \
-        printf(__VA_ARGS__);                                                                                           \
-        printf("\n");                                                                                                  \
-        atomic_store(&check_state.skipped, true);                                                                      \
-        return;                                                                                                        \
+#define SKIP(...)                                 \
+    do {                                          \
+        printf("  skipped: ");                    \
+        printf(__VA_ARGS__);                      \
+        printf("\n");                             \
+        atomic_store(&check_state.skipped, true); \
+        return;                                   \
     } while (0)
 
 static inline unsigned long check_scale(void) {
@@ -258,7 +257,7 @@ static inline int check_main(int argc, char** argv, const CheckCase* cases, size
     return failed != 0 ? 1 : passed != 0 ? 0 : skipped != 0 ? CHECK_EXIT_SKIP : 2;
 }
 
-#define CHECK_MAIN(table)                                                                                              \
+#define CHECK_MAIN(table) \
     int main(int argc, char** argv) { return check_main(argc, argv, (table), sizeof(table) / sizeof((table)[0])); }
 
 #endif

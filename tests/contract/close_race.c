@@ -231,11 +231,11 @@ static void release_of_a_newborn_epoch(void) {
     }
 }
 
-#define NEEDS_SIGNALS()                                                                                                \
-    do {                                                                                                               \
-        if (CHECK_TSAN) {                                                                                              \
-            SKIP("the thread sanitizer delays signals to points outside the allocator");                               \
-        }                                                                                                              \
+#define NEEDS_SIGNALS()                                                                  \
+    do {                                                                                 \
+        if (CHECK_TSAN) {                                                                \
+            SKIP("the thread sanitizer delays signals to points outside the allocator"); \
+        }                                                                                \
     } while (0)
 
 static void drain_with_stumbling_threads(void) {

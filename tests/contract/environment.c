@@ -181,11 +181,8 @@ static void a_very_long_value(void) {
 }
 
 static const CheckCase cases[] = {
-    CHECK_CASE(names_and_values),
-    CHECK_CASE(the_environment_wins),
-    CHECK_CASE(sizes_with_suffixes),
-    CHECK_CASE(fatal_misuse),
-    CHECK_CASE(a_very_long_value),
+    CHECK_CASE(names_and_values), CHECK_CASE(the_environment_wins), CHECK_CASE(sizes_with_suffixes),
+    CHECK_CASE(fatal_misuse),     CHECK_CASE(a_very_long_value),
 };
 
 int main(int argc, char** argv) {

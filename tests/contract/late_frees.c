@@ -327,14 +327,10 @@ static void resident_size_falls(void) {
 }
 
 static const CheckCase cases[] = {
-    CHECK_CASE(freed_by_the_owner),
-    CHECK_CASE(freed_half_before_half_after),
-    CHECK_CASE(freed_while_the_owner_sleeps),
-    CHECK_CASE(freed_after_the_owner_is_gone),
-    CHECK_CASE(freed_by_many_at_once),
-    CHECK_CASE(freed_after_the_ring_moved_past),
-    CHECK_CASE(handed_down_a_pipeline),
-    CHECK_CASE(returned_pages_are_nobodys),
+    CHECK_CASE(freed_by_the_owner),           CHECK_CASE(freed_half_before_half_after),
+    CHECK_CASE(freed_while_the_owner_sleeps), CHECK_CASE(freed_after_the_owner_is_gone),
+    CHECK_CASE(freed_by_many_at_once),        CHECK_CASE(freed_after_the_ring_moved_past),
+    CHECK_CASE(handed_down_a_pipeline),       CHECK_CASE(returned_pages_are_nobodys),
     CHECK_CASE(resident_size_falls),
 };
 CHECK_MAIN(cases)

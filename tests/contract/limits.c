@@ -205,8 +205,8 @@ static bool limit(int resource, const char* key, uint64_t room) {
     if (setrlimit(resource, &r) != 0) {
         return false;
     }
-    void* p = mmap(NULL, room + 64 * KIT_MIB, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1,
-                   0);
+    void* p =
+        mmap(NULL, room + 64 * KIT_MIB, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (p != MAP_FAILED) {
         munmap(p, room + 64 * KIT_MIB);
         return false;
@@ -221,11 +221,11 @@ static void unlimit(int resource) {
     setrlimit(resource, &r);
 }
 
-#define NEEDS_LIMITS()                                                                                                 \
-    do {                                                                                                               \
-        if (CHECK_TSAN || CHECK_ASAN) {                                                                                \
-            SKIP("a sanitizer cannot live under a limit of address space");                                            \
-        }                                                                                                              \
+#define NEEDS_LIMITS()                                                      \
+    do {                                                                    \
+        if (CHECK_TSAN || CHECK_ASAN) {                                     \
+            SKIP("a sanitizer cannot live under a limit of address space"); \
+        }                                                                   \
     } while (0)
 
 static void small_address_space(void* arg) {

@@ -219,10 +219,8 @@ static void bad_epoch_ids(void) {
 }
 
 static const CheckCase cases[] = {
-    CHECK_CASE(null_allocator),
-    CHECK_CASE(inert_allocator),
-    CHECK_CASE(null_domains),
-    CHECK_CASE(numbers_that_name_nothing),
+    CHECK_CASE(null_allocator), CHECK_CASE(inert_allocator),
+    CHECK_CASE(null_domains),   CHECK_CASE(numbers_that_name_nothing),
     CHECK_CASE(bad_epoch_ids),
 };
 CHECK_MAIN(cases)

@@ -196,10 +196,8 @@ static void counters_only_grow(void) {
 }
 
 static const CheckCase cases[] = {
-    CHECK_CASE(classes_add_up_to_the_whole),
-    CHECK_CASE(epochs_add_up_to_the_classes),
-    CHECK_CASE(causes_add_up_to_the_hits),
-    CHECK_CASE(slabs_of_one_epoch),
+    CHECK_CASE(classes_add_up_to_the_whole), CHECK_CASE(epochs_add_up_to_the_classes),
+    CHECK_CASE(causes_add_up_to_the_hits),   CHECK_CASE(slabs_of_one_epoch),
     CHECK_CASE(counters_only_grow),
 };
 CHECK_MAIN(cases)

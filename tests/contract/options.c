@@ -140,8 +140,8 @@ static void warm_bytes_bound_what_is_kept(void) {
         }
         CHECK(epoch_close_ex(a, 0, EPOCH_RELEASE, NULL));
         CHECK_LE(kit_committed(a), budgets[i] == UINT64_MAX ? 0 : budgets[i]);
-        NOTE("warm budget %" PRId64 " KiB: %" PRIu64 " KiB kept", budgets[i] == UINT64_MAX ? 0 : (int64_t)budgets[i] / 1024,
-             kit_committed(a) >> 10);
+        NOTE("warm budget %" PRId64 " KiB: %" PRIu64 " KiB kept",
+             budgets[i] == UINT64_MAX ? 0 : (int64_t)budgets[i] / 1024, kit_committed(a) >> 10);
         slab_allocator_free(a);
     }
 }

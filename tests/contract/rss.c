@@ -10,16 +10,16 @@ enum { OBJECTS = 300000, SIZE = 128 };
 static void* kept[OBJECTS];
 static SlabHandle handles[OBJECTS];
 
-#define NEEDS_RSS()                                                                                                    \
-    do {                                                                                                               \
-        if (CHECK_TSAN || CHECK_ASAN) {                                                                                \
-            SKIP("resident size means nothing in an instrumented build");                                              \
-        }                                                                                                              \
-        memset(kept, 1, sizeof kept);                                                                                  \
-        memset(handles, 1, sizeof handles);                                                                            \
-        if (slab_rss_bytes() == 0) {                                                                                   \
-            SKIP("the system does not tell the resident size");                                                        \
-        }                                                                                                              \
+#define NEEDS_RSS()                                                       \
+    do {                                                                  \
+        if (CHECK_TSAN || CHECK_ASAN) {                                   \
+            SKIP("resident size means nothing in an instrumented build"); \
+        }                                                                 \
+        memset(kept, 1, sizeof kept);                                     \
+        memset(handles, 1, sizeof handles);                               \
+        if (slab_rss_bytes() == 0) {                                      \
+            SKIP("the system does not tell the resident size");           \
+        }                                                                 \
     } while (0)
 
 static long long grown_kib(uint64_t before, uint64_t after) { return ((long long)after - (long long)before) / 1024; }

@@ -252,11 +252,8 @@ static void destructors_use_the_allocator(void) {
 
 static const CheckCase cases[] = {
     CHECK_CASE(destructors_use_the_allocator), /* first: its key is to be older than the library's */
-    CHECK_CASE(objects_survive_their_thread),
-    CHECK_CASE(a_thousand_threads_grow_nothing),
-    CHECK_CASE(waves_of_threads_grow_nothing),
-    CHECK_CASE(partly_used_slabs_are_adopted),
-    CHECK_CASE(dead_threads_memory_is_reused),
-    CHECK_CASE(exits_race_with_closes),
+    CHECK_CASE(objects_survive_their_thread),  CHECK_CASE(a_thousand_threads_grow_nothing),
+    CHECK_CASE(waves_of_threads_grow_nothing), CHECK_CASE(partly_used_slabs_are_adopted),
+    CHECK_CASE(dead_threads_memory_is_reused), CHECK_CASE(exits_race_with_closes),
 };
 CHECK_MAIN(cases)

@@ -30,8 +30,8 @@ static bool misuse(SlabAllocator* a);
 static uint64_t counted(const SlabRefusals* r);
 static uint64_t expected_count(void);
 
-#define CAUSES(r, sum, times)                                                                                          \
-    static uint64_t counted(const SlabRefusals* r) { return sum; }                                                     \
+#define CAUSES(r, sum, times)                                      \
+    static uint64_t counted(const SlabRefusals* r) { return sum; } \
     static uint64_t expected_count(void) { return times; }
 
 /* The compiler must not conclude that a fresh object differs from every earlier pointer, nor that
@@ -72,9 +72,9 @@ __attribute__((unused)) static bool free_elsewhere(SlabAllocator* a, void* p) {
 }
 
 static uint64_t all_causes(const SlabRefusals* r) {
-    return r->stale_handle + r->bad_handle + r->double_free + r->stale_free + r->interior_pointer +
-           r->foreign_pointer + r->size_mismatch + r->bad_epoch + r->closed_epoch + r->bad_size + r->domain_order +
-           r->domain_stale + r->late_double_free;
+    return r->stale_handle + r->bad_handle + r->double_free + r->stale_free + r->interior_pointer + r->foreign_pointer +
+           r->size_mismatch + r->bad_epoch + r->closed_epoch + r->bad_size + r->domain_order + r->domain_stale +
+           r->late_double_free;
 }
 
 static bool say(bool ok, const char* what) {

@@ -550,13 +550,17 @@ inline wake_up(me)
 proctype ownerA()
 {
 	byte q, w, cnt, fr, ok, hx, hb, res, in, h, n;
-	/* the current line is used up: all its slots are out */
-	enter(0, 0);
+	/* the current line is used up: all its slots are out; the owner finds that out, or leaves before */
 	if
-	:: in -> in_room = 0; park(0, 0); leave(0, 0)
-	:: else
+	:: true ->
+		enter(0, 0);
+		if
+		:: in -> in_room = 0; park(0, 0); leave(0, 0)
+		:: else
+		fi;
+		in = 0
+	:: true
 	fi;
-	in = 0;
 	n = NOPS_A;
 	work(0, 0);
 #if defined(S_EXIT) || defined(S_REBORN)
@@ -567,7 +571,7 @@ proctype ownerA()
 		drain_inbox(0, SHUT);
 #ifdef S_REBORN
 		if
-		:: true -> inbox[0] = EMPTY; adopt(0)
+		:: true -> inbox[0] = EMPTY; adopt(0); n = 1; work(0, 0)
 		:: true
 		fi
 #endif
