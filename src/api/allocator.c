@@ -33,7 +33,9 @@ static bool arena_open(TsiArena* a, const SlabOptions* o, uint64_t bytes) {
     TsiSpaceConfig config = {bytes, o->slab_bytes, (int)o->purge_policy, o->prefault != 0};
     if (!tsi_space_init(&a->space, &config)) return false;
     if (!tsi_phases_init(&a->phases, o->ring_size, records(bytes, TSI_INC_MAX, 8192))) return false;
+    uint32_t nobody; /* record 0 stands for no heap, see tsi_heap_at */
     return tsi_table_init(&a->heaps, sizeof(TsiHeap), records(bytes, TSI_HEAPS_MAX, 16384)) &&
+           tsi_table_take(&a->heaps, &nobody, 0) &&
            tsi_table_init(&a->rooms, (sizeof(TsiRoom) + 63) & ~(size_t)63, records(bytes, TSI_ROOMS_MAX, 2048)) &&
            tsi_table_init(&a->domains, tsi_domain_stride, records(bytes, TSI_INC_MAX, 8192)) &&
            tsi_table_init(&a->bindings, (sizeof(TsiBinding) + 63) & ~(size_t)63, records(bytes, TSI_BINDINGS_MAX, 256));

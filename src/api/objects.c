@@ -36,14 +36,14 @@ static TSI_NOINLINE void* missed(SlabAllocator* s, size_t size, TsiRef ref, TsiH
 static TSI_NOINLINE void* alloc_ambient(SlabAllocator* s, size_t size) { return alloc_any(s, size, 1, 0, NULL); }
 
 void* slab_malloc(SlabAllocator* s, size_t size) {
-    bool left;
+    void* p;
     if (TSI_UNLIKELY(s == NULL || tsi_tls.serial != tsi_public(s)->serial || size - 1 >= TSI_LUT_MAX))
         return alloc_ambient(s, size);
     TsiBinding* b = tsi_tls.binding;
     TsiHeap* h = b->heap;
-    void* p = tsi_alloc_fast(b, h, b->cur, tsi_size_lut[(size + 15) >> 4], &left);
-    if (TSI_UNLIKELY(p == NULL)) return missed(s, size, 0, h);
-    return TSI_LIKELY(!left) ? p : tsi_alloc_left(b, h, p);
+    TsiFast f = tsi_alloc_fast(b, h, b->cur, tsi_size_lut[((size - 1) >> 4) + 1], &p);
+    if (TSI_UNLIKELY(f == TSI_FAST_MISSED)) return missed(s, size, 0, h);
+    return TSI_LIKELY(f == TSI_FAST_DONE) ? p : tsi_alloc_left(b, h, p);
 }
 
 static TsiRef resolve_for_alloc(SlabAllocator* s, EpochId epoch) {
@@ -55,15 +55,15 @@ static TsiRef resolve_for_alloc(SlabAllocator* s, EpochId epoch) {
 
 /* The fast path of an epoch that is not the thread's ambient one. */
 void* tsi_alloc_ref(SlabAllocator* s, size_t size, TsiRef ref) {
-    bool left;
+    void* p;
     if (TSI_UNLIKELY(tsi_tls.serial != tsi_public(s)->serial || size - 1 >= TSI_LUT_MAX))
         return alloc_any(s, size, 1, ref, NULL);
     TsiBinding* b = tsi_tls.binding;
     TsiHeap* h = tsi_heap_cached(b, ref);
     if (TSI_UNLIKELY(h == NULL || h->room == NULL)) return alloc_any(s, size, 1, ref, NULL);
-    void* p = tsi_alloc_fast(b, h, h->room->cur, tsi_size_lut[(size + 15) >> 4], &left);
-    if (TSI_UNLIKELY(p == NULL)) return missed(s, size, ref, h);
-    return TSI_LIKELY(!left) ? p : tsi_alloc_left(b, h, p);
+    TsiFast f = tsi_alloc_fast(b, h, h->room->cur, tsi_size_lut[((size - 1) >> 4) + 1], &p);
+    if (TSI_UNLIKELY(f == TSI_FAST_MISSED)) return missed(s, size, ref, h);
+    return TSI_LIKELY(f == TSI_FAST_DONE) ? p : tsi_alloc_left(b, h, p);
 }
 
 void* slab_malloc_epoch(SlabAllocator* s, size_t size, EpochId epoch) {
@@ -173,10 +173,11 @@ static TSI_NOINLINE bool free_whole(SlabAllocator* s, void* p) { return free_any
 TSI_INLINE bool free_inline(SlabAllocator* s, void* p) {
     TsiHeap* h;
     if (TSI_UNLIKELY(s == NULL || tsi_tls.serial != tsi_public(s)->serial)) return free_whole(s, p);
-    TsiFast f = tsi_free_fast(tsi_tls.binding, p, &h);
+    TsiBinding* b = tsi_tls.binding;
+    TsiFast f = tsi_free_fast(b, p, &h);
     if (TSI_LIKELY(f == TSI_FAST_DONE)) return true;
     if (f == TSI_FAST_MISSED) return free_missed(s, p);
-    return f == TSI_FAST_LEFT ? free_left(tsi_tls.binding, h) : free_whole(s, p);
+    return f == TSI_FAST_LEFT ? free_left(b, h) : free_whole(s, p);
 }
 
 bool slab_free_checked(SlabAllocator* s, void* p) { return free_inline(s, p); }

@@ -23,7 +23,17 @@ TSI_INLINE unsigned tsi_ctz64(uint64_t w) { return (unsigned)__builtin_ctzll(w);
 /* Index of the highest set bit; w must not be 0. */
 TSI_INLINE unsigned tsi_log2(uint64_t w) { return 63u - (unsigned)__builtin_clzll(w); }
 
-TSI_INLINE unsigned tsi_popcount(uint64_t w) { return (unsigned)__builtin_popcountll(w); }
+/* In line, because the instruction is not in every x86-64 and the library routine is a call: the
+ * parallel sums of Warren, "Hacker's Delight", section 5-1. */
+TSI_INLINE unsigned tsi_popcount(uint64_t w) {
+#if defined(__POPCNT__) || defined(__aarch64__)
+    return (unsigned)__builtin_popcountll(w);
+#else
+    w -= w >> 1 & 0x5555555555555555u;
+    w = (w & 0x3333333333333333u) + (w >> 2 & 0x3333333333333333u);
+    return (unsigned)(((w + (w >> 4)) & 0x0f0f0f0f0f0f0f0fu) * 0x0101010101010101u >> 56);
+#endif
+}
 
 TSI_INLINE bool tsi_is_pow2(uint64_t n) { return n != 0 && (n & (n - 1)) == 0; }
 
@@ -36,6 +46,7 @@ TSI_INLINE uint64_t tsi_ceil_pow2(uint64_t n) { return n <= 1 ? 1 : 1ull << (tsi
 /* The lowest n bits of w that are set, as a word. */
 TSI_INLINE uint64_t tsi_lowest_bits(uint64_t w, unsigned n) {
     uint64_t rest = w;
+    if (n >= tsi_popcount(w)) return w;
     for (; n != 0 && rest != 0; n--) rest &= rest - 1;
     return w & ~rest;
 }

@@ -32,8 +32,10 @@ static void line_init(TsiSpace* s, const TsiClass* c, unsigned cls, uint32_t lin
     tsi_store_relaxed(&l->freed, mixed ? 0 : c->full);
     tsi_store_relaxed(&l->issued, 0);
     l->base = s->base + offset;
-    tsi_store_relaxed(&l->flags, mixed ? TSI_LINE_MIXED : 0);
+    tsi_store_relaxed(&l->heap_at, 0); /* tsi_room_push names the heap */
     l->link = 0;
+    tsi_store_relaxed(&l->flags, mixed ? TSI_LINE_MIXED : 0);
+    tsi_store_relaxed(&l->handled, 0);
     if (mixed) {
         tsi_store_relaxed(&tsi_mixed(s, line_id)->starts, 0);
         tsi_store_relaxed(&tsi_mixed(s, line_id)->ends, 0);
@@ -135,11 +137,11 @@ static bool next_line(TsiBinding* b, TsiHeap* h, unsigned cls) {
         if (!slab_take(b, h, cls, &slab_id)) return false;
         const TsiClass* c = &b->classes->c[cls];
         for (uint32_t n = 1u << c->lines_log2, first = tsi_first_line(c, slab_id); n != 0; n--)
-            tsi_room_push(a, room, cls, tsi_line(s, first + n - 1));
+            tsi_room_push(a, room, cls, h, tsi_line(s, first + n - 1));
     }
     TsiLine* l = tsi_line(s, room->head[cls] - 1);
     room->head[cls] = l->link;
-    tsi_store_relaxed(&l->flags, tsi_load_relaxed(&l->flags) & ~(uint32_t)TSI_LINE_LISTED);
+    tsi_store_relaxed(&l->flags, tsi_load_relaxed(&l->flags) & (uint8_t)~TSI_LINE_LISTED);
     room->cur[cls] = l;
     return true;
 }

@@ -10,24 +10,25 @@
  * NULL with errno. *at (may be NULL) receives the place. */
 void* tsi_alloc_slow(TsiArena* a, size_t size, unsigned cls, size_t align, TsiRef ref, TsiPlace* at);
 
-/*
- * The fast path: a ready slot of the current line. It ends in one of
- *   p               and nothing else to do: *left is false
- *   p, *left        the caller tail-calls tsi_alloc_left
- *   NULL            busy still names the line: the caller tail-calls something that starts with tsi_alloc_missed
- * so that the public functions need no stack frame.
- */
-TSI_INLINE void* tsi_alloc_fast(TsiBinding* b, TsiHeap* h, TsiLine* const* cur, unsigned cls, bool* left) {
+/* How a fast path ends. */
+typedef enum TsiFast {
+    TSI_FAST_DONE,
+    TSI_FAST_LEFT,   /* done; the caller tail-calls what hands over */
+    TSI_FAST_MISSED, /* busy still names the line: the caller tail-calls what starts with tsi_..._missed */
+    TSI_FAST_NEVER   /* nothing was entered */
+} TsiFast;
+
+/* A ready slot of the current line in *out, unless MISSED. */
+TSI_INLINE TsiFast tsi_alloc_fast(TsiBinding* b, TsiHeap* h, TsiLine* const* cur, unsigned cls, void** out) {
     uint64_t live = b->live_word;
     TsiLine* l = cur[cls];
     tsi_bracket_name(b, tsi_busy_line(l));
     uint64_t avail = tsi_load_relaxed(&l->avail);
-    if (TSI_UNLIKELY(tsi_load_relaxed(&h->word) != live || avail == 0)) return NULL;
+    if (TSI_UNLIKELY(tsi_load_relaxed(&h->word) != live || avail == 0)) return TSI_FAST_MISSED;
     tsi_store_relaxed(&l->avail, avail & (avail - 1));
-    void* p = l->base + tsi_class_offset(&b->classes->c[cls], tsi_ctz64(avail));
+    *out = l->base + tsi_class_offset(&b->classes->c[cls], tsi_ctz64(avail));
     tsi_bracket_clear(b);
-    *left = TSI_UNLIKELY(tsi_load_relaxed(&h->word) != live);
-    return p;
+    return TSI_LIKELY(tsi_load_relaxed(&h->word) == live) ? TSI_FAST_DONE : TSI_FAST_LEFT;
 }
 
 /* Hands over after a successful allocation; returns p. */

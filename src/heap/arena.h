@@ -107,8 +107,7 @@ typedef struct TsiBinding {
     const TsiClassTable* classes;
     /* second line */
     uint64_t payload_bytes;
-    uint8_t* meta;
-    _Atomic uint8_t* chunk_class;
+    TsiChunkKey* keys;
     TsiArena* arena;
     _Atomic bool in_use;
     struct TsiThread* thread;
@@ -171,6 +170,8 @@ TSI_INLINE TsiBinding* tsi_binding_at(const TsiArena* a, uint64_t heap_word) {
 TSI_INLINE TsiInc* tsi_heap_inc(const TsiArena* a, TsiHeap* h) {
     return tsi_inc(&a->phases, tsi_ref_index(tsi_load_relaxed(&h->ref)));
 }
+/* What TsiLine.heap_at holds for a heap. Record 0 is never handed out, so 0 is nobody's. */
+TSI_INLINE uint32_t tsi_heap_at(const TsiHeap* h) { return h->index * (uint32_t)sizeof(TsiHeap); }
 /* Counters: single writer, so a load and a store will do. */
 #define tsi_count(p) tsi_store_relaxed((p), tsi_load_relaxed(p) + 1)
 

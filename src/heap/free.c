@@ -90,13 +90,13 @@ static bool free_as_owner(TsiArena* a, TsiBinding* b, const TsiPlace* at, uint64
         if (*result == TSI_FREE_OK) {
             TsiLine* l = tsi_line(s, at->line_id);
             const TsiClass* c = &s->classes->c[at->cls];
-            uint32_t flags = tsi_load_relaxed(&l->flags);
+            unsigned flags = tsi_load_relaxed(&l->flags);
             /* release: pairs with the acquire in slot_check */
             tsi_store_release(&l->freed, tsi_load_relaxed(&l->freed) | 1ull << at->slot);
             TsiRoom* room = tsi_heap(a, h->primary)->room;
             if ((flags & (TSI_LINE_PARKED | TSI_LINE_RETIRED)) == TSI_LINE_PARKED && room != NULL &&
                 tsi_popcount(tsi_line_free_bits(s, l, at->line_id)) >= c->threshold) {
-                tsi_room_push(a, room, at->cls, l);
+                tsi_room_push(a, room, at->cls, h, l);
                 tsi_count(&b->counters[at->cls].unparked);
             }
         }
@@ -212,6 +212,9 @@ SlabHandle tsi_handle_issue(TsiArena* a, const TsiPlace* at, bool* spent) {
         if (!state_holds_objects(tag)) return 0;
         if (tsi_cas_seq(tag_word, &tag, tag | TSI_SLAB_HANDLED)) tag |= TSI_SLAB_HANDLED; /* before the handle is known */
     }
+    /* Before the handle is known, so that whoever may free the object by pointer sees it. */
+    _Atomic uint8_t* handled = &tsi_line(s, at->line_id)->handled;
+    if (tsi_load_relaxed(handled) == 0) tsi_store_relaxed(handled, 1);
     if (!generation_of(a, at, tag, &generation, &word) || (count_of(word, tsi_tag_seq(tag)) & 1) != 0) return 0;
     *spent = generation >= TSI_GEN_LIMIT;
     uint64_t again = tsi_load_seq(tag_word);
@@ -283,5 +286,6 @@ void tsi_line_retire(TsiArena* a, const TsiPlace* at) {
     TsiRoom* room = tsi_heap(a, h->primary)->room;
     if (room != NULL && room->cur[at->cls] == l) room->cur[at->cls] = tsi_no_cur[0];
     tsi_store_relaxed(&l->flags, tsi_load_relaxed(&l->flags) | TSI_LINE_PARKED | TSI_LINE_RETIRED);
+    tsi_store_relaxed(&l->heap_at, 0);
     tsi_bracket_leave(b, h);
 }

@@ -4,7 +4,7 @@
 #ifndef TSI_HEAP_FREE_H
 #define TSI_HEAP_FREE_H
 
-#include "heap/bracket.h"
+#include "heap/alloc.h"
 
 enum { TSI_FREE_OK = -1 }; /* else a SlabMisuse */
 
@@ -32,37 +32,33 @@ bool tsi_place_ref(TsiArena* a, const TsiPlace* at, TsiRef* ref);
 /* The line hands out no more slots: its handle generations are spent. Owner only, else nothing. */
 void tsi_line_retire(TsiArena* a, const TsiPlace* at);
 
-typedef enum TsiFast {
-    TSI_FAST_DONE,
-    TSI_FAST_LEFT,   /* freed; the caller tail-calls tsi_handover */
-    TSI_FAST_MISSED, /* busy still names a line: the caller tail-calls what starts with tsi_free_missed */
-    TSI_FAST_NEVER   /* nothing was entered */
-} TsiFast;
-
-/* The owner's free of a slot of an ordinary line. *out is the heap when the result is LEFT. */
+/*
+ * The owner's free of a slot of an ordinary line. *out is the heap when the result is LEFT.
+ *
+ * heap_at is read inside the bracket, before the heap's word. A slab that has left heap h has its heap_at
+ * cleared before h's word leaves SEIZED or DEAD, and only this thread makes the word LIVE for itself
+ * again; so "heap_at names h, and h is LIVE and mine" means that the slab is in h.
+ */
 TSI_INLINE TsiFast tsi_free_fast(TsiBinding* b, const void* p, TsiHeap** out) {
     uint64_t off = (uint64_t)((uintptr_t)p - (uintptr_t)b->base);
     if (TSI_UNLIKELY(off >= b->payload_bytes)) return TSI_FAST_NEVER;
-    uint64_t chunk = off >> TSI_CHUNK_SHIFT;
-    const TsiClass* c = &b->classes->c[tsi_load_acquire(&b->chunk_class[chunk])]; /* pairs with chunk_open */
+    const TsiChunkKey* key = &b->keys[off >> TSI_CHUNK_SHIFT];
+    const TsiClass* c = tsi_class_by_offset(b->classes, tsi_load_acquire(&key->class_at)); /* pairs with set_class */
     uint32_t in_line = (uint32_t)off & c->line_mask;
     uint32_t slot = in_line >> c->unit_shift;
     if (TSI_UNLIKELY((uint32_t)c->offs[slot] << 4 != in_line)) return TSI_FAST_NEVER;
-    uint8_t* meta = b->meta + (chunk << TSI_META_SHIFT);
-    uint32_t line = ((uint32_t)off & ((1u << TSI_CHUNK_SHIFT) - 1)) >> c->line_shift;
-    TsiLine* l = (TsiLine*)(void*)(meta + TSI_META_LINES) + line;
+    TsiLine* l = key->lines + (((uint32_t)off & ((1u << TSI_CHUNK_SHIFT) - 1)) >> c->line_shift);
     tsi_bracket_name(b, tsi_busy_line(l));
-    uint64_t tag = tsi_load_relaxed(&((TsiSlab*)(void*)meta)[line >> c->lines_log2].tag);
-    if (TSI_UNLIKELY((uint8_t)tag != TSI_SLAB_OWNED)) return TSI_FAST_MISSED; /* or it has issued a handle */
-    TsiHeap* h = *out = b->heaps_base + tsi_tag_index(tag);
-    uint32_t remote = (uint32_t)tsi_load_relaxed(&l->remote[slot >> 5]);
-    uint64_t freed = tsi_load_relaxed(&l->freed);
+    TsiHeap* h = (TsiHeap*)(void*)((uint8_t*)b->heaps_base + tsi_load_relaxed(&l->heap_at));
     if (TSI_UNLIKELY(tsi_load_relaxed(&h->word) != b->live_word)) return TSI_FAST_MISSED;
-    if (TSI_UNLIKELY(tsi_load_relaxed(&l->flags) & (TSI_LINE_PARKED | TSI_LINE_MIXED))) return TSI_FAST_MISSED;
-    unsigned gone = (unsigned)((tsi_load_relaxed(&l->avail) | freed) >> slot) | remote >> (slot & 31);
-    if (TSI_UNLIKELY(gone & 1)) return TSI_FAST_MISSED;
+    if (TSI_UNLIKELY(tsi_load_relaxed(&l->handled))) return TSI_FAST_MISSED;
+    uint64_t freed = tsi_load_relaxed(&l->freed);
+    uint32_t remote = (uint32_t)tsi_load_relaxed(&l->remote[slot >> 5]);
+    if (TSI_UNLIKELY((tsi_load_relaxed(&l->avail) | freed) >> slot & 1)) return TSI_FAST_MISSED;
+    if (TSI_UNLIKELY(remote >> (slot & 31) & 1)) return TSI_FAST_MISSED;
     tsi_store_relaxed(&l->freed, freed | 1ull << slot);
     tsi_bracket_clear(b);
+    *out = h;
     return TSI_LIKELY(tsi_load_relaxed(&h->word) == b->live_word) ? TSI_FAST_DONE : TSI_FAST_LEFT;
 }
 

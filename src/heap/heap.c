@@ -99,12 +99,12 @@ void tsi_heap_rebuild_room(TsiBinding* b, TsiHeap* h, TsiHeap* primary) {
         const TsiClass* c = &s->classes->c[cls];
         for (uint32_t i = 0, first = tsi_first_line(c, id); i < 1u << c->lines_log2; i++) {
             TsiLine* l = tsi_line(s, first + i);
-            uint32_t flags = tsi_load_relaxed(&l->flags) & ~(uint32_t)(TSI_LINE_LISTED | TSI_LINE_PARKED);
+            uint8_t flags = tsi_load_relaxed(&l->flags) & (uint8_t)~(TSI_LINE_LISTED | TSI_LINE_PARKED);
             uint64_t room = tsi_load_relaxed(&l->avail) | tsi_line_free_bits(s, l, first + i);
             bool ready = tsi_load_relaxed(&l->avail) != 0 || tsi_popcount(room) >= c->threshold;
             tsi_store_relaxed(&l->flags, flags);
             if ((flags & TSI_LINE_RETIRED) != 0) tsi_store_relaxed(&l->flags, flags | TSI_LINE_PARKED);
-            else if (ready || !tsi_line_park(b, l, c)) tsi_room_push(a, primary->room, cls, l);
+            else if (ready || !tsi_line_park(b, l, c)) tsi_room_push(a, primary->room, cls, h, l);
         }
     }
 }

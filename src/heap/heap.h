@@ -57,7 +57,7 @@ unsigned tsi_line_refill(TsiBinding* b, TsiLine* l, const TsiClass* c, unsigned 
 /* Takes a used-up line out of use until slots are freed; false when it has room again already. */
 bool tsi_line_park(TsiBinding* b, TsiLine* l, const TsiClass* c);
 /* Files a line with room. */
-void tsi_room_push(TsiArena* a, TsiRoom* r, unsigned cls, TsiLine* l);
+void tsi_room_push(TsiArena* a, TsiRoom* r, unsigned cls, TsiHeap* h, TsiLine* l);
 /* A thread that freed slots of a parked line tells its owner; any thread. `seq` is the slab's when freed. */
 void tsi_line_notify(TsiArena* a, uint32_t line_id, uint32_t slab_id, uint32_t seq);
 /* The owner takes in slabs others have told it of. */

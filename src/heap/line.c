@@ -29,8 +29,9 @@ uint64_t tsi_line_free_bits(const TsiSpace* s, TsiLine* l, uint32_t line_id) {
     return tsi_remote_bits(w0, w1) | tsi_load_acquire(&l->freed); /* invariant F: remote before freed */
 }
 
-void tsi_room_push(TsiArena* a, TsiRoom* r, unsigned cls, TsiLine* l) {
-    tsi_store_relaxed(&l->flags, (tsi_load_relaxed(&l->flags) & ~(uint32_t)TSI_LINE_PARKED) | TSI_LINE_LISTED);
+void tsi_room_push(TsiArena* a, TsiRoom* r, unsigned cls, TsiHeap* h, TsiLine* l) {
+    tsi_store_relaxed(&l->flags, (uint8_t)((tsi_load_relaxed(&l->flags) & ~TSI_LINE_PARKED) | TSI_LINE_LISTED));
+    tsi_store_relaxed(&l->heap_at, tsi_heap_at(h));
     l->link = r->head[cls];
     r->head[cls] = tsi_line_id(&a->space, l) + 1;
 }
@@ -93,17 +94,19 @@ static bool token_put(TsiSpace* s, uint32_t line_id, uint32_t seq) {
 
 bool tsi_line_park(TsiBinding* b, TsiLine* l, const TsiClass* c) {
     TsiSpace* s = &b->arena->space;
-    uint32_t id = tsi_line_id(s, l), flags = tsi_load_relaxed(&l->flags);
+    uint32_t id = tsi_line_id(s, l);
+    uint8_t flags = tsi_load_relaxed(&l->flags);
     if ((flags & TSI_LINE_ARMED) == 0) {
         uint32_t seq = tsi_tag_seq(tsi_load_relaxed(&tsi_slab(s, tsi_slab_of_line(s, id))->tag));
         flags |= TSI_LINE_ARMED;
         (void)token_put(s, id, seq);
         if (token_take(s, id, seq, c->threshold)) { /* T4: slots were freed while we armed */
-            tsi_store_relaxed(&l->flags, flags & ~(uint32_t)TSI_LINE_ARMED);
+            tsi_store_relaxed(&l->flags, (uint8_t)(flags & ~TSI_LINE_ARMED));
             return false;
         }
     }
     tsi_store_relaxed(&l->flags, flags | TSI_LINE_PARKED);
+    tsi_store_relaxed(&l->heap_at, 0); /* the owner's frees have to count */
     return true;
 }
 
@@ -154,18 +157,20 @@ void tsi_line_notify(TsiArena* a, uint32_t line_id, uint32_t slab_id, uint32_t s
 }
 
 /* The token of a line may have come home: look whether it has room. */
-static void line_take_in(TsiBinding* b, TsiRoom* room, unsigned cls, uint32_t line_id, uint32_t seq) {
+static void line_take_in(TsiBinding* b, TsiHeap* h, unsigned cls, uint32_t line_id, uint32_t seq) {
     TsiSpace* s = &b->arena->space;
     const TsiClass* c = &s->classes->c[cls];
     TsiLine* l = tsi_line(s, line_id);
-    uint32_t flags = tsi_load_relaxed(&l->flags);
+    TsiRoom* room = tsi_heap(b->arena, h->primary)->room;
+    uint8_t flags = tsi_load_relaxed(&l->flags);
     bool armed = (tsi_load_seq(&tsi_remote(s, line_id)[0]) & TSI_REMOTE_TOKEN) != 0;
     if (armed && token_take(s, line_id, seq, c->threshold)) armed = false;
     if ((flags & TSI_LINE_ARMED) == 0 || armed) return;
-    tsi_store_relaxed(&l->flags, flags &= ~(uint32_t)TSI_LINE_ARMED);
+    flags &= (uint8_t)~TSI_LINE_ARMED;
+    tsi_store_relaxed(&l->flags, flags);
     if ((flags & TSI_LINE_PARKED) == 0 || room == NULL || (flags & TSI_LINE_RETIRED) != 0) return;
     if (tsi_popcount(tsi_line_free_bits(s, l, line_id)) >= c->threshold || !tsi_line_park(b, l, c)) {
-        tsi_room_push(b->arena, room, cls, l);
+        tsi_room_push(b->arena, room, cls, h, l);
         tsi_count(&b->counters[cls].unparked);
     }
 }
@@ -192,8 +197,7 @@ static void inbox_take_in(TsiBinding* b, uint32_t slab_id) {
         return;
     }
     if (tsi_tag_seq(tsi_load_relaxed(&tsi_slab(s, slab_id)->tag)) == tsi_tag_seq(tag)) {
-        TsiRoom* room = tsi_heap(a, h->primary)->room;
-        for (uint32_t i = 0; i < lines; i++) line_take_in(b, room, cls, first + i, tsi_tag_seq(tag));
+        for (uint32_t i = 0; i < lines; i++) line_take_in(b, h, cls, first + i, tsi_tag_seq(tag));
     }
     tsi_bracket_leave(b, h);
 }

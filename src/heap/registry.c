@@ -210,8 +210,7 @@ static TsiBinding* binding_make(TsiArena* a) {
     b->index = index;
     b->base = a->space.base;
     b->payload_bytes = a->space.payload_bytes;
-    b->meta = a->space.meta;
-    b->chunk_class = a->space.chunk_class;
+    b->keys = a->space.keys;
     b->heaps_base = tsi_heap(a, 0);
     b->classes = a->space.classes;
     b->arena = a;

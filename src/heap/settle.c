@@ -140,6 +140,13 @@ static bool claim(TsiSpace* s, uint32_t slab_id, unsigned state, uint64_t* old) 
     return false;
 }
 
+/* The slab leaves its heap: from now on the owner's frees look at the tag. The heap is SEIZED, or DEAD and skipped. */
+static void end_plain_frees(TsiSpace* s, unsigned cls, uint32_t slab_id) {
+    const TsiClass* c = &s->classes->c[cls];
+    for (uint32_t i = 0, first = tsi_first_line(c, slab_id); i < 1u << c->lines_log2; i++)
+        tsi_store_relaxed(&tsi_line(s, first + i)->heap_at, 0);
+}
+
 /* A claimed slab's remote words get the new seq; what was live at that instant is summed. */
 static TsiSlabSum renew_words(TsiSweep* w, unsigned cls, uint32_t slab_id, uint64_t old) {
     TsiSpace* s = &w->arena->space;
@@ -184,6 +191,7 @@ void tsi_settle_release(TsiSweep* w, uint32_t slab_id) {
     uint64_t old;
     bool ok = claim(&w->arena->space, slab_id, TSI_SLAB_OWNED, &old);
     TSI_CHECK(ok);
+    end_plain_frees(&w->arena->space, cls, slab_id);
     TsiSlabSum sum = renew_words(w, cls, slab_id, old);
     add(&w->inc->allocated, sum.issued);
     add(&w->inc->released, sum.live);
@@ -195,6 +203,7 @@ bool tsi_settle_if_empty(TsiSweep* w, uint32_t slab_id) {
     unsigned cls = tsi_chunk_class(s, slab_id >> 8);
     uint64_t old;
     if (!tsi_slab_is_empty(s, cls, slab_id) || !claim(s, slab_id, TSI_SLAB_OWNED, &old)) return false;
+    end_plain_frees(s, cls, slab_id);
     add(&w->inc->allocated, renew_words(w, cls, slab_id, old).issued);
     take_out(w, cls, slab_id);
     return true;
@@ -252,6 +261,7 @@ void tsi_settle_drain(TsiSweep* w, uint32_t slab_id) {
     unsigned cls = tsi_chunk_class(s, slab_id >> 8);
     _Atomic uint64_t* tag = &tsi_slab(s, slab_id)->tag;
     uint64_t old = tsi_load_seq(tag), flags;
+    end_plain_frees(s, cls, slab_id);
     do {
         flags = old & TSI_SLAB_HANDLED;
         /* seq_cst, then the words: a freer sets its bit, then looks at the tag; one of us sees both */

@@ -18,6 +18,10 @@
  *          incarnation cannot pass its compare-exchange. The token (word 0 only) is there while
  *          the owner of a full line wants to hear of free slots.
  *
+ * heap_at  names the heap (its offset among the heap records) whose owner may free slots of this line with
+ *          plain stores and without a look at the tag. It is 0 while the line is parked, MIXED or RETIRED,
+ *          in purged bookkeeping, and from the moment the slab leaves the heap until the next one takes it.
+ *
  * Invariant F  A free slot of a slab in an epoch has its bit in remote, freed or avail, at every
  *          moment: a bit moves remote -> freed -> avail by being set in the target first. Whoever
  *          asks "is it free?" reads in that direction with acquire.
@@ -55,10 +59,12 @@ typedef struct TsiLine {
     _Atomic uint64_t issued;    /* slots ever moved to avail (MIXED: objects ever allocated) */
     _Atomic uint64_t remote[2]; /* what other threads have freed */
     uint8_t* base;              /* payload of slot 0 */
-    _Atomic uint32_t flags;     /* owner writes */
+    _Atomic uint32_t heap_at;   /* owner: whose plain frees may end here, see below; 0 = nobody's */
     uint32_t link;              /* owner: next line with room, line id + 1 */
-    uint64_t unused_;
-} TsiLine; /* 64 bytes: one cache line for everything a free touches but the tag */
+    _Atomic uint8_t flags;      /* owner writes */
+    _Atomic uint8_t handled;    /* a handle was issued here in this incarnation; set by the issuer */
+    uint8_t unused_[6];
+} TsiLine; /* 64 bytes: one cache line for everything a plain free touches */
 
 enum {
     TSI_LINE_PARKED = 1, /* full: in no room */

@@ -20,7 +20,7 @@ void tsi_space_process_init(void) {
 const TsiClassTable* tsi_space_default_classes(void) { return &shared_classes; }
 
 static size_t tables_bytes(uint32_t chunks) {
-    return (size_t)chunks * (sizeof(TsiChunk) + 1) + ((size_t)chunks + 63) / 64 * 8 + 64;
+    return (size_t)chunks * (sizeof(TsiChunk) + sizeof(TsiChunkKey)) + ((size_t)chunks + 63) / 64 * 8 + 64;
 }
 
 static size_t mapping_bytes_for(uint64_t chunks) {
@@ -39,7 +39,7 @@ static bool map_tables(TsiSpace* s) {
     s->chunks = (TsiChunk*)(void*)at;
     at += (size_t)s->chunk_count * sizeof(TsiChunk);
     s->used = (uint64_t*)(void*)tsi_align_up((uint64_t)(uintptr_t)at, 8);
-    s->chunk_class = (_Atomic uint8_t*)(s->used + (s->chunk_count + 63) / 64);
+    s->keys = (TsiChunkKey*)(void*)(s->used + (s->chunk_count + 63) / 64);
     return true;
 }
 
@@ -183,6 +183,12 @@ static void floors_apply(TsiSpace* s, uint32_t slab_id) {
     if (tsi_load_relaxed(&b->gen_base) < gen) tsi_store_relaxed(&b->gen_base, gen);
 }
 
+static void set_class(TsiSpace* s, uint32_t chunk, unsigned cls) {
+    if (cls != 0) s->keys[chunk].lines = (TsiLine*)(void*)(tsi_meta_of(s, chunk) + TSI_META_LINES);
+    /* release: pairs with tsi_chunk_class and tsi_free_fast; the bookkeeping is committed before the class shows */
+    tsi_store_release(&s->keys[chunk].class_at, (uint32_t)(cls * sizeof(TsiClass)));
+}
+
 static bool chunk_open(TsiSpace* s, unsigned cls) {
     uint32_t chunk = chunk_find(s, 1, 1);
     if (chunk == s->chunk_count) return false;
@@ -193,15 +199,14 @@ static bool chunk_open(TsiSpace* s, unsigned cls) {
     k->free_count = (uint16_t)tsi_chunk_slab_count(s, cls);
     chunk_set_used(s, chunk, 1, true);
     chunk_link(s, chunk, cls);
-    /* release: pairs with tsi_chunk_class; the bookkeeping is committed before the class shows */
-    tsi_store_release(&s->chunk_class[chunk], (uint8_t)cls);
+    set_class(s, chunk, cls);
     return true;
 }
 
 /* Gives the words of a chunk without slabs in use back. The slabs' own words stay: tags and
  * generations for stale frees and handles, inbox links because a slab may still be in some thread's inbox. */
 static void chunk_close(TsiSpace* s, uint32_t chunk) {
-    tsi_store_release(&s->chunk_class[chunk], 0); /* pairs with tsi_chunk_class */
+    set_class(s, chunk, 0);
     floors_raise(s, chunk, s->chunks[chunk].fresh);
     if (s->config.purge_policy != 2 && tsi_os.page_bytes <= TSI_META_LINES)
         (void)tsi_os.purge(tsi_meta_of(s, chunk) + TSI_META_LINES, TSI_META_END - TSI_META_LINES, TSI_PURGE_DONTNEED);
@@ -281,12 +286,11 @@ bool tsi_space_take_large(TsiSpace* s, size_t bytes, size_t align, uint32_t* sla
         for (uint32_t i = 0; i < bytes >> TSI_CHUNK_SHIFT; i++) s->chunks[first + i].payload_committed = 1;
         tsi_slab(s, first << 8)->extra = (uint32_t)(bytes >> 10);
         floors_apply(s, first << 8);
-        for (uint32_t i = 1; i < n; i++) tsi_store_relaxed(&s->chunk_class[first + i], TSI_CLASS_CONT);
+        for (uint32_t i = 1; i < n; i++) set_class(s, first + i, TSI_CLASS_CONT);
         s->chunks[first].run = n;
         tsi_add_relaxed(&s->committed_bytes, bytes);
         tsi_add_relaxed(&s->slabs_taken, 1);
-        /* release: as in chunk_open */
-        tsi_store_release(&s->chunk_class[first], TSI_CLASS_LARGE);
+        set_class(s, first, TSI_CLASS_LARGE);
         *slab_id = first << 8;
     }
     tsi_lock_give(&s->lock);
@@ -314,7 +318,7 @@ void tsi_space_give_large(TsiSpace* s, uint32_t slab_id) {
     floors_raise(s, first, 1);
     for (uint32_t i = 0; i < n; i++) {
         if (tsi_os.strict_commit) s->chunks[first + i].payload_committed = 0;
-        tsi_store_release(&s->chunk_class[first + i], 0); /* pairs with tsi_chunk_class */
+        set_class(s, first + i, 0);
     }
     tsi_sub_relaxed(&s->committed_bytes, bytes);
     tsi_add_relaxed(&s->slabs_given, 1);

@@ -4,9 +4,8 @@
  *   one reservation:  [ payload chunks | bookkeeping, 128 KiB a chunk | handle counts, 512 KiB a chunk | chunk tables ]
  *   bookkeeping of a chunk:  [ 256 TsiSlab, 8 KiB | 1024 TsiLine, 64 KiB | unused ]
  *
- * A chunk (1 MiB) serves one class, named by a byte in chunk_class; that byte is 0 until the
- * chunk's bookkeeping is committed, so a byte other than 0 makes every table access of the chunk
- * safe. Payload pages hold payload only.
+ * A chunk (1 MiB) serves one class, named by its TsiChunkKey; that is 0 until the chunk's bookkeeping
+ * is committed, so a class other than 0 makes every table access of the chunk safe. Payload pages hold payload only.
  *
  * The pool is the set of slabs of no epoch whose pages are with the system, kept by chunk; a chunk
  * whose slabs are all in the pool loses its class and may serve any other. Guarded by `lock`.
@@ -43,6 +42,12 @@ typedef struct TsiChunk {
     uint8_t listed;
 } TsiChunk;
 
+/* What a free looks up first. */
+typedef struct TsiChunkKey {
+    TsiLine* lines;            /* of this chunk; never changes once set */
+    _Atomic uint32_t class_at; /* the class's offset in the table of classes */
+} TsiChunkKey;
+
 typedef struct TsiSpaceConfig {
     uint64_t reserve_bytes;
     size_t slab_min_bytes; /* 0 = default */
@@ -55,7 +60,7 @@ typedef struct TsiSpace {
     uint64_t payload_bytes;
     uint8_t* meta;
     uint8_t* counts;
-    _Atomic uint8_t* chunk_class;
+    TsiChunkKey* keys;
     const TsiClassTable* classes;
     uint32_t chunk_count;
     TsiChunk* chunks;
@@ -94,7 +99,7 @@ TSI_INLINE TsiSlab* tsi_slab(const TsiSpace* s, uint32_t id) {
 }
 TSI_INLINE unsigned tsi_chunk_class(const TsiSpace* s, uint32_t chunk) {
     /* acquire: pairs with the release in chunk_open: the chunk's bookkeeping is committed */
-    return tsi_load_acquire(&s->chunk_class[chunk]);
+    return tsi_load_acquire(&s->keys[chunk].class_at) / (unsigned)sizeof(TsiClass);
 }
 TSI_INLINE const TsiClass* tsi_slab_class(const TsiSpace* s, uint32_t slab_id) {
     return &s->classes->c[tsi_chunk_class(s, slab_id >> 8)];

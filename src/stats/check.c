@@ -31,13 +31,14 @@ static void fail(Check* k, const char* format, ...) {
     va_end(args);
 }
 
-static void check_line(Check* k, unsigned cls, uint32_t id, uint32_t seq, bool owned) {
+/* heap_at: of the heap that owns the slab, 0 when none does. */
+static void check_line(Check* k, unsigned cls, uint32_t id, uint32_t seq, uint32_t heap_at) {
     TsiSpace* s = &k->a->space;
     TsiLine* l = tsi_line(s, id);
     uint64_t full = s->classes->c[cls].full, avail = tsi_load_relaxed(&l->avail), freed = tsi_load_relaxed(&l->freed);
     uint64_t w0 = tsi_load_relaxed(&tsi_remote(s, id)[0]), w1 = tsi_load_relaxed(&tsi_remote(s, id)[1]);
     uint64_t bits = tsi_remote_bits(w0, w1);
-    uint32_t flags = tsi_load_relaxed(&l->flags);
+    unsigned flags = tsi_load_relaxed(&l->flags);
     if (!tsi_remote_is(w0, seq) || !tsi_remote_is(w1, seq)) fail(k, "line %u: remote words of another incarnation", id);
     if (((avail | freed | bits) & ~full) != 0) fail(k, "line %u: bits outside the class", id);
     if ((avail & freed) != 0) fail(k, "line %u: slots both ready and freed", id);
@@ -47,7 +48,9 @@ static void check_line(Check* k, unsigned cls, uint32_t id, uint32_t seq, bool o
         if (tsi_popcount(starts) != tsi_popcount(ends)) fail(k, "line %u: starts and ends differ", id);
         if (((freed | bits) & ~starts) != 0) fail(k, "line %u: freed what never started", id);
     }
-    if (owned && (flags & TSI_LINE_PARKED) != 0 && (flags & TSI_LINE_LISTED) != 0) fail(k, "line %u: parked and listed", id);
+    if (heap_at != 0 && (flags & TSI_LINE_PARKED) != 0 && (flags & TSI_LINE_LISTED) != 0) fail(k, "line %u: parked and listed", id);
+    bool plain = (flags & (TSI_LINE_PARKED | TSI_LINE_MIXED)) == 0;
+    if (tsi_load_relaxed(&l->heap_at) != (plain ? heap_at : 0)) fail(k, "line %u: plain frees end in another heap", id);
 }
 
 static bool in_chain(Check* k, uint32_t head, uint32_t slab_id) {
@@ -69,8 +72,9 @@ static void check_slab(Check* k, uint32_t id, unsigned cls) {
     else k->committed += c->slab_bytes;
     if (state == TSI_SLAB_PURGING || state == TSI_SLAB_PARTIAL) fail(k, "slab %u: claimed, and nobody works on it", id);
     if (state != TSI_SLAB_OWNED && state != TSI_SLAB_ORPHAN) return;
+    uint32_t heap_at = state == TSI_SLAB_OWNED ? tsi_tag_index(tag) * (uint32_t)sizeof(TsiHeap) : 0;
     for (uint32_t i = 0, first = tsi_first_line(c, id); i < 1u << c->lines_log2; i++)
-        check_line(k, cls, first + i, tsi_tag_seq(tag), state == TSI_SLAB_OWNED);
+        check_line(k, cls, first + i, tsi_tag_seq(tag), heap_at);
     if (state == TSI_SLAB_OWNED) {
         if (tsi_tag_index(tag) >= tsi_table_used(&k->a->heaps)) fail(k, "slab %u: no such heap", id);
     } else {
