@@ -311,6 +311,24 @@ static void callbacks_are_outside_brackets(void** state) {
     a = was;
 }
 
+/* A line that still names its old heap: the record lives again, for the same thread and another epoch. */
+static void a_slab_that_left_its_heap(void** state) {
+    (void)state;
+    void* p = slab_malloc(a, 1000);
+    uint32_t heap = tsi_tag_index(unit_tag(a, p));
+    assert_true(epoch_close_ex(a, 0, EPOCH_DRAIN, NULL)); /* p escapes */
+    assert_int_equal(tsi_tag_state(unit_tag(a, p)), TSI_SLAB_ORPHAN);
+    (void)epoch_advance_id(a);
+    void* q = slab_malloc(a, 1000);
+    assert_int_equal(tsi_tag_index(unit_tag(a, q)), heap);
+    TsiPlace at = unit_place(a, p);
+    assert_int_equal(tsi_load_relaxed(&tsi_line(&tsi_arena(a)->space, at.line_id)->heap_at), 0);
+    assert_true(slab_free_checked(a, p)); /* a late free: it returns the slab */
+    unsigned now = tsi_tag_state(tsi_load_seq(&tsi_slab(&tsi_arena(a)->space, at.slab_id)->tag));
+    assert_true(now == TSI_SLAB_WARM || now == TSI_SLAB_POOL);
+    assert_true(slab_free_checked(a, q));
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, open_allocator, close_allocator)
@@ -320,6 +338,7 @@ int main(void) {
         TEST(bursts_do_not_return_pages),      TEST(the_same_storage_again),
         TEST(a_reference_that_slept),          TEST(live_counts_are_exact),
         TEST(a_remote_free_does_not_write),    TEST(callbacks_are_outside_brackets),
+        TEST(a_slab_that_left_its_heap),
     };
     fake_os_install(0, false, false);
     return cmocka_run_group_tests_name("traps", tests, NULL, NULL);
