@@ -6,6 +6,12 @@ set -u
 cd "$(dirname "$0")/.." || exit 1
 
 TSLAB_TEST_SCALE=${1:-1}
+case $TSLAB_TEST_SCALE in
+    *[!0-9]* | 0* | ?????*)
+        echo "run-tests.sh: the scale is a number from 1 to 9999, not '$TSLAB_TEST_SCALE'" >&2
+        exit 2
+        ;;
+esac
 export TSLAB_TEST_SCALE
 test_timeout=600
 [ "$TSLAB_TEST_SCALE" -gt 1 ] && test_timeout=3000

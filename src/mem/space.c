@@ -316,10 +316,7 @@ void tsi_space_give_large(TsiSpace* s, uint32_t slab_id) {
     TsiSlab* b = tsi_slab(s, slab_id);
     tsi_store_relaxed(&b->tag, tsi_tag(tsi_tag_seq(tsi_load_relaxed(&b->tag)), 0, TSI_SLAB_POOL));
     floors_raise(s, first, 1);
-    for (uint32_t i = 0; i < n; i++) {
-        if (tsi_os.strict_commit) s->chunks[first + i].payload_committed = 0;
-        set_class(s, first + i, 0);
-    }
+    for (uint32_t i = 0; i < n; i++) set_class(s, first + i, 0);
     tsi_sub_relaxed(&s->committed_bytes, bytes);
     tsi_add_relaxed(&s->slabs_given, 1);
     chunk_set_used(s, first, n, false);

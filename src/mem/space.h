@@ -38,7 +38,8 @@ typedef struct TsiChunk {
     uint32_t seq_floor;
     _Atomic uint32_t gen_floor; /* both: no slab of the chunk has used these yet, in any class */
     _Atomic uint8_t counts_committed; /* set once, never cleared */
-    uint8_t meta_committed, payload_committed;
+    uint8_t meta_committed;
+    uint8_t payload_committed; /* all of it; only asked where commits are not charged */
     uint8_t listed;
 } TsiChunk;
 
