@@ -56,7 +56,7 @@ static void arena_discard(TsiArena* a) {
 }
 
 static TsiArena* arena_create(const SlabOptions* o, uint32_t bad_environment) {
-    TsiArena* a = tsi_os.reserve(arena_bytes());
+    TsiArena* a = tsi_registry_open() ? tsi_os.reserve(arena_bytes()) : NULL;
     if (a == NULL) return NULL;
     if (tsi_os.commit(a, arena_bytes()) != 0) {
         tsi_os.unmap(a, arena_bytes());

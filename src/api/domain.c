@@ -428,27 +428,48 @@ static void end_scopes(TsiThread* t) {
             t->scope_count--;
             continue;
         }
+        t->held = a;
         pop(&t->scopes[t->scope_count - 1]);
         if (is_alive(top.domain)) leave(a, top.domain);
+        t->held = NULL;
         tsi_registry_unhold(a);
     }
 }
 
-static void drop_scopes_of(TsiThread* t) {
-    for (uint32_t n = 0; n < t->scope_count; n++) {
+/* In a fork child: vanished threads may have held any domain's lock, anywhere in a call. What is left are the scopes of
+ * this thread and the detached ones. */
+static void child_domains(TsiArena* a, void* unused) {
+    (void)unused;
+    for (uint32_t n = 1; n < tsi_table_used(&a->phases.incs); n++) {
+        tsi_store_relaxed(&tsi_inc(&a->phases, n)->scopes, 0);
+        tsi_inc(&a->phases, n)->named = false;
+    }
+    for (uint32_t n = 0; n < tsi_table_used(&a->domains); n++) {
+        TsiDomain* d = tsi_table_at(&a->domains, n);
+        tsi_store_relaxed(&d->lock.word, 0);
+        if (!is_alive(d)) continue;
+        TsiRef ref = tsi_load_relaxed(&d->ref);
+        uint32_t detached = tsi_load_relaxed(&d->detached);
+        refs_set(d, detached);
+        scopes_add(a, d, (int)detached);
+        if (tsi_ref_is_current(&a->phases, ref)) tsi_inc(&a->phases, tsi_ref_index(ref))->named = true;
+    }
+}
+
+static void drop_scopes(void) {
+    tsi_registry_each(child_domains, NULL);
+    TsiThread* t = tsi_tls.thread;
+    for (uint32_t n = 0; t != NULL && n < t->scope_count; n++) {
         TsiArena* a = tsi_registry_hold(t->scopes[n].serial);
         TsiDomain* d = t->scopes[n].domain;
         if (a == NULL) continue;
-        tsi_store_relaxed(&d->lock.word, 0); /* a vanished thread may have held it */
-        if (is_alive(d) && refs(d) != 0) {
-            scopes_add(a, d, -1);
-            refs_set(d, refs(d) - 1);
+        if (is_alive(d)) {
+            refs_set(d, refs(d) + 1);
+            scopes_add(a, d, 1);
         }
         tsi_registry_unhold(a);
     }
 }
-
-static void drop_scopes(void) { tsi_threads_each_other(drop_scopes_of); }
 
 static void domain_init_once(void) {
     tsi_thread_end_scopes = end_scopes;

@@ -20,20 +20,22 @@ static TSI_COLD void* refuse_null(TsiArena* a, SlabMisuse what, int error) {
 }
 
 /* Everything the fast path turns down: NULL and inert allocators, sizes, first use, used-up lines. */
-static TSI_NOINLINE void* alloc_any(SlabAllocator* s, size_t size, size_t align, TsiRef ref, TsiPlace* at) {
+static TSI_NOINLINE void* alloc_any(SlabAllocator* s, size_t size, size_t align, TsiRef ref, bool prefer) {
     TsiArena* a = tsi_arena(s);
     if (a == NULL || size == 0) return refuse_null(a, SLAB_MISUSE_BAD_SIZE, EINVAL);
     if (size > PTRDIFF_MAX) return refuse_null(a, SLAB_MISUSE_BAD_SIZE, ENOMEM);
     unsigned cls = align <= 16 ? tsi_class_of(size) : tsi_class_aligned(a->space.classes, size, align);
-    return tsi_alloc_slow(a, size, cls, align, ref, at);
+    return tsi_alloc_slow(a, size, cls, align, ref, prefer);
 }
 
-static TSI_NOINLINE void* missed(SlabAllocator* s, size_t size, TsiRef ref, TsiHeap* h) {
-    tsi_alloc_missed(tsi_tls.binding, h);
-    return alloc_any(s, size, 1, ref, NULL);
+static TSI_NOINLINE void* missed(SlabAllocator* s, size_t size, TsiRef ref, bool prefer, TsiHeap* h) {
+    TsiBinding* b = tsi_tls.binding;
+    tsi_bracket_missed(b);
+    if (!tsi_heap_is_live(b, h)) tsi_handover(b, h); /* whatever line was named: h was asked for */
+    return alloc_any(s, size, 1, ref, prefer);
 }
 
-static TSI_NOINLINE void* alloc_ambient(SlabAllocator* s, size_t size) { return alloc_any(s, size, 1, 0, NULL); }
+static TSI_NOINLINE void* alloc_ambient(SlabAllocator* s, size_t size) { return alloc_any(s, size, 1, 0, false); }
 
 void* slab_malloc(SlabAllocator* s, size_t size) {
     void* p;
@@ -42,7 +44,7 @@ void* slab_malloc(SlabAllocator* s, size_t size) {
     TsiBinding* b = tsi_tls.binding;
     TsiHeap* h = b->heap;
     TsiFast f = tsi_alloc_fast(b, h, b->cur, tsi_size_lut[((size - 1) >> 4) + 1], &p);
-    if (TSI_UNLIKELY(f == TSI_FAST_MISSED)) return missed(s, size, 0, h);
+    if (TSI_UNLIKELY(f == TSI_FAST_MISSED)) return missed(s, size, 0, false, h);
     return TSI_LIKELY(f == TSI_FAST_DONE) ? p : tsi_alloc_left(b, h, p);
 }
 
@@ -54,17 +56,19 @@ static TsiRef resolve_for_alloc(SlabAllocator* s, EpochId epoch) {
 }
 
 /* The fast path of an epoch that is not the thread's ambient one. */
-void* tsi_alloc_ref(SlabAllocator* s, size_t size, TsiRef ref) {
+TSI_INLINE void* alloc_ref(SlabAllocator* s, size_t size, TsiRef ref, bool prefer) {
     void* p;
     if (TSI_UNLIKELY(tsi_tls.serial != tsi_public(s)->serial || size - 1 >= TSI_LUT_MAX))
-        return alloc_any(s, size, 1, ref, NULL);
+        return alloc_any(s, size, 1, ref, prefer);
     TsiBinding* b = tsi_tls.binding;
     TsiHeap* h = tsi_heap_cached(b, ref);
-    if (TSI_UNLIKELY(h == NULL || h->room == NULL)) return alloc_any(s, size, 1, ref, NULL);
+    if (TSI_UNLIKELY(h == NULL || h->room == NULL)) return alloc_any(s, size, 1, ref, prefer);
     TsiFast f = tsi_alloc_fast(b, h, h->room->cur, tsi_size_lut[((size - 1) >> 4) + 1], &p);
-    if (TSI_UNLIKELY(f == TSI_FAST_MISSED)) return missed(s, size, ref, h);
+    if (TSI_UNLIKELY(f == TSI_FAST_MISSED)) return missed(s, size, ref, prefer, h);
     return TSI_LIKELY(f == TSI_FAST_DONE) ? p : tsi_alloc_left(b, h, p);
 }
+
+void* tsi_alloc_ref(SlabAllocator* s, size_t size, TsiRef ref) { return alloc_ref(s, size, ref, false); }
 
 void* slab_malloc_epoch(SlabAllocator* s, size_t size, EpochId epoch) {
     TsiRef ref = resolve_for_alloc(s, epoch);
@@ -88,7 +92,7 @@ void* slab_calloc_epoch(SlabAllocator* s, size_t n, size_t size, EpochId epoch) 
 
 static void* aligned(SlabAllocator* s, size_t alignment, size_t size, TsiRef ref) {
     if (!tsi_is_pow2(alignment) || alignment > TSI_GIB(1)) return refuse_null(tsi_arena(s), SLAB_MISUSE_BAD_SIZE, EINVAL);
-    return alloc_any(s, size, alignment, ref, NULL);
+    return alloc_any(s, size, alignment, ref, false);
 }
 
 void* slab_aligned_alloc(SlabAllocator* s, size_t alignment, size_t size) { return aligned(s, alignment, size, 0); }
@@ -159,7 +163,7 @@ static TSI_NOINLINE bool free_any(SlabAllocator* s, void* p, size_t least) {
 }
 
 static TSI_NOINLINE bool free_missed(SlabAllocator* s, void* p) {
-    tsi_free_missed(tsi_tls.binding);
+    tsi_bracket_missed(tsi_tls.binding);
     return free_any(s, p, 0);
 }
 
@@ -210,10 +214,11 @@ static void* resize(SlabAllocator* s, void* p, size_t size, TsiRef ref) {
     size_t usable = tsi_place_bytes(&a->space, &at);
     if (size <= usable && size >= usable / 2) return p;
     TsiRef own;
-    if (ref == 0 && tsi_place_ref(a, &at, &own) && tsi_ref_is_active(&a->phases, own)) ref = own;
+    bool prefer = ref == 0 && tsi_place_ref(a, &at, &own) && tsi_ref_is_active(&a->phases, own);
+    if (prefer) ref = own;
     /* A block that shrinks need not move: only where that succeeds without a refusal. */
     if (size <= usable && (ref == 0 || !tsi_ref_is_active(&a->phases, ref))) return p;
-    void* q = ref != 0 ? tsi_alloc_ref(s, size, ref) : slab_malloc(s, size);
+    void* q = ref != 0 ? alloc_ref(s, size, ref, prefer) : slab_malloc(s, size);
     if (q == NULL) return size <= usable ? p : NULL;
     memcpy(q, p, size < usable ? size : usable);
     (void)free_any(s, p, 0);

@@ -72,7 +72,7 @@ static bool slab_take(TsiBinding* b, TsiHeap* h, unsigned cls, uint32_t* slab_id
 
 /* ---- mixed slabs ---- */
 
-static void* mixed_bump(TsiBinding* b, TsiHeap* h, size_t size, TsiPlace* at) {
+static void* mixed_bump(TsiBinding* b, TsiHeap* h, size_t size) {
     TsiLine* l = h->mixed;
     uint64_t avail = tsi_load_relaxed(&l->avail);
     unsigned granules = (unsigned)((size + TSI_GRANULE - 1) / TSI_GRANULE);
@@ -87,11 +87,10 @@ static void* mixed_bump(TsiBinding* b, TsiHeap* h, size_t size, TsiPlace* at) {
     tsi_store_release(&m->starts, tsi_load_relaxed(&m->starts) | 1ull << slot); /* pairs with line_state: ends first */
     tsi_store_relaxed(&l->issued, tsi_load_relaxed(&l->issued) + 1);
     tsi_store_release(&l->avail, end == TSI_LINE_SLOTS ? 0 : ~0ull << end);
-    if (at != NULL) *at = (TsiPlace){line_id, tsi_slab_of_line(s, line_id), TSI_CLASS_MIXED, slot};
     return l->base + slot * TSI_GRANULE;
 }
 
-static void* mixed_alloc(TsiBinding* b, TsiHeap* h, size_t size, TsiPlace* at) {
+static void* mixed_alloc(TsiBinding* b, TsiHeap* h, size_t size) {
     if (h->mixed == NULL) {
         bool domain = (tsi_load_relaxed(&tsi_heap_inc(b->arena, h)->id) & TSI_DOMAIN_ID_BIT) != 0;
         uint32_t slab_id;
@@ -101,7 +100,7 @@ static void* mixed_alloc(TsiBinding* b, TsiHeap* h, size_t size, TsiPlace* at) {
         h->mixed_lines = (1u << c->lines_log2) - 1;
     }
     for (;;) {
-        void* p = mixed_bump(b, h, size, at);
+        void* p = mixed_bump(b, h, size);
         if (p != NULL) return p;
         uint64_t avail = tsi_load_relaxed(&h->mixed->avail);
         if (h->mixed_lines == 0) {
@@ -115,15 +114,10 @@ static void* mixed_alloc(TsiBinding* b, TsiHeap* h, size_t size, TsiPlace* at) {
 
 /* ---- lines ---- */
 
-static void* line_pop(TsiBinding* b, TsiLine* l, unsigned cls, TsiPlace* at) {
+static void* line_pop(TsiBinding* b, TsiLine* l, unsigned cls) {
     uint64_t avail = tsi_load_relaxed(&l->avail);
     unsigned slot = tsi_ctz64(avail);
     tsi_store_relaxed(&l->avail, avail & (avail - 1));
-    if (at != NULL) {
-        TsiSpace* s = &b->arena->space;
-        uint32_t line_id = tsi_line_id(s, l);
-        *at = (TsiPlace){line_id, tsi_slab_of_line(s, line_id), cls, slot};
-    }
     return l->base + tsi_class_offset(&b->classes->c[cls], slot);
 }
 
@@ -146,7 +140,7 @@ static bool next_line(TsiBinding* b, TsiHeap* h, unsigned cls) {
     return true;
 }
 
-static void* class_alloc(TsiBinding* b, TsiHeap* h, unsigned cls, TsiPlace* at) {
+static void* class_alloc(TsiBinding* b, TsiHeap* h, unsigned cls) {
     const TsiClass* c = &b->classes->c[cls];
     TsiClassCounters* n = &b->counters[cls];
     if (!tsi_heap_ensure_room(b, h)) return NULL;
@@ -157,7 +151,7 @@ static void* class_alloc(TsiBinding* b, TsiHeap* h, unsigned cls, TsiPlace* at) 
         if (l != tsi_no_cur[0]) {
             if (tsi_load_relaxed(&l->avail) != 0 || tsi_line_refill(b, l, c, c->threshold) != 0) {
                 tsi_count(cause);
-                return line_pop(b, l, cls, at);
+                return line_pop(b, l, cls);
             }
             if (!tsi_line_park(b, l, c)) continue;
             tsi_count(&n->parked);
@@ -173,7 +167,7 @@ static void* class_alloc(TsiBinding* b, TsiHeap* h, unsigned cls, TsiPlace* at) 
 
 /* ---- large objects ---- */
 
-static void* large_alloc(TsiBinding* b, TsiHeap* h, size_t size, size_t align, TsiPlace* at) {
+static void* large_alloc(TsiBinding* b, TsiHeap* h, size_t size, size_t align) {
     TsiArena* a = b->arena;
     TsiSpace* s = &a->space;
     TsiInc* i = tsi_heap_inc(a, h);
@@ -199,7 +193,6 @@ static void* large_alloc(TsiBinding* b, TsiHeap* h, size_t size, size_t align, T
         tsi_space_give_large(s, slab_id);
         return NULL;
     }
-    if (at != NULL) *at = (TsiPlace){line_id, slab_id, TSI_CLASS_LARGE, 0};
     return b->base + ((size_t)(slab_id >> 8) << TSI_CHUNK_SHIFT);
 }
 
@@ -215,25 +208,20 @@ TSI_COLD void* tsi_alloc_left(TsiBinding* b, TsiHeap* h, void* p) {
     return p;
 }
 
-void tsi_alloc_missed(TsiBinding* b, TsiHeap* h) {
-    tsi_bracket_clear(b);
-    if (tsi_load_relaxed(&h->word) != b->live_word) tsi_handover(b, h);
-}
-
 typedef enum Outcome { GOT, AGAIN, NO_MEMORY } Outcome;
 
-static Outcome alloc_in_heap(TsiBinding* b, TsiHeap* h, size_t size, unsigned cls, size_t align, TsiPlace* at, void** out) {
+static Outcome alloc_in_heap(TsiBinding* b, TsiHeap* h, size_t size, unsigned cls, size_t align, void** out) {
     if (!tsi_bracket_enter(b, h, tsi_busy_all(h))) return AGAIN;
     *out = NULL;
     if (cls == 0) {
-        *out = large_alloc(b, h, size, align, at);
+        *out = large_alloc(b, h, size, align);
         if (*out == NULL && !tsi_heap_is_live(b, h)) {
             tsi_bracket_leave(b, h);
             return AGAIN;
         }
     } else {
-        if (size <= TSI_MIXED_MAX && align <= 16) *out = mixed_alloc(b, h, b->classes->c[cls].size, at);
-        if (*out == NULL) *out = class_alloc(b, h, cls, at);
+        if (size <= TSI_MIXED_MAX && align <= 16) *out = mixed_alloc(b, h, b->classes->c[cls].size);
+        if (*out == NULL) *out = class_alloc(b, h, cls);
     }
     bool scavenge = h->takes > 64 && h->takes > tsi_load_relaxed(&h->slab_count) / 2;
     if (scavenge) h->takes = 0;
@@ -243,7 +231,7 @@ static Outcome alloc_in_heap(TsiBinding* b, TsiHeap* h, size_t size, unsigned cl
     return *out != NULL ? GOT : NO_MEMORY;
 }
 
-TSI_NOINLINE void* tsi_alloc_slow(TsiArena* a, size_t size, unsigned cls, size_t align, TsiRef ref, TsiPlace* at) {
+TSI_NOINLINE void* tsi_alloc_slow(TsiArena* a, size_t size, unsigned cls, size_t align, TsiRef ref, bool prefer) {
     bool tried_trim = false;
     void* p = NULL;
     for (;;) {
@@ -256,6 +244,10 @@ TSI_NOINLINE void* tsi_alloc_slow(TsiArena* a, size_t size, unsigned cls, size_t
         TsiBirth birth = tsi_heap_get(b, target, &h);
         if (birth == TSI_BIRTH_STALE) {
             if (ref == 0 && b->scope == 0 && ambient_ref(b) != target) continue; /* the ring moved on: so do we */
+            if (ref != 0 && prefer) {
+                ref = 0;
+                continue;
+            }
             tsi_count(&b->counters[cls != 0 ? cls : TSI_CLASS_LARGE].slow);
             tsi_count(&b->counters[cls != 0 ? cls : TSI_CLASS_LARGE].closed);
             tsi_refuse(a, SLAB_MISUSE_CLOSED_EPOCH, NULL);
@@ -265,7 +257,7 @@ TSI_NOINLINE void* tsi_alloc_slow(TsiArena* a, size_t size, unsigned cls, size_t
         }
         if (birth == TSI_BIRTH_NO_MEMORY) break;
         if (ref == 0 && tsi_heap_is_live(b, h)) tsi_binding_set_ambient(b, h);
-        Outcome o = alloc_in_heap(b, h, size, cls, align, at, &p);
+        Outcome o = alloc_in_heap(b, h, size, cls, align, &p);
         if (o == GOT) break;
         if (o == NO_MEMORY) {
             if (tried_trim) break;

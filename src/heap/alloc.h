@@ -6,15 +6,15 @@
 
 #include "heap/bracket.h"
 
-/* Any class and size. ref 0: the thread's innermost scope of this arena, else the current epoch.
- * NULL with errno. *at (may be NULL) receives the place. */
-void* tsi_alloc_slow(TsiArena* a, size_t size, unsigned cls, size_t align, TsiRef ref, TsiPlace* at);
+/* Any class and size. ref 0: the thread's innermost scope of this arena, else the current epoch. prefer: ref is where
+ * the object had better go; when that accepts no more, as with 0. NULL with errno. */
+void* tsi_alloc_slow(TsiArena* a, size_t size, unsigned cls, size_t align, TsiRef ref, bool prefer);
 
 /* How a fast path ends. */
 typedef enum TsiFast {
     TSI_FAST_DONE,
     TSI_FAST_LEFT,   /* done; the caller tail-calls what hands over */
-    TSI_FAST_MISSED, /* busy still names the line: the caller tail-calls what starts with tsi_..._missed */
+    TSI_FAST_MISSED, /* busy still names the line: the caller tail-calls what starts with tsi_bracket_missed */
     TSI_FAST_NEVER   /* nothing was entered */
 } TsiFast;
 
@@ -33,7 +33,5 @@ TSI_INLINE TsiFast tsi_alloc_fast(TsiBinding* b, TsiHeap* h, TsiLine* const* cur
 
 /* Hands over after a successful allocation; returns p. */
 void* tsi_alloc_left(TsiBinding* b, TsiHeap* h, void* p);
-/* Leaves the bracket of a fast path that found no slot. */
-void tsi_alloc_missed(TsiBinding* b, TsiHeap* h);
 
 #endif

@@ -15,7 +15,9 @@
  *   B2  After the membarrier every later check of that owner sees REVOKED, and every bracket that
  *       saw LIVE is visible in busy until it ends. So what busy does not name is the sweeper's.
  *   B3  Every bracket that named a line or heap of the thread and whose first or last check does not
- *       see LIVE ends in tsi_handover, so what busy named is settled by its owner before its call returns.
+ *       see LIVE ends in tsi_handover *of the heap that the line is in*, so what busy named is settled by its owner
+ *       before its call returns. A fast path may name a line of another heap than it checks: a room outlives
+ *       the heap's last sweep, a pointer may be stale.
  *   B4  Renaming goes through busy = 0 and a check, never X -> Y directly.
  *
  * busy = name and busy = 0 are releases so that the sweeper's acquire orders the owner's plain
@@ -30,6 +32,12 @@
 
 /* Settles what a revoked heap's owner was busy with; b->busy is 0. In sweep.c. */
 void tsi_handover(TsiBinding* b, TsiHeap* h);
+/* The heap whose slab the line in `busy` lies in, by the slab's tag; NULL when no heap owns it. The line may be any of
+ * the arena: a stale pointer's, or one that a room still names though its slab has gone elsewhere. Its
+ * owner and a sweeper may both ask, and get one answer for as long as that heap owns the slab. In sweep.c. */
+TsiHeap* tsi_busy_heap(TsiArena* a, uint64_t busy, uint32_t* slab_id);
+/* Leaves a bracket whose first check failed: B3 for the heap that the line belongs to. */
+void tsi_bracket_missed(TsiBinding* b);
 
 TSI_INLINE uint64_t tsi_busy_line(const TsiLine* l) { return (uint64_t)(uintptr_t)l; }
 TSI_INLINE uint64_t tsi_busy_all(const TsiHeap* h) { return (uint64_t)(uintptr_t)h | 1; }

@@ -6,7 +6,8 @@
  * single stores, so in the child they are whole, except that one operation of each vanished thread
  * may have happened or not. The child detaches the heaps of vanished threads, closes their
  * inboxes, rebuilds nothing (rooms are dropped, adoption makes new ones), returns slabs
- * that were claimed for return, and sweeps incarnations whose close was under way. A record or slab
+ * that were claimed for return, sweeps incarnations whose close was under way, and ends those that a vanished thread
+ * was making or ending for a domain. A record or slab
  * that a vanished thread had in its hands between two lists stays unused in the child.
  */
 #include "heap/fork.h"
@@ -102,6 +103,13 @@ static void child_slabs(TsiArena* a) {
     }
 }
 
+/* Threads that were leaving are gone, but for the one that forks. */
+static void child_exiting(TsiArena* a, void* unused) {
+    (void)unused;
+    bool held = tsi_tls.thread != NULL && tsi_tls.thread->held == a;
+    tsi_store_relaxed(&a->exiting, held ? 1u : 0u);
+}
+
 static void child_arena(TsiArena* a, void* unused) {
     (void)unused;
     child_slabs(a);
@@ -114,13 +122,20 @@ static void child_sweep(TsiArena* a, void* unused) {
     TsiBinding* b = tsi_binding_get(a, false);
     for (uint32_t n = 1; n < tsi_table_used(&a->phases.incs); n++) {
         TsiInc* i = tsi_inc(&a->phases, n);
-        if (tsi_inc_era(i) != 0 && tsi_inc_state(i) >= TSI_INC_CLOSED) tsi_inc_sweep(a, b, i, tsi_inc_era(i));
+        uint64_t era = tsi_inc_era(i);
+        bool domain = (tsi_load_relaxed(&i->id) & TSI_DOMAIN_ID_BIT) != 0;
+        if (era != 0 && tsi_inc_state(i) >= TSI_INC_CLOSED) {
+            tsi_inc_sweep(a, b, i, era);
+        } else if (era != 0 && domain && !i->named) { /* its domain's thread vanished while it made or ended it */
+            if (tsi_epoch_end(a, tsi_ref(era, n), EPOCH_RELEASE, false, NULL)) tsi_inc_unpin(a, b, i);
+        }
     }
 }
 
 static void in_child(void) {
     release_all();
     tsi_os_after_fork();
+    tsi_registry_each(child_exiting, NULL);
     if (tsi_fork_drop_scopes != NULL) tsi_fork_drop_scopes();
     tsi_registry_each(child_arena, NULL);
     tsi_registry_child();

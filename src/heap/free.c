@@ -19,17 +19,6 @@
 #include "heap/sweep.h"
 #include "mem/handle.h"
 
-void tsi_free_missed(TsiBinding* b) {
-    TsiArena* a = b->arena;
-    const TsiLine* l = (const TsiLine*)(uintptr_t)tsi_load_relaxed(&b->busy);
-    uint64_t tag = tsi_load_relaxed(&tsi_slab(&a->space, tsi_slab_of_line(&a->space, tsi_line_id(&a->space, l)))->tag);
-    tsi_bracket_clear(b);
-    if (tsi_tag_state(tag) != TSI_SLAB_OWNED) return;
-    TsiHeap* h = tsi_heap(a, tsi_tag_index(tag));
-    uint64_t word = tsi_load_relaxed(&h->word);
-    if (word != b->live_word && (uint32_t)(word >> 8) == b->index) tsi_handover(b, h); /* B3 */
-}
-
 static bool state_holds_objects(uint64_t tag) {
     unsigned state = tsi_tag_state(tag);
     return state == TSI_SLAB_OWNED || state == TSI_SLAB_ORPHAN || state == TSI_SLAB_PARTIAL;

@@ -62,7 +62,4 @@ TSI_INLINE TsiFast tsi_free_fast(TsiBinding* b, const void* p, TsiHeap** out) {
     return TSI_LIKELY(tsi_load_relaxed(&h->word) == b->live_word) ? TSI_FAST_DONE : TSI_FAST_LEFT;
 }
 
-/* Leaves the bracket of a fast path that did not free: busy names its line. */
-void tsi_free_missed(TsiBinding* b);
-
 #endif

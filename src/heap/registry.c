@@ -9,7 +9,7 @@
 #include <pthread.h>
 #include <string.h>
 
-enum { ARENAS_MAX = 1 << 16, THREADS_MAX = 1 << 18 };
+enum { ARENAS_MAX = 1 << 16, THREADS_MAX = 1 << 16, THREADS_LEAST = 1 << 10 };
 
 _Thread_local TsiTls tsi_tls __attribute__((tls_model("initial-exec"))) = {.serial = UINT64_MAX};
 TsiLock tsi_registry_lock;
@@ -50,13 +50,21 @@ static TsiArena* arena_by_serial_locked(uint64_t serial) {
     return NULL;
 }
 
+bool tsi_registry_open(void) {
+    tsi_lock_take(&tsi_registry_lock);
+    /* Here, not once per process: a process that was short of memory may have some now. */
+    bool ok = arena_slots.base != NULL || tsi_table_init(&arena_slots, sizeof(TsiArenaSlot), ARENAS_MAX);
+    for (uint32_t n = THREADS_MAX; ok && threads.base == NULL && n >= THREADS_LEAST; n /= 2)
+        (void)tsi_table_init(&threads, sizeof(TsiThread), n);
+    ok = ok && threads.base != NULL;
+    tsi_lock_give(&tsi_registry_lock);
+    return ok;
+}
+
 bool tsi_registry_add(TsiArena* a) {
     uint32_t slot = 0;
     tsi_lock_take(&tsi_registry_lock);
-    /* Here, not once per process: a process that was short of memory may have some now. */
-    bool ok = (arena_slots.base != NULL || tsi_table_init(&arena_slots, sizeof(TsiArenaSlot), ARENAS_MAX)) &&
-              (threads.base != NULL || tsi_table_init(&threads, sizeof(TsiThread), THREADS_MAX)) &&
-              tsi_table_take(&arena_slots, &slot, 0);
+    bool ok = tsi_table_take(&arena_slots, &slot, 0);
     if (ok) {
         TsiArenaSlot* s = tsi_table_at(&arena_slots, slot);
         a->serial = serial_next++;
@@ -123,7 +131,7 @@ static TsiThread* thread_get(void) {
         t->scopes = t->first_scopes;
         t->scope_capacity = TSI_SCOPES_FIRST;
     }
-    if (key_ok && !tsi_tls.exiting) (void)pthread_setspecific(key, t);
+    if (key_ok) (void)pthread_setspecific(key, t); /* in a late destructor too: ours runs once more, as often as the system allows */
     tsi_tls.thread = t;
     return t;
 }
@@ -187,15 +195,12 @@ bool tsi_scope_push(TsiThread* t, const TsiScope* s) {
 void tsi_scopes_refresh(TsiThread* t) {
     uint64_t now = tsi_load_relaxed(&tsi_registry_removals);
     if (TSI_LIKELY(t->seen_removals == now)) return;
-    t->seen_removals = now;
-    while (t->scope_count != 0) {
-        TsiArena* a = tsi_registry_hold(t->scopes[t->scope_count - 1].serial);
-        if (a != NULL) {
-            tsi_registry_unhold(a);
-            return;
-        }
-        t->scope_count--;
-    }
+    bool buried = false; /* a dead scope under a living one: look again next time */
+    tsi_lock_take(&tsi_registry_lock);
+    while (t->scope_count != 0 && arena_by_serial_locked(t->scopes[t->scope_count - 1].serial) == NULL) t->scope_count--;
+    for (uint32_t n = 0; n < t->scope_count && !buried; n++) buried = arena_by_serial_locked(t->scopes[n].serial) == NULL;
+    tsi_lock_give(&tsi_registry_lock);
+    if (!buried) t->seen_removals = now;
 }
 
 /* ---- bindings ---- */
@@ -268,17 +273,34 @@ void tsi_binding_release(TsiBinding* b) {
     tsi_table_give(&a->bindings, b->index);
 }
 
-/* Leaves every living arena the thread has used. */
-static void thread_leave(TsiThread* t) {
-    if (t->scope_count != 0 && tsi_thread_end_scopes != NULL) tsi_thread_end_scopes(t);
+/* One pass over the arenas the thread has used; false when there was none to leave. */
+static bool leave_arenas(TsiThread* t) {
+    bool any = false;
     for (uint32_t i = 0; i < t->ref_capacity; i++) {
         TsiBindingRef r = t->refs[i];
-        if (r.serial == 0) continue;
+        if (r.serial == 0 || r.binding == NULL) continue;
+        any = true;
+        /* Gone from our tables first: a cleanup that runs below and allocates gets a binding of its own. */
+        t->refs[i].binding = NULL;
+        tsi_tls.serial = UINT64_MAX;
         TsiArena* a = tsi_registry_hold(r.serial);
         if (a == NULL) continue;
+        t->held = a;
         tsi_binding_release(r.binding);
+        t->held = NULL;
         tsi_registry_unhold(a);
     }
+    return any;
+}
+
+/* Leaves every living arena the thread has used. Cleanups may use this or other arenas meanwhile, so until
+ * nothing is left to leave. */
+static void thread_leave(TsiThread* t) {
+    t->leaving = true;
+    do {
+        if (t->scope_count != 0 && tsi_thread_end_scopes != NULL) tsi_thread_end_scopes(t);
+    } while (leave_arenas(t));
+    t->leaving = false;
     if (t->refs != t->first_refs) tsi_os.unmap(t->refs, array_bytes(t->ref_capacity, sizeof *t->refs));
     if (t->scopes != t->first_scopes) tsi_os.unmap(t->scopes, array_bytes(t->scope_capacity, sizeof *t->scopes));
     memset(t->first_refs, 0, sizeof t->first_refs);
@@ -298,8 +320,8 @@ static void thread_exit(void* arg) {
 }
 
 void tsi_thread_leave_if_exiting(void) {
-    if (TSI_UNLIKELY(tsi_tls.exiting) && tsi_tls.thread != NULL && tsi_tls.thread->scope_count == 0)
-        thread_leave(tsi_tls.thread);
+    TsiThread* t = tsi_tls.thread;
+    if (TSI_UNLIKELY(tsi_tls.exiting) && t != NULL && t->scope_count == 0 && !t->leaving) thread_leave(t);
 }
 
 void tsi_threads_each_other(void (*fn)(TsiThread*)) {

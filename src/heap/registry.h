@@ -36,6 +36,8 @@ typedef struct TsiThread {
     TsiScope* scopes;
     uint32_t scope_count, scope_capacity;
     uint64_t seen_removals; /* of tsi_registry_removals */
+    TsiArena* held;         /* the arena that the exiting thread is leaving, or NULL */
+    bool leaving;
     TsiBindingRef first_refs[TSI_REFS_FIRST];
     TsiScope first_scopes[TSI_SCOPES_FIRST];
 } TsiThread;
@@ -50,6 +52,8 @@ typedef struct TsiTls {
 extern _Thread_local TsiTls tsi_tls __attribute__((tls_model("initial-exec")));
 extern TsiLock tsi_registry_lock;
 
+/* Makes room for what the process keeps; before anything of an arena. False when the system refuses. */
+bool tsi_registry_open(void);
 /* Makes an arena known; false when a slot or memory is missing. Gives it its serial. */
 bool tsi_registry_add(TsiArena* a);
 /* Forgets it and waits for threads that are leaving it. */
@@ -75,7 +79,8 @@ void tsi_binding_release(TsiBinding* b);
 void tsi_registry_child(void);
 /* Allocators destroyed so far: scopes of theirs may be on any thread's stack. */
 extern _Atomic uint64_t tsi_registry_removals;
-/* Drops scopes of destroyed allocators from the top of the stack. Own thread. */
+/* Drops scopes of destroyed allocators from the top of the stack; those under a living one go when they come to
+ * the top. Own thread. */
 void tsi_scopes_refresh(TsiThread* t);
 /* Pushes a scope; false without memory. */
 bool tsi_scope_push(TsiThread* t, const TsiScope* s);

@@ -170,6 +170,29 @@ static void seize_locked(TsiSweep* w, TsiHeap* h, uint64_t word, uint32_t skip) 
     }
 }
 
+TsiHeap* tsi_busy_heap(TsiArena* a, uint64_t busy, uint32_t* slab_id) {
+    TsiSpace* s = &a->space;
+    if (busy - (uint64_t)(uintptr_t)s->meta >= (uint64_t)s->chunk_count << TSI_META_SHIFT) return NULL; /* no_line */
+    uint32_t line_id = tsi_line_id(s, (const TsiLine*)(uintptr_t)busy), chunk = line_id >> 10;
+    unsigned cls = tsi_chunk_class(s, chunk);
+    if (cls == 0 || cls > TSI_CLASS_MIXED) return NULL;
+    /* The chunk may have changed class since the line was found: it need not be one of this class's. */
+    uint32_t slab = (line_id & (TSI_CHUNK_LINES - 1)) >> s->classes->c[cls].lines_log2;
+    if (slab >= tsi_chunk_slab_count(s, cls)) return NULL;
+    *slab_id = chunk << 8 | slab;
+    uint64_t tag = tsi_load_seq(&tsi_slab(s, *slab_id)->tag);
+    return tsi_tag_state(tag) == TSI_SLAB_OWNED ? tsi_heap(a, tsi_tag_index(tag)) : NULL;
+}
+
+void tsi_bracket_missed(TsiBinding* b) {
+    uint64_t busy = tsi_load_relaxed(&b->busy);
+    uint32_t slab_id;
+    tsi_bracket_clear(b);
+    TsiHeap* h = tsi_busy_heap(b->arena, busy, &slab_id);
+    uint64_t word = h != NULL ? tsi_load_relaxed(&h->word) : 0;
+    if (h != NULL && (uint32_t)(word >> 8) == b->index && tsi_heap_state(word) != TSI_HEAP_LIVE) tsi_handover(b, h); /* B3 */
+}
+
 /* What the owner of a heap with our ticket is inside of: 0 nothing of it, a slab of it (id + 1), or UINT32_MAX for all. */
 static uint32_t busy_in(TsiArena* a, TsiHeap* h, TsiBinding* owner) {
     /* acquire: pairs with the releases in bracket.h; after our membarrier it names what the owner is in.
@@ -180,12 +203,8 @@ static uint32_t busy_in(TsiArena* a, TsiHeap* h, TsiBinding* owner) {
         TsiHeap* named = (TsiHeap*)(uintptr_t)(busy & ~1ull);
         return tsi_load_relaxed(&named->ref) == tsi_load_relaxed(&h->ref) ? UINT32_MAX : 0;
     }
-    if (busy - (uint64_t)(uintptr_t)a->space.meta >= (uint64_t)a->space.chunk_count << TSI_META_SHIFT) return 0; /* no_line */
-    uint32_t line_id = tsi_line_id(&a->space, (const TsiLine*)(uintptr_t)busy);
-    if (tsi_chunk_class(&a->space, line_id >> 10) == 0) return 0;
-    uint32_t slab_id = tsi_slab_of_line(&a->space, line_id);
-    uint64_t tag = tsi_load_seq(&tsi_slab(&a->space, slab_id)->tag);
-    return tsi_tag_state(tag) == TSI_SLAB_OWNED && tsi_tag_index(tag) == h->index ? slab_id + 1 : 0;
+    uint32_t slab_id;
+    return tsi_busy_heap(a, busy, &slab_id) == h ? slab_id + 1 : 0;
 }
 
 static void defer(TsiSweep* w, uint64_t slabs, uint64_t bytes) {

@@ -272,18 +272,30 @@ void tsi_space_give(TsiSpace* s, const uint32_t* slab_ids, unsigned n) {
 
 /* ---- large objects ---- */
 
+/* Whole chunks where commits cost nothing: neighbours then make one mapping for the kernel, which counts them. */
+static bool large_commit(TsiSpace* s, uint32_t first, uint32_t n, size_t bytes) {
+    uint8_t* payload = s->base + ((size_t)first << TSI_CHUNK_SHIFT);
+    if (!chunk_commit(s, first, 0)) return false;
+    if (tsi_os.strict_commit) return tsi_os.commit(payload, bytes) == 0;
+    for (uint32_t i = 0; i < n;) { /* in runs, for one object of gigabytes is one call */
+        uint32_t end = i;
+        while (end < n && !s->chunks[first + end].payload_committed) end++;
+        if (end > i && tsi_os.commit(payload + ((size_t)i << TSI_CHUNK_SHIFT), (size_t)(end - i) << TSI_CHUNK_SHIFT) != 0) return false;
+        for (; i < end; i++) s->chunks[first + i].payload_committed = 1;
+        i++;
+    }
+    return true;
+}
+
 bool tsi_space_take_large(TsiSpace* s, size_t bytes, size_t align, uint32_t* slab_id) {
     uint64_t chunks = (bytes + (1u << TSI_CHUNK_SHIFT) - 1) >> TSI_CHUNK_SHIFT;
     if (chunks > s->chunk_count) return false;
     tsi_lock_take(&s->lock);
     uint32_t n = (uint32_t)chunks, first = chunk_find(s, n, align);
-    bool ok = first != s->chunk_count && chunk_commit(s, first, 0);
-    uint8_t* payload = s->base + ((size_t)first << TSI_CHUNK_SHIFT);
     bytes = tsi_align_up(bytes, tsi_os.page_bytes);
-    if (ok) ok = tsi_os.commit(payload, bytes) == 0;
+    bool ok = first != s->chunk_count && large_commit(s, first, n, bytes);
     if (ok) {
         chunk_set_used(s, first, n, true);
-        for (uint32_t i = 0; i < bytes >> TSI_CHUNK_SHIFT; i++) s->chunks[first + i].payload_committed = 1;
         tsi_slab(s, first << 8)->extra = (uint32_t)(bytes >> 10);
         floors_apply(s, first << 8);
         for (uint32_t i = 1; i < n; i++) set_class(s, first + i, TSI_CLASS_CONT);

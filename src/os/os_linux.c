@@ -36,12 +36,15 @@ static void* os_reserve(size_t bytes) {
 static int os_commit(void* p, size_t bytes) { return mprotect(p, bytes, PROT_READ | PROT_WRITE) == 0 ? 0 : errno; }
 
 static int os_purge(void* p, size_t bytes, TsiPurgeHow how) {
+    int saved = errno, error = 0; /* frees leave errno alone */
     if (how == TSI_PURGE_UNCOMMIT) {
         void* q = mmap(p, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
-        return q == MAP_FAILED ? errno : 0;
+        if (q == MAP_FAILED) error = errno;
+    } else if (madvise(p, bytes, how == TSI_PURGE_LAZY ? MADV_FREE : MADV_DONTNEED) != 0) {
+        error = errno;
     }
-    int advice = how == TSI_PURGE_LAZY ? MADV_FREE : MADV_DONTNEED;
-    return madvise(p, bytes, advice) == 0 ? 0 : errno;
+    errno = saved;
+    return error;
 }
 
 static void os_unmap(void* p, size_t bytes) { (void)munmap(p, bytes); }

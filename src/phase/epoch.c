@@ -39,7 +39,7 @@ void tsi_inc_open(TsiPhases* p, uint32_t index, uint64_t era, EpochId id) {
     tsi_store_relaxed(&i->reuse, reuse);
     i->heaps = i->orphans = i->ends = 0;
     i->pins = 1;
-    i->drained = i->swept = false;
+    i->drained = false;
     tsi_store_relaxed(&i->heap_count, 0);
     tsi_store_relaxed(&i->detached, 0);
     tsi_store_relaxed(&i->slab_count, 0);

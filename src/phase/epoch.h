@@ -55,7 +55,7 @@ typedef struct TsiInc {
     uint32_t pins;         /* ring, domains and calls that hold the record */
     uint32_t ends;         /* cleanups, record index + 1 */
     bool drained;
-    bool swept;            /* the heaps of a non-ACTIVE incarnation have been asked to let go */
+    bool named;            /* only used in a fork child: a domain refers to it */
     _Atomic uint32_t heap_count;
     _Atomic uint32_t detached; /* heaps without an owner: worth a look under the lock */
     _Atomic uint32_t slab_count; /* orphans, PARTIAL and PURGING ones that are not unlinked included */
