@@ -208,8 +208,8 @@ SLAB_API void* slab_aligned_alloc_epoch(SlabAllocator* a, size_t alignment, size
 SLAB_API size_t slab_usable_size(SlabAllocator* a, const void* p);
 /* Usable bytes an object of `size` has at least; 0 for sizes that cannot be served. */
 SLAB_API size_t slab_good_size(SlabAllocator* a, size_t size);
-/* True when p is an address this allocator has handed out at some time: tells which allocator a
- * pointer must be freed with. Liveness is not looked at. */
+/* True when p lies where this allocator keeps objects or has kept some: tells which allocator a pointer must be
+ * freed with. Whether an object starts there, or lives, is not looked at. */
 SLAB_API bool slab_owns(SlabAllocator* a, const void* p);
 /* Epoch of a live object; id and era may be NULL. False for anything else. */
 SLAB_API bool slab_ptr_epoch(SlabAllocator* a, const void* p, EpochId* id, uint64_t* era);
@@ -224,7 +224,7 @@ SLAB_API void slab_trim(SlabAllocator* a);
 SLAB_API void slab_thread_flush(SlabAllocator* a);
 /* Counters of a class; zeroed for a bad class. O(threads). */
 SLAB_API void get_perf_counters(SlabAllocator* a, uint32_t size_class, PerfCounters* out);
-/* Objects that one slab of the class serving `size` holds; 0 when no slab class serves it. */
+/* Objects that one slab of the class serving `size` holds, with default slab_bytes; 0 when no slab class serves it. */
 SLAB_API uint32_t slab_object_count(uint32_t size);
 /* Page size of the system, bytes. */
 SLAB_API size_t slab_page_size(void);

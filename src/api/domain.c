@@ -81,22 +81,35 @@ static bool open_own(TsiArena* a, TsiBinding* b, TsiDomain* d) {
 }
 
 /* The receipt of an incarnation that held nothing, until a fuller one replaces it. */
-static void note_ended_locked(TsiDomain* d) {
-    d->receipt.epoch_id = d->pub.epoch_id;
-    d->receipt.epoch_era = d->pub.epoch_era;
+static void note_ended_locked(TsiDomain* d, EpochId id, uint64_t era) {
+    d->receipt.epoch_id = id;
+    d->receipt.epoch_era = era;
+    memcpy(d->receipt.label, d->label, sizeof d->label);
     d->has_receipt = d->empty_receipt = true;
 }
 
-/* Ends what ref named; the domain's lock is not held. `own`: the domain's pin goes with it. */
-static void end_ref(TsiArena* a, TsiDomain* d, TsiRef ref, EpochCloseMode mode, bool own) {
+/* False when the domain was destroyed meanwhile, and perhaps made again. */
+static bool ended_here_locked(TsiDomain* d, TsiRef ref) {
+    return is_alive(d) && (d->own ? d->has_receipt && d->receipt.epoch_era == tsi_ref_era(ref) : d->pub.epoch_era == tsi_ref_era(ref));
+}
+
+/* Ends what ref named; the domain's lock is not held, so another thread may destroy the domain meanwhile. `own`: the
+ * domain's pin goes with it. named: what its receipt says already. */
+static void end_ref(TsiArena* a, TsiDomain* d, TsiRef ref, EpochCloseMode mode, bool own, const char named[TSI_LABEL_BYTES]) {
     EpochReceipt r;
-    if (own && tsi_inc_end_empty(a, tsi_binding_get(a, false), ref, d->receipt.label)) return;
-    if (!tsi_epoch_end(a, ref, mode, false, &r)) return;
+    char label[TSI_LABEL_BYTES];
+    bool empty = own && tsi_inc_end_empty(a, tsi_binding_get(a, false), ref, label);
+    if (empty && memcmp(label, named, sizeof label) == 0) return;
+    if (!empty && !tsi_epoch_end(a, ref, mode, false, &r)) return;
     tsi_lock_take(&d->lock);
-    d->receipt = r;
-    d->has_receipt = true;
-    d->empty_receipt = false;
+    if (ended_here_locked(d, ref)) {
+        if (empty) memcpy(d->receipt.label, label, sizeof label);
+        else d->receipt = r;
+        d->has_receipt = true;
+        d->empty_receipt = empty;
+    }
     tsi_lock_give(&d->lock);
+    if (empty) return;
     if (own) tsi_inc_unpin(a, tsi_binding_get(a, false), tsi_inc(&a->phases, tsi_ref_index(ref)));
 }
 
@@ -129,7 +142,7 @@ static void discard(TsiArena* a, TsiDomain* d) {
     else tsi_table_give(&a->domains, d->index);
 }
 
-epoch_domain_t* epoch_domain_create_labeled(SlabAllocator* s, const char* label) {
+static epoch_domain_t* create(SlabAllocator* s, const char* label) {
     TsiBinding* b;
     TsiDomain* d = make(s, label, &b);
     if (d == NULL) return NULL;
@@ -141,6 +154,13 @@ epoch_domain_t* epoch_domain_create_labeled(SlabAllocator* s, const char* label)
     }
     tsi_store_release(&d->alive, DOMAIN_ALIVE); /* pairs with is_alive */
     return &d->pub;
+}
+
+epoch_domain_t* epoch_domain_create_labeled(SlabAllocator* s, const char* label) {
+    tsi_thread_late_enter();
+    epoch_domain_t* d = create(s, label);
+    tsi_thread_late_leave();
+    return d;
 }
 
 epoch_domain_t* epoch_domain_create(SlabAllocator* s) { return epoch_domain_create_labeled(s, NULL); }
@@ -168,7 +188,7 @@ static bool may_drain(TsiArena* a, TsiDomain* d) {
     return ref != 0 && tsi_phases_resolve(&a->phases, d->pub.epoch_id) == ref && tsi_load_relaxed(&i->scopes) == 0;
 }
 
-void epoch_domain_destroy(epoch_domain_t* p) {
+static void domain_destroy(epoch_domain_t* p) {
     TsiDomain* d = domain_of(p);
     if (!usable(d)) return;
     TsiArena* a = tsi_arena(p->alloc);
@@ -179,9 +199,9 @@ void epoch_domain_destroy(epoch_domain_t* p) {
     }
     TsiRef ref = tsi_load_acquire(&d->ref); /* pairs with open_own */
     if (d->own && ref != 0) {
-        end_ref(a, d, ref, EPOCH_RELEASE, true);
+        end_ref(a, d, ref, EPOCH_RELEASE, true, d->label);
     } else if (!d->own && d->entered && p->auto_close && !d->drained && may_drain(a, d)) {
-        end_ref(a, d, ref, EPOCH_DRAIN, false);
+        end_ref(a, d, ref, EPOCH_DRAIN, false, d->label);
     }
     discard(a, d);
 }
@@ -227,7 +247,7 @@ static void scopes_add(TsiArena* a, TsiDomain* d, int n) {
     tsi_lock_give(tsi_inc_lock(i));
 }
 
-void epoch_domain_enter(epoch_domain_t* p) {
+static void domain_enter(epoch_domain_t* p) {
     TsiDomain* d = domain_of(p);
     if (!usable(d)) return;
     TsiArena* a = tsi_arena(p->alloc);
@@ -262,24 +282,26 @@ void epoch_domain_enter(epoch_domain_t* p) {
 static void leave(TsiArena* a, TsiDomain* d) {
     TsiRef end = 0;
     bool own = d->own;
+    char label[TSI_LABEL_BYTES];
     scopes_add(a, d, -1);
     tsi_lock_take(&d->lock);
     refs_set(d, refs(d) - 1);
+    memcpy(label, d->label, sizeof label);
     if (refs(d) == 0 && d->pub.auto_close) {
         if (own) {
             end = tsi_load_relaxed(&d->ref);
             tsi_store_release(&d->ref, 0); /* a thread that enters from here on opens a fresh one */
-            if (end != 0) note_ended_locked(d);
+            if (end != 0) note_ended_locked(d, d->pub.epoch_id, d->pub.epoch_era);
         } else if (may_drain(a, d)) {
             end = tsi_load_relaxed(&d->ref);
             d->drained = true;
         }
     }
     tsi_lock_give(&d->lock);
-    if (end != 0) end_ref(a, d, end, own ? EPOCH_RELEASE : EPOCH_DRAIN, own);
+    if (end != 0) end_ref(a, d, end, own ? EPOCH_RELEASE : EPOCH_DRAIN, own, label);
 }
 
-void epoch_domain_exit(epoch_domain_t* p) {
+static void domain_exit(epoch_domain_t* p) {
     TsiDomain* d = domain_of(p);
     if (!usable(d)) return;
     TsiArena* a = tsi_arena(p->alloc);
@@ -335,12 +357,24 @@ void epoch_domain_force_close(epoch_domain_t* p) {
     bool stale = ref == 0 || (!d->own && tsi_phases_resolve(&a->phases, p->epoch_id) != ref);
     if (!inside && !stale && d->own) {
         tsi_store_release(&d->ref, 0); /* as in leave */
-        note_ended_locked(d);
+        note_ended_locked(d, d->pub.epoch_id, d->pub.epoch_era);
     }
     tsi_lock_give(&d->lock);
     if (inside || stale) refuse(d, inside ? SLAB_MISUSE_DOMAIN_ORDER : SLAB_MISUSE_DOMAIN_STALE);
-    else end_ref(a, d, ref, EPOCH_RELEASE, d->own);
+    else end_ref(a, d, ref, EPOCH_RELEASE, d->own, d->label);
 }
+
+/* ---- those that a destructor of thread-specific data may still call ---- */
+
+#define LATE(name)                              \
+    void epoch_domain_##name(epoch_domain_t* d) { \
+        tsi_thread_late_enter();                \
+        domain_##name(d);                       \
+        tsi_thread_late_leave();                \
+    }
+LATE(enter)
+LATE(exit)
+LATE(destroy)
 
 epoch_domain_t* epoch_domain_begin(SlabAllocator* s, const char* label) {
     epoch_domain_t* d = epoch_domain_create_labeled(s, label);
@@ -408,12 +442,14 @@ bool epoch_domain_reset(epoch_domain_t* p) {
     tsi_lock_take(&d->lock);
     TsiRef old = tsi_load_relaxed(&d->ref);
     bool ok = d->own && refs(d) == mine;
-    if (ok && old != 0) note_ended_locked(d);
+    EpochId id = d->pub.epoch_id;
+    uint64_t era = d->pub.epoch_era;
     bool opened = ok && open_own(a, b, d);
+    if (opened && old != 0) note_ended_locked(d, id, era);
     tsi_lock_give(&d->lock);
     if (!ok) refuse(d, SLAB_MISUSE_DOMAIN_ORDER);
     if (!opened) return false;
-    if (old != 0) end_ref(a, d, old, EPOCH_RELEASE, true);
+    if (old != 0) end_ref(a, d, old, EPOCH_RELEASE, true, d->label);
     ambient_from_scope(b);
     return true;
 }

@@ -74,20 +74,19 @@ void slab_epoch_set_label(SlabAllocator* s, EpochId id, const char* label) {
     tsi_lock_give(tsi_inc_lock(i));
 }
 
-void slab_epoch_inc_refcount(SlabAllocator* s, EpochId id) {
+static void refcount_add(SlabAllocator* s, EpochId id, bool up) {
     TsiArena* a;
     TsiRef ref;
     TsiInc* i = inc_of(s, id, &a, &ref);
-    if (i != NULL) tsi_add_relaxed(&i->user_refs, 1);
+    if (i == NULL) return;
+    tsi_lock_take(tsi_inc_lock(i));
+    uint64_t n = tsi_load_relaxed(&i->user_refs);
+    if (tsi_inc_era(i) == tsi_ref_era(ref) && (up || n != 0)) tsi_store_relaxed(&i->user_refs, up ? n + 1 : n - 1);
+    tsi_lock_give(tsi_inc_lock(i));
 }
 
-void slab_epoch_dec_refcount(SlabAllocator* s, EpochId id) {
-    TsiArena* a;
-    TsiRef ref;
-    TsiInc* i = inc_of(s, id, &a, &ref);
-    uint64_t n = i != NULL ? tsi_load_relaxed(&i->user_refs) : 0;
-    while (n != 0 && !tsi_cas_seq(&i->user_refs, &n, n - 1)) {} /* a count: nothing is ordered by it */
-}
+void slab_epoch_inc_refcount(SlabAllocator* s, EpochId id) { refcount_add(s, id, true); }
+void slab_epoch_dec_refcount(SlabAllocator* s, EpochId id) { refcount_add(s, id, false); }
 
 uint64_t slab_epoch_get_refcount(SlabAllocator* s, EpochId id) {
     TsiArena* a;

@@ -228,6 +228,7 @@ static void* resize(SlabAllocator* s, void* p, size_t size, TsiRef ref) {
 void* slab_realloc(SlabAllocator* s, void* p, size_t size) { return resize(s, p, size, 0); }
 
 void* slab_realloc_epoch(SlabAllocator* s, void* p, size_t size, EpochId epoch) {
+    if (p != NULL && size == 0) return resize(s, p, 0, 0);
     TsiRef ref = resolve_for_alloc(s, epoch);
     return ref != 0 ? resize(s, p, size, ref) : NULL;
 }

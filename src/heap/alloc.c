@@ -210,8 +210,13 @@ TSI_COLD void* tsi_alloc_left(TsiBinding* b, TsiHeap* h, void* p) {
 
 typedef enum Outcome { GOT, AGAIN, NO_MEMORY } Outcome;
 
-static Outcome alloc_in_heap(TsiBinding* b, TsiHeap* h, size_t size, unsigned cls, size_t align, void** out) {
+/* The record may have been freed and born again, by a cleanup that ran in a handover: hence the reference. */
+static Outcome alloc_in_heap(TsiBinding* b, TsiHeap* h, TsiRef ref, size_t size, unsigned cls, size_t align, void** out) {
     if (!tsi_bracket_enter(b, h, tsi_busy_all(h))) return AGAIN;
+    if (tsi_load_relaxed(&h->ref) != ref) {
+        tsi_bracket_leave(b, h);
+        return AGAIN;
+    }
     *out = NULL;
     if (cls == 0) {
         *out = large_alloc(b, h, size, align);
@@ -234,6 +239,7 @@ static Outcome alloc_in_heap(TsiBinding* b, TsiHeap* h, size_t size, unsigned cl
 TSI_NOINLINE void* tsi_alloc_slow(TsiArena* a, size_t size, unsigned cls, size_t align, TsiRef ref, bool prefer) {
     bool tried_trim = false;
     void* p = NULL;
+    tsi_thread_late_enter();
     for (;;) {
         TsiBinding* b = tsi_binding_get(a, true);
         if (b == NULL) break;
@@ -252,12 +258,12 @@ TSI_NOINLINE void* tsi_alloc_slow(TsiArena* a, size_t size, unsigned cls, size_t
             tsi_count(&b->counters[cls != 0 ? cls : TSI_CLASS_LARGE].closed);
             tsi_refuse(a, SLAB_MISUSE_CLOSED_EPOCH, NULL);
             errno = ESTALE;
-            tsi_thread_leave_if_exiting();
+            tsi_thread_late_leave();
             return NULL;
         }
         if (birth == TSI_BIRTH_NO_MEMORY) break;
-        if (ref == 0 && tsi_heap_is_live(b, h)) tsi_binding_set_ambient(b, h);
-        Outcome o = alloc_in_heap(b, h, size, cls, align, &p);
+        if (ref == 0 && tsi_heap_is_live(b, h) && tsi_load_relaxed(&h->ref) == target) tsi_binding_set_ambient(b, h);
+        Outcome o = alloc_in_heap(b, h, target, size, cls, align, &p);
         if (o == GOT) break;
         if (o == NO_MEMORY) {
             if (tried_trim) break;
@@ -269,6 +275,6 @@ TSI_NOINLINE void* tsi_alloc_slow(TsiArena* a, size_t size, unsigned cls, size_t
         tsi_refuse_count(a, TSI_REFUSED_MEMORY);
         errno = ENOMEM;
     }
-    tsi_thread_leave_if_exiting();
+    tsi_thread_late_leave();
     return p;
 }

@@ -147,7 +147,9 @@ void tsi_heaps_prune(TsiBinding* b) {
         TsiHeap* h = tsi_heap(b->arena, at - 1);
         next = h->own_next;
         /* acquire: pairs with the release of the sweep that left it DEAD */
-        if (tsi_heap_state(tsi_load_acquire(&h->word)) == TSI_HEAP_DEAD) tsi_heap_drop_own(b, h);
+        if (tsi_heap_state(tsi_load_acquire(&h->word)) != TSI_HEAP_DEAD) continue;
+        TSI_CHECK(h->skip == 0); /* B3: settled before the call that was inside of it returned */
+        tsi_heap_drop_own(b, h);
     }
 }
 
@@ -230,8 +232,10 @@ TsiBirth tsi_heap_get(TsiBinding* b, TsiRef ref, TsiHeap** out) {
     if (born || adopted) own_link(b, *out);
     b->by_inc[tsi_ref_index(ref) % TSI_HEAP_CACHE] = *out;
     if (adopted && tsi_bracket_enter(b, *out, tsi_busy_all(*out))) {
-        (*out)->primary = (*out)->index;
-        if (tsi_heap_ensure_room(b, *out)) tsi_heap_rebuild_room(b, *out, *out);
+        if (tsi_load_relaxed(&(*out)->ref) == ref) { /* as in alloc_in_heap */
+            (*out)->primary = (*out)->index;
+            if (tsi_heap_ensure_room(b, *out)) tsi_heap_rebuild_room(b, *out, *out);
+        }
         tsi_bracket_leave(b, *out);
     }
     return TSI_BIRTH_OK;

@@ -185,6 +185,10 @@ static void inbox_take_in(TsiBinding* b, uint32_t slab_id) {
     uint64_t tag = tsi_load_seq(&tsi_slab(s, slab_id)->tag);
     if (tsi_tag_state(tag) != TSI_SLAB_OWNED) return;
     TsiHeap* h = tsi_heap(a, tsi_tag_index(tag));
+    /* Asked for, and not let go yet: or the tokens would come back to this inbox for ever. */
+    uint64_t word = tsi_load_seq(&h->word);
+    bool asked = tsi_heap_state(word) == TSI_HEAP_RETIRE || tsi_heap_state(word) == TSI_HEAP_REVOKED;
+    if (asked && (uint32_t)(word >> 8) == b->index) tsi_handover(b, h);
     /* No bracket on another thread's heap: it would make sweeps leave our own heaps of that incarnation to us. */
     bool ours = tsi_load_seq(&h->word) == tsi_heap_word(b->index, TSI_HEAP_LIVE);
     if (!ours || !tsi_bracket_enter(b, h, tsi_busy_all(h))) {

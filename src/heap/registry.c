@@ -18,8 +18,8 @@ void (*tsi_thread_end_scopes)(TsiThread*);
 
 static TsiTable arena_slots; /* TsiArenaSlot; under the registry lock */
 static TsiTable threads;
-static TsiThread* all_threads;
-static uint64_t serial_next = 1;
+static TsiThread *all_threads, *idle_threads;
+static uint64_t serial_next = 1; /* a serial is this and the slot */
 static pthread_key_t key;
 static bool key_ok;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
@@ -43,11 +43,9 @@ static void process_init_once(void) {
 void tsi_process_init(void) { (void)pthread_once(&once, process_init_once); }
 
 static TsiArena* arena_by_serial_locked(uint64_t serial) {
-    for (uint32_t i = 0; i < tsi_table_used(&arena_slots); i++) {
-        TsiArenaSlot* s = tsi_table_at(&arena_slots, i);
-        if (s->serial == serial) return s->arena;
-    }
-    return NULL;
+    uint32_t slot = (uint32_t)serial % ARENAS_MAX;
+    TsiArenaSlot* s = slot < tsi_table_used(&arena_slots) ? tsi_table_at(&arena_slots, slot) : NULL;
+    return s != NULL && s->serial == serial ? s->arena : NULL;
 }
 
 bool tsi_registry_open(void) {
@@ -67,7 +65,7 @@ bool tsi_registry_add(TsiArena* a) {
     bool ok = tsi_table_take(&arena_slots, &slot, 0);
     if (ok) {
         TsiArenaSlot* s = tsi_table_at(&arena_slots, slot);
-        a->serial = serial_next++;
+        a->serial = serial_next++ * ARENAS_MAX + slot;
         a->slot = slot;
         s->arena = a;
         s->serial = a->serial;
@@ -114,8 +112,8 @@ void tsi_registry_each(void (*fn)(TsiArena*, void*), void* ctx) {
 static TsiThread* thread_get(void) {
     if (tsi_tls.thread != NULL) return tsi_tls.thread;
     tsi_lock_take(&tsi_registry_lock);
-    TsiThread* t = all_threads;
-    while (t != NULL && t->alive) t = t->next;
+    TsiThread* t = idle_threads;
+    if (t != NULL) idle_threads = t->idle_next;
     uint32_t index;
     if (t == NULL && tsi_table_take(&threads, &index, 0)) {
         t = tsi_table_at(&threads, index);
@@ -148,7 +146,7 @@ static void* array_map(size_t bytes) {
 static size_t array_bytes(size_t n, size_t size) { return tsi_align_up(n * size, tsi_os.page_bytes); }
 
 static TsiBindingRef* ref_find(TsiBindingRef* refs, uint32_t capacity, uint64_t serial) {
-    uint32_t i = (uint32_t)(serial * 0x9e3779b9u) & (capacity - 1);
+    uint32_t i = (uint32_t)(serial * 0x9e3779b97f4a7c15u >> 32) & (capacity - 1); /* the low bits are the slot, used again */
     while (refs[i].serial != serial && refs[i].serial != 0) i = (i + 1) & (capacity - 1);
     return &refs[i];
 }
@@ -296,11 +294,11 @@ static bool leave_arenas(TsiThread* t) {
 /* Leaves every living arena the thread has used. Cleanups may use this or other arenas meanwhile, so until
  * nothing is left to leave. */
 static void thread_leave(TsiThread* t) {
-    t->leaving = true;
+    tsi_tls.late++; /* calls of cleanups below are not the outermost */
     do {
         if (t->scope_count != 0 && tsi_thread_end_scopes != NULL) tsi_thread_end_scopes(t);
     } while (leave_arenas(t));
-    t->leaving = false;
+    tsi_tls.late--;
     if (t->refs != t->first_refs) tsi_os.unmap(t->refs, array_bytes(t->ref_capacity, sizeof *t->refs));
     if (t->scopes != t->first_scopes) tsi_os.unmap(t->scopes, array_bytes(t->scope_capacity, sizeof *t->scopes));
     memset(t->first_refs, 0, sizeof t->first_refs);
@@ -311,6 +309,8 @@ static void thread_leave(TsiThread* t) {
     tsi_tls.thread = NULL;
     tsi_lock_take(&tsi_registry_lock);
     t->alive = false;
+    t->idle_next = idle_threads;
+    idle_threads = t;
     tsi_lock_give(&tsi_registry_lock);
 }
 
@@ -319,9 +319,9 @@ static void thread_exit(void* arg) {
     if (arg != NULL && tsi_tls.thread == arg) thread_leave(arg);
 }
 
-void tsi_thread_leave_if_exiting(void) {
+void tsi_thread_late_leave_slow(void) {
     TsiThread* t = tsi_tls.thread;
-    if (TSI_UNLIKELY(tsi_tls.exiting) && t != NULL && t->scope_count == 0 && !t->leaving) thread_leave(t);
+    if (--tsi_tls.late == 0 && t != NULL && t->scope_count == 0) thread_leave(t);
 }
 
 void tsi_threads_each_other(void (*fn)(TsiThread*)) {
@@ -336,5 +336,7 @@ void tsi_registry_child(void) {
         t->refs = NULL; /* mapped arrays of dead threads stay: they may have been mid-growth */
         t->ref_count = t->scope_count = 0;
         t->alive = false;
+        t->idle_next = idle_threads;
+        idle_threads = t;
     }
 }

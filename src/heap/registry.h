@@ -30,6 +30,7 @@ enum { TSI_REFS_FIRST = 16, TSI_SCOPES_FIRST = 32 };
 
 typedef struct TsiThread {
     struct TsiThread* next; /* all threads; registry lock */
+    struct TsiThread* idle_next; /* those that have exited; registry lock */
     bool alive;             /* registry lock */
     TsiBindingRef* refs;    /* open addressing by serial; own thread only, like all below */
     uint32_t ref_count, ref_capacity; /* capacity: a power of two */
@@ -37,7 +38,6 @@ typedef struct TsiThread {
     uint32_t scope_count, scope_capacity;
     uint64_t seen_removals; /* of tsi_registry_removals */
     TsiArena* held;         /* the arena that the exiting thread is leaving, or NULL */
-    bool leaving;
     TsiBindingRef first_refs[TSI_REFS_FIRST];
     TsiScope first_scopes[TSI_SCOPES_FIRST];
 } TsiThread;
@@ -47,6 +47,7 @@ typedef struct TsiTls {
     TsiBinding* binding;
     TsiThread* thread;
     bool exiting;        /* the thread's destructor has run */
+    uint32_t late;       /* calls it is inside of since */
 } TsiTls;
 
 extern _Thread_local TsiTls tsi_tls __attribute__((tls_model("initial-exec")));
@@ -71,8 +72,15 @@ TsiBinding* tsi_binding_find(TsiArena* a, bool make);
 TSI_INLINE TsiBinding* tsi_binding_get(TsiArena* a, bool make) {
     return TSI_LIKELY(tsi_tls.serial == a->serial) ? tsi_tls.binding : tsi_binding_find(a, make);
 }
-/* After a call made on behalf of a thread that is past its destructor: lets go of everything. */
-void tsi_thread_leave_if_exiting(void);
+/* Around calls that a thread may make past its destructor: the outermost lets go of everything, unless a scope
+ * is open. */
+void tsi_thread_late_leave_slow(void);
+TSI_INLINE void tsi_thread_late_enter(void) {
+    if (TSI_UNLIKELY(tsi_tls.exiting)) tsi_tls.late++;
+}
+TSI_INLINE void tsi_thread_late_leave(void) {
+    if (TSI_UNLIKELY(tsi_tls.exiting)) tsi_thread_late_leave_slow();
+}
 /* Ends a thread's part in an arena: heaps detached, inbox closed, records and warm slabs returned. */
 void tsi_binding_release(TsiBinding* b);
 /* In a fork child: the other threads are gone. */

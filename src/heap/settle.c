@@ -251,7 +251,7 @@ static void claim_partial(TsiSweep* w, unsigned cls, uint32_t slab_id) {
     uint64_t old = tsi_load_seq(&b->tag);
     if (tsi_tag_state(old) != TSI_SLAB_ORPHAN || dead_pages(&w->arena->space, cls, slab_id) == 0) return;
     if (!tsi_cas_seq(&b->tag, &old, (old & ~(uint64_t)TSI_SLAB_STATE) | TSI_SLAB_PARTIAL)) return;
-    b->extra = w->partial;
+    tsi_store_relaxed(&b->extra, w->partial);
     w->partial = slab_id + 1;
 }
 
@@ -410,7 +410,7 @@ void tsi_sweep_finish(TsiSweep* w) {
     while (w->partial != 0) {
         for (n = 0; w->partial != 0 && n < BATCH; n++) {
             ids[n] = w->partial - 1;
-            w->partial = tsi_slab(s, ids[n])->extra;
+            w->partial = tsi_load_relaxed(&tsi_slab(s, ids[n])->extra);
         }
         tsi_sort_ids(ids, n);
         give_partial(w, ids, n);

@@ -296,7 +296,7 @@ bool tsi_space_take_large(TsiSpace* s, size_t bytes, size_t align, uint32_t* sla
     bool ok = first != s->chunk_count && large_commit(s, first, n, bytes);
     if (ok) {
         chunk_set_used(s, first, n, true);
-        tsi_slab(s, first << 8)->extra = (uint32_t)(bytes >> 10);
+        tsi_store_relaxed(&tsi_slab(s, first << 8)->extra, (uint32_t)(bytes >> 10));
         floors_apply(s, first << 8);
         for (uint32_t i = 1; i < n; i++) set_class(s, first + i, TSI_CLASS_CONT);
         s->chunks[first].run = n;

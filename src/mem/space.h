@@ -121,7 +121,7 @@ TSI_INLINE _Atomic uint64_t* tsi_counts(const TsiSpace* s, uint32_t line_id) {
 }
 /* Payload bytes of a slab that is in use. */
 TSI_INLINE size_t tsi_slab_bytes(const TsiSpace* s, unsigned cls, uint32_t slab_id) {
-    return cls == TSI_CLASS_LARGE ? (size_t)tsi_slab(s, slab_id)->extra << 10 : s->classes->c[cls].slab_bytes;
+    return cls == TSI_CLASS_LARGE ? (size_t)tsi_load_relaxed(&tsi_slab(s, slab_id)->extra) << 10 : s->classes->c[cls].slab_bytes;
 }
 
 /* Where a pointer points, as far as the tables tell. */

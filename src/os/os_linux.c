@@ -10,6 +10,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <sched.h>
 #include <stdlib.h>
 #include <sys/mman.h>
@@ -57,13 +58,25 @@ static uint64_t os_now_ns(void) {
     return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
 }
 
+/* Not a cancellation point: the callers hold what a cancelled thread would not give back. */
+static ssize_t read_file(const char* path, char* to, size_t n) {
+    int state, saved = errno;
+    ssize_t got = -1;
+    (void)pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &state);
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd >= 0) {
+        got = read(fd, to, n);
+        (void)close(fd);
+    }
+    (void)pthread_setcancelstate(state, NULL);
+    errno = saved;
+    return got;
+}
+
 /* Second number of /proc/self/statm, in pages of the real kernel page size. */
 static uint64_t os_rss_bytes(void) {
     char buf[128];
-    int fd = open("/proc/self/statm", O_RDONLY | O_CLOEXEC);
-    if (fd < 0) return 0;
-    ssize_t n = read(fd, buf, sizeof buf - 1);
-    (void)close(fd);
+    ssize_t n = read_file("/proc/self/statm", buf, sizeof buf - 1);
     if (n <= 0) return 0;
     buf[n] = 0;
     char* end = buf;
@@ -84,11 +97,7 @@ TsiOs tsi_os = {
 
 static bool read_strict_commit(void) {
     char c = 0;
-    int fd = open("/proc/sys/vm/overcommit_memory", O_RDONLY | O_CLOEXEC);
-    if (fd < 0) return false;
-    ssize_t n = read(fd, &c, 1);
-    (void)close(fd);
-    return n == 1 && c == '2';
+    return read_file("/proc/sys/vm/overcommit_memory", &c, 1) == 1 && c == '2';
 }
 
 void tsi_os_after_fork(void) {
