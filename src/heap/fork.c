@@ -4,11 +4,10 @@
  * The parent takes every lock before the fork, in lock order, so in the child no list that a lock
  * guards is half changed. Brackets of other threads cannot be stopped; their words are changed by
  * single stores, so in the child they are whole, except that one operation of each vanished thread
- * may have happened or not. The child detaches the heaps of vanished threads, closes their
- * inboxes, rebuilds nothing (rooms are dropped, adoption makes new ones), returns slabs
- * that were claimed for return, sweeps incarnations whose close was under way, and ends those that a vanished thread
- * was making or ending for a domain. A record or slab
- * that a vanished thread had in its hands between two lists stays unused in the child.
+ * may have happened or not. The child detaches the heaps of vanished threads, closes their inboxes and drops their
+ * rooms (adoption makes new ones). Chains and sums are made anew from the tags, so what a vanished
+ * thread had in its hands comes back. Incarnations whose close was under way are swept, and those that a vanished
+ * thread was making or ending for a domain are ended. Records that it held stay unused in the child.
  */
 #include "heap/fork.h"
 
@@ -52,12 +51,23 @@ static void release_all(void) {
     tsi_lock_give(&tsi_registry_lock);
 }
 
+/* child_slabs finds them by their tags. */
+static void forget_slabs(TsiHeap* h) {
+    h->slabs = 0;
+    tsi_store_relaxed(&h->slab_count, 0);
+    tsi_store_relaxed(&h->slab_bytes, 0);
+}
+
 /* Heaps of vanished threads lose their owner; a sweep that vanished between its two holds is void. */
 static void child_heaps(TsiArena* a) {
     for (uint32_t n = 0; n < tsi_table_used(&a->heaps); n++) {
         TsiHeap* h = tsi_heap(a, n);
         uint64_t word = tsi_load_relaxed(&h->word);
         unsigned state = tsi_heap_state(word);
+        if (state == TSI_HEAP_DETACHED) {
+            forget_slabs(h);
+            continue;
+        }
         if (state != TSI_HEAP_LIVE && state != TSI_HEAP_RETIRE && state != TSI_HEAP_REVOKED && state != TSI_HEAP_DEAD) continue;
         if (tsi_binding_at(a, word)->thread == tsi_tls.thread) {
             if (state == TSI_HEAP_REVOKED) tsi_store_relaxed(&h->word, tsi_heap_word((uint32_t)(word >> 8), TSI_HEAP_RETIRE));
@@ -66,10 +76,8 @@ static void child_heaps(TsiArena* a) {
         h->room = NULL;
         h->mixed = NULL;
         h->primary = h->index;
-        if (state == TSI_HEAP_DEAD) { /* its record and the slab left to its owner stay unused */
-            tsi_store_relaxed(&h->word, TSI_HEAP_FREE);
-            continue;
-        }
+        forget_slabs(h);
+        if (state == TSI_HEAP_DEAD) continue; /* its record stays unused */
         tsi_store_relaxed(&h->word, tsi_heap_word(0, TSI_HEAP_DETACHED));
         tsi_add_relaxed(&tsi_heap_inc(a, h)->detached, 1);
     }
@@ -79,14 +87,32 @@ static void child_bindings(TsiArena* a) {
     for (uint32_t n = 0; n < tsi_table_used(&a->bindings); n++) {
         TsiBinding* b = tsi_table_at(&a->bindings, n);
         if (!tsi_load_relaxed(&b->in_use) || b->thread == tsi_tls.thread) continue;
+        tsi_warm_forget(b); /* child_slabs returns what is tagged WARM */
         tsi_store_relaxed(&b->inbox, TSI_INBOX_CLOSED);
         tsi_store_relaxed(&b->busy, 0);
         b->own_heaps = 0;
-        if (tsi_load_relaxed(&b->warm.busy) == 0) (void)tsi_warm_flush(b);
     }
 }
 
-/* Slabs that were claimed for return, or whose pages were being returned. */
+/* A slab of a heap without its thread: back into the heap's chain, or, where a sweep had left it to the thread
+ * (the heap is DEAD), among the orphans of its incarnation. */
+static void child_owned(TsiArena* a, uint32_t id, unsigned cls, uint64_t tag) {
+    TsiSpace* s = &a->space;
+    TsiHeap* h = tsi_heap(a, tsi_tag_index(tag));
+    uint64_t word = tsi_load_relaxed(&h->word);
+    if (tsi_heap_state(word) == TSI_HEAP_DETACHED) {
+        tsi_slab(s, id)->next = h->slabs;
+        h->slabs = id + 1;
+        tsi_add_relaxed(&h->slab_count, 1);
+        tsi_add_relaxed(&h->slab_bytes, s->classes->c[cls].slab_bytes);
+    } else if (tsi_heap_state(word) == TSI_HEAP_DEAD && tsi_binding_at(a, word)->thread != tsi_tls.thread) {
+        TsiInc* i = tsi_heap_inc(a, h);
+        tsi_sub_relaxed(&i->slab_count, 1); /* the sweep had counted it as skipped */
+        tsi_slab_to_orphan(a, i, id);
+    }
+}
+
+/* By the tags: what was claimed for return, was in a vanished thread's hands or in its chains. */
 static void child_slabs(TsiArena* a) {
     TsiSpace* s = &a->space;
     for (uint32_t n = 1; n < tsi_table_used(&a->phases.incs); n++) tsi_unlink_claimed(a, tsi_inc(&a->phases, n));
@@ -94,13 +120,19 @@ static void child_slabs(TsiArena* a) {
         unsigned cls = tsi_chunk_class(s, chunk);
         if (cls == 0 || cls == TSI_CLASS_CONT) continue;
         for (uint32_t k = 0; k < tsi_chunk_slab_count(s, cls); k++) {
-            _Atomic uint64_t* tag = &tsi_slab(s, chunk << 8 | k)->tag;
+            uint32_t id = chunk << 8 | k;
+            _Atomic uint64_t* tag = &tsi_slab(s, id)->tag;
             uint64_t now = tsi_load_relaxed(tag);
-            if (tsi_tag_state(now) == TSI_SLAB_PARTIAL)
-                tsi_store_relaxed(tag, (now & ~(uint64_t)TSI_SLAB_STATE) | TSI_SLAB_ORPHAN);
-            if (tsi_tag_state(now) == TSI_SLAB_PURGING) tsi_return_claimed(a, chunk << 8 | k);
+            unsigned state = tsi_tag_state(now);
+            if (state == TSI_SLAB_PARTIAL) tsi_store_relaxed(tag, (now & ~(uint64_t)TSI_SLAB_STATE) | TSI_SLAB_ORPHAN);
+            if (state == TSI_SLAB_OWNED) child_owned(a, id, cls, now);
+            if (state == TSI_SLAB_PURGING) tsi_return_claimed(a, id);
+            if (state == TSI_SLAB_WARM) tsi_space_purge(s, &id, 1);
+            if (state == TSI_SLAB_POOL && cls == TSI_CLASS_LARGE) tsi_space_give_large(s, id);
+            if (tsi_chunk_class(s, chunk) != cls) break; /* that was its last slab */
         }
     }
+    tsi_space_rebuild(s);
 }
 
 /* Threads that were leaving are gone, but for the one that forks. */
@@ -112,9 +144,12 @@ static void child_exiting(TsiArena* a, void* unused) {
 
 static void child_arena(TsiArena* a, void* unused) {
     (void)unused;
-    child_slabs(a);
+    TsiBinding* own = tsi_binding_get(a, false);
+    if (own != NULL) (void)tsi_warm_flush(own); /* so that what is tagged WARM was theirs */
     child_heaps(a);
     child_bindings(a);
+    tsi_store_relaxed(&a->warm_left, a->options.warm_bytes > INT64_MAX ? INT64_MAX : (int64_t)a->options.warm_bytes);
+    child_slabs(a);
 }
 
 static void child_sweep(TsiArena* a, void* unused) {

@@ -255,19 +255,33 @@ static void claim_partial(TsiSweep* w, unsigned cls, uint32_t slab_id) {
     w->partial = slab_id + 1;
 }
 
-void tsi_settle_drain(TsiSweep* w, uint32_t slab_id) {
-    TsiArena* a = w->arena;
+/* The tag goes from OWNED to ORPHAN of the incarnation; *sum is what the slab holds after that. */
+static uint64_t make_orphan(TsiArena* a, TsiInc* i, unsigned cls, uint32_t slab_id, TsiSlabSum* sum) {
     TsiSpace* s = &a->space;
-    unsigned cls = tsi_chunk_class(s, slab_id >> 8);
     _Atomic uint64_t* tag = &tsi_slab(s, slab_id)->tag;
     uint64_t old = tsi_load_seq(tag), flags;
     end_plain_frees(s, cls, slab_id);
     do {
         flags = old & TSI_SLAB_HANDLED;
         /* seq_cst, then the words: a freer sets its bit, then looks at the tag; one of us sees both */
-    } while (!tsi_cas_seq(tag, &old, tsi_tag(tsi_tag_seq(old), w->inc->index, TSI_SLAB_ORPHAN) | flags));
-    TsiSlabSum sum = tsi_slab_sum(s, cls, slab_id);
-    add(&w->inc->allocated, sum.issued);
+    } while (!tsi_cas_seq(tag, &old, tsi_tag(tsi_tag_seq(old), i->index, TSI_SLAB_ORPHAN) | flags));
+    *sum = tsi_slab_sum(s, cls, slab_id);
+    add(&i->allocated, sum->issued);
+    return old;
+}
+
+void tsi_slab_to_orphan(TsiArena* a, TsiInc* i, uint32_t slab_id) {
+    TsiSlabSum sum;
+    (void)make_orphan(a, i, tsi_chunk_class(&a->space, slab_id >> 8), slab_id, &sum);
+    tsi_orphan_link_locked(a, i, slab_id);
+}
+
+void tsi_settle_drain(TsiSweep* w, uint32_t slab_id) {
+    TsiArena* a = w->arena;
+    TsiSpace* s = &a->space;
+    unsigned cls = tsi_chunk_class(s, slab_id >> 8);
+    TsiSlabSum sum;
+    uint64_t old = make_orphan(a, w->inc, cls, slab_id, &sum);
     if (sum.live.objects == 0 && claim(s, slab_id, TSI_SLAB_ORPHAN, &old)) {
         (void)renew_words(w, cls, slab_id, old);
         take_out(w, cls, slab_id);

@@ -46,6 +46,8 @@ void tsi_settle_orphan_pages(TsiSweep* w);
 void tsi_orphan_page_freed(TsiArena* a, TsiBinding* b, const TsiPlace* at, uint64_t tag);
 /* Ends every orphan; the stripe is held. */
 void tsi_settle_release_orphans(TsiSweep* w);
+/* In a fork child: an OWNED slab joins the orphans. Stripe held. */
+void tsi_slab_to_orphan(TsiArena* a, TsiInc* i, uint32_t slab_id);
 /* In a fork child: a claimed slab leaves its orphan list, then goes back to the pool. */
 void tsi_unlink_claimed(TsiArena* a, TsiInc* i);
 void tsi_return_claimed(TsiArena* a, uint32_t slab_id);

@@ -87,3 +87,11 @@ bool tsi_warm_flush(TsiBinding* b) {
     warm_unlock(w);
     return true;
 }
+
+void tsi_warm_forget(TsiBinding* b) {
+    TsiWarm* w = &b->warm;
+    for (unsigned cls = 0; cls < TSI_CLASSES; cls++) w->head[cls] = 0;
+    tsi_store_relaxed(&w->bytes, 0);
+    w->quota = 0;
+    warm_unlock(w);
+}

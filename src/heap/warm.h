@@ -15,5 +15,7 @@ uint32_t tsi_warm_put(TsiArena* a, TsiBinding* b, uint32_t chain);
 bool tsi_warm_take(TsiBinding* b, unsigned cls, uint32_t* slab_id);
 /* Purges what a binding keeps and returns its share of the budget. Any thread; false when busy. */
 bool tsi_warm_flush(TsiBinding* b);
+/* In a fork child: a vanished thread's store is empty; its slabs are found by their tags. */
+void tsi_warm_forget(TsiBinding* b);
 
 #endif

@@ -335,6 +335,42 @@ void tsi_space_give_large(TsiSpace* s, uint32_t slab_id) {
     tsi_lock_give(&s->lock);
 }
 
+static uint64_t chunk_rebuild(TsiSpace* s, uint32_t chunk, unsigned cls) {
+    TsiChunk* k = &s->chunks[chunk];
+    uint64_t bytes = 0;
+    unsigned slabs = tsi_chunk_slab_count(s, cls);
+    k->free_head = 0;
+    k->free_count = (uint16_t)(slabs - k->fresh);
+    k->listed = 0;
+    for (uint32_t n = 0; n < k->fresh; n++) {
+        TsiSlab* b = tsi_slab(s, chunk << 8 | n);
+        if (tsi_tag_state(tsi_load_relaxed(&b->tag)) != TSI_SLAB_POOL) {
+            bytes += s->classes->c[cls].slab_bytes;
+            continue;
+        }
+        b->next = k->free_head;
+        k->free_head = (chunk << 8 | n) + 1;
+        k->free_count++;
+    }
+    if (k->free_count != 0) chunk_link(s, chunk, cls);
+    if (k->free_count == slabs) {
+        chunk_unlink(s, chunk, cls);
+        chunk_close(s, chunk);
+    }
+    return bytes;
+}
+
+void tsi_space_rebuild(TsiSpace* s) {
+    uint64_t bytes = 0;
+    memset(s->with_free, 0, sizeof s->with_free);
+    for (uint32_t chunk = 0; chunk < tsi_load_relaxed(&s->chunk_high); chunk++) {
+        unsigned cls = tsi_chunk_class(s, chunk);
+        if (cls == TSI_CLASS_LARGE) bytes += tsi_slab_bytes(s, cls, chunk << 8);
+        else if (cls != 0 && cls != TSI_CLASS_CONT) bytes += chunk_rebuild(s, chunk, cls);
+    }
+    tsi_store_relaxed(&s->committed_bytes, bytes);
+}
+
 bool tsi_space_commit_counts(TsiSpace* s, uint32_t chunk) {
     TsiChunk* k = &s->chunks[chunk];
     /* acquire: pairs with the release below */

@@ -157,6 +157,8 @@ void tsi_space_give(TsiSpace* s, const uint32_t* slab_ids, unsigned n);
 bool tsi_space_take_large(TsiSpace* s, size_t bytes, size_t align, uint32_t* slab_id);
 /* Gives a large object's pages and chunks back. */
 void tsi_space_give_large(TsiSpace* s, uint32_t slab_id);
+/* In a fork child: lists and sums anew from the tags. Slabs tagged POOL that a vanished thread had in its hands come back. */
+void tsi_space_rebuild(TsiSpace* s);
 /* Makes the handle counts of a chunk usable. */
 bool tsi_space_commit_counts(TsiSpace* s, uint32_t chunk);
 /* Gives the pages of slabs back, adjoining ones in one call and without the lock, and puts the slabs
