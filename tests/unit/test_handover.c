@@ -162,6 +162,64 @@ static void a_bracket_elsewhere_is_no_hindrance(void** state) {
     assert_int_equal(unit_committed(a), SLAB);
 }
 
+/* As a fast path whose first check fails: of the heap of an epoch that has ended, on a line of another one. */
+static void inside_name(void* arg) {
+    Inside* in = arg;
+    tsi_bracket_name(in->b, tsi_busy_line(tsi_line(space, unit_place(a, in->p[0]).line_id)));
+}
+static void inside_miss(void* arg) {
+    Inside* in = arg;
+    tsi_bracket_missed(in->b);
+}
+
+/* The heap that the line lies in is what the owner hands over, not the one it had asked. */
+static void a_named_line_of_another_heap(void** state) {
+    (void)state;
+    Inside old = {.n = SLOTS}, next = {.n = 2 * SLOTS};
+    unit_worker_run(&worker, inside_take, &old);
+    (void)epoch_advance_id(a);
+    unit_worker_run(&worker, inside_take, &next);
+    (void)end(0, EPOCH_RELEASE);
+    unit_worker_run(&worker, inside_name, &next);
+    EpochReceipt r;
+    assert_true(epoch_close_ex(a, 1, EPOCH_RELEASE, &r));
+    assert_int_equal(r.slabs_deferred, 1);
+    assert_int_equal(r.objects_released, SLOTS);
+    assert_int_equal(unit_committed(a), SLAB);
+    unit_worker_run(&worker, inside_miss, &next);
+    assert_int_equal(tsi_load_relaxed(&next.b->busy), 0);
+    assert_int_equal(unit_committed(a), 0);
+    r = end(1, EPOCH_RELEASE);
+    assert_int_equal(r.objects_released, 2 * SLOTS);
+    assert_int_equal(r.slabs_deferred, 0);
+}
+
+/* Whatever a line id says: it is in a heap only where the chunk's present class has that line. */
+static void lines_that_are_in_no_heap(void** state) {
+    (void)state;
+    void *p = slab_malloc(a, SIZE), *big = slab_malloc(a, 300000), *other = slab_malloc(a, 20000);
+    TsiArena* arena = tsi_arena(a);
+    TsiHeap* mine = unit_binding(a)->heap;
+    void* of[] = {p, big, other};
+    for (unsigned n = 0; n < 3; n++) {
+        TsiPlace at = unit_place(a, of[n]);
+        uint32_t first = at.line_id & ~(uint32_t)(TSI_CHUNK_LINES - 1), slab_id = 0;
+        const TsiClass* c = &space->classes->c[at.cls];
+        for (uint32_t i = 0; i < TSI_CHUNK_LINES; i++) {
+            bool in = at.cls < TSI_CLASS_LARGE && i >> c->lines_log2 == (at.slab_id & (TSI_CHUNK_SLABS - 1));
+            TsiHeap* h = tsi_busy_heap(arena, tsi_busy_line(tsi_line(space, first + i)), &slab_id);
+            assert_ptr_equal(h, in ? mine : NULL);
+            if (in) assert_int_equal(slab_id, at.slab_id);
+        }
+    }
+    uint32_t slab_id;
+    static TsiLine elsewhere;
+    assert_null(tsi_busy_heap(arena, tsi_busy_line(&elsewhere), &slab_id));
+    (void)end(0, EPOCH_RELEASE); /* the chunks have no class now */
+    for (uint32_t i = 0; i < 3 * TSI_CHUNK_LINES; i++)
+        assert_null(tsi_busy_heap(arena, tsi_busy_line(tsi_line(space, i)), &slab_id));
+}
+
 /* A bracket that opens after the close is refused, and the call ends without touching anything. */
 static void a_late_bracket_is_refused(void** state) {
     (void)state;
@@ -268,6 +326,8 @@ int main(void) {
         TEST(a_named_slab_is_left_to_its_owner),
         TEST(a_named_heap_is_left_to_its_owner),
         TEST(a_bracket_elsewhere_is_no_hindrance),
+        TEST(a_named_line_of_another_heap),
+        TEST(lines_that_are_in_no_heap),
         TEST(a_late_bracket_is_refused),
         TEST(an_advance_retires_heaps),
         TEST(the_last_free_returns_the_slab),

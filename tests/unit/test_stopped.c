@@ -1,0 +1,236 @@
+/*
+ * test_stopped.c - real calls that stand still inside their bracket while another thread closes epochs.
+ *
+ * A fast path names a line and then reads it. Here the line's page is unreadable when the call comes, so that it
+ * faults just between the two. The handler makes the page readable, has the worker do what the test wants done, and
+ * returns: the call goes on. The fault is synchronous, in code that holds no lock, so the handler may wait.
+ *
+ * What stands still names a line that is not, or no longer, its own heap's: of another heap of the same thread, of a
+ * chunk that has another class by now, or none.
+ */
+#include "fake_os.h"
+#include "unit.h"
+
+#include "heap/bracket.h"
+
+#include <signal.h>
+#include <sys/mman.h>
+
+enum { SIZE = 1024, SLOTS = 16, SLAB = SLOTS * SIZE, TINY = 16, TINIES = 64 * 600, HERE = 5 };
+
+static SlabAllocator* a;
+static TsiSpace* space;
+static UnitWorker worker;
+
+static struct Stop {
+    pthread_t owner;
+    uint8_t* page; /* NULL = none */
+    size_t bytes;
+    void (*meanwhile)(void*);
+    uint64_t named; /* busy while the call stood still, 0 when it did not */
+    struct sigaction before[2]; /* cmocka has handlers of its own, anew for each test */
+} stop;
+
+static void on_fault(int sig, siginfo_t* info, void* context) {
+    (void)context;
+    uintptr_t at = (uintptr_t)info->si_addr - (uintptr_t)stop.page;
+    if (stop.page == NULL || at >= stop.bytes || !pthread_equal(pthread_self(), stop.owner)) {
+        (void)signal(sig, SIG_DFL); /* a fault nobody asked for: it comes again, and ends the program */
+        return;
+    }
+    (void)mprotect(stop.page, stop.bytes, PROT_READ | PROT_WRITE);
+    stop.page = NULL;
+    stop.named = tsi_load_seq(&tsi_tls.binding->busy);
+    unit_worker_run(&worker, stop.meanwhile, NULL);
+}
+
+/* The next call that reads the line stands still while the worker does `meanwhile`. */
+static void stop_at(TsiLine* l, void (*meanwhile)(void*)) {
+    stop.named = 0;
+    stop.owner = pthread_self();
+    stop.meanwhile = meanwhile;
+    stop.bytes = (size_t)sysconf(_SC_PAGESIZE);
+    stop.page = (uint8_t*)((uintptr_t)l & ~(uintptr_t)(stop.bytes - 1));
+    struct sigaction sa;
+    memset(&sa, 0, sizeof sa);
+    sa.sa_sigaction = on_fault;
+    sa.sa_flags = SA_SIGINFO;
+    assert_int_equal(sigaction(SIGSEGV, &sa, &stop.before[0]), 0);
+    assert_int_equal(sigaction(SIGBUS, &sa, &stop.before[1]), 0);
+    assert_int_equal(mprotect(stop.page, stop.bytes, PROT_NONE), 0);
+}
+/* It did, and named that line. */
+static void stopped_at(TsiLine* l) {
+    assert_int_equal(sigaction(SIGSEGV, &stop.before[0], NULL), 0);
+    assert_int_equal(sigaction(SIGBUS, &stop.before[1], NULL), 0);
+    assert_null(stop.page);
+    assert_int_equal(stop.named, tsi_busy_line(l));
+    assert_int_equal(tsi_load_relaxed(&unit_binding(a)->busy), 0);
+    unit_check(a);
+}
+
+static int open_allocator(void** state) {
+    (void)state;
+    unit_worker_start(&worker);
+    a = unit_create_cold();
+    space = &tsi_arena(a)->space;
+    return 0;
+}
+static int close_allocator(void** state) {
+    (void)state;
+    unit_worker_stop(&worker);
+    unit_check(a);
+    slab_allocator_free(a);
+    return 0;
+}
+
+static TsiLine* line_of(void* p) { return tsi_line(space, unit_place(a, p).line_id); }
+
+/* ---- what the worker does ---- */
+
+static EpochReceipt receipt;
+static void* made[TINIES];
+
+static void advance_and_release(void* arg) {
+    (void)arg;
+    EpochId old = epoch_current(a);
+    epoch_advance(a);
+    (void)epoch_close_ex(a, old, EPOCH_RELEASE, NULL);
+}
+static void release_here(void* arg) {
+    (void)arg;
+    (void)epoch_close_ex(a, HERE, EPOCH_RELEASE, &receipt);
+}
+static void make_tinies(void* arg) {
+    (void)arg;
+    for (unsigned n = 0; n < TINIES; n++) made[n] = slab_malloc_epoch(a, TINY, HERE);
+}
+
+/* Everything of epoch HERE has gone, and is counted. */
+static void nothing_is_left_here(uint64_t allocated) {
+    EpochReceipt r;
+    assert_true(epoch_close_ex(a, HERE, EPOCH_RELEASE, &r));
+    unit_balanced(&r);
+    assert_int_equal(r.objects_allocated, allocated);
+    assert_int_equal(r.objects_released, allocated);
+    assert_int_equal(r.slabs_deferred, 0);
+    SlabGlobalStats g;
+    slab_stats_global(a, &g);
+    assert_int_equal(g.draining_phases, 0);
+    unit_check(a);
+}
+
+/* The thread has a heap HERE. What it had in the current epoch is gone, but its ambient room still names the line
+ * of the object that is returned. */
+static void* leave_a_stale_room(size_t size, unsigned n) {
+    void* p = NULL;
+    assert_non_null(slab_malloc_epoch(a, 3000, HERE));
+    for (unsigned i = 0; i < n; i++) assert_non_null(p = slab_malloc(a, size));
+    return unit_hide(p);
+}
+
+/* ---- a line of another heap of the thread ---- */
+
+static void an_allocation_on_another_heaps_line(void** state) {
+    (void)state;
+    void* p = leave_a_stale_room(SIZE, 1);
+    TsiLine* l = line_of(p);
+    unit_worker_run(&worker, advance_and_release, NULL);
+    void* q = slab_malloc_epoch(a, SIZE, HERE); /* takes the same slab */
+    assert_ptr_equal(line_of(q), l);
+    assert_ptr_equal(unit_binding(a)->cur[unit_place(a, q).cls], l);
+    stop_at(l, release_here);
+    void* r = slab_malloc(a, SIZE);
+    stopped_at(l);
+    assert_int_equal(receipt.slabs_deferred, 1); /* the line's slab was left to us ... */
+    assert_int_equal(receipt.objects_released, 1);
+    assert_non_null(r);
+    assert_int_equal(slab_usable_size(a, q), 0);
+    assert_int_equal(unit_committed(a), SLAB); /* ... and has gone: this is r's */
+    nothing_is_left_here(2);
+    assert_true(slab_free_checked(a, r));
+}
+
+/* The same on the way of a free: by a pointer that ended with the epoch before. */
+static void a_free_on_another_heaps_line(void** state) {
+    (void)state;
+    void* p = leave_a_stale_room(SIZE, 1);
+    TsiLine* l = line_of(p);
+    unit_worker_run(&worker, advance_and_release, NULL);
+    void* q = slab_malloc_epoch(a, SIZE, HERE);
+    assert_ptr_equal(line_of(q), l);
+    stop_at(l, release_here);
+    slab_free(a, p);
+    stopped_at(l);
+    assert_int_equal(receipt.slabs_deferred, 1);
+    assert_int_equal(unit_committed(a), 0);
+    assert_int_equal(slab_usable_size(a, q), 0);
+    nothing_is_left_here(2);
+    assert_int_equal(unit_refusals(a).stale_free, 1);
+}
+
+/* ---- a line that its chunk no longer has ---- */
+
+static void an_allocation_on_a_line_of_another_class(size_t size, uint64_t bytes) {
+    void* p = leave_a_stale_room(TINY, TINIES);
+    TsiPlace at = unit_place(a, p);
+    TsiLine* l = line_of(p);
+    unit_worker_run(&worker, advance_and_release, NULL);
+    void* q = slab_malloc_epoch(a, size, HERE); /* takes the chunk */
+    TsiPlace now = unit_place(a, q);
+    assert_int_equal(now.line_id >> 10, at.line_id >> 10);
+    assert_int_not_equal(now.cls, at.cls);
+    assert_true((at.line_id & (TSI_CHUNK_LINES - 1)) >= tsi_chunk_slab_count(space, now.cls));
+    assert_ptr_equal(unit_binding(a)->cur[at.cls], l);
+    assert_true(unit_committed(a) > bytes);
+    stop_at(l, release_here);
+    void* r = slab_malloc(a, TINY);
+    stopped_at(l);
+    assert_int_equal(receipt.slabs_deferred, 0); /* the line is in no slab */
+    assert_int_equal(receipt.objects_released, 2);
+    assert_non_null(r);
+    nothing_is_left_here(2);
+    assert_true(slab_free_checked(a, r));
+}
+static void an_allocation_where_slabs_are_fewer(void** state) {
+    (void)state;
+    an_allocation_on_a_line_of_another_class(SIZE, SLAB);
+}
+static void an_allocation_where_a_large_object_is(void** state) {
+    (void)state;
+    an_allocation_on_a_line_of_another_class(300000, 300000);
+}
+
+/* Another thread's object, which ends while it is freed, and with it the chunk's class. */
+static void a_free_where_no_class_is(void** state) {
+    (void)state;
+    unit_worker_run(&worker, make_tinies, NULL);
+    void* p = made[TINIES - 1];
+    assert_non_null(p);
+    TsiLine* l = line_of(p);
+    uint32_t chunk = unit_place(a, p).line_id >> 10;
+    assert_non_null(slab_malloc(a, SIZE)); /* makes us known */
+    stop_at(l, release_here);
+    slab_free(a, p);
+    stopped_at(l);
+    assert_int_equal(tsi_chunk_class(space, chunk), 0);
+    assert_int_equal(receipt.objects_released, TINIES);
+    assert_int_equal(unit_committed(a), SLAB);
+    nothing_is_left_here(TINIES);
+    assert_int_equal(unit_refusals(a).stale_free, 1);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+#define TEST(name) cmocka_unit_test_setup_teardown(name, open_allocator, close_allocator)
+        TEST(an_allocation_on_another_heaps_line),
+        TEST(a_free_on_another_heaps_line),
+        TEST(an_allocation_where_slabs_are_fewer),
+        TEST(an_allocation_where_a_large_object_is),
+        TEST(a_free_where_no_class_is),
+    };
+    fake_os_install(0, false, false);
+    int failed = cmocka_run_group_tests_name("stopped", tests, NULL, NULL);
+    fake_os_install(0, false, true); /* without membarrier fast paths name lines, too, and never go on */
+    return failed + cmocka_run_group_tests_name("stopped, fenced", tests, NULL, NULL);
+}
