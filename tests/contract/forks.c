@@ -220,6 +220,125 @@ static void grandchildren_and_destroy(void) {
     stop(&w, threads);
 }
 
+/* ---- a domain that another thread enters and leaves, and one that it ends ---- */
+
+typedef struct Doors {
+    SlabAllocator* a;
+    epoch_domain_t *shared, *theirs;
+    uint64_t open_phases;
+    _Atomic int ready, over;
+} Doors;
+
+static void* through_the_doors(void* arg) {
+    Doors* w = arg;
+    for (size_t i = 0; !atomic_load(&w->over); i++) {
+        epoch_domain_enter(w->shared); /* the main thread is inside */
+        slab_free(w->a, slab_malloc(w->a, 64));
+        epoch_domain_exit(w->shared);
+        epoch_domain_enter(w->theirs); /* nobody else is: it ends as we leave */
+        CHECK(slab_malloc(w->a, 100) != NULL);
+        epoch_domain_exit(w->theirs);
+        atomic_store(&w->ready, 1);
+    }
+    return NULL;
+}
+
+static void child_at_the_doors(void* arg) {
+    Doors* w = arg;
+    CHECK_EQ(w->shared->refcount, 1);
+    CHECK_EQ(w->theirs->refcount, 0);
+    epoch_domain_enter(w->shared);
+    epoch_domain_exit(w->shared);
+    epoch_domain_enter(w->theirs);
+    CHECK_EQ(kit_era_of(w->a, slab_malloc(w->a, 100)), w->theirs->epoch_era);
+    epoch_domain_exit(w->theirs);
+    epoch_domain_destroy(w->theirs);
+    CHECK_EQ(w->shared->refcount, 1);
+    epoch_domain_exit(w->shared);
+    CHECK_EQ(w->shared->refcount, 0);
+    epoch_domain_destroy(w->shared);
+    slab_trim(w->a);
+    SlabGlobalStats g = kit_global(w->a);
+    CHECK_EQ(g.live_objects, 0); /* whatever the other thread was making or ending */
+    CHECK_EQ(g.draining_phases, 0);
+    CHECK_EQ(g.open_phases, w->open_phases);
+    CHECK_EQ(kit_refusals(w->a).domain_order, 0);
+    slab_allocator_free(w->a);
+}
+
+static void child_while_domains_end(void) {
+    static Doors w;
+    if (CHECK_TSAN) {
+        SKIP("the thread sanitizer does not follow a child of a threaded process");
+    }
+    memset(&w, 0, sizeof w);
+    w.a = kit_create();
+    w.open_phases = kit_global(w.a).open_phases;
+    w.theirs = epoch_domain_create_labeled(w.a, "theirs");
+    w.shared = epoch_domain_begin(w.a, "shared");
+    pthread_t t = kit_thread(through_the_doors, &w);
+    kit_await(&w.ready, 1);
+    size_t rounds = check_count(400);
+    for (size_t i = 0; i < rounds && atomic_load(&check_state.failures) == 0; i++) {
+        check_child(child_at_the_doors, &w, 10);
+    }
+    atomic_store(&w.over, 1);
+    pthread_join(t, NULL);
+    epoch_domain_destroy(w.theirs);
+    epoch_domain_end(w.shared);
+    CHECK_EQ(kit_live(w.a), 0);
+    slab_allocator_free(w.a);
+}
+
+/* ---- threads that exit ---- */
+
+static void* live_shortly(void* arg) {
+    enum { COUNT = 100 };
+    void* mine[COUNT];
+    SlabAllocator* a = arg;
+    for (size_t i = 0; i < COUNT; i++) {
+        mine[i] = slab_malloc(a, 64 + i * 30);
+    }
+    for (size_t i = 0; i < COUNT; i++) {
+        CHECK(slab_free_checked(a, mine[i]));
+    }
+    return NULL;
+}
+
+static void* keep_exiting(void* arg) {
+    Doors* w = arg;
+    while (!atomic_load(&w->over)) {
+        kit_on_thread(live_shortly, w->a);
+        atomic_store(&w->ready, 1);
+    }
+    return NULL;
+}
+
+static void child_that_destroys(void* arg) {
+    SlabAllocator* a = ((Doors*)arg)->a;
+    CHECK(slab_free_checked(a, slab_malloc(a, 100)));
+    slab_allocator_free(a); /* waits for threads that are leaving: none of them is here */
+}
+
+static void child_while_threads_exit(void) {
+    static Doors w;
+    if (CHECK_TSAN) {
+        SKIP("the thread sanitizer does not follow a child of a threaded process");
+    }
+    memset(&w, 0, sizeof w);
+    w.a = kit_create();
+    pthread_t t = kit_thread(keep_exiting, &w);
+    kit_await(&w.ready, 1);
+    size_t rounds = check_count(400);
+    for (size_t i = 0; i < rounds && atomic_load(&check_state.failures) == 0; i++) {
+        check_child(child_that_destroys, &w, 10);
+    }
+    atomic_store(&w.over, 1);
+    pthread_join(t, NULL);
+    CHECK_EQ(kit_live(w.a), 0);
+    slab_allocator_free(w.a);
+}
+
 /* ---- a quiet parent: the child's copy is exact ---- */
 
 typedef struct Quiet {
@@ -265,6 +384,8 @@ static const CheckCase cases[] = {
     CHECK_CASE(child_at_any_moment),
     CHECK_CASE(child_with_threads),
     CHECK_CASE(grandchildren_and_destroy),
+    CHECK_CASE(child_while_domains_end),
+    CHECK_CASE(child_while_threads_exit),
     CHECK_CASE(exact_copy_of_a_quiet_parent),
 };
 CHECK_MAIN(cases)
