@@ -308,6 +308,41 @@ static void sized_free(void) {
     slab_allocator_free(a);
 }
 
+static SlabAllocator* turning;
+static _Atomic int turned_enough;
+
+static void* turn_the_ring(void* arg) {
+    while (!atomic_load(&turned_enough)) {
+        epoch_advance(turning);
+    }
+    return arg;
+}
+
+/* The block's epoch may be left behind at any moment: then it moves to the present one. */
+static void realloc_beside_advances(void) {
+    size_t rounds = check_count(500000), failed = 0;
+    turning = kit_create();
+    atomic_store(&turned_enough, 0);
+    pthread_t t = kit_thread(turn_the_ring, NULL);
+    for (size_t i = 0; i < rounds; i++) {
+        unsigned char* p = slab_malloc(turning, 64);
+        if (!CHECK(p != NULL)) {
+            break;
+        }
+        p[0] = (unsigned char)i;
+        unsigned char* q = slab_realloc(turning, p, i % 2 == 0 ? 200 : 20);
+        failed += q == NULL;
+        CHECK(q == NULL || q[0] == (unsigned char)i);
+        CHECK(slab_free_checked(turning, q != NULL ? q : p));
+    }
+    atomic_store(&turned_enough, 1);
+    pthread_join(t, NULL);
+    CHECK_EQ(failed, 0);
+    CHECK_EQ(kit_refusals(turning).closed_epoch, 0);
+    CHECK_EQ(kit_live(turning), 0);
+    slab_allocator_free(turning);
+}
+
 static const CheckCase cases[] = {
     CHECK_CASE(realloc_keeps_contents),
     CHECK_CASE(realloc_random_walk),
@@ -323,5 +358,6 @@ static const CheckCase cases[] = {
     CHECK_CASE(owns_tells_allocators_apart),
     CHECK_CASE(ptr_epoch_of_live_objects),
     CHECK_CASE(sized_free),
+    CHECK_CASE(realloc_beside_advances),
 };
 CHECK_MAIN(cases)

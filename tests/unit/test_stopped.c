@@ -220,6 +220,48 @@ static void a_free_where_no_class_is(void** state) {
     assert_int_equal(unit_refusals(a).stale_free, 1);
 }
 
+/* ---- a resize whose epoch is left behind ---- */
+
+static void advance_only(void* arg) {
+    (void)arg;
+    epoch_advance(a);
+}
+
+/* A block moves within its epoch, or, when the ring has just left that, into the present one: nobody asked for
+ * an epoch, so none can be stale. Who names one is refused. */
+static void a_resize_beside_an_advance(void** state) {
+    (void)state;
+    enum { SMALL = 512 };
+    for (unsigned named = 0; named < 2; named++) {
+        EpochId id = epoch_current(a), now = 0;
+        uint8_t *p = slab_malloc(a, SMALL), *there = slab_malloc(a, SIZE);
+        assert_true(p != NULL && there != NULL);
+        memset(p, 0x5a, SMALL);
+        TsiLine* l = line_of(there);
+        assert_int_not_equal(unit_place(a, p).line_id >> 10, unit_place(a, there).line_id >> 10);
+        stop_at(l, advance_only);
+        errno = 0;
+        uint8_t* q = named ? slab_realloc_epoch(a, p, SIZE, id) : slab_realloc(a, p, SIZE);
+        int error = errno;
+        stopped_at(l);
+        assert_int_equal(unit_refusals(a).closed_epoch, named);
+        if (named) {
+            assert_null(q);
+            assert_int_equal(error, ESTALE);
+            assert_int_equal(slab_usable_size(a, p), SMALL);
+            q = p;
+        } else {
+            assert_non_null(q);
+            assert_int_equal(slab_usable_size(a, unit_hide(p)), 0);
+            assert_true(slab_ptr_epoch(a, q, &now, NULL));
+            assert_int_equal(now, epoch_current(a));
+        }
+        for (unsigned i = 0; i < SMALL; i++) assert_int_equal(q[i], 0x5a);
+        assert_true(slab_free_checked(a, q));
+        assert_true(slab_free_checked(a, there));
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, open_allocator, close_allocator)
@@ -228,6 +270,7 @@ int main(void) {
         TEST(an_allocation_where_slabs_are_fewer),
         TEST(an_allocation_where_a_large_object_is),
         TEST(a_free_where_no_class_is),
+        TEST(a_resize_beside_an_advance),
     };
     fake_os_install(0, false, false);
     int failed = cmocka_run_group_tests_name("stopped", tests, NULL, NULL);
