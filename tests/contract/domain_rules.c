@@ -242,6 +242,42 @@ static void allocator_destroyed_inside_a_scope(void) {
     slab_allocator_free(b);
 }
 
+/* As above, but the scope that goes lies under one that stays, and comes to the top later. */
+static void allocator_destroyed_under_a_scope(void) {
+    for (int look = 0; look < 2; look++) {
+        SlabAllocator* gone = kit_create();
+        SlabAllocator* b = kit_create();
+        epoch_domain_t* outer = epoch_domain_begin(gone, NULL);
+        epoch_domain_t* inner = epoch_domain_begin(b, NULL);
+        CHECK(outer != NULL && slab_malloc(gone, 64) != NULL);
+        slab_allocator_free(gone);
+        if (look != 0) {
+            CHECK_PTR_EQ(epoch_domain_current(), inner);
+            CHECK_EQ(kit_era_of(b, slab_malloc(b, 64)), inner->epoch_era);
+        }
+        epoch_domain_end(inner);
+        if (look != 0) {
+            CHECK_NULL(epoch_domain_current());
+            CHECK_NULL(epoch_domain_allocator());
+        }
+        SlabAllocator* next = kit_create(); /* may well be where the dead one was, domains and all */
+        epoch_domain_t* d = epoch_domain_create(next);
+        CHECK_NULL(epoch_domain_current());
+        CHECK(slab_malloc(next, 64) != NULL);
+        epoch_domain_exit(d); /* this thread is not inside */
+        CHECK_EQ(kit_refusals(next).domain_order, 1);
+        CHECK_EQ(d->refcount, 0);
+        epoch_domain_enter(d);
+        CHECK_PTR_EQ(epoch_domain_current(), d);
+        CHECK_EQ(kit_era_of(next, slab_malloc(next, 64)), d->epoch_era);
+        epoch_domain_exit(d);
+        epoch_domain_destroy(d);
+        CHECK_EQ(kit_live(b), 0);
+        slab_allocator_free(next);
+        slab_allocator_free(b);
+    }
+}
+
 static void records_run_out_politely(void) {
     enum { MOST = 262143 };
     if (CHECK_TSAN || CHECK_ASAN) {
@@ -283,6 +319,7 @@ static const CheckCase cases[] = {
     CHECK_CASE(misuse_is_counted_and_changes_nothing),
     CHECK_CASE(detached_and_attached),
     CHECK_CASE(allocator_destroyed_inside_a_scope),
+    CHECK_CASE(allocator_destroyed_under_a_scope),
     CHECK_CASE(records_run_out_politely),
 };
 CHECK_MAIN(cases)
