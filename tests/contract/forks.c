@@ -339,6 +339,50 @@ static void child_while_threads_exit(void) {
     slab_allocator_free(w.a);
 }
 
+/* A cleanup forks while its thread exits: in the child that thread is the one that is left, and goes on exiting. */
+static pthread_t leaver;
+
+static void* destroy_after_it(void* a) {
+    pthread_join(leaver, NULL);
+    CHECK(slab_free_checked(a, slab_malloc(a, 100)));
+    slab_allocator_free(a); /* waits for threads that are leaving: this one has left */
+    _exit(atomic_load(&check_state.failures) != 0);
+}
+
+static void fork_in_cleanup(void* a) {
+    int status = -1;
+    fflush(NULL);
+    pid_t pid = fork();
+    if (pid == 0) {
+        alarm(10);
+        leaver = pthread_self();
+        (void)kit_thread(destroy_after_it, a);
+        return;
+    }
+    CHECK(waitpid(pid, &status, 0) == pid);
+    CHECK_EQ(status, 0);
+}
+
+static void* leave_with_a_fork(void* a) {
+    epoch_domain_t* d = epoch_domain_begin(a, "left open");
+    CHECK(slab_malloc(a, 100) != NULL);
+    CHECK(slab_epoch_on_end(a, d->epoch_id, fork_in_cleanup, a));
+    return NULL;
+}
+
+static void child_of_a_thread_that_exits(void) {
+    if (CHECK_TSAN) {
+        SKIP("the thread sanitizer does not follow a child of a threaded process");
+    }
+    SlabAllocator* a = kit_create();
+    size_t rounds = check_count(20);
+    for (size_t i = 0; i < rounds && atomic_load(&check_state.failures) == 0; i++) {
+        kit_on_thread(leave_with_a_fork, a);
+    }
+    CHECK_EQ(kit_live(a), 0);
+    slab_allocator_free(a);
+}
+
 /* ---- a quiet parent: the child's copy is exact ---- */
 
 typedef struct Quiet {
@@ -386,6 +430,7 @@ static const CheckCase cases[] = {
     CHECK_CASE(grandchildren_and_destroy),
     CHECK_CASE(child_while_domains_end),
     CHECK_CASE(child_while_threads_exit),
+    CHECK_CASE(child_of_a_thread_that_exits),
     CHECK_CASE(exact_copy_of_a_quiet_parent),
 };
 CHECK_MAIN(cases)
