@@ -126,17 +126,20 @@ static uint32_t chunk_find(TsiSpace* s, uint32_t n, size_t align) {
     return s->chunk_count;
 }
 
+/* Bookkeeping of n chunks, in one call. With large pages that of neighbours shares pages: round outwards. */
+static bool meta_commit(TsiSpace* s, uint32_t first, uint32_t n) {
+    uintptr_t page = tsi_os.page_bytes, from = (uintptr_t)tsi_meta_of(s, first) & ~(page - 1);
+    size_t bytes = tsi_align_up((uintptr_t)tsi_meta_of(s, first + n), page) - from;
+    if (tsi_os.commit((void*)from, bytes) != 0) return false;
+    for (uint32_t i = first; i < first + n; i++) s->chunks[i].meta_committed = 1;
+    return true;
+}
+
 /* Commits bookkeeping and payload of a chunk as far as it is not; false leaves it as it was. */
 static bool chunk_commit(TsiSpace* s, uint32_t chunk, size_t payload_bytes) {
     TsiChunk* k = &s->chunks[chunk];
     uint8_t* payload = s->base + ((size_t)chunk << TSI_CHUNK_SHIFT);
-    if (!k->meta_committed) {
-        /* With large pages the bookkeeping of neighbours shares pages: round outwards. */
-        uintptr_t page = tsi_os.page_bytes, from = (uintptr_t)tsi_meta_of(s, chunk) & ~(page - 1);
-        size_t bytes = tsi_align_up((uintptr_t)tsi_meta_of(s, chunk) + (1u << TSI_META_SHIFT), page) - from;
-        if (tsi_os.commit((void*)from, bytes) != 0) return false;
-        k->meta_committed = 1;
-    }
+    if (!k->meta_committed && !meta_commit(s, chunk, 1)) return false;
     if (!k->payload_committed && payload_bytes != 0) {
         if (tsi_os.commit(payload, tsi_align_up(payload_bytes, tsi_os.page_bytes)) != 0) return false;
         if (payload_bytes == 1u << TSI_CHUNK_SHIFT) k->payload_committed = 1;
@@ -272,11 +275,15 @@ void tsi_space_give(TsiSpace* s, const uint32_t* slab_ids, unsigned n) {
 
 /* ---- large objects ---- */
 
-/* Whole chunks where commits cost nothing: neighbours then make one mapping for the kernel, which counts them. */
+/* Whole chunks where commits cost nothing, and bookkeeping that nobody needs of those behind the first: neighbours
+ * then make one mapping for the kernel, which counts them. */
 static bool large_commit(TsiSpace* s, uint32_t first, uint32_t n, size_t bytes) {
     uint8_t* payload = s->base + ((size_t)first << TSI_CHUNK_SHIFT);
     if (!chunk_commit(s, first, 0)) return false;
     if (tsi_os.strict_commit) return tsi_os.commit(payload, bytes) == 0;
+    bool meta = true;
+    for (uint32_t i = 1; i < n; i++) meta = meta && s->chunks[first + i].meta_committed;
+    if (!meta && !meta_commit(s, first, n)) return false;
     for (uint32_t i = 0; i < n;) { /* in runs, for one object of gigabytes is one call */
         uint32_t end = i;
         while (end < n && !s->chunks[first + end].payload_committed) end++;

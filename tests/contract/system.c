@@ -89,7 +89,7 @@ static bool commits_are_charged(void) {
 /* The kernel counts mappings, and tens of thousands of objects are allowed: neighbours have to be one. */
 static void large_objects_are_few_mappings(void) {
     enum { MOST = 4000, FEW = 100 };
-    static const size_t sizes[] = {300000, 700000, 1000000};
+    static const size_t sizes[] = {300000, 700000, 1500000};
     static void* p[MOST];
     size_t count = check_count(1000);
     if (commits_are_charged()) {
