@@ -48,12 +48,21 @@ static TsiArena* arena_by_serial_locked(uint64_t serial) {
     return s != NULL && s->serial == serial ? s->arena : NULL;
 }
 
+/* Is there address space for a small allocator beside what is reserved by now? */
+static bool room_for_one(void) {
+    const size_t bytes = TSI_MIB(48);
+    void* p = tsi_os.reserve(bytes);
+    if (p != NULL) tsi_os.unmap(p, bytes);
+    return p != NULL;
+}
+
 bool tsi_registry_open(void) {
     tsi_lock_take(&tsi_registry_lock);
     /* Here, not once per process: a process that was short of memory may have some now. */
     bool ok = arena_slots.base != NULL || tsi_table_init(&arena_slots, sizeof(TsiArenaSlot), ARENAS_MAX);
-    for (uint32_t n = THREADS_MAX; ok && threads.base == NULL && n >= THREADS_LEAST; n /= 2)
-        (void)tsi_table_init(&threads, sizeof(TsiThread), n);
+    for (uint32_t n = THREADS_MAX; ok && threads.base == NULL && n >= THREADS_LEAST; n /= 2) {
+        if (tsi_table_init(&threads, sizeof(TsiThread), n) && n > THREADS_LEAST && !room_for_one()) tsi_table_destroy(&threads);
+    }
     ok = ok && threads.base != NULL;
     tsi_lock_give(&tsi_registry_lock);
     return ok;

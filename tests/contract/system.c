@@ -48,7 +48,7 @@ static int create_under_limit(size_t mib) {
 /* In a process that has had no allocator yet, so that what all allocators share is asked for as well: it must leave
  * room for one. */
 static void an_allocator_at_every_limit(void) {
-    enum { LEAST = 160, MOST = 460 };
+    enum { LEAST = 64, MOST = 460 };
     if (CHECK_TSAN || CHECK_ASAN) {
         SKIP("a sanitizer cannot live under a limit of address space");
     }
