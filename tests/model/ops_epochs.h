@@ -114,13 +114,7 @@ static inline void op_label(struct world* w) {
     const char* label = k == sizeof samples / sizeof *samples ? NULL : samples[k];
     note(w, "label s%d epoch %#x '%s'", side_index(w, s), inc->id, label ? label : "(null)");
     slab_epoch_set_label(s->a, inc->id, label);
-    size_t n = label ? strlen(label) : 0;
-    if (n > 31) {
-        n = 31;
-        while (n > 0 && ((unsigned char)label[n] & 0xc0) == 0x80) n--;
-    }
-    memset(inc->label, 0, sizeof inc->label);
-    if (label) memcpy(inc->label, label, n);
+    ref_label(inc->label, label);
     check_named(w, s, inc);
 }
 

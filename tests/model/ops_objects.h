@@ -55,7 +55,7 @@ static inline void check_size_of_new(struct world* w, struct side* s, const stru
 static inline struct obj* obj_born(struct world* w, struct side* s, struct inc* inc, void* p, size_t asked,
                                    size_t align, SlabHandle h) {
     struct obj* o = must_alloc(sizeof *o);
-    o->p = p, o->asked = asked, o->seed = roll(w), o->h = h, o->inc = inc;
+    o->p = p, o->asked = asked, o->seed = mix64(w->seed + ++w->born), o->h = h, o->inc = inc;
     o->usable = slab_usable_size(s->a, p);
     REQUIRE(w, o->usable >= asked, "new object %p of %zu bytes has %zu usable", p, asked, o->usable);
     size_t i = sorted_find(s, p);
@@ -63,7 +63,6 @@ static inline struct obj* obj_born(struct world* w, struct side* s, struct inc* 
             o->usable, (void*)s->sorted[i]->p, s->sorted[i]->usable);
     check_size_of_new(w, s, o, align);
     ref_add(s, o);
-    w->born++;
     if (s->n_objs > w->most_live) w->most_live = s->n_objs;
     check_identity(w, s, o);
     pattern(o->p, o->usable, o->usable, o->seed, true);

@@ -137,6 +137,17 @@ static inline struct inc* ref_open(struct world* w, int side, uint64_t era, Epoc
     return inc;
 }
 
+/* What is kept of a label: 31 bytes, cut where a character begins. */
+static inline void ref_label(char out[32], const char* label) {
+    size_t n = label ? strlen(label) : 0;
+    if (n > 31) {
+        n = 31;
+        while (n > 0 && ((unsigned char)label[n] & 0xc0) == 0x80) n--;
+    }
+    memset(out, 0, 32);
+    if (label) memcpy(out, label, n);
+}
+
 /* True once the incarnation has ended: its cleanups are due. */
 static inline bool inc_ended(const struct inc* inc) {
     return inc->state == INC_RELEASED || (inc->state == INC_CLOSED && inc->objects.live == 0);
@@ -190,7 +201,7 @@ static inline void ref_release(struct world* w, struct inc* inc) {
             s->objs[kept++] = o;
             continue;
         }
-        if (chance(w, 10)) remember_dead(w, s, o, false);
+        if (o->seed % 10 == 0) remember_dead(w, s, o, false); /* a sample */
         s->live_bytes -= o->usable;
         free(o);
     }
@@ -260,6 +271,7 @@ static inline bool ref_exit(struct actor* t) {
 
 static inline void ref_dom_drop(struct world* w, struct dom* d) {
     dom_bind(d, NULL);
+    w->dead_doms[w->n_dead_doms++ % DEAD_DOMAINS] = d->d;
     for (unsigned i = 0; i < w->n_doms; i++)
         if (w->doms[i] == d) {
             w->doms[i] = w->doms[--w->n_doms];

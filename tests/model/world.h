@@ -11,7 +11,9 @@
  * and beside them the domains and the actors (threads) with their stacks of scopes. Nothing here
  * calls the library: reference.h keeps the books, ops_*.h drive the library, expect.h compares.
  *
- * All choices come from one generator, drawn by whoever has the turn, so a seed replays a run.
+ * All choices come from one generator, drawn by whoever has the turn, so a seed replays a run. A fuzzer
+ * puts its input in the generator's place (`fed`): each choice takes as many bytes as its range needs, and
+ * the run ends with the input.
  */
 #ifndef MODEL_WORLD_H
 #define MODEL_WORLD_H
@@ -37,6 +39,7 @@ enum {
     MAX_DOMAINS = 40,
     MAX_CLEANUPS = 6,
     DEAD_KEPT = 256,
+    DEAD_DOMAINS = 16,
     GONE_KEPT = 64,
     MOST_CLASSES = 200, /* more than there are */
     LOG_LINES = 30,
@@ -146,16 +149,22 @@ struct actor {
 
 struct world {
     uint64_t seed, dice, ops, op;
+    bool fed; /* choices come from the input, not from the dice */
+    const uint8_t* input;
+    size_t input_left;
+    void (*pick)(struct world* w); /* chooses an operation and runs it */
     int threads;
     struct side side[SIDES];
     struct dom* doms[MAX_DOMAINS];
     unsigned n_doms;
+    epoch_domain_t* dead_doms[DEAD_DOMAINS];
+    unsigned n_dead_doms;
     struct actor actors[MAX_ACTORS];
     struct actor* actor; /* who has the turn */
     sem_t turn_over;
     bool stopping, in_cleanup;
     const struct obj* in_call; /* a call on this object is under way: cleanups leave it alone */
-    int mood; /* percent of object operations that allocate */
+    int mood;                  /* percent of object operations that allocate */
     uint64_t mood_until;
     uint64_t cleanups_ran, checks, born, turned_away, most_live, phases; /* how much a run did */
     char log[LOG_LINES][LOG_WIDTH];
@@ -172,12 +181,32 @@ static inline uint64_t mix64(uint64_t x) {
     return x ^ (x >> 31);
 }
 
+/* The next n bytes of the input as a number; zeros after its end, where the run stops. */
+static inline uint64_t take_input(struct world* w, unsigned n) {
+    uint64_t v = 0;
+    for (; n > 0; n--) {
+        v = v << 8 | (w->input_left ? *w->input : 0);
+        if (w->input_left)
+            w->input++, w->input_left--;
+        else
+            w->ops = w->op;
+    }
+    return v;
+}
+
 static inline uint64_t roll(struct world* w) {
+    if (w->fed) return take_input(w, 8);
     w->dice += 0x9e3779b97f4a7c15u;
     return mix64(w->dice);
 }
 
-static inline uint64_t below(struct world* w, uint64_t n) { return n ? roll(w) % n : 0; }
+static inline uint64_t below(struct world* w, uint64_t n) {
+    if (n < 2) return w->fed || n == 0 ? 0 : roll(w) % n;
+    if (!w->fed) return roll(w) % n;
+    unsigned bytes = 1;
+    while (bytes < 8 && (n - 1) >> (8 * bytes)) bytes++;
+    return take_input(w, bytes) % n;
+}
 
 static inline bool chance(struct world* w, unsigned percent) { return below(w, 100) < percent; }
 
@@ -196,8 +225,9 @@ static inline void print_journal(const struct world* w) {
     fprintf(stderr, "  last operations, oldest first:\n");
     uint64_t first = w->n_log > LOG_LINES ? w->n_log - LOG_LINES : 0;
     for (uint64_t i = first; i < w->n_log; i++) fprintf(stderr, "    %s\n", w->log[i % LOG_LINES]);
-    fprintf(stderr, "  replay: model_test --seed %llu --ops %llu --threads %d\n", (unsigned long long)w->seed,
-            (unsigned long long)w->ops, w->threads);
+    if (!w->fed)
+        fprintf(stderr, "  replay: model_test --seed %llu --ops %llu --threads %d\n", (unsigned long long)w->seed,
+                (unsigned long long)w->ops, w->threads);
 }
 
 __attribute__((noreturn, format(printf, 4, 5))) static inline void fail_at(struct world* w, const char* file, int line,
@@ -211,6 +241,7 @@ __attribute__((noreturn, format(printf, 4, 5))) static inline void fail_at(struc
             (unsigned long long)w->op, w->threads);
     print_journal(w);
     fflush(stderr);
+    if (w->fed) abort(); /* what a fuzzer takes for a finding */
     _Exit(1);
 }
 

@@ -1,0 +1,210 @@
+/*
+ * run.h - a run of the model: two allocators opened, turns given to the actors until the operations or the
+ * input are used up, everything ended and taken down, with the books compared along the way.
+ *
+ * With several threads the turn goes from thread to thread, so that the run stays deterministic and every
+ * figure exact although objects are freed by strangers, scopes change hands and threads are born and die:
+ * only the holder of the turn moves, and a thread that leaves is joined before the next turn. What an
+ * operation is, w->pick decides.
+ */
+#ifndef MODEL_RUN_H
+#define MODEL_RUN_H
+
+#include "ops_domains.h"
+#include "ops_misuse.h"
+
+enum { CHECK_EVERY = 250, CHECK_ALL_EVERY = 2500 };
+
+/* ---- turns ------------------------------------------------------------------------------ */
+
+static void one_op(struct world* w) {
+    w->pick(w);
+    settle(w);
+    w->op++;
+    if (w->op % CHECK_ALL_EVERY == 0)
+        check_everything(w);
+    else if (w->op % CHECK_EVERY == 0)
+        check_invariants(w);
+}
+
+static void take_turn(struct world* w) {
+    uint64_t n = 1 + below(w, chance(w, 10) ? 80 : 12);
+    while (n-- > 0 && w->op < w->ops) one_op(w);
+    if (w->actor->slot == 0 || !chance(w, 2)) return;
+    note(w, "thread leaves with %u scopes", w->actor->depth);
+    for (unsigned i = 0; i < w->actor->depth; i++) w->actor->stack[i]->inc->releasing = true;
+    w->actor->leaving = true;
+}
+
+/* ---- threads ---------------------------------------------------------------------------- */
+
+static void* actor_main(void* arg) {
+    struct actor* t = arg;
+    for (;;) {
+        while (sem_wait(&t->go) != 0) {
+        }
+        if (t->w->stopping) t->leaving = true;
+        if (!t->leaving) take_turn(t->w);
+        bool leaving = t->leaving;
+        sem_post(&t->w->turn_over);
+        if (leaving) return NULL; /* joined: the library's thread-exit work belongs to this turn */
+    }
+}
+
+static void give_turn(struct world* w, struct actor* t) {
+    w->actor = t;
+    if (t->slot == 0) {
+        take_turn(w);
+        return;
+    }
+    if (!t->alive) {
+        note(w, "thread is born");
+        t->leaving = false;
+        t->alive = true;
+        sem_init(&t->go, 0, 0);
+        if (pthread_create(&t->thread, NULL, actor_main, t) != 0) FAIL(w, "no thread");
+    }
+    sem_post(&t->go);
+    while (sem_wait(&w->turn_over) != 0) {
+    }
+    if (!t->leaving) return;
+    pthread_join(t->thread, NULL);
+    sem_destroy(&t->go);
+    t->alive = false;
+    leave_all(w, t);
+    settle(w);
+}
+
+/* ---- one run ---------------------------------------------------------------------------- */
+
+static void misuse_told(SlabAllocator* a, SlabMisuse what, const void* where, void* ctx) {
+    struct side* s = ctx;
+    (void)where;
+    if (a == s->a && what < SLAB_MISUSE_COUNT) s->told[what]++;
+}
+
+static void side_open(struct world* w, int index) {
+    struct side* s = &w->side[index];
+    static const uint32_t rings[] = {0, 0, 2, 3, 5, 16, 64}, slabs[] = {0, 0, 0, 4096, 16384, 65536};
+    static const uint64_t warm[] = {0, 0, UINT64_MAX, 64 << 10, 8 << 20};
+    s->options.struct_size = sizeof s->options;
+    s->options.ring_size = rings[below(w, 7)];
+    s->options.slab_bytes = slabs[below(w, 6)];
+    s->options.warm_bytes = warm[below(w, 5)];
+    s->options.purge_policy = chance(w, 80) ? SLAB_PURGE_DONTNEED : (uint32_t)(1 + below(w, 2));
+    s->options.prefault = chance(w, 10);
+    s->options.misuse_fn = misuse_told;
+    s->options.misuse_ctx = s;
+    s->a = slab_allocator_create_with(&s->options);
+    REQUIRE(w, s->a, "no allocator: %s", slab_last_error());
+    s->ring_size = s->options.ring_size ? s->options.ring_size : 16;
+    s->current = epoch_current(s->a);
+    REQUIRE(w, s->current == 0, "the first epoch is %u", s->current);
+    for (uint32_t id = 0; id < s->ring_size; id++) {
+        s->ring[id] = ref_open(w, index, epoch_era(s->a, id), id, true, "");
+        check_named(w, s, s->ring[id]);
+    }
+}
+
+/* Ends everything that is open or holds something. */
+static void side_end(struct world* w, struct side* s) {
+    for (size_t i = s->n_incs; i-- > 0;) {
+        struct inc* inc = s->incs[i];
+        if (inc->state == INC_RELEASED && !(inc->ring && inc->named)) continue;
+        uint64_t bytes = ending(inc);
+        EpochReceipt r;
+        bool sure = inc->named || inc->objects.live > 0;
+        note(w, "last close s%d era %llu", side_index(w, s), (unsigned long long)inc->era);
+        bool done = epoch_close_era(s->a, inc->era, EPOCH_RELEASE, &r);
+        REQUIRE(w, done || !sure, "last close of era %llu refused", (unsigned long long)inc->era);
+        ended(w, inc, EPOCH_RELEASE);
+        if (done)
+            check_receipt(w, &r, inc, bytes);
+        else
+            want(s, BIT(SLAB_MISUSE_BAD_EPOCH), 0, 1);
+        check_refusals(w, s);
+        check_cleanups(w, inc);
+    }
+}
+
+/* Expects nothing left, and takes the allocator down. */
+static void side_shut(struct world* w, struct side* s) {
+    SlabGlobalStats g;
+    slab_stats_global(s->a, &g);
+    REQUIRE(w, g.live_objects == 0 && g.live_bytes == 0, "%llu objects left after the end",
+            (unsigned long long)g.live_objects);
+    uint64_t warm = s->options.warm_bytes == 0            ? 1u << 20
+                    : s->options.warm_bytes == UINT64_MAX ? 0
+                                                          : s->options.warm_bytes;
+    if (s->options.purge_policy != SLAB_PURGE_NEVER)
+        REQUIRE(w, g.committed_bytes <= warm, "%llu bytes committed after the end, %llu may stay warm",
+                (unsigned long long)g.committed_bytes, (unsigned long long)warm);
+    slab_allocator_free(s->a);
+    for (size_t i = 0; i < s->n_incs; i++) {
+        for (unsigned c = 0; c < s->incs[i]->n_cleanups; c++) free(s->incs[i]->cleanups[c]);
+        free(s->incs[i]);
+    }
+    free(s->incs);
+    free(s->objs);
+    free(s->sorted);
+    free(s->era_used);
+}
+
+static struct world* world_new(int threads) {
+    struct world* w = must_alloc(sizeof *w);
+    w->threads = threads;
+    sem_init(&w->turn_over, 0, 0);
+    for (int i = 0; i < threads; i++) w->actors[i].w = w, w->actors[i].slot = i;
+    w->actors[0].thread = pthread_self(), w->actors[0].alive = true;
+    w->actor = &w->actors[0];
+    return w;
+}
+
+static void world_run(struct world* w) {
+    for (int i = 0; i < SIDES; i++) side_open(w, i);
+    while (w->op < w->ops) give_turn(w, &w->actors[below(w, (uint64_t)w->threads)]);
+}
+
+/* The threads leave, every scope and domain ends. */
+static void world_leave(struct world* w) {
+    w->stopping = true;
+    for (int i = 1; i < w->threads; i++) {
+        if (!w->actors[i].alive) continue;
+        w->actor = &w->actors[i];
+        for (unsigned k = 0; k < w->actor->depth; k++) w->actor->stack[k]->inc->releasing = true;
+        w->actor->leaving = true;
+        give_turn(w, w->actor);
+    }
+    w->actor = &w->actors[0];
+    while (w->actor->depth > 0) {
+        exit_top(w);
+        settle(w);
+    }
+    while (w->n_doms > 0) { /* detached scopes come home first */
+        struct dom* d = w->doms[0];
+        while (d->detached > 0) {
+            REQUIRE(w, epoch_domain_attach(d->d), "attach of a detached scope refused");
+            w->actor->stack[w->actor->depth++] = d;
+            d->detached--;
+            exit_top(w);
+            settle(w);
+        }
+        if (d->own) ending(d->inc);
+        epoch_domain_destroy(d->d);
+        if (d->own) ref_release(w, d->inc), d->inc->releasing = false;
+        ref_dom_drop(w, d);
+        settle(w);
+    }
+}
+
+/* Ends a run: nothing may be left. */
+static void world_end(struct world* w) {
+    world_leave(w);
+    check_everything(w);
+    for (int i = 0; i < SIDES; i++) side_end(w, &w->side[i]);
+    check_everything(w);
+    for (int i = 0; i < SIDES; i++) side_shut(w, &w->side[i]);
+    sem_destroy(&w->turn_over);
+}
+
+#endif
