@@ -1,0 +1,209 @@
+/*
+ * hostile_epochs.h - epoch, domain and statistics calls with any id, era, mode, label and class, and on domains
+ * that were destroyed. Those that hit something real are booked like any other; the rest must change nothing.
+ */
+#ifndef FUZZ_HOSTILE_EPOCHS_H
+#define FUZZ_HOSTILE_EPOCHS_H
+
+#include "hostile_objects.h"
+#include "model/ops_domains.h"
+
+enum { LABEL_MOST = 48 };
+
+/* Bytes of the input, all of 1..255. */
+static inline const char* any_label(struct world* w, char out[LABEL_MOST + 1]) {
+    size_t n = below(w, LABEL_MOST + 2);
+    if (n > LABEL_MOST) return NULL;
+    for (size_t i = 0; i < n; i++) out[i] = (char)(1 + below(w, 255));
+    out[n] = 0;
+    return out;
+}
+
+/* A domain that has ended may or may not answer to its id: not asked. */
+static inline bool unsure(const struct inc* inc) { return inc && !inc->ring && inc->state == INC_RELEASED; }
+
+/* ---- ids and eras ----------------------------------------------------------------------- */
+
+static inline void judge_close(struct world* w, struct side* s, struct inc* inc, EpochCloseMode mode, bool done,
+                               const EpochReceipt* r, uint64_t bytes) {
+    REQUIRE(w, done == (inc != NULL), "close of %s epoch said %d", inc ? "an" : "no", done);
+    if (!inc) {
+        want_one(s, closed_causes);
+        return;
+    }
+    ended(w, inc, mode);
+    if (r) check_receipt(w, r, inc, mode == EPOCH_RELEASE ? bytes : 0);
+}
+
+static inline void hostile_close(struct world* w) {
+    struct side* s = any_side(w);
+    EpochId id = any_id(w, s);
+    struct inc* inc = inc_by_id(s, id);
+    volatile unsigned bits = (unsigned)below(w, 256);
+    EpochCloseMode mode = (EpochCloseMode)bits;
+    bool quiet = chance(w, 20);
+    if (unsure(inc)) return;
+    note(w, "hostile close s%d %#x mode %u", side_index(w, s), id, (unsigned)mode);
+    EpochReceipt r;
+    uint64_t bytes = inc ? ending(inc) : 0;
+    bool done = epoch_close_ex(s->a, id, mode, quiet ? NULL : &r);
+    judge_close(w, s, inc, mode, done, quiet ? NULL : &r, bytes);
+}
+
+static inline void hostile_close_era(struct world* w) {
+    struct side* s = any_side(w);
+    uint64_t era = chance(w, 70) ? s->max_era + below(w, 256) - 128 : any_number(w);
+    struct inc* inc = inc_by_era(s, era);
+    if (inc && !inc->named && inc->objects.live == 0) return; /* may be gone or not: op_close_era */
+    if (unsure(inc)) return;
+    for (uint64_t i = 0; i < s->n_gone && i < GONE_KEPT; i++)
+        if (s->gone[i].era == era) return; /* op_close_gone */
+    if (!inc && era / 8 < s->eras_known && s->era_used[era / 8] >> era % 8 & 1) return;
+    note(w, "hostile close s%d era %llu", side_index(w, s), (unsigned long long)era);
+    EpochReceipt r;
+    uint64_t bytes = inc ? ending(inc) : 0;
+    EpochCloseMode mode = any_mode(w);
+    bool done = epoch_close_era(s->a, era, mode, &r);
+    judge_close(w, s, inc, mode, done, &r, bytes);
+}
+
+static inline void hostile_label(struct world* w) {
+    struct side* s = any_side(w);
+    char text[LABEL_MOST + 1];
+    EpochId id = any_id(w, s);
+    struct inc* inc = inc_by_id(s, id);
+    const char* label = any_label(w, text);
+    if (unsure(inc)) return;
+    note(w, "hostile label s%d %#x", side_index(w, s), id);
+    slab_epoch_set_label(s->a, id, label);
+    if (!inc) {
+        want_one(s, closed_causes);
+        return;
+    }
+    ref_label(inc->label, label);
+    check_named(w, s, inc);
+}
+
+static inline void hostile_counts(struct world* w) {
+    struct side* s = any_side(w);
+    EpochId id = any_id(w, s);
+    struct inc* inc = inc_by_id(s, id);
+    if (unsure(inc)) return;
+    note(w, "hostile refcount and cleanup s%d %#x", side_index(w, s), id);
+    REQUIRE(w, !slab_epoch_on_end(s->a, id, NULL, w), "a cleanup without a function was taken");
+    slab_epoch_dec_refcount(s->a, id);
+    slab_epoch_inc_refcount(s->a, id);
+    if (inc) {
+        inc->refcount += inc->refcount == 0;
+        check_named(w, s, inc);
+        return;
+    }
+    REQUIRE(w, !slab_epoch_on_end(s->a, id, cleanup_runs, NULL), "a cleanup for no epoch was taken");
+    REQUIRE(w, slab_epoch_get_refcount(s->a, id) == 0 && epoch_era(s->a, id) == 0, "no epoch %#x answers", id);
+    REQUIRE(w, epoch_state(s->a, id) == EPOCH_CLOSING, "no epoch %#x is open", id);
+    want(s, closed_causes, 4, 5);
+}
+
+/* ---- domains ---------------------------------------------------------------------------- */
+
+static inline void hostile_create(struct world* w) {
+    struct side* s = any_side(w);
+    char text[LABEL_MOST + 1], cut[32];
+    const char* label = any_label(w, text);
+    if (w->n_doms == MAX_DOMAINS) return;
+    note(w, "hostile domain s%d", side_index(w, s));
+    ref_label(cut, label);
+    epoch_domain_t* raw = epoch_domain_create_labeled(s->a, label);
+    REQUIRE(w, raw, "no domain, errno %d", errno);
+    struct dom* d = dom_new(w, s, raw, true, cut);
+    follow(w, d);
+    check_dom(w, d);
+}
+
+static inline void hostile_wrap(struct world* w) {
+    struct side* s = any_side(w);
+    EpochId id = any_id(w, s);
+    if (inc_by_id(s, id)) return; /* op_domain_wrap */
+    note(w, "hostile wrap s%d %#x", side_index(w, s), id);
+    errno = 0;
+    REQUIRE(w, !epoch_domain_wrap(s->a, id, chance(w, 50)), "a domain over no epoch");
+    REQUIRE(w, errno == EINVAL || errno == ESTALE, "wrap of no epoch: errno %d", errno);
+    want_one(s, closed_causes);
+}
+
+/* Whatever is called on a destroyed domain, nothing happens. */
+static inline void hostile_dead_domain(struct world* w) {
+    if (w->n_dead_doms == 0) return;
+    epoch_domain_t* raw = w->dead_doms[below(w, w->n_dead_doms < DEAD_DOMAINS ? w->n_dead_doms : DEAD_DOMAINS)];
+    for (unsigned i = 0; i < w->n_doms; i++)
+        if (w->doms[i]->d == raw) return; /* the record serves again */
+    EpochReceipt r;
+    note(w, "hostile use of the dead domain %p", (void*)raw);
+    bool done = false;
+    switch (below(w, 10)) {
+    case 0:
+        epoch_domain_enter(raw);
+        break;
+    case 1:
+        epoch_domain_exit(raw);
+        break;
+    case 2:
+        epoch_domain_destroy(raw);
+        break;
+    case 3:
+        epoch_domain_force_close(raw);
+        break;
+    case 4:
+        epoch_domain_end(raw);
+        break;
+    case 5:
+        done = epoch_domain_malloc(raw, 1 + below(w, 256)) != NULL;
+        break;
+    case 6:
+        done = epoch_domain_receipt(raw, &r);
+        break;
+    case 7:
+        done = epoch_domain_reset(raw);
+        break;
+    case 8:
+        done = epoch_domain_detach(raw);
+        break;
+    default:
+        done = epoch_domain_attach(raw);
+        break;
+    }
+    REQUIRE(w, !done, "the dead domain %p obeys", (void*)raw);
+    for (int i = 0; i < SIDES; i++) want(&w->side[i], BIT(SLAB_MISUSE_DOMAIN_STALE), 0, 2);
+    check_scopes(w);
+}
+
+/* ---- questions -------------------------------------------------------------------------- */
+
+static inline void hostile_questions(struct world* w) {
+    struct side* s = any_side(w);
+    uint64_t n = any_number(w);
+    EpochId id = any_id(w, s);
+    SlabClassStats k;
+    SlabEpochStats e;
+    PerfCounters p;
+    note(w, "hostile questions s%d %#llx %#x", side_index(w, s), (unsigned long long)n, id);
+    slab_stats_class(s->a, (uint32_t)n, &k);
+    slab_stats_epoch(s->a, (uint32_t)n, id, &e);
+    get_perf_counters(s->a, (uint32_t)n, &p);
+    REQUIRE(w, k.version == 0 || k.class_index == (uint32_t)n, "class %u answers for another", (uint32_t)n);
+    struct inc* inc = inc_by_id(s, id);
+    REQUIRE(w, inc || e.version == 0, "statistics of no epoch %#x", id);
+    slab_stats_class(s->a, (uint32_t)n, NULL);
+    slab_stats_epoch(s->a, (uint32_t)n, id, NULL);
+    slab_stats_global(s->a, NULL);
+    slab_stats_refusals(s->a, NULL);
+    get_perf_counters(s->a, (uint32_t)n, NULL);
+    size_t good = slab_good_size(s->a, n);
+    REQUIRE(w, good == 0 ? n == 0 || n > sure_to_fit : good >= n, "good size of %llu is %zu", (unsigned long long)n,
+            good);
+    (void)slab_object_count((uint32_t)n);
+    REQUIRE(w, slab_now_ns() > 0 && slab_rss_bytes() > 0 && slab_page_size() >= 4096, "the basics");
+    if (w->n_doms) REQUIRE(w, !epoch_domain_receipt(w->doms[0]->d, NULL), "a receipt into nothing");
+}
+
+#endif
