@@ -1,8 +1,9 @@
 # Thin over the CMake presets (CMakePresets.json); `make` alone lists the targets.
 PREFIX ?= /usr/local
 ARGS ?=
+TIME ?= 120
 
-.PHONY: help demo test check bench install soak clean
+.PHONY: help demo test check bench install soak fuzz clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' Makefile
@@ -36,6 +37,9 @@ soak: ## stress and model tests with sixty times the work
 	cmake --preset gcc-release
 	cmake --build --preset gcc-release
 	TSLAB_TEST_SCALE=60 ctest --preset soak
+
+fuzz: ## fuzz each harness for TIME seconds (TIME=120; ARGS="..." goes to libFuzzer); findings and corpus in build/fuzz
+	@scripts/run-fuzz.sh "$(TIME)" $(ARGS)
 
 clean: ## remove everything that was built
 	rm -rf build
