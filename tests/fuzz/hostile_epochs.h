@@ -131,16 +131,18 @@ static inline void hostile_wrap(struct world* w) {
     want_one(s, closed_causes);
 }
 
-/* Whatever is called on a destroyed domain, nothing happens. */
+/* Whatever is called on a destroyed domain, nothing happens but a refusal. */
 static inline void hostile_dead_domain(struct world* w) {
     if (w->n_dead_doms == 0) return;
-    epoch_domain_t* raw = w->dead_doms[below(w, w->n_dead_doms < DEAD_DOMAINS ? w->n_dead_doms : DEAD_DOMAINS)];
+    unsigned which = (unsigned)below(w, w->n_dead_doms < DEAD_DOMAINS ? w->n_dead_doms : DEAD_DOMAINS);
+    epoch_domain_t* raw = w->dead_doms[which].d;
     for (unsigned i = 0; i < w->n_doms; i++)
         if (w->doms[i]->d == raw) return; /* the record serves again */
     EpochReceipt r;
     note(w, "hostile use of the dead domain %p", (void*)raw);
     bool done = false;
-    switch (below(w, 10)) {
+    unsigned how = (unsigned)below(w, 10), refusals = how == 4 ? 2 : 1; /* end is exit and destroy */
+    switch (how) {
     case 0:
         epoch_domain_enter(raw);
         break;
@@ -173,7 +175,7 @@ static inline void hostile_dead_domain(struct world* w) {
         break;
     }
     REQUIRE(w, !done, "the dead domain %p obeys", (void*)raw);
-    for (int i = 0; i < SIDES; i++) want(&w->side[i], BIT(SLAB_MISUSE_DOMAIN_STALE), 0, 2);
+    want(&w->side[w->dead_doms[which].side], BIT(SLAB_MISUSE_DOMAIN_STALE), refusals, refusals);
     check_scopes(w);
 }
 

@@ -271,7 +271,8 @@ static inline bool ref_exit(struct actor* t) {
 
 static inline void ref_dom_drop(struct world* w, struct dom* d) {
     dom_bind(d, NULL);
-    w->dead_doms[w->n_dead_doms++ % DEAD_DOMAINS] = d->d;
+    w->dead_doms[w->n_dead_doms % DEAD_DOMAINS].d = d->d;
+    w->dead_doms[w->n_dead_doms++ % DEAD_DOMAINS].side = d->side;
     for (unsigned i = 0; i < w->n_doms; i++)
         if (w->doms[i] == d) {
             w->doms[i] = w->doms[--w->n_doms];

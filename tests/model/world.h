@@ -157,7 +157,10 @@ struct world {
     struct side side[SIDES];
     struct dom* doms[MAX_DOMAINS];
     unsigned n_doms;
-    epoch_domain_t* dead_doms[DEAD_DOMAINS];
+    struct {
+        epoch_domain_t* d;
+        int side;
+    } dead_doms[DEAD_DOMAINS]; /* destroyed */
     unsigned n_dead_doms;
     struct actor actors[MAX_ACTORS];
     struct actor* actor; /* who has the turn */
