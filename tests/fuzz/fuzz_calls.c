@@ -4,7 +4,8 @@
  * The world is that of the random model test: two allocators, actors that take turns, a reference that knows
  * what is live, and the comparison of both after each call. Only the choices come from the input: its first
  * byte says how many threads take turns, the next ones open the two allocators, then each operation is one
- * byte of the table below and its arguments follow. An input that is used up ends the run.
+ * byte of the table below and its arguments follow. An input that is used up ends the run. So that few bytes reach
+ * states full of objects, one operation rolls dice, seeded by the input, for a stretch of many others.
  *
  *   model operations     what programs do, and the common misuses (tests/model)
  *   hostile operations   any size, alignment, pointer, handle, id, era, mode, label, dead domain
@@ -136,6 +137,8 @@ static void pick_by_byte(struct world* w) { operations[below(w, sizeof operation
 
 int LLVMFuzzerInitialize(int* argc, char*** argv);
 int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size);
+size_t LLVMFuzzerMutate(uint8_t* data, size_t size, size_t most); /* libFuzzer's own mutations */
+size_t LLVMFuzzerCustomMutator(uint8_t* data, size_t size, size_t most, unsigned seed);
 
 int LLVMFuzzerInitialize(int* argc, char*** argv) {
     (void)argc, (void)argv;
@@ -175,4 +178,14 @@ int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
         abort();
     }
     return 0;
+}
+
+/* Left alone, libFuzzer tries hardly anything but short inputs, which end before anything interesting is live: a
+ * short one, and now and then any, goes on with random bytes. */
+size_t LLVMFuzzerCustomMutator(uint8_t* data, size_t size, size_t most, unsigned seed) {
+    uint64_t dice = mix64(seed + 1);
+    if (size == most || (size >= 256 && dice % 4 != 0)) return LLVMFuzzerMutate(data, size, most);
+    size_t to = size + 1 + (dice >> 8) % (most - size);
+    for (size_t i = size; i < to; i++) data[i] = (uint8_t)mix64(dice + i);
+    return to;
 }

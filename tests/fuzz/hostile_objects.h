@@ -136,7 +136,7 @@ static inline void hostile_malloc(struct world* w) {
 static inline void hostile_aligned(struct world* w) {
     struct side* s = any_side(w);
     struct wish q = {.size = any_number(w), .explicit_epoch = chance(w, 50)};
-    q.align = chance(w, 50) ? (size_t)1 << below(w, 34) : any_number(w);
+    q.align = chance(w, 70) ? (size_t)1 << (chance(w, 50) ? below(w, 34) : 29 + below(w, 4)) : any_number(w);
     if (chance(w, 50)) q.size = 1 + q.size % 100000;
     if (q.explicit_epoch) q.id = any_id(w, s);
     note(w, "hostile aligned s%d %zu bytes to %zu epoch %#x", side_index(w, s), q.size, q.align, q.id);
@@ -270,7 +270,11 @@ static inline void hostile_handle(struct world* w) {
     struct obj* o = any_obj(w, t);
     const struct dead* d = t->n_dead ? &t->dead[below(w, t->n_dead < DEAD_KEPT ? t->n_dead : DEAD_KEPT)] : NULL;
     SlabHandle h = chance(w, 50) ? (o ? o->h : 0) : (d ? d->h : 0);
-    for (uint64_t n = below(w, 4); n > 0; n--) h ^= (SlabHandle)1 << below(w, 64);
+    static const unsigned from[] = {0, 2, 8, 18, 34}, to[] = {2, 8, 18, 34, 64}; /* the fields of mem/handle.h */
+    for (uint64_t n = below(w, 4); n > 0; n--) {
+        unsigned f = (unsigned)below(w, 5);
+        h ^= (SlabHandle)1 << (from[f] + below(w, to[f] - from[f]));
+    }
     note(w, "hostile handle s%d %#llx", side_index(w, s), (unsigned long long)h);
     if (t == s && o && h && h == o->h) {
         REQUIRE(w, slab_handle_ptr(s->a, h) == o->p, "handle %#llx leads elsewhere", (unsigned long long)h);
@@ -287,7 +291,7 @@ static inline void hostile_handle(struct world* w) {
 static inline void hostile_sized(struct world* w) {
     struct side* s = any_side(w);
     struct obj* o = any_obj(w, s);
-    size_t size = any_number(w);
+    size_t size = o && chance(w, 60) ? o->usable + below(w, 5) - 2 : any_number(w);
     if (!o) return;
     note(w, "hostile free_sized s%d %p %zu", side_index(w, s), (void*)o->p, size);
     check_contents(w, o);

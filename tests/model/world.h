@@ -149,8 +149,8 @@ struct actor {
 
 struct world {
     uint64_t seed, dice, ops, op;
-    bool fed; /* choices come from the input, not from the dice */
-    const uint8_t* input;
+    bool fed;             /* choices come from the input, not from the dice */
+    const uint8_t* input; /* a fuzzer's; NULL in the model test */
     size_t input_left;
     void (*pick)(struct world* w); /* chooses an operation and runs it */
     int threads;
@@ -228,7 +228,7 @@ static inline void print_journal(const struct world* w) {
     fprintf(stderr, "  last operations, oldest first:\n");
     uint64_t first = w->n_log > LOG_LINES ? w->n_log - LOG_LINES : 0;
     for (uint64_t i = first; i < w->n_log; i++) fprintf(stderr, "    %s\n", w->log[i % LOG_LINES]);
-    if (!w->fed)
+    if (!w->input)
         fprintf(stderr, "  replay: model_test --seed %llu --ops %llu --threads %d\n", (unsigned long long)w->seed,
                 (unsigned long long)w->ops, w->threads);
 }
@@ -244,7 +244,7 @@ __attribute__((noreturn, format(printf, 4, 5))) static inline void fail_at(struc
             (unsigned long long)w->op, w->threads);
     print_journal(w);
     fflush(stderr);
-    if (w->fed) abort(); /* what a fuzzer takes for a finding */
+    if (w->input) abort(); /* what a fuzzer takes for a finding */
     _Exit(1);
 }
 
