@@ -32,11 +32,11 @@ for source in tests/fuzz/fuzz_*.c; do
         -artifact_prefix="$findings/$name-" "$@" "$corpus" >"$log" 2>&1
     status=$?
     if [ "$status" -eq 0 ]; then
-        grep -E '^#[0-9]+.DONE|number_of_executed_units' "$log"
+        grep -aE '^#[0-9]+.DONE|number_of_executed_units' "$log"
         continue
     fi
     failed="$failed $name"
-    grep -vE '^#[0-9]+|NEW_FUNC|Uses:' "$log" | tail -n 60 >&2
+    grep -avE '^#[0-9]+|NEW_FUNC|Uses:' "$log" | tail -n 60 >&2
     input=$(sed -n 's/.*Test unit written to //p' "$log" | tail -n 1)
     echo "==== $name FAILED, exit code $status" >&2
     [ -z "$input" ] || printf 'input:  %s\nreplay: %s %s\n' "$input" "$program" "$input" >&2
