@@ -36,7 +36,7 @@ for source in tests/fuzz/fuzz_*.c; do
         continue
     fi
     failed="$failed $name"
-    grep -avE '^#[0-9]+|NEW_FUNC|Uses:' "$log" | tail -n 60 >&2
+    grep -avE '^#[0-9]+|NEW_FUNC|Uses:' "$log" | tail -n 100 >&2
     input=$(sed -n 's/.*Test unit written to //p' "$log" | tail -n 1)
     echo "==== $name FAILED, exit code $status" >&2
     [ -z "$input" ] || printf 'input:  %s\nreplay: %s %s\n' "$input" "$program" "$input" >&2
