@@ -433,7 +433,41 @@ static void pages_that_cannot_be_returned(void) {
     check_child(locked_pages, NULL, 30);
 }
 
+/* A reset needs a record for the fresh incarnation. Without one it does nothing: also not to the last receipt. */
+static void a_reset_without_records(void) {
+    SlabOptions o = {.struct_size = sizeof o, .reserve_bytes = 16 * KIT_MIB};
+    SlabAllocator* a = slab_allocator_create_with(&o);
+    REQUIRE(a != NULL);
+    epoch_domain_t* frame = epoch_domain_begin(a, "frame");
+    REQUIRE(frame != NULL);
+    EpochReceipt before, after;
+    CHECK(slab_malloc(a, 100) != NULL);
+    CHECK(epoch_domain_reset(frame));
+    void* p = slab_malloc(a, 100);
+    CHECK(epoch_domain_receipt(frame, &before));
+    uint64_t era = frame->epoch_era;
+    epoch_domain_t* last = NULL;
+    for (epoch_domain_t* d = epoch_domain_create(a); d != NULL; d = epoch_domain_create(a)) {
+        last = d;
+    }
+    CHECK_EQ(errno, ENOMEM);
+    CHECK(!epoch_domain_reset(frame));
+    CHECK_EQ(frame->epoch_era, era);
+    CHECK_EQ(slab_usable_size(a, p), 128);
+    CHECK(epoch_domain_receipt(frame, &after));
+    CHECK_EQ(after.epoch_era, before.epoch_era);
+    CHECK_EQ(after.objects_released, before.objects_released);
+    epoch_domain_destroy(last);
+    CHECK(epoch_domain_reset(frame)); /* and it works again */
+    CHECK(epoch_domain_receipt(frame, &after));
+    CHECK_EQ(after.epoch_era, era);
+    CHECK_EQ(after.objects_released, 1);
+    epoch_domain_end(frame);
+    slab_allocator_free(a);
+}
+
 static const CheckCase cases[] = {
+    CHECK_CASE(a_reset_without_records),
     CHECK_CASE(a_full_reservation),
     CHECK_CASE(classes_take_over_from_each_other),
     CHECK_CASE(several_threads_run_out_at_once),
