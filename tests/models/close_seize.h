@@ -15,7 +15,7 @@
 #define NFREE 2
 #endif
 
-#if defined(S_TWO) || defined(S_PARTIAL)
+#if defined(S_TWO) || defined(S_PARTIAL) || defined(AND_FREER)
 #define NPROC 4
 #elif defined(S_MORE)
 #define NPROC 2
@@ -57,7 +57,13 @@
 #define CLOSED   2
 #define RELEASED 3
 
-#define ALL      3      /* busy: every heap of this incarnation */
+#define ALL      3      /* busy: every heap of this incarnation; a slab is named by its number + 1 */
+/* Without membarrier the owner's stores to busy are seq_cst exchanges. */
+#ifdef FENCED
+#define EXCHANGED(t) mm_drain(t)
+#else
+#define EXCHANGED(t) skip
+#endif
 #define NOBUF    9      /* a thread without a store buffer */
 
 /* The heap that slab s is in: two heaps only in S_MORE. */
@@ -75,6 +81,12 @@ byte hw[2];
 byte hskip[2];          /* slab + 1 left to the owner; under the lock, read by the owner in handover */
 byte revoker[2];        /* ticket; under the lock */
 byte tickets;
+#ifdef REBORN
+bit  again;             /* heap 0 lives again, in an incarnation that nobody ends */
+#define AGAIN(h) (again && (h) == 0)
+#else
+#define AGAIN(h) false
+#endif
 bit  lock;              /* the incarnation's */
 byte tag[2];
 byte rem[2];
@@ -99,21 +111,26 @@ byte done;
 /* A user hands a live object to a free; its address was published after the store to avail. */
 #define CLAIM(i, m) d_step { (live[i] & ~claim[i] & ~mem[L_AV(i)] & m) -> s = i; b = m; \
 			     claim[i] = claim[i] | m; q = TSEQ(tag[i]); early = mem[L_FR(i)] }
-#define CLAIM_OWN(t, i, m) d_step { OWN(t, i) && (live[i] & ~claim[i] & m) -> s = i; b = m; op = OP_FREE; \
-			     claim[i] = claim[i] | m; q = TSEQ(tag[i]); early = mem[L_FR(i)] }
+/* A thread's own objects need not have been published. */
+#define CLAIM_BY(t, i, m) d_step { (OWN(t, i) || !(mem[L_AV(i)] & m)) && (live[i] & ~claim[i] & m) -> s = i; b = m; \
+			     op = OP_FREE; claim[i] = claim[i] | m; q = TSEQ(tag[i]); early = mem[L_FR(i)] }
 
-/* What an owner looks at before it touches words. */
+/* What an owner looks at before it touches words of slab s; h is the heap's number + 1, 0 for none. */
 #ifdef MUTANT_STATE_CHECK_ONLY
 /* the slab's tag, which the closer writes only when it sweeps */
-#define MAY(t, h, s) (TST(tag[s]) == OWNED)
+#define MAY(t, h, s) ((h) && TST(tag[s]) == OWNED)
 #else
-#define MAY(t, h, s) IS_LIVE(t, h)
+#define MAY(t, h, s) ((h) && IS_LIVE(t, (h) - 1))
 #endif
-/* When it hands over as it leaves: in tells whether it was inside at all. */
+/*
+ * When it hands over as it leaves: h was not LIVE for it at the first check (in: it was) or at the last.  A
+ * refused entry hands over only what is the thread's.
+ */
+#define WANTED(t, h, in) ((h) && !IS_LIVE(t, (h) - 1) && ((in) || HB(hw[(h) - 1]) == (t)))
 #if defined(MUTANT_OWNER_SKIPS_EXIT_CHECK)
-#define LEAVES(t, h, in) (!IS_LIVE(t, h) && !(in))
+#define LEAVES(t, h, in) (WANTED(t, h, in) && !(in))
 #elif defined(MUTANT_REFUSED_ENTRY_NO_HANDOVER)
-#define LEAVES(t, h, in) (!IS_LIVE(t, h) && (in))
+#define LEAVES(t, h, in) (WANTED(t, h, in) && (in))
 #else
-#define LEAVES(t, h, in) (!IS_LIVE(t, h))
+#define LEAVES(t, h, in) WANTED(t, h, in)
 #endif

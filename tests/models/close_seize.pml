@@ -1,6 +1,6 @@
 /*
  * close_seize.pml - the owner's bracket against closers, trims, remote frees,
- * thread exit and adoption.  One incarnation, two slabs of two slots.
+ * thread exit and adoption.  One incarnation that ends, two slabs of two slots.
  *
  * Heap word   state | binding<<3
  *
@@ -14,6 +14,10 @@
  * slab -> all but that one (`skip`, settled by the owner in its handover); the
  * whole heap -> deferred to the owner.
  *
+ * A line's `heap_at` names the heap whose owner frees there by plain stores. A free reads it inside its
+ * bracket, then that heap's word; LIVE and the thread's own -> plain, else the tag tells how to free.
+ * It is cleared when the slab leaves the heap, before the heap's word leaves SEIZED or DEAD.
+ *
  * Scenarios (exactly one)
  *   S_DRAIN S_RELEASE   owner, a closer, a remote freer; slab 1 comes from the pool
  *   S_TWO               a drain and a release race
@@ -24,6 +28,10 @@
  *   S_MORE              slab 1 is in a second, ownerless heap that the owner adopts beside its
  *                       first one (trim or close, -DMORE_CLOSE, races)
  *   S_ADVANCE           the incarnation is advanced, its owner asleep; a freer empties a slab
+ * and, beside one of them,
+ *   REBORN              a freed heap record lives again, in another incarnation
+ *   FENCED              no membarrier: the owner's stores to busy are seq_cst exchanges
+ *   AND_FREER           S_EXIT with a remote freer as well
  *
  * Checked
  *   no allocation begun after a close returned succeeds; no slot has two owners;
@@ -38,10 +46,11 @@
 #else
 #define NTH 1
 #endif
-#define NLOC        6
+#define NLOC        8
 #define L_BUSY(b)   (b)
 #define L_AV(s)     (2 + (s))
 #define L_FR(s)     (4 + (s))
+#define L_HEAP(s)   (6 + (s))   /* heap_at: number + 1 of the heap whose owner frees by plain stores */
 #define SLAB_OF(l)  (((l) - 2) & 1)
 #define ON_FLUSH(t, l) assert((l) < 2 || !swept[SLAB_OF(l)] || swept[SLAB_OF(l)] == 1 + (t))
 
@@ -97,7 +106,7 @@ inline remote_free(t)
 		}
 		if
 		:: TST(x) == ORPHAN && TSEQ(x) == q -> complete(t, s, false)
-		:: TST(x) == OWNED && TSEQ(x) == q && inc != ACTIVE && EMPTY(s) -> x = 0; sweep(t, 0, 0)
+		:: TST(x) == OWNED && TSEQ(x) == q && !AGAIN(HEAP(s)) && inc != ACTIVE && EMPTY(s) -> x = 0; sweep(t, 0, 0)
 		:: else -> x = 0
 		fi
 	:: else
@@ -127,38 +136,48 @@ proctype freer(byte n)
 
 /* ---- the owner ---- */
 
-/* A user hands a live object back to its owner. */
 #define OP_ALLOC 1      /* from slab s; hangs on the first heap's word, the only one the fast path knows */
-#define OP_FREE  2      /* bit b of slab s; hangs on the word of the slab's heap */
-#define OP_MORE  3      /* slow path: a slab from the pool, or an ownerless heap */
-#define OP_ADOPT 4      /* no heap: an ownerless one */
+#define OP_FREE  2      /* bit b of slab s; hangs on the word of the heap that the line names */
+#define OP_MORE  3      /* slow path: slab s from the pool, or an ownerless heap */
+#define OP_ADOPT 4      /* no heap: an ownerless one, whose room is then made anew */
+#define OP_BIRTH 5      /* no heap: the record again, in another incarnation */
 
 inline choose(t)
 {
 	if
 	:: IN_ROOM(t, 0) -> d_step { op = OP_ALLOC; s = 0 }
 	:: IN_ROOM(t, 1) -> d_step { op = OP_ALLOC; s = 1 }
-	:: CLAIM_OWN(t, 0, 1)
-	:: CLAIM_OWN(t, 1, 1)
+	:: CLAIM_BY(t, 0, 1)
+	:: CLAIM_BY(t, 0, 2)
+	:: CLAIM_BY(t, 1, 1)
+	:: CLAIM_BY(t, 1, 2)
 #ifdef S_MORE
 	:: OWN(t, 0) && HST(hw[1]) == DETACHED -> op = OP_MORE
 #else
-	:: OWN(t, 0) && TST(tag[1]) == POOL -> op = OP_MORE
+#ifndef MUTANT_RENAME_IN_BRACKET
+	:: BINDING_IS(0, t) && TST(tag[0]) == POOL -> d_step { op = OP_MORE; s = 0 }
+	:: BINDING_IS(0, t) && TST(tag[1]) == POOL -> d_step { op = OP_MORE; s = 1 }
+#else
+	:: OWN(t, 0) && TST(tag[1]) == POOL -> d_step { op = OP_MORE; s = 1 }
+#endif
 #endif
 #if defined(S_TRIM) || defined(S_EXIT) || defined(S_MORE)
 	:: HST(hw[0]) == DETACHED -> op = OP_ADOPT
+#endif
+#ifdef REBORN
+	:: HST(hw[0]) == FREE || hw[0] == HW(DEAD, t) -> op = OP_BIRTH
 #endif
 	:: n = 0                        /* sleeps outside any call for good */
 	fi
 }
 
-/* Compare-exchange under the lock that closes take too, and only while ACTIVE. */
+/* Compare-exchange under the lock that closes take too, and only while ACTIVE. ok = 1: it is the thread's. */
 inline adopt(t, hp)
 {
 #ifdef MUTANT_ADOPT_WITHOUT_CAS
-	ok = (inc == ACTIVE && HST(hw[hp]) == DETACHED);
+	ok = ((inc == ACTIVE || AGAIN(hp)) && HST(hw[hp]) == DETACHED);
 	if
-	:: ok -> d_step { mm_drain(t); hw[hp] = HW(LIVE, t); ok = 0 }
+	:: ok -> d_step { mm_drain(t); hw[hp] = HW(LIVE, t) }
 	:: else
 	fi
 #else
@@ -166,15 +185,42 @@ inline adopt(t, hp)
 	d_step {
 		if
 #ifdef MUTANT_ADOPT_NO_STATE_CHECK
-		:: HST(hw[hp]) == DETACHED -> hw[hp] = HW(LIVE, t)
+		:: HST(hw[hp]) == DETACHED -> hw[hp] = HW(LIVE, t); ok = 1
 #else
-		:: inc == ACTIVE && HST(hw[hp]) == DETACHED -> hw[hp] = HW(LIVE, t)
+		:: (inc == ACTIVE || AGAIN(hp)) && HST(hw[hp]) == DETACHED -> hw[hp] = HW(LIVE, t); ok = 1
 #endif
 		:: else
 		fi;
 		lock = 0
 	}
 #endif
+}
+
+#ifdef REBORN
+/* The slow path throws away what a sweep left DEAD; the record serves the next heap, under that one's lock. */
+inline birth(t)
+{
+	if
+	:: hw[0] == HW(DEAD, t) -> drop(0)
+	:: else
+	fi;
+	d_step {
+		mm_drain(t);
+		if
+		:: hw[0] == FREE -> again = 1; hw[0] = HW(LIVE, t)
+		:: else         /* another thread took the record */
+		fi
+	}
+}
+#endif
+
+/* An adopted heap's slab goes into the room: its line names the heap, as it did before. */
+inline name_heap(t, i)
+{
+	if
+	:: TST(tag[i]) == OWNED && HB(hw[HEAP(i)]) == t -> inbr[i] = 1 + t; STORE(t, L_HEAP(i), HEAP(i) + 1)
+	:: else
+	fi
 }
 
 /* Inside the bracket. */
@@ -210,7 +256,7 @@ inline work(t)
 		LOAD(t, L_FR(s), r);
 		d_step {
 			ROOM(t) ->
-			assert(!swept[s]);
+			assert(!swept[s] && TST(tag[s]) == OWNED);
 			/* an adopted heap's lines live in the room of the first: it must be this thread's */
 			assert(HEAP(s) == 0 || HB(hw[0]) == t);
 			mm_put(t, L_FR(s), r | b, 0);
@@ -222,14 +268,27 @@ inline work(t)
 		STORE_REL(t, L_BUSY(t), ALL);
 #endif
 #ifdef S_MORE
-		adopt(t, 1)
+		adopt(t, 1);
+		if
+		:: ok -> ok = 0; name_heap(t, 1)
+		:: else
+		fi
 #else
 		d_step { mm_drain(t);
 			 if
-			 :: TST(tag[1]) == POOL ->
-				mem[L_AV(1)] = 0; mem[L_FR(1)] = 3; tag[1] = TAG(OWNED, TSEQ(tag[1]))
+			 :: TST(tag[s]) == POOL ->
+				mem[L_AV(s)] = 0; mem[L_FR(s)] = 3; tag[s] = TAG(OWNED, TSEQ(tag[s])); ok = 1
 			 :: else
 			 fi }
+		if
+		:: ok -> STORE(t, L_HEAP(s), 1); ok = 0
+		:: else
+		fi
+#endif
+#if defined(S_TRIM) || defined(S_EXIT) || defined(S_MORE)
+	:: op == OP_ADOPT ->
+		name_heap(t, 0);
+		name_heap(t, 1)
 #endif
 	fi
 }
@@ -240,6 +299,9 @@ inline work(t)
 #define NAME_MORE ALL
 #endif
 
+/* The bracket names the whole incarnation. */
+#define SLOW(op) ((op) == OP_MORE || (op) == OP_ADOPT)
+
 proctype owner(byte me; byte n)
 {
 	byte s, b, q, r, x, ok, sk, early, tk, h, i, in, w, op, hb, beg;
@@ -248,41 +310,56 @@ proctype owner(byte me; byte n)
 		n--;
 		choose(me);
 		if
-		:: op == OP_ADOPT -> adopt(me, 0)
-		:: op && op != OP_ADOPT ->
+		:: op == OP_ADOPT ->
+			adopt(me, 0);
+			if
+			:: ok -> ok = 0
+			:: else -> op = 0
+			fi
+#ifdef REBORN
+		:: op == OP_BIRTH -> birth(me); op = 0
+#endif
+		:: else
+		fi;
+		if
+		:: op ->
 			d_step {
 				ROOM(me) ->
-				beg = closed_ret;
-				hb = (op == OP_FREE -> HEAP(s) : 0);
-				mm_put(me, L_BUSY(me), (op == OP_MORE -> NAME_MORE : s + 1), 1) }
+				beg = closed_ret && !AGAIN(0);
+				mm_put(me, L_BUSY(me), (op == OP_MORE -> NAME_MORE : (op == OP_ADOPT -> ALL : s + 1)), 1);
+				EXCHANGED(me) }
+			if
+			:: op == OP_FREE -> LOAD(me, L_HEAP(s), hb)
+			:: op == OP_FREE -> hb = 0      /* a parked line names nobody */
+			:: else -> hb = 1
+			fi;
 			d_step {
 				in = MAY(me, hb, s);
 				if
-				:: in -> assert(!swept[s]); inbr[s] = 1 + me
+				:: in && !SLOW(op) -> assert(!swept[s]); inbr[s] = 1 + me
+				:: in && SLOW(op) && OWN(me, 0) -> inbr[0] = 1 + me
 				:: else
 				fi }
 			if
 			:: in -> work(me)
+			/* not plain: the tag tells whose it is, while the bracket still names it */
+			:: !in && op == OP_FREE -> hb = (TST(tag[s]) == OWNED -> HEAP(s) + 1 : 0)
 			:: else
 			fi;
 			d_step {
 				ROOM(me) ->
-				if :: inbr[s] == 1 + me -> inbr[s] = 0 :: else fi;
+				if :: inbr[0] == 1 + me -> inbr[0] = 0 :: else fi;
+				if :: inbr[1] == 1 + me -> inbr[1] = 0 :: else fi;
 #ifdef MUTANT_RELAXED_BUSY_CLEAR
 				mm_put(me, L_BUSY(me), 0, 0)
 #else
 				mm_put(me, L_BUSY(me), 0, 1)
 #endif
+				; EXCHANGED(me)
 			}
 			if
-#ifdef MUTANT_OWNER_SKIPS_EXIT_CHECK
-			:: in
-#endif
-#ifdef MUTANT_REFUSED_ENTRY_NO_HANDOVER
-			:: !in
-#endif
-			:: IS_LIVE(me, hb)
 			:: LEAVES(me, hb, in) -> handover(me)
+			:: else
 			fi;
 			if
 			:: b && op == OP_FREE -> remote_free(me)
@@ -349,11 +426,11 @@ init
 	atomic {
 		hw[0] = HW(LIVE, 0);
 		tag[0] = TAG(OWNED, 0);
-		mem[L_AV(0)] = 3;
+		mem[L_AV(0)] = 3; mem[L_HEAP(0)] = 1;
 #ifdef S_MORE
 		hw[1] = DETACHED;
 		tag[1] = TAG(OWNED, 0);
-		mem[L_AV(1)] = 2; live[1] = 1; n_alloc = 1;
+		mem[L_AV(1)] = 2; mem[L_HEAP(1)] = 2; live[1] = 1; n_alloc = 1;
 #else
 		hw[1] = FREE;
 #endif
@@ -374,6 +451,9 @@ init
 #ifdef S_EXIT
 		run flusher(1);
 		run owner(1, NOPS); run closer(CLOSED);
+#ifdef AND_FREER
+		run freer(NFREE);
+#endif
 #endif
 #ifdef S_MORE
 #ifdef MORE_CLOSE
@@ -400,9 +480,9 @@ init
 #elif defined(S_MORE) && !defined(MORE_CLOSE)
 		skip;
 #else
-		assert(TST(tag[0]) == POOL || (TST(tag[0]) == ORPHAN && live[0] && inc != RELEASED));
-		assert(TST(tag[1]) == POOL || (TST(tag[1]) == ORPHAN && live[1] && inc != RELEASED));
-		assert(HST(hw[0]) == FREE || (HST(hw[0]) == DEAD && !hskip[0]));
+		assert(TST(tag[0]) == POOL || (TST(tag[0]) == ORPHAN && live[0] && inc != RELEASED) || (AGAIN(0) && TST(tag[0]) == OWNED));
+		assert(TST(tag[1]) == POOL || (TST(tag[1]) == ORPHAN && live[1] && inc != RELEASED) || (AGAIN(0) && TST(tag[1]) == OWNED));
+		assert(AGAIN(0) || HST(hw[0]) == FREE || (HST(hw[0]) == DEAD && !hskip[0]));
 		assert(HST(hw[1]) == FREE || (HST(hw[1]) == DEAD && !hskip[1]));
 #endif
 		assert(n_alloc == n_freed + n_rel + POP2(live[0]) + POP2(live[1]))

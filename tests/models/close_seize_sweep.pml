@@ -54,6 +54,16 @@ inline complete(t, s, all)
 }
 
 /*
+ * The line names no heap any more, before the heap's word leaves SEIZED or DEAD: once the word is reused, "the
+ * line names h, and h is LIVE and mine" has to mean that the slab is in h.
+ */
+#if defined(MUTANT_HEAP_AT_STAYS) || defined(MUTANT_HEAP_AT_CLEARED_LATE)
+#define END_PLAIN_FREES(s) skip         /* late: settle_heap does it at its end */
+#else
+#define END_PLAIN_FREES(s) mem[L_HEAP(s)] = 0
+#endif
+
+/*
  * An OWNED slab that is the caller's alone. A trim returns it if it is empty, a
  * release in any case; a drain makes it ORPHAN and then looks whether it is empty.
  */
@@ -68,26 +78,23 @@ inline settle(t, s)
 		if
 		:: inc == RELEASED || (inc == ACTIVE && ok) ->
 			swept[s] = 1 + t; tag[s] = TAG(PURGING, TSEQ(x)); ok = 1
-		:: inc == ACTIVE && !ok -> ok = 0
+		:: inc == ACTIVE && !ok
 		:: else ->
 			swept[s] = 1 + t;
-#ifdef MUTANT_LOOK_BEFORE_TAG
-			in = 1
+			END_PLAIN_FREES(s);
+#ifndef MUTANT_LOOK_BEFORE_TAG
+			ok = 0; x = TAG(ORPHAN, TSEQ(x)); tag[s] = x
+#endif
 		fi
 	}
+#ifdef MUTANT_LOOK_BEFORE_TAG
 	d_step {
 		if
-		:: in -> in = 0;
-#endif
-			x = TAG(ORPHAN, TSEQ(x)); tag[s] = x;
-#ifndef MUTANT_LOOK_BEFORE_TAG
-			ok = 0
-#endif
-#ifdef MUTANT_LOOK_BEFORE_TAG
+		:: swept[s] == 1 + t && TST(tag[s]) == OWNED -> x = TAG(ORPHAN, TSEQ(x)); tag[s] = x
 		:: else
-#endif
 		fi
 	}
+#endif
 	if
 	:: TST(x) == ORPHAN ->
 #ifndef MUTANT_LOOK_BEFORE_TAG
@@ -99,6 +106,7 @@ inline settle(t, s)
 			:: else -> ok = 0
 			fi
 		}
+	:: TST(x) != ORPHAN && ok -> END_PLAIN_FREES(s)
 	:: else
 	fi;
 	if
@@ -160,6 +168,12 @@ inline settle_heap(t, h)
 		d_step { hskip[h] = sk; hw[h] = HW(DEAD, HB(w)) }
 #endif
 	fi
+#ifdef MUTANT_HEAP_AT_CLEARED_LATE
+	; d_step {
+		if :: HEAP(0) == h && TST(tag[0]) != OWNED -> mem[L_HEAP(0)] = 0 :: else fi;
+		if :: HEAP(1) == h && TST(tag[1]) != OWNED -> mem[L_HEAP(1)] = 0 :: else fi
+	}
+#endif
 }
 
 /* ---- a sweep: close, release, trim, or a freer that found an empty slab ---- */
@@ -170,7 +184,7 @@ inline revoke(t, h)
 	d_step {
 		mm_drain(t);
 		if
-		:: HST(hw[h]) == LIVE || HST(hw[h]) == RETIRE ->
+		:: (HST(hw[h]) == LIVE || HST(hw[h]) == RETIRE) && !AGAIN(h) ->
 			hw[h] = HW(REVOKED, HB(hw[h])); revoker[h] = tk; sk = 1
 		:: HST(hw[h]) == REVOKED -> sk = 1
 		:: else
@@ -184,9 +198,9 @@ inline may_seize(t, h)
 	d_step {
 		w = hw[h]; sk = 0;
 #ifdef MUTANT_NO_TICKET
-		ok = HST(w) == DETACHED || HST(w) == REVOKED;
+		ok = (HST(w) == DETACHED || HST(w) == REVOKED) && !AGAIN(h);
 #else
-		ok = HST(w) == DETACHED || (HST(w) == REVOKED && revoker[h] == tk);
+		ok = (HST(w) == DETACHED || (HST(w) == REVOKED && revoker[h] == tk)) && !AGAIN(h);
 #endif
 		if
 		:: ok && HST(w) == REVOKED && HB(w) != t ->
@@ -261,7 +275,7 @@ inline sweep(t, to, trims)
 		if
 		:: sk ->
 			d_step { sk = 0; lock = 0 }
-#ifndef MUTANT_NO_MEMBARRIER
+#if !defined(MUTANT_NO_MEMBARRIER) && !defined(FENCED)
 			mm_barrier_all();
 #endif
 			take_lock(t)
@@ -313,7 +327,7 @@ inline sweep(t, to, trims)
 
 /* A bracket that hung on the first heap's word may have named a slab of another. */
 #ifdef MUTANT_HANDOVER_ONE_HEAP
-#define LOOKS_AT(h) ((h) == hb)
+#define LOOKS_AT(h) ((h) + 1 == hb)
 #else
 #define LOOKS_AT(h) true
 #endif
@@ -336,9 +350,9 @@ inline handover(t)
 	:: h < NH ->
 		w = hw[h];
 		if
-		:: w == HW(RETIRE, t) && inc <= ADVANCED -> hw[h] = DETACHED
+		:: w == HW(RETIRE, t) && (inc <= ADVANCED || AGAIN(h)) -> hw[h] = DETACHED
 		:: w == HW(DEAD, t) && hskip[h] && LOOKS_AT(h) -> sk = hskip[h]; settle_heap(t, h)
-		:: (w == HW(RETIRE, t) && inc > ADVANCED) || w == HW(REVOKED, t) -> sk = 0; settle_heap(t, h)
+		:: (w == HW(RETIRE, t) && inc > ADVANCED && !AGAIN(h)) || w == HW(REVOKED, t) -> sk = 0; settle_heap(t, h)
 		:: else
 		fi;
 		d_step { sk = 0; w = 0; h++ }

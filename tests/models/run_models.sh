@@ -17,12 +17,12 @@ depth=1000000
 build=$(mktemp -d) || exit 1
 trap 'rm -rf "$build"' EXIT
 
-# run NUMBER FILE DEFINES MUTANT EXPECTED: leaves one line in $build/NUMBER.out; status 0 when as expected
+# run NUMBER FILE DEFINES MUTANT EXPECTED [long]: leaves one line in $build/NUMBER.out; status 0 when as expected
 run() {
-    local dir=$build/$1 optimise=-O1 file=$2 defines=$3 mutant=$4 expected=$5 flags=() d result states reached start=$SECONDS status
+    local dir=$build/$1 optimise=-O0 file=$2 defines=$3 mutant=$4 expected=$5 flags=() d result states reached start=$SECONDS status
     [ "$defines" = - ] || for d in ${defines//,/ }; do flags+=("-D$d"); done
     [ "$mutant" = - ] || flags+=("-D$mutant")
-    [ "$expected" = ok ] || optimise=-O0 # an error is found soon; compiling takes longer
+    [ "${6:-}" != long ] || optimise=-O1 # otherwise compiling takes longer than the search
     mkdir "$dir" && cd "$dir" || return 1
     states=- reached=-
     # spin looks for included files beside the model; -a writes pan.* here
@@ -63,7 +63,7 @@ while read -r file defines mutant expected only; do
         running=$((running - 1))
     fi
     n=$((n + 1)) running=$((running + 1))
-    (trap - EXIT; run $n "$file" "$defines" "$mutant" "$expected") &
+    (trap - EXIT; run $n "$file" "$defines" "$mutant" "$expected" "${only:-}") &
 done <"$here/models.list"
 for (( ; running > 0; running--)); do wait -n || failed=$((failed + 1)); done
 
