@@ -1,7 +1,7 @@
 /*
  * park_token.pml - full lines, the token and the inboxes.
  *
- * One slab that is one line of two or three slots: slots 0 and 1 in remote word 0 (with
+ * One slab that is one line of two or three slots (but S_LINES): slots 0 and 1 in remote word 0 (with
  * the token), slot 2 in remote word 1.  The inbox is a stack linked
  * through the line; a stack of one line is a byte, and the link tells only
  * "claimed or not", which is what the protocol relies on.
@@ -22,6 +22,7 @@
  *   S_REBORN  A exits, its binding serves a new thread that adopts the heap
  *   S_REUSE   the slab is released while the line may sit in sleeping A's inbox,
  *             and B takes it for another incarnation
+ *   S_LINES   as S_EXIT, with a slab of two lines of one slot that are parked and armed
  *   S_TRIM    a trim revokes A's heap: A revives it, or it is seized, detached
  *             and adopted by A or B
  *
