@@ -137,22 +137,37 @@ static bool nobody_to_tell(TsiArena* a, uint64_t word) {
     return !owned || tsi_load_seq(&tsi_binding_at(a, word)->inbox) == TSI_INBOX_CLOSED;
 }
 
-void tsi_line_notify(TsiArena* a, uint32_t line_id, uint32_t slab_id, uint32_t seq) {
+/* Delivers the line's token if there is something to tell. True: the slab's link was claimed for nothing meanwhile. */
+static bool line_deliver(TsiArena* a, uint32_t line_id, uint32_t slab_id, uint32_t seq) {
     TsiSpace* s = &a->space;
     unsigned threshold = tsi_slab_class(s, slab_id)->threshold;
+    bool others = false;
     while (token_take(s, line_id, seq, threshold)) {
         uint64_t tag = tsi_load_seq(&tsi_slab(s, slab_id)->tag);
-        if (tsi_tag_seq(tag) != seq || tsi_tag_state(tag) != TSI_SLAB_OWNED) return; /* nobody allocates here any more */
+        if (tsi_tag_seq(tag) != seq || tsi_tag_state(tag) != TSI_SLAB_OWNED) return false; /* nobody allocates here any more */
         _Atomic uint64_t* heap_word = &tsi_heap(a, tsi_tag_index(tag))->word;
         uint64_t word = tsi_load_seq(heap_word);
         unsigned state = tsi_heap_state(word);
         bool owned = state == TSI_HEAP_LIVE || state == TSI_HEAP_RETIRE || state == TSI_HEAP_REVOKED;
         Push p = owned ? inbox_push(s, tsi_binding_at(a, word), slab_id) : PUSH_CLOSED;
-        if (p == PUSHED) return;
-        if (!token_put(s, line_id, seq)) return; /* T2 */
+        if (p == PUSHED) return others;
+        if (!token_put(s, line_id, seq)) return false; /* T2 */
         /* Look again: was the line popped, or the heap adopted, before the token was back? */
-        if (p == PUSH_LINKED && tsi_load_seq(&tsi_slab(s, slab_id)->inbox) != 0) return;
-        if (p == PUSH_CLOSED && nobody_to_tell(a, tsi_load_seq(heap_word))) return;
+        if (p == PUSH_LINKED && tsi_load_seq(&tsi_slab(s, slab_id)->inbox) != 0) return others;
+        if (p == PUSH_CLOSED && nobody_to_tell(a, tsi_load_seq(heap_word))) return others;
+        if (p == PUSH_CLOSED) others = true;
+    }
+    return others;
+}
+
+void tsi_line_notify(TsiArena* a, uint32_t line_id, uint32_t slab_id, uint32_t seq) {
+    if (TSI_LIKELY(!line_deliver(a, line_id, slab_id, seq))) return;
+    /* Freers of the slab's other lines found the link claimed by us and left it at that. */
+    const TsiClass* c = tsi_slab_class(&a->space, slab_id);
+    uint32_t first = tsi_first_line(c, slab_id);
+    for (bool again = true; again;) {
+        again = false;
+        for (uint32_t i = 0; i < 1u << c->lines_log2; i++) again |= line_deliver(a, first + i, slab_id, seq);
     }
 }
 
