@@ -187,23 +187,28 @@ static inline void op_domain_end(struct world* w) {
 
 /* ---- ending from outside ---------------------------------------------------------------- */
 
+/* Destroys a domain that nobody is inside. A borrowed one makes up for a drain that its last exit could not do. */
+static inline void destroy_dom(struct world* w, struct dom* d) {
+    struct inc* inc = d->inc;
+    bool drains = !d->own && d->auto_close && d->entered && !d->drained && inc->named && inc->scopes == 0;
+    if (d->own || drains) ending(inc);
+    epoch_domain_destroy(d->d);
+    if (d->own || drains) ended(w, inc, d->own ? EPOCH_RELEASE : EPOCH_DRAIN);
+    ref_dom_drop(w, d);
+}
+
 static inline void op_domain_destroy(struct world* w) {
     struct dom* d = any_dom(w);
     if (!d) return;
     note(w, "destroy s%d %s era %llu refcount %u", d->side, d->own ? "own" : "borrowed",
          (unsigned long long)d->inc->era, d->refcount);
-    if (d->refcount == 0 && d->own) ending(d->inc);
-    epoch_domain_destroy(d->d);
-    if (d->refcount > 0) {
-        want_one(&w->side[d->side], BIT(SLAB_MISUSE_DOMAIN_ORDER));
-        check_dom(w, d);
+    if (d->refcount == 0) {
+        destroy_dom(w, d);
         return;
     }
-    if (d->own) {
-        ref_release(w, d->inc);
-        d->inc->releasing = false;
-    }
-    ref_dom_drop(w, d);
+    epoch_domain_destroy(d->d);
+    want_one(&w->side[d->side], BIT(SLAB_MISUSE_DOMAIN_ORDER));
+    check_dom(w, d);
 }
 
 static inline void op_domain_force_close(struct world* w) {

@@ -252,6 +252,7 @@ static inline void ref_enter(struct actor* t, struct dom* d) {
     t->stack[t->depth++] = d;
     d->refcount++;
     d->inc->scopes++;
+    d->entered = true;
 }
 
 /* The ending that the last exit brings about, if any. True when the incarnation was ended by it. */
@@ -266,6 +267,7 @@ static inline bool ref_exit(struct actor* t) {
     }
     if (!d->inc->named || d->inc->scopes > 0) return false;
     ref_close(t->w, d->inc, EPOCH_DRAIN);
+    d->drained = true;
     return true;
 }
 

@@ -189,10 +189,8 @@ static void world_leave(struct world* w) {
             exit_top(w);
             settle(w);
         }
-        if (d->own) ending(d->inc);
-        epoch_domain_destroy(d->d);
-        if (d->own) ref_release(w, d->inc), d->inc->releasing = false;
-        ref_dom_drop(w, d);
+        note(w, "last destroy s%d %s era %llu", d->side, d->own ? "own" : "borrowed", (unsigned long long)d->inc->era);
+        destroy_dom(w, d);
         settle(w);
     }
 }

@@ -132,6 +132,7 @@ struct dom {
     epoch_domain_t* d;
     int side;
     bool own, auto_close;
+    bool entered, drained; /* borrowed: once at least; by its last exit */
     char label[32];
     struct inc* inc; /* the incarnation it is bound to; pinned */
     unsigned refcount, detached;
