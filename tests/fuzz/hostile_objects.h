@@ -187,7 +187,6 @@ static inline void hostile_realloc(struct world* w) {
     EpochId id = named ? any_id(w, s) : 0;
     struct inc* home = o->inc->state == INC_ACTIVE ? o->inc : implicit_target(w->actor, side_index(w, s));
     struct inc* to = named ? inc_by_id(s, id) : home;
-    if (size == 0 && named && (!to || to->state != INC_ACTIVE)) return; /* nobody says which of the two wins */
     note(w, "hostile realloc s%d %p %zu -> %zu epoch %#x", side_index(w, s), (void*)o->p, o->asked, size, id);
     check_contents(w, o);
     w->in_call = o;
