@@ -13,7 +13,7 @@
  *   thread safety  any thread may call anything at any time; an object may be freed by any thread
  *   errors         allocation: NULL and errno = ENOMEM (no memory), EINVAL (size 0, bad
  *                  alignment, bad epoch id, bad pointer, NULL allocator), ESTALE (the epoch does
- *                  not accept allocations any more), EDQUOT (over a budget; none can be set yet). Frees never change errno; a
+ *                  not accept allocations any more), EDQUOT (over a hard budget or max_bytes). Frees never change errno; a
  *                  stale, doubled, foreign or forged pointer or handle is refused and counted
  *                  (slab_stats_refusals), never a crash. NULL allocators are accepted everywhere.
  *   complexity     O(1) unless stated
@@ -116,6 +116,9 @@ typedef struct SlabOptions {
     uint8_t misuse_fatal;   /* 1: abort() on misuse */
     uint8_t leak_report;    /* 1: call leak_fn for every epoch with live objects at destroy */
     uint8_t reserved_;
+    uint32_t max_labels;      /* label ids, "(unlabeled)" and "(other)" included: 3..4096, default 256 */
+    uint32_t sampling_period; /* time one allocation in so many, end to end; 0: none, else 16..1048576 */
+    uint64_t max_bytes;       /* most bytes of slabs and large objects committed at a time; 0: no limit */
     SlabMisuseFn misuse_fn;
     void* misuse_ctx;
     SlabLeakFn leak_fn;
@@ -272,6 +275,19 @@ SLAB_API uint64_t slab_epoch_get_refcount(SlabAllocator* a, EpochId epoch);
  * first, on the thread that ends it, with no lock held; it may free but must not allocate in that epoch. False when the
  * epoch is closed already, unknown, or memory is short. */
 SLAB_API bool slab_epoch_on_end(SlabAllocator* a, EpochId epoch, void (*fn)(void* arg), void* arg);
+
+/* Told of a budget that is exceeded: `bytes` is what is committed now. On the allocating thread, no lock
+ * held; may allocate, free, close and end epochs. */
+typedef void (*SlabBudgetFn)(SlabAllocator* a, EpochId epoch, uint64_t bytes, bool hard, void* ctx);
+/* Limits what an epoch, or all epochs of a label together, may commit: slabs and large objects, in bytes, whether their
+ * slots are used or not, so a budget acts in steps of a slab (SlabClassStats.slab_bytes) and is never exceeded
+ * by a hard one. 0 = no limit. Above `soft`, fn is called once for each time the amount rises past it. Before an allocation
+ * fails with EDQUOT for want of `hard`, empty slabs of the epoch go back and fn is called once; if
+ * memory went back meanwhile the allocation goes on. fn may be NULL. A later call replaces the budget; an epoch's ends with the
+ * incarnation, a label's with the allocator. False: bad id or label, or hard < soft (EINVAL); a label that found no
+ * room (ENOMEM). */
+SLAB_API bool slab_epoch_set_budget(SlabAllocator* a, EpochId epoch, size_t soft, size_t hard, SlabBudgetFn fn, void* ctx);
+SLAB_API bool slab_label_set_budget(SlabAllocator* a, const char* label, size_t soft, size_t hard, SlabBudgetFn fn, void* ctx);
 
 #ifdef __cplusplus
 }

@@ -83,7 +83,75 @@ typedef struct SlabRefusals {
     uint64_t out_of_memory;    /* allocations refused for want of memory */
     uint64_t retired_slabs;    /* slabs whose handle generations ran out */
     uint64_t bad_environment;  /* options of TSLAB_OPTIONS that were ignored */
+    uint64_t over_budget;      /* allocations refused by a hard budget or max_bytes */
 } SlabRefusals;
+
+enum {
+    SLAB_HISTOGRAM_BUCKETS = 48, /* bucket i counts values from 2^i to 2^(i+1) - 1; 0 counts 0 and 1; the last takes all above */
+    SLAB_LATENCY_BUCKETS = 96    /* four buckets to a doubling: values 0..3 singly, then 4 * floor(log2 v) + the next two bits - 4 */
+};
+
+/* Everything attributed to one label since the allocator was made. Ids: 0 "(unlabeled)", then labels in
+ * order of first use, the highest "(other)", which takes the phases whose label found no room. Past
+ * counters stay where they were when a live epoch is relabelled; what is live moves. */
+typedef struct SlabLabelStats {
+    uint32_t version, label_id;
+    char label[32];
+    uint64_t phases_opened, phases_ended; /* ended: closed or released, drained or not */
+    uint64_t phases_open, phases_draining; /* now; draining: ended, and objects live on */
+    uint64_t objects_allocated, bytes_allocated;
+    uint64_t objects_freed, bytes_freed;       /* singly */
+    uint64_t objects_released, bytes_released; /* ended in bulk */
+    uint64_t objects_escaped, bytes_escaped;   /* live when their epoch was closed by draining, summed over closes */
+    uint64_t live_objects, live_bytes;
+    uint64_t committed_bytes; /* slabs and large objects held now */
+    uint64_t peak_bytes;      /* most committed_bytes ever */
+    uint64_t slow_path_hits, refusals;
+    uint64_t lock_fast_acquire, lock_contended; /* of the locks that its slow paths and ends took */
+    uint64_t cas_retries;                       /* of frees by other threads */
+    uint64_t budget_soft_bytes, budget_hard_bytes, budget_warnings, budget_refusals; /* 0 bytes: no budget */
+    uint64_t closed_slabs, pinned_slabs; /* slabs looked at by ends; those that live objects kept from going back */
+    double drainability;                 /* 1 - pinned / closed; 1 when nothing ended */
+    uint64_t swallowed;                  /* "(other)" only: phases opened under a label that found no room */
+    uint64_t duration_ns[SLAB_HISTOGRAM_BUCKETS];      /* ended phases that had held something, first slab to end */
+    uint64_t peak_bytes_hist[SLAB_HISTOGRAM_BUCKETS];  /* ended phases that had held something, by their peak */
+} SlabLabelStats;
+
+/* One incarnation that is open or draining. */
+typedef struct SlabPhaseStats {
+    uint32_t version;
+    EpochId epoch_id; /* may name a later incarnation by now: the era tells */
+    uint64_t epoch_era;
+    char label[32];
+    uint32_t label_id;
+    EpochLifecycleState state;
+    uint64_t open_since_ns, age_ns; /* from its first slab; both 0 before, age from the start of the clock for the first of id 0 */
+    uint64_t refcount;              /* scopes inside and slab_epoch_inc_refcount */
+    uint32_t threads;               /* that own slabs of it */
+    uint64_t objects_allocated, bytes_allocated, live_objects, live_bytes;
+    uint64_t slabs, empty_slabs, committed_bytes, peak_bytes;
+    uint64_t purged_bytes; /* given back to the system by its closes */
+    uint64_t budget_soft_bytes, budget_hard_bytes;
+    uint64_t rss_before_close, rss_after_close; /* of the process; 0 when not measured */
+} SlabPhaseStats;
+
+/* Sampled allocations of one thread: option sampling_period. wait = wall - cpu, what the clocks themselves cost
+ * taken off, never below 0; samples in which cpu exceeds wall are dropped. */
+typedef struct ThreadStats {
+    uint64_t alloc_samples, alloc_wall_ns_sum, alloc_cpu_ns_sum, alloc_wait_ns_sum, alloc_wall_ns_max, alloc_cpu_ns_max,
+        alloc_wait_ns_max, repair_count, repair_wall_ns_sum, repair_cpu_ns_sum, repair_wait_ns_sum, repair_wall_ns_max,
+        repair_cpu_ns_max, repair_wait_ns_max, repair_reason_full_bitmap, repair_reason_list_mismatch, repair_reason_other;
+} ThreadStats;
+
+/* Samples of all threads of an allocator, and its locks. */
+typedef struct SlabSamplingStats {
+    uint32_t version;
+    uint32_t period; /* one allocation in so many is sampled; 0: off */
+    ThreadStats sum;
+    uint64_t dropped; /* samples with more cpu than wall */
+    uint64_t lock_samples, lock_wait_ns_sum, lock_wait_ns_max, lock_hold_ns_sum, lock_hold_ns_max;
+    uint64_t alloc_wall_ns[SLAB_LATENCY_BUCKETS], lock_wait_ns[SLAB_LATENCY_BUCKETS], lock_hold_ns[SLAB_LATENCY_BUCKETS];
+} SlabSamplingStats;
 
 /* O(threads + slabs of the allocator). */
 SLAB_API void slab_stats_global(SlabAllocator* a, SlabGlobalStats* out);
@@ -93,6 +161,21 @@ SLAB_API void slab_stats_class(SlabAllocator* a, uint32_t size_class, SlabClassS
 SLAB_API void slab_stats_epoch(SlabAllocator* a, uint32_t size_class, EpochId epoch, SlabEpochStats* out);
 /* O(threads). */
 SLAB_API void slab_stats_refusals(SlabAllocator* a, SlabRefusals* out);
+/* Fills up to `capacity` rows (out may be NULL with 0) and returns how many labels there are. Rows are by
+ * label_id. O(slabs + incarnations + labels). */
+SLAB_API size_t slab_stats_labels(SlabAllocator* a, SlabLabelStats* out, size_t capacity);
+/* The same for incarnations that are open and were used, or that drain. By era. O(slabs + incarnations). */
+SLAB_API size_t slab_stats_phases(SlabAllocator* a, SlabPhaseStats* out, size_t capacity);
+/* The calling thread's samples in all allocators. */
+SLAB_API ThreadStats slab_stats_thread(void);
+/* Zeroed when sampling is off. O(threads). */
+SLAB_API void slab_stats_sampling(SlabAllocator* a, SlabSamplingStats* out);
+
+/* Everything above as one JSON document (schema: share/temporal-slab/stats.schema.json) or in the Prometheus text
+ * format. `write` receives the text in pieces, on the calling thread, no lock held; when it returns false the
+ * call stops and returns false. False with errno ENOMEM without memory for the snapshot. */
+SLAB_API bool slab_stats_json(SlabAllocator* a, bool (*write)(void* ctx, const char* bytes, size_t n), void* ctx);
+SLAB_API bool slab_stats_prometheus(SlabAllocator* a, bool (*write)(void* ctx, const char* bytes, size_t n), void* ctx);
 
 #ifdef __cplusplus
 }

@@ -1,0 +1,97 @@
+/*
+ * slab_diagnostics.h - reports that answer a question: which phase leaks, why allocations are slow, whether the
+ * kernel took the pages back, what escaped.
+ *
+ * Arrays in reports are the caller's: free() them (NULL when empty). Conventions as slab_alloc.h: any thread, NULL
+ * allocators give empty reports, without memory the arrays are NULL and the counts 0 with errno ENOMEM.
+ */
+#ifndef SLAB_DIAGNOSTICS_H
+#define SLAB_DIAGNOSTICS_H
+
+#include "slab_alloc.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define SLAB_DIAGNOSTICS_VERSION 1
+
+/* An epoch that no longer accepts allocations, one class of it, and what still lives there. */
+typedef struct EpochLeakCandidate {
+    uint32_t class_index, object_size;
+    EpochId epoch_id;
+    uint64_t epoch_era;
+    char label[32];
+    uint64_t age_sec, alloc_count, estimated_rss_bytes; /* age since its first slab; live objects; their slabs */
+    uint32_t partial_slab_count, full_slab_count, reclaimable_slab_count;
+} EpochLeakCandidate;
+
+typedef struct EpochLeakReport {
+    uint32_t version, threshold_sec;
+    uint32_t candidate_count; /* found */
+    uint32_t top_count;       /* in the array: the largest */
+    EpochLeakCandidate* candidates;
+} EpochLeakReport;
+
+/* CLOSING epochs at least `threshold_sec` old in which objects live, by bytes, largest first, at most `max_top` rows. Returns
+ * candidate_count. O(slabs). */
+SLAB_API uint32_t slab_detect_epoch_leaks(SlabAllocator* a, uint32_t threshold_sec, uint32_t max_top, EpochLeakReport* out);
+
+/* Why allocations of a class left the fast path. The four causes are exclusive and sum to the hits. */
+typedef struct SlowPathAttribution {
+    uint32_t class_index, object_size;
+    uint64_t total_slow_path_hits, cache_miss_count, epoch_closed_count, partial_null_count, partial_full_count;
+    double cache_miss_pct, epoch_closed_pct, partial_null_pct, partial_full_pct;
+    char recommendation[128];
+} SlowPathAttribution;
+
+typedef struct SlowPathReport {
+    uint32_t version, class_count;
+    SlowPathAttribution* classes; /* those with hits */
+} SlowPathReport;
+
+/* O(threads + slabs). */
+SLAB_API void slab_analyze_slow_path(SlabAllocator* a, SlowPathReport* out);
+
+/* One class of one closed incarnation. */
+typedef struct EpochReclamation {
+    uint32_t class_index;
+    EpochId epoch_id;
+    uint64_t epoch_era, slabs_recycled, bytes_madvised, rss_before, rss_after;
+    int64_t rss_delta;
+    char label[32];
+    bool was_closed;
+} EpochReclamation;
+
+typedef struct ReclamationReport {
+    uint32_t version;
+    uint64_t total_madvise_calls, total_madvise_bytes, total_madvise_failures;
+    uint32_t epoch_count;      /* rows */
+    EpochReclamation* epochs;  /* oldest first; the last 256 rows of epoch_close and its kin, not of domains */
+} ReclamationReport;
+
+/* O(1). */
+SLAB_API void slab_analyze_reclamation(SlabAllocator* a, ReclamationReport* out);
+
+/* A live object. */
+typedef struct SlabLiveObject {
+    void* address;
+    size_t usable_bytes;
+    uint32_t class_index;
+} SlabLiveObject;
+
+/* Calls `fn` for each live object of the incarnation an epoch id names now (any state), until it returns false. Returns
+ * how many it was called for. Exact when no thread allocates or frees there; otherwise objects that begin or
+ * end meanwhile may be missing or told of when they are over. `fn` may not free what it is told of. O(slabs). */
+SLAB_API uint64_t slab_epoch_walk(SlabAllocator* a, EpochId epoch, bool (*fn)(const SlabLiveObject* object, void* ctx), void* ctx);
+/* The same for an incarnation that the ring has moved past. */
+SLAB_API uint64_t slab_epoch_walk_era(SlabAllocator* a, uint64_t era, bool (*fn)(const SlabLiveObject* object, void* ctx), void* ctx);
+
+/* The three reports and the health of locks and samples as text with ACTION lines: what to do, and about which label.
+ * `write` as for slab_stats_json. */
+SLAB_API bool slab_doctor(SlabAllocator* a, bool (*write)(void* ctx, const char* bytes, size_t n), void* ctx);
+
+#ifdef __cplusplus
+}
+#endif
+#endif
