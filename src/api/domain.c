@@ -34,6 +34,7 @@ typedef struct TsiDomain {
     bool empty_receipt;     /* only id, era and label of `receipt` are set; the rest is 0 */
     uint32_t index;         /* of this record */
     EpochReceipt receipt;
+    uint32_t label_at; /* its record */
     char label[TSI_LABEL_BYTES];
 } TsiDomain;
 
@@ -71,7 +72,8 @@ static bool open_own(TsiArena* a, TsiBinding* b, TsiDomain* d) {
     if (!tsi_record_take_inc(a, b, &index)) return false;
     uint64_t era = next_era(a, b);
     EpochId id = tsi_domain_id(&a->phases, index);
-    tsi_inc_open(&a->phases, index, era, id);
+    tsi_inc_open(&a->phases, index, era, id, d->label_at);
+    if (TSI_UNLIKELY(d->label_at == TSI_LABEL_OTHER)) tsi_add_relaxed(&tsi_label(&a->phases.labels, TSI_LABEL_OTHER)->swallowed, 1);
     TsiInc* i = tsi_inc(&a->phases, index);
     memcpy(i->label, d->label, sizeof i->label);
     d->pub.epoch_id = id;
@@ -132,6 +134,7 @@ static TsiDomain* make(SlabAllocator* s, const char* label, TsiBinding** b) {
     tsi_store_relaxed(&d->detached, 0);
     d->entered = d->drained = d->has_receipt = false;
     tsi_label_copy(d->label, label);
+    d->label_at = tsi_label_find(&a->phases.labels, d->label);
     return d;
 }
 
@@ -242,7 +245,7 @@ static void scopes_add(TsiArena* a, TsiDomain* d, int n) {
     TsiRef ref = tsi_load_acquire(&d->ref);
     TsiInc* i = tsi_inc(&a->phases, tsi_ref_index(ref));
     if (d->own || ref == 0) return;
-    tsi_lock_take(tsi_inc_lock(i));
+    tsi_inc_take(i);
     if (tsi_inc_era(i) == tsi_ref_era(ref)) tsi_add_relaxed(&i->scopes, (uint32_t)n);
     tsi_lock_give(tsi_inc_lock(i));
 }

@@ -1,7 +1,9 @@
 /* epochs.c - the public calls on ring epochs. */
 #include "api/internal.h"
 
+#include "heap/charge.h"
 #include "heap/sweep.h"
+#include "stats/snapshot.h"
 
 TsiRef tsi_resolve(TsiArena* a, EpochId id) {
     TsiRef ref = tsi_phases_resolve(&a->phases, id);
@@ -64,13 +66,31 @@ EpochLifecycleState epoch_state(SlabAllocator* s, EpochId id) {
     return ref != 0 && tsi_ref_is_active(&a->phases, ref) ? EPOCH_ACTIVE : EPOCH_CLOSING;
 }
 
+typedef struct Held {
+    TsiRef ref;
+    TsiTotals issued;
+} Held;
+
+static void add_held(const TsiSlabView* v, void* ctx) {
+    Held* h = ctx;
+    if (v->ref != h->ref || v->state != TSI_SLAB_OWNED) return;
+    h->issued.objects += v->sum.issued.objects;
+    h->issued.bytes += v->sum.issued.bytes;
+}
+
 void slab_epoch_set_label(SlabAllocator* s, EpochId id, const char* label) {
     TsiArena* a;
     TsiRef ref;
     TsiInc* i = inc_of(s, id, &a, &ref);
+    char name[TSI_LABEL_BYTES];
     if (i == NULL) return;
-    tsi_lock_take(tsi_inc_lock(i));
-    if (tsi_inc_era(i) == tsi_ref_era(ref)) tsi_label_copy(i->label, label);
+    tsi_label_copy(name, label);
+    Held held = {ref, {0, 0}};
+    tsi_inc_take(i);
+    if (tsi_inc_era(i) == tsi_ref_era(ref)) {
+        if (i->heaps != 0) tsi_snapshot_slabs(a, add_held, &held);
+        tsi_relabel_locked(a, tsi_binding_get(a, false), i, name, held.issued);
+    }
     tsi_lock_give(tsi_inc_lock(i));
 }
 
@@ -93,6 +113,50 @@ uint64_t slab_epoch_get_refcount(SlabAllocator* s, EpochId id) {
     TsiRef ref;
     TsiInc* i = inc_of(s, id, &a, &ref);
     return i != NULL ? tsi_load_relaxed(&i->user_refs) : 0;
+}
+
+static bool budget_fits(size_t soft, size_t hard) {
+    if (hard == 0 || hard >= soft) return true;
+    errno = EINVAL;
+    return false;
+}
+
+static void budget_write(TsiBudget* budget, size_t soft, size_t hard, SlabBudgetFn fn, void* ctx) {
+    budget->fn = (void (*)(void))fn;
+    budget->ctx = ctx;
+    tsi_store_relaxed(&budget->soft, soft);
+    tsi_store_relaxed(&budget->hard, hard);
+}
+
+bool slab_epoch_set_budget(SlabAllocator* s, EpochId id, size_t soft, size_t hard, SlabBudgetFn fn, void* ctx) {
+    TsiArena* a;
+    TsiRef ref;
+    errno = EINVAL;
+    TsiInc* i = inc_of(s, id, &a, &ref);
+    if (i == NULL || !budget_fits(soft, hard)) return false;
+    tsi_inc_take(i);
+    bool ok = tsi_inc_era(i) == tsi_ref_era(ref);
+    if (ok) budget_write(&i->budget, soft, hard, fn, ctx);
+    tsi_lock_give(tsi_inc_lock(i));
+    if (!ok) errno = ESTALE;
+    return ok;
+}
+
+bool slab_label_set_budget(SlabAllocator* s, const char* label, size_t soft, size_t hard, SlabBudgetFn fn, void* ctx) {
+    TsiArena* a = tsi_arena(s);
+    char name[TSI_LABEL_BYTES];
+    errno = EINVAL;
+    tsi_label_copy(name, label);
+    if (a == NULL || name[0] == 0 || !budget_fits(soft, hard)) return false;
+    uint32_t at = tsi_label_find(&a->phases.labels, name);
+    if (at == TSI_LABEL_OTHER) {
+        errno = ENOMEM;
+        return false;
+    }
+    tsi_lock_take(&a->phases.labels.lock);
+    budget_write(&tsi_label(&a->phases.labels, at)->budget, soft, hard, fn, ctx);
+    tsi_lock_give(&a->phases.labels.lock);
+    return true;
 }
 
 bool slab_epoch_on_end(SlabAllocator* s, EpochId id, void (*fn)(void*), void* arg) {

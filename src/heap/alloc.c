@@ -12,6 +12,7 @@
 #include "heap/alloc.h"
 
 #include "base/check.h"
+#include "heap/charge.h"
 #include "heap/heap.h"
 #include "heap/refuse.h"
 #include "heap/registry.h"
@@ -56,11 +57,22 @@ static void slab_open(TsiSpace* s, unsigned cls, uint32_t slab_id, uint32_t inde
     tsi_store_seq(&slab->tag, tsi_tag(seq, index, state)); /* publishes the words to freers */
 }
 
+static unsigned lane_of(TsiArena* a, TsiInc* i) {
+    return tsi_label_lane(&a->phases.labels, (uint32_t)(tsi_load_relaxed(&i->charge) >> TSI_CHARGE_BITS));
+}
+
 static bool slab_take(TsiBinding* b, TsiHeap* h, unsigned cls, uint32_t* slab_id) {
     TsiSpace* s = &b->arena->space;
+    TsiInc* i = tsi_heap_inc(b->arena, h);
+    size_t bytes = s->classes->c[cls].slab_bytes;
+    if (!tsi_charge(b, i, bytes)) return false;
     tsi_count(&b->counters[cls].new_slab);
-    if (tsi_warm_take(b, cls, slab_id)) tsi_count(&b->counters[cls].recycled);
-    else if (!tsi_space_take(s, cls, slab_id)) return false;
+    if (tsi_warm_take(b, cls, slab_id)) {
+        tsi_count(&b->counters[cls].recycled);
+    } else if (!tsi_space_take(s, cls, lane_of(b->arena, i), slab_id)) {
+        tsi_uncharge(b->arena, b, i, bytes);
+        return false;
+    }
     slab_open(s, cls, *slab_id, h->index, TSI_SLAB_OWNED);
     tsi_slab(s, *slab_id)->next = h->slabs;
     h->slabs = *slab_id + 1; /* after next: a walk in a fork child is always whole */
@@ -146,6 +158,7 @@ static void* class_alloc(TsiBinding* b, TsiHeap* h, unsigned cls) {
     if (!tsi_heap_ensure_room(b, h)) return NULL;
     _Atomic uint64_t* cause = h->room->cur[cls] == tsi_no_cur[0] ? &n->null : &n->full;
     tsi_count(&n->slow);
+    tsi_count(&h->slow);
     for (;;) {
         TsiLine* l = h->room->cur[cls];
         if (l != tsi_no_cur[0]) {
@@ -174,10 +187,16 @@ static void* large_alloc(TsiBinding* b, TsiHeap* h, size_t size, size_t align) {
     uint32_t slab_id;
     tsi_count(&b->counters[TSI_CLASS_LARGE].slow);
     tsi_count(&b->counters[TSI_CLASS_LARGE].miss);
-    if (!tsi_space_take_large(s, size, align, &slab_id)) return NULL;
+    tsi_count(&h->slow);
+    size_t bytes = tsi_align_up(size, tsi_os.page_bytes);
+    if (!tsi_charge(b, i, bytes)) return NULL;
+    if (!tsi_space_take_large(s, size, align, &slab_id)) {
+        tsi_uncharge(a, b, i, bytes);
+        return NULL;
+    }
     tsi_count(&b->counters[TSI_CLASS_LARGE].new_slab);
     uint32_t line_id = slab_id >> 8 << 10;
-    tsi_lock_take(tsi_inc_lock(i));
+    tsi_inc_take(i);
     bool active = tsi_ref_is_active(&a->phases, tsi_load_relaxed(&h->ref));
     if (active) {
         slab_open(s, TSI_CLASS_LARGE, slab_id, i->index, TSI_SLAB_ORPHAN);
@@ -190,6 +209,7 @@ static void* large_alloc(TsiBinding* b, TsiHeap* h, size_t size, size_t align) {
     }
     tsi_lock_give(tsi_inc_lock(i));
     if (!active) {
+        tsi_uncharge(a, b, i, bytes);
         tsi_space_give_large(s, slab_id);
         return NULL;
     }
@@ -208,7 +228,7 @@ TSI_COLD void* tsi_alloc_left(TsiBinding* b, TsiHeap* h, void* p) {
     return p;
 }
 
-typedef enum Outcome { GOT, AGAIN, NO_MEMORY } Outcome;
+typedef enum Outcome { GOT, AGAIN, NO_MEMORY, OVER } Outcome;
 
 /* The record may have been freed and born again, by a cleanup that ran in a handover: hence the reference. */
 static Outcome alloc_in_heap(TsiBinding* b, TsiHeap* h, TsiRef ref, size_t size, unsigned cls, size_t align, void** out) {
@@ -233,11 +253,13 @@ static Outcome alloc_in_heap(TsiBinding* b, TsiHeap* h, TsiRef ref, size_t size,
     tsi_bracket_leave(b, h);
     /* Slabs of one class that stay empty while another grows go back, at a cost of O(1) per slab taken. */
     if (scavenge && tsi_load_relaxed(&h->slab_count) > 256) tsi_heap_scavenge(b, h);
-    return *out != NULL ? GOT : NO_MEMORY;
+    if (*out != NULL) return GOT;
+    return b->budget.kind != TSI_BUDGET_NOTHING ? OVER : NO_MEMORY;
 }
 
 TSI_NOINLINE void* tsi_alloc_slow(TsiArena* a, size_t size, unsigned cls, size_t align, TsiRef ref, bool prefer) {
-    bool tried_trim = false;
+    bool tried_trim = false, tried_budget = false;
+    int error = ENOMEM;
     void* p = NULL;
     tsi_thread_late_enter();
     for (;;) {
@@ -256,6 +278,8 @@ TSI_NOINLINE void* tsi_alloc_slow(TsiArena* a, size_t size, unsigned cls, size_t
             }
             tsi_count(&b->counters[cls != 0 ? cls : TSI_CLASS_LARGE].slow);
             tsi_count(&b->counters[cls != 0 ? cls : TSI_CLASS_LARGE].closed);
+            TsiInc* closed = tsi_inc(&a->phases, tsi_ref_index(target));
+            if (tsi_inc_era(closed) == tsi_ref_era(target)) tsi_add_relaxed(&tsi_label_of(a, closed)->refusals, 1);
             tsi_refuse(a, SLAB_MISUSE_CLOSED_EPOCH, NULL);
             errno = ESTALE;
             tsi_thread_late_leave();
@@ -264,16 +288,31 @@ TSI_NOINLINE void* tsi_alloc_slow(TsiArena* a, size_t size, unsigned cls, size_t
         if (birth == TSI_BIRTH_NO_MEMORY) break;
         if (ref == 0 && tsi_heap_is_live(b, h) && tsi_load_relaxed(&h->ref) == target) tsi_binding_set_ambient(b, h);
         Outcome o = alloc_in_heap(b, h, target, size, cls, align, &p);
+        if (TSI_UNLIKELY(b->budget.kind != TSI_BUDGET_NOTHING)) {
+            if (o == OVER && !tried_budget) tsi_trim_inc(a, b, tsi_inc(&a->phases, tsi_ref_index(target)));
+            if (o != OVER || !tried_budget) (void)tsi_budget_tell(b);
+            b->budget.kind = TSI_BUDGET_NOTHING;
+        }
         if (o == GOT) break;
+        if (o == OVER) {
+            if (tried_budget) {
+                error = EDQUOT;
+                break;
+            }
+            tried_budget = true;
+        }
         if (o == NO_MEMORY) {
-            if (tried_trim) break;
+            if (tried_trim) {
+                if (tsi_space_is_over(&a->space, cls != 0 ? a->space.classes->c[cls].slab_bytes : size)) error = EDQUOT;
+                break;
+            }
             tried_trim = true;
             tsi_trim_all(a, b);
         }
     }
     if (p == NULL) {
-        tsi_refuse_count(a, TSI_REFUSED_MEMORY);
-        errno = ENOMEM;
+        tsi_refuse_count(a, error == EDQUOT ? TSI_REFUSED_BUDGET : TSI_REFUSED_MEMORY);
+        errno = error;
     }
     tsi_thread_late_leave();
     return p;

@@ -55,6 +55,9 @@ enum {
 #define TSI_INBOX_CLOSED 0xffffffffu
 #define TSI_FENCED UINT64_MAX /* a live_word that no heap has */
 
+/* Causes of refusals: SlabMisuse, then what is not the caller's mistake. */
+enum { TSI_REFUSED_LATE = SLAB_MISUSE_COUNT, TSI_REFUSED_MEMORY, TSI_REFUSED_BUDGET, TSI_REFUSED_COUNT };
+
 typedef struct TsiRoom {
     uint32_t next_free;
     uint32_t index;
@@ -79,11 +82,13 @@ typedef struct TsiHeap {
     uint32_t takes;              /* [own] slabs taken since the last scavenge */
     uint32_t skip;               /* [stripe] slab id + 1 that the owner settles itself */
     uint64_t revoker;            /* [stripe] ticket of the sweep that revoked it */
+    _Atomic uint64_t slow;       /* allocations that left the fast path; owner writes */
 } __attribute__((aligned(64))) TsiHeap; /* an array as well as a table: the stride is the size */
 
 /* Counters kept by one thread, summed by readers. Plain relaxed stores by the owner. */
 typedef struct TsiClassCounters {
-    _Atomic uint64_t slow, new_slab, parked, unparked, null, full, miss, closed, recycled, close_scanned, close_returned;
+    _Atomic uint64_t slow, new_slab, parked, unparked, null, full, miss, closed, recycled, close_scanned, close_returned,
+        closes, close_ns, free_tries, free_retries;
 } TsiClassCounters;
 
 typedef struct TsiWarm {
@@ -94,6 +99,29 @@ typedef struct TsiWarm {
 } TsiWarm;
 
 typedef struct TsiArena TsiArena;
+
+/* What a charge has found and its caller tells of once no lock is held and no bracket open. */
+typedef enum TsiBudgetKind {
+    TSI_BUDGET_NOTHING,
+    TSI_BUDGET_SOFT_PHASE,
+    TSI_BUDGET_SOFT_LABEL,
+    TSI_BUDGET_HARD_PHASE,
+    TSI_BUDGET_HARD_LABEL,
+    TSI_BUDGET_ALL /* max_bytes */
+} TsiBudgetKind;
+typedef struct TsiBudgetEvent {
+    TsiBudgetKind kind;
+    uint32_t label;
+    TsiRef ref;
+    uint64_t bytes;
+} TsiBudgetEvent;
+
+enum { TSI_PENDING_LABELS = 16 };
+/* Committed bytes of a label that its counter does not have yet. */
+typedef struct TsiPending {
+    uint32_t label;
+    int64_t bytes;
+} TsiPending;
 
 typedef struct TsiBinding {
     uint32_t next_free;
@@ -122,11 +150,12 @@ typedef struct TsiBinding {
     uint32_t room_cache[TSI_RECORD_CACHE], room_count;
     TsiHeap* by_inc[TSI_HEAP_CACHE];
     TsiWarm warm;
-    _Atomic uint64_t refused[SLAB_MISUSE_COUNT + 2]; /* by SlabMisuse; then late double frees, no memory */
+    TsiBudgetEvent budget;
+    TsiPending pending[TSI_PENDING_LABELS];
+    _Atomic uint64_t refused[TSI_REFUSED_COUNT]; /* by cause */
     TsiClassCounters counters[TSI_CLASSES];
 } TsiBinding;
 
-enum { TSI_REFUSED_LATE = SLAB_MISUSE_COUNT, TSI_REFUSED_MEMORY };
 
 struct TsiArena {
     TsiSpace space;
@@ -139,7 +168,7 @@ struct TsiArena {
     uint32_t bad_environment;
     _Atomic int64_t warm_left;   /* bytes of the warm budget not granted to a binding */
     _Atomic uint64_t tickets;
-    _Atomic uint64_t refused[SLAB_MISUSE_COUNT + 2]; /* by threads without a binding */
+    _Atomic uint64_t refused[TSI_REFUSED_COUNT]; /* by threads without a binding */
     _Atomic uint64_t retired_slabs, barriers, deferred_slabs, closes;
     _Atomic uint64_t overflowed[TSI_CLASSES];
     _Atomic bool has_displaced;
@@ -147,7 +176,9 @@ struct TsiArena {
     _Atomic uint32_t exiting;    /* threads that are leaving: destroy waits for them */
     uint32_t slot;               /* in the registry */
     bool inert;
-    struct { _Atomic uint64_t refused[SLAB_MISUSE_COUNT + 2]; TsiClassCounters counters[TSI_CLASSES]; } gone; /* of threads that left; under the registry lock */
+    uint64_t born_ns;
+    _Atomic uint64_t free_retries_by_label[TSI_CLASSES][TSI_LABEL_LANES]; /* compare-exchanges of remote frees that lost */
+    struct { _Atomic uint64_t refused[TSI_REFUSED_COUNT]; TsiClassCounters counters[TSI_CLASSES]; } gone; /* of threads that left; under the registry lock */
 };
 
 /* What a SlabAllocator's storage holds. */

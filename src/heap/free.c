@@ -47,10 +47,11 @@ int tsi_place_check(TsiArena* a, const TsiPlace* at, uint64_t* tag) {
     return slot_check(&a->space, at, tsi_tag_seq(*tag), &remote);
 }
 
-bool tsi_place_ref(TsiArena* a, const TsiPlace* at, TsiRef* ref) {
+bool tsi_slab_ref(TsiArena* a, const TsiPlace* at, TsiRef* ref) {
     uint64_t tag;
     do {
-        if (!tsi_place_is_live(a, at, &tag)) return false;
+        tag = tsi_load_seq(&tsi_slab(&a->space, at->slab_id)->tag);
+        if (!state_holds_objects(tag)) return false;
         if (tsi_tag_state(tag) == TSI_SLAB_OWNED) {
             *ref = tsi_load_acquire(&tsi_heap(a, tsi_tag_index(tag))->ref); /* before the tag is read again */
         } else {
@@ -60,6 +61,11 @@ bool tsi_place_ref(TsiArena* a, const TsiPlace* at, TsiRef* ref) {
         /* The heap's record may have passed to another incarnation: then the tag has changed first. */
     } while (tsi_load_seq(&tsi_slab(&a->space, at->slab_id)->tag) != tag);
     return *ref != 0;
+}
+
+bool tsi_place_ref(TsiArena* a, const TsiPlace* at, TsiRef* ref) {
+    uint64_t tag;
+    return tsi_place_is_live(a, at, &tag) && tsi_slab_ref(a, at, ref);
 }
 
 /* ---- the owner ---- */
@@ -118,6 +124,17 @@ static void after_remote_free(TsiArena* a, TsiBinding* b, const TsiPlace* at, ui
         tsi_inc_sweep(a, b, i, tsi_ref_era(ref));
 }
 
+/* Another thread changed the word between our look and our exchange. */
+static TSI_NOINLINE void count_retry(TsiArena* a, TsiBinding* b, const TsiPlace* at) {
+    if (b != NULL) tsi_count(&b->counters[at->cls].free_retries);
+    else tsi_add_relaxed(&a->gone.counters[at->cls].free_retries, 1);
+    TsiRef ref;
+    uint32_t label = TSI_LABEL_NONE;
+    if (tsi_place_ref(a, at, &ref)) label = (uint32_t)(tsi_load_relaxed(&tsi_inc(&a->phases, tsi_ref_index(ref))->charge) >> TSI_CHARGE_BITS);
+    tsi_add_relaxed(&tsi_label(&a->phases.labels, label)->retries, 1);
+    tsi_add_relaxed(&a->free_retries_by_label[at->cls][tsi_label_lane(&a->phases.labels, label)], 1);
+}
+
 static int free_as_other(TsiArena* a, TsiBinding* b, const TsiPlace* at, uint32_t seq) {
     TsiSpace* s = &a->space;
     _Atomic uint64_t* r = &tsi_remote(s, at->line_id)[at->slot >> 5];
@@ -128,10 +145,12 @@ static int free_as_other(TsiArena* a, TsiBinding* b, const TsiPlace* at, uint32_
         uint64_t to = word | 1ull << (at->slot & 31);
         /* seq_cst: publishes the caller's use of the object to the next owner (merge: acquire), and
          * orders the bit before the tag we read next */
+        if (b != NULL) tsi_count(&b->counters[at->cls].free_tries);
         if (tsi_cas_seq(r, &word, to)) {
             after_remote_free(a, b, at, seq, to);
             return TSI_FREE_OK;
         }
+        count_retry(a, b, at);
     }
 }
 

@@ -27,6 +27,8 @@ int tsi_place_check(TsiArena* a, const TsiPlace* at, uint64_t* tag);
 TSI_INLINE bool tsi_place_is_live(TsiArena* a, const TsiPlace* at, uint64_t* tag) {
     return tsi_place_check(a, at, tag) == TSI_FREE_OK;
 }
+/* Incarnation that a place's slab is in, whether the object lives or not; false when it is in none. */
+bool tsi_slab_ref(TsiArena* a, const TsiPlace* at, TsiRef* ref);
 /* Incarnation of a live object. */
 bool tsi_place_ref(TsiArena* a, const TsiPlace* at, TsiRef* ref);
 /* The line hands out no more slots: its handle generations are spent. Owner only, else nothing. */

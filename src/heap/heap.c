@@ -191,6 +191,7 @@ static TsiHeap* birth_locked(TsiBinding* b, TsiInc* i, TsiRef ref, uint32_t inde
     h->takes = 0;
     h->skip = 0;
     h->revoker = 0;
+    tsi_store_relaxed(&h->slow, 0);
     tsi_store_relaxed(&h->ref, ref);
     heap_join_locked(b, i, h);
     tsi_store_seq(&h->word, tsi_heap_word(b->index, TSI_HEAP_LIVE));
@@ -218,7 +219,7 @@ TsiBirth tsi_heap_get(TsiBinding* b, TsiRef ref, TsiHeap** out) {
     /* The first incarnation of id 0 has always been open: its time is 0. */
     uint64_t now = tsi_load_relaxed(&i->open_since_ns) == 0 && tsi_ref_era(ref) != 1 ? tsi_os.now_ns() : 0;
     bool born = false, adopted = false;
-    tsi_lock_take(tsi_inc_lock(i));
+    tsi_inc_take(i);
     bool active = tsi_ref_is_active(&a->phases, ref);
     if (active) {
         *out = find_own_locked(b, i);
@@ -246,7 +247,7 @@ bool tsi_heap_adopt_more(TsiBinding* b, TsiHeap* h) {
     TsiInc* i = tsi_heap_inc(a, h);
     if (TSI_LIKELY(tsi_load_relaxed(&i->detached) == 0)) return false;
     if (!tsi_heap_ensure_room(b, h)) return false;
-    tsi_lock_take(tsi_inc_lock(i));
+    tsi_inc_take(i);
     TsiHeap* more = tsi_ref_is_active(&a->phases, tsi_load_relaxed(&h->ref)) ? adopt_locked(b, i) : NULL;
     tsi_lock_give(tsi_inc_lock(i));
     if (more == NULL) return false;

@@ -1,6 +1,8 @@
 /* refuse.c - see refuse.h. */
 #include "heap/refuse.h"
 
+#include "heap/charge.h"
+#include "heap/free.h"
 #include "heap/registry.h"
 
 #include <errno.h>
@@ -11,9 +13,18 @@ void tsi_refuse_count(TsiArena* a, unsigned what) {
     else tsi_add_relaxed(&a->refused[what], 1);
 }
 
+/* A refused pointer into a slab that is still in a phase counts for that phase's label. */
+static void count_for_label(TsiArena* a, const void* where) {
+    TsiPlace at;
+    TsiRef ref;
+    if (where == NULL || tsi_space_locate(&a->space, where, &at) != TSI_PLACE_OK || !tsi_slab_ref(a, &at, &ref)) return;
+    tsi_add_relaxed(&tsi_label_of(a, tsi_inc(&a->phases, tsi_ref_index(ref)))->refusals, 1);
+}
+
 void tsi_refuse(TsiArena* a, SlabMisuse what, const void* where) {
     int saved = errno;
     tsi_refuse_count(a, what);
+    count_for_label(a, where);
     if (a->options.misuse_fn != NULL) a->options.misuse_fn(a->owner, what, where, a->options.misuse_ctx);
     if (a->options.misuse_fatal) abort();
     errno = saved;

@@ -2,6 +2,7 @@
 #include "heap/registry.h"
 
 #include "base/check.h"
+#include "heap/charge.h"
 #include "heap/fork.h"
 #include "heap/heap.h"
 #include "heap/warm.h"
@@ -255,7 +256,7 @@ TsiBinding* tsi_binding_find(TsiArena* a, bool make) {
 }
 
 static void counters_fold(TsiArena* a, TsiBinding* b) {
-    for (unsigned i = 0; i < SLAB_MISUSE_COUNT + 2; i++)
+    for (unsigned i = 0; i < TSI_REFUSED_COUNT; i++)
         tsi_add_relaxed(&a->gone.refused[i], tsi_load_relaxed(&b->refused[i]));
     for (unsigned c = 0; c < TSI_CLASSES; c++) {
         _Atomic uint64_t* from = (_Atomic uint64_t*)&b->counters[c];
@@ -273,6 +274,7 @@ void tsi_binding_release(TsiBinding* b) {
     tsi_inbox_close(b);
     tsi_binding_flush_records(b);
     tsi_warm_flush(b);
+    tsi_charges_flush(b);
     tsi_lock_take(&tsi_registry_lock);
     counters_fold(a, b);
     tsi_store_release(&b->in_use, false); /* pairs with readers that sum counters */

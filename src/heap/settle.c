@@ -12,6 +12,7 @@
 #include "heap/settle.h"
 
 #include "base/check.h"
+#include "heap/charge.h"
 #include "heap/refuse.h"
 #include "heap/sweep.h"
 #include "heap/warm.h"
@@ -177,8 +178,10 @@ static void take_out(TsiSweep* w, unsigned cls, uint32_t slab_id) {
     b->next = *chain;
     *chain = slab_id + 1;
     if (w->closing) tsi_sweep_count(w, offsetof(TsiClassCounters, close_returned), cls);
+    size_t bytes = tsi_slab_bytes(&w->arena->space, cls, slab_id);
     w->slabs++;
-    w->bytes += tsi_slab_bytes(&w->arena->space, cls, slab_id);
+    w->bytes += bytes;
+    w->uncharged += bytes;
 }
 
 static void add(TsiTotals* t, TsiTotals more) {
@@ -288,6 +291,7 @@ void tsi_settle_drain(TsiSweep* w, uint32_t slab_id) {
         return;
     }
     tsi_orphan_link_locked(a, w->inc, slab_id);
+    w->inc->pinned_slabs++;
     claim_partial(w, cls, slab_id);
 }
 
@@ -344,7 +348,7 @@ void tsi_slab_complete(TsiArena* a, TsiBinding* b, uint32_t slab_id, uint64_t ta
     } while (!tsi_cas_seq(&tsi_slab(&a->space, slab_id)->tag, &tag, to));
     /* The claim keeps the incarnation's record: it counts this slab until we unlink it. */
     (void)renew_words(&w, cls, slab_id, tag);
-    tsi_lock_take(tsi_inc_lock(i));
+    tsi_inc_take(i);
     i->pins++;
     orphan_unlink_locked(a, i, slab_id);
     tsi_lock_give(tsi_inc_lock(i));
@@ -377,6 +381,7 @@ static void give_partial(TsiSweep* w, uint32_t* ids, unsigned n) {
             }
             to = p + page;
             w->bytes += page;
+            w->purged += page;
         }
     }
     if (to != from) tsi_space_purge_pages(s, from, (size_t)(to - from));
@@ -396,6 +401,8 @@ void tsi_sweep_finish(TsiSweep* w) {
     TsiSpace* s = &a->space;
     uint32_t ids[BATCH];
     unsigned n = 0;
+    tsi_uncharge(a, w->b, w->inc, w->uncharged);
+    w->uncharged = 0;
     w->out = tsi_warm_put(a, w->b, w->out);
     while (w->out != 0) {
         uint32_t id = w->out - 1;
@@ -409,6 +416,7 @@ void tsi_sweep_finish(TsiSweep* w) {
             tsi_add_relaxed(&a->retired_slabs, 1);
             continue;
         }
+        w->purged += s->classes->c[cls].slab_bytes;
         ids[n++] = id;
         if (n == BATCH) {
             tsi_space_purge(s, ids, n);
@@ -419,6 +427,7 @@ void tsi_sweep_finish(TsiSweep* w) {
     while (w->large != 0) {
         uint32_t id = w->large - 1;
         w->large = tsi_slab(s, id)->next;
+        w->purged += tsi_slab_bytes(s, TSI_CLASS_LARGE, id);
         tsi_space_give_large(s, id);
     }
     while (w->partial != 0) {
@@ -429,6 +438,8 @@ void tsi_sweep_finish(TsiSweep* w) {
         tsi_sort_ids(ids, n);
         give_partial(w, ids, n);
     }
+    if (w->purged != 0) tsi_add_relaxed(&w->inc->purged, w->purged);
+    w->purged = 0;
 }
 
 /* ---- what vanished threads had claimed ---- */

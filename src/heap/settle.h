@@ -18,6 +18,8 @@ typedef struct TsiSweep {
     uint32_t large;   /* by `next` */
     uint32_t partial; /* by `extra`: claimed PARTIAL, some pages to give back */
     uint64_t slabs, bytes, deferred, deferred_bytes;
+    uint64_t uncharged; /* bytes of slabs that have left the incarnation */
+    uint64_t purged;    /* bytes given back to the system */
 } TsiSweep;
 
 /* Live objects and bytes of a slab, and what it has issued. Words are read in the direction of invariant F. */

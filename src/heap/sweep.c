@@ -23,6 +23,7 @@
 
 #include "base/check.h"
 #include "heap/bracket.h"
+#include "heap/charge.h"
 #include "heap/heap.h"
 #include "heap/registry.h"
 #include "heap/settle.h"
@@ -52,7 +53,7 @@ static void run_ends(TsiArena* a, uint32_t at) {
 
 void tsi_inc_unpin(TsiArena* a, TsiBinding* b, TsiInc* i) {
     TsiLock* lock = tsi_inc_lock(i);
-    tsi_lock_take(lock);
+    tsi_inc_take(i);
     uint32_t ends = take_ends_if_drained_locked(i);
     if (ends != 0) {
         tsi_lock_give(lock); /* still pinned by the caller */
@@ -60,6 +61,7 @@ void tsi_inc_unpin(TsiArena* a, TsiBinding* b, TsiInc* i) {
         tsi_lock_take(lock);
     }
     bool reuse = --i->pins == 0 && i->drained;
+    if (reuse) tsi_post_locked(a, b, i);
     if (reuse) tsi_store_release(&i->word, TSI_INC_RELEASED); /* era 0: matches no reference */
     tsi_lock_give(lock);
     if (reuse) tsi_record_give_inc(a, b, i->index);
@@ -72,7 +74,7 @@ bool tsi_inc_on_end(TsiArena* a, TsiRef ref, void (*fn)(void*), void* arg) {
     TsiEnd* e = tsi_table_at(&a->phases.ends, index);
     e->fn = fn;
     e->arg = arg;
-    tsi_lock_take(tsi_inc_lock(i));
+    tsi_inc_take(i);
     bool ok = tsi_inc_era(i) == tsi_ref_era(ref) && tsi_inc_state(i) <= TSI_INC_ADVANCED;
     if (ok) {
         e->next = i->ends;
@@ -109,6 +111,7 @@ static void heap_leave_inc_locked(TsiArena* a, TsiInc* i, TsiHeap* h) {
     else i->heaps = h->inc_next;
     if (h->inc_next != 0) tsi_heap(a, h->inc_next - 1)->inc_prev = h->inc_prev;
     tsi_sub_relaxed(&i->heap_count, 1);
+    i->slow += tsi_load_relaxed(&h->slow);
 }
 
 /* Settles every slab of a SEIZED heap but `skip`; in an ACTIVE incarnation only the empty ones go. */
@@ -121,6 +124,7 @@ static void walk_locked(TsiSweep* w, TsiHeap* h, uint32_t skip) {
     for (uint32_t at = h->slabs, next; at != 0; at = next) {
         next = tsi_slab(s, at - 1)->next;
         if (w->closing) tsi_sweep_count(w, offsetof(TsiClassCounters, close_scanned), tsi_chunk_class(s, (at - 1) >> 8));
+        w->inc->closed_slabs += w->closing;
         if (at == skip) continue;
         if (state == TSI_INC_RELEASED) {
             tsi_settle_release(w, at - 1);
@@ -294,7 +298,7 @@ void tsi_handover(TsiBinding* b, TsiHeap* h) {
     if (ref == 0 || h == &tsi_no_heap) return;
     TsiInc* i = tsi_inc(&a->phases, tsi_ref_index(ref));
     TsiSweep w = {.arena = a, .b = b, .inc = i};
-    tsi_lock_take(tsi_inc_lock(i));
+    tsi_inc_take(i);
     bool current = tsi_inc_era(i) == tsi_ref_era(ref);
     if (current) {
         i->pins++;
@@ -318,10 +322,8 @@ static void sum_orphans_locked(TsiArena* a, TsiInc* i, TsiTotals* live) {
     }
 }
 
-static void fill_receipt_locked(TsiSweep* w, EpochReceipt* r) {
+static void fill_receipt_locked(TsiSweep* w, TsiTotals live, EpochReceipt* r) {
     TsiInc* i = w->inc;
-    TsiTotals live = {0, 0};
-    sum_orphans_locked(w->arena, i, &live);
     r->version = 1;
     r->epoch_id = tsi_load_relaxed(&i->id);
     r->epoch_era = tsi_inc_era(i);
@@ -336,12 +338,19 @@ static void fill_receipt_locked(TsiSweep* w, EpochReceipt* r) {
     r->bytes_freed = r->bytes_allocated - r->bytes_released - r->bytes_escaped;
 }
 
-static void end_swept(TsiSweep* w, unsigned state, EpochReceipt* out, TsiLock* lock) {
+/* now_ns: 0 where no clock was read. */
+static void end_swept(TsiSweep* w, unsigned state, EpochReceipt* out, TsiLock* lock, uint64_t now_ns) {
     TsiInc* i = w->inc;
-    bool now = tsi_inc_state(i) < state;
-    if (now) tsi_store_seq(&i->word, tsi_inc_era(i) << 2 | state);
+    unsigned was = tsi_inc_state(i);
+    if (was < state) tsi_store_seq(&i->word, tsi_inc_era(i) << 2 | state);
     if (i->heaps != 0 || i->orphans != 0) sweep_locked(w, NULL);
-    if (out != NULL) fill_receipt_locked(w, out);
+    if (was == TSI_INC_ACTIVE && state != TSI_INC_ACTIVE) tsi_post_end_locked(w->arena, w->b, i, now_ns);
+    tsi_post_locked(w->arena, w->b, i);
+    bool drains = was < TSI_INC_CLOSED && state == TSI_INC_CLOSED;
+    TsiTotals live = {0, 0};
+    if (out != NULL || drains) sum_orphans_locked(w->arena, i, &live);
+    if (drains && live.objects != 0) tsi_post_escapes(w->arena, i, live);
+    if (out != NULL) fill_receipt_locked(w, live, out);
     tsi_lock_give(lock);
     tsi_sweep_finish(w);
 }
@@ -353,16 +362,16 @@ bool tsi_epoch_end(TsiArena* a, TsiRef ref, EpochCloseMode mode, bool measure_rs
     bool holds = tsi_load_relaxed(&i->heap_count) != 0 || tsi_load_relaxed(&i->slab_count) != 0;
     EpochReceipt receipt, *r = out != NULL ? &receipt : NULL;
     uint64_t rss_before = holds && measure_rss ? tsi_os.rss_bytes() : 0;
-    uint64_t start = out != NULL && holds ? tsi_os.now_ns() : 0;
+    uint64_t start = holds ? tsi_os.now_ns() : 0;
     if (r != NULL) memset(r, 0, sizeof *r);
-    tsi_lock_take(lock);
+    tsi_inc_take(i);
     if (ref == 0 || tsi_inc_era(i) != tsi_ref_era(ref)) {
         tsi_lock_give(lock);
         return false;
     }
     i->pins++;
-    end_swept(&w, mode == EPOCH_RELEASE ? TSI_INC_RELEASED : TSI_INC_CLOSED, r, lock);
-    if (start != 0) r->close_ns = tsi_os.now_ns() - start;
+    end_swept(&w, mode == EPOCH_RELEASE ? TSI_INC_RELEASED : TSI_INC_CLOSED, r, lock, start);
+    if (start != 0 && r != NULL) r->close_ns = tsi_os.now_ns() - start;
     if (rss_before != 0) {
         uint64_t rss_after = tsi_os.rss_bytes();
         tsi_lock_take(lock);
@@ -389,10 +398,12 @@ bool tsi_epoch_end(TsiArena* a, TsiRef ref, EpochCloseMode mode, bool measure_rs
 bool tsi_inc_end_empty(TsiArena* a, TsiBinding* b, TsiRef ref, char label[TSI_LABEL_BYTES]) {
     TsiInc* i = tsi_inc(&a->phases, tsi_ref_index(ref));
     if (tsi_load_relaxed(&i->heap_count) != 0) return false;
-    tsi_lock_take(tsi_inc_lock(i));
+    tsi_inc_take(i);
     bool empty = tsi_inc_era(i) == tsi_ref_era(ref) && i->heaps == 0 && i->ends == 0 && i->pins == 1 &&
                  tsi_load_relaxed(&i->slab_count) == 0 && i->allocated.objects == 0;
     if (empty) memcpy(label, i->label, TSI_LABEL_BYTES);
+    if (empty) tsi_post_end_locked(a, b, i, 0);
+    if (empty) tsi_post_locked(a, b, i);
     if (empty) tsi_store_release(&i->word, TSI_INC_RELEASED); /* era 0: matches no reference */
     tsi_lock_give(tsi_inc_lock(i));
     if (empty) tsi_record_give_inc(a, b, i->index);
@@ -401,13 +412,13 @@ bool tsi_inc_end_empty(TsiArena* a, TsiBinding* b, TsiRef ref, char label[TSI_LA
 
 void tsi_inc_sweep(TsiArena* a, TsiBinding* b, TsiInc* i, uint64_t era) {
     TsiSweep w = {.arena = a, .b = b, .inc = i};
-    tsi_lock_take(tsi_inc_lock(i));
+    tsi_inc_take(i);
     if (tsi_inc_era(i) != era || era == 0 || tsi_inc_state(i) == TSI_INC_ACTIVE || (i->heaps == 0 && i->orphans == 0)) {
         tsi_lock_give(tsi_inc_lock(i));
         return;
     }
     i->pins++;
-    end_swept(&w, 0, NULL, tsi_inc_lock(i));
+    end_swept(&w, 0, NULL, tsi_inc_lock(i), 0);
     tsi_inc_unpin(a, b, i);
 }
 
@@ -415,6 +426,8 @@ void tsi_inc_sweep(TsiArena* a, TsiBinding* b, TsiInc* i, uint64_t era) {
 
 /* The ring has moved past this incarnation: owners let go when they next come by. */
 static void retire_locked(TsiArena* a, TsiInc* i, unsigned state) {
+    uint64_t now_ns = tsi_load_relaxed(&i->peak) != 0 ? tsi_os.now_ns() : 0;
+    if (tsi_inc_state(i) == TSI_INC_ACTIVE) tsi_post_end_locked(a, NULL, i, now_ns);
     if (tsi_inc_state(i) < state) tsi_store_seq(&i->word, tsi_inc_era(i) << 2 | state);
     for (uint32_t at = i->heaps; at != 0; at = tsi_heap(a, at - 1)->inc_next) {
         TsiHeap* h = tsi_heap(a, at - 1);
@@ -432,14 +445,14 @@ EpochId tsi_epoch_advance(TsiArena* a) {
     EpochId now = tsi_load_relaxed(&p->current);
     if (moved) {
         TsiInc* old = tsi_inc(p, tsi_ref_index(was));
-        tsi_lock_take(tsi_inc_lock(old));
+        tsi_inc_take(old);
         retire_locked(a, old, TSI_INC_ADVANCED);
         tsi_lock_give(tsi_inc_lock(old));
     }
     bool unpin = false;
     if (moved && displaced != 0) {
         TsiInc* gone = tsi_inc(p, tsi_ref_index(displaced));
-        tsi_lock_take(tsi_inc_lock(gone));
+        tsi_inc_take(gone);
         retire_locked(a, gone, TSI_INC_CLOSED);
         unpin = gone->heaps == 0;
         tsi_lock_give(tsi_inc_lock(gone));
@@ -473,7 +486,7 @@ void tsi_sweep_displaced(TsiArena* a, TsiBinding* b) {
 
 static void trim_inc(TsiArena* a, TsiBinding* b, TsiInc* i, TsiBinding* only) {
     TsiSweep w = {.arena = a, .b = b, .inc = i};
-    tsi_lock_take(tsi_inc_lock(i));
+    tsi_inc_take(i);
     if (tsi_inc_era(i) == 0 || (i->heaps == 0 && i->orphans == 0)) {
         tsi_lock_give(tsi_inc_lock(i));
         return;
@@ -484,6 +497,8 @@ static void trim_inc(TsiArena* a, TsiBinding* b, TsiInc* i, TsiBinding* only) {
     tsi_sweep_finish(&w);
     tsi_inc_unpin(a, b, i);
 }
+
+void tsi_trim_inc(TsiArena* a, TsiBinding* b, TsiInc* i) { trim_inc(a, b, i, NULL); }
 
 void tsi_trim(TsiArena* a, TsiBinding* b, TsiBinding* only) {
     tsi_sweep_displaced(a, b);

@@ -18,6 +18,8 @@ void tsi_inc_sweep(TsiArena* a, TsiBinding* b, TsiInc* i, uint64_t era);
 EpochId tsi_epoch_advance(TsiArena* a);
 /* Sweeps incarnations that lost their ring id while they still held slabs. */
 void tsi_sweep_displaced(TsiArena* a, TsiBinding* b);
+/* Returns the empty slabs of one incarnation. */
+void tsi_trim_inc(TsiArena* a, TsiBinding* b, TsiInc* i);
 /* Returns empty slabs of every incarnation; of one binding only when `only` is not NULL. */
 void tsi_trim(TsiArena* a, TsiBinding* b, TsiBinding* only);
 /* tsi_trim of everything, and the warm stores of all threads. */

@@ -229,10 +229,22 @@ static bool slab_commit(TsiSpace* s, const TsiClass* c, uint32_t id) {
     return true;
 }
 
-bool tsi_space_take(TsiSpace* s, unsigned cls, uint32_t* slab_id) {
+bool tsi_space_is_over(TsiSpace* s, size_t bytes) {
+    return s->config.max_bytes != 0 && tsi_load_relaxed(&s->committed_bytes) + bytes > s->config.max_bytes;
+}
+
+static void count_locked(_Atomic uint64_t* n) { tsi_store_relaxed(n, tsi_load_relaxed(n) + 1); }
+
+static void take_counted(TsiSpace* s, unsigned cls, unsigned lane) {
+    bool fast = tsi_lock_try(&s->lock);
+    if (!fast) tsi_lock_slow(&s->lock);
+    count_locked(fast ? &s->lock_fast[cls][lane] : &s->lock_contended[cls][lane]);
+}
+
+bool tsi_space_take(TsiSpace* s, unsigned cls, unsigned lane, uint32_t* slab_id) {
     const TsiClass* c = &s->classes->c[cls];
-    tsi_lock_take(&s->lock);
-    bool ok = s->with_free[cls] != 0 || chunk_open(s, cls);
+    take_counted(s, cls, lane);
+    bool ok = !tsi_space_is_over(s, c->slab_bytes) && (s->with_free[cls] != 0 || chunk_open(s, cls));
     if (ok) {
         uint32_t chunk = s->with_free[cls] - 1;
         TsiChunk* k = &s->chunks[chunk];
@@ -297,10 +309,10 @@ static bool large_commit(TsiSpace* s, uint32_t first, uint32_t n, size_t bytes) 
 bool tsi_space_take_large(TsiSpace* s, size_t bytes, size_t align, uint32_t* slab_id) {
     uint64_t chunks = (bytes + (1u << TSI_CHUNK_SHIFT) - 1) >> TSI_CHUNK_SHIFT;
     if (chunks > s->chunk_count) return false;
-    tsi_lock_take(&s->lock);
+    take_counted(s, TSI_CLASS_LARGE, 0);
     uint32_t n = (uint32_t)chunks, first = chunk_find(s, n, align);
     bytes = tsi_align_up(bytes, tsi_os.page_bytes);
-    bool ok = first != s->chunk_count && large_commit(s, first, n, bytes);
+    bool ok = first != s->chunk_count && !tsi_space_is_over(s, bytes) && large_commit(s, first, n, bytes);
     if (ok) {
         chunk_set_used(s, first, n, true);
         tsi_store_relaxed(&tsi_slab(s, first << 8)->extra, (uint32_t)(bytes >> 10));
@@ -316,21 +328,25 @@ bool tsi_space_take_large(TsiSpace* s, size_t bytes, size_t align, uint32_t* sla
     return ok;
 }
 
-static void purge_range(TsiSpace* s, void* p, size_t bytes, bool whole_slabs) {
+static void purge_range(TsiSpace* s, unsigned cls, void* p, size_t bytes, bool whole_slabs) {
     if (s->config.purge_policy == 2) return;
     TsiPurgeHow how = s->config.purge_policy == 1 ? TSI_PURGE_LAZY : TSI_PURGE_DONTNEED;
     if (whole_slabs && tsi_os.strict_commit) how = TSI_PURGE_UNCOMMIT;
+    bool ok = tsi_os.purge(p, bytes, how) == 0;
     tsi_add_relaxed(&s->purge_calls, 1);
-    if (tsi_os.purge(p, bytes, how) == 0) tsi_add_relaxed(&s->purge_bytes, bytes);
-    else tsi_add_relaxed(&s->purge_failures, 1);
+    tsi_add_relaxed(&s->purges[cls], 1);
+    tsi_add_relaxed(ok ? &s->purge_bytes : &s->purge_failures, ok ? bytes : 1);
+    tsi_add_relaxed(ok ? &s->purged[cls] : &s->purges_failed[cls], ok ? bytes : 1);
 }
 
-void tsi_space_purge_pages(TsiSpace* s, void* p, size_t bytes) { purge_range(s, p, bytes, false); }
+void tsi_space_purge_pages(TsiSpace* s, void* p, size_t bytes) {
+    purge_range(s, tsi_chunk_class(s, (uint32_t)(((uint8_t*)p - s->base) >> TSI_CHUNK_SHIFT)), p, bytes, false);
+}
 
 void tsi_space_give_large(TsiSpace* s, uint32_t slab_id) {
     uint32_t first = slab_id >> 8, n = s->chunks[first].run;
     size_t bytes = tsi_slab_bytes(s, TSI_CLASS_LARGE, slab_id);
-    purge_range(s, s->base + ((size_t)first << TSI_CHUNK_SHIFT), bytes, true);
+    purge_range(s, TSI_CLASS_LARGE, s->base + ((size_t)first << TSI_CHUNK_SHIFT), bytes, true);
     tsi_lock_take(&s->lock);
     TsiSlab* b = tsi_slab(s, slab_id);
     tsi_store_relaxed(&b->tag, tsi_tag(tsi_tag_seq(tsi_load_relaxed(&b->tag)), 0, TSI_SLAB_POOL));
@@ -425,7 +441,7 @@ void tsi_space_purge(TsiSpace* s, uint32_t* slab_ids, unsigned n) {
             if (tsi_slab_payload(s, d, slab_ids[j]) != to) break;
             to += d->slab_bytes;
         }
-        purge_range(s, from, (size_t)(to - from), true);
+        purge_range(s, tsi_chunk_class(s, slab_ids[i] >> 8), from, (size_t)(to - from), true); /* a run over chunks: the first's */
         i = j;
     }
     tsi_space_give(s, slab_ids, n);

@@ -26,7 +26,8 @@ enum {
     TSI_CHUNK_SLABS = 256,
     TSI_CHUNK_LINES = 1024,
     TSI_CHUNKS_MAX = 1 << 16,
-    TSI_MIXED_AT = 512 /* index of the first TsiMixed among a chunk's lines */
+    TSI_MIXED_AT = 512, /* index of the first TsiMixed among a chunk's lines */
+    TSI_LANES = 16      /* counters of slabs taken are kept apart for so many kinds of callers */
 };
 
 typedef struct TsiChunk {
@@ -53,6 +54,7 @@ typedef struct TsiSpaceConfig {
     uint64_t reserve_bytes;
     size_t slab_min_bytes; /* 0 = default */
     int purge_policy;      /* SlabPurgePolicy */
+    uint64_t max_bytes;    /* most committed_bytes; 0 = no limit */
     bool prefault;
 } TsiSpaceConfig;
 
@@ -78,6 +80,9 @@ typedef struct TsiSpace {
     _Atomic uint64_t committed_bytes;  /* slabs out of the pool */
     _Atomic uint64_t purge_calls, purge_bytes, purge_failures;
     _Atomic uint64_t slabs_taken, slabs_given;
+    /* Readers may look: */
+    _Atomic uint64_t purges[TSI_CLASSES], purged[TSI_CLASSES], purges_failed[TSI_CLASSES]; /* without the lock */
+    _Atomic uint64_t lock_fast[TSI_CLASSES][TSI_LANES], lock_contended[TSI_CLASSES][TSI_LANES];
 } TsiSpace;
 
 /* ---- addresses ---- */
@@ -148,9 +153,11 @@ const TsiClassTable* tsi_space_default_classes(void);
 bool tsi_space_init(TsiSpace* s, const TsiSpaceConfig* config); /* false: the system refuses so much */
 void tsi_space_destroy(TsiSpace* s);
 
-/* Takes a slab of a class out of the pool, committed, tag POOL; false when the system or the
- * reservation has no more. */
-bool tsi_space_take(TsiSpace* s, unsigned cls, uint32_t* slab_id);
+/* Takes a slab of a class out of the pool, committed, tag POOL; false when the system, the reservation or
+ * max_bytes allows no more. `lane`: which lock counters the call goes to. */
+bool tsi_space_take(TsiSpace* s, unsigned cls, unsigned lane, uint32_t* slab_id);
+/* True when so many more bytes would exceed max_bytes. */
+bool tsi_space_is_over(TsiSpace* s, size_t bytes);
 /* Puts slabs back; their pages are with the system already. Tags become POOL. */
 void tsi_space_give(TsiSpace* s, const uint32_t* slab_ids, unsigned n);
 /* Takes chunks for one large object of `bytes` at `align` (a power of two); tag POOL. */
@@ -166,7 +173,7 @@ bool tsi_space_commit_counts(TsiSpace* s, uint32_t chunk);
 void tsi_space_purge(TsiSpace* s, uint32_t* slab_ids, unsigned n);
 /* Ascending. */
 void tsi_sort_ids(uint32_t* ids, unsigned n);
-/* Gives back [p, p + bytes) of a slab that stays in use. */
+/* Gives back [p, p + bytes) of slabs that stay in use. */
 void tsi_space_purge_pages(TsiSpace* s, void* p, size_t bytes);
 /* Slabs of a chunk that its class has, used or not. */
 unsigned tsi_chunk_slab_count(const TsiSpace* s, unsigned cls);

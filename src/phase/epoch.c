@@ -7,10 +7,11 @@
 
 TsiLock tsi_stripes[TSI_STRIPES];
 
-bool tsi_phases_init(TsiPhases* p, uint32_t ring_size, uint32_t inc_capacity) {
+bool tsi_phases_init(TsiPhases* p, uint32_t ring_size, uint32_t inc_capacity, uint32_t label_capacity) {
     memset(p, 0, sizeof *p);
     if (!tsi_table_init(&p->incs, (sizeof(TsiInc) + 63) & ~(size_t)63, inc_capacity)) return false;
     if (!tsi_table_init(&p->ends, sizeof(TsiEnd), inc_capacity)) return false;
+    if (!tsi_labels_init(&p->labels, label_capacity)) return false;
     p->ring_size = ring_size;
     tsi_store_relaxed(&p->era_next, 1);
     uint32_t index = 0;
@@ -18,7 +19,7 @@ bool tsi_phases_init(TsiPhases* p, uint32_t ring_size, uint32_t inc_capacity) {
     for (uint32_t n = 0; n < ring_size; n++) {
         if (!tsi_table_take(&p->incs, &index, 0)) return false;
         uint64_t era = tsi_add_relaxed(&p->era_next, 1);
-        tsi_inc_open(p, index, era, n);
+        tsi_inc_open(p, index, era, n, TSI_LABEL_NONE);
         tsi_store_relaxed(&p->ring[n], tsi_ref(era, index));
     }
     if (!tsi_table_take(&p->incs, &index, 0)) return false;
@@ -29,9 +30,10 @@ bool tsi_phases_init(TsiPhases* p, uint32_t ring_size, uint32_t inc_capacity) {
 void tsi_phases_destroy(TsiPhases* p) {
     tsi_table_destroy(&p->incs);
     tsi_table_destroy(&p->ends);
+    tsi_labels_destroy(&p->labels);
 }
 
-void tsi_inc_open(TsiPhases* p, uint32_t index, uint64_t era, EpochId id) {
+void tsi_inc_open(TsiPhases* p, uint32_t index, uint64_t era, EpochId id, uint32_t label_at) {
     TsiInc* i = tsi_inc(p, index);
     uint32_t reuse = tsi_load_relaxed(&i->reuse) + 1;
     i->index = index;
@@ -50,6 +52,13 @@ void tsi_inc_open(TsiPhases* p, uint32_t index, uint64_t era, EpochId id) {
     tsi_store_relaxed(&i->user_refs, 0);
     tsi_store_relaxed(&i->scopes, 0);
     memset(i->label, 0, sizeof i->label);
+    tsi_store_relaxed(&i->charge, (uint64_t)label_at << TSI_CHARGE_BITS);
+    tsi_store_relaxed(&i->peak, 0);
+    tsi_store_relaxed(&i->purged, 0);
+    tsi_store_relaxed(&i->budget.soft, 0);
+    tsi_store_relaxed(&i->budget.hard, 0);
+    i->closed_slabs = i->pinned_slabs = i->slow = i->lock_fast = i->lock_contended = 0;
+    memset(&i->posted, 0, sizeof i->posted);
     /* release: pairs with the acquire loads of word: whoever sees the era sees the fields */
     tsi_store_release(&i->word, era << 2 | TSI_INC_ACTIVE);
 }
@@ -89,7 +98,7 @@ bool tsi_phases_step_locked(TsiPhases* p, TsiRef* was_current, TsiRef* displaced
     *was_current = tsi_load_relaxed(&p->ring[now]);
     *displaced = tsi_load_relaxed(&p->ring[next]);
     uint64_t era = tsi_add_relaxed(&p->era_next, 1);
-    tsi_inc_open(p, index, era, next);
+    tsi_inc_open(p, index, era, next, TSI_LABEL_NONE);
     /* release, ring before current: pairs with the acquires in tsi_phases_current and _resolve */
     tsi_store_release(&p->ring[next], tsi_ref(era, index));
     tsi_store_release(&p->current, next);
@@ -102,15 +111,4 @@ TsiRef tsi_phases_find_era(const TsiPhases* p, uint64_t era) {
         if (tsi_inc_era(tsi_inc(p, index)) == era) return tsi_ref(era, index);
     }
     return 0;
-}
-
-void tsi_label_copy(char out[TSI_LABEL_BYTES], const char* label) {
-    memset(out, 0, TSI_LABEL_BYTES);
-    if (label == NULL) return;
-    size_t n = strnlen(label, TSI_LABEL_BYTES);
-    if (n == TSI_LABEL_BYTES) {
-        n--;
-        while (n > 0 && ((unsigned char)label[n] & 0xc0) == 0x80) n--;
-    }
-    memcpy(out, label, n);
 }

@@ -18,7 +18,7 @@
 #ifndef TSI_PHASE_EPOCH_H
 #define TSI_PHASE_EPOCH_H
 
-#include "os/table.h"
+#include "phase/label.h"
 #include "slab_alloc.h"
 
 enum { TSI_INC_ACTIVE = 0, TSI_INC_ADVANCED = 1, TSI_INC_CLOSED = 2, TSI_INC_RELEASED = 3, TSI_INC_STATE = 3 };
@@ -28,8 +28,9 @@ enum {
     TSI_RING_MAX = 1024,
     TSI_STRIPES = 64,
     TSI_REUSE_BITS = 13,
-    TSI_LABEL_BYTES = 32
+    TSI_CHARGE_BITS = 48
 };
+#define TSI_CHARGE_MASK ((1ull << TSI_CHARGE_BITS) - 1)
 #define TSI_DOMAIN_ID_BIT 0x80000000u
 
 typedef uint64_t TsiRef; /* era << 18 | index; 0 = none */
@@ -37,10 +38,6 @@ typedef uint64_t TsiRef; /* era << 18 | index; 0 = none */
 TSI_INLINE TsiRef tsi_ref(uint64_t era, uint32_t index) { return era << TSI_INC_BITS | index; }
 TSI_INLINE uint32_t tsi_ref_index(TsiRef r) { return (uint32_t)r & ((1u << TSI_INC_BITS) - 1); }
 TSI_INLINE uint64_t tsi_ref_era(TsiRef r) { return r >> TSI_INC_BITS; }
-
-typedef struct TsiTotals {
-    uint64_t objects, bytes;
-} TsiTotals;
 
 typedef struct TsiInc {
     uint32_t next_free; /* the table's while free */
@@ -68,6 +65,16 @@ typedef struct TsiInc {
     _Atomic uint64_t user_refs;  /* slab_epoch_inc_refcount */
     _Atomic uint32_t scopes;     /* domain scopes inside */
     char label[TSI_LABEL_BYTES];
+
+    _Atomic uint64_t charge;      /* label record << 48 | committed bytes, see heap/charge.h */
+    _Atomic uint64_t peak;        /* most committed bytes */
+    _Atomic uint64_t purged;      /* bytes given back to the system by its closes */
+    TsiBudget budget;             /* fn and ctx: stripe */
+    uint64_t closed_slabs, pinned_slabs, slow, lock_fast, lock_contended; /* stripe; accounts like `allocated` */
+    struct {
+        uint64_t objects_allocated, bytes_allocated, objects_released, bytes_released, closed_slabs, pinned_slabs, slow,
+            lock_fast, lock_contended;
+    } posted; /* stripe: what the label's account has */
 } TsiInc;
 
 typedef struct TsiEnd {
@@ -80,6 +87,7 @@ typedef struct TsiEnd {
 typedef struct TsiPhases {
     TsiTable incs;
     TsiTable ends;
+    TsiLabels labels;
     uint32_t ring_size;
     TsiLock ring_lock; /* advances; `spare` */
     uint32_t spare;    /* index + 1 of a record kept ready so that advance does not fail */
@@ -95,6 +103,14 @@ extern TsiLock tsi_stripes[TSI_STRIPES];
 TSI_INLINE TsiInc* tsi_inc(const TsiPhases* p, uint32_t index) { return tsi_table_at(&p->incs, index); }
 /* By address: the record's fields may be changing when its lock is asked for. */
 TSI_INLINE TsiLock* tsi_inc_lock(const TsiInc* i) { return &tsi_stripes[((uintptr_t)i >> 6) % TSI_STRIPES]; }
+/* Takes it, and counts on whose behalf. */
+TSI_INLINE void tsi_inc_take(TsiInc* i) {
+    TsiLock* l = tsi_inc_lock(i);
+    bool fast = tsi_lock_try(l);
+    if (TSI_UNLIKELY(!fast)) tsi_lock_slow(l);
+    i->lock_fast += fast;
+    i->lock_contended += !fast;
+}
 TSI_INLINE uint64_t tsi_inc_era(TsiInc* i) { return tsi_load_acquire(&i->word) >> 2; }
 TSI_INLINE unsigned tsi_inc_state(TsiInc* i) { return (unsigned)tsi_load_seq(&i->word) & TSI_INC_STATE; }
 /* True when the reference still names this record and it accepts allocations. */
@@ -106,10 +122,11 @@ TSI_INLINE bool tsi_ref_is_current(const TsiPhases* p, TsiRef r) {
     return r != 0 && tsi_inc_era(tsi_inc(p, tsi_ref_index(r))) == tsi_ref_era(r);
 }
 
-bool tsi_phases_init(TsiPhases* p, uint32_t ring_size, uint32_t inc_capacity);
+bool tsi_phases_init(TsiPhases* p, uint32_t ring_size, uint32_t inc_capacity, uint32_t label_capacity);
 void tsi_phases_destroy(TsiPhases* p);
-/* Opens record `index` as a new ACTIVE incarnation with one pin; the caller holds the record. */
-void tsi_inc_open(TsiPhases* p, uint32_t index, uint64_t era, EpochId id);
+/* Opens record `index` as a new ACTIVE incarnation with one pin, under a label's record and no text; the caller
+ * holds the record. */
+void tsi_inc_open(TsiPhases* p, uint32_t index, uint64_t era, EpochId id, uint32_t label_at);
 /* Id of a domain's own epoch in this record, at its next opening. */
 EpochId tsi_domain_id(const TsiPhases* p, uint32_t index);
 /* What an id names now; 0 for a bad or stale id. */
@@ -126,6 +143,4 @@ TSI_INLINE TsiRef tsi_phases_current(const TsiPhases* p) {
 bool tsi_phases_step_locked(TsiPhases* p, TsiRef* was_current, TsiRef* displaced);
 /* Finds an open or draining incarnation by era; 0 when it is gone. */
 TsiRef tsi_phases_find_era(const TsiPhases* p, uint64_t era);
-/* Copies a label: at most 31 bytes, cut at a UTF-8 boundary. */
-void tsi_label_copy(char out[TSI_LABEL_BYTES], const char* label);
 #endif

@@ -80,6 +80,10 @@ static void add_counters(TsiClassSum* out, TsiClassCounters* c) {
     out->closed += tsi_load_relaxed(&c->closed);
     out->close_scanned += tsi_load_relaxed(&c->close_scanned);
     out->close_returned += tsi_load_relaxed(&c->close_returned);
+    out->closes += tsi_load_relaxed(&c->closes);
+    out->close_ns += tsi_load_relaxed(&c->close_ns);
+    out->free_tries += tsi_load_relaxed(&c->free_tries);
+    out->free_retries += tsi_load_relaxed(&c->free_retries);
 }
 
 void tsi_snapshot_class(TsiArena* a, unsigned cls, TsiClassSum* out) {

@@ -34,7 +34,7 @@ static void reopen(int policy, bool prefault, bool strict) {
 
 static uint32_t take(unsigned cls) {
     uint32_t id = UINT32_MAX;
-    assert_true(tsi_space_take(&space, cls, &id));
+    assert_true(tsi_space_take(&space, cls, 0, &id));
     assert_int_equal(tsi_tag_state(tsi_load_relaxed(&tsi_slab(&space, id)->tag)), TSI_SLAB_POOL);
     return id;
 }
@@ -203,9 +203,9 @@ static void everything_can_be_taken(void** state) {
     (void)state;
     uint32_t id;
     unsigned n = 0;
-    while (tsi_space_take(&space, 40, &id)) n++;
+    while (tsi_space_take(&space, 40, 0, &id)) n++;
     assert_int_equal(n, CHUNKS * tsi_chunk_slab_count(&space, 40));
-    assert_false(tsi_space_take(&space, CLASS_64, &id));
+    assert_false(tsi_space_take(&space, CLASS_64, 0, &id));
     assert_false(tsi_space_take_large(&space, 1, 1, &id));
     tsi_space_give(&space, &id, 1);
     assert_int_equal(take(40), id);
@@ -218,7 +218,7 @@ static void failed_commits_change_nothing(void** state) {
         uint32_t id = 77;
         for (uint64_t k = 1; k <= 2; k++) {
             fake_os_fail(FAKE_COMMIT, k, false);
-            assert_false(tsi_space_take(&space, CLASS_64, &id));
+            assert_false(tsi_space_take(&space, CLASS_64, 0, &id));
             assert_int_equal(tsi_load_relaxed(&space.committed_bytes), 0);
             assert_int_equal(id, 77);
             fake_os_fail(FAKE_COMMIT, 1, true);

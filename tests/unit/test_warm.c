@@ -130,7 +130,7 @@ static void a_busy_store_is_passed_by(void** state) {
 static void taking_is_by_class(void** state) {
     (void)state;
     uint32_t ids[3], got;
-    for (unsigned i = 0; i < 3; i++) assert_true(tsi_space_take(&arena->space, i == 1 ? 1 : 12, &ids[i]));
+    for (unsigned i = 0; i < 3; i++) assert_true(tsi_space_take(&arena->space, i == 1 ? 1 : 12, 0, &ids[i]));
     assert_non_null(slab_malloc(a, 64));
     TsiBinding* b = unit_binding(a);
     for (unsigned i = 0; i < 3; i++) {

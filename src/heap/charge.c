@@ -1,0 +1,185 @@
+/* charge.c - see charge.h. */
+#include "heap/charge.h"
+
+#include <string.h>
+
+static uint32_t label_in(uint64_t charge) { return (uint32_t)(charge >> TSI_CHARGE_BITS); }
+static uint64_t bytes_in(uint64_t charge) { return charge & TSI_CHARGE_MASK; }
+
+static void rise(_Atomic uint64_t* peak, uint64_t to) {
+    uint64_t seen = tsi_load_relaxed(peak);
+    while (to > seen && !tsi_cas_seq(peak, &seen, to)) {} /* a maximum: nothing is ordered by it */
+}
+
+static void tell_later(TsiBinding* b, TsiBudgetKind kind, TsiInc* i, uint32_t label, uint64_t bytes) {
+    b->budget = (TsiBudgetEvent){kind, label, tsi_ref(tsi_inc_era(i), i->index), bytes};
+}
+
+/* ---- labels ---- */
+
+static uint64_t label_now(TsiLabel* l, int64_t bytes) {
+    uint64_t now = tsi_add_relaxed(&l->committed, (uint64_t)bytes) + (uint64_t)bytes;
+    if ((int64_t)now < 0) return 0; /* others' pending bytes are missing */
+    if (bytes > 0) rise(&l->peak, now);
+    return now;
+}
+
+static void push(TsiArena* a, TsiPending* p) {
+    if (p->bytes != 0) (void)label_now(tsi_label(&a->phases.labels, p->label), p->bytes);
+    p->bytes = 0;
+}
+
+void tsi_charges_flush(TsiBinding* b) {
+    for (unsigned n = 0; n < TSI_PENDING_LABELS; n++) push(b->arena, &b->pending[n]);
+}
+
+/* False when the label's hard budget forbids it. */
+static bool label_add(TsiArena* a, TsiBinding* b, TsiInc* i, uint32_t at, int64_t bytes) {
+    TsiLabel* l = tsi_label(&a->phases.labels, at);
+    uint64_t soft = tsi_load_relaxed(&l->budget.soft), hard = tsi_load_relaxed(&l->budget.hard);
+    TsiPending* p = b != NULL ? &b->pending[at % TSI_PENDING_LABELS] : NULL;
+    if (p != NULL && p->label != at) {
+        push(a, p);
+        p->label = at;
+    }
+    if (p != NULL && (soft | hard) == 0) {
+        p->bytes += bytes;
+        if (p->bytes >= TSI_PENDING_BYTES || p->bytes <= -TSI_PENDING_BYTES) push(a, p);
+        return true;
+    }
+    if (p != NULL) push(a, p);
+    uint64_t was = tsi_load_relaxed(&l->committed), now;
+    do {
+        now = was + (uint64_t)bytes;
+        if (bytes > 0 && hard != 0 && (int64_t)now > 0 && now > hard) {
+            tsi_add_relaxed(&l->over, 1);
+            if (b != NULL) tell_later(b, TSI_BUDGET_HARD_LABEL, i, at, was);
+            return false;
+        }
+    } while (!tsi_cas_seq(&l->committed, &was, now)); /* a sum with a limit: nothing else is ordered by it */
+    if (bytes <= 0 || (int64_t)now < 0) return true;
+    rise(&l->peak, now);
+    if (soft != 0 && now > soft && (int64_t)was <= (int64_t)soft && b != NULL) {
+        tsi_add_relaxed(&l->warnings, 1);
+        tell_later(b, TSI_BUDGET_SOFT_LABEL, i, at, now);
+    }
+    return true;
+}
+
+/* ---- phases ---- */
+
+void tsi_uncharge(TsiArena* a, TsiBinding* b, TsiInc* i, uint64_t bytes) {
+    if (bytes == 0) return;
+    uint64_t was = tsi_sub_relaxed(&i->charge, bytes);
+    (void)label_add(a, b, i, label_in(was), -(int64_t)bytes);
+}
+
+bool tsi_charge(TsiBinding* b, TsiInc* i, uint64_t bytes) {
+    TsiArena* a = b->arena;
+    uint64_t soft = tsi_load_relaxed(&i->budget.soft), hard = tsi_load_relaxed(&i->budget.hard);
+    uint64_t was = tsi_load_relaxed(&i->charge), now;
+    do {
+        now = bytes_in(was) + bytes;
+        if (hard != 0 && now > hard) {
+            tell_later(b, TSI_BUDGET_HARD_PHASE, i, label_in(was), bytes_in(was));
+            return false;
+        }
+    } while (!tsi_cas_seq(&i->charge, &was, was + bytes)); /* a sum with a limit: nothing else is ordered by it */
+    if (!label_add(a, b, i, label_in(was), (int64_t)bytes)) {
+        uint64_t undone = tsi_sub_relaxed(&i->charge, bytes);
+        if (label_in(undone) != label_in(was)) { /* relabelled meanwhile: the bytes moved with the rest */
+            (void)label_add(a, b, i, label_in(was), (int64_t)bytes);
+            (void)label_add(a, b, i, label_in(undone), -(int64_t)bytes);
+        }
+        return false;
+    }
+    rise(&i->peak, now);
+    if (soft != 0 && now > soft && bytes_in(was) <= soft) tell_later(b, TSI_BUDGET_SOFT_PHASE, i, label_in(was), now);
+    return true;
+}
+
+static TsiLabelShard* shard_of(TsiArena* a, TsiBinding* b, TsiInc* i) {
+    return &tsi_label_of(a, i)->shard[b != NULL ? b->index % TSI_LABEL_SHARDS : 0];
+}
+
+static void post(_Atomic uint64_t* account, uint64_t* posted, uint64_t now) {
+    uint64_t more = now - *posted;
+    if ((int64_t)more <= 0) return; /* negative: posted ahead, by a relabelling */
+    *posted = now; /* before the account has it, see label.h */
+    tsi_add_relaxed(account, more);
+}
+
+/* Posts ahead of the settling of slabs and heaps. */
+static void post_held_locked(TsiArena* a, TsiBinding* b, TsiInc* i, TsiTotals held) {
+    TsiLabelShard* s = shard_of(a, b, i);
+    uint64_t slow = i->slow;
+    for (uint32_t at = i->heaps; at != 0; at = tsi_heap(a, at - 1)->inc_next) slow += tsi_load_relaxed(&tsi_heap(a, at - 1)->slow);
+    post(&s->objects_allocated, &i->posted.objects_allocated, i->allocated.objects + held.objects);
+    post(&s->bytes_allocated, &i->posted.bytes_allocated, i->allocated.bytes + held.bytes);
+    post(&s->slow, &i->posted.slow, slow);
+}
+
+void tsi_relabel_locked(TsiArena* a, TsiBinding* b, TsiInc* i, const char name[TSI_LABEL_BYTES], TsiTotals held) {
+    uint32_t to = tsi_label_find(&a->phases.labels, name);
+    memcpy(i->label, name, TSI_LABEL_BYTES);
+    tsi_post_locked(a, b, i);
+    post_held_locked(a, b, i, held);
+    uint64_t was = tsi_load_relaxed(&i->charge);
+    while (!tsi_cas_seq(&i->charge, &was, (uint64_t)to << TSI_CHARGE_BITS | bytes_in(was))) {} /* see charge.h */
+    if (label_in(was) == to) return;
+    if (to == TSI_LABEL_OTHER) tsi_add_relaxed(&tsi_label(&a->phases.labels, to)->swallowed, 1);
+    (void)label_add(a, b, i, label_in(was), -(int64_t)bytes_in(was));
+    (void)label_now(tsi_label(&a->phases.labels, to), (int64_t)bytes_in(was)); /* it is there: no budget can refuse it */
+}
+
+/* ---- accounts ---- */
+
+void tsi_post_locked(TsiArena* a, TsiBinding* b, TsiInc* i) {
+    TsiLabelShard* s = shard_of(a, b, i);
+    TsiLabel* l = tsi_label_of(a, i);
+    post(&s->objects_allocated, &i->posted.objects_allocated, i->allocated.objects);
+    post(&s->bytes_allocated, &i->posted.bytes_allocated, i->allocated.bytes);
+    post(&s->objects_released, &i->posted.objects_released, i->released.objects);
+    post(&s->bytes_released, &i->posted.bytes_released, i->released.bytes);
+    post(&s->closed_slabs, &i->posted.closed_slabs, i->closed_slabs);
+    post(&s->pinned_slabs, &i->posted.pinned_slabs, i->pinned_slabs);
+    post(&s->slow, &i->posted.slow, i->slow);
+    post(&l->lock_fast, &i->posted.lock_fast, i->lock_fast);
+    post(&l->lock_contended, &i->posted.lock_contended, i->lock_contended);
+}
+
+void tsi_post_end_locked(TsiArena* a, TsiBinding* b, TsiInc* i, uint64_t now_ns) {
+    TsiLabelShard* s = shard_of(a, b, i);
+    tsi_add_relaxed(&s->ended, 1);
+    uint64_t peak = tsi_load_relaxed(&i->peak), since = tsi_load_relaxed(&i->open_since_ns);
+    if (peak == 0) return;
+    tsi_add_relaxed(&s->peaks[tsi_label_bucket(peak)], 1);
+    if (now_ns != 0) tsi_add_relaxed(&s->duration[tsi_label_bucket(now_ns > since ? now_ns - since : 0)], 1);
+}
+
+void tsi_post_escapes(TsiArena* a, TsiInc* i, TsiTotals live) {
+    TsiLabel* l = tsi_label_of(a, i);
+    tsi_add_relaxed(&l->objects_escaped, live.objects);
+    tsi_add_relaxed(&l->bytes_escaped, live.bytes);
+}
+
+/* ---- telling ---- */
+
+bool tsi_budget_tell(TsiBinding* b) {
+    TsiArena* a = b->arena;
+    TsiBudgetEvent e = b->budget;
+    b->budget.kind = TSI_BUDGET_NOTHING; /* the function may allocate */
+    bool hard = e.kind == TSI_BUDGET_HARD_PHASE || e.kind == TSI_BUDGET_HARD_LABEL;
+    bool of_label = e.kind == TSI_BUDGET_HARD_LABEL || e.kind == TSI_BUDGET_SOFT_LABEL;
+    TsiInc* i = tsi_inc(&a->phases, tsi_ref_index(e.ref));
+    TsiLock* lock = of_label ? &a->phases.labels.lock : tsi_inc_lock(i);
+    TsiBudget* from = of_label ? &tsi_label(&a->phases.labels, e.label)->budget : &i->budget;
+    tsi_lock_take(lock);
+    bool current = of_label || tsi_inc_era(i) == tsi_ref_era(e.ref);
+    SlabBudgetFn fn = current ? (SlabBudgetFn)from->fn : NULL;
+    void* ctx = from->ctx;
+    EpochId id = tsi_load_relaxed(&i->id);
+    tsi_lock_give(lock);
+    if (fn != NULL) fn(a->owner, id, e.bytes, hard, ctx);
+    return hard;
+}

@@ -1,0 +1,44 @@
+/*
+ * charge.h - committed bytes by phase and by label, budgets, and what a phase leaves in its label's account.
+ *
+ * A phase's word `charge` holds its label and its committed bytes, so a charge and a relabelling that race
+ * agree about which label has the bytes. Labels without a budget are charged through a small store of the thread, up to
+ * 64 KiB either way, so that threads that serve one route do not meet on its counter; `peak` of a
+ * label is exact but for that. Labels with a budget are charged at once.
+ *
+ * Budgets are tested where a slab is taken: never in a fast path.
+ */
+#ifndef TSI_HEAP_CHARGE_H
+#define TSI_HEAP_CHARGE_H
+
+#include "heap/arena.h"
+
+enum { TSI_PENDING_BYTES = 64 << 10 };
+
+/* Adds the bytes of a slab to the phase and its label. False when a hard budget forbids it: nothing has
+ * changed then, and b->budget says whose it was. Above a soft one b->budget says so. */
+bool tsi_charge(TsiBinding* b, TsiInc* i, uint64_t bytes);
+/* Takes them off. The incarnation is pinned. b may be NULL. */
+void tsi_uncharge(TsiArena* a, TsiBinding* b, TsiInc* i, uint64_t bytes);
+/* Thread exit: what is pending reaches the labels. */
+void tsi_charges_flush(TsiBinding* b);
+
+/* held: what slabs that heaps still hold have issued; that and all that is past stays with the old label. Stripe held. */
+void tsi_relabel_locked(TsiArena* a, TsiBinding* b, TsiInc* i, const char name[TSI_LABEL_BYTES], TsiTotals held);
+/* Posts what the phase has accounted since it was posted last. Stripe held. */
+void tsi_post_locked(TsiArena* a, TsiBinding* b, TsiInc* i);
+/* The phase leaves ACTIVE: counts it as ended. now_ns may be 0 when nothing was ever held. Stripe held. */
+void tsi_post_end_locked(TsiArena* a, TsiBinding* b, TsiInc* i, uint64_t now_ns);
+
+/* What was live when the phase was closed by draining. Stripe held. */
+void tsi_post_escapes(TsiArena* a, TsiInc* i, TsiTotals live);
+
+/* Calls the function of the budget that b->budget names; no lock held, no bracket open. True when it was a
+ * hard one and the caller may try again. */
+bool tsi_budget_tell(TsiBinding* b);
+
+TSI_INLINE TsiLabel* tsi_label_of(TsiArena* a, TsiInc* i) {
+    return tsi_label(&a->phases.labels, (uint32_t)(tsi_load_relaxed(&i->charge) >> TSI_CHARGE_BITS));
+}
+
+#endif

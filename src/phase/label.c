@@ -1,0 +1,65 @@
+/* label.c - the registry of label.h. */
+#include "phase/label.h"
+
+#include <string.h>
+
+static void name_it(TsiLabel* l, const char* name) { tsi_label_copy(l->name, name); }
+
+bool tsi_labels_init(TsiLabels* l, uint32_t capacity) {
+    uint32_t none, other;
+    l->capacity = capacity;
+    if (!tsi_table_init(&l->records, sizeof(TsiLabel), capacity)) return false;
+    if (!tsi_table_take(&l->records, &none, 0) || !tsi_table_take(&l->records, &other, 0)) return false;
+    name_it(tsi_label(l, TSI_LABEL_NONE), "(unlabeled)");
+    name_it(tsi_label(l, TSI_LABEL_OTHER), "(other)");
+    return true;
+}
+
+void tsi_labels_destroy(TsiLabels* l) { tsi_table_destroy(&l->records); }
+
+void tsi_label_copy(char out[TSI_LABEL_BYTES], const char* label) {
+    memset(out, 0, TSI_LABEL_BYTES);
+    if (label == NULL) return;
+    size_t n = strnlen(label, TSI_LABEL_BYTES);
+    if (n == TSI_LABEL_BYTES) {
+        n--;
+        while (n > 0 && ((unsigned char)label[n] & 0xc0) == 0x80) n--;
+    }
+    memcpy(out, label, n);
+}
+
+/* All 32 bytes, so that a look-up has no loop over the text. */
+static uint32_t hash_of(const char name[TSI_LABEL_BYTES]) {
+    uint64_t w[4];
+    memcpy(w, name, sizeof w);
+    uint64_t h = (w[0] ^ (w[1] << 29 | w[1] >> 35)) * 0x9e3779b97f4a7c15u;
+    h = (h ^ h >> 32 ^ w[2] ^ (w[3] << 31 | w[3] >> 33)) * 0xd6e8feb86659fd93u;
+    return (uint32_t)(h >> 40);
+}
+
+/* Record of the name, or the slot where it goes. */
+static bool probe(TsiLabels* l, const char name[TSI_LABEL_BYTES], uint32_t* slot, uint32_t* at) {
+    for (*slot = hash_of(name) % TSI_LABEL_INDEX;; *slot = (*slot + 1) % TSI_LABEL_INDEX) {
+        uint32_t found = tsi_load_acquire(&l->slots[*slot]); /* pairs with the release below */
+        if (found == 0) return false;
+        *at = found - 1;
+        if (memcmp(tsi_label(l, *at)->name, name, TSI_LABEL_BYTES) == 0) return true;
+    }
+}
+
+uint32_t tsi_label_find(TsiLabels* l, const char name[TSI_LABEL_BYTES]) {
+    uint32_t slot, at;
+    if (name[0] == 0) return TSI_LABEL_NONE;
+    if (probe(l, name, &slot, &at)) return at;
+    tsi_lock_take(&l->lock);
+    if (!probe(l, name, &slot, &at)) {
+        if (tsi_table_take(&l->records, &at, 0)) {
+            memcpy(tsi_label(l, at)->name, name, TSI_LABEL_BYTES);
+            tsi_store_release(&l->slots[slot], (uint16_t)(at + 1)); /* pairs with probe: the name is whole */
+        } else {
+            at = TSI_LABEL_OTHER;
+        }
+    }
+    tsi_lock_give(&l->lock);
+    return at;
+}

@@ -1,0 +1,89 @@
+/*
+ * label.h - what is attributed to a label: a bounded registry and its accounts.
+ *
+ * An allocator knows at most `capacity` labels. Record 0 is "(unlabeled)", record 1 "(other)", which takes
+ * every label that finds no room. Looking a label up takes no lock: names are published once and never
+ * change; making one takes `lock`.
+ *
+ * Accounts are cumulative and written when a phase ends, by relaxed read-modify-writes into one of
+ * eight shards, by thread, so that threads that end phases of one label at once do not meet on a cache line. What
+ * is live is never counted: readers take it from the slabs. A reader reads the account first and the phases
+ * after it; a phase is marked as posted before it is added. So a sum that races with an end misses it, and
+ * never counts it twice; `shown` keeps what was told once from going back.
+ */
+#ifndef TSI_PHASE_LABEL_H
+#define TSI_PHASE_LABEL_H
+
+#include "os/table.h"
+
+enum {
+    TSI_LABEL_BYTES = 32,
+    TSI_LABELS_MAX = 4096,
+    TSI_LABEL_NONE = 0,
+    TSI_LABEL_OTHER = 1,
+    TSI_LABEL_SHARDS = 8,
+    TSI_LABEL_BUCKETS = 48,
+    TSI_LABEL_INDEX = 2 * TSI_LABELS_MAX,
+    TSI_LABEL_SHOWN = 8,
+    TSI_LABEL_LANES = 16 /* of the figures by class and label: ids 0..14, and the rest */
+};
+
+typedef struct TsiTotals {
+    uint64_t objects, bytes;
+} TsiTotals;
+
+typedef struct TsiLabelShard {
+    _Atomic uint64_t ended, objects_allocated, bytes_allocated, objects_released, bytes_released, closed_slabs, pinned_slabs, slow;
+    _Atomic uint64_t duration[TSI_LABEL_BUCKETS], peaks[TSI_LABEL_BUCKETS];
+} TsiLabelShard;
+
+/* Limits on committed bytes; 0 = none. fn and ctx under the owner's lock. */
+typedef struct TsiBudget {
+    _Atomic uint64_t soft, hard;
+    void (*fn)(void);
+    void* ctx;
+} TsiBudget;
+
+typedef struct TsiLabel {
+    uint32_t next_free;
+    char name[TSI_LABEL_BYTES];
+    _Atomic uint64_t committed __attribute__((aligned(64))); /* but for what threads have pending, see heap/charge.h */
+    _Atomic uint64_t peak;
+    TsiBudget budget; /* fn and ctx: the registry's lock */
+    _Atomic uint64_t warnings, over;
+    _Atomic uint64_t objects_escaped __attribute__((aligned(64)));
+    _Atomic uint64_t bytes_escaped, refusals, retries, lock_fast, lock_contended, swallowed;
+    uint64_t shown[TSI_LABEL_SHOWN]; /* sums that were told; under the registry's lock */
+    TsiLabelShard shard[TSI_LABEL_SHARDS] __attribute__((aligned(64)));
+} TsiLabel;
+
+typedef struct TsiLabels {
+    TsiTable records;
+    uint32_t capacity;
+    TsiLock lock;
+    _Atomic uint16_t slots[TSI_LABEL_INDEX]; /* record + 1, by hash of the name */
+} TsiLabels;
+
+bool tsi_labels_init(TsiLabels* l, uint32_t capacity);
+void tsi_labels_destroy(TsiLabels* l);
+/* Copies a label: at most 31 bytes, cut at a UTF-8 boundary, zeros behind. */
+void tsi_label_copy(char out[TSI_LABEL_BYTES], const char* label);
+/* Record of a name as tsi_label_copy made it; made when new; TSI_LABEL_OTHER when there is no room. */
+uint32_t tsi_label_find(TsiLabels* l, const char name[TSI_LABEL_BYTES]);
+
+TSI_INLINE TsiLabel* tsi_label(const TsiLabels* l, uint32_t at) { return tsi_table_at(&l->records, at); }
+/* Public ids: 0 unlabeled, then names, the highest for "(other)". */
+TSI_INLINE uint32_t tsi_label_id(const TsiLabels* l, uint32_t at) {
+    return at == TSI_LABEL_OTHER ? l->capacity - 1 : at == TSI_LABEL_NONE ? 0 : at - 1;
+}
+TSI_INLINE unsigned tsi_label_lane(const TsiLabels* l, uint32_t at) {
+    uint32_t id = tsi_label_id(l, at);
+    return id < TSI_LABEL_LANES - 1 ? id : TSI_LABEL_LANES - 1;
+}
+/* Bucket of a doubling histogram. */
+TSI_INLINE unsigned tsi_label_bucket(uint64_t v) {
+    unsigned b = v == 0 ? 0 : tsi_log2(v);
+    return b < TSI_LABEL_BUCKETS ? b : TSI_LABEL_BUCKETS - 1;
+}
+
+#endif

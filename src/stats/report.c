@@ -1,0 +1,361 @@
+/*
+ * report.c - one walk, every table. See report.h.
+ *
+ * The order keeps sums from counting anything twice: label accounts, then phases, then slabs. What moves between
+ * two readings (a slab settled into its phase, a phase posted to its label) is missed, and TsiLabel.shown
+ * keeps the told sums from going back until the next report.
+ */
+#include "stats/report.h"
+
+#include "heap/charge.h"
+#include "stats/tally.h"
+
+#include <errno.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+/* What a walk finds of one incarnation; by record index. */
+typedef struct PhaseSum {
+    uint64_t slabs, empty, partial, full, bytes, empty_bytes;
+    TsiTotals live, issued; /* issued: of slabs that a heap still holds */
+} PhaseSum;
+
+/* A copy of a record, made under its stripe. */
+typedef struct PhaseCopy {
+    TsiInc inc; /* era 0 when there is nothing to tell of */
+    uint64_t era, slow;
+    unsigned state;
+    uint32_t threads;
+    bool is_id; /* its id still names it */
+    bool used;
+} PhaseCopy;
+
+typedef struct Walk {
+    TsiArena* a;
+    TsiReport* r;
+    PhaseCopy* copies;
+    PhaseSum* sums;
+    uint32_t incs;
+} Walk;
+
+/* ---- phases ---- */
+
+static void copy_phase(Walk* w, uint32_t n) {
+    TsiArena* a = w->a;
+    TsiInc* i = tsi_inc(&a->phases, n);
+    PhaseCopy* c = &w->copies[n];
+    if (tsi_inc_era(i) == 0) return;
+    tsi_lock_take(tsi_inc_lock(i)); /* not counted for the phase: it is ours */
+    c->era = tsi_inc_era(i);
+    memcpy((void*)&c->inc, (const void*)i, sizeof c->inc);
+    c->state = tsi_inc_state(i);
+    c->slow = i->slow;
+    for (uint32_t at = i->heaps; at != 0; at = tsi_heap(a, at - 1)->inc_next) {
+        TsiHeap* h = tsi_heap(a, at - 1);
+        c->slow += tsi_load_relaxed(&h->slow);
+        c->threads += tsi_heap_state(tsi_load_relaxed(&h->word)) != TSI_HEAP_DETACHED;
+    }
+    tsi_lock_give(tsi_inc_lock(i));
+    c->is_id = tsi_phases_resolve(&a->phases, tsi_load_relaxed(&c->inc.id)) == tsi_ref(c->era, n);
+    c->used = tsi_load_relaxed(&c->inc.peak) != 0;
+}
+
+static void add_slab(const TsiSlabView* v, void* ctx) {
+    Walk* w = ctx;
+    tsi_tally_global_add(&w->r->global, v);
+    for (uint32_t n = 0; n < w->r->class_count; n++) {
+        /* The slab's own class, and for a mixed slab those of its objects. */
+        if (v->cls == tsi_class_number(n) || (v->cls == TSI_CLASS_MIXED && n < TSI_FIXED_CLASSES)) tsi_tally_class_add(w->a, &w->r->classes[n], v);
+    }
+    uint32_t n = tsi_ref_index(v->ref);
+    if (v->ref == 0 || n >= w->incs || w->copies[n].era != tsi_ref_era(v->ref)) return;
+    PhaseSum* p = &w->sums[n];
+    p->slabs++;
+    p->bytes += v->bytes;
+    p->live.objects += v->sum.live.objects;
+    p->live.bytes += v->sum.live.bytes;
+    if (v->state == TSI_SLAB_OWNED) {
+        p->issued.objects += v->sum.issued.objects;
+        p->issued.bytes += v->sum.issued.bytes;
+    }
+    if (v->sum.live.objects == 0) {
+        p->empty++;
+        p->empty_bytes += v->bytes;
+    } else if (tsi_tally_is_full(w->a, v)) {
+        p->full++;
+    } else {
+        p->partial++;
+    }
+}
+
+static uint64_t age_of(Walk* w, const PhaseCopy* c, uint64_t now) {
+    uint64_t since = tsi_load_relaxed(&c->inc.open_since_ns);
+    if (since == 0) since = c->used ? w->a->born_ns : now; /* the first incarnation of id 0 was always open */
+    return now > since ? now - since : 0;
+}
+
+static void phase_row(Walk* w, uint32_t n, uint64_t now) {
+    const PhaseCopy* c = &w->copies[n];
+    const PhaseSum* p = &w->sums[n];
+    const TsiInc* i = &c->inc;
+    if (!c->used || (c->state != TSI_INC_ACTIVE && p->slabs == 0)) return;
+    SlabPhaseStats* out = &w->r->phases[w->r->phase_count++];
+    *out = (SlabPhaseStats){.version = SLAB_STATS_VERSION, .epoch_id = tsi_load_relaxed(&i->id), .epoch_era = c->era};
+    memcpy(out->label, i->label, sizeof out->label);
+    out->label_id = tsi_label_id(&w->a->phases.labels, (uint32_t)(tsi_load_relaxed(&i->charge) >> TSI_CHARGE_BITS));
+    out->state = c->state == TSI_INC_ACTIVE ? EPOCH_ACTIVE : EPOCH_CLOSING;
+    out->open_since_ns = tsi_load_relaxed(&i->open_since_ns);
+    out->age_ns = age_of(w, c, now);
+    out->refcount = tsi_load_relaxed(&i->user_refs) + tsi_load_relaxed(&i->scopes);
+    out->threads = c->threads;
+    out->objects_allocated = i->allocated.objects + p->issued.objects;
+    out->bytes_allocated = i->allocated.bytes + p->issued.bytes;
+    out->live_objects = p->live.objects;
+    out->live_bytes = p->live.bytes;
+    out->slabs = p->slabs;
+    out->empty_slabs = p->empty;
+    out->committed_bytes = p->bytes;
+    out->peak_bytes = tsi_load_relaxed(&i->peak);
+    out->purged_bytes = tsi_load_relaxed(&i->purged);
+    out->budget_soft_bytes = tsi_load_relaxed(&i->budget.soft);
+    out->budget_hard_bytes = tsi_load_relaxed(&i->budget.hard);
+    out->rss_before_close = i->rss_before;
+    out->rss_after_close = i->rss_after;
+}
+
+static void epoch_row(Walk* w, uint32_t n, uint64_t now) {
+    const PhaseCopy* c = &w->copies[n];
+    const PhaseSum* p = &w->sums[n];
+    const TsiInc* i = &c->inc;
+    bool ring = (tsi_load_relaxed(&i->id) & TSI_DOMAIN_ID_BIT) == 0;
+    if (!c->used || (!(ring && c->is_id) && p->slabs == 0)) return;
+    TsiEpochRow* out = &w->r->epochs[w->r->epoch_rows++];
+    *out = (TsiEpochRow){.epoch_id = tsi_load_relaxed(&i->id), .epoch_era = c->era};
+    out->state = c->state == TSI_INC_ACTIVE ? EPOCH_ACTIVE : EPOCH_CLOSING;
+    out->age_sec = (double)age_of(w, c, now) / 1e9;
+    out->refcount = tsi_load_relaxed(&i->user_refs) + tsi_load_relaxed(&i->scopes);
+    memcpy(out->label, i->label, sizeof out->label);
+    out->label_id = tsi_label_id(&w->a->phases.labels, (uint32_t)(tsi_load_relaxed(&i->charge) >> TSI_CHARGE_BITS));
+    out->total_partial_slabs = p->partial;
+    out->total_full_slabs = p->full;
+    out->total_reclaimable_slabs = out->reclaimable_slab_count = p->empty;
+    out->alloc_count = p->live.objects;
+    out->estimated_rss_bytes = p->bytes;
+    out->open_since_ns = tsi_load_relaxed(&i->open_since_ns);
+    out->rss_before_close = i->rss_before;
+    out->rss_after_close = i->rss_after;
+    out->rss_delta_mb = ((double)i->rss_after - (double)i->rss_before) / (1 << 20);
+    out->madvise_bytes = tsi_load_relaxed(&i->purged);
+}
+
+/* ---- labels ---- */
+
+/* What the account has, before any phase is read. */
+static void label_begin(TsiLabels* ls, uint32_t at, SlabLabelStats* out) {
+    TsiLabel* l = tsi_label(ls, at);
+    *out = (SlabLabelStats){.version = SLAB_STATS_VERSION, .label_id = tsi_label_id(ls, at)};
+    memcpy(out->label, l->name, sizeof out->label);
+    for (unsigned n = 0; n < TSI_LABEL_SHARDS; n++) {
+        TsiLabelShard* s = &l->shard[n];
+        out->phases_ended += tsi_load_relaxed(&s->ended);
+        out->objects_allocated += tsi_load_relaxed(&s->objects_allocated);
+        out->bytes_allocated += tsi_load_relaxed(&s->bytes_allocated);
+        out->objects_released += tsi_load_relaxed(&s->objects_released);
+        out->bytes_released += tsi_load_relaxed(&s->bytes_released);
+        out->closed_slabs += tsi_load_relaxed(&s->closed_slabs);
+        out->pinned_slabs += tsi_load_relaxed(&s->pinned_slabs);
+        out->slow_path_hits += tsi_load_relaxed(&s->slow);
+        for (unsigned b = 0; b < TSI_LABEL_BUCKETS; b++) {
+            out->duration_ns[b] += tsi_load_relaxed(&s->duration[b]);
+            out->peak_bytes_hist[b] += tsi_load_relaxed(&s->peaks[b]);
+        }
+    }
+    out->objects_escaped = tsi_load_relaxed(&l->objects_escaped);
+    out->bytes_escaped = tsi_load_relaxed(&l->bytes_escaped);
+    out->refusals = tsi_load_relaxed(&l->refusals);
+    out->cas_retries = tsi_load_relaxed(&l->retries);
+    out->lock_fast_acquire = tsi_load_relaxed(&l->lock_fast);
+    out->lock_contended = tsi_load_relaxed(&l->lock_contended);
+    out->swallowed = tsi_load_relaxed(&l->swallowed);
+    out->budget_soft_bytes = tsi_load_relaxed(&l->budget.soft);
+    out->budget_hard_bytes = tsi_load_relaxed(&l->budget.hard);
+    out->budget_warnings = tsi_load_relaxed(&l->warnings);
+    out->budget_refusals = tsi_load_relaxed(&l->over);
+    out->peak_bytes = tsi_load_relaxed(&l->peak);
+}
+
+/* What a phase has that its label's account has not. */
+static void label_add(Walk* w, uint32_t n) {
+    const PhaseCopy* c = &w->copies[n];
+    const PhaseSum* p = &w->sums[n];
+    const TsiInc* i = &c->inc;
+    uint32_t at = (uint32_t)(tsi_load_relaxed(&i->charge) >> TSI_CHARGE_BITS);
+    if (c->era == 0 || at >= w->r->label_count) return; /* a label younger than this report */
+    SlabLabelStats* out = &w->r->labels[at];
+    if (c->state == TSI_INC_ACTIVE) out->phases_open++;
+    else if (p->slabs != 0) out->phases_draining++;
+    out->objects_allocated += i->allocated.objects - i->posted.objects_allocated + p->issued.objects;
+    out->bytes_allocated += i->allocated.bytes - i->posted.bytes_allocated + p->issued.bytes;
+    out->objects_released += i->released.objects - i->posted.objects_released;
+    out->bytes_released += i->released.bytes - i->posted.bytes_released;
+    out->closed_slabs += i->closed_slabs - i->posted.closed_slabs;
+    out->pinned_slabs += i->pinned_slabs - i->posted.pinned_slabs;
+    out->slow_path_hits += c->slow - i->posted.slow;
+    out->lock_fast_acquire += i->lock_fast - i->posted.lock_fast;
+    out->lock_contended += i->lock_contended - i->posted.lock_contended;
+    out->live_objects += p->live.objects;
+    out->live_bytes += p->live.bytes;
+    out->committed_bytes += p->bytes;
+}
+
+static void keep_rising(uint64_t* shown, uint64_t* value) {
+    if (*value < *shown) *value = *shown;
+    *shown = *value;
+}
+
+static uint64_t less(uint64_t a, uint64_t b, uint64_t c) { return a > b + c ? a - b - c : 0; }
+
+/* The registry's lock is held. */
+static void label_end(TsiLabel* l, SlabLabelStats* out) {
+    uint64_t* shown = l->shown;
+    out->phases_opened = out->phases_ended + out->phases_open;
+    keep_rising(&shown[0], &out->phases_opened);
+    keep_rising(&shown[1], &out->objects_allocated);
+    keep_rising(&shown[2], &out->bytes_allocated);
+    keep_rising(&shown[3], &out->slow_path_hits);
+    out->objects_freed = less(out->objects_allocated, out->objects_released, out->live_objects);
+    out->bytes_freed = less(out->bytes_allocated, out->bytes_released, out->live_bytes);
+    keep_rising(&shown[4], &out->objects_freed);
+    keep_rising(&shown[5], &out->bytes_freed);
+    keep_rising(&shown[6], &out->lock_fast_acquire);
+    keep_rising(&shown[7], &out->lock_contended);
+    if (out->peak_bytes < out->committed_bytes) out->peak_bytes = out->committed_bytes;
+    out->drainability = out->closed_slabs != 0 ? 1.0 - (double)out->pinned_slabs / (double)out->closed_slabs : 1.0;
+}
+
+/* ---- the report ---- */
+
+static uint64_t wall_ns(void) {
+    struct timespec t;
+    clock_gettime(CLOCK_REALTIME, &t);
+    return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+static void* carve(uint8_t** at, size_t n, size_t size) {
+    void* p = *at;
+    *at += tsi_align_up(n * size, 64);
+    return p;
+}
+
+/* One mapping for all tables; the walk's own come last. */
+static bool tables_map(Walk* w) {
+    TsiReport* r = w->r;
+    uint32_t incs = w->incs, labels = r->label_count, classes = r->class_count;
+    size_t bytes = tsi_align_up(classes * sizeof(SlabClassStats), 64) + tsi_align_up(labels * sizeof(SlabLabelStats), 64) +
+                   tsi_align_up(incs * sizeof(TsiEpochRow), 64) + tsi_align_up(incs * sizeof(SlabPhaseStats), 64) +
+                   tsi_align_up(incs * sizeof(PhaseCopy), 64) + tsi_align_up(incs * sizeof(PhaseSum), 64);
+    r->mapping_bytes = tsi_align_up(bytes, tsi_os.page_bytes);
+    r->mapping = tsi_os.reserve(r->mapping_bytes);
+    if (r->mapping == NULL) return false;
+    if (tsi_os.commit(r->mapping, r->mapping_bytes) != 0) return false;
+    uint8_t* at = r->mapping;
+    r->classes = carve(&at, classes, sizeof(SlabClassStats));
+    r->labels = carve(&at, labels, sizeof(SlabLabelStats));
+    r->epochs = carve(&at, incs, sizeof(TsiEpochRow));
+    r->phases = carve(&at, incs, sizeof(SlabPhaseStats));
+    w->copies = carve(&at, incs, sizeof(PhaseCopy));
+    w->sums = carve(&at, incs, sizeof(PhaseSum));
+    return true;
+}
+
+enum { ROW_MAX = 512 };
+
+static uint64_t era_at(const uint8_t* rows, size_t size, size_t era_offset, uint32_t n) {
+    uint64_t era;
+    memcpy(&era, rows + n * size + era_offset, sizeof era);
+    return era;
+}
+
+static void swap_rows(uint8_t* rows, size_t size, uint32_t n, uint32_t m) {
+    uint8_t row[ROW_MAX];
+    memcpy(row, rows + n * size, size);
+    memcpy(rows + n * size, rows + m * size, size);
+    memcpy(rows + m * size, row, size);
+}
+
+/* Heapsort: in place, because qsort may ask for memory. (J. W. J. Williams, Algorithm 232, 1964) */
+static void sort_by_era(void* table, uint32_t count, size_t size, size_t era_offset) {
+    uint8_t* rows = table;
+    for (uint32_t built = count / 2, end = count; end > 1;) {
+        uint32_t root;
+        if (built > 0) {
+            root = --built;
+        } else {
+            swap_rows(rows, size, 0, --end);
+            root = 0;
+        }
+        for (uint32_t child; (child = 2 * root + 1) < end; root = child) {
+            if (child + 1 < end && era_at(rows, size, era_offset, child) < era_at(rows, size, era_offset, child + 1)) child++;
+            if (era_at(rows, size, era_offset, root) >= era_at(rows, size, era_offset, child)) break;
+            swap_rows(rows, size, root, child);
+        }
+    }
+}
+
+/* Records 0 and 1 come first, the id of record 1 is the highest. */
+static void labels_by_id(TsiReport* r) {
+    SlabLabelStats other = r->labels[TSI_LABEL_OTHER];
+    for (uint32_t n = TSI_LABEL_OTHER; n + 1 < r->label_count; n++) r->labels[n] = r->labels[n + 1];
+    r->labels[r->label_count - 1] = other;
+}
+
+static void fill(Walk* w) {
+    TsiArena* a = w->a;
+    TsiReport* r = w->r;
+    TsiLabels* labels = &a->phases.labels;
+    for (uint32_t at = 0; at < r->label_count; at++) label_begin(labels, at, &r->labels[at]);
+    for (uint32_t n = 1; n < w->incs; n++) copy_phase(w, n);
+    tsi_tally_global_begin(a, &r->global);
+    for (uint32_t n = 0; n < r->class_count; n++) tsi_tally_class_begin(a, n, &r->classes[n]);
+    tsi_snapshot_slabs(a, add_slab, w);
+    for (uint32_t n = 0; n < r->class_count; n++) tsi_tally_class_end(&r->classes[n]);
+    uint64_t now = tsi_os.now_ns();
+    for (uint32_t n = 1; n < w->incs; n++) {
+        phase_row(w, n, now);
+        epoch_row(w, n, now);
+        label_add(w, n);
+    }
+    sort_by_era(r->phases, r->phase_count, sizeof *r->phases, offsetof(SlabPhaseStats, epoch_era));
+    sort_by_era(r->epochs, r->epoch_rows, sizeof *r->epochs, offsetof(TsiEpochRow, epoch_era));
+    tsi_lock_take(&labels->lock);
+    for (uint32_t at = 0; at < r->label_count; at++) label_end(tsi_label(labels, at), &r->labels[at]);
+    tsi_lock_give(&labels->lock);
+    labels_by_id(r);
+    tsi_tally_refusals(a, &r->refusals);
+}
+
+bool tsi_report_take(TsiArena* a, TsiReport* out) {
+    memset(out, 0, sizeof *out);
+    Walk w = {.a = a, .r = out, .incs = tsi_table_used(&a->phases.incs)};
+    out->class_count = TSI_CLASS_LARGE;
+    out->label_count = tsi_table_used(&a->phases.labels.records);
+    if (!tables_map(&w)) {
+        tsi_report_drop(out);
+        errno = ENOMEM;
+        return false;
+    }
+    out->timestamp_ns = wall_ns();
+    out->uptime_ns = tsi_os.now_ns() - a->born_ns;
+    out->pid = (uint32_t)getpid();
+    out->page_size = (uint32_t)tsi_os.page_bytes;
+    out->epoch_count = a->phases.ring_size;
+    out->max_labels = a->phases.labels.capacity;
+    fill(&w);
+    return true;
+}
+
+void tsi_report_drop(TsiReport* r) {
+    if (r->mapping != NULL) tsi_os.unmap(r->mapping, r->mapping_bytes);
+    r->mapping = NULL;
+}

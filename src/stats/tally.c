@@ -1,0 +1,136 @@
+/* tally.c - see tally.h. */
+#include "stats/tally.h"
+
+#include <string.h>
+
+uint64_t tsi_tally_live_of(TsiArena* a, const TsiSlabView* v, unsigned cls) {
+    if (v->cls == TSI_CLASS_MIXED && cls <= TSI_FIXED_CLASSES && v->sum.live.objects != 0)
+        return tsi_mixed_live_of(&a->space, v->slab_id, a->space.classes->c[cls].size);
+    return v->cls == cls && cls != TSI_CLASS_MIXED ? v->sum.live.objects : 0;
+}
+
+bool tsi_tally_is_full(TsiArena* a, const TsiSlabView* v) {
+    return v->sum.live.bytes + a->space.classes->c[v->cls].size > v->bytes;
+}
+
+/* ---- the allocator ---- */
+
+static void count_phases(TsiArena* a, SlabGlobalStats* out) {
+    for (uint32_t n = 1; n < tsi_table_used(&a->phases.incs); n++) {
+        TsiInc* i = tsi_inc(&a->phases, n);
+        if (tsi_inc_era(i) == 0) continue;
+        bool active = tsi_inc_state(i) == TSI_INC_ACTIVE;
+        bool holds = tsi_load_relaxed(&i->heap_count) != 0 || tsi_load_relaxed(&i->slab_count) != 0;
+        bool ring = (tsi_load_relaxed(&i->id) & TSI_DOMAIN_ID_BIT) == 0;
+        if (active) out->open_phases++;
+        else if (holds) out->draining_phases++;
+        if (ring && tsi_phases_resolve(&a->phases, tsi_load_relaxed(&i->id)) == tsi_ref(tsi_inc_era(i), n)) {
+            if (active) out->active_epoch_count++;
+            else out->closing_epoch_count++;
+        }
+    }
+}
+
+void tsi_tally_global_begin(TsiArena* a, SlabGlobalStats* out) {
+    memset(out, 0, sizeof *out);
+    out->version = SLAB_STATS_VERSION;
+    out->current_epoch = tsi_load_acquire(&a->phases.current); /* pairs with tsi_phases_step_locked */
+    count_phases(a, out);
+    for (unsigned cls = 1; cls < TSI_CLASSES; cls++) {
+        TsiClassSum c;
+        tsi_snapshot_class(a, cls, &c);
+        out->total_slow_epoch_closed += c.closed;
+        out->total_slow_path_hits += c.perf.slow_path_hits;
+        out->total_cache_overflows += c.perf.empty_slab_overflowed;
+        out->total_slow_cache_miss += c.miss;
+        out->total_slabs_recycled += c.perf.empty_slab_recycled;
+        out->total_bitmap_free_attempts += c.free_tries;
+        out->total_bitmap_free_cas_retries += c.free_retries;
+    }
+    out->total_slabs_allocated = tsi_load_relaxed(&a->space.slabs_taken);
+    out->rss_bytes_current = tsi_os.rss_bytes();
+    out->total_madvise_calls = tsi_load_relaxed(&a->space.purge_calls);
+    out->total_madvise_bytes = tsi_load_relaxed(&a->space.purge_bytes);
+    out->total_madvise_failures = tsi_load_relaxed(&a->space.purge_failures);
+    out->metadata_bytes = tsi_snapshot_metadata_bytes(a);
+    out->committed_bytes = tsi_load_relaxed(&a->space.committed_bytes);
+    out->reserved_bytes = a->space.payload_bytes;
+}
+
+void tsi_tally_global_add(SlabGlobalStats* out, const TsiSlabView* v) {
+    out->net_slabs++;
+    out->estimated_slab_rss_bytes += v->bytes;
+    out->live_objects += v->sum.live.objects;
+    out->live_bytes += v->sum.live.bytes;
+}
+
+/* ---- a class ---- */
+
+static void class_locks(TsiArena* a, unsigned cls, SlabClassStats* out) {
+    TsiSpace* s = &a->space;
+    for (unsigned lane = 0; lane < TSI_LANES; lane++) {
+        out->lock_fast_acquire_by_label[lane] = tsi_load_relaxed(&s->lock_fast[cls][lane]);
+        out->lock_contended_by_label[lane] = tsi_load_relaxed(&s->lock_contended[cls][lane]);
+        out->bitmap_free_cas_retries_by_label[lane] = tsi_load_relaxed(&a->free_retries_by_label[cls][lane]);
+        out->lock_fast_acquire += out->lock_fast_acquire_by_label[lane];
+        out->lock_contended += out->lock_contended_by_label[lane];
+    }
+    uint64_t all = out->lock_fast_acquire + out->lock_contended;
+    out->lock_contention_rate = all != 0 ? (double)out->lock_contended / (double)all : 0.0;
+}
+
+void tsi_tally_class_begin(TsiArena* a, uint32_t index, SlabClassStats* out) {
+    unsigned cls = tsi_class_number(index);
+    TsiClassSum c;
+    memset(out, 0, sizeof *out);
+    tsi_snapshot_class(a, cls, &c);
+    out->version = SLAB_STATS_VERSION;
+    out->class_index = index;
+    out->object_size = a->space.classes->c[cls].size;
+    out->slab_bytes = a->space.classes->c[cls].slab_bytes;
+    memcpy(&out->slow_path_hits, &c.perf, sizeof c.perf);
+    out->slow_path_cache_miss = c.miss;
+    out->slow_path_epoch_closed = c.closed;
+    out->madvise_calls = tsi_load_relaxed(&a->space.purges[cls]);
+    out->madvise_bytes = tsi_load_relaxed(&a->space.purged[cls]);
+    out->madvise_failures = tsi_load_relaxed(&a->space.purges_failed[cls]);
+    out->epoch_close_calls = c.closes;
+    out->epoch_close_total_ns = c.close_ns;
+    out->epoch_close_scanned_slabs = c.close_scanned;
+    out->epoch_close_recycled_slabs = c.close_returned;
+    out->bitmap_free_attempts = c.free_tries;
+    out->bitmap_free_cas_retries = c.free_retries;
+    if (c.free_tries != 0) out->avg_free_cas_retries_per_attempt = (double)c.free_retries / (double)c.free_tries;
+    class_locks(a, cls, out);
+    out->cache_overflow_len = 0; /* what overflows goes back at once */
+}
+
+void tsi_tally_class_add(TsiArena* a, SlabClassStats* out, const TsiSlabView* v) {
+    unsigned cls = tsi_class_number(out->class_index);
+    uint64_t live = tsi_tally_live_of(a, v, cls);
+    out->live_bytes += cls == TSI_CLASS_LARGE ? (live != 0 ? v->sum.live.bytes : 0) : live * out->object_size;
+    if (v->cls != cls) return;
+    out->net_slabs++;
+    out->committed_bytes += v->bytes;
+    if (v->state == TSI_SLAB_WARM) out->cache_size++;
+    if (v->sum.live.objects == 0) out->empty_slabs_count++;
+    else if (tsi_tally_is_full(a, v)) out->total_full_slabs++;
+    else out->total_partial_slabs++;
+}
+
+void tsi_tally_class_end(SlabClassStats* out) {
+    out->estimated_rss_bytes = out->committed_bytes;
+    if (out->new_slab_count != 0) out->recycle_rate_pct = 100.0 * (double)out->empty_slab_recycled / (double)out->new_slab_count;
+}
+
+/* ---- refusals ---- */
+
+void tsi_tally_refusals(TsiArena* a, SlabRefusals* out) {
+    memset(out, 0, sizeof *out);
+    out->version = SLAB_STATS_VERSION;
+    uint64_t* field = &out->stale_handle; /* in the order of SlabMisuse, then late double frees and memory */
+    for (unsigned what = 0; what <= TSI_REFUSED_MEMORY; what++) field[what] = tsi_snapshot_refused(a, what);
+    out->over_budget = tsi_snapshot_refused(a, TSI_REFUSED_BUDGET);
+    out->retired_slabs = tsi_load_relaxed(&a->retired_slabs);
+    out->bad_environment = a->bad_environment;
+}

@@ -1,0 +1,28 @@
+/*
+ * tally.h - how a slab that a walk has seen adds to the statistics of the allocator and of its class.
+ *
+ * begin fills in what counters tell and zeroes the rest; add takes one slab of tsi_snapshot_slabs; end works out rates.
+ */
+#ifndef TSI_STATS_TALLY_H
+#define TSI_STATS_TALLY_H
+
+#include "stats/snapshot.h"
+
+#include "slab_stats.h"
+
+/* Class number behind a public index; 0 for a bad one. The last two indices are mixed slabs and large objects. */
+TSI_INLINE unsigned tsi_class_number(uint32_t index) { return index < TSI_CLASS_LARGE ? index + 1 : 0; }
+/* Live objects of class `cls` in a slab. Objects in mixed slabs count under the class of their usable size,
+ * the slab itself under the mixed class. */
+uint64_t tsi_tally_live_of(TsiArena* a, const TsiSlabView* v, unsigned cls);
+/* True when no further object of the slab's class would fit. */
+bool tsi_tally_is_full(TsiArena* a, const TsiSlabView* v);
+
+void tsi_tally_global_begin(TsiArena* a, SlabGlobalStats* out);
+void tsi_tally_global_add(SlabGlobalStats* out, const TsiSlabView* v);
+void tsi_tally_class_begin(TsiArena* a, uint32_t index, SlabClassStats* out);
+void tsi_tally_class_add(TsiArena* a, SlabClassStats* out, const TsiSlabView* v);
+void tsi_tally_class_end(SlabClassStats* out);
+void tsi_tally_refusals(TsiArena* a, SlabRefusals* out);
+
+#endif
