@@ -26,7 +26,7 @@ bench: ## build the benchmark and run it (ARGS="..." goes to the program)
 	cmake --build --preset bench
 	build/bench/tslab_bench $(ARGS)
 
-install: ## install libraries, headers, CMake package and .pc file (PREFIX=/usr/local, DESTDIR=)
+install: ## install libraries, headers, stats_dump, CMake package and .pc file (PREFIX=/usr/local, DESTDIR=)
 	@scripts/install-deps.sh build
 	cmake --preset install
 	cmake --build --preset install

@@ -29,6 +29,7 @@
 #ifndef TSI_HEAP_ARENA_H
 #define TSI_HEAP_ARENA_H
 
+#include "heap/closelog.h"
 #include "mem/space.h"
 #include "phase/epoch.h"
 
@@ -177,6 +178,7 @@ struct TsiArena {
     uint32_t slot;               /* in the registry */
     bool inert;
     uint64_t born_ns;
+    TsiCloseLog closed_log;
     _Atomic uint64_t free_retries_by_label[TSI_CLASSES][TSI_LABEL_LANES]; /* compare-exchanges of remote frees that lost */
     struct { _Atomic uint64_t refused[TSI_REFUSED_COUNT]; TsiClassCounters counters[TSI_CLASSES]; } gone; /* of threads that left; under the registry lock */
 };

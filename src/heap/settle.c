@@ -75,6 +75,10 @@ static uint64_t remote_bits_of(const TsiSpace* s, uint32_t line_id) {
     return tsi_remote_bits(w0, tsi_load_seq(&r[1]));
 }
 
+uint64_t tsi_line_live(const TsiSpace* s, unsigned cls, uint32_t line_id) {
+    return line_state(s, cls, line_id, remote_bits_of(s, line_id)).live;
+}
+
 TsiSlabSum tsi_slab_sum(const TsiSpace* s, unsigned cls, uint32_t slab_id) {
     const TsiClass* c = &s->classes->c[cls];
     TsiSlabSum sum = {{0, 0}, {0, 0}, 0};
@@ -179,6 +183,7 @@ static void take_out(TsiSweep* w, unsigned cls, uint32_t slab_id) {
     *chain = slab_id + 1;
     if (w->closing) tsi_sweep_count(w, offsetof(TsiClassCounters, close_returned), cls);
     size_t bytes = tsi_slab_bytes(&w->arena->space, cls, slab_id);
+    if (w->tally != NULL) w->tally->c[cls].returned++;
     w->slabs++;
     w->bytes += bytes;
     w->uncharged += bytes;
@@ -361,6 +366,11 @@ void tsi_slab_complete(TsiArena* a, TsiBinding* b, uint32_t slab_id, uint64_t ta
 
 enum { BATCH = 256 };
 
+/* Notes what is asked of the system for a class. */
+static void tally_bytes(TsiSweep* w, unsigned cls, size_t bytes) {
+    if (w->tally != NULL && w->arena->space.config.purge_policy != SLAB_PURGE_NEVER) w->tally->c[cls].bytes += bytes;
+}
+
 static void give_partial(TsiSweep* w, uint32_t* ids, unsigned n) {
     TsiArena* a = w->arena;
     TsiSpace* s = &a->space;
@@ -382,6 +392,7 @@ static void give_partial(TsiSweep* w, uint32_t* ids, unsigned n) {
             to = p + page;
             w->bytes += page;
             w->purged += page;
+            tally_bytes(w, cls, page);
         }
     }
     if (to != from) tsi_space_purge_pages(s, from, (size_t)(to - from));
@@ -409,6 +420,7 @@ void tsi_sweep_finish(TsiSweep* w) {
         w->out = tsi_slab(s, id)->next;
         unsigned cls = tsi_chunk_class(s, id >> 8);
         tsi_add_relaxed(&a->overflowed[cls], 1);
+        tally_bytes(w, cls, s->classes->c[cls].slab_bytes);
         if (tsi_load_relaxed(&tsi_slab(s, id)->gen_base) >= TSI_GEN_LIMIT) {
             uint64_t tag = tsi_load_relaxed(&tsi_slab(s, id)->tag);
             tsi_space_purge_pages(s, tsi_slab_payload(s, &s->classes->c[cls], id), s->classes->c[cls].slab_bytes);
@@ -428,6 +440,7 @@ void tsi_sweep_finish(TsiSweep* w) {
         uint32_t id = w->large - 1;
         w->large = tsi_slab(s, id)->next;
         w->purged += tsi_slab_bytes(s, TSI_CLASS_LARGE, id);
+        tally_bytes(w, TSI_CLASS_LARGE, tsi_slab_bytes(s, TSI_CLASS_LARGE, id));
         tsi_space_give_large(s, id);
     }
     while (w->partial != 0) {

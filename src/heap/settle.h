@@ -20,6 +20,7 @@ typedef struct TsiSweep {
     uint64_t slabs, bytes, deferred, deferred_bytes;
     uint64_t uncharged; /* bytes of slabs that have left the incarnation */
     uint64_t purged;    /* bytes given back to the system */
+    TsiCloseTally* tally; /* by class, for the close log; or NULL */
 } TsiSweep;
 
 /* Live objects and bytes of a slab, and what it has issued. Words are read in the direction of invariant F. */
@@ -28,6 +29,8 @@ typedef struct TsiSlabSum {
     unsigned twice; /* slots that an owner and another thread have both freed */
 } TsiSlabSum;
 TsiSlabSum tsi_slab_sum(const TsiSpace* s, unsigned cls, uint32_t slab_id);
+/* Live slots of a line, a bit each. */
+uint64_t tsi_line_live(const TsiSpace* s, unsigned cls, uint32_t line_id);
 /* Live objects of `bytes` usable bytes in a MIXED slab. */
 uint64_t tsi_mixed_live_of(const TsiSpace* s, uint32_t slab_id, size_t bytes);
 /* True when no object of the slab is live. */

@@ -123,7 +123,9 @@ static void walk_locked(TsiSweep* w, TsiHeap* h, uint32_t skip) {
     uint64_t kept_bytes = 0;
     for (uint32_t at = h->slabs, next; at != 0; at = next) {
         next = tsi_slab(s, at - 1)->next;
-        if (w->closing) tsi_sweep_count(w, offsetof(TsiClassCounters, close_scanned), tsi_chunk_class(s, (at - 1) >> 8));
+        unsigned cls = tsi_chunk_class(s, (at - 1) >> 8);
+        if (w->closing) tsi_sweep_count(w, offsetof(TsiClassCounters, close_scanned), cls);
+        if (w->tally != NULL) w->tally->c[cls].scanned++;
         w->inc->closed_slabs += w->closing;
         if (at == skip) continue;
         if (state == TSI_INC_RELEASED) {
@@ -363,6 +365,8 @@ bool tsi_epoch_end(TsiArena* a, TsiRef ref, EpochCloseMode mode, bool measure_rs
     EpochReceipt receipt, *r = out != NULL ? &receipt : NULL;
     uint64_t rss_before = holds && measure_rss ? tsi_os.rss_bytes() : 0;
     uint64_t start = holds ? tsi_os.now_ns() : 0;
+    TsiCloseTally tally;
+    if (rss_before != 0) memset(w.tally = &tally, 0, sizeof tally);
     if (r != NULL) memset(r, 0, sizeof *r);
     tsi_inc_take(i);
     if (ref == 0 || tsi_inc_era(i) != tsi_ref_era(ref)) {
@@ -374,10 +378,15 @@ bool tsi_epoch_end(TsiArena* a, TsiRef ref, EpochCloseMode mode, bool measure_rs
     if (start != 0 && r != NULL) r->close_ns = tsi_os.now_ns() - start;
     if (rss_before != 0) {
         uint64_t rss_after = tsi_os.rss_bytes();
+        EpochReclamation row = {.epoch_era = tsi_ref_era(ref), .rss_before = rss_before, .rss_after = rss_after, .was_closed = true};
+        row.rss_delta = (int64_t)(rss_before - rss_after);
         tsi_lock_take(lock);
         i->rss_before = rss_before;
         i->rss_after = rss_after;
+        row.epoch_id = tsi_load_relaxed(&i->id);
+        memcpy(row.label, i->label, sizeof row.label);
         tsi_lock_give(lock);
+        tsi_closelog_note(&a->closed_log, row, &tally);
         if (r != NULL) {
             r->rss_before = rss_before;
             r->rss_after = rss_after;

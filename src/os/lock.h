@@ -5,7 +5,7 @@
  * contended: "mutex2" of U. Drepper, "Futexes Are Tricky" (2011). Not recursive, 4 bytes, zero is
  * free, so a fork child can reset it by storing 0.
  *
- * Lock order, outermost first: domain, registry, ring, incarnation stripe, pool, table. A lock is held for
+ * Lock order, outermost first: domain, registry, ring, incarnation stripe, pool, table, close log. A lock is held for
  * bounded work only; the pool's and the tables' may cover a system call that commits memory or gives
  * bookkeeping back, the others none.
  */

@@ -11,7 +11,7 @@ static bool view_slab(TsiArena* a, uint32_t slab_id, unsigned cls, TsiSlabView* 
         uint64_t tag = tsi_load_seq(&tsi_slab(s, slab_id)->tag);
         unsigned state = tsi_tag_state(tag);
         if (state == TSI_SLAB_POOL || state == TSI_SLAB_RETIRED) return false;
-        *v = (TsiSlabView){slab_id, cls, state, tsi_slab_bytes(s, cls, slab_id), 0, {{0, 0}, {0, 0}, 0}};
+        *v = (TsiSlabView){slab_id, tsi_tag_seq(tag), cls, state, tsi_slab_bytes(s, cls, slab_id), 0, {{0, 0}, {0, 0}, 0}};
         if (state == TSI_SLAB_WARM || state == TSI_SLAB_PURGING) return true;
         v->sum = tsi_slab_sum(s, cls, slab_id);
         if (state == TSI_SLAB_OWNED) {

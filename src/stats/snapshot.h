@@ -11,7 +11,7 @@
 #include "heap/settle.h"
 
 typedef struct TsiSlabView {
-    uint32_t slab_id;
+    uint32_t slab_id, seq;
     unsigned cls, state;
     size_t bytes;
     TsiRef ref; /* its incarnation; 0 when warm */

@@ -1,0 +1,112 @@
+/* diagnostics.c - the public reports. Their arrays come from malloc: the caller frees them. */
+#include "api/internal.h"
+
+#include "heap/sweep.h"
+#include "stats/diagnose.h"
+#include "stats/doctor.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* A copy for the caller; NULL for nothing, and with errno ENOMEM without memory. */
+static void* copy_out(const void* rows, size_t count, size_t bytes_each) {
+    void* p = count != 0 ? malloc(count * bytes_each) : NULL;
+    if (p != NULL)
+        memcpy(p, rows, count * bytes_each);
+    else if (count != 0)
+        errno = ENOMEM;
+    return p;
+}
+
+uint32_t slab_detect_epoch_leaks(SlabAllocator* s, uint32_t threshold_sec, uint32_t max_top, EpochLeakReport* out) {
+    TsiArena* a = tsi_arena(s);
+    TsiLeaks leaks;
+    if (out != NULL) *out = (EpochLeakReport){.version = SLAB_DIAGNOSTICS_VERSION, .threshold_sec = threshold_sec};
+    if (a == NULL || !tsi_leaks_take(a, threshold_sec, &leaks)) return 0;
+    uint32_t found = leaks.count, top = found < max_top ? found : max_top;
+    if (out != NULL && top != 0) {
+        out->candidates = malloc(top * sizeof *out->candidates);
+        if (out->candidates == NULL) {
+            errno = ENOMEM;
+            found = top = 0;
+        }
+        for (uint32_t n = 0; n < top; n++) out->candidates[n] = leaks.rows[n].c;
+        out->top_count = top;
+    }
+    if (out != NULL) out->candidate_count = found;
+    tsi_leaks_drop(&leaks);
+    return found;
+}
+
+void slab_analyze_slow_path(SlabAllocator* s, SlowPathReport* out) {
+    TsiArena* a = tsi_arena(s);
+    SlowPathAttribution rows[TSI_CLASSES];
+    if (out == NULL) return;
+    *out = (SlowPathReport){.version = SLAB_DIAGNOSTICS_VERSION};
+    uint32_t n = a != NULL ? tsi_slow_path_take(a, rows) : 0;
+    out->classes = copy_out(rows, n, sizeof rows[0]);
+    out->class_count = out->classes != NULL ? n : 0;
+}
+
+void slab_analyze_reclamation(SlabAllocator* s, ReclamationReport* out) {
+    TsiArena* a = tsi_arena(s);
+    TsiScratch mem;
+    if (out == NULL) return;
+    *out = (ReclamationReport){.version = SLAB_DIAGNOSTICS_VERSION};
+    if (a == NULL) return;
+    out->total_madvise_calls = tsi_load_relaxed(&a->space.purge_calls);
+    out->total_madvise_bytes = tsi_load_relaxed(&a->space.purge_bytes);
+    out->total_madvise_failures = tsi_load_relaxed(&a->space.purge_failures);
+    if (!tsi_scratch_take(&mem, TSI_CLOSELOG_ROWS * sizeof(EpochReclamation))) return;
+    uint32_t n = tsi_closelog_copy(&a->closed_log, mem.at);
+    out->epochs = copy_out(mem.at, n, sizeof *out->epochs);
+    out->epoch_count = out->epochs != NULL ? n : 0;
+    tsi_scratch_drop(&mem);
+}
+
+uint64_t slab_epoch_walk(SlabAllocator* s, EpochId epoch, bool (*fn)(const SlabLiveObject*, void*), void* ctx) {
+    TsiArena* a = tsi_arena(s);
+    return a != NULL ? tsi_walk(a, tsi_phases_resolve(&a->phases, epoch), fn, ctx) : 0;
+}
+
+uint64_t slab_epoch_walk_era(SlabAllocator* s, uint64_t era, bool (*fn)(const SlabLiveObject*, void*), void* ctx) {
+    TsiArena* a = tsi_arena(s);
+    return a != NULL ? tsi_walk(a, tsi_phases_find_era(&a->phases, era), fn, ctx) : 0;
+}
+
+/* What the doctor reads besides the report. */
+typedef struct Chart {
+    SlowPathAttribution slow[TSI_CLASSES];
+    EpochReclamation closes[TSI_CLOSELOG_ROWS];
+} Chart;
+
+bool slab_doctor(SlabAllocator* s, bool (*write)(void* ctx, const char* bytes, size_t n), void* ctx) {
+    TsiArena* a = tsi_arena(s);
+    TsiScratch mem;
+    TsiReport report;
+    TsiLeaks leaks;
+    bool ok = false;
+    if (a == NULL || write == NULL) {
+        errno = EINVAL;
+        return false;
+    }
+    if (!tsi_scratch_take(&mem, sizeof(Chart))) return false;
+    if (tsi_leaks_take(a, 0, &leaks)) {
+        tsi_leaks_by_label(&leaks, TSI_DOCTOR_LEAK_SECONDS);
+        if (tsi_report_take(a, &report)) {
+            Chart* c = mem.at;
+            TsiDoctorView v = {.report = &report,
+                               .leaks = &leaks,
+                               .slow = c->slow,
+                               .closes = c->closes,
+                               .purge_policy = a->options.purge_policy};
+            v.slow_count = tsi_slow_path_take(a, c->slow);
+            v.close_count = tsi_closelog_copy(&a->closed_log, c->closes);
+            ok = tsi_doctor_write(&v, write, ctx);
+            tsi_report_drop(&report);
+        }
+        tsi_leaks_drop(&leaks);
+    }
+    tsi_scratch_drop(&mem);
+    return ok;
+}

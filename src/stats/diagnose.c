@@ -1,0 +1,352 @@
+/*
+ * diagnose.c - see diagnose.h.
+ *
+ * Leaks are collected in one walk over the slabs into a hash table by incarnation and class. How many rows there will
+ * be is not known before, so a table that runs full is dropped and the walk repeated with one of twice the size. A row
+ * belongs to one incarnation for certain, because its reference carries the era; what has been reused by the time the
+ * label is read is left out.
+ *
+ * Objects in mixed slabs count under the class of their usable size. A mixed slab itself counts with the class
+ * that has most bytes alive in it, so the rows of an incarnation add up to what it holds.
+ */
+#include "stats/diagnose.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+bool tsi_scratch_take(TsiScratch* m, size_t bytes) {
+    m->bytes = tsi_align_up(bytes, tsi_os.page_bytes);
+    m->at = tsi_os.reserve(m->bytes);
+    if (m->at != NULL && tsi_os.commit(m->at, m->bytes) == 0) return true;
+    if (m->at != NULL) tsi_os.unmap(m->at, m->bytes);
+    m->at = NULL;
+    errno = ENOMEM;
+    return false;
+}
+
+void tsi_scratch_drop(TsiScratch* m) {
+    if (m->at != NULL) tsi_os.unmap(m->at, m->bytes);
+    m->at = NULL;
+}
+
+/* ---- leaks ---- */
+
+enum { FIRST_ROWS = 512, MIXED_SIZES = TSI_MIXED_MAX / TSI_GRANULE + 1 };
+
+typedef struct Collect {
+    TsiArena* a;
+    TsiLeakRow* rows; /* open addressing; ref 0 = free */
+    uint32_t capacity, used;
+    uint64_t now_ns, threshold_ns;
+    bool full;
+} Collect;
+
+/* The first incarnation of id 0 was open before its first slab, but not before its allocator. */
+static uint64_t age_ns(const Collect* k, TsiInc* i) {
+    uint64_t since = tsi_load_relaxed(&i->open_since_ns);
+    if (since < k->a->born_ns) since = k->a->born_ns;
+    return k->now_ns > since ? k->now_ns - since : 0;
+}
+
+static TsiLeakRow* row_of(Collect* k, TsiRef ref, unsigned cls) {
+    uint64_t h = (ref ^ (uint64_t)cls << 56) * 0x9e3779b97f4a7c15ull;
+    for (uint32_t at = (uint32_t)(h >> 32) & (k->capacity - 1);; at = (at + 1) & (k->capacity - 1)) {
+        TsiLeakRow* r = &k->rows[at];
+        if (r->ref == ref && r->c.class_index == cls - 1) return r;
+        if (r->ref != 0) continue;
+        if (k->used >= k->capacity / 4 * 3) {
+            k->full = true;
+            return NULL;
+        }
+        k->used++;
+        r->ref = ref;
+        r->c.class_index = cls - 1;
+        r->c.object_size = k->a->space.classes->c[cls].size;
+        return r;
+    }
+}
+
+static void add_slab(TsiLeakRow* r, const TsiSlabView* v, uint64_t object_bytes) {
+    if (r == NULL) return;
+    r->c.estimated_rss_bytes += v->bytes;
+    if (v->sum.live.objects == 0)
+        r->c.reclaimable_slab_count++;
+    else if (v->sum.live.bytes + object_bytes > v->bytes)
+        r->c.full_slab_count++;
+    else
+        r->c.partial_slab_count++;
+}
+
+/* Counts the live objects of a mixed slab by their granules. */
+static void count_mixed(const TsiSpace* s, uint32_t slab_id, uint64_t by_granules[MIXED_SIZES]) {
+    const TsiClass* c = &s->classes->c[TSI_CLASS_MIXED];
+    for (uint32_t i = 0, first = tsi_first_line(c, slab_id); i < 1u << c->lines_log2; i++) {
+        uint64_t live = tsi_line_live(s, TSI_CLASS_MIXED, first + i);
+        for (; live != 0; live &= live - 1) {
+            TsiPlace at = {first + i, slab_id, TSI_CLASS_MIXED, tsi_ctz64(live)};
+            size_t granules = tsi_place_bytes(s, &at) / TSI_GRANULE;
+            if (granules < MIXED_SIZES) by_granules[granules]++;
+        }
+    }
+}
+
+static void add_mixed(Collect* k, const TsiSlabView* v) {
+    uint64_t by_granules[MIXED_SIZES] = {0};
+    size_t most = 0;
+    if (v->sum.live.objects == 0) return; /* what nobody leaks into is no leak */
+    count_mixed(&k->a->space, v->slab_id, by_granules);
+    for (size_t g = 1; g < MIXED_SIZES; g++) {
+        if (by_granules[g] == 0) continue;
+        TsiLeakRow* r = row_of(k, v->ref, tsi_class_of(g * TSI_GRANULE));
+        if (r != NULL) r->c.alloc_count += by_granules[g];
+        if (most == 0 || by_granules[g] * g > by_granules[most] * most) most = g;
+    }
+    if (most != 0) add_slab(row_of(k, v->ref, tsi_class_of(most * TSI_GRANULE)), v, TSI_GRANULE);
+}
+
+static void collect_slab(const TsiSlabView* v, void* ctx) {
+    Collect* k = ctx;
+    if (v->ref == 0 || k->full) return;
+    TsiInc* i = tsi_inc(&k->a->phases, tsi_ref_index(v->ref));
+    if (!tsi_ref_is_current(&k->a->phases, v->ref) || tsi_inc_state(i) == TSI_INC_ACTIVE) return;
+    if (age_ns(k, i) < k->threshold_ns) return;
+    if (v->cls == TSI_CLASS_MIXED) {
+        add_mixed(k, v);
+        return;
+    }
+    TsiLeakRow* r = row_of(k, v->ref, v->cls);
+    if (r != NULL) r->c.alloc_count += v->sum.live.objects;
+    add_slab(r, v, k->a->space.classes->c[v->cls].size);
+}
+
+/* What the incarnation's record says; false when it was released or reused meanwhile, or nothing lives in the row. */
+static bool complete_row(Collect* k, TsiLeakRow* r) {
+    TsiInc* i = tsi_inc(&k->a->phases, tsi_ref_index(r->ref));
+    if (r->ref == 0 || r->c.alloc_count == 0) return false;
+    tsi_lock_take(tsi_inc_lock(i));
+    bool same = tsi_inc_era(i) == tsi_ref_era(r->ref) && tsi_inc_state(i) != TSI_INC_RELEASED;
+    if (same) {
+        r->c.epoch_id = tsi_load_relaxed(&i->id);
+        memcpy(r->c.label, i->label, sizeof r->c.label);
+        r->c.age_sec = age_ns(k, i) / 1000000000u;
+        r->refcount = tsi_load_relaxed(&i->user_refs) + tsi_load_relaxed(&i->scopes);
+        r->phases = 1;
+        r->unclosed = tsi_inc_state(i) < TSI_INC_CLOSED;
+    }
+    tsi_lock_give(tsi_inc_lock(i));
+    r->c.epoch_era = tsi_ref_era(r->ref);
+    return same;
+}
+
+/* Larger first; then more objects, then the older. */
+static bool is_larger(const TsiLeakRow* x, const TsiLeakRow* y) {
+    if (x->c.estimated_rss_bytes != y->c.estimated_rss_bytes)
+        return x->c.estimated_rss_bytes > y->c.estimated_rss_bytes;
+    if (x->c.alloc_count != y->c.alloc_count) return x->c.alloc_count > y->c.alloc_count;
+    if (x->c.epoch_era != y->c.epoch_era) return x->c.epoch_era < y->c.epoch_era;
+    return x->c.class_index < y->c.class_index;
+}
+
+typedef bool (*Order)(const TsiLeakRow*, const TsiLeakRow*);
+
+/* Heap sort: in place, and qsort may call malloc. */
+static void sort_rows(TsiLeakRow* v, uint32_t n, Order goes_before) {
+    for (uint32_t end = n, start = n / 2; end > 1;) {
+        if (start > 0) {
+            start--;
+        } else {
+            TsiLeakRow t = v[--end];
+            v[end] = v[0];
+            v[0] = t;
+        }
+        for (uint32_t root = start, child; (child = 2 * root + 1) < end; root = child) {
+            if (child + 1 < end && goes_before(&v[child], &v[child + 1])) child++;
+            if (!goes_before(&v[root], &v[child])) break;
+            TsiLeakRow t = v[root];
+            v[root] = v[child];
+            v[child] = t;
+        }
+    }
+}
+
+bool tsi_leaks_take(TsiArena* a, uint32_t threshold_sec, TsiLeaks* out) {
+    Collect k = {.a = a, .threshold_ns = (uint64_t)threshold_sec * 1000000000u, .capacity = FIRST_ROWS};
+    memset(out, 0, sizeof *out);
+    for (;; k.capacity *= 2) {
+        if (!tsi_scratch_take(&out->mem, k.capacity * sizeof(TsiLeakRow))) return false;
+        k.rows = out->mem.at;
+        k.used = 0;
+        k.full = false;
+        k.now_ns = tsi_os.now_ns();
+        tsi_snapshot_slabs(a, collect_slab, &k);
+        if (!k.full) break;
+        tsi_scratch_drop(&out->mem);
+    }
+    out->rows = k.rows;
+    out->now_ns = k.now_ns;
+    for (uint32_t n = 0; n < k.capacity; n++)
+        if (complete_row(&k, &k.rows[n])) out->rows[out->count++] = k.rows[n];
+    sort_rows(out->rows, out->count, is_larger);
+    return true;
+}
+
+static bool by_label(const TsiLeakRow* x, const TsiLeakRow* y) {
+    int order = memcmp(x->c.label, y->c.label, sizeof x->c.label);
+    if (order != 0) return order < 0;
+    if (x->c.class_index != y->c.class_index) return x->c.class_index < y->c.class_index;
+    if (x->c.age_sec != y->c.age_sec) return x->c.age_sec > y->c.age_sec;
+    return x->c.epoch_era < y->c.epoch_era;
+}
+
+static void join(TsiLeakRow* to, const TsiLeakRow* r) {
+    to->c.alloc_count += r->c.alloc_count;
+    to->c.estimated_rss_bytes += r->c.estimated_rss_bytes;
+    to->c.partial_slab_count += r->c.partial_slab_count;
+    to->c.full_slab_count += r->c.full_slab_count;
+    to->c.reclaimable_slab_count += r->c.reclaimable_slab_count;
+    to->refcount += r->refcount;
+    to->phases += r->phases;
+    to->unclosed += r->unclosed;
+}
+
+void tsi_leaks_by_label(TsiLeaks* l, uint32_t old_sec) {
+    TsiLeakRow* last = NULL;
+    uint32_t n = l->count, old = 0;
+    sort_rows(l->rows, n, by_label); /* the oldest of a label and class first */
+    l->count = 0;
+    for (uint32_t k = 0; k < n; k++) {
+        const TsiLeakRow* r = &l->rows[k];
+        bool same = last != NULL && last->c.class_index == r->c.class_index &&
+                    memcmp(last->c.label, r->c.label, sizeof r->c.label) == 0 &&
+                    (last->c.age_sec >= old_sec) == (r->c.age_sec >= old_sec);
+        if (same) {
+            join(last, r);
+        } else {
+            last = &l->rows[l->count++];
+            *last = *r;
+        }
+    }
+    for (uint32_t k = 0; k < l->count; k++) { /* the old ones first, then each part by size */
+        if (l->rows[k].c.age_sec < old_sec) continue;
+        TsiLeakRow t = l->rows[old];
+        l->rows[old++] = l->rows[k];
+        l->rows[k] = t;
+    }
+    sort_rows(l->rows, old, is_larger);
+    sort_rows(l->rows + old, l->count - old, is_larger);
+}
+
+void tsi_leaks_drop(TsiLeaks* l) {
+    tsi_scratch_drop(&l->mem);
+    memset(l, 0, sizeof *l);
+}
+
+/* ---- the slow path ---- */
+
+/* At most 127 bytes each. */
+static const char advice_closed[] = "Fix the rotation: epoch ids are used after their close or advance and are "
+                                    "refused; take the id anew for each phase.";
+static const char advice_miss_cold[] =
+    "Larger cache: slabs come fresh from the system; set warm_bytes to twice what the phases that end together hold.";
+static const char advice_miss_warm[] =
+    "Growth: most hits take a slab, and the cache serves it. Nothing is wrong; a larger slab_bytes makes fewer hits.";
+static const char advice_null[] = "Contention or empty cache: threads have no current line, being new or just trimmed. "
+                                  "Keep threads; trim less often.";
+static const char advice_full[] = "Slabs too small for the churn: their lines run dry. Free in batches: a refill then "
+                                  "finds many slots instead of a few.";
+static const char advice_large[] =
+    "Large objects have pages of their own, so each is a miss. Reuse buffers, or keep them within 256 KiB.";
+static const char advice_none[] = "No cause prevails: nothing to tune.";
+_Static_assert(sizeof advice_closed <= 128 && sizeof advice_miss_cold <= 128 && sizeof advice_miss_warm <= 128 &&
+                   sizeof advice_null <= 128 && sizeof advice_full <= 128 && sizeof advice_large <= 128,
+               "a recommendation fits its field");
+
+static double share(uint64_t part, uint64_t whole) { return whole != 0 ? 100.0 * (double)part / (double)whole : 0.0; }
+
+void tsi_slow_path_judge(SlowPathAttribution* s, unsigned warm_share) {
+    uint64_t hits = s->total_slow_path_hits;
+    const char* advice = advice_none;
+    s->cache_miss_pct = share(s->cache_miss_count, hits);
+    s->epoch_closed_pct = share(s->epoch_closed_count, hits);
+    s->partial_null_pct = share(s->partial_null_count, hits);
+    s->partial_full_pct = share(s->partial_full_count, hits);
+    if (s->epoch_closed_pct > 50)
+        advice = advice_closed;
+    else if (s->cache_miss_pct > 50 && s->class_index == TSI_CLASS_LARGE - 1)
+        advice = advice_large;
+    else if (s->cache_miss_pct > 50)
+        advice = warm_share >= 50 ? advice_miss_warm : advice_miss_cold;
+    else if (s->partial_null_pct > 50)
+        advice = advice_null;
+    else if (s->partial_full_pct > 50)
+        advice = advice_full;
+    (void)snprintf(s->recommendation, sizeof s->recommendation, "%s", advice);
+}
+
+uint32_t tsi_slow_path_take(TsiArena* a, SlowPathAttribution out[TSI_CLASSES]) {
+    uint32_t n = 0;
+    for (unsigned cls = 1; cls <= TSI_CLASS_LARGE; cls++) {
+        TsiClassSum c;
+        tsi_snapshot_class(a, cls, &c);
+        if (c.perf.slow_path_hits == 0) continue;
+        SlowPathAttribution* s = &out[n++];
+        memset(s, 0, sizeof *s);
+        s->class_index = cls - 1;
+        s->object_size = a->space.classes->c[cls].size;
+        s->total_slow_path_hits = c.perf.slow_path_hits;
+        s->cache_miss_count = c.miss;
+        s->epoch_closed_count = c.closed;
+        s->partial_null_count = c.perf.current_partial_null;
+        s->partial_full_count = c.perf.current_partial_full;
+        tsi_slow_path_judge(s, (unsigned)share(c.perf.empty_slab_recycled, c.perf.new_slab_count));
+    }
+    return n;
+}
+
+/* ---- the walk ---- */
+
+typedef struct Walk {
+    TsiArena* a;
+    TsiRef ref;
+    bool (*fn)(const SlabLiveObject*, void*);
+    void* ctx;
+    uint64_t calls;
+    bool stop;
+} Walk;
+
+/* Live objects of a line; false when the caller has had enough. */
+static bool walk_line(Walk* w, TsiPlace at, uint64_t live) {
+    const TsiSpace* s = &w->a->space;
+    for (; live != 0; live &= live - 1) {
+        at.slot = tsi_ctz64(live);
+        size_t bytes = tsi_place_bytes(s, &at);
+        unsigned cls = at.cls == TSI_CLASS_MIXED ? tsi_class_of(bytes) : at.cls;
+        if (bytes == 0 || cls == 0) continue; /* began this instant */
+        w->calls++;
+        if (!w->fn(&(SlabLiveObject){tsi_place_address(s, &at), bytes, cls - 1}, w->ctx)) return false;
+    }
+    return true;
+}
+
+static void walk_slab(const TsiSlabView* v, void* ctx) {
+    Walk* w = ctx;
+    const TsiSpace* s = &w->a->space;
+    if (w->stop || v->ref != w->ref) return;
+    const TsiClass* c = &s->classes->c[v->cls];
+    for (uint32_t i = 0, first = tsi_first_line(c, v->slab_id); i < 1u << c->lines_log2; i++) {
+        uint64_t live = tsi_line_live(s, v->cls, first + i);
+        /* The slab may have moved on since it was viewed, and its words with it. */
+        uint64_t tag = tsi_load_seq(&tsi_slab(s, v->slab_id)->tag);
+        if (live == 0) continue;
+        if (tsi_tag_seq(tag) != v->seq) return;
+        w->stop = !walk_line(w, (TsiPlace){first + i, v->slab_id, v->cls, 0}, live);
+        if (w->stop) return;
+    }
+}
+
+uint64_t tsi_walk(TsiArena* a, TsiRef ref, bool (*fn)(const SlabLiveObject*, void*), void* ctx) {
+    Walk w = {.a = a, .ref = ref, .fn = fn, .ctx = ctx};
+    if (ref != 0 && fn != NULL) tsi_snapshot_slabs(a, walk_slab, &w);
+    return w.calls;
+}

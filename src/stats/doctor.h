@@ -1,0 +1,47 @@
+/*
+ * doctor.h - the diagnosis as text. Pure: figures in, text out; whoever calls it has taken them.
+ */
+#ifndef TSI_STATS_DOCTOR_H
+#define TSI_STATS_DOCTOR_H
+
+#include "stats/diagnose.h"
+#include "stats/report.h"
+#include "stats/text.h"
+
+enum { TSI_DOCTOR_LEAK_SECONDS = 60, TSI_DOCTOR_ROWS = 10 };
+
+typedef struct TsiDoctorView {
+    const TsiReport* report;
+    const TsiLeaks* leaks; /* of any age, by label: tsi_leaks_by_label with TSI_DOCTOR_LEAK_SECONDS */
+    const SlowPathAttribution* slow;
+    uint32_t slow_count;
+    const EpochReclamation* closes; /* oldest first */
+    uint32_t close_count;
+    unsigned purge_policy; /* SlabPurgePolicy */
+} TsiDoctorView;
+
+/* False as soon as `write` returns false. */
+bool tsi_doctor_write(const TsiDoctorView* v, TsiWriteFn write, void* ctx);
+
+/* Where sampled allocations spent their time. */
+typedef enum TsiVerdict {
+    TSI_VERDICT_ALLOCATOR,
+    TSI_VERDICT_BALANCED,
+    TSI_VERDICT_SCHEDULER,
+    TSI_VERDICT_HYPERVISOR
+} TsiVerdict;
+/* "About equal" is within a quarter. */
+TsiVerdict tsi_sampling_verdict(uint64_t wait_ns, uint64_t cpu_ns);
+
+/* Health of a rate; the thresholds are at the head of health.c. */
+typedef enum TsiHealth { TSI_HEALTH_GOOD, TSI_HEALTH_NORMAL, TSI_HEALTH_WATCH, TSI_HEALTH_ACT } TsiHealth;
+TsiHealth tsi_lock_health(uint64_t contended, uint64_t total);
+TsiHealth tsi_retry_health(uint64_t retries, uint64_t operations);
+
+/* Sections of the text. */
+void tsi_health_sampling(TsiText* t, const SlabSamplingStats* s);
+void tsi_health_locks(TsiText* t, const TsiReport* r);
+void tsi_health_refusals(TsiText* t, const SlabRefusals* r);
+void tsi_health_labels(TsiText* t, const TsiReport* r);
+
+#endif

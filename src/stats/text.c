@@ -1,0 +1,80 @@
+/* text.c - see text.h. */
+#include "stats/text.h"
+
+#include "mem/size_class.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { LINE_MAX_BYTES = 512 };
+
+static void flush(TsiText* t) {
+    if (t->used != 0 && !t->refused && !t->write(t->ctx, t->buf, t->used)) t->refused = true;
+    t->used = 0;
+}
+
+static void put_list(TsiText* t, const char* format, va_list args) {
+    if (sizeof t->buf - t->used < LINE_MAX_BYTES) flush(t);
+    int n = vsnprintf(t->buf + t->used, LINE_MAX_BYTES, format, args);
+    if (n > 0) t->used += (size_t)n < LINE_MAX_BYTES ? (size_t)n : LINE_MAX_BYTES - 1;
+}
+
+void tsi_text_put(TsiText* t, const char* format, ...) {
+    va_list args;
+    va_start(args, format);
+    put_list(t, format, args);
+    va_end(args);
+}
+
+void tsi_text_action(TsiText* t, const char* format, ...) {
+    va_list args;
+    t->actions++;
+    tsi_text_put(t, "   ACTION: ");
+    va_start(args, format);
+    put_list(t, format, args);
+    va_end(args);
+    tsi_text_put(t, "\n");
+}
+
+bool tsi_text_end(TsiText* t) {
+    flush(t);
+    return !t->refused;
+}
+
+TsiWord tsi_word_bytes(uint64_t bytes) {
+    static const char units[] = "KMGTPE";
+    TsiWord w;
+    unsigned unit = 0;
+    if (bytes < 1024) {
+        (void)snprintf(w.at, sizeof w.at, "%u B", (unsigned)bytes);
+        return w;
+    }
+    for (; bytes >= 1u << 20; bytes >>= 10) unit++;
+    (void)snprintf(w.at, sizeof w.at, "%u.%u %ciB", (unsigned)(bytes >> 10), (unsigned)(bytes & 1023) * 10 / 1024,
+                   units[unit]);
+    return w;
+}
+
+TsiWord tsi_word_label(const char* label) {
+    TsiWord w;
+    if (label[0] == 0) {
+        (void)snprintf(w.at, sizeof w.at, "(unlabeled)");
+        return w;
+    }
+    (void)snprintf(w.at, sizeof w.at, "\"%.31s\"", label);
+    for (char* c = w.at; *c != 0; c++)
+        if ((unsigned char)*c < 0x20 || *c == 0x7f) *c = '?';
+    return w;
+}
+
+TsiWord tsi_word_class(uint32_t class_index, uint32_t object_size) {
+    TsiWord w;
+    if (class_index == TSI_CLASS_MIXED - 1)
+        (void)snprintf(w.at, sizeof w.at, "mixed slabs");
+    else if (class_index == TSI_CLASS_LARGE - 1)
+        (void)snprintf(w.at, sizeof w.at, "large objects");
+    else
+        (void)snprintf(w.at, sizeof w.at, "class %u (%u B)", class_index, object_size);
+    return w;
+}

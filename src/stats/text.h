@@ -1,0 +1,40 @@
+/*
+ * text.h - text in pieces, to a function that may refuse.
+ *
+ * Lines are collected in a small buffer, so that `write` is called seldom; once it returns false it is not called
+ * again. Nothing allocates.
+ */
+#ifndef TSI_STATS_TEXT_H
+#define TSI_STATS_TEXT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+typedef struct TsiText {
+    bool (*write)(void* ctx, const char* bytes, size_t n);
+    void* ctx;
+    bool refused;
+    unsigned actions; /* ACTION lines so far */
+    size_t used;
+    char buf[2048];
+} TsiText;
+
+/* At most 500 bytes at a time; longer ones are cut. */
+void tsi_text_put(TsiText* t, const char* format, ...) __attribute__((format(printf, 2, 3)));
+/* One line that starts with ACTION. */
+void tsi_text_action(TsiText* t, const char* format, ...) __attribute__((format(printf, 2, 3)));
+/* Hands over what is left; false when anything was refused. */
+bool tsi_text_end(TsiText* t);
+
+typedef struct TsiWord {
+    char at[48];
+} TsiWord;
+/* "12.3 MiB". */
+TsiWord tsi_word_bytes(uint64_t bytes);
+/* A label in quotes, what is not printable as '?'; (unlabeled). */
+TsiWord tsi_word_label(const char* label);
+/* "class 2 (128 B)", "mixed slabs", "large objects". */
+TsiWord tsi_word_class(uint32_t class_index, uint32_t object_size);
+
+#endif

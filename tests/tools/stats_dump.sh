@@ -1,0 +1,115 @@
+#!/bin/bash
+# stats_dump: every flag, the two streams kept apart, wrong words and the right ones suggested, streams that fail.
+set -u
+dump=$TSLAB_BUILD_DIR/stats_dump
+failures=0
+
+fail() {
+    echo "FAILED: $*" >&2
+    failures=$((failures + 1))
+}
+# expect STATUS ARGUMENT...: runs with standard output to ./out and standard error to ./err.
+expect() {
+    local wanted=$1 status=0
+    shift
+    "$dump" "$@" >out 2>err || status=$?
+    [ $status -eq "$wanted" ] || fail "stats_dump $*: exit $status instead of $wanted: $(head -c 300 err)"
+}
+has() { grep -q -e "$2" "$1" || fail "$1 has no '$2': $(head -c 300 "$1")"; }
+lacks() { if grep -q -e "$2" "$1"; then fail "$1 has '$2'"; fi; }
+empty() { [ ! -s "$1" ] || fail "$1 is not empty: $(head -c 300 "$1")"; }
+json() {
+    if command -v python3 >/dev/null; then
+        python3 -c 'import json, sys; sys.exit(not isinstance(json.load(open(sys.argv[1])), dict))' "$1" || fail "$1 is no JSON object"
+    else
+        [ "$(head -c 1 "$1")" = "{" ] || fail "$1 is no JSON object"
+    fi
+}
+
+# The streams.
+expect 0 --seconds 0.1
+json out
+has err 'madvise calls'
+has err ' class '
+lacks err 'doctor'
+expect 0 --seconds 0 --no-text
+json out
+empty err
+expect 0 --seconds=0 --no-json
+empty out
+has err 'requests'
+expect 0 --seconds 0 --no-json --no-text
+empty out
+empty err
+expect 0 --seconds 0 --no-json --json --no-text --text
+json out
+has err 'requests'
+
+# Patterns and the doctor.
+expect 0 --seconds 0.2 --pattern clean --doctor --no-json --no-text
+has err '^1. Leaks: nothing leaks'
+lacks err 'Too young'
+has err '^7. Labels'
+expect 0 --seconds 0.2 --pattern=leak --doctor --no-json --no-text
+has err 'Too young to judge: .* "POST /orders"'
+expect 0 --seconds 1 --pattern mixed --doctor --no-text
+json out
+has err 'ACTION: double_free'
+has err '^4. Sampling'
+
+# Help, version.
+expect 0 --help
+empty err
+for flag in --json --no-json --text --no-text --doctor --help --version --pattern --seconds; do has out "$flag"; done
+expect 0 --version
+grep -qE '^stats_dump [0-9]+\.[0-9]+\.[0-9]+$' out || fail "--version: $(cat out)"
+
+# Wrong words.
+wrong() { # SUGGESTION ARGUMENT...
+    local suggestion=$1
+    shift
+    expect 2 "$@"
+    empty out
+    has err "$suggestion"
+}
+wrong 'did you mean --json?' --jsno
+wrong 'did you mean --no-text?' --notext
+wrong 'did you mean --doctor?' --docter
+wrong 'did you mean --pattern?' --patern=leak
+wrong 'did you mean leak?' --pattern laek
+wrong 'see stats_dump --help' --something-else-entirely-and-longer-than-any
+wrong 'see stats_dump --help' stray
+wrong 'needs a value' --seconds
+wrong 'needs a value' --pattern=
+wrong 'takes a number' --seconds soon
+wrong 'takes a number' --seconds -1
+wrong 'takes no value' --json=yes
+
+# Streams that fail.
+if [ -w /dev/full ]; then
+    for arguments in "--seconds 0 --no-text" "--help" "--version"; do
+        status=0
+        # shellcheck disable=SC2086  # a list of words
+        "$dump" $arguments >/dev/full 2>err || status=$?
+        [ $status -eq 1 ] || fail "$arguments to a full device: exit $status"
+        has err 'standard output: No space'
+    done
+    status=0
+    "$dump" --seconds 0 --no-json 2>/dev/full || status=$?
+    [ $status -eq 1 ] || fail "text to a full device: exit $status"
+fi
+status=0
+"$dump" --seconds 0 --no-text >&- 2>err || status=$?
+[ $status -eq 1 ] || fail "JSON to a closed output: exit $status"
+has err 'standard output'
+status=0
+"$dump" --seconds 0 --no-json >&- 2>err || status=$?
+[ $status -eq 0 ] || fail "text with a closed output: exit $status"
+"$dump" --seconds 0 --no-text 2>err | cat >out
+[ "${PIPESTATUS[0]}" -eq 0 ] || fail "in a pipe: $(cat err)"
+json out
+"$dump" --seconds 0.3 --no-text 2>err | true
+status=${PIPESTATUS[0]}
+[ "$status" -le 1 ] || fail "a reader that leaves: exit $status"
+
+[ $failures -eq 0 ]

@@ -1,0 +1,334 @@
+/* test_doctor.c - the doctor's text: of allocators, and of figures made up for it. */
+#include "clock.h"
+#include "fake_os.h"
+
+#include "slab_diagnostics.h"
+#include "stats/doctor.h"
+
+/* ---- text ---- */
+
+typedef struct Text {
+    char at[1 << 16];
+    size_t used, calls, stop_after;
+} Text;
+
+static bool collect(void* ctx, const char* bytes, size_t n) {
+    Text* t = ctx;
+    assert_true(n != 0 && t->used + n < sizeof t->at);
+    memcpy(t->at + t->used, bytes, n);
+    t->used += n;
+    t->at[t->used] = 0;
+    return ++t->calls != t->stop_after;
+}
+
+static bool has(const Text* t, const char* words) { return strstr(t->at, words) != NULL; }
+#define assert_has(t, words)                                                         \
+    do {                                                                             \
+        if (!has((t), (words))) fail_msg("\"%s\" is not in:\n%s", (words), (t)->at); \
+    } while (0)
+
+static unsigned actions(const Text* t) {
+    unsigned n = 0;
+    for (const char* at = t->at; (at = strstr(at, "   ACTION: ")) != NULL; at++) n++;
+    return n;
+}
+
+/* ---- of allocators ---- */
+
+static void a_healthy_allocator(void** state) {
+    static Text t;
+    SlabAllocator* a = unit_create();
+    (void)state;
+    memset(&t, 0, sizeof t);
+    for (int n = 0; n < 100; n++) slab_free(a, slab_malloc(a, 64));
+    assert_true(slab_doctor(a, collect, &t));
+    assert_has(&t, "nothing leaks");
+    assert_has(&t, "nothing was refused");
+    assert_has(&t, "Sampling: off");
+    assert_has(&t, "7. Labels: ");
+    assert_has(&t, "Nothing needs attention.");
+    assert_int_equal(actions(&t), 0);
+    slab_allocator_free(a);
+}
+
+static void the_doctor_names_the_leak(void** state) {
+    static Text t;
+    SlabAllocator* a = unit_create();
+    (void)state;
+    memset(&t, 0, sizeof t);
+    EpochId id = epoch_advance_id(a);
+    slab_epoch_set_label(a, id, "GET /x\n");
+    for (int n = 0; n < 40; n++) assert_non_null(slab_malloc(a, 128));
+    slab_epoch_set_label(a, epoch_advance_id(a), "held");
+    slab_epoch_inc_refcount(a, epoch_current(a));
+    assert_non_null(slab_malloc(a, 128));
+    epoch_close(a, epoch_current(a));
+    epoch_advance(a);
+    assert_true(slab_doctor(a, collect, &t));
+    assert_has(&t, "nothing leaks");
+    assert_has(&t, "Too young to judge: 41 objects");
+    pass_seconds(61);
+    memset(&t, 0, sizeof t);
+    assert_true(slab_doctor(a, collect, &t));
+    assert_has(&t, "1. \"GET /x?\", class 2 (128 B): 40 live");
+    assert_has(&t, "never closed");
+    assert_has(&t, "2. \"held\"");
+    assert_has(&t, "1 references to it are open");
+    assert_int_equal(actions(&t), 2);
+    assert_has(&t, "2 things need attention");
+    epoch_close(a, id);
+    memset(&t, 0, sizeof t);
+    assert_true(slab_doctor(a, collect, &t));
+    assert_has(&t, "slab_epoch_walk_era(a, 17,");
+    memset(&t, 0, sizeof t);
+    t.stop_after = 1;
+    assert_false(slab_doctor(a, collect, &t));
+    assert_int_equal(t.calls, 1);
+    slab_allocator_free(a);
+}
+
+/* A little in each of many phases is one leak. */
+static void phases_of_one_label(void** state) {
+    static Text t;
+    SlabAllocator* a = unit_create();
+    (void)state;
+    for (int n = 0; n < 40; n++) {
+        EpochId id = epoch_current(a);
+        slab_epoch_set_label(a, id, n % 2 == 0 ? "even" : n == 1 ? "once" : "odd");
+        if (n % 2 == 0 || n == 1) assert_non_null(slab_malloc(a, n == 1 ? 2000 : 128));
+        epoch_advance(a);
+        epoch_close(a, id);
+        if (n == 19) pass_seconds(100);
+    }
+    memset(&t, 0, sizeof t);
+    assert_true(slab_doctor(a, collect, &t));
+    assert_has(
+        &t,
+        "1. \"even\", class 2 (128 B): 10 live in 10 slabs of 80.0 KiB; 10 phases, the oldest 100 s, epoch 0, era 1;");
+    assert_has(&t, "2. \"once\"");
+    assert_has(&t, "Too young to judge: 10 objects, 80.0 KiB of slabs, most of it \"even\"");
+    assert_int_equal(actions(&t), 2);
+    slab_allocator_free(a);
+}
+
+static void refusals_and_options(void** state) {
+    static Text t;
+    (void)state;
+    memset(&t, 0, sizeof t);
+    setenv("TSLAB_OPTIONS", "ring_size=1,no_such_thing=1", 1);
+    SlabAllocator* a = unit_create();
+    unsetenv("TSLAB_OPTIONS");
+    epoch_close(a, 1);
+    assert_null(slab_malloc_epoch(a, 64, 1));
+    void* p = slab_malloc(a, 64);
+    slab_free(a, p);
+    slab_free(a, p);
+    assert_true(slab_doctor(a, collect, &t));
+    assert_has(&t, "ACTION: double_free 1:");
+    assert_has(&t, "ACTION: closed_epoch 1:");
+    assert_has(&t, "ACTION: 2 words of TSLAB_OPTIONS");
+    assert_int_equal(actions(&t), 3);
+    slab_allocator_free(a);
+}
+
+/* ---- of figures ---- */
+
+/* Everything that only a synthetic report can show. */
+typedef struct Figures {
+    TsiReport report;
+    TsiLeaks leaks;
+    SlabClassStats classes[1];
+    SlabLabelStats labels[3];
+    EpochReclamation closes[4];
+    SlowPathAttribution slow[1];
+    TsiDoctorView view;
+} Figures;
+
+static void figures(Figures* f) {
+    memset(f, 0, sizeof *f);
+    f->report.classes = f->classes;
+    f->report.class_count = 1;
+    f->report.labels = f->labels;
+    f->report.label_count = 3;
+    f->report.max_labels = 3;
+    strcpy(f->labels[1].label, "busy");
+    strcpy(f->labels[2].label, "(other)");
+    f->view = (TsiDoctorView){.report = &f->report, .leaks = &f->leaks, .slow = f->slow, .closes = f->closes};
+}
+
+static Text* text_of(Figures* f) {
+    static Text t;
+    memset(&t, 0, sizeof t);
+    assert_true(tsi_doctor_write(&f->view, collect, &t));
+    return &t;
+}
+
+static void pages_that_the_kernel_kept(void** state) {
+    static Figures f;
+    (void)state;
+    figures(&f);
+    f.view.close_count = 3;
+    for (unsigned n = 0; n < 3; n++) {
+        f.closes[n] = (EpochReclamation){
+            .class_index = n, .epoch_era = n < 2 ? 7 : 8, .slabs_recycled = 5, .bytes_madvised = 5 << 20};
+        f.closes[n].rss_before = f.closes[n].rss_after = 100 << 20;
+    }
+    Text* t = text_of(&f);
+    assert_has(t, "era 7: 10 slabs back, 10.0 MiB given to the system; RSS 100.0 MiB -> 100.0 MiB");
+    assert_has(t, "2 closes gave pages back and RSS stayed: look at transparent huge pages");
+    assert_has(t, "memory cgroup");
+    f.view.purge_policy = SLAB_PURGE_FREE;
+    assert_has(text_of(&f), "MADV_FREE");
+    for (unsigned n = 0; n < 3; n++) {
+        f.closes[n].rss_after = 90 << 20;
+        f.closes[n].rss_delta = 10 << 20;
+    }
+    t = text_of(&f);
+    assert_has(t, "(fell by 10.0 MiB)");
+    assert_int_equal(actions(t), 0);
+    f.report.global.total_madvise_failures = 3;
+    assert_has(text_of(&f), "ACTION: 3 of the calls failed");
+}
+
+static void the_truth_table(void** state) {
+    static Figures f;
+    (void)state;
+    assert_int_equal(tsi_sampling_verdict(10, 100), TSI_VERDICT_ALLOCATOR);
+    assert_int_equal(tsi_sampling_verdict(74, 100), TSI_VERDICT_ALLOCATOR);
+    assert_int_equal(tsi_sampling_verdict(75, 100), TSI_VERDICT_BALANCED);
+    assert_int_equal(tsi_sampling_verdict(125, 100), TSI_VERDICT_BALANCED);
+    assert_int_equal(tsi_sampling_verdict(126, 100), TSI_VERDICT_SCHEDULER);
+    assert_int_equal(tsi_sampling_verdict(200, 100), TSI_VERDICT_SCHEDULER);
+    assert_int_equal(tsi_sampling_verdict(201, 100), TSI_VERDICT_HYPERVISOR);
+    assert_int_equal(tsi_sampling_verdict(1, 0), TSI_VERDICT_HYPERVISOR);
+    figures(&f);
+    SlabSamplingStats* s = &f.report.sampling;
+    s->period = 1024;
+    assert_has(text_of(&f), "none so far");
+    s->sum.alloc_samples = 1000;
+    assert_has(text_of(&f), "Verdict: none");
+    s->sum.alloc_wall_ns_sum = 200000;
+    s->sum.alloc_cpu_ns_sum = 190000;
+    s->sum.alloc_wait_ns_sum = 10000;
+    s->dropped = 4;
+    assert_has(text_of(&f), "on average 200 ns = cpu 190 + wait 10");
+    assert_has(text_of(&f), "4 dropped");
+    assert_has(text_of(&f), "Verdict: allocator");
+    s->sum.alloc_wait_ns_sum = 190000;
+    assert_has(text_of(&f), "Verdict: balanced");
+    s->sum.alloc_wait_ns_sum = 300000;
+    assert_has(text_of(&f), "Verdict: scheduler:");
+    assert_int_equal(actions(text_of(&f)), 1);
+    s->sum.alloc_wait_ns_sum = 1800000;
+    assert_has(text_of(&f), "Verdict: scheduler or hypervisor");
+    s->sum.alloc_samples = 3;
+    assert_int_equal(actions(text_of(&f)), 0); /* too few */
+    s->lock_samples = 2;
+    s->lock_wait_ns_sum = 500;
+    assert_has(text_of(&f), "Locks: 2 samples; waited for 250 ns");
+}
+
+static void thresholds_of_health(void** state) {
+    static Figures f;
+    (void)state;
+    assert_int_equal(tsi_lock_health(0, 0), TSI_HEALTH_GOOD);
+    assert_int_equal(tsi_lock_health(149, 1000), TSI_HEALTH_GOOD);
+    assert_int_equal(tsi_lock_health(150, 1000), TSI_HEALTH_NORMAL);
+    assert_int_equal(tsi_lock_health(200, 1000), TSI_HEALTH_WATCH);
+    assert_int_equal(tsi_lock_health(300, 1000), TSI_HEALTH_WATCH);
+    assert_int_equal(tsi_lock_health(301, 1000), TSI_HEALTH_ACT);
+    assert_int_equal(tsi_retry_health(5, 0), TSI_HEALTH_GOOD);
+    assert_int_equal(tsi_retry_health(9, 1000), TSI_HEALTH_GOOD);
+    assert_int_equal(tsi_retry_health(10, 1000), TSI_HEALTH_NORMAL);
+    assert_int_equal(tsi_retry_health(50, 1000), TSI_HEALTH_WATCH);
+    assert_int_equal(tsi_retry_health(99, 1000), TSI_HEALTH_WATCH);
+    assert_int_equal(tsi_retry_health(100, 1000), TSI_HEALTH_ACT);
+    figures(&f);
+    assert_has(text_of(&f), "Locks: 0 acquisitions on record, too few to judge; no free was repeated");
+    f.classes[0].lock_fast_acquire = 550;
+    f.classes[0].lock_contended = 450;
+    f.labels[1].lock_contended = 400;
+    f.labels[1].objects_freed = 1000;
+    f.labels[1].cas_retries = 20;
+    assert_has(text_of(&f),
+               "45.0 % of 1000 acquisitions had to wait: act, most under \"busy\"; 0.0200 retries per free: normal");
+    assert_int_equal(actions(text_of(&f)), 1);
+    f.labels[1].cas_retries = 200;
+    assert_int_equal(actions(text_of(&f)), 2);
+}
+
+static void labels_without_room(void** state) {
+    static Figures f;
+    (void)state;
+    figures(&f);
+    assert_has(text_of(&f), "3 of 3 ids in use");
+    f.labels[2].swallowed = 12;
+    assert_has(text_of(&f), "ACTION: 12 phases went to \"(other)\"");
+}
+
+static void slow_classes_in_order(void** state) {
+    static SlowPathAttribution rows[20];
+    static Figures f;
+    (void)state;
+    figures(&f);
+    for (unsigned n = 0; n < 20; n++) {
+        rows[n] = (SlowPathAttribution){.class_index = n, .object_size = 16, .total_slow_path_hits = 1000 + n % 5};
+        rows[n].epoch_closed_count = n == 4 ? 1000 : 0;
+        tsi_slow_path_judge(&rows[n], 0);
+    }
+    f.view.slow = rows;
+    f.view.slow_count = 20;
+    Text* t = text_of(&f);
+    assert_true(strstr(t->at, "class 4 ") < strstr(t->at, "class 9 ") &&
+                strstr(t->at, "class 9 ") < strstr(t->at, "class 14 "));
+    assert_has(t, "class 3 ");
+    assert_true(!has(t, "class 12 ") && has(t, "and 10 classes with fewer hits"));
+    assert_has(t, "ACTION: Fix the rotation");
+}
+
+static void words(void** state) {
+    (void)state;
+    assert_string_equal(tsi_word_bytes(0).at, "0 B");
+    assert_string_equal(tsi_word_bytes(1023).at, "1023 B");
+    assert_string_equal(tsi_word_bytes(1536).at, "1.5 KiB");
+    assert_string_equal(tsi_word_bytes(10 << 20).at, "10.0 MiB");
+    assert_string_equal(tsi_word_bytes(UINT64_MAX).at, "15.9 EiB");
+    assert_string_equal(tsi_word_class(TSI_CLASS_MIXED - 1, 64).at, "mixed slabs");
+    assert_string_equal(tsi_word_label("").at, "(unlabeled)");
+}
+
+static void no_memory_no_text(void** state) {
+    SlabAllocator* a = unit_create();
+    static Text t;
+    (void)state;
+    for (FakeCall what = FAKE_RESERVE; what <= FAKE_COMMIT; what++) {
+        for (uint64_t k = 1; k <= 3; k++) {
+            fake_os_fail(what, k, true);
+            errno = 0;
+            assert_false(slab_doctor(a, collect, &t));
+            assert_int_equal(errno, ENOMEM);
+            assert_int_equal(t.used, 0);
+            assert_true(fake_os_heal());
+        }
+    }
+    errno = 0;
+    assert_false(slab_doctor(NULL, collect, &t));
+    assert_int_equal(errno, EINVAL);
+    errno = 0;
+    assert_false(slab_doctor(a, NULL, NULL));
+    assert_int_equal(errno, EINVAL);
+    slab_allocator_free(a);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        TEST(a_healthy_allocator),        TEST(the_doctor_names_the_leak),
+        TEST(phases_of_one_label),        TEST(refusals_and_options),
+        TEST(pages_that_the_kernel_kept), TEST(the_truth_table),
+        TEST(thresholds_of_health),       TEST(labels_without_room),
+        TEST(slow_classes_in_order),      TEST(words),
+        TEST(no_memory_no_text),
+    };
+    fake_os_install(0, false, false);
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

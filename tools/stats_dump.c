@@ -1,0 +1,314 @@
+/*
+ * stats_dump.c - the statistics of an allocator at work: JSON on standard output, text on standard error.
+ *
+ * A program that embeds the library calls slab_stats_json and slab_doctor itself. This one brings a small server-like
+ * workload with it, to see what the numbers look like, and for whatever reads them to be tried on:
+ *
+ *   clean   requests of four routes, one phase each, everything freed before the phase ends
+ *   leak    the same, and one route keeps one object in a hundred
+ *   mixed   the leak, and sessions that outlive requests in a phase of their own, a little late freeing,
+ *           and a few mistakes that the allocator refuses
+ *
+ * Exit status: 0, 1 when something could not be written or made, 2 for a wrong command line.
+ */
+#define _GNU_SOURCE
+#include <slab_alloc.h>
+#include <slab_diagnostics.h>
+#include <slab_stats.h>
+
+#include "epoch_domain.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+/* The library may not have these yet: an absent one reads NULL. Delete the two lines, and the two places that compare with
+ * NULL, when it has. */
+bool slab_stats_json(SlabAllocator* a, bool (*write)(void* ctx, const char* bytes, size_t n), void* ctx)
+    __attribute__((weak));
+size_t slab_stats_labels(SlabAllocator* a, SlabLabelStats* out, size_t capacity) __attribute__((weak));
+
+/* ---- command line ---- */
+
+typedef struct Options {
+    bool json, text, doctor;
+    const char* pattern;
+    double seconds;
+} Options;
+
+static const char* const flags[] = {"--json", "--no-json", "--text",    "--no-text", "--doctor",
+                                    "--help", "--version", "--pattern", "--seconds"};
+static const char* const patterns[] = {"leak", "clean", "mixed"};
+enum { FLAGS = sizeof flags / sizeof flags[0], PATTERNS = sizeof patterns / sizeof patterns[0] };
+
+static const char help[] =
+    "usage: stats_dump [options]\n"
+    "Runs a small workload on a temporal-slab allocator and writes the allocator's statistics.\n"
+    "\n"
+    "  --json, --no-json    statistics as JSON on standard output (default: yes)\n"
+    "  --text, --no-text    statistics as text on standard error (default: yes)\n"
+    "  --doctor             a diagnosis on standard error: leaks, slow paths, reclamation, health\n"
+    "  --pattern NAME       workload: leak, clean or mixed (default: mixed)\n"
+    "  --seconds N          how long it runs (default: 1)\n"
+    "  --help, --version\n";
+
+static unsigned least(unsigned a, unsigned b) { return a < b ? a : b; }
+
+/* Edits that turn a into b: letters put in, taken out, changed or swapped with their neighbour. */
+static unsigned distance(const char* a, const char* b) {
+    enum { MOST = 24 };
+    unsigned d[MOST + 1][MOST + 1];
+    size_t la = strlen(a), lb = strlen(b);
+    if (la > MOST || lb > MOST) return MOST;
+    for (size_t i = 0; i <= la; i++) {
+        for (size_t k = 0; k <= lb; k++) {
+            if (i == 0 || k == 0) {
+                d[i][k] = (unsigned)(i + k);
+                continue;
+            }
+            d[i][k] = least(least(d[i - 1][k], d[i][k - 1]) + 1, d[i - 1][k - 1] + (a[i - 1] != b[k - 1]));
+            if (i > 1 && k > 1 && a[i - 1] == b[k - 2] && a[i - 2] == b[k - 1])
+                d[i][k] = least(d[i][k], d[i - 2][k - 2] + 1);
+        }
+    }
+    return d[la][lb];
+}
+
+/* Says what is wrong with a word, and which one may have been meant. */
+static int wrong_word(const char* kind, const char* word, const char* const* known, size_t count) {
+    const char* best = NULL;
+    unsigned best_distance = 4; /* further away it is another word */
+    for (size_t n = 0; n < count; n++) {
+        unsigned d = distance(word, known[n]);
+        if (d < best_distance) {
+            best = known[n];
+            best_distance = d;
+        }
+    }
+    if (best != NULL)
+        fprintf(stderr, "stats_dump: unknown %s '%s'; did you mean %s?\n", kind, word, best);
+    else
+        fprintf(stderr, "stats_dump: unknown %s '%s'; see stats_dump --help\n", kind, word);
+    return 2;
+}
+
+static int set_value(Options* o, const char* flag, const char* value) {
+    char* end = NULL;
+    if (value == NULL || *value == 0) {
+        fprintf(stderr, "stats_dump: %s needs a value\n", flag);
+        return 2;
+    }
+    if (strcmp(flag, "--pattern") == 0) {
+        for (size_t n = 0; n < PATTERNS; n++)
+            if (strcmp(value, patterns[n]) == 0) o->pattern = patterns[n];
+        return strcmp(value, o->pattern) == 0 ? 0 : wrong_word("pattern", value, patterns, PATTERNS);
+    }
+    o->seconds = strtod(value, &end);
+    if (*end == 0 && o->seconds >= 0 && o->seconds <= 1e6) return 0;
+    fprintf(stderr, "stats_dump: --seconds takes a number from 0 to 1000000, not '%s'\n", value);
+    return 2;
+}
+
+/* -1 to go on, else the exit status. */
+static int read_options(Options* o, int argc, char** argv) {
+    for (int i = 1; i < argc; i++) {
+        char flag[32];
+        const char* eq = strchr(argv[i], '=');
+        size_t n = eq != NULL ? (size_t)(eq - argv[i]) : strlen(argv[i]), which = 0;
+        (void)snprintf(flag, sizeof flag, "%.*s", (int)n, argv[i]);
+        while (which < FLAGS && strcmp(flag, flags[which]) != 0) which++;
+        if (which == FLAGS || n >= sizeof flag)
+            return wrong_word("option", n < sizeof flag ? flag : argv[i], flags, FLAGS);
+        bool takes_value = which >= FLAGS - 2;
+        if (!takes_value && eq != NULL) {
+            fprintf(stderr, "stats_dump: %s takes no value\n", flag);
+            return 2;
+        }
+        if (takes_value && set_value(o, flag, eq != NULL ? eq + 1 : i + 1 < argc ? argv[++i] : NULL) != 0) return 2;
+        if (which == 0 || which == 1) o->json = which == 0;
+        if (which == 2 || which == 3) o->text = which == 2;
+        if (which == 4) o->doctor = true;
+        if (which == 5) return fputs(help, stdout) == EOF;
+        if (which == 6) return printf("stats_dump %s\n", slab_version()) < 0;
+    }
+    return -1;
+}
+
+/* ---- workload ---- */
+
+enum { REQUEST_OBJECTS = 100, SESSIONS = 400, REQUESTS_PER_SECOND = 200, LAG = 8 };
+
+typedef struct World {
+    SlabAllocator* a;
+    bool leaks, mixed;
+    uint64_t requests, random;
+    epoch_domain_t* sessions;
+    void* session[SESSIONS];
+    void* late[LAG]; /* the last request's object that is freed some requests later */
+} World;
+
+static uint64_t next_random(World* w) {
+    w->random ^= w->random << 13;
+    w->random ^= w->random >> 7;
+    w->random ^= w->random << 17;
+    return w->random;
+}
+
+static void replace_session(World* w) {
+    void** slot = &w->session[next_random(w) % SESSIONS];
+    slab_free(w->a, *slot);
+    *slot = slab_malloc_epoch(w->a, 256, w->sessions->epoch_id);
+}
+
+static void mistakes(World* w) {
+    void* p = slab_malloc(w->a, 100);
+    slab_free(w->a, p);
+    slab_free(w->a, p);
+    (void)free_obj(w->a, 12345);
+}
+
+static void request(World* w) {
+    static const char* const routes[] = {"GET /users", "GET /search", "POST /orders", "GET /health"};
+    unsigned route = (unsigned)(w->requests++ % 4);
+    void* objects[REQUEST_OBJECTS];
+    EpochId id = epoch_current(w->a);
+    slab_epoch_set_label(w->a, id, routes[route]);
+    for (unsigned n = 0; n < REQUEST_OBJECTS; n++) {
+        objects[n] = slab_malloc(w->a, 32 + next_random(w) % 480);
+        if (objects[n] != NULL) memset(objects[n], (int)n, 32);
+    }
+    unsigned keep = w->leaks && route == 2 ? 1 : 0; /* of a hundred */
+    void** late = &w->late[w->requests % LAG];
+    for (unsigned n = keep; n < REQUEST_OBJECTS; n++) {
+        if (w->mixed && n == REQUEST_OBJECTS - 1) {
+            slab_free(w->a, *late);
+            *late = objects[n];
+        } else {
+            slab_free(w->a, objects[n]);
+        }
+    }
+    epoch_advance(w->a);
+    epoch_close(w->a, id);
+    if (w->mixed) replace_session(w);
+    if (w->mixed && w->requests % 100 == 0) mistakes(w);
+}
+
+static void run(World* w, double seconds) {
+    uint64_t start = slab_now_ns(), end = start + (uint64_t)(seconds * 1e9);
+    do {
+        request(w);
+        uint64_t due = start + w->requests * (1000000000u / REQUESTS_PER_SECOND), now = slab_now_ns();
+        if (due > end) due = end;
+        if (due > now) {
+            struct timespec pause = {(time_t)((due - now) / 1000000000u), (long)((due - now) % 1000000000u)};
+            (void)nanosleep(&pause, NULL);
+        }
+    } while (slab_now_ns() < end);
+}
+
+/* ---- output ---- */
+
+static bool to_file(void* ctx, const char* bytes, size_t n) { return fwrite(bytes, 1, n, ctx) == n; }
+
+/* What went wrong with a stream, or 0. */
+static int finish(FILE* f, const char* name) {
+    if (fflush(f) == 0 && !ferror(f)) return 0;
+    fprintf(stderr, "stats_dump: %s: %s\n", name, strerror(errno != 0 ? errno : EIO));
+    return 1;
+}
+
+static int write_json(SlabAllocator* a) {
+    errno = 0;
+    bool ok = slab_stats_json != NULL ? slab_stats_json(a, to_file, stdout) : to_file(stdout, "{}", 2);
+    if (ok)
+        (void)fputc('\n', stdout);
+    else if (!ferror(stdout))
+        fprintf(stderr, "stats_dump: no statistics: %s\n", strerror(errno));
+    return finish(stdout, "standard output") != 0 || !ok;
+}
+
+static void text_classes(SlabAllocator* a) {
+    SlabClassStats c;
+    fprintf(stderr, "\n%6s %8s %8s %10s %10s %8s %8s %8s %8s %8s\n", "class", "size", "slabs", "live KiB", "held KiB",
+            "slow", "miss", "closed", "null", "full");
+    for (uint32_t n = 0; slab_stats_class(a, n, &c), c.version != 0; n++) {
+        if (c.net_slabs == 0 && c.slow_path_hits == 0) continue;
+        fprintf(stderr,
+                "%6u %8u %8" PRIu64 " %10.1f %10.1f %8" PRIu64 " %8" PRIu64 " %8" PRIu64 " %8" PRIu64 " %8" PRIu64 "\n",
+                n, c.object_size, c.net_slabs, (double)c.live_bytes / 1024, (double)c.committed_bytes / 1024,
+                c.slow_path_hits, c.slow_path_cache_miss, c.slow_path_epoch_closed, c.current_partial_null,
+                c.current_partial_full);
+    }
+}
+
+static void text_labels(SlabAllocator* a) {
+    size_t count = slab_stats_labels != NULL ? slab_stats_labels(a, NULL, 0) : 0;
+    SlabLabelStats* rows = count != 0 ? malloc(count * sizeof *rows) : NULL;
+    if (rows == NULL) return;
+    size_t now = slab_stats_labels(a, rows, count);
+    if (now < count) count = now;
+    fprintf(stderr, "\n%-32s %8s %8s %10s %10s %10s %10s\n", "label", "phases", "draining", "allocated", "live",
+            "live KiB", "escaped");
+    for (size_t n = 0; n < count; n++) {
+        if (rows[n].phases_opened == 0 && rows[n].objects_allocated == 0) continue;
+        fprintf(stderr, "%-32s %8" PRIu64 " %8" PRIu64 " %10" PRIu64 " %10" PRIu64 " %10.1f %10" PRIu64 "\n",
+                rows[n].label, rows[n].phases_opened, rows[n].phases_draining, rows[n].objects_allocated,
+                rows[n].live_objects, (double)rows[n].live_bytes / 1024, rows[n].objects_escaped);
+    }
+    free(rows);
+}
+
+static void write_text(SlabAllocator* a, const World* w) {
+    SlabGlobalStats g;
+    slab_stats_global(a, &g);
+    fprintf(stderr,
+            "temporal-slab %s after %" PRIu64 " requests\n"
+            "memory    RSS %.1f MiB; slabs %" PRIu64 ", %.1f KiB committed; live %" PRIu64
+            " objects, %.1f KiB; bookkeeping %.1f KiB\n"
+            "phases    current id %u; %" PRIu64 " open, %" PRIu64 " draining; of the ring %u open, %u closed\n"
+            "slow path %" PRIu64 " hits; %" PRIu64 " missed, %" PRIu64 " refused\n"
+            "kernel    %" PRIu64 " madvise calls, %.1f MiB, %" PRIu64 " failed\n",
+            slab_version(), w->requests, (double)g.rss_bytes_current / 1048576, g.net_slabs,
+            (double)g.committed_bytes / 1024, g.live_objects, (double)g.live_bytes / 1024,
+            (double)g.metadata_bytes / 1024, g.current_epoch, g.open_phases, g.draining_phases, g.active_epoch_count,
+            g.closing_epoch_count, g.total_slow_path_hits, g.total_slow_cache_miss, g.total_slow_epoch_closed,
+            g.total_madvise_calls, (double)g.total_madvise_bytes / 1048576, g.total_madvise_failures);
+    text_classes(a);
+    text_labels(a);
+    fputc('\n', stderr);
+}
+
+static int dump(const World* w, const Options* o) {
+    int failed = o->json ? write_json(w->a) : 0;
+    if (o->text) write_text(w->a, w);
+    if (o->doctor && !slab_doctor(w->a, to_file, stderr) && !ferror(stderr)) {
+        fprintf(stderr, "stats_dump: no diagnosis: %s\n", strerror(errno));
+        failed = 1;
+    }
+    return failed | finish(stderr, "standard error");
+}
+
+int main(int argc, char** argv) {
+    Options o = {.json = true, .text = true, .pattern = "mixed", .seconds = 1};
+    World w = {.random = 88172645463325252ull};
+    (void)signal(SIGPIPE, SIG_IGN); /* a reader that leaves is an error like any other */
+    int status = read_options(&o, argc, argv);
+    if (status >= 0) return status != 0 ? status : finish(stdout, "standard output");
+    w.a = slab_allocator_create();
+    w.sessions = epoch_domain_create_labeled(w.a, "sessions");
+    if (w.sessions == NULL) {
+        fprintf(stderr, "stats_dump: no allocator: %s\n", slab_last_error());
+        return 1;
+    }
+    w.mixed = strcmp(o.pattern, "mixed") == 0;
+    w.leaks = strcmp(o.pattern, "clean") != 0;
+    run(&w, o.seconds);
+    status = dump(&w, &o);
+    epoch_domain_destroy(w.sessions);
+    slab_allocator_free(w.a);
+    return status;
+}
