@@ -1,0 +1,179 @@
+/*
+ * decimal.c - see decimal.h.
+ *
+ * printf follows the locale and may allocate, so digits are made here, by the exact integer method of Steele and White
+ * ("How to print floating-point numbers accurately", 1990). The number is r / s; everything nearer to it than `up` / s
+ * above or `down` / s below reads back as the same double. Digits are divided off until what is left is within
+ * those bounds. Numbers of reports are few: speed does not matter.
+ */
+#include "stats/decimal.h"
+
+#include "base/check.h"
+
+#include <string.h>
+
+enum { WORDS = 40, DIGITS = 17 }; /* 1280 bits: 2^1076, 10^324 and a margin */
+
+typedef struct Big {
+    unsigned used; /* no zero words on top */
+    uint32_t word[WORDS]; /* lowest first */
+} Big;
+
+static void big_set(Big* b, uint64_t v) {
+    b->word[0] = (uint32_t)v;
+    b->word[1] = (uint32_t)(v >> 32);
+    b->used = b->word[1] != 0 ? 2 : b->word[0] != 0;
+}
+
+static void big_times(Big* b, uint32_t by) {
+    uint64_t carry = 0;
+    for (unsigned i = 0; i < b->used; i++) {
+        carry += (uint64_t)b->word[i] * by;
+        b->word[i] = (uint32_t)carry;
+        carry >>= 32;
+    }
+    if (carry == 0) return;
+    TSI_CHECK(b->used < WORDS);
+    b->word[b->used++] = (uint32_t)carry;
+}
+
+static void big_shift(Big* b, unsigned bits) {
+    for (; bits >= 31; bits -= 31) big_times(b, 1u << 31);
+    big_times(b, 1u << bits);
+}
+
+static void big_times_10_to(Big* b, unsigned n) {
+    for (; n >= 9; n -= 9) big_times(b, 1000000000u);
+    for (; n > 0; n--) big_times(b, 10);
+}
+
+static int big_compare(const Big* a, const Big* b) {
+    if (a->used != b->used) return a->used < b->used ? -1 : 1;
+    for (unsigned i = a->used; i-- > 0;)
+        if (a->word[i] != b->word[i]) return a->word[i] < b->word[i] ? -1 : 1;
+    return 0;
+}
+
+static void big_add(Big* a, const Big* b) {
+    uint64_t carry = 0;
+    for (unsigned i = 0; i < b->used || i < a->used || carry != 0; i++) {
+        TSI_CHECK(i < WORDS);
+        carry += (uint64_t)(i < a->used ? a->word[i] : 0) + (i < b->used ? b->word[i] : 0);
+        if (i >= a->used) a->used = i + 1;
+        a->word[i] = (uint32_t)carry;
+        carry >>= 32;
+    }
+}
+
+/* a -= b, a >= b. */
+static void big_subtract(Big* a, const Big* b) {
+    int64_t borrow = 0;
+    for (unsigned i = 0; i < a->used; i++) {
+        borrow += (int64_t)a->word[i] - (i < b->used ? b->word[i] : 0);
+        a->word[i] = (uint32_t)borrow;
+        borrow >>= 32; /* 0 or -1 */
+    }
+    while (a->used != 0 && a->word[a->used - 1] == 0) a->used--;
+}
+
+static int compare_sum(const Big* a, const Big* b, const Big* with) {
+    Big sum = *a;
+    big_add(&sum, b);
+    return big_compare(&sum, with);
+}
+
+/* Digits d1 d2 ... of v = 0.d1d2... * 10^*point, v > 0; returns how many. */
+static unsigned make_digits(uint64_t fraction, int exponent, char digits[DIGITS], int* point) {
+    Big r, s, up, down;
+    bool even = fraction % 2 == 0, lowest = fraction == 1ull << 52 && exponent > -1074; /* the gap below is half as wide */
+    big_set(&r, fraction);
+    big_set(&s, 1);
+    big_set(&down, 1);
+    big_shift(&r, (exponent > 0 ? (unsigned)exponent : 0) + 1 + lowest);
+    big_shift(&s, (exponent < 0 ? (unsigned)-exponent : 0) + 1 + lowest);
+    if (exponent > 0) big_shift(&down, (unsigned)exponent);
+    up = down;
+    if (lowest) big_shift(&up, 1);
+
+    /* 10^k >= v for the least k, which this may miss by one below. */
+    int log2 = exponent + (int)tsi_log2(fraction);
+    int k = (log2 * 1233 - (log2 < 0 ? 4095 : 0)) / 4096; /* log10(2) from below */
+    if (k > 0) {
+        big_times_10_to(&s, (unsigned)k);
+    } else {
+        big_times_10_to(&r, (unsigned)-k);
+        big_times_10_to(&up, (unsigned)-k);
+        big_times_10_to(&down, (unsigned)-k);
+    }
+    while (compare_sum(&r, &up, &s) >= (even ? 0 : 1)) {
+        big_times(&s, 10);
+        k++;
+    }
+    *point = k;
+
+    for (unsigned n = 0;;) {
+        unsigned digit = 0;
+        big_times(&r, 10);
+        big_times(&up, 10);
+        big_times(&down, 10);
+        for (; big_compare(&r, &s) >= 0; digit++) big_subtract(&r, &s);
+        bool low = big_compare(&r, &down) < (even ? 1 : 0);
+        bool high = compare_sum(&r, &up, &s) >= (even ? 0 : 1);
+        if (low && high) high = compare_sum(&r, &r, &s) >= 0; /* either will do: the nearer one */
+        TSI_CHECK(n < DIGITS);
+        digits[n++] = (char)('0' + digit + (high ? 1 : 0));
+        if (low || high) return n;
+    }
+}
+
+static size_t put(char* out, size_t at, const char* text, size_t n) {
+    memcpy(out + at, text, n);
+    return at + n;
+}
+
+static size_t put_zeros(char* out, size_t at, int n) {
+    for (; n > 0; n--) out[at++] = '0';
+    return at;
+}
+
+static size_t put_exponent(char* out, size_t at, int e) {
+    unsigned magnitude = (unsigned)(e < 0 ? -e : e);
+    out[at++] = 'e';
+    if (e < 0) out[at++] = '-';
+    if (magnitude >= 100) out[at++] = (char)('0' + magnitude / 100);
+    if (magnitude >= 10) out[at++] = (char)('0' + magnitude / 10 % 10);
+    out[at++] = (char)('0' + magnitude % 10);
+    return at;
+}
+
+size_t tsi_decimal_write(char out[TSI_DECIMAL_BYTES], double v) {
+    uint64_t word;
+    char digits[DIGITS];
+    int point;
+    size_t at = 0;
+    memcpy(&word, &v, sizeof word);
+    unsigned biased = (unsigned)(word >> 52) & 2047;
+    uint64_t fraction = word & ((1ull << 52) - 1);
+    if (biased == 2047 || (biased == 0 && fraction == 0)) {
+        out[0] = '0';
+        return 1;
+    }
+    if (biased != 0) fraction |= 1ull << 52;
+    int count = (int)make_digits(fraction, biased != 0 ? (int)biased - 1075 : -1074, digits, &point);
+    if (word >> 63) out[at++] = '-';
+    if (point > 17 || point < -5) { /* d.ddd e point - 1 */
+        out[at++] = digits[0];
+        if (count > 1) out[at++] = '.';
+        at = put(out, at, digits + 1, (size_t)count - 1);
+        return put_exponent(out, at, point - 1);
+    }
+    if (point <= 0) {
+        at = put(out, at, "0.", 2);
+        at = put_zeros(out, at, -point);
+        return put(out, at, digits, (size_t)count);
+    }
+    if (count <= point) return put_zeros(out, put(out, at, digits, (size_t)count), point - count);
+    at = put(out, at, digits, (size_t)point);
+    out[at++] = '.';
+    return put(out, at, digits + point, (size_t)(count - point));
+}

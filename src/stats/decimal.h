@@ -1,0 +1,15 @@
+/*
+ * decimal.h - a double as the shortest decimal number that reads back as the same double.
+ */
+#ifndef TSI_STATS_DECIMAL_H
+#define TSI_STATS_DECIMAL_H
+
+#include "base/bits.h"
+
+enum { TSI_DECIMAL_BYTES = 32 };
+
+/* Writes a finite number as JSON has it and returns its length; no terminator. A point in every locale; nothing for what
+ * is not finite: 0. */
+size_t tsi_decimal_write(char out[TSI_DECIMAL_BYTES], double v);
+
+#endif
