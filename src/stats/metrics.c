@@ -1,0 +1,131 @@
+/* metrics.c - see metrics.h; also computes the DERIVED lines of metrics.def. */
+#include "stats/metrics.h"
+
+#include <string.h>
+
+/* ---- derived values ---- */
+
+/* part / whole * scale; 0 of nothing. */
+static double share(uint64_t part, uint64_t whole, double scale) {
+    return whole != 0 ? scale * (double)part / (double)whole : 0.0;
+}
+static uint64_t sum(uint64_t a, uint64_t b) { return a > UINT64_MAX - b ? UINT64_MAX : a + b; }
+
+#define TEXT_OF(x) #x
+#define VERSION_TEXT(major, minor, patch) TEXT_OF(major) "." TEXT_OF(minor) "." TEXT_OF(patch)
+static TsiValue DOCUMENT_version(const TsiReport* r) {
+    (void)r;
+    return (TsiValue){.s = VERSION_TEXT(TSLAB_VERSION_MAJOR, TSLAB_VERSION_MINOR, TSLAB_VERSION_PATCH)};
+}
+
+static TsiValue CLASS_lock_acquisitions(const SlabClassStats* c) {
+    return (TsiValue){.u = sum(c->lock_fast_acquire, c->lock_contended)};
+}
+static TsiValue CLASS_lock_contention_pct(const SlabClassStats* c) {
+    return (TsiValue){.f = share(c->lock_contended, CLASS_lock_acquisitions(c).u, 100.0)};
+}
+static TsiValue CLASS_cas_retry_rate(const SlabClassStats* c) {
+    return (TsiValue){.f = share(c->bitmap_alloc_cas_retries, c->bitmap_alloc_attempts, 1.0)};
+}
+static TsiValue EPOCH_rss_bytes(const TsiEpochRow* e) { return (TsiValue){.u = e->estimated_rss_bytes}; }
+
+static TsiValue SAMPLING_enabled(const SlabSamplingStats* s) { return (TsiValue){.u = s->period != 0}; }
+#define MEAN(key, sum_field, count_field)                          \
+    static TsiValue SAMPLING_##key(const SlabSamplingStats* s) {   \
+        return (TsiValue){.f = share(s->sum_field, s->count_field, 1.0)}; \
+    }
+MEAN(avg_wall_ns, sum.alloc_wall_ns_sum, sum.alloc_samples)
+MEAN(avg_cpu_ns, sum.alloc_cpu_ns_sum, sum.alloc_samples)
+MEAN(avg_wait_ns, sum.alloc_wait_ns_sum, sum.alloc_samples)
+MEAN(avg_repair_cpu_ns, sum.repair_cpu_ns_sum, sum.repair_count)
+MEAN(avg_repair_wait_ns, sum.repair_wait_ns_sum, sum.repair_count)
+
+/* The same with the row's type hidden. */
+#define DERIVED(scope, key, type, kind, unit, family, help, question) \
+    static TsiValue derive_##scope##_##key(const void* row) { return scope##_##key((const TsiRow_##scope*)row); }
+#include "stats/metrics.def"
+
+/* ---- the tables ---- */
+
+/* A field must be what its line says: of the type's size, and F64 exactly when it is a double. */
+#define BYTES_U32 sizeof(uint32_t)
+#define BYTES_STATE sizeof(uint32_t)
+#define BYTES_U64 sizeof(uint64_t)
+#define BYTES_F64 sizeof(double)
+#define BYTES_STRING sizeof((SlabLabelStats*)0)->label
+#define BYTES_BY_LABEL (16 * sizeof(uint64_t))
+#define BYTES_DOUBLING (SLAB_HISTOGRAM_BUCKETS * sizeof(uint64_t))
+#define BYTES_LATENCY (SLAB_LATENCY_BUCKETS * sizeof(uint64_t))
+#define FIELD(scope, field) ((TsiRow_##scope*)0)->field
+#define RENAMED(scope, field, key, type, kind, unit, family, help, question)                         \
+    _Static_assert(sizeof FIELD(scope, field) == BYTES_##type &&                                     \
+                       _Generic(FIELD(scope, field), double: 1, default: 0) == (TSI_TYPE_##type == TSI_TYPE_F64), \
+                   "metrics.def: " #scope "." #field " is no " #type);
+#include "stats/metrics.def"
+
+#define JSON_ONLY NULL
+#define RENAMED(scope, field, key, type, kind, unit, family, help, question)                        \
+    {key, family, help, NULL, offsetof(TsiRow_##scope, field), sizeof FIELD(scope, field), TSI_SCOPE_##scope, \
+     TSI_TYPE_##type, TSI_KIND_##kind, TSI_UNIT_##unit},
+#define DERIVED(scope, key, type, kind, unit, family, help, question) \
+    {#key, family, help, derive_##scope##_##key, 0, 0, TSI_SCOPE_##scope, TSI_TYPE_##type, TSI_KIND_##kind, TSI_UNIT_##unit},
+const TsiMetric tsi_metrics[] = {
+#include "stats/metrics.def"
+};
+const unsigned tsi_metric_count = sizeof tsi_metrics / sizeof tsi_metrics[0];
+
+#define FAMILY(family, help) {family, help},
+static const TsiFamily families[] = {
+#include "stats/metrics.def"
+};
+
+#define SCOPE(scope, Row, key, form, title, labels, about) {key, TSI_FORM_##form, sizeof(Row)},
+const TsiSection tsi_sections[TSI_SCOPES] = {
+#include "stats/metrics.def"
+};
+
+/* ---- access ---- */
+
+TsiValue tsi_metric_value(const TsiMetric* m, const void* row) {
+    const char* at = (const char*)row + m->offset;
+    TsiValue v = {0};
+    uint32_t word;
+    if (m->derive != NULL) return m->derive(row);
+    if (m->type == TSI_TYPE_STRING) return (TsiValue){.s = at};
+    if (tsi_metric_is_array(m)) return (TsiValue){.a = (const uint64_t*)(const void*)at};
+    if (m->type == TSI_TYPE_F64) return memcpy(&v.f, at, sizeof v.f), v;
+    if (m->type == TSI_TYPE_U64) return memcpy(&v.u, at, sizeof v.u), v;
+    memcpy(&word, at, sizeof word);
+    return (TsiValue){.u = word};
+}
+
+const char* tsi_metric_state(uint64_t state) { return state == EPOCH_ACTIVE ? "ACTIVE" : "CLOSING"; }
+
+uint64_t tsi_metric_bucket_top(unsigned type, unsigned i) {
+    if (type == TSI_TYPE_DOUBLING) return (2ull << i) - 1;
+    return i < 4 ? i : ((5ull + i % 4) << (i / 4 - 1)) - 1;
+}
+
+const char* tsi_metric_family_help(const TsiMetric* m) {
+    size_t n = strcspn(m->family, "{");
+    for (size_t i = 0; i < sizeof families / sizeof families[0]; i++)
+        if (strlen(families[i].family) == n && memcmp(families[i].family, m->family, n) == 0) return families[i].help;
+    return m->help;
+}
+
+TsiRows tsi_report_rows(const TsiReport* r, TsiScope scope) {
+    TsiRows rows = {(const char*)r, tsi_sections[scope].row_bytes, 1};
+    const void* first = r;
+    switch (scope) {
+    case TSI_SCOPE_GLOBAL: first = &r->global; break;
+    case TSI_SCOPE_REFUSAL: first = &r->refusals; break;
+    case TSI_SCOPE_SAMPLING: first = &r->sampling; break;
+    case TSI_SCOPE_CLASS: first = r->classes, rows.count = r->class_count; break;
+    case TSI_SCOPE_EPOCH: first = r->epochs, rows.count = r->epoch_rows; break;
+    case TSI_SCOPE_PHASE: first = r->phases, rows.count = r->phase_count; break;
+    case TSI_SCOPE_LABEL: first = r->labels, rows.count = r->label_count; break;
+    default: break;
+    }
+    rows.first = first;
+    return rows;
+}

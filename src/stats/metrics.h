@@ -1,0 +1,107 @@
+/*
+ * metrics.h - the lines of metrics.def at run time.
+ *
+ * What writes a report out walks this table and knows no field by name: json.c, prometheus.c. Questions are for
+ * readers of docs/metrics.md and not kept here.
+ */
+#ifndef TSI_STATS_METRICS_H
+#define TSI_STATS_METRICS_H
+
+#include "stats/report.h"
+
+typedef enum TsiScope {
+#define SCOPE(scope, Row, key, form, title, labels, about) TSI_SCOPE_##scope,
+#include "stats/metrics.def"
+    TSI_SCOPES
+} TsiScope;
+
+#define SCOPE(scope, Row, key, form, title, labels, about) typedef Row TsiRow_##scope;
+#include "stats/metrics.def"
+
+typedef enum TsiForm { TSI_FORM_TOP, TSI_FORM_OBJECT, TSI_FORM_ARRAY } TsiForm;
+typedef enum TsiType {
+    TSI_TYPE_U32,
+    TSI_TYPE_U64,
+    TSI_TYPE_F64,
+    TSI_TYPE_FLAG,
+    TSI_TYPE_STRING,
+    TSI_TYPE_STATE,
+    TSI_TYPE_BY_LABEL,
+    TSI_TYPE_DOUBLING,
+    TSI_TYPE_LATENCY
+} TsiType;
+typedef enum TsiKind {
+    TSI_KIND_COUNTER,
+    TSI_KIND_GAUGE,
+    TSI_KIND_PEAK,
+    TSI_KIND_HISTOGRAM,
+    TSI_KIND_SUM,
+    TSI_KIND_INFO,
+    TSI_KIND_IDENTITY,
+    TSI_KIND_COPY
+} TsiKind;
+typedef enum TsiUnit {
+    TSI_UNIT_COUNT,
+    TSI_UNIT_BYTES,
+    TSI_UNIT_NS,
+    TSI_UNIT_SECONDS,
+    TSI_UNIT_PERCENT,
+    TSI_UNIT_RATIO,
+    TSI_UNIT_MIB,
+    TSI_UNIT_ID,
+    TSI_UNIT_TEXT
+} TsiUnit;
+
+#define TSI_METRIC_PREFIX "temporal_slab_"
+
+/* By type: u for U32, U64, FLAG and STATE, f for F64, s for STRING, a for the arrays. */
+typedef union TsiValue {
+    uint64_t u;
+    double f;
+    const char* s;
+    const uint64_t* a;
+} TsiValue;
+
+typedef struct TsiMetric {
+    const char *key, *family, *help; /* family NULL: JSON only */
+    TsiValue (*derive)(const void* row); /* NULL: the field at `offset` */
+    uint16_t offset, bytes;
+    uint8_t scope, type, kind, unit;
+} TsiMetric;
+
+typedef struct TsiFamily {
+    const char *family, *help;
+} TsiFamily;
+
+typedef struct TsiSection {
+    const char* key;
+    TsiForm form;
+    size_t row_bytes;
+} TsiSection;
+
+/* Rows of a report in a scope. */
+typedef struct TsiRows {
+    const char* first;
+    size_t bytes; /* of one */
+    uint32_t count;
+} TsiRows;
+
+extern const TsiMetric tsi_metrics[]; /* the lines of a scope follow each other */
+extern const unsigned tsi_metric_count;
+extern const TsiSection tsi_sections[TSI_SCOPES];
+
+TSI_INLINE bool tsi_metric_is_array(const TsiMetric* m) {
+    return m->type == TSI_TYPE_BY_LABEL || m->type == TSI_TYPE_DOUBLING || m->type == TSI_TYPE_LATENCY;
+}
+/* Entries of an array. */
+TSI_INLINE unsigned tsi_metric_entries(const TsiMetric* m) { return m->bytes / sizeof(uint64_t); }
+TsiValue tsi_metric_value(const TsiMetric* m, const void* row);
+/* Name of an EpochLifecycleState. */
+const char* tsi_metric_state(uint64_t state);
+/* Largest value that bucket i of a DOUBLING or LATENCY array counts; the last bucket has no such bound. */
+uint64_t tsi_metric_bucket_top(unsigned type, unsigned i);
+/* Help of the family a line belongs to: FAMILY's, else its own. */
+const char* tsi_metric_family_help(const TsiMetric* m);
+TsiRows tsi_report_rows(const TsiReport* r, TsiScope scope);
+
+#endif
