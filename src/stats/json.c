@@ -1,0 +1,142 @@
+/*
+ * json.c - a report as one JSON document.
+ *
+ * The sections and their members are those of metrics.def, in its order. Two members have a shape of their own:
+ * label_registry.labels, which pairs ids with labels, and classes[].contention_by_label, which repeats the BY_LABEL
+ * arrays without their zeros. Integers are exact to 64 bits; numbers that are not finite are written as 0.
+ */
+#include "stats/metrics.h"
+#include "stats/out.h"
+
+#include <string.h>
+
+#define BY_LABEL_SUFFIX "_by_label"
+
+static void write_array(TsiOut* o, const uint64_t* a, unsigned n) {
+    tsi_out_char(o, '[');
+    for (unsigned i = 0; i < n && o->ok; i++) {
+        if (i != 0) tsi_out_char(o, ',');
+        tsi_out_u64(o, a[i]);
+    }
+    tsi_out_char(o, ']');
+}
+
+static void write_value(TsiOut* o, const TsiMetric* m, const void* row) {
+    TsiValue v = tsi_metric_value(m, row);
+    switch ((TsiType)m->type) {
+    case TSI_TYPE_U32:
+    case TSI_TYPE_U64: tsi_out_u64(o, v.u); break;
+    case TSI_TYPE_F64: tsi_out_f64(o, v.f); break;
+    case TSI_TYPE_FLAG: tsi_out_text(o, v.u != 0 ? "true" : "false"); break;
+    case TSI_TYPE_STRING: tsi_out_json_string(o, v.s, m->bytes != 0 ? m->bytes : SIZE_MAX); break;
+    case TSI_TYPE_STATE: tsi_out_json_string(o, tsi_metric_state(v.u), SIZE_MAX); break;
+    case TSI_TYPE_BY_LABEL:
+    case TSI_TYPE_DOUBLING:
+    case TSI_TYPE_LATENCY: write_array(o, v.a, tsi_metric_entries(m)); break;
+    }
+}
+
+static void write_key(TsiOut* o, bool* comma, const char* key, size_t n) {
+    if (*comma) tsi_out_char(o, ',');
+    *comma = true;
+    tsi_out_char(o, '"');
+    tsi_out_bytes(o, key, n);
+    tsi_out_text(o, "\":");
+}
+
+/* {"id": count} of an array, without zeros. */
+static void write_sparse(TsiOut* o, const uint64_t* a, unsigned n) {
+    bool comma = false;
+    tsi_out_char(o, '{');
+    for (unsigned i = 0; i < n && o->ok; i++) {
+        if (a[i] == 0) continue;
+        if (comma) tsi_out_char(o, ',');
+        comma = true;
+        tsi_out_char(o, '"');
+        tsi_out_u64(o, i);
+        tsi_out_text(o, "\":");
+        tsi_out_u64(o, a[i]);
+    }
+    tsi_out_char(o, '}');
+}
+
+static void write_contention(TsiOut* o, bool* comma, const void* row) {
+    static const char key[] = "contention_by_label";
+    bool inner = false;
+    write_key(o, comma, key, sizeof key - 1);
+    tsi_out_char(o, '{');
+    for (unsigned i = 0; i < tsi_metric_count; i++) {
+        const TsiMetric* m = &tsi_metrics[i];
+        if (m->type != TSI_TYPE_BY_LABEL) continue;
+        write_key(o, &inner, m->key, strlen(m->key) - (sizeof BY_LABEL_SUFFIX - 1));
+        write_sparse(o, tsi_metric_value(m, row).a, tsi_metric_entries(m));
+    }
+    tsi_out_char(o, '}');
+}
+
+static void write_registry(TsiOut* o, bool* comma, const TsiReport* r) {
+    static const char key[] = "labels";
+    write_key(o, comma, key, sizeof key - 1);
+    tsi_out_char(o, '[');
+    for (uint32_t i = 0; i < r->label_count && o->ok; i++) {
+        const SlabLabelStats* l = &r->labels[i];
+        tsi_out_text(o, i != 0 ? ",\n{\"id\":" : "\n{\"id\":");
+        tsi_out_u64(o, l->label_id);
+        tsi_out_text(o, ",\"label\":");
+        tsi_out_json_string(o, l->label, sizeof l->label);
+        tsi_out_char(o, '}');
+    }
+    tsi_out_char(o, ']');
+}
+
+/* The members of one row. Those of the document itself are a line each. */
+static void write_members(TsiOut* o, bool* comma, const TsiReport* r, TsiScope scope, const void* row) {
+    bool top = tsi_sections[scope].form == TSI_FORM_TOP;
+    for (unsigned i = 0; i < tsi_metric_count && o->ok; i++) {
+        const TsiMetric* m = &tsi_metrics[i];
+        if (m->scope != scope) continue;
+        write_key(o, comma, m->key, strlen(m->key));
+        write_value(o, m, row);
+        if (top) tsi_out_char(o, '\n');
+    }
+    if (scope == TSI_SCOPE_CLASS) write_contention(o, comma, row);
+    if (scope == TSI_SCOPE_REGISTRY) write_registry(o, comma, r);
+}
+
+static void write_row(TsiOut* o, const TsiReport* r, TsiScope scope, const void* row) {
+    bool comma = false;
+    tsi_out_char(o, '{');
+    write_members(o, &comma, r, scope, row);
+    tsi_out_char(o, '}');
+}
+
+static void write_section(TsiOut* o, bool* comma, const TsiReport* r, TsiScope scope) {
+    const TsiSection* s = &tsi_sections[scope];
+    TsiRows rows = tsi_report_rows(r, scope);
+    if (s->form == TSI_FORM_TOP) {
+        write_members(o, comma, r, scope, rows.first);
+        return;
+    }
+    write_key(o, comma, s->key, strlen(s->key));
+    if (s->form == TSI_FORM_OBJECT) {
+        write_row(o, r, scope, rows.first);
+    } else {
+        tsi_out_char(o, '[');
+        for (uint32_t i = 0; i < rows.count && o->ok; i++) {
+            tsi_out_text(o, i != 0 ? ",\n" : "\n");
+            write_row(o, r, scope, rows.first + i * rows.bytes);
+        }
+        tsi_out_char(o, ']');
+    }
+    tsi_out_char(o, '\n');
+}
+
+bool tsi_report_json(const TsiReport* r, TsiWriteFn write, void* ctx) {
+    TsiOut o;
+    bool comma = false;
+    tsi_out_begin(&o, write, ctx);
+    tsi_out_char(&o, '{');
+    for (unsigned scope = 0; scope < TSI_SCOPES && o.ok; scope++) write_section(&o, &comma, r, (TsiScope)scope);
+    tsi_out_text(&o, "}\n");
+    return tsi_out_end(&o);
+}

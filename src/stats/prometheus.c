@@ -1,0 +1,267 @@
+/*
+ * prometheus.c - a report in the Prometheus text format.
+ *
+ * Families are those of metrics.def, in its order; each is written whole before the next. How rows become series
+ * depends on the scope only:
+ *
+ *   CLASS, LABEL  one series a row
+ *   EPOCH         one series a ring id, of the incarnation the id names now. Earlier ones and the epochs of domains have
+ *                 none: there may be tens of thousands
+ *   PHASE         rows are added up by label id (PEAK: the largest counts)
+ *   the others    one row, no labels
+ *
+ * So the number of series is bounded by classes, ring ids and label ids. A label is the registry's, never the
+ * string of a phase. No two label ids show the same text: see write_label. Nothing is allocated; sums by label are
+ * made for CHUNK ids at a time.
+ */
+#include "stats/metrics.h"
+#include "stats/out.h"
+
+#include <string.h>
+
+enum { CHUNK = 256 };
+
+typedef struct Page {
+    TsiOut out;
+    const TsiReport* r;
+    uint32_t newest[TSI_RING_MAX]; /* ring id -> row of `epochs` + 1 */
+} Page;
+
+/* ---- pieces of a line ---- */
+
+static void write_name(TsiOut* o, const TsiMetric* m, const char* suffix) {
+    tsi_out_text(o, TSI_METRIC_PREFIX);
+    tsi_out_bytes(o, m->family, strcspn(m->family, "{"));
+    tsi_out_text(o, suffix);
+}
+
+static void begin_label(TsiOut* o, bool* any, const char* name) {
+    tsi_out_char(o, *any ? ',' : '{');
+    *any = true;
+    tsi_out_text(o, name);
+    tsi_out_text(o, "=\"");
+}
+
+static void write_number_label(TsiOut* o, bool* any, const char* name, uint64_t v) {
+    begin_label(o, any, name);
+    tsi_out_u64(o, v);
+    tsi_out_char(o, '"');
+}
+
+/* Row of a label id; NULL when there is none. */
+static const SlabLabelStats* find_label(const TsiReport* r, uint32_t id) {
+    if (id < r->label_count && r->labels[id].label_id == id) return &r->labels[id];
+    for (uint32_t i = 0; i < r->label_count; i++)
+        if (r->labels[i].label_id == id) return &r->labels[i];
+    return NULL;
+}
+
+/* The label of an id. Strings that are not UTF-8 may look the same after repair, and two equal series would spoil the
+ * whole page: their ids are put behind them, as behind whatever looks like a repaired one. */
+static void write_label(TsiOut* o, bool* any, const TsiReport* r, uint32_t id) {
+    const SlabLabelStats* l = find_label(r, id);
+    begin_label(o, any, "label");
+    if (l == NULL || tsi_out_label_value(o, l->label, sizeof l->label)) {
+        tsi_out_text(o, " #");
+        tsi_out_u64(o, id);
+    }
+    tsi_out_char(o, '"');
+}
+
+/* The fixed label of a family: "name{word=value}". */
+static void write_fixed_label(TsiOut* o, bool* any, const TsiMetric* m) {
+    const char* name = strchr(m->family, '{');
+    if (name == NULL) return;
+    const char* value = strchr(++name, '=');
+    tsi_out_char(o, *any ? ',' : '{');
+    *any = true;
+    tsi_out_bytes(o, name, (size_t)(value - name));
+    tsi_out_text(o, "=\"");
+    tsi_out_bytes(o, value + 1, strcspn(value + 1, "}"));
+    tsi_out_char(o, '"');
+}
+
+static void write_labels(TsiOut* o, bool* any, const TsiReport* r, const TsiMetric* m, const void* row) {
+    if (m->scope == TSI_SCOPE_CLASS) {
+        const SlabClassStats* c = row;
+        write_number_label(o, any, "class", c->class_index);
+        write_number_label(o, any, "object_size", c->object_size);
+    } else if (m->scope == TSI_SCOPE_EPOCH) {
+        const TsiEpochRow* e = row;
+        write_number_label(o, any, "epoch", e->epoch_id);
+        begin_label(o, any, "state");
+        tsi_out_text(o, tsi_metric_state(e->state));
+        tsi_out_char(o, '"');
+        write_label(o, any, r, e->label_id);
+    } else if (m->scope == TSI_SCOPE_LABEL) {
+        write_label(o, any, r, ((const SlabLabelStats*)row)->label_id);
+    }
+    write_fixed_label(o, any, m);
+    if (m->kind == TSI_KIND_INFO) {
+        begin_label(o, any, m->key);
+        (void)tsi_out_label_value(o, tsi_metric_value(m, row).s, SIZE_MAX);
+        tsi_out_char(o, '"');
+    }
+}
+
+static void write_f64(TsiOut* o, double v) {
+    if (v != v) tsi_out_text(o, "NaN");
+    else if (v - v != 0) tsi_out_text(o, v > 0 ? "+Inf" : "-Inf");
+    else tsi_out_f64(o, v);
+}
+
+static void write_in_unit(TsiOut* o, const TsiMetric* m, TsiValue v) {
+    if (m->kind == TSI_KIND_INFO) tsi_out_char(o, '1');
+    else if (m->type == TSI_TYPE_F64) write_f64(o, m->unit == TSI_UNIT_PERCENT ? v.f / 100.0 : v.f);
+    else if (m->unit == TSI_UNIT_NS) tsi_out_seconds(o, v.u);
+    else tsi_out_u64(o, v.u);
+}
+
+static void end_line(TsiOut* o, bool any, const TsiMetric* m, TsiValue v) {
+    tsi_out_text(o, any ? "} " : " ");
+    write_in_unit(o, m, v);
+    tsi_out_char(o, '\n');
+}
+
+/* ---- one family ---- */
+
+static void write_sample(Page* p, const TsiMetric* m, const void* row) {
+    bool any = false;
+    write_name(&p->out, m, "");
+    write_labels(&p->out, &any, p->r, m, row);
+    end_line(&p->out, any, m, tsi_metric_value(m, row));
+}
+
+static void write_bucket(Page* p, const TsiMetric* m, const void* row, const uint64_t* top, uint64_t count) {
+    TsiOut* o = &p->out;
+    bool any = false;
+    write_name(o, m, "_bucket");
+    write_labels(o, &any, p->r, m, row);
+    begin_label(o, &any, "le");
+    if (top != NULL) write_in_unit(o, m, (TsiValue){.u = *top});
+    else tsi_out_text(o, "+Inf");
+    tsi_out_text(o, "\"} ");
+    tsi_out_u64(o, count);
+    tsi_out_char(o, '\n');
+}
+
+static void write_total(Page* p, const TsiMetric* m, const TsiMetric* value_of, const char* suffix, const void* row, TsiValue v) {
+    bool any = false;
+    write_name(&p->out, m, suffix);
+    write_labels(&p->out, &any, p->r, m, row);
+    end_line(&p->out, any, value_of, v);
+}
+
+/* Buckets of a DOUBLING array go by fours, for there is one for each label. An empty histogram is left out. */
+static void write_histogram(Page* p, const TsiMetric* m, const TsiMetric* sum, const void* row) {
+    static const TsiMetric plain = {.type = TSI_TYPE_U64, .unit = TSI_UNIT_COUNT};
+    const uint64_t* a = tsi_metric_value(m, row).a;
+    unsigned last = tsi_metric_entries(m) - 1;
+    uint64_t count = 0, all = 0;
+    for (unsigned i = 0; i <= last; i++) all |= a[i];
+    if (all == 0) return;
+    for (unsigned i = 0; i < last && p->out.ok; i++) {
+        uint64_t top = tsi_metric_bucket_top(m->type, i);
+        count = a[i] > UINT64_MAX - count ? UINT64_MAX : count + a[i];
+        if (m->type == TSI_TYPE_LATENCY || i % 2 == 1) write_bucket(p, m, row, &top, count);
+    }
+    count = a[last] > UINT64_MAX - count ? UINT64_MAX : count + a[last];
+    write_bucket(p, m, row, NULL, count);
+    if (sum != NULL) write_total(p, m, sum, "_sum", row, tsi_metric_value(sum, row));
+    write_total(p, m, &plain, "_count", row, (TsiValue){.u = count});
+}
+
+/* Sums of the phases whose label ids are first .. first + CHUNK - 1; ids beyond the last count under it. */
+static void write_phase_sums(Page* p, const TsiMetric* m, uint32_t first, uint32_t last) {
+    TsiRows rows = tsi_report_rows(p->r, TSI_SCOPE_PHASE);
+    uint64_t sums[CHUNK] = {0};
+    bool seen[CHUNK] = {0};
+    for (uint32_t i = 0; i < rows.count; i++) {
+        const void* row = rows.first + i * rows.bytes;
+        uint32_t id = ((const SlabPhaseStats*)row)->label_id;
+        if (id > last) id = last;
+        if (id < first || id - first >= CHUNK) continue;
+        uint64_t v = tsi_metric_value(m, row).u, *sum = &sums[id - first];
+        if (m->kind == TSI_KIND_PEAK) *sum = v > *sum ? v : *sum;
+        else *sum = v > UINT64_MAX - *sum ? UINT64_MAX : *sum + v;
+        seen[id - first] = true;
+    }
+    for (uint32_t k = 0; k < CHUNK && p->out.ok; k++) {
+        bool any = false;
+        if (!seen[k]) continue;
+        write_name(&p->out, m, "");
+        write_label(&p->out, &any, p->r, first + k);
+        end_line(&p->out, any, m, (TsiValue){.u = sums[k]});
+    }
+}
+
+static void write_phases(Page* p, const TsiMetric* m) {
+    uint32_t last = p->r->label_count != 0 ? p->r->labels[p->r->label_count - 1].label_id : 0;
+    for (uint64_t first = 0; first <= last && p->out.ok; first += CHUNK) write_phase_sums(p, m, (uint32_t)first, last);
+}
+
+static void write_epochs(Page* p, const TsiMetric* m) {
+    for (uint32_t id = 0; id < TSI_RING_MAX && p->out.ok; id++)
+        if (p->newest[id] != 0) write_sample(p, m, &p->r->epochs[p->newest[id] - 1]);
+}
+
+/* promtool wants "_count" kept for histograms; names that users know end in it, and go without a type. */
+static const char* type_of(const TsiMetric* m) {
+    size_t n = strlen(m->family);
+    if (m->kind == TSI_KIND_COUNTER) return "counter";
+    if (m->kind == TSI_KIND_HISTOGRAM || m->kind == TSI_KIND_SUM) return "histogram";
+    return n > 6 && strcmp(m->family + n - 6, "_count") == 0 ? "untyped" : "gauge";
+}
+
+static bool same_family(const TsiMetric* a, const TsiMetric* b) {
+    size_t n = strcspn(a->family, "{");
+    return n == strcspn(b->family, "{") && memcmp(a->family, b->family, n) == 0;
+}
+
+static void write_head(TsiOut* o, const TsiMetric* m) {
+    tsi_out_text(o, "# HELP ");
+    write_name(o, m, " ");
+    tsi_out_text(o, tsi_metric_family_help(m));
+    tsi_out_text(o, "\n# TYPE ");
+    write_name(o, m, " ");
+    tsi_out_text(o, type_of(m));
+    tsi_out_char(o, '\n');
+}
+
+static void write_series(Page* p, const TsiMetric* m, const TsiMetric* sum) {
+    TsiRows rows = tsi_report_rows(p->r, (TsiScope)m->scope);
+    if (m->scope == TSI_SCOPE_PHASE) {
+        write_phases(p, m);
+    } else if (m->scope == TSI_SCOPE_EPOCH) {
+        write_epochs(p, m);
+    } else {
+        for (uint32_t i = 0; i < rows.count && p->out.ok; i++) {
+            const void* row = rows.first + i * rows.bytes;
+            if (m->kind == TSI_KIND_HISTOGRAM) write_histogram(p, m, sum, row);
+            else write_sample(p, m, row);
+        }
+    }
+}
+
+bool tsi_report_prometheus(const TsiReport* r, TsiWriteFn write, void* ctx) {
+    Page p = {.r = r};
+    const TsiMetric* before = NULL; /* the line of a family above this one */
+    tsi_out_begin(&p.out, write, ctx);
+    for (uint32_t i = 0; i < r->epoch_rows; i++) {
+        EpochId id = r->epochs[i].epoch_id;
+        if (id >= TSI_RING_MAX) continue;
+        uint32_t* row = &p.newest[id];
+        if (*row == 0 || r->epochs[*row - 1].epoch_era <= r->epochs[i].epoch_era) *row = i + 1;
+    }
+    for (unsigned i = 0; i < tsi_metric_count && p.out.ok; i++) {
+        const TsiMetric* m = &tsi_metrics[i];
+        if (m->family == NULL) continue;
+        bool same = before != NULL && same_family(before, m);
+        const TsiMetric* sum = same && before->kind == TSI_KIND_SUM ? before : NULL; /* stands above its histogram */
+        before = m;
+        if (m->kind == TSI_KIND_SUM) continue;
+        if (!same || sum != NULL) write_head(&p.out, m);
+        write_series(&p, m, sum);
+    }
+    return tsi_out_end(&p.out);
+}
