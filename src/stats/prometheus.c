@@ -56,9 +56,15 @@ static const SlabLabelStats* find_label(const TsiReport* r, uint32_t id) {
     return NULL;
 }
 
+/* Highest label id: what counts under no label of its own counts under this one. */
+static uint32_t last_label(const TsiReport* r) {
+    return r->label_count != 0 ? r->labels[r->label_count - 1].label_id : 0;
+}
+
 /* The label of an id. Strings that are not UTF-8 may look the same after repair, and two equal series would spoil the
  * whole page: their ids are put behind them, as behind whatever looks like a repaired one. */
 static void write_label(TsiOut* o, bool* any, const TsiReport* r, uint32_t id) {
+    if (id > last_label(r)) id = last_label(r);
     const SlabLabelStats* l = find_label(r, id);
     begin_label(o, any, "label");
     if (l == NULL || tsi_out_label_value(o, l->label, sizeof l->label)) {
@@ -171,7 +177,7 @@ static void write_histogram(Page* p, const TsiMetric* m, const TsiMetric* sum, c
     write_total(p, m, &plain, "_count", row, (TsiValue){.u = count});
 }
 
-/* Sums of the phases whose label ids are first .. first + CHUNK - 1; ids beyond the last count under it. */
+/* Sums of the phases whose label ids are first .. first + CHUNK - 1; `last` is the highest. */
 static void write_phase_sums(Page* p, const TsiMetric* m, uint32_t first, uint32_t last) {
     TsiRows rows = tsi_report_rows(p->r, TSI_SCOPE_PHASE);
     uint64_t sums[CHUNK] = {0};
@@ -196,7 +202,7 @@ static void write_phase_sums(Page* p, const TsiMetric* m, uint32_t first, uint32
 }
 
 static void write_phases(Page* p, const TsiMetric* m) {
-    uint32_t last = p->r->label_count != 0 ? p->r->labels[p->r->label_count - 1].label_id : 0;
+    uint32_t last = last_label(p->r);
     for (uint64_t first = 0; first <= last && p->out.ok; first += CHUNK) write_phase_sums(p, m, (uint32_t)first, last);
 }
 

@@ -1,0 +1,258 @@
+/*
+ * metrics_pages.c - prints what is generated from src/stats/metrics.def: `page` docs/metrics.md, `schema`
+ * share/stats.schema.json. Built and run by scripts/metrics.sh.
+ */
+#include "stats/metrics.h"
+
+#include <stdio.h>
+#include <string.h>
+
+typedef struct Section {
+    const char *name, *row, *key, *form, *title, *labels, *about;
+} Section;
+typedef struct Line {
+    const char *scope, *field /* NULL: derived */, *key, *type, *kind, *unit, *family, *help, *question;
+    bool json_only;
+} Line;
+
+#define SCOPE(scope, Row, key, form, title, labels, about) {#scope, #Row, key, #form, title, labels, about},
+static const Section sections[] = {
+#include "stats/metrics.def"
+};
+
+#define JSON_ONLY ""
+#define METRIC(scope, field, ...) RENAMED(scope, field, #field, __VA_ARGS__)
+#define RENAMED(scope, field, key, type, kind, unit, family, help, question) \
+    {#scope, #field, key, #type, #kind, #unit, family, help, question, sizeof(family) == 1},
+#define DERIVED(scope, key, type, kind, unit, family, help, question) \
+    {#scope, NULL, #key, #type, #kind, #unit, family, help, question, sizeof(family) == 1},
+static const Line lines[] = {
+#include "stats/metrics.def"
+};
+
+enum { SECTIONS = sizeof sections / sizeof sections[0], LINES = sizeof lines / sizeof lines[0] };
+
+static bool is(const char* a, const char* b) { return strcmp(a, b) == 0; }
+
+/* ---- the page ---- */
+
+static const char page_head[] =
+    "# Metrics\n"
+    "\n"
+    "Written by `scripts/metrics.sh` from `src/stats/metrics.def`; do not edit.\n"
+    "\n"
+    "`slab_stats_json` writes one document with everything below (schema: `share/temporal-slab/stats.schema.json`),\n"
+    "`slab_stats_prometheus` the Prometheus text format. Both read the allocator's own words: nothing is counted on the\n"
+    "allocation path for them.\n"
+    "\n"
+    "- **Key** is the member of the JSON document, with the C field in brackets where it has another name. *Computed* keys have\n"
+    "  no C field.\n"
+    "- **Prometheus** names start with `" TSI_METRIC_PREFIX "`. A dash: the number makes no series, because it only says which\n"
+    "  row it is or is found under another name.\n"
+    "- **Kind**: a *counter* grows while the allocator lives; a *gauge* goes up and down; a *peak* is a gauge of which the\n"
+    "  largest is shown where several rows share a series; *histogram* and its *sum*; *info* is text as the label of a\n"
+    "  series that is always 1; an *identity* says which row it is; a *copy* is there for convenience.\n"
+    "- **Unit** is that of the document. Prometheus has seconds for nanoseconds and ratios for percent.\n"
+    "- Integers are exact to 64 bits in both. A ratio without a denominator is 0.\n"
+    "- Bytes of a label that are not UTF-8 become U+FFFD in both; Prometheus shows the id behind such a label (` #7`), so that\n"
+    "  no two series are the same.\n"
+    "- The number of series is bounded by size classes, ring ids and label ids (option `max_labels`), never by phases.\n";
+
+static void put_lower(const char* word) {
+    for (; *word != 0; word++) putchar(*word >= 'A' && *word <= 'Z' ? *word + 32 : *word);
+}
+
+static void page_line(const Line* l) {
+    printf("| `%s`", l->key);
+    if (l->field == NULL) printf(" (computed)");
+    else if (!is(l->field, l->key)) printf(" (`%s`)", l->field);
+    if (l->json_only) printf(" | - | ");
+    else printf(" | `%s` | ", l->family);
+    put_lower(l->unit);
+    printf(" | ");
+    put_lower(l->kind);
+    printf(" | %s | %s |\n", l->help, l->question);
+}
+
+static void print_page(void) {
+    fputs(page_head, stdout);
+    for (unsigned s = 0; s < SECTIONS; s++) {
+        const Section* section = &sections[s];
+        printf("\n## %s\n\n%s\n\n", section->title, section->about);
+        if (is(section->form, "TOP")) printf("Members of the document.");
+        else printf("%s `%s`.", is(section->form, "ARRAY") ? "Rows of the list" : "Members of", section->key);
+        if (section->labels[0] != 0) printf(" Series carry the labels `%s`.", section->labels);
+        printf("\n\n| key | Prometheus | unit | kind | meaning | question |\n|---|---|---|---|---|---|\n");
+        for (unsigned i = 0; i < LINES; i++)
+            if (is(lines[i].scope, section->name)) page_line(&lines[i]);
+    }
+}
+
+/* ---- the schema ---- */
+
+static void put_quoted(const char* text) {
+    putchar('"');
+    for (; *text != 0; text++) {
+        if (*text == '"' || *text == '\\') putchar('\\');
+        putchar(*text);
+    }
+    putchar('"');
+}
+
+static void put_indent(int depth) {
+    printf("\n%*s", 2 * depth, "");
+}
+
+static const char* unit_words(const char* unit) {
+    static const char* const words[][2] = {{"BYTES", " In bytes."}, {"NS", " In nanoseconds."}, {"SECONDS", " In seconds."}};
+    for (unsigned i = 0; i < sizeof words / sizeof words[0]; i++)
+        if (is(words[i][0], unit)) return words[i][1];
+    return "";
+}
+
+#define COUNT_SCHEMA "\"type\": \"integer\", \"minimum\": 0, \"maximum\": 18446744073709551615"
+
+static void put_type(const Line* l) {
+    if (l->field != NULL && is(l->key, "schema_version")) printf("\"const\": %d", SLAB_STATS_VERSION);
+    else if (l->field != NULL && is(l->key, "version")) printf("\"enum\": [0, %d]", SLAB_STATS_VERSION);
+    else if (is(l->type, "U32")) printf("\"type\": \"integer\", \"minimum\": 0, \"maximum\": 4294967295");
+    else if (is(l->type, "U64")) printf(COUNT_SCHEMA);
+    else if (is(l->type, "F64")) printf("\"type\": \"number\"%s", is(l->unit, "MIB") ? "" : ", \"minimum\": 0");
+    else if (is(l->type, "FLAG")) printf("\"type\": \"boolean\"");
+    else if (is(l->type, "STATE")) printf("\"enum\": [\"ACTIVE\", \"CLOSING\"]");
+    else if (l->field == NULL) printf("\"type\": \"string\", \"pattern\": \"^[0-9]+\\\\.[0-9]+\\\\.[0-9]+$\"");
+    else if (is(l->type, "STRING")) printf("\"type\": \"string\", \"maxLength\": 31");
+    else {
+        int entries = is(l->type, "BY_LABEL") ? 16 : is(l->type, "DOUBLING") ? SLAB_HISTOGRAM_BUCKETS : SLAB_LATENCY_BUCKETS;
+        printf("\"type\": \"array\", \"minItems\": %d, \"maxItems\": %d, \"items\": {" COUNT_SCHEMA "}", entries, entries);
+    }
+}
+
+static void put_property(bool* comma, int depth, const char* key) {
+    if (*comma) putchar(',');
+    *comma = true;
+    put_indent(depth);
+    put_quoted(key);
+    printf(": {");
+}
+
+static void put_description(const char* text, const char* more) {
+    char whole[1024];
+    (void)snprintf(whole, sizeof whole, "%s%s", text, more);
+    printf("\"description\": ");
+    put_quoted(whole);
+}
+
+static void put_contention(bool* comma, int depth) {
+    static const char suffix[] = "_by_label";
+    bool inner = false;
+    put_property(comma, depth, "contention_by_label");
+    put_description("The arrays by label as objects from label id to count, without zeros.", "");
+    printf(", \"type\": \"object\", \"additionalProperties\": false,");
+    put_indent(depth + 1);
+    printf("\"properties\": {");
+    for (unsigned i = 0; i < LINES; i++) {
+        char key[64];
+        if (!is(lines[i].type, "BY_LABEL")) continue;
+        (void)snprintf(key, sizeof key, "%.*s", (int)(strlen(lines[i].key) - strlen(suffix)), lines[i].key);
+        put_property(&inner, depth + 2, key);
+        put_description(lines[i].help, "");
+        printf(", \"type\": \"object\", \"additionalProperties\": false, \"patternProperties\": {\"^([0-9]|1[0-5])$\": "
+               "{\"description\": \"Count of the label with this id.\", \"type\": \"integer\", \"minimum\": 1, \"maximum\": 18446744073709551615}}}");
+    }
+    put_indent(depth + 1);
+    printf("},");
+    put_indent(depth + 1);
+    printf("\"required\": [");
+    for (unsigned i = 0, n = 0; i < LINES; i++)
+        if (is(lines[i].type, "BY_LABEL"))
+            printf("%s\"%.*s\"", n++ != 0 ? ", " : "", (int)(strlen(lines[i].key) - strlen(suffix)), lines[i].key);
+    printf("]}");
+}
+
+static void put_registry(bool* comma, int depth) {
+    put_property(comma, depth, "labels");
+    printf("\"description\": \"The labels by id.\", \"type\": \"array\", \"items\": {\"type\": \"object\", \"additionalProperties\": "
+           "false, \"required\": [\"id\", \"label\"], \"properties\": {");
+    put_indent(depth + 1);
+    printf("\"id\": {\"description\": \"Id of the label.\", \"type\": \"integer\", \"minimum\": 0, \"maximum\": 4294967295},");
+    put_indent(depth + 1);
+    printf("\"label\": {\"description\": \"The label.\", \"type\": \"string\", \"maxLength\": 31}}}}");
+}
+
+static void put_members(bool* comma, int depth, const Section* s) {
+    for (unsigned i = 0; i < LINES; i++) {
+        if (!is(lines[i].scope, s->name)) continue;
+        put_property(comma, depth, lines[i].key);
+        put_description(lines[i].help, unit_words(lines[i].unit));
+        printf(", ");
+        put_type(&lines[i]);
+        putchar('}');
+    }
+    if (is(s->name, "CLASS")) put_contention(comma, depth);
+    if (is(s->name, "REGISTRY")) put_registry(comma, depth);
+}
+
+static void put_required(bool* comma, const Section* s) {
+    for (unsigned i = 0; i < LINES; i++) {
+        if (!is(lines[i].scope, s->name)) continue;
+        printf(*comma ? ", " : "");
+        *comma = true;
+        put_quoted(lines[i].key);
+    }
+    if (is(s->name, "CLASS")) printf(", \"contention_by_label\"");
+    if (is(s->name, "REGISTRY")) printf(", \"labels\"");
+}
+
+static void put_object(int depth, const Section* s) {
+    bool comma = false;
+    printf("\"type\": \"object\", \"additionalProperties\": false,");
+    put_indent(depth);
+    printf("\"required\": [");
+    put_required(&comma, s);
+    printf("],");
+    put_indent(depth);
+    printf("\"properties\": {");
+    comma = false;
+    put_members(&comma, depth + 1, s);
+    printf("}");
+}
+
+static void put_section(bool* comma, const Section* s) {
+    if (is(s->form, "TOP")) {
+        put_members(comma, 2, s);
+        return;
+    }
+    put_property(comma, 2, s->key);
+    put_description(s->about, "");
+    printf(", ");
+    if (is(s->form, "ARRAY")) printf("\"type\": \"array\", \"items\": {");
+    put_object(3, s);
+    printf(is(s->form, "ARRAY") ? "}}" : "}");
+}
+
+static void print_schema(void) {
+    bool comma = false;
+    printf("{\n  \"$schema\": \"https://json-schema.org/draft/2020-12/schema\",\n  \"$id\": \"urn:temporal-slab:stats:%d\",\n",
+           SLAB_STATS_VERSION);
+    printf("  \"title\": \"Statistics of a temporal-slab allocator\",\n"
+           "  \"description\": \"What slab_stats_json writes. Written by scripts/metrics.sh; do not edit.\",\n"
+           "  \"type\": \"object\",\n  \"required\": [");
+    for (unsigned s = 0; s < SECTIONS; s++) {
+        if (is(sections[s].form, "TOP")) put_required(&comma, &sections[s]);
+        else printf(", \"%s\"", sections[s].key);
+    }
+    printf("],\n  \"additionalProperties\": false,\n"
+           "  \"patternProperties\": {\"^benchmark_\": {\"description\": \"Added by programs that run a workload.\"}},\n"
+           "  \"properties\": {");
+    comma = false;
+    for (unsigned s = 0; s < SECTIONS; s++) put_section(&comma, &sections[s]);
+    printf("\n  }\n}\n");
+}
+
+int main(int argc, char** argv) {
+    if (argc == 2 && is(argv[1], "page")) print_page();
+    else if (argc == 2 && is(argv[1], "schema")) print_schema();
+    else return fprintf(stderr, "metrics_pages: page or schema?\n"), 2;
+    return ferror(stdout) || fflush(stdout) != 0;
+}

@@ -1,0 +1,81 @@
+#!/bin/bash
+# One table of metrics: every field of the statistics has one line in src/stats/metrics.def, what is generated from
+# it is up to date, and families are named as Prometheus wants and as users know them.
+set -eu
+cd "$TSLAB_SOURCE_DIR"
+broken=0
+complain() {
+    echo "$*" >&2
+    broken=1
+}
+
+# Fields of a structure, one a line, of preprocessed text on one line. Members of ThreadStats are named sum.FIELD.
+structures=$(cc -E -P -std=gnu11 -Iinclude -Isrc src/stats/report.h | tr '\n' ' ')
+fields_of() {
+    grep -oE "typedef struct $1 \{[^}]*\} $1;" <<<"$structures" | sed -E 's/^[^{]*\{(.*)\}.*$/\1/' | tr ';' '\n' |
+        sed -E 's/^ *[A-Za-z_0-9]+\*? +//; s/ *\[[^]]*\]//g; s/^ +//; s/ +$//' | tr ',' '\n' | tr -d ' *' | grep -v '^$' || true
+}
+lines_of() {
+    sed -nE "s/^(METRIC|RENAMED)\($1, ([a-z_.A-Z0-9]+),.*/\2/p" src/stats/metrics.def
+}
+compare() { # SCOPE WANTED
+    local twice
+    twice=$(lines_of "$1" | sort | uniq -d)
+    [ -z "$twice" ] || complain "metrics.def has more than one line of $1 for: $twice"
+    diff -u --label "C fields of $1" <(sort <<<"$2") --label metrics.def <(lines_of "$1" | sort) >&2 ||
+        complain "the lines of $1 in src/stats/metrics.def are not the fields of its structure"
+}
+
+while IFS=, read -r scope row; do
+    fields=$(fields_of "$row")
+    [ -n "$fields" ] || complain "no structure $row"
+    case $scope in
+    SAMPLING) fields=$(grep -vx sum <<<"$fields"; fields_of ThreadStats | sed 's/^/sum./') ;;
+    DOCUMENT) # what holds the rows is no number
+        fields=$(grep -vxE 'global|refusals|sampling|classes|class_count|epochs|epoch_rows|phases|phase_count|labels|label_count|max_labels|mapping|mapping_bytes' <<<"$fields") ;;
+    REGISTRY) fields=$(grep -xE 'label_count|max_labels' <<<"$fields") ;;
+    esac
+    compare "$scope" "$fields"
+done < <(sed -nE 's/^SCOPE\(([A-Z]+), ([A-Za-z]+),.*/\1,\2/p' src/stats/metrics.def)
+
+# What is generated.
+for what in page:docs/metrics.md schema:share/stats.schema.json; do
+    diff -u "${what#*:}" <(scripts/metrics.sh "${what%%:*}") >&2 || complain "${what#*:} is out of date: scripts/metrics.sh writes it"
+done
+
+# Families: kind, type and name of each line.
+table=$(sed -nE -e 's/^METRIC\(([A-Z]+), ([a-z_.]+), ([A-Z0-9_]+), ([A-Z]+), ([A-Z]+), ("[^"]+"|JSON_ONLY), .*/\1 \2 \3 \4 \5 \6/p' \
+    -e 's/^RENAMED\(([A-Z]+), ([a-z_.]+), "[a-z_]+", ([A-Z0-9_]+), ([A-Z]+), ([A-Z]+), ("[^"]+"|JSON_ONLY), .*/\1 \2 \3 \4 \5 \6/p' \
+    -e 's/^DERIVED\(([A-Z]+), ([a-z_]+), ([A-Z0-9_]+), ([A-Z]+), ([A-Z]+), ("[^"]+"|JSON_ONLY), .*/\1 \2 \3 \4 \5 \6/p' src/stats/metrics.def)
+[ "$(wc -l <<<"$table")" = "$(grep -cE '^(METRIC|RENAMED|DERIVED)\(' src/stats/metrics.def)" ] ||
+    complain "a line of src/stats/metrics.def has a form that this test does not read"
+while read -r scope field type kind unit family; do
+    family=$(tr -d '"' <<<"$family")
+    case $family:$kind:$type in
+    JSON_ONLY:IDENTITY:* | JSON_ONLY:COPY:* | JSON_ONLY:*:BY_LABEL) continue ;;
+    JSON_ONLY:*) complain "$scope $field: a $kind needs a Prometheus family"; continue ;;
+    *:IDENTITY:* | *:COPY:* | *:BY_LABEL) complain "$scope $field: a $kind makes no series of its own" ;;
+    esac
+    name=${family%%\{*}
+    [[ $name =~ ^[a-z][a-z_]*$ ]] || complain "$name is no family name"
+    case $kind:$name in
+    COUNTER:*_total) ;;
+    COUNTER:* | *:*_total) complain "$name: counters end in _total, and nothing else does" ;;
+    esac
+    case $unit:$name in
+    NS:*_seconds | NS:*_seconds_total | SECONDS:*_seconds | SECONDS:*_seconds_total) ;;
+    NS:* | SECONDS:*) complain "$name: times are in seconds" ;;
+    esac
+done <<<"$table"
+families=$(awk '$6 != "JSON_ONLY" && $4 != "SUM" { print $6 }' <<<"$table" | tr -d '"')
+twice=$(sort <<<"$families" | uniq -d)
+[ -z "$twice" ] || complain "families of several lines: $twice"
+
+# Names that dashboards and alerts out there ask for.
+for name in class_{lock_contended,lock_acquisitions,slow_path_hits,bitmap_alloc_cas_retries,bitmap_alloc_attempts}_total \
+    class_current_partial_cas_{failures,attempts}_total slow_cache_miss_total slow_epoch_closed_total \
+    madvise_{calls,bytes,failures}_total closing_epoch_count rss_bytes net_slabs scan_mode scan_adapt_{checks,switches}_total \
+    epoch_{age_seconds,refcount,rss_bytes,estimated_rss_bytes,reclaimable_slabs,state,rss_before_close,rss_after_close,madvise_bytes}; do
+    grep -qx "$name" <<<"$families" || complain "the family $name is gone"
+done
+exit $broken
