@@ -11,21 +11,21 @@ typedef struct Section {
     const char *name, *row, *key, *form, *title, *labels, *about;
 } Section;
 typedef struct Line {
-    const char *scope, *field /* NULL: derived */, *key, *type, *kind, *unit, *family, *help, *question;
+    const char *section, *field /* NULL: derived */, *key, *type, *kind, *unit, *family, *help, *question;
     bool json_only;
 } Line;
 
-#define SCOPE(scope, Row, key, form, title, labels, about) {#scope, #Row, key, #form, title, labels, about},
+#define SECTION(section, Row, key, form, title, labels, about) {#section, #Row, key, #form, title, labels, about},
 static const Section sections[] = {
 #include "stats/metrics.def"
 };
 
 #define JSON_ONLY ""
-#define METRIC(scope, field, ...) RENAMED(scope, field, #field, __VA_ARGS__)
-#define RENAMED(scope, field, key, type, kind, unit, family, help, question) \
-    {#scope, #field, key, #type, #kind, #unit, family, help, question, sizeof(family) == 1},
-#define DERIVED(scope, key, type, kind, unit, family, help, question) \
-    {#scope, NULL, #key, #type, #kind, #unit, family, help, question, sizeof(family) == 1},
+#define METRIC(section, field, ...) RENAMED(section, field, #field, __VA_ARGS__)
+#define RENAMED(section, field, key, type, kind, unit, family, help, question) \
+    {#section, #field, key, #type, #kind, #unit, family, help, question, sizeof(family) == 1},
+#define DERIVED(section, key, type, kind, unit, family, help, question) \
+    {#section, NULL, #key, #type, #kind, #unit, family, help, question, sizeof(family) == 1},
 static const Line lines[] = {
 #include "stats/metrics.def"
 };
@@ -42,21 +42,21 @@ static const char page_head[] =
     "Written by `scripts/metrics.sh` from `src/stats/metrics.def`; do not edit.\n"
     "\n"
     "`slab_stats_json` writes one document with everything below (schema: `share/temporal-slab/stats.schema.json`),\n"
-    "`slab_stats_prometheus` the Prometheus text format. Both read the allocator's own words: nothing is counted on the\n"
-    "allocation path for them.\n"
+    "`slab_stats_prometheus` the Prometheus text format. Both read the allocator's own words: nothing is counted on\n"
+    "the allocation path for them.\n"
     "\n"
-    "- **Key** is the member of the JSON document, with the C field in brackets where it has another name. *Computed* keys have\n"
-    "  no C field.\n"
-    "- **Prometheus** names start with `" TSI_METRIC_PREFIX "`. A dash: the number makes no series, because it only says which\n"
-    "  row it is or is found under another name.\n"
-    "- **Kind**: a *counter* grows while the allocator lives; a *gauge* goes up and down; a *peak* is a gauge of which the\n"
-    "  largest is shown where several rows share a series; *histogram* and its *sum*; *info* is text as the label of a\n"
-    "  series that is always 1; an *identity* says which row it is; a *copy* is there for convenience.\n"
+    "- **Key** is the member of the JSON document, with the C field in brackets where it has another name. *Computed*\n"
+    "  keys have no C field.\n"
+    "- **Prometheus** names start with `" TSI_METRIC_PREFIX "`. A dash: the number makes no series, because it only\n"
+    "  says which row it is or is found under another name.\n"
+    "- **Kind**: a *counter* grows while the allocator lives; a *gauge* goes up and down; a *peak* is a gauge of\n"
+    "  which the largest is shown where several rows share a series; *histogram* and its *sum*; *info* is text as the\n"
+    "  label of a series that is always 1; an *identity* says which row it is; a *copy* is there for convenience.\n"
     "- **Unit** is that of the document. Prometheus has seconds for nanoseconds and ratios for percent.\n"
     "- Integers are exact to 64 bits in both. A ratio without a denominator is 0.\n"
-    "- Bytes of a label that are not UTF-8 become U+FFFD in both; Prometheus shows the id behind such a label (` #7`), so that\n"
-    "  no two series are the same.\n"
-    "- The number of series is bounded by size classes, ring ids and label ids (option `max_labels`), never by phases.\n";
+    "- Bytes of a label that are not UTF-8 become U+FFFD in both; Prometheus shows the id behind such a label\n"
+    "  (` #7`), so that no two series are the same.\n"
+    "- The number of series is bounded by size classes, ring ids and label ids (option `max_labels`), not by phases.\n";
 
 static void put_lower(const char* word) {
     for (; *word != 0; word++) putchar(*word >= 'A' && *word <= 'Z' ? *word + 32 : *word);
@@ -84,7 +84,7 @@ static void print_page(void) {
         if (section->labels[0] != 0) printf(" Series carry the labels `%s`.", section->labels);
         printf("\n\n| key | Prometheus | unit | kind | meaning | question |\n|---|---|---|---|---|---|\n");
         for (unsigned i = 0; i < LINES; i++)
-            if (is(lines[i].scope, section->name)) page_line(&lines[i]);
+            if (is(lines[i].section, section->name)) page_line(&lines[i]);
     }
 }
 
@@ -104,7 +104,8 @@ static void put_indent(int depth) {
 }
 
 static const char* unit_words(const char* unit) {
-    static const char* const words[][2] = {{"BYTES", " In bytes."}, {"NS", " In nanoseconds."}, {"SECONDS", " In seconds."}};
+    static const char* const words[][2] = {
+        {"BYTES", " In bytes."}, {"NS", " In nanoseconds."}, {"SECONDS", " In seconds."}};
     for (unsigned i = 0; i < sizeof words / sizeof words[0]; i++)
         if (is(words[i][0], unit)) return words[i][1];
     return "";
@@ -123,8 +124,10 @@ static void put_type(const Line* l) {
     else if (l->field == NULL) printf("\"type\": \"string\", \"pattern\": \"^[0-9]+\\\\.[0-9]+\\\\.[0-9]+$\"");
     else if (is(l->type, "STRING")) printf("\"type\": \"string\", \"maxLength\": 31");
     else {
-        int entries = is(l->type, "BY_LABEL") ? 16 : is(l->type, "DOUBLING") ? SLAB_HISTOGRAM_BUCKETS : SLAB_LATENCY_BUCKETS;
-        printf("\"type\": \"array\", \"minItems\": %d, \"maxItems\": %d, \"items\": {" COUNT_SCHEMA "}", entries, entries);
+        int entries = is(l->type, "DOUBLING") ? SLAB_HISTOGRAM_BUCKETS : SLAB_LATENCY_BUCKETS;
+        if (is(l->type, "BY_LABEL")) entries = 16;
+        printf("\"type\": \"array\", \"minItems\": %d, \"maxItems\": %d, ", entries, entries);
+        printf("\"items\": {" COUNT_SCHEMA "}");
     }
 }
 
@@ -157,8 +160,9 @@ static void put_contention(bool* comma, int depth) {
         (void)snprintf(key, sizeof key, "%.*s", (int)(strlen(lines[i].key) - strlen(suffix)), lines[i].key);
         put_property(&inner, depth + 2, key);
         put_description(lines[i].help, "");
-        printf(", \"type\": \"object\", \"additionalProperties\": false, \"patternProperties\": {\"^([0-9]|1[0-5])$\": "
-               "{\"description\": \"Count of the label with this id.\", \"type\": \"integer\", \"minimum\": 1, \"maximum\": 18446744073709551615}}}");
+        printf(", \"type\": \"object\", \"additionalProperties\": false, \"patternProperties\": {"
+               "\"^([0-9]|1[0-5])$\": {\"description\": \"Count of the label with this id.\", \"type\": \"integer\", "
+               "\"minimum\": 1, \"maximum\": 18446744073709551615}}}");
     }
     put_indent(depth + 1);
     printf("},");
@@ -172,17 +176,18 @@ static void put_contention(bool* comma, int depth) {
 
 static void put_registry(bool* comma, int depth) {
     put_property(comma, depth, "labels");
-    printf("\"description\": \"The labels by id.\", \"type\": \"array\", \"items\": {\"type\": \"object\", \"additionalProperties\": "
-           "false, \"required\": [\"id\", \"label\"], \"properties\": {");
+    printf("\"description\": \"The labels by id.\", \"type\": \"array\", \"items\": {\"type\": \"object\", "
+           "\"additionalProperties\": false, \"required\": [\"id\", \"label\"], \"properties\": {");
     put_indent(depth + 1);
-    printf("\"id\": {\"description\": \"Id of the label.\", \"type\": \"integer\", \"minimum\": 0, \"maximum\": 4294967295},");
+    printf("\"id\": {\"description\": \"Id of the label.\", \"type\": \"integer\", "
+           "\"minimum\": 0, \"maximum\": 4294967295},");
     put_indent(depth + 1);
     printf("\"label\": {\"description\": \"The label.\", \"type\": \"string\", \"maxLength\": 31}}}}");
 }
 
 static void put_members(bool* comma, int depth, const Section* s) {
     for (unsigned i = 0; i < LINES; i++) {
-        if (!is(lines[i].scope, s->name)) continue;
+        if (!is(lines[i].section, s->name)) continue;
         put_property(comma, depth, lines[i].key);
         put_description(lines[i].help, unit_words(lines[i].unit));
         printf(", ");
@@ -195,7 +200,7 @@ static void put_members(bool* comma, int depth, const Section* s) {
 
 static void put_required(bool* comma, const Section* s) {
     for (unsigned i = 0; i < LINES; i++) {
-        if (!is(lines[i].scope, s->name)) continue;
+        if (!is(lines[i].section, s->name)) continue;
         printf(*comma ? ", " : "");
         *comma = true;
         put_quoted(lines[i].key);
@@ -233,8 +238,8 @@ static void put_section(bool* comma, const Section* s) {
 
 static void print_schema(void) {
     bool comma = false;
-    printf("{\n  \"$schema\": \"https://json-schema.org/draft/2020-12/schema\",\n  \"$id\": \"urn:temporal-slab:stats:%d\",\n",
-           SLAB_STATS_VERSION);
+    printf("{\n  \"$schema\": \"https://json-schema.org/draft/2020-12/schema\",\n");
+    printf("  \"$id\": \"urn:temporal-slab:stats:%d\",\n", SLAB_STATS_VERSION);
     printf("  \"title\": \"Statistics of a temporal-slab allocator\",\n"
            "  \"description\": \"What slab_stats_json writes. Written by scripts/metrics.sh; do not edit.\",\n"
            "  \"type\": \"object\",\n  \"required\": [");
@@ -242,9 +247,9 @@ static void print_schema(void) {
         if (is(sections[s].form, "TOP")) put_required(&comma, &sections[s]);
         else printf(", \"%s\"", sections[s].key);
     }
-    printf("],\n  \"additionalProperties\": false,\n"
-           "  \"patternProperties\": {\"^benchmark_\": {\"description\": \"Added by programs that run a workload.\"}},\n"
-           "  \"properties\": {");
+    printf("],\n  \"additionalProperties\": false,\n  \"patternProperties\": {");
+    printf("\"^benchmark_\": {\"description\": \"Added by programs that run a workload.\"}},\n");
+    printf("  \"properties\": {");
     comma = false;
     for (unsigned s = 0; s < SECTIONS; s++) put_section(&comma, &sections[s]);
     printf("\n  }\n}\n");

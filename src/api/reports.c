@@ -4,7 +4,8 @@
 #include "slab_stats.h"
 #include "stats/report.h"
 
-static bool write_report(SlabAllocator* s, TsiWriteFn write, void* ctx, bool (*text)(const TsiReport*, TsiWriteFn, void*)) {
+static bool write_report(SlabAllocator* s, TsiWriteFn write, void* ctx,
+                         bool (*text)(const TsiReport*, TsiWriteFn, void*)) {
     TsiArena* a = tsi_arena(s);
     TsiReport r;
     if (a == NULL || write == NULL) return errno = EINVAL, false;

@@ -85,7 +85,8 @@ static int compare_sum(const Big* a, const Big* b, const Big* with) {
 /* Digits d1 d2 ... of v = 0.d1d2... * 10^*point, v > 0; returns how many. */
 static unsigned make_digits(uint64_t fraction, int exponent, char digits[DIGITS], int* point) {
     Big r, s, up, down;
-    bool even = fraction % 2 == 0, lowest = fraction == 1ull << 52 && exponent > -1074; /* the gap below is half as wide */
+    bool even = fraction % 2 == 0;
+    bool lowest = fraction == 1ull << 52 && exponent > -1074; /* the gap below is half as wide */
     big_set(&r, fraction);
     big_set(&s, 1);
     big_set(&down, 1);
@@ -95,9 +96,9 @@ static unsigned make_digits(uint64_t fraction, int exponent, char digits[DIGITS]
     up = down;
     if (lowest) big_shift(&up, 1);
 
-    /* 10^k >= v for the least k, which this may miss by one below. */
+    /* The least k with 10^k > v, from below. */
     int log2 = exponent + (int)tsi_log2(fraction);
-    int k = (log2 * 1233 - (log2 < 0 ? 4095 : 0)) / 4096; /* log10(2) from below */
+    int k = (log2 * 1233 - (log2 < 0 ? 4095 : 0)) / 4096; /* 4096 * log10(2) is 1233.02 */
     if (k > 0) {
         big_times_10_to(&s, (unsigned)k);
     } else {

@@ -8,8 +8,8 @@
 
 enum { TSI_DECIMAL_BYTES = 32 };
 
-/* Writes a finite number as JSON has it and returns its length; no terminator. A point in every locale; nothing for what
- * is not finite: 0. */
+/* Writes a number as JSON has it, with a point in every locale, and returns its length; no terminator. What is not
+ * finite is written as 0. */
 size_t tsi_decimal_write(char out[TSI_DECIMAL_BYTES], double v);
 
 #endif

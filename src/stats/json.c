@@ -90,41 +90,41 @@ static void write_registry(TsiOut* o, bool* comma, const TsiReport* r) {
 }
 
 /* The members of one row. Those of the document itself are a line each. */
-static void write_members(TsiOut* o, bool* comma, const TsiReport* r, TsiScope scope, const void* row) {
-    bool top = tsi_sections[scope].form == TSI_FORM_TOP;
+static void write_members(TsiOut* o, bool* comma, const TsiReport* r, TsiSection section, const void* row) {
+    bool top = tsi_sections[section].form == TSI_FORM_TOP;
     for (unsigned i = 0; i < tsi_metric_count && o->ok; i++) {
         const TsiMetric* m = &tsi_metrics[i];
-        if (m->scope != scope) continue;
+        if (m->section != section) continue;
         write_key(o, comma, m->key, strlen(m->key));
         write_value(o, m, row);
         if (top) tsi_out_char(o, '\n');
     }
-    if (scope == TSI_SCOPE_CLASS) write_contention(o, comma, row);
-    if (scope == TSI_SCOPE_REGISTRY) write_registry(o, comma, r);
+    if (section == TSI_SECTION_CLASS) write_contention(o, comma, row);
+    if (section == TSI_SECTION_REGISTRY) write_registry(o, comma, r);
 }
 
-static void write_row(TsiOut* o, const TsiReport* r, TsiScope scope, const void* row) {
+static void write_row(TsiOut* o, const TsiReport* r, TsiSection section, const void* row) {
     bool comma = false;
     tsi_out_char(o, '{');
-    write_members(o, &comma, r, scope, row);
+    write_members(o, &comma, r, section, row);
     tsi_out_char(o, '}');
 }
 
-static void write_section(TsiOut* o, bool* comma, const TsiReport* r, TsiScope scope) {
-    const TsiSection* s = &tsi_sections[scope];
-    TsiRows rows = tsi_report_rows(r, scope);
+static void write_section(TsiOut* o, bool* comma, const TsiReport* r, TsiSection section) {
+    const TsiSectionInfo* s = &tsi_sections[section];
+    TsiRows rows = tsi_report_rows(r, section);
     if (s->form == TSI_FORM_TOP) {
-        write_members(o, comma, r, scope, rows.first);
+        write_members(o, comma, r, section, rows.first);
         return;
     }
     write_key(o, comma, s->key, strlen(s->key));
     if (s->form == TSI_FORM_OBJECT) {
-        write_row(o, r, scope, rows.first);
+        write_row(o, r, section, rows.first);
     } else {
         tsi_out_char(o, '[');
         for (uint32_t i = 0; i < rows.count && o->ok; i++) {
             tsi_out_text(o, i != 0 ? ",\n" : "\n");
-            write_row(o, r, scope, rows.first + i * rows.bytes);
+            write_row(o, r, section, rows.first + i * rows.bytes);
         }
         tsi_out_char(o, ']');
     }
@@ -136,7 +136,7 @@ bool tsi_report_json(const TsiReport* r, TsiWriteFn write, void* ctx) {
     bool comma = false;
     tsi_out_begin(&o, write, ctx);
     tsi_out_char(&o, '{');
-    for (unsigned scope = 0; scope < TSI_SCOPES && o.ok; scope++) write_section(&o, &comma, r, (TsiScope)scope);
+    for (unsigned i = 0; i < TSI_SECTIONS && o.ok; i++) write_section(&o, &comma, r, (TsiSection)i);
     tsi_out_text(&o, "}\n");
     return tsi_out_end(&o);
 }

@@ -30,9 +30,9 @@ static TsiValue CLASS_cas_retry_rate(const SlabClassStats* c) {
 static TsiValue EPOCH_rss_bytes(const TsiEpochRow* e) { return (TsiValue){.u = e->estimated_rss_bytes}; }
 
 static TsiValue SAMPLING_enabled(const SlabSamplingStats* s) { return (TsiValue){.u = s->period != 0}; }
-#define MEAN(key, sum_field, count_field)                          \
-    static TsiValue SAMPLING_##key(const SlabSamplingStats* s) {   \
-        return (TsiValue){.f = share(s->sum_field, s->count_field, 1.0)}; \
+#define MEAN(key, total, count)                                  \
+    static TsiValue SAMPLING_##key(const SlabSamplingStats* s) { \
+        return (TsiValue){.f = share(s->total, s->count, 1.0)};  \
     }
 MEAN(avg_wall_ns, sum.alloc_wall_ns_sum, sum.alloc_samples)
 MEAN(avg_cpu_ns, sum.alloc_cpu_ns_sum, sum.alloc_samples)
@@ -41,8 +41,8 @@ MEAN(avg_repair_cpu_ns, sum.repair_cpu_ns_sum, sum.repair_count)
 MEAN(avg_repair_wait_ns, sum.repair_wait_ns_sum, sum.repair_count)
 
 /* The same with the row's type hidden. */
-#define DERIVED(scope, key, type, kind, unit, family, help, question) \
-    static TsiValue derive_##scope##_##key(const void* row) { return scope##_##key((const TsiRow_##scope*)row); }
+#define DERIVED(section, key, type, kind, unit, family, help, question) \
+    static TsiValue derive_##section##_##key(const void* row) { return section##_##key((const TsiRow_##section*)row); }
 #include "stats/metrics.def"
 
 /* ---- the tables ---- */
@@ -56,19 +56,21 @@ MEAN(avg_repair_wait_ns, sum.repair_wait_ns_sum, sum.repair_count)
 #define BYTES_BY_LABEL (16 * sizeof(uint64_t))
 #define BYTES_DOUBLING (SLAB_HISTOGRAM_BUCKETS * sizeof(uint64_t))
 #define BYTES_LATENCY (SLAB_LATENCY_BUCKETS * sizeof(uint64_t))
-#define FIELD(scope, field) ((TsiRow_##scope*)0)->field
-#define RENAMED(scope, field, key, type, kind, unit, family, help, question)                         \
-    _Static_assert(sizeof FIELD(scope, field) == BYTES_##type &&                                     \
-                       _Generic(FIELD(scope, field), double: 1, default: 0) == (TSI_TYPE_##type == TSI_TYPE_F64), \
-                   "metrics.def: " #scope "." #field " is no " #type);
+#define FIELD(section, field) ((TsiRow_##section*)0)->field
+#define IS_DOUBLE(x) _Generic(x, double: true, default: false)
+#define RENAMED(section, field, key, type, kind, unit, family, help, question)                 \
+    _Static_assert(sizeof FIELD(section, field) == BYTES_##type &&                             \
+                       IS_DOUBLE(FIELD(section, field)) == (TSI_TYPE_##type == TSI_TYPE_F64), \
+                   "metrics.def: " #section "." #field " is no " #type);
 #include "stats/metrics.def"
 
 #define JSON_ONLY NULL
-#define RENAMED(scope, field, key, type, kind, unit, family, help, question)                        \
-    {key, family, help, NULL, offsetof(TsiRow_##scope, field), sizeof FIELD(scope, field), TSI_SCOPE_##scope, \
-     TSI_TYPE_##type, TSI_KIND_##kind, TSI_UNIT_##unit},
-#define DERIVED(scope, key, type, kind, unit, family, help, question) \
-    {#key, family, help, derive_##scope##_##key, 0, 0, TSI_SCOPE_##scope, TSI_TYPE_##type, TSI_KIND_##kind, TSI_UNIT_##unit},
+#define RENAMED(section, field, key, type, kind, unit, family, help, question)                         \
+    {key, family, help, NULL, offsetof(TsiRow_##section, field), sizeof FIELD(section, field),         \
+     TSI_SECTION_##section, TSI_TYPE_##type, TSI_KIND_##kind, TSI_UNIT_##unit},
+#define DERIVED(section, key, type, kind, unit, family, help, question) \
+    {#key, family, help, derive_##section##_##key, 0, 0,                \
+     TSI_SECTION_##section, TSI_TYPE_##type, TSI_KIND_##kind, TSI_UNIT_##unit},
 const TsiMetric tsi_metrics[] = {
 #include "stats/metrics.def"
 };
@@ -79,8 +81,8 @@ static const TsiFamily families[] = {
 #include "stats/metrics.def"
 };
 
-#define SCOPE(scope, Row, key, form, title, labels, about) {key, TSI_FORM_##form, sizeof(Row)},
-const TsiSection tsi_sections[TSI_SCOPES] = {
+#define SECTION(section, Row, key, form, title, labels, about) {key, TSI_FORM_##form, sizeof(Row)},
+const TsiSectionInfo tsi_sections[TSI_SECTIONS] = {
 #include "stats/metrics.def"
 };
 
@@ -113,17 +115,17 @@ const char* tsi_metric_family_help(const TsiMetric* m) {
     return m->help;
 }
 
-TsiRows tsi_report_rows(const TsiReport* r, TsiScope scope) {
-    TsiRows rows = {(const char*)r, tsi_sections[scope].row_bytes, 1};
+TsiRows tsi_report_rows(const TsiReport* r, TsiSection section) {
+    TsiRows rows = {(const char*)r, tsi_sections[section].row_bytes, 1};
     const void* first = r;
-    switch (scope) {
-    case TSI_SCOPE_GLOBAL: first = &r->global; break;
-    case TSI_SCOPE_REFUSAL: first = &r->refusals; break;
-    case TSI_SCOPE_SAMPLING: first = &r->sampling; break;
-    case TSI_SCOPE_CLASS: first = r->classes, rows.count = r->class_count; break;
-    case TSI_SCOPE_EPOCH: first = r->epochs, rows.count = r->epoch_rows; break;
-    case TSI_SCOPE_PHASE: first = r->phases, rows.count = r->phase_count; break;
-    case TSI_SCOPE_LABEL: first = r->labels, rows.count = r->label_count; break;
+    switch (section) {
+    case TSI_SECTION_GLOBAL: first = &r->global; break;
+    case TSI_SECTION_REFUSAL: first = &r->refusals; break;
+    case TSI_SECTION_SAMPLING: first = &r->sampling; break;
+    case TSI_SECTION_CLASS: first = r->classes, rows.count = r->class_count; break;
+    case TSI_SECTION_EPOCH: first = r->epochs, rows.count = r->epoch_rows; break;
+    case TSI_SECTION_PHASE: first = r->phases, rows.count = r->phase_count; break;
+    case TSI_SECTION_LABEL: first = r->labels, rows.count = r->label_count; break;
     default: break;
     }
     rows.first = first;

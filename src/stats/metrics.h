@@ -9,13 +9,13 @@
 
 #include "stats/report.h"
 
-typedef enum TsiScope {
-#define SCOPE(scope, Row, key, form, title, labels, about) TSI_SCOPE_##scope,
+typedef enum TsiSection {
+#define SECTION(section, Row, key, form, title, labels, about) TSI_SECTION_##section,
 #include "stats/metrics.def"
-    TSI_SCOPES
-} TsiScope;
+    TSI_SECTIONS
+} TsiSection;
 
-#define SCOPE(scope, Row, key, form, title, labels, about) typedef Row TsiRow_##scope;
+#define SECTION(section, Row, key, form, title, labels, about) typedef Row TsiRow_##section;
 #include "stats/metrics.def"
 
 typedef enum TsiForm { TSI_FORM_TOP, TSI_FORM_OBJECT, TSI_FORM_ARRAY } TsiForm;
@@ -66,29 +66,29 @@ typedef struct TsiMetric {
     const char *key, *family, *help; /* family NULL: JSON only */
     TsiValue (*derive)(const void* row); /* NULL: the field at `offset` */
     uint16_t offset, bytes;
-    uint8_t scope, type, kind, unit;
+    uint8_t section, type, kind, unit;
 } TsiMetric;
 
 typedef struct TsiFamily {
     const char *family, *help;
 } TsiFamily;
 
-typedef struct TsiSection {
+typedef struct TsiSectionInfo {
     const char* key;
     TsiForm form;
     size_t row_bytes;
-} TsiSection;
+} TsiSectionInfo;
 
-/* Rows of a report in a scope. */
+/* Rows of a report in a section. */
 typedef struct TsiRows {
     const char* first;
     size_t bytes; /* of one */
     uint32_t count;
 } TsiRows;
 
-extern const TsiMetric tsi_metrics[]; /* the lines of a scope follow each other */
+extern const TsiMetric tsi_metrics[];
 extern const unsigned tsi_metric_count;
-extern const TsiSection tsi_sections[TSI_SCOPES];
+extern const TsiSectionInfo tsi_sections[TSI_SECTIONS];
 
 TSI_INLINE bool tsi_metric_is_array(const TsiMetric* m) {
     return m->type == TSI_TYPE_BY_LABEL || m->type == TSI_TYPE_DOUBLING || m->type == TSI_TYPE_LATENCY;
@@ -102,6 +102,6 @@ const char* tsi_metric_state(uint64_t state);
 uint64_t tsi_metric_bucket_top(unsigned type, unsigned i);
 /* Help of the family a line belongs to: FAMILY's, else its own. */
 const char* tsi_metric_family_help(const TsiMetric* m);
-TsiRows tsi_report_rows(const TsiReport* r, TsiScope scope);
+TsiRows tsi_report_rows(const TsiReport* r, TsiSection section);
 
 #endif

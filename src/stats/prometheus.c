@@ -2,10 +2,10 @@
  * prometheus.c - a report in the Prometheus text format.
  *
  * Families are those of metrics.def, in its order; each is written whole before the next. How rows become series
- * depends on the scope only:
+ * depends on the section only:
  *
  *   CLASS, LABEL  one series a row
- *   EPOCH         one series a ring id, of the incarnation the id names now. Earlier ones and the epochs of domains have
+ *   EPOCH         one series a ring id, of the incarnation the id names now. Earlier ones and epochs of domains have
  *                 none: there may be tens of thousands
  *   PHASE         rows are added up by label id (PEAK: the largest counts)
  *   the others    one row, no labels
@@ -88,18 +88,18 @@ static void write_fixed_label(TsiOut* o, bool* any, const TsiMetric* m) {
 }
 
 static void write_labels(TsiOut* o, bool* any, const TsiReport* r, const TsiMetric* m, const void* row) {
-    if (m->scope == TSI_SCOPE_CLASS) {
+    if (m->section == TSI_SECTION_CLASS) {
         const SlabClassStats* c = row;
         write_number_label(o, any, "class", c->class_index);
         write_number_label(o, any, "object_size", c->object_size);
-    } else if (m->scope == TSI_SCOPE_EPOCH) {
+    } else if (m->section == TSI_SECTION_EPOCH) {
         const TsiEpochRow* e = row;
         write_number_label(o, any, "epoch", e->epoch_id);
         begin_label(o, any, "state");
         tsi_out_text(o, tsi_metric_state(e->state));
         tsi_out_char(o, '"');
         write_label(o, any, r, e->label_id);
-    } else if (m->scope == TSI_SCOPE_LABEL) {
+    } else if (m->section == TSI_SECTION_LABEL) {
         write_label(o, any, r, ((const SlabLabelStats*)row)->label_id);
     }
     write_fixed_label(o, any, m);
@@ -151,7 +151,8 @@ static void write_bucket(Page* p, const TsiMetric* m, const void* row, const uin
     tsi_out_char(o, '\n');
 }
 
-static void write_total(Page* p, const TsiMetric* m, const TsiMetric* value_of, const char* suffix, const void* row, TsiValue v) {
+static void write_total(Page* p, const TsiMetric* m, const TsiMetric* value_of, const char* suffix, const void* row,
+                        TsiValue v) {
     bool any = false;
     write_name(&p->out, m, suffix);
     write_labels(&p->out, &any, p->r, m, row);
@@ -179,7 +180,7 @@ static void write_histogram(Page* p, const TsiMetric* m, const TsiMetric* sum, c
 
 /* Sums of the phases whose label ids are first .. first + CHUNK - 1; `last` is the highest. */
 static void write_phase_sums(Page* p, const TsiMetric* m, uint32_t first, uint32_t last) {
-    TsiRows rows = tsi_report_rows(p->r, TSI_SCOPE_PHASE);
+    TsiRows rows = tsi_report_rows(p->r, TSI_SECTION_PHASE);
     uint64_t sums[CHUNK] = {0};
     bool seen[CHUNK] = {0};
     for (uint32_t i = 0; i < rows.count; i++) {
@@ -235,10 +236,10 @@ static void write_head(TsiOut* o, const TsiMetric* m) {
 }
 
 static void write_series(Page* p, const TsiMetric* m, const TsiMetric* sum) {
-    TsiRows rows = tsi_report_rows(p->r, (TsiScope)m->scope);
-    if (m->scope == TSI_SCOPE_PHASE) {
+    TsiRows rows = tsi_report_rows(p->r, (TsiSection)m->section);
+    if (m->section == TSI_SECTION_PHASE) {
         write_phases(p, m);
-    } else if (m->scope == TSI_SCOPE_EPOCH) {
+    } else if (m->section == TSI_SECTION_EPOCH) {
         write_epochs(p, m);
     } else {
         for (uint32_t i = 0; i < rows.count && p->out.ok; i++) {

@@ -18,7 +18,7 @@ fields_of() {
 lines_of() {
     sed -nE "s/^(METRIC|RENAMED)\($1, ([a-z_.A-Z0-9]+),.*/\2/p" src/stats/metrics.def
 }
-compare() { # SCOPE WANTED
+compare() { # SECTION WANTED
     local twice
     twice=$(lines_of "$1" | sort | uniq -d)
     [ -z "$twice" ] || complain "metrics.def has more than one line of $1 for: $twice"
@@ -26,17 +26,17 @@ compare() { # SCOPE WANTED
         complain "the lines of $1 in src/stats/metrics.def are not the fields of its structure"
 }
 
-while IFS=, read -r scope row; do
+while IFS=, read -r section row; do
     fields=$(fields_of "$row")
     [ -n "$fields" ] || complain "no structure $row"
-    case $scope in
+    case $section in
     SAMPLING) fields=$(grep -vx sum <<<"$fields"; fields_of ThreadStats | sed 's/^/sum./') ;;
     DOCUMENT) # what holds the rows is no number
         fields=$(grep -vxE 'global|refusals|sampling|classes|class_count|epochs|epoch_rows|phases|phase_count|labels|label_count|max_labels|mapping|mapping_bytes' <<<"$fields") ;;
     REGISTRY) fields=$(grep -xE 'label_count|max_labels' <<<"$fields") ;;
     esac
-    compare "$scope" "$fields"
-done < <(sed -nE 's/^SCOPE\(([A-Z]+), ([A-Za-z]+),.*/\1,\2/p' src/stats/metrics.def)
+    compare "$section" "$fields"
+done < <(sed -nE 's/^SECTION\(([A-Z]+), ([A-Za-z]+),.*/\1,\2/p' src/stats/metrics.def)
 
 # What is generated.
 for what in page:docs/metrics.md schema:share/stats.schema.json; do
@@ -49,12 +49,12 @@ table=$(sed -nE -e 's/^METRIC\(([A-Z]+), ([a-z_.]+), ([A-Z0-9_]+), ([A-Z]+), ([A
     -e 's/^DERIVED\(([A-Z]+), ([a-z_]+), ([A-Z0-9_]+), ([A-Z]+), ([A-Z]+), ("[^"]+"|JSON_ONLY), .*/\1 \2 \3 \4 \5 \6/p' src/stats/metrics.def)
 [ "$(wc -l <<<"$table")" = "$(grep -cE '^(METRIC|RENAMED|DERIVED)\(' src/stats/metrics.def)" ] ||
     complain "a line of src/stats/metrics.def has a form that this test does not read"
-while read -r scope field type kind unit family; do
+while read -r section field type kind unit family; do
     family=$(tr -d '"' <<<"$family")
     case $family:$kind:$type in
     JSON_ONLY:IDENTITY:* | JSON_ONLY:COPY:* | JSON_ONLY:*:BY_LABEL) continue ;;
-    JSON_ONLY:*) complain "$scope $field: a $kind needs a Prometheus family"; continue ;;
-    *:IDENTITY:* | *:COPY:* | *:BY_LABEL) complain "$scope $field: a $kind makes no series of its own" ;;
+    JSON_ONLY:*) complain "$section $field: a $kind needs a Prometheus family"; continue ;;
+    *:IDENTITY:* | *:COPY:* | *:BY_LABEL) complain "$section $field: a $kind makes no series of its own" ;;
     esac
     name=${family%%\{*}
     [[ $name =~ ^[a-z][a-z_]*$ ]] || complain "$name is no family name"

@@ -1,6 +1,6 @@
 #!/bin/bash
-# The JSON document and the Prometheus text say what the C fields hold, of reports full of hostile labels, of extremes, of
-# nothing and of an allocator at work; documents follow the schema, and damaged ones do not.
+# The JSON document and the Prometheus text say what the C fields hold, of reports full of hostile labels, of extremes
+# and of nothing; documents, those of an allocator at work included, follow the schema, and damaged ones do not.
 set -eu
 source=$TSLAB_SOURCE_DIR
 cc -std=gnu11 -O1 -pthread -I"$source/include" -I"$source/src" -I"$source/tests" "$source/tests/reports/print.c" \

@@ -32,22 +32,22 @@ static void put_hex(const char* s, size_t most) {
 #define PUT_DOUBLING(x) put_array(x, sizeof(x) / 8)
 #define PUT_LATENCY(x) put_array(x, sizeof(x) / 8)
 #define JSON_ONLY "-"
-#define RENAMED(scope, field, key, type, kind, unit, family, help, question)                            \
-    if (TSI_SCOPE_##scope == of) {                                                                      \
-        printf("%s\t%u\t%s\t%s\t%s\t%s\t%s\t", #scope, i, key, #type, #kind, #unit, family);            \
-        PUT_##type(((const TsiRow_##scope*)row)->field);                                                \
-        putchar('\n');                                                                                  \
+#define RENAMED(section, field, key, type, kind, unit, family, help, question)                 \
+    if (TSI_SECTION_##section == of) {                                                         \
+        printf("%s\t%u\t%s\t%s\t%s\t%s\t%s\t", #section, i, key, #type, #kind, #unit, family); \
+        PUT_##type(((const TsiRow_##section*)row)->field);                                     \
+        putchar('\n');                                                                         \
     }
-static void put_fields(TsiScope of, const void* row, uint32_t i) {
+static void put_fields(TsiSection of, const void* row, uint32_t i) {
 #include "stats/metrics.def"
 }
 
 static bool print(const TsiReport* r, const char* form) {
     if (strcmp(form, "json") == 0) return tsi_report_json(r, to_stdout, NULL);
     if (strcmp(form, "prometheus") == 0) return tsi_report_prometheus(r, to_stdout, NULL);
-    for (unsigned scope = 0; scope < TSI_SCOPES; scope++) {
-        TsiRows rows = tsi_report_rows(r, (TsiScope)scope);
-        for (uint32_t i = 0; i < rows.count; i++) put_fields((TsiScope)scope, rows.first + i * rows.bytes, i);
+    for (unsigned section = 0; section < TSI_SECTIONS; section++) {
+        TsiRows rows = tsi_report_rows(r, (TsiSection)section);
+        for (uint32_t i = 0; i < rows.count; i++) put_fields((TsiSection)section, rows.first + i * rows.bytes, i);
     }
     return true;
 }
@@ -92,8 +92,11 @@ int main(int argc, char** argv) {
         if (a == NULL) return fprintf(stderr, "no allocator: %s\n", slab_last_error()), 1;
         return !(json ? slab_stats_json(a, to_stdout, NULL) : slab_stats_prometheus(a, to_stdout, NULL));
     }
-    if (strcmp(argv[1], "full") == 0) synthetic_make(&s);
-    else if (strcmp(argv[1], "extreme") == 0) synthetic_make_extreme(&s);
-    else synthetic_make_empty(&s);
+    if (strcmp(argv[1], "full") == 0)
+        synthetic_make(&s);
+    else if (strcmp(argv[1], "extreme") == 0)
+        synthetic_make_extreme(&s);
+    else
+        synthetic_make_empty(&s);
     return !print(&s.r, argv[2]);
 }

@@ -1,7 +1,7 @@
 """Validates documents against a JSON Schema and then damages each in many ways: schema.py SCHEMA DOCUMENT...
 
-Every damage must be noticed: a member taken away or added, a number that is negative, a fraction, a string, or beyond 64
-bits. Also: every property of the schema has a description.
+Every damage must be noticed: a member taken away or added, a number that is negative, a fraction, a string, or beyond
+64 bits. Also: every property of the schema has a description.
 """
 
 import copy

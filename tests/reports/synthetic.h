@@ -1,6 +1,6 @@
 /*
- * synthetic.h - reports made by hand for the writers of src/stats: one in which every field has a value of its own, one of
- * extremes, one without rows. The fields are filled through metrics.def, by name and not by offset.
+ * synthetic.h - reports made by hand for the writers of src/stats: one in which every field has a value of its own, one
+ * of extremes, one without rows. The fields are filled through metrics.def, by name and not by offset.
  */
 #ifndef TESTS_REPORTS_SYNTHETIC_H
 #define TESTS_REPORTS_SYNTHETIC_H
@@ -23,9 +23,15 @@ typedef struct Synthetic {
 } Synthetic;
 
 /* Strings that a careless writer lets through. The last ones look the same after repair. */
-static const char* const synthetic_labels[SYNTHETIC_LABELS] = {
-    "(unlabeled)", "GET \"/x\"",           "back\\slash\n\t\r\b\f",  "\x01\x1f\x7f bell\a", "gr\xc3\xbc\xc3\x9f \xe2\x82\xac \xf0\x9f\x98\x80",
-    "\xff",        "\xfe",                 "\xef\xbf\xbd",           "\xc0\xaf\xed\xa0\x80\xf4\x90\x80\x80\xe2\x82"};
+static const char* const synthetic_labels[SYNTHETIC_LABELS] = {"(unlabeled)",
+                                                               "GET \"/x\"",
+                                                               "back\\slash\n\t\r\b\f",
+                                                               "\x01\x1f\x7f bell\a",
+                                                               "gr\xc3\xbc\xc3\x9f \xe2\x82\xac \xf0\x9f\x98\x80",
+                                                               "\xff",
+                                                               "\xfe",
+                                                               "\xef\xbf\xbd",
+                                                               "\xc0\xaf\xed\xa0\x80\xf4\x90\x80\x80\xe2\x82"};
 
 static inline void synthetic_set_array(uint64_t* a, unsigned n, uint64_t* next) {
     for (unsigned i = 0; i < n; i++) a[i] = i % 3 == 1 ? 0 : (*next)++;
@@ -39,9 +45,9 @@ static inline void synthetic_set_array(uint64_t* a, unsigned n, uint64_t* next) 
 #define SET_BY_LABEL(x) synthetic_set_array(x, sizeof(x) / 8, next)
 #define SET_DOUBLING(x) synthetic_set_array(x, sizeof(x) / 8, next)
 #define SET_LATENCY(x) synthetic_set_array(x, sizeof(x) / 8, next)
-#define RENAMED(scope, field, key, type, kind, unit, family, help, question) \
-    if (TSI_SCOPE_##scope == of) SET_##type(((TsiRow_##scope*)row)->field);
-static inline void synthetic_fill(TsiScope of, void* row, uint64_t* next) {
+#define RENAMED(section, field, key, type, kind, unit, family, help, question) \
+    if (TSI_SECTION_##section == of) SET_##type(((TsiRow_##section*)row)->field);
+static inline void synthetic_fill(TsiSection of, void* row, uint64_t* next) {
 #include "stats/metrics.def"
 }
 
@@ -53,9 +59,9 @@ static inline void synthetic_fill(TsiScope of, void* row, uint64_t* next) {
 #define MOST_BY_LABEL(x) memset(x, 0xff, sizeof(x))
 #define MOST_DOUBLING(x) memset(x, 0xff, sizeof(x))
 #define MOST_LATENCY(x) memset(x, 0xff, sizeof(x))
-#define RENAMED(scope, field, key, type, kind, unit, family, help, question) \
-    if (TSI_SCOPE_##scope == of) MOST_##type(((TsiRow_##scope*)row)->field);
-static inline void synthetic_maximise(TsiScope of, void* row) {
+#define RENAMED(section, field, key, type, kind, unit, family, help, question) \
+    if (TSI_SECTION_##section == of) MOST_##type(((TsiRow_##section*)row)->field);
+static inline void synthetic_maximise(TsiSection of, void* row) {
     unsigned turn = 0;
 #include "stats/metrics.def"
     (void)turn;
@@ -84,10 +90,11 @@ static inline void synthetic_make(Synthetic* s) {
     static const EpochId ids[SYNTHETIC_EPOCHS] = {3, 0, 3, 5, 0x80000001u, 0x80000002u};
     uint64_t next = 1;
     memset(s, 0, sizeof *s);
-    for (unsigned scope = 0; scope < TSI_SCOPES; scope++) {
+    for (unsigned section = 0; section < TSI_SECTIONS; section++) {
         synthetic_rows(s); /* label_count is a field that is filled, too */
-        TsiRows rows = tsi_report_rows(&s->r, (TsiScope)scope);
-        for (uint32_t i = 0; i < rows.count; i++) synthetic_fill((TsiScope)scope, (char*)(uintptr_t)rows.first + i * rows.bytes, &next);
+        TsiRows rows = tsi_report_rows(&s->r, (TsiSection)section);
+        for (uint32_t i = 0; i < rows.count; i++)
+            synthetic_fill((TsiSection)section, (char*)(uintptr_t)rows.first + i * rows.bytes, &next);
     }
     synthetic_rows(s);
     synthetic_versions(s);
@@ -106,10 +113,11 @@ static inline void synthetic_make(Synthetic* s) {
 /* Every field at its upper end; doubles not finite or the largest. */
 static inline void synthetic_make_extreme(Synthetic* s) {
     memset(s, 0, sizeof *s);
-    for (unsigned scope = 0; scope < TSI_SCOPES; scope++) {
+    for (unsigned section = 0; section < TSI_SECTIONS; section++) {
         synthetic_rows(s); /* label_count is a field that is filled, too */
-        TsiRows rows = tsi_report_rows(&s->r, (TsiScope)scope);
-        for (uint32_t i = 0; i < rows.count; i++) synthetic_maximise((TsiScope)scope, (char*)(uintptr_t)rows.first + i * rows.bytes);
+        TsiRows rows = tsi_report_rows(&s->r, (TsiSection)section);
+        for (uint32_t i = 0; i < rows.count; i++)
+            synthetic_maximise((TsiSection)section, (char*)(uintptr_t)rows.first + i * rows.bytes);
     }
     synthetic_rows(s);
     synthetic_versions(s);

@@ -28,8 +28,8 @@ def read_fields(path):
     rows = []
     with open(path, encoding="ascii") as lines:
         for line in lines:
-            scope, row, key, kind_of, kind, unit, family, value = line.rstrip("\n").split("\t")
-            rows.append(dict(scope=scope, row=int(row), key=key, type=kind_of, kind=kind, unit=unit, family=family, text=value))
+            section, row, key, kind_of, kind, unit, family, value = line.rstrip("\n").split("\t")
+            rows.append(dict(section=section, row=int(row), key=key, type=kind_of, kind=kind, unit=unit, family=family, text=value))
     return rows
 
 
@@ -68,7 +68,7 @@ def value_of(f):
 
 def check_json(fields, document):
     for f in fields:
-        section = SECTIONS[f["scope"]]
+        section = SECTIONS[f["section"]]
         row = document if section is None else document[section]
         if isinstance(row, list):
             row = row[f["row"]]
@@ -158,20 +158,20 @@ def shown_label(document, label_id):
 
 
 def labels_of(f, document):
-    if f["scope"] == "CLASS":
+    if f["section"] == "CLASS":
         c = document["classes"][f["row"]]
         return {"class": str(c["class_index"]), "object_size": str(c["object_size"])}
-    if f["scope"] == "EPOCH":
+    if f["section"] == "EPOCH":
         e = document["epochs"][f["row"]]
         return {"epoch": str(e["epoch_id"]), "state": e["state"], "label": shown_label(document, e["label_id"])}
-    if f["scope"] == "LABEL":
+    if f["section"] == "LABEL":
         return {"label": shown_label(document, document["labels"][f["row"]]["label_id"])}
     return {}
 
 
 def has_series(f, document):
     """Of an epoch: whether its ring id names it now."""
-    if f["scope"] != "EPOCH":
+    if f["section"] != "EPOCH":
         return True
     row = document["epochs"][f["row"]]
     return row["epoch_id"] < RING and not any(e["epoch_id"] == row["epoch_id"] and e["epoch_era"] > row["epoch_era"] for e in document["epochs"])
@@ -219,7 +219,7 @@ def check_prometheus(fields, document, series):
             check_histogram(f, name, labels, series)
             continue
         value = int(f["text"]) if f["type"] == "STATE" else value_of(f)
-        if f["scope"] == "PHASE":
+        if f["section"] == "PHASE":
             sums = phases.setdefault((name, shown_label(document, document["phases"][f["row"]]["label_id"])), [])
             sums.append((f, value))
             continue
