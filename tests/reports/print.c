@@ -1,55 +1,70 @@
 /*
- * print.c - prints what the scripts of this folder examine: `print REPORT FORM`.
+ * print.c - writes what the scripts of this folder examine to the current folder: NAME.json, NAME.prometheus and
+ * NAME.fields of the reports full, extreme and empty (see synthetic.h) and of an allocator at work (live). A line of
+ * fields is a C field itself:
  *
- *   REPORT  full, extreme, empty: see synthetic.h; live: an allocator at work
- *   FORM    json, prometheus; fields: the C fields themselves, one a line, as
- *           SECTION <tab> row <tab> key <tab> type <tab> kind <tab> unit <tab> family <tab> value
+ *   SECTION <tab> row <tab> key <tab> type <tab> kind <tab> unit <tab> family <tab> value
  */
 #include "reports/synthetic.h"
 
+#include "api/internal.h"
 #include "epoch_domain.h"
 
 #include <inttypes.h>
 
-static bool to_stdout(void* ctx, const char* bytes, size_t n) {
+static FILE* out;
+
+static bool to_file(void* ctx, const char* bytes, size_t n) {
     (void)ctx;
-    return fwrite(bytes, 1, n, stdout) == n;
+    return fwrite(bytes, 1, n, out) == n;
 }
 
 static void put_array(const uint64_t* a, size_t n) {
-    for (size_t i = 0; i < n; i++) printf("%s%" PRIu64, i != 0 ? "," : "", a[i]);
+    for (size_t i = 0; i < n; i++) fprintf(out, "%s%" PRIu64, i != 0 ? "," : "", a[i]);
 }
 static void put_hex(const char* s, size_t most) {
-    for (size_t i = 0; i < most && s[i] != 0; i++) printf("%02x", (unsigned char)s[i]);
+    for (size_t i = 0; i < most && s[i] != 0; i++) fprintf(out, "%02x", (unsigned char)s[i]);
 }
 
-#define PUT_U32(x) printf("%" PRIu32, x)
-#define PUT_U64(x) printf("%" PRIu64, x)
-#define PUT_F64(x) printf("%.17g", x)
-#define PUT_STATE(x) printf("%u", (unsigned)(x))
+#define PUT_U32(x) fprintf(out, "%" PRIu32, x)
+#define PUT_U64(x) fprintf(out, "%" PRIu64, x)
+#define PUT_F64(x) fprintf(out, "%.17g", x)
+#define PUT_STATE(x) fprintf(out, "%u", (unsigned)(x))
 #define PUT_STRING(x) put_hex(x, sizeof(x))
 #define PUT_BY_LABEL(x) put_array(x, sizeof(x) / 8)
 #define PUT_DOUBLING(x) put_array(x, sizeof(x) / 8)
 #define PUT_LATENCY(x) put_array(x, sizeof(x) / 8)
 #define JSON_ONLY "-"
-#define RENAMED(section, field, key, type, kind, unit, family, help, question)                 \
-    if (TSI_SECTION_##section == of) {                                                         \
-        printf("%s\t%u\t%s\t%s\t%s\t%s\t%s\t", #section, i, key, #type, #kind, #unit, family); \
-        PUT_##type(((const TsiRow_##section*)row)->field);                                     \
-        putchar('\n');                                                                         \
+#define RENAMED(section, field, key, type, kind, unit, family, help, question)                       \
+    if (TSI_SECTION_##section == of) {                                                               \
+        fprintf(out, "%s\t%u\t%s\t%s\t%s\t%s\t%s\t", #section, i, key, #type, #kind, #unit, family); \
+        PUT_##type(((const TsiRow_##section*)row)->field);                                           \
+        fputc('\n', out);                                                                            \
     }
 static void put_fields(TsiSection of, const void* row, uint32_t i) {
 #include "stats/metrics.def"
 }
 
-static bool print(const TsiReport* r, const char* form) {
-    if (strcmp(form, "json") == 0) return tsi_report_json(r, to_stdout, NULL);
-    if (strcmp(form, "prometheus") == 0) return tsi_report_prometheus(r, to_stdout, NULL);
-    for (unsigned section = 0; section < TSI_SECTIONS; section++) {
-        TsiRows rows = tsi_report_rows(r, (TsiSection)section);
-        for (uint32_t i = 0; i < rows.count; i++) put_fields((TsiSection)section, rows.first + i * rows.bytes, i);
-    }
-    return true;
+static bool print(const char* name, const char* form, const TsiReport* r) {
+    char path[64];
+    bool whole = true;
+    (void)snprintf(path, sizeof path, "%s.%s", name, form);
+    out = fopen(path, "w");
+    if (out == NULL) return false;
+    if (strcmp(form, "json") == 0)
+        whole = tsi_report_json(r, to_file, NULL);
+    else if (strcmp(form, "prometheus") == 0)
+        whole = tsi_report_prometheus(r, to_file, NULL);
+    else
+        for (unsigned section = 0; section < TSI_SECTIONS; section++) {
+            TsiRows rows = tsi_report_rows(r, (TsiSection)section);
+            for (uint32_t i = 0; i < rows.count; i++) put_fields((TsiSection)section, rows.first + i * rows.bytes, i);
+        }
+    return (fclose(out) == 0) & whole;
+}
+
+static bool print_all(const char* name, const TsiReport* r) {
+    return print(name, "json", r) && print(name, "prometheus", r) && print(name, "fields", r);
 }
 
 /* Phases open, ended, drained and draining, labels of all kinds, domains, refusals. */
@@ -83,20 +98,20 @@ static SlabAllocator* at_work(void) {
     return a;
 }
 
-int main(int argc, char** argv) {
+int main(void) {
     static Synthetic s;
-    if (argc != 3) return fprintf(stderr, "print REPORT FORM\n"), 2;
-    if (strcmp(argv[1], "live") == 0) {
-        SlabAllocator* a = at_work();
-        bool json = strcmp(argv[2], "json") == 0;
-        if (a == NULL) return fprintf(stderr, "no allocator: %s\n", slab_last_error()), 1;
-        return !(json ? slab_stats_json(a, to_stdout, NULL) : slab_stats_prometheus(a, to_stdout, NULL));
-    }
-    if (strcmp(argv[1], "full") == 0)
-        synthetic_make(&s);
-    else if (strcmp(argv[1], "extreme") == 0)
-        synthetic_make_extreme(&s);
-    else
-        synthetic_make_empty(&s);
-    return !print(&s.r, argv[2]);
+    TsiReport live;
+    SlabAllocator* a = at_work();
+    if (a == NULL || !tsi_report_take(tsi_arena(a), &live))
+        return fprintf(stderr, "no memory for the live report\n"), 1;
+    bool whole = print_all("live", &live);
+    tsi_report_drop(&live);
+    slab_allocator_free(a);
+    synthetic_make(&s);
+    whole &= print_all("full", &s.r);
+    synthetic_make_extreme(&s);
+    whole &= print_all("extreme", &s.r);
+    synthetic_make_empty(&s);
+    whole &= print_all("empty", &s.r);
+    return !whole;
 }

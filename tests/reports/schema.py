@@ -1,4 +1,4 @@
-"""Validates documents against a JSON Schema and then damages each in many ways: schema.py SCHEMA DOCUMENT...
+"""Validates documents against a JSON Schema and damages the first in many ways: schema.py SCHEMA DOCUMENT...
 
 Every damage must be noticed: a member taken away or added, a number that is negative, a fraction, a string, or beyond
 64 bits. Also: every property of the schema has a description.
@@ -101,13 +101,16 @@ def main():
             document = json.load(text)
         for error in validator.iter_errors(document):
             return "%s: %s: %s" % (name, list(error.absolute_path), error.message[:200])
+        print("%s: valid" % name)
+        if name != sys.argv[2]:
+            continue
         validator.validate({**document, "benchmark_requests_completed": 1})
         count = 0
         for what, damaged in damages(one_of_each(document), real):
             count += 1
             if validator.is_valid(damaged):
                 return "%s: not noticed: %s" % (name, what)
-        print("%s: valid; %d damages noticed" % (name, count))
+        print("%s: %d damages noticed" % (name, count))
     return 0
 
 

@@ -1,7 +1,7 @@
 """Compares what the writers printed of one report with the C fields themselves: values.py FIELDS JSON PROMETHEUS.
 
 Every field must be in the document under its key, exactly; every field with a family must be in the Prometheus text, in
-its unit, under the labels of its row. FIELDS is what `print REPORT fields` prints.
+its unit, under the labels of its row. FIELDS is as print.c says.
 """
 
 import json
