@@ -58,7 +58,7 @@ typedef struct EpochReclamation {
     uint32_t class_index;
     EpochId epoch_id;
     uint64_t epoch_era, slabs_recycled, bytes_madvised, rss_before, rss_after;
-    int64_t rss_delta;
+    int64_t rss_delta; /* before - after: positive when it fell */
     char label[32];
     bool was_closed;
 } EpochReclamation;
@@ -88,7 +88,7 @@ SLAB_API uint64_t slab_epoch_walk(SlabAllocator* a, EpochId epoch, bool (*fn)(co
 SLAB_API uint64_t slab_epoch_walk_era(SlabAllocator* a, uint64_t era, bool (*fn)(const SlabLiveObject* object, void* ctx), void* ctx);
 
 /* The three reports and the health of locks and samples as text with ACTION lines: what to do, and about which label.
- * `write` as for slab_stats_json. */
+ * `write` as for slab_stats_json. False with EINVAL for a NULL allocator or `write`. */
 SLAB_API bool slab_doctor(SlabAllocator* a, bool (*write)(void* ctx, const char* bytes, size_t n), void* ctx);
 
 #ifdef __cplusplus

@@ -125,7 +125,7 @@ typedef struct SlabPhaseStats {
     char label[32];
     uint32_t label_id;
     EpochLifecycleState state;
-    uint64_t open_since_ns, age_ns; /* from its first slab; both 0 before, age from the start of the clock for the first of id 0 */
+    uint64_t open_since_ns, age_ns; /* from its first slab; both 0 before; the first of id 0 was open from the allocator's birth */
     uint64_t refcount;              /* scopes inside and slab_epoch_inc_refcount */
     uint32_t threads;               /* that own slabs of it */
     uint64_t objects_allocated, bytes_allocated, live_objects, live_bytes;
@@ -171,7 +171,7 @@ SLAB_API ThreadStats slab_stats_thread(void);
 /* Zeroed when sampling is off. O(threads). */
 SLAB_API void slab_stats_sampling(SlabAllocator* a, SlabSamplingStats* out);
 
-/* Everything above as one JSON document (schema: share/temporal-slab/stats.schema.json) or in the Prometheus text
+/* NULL allocator or `write`: false with EINVAL. Everything above as one JSON document (schema: share/temporal-slab/stats.schema.json) or in the Prometheus text
  * format. `write` receives the text in pieces, on the calling thread, no lock held; when it returns false the
  * call stops and returns false. False with errno ENOMEM without memory for the snapshot. */
 SLAB_API bool slab_stats_json(SlabAllocator* a, bool (*write)(void* ctx, const char* bytes, size_t n), void* ctx);

@@ -26,12 +26,6 @@
 #include <string.h>
 #include <time.h>
 
-/* The library may not have these yet: an absent one reads NULL. Delete the two lines, and the two places that compare with
- * NULL, when it has. */
-bool slab_stats_json(SlabAllocator* a, bool (*write)(void* ctx, const char* bytes, size_t n), void* ctx)
-    __attribute__((weak));
-size_t slab_stats_labels(SlabAllocator* a, SlabLabelStats* out, size_t capacity) __attribute__((weak));
-
 /* ---- command line ---- */
 
 typedef struct Options {
@@ -223,7 +217,7 @@ static int finish(FILE* f, const char* name) {
 
 static int write_json(SlabAllocator* a) {
     errno = 0;
-    bool ok = slab_stats_json != NULL ? slab_stats_json(a, to_file, stdout) : to_file(stdout, "{}", 2);
+    bool ok = slab_stats_json(a, to_file, stdout);
     if (ok)
         (void)fputc('\n', stdout);
     else if (!ferror(stdout))
@@ -246,7 +240,7 @@ static void text_classes(SlabAllocator* a) {
 }
 
 static void text_labels(SlabAllocator* a) {
-    size_t count = slab_stats_labels != NULL ? slab_stats_labels(a, NULL, 0) : 0;
+    size_t count = slab_stats_labels(a, NULL, 0);
     SlabLabelStats* rows = count != 0 ? malloc(count * sizeof *rows) : NULL;
     if (rows == NULL) return;
     size_t now = slab_stats_labels(a, rows, count);

@@ -1,6 +1,8 @@
 /* allocator.c - create, destroy, and what belongs to the process. */
 #include "api/internal.h"
 
+#include "heap/sample.h"
+
 #include "heap/sweep.h"
 #include "heap/warm.h"
 
@@ -64,6 +66,7 @@ static TsiArena* arena_create(const SlabOptions* o, uint32_t bad_environment) {
     }
     a->options = *o;
     a->bad_environment = bad_environment;
+    if (o->sampling_period != 0) tsi_sample_calibrate();
     a->born_ns = tsi_os.now_ns();
     a->secret = tsi_os_random();
     tsi_store_relaxed(&a->warm_left, o->warm_bytes > INT64_MAX ? INT64_MAX : (int64_t)o->warm_bytes);

@@ -247,7 +247,7 @@ static void scopes_add(TsiArena* a, TsiDomain* d, int n) {
     if (d->own || ref == 0) return;
     tsi_inc_take(i);
     if (tsi_inc_era(i) == tsi_ref_era(ref)) tsi_add_relaxed(&i->scopes, (uint32_t)n);
-    tsi_lock_give(tsi_inc_lock(i));
+    tsi_inc_give(i);
 }
 
 static void domain_enter(epoch_domain_t* p) {

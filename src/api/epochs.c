@@ -91,7 +91,7 @@ void slab_epoch_set_label(SlabAllocator* s, EpochId id, const char* label) {
         if (i->heaps != 0) tsi_snapshot_slabs(a, add_held, &held);
         tsi_relabel_locked(a, tsi_binding_get(a, false), i, name, held.issued);
     }
-    tsi_lock_give(tsi_inc_lock(i));
+    tsi_inc_give(i);
 }
 
 static void refcount_add(SlabAllocator* s, EpochId id, bool up) {
@@ -102,7 +102,7 @@ static void refcount_add(SlabAllocator* s, EpochId id, bool up) {
     tsi_lock_take(tsi_inc_lock(i));
     uint64_t n = tsi_load_relaxed(&i->user_refs);
     if (tsi_inc_era(i) == tsi_ref_era(ref) && (up || n != 0)) tsi_store_relaxed(&i->user_refs, up ? n + 1 : n - 1);
-    tsi_lock_give(tsi_inc_lock(i));
+    tsi_inc_give(i);
 }
 
 void slab_epoch_inc_refcount(SlabAllocator* s, EpochId id) { refcount_add(s, id, true); }
@@ -137,7 +137,7 @@ bool slab_epoch_set_budget(SlabAllocator* s, EpochId id, size_t soft, size_t har
     tsi_inc_take(i);
     bool ok = tsi_inc_era(i) == tsi_ref_era(ref);
     if (ok) budget_write(&i->budget, soft, hard, fn, ctx);
-    tsi_lock_give(tsi_inc_lock(i));
+    tsi_inc_give(i);
     if (!ok) errno = ESTALE;
     return ok;
 }

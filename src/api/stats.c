@@ -2,6 +2,7 @@
 #include "api/internal.h"
 
 #include "slab_stats.h"
+#include "heap/sample.h"
 #include "stats/report.h"
 #include "stats/tally.h"
 
@@ -81,7 +82,7 @@ void slab_stats_epoch(SlabAllocator* s, uint32_t index, EpochId epoch, SlabEpoch
     out->rss_before_close = i->rss_before;
     out->rss_after_close = i->rss_after;
     memcpy(out->label, i->label, sizeof out->label);
-    tsi_lock_give(tsi_inc_lock(i));
+    tsi_inc_give(i);
     tsi_snapshot_slabs(a, add_epoch, &(EpochSum){a, out, cls, ref});
 }
 
@@ -110,6 +111,28 @@ size_t slab_stats_phases(SlabAllocator* s, SlabPhaseStats* out, size_t capacity)
     if (out != NULL && capacity != 0) memcpy(out, r.phases, (capacity < n ? capacity : n) * sizeof *out);
     tsi_report_drop(&r);
     return n;
+}
+
+ThreadStats slab_stats_thread(void) {
+    ThreadStats out;
+    TsiThread* t = tsi_tls.thread;
+    TsiSamples sum;
+    memset((void*)&sum, 0, sizeof sum);
+    for (uint32_t n = 0; t != NULL && n < t->ref_capacity; n++) {
+        TsiArena* a = t->refs[n].serial != 0 && t->refs[n].binding != NULL ? tsi_registry_hold(t->refs[n].serial) : NULL;
+        if (a == NULL) continue;
+        tsi_samples_fold(&sum, &t->refs[n].binding->samples);
+        tsi_registry_unhold(a);
+    }
+    memcpy(&out, (const void*)sum.sum, sizeof out);
+    return out;
+}
+
+void slab_stats_sampling(SlabAllocator* s, SlabSamplingStats* out) {
+    TsiArena* a = tsi_arena(s);
+    if (out == NULL) return;
+    memset(out, 0, sizeof *out);
+    if (a != NULL) tsi_tally_sampling(a, out);
 }
 
 void get_perf_counters(SlabAllocator* s, uint32_t size_class, PerfCounters* out) {

@@ -16,6 +16,7 @@
 #include "heap/heap.h"
 #include "heap/refuse.h"
 #include "heap/registry.h"
+#include "heap/sample.h"
 #include "heap/settle.h"
 #include "heap/sweep.h"
 #include "heap/warm.h"
@@ -152,10 +153,41 @@ static bool next_line(TsiBinding* b, TsiHeap* h, unsigned cls) {
     return true;
 }
 
+/* The allocation that a cut refill was to make miss: takes in the rest, then is timed. NULL when there is no rest. */
+static void* sampled_pop(TsiBinding* b, TsiLine* l, unsigned cls) {
+    b->cut = NULL;
+    tsi_sample_next(b);
+    if (tsi_load_relaxed(&l->avail) == 0 && tsi_line_refill(b, l, &b->classes->c[cls], 1) == 0) return NULL;
+    TsiStopwatch w = tsi_sample_start();
+    void* p = line_pop(b, l, cls);
+    tsi_sample_stop_alloc(b, w);
+    return p;
+}
+
+/* What a line from the room's list cannot lack, as long as the lists are right: counted, and mended by leaving the line
+ * where adoption or the next free finds it. Reached by fault injection only. */
+static void line_mend(TsiBinding* b, TsiHeap* h, TsiLine* l, unsigned cls) {
+    TsiArena* a = b->arena;
+    uint32_t id = tsi_line_id(&a->space, l), slab_id = tsi_slab_of_line(&a->space, id);
+    uint64_t tag = tsi_load_relaxed(&tsi_slab(&a->space, slab_id)->tag);
+    bool ours = tsi_tag_state(tag) == TSI_SLAB_OWNED && tsi_chunk_class(&a->space, id >> 10) == cls &&
+                tsi_heap(a, tsi_tag_index(tag))->primary == h->index;
+    bool has_room = tsi_load_relaxed(&l->avail) != 0 || tsi_line_free_bits(&a->space, l, id) != 0;
+    if (TSI_LIKELY(ours && has_room)) return;
+    TsiStopwatch w = b->period != 0 ? tsi_sample_start() : (TsiStopwatch){0, 0, 0};
+    h->room->cur[cls] = tsi_no_cur[0];
+    if (ours) (void)tsi_line_park(b, l, &b->classes->c[cls]);
+    tsi_sample_repair(b, ours ? 0 : 1, w);
+}
+
 static void* class_alloc(TsiBinding* b, TsiHeap* h, unsigned cls) {
     const TsiClass* c = &b->classes->c[cls];
     TsiClassCounters* n = &b->counters[cls];
     if (!tsi_heap_ensure_room(b, h)) return NULL;
+    if (TSI_UNLIKELY(b->cut != NULL) && h->room->cur[cls] == b->cut) {
+        void* p = sampled_pop(b, h->room->cur[cls], cls);
+        if (p != NULL) return p;
+    }
     _Atomic uint64_t* cause = h->room->cur[cls] == tsi_no_cur[0] ? &n->null : &n->full;
     tsi_count(&n->slow);
     tsi_count(&h->slow);
@@ -175,6 +207,7 @@ static void* class_alloc(TsiBinding* b, TsiHeap* h, unsigned cls) {
             tsi_count(&n->miss);
             return NULL;
         }
+        line_mend(b, h, h->room->cur[cls], cls);
     }
 }
 
@@ -207,7 +240,7 @@ static void* large_alloc(TsiBinding* b, TsiHeap* h, size_t size, size_t align) {
         i->allocated.objects++;
         i->allocated.bytes += tsi_slab_bytes(s, TSI_CLASS_LARGE, slab_id);
     }
-    tsi_lock_give(tsi_inc_lock(i));
+    tsi_inc_give(i);
     if (!active) {
         tsi_uncharge(a, b, i, bytes);
         tsi_space_give_large(s, slab_id);
@@ -257,7 +290,7 @@ static Outcome alloc_in_heap(TsiBinding* b, TsiHeap* h, TsiRef ref, size_t size,
     return b->budget.kind != TSI_BUDGET_NOTHING ? OVER : NO_MEMORY;
 }
 
-TSI_NOINLINE void* tsi_alloc_slow(TsiArena* a, size_t size, unsigned cls, size_t align, TsiRef ref, bool prefer) {
+static void* alloc_untimed(TsiArena* a, size_t size, unsigned cls, size_t align, TsiRef ref, bool prefer) {
     bool tried_trim = false, tried_budget = false;
     int error = ENOMEM;
     void* p = NULL;
@@ -316,4 +349,24 @@ TSI_NOINLINE void* tsi_alloc_slow(TsiArena* a, size_t size, unsigned cls, size_t
     }
     tsi_thread_late_leave();
     return p;
+}
+
+static TSI_NOINLINE void* alloc_sampled(TsiBinding* b, size_t size, unsigned cls, size_t align, TsiRef ref, bool prefer) {
+    TsiLockStats* outer = tsi_lock_stats; /* a cleanup may allocate inside */
+    bool cut = b->cut != NULL;            /* this call may be there for a sample of its own */
+    bool chosen = !cut && --b->slow_left == 0;
+    if (b->slow_left == 0) b->slow_left = b->period;
+    tsi_lock_stats = &b->samples.locks;
+    TsiStopwatch w = chosen ? tsi_sample_start() : (TsiStopwatch){0, 0, 0};
+    void* p = alloc_untimed(b->arena, size, cls, align, ref, prefer);
+    bool still = tsi_tls.binding == b && tsi_tls.serial == b->arena->serial; /* not given back by a late leave */
+    if (chosen && still) tsi_sample_stop_alloc(b, w);
+    tsi_lock_stats = outer;
+    return p;
+}
+
+TSI_NOINLINE void* tsi_alloc_slow(TsiArena* a, size_t size, unsigned cls, size_t align, TsiRef ref, bool prefer) {
+    TsiBinding* b = a->options.sampling_period != 0 ? tsi_binding_get(a, true) : NULL;
+    if (TSI_UNLIKELY(b != NULL)) return alloc_sampled(b, size, cls, align, ref, prefer);
+    return alloc_untimed(a, size, cls, align, ref, prefer);
 }

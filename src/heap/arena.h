@@ -117,6 +117,15 @@ typedef struct TsiBudgetEvent {
     uint64_t bytes;
 } TsiBudgetEvent;
 
+/* In the order of ThreadStats. */
+enum { TSI_SAMPLE_ALLOC = 0, TSI_SAMPLE_REPAIR = 7, TSI_SAMPLE_REASON = 14, TSI_SAMPLE_SUMS = 17 };
+typedef struct TsiSamples {
+    _Atomic uint64_t sum[TSI_SAMPLE_SUMS];
+    _Atomic uint64_t dropped;
+    _Atomic uint64_t alloc_wall[TSI_LATENCY_BUCKETS];
+    TsiLockStats locks;
+} TsiSamples;
+
 enum { TSI_PENDING_LABELS = 16 };
 /* Committed bytes of a label that its counter does not have yet. */
 typedef struct TsiPending {
@@ -151,6 +160,11 @@ typedef struct TsiBinding {
     uint32_t room_cache[TSI_RECORD_CACHE], room_count;
     TsiHeap* by_inc[TSI_HEAP_CACHE];
     TsiWarm warm;
+    uint32_t period;      /* sampling; 0 = off */
+    uint32_t sample_left; /* slots to hand out before the next sample */
+    uint32_t slow_left, dice;
+    TsiLine* cut;         /* its refill was cut short for a sample */
+    TsiSamples samples;
     TsiBudgetEvent budget;
     TsiPending pending[TSI_PENDING_LABELS];
     _Atomic uint64_t refused[TSI_REFUSED_COUNT]; /* by cause */
@@ -180,7 +194,7 @@ struct TsiArena {
     uint64_t born_ns;
     TsiCloseLog closed_log;
     _Atomic uint64_t free_retries_by_label[TSI_CLASSES][TSI_LABEL_LANES]; /* compare-exchanges of remote frees that lost */
-    struct { _Atomic uint64_t refused[TSI_REFUSED_COUNT]; TsiClassCounters counters[TSI_CLASSES]; } gone; /* of threads that left; under the registry lock */
+    struct { _Atomic uint64_t refused[TSI_REFUSED_COUNT]; TsiClassCounters counters[TSI_CLASSES]; TsiSamples samples; } gone; /* of threads that left; under the registry lock */
 };
 
 /* What a SlabAllocator's storage holds. */

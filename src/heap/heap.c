@@ -227,7 +227,7 @@ TsiBirth tsi_heap_get(TsiBinding* b, TsiRef ref, TsiHeap** out) {
         if (*out == NULL) born = (*out = birth_locked(b, i, ref, index)) != NULL;
         if (now != 0 && tsi_load_relaxed(&i->open_since_ns) == 0) tsi_store_relaxed(&i->open_since_ns, now);
     }
-    tsi_lock_give(tsi_inc_lock(i));
+    tsi_inc_give(i);
     if (!born) tsi_record_give(&a->heaps, b->heap_cache, &b->heap_count, index);
     if (!active) return TSI_BIRTH_STALE;
     if (born || adopted) own_link(b, *out);
@@ -249,7 +249,7 @@ bool tsi_heap_adopt_more(TsiBinding* b, TsiHeap* h) {
     if (!tsi_heap_ensure_room(b, h)) return false;
     tsi_inc_take(i);
     TsiHeap* more = tsi_ref_is_active(&a->phases, tsi_load_relaxed(&h->ref)) ? adopt_locked(b, i) : NULL;
-    tsi_lock_give(tsi_inc_lock(i));
+    tsi_inc_give(i);
     if (more == NULL) return false;
     own_link(b, more);
     more->primary = h->index;

@@ -22,6 +22,7 @@
 #include "base/check.h"
 #include "heap/bracket.h"
 #include "heap/heap.h"
+#include "heap/sample.h"
 
 uint64_t tsi_line_free_bits(const TsiSpace* s, TsiLine* l, uint32_t line_id) {
     _Atomic uint64_t* r = tsi_remote(s, line_id);
@@ -64,6 +65,7 @@ unsigned tsi_line_refill(TsiBinding* b, TsiLine* l, const TsiClass* c, unsigned 
         while (!tsi_cas_seq(&r[half], &w, w & ~bits)) {}
     }
     uint64_t out = tsi_lowest_bits(freed, c->refill_max);
+    if (TSI_UNLIKELY(b->period != 0)) out = tsi_sample_cut(b, l, out);
     uint64_t tag = tsi_load_relaxed(&tsi_slab(s, tsi_slab_of_line(s, id))->tag);
     if ((tag & TSI_SLAB_HANDLED) != 0) counts_even(s, id, tsi_tag_seq(tag), out);
     tsi_store_relaxed(&l->issued, tsi_load_relaxed(&l->issued) + tsi_popcount(out));

@@ -5,6 +5,7 @@
 #include "heap/charge.h"
 #include "heap/fork.h"
 #include "heap/heap.h"
+#include "heap/sample.h"
 #include "heap/warm.h"
 
 #include <pthread.h>
@@ -233,6 +234,11 @@ static TsiBinding* binding_make(TsiArena* a) {
     b->heap = &tsi_no_heap;
     b->cur = tsi_no_cur;
     memset(b->by_inc, 0, sizeof b->by_inc);
+    b->period = b->samples.locks.period = a->options.sampling_period;
+    b->slow_left = b->period;
+    b->dice = (uint32_t)tsi_os_random();
+    b->cut = NULL;
+    if (b->period != 0) tsi_sample_next(b);
     tsi_store_relaxed(&b->busy, 0);
     tsi_store_relaxed(&b->dead_heaps, 0);
     /* Without membarrier no word matches: every call takes the slow path, whose bracket is fenced. */
@@ -264,6 +270,8 @@ static void counters_fold(TsiArena* a, TsiBinding* b) {
         for (unsigned i = 0; i < sizeof(TsiClassCounters) / sizeof(uint64_t); i++)
             tsi_add_relaxed(&to[i], tsi_load_relaxed(&from[i]));
     }
+    tsi_samples_fold(&a->gone.samples, &b->samples);
+    memset((void*)&b->samples, 0, sizeof b->samples);
     memset((void*)b->refused, 0, sizeof b->refused);
     memset((void*)b->counters, 0, sizeof b->counters);
 }

@@ -169,11 +169,11 @@ static TsiSlabSum renew_words(TsiSweep* w, unsigned cls, uint32_t slab_id, uint6
     return sum;
 }
 
-void tsi_sweep_count(TsiSweep* w, size_t field, unsigned cls) {
+void tsi_sweep_count(TsiSweep* w, size_t field, unsigned cls, uint64_t n) {
     TsiClassCounters* c = w->b != NULL ? &w->b->counters[cls] : &w->arena->gone.counters[cls];
-    _Atomic uint64_t* n = (_Atomic uint64_t*)(void*)((char*)c + field);
-    if (w->b != NULL) tsi_count(n);
-    else tsi_add_relaxed(n, 1);
+    _Atomic uint64_t* sum = (_Atomic uint64_t*)(void*)((char*)c + field);
+    if (w->b != NULL) tsi_store_relaxed(sum, tsi_load_relaxed(sum) + n);
+    else tsi_add_relaxed(sum, n);
 }
 
 static void take_out(TsiSweep* w, unsigned cls, uint32_t slab_id) {
@@ -181,7 +181,7 @@ static void take_out(TsiSweep* w, unsigned cls, uint32_t slab_id) {
     uint32_t* chain = cls == TSI_CLASS_LARGE ? &w->large : &w->out;
     b->next = *chain;
     *chain = slab_id + 1;
-    if (w->closing) tsi_sweep_count(w, offsetof(TsiClassCounters, close_returned), cls);
+    if (w->closing) tsi_sweep_count(w, offsetof(TsiClassCounters, close_returned), cls, 1);
     size_t bytes = tsi_slab_bytes(&w->arena->space, cls, slab_id);
     if (w->tally != NULL) w->tally->c[cls].returned++;
     w->slabs++;
@@ -356,7 +356,7 @@ void tsi_slab_complete(TsiArena* a, TsiBinding* b, uint32_t slab_id, uint64_t ta
     tsi_inc_take(i);
     i->pins++;
     orphan_unlink_locked(a, i, slab_id);
-    tsi_lock_give(tsi_inc_lock(i));
+    tsi_inc_give(i);
     take_out(&w, cls, slab_id);
     tsi_sweep_finish(&w);
     tsi_inc_unpin(a, b, i);

@@ -38,8 +38,8 @@ bool tsi_slab_is_empty(const TsiSpace* s, unsigned cls, uint32_t slab_id);
 /* Usable bytes of a live object. */
 size_t tsi_place_bytes(const TsiSpace* s, const TsiPlace* at);
 
-/* Counts for the class in a field of TsiClassCounters. */
-void tsi_sweep_count(TsiSweep* w, size_t field, unsigned cls);
+/* Adds n for the class in a field of TsiClassCounters. */
+void tsi_sweep_count(TsiSweep* w, size_t field, unsigned cls, uint64_t n);
 /* The slab's heap is SEIZED, the stripe held. Adds to the incarnation's totals. */
 void tsi_settle_release(TsiSweep* w, uint32_t slab_id);
 void tsi_settle_drain(TsiSweep* w, uint32_t slab_id);

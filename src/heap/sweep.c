@@ -56,14 +56,14 @@ void tsi_inc_unpin(TsiArena* a, TsiBinding* b, TsiInc* i) {
     tsi_inc_take(i);
     uint32_t ends = take_ends_if_drained_locked(i);
     if (ends != 0) {
-        tsi_lock_give(lock); /* still pinned by the caller */
+        tsi_lock_give_probed(lock); /* still pinned by the caller */
         run_ends(a, ends);
         tsi_lock_take(lock);
     }
     bool reuse = --i->pins == 0 && i->drained;
     if (reuse) tsi_post_locked(a, b, i);
     if (reuse) tsi_store_release(&i->word, TSI_INC_RELEASED); /* era 0: matches no reference */
-    tsi_lock_give(lock);
+    tsi_lock_give_probed(lock);
     if (reuse) tsi_record_give_inc(a, b, i->index);
 }
 
@@ -80,7 +80,7 @@ bool tsi_inc_on_end(TsiArena* a, TsiRef ref, void (*fn)(void*), void* arg) {
         e->next = i->ends;
         i->ends = index + 1;
     }
-    tsi_lock_give(tsi_inc_lock(i));
+    tsi_inc_give(i);
     if (!ok) tsi_table_give(&a->phases.ends, index);
     return ok;
 }
@@ -124,7 +124,7 @@ static void walk_locked(TsiSweep* w, TsiHeap* h, uint32_t skip) {
     for (uint32_t at = h->slabs, next; at != 0; at = next) {
         next = tsi_slab(s, at - 1)->next;
         unsigned cls = tsi_chunk_class(s, (at - 1) >> 8);
-        if (w->closing) tsi_sweep_count(w, offsetof(TsiClassCounters, close_scanned), cls);
+        if (w->closing) tsi_sweep_count(w, offsetof(TsiClassCounters, close_scanned), cls, 1);
         if (w->tally != NULL) w->tally->c[cls].scanned++;
         w->inc->closed_slabs += w->closing;
         if (at == skip) continue;
@@ -244,7 +244,7 @@ static void sweep_locked(TsiSweep* w, TsiBinding* only) {
     w->ticket = tsi_add_relaxed(&w->arena->tickets, 1) + 1;
     revoke_locked(w, only);
     if (w->others) {
-        tsi_lock_give(lock);
+        tsi_lock_give_probed(lock);
         if (tsi_os.has_membarrier) tsi_os.membarrier();
         tsi_add_relaxed(&w->arena->barriers, 1);
         tsi_lock_take(lock);
@@ -307,7 +307,7 @@ void tsi_handover(TsiBinding* b, TsiHeap* h) {
         if (tsi_load_relaxed(&b->dead_heaps) != 0) settle_skipped_locked(&w, b, ref);
         handover_locked(&w, b);
     }
-    tsi_lock_give(tsi_inc_lock(i));
+    tsi_inc_give(i);
     if (!current) return;
     tsi_sweep_finish(&w);
     tsi_inc_unpin(a, b, i);
@@ -353,8 +353,19 @@ static void end_swept(TsiSweep* w, unsigned state, EpochReceipt* out, TsiLock* l
     if (out != NULL || drains) sum_orphans_locked(w->arena, i, &live);
     if (drains && live.objects != 0) tsi_post_escapes(w->arena, i, live);
     if (out != NULL) fill_receipt_locked(w, live, out);
-    tsi_lock_give(lock);
+    tsi_lock_give_probed(lock);
     tsi_sweep_finish(w);
+}
+
+/* The close's time goes to its classes by the slabs it looked at. */
+static void count_close(TsiSweep* w, const TsiCloseTally* tally, uint64_t ns) {
+    uint64_t all = 0;
+    for (unsigned cls = 1; cls < TSI_CLASSES; cls++) all += tally->c[cls].scanned;
+    for (unsigned cls = 1; cls < TSI_CLASSES && all != 0; cls++) {
+        if (tally->c[cls].scanned == 0) continue;
+        tsi_sweep_count(w, offsetof(TsiClassCounters, closes), cls, 1);
+        tsi_sweep_count(w, offsetof(TsiClassCounters, close_ns), cls, (uint64_t)((double)ns * (double)tally->c[cls].scanned / (double)all));
+    }
 }
 
 bool tsi_epoch_end(TsiArena* a, TsiRef ref, EpochCloseMode mode, bool measure_rss, EpochReceipt* out) {
@@ -370,7 +381,7 @@ bool tsi_epoch_end(TsiArena* a, TsiRef ref, EpochCloseMode mode, bool measure_rs
     if (r != NULL) memset(r, 0, sizeof *r);
     tsi_inc_take(i);
     if (ref == 0 || tsi_inc_era(i) != tsi_ref_era(ref)) {
-        tsi_lock_give(lock);
+        tsi_lock_give_probed(lock);
         return false;
     }
     i->pins++;
@@ -385,8 +396,9 @@ bool tsi_epoch_end(TsiArena* a, TsiRef ref, EpochCloseMode mode, bool measure_rs
         i->rss_after = rss_after;
         row.epoch_id = tsi_load_relaxed(&i->id);
         memcpy(row.label, i->label, sizeof row.label);
-        tsi_lock_give(lock);
+        tsi_lock_give_probed(lock);
         tsi_closelog_note(&a->closed_log, row, &tally);
+        count_close(&w, &tally, tsi_os.now_ns() - start);
         if (r != NULL) {
             r->rss_before = rss_before;
             r->rss_after = rss_after;
@@ -414,7 +426,7 @@ bool tsi_inc_end_empty(TsiArena* a, TsiBinding* b, TsiRef ref, char label[TSI_LA
     if (empty) tsi_post_end_locked(a, b, i, 0);
     if (empty) tsi_post_locked(a, b, i);
     if (empty) tsi_store_release(&i->word, TSI_INC_RELEASED); /* era 0: matches no reference */
-    tsi_lock_give(tsi_inc_lock(i));
+    tsi_inc_give(i);
     if (empty) tsi_record_give_inc(a, b, i->index);
     return empty;
 }
@@ -423,7 +435,7 @@ void tsi_inc_sweep(TsiArena* a, TsiBinding* b, TsiInc* i, uint64_t era) {
     TsiSweep w = {.arena = a, .b = b, .inc = i};
     tsi_inc_take(i);
     if (tsi_inc_era(i) != era || era == 0 || tsi_inc_state(i) == TSI_INC_ACTIVE || (i->heaps == 0 && i->orphans == 0)) {
-        tsi_lock_give(tsi_inc_lock(i));
+        tsi_inc_give(i);
         return;
     }
     i->pins++;
@@ -456,7 +468,7 @@ EpochId tsi_epoch_advance(TsiArena* a) {
         TsiInc* old = tsi_inc(p, tsi_ref_index(was));
         tsi_inc_take(old);
         retire_locked(a, old, TSI_INC_ADVANCED);
-        tsi_lock_give(tsi_inc_lock(old));
+        tsi_inc_give(old);
     }
     bool unpin = false;
     if (moved && displaced != 0) {
@@ -464,7 +476,7 @@ EpochId tsi_epoch_advance(TsiArena* a) {
         tsi_inc_take(gone);
         retire_locked(a, gone, TSI_INC_CLOSED);
         unpin = gone->heaps == 0;
-        tsi_lock_give(tsi_inc_lock(gone));
+        tsi_inc_give(gone);
         if (!unpin) { /* its empty slabs are returned by the next slow path that looks, not here */
             gone->next_free = a->displaced;
             a->displaced = gone->index;
@@ -497,12 +509,12 @@ static void trim_inc(TsiArena* a, TsiBinding* b, TsiInc* i, TsiBinding* only) {
     TsiSweep w = {.arena = a, .b = b, .inc = i};
     tsi_inc_take(i);
     if (tsi_inc_era(i) == 0 || (i->heaps == 0 && i->orphans == 0)) {
-        tsi_lock_give(tsi_inc_lock(i));
+        tsi_inc_give(i);
         return;
     }
     i->pins++;
     sweep_locked(&w, only);
-    tsi_lock_give(tsi_inc_lock(i));
+    tsi_inc_give(i);
     tsi_sweep_finish(&w);
     tsi_inc_unpin(a, b, i);
 }

@@ -236,8 +236,7 @@ bool tsi_space_is_over(TsiSpace* s, size_t bytes) {
 static void count_locked(_Atomic uint64_t* n) { tsi_store_relaxed(n, tsi_load_relaxed(n) + 1); }
 
 static void take_counted(TsiSpace* s, unsigned cls, unsigned lane) {
-    bool fast = tsi_lock_try(&s->lock);
-    if (!fast) tsi_lock_slow(&s->lock);
+    bool fast = tsi_lock_take_probed(&s->lock);
     count_locked(fast ? &s->lock_fast[cls][lane] : &s->lock_contended[cls][lane]);
 }
 
@@ -259,7 +258,7 @@ bool tsi_space_take(TsiSpace* s, unsigned cls, unsigned lane, uint32_t* slab_id)
             *slab_id = id;
         }
     }
-    tsi_lock_give(&s->lock);
+    tsi_lock_give_probed(&s->lock);
     return ok;
 }
 
@@ -324,7 +323,7 @@ bool tsi_space_take_large(TsiSpace* s, size_t bytes, size_t align, uint32_t* sla
         set_class(s, first, TSI_CLASS_LARGE);
         *slab_id = first << 8;
     }
-    tsi_lock_give(&s->lock);
+    tsi_lock_give_probed(&s->lock);
     return ok;
 }
 

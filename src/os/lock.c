@@ -2,6 +2,8 @@
 #define _GNU_SOURCE
 #include "os/lock.h"
 
+#include "os/os.h"
+
 #include <errno.h>
 #include <linux/futex.h>
 #include <sys/syscall.h>
@@ -13,12 +15,65 @@ static void futex(TsiLock* l, int op, uint32_t value) {
     errno = saved;
 }
 
+_Thread_local TsiLockStats* tsi_lock_stats;
+_Thread_local uint64_t tsi_lock_slept_ns;
+
 void tsi_lock_slow(TsiLock* l) {
     for (int spin = 0; spin < 100; spin++) {
         if (tsi_load_relaxed(&l->word) == 0 && tsi_lock_try(l)) return;
     }
     /* acquire: pairs with the release in tsi_lock_give; 2 announces a waiter */
-    while (tsi_swap_acquire(&l->word, 2) != 0) futex(l, FUTEX_WAIT, 2);
+    uint64_t since = 0;
+    while (tsi_swap_acquire(&l->word, 2) != 0) {
+        if (since == 0) since = tsi_os.now_ns();
+        futex(l, FUTEX_WAIT, 2);
+    }
+    if (since != 0) tsi_lock_slept_ns += tsi_os.now_ns() - since;
 }
 
 void tsi_lock_wake(TsiLock* l) { futex(l, FUTEX_WAKE, 1); }
+
+static void add(_Atomic uint64_t* sum, uint64_t v) { tsi_store_relaxed(sum, tsi_load_relaxed(sum) + v); }
+static void rise(_Atomic uint64_t* max, uint64_t v) {
+    if (v > tsi_load_relaxed(max)) tsi_store_relaxed(max, v);
+}
+
+bool tsi_lock_probed(TsiLock* l) {
+    TsiLockStats* s = tsi_lock_stats;
+    bool chosen = s->held == NULL && ++s->tick >= s->period;
+    uint64_t since = chosen ? tsi_os.now_ns() : 0;
+    bool fast = tsi_lock_try(l);
+    if (!fast) tsi_lock_slow(l);
+    if (!chosen) return fast;
+    s->tick = 0;
+    s->held = l;
+    s->held_since = tsi_os.now_ns();
+    uint64_t wait = fast ? 0 : s->held_since - since;
+    add(&s->samples, 1);
+    add(&s->wait_sum, wait);
+    rise(&s->wait_max, wait);
+    add(&s->wait[tsi_latency_bucket(wait)], 1);
+    return fast;
+}
+
+void tsi_lock_probe_end(TsiLock* l) {
+    TsiLockStats* s = tsi_lock_stats;
+    if (s->held != l) return;
+    uint64_t hold = tsi_os.now_ns() - s->held_since;
+    s->held = NULL;
+    add(&s->hold_sum, hold);
+    rise(&s->hold_max, hold);
+    add(&s->hold[tsi_latency_bucket(hold)], 1);
+}
+
+void tsi_lock_stats_fold(TsiLockStats* to, TsiLockStats* from) {
+    add(&to->samples, tsi_load_relaxed(&from->samples));
+    add(&to->wait_sum, tsi_load_relaxed(&from->wait_sum));
+    add(&to->hold_sum, tsi_load_relaxed(&from->hold_sum));
+    rise(&to->wait_max, tsi_load_relaxed(&from->wait_max));
+    rise(&to->hold_max, tsi_load_relaxed(&from->hold_max));
+    for (unsigned n = 0; n < TSI_LATENCY_BUCKETS; n++) {
+        add(&to->wait[n], tsi_load_relaxed(&from->wait[n]));
+        add(&to->hold[n], tsi_load_relaxed(&from->hold[n]));
+    }
+}

@@ -105,12 +105,11 @@ TSI_INLINE TsiInc* tsi_inc(const TsiPhases* p, uint32_t index) { return tsi_tabl
 TSI_INLINE TsiLock* tsi_inc_lock(const TsiInc* i) { return &tsi_stripes[((uintptr_t)i >> 6) % TSI_STRIPES]; }
 /* Takes it, and counts on whose behalf. */
 TSI_INLINE void tsi_inc_take(TsiInc* i) {
-    TsiLock* l = tsi_inc_lock(i);
-    bool fast = tsi_lock_try(l);
-    if (TSI_UNLIKELY(!fast)) tsi_lock_slow(l);
+    bool fast = tsi_lock_take_probed(tsi_inc_lock(i));
     i->lock_fast += fast;
     i->lock_contended += !fast;
 }
+TSI_INLINE void tsi_inc_give(TsiInc* i) { tsi_lock_give_probed(tsi_inc_lock(i)); }
 TSI_INLINE uint64_t tsi_inc_era(TsiInc* i) { return tsi_load_acquire(&i->word) >> 2; }
 TSI_INLINE unsigned tsi_inc_state(TsiInc* i) { return (unsigned)tsi_load_seq(&i->word) & TSI_INC_STATE; }
 /* True when the reference still names this record and it accepts allocations. */

@@ -49,7 +49,8 @@ static bool probe(TsiLabels* l, const char name[TSI_LABEL_BYTES], uint32_t* slot
 
 uint32_t tsi_label_find(TsiLabels* l, const char name[TSI_LABEL_BYTES]) {
     uint32_t slot, at;
-    if (name[0] == 0) return TSI_LABEL_NONE;
+    if (name[0] == 0 || memcmp(name, tsi_label(l, TSI_LABEL_NONE)->name, TSI_LABEL_BYTES) == 0) return TSI_LABEL_NONE;
+    if (memcmp(name, tsi_label(l, TSI_LABEL_OTHER)->name, TSI_LABEL_BYTES) == 0) return TSI_LABEL_OTHER;
     if (probe(l, name, &slot, &at)) return at;
     tsi_lock_take(&l->lock);
     if (!probe(l, name, &slot, &at)) {

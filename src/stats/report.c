@@ -21,14 +21,19 @@ typedef struct PhaseSum {
     TsiTotals live, issued; /* issued: of slabs that a heap still holds */
 } PhaseSum;
 
-/* A copy of a record, made under its stripe. */
+/* What a report needs of a record, read under its stripe. */
 typedef struct PhaseCopy {
-    TsiInc inc; /* era 0 when there is nothing to tell of */
-    uint64_t era, slow;
+    uint64_t era; /* 0: nothing to tell of */
+    EpochId id;
     unsigned state;
-    uint32_t threads;
-    bool is_id; /* its id still names it */
+    bool is_id;  /* its id still names it */
     bool used;
+    uint32_t label, threads;
+    char text[TSI_LABEL_BYTES];
+    uint64_t since, refcount, peak, purged, soft, hard, rss_before, rss_after;
+    TsiTotals allocated, released;
+    uint64_t closed_slabs, pinned_slabs, slow, lock_fast, lock_contended; /* all that was not posted */
+    TsiTotals new_allocated, new_released;
 } PhaseCopy;
 
 typedef struct Walk {
@@ -48,17 +53,37 @@ static void copy_phase(Walk* w, uint32_t n) {
     if (tsi_inc_era(i) == 0) return;
     tsi_lock_take(tsi_inc_lock(i)); /* not counted for the phase: it is ours */
     c->era = tsi_inc_era(i);
-    memcpy((void*)&c->inc, (const void*)i, sizeof c->inc);
+    c->id = tsi_load_relaxed(&i->id);
     c->state = tsi_inc_state(i);
-    c->slow = i->slow;
+    c->label = (uint32_t)(tsi_load_relaxed(&i->charge) >> TSI_CHARGE_BITS);
+    memcpy(c->text, i->label, sizeof c->text);
+    c->since = tsi_load_relaxed(&i->open_since_ns);
+    c->refcount = tsi_load_relaxed(&i->user_refs) + tsi_load_relaxed(&i->scopes);
+    c->peak = tsi_load_relaxed(&i->peak);
+    c->purged = tsi_load_relaxed(&i->purged);
+    c->soft = tsi_load_relaxed(&i->budget.soft);
+    c->hard = tsi_load_relaxed(&i->budget.hard);
+    c->rss_before = i->rss_before;
+    c->rss_after = i->rss_after;
+    c->allocated = i->allocated;
+    c->released = i->released;
+    c->new_allocated.objects = i->allocated.objects - i->posted.objects_allocated;
+    c->new_allocated.bytes = i->allocated.bytes - i->posted.bytes_allocated;
+    c->new_released.objects = i->released.objects - i->posted.objects_released;
+    c->new_released.bytes = i->released.bytes - i->posted.bytes_released;
+    c->closed_slabs = i->closed_slabs - i->posted.closed_slabs;
+    c->pinned_slabs = i->pinned_slabs - i->posted.pinned_slabs;
+    c->slow = i->slow - i->posted.slow;
+    c->lock_fast = i->lock_fast - i->posted.lock_fast;
+    c->lock_contended = i->lock_contended - i->posted.lock_contended;
     for (uint32_t at = i->heaps; at != 0; at = tsi_heap(a, at - 1)->inc_next) {
         TsiHeap* h = tsi_heap(a, at - 1);
         c->slow += tsi_load_relaxed(&h->slow);
         c->threads += tsi_heap_state(tsi_load_relaxed(&h->word)) != TSI_HEAP_DETACHED;
     }
     tsi_lock_give(tsi_inc_lock(i));
-    c->is_id = tsi_phases_resolve(&a->phases, tsi_load_relaxed(&c->inc.id)) == tsi_ref(c->era, n);
-    c->used = tsi_load_relaxed(&c->inc.peak) != 0;
+    c->is_id = tsi_phases_resolve(&a->phases, c->id) == tsi_ref(c->era, n);
+    c->used = c->peak != 0;
 }
 
 static void add_slab(const TsiSlabView* v, void* ctx) {
@@ -90,7 +115,7 @@ static void add_slab(const TsiSlabView* v, void* ctx) {
 }
 
 static uint64_t age_of(Walk* w, const PhaseCopy* c, uint64_t now) {
-    uint64_t since = tsi_load_relaxed(&c->inc.open_since_ns);
+    uint64_t since = c->since;
     if (since == 0) since = c->used ? w->a->born_ns : now; /* the first incarnation of id 0 was always open */
     return now > since ? now - since : 0;
 }
@@ -98,55 +123,53 @@ static uint64_t age_of(Walk* w, const PhaseCopy* c, uint64_t now) {
 static void phase_row(Walk* w, uint32_t n, uint64_t now) {
     const PhaseCopy* c = &w->copies[n];
     const PhaseSum* p = &w->sums[n];
-    const TsiInc* i = &c->inc;
     if (!c->used || (c->state != TSI_INC_ACTIVE && p->slabs == 0)) return;
     SlabPhaseStats* out = &w->r->phases[w->r->phase_count++];
-    *out = (SlabPhaseStats){.version = SLAB_STATS_VERSION, .epoch_id = tsi_load_relaxed(&i->id), .epoch_era = c->era};
-    memcpy(out->label, i->label, sizeof out->label);
-    out->label_id = tsi_label_id(&w->a->phases.labels, (uint32_t)(tsi_load_relaxed(&i->charge) >> TSI_CHARGE_BITS));
+    *out = (SlabPhaseStats){.version = SLAB_STATS_VERSION, .epoch_id = c->id, .epoch_era = c->era};
+    memcpy(out->label, c->text, sizeof out->label);
+    out->label_id = tsi_label_id(&w->a->phases.labels, c->label);
     out->state = c->state == TSI_INC_ACTIVE ? EPOCH_ACTIVE : EPOCH_CLOSING;
-    out->open_since_ns = tsi_load_relaxed(&i->open_since_ns);
+    out->open_since_ns = c->since;
     out->age_ns = age_of(w, c, now);
-    out->refcount = tsi_load_relaxed(&i->user_refs) + tsi_load_relaxed(&i->scopes);
+    out->refcount = c->refcount;
     out->threads = c->threads;
-    out->objects_allocated = i->allocated.objects + p->issued.objects;
-    out->bytes_allocated = i->allocated.bytes + p->issued.bytes;
+    out->objects_allocated = c->allocated.objects + p->issued.objects;
+    out->bytes_allocated = c->allocated.bytes + p->issued.bytes;
     out->live_objects = p->live.objects;
     out->live_bytes = p->live.bytes;
     out->slabs = p->slabs;
     out->empty_slabs = p->empty;
     out->committed_bytes = p->bytes;
-    out->peak_bytes = tsi_load_relaxed(&i->peak);
-    out->purged_bytes = tsi_load_relaxed(&i->purged);
-    out->budget_soft_bytes = tsi_load_relaxed(&i->budget.soft);
-    out->budget_hard_bytes = tsi_load_relaxed(&i->budget.hard);
-    out->rss_before_close = i->rss_before;
-    out->rss_after_close = i->rss_after;
+    out->peak_bytes = c->peak;
+    out->purged_bytes = c->purged;
+    out->budget_soft_bytes = c->soft;
+    out->budget_hard_bytes = c->hard;
+    out->rss_before_close = c->rss_before;
+    out->rss_after_close = c->rss_after;
 }
 
 static void epoch_row(Walk* w, uint32_t n, uint64_t now) {
     const PhaseCopy* c = &w->copies[n];
     const PhaseSum* p = &w->sums[n];
-    const TsiInc* i = &c->inc;
-    bool ring = (tsi_load_relaxed(&i->id) & TSI_DOMAIN_ID_BIT) == 0;
+    bool ring = (c->id & TSI_DOMAIN_ID_BIT) == 0;
     if (!c->used || (!(ring && c->is_id) && p->slabs == 0)) return;
     TsiEpochRow* out = &w->r->epochs[w->r->epoch_rows++];
-    *out = (TsiEpochRow){.epoch_id = tsi_load_relaxed(&i->id), .epoch_era = c->era};
+    *out = (TsiEpochRow){.epoch_id = c->id, .epoch_era = c->era};
     out->state = c->state == TSI_INC_ACTIVE ? EPOCH_ACTIVE : EPOCH_CLOSING;
     out->age_sec = (double)age_of(w, c, now) / 1e9;
-    out->refcount = tsi_load_relaxed(&i->user_refs) + tsi_load_relaxed(&i->scopes);
-    memcpy(out->label, i->label, sizeof out->label);
-    out->label_id = tsi_label_id(&w->a->phases.labels, (uint32_t)(tsi_load_relaxed(&i->charge) >> TSI_CHARGE_BITS));
+    out->refcount = c->refcount;
+    memcpy(out->label, c->text, sizeof out->label);
+    out->label_id = tsi_label_id(&w->a->phases.labels, c->label);
     out->total_partial_slabs = p->partial;
     out->total_full_slabs = p->full;
     out->total_reclaimable_slabs = out->reclaimable_slab_count = p->empty;
     out->alloc_count = p->live.objects;
     out->estimated_rss_bytes = p->bytes;
-    out->open_since_ns = tsi_load_relaxed(&i->open_since_ns);
-    out->rss_before_close = i->rss_before;
-    out->rss_after_close = i->rss_after;
-    out->rss_delta_mb = ((double)i->rss_after - (double)i->rss_before) / (1 << 20);
-    out->madvise_bytes = tsi_load_relaxed(&i->purged);
+    out->open_since_ns = c->since;
+    out->rss_before_close = c->rss_before;
+    out->rss_after_close = c->rss_after;
+    out->rss_delta_mb = ((double)c->rss_before - (double)c->rss_after) / (1 << 20); /* positive when it fell */
+    out->madvise_bytes = c->purged;
 }
 
 /* ---- labels ---- */
@@ -189,21 +212,19 @@ static void label_begin(TsiLabels* ls, uint32_t at, SlabLabelStats* out) {
 static void label_add(Walk* w, uint32_t n) {
     const PhaseCopy* c = &w->copies[n];
     const PhaseSum* p = &w->sums[n];
-    const TsiInc* i = &c->inc;
-    uint32_t at = (uint32_t)(tsi_load_relaxed(&i->charge) >> TSI_CHARGE_BITS);
-    if (c->era == 0 || at >= w->r->label_count) return; /* a label younger than this report */
-    SlabLabelStats* out = &w->r->labels[at];
+    if (c->era == 0 || c->label >= w->r->label_count) return; /* a label younger than this report */
+    SlabLabelStats* out = &w->r->labels[c->label];
     if (c->state == TSI_INC_ACTIVE) out->phases_open++;
     else if (p->slabs != 0) out->phases_draining++;
-    out->objects_allocated += i->allocated.objects - i->posted.objects_allocated + p->issued.objects;
-    out->bytes_allocated += i->allocated.bytes - i->posted.bytes_allocated + p->issued.bytes;
-    out->objects_released += i->released.objects - i->posted.objects_released;
-    out->bytes_released += i->released.bytes - i->posted.bytes_released;
-    out->closed_slabs += i->closed_slabs - i->posted.closed_slabs;
-    out->pinned_slabs += i->pinned_slabs - i->posted.pinned_slabs;
-    out->slow_path_hits += c->slow - i->posted.slow;
-    out->lock_fast_acquire += i->lock_fast - i->posted.lock_fast;
-    out->lock_contended += i->lock_contended - i->posted.lock_contended;
+    out->objects_allocated += c->new_allocated.objects + p->issued.objects;
+    out->bytes_allocated += c->new_allocated.bytes + p->issued.bytes;
+    out->objects_released += c->new_released.objects;
+    out->bytes_released += c->new_released.bytes;
+    out->closed_slabs += c->closed_slabs;
+    out->pinned_slabs += c->pinned_slabs;
+    out->slow_path_hits += c->slow;
+    out->lock_fast_acquire += c->lock_fast;
+    out->lock_contended += c->lock_contended;
     out->live_objects += p->live.objects;
     out->live_bytes += p->live.bytes;
     out->committed_bytes += p->bytes;
@@ -333,6 +354,7 @@ static void fill(Walk* w) {
     tsi_lock_give(&labels->lock);
     labels_by_id(r);
     tsi_tally_refusals(a, &r->refusals);
+    tsi_tally_sampling(a, &r->sampling);
 }
 
 bool tsi_report_take(TsiArena* a, TsiReport* out) {

@@ -1,6 +1,9 @@
 /* tally.c - see tally.h. */
 #include "stats/tally.h"
 
+#include "heap/registry.h"
+#include "heap/sample.h"
+
 #include <string.h>
 
 uint64_t tsi_tally_live_of(TsiArena* a, const TsiSlabView* v, unsigned cls) {
@@ -121,6 +124,37 @@ void tsi_tally_class_add(TsiArena* a, SlabClassStats* out, const TsiSlabView* v)
 void tsi_tally_class_end(SlabClassStats* out) {
     out->estimated_rss_bytes = out->committed_bytes;
     if (out->new_slab_count != 0) out->recycle_rate_pct = 100.0 * (double)out->empty_slab_recycled / (double)out->new_slab_count;
+}
+
+/* ---- samples ---- */
+
+_Static_assert(sizeof(ThreadStats) == TSI_SAMPLE_SUMS * sizeof(uint64_t), "sums are in the order of ThreadStats");
+_Static_assert((int)TSI_LATENCY_BUCKETS == (int)SLAB_LATENCY_BUCKETS && (int)TSI_LABEL_BUCKETS == (int)SLAB_HISTOGRAM_BUCKETS, "the same buckets");
+
+void tsi_tally_sampling(TsiArena* a, SlabSamplingStats* out) {
+    TsiSamples sum;
+    memset(out, 0, sizeof *out);
+    if (a->options.sampling_period == 0) return;
+    memset((void*)&sum, 0, sizeof sum);
+    tsi_lock_take(&tsi_registry_lock);
+    tsi_samples_fold(&sum, &a->gone.samples);
+    for (uint32_t n = 0; n < tsi_table_used(&a->bindings); n++) {
+        TsiBinding* b = tsi_table_at(&a->bindings, n);
+        tsi_samples_fold(&sum, &b->samples);
+    }
+    tsi_lock_give(&tsi_registry_lock);
+    out->version = SLAB_STATS_VERSION;
+    out->period = a->options.sampling_period;
+    memcpy(&out->sum, (const void*)sum.sum, sizeof out->sum);
+    out->dropped = tsi_load_relaxed(&sum.dropped);
+    out->lock_samples = tsi_load_relaxed(&sum.locks.samples);
+    out->lock_wait_ns_sum = tsi_load_relaxed(&sum.locks.wait_sum);
+    out->lock_wait_ns_max = tsi_load_relaxed(&sum.locks.wait_max);
+    out->lock_hold_ns_sum = tsi_load_relaxed(&sum.locks.hold_sum);
+    out->lock_hold_ns_max = tsi_load_relaxed(&sum.locks.hold_max);
+    memcpy(out->alloc_wall_ns, (const void*)sum.alloc_wall, sizeof out->alloc_wall_ns);
+    memcpy(out->lock_wait_ns, (const void*)sum.locks.wait, sizeof out->lock_wait_ns);
+    memcpy(out->lock_hold_ns, (const void*)sum.locks.hold, sizeof out->lock_hold_ns);
 }
 
 /* ---- refusals ---- */

@@ -23,6 +23,8 @@ void tsi_tally_global_add(SlabGlobalStats* out, const TsiSlabView* v);
 void tsi_tally_class_begin(TsiArena* a, uint32_t index, SlabClassStats* out);
 void tsi_tally_class_add(TsiArena* a, SlabClassStats* out, const TsiSlabView* v);
 void tsi_tally_class_end(SlabClassStats* out);
+/* Zeroed when sampling is off. */
+void tsi_tally_sampling(TsiArena* a, SlabSamplingStats* out);
 void tsi_tally_refusals(TsiArena* a, SlabRefusals* out);
 
 #endif

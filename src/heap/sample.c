@@ -1,0 +1,108 @@
+/* sample.c - see sample.h. */
+#include "heap/sample.h"
+
+#include <pthread.h>
+#include <time.h>
+
+enum { SKEW_NS = 1000, ROUNDS = 256 };
+
+static uint64_t cost_cpu, cost_wall; /* of the readings themselves */
+static pthread_once_t calibrated = PTHREAD_ONCE_INIT;
+
+static uint64_t cpu_ns(void) {
+    struct timespec t;
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+    return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+TsiStopwatch tsi_sample_start(void) {
+    TsiStopwatch w = {cpu_ns(), 0, tsi_lock_slept_ns};
+    w.wall = tsi_os.now_ns();
+    return w;
+}
+
+/* Time since, as read. */
+static TsiStopwatch elapsed(TsiStopwatch since) {
+    uint64_t wall = tsi_os.now_ns() - since.wall;
+    return (TsiStopwatch){cpu_ns() - since.cpu, wall, tsi_lock_slept_ns - since.slept};
+}
+
+static void calibrate(void) {
+    cost_cpu = cost_wall = UINT64_MAX;
+    for (unsigned n = 0; n < ROUNDS; n++) {
+        TsiStopwatch e = elapsed(tsi_sample_start());
+        if (e.cpu < cost_cpu) cost_cpu = e.cpu;
+        if (e.wall < cost_wall) cost_wall = e.wall;
+    }
+}
+
+void tsi_sample_calibrate(void) { (void)pthread_once(&calibrated, calibrate); }
+
+static uint64_t less(uint64_t a, uint64_t b) { return a > b ? a - b : 0; }
+static void add(_Atomic uint64_t* sum, uint64_t v) { tsi_store_relaxed(sum, tsi_load_relaxed(sum) + v); }
+static void rise(_Atomic uint64_t* max, uint64_t v) {
+    if (v > tsi_load_relaxed(max)) tsi_store_relaxed(max, v);
+}
+
+/* wall, cpu, wait from sum[at], maxima from sum[at + 3]; false when the sample is dropped. */
+static bool book(TsiSamples* s, unsigned at, TsiStopwatch since, uint64_t* wall_out) {
+    TsiStopwatch e = elapsed(since);
+    uint64_t wall = less(e.wall, cost_wall), cpu = less(e.cpu, cost_cpu);
+    if (cpu > wall + SKEW_NS) {
+        add(&s->dropped, 1);
+        return false;
+    }
+    if (cpu > wall) cpu = wall;
+    uint64_t v[3] = {wall, cpu, less(wall, cpu + e.slept)};
+    for (unsigned n = 0; n < 3; n++) {
+        add(&s->sum[at + n], v[n]);
+        rise(&s->sum[at + 3 + n], v[n]);
+    }
+    *wall_out = wall;
+    return true;
+}
+
+void tsi_sample_stop_alloc(TsiBinding* b, TsiStopwatch since) {
+    uint64_t wall;
+    if (!book(&b->samples, TSI_SAMPLE_ALLOC + 1, since, &wall)) return;
+    add(&b->samples.sum[TSI_SAMPLE_ALLOC], 1);
+    add(&b->samples.alloc_wall[tsi_latency_bucket(wall)], 1);
+}
+
+void tsi_sample_repair(TsiBinding* b, unsigned why, TsiStopwatch since) {
+    uint64_t wall;
+    add(&b->samples.sum[TSI_SAMPLE_REPAIR], 1);
+    add(&b->samples.sum[TSI_SAMPLE_REASON + why], 1);
+    if (b->period != 0) (void)book(&b->samples, TSI_SAMPLE_REPAIR + 1, since, &wall);
+}
+
+void tsi_sample_next(TsiBinding* b) {
+    /* Within a quarter either way, so that no loop of the program keeps step with it. */
+    b->dice = b->dice * 1664525u + 1013904223u;
+    uint32_t span = b->period / 2 + 1;
+    b->sample_left = b->period - b->period / 4 + (uint32_t)(((uint64_t)b->dice * span) >> 32);
+}
+
+uint64_t tsi_sample_cut(TsiBinding* b, TsiLine* l, uint64_t ready) {
+    uint32_t n = tsi_popcount(ready);
+    /* One goes to the allocation that asked for the refill. */
+    if (b->sample_left + 1 >= n) {
+        b->sample_left -= b->sample_left < n ? b->sample_left : n;
+        return ready;
+    }
+    uint32_t keep = b->sample_left + 1;
+    b->sample_left = 0;
+    b->cut = l;
+    return tsi_lowest_bits(ready, keep);
+}
+
+void tsi_samples_fold(TsiSamples* to, TsiSamples* from) {
+    for (unsigned n = 0; n < TSI_SAMPLE_SUMS; n++) {
+        bool is_max = (n >= TSI_SAMPLE_ALLOC + 4 && n < TSI_SAMPLE_REPAIR) || (n >= TSI_SAMPLE_REPAIR + 4 && n < TSI_SAMPLE_REASON);
+        if (is_max) rise(&to->sum[n], tsi_load_relaxed(&from->sum[n]));
+        else add(&to->sum[n], tsi_load_relaxed(&from->sum[n]));
+    }
+    add(&to->dropped, tsi_load_relaxed(&from->dropped));
+    tsi_lock_stats_fold(&to->locks, &from->locks);
+    for (unsigned n = 0; n < TSI_LATENCY_BUCKETS; n++) add(&to->alloc_wall[n], tsi_load_relaxed(&from->alloc_wall[n]));
+}

@@ -1,0 +1,36 @@
+/*
+ * sample.h - allocations timed end to end, one in so many; no branch in any fast path.
+ *
+ * An allocation that was to be fast is chosen by handing out fewer slots: a refill whose slots reach past the next
+ * sample is cut there, so the chosen allocation misses. It then takes in the rest, untimed, and is timed at what
+ * the fast path does. Those that are slow by themselves are chosen by count. Both at one in `period`, so the
+ * samples are in proportion.
+ *
+ * The thread's cpu clock is read outside, the wall clock inside; what the readings cost (calibrated once, the
+ * least of many) is taken off, and nothing goes below 0. wait = wall - cpu - time slept for our own locks, which
+ * is told apart. A sample with more cpu than wall, by more than a microsecond, met a clock that jumped
+ * and is dropped.
+ */
+#ifndef TSI_HEAP_SAMPLE_H
+#define TSI_HEAP_SAMPLE_H
+
+#include "heap/arena.h"
+
+typedef struct TsiStopwatch {
+    uint64_t cpu, wall, slept;
+} TsiStopwatch;
+
+/* Once per process, when an allocator samples. */
+void tsi_sample_calibrate(void);
+TsiStopwatch tsi_sample_start(void);
+void tsi_sample_stop_alloc(TsiBinding* b, TsiStopwatch since);
+/* why: 0 no free slot, 1 not of this owner or class, 2 other. `since` counts when sampling is on. */
+void tsi_sample_repair(TsiBinding* b, unsigned why, TsiStopwatch since);
+/* What a refill may hand out; sets b->cut when that is less than `ready`. */
+uint64_t tsi_sample_cut(TsiBinding* b, TsiLine* l, uint64_t ready);
+/* Sets the next sample. */
+void tsi_sample_next(TsiBinding* b);
+/* Adds a thread's samples to the arena's, for threads that leave. Registry lock. */
+void tsi_samples_fold(TsiSamples* to, TsiSamples* from);
+
+#endif
