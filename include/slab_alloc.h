@@ -118,7 +118,7 @@ typedef struct SlabOptions {
     uint8_t reserved_;
     uint32_t max_labels;      /* label ids, "(unlabeled)" and "(other)" included: 3..4096, default 256 */
     uint32_t sampling_period; /* time one allocation in so many, end to end; 0: none, else 16..1048576 */
-    uint64_t max_bytes;       /* most bytes of slabs and large objects committed at a time; 0: no limit */
+    uint64_t max_bytes;       /* most bytes of slabs and large objects committed at a time, 64 KiB at least; 0: no limit */
     SlabMisuseFn misuse_fn;
     void* misuse_ctx;
     SlabLeakFn leak_fn;

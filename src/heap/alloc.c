@@ -221,6 +221,7 @@ static void* large_alloc(TsiBinding* b, TsiHeap* h, size_t size, size_t align) {
     tsi_count(&b->counters[TSI_CLASS_LARGE].slow);
     tsi_count(&b->counters[TSI_CLASS_LARGE].miss);
     tsi_count(&h->slow);
+    if (size > s->payload_bytes) return NULL; /* before it is charged: charges have 48 bits */
     size_t bytes = tsi_align_up(size, tsi_os.page_bytes);
     if (!tsi_charge(b, i, bytes)) return NULL;
     if (!tsi_space_take_large(s, size, align, &slab_id)) {
