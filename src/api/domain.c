@@ -120,9 +120,11 @@ static void end_ref(TsiArena* a, TsiDomain* d, TsiRef ref, EpochCloseMode mode, 
 static TsiDomain* make(SlabAllocator* s, const char* label, TsiBinding** b) {
     TsiArena* a = tsi_arena(s);
     uint32_t index;
-    errno = a == NULL ? EINVAL : ENOMEM;
     *b = a != NULL ? tsi_binding_get(a, true) : NULL;
-    if (*b == NULL || !tsi_record_take(&a->domains, (*b)->domain_cache, &(*b)->domain_count, &index)) return NULL;
+    if (*b == NULL || !tsi_record_take(&a->domains, (*b)->domain_cache, &(*b)->domain_count, &index)) {
+        errno = a == NULL ? EINVAL : ENOMEM;
+        return NULL;
+    }
     TsiDomain* d = tsi_table_at(&a->domains, index);
     d->index = index;
     d->pub.alloc = d->owner = s;
@@ -241,13 +243,18 @@ static void pop(TsiScope* top) {
     ambient_from_scope(b);
 }
 
-static void scopes_add(TsiArena* a, TsiDomain* d, int n) {
+/* Of a borrowed epoch. */
+static void scopes_add_to(TsiArena* a, TsiDomain* d, int n) {
     TsiRef ref = tsi_load_acquire(&d->ref);
     TsiInc* i = tsi_inc(&a->phases, tsi_ref_index(ref));
-    if (d->own || ref == 0) return;
+    if (ref == 0) return;
     tsi_inc_take(i);
     if (tsi_inc_era(i) == tsi_ref_era(ref)) tsi_add_relaxed(&i->scopes, (uint32_t)n);
     tsi_inc_give(i);
+}
+
+static void scopes_add(TsiArena* a, TsiDomain* d, int n) {
+    if (!d->own) scopes_add_to(a, d, n);
 }
 
 static void domain_enter(epoch_domain_t* p) {
@@ -289,8 +296,8 @@ static void leave(TsiArena* a, TsiDomain* d) {
     scopes_add(a, d, -1);
     tsi_lock_take(&d->lock);
     refs_set(d, refs(d) - 1);
-    memcpy(label, d->label, sizeof label);
     if (refs(d) == 0 && d->pub.auto_close) {
+        memcpy(label, d->label, sizeof label);
         if (own) {
             end = tsi_load_relaxed(&d->ref);
             tsi_store_release(&d->ref, 0); /* a thread that enters from here on opens a fresh one */
@@ -485,7 +492,7 @@ static void child_domains(TsiArena* a, void* unused) {
     }
     for (uint32_t n = 0; n < tsi_table_used(&a->domains); n++) {
         TsiDomain* d = tsi_table_at(&a->domains, n);
-        tsi_store_relaxed(&d->lock.word, 0);
+        tsi_lock_reset(&d->lock);
         if (!is_alive(d)) continue;
         TsiRef ref = tsi_load_relaxed(&d->ref);
         uint32_t detached = tsi_load_relaxed(&d->detached);

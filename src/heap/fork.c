@@ -33,6 +33,7 @@ static void arena_locks(TsiArena* a, void (*op)(TsiLock*)) {
 }
 static void take(TsiLock* l) { tsi_lock_take(l); }
 static void give(TsiLock* l) { tsi_lock_give(l); }
+static void reset(TsiLock* l) { tsi_lock_reset(l); }
 static void ring_op(TsiArena* a, void* op) { (*(void (**)(TsiLock*))op)(&a->phases.ring_lock); }
 static void inner_op(TsiArena* a, void* op) { arena_locks(a, *(void (**)(TsiLock*))op); }
 
@@ -44,12 +45,12 @@ static void prepare(void) {
     tsi_registry_each(inner_op, &op);
 }
 
-static void release_all(void) {
-    void (*op)(TsiLock*) = give;
+/* op is give in the parent, reset in the child: its waiters are gone. */
+static void release_all(void (*op)(TsiLock*)) {
     tsi_registry_each(inner_op, &op);
-    for (unsigned i = 0; i < TSI_STRIPES; i++) tsi_lock_give(&tsi_stripes[i]);
+    for (unsigned i = 0; i < TSI_STRIPES; i++) op(&tsi_stripes[i]);
     tsi_registry_each(ring_op, &op);
-    tsi_lock_give(&tsi_registry_lock);
+    op(&tsi_registry_lock);
 }
 
 /* child_slabs finds them by their tags. */
@@ -169,7 +170,7 @@ static void child_sweep(TsiArena* a, void* unused) {
 }
 
 static void in_child(void) {
-    release_all();
+    release_all(reset);
     tsi_os_after_fork();
     tsi_registry_each(child_exiting, NULL);
     if (tsi_fork_drop_scopes != NULL) tsi_fork_drop_scopes();
@@ -178,4 +179,6 @@ static void in_child(void) {
     tsi_registry_each(child_sweep, NULL);
 }
 
-void tsi_fork_init(void) { (void)pthread_atfork(prepare, release_all, in_child); }
+static void in_parent(void) { release_all(give); }
+
+void tsi_fork_init(void) { (void)pthread_atfork(prepare, in_parent, in_child); }

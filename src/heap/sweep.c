@@ -419,14 +419,13 @@ bool tsi_epoch_end(TsiArena* a, TsiRef ref, EpochCloseMode mode, bool measure_rs
 bool tsi_inc_end_empty(TsiArena* a, TsiBinding* b, TsiRef ref, char label[TSI_LABEL_BYTES]) {
     TsiInc* i = tsi_inc(&a->phases, tsi_ref_index(ref));
     if (tsi_load_relaxed(&i->heap_count) != 0) return false;
-    tsi_inc_take(i);
+    tsi_lock_take(tsi_inc_lock(i)); /* not counted: there would be nothing else to post */
     bool empty = tsi_inc_era(i) == tsi_ref_era(ref) && i->heaps == 0 && i->ends == 0 && i->pins == 1 &&
                  tsi_load_relaxed(&i->slab_count) == 0 && i->allocated.objects == 0;
     if (empty) memcpy(label, i->label, TSI_LABEL_BYTES);
     if (empty) tsi_post_end_locked(a, b, i, 0);
-    if (empty) tsi_post_locked(a, b, i);
     if (empty) tsi_store_release(&i->word, TSI_INC_RELEASED); /* era 0: matches no reference */
-    tsi_inc_give(i);
+    tsi_lock_give(tsi_inc_lock(i));
     if (empty) tsi_record_give_inc(a, b, i->index);
     return empty;
 }

@@ -2,8 +2,6 @@
 #define _GNU_SOURCE
 #include "os/lock.h"
 
-#include "os/os.h"
-
 #include <errno.h>
 #include <linux/futex.h>
 #include <sys/syscall.h>
@@ -22,13 +20,12 @@ void tsi_lock_slow(TsiLock* l) {
     for (int spin = 0; spin < 100; spin++) {
         if (tsi_load_relaxed(&l->word) == 0 && tsi_lock_try(l)) return;
     }
-    /* acquire: pairs with the release in tsi_lock_give; 2 announces a waiter */
-    uint64_t since = 0;
-    while (tsi_swap_acquire(&l->word, 2) != 0) {
-        if (since == 0) since = tsi_os.now_ns();
-        futex(l, FUTEX_WAIT, 2);
-    }
-    if (since != 0) tsi_lock_slept_ns += tsi_os.now_ns() - since;
+    uint64_t since = tsi_os.now_ns();
+    tsi_add_seq(&l->waiters, 1);                       /* pairs with the look in tsi_lock_give */
+    if (tsi_os.has_membarrier) tsi_os.membarrier(); /* see lock.h */
+    while (!tsi_lock_try(l)) futex(l, FUTEX_WAIT, 1);
+    tsi_sub_relaxed(&l->waiters, 1);
+    tsi_lock_slept_ns += tsi_os.now_ns() - since;
 }
 
 void tsi_lock_wake(TsiLock* l) { futex(l, FUTEX_WAKE, 1); }

@@ -1,9 +1,19 @@
 /*
- * lock.h - a small mutual-exclusion lock.
+ * lock.h - a small mutual-exclusion lock that is given back without an atomic read-modify-write.
  *
- * Three states in one word (0 free, 1 held, 2 held with waiters), sleeping in the kernel when
- * contended: "mutex2" of U. Drepper, "Futexes Are Tricky" (2011). Not recursive, 4 bytes, zero is
- * free, so a fork child can reset it by storing 0.
+ * word is 0 or 1, waiters the number of threads that sleep or are about to. Most locks are never waited for, so
+ * the fence between the giver's store and its look at waiters is left to those who wait (the asymmetric fence
+ * of src/heap/bracket.h):
+ *
+ *   give                               wait
+ *   word = 0          (release)        waiters++
+ *   -- compiler fence --               membarrier
+ *   waiters != 0 ? wake one            repeat: take word, or sleep while it is 1
+ *
+ * After the membarrier every give that follows sees the waiter; one that looked before has its store visible, so
+ * the waiter does not sleep on it. Whoever takes the lock in between gives it back after the membarrier. Without
+ * membarrier give is an exchange. Sleeping is by futex, as in U. Drepper, "Futexes Are Tricky" (2011). Not recursive, 8
+ * bytes, zero is free, so a fork child can reset it by storing 0. Model: tests/models/lock_give.pml.
  *
  * Lock order, outermost first: domain, registry, ring, incarnation stripe, pool, table, close log. A lock is held for
  * bounded work only; the pool's and the tables' may cover a system call that commits memory or gives
@@ -14,6 +24,7 @@
 
 #include "base/atomics.h"
 #include "base/bits.h"
+#include "os/os.h"
 
 enum { TSI_LATENCY_BUCKETS = 96 };
 /* Four buckets to a doubling: 0..3 singly, then by the highest bit and the two below it. */
@@ -34,6 +45,7 @@ typedef struct TsiLockStats {
 
 typedef struct TsiLock {
     _Atomic uint32_t word;
+    _Atomic uint32_t waiters;
 } TsiLock;
 
 /* Where this thread's probed locks are sampled; NULL: nowhere. */
@@ -60,7 +72,10 @@ TSI_INLINE void tsi_lock_take(TsiLock* l) {
 
 TSI_INLINE void tsi_lock_give(TsiLock* l) {
     /* release: publishes what the lock guards to the next holder */
-    if (TSI_UNLIKELY(atomic_exchange_explicit(&l->word, 0, memory_order_release) == 2)) tsi_lock_wake(l);
+    if (TSI_LIKELY(tsi_os.has_membarrier)) tsi_store_release(&l->word, 0);
+    else (void)tsi_swap_seq(&l->word, 0); /* pairs with the waiter's seq_cst count */
+    tsi_compiler_fence();                 /* pairs with the membarrier in tsi_lock_slow */
+    if (TSI_UNLIKELY(tsi_load_seq(&l->waiters) != 0)) tsi_lock_wake(l);
 }
 
 /* For locks whose contention is reported: true when it was free at once. Given back with tsi_lock_give_probed. */
@@ -73,6 +88,12 @@ TSI_INLINE bool tsi_lock_take_probed(TsiLock* l) {
 TSI_INLINE void tsi_lock_give_probed(TsiLock* l) {
     if (TSI_UNLIKELY(tsi_lock_stats != NULL)) tsi_lock_probe_end(l);
     tsi_lock_give(l);
+}
+
+/* In a fork child: nobody holds it, nobody waits. */
+TSI_INLINE void tsi_lock_reset(TsiLock* l) {
+    tsi_store_relaxed(&l->word, 0);
+    tsi_store_relaxed(&l->waiters, 0);
 }
 
 TSI_INLINE bool tsi_lock_is_held(TsiLock* l) { return tsi_load_relaxed(&l->word) != 0; }
