@@ -30,6 +30,8 @@ static TSI_NOINLINE void* alloc_any(SlabAllocator* s, size_t size, size_t align,
 
 static TSI_NOINLINE void* missed(SlabAllocator* s, size_t size, TsiRef ref, bool prefer, TsiHeap* h) {
     TsiBinding* b = tsi_tls.binding;
+    void* p = tsi_alloc_again(b, h, tsi_size_lut[((size - 1) >> 4) + 1]);
+    if (p != NULL) return p;
     tsi_bracket_missed(b);
     if (!tsi_heap_is_live(b, h)) tsi_handover(b, h); /* whatever line was named: h was asked for */
     return alloc_any(s, size, 1, ref, prefer);

@@ -262,6 +262,28 @@ TSI_COLD void* tsi_alloc_left(TsiBinding* b, TsiHeap* h, void* p) {
     return p;
 }
 
+void* tsi_alloc_again(TsiBinding* b, TsiHeap* h, unsigned cls) {
+    TsiLine* l = (TsiLine*)(uintptr_t)tsi_load_relaxed(&b->busy);
+    const TsiClass* c = &b->classes->c[cls];
+    uint64_t freed = tsi_load_relaxed(&l->freed);
+    uint64_t others = tsi_load_relaxed(&l->remote[0]) | tsi_load_relaxed(&l->remote[1]);
+    bool plain = tsi_load_relaxed(&h->word) == b->live_word && tsi_load_relaxed(&l->avail) == 0 && b->period == 0 &&
+                 !tsi_load_relaxed(&l->handled) && (uint32_t)others == 0 && tsi_popcount(freed) >= c->threshold;
+    bool waiting = tsi_load_relaxed(&b->inbox) != 0 || tsi_load_relaxed(&b->arena->has_displaced);
+    if (!plain || waiting) return NULL;
+    /* As tsi_line_refill, with nothing of others to merge and no counts to move. */
+    uint64_t out = tsi_lowest_bits(freed, c->refill_max);
+    tsi_store_relaxed(&l->issued, tsi_load_relaxed(&l->issued) + tsi_popcount(out));
+    tsi_store_release(&l->avail, out);          /* invariant F: before the bits leave freed */
+    tsi_store_release(&l->freed, freed & ~out); /* pairs with the acquire of whoever asks "is it free?" */
+    tsi_count(&b->counters[cls].slow);
+    tsi_count(&b->counters[cls].full);
+    tsi_count(&h->slow);
+    void* p = line_pop(b, l, cls);
+    tsi_bracket_clear(b);
+    return TSI_LIKELY(tsi_load_relaxed(&h->word) == b->live_word) ? p : tsi_alloc_left(b, h, p);
+}
+
 typedef enum Outcome { GOT, AGAIN, NO_MEMORY, OVER } Outcome;
 
 /* The record may have been freed and born again, by a cleanup that ran in a handover: hence the reference. */

@@ -31,6 +31,9 @@ TSI_INLINE TsiFast tsi_alloc_fast(TsiBinding* b, TsiHeap* h, TsiLine* const* cur
     return TSI_LIKELY(tsi_load_relaxed(&h->word) == live) ? TSI_FAST_DONE : TSI_FAST_LEFT;
 }
 
+/* The commonest miss, still inside the bracket of the fast path: the line that busy names is used up and has enough
+ * slots that its owner freed. NULL, and the bracket still open, when anything else is to be done. */
+void* tsi_alloc_again(TsiBinding* b, TsiHeap* h, unsigned cls);
 /* Hands over after a successful allocation; returns p. */
 void* tsi_alloc_left(TsiBinding* b, TsiHeap* h, void* p);
 
