@@ -23,6 +23,8 @@ void (*tsi_fork_drop_scopes)(void);
 
 static void arena_locks(TsiArena* a, void (*op)(TsiLock*)) {
     op(&a->space.lock);
+    op(&a->phases.labels.lock);
+    op(&a->phases.labels.records.lock);
     op(&a->phases.incs.lock);
     op(&a->phases.ends.lock);
     op(&a->heaps.lock);

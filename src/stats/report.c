@@ -53,6 +53,10 @@ static void copy_phase(Walk* w, uint32_t n) {
     if (tsi_inc_era(i) == 0) return;
     tsi_lock_take(tsi_inc_lock(i)); /* not counted for the phase: it is ours */
     c->era = tsi_inc_era(i);
+    if (c->era == 0) { /* being reused: its fields are somebody's */
+        tsi_lock_give(tsi_inc_lock(i));
+        return;
+    }
     c->id = tsi_load_relaxed(&i->id);
     c->state = tsi_inc_state(i);
     c->label = (uint32_t)(tsi_load_relaxed(&i->charge) >> TSI_CHARGE_BITS);

@@ -1,0 +1,325 @@
+/*
+ * labels.c - accounts of labels, rows of phases, budgets and samples.
+ *
+ * When the world stands still every figure is compared with the program's own count. While it runs, sums must not go
+ * back and rows must stay plausible.
+ */
+#include "check.h"
+
+#include "epoch_domain.h"
+#include "slab_stats.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { ROWS = 300 };
+
+static SlabLabelStats rows[ROWS];
+
+static const SlabLabelStats* row_of(SlabAllocator* a, const char* label) {
+    size_t n = slab_stats_labels(a, rows, ROWS);
+    for (size_t i = 0; i < n && i < ROWS; i++)
+        if (strcmp(rows[i].label, label) == 0) return &rows[i];
+    return NULL;
+}
+
+static uint64_t histogram_sum(const uint64_t* h) {
+    uint64_t n = 0;
+    for (int i = 0; i < SLAB_HISTOGRAM_BUCKETS; i++) n += h[i];
+    return n;
+}
+
+static void phases_of_two_labels(void) {
+    SlabAllocator* a = slab_allocator_create();
+    uint64_t objects[2] = {0, 0}, bytes[2] = {0, 0}, freed[2] = {0, 0};
+    for (unsigned i = 0; i < 20; i++) {
+        unsigned k = i % 2;
+        epoch_domain_t* d = epoch_domain_begin(a, k ? "GET /a" : "GET /b");
+        for (unsigned n = 0; n < 100 + i; n++) {
+            char* p = slab_malloc(a, 1 + n * 7 % 3000);
+            objects[k]++;
+            bytes[k] += slab_usable_size(a, p);
+            if (n % 3 == 0) {
+                CHECK(slab_free_checked(a, p));
+                freed[k]++;
+            }
+        }
+        epoch_domain_end(d);
+    }
+    for (unsigned i = 0; i < 5; i++) epoch_domain_end(epoch_domain_begin(a, "GET /b")); /* empty ones */
+    for (unsigned k = 0; k < 2; k++) {
+        const SlabLabelStats* r = row_of(a, k ? "GET /a" : "GET /b");
+        REQUIRE(r != NULL);
+        CHECK_EQ(r->phases_opened, k ? 10 : 15);
+        CHECK_EQ(r->phases_ended, k ? 10 : 15);
+        CHECK_EQ(r->phases_open + r->phases_draining, 0);
+        CHECK_EQ(r->objects_allocated, objects[k]);
+        CHECK_EQ(r->bytes_allocated, bytes[k]);
+        CHECK_EQ(r->objects_freed, freed[k]);
+        CHECK_EQ(r->objects_released, objects[k] - freed[k]);
+        CHECK_EQ(r->objects_allocated, r->objects_freed + r->objects_released + r->live_objects);
+        CHECK_EQ(r->bytes_allocated, r->bytes_freed + r->bytes_released + r->live_bytes);
+        CHECK_EQ(r->objects_escaped + r->live_objects + r->committed_bytes, 0);
+        CHECK_EQ(histogram_sum(r->duration_ns), 10);
+        CHECK_EQ(histogram_sum(r->peak_bytes_hist), 10);
+        CHECK(r->slow_path_hits != 0 && r->closed_slabs != 0 && r->pinned_slabs == 0);
+        CHECK(r->drainability == 1.0);
+    }
+    slab_allocator_free(a);
+}
+
+static void escapes_and_relabelling(void) {
+    SlabAllocator* a = slab_allocator_create();
+    char* p[300];
+    slab_epoch_set_label(a, 0, "first");
+    for (unsigned i = 0; i < 200; i++) p[i] = slab_malloc(a, 100);
+    slab_epoch_set_label(a, 0, "second"); /* what is past stays, what lives moves */
+    for (unsigned i = 200; i < 300; i++) p[i] = slab_malloc(a, 100);
+    for (unsigned i = 0; i < 150; i++) CHECK(slab_free_checked(a, p[i]));
+    const SlabLabelStats* r = row_of(a, "first");
+    REQUIRE(r != NULL);
+    CHECK_EQ(r->objects_allocated, 200);
+    CHECK_EQ(r->live_objects + r->phases_open + r->committed_bytes, 0);
+    r = row_of(a, "second");
+    REQUIRE(r != NULL);
+    CHECK_EQ(r->objects_allocated, 100);
+    CHECK_EQ(r->live_objects, 150);
+    CHECK_EQ(r->phases_open, 1);
+    epoch_close(a, 0);
+    r = row_of(a, "second");
+    REQUIRE(r != NULL);
+    CHECK_EQ(r->objects_escaped, 150);
+    CHECK_EQ(r->bytes_escaped, 150 * slab_usable_size(a, p[200]));
+    CHECK_EQ(r->phases_draining, 1);
+    CHECK_EQ(r->phases_ended, 1);
+    CHECK(r->pinned_slabs != 0 && r->drainability < 1.0);
+    SlabPhaseStats phase[4];
+    CHECK_EQ(slab_stats_phases(a, phase, 4), 1);
+    CHECK_STR(phase[0].label, "second");
+    CHECK_EQ(phase[0].state, EPOCH_CLOSING);
+    CHECK_EQ(phase[0].live_objects, 150);
+    CHECK_EQ(phase[0].objects_allocated, 300);
+    for (unsigned i = 150; i < 300; i++) CHECK(slab_free_checked(a, p[i]));
+    r = row_of(a, "second");
+    REQUIRE(r != NULL);
+    CHECK_EQ(r->phases_draining + r->live_objects + r->committed_bytes, 0);
+    CHECK_EQ(r->objects_escaped, 150); /* counted at the close */
+    slab_allocator_free(a);
+}
+
+static void more_labels_than_room(void) {
+    SlabOptions o = {.struct_size = sizeof o, .max_labels = 8};
+    SlabAllocator* a = slab_allocator_create_with(&o);
+    char name[64];
+    for (unsigned i = 0; i < 20; i++) {
+        (void)snprintf(name, sizeof name, "route %u with a name longer than a label can be", i);
+        epoch_domain_t* d = epoch_domain_begin(a, name);
+        CHECK(slab_malloc(a, 10) != NULL);
+        epoch_domain_end(d);
+    }
+    CHECK_EQ(slab_stats_labels(a, rows, ROWS), 8);
+    CHECK_STR(rows[0].label, "(unlabeled)");
+    CHECK_STR(rows[7].label, "(other)");
+    for (unsigned i = 0; i < 8; i++) CHECK_EQ(rows[i].label_id, i);
+    CHECK_EQ(rows[7].swallowed, 14);
+    CHECK_EQ(rows[7].phases_opened, 14);
+    CHECK_EQ(rows[7].objects_released, 14);
+    for (unsigned i = 1; i < 7; i++) CHECK_EQ(rows[i].objects_released, 1);
+    CHECK(!slab_label_set_budget(a, "one more", 0, 1 << 20, NULL, NULL) && errno == ENOMEM);
+    slab_allocator_free(a);
+}
+
+/* ---- budgets ---- */
+
+typedef struct Told {
+    unsigned soft, hard;
+    uint64_t bytes;
+    void* victim; /* freed when told of a hard limit */
+} Told;
+
+static void told(SlabAllocator* a, EpochId epoch, uint64_t bytes, bool hard, void* ctx) {
+    Told* t = ctx;
+    (void)epoch;
+    if (hard) t->hard++;
+    else t->soft++;
+    t->bytes = bytes;
+    if (hard && t->victim != NULL) CHECK(slab_free_checked(a, t->victim));
+    t->victim = NULL;
+}
+
+static unsigned fill(SlabAllocator* a, EpochId id, size_t size) {
+    unsigned n = 0;
+    errno = 0;
+    while (slab_malloc_epoch(a, size, id) != NULL) n++;
+    return n;
+}
+
+static void budget_of_an_epoch(void) {
+    SlabAllocator* a = slab_allocator_create();
+    Told t = {0, 0, 0, NULL};
+    enum { SOFT = 100000, HARD = 1000000 };
+    CHECK(!slab_epoch_set_budget(a, 99, 0, 1, NULL, NULL) && errno == EINVAL);
+    CHECK(!slab_epoch_set_budget(a, 1, 2, 1, NULL, NULL) && errno == EINVAL);
+    CHECK(slab_epoch_set_budget(a, 1, SOFT, HARD, told, &t));
+    unsigned n = fill(a, 1, 1000);
+    CHECK_EQ(errno, EDQUOT);
+    CHECK_EQ(t.soft, 1);
+    CHECK_EQ(t.hard, 1);
+    SlabPhaseStats phase;
+    CHECK_EQ(slab_stats_phases(a, &phase, 1), 1);
+    CHECK(phase.committed_bytes <= HARD && phase.committed_bytes + 65536 > HARD && phase.peak_bytes <= HARD);
+    CHECK_EQ(phase.budget_soft_bytes, SOFT);
+    CHECK(n * 1000 > HARD / 2);
+    CHECK(slab_malloc_epoch(a, 400000, 1) == NULL && errno == EDQUOT);
+    CHECK(slab_malloc_epoch(a, 1000, 2) != NULL); /* others go on */
+    SlabRefusals refused;
+    slab_stats_refusals(a, &refused);
+    CHECK_EQ(refused.over_budget, 2);
+    CHECK_EQ(refused.out_of_memory, 0);
+    CHECK(slab_epoch_set_budget(a, 1, 0, 0, NULL, NULL)); /* no limit any more */
+    CHECK(slab_malloc_epoch(a, 400000, 1) != NULL);
+    slab_allocator_free(a);
+}
+
+static void budget_function_makes_room(void) {
+    SlabAllocator* a = slab_allocator_create();
+    Told t = {0, 0, 0, slab_malloc_epoch(a, 600000, 1)};
+    CHECK(slab_epoch_set_budget(a, 1, 0, 1000000, told, &t));
+    CHECK(slab_malloc_epoch(a, 600000, 1) != NULL); /* the first goes, the second comes */
+    CHECK_EQ(t.hard, 1);
+    CHECK(t.victim == NULL);
+    slab_allocator_free(a);
+}
+
+static void budget_of_a_label(void) {
+    SlabAllocator* a = slab_allocator_create();
+    Told t = {0, 0, 0, NULL};
+    enum { HARD = 500000 };
+    CHECK(!slab_label_set_budget(a, NULL, 0, 1, NULL, NULL) && !slab_label_set_budget(NULL, "x", 0, 1, NULL, NULL));
+    CHECK(slab_label_set_budget(a, "GET /big", HARD / 2, HARD, told, &t));
+    epoch_domain_t* d[3];
+    unsigned n[3];
+    for (unsigned i = 0; i < 3; i++) { /* three phases share it */
+        d[i] = epoch_domain_create_labeled(a, "GET /big");
+        n[i] = fill(a, d[i]->epoch_id, 5000);
+        CHECK_EQ(errno, EDQUOT);
+    }
+    CHECK(n[0] != 0 && n[2] == 0);
+    CHECK(t.soft == 1 && t.hard >= 3);
+    const SlabLabelStats* r = row_of(a, "GET /big");
+    REQUIRE(r != NULL);
+    CHECK(r->committed_bytes <= HARD && r->peak_bytes <= HARD);
+    CHECK(r->budget_refusals >= 3 && r->budget_warnings == 1);
+    epoch_domain_destroy(d[0]);
+    CHECK(fill(a, d[1]->epoch_id, 5000) != 0); /* room again */
+    for (unsigned i = 1; i < 3; i++) epoch_domain_destroy(d[i]);
+    slab_allocator_free(a);
+}
+
+static void limit_of_an_allocator(void) {
+    SlabOptions o = {.struct_size = sizeof o, .max_bytes = 1 << 20};
+    SlabAllocator* a = slab_allocator_create_with(&o);
+    SlabGlobalStats g;
+    for (EpochId id = 0; id < 3; id++) {
+        (void)fill(a, id, 3000);
+        CHECK_EQ(errno, EDQUOT);
+        slab_stats_global(a, &g);
+        CHECK(g.committed_bytes <= o.max_bytes);
+    }
+    CHECK(slab_malloc(a, 2 << 20) == NULL && errno == EDQUOT);
+    CHECK(epoch_close_ex(a, 0, EPOCH_RELEASE, NULL));
+    CHECK(fill(a, 1, 3000) != 0);
+    slab_allocator_free(a);
+}
+
+/* ---- beside running threads ---- */
+
+static SlabAllocator* shared;
+static _Atomic bool stop;
+
+static void* phases(void* arg) {
+    unsigned dice = (unsigned)(uintptr_t)arg;
+    while (!atomic_load(&stop)) {
+        dice = dice * 1664525u + 1013904223u;
+        epoch_domain_t* d = epoch_domain_begin(shared, dice >> 31 ? "GET /a" : "GET /b");
+        for (unsigned n = dice >> 24 & 63; n != 0; n--) {
+            void* p = slab_malloc(shared, 1 + (dice >> 8) % 900);
+            if (n % 2) slab_free(shared, p);
+        }
+        epoch_domain_end(d);
+    }
+    return NULL;
+}
+
+static void sums_never_go_back(void) {
+    enum { THREADS = 3, LAPS = 300 };
+    pthread_t t[THREADS];
+    SlabLabelStats last = {.version = 0};
+    shared = slab_allocator_create();
+    atomic_store(&stop, false);
+    for (uintptr_t i = 0; i < THREADS; i++) REQUIRE(pthread_create(&t[i], NULL, phases, (void*)(i + 1)) == 0);
+    for (unsigned long n = 0; n < LAPS * check_scale(); n++) {
+        const SlabLabelStats* r = row_of(shared, "GET /a");
+        if (r == NULL) continue;
+        CHECK_LE(last.phases_opened, r->phases_opened);
+        CHECK_LE(last.phases_ended, r->phases_ended);
+        CHECK_LE(last.objects_allocated, r->objects_allocated);
+        CHECK_LE(last.bytes_allocated, r->bytes_allocated);
+        CHECK_LE(last.objects_freed, r->objects_freed);
+        CHECK_LE(last.objects_released, r->objects_released);
+        CHECK_LE(last.slow_path_hits, r->slow_path_hits);
+        CHECK_LE(r->phases_ended, r->phases_opened);
+        CHECK_LE(r->live_objects, 64 * THREADS);
+        CHECK_LE(r->objects_released, r->objects_allocated);
+        last = *r;
+    }
+    atomic_store(&stop, true);
+    for (unsigned i = 0; i < THREADS; i++) (void)pthread_join(t[i], NULL);
+    const SlabLabelStats* r = row_of(shared, "GET /a");
+    REQUIRE(r != NULL);
+    CHECK_EQ(r->phases_opened, r->phases_ended);
+    CHECK_EQ(r->objects_allocated, r->objects_freed + r->objects_released);
+    CHECK_EQ(r->live_objects + r->committed_bytes, 0);
+    slab_allocator_free(shared);
+}
+
+/* ---- samples ---- */
+
+static void one_in_so_many(void) {
+    SlabOptions o = {.struct_size = sizeof o, .sampling_period = 64};
+    SlabAllocator* a = slab_allocator_create_with(&o);
+    enum { OBJECTS = 200000 };
+    ThreadStats before = slab_stats_thread();
+    void* p[64] = {NULL};
+    for (unsigned n = 0; n < OBJECTS; n++) {
+        if (p[n % 64] != NULL) slab_free(a, p[n % 64]);
+        p[n % 64] = slab_malloc(a, 64 + n % 7 * 100);
+    }
+    SlabSamplingStats s;
+    slab_stats_sampling(a, &s);
+    ThreadStats after = slab_stats_thread();
+    CHECK_EQ(s.period, 64);
+    CHECK_EQ(after.alloc_samples - before.alloc_samples, s.sum.alloc_samples);
+    uint64_t taken = s.sum.alloc_samples + s.dropped;
+    CHECK(taken > OBJECTS / 64 / 2 && taken < OBJECTS / 64 * 2);
+    CHECK_LE(s.sum.alloc_wall_ns_max, s.sum.alloc_wall_ns_sum);
+    CHECK_EQ(s.sum.repair_count, 0);
+    uint64_t in_buckets = 0;
+    for (int i = 0; i < SLAB_LATENCY_BUCKETS; i++) in_buckets += s.alloc_wall_ns[i];
+    CHECK_EQ(in_buckets, s.sum.alloc_samples);
+    slab_allocator_free(a);
+    a = slab_allocator_create();
+    CHECK(slab_malloc(a, 10) != NULL);
+    slab_stats_sampling(a, &s);
+    CHECK_EQ(s.period + s.version + s.sum.alloc_samples, 0);
+    slab_allocator_free(a);
+}
+
+static const CheckCase cases[] = {
+    CHECK_CASE(phases_of_two_labels), CHECK_CASE(escapes_and_relabelling),    CHECK_CASE(more_labels_than_room),
+    CHECK_CASE(budget_of_an_epoch),   CHECK_CASE(budget_function_makes_room), CHECK_CASE(budget_of_a_label),
+    CHECK_CASE(limit_of_an_allocator), CHECK_CASE(sums_never_go_back),        CHECK_CASE(one_in_so_many),
+};
+CHECK_MAIN(cases)
