@@ -268,9 +268,12 @@ void* tsi_alloc_again(TsiBinding* b, TsiHeap* h, unsigned cls) {
     uint64_t freed = tsi_load_relaxed(&l->freed);
     uint64_t others = tsi_load_relaxed(&l->remote[0]) | tsi_load_relaxed(&l->remote[1]);
     bool plain = tsi_load_relaxed(&h->word) == b->live_word && tsi_load_relaxed(&l->avail) == 0 && b->period == 0 &&
-                 !tsi_load_relaxed(&l->handled) && (uint32_t)others == 0 && tsi_popcount(freed) >= c->threshold;
+                 (uint32_t)others == 0 && tsi_popcount(freed) >= c->threshold;
     bool waiting = tsi_load_relaxed(&b->inbox) != 0 || tsi_load_relaxed(&b->arena->has_displaced);
     if (!plain || waiting) return NULL;
+    /* The whole slab's mark, not the line's: frees that took the slow path have moved counts in all its lines. */
+    TsiSpace* s = &b->arena->space;
+    if ((tsi_load_relaxed(&tsi_slab(s, tsi_slab_of_line(s, tsi_line_id(s, l)))->tag) & TSI_SLAB_HANDLED) != 0) return NULL;
     /* As tsi_line_refill, with nothing of others to merge and no counts to move. */
     uint64_t out = tsi_lowest_bits(freed, c->refill_max);
     tsi_store_relaxed(&l->issued, tsi_load_relaxed(&l->issued) + tsi_popcount(out));

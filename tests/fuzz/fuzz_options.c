@@ -28,7 +28,7 @@
         }                                                           \
     } while (0)
 
-enum { TEXT_MOST = 2048, FIELDS = 8, STRUCT_MOST = 4096, VALUE_MOST = 23, WARM = 3 };
+enum { TEXT_MOST = 2048, FIELDS = 11, STRUCT_MOST = 4096, VALUE_MOST = 23, WARM = 3 };
 
 typedef unsigned __int128 Wide; /* no product of a 64-bit number and a suffix overflows it */
 
@@ -136,7 +136,8 @@ static bool field_takes(const Field* f, uint64_t v) {
 
 static void fields_of(const SlabOptions* o, uint64_t v[FIELDS]) {
     const uint64_t all[FIELDS] = {o->ring_size,  o->purge_policy, o->reserve_bytes, o->warm_bytes,
-                                  o->slab_bytes, o->prefault,     o->misuse_fatal,  o->leak_report};
+                                  o->slab_bytes, o->prefault,     o->misuse_fatal,  o->leak_report,
+                                  o->max_labels, o->max_bytes,    o->sampling_period};
     memcpy(v, all, sizeof all);
 }
 

@@ -329,6 +329,27 @@ static void a_slab_that_left_its_heap(void** state) {
     assert_true(slab_free_checked(a, q));
 }
 
+/* Handles of one line, frees by the slow path in another of the same slab: its counts move, and must move back however
+ * the line is taken in again. */
+static void counts_of_a_line_without_handles(void** state) {
+    (void)state;
+    enum { N = 128, LAPS = 3 }; /* two lines of 64 slots: one slab */
+    void* p[N];
+    for (unsigned n = 0; n < N; n++) assert_non_null(p[n] = slab_malloc(a, 64));
+    assert_int_equal(unit_place(a, p[0]).slab_id, unit_place(a, p[N - 1]).slab_id);
+    assert_int_not_equal(unit_place(a, p[0]).line_id, unit_place(a, p[N - 1]).line_id);
+    SlabHandle h = slab_ptr_handle(a, p[0]);
+    assert_true(h != 0);
+    for (unsigned lap = 0; lap < LAPS; lap++) {
+        for (unsigned n = N / 2; n < N; n++) slab_free_sized(a, p[n], 64);
+        for (unsigned n = N / 2; n < N; n++) assert_non_null(p[n] = slab_malloc(a, 64));
+    }
+    assert_int_equal(unit_refusals(a).double_free, 0);
+    assert_int_equal(unit_live(a), N);
+    assert_true(free_obj(a, h));
+    unit_check(a);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, open_allocator, close_allocator)
@@ -338,7 +359,7 @@ int main(void) {
         TEST(bursts_do_not_return_pages),      TEST(the_same_storage_again),
         TEST(a_reference_that_slept),          TEST(live_counts_are_exact),
         TEST(a_remote_free_does_not_write),    TEST(callbacks_are_outside_brackets),
-        TEST(a_slab_that_left_its_heap),
+        TEST(a_slab_that_left_its_heap),       TEST(counts_of_a_line_without_handles),
     };
     fake_os_install(0, false, false);
     return cmocka_run_group_tests_name("traps", tests, NULL, NULL);
