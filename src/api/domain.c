@@ -219,12 +219,11 @@ static void ambient_from_scope(TsiBinding* b) {
     tsi_binding_set_ambient(b, h != NULL ? h : &tsi_no_heap);
 }
 
-static bool push(TsiArena* a, TsiDomain* d) {
-    TsiBinding* b = tsi_binding_get(a, true);
-    if (b == NULL) return false;
-    TsiScope scope = {d, &d->ref, a->serial, b, b->scope};
-    if (!tsi_scope_push(b->thread, &scope)) return false;
-    b->scope = b->thread->scope_count;
+static bool push(TsiArena* a, TsiBinding* b, TsiDomain* d) {
+    TsiThread* t = b->thread;
+    if (TSI_UNLIKELY(t->scope_count == t->scope_capacity) && !tsi_scopes_grow(t)) return false;
+    t->scopes[t->scope_count++] = (TsiScope){d, &d->ref, a->serial, b, b->scope};
+    b->scope = t->scope_count;
     ambient_from_scope(b);
     return true;
 }
@@ -276,7 +275,7 @@ static void domain_enter(epoch_domain_t* p) {
     d->entered = true;
     tsi_lock_give(&d->lock);
     if (ended != 0) tsi_inc_unpin(a, b, tsi_inc(&a->phases, tsi_ref_index(ended)));
-    if (open && push(a, d)) {
+    if (open && push(a, b, d)) {
         scopes_add(a, d, 1);
         return;
     }
@@ -348,7 +347,8 @@ bool epoch_domain_attach(epoch_domain_t* p) {
         refuse(d, SLAB_MISUSE_DOMAIN_ORDER);
         return false;
     }
-    if (push(a, d)) return true;
+    TsiBinding* b = tsi_binding_get(a, true);
+    if (b != NULL && push(a, b, d)) return true;
     tsi_add_seq(&d->detached, 1);
     tsi_refuse_count(a, TSI_REFUSED_MEMORY);
     return false;

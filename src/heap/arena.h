@@ -160,6 +160,7 @@ typedef struct TsiBinding {
     uint32_t room_cache[TSI_RECORD_CACHE], room_count;
     TsiHeap* by_inc[TSI_HEAP_CACHE];
     TsiWarm warm;
+    _Atomic uint64_t ended; /* label record << 48 | phases of it that this thread has ended and the label does not have */
     uint32_t period;      /* sampling; 0 = off */
     uint32_t sample_left; /* slots to hand out before the next sample */
     uint32_t slow_left, dice;

@@ -29,10 +29,6 @@ static void push(TsiArena* a, TsiPending* p) {
     p->bytes = 0;
 }
 
-void tsi_charges_flush(TsiBinding* b) {
-    for (unsigned n = 0; n < TSI_PENDING_LABELS; n++) push(b->arena, &b->pending[n]);
-}
-
 /* False when the label's hard budget forbids it. */
 static bool label_add(TsiArena* a, TsiBinding* b, TsiInc* i, uint32_t at, int64_t bytes) {
     TsiLabel* l = tsi_label(&a->phases.labels, at);
@@ -148,9 +144,30 @@ void tsi_post_locked(TsiArena* a, TsiBinding* b, TsiInc* i) {
     post(&l->lock_contended, &i->posted.lock_contended, i->lock_contended);
 }
 
+static void post_ended(TsiArena* a, TsiBinding* b, uint64_t ended) {
+    TsiLabelShard* s = &tsi_label(&a->phases.labels, label_in(ended))->shard[b->index % TSI_LABEL_SHARDS];
+    if (bytes_in(ended) != 0) tsi_add_relaxed(&s->ended, bytes_in(ended)); /* the low bits are a count here */
+}
+
+void tsi_charges_flush(TsiBinding* b) {
+    for (unsigned n = 0; n < TSI_PENDING_LABELS; n++) push(b->arena, &b->pending[n]);
+    uint64_t ended = tsi_load_relaxed(&b->ended);
+    tsi_store_relaxed(&b->ended, 0);
+    post_ended(b->arena, b, ended);
+}
+
+/* Phases of one label follow each other: their ends are counted in the thread until another label comes. */
+static void count_end(TsiArena* a, TsiBinding* b, uint32_t label) {
+    uint64_t was = tsi_load_relaxed(&b->ended);
+    bool same = label_in(was) == label;
+    tsi_store_relaxed(&b->ended, same ? was + 1 : ((uint64_t)label << TSI_CHARGE_BITS) + 1);
+    if (!same) post_ended(a, b, was); /* after it has left the thread, see label.h */
+}
+
 void tsi_post_end_locked(TsiArena* a, TsiBinding* b, TsiInc* i, uint64_t now_ns) {
     TsiLabelShard* s = shard_of(a, b, i);
-    tsi_add_relaxed(&s->ended, 1);
+    if (b != NULL) count_end(a, b, label_in(tsi_load_relaxed(&i->charge)));
+    else tsi_add_relaxed(&s->ended, 1);
     uint64_t peak = tsi_load_relaxed(&i->peak), since = tsi_load_relaxed(&i->open_since_ns);
     if (peak == 0) return;
     tsi_add_relaxed(&s->peaks[tsi_label_bucket(peak)], 1);

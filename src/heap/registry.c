@@ -186,18 +186,15 @@ static bool refs_grow(TsiThread* t) {
     return true;
 }
 
-bool tsi_scope_push(TsiThread* t, const TsiScope* s) {
-    if (t->scope_count == t->scope_capacity) {
-        uint32_t capacity = t->scope_capacity * 2;
-        TsiScope* scopes = array_map(array_bytes(capacity, sizeof *scopes));
-        if (scopes == NULL) return false;
-        memcpy(scopes, t->scopes, t->scope_count * sizeof *scopes);
-        TsiScope* old = t->scopes;
-        t->scopes = scopes; /* before the old array goes: a fork child walks it */
-        if (old != t->first_scopes) tsi_os.unmap(old, array_bytes(t->scope_capacity, sizeof *scopes));
-        t->scope_capacity = capacity;
-    }
-    t->scopes[t->scope_count++] = *s;
+bool tsi_scopes_grow(TsiThread* t) {
+    uint32_t capacity = t->scope_capacity * 2;
+    TsiScope* scopes = array_map(array_bytes(capacity, sizeof *scopes));
+    if (scopes == NULL) return false;
+    memcpy(scopes, t->scopes, t->scope_count * sizeof *scopes);
+    TsiScope* old = t->scopes;
+    t->scopes = scopes; /* before the old array goes: a fork child walks it */
+    if (old != t->first_scopes) tsi_os.unmap(old, array_bytes(t->scope_capacity, sizeof *scopes));
+    t->scope_capacity = capacity;
     return true;
 }
 

@@ -90,8 +90,8 @@ extern _Atomic uint64_t tsi_registry_removals;
 /* Drops scopes of destroyed allocators from the top of the stack; those under a living one go when they come to
  * the top. Own thread. */
 void tsi_scopes_refresh(TsiThread* t);
-/* Pushes a scope; false without memory. */
-bool tsi_scope_push(TsiThread* t, const TsiScope* s);
+/* Makes room for one more scope; false without memory. */
+bool tsi_scopes_grow(TsiThread* t);
 
 /* Set by the domain layer: ends the scopes of an exiting thread, innermost first. */
 extern void (*tsi_thread_end_scopes)(TsiThread*);

@@ -24,7 +24,7 @@ enum {
     TSI_LABEL_SHARDS = 8,
     TSI_LABEL_BUCKETS = 48,
     TSI_LABEL_INDEX = 2 * TSI_LABELS_MAX,
-    TSI_LABEL_SHOWN = 8,
+    TSI_LABEL_SHOWN = 9,
     TSI_LABEL_LANES = 16 /* of the figures by class and label: ids 0..14, and the rest */
 };
 

@@ -246,6 +246,7 @@ static void label_end(TsiLabel* l, SlabLabelStats* out) {
     uint64_t* shown = l->shown;
     out->phases_opened = out->phases_ended + out->phases_open;
     keep_rising(&shown[0], &out->phases_opened);
+    keep_rising(&shown[8], &out->phases_ended);
     keep_rising(&shown[1], &out->objects_allocated);
     keep_rising(&shown[2], &out->bytes_allocated);
     keep_rising(&shown[3], &out->slow_path_hits);
@@ -340,6 +341,10 @@ static void fill(Walk* w) {
     TsiReport* r = w->r;
     TsiLabels* labels = &a->phases.labels;
     for (uint32_t at = 0; at < r->label_count; at++) label_begin(labels, at, &r->labels[at]);
+    for (uint32_t n = 0; n < tsi_table_used(&a->bindings); n++) {
+        uint64_t ended = tsi_load_relaxed(&((TsiBinding*)tsi_table_at(&a->bindings, n))->ended);
+        if (ended >> TSI_CHARGE_BITS < r->label_count) r->labels[ended >> TSI_CHARGE_BITS].phases_ended += ended & TSI_CHARGE_MASK;
+    }
     for (uint32_t n = 1; n < w->incs; n++) copy_phase(w, n);
     tsi_tally_global_begin(a, &r->global);
     for (uint32_t n = 0; n < r->class_count; n++) tsi_tally_class_begin(a, n, &r->classes[n]);
