@@ -6,6 +6,9 @@
 #include "unit.h"
 
 #include "heap/free.h"
+#include "heap/heap.h"
+
+#include "slab_stats.h"
 
 static SlabAllocator* a;
 
@@ -350,6 +353,41 @@ static void counts_of_a_line_without_handles(void** state) {
     unit_check(a);
 }
 
+/* Lists that are wrong cannot come about; made wrong by hand they are mended and counted. */
+static void lists_made_wrong(void** state) {
+    (void)state;
+    enum { N = 128 };
+    TsiArena* arena = tsi_arena(a);
+    TsiSpace* s = &arena->space;
+    void* p[N];
+    for (unsigned n = 0; n < N; n++) assert_non_null(p[n] = slab_malloc(a, 64)); /* two full lines */
+    TsiPlace full = unit_place(a, p[0]);
+    TsiHeap* h = tsi_heap(arena, tsi_tag_index(unit_tag(a, p[0])));
+    ThreadStats before = slab_stats_thread();
+    tsi_room_push(arena, h->room, full.cls, h, tsi_line(s, full.line_id)); /* says that there is room */
+    assert_non_null(slab_malloc(a, 64));
+    ThreadStats after = slab_stats_thread();
+    assert_int_equal(after.repair_count - before.repair_count, 1);
+    assert_int_equal(after.repair_reason_full_bitmap - before.repair_reason_full_bitmap, 1);
+    unit_check(a);
+
+    void* other = slab_malloc_epoch(a, 64, 5);
+    TsiPlace strange = unit_place(a, other);
+    TsiLine* l = tsi_line(s, strange.line_id);
+    l->link = h->room->head[strange.cls];
+    h->room->head[strange.cls] = strange.line_id + 1; /* another heap's line */
+    for (unsigned n = 0; n < 2 * N; n++) {
+        void* q = slab_malloc(a, 64);
+        assert_non_null(q);
+        assert_int_equal(tsi_tag_index(unit_tag(a, q)), h->index);
+    }
+    after = slab_stats_thread();
+    assert_int_equal(after.repair_count - before.repair_count, 2);
+    assert_int_equal(after.repair_reason_list_mismatch - before.repair_reason_list_mismatch, 1);
+    assert_true(slab_free_checked(a, other));
+    unit_check(a);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, open_allocator, close_allocator)
@@ -360,6 +398,7 @@ int main(void) {
         TEST(a_reference_that_slept),          TEST(live_counts_are_exact),
         TEST(a_remote_free_does_not_write),    TEST(callbacks_are_outside_brackets),
         TEST(a_slab_that_left_its_heap),       TEST(counts_of_a_line_without_handles),
+        TEST(lists_made_wrong),
     };
     fake_os_install(0, false, false);
     return cmocka_run_group_tests_name("traps", tests, NULL, NULL);
