@@ -41,8 +41,8 @@ static uint64_t mixed_bytes(const TsiSpace* s, uint32_t line_id, uint64_t starts
     if (starts == all) return (uint64_t)tsi_popcount((ends << 1) - all) * TSI_GRANULE;
     uint64_t granules = 0;
     for (; starts != 0; starts &= starts - 1) {
-        unsigned at = tsi_ctz64(starts);
-        granules += tsi_ctz64(ends >> at) + 1u;
+        uint64_t rest = ends >> tsi_ctz64(starts);
+        granules += rest != 0 ? tsi_ctz64(rest) + 1u : 0; /* 0: the slab is taken again while a snapshot reads it */
     }
     return granules * TSI_GRANULE;
 }
