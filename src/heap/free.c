@@ -143,9 +143,9 @@ static int free_as_other(TsiArena* a, TsiBinding* b, const TsiPlace* at, uint32_
         int bad = slot_check(s, at, seq, &word);
         if (bad != TSI_FREE_OK) return bad;
         uint64_t to = word | 1ull << (at->slot & 31);
+        if (b != NULL) tsi_count(&b->counters[at->cls].free_tries);
         /* seq_cst: publishes the caller's use of the object to the next owner (merge: acquire), and
          * orders the bit before the tag we read next */
-        if (b != NULL) tsi_count(&b->counters[at->cls].free_tries);
         if (tsi_cas_seq(r, &word, to)) {
             after_remote_free(a, b, at, seq, to);
             return TSI_FREE_OK;
