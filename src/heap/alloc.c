@@ -59,7 +59,7 @@ static void slab_open(TsiSpace* s, unsigned cls, uint32_t slab_id, uint32_t inde
 }
 
 static unsigned lane_of(TsiArena* a, TsiInc* i) {
-    return tsi_label_lane(&a->phases.labels, (uint32_t)(tsi_load_relaxed(&i->charge) >> TSI_CHARGE_BITS));
+    return tsi_label_lane(&a->phases.labels, tsi_inc_label(i));
 }
 
 static bool slab_take(TsiBinding* b, TsiHeap* h, unsigned cls, uint32_t* slab_id) {

@@ -107,8 +107,7 @@ typedef enum TsiBudgetKind {
     TSI_BUDGET_SOFT_PHASE,
     TSI_BUDGET_SOFT_LABEL,
     TSI_BUDGET_HARD_PHASE,
-    TSI_BUDGET_HARD_LABEL,
-    TSI_BUDGET_ALL /* max_bytes */
+    TSI_BUDGET_HARD_LABEL
 } TsiBudgetKind;
 typedef struct TsiBudgetEvent {
     TsiBudgetKind kind;

@@ -166,7 +166,7 @@ static void count_end(TsiArena* a, TsiBinding* b, uint32_t label) {
 
 void tsi_post_end_locked(TsiArena* a, TsiBinding* b, TsiInc* i, uint64_t now_ns) {
     TsiLabelShard* s = shard_of(a, b, i);
-    if (b != NULL) count_end(a, b, label_in(tsi_load_relaxed(&i->charge)));
+    if (b != NULL) count_end(a, b, tsi_inc_label(i));
     else tsi_add_relaxed(&s->ended, 1);
     uint64_t peak = tsi_load_relaxed(&i->peak), since = tsi_load_relaxed(&i->open_since_ns);
     if (peak == 0) return;

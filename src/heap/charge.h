@@ -38,7 +38,7 @@ void tsi_post_escapes(TsiArena* a, TsiInc* i, TsiTotals live);
 bool tsi_budget_tell(TsiBinding* b);
 
 TSI_INLINE TsiLabel* tsi_label_of(TsiArena* a, TsiInc* i) {
-    return tsi_label(&a->phases.labels, (uint32_t)(tsi_load_relaxed(&i->charge) >> TSI_CHARGE_BITS));
+    return tsi_label(&a->phases.labels, tsi_inc_label(i));
 }
 
 #endif

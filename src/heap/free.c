@@ -130,7 +130,7 @@ static TSI_NOINLINE void count_retry(TsiArena* a, TsiBinding* b, const TsiPlace*
     else tsi_add_relaxed(&a->gone.counters[at->cls].free_retries, 1);
     TsiRef ref;
     uint32_t label = TSI_LABEL_NONE;
-    if (tsi_place_ref(a, at, &ref)) label = (uint32_t)(tsi_load_relaxed(&tsi_inc(&a->phases, tsi_ref_index(ref))->charge) >> TSI_CHARGE_BITS);
+    if (tsi_place_ref(a, at, &ref)) label = tsi_inc_label(tsi_inc(&a->phases, tsi_ref_index(ref)));
     tsi_add_relaxed(&tsi_label(&a->phases.labels, label)->retries, 1);
     tsi_add_relaxed(&a->free_retries_by_label[at->cls][tsi_label_lane(&a->phases.labels, label)], 1);
 }

@@ -340,11 +340,6 @@ void tsi_thread_late_leave_slow(void) {
     if (--tsi_tls.late == 0 && t != NULL && t->scope_count == 0) thread_leave(t);
 }
 
-void tsi_threads_each_other(void (*fn)(TsiThread*)) {
-    for (TsiThread* t = all_threads; t != NULL; t = t->next)
-        if (t != tsi_tls.thread && t->alive) fn(t);
-}
-
 void tsi_registry_child(void) {
     for (TsiThread* t = all_threads; t != NULL; t = t->next) {
         if (t == tsi_tls.thread || !t->alive) continue;

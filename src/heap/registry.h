@@ -62,8 +62,6 @@ void tsi_registry_remove(TsiArena* a);
 /* Keeps the arena with this serial from being destroyed until unhold; NULL when it is gone. */
 TsiArena* tsi_registry_hold(uint64_t serial);
 void tsi_registry_unhold(TsiArena* a);
-/* In a fork child: the threads that are gone. */
-void tsi_threads_each_other(void (*fn)(TsiThread*));
 /* Calls fn for each arena; registry lock held by the caller. */
 void tsi_registry_each(void (*fn)(TsiArena*, void*), void* ctx);
 

@@ -103,6 +103,8 @@ extern TsiLock tsi_stripes[TSI_STRIPES];
 TSI_INLINE TsiInc* tsi_inc(const TsiPhases* p, uint32_t index) { return tsi_table_at(&p->incs, index); }
 /* By address: the record's fields may be changing when its lock is asked for. */
 TSI_INLINE TsiLock* tsi_inc_lock(const TsiInc* i) { return &tsi_stripes[((uintptr_t)i >> 6) % TSI_STRIPES]; }
+/* Record of its label. */
+TSI_INLINE uint32_t tsi_inc_label(TsiInc* i) { return (uint32_t)(tsi_load_relaxed(&i->charge) >> TSI_CHARGE_BITS); }
 /* Takes it, and counts on whose behalf. */
 TSI_INLINE void tsi_inc_take(TsiInc* i) {
     bool fast = tsi_lock_take_probed(tsi_inc_lock(i));

@@ -59,7 +59,7 @@ static void copy_phase(Walk* w, uint32_t n) {
     }
     c->id = tsi_load_relaxed(&i->id);
     c->state = tsi_inc_state(i);
-    c->label = (uint32_t)(tsi_load_relaxed(&i->charge) >> TSI_CHARGE_BITS);
+    c->label = tsi_inc_label(i);
     memcpy(c->text, i->label, sizeof c->text);
     c->since = tsi_load_relaxed(&i->open_since_ns);
     c->refcount = tsi_load_relaxed(&i->user_refs) + tsi_load_relaxed(&i->scopes);

@@ -105,7 +105,6 @@ void tsi_tally_class_begin(TsiArena* a, uint32_t index, SlabClassStats* out) {
     out->bitmap_free_cas_retries = c.free_retries;
     if (c.free_tries != 0) out->avg_free_cas_retries_per_attempt = (double)c.free_retries / (double)c.free_tries;
     class_locks(a, cls, out);
-    out->cache_overflow_len = 0; /* what overflows goes back at once */
 }
 
 void tsi_tally_class_add(TsiArena* a, SlabClassStats* out, const TsiSlabView* v) {
