@@ -22,7 +22,6 @@
 #define tsi_add_relaxed(p, v) atomic_fetch_add_explicit((p), (v), memory_order_relaxed)
 #define tsi_sub_relaxed(p, v) atomic_fetch_sub_explicit((p), (v), memory_order_relaxed)
 #define tsi_add_seq(p, v) atomic_fetch_add_explicit((p), (v), memory_order_seq_cst)
-#define tsi_sub_seq(p, v) atomic_fetch_sub_explicit((p), (v), memory_order_seq_cst)
 /* Strong compare-exchange, sequentially consistent; *expected receives what was there. */
 #define tsi_cas_seq(p, expected, v) \
     atomic_compare_exchange_strong_explicit((p), (expected), (v), memory_order_seq_cst, memory_order_seq_cst)
