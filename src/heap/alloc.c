@@ -156,6 +156,7 @@ static bool next_line(TsiBinding* b, TsiHeap* h, unsigned cls) {
 /* The allocation that a cut refill was to make miss: takes in the rest, then is timed. NULL when there is no rest. */
 static void* sampled_pop(TsiBinding* b, TsiLine* l, unsigned cls) {
     b->cut = NULL;
+    b->popped = true;
     tsi_sample_next(b);
     if (tsi_load_relaxed(&l->avail) == 0 && tsi_line_refill(b, l, &b->classes->c[cls], 1) == 0) return NULL;
     TsiStopwatch w = tsi_sample_start();
@@ -379,14 +380,16 @@ static void* alloc_untimed(TsiArena* a, size_t size, unsigned cls, size_t align,
 
 static TSI_NOINLINE void* alloc_sampled(TsiBinding* b, size_t size, unsigned cls, size_t align, TsiRef ref, bool prefer) {
     TsiLockStats* outer = tsi_lock_stats; /* a cleanup may allocate inside */
-    bool cut = b->cut != NULL;            /* this call may be there for a sample of its own */
-    bool chosen = !cut && --b->slow_left == 0;
-    if (b->slow_left == 0) b->slow_left = b->period;
+    bool chosen = b->slow_left == 1;
+    b->popped = false;
     tsi_lock_stats = &b->samples.locks;
     TsiStopwatch w = chosen ? tsi_sample_start() : (TsiStopwatch){0, 0, 0};
     void* p = alloc_untimed(b->arena, size, cls, align, ref, prefer);
     bool still = tsi_tls.binding == b && tsi_tls.serial == b->arena->serial; /* not given back by a late leave */
-    if (chosen && still) tsi_sample_stop_alloc(b, w);
+    if (still && !b->popped) { /* else it was there for a sample of its own */
+        b->slow_left = chosen ? b->period : b->slow_left - 1;
+        if (chosen) tsi_sample_stop_alloc(b, w);
+    }
     tsi_lock_stats = outer;
     return p;
 }

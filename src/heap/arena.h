@@ -122,6 +122,7 @@ typedef struct TsiSamples {
     _Atomic uint64_t sum[TSI_SAMPLE_SUMS];
     _Atomic uint64_t dropped;
     _Atomic uint64_t alloc_wall[TSI_LATENCY_BUCKETS];
+    _Atomic uint64_t read[2]; /* cpu time between the readings, without what they cost taken off: allocations, repairs */
     TsiLockStats locks;
 } TsiSamples;
 
@@ -163,7 +164,8 @@ typedef struct TsiBinding {
     uint32_t period;      /* sampling; 0 = off */
     uint32_t sample_left; /* slots to hand out before the next sample */
     uint32_t slow_left, dice;
-    TsiLine* cut;         /* its refill was cut short for a sample */
+    TsiLine* cut;         /* its refill was cut short for a sample; the line's phase may have ended since */
+    bool popped;          /* this slow path served a cut line */
     TsiSamples samples;
     TsiBudgetEvent budget;
     TsiPending pending[TSI_PENDING_LABELS];

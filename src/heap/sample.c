@@ -6,7 +6,13 @@
 
 enum { SKEW_NS = 1000, ROUNDS = 256 };
 
-static uint64_t cost_cpu, cost_wall; /* of the readings themselves */
+/* Times between two readings, or what the readings themselves cost. */
+typedef struct Elapsed {
+    uint64_t cpu, wall, whole; /* whole: wall clock, with the second reading of the processor clock */
+    uint64_t slept;
+} Elapsed;
+
+static Elapsed cost;
 static pthread_once_t calibrated = PTHREAD_ONCE_INIT;
 
 static uint64_t cpu_ns(void) {
@@ -21,18 +27,18 @@ TsiStopwatch tsi_sample_start(void) {
     return w;
 }
 
-/* Time since, as read. */
-static TsiStopwatch elapsed(TsiStopwatch since) {
-    uint64_t wall = tsi_os.now_ns() - since.wall;
-    return (TsiStopwatch){cpu_ns() - since.cpu, wall, tsi_lock_slept_ns - since.slept};
+static Elapsed elapsed(TsiStopwatch since) {
+    uint64_t wall = tsi_os.now_ns() - since.wall, cpu = cpu_ns() - since.cpu;
+    return (Elapsed){cpu, wall, tsi_os.now_ns() - since.wall, tsi_lock_slept_ns - since.slept};
 }
 
+static uint64_t least(uint64_t a, uint64_t b) { return a < b ? a : b; }
+
 static void calibrate(void) {
-    cost_cpu = cost_wall = UINT64_MAX;
+    cost = (Elapsed){UINT64_MAX, UINT64_MAX, UINT64_MAX, 0};
     for (unsigned n = 0; n < ROUNDS; n++) {
-        TsiStopwatch e = elapsed(tsi_sample_start());
-        if (e.cpu < cost_cpu) cost_cpu = e.cpu;
-        if (e.wall < cost_wall) cost_wall = e.wall;
+        Elapsed e = elapsed(tsi_sample_start());
+        cost = (Elapsed){least(cost.cpu, e.cpu), least(cost.wall, e.wall), least(cost.whole, e.whole), 0};
     }
 }
 
@@ -46,19 +52,23 @@ static void rise(_Atomic uint64_t* max, uint64_t v) {
 
 /* wall, cpu, wait from sum[at], maxima from sum[at + 3]; false when the sample is dropped. */
 static bool book(TsiSamples* s, unsigned at, TsiStopwatch since, uint64_t* wall_out) {
-    TsiStopwatch e = elapsed(since);
-    uint64_t wall = less(e.wall, cost_wall), cpu = less(e.cpu, cost_cpu);
-    if (cpu > wall + SKEW_NS) {
+    Elapsed e = elapsed(since);
+    uint64_t wall = less(e.wall, cost.wall), ran = less(e.cpu, cost.cpu), whole = less(e.whole, cost.whole);
+    if (ran > whole + SKEW_NS) {
         add(&s->dropped, 1);
         return false;
     }
-    if (cpu > wall) cpu = wall;
-    uint64_t v[3] = {wall, cpu, less(wall, cpu + e.slept)};
+    uint64_t cpu = least(ran, wall), wait = less(wall, cpu + e.slept), late = less(whole, ran + e.slept + wait);
+    _Atomic uint64_t* read = &s->read[at > TSI_SAMPLE_REPAIR];
+    add(read, e.cpu);
+    uint64_t its = (uint64_t)((double)late * (double)(tsi_load_relaxed(&s->sum[at + 1]) + cpu) / (double)tsi_load_relaxed(read));
+    wait += its;
+    uint64_t v[3] = {wall + its, cpu, wait};
     for (unsigned n = 0; n < 3; n++) {
         add(&s->sum[at + n], v[n]);
         rise(&s->sum[at + 3 + n], v[n]);
     }
-    *wall_out = wall;
+    *wall_out = v[0];
     return true;
 }
 

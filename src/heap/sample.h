@@ -10,6 +10,12 @@
  * least of many) is taken off, and nothing goes below 0. wait = wall - cpu - time slept for our own locks, which
  * is told apart. A sample with more cpu than wall, by more than a microsecond, met a clock that jumped
  * and is dropped.
+ *
+ * Reading the cpu clock makes the kernel look whether the thread's time slice is over, so nearly every loss of
+ * the processor happens as that reading returns. Between the two readings' looks lies exactly the cpu time that
+ * was read, and a slice ends anywhere in it: so a third reading of the wall clock, after the second of the cpu clock,
+ * measures what was waited there, and the allocation is charged its part: that of its cpu time in the cpu
+ * time read, over all samples so far.
  */
 #ifndef TSI_HEAP_SAMPLE_H
 #define TSI_HEAP_SAMPLE_H

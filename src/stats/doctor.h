@@ -26,12 +26,13 @@ bool tsi_doctor_write(const TsiDoctorView* v, TsiWriteFn write, void* ctx);
 /* Where sampled allocations spent their time. */
 typedef enum TsiVerdict {
     TSI_VERDICT_ALLOCATOR,
+    TSI_VERDICT_LOCKS, /* the allocator's */
     TSI_VERDICT_BALANCED,
     TSI_VERDICT_SCHEDULER,
     TSI_VERDICT_HYPERVISOR
 } TsiVerdict;
-/* "About equal" is within a quarter. */
-TsiVerdict tsi_sampling_verdict(uint64_t wait_ns, uint64_t cpu_ns);
+/* "About equal" is within a quarter. locks: slept for the allocator's own. */
+TsiVerdict tsi_sampling_verdict(uint64_t wait_ns, uint64_t cpu_ns, uint64_t locks_ns);
 
 /* Health of a rate; the thresholds are at the head of health.c. */
 typedef enum TsiHealth { TSI_HEALTH_GOOD, TSI_HEALTH_NORMAL, TSI_HEALTH_WATCH, TSI_HEALTH_ACT } TsiHealth;

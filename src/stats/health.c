@@ -14,27 +14,39 @@ static const char* const health_words[] = {"good", "normal", "watch it", "act"};
 
 /* ---- sampling ---- */
 
-TsiVerdict tsi_sampling_verdict(uint64_t wait, uint64_t cpu) {
+TsiVerdict tsi_sampling_verdict(uint64_t wait, uint64_t cpu, uint64_t locks) {
+    if (locks > wait && locks > cpu) return TSI_VERDICT_LOCKS;
     if (wait > 2 * cpu) return TSI_VERDICT_HYPERVISOR;
     if (4 * wait >= 3 * cpu && 4 * wait <= 5 * cpu) return TSI_VERDICT_BALANCED;
     return wait > cpu ? TSI_VERDICT_SCHEDULER : TSI_VERDICT_ALLOCATOR;
 }
 
+/* What is neither work nor waiting for a processor is sleeping for locks, see heap/sample.h. */
+static uint64_t slept(const ThreadStats* s) {
+    uint64_t other = s->alloc_cpu_ns_sum + s->alloc_wait_ns_sum;
+    return s->alloc_wall_ns_sum > other ? s->alloc_wall_ns_sum - other : 0;
+}
+
 static void put_verdict(TsiText* t, const ThreadStats* s) {
     static const char* const words[] = {
         [TSI_VERDICT_ALLOCATOR] = "allocator: the time is spent in it, not waiting for a processor; see 2 and 5",
+        [TSI_VERDICT_LOCKS] = "allocator: threads sleep for its locks longer than they run or wait for a processor",
         [TSI_VERDICT_BALANCED] = "balanced: as much time on the processor as waiting for one",
         [TSI_VERDICT_SCHEDULER] = "scheduler: threads wait for a processor longer than they run",
         [TSI_VERDICT_HYPERVISOR] =
             "scheduler or hypervisor: threads wait for a processor more than twice as long as they run",
     };
-    if (s->alloc_wait_ns_sum + s->alloc_cpu_ns_sum == 0) {
+    uint64_t locks = slept(s);
+    if (s->alloc_wait_ns_sum + s->alloc_cpu_ns_sum + locks == 0) {
         tsi_text_put(t, "   Verdict: none; the samples are shorter than the clocks can tell.\n");
         return;
     }
-    TsiVerdict v = tsi_sampling_verdict(s->alloc_wait_ns_sum, s->alloc_cpu_ns_sum);
+    TsiVerdict v = tsi_sampling_verdict(s->alloc_wait_ns_sum, s->alloc_cpu_ns_sum, locks);
     tsi_text_put(t, "   Verdict: %s.\n", words[v]);
     if (s->alloc_samples < FEW_SAMPLES) return;
+    if (v == TSI_VERDICT_LOCKS)
+        tsi_text_action(t, "look at 5 for the label whose threads wait; a system call under a lock that takes long "
+                           "(see the holds below) points at the kernel: memory cgroup, swapping, or a tracer");
     if (v == TSI_VERDICT_SCHEDULER)
         tsi_text_action(t, "run fewer busy threads than processors, or look for a CPU quota (cpu.stat, nr_throttled) "
                            "and for pinned threads");
@@ -56,9 +68,9 @@ void tsi_health_sampling(TsiText* t, const SlabSamplingStats* s) {
     }
     Num n = a->alloc_samples;
     tsi_text_put(t,
-                 "4. Sampling: %llu samples, one allocation in %u; on average %llu ns = cpu %llu + wait %llu; "
+                 "4. Sampling: %llu samples, one allocation in %u; on average %llu ns = cpu %llu + wait %llu + locks %llu; "
                  "longest %llu ns; %llu dropped (more cpu than wall)\n",
-                 n, s->period, a->alloc_wall_ns_sum / n, a->alloc_cpu_ns_sum / n, a->alloc_wait_ns_sum / n,
+                 n, s->period, a->alloc_wall_ns_sum / n, a->alloc_cpu_ns_sum / n, a->alloc_wait_ns_sum / n, slept(a) / n,
                  (Num)a->alloc_wall_ns_max, (Num)s->dropped);
     put_verdict(t, a);
     if (s->lock_samples != 0)

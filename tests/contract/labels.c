@@ -317,9 +317,29 @@ static void one_in_so_many(void) {
     slab_allocator_free(a);
 }
 
+/* A phase of one object: every allocation is slow, and the line of the last sample is gone with its phase. */
+static void one_in_so_many_phases(void) {
+    SlabOptions o = {.struct_size = sizeof o, .sampling_period = 64};
+    SlabAllocator* a = slab_allocator_create_with(&o);
+    enum { PHASES = 20000 };
+    for (unsigned n = 0; n < PHASES; n++) {
+        epoch_domain_t* d = epoch_domain_create(a);
+        epoch_domain_enter(d);
+        CHECK(slab_malloc(a, 100) != NULL);
+        epoch_domain_exit(d);
+        epoch_domain_destroy(d);
+    }
+    SlabSamplingStats s;
+    slab_stats_sampling(a, &s);
+    uint64_t taken = s.sum.alloc_samples + s.dropped;
+    CHECK(taken > PHASES / 64 / 2 && taken < PHASES / 64 * 2);
+    slab_allocator_free(a);
+}
+
 static const CheckCase cases[] = {
     CHECK_CASE(phases_of_two_labels), CHECK_CASE(escapes_and_relabelling),    CHECK_CASE(more_labels_than_room),
     CHECK_CASE(budget_of_an_epoch),   CHECK_CASE(budget_function_makes_room), CHECK_CASE(budget_of_a_label),
     CHECK_CASE(limit_of_an_allocator), CHECK_CASE(sums_never_go_back),        CHECK_CASE(one_in_so_many),
+    CHECK_CASE(one_in_so_many_phases),
 };
 CHECK_MAIN(cases)

@@ -193,14 +193,17 @@ static void pages_that_the_kernel_kept(void** state) {
 static void the_truth_table(void** state) {
     static Figures f;
     (void)state;
-    assert_int_equal(tsi_sampling_verdict(10, 100), TSI_VERDICT_ALLOCATOR);
-    assert_int_equal(tsi_sampling_verdict(74, 100), TSI_VERDICT_ALLOCATOR);
-    assert_int_equal(tsi_sampling_verdict(75, 100), TSI_VERDICT_BALANCED);
-    assert_int_equal(tsi_sampling_verdict(125, 100), TSI_VERDICT_BALANCED);
-    assert_int_equal(tsi_sampling_verdict(126, 100), TSI_VERDICT_SCHEDULER);
-    assert_int_equal(tsi_sampling_verdict(200, 100), TSI_VERDICT_SCHEDULER);
-    assert_int_equal(tsi_sampling_verdict(201, 100), TSI_VERDICT_HYPERVISOR);
-    assert_int_equal(tsi_sampling_verdict(1, 0), TSI_VERDICT_HYPERVISOR);
+    assert_int_equal(tsi_sampling_verdict(10, 100, 0), TSI_VERDICT_ALLOCATOR);
+    assert_int_equal(tsi_sampling_verdict(74, 100, 0), TSI_VERDICT_ALLOCATOR);
+    assert_int_equal(tsi_sampling_verdict(75, 100, 0), TSI_VERDICT_BALANCED);
+    assert_int_equal(tsi_sampling_verdict(125, 100, 0), TSI_VERDICT_BALANCED);
+    assert_int_equal(tsi_sampling_verdict(126, 100, 0), TSI_VERDICT_SCHEDULER);
+    assert_int_equal(tsi_sampling_verdict(200, 100, 0), TSI_VERDICT_SCHEDULER);
+    assert_int_equal(tsi_sampling_verdict(201, 100, 0), TSI_VERDICT_HYPERVISOR);
+    assert_int_equal(tsi_sampling_verdict(1, 0, 0), TSI_VERDICT_HYPERVISOR);
+    assert_int_equal(tsi_sampling_verdict(100, 100, 100), TSI_VERDICT_BALANCED);
+    assert_int_equal(tsi_sampling_verdict(300, 100, 301), TSI_VERDICT_LOCKS);
+    assert_int_equal(tsi_sampling_verdict(10, 100, 101), TSI_VERDICT_LOCKS);
     figures(&f);
     SlabSamplingStats* s = &f.report.sampling;
     s->period = 1024;
@@ -211,7 +214,7 @@ static void the_truth_table(void** state) {
     s->sum.alloc_cpu_ns_sum = 190000;
     s->sum.alloc_wait_ns_sum = 10000;
     s->dropped = 4;
-    assert_has(text_of(&f), "on average 200 ns = cpu 190 + wait 10");
+    assert_has(text_of(&f), "on average 200 ns = cpu 190 + wait 10 + locks 0");
     assert_has(text_of(&f), "4 dropped");
     assert_has(text_of(&f), "Verdict: allocator");
     s->sum.alloc_wait_ns_sum = 190000;
@@ -221,6 +224,9 @@ static void the_truth_table(void** state) {
     assert_int_equal(actions(text_of(&f)), 1);
     s->sum.alloc_wait_ns_sum = 1800000;
     assert_has(text_of(&f), "Verdict: scheduler or hypervisor");
+    s->sum.alloc_wall_ns_sum = 5000000;
+    assert_has(text_of(&f), "Verdict: allocator: threads sleep for its locks");
+    assert_int_equal(actions(text_of(&f)), 1);
     s->sum.alloc_samples = 3;
     assert_int_equal(actions(text_of(&f)), 0); /* too few */
     s->lock_samples = 2;
