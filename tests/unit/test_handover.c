@@ -319,6 +319,38 @@ static void flush_returns_the_callers_own(void** state) {
     unit_check(a);
 }
 
+/* ---- word of slots freed in heaps that are asked for ---- */
+
+static void take_elsewhere(void* arg) {
+    Inside* in = arg;
+    in->p[0] = slab_malloc_epoch(a, SIZE, epoch_current(a) + 2); /* the slow path of another heap */
+    in->b = unit_binding(a);
+}
+
+/* An owner that was asked to let a heap go, by an advance or a trim, and works elsewhere: what others free in the heap comes to
+ * its inbox once. It lets go then, or the word would come back to it in each slow path from there on. */
+static void an_inbox_does_not_fill_again(void** state) {
+    (void)state;
+    for (unsigned trim = 0; trim < 2; trim++) {
+        Inside in = {.n = 2 * SLOTS}, away = {.n = 0};
+        EpochId id = epoch_current(a);
+        unit_worker_run(&worker, inside_take, &in); /* the first slab is full, and parked, once the second is taken */
+        if (trim) slab_trim(a);
+        else epoch_advance(a);
+        assert_int_equal(tsi_heap_state(tsi_load_seq(&in.h->word)), TSI_HEAP_RETIRE);
+        for (unsigned i = 0; i < SLOTS; i++) assert_true(slab_free_checked(a, in.p[i]));
+        assert_int_not_equal(tsi_load_relaxed(&in.b->inbox), 0);
+        unit_worker_run(&worker, take_elsewhere, &away);
+        assert_ptr_equal(away.b, in.b);
+        assert_int_equal(tsi_load_relaxed(&in.b->inbox), 0);
+        assert_int_not_equal(tsi_heap_state(tsi_load_seq(&in.h->word)), TSI_HEAP_RETIRE);
+        assert_true(slab_free_checked(a, away.p[0]));
+        unit_check(a);
+        (void)end(id, EPOCH_RELEASE);
+        (void)epoch_advance_id(a);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, open_allocator, close_allocator)
@@ -334,6 +366,7 @@ int main(void) {
         TEST(trim_of_other_threads_heaps),
         TEST(trim_while_the_owner_is_inside),
         TEST(flush_returns_the_callers_own),
+        TEST(an_inbox_does_not_fill_again),
     };
     fake_os_install(0, false, false);
     return cmocka_run_group_tests_name("handover", tests, NULL, NULL);

@@ -6,7 +6,7 @@
  * returns: the call goes on. The fault is synchronous, in code that holds no lock, so the handler may wait.
  *
  * What stands still names a line that is not, or no longer, its own heap's: of another heap of the same thread, of a
- * chunk that has another class by now, or none.
+ * chunk that has another class by now, or none; or it holds a record that is given out again.
  */
 #include "fake_os.h"
 #include "unit.h"
@@ -59,15 +59,16 @@ static void stop_at(TsiLine* l, void (*meanwhile)(void*)) {
     assert_int_equal(sigaction(SIGBUS, &sa, &stop.before[1]), 0);
     assert_int_equal(mprotect(stop.page, stop.bytes, PROT_NONE), 0);
 }
-/* It did, and named that line. */
-static void stopped_at(TsiLine* l) {
+/* It did, and named that. */
+static void stopped_naming(uint64_t busy) {
     assert_int_equal(sigaction(SIGSEGV, &stop.before[0], NULL), 0);
     assert_int_equal(sigaction(SIGBUS, &stop.before[1], NULL), 0);
     assert_null(stop.page);
-    assert_int_equal(stop.named, tsi_busy_line(l));
+    assert_int_equal(stop.named, busy);
     assert_int_equal(tsi_load_relaxed(&unit_binding(a)->busy), 0);
     unit_check(a);
 }
+static void stopped_at(TsiLine* l) { stopped_naming(tsi_busy_line(l)); }
 
 static int open_allocator(void** state) {
     (void)state;
@@ -262,6 +263,67 @@ static void a_resize_beside_an_advance(void** state) {
     }
 }
 
+/* ---- a record that is used again meanwhile ---- */
+
+static void* make_one(void* arg) {
+    (void)arg;
+    made[0] = slab_malloc_epoch(a, SIZE, HERE);
+    return NULL;
+}
+static void make_another(void* arg) {
+    (void)arg;
+    made[1] = slab_malloc(a, SIZE);
+}
+
+/* An allocation adopts a heap without an owner while its epoch is released. As it lets go the epoch ends, and a cleanup
+ * that allocates elsewhere is given the heap's record: the allocation must not take that for what it asked for. */
+static void a_heap_born_again_elsewhere(void** state) {
+    (void)state;
+    assert_int_not_equal(epoch_current(a), HERE);
+    unit_on_thread(make_one, NULL);
+    assert_non_null(slab_malloc_epoch(a, SIZE, HERE + 1)); /* makes us known */
+    assert_true(slab_epoch_on_end(a, HERE, make_another, NULL));
+    TsiHeap* h = tsi_heap(tsi_arena(a), tsi_tag_index(unit_tag(a, made[0])));
+    made[1] = NULL;
+    stop_at(line_of(made[0]), release_here);
+    errno = 0;
+    void* p = slab_malloc_epoch(a, SIZE, HERE);
+    int error = errno;
+    stopped_naming(tsi_busy_all(h));
+    assert_null(p);
+    assert_int_equal(error, ESTALE);
+    assert_non_null(made[1]);
+    assert_ptr_equal(tsi_heap(tsi_arena(a), tsi_tag_index(unit_tag(a, made[1]))), h);
+    assert_true(slab_free_checked(a, made[1]));
+    nothing_is_left_here(1);
+}
+
+static epoch_domain_t* domain;
+static void make_it_anew(void* arg) {
+    (void)arg;
+    epoch_domain_destroy(domain);
+    domain = epoch_domain_create(a);
+}
+
+/* The last exit has let go of the domain and is ending its epoch; its receipt is not the next domain's. */
+static void a_domain_made_anew_while_it_ends(void** state) {
+    (void)state;
+    EpochReceipt r;
+    unit_worker_run(&worker, make_another, NULL); /* makes it known */
+    domain = epoch_domain_create(a);
+    epoch_domain_t* before = unit_hide(domain);
+    epoch_domain_enter(domain);
+    void* p = slab_malloc(a, SIZE);
+    stop_at(line_of(p), make_it_anew);
+    epoch_domain_exit(domain);
+    stopped_naming(0);
+    assert_ptr_equal(domain, before);
+    assert_int_equal(slab_usable_size(a, p), 0);
+    assert_false(epoch_domain_receipt(domain, &r));
+    epoch_domain_destroy(domain);
+    assert_true(slab_free_checked(a, made[1]));
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, open_allocator, close_allocator)
@@ -271,6 +333,8 @@ int main(void) {
         TEST(an_allocation_where_a_large_object_is),
         TEST(a_free_where_no_class_is),
         TEST(a_resize_beside_an_advance),
+        TEST(a_heap_born_again_elsewhere),
+        TEST(a_domain_made_anew_while_it_ends),
     };
     fake_os_install(0, false, false);
     int failed = cmocka_run_group_tests_name("stopped", tests, NULL, NULL);
