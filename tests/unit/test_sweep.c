@@ -26,20 +26,8 @@ static int close_allocator(void** state) {
     assert_int_equal(fake_os.misaligned, 0);
     return 0;
 }
-static void take(void** p, unsigned n) {
-    for (unsigned i = 0; i < n; i++) {
-        assert_non_null(p[i] = slab_malloc(a, SIZE));
-        memset(p[i], (int)i, SIZE);
-    }
-}
-static EpochReceipt end(EpochId id, EpochCloseMode mode) {
-    EpochReceipt r;
-    assert_true(epoch_close_ex(a, id, mode, &r));
-    unit_balanced(&r);
-    assert_int_equal(r.epoch_id, id);
-    unit_check(a);
-    return r;
-}
+static void take(void** p, unsigned n) { unit_take(a, SIZE, p, n); }
+static EpochReceipt end(EpochId id, EpochCloseMode mode) { return unit_end(a, id, mode); }
 static const char* pages(unsigned n) { return fake_os_pages(space->base, n); }
 
 /* ---- drain ---- */

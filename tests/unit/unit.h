@@ -89,6 +89,22 @@ static inline void unit_balanced(const EpochReceipt* r) {
     assert_int_equal(r->bytes_allocated, r->bytes_freed + r->bytes_released + r->bytes_escaped);
 }
 
+/* n objects of `size` bytes, each filled with its number. */
+static inline void unit_take(SlabAllocator* a, size_t size, void** p, unsigned n) {
+    for (unsigned i = 0; i < n; i++) {
+        assert_non_null(p[i] = slab_malloc(a, size));
+        memset(p[i], (int)i, size);
+    }
+}
+static inline EpochReceipt unit_end(SlabAllocator* a, EpochId id, EpochCloseMode mode) {
+    EpochReceipt r;
+    assert_true(epoch_close_ex(a, id, mode, &r));
+    unit_balanced(&r);
+    assert_int_equal(r.epoch_id, id);
+    unit_check(a);
+    return r;
+}
+
 /* Where an object lies. */
 static inline TsiPlace unit_place(SlabAllocator* a, const void* p) {
     TsiPlace at = {0, 0, 0, 0};
