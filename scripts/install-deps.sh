@@ -8,7 +8,7 @@ set -eu
 packages_of() {
     case $1 in
     build) echo gcc libc6-dev make cmake ninja-build pkg-config ;;
-    test) echo g++ clang-14 libclang-rt-14-dev binutils libcmocka-dev spin python3-jsonschema prometheus ;;
+    test) echo g++ clang-14 libclang-rt-14-dev binutils libcmocka-dev spin valgrind python3-jsonschema prometheus ;;
     demo) echo pkg-config liblua5.4-dev libcjson-dev iso-codes ;;
     *)
         echo "install-deps.sh: unknown group '$1' (build, test, demo)" >&2

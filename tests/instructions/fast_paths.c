@@ -1,0 +1,114 @@
+/*
+ * fast_paths.c - the paths whose instructions fast_paths.sh counts: `fast_paths PATH COUNT [label] [sampled]`.
+ *
+ * Only what runs inside counted() is counted (callgrind's --toggle-collect); everything is warmed up outside.
+ * COUNT operations run in it, so a loop's own two or three instructions are part of each.
+ */
+#include <epoch_domain.h>
+#include <slab_alloc.h>
+
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { SIZE = 128, COUNT_MAX = 1 << 17, OBJECTS = 225 };
+
+static SlabAllocator* a;
+static const char* label; /* of the domain around, and of domains */
+static void* p[COUNT_MAX];
+static SlabHandle h[COUNT_MAX];
+
+typedef void (*Run)(unsigned n);
+__attribute__((noinline, noclone)) void counted(Run run, unsigned n);
+void counted(Run run, unsigned n) {
+    run(n);
+    __asm__ volatile("" ::: "memory"); /* not a tail call */
+}
+
+static void alloc(unsigned n) {
+    for (unsigned i = 0; i < n; i++) p[i] = slab_malloc(a, SIZE);
+}
+static void release(unsigned n) {
+    for (unsigned i = 0; i < n; i++) slab_free(a, p[i]);
+}
+static void pair(unsigned n) {
+    for (unsigned i = 0; i < n; i++) {
+        void* volatile q = slab_malloc(a, SIZE);
+        slab_free(a, q);
+    }
+}
+static void handle_alloc(unsigned n) {
+    for (unsigned i = 0; i < n; i++) p[i] = alloc_obj(a, SIZE, &h[i]);
+}
+static void handle_free(unsigned n) {
+    for (unsigned i = 0; i < n; i++) free_obj(a, h[i]);
+}
+static void domain(unsigned n) {
+    for (unsigned i = 0; i < n; i++) {
+        epoch_domain_t* d = epoch_domain_create_labeled(a, label);
+        epoch_domain_enter(d);
+        epoch_domain_exit(d);
+        epoch_domain_destroy(d);
+    }
+}
+static void request(unsigned n) {
+    for (unsigned i = 0; i < n; i++) {
+        epoch_domain_t* d = epoch_domain_create_labeled(a, label);
+        epoch_domain_enter(d);
+        for (unsigned k = 0; k < OBJECTS; k++) p[k] = slab_malloc(a, 64 + 64 * (k % 8));
+        epoch_domain_exit(d);
+        epoch_domain_destroy(d);
+    }
+}
+
+static unsigned count;
+static void* remote(void* arg) {
+    (void)arg;
+    slab_free(a, slab_malloc(a, SIZE));
+    counted(release, count);
+    return NULL;
+}
+
+static const struct {
+    const char* name;
+    Run before, run;
+} paths[] = {
+    {"alloc", NULL, alloc},
+    {"free", alloc, release},
+    {"pair", pair, pair},
+    {"remote_free", alloc, NULL},
+    {"handle_alloc", NULL, handle_alloc},
+    {"handle_free", handle_alloc, handle_free},
+    {"domain", domain, domain},
+    {"request", request, request},
+};
+
+int main(int argc, char** argv) {
+    SlabOptions o = {.struct_size = sizeof o};
+    count = argc > 2 ? (unsigned)strtoul(argv[2], NULL, 10) : 0;
+    for (int i = 3; i < argc; i++) {
+        if (strcmp(argv[i], "label") == 0) label = "GET /users";
+        if (strcmp(argv[i], "sampled") == 0) o.sampling_period = 1024;
+    }
+    for (size_t i = 0; argc > 2 && i < sizeof paths / sizeof *paths; i++) {
+        if (strcmp(argv[1], paths[i].name) != 0 || count == 0 || count > COUNT_MAX) continue;
+        pthread_t t;
+        a = slab_allocator_create_with(&o);
+        epoch_domain_t* around = a != NULL ? epoch_domain_create_labeled(a, label) : NULL;
+        if (around == NULL) return 1;
+        epoch_domain_enter(around);
+        slab_free(a, slab_malloc(a, SIZE));
+        if (paths[i].before != NULL) paths[i].before(count);
+        if (paths[i].run != NULL) counted(paths[i].run, count);
+        else if (pthread_create(&t, NULL, remote, NULL) != 0 || pthread_join(t, NULL) != 0) return 1;
+        epoch_domain_exit(around);
+        epoch_domain_destroy(around);
+        slab_allocator_free(a);
+        return 0;
+    }
+    fprintf(stderr, "usage: fast_paths PATH COUNT [label] [sampled], COUNT 1..%d, PATH one of", COUNT_MAX);
+    for (size_t i = 0; i < sizeof paths / sizeof *paths; i++) fprintf(stderr, " %s", paths[i].name);
+    fprintf(stderr, "\n");
+    return 2;
+}

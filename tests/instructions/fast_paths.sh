@@ -1,0 +1,73 @@
+#!/bin/bash
+# Instructions per operation, counted by callgrind: they do not depend on the machine's mood.
+#
+#   1. A label costs the fast paths nothing: the same count, to the instruction, with and without one.
+#   2. They stay what they are: compared with golden.tsv, to TOLERANCE percent either way, where the compiler is
+#      the one that file was made with.
+#
+# New golden counts, after a change that is meant: UPDATE=1 tests/instructions/fast_paths.sh, with TSLAB_SOURCE_DIR and
+# TSLAB_BUILD_DIR set as ctest sets them.
+set -u
+program=$TSLAB_BUILD_DIR/tests/instructions/fast_paths
+golden=$TSLAB_SOURCE_DIR/tests/instructions/golden.tsv
+TOLERANCE=2
+failures=0
+
+fail() {
+    echo "FAILED: $*" >&2
+    failures=$((failures + 1))
+}
+
+if ! command -v valgrind >/dev/null; then
+    echo "skipped: valgrind is not installed"
+    exit 77
+fi
+if [ ! -x "$program" ]; then
+    echo "skipped: only built by gcc without sanitizers: other builds have other counts"
+    exit 77
+fi
+compiler=$(sed -n 's/^CMAKE_C_COMPILER:[A-Z]*=//p' "$TSLAB_BUILD_DIR/CMakeCache.txt")
+made_by="gcc $("$compiler" -dumpfullversion) $("$compiler" -dumpmachine)"
+
+# count PATH N [WORD...]: instructions per operation, with two decimals
+count() {
+    local n=$2
+    valgrind --tool=callgrind --callgrind-out-file=/dev/null --toggle-collect=counted "$program" "$@" 2>log ||
+        fail "fast_paths $*: $(tail -n 3 log)"
+    awk -v n="$n" '/Collected/ { printf "%.2f", $4 / n }' log
+}
+
+declare -A of=([alloc]=20000 [free]=20000 [pair]=20000 [remote_free]=20000 [handle_alloc]=20000 [handle_free]=20000
+               [domain]=2000 [request]=200)
+paths="alloc free pair remote_free handle_alloc handle_free domain request"
+
+# Taking a slab charges its label, one in some hundred allocations; frees and pairs take none.
+for path in free pair remote_free handle_free; do
+    without=$(count $path ${of[$path]})
+    with=$(count $path ${of[$path]} label)
+    echo "$path: $without without a label, $with with one"
+    [ -n "$with" ] && [ "$without" = "$with" ] || fail "$path costs $without instructions, with a label $with"
+done
+
+if [ "${UPDATE:-0}" = 1 ]; then
+    {
+        echo "# instructions per operation; made by fast_paths.sh with: $made_by"
+        for path in $paths; do printf '%s\t%s\n' "$path" "$(count "$path" "${of[$path]}")"; done
+    } >"$golden"
+    exit $((failures != 0))
+fi
+
+golden_by=$(sed -n '1s/.* with: //p' "$golden")
+if [ "$made_by" != "$golden_by" ]; then
+    echo "golden counts not compared: they were made with $golden_by, this is $made_by"
+    exit $((failures != 0))
+fi
+while read -r path wanted; do
+    [ "$path" = "#" ] && continue
+    now=$(count "$path" "${of[$path]}")
+    echo "$path: $now, golden $wanted"
+    awk -v now="${now:-0}" -v wanted="$wanted" -v t=$TOLERANCE \
+        'BEGIN { d = 100 * (now - wanted) / wanted; exit !(d <= t && d >= -t) }' ||
+        fail "$path costs $now instructions, golden $wanted (tolerance $TOLERANCE %)"
+done <"$golden"
+exit $((failures != 0))
