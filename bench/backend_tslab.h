@@ -1,6 +1,7 @@
 /*
  * backend_tslab.h - temporal-slab through its public calls: one allocator with default options,
- * plain objects in the current epoch, a phase is a domain that is ended in bulk.
+ * plain objects in the current epoch, a phase is a domain that is ended in bulk. With BK_SAMPLING_PERIOD defined one
+ * allocation in so many is timed by the library (option sampling_period).
  */
 #ifndef BACKEND_TSLAB_H
 #define BACKEND_TSLAB_H
@@ -11,15 +12,22 @@
 #include "slab_alloc.h"
 #include "slab_stats.h"
 
+#ifdef BK_SAMPLING_PERIOD
+#define BACKEND backend_tslab_sampled
+#define BACKEND_NAME "tslab-sampled"
+#else
 #define BACKEND backend_tslab
 #define BACKEND_NAME "temporal-slab"
+#define BK_SAMPLING_PERIOD 0
+#endif
 
 static SlabAllocator* bk_allocator;
 
 static const char* bk_version(void) { return slab_version(); }
 
 static inline void bk_start(void) {
-    bk_allocator = slab_allocator_create();
+    SlabOptions options = {.struct_size = sizeof options, .sampling_period = BK_SAMPLING_PERIOD};
+    bk_allocator = slab_allocator_create_with(&options);
     if (!bk_allocator) abort();
 }
 

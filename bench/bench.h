@@ -67,7 +67,7 @@ struct row {
 };
 
 extern const struct row rows[ROW_COUNT];
-extern const struct backend backend_glibc, backend_tslab;
+extern const struct backend backend_glibc, backend_tslab, backend_tslab_sampled;
 
 /* Results: value[repetition], NAN where the child failed. */
 struct cell {

@@ -20,7 +20,7 @@
 enum { CHILD_SECONDS = 60, DEFAULT_REPETITIONS = 7, QUICK_REPETITIONS = 3, QUICK_DIVISOR = 5 };
 
 /* glibc first: ratios are taken to the first. */
-static const struct backend* const all_backends[] = {&backend_glibc, &backend_tslab};
+static const struct backend* const all_backends[] = {&backend_glibc, &backend_tslab, &backend_tslab_sampled};
 enum { BACKENDS = sizeof all_backends / sizeof *all_backends };
 
 const struct row rows[ROW_COUNT] = {
