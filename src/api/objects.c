@@ -5,7 +5,7 @@
 #include "api/internal.h"
 
 #include "heap/alloc.h"
-#include "heap/free.h"
+#include "heap/handles.h"
 #include "heap/heap.h"
 #include "heap/settle.h"
 
@@ -106,13 +106,13 @@ void* slab_aligned_alloc_epoch(SlabAllocator* s, size_t alignment, size_t size, 
 
 /* ---- handles ---- */
 
-static void* obj(SlabAllocator* s, uint32_t size, TsiRef ref, SlabHandle* out) {
+/* p: an object of this call that has no handle yet, or NULL. */
+static TSI_NOINLINE void* obj_any(SlabAllocator* s, uint32_t size, TsiRef ref, SlabHandle* out, void* p) {
     TsiArena* a = tsi_arena(s);
     TsiPlace at;
-    if (out != NULL) *out = 0;
-    for (;;) {
+    for (;; p = NULL) {
         bool spent = false;
-        void* p = ref != 0 ? tsi_alloc_ref(s, size, ref) : slab_malloc(s, size);
+        if (p == NULL) p = ref != 0 ? tsi_alloc_ref(s, size, ref) : slab_malloc(s, size);
         if (p == NULL || out == NULL) return p;
         SlabHandle h = tsi_space_locate(&a->space, p, &at) == TSI_PLACE_OK ? tsi_handle_issue(a, &at, &spent) : 0;
         if (h != 0) {
@@ -129,6 +129,24 @@ static void* obj(SlabAllocator* s, uint32_t size, TsiRef ref, SlabHandle* out) {
     }
 }
 
+/* ref 0: where the thread is. */
+TSI_INLINE void* obj(SlabAllocator* s, uint32_t size, TsiRef ref, SlabHandle* out) {
+    void* p;
+    if (out != NULL) *out = 0;
+    if (TSI_UNLIKELY(out == NULL || s == NULL || tsi_tls.serial != tsi_public(s)->serial || size - 1 >= TSI_LUT_MAX))
+        return obj_any(s, size, ref, out, NULL);
+    TsiBinding* b = tsi_tls.binding;
+    TsiHeap* h = ref != 0 ? tsi_heap_cached(b, ref) : b->heap;
+    if (TSI_UNLIKELY(ref != 0 && (h == NULL || h->room == NULL))) return obj_any(s, size, ref, out, NULL);
+    TsiFast f = tsi_obj_fast(b, h, ref != 0 ? h->room->cur : b->cur, tsi_size_lut[((size - 1) >> 4) + 1], &p, out);
+    if (TSI_UNLIKELY(f == TSI_FAST_MISSED)) {
+        p = missed(s, size, ref, false, h);
+        return p != NULL ? obj_any(s, size, ref, out, p) : NULL;
+    }
+    if (TSI_UNLIKELY(*out == 0)) return obj_any(s, size, ref, out, f == TSI_FAST_LEFT ? tsi_alloc_left(b, h, p) : p);
+    return TSI_LIKELY(f == TSI_FAST_DONE) ? p : tsi_alloc_left(b, h, p);
+}
+
 void* alloc_obj(SlabAllocator* s, uint32_t size, SlabHandle* out) { return obj(s, size, 0, out); }
 
 void* alloc_obj_epoch(SlabAllocator* s, uint32_t size, EpochId epoch, SlabHandle* out) {
@@ -137,9 +155,29 @@ void* alloc_obj_epoch(SlabAllocator* s, uint32_t size, EpochId epoch, SlabHandle
     return ref != 0 ? obj(s, size, ref, out) : NULL;
 }
 
-bool free_obj(SlabAllocator* s, SlabHandle h) {
+static TSI_NOINLINE bool free_obj_any(SlabAllocator* s, SlabHandle h) {
     TsiArena* a = tsi_arena(s);
     return a != NULL && h != 0 && tsi_free_handle(a, h);
+}
+
+static TSI_NOINLINE bool free_obj_missed(SlabAllocator* s, SlabHandle h) {
+    tsi_bracket_missed(tsi_tls.binding);
+    return free_obj_any(s, h);
+}
+
+static TSI_NOINLINE bool free_left(TsiBinding* b, TsiHeap* h) {
+    tsi_handover(b, h);
+    return true;
+}
+
+bool free_obj(SlabAllocator* s, SlabHandle handle) {
+    TsiHeap* h;
+    if (TSI_UNLIKELY(s == NULL || tsi_tls.serial != tsi_public(s)->serial)) return free_obj_any(s, handle);
+    TsiBinding* b = tsi_tls.binding;
+    TsiFast f = tsi_free_handle_fast(b, handle, &h);
+    if (TSI_LIKELY(f == TSI_FAST_DONE)) return true;
+    if (f == TSI_FAST_MISSED) return free_obj_missed(s, handle);
+    return f == TSI_FAST_LEFT ? free_left(b, h) : free_obj_any(s, handle);
 }
 
 void* slab_handle_ptr(SlabAllocator* s, SlabHandle h) {
@@ -165,13 +203,13 @@ static TSI_NOINLINE bool free_any(SlabAllocator* s, void* p, size_t least) {
 }
 
 static TSI_NOINLINE bool free_missed(SlabAllocator* s, void* p) {
-    tsi_bracket_missed(tsi_tls.binding);
+    TsiBinding* b = tsi_tls.binding;
+    TsiHeap* h;
+    TsiFast f = tsi_free_counted(b, p, &h);
+    if (f == TSI_FAST_DONE) return true;
+    if (f == TSI_FAST_LEFT) return free_left(b, h);
+    tsi_bracket_missed(b);
     return free_any(s, p, 0);
-}
-
-static TSI_NOINLINE bool free_left(TsiBinding* b, TsiHeap* h) {
-    tsi_handover(b, h);
-    return true;
 }
 
 static TSI_NOINLINE bool free_whole(SlabAllocator* s, void* p) { return free_any(s, p, 0); }

@@ -25,7 +25,7 @@
 
 /* ---- slabs ---- */
 
-static void line_init(TsiSpace* s, const TsiClass* c, unsigned cls, uint32_t line_id, uint32_t seq) {
+static void line_init(TsiSpace* s, const TsiClass* c, unsigned cls, uint32_t line_id, uint32_t seq, uint32_t gen_base) {
     TsiLine* l = tsi_line(s, line_id);
     bool mixed = cls == TSI_CLASS_MIXED;
     uint64_t offset = ((uint64_t)(line_id >> 10) << TSI_CHUNK_SHIFT) +
@@ -38,6 +38,7 @@ static void line_init(TsiSpace* s, const TsiClass* c, unsigned cls, uint32_t lin
     l->link = 0;
     tsi_store_relaxed(&l->flags, mixed ? TSI_LINE_MIXED : 0);
     tsi_store_relaxed(&l->handled, 0);
+    l->gen_base = gen_base;
     if (mixed) {
         tsi_store_relaxed(&tsi_mixed(s, line_id)->starts, 0);
         tsi_store_relaxed(&tsi_mixed(s, line_id)->ends, 0);
@@ -52,9 +53,10 @@ static void slab_open(TsiSpace* s, unsigned cls, uint32_t slab_id, uint32_t inde
     TsiSlab* slab = tsi_slab(s, slab_id);
     uint32_t seq = tsi_tag_seq(tsi_load_relaxed(&slab->tag));
     if (seq == 0) seq = 1;
+    uint32_t gen_base = tsi_load_relaxed(&slab->gen_base);
     tsi_store_relaxed(&slab->gone, 0);
     for (uint32_t i = 0, first = tsi_first_line(c, slab_id); i < 1u << c->lines_log2; i++)
-        line_init(s, c, cls, first + i, seq);
+        line_init(s, c, cls, first + i, seq, gen_base);
     tsi_store_seq(&slab->tag, tsi_tag(seq, index, state)); /* publishes the words to freers */
 }
 
@@ -272,11 +274,13 @@ void* tsi_alloc_again(TsiBinding* b, TsiHeap* h, unsigned cls) {
                  (uint32_t)others == 0 && tsi_popcount(freed) >= c->threshold;
     bool waiting = tsi_load_relaxed(&b->inbox) != 0 || tsi_load_relaxed(&b->arena->has_displaced);
     if (!plain || waiting) return NULL;
+    /* As tsi_line_refill, with nothing of others to merge. */
+    uint64_t out = tsi_lowest_bits(freed, c->refill_max);
     /* The whole slab's mark, not the line's: frees that took the slow path have moved counts in all its lines. */
     TsiSpace* s = &b->arena->space;
-    if ((tsi_load_relaxed(&tsi_slab(s, tsi_slab_of_line(s, tsi_line_id(s, l)))->tag) & TSI_SLAB_HANDLED) != 0) return NULL;
-    /* As tsi_line_refill, with nothing of others to merge and no counts to move. */
-    uint64_t out = tsi_lowest_bits(freed, c->refill_max);
+    uint32_t id = tsi_line_id(s, l);
+    uint64_t tag = tsi_load_relaxed(&tsi_slab(s, tsi_slab_of_line(s, id))->tag);
+    if (TSI_UNLIKELY((tag & TSI_SLAB_HANDLED) != 0)) tsi_counts_even(s, id, tsi_tag_seq(tag), out);
     tsi_store_relaxed(&l->issued, tsi_load_relaxed(&l->issued) + tsi_popcount(out));
     tsi_store_release(&l->avail, out);          /* invariant F: before the bits leave freed */
     tsi_store_release(&l->freed, freed & ~out); /* pairs with the acquire of whoever asks "is it free?" */

@@ -146,6 +146,8 @@ typedef struct TsiBinding {
     /* second line */
     uint64_t payload_bytes;
     TsiChunkKey* keys;
+    _Atomic uint64_t* counts;
+    uint64_t secret;
     TsiArena* arena;
     _Atomic bool in_use;
     struct TsiThread* thread;

@@ -12,20 +12,14 @@
  */
 #include "heap/free.h"
 
+#include "heap/handles.h"
 #include "heap/heap.h"
 #include "heap/refuse.h"
 #include "heap/registry.h"
 #include "heap/settle.h"
 #include "heap/sweep.h"
-#include "mem/handle.h"
 
-static bool state_holds_objects(uint64_t tag) {
-    unsigned state = tsi_tag_state(tag);
-    return state == TSI_SLAB_OWNED || state == TSI_SLAB_ORPHAN || state == TSI_SLAB_PARTIAL;
-}
-
-/* Misuse if the slot is not a live object, TSI_FREE_OK if it is. *remote is its remote word. */
-static int slot_check(const TsiSpace* s, const TsiPlace* at, uint32_t seq, uint64_t* remote) {
+int tsi_slot_check(const TsiSpace* s, const TsiPlace* at, uint32_t seq, uint64_t* remote) {
     TsiLine* l = tsi_line(s, at->line_id);
     /* acquire, and in this order: invariant F */
     *remote = tsi_load_acquire(&tsi_remote(s, at->line_id)[at->slot >> 5]);
@@ -43,15 +37,15 @@ static int slot_check(const TsiSpace* s, const TsiPlace* at, uint32_t seq, uint6
 int tsi_place_check(TsiArena* a, const TsiPlace* at, uint64_t* tag) {
     uint64_t remote;
     *tag = tsi_load_seq(&tsi_slab(&a->space, at->slab_id)->tag);
-    if (!state_holds_objects(*tag) || tsi_chunk_class(&a->space, at->line_id >> 10) != at->cls) return SLAB_MISUSE_STALE_FREE;
-    return slot_check(&a->space, at, tsi_tag_seq(*tag), &remote);
+    if (!tsi_state_holds_objects(*tag) || tsi_chunk_class(&a->space, at->line_id >> 10) != at->cls) return SLAB_MISUSE_STALE_FREE;
+    return tsi_slot_check(&a->space, at, tsi_tag_seq(*tag), &remote);
 }
 
 bool tsi_slab_ref(TsiArena* a, const TsiPlace* at, TsiRef* ref) {
     uint64_t tag;
     do {
         tag = tsi_load_seq(&tsi_slab(&a->space, at->slab_id)->tag);
-        if (!state_holds_objects(tag)) return false;
+        if (!tsi_state_holds_objects(tag)) return false;
         if (tsi_tag_state(tag) == TSI_SLAB_OWNED) {
             *ref = tsi_load_acquire(&tsi_heap(a, tsi_tag_index(tag))->ref); /* before the tag is read again */
         } else {
@@ -81,12 +75,12 @@ static bool free_as_owner(TsiArena* a, TsiBinding* b, const TsiPlace* at, uint64
     bool ours = tsi_tag_state(now) == TSI_SLAB_OWNED && tsi_tag_seq(now) == tsi_tag_seq(tag) &&
                 tsi_tag_index(now) == h->index;
     if (ours) {
-        *result = slot_check(s, at, tsi_tag_seq(tag), &remote);
+        *result = tsi_slot_check(s, at, tsi_tag_seq(tag), &remote);
         if (*result == TSI_FREE_OK) {
             TsiLine* l = tsi_line(s, at->line_id);
             const TsiClass* c = &s->classes->c[at->cls];
             unsigned flags = tsi_load_relaxed(&l->flags);
-            /* release: pairs with the acquire in slot_check */
+            /* release: pairs with the acquire in tsi_slot_check */
             tsi_store_release(&l->freed, tsi_load_relaxed(&l->freed) | 1ull << at->slot);
             TsiRoom* room = tsi_heap(a, h->primary)->room;
             if ((flags & (TSI_LINE_PARKED | TSI_LINE_RETIRED)) == TSI_LINE_PARKED && room != NULL &&
@@ -140,7 +134,7 @@ static int free_as_other(TsiArena* a, TsiBinding* b, const TsiPlace* at, uint32_
     _Atomic uint64_t* r = &tsi_remote(s, at->line_id)[at->slot >> 5];
     for (;;) {
         uint64_t word;
-        int bad = slot_check(s, at, seq, &word);
+        int bad = tsi_slot_check(s, at, seq, &word);
         if (bad != TSI_FREE_OK) return bad;
         uint64_t to = word | 1ull << (at->slot & 31);
         if (b != NULL) tsi_count(&b->counters[at->cls].free_tries);
@@ -154,27 +148,18 @@ static int free_as_other(TsiArena* a, TsiBinding* b, const TsiPlace* at, uint32_
     }
 }
 
-static uint32_t count_of(uint64_t word, uint32_t seq) { return (uint32_t)(word >> 32) == seq ? (uint32_t)word : 0; }
-
-/* Makes the slot's count odd, from the even value `word` had; true for exactly one caller. */
-static bool count_move(TsiSpace* s, const TsiPlace* at, uint32_t seq, uint64_t word) {
-    uint32_t count = count_of(word, seq);
-    /* decides among racing frees: until the owner takes the slot in, nobody else moves the count */
-    return (count & 1) == 0 && tsi_cas_seq(&tsi_counts(s, at->line_id)[at->slot], &word, (uint64_t)seq << 32 | (count + 1));
-}
-
 int tsi_free_place(TsiArena* a, TsiBinding* b, const TsiPlace* at, uint32_t seq, bool handled) {
     TsiSpace* s = &a->space;
     uint64_t tag = tsi_load_seq(&tsi_slab(s, at->slab_id)->tag);
     if (seq == 0) seq = tsi_tag_seq(tag);
     /* The class is read again after the tag: a chunk changes class only when all its slabs have left. */
-    if (!state_holds_objects(tag) || tsi_tag_seq(tag) != seq || tsi_chunk_class(s, at->line_id >> 10) != at->cls)
+    if (!tsi_state_holds_objects(tag) || tsi_tag_seq(tag) != seq || tsi_chunk_class(s, at->line_id >> 10) != at->cls)
         return SLAB_MISUSE_STALE_FREE;
     if ((tag & TSI_SLAB_HANDLED) != 0 && !handled) {
         uint64_t remote, word = tsi_load_seq(&tsi_counts(s, at->line_id)[at->slot]);
-        int bad = slot_check(s, at, seq, &remote);
+        int bad = tsi_slot_check(s, at, seq, &remote);
         if (bad != TSI_FREE_OK) return bad;
-        if (!count_move(s, at, seq, word)) return SLAB_MISUSE_DOUBLE_FREE;
+        if (!tsi_count_move(&tsi_counts(s, at->line_id)[at->slot], seq, word)) return SLAB_MISUSE_DOUBLE_FREE;
     }
     int result;
     if (tsi_tag_state(tag) == TSI_SLAB_OWNED && b != NULL && free_as_owner(a, b, at, tag, &result)) return result;
@@ -197,103 +182,4 @@ bool tsi_free_pointer(TsiArena* a, void* p, size_t least) {
     if (bad == TSI_FREE_OK) bad = tsi_free_place(a, tsi_binding_get(a, false), &at, 0, false);
     if (bad != TSI_FREE_OK) tsi_refuse(a, (SlabMisuse)bad, p);
     return bad == TSI_FREE_OK;
-}
-
-/* ---- handles ---- */
-
-/* Generation of the slot now, and its count word; false when its counts are not there. */
-static bool generation_of(TsiArena* a, const TsiPlace* at, uint64_t tag, uint64_t* generation, uint64_t* word) {
-    if ((tag & TSI_SLAB_HANDLED) == 0) return false;
-    *word = tsi_load_seq(&tsi_counts(&a->space, at->line_id)[at->slot]);
-    *generation = tsi_load_relaxed(&tsi_slab(&a->space, at->slab_id)->gen_base);
-    *generation += (count_of(*word, tsi_tag_seq(tag)) + 1) / 2; /* odd: the next one, not issued yet */
-    return true;
-}
-
-SlabHandle tsi_handle_issue(TsiArena* a, const TsiPlace* at, bool* spent) {
-    TsiSpace* s = &a->space;
-    _Atomic uint64_t* tag_word = &tsi_slab(s, at->slab_id)->tag;
-    uint64_t tag, generation, word;
-    *spent = false;
-    if (!tsi_place_is_live(a, at, &tag) || !tsi_space_commit_counts(s, at->line_id >> 10)) return 0;
-    while ((tag & TSI_SLAB_HANDLED) == 0) {
-        if (!state_holds_objects(tag)) return 0;
-        if (tsi_cas_seq(tag_word, &tag, tag | TSI_SLAB_HANDLED)) tag |= TSI_SLAB_HANDLED; /* before the handle is known */
-    }
-    /* Before the handle is known, so that whoever may free the object by pointer sees it. */
-    _Atomic uint8_t* handled = &tsi_line(s, at->line_id)->handled;
-    if (tsi_load_relaxed(handled) == 0) tsi_store_relaxed(handled, 1);
-    if (!generation_of(a, at, tag, &generation, &word) || (count_of(word, tsi_tag_seq(tag)) & 1) != 0) return 0;
-    *spent = generation >= TSI_GEN_LIMIT;
-    uint64_t again = tsi_load_seq(tag_word);
-    if (*spent || tsi_tag_seq(again) != tsi_tag_seq(tag)) return 0;
-    return tsi_handle_make(a->secret, at->line_id, at->slot, (uint32_t)generation);
-}
-
-/* A generation below what has been issued is old, another is made up. Issued ones start low, so this
- * holds well enough even when the chunk has changed class since. Both are refused. */
-static int classify(uint64_t key, uint32_t scrambled, uint64_t issued) {
-    uint32_t generation = tsi_handle_unscramble(key, scrambled);
-    return generation < issued || (issued != 0 && generation < 1u << 20) ? SLAB_MISUSE_STALE_HANDLE : SLAB_MISUSE_BAD_HANDLE;
-}
-
-/* Decodes; returns TSI_FREE_OK when the handle names a live object. */
-static int handle_decode(TsiArena* a, SlabHandle h, TsiPlace* at, uint64_t* tag, uint64_t* word) {
-    TsiSpace* s = &a->space;
-    uint32_t chunk = tsi_handle_line(h) >> 10;
-    uint64_t now, remote;
-    if ((h & 3) != TSI_HANDLE_VERSION || chunk >= s->chunk_count) return SLAB_MISUSE_BAD_HANDLE;
-    at->line_id = tsi_handle_line(h);
-    at->slot = tsi_handle_slot(h);
-    at->cls = tsi_chunk_class(s, chunk);
-    uint32_t line = at->line_id & (TSI_CHUNK_LINES - 1);
-    const TsiClass* c = &s->classes->c[at->cls];
-    uint64_t key = tsi_handle_key(a->secret, at->line_id, at->slot);
-    uint32_t scrambled = (uint32_t)(h >> 34);
-    if (at->cls == 0 || at->cls == TSI_CLASS_CONT || line >= (1u << TSI_CHUNK_SHIFT) >> c->line_shift || (c->full >> at->slot & 1) == 0)
-        return classify(key, scrambled, chunk < tsi_load_relaxed(&s->chunk_high) ? 1u << 20 : 0);
-    at->slab_id = chunk << 8 | line >> c->lines_log2;
-    *tag = tsi_load_seq(&tsi_slab(s, at->slab_id)->tag);
-    if (!state_holds_objects(*tag) || !generation_of(a, at, *tag, &now, word)) {
-        uint32_t floor = tsi_load_relaxed(&s->chunks[chunk].gen_floor);
-        now = tsi_load_relaxed(&tsi_slab(s, at->slab_id)->gen_base);
-        if (now < floor) now = floor; /* not taken since the chunk got its class */
-        return classify(key, scrambled, now);
-    }
-    if (tsi_handle_scramble(key, (uint32_t)now) != scrambled) return classify(key, scrambled, now);
-    if ((count_of(*word, tsi_tag_seq(*tag)) & 1) != 0) return SLAB_MISUSE_BAD_HANDLE; /* the next one: never issued */
-    return slot_check(s, at, tsi_tag_seq(*tag), &remote) == TSI_FREE_OK ? TSI_FREE_OK : SLAB_MISUSE_STALE_HANDLE;
-}
-
-bool tsi_handle_find(TsiArena* a, SlabHandle h, TsiPlace* at) {
-    uint64_t tag, word;
-    return handle_decode(a, h, at, &tag, &word) == TSI_FREE_OK;
-}
-
-bool tsi_free_handle(TsiArena* a, SlabHandle h) {
-    TsiPlace at;
-    uint64_t tag, word;
-    int bad = handle_decode(a, h, &at, &tag, &word);
-    if (bad == TSI_FREE_OK) {
-        if (!count_move(&a->space, &at, tsi_tag_seq(tag), word)) bad = SLAB_MISUSE_STALE_HANDLE;
-        else if (tsi_free_place(a, tsi_binding_get(a, false), &at, tsi_tag_seq(tag), true) != TSI_FREE_OK)
-            bad = SLAB_MISUSE_STALE_HANDLE;
-    }
-    if (bad != TSI_FREE_OK) tsi_refuse(a, (SlabMisuse)bad, NULL);
-    return bad == TSI_FREE_OK;
-}
-
-void tsi_line_retire(TsiArena* a, const TsiPlace* at) {
-    TsiBinding* b = tsi_binding_get(a, false);
-    uint64_t tag = tsi_load_seq(&tsi_slab(&a->space, at->slab_id)->tag);
-    if (b == NULL || tsi_tag_state(tag) != TSI_SLAB_OWNED || at->cls > TSI_SMALL_CLASSES) return;
-    TsiHeap* h = tsi_heap(a, tsi_tag_index(tag));
-    if (tsi_load_relaxed(&h->word) != tsi_heap_word(b->index, TSI_HEAP_LIVE)) return;
-    if (!tsi_bracket_enter(b, h, tsi_busy_all(h))) return;
-    TsiLine* l = tsi_line(&a->space, at->line_id);
-    TsiRoom* room = tsi_heap(a, h->primary)->room;
-    if (room != NULL && room->cur[at->cls] == l) room->cur[at->cls] = tsi_no_cur[0];
-    tsi_store_relaxed(&l->flags, tsi_load_relaxed(&l->flags) | TSI_LINE_PARKED | TSI_LINE_RETIRED);
-    tsi_store_relaxed(&l->heap_at, 0);
-    tsi_bracket_leave(b, h);
 }

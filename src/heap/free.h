@@ -15,13 +15,12 @@ int tsi_free_place(TsiArena* a, TsiBinding* b, const TsiPlace* at, uint32_t seq,
 bool tsi_free_pointer(TsiArena* a, void* p, size_t least);
 /* What a pointer that is not a live object is refused as. */
 SlabMisuse tsi_misuse_of(TsiPlaceResult r);
-/* Frees by handle, counts and tells a refusal. */
-bool tsi_free_handle(TsiArena* a, SlabHandle h);
-/* Handle of a live object, counting it as issued; 0 when it is not live or its generations ran out
- * (*spent then). */
-SlabHandle tsi_handle_issue(TsiArena* a, const TsiPlace* at, bool* spent);
-/* Place of the object a handle names; false when it has ended. */
-bool tsi_handle_find(TsiArena* a, SlabHandle h, TsiPlace* at);
+/* Misuse if the slot is not a live object of the slab incarnation seq, TSI_FREE_OK if it is. *remote is its remote word. */
+int tsi_slot_check(const TsiSpace* s, const TsiPlace* at, uint32_t seq, uint64_t* remote);
+TSI_INLINE bool tsi_state_holds_objects(uint64_t tag) {
+    unsigned state = tsi_tag_state(tag);
+    return state == TSI_SLAB_OWNED || state == TSI_SLAB_ORPHAN || state == TSI_SLAB_PARTIAL;
+}
 /* TSI_FREE_OK when the place holds a live object now, else what a free of it is refused as; *tag is its slab's. */
 int tsi_place_check(TsiArena* a, const TsiPlace* at, uint64_t* tag);
 TSI_INLINE bool tsi_place_is_live(TsiArena* a, const TsiPlace* at, uint64_t* tag) {
@@ -31,9 +30,6 @@ TSI_INLINE bool tsi_place_is_live(TsiArena* a, const TsiPlace* at, uint64_t* tag
 bool tsi_slab_ref(TsiArena* a, const TsiPlace* at, TsiRef* ref);
 /* Incarnation of a live object. */
 bool tsi_place_ref(TsiArena* a, const TsiPlace* at, TsiRef* ref);
-/* The line hands out no more slots: its handle generations are spent. Owner only, else nothing. */
-void tsi_line_retire(TsiArena* a, const TsiPlace* at);
-
 /*
  * The owner's free of a slot of an ordinary line. *out is the heap when the result is LEFT.
  *

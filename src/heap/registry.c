@@ -222,6 +222,8 @@ static TsiBinding* binding_make(TsiArena* a) {
     b->base = a->space.base;
     b->payload_bytes = a->space.payload_bytes;
     b->keys = a->space.keys;
+    b->counts = tsi_counts(&a->space, 0);
+    b->secret = a->secret;
     b->heaps_base = tsi_heap(a, 0);
     b->classes = a->space.classes;
     b->arena = a;

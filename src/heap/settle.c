@@ -126,7 +126,7 @@ static void raise_generations(TsiArena* a, unsigned cls, uint32_t slab_id, uint3
         _Atomic uint64_t* counts = tsi_counts(s, first + i);
         for (unsigned slot = 0; slot < TSI_LINE_SLOTS; slot++) {
             uint64_t w = tsi_load_relaxed(&counts[slot]);
-            if ((uint32_t)(w >> 32) == old_seq && (uint32_t)w > most) most = (uint32_t)w;
+            if ((uint32_t)(w >> 32) == (old_seq & TSI_INC_MASK) && (uint32_t)w > most) most = (uint32_t)w;
         }
     }
     TsiSlab* b = tsi_slab(s, slab_id);

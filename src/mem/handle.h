@@ -7,9 +7,10 @@
  * even while the slot can be in use and odd from a free until the owner takes the slot in again; when
  * the slab leaves its incarnation the base rises past every count used. A value is therefore never issued twice for a slot, and
  * two allocators, having different keys, issue different handles for their first objects.
- * Count words are {seq:32, count:32}: a word of another incarnation reads as count 0, so nothing
+ * Count words are {0:1, seq:31, count:32}, seq as in remote words: a word of another incarnation reads as count 0, so nothing
  * has to be cleared, and a compare-exchange by a thread that slept through a release fails to
- * matter. The bijection is the xorshift-multiply scheme (e.g. M. E. O'Neill, "PCG", 2014) on 30 bits.
+ * matter. The bijection is one xorshift-multiply step (e.g. M. E. O'Neill, "PCG", 2014) on 30 bits: it keeps mistakes from
+ * matching, not attackers.
  */
 #ifndef TSI_MEM_HANDLE_H
 #define TSI_MEM_HANDLE_H
@@ -22,18 +23,14 @@ enum { TSI_HANDLE_VERSION = 2, TSI_GEN_BITS = 30 };
 #define TSI_GEN_LIMIT (TSI_GEN_MASK - 64)
 
 TSI_INLINE uint64_t tsi_handle_key(uint64_t secret, uint32_t line_id, unsigned slot) {
-    uint64_t x = secret ^ ((uint64_t)line_id << 6 | slot) * 0x9e3779b97f4a7c15ull;
-    x = (x ^ x >> 32) * 0xd6e8feb86659fd93ull;
-    return x ^ x >> 29;
+    uint64_t x = (secret ^ ((uint64_t)line_id << 6 | slot)) * 0x9e3779b97f4a7c15ull;
+    return x ^ x >> 32;
 }
 
 TSI_INLINE uint32_t tsi_handle_scramble(uint64_t key, uint32_t generation) {
     uint32_t x = (generation ^ (uint32_t)key) & TSI_GEN_MASK;
     x = (x * (uint32_t)(key >> 31 | 1)) & TSI_GEN_MASK;
-    x ^= x >> 15;
-    x = (x * 0x2c1b3c6du) & TSI_GEN_MASK;
-    x ^= x >> 14;
-    return x;
+    return x ^ x >> 15;
 }
 
 /* Inverse of an odd number modulo 2^32 (Newton's iteration). */
@@ -44,8 +41,6 @@ TSI_INLINE uint32_t tsi_odd_inverse(uint32_t m) {
 }
 
 TSI_INLINE uint32_t tsi_handle_unscramble(uint64_t key, uint32_t x) {
-    x ^= x >> 14 ^ x >> 28;
-    x = (x * tsi_odd_inverse(0x2c1b3c6du)) & TSI_GEN_MASK;
     x ^= x >> 15;
     x = (x * tsi_odd_inverse((uint32_t)(key >> 31 | 1))) & TSI_GEN_MASK;
     return (x ^ (uint32_t)key) & TSI_GEN_MASK;

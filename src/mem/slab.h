@@ -63,7 +63,8 @@ typedef struct TsiLine {
     uint32_t link;              /* owner: next line with room, line id + 1 */
     _Atomic uint8_t flags;      /* owner writes */
     _Atomic uint8_t handled;    /* a handle was issued here in this incarnation; set by the issuer */
-    uint8_t unused_[6];
+    uint8_t unused_[2];
+    uint32_t gen_base;          /* of its slab, since the slab was opened */
 } TsiLine; /* 64 bytes: one cache line for everything a plain free touches */
 
 enum {
@@ -93,6 +94,7 @@ TSI_INLINE unsigned tsi_tag_state(uint64_t tag) { return (unsigned)tag & TSI_SLA
 TSI_INLINE uint32_t tsi_seq_next(uint32_t seq) { return ((seq + 1) & 0x7fffffffu) == 0 ? seq + 2 : seq + 1; }
 
 TSI_INLINE uint64_t tsi_remote_fresh(uint32_t seq) { return (uint64_t)(seq & TSI_INC_MASK) << 33; }
+TSI_INLINE uint32_t tsi_remote_seq(uint64_t word) { return (uint32_t)(word >> 33); }
 TSI_INLINE bool tsi_remote_is(uint64_t word, uint32_t seq) { return (uint32_t)(word >> 33) == (seq & TSI_INC_MASK); }
 /* Both remote words of a line as one word of slots. */
 TSI_INLINE uint64_t tsi_remote_bits(uint64_t w0, uint64_t w1) { return (w0 & 0xffffffffu) | w1 << 32; }

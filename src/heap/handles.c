@@ -1,0 +1,120 @@
+/* handles.c - what the fast paths of handles.h leave: first handles, other threads, refusals. */
+#include "heap/handles.h"
+
+#include "heap/heap.h"
+#include "heap/refuse.h"
+#include "heap/registry.h"
+
+/* Generation of the slot now, and its count word; false when its counts are not there. */
+static bool generation_of(TsiArena* a, const TsiPlace* at, uint64_t tag, uint64_t* generation, uint64_t* word) {
+    if ((tag & TSI_SLAB_HANDLED) == 0) return false;
+    *word = tsi_load_seq(&tsi_counts(&a->space, at->line_id)[at->slot]);
+    *generation = tsi_load_relaxed(&tsi_slab(&a->space, at->slab_id)->gen_base);
+    *generation += (tsi_count_of(*word, tsi_tag_seq(tag)) + 1) / 2; /* odd: the next one, not issued yet */
+    return true;
+}
+
+SlabHandle tsi_handle_issue(TsiArena* a, const TsiPlace* at, bool* spent) {
+    TsiSpace* s = &a->space;
+    _Atomic uint64_t* tag_word = &tsi_slab(s, at->slab_id)->tag;
+    uint64_t tag, generation, word;
+    *spent = false;
+    if (!tsi_place_is_live(a, at, &tag) || !tsi_space_commit_counts(s, at->line_id >> 10)) return 0;
+    while ((tag & TSI_SLAB_HANDLED) == 0) {
+        if (!tsi_state_holds_objects(tag)) return 0;
+        if (tsi_cas_seq(tag_word, &tag, tag | TSI_SLAB_HANDLED)) tag |= TSI_SLAB_HANDLED; /* before the handle is known */
+    }
+    /* Before the handle is known, so that whoever may free the object by pointer sees it. */
+    _Atomic uint8_t* handled = &tsi_line(s, at->line_id)->handled;
+    if (tsi_load_relaxed(handled) == 0) tsi_store_relaxed(handled, 1);
+    if (!generation_of(a, at, tag, &generation, &word) || (tsi_count_of(word, tsi_tag_seq(tag)) & 1) != 0) return 0;
+    *spent = generation >= TSI_GEN_LIMIT;
+    uint64_t again = tsi_load_seq(tag_word);
+    if (*spent || tsi_tag_seq(again) != tsi_tag_seq(tag)) return 0;
+    return tsi_handle_make(a->secret, at->line_id, at->slot, (uint32_t)generation);
+}
+
+/* A generation below what has been issued is old, another is made up. Issued ones start low, so this
+ * holds well enough even when the chunk has changed class since. Both are refused. */
+static int classify(uint64_t key, uint32_t scrambled, uint64_t issued) {
+    uint32_t generation = tsi_handle_unscramble(key, scrambled);
+    return generation < issued || (issued != 0 && generation < 1u << 20) ? SLAB_MISUSE_STALE_HANDLE : SLAB_MISUSE_BAD_HANDLE;
+}
+
+/* Decodes; returns TSI_FREE_OK when the handle names a live object. */
+static int handle_decode(TsiArena* a, SlabHandle h, TsiPlace* at, uint64_t* tag, uint64_t* word) {
+    TsiSpace* s = &a->space;
+    uint32_t chunk = tsi_handle_line(h) >> 10;
+    uint64_t now, remote;
+    if ((h & 3) != TSI_HANDLE_VERSION || chunk >= s->chunk_count) return SLAB_MISUSE_BAD_HANDLE;
+    at->line_id = tsi_handle_line(h);
+    at->slot = tsi_handle_slot(h);
+    at->cls = tsi_chunk_class(s, chunk);
+    uint32_t line = at->line_id & (TSI_CHUNK_LINES - 1);
+    const TsiClass* c = &s->classes->c[at->cls];
+    uint64_t key = tsi_handle_key(a->secret, at->line_id, at->slot);
+    uint32_t scrambled = (uint32_t)(h >> 34);
+    if (at->cls == 0 || at->cls == TSI_CLASS_CONT || line >= (1u << TSI_CHUNK_SHIFT) >> c->line_shift || (c->full >> at->slot & 1) == 0)
+        return classify(key, scrambled, chunk < tsi_load_relaxed(&s->chunk_high) ? 1u << 20 : 0);
+    at->slab_id = chunk << 8 | line >> c->lines_log2;
+    *tag = tsi_load_seq(&tsi_slab(s, at->slab_id)->tag);
+    if (!tsi_state_holds_objects(*tag) || !generation_of(a, at, *tag, &now, word)) {
+        uint32_t floor = tsi_load_relaxed(&s->chunks[chunk].gen_floor);
+        now = tsi_load_relaxed(&tsi_slab(s, at->slab_id)->gen_base);
+        if (now < floor) now = floor; /* not taken since the chunk got its class */
+        return classify(key, scrambled, now);
+    }
+    if (tsi_handle_scramble(key, (uint32_t)now) != scrambled) return classify(key, scrambled, now);
+    if ((tsi_count_of(*word, tsi_tag_seq(*tag)) & 1) != 0) return SLAB_MISUSE_BAD_HANDLE; /* the next one: never issued */
+    return tsi_slot_check(s, at, tsi_tag_seq(*tag), &remote) == TSI_FREE_OK ? TSI_FREE_OK : SLAB_MISUSE_STALE_HANDLE;
+}
+
+bool tsi_handle_find(TsiArena* a, SlabHandle h, TsiPlace* at) {
+    uint64_t tag, word;
+    return handle_decode(a, h, at, &tag, &word) == TSI_FREE_OK;
+}
+
+bool tsi_free_handle(TsiArena* a, SlabHandle h) {
+    TsiPlace at;
+    uint64_t tag, word;
+    int bad = handle_decode(a, h, &at, &tag, &word);
+    if (bad == TSI_FREE_OK) {
+        if (!tsi_count_move(&tsi_counts(&a->space, at.line_id)[at.slot], tsi_tag_seq(tag), word)) bad = SLAB_MISUSE_STALE_HANDLE;
+        else if (tsi_free_place(a, tsi_binding_get(a, false), &at, tsi_tag_seq(tag), true) != TSI_FREE_OK)
+            bad = SLAB_MISUSE_STALE_HANDLE;
+    }
+    if (bad != TSI_FREE_OK) tsi_refuse(a, (SlabMisuse)bad, NULL);
+    return bad == TSI_FREE_OK;
+}
+
+TsiFast tsi_free_counted(TsiBinding* b, const void* p, TsiHeap** out) {
+    TsiSpace* s = &b->arena->space;
+    TsiLine* l = (TsiLine*)(uintptr_t)tsi_load_relaxed(&b->busy);
+    TsiHeap* h = (TsiHeap*)(void*)((uint8_t*)b->heaps_base + tsi_load_relaxed(&l->heap_at));
+    if (tsi_load_relaxed(&h->word) != b->live_word || !tsi_load_relaxed(&l->handled)) return TSI_FAST_MISSED;
+    uint32_t id = tsi_line_id(s, l);
+    unsigned slot = tsi_class_slot(&b->classes->c[tsi_chunk_class(s, id >> 10)], (uint32_t)((const uint8_t*)p - l->base));
+    uint64_t remote = tsi_load_relaxed(&l->remote[slot >> 5]), freed = tsi_load_relaxed(&l->freed);
+    _Atomic uint64_t* at = &tsi_counts(s, id)[slot];
+    bool gone = ((tsi_load_relaxed(&l->avail) | freed) >> slot & 1) != 0 || (remote >> (slot & 31) & 1) != 0;
+    if (gone || !tsi_count_move(at, tsi_remote_seq(remote), tsi_load_relaxed(at))) return TSI_FAST_MISSED;
+    tsi_store_release(&l->freed, freed | 1ull << slot); /* pairs with the acquire in tsi_slot_check */
+    tsi_bracket_clear(b);
+    *out = h;
+    return TSI_LIKELY(tsi_load_relaxed(&h->word) == b->live_word) ? TSI_FAST_DONE : TSI_FAST_LEFT;
+}
+
+void tsi_line_retire(TsiArena* a, const TsiPlace* at) {
+    TsiBinding* b = tsi_binding_get(a, false);
+    uint64_t tag = tsi_load_seq(&tsi_slab(&a->space, at->slab_id)->tag);
+    if (b == NULL || tsi_tag_state(tag) != TSI_SLAB_OWNED || at->cls > TSI_SMALL_CLASSES) return;
+    TsiHeap* h = tsi_heap(a, tsi_tag_index(tag));
+    if (tsi_load_relaxed(&h->word) != tsi_heap_word(b->index, TSI_HEAP_LIVE)) return;
+    if (!tsi_bracket_enter(b, h, tsi_busy_all(h))) return;
+    TsiLine* l = tsi_line(&a->space, at->line_id);
+    TsiRoom* room = tsi_heap(a, h->primary)->room;
+    if (room != NULL && room->cur[at->cls] == l) room->cur[at->cls] = tsi_no_cur[0];
+    tsi_store_relaxed(&l->flags, tsi_load_relaxed(&l->flags) | TSI_LINE_PARKED | TSI_LINE_RETIRED);
+    tsi_store_relaxed(&l->heap_at, 0);
+    tsi_bracket_leave(b, h);
+}

@@ -1,0 +1,93 @@
+/*
+ * handles.h - objects by handle: issue, find, free; the owner's paths inline.
+ *
+ * A slot's count word is described in mem/handle.h. Whoever makes it odd, by compare-exchange, has the right to
+ * free the slot; until its owner takes the slot in again nobody else moves it. The owner's paths work inside the bracket of its
+ * plain ones: there the line's slab cannot leave its incarnation, so its seq and base stand still.
+ */
+#ifndef TSI_HEAP_HANDLES_H
+#define TSI_HEAP_HANDLES_H
+
+#include "heap/free.h"
+#include "mem/handle.h"
+
+TSI_INLINE uint32_t tsi_count_of(uint64_t word, uint32_t seq) {
+    return (uint32_t)(word >> 32) == (seq & TSI_INC_MASK) ? (uint32_t)word : 0;
+}
+
+/* Makes a slot's count odd, from the even value `word` had; true for exactly one caller. */
+TSI_INLINE bool tsi_count_move(_Atomic uint64_t* at, uint32_t seq, uint64_t word) {
+    uint32_t count = tsi_count_of(word, seq);
+    /* decides among racing frees */
+    return (count & 1) == 0 && tsi_cas_seq(at, &word, (uint64_t)(seq & TSI_INC_MASK) << 32 | (count + 1));
+}
+
+/* Handle of a live object, counting it as issued; 0 when it is not live or its generations ran out
+ * (*spent then). */
+SlabHandle tsi_handle_issue(TsiArena* a, const TsiPlace* at, bool* spent);
+/* Place of the object a handle names; false when it has ended. */
+bool tsi_handle_find(TsiArena* a, SlabHandle h, TsiPlace* at);
+/* Frees by handle, counts and tells a refusal. */
+bool tsi_free_handle(TsiArena* a, SlabHandle h);
+/* The line hands out no more slots: its handle generations are spent. Owner only, else nothing. */
+void tsi_line_retire(TsiArena* a, const TsiPlace* at);
+
+/* The handle that a slot of the owner's line has now; 0 when the line has issued none yet, or no more. In a bracket. */
+TSI_INLINE SlabHandle tsi_handle_here(const TsiBinding* b, const TsiClass* c, const TsiLine* l, unsigned slot) {
+    if (TSI_UNLIKELY(tsi_load_relaxed(&l->handled) == 0)) return 0;
+    uint64_t off = (uint64_t)(l->base - b->base);
+    uint32_t id = (uint32_t)(off >> TSI_CHUNK_SHIFT) << 10 | ((uint32_t)off & ((1u << TSI_CHUNK_SHIFT) - 1)) >> c->line_shift;
+    uint32_t seq = tsi_remote_seq(tsi_load_relaxed(&l->remote[0]));
+    uint32_t count = tsi_count_of(tsi_load_relaxed(&b->counts[(size_t)id << 6 | slot]), seq);
+    uint32_t generation = l->gen_base + count / 2;
+    if (TSI_UNLIKELY((count & 1) != 0 || generation >= TSI_GEN_LIMIT)) return 0;
+    return tsi_handle_make(b->secret, id, slot, generation);
+}
+
+/* As tsi_alloc_fast; *handle may come out as 0: tsi_handle_issue then. */
+TSI_INLINE TsiFast tsi_obj_fast(TsiBinding* b, TsiHeap* h, TsiLine* const* cur, unsigned cls, void** out, SlabHandle* handle) {
+    uint64_t live = b->live_word;
+    TsiLine* l = cur[cls];
+    tsi_bracket_name(b, tsi_busy_line(l));
+    uint64_t avail = tsi_load_relaxed(&l->avail);
+    if (TSI_UNLIKELY(tsi_load_relaxed(&h->word) != live || avail == 0)) return TSI_FAST_MISSED;
+    const TsiClass* c = &b->classes->c[cls];
+    unsigned slot = tsi_ctz64(avail);
+    tsi_store_relaxed(&l->avail, avail & (avail - 1));
+    *out = l->base + tsi_class_offset(c, slot);
+    *handle = tsi_handle_here(b, c, l, slot);
+    tsi_bracket_clear(b);
+    return TSI_LIKELY(tsi_load_relaxed(&h->word) == live) ? TSI_FAST_DONE : TSI_FAST_LEFT;
+}
+
+/* The owner's free by handle, as tsi_free_fast: the same places are looked at, in the same order. */
+TSI_INLINE TsiFast tsi_free_handle_fast(TsiBinding* b, SlabHandle handle, TsiHeap** out) {
+    uint32_t id = tsi_handle_line(handle), line = id & (TSI_CHUNK_LINES - 1);
+    unsigned slot = tsi_handle_slot(handle);
+    if (TSI_UNLIKELY((handle & 3) != TSI_HANDLE_VERSION || (uint64_t)(id >> 10) << TSI_CHUNK_SHIFT >= b->payload_bytes))
+        return TSI_FAST_NEVER;
+    const TsiChunkKey* key = &b->keys[id >> 10];
+    const TsiClass* c = tsi_class_by_offset(b->classes, tsi_load_acquire(&key->class_at)); /* pairs with set_class */
+    if (TSI_UNLIKELY(line >= (1u << TSI_CHUNK_SHIFT) >> c->line_shift || (c->full >> slot & 1) == 0)) return TSI_FAST_NEVER;
+    TsiLine* l = key->lines + line;
+    tsi_bracket_name(b, tsi_busy_line(l));
+    TsiHeap* h = (TsiHeap*)(void*)((uint8_t*)b->heaps_base + tsi_load_relaxed(&l->heap_at));
+    if (TSI_UNLIKELY(tsi_load_relaxed(&h->word) != b->live_word || !tsi_load_relaxed(&l->handled))) return TSI_FAST_MISSED;
+    _Atomic uint64_t* at = &b->counts[(size_t)id << 6 | slot];
+    uint64_t word = tsi_load_relaxed(at), freed = tsi_load_relaxed(&l->freed);
+    uint64_t remote = tsi_load_relaxed(&l->remote[slot >> 5]);
+    uint32_t seq = tsi_remote_seq(remote), generation = l->gen_base + tsi_count_of(word, seq) / 2;
+    if (TSI_UNLIKELY(tsi_handle_make(b->secret, id, slot, generation) != handle)) return TSI_FAST_MISSED;
+    if (TSI_UNLIKELY((tsi_load_relaxed(&l->avail) | freed) >> slot & 1)) return TSI_FAST_MISSED;
+    if (TSI_UNLIKELY((remote >> (slot & 31) & 1) != 0 || !tsi_count_move(at, seq, word))) return TSI_FAST_MISSED;
+    tsi_store_release(&l->freed, freed | 1ull << slot); /* pairs with the acquire in tsi_slot_check */
+    tsi_bracket_clear(b);
+    *out = h;
+    return TSI_LIKELY(tsi_load_relaxed(&h->word) == b->live_word) ? TSI_FAST_DONE : TSI_FAST_LEFT;
+}
+
+/* A miss of tsi_free_fast, still inside its bracket: the owner's free of a pointer whose line has issued handles. MISSED,
+ * and the bracket still open, when anything else is to be done. */
+TsiFast tsi_free_counted(TsiBinding* b, const void* p, TsiHeap** out);
+
+#endif
