@@ -23,7 +23,7 @@ enum { ERA_BLOCK = 64 };
 
 typedef struct TsiDomain {
     epoch_domain_t pub;
-    SlabAllocator* owner; /* pub.alloc is overwritten while the record is free */
+    TsiArena* arena; /* pub.alloc is overwritten while the record is free */
     _Atomic TsiRef ref;
     _Atomic uint32_t alive; /* DOMAIN_ALIVE; a record of a destroyed domain stays readable */
     TsiLock lock;           /* opening, ending, the receipt */
@@ -46,16 +46,13 @@ static void refuse(TsiDomain* d, SlabMisuse what);
 /* False for NULL; false and a refusal for a domain that was destroyed. */
 static bool usable(TsiDomain* d) {
     if (is_alive(d)) return true;
-    if (d != NULL && d->owner != NULL) refuse(d, SLAB_MISUSE_DOMAIN_STALE);
+    if (d != NULL && d->arena != NULL) refuse(d, SLAB_MISUSE_DOMAIN_STALE);
     return false;
 }
 static uint32_t refs(TsiDomain* d) { return __atomic_load_n(&d->pub.refcount, __ATOMIC_ACQUIRE); }
 static void refs_set(TsiDomain* d, uint32_t n) { __atomic_store_n(&d->pub.refcount, n, __ATOMIC_RELEASE); }
 
-static void refuse(TsiDomain* d, SlabMisuse what) {
-    TsiArena* a = tsi_arena(d->owner);
-    if (a != NULL) tsi_refuse(a, what, d);
-}
+static void refuse(TsiDomain* d, SlabMisuse what) { tsi_refuse(d->arena, what, d); }
 
 /* ---- incarnations of a domain's own ---- */
 
@@ -72,10 +69,8 @@ static bool open_own(TsiArena* a, TsiBinding* b, TsiDomain* d) {
     if (!tsi_record_take_inc(a, b, &index)) return false;
     uint64_t era = next_era(a, b);
     EpochId id = tsi_domain_id(&a->phases, index);
-    tsi_inc_open(&a->phases, index, era, id, d->label_at);
+    tsi_inc_open(&a->phases, index, era, id, d->label_at, d->label);
     if (TSI_UNLIKELY(d->label_at == TSI_LABEL_OTHER)) tsi_add_relaxed(&tsi_label(&a->phases.labels, TSI_LABEL_OTHER)->swallowed, 1);
-    TsiInc* i = tsi_inc(&a->phases, index);
-    memcpy(i->label, d->label, sizeof i->label);
     d->pub.epoch_id = id;
     d->pub.epoch_era = era;
     tsi_store_release(&d->ref, tsi_ref(era, index)); /* pairs with the acquire loads of ref */
@@ -96,16 +91,15 @@ static bool ended_here_locked(TsiDomain* d, TsiRef ref) {
 }
 
 /* Ends what ref named; the domain's lock is not held, so another thread may destroy the domain meanwhile. `own`: the
- * domain's pin goes with it. named: what its receipt says already. */
-static void end_ref(TsiArena* a, TsiDomain* d, TsiRef ref, EpochCloseMode mode, bool own, const char named[TSI_LABEL_BYTES]) {
+ * domain's pin goes with it. label: what the domain's receipt says already; overwritten. */
+static void end_ref(TsiArena* a, TsiDomain* d, TsiRef ref, EpochCloseMode mode, bool own, char label[TSI_LABEL_BYTES]) {
     EpochReceipt r;
-    char label[TSI_LABEL_BYTES];
-    bool empty = own && tsi_inc_end_empty(a, tsi_binding_get(a, false), ref, label);
-    if (empty && memcmp(label, named, sizeof label) == 0) return;
+    bool renamed = false, empty = own && tsi_inc_end_empty(a, tsi_binding_get(a, false), ref, label, &renamed);
+    if (TSI_LIKELY(empty && !renamed)) return;
     if (!empty && !tsi_epoch_end(a, ref, mode, false, &r)) return;
     tsi_lock_take(&d->lock);
     if (ended_here_locked(d, ref)) {
-        if (empty) memcpy(d->receipt.label, label, sizeof label);
+        if (empty) memcpy(d->receipt.label, label, TSI_LABEL_BYTES);
         else d->receipt = r;
         d->has_receipt = true;
         d->empty_receipt = empty;
@@ -117,6 +111,20 @@ static void end_ref(TsiArena* a, TsiDomain* d, TsiRef ref, EpochCloseMode mode, 
 
 /* ---- create, wrap, destroy ---- */
 
+/* A thread mostly opens phases of the label it had last. */
+static void name_it(TsiArena* a, TsiBinding* b, TsiDomain* d, const char* label) {
+    if (label == NULL || (b->label[0] != 0 && strncmp(label, b->label, TSI_LABEL_BYTES) == 0)) {
+        memcpy(d->label, label != NULL ? b->label : tsi_no_label, sizeof d->label);
+        d->label_at = label != NULL ? b->label_at : TSI_LABEL_NONE;
+        return;
+    }
+    tsi_label_copy(d->label, label);
+    d->label_at = tsi_label_find(&a->phases.labels, d->label);
+    if (d->label_at == TSI_LABEL_OTHER) return; /* there may be room for it later */
+    memcpy(b->label, d->label, sizeof b->label);
+    b->label_at = d->label_at;
+}
+
 static TsiDomain* make(SlabAllocator* s, const char* label, TsiBinding** b) {
     TsiArena* a = tsi_arena(s);
     uint32_t index;
@@ -127,7 +135,8 @@ static TsiDomain* make(SlabAllocator* s, const char* label, TsiBinding** b) {
     }
     TsiDomain* d = tsi_table_at(&a->domains, index);
     d->index = index;
-    d->pub.alloc = d->owner = s;
+    d->pub.alloc = s;
+    d->arena = a;
     d->pub.epoch_id = 0;
     d->pub.epoch_era = 0;
     refs_set(d, 0);
@@ -135,8 +144,7 @@ static TsiDomain* make(SlabAllocator* s, const char* label, TsiBinding** b) {
     tsi_store_relaxed(&d->ref, 0);
     tsi_store_relaxed(&d->detached, 0);
     d->entered = d->drained = d->has_receipt = false;
-    tsi_label_copy(d->label, label);
-    d->label_at = tsi_label_find(&a->phases.labels, d->label);
+    name_it(a, *b, d, label);
     return d;
 }
 
@@ -196,8 +204,7 @@ static bool may_drain(TsiArena* a, TsiDomain* d) {
 static void domain_destroy(epoch_domain_t* p) {
     TsiDomain* d = domain_of(p);
     if (!usable(d)) return;
-    TsiArena* a = tsi_arena(p->alloc);
-    if (a == NULL) return;
+    TsiArena* a = d->arena;
     if (refs(d) != 0) {
         refuse(d, SLAB_MISUSE_DOMAIN_ORDER);
         return;
@@ -259,8 +266,8 @@ static void scopes_add(TsiArena* a, TsiDomain* d, int n) {
 static void domain_enter(epoch_domain_t* p) {
     TsiDomain* d = domain_of(p);
     if (!usable(d)) return;
-    TsiArena* a = tsi_arena(p->alloc);
-    TsiBinding* b = a != NULL ? tsi_binding_get(a, true) : NULL;
+    TsiArena* a = d->arena;
+    TsiBinding* b = tsi_binding_get(a, true);
     if (b == NULL) return;
     if (!d->own && tsi_phases_resolve(&a->phases, p->epoch_id) != tsi_load_acquire(&d->ref)) { /* pairs with wrap */
         refuse(d, SLAB_MISUSE_DOMAIN_STALE);
@@ -313,8 +320,7 @@ static void leave(TsiArena* a, TsiDomain* d) {
 static void domain_exit(epoch_domain_t* p) {
     TsiDomain* d = domain_of(p);
     if (!usable(d)) return;
-    TsiArena* a = tsi_arena(p->alloc);
-    if (a == NULL) return;
+    TsiArena* a = d->arena;
     TsiScope* top = top_of(d);
     if (top == NULL) {
         refuse(d, SLAB_MISUSE_DOMAIN_ORDER);
@@ -340,10 +346,10 @@ bool epoch_domain_detach(epoch_domain_t* p) {
 bool epoch_domain_attach(epoch_domain_t* p) {
     TsiDomain* d = domain_of(p);
     if (!usable(d)) return false;
-    TsiArena* a = tsi_arena(p->alloc);
+    TsiArena* a = d->arena;
     uint32_t n = tsi_load_seq(&d->detached);
     while (n != 0 && !tsi_cas_seq(&d->detached, &n, n - 1)) {} /* once per detach */
-    if (n == 0 || a == NULL) {
+    if (n == 0) {
         refuse(d, SLAB_MISUSE_DOMAIN_ORDER);
         return false;
     }
@@ -359,9 +365,10 @@ bool epoch_domain_attach(epoch_domain_t* p) {
 void epoch_domain_force_close(epoch_domain_t* p) {
     TsiDomain* d = domain_of(p);
     if (!usable(d)) return;
-    TsiArena* a = tsi_arena(p->alloc);
-    if (a == NULL) return;
+    TsiArena* a = d->arena;
+    char label[TSI_LABEL_BYTES];
     tsi_lock_take(&d->lock);
+    memcpy(label, d->label, sizeof label);
     TsiRef ref = tsi_load_relaxed(&d->ref);
     bool inside = refs(d) != 0;
     bool stale = ref == 0 || (!d->own && tsi_phases_resolve(&a->phases, p->epoch_id) != ref);
@@ -371,7 +378,7 @@ void epoch_domain_force_close(epoch_domain_t* p) {
     }
     tsi_lock_give(&d->lock);
     if (inside || stale) refuse(d, inside ? SLAB_MISUSE_DOMAIN_ORDER : SLAB_MISUSE_DOMAIN_STALE);
-    else end_ref(a, d, ref, EPOCH_RELEASE, d->own, d->label);
+    else end_ref(a, d, ref, EPOCH_RELEASE, d->own, label);
 }
 
 /* ---- those that a destructor of thread-specific data may still call ---- */
@@ -444,12 +451,14 @@ bool epoch_domain_receipt(epoch_domain_t* p, EpochReceipt* out) {
 bool epoch_domain_reset(epoch_domain_t* p) {
     TsiDomain* d = domain_of(p);
     if (!usable(d)) return false;
-    TsiArena* a = tsi_arena(p->alloc);
-    TsiBinding* b = a != NULL ? tsi_binding_get(a, true) : NULL;
+    TsiArena* a = d->arena;
+    TsiBinding* b = tsi_binding_get(a, true);
     if (b == NULL) return false;
     uint32_t mine = 0;
     for (uint32_t n = 0; n < b->thread->scope_count; n++) mine += b->thread->scopes[n].domain == d;
+    char label[TSI_LABEL_BYTES];
     tsi_lock_take(&d->lock);
+    memcpy(label, d->label, sizeof label);
     TsiRef old = tsi_load_relaxed(&d->ref);
     bool ok = d->own && refs(d) == mine;
     EpochId id = d->pub.epoch_id;
@@ -459,7 +468,7 @@ bool epoch_domain_reset(epoch_domain_t* p) {
     tsi_lock_give(&d->lock);
     if (!ok) refuse(d, SLAB_MISUSE_DOMAIN_ORDER);
     if (!opened) return false;
-    if (old != 0) end_ref(a, d, old, EPOCH_RELEASE, true, d->label);
+    if (old != 0) end_ref(a, d, old, EPOCH_RELEASE, true, label);
     ambient_from_scope(b);
     return true;
 }

@@ -171,6 +171,8 @@ typedef struct TsiBinding {
     TsiSamples samples;
     TsiBudgetEvent budget;
     TsiPending pending[TSI_PENDING_LABELS];
+    char label[TSI_LABEL_BYTES]; /* of the domain made last, its record beside it */
+    uint32_t label_at;
     _Atomic uint64_t refused[TSI_REFUSED_COUNT]; /* by cause */
     TsiClassCounters counters[TSI_CLASSES];
 } TsiBinding;

@@ -198,15 +198,13 @@ bool tsi_scopes_grow(TsiThread* t) {
     return true;
 }
 
-void tsi_scopes_refresh(TsiThread* t) {
-    uint64_t now = tsi_load_relaxed(&tsi_registry_removals);
-    if (TSI_LIKELY(t->seen_removals == now)) return;
+void tsi_scopes_refresh_slow(TsiThread* t, uint64_t removals) {
     bool buried = false; /* a dead scope under a living one: look again next time */
     tsi_lock_take(&tsi_registry_lock);
     while (t->scope_count != 0 && arena_by_serial_locked(t->scopes[t->scope_count - 1].serial) == NULL) t->scope_count--;
     for (uint32_t n = 0; n < t->scope_count && !buried; n++) buried = arena_by_serial_locked(t->scopes[n].serial) == NULL;
     tsi_lock_give(&tsi_registry_lock);
-    if (!buried) t->seen_removals = now;
+    if (!buried) t->seen_removals = removals;
 }
 
 /* ---- bindings ---- */

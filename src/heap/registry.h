@@ -87,7 +87,11 @@ void tsi_registry_child(void);
 extern _Atomic uint64_t tsi_registry_removals;
 /* Drops scopes of destroyed allocators from the top of the stack; those under a living one go when they come to
  * the top. Own thread. */
-void tsi_scopes_refresh(TsiThread* t);
+void tsi_scopes_refresh_slow(TsiThread* t, uint64_t removals);
+TSI_INLINE void tsi_scopes_refresh(TsiThread* t) {
+    uint64_t now = tsi_load_relaxed(&tsi_registry_removals);
+    if (TSI_UNLIKELY(t->seen_removals != now)) tsi_scopes_refresh_slow(t, now);
+}
 /* Makes room for one more scope; false without memory. */
 bool tsi_scopes_grow(TsiThread* t);
 

@@ -416,15 +416,25 @@ bool tsi_epoch_end(TsiArena* a, TsiRef ref, EpochCloseMode mode, bool measure_rs
     return true;
 }
 
-bool tsi_inc_end_empty(TsiArena* a, TsiBinding* b, TsiRef ref, char label[TSI_LABEL_BYTES]) {
+/* As tsi_inc_open makes it. Whoever changes more than asked for here takes the stripe and is counted. */
+static bool is_clean_locked(TsiInc* i) {
+    return (i->lock_fast | i->lock_contended | tsi_load_relaxed(&i->user_refs) | tsi_load_relaxed(&i->peak) |
+            tsi_load_relaxed(&i->open_since_ns) | tsi_load_relaxed(&i->budget.soft) | tsi_load_relaxed(&i->budget.hard)) == 0;
+}
+
+bool tsi_inc_end_empty(TsiArena* a, TsiBinding* b, TsiRef ref, char label[TSI_LABEL_BYTES], bool* renamed) {
     TsiInc* i = tsi_inc(&a->phases, tsi_ref_index(ref));
     if (tsi_load_relaxed(&i->heap_count) != 0) return false;
     tsi_lock_take(tsi_inc_lock(i)); /* not counted: there would be nothing else to post */
     bool empty = tsi_inc_era(i) == tsi_ref_era(ref) && i->heaps == 0 && i->ends == 0 && i->pins == 1 &&
                  tsi_load_relaxed(&i->slab_count) == 0 && i->allocated.objects == 0;
-    if (empty) memcpy(label, i->label, TSI_LABEL_BYTES);
-    if (empty) tsi_post_end_locked(a, b, i, 0);
-    if (empty) tsi_store_release(&i->word, TSI_INC_RELEASED); /* era 0: matches no reference */
+    if (empty) {
+        *renamed = memcmp(label, i->label, TSI_LABEL_BYTES) != 0;
+        if (TSI_UNLIKELY(*renamed)) memcpy(label, i->label, TSI_LABEL_BYTES);
+        i->clean = is_clean_locked(i);
+        tsi_post_end_locked(a, b, i, 0);
+        tsi_store_release(&i->word, TSI_INC_RELEASED); /* era 0: matches no reference */
+    }
     tsi_lock_give(tsi_inc_lock(i));
     if (empty) tsi_record_give_inc(a, b, i->index);
     return empty;

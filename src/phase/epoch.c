@@ -6,6 +6,7 @@
 #include <string.h>
 
 TsiLock tsi_stripes[TSI_STRIPES];
+const char tsi_no_label[TSI_LABEL_BYTES];
 
 bool tsi_phases_init(TsiPhases* p, uint32_t ring_size, uint32_t inc_capacity, uint32_t label_capacity) {
     memset(p, 0, sizeof *p);
@@ -19,7 +20,7 @@ bool tsi_phases_init(TsiPhases* p, uint32_t ring_size, uint32_t inc_capacity, ui
     for (uint32_t n = 0; n < ring_size; n++) {
         if (!tsi_table_take(&p->incs, &index, 0)) return false;
         uint64_t era = tsi_add_relaxed(&p->era_next, 1);
-        tsi_inc_open(p, index, era, n, TSI_LABEL_NONE);
+        tsi_inc_open(p, index, era, n, TSI_LABEL_NONE, tsi_no_label);
         tsi_store_relaxed(&p->ring[n], tsi_ref(era, index));
     }
     if (!tsi_table_take(&p->incs, &index, 0)) return false;
@@ -33,14 +34,8 @@ void tsi_phases_destroy(TsiPhases* p) {
     tsi_labels_destroy(&p->labels);
 }
 
-void tsi_inc_open(TsiPhases* p, uint32_t index, uint64_t era, EpochId id, uint32_t label_at) {
-    TsiInc* i = tsi_inc(p, index);
-    uint32_t reuse = tsi_load_relaxed(&i->reuse) + 1;
-    i->index = index;
-    tsi_store_relaxed(&i->id, id);
-    tsi_store_relaxed(&i->reuse, reuse);
+static void reset(TsiInc* i) {
     i->heaps = i->orphans = i->ends = 0;
-    i->pins = 1;
     i->drained = false;
     tsi_store_relaxed(&i->heap_count, 0);
     tsi_store_relaxed(&i->detached, 0);
@@ -51,14 +46,24 @@ void tsi_inc_open(TsiPhases* p, uint32_t index, uint64_t era, EpochId id, uint32
     tsi_store_relaxed(&i->open_since_ns, 0);
     tsi_store_relaxed(&i->user_refs, 0);
     tsi_store_relaxed(&i->scopes, 0);
-    memset(i->label, 0, sizeof i->label);
-    tsi_store_relaxed(&i->charge, (uint64_t)label_at << TSI_CHARGE_BITS);
     tsi_store_relaxed(&i->peak, 0);
     tsi_store_relaxed(&i->purged, 0);
     tsi_store_relaxed(&i->budget.soft, 0);
     tsi_store_relaxed(&i->budget.hard, 0);
     i->closed_slabs = i->pinned_slabs = i->slow = i->lock_fast = i->lock_contended = 0;
     memset(&i->posted, 0, sizeof i->posted);
+}
+
+void tsi_inc_open(TsiPhases* p, uint32_t index, uint64_t era, EpochId id, uint32_t label_at, const char text[TSI_LABEL_BYTES]) {
+    TsiInc* i = tsi_inc(p, index);
+    i->index = index;
+    tsi_store_relaxed(&i->id, id);
+    tsi_store_relaxed(&i->reuse, tsi_load_relaxed(&i->reuse) + 1);
+    tsi_store_relaxed(&i->charge, (uint64_t)label_at << TSI_CHARGE_BITS);
+    memcpy(i->label, text, sizeof i->label);
+    i->pins = 1;
+    if (TSI_UNLIKELY(!i->clean)) reset(i);
+    i->clean = false;
     /* release: pairs with the acquire loads of word: whoever sees the era sees the fields */
     tsi_store_release(&i->word, era << 2 | TSI_INC_ACTIVE);
 }
@@ -98,7 +103,7 @@ bool tsi_phases_step_locked(TsiPhases* p, TsiRef* was_current, TsiRef* displaced
     *was_current = tsi_load_relaxed(&p->ring[now]);
     *displaced = tsi_load_relaxed(&p->ring[next]);
     uint64_t era = tsi_add_relaxed(&p->era_next, 1);
-    tsi_inc_open(p, index, era, next, TSI_LABEL_NONE);
+    tsi_inc_open(p, index, era, next, TSI_LABEL_NONE, tsi_no_label);
     /* release, ring before current: pairs with the acquires in tsi_phases_current and _resolve */
     tsi_store_release(&p->ring[next], tsi_ref(era, index));
     tsi_store_release(&p->current, next);

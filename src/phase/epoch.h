@@ -45,12 +45,15 @@ typedef struct TsiInc {
     _Atomic uint64_t word; /* era << 2 | state; state changes under the stripe */
     _Atomic EpochId id;
     _Atomic uint32_t reuse; /* times the record was opened: part of a domain's id */
+    _Atomic uint64_t charge; /* label record << 48 | committed bytes, see heap/charge.h */
+    char label[TSI_LABEL_BYTES];
 
     /* stripe: */
+    uint32_t pins;         /* ring, domains and calls that hold the record */
     uint32_t heaps;        /* heap index + 1 */
     uint32_t orphans;      /* slab id + 1 */
-    uint32_t pins;         /* ring, domains and calls that hold the record */
     uint32_t ends;         /* cleanups, record index + 1 */
+    bool clean;            /* ended as it was opened: all from here on is 0, but for `named` */
     bool drained;
     bool named;            /* only used in a fork child: a domain refers to it */
     _Atomic uint32_t heap_count;
@@ -64,9 +67,6 @@ typedef struct TsiInc {
 
     _Atomic uint64_t user_refs;  /* slab_epoch_inc_refcount */
     _Atomic uint32_t scopes;     /* domain scopes inside */
-    char label[TSI_LABEL_BYTES];
-
-    _Atomic uint64_t charge;      /* label record << 48 | committed bytes, see heap/charge.h */
     _Atomic uint64_t peak;        /* most committed bytes */
     _Atomic uint64_t purged;      /* bytes given back to the system by its closes */
     TsiBudget budget;             /* fn and ctx: stripe */
@@ -125,9 +125,10 @@ TSI_INLINE bool tsi_ref_is_current(const TsiPhases* p, TsiRef r) {
 
 bool tsi_phases_init(TsiPhases* p, uint32_t ring_size, uint32_t inc_capacity, uint32_t label_capacity);
 void tsi_phases_destroy(TsiPhases* p);
-/* Opens record `index` as a new ACTIVE incarnation with one pin, under a label's record and no text; the caller
- * holds the record. */
-void tsi_inc_open(TsiPhases* p, uint32_t index, uint64_t era, EpochId id, uint32_t label_at);
+/* Opens record `index` as a new ACTIVE incarnation with one pin, under a label's record and text; the caller holds the
+ * record. */
+void tsi_inc_open(TsiPhases* p, uint32_t index, uint64_t era, EpochId id, uint32_t label_at, const char text[TSI_LABEL_BYTES]);
+extern const char tsi_no_label[TSI_LABEL_BYTES];
 /* Id of a domain's own epoch in this record, at its next opening. */
 EpochId tsi_domain_id(const TsiPhases* p, uint32_t index);
 /* What an id names now; 0 for a bad or stale id. */

@@ -36,7 +36,7 @@ static TsiRef open_domain(EpochId* id) {
     assert_true(tsi_table_take(&phases.incs, &index, 0));
     *id = tsi_domain_id(&phases, index);
     uint64_t era = tsi_add_relaxed(&phases.era_next, 1);
-    tsi_inc_open(&phases, index, era, *id, TSI_LABEL_NONE);
+    tsi_inc_open(&phases, index, era, *id, TSI_LABEL_NONE, tsi_no_label);
     return tsi_ref(era, index);
 }
 
@@ -130,7 +130,7 @@ static void stale_ids_of_one_record(void** state) {
     for (unsigned n = 1; n < 1u << TSI_REUSE_BITS; n++) {
         uint64_t era = tsi_add_relaxed(&phases.era_next, 1);
         EpochId id = tsi_domain_id(&phases, index);
-        tsi_inc_open(&phases, index, era, id, TSI_LABEL_NONE);
+        tsi_inc_open(&phases, index, era, id, TSI_LABEL_NONE, tsi_no_label);
         assert_int_not_equal(id, first);
         assert_int_equal(tsi_phases_resolve(&phases, first), 0);
         assert_true(tsi_phases_resolve(&phases, id) == tsi_ref(era, index));
