@@ -285,6 +285,50 @@ static void sums_never_go_back(void) {
     slab_allocator_free(shared);
 }
 
+/* ---- phases that hold nothing ---- */
+
+static void ignore_budget(SlabAllocator* of, EpochId id, uint64_t bytes, bool hard, void* ctx) {
+    (void)of, (void)id, (void)bytes, (void)hard, (void)ctx;
+}
+
+/* Their records are used again soon: nothing of what was set in them may come back. */
+static void nothing_comes_back(void) {
+    enum { PHASES = 200 };
+    SlabAllocator* a = slab_allocator_create();
+    for (unsigned n = 0; n < PHASES; n++) {
+        epoch_domain_t* d = epoch_domain_create_labeled(a, "kept");
+        switch (n % 4) {
+        case 0: slab_epoch_set_label(a, d->epoch_id, "changed"); break;
+        case 1: slab_epoch_inc_refcount(a, d->epoch_id); break;
+        case 2: CHECK(slab_epoch_set_budget(a, d->epoch_id, 4096, 8192, ignore_budget, NULL)); break;
+        default: slab_free(a, slab_malloc_epoch(a, 100, d->epoch_id));
+        }
+        epoch_domain_enter(d);
+        epoch_domain_exit(d);
+        EpochReceipt r;
+        REQUIRE(epoch_domain_receipt(d, &r));
+        CHECK_STR(r.label, n % 4 == 0 ? "changed" : "kept");
+        CHECK_EQ(r.objects_allocated, n % 4 == 3);
+        epoch_domain_destroy(d);
+    }
+    for (unsigned n = 0; n < PHASES; n++) {
+        epoch_domain_t* d = n % 2 ? epoch_domain_create(a) : epoch_domain_create_labeled(a, "fresh");
+        SlabEpochStats s;
+        slab_stats_epoch(a, 0, d->epoch_id, &s);
+        CHECK_STR(s.label, n % 2 ? "" : "fresh");
+        CHECK_EQ(slab_epoch_get_refcount(a, d->epoch_id), 0);
+        void* p = slab_malloc_epoch(a, 200000, d->epoch_id);
+        CHECK(p != NULL);
+        slab_free(a, p);
+        slab_epoch_set_label(a, d->epoch_id, "changed"); /* the epoch's; the domain's own stays for the next one */
+        CHECK(epoch_domain_reset(d));
+        slab_stats_epoch(a, 0, d->epoch_id, &s);
+        CHECK_STR(s.label, n % 2 ? "" : "fresh");
+        epoch_domain_destroy(d);
+    }
+    slab_allocator_free(a);
+}
+
 /* ---- samples ---- */
 
 static void one_in_so_many(void) {
@@ -340,6 +384,6 @@ static const CheckCase cases[] = {
     CHECK_CASE(phases_of_two_labels), CHECK_CASE(escapes_and_relabelling),    CHECK_CASE(more_labels_than_room),
     CHECK_CASE(budget_of_an_epoch),   CHECK_CASE(budget_function_makes_room), CHECK_CASE(budget_of_a_label),
     CHECK_CASE(limit_of_an_allocator), CHECK_CASE(sums_never_go_back),        CHECK_CASE(one_in_so_many),
-    CHECK_CASE(one_in_so_many_phases),
+    CHECK_CASE(one_in_so_many_phases), CHECK_CASE(nothing_comes_back),
 };
 CHECK_MAIN(cases)
