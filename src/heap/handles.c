@@ -91,7 +91,7 @@ TsiFast tsi_free_counted(TsiBinding* b, const void* p, TsiHeap** out) {
     TsiSpace* s = &b->arena->space;
     TsiLine* l = (TsiLine*)(uintptr_t)tsi_load_relaxed(&b->busy);
     TsiHeap* h = (TsiHeap*)(void*)((uint8_t*)b->heaps_base + tsi_load_relaxed(&l->heap_at));
-    if (tsi_load_relaxed(&h->word) != b->live_word || !tsi_load_relaxed(&l->handled)) return TSI_FAST_MISSED;
+    if (tsi_load_relaxed(&h->word) != b->live_word) return TSI_FAST_MISSED;
     uint32_t id = tsi_line_id(s, l);
     unsigned slot = tsi_class_slot(&b->classes->c[tsi_chunk_class(s, id >> 10)], (uint32_t)((const uint8_t*)p - l->base));
     uint64_t remote = tsi_load_relaxed(&l->remote[slot >> 5]), freed = tsi_load_relaxed(&l->freed);
