@@ -107,6 +107,7 @@ typedef struct SlabLabelStats {
     uint64_t committed_bytes; /* slabs and large objects held now */
     uint64_t peak_bytes;      /* most committed_bytes ever */
     uint64_t slow_path_hits, refusals;
+    uint64_t alloc_samples, alloc_wall_ns_sum, alloc_cpu_ns_sum, alloc_wait_ns_sum; /* as ThreadStats; 0 without sampling */
     uint64_t lock_fast_acquire, lock_contended; /* of the locks that its slow paths and ends took */
     uint64_t cas_retries;                       /* of frees by other threads */
     uint64_t budget_soft_bytes, budget_hard_bytes, budget_warnings, budget_refusals; /* 0 bytes: no budget */

@@ -156,14 +156,14 @@ static bool next_line(TsiBinding* b, TsiHeap* h, unsigned cls) {
 }
 
 /* The allocation that a cut refill was to make miss: takes in the rest, then is timed. NULL when there is no rest. */
-static void* sampled_pop(TsiBinding* b, TsiLine* l, unsigned cls) {
+static void* sampled_pop(TsiBinding* b, TsiHeap* h, TsiLine* l, unsigned cls) {
     b->cut = NULL;
     b->popped = true;
     tsi_sample_next(b);
     if (tsi_load_relaxed(&l->avail) == 0 && tsi_line_refill(b, l, &b->classes->c[cls], 1) == 0) return NULL;
     TsiStopwatch w = tsi_sample_start();
     void* p = line_pop(b, l, cls);
-    tsi_sample_stop_alloc(b, w);
+    tsi_sample_stop_alloc(b, w, tsi_load_relaxed(&h->ref));
     return p;
 }
 
@@ -188,7 +188,7 @@ static void* class_alloc(TsiBinding* b, TsiHeap* h, unsigned cls) {
     TsiClassCounters* n = &b->counters[cls];
     if (!tsi_heap_ensure_room(b, h)) return NULL;
     if (TSI_UNLIKELY(b->cut != NULL) && h->room->cur[cls] == b->cut) {
-        void* p = sampled_pop(b, h->room->cur[cls], cls);
+        void* p = sampled_pop(b, h, h->room->cur[cls], cls);
         if (p != NULL) return p;
     }
     _Atomic uint64_t* cause = h->room->cur[cls] == tsi_no_cur[0] ? &n->null : &n->full;
@@ -321,17 +321,19 @@ static Outcome alloc_in_heap(TsiBinding* b, TsiHeap* h, TsiRef ref, size_t size,
     return b->budget.kind != TSI_BUDGET_NOTHING ? OVER : NO_MEMORY;
 }
 
-static void* alloc_untimed(TsiArena* a, size_t size, unsigned cls, size_t align, TsiRef ref, bool prefer) {
+/* *of: the phase that was tried last; 0 when none was. */
+static void* alloc_untimed(TsiArena* a, size_t size, unsigned cls, size_t align, TsiRef ref, bool prefer, TsiRef* of) {
     bool tried_trim = false, tried_budget = false;
     int error = ENOMEM;
     void* p = NULL;
+    *of = 0;
     tsi_thread_late_enter();
     for (;;) {
         TsiBinding* b = tsi_binding_get(a, true);
         if (b == NULL) break;
         tsi_inbox_drain(b);
         tsi_sweep_displaced(a, b);
-        TsiRef target = ref != 0 ? ref : ambient_ref(b);
+        TsiRef target = *of = ref != 0 ? ref : ambient_ref(b);
         TsiHeap* h;
         TsiBirth birth = tsi_heap_get(b, target, &h);
         if (birth == TSI_BIRTH_STALE) {
@@ -388,11 +390,12 @@ static TSI_NOINLINE void* alloc_sampled(TsiBinding* b, size_t size, unsigned cls
     b->popped = false;
     tsi_lock_stats = &b->samples.locks;
     TsiStopwatch w = chosen ? tsi_sample_start() : (TsiStopwatch){0, 0, 0};
-    void* p = alloc_untimed(b->arena, size, cls, align, ref, prefer);
+    TsiRef of;
+    void* p = alloc_untimed(b->arena, size, cls, align, ref, prefer, &of);
     bool still = tsi_tls.binding == b && tsi_tls.serial == b->arena->serial; /* not given back by a late leave */
     if (still && !b->popped) { /* else it was there for a sample of its own */
         b->slow_left = chosen ? b->period : b->slow_left - 1;
-        if (chosen) tsi_sample_stop_alloc(b, w);
+        if (chosen) tsi_sample_stop_alloc(b, w, of);
     }
     tsi_lock_stats = outer;
     return p;
@@ -400,6 +403,7 @@ static TSI_NOINLINE void* alloc_sampled(TsiBinding* b, size_t size, unsigned cls
 
 TSI_NOINLINE void* tsi_alloc_slow(TsiArena* a, size_t size, unsigned cls, size_t align, TsiRef ref, bool prefer) {
     TsiBinding* b = a->options.sampling_period != 0 ? tsi_binding_get(a, true) : NULL;
+    TsiRef of;
     if (TSI_UNLIKELY(b != NULL)) return alloc_sampled(b, size, cls, align, ref, prefer);
-    return alloc_untimed(a, size, cls, align, ref, prefer);
+    return alloc_untimed(a, size, cls, align, ref, prefer, &of);
 }

@@ -2,6 +2,7 @@
 #include "heap/sample.h"
 
 #include <pthread.h>
+#include <string.h>
 #include <time.h>
 
 enum { SKEW_NS = 1000, ROUNDS = 256 };
@@ -50,8 +51,8 @@ static void rise(_Atomic uint64_t* max, uint64_t v) {
     if (v > tsi_load_relaxed(max)) tsi_store_relaxed(max, v);
 }
 
-/* wall, cpu, wait from sum[at], maxima from sum[at + 3]; false when the sample is dropped. */
-static bool book(TsiSamples* s, unsigned at, TsiStopwatch since, uint64_t* wall_out) {
+/* wall, cpu, wait from sum[at], maxima from sum[at + 3], and to `out`; false when the sample is dropped. */
+static bool book(TsiSamples* s, unsigned at, TsiStopwatch since, uint64_t out[3]) {
     Elapsed e = elapsed(since);
     uint64_t wall = less(e.wall, cost.wall), ran = less(e.cpu, cost.cpu), whole = less(e.whole, cost.whole);
     if (ran > whole + SKEW_NS) {
@@ -68,22 +69,32 @@ static bool book(TsiSamples* s, unsigned at, TsiStopwatch since, uint64_t* wall_
         add(&s->sum[at + n], v[n]);
         rise(&s->sum[at + 3 + n], v[n]);
     }
-    *wall_out = v[0];
+    memcpy(out, v, sizeof v);
     return true;
 }
 
-void tsi_sample_stop_alloc(TsiBinding* b, TsiStopwatch since) {
-    uint64_t wall;
-    if (!book(&b->samples, TSI_SAMPLE_ALLOC + 1, since, &wall)) return;
+/* Where the label of a phase counts; "(unlabeled)" when the phase has ended and its record serves another one. */
+static TsiLabelShard* account_of(TsiBinding* b, TsiRef of) {
+    const TsiPhases* p = &b->arena->phases;
+    uint32_t at = tsi_ref_is_current(p, of) ? tsi_inc_label(tsi_inc(p, tsi_ref_index(of))) : TSI_LABEL_NONE;
+    return &tsi_label(&p->labels, at)->shard[b->index % TSI_LABEL_SHARDS];
+}
+
+void tsi_sample_stop_alloc(TsiBinding* b, TsiStopwatch since, TsiRef of) {
+    uint64_t ns[3];
+    if (!book(&b->samples, TSI_SAMPLE_ALLOC + 1, since, ns)) return;
     add(&b->samples.sum[TSI_SAMPLE_ALLOC], 1);
-    add(&b->samples.alloc_wall[tsi_latency_bucket(wall)], 1);
+    add(&b->samples.alloc_wall[tsi_latency_bucket(ns[0])], 1);
+    TsiLabelShard* s = account_of(b, of);
+    tsi_add_relaxed(&s->samples, 1);
+    for (unsigned n = 0; n < 3; n++) tsi_add_relaxed(&s->sample_ns[n], ns[n]);
 }
 
 void tsi_sample_repair(TsiBinding* b, unsigned why, TsiStopwatch since) {
-    uint64_t wall;
+    uint64_t ns[3];
     add(&b->samples.sum[TSI_SAMPLE_REPAIR], 1);
     add(&b->samples.sum[TSI_SAMPLE_REASON + why], 1);
-    if (b->period != 0) (void)book(&b->samples, TSI_SAMPLE_REPAIR + 1, since, &wall);
+    if (b->period != 0) (void)book(&b->samples, TSI_SAMPLE_REPAIR + 1, since, ns);
 }
 
 void tsi_sample_next(TsiBinding* b) {

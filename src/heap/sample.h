@@ -29,7 +29,8 @@ typedef struct TsiStopwatch {
 /* Once per process, when an allocator samples. */
 void tsi_sample_calibrate(void);
 TsiStopwatch tsi_sample_start(void);
-void tsi_sample_stop_alloc(TsiBinding* b, TsiStopwatch since);
+/* `of`: the phase that was allocated in, or 0; its label gets the sample too. */
+void tsi_sample_stop_alloc(TsiBinding* b, TsiStopwatch since, TsiRef of);
 /* why: 0 no free slot, 1 not of this owner or class, 2 other. `since` counts when sampling is on. */
 void tsi_sample_repair(TsiBinding* b, unsigned why, TsiStopwatch since);
 /* What a refill may hand out; sets b->cut when that is less than `ready`. */

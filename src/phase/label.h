@@ -5,9 +5,9 @@
  * every label that finds no room. Looking a label up takes no lock: names are published once and never
  * change; making one takes `lock`.
  *
- * Accounts are cumulative and written when a phase ends, by relaxed read-modify-writes into one of
- * eight shards, by thread, so that threads that end phases of one label at once do not meet on a cache line. What
- * is live is never counted: readers take it from the slabs. A reader reads the account first and the phases
+ * Accounts are cumulative and written when a phase ends (samples: when they are taken), by relaxed
+ * read-modify-writes into one of eight shards, by thread, so that threads that end phases of one label at once do not
+ * meet on a cache line. What is live is never counted: readers take it from the slabs. A reader reads the account first and the phases
  * after it; a phase is marked as posted before it is added. So a sum that races with an end misses it, and
  * never counts it twice; `shown` keeps what was told once from going back.
  */
@@ -34,6 +34,7 @@ typedef struct TsiTotals {
 
 typedef struct TsiLabelShard {
     _Atomic uint64_t ended, objects_allocated, bytes_allocated, objects_released, bytes_released, closed_slabs, pinned_slabs, slow;
+    _Atomic uint64_t samples, sample_ns[3]; /* of allocations: wall, cpu, wait */
     _Atomic uint64_t duration[TSI_LABEL_BUCKETS], peaks[TSI_LABEL_BUCKETS];
 } TsiLabelShard;
 

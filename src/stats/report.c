@@ -193,6 +193,10 @@ static void label_begin(TsiLabels* ls, uint32_t at, SlabLabelStats* out) {
         out->closed_slabs += tsi_load_relaxed(&s->closed_slabs);
         out->pinned_slabs += tsi_load_relaxed(&s->pinned_slabs);
         out->slow_path_hits += tsi_load_relaxed(&s->slow);
+        out->alloc_samples += tsi_load_relaxed(&s->samples);
+        out->alloc_wall_ns_sum += tsi_load_relaxed(&s->sample_ns[0]);
+        out->alloc_cpu_ns_sum += tsi_load_relaxed(&s->sample_ns[1]);
+        out->alloc_wait_ns_sum += tsi_load_relaxed(&s->sample_ns[2]);
         for (unsigned b = 0; b < TSI_LABEL_BUCKETS; b++) {
             out->duration_ns[b] += tsi_load_relaxed(&s->duration[b]);
             out->peak_bytes_hist[b] += tsi_load_relaxed(&s->peaks[b]);

@@ -382,10 +382,51 @@ static void one_in_so_many_phases(void) {
     slab_allocator_free(a);
 }
 
+/* Each sample counts under the label of the phase it was taken in: fast allocations, slow ones, large ones, those that
+ * are refused. */
+static void samples_by_label(void) {
+    SlabOptions o = {.struct_size = sizeof o, .sampling_period = 16};
+    SlabAllocator* a = slab_allocator_create_with(&o);
+    SlabSamplingStats s;
+    uint64_t sums[4] = {0, 0, 0, 0};
+    for (unsigned i = 0; i < 40; i++) { /* the same work, three phases of one label to one of the other */
+        epoch_domain_t* d = epoch_domain_begin(a, i % 4 == 0 ? "a quarter" : "three");
+        for (unsigned n = 0; n < 4000; n++) CHECK(slab_malloc(a, 100) != NULL);
+        if (i == 39) CHECK_EQ(row_of(a, "three")->phases_open, 1); /* samples of open phases are there already */
+        epoch_domain_end(d);
+    }
+    const SlabLabelStats *quarter = row_of(a, "a quarter"), *three = &rows[2];
+    REQUIRE(quarter == &rows[1]);
+    CHECK_STR(three->label, "three");
+    CHECK(quarter->alloc_samples > 1000 && three->alloc_samples > 2 * quarter->alloc_samples);
+    CHECK_EQ(rows[0].alloc_samples, 0);
+    for (unsigned n = 0; n < 40; n++) CHECK(slab_malloc_epoch(a, 400000, 3) != NULL);
+    CHECK(row_of(a, "(unlabeled)")->alloc_samples != 0);
+    slab_epoch_set_label(a, 3, "three");
+    uint64_t before = row_of(a, "three")->alloc_samples;
+    CHECK(slab_label_set_budget(a, "three", 0, 1, NULL, NULL));
+    for (unsigned n = 0; n < 40; n++) CHECK(slab_malloc_epoch(a, 400000, 3) == NULL);
+    CHECK(row_of(a, "three")->alloc_samples > before);
+    slab_stats_sampling(a, &s);
+    size_t labels = slab_stats_labels(a, rows, ROWS);
+    for (size_t i = 0; i < labels; i++) {
+        CHECK_EQ(rows[i].alloc_wall_ns_sum == 0, rows[i].alloc_samples == 0);
+        sums[0] += rows[i].alloc_samples;
+        sums[1] += rows[i].alloc_wall_ns_sum;
+        sums[2] += rows[i].alloc_cpu_ns_sum;
+        sums[3] += rows[i].alloc_wait_ns_sum;
+    }
+    CHECK_EQ(sums[0], s.sum.alloc_samples);
+    CHECK_EQ(sums[1], s.sum.alloc_wall_ns_sum);
+    CHECK_EQ(sums[2], s.sum.alloc_cpu_ns_sum);
+    CHECK_EQ(sums[3], s.sum.alloc_wait_ns_sum);
+    slab_allocator_free(a);
+}
+
 static const CheckCase cases[] = {
     CHECK_CASE(phases_of_two_labels), CHECK_CASE(escapes_and_relabelling),    CHECK_CASE(more_labels_than_room),
     CHECK_CASE(budget_of_an_epoch),   CHECK_CASE(budget_function_makes_room), CHECK_CASE(budget_of_a_label),
     CHECK_CASE(limit_of_an_allocator), CHECK_CASE(sums_never_go_back),        CHECK_CASE(one_in_so_many),
-    CHECK_CASE(one_in_so_many_phases), CHECK_CASE(nothing_comes_back),
+    CHECK_CASE(one_in_so_many_phases), CHECK_CASE(samples_by_label),  CHECK_CASE(nothing_comes_back),
 };
 CHECK_MAIN(cases)
