@@ -88,8 +88,11 @@ SLAB_API uint64_t slab_epoch_walk(SlabAllocator* a, EpochId epoch, bool (*fn)(co
 SLAB_API uint64_t slab_epoch_walk_era(SlabAllocator* a, uint64_t era, bool (*fn)(const SlabLiveObject* object, void* ctx), void* ctx);
 
 /* The three reports and the health of locks and samples as text with ACTION lines: what to do, and about which label.
- * `write` as for slab_stats_json. False with EINVAL for a NULL allocator or `write`. */
+ * `write` as for slab_stats_json. False with EINVAL for a NULL allocator or `write`. An ended phase in which objects
+ * live is called a leak when it is 60 s old, and until then too young to judge. */
 SLAB_API bool slab_doctor(SlabAllocator* a, bool (*write)(void* ctx, const char* bytes, size_t n), void* ctx);
+/* The same from an age of `leak_sec`, for programs whose phases drain sooner; 0 when nothing is under way any more. */
+SLAB_API bool slab_doctor_ex(SlabAllocator* a, uint32_t leak_sec, bool (*write)(void* ctx, const char* bytes, size_t n), void* ctx);
 
 #ifdef __cplusplus
 }

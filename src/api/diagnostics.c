@@ -81,6 +81,10 @@ typedef struct Chart {
 } Chart;
 
 bool slab_doctor(SlabAllocator* s, bool (*write)(void* ctx, const char* bytes, size_t n), void* ctx) {
+    return slab_doctor_ex(s, TSI_DOCTOR_LEAK_SECONDS, write, ctx);
+}
+
+bool slab_doctor_ex(SlabAllocator* s, uint32_t leak_sec, bool (*write)(void* ctx, const char* bytes, size_t n), void* ctx) {
     TsiArena* a = tsi_arena(s);
     TsiScratch mem;
     TsiReport report;
@@ -92,11 +96,12 @@ bool slab_doctor(SlabAllocator* s, bool (*write)(void* ctx, const char* bytes, s
     }
     if (!tsi_scratch_take(&mem, sizeof(Chart))) return false;
     if (tsi_leaks_take(a, 0, &leaks)) {
-        tsi_leaks_by_label(&leaks, TSI_DOCTOR_LEAK_SECONDS);
+        tsi_leaks_by_label(&leaks, leak_sec);
         if (tsi_report_take(a, &report)) {
             Chart* c = mem.at;
             TsiDoctorView v = {.report = &report,
                                .leaks = &leaks,
+                               .leak_sec = leak_sec,
                                .slow = c->slow,
                                .closes = c->closes,
                                .purge_policy = a->options.purge_policy};

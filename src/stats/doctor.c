@@ -6,6 +6,7 @@
  */
 #include "stats/doctor.h"
 
+#include <stdio.h>
 #include <string.h>
 
 enum { CLOSES_SHOWN = 8, FEW_HITS = 100 };
@@ -48,24 +49,26 @@ typedef struct LeakSum {
     const TsiLeakRow* first;
 } LeakSum;
 
-static void section_leaks(TsiText* t, const TsiLeaks* l) {
+static void section_leaks(TsiText* t, const TsiLeaks* l, unsigned leak_sec) {
+    char which[64] = "";
     LeakSum old = {0, 0, 0, NULL}, young = old;
     for (uint32_t n = 0; n < l->count; n++) {
         const TsiLeakRow* r = &l->rows[n];
-        LeakSum* s = r->c.age_sec >= TSI_DOCTOR_LEAK_SECONDS ? &old : &young;
+        LeakSum* s = r->c.age_sec >= leak_sec ? &old : &young;
         if (s->rows++ == 0) s->first = r;
         s->objects += r->c.alloc_count;
         s->bytes += r->c.estimated_rss_bytes;
     }
+    if (leak_sec != 0) (void)snprintf(which, sizeof which, " of %u s or more", leak_sec);
     tsi_text_put(t, "1. Leaks: ");
     if (old.rows == 0)
-        tsi_text_put(t, "nothing leaks: no ended phase of %u s or more holds an object.\n", TSI_DOCTOR_LEAK_SECONDS);
+        tsi_text_put(t, "nothing leaks: no ended phase%s holds an object.\n", which);
     else
-        tsi_text_put(t, "%llu objects, %s of slabs, in ended phases of %u s or more.\n", (Num)old.objects,
-                     tsi_word_bytes(old.bytes).at, TSI_DOCTOR_LEAK_SECONDS);
+        tsi_text_put(t, "%llu objects, %s of slabs, in ended phases%s.\n", (Num)old.objects,
+                     tsi_word_bytes(old.bytes).at, which);
     unsigned shown = 0;
     for (uint32_t n = 0; n < l->count && shown < TSI_DOCTOR_ROWS; n++)
-        if (l->rows[n].c.age_sec >= TSI_DOCTOR_LEAK_SECONDS) put_leak(t, ++shown, &l->rows[n]);
+        if (l->rows[n].c.age_sec >= leak_sec) put_leak(t, ++shown, &l->rows[n]);
     if (old.rows > shown) tsi_text_put(t, "   and %u smaller ones.\n", old.rows - shown);
     if (young.rows != 0)
         tsi_text_put(t, "   Too young to judge: %llu objects, %s of slabs, most of it %s, %s.\n", (Num)young.objects,
@@ -194,7 +197,7 @@ bool tsi_doctor_write(const TsiDoctorView* v, TsiWriteFn write, void* ctx) {
     tsi_text_put(&t, "temporal-slab doctor: pid %u, %llu objects live, %s of slabs committed, RSS %s\n", r->pid,
                  (Num)r->global.live_objects, tsi_word_bytes(r->global.committed_bytes).at,
                  tsi_word_bytes(r->global.rss_bytes_current).at);
-    section_leaks(&t, v->leaks);
+    section_leaks(&t, v->leaks, v->leak_sec);
     section_slow(&t, v);
     section_reclamation(&t, v);
     tsi_health_sampling(&t, &r->sampling);

@@ -12,7 +12,8 @@ enum { TSI_DOCTOR_LEAK_SECONDS = 60, TSI_DOCTOR_ROWS = 10 };
 
 typedef struct TsiDoctorView {
     const TsiReport* report;
-    const TsiLeaks* leaks; /* of any age, by label: tsi_leaks_by_label with TSI_DOCTOR_LEAK_SECONDS */
+    const TsiLeaks* leaks; /* of any age, by label: tsi_leaks_by_label with leak_sec */
+    uint32_t leak_sec;     /* age from which an ended phase that holds objects leaks */
     const SlowPathAttribution* slow;
     uint32_t slow_count;
     const EpochReclamation* closes; /* oldest first */

@@ -65,9 +65,24 @@ static void the_doctor_names_the_leak(void** state) {
     epoch_close(a, epoch_current(a));
     epoch_advance(a);
     assert_true(slab_doctor(a, collect, &t));
-    assert_has(&t, "nothing leaks");
+    assert_has(&t, "nothing leaks: no ended phase of 60 s or more holds an object.");
     assert_has(&t, "Too young to judge: 41 objects");
-    pass_seconds(61);
+    memset(&t, 0, sizeof t);
+    assert_true(slab_doctor_ex(a, 0, collect, &t)); /* whoever knows that all is over need not wait */
+    assert_has(&t, "1. Leaks: 41 objects, ");
+    assert_has(&t, " of slabs, in ended phases.\n");
+    assert_has(&t, "ACTION: \"GET /x?\"");
+    assert_int_equal(actions(&t), 2);
+    assert_null(strstr(t.at, "Too young"));
+    pass_seconds(5);
+    memset(&t, 0, sizeof t);
+    assert_true(slab_doctor_ex(a, 6, collect, &t));
+    assert_has(&t, "nothing leaks: no ended phase of 6 s or more");
+    memset(&t, 0, sizeof t);
+    assert_true(slab_doctor_ex(a, 5, collect, &t));
+    assert_has(&t, "in ended phases of 5 s or more.\n");
+    assert_int_equal(actions(&t), 2);
+    pass_seconds(56);
     memset(&t, 0, sizeof t);
     assert_true(slab_doctor(a, collect, &t));
     assert_has(&t, "1. \"GET /x?\", class 2 (128 B): 40 live");
@@ -107,6 +122,10 @@ static void phases_of_one_label(void** state) {
         "1. \"even\", class 2 (128 B): 10 live in 10 slabs of 80.0 KiB; 10 phases, the oldest 100 s, epoch 0, era 1;");
     assert_has(&t, "2. \"once\"");
     assert_has(&t, "Too young to judge: 10 objects, 80.0 KiB of slabs, most of it \"even\"");
+    assert_int_equal(actions(&t), 2);
+    memset(&t, 0, sizeof t);
+    assert_true(slab_doctor_ex(a, 0, collect, &t)); /* of any age: one row */
+    assert_has(&t, "1. \"even\", class 2 (128 B): 20 live in 20 slabs of 160.0 KiB; 20 phases, the oldest 100 s");
     assert_int_equal(actions(&t), 2);
     slab_allocator_free(a);
 }
