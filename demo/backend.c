@@ -26,7 +26,7 @@ static void hook_free(void* p) { slab_free(slab, p); }
 bool backend_start(BackendKind kind) {
     current = kind;
     if (kind == BACKEND_GLIBC) return true;
-    slab = slab_allocator_create();
+    slab = slab_allocator_create_with(&(SlabOptions){.struct_size = sizeof(SlabOptions), .sampling_period = 1024});
     if (!slab) {
         fprintf(stderr, "tslab_demo: no allocator: %s\n", slab_last_error());
         return false;
@@ -41,6 +41,8 @@ void backend_stop(void) {
     slab_allocator_free(slab);
     slab = NULL;
 }
+
+SlabAllocator* backend_slab(void) { return slab; }
 
 bool backend_ends_in_bulk(void) { return current == BACKEND_TSLAB; }
 
@@ -65,11 +67,13 @@ void* backend_lua_alloc(void* ud, void* p, size_t osize, size_t nsize) {
     return moved || nsize > osize ? moved : p;
 }
 
-bool phase_open(Phase* phase, const char* label) {
+bool phase_open(Phase* phase, const char* label, bool drains) {
     phase->domain = NULL;
+    phase->drains = drains;
     if (!slab) return true;
     phase->domain = epoch_domain_create_labeled(slab, label);
     if (!phase->domain) return false;
+    phase->domain->auto_close = !drains;
     epoch_domain_enter(phase->domain);
     return true;
 }
@@ -78,7 +82,8 @@ bool phase_close(Phase* phase, EpochReceipt* receipt) {
     epoch_domain_t* domain = phase->domain;
     phase->domain = NULL;
     if (!domain) return false;
-    epoch_domain_exit(domain); /* the last scope leaves: everything in it ends here */
+    epoch_domain_exit(domain); /* the last scope leaves: everything in it ends here, unless it drains */
+    if (phase->drains) return epoch_close_ex(slab, domain->epoch_id, EPOCH_DRAIN, receipt);
     bool told = epoch_domain_receipt(domain, receipt);
     epoch_domain_destroy(domain);
     return told;

@@ -6,7 +6,8 @@
  * through lua_newstate and cJSON_InitHooks. The rest of the demo asks backend_ends_in_bulk() where
  * the two differ: whether a request has to free what it made.
  *
- *   Phase  one request: a domain made, entered, left and destroyed again
+ *   Phase  one request: a domain made, entered, left and destroyed again. One that `drains` ends when the
+ *          last object in it is freed; its domain is for whoever does that
  *   Store  long-lived memory: a domain of its own that is not ended until the program ends
  */
 #ifndef DEMO_BACKEND_H
@@ -21,6 +22,7 @@ typedef enum BackendKind { BACKEND_GLIBC, BACKEND_TSLAB, BACKEND_COUNT } Backend
 
 typedef struct Phase {
     epoch_domain_t* domain; /* NULL with glibc */
+    bool drains;
 } Phase;
 
 typedef struct Store {
@@ -39,8 +41,9 @@ void backend_free(void* p);
 /* A lua_Alloc. */
 void* backend_lua_alloc(void* ud, void* p, size_t osize, size_t nsize);
 
-bool phase_open(Phase* phase, const char* label);
-/* Ends the phase. True when *receipt was filled; glibc has none. */
+bool phase_open(Phase* phase, const char* label, bool drains);
+/* Ends the phase: with temporal-slab everything in it ends; when it drains, what was freed goes back. True when
+ * *receipt was filled; glibc has none. */
 bool phase_close(Phase* phase, EpochReceipt* receipt);
 
 bool store_open(Store* store, const char* label);
@@ -51,6 +54,8 @@ void* store_malloc(Store* store, size_t size);
 void store_free(void* p);
 void store_close(Store* store);
 
+/* The allocator, for its statistics; NULL with glibc. */
+SlabAllocator* backend_slab(void);
 /* What the allocator itself counts as handed out now. */
 uint64_t backend_live_bytes(void);
 /* Frees and calls that the allocator refused; 0 in a correct program. */

@@ -22,7 +22,7 @@ Request* demo_request(lua_State* L) { return *(Request**)lua_getextraspace(L); }
 
 void demo_drop(Request* request) {
     if (request->pinned) sessions_unpin(&request->server->sessions, request->pinned);
-    if (!backend_ends_in_bulk()) {
+    if (request->singly) {
         cJSON_Delete(request->tree);
         backend_free(request->text);
         backend_free(request->answer);
@@ -111,7 +111,7 @@ static int db_source(lua_State* L) {
     request->tree = request->text ? cJSON_ParseWithLength(request->text, len) : NULL;
     if (!request->tree) return luaL_error(L, "cannot read the source of %s", data_kind_name(kind));
     demo_push_json(L, request->tree);
-    if (!backend_ends_in_bulk()) {
+    if (request->singly) {
         cJSON_Delete(request->tree);
         backend_free(request->text);
     }

@@ -5,6 +5,7 @@
 #define DEMO_COMPARE_H
 
 #include "backend.h"
+#include "leak.h"
 #include "options.h"
 
 #include <cJSON.h>
@@ -21,13 +22,21 @@ typedef struct Comparison {
     uint64_t compared;  /* answers checked against the first run's */
     uint64_t differing; /* of those */
     uint64_t first_differing;
-    bool unsound; /* a request failed, or the allocator refused a call */
+    const cJSON* shown; /* the run on temporal-slab that is told of alone: the last complete one, else the last one */
+    int snapshot_fd; /* its statistics, as it wrote them */
+    bool unsound; /* a request failed, the allocator refused a call, or its accounts are not the server's */
 } Comparison;
 
 /* An exit status. */
 int compare_backends(const Options* o);
 /* report.c; sets c->unsound */
 void report_print(Comparison* c);
-bool report_write_json(const Comparison* c, FILE* out);
+/* report_accounts.c: what the allocator says of a run on temporal-slab */
+void report_labels(const cJSON* run);
+void report_doctor(const cJSON* run);
+/* on_glibc: a run with the same leak, or NULL */
+void report_leak(const cJSON* run, const cJSON* on_glibc);
+/* The figures of all runs; a fill function of output_write, ctx is the Comparison. */
+bool report_write_json(FILE* out, const void* ctx);
 
 #endif

@@ -17,7 +17,7 @@
 #define ARRAY_MARK "json.array"
 
 static void drop_tree(Request* request) {
-    if (!backend_ends_in_bulk()) cJSON_Delete(request->tree);
+    if (request->singly) cJSON_Delete(request->tree);
     request->tree = NULL;
 }
 
@@ -169,7 +169,7 @@ static int json_encode(lua_State* L) {
     encode_top(L);
     Request* request = demo_request(L);
     lua_pushstring(L, request->text);
-    if (!backend_ends_in_bulk()) cJSON_free(request->text);
+    if (request->singly) cJSON_free(request->text);
     request->text = NULL;
     return 1;
 }

@@ -4,17 +4,21 @@
  *
  *   options.c   flags                          backend.c   the two allocators, phases, stores
  *   compare.c   parent: runs, checks answers   data.c      reference data and its indexes
- *   report.c    parent: prints, --json         sessions.c  LRU session cache
- *   run.c       child: workers, measurement    traffic.c   requests out of a seed
- *   result.c    child: figures as JSON         serve.c     one request, bindings.c json.c its Lua side
+ *   report*.c   parent: prints                 sessions.c  LRU session cache
+ *   output.c    parent: --json, --figures      traffic.c   requests out of a seed
+ *   figures.c   parent: reads and shows them   serve.c     one request, bindings.c json.c its Lua side
+ *   run.c       child: workers, measurement    leak.c      the fault of --leak
+ *   accounts.c  child: what the library says   result.c    child: figures as JSON
  */
 #include "compare.h"
 #include "data.h"
 #include "options.h"
+#include "output.h"
 #include "run.h"
 
 int main(int argc, char** argv) {
     Options options;
+    output_init();
     switch (options_parse(argc, argv, &options)) {
     case OPTIONS_HELP:
         options_help();

@@ -11,10 +11,13 @@ typedef struct Options {
     uint64_t requests, threads, sessions, seed, rounds;
     const char* data_dir;
     const char* handlers_dir;
-    const char* json_file; /* NULL = none */
-    const char* backend;   /* NULL = compare both */
-    uint64_t result_fd;    /* with backend: where the result goes, default stdout */
-    uint64_t sums_fd;      /* with backend: file for the checksums of all requests, 0 = none */
+    bool leak;
+    const char* json_file;    /* for the statistics of a run on temporal-slab; "-": stdout; NULL: none */
+    const char* figures_file; /* for the figures of all runs; NULL: none */
+    const char* backend;      /* NULL: compare both */
+    uint64_t result_fd;       /* with backend: where the result goes, default stdout */
+    uint64_t snapshot_fd;     /* with backend: takes the place of json_file; 0: none */
+    uint64_t sums_fd;         /* with backend: file for the checksums of all requests; 0: none */
 } Options;
 
 typedef enum OptionsResult { OPTIONS_OK, OPTIONS_HELP, OPTIONS_BAD } OptionsResult;

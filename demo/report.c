@@ -1,10 +1,11 @@
 /*
  * report.c - prints the comparison. Each figure shown is the median over a backend's complete runs
- * (over its interrupted one when there is no other). The figures of phases are those of the last
- * run on temporal-slab: they hardly differ from run to run.
+ * (over its interrupted one when there is no other). The figures of phases and labels are those of
+ * one run on temporal-slab: they hardly differ from run to run.
  */
 #include "compare.h"
 
+#include "figures.h"
 #include "routes.h"
 
 #include <inttypes.h>
@@ -12,24 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-typedef enum Unit { UNIT_COUNT, UNIT_TIME, UNIT_SIZE, UNIT_SECONDS } Unit;
-
 /* ---- figures ------------------------------------------------------------------------------ */
-
-/* Number at a path such as "routes.2.latency_ns.p50"; NAN when it is not there. */
-static double figure(const cJSON* run, const char* path) {
-    char part[64];
-    const cJSON* at = run;
-    while (at && *path) {
-        size_t len = strcspn(path, ".");
-        snprintf(part, sizeof part, "%.*s", (int)len, path);
-        at = cJSON_IsArray(at) ? cJSON_GetArrayItem(at, atoi(part)) : cJSON_GetObjectItemCaseSensitive(at, part);
-        path += len + (path[len] == '.');
-    }
-    return cJSON_IsNumber(at) ? at->valuedouble : NAN;
-}
-
-static bool complete(const cJSON* run) { return figure(run, "done") == figure(run, "requests"); }
 
 static int compare_doubles(const void* left, const void* right) {
     double a = *(const double*)left, b = *(const double*)right;
@@ -41,7 +25,7 @@ static int sorted_figures(const Comparison* c, BackendKind kind, const char* pat
     int n = 0;
     for (int pass = 0; pass < 2 && n == 0; pass++)
         for (int r = 0; r < c->run_count[kind]; r++)
-            if (complete(c->runs[kind][r]) || (pass == 1 && figure(c->runs[kind][r], "done") > 0))
+            if (run_complete(c->runs[kind][r]) || (pass == 1 && figure(c->runs[kind][r], "done") > 0))
                 out[n++] = figure(c->runs[kind][r], path);
     qsort(out, (size_t)n, sizeof *out, compare_doubles);
     return n;
@@ -53,49 +37,13 @@ static double median(const Comparison* c, BackendKind kind, const char* path) {
     return n ? (values[(n - 1) / 2] + values[n / 2]) / 2 : NAN;
 }
 
-static const cJSON* last_run(const Comparison* c, BackendKind kind) {
-    return c->run_count[kind] ? c->runs[kind][c->run_count[kind] - 1] : NULL;
-}
-
-/* ---- formats ------------------------------------------------------------------------------ */
-
-static const char* grouped(double value, char out[32]) {
-    char digits[32];
-    int len = snprintf(digits, sizeof digits, "%.0f", value);
-    int n = 0;
-    for (int i = 0; i < len && n < 30; i++) {
-        out[n++] = digits[i];
-        if (i + 1 < len && (len - i - 1) % 3 == 0 && n < 30) out[n++] = ',';
-    }
-    out[n] = '\0';
-    return out;
-}
-
-static const char* shown(double value, Unit unit, char out[32]) {
-    if (isnan(value))
-        snprintf(out, 32, "-");
-    else if (unit == UNIT_COUNT)
-        grouped(value, out);
-    else if (unit == UNIT_SECONDS)
-        snprintf(out, 32, "%.2f s", value);
-    else if (unit == UNIT_TIME && value < 1e6)
-        snprintf(out, 32, "%.1f us", value / 1e3);
-    else if (unit == UNIT_TIME)
-        snprintf(out, 32, "%.2f ms", value / 1e6);
-    else if (value < 1e6)
-        snprintf(out, 32, "%.1f kB", value / 1e3);
-    else
-        snprintf(out, 32, "%.2f MB", value / 1e6);
-    return out;
-}
+/* ---- the parts of the report -------------------------------------------------------------- */
 
 static void print_row(const char* name, double glibc, double tslab, Unit unit) {
     char left[32], right[32], ratio[32] = "";
     if (glibc > 0 && !isnan(tslab)) snprintf(ratio, sizeof ratio, "%.2f", tslab / glibc);
     printf("  %-34s %14s %14s %8s\n", name, shown(glibc, unit, left), shown(tslab, unit, right), ratio);
 }
-
-/* ---- the parts of the report -------------------------------------------------------------- */
 
 static void print_overall(const Comparison* c) {
     static const struct {
@@ -155,26 +103,26 @@ static void print_route_latency(const Comparison* c) {
 }
 
 static void print_phases(const cJSON* run) {
-    printf("\nPhases by route, from their receipts (last run on temporal-slab); figures are those of one phase\n"
-           "                                       objects               bytes          pages held      ended     end\n"
-           "  %-22s %7s %7s %7s %10s %10s %9s %9s %8s %8s\n",
-           "", "phases", "mean", "most", "mean", "most", "mean", "most", "in bulk", "takes");
+    printf("\nPhases by route, from their receipts, of the same run; figures are those of one phase\n"
+           "                               objects               bytes          pages held      ended     end\n"
+           "  %-22s %7s %7s %10s %10s %9s %9s %8s %8s\n",
+           "", "mean", "most", "mean", "most", "mean", "most", "in bulk", "takes");
     for (int r = 0; r < ROUTE_COUNT; r++) {
-        char text[8][32];
+        char text[7][32];
         double phases = of_route(run, r, "phases");
         if (!(phases > 0)) continue;
-        printf("  %-22s %7s %7s %7s %10s %10s %9s %9s %6.1f %% %8s\n", ROUTES[r].label, grouped(phases, text[0]),
-               grouped(of_route(run, r, "objects") / phases, text[1]),
-               grouped(of_route(run, r, "max_objects"), text[2]),
-               shown(of_route(run, r, "bytes") / phases, UNIT_SIZE, text[3]),
-               shown(of_route(run, r, "max_bytes"), UNIT_SIZE, text[4]),
-               shown(of_route(run, r, "held_bytes") / phases, UNIT_SIZE, text[5]),
-               shown(of_route(run, r, "max_held_bytes"), UNIT_SIZE, text[6]),
+        printf("  %-22s %7s %7s %10s %10s %9s %9s %6.1f %% %8s\n", ROUTES[r].label,
+               grouped(of_route(run, r, "objects") / phases, text[0]),
+               grouped(of_route(run, r, "max_objects"), text[1]),
+               shown(of_route(run, r, "bytes") / phases, UNIT_SIZE, text[2]),
+               shown(of_route(run, r, "max_bytes"), UNIT_SIZE, text[3]),
+               shown(of_route(run, r, "held_bytes") / phases, UNIT_SIZE, text[4]),
+               shown(of_route(run, r, "max_held_bytes"), UNIT_SIZE, text[5]),
                100 * of_route(run, r, "objects_released") / of_route(run, r, "objects"),
-               shown(of_route(run, r, "close_ns") / phases, UNIT_TIME, text[7]));
+               shown(of_route(run, r, "close_ns") / phases, UNIT_TIME, text[6]));
     }
-    printf("  bytes: everything the phase allocated; pages held: what its end gave back, which is its peak, since\n"
-           "  an open phase keeps its slabs; in bulk: objects that nobody freed singly\n");
+    printf("  bytes: everything the phase allocated; pages held: what its end gave back, which is its peak,\n"
+           "  since an open phase keeps its slabs; in bulk: objects that nobody freed singly\n");
 }
 
 static void print_receipt(const cJSON* run) {
@@ -197,14 +145,28 @@ static void print_receipt(const cJSON* run) {
 static bool print_faults(const cJSON* run, BackendKind kind, int number) {
     double failed = 0;
     for (int route = 0; route < ROUTE_COUNT; route++) failed += of_route(run, route, "failed");
-    double refused = figure(run, "refusals");
+    double refused = figure(run, "refusals"), differing = figure(run, "accounts_differing");
     if (failed > 0) printf("Run %d on %s: %.0f requests FAILED (status 5xx).\n", number, backend_name(kind), failed);
     if (refused > 0)
         printf("Run %d on %s: %.0f calls were REFUSED by the allocator.\n", number, backend_name(kind), refused);
-    if (!complete(run))
+    if (differing > 0)
+        printf("Run %d on %s: %.0f figures of labels DIFFER from the receipts of their phases.\n", number,
+               backend_name(kind), differing);
+    if (!run_complete(run))
         printf("Run %d on %s was interrupted after %.0f of %.0f requests.\n", number, backend_name(kind),
                figure(run, "done"), figure(run, "requests"));
-    return failed > 0 || refused > 0;
+    return failed > 0 || refused > 0 || differing > 0;
+}
+
+static void print_agreement(const Comparison* c) {
+    double differing = 0, phases = 0;
+    char text[32];
+    for (int r = 0; r < c->run_count[BACKEND_TSLAB]; r++) {
+        differing += figure(c->runs[BACKEND_TSLAB][r], "accounts_differing");
+        phases += figure(c->runs[BACKEND_TSLAB][r], "accounts_compared");
+    }
+    if (phases > 0 && differing == 0)
+        printf("Accounts: those of the labels agree with the receipts of all %s phases.\n", grouped(phases, text));
 }
 
 static void print_checks(Comparison* c) {
@@ -219,6 +181,8 @@ static void print_checks(Comparison* c) {
                grouped((double)c->differing, first), grouped((double)c->compared, second), c->first_differing);
     for (int k = 0; k < BACKEND_COUNT; k++)
         for (int r = 0; r < c->run_count[k]; r++) c->unsound |= print_faults(c->runs[k][r], (BackendKind)k, r + 1);
+    print_agreement(c);
+    if (c->shown && c->options->leak) report_leak(c->shown, c->runs[BACKEND_GLIBC][0]);
     if (c->out_of_time)
         printf("Rounds were left out to stay under two minutes; take fewer --requests for more --rounds.\n");
     if (c->interrupted) printf("Interrupted: the figures are those of what was done.\n");
@@ -238,16 +202,18 @@ void report_print(Comparison* c) {
            c->run_count[BACKEND_TSLAB]);
     print_overall(c);
     print_route_latency(c);
-    const cJSON* run = last_run(c, BACKEND_TSLAB);
-    if (run && figure(run, "done") > 0) {
-        print_phases(run);
-        print_receipt(run);
+    if (c->shown) {
+        report_labels(c->shown);
+        print_phases(c->shown);
+        print_receipt(c->shown);
+        report_doctor(c->shown);
     }
     print_checks(c);
     fflush(stdout);
 }
 
-bool report_write_json(const Comparison* c, FILE* out) {
+bool report_write_json(FILE* out, const void* ctx) {
+    const Comparison* c = ctx;
     cJSON* root = cJSON_CreateObject();
     cJSON_AddNumberToObject(root, "answers_compared", (double)c->compared);
     cJSON_AddNumberToObject(root, "answers_differing", (double)c->differing);

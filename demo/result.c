@@ -14,12 +14,27 @@ static void write_number(FILE* out, const char* name, uint64_t value) {
     fprintf(out, "\"%s\":%" PRIu64 ",", name, value);
 }
 
+/* JSON text of `text`; what is below a space goes as \u00XX. */
+static void write_text(FILE* out, const char* text) {
+    fputc('"', out);
+    for (; *text; text++) {
+        if (*text == '"' || *text == '\\')
+            fprintf(out, "\\%c", *text);
+        else if ((unsigned char)*text < ' ')
+            fprintf(out, "\\u%04x", (unsigned)*text);
+        else
+            fputc(*text, out);
+    }
+    fputc('"', out);
+}
+
 static void write_route(FILE* out, const RunFigures* run, int r) {
     const RouteFigures* f = &run->figures[r];
     fprintf(out, "{\"label\":\"%s\",", ROUTES[r].label);
     write_number(out, "requests", f->requests);
     write_number(out, "failed", f->failed);
     write_number(out, "answer_bytes", f->answer_bytes);
+    write_number(out, "leaked", f->leaked);
     write_number(out, "phases", f->phases);
     write_number(out, "objects", f->objects);
     write_number(out, "bytes", f->bytes);
@@ -28,6 +43,7 @@ static void write_route(FILE* out, const RunFigures* run, int r) {
     write_number(out, "objects_released", f->objects_released);
     write_number(out, "bytes_released", f->bytes_released);
     write_number(out, "objects_escaped", f->escaped);
+    write_number(out, "bytes_escaped", f->bytes_escaped);
     write_number(out, "held_bytes", f->held_bytes);
     write_number(out, "deferred_slabs", f->deferred_slabs);
     write_number(out, "close_ns", f->close_ns);
@@ -63,6 +79,43 @@ static void write_receipt(FILE* out, const RunFigures* run) {
     fprintf(out, "\"close_ns\":%" PRIu64 "},", r->close_ns);
 }
 
+static void write_label(FILE* out, const SlabLabelStats* l) {
+    fprintf(out, "{\"label\":");
+    write_text(out, l->label);
+    fputc(',', out);
+    write_number(out, "phases", l->phases_opened);
+    write_number(out, "objects", l->objects_allocated);
+    write_number(out, "bytes", l->bytes_allocated);
+    write_number(out, "objects_escaped", l->objects_escaped);
+    write_number(out, "live_objects", l->live_objects);
+    write_number(out, "committed_bytes", l->committed_bytes);
+    write_number(out, "peak_bytes", l->peak_bytes);
+    write_number(out, "slow_path_hits", l->slow_path_hits);
+    write_number(out, "samples", l->alloc_samples);
+    write_number(out, "sampled_cpu_ns", l->alloc_cpu_ns_sum);
+    fprintf(out, "\"sampled_wait_ns\":%" PRIu64 "}", l->alloc_wait_ns_sum);
+}
+
+/* What the allocator says, and by what it differs from the figures of the routes. */
+static void write_accounts(FILE* out, const RunFigures* run) {
+    const Accounts* a = &run->accounts;
+    fprintf(out, "\"accounts_differing\":%u,", run->accounts_differing);
+    write_number(out, "accounts_compared", run->accounts_compared);
+    write_number(out, "sampling_period", a->sampling_period);
+    fprintf(out, "\"labels\":[");
+    for (size_t i = 0; i < a->label_count; i++) {
+        if (i) fputc(',', out);
+        write_label(out, &a->labels[i]);
+    }
+    fprintf(out, "],\"doctor\":");
+    write_text(out, a->doctor);
+    fputc(',', out);
+    if (!run->leak_label[0]) return;
+    fprintf(out, "\"leak\":{\"label\":");
+    write_text(out, run->leak_label);
+    fprintf(out, ",\"named_seconds\":%.3f},", run->leak_named_seconds);
+}
+
 void result_write(FILE* out, const RunFigures* run) {
     fprintf(out, "{\"backend\":\"%s\",\"interrupted\":%s,", backend_name(run->backend),
             run->interrupted ? "true" : "false");
@@ -84,6 +137,7 @@ void result_write(FILE* out, const RunFigures* run) {
     write_number(out, "hits", run->sessions.hits);
     write_number(out, "misses", run->sessions.misses);
     fprintf(out, "\"evictions\":%" PRIu64 "},", run->sessions.evictions);
+    if (run->accounts.doctor) write_accounts(out, run);
     if (run->has_receipt) write_receipt(out, run);
     fprintf(out, "\"routes\":[");
     for (int r = 0; r < ROUTE_COUNT; r++) {

@@ -3,7 +3,8 @@
  *
  * Threads: the workers take request numbers from one counter; the main thread samples the resident
  * size every 5 ms and tells stderr how far it is every 2 s. When the last request has ended the
- * workers stay alive until the final size is read: a server that idles, not one that has gone.
+ * workers stay alive until the final size is read and the allocator has given account of the run: a
+ * server that idles, not one that has gone.
  *
  * What the harness itself needs (latencies, checksums) is mapped and touched before the first
  * sample, so that it is the same constant part of every resident size.
@@ -14,6 +15,7 @@
 #include "serve.h"
 #include "traffic.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
 #include <signal.h>
@@ -26,6 +28,7 @@
 
 #define SAMPLE_NS 5000000L
 #define PROGRESS_NS 2000000000u
+#define LOOK_NS 500000000u /* for a leak */
 
 atomic_bool run_stop;
 
@@ -51,6 +54,7 @@ struct Run {
     int statm;
     RunFigures result;
     Worker* workers;
+    bool json_failed;
     pthread_barrier_t leave;
     _Alignas(128) atomic_uint_fast64_t next;
     atomic_uint finished;
@@ -81,6 +85,7 @@ static void account(RouteFigures* f, const Answer* answer) {
     f->requests++;
     f->answer_bytes += answer->len;
     f->failed += answer->status >= 500;
+    f->leaked += answer->leaked;
     if (!answer->has_receipt) return;
     const EpochReceipt* r = &answer->receipt;
     uint64_t held = r->bytes_returned + r->bytes_deferred;
@@ -92,6 +97,7 @@ static void account(RouteFigures* f, const Answer* answer) {
     f->objects_released += r->objects_released;
     f->bytes_released += r->bytes_released;
     f->escaped += r->objects_escaped;
+    f->bytes_escaped += r->bytes_escaped;
     f->held_bytes += held;
     f->close_ns += r->close_ns;
     f->deferred_slabs += r->slabs_deferred;
@@ -136,16 +142,50 @@ static void progress(Run* run, uint64_t rss, const char* word) {
             seconds > 0 ? (double)taken / seconds : 0.0, (double)rss / 1e6);
 }
 
+/* Whether the library names a leak while requests are served, as a monitor beside a server would ask. */
+static void look_for_leak(Run* run) {
+    RunFigures* result = &run->result;
+    if (!run->options->leak || result->leak_label[0] || !accounts_find_leak(result->leak_label)) return;
+    result->leak_named_seconds = (double)(now_ns() - run->started_ns) / 1e9;
+    fprintf(stderr, "  %s: after %.1f s the library names a leak: %s\n", backend_name(result->backend),
+            result->leak_named_seconds, result->leak_label);
+}
+
 static void watch(Run* run) {
     const struct timespec pause = {0, SAMPLE_NS};
-    uint64_t next_word = run->started_ns + PROGRESS_NS;
+    uint64_t next_word = run->started_ns + PROGRESS_NS, next_look = run->started_ns + LOOK_NS;
     while (atomic_load(&run->finished) < run->options->threads) {
         nanosleep(&pause, NULL);
         uint64_t rss = resident(run);
+        if (now_ns() >= next_look) {
+            look_for_leak(run);
+            next_look += LOOK_NS;
+        }
         if (now_ns() < next_word) continue;
         progress(run, rss, "");
         next_word += PROGRESS_NS;
     }
+}
+
+/* The statistics as JSON: to the parent's file, or to one that the user has named. */
+static bool write_json(const Options* o) {
+    int fd = (int)o->snapshot_fd;
+    if (!fd && !o->json_file) return true;
+    if (!fd) fd = open(o->json_file, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+    bool ok = fd >= 0 && accounts_write_json(fd);
+    if (!ok) fprintf(stderr, "tslab_demo: cannot write %s: %s\n", o->json_file, strerror(errno));
+    if (!o->snapshot_fd && fd >= 0) close(fd);
+    return ok || (o->snapshot_fd && ftruncate(fd, 0) == 0); /* the parent has a run without statistics, not none */
+}
+
+/* What the allocator says of the run. False when the run has to fail for it. */
+static bool take_accounts(Run* run) {
+    if (!accounts_take(&run->result.accounts)) {
+        fprintf(stderr, "tslab_demo: no memory for the allocator's accounts\n");
+        return false;
+    }
+    run->json_failed = backend_slab() && !write_json(run->options);
+    return true;
 }
 
 /* Starts the workers, waits for the last request, and measures while everything is still there. */
@@ -176,10 +216,11 @@ static bool serve_all(Run* run) {
         (double)(after.ru_utime.tv_usec + after.ru_stime.tv_usec - before.ru_utime.tv_usec - before.ru_stime.tv_usec) /
             1e6;
     result->page_faults = (uint64_t)(after.ru_minflt - before.ru_minflt);
+    bool ok = take_accounts(run);
     pthread_barrier_wait(&run->leave);
     for (unsigned t = 0; t < threads; t++) pthread_join(run->workers[t].thread, NULL);
     pthread_barrier_destroy(&run->leave);
-    return true;
+    return ok;
 }
 
 static int compare_latency(const void* left, const void* right) {
@@ -206,6 +247,7 @@ static void add_figures(RouteFigures* to, const RouteFigures* from) {
     to->requests += from->requests;
     to->failed += from->failed;
     to->answer_bytes += from->answer_bytes;
+    to->leaked += from->leaked;
     to->phases += from->phases;
     to->objects += from->objects;
     to->bytes += from->bytes;
@@ -214,6 +256,7 @@ static void add_figures(RouteFigures* to, const RouteFigures* from) {
     to->objects_released += from->objects_released;
     to->bytes_released += from->bytes_released;
     to->escaped += from->escaped;
+    to->bytes_escaped += from->bytes_escaped;
     to->held_bytes += from->held_bytes;
     to->close_ns += from->close_ns;
     to->deferred_slabs += from->deferred_slabs;
@@ -234,6 +277,7 @@ static bool sum_up(Run* run) {
             result->receipt = worker->receipt;
         }
     }
+    result->accounts_differing = accounts_differ(&result->accounts, result->figures, &result->accounts_compared);
     result->seconds = (double)(last - run->started_ns) / 1e9;
     uint32_t* values = malloc(requests * sizeof *values);
     if (!values) return false;
@@ -296,6 +340,7 @@ int run_backend(const Options* o) {
     run.result.backend = strcmp(o->backend, "tslab") ? BACKEND_GLIBC : BACKEND_TSLAB;
     run.result.requests = o->requests;
     run.result.threads = o->threads;
+    run.server.leak.on = o->leak;
     if (!prepare(&run) || !serve_all(&run) || !sum_up(&run)) return 1;
     sessions_close(&run.server.sessions);
     data_unload(&run.server.data);
@@ -308,8 +353,9 @@ int run_backend(const Options* o) {
     FILE* out = fdopen((int)o->result_fd, "w");
     if (!out) return 1;
     result_write(out, &run.result);
+    accounts_drop(&run.result.accounts);
     munmap(run.latency, o->requests * sizeof *run.latency);
     munmap(run.sums, o->requests * sizeof *run.sums);
     close(run.statm);
-    return fclose(out) == 0 ? 0 : 1;
+    return fclose(out) == 0 && !run.json_failed ? 0 : 1;
 }

@@ -4,6 +4,7 @@
 #ifndef DEMO_RUN_H
 #define DEMO_RUN_H
 
+#include "accounts.h"
 #include "backend.h"
 #include "options.h"
 #include "routes.h"
@@ -14,12 +15,13 @@
 #include <stdio.h>
 
 /* What the phases of a route held, from their receipts, and how its requests fared. */
-typedef struct RouteFigures {
-    uint64_t requests, failed, answer_bytes;
-    uint64_t phases, objects, bytes, objects_freed, bytes_freed, objects_released, bytes_released, escaped;
+struct RouteFigures {
+    uint64_t requests, failed, answer_bytes, leaked;
+    uint64_t phases, objects, bytes, objects_freed, bytes_freed, objects_released, bytes_released, escaped,
+        bytes_escaped;
     uint64_t held_bytes, close_ns, deferred_slabs;
     uint64_t max_objects, max_bytes, max_held_bytes; /* of one phase */
-} RouteFigures;
+};
 
 typedef struct Latency {
     double mean_ns;
@@ -36,6 +38,11 @@ typedef struct RunFigures {
     uint64_t requests, done, threads;
     double seconds, cpu_seconds;
     uint64_t page_faults, live_bytes, refusals;
+    Accounts accounts;
+    unsigned accounts_differing;
+    uint64_t accounts_compared; /* receipts */
+    char leak_label[32];        /* with --leak: what was named first, "" when nothing was */
+    double leak_named_seconds;  /* after the first request */
     RssFigures rss;
     SessionCounts sessions;
     Latency all, route[ROUTE_COUNT];

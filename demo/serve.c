@@ -162,7 +162,7 @@ static void run_in_lua(Request* request, Answer* answer) {
             fprintf(stderr, "tslab_demo: %s: %s\n", ROUTES[request->route].label, message);
     }
     demo_drop(request);
-    if (!backend_ends_in_bulk()) lua_close(L);
+    if (request->singly) lua_close(L);
 }
 
 void serve(Server* server, const char* text, size_t len, Answer* answer) {
@@ -177,10 +177,13 @@ void serve(Server* server, const char* text, size_t len, Answer* answer) {
         return;
     }
     Phase phase;
-    if (!phase_open(&phase, ROUTES[request.route].label)) {
+    bool leaks = leak_chosen(&server->leak, request.route);
+    request.singly = leaks || !backend_ends_in_bulk();
+    if (!phase_open(&phase, ROUTES[request.route].label, leaks)) {
         answer_with(answer, 500, short_of_memory, sizeof short_of_memory - 1);
         return;
     }
     run_in_lua(&request, answer);
+    if (leaks) answer->leaked = leak_entry(&server->leak, answer->status, text, len);
     answer->has_receipt = phase_close(&phase, &answer->receipt);
 }

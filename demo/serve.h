@@ -8,11 +8,14 @@
  *     table -> cJSON tree -> text; the answer is sent (here: its checksum is taken)
  *     glibc only: lua_close, cJSON_Delete, free
  *   phase_close           with temporal-slab everything above ends here, in one step
+ *
+ * A request that leaks (leak.h) frees all but what it leaks singly, on temporal-slab too, and its phase drains.
  */
 #ifndef DEMO_SERVE_H
 #define DEMO_SERVE_H
 
 #include "data.h"
+#include "leak.h"
 #include "routes.h"
 #include "sessions.h"
 
@@ -29,6 +32,7 @@ typedef struct Server {
     Sessions sessions;
     Script common;
     Script handlers[ROUTE_COUNT];
+    Leak leak;
     atomic_uint failures; /* only the first ones are told on stderr */
 } Server;
 
@@ -40,6 +44,7 @@ typedef struct Request {
     char* text;
     Session* pinned;
     RouteId route;
+    bool singly; /* what it made is freed singly: its end does not do that */
     const char *query, *body; /* not terminated */
     size_t query_len, body_len;
     int status;
@@ -52,6 +57,7 @@ typedef struct Answer {
     int status;
     size_t len;
     uint64_t checksum; /* of status and text, never 0 */
+    bool leaked;       /* left something behind */
     bool has_receipt;  /* false with glibc */
     EpochReceipt receipt;
 } Answer;
@@ -65,7 +71,7 @@ void serve(Server* server, const char* text, size_t len, Answer* answer);
 /* bindings.c: tells Lua of db, session and json. A Lua function: needs the Request in the state's extra space. */
 int demo_open_bindings(lua_State* L);
 Request* demo_request(lua_State* L);
-/* Drops what the request still holds (glibc backend: frees it). */
+/* Drops what the request still holds, and frees it when its end does not. */
 void demo_drop(Request* request);
 /* json.c: the value on the top of the stack as text in request->answer. */
 void demo_encode_answer(lua_State* L);

@@ -1,0 +1,110 @@
+#!/bin/bash
+# Flags of the demo: wrong words, where files go, files that cannot be written, streams that are closed, an interrupt.
+set -u
+. "$TSLAB_SOURCE_DIR/tests/demo/kit.bash"
+json() { python3 -c 'import json; json.load(open("'"$1"'"))["schema_version"]' || fail "$1 is no statistics"; }
+short="--requests 200 --rounds 1 --threads 2"
+
+# Wrong words.
+wrong() { # MESSAGE ARGUMENT...
+    local message=$1
+    shift
+    expect 2 "$@"
+    empty out
+    has err "$message"
+}
+wrong "there is no flag '--laek'; the flags are --requests .* --leak --data .* --json --figures --backend --help" --laek
+wrong "there is no flag 'leak'" leak
+wrong '--leak takes no value' --leak=yes
+wrong "there is no flag 'yes'" --leak yes
+wrong '--json needs a FILE' --json
+wrong '--json needs a FILE' --json=
+wrong '--figures needs a FILE' --figures ''
+wrong "--rounds '0': a whole number from 1 to 99" --rounds 0
+wrong "--threads 'two'" --threads two
+wrong 'it is glibc or tslab' --backend jemalloc
+wrong 'with --backend they go to standard output' --backend tslab --figures figures.json
+wrong 'glibc has no statistics' --backend glibc --json stats.json
+wrong 'with --backend standard output has the figures' --backend tslab --json -
+wrong 'standard output takes one of them' --json - --figures -
+expect 0 --help
+empty err
+fits out
+for flag in --requests --leak --json --figures --backend --help; do has out "^  $flag "; done
+
+# Where files go. The program is called through a link, so that the default is here.
+ln -sf "$demo" here
+./here $short >out 2>err || fail "default file: $(tail -c 300 err)"
+has out 'as JSON: ./tslab_demo.json '
+json tslab_demo.json
+expect 0 $short --json -
+json out
+whole err
+fits err
+expect 0 $short --json stats.json --figures -
+json stats.json
+whole err
+python3 -c 'import json; assert len(json.load(open("out"))["runs"]) == 2' || fail "--figures -"
+rm stats.json
+expect 0 --backend tslab --requests 200 --json stats.json
+json stats.json
+
+# Files that cannot be written cost a message and the exit status, and nothing else. Early, but for a full device.
+mkdir -p folder
+for path in no/such/folder/stats.json folder $([ ! -w /dev/full ] || echo /dev/full); do
+    expect 1 $short --json "$path" --figures figures.json
+    has err "cannot write $path: [A-Z]"
+    [ "$path" = /dev/full ] || has err 'the runs go on without'
+    told=$([ "$path" = /dev/full ] && echo 1 || echo 2)
+    [ "$(grep -c 'cannot write' err)" -eq "$told" ] || fail "messages: $(cat err)"
+    whole out
+    lacks out 'as JSON'
+    python3 -c 'import json; json.load(open("figures.json"))' || fail "figures beside $path"
+    rm figures.json
+    expect 1 $short --json stats.json --figures "$path"
+    has err "cannot write $path: [A-Z]"
+    whole out
+    json stats.json
+    rm stats.json
+    expect 1 --backend tslab --requests 200 --json "$path"
+    has err "cannot write $path: [A-Z]"
+    python3 -c 'import json; json.load(open("out"))' || fail "figures of one run beside $path"
+done
+
+# Streams that are closed or full: what is opened meanwhile does not take their place.
+status=0
+"$demo" $short --json stats.json >&- 2>err || status=$?
+[ $status -le 1 ] || fail "closed output: exit $status"
+json stats.json
+rm stats.json
+"$demo" $short --json stats.json >out 2>&- <&- || fail "closed error: exit $?"
+whole out
+json stats.json
+if [ -w /dev/full ]; then
+    status=0
+    "$demo" $short --json stats.json >/dev/full 2>err || status=$?
+    [ $status -eq 1 ] || fail "full output: exit $status"
+    has err 'standard output: No space'
+fi
+
+# An interrupt half-way: what was done is shown, and the statistics are written when there are any.
+interrupted() { # WORDS ARGUMENT...: interrupts the program when its progress has these words
+    local words=$1
+    shift
+    rm -f err stats.json
+    "$demo" "$@" --json stats.json >out 2>err &
+    local pid=$! status=0
+    until grep -qs "$words" err || ! kill -0 $pid; do sleep 0.1; done
+    kill -INT $pid
+    wait $pid || status=$?
+    [ $status -eq 130 ] || fail "interrupted: exit $status"
+    has out '^Interrupted: the figures are those of what was done'
+}
+interrupted 'requests (' --requests 1000000 --rounds 1
+has out '^Run 1 on glibc was interrupted after'
+[ ! -e stats.json ] || fail "statistics of a run that never was"
+interrupted 'round 2 of 99: tslab' --requests 300 --rounds 99
+whole out
+json stats.json
+
+[ $failures -eq 0 ]
