@@ -2,6 +2,7 @@
 PREFIX ?= /usr/local
 ARGS ?=
 TIME ?= 120
+SCALE ?= 20
 
 .PHONY: help demo test check bench install soak fuzz clean
 
@@ -32,11 +33,11 @@ install: ## install libraries, headers, stats_dump, CMake package and .pc file (
 	cmake --build --preset install
 	cmake --install build/install --prefix "$(PREFIX)"
 
-soak: ## stress and model tests with sixty times the work
+soak: ## stress and model tests with SCALE times the work (SCALE=20: half an hour and more on two cores)
 	@scripts/install-deps.sh build test demo
 	cmake --preset gcc-release
 	cmake --build --preset gcc-release
-	TSLAB_TEST_SCALE=60 ctest --preset soak
+	TSLAB_TEST_SCALE="$(SCALE)" ctest --preset soak
 
 fuzz: ## fuzz each harness for TIME seconds (TIME=120; ARGS="..." goes to libFuzzer); findings and corpus in build/fuzz
 	@scripts/run-fuzz.sh "$(TIME)" $(ARGS)
