@@ -1,0 +1,114 @@
+#!/bin/bash
+# bench/suite/run.py on two programs: what it writes, peers that are missing, wrong words, ctrl-C. bench/suite/memory_limit.sh:
+# a limit that is kept and one that is not.
+set -u
+command -v python3 >/dev/null || { echo "skipped: no python3" && exit 77; }
+suite=$TSLAB_SOURCE_DIR/bench/suite
+failures=0
+rm -rf ./*
+
+fail() {
+    echo "FAILED: $*" >&2
+    failures=$((failures + 1))
+}
+expect() { # STATUS COMMAND...: output in out and err
+    local wanted=$1 status=0
+    shift
+    "$@" >out 2>err || status=$?
+    [ $status -eq "$wanted" ] || fail "$*: exit $status instead of $wanted: $(tail -n 5 err out)"
+}
+has() { grep -q -e "$2" "$1" || fail "$1 has no '$2': $(head -c 400 "$1")"; }
+run() {
+    local wanted=$1
+    shift
+    expect "$wanted" "$suite/run.py" --build "$TSLAB_BUILD_DIR" "$@"
+}
+
+# Without a list of peers: both, and it says so.
+run 0 --quick --only epoch_reclamation_demo churn_fixed --reps 2 --peers nowhere.tsv --out results
+has err 'missing: all general peers: no list at nowhere.tsv'
+has out '8 runs, 0 failed'
+python3 - results <<'CHECK' || fail "what run.py wrote"
+import csv, json, os, sys
+at = sys.argv[1]
+head = json.load(open(f"{at}/run.json"))
+assert head["complete"] and head["runs"] == 8 and head["failures"] == [], head
+assert head["machine"]["cores"] and [a["name"] for a in head["allocators"]] == ["tslab", "glibc"], head
+runs = [json.loads(line) for line in open(f"{at}/results.jsonl")]
+order = [(r["repetition"], r["program"], r["allocator"]) for r in runs]
+assert order == [(0, p, a) for p in ("churn_fixed", "epoch_reclamation_demo") for a in ("tslab", "glibc")] + [
+    (1, p, a) for p in ("churn_fixed", "epoch_reclamation_demo") for a in ("glibc", "tslab")], order
+assert all(r["status"] == 0 and r["report"]["verified"] for r in runs)
+assert all(r["report"]["allocator"] == ("tslab" if r["allocator"] == "tslab" else "malloc") for r in runs)
+rows = list(csv.DictReader(open(f"{at}/summary.csv")))
+p99 = [r for r in rows if r["metric"] == "latency.alloc_p99_ns"]
+assert {r["allocator"] for r in p99} == {"tslab", "glibc"} and all(r["repetitions"] == "2" for r in p99), p99
+tables = sorted(os.listdir(f"{at}/csv"))
+assert len(tables) == 8, tables
+assert open(f"{at}/csv/churn_fixed.glibc.0.csv").read().splitlines()[1].startswith("glibc,1,128,alloc,")
+CHECK
+
+# A list: one peer that is there, one that is not, one whose file is gone, one of the other kind, one that does not load.
+printf 'glibc\t2\tgeneral\t-\t\nours\t0\tgeneral\t%s\t\nrare\t-\tgeneral\t-\tnot on this machine\n' \
+    "$TSLAB_BUILD_DIR/libtemporal_slab.so" >peers.tsv
+printf 'gone\t1\tgeneral\t/nowhere/libgone.so\t\nregions\t1\tphase\t-\t\n' >>peers.tsv
+run 0 --quick --only epoch_reclamation_demo --reps 1 --peers peers.tsv --out two
+has err 'missing: rare: not on this machine'
+has err 'missing: gone: /nowhere/libgone.so does not exist'
+has out '3 runs, 0 failed'
+has two/results.jsonl '"preload": "libtemporal_slab.so"'
+has two/csv/epoch_reclamation_demo.ours.0.csv '^ours,0,'
+printf 'broken\t1\tgeneral\t%s\t\n' "$PWD/peers.tsv" >broken.tsv
+run 1 --quick --only epoch_reclamation_demo --reps 1 --peers broken.tsv --out three
+has out 'failed: epoch_reclamation_demo broken: the library was not preloaded'
+
+# Wrong words.
+run 2 --only churn_fixd
+has err 'did you mean churn_fixed?'
+run 2 --only soak --allocators jemaloc --peers nowhere.tsv
+has err "there is no allocator 'jemaloc'"
+run 2 --reps 0
+run 2 --quik
+expect 2 "$suite/run.py" --build . --only soak
+has err 'no programs in'
+
+# Ctrl-C keeps what is done. (Started by python: a shell's background jobs ignore SIGINT.)
+python3 - "$suite/run.py" "$TSLAB_BUILD_DIR" <<'CHECK' || fail "ctrl-C"
+import json, signal, subprocess, sys
+command = [sys.argv[1], "--build", sys.argv[2], "--quick", "--only", "epoch_reclamation_demo", "soak", "--reps", "50",
+           "--peers", "nowhere.tsv", "--out", "four"]
+with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as runner:
+    for line in runner.stderr:
+        if line.startswith("[3/"):
+            runner.send_signal(signal.SIGINT)
+            break
+    rest = runner.stderr.read()
+assert runner.returncode == 130 and "interrupted after" in rest, (runner.returncode, rest)
+head = json.load(open("four/run.json"))
+runs = [json.loads(line) for line in open("four/results.jsonl")]
+assert head["complete"] is False and head["runs"] == len(runs) >= 3, head
+assert len(open("four/summary.csv").read().splitlines()) > 10
+CHECK
+
+# Memory limits.
+limit() {
+    local wanted=$1
+    shift
+    expect "$wanted" "$suite/memory_limit.sh" --build "$TSLAB_BUILD_DIR" --peers nowhere.tsv "$@"
+}
+small="sustained_phase_shifts 8 4 1 0 1 --phase-kb 2048 --sessions 0"
+limit 0 --method watch --load "$small"
+has out 'limit: 64 MiB by watch'
+has out '^tslab  *survives'
+has out '^glibc  *survives'
+has out 'no other peers: nowhere.tsv does not exist'
+limit 0 --method watch --limit-mb 16 --only glibc --load "sustained_phase_shifts 100 4 1 0 1 --phase-kb 32768 --sessions 0"
+has out '^glibc  *killed'
+limit 0 --method data --limit-mb 24 --only glibc --load "sustained_phase_shifts 4 4 1 0 1 --phase-kb 32768 --sessions 0"
+has out '^glibc  *out of memory'
+limit 2 --limit-mb none
+limit 2 --methd watch
+limit 0 --load "$small" # whatever the machine allows
+has out '^limit: 64 MiB by '
+
+[ $failures -eq 0 ]
