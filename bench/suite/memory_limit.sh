@@ -13,6 +13,7 @@
 #   data      RLIMIT_DATA: limits writable address space, resident or not, so allocations fail instead of a kill
 # Verdicts: survives, killed (over the limit), out of memory (an allocation failed), failed (anything else).
 # Exit code: 0 whatever the verdicts, 1 when a run failed, 2 wrong arguments, 77 when no method works.
+# shellcheck disable=SC2317,SC2086,SC3045  # functions called by name; words; dash and bash have ulimit -d
 set -u
 here=$(cd "$(dirname "$0")" && pwd)
 root=$(cd "$here/../.." && pwd)
@@ -101,7 +102,6 @@ echo "load: $load"
 run() {
     word=malloc
     [ "$1" = tslab ] && word=tslab
-    # shellcheck disable=SC2086  # the load is a list of words
     set -- "$2" "$program" ${load#* } --allocator $word "--json=$scratch/report"
     [ -n "$1" ] && preload="LD_PRELOAD=$1" || preload=NO_PRELOAD=
     shift
@@ -140,7 +140,7 @@ one glibc ""
 if [ -r "$peers" ]; then
     tab=$(printf '\t')
     while IFS="$tab" read -r name _ kind library reason; do
-        [ "$kind" = general ] && [ "$name" != glibc ] || continue
+        if [ "$kind" != general ] || [ "$name" = glibc ]; then continue; fi
         if [ "$library" = - ] || [ -z "$library" ]; then
             echo "$name is missing: ${reason:-no reason given}"
         else

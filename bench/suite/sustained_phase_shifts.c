@@ -124,6 +124,7 @@ static void cool(uint64_t cycle) {
 
 static void prepare(void) {
     uint64_t kept = pin_cycles ? pin_cycles : interval;
+    if (kept > cycles) kept = cycles;
     w.random = suite.seed;
     w.most_objects = phase_kb * 1024 / bands[0].least + 1;
     w.most_pinned = (w.most_objects * pinned_pct / 100 + 100) * 2 * (kept + 1);

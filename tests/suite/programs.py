@@ -116,6 +116,10 @@ def check_arguments(name):
         done = run(name, *wrong, status=2)
         if hint not in done.stderr or done.stdout:
             fail(name, *wrong, "says", done.stderr, done.stdout[:100])
+    if name == "churn_fixed":
+        for wrong in ("15", "1048577", "64k", "-1", "99999999999999999999999"):
+            if "--size takes a number from 16 to 1048576" not in run(name, "--size", wrong, status=2).stderr:
+                fail(name, "--size", wrong)
     text = run(name, "--help").stdout
     for flag in ("--allocator", "--seed", "--json", "--csv", "--quick", "--help", "--version"):
         if flag not in text:
@@ -181,6 +185,14 @@ def check_interrupt():
         fail("soak, interrupted: exit", child.returncode, report.get("complete"))
 
 
+def check_out_of_memory():
+    for name in ("epoch_reclamation_demo", "request_bench"):
+        environment = {**os.environ, "TSLAB_OPTIONS": "max_bytes=1m"}
+        done = subprocess.run([os.path.join(SUITE, name), "--quick"], env=environment, capture_output=True, text=True, check=False)
+        if done.returncode != 3 or "out of memory" not in done.stderr:
+            fail(name, "without memory: exit", done.returncode, done.stderr[-200:])
+
+
 def check_outputs():
     run("epoch_reclamation_demo", "--cycles", "1", "--objects", "10", "--json", "/dev/full", status=1)
     run("epoch_reclamation_demo", "--cycles", "1", "--json", "/nowhere/at/all", status=1)
@@ -210,5 +222,6 @@ if not failures:
 check_verdicts()
 check_http()
 check_interrupt()
+check_out_of_memory()
 check_outputs()
 sys.exit(1 if failures else 0)
