@@ -13,6 +13,7 @@
 
 #include "base/check.h"
 #include "heap/charge.h"
+#include "heap/free.h"
 #include "heap/heap.h"
 #include "heap/refuse.h"
 #include "heap/registry.h"
@@ -156,14 +157,15 @@ static bool next_line(TsiBinding* b, TsiHeap* h, unsigned cls) {
 }
 
 /* The allocation that a cut refill was to make miss: takes in the rest, then is timed. NULL when there is no rest. */
-static void* sampled_pop(TsiBinding* b, TsiHeap* h, TsiLine* l, unsigned cls) {
+static TSI_COLD void* sampled_pop(TsiBinding* b, TsiHeap* h, TsiLine* l, unsigned cls) {
     b->cut = NULL;
     b->popped = true;
     tsi_sample_next(b);
     if (tsi_load_relaxed(&l->avail) == 0 && tsi_line_refill(b, l, &b->classes->c[cls], 1) == 0) return NULL;
+    uint64_t ns[3];
     TsiStopwatch w = tsi_sample_start();
     void* p = line_pop(b, l, cls);
-    tsi_sample_stop_alloc(b, w, tsi_load_relaxed(&h->ref));
+    if (tsi_sample_stop_alloc(b, w, ns)) tsi_sample_label(b, tsi_load_relaxed(&h->ref), ns);
     return p;
 }
 
@@ -321,19 +323,17 @@ static Outcome alloc_in_heap(TsiBinding* b, TsiHeap* h, TsiRef ref, size_t size,
     return b->budget.kind != TSI_BUDGET_NOTHING ? OVER : NO_MEMORY;
 }
 
-/* *of: the phase that was tried last; 0 when none was. */
-static void* alloc_untimed(TsiArena* a, size_t size, unsigned cls, size_t align, TsiRef ref, bool prefer, TsiRef* of) {
+static void* alloc_untimed(TsiArena* a, size_t size, unsigned cls, size_t align, TsiRef ref, bool prefer) {
     bool tried_trim = false, tried_budget = false;
     int error = ENOMEM;
     void* p = NULL;
-    *of = 0;
     tsi_thread_late_enter();
     for (;;) {
         TsiBinding* b = tsi_binding_get(a, true);
         if (b == NULL) break;
         tsi_inbox_drain(b);
         tsi_sweep_displaced(a, b);
-        TsiRef target = *of = ref != 0 ? ref : ambient_ref(b);
+        TsiRef target = ref != 0 ? ref : ambient_ref(b);
         TsiHeap* h;
         TsiBirth birth = tsi_heap_get(b, target, &h);
         if (birth == TSI_BIRTH_STALE) {
@@ -384,18 +384,25 @@ static void* alloc_untimed(TsiArena* a, size_t size, unsigned cls, size_t align,
     return p;
 }
 
+/* The phase that an object is in; of an allocation that failed, where it was to be. */
+static TsiRef landed_in(TsiBinding* b, const void* p, TsiRef ref) {
+    TsiPlace at;
+    if (p == NULL) return ref != 0 ? ref : ambient_ref(b);
+    return tsi_space_locate(&b->arena->space, p, &at) == TSI_PLACE_OK && tsi_slab_ref(b->arena, &at, &ref) ? ref : 0;
+}
+
 static TSI_NOINLINE void* alloc_sampled(TsiBinding* b, size_t size, unsigned cls, size_t align, TsiRef ref, bool prefer) {
     TsiLockStats* outer = tsi_lock_stats; /* a cleanup may allocate inside */
     bool chosen = b->slow_left == 1;
     b->popped = false;
     tsi_lock_stats = &b->samples.locks;
     TsiStopwatch w = chosen ? tsi_sample_start() : (TsiStopwatch){0, 0, 0};
-    TsiRef of;
-    void* p = alloc_untimed(b->arena, size, cls, align, ref, prefer, &of);
+    void* p = alloc_untimed(b->arena, size, cls, align, ref, prefer);
     bool still = tsi_tls.binding == b && tsi_tls.serial == b->arena->serial; /* not given back by a late leave */
     if (still && !b->popped) { /* else it was there for a sample of its own */
         b->slow_left = chosen ? b->period : b->slow_left - 1;
-        if (chosen) tsi_sample_stop_alloc(b, w, of);
+        uint64_t ns[3];
+        if (chosen && tsi_sample_stop_alloc(b, w, ns)) tsi_sample_label(b, landed_in(b, p, ref), ns);
     }
     tsi_lock_stats = outer;
     return p;
@@ -403,7 +410,6 @@ static TSI_NOINLINE void* alloc_sampled(TsiBinding* b, size_t size, unsigned cls
 
 TSI_NOINLINE void* tsi_alloc_slow(TsiArena* a, size_t size, unsigned cls, size_t align, TsiRef ref, bool prefer) {
     TsiBinding* b = a->options.sampling_period != 0 ? tsi_binding_get(a, true) : NULL;
-    TsiRef of;
     if (TSI_UNLIKELY(b != NULL)) return alloc_sampled(b, size, cls, align, ref, prefer);
-    return alloc_untimed(a, size, cls, align, ref, prefer, &of);
+    return alloc_untimed(a, size, cls, align, ref, prefer);
 }

@@ -73,19 +73,17 @@ static bool book(TsiSamples* s, unsigned at, TsiStopwatch since, uint64_t out[3]
     return true;
 }
 
-/* Where the label of a phase counts; "(unlabeled)" when the phase has ended and its record serves another one. */
-static TsiLabelShard* account_of(TsiBinding* b, TsiRef of) {
-    const TsiPhases* p = &b->arena->phases;
-    uint32_t at = tsi_ref_is_current(p, of) ? tsi_inc_label(tsi_inc(p, tsi_ref_index(of))) : TSI_LABEL_NONE;
-    return &tsi_label(&p->labels, at)->shard[b->index % TSI_LABEL_SHARDS];
-}
-
-void tsi_sample_stop_alloc(TsiBinding* b, TsiStopwatch since, TsiRef of) {
-    uint64_t ns[3];
-    if (!book(&b->samples, TSI_SAMPLE_ALLOC + 1, since, ns)) return;
+bool tsi_sample_stop_alloc(TsiBinding* b, TsiStopwatch since, uint64_t ns[3]) {
+    if (!book(&b->samples, TSI_SAMPLE_ALLOC + 1, since, ns)) return false;
     add(&b->samples.sum[TSI_SAMPLE_ALLOC], 1);
     add(&b->samples.alloc_wall[tsi_latency_bucket(ns[0])], 1);
-    TsiLabelShard* s = account_of(b, of);
+    return true;
+}
+
+void tsi_sample_label(TsiBinding* b, TsiRef of, const uint64_t ns[3]) {
+    const TsiPhases* p = &b->arena->phases;
+    uint32_t at = tsi_ref_is_current(p, of) ? tsi_inc_label(tsi_inc(p, tsi_ref_index(of))) : TSI_LABEL_NONE;
+    TsiLabelShard* s = &tsi_label(&p->labels, at)->shard[b->index % TSI_LABEL_SHARDS];
     tsi_add_relaxed(&s->samples, 1);
     for (unsigned n = 0; n < 3; n++) tsi_add_relaxed(&s->sample_ns[n], ns[n]);
 }

@@ -29,8 +29,10 @@ typedef struct TsiStopwatch {
 /* Once per process, when an allocator samples. */
 void tsi_sample_calibrate(void);
 TsiStopwatch tsi_sample_start(void);
-/* `of`: the phase that was allocated in, or 0; its label gets the sample too. */
-void tsi_sample_stop_alloc(TsiBinding* b, TsiStopwatch since, TsiRef of);
+/* Wall, cpu and wait of the sample to ns; false when it is dropped. */
+bool tsi_sample_stop_alloc(TsiBinding* b, TsiStopwatch since, uint64_t ns[3]);
+/* Adds it to the label of a phase; to "(unlabeled)" for 0, and when the phase's record serves another one by now. */
+void tsi_sample_label(TsiBinding* b, TsiRef of, const uint64_t ns[3]);
 /* why: 0 no free slot, 1 not of this owner or class, 2 other. `since` counts when sampling is on. */
 void tsi_sample_repair(TsiBinding* b, unsigned why, TsiStopwatch since);
 /* What a refill may hand out; sets b->cut when that is less than `ready`. */
