@@ -8,8 +8,9 @@
  *
  * The thread's cpu clock is read outside, the wall clock inside; what the readings cost (calibrated once, the
  * least of many) is taken off, and nothing goes below 0. wait = wall - cpu - time slept for our own locks, which
- * is told apart. A sample with more cpu than wall, by more than a microsecond, met a clock that jumped
- * and is dropped.
+ * is told apart. Where the thread lost the processor as the first reading returned, the switch is in the cpu time
+ * and not in the wall clock: cpu is at most wall. A sample with 50 microseconds more cpu than wall met a clock that
+ * jumped and is dropped.
  *
  * Reading the cpu clock makes the kernel look whether the thread's time slice is over, so nearly every loss of
  * the processor happens as that reading returns. Between the two readings' looks lies exactly the cpu time that
