@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "bench.h"
+#include "machine.h"
 
 enum { CHILD_SECONDS = 60, DEFAULT_REPETITIONS = 7, QUICK_REPETITIONS = 3, QUICK_DIVISOR = 5 };
 
@@ -232,16 +233,6 @@ static int parse(int argc, char** argv, struct arguments* args) {
         }
     }
     return 0;
-}
-
-static const char* command_text(int argc, char** argv) {
-    static char text[1024];
-    size_t n = 0;
-    for (int i = 0; i < argc && n < sizeof text; i++) {
-        const char* word = i == 0 && strrchr(argv[0], '/') ? strrchr(argv[0], '/') + 1 : argv[i];
-        n += (size_t)snprintf(text + n, sizeof text - n, "%s%s", i ? " " : "", word);
-    }
-    return text;
 }
 
 int main(int argc, char** argv) {

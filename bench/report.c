@@ -9,9 +9,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/utsname.h>
 
 #include "bench.h"
+#include "machine.h"
 
 struct summary {
     unsigned n;
@@ -47,65 +47,6 @@ static struct summary summarise(const struct results* r, unsigned row, unsigned 
     s.most = n ? values[n - 1] : NAN;
     s.ratio = median_of(ratios, n_ratios);
     return s;
-}
-
-/* ---- the machine ------------------------------------------------------------------------ */
-
-static const char* first_line_with(const char* path, const char* key, char* out, size_t size) {
-    FILE* f = fopen(path, "r");
-    char line[512];
-    out[0] = 0;
-    while (f && fgets(line, sizeof line, f)) {
-        if (strncmp(line, key, strlen(key)) != 0) continue;
-        const char* text = strchr(line, ':');
-        text = text ? text + 1 + strspn(text + 1, " \t") : line;
-        snprintf(out, size, "%.*s", (int)strcspn(text, "\n"), text);
-        break;
-    }
-    if (f) fclose(f);
-    return out[0] ? out : "unknown";
-}
-
-/* "hash date" of the commit: given by the build, else asked of git where the program runs. */
-static const char* commit_text(void) {
-#ifdef TSLAB_COMMIT
-    return TSLAB_COMMIT;
-#else
-    static char text[128];
-    FILE* git = popen("git log -1 --format='%h %cI' 2>/dev/null", "r");
-    if (!git || !fgets(text, sizeof text, git)) text[0] = 0;
-    if (git) pclose(git);
-    text[strcspn(text, "\n")] = 0;
-    return text[0] ? text : "unknown";
-#endif
-}
-
-static const char* compiler_text(void) {
-#ifdef __clang__
-    return "clang " __clang_version__;
-#else
-    return "gcc " __VERSION__;
-#endif
-}
-
-struct machine {
-    char cpu[256], kernel[256];
-    long cpus, memory_mb;
-};
-
-static struct machine machine_read(void) {
-    struct machine m;
-    struct utsname u;
-    char text[256];
-    snprintf(m.cpu, sizeof m.cpu, "%s", first_line_with("/proc/cpuinfo", "model name", text, sizeof text));
-    if (uname(&u) != 0) memset(&u, 0, sizeof u);
-    snprintf(m.kernel, sizeof m.kernel, "%s %.80s %s", u.sysname, u.release, u.machine);
-    m.cpus = 0;
-    FILE* f = fopen("/proc/cpuinfo", "r");
-    while (f && fgets(text, sizeof text, f)) m.cpus += strncmp(text, "processor", 9) == 0;
-    if (f) fclose(f);
-    m.memory_mb = atol(first_line_with("/proc/meminfo", "MemTotal", text, sizeof text)) / 1024;
-    return m;
 }
 
 /* ---- table ------------------------------------------------------------------------------ */
@@ -169,27 +110,6 @@ void report_table(const struct results* r) {
 }
 
 /* ---- JSON ------------------------------------------------------------------------------- */
-
-static void json_string(FILE* f, const char* text) {
-    fputc('"', f);
-    for (; *text; text++) {
-        unsigned char c = (unsigned char)*text;
-        if (c == '"' || c == '\\')
-            fprintf(f, "\\%c", c);
-        else if (c < 0x20)
-            fprintf(f, "\\u%04x", c);
-        else
-            fputc(c, f);
-    }
-    fputc('"', f);
-}
-
-static void json_member(FILE* f, const char* name, const char* value) {
-    json_string(f, name);
-    fputs(": ", f);
-    json_string(f, value);
-    fputs(",\n", f);
-}
 
 static void json_number(FILE* f, double v) {
     if (isnan(v) || isinf(v))
