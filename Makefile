@@ -4,10 +4,10 @@ ARGS ?=
 TIME ?= 120
 SCALE ?= 20
 
-.PHONY: help demo test check bench install soak fuzz clean
+.PHONY: help demo test check bench drainability install soak fuzz clean
 
 help: ## list the targets
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' Makefile
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' Makefile
 
 demo: ## build the request server demo and run it (ARGS="..." goes to the program)
 	@scripts/install-deps.sh build demo
@@ -26,6 +26,12 @@ bench: ## build the benchmark and run it (ARGS="..." goes to the program)
 	cmake --preset bench
 	cmake --build --preset bench
 	build/bench/tslab_bench $(ARGS)
+
+drainability: ## build and run the drainability experiment, docs/results/drainability.md (ARGS="..." goes to the program)
+	@scripts/install-deps.sh build
+	cmake --preset bench
+	cmake --build --preset bench
+	build/bench/tslab_drainability $(ARGS)
 
 install: ## install libraries, headers, stats_dump, CMake package and .pc file (PREFIX=/usr/local, DESTDIR=)
 	@scripts/install-deps.sh build
