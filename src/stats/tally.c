@@ -50,7 +50,7 @@ void tsi_tally_global_begin(TsiArena* a, SlabGlobalStats* out) {
         out->total_bitmap_free_attempts += c.free_tries;
         out->total_bitmap_free_cas_retries += c.free_retries;
     }
-    out->total_slabs_allocated = tsi_load_relaxed(&a->space.slabs_taken);
+    out->total_slabs_allocated = tsi_load_relaxed(&a->space.slabs_taken) + out->total_slabs_recycled;
     out->rss_bytes_current = tsi_os.rss_bytes();
     out->total_madvise_calls = tsi_load_relaxed(&a->space.purge_calls);
     out->total_madvise_bytes = tsi_load_relaxed(&a->space.purge_bytes);

@@ -195,9 +195,33 @@ static void counters_only_grow(void) {
     slab_allocator_free(a);
 }
 
+/* A slab is taken anew or taken up again; both are taken. */
+static void slabs_taken_again_are_taken(void) {
+    SlabAllocator* a = kit_create();
+    for (int round = 0; round < 50; round++) {
+        epoch_domain_t* d = epoch_domain_begin(a, NULL);
+        for (int i = 0; i < 200; i++) {
+            REQUIRE(slab_malloc(a, 256) != NULL);
+        }
+        epoch_domain_end(d);
+    }
+    SlabGlobalStats g = kit_global(a);
+    uint64_t taken = 0, again = 0;
+    for (uint32_t i = 0, classes = class_count(a); i < classes; i++) {
+        SlabClassStats c;
+        slab_stats_class(a, i, &c);
+        taken += c.new_slab_count;
+        again += c.empty_slab_recycled;
+    }
+    CHECK_GT(again, taken / 2); /* the phases fit into what is kept warm */
+    CHECK_EQ(g.total_slabs_allocated, taken);
+    CHECK_EQ(g.total_slabs_recycled, again);
+    slab_allocator_free(a);
+}
+
 static const CheckCase cases[] = {
     CHECK_CASE(classes_add_up_to_the_whole), CHECK_CASE(epochs_add_up_to_the_classes),
     CHECK_CASE(causes_add_up_to_the_hits),   CHECK_CASE(slabs_of_one_epoch),
-    CHECK_CASE(counters_only_grow),
+    CHECK_CASE(counters_only_grow),          CHECK_CASE(slabs_taken_again_are_taken),
 };
 CHECK_MAIN(cases)
