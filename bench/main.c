@@ -183,7 +183,8 @@ static void print_usage(FILE* f) {
             "  --reps N     repetitions, 1..%d (default %d)\n"
             "  --row NAME   only this row; may be repeated\n"
             "  --json FILE  writes the results, every repetition included\n"
-            "  --list       prints the rows and what they do\n",
+            "  --list       prints the rows and what they do\n"
+            "What long-lived objects in short epochs cost is another program: tslab_drainability.\n",
             MAX_REPETITIONS, DEFAULT_REPETITIONS);
 }
 
