@@ -205,13 +205,11 @@ static TSI_NOINLINE bool free_any(SlabAllocator* s, void* p, size_t least) {
 static TSI_NOINLINE bool free_missed(SlabAllocator* s, void* p) {
     TsiBinding* b = tsi_tls.binding;
     const TsiLine* l = (const TsiLine*)(uintptr_t)tsi_load_relaxed(&b->busy);
-    if (tsi_load_relaxed(&l->handled)) {
-        TsiHeap* h;
-        TsiFast f = tsi_free_counted(b, p, &h);
-        if (f == TSI_FAST_DONE) return true;
-        if (f == TSI_FAST_LEFT) return free_left(b, h);
-    }
-    tsi_bracket_missed(b);
+    TsiHeap* h = NULL;
+    TsiFast f = tsi_load_relaxed(&l->handled) ? tsi_free_counted(b, p, &h) : tsi_free_missed(b, p);
+    if (TSI_LIKELY(f == TSI_FAST_DONE)) return true;
+    if (f == TSI_FAST_LEFT) return free_left(b, h);
+    if (f == TSI_FAST_MISSED) tsi_bracket_missed(b);
     return free_any(s, p, 0);
 }
 

@@ -129,6 +129,37 @@ static TSI_NOINLINE void count_retry(TsiArena* a, TsiBinding* b, const TsiPlace*
     tsi_add_relaxed(&a->free_retries_by_label[at->cls][tsi_label_lane(&a->phases.labels, label)], 1);
 }
 
+TsiFast tsi_free_missed(TsiBinding* b, const void* p) {
+    TsiArena* a = b->arena;
+    TsiSpace* s = &a->space;
+    TsiLine* l = (TsiLine*)(uintptr_t)tsi_load_relaxed(&b->busy);
+    TsiPlace at = {.line_id = tsi_line_id(s, l)};
+    at.cls = tsi_chunk_class(s, at.line_id >> 10);
+    const TsiClass* c = &b->classes->c[at.cls];
+    uint32_t line = at.line_id & (TSI_CHUNK_LINES - 1), in_line = (uint32_t)((uintptr_t)p - (uintptr_t)b->base) & c->line_mask;
+    at.slot = tsi_class_slot(c, in_line);
+    /* The chunk may have changed class since the line was found. */
+    if (line >= (1u << TSI_CHUNK_SHIFT) >> c->line_shift || tsi_class_offset(c, at.slot) != in_line) return TSI_FAST_MISSED;
+    at.slab_id = (at.line_id >> 10) << 8 | line >> c->lines_log2;
+    uint64_t tag = tsi_load_seq(&tsi_slab(s, at.slab_id)->tag);
+    if (tsi_tag_state(tag) != TSI_SLAB_OWNED || (tag & TSI_SLAB_HANDLED) != 0) return TSI_FAST_MISSED;
+    TsiHeap* h = tsi_heap(a, tsi_tag_index(tag));
+    if ((uint32_t)(tsi_load_relaxed(&h->word) >> 8) == b->index) return TSI_FAST_MISSED;
+    /* B3: only this thread makes a heap its own, so the line was in none of its heaps all the while. */
+    tsi_bracket_clear(b);
+    if (tsi_chunk_class(s, at.line_id >> 10) != at.cls) return TSI_FAST_NEVER; /* read after the tag, as in tsi_free_place */
+    uint64_t word;
+    if (tsi_slot_check(s, &at, tsi_tag_seq(tag), &word) != TSI_FREE_OK) return TSI_FAST_NEVER;
+    uint64_t to = word | 1ull << (at.slot & 31);
+    tsi_count(&b->counters[at.cls].free_tries);
+    if (!tsi_cas_seq(&l->remote[at.slot >> 5], &word, to)) { /* as in free_as_other, which goes on */
+        count_retry(a, b, &at);
+        return TSI_FAST_NEVER;
+    }
+    after_remote_free(a, b, &at, tsi_tag_seq(tag), to);
+    return TSI_FAST_DONE;
+}
+
 static int free_as_other(TsiArena* a, TsiBinding* b, const TsiPlace* at, uint32_t seq) {
     TsiSpace* s = &a->space;
     _Atomic uint64_t* r = &tsi_remote(s, at->line_id)[at->slot >> 5];

@@ -60,4 +60,8 @@ TSI_INLINE TsiFast tsi_free_fast(TsiBinding* b, const void* p, TsiHeap** out) {
     return TSI_LIKELY(tsi_load_relaxed(&h->word) == b->live_word) ? TSI_FAST_DONE : TSI_FAST_LEFT;
 }
 
+/* The commonest miss of tsi_free_fast, in its bracket: the slab is another thread's, and of the class that the pointer was
+ * judged by. MISSED: nothing done, the bracket is open. NEVER: nothing done, and the bracket is closed. */
+TsiFast tsi_free_missed(TsiBinding* b, const void* p);
+
 #endif
