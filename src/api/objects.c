@@ -20,24 +20,24 @@ static TSI_COLD void* refuse_null(TsiArena* a, SlabMisuse what, int error) {
 }
 
 /* Everything the fast path turns down: NULL and inert allocators, sizes, first use, used-up lines. */
-static TSI_NOINLINE void* alloc_any(SlabAllocator* s, size_t size, size_t align, TsiRef ref, bool prefer) {
+static TSI_NOINLINE void* alloc_any(SlabAllocator* s, size_t size, size_t align, TsiRef ref, bool prefer, SlabHandle* handle) {
     TsiArena* a = tsi_arena(s);
     if (a == NULL || size == 0) return refuse_null(a, SLAB_MISUSE_BAD_SIZE, EINVAL);
     if (size > PTRDIFF_MAX) return refuse_null(a, SLAB_MISUSE_BAD_SIZE, ENOMEM);
     unsigned cls = align <= 16 ? tsi_class_of(size) : tsi_class_aligned(a->space.classes, size, align);
-    return tsi_alloc_slow(a, size, cls, align, ref, prefer);
+    return tsi_alloc_slow(a, size, cls, align, ref, prefer, handle);
 }
 
-static TSI_NOINLINE void* missed(SlabAllocator* s, size_t size, TsiRef ref, bool prefer, TsiHeap* h) {
+static TSI_NOINLINE void* missed(SlabAllocator* s, size_t size, TsiRef ref, bool prefer, TsiHeap* h, SlabHandle* handle) {
     TsiBinding* b = tsi_tls.binding;
-    void* p = tsi_alloc_again(b, h, tsi_size_lut[((size - 1) >> 4) + 1]);
+    void* p = tsi_alloc_again(b, h, tsi_size_lut[((size - 1) >> 4) + 1], handle);
     if (p != NULL) return p;
     tsi_bracket_missed(b);
     if (!tsi_heap_is_live(b, h)) tsi_handover(b, h); /* whatever line was named: h was asked for */
-    return alloc_any(s, size, 1, ref, prefer);
+    return alloc_any(s, size, 1, ref, prefer, handle);
 }
 
-static TSI_NOINLINE void* alloc_ambient(SlabAllocator* s, size_t size) { return alloc_any(s, size, 1, 0, false); }
+static TSI_NOINLINE void* alloc_ambient(SlabAllocator* s, size_t size) { return alloc_any(s, size, 1, 0, false, NULL); }
 
 void* slab_malloc(SlabAllocator* s, size_t size) {
     void* p;
@@ -46,7 +46,7 @@ void* slab_malloc(SlabAllocator* s, size_t size) {
     TsiBinding* b = tsi_tls.binding;
     TsiHeap* h = b->heap;
     TsiFast f = tsi_alloc_fast(b, h, b->cur, tsi_size_lut[((size - 1) >> 4) + 1], &p);
-    if (TSI_UNLIKELY(f == TSI_FAST_MISSED)) return missed(s, size, 0, false, h);
+    if (TSI_UNLIKELY(f == TSI_FAST_MISSED)) return missed(s, size, 0, false, h, NULL);
     return TSI_LIKELY(f == TSI_FAST_DONE) ? p : tsi_alloc_left(b, h, p);
 }
 
@@ -61,12 +61,12 @@ static TsiRef resolve_for_alloc(SlabAllocator* s, EpochId epoch) {
 TSI_INLINE void* alloc_ref(SlabAllocator* s, size_t size, TsiRef ref, bool prefer) {
     void* p;
     if (TSI_UNLIKELY(tsi_tls.serial != tsi_public(s)->serial || size - 1 >= TSI_LUT_MAX))
-        return alloc_any(s, size, 1, ref, prefer);
+        return alloc_any(s, size, 1, ref, prefer, NULL);
     TsiBinding* b = tsi_tls.binding;
     TsiHeap* h = tsi_heap_cached(b, ref);
-    if (TSI_UNLIKELY(h == NULL || h->room == NULL)) return alloc_any(s, size, 1, ref, prefer);
+    if (TSI_UNLIKELY(h == NULL || h->room == NULL)) return alloc_any(s, size, 1, ref, prefer, NULL);
     TsiFast f = tsi_alloc_fast(b, h, h->room->cur, tsi_size_lut[((size - 1) >> 4) + 1], &p);
-    if (TSI_UNLIKELY(f == TSI_FAST_MISSED)) return missed(s, size, ref, prefer, h);
+    if (TSI_UNLIKELY(f == TSI_FAST_MISSED)) return missed(s, size, ref, prefer, h, NULL);
     return TSI_LIKELY(f == TSI_FAST_DONE) ? p : tsi_alloc_left(b, h, p);
 }
 
@@ -94,7 +94,7 @@ void* slab_calloc_epoch(SlabAllocator* s, size_t n, size_t size, EpochId epoch) 
 
 static void* aligned(SlabAllocator* s, size_t alignment, size_t size, TsiRef ref) {
     if (!tsi_is_pow2(alignment) || alignment > TSI_GIB(1)) return refuse_null(tsi_arena(s), SLAB_MISUSE_BAD_SIZE, EINVAL);
-    return alloc_any(s, size, alignment, ref, false);
+    return alloc_any(s, size, alignment, ref, false, NULL);
 }
 
 void* slab_aligned_alloc(SlabAllocator* s, size_t alignment, size_t size) { return aligned(s, alignment, size, 0); }
@@ -106,44 +106,18 @@ void* slab_aligned_alloc_epoch(SlabAllocator* s, size_t alignment, size_t size, 
 
 /* ---- handles ---- */
 
-/* p: an object of this call that has no handle yet, or NULL. */
-static TSI_NOINLINE void* obj_any(SlabAllocator* s, uint32_t size, TsiRef ref, SlabHandle* out, void* p) {
-    TsiArena* a = tsi_arena(s);
-    TsiPlace at;
-    for (;; p = NULL) {
-        bool spent = false;
-        if (p == NULL) p = ref != 0 ? tsi_alloc_ref(s, size, ref) : slab_malloc(s, size);
-        if (p == NULL || out == NULL) return p;
-        SlabHandle h = tsi_space_locate(&a->space, p, &at) == TSI_PLACE_OK ? tsi_handle_issue(a, &at, &spent) : 0;
-        if (h != 0) {
-            *out = h;
-            return p;
-        }
-        uint64_t tag;
-        if (spent) tsi_line_retire(a, &at);
-        bool live = tsi_place_is_live(a, &at, &tag);
-        if (live) (void)tsi_free_place(a, tsi_binding_get(a, false), &at, tsi_tag_seq(tag), false);
-        if (spent) continue; /* another line has generations left */
-        errno = live ? ENOMEM : ESTALE; /* no room for counts, or the epoch was released under us */
-        return NULL;
-    }
-}
-
 /* ref 0: where the thread is. */
 TSI_INLINE void* obj(SlabAllocator* s, uint32_t size, TsiRef ref, SlabHandle* out) {
     void* p;
-    if (out != NULL) *out = 0;
-    if (TSI_UNLIKELY(out == NULL || s == NULL || tsi_tls.serial != tsi_public(s)->serial || size - 1 >= TSI_LUT_MAX))
-        return obj_any(s, size, ref, out, NULL);
+    if (out == NULL) return ref != 0 ? alloc_ref(s, size, ref, false) : slab_malloc(s, size);
+    *out = 0;
+    if (TSI_UNLIKELY(s == NULL || tsi_tls.serial != tsi_public(s)->serial || size - 1 >= TSI_LUT_MAX))
+        return alloc_any(s, size, 1, ref, false, out);
     TsiBinding* b = tsi_tls.binding;
     TsiHeap* h = ref != 0 ? tsi_heap_cached(b, ref) : b->heap;
-    if (TSI_UNLIKELY(ref != 0 && (h == NULL || h->room == NULL))) return obj_any(s, size, ref, out, NULL);
+    if (TSI_UNLIKELY(ref != 0 && (h == NULL || h->room == NULL))) return alloc_any(s, size, 1, ref, false, out);
     TsiFast f = tsi_obj_fast(b, h, ref != 0 ? h->room->cur : b->cur, tsi_size_lut[((size - 1) >> 4) + 1], &p, out);
-    if (TSI_UNLIKELY(f == TSI_FAST_MISSED)) {
-        p = missed(s, size, ref, false, h);
-        return p != NULL ? obj_any(s, size, ref, out, p) : NULL;
-    }
-    if (TSI_UNLIKELY(*out == 0)) return obj_any(s, size, ref, out, f == TSI_FAST_LEFT ? tsi_alloc_left(b, h, p) : p);
+    if (TSI_UNLIKELY(f == TSI_FAST_MISSED)) return missed(s, size, ref, false, h, out);
     return TSI_LIKELY(f == TSI_FAST_DONE) ? p : tsi_alloc_left(b, h, p);
 }
 
@@ -189,9 +163,8 @@ void* slab_handle_ptr(SlabAllocator* s, SlabHandle h) {
 SlabHandle slab_ptr_handle(SlabAllocator* s, const void* p) {
     TsiArena* a = tsi_arena(s);
     TsiPlace at;
-    bool spent;
     if (a == NULL || tsi_space_locate(&a->space, p, &at) != TSI_PLACE_OK) return 0;
-    return tsi_handle_issue(a, &at, &spent);
+    return tsi_handle_of(a, tsi_binding_get(a, false), &at);
 }
 
 /* ---- free ---- */

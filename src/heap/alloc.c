@@ -14,6 +14,7 @@
 #include "base/check.h"
 #include "heap/charge.h"
 #include "heap/free.h"
+#include "heap/handles.h"
 #include "heap/heap.h"
 #include "heap/refuse.h"
 #include "heap/registry.h"
@@ -159,9 +160,9 @@ static bool next_line(TsiBinding* b, TsiHeap* h, unsigned cls) {
 /* The allocation that a cut refill was to make miss: takes in the rest, then is timed. NULL when there is no rest. */
 static TSI_COLD void* sampled_pop(TsiBinding* b, TsiHeap* h, TsiLine* l, unsigned cls) {
     b->cut = NULL;
-    b->popped = true;
     tsi_sample_next(b);
     if (tsi_load_relaxed(&l->avail) == 0 && tsi_line_refill(b, l, &b->classes->c[cls], 1) == 0) return NULL;
+    b->popped = true;
     uint64_t ns[3];
     TsiStopwatch w = tsi_sample_start();
     void* p = line_pop(b, l, cls);
@@ -218,7 +219,7 @@ static void* class_alloc(TsiBinding* b, TsiHeap* h, unsigned cls) {
 
 /* ---- large objects ---- */
 
-static void* large_alloc(TsiBinding* b, TsiHeap* h, size_t size, size_t align) {
+static void* large_alloc(TsiBinding* b, TsiHeap* h, size_t size, size_t align, TsiIssue* issue) {
     TsiArena* a = b->arena;
     TsiSpace* s = &a->space;
     TsiInc* i = tsi_heap_inc(a, h);
@@ -245,6 +246,7 @@ static void* large_alloc(TsiBinding* b, TsiHeap* h, size_t size, size_t align) {
         tsi_orphan_link_locked(a, i, slab_id);
         i->allocated.objects++;
         i->allocated.bytes += tsi_slab_bytes(s, TSI_CLASS_LARGE, slab_id);
+        if (issue != NULL) tsi_handle_issue_held(a, b->base + ((size_t)(slab_id >> 8) << TSI_CHUNK_SHIFT), issue);
     }
     tsi_inc_give(i);
     if (!active) {
@@ -267,7 +269,7 @@ TSI_COLD void* tsi_alloc_left(TsiBinding* b, TsiHeap* h, void* p) {
     return p;
 }
 
-void* tsi_alloc_again(TsiBinding* b, TsiHeap* h, unsigned cls) {
+void* tsi_alloc_again(TsiBinding* b, TsiHeap* h, unsigned cls, SlabHandle* handle) {
     TsiLine* l = (TsiLine*)(uintptr_t)tsi_load_relaxed(&b->busy);
     const TsiClass* c = &b->classes->c[cls];
     uint64_t freed = tsi_load_relaxed(&l->freed);
@@ -275,17 +277,18 @@ void* tsi_alloc_again(TsiBinding* b, TsiHeap* h, unsigned cls) {
     bool plain = tsi_load_relaxed(&h->word) == b->live_word && tsi_load_relaxed(&l->avail) == 0 && b->period == 0 &&
                  (uint32_t)others == 0 && tsi_popcount(freed) >= c->threshold;
     bool waiting = tsi_load_relaxed(&b->inbox) != 0 || tsi_load_relaxed(&b->arena->has_displaced);
-    if (!plain || waiting) return NULL;
+    if (!plain || waiting || (handle != NULL && !tsi_load_relaxed(&l->handled))) return NULL;
     /* As tsi_line_refill, with nothing of others to merge. */
     uint64_t out = tsi_lowest_bits(freed, c->refill_max);
     /* The whole slab's mark, not the line's: frees that took the slow path have moved counts in all its lines. */
     TsiSpace* s = &b->arena->space;
     uint32_t id = tsi_line_id(s, l);
     uint64_t tag = tsi_load_relaxed(&tsi_slab(s, tsi_slab_of_line(s, id))->tag);
-    if (TSI_UNLIKELY((tag & TSI_SLAB_HANDLED) != 0)) tsi_counts_even(s, id, tsi_tag_seq(tag), out);
+    if (TSI_UNLIKELY((tag & TSI_SLAB_HANDLED) != 0)) tsi_counts_even(s, l, id, tsi_tag_seq(tag), out);
     tsi_store_relaxed(&l->issued, tsi_load_relaxed(&l->issued) + tsi_popcount(out));
     tsi_store_release(&l->avail, out);          /* invariant F: before the bits leave freed */
     tsi_store_release(&l->freed, freed & ~out); /* pairs with the acquire of whoever asks "is it free?" */
+    if (handle != NULL && (*handle = tsi_handle_here(b, c, l, tsi_ctz64(out))) == 0) return NULL;
     tsi_count(&b->counters[cls].slow);
     tsi_count(&b->counters[cls].full);
     tsi_count(&h->slow);
@@ -297,7 +300,7 @@ void* tsi_alloc_again(TsiBinding* b, TsiHeap* h, unsigned cls) {
 typedef enum Outcome { GOT, AGAIN, NO_MEMORY, OVER } Outcome;
 
 /* The record may have been freed and born again, by a cleanup that ran in a handover: hence the reference. */
-static Outcome alloc_in_heap(TsiBinding* b, TsiHeap* h, TsiRef ref, size_t size, unsigned cls, size_t align, void** out) {
+static Outcome alloc_in_heap(TsiBinding* b, TsiHeap* h, TsiRef ref, size_t size, unsigned cls, size_t align, void** out, TsiIssue* issue) {
     if (!tsi_bracket_enter(b, h, tsi_busy_all(h))) return AGAIN;
     if (tsi_load_relaxed(&h->ref) != ref) {
         tsi_bracket_leave(b, h);
@@ -305,7 +308,7 @@ static Outcome alloc_in_heap(TsiBinding* b, TsiHeap* h, TsiRef ref, size_t size,
     }
     *out = NULL;
     if (cls == 0) {
-        *out = large_alloc(b, h, size, align);
+        *out = large_alloc(b, h, size, align, issue);
         if (*out == NULL && !tsi_heap_is_live(b, h)) {
             tsi_bracket_leave(b, h);
             return AGAIN;
@@ -313,6 +316,7 @@ static Outcome alloc_in_heap(TsiBinding* b, TsiHeap* h, TsiRef ref, size_t size,
     } else {
         if (size <= TSI_MIXED_MAX && align <= 16) *out = mixed_alloc(b, h, b->classes->c[cls].size);
         if (*out == NULL) *out = class_alloc(b, h, cls);
+        if (issue != NULL && *out != NULL) tsi_handle_issue_held(b->arena, *out, issue);
     }
     bool scavenge = h->takes > 64 && h->takes > tsi_load_relaxed(&h->slab_count) / 2;
     if (scavenge) h->takes = 0;
@@ -323,7 +327,8 @@ static Outcome alloc_in_heap(TsiBinding* b, TsiHeap* h, TsiRef ref, size_t size,
     return b->budget.kind != TSI_BUDGET_NOTHING ? OVER : NO_MEMORY;
 }
 
-static void* alloc_untimed(TsiArena* a, size_t size, unsigned cls, size_t align, TsiRef ref, bool prefer) {
+static void* alloc_untimed(TsiArena* a, size_t size, unsigned cls, size_t align, TsiRef ref, bool prefer, SlabHandle* handle) {
+    TsiIssue issue;
     bool tried_trim = false, tried_budget = false;
     int error = ENOMEM;
     void* p = NULL;
@@ -353,12 +358,19 @@ static void* alloc_untimed(TsiArena* a, size_t size, unsigned cls, size_t align,
         }
         if (birth == TSI_BIRTH_NO_MEMORY) break;
         if (ref == 0 && tsi_heap_is_live(b, h) && tsi_load_relaxed(&h->ref) == target) tsi_binding_set_ambient(b, h);
-        Outcome o = alloc_in_heap(b, h, target, size, cls, align, &p);
+        Outcome o = alloc_in_heap(b, h, target, size, cls, align, &p, handle != NULL ? &issue : NULL);
         if (TSI_UNLIKELY(b->budget.kind != TSI_BUDGET_NOTHING)) {
             if (o == OVER && !tried_budget) tsi_trim_inc(a, b, tsi_inc(&a->phases, tsi_ref_index(target)));
             if (o != OVER || !tried_budget) (void)tsi_budget_tell(b);
             b->budget.kind = TSI_BUDGET_NOTHING;
         }
+        if (o == GOT && handle != NULL && issue.handle == 0) { /* not an object of the caller's: without a trace */
+            p = NULL;
+            (void)tsi_free_place(a, b, &issue.at, issue.seq, false);
+            if (issue.spent) continue; /* another line has generations left */
+            break;
+        }
+        if (o == GOT && handle != NULL) *handle = issue.handle;
         if (o == GOT) break;
         if (o == OVER) {
             if (tried_budget) {
@@ -391,25 +403,26 @@ static TsiRef landed_in(TsiBinding* b, const void* p, TsiRef ref) {
     return tsi_space_locate(&b->arena->space, p, &at) == TSI_PLACE_OK && tsi_slab_ref(b->arena, &at, &ref) ? ref : 0;
 }
 
-static TSI_NOINLINE void* alloc_sampled(TsiBinding* b, size_t size, unsigned cls, size_t align, TsiRef ref, bool prefer) {
+static TSI_NOINLINE void* alloc_sampled(TsiBinding* b, size_t size, unsigned cls, size_t align, TsiRef ref, bool prefer, SlabHandle* handle) {
     TsiLockStats* outer = tsi_lock_stats; /* a cleanup may allocate inside */
-    bool chosen = b->slow_left == 1;
+    bool chosen = b->slow_left == 1, outer_popped = b->popped;
     b->popped = false;
     tsi_lock_stats = &b->samples.locks;
     TsiStopwatch w = chosen ? tsi_sample_start() : (TsiStopwatch){0, 0, 0};
-    void* p = alloc_untimed(b->arena, size, cls, align, ref, prefer);
+    void* p = alloc_untimed(b->arena, size, cls, align, ref, prefer, handle);
     bool still = tsi_tls.binding == b && tsi_tls.serial == b->arena->serial; /* not given back by a late leave */
     if (still && !b->popped) { /* else it was there for a sample of its own */
         b->slow_left = chosen ? b->period : b->slow_left - 1;
         uint64_t ns[3];
         if (chosen && tsi_sample_stop_alloc(b, w, ns)) tsi_sample_label(b, landed_in(b, p, ref), ns);
     }
+    if (still) b->popped = outer_popped;
     tsi_lock_stats = outer;
     return p;
 }
 
-TSI_NOINLINE void* tsi_alloc_slow(TsiArena* a, size_t size, unsigned cls, size_t align, TsiRef ref, bool prefer) {
+TSI_NOINLINE void* tsi_alloc_slow(TsiArena* a, size_t size, unsigned cls, size_t align, TsiRef ref, bool prefer, SlabHandle* handle) {
     TsiBinding* b = a->options.sampling_period != 0 ? tsi_binding_get(a, true) : NULL;
-    if (TSI_UNLIKELY(b != NULL)) return alloc_sampled(b, size, cls, align, ref, prefer);
-    return alloc_untimed(a, size, cls, align, ref, prefer);
+    if (TSI_UNLIKELY(b != NULL)) return alloc_sampled(b, size, cls, align, ref, prefer, handle);
+    return alloc_untimed(a, size, cls, align, ref, prefer, handle);
 }

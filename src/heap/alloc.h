@@ -7,8 +7,8 @@
 #include "heap/bracket.h"
 
 /* Any class and size. ref 0: the thread's innermost scope of this arena, else the current epoch. prefer: ref is where
- * the object had better go; when that accepts no more, as with 0. NULL with errno. */
-void* tsi_alloc_slow(TsiArena* a, size_t size, unsigned cls, size_t align, TsiRef ref, bool prefer);
+ * the object had better go; when that accepts no more, as with 0. handle: NULL, or where its handle goes. NULL with errno. */
+void* tsi_alloc_slow(TsiArena* a, size_t size, unsigned cls, size_t align, TsiRef ref, bool prefer, SlabHandle* handle);
 
 /* How a fast path ends. */
 typedef enum TsiFast {
@@ -33,7 +33,7 @@ TSI_INLINE TsiFast tsi_alloc_fast(TsiBinding* b, TsiHeap* h, TsiLine* const* cur
 
 /* The commonest miss, still inside the bracket of the fast path: the line that busy names is used up and has enough
  * slots that its owner freed. NULL, and the bracket still open, when anything else is to be done. */
-void* tsi_alloc_again(TsiBinding* b, TsiHeap* h, unsigned cls);
+void* tsi_alloc_again(TsiBinding* b, TsiHeap* h, unsigned cls, SlabHandle* handle);
 /* Hands over after a successful allocation; returns p. */
 void* tsi_alloc_left(TsiBinding* b, TsiHeap* h, void* p);
 

@@ -14,23 +14,70 @@ static bool generation_of(TsiArena* a, const TsiPlace* at, uint64_t tag, uint64_
     return true;
 }
 
-SlabHandle tsi_handle_issue(TsiArena* a, const TsiPlace* at, bool* spent) {
+/* Sets the flag in the tag of the incarnation seq, before a handle is known; false when that has passed. */
+static bool flag_slab(_Atomic uint64_t* tag_word, uint32_t seq) {
+    uint64_t tag = tsi_load_seq(tag_word);
+    for (;;) {
+        if (!tsi_state_holds_objects(tag) || tsi_tag_seq(tag) != seq) return false;
+        if ((tag & TSI_SLAB_HANDLED) != 0 || tsi_cas_seq(tag_word, &tag, tag | TSI_SLAB_HANDLED)) return true;
+    }
+}
+
+/* Owner, in a bracket: the line hands out no more slots. */
+static void retire_line(TsiArena* a, const TsiPlace* at, uint64_t tag) {
+    if (at->cls > TSI_SMALL_CLASSES) return;
+    TsiHeap* h = tsi_heap(a, tsi_tag_index(tag));
+    TsiLine* l = tsi_line(&a->space, at->line_id);
+    TsiRoom* room = tsi_heap(a, h->primary)->room;
+    if (room != NULL && room->cur[at->cls] == l) room->cur[at->cls] = tsi_no_cur[0];
+    tsi_store_relaxed(&l->flags, tsi_load_relaxed(&l->flags) | TSI_LINE_PARKED | TSI_LINE_RETIRED);
+    tsi_store_relaxed(&l->heap_at, 0);
+}
+
+void tsi_handle_issue_held(TsiArena* a, void* p, TsiIssue* out) {
+    TsiSpace* s = &a->space;
+    uint64_t generation, word;
+    out->handle = 0;
+    out->spent = false;
+    (void)tsi_space_locate(s, p, &out->at);
+    _Atomic uint64_t* tag_word = &tsi_slab(s, out->at.slab_id)->tag;
+    out->seq = tsi_tag_seq(tsi_load_relaxed(tag_word));
+    if (!tsi_space_commit_counts(s, out->at.line_id >> 10) || !flag_slab(tag_word, out->seq)) return;
+    tsi_store_relaxed(&tsi_line(s, out->at.line_id)->handled, 1);
+    uint64_t tag = tsi_load_seq(tag_word);
+    if (!generation_of(a, &out->at, tag, &generation, &word)) return;
+    out->spent = generation >= TSI_GEN_LIMIT;
+    if (out->spent) retire_line(a, &out->at, tag);
+    else out->handle = tsi_handle_make(a->secret, out->at.line_id, out->at.slot, (uint32_t)generation);
+}
+
+/* True when the caller owns the slab: its line is marked then. */
+static bool mark_own_line(TsiArena* a, TsiBinding* b, const TsiPlace* at, uint32_t seq) {
+    uint64_t tag = tsi_load_seq(&tsi_slab(&a->space, at->slab_id)->tag);
+    if (b == NULL || tsi_tag_state(tag) != TSI_SLAB_OWNED) return false;
+    TsiHeap* h = tsi_heap(a, tsi_tag_index(tag));
+    if (!tsi_heap_is_live(b, h) || !tsi_bracket_enter(b, h, tsi_busy_all(h))) return false;
+    uint64_t now = tsi_load_relaxed(&tsi_slab(&a->space, at->slab_id)->tag);
+    bool ours = tsi_tag_state(now) == TSI_SLAB_OWNED && tsi_tag_seq(now) == seq && tsi_tag_index(now) == h->index;
+    if (ours) tsi_store_relaxed(&tsi_line(&a->space, at->line_id)->handled, 1);
+    tsi_bracket_leave(b, h);
+    return ours;
+}
+
+SlabHandle tsi_handle_of(TsiArena* a, TsiBinding* b, const TsiPlace* at) {
     TsiSpace* s = &a->space;
     _Atomic uint64_t* tag_word = &tsi_slab(s, at->slab_id)->tag;
-    uint64_t tag, generation, word;
-    *spent = false;
+    uint64_t tag, generation, word, remote;
     if (!tsi_place_is_live(a, at, &tag) || !tsi_space_commit_counts(s, at->line_id >> 10)) return 0;
-    while ((tag & TSI_SLAB_HANDLED) == 0) {
-        if (!tsi_state_holds_objects(tag)) return 0;
-        if (tsi_cas_seq(tag_word, &tag, tag | TSI_SLAB_HANDLED)) tag |= TSI_SLAB_HANDLED; /* before the handle is known */
-    }
-    /* Before the handle is known, so that whoever may free the object by pointer sees it. */
-    _Atomic uint8_t* handled = &tsi_line(s, at->line_id)->handled;
-    if (tsi_load_relaxed(handled) == 0) tsi_store_relaxed(handled, 1);
-    if (!generation_of(a, at, tag, &generation, &word) || (tsi_count_of(word, tsi_tag_seq(tag)) & 1) != 0) return 0;
-    *spent = generation >= TSI_GEN_LIMIT;
-    uint64_t again = tsi_load_seq(tag_word);
-    if (*spent || tsi_tag_seq(again) != tsi_tag_seq(tag)) return 0;
+    uint32_t seq = tsi_tag_seq(tag);
+    if (!flag_slab(tag_word, seq)) return 0;
+    bool marked = tsi_load_acquire(&tsi_line(s, at->line_id)->handled) != 0;
+    if (!marked && !mark_own_line(a, b, at, seq) && tsi_os.has_membarrier) tsi_os.membarrier(); /* see handles.h */
+    if (!generation_of(a, at, tag | TSI_SLAB_HANDLED, &generation, &word)) return 0;
+    if ((tsi_count_of(word, seq) & 1) != 0 || generation >= TSI_GEN_LIMIT) return 0;
+    /* It lived all the while, and its count stood still. */
+    if (tsi_slot_check(s, at, seq, &remote) != TSI_FREE_OK || tsi_load_seq(&tsi_counts(s, at->line_id)[at->slot]) != word) return 0;
+    if (tsi_tag_seq(tsi_load_seq(tag_word)) != seq) return 0;
     return tsi_handle_make(a->secret, at->line_id, at->slot, (uint32_t)generation);
 }
 
@@ -64,7 +111,7 @@ static int handle_decode(TsiArena* a, SlabHandle h, TsiPlace* at, uint64_t* tag,
         if (now < floor) now = floor; /* not taken since the chunk got its class */
         return classify(key, scrambled, now);
     }
-    if (tsi_handle_scramble(key, (uint32_t)now) != scrambled) return classify(key, scrambled, now);
+    if (now >= TSI_GEN_LIMIT || tsi_handle_scramble(key, (uint32_t)now) != scrambled) return classify(key, scrambled, now);
     if ((tsi_count_of(*word, tsi_tag_seq(*tag)) & 1) != 0) return SLAB_MISUSE_BAD_HANDLE; /* the next one: never issued */
     return tsi_slot_check(s, at, tsi_tag_seq(*tag), &remote) == TSI_FREE_OK ? TSI_FREE_OK : SLAB_MISUSE_STALE_HANDLE;
 }
@@ -102,19 +149,4 @@ TsiFast tsi_free_counted(TsiBinding* b, const void* p, TsiHeap** out) {
     tsi_bracket_clear(b);
     *out = h;
     return TSI_LIKELY(tsi_load_relaxed(&h->word) == b->live_word) ? TSI_FAST_DONE : TSI_FAST_LEFT;
-}
-
-void tsi_line_retire(TsiArena* a, const TsiPlace* at) {
-    TsiBinding* b = tsi_binding_get(a, false);
-    uint64_t tag = tsi_load_seq(&tsi_slab(&a->space, at->slab_id)->tag);
-    if (b == NULL || tsi_tag_state(tag) != TSI_SLAB_OWNED || at->cls > TSI_SMALL_CLASSES) return;
-    TsiHeap* h = tsi_heap(a, tsi_tag_index(tag));
-    if (tsi_load_relaxed(&h->word) != tsi_heap_word(b->index, TSI_HEAP_LIVE)) return;
-    if (!tsi_bracket_enter(b, h, tsi_busy_all(h))) return;
-    TsiLine* l = tsi_line(&a->space, at->line_id);
-    TsiRoom* room = tsi_heap(a, h->primary)->room;
-    if (room != NULL && room->cur[at->cls] == l) room->cur[at->cls] = tsi_no_cur[0];
-    tsi_store_relaxed(&l->flags, tsi_load_relaxed(&l->flags) | TSI_LINE_PARKED | TSI_LINE_RETIRED);
-    tsi_store_relaxed(&l->heap_at, 0);
-    tsi_bracket_leave(b, h);
 }

@@ -2,8 +2,14 @@
  * handles.h - objects by handle: issue, find, free; the owner's paths inline.
  *
  * A slot's count word is described in mem/handle.h. Whoever makes it odd, by compare-exchange, has the right to
- * free the slot; until its owner takes the slot in again nobody else moves it. The owner's paths work inside the bracket of its
- * plain ones: there the line's slab cannot leave its incarnation, so its seq and base stand still.
+ * free the slot; until its owner takes the slot in again nobody else of that incarnation moves it. The owner's paths work inside
+ * the bracket of its plain ones: there the line's slab cannot leave its incarnation, so its seq and base stand still.
+ *
+ * A slab whose tag has the flag HANDLED has counts: refills make them even. Whoever asks for a handle sets it. The mark
+ * `handled` of a line says that its owner knows: it alone sets it, inside its bracket, and only then issues and frees on its
+ * own. Before that its plain frees do not count, and a handle that another thread asked for ends at the refill; that thread
+ * makes sure, by a membarrier after setting the flag, that a free which it does not see is followed by a refill
+ * that sees the flag.
  */
 #ifndef TSI_HEAP_HANDLES_H
 #define TSI_HEAP_HANDLES_H
@@ -18,19 +24,35 @@ TSI_INLINE uint32_t tsi_count_of(uint64_t word, uint32_t seq) {
 /* Makes a slot's count odd, from the even value `word` had; true for exactly one caller. */
 TSI_INLINE bool tsi_count_move(_Atomic uint64_t* at, uint32_t seq, uint64_t word) {
     uint32_t count = tsi_count_of(word, seq);
-    /* decides among racing frees */
-    return (count & 1) == 0 && tsi_cas_seq(at, &word, (uint64_t)(seq & TSI_INC_MASK) << 32 | (count + 1));
+    while ((count & 1) == 0) {
+        /* decides among racing frees */
+        if (tsi_cas_seq(at, &word, (uint64_t)(seq & TSI_INC_MASK) << 32 | (count + 1))) return true;
+        if (tsi_count_of(word, seq) != count) return false; /* else a free of an earlier incarnation had slept */
+    }
+    return false;
 }
 
-/* Handle of a live object, counting it as issued; 0 when it is not live or its generations ran out
- * (*spent then). */
-SlabHandle tsi_handle_issue(TsiArena* a, const TsiPlace* at, bool* spent);
+/* Owner, at a refill of a line of a slab that has issued handles: the slots that it takes in get the next even counts, and the
+ * line is marked. A count may be even still, where a plain free had not seen the first handle: that ends the handle, too.
+ * Counts stop below their limit, where no generation matches. */
+void tsi_counts_even(TsiSpace* s, TsiLine* l, uint32_t line_id, uint32_t seq, uint64_t slots);
+
+/* An object's first handle. */
+typedef struct TsiIssue {
+    SlabHandle handle; /* 0: its generations ran out (spent), or there is no memory for counts */
+    bool spent;
+    TsiPlace at; /* the object, and the seq of its slab */
+    uint32_t seq;
+} TsiIssue;
+/* For the object at p, which nobody can end meanwhile: its owner's bracket is open, or its stripe taken. Spent lines are set
+ * aside. */
+void tsi_handle_issue_held(TsiArena* a, void* p, TsiIssue* out);
+/* Handle of an object, for any thread; 0 when it does not live, its generations ran out, or memory is short. */
+SlabHandle tsi_handle_of(TsiArena* a, TsiBinding* b, const TsiPlace* at);
 /* Place of the object a handle names; false when it has ended. */
 bool tsi_handle_find(TsiArena* a, SlabHandle h, TsiPlace* at);
 /* Frees by handle, counts and tells a refusal. */
 bool tsi_free_handle(TsiArena* a, SlabHandle h);
-/* The line hands out no more slots: its handle generations are spent. Owner only, else nothing. */
-void tsi_line_retire(TsiArena* a, const TsiPlace* at);
 
 /* The handle that a slot of the owner's line has now; 0 when the line has issued none yet, or no more. In a bracket. */
 TSI_INLINE SlabHandle tsi_handle_here(const TsiBinding* b, const TsiClass* c, const TsiLine* l, unsigned slot) {
@@ -44,7 +66,7 @@ TSI_INLINE SlabHandle tsi_handle_here(const TsiBinding* b, const TsiClass* c, co
     return tsi_handle_make(b->secret, id, slot, generation);
 }
 
-/* As tsi_alloc_fast; *handle may come out as 0: tsi_handle_issue then. */
+/* As tsi_alloc_fast; a line that has not issued handles yet is a miss. */
 TSI_INLINE TsiFast tsi_obj_fast(TsiBinding* b, TsiHeap* h, TsiLine* const* cur, unsigned cls, void** out, SlabHandle* handle) {
     uint64_t live = b->live_word;
     TsiLine* l = cur[cls];
@@ -53,9 +75,11 @@ TSI_INLINE TsiFast tsi_obj_fast(TsiBinding* b, TsiHeap* h, TsiLine* const* cur, 
     if (TSI_UNLIKELY(tsi_load_relaxed(&h->word) != live || avail == 0)) return TSI_FAST_MISSED;
     const TsiClass* c = &b->classes->c[cls];
     unsigned slot = tsi_ctz64(avail);
+    SlabHandle its = tsi_handle_here(b, c, l, slot);
+    if (TSI_UNLIKELY(its == 0)) return TSI_FAST_MISSED;
     tsi_store_relaxed(&l->avail, avail & (avail - 1));
     *out = l->base + tsi_class_offset(c, slot);
-    *handle = tsi_handle_here(b, c, l, slot);
+    *handle = its;
     tsi_bracket_clear(b);
     return TSI_LIKELY(tsi_load_relaxed(&h->word) == live) ? TSI_FAST_DONE : TSI_FAST_LEFT;
 }
@@ -77,7 +101,8 @@ TSI_INLINE TsiFast tsi_free_handle_fast(TsiBinding* b, SlabHandle handle, TsiHea
     uint64_t word = tsi_load_relaxed(at), freed = tsi_load_relaxed(&l->freed);
     uint64_t remote = tsi_load_relaxed(&l->remote[slot >> 5]);
     uint32_t seq = tsi_remote_seq(remote), generation = l->gen_base + tsi_count_of(word, seq) / 2;
-    if (TSI_UNLIKELY(tsi_handle_make(b->secret, id, slot, generation) != handle)) return TSI_FAST_MISSED;
+    if (TSI_UNLIKELY(tsi_handle_make(b->secret, id, slot, generation) != handle || generation >= TSI_GEN_LIMIT))
+        return TSI_FAST_MISSED;
     if (TSI_UNLIKELY((tsi_load_relaxed(&l->avail) | freed) >> slot & 1)) return TSI_FAST_MISSED;
     if (TSI_UNLIKELY((remote >> (slot & 31) & 1) != 0 || !tsi_count_move(at, seq, word))) return TSI_FAST_MISSED;
     tsi_store_release(&l->freed, freed | 1ull << slot); /* pairs with the acquire in tsi_slot_check */

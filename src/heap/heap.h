@@ -52,8 +52,6 @@ void tsi_binding_flush_records(TsiBinding* b);
 
 /* Free slots that the owner could have: freed and remote ones. Anyone; a hint for others. */
 uint64_t tsi_line_free_bits(const TsiSpace* s, TsiLine* l, uint32_t line_id);
-/* Slots that were freed have odd counts, ready ones even counts: makes those of `slots` even. Owner. */
-void tsi_counts_even(TsiSpace* s, uint32_t line_id, uint32_t seq, uint64_t slots);
 /* Moves remote and freed slots to avail if there are at least `least`; returns how many avail has. */
 unsigned tsi_line_refill(TsiBinding* b, TsiLine* l, const TsiClass* c, unsigned least);
 /* Takes a used-up line out of use until slots are freed; false when it has room again already. */

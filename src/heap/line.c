@@ -21,6 +21,7 @@
  */
 #include "base/check.h"
 #include "heap/bracket.h"
+#include "heap/handles.h"
 #include "heap/heap.h"
 #include "heap/sample.h"
 
@@ -37,12 +38,14 @@ void tsi_room_push(TsiArena* a, TsiRoom* r, unsigned cls, TsiHeap* h, TsiLine* l
     r->head[cls] = tsi_line_id(&a->space, l) + 1;
 }
 
-void tsi_counts_even(TsiSpace* s, uint32_t line_id, uint32_t seq, uint64_t slots) {
+void tsi_counts_even(TsiSpace* s, TsiLine* l, uint32_t line_id, uint32_t seq, uint64_t slots) {
     _Atomic uint64_t* counts = tsi_counts(s, line_id);
+    tsi_store_relaxed(&l->handled, 1);
     for (; slots != 0; slots &= slots - 1) {
         _Atomic uint64_t* w = &counts[tsi_ctz64(slots)];
-        uint64_t now = tsi_load_relaxed(w);
-        if ((uint32_t)(now >> 32) == (seq & TSI_INC_MASK) && (now & 1) != 0) tsi_store_relaxed(w, now + 1);
+        uint64_t next = ((uint64_t)tsi_count_of(tsi_load_relaxed(w), seq) | 1) + 1;
+        if (next > TSI_COUNT_MAX) next = TSI_COUNT_MAX;
+        tsi_store_relaxed(w, (uint64_t)(seq & TSI_INC_MASK) << 32 | next);
     }
 }
 
@@ -65,8 +68,9 @@ unsigned tsi_line_refill(TsiBinding* b, TsiLine* l, const TsiClass* c, unsigned 
     }
     uint64_t out = tsi_lowest_bits(freed, c->refill_max);
     if (TSI_UNLIKELY(b->period != 0)) out = tsi_sample_cut(b, l, out);
-    uint64_t tag = tsi_load_relaxed(&tsi_slab(s, tsi_slab_of_line(s, id))->tag);
-    if ((tag & TSI_SLAB_HANDLED) != 0) tsi_counts_even(s, id, tsi_tag_seq(tag), out);
+    /* seq_cst, after the remote bits were taken: a mark set before a free that did not see it is seen here */
+    uint64_t tag = tsi_load_seq(&tsi_slab(s, tsi_slab_of_line(s, id))->tag);
+    if ((tag & TSI_SLAB_HANDLED) != 0) tsi_counts_even(s, l, id, tsi_tag_seq(tag), out);
     tsi_store_relaxed(&l->issued, tsi_load_relaxed(&l->issued) + tsi_popcount(out));
     tsi_store_release(&l->avail, out);           /* invariant F: before the bits leave freed */
     tsi_store_release(&l->freed, freed & ~out); /* pairs with the acquire of whoever asks "is it free?" */

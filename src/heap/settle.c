@@ -130,7 +130,7 @@ static void raise_generations(TsiArena* a, unsigned cls, uint32_t slab_id, uint3
         }
     }
     TsiSlab* b = tsi_slab(s, slab_id);
-    uint64_t base = (uint64_t)tsi_load_relaxed(&b->gen_base) + (most + 1) / 2 + 1;
+    uint64_t base = (uint64_t)tsi_load_relaxed(&b->gen_base) + ((uint64_t)most + 1) / 2 + 1;
     tsi_store_relaxed(&b->gen_base, base < TSI_GEN_LIMIT ? (uint32_t)base : TSI_GEN_LIMIT);
 }
 

@@ -21,6 +21,8 @@ enum { TSI_HANDLE_VERSION = 2, TSI_GEN_BITS = 30 };
 #define TSI_GEN_MASK ((1u << TSI_GEN_BITS) - 1)
 /* Generations are issued below this; the rest is room for counts that still rise. */
 #define TSI_GEN_LIMIT (TSI_GEN_MASK - 64)
+/* Counts stop here: even, and beyond the generations of any slab. */
+#define TSI_COUNT_MAX 0xfffffff0u
 
 TSI_INLINE uint64_t tsi_handle_key(uint64_t secret, uint32_t line_id, unsigned slot) {
     uint64_t x = (secret ^ ((uint64_t)line_id << 6 | slot)) * 0x9e3779b97f4a7c15ull;

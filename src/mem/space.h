@@ -120,7 +120,7 @@ TSI_INLINE uint32_t tsi_first_line(const TsiClass* c, uint32_t slab_id) {
 TSI_INLINE uint8_t* tsi_slab_payload(const TsiSpace* s, const TsiClass* c, uint32_t slab_id) {
     return s->base + ((size_t)(slab_id >> 8) << TSI_CHUNK_SHIFT) + (size_t)(slab_id & (TSI_CHUNK_SLABS - 1)) * c->slab_bytes;
 }
-/* Count words {seq 32, count 32} of a line's slots. */
+/* Count words of a line's slots, see mem/handle.h. */
 TSI_INLINE _Atomic uint64_t* tsi_counts(const TsiSpace* s, uint32_t line_id) {
     return (_Atomic uint64_t*)(void*)s->counts + ((size_t)line_id << 6);
 }

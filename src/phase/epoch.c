@@ -42,7 +42,6 @@ static void reset(TsiInc* i) {
     tsi_store_relaxed(&i->slab_count, 0);
     i->allocated = i->released = (TsiTotals){0, 0};
     i->rss_before = i->rss_after = 0;
-    tsi_store_relaxed(&i->late_bytes, 0);
     tsi_store_relaxed(&i->open_since_ns, 0);
     tsi_store_relaxed(&i->user_refs, 0);
     tsi_store_relaxed(&i->scopes, 0);
@@ -50,7 +49,7 @@ static void reset(TsiInc* i) {
     tsi_store_relaxed(&i->purged, 0);
     tsi_store_relaxed(&i->budget.soft, 0);
     tsi_store_relaxed(&i->budget.hard, 0);
-    i->closed_slabs = i->pinned_slabs = i->slow = i->lock_fast = i->lock_contended = 0;
+    i->closed_slabs = i->pinned_slabs = i->slow = 0;
     memset(&i->posted, 0, sizeof i->posted);
 }
 
@@ -63,6 +62,9 @@ void tsi_inc_open(TsiPhases* p, uint32_t index, uint64_t era, EpochId id, uint32
     memcpy(i->label, text, sizeof i->label);
     i->pins = 1;
     if (TSI_UNLIKELY(!i->clean)) reset(i);
+    /* Who comes with an old reference adds to these before seeing that it is old. */
+    i->lock_fast = i->lock_contended = 0;
+    tsi_store_relaxed(&i->late_bytes, 0);
     i->clean = false;
     /* release: pairs with the acquire loads of word: whoever sees the era sees the fields */
     tsi_store_release(&i->word, era << 2 | TSI_INC_ACTIVE);

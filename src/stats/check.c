@@ -9,6 +9,8 @@
  */
 #include "stats/check.h"
 
+#include "heap/handles.h"
+
 #include "heap/arena.h"
 
 #include <stdarg.h>
@@ -53,6 +55,23 @@ static void check_line(Check* k, unsigned cls, uint32_t id, uint32_t seq, uint32
     if (tsi_load_relaxed(&l->heap_at) != (plain ? heap_at : 0)) fail(k, "line %u: plain frees end in another heap", id);
 }
 
+/* Of a slab whose tag is given. */
+static void check_handles(Check* k, unsigned cls, uint32_t id, uint64_t tag) {
+    TsiSpace* s = &k->a->space;
+    TsiLine* l = tsi_line(s, id);
+    if ((tag & TSI_SLAB_HANDLED) == 0) {
+        if (tsi_load_relaxed(&l->handled) != 0) fail(k, "line %u: marked for handles, and its slab is not", id);
+        return;
+    }
+    uint64_t bits = tsi_remote_bits(tsi_load_relaxed(&l->remote[0]), tsi_load_relaxed(&l->remote[1]));
+    uint64_t starts = cls == TSI_CLASS_MIXED ? tsi_load_relaxed(&tsi_mixed(s, id)->starts) : s->classes->c[cls].full;
+    uint64_t used = starts & ~(tsi_load_relaxed(&l->freed) | bits);
+    for (; used != 0; used &= used - 1) {
+        uint32_t count = tsi_count_of(tsi_load_relaxed(&tsi_counts(s, id)[tsi_ctz64(used)]), tsi_tag_seq(tag));
+        if ((count & 1) != 0) fail(k, "line %u: a slot that is live or ready has an odd count", id);
+    }
+}
+
 static bool in_chain(Check* k, uint32_t head, uint32_t slab_id) {
     uint32_t n = 0;
     for (uint32_t at = head; at != 0; at = tsi_slab(&k->a->space, at - 1)->next) {
@@ -73,8 +92,10 @@ static void check_slab(Check* k, uint32_t id, unsigned cls) {
     if (state == TSI_SLAB_PURGING || state == TSI_SLAB_PARTIAL) fail(k, "slab %u: claimed, and nobody works on it", id);
     if (state != TSI_SLAB_OWNED && state != TSI_SLAB_ORPHAN) return;
     uint32_t heap_at = state == TSI_SLAB_OWNED ? tsi_tag_index(tag) * (uint32_t)sizeof(TsiHeap) : 0;
-    for (uint32_t i = 0, first = tsi_first_line(c, id); i < 1u << c->lines_log2; i++)
+    for (uint32_t i = 0, first = tsi_first_line(c, id); i < 1u << c->lines_log2; i++) {
         check_line(k, cls, first + i, tsi_tag_seq(tag), heap_at);
+        check_handles(k, cls, first + i, tag);
+    }
     if (state == TSI_SLAB_OWNED) {
         if (tsi_tag_index(tag) >= tsi_table_used(&k->a->heaps)) fail(k, "slab %u: no such heap", id);
     } else {

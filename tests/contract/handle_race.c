@@ -182,9 +182,64 @@ static void frees_against_release(void) {
     slab_allocator_free(race.a);
 }
 
+/* ---- an allocation by handle while its epoch is released ---- */
+
+static struct Closing {
+    SlabAllocator* a;
+    _Atomic EpochId target; /* the closer ends it, and sets 0 */
+    _Atomic unsigned delay;
+    _Atomic bool over;
+    epoch_domain_t* kept;
+    void* of_cleanup;
+} closing;
+
+static void allocate_elsewhere(void* unused) {
+    (void)unused;
+    closing.of_cleanup = slab_malloc_epoch(closing.a, 1000, closing.kept->epoch_id);
+}
+
+static void* closer_main(void* unused) {
+    (void)unused;
+    while (!atomic_load(&closing.over)) {
+        EpochId id = atomic_load(&closing.target);
+        if (id == 0) continue;
+        for (volatile unsigned n = 0; n < atomic_load(&closing.delay); n++) {}
+        (void)epoch_close_ex(closing.a, id, EPOCH_RELEASE, NULL);
+        atomic_store(&closing.target, 0);
+    }
+    return NULL;
+}
+
+/* The allocation sweeps as it leaves, and the epoch's cleanup gets the same slot for another epoch: the handle is not of
+ * that object, and nothing frees it. */
+static void handles_against_close(void) {
+    unsigned rounds = (unsigned)check_count(1000);
+    closing.a = slab_allocator_create();
+    pthread_t t = kit_thread(closer_main, NULL);
+    for (unsigned n = 0; n < rounds; n++) {
+        SlabHandle h;
+        epoch_domain_t* d = epoch_domain_create(closing.a);
+        closing.kept = epoch_domain_create(closing.a);
+        closing.of_cleanup = NULL;
+        CHECK(slab_epoch_on_end(closing.a, d->epoch_id, allocate_elsewhere, NULL));
+        atomic_store(&closing.delay, n * 7 % 400);
+        atomic_store(&closing.target, d->epoch_id);
+        void* p = alloc_obj_epoch(closing.a, 1000, d->epoch_id, &h);
+        while (atomic_load(&closing.target) != 0) (void)sched_yield();
+        if (p != NULL) CHECK_NULL(slab_handle_ptr(closing.a, h)); /* its epoch was released */
+        if (closing.of_cleanup != NULL) CHECK_GE(slab_usable_size(closing.a, closing.of_cleanup), 1000);
+        epoch_domain_destroy(d);
+        epoch_domain_destroy(closing.kept);
+    }
+    atomic_store(&closing.over, true);
+    (void)pthread_join(t, NULL);
+    slab_allocator_free(closing.a);
+}
+
 static const CheckCase cases[] = {
     CHECK_CASE(exactly_one_thread_wins),
     CHECK_CASE(handles_against_pointers),
     CHECK_CASE(frees_against_release),
+    CHECK_CASE(handles_against_close),
 };
 CHECK_MAIN(cases)

@@ -143,6 +143,46 @@ static void spent_generations(void** state) {
     slab_allocator_free(a);
 }
 
+static _Atomic uint64_t* count_at(SlabAllocator* a, void* p) {
+    TsiPlace at = unit_place(a, p);
+    return &tsi_counts(&tsi_arena(a)->space, at.line_id)[at.slot];
+}
+
+/* Frees and allocations by pointer move counts, too, and without end: neither does an old handle match again after 2^30 of
+ * them, nor does the base of the slab fall back. Counts are put forward here. */
+static void counts_that_run_out(void** state) {
+    (void)state;
+    enum { SIZE = 30000 };
+    SlabAllocator* a = unit_create_cold();
+    SlabHandle h, other;
+    void* p = alloc_obj(a, SIZE, &h);
+    TsiSlab* slab = tsi_slab(&tsi_arena(a)->space, unit_place(a, p).slab_id);
+    assert_true(free_obj(a, h));
+    uint64_t word = tsi_load_relaxed(count_at(a, p)); /* odd: freed; as 2^30 pairs later: */
+    tsi_store_relaxed(count_at(a, p), word + (UINT64_C(1) << (TSI_GEN_BITS + 1)) - 2);
+    void* q = NULL;
+    for (unsigned n = 0; n < 64 && q != p; n++) q = slab_malloc(a, SIZE);
+    assert_ptr_equal(q, p);
+    assert_null(slab_handle_ptr(a, h));
+    assert_false(free_obj(a, h));
+    assert_true(slab_ptr_handle(a, p) == 0); /* no generation is left */
+    tsi_store_relaxed(count_at(a, p), (word & ~(uint64_t)UINT32_MAX) | (TSI_COUNT_MAX - 4));
+    for (unsigned n = 0; n < 1000; n++) {
+        assert_true(slab_free_checked(a, q));
+        assert_non_null(q = slab_malloc(a, SIZE));
+        assert_null(slab_handle_ptr(a, h));
+    }
+    assert_true((uint32_t)tsi_load_relaxed(count_at(a, p)) <= TSI_COUNT_MAX + 1);
+    unit_check(a);
+    assert_true(epoch_close_ex(a, 0, EPOCH_RELEASE, NULL));
+    assert_int_equal(tsi_tag_state(tsi_load_relaxed(&slab->tag)), TSI_SLAB_RETIRED);
+    (void)epoch_advance_id(a);
+    assert_non_null(q = alloc_obj(a, SIZE, &other));
+    assert_true(other != h);
+    unit_check(a);
+    slab_allocator_free(a);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(fields),
@@ -151,6 +191,7 @@ int main(void) {
         cmocka_unit_test(handles_are_never_repeated),
         cmocka_unit_test(forged_handles_are_refused),
         cmocka_unit_test(spent_generations),
+        cmocka_unit_test(counts_that_run_out),
     };
     return cmocka_run_group_tests_name("handle", tests, NULL, NULL);
 }

@@ -324,6 +324,31 @@ static void a_domain_made_anew_while_it_ends(void** state) {
     assert_true(slab_free_checked(a, made[1]));
 }
 
+static SlabHandle asked;
+static void ask_for_a_handle(void* p) {
+    (void)p;
+    asked = slab_ptr_handle(a, made[0]);
+}
+
+/* The owner is about to free by pointer in a line that has issued no handle, and another thread asks for the object's: that
+ * handle ends with the object, although the free does not count. */
+static void a_first_handle_beside_a_free(void** state) {
+    (void)state;
+    void* p = made[0] = slab_malloc(a, SIZE);
+    unit_worker_run(&worker, make_another, NULL); /* makes it known */
+    asked = 0;
+    stop_at(line_of(p), ask_for_a_handle);
+    slab_free(a, p);
+    stopped_at(line_of(p));
+    assert_null(slab_handle_ptr(a, asked));
+    void* q = NULL;
+    for (unsigned n = 0; n < 4 * SLOTS && q != p; n++) q = slab_malloc(a, SIZE);
+    assert_ptr_equal(q, p); /* the slot is in use again */
+    assert_null(slab_handle_ptr(a, asked));
+    assert_false(free_obj(a, asked));
+    assert_true(slab_free_checked(a, q));
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, open_allocator, close_allocator)
@@ -335,6 +360,7 @@ int main(void) {
         TEST(a_resize_beside_an_advance),
         TEST(a_heap_born_again_elsewhere),
         TEST(a_domain_made_anew_while_it_ends),
+        TEST(a_first_handle_beside_a_free),
     };
     fake_os_install(0, false, false);
     int failed = cmocka_run_group_tests_name("stopped", tests, NULL, NULL);
