@@ -218,7 +218,8 @@ SLAB_API bool slab_owns(SlabAllocator* a, const void* p);
 SLAB_API bool slab_ptr_epoch(SlabAllocator* a, const void* p, EpochId* id, uint64_t* era);
 /* Object of a handle, NULL when it has ended. The answer can be overtaken by another thread's free. */
 SLAB_API void* slab_handle_ptr(SlabAllocator* a, SlabHandle h);
-/* Handle of a live object, 0 for anything else. */
+/* Handle of a live object, 0 for anything else, and when there is no memory for handles. O(1); asked for an object of another
+ * thread's slab that has issued none there yet, it interrupts the process's running threads once (membarrier). */
 SLAB_API SlabHandle slab_ptr_handle(SlabAllocator* a, const void* p);
 /* Gives empty slabs of all epochs and all warm pages back to the system. Interrupts running threads once
  * for each epoch in which other threads own slabs. O(slabs + epochs). */
