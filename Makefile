@@ -1,6 +1,7 @@
 # Thin over the CMake presets (CMakePresets.json); `make` alone lists the targets.
 PREFIX ?= /usr/local
 ARGS ?=
+FULL ?=
 TIME ?= 120
 SCALE ?= 20
 
@@ -21,11 +22,12 @@ test: ## build and run every test: gcc, clang, ThreadSanitizer, AddressSanitizer
 check: ## the same tests with ten times the work
 	@scripts/run-tests.sh 10
 
-bench: ## build the benchmark and run it (ARGS="..." goes to the program)
-	@scripts/install-deps.sh build
+bench: ## fetch the peers, build the benchmark, run its short form (FULL=1: the long one; ARGS="..." go to the program)
+	@scripts/install-deps.sh build bench
+	@scripts/get-peers.sh
 	cmake --preset bench
 	cmake --build --preset bench
-	build/bench/tslab_bench $(ARGS)
+	build/bench/tslab_bench $(if $(FULL),,--quick) $(ARGS)
 
 drainability: ## build and run the drainability experiment, docs/results/drainability.md (ARGS="..." goes to the program)
 	@scripts/install-deps.sh build

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/utsname.h>
+#include <time.h>
 
 static inline const char* first_line_with(const char* path, const char* key, char* out, size_t size) {
     FILE* f = fopen(path, "r");
@@ -24,13 +25,16 @@ static inline const char* first_line_with(const char* path, const char* key, cha
     return out[0] ? out : "unknown";
 }
 
-/* "hash date" of the commit: given by the build, else asked of git where the program runs. */
+/* "hash date" of the commit, and whether files differ from it: given by the build, else asked of git where the program
+ * runs. */
 static inline const char* commit_text(void) {
 #ifdef TSLAB_COMMIT
     return TSLAB_COMMIT;
 #else
     static char text[128];
-    FILE* git = popen("git log -1 --format='%h %cI' 2>/dev/null", "r");
+    FILE* git = popen("git log -1 --format='%h %cI' 2>/dev/null | tr -d '\\n'; git diff --quiet HEAD 2>/dev/null;"
+                      "[ $? -ne 1 ] || echo ', modified'",
+                      "r");
     if (!git || !fgets(text, sizeof text, git)) text[0] = 0;
     if (git) pclose(git);
     text[strcspn(text, "\n")] = 0;
@@ -64,6 +68,14 @@ static inline struct machine machine_read(void) {
     if (f) fclose(f);
     m.memory_mb = atol(first_line_with("/proc/meminfo", "MemTotal", text, sizeof text)) / 1024;
     return m;
+}
+
+/* UTC, as in ISO 8601. */
+static inline const char* date_text(void) {
+    static char text[32];
+    time_t now = time(NULL);
+    strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", gmtime(&now));
+    return text;
 }
 
 static inline const char* command_text(int argc, char** argv) {

@@ -5,10 +5,11 @@
  * what an empty pair of readings costs is measured in the same process and subtracted. Ticks go into
  * a log-linear histogram: exact below 256, within 1 % above.
  */
-#ifndef MEASURE_H
-#define MEASURE_H
+#ifndef BENCH_MEASURE_H
+#define BENCH_MEASURE_H
 
 #include <fcntl.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
@@ -50,19 +51,25 @@ static inline uint32_t next_random(uint64_t* state) {
     return (uint32_t)(*state >> 33);
 }
 
-/* Resident bytes of this process. */
+/* Resident bytes of this process. smaps_rollup is exact; statm may be some dozens of pages behind. */
 static inline uint64_t resident_bytes(void) {
-    char text[128];
+    char text[2048];
     unsigned long long total = 0, resident = 0;
-    int fd = open("/proc/self/statm", O_RDONLY | O_CLOEXEC);
-    if (fd < 0) return 0;
+    int fd = open("/proc/self/smaps_rollup", O_RDONLY | O_CLOEXEC);
+    bool exact = fd >= 0;
+    if (!exact && (fd = open("/proc/self/statm", O_RDONLY | O_CLOEXEC)) < 0) return 0;
     ssize_t n = read(fd, text, sizeof text - 1);
     close(fd);
-    if (n <= 0) return 0;
-    text[n] = 0;
+    text[n > 0 ? n : 0] = 0;
+    const char* line = exact ? strstr(text, "Rss:") : NULL;
+    if (line) return sscanf(line, "Rss: %llu", &resident) == 1 ? resident * 1024 : 0;
     if (sscanf(text, "%llu %llu", &total, &resident) != 2) return 0;
     return resident * (uint64_t)sysconf(_SC_PAGESIZE);
 }
+
+static inline double mib(double bytes) { return bytes / 1048576.0; }
+
+static inline double mib_over(uint64_t now, uint64_t start) { return mib((double)now - (double)start); }
 
 /* ---- histogram -------------------------------------------------------------------------- */
 

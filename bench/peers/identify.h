@@ -46,7 +46,8 @@ static inline void identify_version(char* out, size_t size) {
     } else if ((ask.p = dlsym(RTLD_DEFAULT, "mallctl"))) {
         const char* text = "";
         size_t bytes = sizeof text;
-        if (ask.jemalloc("version", &text, &bytes, NULL, 0) == 0) snprintf(out, size, "%.*s", (int)strcspn(text, "-"), text);
+        if (ask.jemalloc("version", &text, &bytes, NULL, 0) == 0)
+            snprintf(out, size, "%.*s", (int)strcspn(text, "-"), text);
     } else if ((ask.p = dlsym(RTLD_DEFAULT, "tc_version"))) {
         int major = 0, low = 0;
         const char* patch = "";

@@ -1,0 +1,37 @@
+/*
+ * backend_check.h - what a backend's header left out: defaults, and refusals for what it has not.
+ */
+#ifndef BENCH_BACKEND_CHECK_H
+#define BENCH_BACKEND_CHECK_H
+
+#ifndef BK_ALIGN
+#define BK_ALIGN 16
+#endif
+
+#if !BK_GENERAL
+static inline void* bk_alloc(size_t size, bk_ref* ref) {
+    (void)size, (void)ref;
+    cannot("it has no objects outside phases");
+}
+
+static inline void bk_free(bk_ref ref) {
+    (void)ref;
+    cannot("it has no objects outside phases");
+}
+#endif
+
+#if !BK_PHASE_FREE
+static inline void bk_phase_free(struct bk_phase* ph, bk_ref ref) {
+    (void)ph, (void)ref;
+    cannot("it frees nothing singly");
+}
+#endif
+
+#if !BK_SCOPES
+#define bk_scope_begin bk_phase_open
+#define bk_scope_alloc bk_phase_alloc
+#define bk_scope_free bk_phase_free
+#define bk_scope_end bk_phase_end
+#endif
+
+#endif

@@ -1,0 +1,121 @@
+/*
+ * work_threads.h - threads side by side, threads that free each other's objects, and frees that come
+ * after the epoch was closed. Included twice, as work_general.h.
+ */
+
+struct ROW(crew_job) {
+    uint64_t laps;
+};
+
+static void ROW(crew_warm)(unsigned index, void* arg) {
+    bk_ref list[1000];
+    (void)index, (void)arg;
+    ROW(batch_cycle)(list, 1000);
+}
+
+static void ROW(crew_body)(unsigned index, void* arg) {
+    struct ROW(crew_job)* job = arg;
+    bk_ref list[1000];
+    (void)index;
+    for (uint64_t lap = 0; lap < job->laps; lap++) ROW(batch_cycle)(list, 1000);
+}
+
+static void ROW(threads)(const struct plan* plan, double* out) {
+    BK(start)();
+    for (unsigned k = 0; k < 5; k++) {
+        unsigned threads = 1u << k;
+        struct ROW(crew_job) job = {.laps = laps_of(plan, 8000 >> k)};
+        struct crew crew = {.threads = threads, .warm = ROW(crew_warm), .body = ROW(crew_body), .arg = &job};
+        double ns = crew_run(&crew);
+        out[k] = threads * (double)job.laps * 2000.0 * 1000.0 / ns;
+    }
+}
+
+/* Two producers allocate and write, two consumers read and free; a ring of objects for each pair. */
+enum { ROW(PIPE) = 4096 };
+
+struct ROW(line) {
+    _Alignas(64) _Atomic uint64_t head;
+    _Alignas(64) _Atomic uint64_t tail;
+    _Alignas(64) bk_ref cell[ROW(PIPE)];
+    uint64_t n;
+};
+
+static void ROW(produce)(struct ROW(line) * line) {
+    for (uint64_t i = 0; i < line->n; i++) {
+        while (i - atomic_load_explicit(&line->tail, memory_order_acquire) == ROW(PIPE)) sched_yield();
+        TOUCH(BK(alloc)(HOT_SIZE, &line->cell[i % ROW(PIPE)]));
+        atomic_store_explicit(&line->head, i + 1, memory_order_release);
+    }
+}
+
+static void ROW(consume)(struct ROW(line) * line) {
+    for (uint64_t i = 0; i < line->n; i++) {
+        while (atomic_load_explicit(&line->head, memory_order_acquire) == i) sched_yield();
+        bk_ref ref = line->cell[i % ROW(PIPE)];
+        if (!CHECKING && *(volatile char*)bk_ptr(ref) != 1) corrupt("a consumer reads what no producer wrote");
+        BK(free)(ref);
+        atomic_store_explicit(&line->tail, i + 1, memory_order_release);
+    }
+}
+
+static void ROW(xthread_body)(unsigned index, void* arg) {
+    struct ROW(line)* lines = arg;
+    if (index % 2)
+        ROW(consume)(&lines[index / 2]);
+    else
+        ROW(produce)(&lines[index / 2]);
+}
+
+static void ROW(xthread)(const struct plan* plan, double* out) {
+    static struct ROW(line) lines[2];
+    BK(start)();
+    lines[0].n = lines[1].n = laps_of(plan, 2000000);
+    struct crew crew = {.threads = 4, .body = ROW(xthread_body), .arg = lines};
+    out[0] = 4.0 * (double)lines[0].n * 1000.0 / crew_run(&crew);
+}
+
+/* ---- late frees ------------------------------------------------------------------------- */
+
+enum { ROW(LATE) = 100000 };
+
+struct ROW(late) {
+    bk_ref* list;
+    const uint32_t* order;
+    unsigned n;
+};
+
+static void ROW(late_fill)(struct ROW(late) * late) {
+#if BK_OURS
+    EpochId old = epoch_current(bk_allocator);
+#endif
+    for (unsigned i = 0; i < late->n; i++) TOUCH_LINES(BK(alloc)(HOT_SIZE, &late->list[i]), HOT_SIZE);
+#if BK_OURS
+    epoch_advance(bk_allocator);
+    epoch_close(bk_allocator, old);
+#endif
+}
+
+static void ROW(late_body)(unsigned index, void* arg) {
+    struct ROW(late)* late = arg;
+    (void)index;
+    for (unsigned i = 0; i < late->n; i++) BK(free)(late->list[late->order[i]]);
+}
+
+static void ROW(late_frees)(const struct plan* plan, double* out) {
+    unsigned n = objects_of(plan, ROW(LATE));
+    struct ROW(late) late = {.n = n, .list = touched(n * sizeof *late.list), .order = shuffled(n, 3)};
+    bk_ref ref;
+    BK(start)();
+    TOUCH(BK(alloc)(HOT_SIZE, &ref));
+    BK(free)(ref);
+    uint64_t before = resident_bytes();
+    ROW(late_fill)(&late);
+    uint64_t start = now_ns();
+    ROW(late_body)(0, &late);
+    out[0] = (double)(now_ns() - start) / n;
+    ROW(late_fill)(&late);
+    struct crew crew = {.threads = 1, .body = ROW(late_body), .arg = &late};
+    out[1] = crew_run(&crew) / n;
+    out[2] = mib_over(resident_bytes(), before);
+}
