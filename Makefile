@@ -35,7 +35,7 @@ drainability: ## build and run the drainability experiment, docs/results/drainab
 	cmake --build --preset bench
 	build/bench/tslab_drainability $(ARGS)
 
-install: ## install libraries, headers, stats_dump, CMake package and .pc file (PREFIX=/usr/local, DESTDIR=)
+install: ## install libraries, headers, stats_dump, synthetic_bench, CMake package and .pc file (PREFIX=/usr/local, DESTDIR=)
 	@scripts/install-deps.sh build
 	cmake --preset install
 	cmake --build --preset install
