@@ -47,6 +47,13 @@ static bool probe(TsiLabels* l, const char name[TSI_LABEL_BYTES], uint32_t* slot
     }
 }
 
+uint32_t tsi_label_count(TsiLabels* l) {
+    tsi_lock_take(&l->lock);
+    uint32_t count = tsi_table_used(&l->records);
+    tsi_lock_give(&l->lock);
+    return count;
+}
+
 uint32_t tsi_label_find(TsiLabels* l, const char name[TSI_LABEL_BYTES]) {
     uint32_t slot, at;
     if (name[0] == 0 || memcmp(name, tsi_label(l, TSI_LABEL_NONE)->name, TSI_LABEL_BYTES) == 0) return TSI_LABEL_NONE;

@@ -71,6 +71,8 @@ void tsi_labels_destroy(TsiLabels* l);
 void tsi_label_copy(char out[TSI_LABEL_BYTES], const char* label);
 /* Record of a name as tsi_label_copy made it; made when new; TSI_LABEL_OTHER when there is no room. */
 uint32_t tsi_label_find(TsiLabels* l, const char name[TSI_LABEL_BYTES]);
+/* Records that have their name: one that was just taken for a name is not counted before it is written. */
+uint32_t tsi_label_count(TsiLabels* l);
 
 TSI_INLINE TsiLabel* tsi_label(const TsiLabels* l, uint32_t at) { return tsi_table_at(&l->records, at); }
 /* Public ids: 0 unlabeled, then names, the highest for "(other)". */

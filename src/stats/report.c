@@ -374,7 +374,7 @@ bool tsi_report_take(TsiArena* a, TsiReport* out) {
     memset(out, 0, sizeof *out);
     Walk w = {.a = a, .r = out, .incs = tsi_table_used(&a->phases.incs)};
     out->class_count = TSI_CLASS_LARGE;
-    out->label_count = tsi_table_used(&a->phases.labels.records);
+    out->label_count = tsi_label_count(&a->phases.labels);
     if (!tables_map(&w)) {
         tsi_report_drop(out);
         errno = ENOMEM;
