@@ -17,7 +17,7 @@
 #define NEVER UINT64_MAX
 #define LOOK_NS (SECOND / 4) /* for a leak */
 
-static struct run run; /* static: what leaked is still reachable for a checker of leaks */
+static struct run run;
 
 struct timetable { /* when each is due; NEVER: not */
     uint64_t end, rss, stats, progress, leak;
@@ -105,7 +105,11 @@ static void watch(struct run* r, const sigset_t* signals) {
         }
         if (signal == SIGINT || signal == SIGTERM) {
             r->interrupted = true;
-            (void)pthread_sigmask(SIG_UNBLOCK, signals, NULL); /* the next one kills */
+            sigset_t again; /* the next one kills; SIGUSR1 and SIGUSR2 go nowhere any more */
+            sigemptyset(&again);
+            sigaddset(&again, SIGINT);
+            sigaddset(&again, SIGTERM);
+            (void)pthread_sigmask(SIG_UNBLOCK, &again, NULL);
             break;
         }
     }
@@ -221,6 +225,7 @@ int main(int argc, char** argv) {
     watch(&run, &signals);
     finish(&run);
     status = tell(&run, &json);
+    for (unsigned n = 0; run.a == NULL && n < run.s.threads; n++) worker_forgive(&run.workers[n]);
     slab_allocator_free(run.a);
     return status;
 }

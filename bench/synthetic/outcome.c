@@ -72,15 +72,12 @@ static const SlabLabelStats* find_label(const SlabLabelStats* rows, size_t count
     return NULL;
 }
 
-static unsigned check_route(const struct run* r, const SlabLabelStats* rows, size_t count, unsigned route) {
+static unsigned check_route(const struct run* r, const struct totals* t, const SlabLabelStats* rows, size_t count,
+                            unsigned route) {
     static const SlabLabelStats none;
     const char* label = r->s.pattern->routes[route];
     const SlabLabelStats* row = find_label(rows, count, label);
-    uint64_t allocated = 0, freed = 0;
-    for (unsigned n = 0; n < r->s.threads; n++) {
-        allocated += r->workers[n].route_allocated[route];
-        freed += r->workers[n].route_freed[route];
-    }
+    uint64_t allocated = t->route[route].allocated, freed = t->route[route].freed;
     if (row == NULL) row = &none;
     return same("objects allocated under ", label, allocated, row->objects_allocated) +
            same("objects freed under ", label, freed, row->objects_freed) +
@@ -105,7 +102,7 @@ static unsigned check_labels(const struct run* r, const struct totals* t) {
                    same("objects released", " under all labels", 0, released) +
                    same("objects live", " under all labels", t->leaked + t->live, live);
     for (unsigned route = 0; route < ROUTES && swallowed == 0 && labels_are_exact(r); route++)
-        bad += check_route(r, rows, count, route);
+        bad += check_route(r, t, rows, count, route);
     free(rows);
     return bad;
 }
@@ -123,6 +120,11 @@ unsigned outcome_check(const struct run* r, struct totals* t) {
     for (unsigned n = 0; n < r->s.threads; n++) {
         live += worker_live(&r->workers[n]);
         for (void** p = r->workers[n].leaked_list; p != NULL; p = *p) leaked++;
+        for (unsigned route = 0; route < ROUTES; route++) {
+            t->route[route].allocated += r->workers[n].route_allocated[route];
+            t->route[route].freed += r->workers[n].route_freed[route];
+            t->route[route].leaked += r->workers[n].route_leaked[route];
+        }
     }
     t->live = live;
     if (t->allocated != t->freed + t->leaked + t->live)

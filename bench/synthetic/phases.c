@@ -14,8 +14,11 @@
 
 bool has_own_phases(const struct run* r) { return r->s.phases == PHASES_DOMAIN; }
 
-unsigned pick_route(const struct pattern* p, uint64_t* random) {
+/* A run that leaks begins with the route that does, so that it leaks even when no second phase begins. */
+static unsigned pick_route(const struct settings* s, const struct phase_log* log, uint64_t* random) {
+    const struct pattern* p = s->pattern;
     unsigned n = next_random(random);
+    if (s->free_policy == FREE_LEAK && log->begun == 0) return LEAKING_ROUTE;
     if (p->hot_percent == 0) return n % ROUTES;
     return n % 100 < p->hot_percent ? 0 : 1 + n / 100 % (ROUTES - 1);
 }
@@ -33,7 +36,7 @@ static void log_end(struct phase_log* log, const EpochReceipt* receipt, uint64_t
 /* ---- the ring ---- */
 
 static void ring_open(struct run* r) {
-    unsigned route = pick_route(r->s.pattern, &r->ring.random);
+    unsigned route = pick_route(&r->s, &r->ring.log, &r->ring.random);
     if (r->a != NULL) slab_epoch_set_label(r->a, epoch_current(r->a), r->s.pattern->routes[route]);
     atomic_store_explicit(&r->ring.route, route, memory_order_relaxed);
     r->ring.log.begun++;
@@ -67,7 +70,7 @@ void phase_ensure(struct worker* w) {
     struct run* r = w->run;
     if (w->phase != NULL) return;
     struct phase* p = &w->phases[w->log.begun % w->phase_count]; /* the oldest: nothing of it lives any more */
-    *p = (struct phase){.route = pick_route(r->s.pattern, &w->random)};
+    *p = (struct phase){.route = pick_route(&r->s, &w->log, &w->random)};
     w->phase = p;
     w->log.begun++;
     w->served_in_phase = 0;

@@ -155,18 +155,11 @@ static void json_times(FILE* f, const char* name, const struct histogram* h, uin
             percentile(h, max, 99.9), max);
 }
 
-static void json_routes(const struct run* r, FILE* f) {
+static void json_routes(const struct run* r, const struct totals* t, FILE* f) {
     fprintf(f, " \"routes\": [");
-    for (unsigned route = 0; route < ROUTES; route++) {
-        uint64_t allocated = 0, freed = 0, leaked = 0;
-        for (unsigned n = 0; n < r->s.threads; n++) {
-            allocated += r->workers[n].route_allocated[route];
-            freed += r->workers[n].route_freed[route];
-            leaked += r->workers[n].route_leaked[route];
-        }
+    for (unsigned n = 0; n < ROUTES; n++)
         fprintf(f, "%s{\"route\": \"%s\", \"allocated\": %" PRIu64 ", \"freed\": %" PRIu64 ", \"leaked\": %" PRIu64 "}",
-                route ? ", " : "", r->s.pattern->routes[route], allocated, freed, leaked);
-    }
+                n ? ", " : "", r->s.pattern->routes[n], t->route[n].allocated, t->route[n].freed, t->route[n].leaked);
     fprintf(f, "],\n");
 }
 
@@ -216,7 +209,7 @@ bool report_json(const struct run* r, const struct totals* t, const struct last_
             ", \"slabs_deferred\": %" PRIu64 "},\n",
             s->phases.begun, s->phases.ended, s->phases.refused, s->phases.close_ns_sum, s->phases.slabs_returned,
             s->phases.bytes_returned, s->phases.slabs_deferred);
-    json_routes(r, f);
+    json_routes(r, t, f);
     if (r->a != NULL) json_library(r, last, f);
     fprintf(f,
             " \"stats_file\": {\"written\": %" PRIu64 ", \"failed\": %" PRIu64 "},\n \"rss\": {\"start\": %" PRIu64

@@ -9,98 +9,34 @@
 #include "synthetic.h"
 #include "words.h"
 
+/* clang-format off */
 static const struct pattern patterns[] = {
-    {"burst",
-     "requests of many small objects, a phase each",
-     {"GET /products", "GET /search", "POST /cart", "GET /home"},
-     0,
-     false,
-     1,
-     80,
-     200,
-     128,
-     2000,
-     EPOCH_PER_REQ,
-     0,
-     FREE_WITHIN_REQ,
-     0,
-     0},
-    {"steady",
-     "small requests whose objects outlive them a little",
-     {"GET /feed", "GET /timeline", "POST /like", "GET /notices"},
-     0,
-     false,
-     1,
-     50,
-     50,
-     128,
-     5000,
-     EPOCH_BATCH,
-     16,
-     FREE_LAG,
-     8,
-     0},
-    {"leak",
-     "burst, and POST /orders keeps one object in a hundred of all",
-     {"GET /users", "GET /search", "POST /orders", "GET /health"},
-     0,
-     false,
-     1,
-     80,
-     200,
-     128,
-     2000,
-     EPOCH_PER_REQ,
-     0,
-     FREE_LEAK,
-     0,
-     1},
-    {"hotspot",
-     "one route has most requests, one size most objects",
-     {"GET /popular", "GET /rare", "POST /vote", "GET /archive"},
-     70,
-     false,
-     1,
-     120,
-     120,
-     0,
-     4000,
-     EPOCH_PER_REQ,
-     0,
-     FREE_WITHIN_REQ,
-     0,
-     0},
-    {"kernel",
-     "larger phases whose pages all go back to the system",
-     {"PUT /blob", "GET /blob", "POST /convert", "GET /preview"},
-     0,
-     true,
-     1,
-     300,
-     300,
-     256,
-     2000,
-     EPOCH_PER_REQ,
-     0,
-     FREE_WITHIN_REQ,
-     0,
-     0},
-    {"contention",
-     "eight threads in the same phases",
-     {"rpc lookup", "rpc insert", "rpc update", "rpc expire"},
-     0,
-     false,
-     8,
-     50,
-     50,
-     128,
-     10000,
-     EPOCH_BATCH,
-     100,
-     FREE_WITHIN_REQ,
-     0,
-     0},
+    {.name = "burst", .what = "requests of many small objects, a phase each",
+     .routes = {"GET /products", "GET /search", "POST /cart", "GET /home"},
+     .threads = 1, .req_rate = 2000, .objs_min = 80, .objs_max = 200, .size = 128,
+     .epoch_policy = EPOCH_PER_REQ, .free_policy = FREE_WITHIN_REQ},
+    {.name = "steady", .what = "small requests whose objects outlive them a little",
+     .routes = {"GET /feed", "GET /timeline", "POST /like", "GET /notices"},
+     .threads = 1, .req_rate = 5000, .objs_min = 50, .objs_max = 50, .size = 128,
+     .epoch_policy = EPOCH_BATCH, .batch = 16, .free_policy = FREE_LAG, .lag = 8},
+    {.name = "leak", .what = "burst, and POST /orders keeps one object in a hundred of all",
+     .routes = {"GET /users", "GET /search", "POST /orders", "GET /health"},
+     .threads = 1, .req_rate = 2000, .objs_min = 80, .objs_max = 200, .size = 128,
+     .epoch_policy = EPOCH_PER_REQ, .free_policy = FREE_LEAK, .leak_pct = 1},
+    {.name = "hotspot", .what = "one route has most requests, one size most objects",
+     .routes = {"GET /popular", "GET /rare", "POST /vote", "GET /archive"}, .hot_percent = 70,
+     .threads = 1, .req_rate = 4000, .objs_min = 120, .objs_max = 120, .size = 0,
+     .epoch_policy = EPOCH_PER_REQ, .free_policy = FREE_WITHIN_REQ},
+    {.name = "kernel", .what = "larger phases whose pages all go back to the system",
+     .routes = {"PUT /blob", "GET /blob", "POST /convert", "GET /preview"}, .keep_nothing_warm = true,
+     .threads = 1, .req_rate = 2000, .objs_min = 300, .objs_max = 300, .size = 256,
+     .epoch_policy = EPOCH_PER_REQ, .free_policy = FREE_WITHIN_REQ},
+    {.name = "contention", .what = "eight threads in the same phases",
+     .routes = {"rpc lookup", "rpc insert", "rpc update", "rpc expire"},
+     .threads = 8, .req_rate = 10000, .objs_min = 50, .objs_max = 50, .size = 128,
+     .epoch_policy = EPOCH_BATCH, .batch = 100, .free_policy = FREE_WITHIN_REQ},
 };
+/* clang-format on */
 enum { PATTERNS = sizeof patterns / sizeof *patterns };
 
 enum flag_id {
@@ -307,13 +243,17 @@ static bool set_value(struct settings* s, enum flag_id id, const char* value) {
 
 /* ---- the command line ---- */
 
+/* The rest of a line that stands LEFT columns in. */
 static void wrapped(const char* text) {
     enum { LEFT = 26, WIDTH = 100 };
     int column = LEFT;
     while (*text) {
         int n = (int)strcspn(text, " ");
-        if (column + n > WIDTH) column = LEFT, printf("\n%*s", LEFT, "");
-        printf("%.*s%s", n, text, text[n] ? " " : "");
+        if (column + n > WIDTH)
+            column = LEFT, printf("\n%*s", LEFT, "");
+        else if (column > LEFT)
+            putchar(' ');
+        printf("%.*s", n, text);
         column += n + 1;
         text += n + (text[n] != 0);
     }
@@ -345,11 +285,11 @@ static void print_help(void) {
                              .free_policy = p->free_policy,
                              .lag = p->lag,
                              .leak_pct = p->leak_pct};
-        char objects[32], size[16] = "mixed";
+        char objects[32], size[24] = "mixed sizes";
         (void)snprintf(objects, sizeof objects, p->objs_min == p->objs_max ? "%u" : "%u-%u", p->objs_min, p->objs_max);
-        if (p->size) (void)snprintf(size, sizeof size, "%u", p->size);
-        printf("  %-11s %s\n  %11s %u thread%s, %.0f requests/s, %s objects of %s bytes, %s, %s%s\n", p->name, p->what,
-               "", p->threads, p->threads == 1 ? "" : "s", p->req_rate, objects, size, settings_epoch_policy(&s),
+        if (p->size) (void)snprintf(size, sizeof size, "%u bytes", p->size);
+        printf("  %-11s %s\n  %11s %u thread%s, %.0f requests/s, %s objects of %s, %s, %s%s\n", p->name, p->what, "",
+               p->threads, p->threads == 1 ? "" : "s", p->req_rate, objects, size, settings_epoch_policy(&s),
                settings_free_policy(&s), p->keep_nothing_warm ? ", warm_bytes none" : "");
     }
     printf("\nEXIT STATUS\n  0  done, also after SIGINT and SIGTERM\n  1  counts do not agree, or something could not "

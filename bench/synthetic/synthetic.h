@@ -147,8 +147,11 @@ bool worker_prepare(struct worker* w, struct run* r, unsigned number);
 void* worker_main(void* worker);
 /* Frees everything that requests hold on to; from any thread, when the worker has ended. */
 void worker_free_live(struct worker* w);
+/* With malloc: gives leaked objects back, for checkers of leaks at exit. With tslab they end with the allocator. */
+void worker_forgive(struct worker* w);
 uint64_t worker_live(const struct worker* w);
 
+/* Begins the first phase of the ring. */
 void ring_begin(struct run* r);
 /* Ends the ring's phase and begins the next. */
 void ring_turn(struct run* r);
@@ -159,13 +162,15 @@ void phase_ensure(struct worker* w);
 void phase_end(struct worker* w);
 /* Objects of an ended phase were freed: the last of them ends the domain. */
 void phase_freed(struct phase* p, unsigned count);
-unsigned pick_route(const struct pattern* p, uint64_t* random);
 bool has_own_phases(const struct run* r);
 
 /* ---- what came out ---- */
 
 struct totals {
     uint64_t requests, allocated, freed, leaked, failed, damaged, live;
+    struct {
+        uint64_t allocated, freed, leaked;
+    } route[ROUTES]; /* of outcome_check only */
 };
 
 struct last_close { /* after the run: what lived is freed, and the ring's phase closed */

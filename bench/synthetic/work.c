@@ -77,6 +77,14 @@ void worker_free_live(struct worker* w) {
     for (unsigned n = 0; n < w->slot_count; n++) free_slot(w, &w->slots[(w->next_slot + n) % w->slot_count]);
 }
 
+void worker_forgive(struct worker* w) {
+    for (void **p = w->leaked_list, **next; p != NULL; p = next) {
+        next = *p;
+        free(p);
+    }
+    w->leaked_list = NULL;
+}
+
 uint64_t worker_live(const struct worker* w) {
     uint64_t live = 0;
     for (unsigned n = 0; n < w->slot_count; n++) live += w->slots[n].count;
