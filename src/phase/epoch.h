@@ -105,14 +105,16 @@ TSI_INLINE TsiInc* tsi_inc(const TsiPhases* p, uint32_t index) { return tsi_tabl
 TSI_INLINE TsiLock* tsi_inc_lock(const TsiInc* i) { return &tsi_stripes[((uintptr_t)i >> 6) % TSI_STRIPES]; }
 /* Record of its label. */
 TSI_INLINE uint32_t tsi_inc_label(TsiInc* i) { return (uint32_t)(tsi_load_relaxed(&i->charge) >> TSI_CHARGE_BITS); }
-/* Takes it, and counts on whose behalf. */
+TSI_INLINE void tsi_inc_give(TsiInc* i) { tsi_lock_give_probed(tsi_inc_lock(i)); }
+TSI_INLINE uint64_t tsi_inc_era(TsiInc* i) { return tsi_load_acquire(&i->word) >> 2; }
+/* Takes its lock, and counts on whose behalf. A reference may be old: a record that is not open belongs to whoever
+ * opens it next, who sets the counts without the lock. */
 TSI_INLINE void tsi_inc_take(TsiInc* i) {
     bool fast = tsi_lock_take_probed(tsi_inc_lock(i));
+    if (tsi_inc_era(i) == 0) return;
     i->lock_fast += fast;
     i->lock_contended += !fast;
 }
-TSI_INLINE void tsi_inc_give(TsiInc* i) { tsi_lock_give_probed(tsi_inc_lock(i)); }
-TSI_INLINE uint64_t tsi_inc_era(TsiInc* i) { return tsi_load_acquire(&i->word) >> 2; }
 TSI_INLINE unsigned tsi_inc_state(TsiInc* i) { return (unsigned)tsi_load_seq(&i->word) & TSI_INC_STATE; }
 /* True when the reference still names this record and it accepts allocations. */
 TSI_INLINE bool tsi_ref_is_active(const TsiPhases* p, TsiRef r) {

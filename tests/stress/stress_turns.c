@@ -1,0 +1,63 @@
+/*
+ * stress_turns.c - the ring turns as fast as it can while everybody allocates in it.
+ *
+ * Every thread allocates, frees, and every few operations labels, advances and closes, so that records of incarnations
+ * are opened again while threads still come by with a reference to what they were. Nothing is lost, nothing is counted
+ * as misuse, and every object is in the accounts of some label. Races on the records themselves are
+ * ThreadSanitizer's to see.
+ */
+#include "stress.h"
+
+enum { THREADS = 8, OBJECTS = 6, RING = 16 };
+
+static SlabAllocator* a;
+static _Atomic uint64_t allocated;
+static pthread_mutex_t turn = PTHREAD_MUTEX_INITIALIZER;
+
+static void live(struct slot* self) {
+    static const char* const labels[] = {"one", "two", "three", "four"};
+    struct dice* d = &self->dice;
+    void* held[OBJECTS];
+    for (uint64_t n = 0; n < self->ops_per_life; n++) {
+        for (unsigned k = 0; k < OBJECTS; k++) {
+            held[k] = slab_malloc(a, 128);
+            REQUIRE(held[k] != NULL, "no memory");
+            cookie_write(held[k], 128, roll(d));
+        }
+        for (unsigned k = 0; k < OBJECTS; k++) {
+            cookie_check(held[k], 128);
+            if (chance(d, 40)) continue; /* lives on in an epoch that has ended */
+            REQUIRE(slab_free_checked(a, held[k]), "free of live %p refused", held[k]);
+            held[k] = NULL;
+        }
+        atomic_fetch_add_explicit(&allocated, OBJECTS, memory_order_relaxed);
+        pthread_mutex_lock(&turn); /* one at a time, or an id could name the epoch after next */
+        EpochId old = epoch_current(a), now = epoch_advance_id(a);
+        slab_epoch_set_label(a, now, labels[below(d, 4)]);
+        REQUIRE(epoch_close_ex(a, old, EPOCH_DRAIN, NULL), "the ring's own id is refused");
+        pthread_mutex_unlock(&turn);
+        for (unsigned k = 0; k < OBJECTS; k++) slab_free(a, held[k]);
+    }
+}
+
+int main(void) {
+    stress_name = "stress_turns";
+    a = new_allocator();
+    uint64_t turns = SANITIZER_DIVISOR > 4 ? 640000 : 160000; /* the race is for the slow ones to see */
+    run_slots(THREADS, 1, scaled(turns) / THREADS, 11, live, NULL);
+    SlabLabelStats rows[8];
+    size_t count = slab_stats_labels(a, rows, 8);
+    uint64_t seen = 0;
+    for (size_t n = 0; n < count; n++) {
+        seen += rows[n].objects_allocated;
+        REQUIRE(rows[n].objects_freed + rows[n].objects_released == rows[n].objects_allocated, "label %s keeps objects",
+                rows[n].label);
+    }
+    REQUIRE(seen == allocated, "%llu objects under all labels, %llu were allocated", (unsigned long long)seen,
+            (unsigned long long)allocated);
+    check_no_misuse(a);
+    check_all_gone(a, RING);
+    slab_allocator_free(a);
+    puts("stress_turns: ok");
+    return 0;
+}
