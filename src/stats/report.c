@@ -216,6 +216,13 @@ static void label_begin(TsiLabels* ls, uint32_t at, SlabLabelStats* out) {
     out->peak_bytes = tsi_load_relaxed(&l->peak);
 }
 
+/* Was it labelled anew, or ended, since it was copied? Then what its slabs have issued belongs to another label. */
+static bool has_moved(Walk* w, uint32_t n) {
+    const PhaseCopy* c = &w->copies[n];
+    TsiInc* i = tsi_inc(&w->a->phases, n);
+    return tsi_inc_label(i) != c->label || tsi_inc_era(i) != c->era;
+}
+
 /* What a phase has that its label's account has not. */
 static void label_add(Walk* w, uint32_t n) {
     const PhaseCopy* c = &w->copies[n];
@@ -224,8 +231,10 @@ static void label_add(Walk* w, uint32_t n) {
     SlabLabelStats* out = &w->r->labels[c->label];
     if (c->state == TSI_INC_ACTIVE) out->phases_open++;
     else if (p->slabs != 0) out->phases_draining++;
-    out->objects_allocated += c->new_allocated.objects + p->issued.objects;
-    out->bytes_allocated += c->new_allocated.bytes + p->issued.bytes;
+    if (!has_moved(w, n)) { /* else missed, this time: what is told of a label is never taken back */
+        out->objects_allocated += c->new_allocated.objects + p->issued.objects;
+        out->bytes_allocated += c->new_allocated.bytes + p->issued.bytes;
+    }
     out->objects_released += c->new_released.objects;
     out->bytes_released += c->new_released.bytes;
     out->closed_slabs += c->closed_slabs;

@@ -3,7 +3,8 @@
  *
  * Every thread allocates, frees, and every few operations labels, advances and closes, so that records of incarnations
  * are opened again while threads still come by with a reference to what they were. Nothing is lost, nothing is counted
- * as misuse, and every object is in the accounts of some label. Races on the records themselves are
+ * as misuse, and every object is in the account of one label, although somebody reads them all the time: what is told of
+ * a label never falls, so a reading that gave it another's objects would show at the end. Races on the records themselves are
  * ThreadSanitizer's to see.
  */
 #include "stress.h"
@@ -12,12 +13,32 @@ enum { THREADS = 8, OBJECTS = 6, RING = 16 };
 
 static SlabAllocator* a;
 static _Atomic uint64_t allocated;
+static _Atomic int working;
+static int threads;
+static unsigned requests_of_phase;
 static pthread_mutex_t turn = PTHREAD_MUTEX_INITIALIZER;
 
-static void live(struct slot* self) {
+static void read_accounts(void) {
+    SlabLabelStats rows[8];
+    while (atomic_load(&working) != 0) (void)slab_stats_labels(a, rows, 8);
+}
+
+static void end_phase(struct dice* d) {
     static const char* const labels[] = {"one", "two", "three", "four"};
+    pthread_mutex_lock(&turn); /* one at a time, or an id could name the epoch after next */
+    EpochId old = epoch_current(a), now = epoch_advance_id(a);
+    slab_epoch_set_label(a, now, labels[below(d, 4)]);
+    REQUIRE(epoch_close_ex(a, old, EPOCH_DRAIN, NULL), "the ring's own id is refused");
+    pthread_mutex_unlock(&turn);
+}
+
+static void live(struct slot* self) {
     struct dice* d = &self->dice;
     void* held[OBJECTS];
+    if (self->index == threads) {
+        read_accounts();
+        return;
+    }
     for (uint64_t n = 0; n < self->ops_per_life; n++) {
         for (unsigned k = 0; k < OBJECTS; k++) {
             held[k] = slab_malloc(a, 128);
@@ -31,33 +52,39 @@ static void live(struct slot* self) {
             held[k] = NULL;
         }
         atomic_fetch_add_explicit(&allocated, OBJECTS, memory_order_relaxed);
-        pthread_mutex_lock(&turn); /* one at a time, or an id could name the epoch after next */
-        EpochId old = epoch_current(a), now = epoch_advance_id(a);
-        slab_epoch_set_label(a, now, labels[below(d, 4)]);
-        REQUIRE(epoch_close_ex(a, old, EPOCH_DRAIN, NULL), "the ring's own id is refused");
-        pthread_mutex_unlock(&turn);
+        if (n % requests_of_phase == 0) end_phase(d);
         for (unsigned k = 0; k < OBJECTS; k++) slab_free(a, held[k]);
     }
+    atomic_fetch_sub(&working, 1);
 }
 
-int main(void) {
-    stress_name = "stress_turns";
+/* Some threads, phases of so many requests, and one that reads. */
+static void lap(int n, unsigned requests, uint64_t turns) {
     a = new_allocator();
-    uint64_t turns = SANITIZER_DIVISOR > 4 ? 640000 : 160000; /* the race is for the slow ones to see */
-    run_slots(THREADS, 1, scaled(turns) / THREADS, 11, live, NULL);
+    threads = n;
+    requests_of_phase = requests;
+    atomic_store(&working, n);
+    atomic_store(&allocated, 0);
+    run_slots(n + 1, 1, scaled(turns * requests) / (uint64_t)n, 11, live, NULL);
     SlabLabelStats rows[8];
     size_t count = slab_stats_labels(a, rows, 8);
     uint64_t seen = 0;
-    for (size_t n = 0; n < count; n++) {
-        seen += rows[n].objects_allocated;
-        REQUIRE(rows[n].objects_freed + rows[n].objects_released == rows[n].objects_allocated, "label %s keeps objects",
-                rows[n].label);
+    for (size_t r = 0; r < count; r++) {
+        seen += rows[r].objects_allocated;
+        REQUIRE(rows[r].objects_freed + rows[r].objects_released == rows[r].objects_allocated, "label %s keeps objects",
+                rows[r].label);
     }
     REQUIRE(seen == allocated, "%llu objects under all labels, %llu were allocated", (unsigned long long)seen,
             (unsigned long long)allocated);
     check_no_misuse(a);
     check_all_gone(a, RING);
     slab_allocator_free(a);
+}
+
+int main(void) {
+    stress_name = "stress_turns";
+    lap(THREADS, 1, SANITIZER_DIVISOR > 4 ? 640000 : 60000); /* the race is for the slow ones to see */
+    lap(1, 100, 20000);                                       /* labelled, and a moment later full of objects */
     puts("stress_turns: ok");
     return 0;
 }
