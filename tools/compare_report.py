@@ -238,7 +238,7 @@ def claims(cells, special):
     if leak:
         named = leak["leak_named"] or {}
         right = named.get("label") == LEAKING_ROUTE
-        doctor = LEAKING_ROUTE in leak["stderr"]
+        doctor = 'ACTION: "%s" leaks' % LEAKING_ROUTE in leak["stderr"]
         threshold = leak["settings"]["leak_threshold_s"]
         shown = "after %.1f s, threshold %d s; the doctor %s it" % (named["after_s"], threshold, "names" if doctor else "does not name") \
             if right else "not named, or under another label"

@@ -172,7 +172,7 @@ static int tell(struct run* r, struct out_file* json) {
     struct totals t;
     unsigned complaints = outcome_check(r, &t);
     int status = 0;
-    if (r->s.doctor && r->a != NULL) (void)slab_doctor(r->a, to_file, stderr);
+    if (r->s.doctor && r->a != NULL) (void)slab_doctor_ex(r->a, r->s.leak_threshold_s, to_file, stderr);
     struct last_close last = outcome_close(r, &complaints);
     report_text(r, &t, &last, stdout);
     if (json->f != NULL) {

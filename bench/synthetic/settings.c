@@ -102,8 +102,9 @@ static const struct flag flags[FLAGS] = {
          "now and then and at the end: statistics as JSON, with benchmark_* counters; replaced by rename", 0, 0},
     [FLAG_JSON] = {"--json", "FILE", "settings and results as JSON, at the end", 0, 0},
     [FLAG_DOCTOR] = {"--doctor", NULL, "the library's diagnosis on standard error, at the end", 0, 0},
-    [FLAG_LEAK_THRESHOLD] = {"--leak_threshold_s", "S",
-                             "age from which an ended phase that holds objects is a leak (default: 30)", 0, 1000000},
+    [FLAG_LEAK_THRESHOLD] =
+        {"--leak_threshold_s", "S",
+         "age from which an ended phase that holds objects is a leak, also to the doctor (default: 30)", 0, 1000000},
     [FLAG_STATS_S] = {"--stats_s", "S", "how often the statistics file is written; 0: at the end only (default: 5)", 0,
                       1e6},
     [FLAG_PROGRESS_S] = {"--progress_s", "S", "how often a line of progress is printed; 0: never (default: 10)", 0,

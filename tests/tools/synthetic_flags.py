@@ -111,11 +111,13 @@ def watching():
 def leak_is_named():
     r, err = result("--pattern=leak", "--duration_s=1", "--leak_threshold_s=0", "--doctor")
     check((r["leak_named"] or {}).get("label") == "POST /orders", "leak_named", r["leak_named"])
-    check('most of it "POST /orders"' in err, "the doctor does not name the leak", err[:600])
+    actions = [line for line in err.splitlines() if "ACTION" in line and " leaks " in line]
+    check(actions and all('"POST /orders" leaks' in line for line in actions), "the doctor does not name the leak", err[:600])
     leaked = {x["route"] for x in r["routes"] if x["leaked"]}
     check(leaked == {"POST /orders"}, leaked)
-    r, _ = result("--pattern=leak", "--duration_s=0.6", "--leak_threshold_s=1000")
-    check(r["leak_named"] is None, "younger than the threshold", r["leak_named"])
+    r, err = result("--pattern=leak", "--duration_s=0.6", "--leak_threshold_s=1000", "--doctor")
+    check(r["leak_named"] is None and " leaks " not in err, "younger than the threshold", r["leak_named"])
+    check('most of it "POST /orders"' in err, "the doctor does not name the young leak", err[:600])
     r, _ = result("--pattern=burst", "--duration_s=0.6", "--free_policy=leak:0", "--leak_threshold_s=0")
     check(r["leak_named"] is None, "nothing leaks", r["leak_named"])
 
