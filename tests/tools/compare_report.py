@@ -82,9 +82,11 @@ def interrupted():
 
 def failing():
     with open("broken", "w", encoding="utf-8") as script:
-        script.write('#!/bin/sh\ncase "$*" in *"allocator tslab"*) echo counts do not agree >&2; exit 1;; esac\nexec "%s" "$@"\n' % BENCH)
+        script.write('#!/bin/sh\necho "$LD_PRELOAD" >>out/preloads\ncase "$*" in *"allocator tslab"*) echo counts do not agree >&2; exit 1;; esac\nexec "%s" "$@"\n' % BENCH)
     os.chmod("broken", 0o755)
-    out, _ = end(start("--quick", "--reps=1", "--seconds=0.1", "--pattern=burst", bench="./broken"), 1)
+    out, _ = end(start("--quick", "--reps=1", "--seconds=0.1", "--pattern=burst", "--preload=other=" + LIBC, bench="./broken"), 1)
+    with open("out/preloads", encoding="utf-8") as text:
+        check(text.read().split() == [LIBC] * 2, "not preloaded: unpaced and paced")
     report, text = files()
     check(len(report["failed"]) == 7 and "Runs that failed" in text and "counts do not agree" in text, report["failed"])
     check(all(c["holds"] is None for c in report["claims"]) and out.count("not measured") == 5, out)
