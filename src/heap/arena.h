@@ -136,7 +136,13 @@ typedef struct TsiPending {
 typedef struct TsiBinding {
     uint32_t next_free;
     uint32_t index;
-    uint64_t live_word; /* the word of this binding's live heaps; TSI_FENCED when brackets need fences */
+    uint32_t inc_cache[TSI_RECORD_CACHE], inc_first, inc_count; /* first in, first out */
+    uint32_t domain_cache[TSI_RECORD_CACHE], domain_count;
+    uint32_t heap_cache[TSI_RECORD_CACHE], heap_count;
+    uint32_t room_cache[TSI_RECORD_CACHE], room_count;
+    /* Away from the start of a page, where lines and chunk entries begin, too: processors that predict the way of their
+     * first cache from a hash of the address hold few of such lines at once. */
+    _Alignas(64) uint64_t live_word; /* the word of this binding's live heaps; TSI_FENCED when brackets need fences */
     TsiHeap* heap;      /* ambient heap, or tsi_no_heap */
     TsiLine** cur;      /* its current lines by class */
     _Atomic uint64_t busy; /* 0, a TsiLine*, or a TsiHeap* | 1: all of that incarnation's heaps of this thread */
@@ -156,10 +162,6 @@ typedef struct TsiBinding {
     _Atomic uint32_t dead_heaps;
     _Atomic uint32_t inbox; /* slab id + 2, 0 = empty, TSI_INBOX_CLOSED */
     uint64_t era, era_end;  /* eras granted and not used */
-    uint32_t inc_cache[TSI_RECORD_CACHE], inc_first, inc_count; /* first in, first out */
-    uint32_t domain_cache[TSI_RECORD_CACHE], domain_count;
-    uint32_t heap_cache[TSI_RECORD_CACHE], heap_count;
-    uint32_t room_cache[TSI_RECORD_CACHE], room_count;
     TsiHeap* by_inc[TSI_HEAP_CACHE];
     TsiWarm warm;
     _Atomic uint64_t ended; /* label record << 48 | phases of it that this thread has ended and the label does not have */
