@@ -68,7 +68,7 @@ static TsiArena* arena_create(const SlabOptions* o, uint32_t bad_environment) {
     a->bad_environment = bad_environment;
     if (o->sampling_period != 0) tsi_sample_calibrate();
     a->born_ns = tsi_os.now_ns();
-    a->secret = tsi_os_random();
+    a->secret = tsi_os.random();
     tsi_store_relaxed(&a->warm_left, o->warm_bytes > INT64_MAX ? INT64_MAX : (int64_t)o->warm_bytes);
     /* Address space is asked for as configured and halved until the system grants it all. */
     bool open = false;

@@ -233,7 +233,7 @@ static TsiBinding* binding_make(TsiArena* a) {
     memset(b->by_inc, 0, sizeof b->by_inc);
     b->period = b->samples.locks.period = a->options.sampling_period;
     b->slow_left = b->period;
-    b->dice = (uint32_t)tsi_os_random();
+    b->dice = (uint32_t)tsi_os.random();
     b->cut = NULL;
     if (b->period != 0) tsi_sample_next(b);
     tsi_store_relaxed(&b->busy, 0);

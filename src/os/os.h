@@ -29,6 +29,8 @@ typedef struct TsiOs {
     void (*membarrier)(void);
     uint64_t (*now_ns)(void);
     uint64_t (*rss_bytes)(void);
+    /* 64 random bits, for the handle secret and the distance of samples. */
+    uint64_t (*random)(void);
 } TsiOs;
 
 extern TsiOs tsi_os;
@@ -39,8 +41,6 @@ void tsi_os_init(void);
 void tsi_os_after_fork(void);
 /* Lets another thread run. */
 void tsi_os_yield(void);
-/* 64 random bits for the handle secret. */
-uint64_t tsi_os_random(void);
 /* Environment variable, NULL in set-user-id programs. */
 const char* tsi_os_getenv(const char* name);
 

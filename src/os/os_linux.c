@@ -84,6 +84,13 @@ static uint64_t os_rss_bytes(void) {
     return strtoull(end, NULL, 10) * (uint64_t)sysconf(_SC_PAGESIZE);
 }
 
+static uint64_t os_random(void) {
+    uint64_t v = 0;
+    if (getrandom(&v, sizeof v, GRND_NONBLOCK) != (ssize_t)sizeof v)
+        v = os_now_ns() * 0x9e3779b97f4a7c15ull ^ (uint64_t)(uintptr_t)&v;
+    return v;
+}
+
 TsiOs tsi_os = {
     .page_bytes = 0,
     .reserve = os_reserve,
@@ -93,6 +100,7 @@ TsiOs tsi_os = {
     .membarrier = os_membarrier,
     .now_ns = os_now_ns,
     .rss_bytes = os_rss_bytes,
+    .random = os_random,
 };
 
 static bool read_strict_commit(void) {
@@ -112,12 +120,5 @@ void tsi_os_init(void) {
 }
 
 void tsi_os_yield(void) { (void)sched_yield(); }
-
-uint64_t tsi_os_random(void) {
-    uint64_t v = 0;
-    if (getrandom(&v, sizeof v, GRND_NONBLOCK) != (ssize_t)sizeof v)
-        v = os_now_ns() * 0x9e3779b97f4a7c15ull ^ (uint64_t)(uintptr_t)&v;
-    return v;
-}
 
 const char* tsi_os_getenv(const char* name) { return secure_getenv(name); }
