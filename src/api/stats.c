@@ -73,7 +73,7 @@ void slab_stats_epoch(SlabAllocator* s, uint32_t index, EpochId epoch, SlabEpoch
     TsiInc* i = tsi_inc(&a->phases, tsi_ref_index(ref));
     out->version = SLAB_STATS_VERSION;
     out->class_index = index;
-    out->object_size = a->space.classes->c[cls].size;
+    out->object_size = tsi_class_object_size(a, cls);
     out->epoch_id = epoch;
     tsi_inc_take(i);
     out->epoch_era = tsi_ref_era(ref);

@@ -71,13 +71,13 @@ static bool slab_take(TsiBinding* b, TsiHeap* h, unsigned cls, uint32_t* slab_id
     TsiInc* i = tsi_heap_inc(b->arena, h);
     size_t bytes = s->classes->c[cls].slab_bytes;
     if (!tsi_charge(b, i, bytes)) return false;
-    tsi_count(&b->counters[cls].new_slab);
-    if (tsi_warm_take(b, cls, slab_id)) {
-        tsi_count(&b->counters[cls].recycled);
-    } else if (!tsi_space_take(s, cls, lane_of(b->arena, i), slab_id)) {
+    bool warm = tsi_warm_take(b, cls, slab_id);
+    if (!warm && !tsi_space_take(s, cls, lane_of(b->arena, i), slab_id)) {
         tsi_uncharge(b->arena, b, i, bytes);
         return false;
     }
+    tsi_count(&b->counters[cls].new_slab);
+    if (warm) tsi_count(&b->counters[cls].recycled);
     slab_open(s, cls, *slab_id, h->index, TSI_SLAB_OWNED);
     tsi_slab(s, *slab_id)->next = h->slabs;
     h->slabs = *slab_id + 1; /* after next: a walk in a fork child is always whole */
@@ -230,11 +230,10 @@ static void* large_alloc(TsiBinding* b, TsiHeap* h, size_t size, size_t align, T
     if (size > s->payload_bytes) return NULL; /* before it is charged: charges have 48 bits */
     size_t bytes = tsi_align_up(size, tsi_os.page_bytes);
     if (!tsi_charge(b, i, bytes)) return NULL;
-    if (!tsi_space_take_large(s, size, align, &slab_id)) {
+    if (!tsi_space_take_large(s, size, align, lane_of(a, i), &slab_id)) {
         tsi_uncharge(a, b, i, bytes);
         return NULL;
     }
-    tsi_count(&b->counters[TSI_CLASS_LARGE].new_slab);
     uint32_t line_id = slab_id >> 8 << 10;
     tsi_inc_take(i);
     bool active = tsi_ref_is_active(&a->phases, tsi_load_relaxed(&h->ref));
@@ -254,6 +253,7 @@ static void* large_alloc(TsiBinding* b, TsiHeap* h, size_t size, size_t align, T
         tsi_space_give_large(s, slab_id);
         return NULL;
     }
+    tsi_count(&b->counters[TSI_CLASS_LARGE].new_slab);
     return b->base + ((size_t)(slab_id >> 8) << TSI_CHUNK_SHIFT);
 }
 

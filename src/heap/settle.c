@@ -236,11 +236,13 @@ void tsi_orphan_link_locked(TsiArena* a, TsiInc* i, uint32_t slab_id) {
     tsi_add_relaxed(&i->slab_count, 1);
 }
 
-/* Pages of a slab that no live slot touches and that are not with the system yet; bit per page. */
+static bool gives_pages_back(const TsiSpace* s) { return s->config.purge_policy != SLAB_PURGE_NEVER; }
+
+/* Pages of a slab that no live slot touches and that could go back to the system; bit per page. */
 static uint32_t dead_pages(const TsiSpace* s, unsigned cls, uint32_t slab_id) {
     const TsiClass* c = &s->classes->c[cls];
     size_t page = tsi_os.page_bytes, pages = c->slab_bytes / page;
-    if (cls == TSI_CLASS_LARGE || pages < 2 || pages > 32) return 0;
+    if (cls == TSI_CLASS_LARGE || pages < 2 || pages > 32 || !gives_pages_back(s)) return 0;
     uint32_t live_pages = 0, first = tsi_first_line(c, slab_id);
     for (uint32_t i = 0; i < 1u << c->lines_log2; i++) {
         uint64_t live = line_state(s, cls, first + i, remote_bits_of(s, first + i)).live;
@@ -300,10 +302,28 @@ void tsi_settle_drain(TsiSweep* w, uint32_t slab_id) {
     claim_partial(w, cls, slab_id);
 }
 
+void tsi_sweep_look(TsiSweep* w, unsigned cls) {
+    tsi_sweep_count(w, offsetof(TsiClassCounters, close_scanned), cls, 1);
+    if (w->tally != NULL) w->tally->c[cls].scanned++;
+    w->inc->closed_slabs++;
+}
+
+/* Other slabs are looked at in their heaps, and once; a large object is an orphan from its birth. True the first time. */
+static bool look_at_large(TsiSweep* w, unsigned cls, uint32_t slab_id) {
+    _Atomic uint32_t* looked = &tsi_slab(&w->arena->space, slab_id)->gone;
+    if (cls != TSI_CLASS_LARGE || tsi_load_relaxed(looked) != 0) return false;
+    tsi_store_relaxed(looked, 1);
+    tsi_sweep_look(w, cls);
+    return true;
+}
+
 void tsi_settle_orphan_pages(TsiSweep* w) {
     TsiSpace* s = &w->arena->space;
-    for (uint32_t at = w->inc->orphans; at != 0; at = tsi_slab(s, at - 1)->next)
-        claim_partial(w, tsi_chunk_class(s, (at - 1) >> 8), at - 1);
+    for (uint32_t at = w->inc->orphans; at != 0; at = tsi_slab(s, at - 1)->next) {
+        unsigned cls = tsi_chunk_class(s, (at - 1) >> 8);
+        w->inc->pinned_slabs += look_at_large(w, cls, at - 1);
+        claim_partial(w, cls, at - 1);
+    }
 }
 
 enum { LATE_PAGES_BYTES = 256 << 10 };
@@ -336,6 +356,7 @@ void tsi_settle_release_orphans(TsiSweep* w) {
             w->deferred_bytes += tsi_slab_bytes(s, cls, slab_id);
             continue;
         }
+        w->closing = look_at_large(w, cls, slab_id); /* others were counted when a heap was swept */
         orphan_unlink_locked(w->arena, w->inc, slab_id);
         add(&w->inc->released, renew_words(w, cls, slab_id, old).live);
         take_out(w, cls, slab_id);
@@ -368,7 +389,7 @@ enum { BATCH = 256 };
 
 /* Notes what is asked of the system for a class. */
 static void tally_bytes(TsiSweep* w, unsigned cls, size_t bytes) {
-    if (w->tally != NULL && w->arena->space.config.purge_policy != SLAB_PURGE_NEVER) w->tally->c[cls].bytes += bytes;
+    if (w->tally != NULL && gives_pages_back(&w->arena->space)) w->tally->c[cls].bytes += bytes;
 }
 
 static void give_partial(TsiSweep* w, uint32_t* ids, unsigned n) {
@@ -382,7 +403,7 @@ static void give_partial(TsiSweep* w, uint32_t* ids, unsigned n) {
         uint8_t* payload = tsi_slab_payload(s, c, ids[k]);
         uint32_t dead = dead_pages(s, cls, ids[k]);
         _Atomic uint32_t* gone = &tsi_slab(s, ids[k])->gone;
-        if (s->config.purge_policy != SLAB_PURGE_NEVER) tsi_store_relaxed(gone, tsi_load_relaxed(gone) | dead);
+        tsi_store_relaxed(gone, tsi_load_relaxed(gone) | dead);
         for (; dead != 0; dead &= dead - 1) {
             uint8_t* p = payload + tsi_ctz64(dead) * page;
             if (p != to) {
@@ -451,7 +472,7 @@ void tsi_sweep_finish(TsiSweep* w) {
         tsi_sort_ids(ids, n);
         give_partial(w, ids, n);
     }
-    if (w->purged != 0) tsi_add_relaxed(&w->inc->purged, w->purged);
+    if (w->purged != 0 && gives_pages_back(s)) tsi_add_relaxed(&w->inc->purged, w->purged);
     w->purged = 0;
 }
 

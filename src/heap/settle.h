@@ -40,6 +40,8 @@ size_t tsi_place_bytes(const TsiSpace* s, const TsiPlace* at);
 
 /* Adds n for the class in a field of TsiClassCounters. */
 void tsi_sweep_count(TsiSweep* w, size_t field, unsigned cls, uint64_t n);
+/* An end has looked at a slab of the class. Stripe held. */
+void tsi_sweep_look(TsiSweep* w, unsigned cls);
 /* The slab's heap is SEIZED, the stripe held. Adds to the incarnation's totals. */
 void tsi_settle_release(TsiSweep* w, uint32_t slab_id);
 void tsi_settle_drain(TsiSweep* w, uint32_t slab_id);

@@ -124,9 +124,7 @@ static void walk_locked(TsiSweep* w, TsiHeap* h, uint32_t skip) {
     for (uint32_t at = h->slabs, next; at != 0; at = next) {
         next = tsi_slab(s, at - 1)->next;
         unsigned cls = tsi_chunk_class(s, (at - 1) >> 8);
-        if (w->closing) tsi_sweep_count(w, offsetof(TsiClassCounters, close_scanned), cls, 1);
-        if (w->tally != NULL) w->tally->c[cls].scanned++;
-        w->inc->closed_slabs += w->closing;
+        if (w->closing) tsi_sweep_look(w, cls);
         if (at == skip) continue;
         if (state == TSI_INC_RELEASED) {
             tsi_settle_release(w, at - 1);

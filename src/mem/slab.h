@@ -50,7 +50,7 @@ typedef struct TsiSlab {
     uint32_t next, prev;       /* slab id + 1; a heap's chain, an orphan list, a warm or pool list */
     _Atomic uint32_t extra;            /* LARGE: usable KiB; else the next PARTIAL slab of a sweep, id + 1 */
     _Atomic uint32_t inbox;    /* 0 = in no inbox, 1 = last in one, else next slab id + 2; outlives incarnations */
-    _Atomic uint32_t gone;     /* pages given back while the slab still holds objects; others read it as a hint */
+    _Atomic uint32_t gone;     /* pages given back while the slab still holds objects; others read it as a hint. LARGE: an end has looked at it */
 } TsiSlab;
 
 typedef struct TsiLine {

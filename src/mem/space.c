@@ -254,7 +254,6 @@ bool tsi_space_take(TsiSpace* s, unsigned cls, unsigned lane, uint32_t* slab_id)
             else floors_apply(s, chunk << 8 | k->fresh++);
             if (--k->free_count == 0) chunk_unlink(s, chunk, cls);
             tsi_add_relaxed(&s->committed_bytes, c->slab_bytes);
-            tsi_add_relaxed(&s->slabs_taken, 1);
             *slab_id = id;
         }
     }
@@ -271,7 +270,6 @@ void tsi_space_give(TsiSpace* s, const uint32_t* slab_ids, unsigned n) {
         TsiSlab* b = tsi_slab(s, id);
         tsi_store_relaxed(&b->tag, tsi_tag(tsi_tag_seq(tsi_load_relaxed(&b->tag)), 0, TSI_SLAB_POOL));
         tsi_sub_relaxed(&s->committed_bytes, s->classes->c[cls].slab_bytes);
-        tsi_add_relaxed(&s->slabs_given, 1);
         b->next = k->free_head;
         k->free_head = id + 1;
         k->free_count++;
@@ -305,10 +303,10 @@ static bool large_commit(TsiSpace* s, uint32_t first, uint32_t n, size_t bytes) 
     return true;
 }
 
-bool tsi_space_take_large(TsiSpace* s, size_t bytes, size_t align, uint32_t* slab_id) {
+bool tsi_space_take_large(TsiSpace* s, size_t bytes, size_t align, unsigned lane, uint32_t* slab_id) {
     uint64_t chunks = (bytes + (1u << TSI_CHUNK_SHIFT) - 1) >> TSI_CHUNK_SHIFT;
     if (chunks > s->chunk_count) return false;
-    take_counted(s, TSI_CLASS_LARGE, 0);
+    take_counted(s, TSI_CLASS_LARGE, lane);
     uint32_t n = (uint32_t)chunks, first = chunk_find(s, n, align);
     bytes = tsi_align_up(bytes, tsi_os.page_bytes);
     bool ok = first != s->chunk_count && !tsi_space_is_over(s, bytes) && large_commit(s, first, n, bytes);
@@ -319,7 +317,6 @@ bool tsi_space_take_large(TsiSpace* s, size_t bytes, size_t align, uint32_t* sla
         for (uint32_t i = 1; i < n; i++) set_class(s, first + i, TSI_CLASS_CONT);
         s->chunks[first].run = n;
         tsi_add_relaxed(&s->committed_bytes, bytes);
-        tsi_add_relaxed(&s->slabs_taken, 1);
         set_class(s, first, TSI_CLASS_LARGE);
         *slab_id = first << 8;
     }
@@ -352,7 +349,6 @@ void tsi_space_give_large(TsiSpace* s, uint32_t slab_id) {
     floors_raise(s, first, 1);
     for (uint32_t i = 0; i < n; i++) set_class(s, first + i, 0);
     tsi_sub_relaxed(&s->committed_bytes, bytes);
-    tsi_add_relaxed(&s->slabs_given, 1);
     chunk_set_used(s, first, n, false);
     tsi_lock_give(&s->lock);
 }

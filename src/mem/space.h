@@ -79,7 +79,6 @@ typedef struct TsiSpace {
     _Atomic uint32_t chunk_high;     /* chunks ever used; readers may look */
     _Atomic uint64_t committed_bytes;  /* slabs out of the pool */
     _Atomic uint64_t purge_calls, purge_bytes, purge_failures;
-    _Atomic uint64_t slabs_taken, slabs_given;
     /* Readers may look: */
     _Atomic uint64_t purges[TSI_CLASSES], purged[TSI_CLASSES], purges_failed[TSI_CLASSES]; /* without the lock */
     _Atomic uint64_t lock_fast[TSI_CLASSES][TSI_LANES], lock_contended[TSI_CLASSES][TSI_LANES];
@@ -161,7 +160,7 @@ bool tsi_space_is_over(TsiSpace* s, size_t bytes);
 /* Puts slabs back; their pages are with the system already. Tags become POOL. */
 void tsi_space_give(TsiSpace* s, const uint32_t* slab_ids, unsigned n);
 /* Takes chunks for one large object of `bytes` at `align` (a power of two); tag POOL. */
-bool tsi_space_take_large(TsiSpace* s, size_t bytes, size_t align, uint32_t* slab_id);
+bool tsi_space_take_large(TsiSpace* s, size_t bytes, size_t align, unsigned lane, uint32_t* slab_id);
 /* Gives a large object's pages and chunks back. */
 void tsi_space_give_large(TsiSpace* s, uint32_t slab_id);
 /* In a fork child: lists and sums anew from the tags. Slabs tagged POOL that a vanished thread had in its hands come back. */

@@ -11,6 +11,8 @@
  */
 #include "stats/diagnose.h"
 
+#include "stats/tally.h"
+
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -62,7 +64,7 @@ static TsiLeakRow* row_of(Collect* k, TsiRef ref, unsigned cls) {
         k->used++;
         r->ref = ref;
         r->c.class_index = cls - 1;
-        r->c.object_size = k->a->space.classes->c[cls].size;
+        r->c.object_size = tsi_class_object_size(k->a, cls);
         return r;
     }
 }
@@ -293,7 +295,7 @@ uint32_t tsi_slow_path_take(TsiArena* a, SlowPathAttribution out[TSI_CLASSES]) {
         SlowPathAttribution* s = &out[n++];
         memset(s, 0, sizeof *s);
         s->class_index = cls - 1;
-        s->object_size = a->space.classes->c[cls].size;
+        s->object_size = tsi_class_object_size(a, cls);
         s->total_slow_path_hits = c.perf.slow_path_hits;
         s->cache_miss_count = c.miss;
         s->epoch_closed_count = c.closed;

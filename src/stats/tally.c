@@ -46,11 +46,11 @@ void tsi_tally_global_begin(TsiArena* a, SlabGlobalStats* out) {
         out->total_slow_path_hits += c.perf.slow_path_hits;
         out->total_cache_overflows += c.perf.empty_slab_overflowed;
         out->total_slow_cache_miss += c.miss;
+        out->total_slabs_allocated += c.perf.new_slab_count;
         out->total_slabs_recycled += c.perf.empty_slab_recycled;
         out->total_bitmap_free_attempts += c.free_tries;
         out->total_bitmap_free_cas_retries += c.free_retries;
     }
-    out->total_slabs_allocated = tsi_load_relaxed(&a->space.slabs_taken) + out->total_slabs_recycled;
     out->rss_bytes_current = tsi_os.rss_bytes();
     out->total_madvise_calls = tsi_load_relaxed(&a->space.purge_calls);
     out->total_madvise_bytes = tsi_load_relaxed(&a->space.purge_bytes);
@@ -89,7 +89,7 @@ void tsi_tally_class_begin(TsiArena* a, uint32_t index, SlabClassStats* out) {
     tsi_snapshot_class(a, cls, &c);
     out->version = SLAB_STATS_VERSION;
     out->class_index = index;
-    out->object_size = a->space.classes->c[cls].size;
+    out->object_size = tsi_class_object_size(a, cls);
     out->slab_bytes = a->space.classes->c[cls].slab_bytes;
     memcpy(&out->slow_path_hits, &c.perf, sizeof c.perf);
     out->slow_path_cache_miss = c.miss;

@@ -12,6 +12,10 @@
 
 /* Class number behind a public index; 0 for a bad one. The last two indices are mixed slabs and large objects. */
 TSI_INLINE unsigned tsi_class_number(uint32_t index) { return index < TSI_CLASS_LARGE ? index + 1 : 0; }
+/* Usable bytes of an object of the class; 0 where each object has its own size. */
+TSI_INLINE uint32_t tsi_class_object_size(const TsiArena* a, unsigned cls) {
+    return cls < TSI_CLASS_MIXED ? a->space.classes->c[cls].size : 0;
+}
 /* Live objects of class `cls` in a slab. Objects in mixed slabs count under the class of their usable size,
  * the slab itself under the mixed class. */
 uint64_t tsi_tally_live_of(TsiArena* a, const TsiSlabView* v, unsigned cls);
