@@ -70,7 +70,8 @@ static bool slab_take(TsiBinding* b, TsiHeap* h, unsigned cls, uint32_t* slab_id
     TsiSpace* s = &b->arena->space;
     TsiInc* i = tsi_heap_inc(b->arena, h);
     size_t bytes = s->classes->c[cls].slab_bytes;
-    if (!tsi_charge(b, i, bytes)) return false;
+    TsiCharge charge;
+    if (!tsi_charge(b, i, bytes, &charge)) return false;
     bool warm = tsi_warm_take(b, cls, slab_id);
     if (!warm && !tsi_space_take(s, cls, lane_of(b->arena, i), slab_id)) {
         tsi_uncharge(b->arena, b, i, bytes);
@@ -78,6 +79,7 @@ static bool slab_take(TsiBinding* b, TsiHeap* h, unsigned cls, uint32_t* slab_id
     }
     tsi_count(&b->counters[cls].new_slab);
     if (warm) tsi_count(&b->counters[cls].recycled);
+    tsi_charge_keep(b, i, &charge);
     slab_open(s, cls, *slab_id, h->index, TSI_SLAB_OWNED);
     tsi_slab(s, *slab_id)->next = h->slabs;
     h->slabs = *slab_id + 1; /* after next: a walk in a fork child is always whole */
@@ -229,7 +231,8 @@ static void* large_alloc(TsiBinding* b, TsiHeap* h, size_t size, size_t align, T
     tsi_count(&h->slow);
     if (size > s->payload_bytes) return NULL; /* before it is charged: charges have 48 bits */
     size_t bytes = tsi_align_up(size, tsi_os.page_bytes);
-    if (!tsi_charge(b, i, bytes)) return NULL;
+    TsiCharge charge;
+    if (!tsi_charge(b, i, bytes, &charge)) return NULL;
     if (!tsi_space_take_large(s, size, align, lane_of(a, i), &slab_id)) {
         tsi_uncharge(a, b, i, bytes);
         return NULL;
@@ -254,6 +257,7 @@ static void* large_alloc(TsiBinding* b, TsiHeap* h, size_t size, size_t align, T
         return NULL;
     }
     tsi_count(&b->counters[TSI_CLASS_LARGE].new_slab);
+    tsi_charge_keep(b, i, &charge);
     return b->base + ((size_t)(slab_id >> 8) << TSI_CHUNK_SHIFT);
 }
 
@@ -299,14 +303,18 @@ void* tsi_alloc_again(TsiBinding* b, TsiHeap* h, unsigned cls, SlabHandle* handl
 
 typedef enum Outcome { GOT, AGAIN, NO_MEMORY, OVER } Outcome;
 
-/* The record may have been freed and born again, by a cleanup that ran in a handover: hence the reference. */
-static Outcome alloc_in_heap(TsiBinding* b, TsiHeap* h, TsiRef ref, size_t size, unsigned cls, size_t align, void** out, TsiIssue* issue) {
+/* The record may have been freed and born again, by a cleanup that ran in a handover: hence the reference. *e: budgets
+ * that were passed or in the way. */
+static Outcome alloc_in_heap(TsiBinding* b, TsiHeap* h, TsiRef ref, size_t size, unsigned cls, size_t align, void** out, TsiIssue* issue,
+                             TsiBudgetEvents* e) {
+    e->soft = e->hard = 0;
     if (!tsi_bracket_enter(b, h, tsi_busy_all(h))) return AGAIN;
     if (tsi_load_relaxed(&h->ref) != ref) {
         tsi_bracket_leave(b, h);
         return AGAIN;
     }
     *out = NULL;
+    b->budget.soft = b->budget.hard = 0;
     if (cls == 0) {
         *out = large_alloc(b, h, size, align, issue);
         if (*out == NULL && !tsi_heap_is_live(b, h)) {
@@ -320,16 +328,31 @@ static Outcome alloc_in_heap(TsiBinding* b, TsiHeap* h, TsiRef ref, size_t size,
     }
     bool scavenge = h->takes > 64 && h->takes > tsi_load_relaxed(&h->slab_count) / 2;
     if (scavenge) h->takes = 0;
+    if (TSI_UNLIKELY((b->budget.soft | b->budget.hard) != 0)) *e = b->budget; /* cleanups that run from here on may allocate */
     tsi_bracket_leave(b, h);
     /* Slabs of one class that stay empty while another grows go back, at a cost of O(1) per slab taken. */
     if (scavenge && tsi_load_relaxed(&h->slab_count) > 256) tsi_heap_scavenge(b, h);
     if (*out != NULL) return GOT;
-    return b->budget.kind != TSI_BUDGET_NOTHING ? OVER : NO_MEMORY;
+    return e->hard != 0 ? OVER : NO_MEMORY;
+}
+
+/* Tells of budgets. True when an allocation that a hard one refused is to be tried again: once for each, after the
+ * empty slabs of its epoch went back and its function was called. */
+static bool budgets_told(TsiBinding* b, Outcome o, const TsiBudgetEvents* e, unsigned* tried) {
+    TsiArena* a = b->arena;
+    unsigned hard = o == OVER ? e->hard & ~*tried : 0;
+    if (hard != 0) tsi_trim_inc(a, b, tsi_inc(&a->phases, tsi_ref_index(e->ref)));
+    tsi_budget_tell(a, e, hard);
+    *tried |= hard;
+    if (o == OVER && hard == 0 && (e->hard & TSI_BUDGET_LABEL) != 0) tsi_add_relaxed(&tsi_label(&a->phases.labels, e->label)->over, 1);
+    return hard != 0;
 }
 
 static void* alloc_untimed(TsiArena* a, size_t size, unsigned cls, size_t align, TsiRef ref, bool prefer, SlabHandle* handle) {
     TsiIssue issue;
-    bool tried_trim = false, tried_budget = false;
+    bool tried_trim = false;
+    unsigned tried_budgets = 0;
+    TsiBudgetEvents budgets;
     int error = ENOMEM;
     void* p = NULL;
     tsi_thread_late_enter();
@@ -358,12 +381,8 @@ static void* alloc_untimed(TsiArena* a, size_t size, unsigned cls, size_t align,
         }
         if (birth == TSI_BIRTH_NO_MEMORY) break;
         if (ref == 0 && tsi_heap_is_live(b, h) && tsi_load_relaxed(&h->ref) == target) tsi_binding_set_ambient(b, h);
-        Outcome o = alloc_in_heap(b, h, target, size, cls, align, &p, handle != NULL ? &issue : NULL);
-        if (TSI_UNLIKELY(b->budget.kind != TSI_BUDGET_NOTHING)) {
-            if (o == OVER && !tried_budget) tsi_trim_inc(a, b, tsi_inc(&a->phases, tsi_ref_index(target)));
-            if (o != OVER || !tried_budget) (void)tsi_budget_tell(b);
-            b->budget.kind = TSI_BUDGET_NOTHING;
-        }
+        Outcome o = alloc_in_heap(b, h, target, size, cls, align, &p, handle != NULL ? &issue : NULL, &budgets);
+        bool again = TSI_UNLIKELY((budgets.soft | budgets.hard) != 0) && budgets_told(b, o, &budgets, &tried_budgets);
         if (o == GOT && handle != NULL && issue.handle == 0) { /* not an object of the caller's: without a trace */
             p = NULL;
             (void)tsi_free_place(a, b, &issue.at, issue.seq, false);
@@ -372,16 +391,14 @@ static void* alloc_untimed(TsiArena* a, size_t size, unsigned cls, size_t align,
         }
         if (o == GOT && handle != NULL) *handle = issue.handle;
         if (o == GOT) break;
-        if (o == OVER) {
-            if (tried_budget) {
-                error = EDQUOT;
-                break;
-            }
-            tried_budget = true;
+        if (o == OVER && !again) {
+            error = EDQUOT;
+            break;
         }
         if (o == NO_MEMORY) {
             if (tried_trim) {
-                if (tsi_space_is_over(&a->space, cls != 0 ? a->space.classes->c[cls].slab_bytes : size)) error = EDQUOT;
+                size_t bytes = cls != 0 ? a->space.classes->c[cls].slab_bytes : tsi_align_up(size, tsi_os.page_bytes);
+                if (tsi_space_is_over(&a->space, bytes)) error = EDQUOT;
                 break;
             }
             tried_trim = true;

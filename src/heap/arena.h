@@ -101,20 +101,16 @@ typedef struct TsiWarm {
 
 typedef struct TsiArena TsiArena;
 
-/* What a charge has found and its caller tells of once no lock is held and no bracket open. */
-typedef enum TsiBudgetKind {
-    TSI_BUDGET_NOTHING,
-    TSI_BUDGET_SOFT_PHASE,
-    TSI_BUDGET_SOFT_LABEL,
-    TSI_BUDGET_HARD_PHASE,
-    TSI_BUDGET_HARD_LABEL
-} TsiBudgetKind;
-typedef struct TsiBudgetEvent {
-    TsiBudgetKind kind;
+/* Budgets that charges of one allocation have passed (soft) or would have exceeded (hard); a bit each. Told of once no
+ * lock is held and no bracket open. */
+enum { TSI_BUDGET_PHASE = 1, TSI_BUDGET_LABEL = 2 };
+typedef struct TsiBudgetEvents {
+    uint8_t soft, hard;
     uint32_t label;
+    EpochId id;
     TsiRef ref;
-    uint64_t bytes;
-} TsiBudgetEvent;
+    uint64_t phase_bytes, label_bytes; /* committed above a soft one */
+} TsiBudgetEvents;
 
 /* In the order of ThreadStats. */
 enum { TSI_SAMPLE_ALLOC = 0, TSI_SAMPLE_REPAIR = 7, TSI_SAMPLE_REASON = 14, TSI_SAMPLE_SUMS = 17 };
@@ -171,7 +167,7 @@ typedef struct TsiBinding {
     TsiLine* cut;         /* its refill was cut short for a sample; the line's phase may have ended since */
     bool popped;          /* this slow path served a cut line */
     TsiSamples samples;
-    TsiBudgetEvent budget;
+    TsiBudgetEvents budget; /* of the allocation that is inside its bracket */
     TsiPending pending[TSI_PENDING_LABELS];
     char label[TSI_LABEL_BYTES]; /* of the domain made last, its record beside it */
     uint32_t label_at;

@@ -11,10 +11,6 @@ static void rise(_Atomic uint64_t* peak, uint64_t to) {
     while (to > seen && !tsi_cas_seq(peak, &seen, to)) {} /* a maximum: nothing is ordered by it */
 }
 
-static void tell_later(TsiBinding* b, TsiBudgetKind kind, TsiInc* i, uint32_t label, uint64_t bytes) {
-    b->budget = (TsiBudgetEvent){kind, label, tsi_ref(tsi_inc_era(i), i->index), bytes};
-}
-
 /* ---- labels ---- */
 
 static uint64_t label_now(TsiLabel* l, int64_t bytes) {
@@ -29,37 +25,50 @@ static void push(TsiArena* a, TsiPending* p) {
     p->bytes = 0;
 }
 
-/* False when the label's hard budget forbids it. */
-static bool label_add(TsiArena* a, TsiBinding* b, TsiInc* i, uint32_t at, int64_t bytes) {
-    TsiLabel* l = tsi_label(&a->phases.labels, at);
-    uint64_t soft = tsi_load_relaxed(&l->budget.soft), hard = tsi_load_relaxed(&l->budget.hard);
-    TsiPending* p = b != NULL ? &b->pending[at % TSI_PENDING_LABELS] : NULL;
-    if (p != NULL && p->label != at) {
+static TsiPending* pending_of(TsiArena* a, TsiBinding* b, uint32_t at) {
+    TsiPending* p = &b->pending[at % TSI_PENDING_LABELS];
+    if (p->label != at) {
         push(a, p);
         p->label = at;
     }
-    if (p != NULL && (soft | hard) == 0) {
-        p->bytes += bytes;
-        if (p->bytes >= TSI_PENDING_BYTES || p->bytes <= -TSI_PENDING_BYTES) push(a, p);
+    return p;
+}
+
+static bool has_budget(TsiLabel* l) { return (tsi_load_relaxed(&l->budget.soft) | tsi_load_relaxed(&l->budget.hard)) != 0; }
+
+static void push_when_large(TsiArena* a, TsiPending* p) {
+    if (p->bytes >= TSI_PENDING_BYTES || p->bytes <= -TSI_PENDING_BYTES) push(a, p);
+}
+
+/* False when the label's hard budget forbids it. */
+static bool label_charge(TsiArena* a, TsiBinding* b, TsiCharge* c) {
+    TsiLabel* l = tsi_label(&a->phases.labels, c->label);
+    uint64_t hard = tsi_load_relaxed(&l->budget.hard), now;
+    TsiPending* p = pending_of(a, b, c->label);
+    c->pending = !has_budget(l);
+    if (c->pending) {
+        p->bytes += (int64_t)c->bytes;
         return true;
     }
-    if (p != NULL) push(a, p);
-    uint64_t was = tsi_load_relaxed(&l->committed), now;
+    push(a, p);
+    c->of_label = tsi_load_relaxed(&l->committed);
     do {
-        now = was + (uint64_t)bytes;
-        if (bytes > 0 && hard != 0 && (int64_t)now > 0 && now > hard) {
-            tsi_add_relaxed(&l->over, 1);
-            if (b != NULL) tell_later(b, TSI_BUDGET_HARD_LABEL, i, at, was);
-            return false;
-        }
-    } while (!tsi_cas_seq(&l->committed, &was, now)); /* a sum with a limit: nothing else is ordered by it */
-    if (bytes <= 0 || (int64_t)now < 0) return true;
-    rise(&l->peak, now);
-    if (soft != 0 && now > soft && (int64_t)was <= (int64_t)soft && b != NULL) {
-        tsi_add_relaxed(&l->warnings, 1);
-        tell_later(b, TSI_BUDGET_SOFT_LABEL, i, at, now);
-    }
+        now = c->of_label + c->bytes;
+        if (hard != 0 && (int64_t)now > 0 && now > hard) return false;
+    } while (!tsi_cas_seq(&l->committed, &c->of_label, now)); /* a sum with a limit: nothing else is ordered by it */
     return true;
+}
+
+static void label_uncharge(TsiArena* a, TsiBinding* b, uint32_t at, uint64_t bytes) {
+    TsiLabel* l = tsi_label(&a->phases.labels, at);
+    if (b == NULL || has_budget(l)) {
+        if (b != NULL) push(a, pending_of(a, b, at));
+        (void)label_now(l, -(int64_t)bytes);
+        return;
+    }
+    TsiPending* p = pending_of(a, b, at);
+    p->bytes -= (int64_t)bytes;
+    push_when_large(a, p);
 }
 
 /* ---- phases ---- */
@@ -67,31 +76,60 @@ static bool label_add(TsiArena* a, TsiBinding* b, TsiInc* i, uint32_t at, int64_
 void tsi_uncharge(TsiArena* a, TsiBinding* b, TsiInc* i, uint64_t bytes) {
     if (bytes == 0) return;
     uint64_t was = tsi_sub_relaxed(&i->charge, bytes);
-    (void)label_add(a, b, i, label_in(was), -(int64_t)bytes);
+    label_uncharge(a, b, label_in(was), bytes);
 }
 
-bool tsi_charge(TsiBinding* b, TsiInc* i, uint64_t bytes) {
-    TsiArena* a = b->arena;
-    uint64_t soft = tsi_load_relaxed(&i->budget.soft), hard = tsi_load_relaxed(&i->budget.hard);
-    uint64_t was = tsi_load_relaxed(&i->charge), now;
+/* The bytes are in the phase's charge, and `was` is what it was before. */
+static void charge_back(TsiArena* a, TsiInc* i, uint64_t was, uint64_t bytes) {
+    uint64_t undone = tsi_sub_relaxed(&i->charge, bytes);
+    if (label_in(undone) == label_in(was)) return;
+    /* Relabelled meanwhile: the bytes, which no label had, moved with the rest. */
+    (void)label_now(tsi_label(&a->phases.labels, label_in(was)), (int64_t)bytes);
+    (void)label_now(tsi_label(&a->phases.labels, label_in(undone)), -(int64_t)bytes);
+}
+
+bool tsi_charge(TsiBinding* b, TsiInc* i, uint64_t bytes, TsiCharge* c) {
+    uint64_t hard = tsi_load_relaxed(&i->budget.hard), was = tsi_load_relaxed(&i->charge);
+    b->budget.hard = 0;
+    b->budget.ref = tsi_ref(tsi_inc_era(i), i->index);
+    b->budget.id = tsi_load_relaxed(&i->id);
     do {
-        now = bytes_in(was) + bytes;
-        if (hard != 0 && now > hard) {
-            tell_later(b, TSI_BUDGET_HARD_PHASE, i, label_in(was), bytes_in(was));
+        if (hard != 0 && bytes_in(was) + bytes > hard) {
+            b->budget.hard = TSI_BUDGET_PHASE;
             return false;
         }
     } while (!tsi_cas_seq(&i->charge, &was, was + bytes)); /* a sum with a limit: nothing else is ordered by it */
-    if (!label_add(a, b, i, label_in(was), (int64_t)bytes)) {
-        uint64_t undone = tsi_sub_relaxed(&i->charge, bytes);
-        if (label_in(undone) != label_in(was)) { /* relabelled meanwhile: the bytes moved with the rest */
-            (void)label_add(a, b, i, label_in(was), (int64_t)bytes);
-            (void)label_add(a, b, i, label_in(undone), -(int64_t)bytes);
-        }
-        return false;
-    }
+    *c = (TsiCharge){bytes, bytes_in(was), 0, label_in(was), false};
+    b->budget.label = c->label;
+    if (label_charge(b->arena, b, c)) return true;
+    b->budget.hard = TSI_BUDGET_LABEL;
+    charge_back(b->arena, i, was, bytes);
+    return false;
+}
+
+static bool passes(uint64_t soft, uint64_t was, uint64_t now) {
+    return soft != 0 && (int64_t)now > 0 && now > soft && (int64_t)was <= (int64_t)soft;
+}
+
+void tsi_charge_keep(TsiBinding* b, TsiInc* i, const TsiCharge* c) {
+    TsiLabel* l = tsi_label(&b->arena->phases.labels, c->label);
+    uint64_t now = c->phase + c->bytes;
     rise(&i->peak, now);
-    if (soft != 0 && now > soft && bytes_in(was) <= soft) tell_later(b, TSI_BUDGET_SOFT_PHASE, i, label_in(was), now);
-    return true;
+    if (passes(tsi_load_relaxed(&i->budget.soft), c->phase, now)) {
+        b->budget.soft |= TSI_BUDGET_PHASE;
+        b->budget.phase_bytes = now;
+    }
+    if (c->pending) {
+        push_when_large(b->arena, pending_of(b->arena, b, c->label));
+        return;
+    }
+    now = c->of_label + c->bytes;
+    if ((int64_t)now > 0) rise(&l->peak, now);
+    if (passes(tsi_load_relaxed(&l->budget.soft), c->of_label, now)) {
+        tsi_add_relaxed(&l->warnings, 1);
+        b->budget.soft |= TSI_BUDGET_LABEL;
+        b->budget.label_bytes = now;
+    }
 }
 
 static TsiLabelShard* shard_of(TsiArena* a, TsiBinding* b, TsiInc* i) {
@@ -124,7 +162,7 @@ void tsi_relabel_locked(TsiArena* a, TsiBinding* b, TsiInc* i, const char name[T
     while (!tsi_cas_seq(&i->charge, &was, (uint64_t)to << TSI_CHARGE_BITS | bytes_in(was))) {} /* see charge.h */
     if (label_in(was) == to) return;
     if (to == TSI_LABEL_OTHER) tsi_add_relaxed(&tsi_label(&a->phases.labels, to)->swallowed, 1);
-    (void)label_add(a, b, i, label_in(was), -(int64_t)bytes_in(was));
+    label_uncharge(a, b, label_in(was), bytes_in(was));
     (void)label_now(tsi_label(&a->phases.labels, to), (int64_t)bytes_in(was)); /* it is there: no budget can refuse it */
 }
 
@@ -182,21 +220,31 @@ void tsi_post_escapes(TsiArena* a, TsiInc* i, TsiTotals live) {
 
 /* ---- telling ---- */
 
-bool tsi_budget_tell(TsiBinding* b) {
-    TsiArena* a = b->arena;
-    TsiBudgetEvent e = b->budget;
-    b->budget.kind = TSI_BUDGET_NOTHING; /* the function may allocate */
-    bool hard = e.kind == TSI_BUDGET_HARD_PHASE || e.kind == TSI_BUDGET_HARD_LABEL;
-    bool of_label = e.kind == TSI_BUDGET_HARD_LABEL || e.kind == TSI_BUDGET_SOFT_LABEL;
-    TsiInc* i = tsi_inc(&a->phases, tsi_ref_index(e.ref));
+/* What the budget of the phase or its label says, and how much is committed under it now. */
+static SlabBudgetFn budget_read(TsiArena* a, const TsiBudgetEvents* e, unsigned whose, void** ctx, uint64_t* now) {
+    TsiInc* i = tsi_inc(&a->phases, tsi_ref_index(e->ref));
+    TsiLabel* l = tsi_label(&a->phases.labels, e->label);
+    bool of_label = whose == TSI_BUDGET_LABEL;
     TsiLock* lock = of_label ? &a->phases.labels.lock : tsi_inc_lock(i);
-    TsiBudget* from = of_label ? &tsi_label(&a->phases.labels, e.label)->budget : &i->budget;
+    TsiBudget* budget = of_label ? &l->budget : &i->budget;
     tsi_lock_take(lock);
-    bool current = of_label || tsi_inc_era(i) == tsi_ref_era(e.ref);
-    SlabBudgetFn fn = current ? (SlabBudgetFn)from->fn : NULL;
-    void* ctx = from->ctx;
-    EpochId id = tsi_load_relaxed(&i->id);
+    bool there = of_label || tsi_inc_era(i) == tsi_ref_era(e->ref);
+    SlabBudgetFn fn = there ? (SlabBudgetFn)budget->fn : NULL;
+    *ctx = budget->ctx;
+    *now = of_label ? tsi_load_relaxed(&l->committed) : bytes_in(tsi_load_relaxed(&i->charge));
     tsi_lock_give(lock);
-    if (fn != NULL) fn(a->owner, id, e.bytes, hard, ctx);
-    return hard;
+    if ((int64_t)*now < 0) *now = 0; /* others' pending bytes are missing */
+    return fn;
+}
+
+void tsi_budget_tell(TsiArena* a, const TsiBudgetEvents* e, unsigned hard) {
+    for (unsigned whose = TSI_BUDGET_PHASE; whose <= TSI_BUDGET_LABEL; whose *= 2) {
+        void* ctx;
+        uint64_t now;
+        if (((e->soft | hard) & whose) == 0) continue;
+        SlabBudgetFn fn = budget_read(a, e, whose, &ctx, &now);
+        if (fn != NULL && (e->soft & whose) != 0)
+            fn(a->owner, e->id, whose == TSI_BUDGET_LABEL ? e->label_bytes : e->phase_bytes, false, ctx);
+        if (fn != NULL && (hard & whose) != 0) fn(a->owner, e->id, now, true, ctx);
+    }
 }

@@ -15,9 +15,18 @@
 
 enum { TSI_PENDING_BYTES = 64 << 10 };
 
-/* Adds the bytes of a slab to the phase and its label. False when a hard budget forbids it: nothing has
- * changed then, and b->budget says whose it was. Above a soft one b->budget says so. */
-bool tsi_charge(TsiBinding* b, TsiInc* i, uint64_t bytes);
+/* What a charge found: committed bytes before it, of the phase and, unless they are pending, of its label. */
+typedef struct TsiCharge {
+    uint64_t bytes, phase, of_label;
+    uint32_t label;
+    bool pending;
+} TsiCharge;
+
+/* Adds the bytes of a slab that is about to be taken to the phase and its label. False when a hard budget forbids it:
+ * nothing has changed then, and b->budget says whose it was. */
+bool tsi_charge(TsiBinding* b, TsiInc* i, uint64_t bytes, TsiCharge* c);
+/* The slab is there: peaks rise, and b->budget says which soft budgets were passed. Else tsi_uncharge. */
+void tsi_charge_keep(TsiBinding* b, TsiInc* i, const TsiCharge* c);
 /* Takes them off. The incarnation is pinned. b may be NULL. */
 void tsi_uncharge(TsiArena* a, TsiBinding* b, TsiInc* i, uint64_t bytes);
 /* Thread exit: what is pending reaches the labels. */
@@ -33,9 +42,8 @@ void tsi_post_end_locked(TsiArena* a, TsiBinding* b, TsiInc* i, uint64_t now_ns)
 /* What was live when the phase was closed by draining. Stripe held. */
 void tsi_post_escapes(TsiArena* a, TsiInc* i, TsiTotals live);
 
-/* Calls the function of the budget that b->budget names; no lock held, no bracket open. True when it was a
- * hard one and the caller may try again. */
-bool tsi_budget_tell(TsiBinding* b);
+/* Calls the functions of the budgets; no lock held, no bracket open. Of hard ones only those in the bits `hard`. */
+void tsi_budget_tell(TsiArena* a, const TsiBudgetEvents* e, unsigned hard);
 
 TSI_INLINE TsiLabel* tsi_label_of(TsiArena* a, TsiInc* i) {
     return tsi_label(&a->phases.labels, tsi_inc_label(i));

@@ -1,0 +1,123 @@
+/*
+ * budgets.c - who is told of a budget, when, how often, and what a refusal leaves behind.
+ */
+#include "kit.h"
+
+typedef struct Told {
+    unsigned soft, hard;
+    uint64_t bytes;
+    void* victim; /* freed when told of a hard limit */
+} Told;
+
+static void told(SlabAllocator* a, EpochId epoch, uint64_t bytes, bool hard, void* ctx) {
+    Told* t = ctx;
+    (void)epoch;
+    if (hard)
+        t->hard++;
+    else
+        t->soft++;
+    t->bytes = bytes;
+    if (hard && t->victim != NULL) CHECK(slab_free_checked(a, t->victim));
+    if (hard) t->victim = NULL;
+}
+
+static SlabLabelStats label_row(SlabAllocator* a, const char* label) {
+    static SlabLabelStats rows[64];
+    static const SlabLabelStats none;
+    size_t n = slab_stats_labels(a, rows, 64);
+    for (size_t i = 0; i < n && i < 64; i++)
+        if (strcmp(rows[i].label, label) == 0) return rows[i];
+    return none;
+}
+
+/* One slab passes the limit of the phase and that of its label. */
+static void both_are_told_of_one_slab(void) {
+    SlabAllocator* a = kit_create();
+    Told phase = {0, 0, 0, NULL}, label = {0, 0, 0, NULL};
+    slab_epoch_set_label(a, 1, "two");
+    CHECK(slab_label_set_budget(a, "two", 1000, 0, told, &label));
+    CHECK(slab_epoch_set_budget(a, 1, 2000, 0, told, &phase));
+    CHECK(slab_malloc_epoch(a, 300000, 1) != NULL);
+    CHECK_EQ(phase.soft, 1);
+    CHECK_EQ(label.soft, 1);
+    CHECK_EQ(label_row(a, "two").budget_warnings, 1);
+    slab_allocator_free(a);
+}
+
+/* The phase's function makes room, then the label's limit is in the way: it is told, too. */
+static void each_is_told_before_the_end(void) {
+    SlabAllocator* a = kit_create();
+    Told phase = {0, 0, 0, NULL}, label = {0, 0, 0, NULL};
+    slab_epoch_set_label(a, 2, "two"); /* another phase of the label holds some of its bytes */
+    CHECK(slab_label_set_budget(a, "two", 0, 1 << 20, told, &label));
+    slab_epoch_set_label(a, 1, "two");
+    CHECK(slab_malloc_epoch(a, 400 << 10, 2) != NULL);
+    phase.victim = slab_malloc_epoch(a, 512 << 10, 1);
+    CHECK(slab_epoch_set_budget(a, 1, 0, 700 << 10, told, &phase));
+    CHECK(phase.victim != NULL);
+    CHECK_NULL(slab_malloc_epoch(a, 650 << 10, 1));
+    CHECK_EQ(errno, EDQUOT);
+    CHECK_EQ(phase.hard, 1);
+    CHECK_EQ(label.hard, 1);
+    CHECK_EQ(label.bytes, 400 << 10); /* what is committed when it is told */
+    slab_allocator_free(a);
+}
+
+static void a_refusal_is_counted_once(void) {
+    SlabAllocator* a = kit_create();
+    Told t = {0, 0, 0, NULL};
+    CHECK(slab_label_set_budget(a, "one", 0, 1 << 20, told, &t));
+    slab_epoch_set_label(a, 1, "one");
+    t.victim = slab_malloc_epoch(a, 600 << 10, 1);
+    CHECK(slab_malloc_epoch(a, 600 << 10, 1) != NULL); /* room was made: not refused */
+    CHECK_EQ(t.hard, 1);
+    CHECK_EQ(label_row(a, "one").budget_refusals, 0);
+    CHECK_NULL(slab_malloc_epoch(a, 600 << 10, 1));
+    CHECK_EQ(t.hard, 2);
+    CHECK_EQ(label_row(a, "one").budget_refusals, 1);
+    CHECK_EQ(kit_refusals(a).over_budget, 1);
+    slab_allocator_free(a);
+}
+
+/* An allocation that found no memory was never there: no peak, no warning. */
+static void what_was_refused_is_in_no_peak(void) {
+    SlabOptions o = kit_options();
+    o.max_bytes = 1 << 20;
+    SlabAllocator* a = kit_create_with(&o);
+    Told t = {0, 0, 0, NULL};
+    SlabPhaseStats p[4];
+    slab_epoch_set_label(a, 1, "greedy");
+    CHECK(slab_epoch_set_budget(a, 1, 2 << 20, 0, told, &t));
+    CHECK_NULL(slab_malloc_epoch(a, 64 << 20, 1));
+    CHECK_EQ(errno, EDQUOT);
+    CHECK_EQ(label_row(a, "greedy").peak_bytes, 0);
+    CHECK_EQ(slab_stats_phases(a, p, 4), 0);
+    CHECK_EQ(t.soft, 0);
+    CHECK(slab_malloc_epoch(a, 100, 1) != NULL);
+    CHECK_EQ(slab_stats_phases(a, p, 4), 1);
+    CHECK_LE(p[0].peak_bytes, 1 << 20);
+    slab_allocator_free(a);
+}
+
+/* The object that would pass a soft limit finds no address space: that is no budget's doing. */
+static void a_soft_limit_refuses_nothing(void) {
+    SlabOptions o = kit_options();
+    Told t = {0, 0, 0, NULL};
+    o.reserve_bytes = 16 << 20;
+    SlabAllocator* a = kit_create_with(&o);
+    CHECK(slab_epoch_set_budget(a, 1, 16 << 20, 0, told, &t));
+    for (int i = 0; i < 16; i++) CHECK(slab_malloc_epoch(a, 1 << 20, 1) != NULL);
+    CHECK_NULL(slab_malloc_epoch(a, 1 << 20, 1));
+    CHECK_EQ(errno, ENOMEM);
+    CHECK_EQ(t.soft, 0);
+    CHECK_EQ(kit_refusals(a).over_budget, 0);
+    CHECK_EQ(kit_refusals(a).out_of_memory, 1);
+    slab_allocator_free(a);
+}
+
+static const CheckCase cases[] = {
+    CHECK_CASE(both_are_told_of_one_slab),    CHECK_CASE(each_is_told_before_the_end),
+    CHECK_CASE(a_refusal_is_counted_once),    CHECK_CASE(what_was_refused_is_in_no_peak),
+    CHECK_CASE(a_soft_limit_refuses_nothing),
+};
+CHECK_MAIN(cases)
