@@ -29,6 +29,7 @@ typedef struct TsiDomain {
     TsiLock lock;           /* opening, ending, the receipt */
     _Atomic uint32_t detached;
     bool own;
+    _Atomic bool shows_scopes; /* `own` for other threads: the others add theirs to the incarnation */
     bool entered, drained;  /* borrowed: entered once; drained by this domain */
     bool has_receipt;
     bool empty_receipt;     /* only id, era and label of `receipt` are set; the rest is 0 */
@@ -70,6 +71,7 @@ static bool open_own(TsiArena* a, TsiBinding* b, TsiDomain* d) {
     uint64_t era = next_era(a, b);
     EpochId id = tsi_domain_id(&a->phases, index);
     tsi_inc_open(&a->phases, index, era, id, d->label_at, d->label);
+    tsi_store_relaxed(&tsi_inc(&a->phases, index)->domain, d->index + 1);
     if (TSI_UNLIKELY(d->label_at == TSI_LABEL_OTHER)) tsi_add_relaxed(&tsi_label(&a->phases.labels, TSI_LABEL_OTHER)->swallowed, 1);
     d->pub.epoch_id = id;
     d->pub.epoch_era = era;
@@ -160,6 +162,7 @@ static epoch_domain_t* create(SlabAllocator* s, const char* label) {
     TsiDomain* d = make(s, label, &b);
     if (d == NULL) return NULL;
     d->own = true;
+    tsi_store_relaxed(&d->shows_scopes, true);
     if (!open_own(b->arena, b, d)) {
         discard(b->arena, d);
         errno = ENOMEM;
@@ -186,6 +189,7 @@ epoch_domain_t* epoch_domain_wrap(SlabAllocator* s, EpochId epoch, bool auto_clo
     if (a == NULL) errno = EINVAL;
     if (d == NULL) return NULL;
     d->own = false;
+    tsi_store_relaxed(&d->shows_scopes, false);
     d->pub.auto_close = auto_close;
     d->pub.epoch_id = epoch;
     d->pub.epoch_era = tsi_ref_era(ref);
@@ -526,7 +530,14 @@ static void drop_scopes(void) {
     }
 }
 
+/* Scopes inside of a domain's own incarnation; 0 when the domain has another by now. */
+static uint32_t scopes_of(const TsiArena* a, uint32_t domain, TsiRef ref) {
+    TsiDomain* d = tsi_table_at(&a->domains, domain);
+    return tsi_load_acquire(&d->ref) == ref && tsi_load_relaxed(&d->shows_scopes) ? refs(d) : 0; /* pairs with open_own */
+}
+
 static void domain_init_once(void) {
+    tsi_domain_scopes = scopes_of;
     tsi_thread_end_scopes = end_scopes;
     tsi_fork_drop_scopes = drop_scopes;
 }

@@ -66,16 +66,19 @@ EpochLifecycleState epoch_state(SlabAllocator* s, EpochId id) {
     return ref != 0 && tsi_ref_is_active(&a->phases, ref) ? EPOCH_ACTIVE : EPOCH_CLOSING;
 }
 
-typedef struct Held {
+typedef struct HeldWalk {
     TsiRef ref;
-    TsiTotals issued;
-} Held;
+    TsiHeld held;
+} HeldWalk;
 
 static void add_held(const TsiSlabView* v, void* ctx) {
-    Held* h = ctx;
-    if (v->ref != h->ref || v->state != TSI_SLAB_OWNED) return;
-    h->issued.objects += v->sum.issued.objects;
-    h->issued.bytes += v->sum.issued.bytes;
+    HeldWalk* w = ctx;
+    if (v->ref != w->ref) return;
+    w->held.live.objects += v->sum.live.objects;
+    w->held.live.bytes += v->sum.live.bytes;
+    if (v->state != TSI_SLAB_OWNED) return;
+    w->held.issued.objects += v->sum.issued.objects;
+    w->held.issued.bytes += v->sum.issued.bytes;
 }
 
 void slab_epoch_set_label(SlabAllocator* s, EpochId id, const char* label) {
@@ -85,11 +88,11 @@ void slab_epoch_set_label(SlabAllocator* s, EpochId id, const char* label) {
     char name[TSI_LABEL_BYTES];
     if (i == NULL) return;
     tsi_label_copy(name, label);
-    Held held = {ref, {0, 0}};
+    HeldWalk w = {.ref = ref};
     tsi_inc_take(i);
     if (tsi_inc_era(i) == tsi_ref_era(ref)) {
-        if (i->heaps != 0) tsi_snapshot_slabs(a, add_held, &held);
-        tsi_relabel_locked(a, tsi_binding_get(a, false), i, name, held.issued);
+        if (i->heaps != 0 || i->orphans != 0) tsi_snapshot_slabs(a, add_held, &w);
+        tsi_relabel_locked(a, tsi_binding_get(a, false), i, name, &w.held);
     }
     tsi_inc_give(i);
 }

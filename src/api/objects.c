@@ -13,11 +13,13 @@
 
 /* ---- allocate ---- */
 
-static TSI_COLD void* refuse_null(TsiArena* a, SlabMisuse what, int error) {
-    if (a != NULL) tsi_refuse(a, what, NULL);
+static TSI_COLD void* refuse_at(TsiArena* a, SlabMisuse what, const void* where, int error) {
+    if (a != NULL) tsi_refuse(a, what, where);
     errno = error;
     return NULL;
 }
+
+static TSI_COLD void* refuse_null(TsiArena* a, SlabMisuse what, int error) { return refuse_at(a, what, NULL, error); }
 
 /* Everything the fast path turns down: NULL and inert allocators, sizes, first use, used-up lines. */
 static TSI_NOINLINE void* alloc_any(SlabAllocator* s, size_t size, size_t align, TsiRef ref, bool prefer, SlabHandle* handle) {
@@ -224,7 +226,7 @@ static void* resize(SlabAllocator* s, void* p, size_t size, TsiRef ref) {
     uint64_t tag;
     TsiPlaceResult where = tsi_space_locate(&a->space, p, &at);
     int bad = where == TSI_PLACE_OK ? tsi_place_check(a, &at, &tag) : (int)tsi_misuse_of(where);
-    if (bad != TSI_FREE_OK) return refuse_null(a, (SlabMisuse)bad, EINVAL);
+    if (bad != TSI_FREE_OK) return refuse_at(a, (SlabMisuse)bad, p, EINVAL);
     size_t usable = tsi_place_bytes(&a->space, &at);
     if (size <= usable && size >= usable / 2) return p;
     TsiRef own;

@@ -143,17 +143,25 @@ static void post(_Atomic uint64_t* account, uint64_t* posted, uint64_t now) {
     tsi_add_relaxed(account, more);
 }
 
+/* What was freed singly is what is neither live nor released. */
+static void post_freed_locked(TsiArena* a, TsiBinding* b, TsiInc* i, const TsiHeld* held) {
+    TsiLabelShard* s = shard_of(a, b, i);
+    post(&s->objects_freed, &i->posted.objects_freed, i->allocated.objects + held->issued.objects - i->released.objects - held->live.objects);
+    post(&s->bytes_freed, &i->posted.bytes_freed, i->allocated.bytes + held->issued.bytes - i->released.bytes - held->live.bytes);
+}
+
 /* Posts ahead of the settling of slabs and heaps. */
-static void post_held_locked(TsiArena* a, TsiBinding* b, TsiInc* i, TsiTotals held) {
+static void post_held_locked(TsiArena* a, TsiBinding* b, TsiInc* i, const TsiHeld* held) {
     TsiLabelShard* s = shard_of(a, b, i);
     uint64_t slow = i->slow;
     for (uint32_t at = i->heaps; at != 0; at = tsi_heap(a, at - 1)->inc_next) slow += tsi_load_relaxed(&tsi_heap(a, at - 1)->slow);
-    post(&s->objects_allocated, &i->posted.objects_allocated, i->allocated.objects + held.objects);
-    post(&s->bytes_allocated, &i->posted.bytes_allocated, i->allocated.bytes + held.bytes);
+    post(&s->objects_allocated, &i->posted.objects_allocated, i->allocated.objects + held->issued.objects);
+    post(&s->bytes_allocated, &i->posted.bytes_allocated, i->allocated.bytes + held->issued.bytes);
     post(&s->slow, &i->posted.slow, slow);
+    post_freed_locked(a, b, i, held);
 }
 
-void tsi_relabel_locked(TsiArena* a, TsiBinding* b, TsiInc* i, const char name[TSI_LABEL_BYTES], TsiTotals held) {
+void tsi_relabel_locked(TsiArena* a, TsiBinding* b, TsiInc* i, const char name[TSI_LABEL_BYTES], const TsiHeld* held) {
     uint32_t to = tsi_label_find(&a->phases.labels, name);
     memcpy(i->label, name, TSI_LABEL_BYTES);
     tsi_post_locked(a, b, i);
@@ -180,6 +188,12 @@ void tsi_post_locked(TsiArena* a, TsiBinding* b, TsiInc* i) {
     post(&s->slow, &i->posted.slow, i->slow);
     post(&l->lock_fast, &i->posted.lock_fast, i->lock_fast);
     post(&l->lock_contended, &i->posted.lock_contended, i->lock_contended);
+}
+
+void tsi_post_last_locked(TsiArena* a, TsiBinding* b, TsiInc* i) {
+    static const TsiHeld nothing;
+    tsi_post_locked(a, b, i);
+    post_freed_locked(a, b, i, &nothing);
 }
 
 static void post_ended(TsiArena* a, TsiBinding* b, uint64_t ended) {

@@ -32,10 +32,16 @@ void tsi_uncharge(TsiArena* a, TsiBinding* b, TsiInc* i, uint64_t bytes);
 /* Thread exit: what is pending reaches the labels. */
 void tsi_charges_flush(TsiBinding* b);
 
-/* held: what slabs that heaps still hold have issued; that and all that is past stays with the old label. Stripe held. */
-void tsi_relabel_locked(TsiArena* a, TsiBinding* b, TsiInc* i, const char name[TSI_LABEL_BYTES], TsiTotals held);
+/* What the slabs of a phase say: objects issued by those that heaps still hold, and live ones of all. */
+typedef struct TsiHeld {
+    TsiTotals issued, live;
+} TsiHeld;
+/* All that is past stays with the old label. Stripe held. */
+void tsi_relabel_locked(TsiArena* a, TsiBinding* b, TsiInc* i, const char name[TSI_LABEL_BYTES], const TsiHeld* held);
 /* Posts what the phase has accounted since it was posted last. Stripe held. */
 void tsi_post_locked(TsiArena* a, TsiBinding* b, TsiInc* i);
+/* The same, and the objects freed singly: the phase is over and its record about to be used again. Stripe held. */
+void tsi_post_last_locked(TsiArena* a, TsiBinding* b, TsiInc* i);
 /* The phase leaves ACTIVE: counts it as ended. now_ns may be 0 when nothing was ever held. Stripe held. */
 void tsi_post_end_locked(TsiArena* a, TsiBinding* b, TsiInc* i, uint64_t now_ns);
 

@@ -17,7 +17,9 @@ void tsi_refuse_count(TsiArena* a, unsigned what) {
 static void count_for_label(TsiArena* a, const void* where) {
     TsiPlace at;
     TsiRef ref;
-    if (where == NULL || tsi_space_locate(&a->space, where, &at) != TSI_PLACE_OK || !tsi_slab_ref(a, &at, &ref)) return;
+    TsiPlaceResult place = where != NULL ? tsi_space_locate(&a->space, where, &at) : TSI_PLACE_FOREIGN;
+    bool in_slab = place == TSI_PLACE_OK || (place == TSI_PLACE_INTERIOR && at.cls != TSI_CLASS_CONT);
+    if (!in_slab || !tsi_slab_ref(a, &at, &ref)) return;
     tsi_add_relaxed(&tsi_label_of(a, tsi_inc(&a->phases, tsi_ref_index(ref)))->refusals, 1);
 }
 

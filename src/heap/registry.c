@@ -17,6 +17,7 @@ _Thread_local TsiTls tsi_tls __attribute__((tls_model("initial-exec"))) = {.seri
 TsiLock tsi_registry_lock;
 _Atomic uint64_t tsi_registry_removals;
 void (*tsi_thread_end_scopes)(TsiThread*);
+uint32_t (*tsi_domain_scopes)(const TsiArena*, uint32_t domain, TsiRef ref);
 
 static TsiTable arena_slots; /* TsiArenaSlot; under the registry lock */
 static TsiTable threads;

@@ -95,6 +95,8 @@ TSI_INLINE void tsi_scopes_refresh(TsiThread* t) {
 /* Makes room for one more scope; false without memory. */
 bool tsi_scopes_grow(TsiThread* t);
 
+/* Set by the domain layer: scopes inside of a domain's own incarnation. */
+extern uint32_t (*tsi_domain_scopes)(const TsiArena*, uint32_t domain, TsiRef ref);
 /* Set by the domain layer: ends the scopes of an exiting thread, innermost first. */
 extern void (*tsi_thread_end_scopes)(TsiThread*);
 

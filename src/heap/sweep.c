@@ -61,7 +61,7 @@ void tsi_inc_unpin(TsiArena* a, TsiBinding* b, TsiInc* i) {
         tsi_lock_take(lock);
     }
     bool reuse = --i->pins == 0 && i->drained;
-    if (reuse) tsi_post_locked(a, b, i);
+    if (reuse) tsi_post_last_locked(a, b, i);
     if (reuse) tsi_store_release(&i->word, TSI_INC_RELEASED); /* era 0: matches no reference */
     tsi_lock_give_probed(lock);
     if (reuse) tsi_record_give_inc(a, b, i->index);
@@ -346,7 +346,9 @@ static void end_swept(TsiSweep* w, unsigned state, EpochReceipt* out, TsiLock* l
     if (i->heaps != 0 || i->orphans != 0) sweep_locked(w, NULL);
     if (was == TSI_INC_ACTIVE && state != TSI_INC_ACTIVE) tsi_post_end_locked(w->arena, w->b, i, now_ns);
     tsi_post_locked(w->arena, w->b, i);
-    bool drains = was < TSI_INC_CLOSED && state == TSI_INC_CLOSED;
+    /* Also of one that the ring has taken the id from: nobody has looked at what lives there. */
+    bool drains = state == TSI_INC_CLOSED && was != TSI_INC_RELEASED && !i->escapes_posted;
+    if (drains) i->escapes_posted = true;
     TsiTotals live = {0, 0};
     if (out != NULL || drains) sum_orphans_locked(w->arena, i, &live);
     if (drains && live.objects != 0) tsi_post_escapes(w->arena, i, live);
@@ -424,13 +426,14 @@ bool tsi_inc_end_empty(TsiArena* a, TsiBinding* b, TsiRef ref, char label[TSI_LA
     TsiInc* i = tsi_inc(&a->phases, tsi_ref_index(ref));
     if (tsi_load_relaxed(&i->heap_count) != 0) return false;
     tsi_lock_take(tsi_inc_lock(i)); /* not counted: there would be nothing else to post */
-    bool empty = tsi_inc_era(i) == tsi_ref_era(ref) && i->heaps == 0 && i->ends == 0 && i->pins == 1 &&
+    uint64_t word = tsi_load_relaxed(&i->word);
+    bool empty = word >> 2 == tsi_ref_era(ref) && i->heaps == 0 && i->ends == 0 && i->pins == 1 &&
                  tsi_load_relaxed(&i->slab_count) == 0 && i->allocated.objects == 0;
     if (empty) {
         *renamed = memcmp(label, i->label, TSI_LABEL_BYTES) != 0;
         if (TSI_UNLIKELY(*renamed)) memcpy(label, i->label, TSI_LABEL_BYTES);
         i->clean = is_clean_locked(i);
-        tsi_post_end_locked(a, b, i, 0);
+        if ((word & TSI_INC_STATE) == TSI_INC_ACTIVE) tsi_post_end_locked(a, b, i, 0); /* else it was ended by its id before */
         tsi_store_release(&i->word, TSI_INC_RELEASED); /* era 0: matches no reference */
     }
     tsi_lock_give(tsi_inc_lock(i));

@@ -36,7 +36,7 @@ void tsi_phases_destroy(TsiPhases* p) {
 
 static void reset(TsiInc* i) {
     i->heaps = i->orphans = i->ends = 0;
-    i->drained = false;
+    i->drained = i->escapes_posted = false;
     tsi_store_relaxed(&i->heap_count, 0);
     tsi_store_relaxed(&i->detached, 0);
     tsi_store_relaxed(&i->slab_count, 0);

@@ -47,6 +47,7 @@ typedef struct TsiInc {
     _Atomic uint32_t reuse; /* times the record was opened: part of a domain's id */
     _Atomic uint64_t charge; /* label record << 48 | committed bytes, see heap/charge.h */
     char label[TSI_LABEL_BYTES];
+    _Atomic uint32_t domain; /* record + 1 of the domain whose own it is or was: the domain knows */
 
     /* stripe: */
     uint32_t pins;         /* ring, domains and calls that hold the record */
@@ -55,6 +56,7 @@ typedef struct TsiInc {
     uint32_t ends;         /* cleanups, record index + 1 */
     bool clean;            /* ended as it was opened: all from here on is 0, but for `named` */
     bool drained;
+    bool escapes_posted;   /* by its first close that drains */
     bool named;            /* only used in a fork child: a domain refers to it */
     _Atomic uint32_t heap_count;
     _Atomic uint32_t detached; /* heaps without an owner: worth a look under the lock */
@@ -66,14 +68,14 @@ typedef struct TsiInc {
     _Atomic uint64_t open_since_ns;
 
     _Atomic uint64_t user_refs;  /* slab_epoch_inc_refcount */
-    _Atomic uint32_t scopes;     /* domain scopes inside */
+    _Atomic uint32_t scopes;     /* scopes inside of domains that borrow it */
     _Atomic uint64_t peak;        /* most committed bytes */
     _Atomic uint64_t purged;      /* bytes given back to the system by its closes */
     TsiBudget budget;             /* fn and ctx: stripe */
     uint64_t closed_slabs, pinned_slabs, slow, lock_fast, lock_contended; /* stripe; accounts like `allocated` */
     struct {
         uint64_t objects_allocated, bytes_allocated, objects_released, bytes_released, closed_slabs, pinned_slabs, slow,
-            lock_fast, lock_contended;
+            lock_fast, lock_contended, objects_freed, bytes_freed;
     } posted; /* stripe: what the label's account has */
 } TsiInc;
 

@@ -35,6 +35,7 @@ typedef struct TsiTotals {
 typedef struct TsiLabelShard {
     _Atomic uint64_t ended, objects_allocated, bytes_allocated, objects_released, bytes_released, closed_slabs, pinned_slabs, slow;
     _Atomic uint64_t samples, sample_ns[3]; /* of allocations: wall, cpu, wait */
+    _Atomic uint64_t objects_freed, bytes_freed; /* of phases that are over, or that went to another label */
     _Atomic uint64_t duration[TSI_LABEL_BUCKETS], peaks[TSI_LABEL_BUCKETS];
 } TsiLabelShard;
 

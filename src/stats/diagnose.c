@@ -132,7 +132,7 @@ static bool complete_row(Collect* k, TsiLeakRow* r) {
         r->c.epoch_id = tsi_load_relaxed(&i->id);
         memcpy(r->c.label, i->label, sizeof r->c.label);
         r->c.age_sec = age_ns(k, i) / 1000000000u;
-        r->refcount = tsi_load_relaxed(&i->user_refs) + tsi_load_relaxed(&i->scopes);
+        r->refcount = tsi_snapshot_refcount(k->a, i);
         r->phases = 1;
         r->unclosed = tsi_inc_state(i) < TSI_INC_CLOSED;
     }

@@ -33,7 +33,7 @@ typedef struct PhaseCopy {
     uint64_t since, refcount, peak, purged, soft, hard, rss_before, rss_after;
     TsiTotals allocated, released;
     uint64_t closed_slabs, pinned_slabs, slow, lock_fast, lock_contended; /* all that was not posted */
-    TsiTotals new_allocated, new_released;
+    TsiTotals new_allocated, new_released, posted_freed;
 } PhaseCopy;
 
 typedef struct Walk {
@@ -41,10 +41,21 @@ typedef struct Walk {
     TsiReport* r;
     PhaseCopy* copies;
     PhaseSum* sums;
-    uint32_t incs;
+    uint32_t* seen; /* by binding: the record in which it was counted last */
+    uint32_t incs, bindings;
 } Walk;
 
 /* ---- phases ---- */
+
+/* A thread may own several heaps of a phase, and some without slabs. Stripe held. */
+static bool is_further_owner(Walk* w, TsiHeap* h, uint32_t n) {
+    uint64_t word = tsi_load_relaxed(&h->word);
+    uint32_t binding = (uint32_t)(word >> 8);
+    if (tsi_heap_state(word) == TSI_HEAP_DETACHED || tsi_load_relaxed(&h->slab_count) == 0) return false;
+    if (binding >= w->bindings || w->seen[binding] == n) return false;
+    w->seen[binding] = n;
+    return true;
+}
 
 static void copy_phase(Walk* w, uint32_t n) {
     TsiArena* a = w->a;
@@ -62,7 +73,7 @@ static void copy_phase(Walk* w, uint32_t n) {
     c->label = tsi_inc_label(i);
     memcpy(c->text, i->label, sizeof c->text);
     c->since = tsi_load_relaxed(&i->open_since_ns);
-    c->refcount = tsi_load_relaxed(&i->user_refs) + tsi_load_relaxed(&i->scopes);
+    c->refcount = tsi_snapshot_refcount(a, i);
     c->peak = tsi_load_relaxed(&i->peak);
     c->purged = tsi_load_relaxed(&i->purged);
     c->soft = tsi_load_relaxed(&i->budget.soft);
@@ -75,6 +86,7 @@ static void copy_phase(Walk* w, uint32_t n) {
     c->new_allocated.bytes = i->allocated.bytes - i->posted.bytes_allocated;
     c->new_released.objects = i->released.objects - i->posted.objects_released;
     c->new_released.bytes = i->released.bytes - i->posted.bytes_released;
+    c->posted_freed = (TsiTotals){i->posted.objects_freed, i->posted.bytes_freed};
     c->closed_slabs = i->closed_slabs - i->posted.closed_slabs;
     c->pinned_slabs = i->pinned_slabs - i->posted.pinned_slabs;
     c->slow = i->slow - i->posted.slow;
@@ -83,7 +95,7 @@ static void copy_phase(Walk* w, uint32_t n) {
     for (uint32_t at = i->heaps; at != 0; at = tsi_heap(a, at - 1)->inc_next) {
         TsiHeap* h = tsi_heap(a, at - 1);
         c->slow += tsi_load_relaxed(&h->slow);
-        c->threads += tsi_heap_state(tsi_load_relaxed(&h->word)) != TSI_HEAP_DETACHED;
+        c->threads += is_further_owner(w, h, n);
     }
     tsi_lock_give(tsi_inc_lock(i));
     c->is_id = tsi_phases_resolve(&a->phases, c->id) == tsi_ref(c->era, n);
@@ -190,6 +202,8 @@ static void label_begin(TsiLabels* ls, uint32_t at, SlabLabelStats* out) {
         out->bytes_allocated += tsi_load_relaxed(&s->bytes_allocated);
         out->objects_released += tsi_load_relaxed(&s->objects_released);
         out->bytes_released += tsi_load_relaxed(&s->bytes_released);
+        out->objects_freed += tsi_load_relaxed(&s->objects_freed);
+        out->bytes_freed += tsi_load_relaxed(&s->bytes_freed);
         out->closed_slabs += tsi_load_relaxed(&s->closed_slabs);
         out->pinned_slabs += tsi_load_relaxed(&s->pinned_slabs);
         out->slow_path_hits += tsi_load_relaxed(&s->slow);
@@ -223,6 +237,13 @@ static bool has_moved(Walk* w, uint32_t n) {
     return tsi_inc_label(i) != c->label || tsi_inc_era(i) != c->era;
 }
 
+/* Freed singly is what is neither live nor released; what was posted of it is with some label. The parts are read one
+ * after the other: what moves meanwhile is missing. */
+static uint64_t freed(uint64_t allocated, uint64_t released, uint64_t live, uint64_t posted) {
+    uint64_t gone = released + live + posted;
+    return allocated > gone ? allocated - gone : 0;
+}
+
 /* What a phase has that its label's account has not. */
 static void label_add(Walk* w, uint32_t n) {
     const PhaseCopy* c = &w->copies[n];
@@ -230,10 +251,12 @@ static void label_add(Walk* w, uint32_t n) {
     if (c->era == 0 || c->label >= w->r->label_count) return; /* a label younger than this report */
     SlabLabelStats* out = &w->r->labels[c->label];
     if (c->state == TSI_INC_ACTIVE) out->phases_open++;
-    else if (p->slabs != 0) out->phases_draining++;
+    else if (p->live.objects != 0) out->phases_draining++;
     if (!has_moved(w, n)) { /* else missed, this time: what is told of a label is never taken back */
         out->objects_allocated += c->new_allocated.objects + p->issued.objects;
         out->bytes_allocated += c->new_allocated.bytes + p->issued.bytes;
+        out->objects_freed += freed(c->allocated.objects + p->issued.objects, c->released.objects, p->live.objects, c->posted_freed.objects);
+        out->bytes_freed += freed(c->allocated.bytes + p->issued.bytes, c->released.bytes, p->live.bytes, c->posted_freed.bytes);
     }
     out->objects_released += c->new_released.objects;
     out->bytes_released += c->new_released.bytes;
@@ -252,8 +275,6 @@ static void keep_rising(uint64_t* shown, uint64_t* value) {
     *shown = *value;
 }
 
-static uint64_t less(uint64_t a, uint64_t b, uint64_t c) { return a > b + c ? a - b - c : 0; }
-
 /* The registry's lock is held. */
 static void label_end(TsiLabel* l, SlabLabelStats* out) {
     uint64_t* shown = l->shown;
@@ -263,12 +284,12 @@ static void label_end(TsiLabel* l, SlabLabelStats* out) {
     keep_rising(&shown[1], &out->objects_allocated);
     keep_rising(&shown[2], &out->bytes_allocated);
     keep_rising(&shown[3], &out->slow_path_hits);
-    out->objects_freed = less(out->objects_allocated, out->objects_released, out->live_objects);
-    out->bytes_freed = less(out->bytes_allocated, out->bytes_released, out->live_bytes);
     keep_rising(&shown[4], &out->objects_freed);
     keep_rising(&shown[5], &out->bytes_freed);
     keep_rising(&shown[6], &out->lock_fast_acquire);
     keep_rising(&shown[7], &out->lock_contended);
+    /* What threads have pending is in the slabs already: what was told of a peak stays. */
+    while (out->peak_bytes < out->committed_bytes && !tsi_cas_seq(&l->peak, &out->peak_bytes, out->committed_bytes)) {}
     if (out->peak_bytes < out->committed_bytes) out->peak_bytes = out->committed_bytes;
     out->drainability = out->closed_slabs != 0 ? 1.0 - (double)out->pinned_slabs / (double)out->closed_slabs : 1.0;
 }
@@ -293,7 +314,8 @@ static bool tables_map(Walk* w) {
     uint32_t incs = w->incs, labels = r->label_count, classes = r->class_count;
     size_t bytes = tsi_align_up(classes * sizeof(SlabClassStats), 64) + tsi_align_up(labels * sizeof(SlabLabelStats), 64) +
                    tsi_align_up(incs * sizeof(TsiEpochRow), 64) + tsi_align_up(incs * sizeof(SlabPhaseStats), 64) +
-                   tsi_align_up(incs * sizeof(PhaseCopy), 64) + tsi_align_up(incs * sizeof(PhaseSum), 64);
+                   tsi_align_up(incs * sizeof(PhaseCopy), 64) + tsi_align_up(incs * sizeof(PhaseSum), 64) +
+                   tsi_align_up(w->bindings * sizeof(uint32_t), 64);
     r->mapping_bytes = tsi_align_up(bytes, tsi_os.page_bytes);
     r->mapping = tsi_os.reserve(r->mapping_bytes);
     if (r->mapping == NULL) return false;
@@ -305,6 +327,7 @@ static bool tables_map(Walk* w) {
     r->phases = carve(&at, incs, sizeof(SlabPhaseStats));
     w->copies = carve(&at, incs, sizeof(PhaseCopy));
     w->sums = carve(&at, incs, sizeof(PhaseSum));
+    w->seen = carve(&at, w->bindings, sizeof(uint32_t));
     return true;
 }
 
@@ -381,7 +404,7 @@ static void fill(Walk* w) {
 
 bool tsi_report_take(TsiArena* a, TsiReport* out) {
     memset(out, 0, sizeof *out);
-    Walk w = {.a = a, .r = out, .incs = tsi_table_used(&a->phases.incs)};
+    Walk w = {.a = a, .r = out, .incs = tsi_table_used(&a->phases.incs), .bindings = tsi_table_used(&a->bindings)};
     out->class_count = TSI_CLASS_LARGE;
     out->label_count = tsi_label_count(&a->phases.labels);
     if (!tables_map(&w)) {

@@ -36,7 +36,7 @@ typedef struct TsiReport {
     SlabSamplingStats sampling;
     SlabClassStats* classes;
     uint32_t class_count;
-    TsiEpochRow* epochs; /* ring ids that hold or held something, then domains, by era */
+    TsiEpochRow* epochs; /* ring ids that hold or held something, and whatever else holds slabs, by era */
     uint32_t epoch_rows;
     SlabPhaseStats* phases;
     uint32_t phase_count;

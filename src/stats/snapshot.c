@@ -57,6 +57,13 @@ uint64_t tsi_snapshot_metadata_bytes(TsiArena* a) {
     return bytes;
 }
 
+uint64_t tsi_snapshot_refcount(const TsiArena* a, TsiInc* i) {
+    uint32_t domain = tsi_load_relaxed(&i->domain);
+    uint64_t scopes = tsi_load_relaxed(&i->scopes);
+    if (domain != 0) scopes += tsi_domain_scopes(a, domain - 1, tsi_ref(tsi_inc_era(i), i->index));
+    return tsi_load_relaxed(&i->user_refs) + scopes;
+}
+
 uint64_t tsi_snapshot_refused(TsiArena* a, unsigned what) {
     tsi_lock_take(&tsi_registry_lock);
     uint64_t n = tsi_load_relaxed(&a->refused[what]) + tsi_load_relaxed(&a->gone.refused[what]);

@@ -22,6 +22,8 @@ typedef struct TsiSlabView {
 void tsi_snapshot_slabs(TsiArena* a, void (*fn)(const TsiSlabView*, void*), void* ctx);
 /* Bytes of side tables that describe slabs handed out at least once. */
 uint64_t tsi_snapshot_metadata_bytes(TsiArena* a);
+/* Who declares an interest in an incarnation: scopes inside, and what the program counts. Its stripe is held. */
+uint64_t tsi_snapshot_refcount(const TsiArena* a, TsiInc* i);
 /* Sum of a refusal counter over all threads, living and gone. */
 uint64_t tsi_snapshot_refused(TsiArena* a, unsigned what);
 typedef struct TsiClassSum {
