@@ -13,6 +13,8 @@
 #define TSI_COLD __attribute__((cold, noinline))
 #define TSI_NOINLINE __attribute__((noinline))
 #define TSI_INLINE static inline __attribute__((always_inline))
+/* A function that reads words which others write, in no order and without a claim to be right: not for ThreadSanitizer. */
+#define TSI_UNORDERED __attribute__((no_sanitize("thread")))
 #define TSI_KIB(n) ((size_t)(n) << 10)
 #define TSI_MIB(n) ((size_t)(n) << 20)
 #define TSI_GIB(n) ((uint64_t)(n) << 30)
@@ -39,6 +41,13 @@ TSI_INLINE bool tsi_is_pow2(uint64_t n) { return n != 0 && (n & (n - 1)) == 0; }
 
 /* Rounds up to a multiple of a power of two. */
 TSI_INLINE uint64_t tsi_align_up(uint64_t n, uint64_t a) { return (n + a - 1) & ~(a - 1); }
+
+/* Makes words zero, and writes only those that are not: pages that the system has not filled yet stay with it. */
+TSI_INLINE void tsi_clear(void* p, size_t bytes) {
+    typedef uint64_t __attribute__((may_alias)) Word;
+    for (Word *w = p, *end = w + bytes / sizeof *w; w < end; w++)
+        if (*w != 0) *w = 0;
+}
 
 /* Least power of two >= n, n in 1..2^63. */
 TSI_INLINE uint64_t tsi_ceil_pow2(uint64_t n) { return n <= 1 ? 1 : 1ull << (tsi_log2(n - 1) + 1); }

@@ -86,7 +86,7 @@ typedef struct TsiHeap {
     _Atomic uint64_t slow;       /* allocations that left the fast path; owner writes */
 } __attribute__((aligned(64))) TsiHeap; /* an array as well as a table: the stride is the size */
 
-/* Counters kept by one thread, summed by readers. Plain relaxed stores by the owner. */
+/* Counters kept by one thread after the other, summed by readers. Plain relaxed stores by the owner. */
 typedef struct TsiClassCounters {
     _Atomic uint64_t slow, new_slab, parked, unparked, null, full, miss, closed, recycled, close_scanned, close_returned,
         closes, close_ns, free_tries, free_retries;
@@ -198,7 +198,8 @@ struct TsiArena {
     uint64_t born_ns;
     TsiCloseLog closed_log;
     _Atomic uint64_t free_retries_by_label[TSI_CLASSES][TSI_LABEL_LANES]; /* compare-exchanges of remote frees that lost */
-    struct { _Atomic uint64_t refused[TSI_REFUSED_COUNT]; TsiClassCounters counters[TSI_CLASSES]; TsiSamples samples; } gone; /* of threads that left; under the registry lock */
+    TsiClassCounters counters[TSI_CLASSES]; /* by threads without a binding */
+    TsiSamples samples;                     /* of threads that left; under the registry lock */
 };
 
 /* What a SlabAllocator's storage holds. */

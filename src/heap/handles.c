@@ -4,6 +4,7 @@
 #include "heap/heap.h"
 #include "heap/refuse.h"
 #include "heap/registry.h"
+#include "mem/written.h"
 
 /* Generation of the slot now, and its count word; false when its counts are not there. */
 static bool generation_of(TsiArena* a, const TsiPlace* at, uint64_t tag, uint64_t* generation, uint64_t* word) {
@@ -15,12 +16,15 @@ static bool generation_of(TsiArena* a, const TsiPlace* at, uint64_t tag, uint64_
 }
 
 /* Sets the flag in the tag of the incarnation seq, before a handle is known; false when that has passed. */
-static bool flag_slab(_Atomic uint64_t* tag_word, uint32_t seq) {
+static bool flag_slab(TsiSpace* s, uint32_t slab_id, uint32_t seq) {
+    _Atomic uint64_t* tag_word = &tsi_slab(s, slab_id)->tag;
     uint64_t tag = tsi_load_seq(tag_word);
-    for (;;) {
+    do {
         if (!tsi_state_holds_objects(tag) || tsi_tag_seq(tag) != seq) return false;
-        if ((tag & TSI_SLAB_HANDLED) != 0 || tsi_cas_seq(tag_word, &tag, tag | TSI_SLAB_HANDLED)) return true;
-    }
+        if ((tag & TSI_SLAB_HANDLED) != 0) return true;
+    } while (!tsi_cas_seq(tag_word, &tag, tag | TSI_SLAB_HANDLED));
+    tsi_written_counts(s, slab_id); /* frees will write them */
+    return true;
 }
 
 /* Owner, in a bracket: the line hands out no more slots. */
@@ -42,7 +46,7 @@ void tsi_handle_issue_held(TsiArena* a, void* p, TsiIssue* out) {
     (void)tsi_space_locate(s, p, &out->at);
     _Atomic uint64_t* tag_word = &tsi_slab(s, out->at.slab_id)->tag;
     out->seq = tsi_tag_seq(tsi_load_relaxed(tag_word));
-    if (!tsi_space_commit_counts(s, out->at.line_id >> 10) || !flag_slab(tag_word, out->seq)) return;
+    if (!tsi_space_commit_counts(s, out->at.line_id >> 10) || !flag_slab(s, out->at.slab_id, out->seq)) return;
     tsi_store_relaxed(&tsi_line(s, out->at.line_id)->handled, 1);
     uint64_t tag = tsi_load_seq(tag_word);
     if (!generation_of(a, &out->at, tag, &generation, &word)) return;
@@ -70,7 +74,7 @@ SlabHandle tsi_handle_of(TsiArena* a, TsiBinding* b, const TsiPlace* at) {
     uint64_t tag, generation, word, remote;
     if (!tsi_place_is_live(a, at, &tag) || !tsi_space_commit_counts(s, at->line_id >> 10)) return 0;
     uint32_t seq = tsi_tag_seq(tag);
-    if (!flag_slab(tag_word, seq)) return 0;
+    if (!flag_slab(s, at->slab_id, seq)) return 0;
     bool marked = tsi_load_acquire(&tsi_line(s, at->line_id)->handled) != 0;
     if (!marked && !mark_own_line(a, b, at, seq) && tsi_os.has_membarrier) tsi_os.membarrier(); /* see handles.h */
     if (!generation_of(a, at, tag | TSI_SLAB_HANDLED, &generation, &word)) return 0;

@@ -242,7 +242,7 @@ static TsiBinding* binding_make(TsiArena* a) {
     /* Without membarrier no word matches: every call takes the slow path, whose bracket is fenced. */
     b->live_word = tsi_os.has_membarrier ? tsi_heap_word(index, TSI_HEAP_LIVE) : TSI_FENCED;
     tsi_store_release(&b->inbox, 0);     /* pairs with the acquire of a pusher: the inbox is open */
-    tsi_store_release(&b->in_use, true); /* pairs with the acquire of readers that sum counters */
+    tsi_store_release(&b->in_use, true); /* pairs with the acquire in tsi_trim_all */
     *ref_find(t->refs, t->ref_capacity, a->serial) = (TsiBindingRef){a->serial, b};
     t->ref_count++;
     return b;
@@ -259,21 +259,6 @@ TsiBinding* tsi_binding_find(TsiArena* a, bool make) {
     return b;
 }
 
-static void counters_fold(TsiArena* a, TsiBinding* b) {
-    for (unsigned i = 0; i < TSI_REFUSED_COUNT; i++)
-        tsi_add_relaxed(&a->gone.refused[i], tsi_load_relaxed(&b->refused[i]));
-    for (unsigned c = 0; c < TSI_CLASSES; c++) {
-        _Atomic uint64_t* from = (_Atomic uint64_t*)&b->counters[c];
-        _Atomic uint64_t* to = (_Atomic uint64_t*)&a->gone.counters[c];
-        for (unsigned i = 0; i < sizeof(TsiClassCounters) / sizeof(uint64_t); i++)
-            tsi_add_relaxed(&to[i], tsi_load_relaxed(&from[i]));
-    }
-    tsi_samples_fold(&a->gone.samples, &b->samples);
-    memset((void*)&b->samples, 0, sizeof b->samples);
-    memset((void*)b->refused, 0, sizeof b->refused);
-    memset((void*)b->counters, 0, sizeof b->counters);
-}
-
 void tsi_binding_release(TsiBinding* b) {
     TsiArena* a = b->arena;
     tsi_heaps_detach_all(b);
@@ -282,8 +267,9 @@ void tsi_binding_release(TsiBinding* b) {
     tsi_warm_flush(b);
     tsi_charges_flush(b);
     tsi_lock_take(&tsi_registry_lock);
-    counters_fold(a, b);
-    tsi_store_release(&b->in_use, false); /* pairs with readers that sum counters */
+    tsi_samples_fold(&a->samples, &b->samples); /* the next thread's are its own; counters go on */
+    tsi_clear(&b->samples, sizeof b->samples);
+    tsi_store_release(&b->in_use, false); /* pairs with the acquire in tsi_trim_all */
     tsi_lock_give(&tsi_registry_lock);
     tsi_table_give(&a->bindings, b->index);
 }

@@ -46,7 +46,10 @@ static void calibrate(void) {
 void tsi_sample_calibrate(void) { (void)pthread_once(&calibrated, calibrate); }
 
 static uint64_t less(uint64_t a, uint64_t b) { return a > b ? a - b : 0; }
-static void add(_Atomic uint64_t* sum, uint64_t v) { tsi_store_relaxed(sum, tsi_load_relaxed(sum) + v); }
+/* Nothing is not written: it would fetch a page for it. */
+static void add(_Atomic uint64_t* sum, uint64_t v) {
+    if (v != 0) tsi_store_relaxed(sum, tsi_load_relaxed(sum) + v);
+}
 static void rise(_Atomic uint64_t* max, uint64_t v) {
     if (v > tsi_load_relaxed(max)) tsi_store_relaxed(max, v);
 }

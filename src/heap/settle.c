@@ -170,7 +170,7 @@ static TsiSlabSum renew_words(TsiSweep* w, unsigned cls, uint32_t slab_id, uint6
 }
 
 void tsi_sweep_count(TsiSweep* w, size_t field, unsigned cls, uint64_t n) {
-    TsiClassCounters* c = w->b != NULL ? &w->b->counters[cls] : &w->arena->gone.counters[cls];
+    TsiClassCounters* c = w->b != NULL ? &w->b->counters[cls] : &w->arena->counters[cls];
     _Atomic uint64_t* sum = (_Atomic uint64_t*)(void*)((char*)c + field);
     if (w->b != NULL) tsi_store_relaxed(sum, tsi_load_relaxed(sum) + n);
     else tsi_add_relaxed(sum, n);

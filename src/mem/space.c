@@ -6,6 +6,8 @@
  */
 #include "mem/space.h"
 
+#include "mem/written.h"
+
 #include "base/check.h"
 
 #include <string.h>
@@ -44,7 +46,8 @@ static bool map_tables(TsiSpace* s) {
 }
 
 bool tsi_space_init(TsiSpace* s, const TsiSpaceConfig* config) {
-    memset(s, 0, sizeof *s);
+    _Static_assert(sizeof *s % sizeof(uint64_t) == 0, "whole words");
+    tsi_clear(s, sizeof *s);
     s->config = *config;
     if (config->slab_min_bytes == 0) {
         s->classes = &shared_classes;
@@ -211,10 +214,12 @@ static bool chunk_open(TsiSpace* s, unsigned cls) {
 static void chunk_close(TsiSpace* s, uint32_t chunk) {
     set_class(s, chunk, 0);
     floors_raise(s, chunk, s->chunks[chunk].fresh);
-    if (s->config.purge_policy != 2 && tsi_os.page_bytes <= TSI_META_LINES)
-        (void)tsi_os.purge(tsi_meta_of(s, chunk) + TSI_META_LINES, TSI_META_END - TSI_META_LINES, TSI_PURGE_DONTNEED);
-    if (s->config.purge_policy != 2 && s->chunks[chunk].counts_committed)
-        (void)tsi_os.purge(s->counts + ((size_t)chunk << TSI_COUNTS_SHIFT), (size_t)1 << TSI_COUNTS_SHIFT, TSI_PURGE_DONTNEED);
+    if (s->config.purge_policy != 2 && tsi_os.page_bytes <= TSI_META_LINES &&
+        tsi_os.purge(tsi_meta_of(s, chunk) + TSI_META_LINES, TSI_META_END - TSI_META_LINES, TSI_PURGE_DONTNEED) == 0)
+        tsi_written_forget_lines(&s->chunks[chunk]);
+    if (s->config.purge_policy != 2 && s->chunks[chunk].counts_committed &&
+        tsi_os.purge(s->counts + ((size_t)chunk << TSI_COUNTS_SHIFT), (size_t)1 << TSI_COUNTS_SHIFT, TSI_PURGE_DONTNEED) == 0)
+        tsi_written_forget_counts(&s->chunks[chunk]);
     chunk_set_used(s, chunk, 1, false);
 }
 
@@ -251,7 +256,11 @@ bool tsi_space_take(TsiSpace* s, unsigned cls, unsigned lane, uint32_t* slab_id)
         ok = slab_commit(s, c, id);
         if (ok) {
             if (k->free_head != 0) k->free_head = tsi_slab(s, id)->next;
-            else floors_apply(s, chunk << 8 | k->fresh++);
+            else {
+                floors_apply(s, id);
+                tsi_written_slab(s, cls, id);
+                k->fresh++;
+            }
             if (--k->free_count == 0) chunk_unlink(s, chunk, cls);
             tsi_add_relaxed(&s->committed_bytes, c->slab_bytes);
             *slab_id = id;
@@ -314,6 +323,7 @@ bool tsi_space_take_large(TsiSpace* s, size_t bytes, size_t align, unsigned lane
         chunk_set_used(s, first, n, true);
         tsi_store_relaxed(&tsi_slab(s, first << 8)->extra, (uint32_t)(bytes >> 10));
         floors_apply(s, first << 8);
+        tsi_written_slab(s, TSI_CLASS_LARGE, first << 8);
         for (uint32_t i = 1; i < n; i++) set_class(s, first + i, TSI_CLASS_CONT);
         s->chunks[first].run = n;
         tsi_add_relaxed(&s->committed_bytes, bytes);

@@ -42,6 +42,8 @@ typedef struct TsiChunk {
     uint8_t meta_committed;
     uint8_t payload_committed; /* all of it; only asked where commits are not charged */
     uint8_t listed;
+    _Atomic uint32_t meta_pages; /* bits of written.h */
+    _Atomic uint64_t counts_pages[2];
 } TsiChunk;
 
 /* What a free looks up first. */

@@ -30,7 +30,10 @@ void tsi_lock_slow(TsiLock* l) {
 
 void tsi_lock_wake(TsiLock* l) { futex(l, FUTEX_WAKE, 1); }
 
-static void add(_Atomic uint64_t* sum, uint64_t v) { tsi_store_relaxed(sum, tsi_load_relaxed(sum) + v); }
+/* Nothing is not written: it would fetch a page for it. */
+static void add(_Atomic uint64_t* sum, uint64_t v) {
+    if (v != 0) tsi_store_relaxed(sum, tsi_load_relaxed(sum) + v);
+}
 static void rise(_Atomic uint64_t* max, uint64_t v) {
     if (v > tsi_load_relaxed(max)) tsi_store_relaxed(max, v);
 }

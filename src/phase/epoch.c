@@ -9,7 +9,8 @@ TsiLock tsi_stripes[TSI_STRIPES];
 const char tsi_no_label[TSI_LABEL_BYTES];
 
 bool tsi_phases_init(TsiPhases* p, uint32_t ring_size, uint32_t inc_capacity, uint32_t label_capacity) {
-    memset(p, 0, sizeof *p);
+    _Static_assert(sizeof *p % sizeof(uint64_t) == 0, "whole words");
+    tsi_clear(p, sizeof *p);
     if (!tsi_table_init(&p->incs, (sizeof(TsiInc) + 63) & ~(size_t)63, inc_capacity)) return false;
     if (!tsi_table_init(&p->ends, sizeof(TsiEnd), inc_capacity)) return false;
     if (!tsi_labels_init(&p->labels, label_capacity)) return false;

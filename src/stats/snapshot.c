@@ -2,6 +2,7 @@
 #include "stats/snapshot.h"
 
 #include "heap/registry.h"
+#include "mem/written.h"
 
 #include <string.h>
 
@@ -37,23 +38,55 @@ void tsi_snapshot_slabs(TsiArena* a, void (*fn)(const TsiSlabView*, void*), void
     }
 }
 
-static size_t table_bytes(const TsiTable* t) { return (size_t)tsi_table_used(t) * t->stride; }
+/* ---- bookkeeping ---- */
+
+/* Bytes of the pages of [from, from + bytes) that hold something. Bookkeeping comes from the system as zeros and keeps
+ * something other than 0 wherever it was written, so these are the pages that the process is charged for. The words
+ * are their writers' and read as they are: what is written this instant may be seen or not. */
+TSI_UNORDERED static uint64_t filled_pages(const void* from, size_t bytes) {
+    size_t page = tsi_os.page_bytes;
+    uintptr_t at = (uintptr_t)from & ~(uintptr_t)7, end = (uintptr_t)from + bytes;
+    uint64_t filled = 0;
+    while (at < end) {
+        uintptr_t next = (at & ~(uintptr_t)(page - 1)) + page, stop = next < end ? next : end;
+        const volatile uint64_t* word = (const volatile uint64_t*)at;
+        while ((uintptr_t)word < stop && *word == 0) word++;
+        if ((uintptr_t)word < stop) filled += page;
+        at = next;
+    }
+    return filled;
+}
+
+static uint64_t table_pages(const TsiTable* t) {
+    return filled_pages(t->base, (size_t)tsi_table_used(t) * t->stride);
+}
+
+/* Three tables in a row, of a small space on one page. */
+static uint64_t chunk_table_pages(const TsiSpace* s, uint32_t chunks) {
+    const struct {
+        const void* from;
+        size_t bytes;
+    } tables[] = {{s->chunks, chunks * sizeof *s->chunks}, {s->used, (chunks + 63) / 64 * 8}, {s->keys, chunks * sizeof *s->keys}};
+    uintptr_t counted = 0;
+    uint64_t bytes = 0;
+    for (unsigned n = 0; n < 3; n++) {
+        uintptr_t from = (uintptr_t)tables[n].from, end = from + tables[n].bytes;
+        if (from < counted) from = counted;
+        if (from < end) bytes += filled_pages((const void*)from, end - from);
+        counted = tsi_align_up(end, tsi_os.page_bytes);
+    }
+    return bytes;
+}
 
 uint64_t tsi_snapshot_metadata_bytes(TsiArena* a) {
     TsiSpace* s = &a->space;
-    uint64_t bytes = sizeof *a + table_bytes(&a->heaps) + table_bytes(&a->rooms) + table_bytes(&a->domains) +
-                     table_bytes(&a->bindings) + table_bytes(&a->phases.incs) + table_bytes(&a->phases.ends);
-    tsi_lock_take(&s->lock);
-    for (uint32_t chunk = 0; chunk < tsi_load_relaxed(&s->chunk_high); chunk++) {
-        unsigned cls = tsi_chunk_class(s, chunk);
-        if (cls == 0 || cls == TSI_CLASS_CONT) continue;
-        size_t lines = (size_t)1 << s->classes->c[cls].lines_log2;
-        size_t slabs = cls == TSI_CLASS_LARGE ? 1 : s->chunks[chunk].fresh;
-        size_t line_bytes = sizeof(TsiLine) + (cls == TSI_CLASS_MIXED ? sizeof(TsiMixed) : 0);
-        bytes += slabs * (sizeof(TsiSlab) + lines * line_bytes);
-        if (s->chunks[chunk].counts_committed) bytes += slabs * lines * TSI_LINE_SLOTS * 8;
-    }
-    tsi_lock_give(&s->lock);
+    uint32_t chunks = tsi_load_relaxed(&s->chunk_high);
+    uint64_t bytes = filled_pages(a, sizeof *a) + table_pages(&a->heaps) + table_pages(&a->rooms) +
+                     table_pages(&a->domains) + table_pages(&a->bindings) + table_pages(&a->phases.incs) +
+                     table_pages(&a->phases.ends) + table_pages(&a->phases.labels.records);
+    if (((const TsiPublic*)(const void*)a->owner)->on_heap != 0) bytes += tsi_os.page_bytes;
+    bytes += chunk_table_pages(s, chunks);
+    for (uint32_t chunk = 0; chunk < chunks; chunk++) bytes += tsi_written_bytes(s, chunk);
     return bytes;
 }
 
@@ -66,7 +99,7 @@ uint64_t tsi_snapshot_refcount(const TsiArena* a, TsiInc* i) {
 
 uint64_t tsi_snapshot_refused(TsiArena* a, unsigned what) {
     tsi_lock_take(&tsi_registry_lock);
-    uint64_t n = tsi_load_relaxed(&a->refused[what]) + tsi_load_relaxed(&a->gone.refused[what]);
+    uint64_t n = tsi_load_relaxed(&a->refused[what]);
     for (uint32_t k = 0; k < tsi_table_used(&a->bindings); k++) {
         TsiBinding* b = tsi_table_at(&a->bindings, k);
         n += tsi_load_relaxed(&b->refused[what]);
@@ -96,7 +129,7 @@ static void add_counters(TsiClassSum* out, TsiClassCounters* c) {
 void tsi_snapshot_class(TsiArena* a, unsigned cls, TsiClassSum* out) {
     memset(out, 0, sizeof *out);
     tsi_lock_take(&tsi_registry_lock);
-    add_counters(out, &a->gone.counters[cls]);
+    add_counters(out, &a->counters[cls]);
     for (uint32_t k = 0; k < tsi_table_used(&a->bindings); k++) {
         TsiBinding* b = tsi_table_at(&a->bindings, k);
         add_counters(out, &b->counters[cls]);

@@ -20,7 +20,7 @@ typedef struct TsiSlabView {
 
 /* Calls fn for every slab that holds memory. O(slabs). */
 void tsi_snapshot_slabs(TsiArena* a, void (*fn)(const TsiSlabView*, void*), void* ctx);
-/* Bytes of side tables that describe slabs handed out at least once. */
+/* Pages of the allocator's own tables that were written and not given back. O(pages). */
 uint64_t tsi_snapshot_metadata_bytes(TsiArena* a);
 /* Who declares an interest in an incarnation: scopes inside, and what the program counts. Its stripe is held. */
 uint64_t tsi_snapshot_refcount(const TsiArena* a, TsiInc* i);

@@ -136,7 +136,7 @@ void tsi_tally_sampling(TsiArena* a, SlabSamplingStats* out) {
     if (a->options.sampling_period == 0) return;
     memset((void*)&sum, 0, sizeof sum);
     tsi_lock_take(&tsi_registry_lock);
-    tsi_samples_fold(&sum, &a->gone.samples);
+    tsi_samples_fold(&sum, &a->samples);
     for (uint32_t n = 0; n < tsi_table_used(&a->bindings); n++) {
         TsiBinding* b = tsi_table_at(&a->bindings, n);
         tsi_samples_fold(&sum, &b->samples);

@@ -1,0 +1,42 @@
+/* written.c - see written.h. */
+#include "mem/written.h"
+
+/* Pages that [from, to) of a chunk's bookkeeping touches, a bit each. */
+static uint32_t meta_bits(size_t from, size_t to) {
+    unsigned shift = tsi_log2(tsi_os.page_bytes);
+    return (uint32_t)((2ull << ((to - 1) >> shift)) - (1ull << (from >> shift)));
+}
+
+void tsi_written_slab(TsiSpace* s, unsigned cls, uint32_t slab_id) {
+    size_t slab = slab_id & (TSI_CHUNK_SLABS - 1), lines = (size_t)1 << s->classes->c[cls].lines_log2;
+    size_t from = TSI_META_LINES + slab * lines * sizeof(TsiLine), to = from + lines * sizeof(TsiLine);
+    uint32_t bits = meta_bits(slab * sizeof(TsiSlab), (slab + 1) * sizeof(TsiSlab)) | meta_bits(from, to);
+    size_t mixed = TSI_MIXED_AT * sizeof(TsiLine);
+    if (cls == TSI_CLASS_MIXED) bits |= meta_bits(from + mixed, to + mixed);
+    _Atomic uint32_t* pages = &s->chunks[slab_id >> 8].meta_pages;
+    tsi_store_relaxed(pages, tsi_load_relaxed(pages) | bits);
+}
+
+void tsi_written_counts(TsiSpace* s, uint32_t slab_id) {
+    const TsiClass* c = tsi_slab_class(s, slab_id);
+    unsigned shift = tsi_log2(tsi_os.page_bytes);
+    size_t line_bytes = ((size_t)1 << TSI_COUNTS_SHIFT) / TSI_CHUNK_LINES;
+    size_t from = (tsi_first_line(c, slab_id) & (TSI_CHUNK_LINES - 1)) * line_bytes, to = from + (line_bytes << c->lines_log2);
+    for (size_t page = from >> shift; page << shift < to; page++) /* a sum for readers of statistics: nothing is ordered by it */
+        atomic_fetch_or_explicit(&s->chunks[slab_id >> 8].counts_pages[page >> 6], 1ull << (page & 63), memory_order_relaxed);
+}
+
+void tsi_written_forget_lines(TsiChunk* k) {
+    tsi_store_relaxed(&k->meta_pages, tsi_load_relaxed(&k->meta_pages) & ~meta_bits(TSI_META_LINES, TSI_META_END));
+}
+
+void tsi_written_forget_counts(TsiChunk* k) {
+    for (unsigned n = 0; n < 2; n++) tsi_store_relaxed(&k->counts_pages[n], 0);
+}
+
+size_t tsi_written_bytes(const TsiSpace* s, uint32_t chunk) {
+    TsiChunk* k = &s->chunks[chunk];
+    unsigned pages = tsi_popcount(tsi_load_relaxed(&k->meta_pages));
+    for (unsigned n = 0; n < 2; n++) pages += tsi_popcount(tsi_load_relaxed(&k->counts_pages[n]));
+    return pages * tsi_os.page_bytes;
+}
