@@ -6,6 +6,7 @@
  *   heaps    chain length = slab_count; each is in its incarnation's list; counts agree
  *   phases   orphan list length = slab_count; detached count; a drained incarnation holds nothing
  *   space    committed bytes = slabs out of the pool; free counts of chunks
+ *   charges  a phase's charge = bytes of its slabs; a label's, with what threads have pending = charges of its phases
  */
 #include "stats/check.h"
 
@@ -144,7 +145,8 @@ static void check_room(Check* k, TsiHeap* h) {
     }
 }
 
-static void check_heap(Check* k, TsiInc* i, TsiHeap* h) {
+/* *bytes grows by what the heap's slabs are charged for. */
+static void check_heap(Check* k, TsiInc* i, TsiHeap* h, uint64_t* bytes) {
     TsiSpace* s = &k->a->space;
     uint64_t word = tsi_load_relaxed(&h->word);
     unsigned state = tsi_heap_state(word);
@@ -156,6 +158,7 @@ static void check_heap(Check* k, TsiInc* i, TsiHeap* h) {
         uint64_t tag = tsi_load_relaxed(&tsi_slab(s, at - 1)->tag);
         if (tsi_tag_state(tag) != TSI_SLAB_OWNED || tsi_tag_index(tag) != h->index) fail(k, "heap %u: slab %u is not its own", h->index, at - 1);
         if (++n > 1u << 24) fail(k, "heap %u: cycle in its slabs", h->index);
+        *bytes += tsi_slab_bytes(s, tsi_chunk_class(s, (at - 1) >> 8), at - 1);
     }
     if (n != tsi_load_relaxed(&h->slab_count)) fail(k, "heap %u: %u slabs, counted %u", h->index, n, tsi_load_relaxed(&h->slab_count));
     if (state == TSI_HEAP_LIVE && h->room != NULL) check_room(k, h);
@@ -163,20 +166,38 @@ static void check_heap(Check* k, TsiInc* i, TsiHeap* h) {
 
 static void check_inc(Check* k, TsiInc* i) {
     uint32_t heaps = 0, detached = 0, orphans = 0;
+    uint64_t bytes = 0, charge = tsi_load_relaxed(&i->charge) & TSI_CHARGE_MASK;
     for (uint32_t at = i->heaps; at != 0 && k->ok; at = tsi_heap(k->a, at - 1)->inc_next, heaps++) {
         TsiHeap* h = tsi_heap(k->a, at - 1);
-        check_heap(k, i, h);
+        check_heap(k, i, h, &bytes);
         if (tsi_heap_state(tsi_load_relaxed(&h->word)) == TSI_HEAP_DETACHED) detached++;
     }
     for (uint32_t at = i->orphans, prev = 0; at != 0 && k->ok; prev = at, at = tsi_slab(&k->a->space, at - 1)->next, orphans++) {
         if (tsi_slab(&k->a->space, at - 1)->prev != prev) fail(k, "incarnation %u: orphan list is broken", i->index);
         if (tsi_tag_state(tsi_load_relaxed(&tsi_slab(&k->a->space, at - 1)->tag)) != TSI_SLAB_ORPHAN)
             fail(k, "incarnation %u: slab %u in its orphan list is none", i->index, at - 1);
+        bytes += tsi_slab_bytes(&k->a->space, tsi_chunk_class(&k->a->space, (at - 1) >> 8), at - 1);
     }
+    if (bytes != charge) fail(k, "incarnation %u: %llu bytes, charged %llu", i->index, (unsigned long long)bytes, (unsigned long long)charge);
     if (heaps != tsi_load_relaxed(&i->heap_count)) fail(k, "incarnation %u: %u heaps, counted %u", i->index, heaps, tsi_load_relaxed(&i->heap_count));
     if (detached != tsi_load_relaxed(&i->detached)) fail(k, "incarnation %u: %u detached, counted %u", i->index, detached, tsi_load_relaxed(&i->detached));
     if (orphans != tsi_load_relaxed(&i->slab_count)) fail(k, "incarnation %u: %u orphans, counted %u", i->index, orphans, tsi_load_relaxed(&i->slab_count));
     if (i->drained && (heaps != 0 || orphans != 0)) fail(k, "incarnation %u: drained, and holds slabs", i->index);
+}
+
+static void check_label(Check* k, uint32_t at) {
+    TsiLabel* l = tsi_label(&k->a->phases.labels, at);
+    int64_t sum = (int64_t)tsi_load_relaxed(&l->committed);
+    for (uint32_t n = 0; n < tsi_table_used(&k->a->bindings); n++) {
+        const TsiBinding* b = tsi_table_at(&k->a->bindings, n);
+        const TsiPending* p = &b->pending[at % TSI_PENDING_LABELS];
+        if (p->label == at) sum += p->bytes;
+    }
+    for (uint32_t n = 1; n < tsi_table_used(&k->a->phases.incs); n++) {
+        TsiInc* i = tsi_inc(&k->a->phases, n);
+        if (tsi_inc_era(i) != 0 && tsi_inc_label(i) == at) sum -= (int64_t)(tsi_load_relaxed(&i->charge) & TSI_CHARGE_MASK);
+    }
+    if (sum != 0) fail(k, "label %u: charged with %lld bytes that its phases do not have", at, (long long)sum);
 }
 
 bool tsi_check_allocator(SlabAllocator* owner, char* why, size_t why_len) {
@@ -186,5 +207,6 @@ bool tsi_check_allocator(SlabAllocator* owner, char* why, size_t why_len) {
     check_space(&k);
     for (uint32_t n = 1; n < tsi_table_used(&k.a->phases.incs); n++)
         if (tsi_inc_era(tsi_inc(&k.a->phases, n)) != 0) check_inc(&k, tsi_inc(&k.a->phases, n));
+    for (uint32_t at = 0; at < tsi_table_used(&k.a->phases.labels.records); at++) check_label(&k, at);
     return k.ok;
 }
