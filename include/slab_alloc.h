@@ -285,7 +285,8 @@ typedef void (*SlabBudgetFn)(SlabAllocator* a, EpochId epoch, uint64_t bytes, bo
  * by a hard one. 0 = no limit. Above `soft`, fn is called once for each time the amount rises past it. Before an allocation
  * fails with EDQUOT for want of `hard`, empty slabs of the epoch go back and fn is called once; if
  * memory went back meanwhile the allocation goes on. fn may be NULL. A later call replaces the budget; an epoch's ends with the
- * incarnation, a label's with the allocator. False: bad id or label, or hard < soft (EINVAL); a label that found no
+ * incarnation, a label's with the allocator. A label's is exact when it is set before the label is in use; set later, up to
+ * 64 KiB a thread are seen with its next slab only, and what a relabelled epoch brings along is never refused. False: bad id or label, or hard < soft (EINVAL); a label that found no
  * room (ENOMEM). */
 SLAB_API bool slab_epoch_set_budget(SlabAllocator* a, EpochId epoch, size_t soft, size_t hard, SlabBudgetFn fn, void* ctx);
 SLAB_API bool slab_label_set_budget(SlabAllocator* a, const char* label, size_t soft, size_t hard, SlabBudgetFn fn, void* ctx);

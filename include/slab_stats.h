@@ -16,8 +16,8 @@ extern "C" {
 
 #define SLAB_STATS_VERSION 3
 
-/* The whole allocator. Fields that only the shared mode gives meaning (compare-exchange retries,
- * attempts and current_partial counts) read 0: slabs are owned by threads. */
+/* The whole allocator. Fields that only the shared mode gives meaning (compare-exchange retries and attempts of
+ * allocations, current_partial counts) read 0: slabs are owned by threads. Those of frees count frees by other threads. */
 typedef struct SlabGlobalStats {
     uint32_t version, current_epoch, active_epoch_count, closing_epoch_count;
     uint64_t total_slabs_allocated, total_slabs_recycled;
@@ -27,7 +27,7 @@ typedef struct SlabGlobalStats {
         total_madvise_failures, total_bitmap_alloc_cas_retries, total_bitmap_free_cas_retries,
         total_current_partial_cas_failures, total_bitmap_alloc_attempts, total_bitmap_free_attempts,
         total_current_partial_cas_attempts;
-    uint64_t metadata_bytes;  /* committed for bookkeeping */
+    uint64_t metadata_bytes;  /* pages of its own tables that were written and not given back; with the slabs: what is resident */
     uint64_t committed_bytes; /* slabs in an epoch or kept warm */
     uint64_t live_bytes, live_objects;
     uint64_t reserved_bytes; /* address space */
@@ -35,8 +35,8 @@ typedef struct SlabGlobalStats {
     uint64_t draining_phases; /* incarnations that do not, and still hold slabs */
 } SlabGlobalStats;
 
-/* One size class. Fields of features that do not exist yet (per-class madvise, calls and time of
- * epoch_close, lock and cache capacity figures) read 0. Indices go on after the sizes to mixed slabs (whose objects count under the
+/* One size class. Fields of features that do not exist yet (cache capacity, search order) read 0. object_size is 0 where each
+ * object has its own. Indices go on after the sizes to mixed slabs (whose objects count under the
  * class of their usable size) and large objects; the first bad index gives version 0. */
 typedef struct SlabClassStats {
     uint32_t version, class_index, object_size;
@@ -111,7 +111,7 @@ typedef struct SlabLabelStats {
     uint64_t lock_fast_acquire, lock_contended; /* of the locks that its slow paths and ends took */
     uint64_t cas_retries;                       /* of frees by other threads */
     uint64_t budget_soft_bytes, budget_hard_bytes, budget_warnings, budget_refusals; /* 0 bytes: no budget */
-    uint64_t closed_slabs, pinned_slabs; /* slabs looked at by ends; those that live objects kept from going back */
+    uint64_t closed_slabs, pinned_slabs; /* slabs and large objects looked at by ends; those that live objects kept from going back */
     double drainability;                 /* 1 - pinned / closed; 1 when nothing ended */
     uint64_t swallowed;                  /* "(other)" only: phases opened under a label that found no room */
     uint64_t duration_ns[SLAB_HISTOGRAM_BUCKETS];      /* ended phases that had held something, first slab to end */
