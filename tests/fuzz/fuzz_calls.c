@@ -58,8 +58,10 @@ static void op_batch_elsewhere(struct world* w) {
     pthread_t thread;
     note(w, "a batch on a thread of its own");
     w->actor = &stranger;
+    w->strangers = true;
     if (pthread_create(&thread, NULL, batch_main, w) != 0) FAIL(w, "no thread");
     pthread_join(thread, NULL);
+    actor_left(w, &stranger);
     w->actor = here;
 }
 

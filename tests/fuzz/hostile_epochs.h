@@ -45,6 +45,7 @@ static inline void hostile_close(struct world* w) {
     if (unsure(inc)) return;
     note(w, "hostile close s%d %#x mode %u", side_index(w, s), id, (unsigned)mode);
     EpochReceipt r;
+    if (inc) asked(inc);
     uint64_t bytes = inc ? ending(inc) : 0;
     bool done = epoch_close_ex(s->a, id, mode, quiet ? NULL : &r);
     judge_close(w, s, inc, mode, done, quiet ? NULL : &r, bytes);
@@ -63,6 +64,7 @@ static inline void hostile_close_era(struct world* w) {
     EpochReceipt r;
     uint64_t bytes = inc ? ending(inc) : 0;
     EpochCloseMode mode = any_mode(w);
+    if (inc) asked(inc);
     bool done = epoch_close_era(s->a, era, mode, &r);
     judge_close(w, s, inc, mode, done, &r, bytes);
 }
@@ -80,7 +82,7 @@ static inline void hostile_label(struct world* w) {
         want_one(s, closed_causes);
         return;
     }
-    ref_label(inc->label, label);
+    book_relabelled(s, inc, label);
     check_named(w, s, inc);
 }
 
@@ -108,14 +110,13 @@ static inline void hostile_counts(struct world* w) {
 
 static inline void hostile_create(struct world* w) {
     struct side* s = any_side(w);
-    char text[LABEL_MOST + 1], cut[32];
+    char text[LABEL_MOST + 1];
     const char* label = any_label(w, text);
     if (w->n_doms == MAX_DOMAINS) return;
     note(w, "hostile domain s%d", side_index(w, s));
-    ref_label(cut, label);
     epoch_domain_t* raw = epoch_domain_create_labeled(s->a, label);
     REQUIRE(w, raw, "no domain, errno %d", errno);
-    struct dom* d = dom_new(w, s, raw, true, cut);
+    struct dom* d = dom_new(w, s, raw, true, label);
     follow(w, d);
     check_dom(w, d);
 }

@@ -86,8 +86,8 @@ static inline void keep_or_end(struct world* w, struct side* s, struct inc* inc,
             (void*)s->sorted[i]->p);
     p[0] = p[usable - 1] = 0x5a;
     REQUIRE(w, slab_free_checked(s->a, p), "free of the live object %p was refused", (void*)p);
-    inc->objects.allocated++, inc->objects.freed++;
-    inc->bytes.allocated += usable, inc->bytes.freed += usable;
+    book_birth(s, inc, usable, usable > LARGE_OVER || align > LARGE_OVER);
+    book_freed(s, inc, usable, usable > LARGE_OVER || align > LARGE_OVER);
 }
 
 struct wish {
@@ -102,6 +102,7 @@ static inline void judge_birth(struct world* w, struct side* s, const struct wis
     bool aligns = (q->align & (q->align - 1)) == 0 && q->align > 0 && q->align <= (size_t)1 << 30;
     bool sized = q->size > 0 && q->size <= PTRDIFF_MAX && !q->overflows;
     bool open = inc && inc->state == INC_ACTIVE;
+    if (inc) used_by(w, inc);
     if (p) {
         REQUIRE(w, aligns && sized && open, "%zu bytes aligned to %zu in epoch %#x gave %p", q->size, q->align, q->id,
                 (void*)p);
@@ -120,6 +121,7 @@ static inline void judge_birth(struct world* w, struct side* s, const struct wis
             error);
     REQUIRE(w, q->size > sure_to_fit || q->align > sure_to_fit, "no memory for %zu bytes aligned to %zu", q->size,
             q->align);
+    inc->tried = true;
     ran_out(s);
 }
 
@@ -189,6 +191,7 @@ static inline void hostile_realloc(struct world* w) {
     struct inc* to = named ? inc_by_id(s, id) : home;
     note(w, "hostile realloc s%d %p %zu -> %zu epoch %#x", side_index(w, s), (void*)o->p, o->asked, size, id);
     check_contents(w, o);
+    if (to) used_by(w, to);
     w->in_call = o;
     errno = 0;
     unsigned char* p = named ? slab_realloc_epoch(s->a, o->p, size, id) : slab_realloc(s->a, o->p, size);
@@ -207,7 +210,7 @@ static inline void hostile_realloc(struct world* w) {
     REQUIRE(w, !open || size >= never_fits, "realloc of %zu bytes failed with errno %d", size, error);
     REQUIRE(w, error == EINVAL || error == ESTALE || error == ENOMEM, "realloc failed with errno %d", error);
     if (open && size <= PTRDIFF_MAX)
-        ran_out(s);
+        to->tried = true, ran_out(s);
     else
         want_one(s, open ? BIT(SLAB_MISUSE_BAD_SIZE) : closed_causes | BIT(SLAB_MISUSE_BAD_SIZE));
     check_contents(w, o);

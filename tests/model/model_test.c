@@ -42,7 +42,8 @@ static const struct op ops[] = {
     {14, op_close},
     {12, op_close_era},
     {10, op_close_gone},
-    {12, op_label},
+    {14, op_label},
+    {6, op_budget},
     {10, op_refcount},
     {30, op_on_end},
     {8, op_upkeep},
@@ -107,10 +108,10 @@ static void run_world(uint64_t seed, uint64_t n_ops, int threads, bool verbose) 
     if (verbose)
         fprintf(stderr,
                 "seed %llu: %llu operations, %d threads, %llu objects (%llu at most live), %llu turned away, "
-                "%llu incarnations, %llu cleanups\n",
+                "%llu over budget, %llu incarnations, %llu cleanups\n",
                 (unsigned long long)seed, (unsigned long long)w->op, threads, (unsigned long long)w->born,
-                (unsigned long long)w->most_live, (unsigned long long)w->turned_away, (unsigned long long)w->phases,
-                (unsigned long long)w->cleanups_ran);
+                (unsigned long long)w->most_live, (unsigned long long)w->turned_away, (unsigned long long)w->over,
+                (unsigned long long)w->phases, (unsigned long long)w->cleanups_ran);
     running = NULL;
     free(w);
 }

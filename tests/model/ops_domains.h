@@ -62,7 +62,8 @@ static inline void check_dom_receipt(struct world* w, struct dom* d, const struc
 static inline struct dom* dom_new(struct world* w, struct side* s, epoch_domain_t* raw, bool own, const char* label) {
     struct dom* d = must_alloc(sizeof *d);
     d->d = raw, d->side = side_index(w, s), d->own = own, d->auto_close = raw->auto_close;
-    snprintf(d->label, sizeof d->label, "%s", label ? label : "");
+    ref_label(d->label, label);
+    (void)account_find(s, d->label); /* a label is known from the making of its domain */
     w->doms[w->n_doms++] = d;
     return d;
 }
@@ -70,8 +71,8 @@ static inline struct dom* dom_new(struct world* w, struct side* s, epoch_domain_
 static inline void op_domain_create(struct world* w) {
     struct side* s = any_side(w);
     if (w->n_doms == MAX_DOMAINS) return;
-    static const char* const labels[] = {NULL, "request", "query", "a label of a domain longer than 31 bytes"};
-    const char* label = labels[below(w, 4)];
+    char text[NAME_BYTES];
+    const char* label = any_name(w, s, text);
     bool begin = chance(w, 40) && w->actor->depth < MAX_STACK;
     note(w, "domain %s s%d '%s'", begin ? "begin" : "create", side_index(w, s), label ? label : "(null)");
     epoch_domain_t* raw = begin   ? epoch_domain_begin(s->a, label)
@@ -306,8 +307,10 @@ static inline void op_domain_malloc(struct world* w) {
     struct side* s = &w->side[d->side];
     note(w, "domain_malloc s%d %zu bytes era %llu state %d", d->side, size, (unsigned long long)d->inc->era,
          d->inc->state);
-    errno = 0;
+    struct birth b;
+    birth_begin(w, &b, s, d->inc);
     unsigned char* p = epoch_domain_malloc(d->d, size);
+    if (birth_end(w, &b, p, size, 1)) return;
     if (d->inc->state == INC_ACTIVE) {
         REQUIRE(w, p, "domain_malloc failed with errno %d", errno);
         obj_born(w, s, d->inc, p, size, 0, 0);
@@ -323,6 +326,7 @@ static inline void op_domain_close_ex(struct world* w) {
     if (!d || !d->own || d->inc->state == INC_RELEASED) return;
     struct inc* inc = d->inc;
     EpochCloseMode mode = any_mode(w);
+    asked(inc);
     note(w, "close s%d domain epoch %#x era %llu %s refcount %u", d->side, inc->id, (unsigned long long)inc->era,
          mode == EPOCH_DRAIN ? "drain" : "release", d->refcount);
     uint64_t bytes = ending(inc);

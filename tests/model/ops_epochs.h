@@ -14,6 +14,9 @@ static inline uint64_t ending(struct inc* inc) {
     return inc->state == INC_RELEASED ? 0 : inc->bytes.live;
 }
 
+/* A close by id or era: such closes look at the resident size, when there is something to end. */
+static inline void asked(struct inc* inc) { inc->asked = true, inc->measured |= inc->objects.live > 0; }
+
 static inline void ended(struct world* w, struct inc* inc, EpochCloseMode mode) {
     ref_close(w, inc, mode);
     inc->releasing = false;
@@ -29,12 +32,11 @@ static inline void op_advance(struct world* w) {
     } else {
         epoch_advance(s->a);
     }
-    struct inc* old = s->ring[s->current];
-    if (old->state == INC_ACTIVE) old->state = INC_ADVANCED;
+    ref_advanced(s, s->ring[s->current]);
     s->current = next;
     struct inc* over = s->ring[next];
     over->named = false;
-    if (over->state == INC_ACTIVE) over->state = INC_ADVANCED;
+    ref_advanced(s, over);
     s->ring[next] = ref_open(w, side_index(w, s), epoch_era(s->a, next), next, true, "");
     check_named(w, s, s->ring[next]);
 }
@@ -45,6 +47,7 @@ static inline void op_close(struct world* w) {
     if (chance(w, 25)) inc = s->ring[(s->current + s->ring_size - 1) % s->ring_size];
     EpochCloseMode mode = any_mode(w);
     bool plain = mode == EPOCH_DRAIN && chance(w, 30);
+    asked(inc);
     note(w, "close s%d epoch %u era %llu %s, %llu live", side_index(w, s), inc->id, (unsigned long long)inc->era,
          mode == EPOCH_DRAIN ? "drain" : "release", (unsigned long long)inc->objects.live);
     uint64_t bytes = ending(inc);
@@ -68,6 +71,7 @@ static inline void op_close_era(struct world* w) {
     if (!inc->ring && inc->named && chance(w, 80)) return;
     EpochCloseMode mode = any_mode(w);
     bool sure = inc->objects.live > 0 || (inc->ring && inc->named) || inc->state == INC_ACTIVE;
+    asked(inc);
     note(w, "close s%d era %llu (%s) %s, %llu live", side_index(w, s), (unsigned long long)inc->era,
          inc->named ? "named" : "moved past", mode == EPOCH_DRAIN ? "drain" : "release",
          (unsigned long long)inc->objects.live);
@@ -100,21 +104,54 @@ static inline void op_close_gone(struct world* w) {
 
 /* ---- labels and counts ------------------------------------------------------------------ */
 
-static inline void op_label(struct world* w) {
-    struct side* s = any_side(w);
-    struct inc* inc = any_named(w, s);
-    if (inc->state == INC_RELEASED) return;
+enum { NAME_BYTES = 64 };
+
+/* Names that programs use, names that nobody should, and enough of them to run out of ids. Those with a hard budget
+ * come more often. */
+static inline const char* any_name(struct world* w, const struct side* s, char text[NAME_BYTES]) {
+    static const char nothing_to_cut_at[] = "\x80\x80\x80\x80\x80\x80\x80\x80\x80\x80\x80\x80\x80\x80\x80\x80\x80"
+                                            "\x80\x80\x80\x80\x80\x80\x80\x80\x80\x80\x80\x80\x80\x80\x80\x80";
     static const char* const samples[] = {"",
                                           "GET /index",
                                           "worker-7",
+                                          "request",
+                                          "query",
                                           "a label that is longer than thirty-one bytes",
                                           "thirty-one bytes and an umlaut\xc3\xa4z",
-                                          "exactly thirty-one bytes long.."};
-    unsigned k = (unsigned)below(w, sizeof samples / sizeof *samples + 1);
-    const char* label = k == sizeof samples / sizeof *samples ? NULL : samples[k];
+                                          "exactly thirty-one bytes long..",
+                                          "quote \" backslash \\ line\n tab\t",
+                                          "\xff\xfe no text \x01\x7f",
+                                          nothing_to_cut_at,
+                                          "(other)",
+                                          "(unlabeled)"};
+    enum { SAMPLES = sizeof samples / sizeof *samples };
+    const struct account* known = &s->accounts[below(w, s->n_accounts)];
+    if (known->limit.hard) return known->name;
+    unsigned k = (unsigned)below(w, SAMPLES + 4);
+    if (k < SAMPLES) return samples[k];
+    if (k == SAMPLES) return NULL;
+    snprintf(text, NAME_BYTES, "route %u", (unsigned)below(w, 40));
+    return text;
+}
+
+/* What moves to a label may break its budget, and nobody is told. */
+static inline void label_moved(struct world* w, struct side* s, const struct inc* inc) {
+    struct limit* l = &account_of(s, inc)->limit;
+    if (!l->soft && !l->hard) return;
+    uint64_t committed = committed_now(w, s, NULL, inc->account).label;
+    if (committed > l->allowed) l->allowed = committed;
+    l->passed |= committed > l->soft;
+}
+
+static inline void op_label(struct world* w) {
+    struct side* s = any_side(w);
+    struct inc* inc = any_named(w, s);
+    char text[NAME_BYTES];
+    const char* label = any_name(w, s, text);
     note(w, "label s%d epoch %#x '%s'", side_index(w, s), inc->id, label ? label : "(null)");
     slab_epoch_set_label(s->a, inc->id, label);
-    ref_label(inc->label, label);
+    book_relabelled(s, inc, label);
+    label_moved(w, s, inc);
     check_named(w, s, inc);
 }
 

@@ -79,6 +79,7 @@ static inline void misuse_interior(struct world* w, struct side* s) {
     size_t off = chance(w, 50) ? near[below(w, 7)] : 1 + below(w, o->usable - 1);
     if (off >= o->usable) off = o->usable - 1;
     note(w, "misuse s%d: interior pointer %p + %zu", side_index(w, s), (void*)o->p, off);
+    account_of(s, o->inc)->refused_least += off < (1u << 20); /* further on, nobody asks where the object began */
     try_free(w, s, o->p + off, BIT(SLAB_MISUSE_INTERIOR_POINTER));
 }
 
@@ -148,6 +149,7 @@ static inline void misuse_sizes(struct world* w, struct side* s) {
     default:
         if (!o) return;
         slab_free_sized(s->a, o->p, o->usable + 1);
+        account_of(s, o->inc)->refused_least++;
         want_one(s, BIT(SLAB_MISUSE_SIZE_MISMATCH));
         check_identity(w, s, o);
         check_contents(w, o);

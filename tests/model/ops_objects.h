@@ -6,7 +6,7 @@
 
 #include <errno.h>
 
-#include "expect.h"
+#include "births.h"
 
 enum { MAX_LIVE = 4000 };
 static const uint64_t max_live_bytes = 96u << 20;
@@ -57,6 +57,7 @@ static inline struct obj* obj_born(struct world* w, struct side* s, struct inc* 
     struct obj* o = must_alloc(sizeof *o);
     o->p = p, o->asked = asked, o->seed = mix64(w->seed + ++w->born), o->h = h, o->inc = inc;
     o->usable = slab_usable_size(s->a, p);
+    o->large = o->usable > LARGE_OVER || align > LARGE_OVER;
     REQUIRE(w, o->usable >= asked, "new object %p of %zu bytes has %zu usable", p, asked, o->usable);
     size_t i = sorted_find(s, p);
     REQUIRE(w, i == s->n_objs || s->sorted[i]->p >= o->p + o->usable, "new object %p +%zu overlaps live %p +%zu", p,
@@ -93,7 +94,6 @@ struct request {
 static inline void* do_request(struct side* s, const struct request* q, SlabHandle* h) {
     size_t parts = q->size % 8 == 0 ? 8 : 1;
     EpochId id = q->inc->id;
-    errno = 0;
     if (q->by_handle)
         return q->explicit_epoch ? alloc_obj_epoch(s->a, (uint32_t)q->size, id, h)
                                  : alloc_obj(s->a, (uint32_t)q->size, h);
@@ -110,6 +110,8 @@ static inline void* do_request(struct side* s, const struct request* q, SlabHand
 static inline void expect_refused(struct world* w, struct side* s, const struct inc* inc) {
     REQUIRE(w, errno == ESTALE, "allocation in closed era %llu: errno %d", (unsigned long long)inc->era, errno);
     w->turned_away++;
+    bool there = inc->objects.live > 0 || (inc->named && (inc->ring || inc->state != INC_RELEASED));
+    account_of(s, inc)->refused_least += there; /* else the record may be another's by now */
     want_one(s, BIT(SLAB_MISUSE_CLOSED_EPOCH) | (inc->named ? 0 : BIT(SLAB_MISUSE_DOMAIN_STALE)));
 }
 
@@ -128,7 +130,13 @@ static inline void op_alloc(struct world* w) {
     note(w, "alloc s%d %zu bytes align %zu %s%s%s era %llu", side_index(w, s), q.size, q.align,
          q.by_handle ? "handle " : "", q.zeroed ? "zeroed " : "", q.explicit_epoch ? "explicit" : "implicit",
          (unsigned long long)q.inc->era);
+    struct birth b;
+    birth_begin(w, &b, s, q.inc);
     unsigned char* p = do_request(s, &q, out);
+    if (birth_end(w, &b, p, q.size, q.align)) {
+        REQUIRE(w, !out || h == 0, "a refused allocation left handle %#llx", (unsigned long long)h);
+        return;
+    }
     if (!open) {
         REQUIRE(w, p == NULL, "allocated %p in era %llu which is closed", (void*)p, (unsigned long long)q.inc->era);
         REQUIRE(w, !out || h == 0, "a refused allocation left handle %#llx", (unsigned long long)h);
@@ -153,11 +161,14 @@ static inline void op_alloc_many(struct world* w) {
     for (; n > 0; n--) {
         SlabHandle h = 0;
         void* p;
+        struct birth b;
         if (!one_size) size = 1 + below(w, 768);
+        birth_begin(w, &b, s, inc);
         if (by_handle)
             p = named ? alloc_obj_epoch(s->a, (uint32_t)size, inc->id, &h) : alloc_obj(s->a, (uint32_t)size, &h);
         else
             p = named ? slab_malloc_epoch(s->a, size, inc->id) : slab_malloc(s->a, size);
+        if (birth_end(w, &b, p, size, 1)) return;
         REQUIRE(w, p && !by_handle == !h, "allocation of %zu bytes failed with errno %d", size, errno);
         obj_born(w, s, inc, p, size, 0, h);
     }
@@ -262,11 +273,21 @@ static inline void op_realloc(struct world* w) {
          (unsigned long long)o->inc->era, (unsigned long long)to->era, named ? " explicit" : "");
     check_contents(w, o);
     w->in_call = o;
-    errno = 0;
+    struct birth b;
+    birth_begin(w, &b, s, to);
     unsigned char* p = named ? slab_realloc_epoch(s->a, o->p, size, to->id) : slab_realloc(s->a, o->p, size);
     w->in_call = NULL;
+    bool over = birth_end(w, &b, p, size, 1);
     if (p) {
+        bool moves = size < o->usable / 2 && to->state == INC_ACTIVE && (named || o->inc->state == INC_ACTIVE);
+        if (moves && p == o->p) judge_over(w, &b, size, 1);
         resized(w, s, o, p, size, to);
+        return;
+    }
+    if (over) {
+        REQUIRE(w, size > o->usable, "realloc to %zu failed although %zu are usable", size, o->usable);
+        check_contents(w, o);
+        check_identity(w, s, o);
         return;
     }
     REQUIRE(w, to->state != INC_ACTIVE, "realloc of %zu bytes failed with errno %d", size, errno);
@@ -283,8 +304,10 @@ static inline void op_realloc_null(struct world* w) {
     size_t size = 1 + below(w, 768);
     if (s->n_objs >= MAX_LIVE) return;
     note(w, "realloc NULL to %zu", size);
-    errno = 0;
+    struct birth b;
+    birth_begin(w, &b, s, inc);
     unsigned char* p = slab_realloc(s->a, NULL, size);
+    if (birth_end(w, &b, p, size, 1)) return;
     if (inc->state != INC_ACTIVE) {
         REQUIRE(w, p == NULL, "allocated in closed era %llu", (unsigned long long)inc->era);
         expect_refused(w, s, inc);

@@ -1,16 +1,17 @@
 /*
- * reference.h - the naive allocator: tables and sums, no library calls.
+ * reference.h - the naive allocator: tables and sums, no library calls but the clock.
  *
  * Every object is in two arrays of its side, one in any order (to choose at random) and one sorted
  * by address (to find overlaps and to tell whether an address is alive). An object's life moves
  * its incarnation's balance: allocated = freed + released + live at every moment, live being what
- * a receipt calls escaped. An incarnation is forgotten when nothing can ask about it any more; its
- * last balance stays in a short list, because its era may still be answered for a while.
+ * a receipt calls escaped; accounts.h keeps the same by label. An incarnation is forgotten when
+ * nothing can ask about it any more; its last balance stays in a short list, because its era may
+ * still be answered for a while.
  */
 #ifndef MODEL_REFERENCE_H
 #define MODEL_REFERENCE_H
 
-#include "world.h"
+#include "accounts.h"
 
 /* ---- contents --------------------------------------------------------------------------- */
 
@@ -81,13 +82,18 @@ static inline void ref_add(struct side* s, struct obj* o) {
     o->at = s->n_objs;
     s->objs[s->n_objs++] = o;
     s->live_bytes += o->usable;
-    o->inc->objects.allocated++, o->inc->objects.live++;
-    o->inc->bytes.allocated += o->usable, o->inc->bytes.live += o->usable;
+    book_birth(s, o->inc, o->usable, o->large);
 }
 
 static inline void remember_dead(struct world* w, struct side* s, const struct obj* o, bool plain) {
     struct dead* d = &s->dead[s->n_dead++ % DEAD_KEPT];
     *d = (struct dead){.p = o->p, .h = o->h, .usable = o->usable, .op = w->op, .plain = plain};
+}
+
+/* What ended in this operation may be in slabs that have gone since: what a second free meets is not known. */
+static inline void dead_moved(struct world* w, struct side* s) {
+    for (uint64_t n = s->n_dead; n > 0 && s->n_dead - n < DEAD_KEPT && s->dead[(n - 1) % DEAD_KEPT].op == w->op; n--)
+        s->dead[(n - 1) % DEAD_KEPT].plain = false;
 }
 
 static inline void ref_remove(struct side* s, struct obj* o) {
@@ -97,7 +103,6 @@ static inline void ref_remove(struct side* s, struct obj* o) {
     s->objs[o->at] = s->objs[s->n_objs];
     s->objs[o->at]->at = o->at;
     s->live_bytes -= o->usable;
-    o->inc->objects.live--, o->inc->bytes.live -= o->usable;
 }
 
 /* ---- incarnations ----------------------------------------------------------------------- */
@@ -127,7 +132,9 @@ static inline struct inc* ref_open(struct world* w, int side, uint64_t era, Epoc
     w->phases++;
     struct inc* inc = must_alloc(sizeof *inc);
     inc->side = side, inc->era = era, inc->id = id, inc->ring = ring, inc->named = true;
-    snprintf(inc->label, sizeof inc->label, "%s", label ? label : "");
+    inc->opened_ns = slab_now_ns();
+    ref_label(inc->label, label);
+    book_opened(s, inc);
     if (s->n_incs == s->cap_incs) {
         s->cap_incs = s->cap_incs ? 2 * s->cap_incs : 64;
         s->incs = realloc(s->incs, s->cap_incs * sizeof *s->incs);
@@ -135,17 +142,6 @@ static inline struct inc* ref_open(struct world* w, int side, uint64_t era, Epoc
     }
     s->incs[s->n_incs++] = inc;
     return inc;
-}
-
-/* What is kept of a label: 31 bytes, cut where a character begins. */
-static inline void ref_label(char out[32], const char* label) {
-    size_t n = label ? strlen(label) : 0;
-    if (n > 31) {
-        n = 31;
-        while (n > 0 && ((unsigned char)label[n] & 0xc0) == 0x80) n--;
-    }
-    memset(out, 0, 32);
-    if (label) memcpy(out, label, n);
 }
 
 /* True once the incarnation has ended: its cleanups are due. */
@@ -179,7 +175,7 @@ static inline struct inc* inc_by_era(const struct side* s, uint64_t era) {
 /* One object ended by a free. */
 static inline void ref_freed(struct world* w, struct obj* o) {
     struct side* s = &w->side[o->inc->side];
-    o->inc->objects.freed++, o->inc->bytes.freed += o->usable;
+    book_freed(s, o->inc, o->usable, o->large);
     remember_dead(w, s, o, o->inc->state == INC_ACTIVE);
     ref_remove(s, o);
     free(o);
@@ -188,6 +184,8 @@ static inline void ref_freed(struct world* w, struct obj* o) {
 /* All objects of the incarnation ended by a release. */
 static inline void ref_release(struct world* w, struct inc* inc) {
     struct side* s = &w->side[inc->side];
+    book_closed(s, inc, false);
+    if (inc->state == INC_ACTIVE) book_ended(s, inc);
     inc->state = INC_RELEASED;
     if (inc->objects.live == 0) return;
     size_t kept = 0;
@@ -206,15 +204,25 @@ static inline void ref_release(struct world* w, struct inc* inc) {
         free(o);
     }
     s->n_objs = kept;
-    inc->objects.released += inc->objects.live, inc->objects.live = 0;
-    inc->bytes.released += inc->bytes.live, inc->bytes.live = 0;
+    book_released(s, inc);
 }
 
 static inline void ref_close(struct world* w, struct inc* inc, EpochCloseMode mode) {
-    if (mode == EPOCH_RELEASE)
+    struct side* s = &w->side[inc->side];
+    if (mode == EPOCH_RELEASE) {
         ref_release(w, inc);
-    else if (inc->state != INC_RELEASED)
-        inc->state = INC_CLOSED;
+        return;
+    }
+    book_closed(s, inc, true);
+    if (inc->state == INC_ACTIVE) book_ended(s, inc);
+    if (inc->state != INC_RELEASED) inc->state = INC_CLOSED;
+}
+
+/* The ring has moved past it. */
+static inline void ref_advanced(struct side* s, struct inc* inc) {
+    if (inc->state != INC_ACTIVE) return;
+    book_ended(s, inc);
+    inc->state = INC_ADVANCED;
 }
 
 /* ---- domains ---------------------------------------------------------------------------- */

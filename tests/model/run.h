@@ -10,6 +10,7 @@
 #ifndef MODEL_RUN_H
 #define MODEL_RUN_H
 
+#include "ops_budgets.h"
 #include "ops_domains.h"
 #include "ops_misuse.h"
 
@@ -45,9 +46,19 @@ static void* actor_main(void* arg) {
         }
         if (t->w->stopping) t->leaving = true;
         if (!t->leaving) take_turn(t->w);
+        t->sampled = slab_stats_thread();
         bool leaving = t->leaving;
         sem_post(&t->w->turn_over);
         if (leaving) return NULL; /* joined: the library's thread-exit work belongs to this turn */
+    }
+}
+
+/* Its heaps are nobody's, and its slabs may have gone: what a second free meets is not known any more. */
+static void actor_left(struct world* w, const struct actor* t) {
+    for (int i = 0; i < SIDES; i++) {
+        struct side* s = &w->side[i];
+        for (size_t k = 0; k < s->n_incs; k++) s->incs[k]->users &= ~((uint64_t)1 << t->slot);
+        for (unsigned k = 0; k < DEAD_KEPT; k++) s->dead[k].plain = false;
     }
 }
 
@@ -55,12 +66,14 @@ static void give_turn(struct world* w, struct actor* t) {
     w->actor = t;
     if (t->slot == 0) {
         take_turn(w);
+        t->sampled = slab_stats_thread();
         return;
     }
     if (!t->alive) {
         note(w, "thread is born");
         t->leaving = false;
         t->alive = true;
+        memset(&t->sampled, 0, sizeof t->sampled);
         sem_init(&t->go, 0, 0);
         if (pthread_create(&t->thread, NULL, actor_main, t) != 0) FAIL(w, "no thread");
     }
@@ -71,6 +84,8 @@ static void give_turn(struct world* w, struct actor* t) {
     pthread_join(t->thread, NULL);
     sem_destroy(&t->go);
     t->alive = false;
+    add_samples(&w->sampled_gone, &t->sampled);
+    actor_left(w, t);
     leave_all(w, t);
     settle(w);
 }
@@ -87,14 +102,20 @@ static void side_open(struct world* w, int index) {
     struct side* s = &w->side[index];
     static const uint32_t rings[] = {0, 0, 2, 3, 5, 16, 64}, slabs[] = {0, 0, 0, 4096, 16384, 65536};
     static const uint64_t warm[] = {0, 0, UINT64_MAX, 64 << 10, 8 << 20};
+    static const uint32_t labels[] = {0, 0, 3, 4, 6, 12};
     s->options.struct_size = sizeof s->options;
     s->options.ring_size = rings[below(w, 7)];
     s->options.slab_bytes = slabs[below(w, 6)];
     s->options.warm_bytes = warm[below(w, 5)];
     s->options.purge_policy = chance(w, 80) ? SLAB_PURGE_DONTNEED : (uint32_t)(1 + below(w, 2));
     s->options.prefault = chance(w, 10);
+    s->options.max_labels = labels[below(w, 6)];
+    s->options.sampling_period = chance(w, 20) ? 16 + (uint32_t)below(w, 200) : 0;
+    if (!w->fed && chance(w, 20)) s->options.max_bytes = ((uint64_t)64 << 10) << below(w, 11);
     s->options.misuse_fn = misuse_told;
     s->options.misuse_ctx = s;
+    accounts_open(s, s->options.max_labels ? s->options.max_labels : MOST_LABELS);
+    s->created_ns = slab_now_ns();
     s->a = slab_allocator_create_with(&s->options);
     REQUIRE(w, s->a, "no allocator: %s", slab_last_error());
     s->ring_size = s->options.ring_size ? s->options.ring_size : 16;
@@ -113,6 +134,7 @@ static void side_end(struct world* w, struct side* s) {
         if (inc->state == INC_RELEASED && !(inc->ring && inc->named)) continue;
         uint64_t bytes = ending(inc);
         EpochReceipt r;
+        asked(inc);
         bool sure = inc->named || inc->objects.live > 0;
         note(w, "last close s%d era %llu", side_index(w, s), (unsigned long long)inc->era);
         bool done = epoch_close_era(s->a, inc->era, EPOCH_RELEASE, &r);
@@ -148,11 +170,17 @@ static void side_shut(struct world* w, struct side* s) {
     free(s->objs);
     free(s->sorted);
     free(s->era_used);
+    growth_forget(s);
 }
+
+/* What the library takes for random follows from the seed too: by sampling it decides where objects lie. */
+static uint64_t library_dice;
+static uint64_t random_of_seed(void) { return mix64(library_dice += 0x9e3779b97f4a7c15u); }
 
 static struct world* world_new(int threads) {
     struct world* w = must_alloc(sizeof *w);
     w->threads = threads;
+    check_decided();
     sem_init(&w->turn_over, 0, 0);
     for (int i = 0; i < threads; i++) w->actors[i].w = w, w->actors[i].slot = i;
     w->actors[0].thread = pthread_self(), w->actors[0].alive = true;
@@ -161,6 +189,10 @@ static struct world* world_new(int threads) {
 }
 
 static void world_run(struct world* w) {
+    (void)slab_page_size(); /* the table is filled */
+    library_dice = mix64(w->seed + 2);
+    tsi_os.random = random_of_seed;
+    w->budgets = !w->fed && chance(w, 60);
     for (int i = 0; i < SIDES; i++) side_open(w, i);
     while (w->op < w->ops) give_turn(w, &w->actors[below(w, (uint64_t)w->threads)]);
 }

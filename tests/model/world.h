@@ -7,6 +7,7 @@
  *     incarnation   one life of an epoch id: era, state, label, object and byte balance
  *     object        pointer, size asked for, usable size, fill seed, handle, incarnation
  *     dead object   a pointer and handle that must be refused from now on
+ *     account       what was booked under a label, and its budget
  *
  * and beside them the domains and the actors (threads) with their stacks of scopes. Nothing here
  * calls the library: reference.h keeps the books, ops_*.h drive the library, expect.h compares.
@@ -41,7 +42,8 @@ enum {
     DEAD_KEPT = 256,
     DEAD_DOMAINS = 16,
     GONE_KEPT = 64,
-    MOST_CLASSES = 200, /* more than there are */
+    MOST_LABELS = 256,
+    LARGE_OVER = 256 << 10, /* objects of more bytes have pages of their own */
     LOG_LINES = 30,
     LOG_WIDTH = 160
 };
@@ -49,7 +51,14 @@ enum {
 enum inc_state { INC_ACTIVE, INC_ADVANCED, INC_CLOSED, INC_RELEASED };
 
 /* Causes of refusal, in the order of SlabRefusals; the first SLAB_MISUSE_COUNT equal SlabMisuse. */
-enum { CAUSE_LATE_DOUBLE = SLAB_MISUSE_COUNT, CAUSE_NO_MEMORY, CAUSE_RETIRED, CAUSE_ENVIRONMENT, CAUSE_COUNT };
+enum {
+    CAUSE_LATE_DOUBLE = SLAB_MISUSE_COUNT,
+    CAUSE_NO_MEMORY,
+    CAUSE_RETIRED,
+    CAUSE_ENVIRONMENT,
+    CAUSE_BUDGET,
+    CAUSE_COUNT
+};
 #define BIT(c) (1u << (c))
 
 struct world;
@@ -65,6 +74,32 @@ struct balance {
     uint64_t allocated, freed, released, live;
 };
 
+/* A budget. */
+struct limit {
+    uint64_t soft, hard;
+    uint64_t allowed;                /* above `hard`: committed before it was set, or brought along by a relabelling */
+    uint64_t late;                   /* what threads may have had pending when it was set */
+    uint64_t told_soft, told_before; /* in all; before it was set */
+    bool mute;                       /* no function to tell */
+    bool passed;                     /* `soft` was passed already when it was set */
+};
+
+/* What the reference knows of a label: sums of the past, the incarnations under it that are open, and what lives. */
+struct account {
+    char name[32];
+    struct balance objects, bytes;
+    uint64_t objects_escaped, bytes_escaped;
+    uint64_t open, ended, ended_held; /* held: they had objects */
+    uint64_t opened_most;             /* incarnations that were ever under it */
+    uint64_t swallowed, large;        /* large: such objects born */
+    uint64_t most_live;               /* bytes */
+    uint64_t closed_least, pinned_least;
+    uint64_t refused_least;
+    uint64_t over_least, over_most;
+    struct limit limit;
+    bool muted; /* a budget of it had no function once */
+};
+
 struct inc {
     int side;
     uint64_t era;
@@ -73,7 +108,15 @@ struct inc {
     bool named; /* the id still means this incarnation */
     enum inc_state state;
     char label[32];
+    unsigned account; /* index in side.accounts */
     struct balance objects, bytes;
+    uint64_t large_live, most_live; /* objects; bytes */
+    uint64_t opened_ns, used_ns;    /* it was opened after the one, had its first object before the other (0: none) */
+    uint64_t users;                 /* actors that tried to allocate in it and have not left since, a bit each */
+    bool tried;                     /* an allocation was refused for a budget */
+    bool drained;                   /* escapes were counted */
+    bool asked, measured;           /* closed by id or era; when objects lived in it */
+    struct limit limit;
     uint64_t refcount;
     unsigned scopes; /* domain scopes bound to it, all domains together */
     unsigned pins;   /* domains that refer to it */
@@ -85,8 +128,10 @@ struct inc {
 struct obj {
     unsigned char* p;
     size_t asked, usable;
+    bool large; /* has pages of its own: for its size, or for its alignment */
     uint64_t seed;
-    SlabHandle h; /* 0: none issued yet */
+    SlabHandle h;  /* 0: none issued yet */
+    uint64_t walk; /* number of the walk that met it */
     struct inc* inc;
     size_t at; /* index in side.objs */
 };
@@ -126,6 +171,11 @@ struct side {
     uint32_t want_mask;
     unsigned want_min, want_max;
     uint64_t told[SLAB_MISUSE_COUNT]; /* by the misuse callback */
+    /* labels, in the order the library made their records: "(unlabeled)", "(other)", then as they came */
+    struct account accounts[MOST_LABELS];
+    unsigned n_accounts, max_labels;
+    uint64_t created_ns, walks;
+    struct last* last; /* figures told last, see expect_report.h */
 };
 
 struct dom {
@@ -146,6 +196,7 @@ struct actor {
     sem_t go;
     struct dom* stack[MAX_STACK];
     unsigned depth;
+    ThreadStats sampled; /* at the end of its last turn */
 };
 
 struct world {
@@ -167,12 +218,20 @@ struct world {
     struct actor* actor; /* who has the turn */
     sem_t turn_over;
     bool stopping, in_cleanup;
+    bool budgets;              /* some runs have them */
     const struct obj* in_call; /* a call on this object is under way: cleanups leave it alone */
+    struct birth* birth;       /* the allocation that is under way, see ops_objects.h */
+    bool strangers;            /* threads that are no actors have allocated */
+    ThreadStats sampled_gone;  /* of threads that left */
     int mood;                  /* percent of object operations that allocate */
     uint64_t mood_until;
-    uint64_t cleanups_ran, checks, born, turned_away, most_live, phases; /* how much a run did */
+    uint64_t cleanups_ran, checks, born, turned_away, most_live, phases, over; /* how much a run did */
     char log[LOG_LINES][LOG_WIDTH];
     uint64_t n_log;
+    struct {
+        const char *what, *name;
+        uint64_t number;
+    } about; /* the row of a report that is being compared */
 };
 
 /* ---- dice ------------------------------------------------------------------------------- */
@@ -225,10 +284,16 @@ __attribute__((format(printf, 2, 3))) static inline void note(struct world* w, c
     va_end(args);
 }
 
+/* Labels have any bytes: not for a terminal. */
+static inline void print_line(const char* line) {
+    for (; *line; line++) fputc(*line >= ' ' && *line < 0x7f ? *line : '?', stderr);
+    fputc('\n', stderr);
+}
+
 static inline void print_journal(const struct world* w) {
     fprintf(stderr, "  last operations, oldest first:\n");
     uint64_t first = w->n_log > LOG_LINES ? w->n_log - LOG_LINES : 0;
-    for (uint64_t i = first; i < w->n_log; i++) fprintf(stderr, "    %s\n", w->log[i % LOG_LINES]);
+    for (uint64_t i = first; i < w->n_log; i++) fputs("    ", stderr), print_line(w->log[i % LOG_LINES]);
     if (!w->input)
         fprintf(stderr, "  replay: model_test --seed %llu --ops %llu --threads %d\n", (unsigned long long)w->seed,
                 (unsigned long long)w->ops, w->threads);
@@ -236,17 +301,26 @@ static inline void print_journal(const struct world* w) {
 
 __attribute__((noreturn, format(printf, 4, 5))) static inline void fail_at(struct world* w, const char* file, int line,
                                                                            const char* format, ...) {
-    fprintf(stderr, "FAILED %s:%d: ", file, line);
+    char why[512], row[128] = "";
     va_list args;
     va_start(args, format);
-    vfprintf(stderr, format, args);
+    vsnprintf(why, sizeof why, format, args);
     va_end(args);
-    fprintf(stderr, "\n  seed %llu, operation %llu, threads %d\n", (unsigned long long)w->seed,
-            (unsigned long long)w->op, w->threads);
+    if (w->about.what)
+        snprintf(row, sizeof row, " (%s %llu '%.31s')", w->about.what, (unsigned long long)w->about.number,
+                 w->about.name);
+    fprintf(stderr, "FAILED %s:%d: ", file, line);
+    print_line(strncat(why, row, sizeof why - strlen(why) - 1));
+    fprintf(stderr, "  seed %llu, operation %llu, threads %d\n", (unsigned long long)w->seed, (unsigned long long)w->op,
+            w->threads);
     print_journal(w);
     fflush(stderr);
     if (w->input) abort(); /* what a fuzzer takes for a finding */
     _Exit(1);
+}
+
+static inline void about(struct world* w, const char* what, uint64_t number, const char* name) {
+    w->about.what = what, w->about.number = number, w->about.name = name;
 }
 
 #define FAIL(w, ...) fail_at((w), __FILE__, __LINE__, __VA_ARGS__)

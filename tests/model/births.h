@@ -1,0 +1,109 @@
+/*
+ * births.h - allocations under budgets: what a call that allocates must be bracketed with, and when a refusal is right.
+ *
+ * The reference does not know which slabs the library takes, so it asks: a refusal is right when what is committed
+ * now, after the library has given back what it could, and the slab that the object needs are together more than a
+ * limit allows. Who was told meanwhile is noted in w->birth by the functions of ops_budgets.h.
+ */
+#ifndef MODEL_BIRTHS_H
+#define MODEL_BIRTHS_H
+
+#include <errno.h>
+
+#include "expect_labels.h"
+
+/* An allocation that is under way, and who was told of budgets meanwhile. */
+struct birth {
+    struct side* s;
+    struct inc* inc;
+    unsigned soft_phase, soft_label, hard_phase, hard_label;
+    bool made_room; /* by freeing something */
+};
+
+static inline bool may_be_over(struct side* s, const struct inc* inc) {
+    return inc->limit.hard || account_of(s, inc)->limit.hard || s->options.max_bytes;
+}
+
+/* Bytes of the slab or pages that an object would have needed. With an alignment, of the largest it could be. */
+static inline uint64_t bytes_needed(struct side* s, size_t size, size_t align) {
+    SlabClassStats k;
+    size_t page = slab_page_size();
+    if (size > LARGE_OVER || align > LARGE_OVER) return (size + page - 1) / page * page;
+    slab_stats_class(s->a, align > 16 ? MIXED_INDEX - 1 : class_of_usable(slab_good_size(s->a, size)), &k);
+    return k.slab_bytes;
+}
+
+/* Committed bytes as the library has them: of the whole, of an incarnation (or NULL) and under a label. */
+struct committed {
+    uint64_t all, phase, label, empty_slabs; /* the last: of the incarnation */
+};
+
+static inline struct committed committed_now(struct world* w, struct side* s, const struct inc* inc, unsigned account) {
+    TsiReport r;
+    REQUIRE(w, tsi_report_take(arena_of(s), &r), "no report");
+    const SlabPhaseStats* row = inc ? phase_row(&r, inc->era) : NULL;
+    struct committed now = {r.global.committed_bytes, row ? row->committed_bytes : 0, UINT64_MAX,
+                            row ? row->empty_slabs : 0};
+    for (uint32_t n = 0; n < r.label_count; n++)
+        if (r.labels[n].label_id == account_id(s, account)) now.label = r.labels[n].committed_bytes;
+    tsi_report_drop(&r);
+    REQUIRE(w, now.label != UINT64_MAX, "no row of label '%s'", s->accounts[account].name);
+    return now;
+}
+
+enum { JUDGED_MOST = 100, JUDGED_ONE_IN = 16 }; /* a report takes its time: the first refusals of a run, then some */
+
+/* A refusal for a budget that the allocation would have broken. Nothing but the counter has changed. */
+static inline void judge_over(struct world* w, const struct birth* b, size_t size, size_t align) {
+    struct side* s = b->s;
+    struct account* a = account_of(s, b->inc);
+    uint64_t hard = b->inc->limit.hard, most = s->options.max_bytes, late = a->limit.late;
+    b->inc->tried = true;
+    want_one(s, BIT(CAUSE_BUDGET));
+    if (w->over++ >= JUDGED_MOST && w->over % JUDGED_ONE_IN) {
+        a->over_most += a->limit.hard != 0;
+        return;
+    }
+    struct committed now = committed_now(w, s, b->inc, b->inc->account);
+    uint64_t need = bytes_needed(s, size, align);
+    bool of_phase = hard && now.phase + need > hard, of_all = most && now.all + need > most;
+    bool of_label = a->limit.hard && now.label + need + late > a->limit.hard;
+    REQUIRE(
+        w, of_phase || of_label || of_all,
+        "%zu bytes refused, for %llu more than %llu of %llu in the phase, %llu of %llu under '%s', %llu of %llu in all",
+        size, (unsigned long long)need, (unsigned long long)now.phase, (unsigned long long)hard,
+        (unsigned long long)now.label, (unsigned long long)a->limit.hard, a->name, (unsigned long long)now.all,
+        (unsigned long long)most);
+    REQUIRE(w, b->made_room || now.empty_slabs == 0, "%zu bytes were refused, and %llu slabs of the phase are empty",
+            size, (unsigned long long)now.empty_slabs);
+    bool exact = align <= 16 && !of_all, mute = b->inc->limit.mute || a->limit.mute;
+    REQUIRE(w, !exact || !of_phase || b->inc->limit.mute || b->hard_phase, "the phase's budget told nobody");
+    REQUIRE(w, !exact || of_phase || a->limit.mute || b->hard_label, "the label's budget told nobody");
+    REQUIRE(w, of_all || mute || b->hard_phase + b->hard_label > 0, "no budget told anybody");
+    a->over_most += of_label, a->over_least += exact && !most && late == 0 && !of_phase;
+}
+
+/* Who tries to allocate adopts heaps, even if it gets nothing. */
+static inline void used_by(struct world* w, struct inc* inc) { inc->users |= (uint64_t)1 << w->actor->slot; }
+
+static inline void birth_begin(struct world* w, struct birth* b, struct side* s, struct inc* inc) {
+    *b = (struct birth){.s = s, .inc = inc};
+    used_by(w, inc);
+    w->birth = b;
+    errno = 0;
+}
+
+/* True when the allocation was refused for a budget. */
+static inline bool birth_end(struct world* w, const struct birth* b, const void* p, size_t size, size_t align) {
+    int error = errno;
+    w->birth = NULL;
+    dead_moved(w, b->s);
+    REQUIRE(w, b->soft_phase < 2 && b->soft_label < 2 && b->hard_phase < 2 && b->hard_label < 2,
+            "told twice of a budget in one call");
+    if (p || error != EDQUOT || b->inc->state != INC_ACTIVE) return false;
+    REQUIRE(w, may_be_over(b->s, b->inc), "EDQUOT without a budget");
+    judge_over(w, b, size, align);
+    return true;
+}
+
+#endif

@@ -1,0 +1,368 @@
+/*
+ * expect_labels.h - rows of labels, samples, and the reports that explain, compared with the reference.
+ *
+ * What the library keeps back of a label's committed bytes, up to 64 KiB a thread where there is no budget, is the
+ * only slack that its peak has. Refusals are attributed where the pointer leads to a slab or the epoch is known.
+ */
+#ifndef MODEL_EXPECT_LABELS_H
+#define MODEL_EXPECT_LABELS_H
+
+#include "expect_report.h"
+#include "slab_diagnostics.h"
+
+enum { PENDING_BYTES = 64 << 10 };
+
+/* ---- labels ----------------------------------------------------------------------------- */
+
+static inline void check_label_balance(struct world* w, const SlabLabelStats* l, const struct account* a) {
+    SAME(w, l->objects_allocated, a->objects.allocated, "objects_allocated of a label");
+    SAME(w, l->bytes_allocated, a->bytes.allocated, "bytes_allocated of a label");
+    SAME(w, l->objects_freed, a->objects.freed, "objects_freed of a label");
+    SAME(w, l->bytes_freed, a->bytes.freed, "bytes_freed of a label");
+    SAME(w, l->objects_released, a->objects.released, "objects_released of a label");
+    SAME(w, l->bytes_released, a->bytes.released, "bytes_released of a label");
+    SAME(w, l->objects_escaped, a->objects_escaped, "objects_escaped of a label");
+    SAME(w, l->bytes_escaped, a->bytes_escaped, "bytes_escaped of a label");
+    SAME(w, l->live_objects, a->objects.live, "live_objects of a label");
+    SAME(w, l->live_bytes, a->bytes.live, "live_bytes of a label");
+}
+
+static inline uint64_t histogram_sum(const uint64_t h[SLAB_HISTOGRAM_BUCKETS]) {
+    uint64_t n = 0;
+    for (unsigned b = 0; b < SLAB_HISTOGRAM_BUCKETS; b++) n += h[b];
+    return n;
+}
+
+static inline void check_label_ends(struct world* w, const SlabLabelStats* l, const struct account* a) {
+    NO_MORE(w, a->closed_least, l->closed_slabs, "slabs that closes must have looked at");
+    NO_MORE(w, a->pinned_least, l->pinned_slabs, "slabs that live objects must have pinned");
+    NO_MORE(w, l->pinned_slabs, l->closed_slabs, "pinned_slabs");
+    double due = l->closed_slabs ? 1.0 - (double)l->pinned_slabs / (double)l->closed_slabs : 1.0;
+    REQUIRE(w, l->drainability == due, "drainability is %g, due %g", l->drainability, due);
+    SAME(w, histogram_sum(l->duration_ns), a->ended_held, "phases in duration_ns");
+    SAME(w, histogram_sum(l->peak_bytes_hist), a->ended_held, "phases in peak_bytes_hist");
+    for (unsigned b = 0; 2u << b <= slab_page_size(); b++)
+        SAME(w, l->peak_bytes_hist[b], 0, "phases that held less than a page");
+}
+
+static inline void check_label_limits(struct world* w, struct side* s, const SlabLabelStats* l,
+                                      const struct account* a) {
+    SAME(w, l->budget_soft_bytes, a->limit.soft, "budget_soft_bytes of a label");
+    SAME(w, l->budget_hard_bytes, a->limit.hard, "budget_hard_bytes of a label");
+    check_limit(w, &a->limit, l->committed_bytes, "committed_bytes of a label under a budget");
+    REQUIRE(w, a->muted ? l->budget_warnings >= a->limit.told_soft : l->budget_warnings == a->limit.told_soft,
+            "budget_warnings is %llu, told of %llu", (unsigned long long)l->budget_warnings,
+            (unsigned long long)a->limit.told_soft);
+    REQUIRE(w, l->budget_refusals >= a->over_least && l->budget_refusals <= a->over_most,
+            "budget_refusals is %llu, due %llu..%llu", (unsigned long long)l->budget_refusals,
+            (unsigned long long)a->over_least, (unsigned long long)a->over_most);
+    NO_MORE(w, l->live_bytes, l->committed_bytes, "live_bytes of a label");
+    NO_MORE(w, l->committed_bytes, l->peak_bytes, "committed_bytes of a label");
+    NO_MORE(w, a->most_live, l->peak_bytes + (uint64_t)PENDING_BYTES * (unsigned)w->threads,
+            "most bytes that were live under a label");
+    if (s->options.max_bytes && a->opened_most == a->ended + a->open && !w->strangers)
+        NO_MORE(w, l->peak_bytes, s->options.max_bytes + (uint64_t)PENDING_BYTES * (unsigned)w->threads,
+                "peak_bytes of a label");
+}
+
+/* What phases say, added up by label. */
+struct by_label {
+    uint64_t draining, committed;
+};
+
+static inline void check_label_row(struct world* w, struct side* s, const SlabLabelStats* l, unsigned k,
+                                   const struct by_label* phases) {
+    const struct account* a = &s->accounts[k];
+    about(w, "label", account_id(s, k), a->name);
+    SAME(w, l->version, SLAB_STATS_VERSION, "label version");
+    SAME(w, l->label_id, account_id(s, k), "label_id");
+    REQUIRE(w, memcmp(l->label, a->name, 32) == 0, "label '%.31s', due '%s'", l->label, a->name);
+    SAME(w, l->phases_open, a->open, "phases_open");
+    SAME(w, l->phases_ended, a->ended, "phases_ended");
+    SAME(w, l->phases_draining, phases->draining, "phases_draining");
+    REQUIRE(w, l->phases_opened >= a->open + a->ended && l->phases_opened <= a->opened_most,
+            "phases_opened is %llu, due %llu..%llu", (unsigned long long)l->phases_opened,
+            (unsigned long long)(a->open + a->ended), (unsigned long long)a->opened_most);
+    SAME(w, l->swallowed, a->swallowed, "swallowed");
+    SAME(w, l->committed_bytes, phases->committed, "committed_bytes of a label's phases");
+    check_label_balance(w, l, a);
+    check_label_ends(w, l, a);
+    check_label_limits(w, s, l, a);
+}
+
+static inline void check_label_rows(struct world* w, struct side* s, const TsiReport* r, const struct sums* sum) {
+    struct by_label phases[MOST_LABELS] = {{0, 0}};
+    const SlabRefusals* f = &r->refusals;
+    uint64_t slow = 0, refused = 0, refused_least = 0, looked = 0;
+    ThreadStats sampled = {.alloc_samples = 0};
+    SAME(w, r->label_count, s->n_accounts, "the number of labels");
+    for (size_t i = 0; i < s->n_incs; i++) {
+        const struct inc* inc = s->incs[i];
+        const SlabPhaseStats* p = phase_row(r, inc->era);
+        phases[inc->account].draining += inc->state != INC_ACTIVE && inc->objects.live > 0;
+        if (p) phases[inc->account].committed += p->committed_bytes;
+    }
+    for (unsigned n = 0; n < s->n_accounts; n++) {
+        unsigned k = n == 0 ? ACCOUNT_NONE : n + 1 == s->n_accounts ? ACCOUNT_OTHER : n + 1;
+        const SlabLabelStats* l = &r->labels[n];
+        check_label_row(w, s, l, k, &phases[k]);
+        REQUIRE(w, l->refusals >= s->accounts[k].refused_least, "refusals of a label are %llu, %llu at least",
+                (unsigned long long)l->refusals, (unsigned long long)s->accounts[k].refused_least);
+        sampled.alloc_samples += l->alloc_samples, sampled.alloc_wall_ns_sum += l->alloc_wall_ns_sum;
+        sampled.alloc_cpu_ns_sum += l->alloc_cpu_ns_sum, sampled.alloc_wait_ns_sum += l->alloc_wait_ns_sum;
+        slow += l->slow_path_hits, looked += l->closed_slabs;
+        refused += l->refusals, refused_least += s->accounts[k].refused_least;
+    }
+    SAME(w, slow, sum->hits - sum->closed, "slow_path_hits of all labels");
+    SAME(w, looked, sum->looked, "closed_slabs of all labels");
+    SAME(w, sampled.alloc_samples, r->sampling.sum.alloc_samples, "alloc_samples of all labels");
+    SAME(w, sampled.alloc_wall_ns_sum, r->sampling.sum.alloc_wall_ns_sum, "alloc_wall_ns_sum of all labels");
+    SAME(w, sampled.alloc_cpu_ns_sum, r->sampling.sum.alloc_cpu_ns_sum, "alloc_cpu_ns_sum of all labels");
+    SAME(w, sampled.alloc_wait_ns_sum, r->sampling.sum.alloc_wait_ns_sum, "alloc_wait_ns_sum of all labels");
+    uint64_t attributable = f->double_free + f->stale_free + f->interior_pointer + f->size_mismatch + f->closed_epoch;
+    NO_MORE(w, refused, attributable, "refusals of all labels");
+    NO_MORE(w, refused_least, refused, "refusals of labels that are known");
+}
+
+/* ---- samples ---------------------------------------------------------------------------- */
+
+static inline uint64_t latency_sum(const uint64_t h[SLAB_LATENCY_BUCKETS]) {
+    uint64_t n = 0;
+    for (unsigned b = 0; b < SLAB_LATENCY_BUCKETS; b++) n += h[b];
+    return n;
+}
+
+static inline void check_samples(struct world* w, struct side* s, const SlabSamplingStats* m) {
+    static const SlabSamplingStats none;
+    const ThreadStats* t = &m->sum;
+    if (s->options.sampling_period == 0) {
+        REQUIRE(w, memcmp(m, &none, sizeof none) == 0, "samples although sampling is off");
+        return;
+    }
+    SAME(w, m->version, SLAB_STATS_VERSION, "version of samples");
+    SAME(w, m->period, s->options.sampling_period, "sampling_period");
+    SAME(w, latency_sum(m->alloc_wall_ns), t->alloc_samples, "samples in alloc_wall_ns");
+    NO_MORE(w, t->alloc_wall_ns_max, t->alloc_wall_ns_sum, "alloc_wall_ns_max");
+    NO_MORE(w, t->alloc_cpu_ns_max, t->alloc_cpu_ns_sum, "alloc_cpu_ns_max");
+    NO_MORE(w, t->alloc_wait_ns_max, t->alloc_wait_ns_sum, "alloc_wait_ns_max");
+    NO_MORE(w, t->alloc_cpu_ns_sum + t->alloc_wait_ns_sum, t->alloc_wall_ns_sum, "cpu and wait of samples");
+    SAME(w, latency_sum(m->lock_wait_ns), m->lock_samples, "locks in lock_wait_ns");
+    SAME(w, latency_sum(m->lock_hold_ns), m->lock_samples, "locks in lock_hold_ns");
+    NO_MORE(w, m->lock_wait_ns_max, m->lock_wait_ns_sum, "lock_wait_ns_max");
+    NO_MORE(w, m->lock_hold_ns_max, m->lock_hold_ns_sum, "lock_hold_ns_max");
+    ThreadStats repairs = *t; /* nothing is ever found wrong */
+    memset(&repairs, 0, offsetof(ThreadStats, repair_count));
+    REQUIRE(w, memcmp(&repairs, &none.sum, sizeof repairs) == 0, "%llu repairs", (unsigned long long)t->repair_count);
+    uint64_t allocated = 0;
+    for (unsigned k = 0; k < s->n_accounts; k++) allocated += s->accounts[k].objects.allocated;
+    NO_MORE(w, t->alloc_samples + m->dropped,
+            allocated + s->seen[CAUSE_BUDGET] + s->seen[CAUSE_NO_MEMORY] + s->seen[SLAB_MISUSE_CLOSED_EPOCH],
+            "samples");
+}
+
+static inline void add_samples(ThreadStats* to, const ThreadStats* more) {
+    to->alloc_samples += more->alloc_samples;
+    to->alloc_wall_ns_sum += more->alloc_wall_ns_sum;
+    to->alloc_cpu_ns_sum += more->alloc_cpu_ns_sum;
+    to->alloc_wait_ns_sum += more->alloc_wait_ns_sum;
+    if (more->alloc_wall_ns_max > to->alloc_wall_ns_max) to->alloc_wall_ns_max = more->alloc_wall_ns_max;
+    if (more->alloc_cpu_ns_max > to->alloc_cpu_ns_max) to->alloc_cpu_ns_max = more->alloc_cpu_ns_max;
+    if (more->alloc_wait_ns_max > to->alloc_wait_ns_max) to->alloc_wait_ns_max = more->alloc_wait_ns_max;
+}
+
+/* What the threads say of themselves is what the allocators say together. */
+static inline void check_threads(struct world* w) {
+    ThreadStats threads = w->sampled_gone, sides = {.alloc_samples = 0};
+    w->actor->sampled = slab_stats_thread();
+    for (int i = 0; i < w->threads; i++)
+        if (w->actors[i].alive) add_samples(&threads, &w->actors[i].sampled);
+    for (int i = 0; i < SIDES; i++) {
+        SlabSamplingStats m;
+        slab_stats_sampling(w->side[i].a, &m);
+        add_samples(&sides, &m.sum);
+    }
+    if (w->strangers) return;
+    REQUIRE(w, memcmp(&threads, &sides, sizeof sides) == 0, "the threads have %llu samples, the allocators %llu",
+            (unsigned long long)threads.alloc_samples, (unsigned long long)sides.alloc_samples);
+}
+
+/* ---- reports that explain --------------------------------------------------------------- */
+
+struct walk {
+    struct world* w;
+    struct side* s;
+    const struct inc* inc;
+    uint64_t number;
+};
+
+static inline bool walk_meets(const SlabLiveObject* o, void* ctx) {
+    struct walk* k = ctx;
+    struct obj* known = obj_covering(k->s, o->address);
+    REQUIRE(k->w, known && known->p == o->address && known->inc == k->inc && known->walk != k->number,
+            "a walk over era %llu met %p", (unsigned long long)k->inc->era, o->address);
+    REQUIRE(k->w, o->usable_bytes == known->usable && o->class_index == class_of(known),
+            "a walk met %p with %zu bytes of class %u, %zu are usable", o->address, o->usable_bytes, o->class_index,
+            known->usable);
+    known->walk = k->number;
+    return true;
+}
+
+static inline void check_walk(struct world* w, struct side* s, const struct inc* inc) {
+    struct walk k = {w, s, inc, ++s->walks};
+    uint64_t met = inc->named && s->walks % 2 ? slab_epoch_walk(s->a, inc->id, walk_meets, &k)
+                                              : slab_epoch_walk_era(s->a, inc->era, walk_meets, &k);
+    SAME(w, met, inc->objects.live, "the number of objects that a walk met");
+}
+
+static inline void check_leaks(struct world* w, struct side* s, const TsiReport* r) {
+    EpochLeakReport leaks;
+    uint64_t due = 0, found = 0;
+    for (size_t i = 0; i < s->n_incs; i++) due += s->incs[i]->state == INC_ACTIVE ? 0 : s->incs[i]->objects.live;
+    uint32_t n = slab_detect_epoch_leaks(s->a, 0, UINT32_MAX, &leaks);
+    REQUIRE(w, n == leaks.candidate_count && n == leaks.top_count, "%u leaks, %u rows", n, leaks.top_count);
+    for (uint32_t i = 0; i < n; i++) {
+        const EpochLeakCandidate* c = &leaks.candidates[i];
+        const struct inc* inc = inc_by_era(s, c->epoch_era);
+        const SlabPhaseStats* p = phase_row(r, c->epoch_era);
+        uint64_t live = 0;
+        REQUIRE(w, inc && p && inc->state != INC_ACTIVE, "era %llu leaks", (unsigned long long)c->epoch_era);
+        for (size_t k = 0; k < s->n_objs; k++) live += s->objs[k]->inc == inc && class_of(s->objs[k]) == c->class_index;
+        SAME(w, c->alloc_count, live, "objects of a class that leak");
+        SAME(w, c->object_size, class_size(c->class_index), "object_size of a leak");
+        SAME(w, c->epoch_id, inc->id, "epoch_id of a leak");
+        REQUIRE(w, memcmp(c->label, inc->label, 32) == 0, "label of a leak '%.31s', due '%s'", c->label, inc->label);
+        NO_MORE(w, c->estimated_rss_bytes, p->committed_bytes, "bytes of a leak");
+        NO_MORE(w, c->partial_slab_count + c->full_slab_count + c->reclaimable_slab_count, p->slabs, "slabs of a leak");
+        REQUIRE(w, i == 0 || c[-1].estimated_rss_bytes >= c->estimated_rss_bytes, "leaks are not sorted by bytes");
+        found += c->alloc_count;
+    }
+    SAME(w, found, due, "objects that leak");
+    free(leaks.candidates);
+}
+
+static inline void check_slow_path(struct world* w, struct side* s, const TsiReport* r) {
+    SlowPathReport slow;
+    uint64_t hits = 0;
+    slab_analyze_slow_path(s->a, &slow);
+    for (uint32_t i = 0; i < slow.class_count; i++) {
+        const SlowPathAttribution* c = &slow.classes[i];
+        const SlabClassStats* k = &r->classes[c->class_index];
+        SAME(w, c->object_size, k->object_size, "object_size of a slow path");
+        SAME(w, c->total_slow_path_hits, k->slow_path_hits, "slow path hits");
+        SAME(w, c->cache_miss_count, k->slow_path_cache_miss, "slow paths that missed");
+        SAME(w, c->epoch_closed_count, k->slow_path_epoch_closed, "slow paths of closed epochs");
+        SAME(w, c->partial_null_count, k->current_partial_null, "slow paths without a line");
+        SAME(w, c->partial_full_count, k->current_partial_full, "slow paths of used lines");
+        double all = c->cache_miss_pct + c->epoch_closed_pct + c->partial_null_pct + c->partial_full_pct;
+        REQUIRE(w, all > 99.999 && all < 100.001, "the causes of slow paths add up to %g %%", all);
+        hits += c->total_slow_path_hits;
+    }
+    SAME(w, hits, r->global.total_slow_path_hits, "slow path hits of all classes");
+    free(slow.classes);
+}
+
+static inline void check_reclamation(struct world* w, struct side* s, const TsiReport* r) {
+    ReclamationReport back;
+    slab_analyze_reclamation(s->a, &back);
+    SAME(w, back.total_madvise_calls, r->global.total_madvise_calls, "madvise calls of the report");
+    SAME(w, back.total_madvise_bytes, r->global.total_madvise_bytes, "madvise bytes of the report");
+    for (uint32_t i = 0; i < back.epoch_count; i++) {
+        const EpochReclamation* e = &back.epochs[i];
+        const struct inc* inc = inc_by_era(s, e->epoch_era);
+        REQUIRE(w, e->was_closed && e->rss_delta == (int64_t)(e->rss_before - e->rss_after), "a row of a close");
+        REQUIRE(w, !inc || inc->asked, "era %llu was not closed", (unsigned long long)e->epoch_era);
+    }
+    free(back.epochs);
+}
+
+/* ---- all of it -------------------------------------------------------------------------- */
+
+/* The public calls say what the report says. */
+static inline void check_public(struct world* w, struct side* s, const TsiReport* r) {
+    SlabGlobalStats g;
+    SlabRefusals f;
+    SlabLabelStats* labels = must_alloc(MOST_LABELS * sizeof *labels);
+    slab_stats_global(s->a, &g);
+    g.rss_bytes_current = r->global.rss_bytes_current;
+    g.metadata_bytes = r->global.metadata_bytes; /* the report may have touched some itself */
+    REQUIRE(w, memcmp(&g, &r->global, sizeof g) == 0, "slab_stats_global and the report differ");
+    slab_stats_refusals(s->a, &f);
+    REQUIRE(w, memcmp(&f, &r->refusals, sizeof f) == 0, "slab_stats_refusals and the report differ");
+    for (unsigned c = 0; c <= r->class_count; c++) {
+        SlabClassStats k;
+        PerfCounters p;
+        slab_stats_class(s->a, c, &k);
+        get_perf_counters(s->a, c, &p);
+        REQUIRE(w, (k.version == 0) == (c == r->class_count), "class %u has version %u", c, k.version);
+        if (c == r->class_count) break;
+        REQUIRE(w, memcmp(&k, &r->classes[c], sizeof k) == 0, "slab_stats_class and the report differ in class %u", c);
+        REQUIRE(w, memcmp(&p, &k.slow_path_hits, sizeof p) == 0, "get_perf_counters and the report differ");
+    }
+    SAME(w, slab_stats_labels(s->a, labels, MOST_LABELS), r->label_count, "slab_stats_labels");
+    REQUIRE(w, memcmp(labels, r->labels, r->label_count * sizeof *labels) == 0, "slab_stats_labels differs");
+    SlabPhaseStats row;
+    SAME(w, slab_stats_phases(s->a, &row, 1), r->phase_count, "slab_stats_phases");
+    if (r->phase_count) SAME(w, row.epoch_era, r->phases[0].epoch_era, "the first row of slab_stats_phases");
+    free(labels);
+}
+
+static inline void check_report(struct world* w, struct side* s, bool everything) {
+    TsiReport r;
+    struct sums sum = {.hits = 0};
+    uint64_t before = slab_now_ns();
+    REQUIRE(w, tsi_report_take(arena_of(s), &r), "no report");
+    uint64_t after = slab_now_ns();
+    check_document(w, s, &r);
+    check_growth(w, s, &r);
+    check_global(w, s, &r.global);
+    check_class_rows(w, s, &r, &sum);
+    check_phase_rows(w, s, &r, &sum, before, after);
+    check_global_sums(w, s, &r, &sum);
+    check_label_rows(w, s, &r, &sum);
+    check_samples(w, s, &r.sampling);
+    if (everything) {
+        check_public(w, s, &r);
+        check_leaks(w, s, &r);
+        check_slow_path(w, s, &r);
+        check_reclamation(w, s, &r);
+        for (size_t i = 0; i < s->n_incs; i += 1 + s->n_incs / 4) check_walk(w, s, s->incs[i]);
+    }
+    about(w, NULL, 0, NULL);
+    tsi_report_drop(&r);
+}
+
+static inline void check_both(struct world* w, bool everything) {
+    char why[256] = "";
+    for (int i = 0; i < SIDES; i++) {
+        REQUIRE(w, tsi_check_allocator(w->side[i].a, why, sizeof why), "the allocator's own checker: %s", why);
+        check_report(w, &w->side[i], everything);
+    }
+    if (w->side[0].options.sampling_period || w->side[1].options.sampling_period) check_threads(w);
+    w->checks++;
+}
+
+static inline void check_invariants(struct world* w) { check_both(w, false); }
+
+static inline void check_everything(struct world* w) {
+    check_both(w, true);
+    for (int i = 0; i < SIDES; i++) {
+        struct side* s = &w->side[i];
+        for (size_t k = 0; k < s->n_objs; k++) {
+            check_contents(w, s->sorted[k]);
+            check_identity(w, s, s->sorted[k]);
+            if (k > 0)
+                REQUIRE(w, s->sorted[k - 1]->p + s->sorted[k - 1]->usable <= s->sorted[k]->p,
+                        "objects %p and %p overlap", (void*)s->sorted[k - 1]->p, (void*)s->sorted[k]->p);
+        }
+        unsigned held = 0;
+        for (size_t k = 0; k < s->n_incs; k++) {
+            const struct inc* inc = s->incs[(k + w->checks) % s->n_incs];
+            if (!inc->named || (!inc->ring && inc->state != INC_ACTIVE)) continue;
+            check_named(w, s, inc);
+            if (held < 4 && (inc->objects.live > 0 || k % 8 == 0)) check_held(w, s, inc), held++;
+        }
+        check_refusals(w, s); /* questions are not misuse */
+    }
+}
+
+#endif

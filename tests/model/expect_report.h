@@ -1,0 +1,389 @@
+/*
+ * expect_report.h - one report of an allocator, compared with the reference while nobody moves: the document, the
+ * whole allocator, classes, phases and epochs. Labels are in expect_labels.h; decided.h says what has to be somewhere.
+ *
+ * Figures of slabs are the library's own affair; what is demanded of them is that parts add up to the whole, that
+ * what is live fits into them, and that budgets hold.
+ */
+#ifndef MODEL_EXPECT_REPORT_H
+#define MODEL_EXPECT_REPORT_H
+
+#include <time.h>
+#include <unistd.h>
+
+#include "decided.h"
+#include "expect.h"
+
+_Static_assert((int)MIXED_INDEX == (int)TSI_CLASS_MIXED - 1 && (int)LARGE_INDEX == (int)TSI_CLASS_LARGE - 1,
+               "the last two classes");
+
+#define SAME(w, got, due, what)                                                                             \
+    REQUIRE(w, (uint64_t)(got) == (uint64_t)(due), "%s is %llu, due %llu", what, (unsigned long long)(got), \
+            (unsigned long long)(due))
+#define NO_MORE(w, got, most, what)                                                                              \
+    REQUIRE(w, (uint64_t)(got) <= (uint64_t)(most), "%s is %llu, %llu at most", what, (unsigned long long)(got), \
+            (unsigned long long)(most))
+
+static inline TsiArena* arena_of(const struct side* s) { return ((TsiPublic*)(void*)s->a)->arena; }
+
+/* ---- what only grows -------------------------------------------------------------------- */
+
+/* The rows told last, of the sections whose rows stay. */
+struct last {
+    struct rows {
+        char* first;
+        uint32_t count;
+    } rows[TSI_SECTIONS];
+};
+
+static const TsiSection lasting[] = {TSI_SECTION_GLOBAL, TSI_SECTION_CLASS, TSI_SECTION_SAMPLING, TSI_SECTION_REFUSAL,
+                                     TSI_SECTION_LABEL};
+enum { LASTING = sizeof lasting / sizeof *lasting };
+
+static inline void check_not_less(struct world* w, const TsiMetric* m, const char* was, const char* now) {
+    TsiValue old = tsi_metric_value(m, was), new = tsi_metric_value(m, now);
+    unsigned entries = tsi_metric_is_array(m) ? tsi_metric_entries(m) : 1;
+    for (unsigned i = 0; i < entries; i++) {
+        uint64_t o = tsi_metric_is_array(m) ? old.a[i] : old.u, n = tsi_metric_is_array(m) ? new.a[i] : new.u;
+        REQUIRE(w, n >= o, "%s of \"%s\" fell from %llu to %llu (entry %u)", m->key, tsi_sections[m->section].key,
+                (unsigned long long)o, (unsigned long long)n, i);
+    }
+}
+
+static inline void check_zero(struct world* w, const TsiMetric* m, const char* row) {
+    TsiValue v = tsi_metric_value(m, row);
+    bool zero = m->type == TSI_TYPE_F64 ? v.f == 0.0 : v.u == 0;
+    if (tsi_metric_is_array(m)) {
+        zero = true;
+        for (unsigned i = 0; i < tsi_metric_entries(m); i++) zero = zero && v.a[i] == 0;
+    }
+    REQUIRE(w, zero, "%s of \"%s\" is not 0", m->key, tsi_sections[m->section].key);
+}
+
+static inline bool only_grows(const TsiMetric* m) {
+    bool peak = m->section == TSI_SECTION_LABEL && strcmp(m->key, "peak_bytes") == 0;
+    return peak || m->kind == TSI_KIND_COUNTER || m->kind == TSI_KIND_HISTOGRAM || m->kind == TSI_KIND_SUM;
+}
+
+/* The row that was told last of what is in this one: new labels come before "(other)", the last row. */
+static inline const char* row_before(const struct rows* last, TsiSection section, TsiRows now, uint32_t n) {
+    if (section == TSI_SECTION_LABEL && n + 1 == now.count)
+        n = last->count - 1;
+    else if (section == TSI_SECTION_LABEL && n + 1 >= last->count)
+        return NULL;
+    return last->first + (size_t)n * now.bytes;
+}
+
+static inline void check_growth(struct world* w, struct side* s, const TsiReport* r) {
+    if (!s->last) s->last = must_alloc(sizeof *s->last);
+    for (unsigned n = 0; n < tsi_metric_count; n++) {
+        const TsiMetric* m = &tsi_metrics[n];
+        TsiRows now = tsi_report_rows(r, m->section);
+        const struct rows* last = &s->last->rows[m->section];
+        for (uint32_t k = 0; k < now.count; k++) {
+            const char* row = now.first + (size_t)k * now.bytes;
+            if (verdicts[n] == NOTHING) check_zero(w, m, row);
+            if (!last->first || !only_grows(m)) continue;
+            const char* was = row_before(last, m->section, now, k);
+            if (was) check_not_less(w, m, was, row);
+        }
+    }
+    for (unsigned i = 0; i < LASTING; i++) {
+        struct rows* last = &s->last->rows[lasting[i]];
+        TsiRows now = tsi_report_rows(r, lasting[i]);
+        last->first = realloc(last->first, (size_t)now.count * now.bytes);
+        if (!last->first) _Exit(2);
+        memcpy(last->first, now.first, (size_t)now.count * now.bytes);
+        last->count = now.count;
+    }
+}
+
+static inline void growth_forget(struct side* s) {
+    for (unsigned i = 0; s->last && i < LASTING; i++) free(s->last->rows[lasting[i]].first);
+    free(s->last);
+}
+
+/* ---- classes ---------------------------------------------------------------------------- */
+
+/* Sums over the rows of classes and of phases. */
+struct sums {
+    uint64_t hits, closed, miss, taken, recycled, overflowed, net, committed, madvise_calls, madvise_bytes, tries,
+        looked;
+    uint64_t warm_slabs, warm_bytes;
+    uint64_t phase_slabs, phase_bytes, purged;
+};
+
+/* Slabs are taken with the pool's lock held, by the label of the phase; warm ones are not. */
+static inline void check_lanes(struct world* w, struct side* s, const SlabClassStats* k) {
+    uint64_t all = 0, large[16] = {0};
+    bool failures = s->options.max_bytes || s->seen[CAUSE_NO_MEMORY];
+    for (unsigned n = 0; n < s->n_accounts; n++) {
+        uint32_t id = account_id(s, n);
+        large[id < 15 ? id : 15] += s->accounts[n].large;
+    }
+    for (unsigned lane = 0; lane < 16; lane++) {
+        uint64_t here = k->lock_fast_acquire_by_label[lane];
+        all += here;
+        if (k->class_index == LARGE_INDEX)
+            REQUIRE(w, failures ? here >= large[lane] : here == large[lane],
+                    "label lane %u took the lock %llu times for %llu large objects", lane, (unsigned long long)here,
+                    (unsigned long long)large[lane]);
+        bool known = lane == 0 || lane == 15 || lane + 1 < s->n_accounts || lane == s->max_labels - 1;
+        if (!known) SAME(w, here, 0, "lock_fast_acquire of no label");
+    }
+    SAME(w, all, k->lock_fast_acquire, "the labels' sum of lock_fast_acquire");
+    uint64_t pooled = k->new_slab_count - k->empty_slab_recycled;
+    REQUIRE(w, failures ? all >= pooled : all == pooled, "class %u: the lock was taken %llu times for %llu slabs",
+            k->class_index, (unsigned long long)all, (unsigned long long)pooled);
+}
+
+static inline void check_class_row(struct world* w, struct side* s, const SlabClassStats* k, uint64_t live) {
+    bool large = k->class_index == LARGE_INDEX;
+    about(w, "class", k->class_index, "");
+    SAME(w, k->version, SLAB_STATS_VERSION, "class version");
+    SAME(w, k->object_size, class_size(k->class_index), "object_size");
+    SAME(w, k->live_bytes, live, "live_bytes of a class");
+    SAME(w, k->slow_path_hits,
+         k->slow_path_cache_miss + k->slow_path_epoch_closed + k->current_partial_null + k->current_partial_full,
+         "slow_path_hits by cause");
+    SAME(w, k->empty_slabs_count + k->total_partial_slabs + k->total_full_slabs, k->net_slabs,
+         "empty, partial and full slabs together");
+    SAME(w, k->estimated_rss_bytes, k->committed_bytes, "estimated_rss_bytes");
+    if (!large) SAME(w, k->committed_bytes, k->net_slabs * k->slab_bytes, "committed_bytes of a class");
+    if (large) SAME(w, k->committed_bytes, k->live_bytes, "committed_bytes of large objects");
+    if (k->class_index != MIXED_INDEX && !large) NO_MORE(w, s->options.slab_bytes, k->slab_bytes, "least slab_bytes");
+    /* Each slab that was taken is in a phase, warm, or has gone: to the pool, or by way of a warm store to a phase. */
+    NO_MORE(w, k->net_slabs + k->empty_slab_overflowed + k->empty_slab_recycled, k->new_slab_count,
+            "slabs that are here, went or were taken again");
+    NO_MORE(w, k->cache_size, k->empty_slabs_count, "warm slabs of a class");
+    REQUIRE(w, (k->madvise_calls == 0) == (k->madvise_bytes == 0) && k->madvise_bytes % slab_page_size() == 0,
+            "%llu madvise calls gave %llu bytes", (unsigned long long)k->madvise_calls,
+            (unsigned long long)k->madvise_bytes);
+    NO_MORE(w, k->epoch_close_recycled_slabs, k->epoch_close_scanned_slabs, "slabs that closes took back");
+    NO_MORE(w, k->epoch_close_calls, k->epoch_close_scanned_slabs, "closes that looked at slabs");
+    REQUIRE(w, k->epoch_close_calls || !k->epoch_close_total_ns, "closes took time and there were none");
+    double rate = k->new_slab_count ? 100.0 * (double)k->empty_slab_recycled / (double)k->new_slab_count : 0.0;
+    REQUIRE(w, k->recycle_rate_pct == rate, "recycle_rate_pct is %g, due %g", k->recycle_rate_pct, rate);
+    check_lanes(w, s, k);
+}
+
+static inline void check_class_rows(struct world* w, struct side* s, const TsiReport* r, struct sums* sum) {
+    uint64_t live[LARGE_INDEX + 1] = {0};
+    SAME(w, r->class_count, LARGE_INDEX + 1, "the number of classes");
+    for (size_t i = 0; i < s->n_objs; i++) live[class_of(s->objs[i])] += s->objs[i]->usable;
+    for (unsigned c = 0; c < r->class_count; c++) {
+        const SlabClassStats* k = &r->classes[c];
+        SAME(w, k->class_index, c, "class_index");
+        check_class_row(w, s, k, live[c]);
+        sum->hits += k->slow_path_hits, sum->closed += k->slow_path_epoch_closed, sum->miss += k->slow_path_cache_miss;
+        sum->taken += k->new_slab_count, sum->recycled += k->empty_slab_recycled;
+        sum->overflowed += k->empty_slab_overflowed, sum->net += k->net_slabs, sum->committed += k->committed_bytes;
+        sum->madvise_calls += k->madvise_calls, sum->madvise_bytes += k->madvise_bytes;
+        sum->tries += k->bitmap_free_attempts, sum->looked += k->epoch_close_scanned_slabs;
+        sum->warm_slabs += k->cache_size, sum->warm_bytes += k->cache_size * k->slab_bytes;
+    }
+    uint64_t warm = s->options.warm_bytes == 0            ? 1u << 20
+                    : s->options.warm_bytes == UINT64_MAX ? 0
+                                                          : s->options.warm_bytes;
+    NO_MORE(w, sum->warm_bytes, warm, "bytes of warm slabs");
+}
+
+/* ---- phases ----------------------------------------------------------------------------- */
+
+/* A budget against what is committed under it. */
+static inline void check_limit(struct world* w, const struct limit* l, uint64_t committed, const char* whose) {
+    if (l->hard) NO_MORE(w, committed, l->hard + limit_slack(l), whose);
+    if (l->soft && committed > l->soft && !l->passed && !l->mute)
+        REQUIRE(w, l->told_soft > l->told_before, "%s: %llu committed, soft %llu, and nobody was told", whose,
+                (unsigned long long)committed, (unsigned long long)l->soft);
+}
+
+static inline void check_phase_times(struct world* w, struct side* s, const SlabPhaseStats* p, const struct inc* inc,
+                                     uint64_t before, uint64_t after) {
+    if (p->epoch_era == 1) {
+        SAME(w, p->open_since_ns, 0, "open_since_ns of the first phase");
+        NO_MORE(w, p->age_ns, after - s->created_ns + 1000000000u, "age_ns of the first phase");
+        return;
+    }
+    REQUIRE(w, p->open_since_ns >= inc->opened_ns && (!inc->used_ns || p->open_since_ns <= inc->used_ns),
+            "era %llu is open since %llu, due %llu..%llu", (unsigned long long)inc->era,
+            (unsigned long long)p->open_since_ns, (unsigned long long)inc->opened_ns, (unsigned long long)inc->used_ns);
+    REQUIRE(w, p->age_ns >= before - p->open_since_ns && p->age_ns <= after - p->open_since_ns,
+            "era %llu is %llu ns old, due %llu..%llu", (unsigned long long)inc->era, (unsigned long long)p->age_ns,
+            (unsigned long long)(before - p->open_since_ns), (unsigned long long)(after - p->open_since_ns));
+}
+
+static inline void check_phase_row(struct world* w, struct side* s, const SlabPhaseStats* p, const struct inc* inc) {
+    about(w, "phase", inc->era, inc->label);
+    SAME(w, p->version, SLAB_STATS_VERSION, "phase version");
+    SAME(w, p->epoch_id, inc->id, "epoch_id of a phase");
+    REQUIRE(w, memcmp(p->label, inc->label, 32) == 0, "phase label '%.31s', due '%s'", p->label, inc->label);
+    SAME(w, p->label_id, account_id(s, inc->account), "label_id of a phase");
+    SAME(w, p->state == EPOCH_ACTIVE, inc->state == INC_ACTIVE, "a phase's being open");
+    SAME(w, p->refcount, inc->refcount + inc->scopes, "refcount of a phase");
+    NO_MORE(w, p->threads, __builtin_popcountll(inc->users), "threads of a phase");
+    SAME(w, p->objects_allocated, inc->objects.allocated, "objects_allocated of a phase");
+    SAME(w, p->bytes_allocated, inc->bytes.allocated, "bytes_allocated of a phase");
+    SAME(w, p->live_objects, inc->objects.live, "live_objects of a phase");
+    SAME(w, p->live_bytes, inc->bytes.live, "live_bytes of a phase");
+    NO_MORE(w, p->live_bytes, p->committed_bytes, "live_bytes of a phase");
+    NO_MORE(w, p->committed_bytes, p->peak_bytes, "committed_bytes of a phase");
+    NO_MORE(w, inc->most_live, p->peak_bytes, "most bytes that were live in a phase");
+    if (s->options.max_bytes) NO_MORE(w, p->peak_bytes, s->options.max_bytes, "peak_bytes of a phase");
+    NO_MORE(w, p->empty_slabs, p->slabs, "empty_slabs");
+    SAME(w, p->slabs == 0, p->committed_bytes == 0, "a phase's having no slabs");
+    REQUIRE(w, p->live_objects == 0 || p->slabs > p->empty_slabs, "objects live in no slab");
+    REQUIRE(w, inc->state < INC_CLOSED || p->empty_slabs == 0, "era %llu was closed and holds %llu empty slabs",
+            (unsigned long long)inc->era, (unsigned long long)p->empty_slabs);
+    REQUIRE(w, s->options.purge_policy != SLAB_PURGE_NEVER || p->purged_bytes == 0, "purged %llu bytes, policy never",
+            (unsigned long long)p->purged_bytes);
+    SAME(w, p->budget_soft_bytes, inc->limit.soft, "budget_soft_bytes of a phase");
+    SAME(w, p->budget_hard_bytes, inc->limit.hard, "budget_hard_bytes of a phase");
+    check_limit(w, &inc->limit, p->committed_bytes, "committed_bytes of a phase under a budget");
+    check_rss_of(w, inc, p->rss_before_close, p->rss_after_close);
+}
+
+static inline const SlabPhaseStats* phase_row(const TsiReport* r, uint64_t era) {
+    uint32_t low = 0, high = r->phase_count;
+    while (low < high) {
+        uint32_t mid = (low + high) / 2;
+        if (r->phases[mid].epoch_era < era)
+            low = mid + 1;
+        else
+            high = mid;
+    }
+    return low < r->phase_count && r->phases[low].epoch_era == era ? &r->phases[low] : NULL;
+}
+
+static inline const TsiEpochRow* epoch_row(const TsiReport* r, uint64_t era) {
+    for (uint32_t n = 0; n < r->epoch_rows; n++)
+        if (r->epochs[n].epoch_era == era) return &r->epochs[n];
+    return NULL;
+}
+
+/* The row of the JSON document for the same incarnation. A ring id keeps its row when nothing is left. */
+static inline void check_epoch_row(struct world* w, struct side* s, const TsiEpochRow* e, const struct inc* inc,
+                                   const SlabPhaseStats* p) {
+    SAME(w, e->epoch_id, inc->id, "epoch_id of a row");
+    SAME(w, e->state == EPOCH_ACTIVE, inc->state == INC_ACTIVE, "a row's being open");
+    SAME(w, e->refcount, inc->refcount + inc->scopes, "refcount of a row");
+    SAME(w, e->label_id, account_id(s, inc->account), "label_id of a row");
+    SAME(w, e->alloc_count, inc->objects.live, "alloc_count of a row");
+    REQUIRE(w, memcmp(e->label, inc->label, 32) == 0, "row label '%.31s', due '%s'", e->label, inc->label);
+    SAME(w, e->total_reclaimable_slabs, e->reclaimable_slab_count, "total_reclaimable_slabs");
+    SAME(w, e->total_partial_slabs + e->total_full_slabs + e->reclaimable_slab_count, p ? p->slabs : 0,
+         "slabs of a row");
+    SAME(w, e->reclaimable_slab_count, p ? p->empty_slabs : 0, "reclaimable_slab_count of a row");
+    SAME(w, e->estimated_rss_bytes, p ? p->committed_bytes : 0, "estimated_rss_bytes of a row");
+    if (p) SAME(w, e->open_since_ns, p->open_since_ns, "open_since_ns of a row");
+    if (p) SAME(w, e->madvise_bytes, p->purged_bytes, "madvise_bytes of a row");
+    check_rss_of(w, inc, e->rss_before_close, e->rss_after_close);
+    double delta = ((double)e->rss_before_close - (double)e->rss_after_close) / (1 << 20);
+    REQUIRE(w, e->rss_delta_mb == delta, "rss_delta_mb is %g, due %g", e->rss_delta_mb, delta);
+    REQUIRE(w, e->age_sec >= 0 && e->age_sec < 86400, "age_sec is %g", e->age_sec);
+}
+
+static inline void check_phase_rows(struct world* w, struct side* s, const TsiReport* r, struct sums* sum,
+                                    uint64_t before, uint64_t after) {
+    uint32_t rows = 0, epochs = 0;
+    for (size_t i = 0; i < s->n_incs; i++) {
+        const struct inc* inc = s->incs[i];
+        bool used = inc->objects.allocated > 0, open = inc->state == INC_ACTIVE;
+        const SlabPhaseStats* p = phase_row(r, inc->era);
+        const TsiEpochRow* e = epoch_row(r, inc->era);
+        REQUIRE(w, p || !(used && (open || inc->objects.live)), "era %llu (state %d, %llu live) has no phase row",
+                (unsigned long long)inc->era, inc->state, (unsigned long long)inc->objects.live);
+        REQUIRE(w, !p || (used && (open || inc->objects.live || inc->state == INC_ADVANCED)),
+                "era %llu (state %d, %llu objects so far) has a phase row", (unsigned long long)inc->era, inc->state,
+                (unsigned long long)inc->objects.allocated);
+        bool has = used && ((inc->ring && inc->named) || (p && p->slabs));
+        REQUIRE(w, has == (e != NULL), "era %llu (state %d, named %d) has %s epoch row", (unsigned long long)inc->era,
+                inc->state, inc->named, e ? "an" : "no");
+        about(w, "epoch", inc->era, inc->label);
+        if (e) check_epoch_row(w, s, e, inc, p), epochs++;
+        if (!p) continue;
+        check_phase_row(w, s, p, inc);
+        check_phase_times(w, s, p, inc, before, after);
+        sum->phase_slabs += p->slabs, sum->phase_bytes += p->committed_bytes, sum->purged += p->purged_bytes;
+        rows++;
+    }
+    SAME(w, rows, r->phase_count, "the number of phase rows");
+    SAME(w, epochs, r->epoch_rows, "the number of epoch rows");
+    for (uint32_t n = 1; n < r->phase_count; n++)
+        REQUIRE(w, r->phases[n - 1].epoch_era < r->phases[n].epoch_era, "phases are not sorted by era");
+    for (uint32_t n = 1; n < r->epoch_rows; n++)
+        REQUIRE(w, r->epochs[n - 1].epoch_era < r->epochs[n].epoch_era, "epochs are not sorted by era");
+}
+
+/* ---- the whole -------------------------------------------------------------------------- */
+
+static inline void check_document(struct world* w, struct side* s, const TsiReport* r) {
+    struct timespec t;
+    clock_gettime(CLOCK_REALTIME, &t);
+    SAME(w, r->pid, getpid(), "pid");
+    SAME(w, r->page_size, slab_page_size(), "page_size");
+    SAME(w, r->epoch_count, s->ring_size, "epoch_count");
+    SAME(w, r->max_labels, s->max_labels, "max_labels");
+    NO_MORE(w, r->uptime_ns, slab_now_ns() - s->created_ns + 1000000000u, "uptime_ns");
+    REQUIRE(w, llabs((long long)(r->timestamp_ns / 1000000000u) - (long long)t.tv_sec) < 86400, "timestamp_ns is %llu",
+            (unsigned long long)r->timestamp_ns);
+}
+
+static inline void check_phase_counts(struct world* w, struct side* s, const SlabGlobalStats* g) {
+    uint64_t open = 0, draining_least = 0, draining_most = 0, active_ids = 0;
+    for (size_t i = 0; i < s->n_incs; i++) {
+        const struct inc* inc = s->incs[i];
+        open += inc->state == INC_ACTIVE;
+        draining_least += inc->state != INC_ACTIVE && inc->objects.live > 0;
+        draining_most += inc->state == INC_ADVANCED || (inc->state != INC_ACTIVE && inc->objects.live > 0);
+    }
+    for (uint32_t id = 0; id < s->ring_size; id++) active_ids += s->ring[id]->state == INC_ACTIVE;
+    SAME(w, g->open_phases, open, "open_phases");
+    REQUIRE(w, g->draining_phases >= draining_least && g->draining_phases <= draining_most,
+            "draining_phases %llu, due %llu..%llu", (unsigned long long)g->draining_phases,
+            (unsigned long long)draining_least, (unsigned long long)draining_most);
+    SAME(w, g->active_epoch_count, active_ids, "active_epoch_count");
+    SAME(w, g->closing_epoch_count, s->ring_size - active_ids, "closing_epoch_count");
+}
+
+static inline void check_global(struct world* w, struct side* s, const SlabGlobalStats* g) {
+    SAME(w, g->version, SLAB_STATS_VERSION, "statistics version");
+    SAME(w, g->live_objects, s->n_objs, "live_objects");
+    SAME(w, g->live_bytes, s->live_bytes, "live_bytes");
+    SAME(w, g->current_epoch, s->current, "current_epoch");
+    SAME(w, epoch_current(s->a), s->current, "epoch_current");
+    NO_MORE(w, g->live_bytes, g->committed_bytes, "live_bytes");
+    if (s->options.max_bytes) NO_MORE(w, g->committed_bytes, s->options.max_bytes, "committed_bytes under max_bytes");
+    check_phase_counts(w, s, g);
+}
+
+static inline void check_global_sums(struct world* w, struct side* s, const TsiReport* r, const struct sums* sum) {
+    const SlabGlobalStats* g = &r->global;
+    uint64_t freed = 0, reserve = (uint64_t)64 << 30;
+    for (unsigned k = 0; k < s->n_accounts; k++) freed += s->accounts[k].objects.freed;
+    while (reserve > g->reserved_bytes) reserve /= 2;
+    SAME(w, g->reserved_bytes, reserve, "reserved_bytes");
+    SAME(w, g->total_slabs_allocated, sum->taken, "total_slabs_allocated");
+    SAME(w, g->total_slabs_recycled, sum->recycled, "total_slabs_recycled");
+    SAME(w, g->net_slabs, sum->net, "net_slabs");
+    SAME(w, g->net_slabs, sum->phase_slabs + sum->warm_slabs, "net_slabs by phase");
+    SAME(w, g->committed_bytes, sum->committed, "committed_bytes");
+    SAME(w, g->committed_bytes, sum->phase_bytes + sum->warm_bytes, "committed_bytes by phase");
+    SAME(w, g->estimated_slab_rss_bytes, g->committed_bytes, "estimated_slab_rss_bytes");
+    SAME(w, g->total_slow_path_hits, sum->hits, "total_slow_path_hits");
+    SAME(w, g->total_slow_cache_miss, sum->miss, "total_slow_cache_miss");
+    SAME(w, g->total_slow_epoch_closed, sum->closed, "total_slow_epoch_closed");
+    NO_MORE(w, sum->closed, r->refusals.closed_epoch, "total_slow_epoch_closed");
+    SAME(w, g->total_cache_overflows, sum->overflowed, "total_cache_overflows");
+    SAME(w, g->total_madvise_calls, sum->madvise_calls, "total_madvise_calls");
+    SAME(w, g->total_madvise_bytes, sum->madvise_bytes, "total_madvise_bytes");
+    if (s->options.purge_policy == SLAB_PURGE_NEVER) SAME(w, g->total_madvise_calls, 0, "madvise calls, policy never,");
+    NO_MORE(w, sum->purged, g->total_madvise_bytes, "bytes that phases gave back");
+    SAME(w, g->total_bitmap_free_attempts, sum->tries, "total_bitmap_free_attempts");
+    NO_MORE(w, sum->tries, freed, "frees by other threads"); /* nobody gets in the way: one attempt each */
+    REQUIRE(w, g->metadata_bytes > 0 && g->metadata_bytes % slab_page_size() == 0, "metadata_bytes is %llu",
+            (unsigned long long)g->metadata_bytes);
+    NO_MORE(w, g->metadata_bytes, g->rss_bytes_current, "metadata_bytes");
+}
+
+#endif
