@@ -181,7 +181,10 @@ static TSI_NOINLINE bool free_missed(SlabAllocator* s, void* p) {
     TsiBinding* b = tsi_tls.binding;
     const TsiLine* l = (const TsiLine*)(uintptr_t)tsi_load_relaxed(&b->busy);
     TsiHeap* h = NULL;
-    TsiFast f = tsi_load_relaxed(&l->handled) ? tsi_free_counted(b, p, &h) : tsi_free_missed(b, p);
+    unsigned special = tsi_load_relaxed(&l->special);
+    TsiFast f = special == 0                         ? tsi_free_missed(b, p)
+                : (special & TSI_SPECIAL_HANDLED) != 0 ? tsi_free_counted(b, p, &h)
+                                                     : tsi_free_special(b, p, &h);
     if (TSI_LIKELY(f == TSI_FAST_DONE)) return true;
     if (f == TSI_FAST_LEFT) return free_left(b, h);
     if (f == TSI_FAST_MISSED) tsi_bracket_missed(b);

@@ -27,7 +27,7 @@
 
 /* ---- slabs ---- */
 
-static void line_init(TsiSpace* s, const TsiClass* c, unsigned cls, uint32_t line_id, uint32_t seq, uint32_t gen_base) {
+static void line_init(TsiSpace* s, const TsiClass* c, unsigned cls, uint32_t line_id, uint32_t seq, uint32_t gen_base, uint32_t heap_at) {
     TsiLine* l = tsi_line(s, line_id);
     bool mixed = cls == TSI_CLASS_MIXED;
     uint64_t offset = ((uint64_t)(line_id >> 10) << TSI_CHUNK_SHIFT) +
@@ -36,10 +36,10 @@ static void line_init(TsiSpace* s, const TsiClass* c, unsigned cls, uint32_t lin
     tsi_store_relaxed(&l->freed, mixed ? 0 : c->full);
     tsi_store_relaxed(&l->issued, 0);
     l->base = s->base + offset;
-    tsi_store_relaxed(&l->heap_at, 0); /* tsi_room_push names the heap */
+    tsi_store_relaxed(&l->heap_at, heap_at);
     l->link = 0;
     tsi_store_relaxed(&l->flags, mixed ? TSI_LINE_MIXED : 0);
-    tsi_store_relaxed(&l->handled, 0);
+    tsi_store_relaxed(&l->special, mixed ? TSI_SPECIAL_MIXED : 0);
     l->gen_base = gen_base;
     if (mixed) {
         tsi_store_relaxed(&tsi_mixed(s, line_id)->starts, 0);
@@ -58,7 +58,7 @@ static void slab_open(TsiSpace* s, unsigned cls, uint32_t slab_id, uint32_t inde
     uint32_t gen_base = tsi_load_relaxed(&slab->gen_base);
     tsi_store_relaxed(&slab->gone, 0);
     for (uint32_t i = 0, first = tsi_first_line(c, slab_id); i < 1u << c->lines_log2; i++)
-        line_init(s, c, cls, first + i, seq, gen_base);
+        line_init(s, c, cls, first + i, seq, gen_base, state == TSI_SLAB_OWNED ? index * (uint32_t)sizeof(TsiHeap) : 0);
     tsi_store_seq(&slab->tag, tsi_tag(seq, index, state)); /* publishes the words to freers */
 }
 
@@ -281,7 +281,7 @@ void* tsi_alloc_again(TsiBinding* b, TsiHeap* h, unsigned cls, SlabHandle* handl
     bool plain = tsi_load_relaxed(&h->word) == b->live_word && tsi_load_relaxed(&l->avail) == 0 && b->period == 0 &&
                  (uint32_t)others == 0 && tsi_popcount(freed) >= c->threshold;
     bool waiting = tsi_load_relaxed(&b->inbox) != 0 || tsi_load_relaxed(&b->arena->has_displaced);
-    if (!plain || waiting || (handle != NULL && !tsi_load_relaxed(&l->handled))) return NULL;
+    if (!plain || waiting || (handle != NULL && !tsi_line_is_handled(l))) return NULL;
     /* As tsi_line_refill, with nothing of others to merge. */
     uint64_t out = tsi_lowest_bits(freed, c->refill_max);
     /* The whole slab's mark, not the line's: frees that took the slow path have moved counts in all its lines. */

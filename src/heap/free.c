@@ -64,6 +64,15 @@ bool tsi_place_ref(TsiArena* a, const TsiPlace* at, TsiRef* ref) {
 
 /* ---- the owner ---- */
 
+/* The owner's free that gives a parked line enough room; in a bracket that names the line, or all of the incarnation. Rooms
+ * are the owner's alone. */
+static void unpark(TsiBinding* b, TsiHeap* h, unsigned cls, TsiLine* l) {
+    TsiRoom* room = tsi_heap(b->arena, h->primary)->room;
+    if (room == NULL) return;
+    tsi_room_push(b->arena, room, cls, h, l);
+    tsi_count(&b->counters[cls].unparked);
+}
+
 /* Frees as the owner. False when the heap is not (any longer) the thread's: free remotely. */
 static bool free_as_owner(TsiArena* a, TsiBinding* b, const TsiPlace* at, uint64_t tag, int* result) {
     TsiSpace* s = &a->space;
@@ -82,11 +91,10 @@ static bool free_as_owner(TsiArena* a, TsiBinding* b, const TsiPlace* at, uint64
             unsigned flags = tsi_load_relaxed(&l->flags);
             /* release: pairs with the acquire in tsi_slot_check */
             tsi_store_release(&l->freed, tsi_load_relaxed(&l->freed) | 1ull << at->slot);
-            TsiRoom* room = tsi_heap(a, h->primary)->room;
-            if ((flags & (TSI_LINE_PARKED | TSI_LINE_RETIRED)) == TSI_LINE_PARKED && room != NULL &&
-                tsi_popcount(tsi_line_free_bits(s, l, at->line_id)) >= c->threshold) {
-                tsi_room_push(a, room, at->cls, h, l);
-                tsi_count(&b->counters[at->cls].unparked);
+            if ((flags & (TSI_LINE_PARKED | TSI_LINE_RETIRED)) == TSI_LINE_PARKED) {
+                unsigned n = tsi_popcount(tsi_line_free_bits(s, l, at->line_id));
+                if (n < c->threshold) tsi_line_await(l, c->threshold - n);
+                else unpark(b, h, at->cls, l);
             }
         }
     }
@@ -127,6 +135,26 @@ static TSI_NOINLINE void count_retry(TsiArena* a, TsiBinding* b, const TsiPlace*
     if (tsi_place_ref(a, at, &ref)) label = tsi_inc_label(tsi_inc(&a->phases, tsi_ref_index(ref)));
     tsi_add_relaxed(&tsi_label(&a->phases.labels, label)->retries, 1);
     tsi_add_relaxed(&a->free_retries_by_label[at->cls][tsi_label_lane(&a->phases.labels, label)], 1);
+}
+
+TsiFast tsi_free_special(TsiBinding* b, const void* p, TsiHeap** out) {
+    TsiSpace* s = &b->arena->space;
+    TsiLine* l = (TsiLine*)(uintptr_t)tsi_load_relaxed(&b->busy);
+    TsiHeap* h = (TsiHeap*)(void*)((uint8_t*)b->heaps_base + tsi_load_relaxed(&l->heap_at));
+    if (tsi_load_relaxed(&h->word) != b->live_word) return tsi_free_missed(b, p);
+    unsigned special = tsi_load_relaxed(&l->special);
+    uint32_t id = tsi_line_id(s, l);
+    unsigned cls = tsi_chunk_class(s, id >> 10);
+    unsigned slot = tsi_class_slot(&b->classes->c[cls], (uint32_t)((const uint8_t*)p - l->base));
+    uint64_t freed = tsi_load_relaxed(&l->freed), gone = freed, bit = 1ull << slot;
+    if (special == 1) gone |= tsi_load_relaxed(&l->avail);
+    else if (special != TSI_SPECIAL_MIXED || (tsi_load_relaxed(&tsi_mixed(s, id)->starts) & bit) == 0) return TSI_FAST_MISSED;
+    if ((gone & bit) != 0 || (tsi_load_relaxed(&l->remote[slot >> 5]) >> (slot & 31) & 1) != 0) return TSI_FAST_MISSED;
+    tsi_store_release(&l->freed, freed | bit); /* pairs with the acquire in tsi_slot_check */
+    if (special == 1) unpark(b, h, cls, l);
+    tsi_bracket_clear(b);
+    *out = h;
+    return TSI_LIKELY(tsi_load_relaxed(&h->word) == b->live_word) ? TSI_FAST_DONE : TSI_FAST_LEFT;
 }
 
 TsiFast tsi_free_missed(TsiBinding* b, const void* p) {

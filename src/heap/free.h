@@ -31,7 +31,7 @@ bool tsi_slab_ref(TsiArena* a, const TsiPlace* at, TsiRef* ref);
 /* Incarnation of a live object. */
 bool tsi_place_ref(TsiArena* a, const TsiPlace* at, TsiRef* ref);
 /*
- * The owner's free of a slot of an ordinary line. *out is the heap when the result is LEFT.
+ * The owner's free of a slot of an ordinary line, in use or parked. *out is the heap when the result is LEFT.
  *
  * heap_at is read inside the bracket, before the heap's word. A slab that has left heap h has its heap_at
  * cleared before h's word leaves SEIZED or DEAD, and only this thread makes the word LIVE for itself
@@ -49,17 +49,24 @@ TSI_INLINE TsiFast tsi_free_fast(TsiBinding* b, const void* p, TsiHeap** out) {
     tsi_bracket_name(b, tsi_busy_line(l));
     TsiHeap* h = (TsiHeap*)(void*)((uint8_t*)b->heaps_base + tsi_load_relaxed(&l->heap_at));
     if (TSI_UNLIKELY(tsi_load_relaxed(&h->word) != b->live_word)) return TSI_FAST_MISSED;
-    if (TSI_UNLIKELY(tsi_load_relaxed(&l->handled))) return TSI_FAST_MISSED;
+    unsigned special = tsi_load_relaxed(&l->special);
     uint64_t freed = tsi_load_relaxed(&l->freed);
     uint32_t remote = (uint32_t)tsi_load_relaxed(&l->remote[slot >> 5]);
     if (TSI_UNLIKELY((tsi_load_relaxed(&l->avail) | freed) >> slot & 1)) return TSI_FAST_MISSED;
     if (TSI_UNLIKELY(remote >> (slot & 31) & 1)) return TSI_FAST_MISSED;
+    if (TSI_UNLIKELY(special != 0)) {
+        if (special == 1 || special > TSI_SPECIAL_WAIT) return TSI_FAST_MISSED; /* tsi_free_special */
+        tsi_store_relaxed(&l->special, (uint8_t)(special - 1));
+    }
     tsi_store_relaxed(&l->freed, freed | 1ull << slot);
     tsi_bracket_clear(b);
     *out = h;
     return TSI_LIKELY(tsi_load_relaxed(&h->word) == b->live_word) ? TSI_FAST_DONE : TSI_FAST_LEFT;
 }
 
+/* A miss of tsi_free_fast, still inside its bracket: the line's `special` asks for more than a countdown. Results as of
+ * tsi_free_missed; *out is the heap when it is LEFT. */
+TsiFast tsi_free_special(TsiBinding* b, const void* p, TsiHeap** out);
 /* The commonest miss of tsi_free_fast, in its bracket: the slab is another thread's, and of the class that the pointer was
  * judged by. MISSED: nothing done, the bracket is open. NEVER: nothing done, and the bracket is closed. */
 TsiFast tsi_free_missed(TsiBinding* b, const void* p);

@@ -47,7 +47,7 @@ void tsi_handle_issue_held(TsiArena* a, void* p, TsiIssue* out) {
     _Atomic uint64_t* tag_word = &tsi_slab(s, out->at.slab_id)->tag;
     out->seq = tsi_tag_seq(tsi_load_relaxed(tag_word));
     if (!tsi_space_commit_counts(s, out->at.line_id >> 10) || !flag_slab(s, out->at.slab_id, out->seq)) return;
-    tsi_store_relaxed(&tsi_line(s, out->at.line_id)->handled, 1);
+    tsi_line_mark_handled(tsi_line(s, out->at.line_id));
     uint64_t tag = tsi_load_seq(tag_word);
     if (!generation_of(a, &out->at, tag, &generation, &word)) return;
     out->spent = generation >= TSI_GEN_LIMIT;
@@ -63,7 +63,7 @@ static bool mark_own_line(TsiArena* a, TsiBinding* b, const TsiPlace* at, uint32
     if (!tsi_heap_is_live(b, h) || !tsi_bracket_enter(b, h, tsi_busy_all(h))) return false;
     uint64_t now = tsi_load_relaxed(&tsi_slab(&a->space, at->slab_id)->tag);
     bool ours = tsi_tag_state(now) == TSI_SLAB_OWNED && tsi_tag_seq(now) == seq && tsi_tag_index(now) == h->index;
-    if (ours) tsi_store_relaxed(&tsi_line(&a->space, at->line_id)->handled, 1);
+    if (ours) tsi_line_mark_handled(tsi_line(&a->space, at->line_id));
     tsi_bracket_leave(b, h);
     return ours;
 }
@@ -75,7 +75,7 @@ SlabHandle tsi_handle_of(TsiArena* a, TsiBinding* b, const TsiPlace* at) {
     if (!tsi_place_is_live(a, at, &tag) || !tsi_space_commit_counts(s, at->line_id >> 10)) return 0;
     uint32_t seq = tsi_tag_seq(tag);
     if (!flag_slab(s, at->slab_id, seq)) return 0;
-    bool marked = tsi_load_acquire(&tsi_line(s, at->line_id)->handled) != 0;
+    bool marked = (tsi_load_acquire(&tsi_line(s, at->line_id)->special) & TSI_SPECIAL_HANDLED) != 0;
     if (!marked && !mark_own_line(a, b, at, seq) && tsi_os.has_membarrier) tsi_os.membarrier(); /* see handles.h */
     if (!generation_of(a, at, tag | TSI_SLAB_HANDLED, &generation, &word)) return 0;
     if ((tsi_count_of(word, seq) & 1) != 0 || generation >= TSI_GEN_LIMIT) return 0;
@@ -142,13 +142,15 @@ TsiFast tsi_free_counted(TsiBinding* b, const void* p, TsiHeap** out) {
     TsiSpace* s = &b->arena->space;
     TsiLine* l = (TsiLine*)(uintptr_t)tsi_load_relaxed(&b->busy);
     TsiHeap* h = (TsiHeap*)(void*)((uint8_t*)b->heaps_base + tsi_load_relaxed(&l->heap_at));
-    if (tsi_load_relaxed(&h->word) != b->live_word) return TSI_FAST_MISSED;
+    unsigned special = tsi_load_relaxed(&l->special);
+    if (tsi_load_relaxed(&h->word) != b->live_word || !tsi_special_counts(special)) return TSI_FAST_MISSED;
     uint32_t id = tsi_line_id(s, l);
     unsigned slot = tsi_class_slot(&b->classes->c[tsi_chunk_class(s, id >> 10)], (uint32_t)((const uint8_t*)p - l->base));
     uint64_t remote = tsi_load_relaxed(&l->remote[slot >> 5]), freed = tsi_load_relaxed(&l->freed);
     _Atomic uint64_t* at = &tsi_counts(s, id)[slot];
     bool gone = ((tsi_load_relaxed(&l->avail) | freed) >> slot & 1) != 0 || (remote >> (slot & 31) & 1) != 0;
     if (gone || !tsi_count_move(at, tsi_remote_seq(remote), tsi_load_relaxed(at))) return TSI_FAST_MISSED;
+    if (TSI_UNLIKELY(special != TSI_SPECIAL_HANDLED)) tsi_store_relaxed(&l->special, (uint8_t)(special - 1));
     tsi_store_release(&l->freed, freed | 1ull << slot); /* pairs with the acquire in tsi_slot_check */
     tsi_bracket_clear(b);
     *out = h;

@@ -6,7 +6,7 @@
  * the bracket of its plain ones: there the line's slab cannot leave its incarnation, so its seq and base stand still.
  *
  * A slab whose tag has the flag HANDLED has counts: refills make them even. Whoever asks for a handle sets it. The mark
- * `handled` of a line says that its owner knows: it alone sets it, inside its bracket, and only then issues and frees on its
+ * HANDLED in `special` of a line says that its owner knows: it alone sets it, inside its bracket, and only then issues and frees on its
  * own. Before that its plain frees do not count, and a handle that another thread asked for ends at the refill; that thread
  * makes sure, by a membarrier after setting the flag, that a free which it does not see is followed by a refill
  * that sees the flag.
@@ -56,7 +56,7 @@ bool tsi_free_handle(TsiArena* a, SlabHandle h);
 
 /* The handle that a slot of the owner's line has now; 0 when the line has issued none yet, or no more. In a bracket. */
 TSI_INLINE SlabHandle tsi_handle_here(const TsiBinding* b, const TsiClass* c, const TsiLine* l, unsigned slot) {
-    if (TSI_UNLIKELY(tsi_load_relaxed(&l->handled) == 0)) return 0;
+    if (TSI_UNLIKELY(!tsi_line_is_handled(l))) return 0;
     uint64_t off = (uint64_t)(l->base - b->base);
     uint32_t id = (uint32_t)(off >> TSI_CHUNK_SHIFT) << 10 | ((uint32_t)off & ((1u << TSI_CHUNK_SHIFT) - 1)) >> c->line_shift;
     uint32_t seq = tsi_remote_seq(tsi_load_relaxed(&l->remote[0]));
@@ -84,6 +84,13 @@ TSI_INLINE TsiFast tsi_obj_fast(TsiBinding* b, TsiHeap* h, TsiLine* const* cur, 
     return TSI_LIKELY(tsi_load_relaxed(&h->word) == live) ? TSI_FAST_DONE : TSI_FAST_LEFT;
 }
 
+/* Whether a counted free can be the owner's quick one: not where others are to be looked at, and not the last that a parked
+ * line waits for. */
+TSI_INLINE bool tsi_special_counts(unsigned special) {
+    return TSI_LIKELY(special == TSI_SPECIAL_HANDLED) ||
+           (special > (TSI_SPECIAL_HANDLED | 1) && (special & TSI_SPECIAL_MIXED) == 0);
+}
+
 /* The owner's free by handle, as tsi_free_fast: the same places are looked at, in the same order. */
 TSI_INLINE TsiFast tsi_free_handle_fast(TsiBinding* b, SlabHandle handle, TsiHeap** out) {
     uint32_t id = tsi_handle_line(handle), line = id & (TSI_CHUNK_LINES - 1);
@@ -96,7 +103,8 @@ TSI_INLINE TsiFast tsi_free_handle_fast(TsiBinding* b, SlabHandle handle, TsiHea
     TsiLine* l = key->lines + line;
     tsi_bracket_name(b, tsi_busy_line(l));
     TsiHeap* h = (TsiHeap*)(void*)((uint8_t*)b->heaps_base + tsi_load_relaxed(&l->heap_at));
-    if (TSI_UNLIKELY(tsi_load_relaxed(&h->word) != b->live_word || !tsi_load_relaxed(&l->handled))) return TSI_FAST_MISSED;
+    unsigned special = tsi_load_relaxed(&l->special);
+    if (TSI_UNLIKELY(tsi_load_relaxed(&h->word) != b->live_word || !tsi_special_counts(special))) return TSI_FAST_MISSED;
     _Atomic uint64_t* at = &b->counts[(size_t)id << 6 | slot];
     uint64_t word = tsi_load_relaxed(at), freed = tsi_load_relaxed(&l->freed);
     uint64_t remote = tsi_load_relaxed(&l->remote[slot >> 5]);
@@ -105,6 +113,7 @@ TSI_INLINE TsiFast tsi_free_handle_fast(TsiBinding* b, SlabHandle handle, TsiHea
         return TSI_FAST_MISSED;
     if (TSI_UNLIKELY((tsi_load_relaxed(&l->avail) | freed) >> slot & 1)) return TSI_FAST_MISSED;
     if (TSI_UNLIKELY((remote >> (slot & 31) & 1) != 0 || !tsi_count_move(at, seq, word))) return TSI_FAST_MISSED;
+    if (TSI_UNLIKELY(special != TSI_SPECIAL_HANDLED)) tsi_store_relaxed(&l->special, (uint8_t)(special - 1));
     tsi_store_release(&l->freed, freed | 1ull << slot); /* pairs with the acquire in tsi_slot_check */
     tsi_bracket_clear(b);
     *out = h;

@@ -103,6 +103,7 @@ void tsi_heap_rebuild_room(TsiBinding* b, TsiHeap* h, TsiHeap* primary) {
             uint64_t room = tsi_load_relaxed(&l->avail) | tsi_line_free_bits(s, l, first + i);
             bool ready = tsi_load_relaxed(&l->avail) != 0 || tsi_popcount(room) >= c->threshold;
             tsi_store_relaxed(&l->flags, flags);
+            tsi_line_await(l, 0);
             if ((flags & TSI_LINE_RETIRED) != 0) tsi_store_relaxed(&l->flags, flags | TSI_LINE_PARKED);
             else if (ready || !tsi_line_park(b, l, c)) tsi_room_push(a, primary->room, cls, h, l);
         }

@@ -56,6 +56,10 @@ uint64_t tsi_line_free_bits(const TsiSpace* s, TsiLine* l, uint32_t line_id);
 unsigned tsi_line_refill(TsiBinding* b, TsiLine* l, const TsiClass* c, unsigned least);
 /* Takes a used-up line out of use until slots are freed; false when it has room again already. */
 bool tsi_line_park(TsiBinding* b, TsiLine* l, const TsiClass* c);
+/* Own frees that a parked line waits for; 0: none. */
+TSI_INLINE void tsi_line_await(TsiLine* l, unsigned frees) {
+    tsi_store_relaxed(&l->special, (uint8_t)((tsi_load_relaxed(&l->special) & ~TSI_SPECIAL_WAIT) | frees));
+}
 /* Files a line with room. */
 void tsi_room_push(TsiArena* a, TsiRoom* r, unsigned cls, TsiHeap* h, TsiLine* l);
 /* A thread that freed slots of a parked line tells its owner; any thread. `seq` is the slab's when freed. */

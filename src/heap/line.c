@@ -3,7 +3,7 @@
  *
  * A line whose avail is empty is refilled from its freed and remote bits. With fewer than
  * `threshold` of them it is parked: it leaves the room, and its owner has to learn when enough slots
- * are free. The owner's own frees see PARKED. Frees of other threads see the *token*, one bit of
+ * are free. The owner's own frees count down in `special`. Frees of other threads see the *token*, one bit of
  * remote word 0.
  *
  * Invariants
@@ -33,6 +33,7 @@ uint64_t tsi_line_free_bits(const TsiSpace* s, TsiLine* l, uint32_t line_id) {
 
 void tsi_room_push(TsiArena* a, TsiRoom* r, unsigned cls, TsiHeap* h, TsiLine* l) {
     tsi_store_relaxed(&l->flags, (uint8_t)((tsi_load_relaxed(&l->flags) & ~TSI_LINE_PARKED) | TSI_LINE_LISTED));
+    tsi_line_await(l, 0);
     tsi_store_relaxed(&l->heap_at, tsi_heap_at(h));
     l->link = r->head[cls];
     r->head[cls] = tsi_line_id(&a->space, l) + 1;
@@ -40,7 +41,7 @@ void tsi_room_push(TsiArena* a, TsiRoom* r, unsigned cls, TsiHeap* h, TsiLine* l
 
 void tsi_counts_even(TsiSpace* s, TsiLine* l, uint32_t line_id, uint32_t seq, uint64_t slots) {
     _Atomic uint64_t* counts = tsi_counts(s, line_id);
-    tsi_store_relaxed(&l->handled, 1);
+    tsi_line_mark_handled(l);
     for (; slots != 0; slots &= slots - 1) {
         _Atomic uint64_t* w = &counts[tsi_ctz64(slots)];
         uint64_t next = ((uint64_t)tsi_count_of(tsi_load_relaxed(w), seq) | 1) + 1;
@@ -110,9 +111,10 @@ bool tsi_line_park(TsiBinding* b, TsiLine* l, const TsiClass* c) {
             return false;
         }
     }
-    tsi_store_relaxed(&l->flags, flags | TSI_LINE_PARKED);
-    tsi_store_relaxed(&l->heap_at, 0); /* the owner's frees have to count */
-    return true;
+    unsigned n = tsi_popcount(tsi_line_free_bits(s, l, id));
+    tsi_store_relaxed(&l->flags, n < c->threshold ? flags | TSI_LINE_PARKED : flags);
+    if (n < c->threshold) tsi_line_await(l, c->threshold - n);
+    return n < c->threshold;
 }
 
 /* ---- inbox ---- */

@@ -19,8 +19,10 @@
  *          the owner of a full line wants to hear of free slots.
  *
  * heap_at  names the heap (its offset among the heap records) whose owner may free slots of this line with
- *          plain stores and without a look at the tag. It is 0 while the line is parked, MIXED or RETIRED,
+ *          plain stores and without a look at the tag. It is 0 while the line is RETIRED,
  *          in purged bookkeeping, and from the moment the slab leaves the heap until the next one takes it.
+ *
+ * special  is what such a free has to see to beyond its bit; 0 mostly. The owner writes it.
  *
  * Invariant F  A free slot of a slab in an epoch has its bit in remote, freed or avail, at every
  *          moment: a bit moves remote -> freed -> avail by being set in the target first. Whoever
@@ -62,7 +64,7 @@ typedef struct TsiLine {
     _Atomic uint32_t heap_at;   /* owner: whose plain frees may end here, see below; 0 = nobody's */
     uint32_t link;              /* owner: next line with room, line id + 1 */
     _Atomic uint8_t flags;      /* owner writes */
-    _Atomic uint8_t handled;    /* a handle was issued here in this incarnation; set by the issuer */
+    _Atomic uint8_t special;    /* TSI_SPECIAL_* */
     uint8_t unused_[2];
     uint32_t gen_base;          /* of its slab, since the slab was opened */
 } TsiLine; /* 64 bytes: one cache line for everything a plain free touches */
@@ -75,11 +77,25 @@ enum {
     TSI_LINE_RETIRED = 16 /* handle generations ran out: hands out no more */
 };
 
+enum {
+    TSI_SPECIAL_WAIT = 0x3f,   /* the line is parked: own frees, this many, until it has room; never above a threshold */
+    TSI_SPECIAL_MIXED = 0x40,  /* a slot may be no object's start */
+    TSI_SPECIAL_HANDLED = 0x80 /* a handle was issued here in this incarnation: frees are counted */
+};
+
 /* Beside a MIXED line: where its objects start and end. */
 typedef struct TsiMixed {
     _Atomic uint64_t starts, ends;
     uint64_t unused_[6];
 } TsiMixed;
+
+TSI_INLINE bool tsi_line_is_handled(const TsiLine* l) {
+    return (tsi_load_relaxed(&l->special) & TSI_SPECIAL_HANDLED) != 0;
+}
+/* Owner, in a bracket. */
+TSI_INLINE void tsi_line_mark_handled(TsiLine* l) {
+    tsi_store_relaxed(&l->special, tsi_load_relaxed(&l->special) | TSI_SPECIAL_HANDLED);
+}
 
 #define TSI_INC_MASK 0x7fffffffu
 #define TSI_REMOTE_TOKEN (1ull << 32)

@@ -52,8 +52,13 @@ static void check_line(Check* k, unsigned cls, uint32_t id, uint32_t seq, uint32
         if (((freed | bits) & ~starts) != 0) fail(k, "line %u: freed what never started", id);
     }
     if (heap_at != 0 && (flags & TSI_LINE_PARKED) != 0 && (flags & TSI_LINE_LISTED) != 0) fail(k, "line %u: parked and listed", id);
-    bool plain = (flags & (TSI_LINE_PARKED | TSI_LINE_MIXED)) == 0;
+    bool plain = (flags & TSI_LINE_RETIRED) == 0;
     if (tsi_load_relaxed(&l->heap_at) != (plain ? heap_at : 0)) fail(k, "line %u: plain frees end in another heap", id);
+    unsigned special = tsi_load_relaxed(&l->special), wait = special & TSI_SPECIAL_WAIT;
+    if (((special & TSI_SPECIAL_MIXED) != 0) != (cls == TSI_CLASS_MIXED)) fail(k, "line %u: marked as mixed, or not marked", id);
+    bool waits = heap_at != 0 && (flags & (TSI_LINE_PARKED | TSI_LINE_RETIRED)) == TSI_LINE_PARKED;
+    if (heap_at != 0 && (wait != 0) != waits) fail(k, "line %u: waits for %u frees, flags %#x", id, wait, flags);
+    if (wait > s->classes->c[cls].threshold) fail(k, "line %u: waits for %u frees", id, wait);
 }
 
 /* Of a slab whose tag is given. */
@@ -61,7 +66,7 @@ static void check_handles(Check* k, unsigned cls, uint32_t id, uint64_t tag) {
     TsiSpace* s = &k->a->space;
     TsiLine* l = tsi_line(s, id);
     if ((tag & TSI_SLAB_HANDLED) == 0) {
-        if (tsi_load_relaxed(&l->handled) != 0) fail(k, "line %u: marked for handles, and its slab is not", id);
+        if (tsi_line_is_handled(l)) fail(k, "line %u: marked for handles, and its slab is not", id);
         return;
     }
     uint64_t bits = tsi_remote_bits(tsi_load_relaxed(&l->remote[0]), tsi_load_relaxed(&l->remote[1]));
