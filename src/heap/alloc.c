@@ -303,6 +303,21 @@ void* tsi_alloc_again(TsiBinding* b, TsiHeap* h, unsigned cls, SlabHandle* handl
 
 typedef enum Outcome { GOT, AGAIN, NO_MEMORY, OVER } Outcome;
 
+static void* slab_alloc(TsiBinding* b, TsiHeap* h, unsigned cls, size_t align) {
+    size_t size = b->classes->c[cls].size;
+    void* p = size <= TSI_MIXED_MAX && align <= 16 ? mixed_alloc(b, h, size) : NULL;
+    return p != NULL ? p : class_alloc(b, h, cls);
+}
+
+/* Ends a bracket of the whole heap in which something was allocated. */
+static void leave(TsiBinding* b, TsiHeap* h) {
+    bool scavenge = h->takes > 64 && h->takes > tsi_load_relaxed(&h->slab_count) / 2;
+    if (scavenge) h->takes = 0;
+    tsi_bracket_leave(b, h);
+    /* Slabs of one class that stay empty while another grows go back, at a cost of O(1) per slab taken. */
+    if (scavenge && tsi_load_relaxed(&h->slab_count) > 256) tsi_heap_scavenge(b, h);
+}
+
 /* The record may have been freed and born again, by a cleanup that ran in a handover: hence the reference. *e: budgets
  * that were passed or in the way. */
 static Outcome alloc_in_heap(TsiBinding* b, TsiHeap* h, TsiRef ref, size_t size, unsigned cls, size_t align, void** out, TsiIssue* issue,
@@ -322,18 +337,34 @@ static Outcome alloc_in_heap(TsiBinding* b, TsiHeap* h, TsiRef ref, size_t size,
             return AGAIN;
         }
     } else {
-        if (size <= TSI_MIXED_MAX && align <= 16) *out = mixed_alloc(b, h, b->classes->c[cls].size);
-        if (*out == NULL) *out = class_alloc(b, h, cls);
+        *out = slab_alloc(b, h, cls, align);
         if (issue != NULL && *out != NULL) tsi_handle_issue_held(b->arena, *out, issue);
     }
-    bool scavenge = h->takes > 64 && h->takes > tsi_load_relaxed(&h->slab_count) / 2;
-    if (scavenge) h->takes = 0;
     if (TSI_UNLIKELY((b->budget.soft | b->budget.hard) != 0)) *e = b->budget; /* cleanups that run from here on may allocate */
-    tsi_bracket_leave(b, h);
-    /* Slabs of one class that stay empty while another grows go back, at a cost of O(1) per slab taken. */
-    if (scavenge && tsi_load_relaxed(&h->slab_count) > 256) tsi_heap_scavenge(b, h);
+    leave(b, h);
     if (*out != NULL) return GOT;
     return e->hard != 0 ? OVER : NO_MEMORY;
+}
+
+/* Binding and heap are known to be right for the call: the bracket goes over from the line to all of the heap. */
+void* tsi_alloc_more(TsiBinding* b, TsiHeap* h, unsigned cls) {
+    TsiLine* l = (TsiLine*)(uintptr_t)tsi_load_relaxed(&b->busy);
+    TsiHeap* of = l == tsi_no_cur[0] ? h : (TsiHeap*)(void*)((uint8_t*)b->heaps_base + tsi_load_relaxed(&l->heap_at));
+    bool owned = tsi_load_relaxed(&h->word) == b->live_word && tsi_load_relaxed(&of->word) == b->live_word;
+    bool waiting = tsi_load_relaxed(&b->inbox) != 0 || tsi_load_relaxed(&b->arena->has_displaced);
+    if (!owned || waiting || b->period != 0 || tsi_tls.exiting) return NULL;
+    tsi_bracket_clear(b); /* B4 */
+    bool left = tsi_load_relaxed(&of->word) != b->live_word;
+    if (TSI_UNLIKELY(left)) tsi_handover(b, of);
+    if (left || !tsi_bracket_enter(b, h, tsi_busy_all(h))) return NULL;
+    b->budget.soft = b->budget.hard = 0;
+    void* p = slab_alloc(b, h, cls, 1);
+    TsiBudgetEvents e;
+    bool tell = TSI_UNLIKELY(b->budget.soft != 0) && p != NULL;
+    if (tell) e = b->budget;
+    leave(b, h);
+    if (tell) tsi_budget_tell(b->arena, &e, 0);
+    return p;
 }
 
 /* Tells of budgets. True when an allocation that a hard one refused is to be tried again: once for each, after the

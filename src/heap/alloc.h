@@ -34,6 +34,8 @@ TSI_INLINE TsiFast tsi_alloc_fast(TsiBinding* b, TsiHeap* h, TsiLine* const* cur
 /* The commonest miss, still inside the bracket of the fast path: the line that busy names is used up and has enough
  * slots that its owner freed. NULL, and the bracket still open, when anything else is to be done. */
 void* tsi_alloc_again(TsiBinding* b, TsiHeap* h, unsigned cls, SlabHandle* handle);
+/* The next commonest, from the same bracket: other lines of the heap, or a slab. NULL when it did not, be the bracket open or not. */
+void* tsi_alloc_more(TsiBinding* b, TsiHeap* h, unsigned cls);
 /* Hands over after a successful allocation; returns p. */
 void* tsi_alloc_left(TsiBinding* b, TsiHeap* h, void* p);
 
