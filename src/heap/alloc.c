@@ -91,17 +91,14 @@ static bool slab_take(TsiBinding* b, TsiHeap* h, unsigned cls, uint32_t* slab_id
 
 /* ---- mixed slabs ---- */
 
-static void* mixed_bump(TsiBinding* b, TsiHeap* h, size_t size) {
-    TsiLine* l = h->mixed;
+TSI_INLINE void* mixed_bump(const TsiSpace* s, TsiLine* l, size_t size) {
     uint64_t avail = tsi_load_relaxed(&l->avail);
     unsigned granules = (unsigned)((size + TSI_GRANULE - 1) / TSI_GRANULE);
     unsigned align = tsi_is_pow2(granules) ? granules : 1;
     unsigned from = avail == 0 ? TSI_LINE_SLOTS : tsi_ctz64(avail);
     unsigned slot = (unsigned)tsi_align_up(from, align), end = slot + granules;
     if (end > TSI_LINE_SLOTS) return NULL;
-    TsiSpace* s = &b->arena->space;
-    uint32_t line_id = tsi_line_id(s, l);
-    TsiMixed* m = tsi_mixed(s, line_id);
+    TsiMixed* m = tsi_mixed(s, tsi_line_id(s, l));
     tsi_store_relaxed(&m->ends, tsi_load_relaxed(&m->ends) | 1ull << (end - 1));
     tsi_store_release(&m->starts, tsi_load_relaxed(&m->starts) | 1ull << slot); /* pairs with line_state: ends first */
     tsi_store_relaxed(&l->issued, tsi_load_relaxed(&l->issued) + 1);
@@ -119,7 +116,7 @@ static void* mixed_alloc(TsiBinding* b, TsiHeap* h, size_t size) {
         h->mixed_lines = (1u << c->lines_log2) - 1;
     }
     for (;;) {
-        void* p = mixed_bump(b, h, size);
+        void* p = mixed_bump(&b->arena->space, h->mixed, size);
         if (p != NULL) return p;
         uint64_t avail = tsi_load_relaxed(&h->mixed->avail);
         if (h->mixed_lines == 0) {
@@ -344,6 +341,19 @@ static Outcome alloc_in_heap(TsiBinding* b, TsiHeap* h, TsiRef ref, size_t size,
     leave(b, h);
     if (*out != NULL) return GOT;
     return e->hard != 0 ? OVER : NO_MEMORY;
+}
+
+void* tsi_alloc_mixed(TsiBinding* b, TsiHeap* h, unsigned cls) {
+    size_t size = b->classes->c[cls].size;
+    if (size > TSI_MIXED_MAX || tsi_load_relaxed(&h->word) != b->live_word || b->period != 0) return NULL;
+    void* p = NULL;
+    tsi_bracket_clear(b); /* of no line: nothing to hand over */
+    tsi_bracket_name(b, tsi_busy_all(h));
+    if (TSI_LIKELY(tsi_load_relaxed(&h->word) == b->live_word) && h->mixed != NULL) p = mixed_bump(&b->arena->space, h->mixed, size);
+    tsi_bracket_clear(b);
+    if (TSI_UNLIKELY(tsi_load_relaxed(&h->word) != b->live_word)) tsi_handover(b, h);
+    if (p == NULL) tsi_bracket_name(b, tsi_busy_line(tsi_no_cur[0]));
+    return p;
 }
 
 /* Binding and heap are known to be right for the call: the bracket goes over from the line to all of the heap. */

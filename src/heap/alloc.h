@@ -34,6 +34,9 @@ TSI_INLINE TsiFast tsi_alloc_fast(TsiBinding* b, TsiHeap* h, TsiLine* const* cur
 /* The commonest miss, still inside the bracket of the fast path: the line that busy names is used up and has enough
  * slots that its owner freed. NULL, and the bracket still open, when anything else is to be done. */
 void* tsi_alloc_again(TsiBinding* b, TsiHeap* h, unsigned cls, SlabHandle* handle);
+/* The commonest miss of a young domain, in a bracket that names no line: an object in its mixed slab. NULL, and the bracket
+ * as it was, when there is none or it is full. */
+void* tsi_alloc_mixed(TsiBinding* b, TsiHeap* h, unsigned cls);
 /* The next commonest, from the same bracket: other lines of the heap, or a slab. NULL when it did not, be the bracket open or not. */
 void* tsi_alloc_more(TsiBinding* b, TsiHeap* h, unsigned cls);
 /* Hands over after a successful allocation; returns p. */
