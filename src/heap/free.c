@@ -170,10 +170,11 @@ TsiFast tsi_free_missed(TsiBinding* b, const void* p) {
     if (line >= (1u << TSI_CHUNK_SHIFT) >> c->line_shift || tsi_class_offset(c, at.slot) != in_line) return TSI_FAST_MISSED;
     at.slab_id = (at.line_id >> 10) << 8 | line >> c->lines_log2;
     uint64_t tag = tsi_load_seq(&tsi_slab(s, at.slab_id)->tag);
-    if (tsi_tag_state(tag) != TSI_SLAB_OWNED || (tag & TSI_SLAB_HANDLED) != 0) return TSI_FAST_MISSED;
-    TsiHeap* h = tsi_heap(a, tsi_tag_index(tag));
-    if ((uint32_t)(tsi_load_relaxed(&h->word) >> 8) == b->index) return TSI_FAST_MISSED;
-    /* B3: only this thread makes a heap its own, so the line was in none of its heaps all the while. */
+    bool owned = tsi_tag_state(tag) == TSI_SLAB_OWNED;
+    if ((!owned && tsi_tag_state(tag) != TSI_SLAB_ORPHAN) || (tag & TSI_SLAB_HANDLED) != 0) return TSI_FAST_MISSED;
+    if (owned && (uint32_t)(tsi_load_relaxed(&tsi_heap(a, tsi_tag_index(tag))->word) >> 8) == b->index) return TSI_FAST_MISSED;
+    /* B3: only this thread makes a heap its own, so the line was in none of its heaps all the while. An orphan's heap has been
+     * swept, and the sweep did not leave the slab to whoever named it: it would be OWNED still. */
     tsi_bracket_clear(b);
     if (tsi_chunk_class(s, at.line_id >> 10) != at.cls) return TSI_FAST_NEVER; /* read after the tag, as in tsi_free_place */
     uint64_t word;
