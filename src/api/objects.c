@@ -65,6 +65,8 @@ static TsiRef resolve_for_alloc(SlabAllocator* s, EpochId epoch) {
     return 0;
 }
 
+TSI_INLINE TsiLine* const* cur_of(const TsiHeap* h) { return h->room != NULL ? h->room->cur : tsi_no_cur; }
+
 /* The fast path of an epoch that is not the thread's ambient one. */
 TSI_INLINE void* alloc_ref(SlabAllocator* s, size_t size, TsiRef ref, bool prefer) {
     void* p;
@@ -72,8 +74,8 @@ TSI_INLINE void* alloc_ref(SlabAllocator* s, size_t size, TsiRef ref, bool prefe
         return alloc_any(s, size, 1, ref, prefer, NULL);
     TsiBinding* b = tsi_tls.binding;
     TsiHeap* h = tsi_heap_cached(b, ref);
-    if (TSI_UNLIKELY(h == NULL || h->room == NULL)) return alloc_any(s, size, 1, ref, prefer, NULL);
-    TsiFast f = tsi_alloc_fast(b, h, h->room->cur, tsi_size_lut[((size - 1) >> 4) + 1], &p);
+    if (TSI_UNLIKELY(h == NULL)) return alloc_any(s, size, 1, ref, prefer, NULL);
+    TsiFast f = tsi_alloc_fast(b, h, cur_of(h), tsi_size_lut[((size - 1) >> 4) + 1], &p);
     if (TSI_UNLIKELY(f == TSI_FAST_MISSED)) return missed(s, size, ref, prefer, h, NULL);
     return TSI_LIKELY(f == TSI_FAST_DONE) ? p : tsi_alloc_left(b, h, p);
 }
@@ -123,8 +125,8 @@ TSI_INLINE void* obj(SlabAllocator* s, uint32_t size, TsiRef ref, SlabHandle* ou
         return alloc_any(s, size, 1, ref, false, out);
     TsiBinding* b = tsi_tls.binding;
     TsiHeap* h = ref != 0 ? tsi_heap_cached(b, ref) : b->heap;
-    if (TSI_UNLIKELY(ref != 0 && (h == NULL || h->room == NULL))) return alloc_any(s, size, 1, ref, false, out);
-    TsiFast f = tsi_obj_fast(b, h, ref != 0 ? h->room->cur : b->cur, tsi_size_lut[((size - 1) >> 4) + 1], &p, out);
+    if (TSI_UNLIKELY(ref != 0 && h == NULL)) return alloc_any(s, size, 1, ref, false, out);
+    TsiFast f = tsi_obj_fast(b, h, ref != 0 ? cur_of(h) : b->cur, tsi_size_lut[((size - 1) >> 4) + 1], &p, out);
     if (TSI_UNLIKELY(f == TSI_FAST_MISSED)) return missed(s, size, ref, false, h, out);
     return TSI_LIKELY(f == TSI_FAST_DONE) ? p : tsi_alloc_left(b, h, p);
 }

@@ -3,7 +3,7 @@
 
 #include "mem/handle.h"
 
-enum { GRANT_BYTES = 64 << 10, FLUSH_BATCH = 128 };
+enum { GRANT_BYTES = 64 << 10, EVICT_BYTES = 64 << 10, FLUSH_BATCH = 128 };
 
 static bool warm_lock(TsiWarm* w) {
     return tsi_load_relaxed(&w->busy) == 0 && tsi_swap_acquire(&w->busy, 1) == 0; /* pairs with warm_unlock */
@@ -25,12 +25,12 @@ static bool grant(TsiArena* a, TsiWarm* w, size_t need) {
     return true;
 }
 
-uint32_t tsi_warm_put(TsiArena* a, TsiBinding* b, uint32_t chain) {
-    if (chain == 0 || b == NULL || !warm_lock(&b->warm)) return chain;
-    TsiWarm* w = &b->warm;
+/* Keeps what fits of a chain; the rest, chained, and its bytes. */
+static uint32_t keep(TsiArena* a, TsiWarm* w, uint32_t chain, size_t* rest_bytes) {
     TsiSpace* s = &a->space;
     uint32_t rest = 0;
     uint64_t bytes = tsi_load_relaxed(&w->bytes);
+    *rest_bytes = 0;
     while (chain != 0) {
         uint32_t at = chain, id = at - 1;
         TsiSlab* slab = tsi_slab(s, id);
@@ -41,6 +41,7 @@ uint32_t tsi_warm_put(TsiArena* a, TsiBinding* b, uint32_t chain) {
         if (!fits || tsi_load_relaxed(&slab->gen_base) >= TSI_GEN_LIMIT) {
             slab->next = rest;
             rest = at;
+            *rest_bytes += size;
             continue;
         }
         bytes += size;
@@ -49,7 +50,48 @@ uint32_t tsi_warm_put(TsiArena* a, TsiBinding* b, uint32_t chain) {
         w->head[cls] = at;
     }
     tsi_store_relaxed(&w->bytes, bytes);
-    warm_unlock(w);
+    return rest;
+}
+
+/* Takes slabs from the far half of a list, which was put there first; how many. */
+static unsigned cut(TsiSpace* s, TsiWarm* w, unsigned cls, uint32_t* ids, unsigned max) {
+    unsigned length = 0, n = 0;
+    for (uint32_t at = w->head[cls]; at != 0; at = tsi_slab(s, at - 1)->next) length++;
+    if (length < 2) return 0;
+    unsigned take = length / 2 < max ? length / 2 : max;
+    uint32_t* from = &w->head[cls];
+    for (unsigned stay = length - take; stay != 0; stay--) from = &tsi_slab(s, *from - 1)->next;
+    uint32_t at = *from;
+    *from = 0;
+    for (; at != 0; at = tsi_slab(s, at - 1)->next) ids[n++] = at - 1;
+    return n;
+}
+
+/* Gives some of the coldest slabs to the system at once; false when there are none. */
+static bool evict(TsiArena* a, TsiWarm* w) {
+    uint32_t ids[FLUSH_BATCH];
+    unsigned n = 0;
+    size_t bytes = 0;
+    for (unsigned cls = 1; cls < TSI_CLASSES && bytes < EVICT_BYTES && n < FLUSH_BATCH; cls++) {
+        if (w->head[cls] == 0) continue;
+        size_t size = a->space.classes->c[cls].slab_bytes, want = (EVICT_BYTES - bytes + size - 1) / size;
+        unsigned more = cut(&a->space, w, cls, ids + n, want < FLUSH_BATCH - n ? (unsigned)want : FLUSH_BATCH - n);
+        if (more != 0) tsi_add_relaxed(&a->overflowed[cls], more);
+        bytes += more * size;
+        n += more;
+    }
+    tsi_store_relaxed(&w->bytes, tsi_load_relaxed(&w->bytes) - bytes);
+    if (n != 0) tsi_space_purge(&a->space, ids, n);
+    return n != 0;
+}
+
+uint32_t tsi_warm_put(TsiArena* a, TsiBinding* b, uint32_t chain) {
+    if (chain == 0 || b == NULL || !warm_lock(&b->warm)) return chain;
+    size_t rest_bytes;
+    uint32_t rest = keep(a, &b->warm, chain, &rest_bytes);
+    /* A full store sees each small phase's slabs: a system call for each would cost more than what it gives back. */
+    if (rest != 0 && rest_bytes < EVICT_BYTES && evict(a, &b->warm)) rest = keep(a, &b->warm, rest, &rest_bytes);
+    warm_unlock(&b->warm);
     return rest;
 }
 

@@ -2,6 +2,7 @@
  * warm.h - slabs of no epoch that keep their pages, so that the next phase need not fault them in.
  *
  * Each binding keeps its own, up to a share of the arena's byte budget that it is granted in blocks.
+ * When that is used up and little is to be put, the oldest slabs go to the system together.
  * The store is behind a try-lock that nobody waits for: a thread that does not get it goes to the
  * pool instead, so a trim can empty the stores of idle threads.
  */
