@@ -30,19 +30,27 @@ static TSI_NOINLINE void* alloc_any(SlabAllocator* s, size_t size, size_t align,
     return tsi_alloc_slow(a, size, cls, align, ref, prefer, handle);
 }
 
-static TSI_NOINLINE void* missed(SlabAllocator* s, size_t size, TsiRef ref, bool prefer, TsiHeap* h, SlabHandle* handle) {
+static TSI_NOINLINE void* missed_more(SlabAllocator* s, size_t size, TsiRef ref, bool prefer, TsiHeap* h, SlabHandle* handle) {
     TsiBinding* b = tsi_tls.binding;
     unsigned cls = tsi_size_lut[((size - 1) >> 4) + 1];
-    bool no_line = tsi_load_relaxed(&b->busy) == tsi_busy_line(tsi_no_cur[0]);
-    void* p = NULL;
-    if (!no_line) p = tsi_alloc_again(b, h, cls, handle);
-    else if (handle == NULL) p = tsi_alloc_mixed(b, h, cls);
+    void* p = tsi_alloc_again(b, h, cls, handle);
     if (p != NULL) return p;
     if (handle == NULL) p = tsi_alloc_more(b, h, cls);
     if (p != NULL) return p;
     tsi_bracket_missed(b);
     if (!tsi_heap_is_live(b, h)) tsi_handover(b, h); /* whatever line was named: h was asked for */
     return alloc_any(s, size, 1, ref, prefer, handle);
+}
+
+static TSI_NOINLINE void* missed(SlabAllocator* s, size_t size, TsiRef ref, bool prefer, TsiHeap* h, SlabHandle* handle) {
+    TsiBinding* b = tsi_tls.binding;
+    void* p;
+    if (handle == NULL && tsi_load_relaxed(&b->busy) == tsi_busy_line(tsi_no_cur[0])) {
+        TsiFast f = tsi_alloc_mixed(b, h, tsi_size_lut[((size - 1) >> 4) + 1], &p);
+        if (TSI_LIKELY(f == TSI_FAST_DONE)) return p;
+        if (f == TSI_FAST_LEFT) return tsi_alloc_left(b, h, p);
+    }
+    return missed_more(s, size, ref, prefer, h, handle);
 }
 
 static TSI_NOINLINE void* alloc_ambient(SlabAllocator* s, size_t size) { return alloc_any(s, size, 1, 0, false, NULL); }
@@ -187,15 +195,17 @@ static TSI_NOINLINE bool free_any(SlabAllocator* s, void* p, size_t least) {
 
 static TSI_NOINLINE bool free_missed(SlabAllocator* s, void* p) {
     TsiBinding* b = tsi_tls.binding;
-    const TsiLine* l = (const TsiLine*)(uintptr_t)tsi_load_relaxed(&b->busy);
-    TsiHeap* h = NULL;
-    unsigned special = tsi_load_relaxed(&l->special);
-    TsiFast f = special == 0                         ? tsi_free_missed(b, p)
-                : (special & TSI_SPECIAL_HANDLED) != 0 ? tsi_free_counted(b, p, &h)
-                                                     : tsi_free_special(b, p, &h);
+    TsiFast f = tsi_free_missed(b, p);
+    if (TSI_LIKELY(f == TSI_FAST_DONE)) return true;
+    if (f == TSI_FAST_MISSED) tsi_bracket_missed(b);
+    return free_any(s, p, 0);
+}
+
+static TSI_NOINLINE bool free_special(SlabAllocator* s, void* p, TsiBinding* b, TsiHeap* h, unsigned slot) {
+    TsiFast f = tsi_free_special(b, h, slot);
     if (TSI_LIKELY(f == TSI_FAST_DONE)) return true;
     if (f == TSI_FAST_LEFT) return free_left(b, h);
-    if (f == TSI_FAST_MISSED) tsi_bracket_missed(b);
+    tsi_bracket_missed(b);
     return free_any(s, p, 0);
 }
 
@@ -203,10 +213,12 @@ static TSI_NOINLINE bool free_whole(SlabAllocator* s, void* p) { return free_any
 
 TSI_INLINE bool free_inline(SlabAllocator* s, void* p) {
     TsiHeap* h;
+    unsigned slot;
     if (TSI_UNLIKELY(s == NULL || tsi_tls.serial != tsi_public(s)->serial)) return free_whole(s, p);
     TsiBinding* b = tsi_tls.binding;
-    TsiFast f = tsi_free_fast(b, p, &h);
+    TsiFast f = tsi_free_fast(b, p, &h, &slot);
     if (TSI_LIKELY(f == TSI_FAST_DONE)) return true;
+    if (f == TSI_FAST_SPECIAL) return free_special(s, p, b, h, slot);
     if (f == TSI_FAST_MISSED) return free_missed(s, p);
     return f == TSI_FAST_LEFT ? free_left(b, h) : free_whole(s, p);
 }

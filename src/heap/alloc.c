@@ -91,22 +91,7 @@ static bool slab_take(TsiBinding* b, TsiHeap* h, unsigned cls, uint32_t* slab_id
 
 /* ---- mixed slabs ---- */
 
-TSI_INLINE void* mixed_bump(const TsiSpace* s, TsiLine* l, size_t size) {
-    uint64_t avail = tsi_load_relaxed(&l->avail);
-    unsigned granules = (unsigned)((size + TSI_GRANULE - 1) / TSI_GRANULE);
-    unsigned align = tsi_is_pow2(granules) ? granules : 1;
-    unsigned from = avail == 0 ? TSI_LINE_SLOTS : tsi_ctz64(avail);
-    unsigned slot = (unsigned)tsi_align_up(from, align), end = slot + granules;
-    if (end > TSI_LINE_SLOTS) return NULL;
-    TsiMixed* m = tsi_mixed(s, tsi_line_id(s, l));
-    tsi_store_relaxed(&m->ends, tsi_load_relaxed(&m->ends) | 1ull << (end - 1));
-    tsi_store_release(&m->starts, tsi_load_relaxed(&m->starts) | 1ull << slot); /* pairs with line_state: ends first */
-    tsi_store_relaxed(&l->issued, tsi_load_relaxed(&l->issued) + 1);
-    tsi_store_release(&l->avail, end == TSI_LINE_SLOTS ? 0 : ~0ull << end);
-    return l->base + slot * TSI_GRANULE;
-}
-
-static void* mixed_alloc(TsiBinding* b, TsiHeap* h, size_t size) {
+static void* mixed_alloc(TsiBinding* b, TsiHeap* h, const TsiClass* of) {
     if (h->mixed == NULL) {
         bool domain = (tsi_load_relaxed(&tsi_heap_inc(b->arena, h)->id) & TSI_DOMAIN_ID_BIT) != 0;
         uint32_t slab_id;
@@ -116,7 +101,7 @@ static void* mixed_alloc(TsiBinding* b, TsiHeap* h, size_t size) {
         h->mixed_lines = (1u << c->lines_log2) - 1;
     }
     for (;;) {
-        void* p = mixed_bump(&b->arena->space, h->mixed, size);
+        void* p = tsi_mixed_bump(h->mixed, of);
         if (p != NULL) return p;
         uint64_t avail = tsi_load_relaxed(&h->mixed->avail);
         if (h->mixed_lines == 0) {
@@ -280,7 +265,7 @@ void* tsi_alloc_again(TsiBinding* b, TsiHeap* h, unsigned cls, SlabHandle* handl
     bool waiting = tsi_load_relaxed(&b->inbox) != 0 || tsi_load_relaxed(&b->arena->has_displaced);
     if (!plain || waiting || (handle != NULL && !tsi_line_is_handled(l))) return NULL;
     /* As tsi_line_refill, with nothing of others to merge. */
-    uint64_t out = tsi_lowest_bits(freed, c->refill_max);
+    uint64_t out = tsi_class_refill(c, freed);
     /* The whole slab's mark, not the line's: frees that took the slow path have moved counts in all its lines. */
     TsiSpace* s = &b->arena->space;
     uint32_t id = tsi_line_id(s, l);
@@ -301,8 +286,8 @@ void* tsi_alloc_again(TsiBinding* b, TsiHeap* h, unsigned cls, SlabHandle* handl
 typedef enum Outcome { GOT, AGAIN, NO_MEMORY, OVER } Outcome;
 
 static void* slab_alloc(TsiBinding* b, TsiHeap* h, unsigned cls, size_t align) {
-    size_t size = b->classes->c[cls].size;
-    void* p = size <= TSI_MIXED_MAX && align <= 16 ? mixed_alloc(b, h, size) : NULL;
+    const TsiClass* c = &b->classes->c[cls];
+    void* p = c->granules != 0 && align <= 16 ? mixed_alloc(b, h, c) : NULL;
     return p != NULL ? p : class_alloc(b, h, cls);
 }
 
@@ -341,19 +326,6 @@ static Outcome alloc_in_heap(TsiBinding* b, TsiHeap* h, TsiRef ref, size_t size,
     leave(b, h);
     if (*out != NULL) return GOT;
     return e->hard != 0 ? OVER : NO_MEMORY;
-}
-
-void* tsi_alloc_mixed(TsiBinding* b, TsiHeap* h, unsigned cls) {
-    size_t size = b->classes->c[cls].size;
-    if (size > TSI_MIXED_MAX || tsi_load_relaxed(&h->word) != b->live_word || b->period != 0) return NULL;
-    void* p = NULL;
-    tsi_bracket_clear(b); /* of no line: nothing to hand over */
-    tsi_bracket_name(b, tsi_busy_all(h));
-    if (TSI_LIKELY(tsi_load_relaxed(&h->word) == b->live_word) && h->mixed != NULL) p = mixed_bump(&b->arena->space, h->mixed, size);
-    tsi_bracket_clear(b);
-    if (TSI_UNLIKELY(tsi_load_relaxed(&h->word) != b->live_word)) tsi_handover(b, h);
-    if (p == NULL) tsi_bracket_name(b, tsi_busy_line(tsi_no_cur[0]));
-    return p;
 }
 
 /* Binding and heap are known to be right for the call: the bracket goes over from the line to all of the heap. */

@@ -137,23 +137,18 @@ static TSI_NOINLINE void count_retry(TsiArena* a, TsiBinding* b, const TsiPlace*
     tsi_add_relaxed(&a->free_retries_by_label[at->cls][tsi_label_lane(&a->phases.labels, label)], 1);
 }
 
-TsiFast tsi_free_special(TsiBinding* b, const void* p, TsiHeap** out) {
-    TsiSpace* s = &b->arena->space;
+TsiFast tsi_free_special(TsiBinding* b, TsiHeap* h, unsigned slot) {
     TsiLine* l = (TsiLine*)(uintptr_t)tsi_load_relaxed(&b->busy);
-    TsiHeap* h = (TsiHeap*)(void*)((uint8_t*)b->heaps_base + tsi_load_relaxed(&l->heap_at));
-    if (tsi_load_relaxed(&h->word) != b->live_word) return tsi_free_missed(b, p);
     unsigned special = tsi_load_relaxed(&l->special);
-    uint32_t id = tsi_line_id(s, l);
-    unsigned cls = tsi_chunk_class(s, id >> 10);
-    unsigned slot = tsi_class_slot(&b->classes->c[cls], (uint32_t)((const uint8_t*)p - l->base));
     uint64_t freed = tsi_load_relaxed(&l->freed), gone = freed, bit = 1ull << slot;
-    if (special == 1) gone |= tsi_load_relaxed(&l->avail);
-    else if (special != TSI_SPECIAL_MIXED || (tsi_load_relaxed(&tsi_mixed(s, id)->starts) & bit) == 0) return TSI_FAST_MISSED;
+    if (special <= TSI_SPECIAL_WAIT) gone |= tsi_load_relaxed(&l->avail);
+    else if ((special & TSI_SPECIAL_HANDLED) != 0) return tsi_free_counted(b, h, slot);
+    else if ((tsi_load_relaxed(&((TsiMixed*)(void*)(l + TSI_MIXED_AT))->starts) & bit) == 0) return TSI_FAST_MISSED;
     if ((gone & bit) != 0 || (tsi_load_relaxed(&l->remote[slot >> 5]) >> (slot & 31) & 1) != 0) return TSI_FAST_MISSED;
     tsi_store_release(&l->freed, freed | bit); /* pairs with the acquire in tsi_slot_check */
-    if (special == 1) unpark(b, h, cls, l);
+    if (special == 1) unpark(b, h, tsi_chunk_class(&b->arena->space, tsi_line_id(&b->arena->space, l) >> 10), l);
+    else if (special <= TSI_SPECIAL_WAIT) tsi_store_relaxed(&l->special, (uint8_t)(special - 1));
     tsi_bracket_clear(b);
-    *out = h;
     return TSI_LIKELY(tsi_load_relaxed(&h->word) == b->live_word) ? TSI_FAST_DONE : TSI_FAST_LEFT;
 }
 

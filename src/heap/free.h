@@ -31,13 +31,13 @@ bool tsi_slab_ref(TsiArena* a, const TsiPlace* at, TsiRef* ref);
 /* Incarnation of a live object. */
 bool tsi_place_ref(TsiArena* a, const TsiPlace* at, TsiRef* ref);
 /*
- * The owner's free of a slot of an ordinary line, in use or parked. *out is the heap when the result is LEFT.
+ * The owner's free of a slot of an ordinary line. *out is the heap when the result is LEFT or SPECIAL, *at then the slot.
  *
  * heap_at is read inside the bracket, before the heap's word. A slab that has left heap h has its heap_at
  * cleared before h's word leaves SEIZED or DEAD, and only this thread makes the word LIVE for itself
  * again; so "heap_at names h, and h is LIVE and mine" means that the slab is in h.
  */
-TSI_INLINE TsiFast tsi_free_fast(TsiBinding* b, const void* p, TsiHeap** out) {
+TSI_INLINE TsiFast tsi_free_fast(TsiBinding* b, const void* p, TsiHeap** out, unsigned* at) {
     uint64_t off = (uint64_t)((uintptr_t)p - (uintptr_t)b->base);
     if (TSI_UNLIKELY(off >= b->payload_bytes)) return TSI_FAST_NEVER;
     const TsiChunkKey* key = &b->keys[off >> TSI_CHUNK_SHIFT];
@@ -49,24 +49,20 @@ TSI_INLINE TsiFast tsi_free_fast(TsiBinding* b, const void* p, TsiHeap** out) {
     tsi_bracket_name(b, tsi_busy_line(l));
     TsiHeap* h = (TsiHeap*)(void*)((uint8_t*)b->heaps_base + tsi_load_relaxed(&l->heap_at));
     if (TSI_UNLIKELY(tsi_load_relaxed(&h->word) != b->live_word)) return TSI_FAST_MISSED;
-    unsigned special = tsi_load_relaxed(&l->special);
+    *out = h;
+    *at = slot;
+    if (TSI_UNLIKELY(tsi_load_relaxed(&l->special) != 0)) return TSI_FAST_SPECIAL;
     uint64_t freed = tsi_load_relaxed(&l->freed);
     uint32_t remote = (uint32_t)tsi_load_relaxed(&l->remote[slot >> 5]);
     if (TSI_UNLIKELY((tsi_load_relaxed(&l->avail) | freed) >> slot & 1)) return TSI_FAST_MISSED;
     if (TSI_UNLIKELY(remote >> (slot & 31) & 1)) return TSI_FAST_MISSED;
-    if (TSI_UNLIKELY(special != 0)) {
-        if (special == 1 || special > TSI_SPECIAL_WAIT) return TSI_FAST_MISSED; /* tsi_free_special */
-        tsi_store_relaxed(&l->special, (uint8_t)(special - 1));
-    }
     tsi_store_relaxed(&l->freed, freed | 1ull << slot);
     tsi_bracket_clear(b);
-    *out = h;
     return TSI_LIKELY(tsi_load_relaxed(&h->word) == b->live_word) ? TSI_FAST_DONE : TSI_FAST_LEFT;
 }
 
-/* A miss of tsi_free_fast, still inside its bracket: the line's `special` asks for more than a countdown. Results as of
- * tsi_free_missed; *out is the heap when it is LEFT. */
-TsiFast tsi_free_special(TsiBinding* b, const void* p, TsiHeap** out);
+/* Goes on where tsi_free_fast found a line with a `special`, in its bracket. MISSED: nothing done, the bracket is open. */
+TsiFast tsi_free_special(TsiBinding* b, TsiHeap* h, unsigned slot);
 /* The commonest miss of tsi_free_fast, in its bracket: the slab is another thread's, and of the class that the pointer was
  * judged by. MISSED: nothing done, the bracket is open. NEVER: nothing done, and the bracket is closed. */
 TsiFast tsi_free_missed(TsiBinding* b, const void* p);

@@ -138,21 +138,17 @@ bool tsi_free_handle(TsiArena* a, SlabHandle h) {
     return bad == TSI_FREE_OK;
 }
 
-TsiFast tsi_free_counted(TsiBinding* b, const void* p, TsiHeap** out) {
+TsiFast tsi_free_counted(TsiBinding* b, TsiHeap* h, unsigned slot) {
     TsiSpace* s = &b->arena->space;
     TsiLine* l = (TsiLine*)(uintptr_t)tsi_load_relaxed(&b->busy);
-    TsiHeap* h = (TsiHeap*)(void*)((uint8_t*)b->heaps_base + tsi_load_relaxed(&l->heap_at));
     unsigned special = tsi_load_relaxed(&l->special);
-    if (tsi_load_relaxed(&h->word) != b->live_word || !tsi_special_counts(special)) return TSI_FAST_MISSED;
-    uint32_t id = tsi_line_id(s, l);
-    unsigned slot = tsi_class_slot(&b->classes->c[tsi_chunk_class(s, id >> 10)], (uint32_t)((const uint8_t*)p - l->base));
+    if (!tsi_special_counts(special)) return TSI_FAST_MISSED;
     uint64_t remote = tsi_load_relaxed(&l->remote[slot >> 5]), freed = tsi_load_relaxed(&l->freed);
-    _Atomic uint64_t* at = &tsi_counts(s, id)[slot];
+    _Atomic uint64_t* at = &tsi_counts(s, tsi_line_id(s, l))[slot];
     bool gone = ((tsi_load_relaxed(&l->avail) | freed) >> slot & 1) != 0 || (remote >> (slot & 31) & 1) != 0;
     if (gone || !tsi_count_move(at, tsi_remote_seq(remote), tsi_load_relaxed(at))) return TSI_FAST_MISSED;
     if (TSI_UNLIKELY(special != TSI_SPECIAL_HANDLED)) tsi_store_relaxed(&l->special, (uint8_t)(special - 1));
     tsi_store_release(&l->freed, freed | 1ull << slot); /* pairs with the acquire in tsi_slot_check */
     tsi_bracket_clear(b);
-    *out = h;
     return TSI_LIKELY(tsi_load_relaxed(&h->word) == b->live_word) ? TSI_FAST_DONE : TSI_FAST_LEFT;
 }

@@ -120,8 +120,7 @@ TSI_INLINE TsiFast tsi_free_handle_fast(TsiBinding* b, SlabHandle handle, TsiHea
     return TSI_LIKELY(tsi_load_relaxed(&h->word) == b->live_word) ? TSI_FAST_DONE : TSI_FAST_LEFT;
 }
 
-/* A miss of tsi_free_fast, still inside its bracket: the owner's free of a pointer whose line has issued handles. MISSED,
- * and the bracket still open, when anything else is to be done. */
-TsiFast tsi_free_counted(TsiBinding* b, const void* p, TsiHeap** out);
+/* tsi_free_special where the line has issued handles. */
+TsiFast tsi_free_counted(TsiBinding* b, TsiHeap* h, unsigned slot);
 
 #endif

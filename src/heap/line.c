@@ -67,7 +67,7 @@ unsigned tsi_line_refill(TsiBinding* b, TsiLine* l, const TsiClass* c, unsigned 
         tsi_store_release(&l->freed, freed); /* invariant F: before the bits leave the remote word */
         while (!tsi_cas_seq(&r[half], &w, w & ~bits)) {}
     }
-    uint64_t out = tsi_lowest_bits(freed, c->refill_max);
+    uint64_t out = tsi_class_refill(c, freed);
     if (TSI_UNLIKELY(b->period != 0)) out = tsi_sample_cut(b, l, out);
     /* seq_cst, after the remote bits were taken: a mark set before a free that did not see it is seen here */
     uint64_t tag = tsi_load_seq(&tsi_slab(s, tsi_slab_of_line(s, id))->tag);
