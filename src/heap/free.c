@@ -137,17 +137,16 @@ static TSI_NOINLINE void count_retry(TsiArena* a, TsiBinding* b, const TsiPlace*
     tsi_add_relaxed(&a->free_retries_by_label[at->cls][tsi_label_lane(&a->phases.labels, label)], 1);
 }
 
-TsiFast tsi_free_special(TsiBinding* b, TsiHeap* h, unsigned slot) {
+TsiFast tsi_free_otherwise(TsiBinding* b, TsiHeap* h, unsigned slot) {
     TsiLine* l = (TsiLine*)(uintptr_t)tsi_load_relaxed(&b->busy);
     unsigned special = tsi_load_relaxed(&l->special);
     uint64_t freed = tsi_load_relaxed(&l->freed), gone = freed, bit = 1ull << slot;
-    if (special <= TSI_SPECIAL_WAIT) gone |= tsi_load_relaxed(&l->avail);
+    if (special == 1) gone |= tsi_load_relaxed(&l->avail);
     else if ((special & TSI_SPECIAL_HANDLED) != 0) return tsi_free_counted(b, h, slot);
     else if ((tsi_load_relaxed(&((TsiMixed*)(void*)(l + TSI_MIXED_AT))->starts) & bit) == 0) return TSI_FAST_MISSED;
     if ((gone & bit) != 0 || (tsi_load_relaxed(&l->remote[slot >> 5]) >> (slot & 31) & 1) != 0) return TSI_FAST_MISSED;
     tsi_store_release(&l->freed, freed | bit); /* pairs with the acquire in tsi_slot_check */
     if (special == 1) unpark(b, h, tsi_chunk_class(&b->arena->space, tsi_line_id(&b->arena->space, l) >> 10), l);
-    else if (special <= TSI_SPECIAL_WAIT) tsi_store_relaxed(&l->special, (uint8_t)(special - 1));
     tsi_bracket_clear(b);
     return TSI_LIKELY(tsi_load_relaxed(&h->word) == b->live_word) ? TSI_FAST_DONE : TSI_FAST_LEFT;
 }

@@ -30,6 +30,18 @@ TSI_INLINE bool tsi_place_is_live(TsiArena* a, const TsiPlace* at, uint64_t* tag
 bool tsi_slab_ref(TsiArena* a, const TsiPlace* at, TsiRef* ref);
 /* Incarnation of a live object. */
 bool tsi_place_ref(TsiArena* a, const TsiPlace* at, TsiRef* ref);
+/* The owner's free in a bracket that names the line. wait: what the line's `special` counts down, or 0. */
+TSI_INLINE TsiFast tsi_free_slot(TsiBinding* b, TsiHeap* h, TsiLine* l, unsigned slot, unsigned wait) {
+    uint64_t freed = tsi_load_relaxed(&l->freed);
+    uint32_t remote = (uint32_t)tsi_load_relaxed(&l->remote[slot >> 5]);
+    if (TSI_UNLIKELY((tsi_load_relaxed(&l->avail) | freed) >> slot & 1)) return TSI_FAST_MISSED;
+    if (TSI_UNLIKELY(remote >> (slot & 31) & 1)) return TSI_FAST_MISSED;
+    if (wait != 0) tsi_store_relaxed(&l->special, (uint8_t)(wait - 1));
+    tsi_store_relaxed(&l->freed, freed | 1ull << slot);
+    tsi_bracket_clear(b);
+    return TSI_LIKELY(tsi_load_relaxed(&h->word) == b->live_word) ? TSI_FAST_DONE : TSI_FAST_LEFT;
+}
+
 /*
  * The owner's free of a slot of an ordinary line. *out is the heap when the result is LEFT or SPECIAL, *at then the slot.
  *
@@ -52,17 +64,18 @@ TSI_INLINE TsiFast tsi_free_fast(TsiBinding* b, const void* p, TsiHeap** out, un
     *out = h;
     *at = slot;
     if (TSI_UNLIKELY(tsi_load_relaxed(&l->special) != 0)) return TSI_FAST_SPECIAL;
-    uint64_t freed = tsi_load_relaxed(&l->freed);
-    uint32_t remote = (uint32_t)tsi_load_relaxed(&l->remote[slot >> 5]);
-    if (TSI_UNLIKELY((tsi_load_relaxed(&l->avail) | freed) >> slot & 1)) return TSI_FAST_MISSED;
-    if (TSI_UNLIKELY(remote >> (slot & 31) & 1)) return TSI_FAST_MISSED;
-    tsi_store_relaxed(&l->freed, freed | 1ull << slot);
-    tsi_bracket_clear(b);
-    return TSI_LIKELY(tsi_load_relaxed(&h->word) == b->live_word) ? TSI_FAST_DONE : TSI_FAST_LEFT;
+    return tsi_free_slot(b, h, l, slot, 0);
 }
 
+/* As tsi_free_special, where that is the last step of a countdown, or none. */
+TsiFast tsi_free_otherwise(TsiBinding* b, TsiHeap* h, unsigned slot);
 /* Goes on where tsi_free_fast found a line with a `special`, in its bracket. MISSED: nothing done, the bracket is open. */
-TsiFast tsi_free_special(TsiBinding* b, TsiHeap* h, unsigned slot);
+TSI_INLINE TsiFast tsi_free_special(TsiBinding* b, TsiHeap* h, unsigned slot) {
+    TsiLine* l = (TsiLine*)(uintptr_t)tsi_load_relaxed(&b->busy);
+    unsigned special = tsi_load_relaxed(&l->special);
+    bool counts_down = special > 1 && special <= TSI_SPECIAL_WAIT;
+    return TSI_LIKELY(counts_down) ? tsi_free_slot(b, h, l, slot, special) : tsi_free_otherwise(b, h, slot);
+}
 /* The commonest miss of tsi_free_fast, in its bracket: the slab is another thread's, and of the class that the pointer was
  * judged by. MISSED: nothing done, the bracket is open. NEVER: nothing done, and the bracket is closed. */
 TsiFast tsi_free_missed(TsiBinding* b, const void* p);

@@ -120,7 +120,7 @@ TSI_INLINE TsiFast tsi_free_handle_fast(TsiBinding* b, SlabHandle handle, TsiHea
     return TSI_LIKELY(tsi_load_relaxed(&h->word) == b->live_word) ? TSI_FAST_DONE : TSI_FAST_LEFT;
 }
 
-/* tsi_free_special where the line has issued handles. */
+/* tsi_free_otherwise where the line has issued handles. */
 TsiFast tsi_free_counted(TsiBinding* b, TsiHeap* h, unsigned slot);
 
 #endif
