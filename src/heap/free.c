@@ -140,11 +140,11 @@ static TSI_NOINLINE void count_retry(TsiArena* a, TsiBinding* b, const TsiPlace*
 TsiFast tsi_free_otherwise(TsiBinding* b, TsiHeap* h, unsigned slot) {
     TsiLine* l = (TsiLine*)(uintptr_t)tsi_load_relaxed(&b->busy);
     unsigned special = tsi_load_relaxed(&l->special);
-    uint64_t freed = tsi_load_relaxed(&l->freed), gone = freed, bit = 1ull << slot;
-    if (special == 1) gone |= tsi_load_relaxed(&l->avail);
-    else if ((special & TSI_SPECIAL_HANDLED) != 0) return tsi_free_counted(b, h, slot);
-    else if ((tsi_load_relaxed(&((TsiMixed*)(void*)(l + TSI_MIXED_AT))->starts) & bit) == 0) return TSI_FAST_MISSED;
-    if ((gone & bit) != 0 || (tsi_load_relaxed(&l->remote[slot >> 5]) >> (slot & 31) & 1) != 0) return TSI_FAST_MISSED;
+    uint64_t freed = tsi_load_relaxed(&l->freed), bit = 1ull << slot;
+    if ((special & TSI_SPECIAL_HANDLED) != 0) return tsi_free_counted(b, h, slot);
+    if (special == TSI_SPECIAL_MIXED && (tsi_load_relaxed(&((TsiMixed*)(void*)(l + TSI_MIXED_AT))->starts) & bit) == 0) return TSI_FAST_MISSED;
+    /* A parked line has nothing ready, and what a mixed one has ready are no starts. */
+    if ((freed & bit) != 0 || (tsi_load_relaxed(&l->remote[slot >> 5]) >> (slot & 31) & 1) != 0) return TSI_FAST_MISSED;
     tsi_store_release(&l->freed, freed | bit); /* pairs with the acquire in tsi_slot_check */
     if (special == 1) unpark(b, h, tsi_chunk_class(&b->arena->space, tsi_line_id(&b->arena->space, l) >> 10), l);
     tsi_bracket_clear(b);

@@ -46,6 +46,7 @@ static bool token(uint32_t id) { return (tsi_load_relaxed(&tsi_remote(space, id)
 static uint32_t inbox_name(uint32_t id) { return (id >> 10 << 8 | (id & (TSI_CHUNK_LINES - 1))) + 2; }
 static uint32_t linked(uint32_t id) { return tsi_load_relaxed(&tsi_slab(space, inbox_name(id) - 2)->inbox); }
 static unsigned flags(uint32_t id) { return tsi_load_relaxed(&line(id)->flags); }
+static unsigned special(uint32_t id) { return tsi_load_relaxed(&line(id)->special); }
 
 typedef struct Frees {
     void** p;
@@ -155,15 +156,90 @@ static void a_doubled_slot_is_found_at_the_merge(void** state) {
     assert_int_equal(unit_live(a), SLOTS - 5);
 }
 
+/* The owner's frees of a parked line are as strict as any, and each of them counts once. */
+static void a_parked_line_refuses_what_is_free(void** state) {
+    (void)state;
+    void* p[SLOTS + 1];
+    uint32_t id = parked_line(p);
+    slab_free(a, p[0]);
+    free_elsewhere(p + 1, 1);
+    assert_int_equal(special(id), THRESHOLD - 1);
+    assert_false(slab_free_checked(a, p[0]));
+    assert_false(slab_free_checked(a, p[1]));
+    assert_false(slab_free_checked(a, (char*)p[2] + 8));
+    assert_int_equal(unit_refusals(a).double_free, 2);
+    assert_int_equal(unit_refusals(a).interior_pointer, 1);
+    assert_int_equal(special(id), THRESHOLD - 1);
+    assert_int_equal(unit_live(a), SLOTS - 1);
+    unit_check(a);
+}
+
+/* Frees by handle count down as those by pointer, and the last one unparks. */
+static void counted_frees_unpark_a_line(void** state) {
+    (void)state;
+    SlabHandle h[SLOTS + 1];
+    void* p[SLOTS + 1];
+    for (unsigned i = 0; i <= SLOTS; i++) assert_non_null(p[i] = alloc_obj(a, SIZE, &h[i]));
+    uint32_t id = line_of(p[0]);
+    for (unsigned i = 0; i < THRESHOLD; i++) {
+        assert_int_equal(special(id), TSI_SPECIAL_HANDLED | (THRESHOLD - i));
+        assert_int_equal(flags(id) & (TSI_LINE_PARKED | TSI_LINE_LISTED), TSI_LINE_PARKED);
+        if (i % 2 == 0) assert_true(free_obj(a, h[i]));
+        else assert_true(slab_free_checked(a, p[i]));
+        assert_false(free_obj(a, h[i]));
+        assert_false(slab_free_checked(a, p[i]));
+    }
+    assert_int_equal(special(id), TSI_SPECIAL_HANDLED);
+    assert_int_equal(flags(id) & (TSI_LINE_PARKED | TSI_LINE_LISTED), TSI_LINE_LISTED);
+    unit_check(a);
+}
+
+/* Objects of several sizes side by side: freed by their owner, each once, by nothing but their start. */
+static void mixed_slabs_are_as_strict(void** state) {
+    (void)state;
+    enum { N = 12 };
+    static const uint16_t sizes[] = {64, 96, 300, 16};
+    void* p[N];
+    SlabHandle h;
+    epoch_domain_t* d = epoch_domain_begin(a, "mixed");
+    for (unsigned i = 0; i < N; i++) {
+        assert_non_null(p[i] = slab_malloc(a, sizes[i % 4]));
+        assert_int_equal(unit_place(a, p[i]).cls, TSI_CLASS_MIXED);
+    }
+    uint32_t id = line_of(p[0]);
+    assert_int_equal(special(id), TSI_SPECIAL_MIXED);
+    for (unsigned i = 0; i < 4; i++) assert_true(slab_free_checked(a, p[i]));
+    free_elsewhere(p + 4, 1);
+    for (unsigned i = 0; i < 5; i++) assert_false(slab_free_checked(a, p[i]));
+    assert_false(slab_free_checked(a, (char*)p[6] + TSI_GRANULE)); /* a granule that no object starts in */
+    assert_int_equal(unit_refusals(a).double_free, 5);
+    assert_int_equal(unit_refusals(a).interior_pointer, 1);
+    assert_int_equal(special(id), TSI_SPECIAL_MIXED);
+    assert_true((h = slab_ptr_handle(a, p[7])) != 0); /* from here on frees are counted */
+    assert_int_equal(special(id), TSI_SPECIAL_MIXED | TSI_SPECIAL_HANDLED);
+    assert_true(slab_free_checked(a, p[7]));
+    assert_false(free_obj(a, h));
+    unit_check(a);
+    EpochReceipt r;
+    epoch_domain_exit(d);
+    assert_true(epoch_domain_receipt(d, &r));
+    epoch_domain_destroy(d);
+    assert_int_equal(r.objects_allocated, N);
+    assert_int_equal(r.objects_freed, 6);
+    assert_int_equal(r.objects_released, N - 6);
+}
+
 static void the_owners_frees_unpark_a_line(void** state) {
     (void)state;
     void *p[SLOTS + 1], *q[THRESHOLD + SLOTS];
     uint32_t id = parked_line(p);
     for (unsigned i = 0; i < THRESHOLD; i++) {
         assert_int_equal(flags(id), TSI_LINE_PARKED | TSI_LINE_ARMED);
+        assert_int_equal(special(id), THRESHOLD - i);
         slab_free(a, p[i]);
     }
     assert_int_equal(flags(id), TSI_LINE_LISTED | TSI_LINE_ARMED); /* the token stays out: T1 */
+    assert_int_equal(special(id), 0);
     assert_true(token(id));
     unit_check(a);
     take(q, SLOTS - 1 + THRESHOLD); /* the rest of the current line, then this one again */
@@ -377,6 +453,9 @@ int main(void) {
         TEST(a_refill_is_capped),
         TEST(a_doubled_slot_is_found_at_the_merge),
         TEST(the_owners_frees_unpark_a_line),
+        TEST(a_parked_line_refuses_what_is_free),
+        TEST(counted_frees_unpark_a_line),
+        TEST(mixed_slabs_are_as_strict),
         TEST(frees_of_others_tell_the_owner),
         TEST(mixed_frees_reach_the_threshold),
         TEST(arming_looks_again),

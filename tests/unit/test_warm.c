@@ -79,6 +79,29 @@ static void small_phases_never_reach_the_system(void** state) {
     budget_is_whole();
 }
 
+/* More phases than fit, each of a slab: the oldest go to the system together, and what is kept stays within the budget. */
+static void a_full_store_gives_back_in_bulk(void** state) {
+    (void)state;
+    enum { N = 512 };
+    static epoch_domain_t* d[N];
+    for (unsigned n = 0; n < N; n++) {
+        assert_non_null(d[n] = epoch_domain_create(a));
+        assert_non_null(epoch_domain_malloc(d[n], SIZE));
+    }
+    fake_os_clear();
+    for (unsigned n = 0; n < N; n++) {
+        epoch_domain_destroy(d[n]);
+        budget_is_whole();
+    }
+    PerfCounters c;
+    get_perf_counters(a, 11, &c);
+    size_t kept = unit_committed(a) / SLAB;
+    assert_true(kept <= BUDGET / 2 / SLAB && kept > BUDGET / 4 / SLAB);
+    assert_int_equal(c.empty_slab_overflowed, N - kept);
+    assert_true(fake_os.calls[FAKE_PURGE] * 3 < N - kept); /* four slabs each, and the words of chunks that fell empty */
+    unit_check(a);
+}
+
 static void threads_share_the_budget(void** state) {
     (void)state;
     UnitWorker w[3];
@@ -166,6 +189,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, open_allocator, close_allocator)
         TEST(one_thread_keeps_half),    TEST(small_phases_never_reach_the_system),
+        TEST(a_full_store_gives_back_in_bulk),
         TEST(threads_share_the_budget), TEST(a_busy_store_is_passed_by),
         TEST(taking_is_by_class),       TEST(no_budget_keeps_nothing),
     };
