@@ -98,6 +98,7 @@ static void measure_latency(void) {
     report_open("latency");
     report_latency("alloc", &a);
     report_latency("free", &f);
+    report_histograms(&a, &f);
     report_close();
     csv_latency(1, size, "alloc", &a);
     csv_latency(1, size, "free", &f);

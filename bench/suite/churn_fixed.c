@@ -74,6 +74,7 @@ int main(int argc, char** argv) {
     report_open("latency");
     report_latency("alloc", &a);
     report_latency("free", &f);
+    report_histograms(&a, &f);
     report_close();
     report_open("rss");
     report_count("before_kb", before);

@@ -24,6 +24,7 @@ struct report_text {
 static struct {
     struct report_text json, text;
     unsigned depth;
+    bool json_only; /* no text for the time being: it would be long */
     bool inside[REPORT_DEPTH]; /* something stands before at this depth */
     char closer[REPORT_DEPTH];
 } report;
@@ -64,7 +65,7 @@ static void report_before(const char* key) {
 }
 
 static void report_line(const char* key, const char* value) {
-    if (report.depth) report_print(&report.text, "%*s%-*s %s\n", (int)(2 * report.depth - 2), "",
+    if (report.depth && !report.json_only) report_print(&report.text, "%*s%-*s %s\n", (int)(2 * report.depth - 2), "",
                                    32 - (int)(2 * report.depth), key ? key : "-", value);
 }
 

@@ -58,21 +58,6 @@ static void run_arm(unsigned which, bool deferred, struct arm_result* out) {
     for (uint64_t i = 0; i < threads; i++) latency_merge(&out->latency, &latencies[i]);
 }
 
-static void report_histogram(const struct latency* l) {
-    report_list("histogram");
-    uint64_t from = 0;
-    for (uint64_t upto = 1000, n; from < HIST_SIZE; upto *= 2) {
-        for (n = 0; from < HIST_SIZE && (double)hist_value((unsigned)from) * suite.timer.ns_per_tick < (double)upto; from++)
-            n += l->h.count[from];
-        if (n == 0) continue;
-        report_open(NULL);
-        report_count("below_ns", upto);
-        report_count("count", n);
-        report_close();
-    }
-    report_close();
-}
-
 static void report_arm(unsigned which, bool deferred, const struct arm_result* r) {
     char op[64];
     report_open(NULL);
@@ -92,7 +77,7 @@ static void report_arm(unsigned which, bool deferred, const struct arm_result* r
     report_count("rss_after_kb", r->after_kb);
     report_count("rss_closed_kb", r->closed_kb);
     report_count("committed_kb", r->committed_kb);
-    report_histogram(&r->latency);
+    report_histogram("histogram", &r->latency);
     report_close();
     (void)snprintf(op, sizeof op, "%s:%s:%s", http ? "http" : "request", policy_names[which], deferred ? "deferred" : "continuous");
     csv_latency(threads, 0, op, &r->latency);

@@ -242,6 +242,44 @@ static inline void report_latency(const char* prefix, const struct latency* l) {
     report_number(key, latency_max(l));
 }
 
+/* The bound after this one: steps of 1 below 16, then eight to each doubling. The same in every run, so that they add up. */
+static inline uint64_t bound_after(uint64_t bound) {
+    return bound < 16 ? bound + 1 : bound + ((uint64_t)1 << (60 - (unsigned)__builtin_clzll(bound)));
+}
+
+/* What is below each bound and not below the one before. As text only one line for each doubling. */
+static inline void report_histogram(const char* key, const struct latency* l) {
+    uint64_t line = 0;
+    report_list(key);
+    for (uint64_t bound = 1, i = 0; i < HIST_SIZE; bound = bound_after(bound)) {
+        uint64_t n = 0;
+        for (; i < HIST_SIZE && (double)hist_value((unsigned)i) * suite.timer.ns_per_tick < (double)bound; i++)
+            n += l->h.count[i];
+        line += n;
+        if (line && ((bound & (bound - 1)) == 0 || i == HIST_SIZE)) {
+            report_print(&report.text, "%*sbelow %llu ns: %llu\n", (int)(2 * report.depth - 2), "",
+                         (unsigned long long)bound, (unsigned long long)line);
+            line = 0;
+        }
+        if (n == 0) continue;
+        report.json_only = true;
+        report_open(NULL);
+        report_count("below_ns", bound);
+        report_count("count", n);
+        report_close();
+        report.json_only = false;
+    }
+    report_close();
+}
+
+/* "histogram": one list for each kind of call. */
+static inline void report_histograms(const struct latency* alloc, const struct latency* release) {
+    report_open("histogram");
+    report_histogram("alloc", alloc);
+    report_histogram("free", release);
+    report_close();
+}
+
 /* ---- CSV --------------------------------------------------------------------------------- */
 
 static inline void csv_header(const char* header) {

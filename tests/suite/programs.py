@@ -17,7 +17,7 @@ COMMON = ["program", "allocator", "seed", "arguments", "process.rss_kb", "proces
 # Program: little work, header and rows of its CSV, keys of its JSON (a.b: b inside a; a[]: every entry of a list).
 PROGRAMS = {
     "churn_fixed": (["--objects", "500", "--cycles", "20"], LATENCY, 2,
-                    ["latency.alloc_p99_ns", "latency.alloc_p999_ns", "latency.free_p99_ns", "rss.steady_state_kb",
+                    ["latency.alloc_p99_ns", "latency.alloc_p999_ns", "latency.free_p99_ns", "latency.histogram.alloc[].below_ns", "rss.steady_state_kb",
                      "rss.peak_kb", "rss.final_kb", "rss.growth_pct", "rss.peak_growth_pct"]),
     "steady_state_churn": (["--steady-state", "500", "--churn-size", "100", "--cycles", "7"], RSS, 7,
                            ["ns_per_op", "rss.growth_pct", "committed.growth_pct"]),
@@ -126,6 +126,23 @@ def check_arguments(name):
             fail(name, "--help lacks", flag)
 
 
+def check_histograms(name, word, latency):
+    """Every call is in one bucket, and a percentile is below as many calls as it says."""
+    for kind in ("alloc", "free"):
+        buckets = [(b["below_ns"], b["count"]) for b in latency["histogram"][kind]]
+        bounds, total = [b for b, _ in buckets], latency[kind + "_count"]
+        if sum(n for _, n in buckets) != total or bounds != sorted(set(bounds)) or any(n <= 0 for _, n in buckets):
+            fail(name, word, kind, "histogram", buckets, "of", total)
+        for point, percent in (("p50", 50), ("p99", 99), ("p999", 99.9)):
+            reached, below = 0, latency["%s_%s_ns" % (kind, point)]
+            for bound, count in buckets:
+                reached += count
+                if reached > int(total * percent / 100.0):
+                    if not bound * 0.87 - 1 <= below <= bound + 0.01:
+                        fail(name, word, kind, point, below, "is not in the bucket below", bound)
+                    break
+
+
 def check_exact(reports):
     """What does not depend on time or the machine."""
     for word in ("tslab", "malloc"):
@@ -147,6 +164,9 @@ def check_exact(reports):
             fail("request_bench", word, "deferred memory was used again", held)
     if "retention_pct" not in reports["phase_shift_retention", "tslab"].get("malloc", {}):
         fail("phase_shift_retention does not compare with malloc")
+    for name in ("churn_fixed", "benchmark_accurate"):
+        for word in ("tslab", "malloc"):
+            check_histograms(name, word, reports[name, word]["latency"])
     eight = {r["requested"]: r["rounded"] for r in reports["benchmark_accurate", "tslab"]["fragmentation"]}
     if any(eight[n] != n for n in (64, 96, 128, 192, 256, 384, 512, 768)) or eight[80] != 96:
         fail("benchmark_accurate: the eight classes", eight)
