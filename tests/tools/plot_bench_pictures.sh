@@ -1,0 +1,12 @@
+#!/bin/bash
+# plot_bench.py: its pictures, and a page of real runs. They need matplotlib, which the system's python3 may have where another
+# python3 comes first.
+set -eu
+for python in python3 /usr/bin/python3; do
+    if "$python" -c 'import matplotlib' 2>/dev/null; then
+        rm -rf ./*
+        exec "$python" "$TSLAB_SOURCE_DIR/tests/tools/plot_bench_pictures.py"
+    fi
+done
+echo "skipped: no python3 with matplotlib (scripts/install-deps.sh plot, about 100 MB)"
+exit 77
