@@ -33,7 +33,8 @@ static TSI_NOINLINE void* alloc_any(SlabAllocator* s, size_t size, size_t align,
 static TSI_NOINLINE void* missed_more(SlabAllocator* s, size_t size, TsiRef ref, bool prefer, TsiHeap* h, SlabHandle* handle) {
     TsiBinding* b = tsi_tls.binding;
     unsigned cls = tsi_size_lut[((size - 1) >> 4) + 1];
-    void* p = tsi_alloc_again(b, h, cls, handle);
+    bool no_line = tsi_load_relaxed(&b->busy) == tsi_busy_line(tsi_no_cur[0]);
+    void* p = no_line ? NULL : tsi_alloc_again(b, h, cls, handle);
     if (p != NULL) return p;
     if (handle == NULL) p = tsi_alloc_more(b, h, cls);
     if (p != NULL) return p;

@@ -27,14 +27,16 @@
 
 /* ---- slabs ---- */
 
-static void line_init(TsiSpace* s, const TsiClass* c, unsigned cls, uint32_t line_id, uint32_t seq, uint32_t gen_base, uint32_t heap_at) {
+/* A line of an owned slab of a class comes with its first refill, unless refills are cut for samples. */
+static void line_init(TsiSpace* s, const TsiClass* c, unsigned cls, uint32_t line_id, uint32_t seq, uint32_t gen_base, uint32_t heap_at,
+                      uint64_t ready) {
     TsiLine* l = tsi_line(s, line_id);
     bool mixed = cls == TSI_CLASS_MIXED;
     uint64_t offset = ((uint64_t)(line_id >> 10) << TSI_CHUNK_SHIFT) +
                       ((uint64_t)(line_id & (TSI_CHUNK_LINES - 1)) << c->line_shift);
-    tsi_store_relaxed(&l->avail, mixed ? ~0ull : 0);
-    tsi_store_relaxed(&l->freed, mixed ? 0 : c->full);
-    tsi_store_relaxed(&l->issued, 0);
+    tsi_store_relaxed(&l->avail, mixed ? ~0ull : ready);
+    tsi_store_relaxed(&l->freed, mixed ? 0 : c->full & ~ready);
+    tsi_store_relaxed(&l->issued, ready != 0 ? c->first_count : 0);
     l->base = s->base + offset;
     tsi_store_relaxed(&l->heap_at, heap_at);
     l->link = 0;
@@ -50,15 +52,16 @@ static void line_init(TsiSpace* s, const TsiClass* c, unsigned cls, uint32_t lin
 }
 
 /* Words of a slab that only the caller holds, and its new tag. */
-static void slab_open(TsiSpace* s, unsigned cls, uint32_t slab_id, uint32_t index, unsigned state) {
+static void slab_open(TsiSpace* s, unsigned cls, uint32_t slab_id, uint32_t index, unsigned state, bool ready) {
     const TsiClass* c = &s->classes->c[cls];
+    uint32_t heap_at = state == TSI_SLAB_OWNED ? index * (uint32_t)sizeof(TsiHeap) : 0;
     TsiSlab* slab = tsi_slab(s, slab_id);
     uint32_t seq = tsi_tag_seq(tsi_load_relaxed(&slab->tag));
     if (seq == 0) seq = 1;
     uint32_t gen_base = tsi_load_relaxed(&slab->gen_base);
     tsi_store_relaxed(&slab->gone, 0);
     for (uint32_t i = 0, first = tsi_first_line(c, slab_id); i < 1u << c->lines_log2; i++)
-        line_init(s, c, cls, first + i, seq, gen_base, state == TSI_SLAB_OWNED ? index * (uint32_t)sizeof(TsiHeap) : 0);
+        line_init(s, c, cls, first + i, seq, gen_base, heap_at, ready ? c->first : 0);
     tsi_store_seq(&slab->tag, tsi_tag(seq, index, state)); /* publishes the words to freers */
 }
 
@@ -80,7 +83,7 @@ static bool slab_take(TsiBinding* b, TsiHeap* h, unsigned cls, uint32_t* slab_id
     tsi_count(&b->counters[cls].new_slab);
     if (warm) tsi_count(&b->counters[cls].recycled);
     tsi_charge_keep(b, i, &charge);
-    slab_open(s, cls, *slab_id, h->index, TSI_SLAB_OWNED);
+    slab_open(s, cls, *slab_id, h->index, TSI_SLAB_OWNED, cls <= TSI_SMALL_CLASSES && b->period == 0);
     tsi_slab(s, *slab_id)->next = h->slabs;
     h->slabs = *slab_id + 1; /* after next: a walk in a fork child is always whole */
     tsi_store_relaxed(&h->slab_count, tsi_load_relaxed(&h->slab_count) + 1);
@@ -193,11 +196,12 @@ static void* class_alloc(TsiBinding* b, TsiHeap* h, unsigned cls) {
             h->room->cur[cls] = tsi_no_cur[0];
         }
         if (h->room->head[cls] == 0 && !tsi_heap_adopt_more(b, h)) cause = &n->miss;
+        bool listed = h->room->head[cls] != 0;
         if (!next_line(b, h, cls)) {
             tsi_count(&n->miss);
             return NULL;
         }
-        line_mend(b, h, h->room->cur[cls], cls);
+        if (listed) line_mend(b, h, h->room->cur[cls], cls);
     }
 }
 
@@ -223,7 +227,7 @@ static void* large_alloc(TsiBinding* b, TsiHeap* h, size_t size, size_t align, T
     tsi_inc_take(i);
     bool active = tsi_ref_is_active(&a->phases, tsi_load_relaxed(&h->ref));
     if (active) {
-        slab_open(s, TSI_CLASS_LARGE, slab_id, i->index, TSI_SLAB_ORPHAN);
+        slab_open(s, TSI_CLASS_LARGE, slab_id, i->index, TSI_SLAB_ORPHAN, false);
         TsiLine* l = tsi_line(s, line_id);
         tsi_store_relaxed(&l->issued, 1);
         tsi_store_seq(&l->freed, 0); /* from here on the object is live */

@@ -51,18 +51,19 @@ static void sum_line(const TsiSpace* s, unsigned cls, uint32_t line_id, uint64_t
     TsiLine* l = tsi_line(s, line_id);
     uint64_t issued = tsi_load_relaxed(&l->issued);
     LineState st = line_state(s, cls, line_id, remote_bits);
-    uint64_t live = tsi_popcount(st.live), live_bytes, issued_bytes;
+    uint64_t live = st.live != 0 ? tsi_popcount(st.live) : 0, live_bytes, issued_bytes;
     if (cls == TSI_CLASS_MIXED) {
         live_bytes = mixed_bytes(s, line_id, st.live);
         issued_bytes = mixed_bytes(s, line_id, st.used);
     } else {
         uint64_t size = cls == TSI_CLASS_LARGE ? tsi_slab_bytes(s, cls, line_id >> 10 << 8) : s->classes->c[cls].size;
-        issued -= tsi_popcount(tsi_load_relaxed(&l->avail));
+        uint64_t avail = tsi_load_relaxed(&l->avail);
+        if (avail != 0) issued -= tsi_popcount(avail);
         if ((int64_t)issued < (int64_t)live) issued = live; /* a snapshot that runs beside the owner */
         live_bytes = live * size;
         issued_bytes = issued * size;
     }
-    sum->twice += tsi_popcount(st.twice);
+    if (TSI_UNLIKELY(st.twice != 0)) sum->twice += tsi_popcount(st.twice);
     sum->live.objects += live;
     sum->live.bytes += live_bytes;
     sum->issued.objects += issued;

@@ -53,6 +53,7 @@ typedef struct TsiClass {
     uint8_t granules, granule_align; /* of an object in a mixed slab; 0 where that is too small for it */
     uint64_t full;      /* word with a bit for each slot of a line */
     uint64_t first;     /* the lowest refill_max of them */
+    uint8_t first_count;
     uint16_t offs[TSI_LINE_SLOTS]; /* slot -> offset in the line, in 16 bytes; TSI_NO_SLOT where there is none */
 } __attribute__((aligned(256))) TsiClass;
 
