@@ -50,12 +50,8 @@ void tsi_counts_even(TsiSpace* s, TsiLine* l, uint32_t line_id, uint32_t seq, ui
     }
 }
 
-unsigned tsi_line_refill(TsiBinding* b, TsiLine* l, const TsiClass* c, unsigned least) {
-    TsiSpace* s = &b->arena->space;
-    uint32_t id = tsi_line_id(s, l);
-    uint64_t ready = tsi_popcount(tsi_line_free_bits(s, l, id)) < least ? 0 : 1;
-    if (!ready) return 0;
-    _Atomic uint64_t* r = tsi_remote(s, id);
+/* The owner's word of free slots with those that others have freed. */
+static uint64_t take_remote(TsiBinding* b, TsiLine* l, _Atomic uint64_t* r) {
     uint64_t freed = tsi_load_relaxed(&l->freed);
     for (unsigned half = 0; half < 2; half++) {
         uint64_t w = tsi_load_acquire(&r[half]); /* pairs with the freer's compare-exchange */
@@ -67,15 +63,27 @@ unsigned tsi_line_refill(TsiBinding* b, TsiLine* l, const TsiClass* c, unsigned 
         tsi_store_release(&l->freed, freed); /* invariant F: before the bits leave the remote word */
         while (!tsi_cas_seq(&r[half], &w, w & ~bits)) {}
     }
+    return freed;
+}
+
+unsigned tsi_line_refill(TsiBinding* b, TsiLine* l, const TsiClass* c, unsigned least) {
+    TsiSpace* s = &b->arena->space;
+    uint32_t id = tsi_line_id(s, l);
+    _Atomic uint64_t* r = tsi_remote(s, id);
+    uint64_t freed = tsi_load_relaxed(&l->freed), others = tsi_remote_bits(tsi_load_seq(&r[0]), tsi_load_seq(&r[1])); /* T4 */
+    unsigned n = tsi_popcount(freed | others);
+    if (n < least) return 0;
+    if (others != 0) freed = take_remote(b, l, r);
     uint64_t out = tsi_class_refill(c, freed);
     if (TSI_UNLIKELY(b->period != 0)) out = tsi_sample_cut(b, l, out);
     /* seq_cst, after the remote bits were taken: a mark set before a free that did not see it is seen here */
     uint64_t tag = tsi_load_seq(&tsi_slab(s, tsi_slab_of_line(s, id))->tag);
     if ((tag & TSI_SLAB_HANDLED) != 0) tsi_counts_even(s, l, id, tsi_tag_seq(tag), out);
-    tsi_store_relaxed(&l->issued, tsi_load_relaxed(&l->issued) + tsi_popcount(out));
-    tsi_store_release(&l->avail, out);           /* invariant F: before the bits leave freed */
+    n = tsi_popcount(out);
+    tsi_store_relaxed(&l->issued, tsi_load_relaxed(&l->issued) + n);
+    tsi_store_release(&l->avail, out);          /* invariant F: before the bits leave freed */
     tsi_store_release(&l->freed, freed & ~out); /* pairs with the acquire of whoever asks "is it free?" */
-    return tsi_popcount(out);
+    return n;
 }
 
 /* Takes the token out of the word if enough slots are free; true: the caller has it. */
