@@ -108,7 +108,85 @@ limit 0 --method data --limit-mb 24 --only glibc --load "sustained_phase_shifts 
 has out '^glibc  *out of memory'
 limit 2 --limit-mb none
 limit 2 --methd watch
+limit 2 --method cgroup
+has err 'cgroup2, cgroup1, systemd, watch or data'
 limit 0 --load "$small" # whatever the machine allows
 has out '^limit: 64 MiB by '
+
+# The table as JSON: a survivor, one that is killed, one that is missing, one that fails.
+printf 'rare\t-\tgeneral\t-\tnot "here"\nours\t0\tgeneral\t%s\t\n' "$TSLAB_BUILD_DIR/libtemporal_slab.so" >peers.tsv
+printf 'broken\t1\tgeneral\t%s\t\nregions\t1\tphase\t-\t\n' "$PWD/peers.tsv" >>peers.tsv
+expect 1 "$suite/memory_limit.sh" --build "$TSLAB_BUILD_DIR" --peers peers.tsv --method watch --load "$small" --json table.json
+python3 -c '
+import json
+t = json.load(open("table.json"))
+assert t["complete"] is True and t["limit_mb"] == 64 and t["method"] == "watch" and t["not"] is None and t["cpus"], t
+by = {a["name"]: a for a in t["allocators"]}
+assert list(by) == ["tslab", "glibc", "rare", "ours", "broken"], list(by)
+for name in "tslab", "glibc", "ours":
+    assert by[name]["verdict"] == "survives" and by[name]["reason"] is None, by[name]
+    assert 0 < by[name]["peak_kb"] < 65536 and by[name]["peak_of"] == "watcher" and by[name]["seconds"] >= 0, by[name]
+assert by["rare"]["verdict"] == "missing" and by["rare"]["reason"] == "not \"here\"" and by["rare"]["seconds"] is None
+assert by["broken"]["verdict"] == "failed" and by["broken"]["reason"] == "not preloaded", by["broken"]
+' || fail "the table of limits as JSON"
+
+# Control groups that cannot be had, each for its reason: a tree of plain folders stands in for the real one.
+mkdir -p proc/self groups/us
+echo "tree $PWD/groups cgroup2 rw 0 0" >proc/mounts
+echo "0::/elsewhere" >proc/self/cgroup
+why() { # METHOD REASON
+    MEMORY_LIMIT_PROC=$PWD/proc limit 77 --method "$1" --load "$small"
+    has out "^not $1: $2"
+    has out '^skipped: no way to limit memory'
+}
+why cgroup2 "our group is not below $PWD/groups"
+echo "0::/us" >proc/self/cgroup
+why cgroup2 'our group has no memory controller in cgroup v2'
+echo "cpu memory pids" >groups/us/cgroup.controllers
+why cgroup2 'our group does not pass its memory controller on'
+echo "memory" >groups/us/cgroup.subtree_control
+why cgroup2 'the memory of a group of our own cannot be limited'
+why cgroup1 'no memory controller of cgroup v1 is mounted'
+printf 'v1 %s cgroup rw,cpu 0 0\nv1 %s cgroup rw,relatime,memory 0 0\n' "$PWD/nowhere" "$PWD/groups" >>proc/mounts
+printf '3:cpu:/\n2:pids,memory:/us\n' >proc/self/cgroup
+why cgroup1 'the memory of a group of our own cannot be limited'
+[ "$(find groups -type d | wc -l)" = 2 ] || fail "a group is left: $(find groups)"
+
+# However it is ended half-way, nothing stays, and ctrl-C keeps what is done.
+mkdir temporary
+TMPDIR=$PWD/temporary python3 - "$suite/memory_limit.sh" "$TSLAB_BUILD_DIR" <<'CHECK' || fail "ended half-way"
+import glob, json, os, signal, subprocess, sys, time
+def left():
+    found = []
+    for path in glob.glob("/proc/[0-9]*/cmdline"):
+        try:
+            words = open(path, "rb").read()
+        except OSError:
+            continue
+        if os.environ["TMPDIR"].encode() in words and not words.startswith(b"python3\0-\0"):
+            found.append(words)
+    return found + os.listdir("temporary")
+def wait_for(what, holds):
+    for _ in range(200):
+        if holds():
+            return
+        time.sleep(0.05)
+    raise SystemExit(f"{what}: {left()}")
+for method in "watch", "data":
+    for how in signal.SIGINT, signal.SIGTERM, signal.SIGKILL:
+        command = [sys.argv[1], "--build", sys.argv[2], "--method", method, "--only", "glibc tslab", "--peers", "nowhere.tsv",
+                   "--limit-mb", "512", "--json", "cut.json", "--load", "sustained_phase_shifts 2000 4 1 0 1 --sessions 0"]
+        with subprocess.Popen(command, stdout=subprocess.DEVNULL) as script:
+            wait_for("no load", lambda: any(b"sustained_phase_shifts\0" in w for w in left() if isinstance(w, bytes)))
+            script.send_signal(how)
+        wanted = {signal.SIGINT: 130, signal.SIGTERM: 143, signal.SIGKILL: -9}[how]
+        assert script.returncode == wanted, (how, script.returncode)
+        if how == signal.SIGKILL:
+            wait_for(f"left by {method}, {how}", lambda: not left())
+        else:
+            assert not left(), (method, how, left())
+            table = json.load(open("cut.json"))
+            assert table["complete"] is False and table["allocators"] == [], table
+CHECK
 
 [ $failures -eq 0 ]
