@@ -39,6 +39,7 @@ enum row_id {
     ROW_CLOSE_EMPTY,
     ROW_CLOSE_SLABS,
     ROW_CLOSE_COST,
+    ROW_SNAPSHOT,
     ROW_COUNT
 };
 

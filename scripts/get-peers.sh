@@ -4,7 +4,8 @@
 #
 # Writes build/peers/peers.tsv, one line a peer, tab separated:
 #   name   version   kind   library   reason
-# kind: "general" (the library overrides malloc) or "phase" (it is preloaded into a worker made for it). library: what
+# kind: "general" (the library overrides malloc), "profiler" (so does it; what its profiler costs is compared, nothing
+# else) or "phase" (it is preloaded into a worker made for it). library: what
 # LD_PRELOAD takes, colon separated where a library needs another before it; "-" when there is none: then the
 # reason says why the peer is missing, and an empty reason that it needs no library of its own.
 #
@@ -17,7 +18,8 @@ top=$PWD/build/peers
 jobs=$(nproc 2>/dev/null || echo 2)
 
 names="glibc mimalloc mimalloc2 jemalloc tcmalloc tbbmalloc snmalloc rpmalloc scudo
-       mi-heap je-arena rp-heap apr talloc pmr obstack arena"
+       mi-heap je-arena rp-heap apr talloc pmr obstack arena
+       jemalloc-prof tcmalloc-prof"
 
 again=no wanted=""
 for word in "$@"; do
@@ -182,18 +184,21 @@ build_mimalloc() {
 }
 build_mimalloc2() { mimalloc_from_crate mimalloc2 v2; }
 
-build_jemalloc() {
+jemalloc_with() { # NAME FLAGS...
     crate tikv-jemalloc-sys 0.7.1 || return 1
-    source=$top/src/tikv-jemalloc-sys/vendor/tikv-jemalloc-sys
-    mkdir -p "$top/obj/jemalloc"
-    { cp -r "$source/jemalloc/." "$top/obj/jemalloc" && cp "$source/configure/configure" "$top/obj/jemalloc/" &&
-        cd "$top/obj/jemalloc" && sh ./configure --with-version=5.3.1-0-g0 --disable-cxx --enable-doc=no --disable-static \
-        CFLAGS="-O3 -DNDEBUG" && make -j "$jobs" build_lib_shared && cp -L lib/libjemalloc.so "$top/lib/jemalloc.so"; } \
-        >"$top/log/jemalloc.build" 2>&1 </dev/null || {
-        echo "does not build; see build/peers/log/jemalloc.build"
+    source=$top/src/tikv-jemalloc-sys/vendor/tikv-jemalloc-sys name=$1
+    shift
+    mkdir -p "$top/obj/$name"
+    { cp -r "$source/jemalloc/." "$top/obj/$name" && cp "$source/configure/configure" "$top/obj/$name/" &&
+        cd "$top/obj/$name" && sh ./configure --with-version=5.3.1-0-g0 --disable-cxx --enable-doc=no --disable-static "$@" \
+        CFLAGS="-O3 -DNDEBUG" && make -j "$jobs" build_lib_shared && cp -L lib/libjemalloc.so "$top/lib/$name.so"; } \
+        >"$top/log/$name.build" 2>&1 </dev/null || {
+        echo "does not build; see build/peers/log/$name.build"
         return 1
     }
 }
+build_jemalloc() { jemalloc_with jemalloc; }
+build_jemalloc_prof() { jemalloc_with jemalloc-prof --enable-prof; }
 
 build_snmalloc() {
     crate snmalloc-sys 0.7.6 &&
@@ -234,6 +239,15 @@ tbbmalloc() {
         accept tbbmalloc general "$base:$(dirname "$base")/libtbbmalloc_proxy.so.2" "$(debian_version libtbbmalloc2)"
     else
         missing tbbmalloc general "$base"
+    fi
+}
+
+# The full gperftools. It walks stacks with libunwind, which need not be installed.
+tcmalloc_prof() {
+    if unwind=$(debian libunwind8 'libunwind.so.8') && file=$(debian libgoogle-perftools4 'libtcmalloc.so.4'); then
+        accept tcmalloc-prof profiler "$unwind:$file" "$(debian_version libgoogle-perftools4)"
+    else
+        missing tcmalloc-prof profiler "${file:-$unwind}"
     fi
 }
 
@@ -281,6 +295,8 @@ get() {
     pmr) if have g++ || have clang++; then list pmr C++17 phase - ""; else missing pmr phase "there is no C++ compiler"; fi ;;
     obstack) list obstack "$(getconf GNU_LIBC_VERSION 2>/dev/null | cut -d ' ' -f 2)" phase - "" ;;
     arena) list arena own phase - "" ;;
+    jemalloc-prof) built jemalloc-prof profiler 5.3.1 ;;
+    tcmalloc-prof) tcmalloc_prof ;;
     esac
 }
 

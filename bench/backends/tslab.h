@@ -3,6 +3,7 @@
  * is a domain that ends in bulk.
  *
  *   TSLAB_SAMPLED   the library times one allocation in SAMPLING_PERIOD
+ *   TSLAB_LABELLED  all is allocated under a label: each thread is in a labelled domain, and phases have labels
  *   TSLAB_SINGLY    the objects of a domain are freed one by one before it ends; rows in phases only
  */
 #include "epoch_domain.h"
@@ -22,10 +23,33 @@ typedef void* bk_ref;
 #define BK_PHASE_FREE 1
 #define BK_SCOPES 1
 #define BK_OURS 1
+#ifdef TSLAB_LABELLED
+#define BK_LABELS 1
+#define LABEL "phase"
+#else
+#define LABEL NULL
+#endif
 
 static SlabAllocator* bk_allocator;
 
 static const char* bk_version(void) { return slab_version(); }
+
+#ifdef TSLAB_LABELLED
+static epoch_domain_t* bk_domain; /* where every thread is */
+
+static void bk_enter(void) { epoch_domain_enter(bk_domain); }
+
+static void bk_leave(void) { epoch_domain_exit(bk_domain); }
+
+static void bk_label(unsigned k) {
+    char label[32];
+    snprintf(label, sizeof label, "part-%u", k);
+    if (bk_domain) bk_leave();
+    if (!(bk_domain = epoch_domain_create_labeled(bk_allocator, label))) cannot("no domain");
+    bk_domain->auto_close = false; /* what is allocated stays when the last thread has left */
+    bk_enter();
+}
+#endif
 
 static inline void bk_start(void) {
     SlabOptions options = {.struct_size = sizeof options};
@@ -34,6 +58,10 @@ static inline void bk_start(void) {
 #endif
     bk_allocator = slab_allocator_create_with(&options);
     if (!bk_allocator) cannot(slab_last_error());
+#ifdef TSLAB_LABELLED
+    bk_label(0);
+    thread_begins = bk_enter, thread_ends = bk_leave;
+#endif
 }
 
 static inline void* bk_ptr(bk_ref ref) { return ref; }
@@ -50,7 +78,7 @@ struct bk_phase {
 
 static inline void bk_phase_open(struct bk_phase* ph, size_t hint) {
     (void)hint;
-    if (!(ph->domain = epoch_domain_create(bk_allocator))) cannot("no domain");
+    if (!(ph->domain = epoch_domain_create_labeled(bk_allocator, LABEL))) cannot("no domain");
 }
 
 static inline void* bk_phase_alloc(struct bk_phase* ph, size_t size, bk_ref* ref) {
@@ -76,7 +104,7 @@ static inline void bk_phase_end(struct bk_phase* ph, bk_ref* list, size_t n) {
 /* As the thread's scope, allocations need not name it. */
 static inline void bk_scope_begin(struct bk_phase* ph, size_t hint) {
     (void)hint;
-    if (!(ph->domain = epoch_domain_begin(bk_allocator, NULL))) cannot("no domain");
+    if (!(ph->domain = epoch_domain_begin(bk_allocator, LABEL))) cannot("no domain");
 }
 
 static inline void* bk_scope_alloc(struct bk_phase* ph, size_t size, bk_ref* ref) {

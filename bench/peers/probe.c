@@ -1,7 +1,7 @@
 /*
- * probe.c - is a preloaded allocator really in force? probe general|phase LIBRARY
+ * probe.c - is a preloaded allocator really in force? probe general|profiler|phase LIBRARY
  *
- * For a general peer malloc must come from the library; some memory is then allocated, written and
+ * For a general peer, and for one with a profiler, malloc must come from the library; some memory is then allocated, written and
  * freed on two threads. A phase peer must be loaded. Prints the version the library gives, if it can.
  * Exit code 1, and why, when it is not in force.
  */
@@ -32,7 +32,7 @@ static int loaded(struct dl_phdr_info* info, size_t size, void* path) {
 int main(int argc, char** argv) {
     char version[64], token = 0;
     if (argc != 3) return 2;
-    if (strcmp(argv[1], "general") == 0) {
+    if (strcmp(argv[1], "phase") != 0) {
         const char* file = identify_file_of("malloc");
         if (!identify_same_file(file, argv[2])) return printf("malloc is served by %s", file), 1;
         if (strcmp(identify_file_of("free"), file) != 0) return printf("free is served by somebody else"), 1;

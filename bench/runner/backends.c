@@ -2,7 +2,8 @@
  * backends.c - the table of backends, the manifest, and who really serves malloc.
  *
  * Peers come from the manifest that scripts/get-peers.sh writes (name, version, kind, library, reason); a peer
- * without a line there is missing, too, and says so.
+ * without a line there is missing, too, and says so. Several backends may share a peer and differ in their environment:
+ * a profiler that is on, and off. It is asked whether it is, so that nobody is measured asleep.
  */
 #define _GNU_SOURCE
 #include "runner/backends.h"
@@ -15,36 +16,107 @@
 #include "peers/identify.h"
 #include "runner/child.h"
 
+#define OBSERVED_ROWS "pair mixed threads request snapshot"
+#define SAMPLED "one in 524288 bytes"
+#define ALL "every allocation"
+
+/* gperftools' heap profiler; it never dumps by itself: no threshold is set, and workers leave by _exit. */
+#define HEAP_PROFILER "HEAPPROFILE=/dev/null HEAP_PROFILE_ALLOCATION_INTERVAL=0 HEAP_PROFILE_INUSE_INTERVAL=0"
+
 /* glibc is the first general one and tslab the first of ours: ratios are taken to and of them. */
 static const struct {
     const char* name;
     enum group group;
     const char* worker;
-    const char* only; /* rows, or NULL */
+    const char* only;     /* rows, or NULL */
+    const char* off;      /* who is the same without being observed */
+    const char* profiler; /* what its profiler must say, see identify_profiler */
+    const char* peer;     /* line in the manifest; NULL: of its own name */
+    const char* environment;
+    unsigned slower; /* 0: does all of the work */
 } table[] = {
-    {"glibc", GROUP_GENERAL, "malloc", NULL},
-    {"mimalloc", GROUP_GENERAL, "malloc", NULL},
-    {"mimalloc2", GROUP_GENERAL, "malloc", NULL},
-    {"jemalloc", GROUP_GENERAL, "malloc", NULL},
-    {"tcmalloc", GROUP_GENERAL, "malloc", NULL},
-    {"tbbmalloc", GROUP_GENERAL, "malloc", NULL},
-    {"snmalloc", GROUP_GENERAL, "malloc", NULL},
-    {"rpmalloc", GROUP_GENERAL, "malloc", NULL},
-    {"scudo", GROUP_GENERAL, "malloc", NULL},
-    {"mi-heap", GROUP_PHASE, "mi-heap", NULL},
-    {"je-arena", GROUP_PHASE, "je-arena", NULL},
-    {"rp-heap", GROUP_PHASE, "rp-heap", NULL},
-    {"apr", GROUP_PHASE, "apr", NULL},
-    {"talloc", GROUP_PHASE, "talloc", NULL},
-    {"pmr", GROUP_PHASE, "pmr", NULL},
-    {"obstack", GROUP_PHASE, "obstack", NULL},
-    {"arena", GROUP_LIMIT, "arena", NULL},
-    {"tslab", GROUP_OURS, "tslab", NULL},
-    {"tslab-handle", GROUP_OURS, "tslab-handle", NULL},
-    {"tslab-single", GROUP_OURS, "tslab-single", NULL},
-    {"tslab-sampled", GROUP_OURS, "tslab-sampled",
-     "pair batch batch_tail mixed threads xthread request request_bulk phase100 open_phases"},
-    {"tslab-static", GROUP_OURS, "tslab-static", "pair batch mixed request request_bulk phase100 domain"},
+    {.name = "glibc", .group = GROUP_GENERAL, .worker = "malloc"},
+    {.name = "mimalloc", .group = GROUP_GENERAL, .worker = "malloc"},
+    {.name = "mimalloc2", .group = GROUP_GENERAL, .worker = "malloc"},
+    {.name = "jemalloc", .group = GROUP_GENERAL, .worker = "malloc"},
+    {.name = "tcmalloc", .group = GROUP_GENERAL, .worker = "malloc"},
+    {.name = "tbbmalloc", .group = GROUP_GENERAL, .worker = "malloc"},
+    {.name = "snmalloc", .group = GROUP_GENERAL, .worker = "malloc"},
+    {.name = "rpmalloc", .group = GROUP_GENERAL, .worker = "malloc"},
+    {.name = "scudo", .group = GROUP_GENERAL, .worker = "malloc"},
+    {.name = "mi-heap", .group = GROUP_PHASE, .worker = "mi-heap"},
+    {.name = "je-arena", .group = GROUP_PHASE, .worker = "je-arena"},
+    {.name = "rp-heap", .group = GROUP_PHASE, .worker = "rp-heap"},
+    {.name = "apr", .group = GROUP_PHASE, .worker = "apr"},
+    {.name = "talloc", .group = GROUP_PHASE, .worker = "talloc"},
+    {.name = "pmr", .group = GROUP_PHASE, .worker = "pmr"},
+    {.name = "obstack", .group = GROUP_PHASE, .worker = "obstack"},
+    {.name = "arena", .group = GROUP_LIMIT, .worker = "arena"},
+    {.name = "tslab", .group = GROUP_OURS, .worker = "tslab"},
+    {.name = "tslab-handle", .group = GROUP_OURS, .worker = "tslab-handle"},
+    {.name = "tslab-single", .group = GROUP_OURS, .worker = "tslab-single"},
+    {.name = "tslab-sampled",
+     .group = GROUP_OURS,
+     .worker = "tslab-sampled",
+     .only = "pair batch batch_tail mixed threads xthread request request_bulk phase100 open_phases snapshot",
+     .off = "tslab"},
+    {.name = "tslab-labelled",
+     .group = GROUP_OURS,
+     .worker = "tslab-labelled",
+     .only = "pair batch batch_tail mixed threads xthread request request_bulk phase100 snapshot",
+     .off = "tslab"},
+    {.name = "tslab-static",
+     .group = GROUP_OURS,
+     .worker = "tslab-static",
+     .only = "pair batch mixed request request_bulk phase100 domain"},
+    {.name = "jemalloc-prof-off",
+     .group = GROUP_OBSERVED,
+     .worker = "malloc",
+     .only = OBSERVED_ROWS,
+     .profiler = "off",
+     .peer = "jemalloc-prof",
+     .environment = "MALLOC_CONF=prof:false"},
+    {.name = "jemalloc-prof",
+     .group = GROUP_OBSERVED,
+     .worker = "malloc",
+     .only = OBSERVED_ROWS,
+     .off = "jemalloc-prof-off",
+     .profiler = SAMPLED,
+     .peer = "jemalloc-prof",
+     .environment = "MALLOC_CONF=prof:true,prof_active:true,lg_prof_sample:19"},
+    {.name = "jemalloc-prof-all",
+     .group = GROUP_OBSERVED,
+     .worker = "malloc",
+     .only = OBSERVED_ROWS,
+     .off = "jemalloc-prof-off",
+     .profiler = ALL,
+     .peer = "jemalloc-prof",
+     .environment = "MALLOC_CONF=prof:true,prof_active:true,lg_prof_sample:0",
+     .slower = 50},
+    {.name = "tcmalloc-prof-off",
+     .group = GROUP_OBSERVED,
+     .worker = "malloc",
+     .only = OBSERVED_ROWS,
+     .profiler = "off",
+     .peer = "tcmalloc-prof",
+     .environment = "TCMALLOC_SAMPLE_PARAMETER=0"},
+    {.name = "tcmalloc-prof",
+     .group = GROUP_OBSERVED,
+     .worker = "malloc",
+     .only = OBSERVED_ROWS,
+     .off = "tcmalloc-prof-off",
+     .profiler = SAMPLED,
+     .peer = "tcmalloc-prof",
+     .environment = "TCMALLOC_SAMPLE_PARAMETER=524288"},
+    {.name = "tcmalloc-prof-all",
+     .group = GROUP_OBSERVED,
+     .worker = "malloc",
+     .only = OBSERVED_ROWS,
+     .off = "tcmalloc-prof-off",
+     .profiler = ALL,
+     .peer = "tcmalloc-prof",
+     .environment = HEAP_PROFILER,
+     .slower = 50},
 };
 
 enum { BACKENDS = sizeof table / sizeof *table };
@@ -89,13 +161,14 @@ static void take_line(struct results* r, char* line) {
     char* field[5] = {"", "", "", "", ""};
     line[strcspn(line, "\n")] = 0;
     for (int i = 0; i < 5 && line; i++) field[i] = strsep(&line, "\t");
-    int at = backend_find(r, field[0]);
-    if (at < 0 || r->backends[at].group == GROUP_OURS) return;
-    struct backend* b = &r->backends[at];
-    b->available = field[4][0] == 0;
-    snprintf(b->reason, sizeof b->reason, "%s", field[4]);
-    snprintf(b->version, sizeof b->version, "%s", field[1]);
-    if (strcmp(field[3], "-") != 0) snprintf(b->library, sizeof b->library, "%s", field[3]);
+    for (unsigned i = 0; i < r->n_backends; i++) {
+        struct backend* b = &r->backends[i];
+        if (b->group == GROUP_OURS || strcmp(b->peer, field[0]) != 0) continue;
+        b->available = field[4][0] == 0;
+        snprintf(b->reason, sizeof b->reason, "%s", field[4]);
+        snprintf(b->version, sizeof b->version, "%s", field[1]);
+        if (strcmp(field[3], "-") != 0) snprintf(b->library, sizeof b->library, "%s", field[3]);
+    }
 }
 
 void backends_read(struct results* r, const char* manifest) {
@@ -103,12 +176,16 @@ void backends_read(struct results* r, const char* manifest) {
     for (unsigned i = 0; i < BACKENDS; i++) {
         struct backend* b = &r->backends[i];
         *b = (struct backend){.name = table[i].name, .group = table[i].group, .worker = table[i].worker};
+        b->peer = table[i].peer ? table[i].peer : b->name;
+        b->environment = table[i].environment, b->profiler = table[i].profiler;
+        b->slower = table[i].slower ? table[i].slower : 1;
         b->has_only = table[i].only;
         for (unsigned row = 0; b->has_only && row < ROW_COUNT; row++)
             b->only[row] = word_in(table[i].only, rows[row].name);
         b->available = b->group == GROUP_OURS || word_in("glibc pmr obstack arena", b->name); /* no library to fetch */
         if (!b->available) snprintf(b->reason, sizeof b->reason, "not fetched: run scripts/get-peers.sh");
     }
+    for (unsigned i = 0; i < BACKENDS; i++) r->backends[i].off = table[i].off ? backend_find(r, table[i].off) : -1;
     FILE* f = fopen(manifest ? manifest : beside("../peers/peers.tsv"), "r");
     char line[2048];
     while (f && fgets(line, sizeof line, f)) take_line(r, line);
@@ -129,7 +206,7 @@ static void identify_one(struct backend* b) {
         return;
     }
     const char* const words[] = {path, "--identify", NULL};
-    child_run(words, b->library, 10, &result);
+    child_run(words, b, 10, &result);
     if (result.state != CHILD_DONE) {
         refuse(b, result.text[0] ? result.text : "its worker does not start");
         return;
@@ -137,8 +214,12 @@ static void identify_one(struct backend* b) {
     snprintf(b->malloc_from, sizeof b->malloc_from, "%s", result.malloc_from);
     if (result.version[0]) snprintf(b->version, sizeof b->version, "%s", result.version);
     const char* expected = strrchr(b->library, ':') ? strrchr(b->library, ':') + 1 : b->library;
-    if (b->group == GROUP_GENERAL && b->library[0] && !identify_same_file(expected, b->malloc_from))
+    bool serves = b->group == GROUP_GENERAL || b->group == GROUP_OBSERVED;
+    if (serves && b->library[0] && !identify_same_file(expected, b->malloc_from))
         refuse(b, "its library does not serve malloc");
+    else if (b->profiler && strcmp(b->profiler, result.profiler) != 0)
+        snprintf(b->reason, sizeof b->reason, "its profiler is '%s', not '%s'", result.profiler, b->profiler),
+            b->available = false;
 }
 
 void backends_identify(struct results* r) {

@@ -28,16 +28,23 @@ struct stream {
     char line[1024];
 };
 
-static _Noreturn void become(const char* const* words, const char* preload, const int out[2], const int err[2]) {
+/* "NAME=VALUE ..." into the environment. */
+static void put_environment(const char* words) {
+    char* copy = words ? strdup(words) : NULL; /* stays: putenv keeps pointers into it */
+    for (char* word = copy ? strtok(copy, " ") : NULL; word; word = strtok(NULL, " ")) putenv(word);
+}
+
+static _Noreturn void become(const char* const* words, const struct backend* b, const int out[2], const int err[2]) {
     setpgid(0, 0);
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     int null = open("/dev/null", O_RDONLY);
     dup2(null, 0), dup2(out[1], 1), dup2(err[1], 2);
     close(out[0]), close(out[1]), close(err[0]), close(err[1]);
-    if (preload[0])
-        setenv("LD_PRELOAD", preload, 1);
+    if (b->library[0])
+        setenv("LD_PRELOAD", b->library, 1);
     else
         unsetenv("LD_PRELOAD");
+    put_environment(b->environment);
     execvp(words[0], (char* const*)words);
     fprintf(stderr, "%s: %s\n", words[0], strerror(errno));
     _exit(127);
@@ -61,6 +68,8 @@ static void take_output(struct child_result* r, const char* line, bool* done) {
         snprintf(r->version, sizeof r->version, "%s", line + 8);
     else if (strncmp(line, "malloc ", 7) == 0)
         snprintf(r->malloc_from, sizeof r->malloc_from, "%s", line + 7);
+    else if (strncmp(line, "profiler ", 9) == 0)
+        snprintf(r->profiler, sizeof r->profiler, "%s", line + 9);
     else if (strcmp(line, "done") == 0)
         *done = true;
 }
@@ -131,7 +140,7 @@ static void explain(struct child_result* r, int status, bool ended, bool done, u
     if (text[0]) keep_text(r, CHILD_FAILED, text);
 }
 
-void child_run(const char* const* words, const char* preload, unsigned seconds, struct child_result* r) {
+void child_run(const char* const* words, const struct backend* b, unsigned seconds, struct child_result* r) {
     int out[2], err[2], status = 0;
     char last[TEXT] = "";
     bool done = false;
@@ -147,7 +156,7 @@ void child_run(const char* const* words, const char* preload, unsigned seconds, 
     keep_text(r, CHILD_DONE, "");
     fflush(NULL);
     pid_t child = fork();
-    if (child == 0) become(words, preload, out, err);
+    if (child == 0) become(words, b, out, err);
     close(out[1]), close(err[1]);
     bool ended = false;
     if (child > 0) {

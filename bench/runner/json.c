@@ -56,7 +56,9 @@ static void put_backends(FILE* f, const struct results* r) {
         fprintf(f, "\"available\": %s, ", b->available ? "true" : "false");
         put_text(f, "reason", b->reason, ", ");
         put_text(f, "library", file_name(b->library), ", ");
-        put_text(f, "malloc_from", file_name(b->malloc_from), "}");
+        put_text(f, "malloc_from", file_name(b->malloc_from), ", ");
+        put_text(f, "off", b->off >= 0 ? r->backends[b->off].name : "", ", ");
+        put_text(f, "profiler", b->profiler, "}");
     }
 }
 
@@ -77,6 +79,7 @@ static void put_result(FILE* f, const struct results* r, unsigned row, unsigned 
     put_number(f, "ratio_glibc", s.to_glibc, ", ");
     put_number(f, "ratio_best", s.to_best, ", ");
     put_number(f, "ratio_limit", s.to_limit, ", ");
+    put_number(f, "ratio_off", s.to_off, ", ");
     put_number(f, "instructions", cell->instructions, ", \"values\": [");
     for (unsigned i = 0; has_values && !none && i < r->repetitions; i++)
         put_number(f, NULL, cell->value[metric][i], i + 1 < r->repetitions ? ", " : "");

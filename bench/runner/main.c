@@ -49,9 +49,9 @@ static void run_worker(const struct backend* b, unsigned row, const char* mode, 
                        struct child_result* out) {
     char path[1280], text[16];
     worker_path(b, path, sizeof path);
-    snprintf(text, sizeof text, "%u", number);
+    snprintf(text, sizeof text, "%u", number * b->slower);
     const char* const words[] = {path, rows[row].name, mode, text, NULL};
-    child_run(words, b->library, seconds, out);
+    child_run(words, b, seconds, out);
 }
 
 /* What the run says of the cell, whatever the mode. */
@@ -118,18 +118,18 @@ static double collected(const struct backend* b, unsigned row, unsigned laps) {
     snprintf(text, sizeof text, "%u", laps);
     const char* const words[] = {
         "valgrind", "--tool=callgrind", "--callgrind-out-file=/dev/null", path, rows[row].name, "counted", text, NULL};
-    child_run(words, b->library, COUNT_SECONDS, &result);
+    child_run(words, b, COUNT_SECONDS, &result);
     return result.state == CHILD_DONE ? result.collected : NAN;
 }
 
 static void count_all(struct results* r) {
     for (unsigned row = 0; row < ROW_COUNT; row++) {
-        unsigned laps = rows[row].count_laps;
-        if (!r->wanted[row] || laps == 0) continue;
+        if (!r->wanted[row] || rows[row].count_laps == 0) continue;
         progress_row("counting instructions", row);
         for (unsigned b = 0; b < r->n_backends && !interrupted; b++) {
             if (!runnable(r, row, b)) continue;
             progress("counting instructions", row, &r->backends[b]);
+            unsigned laps = (rows[row].count_laps + r->backends[b].slower - 1) / r->backends[b].slower;
             double once = collected(&r->backends[b], row, laps), twice = collected(&r->backends[b], row, 2 * laps);
             r->cells[row][b].instructions = (twice - once) / laps / rows[row].count_ops;
             r->cells[row][b].uncountable = !interrupted && isnan(twice - once);

@@ -9,14 +9,20 @@
 
 #include "rows.h"
 
-enum { MAX_BACKENDS = 24, MAX_REPETITIONS = 99, TEXT = 160 };
+enum { MAX_BACKENDS = 32, MAX_REPETITIONS = 99, TEXT = 160 };
 
-enum group { GROUP_GENERAL, GROUP_PHASE, GROUP_LIMIT, GROUP_OURS };
+/* Observed: a general peer with a profiler, on or off; compared with itself, never the best peer. */
+enum group { GROUP_GENERAL, GROUP_PHASE, GROUP_LIMIT, GROUP_OURS, GROUP_OBSERVED };
 
 struct backend {
     const char* name;
     enum group group;
     const char* worker;             /* program in bench_workers/, without its prefix */
+    const char* peer;               /* its line in the manifest */
+    const char* environment;        /* "NAME=VALUE ..." of its worker; NULL for none */
+    const char* profiler;           /* what its profiler must say of itself; NULL: anything */
+    int off;                        /* the same without being observed; -1 for none */
+    unsigned slower;                /* it does so much less of the work: single calls take microseconds */
     bool only[ROW_COUNT], has_only; /* rows it is asked for; all when has_only is false */
     bool wanted, available;
     char version[64], reason[TEXT]; /* reason: why it is not available */
@@ -53,11 +59,12 @@ struct summary {
     unsigned n;
     double median, least, most, spread; /* NAN without values; spread: (most - least) / median */
     double to_glibc, to_best, to_limit; /* cost relative to, median over the repetitions; below 1 is better */
+    double to_off;                      /* the same, relative to the backend's own `off` */
 };
 
 struct summary summarise(const struct results* r, unsigned row, unsigned backend, unsigned metric);
 
-/* The peer with the best median, and the best of all but the limit; -1 when nobody has one. */
+/* The peer with the best median, and the best of all but the limit and the observed; -1 when nobody has one. */
 int best_peer(const struct results* r, unsigned row, unsigned metric);
 int winner(const struct results* r, unsigned row, unsigned metric);
 
@@ -75,6 +82,7 @@ const char* group_name(enum group group);
 /* ---- output ------------------------------------------------------------------------------- */
 
 void report_table(const struct results* r);
+void report_observed(const struct results* r); /* a part of the table: what being observed costs */
 bool report_json(const struct results* r, const char* path);
 bool report_csv(const struct results* r, const char* path);
 

@@ -3,7 +3,8 @@
  *
  * A ratio is taken within a repetition and then its median over the repetitions, so that a slow minute
  * of the machine weighs on both sides. It is one of costs: for a rate, theirs over ours. The best peer of
- * a repetition is the best of the groups general and phase in that very repetition.
+ * a repetition is the best of the groups general and phase in that very repetition. What being observed costs is a ratio
+ * like the others, to the backend that is the same with nobody looking.
  */
 #include <stdlib.h>
 
@@ -53,17 +54,19 @@ static double cost_ratio(const struct metric* m, double own, double other) {
 
 struct summary summarise(const struct results* r, unsigned row, unsigned backend, unsigned metric) {
     const struct metric* m = &rows[row].metrics[metric];
-    double values[MAX_REPETITIONS], ratios[3][MAX_REPETITIONS];
-    unsigned n = 0, n_ratios[3] = {0};
+    double values[MAX_REPETITIONS], ratios[4][MAX_REPETITIONS];
+    unsigned n = 0, n_ratios[4] = {0};
     int glibc = of_name(r, GROUP_GENERAL), limit = of_name(r, GROUP_LIMIT); /* glibc is the first general one */
+    int off = r->backends[backend].off;
     for (unsigned i = 0; i < r->repetitions; i++) {
         double v = value_of(r, row, backend, metric, i);
         if (isnan(v)) continue;
         values[n++] = v;
-        double others[3] = {glibc >= 0 ? value_of(r, row, (unsigned)glibc, metric, i) : NAN,
+        double others[4] = {glibc >= 0 ? value_of(r, row, (unsigned)glibc, metric, i) : NAN,
                             best_value(r, row, metric, i),
-                            limit >= 0 ? value_of(r, row, (unsigned)limit, metric, i) : NAN};
-        for (int k = 0; k < 3; k++) {
+                            limit >= 0 ? value_of(r, row, (unsigned)limit, metric, i) : NAN,
+                            off >= 0 ? value_of(r, row, (unsigned)off, metric, i) : NAN};
+        for (int k = 0; k < 4; k++) {
             double ratio = cost_ratio(m, v, others[k]);
             if (!isnan(ratio)) ratios[k][n_ratios[k]++] = ratio;
         }
@@ -75,6 +78,7 @@ struct summary summarise(const struct results* r, unsigned row, unsigned backend
     s.to_glibc = median_of(ratios[0], n_ratios[0]);
     s.to_best = median_of(ratios[1], n_ratios[1]);
     s.to_limit = median_of(ratios[2], n_ratios[2]);
+    s.to_off = median_of(ratios[3], n_ratios[3]);
     return s;
 }
 
@@ -83,7 +87,8 @@ static int best_of(const struct results* r, unsigned row, unsigned metric, bool 
     double best_median = NAN;
     for (unsigned b = 0; b < r->n_backends; b++) {
         const struct backend* backend = &r->backends[b];
-        if (backend->group == GROUP_LIMIT || (peers_only && !is_peer(backend))) continue;
+        if (backend->group == GROUP_LIMIT || backend->group == GROUP_OBSERVED || (peers_only && !is_peer(backend)))
+            continue;
         double median = summarise(r, row, b, metric).median;
         if (isnan(median)) continue;
         if (best < 0 || better(&rows[row].metrics[metric], median, best_median)) best = (int)b, best_median = median;
@@ -117,6 +122,6 @@ const char* state_name(enum state state) {
 }
 
 const char* group_name(enum group group) {
-    static const char* const names[] = {"general", "phase", "limit", "ours"};
+    static const char* const names[] = {"general", "phase", "limit", "ours", "observed"};
     return names[group];
 }

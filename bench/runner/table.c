@@ -140,7 +140,8 @@ static void print_summary_line(const struct results* r, unsigned row, unsigned m
     const struct metric* m = &rows[row].metrics[metric];
     int own = our_entry(r, row, metric), peer = best_peer(r, row, metric);
     char text[4][32], spread[32] = "-";
-    struct summary none = {.median = NAN, .to_glibc = NAN, .to_best = NAN, .to_limit = NAN, .spread = NAN};
+    struct summary none = {
+        .median = NAN, .to_glibc = NAN, .to_best = NAN, .to_limit = NAN, .to_off = NAN, .spread = NAN};
     struct summary ours = own >= 0 ? summarise(r, row, (unsigned)own, metric) : none;
     struct summary theirs = peer >= 0 ? summarise(r, row, (unsigned)peer, metric) : none;
     if (ours.n > 1 && !isnan(ours.spread)) snprintf(spread, sizeof spread, "%.0f%%", 100 * ours.spread);
@@ -172,6 +173,7 @@ void report_table(const struct results* r) {
     print_head(r);
     for (unsigned row = 0; row < ROW_COUNT; row++)
         if (r->wanted[row]) print_row(r, row);
+    report_observed(r);
     print_summary(r);
     printf("took %ld s\n", r->seconds);
 }

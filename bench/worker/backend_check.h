@@ -8,6 +8,10 @@
 #define BK_ALIGN 16
 #endif
 
+#if !BK_LABELS
+static inline void bk_label(unsigned k) { (void)k; }
+#endif
+
 #if !BK_GENERAL
 static inline void* bk_alloc(size_t size, bk_ref* ref) {
     (void)size, (void)ref;

@@ -115,6 +115,8 @@ static inline uint32_t* shuffled(uint32_t n, uint64_t seed) {
 /* ---- threads ---------------------------------------------------------------------------- */
 
 /* Runs body(index, arg) on so many threads, started together; nanoseconds from the start to the last end. */
+static void (*thread_begins)(void), (*thread_ends)(void); /* of a backend that threads have to enter; else NULL */
+
 struct crew {
     pthread_barrier_t ready, start;
     unsigned threads;
@@ -128,10 +130,12 @@ static inline void* crew_member(void* arg) {
     struct crew* crew = arg;
     unsigned index = atomic_fetch_add(&crew->next, 1);
     pin_member(index, crew->threads);
+    if (thread_begins) thread_begins();
     if (crew->warm) crew->warm(index, crew->arg);
     pthread_barrier_wait(&crew->ready);
     pthread_barrier_wait(&crew->start);
     crew->body(index, crew->arg);
+    if (thread_ends) thread_ends();
     return NULL;
 }
 

@@ -4,6 +4,7 @@
 #include "worker/work_phases.h"
 #include "worker/work_threads.h"
 #include "worker/work_churn.h"
+#include "worker/work_snapshot.h"
 #if BK_OURS && BK_GENERAL
 #include "worker/work_ours.h"
 #endif
@@ -19,6 +20,7 @@ static const work_fn ROW(table)[ROW_COUNT] = {
     [ROW_XTHREAD] = ROW(xthread),
     [ROW_LATE_FREES] = ROW(late_frees),
     [ROW_DRIFT] = ROW(drift),
+    [ROW_SNAPSHOT] = ROW(snapshot),
 #endif
 #if BK_GENERAL || BK_PHASE_FREE
     [ROW_REQUEST] = ROW(request),

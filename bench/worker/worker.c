@@ -10,6 +10,7 @@
  *   BK_BULK 0|1                   bk_phase_end ends all objects; else it frees the list that it is given
  *   BK_SCOPES 0|1                 phases can be the thread's scope: bk_scope_begin, _alloc, _end
  *   BK_OURS 0|1                   temporal-slab: epochs, labels, reports
+ *   BK_LABELS 0|1                 bk_label(k) labels what the thread allocates from there on
  *   bk_start, bk_ptr, bk_version  making ready; pointer of a kept reference; NULL or the version
  *
  * and the work_*.h are compiled twice against it: once as they stand (row_*) and once through check.h
@@ -17,7 +18,7 @@
  *
  * Usage: WORKER ROW MODE NUMBER   MODE: timed (NUMBER: divisor), full (the same), checked, counted (NUMBER: laps)
  *        WORKER --identify
- * Lines out: "malloc FILE", "version TEXT", "value INDEX NUMBER", "cannot TEXT", "corrupt TEXT", "done".
+ * Lines out: "malloc FILE", "version TEXT", "profiler TEXT", "value INDEX NUMBER", "cannot TEXT", "corrupt TEXT", "done".
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -40,6 +41,7 @@
 #pragma GCC diagnostic ignored "-Wunused-function" /* no backend does every row */
 
 #include "worker/backend_check.h"
+#include "worker/look.h"
 
 /* As they stand. */
 #define BK(name) bk_##name
@@ -63,19 +65,22 @@
 #include "worker/check.h"
 #include "worker/table.h"
 
-static int identify(void) {
+static _Noreturn void identify(void) {
     char version[64];
     const char* own = bk_version();
     identify_version(version, sizeof version);
     printf("malloc %s\n", identify_file_of("malloc"));
     printf("version %s\n", own ? own : version);
+    identify_profiler(version, sizeof version);
+    printf("profiler %s\n", version);
     printf("done\n");
-    return 0;
+    fflush(stdout);
+    _exit(0); /* no heap profile is written behind our back */
 }
 
 int main(int argc, char** argv) {
     setvbuf(stdout, NULL, _IOLBF, 0);
-    if (argc == 2 && strcmp(argv[1], "--identify") == 0) return identify();
+    if (argc == 2 && strcmp(argv[1], "--identify") == 0) identify();
     unsigned row = argc == 4 ? row_find(argv[1]) : ROW_COUNT;
     if (row == ROW_COUNT) {
         fprintf(stderr, "usage: %s ROW timed|full|checked|counted NUMBER, or --identify\n", argv[0]);
