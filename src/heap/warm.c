@@ -3,7 +3,7 @@
 
 #include "mem/handle.h"
 
-enum { GRANT_BYTES = 64 << 10, EVICT_BYTES = 64 << 10, FLUSH_BATCH = 128 };
+enum { GRANT_BYTES = 64 << 10, EVICT_BYTES = 64 << 10, FLUSH_BATCH = 128, LOOK = 4 * FLUSH_BATCH };
 
 static bool warm_lock(TsiWarm* w) {
     return tsi_load_relaxed(&w->busy) == 0 && tsi_swap_acquire(&w->busy, 1) == 0; /* pairs with warm_unlock */
@@ -25,7 +25,7 @@ static bool grant(TsiArena* a, TsiWarm* w, size_t need) {
     return true;
 }
 
-/* Keeps what fits of a chain; the rest, chained, and its bytes. */
+/* Keeps what fits of a chain; the rest, chained, and the bytes that there was no room for. */
 static uint32_t keep(TsiArena* a, TsiWarm* w, uint32_t chain, size_t* rest_bytes) {
     TsiSpace* s = &a->space;
     uint32_t rest = 0;
@@ -41,7 +41,7 @@ static uint32_t keep(TsiArena* a, TsiWarm* w, uint32_t chain, size_t* rest_bytes
         if (!fits || tsi_load_relaxed(&slab->gen_base) >= TSI_GEN_LIMIT) {
             slab->next = rest;
             rest = at;
-            *rest_bytes += size;
+            if (!fits) *rest_bytes += size;
             continue;
         }
         bytes += size;
@@ -53,17 +53,18 @@ static uint32_t keep(TsiArena* a, TsiWarm* w, uint32_t chain, size_t* rest_bytes
     return rest;
 }
 
-/* Takes slabs from the far half of a list, which was put there first; how many. */
+/* Takes slabs from the far half of a list, which was put there first; how many. Of a long list, the far half of what is looked
+ * at: a large store must not be walked through for each phase that ends. */
 static unsigned cut(TsiSpace* s, TsiWarm* w, unsigned cls, uint32_t* ids, unsigned max) {
     unsigned length = 0, n = 0;
-    for (uint32_t at = w->head[cls]; at != 0; at = tsi_slab(s, at - 1)->next) length++;
+    for (uint32_t at = w->head[cls]; at != 0 && length < LOOK; at = tsi_slab(s, at - 1)->next) length++;
     if (length < 2) return 0;
     unsigned take = length / 2 < max ? length / 2 : max;
     uint32_t* from = &w->head[cls];
     for (unsigned stay = length - take; stay != 0; stay--) from = &tsi_slab(s, *from - 1)->next;
     uint32_t at = *from;
-    *from = 0;
-    for (; at != 0; at = tsi_slab(s, at - 1)->next) ids[n++] = at - 1;
+    for (; n < take; at = tsi_slab(s, at - 1)->next) ids[n++] = at - 1;
+    *from = at;
     return n;
 }
 
@@ -90,7 +91,7 @@ uint32_t tsi_warm_put(TsiArena* a, TsiBinding* b, uint32_t chain) {
     size_t rest_bytes;
     uint32_t rest = keep(a, &b->warm, chain, &rest_bytes);
     /* A full store sees each small phase's slabs: a system call for each would cost more than what it gives back. */
-    if (rest != 0 && rest_bytes < EVICT_BYTES && evict(a, &b->warm)) rest = keep(a, &b->warm, rest, &rest_bytes);
+    if (rest_bytes != 0 && rest_bytes < EVICT_BYTES && evict(a, &b->warm)) rest = keep(a, &b->warm, rest, &rest_bytes);
     warm_unlock(&b->warm);
     return rest;
 }

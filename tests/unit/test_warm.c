@@ -3,6 +3,7 @@
 #include "unit.h"
 
 #include "heap/warm.h"
+#include "mem/handle.h"
 
 enum { SIZE = 1024, SLAB = 16384, BUDGET = 1 << 20, SLABS = 4 * BUDGET / SLAB };
 
@@ -185,6 +186,62 @@ static void no_budget_keeps_nothing(void** state) {
     a = was;
 }
 
+enum { PAGE_OBJECTS = 85, MANY = 1100 };
+
+/* Slabs of a class in the calling thread's store. */
+static uint32_t stored(unsigned cls, uint32_t* oldest) {
+    uint32_t n = 0;
+    for (uint32_t at = unit_binding(a)->warm.head[cls]; at != 0; at = tsi_slab(&arena->space, at - 1)->next, n++) *oldest = at;
+    return n;
+}
+
+/* A full store gives some slabs up for what comes, without a walk to the end of a long list; none gets lost. */
+static void a_long_list_is_cut_within_reach(void** state) {
+    (void)state;
+    SlabAllocator* was = a;
+    SlabOptions o = unit_options();
+    uint32_t oldest = 0, still = 0;
+    o.warm_bytes = 2 * 1024 * tsi_os.page_bytes;
+    assert_non_null(a = slab_allocator_create_with(&o));
+    arena = tsi_arena(a);
+    epoch_domain_t* small[4];
+    for (unsigned n = 0; n < 4; n++) {
+        small[n] = epoch_domain_create(a);
+        assert_non_null(epoch_domain_malloc(small[n], SIZE));
+    }
+    epoch_domain_t* big = epoch_domain_create(a);
+    for (unsigned n = 0; n < MANY * PAGE_OBJECTS; n++) assert_non_null(epoch_domain_malloc(big, 48));
+    epoch_domain_destroy(big);
+    unsigned cls = tsi_class_of(48);
+    uint32_t had = stored(cls, &oldest);
+    assert_true(had > 1000);
+    for (unsigned n = 0; n < 4; n++) epoch_domain_destroy(small[n]);
+    assert_int_equal(stored(tsi_class_of(SIZE), &still), 4);
+    assert_int_equal(stored(cls, &still), had - 16);
+    assert_int_equal(still, oldest);
+    assert_int_equal(unit_committed(a), tsi_load_relaxed(&unit_binding(a)->warm.bytes));
+    slab_thread_flush(a);
+    assert_int_equal(unit_committed(a), 0);
+    unit_check(a);
+    slab_allocator_free(a);
+    a = was;
+    arena = tsi_arena(a);
+}
+
+/* A slab whose handles have run out goes to nobody: there is no reason to make room for it. */
+static void a_spent_slab_displaces_nothing(void** state) {
+    (void)state;
+    unsigned slabs = 4;
+    phase(&slabs);
+    uint64_t kept = tsi_load_relaxed(&unit_binding(a)->warm.bytes);
+    epoch_domain_t* d = epoch_domain_create(a);
+    void* p = epoch_domain_malloc(d, SIZE);
+    tsi_store_relaxed(&tsi_slab(&arena->space, unit_place(a, p).slab_id)->gen_base, TSI_GEN_LIMIT);
+    epoch_domain_destroy(d);
+    assert_int_equal(tsi_load_relaxed(&unit_binding(a)->warm.bytes), kept - SLAB);
+    assert_int_equal(tsi_load_relaxed(&arena->retired_slabs), 1);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, open_allocator, close_allocator)
@@ -192,6 +249,7 @@ int main(void) {
         TEST(a_full_store_gives_back_in_bulk),
         TEST(threads_share_the_budget), TEST(a_busy_store_is_passed_by),
         TEST(taking_is_by_class),       TEST(no_budget_keeps_nothing),
+        TEST(a_long_list_is_cut_within_reach), TEST(a_spent_slab_displaces_nothing),
     };
     fake_os_install(0, false, false);
     return cmocka_run_group_tests_name("warm", tests, NULL, NULL);
