@@ -173,6 +173,14 @@ static void line_mend(TsiBinding* b, TsiHeap* h, TsiLine* l, unsigned cls) {
     tsi_sample_repair(b, ours ? 0 : 1, w);
 }
 
+/* An allocation that left the fast path, and why. */
+static void count_slow(TsiHeap* h, TsiClassCounters* n, _Atomic uint64_t* cause) {
+    tsi_count(&n->slow);
+    tsi_count(&h->slow);
+    tsi_count(cause);
+}
+
+/* NULL without memory; whoever does not try again counts that. */
 static void* class_alloc(TsiBinding* b, TsiHeap* h, unsigned cls) {
     const TsiClass* c = &b->classes->c[cls];
     TsiClassCounters* n = &b->counters[cls];
@@ -182,13 +190,11 @@ static void* class_alloc(TsiBinding* b, TsiHeap* h, unsigned cls) {
         if (p != NULL) return p;
     }
     _Atomic uint64_t* cause = h->room->cur[cls] == tsi_no_cur[0] ? &n->null : &n->full;
-    tsi_count(&n->slow);
-    tsi_count(&h->slow);
     for (;;) {
         TsiLine* l = h->room->cur[cls];
         if (l != tsi_no_cur[0]) {
             if (tsi_load_relaxed(&l->avail) != 0 || tsi_line_refill(b, l, c, c->threshold) != 0) {
-                tsi_count(cause);
+                count_slow(h, n, cause);
                 return line_pop(b, l, cls);
             }
             if (!tsi_line_park(b, l, c)) continue;
@@ -197,10 +203,7 @@ static void* class_alloc(TsiBinding* b, TsiHeap* h, unsigned cls) {
         }
         if (h->room->head[cls] == 0 && !tsi_heap_adopt_more(b, h)) cause = &n->miss;
         bool listed = h->room->head[cls] != 0;
-        if (!next_line(b, h, cls)) {
-            tsi_count(&n->miss);
-            return NULL;
-        }
+        if (!next_line(b, h, cls)) return NULL;
         if (listed) line_mend(b, h, h->room->cur[cls], cls);
     }
 }
@@ -324,6 +327,7 @@ static Outcome alloc_in_heap(TsiBinding* b, TsiHeap* h, TsiRef ref, size_t size,
         }
     } else {
         *out = slab_alloc(b, h, cls, align);
+        if (*out == NULL) count_slow(h, &b->counters[cls], &b->counters[cls].miss);
         if (issue != NULL && *out != NULL) tsi_handle_issue_held(b->arena, *out, issue);
     }
     if (TSI_UNLIKELY((b->budget.soft | b->budget.hard) != 0)) *e = b->budget; /* cleanups that run from here on may allocate */

@@ -135,6 +135,27 @@ static void causes_add_up_to_the_hits(void) {
     slab_allocator_free(a);
 }
 
+static uint64_t hits_of(SlabAllocator* a, uint32_t class_index) {
+    SlabClassStats c;
+    slab_stats_class(a, class_index, &c);
+    return c.slow_path_hits;
+}
+
+/* An allocation that finds no memory counts the same whichever way it came to the slow path. */
+static void a_refused_allocation_counts_as_any(void) {
+    SlabAllocator* a = kit_create();
+    REQUIRE(slab_epoch_set_budget(a, 0, 0, 64 << 10, NULL, NULL));
+    while (slab_malloc(a, 128) != NULL) {
+    }
+    uint64_t before = hits_of(a, 2);
+    CHECK_NULL(slab_malloc(a, 128));
+    uint64_t short_way = hits_of(a, 2) - before;
+    CHECK_NULL(slab_aligned_alloc(a, 128, 128)); /* never on the fast path */
+    CHECK_EQ(hits_of(a, 2) - before, 2 * short_way);
+    CHECK_GE(short_way, 1);
+    slab_allocator_free(a);
+}
+
 static void slabs_of_one_epoch(void) {
     SlabAllocator* a = kit_create();
     uint32_t per_slab = slab_object_count(128);
@@ -223,5 +244,6 @@ static const CheckCase cases[] = {
     CHECK_CASE(classes_add_up_to_the_whole), CHECK_CASE(epochs_add_up_to_the_classes),
     CHECK_CASE(causes_add_up_to_the_hits),   CHECK_CASE(slabs_of_one_epoch),
     CHECK_CASE(counters_only_grow),          CHECK_CASE(slabs_taken_again_are_taken),
+    CHECK_CASE(a_refused_allocation_counts_as_any),
 };
 CHECK_MAIN(cases)
