@@ -16,8 +16,9 @@
  *       pops it there looks at all its lines and passes it on as a freer would (tsi_line_notify).
  *   T4  Arming and freeing cross: the owner arms, then counts again; a freer sets its bit, then looks for
  *       the token. Both are seq_cst, so at least one sees the other.
- * Each side judges by what it sees; when owner and freers free at the same instant, fewer than
- * 2 * threshold slots can stay unnoticed until the next free of that line, or the end of the epoch.
+ * Each side judges by what it sees: the owner counts its own frees only, from what was free when it parked the line. So fewer
+ * than 2 * threshold slots, less than half of a line, can stay unnoticed, until others free one more there, the owner has
+ * freed as many as it waits for, or the epoch ends.
  */
 #include "base/check.h"
 #include "heap/bracket.h"

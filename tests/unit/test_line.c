@@ -292,6 +292,34 @@ static void mixed_frees_reach_the_threshold(void** state) {
     assert_int_equal(flags(id), TSI_LINE_LISTED);
 }
 
+/* The owner counts its own only: what others freed before leaves less than two thresholds unnoticed. */
+static void the_owners_frees_count_for_themselves(void** state) {
+    (void)state;
+    void* p[SLOTS + 1];
+    uint32_t id = parked_line(p);
+    free_elsewhere(p, THRESHOLD - 1);
+    for (unsigned i = 0; i < THRESHOLD; i++) {
+        assert_int_equal(flags(id), TSI_LINE_PARKED | TSI_LINE_ARMED);
+        assert_int_equal(tsi_load_relaxed(&line(id)->special), THRESHOLD - i);
+        unit_check(a);
+        slab_free(a, p[THRESHOLD - 1 + i]);
+    }
+    assert_int_equal(flags(id), TSI_LINE_LISTED | TSI_LINE_ARMED);
+    unit_check(a);
+}
+
+static void the_next_free_of_others_counts_all(void** state) {
+    (void)state;
+    void* p[SLOTS + 1];
+    uint32_t id = parked_line(p);
+    free_elsewhere(p, THRESHOLD - 1);
+    for (unsigned i = 1; i < THRESHOLD; i++) slab_free(a, p[THRESHOLD - 1 + i]);
+    assert_int_equal(flags(id), TSI_LINE_PARKED | TSI_LINE_ARMED);
+    free_elsewhere(p + 2 * THRESHOLD - 1, 1); /* the next one of others counts all */
+    tsi_inbox_drain(unit_binding(a));
+    assert_int_equal(flags(id), TSI_LINE_LISTED);
+}
+
 static void arming_looks_again(void** state) {
     (void)state;
     void* p[SLOTS];
@@ -456,6 +484,8 @@ int main(void) {
         TEST(a_parked_line_refuses_what_is_free),
         TEST(counted_frees_unpark_a_line),
         TEST(mixed_slabs_are_as_strict),
+        TEST(the_owners_frees_count_for_themselves),
+        TEST(the_next_free_of_others_counts_all),
         TEST(frees_of_others_tell_the_owner),
         TEST(mixed_frees_reach_the_threshold),
         TEST(arming_looks_again),
