@@ -58,6 +58,24 @@ def ranges():
         check(Bench("b.json").metrics[0].verdict() == verdict, own, "is not", verdict)
 
 
+def observed():
+    """Backends that are observed beside themselves unobserved; older files do not have them."""
+    value = bench([metric("pair", "alloc + free", "ns", around(glibc=20, tslab=9, tslab_handle=11)),
+                   metric("snapshot", "its length", "KiB", around(tslab=9), plain=True)])
+    check("being observed" not in page_of(value)[0], "being observed without anybody")
+    value["backends"][-1]["off"] = "tslab"
+    value["backends"] += [{**value["backends"][0], "name": n, "group": "observed", "off": off}
+                          for n, off in (("je-off", None), ("je-on", "je-off"))]
+    for m in value["rows"]:
+        by = {r["backend"]: r for r in m["results"]}
+        by["tslab-handle"]["ratio_off"] = 1.25
+        m["results"] += [{**by["glibc"], "backend": "je-off", "median": 1, "min": 1, "max": 1}, {**by["glibc"], "backend": "je-on", "ratio_off": None}]
+    text, _ = page_of(value)
+    part = text.split("### What being observed costs")[1].split("\n#")[0]
+    check(lines_of(part, "|") == ["| row | tslab-handle |", "|---|---|", "| pair: alloc + free, ns | 1.25 |"], part)
+    check("| row | je-off | je-on |" in text and "| 20.0 glibc | 0.450 won |" in text, "another peer", text)
+
+
 def short():
     write("bench.json", bench())
     before = sorted(os.listdir("."))
@@ -286,6 +304,6 @@ def hostile_suite():
     check(refused > 10, "only", refused, "refused")
 
 
-for test in (numbers, ranges, short, reasons, doubts, nobody, hostile, wrong, without_matplotlib, of_the_suite, hostile_suite):
+for test in (numbers, ranges, observed, short, reasons, doubts, nobody, hostile, wrong, without_matplotlib, of_the_suite, hostile_suite):
     test()
 finish()

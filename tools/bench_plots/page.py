@@ -116,10 +116,13 @@ def bench_tables(bench, why):
     lines = ["## All numbers", "", "Medians. Ratios are of costs, taken repetition by repetition; below 1 temporal-slab is better. Spread is (max - min) / "
              "median. A name beside our number is the way of using temporal-slab where it is not plain tslab.", "", *tables.whole(bench)]
     for title, groups in (("General allocators", ("general",)), ("Allocators with phases, and the limit", ("phase", "limit")),
-                          ("Ways of using temporal-slab", ("ours",))):
+                          ("Ways of using temporal-slab", ("ours",)), ("Allocators with their profilers, on and off", ("observed",))):
         found = tables.of_groups(bench, groups)
         if found:
-            lines += ["### " + title, "", "In bold who is the best of all but the limit; an empty cell: it has no such thing.", "", *found]
+            lines += ["### " + title, "", "In bold who is the best of all but the limit and those with profilers; an empty cell: it has no such thing.", "", *found]
+    found = tables.observed(bench)
+    if found:
+        lines += ["### What being observed costs", "", "Relative to the same backend that is not observed, repetition by repetition; 1 is nothing.", "", *found]
     behind = tables.behind(bench, why)
     first = ["## Where temporal-slab is behind", "", *behind] if behind else []
     return first + lines + ["## Allocators", "", *tables.backends(bench)]

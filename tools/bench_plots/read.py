@@ -10,7 +10,7 @@ import re
 
 FORMAT = 2
 LEVEL = 0.05
-GROUPS = ("general", "phase", "limit", "ours")
+GROUPS = ("general", "phase", "limit", "ours", "observed")
 STATES = ("ok", "failed", "corrupt", "cannot", "missing", "none")
 KINDS = {str: "a text", bool: "true or false", list: "a list", dict: "an object", float: "a number"}
 
@@ -70,14 +70,14 @@ class Backend:
 class Cell:
     """One metric of one backend."""
 
-    NUMBERS = ("median", "min", "max", "spread", "ratio_glibc", "ratio_best", "ratio_limit", "instructions")
+    NUMBERS = ("median", "min", "max", "spread", "ratio_glibc", "ratio_best", "ratio_limit", "ratio_off", "instructions")
 
     def __init__(self, entry, where):
         self.backend = field(entry, "backend", str, where)
         self.state = field(entry, "state", str, where)
         self.reason = field(entry, "reason", str, where, True)
         self.failures = int(field(entry, "failures", float, where))
-        self.median, self.least, self.most, self.spread, self.to_glibc, self.to_best, self.to_limit, self.instructions = (
+        self.median, self.least, self.most, self.spread, self.to_glibc, self.to_best, self.to_limit, self.to_off, self.instructions = (
             field(entry, key, float, where, True) for key in self.NUMBERS)
         self.values = [None if v is None else field({"values": v}, "values", float, where)
                        for v in field(entry, "values", list, where)]

@@ -118,6 +118,17 @@ def of_groups(bench, groups):
     return table(["row", *map(escape, names)], rows) if names else []
 
 
+def observed(bench):
+    """The cost of being observed, relative to the same backend that is not."""
+    names = [b.name for b in bench.backends if any(b.name in m.cells and m.cells[b.name].to_off is not None for m in bench.metrics)]
+    rows = []
+    for metric in bench.metrics:
+        ratios = [metric.cells[n].to_off if n in metric.cells else None for n in names]
+        if not metric.plain and any(r is not None for r in ratios):
+            rows.append([name(metric), *("-" if r is None else text_of(r) for r in ratios)])
+    return table(["row", *map(escape, names)], rows)
+
+
 def behind(bench, why):
     """why: {(row, metric): text}, metric "*" for the whole row."""
     found = [m for m in bench.metrics if m.verdict() == "behind"]
