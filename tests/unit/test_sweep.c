@@ -127,6 +127,43 @@ static void many_late_frees_return_pages_by_themselves(void** state) {
     assert_int_equal(unit_committed(a), 0);
 }
 
+/* Bytes of dead pages that late frees note when a full slab of a drained epoch loses all of its page n. */
+static uint64_t late_bytes_without_page(size_t size, unsigned n) {
+    static void* at[1024];
+    const TsiClass* c = &space->classes->c[tsi_class_of(size)];
+    unsigned count = (unsigned)c->slots << c->lines_log2;
+    assert_true(count <= 1024);
+    for (unsigned i = 0; i < count; i++) assert_non_null(at[i] = slab_malloc(a, size));
+    EpochId id = epoch_current(a);
+    TsiInc* inc = tsi_inc(&tsi_arena(a)->phases, tsi_ref_index(tsi_phases_current(&tsi_arena(a)->phases)));
+    EpochReceipt r;
+    assert_true(epoch_close_ex(a, id, EPOCH_DRAIN, &r));
+    uint64_t before = tsi_load_relaxed(&inc->late_bytes);
+    uintptr_t slab = (uintptr_t)at[0] & ~(uintptr_t)(c->slab_bytes - 1);
+    for (unsigned i = 0; i < count; i++) {
+        if (((uintptr_t)at[i] - slab) / tsi_os.page_bytes != n) continue;
+        assert_true(slab_free_checked(a, at[i]));
+        at[i] = NULL;
+    }
+    uint64_t noted = tsi_load_relaxed(&inc->late_bytes) - before;
+    for (unsigned i = 0; i < count; i++) slab_free(a, at[i]);
+    assert_int_not_equal(epoch_advance_id(a), id);
+    return noted;
+}
+
+/* The last object of a page is noticed in any page of a slab, and once, for every class whose slabs have several. */
+static void each_page_that_dies_late_is_noticed(void** state) {
+    (void)state;
+    unsigned tried = 0;
+    for (unsigned cls = 1; cls <= TSI_SMALL_CLASSES; cls++) {
+        const TsiClass* c = &space->classes->c[cls];
+        if (c->size > 1024) continue;
+        for (unsigned n = 0; n < c->slab_bytes / tsi_os.page_bytes && c->slab_bytes > tsi_os.page_bytes; n++, tried++)
+            assert_int_equal(late_bytes_without_page(c->size, n), tsi_os.page_bytes);
+    }
+    assert_true(tried >= 20);
+}
+
 static void a_failed_purge_of_pages_keeps_the_objects(void** state) {
     (void)state;
     void* p[SLOTS];
@@ -254,6 +291,7 @@ int main(void) {
         TEST(dead_pages_of_neighbours_are_one_run),
         TEST(late_frees_leave_pages_for_a_trim),
         TEST(many_late_frees_return_pages_by_themselves),
+        TEST(each_page_that_dies_late_is_noticed),
         TEST(a_failed_purge_of_pages_keeps_the_objects),
         TEST(releasing_ends_what_is_live),
         TEST(a_release_ends_what_a_drain_left),
