@@ -4,7 +4,8 @@
  *
  * A signal stops the worker; meanwhile another thread releases, drains or trims. What the worker was inside of is its own
  * to settle, and it has to do so before its call returns: it makes no other call afterwards, so that nothing mends what
- * was left undone, and then the allocator has to be whole. A mutex that the worker held would keep the other one
+ * was left undone, and then the allocator has to be whole,
+ * and an object that was just coming has to live. A mutex that the worker held would keep the other one
  * waiting: the stop is short then.
  */
 #include "stress.h"
@@ -20,6 +21,7 @@ static SlabAllocator* a;
 static _Atomic int state = RUNS;
 static _Atomic bool over;
 static _Atomic EpochId current_id;
+static void* last; /* what the worker's last call has allocated */
 static pthread_barrier_t round_begins, round_ends;
 
 static void nap(long us) {
@@ -40,22 +42,25 @@ static bool was_stopped(void) { return atomic_load(&state) != RUNS; }
 /* One domain's life; gives up after the call in which it was stopped. */
 static void live(void) {
     static void *few[MIXED], *many[PLAIN];
+    last = NULL;
     epoch_domain_t* d = epoch_domain_create(a);
     if (was_stopped()) return;
     atomic_store(&current_id, d->epoch_id);
     if (was_stopped()) return;
     for (unsigned n = 0; n < MIXED; n++) {
-        few[n] = epoch_domain_malloc(d, 16 + n % 4 * 16);
+        last = few[n] = epoch_domain_malloc(d, 16 + n % 4 * 16);
         if (was_stopped()) return;
     }
+    last = NULL;
     for (unsigned n = 0; n < MIXED; n++) {
         (void)slab_free_checked(a, few[n]);
         if (was_stopped()) return;
     }
     for (unsigned n = 0; n < PLAIN; n++) {
-        many[n] = epoch_domain_malloc(d, PLAIN_BYTES);
+        last = many[n] = epoch_domain_malloc(d, PLAIN_BYTES);
         if (was_stopped()) return;
     }
+    last = NULL;
     for (unsigned n = 0; n < PLAIN; n++) { /* full lines come back */
         (void)slab_free_checked(a, many[n]);
         if (was_stopped()) return;
@@ -96,6 +101,7 @@ int main(void) {
     uint64_t rounds = scaled(ROUNDS);
     for (uint64_t n = 0; n < rounds; n++) {
         atomic_store(&state, RUNS);
+        last = NULL; /* the worker may be stopped before its first call */
         pthread_barrier_wait(&round_begins);
         nap((long)below(&d, 30));
         pthread_kill(thread, SIGUSR1);
@@ -105,6 +111,8 @@ int main(void) {
         pthread_barrier_wait(&round_ends);
         char why[160] = "";
         REQUIRE(tsi_check_allocator(a, why, sizeof why), "round %llu: %s", (unsigned long long)n, why);
+        /* A drain and a trim end no object: not the one that was just coming, either. */
+        if (n % 3 != 0 && last != NULL) REQUIRE(slab_free_checked(a, last), "round %llu: a live object is gone", (unsigned long long)n);
     }
     atomic_store(&over, true);
     pthread_barrier_wait(&round_begins);
