@@ -115,12 +115,8 @@ bool tsi_line_park(TsiBinding* b, TsiLine* l, const TsiClass* c) {
         uint32_t seq = tsi_tag_seq(tsi_load_relaxed(&tsi_slab(s, tsi_slab_of_line(s, id))->tag));
         flags |= TSI_LINE_ARMED;
         (void)token_put(s, id, seq);
-        if (token_take(s, id, seq, c->threshold)) { /* T4: slots were freed while we armed */
-            tsi_store_relaxed(&l->flags, (uint8_t)(flags & ~TSI_LINE_ARMED));
-            return false;
-        }
     }
-    unsigned n = tsi_popcount(tsi_line_free_bits(s, l, id));
+    unsigned n = tsi_popcount(tsi_line_free_bits(s, l, id)); /* T4: slots may have been freed while we armed */
     tsi_store_relaxed(&l->flags, n < c->threshold ? flags | TSI_LINE_PARKED : flags);
     if (n < c->threshold) tsi_line_await(l, c->threshold - n);
     return n < c->threshold;

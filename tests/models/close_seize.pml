@@ -330,7 +330,7 @@ proctype owner(byte me; byte n)
 				EXCHANGED(me) }
 			if
 			:: op == OP_FREE -> LOAD(me, L_HEAP(s), hb)
-			:: op == OP_FREE -> hb = 0      /* a parked line names nobody */
+			:: op == OP_FREE -> hb = 0      /* a retired line names nobody */
 			:: else -> hb = 1
 			fi;
 			d_step {

@@ -9,6 +9,8 @@
  * Rules modelled
  *   - ARMED (owner's flag) is set while the token is not with the owner; the
  *     token itself is in the word, with a freer, or stands for an inbox entry.
+ *   - The owner counts down its own frees, from what was missing when it parked the
+ *     line; freers count what they see of both sides.
  *   - The link is claimed by compare-exchange from 0; who finds it taken puts the
  *     token back and looks at the link again; a popper zeroes the link first.
  *   - An inbox entry is a hint: the owner that pops it compares ARMED with the
@@ -125,6 +127,9 @@
 #define ALL_OUT true
 #endif
 
+#ifdef S_COUNT
+byte wait;              /* own frees that a parked line waits for; with T = 1 always one */
+#endif
 byte rem0[NL];             /* bits 0-1, token 4, seq<<3 */
 byte rem1[NL];             /* bit 0, seq<<1             */
 byte seq;               /* the tag: seq ...          */
@@ -418,30 +423,32 @@ inline leave(me, h)
 /* in = 1 and the line is used up: park it, or keep it in the room if slots came back */
 inline park(me, sq)
 {
-	res = 1;
+#ifdef MUTANT_ARM_NO_RECOUNT
+	free_bits(me);
+#endif
 	if
 	:: !(wh[ln] & ARMED) ->
 #ifdef MUTANT_PARK_NOT_ARMED
 		skip
 #else
 		token_put(me, sq);
-#ifndef MUTANT_ARM_NO_RECOUNT
-		token_take(me, sq);
-		if
-		:: ok -> res = 0; ok = 0
-		:: else -> wh[ln] = wh[ln] | ARMED
-		fi
-#else
 		wh[ln] = wh[ln] | ARMED
-#endif
 #endif
 	:: else
 	fi;
+#ifndef MUTANT_ARM_NO_RECOUNT
+	free_bits(me);
+#endif
 	if
-	:: res -> wh[ln] = wh[ln] | PARKED
-	:: else -> room_push()
+	:: cnt >= T -> room_push()
+	:: else ->
+#ifdef S_COUNT
+		wait = T - cnt;
+#endif
+		wh[ln] = wh[ln] | PARKED
 	fi;
-	res = 0
+	ok = 0;
+	cnt = 0
 }
 
 #if NL > 1
@@ -597,14 +604,17 @@ inline work(me, h0)
 				d_step { live[ln] = live[ln] & ~hb; claim[ln] = claim[ln] & ~hb; hb = 0; fr = 0 }
 				if
 				:: (wh[ln] & PARKED) ->
-					free_bits(me);
+#ifdef S_COUNT
+					wait--;
 					if
-					:: cnt >= T -> room_push()
+					:: wait == 0 -> room_push()
 					:: else
 					fi
+#else
+					room_push()
+#endif
 				:: else
 				fi;
-				cnt = 0;
 				leave(me, h0)
 			:: else -> d_step { if :: seq == h0 -> claim[ln] = claim[ln] & ~hb :: else fi; hb = 0 }
 			fi
