@@ -18,7 +18,7 @@
  *       see LIVE ends in tsi_handover *of the heap that the line is in*, so what busy named is settled by its owner
  *       before its call returns. A fast path may name a line of another heap than it checks: a room outlives
  *       the heap's last sweep, a pointer may be stale.
- *   B4  Renaming goes through busy = 0 and a check, never X -> Y directly.
+ *   B4  Renaming goes through busy = 0 and a check, never X -> Y directly. The name of no line is as good as 0.
  *
  * busy = name and busy = 0 are releases so that the sweeper's acquire orders the owner's plain
  * stores before its own (on arm64 it would otherwise read stale words). Where the kernel has no

@@ -27,14 +27,16 @@ if [ ! -x "$program" ]; then
     exit 77
 fi
 compiler=$(sed -n 's/^CMAKE_C_COMPILER:[A-Z]*=//p' "$TSLAB_BUILD_DIR/CMakeCache.txt")
+log=$(mktemp) || exit 1
+trap 'rm -f "$log"' EXIT
 made_by="gcc $("$compiler" -dumpfullversion) $("$compiler" -dumpmachine)"
 
 # count PATH N [WORD...]: instructions per operation, with two decimals
 count() {
     local n=$2
-    valgrind --tool=callgrind --callgrind-out-file=/dev/null --toggle-collect=counted "$program" "$@" 2>log ||
-        fail "fast_paths $*: $(tail -n 3 log)"
-    awk -v n="$n" '/Collected/ { printf "%.2f", $4 / n }' log
+    valgrind --tool=callgrind --callgrind-out-file=/dev/null --toggle-collect=counted "$program" "$@" 2>"$log" ||
+        fail "fast_paths $*: $(tail -n 3 "$log")"
+    awk -v n="$n" '/Collected/ { printf "%.2f", $4 / n }' "$log"
 }
 
 declare -A of=([alloc]=20000 [free]=20000 [pair]=20000 [remote_free]=20000 [handle_alloc]=20000 [handle_free]=20000
