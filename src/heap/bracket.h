@@ -19,6 +19,9 @@
  *       before its call returns. A fast path may name a line of another heap than it checks: a room outlives
  *       the heap's last sweep, a pointer may be stale.
  *   B4  Renaming goes through busy = 0 and a check, never X -> Y directly. The name of no line is as good as 0.
+ *   B5  None of a thread's heaps becomes LIVE in an incarnation where the thread has one that it was asked for, but
+ *       inside a bracket of that one (tsi_heap_get, tsi_heap_adopt_more). So when a sweep leaves a heap to an owner that
+ *       names the whole incarnation, what the owner checks as it leaves is a heap that the sweep has revoked, too.
  *
  * busy = name and busy = 0 are releases so that the sweeper's acquire orders the owner's plain
  * stores before its own (on arm64 it would otherwise read stale words). Where the kernel has no

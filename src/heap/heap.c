@@ -199,12 +199,17 @@ static TsiHeap* birth_locked(TsiBinding* b, TsiInc* i, TsiRef ref, uint32_t inde
     return h;
 }
 
-/* The binding's own heap whose entry in by_inc was overwritten. Stripe held. */
-static TsiHeap* find_own_locked(TsiBinding* b, TsiInc* i) {
+/* The binding's own heap whose entry in by_inc was overwritten, or in *asked one that it has been asked for. Stripe held. */
+static TsiHeap* find_own_locked(TsiBinding* b, TsiInc* i, TsiHeap** asked) {
+    *asked = NULL;
     for (uint32_t at = i->heaps; at != 0;) {
         TsiHeap* h = tsi_heap(b->arena, at - 1);
-        if (tsi_load_relaxed(&h->word) == tsi_heap_word(b->index, TSI_HEAP_LIVE) && h->primary == h->index) return h;
+        uint64_t word = tsi_load_relaxed(&h->word);
+        bool live = tsi_heap_state(word) == TSI_HEAP_LIVE;
         at = h->inc_next;
+        if ((uint32_t)(word >> 8) != b->index || tsi_heap_state(word) == TSI_HEAP_DETACHED) continue;
+        if (live && h->primary == h->index) return h;
+        if (!live) *asked = h;
     }
     return NULL;
 }
@@ -219,16 +224,22 @@ TsiBirth tsi_heap_get(TsiBinding* b, TsiRef ref, TsiHeap** out) {
     TsiInc* i = tsi_inc(&a->phases, tsi_ref_index(ref));
     /* The first incarnation of id 0 has always been open: its time is 0. */
     uint64_t now = tsi_load_relaxed(&i->open_since_ns) == 0 && tsi_ref_era(ref) != 1 ? tsi_os.now_ns() : 0;
-    bool born = false, adopted = false;
-    tsi_inc_take(i);
-    bool active = tsi_ref_is_active(&a->phases, ref);
-    if (active) {
-        *out = find_own_locked(b, i);
-        if (*out == NULL) adopted = (*out = adopt_locked(b, i)) != NULL;
-        if (*out == NULL) born = (*out = birth_locked(b, i, ref, index)) != NULL;
-        if (now != 0 && tsi_load_relaxed(&i->open_since_ns) == 0) tsi_store_relaxed(&i->open_since_ns, now);
+    bool born = false, adopted = false, active;
+    for (TsiHeap* asked = NULL;;) {
+        tsi_inc_take(i);
+        active = tsi_ref_is_active(&a->phases, ref);
+        if (active) *out = find_own_locked(b, i, &asked);
+        if (active && *out == NULL && asked != NULL) { /* B5 */
+            tsi_inc_give(i);
+            tsi_handover(b, asked);
+            continue;
+        }
+        if (active && *out == NULL) adopted = (*out = adopt_locked(b, i)) != NULL;
+        if (active && *out == NULL) born = (*out = birth_locked(b, i, ref, index)) != NULL;
+        if (active && now != 0 && tsi_load_relaxed(&i->open_since_ns) == 0) tsi_store_relaxed(&i->open_since_ns, now);
+        tsi_inc_give(i);
+        break;
     }
-    tsi_inc_give(i);
     if (!born) tsi_record_give(&a->heaps, b->heap_cache, &b->heap_count, index);
     if (!active) return TSI_BIRTH_STALE;
     if (born || adopted) own_link(b, *out);

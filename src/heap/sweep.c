@@ -14,8 +14,9 @@
  *   S1  A slab is settled once: by the walk of its heap, or, when skipped, by the owner in handover.
  *   S2  What a walk does (trim, drain, release) follows the state read under the stripe, so a later,
  *       stronger close that finds a heap revoked by an earlier sweep need not wait for it.
- *   S3  A heap revoked by somebody else is left to them, by ticket: its busy would have to be read after a barrier
- *       that followed *its* revocation.
+ *   S3  Another thread's heap that another sweep has revoked is left to that sweep, by ticket: its busy would have to
+ *       be read after a barrier that followed *its* revocation. The sweeping thread's own heaps it takes whoever revoked
+ *       them: it is inside no bracket.
  *   S4  A record is reused only when it has drained and nothing pins it; a sweep pins it.
  * Freers wait for a walk only if they empty a slab of an incarnation of the same stripe that has ended.
  */
@@ -225,8 +226,9 @@ static void seize_all_locked(TsiSweep* w) {
         uint64_t word = tsi_load_seq(&h->word);
         unsigned state = tsi_heap_state(word);
         uint32_t skip = 0;
-        bool ours = state == TSI_HEAP_DETACHED || (state == TSI_HEAP_REVOKED && h->revoker == w->ticket);
-        if (ours && state == TSI_HEAP_REVOKED && !is_mine(w, word)) skip = busy_in(a, h, tsi_binding_at(a, word));
+        bool mine = is_mine(w, word);
+        bool ours = state == TSI_HEAP_DETACHED || (state == TSI_HEAP_REVOKED && (mine || h->revoker == w->ticket)); /* S3 */
+        if (ours && state == TSI_HEAP_REVOKED && !mine) skip = busy_in(a, h, tsi_binding_at(a, word));
         if (!ours || skip == UINT32_MAX || (active && skip != 0)) {
             if (state == TSI_HEAP_REVOKED) defer(w, tsi_load_relaxed(&h->slab_count), tsi_load_relaxed(&h->slab_bytes));
             continue;

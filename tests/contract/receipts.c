@@ -363,6 +363,23 @@ static void cleanups_on_other_threads_and_nested(void) {
     slab_allocator_free(a);
 }
 
+/* Its domain was closed by the id while empty: of that nothing clings to the record, which the next ones use again. */
+static void cleanups_after_an_empty_one_was_closed(void) {
+    SlabAllocator* a = kit_create();
+    for (unsigned i = 0; i < 100; i++) {
+        epoch_domain_t* empty = epoch_domain_create(a);
+        epoch_close(a, empty->epoch_id);
+        epoch_domain_destroy(empty);
+        epoch_domain_t* d = epoch_domain_create(a);
+        ended = 0;
+        CHECK(slab_epoch_on_end(a, d->epoch_id, note_end, &names[0]));
+        CHECK(epoch_domain_malloc(d, 64) != NULL);
+        epoch_domain_destroy(d);
+        CHECK_EQ(ended, 1);
+    }
+    slab_allocator_free(a);
+}
+
 static const CheckCase cases[] = {
     CHECK_CASE(drain_then_release),
     CHECK_CASE(release_at_once),
@@ -371,6 +388,7 @@ static const CheckCase cases[] = {
     CHECK_CASE(several_threads),
     CHECK_CASE(by_era),
     CHECK_CASE(cleanups_run_once_last_first),
+    CHECK_CASE(cleanups_after_an_empty_one_was_closed),
     CHECK_CASE(cleanups_of_a_phase_taken_over),
     CHECK_CASE(cleanups_on_other_threads_and_nested),
 };

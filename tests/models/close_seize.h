@@ -17,7 +17,7 @@
 
 #if defined(S_TWO) || defined(S_PARTIAL) || defined(AND_FREER)
 #define NPROC 4
-#elif defined(S_MORE)
+#elif defined(S_MORE) && !defined(MORE_TRIM)
 #define NPROC 2
 #else
 #define NPROC 3

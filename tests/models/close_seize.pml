@@ -26,12 +26,13 @@
  *   S_TRIM              a trim and a close race; the owner loses the heap and adopts it again
  *   S_EXIT              the owner exits, another thread adopts, a close races
  *   S_MORE              slab 1 is in a second, ownerless heap that the owner adopts beside its
- *                       first one (trim or close, -DMORE_CLOSE, races)
+ *                       first one (trim or close, -DMORE_CLOSE, races; with MORE_TRIM both do)
  *   S_ADVANCE           the incarnation is advanced, its owner asleep; a freer empties a slab
  * and, beside one of them,
  *   REBORN              a freed heap record lives again, in another incarnation
  *   FENCED              no membarrier: the owner's stores to busy are seq_cst exchanges
  *   AND_FREER           S_EXIT with a remote freer as well
+ *   OWN_END             S_MORE: the owner closes it in the end
  *
  * Checked
  *   no allocation begun after a close returned succeeds; no slot has two owners;
@@ -141,6 +142,7 @@ proctype freer(byte n)
 #define OP_MORE  3      /* slow path: slab s from the pool, or an ownerless heap */
 #define OP_ADOPT 4      /* no heap: an ownerless one, whose room is then made anew */
 #define OP_BIRTH 5      /* no heap: the record again, in another incarnation */
+#define OP_GET   6      /* a slow path that looks for a heap while its own is asked for */
 
 inline choose(t)
 {
@@ -163,6 +165,9 @@ inline choose(t)
 #endif
 #if defined(S_TRIM) || defined(S_EXIT) || defined(S_MORE)
 	:: HST(hw[0]) == DETACHED -> op = OP_ADOPT
+#endif
+#ifdef S_MORE
+	:: hw[0] == HW(RETIRE, t) || hw[0] == HW(REVOKED, t) -> op = OP_GET
 #endif
 #ifdef REBORN
 	:: HST(hw[0]) == FREE || hw[0] == HW(DEAD, t) -> op = OP_BIRTH
@@ -287,7 +292,10 @@ inline work(t)
 #endif
 #if defined(S_TRIM) || defined(S_EXIT) || defined(S_MORE)
 	:: op == OP_ADOPT ->
-		name_heap(t, 0);
+		if
+		:: hb == 1 -> name_heap(t, 0)
+		:: else
+		fi;
 		name_heap(t, 1)
 #endif
 	fi
@@ -305,6 +313,7 @@ inline work(t)
 proctype owner(byte me; byte n)
 {
 	byte s, b, q, r, x, ok, sk, early, tk, h, i, in, w, op, hb, beg;
+	byte got = 1;   /* number + 1 of the heap that the bracket hangs on */
 	do
 	:: n > 0 ->
 		n--;
@@ -316,6 +325,20 @@ proctype owner(byte me; byte n)
 			:: ok -> ok = 0
 			:: else -> op = 0
 			fi
+#ifdef S_MORE
+		:: op == OP_GET ->
+#ifdef MUTANT_SECOND_HEAP_BESIDE_ONE_ASKED_FOR
+			adopt(me, 1);
+			got = 2;
+#else
+			handover(me);
+			adopt(me, 0);
+#endif
+			if
+			:: ok -> ok = 0; op = OP_ADOPT
+			:: else -> op = 0
+			fi
+#endif
 #ifdef REBORN
 		:: op == OP_BIRTH -> birth(me); op = 0
 #endif
@@ -331,13 +354,13 @@ proctype owner(byte me; byte n)
 			if
 			:: op == OP_FREE -> LOAD(me, L_HEAP(s), hb)
 			:: op == OP_FREE -> hb = 0      /* a retired line names nobody */
-			:: else -> hb = 1
+			:: else -> hb = got
 			fi;
 			d_step {
 				in = MAY(me, hb, s);
 				if
 				:: in && !SLOW(op) -> assert(!swept[s]); inbr[s] = 1 + me
-				:: in && SLOW(op) && OWN(me, 0) -> inbr[0] = 1 + me
+				:: in && SLOW(op) && hb == 1 && OWN(me, 0) -> inbr[0] = 1 + me
 				:: else
 				fi }
 			if
@@ -367,7 +390,7 @@ proctype owner(byte me; byte n)
 			fi
 		:: else
 		fi;
-		d_step { op = 0; s = 0; b = 0; q = 0; in = 0; beg = 0; early = 0; hb = 0 }
+		d_step { op = 0; s = 0; b = 0; q = 0; in = 0; beg = 0; early = 0; hb = 0; got = 1 }
 	:: n == 0 -> break
 	od;
 #ifdef S_EXIT
@@ -385,6 +408,12 @@ proctype owner(byte me; byte n)
 	:: break
 	od;
 #endif
+#ifdef OWN_END
+	sweep(me, CLOSED, 0);
+	/* nothing of its own is left to a sweep that has been and gone, or comes later */
+	assert(!BINDING_IS(0, me) && !BINDING_IS(1, me));
+	closed_ret = 1;
+#endif
 	done++
 }
 
@@ -398,7 +427,7 @@ proctype closer(byte target)
 	done++
 }
 
-#if defined(S_TRIM) || (defined(S_MORE) && !defined(MORE_CLOSE))
+#if defined(S_TRIM) || (defined(S_MORE) && (!defined(MORE_CLOSE) || defined(MORE_TRIM)))
 proctype trimmer()
 {
 	byte r, x, ok, sk, tk, h, i, in, w;
@@ -458,7 +487,8 @@ init
 #ifdef S_MORE
 #ifdef MORE_CLOSE
 		run closer(CLOSED);
-#else
+#endif
+#if !defined(MORE_CLOSE) || defined(MORE_TRIM)
 		run trimmer();
 #endif
 #endif
@@ -477,7 +507,7 @@ init
 		/* what a remote free emptied after the advance is gone */
 		assert(TST(tag[0]) == POOL || !(late & 1));
 		assert(TST(tag[1]) == POOL || !(late & 2));
-#elif defined(S_MORE) && !defined(MORE_CLOSE)
+#elif defined(S_MORE) && !defined(MORE_CLOSE) && !defined(OWN_END)
 		skip;
 #else
 		assert(TST(tag[0]) == POOL || (TST(tag[0]) == ORPHAN && live[0] && inc != RELEASED) || (AGAIN(0) && TST(tag[0]) == OWNED));

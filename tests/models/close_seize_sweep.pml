@@ -199,8 +199,10 @@ inline may_seize(t, h)
 		w = hw[h]; sk = 0;
 #ifdef MUTANT_NO_TICKET
 		ok = (HST(w) == DETACHED || HST(w) == REVOKED) && !AGAIN(h);
-#else
+#elif defined(MUTANT_OWN_LEFT_TO_ITS_REVOKER)
 		ok = (HST(w) == DETACHED || (HST(w) == REVOKED && revoker[h] == tk)) && !AGAIN(h);
+#else
+		ok = (HST(w) == DETACHED || (HST(w) == REVOKED && (revoker[h] == tk || HB(w) == t))) && !AGAIN(h);
 #endif
 		if
 		:: ok && HST(w) == REVOKED && HB(w) != t ->

@@ -6,6 +6,7 @@
  *   count     reserve, commit, purge and membarrier calls
  *   fail      the k-th such call, or all from the k-th on, with ENOMEM
  *   pretend   larger pages, a kernel that charges what is writable, a kernel without membarrier
+ *   interrupt the next membarrier, once, by a function
  *   record    purges, shown as runs "[0x3-0x5]" and as a string of pages "..xxx."
  *
  * Page sizes are multiples of the real one, so that real mprotect and madvise still work; every
@@ -40,6 +41,8 @@ typedef struct FakeOs {
     uint64_t fail_first[FAKE_CALLS], fail_last[FAKE_CALLS]; /* numbers of calls; 0 = none */
     uint64_t failed[FAKE_CALLS];
     uint64_t barriers;
+    void (*at_barrier)(void*); /* called by the next one */
+    void* at_barrier_arg;
     uint64_t misaligned; /* ranges that are not whole pretended pages */
     unsigned run_count;
     FakeRun runs[FAKE_RUNS_MAX];
@@ -84,8 +87,19 @@ static int fake_purge(void* p, size_t bytes, TsiPurgeHow how) {
 static void fake_membarrier(void) {
     pthread_mutex_lock(&fake_os.lock);
     fake_os.barriers++;
+    void (*then)(void*) = fake_os.at_barrier;
+    fake_os.at_barrier = NULL;
     pthread_mutex_unlock(&fake_os.lock);
     fake_os.real.membarrier();
+    if (then != NULL) then(fake_os.at_barrier_arg);
+}
+
+/* Between the two holds of the next sweep that meets another thread. */
+static inline void fake_os_interrupt(void (*fn)(void*), void* arg) {
+    pthread_mutex_lock(&fake_os.lock);
+    fake_os.at_barrier = fn;
+    fake_os.at_barrier_arg = arg;
+    pthread_mutex_unlock(&fake_os.lock);
 }
 
 /* Before the first allocator; 0 keeps the real page size. */
@@ -111,6 +125,7 @@ static inline void fake_os_clear(void) {
     memset(fake_os.fail_last, 0, sizeof fake_os.fail_last);
     memset(fake_os.failed, 0, sizeof fake_os.failed);
     fake_os.barriers = 0;
+    fake_os.at_barrier = NULL;
     fake_os.run_count = 0;
     pthread_mutex_unlock(&fake_os.lock);
 }

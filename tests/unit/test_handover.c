@@ -8,6 +8,7 @@
 #include "unit.h"
 
 #include "heap/bracket.h"
+#include "heap/heap.h"
 
 enum { SIZE = 1024, SLOTS = 16, SLAB = SLOTS * SIZE };
 
@@ -307,6 +308,67 @@ static void flush_returns_the_callers_own(void** state) {
     unit_check(a);
 }
 
+/* ---- owners that come by between the two holds of a sweep ---- */
+
+typedef struct Between {
+    TsiBinding* b;
+    EpochId id;
+    TsiHeap* h;
+    EpochReceipt receipt;
+    bool done;
+} Between;
+
+static void enter_by_the_slow_path(void* arg) {
+    Between* o = arg;
+    o->b = unit_binding(a);
+    TsiRef ref = tsi_resolve(tsi_arena(a), o->id);
+    o->done = tsi_heap_get(o->b, ref, &o->h) == TSI_BIRTH_OK && tsi_bracket_enter(o->b, o->h, tsi_busy_all(o->h));
+}
+static void leave_it(void* arg) {
+    Between* o = arg;
+    tsi_bracket_leave(o->b, o->h);
+}
+static void end_it(void* arg) {
+    Between* o = arg;
+    o->done = epoch_close_ex(a, o->id, EPOCH_RELEASE, &o->receipt);
+}
+static void the_owner_enters(void* arg) { unit_worker_run(&worker, enter_by_the_slow_path, arg); }
+static void the_owner_ends_it(void* arg) { unit_worker_run(&worker, end_it, arg); }
+
+/* The slow path, which has no heap to look at first, lets go of the one that is asked for: a second beside it would
+ * make the sweep believe that its owner hands over as it leaves. */
+static void no_second_heap_beside_one_asked_for(void** state) {
+    (void)state;
+    Inside in = {.n = SLOTS};
+    Between owner = {.id = epoch_current(a)};
+    unit_worker_run(&worker, inside_take, &in);
+    fake_os_interrupt(the_owner_enters, &owner);
+    slab_trim(a);
+    assert_true(owner.done);
+    unit_worker_run(&worker, leave_it, &owner);
+    assert_int_not_equal(tsi_heap_state(tsi_load_seq(&in.h->word)), TSI_HEAP_REVOKED);
+    unit_check(a);
+    EpochReceipt r = end(owner.id, EPOCH_RELEASE);
+    assert_int_equal(r.objects_released, SLOTS);
+    assert_int_equal(r.slabs_deferred, 0);
+    assert_int_equal(unit_committed(a), 0);
+}
+
+/* What it ends is gone at once, though a trim has asked for it. */
+static void an_owner_ends_what_a_trim_has_asked_for(void** state) {
+    (void)state;
+    Inside in = {.n = 2 * SLOTS};
+    Between owner = {.id = epoch_current(a)};
+    unit_worker_run(&worker, inside_take, &in);
+    fake_os_interrupt(the_owner_ends_it, &owner);
+    slab_trim(a);
+    assert_true(owner.done);
+    assert_int_equal(owner.receipt.objects_released, 2 * SLOTS);
+    assert_int_equal(owner.receipt.slabs_returned, 2);
+    assert_int_equal(owner.receipt.slabs_deferred, 0);
+    assert_int_equal(unit_committed(a), 0);
+}
+
 /* ---- word of slots freed in heaps that are asked for ---- */
 
 static void take_elsewhere(void* arg) {
@@ -354,6 +416,8 @@ int main(void) {
         TEST(trim_of_other_threads_heaps),
         TEST(trim_while_the_owner_is_inside),
         TEST(flush_returns_the_callers_own),
+        TEST(no_second_heap_beside_one_asked_for),
+        TEST(an_owner_ends_what_a_trim_has_asked_for),
         TEST(an_inbox_does_not_fill_again),
     };
     fake_os_install(0, false, false);
