@@ -115,7 +115,7 @@ typedef struct SlabOptions {
     uint8_t prefault;       /* 1: touch pages as they are committed */
     uint8_t misuse_fatal;   /* 1: abort() on misuse */
     uint8_t leak_report;    /* 1: call leak_fn for every epoch with live objects at destroy */
-    uint8_t reserved_;
+    uint8_t huge_pages;     /* 1: ask for transparent huge pages for objects */
     uint32_t max_labels;      /* label ids, "(unlabeled)" and "(other)" included: 3..4096, default 256 */
     uint32_t sampling_period; /* time one allocation in so many, end to end; 0: none, else 16..1048576 */
     uint64_t max_bytes;       /* most bytes of slabs and large objects committed at a time, 64 KiB at least; 0: no limit */
@@ -123,6 +123,8 @@ typedef struct SlabOptions {
     void* misuse_ctx;
     SlabLeakFn leak_fn;
     void* leak_ctx;
+    uint8_t numa_local; /* 1: slabs come from the memory node of the thread that takes them */
+    uint8_t reserved_[7];
 } SlabOptions;
 
 /* Counters of one size class. */

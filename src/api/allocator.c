@@ -32,7 +32,8 @@ static uint32_t records(uint64_t reserve_bytes, uint32_t most, uint32_t least) {
 }
 
 static bool arena_open(TsiArena* a, const SlabOptions* o, uint64_t bytes) {
-    TsiSpaceConfig config = {bytes, o->slab_bytes, (int)o->purge_policy, o->max_bytes, o->prefault != 0};
+    TsiSpaceConfig config = {bytes, o->slab_bytes, (int)o->purge_policy, o->max_bytes, o->prefault != 0, o->huge_pages != 0,
+                             o->numa_local != 0};
     if (!tsi_space_init(&a->space, &config)) return false;
     if (!tsi_phases_init(&a->phases, o->ring_size, records(bytes, TSI_INC_MAX, 8192), o->max_labels)) return false;
     uint32_t nobody; /* record 0 stands for no heap, see tsi_heap_at */

@@ -117,7 +117,8 @@ static bool copy_struct(SlabOptions* out, const SlabOptions* in) {
 bool tsi_options_read(SlabOptions* out, const SlabOptions* in, uint32_t* bad_environment) {
     memset(out, 0, sizeof *out);
     if (in != NULL && !copy_struct(out, in)) return false;
-    if (out->reserved_ != 0) {
+    for (size_t i = 0; i < sizeof out->reserved_; i++) {
+        if (out->reserved_[i] == 0) continue;
         tsi_set_error("SlabOptions.reserved_ must be 0");
         return false;
     }

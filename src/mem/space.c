@@ -25,13 +25,15 @@ static size_t tables_bytes(uint32_t chunks) {
     return (size_t)chunks * (sizeof(TsiChunk) + sizeof(TsiChunkKey)) + ((size_t)chunks + 63) / 64 * 8 + 64;
 }
 
-static size_t mapping_bytes_for(uint64_t chunks) {
+static size_t payload_align(const TsiSpaceConfig* config) { return (size_t)1 << (config->huge_pages ? TSI_HUGE_SHIFT : TSI_CHUNK_SHIFT); }
+
+static size_t mapping_bytes_for(const TsiSpaceConfig* config, uint64_t chunks) {
     size_t page = tsi_os.page_bytes;
     size_t bytes = chunks << TSI_CHUNK_SHIFT;
     bytes += tsi_align_up(chunks << TSI_META_SHIFT, page);
     bytes += chunks << TSI_COUNTS_SHIFT;
     bytes += tsi_align_up(tables_bytes((uint32_t)chunks), page);
-    return bytes + ((size_t)1 << TSI_CHUNK_SHIFT); /* to align the payload */
+    return bytes + payload_align(config);
 }
 
 static bool map_tables(TsiSpace* s) {
@@ -57,12 +59,13 @@ bool tsi_space_init(TsiSpace* s, const TsiSpaceConfig* config) {
     }
     uint64_t chunks = config->reserve_bytes >> TSI_CHUNK_SHIFT;
     if (chunks > TSI_CHUNKS_MAX) chunks = TSI_CHUNKS_MAX;
-    s->mapping_bytes = mapping_bytes_for(chunks);
+    s->nodes = !config->numa_local ? 1 : tsi_os.nodes < TSI_NODES_MAX ? tsi_os.nodes : TSI_NODES_MAX;
+    s->mapping_bytes = mapping_bytes_for(config, chunks);
     s->mapping = tsi_os.reserve(s->mapping_bytes);
     if (s->mapping == NULL) return false;
     s->chunk_count = (uint32_t)chunks;
     s->payload_bytes = chunks << TSI_CHUNK_SHIFT;
-    s->base = (uint8_t*)(uintptr_t)tsi_align_up((uint64_t)(uintptr_t)s->mapping, 1ull << TSI_CHUNK_SHIFT);
+    s->base = (uint8_t*)(uintptr_t)tsi_align_up((uint64_t)(uintptr_t)s->mapping, payload_align(config));
     s->meta = s->base + s->payload_bytes;
     s->counts = s->meta + tsi_align_up(chunks << TSI_META_SHIFT, tsi_os.page_bytes);
     if (!map_tables(s)) {
@@ -70,6 +73,7 @@ bool tsi_space_init(TsiSpace* s, const TsiSpaceConfig* config) {
         s->mapping = NULL;
         return false;
     }
+    if (config->huge_pages) tsi_os.prefer_huge(s->base, s->payload_bytes);
     return true;
 }
 
@@ -138,31 +142,53 @@ static bool meta_commit(TsiSpace* s, uint32_t first, uint32_t n) {
     return true;
 }
 
-/* Commits bookkeeping and payload of a chunk as far as it is not; false leaves it as it was. */
-static bool chunk_commit(TsiSpace* s, uint32_t chunk, size_t payload_bytes) {
-    TsiChunk* k = &s->chunks[chunk];
-    uint8_t* payload = s->base + ((size_t)chunk << TSI_CHUNK_SHIFT);
-    if (!k->meta_committed && !meta_commit(s, chunk, 1)) return false;
-    if (!k->payload_committed && payload_bytes != 0) {
-        if (tsi_os.commit(payload, tsi_align_up(payload_bytes, tsi_os.page_bytes)) != 0) return false;
-        if (payload_bytes == 1u << TSI_CHUNK_SHIFT) k->payload_committed = 1;
+/* A wish, once for as long as the chunks stay with the node; before they are touched. */
+static void chunks_prefer_node(TsiSpace* s, uint32_t first, uint32_t n, unsigned node) {
+    if (s->nodes == 1) return;
+    bool asked = true;
+    for (uint32_t i = first; i < first + n; i++) {
+        asked = asked && s->chunks[i].asked_node == node + 1;
+        s->chunks[i].node = (uint8_t)node;
+        s->chunks[i].asked_node = (uint8_t)(node + 1);
     }
+    if (asked) return;
+    tsi_os.prefer_node(s->base + ((size_t)first << TSI_CHUNK_SHIFT), (size_t)n << TSI_CHUNK_SHIFT, node);
+    if (tsi_os.page_bytes <= TSI_META_LINES) tsi_os.prefer_node(tsi_meta_of(s, first), (size_t)n << TSI_META_SHIFT, node);
+}
+
+/* A huge page is filled only where all of it may be written: the neighbour of a chunk is committed with it. */
+static bool payload_commit(TsiSpace* s, uint32_t chunk) {
+    uint32_t first = chunk, n = 1, pair = 1u << (TSI_HUGE_SHIFT - TSI_CHUNK_SHIFT);
+    if (s->config.huge_pages && (chunk ^ (pair - 1)) < s->chunk_count && !s->chunks[chunk ^ (pair - 1)].payload_committed) {
+        first = chunk & ~(pair - 1);
+        n = pair;
+    }
+    if (tsi_os.commit(s->base + ((size_t)first << TSI_CHUNK_SHIFT), (size_t)n << TSI_CHUNK_SHIFT) != 0) return false;
+    for (uint32_t i = first; i < first + n; i++) s->chunks[i].payload_committed = 1;
     return true;
+}
+
+/* Commits bookkeeping and payload of a chunk as far as it is not; false leaves it as it was. */
+static bool chunk_commit(TsiSpace* s, uint32_t chunk, bool payload) {
+    const TsiChunk* k = &s->chunks[chunk];
+    if (!k->meta_committed && !meta_commit(s, chunk, 1)) return false;
+    return !payload || k->payload_committed || payload_commit(s, chunk);
 }
 
 static void chunk_link(TsiSpace* s, uint32_t chunk, unsigned cls) {
     TsiChunk* k = &s->chunks[chunk];
     k->prev = 0;
-    k->next = s->with_free[cls];
+    uint32_t* head = &s->with_free[k->node][cls];
+    k->next = *head;
     if (k->next != 0) s->chunks[k->next - 1].prev = chunk + 1;
-    s->with_free[cls] = chunk + 1;
+    *head = chunk + 1;
     k->listed = 1;
 }
 
 static void chunk_unlink(TsiSpace* s, uint32_t chunk, unsigned cls) {
     TsiChunk* k = &s->chunks[chunk];
     if (k->prev != 0) s->chunks[k->prev - 1].next = k->next;
-    else s->with_free[cls] = k->next;
+    else s->with_free[k->node][cls] = k->next;
     if (k->next != 0) s->chunks[k->next - 1].prev = k->prev;
     k->listed = 0;
 }
@@ -195,10 +221,11 @@ static void set_class(TsiSpace* s, uint32_t chunk, unsigned cls) {
     tsi_store_release(&s->keys[chunk].class_at, (uint32_t)(cls * sizeof(TsiClass)));
 }
 
-static bool chunk_open(TsiSpace* s, unsigned cls) {
+static bool chunk_open(TsiSpace* s, unsigned cls, unsigned node) {
     uint32_t chunk = chunk_find(s, 1, 1);
     if (chunk == s->chunk_count) return false;
-    if (!chunk_commit(s, chunk, tsi_os.strict_commit ? 0 : (size_t)1 << TSI_CHUNK_SHIFT)) return false;
+    chunks_prefer_node(s, chunk, 1, node);
+    if (!chunk_commit(s, chunk, !tsi_os.strict_commit)) return false;
     TsiChunk* k = &s->chunks[chunk];
     k->free_head = 0;
     k->fresh = 0;
@@ -245,12 +272,24 @@ static void take_counted(TsiSpace* s, unsigned cls, unsigned lane) {
     count_locked(fast ? &s->lock_fast[cls][lane] : &s->lock_contended[cls][lane]);
 }
 
+static unsigned node_here(const TsiSpace* s) { return s->nodes == 1 ? 0 : tsi_os.node() % s->nodes; }
+
+/* A chunk with pool slabs, chunk + 1: of the node, or a new one, or when there is no room for one of any node; else 0. */
+static uint32_t chunk_with_free(TsiSpace* s, unsigned cls, unsigned node) {
+    if (s->with_free[node][cls] != 0 || chunk_open(s, cls, node)) return s->with_free[node][cls];
+    for (unsigned other = 0; other < s->nodes; other++)
+        if (s->with_free[other][cls] != 0) return s->with_free[other][cls];
+    return 0;
+}
+
 bool tsi_space_take(TsiSpace* s, unsigned cls, unsigned lane, uint32_t* slab_id) {
     const TsiClass* c = &s->classes->c[cls];
+    unsigned node = node_here(s);
     take_counted(s, cls, lane);
-    bool ok = !tsi_space_is_over(s, c->slab_bytes) && (s->with_free[cls] != 0 || chunk_open(s, cls));
+    uint32_t from = !tsi_space_is_over(s, c->slab_bytes) ? chunk_with_free(s, cls, node) : 0;
+    bool ok = from != 0;
     if (ok) {
-        uint32_t chunk = s->with_free[cls] - 1;
+        uint32_t chunk = from - 1;
         TsiChunk* k = &s->chunks[chunk];
         uint32_t id = k->free_head != 0 ? k->free_head - 1 : chunk << 8 | k->fresh;
         ok = slab_commit(s, c, id);
@@ -297,7 +336,7 @@ void tsi_space_give(TsiSpace* s, const uint32_t* slab_ids, unsigned n) {
  * then make one mapping for the kernel, which counts them. */
 static bool large_commit(TsiSpace* s, uint32_t first, uint32_t n, size_t bytes) {
     uint8_t* payload = s->base + ((size_t)first << TSI_CHUNK_SHIFT);
-    if (!chunk_commit(s, first, 0)) return false;
+    if (!chunk_commit(s, first, false)) return false;
     if (tsi_os.strict_commit) return tsi_os.commit(payload, bytes) == 0;
     bool meta = true;
     for (uint32_t i = 1; i < n; i++) meta = meta && s->chunks[first + i].meta_committed;
@@ -315,10 +354,13 @@ static bool large_commit(TsiSpace* s, uint32_t first, uint32_t n, size_t bytes) 
 bool tsi_space_take_large(TsiSpace* s, size_t bytes, size_t align, unsigned lane, uint32_t* slab_id) {
     uint64_t chunks = (bytes + (1u << TSI_CHUNK_SHIFT) - 1) >> TSI_CHUNK_SHIFT;
     if (chunks > s->chunk_count) return false;
+    unsigned node = node_here(s);
     take_counted(s, TSI_CLASS_LARGE, lane);
     uint32_t n = (uint32_t)chunks, first = chunk_find(s, n, align);
     bytes = tsi_align_up(bytes, tsi_os.page_bytes);
-    bool ok = first != s->chunk_count && !tsi_space_is_over(s, bytes) && large_commit(s, first, n, bytes);
+    bool ok = first != s->chunk_count && !tsi_space_is_over(s, bytes);
+    if (ok) chunks_prefer_node(s, first, n, node);
+    ok = ok && large_commit(s, first, n, bytes);
     if (ok) {
         chunk_set_used(s, first, n, true);
         tsi_store_relaxed(&tsi_slab(s, first << 8)->extra, (uint32_t)(bytes >> 10));

@@ -27,6 +27,8 @@ enum {
     TSI_CHUNK_LINES = 1024,
     TSI_CHUNKS_MAX = 1 << 16,
     TSI_MIXED_AT = 512, /* index of the first TsiMixed among a chunk's lines */
+    TSI_NODES_MAX = 8,  /* memory nodes told apart; nodes beyond share */
+    TSI_HUGE_SHIFT = 21,
     TSI_LANES = 16      /* counters of slabs taken are kept apart for so many kinds of callers */
 };
 
@@ -42,6 +44,8 @@ typedef struct TsiChunk {
     uint8_t meta_committed;
     uint8_t payload_committed; /* all of it; only asked where commits are not charged */
     uint8_t listed;
+    uint8_t node;            /* whose threads get its slabs, and whose memory they are made of */
+    uint8_t asked_node;      /* its payload was last asked of, + 1 */
     _Atomic uint32_t meta_pages; /* bits of written.h */
     _Atomic uint64_t counts_pages[2];
 } TsiChunk;
@@ -58,6 +62,8 @@ typedef struct TsiSpaceConfig {
     int purge_policy;      /* SlabPurgePolicy */
     uint64_t max_bytes;    /* most committed_bytes; 0 = no limit */
     bool prefault;
+    bool huge_pages;
+    bool numa_local;
 } TsiSpaceConfig;
 
 typedef struct TsiSpace {
@@ -74,9 +80,10 @@ typedef struct TsiSpace {
     size_t mapping_bytes;
     TsiSpaceConfig config;
     TsiClassTable own_classes; /* when not the shared default */
+    unsigned nodes;            /* 1 unless numa_local */
 
     TsiLock lock; /* all below */
-    uint32_t with_free[TSI_CLASSES]; /* chunk + 1 */
+    uint32_t with_free[TSI_NODES_MAX][TSI_CLASSES]; /* chunk + 1 */
     uint32_t used_hint;              /* no free chunk below */
     _Atomic uint32_t chunk_high;     /* chunks ever used; readers may look */
     _Atomic uint64_t committed_bytes;  /* slabs out of the pool */
@@ -98,9 +105,8 @@ TSI_INLINE uint32_t tsi_line_id(const TsiSpace* s, const TsiLine* l) {
     return (uint32_t)(d >> TSI_META_SHIFT) << 10 | (uint32_t)(((d & ((1u << TSI_META_SHIFT) - 1)) - TSI_META_LINES) / sizeof(TsiLine));
 }
 TSI_INLINE _Atomic uint64_t* tsi_remote(const TsiSpace* s, uint32_t line_id) { return tsi_line(s, line_id)->remote; }
-TSI_INLINE TsiMixed* tsi_mixed(const TsiSpace* s, uint32_t line_id) {
-    return (TsiMixed*)(void*)tsi_line(s, line_id + TSI_MIXED_AT);
-}
+TSI_INLINE TsiMixed* tsi_mixed_of(TsiLine* l) { return (TsiMixed*)(void*)(l + TSI_MIXED_AT); }
+TSI_INLINE TsiMixed* tsi_mixed(const TsiSpace* s, uint32_t line_id) { return tsi_mixed_of(tsi_line(s, line_id)); }
 TSI_INLINE TsiSlab* tsi_slab(const TsiSpace* s, uint32_t id) {
     return (TsiSlab*)(void*)tsi_meta_of(s, id >> 8) + (id & (TSI_CHUNK_SLABS - 1));
 }

@@ -12,12 +12,14 @@
 #include <stddef.h>
 #include <stdint.h>
 
+enum { TSI_OS_NODES_MAX = 64 };
 typedef enum TsiPurgeHow { TSI_PURGE_DONTNEED, TSI_PURGE_LAZY, TSI_PURGE_UNCOMMIT } TsiPurgeHow;
 
 typedef struct TsiOs {
     size_t page_bytes;    /* power of two, >= 4096 */
     bool strict_commit;   /* the kernel charges what is writable (overcommit_memory = 2) */
     bool has_membarrier;  /* private expedited membarrier is registered */
+    unsigned nodes;       /* memory nodes, 1 at least */
     /* Address space without access or charge, or NULL. */
     void* (*reserve)(size_t bytes);
     /* Makes whole pages readable and writable; 0 or an errno value. */
@@ -25,6 +27,13 @@ typedef struct TsiOs {
     /* Gives whole pages back; their content becomes zero. 0 or an errno value. */
     int (*purge)(void* p, size_t bytes, TsiPurgeHow how);
     void (*unmap)(void* p, size_t bytes);
+    /* Of a reserved range: fill it with huge pages where it can be; a wish. */
+    void (*prefer_huge)(void* p, size_t bytes);
+    /* Of a reserved range: pages touched for the first time from here on come from that memory node, as long as it has any;
+     * a wish. */
+    void (*prefer_node)(void* p, size_t bytes, unsigned node);
+    /* Memory node of the processor that runs this; it may run elsewhere right after. */
+    unsigned (*node)(void);
     /* All other running threads of the process pass a full barrier before this returns. */
     void (*membarrier)(void);
     uint64_t (*now_ns)(void);

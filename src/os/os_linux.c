@@ -22,6 +22,7 @@
 #ifndef MADV_FREE
 #define MADV_FREE 8
 #endif
+enum { MPOL_PREFERRED = 1 };
 enum { MEMBARRIER_PRIVATE_EXPEDITED = 1 << 3, MEMBARRIER_REGISTER_PRIVATE_EXPEDITED = 1 << 4 };
 
 static void* os_reserve(size_t bytes) {
@@ -49,6 +50,26 @@ static int os_purge(void* p, size_t bytes, TsiPurgeHow how) {
 }
 
 static void os_unmap(void* p, size_t bytes) { (void)munmap(p, bytes); }
+
+static void os_prefer_huge(void* p, size_t bytes) {
+    int saved = errno;
+    (void)madvise(p, bytes, MADV_HUGEPAGE);
+    errno = saved;
+}
+
+/* By number, as libnuma would: the library needs libc alone. */
+static void os_prefer_node(void* p, size_t bytes, unsigned node) {
+    int saved = errno;
+    unsigned long mask[TSI_OS_NODES_MAX / (8 * sizeof(unsigned long))] = {0};
+    mask[node / (8 * sizeof *mask)] = 1ul << node % (8 * sizeof *mask);
+    (void)syscall(SYS_mbind, p, bytes, MPOL_PREFERRED, mask, (unsigned long)TSI_OS_NODES_MAX + 1, 0);
+    errno = saved;
+}
+
+static unsigned os_node(void) {
+    unsigned cpu = 0, node = 0;
+    return syscall(SYS_getcpu, &cpu, &node, NULL) == 0 ? node : 0; /* some libcs have no getcpu */
+}
 
 static void os_membarrier(void) { (void)syscall(SYS_membarrier, MEMBARRIER_PRIVATE_EXPEDITED, 0); }
 
@@ -97,6 +118,9 @@ TsiOs tsi_os = {
     .commit = os_commit,
     .purge = os_purge,
     .unmap = os_unmap,
+    .prefer_huge = os_prefer_huge,
+    .prefer_node = os_prefer_node,
+    .node = os_node,
     .membarrier = os_membarrier,
     .now_ns = os_now_ns,
     .rss_bytes = os_rss_bytes,
@@ -108,6 +132,20 @@ static bool read_strict_commit(void) {
     return read_file("/proc/sys/vm/overcommit_memory", &c, 1) == 1 && c == '2';
 }
 
+/* "0-1" or "0,2-3": one more than the highest number. */
+static unsigned read_nodes(void) {
+    char buf[64];
+    ssize_t n = read_file("/sys/devices/system/node/online", buf, sizeof buf - 1);
+    unsigned long last = 0;
+    for (char* at = buf; n > 0 && at < buf + n;) {
+        char* end = at;
+        buf[n] = 0;
+        last = strtoul(at, &end, 10);
+        at = end + 1;
+    }
+    return last < TSI_OS_NODES_MAX ? (unsigned)last + 1 : TSI_OS_NODES_MAX;
+}
+
 void tsi_os_after_fork(void) {
     tsi_os.has_membarrier = syscall(SYS_membarrier, MEMBARRIER_REGISTER_PRIVATE_EXPEDITED, 0) == 0;
 }
@@ -116,6 +154,7 @@ void tsi_os_init(void) {
     if (tsi_os.page_bytes != 0) return;
     tsi_os.page_bytes = (size_t)sysconf(_SC_PAGESIZE);
     tsi_os.strict_commit = read_strict_commit();
+    tsi_os.nodes = read_nodes();
     tsi_os_after_fork();
 }
 

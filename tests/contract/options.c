@@ -111,6 +111,10 @@ static void good_structs(void) {
     o = kit_options();
     o.prefault = 1;
     check_accepted(&o, "prefault");
+    o.huge_pages = 1;
+    check_accepted(&o, "huge_pages");
+    o.numa_local = 1;
+    check_accepted(&o, "numa_local");
     o.warm_bytes = UINT64_MAX;
     o.ring_size = 1024;
     check_accepted(&o, "several at once");

@@ -28,7 +28,7 @@
         }                                                           \
     } while (0)
 
-enum { TEXT_MOST = 2048, FIELDS = 11, STRUCT_MOST = 4096, VALUE_MOST = 23, WARM = 3 };
+enum { TEXT_MOST = 2048, FIELDS = 13, STRUCT_MOST = 4096, VALUE_MOST = 23, WARM = 3 };
 
 typedef unsigned __int128 Wide; /* no product of a 64-bit number and a suffix overflows it */
 
@@ -137,7 +137,7 @@ static bool field_takes(const Field* f, uint64_t v) {
 static void fields_of(const SlabOptions* o, uint64_t v[FIELDS]) {
     const uint64_t all[FIELDS] = {o->ring_size,  o->purge_policy, o->reserve_bytes, o->warm_bytes,
                                   o->slab_bytes, o->prefault,     o->misuse_fatal,  o->leak_report,
-                                  o->max_labels, o->max_bytes,    o->sampling_period};
+                                  o->max_labels, o->max_bytes,    o->sampling_period, o->huge_pages, o->numa_local};
     memcpy(v, all, sizeof all);
 }
 
@@ -197,7 +197,7 @@ static Verdict judge(const SlabOptions* o, size_t room) {
         memcpy(&seen, o, n < sizeof seen ? n : sizeof seen);
         for (size_t i = sizeof seen; i < n && i < room; i++)
             if (((const uint8_t*)o)[i] != 0) return (Verdict){.culprit = "field"};
-        if (seen.reserved_ != 0) return (Verdict){.culprit = "reserved_"};
+        if (seen.reserved_[0] != 0) return (Verdict){.culprit = "reserved_"};
     }
     fields_of(&seen, is.v);
     for (unsigned f = 0; f < FIELDS; f++) {
@@ -310,7 +310,9 @@ static SlabOptions* take_struct(Input* in, size_t* room) {
     o.prefault = (uint8_t)take_value(in, &fields[5]);
     o.misuse_fatal = (uint8_t)take_value(in, &fields[6]);
     o.leak_report = (uint8_t)take_value(in, &fields[7]);
-    o.reserved_ = take(in, 1) == 1;
+    o.huge_pages = (uint8_t)take_value(in, &fields[11]);
+    o.numa_local = (uint8_t)take_value(in, &fields[12]);
+    o.reserved_[0] = take(in, 1) == 1;
     *room = o.struct_size < sizeof o.struct_size ? sizeof o.struct_size : o.struct_size;
     if (o.struct_size > STRUCT_MOST) *room = sizeof o.struct_size;
     SlabOptions* given = calloc(1, *room);

@@ -6,6 +6,7 @@
  *   count     reserve, commit, purge and membarrier calls
  *   fail      the k-th such call, or all from the k-th on, with ENOMEM
  *   pretend   larger pages, a kernel that charges what is writable, a kernel without membarrier
+ *   record    wishes for huge pages and memory nodes, and pretend nodes
  *   interrupt the next membarrier, once, by a function
  *   record    purges, shown as runs "[0x3-0x5]" and as a string of pages "..xxx."
  *
@@ -26,13 +27,19 @@
 
 typedef enum FakeCall { FAKE_RESERVE, FAKE_COMMIT, FAKE_PURGE, FAKE_CALLS } FakeCall;
 
-enum { FAKE_RUNS_MAX = 8192, FAKE_ALIGN = 64 << 10, FAKE_TEXT_MAX = 4096 };
+enum { FAKE_RUNS_MAX = 8192, FAKE_ALIGN = 64 << 10, FAKE_TEXT_MAX = 4096, FAKE_WISHES_MAX = 64 };
 
 typedef struct FakeRun {
     uintptr_t from;
     size_t bytes;
     TsiPurgeHow how;
 } FakeRun;
+
+typedef struct FakeWish {
+    uint8_t* from;
+    size_t bytes;
+    int node; /* -1: huge pages */
+} FakeWish;
 
 typedef struct FakeOs {
     TsiOs real;
@@ -43,6 +50,9 @@ typedef struct FakeOs {
     uint64_t barriers;
     void (*at_barrier)(void*); /* called by the next one */
     void* at_barrier_arg;
+    unsigned node; /* where everybody runs */
+    FakeWish wishes[FAKE_WISHES_MAX];
+    unsigned wish_count;
     uint64_t misaligned; /* ranges that are not whole pretended pages */
     unsigned run_count;
     FakeRun runs[FAKE_RUNS_MAX];
@@ -84,6 +94,16 @@ static int fake_purge(void* p, size_t bytes, TsiPurgeHow how) {
     return fake_os.real.purge(p, bytes, how);
 }
 
+static void fake_wish(void* p, size_t bytes, int node) {
+    pthread_mutex_lock(&fake_os.lock);
+    if ((((uintptr_t)p | bytes) & (tsi_os.page_bytes - 1)) != 0 || bytes == 0) fake_os.misaligned++;
+    if (fake_os.wish_count < FAKE_WISHES_MAX) fake_os.wishes[fake_os.wish_count++] = (FakeWish){p, bytes, node};
+    pthread_mutex_unlock(&fake_os.lock);
+}
+static void fake_prefer_huge(void* p, size_t bytes) { fake_wish(p, bytes, -1); }
+static void fake_prefer_node(void* p, size_t bytes, unsigned node) { fake_wish(p, bytes, (int)node); }
+static unsigned fake_node(void) { return fake_os.node; }
+
 static void fake_membarrier(void) {
     pthread_mutex_lock(&fake_os.lock);
     fake_os.barriers++;
@@ -115,6 +135,9 @@ static inline void fake_os_install(size_t page_bytes, bool strict_commit, bool f
     tsi_os.commit = fake_commit;
     tsi_os.purge = fake_purge;
     tsi_os.membarrier = fake_membarrier;
+    tsi_os.prefer_huge = fake_prefer_huge;
+    tsi_os.prefer_node = fake_prefer_node;
+    tsi_os.node = fake_node;
 }
 
 /* Forgets counts, faults and purges. */
@@ -126,6 +149,7 @@ static inline void fake_os_clear(void) {
     memset(fake_os.failed, 0, sizeof fake_os.failed);
     fake_os.barriers = 0;
     fake_os.at_barrier = NULL;
+    fake_os.wish_count = 0;
     fake_os.run_count = 0;
     pthread_mutex_unlock(&fake_os.lock);
 }

@@ -104,7 +104,7 @@ static void struct_sizes(void** state) {
     assert_int_equal(out.ring_size, 5);
     newer.later[1] = 1;
     assert_false(tsi_options_read(&out, &newer.o, &bad));
-    SlabOptions reserved = {.struct_size = sizeof reserved, .reserved_ = 1};
+    SlabOptions reserved = {.struct_size = sizeof reserved, .reserved_ = {0, 1}};
     assert_false(tsi_options_read(&out, &reserved, &bad));
 }
 

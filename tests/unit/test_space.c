@@ -13,7 +13,7 @@ static int open_space(void** state) {
     (void)state;
     fake_os_clear();
     tsi_os.strict_commit = false;
-    config = (TsiSpaceConfig){(uint64_t)CHUNKS << TSI_CHUNK_SHIFT, 0, SLAB_PURGE_DONTNEED, 0, false};
+    config = (TsiSpaceConfig){.reserve_bytes = (uint64_t)CHUNKS << TSI_CHUNK_SHIFT, .purge_policy = SLAB_PURGE_DONTNEED};
     return tsi_space_init(&space, &config) ? 0 : -1;
 }
 
