@@ -41,7 +41,7 @@ TSI_INLINE void* tsi_mixed_bump(TsiLine* l, const TsiClass* c) {
     unsigned from = avail == 0 ? TSI_LINE_SLOTS : tsi_ctz64(avail);
     unsigned slot = (from + c->granule_align - 1u) & ~(c->granule_align - 1u), end = slot + c->granules;
     if (TSI_UNLIKELY(end > TSI_LINE_SLOTS)) return NULL;
-    TsiMixed* m = (TsiMixed*)(void*)(l + TSI_MIXED_AT); /* as tsi_mixed */
+    TsiMixed* m = tsi_mixed_of(l);
     tsi_store_relaxed(&m->ends, tsi_load_relaxed(&m->ends) | 1ull << (end - 1));
     tsi_store_release(&m->starts, tsi_load_relaxed(&m->starts) | 1ull << slot); /* pairs with line_state: ends first */
     tsi_store_relaxed(&l->issued, tsi_load_relaxed(&l->issued) + 1);

@@ -19,19 +19,22 @@
 #include "heap/settle.h"
 #include "heap/sweep.h"
 
-int tsi_slot_check(const TsiSpace* s, const TsiPlace* at, uint32_t seq, uint64_t* remote) {
-    TsiLine* l = tsi_line(s, at->line_id);
+TSI_INLINE int slot_check(TsiLine* l, unsigned cls, unsigned slot, uint32_t seq, uint64_t* remote) {
     /* acquire, and in this order: invariant F */
-    *remote = tsi_load_acquire(&tsi_remote(s, at->line_id)[at->slot >> 5]);
+    *remote = tsi_load_acquire(&l->remote[slot >> 5]);
     uint64_t freed = tsi_load_acquire(&l->freed), avail = tsi_load_acquire(&l->avail);
     if (!tsi_remote_is(*remote, seq)) return SLAB_MISUSE_STALE_FREE;
-    if (at->cls == TSI_CLASS_MIXED) {
-        if ((tsi_load_acquire(&tsi_mixed(s, at->line_id)->starts) >> at->slot & 1) == 0)
+    if (cls == TSI_CLASS_MIXED) {
+        if ((tsi_load_acquire(&tsi_mixed_of(l)->starts) >> slot & 1) == 0)
             return SLAB_MISUSE_INTERIOR_POINTER;
         avail = 0; /* granules never used; a start is never among them */
     }
-    bool gone = ((freed | avail) >> at->slot & 1) != 0 || (*remote >> (at->slot & 31) & 1) != 0;
+    bool gone = ((freed | avail) >> slot & 1) != 0 || (*remote >> (slot & 31) & 1) != 0;
     return gone ? SLAB_MISUSE_DOUBLE_FREE : TSI_FREE_OK;
+}
+
+int tsi_slot_check(const TsiSpace* s, const TsiPlace* at, uint32_t seq, uint64_t* remote) {
+    return slot_check(tsi_line(s, at->line_id), at->cls, at->slot, seq, remote);
 }
 
 int tsi_place_check(TsiArena* a, const TsiPlace* at, uint64_t* tag) {
@@ -104,37 +107,41 @@ static bool free_as_owner(TsiArena* a, TsiBinding* b, const TsiPlace* at, uint64
 
 /* ---- other threads ---- */
 
+static TSI_NOINLINE void after_orphans_free(TsiArena* a, TsiBinding* b, TsiPlace at, uint64_t tag) {
+    if (tsi_tag_state(tag) != TSI_SLAB_ORPHAN) return;
+    if (tsi_slab_is_empty(&a->space, at.cls, at.slab_id)) tsi_slab_complete(a, b, at.slab_id, tag);
+    else tsi_orphan_page_freed(a, b, &at, tag);
+}
+
+static TSI_NOINLINE void after_late_free(TsiArena* a, TsiBinding* b, TsiPlace at, TsiInc* i, TsiRef ref) {
+    if (ref != 0 && tsi_slab_is_empty(&a->space, at.cls, at.slab_id)) tsi_inc_sweep(a, b, i, tsi_ref_era(ref));
+}
+
 /* The freed slot may have been the last of its slab, or one that an owner waits for. */
-static void after_remote_free(TsiArena* a, TsiBinding* b, const TsiPlace* at, uint32_t seq, uint64_t word) {
-    TsiSpace* s = &a->space;
+TSI_INLINE void after_remote_free(TsiArena* a, TsiBinding* b, const TsiPlace* at, TsiSlab* slab, TsiLine* l, uint32_t seq, uint64_t word) {
     /* seq_cst, after the bit: pairs with tsi_settle_drain, which changes the tag, then reads the bits */
-    uint64_t tag = tsi_load_seq(&tsi_slab(s, at->slab_id)->tag);
-    if (tsi_tag_seq(tag) != seq) return;
-    bool owned = tsi_tag_state(tag) == TSI_SLAB_OWNED;
-    if (at->cls <= TSI_SMALL_CLASSES && owned &&
-        ((word | tsi_load_seq(&tsi_remote(s, at->line_id)[0])) & TSI_REMOTE_TOKEN) != 0)
-        tsi_line_notify(a, at->line_id, at->slab_id, seq);
-    if (!owned) {
-        if (tsi_tag_state(tag) != TSI_SLAB_ORPHAN) return;
-        if (tsi_slab_is_empty(s, at->cls, at->slab_id)) tsi_slab_complete(a, b, at->slab_id, tag);
-        else tsi_orphan_page_freed(a, b, at, tag);
+    uint64_t tag = tsi_load_seq(&slab->tag);
+    if (TSI_UNLIKELY(tsi_tag_seq(tag) != seq)) return;
+    if (TSI_UNLIKELY(tsi_tag_state(tag) != TSI_SLAB_OWNED)) {
+        after_orphans_free(a, b, *at, tag);
         return;
     }
+    if (at->cls <= TSI_SMALL_CLASSES && ((word | tsi_load_seq(&l->remote[0])) & TSI_REMOTE_TOKEN) != 0)
+        tsi_line_notify(a, at->line_id, at->slab_id, seq);
     TsiRef ref = tsi_load_relaxed(&tsi_heap(a, tsi_tag_index(tag))->ref);
     TsiInc* i = tsi_inc(&a->phases, tsi_ref_index(ref));
-    if (ref != 0 && tsi_inc_state(i) != TSI_INC_ACTIVE && tsi_slab_is_empty(s, at->cls, at->slab_id))
-        tsi_inc_sweep(a, b, i, tsi_ref_era(ref));
+    if (TSI_UNLIKELY(tsi_inc_state(i) != TSI_INC_ACTIVE)) after_late_free(a, b, *at, i, ref);
 }
 
 /* Another thread changed the word between our look and our exchange. */
-static TSI_NOINLINE void count_retry(TsiArena* a, TsiBinding* b, const TsiPlace* at) {
-    if (b != NULL) tsi_count(&b->counters[at->cls].free_retries);
-    else tsi_add_relaxed(&a->counters[at->cls].free_retries, 1);
+static TSI_NOINLINE void count_retry(TsiArena* a, TsiBinding* b, TsiPlace at) {
+    if (b != NULL) tsi_count(&b->counters[at.cls].free_retries);
+    else tsi_add_relaxed(&a->counters[at.cls].free_retries, 1);
     TsiRef ref;
     uint32_t label = TSI_LABEL_NONE;
-    if (tsi_place_ref(a, at, &ref)) label = tsi_inc_label(tsi_inc(&a->phases, tsi_ref_index(ref)));
+    if (tsi_place_ref(a, &at, &ref)) label = tsi_inc_label(tsi_inc(&a->phases, tsi_ref_index(ref)));
     tsi_add_relaxed(&tsi_label(&a->phases.labels, label)->retries, 1);
-    tsi_add_relaxed(&a->free_retries_by_label[at->cls][tsi_label_lane(&a->phases.labels, label)], 1);
+    tsi_add_relaxed(&a->free_retries_by_label[at.cls][tsi_label_lane(&a->phases.labels, label)], 1);
 }
 
 TsiFast tsi_free_otherwise(TsiBinding* b, TsiHeap* h, unsigned slot) {
@@ -142,7 +149,7 @@ TsiFast tsi_free_otherwise(TsiBinding* b, TsiHeap* h, unsigned slot) {
     unsigned special = tsi_load_relaxed(&l->special);
     uint64_t freed = tsi_load_relaxed(&l->freed), bit = 1ull << slot;
     if ((special & TSI_SPECIAL_HANDLED) != 0) return tsi_free_counted(b, h, slot);
-    if (special == TSI_SPECIAL_MIXED && (tsi_load_relaxed(&((TsiMixed*)(void*)(l + TSI_MIXED_AT))->starts) & bit) == 0) return TSI_FAST_MISSED;
+    if (special == TSI_SPECIAL_MIXED && (tsi_load_relaxed(&tsi_mixed_of(l)->starts) & bit) == 0) return TSI_FAST_MISSED;
     /* A parked line has nothing ready, and what a mixed one has ready are no starts. */
     if ((freed & bit) != 0 || (tsi_load_relaxed(&l->remote[slot >> 5]) >> (slot & 31) & 1) != 0) return TSI_FAST_MISSED;
     tsi_store_release(&l->freed, freed | bit); /* pairs with the acquire in tsi_slot_check */
@@ -163,7 +170,8 @@ TsiFast tsi_free_missed(TsiBinding* b, const void* p) {
     /* The chunk may have changed class since the line was found. */
     if (line >= (1u << TSI_CHUNK_SHIFT) >> c->line_shift || tsi_class_offset(c, at.slot) != in_line) return TSI_FAST_MISSED;
     at.slab_id = (at.line_id >> 10) << 8 | line >> c->lines_log2;
-    uint64_t tag = tsi_load_seq(&tsi_slab(s, at.slab_id)->tag);
+    TsiSlab* slab = tsi_slab(s, at.slab_id);
+    uint64_t tag = tsi_load_seq(&slab->tag);
     bool owned = tsi_tag_state(tag) == TSI_SLAB_OWNED;
     if ((!owned && tsi_tag_state(tag) != TSI_SLAB_ORPHAN) || (tag & TSI_SLAB_HANDLED) != 0) return TSI_FAST_MISSED;
     if (owned && (uint32_t)(tsi_load_relaxed(&tsi_heap(a, tsi_tag_index(tag))->word) >> 8) == b->index) return TSI_FAST_MISSED;
@@ -172,33 +180,33 @@ TsiFast tsi_free_missed(TsiBinding* b, const void* p) {
     tsi_bracket_clear(b);
     if (tsi_chunk_class(s, at.line_id >> 10) != at.cls) return TSI_FAST_NEVER; /* read after the tag, as in tsi_free_place */
     uint64_t word;
-    if (tsi_slot_check(s, &at, tsi_tag_seq(tag), &word) != TSI_FREE_OK) return TSI_FAST_NEVER;
+    if (slot_check(l, at.cls, at.slot, tsi_tag_seq(tag), &word) != TSI_FREE_OK) return TSI_FAST_NEVER;
     uint64_t to = word | 1ull << (at.slot & 31);
     tsi_count(&b->counters[at.cls].free_tries);
     if (!tsi_cas_seq(&l->remote[at.slot >> 5], &word, to)) { /* as in free_as_other, which goes on */
-        count_retry(a, b, &at);
+        count_retry(a, b, at);
         return TSI_FAST_NEVER;
     }
-    after_remote_free(a, b, &at, tsi_tag_seq(tag), to);
+    after_remote_free(a, b, &at, slab, l, tsi_tag_seq(tag), to);
     return TSI_FAST_DONE;
 }
 
 static int free_as_other(TsiArena* a, TsiBinding* b, const TsiPlace* at, uint32_t seq) {
-    TsiSpace* s = &a->space;
-    _Atomic uint64_t* r = &tsi_remote(s, at->line_id)[at->slot >> 5];
+    TsiLine* l = tsi_line(&a->space, at->line_id);
+    _Atomic uint64_t* r = &l->remote[at->slot >> 5];
     for (;;) {
         uint64_t word;
-        int bad = tsi_slot_check(s, at, seq, &word);
+        int bad = slot_check(l, at->cls, at->slot, seq, &word);
         if (bad != TSI_FREE_OK) return bad;
         uint64_t to = word | 1ull << (at->slot & 31);
         if (b != NULL) tsi_count(&b->counters[at->cls].free_tries);
         /* seq_cst: publishes the caller's use of the object to the next owner (merge: acquire), and
          * orders the bit before the tag we read next */
         if (tsi_cas_seq(r, &word, to)) {
-            after_remote_free(a, b, at, seq, to);
+            after_remote_free(a, b, at, tsi_slab(&a->space, at->slab_id), l, seq, to);
             return TSI_FREE_OK;
         }
-        count_retry(a, b, at);
+        count_retry(a, b, *at);
     }
 }
 

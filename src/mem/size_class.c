@@ -63,7 +63,7 @@ static void class_init(TsiClass* c, uint32_t size, unsigned cell_shift, size_t p
         }
     }
     c->slots = (uint8_t)tsi_popcount(c->full);
-    c->threshold = c->slots / 4 > 8 ? 8 : c->slots / 4 > 0 ? (uint8_t)(c->slots / 4) : 1;
+    c->threshold = c->slots / 4 > 16 ? 16 : c->slots / 4 > 0 ? (uint8_t)(c->slots / 4) : 1;
     unsigned cap = 8192 / size;
     c->refill_max = (uint8_t)(cap < 8 ? 8 : cap > 64 ? 64 : cap);
     c->first = tsi_lowest_bits(c->full, c->refill_max);
