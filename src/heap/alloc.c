@@ -180,6 +180,38 @@ static void count_slow(TsiHeap* h, TsiClassCounters* n, _Atomic uint64_t* cause)
     tsi_count(cause);
 }
 
+/* The commonest change of lines, told by what it does not find: nothing is free in the current line, whose token is armed
+ * (T4: so others who free there from now on will tell), and of the next line others have freed nothing. NULL, and nothing done,
+ * when it is not so. */
+static void* next_ready(TsiBinding* b, TsiHeap* h, unsigned cls) {
+    TsiSpace* s = &b->arena->space;
+    TsiRoom* room = h->room;
+    if (room == NULL || room->head[cls] == 0 || h->mixed != NULL || b->cut != NULL) return NULL;
+    TsiLine *was = room->cur[cls], *l = tsi_line(s, room->head[cls] - 1);
+    const TsiClass* c = &b->classes->c[cls];
+    uint8_t flags = tsi_load_relaxed(&was->flags);
+    uint64_t others = tsi_load_seq(&was->remote[0]) | tsi_load_seq(&was->remote[1]); /* T4 */
+    if (was == tsi_no_cur[0] || (flags & TSI_LINE_ARMED) == 0) return NULL;
+    if ((tsi_load_relaxed(&was->avail) | tsi_load_relaxed(&was->freed) | (uint32_t)others) != 0) return NULL;
+    uint64_t freed = tsi_load_relaxed(&l->freed), theirs = tsi_load_relaxed(&l->remote[0]) | tsi_load_relaxed(&l->remote[1]);
+    uint64_t tag = tsi_load_relaxed(&tsi_slab(s, tsi_slab_of_line(s, room->head[cls] - 1))->tag);
+    bool plain = tsi_load_relaxed(&l->heap_at) == tsi_heap_at(h) && (uint32_t)theirs == 0 && tsi_load_relaxed(&l->avail) == 0;
+    if (!plain || freed == 0 || (tag & TSI_SLAB_HANDLED) != 0) return NULL;
+    /* As tsi_line_park, then next_line, then tsi_line_refill. */
+    tsi_store_relaxed(&was->flags, flags | TSI_LINE_PARKED);
+    tsi_line_await(was, c->threshold);
+    room->head[cls] = l->link;
+    tsi_store_relaxed(&l->flags, tsi_load_relaxed(&l->flags) & (uint8_t)~TSI_LINE_LISTED);
+    room->cur[cls] = l;
+    uint64_t out = tsi_class_refill(c, freed);
+    tsi_store_relaxed(&l->issued, tsi_load_relaxed(&l->issued) + (out == c->full ? c->slots : tsi_popcount(out)));
+    tsi_store_release(&l->avail, out);          /* invariant F: before the bits leave freed */
+    tsi_store_release(&l->freed, freed & ~out); /* pairs with the acquire of whoever asks "is it free?" */
+    tsi_count(&b->counters[cls].parked);
+    count_slow(h, &b->counters[cls], &b->counters[cls].full);
+    return line_pop(b, l, cls);
+}
+
 /* NULL without memory; whoever does not try again counts that. */
 static void* class_alloc(TsiBinding* b, TsiHeap* h, unsigned cls) {
     const TsiClass* c = &b->classes->c[cls];
@@ -348,7 +380,8 @@ void* tsi_alloc_more(TsiBinding* b, TsiHeap* h, unsigned cls) {
     if (TSI_UNLIKELY(left)) tsi_handover(b, of);
     if (left || !tsi_bracket_enter(b, h, tsi_busy_all(h))) return NULL;
     b->budget.soft = b->budget.hard = 0;
-    void* p = slab_alloc(b, h, cls, 1);
+    void* p = next_ready(b, h, cls);
+    if (p == NULL) p = slab_alloc(b, h, cls, 1);
     TsiBudgetEvents e;
     bool tell = TSI_UNLIKELY(b->budget.soft != 0) && p != NULL;
     if (tell) e = b->budget;
