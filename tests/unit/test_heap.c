@@ -292,6 +292,30 @@ static void a_room_is_rebuilt(void** state) {
     unit_check(a);
 }
 
+static void* free_batch(void* arg) {
+    Batch* b = arg;
+    for (unsigned i = 0; i < b->n; i++) assert_true(slab_free_checked(a, b->p[i]));
+    return NULL;
+}
+
+/* Lines change between two slabs for ever: whichever way the change takes, and whoever freed, nothing is lost. */
+static void lines_that_take_turns(void** state) {
+    (void)state;
+    Batch turn[2] = {{.n = SLOTS}, {.n = SLOTS}};
+    batch_take(&turn[0]);
+    batch_take(&turn[1]); /* the second line is used up, and has never been parked */
+    for (unsigned lap = 0; lap < 12; lap++) {
+        Batch* b = &turn[lap % 2];
+        uint32_t line = unit_place(a, b->p[0]).line_id;
+        if (lap % 3 == 1) unit_on_thread(free_batch, b);
+        else (void)free_batch(b);
+        batch_take(b);
+        for (unsigned i = 0; i < SLOTS; i++) assert_int_equal(unit_place(a, b->p[i]).line_id, line);
+        assert_int_equal(unit_committed(a), 2 * SLAB);
+        unit_check(a);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, open_allocator, close_allocator)
@@ -306,6 +330,7 @@ int main(void) {
         TEST(ring_epochs_have_no_mixed_slab),
         TEST(a_drained_mixed_slab),
         TEST(a_room_is_rebuilt),
+        TEST(lines_that_take_turns),
     };
     return cmocka_run_group_tests_name("heap", tests, NULL, NULL);
 }
