@@ -1,0 +1,159 @@
+/*
+ * slab_segment.h - the statistics segment: shared memory in which a process shows its statistics, and a reader of it.
+ *
+ * An allocator made with the option `segment` copies its statistics there from time to time; whoever runs as the same
+ * user reads them by process id, without a signal and without slowing the process. docs/segment.md says how to find the
+ * segment, in which order to read it and what to check. First the layout, then functions that do all of that.
+ *
+ * Numbers are in the byte order of the machine (SlabSegmentHeader.endian tells) and aligned to their size. Every
+ * place is an offset in bytes, from the start of the segment unless said otherwise. Tables have a stride; read fields by
+ * their offsets and go on by the stride: later minor versions append.
+ */
+#ifndef SLAB_SEGMENT_H
+#define SLAB_SEGMENT_H
+
+#include "slab_alloc.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* ---- the layout ------------------------------------------------------------------------- */
+
+#define SLAB_SEGMENT_MAGIC "TSLABSEG" /* 8 bytes, no 0 */
+#define SLAB_SEGMENT_ENDIAN 0x01020304u
+#define SLAB_SEGMENT_MAJOR 1u /* another: do not read */
+#define SLAB_SEGMENT_MINOR 0u /* larger: tables and rows may be longer, everything here is where it was */
+
+enum {
+    SLAB_SEGMENT_HEADER_BYTES = 256,
+    SLAB_SEGMENT_SLOTS = 16 /* allocators of a process that can show themselves at a time */
+};
+
+/* A table: `count` rows, `stride` bytes from one to the next. */
+typedef struct SlabSegmentTable {
+    uint64_t offset;
+    uint32_t count, stride;
+} SlabSegmentTable;
+
+/* At offset 0. Constant once `magic` is there, which is written last, but for the words marked with *. */
+typedef struct SlabSegmentHeader {
+    char magic[8];
+    uint32_t endian;
+    uint16_t major, minor;
+    uint32_t header_bytes; /* SLAB_SEGMENT_HEADER_BYTES at least */
+    uint32_t reserved;
+    uint64_t total_bytes; /* of the segment; the file is as long */
+    uint64_t pid;         /* as the process itself sees it */
+    uint64_t start_time;  /* of the process: field 22 of /proc/PID/stat */
+    char boot_id[40];     /* /proc/sys/kernel/random/boot_id, zeros behind; empty when unknown */
+    uint64_t created_ns;  /* CLOCK_MONOTONIC */
+    uint64_t heartbeat_ns;     /* * CLOCK_MONOTONIC of the latest publication of any allocator */
+    uint64_t publications;     /* * of all allocators */
+    uint64_t allocators_left_out; /* * allocators that found no slot or no memory when they asked for one */
+    SlabSegmentTable scopes;   /* SlabSegmentScope */
+    SlabSegmentTable metrics;  /* SlabSegmentMetric */
+    SlabSegmentTable slots;    /* SlabSegmentSlot */
+    uint8_t zero[88];
+} SlabSegmentHeader;
+
+/* What rows stand for. There is one row of a scope whose form is not ARRAY. */
+typedef enum SlabSegmentForm { SLAB_SEGMENT_TOP = 0, SLAB_SEGMENT_OBJECT = 1, SLAB_SEGMENT_ARRAY = 2 } SlabSegmentForm;
+
+/* A kind of row. All allocators' rows of a scope are alike. */
+typedef struct SlabSegmentScope {
+    char name[32];   /* "DOCUMENT", "GLOBAL", "CLASS", "EPOCH", "PHASE", "LABEL", ... */
+    char key[32];    /* of the JSON document; "" when the members are the document's own */
+    char labels[48]; /* names of the labels that Prometheus series of a row carry, with ", " between */
+    uint32_t form;   /* SlabSegmentForm */
+    uint32_t row_bytes;
+    uint32_t capacity; /* rows a buffer has room for */
+    uint32_t reserved;
+    uint64_t offset; /* of row 0, from the start of a buffer */
+} SlabSegmentScope;
+
+/* How a value is kept. U32, U64, FLAG (0 or 1) and STATE (0 ACTIVE, 1 CLOSING) are 8 bytes unsigned; F64 is 8 bytes; a
+ * STRING is `bytes` long with at least one 0 at its end; the others are bytes / 8 counts of 8 bytes: by label id, or by
+ * the two bucket schemes of slab_stats.h. */
+typedef enum SlabSegmentType {
+    SLAB_SEGMENT_U32 = 0,
+    SLAB_SEGMENT_U64 = 1,
+    SLAB_SEGMENT_F64 = 2,
+    SLAB_SEGMENT_FLAG = 3,
+    SLAB_SEGMENT_STRING = 4,
+    SLAB_SEGMENT_STATE = 5,
+    SLAB_SEGMENT_BY_LABEL = 6,
+    SLAB_SEGMENT_DOUBLING = 7,
+    SLAB_SEGMENT_LATENCY = 8
+} SlabSegmentType;
+
+/* What a value means; docs/metrics.md explains the words. */
+typedef enum SlabSegmentKind {
+    SLAB_SEGMENT_COUNTER = 0,
+    SLAB_SEGMENT_GAUGE = 1,
+    SLAB_SEGMENT_PEAK = 2,
+    SLAB_SEGMENT_HISTOGRAM = 3,
+    SLAB_SEGMENT_SUM = 4,
+    SLAB_SEGMENT_INFO = 5,
+    SLAB_SEGMENT_IDENTITY = 6,
+    SLAB_SEGMENT_COPY = 7
+} SlabSegmentKind;
+
+typedef enum SlabSegmentUnit {
+    SLAB_SEGMENT_COUNT = 0,
+    SLAB_SEGMENT_BYTES = 1,
+    SLAB_SEGMENT_NS = 2,
+    SLAB_SEGMENT_SECONDS = 3,
+    SLAB_SEGMENT_PERCENT = 4,
+    SLAB_SEGMENT_RATIO = 5,
+    SLAB_SEGMENT_MIB = 6,
+    SLAB_SEGMENT_ID = 7,
+    SLAB_SEGMENT_TEXT = 8
+} SlabSegmentUnit;
+
+/* One line of docs/metrics.md: a value of each row of its scope. In the order of the JSON document. */
+typedef struct SlabSegmentMetric {
+    char name[64];   /* JSON key */
+    char family[96]; /* Prometheus name after "temporal_slab_", perhaps with a fixed label "{name=word}"; "" when none */
+    char help[160];
+    uint32_t scope;  /* row of the table of scopes */
+    uint32_t type, kind, unit;
+    uint32_t offset, bytes; /* in the row */
+    uint64_t reserved;
+} SlabSegmentMetric;
+
+/* FREE: never used. LIVE: an allocator's. ENDED: the allocator was destroyed; its last publication stays readable until
+ * another allocator takes the slot, a second later at the earliest. */
+typedef enum SlabSegmentState { SLAB_SEGMENT_FREE = 0, SLAB_SEGMENT_LIVE = 1, SLAB_SEGMENT_ENDED = 2 } SlabSegmentState;
+
+/* One allocator. Words of 8 bytes; all but the buffers' places change, see docs/segment.md. */
+typedef struct SlabSegmentSlot {
+    uint64_t state;  /* SlabSegmentState */
+    uint64_t serial; /* of the allocator, never used again in its process */
+    uint64_t sequence; /* 2 n: n publications are complete. 2 n - 1: the n-th is being written. Goes on when the slot is reused */
+    uint64_t published_ns; /* end of the latest; CLOCK_MONOTONIC like the next two */
+    uint64_t since_ns;     /* when the allocator took the slot */
+    uint64_t ended_ns;     /* when it was destroyed */
+    uint64_t cost_ns;      /* what the latest publication took */
+    uint64_t buffer_bytes; /* of each */
+    uint64_t buffer[2];    /* publication n is in buffer[n & 1] */
+    uint64_t reserved[6];
+} SlabSegmentSlot;
+
+/* Rows of a scope in one publication: what is here, and how many more there were. */
+typedef struct SlabSegmentRows {
+    uint64_t count, left_out;
+} SlabSegmentRows;
+
+/* At the start of a buffer; then one SlabSegmentRows for each scope, in their order; then rows, by SlabSegmentScope.offset. */
+typedef struct SlabSegmentBuffer {
+    uint64_t number; /* of the publication */
+    uint64_t serial; /* of its allocator */
+    uint64_t begun_ns; /* CLOCK_MONOTONIC when the figures were taken */
+    uint64_t reserved;
+} SlabSegmentBuffer;
+
+#ifdef __cplusplus
+}
+#endif
+#endif
