@@ -124,7 +124,8 @@ typedef struct SlabOptions {
     SlabLeakFn leak_fn;
     void* leak_ctx;
     uint8_t numa_local; /* 1: slabs come from the memory node of the thread that takes them */
-    uint8_t reserved_[7];
+    uint8_t segment;    /* 1: show the statistics to other processes of the user, see slab_segment.h */
+    uint8_t reserved_[6];
 } SlabOptions;
 
 /* Counters of one size class. */

@@ -153,6 +153,59 @@ typedef struct SlabSegmentBuffer {
     uint64_t reserved;
 } SlabSegmentBuffer;
 
+/* ---- a reader --------------------------------------------------------------------------- */
+
+/* An open segment. Trusts nothing in it: what does not fit is an error, never a crash or an endless wait. One thread at
+ * a time. */
+typedef struct SlabSegment SlabSegment;
+
+typedef enum SlabSegmentResult {
+    SLAB_SEGMENT_OK = 0,
+    SLAB_SEGMENT_NOTHING,      /* no such slot, never used, or nothing published yet */
+    SLAB_SEGMENT_INCONSISTENT, /* overwritten while it was read, again and again, or nonsense */
+    SLAB_SEGMENT_NO_MEMORY
+} SlabSegmentResult;
+
+/* What slab_segment_read has copied. */
+typedef struct SlabSegmentView {
+    uint32_t slot, state; /* SlabSegmentState */
+    uint64_t serial, number, begun_ns, published_ns, cost_ns;
+} SlabSegmentView;
+
+/* A value, by SlabSegmentType: u, f, text or counts with `entries`. */
+typedef struct SlabSegmentValue {
+    uint64_t u;
+    double f;
+    const char* text;
+    const uint64_t* counts;
+    uint32_t entries;
+} SlabSegmentValue;
+
+/* Opens the segment of a process of the same user (root: of any). NULL with errno, and slab_last_error() says why: no
+ * process, not ours (EACCES), no segment (ENOENT), a damaged or foreign one (EPROTO), another major version or byte
+ * order (EPROTONOSUPPORT). O(file descriptors of the process). */
+SLAB_API SlabSegment* slab_segment_open(uint32_t pid);
+SLAB_API void slab_segment_close(SlabSegment* s);
+/* The header as it is now. False for NULL. */
+SLAB_API bool slab_segment_header(SlabSegment* s, SlabSegmentHeader* out);
+/* The process that had the segment still runs. */
+SLAB_API bool slab_segment_alive(const SlabSegment* s);
+/* Copies of the tables, checked; they live as long as the segment is open. Return the number of rows. */
+SLAB_API uint32_t slab_segment_scopes(const SlabSegment* s, const SlabSegmentScope** rows);
+SLAB_API uint32_t slab_segment_metrics(const SlabSegment* s, const SlabSegmentMetric** rows);
+/* Slots of the directory. */
+SLAB_API uint32_t slab_segment_slots(const SlabSegment* s);
+/* Copies the latest publication in a slot, which the calls below then tell of; *out may be NULL. O(bytes of a buffer). */
+SLAB_API SlabSegmentResult slab_segment_read(SlabSegment* s, uint32_t slot, SlabSegmentView* out);
+/* Rows of a scope in the copy. */
+SLAB_API SlabSegmentRows slab_segment_rows(const SlabSegment* s, uint32_t scope);
+/* A value of row `row` of the metric's scope in the copy; false when there is none. Pointers hold until the next read. */
+SLAB_API bool slab_segment_value(const SlabSegment* s, uint32_t metric, uint32_t row, SlabSegmentValue* out);
+/* The copy as slab_stats_json and slab_stats_prometheus write the allocator itself, as far as this version knows the
+ * metrics. EINVAL without a copy, ENOMEM. */
+SLAB_API bool slab_segment_json(const SlabSegment* s, bool (*write)(void* ctx, const char* bytes, size_t n), void* ctx);
+SLAB_API bool slab_segment_prometheus(const SlabSegment* s, bool (*write)(void* ctx, const char* bytes, size_t n), void* ctx);
+
 #ifdef __cplusplus
 }
 #endif

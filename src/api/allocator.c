@@ -5,6 +5,7 @@
 
 #include "heap/sweep.h"
 #include "heap/warm.h"
+#include "stats/segment.h"
 
 #include <string.h>
 
@@ -87,6 +88,7 @@ bool allocator_init_with(SlabAllocator* s, const SlabOptions* options) {
     uint32_t bad = 0;
     tsi_process_init();
     tsi_domain_init();
+    tsi_segment_init();
     if (s == NULL) {
         tsi_set_error("the allocator is NULL");
         errno = EINVAL;
@@ -105,6 +107,7 @@ bool allocator_init_with(SlabAllocator* s, const SlabOptions* options) {
     }
     a->owner = s;
     *tsi_public(s) = (TsiPublic){a, a->serial, TSI_MAGIC, 0};
+    tsi_segment_begin(a);
     tsi_set_error("%s", "");
     return true;
 }
@@ -139,6 +142,7 @@ void allocator_destroy(SlabAllocator* s) {
     if (a->options.leak_report && a->options.leak_fn != NULL) report_leaks(a);
     run_cleanups(a);
     tsi_registry_remove(a);
+    tsi_segment_end(a);
     memset(s, 0, sizeof *s);
     arena_discard(a);
 }
@@ -173,7 +177,9 @@ void slab_allocator_free(SlabAllocator* s) {
 
 void slab_trim(SlabAllocator* s) {
     TsiArena* a = tsi_arena(s);
-    if (a != NULL) tsi_trim_all(a, tsi_binding_get(a, false));
+    if (a == NULL) return;
+    tsi_trim_all(a, tsi_binding_get(a, false));
+    tsi_segment_tick(a);
 }
 
 void slab_thread_flush(SlabAllocator* s) {

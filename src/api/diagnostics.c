@@ -104,7 +104,8 @@ bool slab_doctor_ex(SlabAllocator* s, uint32_t leak_sec, bool (*write)(void* ctx
                                .leak_sec = leak_sec,
                                .slow = c->slow,
                                .closes = c->closes,
-                               .purge_policy = a->options.purge_policy};
+                               .purge_policy = a->options.purge_policy,
+                               .segment = tsi_segment_health(a)};
             v.slow_count = tsi_slow_path_take(a, c->slow);
             v.close_count = tsi_closelog_copy(&a->closed_log, c->closes);
             ok = tsi_doctor_write(&v, write, ctx);

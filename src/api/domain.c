@@ -14,6 +14,7 @@
 #include "heap/fork.h"
 #include "heap/heap.h"
 #include "heap/sweep.h"
+#include "stats/segment.h"
 
 #include <pthread.h>
 #include <string.h>
@@ -109,6 +110,7 @@ static void end_ref(TsiArena* a, TsiDomain* d, TsiRef ref, EpochCloseMode mode, 
     tsi_lock_give(&d->lock);
     if (empty) return;
     if (own) tsi_inc_unpin(a, tsi_binding_get(a, false), tsi_inc(&a->phases, tsi_ref_index(ref)));
+    tsi_segment_tick(a);
 }
 
 /* ---- create, wrap, destroy ---- */

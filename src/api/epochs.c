@@ -3,6 +3,7 @@
 
 #include "heap/charge.h"
 #include "heap/sweep.h"
+#include "stats/segment.h"
 #include "stats/snapshot.h"
 
 TsiRef tsi_resolve(TsiArena* a, EpochId id) {
@@ -29,16 +30,25 @@ EpochId epoch_current(SlabAllocator* s) {
 
 EpochId epoch_advance_id(SlabAllocator* s) {
     TsiArena* a = tsi_arena(s);
-    return a != NULL ? tsi_epoch_advance(a) : 0;
+    if (a == NULL) return 0;
+    EpochId id = tsi_epoch_advance(a);
+    tsi_segment_tick(a);
+    return id;
 }
 
 void epoch_advance(SlabAllocator* s) { (void)epoch_advance_id(s); }
+
+static bool end(TsiArena* a, TsiRef ref, EpochCloseMode mode, EpochReceipt* out) {
+    bool ended = tsi_epoch_end(a, ref, mode, true, out);
+    tsi_segment_tick(a);
+    return ended;
+}
 
 bool epoch_close_ex(SlabAllocator* s, EpochId id, EpochCloseMode mode, EpochReceipt* out) {
     TsiArena* a;
     TsiRef ref;
     while (inc_of(s, id, &a, &ref) != NULL) {
-        if (tsi_epoch_end(a, ref, mode, true, out)) return true;
+        if (end(a, ref, mode, out)) return true;
         if (tsi_phases_resolve(&a->phases, id) == ref) return false; /* else the id was taken over meanwhile */
     }
     return false;
@@ -50,7 +60,7 @@ bool epoch_close_era(SlabAllocator* s, uint64_t era, EpochCloseMode mode, EpochR
     TsiArena* a = tsi_arena(s);
     if (a != NULL) tsi_sweep_displaced(a, tsi_binding_get(a, false)); /* or a drained one would still be found */
     TsiRef ref = a != NULL ? tsi_phases_find_era(&a->phases, era) : 0;
-    if (ref != 0) return tsi_epoch_end(a, ref, mode, true, out);
+    if (ref != 0) return end(a, ref, mode, out);
     if (a != NULL) tsi_refuse(a, SLAB_MISUSE_BAD_EPOCH, NULL);
     return false;
 }

@@ -8,6 +8,7 @@
 #include "heap/handles.h"
 #include "heap/heap.h"
 #include "heap/settle.h"
+#include "stats/segment.h"
 
 #include <string.h>
 
@@ -27,7 +28,10 @@ static TSI_NOINLINE void* alloc_any(SlabAllocator* s, size_t size, size_t align,
     if (a == NULL || size == 0) return refuse_null(a, SLAB_MISUSE_BAD_SIZE, EINVAL);
     if (size > PTRDIFF_MAX) return refuse_null(a, SLAB_MISUSE_BAD_SIZE, ENOMEM);
     unsigned cls = align <= 16 ? tsi_class_of(size) : tsi_class_aligned(a->space.classes, size, align);
-    return tsi_alloc_slow(a, size, cls, align, ref, prefer, handle);
+    if (TSI_LIKELY(a->options.segment == 0)) return tsi_alloc_slow(a, size, cls, align, ref, prefer, handle);
+    void* p = tsi_alloc_slow(a, size, cls, align, ref, prefer, handle);
+    tsi_segment_tick(a);
+    return p;
 }
 
 static TSI_NOINLINE void* missed_more(SlabAllocator* s, size_t size, TsiRef ref, bool prefer, TsiHeap* h, SlabHandle* handle) {
@@ -35,9 +39,11 @@ static TSI_NOINLINE void* missed_more(SlabAllocator* s, size_t size, TsiRef ref,
     unsigned cls = tsi_size_lut[((size - 1) >> 4) + 1];
     bool no_line = tsi_load_relaxed(&b->busy) == tsi_busy_line(tsi_no_cur[0]);
     void* p = no_line ? NULL : tsi_alloc_again(b, h, cls, handle);
-    if (p != NULL) return p;
-    if (handle == NULL) p = tsi_alloc_more(b, h, cls);
-    if (p != NULL) return p;
+    if (p == NULL && handle == NULL) p = tsi_alloc_more(b, h, cls);
+    if (p != NULL) {
+        tsi_segment_tick(tsi_public(s)->arena);
+        return p;
+    }
     tsi_bracket_missed(b);
     if (!tsi_heap_is_live(b, h)) tsi_handover(b, h); /* whatever line was named: h was asked for */
     return alloc_any(s, size, 1, ref, prefer, handle);

@@ -175,6 +175,14 @@ typedef struct TsiBinding {
     TsiClassCounters counters[TSI_CLASSES];
 } TsiBinding;
 
+/* An allocator's place in the statistics segment, see stats/segment.h. Under tsi_segment_lock but for the atomics. */
+typedef struct TsiSeat {
+    uint32_t slot; /* + 1; 0: none */
+    uint32_t segment; /* which of the process's segments the slot is of */
+    bool left_out;    /* counted as such */
+    _Atomic uint64_t due_ns; /* not published before */
+    _Atomic uint64_t publications, failures;
+} TsiSeat;
 
 struct TsiArena {
     TsiSpace space;
@@ -196,6 +204,7 @@ struct TsiArena {
     uint32_t slot;               /* in the registry */
     bool inert;
     uint64_t born_ns;
+    TsiSeat seat;
     TsiCloseLog closed_log;
     _Atomic uint64_t free_retries_by_label[TSI_CLASSES][TSI_LABEL_LANES]; /* compare-exchanges of remote frees that lost */
     TsiClassCounters counters[TSI_CLASSES]; /* by threads without a binding */

@@ -20,6 +20,8 @@
 #include <pthread.h>
 
 void (*tsi_fork_drop_scopes)(void);
+void (*tsi_fork_drop_segment)(void);
+TsiLock tsi_segment_lock;
 
 static void arena_locks(TsiArena* a, void (*op)(TsiLock*)) {
     op(&a->space.lock);
@@ -41,6 +43,7 @@ static void inner_op(TsiArena* a, void* op) { arena_locks(a, *(void (**)(TsiLock
 
 static void prepare(void) {
     void (*op)(TsiLock*) = take;
+    tsi_lock_take(&tsi_segment_lock);
     tsi_lock_take(&tsi_registry_lock);
     tsi_registry_each(ring_op, &op);
     for (unsigned i = 0; i < TSI_STRIPES; i++) tsi_lock_take(&tsi_stripes[i]);
@@ -53,6 +56,7 @@ static void release_all(void (*op)(TsiLock*)) {
     for (unsigned i = 0; i < TSI_STRIPES; i++) op(&tsi_stripes[i]);
     tsi_registry_each(ring_op, &op);
     op(&tsi_registry_lock);
+    op(&tsi_segment_lock);
 }
 
 /* child_slabs finds them by their tags. */
@@ -174,6 +178,7 @@ static void child_sweep(TsiArena* a, void* unused) {
 static void in_child(void) {
     release_all(reset);
     tsi_os_after_fork();
+    if (tsi_fork_drop_segment != NULL) tsi_fork_drop_segment();
     tsi_registry_each(child_exiting, NULL);
     if (tsi_fork_drop_scopes != NULL) tsi_fork_drop_scopes();
     tsi_registry_each(child_arena, NULL);

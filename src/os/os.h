@@ -37,9 +37,15 @@ typedef struct TsiOs {
     /* All other running threads of the process pass a full barrier before this returns. */
     void (*membarrier)(void);
     uint64_t (*now_ns)(void);
+    /* The same clock as of the last tick: some milliseconds behind, and cheaper. */
+    uint64_t (*coarse_ns)(void);
     uint64_t (*rss_bytes)(void);
     /* 64 random bits, for the handle secret and the distance of samples. */
     uint64_t (*random)(void);
+    /* A file in memory that can be sealed; a descriptor, or -1 and errno. */
+    int (*memfd)(const char* name);
+    /* Gives pages of a file to it; 0 or an errno value. */
+    int (*reserve_file)(int fd, size_t offset, size_t bytes);
 } TsiOs;
 
 extern TsiOs tsi_os;

@@ -73,11 +73,13 @@ static unsigned os_node(void) {
 
 static void os_membarrier(void) { (void)syscall(SYS_membarrier, MEMBARRIER_PRIVATE_EXPEDITED, 0); }
 
-static uint64_t os_now_ns(void) {
+static uint64_t read_clock(clockid_t clock) {
     struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
+    clock_gettime(clock, &t);
     return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
 }
+static uint64_t os_now_ns(void) { return read_clock(CLOCK_MONOTONIC); }
+static uint64_t os_coarse_ns(void) { return read_clock(CLOCK_MONOTONIC_COARSE); }
 
 /* Not a cancellation point: the callers hold what a cancelled thread would not give back. */
 static ssize_t read_file(const char* path, char* to, size_t n) {
@@ -112,6 +114,14 @@ static uint64_t os_random(void) {
     return v;
 }
 
+/* By number: a C library older than the call would not link. */
+static int os_memfd(const char* name) {
+    enum { CLOEXEC = 1, ALLOW_SEALING = 2 };
+    return (int)syscall(SYS_memfd_create, name, CLOEXEC | ALLOW_SEALING);
+}
+
+static int os_reserve_file(int fd, size_t offset, size_t bytes) { return posix_fallocate(fd, (off_t)offset, (off_t)bytes); }
+
 TsiOs tsi_os = {
     .page_bytes = 0,
     .reserve = os_reserve,
@@ -123,8 +133,11 @@ TsiOs tsi_os = {
     .node = os_node,
     .membarrier = os_membarrier,
     .now_ns = os_now_ns,
+    .coarse_ns = os_coarse_ns,
     .rss_bytes = os_rss_bytes,
     .random = os_random,
+    .memfd = os_memfd,
+    .reserve_file = os_reserve_file,
 };
 
 static bool read_strict_commit(void) {

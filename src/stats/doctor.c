@@ -204,6 +204,7 @@ bool tsi_doctor_write(const TsiDoctorView* v, TsiWriteFn write, void* ctx) {
     tsi_health_locks(&t, r);
     tsi_health_refusals(&t, &r->refusals);
     tsi_health_labels(&t, r);
+    tsi_health_segment(&t, &v->segment);
     if (t.actions == 0)
         tsi_text_put(&t, "Nothing needs attention.\n");
     else

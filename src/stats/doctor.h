@@ -6,6 +6,7 @@
 
 #include "stats/diagnose.h"
 #include "stats/report.h"
+#include "stats/segment.h"
 #include "stats/text.h"
 
 enum { TSI_DOCTOR_LEAK_SECONDS = 60, TSI_DOCTOR_ROWS = 10 };
@@ -19,6 +20,7 @@ typedef struct TsiDoctorView {
     const EpochReclamation* closes; /* oldest first */
     uint32_t close_count;
     unsigned purge_policy; /* SlabPurgePolicy */
+    TsiSegmentHealth segment;
 } TsiDoctorView;
 
 /* False as soon as `write` returns false. */
@@ -45,5 +47,6 @@ void tsi_health_sampling(TsiText* t, const SlabSamplingStats* s);
 void tsi_health_locks(TsiText* t, const TsiReport* r);
 void tsi_health_refusals(TsiText* t, const SlabRefusals* r);
 void tsi_health_labels(TsiText* t, const TsiReport* r);
+void tsi_health_segment(TsiText* t, const TsiSegmentHealth* h);
 
 #endif

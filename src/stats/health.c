@@ -208,3 +208,14 @@ void tsi_health_labels(TsiText* t, const TsiReport* r) {
                     "most), or take names out of labels that make them many, such as request numbers",
                     (Num)swallowed);
 }
+
+/* ---- segment ---- */
+
+void tsi_health_segment(TsiText* t, const TsiSegmentHealth* h) {
+    if (!h->asked) return;
+    tsi_text_put(t, "8. Segment: published %llu times, %llu attempts failed.\n", (Num)h->publications, (Num)h->failures);
+    if (h->publications == 0 && h->what != NULL)
+        tsi_text_action(t, "other processes cannot watch this allocator: %s: error %d (errno)", h->what, h->error);
+    else if (h->failures != 0 && h->what != NULL)
+        tsi_text_put(t, "   The last failure of the process: %s: error %d (errno).\n", h->what, h->error);
+}

@@ -418,6 +418,8 @@ bool tsi_report_take(TsiArena* a, TsiReport* out) {
     out->page_size = (uint32_t)tsi_os.page_bytes;
     out->epoch_count = a->phases.ring_size;
     out->max_labels = a->phases.labels.capacity;
+    out->segment_publications = tsi_load_relaxed(&a->seat.publications);
+    out->segment_failures = tsi_load_relaxed(&a->seat.failures);
     fill(&w);
     return true;
 }

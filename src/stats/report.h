@@ -31,6 +31,7 @@ typedef struct TsiReport {
     uint64_t timestamp_ns; /* wall clock, since 1970 */
     uint64_t uptime_ns;    /* since the allocator was made */
     uint32_t pid, page_size, epoch_count /* of the ring */, max_labels;
+    uint64_t segment_publications, segment_failures;
     SlabGlobalStats global;
     SlabRefusals refusals;
     SlabSamplingStats sampling;

@@ -46,6 +46,7 @@ static inline bool guest_options(struct world* w, struct guest* g, SlabOptions* 
     o->leak_report = (uint8_t)below(w, odd ? 4 : 2);
     o->huge_pages = (uint8_t)below(w, odd ? 4 : 2);
     o->numa_local = (uint8_t)below(w, odd ? 4 : 2);
+    o->segment = (uint8_t)below(w, odd ? 4 : 2);
     o->reserved_[0] = odd && chance(w, 10);
     o->misuse_fatal = odd && chance(w, 10) ? 2 : 0; /* never 1: it would do as it says */
     if (odd && chance(w, 20)) o->struct_size = below(w, sizeof *o + 1);
@@ -57,7 +58,8 @@ static inline bool guest_options(struct world* w, struct guest* g, SlabOptions* 
     bool slab = o->slab_bytes == 0 || (o->slab_bytes >= 4096 && o->slab_bytes <= 65536 && tsi_is_pow2(o->slab_bytes));
     bool reserve = o->reserve_bytes == 0 || (o->reserve_bytes >= 16u << 20 && o->reserve_bytes <= (uint64_t)64 << 30);
     return (o->ring_size == 0 || (o->ring_size >= 2 && o->ring_size <= 1024)) && o->purge_policy <= 2 && slab &&
-           reserve && o->prefault <= 1 && o->leak_report <= 1 && o->huge_pages <= 1 && o->numa_local <= 1 && o->reserved_[0] == 0 && o->misuse_fatal == 0;
+           reserve && o->prefault <= 1 && o->leak_report <= 1 && o->huge_pages <= 1 && o->numa_local <= 1 &&
+           o->segment <= 1 && o->reserved_[0] == 0 && o->misuse_fatal == 0;
 }
 
 static inline bool guest_open(struct world* w, struct guest* g) {

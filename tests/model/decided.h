@@ -25,6 +25,7 @@ static const struct {
 } decided[] = {
     {TSI_SECTION_DOCUMENT, EXACT, " version pid page_size epoch_count "},
     {TSI_SECTION_DOCUMENT, SANE, " timestamp_ns uptime_ns "},
+    {TSI_SECTION_DOCUMENT, NOTHING, " segment_publications segment_failures "},
 
     {TSI_SECTION_GLOBAL, EXACT,
      " schema_version current_epoch active_epoch_count closing_epoch_count live_bytes live_objects open_phases "},

@@ -1,0 +1,43 @@
+/*
+ * segment.h - the reader of a segment: what its three files share.
+ *
+ * segment_find.c finds the file of a process and says whether it may be trusted, segment_read.c checks the tables and copies
+ * publications, segment_text.c makes a report of a copy. Nothing of a segment is used before it was copied and
+ * checked: whoever wrote it may be anybody, and may be writing still.
+ */
+#ifndef TSI_API_SEGMENT_H
+#define TSI_API_SEGMENT_H
+
+#include "slab_segment.h"
+
+struct SlabSegment {
+    int fd;
+    const uint8_t* map; /* NULL: a file that could shrink, read by pread */
+    size_t bytes;
+    uint32_t pid; /* as the reader sees it */
+    SlabSegmentHeader header; /* as it was when it was opened */
+    uint32_t scope_count, metric_count, slot_count;
+    SlabSegmentScope* scopes; /* own copies, all in `memory` */
+    SlabSegmentMetric* metrics;
+    uint64_t* copy; /* of a buffer */
+    size_t copy_bytes; /* room, and bytes a buffer has at least by the scopes */
+    bool filled;
+    void* memory;
+    size_t memory_bytes;
+};
+
+/* What is known of a process. */
+typedef struct TsiProcess {
+    uint32_t pid, uid;
+    uint64_t inner_pid; /* as the process sees itself */
+    uint64_t start_time;
+} TsiProcess;
+/* False: no such process. */
+bool tsi_process_look(uint32_t pid, TsiProcess* out);
+
+/* Copies `bytes`, a multiple of 8, from a multiple of 8: by acquire loads, or by pread. False beyond the end. */
+bool tsi_segment_copy(const SlabSegment* s, uint64_t offset, void* to, size_t bytes);
+/* Tries the open file in s->fd: header and tables. 0, or an errno value with a sentence in slab_last_error. */
+int tsi_segment_try(SlabSegment* s, const TsiProcess* p);
+
+#endif

@@ -1,0 +1,156 @@
+/*
+ * segment_find.c - from a process id to its segment.
+ *
+ * The segment has no name: it is an open file of the process, found in /proc/PID/fd. Opening what lies there could
+ * block (FIFO) or have effects (devices), so a link is looked at by its text and by stat before, and what was opened
+ * is looked at again.
+ */
+#define _GNU_SOURCE
+#include "api/segment.h"
+
+#include "api/internal.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#ifndef F_GET_SEALS
+#define F_GET_SEALS 1034
+#define F_SEAL_SHRINK 2
+#endif
+
+static bool read_text(const char* path, char* to, size_t n) {
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    size_t at = 0;
+    for (ssize_t got = 1; fd >= 0 && got > 0 && at < n - 1; at += got > 0 ? (size_t)got : 0) got = read(fd, to + at, n - 1 - at);
+    if (fd >= 0) (void)close(fd);
+    to[at] = 0;
+    return at != 0;
+}
+
+bool tsi_process_look(uint32_t pid, TsiProcess* out) {
+    char path[64], text[4096];
+    struct stat st;
+    *out = (TsiProcess){.pid = pid, .inner_pid = pid};
+    (void)snprintf(path, sizeof path, "/proc/%u/stat", pid);
+    if (!read_text(path, text, sizeof text)) return false;
+    const char* at = strrchr(text, ')'); /* the name before it may hold anything */
+    if (at == NULL || strchr("ZXx", at[1] != 0 ? at[2] : 0) != NULL) return false;
+    for (int field = 2; at != NULL && field < 22; field++) at = strchr(at + 1, ' ');
+    if (at == NULL) return false;
+    out->start_time = strtoull(at, NULL, 10);
+    (void)snprintf(path, sizeof path, "/proc/%u", pid);
+    if (stat(path, &st) != 0) return false;
+    out->uid = st.st_uid;
+    (void)snprintf(path, sizeof path, "/proc/%u/status", pid);
+    if (!read_text(path, text, sizeof text) || (at = strstr(text, "\nNSpid:")) == NULL) return true;
+    size_t line = strcspn(at + 1, "\n");
+    const char* last = at + 1 + line;
+    while (last > at && last[-1] >= '0' && last[-1] <= '9') last--;
+    out->inner_pid = strtoull(last, NULL, 10);
+    return true;
+}
+
+static int refuse(int error, const char* sentence, uint32_t pid) {
+    tsi_set_error(sentence, pid);
+    return error;
+}
+
+/* The open file: ours to read, and how. 0 or an errno value and a sentence. */
+static int look_at_file(SlabSegment* s, const TsiProcess* p) {
+    struct stat st;
+    if (fstat(s->fd, &st) != 0 || !S_ISREG(st.st_mode)) return refuse(EPROTO, "the segment of process %u is no regular file", p->pid);
+    if (st.st_uid != p->uid) return refuse(EPROTO, "the segment of process %u belongs to another user than the process", p->pid);
+    if ((st.st_mode & 077) != 0) return refuse(EPROTO, "the segment of process %u is open to other users", p->pid);
+    if (st.st_size < SLAB_SEGMENT_HEADER_BYTES || st.st_size > INT32_MAX)
+        return refuse(EPROTO, "the segment of process %u has an impossible length", p->pid);
+    s->bytes = (size_t)st.st_size;
+    int seals = fcntl(s->fd, F_GET_SEALS);
+    if (seals < 0 || (seals & F_SEAL_SHRINK) == 0) return 0; /* it could shrink under a mapping */
+    void* map = mmap(NULL, s->bytes, PROT_READ, MAP_SHARED, s->fd, 0);
+    if (map != MAP_FAILED) s->map = map;
+    return 0;
+}
+
+/* One descriptor of the process. 0: it is the segment; -1: something else; or an errno value. */
+static int try_link(SlabSegment* s, const TsiProcess* p, int dir, const char* name) {
+    char text[512];
+    struct stat st;
+    ssize_t n = readlinkat(dir, name, text, sizeof text - 1);
+    if (n <= 0) return -1;
+    text[n] = 0;
+    if (strstr(text, "temporal-slab") == NULL || (strstr(text, "/memfd:") != text && strstr(text, "/segment.") == NULL)) return -1;
+    if (fstatat(dir, name, &st, 0) != 0 || !S_ISREG(st.st_mode)) return -1;
+    s->fd = openat(dir, name, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+    if (s->fd < 0) return refuse(errno, "the segment of process %u cannot be opened", p->pid);
+    int error = look_at_file(s, p);
+    return error != 0 ? error : tsi_segment_try(s, p);
+}
+
+static void drop(SlabSegment* s) {
+    if (s->map != NULL) (void)munmap((void*)(uintptr_t)s->map, s->bytes); /* const for us only */
+    if (s->memory != NULL) (void)munmap(s->memory, s->memory_bytes);
+    if (s->fd >= 0) (void)close(s->fd);
+    *s = (SlabSegment){.fd = -1};
+}
+
+/* The last complaint wins; without any there is no segment. */
+static int find(SlabSegment* s, const TsiProcess* p, DIR* links) {
+    int complaint = 0;
+    for (struct dirent* e; (e = readdir(links)) != NULL;) {
+        if (e->d_name[0] == '.') continue;
+        int result = try_link(s, p, dirfd(links), e->d_name);
+        if (result == 0) return 0;
+        drop(s);
+        if (result > 0) complaint = result;
+    }
+    if (complaint != 0) return complaint;
+    return refuse(ENOENT, "process %u shows no statistics: it has no allocator with the option segment=1", p->pid);
+}
+
+static int open_of(SlabSegment* s, uint32_t pid) {
+    TsiProcess p;
+    char path[64];
+    if (!tsi_process_look(pid, &p)) return refuse(ESRCH, "there is no process %u", pid);
+    if (p.uid != geteuid() && geteuid() != 0) return refuse(EACCES, "process %u is another user's", pid);
+    (void)snprintf(path, sizeof path, "/proc/%u/fd", pid);
+    DIR* links = opendir(path);
+    if (links == NULL) return refuse(errno, "the open files of process %u cannot be seen", pid);
+    s->pid = pid;
+    int error = find(s, &p, links);
+    (void)closedir(links);
+    s->pid = pid;
+    return error;
+}
+
+SlabSegment* slab_segment_open(uint32_t pid) {
+    SlabSegment found = {.fd = -1};
+    tsi_process_init();
+    int error = open_of(&found, pid);
+    SlabSegment* s = error == 0 ? malloc(sizeof *s) : NULL;
+    if (s == NULL) {
+        drop(&found);
+        if (error == 0) error = refuse(ENOMEM, "no memory to read the segment of process %u", pid);
+        errno = error;
+        return NULL;
+    }
+    *s = found;
+    tsi_set_error("%s", "");
+    return s;
+}
+
+void slab_segment_close(SlabSegment* s) {
+    if (s == NULL) return;
+    drop(s);
+    free(s);
+}
+
+bool slab_segment_alive(const SlabSegment* s) {
+    TsiProcess p;
+    return s != NULL && tsi_process_look(s->pid, &p) && p.start_time == s->header.start_time;
+}

@@ -1,0 +1,212 @@
+/*
+ * segment_read.c - tables and publications of a segment, copied and checked.
+ *
+ * Each step copies first and looks at the copy, so nothing changes between the check and the use. The protocol of a
+ * publication is at the head of stats/segment.c; retries are bounded, and what stays odd is "inconsistent". Where the file
+ * is read by pread the kernel copies: each call is ordered after the one before by the locks and counts that both take,
+ * which is not promised by anybody; the number and the serial in the buffer are looked at in any case.
+ */
+#define _GNU_SOURCE
+#include "api/segment.h"
+
+#include "api/internal.h"
+
+#include <fcntl.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+enum { TRIES = 16, ROWS_MOST = 1 << 16 };
+
+/* ---- copies ---- */
+
+bool tsi_segment_copy(const SlabSegment* s, uint64_t offset, void* to, size_t bytes) {
+    if (((offset | bytes) & 7) != 0 || offset > s->bytes || bytes > s->bytes - offset) return false;
+    if (s->map != NULL) {
+        uint8_t* out = to;
+        _Atomic uint64_t* from = (_Atomic uint64_t*)(uintptr_t)(s->map + offset);
+        for (size_t n = 0; n < bytes / sizeof(uint64_t); n++) {
+            uint64_t v = tsi_load_acquire(&from[n]); /* pairs with the writer's releases: S2 and S3 in stats/segment.c */
+            memcpy(out + n * sizeof v, &v, sizeof v);
+        }
+        return true;
+    }
+    for (size_t at = 0; at < bytes;) {
+        ssize_t got = pread(s->fd, (char*)to + at, bytes - at, (off_t)(offset + at));
+        if (got == 0 || (got < 0 && errno != EINTR)) return false;
+        if (got > 0) at += (size_t)got;
+    }
+    return true;
+}
+
+/* ---- header and tables ---- */
+
+static int refuse(const char* what, uint32_t pid) {
+    tsi_set_error("the segment of process %u is damaged: %s", pid, what);
+    return EPROTO;
+}
+
+static int header_check(SlabSegment* s, const TsiProcess* p) {
+    SlabSegmentHeader* h = &s->header;
+    char boot[64] = "";
+    if (!tsi_segment_copy(s, 0, h, sizeof *h)) return refuse("it has no header", p->pid);
+    if (memcmp(h->magic, SLAB_SEGMENT_MAGIC, sizeof h->magic) != 0) return refuse("it does not begin like one, or is being made", p->pid);
+    if (h->endian != SLAB_SEGMENT_ENDIAN || h->major != SLAB_SEGMENT_MAJOR) {
+        tsi_set_error("the segment of process %u is of another kind (major version %u, this is %u)", p->pid, h->major, SLAB_SEGMENT_MAJOR);
+        return EPROTONOSUPPORT;
+    }
+    if (h->header_bytes < sizeof *h || h->total_bytes != s->bytes) return refuse("its length is not what it says", p->pid);
+    if (h->pid != p->inner_pid || h->start_time != p->start_time) return refuse("it is another process's", p->pid);
+    int fd = open("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC);
+    if (fd >= 0 && read(fd, boot, 36) != 36) boot[0] = 0;
+    if (fd >= 0) (void)close(fd);
+    if (boot[0] != 0 && h->boot_id[0] != 0 && memcmp(boot, h->boot_id, 36) != 0) return refuse("it is of another boot", p->pid);
+    return 0;
+}
+
+static bool table_fits(const SlabSegment* s, const SlabSegmentTable* t, size_t row) {
+    return t->count != 0 && t->count <= ROWS_MOST && t->stride >= row && ((t->offset | t->stride) & 7) == 0 && t->offset <= s->bytes &&
+           (uint64_t)t->count * t->stride <= s->bytes - t->offset; /* 32 bits by 17: no overflow */
+}
+
+static bool is_text(const char* text, size_t n) { return memchr(text, 0, n) != NULL; }
+
+static bool scope_fits(const SlabSegment* s, const SlabSegmentScope* c, size_t* end) {
+    uint64_t head = sizeof(SlabSegmentBuffer) + (uint64_t)s->scope_count * sizeof(SlabSegmentRows);
+    if (!is_text(c->name, sizeof c->name) || !is_text(c->key, sizeof c->key) || !is_text(c->labels, sizeof c->labels)) return false;
+    if (c->form > SLAB_SEGMENT_ARRAY || ((c->offset | c->row_bytes) & 7) != 0 || c->offset < head || c->offset > s->bytes) return false;
+    uint64_t rows = (uint64_t)c->capacity * c->row_bytes; /* 32 bits by 32: no overflow */
+    if (rows > s->bytes - c->offset || (c->row_bytes == 0 && c->capacity != 0)) return false;
+    if (c->offset + rows > *end) *end = (size_t)(c->offset + rows);
+    return true;
+}
+
+static bool metric_fits(const SlabSegment* s, const SlabSegmentMetric* m) {
+    if (!is_text(m->name, sizeof m->name) || !is_text(m->family, sizeof m->family) || !is_text(m->help, sizeof m->help)) return false;
+    if (m->scope >= s->scope_count || ((m->offset | m->bytes) & 7) != 0 || m->bytes == 0) return false;
+    if (m->type < SLAB_SEGMENT_STRING && m->bytes != 8) return false;
+    if (m->type == SLAB_SEGMENT_STATE && m->bytes != 8) return false;
+    return (uint64_t)m->offset + m->bytes <= s->scopes[m->scope].row_bytes;
+}
+
+static bool tables_copy(SlabSegment* s) {
+    const SlabSegmentHeader* h = &s->header;
+    size_t end = sizeof(SlabSegmentBuffer) + s->scope_count * sizeof(SlabSegmentRows);
+    for (uint32_t n = 0; n < s->scope_count; n++) {
+        SlabSegmentScope* c = &s->scopes[n];
+        if (!tsi_segment_copy(s, h->scopes.offset + (uint64_t)n * h->scopes.stride, c, sizeof *c) || !scope_fits(s, c, &end)) return false;
+    }
+    for (uint32_t n = 0; n < s->metric_count; n++) {
+        SlabSegmentMetric* m = &s->metrics[n];
+        if (!tsi_segment_copy(s, h->metrics.offset + (uint64_t)n * h->metrics.stride, m, sizeof *m) || !metric_fits(s, m)) return false;
+    }
+    s->copy_bytes = end;
+    return true;
+}
+
+int tsi_segment_try(SlabSegment* s, const TsiProcess* p) {
+    const SlabSegmentHeader* h = &s->header;
+    int error = header_check(s, p);
+    if (error != 0) return error;
+    if (!table_fits(s, &h->scopes, sizeof(SlabSegmentScope)) || !table_fits(s, &h->metrics, sizeof(SlabSegmentMetric)) ||
+        !table_fits(s, &h->slots, sizeof(SlabSegmentSlot)))
+        return refuse("a table is not within it", p->pid);
+    s->scope_count = h->scopes.count;
+    s->metric_count = h->metrics.count;
+    s->slot_count = h->slots.count;
+    size_t scopes = s->scope_count * sizeof *s->scopes, metrics = s->metric_count * sizeof *s->metrics;
+    s->memory_bytes = scopes + metrics + s->bytes; /* a buffer is no longer than the segment; untouched pages cost nothing */
+    void* memory = mmap(NULL, s->memory_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (memory == MAP_FAILED) {
+        tsi_set_error("no memory to read the segment of process %u", p->pid);
+        return ENOMEM;
+    }
+    s->memory = memory;
+    s->scopes = memory;
+    s->metrics = (SlabSegmentMetric*)(void*)((char*)memory + scopes);
+    s->copy = (uint64_t*)(void*)((char*)memory + scopes + metrics);
+    return tables_copy(s) ? 0 : refuse("a row of its tables makes no sense", p->pid);
+}
+
+bool slab_segment_header(SlabSegment* s, SlabSegmentHeader* out) {
+    return s != NULL && out != NULL && tsi_segment_copy(s, 0, out, sizeof *out);
+}
+uint32_t slab_segment_scopes(const SlabSegment* s, const SlabSegmentScope** rows) {
+    if (rows != NULL) *rows = s != NULL ? s->scopes : NULL;
+    return s != NULL ? s->scope_count : 0;
+}
+uint32_t slab_segment_metrics(const SlabSegment* s, const SlabSegmentMetric** rows) {
+    if (rows != NULL) *rows = s != NULL ? s->metrics : NULL;
+    return s != NULL ? s->metric_count : 0;
+}
+uint32_t slab_segment_slots(const SlabSegment* s) { return s != NULL ? s->slot_count : 0; }
+
+/* ---- publications ---- */
+
+static const SlabSegmentRows* counts(const SlabSegment* s) {
+    return (const SlabSegmentRows*)(const void*)((const char*)s->copy + sizeof(SlabSegmentBuffer));
+}
+
+static bool counts_fit(const SlabSegment* s) {
+    for (uint32_t n = 0; n < s->scope_count; n++)
+        if (counts(s)[n].count > s->scopes[n].capacity || (s->scopes[n].form != SLAB_SEGMENT_ARRAY && counts(s)[n].count != 1)) return false;
+    return true;
+}
+
+static SlabSegmentResult read_once(SlabSegment* s, uint64_t at, SlabSegmentSlot* slot) {
+    SlabSegmentSlot after;
+    if (!tsi_segment_copy(s, at, slot, sizeof *slot)) return SLAB_SEGMENT_INCONSISTENT;
+    uint64_t n = slot->sequence / 2;
+    if (slot->state == SLAB_SEGMENT_FREE || n == 0) return SLAB_SEGMENT_NOTHING;
+    if (slot->buffer_bytes < s->copy_bytes || slot->state > SLAB_SEGMENT_ENDED) return SLAB_SEGMENT_INCONSISTENT;
+    if (!tsi_segment_copy(s, slot->buffer[n & 1], s->copy, s->copy_bytes)) return SLAB_SEGMENT_INCONSISTENT;
+    if (!tsi_segment_copy(s, at, &after, sizeof after)) return SLAB_SEGMENT_INCONSISTENT;
+    const SlabSegmentBuffer* b = (const SlabSegmentBuffer*)(const void*)s->copy;
+    if (after.sequence - 2 * n > 2 || b->number != n) return SLAB_SEGMENT_INCONSISTENT; /* S3; also when it went back */
+    if (b->serial != slot->serial) return SLAB_SEGMENT_NOTHING; /* taken anew, or just now: tried again */
+    return counts_fit(s) ? SLAB_SEGMENT_OK : SLAB_SEGMENT_INCONSISTENT;
+}
+
+SlabSegmentResult slab_segment_read(SlabSegment* s, uint32_t slot, SlabSegmentView* out) {
+    SlabSegmentSlot row;
+    if (out != NULL) memset(out, 0, sizeof *out);
+    if (s == NULL || slot >= s->slot_count) return SLAB_SEGMENT_NOTHING;
+    SlabSegmentResult result = SLAB_SEGMENT_NOTHING;
+    s->filled = false;
+    for (unsigned tries = 0; tries < TRIES && !s->filled; tries++) {
+        result = read_once(s, s->header.slots.offset + (uint64_t)slot * s->header.slots.stride, &row);
+        s->filled = result == SLAB_SEGMENT_OK;
+        if (result == SLAB_SEGMENT_NOTHING && (row.state == SLAB_SEGMENT_FREE || row.sequence < 2)) break;
+    }
+    if (!s->filled || out == NULL) return result;
+    const SlabSegmentBuffer* b = (const SlabSegmentBuffer*)(const void*)s->copy;
+    *out = (SlabSegmentView){slot, (uint32_t)row.state, b->serial, b->number, b->begun_ns, row.published_ns, row.cost_ns};
+    return result;
+}
+
+SlabSegmentRows slab_segment_rows(const SlabSegment* s, uint32_t scope) {
+    if (s == NULL || !s->filled || scope >= s->scope_count) return (SlabSegmentRows){0, 0};
+    return counts(s)[scope];
+}
+
+bool slab_segment_value(const SlabSegment* s, uint32_t metric, uint32_t row, SlabSegmentValue* out) {
+    if (out == NULL) return false;
+    *out = (SlabSegmentValue){0};
+    if (s == NULL || !s->filled || metric >= s->metric_count) return false;
+    const SlabSegmentMetric* m = &s->metrics[metric];
+    const SlabSegmentScope* c = &s->scopes[m->scope];
+    if (row >= counts(s)[m->scope].count) return false;
+    char* at = (char*)s->copy + c->offset + (size_t)row * c->row_bytes + m->offset;
+    if (m->type == SLAB_SEGMENT_STRING) {
+        at[m->bytes - 1] = 0; /* in our copy */
+        out->text = at;
+    } else if (m->type == SLAB_SEGMENT_F64) {
+        memcpy(&out->f, at, sizeof out->f);
+    } else if (m->type <= SLAB_SEGMENT_STATE) {
+        memcpy(&out->u, at, sizeof out->u);
+    } else {
+        out->counts = (const uint64_t*)(const void*)at;
+        out->entries = m->bytes / (uint32_t)sizeof(uint64_t);
+    }
+    return true;
+}

@@ -1,0 +1,132 @@
+/* shared.c - see shared.h. */
+#define _GNU_SOURCE
+#include "os/shared.h"
+
+#include "os/os.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#ifndef F_ADD_SEALS
+#define F_ADD_SEALS 1033
+#define F_SEAL_SEAL 1
+#define F_SEAL_SHRINK 2
+#define F_SEAL_GROW 4
+#endif
+#ifndef F_SEAL_FUTURE_WRITE
+#define F_SEAL_FUTURE_WRITE 16
+#endif
+
+/* The user's folder, ours and nobody else's; or -1 with errno. /tmp is everybody's, so what is there is looked at, not
+ * believed: a link is not followed, and owner and mode are those of what is open. */
+static int folder_open(const char* path) {
+    struct stat st;
+    if (mkdir(path, 0700) != 0 && errno != EEXIST) return -1;
+    int dir = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    if (dir < 0) return -1;
+    if (fstat(dir, &st) == 0 && st.st_uid == geteuid() && (st.st_mode & 077) == 0) return dir;
+    (void)close(dir);
+    errno = EPERM;
+    return -1;
+}
+
+static int folder_any(void) {
+    char path[512];
+    const char* runtime = tsi_os_getenv("XDG_RUNTIME_DIR");
+    if (runtime != NULL && runtime[0] == '/') {
+        int n = snprintf(path, sizeof path, "%s/temporal-slab", runtime);
+        int dir = n > 0 && (size_t)n < sizeof path ? folder_open(path) : -1;
+        if (dir >= 0) return dir;
+    }
+    (void)snprintf(path, sizeof path, "/tmp/temporal-slab-%u", (unsigned)geteuid());
+    return folder_open(path);
+}
+
+static int file_open(const char** what) {
+    char name[64];
+    int dir = folder_any();
+    *what = "folder of the user for segments";
+    if (dir < 0) return -1;
+    (void)snprintf(name, sizeof name, "segment.%u.%llx", (unsigned)getpid(), (unsigned long long)tsi_os.random());
+    *what = "file for the segment";
+    int fd = openat(dir, name, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+    int error = errno;
+    if (fd >= 0) (void)unlinkat(dir, name, 0); /* found by the descriptor, so nothing is left behind */
+    (void)close(dir);
+    errno = error;
+    return fd;
+}
+
+/* A program that has closed its standard streams must not find us in their place. */
+static int above_streams(int fd) {
+    if (fd < 0 || fd > 2) return fd;
+    int up = fcntl(fd, F_DUPFD_CLOEXEC, 3), error = errno;
+    (void)close(fd);
+    errno = error;
+    return up;
+}
+
+/* Beyond the limit ftruncate would be a signal. */
+static bool is_too_long(size_t bytes) {
+    struct rlimit limit;
+    return getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY && limit.rlim_cur < bytes;
+}
+
+static int fill_in(TsiShared* m, bool memfd, size_t reserve, const char** what) {
+    struct stat st;
+    *what = "fchmod";
+    if (fchmod(m->fd, 0600) != 0 || fstat(m->fd, &st) != 0) return errno;
+    m->dev = st.st_dev;
+    m->ino = st.st_ino;
+    *what = "ftruncate";
+    if (ftruncate(m->fd, (off_t)m->bytes) != 0) return errno;
+    *what = "seals";
+    if (memfd && fcntl(m->fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW) != 0) return errno;
+    *what = "reserving its pages";
+    int error = tsi_shared_reserve(m, 0, reserve);
+    if (error != 0) return error;
+    *what = "mmap";
+    void* p = mmap(NULL, m->bytes, PROT_READ | PROT_WRITE, MAP_SHARED, m->fd, 0);
+    if (p == MAP_FAILED) return errno;
+    m->base = p;
+    *what = "MADV_DONTFORK";
+    if (madvise(p, m->bytes, MADV_DONTFORK) != 0) return errno;
+    if (memfd) { /* from here on nobody else writes; kernels before 5.1 do not know it */
+        (void)fcntl(m->fd, F_ADD_SEALS, F_SEAL_FUTURE_WRITE);
+        (void)fcntl(m->fd, F_ADD_SEALS, F_SEAL_SEAL);
+    }
+    return 0;
+}
+
+int tsi_shared_open(TsiShared* m, size_t bytes, size_t reserve, const char** what) {
+    *m = (TsiShared){.bytes = bytes, .fd = -1};
+    *what = "limit on the size of files (RLIMIT_FSIZE)";
+    if (is_too_long(bytes)) return EFBIG;
+    m->fd = above_streams(tsi_os.memfd("temporal-slab"));
+    bool memfd = m->fd >= 0;
+    if (!memfd) m->fd = above_streams(file_open(what));
+    if (m->fd < 0) return errno;
+    int error = fill_in(m, memfd, reserve, what);
+    if (error == 0) return 0;
+    if (m->base != NULL) (void)munmap(m->base, m->bytes);
+    (void)close(m->fd);
+    *m = (TsiShared){.fd = -1};
+    return error;
+}
+
+int tsi_shared_reserve(const TsiShared* m, size_t offset, size_t bytes) {
+    int error = EINTR;
+    for (int tries = 0; error == EINTR && tries < 16; tries++) error = tsi_os.reserve_file(m->fd, offset, bytes);
+    return error;
+}
+
+void tsi_shared_forget(TsiShared* m) {
+    struct stat st;
+    if (m->fd >= 0 && fstat(m->fd, &st) == 0 && st.st_dev == m->dev && st.st_ino == m->ino) (void)close(m->fd);
+    *m = (TsiShared){.fd = -1};
+}

@@ -1,0 +1,267 @@
+/*
+ * segment.c - publishing; see segment.h.
+ *
+ * A process has one segment, made when the first allocator wants to publish, and at most SLAB_SEGMENT_SLOTS allocators
+ * show themselves in it. Each has two buffers and one sequence, written under tsi_segment_lock, which is tried and
+ * never waited for:
+ *
+ *   writer of publication n                       reader
+ *   sequence = 2n - 1          (release)          s = sequence            (acquire)
+ *   words of buffer n & 1      (release, each)    n = s / 2; words of buffer n & 1   (acquire, each)
+ *   sequence = 2n              (release)          accept when sequence <= 2n + 2
+ *
+ * Invariants
+ *   S1  Publication n is written to buffer n & 1, and sequence is 2n - 1 before its first word is. So while n is the latest
+ *       complete one, nobody writes to its buffer.
+ *   S2  A reader that sees sequence >= 2n sees every word of publication n: every store of the sequence is a release that
+ *       pairs with its acquire, those of odd numbers, too, for they are what it sees most of the time a writer is at work.
+ *   S3  A reader that sees a word of publication n + 2 sees, afterwards, sequence >= 2n + 3, and does not accept: the word's
+ *       release comes after that store, and pairs with the acquire of the word. So what is accepted is whole.
+ *   S4  The sequence goes on when another allocator takes the slot; the serial in the buffer says whose it is.
+ *   S5  What the writer relies on (sequence, states, places) is its own copy. The segment is written and never read.
+ *   S6  Pages are reserved before they are written.
+ *   S7  A process writes only to a segment it has made itself: a fork child has none of its parent's mapped, and whose
+ *       process id differs forgets it.
+ *
+ * A writer that is stopped for ever leaves the sequence odd and the other buffer whole. Model: tests/models/segment.pml.
+ */
+#include "stats/segment.h"
+
+#include "heap/fork.h"
+#include "os/shared.h"
+#include "stats/report.h"
+#include "stats/segment_rows.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define COOL_NS 1000000000u  /* before an ended slot is taken again */
+#define RETRY_NS 1000000000u /* after a failure */
+
+typedef struct Slot {
+    bool reserved;
+    uint64_t sequence;
+    _Atomic uint64_t state, ended_ns; /* release and acquire: tsi_segment_end takes no lock */
+} Slot;
+
+static struct {
+    TsiShared memory; /* base NULL: none */
+    TsiPlan plan;
+    Slot slots[SLAB_SEGMENT_SLOTS];
+    _Atomic uint32_t segment; /* number of the segment; 0: none was made yet */
+    _Atomic uint32_t pid;
+    uint64_t publications, left_out;
+    _Atomic uint64_t due_ns; /* of the whole process */
+    const char* _Atomic what;
+    _Atomic int error;
+} seg = {.memory = {.fd = -1}};
+
+static TsiShareWord* word_at(size_t offset) { return (TsiShareWord*)(void*)(seg.memory.base + offset); }
+#define HEADER(field) word_at(offsetof(SlabSegmentHeader, field))
+#define SLOT(slot, field) word_at(seg.plan.slots + (slot) * sizeof(SlabSegmentSlot) + offsetof(SlabSegmentSlot, field))
+
+static bool failed(const char* what, int error) {
+    tsi_store_relaxed(&seg.what, what);
+    tsi_store_relaxed(&seg.error, error);
+    return false;
+}
+
+/* ---- the segment ---- */
+
+static size_t read_small(const char* path, char* to, size_t n) {
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    ssize_t got = fd >= 0 ? read(fd, to, n - 1) : 0;
+    if (fd >= 0) (void)close(fd);
+    to[got > 0 ? got : 0] = 0;
+    return strlen(to);
+}
+
+/* Field 22; the second is a name in parentheses that may hold anything. */
+static uint64_t start_time(void) {
+    char text[1024];
+    (void)read_small("/proc/self/stat", text, sizeof text);
+    const char* at = strrchr(text, ')');
+    for (int field = 2; at != NULL && field < 22; field++) at = strchr(at + 1, ' ');
+    return at != NULL ? strtoull(at, NULL, 10) : 0;
+}
+
+static SlabSegmentTable table(size_t offset, uint32_t count, size_t stride) {
+    return (SlabSegmentTable){offset, count, (uint32_t)stride};
+}
+
+static void header_write(uint64_t now) {
+    const TsiPlan* p = &seg.plan;
+    SlabSegmentHeader h = {.endian = SLAB_SEGMENT_ENDIAN, .major = SLAB_SEGMENT_MAJOR, .minor = SLAB_SEGMENT_MINOR, .header_bytes = sizeof h};
+    h.total_bytes = p->total_bytes;
+    h.pid = tsi_load_relaxed(&seg.pid);
+    h.start_time = start_time();
+    char boot[64];
+    size_t n = read_small("/proc/sys/kernel/random/boot_id", boot, sizeof boot);
+    if (n >= 36) memcpy(h.boot_id, boot, 36);
+    h.created_ns = h.heartbeat_ns = now;
+    h.scopes = table(p->scopes, TSI_SECTIONS, sizeof(SlabSegmentScope));
+    h.metrics = table(p->metrics, TSI_METRICS, sizeof(SlabSegmentMetric));
+    h.slots = table(p->slots, SLAB_SEGMENT_SLOTS, sizeof(SlabSegmentSlot));
+    memcpy(seg.memory.base, &h, sizeof h); /* all but the magic */
+    tsi_plan_tables(p, seg.memory.base);
+    for (unsigned slot = 0; slot < SLAB_SEGMENT_SLOTS; slot++) {
+        tsi_store_relaxed(SLOT(slot, buffer_bytes), p->buffer_bytes);
+        tsi_store_relaxed(SLOT(slot, buffer), tsi_plan_buffer(p, slot, 0));
+        tsi_store_relaxed(SLOT(slot, buffer) + 1, tsi_plan_buffer(p, slot, 1));
+    }
+    uint64_t magic;
+    memcpy(&magic, SLAB_SEGMENT_MAGIC, sizeof magic);
+    tsi_store_release(HEADER(magic), magic); /* pairs with the reader's acquire: everything else is there */
+}
+
+static void forget(void) {
+    tsi_shared_forget(&seg.memory);
+    memset(seg.slots, 0, sizeof seg.slots);
+    seg.publications = seg.left_out = 0;
+    tsi_store_relaxed(&seg.due_ns, 0);
+}
+
+static bool segment_ready(uint64_t now) {
+    uint32_t pid = (uint32_t)getpid();
+    const char* what = NULL;
+    if (seg.memory.base != NULL && tsi_load_relaxed(&seg.pid) == pid) return true;
+    if (seg.memory.base != NULL) forget(); /* S7: a child that no handler has told */
+    tsi_plan_make(&seg.plan, tsi_os.page_bytes);
+    int error = tsi_shared_open(&seg.memory, seg.plan.total_bytes, seg.plan.buffers, &what);
+    if (error != 0) return failed(what, error);
+    tsi_store_relaxed(&seg.pid, pid);
+    tsi_add_relaxed(&seg.segment, 1);
+    header_write(now);
+    return true;
+}
+
+/* ---- slots ---- */
+
+static bool is_free(Slot* s, uint64_t now) {
+    uint64_t state = tsi_load_acquire(&s->state); /* pairs with tsi_segment_end */
+    return state == SLAB_SEGMENT_FREE || (state == SLAB_SEGMENT_ENDED && now - tsi_load_relaxed(&s->ended_ns) >= COOL_NS);
+}
+
+static bool seat_take(TsiArena* a, uint64_t now) {
+    TsiSeat* seat = &a->seat;
+    uint32_t segment = tsi_load_relaxed(&seg.segment);
+    if (seat->slot != 0 && seat->segment == segment) return true;
+    int error = ENOSPC;
+    const char* what = "all slots of the segment are taken";
+    for (unsigned n = 0; n < SLAB_SEGMENT_SLOTS; n++) {
+        Slot* s = &seg.slots[n];
+        if (!is_free(s, now)) continue;
+        error = s->reserved ? 0 : tsi_shared_reserve(&seg.memory, tsi_plan_buffer(&seg.plan, n, 0), 2 * seg.plan.buffer_bytes);
+        what = "reserving pages of a slot";
+        if (error != 0) break;
+        s->reserved = true; /* S6 */
+        tsi_store_relaxed(SLOT(n, since_ns), now);
+        tsi_store_relaxed(SLOT(n, serial), a->serial);
+        tsi_store_release(SLOT(n, state), SLAB_SEGMENT_LIVE); /* pairs with the reader's acquire: the serial is there */
+        tsi_store_relaxed(&s->state, SLAB_SEGMENT_LIVE);
+        seat->slot = n + 1;
+        seat->segment = segment;
+        return true;
+    }
+    if (!seat->left_out) tsi_store_relaxed(HEADER(allocators_left_out), ++seg.left_out);
+    seat->left_out = true;
+    return failed(what, error);
+}
+
+/* ---- publications ---- */
+
+static void publication_write(const TsiReport* r, unsigned slot, uint64_t serial, uint64_t begun) {
+    Slot* s = &seg.slots[slot];
+    uint64_t n = s->sequence / 2 + 1;
+    size_t buffer = tsi_plan_buffer(&seg.plan, slot, n & 1);
+    s->sequence = 2 * n - 1;
+    /* release: a reader that sees this one is to see the words of n - 1, too (S2). S1: no word that follows is visible before it. */
+    tsi_store_release(SLOT(slot, sequence), s->sequence);
+    /* release: pairs with the reader's acquire of each word, S3 */
+    tsi_store_release(word_at(buffer + offsetof(SlabSegmentBuffer, number)), n);
+    tsi_store_release(word_at(buffer + offsetof(SlabSegmentBuffer, serial)), serial);
+    tsi_store_release(word_at(buffer + offsetof(SlabSegmentBuffer, begun_ns)), begun);
+    tsi_plan_rows(&seg.plan, r, seg.memory.base + buffer);
+    uint64_t now = tsi_os.now_ns();
+    tsi_store_relaxed(SLOT(slot, published_ns), now);
+    tsi_store_relaxed(SLOT(slot, cost_ns), now - begun);
+    s->sequence = 2 * n;
+    tsi_store_release(SLOT(slot, sequence), s->sequence); /* pairs with the reader's acquire, S2 */
+    tsi_store_relaxed(HEADER(publications), ++seg.publications);
+    tsi_store_relaxed(HEADER(heartbeat_ns), now);
+}
+
+/* Returns when the next may be. */
+static uint64_t publish_locked(TsiArena* a, uint64_t begun) {
+    TsiReport r;
+    if (!segment_ready(begun) || !seat_take(a, begun)) {
+        tsi_add_relaxed(&a->seat.failures, 1);
+        return begun + RETRY_NS;
+    }
+    if (!tsi_report_take(a, &r)) {
+        tsi_add_relaxed(&a->seat.failures, 1);
+        (void)failed("memory for a snapshot", ENOMEM);
+        return begun + RETRY_NS;
+    }
+    publication_write(&r, a->seat.slot - 1, a->serial, begun);
+    tsi_add_relaxed(&a->seat.publications, 1);
+    tsi_report_drop(&r);
+    return begun + TSI_SEGMENT_PERIOD_NS;
+}
+
+static TSI_COLD void publish(TsiArena* a) {
+    int saved = errno, state;
+    if (!tsi_lock_try(&tsi_segment_lock)) return;
+    (void)pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &state);
+    uint64_t begun = tsi_os.now_ns();
+    tsi_store_relaxed(&a->seat.due_ns, publish_locked(a, begun));
+    uint64_t now = tsi_os.now_ns();
+    tsi_store_relaxed(&seg.due_ns, now + TSI_SEGMENT_SHARE * (now - begun));
+    (void)pthread_setcancelstate(state, NULL);
+    tsi_lock_give(&tsi_segment_lock);
+    errno = saved;
+}
+
+TSI_COLD void tsi_segment_look(TsiArena* a) {
+    uint64_t now = tsi_os.coarse_ns();
+    if (now >= tsi_load_relaxed(&a->seat.due_ns) && now >= tsi_load_relaxed(&seg.due_ns)) publish(a);
+}
+
+void tsi_segment_begin(TsiArena* a) {
+    if (a->options.segment != 0) publish(a);
+}
+
+void tsi_segment_end(TsiArena* a) {
+    TsiSeat* seat = &a->seat;
+    if (a->options.segment == 0 || seat->slot == 0 || seat->segment != tsi_load_relaxed(&seg.segment)) return;
+    if (tsi_load_relaxed(&seg.pid) != (uint32_t)getpid()) return; /* S7 */
+    unsigned slot = seat->slot - 1;
+    uint64_t now = tsi_os.now_ns();
+    tsi_store_relaxed(SLOT(slot, ended_ns), now);
+    tsi_store_release(SLOT(slot, state), SLAB_SEGMENT_ENDED); /* pairs with the reader's acquire: the time is there */
+    tsi_store_relaxed(&seg.slots[slot].ended_ns, now);
+    tsi_store_release(&seg.slots[slot].state, SLAB_SEGMENT_ENDED); /* pairs with is_free: this thread writes no more */
+}
+
+/* ---- the process ---- */
+
+static void in_child(void) {
+    if (seg.memory.base != NULL) forget();
+    tsi_add_relaxed(&seg.segment, 1); /* no seat is of this one */
+}
+
+void tsi_segment_init(void) { tsi_fork_drop_segment = in_child; }
+
+TsiSegmentHealth tsi_segment_health(TsiArena* a) {
+    TsiSegmentHealth h = {.asked = a->options.segment != 0};
+    h.publications = tsi_load_relaxed(&a->seat.publications);
+    h.failures = tsi_load_relaxed(&a->seat.failures);
+    h.what = tsi_load_relaxed(&seg.what);
+    h.error = tsi_load_relaxed(&seg.error);
+    return h;
+}

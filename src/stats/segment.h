@@ -1,0 +1,37 @@
+/*
+ * segment.h - an allocator's statistics in shared memory; the layout is that of slab_segment.h.
+ *
+ * What is published is a copy of a TsiReport, so nothing is ever counted in shared memory. Calls of the floor above
+ * that have left the fast path, with no lock held and no bracket open, come by here as they return; one of them
+ * publishes when it is time.
+ */
+#ifndef TSI_STATS_SEGMENT_H
+#define TSI_STATS_SEGMENT_H
+
+#include "heap/arena.h"
+
+#define TSI_SEGMENT_PERIOD_NS 100000000u /* between publications of one allocator, at least */
+enum { TSI_SEGMENT_SHARE = 100 };        /* after each, the process makes none for so many times what it took */
+
+void tsi_segment_init(void); /* once per process */
+/* The first publication of a new allocator. */
+void tsi_segment_begin(TsiArena* a);
+/* Its slot may be another's, after a while. No other thread is inside of the allocator. */
+void tsi_segment_end(TsiArena* a);
+
+void tsi_segment_look(TsiArena* a);
+/* Publishes when the option is set and it is time. Leaves errno alone. */
+TSI_INLINE void tsi_segment_tick(TsiArena* a) {
+    if (TSI_UNLIKELY(a->options.segment != 0)) tsi_segment_look(a);
+}
+
+/* How it stands with an allocator's publications. */
+typedef struct TsiSegmentHealth {
+    bool asked;
+    uint64_t publications, failures;
+    const char* what; /* what failed last in the process; NULL when nothing did */
+    int error;        /* errno value, or 0 */
+} TsiSegmentHealth;
+TsiSegmentHealth tsi_segment_health(TsiArena* a);
+
+#endif

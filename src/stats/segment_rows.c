@@ -1,0 +1,154 @@
+/* segment_rows.c - see segment_rows.h. */
+#include "stats/segment_rows.h"
+
+#include <string.h>
+
+enum { EPOCHS = 64, PHASES = 256, LABELS = 256, TEXT_BYTES = 32 };
+
+/* ---- the layout is what docs/segment.md says ---- */
+
+#define AT(type, field, offset) _Static_assert(offsetof(type, field) == (offset), #type "." #field)
+_Static_assert(sizeof(SlabSegmentHeader) == SLAB_SEGMENT_HEADER_BYTES, "header");
+_Static_assert(sizeof(SlabSegmentScope) == 136, "scope");
+_Static_assert(sizeof(SlabSegmentMetric) == 352, "metric");
+_Static_assert(sizeof(SlabSegmentSlot) == 128, "slot");
+_Static_assert(sizeof(SlabSegmentBuffer) == 32 && sizeof(SlabSegmentRows) == 16, "buffer");
+AT(SlabSegmentHeader, total_bytes, 24);
+AT(SlabSegmentHeader, boot_id, 48);
+AT(SlabSegmentHeader, heartbeat_ns, 96);
+AT(SlabSegmentHeader, scopes, 120);
+AT(SlabSegmentHeader, slots, 152);
+AT(SlabSegmentScope, form, 112);
+AT(SlabSegmentScope, offset, 128);
+AT(SlabSegmentMetric, scope, 320);
+AT(SlabSegmentMetric, bytes, 340);
+AT(SlabSegmentSlot, sequence, 16);
+AT(SlabSegmentSlot, buffer, 64);
+
+/* Words of metrics.def are numbers there. */
+#define SAME(a, b) _Static_assert((int)(a) == (int)(b), #a)
+SAME(TSI_FORM_ARRAY, SLAB_SEGMENT_ARRAY);
+SAME(TSI_TYPE_F64, SLAB_SEGMENT_F64);
+SAME(TSI_TYPE_STRING, SLAB_SEGMENT_STRING);
+SAME(TSI_TYPE_STATE, SLAB_SEGMENT_STATE);
+SAME(TSI_TYPE_BY_LABEL, SLAB_SEGMENT_BY_LABEL);
+SAME(TSI_TYPE_LATENCY, SLAB_SEGMENT_LATENCY);
+SAME(TSI_KIND_PEAK, SLAB_SEGMENT_PEAK);
+SAME(TSI_KIND_COPY, SLAB_SEGMENT_COPY);
+SAME(TSI_UNIT_SECONDS, SLAB_SEGMENT_SECONDS);
+SAME(TSI_UNIT_TEXT, SLAB_SEGMENT_TEXT);
+
+#define FITS(text, IN) _Static_assert(sizeof text <= sizeof((SlabSegmentMetric*)0)->IN, "metrics.def: no room in the segment for a text")
+#define TEXTS_FIT(NAME, FAMILY_NAME, HELP) \
+    FITS(NAME, name);                      \
+    FITS(FAMILY_NAME, family);             \
+    FITS(HELP, help);
+#define JSON_ONLY ""
+#define RENAMED(section, field, key, type, kind, unit, family, help, question) TEXTS_FIT(key, family, help)
+#define DERIVED(section, key, type, kind, unit, family, help, question) TEXTS_FIT(#key, family, help)
+#include "stats/metrics.def"
+
+/* ---- places ---- */
+
+static const struct {
+    const char *name, *labels;
+} words[TSI_SECTIONS] = {
+#define SECTION(section, Row, key, form, title, labels, about) {#section, labels},
+#include "stats/metrics.def"
+};
+
+static uint32_t capacity_of(TsiSection s) {
+    switch (s) {
+    case TSI_SECTION_CLASS: return TSI_CLASS_LARGE;
+    case TSI_SECTION_EPOCH: return EPOCHS;
+    case TSI_SECTION_PHASE: return PHASES;
+    case TSI_SECTION_LABEL: return LABELS;
+    default: return 1;
+    }
+}
+
+static uint32_t value_bytes(const TsiMetric* m) {
+    if (m->type == TSI_TYPE_STRING) return TEXT_BYTES;
+    return tsi_metric_is_array(m) ? m->bytes : (uint32_t)sizeof(uint64_t);
+}
+
+void tsi_plan_make(TsiPlan* p, size_t page_bytes) {
+    memset(p, 0, sizeof *p);
+    for (unsigned i = 0; i < TSI_METRICS; i++) {
+        unsigned s = tsi_metrics[i].section;
+        p->metric_bytes[i] = value_bytes(&tsi_metrics[i]);
+        p->metric_offset[i] = p->row_bytes[s];
+        p->row_bytes[s] += p->metric_bytes[i];
+    }
+    size_t at = sizeof(SlabSegmentBuffer) + TSI_SECTIONS * sizeof(SlabSegmentRows);
+    for (unsigned s = 0; s < TSI_SECTIONS; s++) {
+        p->capacity[s] = capacity_of((TsiSection)s);
+        p->rows[s] = at;
+        at += (size_t)p->capacity[s] * p->row_bytes[s];
+    }
+    p->buffer_bytes = tsi_align_up(at, page_bytes);
+    p->scopes = SLAB_SEGMENT_HEADER_BYTES;
+    p->metrics = p->scopes + TSI_SECTIONS * sizeof(SlabSegmentScope);
+    p->slots = tsi_align_up(p->metrics + TSI_METRICS * sizeof(SlabSegmentMetric), 128);
+    p->buffers = tsi_align_up(p->slots + SLAB_SEGMENT_SLOTS * sizeof(SlabSegmentSlot), page_bytes);
+    p->total_bytes = tsi_plan_buffer(p, SLAB_SEGMENT_SLOTS, 0);
+}
+
+/* `to` is zero. */
+static void put_text(char* to, size_t n, const char* from) {
+    size_t len = strlen(from);
+    memcpy(to, from, len < n ? len : n - 1);
+}
+
+void tsi_plan_tables(const TsiPlan* p, uint8_t* base) {
+    for (unsigned s = 0; s < TSI_SECTIONS; s++) {
+        SlabSegmentScope row = {.form = (uint32_t)tsi_sections[s].form, .row_bytes = p->row_bytes[s], .capacity = p->capacity[s], .offset = p->rows[s]};
+        put_text(row.name, sizeof row.name, words[s].name);
+        put_text(row.key, sizeof row.key, tsi_sections[s].key);
+        put_text(row.labels, sizeof row.labels, words[s].labels);
+        memcpy(base + p->scopes + s * sizeof row, &row, sizeof row);
+    }
+    for (unsigned i = 0; i < TSI_METRICS; i++) {
+        const TsiMetric* m = &tsi_metrics[i];
+        SlabSegmentMetric row = {.scope = m->section, .type = m->type, .kind = m->kind, .unit = m->unit, .offset = p->metric_offset[i], .bytes = p->metric_bytes[i]};
+        put_text(row.name, sizeof row.name, m->key);
+        put_text(row.family, sizeof row.family, m->family != NULL ? m->family : "");
+        put_text(row.help, sizeof row.help, m->help);
+        memcpy(base + p->metrics + i * sizeof row, &row, sizeof row);
+    }
+}
+
+/* ---- rows ---- */
+
+/* release: pairs with the reader's acquire load of the word, see segment.c */
+static void put(uint8_t* at, uint64_t v) { tsi_store_release((TsiShareWord*)(void*)at, v); }
+
+static void put_value(const TsiMetric* m, const void* row, uint8_t* at) {
+    TsiValue v = tsi_metric_value(m, row);
+    uint64_t text[TEXT_BYTES / sizeof(uint64_t)] = {0}, word = v.u;
+    if (m->type == TSI_TYPE_STRING) {
+        size_t most = m->bytes != 0 && m->bytes < TEXT_BYTES ? m->bytes : TEXT_BYTES - 1;
+        memcpy(text, v.s, strnlen(v.s, most));
+        for (unsigned n = 0; n < TEXT_BYTES / sizeof *text; n++) put(at + n * sizeof *text, text[n]);
+    } else if (tsi_metric_is_array(m)) {
+        for (unsigned n = 0; n < tsi_metric_entries(m); n++) put(at + n * sizeof word, v.a[n]);
+    } else {
+        if (m->type == TSI_TYPE_F64) memcpy(&word, &v.f, sizeof word);
+        put(at, word);
+    }
+}
+
+void tsi_plan_rows(const TsiPlan* p, const TsiReport* r, uint8_t* buffer) {
+    for (unsigned s = 0; s < TSI_SECTIONS; s++) {
+        TsiRows rows = tsi_report_rows(r, (TsiSection)s);
+        uint32_t count = rows.count < p->capacity[s] ? rows.count : p->capacity[s];
+        uint8_t* head = buffer + sizeof(SlabSegmentBuffer) + s * sizeof(SlabSegmentRows);
+        put(head, count);
+        put(head + sizeof(uint64_t), rows.count - count);
+        for (unsigned i = 0; i < TSI_METRICS; i++) {
+            if (tsi_metrics[i].section != s) continue;
+            for (uint32_t n = 0; n < count; n++)
+                put_value(&tsi_metrics[i], rows.first + n * rows.bytes, buffer + p->rows[s] + (size_t)n * p->row_bytes[s] + p->metric_offset[i]);
+        }
+    }
+}

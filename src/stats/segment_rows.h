@@ -1,0 +1,45 @@
+/*
+ * segment_rows.h - the tables of a segment and the rows of a report as words of shared memory.
+ *
+ * Both follow from metrics.def: a scope is a SECTION, a metric any line of it, derived ones included, and a row has
+ * its values one after the other. Everything that writes keeps its own copy of where things are (TsiPlan): what
+ * lies in shared memory is never read back.
+ */
+#ifndef TSI_STATS_SEGMENT_ROWS_H
+#define TSI_STATS_SEGMENT_ROWS_H
+
+#include "stats/metrics.h"
+
+#include "slab_segment.h"
+
+#define METRIC_ONE(...) +1
+enum {
+#define RENAMED METRIC_ONE
+#define DERIVED METRIC_ONE
+    TSI_METRICS = 0
+#include "stats/metrics.def"
+};
+#undef METRIC_ONE
+
+typedef _Atomic uint64_t TsiShareWord;
+
+/* Places, in bytes. */
+typedef struct TsiPlan {
+    uint32_t metric_offset[TSI_METRICS], metric_bytes[TSI_METRICS]; /* in a row */
+    uint32_t row_bytes[TSI_SECTIONS], capacity[TSI_SECTIONS];
+    size_t rows[TSI_SECTIONS]; /* from the start of a buffer */
+    size_t buffer_bytes;
+    size_t scopes, metrics, slots, buffers; /* from the start of the segment */
+    size_t total_bytes;
+} TsiPlan;
+
+void tsi_plan_make(TsiPlan* p, size_t page_bytes);
+TSI_INLINE size_t tsi_plan_buffer(const TsiPlan* p, unsigned slot, unsigned which) {
+    return p->buffers + (2 * slot + which) * p->buffer_bytes;
+}
+/* Writes both tables: `base` is the start of the segment. */
+void tsi_plan_tables(const TsiPlan* p, uint8_t* base);
+/* Writes counts and rows into a buffer, each word by a release store. */
+void tsi_plan_rows(const TsiPlan* p, const TsiReport* r, uint8_t* buffer);
+
+#endif
