@@ -196,21 +196,21 @@ static void publication_write(const TsiReport* r, unsigned slot, uint64_t serial
     tsi_store_relaxed(HEADER(heartbeat_ns), now);
 }
 
-/* Returns when the next may be. */
-static uint64_t publish_locked(TsiArena* a, uint64_t begun) {
+/* Returns when the next may be. What setting up takes happens once and is not part of a publication's share. */
+static uint64_t publish_locked(TsiArena* a) {
     TsiReport r;
-    if (!segment_ready(begun) || !seat_take(a, begun)) {
+    uint64_t begun = tsi_os.now_ns();
+    bool ready = segment_ready(begun) && seat_take(a, begun);
+    begun = tsi_os.now_ns();
+    if (!ready || (!tsi_report_take(a, &r) && !failed("memory for a snapshot", ENOMEM))) {
         tsi_add_relaxed(&a->seat.failures, 1);
-        return begun + RETRY_NS;
-    }
-    if (!tsi_report_take(a, &r)) {
-        tsi_add_relaxed(&a->seat.failures, 1);
-        (void)failed("memory for a snapshot", ENOMEM);
         return begun + RETRY_NS;
     }
     publication_write(&r, a->seat.slot - 1, a->serial, begun);
-    tsi_add_relaxed(&a->seat.publications, 1);
     tsi_report_drop(&r);
+    tsi_add_relaxed(&a->seat.publications, 1);
+    uint64_t now = tsi_os.now_ns();
+    tsi_store_relaxed(&seg.due_ns, now + TSI_SEGMENT_SHARE * (now - begun));
     return begun + TSI_SEGMENT_PERIOD_NS;
 }
 
@@ -218,10 +218,7 @@ static TSI_COLD void publish(TsiArena* a) {
     int saved = errno, state;
     if (!tsi_lock_try(&tsi_segment_lock)) return;
     (void)pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &state);
-    uint64_t begun = tsi_os.now_ns();
-    tsi_store_relaxed(&a->seat.due_ns, publish_locked(a, begun));
-    uint64_t now = tsi_os.now_ns();
-    tsi_store_relaxed(&seg.due_ns, now + TSI_SEGMENT_SHARE * (now - begun));
+    tsi_store_relaxed(&a->seat.due_ns, publish_locked(a));
     (void)pthread_setcancelstate(state, NULL);
     tsi_lock_give(&tsi_segment_lock);
     errno = saved;

@@ -1,0 +1,391 @@
+/*
+ * test_segment.c - publishing: what is published and when, slots, and systems that refuse.
+ *
+ * The process makes its segment once; `start_over` lets it forget that, as a fork child does. The clock is the tests',
+ * so an allocator's next publication is one slow call (a trim) after the time was moved on.
+ */
+#define _GNU_SOURCE
+#include "clock.h"
+
+#include "slab_diagnostics.h"
+#include "slab_segment.h"
+
+#include "heap/fork.h"
+#include "os/shared.h"
+#include "stats/metrics.h"
+#include "stats/segment.h"
+
+#include <fcntl.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+
+static uint64_t (*real_coarse)(void);
+static int (*real_memfd)(const char*);
+static int (*real_reserve_file)(int, size_t, size_t);
+static unsigned memfd_calls, reserve_calls, reserve_fails; /* the number of the call that fails; 0: none */
+static bool memfd_fails;
+
+static int fake_memfd(const char* name) {
+    memfd_calls++;
+    errno = EPERM;
+    return memfd_fails ? -1 : real_memfd(name);
+}
+static int fake_reserve_file(int fd, size_t offset, size_t bytes) {
+    return ++reserve_calls == reserve_fails ? ENOSPC : real_reserve_file(fd, offset, bytes);
+}
+
+static void start_over(void) { tsi_fork_drop_segment(); }
+
+static int set_up(void** state) {
+    set_clock(state);
+    tsi_segment_init();
+    start_over();
+    real_coarse = tsi_os.coarse_ns;
+    real_memfd = tsi_os.memfd;
+    real_reserve_file = tsi_os.reserve_file;
+    tsi_os.coarse_ns = later;
+    tsi_os.memfd = fake_memfd;
+    tsi_os.reserve_file = fake_reserve_file;
+    memfd_calls = reserve_calls = reserve_fails = 0;
+    memfd_fails = false;
+    return 0;
+}
+static int take_down(void** state) {
+    tsi_os.coarse_ns = real_coarse;
+    tsi_os.memfd = real_memfd;
+    tsi_os.reserve_file = real_reserve_file;
+    return reset_clock(state);
+}
+
+static SlabAllocator* create(void) {
+    SlabOptions o = unit_options();
+    o.segment = 1;
+    SlabAllocator* a = slab_allocator_create_with(&o);
+    assert_non_null(a);
+    assert_string_equal(slab_last_error(), "");
+    return a;
+}
+
+static SlabSegment* open_own(void) {
+    SlabSegment* s = slab_segment_open((uint32_t)getpid());
+    if (s == NULL) print_error("%s\n", slab_last_error());
+    assert_non_null(s);
+    return s;
+}
+
+static uint64_t publications(SlabAllocator* a) { return tsi_segment_health(tsi_arena(a)).publications; }
+static uint64_t failures(SlabAllocator* a) { return tsi_segment_health(tsi_arena(a)).failures; }
+
+static SlabSegmentView view_of(SlabSegment* s, uint32_t slot) {
+    SlabSegmentView v;
+    assert_int_equal(slab_segment_read(s, slot, &v), SLAB_SEGMENT_OK);
+    return v;
+}
+
+static SlabSegmentHeader header_of(SlabSegment* s) {
+    SlabSegmentHeader h;
+    assert_true(slab_segment_header(s, &h));
+    return h;
+}
+
+/* ---- what ---- */
+
+static bool is_of_the_moment(const TsiMetric* m) {
+    static const char* const keys[] = {"timestamp_ns", "uptime_ns", "segment_publications", "rss_bytes_current", "age_ns",
+                                       "age_sec", "metadata_bytes"};
+    for (size_t n = 0; n < sizeof keys / sizeof *keys; n++)
+        if (strcmp(keys[n], m->key) == 0) return true;
+    return false;
+}
+
+static void same_value(const TsiMetric* m, const void* row, const SlabSegmentValue* v) {
+    TsiValue want = tsi_metric_value(m, row);
+    bool same = want.u == v->u;
+    if (m->type == TSI_TYPE_STRING) same = strncmp(want.s, v->text, 31) == 0;
+    else if (m->type == TSI_TYPE_F64) same = memcmp(&want.f, &v->f, sizeof want.f) == 0;
+    else if (tsi_metric_is_array(m)) same = v->entries == tsi_metric_entries(m) && memcmp(want.a, v->counts, m->bytes) == 0;
+    if (!same && !is_of_the_moment(m)) fail_msg("%s is not what was published", m->key);
+}
+
+static void rows_are_those_of_the_report(void** state) {
+    (void)state;
+    SlabAllocator* a = create();
+    void* p[40];
+    epoch_domain_t* d = epoch_domain_begin(a, "GET /users");
+    unit_take(a, 100, p, 40);
+    slab_free(a, p[0]);
+    slab_free(a, p[0]); /* a refusal */
+    pass_seconds(1);
+    slab_trim(a);
+    SlabSegment* s = open_own();
+    assert_true(view_of(s, 0).number >= 2);
+    assert_true(view_of(s, 0).serial == tsi_arena(a)->serial);
+    TsiReport r;
+    assert_true(tsi_report_take(tsi_arena(a), &r));
+    const SlabSegmentMetric* metrics;
+    const SlabSegmentScope* scopes;
+    assert_int_equal(slab_segment_metrics(s, &metrics), tsi_metric_count);
+    assert_int_equal(slab_segment_scopes(s, &scopes), TSI_SECTIONS);
+    for (uint32_t i = 0; i < tsi_metric_count; i++) {
+        const TsiMetric* m = &tsi_metrics[i];
+        TsiRows rows = tsi_report_rows(&r, (TsiSection)m->section);
+        assert_string_equal(metrics[i].name, m->key);
+        assert_string_equal(scopes[metrics[i].scope].key, tsi_sections[m->section].key);
+        assert_int_equal(slab_segment_rows(s, metrics[i].scope).count, rows.count);
+        assert_int_equal(slab_segment_rows(s, metrics[i].scope).left_out, 0);
+        SlabSegmentValue v;
+        for (uint32_t n = 0; n < rows.count; n++) {
+            assert_true(slab_segment_value(s, i, n, &v));
+            same_value(m, rows.first + n * rows.bytes, &v);
+        }
+        assert_false(slab_segment_value(s, i, rows.count, &v));
+    }
+    tsi_report_drop(&r);
+    slab_segment_close(s);
+    epoch_domain_end(d);
+    slab_allocator_free(a);
+}
+
+static void what_has_no_room_is_counted(void** state) {
+    enum { PHASES = 300 };
+    epoch_domain_t* d[PHASES];
+    (void)state;
+    SlabAllocator* a = create();
+    for (unsigned n = 0; n < PHASES; n++) {
+        d[n] = epoch_domain_create_labeled(a, NULL);
+        assert_non_null(slab_malloc_epoch(a, 64, d[n]->epoch_id));
+    }
+    pass_seconds(1);
+    slab_trim(a);
+    SlabSegment* s = open_own();
+    (void)view_of(s, 0);
+    const SlabSegmentScope* scopes;
+    uint32_t count = slab_segment_scopes(s, &scopes), checked = 0;
+    for (uint32_t n = 0; n < count; n++) {
+        SlabSegmentRows rows = slab_segment_rows(s, n);
+        if (strcmp(scopes[n].name, "PHASE") == 0) assert_int_equal(rows.count + rows.left_out, PHASES), checked++;
+        if (strcmp(scopes[n].name, "EPOCH") == 0) assert_true(rows.count == 64 && rows.left_out >= PHASES - 64), checked++;
+        assert_true(rows.count <= scopes[n].capacity);
+    }
+    assert_int_equal(checked, 2);
+    slab_segment_close(s);
+    for (unsigned n = 0; n < PHASES; n++) epoch_domain_destroy(d[n]);
+    slab_allocator_free(a);
+}
+
+/* ---- when ---- */
+
+static uint64_t slow_clock(void) { return real_now() + (clock_skip += 1000000); } /* each look takes a millisecond */
+
+static void not_too_often(void** state) {
+    (void)state;
+    SlabAllocator* a = create();
+    assert_int_equal(publications(a), 1);
+    tsi_os.now_ns = slow_clock; /* a publication seems to take some milliseconds */
+    clock_skip += 10 * TSI_SEGMENT_PERIOD_NS;
+    uint64_t before = clock_skip;
+    slab_trim(a);
+    assert_int_equal(publications(a), 2);
+    uint64_t took = clock_skip - before;
+    tsi_os.now_ns = later;
+    assert_true(took * TSI_SEGMENT_SHARE > 2 * TSI_SEGMENT_PERIOD_NS); /* so it is the share that counts */
+    clock_skip += 2 * TSI_SEGMENT_PERIOD_NS;
+    slab_trim(a);
+    assert_int_equal(publications(a), 2);
+    clock_skip += took * TSI_SEGMENT_SHARE;
+    slab_trim(a);
+    assert_int_equal(publications(a), 3);
+    slab_allocator_free(a);
+}
+
+static void at_every_kind_of_slow_call(void** state) {
+    (void)state;
+    SlabAllocator* a = create();
+    uint64_t n = publications(a);
+#define PUBLISHES(call)        \
+    do {                       \
+        pass_seconds(1);       \
+        errno = 4711;          \
+        call;                  \
+        assert_int_equal(publications(a), ++n); \
+        assert_int_equal(errno, 4711); \
+    } while (0)
+    PUBLISHES(assert_non_null(slab_malloc(a, 100)));
+    PUBLISHES(for (unsigned k = 0; k < 2000; k++) assert_non_null(slab_malloc(a, 100))); /* without a binding or a heap to make */
+    PUBLISHES(assert_non_null(slab_malloc(a, 1 << 20)));
+    PUBLISHES(epoch_advance(a));
+    PUBLISHES(epoch_close(a, 0));
+    PUBLISHES(assert_true(epoch_close_era(a, epoch_era(a, 1), EPOCH_DRAIN, NULL)));
+    PUBLISHES(slab_trim(a));
+    pass_seconds(1);
+    epoch_domain_t* d = epoch_domain_begin(a, "phase");
+    void* p = slab_malloc(a, 100);
+    n = publications(a);
+    PUBLISHES(epoch_domain_end(d));
+    assert_non_null(p);
+    pass_seconds(1);
+    assert_false(tsi_lock_is_held(&tsi_segment_lock));
+    tsi_lock_take(&tsi_segment_lock); /* somebody else is publishing: nobody waits */
+    slab_trim(a);
+    tsi_lock_give(&tsi_segment_lock);
+    assert_int_equal(publications(a), n);
+    slab_allocator_free(a);
+    a = unit_create(); /* not asked for */
+    pass_seconds(1);
+    slab_trim(a);
+    assert_int_equal(publications(a), 0);
+    slab_allocator_free(a);
+}
+
+/* ---- slots ---- */
+
+static void slots_run_out_and_cool_off(void** state) {
+    SlabAllocator* a[SLAB_SEGMENT_SLOTS + 1];
+    (void)state;
+    for (unsigned n = 0; n <= SLAB_SEGMENT_SLOTS; n++) a[n] = create();
+    SlabAllocator* last = a[SLAB_SEGMENT_SLOTS];
+    assert_int_equal(publications(last), 0);
+    assert_int_equal(failures(last), 1);
+    assert_non_null(slab_malloc(last, 100));
+    SlabSegment* s = open_own();
+    assert_int_equal(header_of(s).allocators_left_out, 1);
+    uint64_t serial = view_of(s, 3).serial, number = view_of(s, 3).number;
+    slab_allocator_free(a[3]);
+    assert_int_equal(view_of(s, 3).state, SLAB_SEGMENT_ENDED); /* still readable */
+    clock_skip += 900000000; /* the last one would try again, but a tenth of a second is missing */
+    tsi_store_relaxed(&tsi_arena(last)->seat.due_ns, 0);
+    slab_trim(last);
+    assert_int_equal(publications(last), 0);
+    assert_true(view_of(s, 3).serial == serial);
+    pass_seconds(2);
+    slab_trim(last);
+    assert_int_equal(publications(last), 1);
+    assert_true(view_of(s, 3).serial == tsi_arena(last)->serial && view_of(s, 3).number == number + 1);
+    assert_int_equal(view_of(s, 3).state, SLAB_SEGMENT_LIVE);
+    assert_int_equal(header_of(s).allocators_left_out, 1);
+    slab_segment_close(s);
+    a[3] = last;
+    for (unsigned n = 0; n < SLAB_SEGMENT_SLOTS; n++) slab_allocator_free(a[n]);
+}
+
+/* ---- systems that refuse ---- */
+
+static bool collect(void* ctx, const char* bytes, size_t n) {
+    char* text = ctx;
+    size_t used = strlen(text);
+    if (used + n < 16384) memcpy(text + used, bytes, n), text[used + n] = 0;
+    return true;
+}
+
+static void doctor_says(SlabAllocator* a, const char* what) {
+    static char text[16384];
+    text[0] = 0;
+    assert_true(slab_doctor(a, collect, text));
+    if (strstr(text, what) == NULL) fail_msg("the doctor does not say '%s': %s", what, text);
+}
+
+static void without_pages(void** state) {
+    (void)state;
+    for (unsigned call = 1; call <= 2; call++) { /* those of the tables, those of the slot */
+        start_over();
+        reserve_calls = 0;
+        reserve_fails = call;
+        SlabAllocator* a = create();
+        assert_int_equal(publications(a), 0);
+        assert_int_equal(failures(a), 1);
+        doctor_says(a, "ACTION: other processes cannot watch this allocator: reserving");
+        assert_non_null(slab_malloc(a, 100));
+        pass_seconds(2);
+        slab_trim(a); /* there are pages again */
+        assert_int_equal(publications(a), 1);
+        assert_int_equal(failures(a), 1);
+        slab_allocator_free(a);
+    }
+}
+
+/* The target of our descriptor, found as a reader does. */
+static void link_of(SlabSegment* s, char text[512]) {
+    SlabSegmentHeader h = header_of(s);
+    char path[64];
+    (void)h;
+    text[0] = 0;
+    for (int fd = 3; fd < 64; fd++) {
+        (void)snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
+        ssize_t n = readlink(path, text, 511);
+        text[n > 0 ? n : 0] = 0;
+        if (strstr(text, "temporal-slab") != NULL) {
+            assert_true((fcntl(fd, F_GETFD) & FD_CLOEXEC) != 0);
+            return;
+        }
+    }
+    fail_msg("no descriptor of the segment");
+}
+
+static void in_a_folder(void** state) {
+    char folder[] = "/tmp/segment-test-XXXXXX", sub[64], text[512];
+    (void)state;
+    assert_non_null(mkdtemp(folder));
+    (void)snprintf(sub, sizeof sub, "%s/temporal-slab", folder);
+    setenv("XDG_RUNTIME_DIR", folder, 1);
+    memfd_fails = true;
+    /* 0: not there yet; 1: there; 2: others may enter; 3: a link to a folder that would do; 4: a file */
+    for (unsigned how = 0; how < 5; how++) {
+        start_over();
+        if (how == 2) assert_int_equal(chmod(sub, 0755), 0);
+        if (how == 3) assert_true(rmdir(sub) == 0 && chmod(folder, 0700) == 0 && symlink(folder, sub) == 0);
+        if (how == 4) assert_true(unlink(sub) == 0 && mknod(sub, S_IFREG | 0600, 0) == 0);
+        SlabAllocator* a = create();
+        assert_int_equal(publications(a), 1);
+        SlabSegment* s = open_own();
+        link_of(s, text);
+        bool ours = strncmp(text, sub, strlen(sub)) == 0;
+        if (ours != (how < 2)) fail_msg("case %u: %s", how, text);
+        assert_int_equal(view_of(s, 0).number, 1);
+        slab_segment_close(s);
+        slab_allocator_free(a);
+    }
+    assert_int_equal(unlink(sub), 0);
+    assert_int_equal(rmdir(folder), 0); /* nothing was left in it */
+    unsetenv("XDG_RUNTIME_DIR");
+}
+
+static void under_a_limit_of_file_sizes(void** state) {
+    struct rlimit was, limit;
+    (void)state;
+    assert_int_equal(getrlimit(RLIMIT_FSIZE, &was), 0);
+    limit = was;
+    limit.rlim_cur = 1 << 20;
+    assert_int_equal(setrlimit(RLIMIT_FSIZE, &limit), 0);
+    SlabAllocator* a = create(); /* beyond it ftruncate is SIGXFSZ */
+    assert_int_equal(setrlimit(RLIMIT_FSIZE, &was), 0);
+    assert_int_equal(failures(a), 1);
+    assert_int_equal(memfd_calls, 0);
+    doctor_says(a, "limit on the size of files (RLIMIT_FSIZE)");
+    assert_null(slab_segment_open((uint32_t)getpid()));
+    slab_allocator_free(a);
+}
+
+/* A program that closed what it did not open may find its own file under our number: a child must not close that. */
+static void a_foreign_descriptor_is_left_alone(void** state) {
+    TsiShared m;
+    const char* what;
+    (void)state;
+    assert_int_equal(tsi_shared_open(&m, 1 << 20, 4096, &what), 0);
+    int fd = m.fd;
+    assert_int_equal(close(fd), 0);
+    assert_int_equal(open("/dev/null", O_RDONLY), fd);
+    tsi_shared_forget(&m);
+    assert_int_equal(close(fd), 0);
+}
+
+#undef TEST
+#define TEST(fn) cmocka_unit_test_setup_teardown(fn, set_up, take_down)
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        TEST(rows_are_those_of_the_report), TEST(what_has_no_room_is_counted),  TEST(not_too_often),
+        TEST(at_every_kind_of_slow_call),   TEST(slots_run_out_and_cool_off),   TEST(without_pages),
+        TEST(in_a_folder),                  TEST(under_a_limit_of_file_sizes), TEST(a_foreign_descriptor_is_left_alone),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
