@@ -9,11 +9,15 @@
  *   mixed   the leak, and sessions that outlive requests in a phase of their own, a little late freeing,
  *           and a few mistakes that the allocator refuses
  *
- * Exit status: 0, 1 when something could not be written or made, 2 for a wrong command line.
+ * With --pid it runs no workload but shows what a process with a statistics segment has published: a JSON document for
+ * each of its allocators.
+ *
+ * Exit status: 0, 1 when something could not be read, written or made, 2 for a wrong command line.
  */
 #define _GNU_SOURCE
 #include <slab_alloc.h>
 #include <slab_diagnostics.h>
+#include <slab_segment.h>
 #include <slab_stats.h>
 
 #include "epoch_domain.h"
@@ -32,12 +36,14 @@ typedef struct Options {
     bool json, text, doctor;
     const char* pattern;
     double seconds;
+    uint32_t pid; /* 0: the workload */
+    const char* workload_only; /* a flag that makes no sense with --pid */
 } Options;
 
 static const char* const flags[] = {"--json", "--no-json", "--text",    "--no-text", "--doctor",
-                                    "--help", "--version", "--pattern", "--seconds"};
+                                    "--help", "--version", "--pattern", "--seconds", "--pid"};
 static const char* const patterns[] = {"leak", "clean", "mixed"};
-enum { FLAGS = sizeof flags / sizeof flags[0], PATTERNS = sizeof patterns / sizeof patterns[0] };
+enum { FLAGS = sizeof flags / sizeof flags[0], WITH_VALUE = 3, PATTERNS = sizeof patterns / sizeof patterns[0] };
 
 static const char help[] =
     "usage: stats_dump [options]\n"
@@ -48,6 +54,7 @@ static const char help[] =
     "  --doctor             a diagnosis on standard error: leaks, slow paths, reclamation, health\n"
     "  --pattern NAME       workload: leak, clean or mixed (default: mixed)\n"
     "  --seconds N          how long it runs (default: 1)\n"
+    "  --pid N              no workload: the statistics of process N, which has the option segment=1, as JSON\n"
     "  --help, --version\n";
 
 static unsigned least(unsigned a, unsigned b) { return a < b ? a : b; }
@@ -101,6 +108,13 @@ static int set_value(Options* o, const char* flag, const char* value) {
             if (strcmp(value, patterns[n]) == 0) o->pattern = patterns[n];
         return strcmp(value, o->pattern) == 0 ? 0 : wrong_word("pattern", value, patterns, PATTERNS);
     }
+    if (strcmp(flag, "--pid") == 0) {
+        unsigned long pid = value[0] >= '0' && value[0] <= '9' ? strtoul(value, &end, 10) : 0;
+        o->pid = pid <= INT32_MAX ? (uint32_t)pid : 0;
+        if (o->pid != 0 && *end == 0) return 0;
+        fprintf(stderr, "stats_dump: --pid takes a process id, not '%s'\n", value);
+        return 2;
+    }
     o->seconds = strtod(value, &end);
     if (*end == 0 && o->seconds >= 0 && o->seconds <= 1e6) return 0;
     fprintf(stderr, "stats_dump: --seconds takes a number from 0 to 1000000, not '%s'\n", value);
@@ -117,7 +131,8 @@ static int read_options(Options* o, int argc, char** argv) {
         while (which < FLAGS && strcmp(flag, flags[which]) != 0) which++;
         if (which == FLAGS || n >= sizeof flag)
             return wrong_word("option", n < sizeof flag ? flag : argv[i], flags, FLAGS);
-        bool takes_value = which >= FLAGS - 2;
+        bool takes_value = which >= FLAGS - WITH_VALUE;
+        if (which >= 1 && which < FLAGS - 1 && which != 3) o->workload_only = flags[which]; /* all but --json, --no-text, --pid */
         if (!takes_value && eq != NULL) {
             fprintf(stderr, "stats_dump: %s takes no value\n", flag);
             return 2;
@@ -128,6 +143,10 @@ static int read_options(Options* o, int argc, char** argv) {
         if (which == 4) o->doctor = true;
         if (which == 5) return fputs(help, stdout) == EOF;
         if (which == 6) return printf("stats_dump %s\n", slab_version()) < 0;
+    }
+    if (o->pid != 0 && o->workload_only != NULL) {
+        fprintf(stderr, "stats_dump: %s does not go with --pid\n", o->workload_only);
+        return 2;
     }
     return -1;
 }
@@ -286,12 +305,40 @@ static int dump(const World* w, const Options* o) {
     return failed | finish(stderr, "standard error");
 }
 
+/* ---- another process ---- */
+
+static bool write_slot(SlabSegment* s, uint32_t slot, uint32_t pid) {
+    SlabSegmentView v;
+    SlabSegmentResult result = slab_segment_read(s, slot, &v);
+    if (result == SLAB_SEGMENT_INCONSISTENT)
+        fprintf(stderr, "stats_dump: slot %u of process %u is inconsistent\n", slot, pid);
+    if (result != SLAB_SEGMENT_OK || v.state != SLAB_SEGMENT_LIVE) return false;
+    errno = 0;
+    if (slab_segment_json(s, to_file, stdout)) return fputc('\n', stdout) != EOF;
+    if (!ferror(stdout)) fprintf(stderr, "stats_dump: no statistics: %s\n", strerror(errno));
+    return false;
+}
+
+static int dump_process(uint32_t pid) {
+    SlabSegment* s = slab_segment_open(pid);
+    unsigned shown = 0;
+    if (s == NULL) {
+        fprintf(stderr, "stats_dump: %s\n", slab_last_error());
+        return 1;
+    }
+    for (uint32_t slot = 0; slot < slab_segment_slots(s) && !ferror(stdout); slot++) shown += write_slot(s, slot, pid);
+    slab_segment_close(s);
+    if (shown == 0 && !ferror(stdout)) fprintf(stderr, "stats_dump: process %u shows no allocator\n", pid);
+    return finish(stdout, "standard output") != 0 || shown == 0;
+}
+
 int main(int argc, char** argv) {
     Options o = {.json = true, .text = true, .pattern = "mixed", .seconds = 1};
     World w = {.random = 88172645463325252ull};
     (void)signal(SIGPIPE, SIG_IGN); /* a reader that leaves is an error like any other */
     int status = read_options(&o, argc, argv);
     if (status >= 0) return status != 0 ? status : finish(stdout, "standard output");
+    if (o.pid != 0) return dump_process(o.pid);
     w.a = slab_allocator_create();
     w.sessions = epoch_domain_create_labeled(w.a, "sessions");
     if (w.sessions == NULL) {

@@ -12,6 +12,7 @@
 
 #include <signal.h>
 #include <sys/syscall.h>
+#include <sys/time.h>
 
 enum { THREADS = 8, LABELS = 4 };
 
@@ -189,16 +190,34 @@ static bool reading_next(Reading* r, SlabSegmentResult* result) {
 
 /* ---- cases ---- */
 
+/* A reader that falls asleep in the middle of a copy, so that its buffer is written meanwhile. */
+static void nap(int unused) {
+    (void)unused;
+    int saved = errno;
+    kit_sleep_us(3000);
+    errno = saved;
+}
+
+static void nap_within(unsigned us) {
+    struct itimerval once = {.it_value.tv_usec = us};
+    CHECK_EQ(setitimer(ITIMER_REAL, &once, NULL), 0);
+}
+
 static void read_while_threads_publish(void) {
     Process p = start(THREADS);
     Reading r;
     size_t accepted = 0, refused = 0, wanted = check_count(120);
+    uint64_t rng = 7;
+    CHECK(signal(SIGALRM, nap) != SIG_ERR);
     if (reading_open(&r, p.pid)) {
         for (size_t tries = 0; accepted < wanted && tries < 1000 * wanted && atomic_load(&check_state.failures) == 0; tries++) {
             SlabSegmentResult result;
+            nap_within(1 + (unsigned)(kit_rand(&rng) % 100));
             accepted += reading_next(&r, &result);
             refused += result != SLAB_SEGMENT_OK;
         }
+        nap_within(0);
+        CHECK(signal(SIGALRM, SIG_DFL) != SIG_ERR);
         CHECK_EQ(accepted, wanted);
         CHECK(slab_segment_alive(r.s));
         NOTE("%zu publications of %" PRIu64 " read, %zu readings given up", accepted, r.number, refused);

@@ -1,5 +1,5 @@
 /*
- * fast_paths.c - the paths whose instructions fast_paths.sh counts: `fast_paths PATH COUNT [label] [sampled]`.
+ * fast_paths.c - the paths whose instructions fast_paths.sh counts: `fast_paths PATH COUNT [label] [sampled] [segment]`.
  *
  * Only what runs inside counted() is counted (callgrind's --toggle-collect); everything is warmed up outside.
  * COUNT operations run in it, so a loop's own two or three instructions are part of each.
@@ -90,6 +90,7 @@ int main(int argc, char** argv) {
     for (int i = 3; i < argc; i++) {
         if (strcmp(argv[i], "label") == 0) label = "GET /users";
         if (strcmp(argv[i], "sampled") == 0) o.sampling_period = 1024;
+        if (strcmp(argv[i], "segment") == 0) o.segment = 1;
     }
     for (size_t i = 0; argc > 2 && i < sizeof paths / sizeof *paths; i++) {
         if (strcmp(argv[1], paths[i].name) != 0 || count == 0 || count > COUNT_MAX) continue;
@@ -107,7 +108,7 @@ int main(int argc, char** argv) {
         slab_allocator_free(a);
         return 0;
     }
-    fprintf(stderr, "usage: fast_paths PATH COUNT [label] [sampled], COUNT 1..%d, PATH one of", COUNT_MAX);
+    fprintf(stderr, "usage: fast_paths PATH COUNT [label] [sampled] [segment], COUNT 1..%d, PATH one of", COUNT_MAX);
     for (size_t i = 0; i < sizeof paths / sizeof *paths; i++) fprintf(stderr, " %s", paths[i].name);
     fprintf(stderr, "\n");
     return 2;

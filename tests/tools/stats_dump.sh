@@ -60,7 +60,7 @@ has err '^4. Sampling'
 # Help, version.
 expect 0 --help
 empty err
-for flag in --json --no-json --text --no-text --doctor --help --version --pattern --seconds; do has out "$flag"; done
+for flag in --json --no-json --text --no-text --doctor --help --version --pattern --seconds --pid; do has out "$flag"; done
 expect 0 --version
 grep -qE '^stats_dump [0-9]+\.[0-9]+\.[0-9]+$' out || fail "--version: $(cat out)"
 
@@ -84,6 +84,46 @@ wrong 'needs a value' --pattern=
 wrong 'takes a number' --seconds soon
 wrong 'takes a number' --seconds -1
 wrong 'takes no value' --json=yes
+
+wrong 'takes a process id' --pid 12x
+wrong 'takes a process id' --pid 0
+wrong 'does not go with --pid' --pid 1 --seconds 2
+wrong 'does not go with --pid' --doctor --pid 1
+
+# Another process: one that shows its statistics, one that does not, one that is no more.
+TSLAB_OPTIONS=segment=1 "$dump" --seconds 60 --no-json --no-text &
+shown=$!
+"$dump" --seconds 60 --no-json --no-text &
+hidden=$!
+trap 'kill $shown $hidden 2>/dev/null' EXIT
+for _ in $(seq 100); do # until it has requests to tell of
+    "$dump" --pid $shown 2>err | grep -q '"label":"POST /orders"' && break
+    sleep 0.1
+done
+expect 0 --pid $shown --json --no-text
+json out
+empty err
+grep -q "^\"pid\":$shown,*$\|^,\"pid\":$shown$" out || fail "--pid $shown shows another process: $(grep pid out)"
+expect 0 --seconds 0.5 --no-text --pattern clean
+mv out own
+"$dump" --pid $shown >out
+if command -v python3 >/dev/null; then
+    python3 - own out <<'END' || fail "--pid and the program's own document have different keys"
+import json, sys
+own, other = (json.load(open(name)) for name in sys.argv[1:])
+rows = lambda d: {k: sorted(v[0]) for k, v in d.items() if isinstance(v, list) and v}
+assert sorted(own) == sorted(other), sorted(set(own) ^ set(other))
+assert all(rows(own)[k] == rows(other)[k] for k in ("classes", "labels", "epochs")), "rows"
+assert other["segment_publications"] > 0 and other["slowpath_sampling"].keys() == own["slowpath_sampling"].keys()
+END
+fi
+expect 1 --pid $hidden
+has err 'shows no statistics'
+kill $shown $hidden
+wait $shown $hidden 2>/dev/null
+trap - EXIT
+expect 1 --pid $shown
+has err 'there is no process'
 
 # Streams that fail.
 if [ -w /dev/full ]; then

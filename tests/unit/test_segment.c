@@ -177,6 +177,26 @@ static void what_has_no_room_is_counted(void** state) {
 
 static uint64_t slow_clock(void) { return real_now() + (clock_skip += 1000000); } /* each look takes a millisecond */
 
+static uint64_t frozen_at;
+static uint64_t frozen_clock(void) { return frozen_at + clock_skip; } /* what is published takes no time */
+
+static void a_tenth_of_a_second_apart(void** state) {
+    (void)state;
+    SlabAllocator* a = create();
+    frozen_at = later();
+    tsi_os.now_ns = tsi_os.coarse_ns = frozen_clock;
+    pass_seconds(10);
+    slab_trim(a);
+    assert_int_equal(publications(a), 2);
+    clock_skip += TSI_SEGMENT_PERIOD_NS - 1;
+    slab_trim(a);
+    assert_int_equal(publications(a), 2);
+    clock_skip += 1;
+    slab_trim(a);
+    assert_int_equal(publications(a), 3);
+    slab_allocator_free(a);
+}
+
 static void not_too_often(void** state) {
     (void)state;
     SlabAllocator* a = create();
@@ -342,6 +362,12 @@ static void in_a_folder(void** state) {
         if (ours != (how < 2)) fail_msg("case %u: %s", how, text);
         assert_int_equal(view_of(s, 0).number, 1);
         slab_segment_close(s);
+        start_over();
+        pass_seconds(2);
+        errno = 4711; /* what making the segment has met is nobody's business */
+        slab_trim(a);
+        assert_int_equal(errno, 4711);
+        assert_int_equal(publications(a), 2);
         slab_allocator_free(a);
     }
     assert_int_equal(unlink(sub), 0);
@@ -384,6 +410,7 @@ static void a_foreign_descriptor_is_left_alone(void** state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         TEST(rows_are_those_of_the_report), TEST(what_has_no_room_is_counted),  TEST(not_too_often),
+        TEST(a_tenth_of_a_second_apart),
         TEST(at_every_kind_of_slow_call),   TEST(slots_run_out_and_cool_off),   TEST(without_pages),
         TEST(in_a_folder),                  TEST(under_a_limit_of_file_sizes), TEST(a_foreign_descriptor_is_left_alone),
     };

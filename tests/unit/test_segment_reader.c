@@ -9,6 +9,7 @@
 
 #include "slab_segment.h"
 
+#include "api/segment.h"
 #include "stats/metrics.h"
 #include "stats/segment_rows.h"
 
@@ -150,7 +151,13 @@ static void stride_wraps(Image* m) { header_in(m)->scopes.stride = UINT32_MAX - 
 static void scope_overflows(Image* m) { scope_in(m, 3)->offset = UINT64_MAX - 7; }
 static void scope_in_head(Image* m) { scope_in(m, 1)->offset = 0; }
 static void scope_capacity(Image* m) { scope_in(m, 3)->capacity = UINT32_MAX; }
-static void scope_rows_of_nothing(Image* m) { scope_in(m, 3)->row_bytes = 0; }
+/* Any number of them would fit. */
+static void scope_rows_of_nothing(Image* m) {
+    for (unsigned n = 0; n < TSI_METRICS; n++)
+        if (metric_in(m, n)->scope == TSI_SECTION_REGISTRY) *metric_in(m, n) = *metric_in(m, 0);
+    scope_in(m, TSI_SECTION_REGISTRY)->row_bytes = 0;
+    scope_in(m, TSI_SECTION_REGISTRY)->capacity = UINT32_MAX;
+}
 static void scope_name(Image* m) { memset(scope_in(m, 2)->name, 'x', 32); }
 static void scope_form(Image* m) { scope_in(m, 2)->form = 3; }
 static void metric_beyond_row(Image* m) { metric_in(m, 9)->offset = UINT32_MAX - 7; }
@@ -169,12 +176,12 @@ static const struct {
     {newer_major, EPROTONOSUPPORT, "another kind (major version 2"}, {other_endian, EPROTONOSUPPORT, "another kind"},
     {no_magic, EPROTO, "begin like one"}, {other_length, EPROTO, "length"}, {short_header, EPROTO, "length"},
     {other_pid, EPROTO, "another process"}, {earlier_process, EPROTO, "another process"}, {other_boot, EPROTO, "another boot"},
-    {table_overflows, EPROTO, "table"}, {table_beyond, EPROTO, "table"}, {table_odd, EPROTO, "table"},
-    {table_count, EPROTO, "table"}, {table_empty, EPROTO, "table"}, {stride_short, EPROTO, "table"}, {stride_wraps, EPROTO, "table"},
-    {scope_overflows, EPROTO, "row"}, {scope_in_head, EPROTO, "row"}, {scope_capacity, EPROTO, "row"},
-    {scope_rows_of_nothing, EPROTO, "row"}, {scope_name, EPROTO, "row"}, {scope_form, EPROTO, "row"},
-    {metric_beyond_row, EPROTO, "row"}, {metric_too_long, EPROTO, "row"}, {metric_of_no_scope, EPROTO, "row"},
-    {metric_odd, EPROTO, "row"}, {metric_name, EPROTO, "row"}, {metric_of_many_bytes, EPROTO, "row"},
+    {table_overflows, EPROTO, "a table is not within"}, {table_beyond, EPROTO, "a table is not within"}, {table_odd, EPROTO, "a table is not within"},
+    {table_count, EPROTO, "a table is not within"}, {table_empty, EPROTO, "a table is not within"}, {stride_short, EPROTO, "a table is not within"}, {stride_wraps, EPROTO, "a table is not within"},
+    {scope_overflows, EPROTO, "a row of its tables"}, {scope_in_head, EPROTO, "a row of its tables"}, {scope_capacity, EPROTO, "a row of its tables"},
+    {scope_rows_of_nothing, EPROTO, "a row of its tables"}, {scope_name, EPROTO, "a row of its tables"}, {scope_form, EPROTO, "a row of its tables"},
+    {metric_beyond_row, EPROTO, "a row of its tables"}, {metric_too_long, EPROTO, "a row of its tables"}, {metric_of_no_scope, EPROTO, "a row of its tables"},
+    {metric_odd, EPROTO, "a row of its tables"}, {metric_name, EPROTO, "a row of its tables"}, {metric_of_many_bytes, EPROTO, "a row of its tables"},
 };
 
 static void headers_and_tables(void** state) {
@@ -364,6 +371,60 @@ static void another_users_process(void** state) {
     assert_int_equal(status, 0);
 }
 
+/* ---- a writer that is faster than the reader ---- */
+
+enum { GAP = 4096 }; /* bytes between the words it writes */
+
+typedef struct Writer {
+    Image m;
+    uint8_t* at; /* a mapping of its own */
+    _Atomic bool stop;
+} Writer;
+
+/* By the protocol, but only one word of a page each time, so that a copy takes longer than several publications. */
+static void* write_fast(void* arg) {
+    Writer* w = arg;
+    TsiShareWord* sequence = (TsiShareWord*)(void*)(w->at + w->m.plan.slots + offsetof(SlabSegmentSlot, sequence));
+    for (uint64_t n = NUMBER + 1; !tsi_load_relaxed(&w->stop); n++) {
+        uint8_t* buffer = w->at + tsi_plan_buffer(&w->m.plan, 0, n & 1);
+        tsi_store_release(sequence, 2 * n - 1);
+        tsi_store_release((TsiShareWord*)(void*)buffer, n);
+        for (size_t at = GAP; at + GAP <= w->m.plan.buffer_bytes; at += GAP) tsi_store_release((TsiShareWord*)(void*)(buffer + at), n);
+        tsi_store_release(sequence, 2 * n);
+        if (n % 64 == 0) usleep(300);
+    }
+    return NULL;
+}
+
+static void written_while_it_is_read(void** state) {
+    (void)state;
+    static Writer w;
+    pthread_t t;
+    unsigned accepted = 0, newer = 0;
+    image_make(&w.m);
+    memcpy(w.m.at + tsi_plan_buffer(&w.m.plan, 0, 0), buffer_in(&w.m), w.m.plan.buffer_bytes); /* counts are right in both */
+    image_show(&w.m, w.m.bytes, true, 0600);
+    w.at = mmap(NULL, w.m.bytes, PROT_READ | PROT_WRITE, MAP_SHARED, w.m.fd, 0);
+    assert_true(w.at != MAP_FAILED);
+    SlabSegment* s = open_own();
+    assert_non_null(s);
+    assert_int_equal(pthread_create(&t, NULL, write_fast, &w), 0);
+    for (unsigned tries = 0; newer < 500 && tries < 100000; tries++) {
+        SlabSegmentView v;
+        if (slab_segment_read(s, 0, &v) != SLAB_SEGMENT_OK) continue;
+        accepted++;
+        newer += v.number > NUMBER + 1;
+        for (size_t at = GAP; v.number > NUMBER && at + GAP <= s->copy_bytes; at += GAP)
+            if (s->copy[at / 8] != v.number) fail_msg("publication %u has a word of %u", (unsigned)v.number, (unsigned)s->copy[at / 8]);
+    }
+    tsi_store_relaxed(&w.stop, true);
+    assert_int_equal(pthread_join(t, NULL), 0);
+    assert_true(newer == 500 && accepted >= newer);
+    slab_segment_close(s);
+    munmap(w.at, w.m.bytes);
+    image_drop(&w.m);
+}
+
 /* ---- at random ---- */
 
 static void spoilt_at_random(void** state) {
@@ -399,6 +460,7 @@ int main(void) {
         cmocka_unit_test(short_and_open_files), cmocka_unit_test(shrunk_after_opening),
         cmocka_unit_test(what_is_no_file),     cmocka_unit_test(processes_that_are_not_there),
         cmocka_unit_test(another_users_process), cmocka_unit_test(spoilt_at_random),
+        cmocka_unit_test(written_while_it_is_read),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
