@@ -1,8 +1,8 @@
 /*
  * test_segment.c - publishing: what is published and when, slots, and systems that refuse.
  *
- * The process makes its segment once; `start_over` lets it forget that, as a fork child does. The clock is the tests',
- * so an allocator's next publication is one slow call (a trim) after the time was moved on.
+ * The process makes its segment once; `start_over` lets it forget that, as a fork child does. The clock stands still but
+ * for what a test lets pass, so an allocator's next publication is one slow call (a trim) after the time was moved on.
  */
 #define _GNU_SOURCE
 #include "clock.h"
@@ -19,6 +19,10 @@
 #include <sys/resource.h>
 #include <sys/stat.h>
 
+#ifndef F_SEAL_FUTURE_WRITE
+#define F_SEAL_FUTURE_WRITE 16
+#endif
+
 static uint64_t (*real_coarse)(void);
 static int (*real_memfd)(const char*);
 static int (*real_reserve_file)(int, size_t, size_t);
@@ -34,6 +38,9 @@ static int fake_reserve_file(int fd, size_t offset, size_t bytes) {
     return ++reserve_calls == reserve_fails ? ENOSPC : real_reserve_file(fd, offset, bytes);
 }
 
+static uint64_t frozen_at;
+static uint64_t frozen_clock(void) { return frozen_at + clock_skip; }
+
 static void start_over(void) { tsi_fork_drop_segment(); }
 
 static int set_up(void** state) {
@@ -43,7 +50,8 @@ static int set_up(void** state) {
     real_coarse = tsi_os.coarse_ns;
     real_memfd = tsi_os.memfd;
     real_reserve_file = tsi_os.reserve_file;
-    tsi_os.coarse_ns = later;
+    frozen_at = real_now();
+    tsi_os.now_ns = tsi_os.coarse_ns = frozen_clock;
     tsi_os.memfd = fake_memfd;
     tsi_os.reserve_file = fake_reserve_file;
     memfd_calls = reserve_calls = reserve_fails = 0;
@@ -175,17 +183,12 @@ static void what_has_no_room_is_counted(void** state) {
 
 /* ---- when ---- */
 
-static uint64_t slow_clock(void) { return real_now() + (clock_skip += 1000000); } /* each look takes a millisecond */
-
-static uint64_t frozen_at;
-static uint64_t frozen_clock(void) { return frozen_at + clock_skip; } /* what is published takes no time */
+static uint64_t slow_clock(void) { return frozen_at + (clock_skip += 1000000); } /* each look takes a millisecond */
 
 static void a_tenth_of_a_second_apart(void** state) {
     (void)state;
     SlabAllocator* a = create();
-    frozen_at = later();
-    tsi_os.now_ns = tsi_os.coarse_ns = frozen_clock;
-    pass_seconds(10);
+    pass_seconds(1);
     slab_trim(a);
     assert_int_equal(publications(a), 2);
     clock_skip += TSI_SEGMENT_PERIOD_NS - 1;
@@ -207,7 +210,7 @@ static void not_too_often(void** state) {
     slab_trim(a);
     assert_int_equal(publications(a), 2);
     uint64_t took = clock_skip - before;
-    tsi_os.now_ns = later;
+    tsi_os.now_ns = frozen_clock;
     assert_true(took * TSI_SEGMENT_SHARE > 2 * TSI_SEGMENT_PERIOD_NS); /* so it is the share that counts */
     clock_skip += 2 * TSI_SEGMENT_PERIOD_NS;
     slab_trim(a);
@@ -323,22 +326,45 @@ static void without_pages(void** state) {
     }
 }
 
-/* The target of our descriptor, found as a reader does. */
-static void link_of(SlabSegment* s, char text[512]) {
-    SlabSegmentHeader h = header_of(s);
+/* Our descriptor and what it links to, found as a reader does. */
+static int own_descriptor(char text[512]) {
     char path[64];
-    (void)h;
-    text[0] = 0;
-    for (int fd = 3; fd < 64; fd++) {
+    for (int fd = 0; fd < 64; fd++) {
         (void)snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
         ssize_t n = readlink(path, text, 511);
         text[n > 0 ? n : 0] = 0;
-        if (strstr(text, "temporal-slab") != NULL) {
-            assert_true((fcntl(fd, F_GETFD) & FD_CLOEXEC) != 0);
-            return;
-        }
+        if (strstr(text, "temporal-slab") == NULL) continue;
+        assert_true((fcntl(fd, F_GETFD) & FD_CLOEXEC) != 0);
+        return fd;
     }
     fail_msg("no descriptor of the segment");
+    return -1;
+}
+
+static void nobody_else_writes(void** state) {
+    enum { NEEDED = F_SEAL_SHRINK | F_SEAL_GROW };
+    char text[512];
+    struct stat st;
+    (void)state;
+    int input = dup(0);
+    for (unsigned n = 0; n < 2; n++) {
+        start_over();
+        if (n == 1) close(0); /* a program that has closed its input does not find us there */
+        SlabAllocator* a = create();
+        int fd = own_descriptor(text);
+        assert_true(fd > 2);
+        assert_true(strncmp(text, "/memfd:temporal-slab", 20) == 0);
+        assert_true(fstat(fd, &st) == 0 && (st.st_mode & 0777) == 0600);
+        assert_int_equal(fcntl(fd, F_GET_SEALS) & NEEDED, NEEDED);
+        assert_true(ftruncate(fd, 4096) != 0 && errno == EPERM);
+        if ((fcntl(fd, F_GET_SEALS) & F_SEAL_FUTURE_WRITE) != 0) /* Linux 5.1 */
+            assert_true(pwrite(fd, "x", 1, 0) != 1 && errno == EPERM);
+        else
+            print_message("this kernel has no F_SEAL_FUTURE_WRITE: others of the user could write\n");
+        slab_allocator_free(a);
+    }
+    assert_true(input < 0 || dup2(input, 0) == 0);
+    if (input >= 0) close(input);
 }
 
 static void in_a_folder(void** state) {
@@ -357,7 +383,7 @@ static void in_a_folder(void** state) {
         SlabAllocator* a = create();
         assert_int_equal(publications(a), 1);
         SlabSegment* s = open_own();
-        link_of(s, text);
+        (void)own_descriptor(text);
         bool ours = strncmp(text, sub, strlen(sub)) == 0;
         if (ours != (how < 2)) fail_msg("case %u: %s", how, text);
         assert_int_equal(view_of(s, 0).number, 1);
@@ -412,6 +438,7 @@ int main(void) {
         TEST(rows_are_those_of_the_report), TEST(what_has_no_room_is_counted),  TEST(not_too_often),
         TEST(a_tenth_of_a_second_apart),
         TEST(at_every_kind_of_slow_call),   TEST(slots_run_out_and_cool_off),   TEST(without_pages),
+        TEST(nobody_else_writes),
         TEST(in_a_folder),                  TEST(under_a_limit_of_file_sizes), TEST(a_foreign_descriptor_is_left_alone),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
