@@ -27,7 +27,8 @@
 static bool read_text(const char* path, char* to, size_t n) {
     int fd = open(path, O_RDONLY | O_CLOEXEC);
     size_t at = 0;
-    for (ssize_t got = 1; fd >= 0 && got > 0 && at < n - 1; at += got > 0 ? (size_t)got : 0) got = read(fd, to + at, n - 1 - at);
+    for (ssize_t got = 1; fd >= 0 && got > 0 && at<n - 1; at += got> 0 ? (size_t)got : 0)
+        got = read(fd, to + at, n - 1 - at);
     if (fd >= 0) (void)close(fd);
     to[at] = 0;
     return at != 0;
@@ -64,8 +65,10 @@ static int refuse(int error, const char* sentence, uint32_t pid) {
 /* The open file: ours to read, and how. 0 or an errno value and a sentence. */
 static int look_at_file(SlabSegment* s, const TsiProcess* p) {
     struct stat st;
-    if (fstat(s->fd, &st) != 0 || !S_ISREG(st.st_mode)) return refuse(EPROTO, "the segment of process %u is no regular file", p->pid);
-    if (st.st_uid != p->uid) return refuse(EPROTO, "the segment of process %u belongs to another user than the process", p->pid);
+    if (fstat(s->fd, &st) != 0 || !S_ISREG(st.st_mode))
+        return refuse(EPROTO, "the segment of process %u is no regular file", p->pid);
+    if (st.st_uid != p->uid)
+        return refuse(EPROTO, "the segment of process %u belongs to another user than the process", p->pid);
     if ((st.st_mode & 077) != 0) return refuse(EPROTO, "the segment of process %u is open to other users", p->pid);
     if (st.st_size < SLAB_SEGMENT_HEADER_BYTES || st.st_size > INT32_MAX)
         return refuse(EPROTO, "the segment of process %u has an impossible length", p->pid);
@@ -84,7 +87,8 @@ static int try_link(SlabSegment* s, const TsiProcess* p, int dir, const char* na
     ssize_t n = readlinkat(dir, name, text, sizeof text - 1);
     if (n <= 0) return -1;
     text[n] = 0;
-    if (strstr(text, "temporal-slab") == NULL || (strstr(text, "/memfd:") != text && strstr(text, "/segment.") == NULL)) return -1;
+    if (strstr(text, "temporal-slab") == NULL || (strstr(text, "/memfd:") != text && strstr(text, "/segment.") == NULL))
+        return -1;
     if (fstatat(dir, name, &st, 0) != 0 || !S_ISREG(st.st_mode)) return -1;
     s->fd = openat(dir, name, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
     if (s->fd < 0) return refuse(errno, "the segment of process %u cannot be opened", p->pid);

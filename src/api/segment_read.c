@@ -26,7 +26,8 @@ bool tsi_segment_copy(const SlabSegment* s, uint64_t offset, void* to, size_t by
         uint8_t* out = to;
         _Atomic uint64_t* from = (_Atomic uint64_t*)(uintptr_t)(s->map + offset);
         for (size_t n = 0; n < bytes / sizeof(uint64_t); n++) {
-            uint64_t v = tsi_load_acquire(&from[n]); /* pairs with the writer's releases: S2 and S3 in stats/segment.c */
+            uint64_t v =
+                tsi_load_acquire(&from[n]); /* pairs with the writer's releases: P2 and P3 in stats/segment.c */
             memcpy(out + n * sizeof v, &v, sizeof v);
         }
         return true;
@@ -50,22 +51,27 @@ static int header_check(SlabSegment* s, const TsiProcess* p) {
     SlabSegmentHeader* h = &s->header;
     char boot[64] = "";
     if (!tsi_segment_copy(s, 0, h, sizeof *h)) return refuse("it has no header", p->pid);
-    if (memcmp(h->magic, SLAB_SEGMENT_MAGIC, sizeof h->magic) != 0) return refuse("it does not begin like one, or is being made", p->pid);
+    if (memcmp(h->magic, SLAB_SEGMENT_MAGIC, sizeof h->magic) != 0)
+        return refuse("it does not begin like one, or is being made", p->pid);
     if (h->endian != SLAB_SEGMENT_ENDIAN || h->major != SLAB_SEGMENT_MAJOR) {
-        tsi_set_error("the segment of process %u is of another kind (major version %u, this is %u)", p->pid, h->major, SLAB_SEGMENT_MAJOR);
+        tsi_set_error("the segment of process %u is of another kind (major version %u, this is %u)", p->pid, h->major,
+                      SLAB_SEGMENT_MAJOR);
         return EPROTONOSUPPORT;
     }
-    if (h->header_bytes < sizeof *h || h->total_bytes != s->bytes) return refuse("its length is not what it says", p->pid);
+    if (h->header_bytes < sizeof *h || h->total_bytes != s->bytes)
+        return refuse("its length is not what it says", p->pid);
     if (h->pid != p->inner_pid || h->start_time != p->start_time) return refuse("it is another process's", p->pid);
     int fd = open("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC);
     if (fd >= 0 && read(fd, boot, 36) != 36) boot[0] = 0;
     if (fd >= 0) (void)close(fd);
-    if (boot[0] != 0 && h->boot_id[0] != 0 && memcmp(boot, h->boot_id, 36) != 0) return refuse("it is of another boot", p->pid);
+    if (boot[0] != 0 && h->boot_id[0] != 0 && memcmp(boot, h->boot_id, 36) != 0)
+        return refuse("it is of another boot", p->pid);
     return 0;
 }
 
 static bool table_fits(const SlabSegment* s, const SlabSegmentTable* t, size_t row) {
-    return t->count != 0 && t->count <= ROWS_MOST && t->stride >= row && ((t->offset | t->stride) & 7) == 0 && t->offset <= s->bytes &&
+    return t->count != 0 && t->count <= ROWS_MOST && t->stride >= row && ((t->offset | t->stride) & 7) == 0 &&
+           t->offset <= s->bytes &&
            (uint64_t)t->count * t->stride <= s->bytes - t->offset; /* 32 bits by 17: no overflow */
 }
 
@@ -73,8 +79,11 @@ static bool is_text(const char* text, size_t n) { return memchr(text, 0, n) != N
 
 static bool scope_fits(const SlabSegment* s, const SlabSegmentScope* c, size_t* end) {
     uint64_t head = sizeof(SlabSegmentBuffer) + (uint64_t)s->scope_count * sizeof(SlabSegmentRows);
-    if (!is_text(c->name, sizeof c->name) || !is_text(c->key, sizeof c->key) || !is_text(c->labels, sizeof c->labels)) return false;
-    if (c->form > SLAB_SEGMENT_ARRAY || ((c->offset | c->row_bytes) & 7) != 0 || c->offset < head || c->offset > s->bytes) return false;
+    if (!is_text(c->name, sizeof c->name) || !is_text(c->key, sizeof c->key) || !is_text(c->labels, sizeof c->labels))
+        return false;
+    if (c->form > SLAB_SEGMENT_ARRAY || ((c->offset | c->row_bytes) & 7) != 0 || c->offset < head ||
+        c->offset > s->bytes)
+        return false;
     uint64_t rows = (uint64_t)c->capacity * c->row_bytes; /* 32 bits by 32: no overflow */
     if (rows > s->bytes - c->offset || (c->row_bytes == 0 && c->capacity != 0)) return false;
     if (c->offset + rows > *end) *end = (size_t)(c->offset + rows);
@@ -82,7 +91,8 @@ static bool scope_fits(const SlabSegment* s, const SlabSegmentScope* c, size_t* 
 }
 
 static bool metric_fits(const SlabSegment* s, const SlabSegmentMetric* m) {
-    if (!is_text(m->name, sizeof m->name) || !is_text(m->family, sizeof m->family) || !is_text(m->help, sizeof m->help)) return false;
+    if (!is_text(m->name, sizeof m->name) || !is_text(m->family, sizeof m->family) || !is_text(m->help, sizeof m->help))
+        return false;
     if (m->scope >= s->scope_count || ((m->offset | m->bytes) & 7) != 0 || m->bytes == 0) return false;
     if (m->type < SLAB_SEGMENT_STRING && m->bytes != 8) return false;
     if (m->type == SLAB_SEGMENT_STATE && m->bytes != 8) return false;
@@ -94,11 +104,15 @@ static bool tables_copy(SlabSegment* s) {
     size_t end = sizeof(SlabSegmentBuffer) + s->scope_count * sizeof(SlabSegmentRows);
     for (uint32_t n = 0; n < s->scope_count; n++) {
         SlabSegmentScope* c = &s->scopes[n];
-        if (!tsi_segment_copy(s, h->scopes.offset + (uint64_t)n * h->scopes.stride, c, sizeof *c) || !scope_fits(s, c, &end)) return false;
+        if (!tsi_segment_copy(s, h->scopes.offset + (uint64_t)n * h->scopes.stride, c, sizeof *c) ||
+            !scope_fits(s, c, &end))
+            return false;
     }
     for (uint32_t n = 0; n < s->metric_count; n++) {
         SlabSegmentMetric* m = &s->metrics[n];
-        if (!tsi_segment_copy(s, h->metrics.offset + (uint64_t)n * h->metrics.stride, m, sizeof *m) || !metric_fits(s, m)) return false;
+        if (!tsi_segment_copy(s, h->metrics.offset + (uint64_t)n * h->metrics.stride, m, sizeof *m) ||
+            !metric_fits(s, m))
+            return false;
     }
     s->copy_bytes = end;
     return true;
@@ -108,15 +122,17 @@ int tsi_segment_try(SlabSegment* s, const TsiProcess* p) {
     const SlabSegmentHeader* h = &s->header;
     int error = header_check(s, p);
     if (error != 0) return error;
-    if (!table_fits(s, &h->scopes, sizeof(SlabSegmentScope)) || !table_fits(s, &h->metrics, sizeof(SlabSegmentMetric)) ||
-        !table_fits(s, &h->slots, sizeof(SlabSegmentSlot)))
+    if (!table_fits(s, &h->scopes, sizeof(SlabSegmentScope)) ||
+        !table_fits(s, &h->metrics, sizeof(SlabSegmentMetric)) || !table_fits(s, &h->slots, sizeof(SlabSegmentSlot)))
         return refuse("a table is not within it", p->pid);
     s->scope_count = h->scopes.count;
     s->metric_count = h->metrics.count;
     s->slot_count = h->slots.count;
     size_t scopes = s->scope_count * sizeof *s->scopes, metrics = s->metric_count * sizeof *s->metrics;
-    s->memory_bytes = scopes + metrics + s->bytes; /* a buffer is no longer than the segment; untouched pages cost nothing */
-    void* memory = mmap(NULL, s->memory_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    s->memory_bytes =
+        scopes + metrics + s->bytes; /* a buffer is no longer than the segment; untouched pages cost nothing */
+    void* memory =
+        mmap(NULL, s->memory_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (memory == MAP_FAILED) {
         tsi_set_error("no memory to read the segment of process %u", p->pid);
         return ENOMEM;
@@ -149,7 +165,9 @@ static const SlabSegmentRows* counts(const SlabSegment* s) {
 
 static bool counts_fit(const SlabSegment* s) {
     for (uint32_t n = 0; n < s->scope_count; n++)
-        if (counts(s)[n].count > s->scopes[n].capacity || (s->scopes[n].form != SLAB_SEGMENT_ARRAY && counts(s)[n].count != 1)) return false;
+        if (counts(s)[n].count > s->scopes[n].capacity ||
+            (s->scopes[n].form != SLAB_SEGMENT_ARRAY && counts(s)[n].count != 1))
+            return false;
     return true;
 }
 
@@ -162,7 +180,7 @@ static SlabSegmentResult read_once(SlabSegment* s, uint64_t at, SlabSegmentSlot*
     if (!tsi_segment_copy(s, slot->buffer[n & 1], s->copy, s->copy_bytes)) return SLAB_SEGMENT_INCONSISTENT;
     if (!tsi_segment_copy(s, at, &after, sizeof after)) return SLAB_SEGMENT_INCONSISTENT;
     const SlabSegmentBuffer* b = (const SlabSegmentBuffer*)(const void*)s->copy;
-    if (after.sequence - 2 * n > 2 || b->number != n) return SLAB_SEGMENT_INCONSISTENT; /* S3; also when it went back */
+    if (after.sequence - 2 * n > 2 || b->number != n) return SLAB_SEGMENT_INCONSISTENT; /* P3; also when it went back */
     if (b->serial != slot->serial) return SLAB_SEGMENT_NOTHING; /* taken anew, or just now: tried again */
     return counts_fit(s) ? SLAB_SEGMENT_OK : SLAB_SEGMENT_INCONSISTENT;
 }
@@ -180,7 +198,8 @@ SlabSegmentResult slab_segment_read(SlabSegment* s, uint32_t slot, SlabSegmentVi
     }
     if (!s->filled || out == NULL) return result;
     const SlabSegmentBuffer* b = (const SlabSegmentBuffer*)(const void*)s->copy;
-    *out = (SlabSegmentView){slot, (uint32_t)row.state, b->serial, b->number, b->begun_ns, row.published_ns, row.cost_ns};
+    *out =
+        (SlabSegmentView){slot, (uint32_t)row.state, b->serial, b->number, b->begun_ns, row.published_ns, row.cost_ns};
     return result;
 }
 

@@ -32,11 +32,17 @@ static uint32_t metric_of(const SlabSegment* s, uint32_t scope, const char* key)
 
 static void set_field(const TsiMetric* m, const SlabSegmentValue* v, char* at) {
     uint32_t word = v->u > UINT32_MAX ? UINT32_MAX : (uint32_t)v->u;
-    if (m->type == TSI_TYPE_STRING) memcpy(at, v->text, strnlen(v->text, m->bytes - 1u));
-    else if (tsi_metric_is_array(m)) memcpy(at, v->counts, (v->entries < tsi_metric_entries(m) ? v->entries : tsi_metric_entries(m)) * sizeof(uint64_t));
-    else if (m->type == TSI_TYPE_F64) memcpy(at, &v->f, sizeof v->f);
-    else if (m->type == TSI_TYPE_U64) memcpy(at, &v->u, sizeof v->u);
-    else memcpy(at, &word, sizeof word);
+    if (m->type == TSI_TYPE_STRING)
+        memcpy(at, v->text, strnlen(v->text, m->bytes - 1u));
+    else if (tsi_metric_is_array(m))
+        memcpy(at, v->counts,
+               (v->entries < tsi_metric_entries(m) ? v->entries : tsi_metric_entries(m)) * sizeof(uint64_t));
+    else if (m->type == TSI_TYPE_F64)
+        memcpy(at, &v->f, sizeof v->f);
+    else if (m->type == TSI_TYPE_U64)
+        memcpy(at, &v->u, sizeof v->u);
+    else
+        memcpy(at, &word, sizeof word);
 }
 
 /* A value of the segment may have become another type in a later version. */
@@ -56,13 +62,15 @@ static void fill_section(const SlabSegment* s, TsiReport* r, TsiSection section,
         if (at == NONE || !same_kind(m, s->metrics[at].type)) continue;
         for (uint32_t n = 0; n < count; n++) {
             SlabSegmentValue v;
-            if (slab_segment_value(s, at, n, &v)) set_field(m, &v, (char*)(uintptr_t)rows.first + n * rows.bytes + m->offset);
+            if (slab_segment_value(s, at, n, &v))
+                set_field(m, &v, (char*)(uintptr_t)rows.first + n * rows.bytes + m->offset);
         }
     }
 }
 
 static uint32_t count_of(const SlabSegment* s, const uint32_t scopes[TSI_SECTIONS], TsiSection section) {
-    return scopes[section] != NONE ? (uint32_t)slab_segment_rows(s, scopes[section]).count : 0; /* below 2^32 by its capacity */
+    return scopes[section] != NONE ? (uint32_t)slab_segment_rows(s, scopes[section]).count
+                                   : 0; /* below 2^32 by its capacity */
 }
 
 /* Ids that index tables of the writers. */
@@ -78,7 +86,8 @@ static bool report_make(const SlabSegment* s, TsiReport* r) {
     for (unsigned n = 0; n < TSI_SECTIONS; n++) scopes[n] = scope_of(s, (TsiSection)n);
     uint32_t classes = count_of(s, scopes, TSI_SECTION_CLASS), labels = count_of(s, scopes, TSI_SECTION_LABEL);
     uint32_t epochs = count_of(s, scopes, TSI_SECTION_EPOCH), phases = count_of(s, scopes, TSI_SECTION_PHASE);
-    r->mapping_bytes = tsi_align_up(classes * sizeof *r->classes + labels * sizeof *r->labels + epochs * sizeof *r->epochs + phases * sizeof *r->phases + 1,
+    r->mapping_bytes = tsi_align_up(classes * sizeof *r->classes + labels * sizeof *r->labels +
+                                        epochs * sizeof *r->epochs + phases * sizeof *r->phases + 1,
                                     tsi_os.page_bytes);
     r->mapping = tsi_os.reserve(r->mapping_bytes);
     if (r->mapping == NULL || tsi_os.commit(r->mapping, r->mapping_bytes) != 0) {
@@ -101,7 +110,8 @@ static bool report_make(const SlabSegment* s, TsiReport* r) {
     return true;
 }
 
-static bool write_copy(const SlabSegment* s, TsiWriteFn write, void* ctx, bool (*text)(const TsiReport*, TsiWriteFn, void*)) {
+static bool write_copy(const SlabSegment* s, TsiWriteFn write, void* ctx,
+                       bool (*text)(const TsiReport*, TsiWriteFn, void*)) {
     TsiReport r;
     if (s == NULL || !s->filled || write == NULL) return errno = EINVAL, false;
     if (!report_make(s, &r)) return false;

@@ -11,16 +11,16 @@
  *   sequence = 2n              (release)          accept when sequence <= 2n + 2
  *
  * Invariants
- *   S1  Publication n is written to buffer n & 1, and sequence is 2n - 1 before its first word is. So while n is the latest
+ *   P1  Publication n is written to buffer n & 1, and sequence is 2n - 1 before its first word is. So while n is the latest
  *       complete one, nobody writes to its buffer.
- *   S2  A reader that sees sequence >= 2n sees every word of publication n: every store of the sequence is a release that
+ *   P2  A reader that sees sequence >= 2n sees every word of publication n: every store of the sequence is a release that
  *       pairs with its acquire, those of odd numbers, too, for they are what it sees most of the time a writer is at work.
- *   S3  A reader that sees a word of publication n + 2 sees, afterwards, sequence >= 2n + 3, and does not accept: the word's
+ *   P3  A reader that sees a word of publication n + 2 sees, afterwards, sequence >= 2n + 3, and does not accept: the word's
  *       release comes after that store, and pairs with the acquire of the word. So what is accepted is whole.
- *   S4  The sequence goes on when another allocator takes the slot; the serial in the buffer says whose it is.
- *   S5  What the writer relies on (sequence, states, places) is its own copy. The segment is written and never read.
- *   S6  Pages are reserved before they are written.
- *   S7  A process writes only to a segment it has made itself: a fork child has none of its parent's mapped, and whose
+ *   P4  The sequence goes on when another allocator takes the slot; the serial in the buffer says whose it is.
+ *   P5  What the writer relies on (sequence, states, places) is its own copy. The segment is written and never read.
+ *   P6  Pages are reserved before they are written.
+ *   P7  A process writes only to a segment it has made itself: a fork child has none of its parent's mapped, and whose
  *       process id differs forgets it.
  *
  * A writer that is stopped for ever leaves the sequence odd and the other buffer whole. Model: tests/models/segment.pml.
@@ -96,7 +96,10 @@ static SlabSegmentTable table(size_t offset, uint32_t count, size_t stride) {
 
 static void header_write(uint64_t now) {
     const TsiPlan* p = &seg.plan;
-    SlabSegmentHeader h = {.endian = SLAB_SEGMENT_ENDIAN, .major = SLAB_SEGMENT_MAJOR, .minor = SLAB_SEGMENT_MINOR, .header_bytes = sizeof h};
+    SlabSegmentHeader h = {.endian = SLAB_SEGMENT_ENDIAN,
+                           .major = SLAB_SEGMENT_MAJOR,
+                           .minor = SLAB_SEGMENT_MINOR,
+                           .header_bytes = sizeof h};
     h.total_bytes = p->total_bytes;
     h.pid = tsi_load_relaxed(&seg.pid);
     h.start_time = start_time();
@@ -130,7 +133,7 @@ static bool segment_ready(uint64_t now) {
     uint32_t pid = (uint32_t)getpid();
     const char* what = NULL;
     if (seg.memory.base != NULL && tsi_load_relaxed(&seg.pid) == pid) return true;
-    if (seg.memory.base != NULL) forget(); /* S7: a child that no handler has told */
+    if (seg.memory.base != NULL) forget(); /* P7: a child that no handler has told */
     tsi_plan_make(&seg.plan, tsi_os.page_bytes);
     int error = tsi_shared_open(&seg.memory, seg.plan.total_bytes, seg.plan.buffers, &what);
     if (error != 0) return failed(what, error);
@@ -144,7 +147,8 @@ static bool segment_ready(uint64_t now) {
 
 static bool is_free(Slot* s, uint64_t now) {
     uint64_t state = tsi_load_acquire(&s->state); /* pairs with tsi_segment_end */
-    return state == SLAB_SEGMENT_FREE || (state == SLAB_SEGMENT_ENDED && now - tsi_load_relaxed(&s->ended_ns) >= COOL_NS);
+    return state == SLAB_SEGMENT_FREE ||
+           (state == SLAB_SEGMENT_ENDED && now - tsi_load_relaxed(&s->ended_ns) >= COOL_NS);
 }
 
 static bool seat_take(TsiArena* a, uint64_t now) {
@@ -156,10 +160,12 @@ static bool seat_take(TsiArena* a, uint64_t now) {
     for (unsigned n = 0; n < SLAB_SEGMENT_SLOTS; n++) {
         Slot* s = &seg.slots[n];
         if (!is_free(s, now)) continue;
-        error = s->reserved ? 0 : tsi_shared_reserve(&seg.memory, tsi_plan_buffer(&seg.plan, n, 0), 2 * seg.plan.buffer_bytes);
+        error = s->reserved
+                    ? 0
+                    : tsi_shared_reserve(&seg.memory, tsi_plan_buffer(&seg.plan, n, 0), 2 * seg.plan.buffer_bytes);
         what = "reserving pages of a slot";
         if (error != 0) break;
-        s->reserved = true; /* S6 */
+        s->reserved = true; /* P6 */
         tsi_store_relaxed(SLOT(n, since_ns), now);
         tsi_store_relaxed(SLOT(n, serial), a->serial);
         tsi_store_release(SLOT(n, state), SLAB_SEGMENT_LIVE); /* pairs with the reader's acquire: the serial is there */
@@ -180,9 +186,10 @@ static void publication_write(const TsiReport* r, unsigned slot, uint64_t serial
     uint64_t n = s->sequence / 2 + 1;
     size_t buffer = tsi_plan_buffer(&seg.plan, slot, n & 1);
     s->sequence = 2 * n - 1;
-    /* release: a reader that sees this one is to see the words of n - 1, too (S2). S1: no word that follows is visible before it. */
+    /* release: a reader that sees this one is to see the words of n - 1, too (P2). Those of n follow it: they are
+     * releases themselves (P1). */
     tsi_store_release(SLOT(slot, sequence), s->sequence);
-    /* release: pairs with the reader's acquire of each word, S3 */
+    /* release: pairs with the reader's acquire of each word, P3 */
     tsi_store_release(word_at(buffer + offsetof(SlabSegmentBuffer, number)), n);
     tsi_store_release(word_at(buffer + offsetof(SlabSegmentBuffer, serial)), serial);
     tsi_store_release(word_at(buffer + offsetof(SlabSegmentBuffer, begun_ns)), begun);
@@ -191,7 +198,7 @@ static void publication_write(const TsiReport* r, unsigned slot, uint64_t serial
     tsi_store_relaxed(SLOT(slot, published_ns), now);
     tsi_store_relaxed(SLOT(slot, cost_ns), now - begun);
     s->sequence = 2 * n;
-    tsi_store_release(SLOT(slot, sequence), s->sequence); /* pairs with the reader's acquire, S2 */
+    tsi_store_release(SLOT(slot, sequence), s->sequence); /* pairs with the reader's acquire, P2 */
     tsi_store_relaxed(HEADER(publications), ++seg.publications);
     tsi_store_relaxed(HEADER(heartbeat_ns), now);
 }
@@ -236,7 +243,7 @@ void tsi_segment_begin(TsiArena* a) {
 void tsi_segment_end(TsiArena* a) {
     TsiSeat* seat = &a->seat;
     if (a->options.segment == 0 || seat->slot == 0 || seat->segment != tsi_load_relaxed(&seg.segment)) return;
-    if (tsi_load_relaxed(&seg.pid) != (uint32_t)getpid()) return; /* S7 */
+    if (tsi_load_relaxed(&seg.pid) != (uint32_t)getpid()) return; /* P7 */
     unsigned slot = seat->slot - 1;
     uint64_t now = tsi_os.now_ns();
     tsi_store_relaxed(SLOT(slot, ended_ns), now);

@@ -38,7 +38,8 @@ SAME(TSI_KIND_COPY, SLAB_SEGMENT_COPY);
 SAME(TSI_UNIT_SECONDS, SLAB_SEGMENT_SECONDS);
 SAME(TSI_UNIT_TEXT, SLAB_SEGMENT_TEXT);
 
-#define FITS(text, IN) _Static_assert(sizeof text <= sizeof((SlabSegmentMetric*)0)->IN, "metrics.def: no room in the segment for a text")
+#define FITS(text, IN) \
+    _Static_assert(sizeof text <= sizeof((SlabSegmentMetric*)0)->IN, "metrics.def: no room in the segment for a text")
 #define TEXTS_FIT(NAME, FAMILY_NAME, HELP) \
     FITS(NAME, name);                      \
     FITS(FAMILY_NAME, family);             \
@@ -59,11 +60,16 @@ static const struct {
 
 static uint32_t capacity_of(TsiSection s) {
     switch (s) {
-    case TSI_SECTION_CLASS: return TSI_CLASS_LARGE;
-    case TSI_SECTION_EPOCH: return EPOCHS;
-    case TSI_SECTION_PHASE: return PHASES;
-    case TSI_SECTION_LABEL: return LABELS;
-    default: return 1;
+    case TSI_SECTION_CLASS:
+        return TSI_CLASS_LARGE;
+    case TSI_SECTION_EPOCH:
+        return EPOCHS;
+    case TSI_SECTION_PHASE:
+        return PHASES;
+    case TSI_SECTION_LABEL:
+        return LABELS;
+    default:
+        return 1;
     }
 }
 
@@ -102,7 +108,10 @@ static void put_text(char* to, size_t n, const char* from) {
 
 void tsi_plan_tables(const TsiPlan* p, uint8_t* base) {
     for (unsigned s = 0; s < TSI_SECTIONS; s++) {
-        SlabSegmentScope row = {.form = (uint32_t)tsi_sections[s].form, .row_bytes = p->row_bytes[s], .capacity = p->capacity[s], .offset = p->rows[s]};
+        SlabSegmentScope row = {.form = (uint32_t)tsi_sections[s].form,
+                                .row_bytes = p->row_bytes[s],
+                                .capacity = p->capacity[s],
+                                .offset = p->rows[s]};
         put_text(row.name, sizeof row.name, words[s].name);
         put_text(row.key, sizeof row.key, tsi_sections[s].key);
         put_text(row.labels, sizeof row.labels, words[s].labels);
@@ -110,7 +119,12 @@ void tsi_plan_tables(const TsiPlan* p, uint8_t* base) {
     }
     for (unsigned i = 0; i < TSI_METRICS; i++) {
         const TsiMetric* m = &tsi_metrics[i];
-        SlabSegmentMetric row = {.scope = m->section, .type = m->type, .kind = m->kind, .unit = m->unit, .offset = p->metric_offset[i], .bytes = p->metric_bytes[i]};
+        SlabSegmentMetric row = {.scope = m->section,
+                                 .type = m->type,
+                                 .kind = m->kind,
+                                 .unit = m->unit,
+                                 .offset = p->metric_offset[i],
+                                 .bytes = p->metric_bytes[i]};
         put_text(row.name, sizeof row.name, m->key);
         put_text(row.family, sizeof row.family, m->family != NULL ? m->family : "");
         put_text(row.help, sizeof row.help, m->help);
@@ -148,7 +162,8 @@ void tsi_plan_rows(const TsiPlan* p, const TsiReport* r, uint8_t* buffer) {
         for (unsigned i = 0; i < TSI_METRICS; i++) {
             if (tsi_metrics[i].section != s) continue;
             for (uint32_t n = 0; n < count; n++)
-                put_value(&tsi_metrics[i], rows.first + n * rows.bytes, buffer + p->rows[s] + (size_t)n * p->row_bytes[s] + p->metric_offset[i]);
+                put_value(&tsi_metrics[i], rows.first + n * rows.bytes,
+                          buffer + p->rows[s] + (size_t)n * p->row_bytes[s] + p->metric_offset[i]);
         }
     }
 }

@@ -99,8 +99,8 @@ static SlabSegmentHeader header_of(SlabSegment* s) {
 /* ---- what ---- */
 
 static bool is_of_the_moment(const TsiMetric* m) {
-    static const char* const keys[] = {"timestamp_ns", "uptime_ns", "segment_publications", "rss_bytes_current", "age_ns",
-                                       "age_sec", "metadata_bytes"};
+    static const char* const keys[] = {"timestamp_ns", "uptime_ns", "segment_publications", "rss_bytes_current",
+                                       "age_ns",       "age_sec",   "metadata_bytes"};
     for (size_t n = 0; n < sizeof keys / sizeof *keys; n++)
         if (strcmp(keys[n], m->key) == 0) return true;
     return false;
@@ -109,9 +109,12 @@ static bool is_of_the_moment(const TsiMetric* m) {
 static void same_value(const TsiMetric* m, const void* row, const SlabSegmentValue* v) {
     TsiValue want = tsi_metric_value(m, row);
     bool same = want.u == v->u;
-    if (m->type == TSI_TYPE_STRING) same = strncmp(want.s, v->text, 31) == 0;
-    else if (m->type == TSI_TYPE_F64) same = memcmp(&want.f, &v->f, sizeof want.f) == 0;
-    else if (tsi_metric_is_array(m)) same = v->entries == tsi_metric_entries(m) && memcmp(want.a, v->counts, m->bytes) == 0;
+    if (m->type == TSI_TYPE_STRING)
+        same = strncmp(want.s, v->text, 31) == 0;
+    else if (m->type == TSI_TYPE_F64)
+        same = memcmp(&want.f, &v->f, sizeof want.f) == 0;
+    else if (tsi_metric_is_array(m))
+        same = v->entries == tsi_metric_entries(m) && memcmp(want.a, v->counts, m->bytes) == 0;
     if (!same && !is_of_the_moment(m)) fail_msg("%s is not what was published", m->key);
 }
 
@@ -172,7 +175,8 @@ static void what_has_no_room_is_counted(void** state) {
     for (uint32_t n = 0; n < count; n++) {
         SlabSegmentRows rows = slab_segment_rows(s, n);
         if (strcmp(scopes[n].name, "PHASE") == 0) assert_int_equal(rows.count + rows.left_out, PHASES), checked++;
-        if (strcmp(scopes[n].name, "EPOCH") == 0) assert_true(rows.count == 64 && rows.left_out >= PHASES - 64), checked++;
+        if (strcmp(scopes[n].name, "EPOCH") == 0)
+            assert_true(rows.count == 64 && rows.left_out >= PHASES - 64), checked++;
         assert_true(rows.count <= scopes[n].capacity);
     }
     assert_int_equal(checked, 2);
@@ -225,16 +229,17 @@ static void at_every_kind_of_slow_call(void** state) {
     (void)state;
     SlabAllocator* a = create();
     uint64_t n = publications(a);
-#define PUBLISHES(call)        \
-    do {                       \
-        pass_seconds(1);       \
-        errno = 4711;          \
-        call;                  \
+#define PUBLISHES(call)                         \
+    do {                                        \
+        pass_seconds(1);                        \
+        errno = 4711;                           \
+        call;                                   \
         assert_int_equal(publications(a), ++n); \
-        assert_int_equal(errno, 4711); \
+        assert_int_equal(errno, 4711);          \
     } while (0)
     PUBLISHES(assert_non_null(slab_malloc(a, 100)));
-    PUBLISHES(for (unsigned k = 0; k < 2000; k++) assert_non_null(slab_malloc(a, 100))); /* without a binding or a heap to make */
+    PUBLISHES(for (unsigned k = 0; k < 2000; k++)
+                  assert_non_null(slab_malloc(a, 100))); /* without a binding or a heap to make */
     PUBLISHES(assert_non_null(slab_malloc(a, 1 << 20)));
     PUBLISHES(epoch_advance(a));
     PUBLISHES(epoch_close(a, 0));
@@ -435,11 +440,17 @@ static void a_foreign_descriptor_is_left_alone(void** state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        TEST(rows_are_those_of_the_report), TEST(what_has_no_room_is_counted),  TEST(not_too_often),
+        TEST(rows_are_those_of_the_report),
+        TEST(what_has_no_room_is_counted),
+        TEST(not_too_often),
         TEST(a_tenth_of_a_second_apart),
-        TEST(at_every_kind_of_slow_call),   TEST(slots_run_out_and_cool_off),   TEST(without_pages),
+        TEST(at_every_kind_of_slow_call),
+        TEST(slots_run_out_and_cool_off),
+        TEST(without_pages),
         TEST(nobody_else_writes),
-        TEST(in_a_folder),                  TEST(under_a_limit_of_file_sizes), TEST(a_foreign_descriptor_is_left_alone),
+        TEST(in_a_folder),
+        TEST(under_a_limit_of_file_sizes),
+        TEST(a_foreign_descriptor_is_left_alone),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -27,8 +27,12 @@ typedef struct Image {
 } Image;
 
 static SlabSegmentHeader* header_in(Image* m) { return (SlabSegmentHeader*)(void*)m->at; }
-static SlabSegmentScope* scope_in(Image* m, unsigned n) { return (SlabSegmentScope*)(void*)(m->at + m->plan.scopes) + n; }
-static SlabSegmentMetric* metric_in(Image* m, unsigned n) { return (SlabSegmentMetric*)(void*)(m->at + m->plan.metrics) + n; }
+static SlabSegmentScope* scope_in(Image* m, unsigned n) {
+    return (SlabSegmentScope*)(void*)(m->at + m->plan.scopes) + n;
+}
+static SlabSegmentMetric* metric_in(Image* m, unsigned n) {
+    return (SlabSegmentMetric*)(void*)(m->at + m->plan.metrics) + n;
+}
 static SlabSegmentSlot* slot_in(Image* m) { return (SlabSegmentSlot*)(void*)(m->at + m->plan.slots); }
 static uint8_t* buffer_in(Image* m) { return m->at + tsi_plan_buffer(&m->plan, 0, NUMBER & 1); }
 static SlabSegmentRows* rows_in(Image* m, unsigned n) {
@@ -66,7 +70,8 @@ static void image_make(Image* m) {
     h->metrics = (SlabSegmentTable){m->plan.metrics, TSI_METRICS, sizeof(SlabSegmentMetric)};
     h->slots = (SlabSegmentTable){m->plan.slots, 1, sizeof(SlabSegmentSlot)};
     tsi_plan_tables(&m->plan, m->at);
-    *slot_in(m) = (SlabSegmentSlot){.state = SLAB_SEGMENT_LIVE, .serial = SERIAL, .sequence = 2 * NUMBER, .buffer_bytes = m->plan.buffer_bytes};
+    *slot_in(m) = (SlabSegmentSlot){
+        .state = SLAB_SEGMENT_LIVE, .serial = SERIAL, .sequence = 2 * NUMBER, .buffer_bytes = m->plan.buffer_bytes};
     slot_in(m)->buffer[0] = tsi_plan_buffer(&m->plan, 0, 0);
     slot_in(m)->buffer[1] = tsi_plan_buffer(&m->plan, 0, 1);
     SlabAllocator* a = unit_create();
@@ -124,8 +129,10 @@ static SlabSegmentResult read_all(SlabSegment* s) {
         }
     }
     bool json = slab_segment_json(s, swallow, &text), prometheus = slab_segment_prometheus(s, swallow, &text);
-    if (result == SLAB_SEGMENT_OK) assert_true((json && prometheus) || errno == ENOMEM);
-    else assert_false(json || prometheus);
+    if (result == SLAB_SEGMENT_OK)
+        assert_true((json && prometheus) || errno == ENOMEM);
+    else
+        assert_false(json || prometheus);
     return result;
 }
 
@@ -172,16 +179,35 @@ static const struct {
     int error;
     const char* sentence; /* a part of it */
 } openings[] = {
-    {good, 0, ""}, {newer_minor, 0, ""},
-    {newer_major, EPROTONOSUPPORT, "another kind (major version 2"}, {other_endian, EPROTONOSUPPORT, "another kind"},
-    {no_magic, EPROTO, "begin like one"}, {other_length, EPROTO, "length"}, {short_header, EPROTO, "length"},
-    {other_pid, EPROTO, "another process"}, {earlier_process, EPROTO, "another process"}, {other_boot, EPROTO, "another boot"},
-    {table_overflows, EPROTO, "a table is not within"}, {table_beyond, EPROTO, "a table is not within"}, {table_odd, EPROTO, "a table is not within"},
-    {table_count, EPROTO, "a table is not within"}, {table_empty, EPROTO, "a table is not within"}, {stride_short, EPROTO, "a table is not within"}, {stride_wraps, EPROTO, "a table is not within"},
-    {scope_overflows, EPROTO, "a row of its tables"}, {scope_in_head, EPROTO, "a row of its tables"}, {scope_capacity, EPROTO, "a row of its tables"},
-    {scope_rows_of_nothing, EPROTO, "a row of its tables"}, {scope_name, EPROTO, "a row of its tables"}, {scope_form, EPROTO, "a row of its tables"},
-    {metric_beyond_row, EPROTO, "a row of its tables"}, {metric_too_long, EPROTO, "a row of its tables"}, {metric_of_no_scope, EPROTO, "a row of its tables"},
-    {metric_odd, EPROTO, "a row of its tables"}, {metric_name, EPROTO, "a row of its tables"}, {metric_of_many_bytes, EPROTO, "a row of its tables"},
+    {good, 0, ""},
+    {newer_minor, 0, ""},
+    {newer_major, EPROTONOSUPPORT, "another kind (major version 2"},
+    {other_endian, EPROTONOSUPPORT, "another kind"},
+    {no_magic, EPROTO, "begin like one"},
+    {other_length, EPROTO, "length"},
+    {short_header, EPROTO, "length"},
+    {other_pid, EPROTO, "another process"},
+    {earlier_process, EPROTO, "another process"},
+    {other_boot, EPROTO, "another boot"},
+    {table_overflows, EPROTO, "a table is not within"},
+    {table_beyond, EPROTO, "a table is not within"},
+    {table_odd, EPROTO, "a table is not within"},
+    {table_count, EPROTO, "a table is not within"},
+    {table_empty, EPROTO, "a table is not within"},
+    {stride_short, EPROTO, "a table is not within"},
+    {stride_wraps, EPROTO, "a table is not within"},
+    {scope_overflows, EPROTO, "a row of its tables"},
+    {scope_in_head, EPROTO, "a row of its tables"},
+    {scope_capacity, EPROTO, "a row of its tables"},
+    {scope_rows_of_nothing, EPROTO, "a row of its tables"},
+    {scope_name, EPROTO, "a row of its tables"},
+    {scope_form, EPROTO, "a row of its tables"},
+    {metric_beyond_row, EPROTO, "a row of its tables"},
+    {metric_too_long, EPROTO, "a row of its tables"},
+    {metric_of_no_scope, EPROTO, "a row of its tables"},
+    {metric_odd, EPROTO, "a row of its tables"},
+    {metric_name, EPROTO, "a row of its tables"},
+    {metric_of_many_bytes, EPROTO, "a row of its tables"},
 };
 
 static void headers_and_tables(void** state) {
@@ -196,7 +222,8 @@ static void headers_and_tables(void** state) {
             SlabSegment* s = open_own();
             if ((s == NULL) != (openings[n].error != 0) || (s == NULL && errno != openings[n].error))
                 fail_msg("case %u: errno %d, '%s'", n, errno, slab_last_error());
-            if (strstr(slab_last_error(), openings[n].sentence) == NULL) fail_msg("case %u says '%s'", n, slab_last_error());
+            if (strstr(slab_last_error(), openings[n].sentence) == NULL)
+                fail_msg("case %u says '%s'", n, slab_last_error());
             if (s != NULL) assert_int_equal(read_all(s), SLAB_SEGMENT_OK);
             slab_segment_close(s);
             image_drop(&m);
@@ -219,17 +246,30 @@ static void taken_anew(Image* m) { slot_in(m)->serial = SERIAL + 1; }
 static void many_rows(Image* m) { rows_in(m, 3)->count = scope_in(m, 3)->capacity + 1; }
 static void most_rows(Image* m) { rows_in(m, 7)->count = UINT64_MAX; }
 static void no_global(Image* m) { rows_in(m, 1)->count = 0; }
-static void wild_values(Image* m) { memset(buffer_in(m) + m->plan.rows[0], 0xff, m->plan.buffer_bytes - m->plan.rows[0]); }
+static void wild_values(Image* m) {
+    memset(buffer_in(m) + m->plan.rows[0], 0xff, m->plan.buffer_bytes - m->plan.rows[0]);
+}
 
 static const struct {
     void (*spoil)(Image*);
     SlabSegmentResult result;
 } readings[] = {
-    {good, SLAB_SEGMENT_OK}, {ended_slot, SLAB_SEGMENT_OK}, {stopped_writer, SLAB_SEGMENT_OK}, {wild_values, SLAB_SEGMENT_OK},
-    {free_slot, SLAB_SEGMENT_NOTHING}, {nothing_yet, SLAB_SEGMENT_NOTHING}, {taken_anew, SLAB_SEGMENT_NOTHING},
-    {buffer_overflows, SLAB_SEGMENT_INCONSISTENT}, {buffer_beyond, SLAB_SEGMENT_INCONSISTENT}, {buffer_odd, SLAB_SEGMENT_INCONSISTENT},
-    {buffer_short, SLAB_SEGMENT_INCONSISTENT}, {slot_state, SLAB_SEGMENT_INCONSISTENT}, {other_number, SLAB_SEGMENT_INCONSISTENT},
-    {last_sequence, SLAB_SEGMENT_INCONSISTENT}, {many_rows, SLAB_SEGMENT_INCONSISTENT}, {most_rows, SLAB_SEGMENT_INCONSISTENT},
+    {good, SLAB_SEGMENT_OK},
+    {ended_slot, SLAB_SEGMENT_OK},
+    {stopped_writer, SLAB_SEGMENT_OK},
+    {wild_values, SLAB_SEGMENT_OK},
+    {free_slot, SLAB_SEGMENT_NOTHING},
+    {nothing_yet, SLAB_SEGMENT_NOTHING},
+    {taken_anew, SLAB_SEGMENT_NOTHING},
+    {buffer_overflows, SLAB_SEGMENT_INCONSISTENT},
+    {buffer_beyond, SLAB_SEGMENT_INCONSISTENT},
+    {buffer_odd, SLAB_SEGMENT_INCONSISTENT},
+    {buffer_short, SLAB_SEGMENT_INCONSISTENT},
+    {slot_state, SLAB_SEGMENT_INCONSISTENT},
+    {other_number, SLAB_SEGMENT_INCONSISTENT},
+    {last_sequence, SLAB_SEGMENT_INCONSISTENT},
+    {many_rows, SLAB_SEGMENT_INCONSISTENT},
+    {most_rows, SLAB_SEGMENT_INCONSISTENT},
     {no_global, SLAB_SEGMENT_INCONSISTENT},
 };
 
@@ -364,7 +404,8 @@ static void another_users_process(void** state) {
     pid_t parent = getpid(), child = fork();
     if (child == 0) {
         bool ok = setgid(65534) == 0 && setuid(65534) == 0;
-        ok = ok && slab_segment_open((uint32_t)parent) == NULL && errno == EACCES && strstr(slab_last_error(), "another user") != NULL;
+        ok = ok && slab_segment_open((uint32_t)parent) == NULL && errno == EACCES &&
+             strstr(slab_last_error(), "another user") != NULL;
         _exit(ok ? 0 : 1);
     }
     assert_int_equal(waitpid(child, &status, 0), child);
@@ -389,7 +430,8 @@ static void* write_fast(void* arg) {
         uint8_t* buffer = w->at + tsi_plan_buffer(&w->m.plan, 0, n & 1);
         tsi_store_release(sequence, 2 * n - 1);
         tsi_store_release((TsiShareWord*)(void*)buffer, n);
-        for (size_t at = GAP; at + GAP <= w->m.plan.buffer_bytes; at += GAP) tsi_store_release((TsiShareWord*)(void*)(buffer + at), n);
+        for (size_t at = GAP; at + GAP <= w->m.plan.buffer_bytes; at += GAP)
+            tsi_store_release((TsiShareWord*)(void*)(buffer + at), n);
         tsi_store_release(sequence, 2 * n);
         if (n % 64 == 0) usleep(300);
     }
@@ -402,7 +444,8 @@ static void written_while_it_is_read(void** state) {
     pthread_t t;
     unsigned accepted = 0, newer = 0;
     image_make(&w.m);
-    memcpy(w.m.at + tsi_plan_buffer(&w.m.plan, 0, 0), buffer_in(&w.m), w.m.plan.buffer_bytes); /* counts are right in both */
+    memcpy(w.m.at + tsi_plan_buffer(&w.m.plan, 0, 0), buffer_in(&w.m),
+           w.m.plan.buffer_bytes); /* counts are right in both */
     image_show(&w.m, w.m.bytes, true, 0600);
     w.at = mmap(NULL, w.m.bytes, PROT_READ | PROT_WRITE, MAP_SHARED, w.m.fd, 0);
     assert_true(w.at != MAP_FAILED);
@@ -415,7 +458,8 @@ static void written_while_it_is_read(void** state) {
         accepted++;
         newer += v.number > NUMBER + 1;
         for (size_t at = GAP; v.number > NUMBER && at + GAP <= s->copy_bytes; at += GAP)
-            if (s->copy[at / 8] != v.number) fail_msg("publication %u has a word of %u", (unsigned)v.number, (unsigned)s->copy[at / 8]);
+            if (s->copy[at / 8] != v.number)
+                fail_msg("publication %u has a word of %u", (unsigned)v.number, (unsigned)s->copy[at / 8]);
     }
     tsi_store_relaxed(&w.stop, true);
     assert_int_equal(pthread_join(t, NULL), 0);
@@ -434,13 +478,18 @@ static void spoilt_at_random(void** state) {
     unsigned opened = 0, accepted = 0;
     image_make(&m);
     image_show(&m, m.bytes, false, 0600);
-    const size_t places[][2] = {{24, 232}, {m.plan.scopes, m.plan.metrics - m.plan.scopes}, {m.plan.metrics, m.plan.slots - m.plan.metrics},
-                                {m.plan.slots, 128}, {tsi_plan_buffer(&m.plan, 0, 1), m.plan.buffer_bytes}};
+    const size_t places[][2] = {{24, 232},
+                                {m.plan.scopes, m.plan.metrics - m.plan.scopes},
+                                {m.plan.metrics, m.plan.slots - m.plan.metrics},
+                                {m.plan.slots, 128},
+                                {tsi_plan_buffer(&m.plan, 0, 1), m.plan.buffer_bytes}};
     for (unsigned n = 0; n < SPOILT; n++) {
         rng ^= rng << 13, rng ^= rng >> 7, rng ^= rng << 17;
         const size_t* place = places[n % 5];
         size_t at = place[0] + (rng >> 8) % (place[1] / 4) * 4;
-        uint64_t values[] = {0, 1, UINT32_MAX, UINT64_MAX, UINT64_MAX - 7, m.bytes, (uint64_t)1 << (rng >> 56) % 64, rng}, was;
+        uint64_t values[] = {0,  1, UINT32_MAX, UINT64_MAX, UINT64_MAX - 7, m.bytes, (uint64_t)1 << (rng >> 56) % 64,
+                             rng},
+                 was;
         assert_int_equal(pread(m.fd, &was, 8, (off_t)at), 8);
         assert_int_equal(pwrite(m.fd, &values[rng & 7], 8, (off_t)at), 8);
         SlabSegment* s = open_own();
@@ -456,10 +505,10 @@ static void spoilt_at_random(void** state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(headers_and_tables),  cmocka_unit_test(slots_and_buffers),
-        cmocka_unit_test(short_and_open_files), cmocka_unit_test(shrunk_after_opening),
-        cmocka_unit_test(what_is_no_file),     cmocka_unit_test(processes_that_are_not_there),
-        cmocka_unit_test(another_users_process), cmocka_unit_test(spoilt_at_random),
+        cmocka_unit_test(headers_and_tables),       cmocka_unit_test(slots_and_buffers),
+        cmocka_unit_test(short_and_open_files),     cmocka_unit_test(shrunk_after_opening),
+        cmocka_unit_test(what_is_no_file),          cmocka_unit_test(processes_that_are_not_there),
+        cmocka_unit_test(another_users_process),    cmocka_unit_test(spoilt_at_random),
         cmocka_unit_test(written_while_it_is_read),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,11 +1,12 @@
 /*
- * segment.c - the statistics segment read by another process: while eight threads publish as fast as they can, while
+ * stress_segment.c - the statistics segment read by another process: while eight threads publish as fast as they can, while
  * the process is stopped in the middle of it, and after forks.
  *
  * The clock by which a slow call knows that it is time is replaced by one that always says so: publications then follow
- * each other without a pause, and a reader often meets one that is being written.
+ * each other without a pause, and a reader often meets one that is being written. One that falls asleep in a copy finds
+ * it overwritten when it wakes.
  */
-#include "kit.h"
+#include "contract/kit.h"
 
 #include "api/segment.h"
 #include "os/os.h"
@@ -135,7 +136,8 @@ static void check_phases(const Reading* r) {
         for (uint64_t k = 0; k < rows(r, "PHASE"); k++) {
             if (value(r, "PHASE", "epoch_era", k) != era) continue;
             CHECK_EQ(value(r, "EPOCH", "total_partial_slabs", n) + value(r, "EPOCH", "total_full_slabs", n) +
-                         value(r, "EPOCH", "reclaimable_slab_count", n), value(r, "PHASE", "slabs", k));
+                         value(r, "EPOCH", "reclaimable_slab_count", n),
+                     value(r, "PHASE", "slabs", k));
             CHECK_EQ(value(r, "EPOCH", "estimated_rss_bytes", n), value(r, "PHASE", "committed_bytes", k));
             CHECK_EQ(value(r, "EPOCH", "alloc_count", n), value(r, "PHASE", "live_objects", k));
         }
@@ -210,7 +212,8 @@ static void read_while_threads_publish(void) {
     uint64_t rng = 7;
     CHECK(signal(SIGALRM, nap) != SIG_ERR);
     if (reading_open(&r, p.pid)) {
-        for (size_t tries = 0; accepted < wanted && tries < 1000 * wanted && atomic_load(&check_state.failures) == 0; tries++) {
+        for (size_t tries = 0; accepted < wanted && tries < 1000 * wanted && atomic_load(&check_state.failures) == 0;
+             tries++) {
             SlabSegmentResult result;
             nap_within(1 + (unsigned)(kit_rand(&rng) % 100));
             accepted += reading_next(&r, &result);
@@ -266,7 +269,8 @@ static bool has_mapping(void) {
     char line[512];
     bool found = false;
     FILE* f = fopen("/proc/self/maps", "r");
-    while (f != NULL && fgets(line, sizeof line, f) != NULL) found |= strstr(line, "temporal-slab") != NULL && strstr(line, "memfd") != NULL;
+    while (f != NULL && fgets(line, sizeof line, f) != NULL)
+        found |= strstr(line, "temporal-slab") != NULL && strstr(line, "memfd") != NULL;
     if (f != NULL) fclose(f);
     return found;
 }
