@@ -62,7 +62,7 @@ done
 
 # What slow paths do is not the same: each refill asks for the time when there is a segment. So here only the entry points
 # themselves are counted, as often as they run.
-for path in alloc free pair remote_free handle_alloc handle_free; do
+for path in pair remote_free handle_alloc handle_free; do
     without=$(entry_points $path ${of[$path]})
     with=$(entry_points $path ${of[$path]} segment)
     echo "$path: entry points: $without without a segment, $with with one"
