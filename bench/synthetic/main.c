@@ -11,13 +11,14 @@
 #include <slab_diagnostics.h>
 #include <slab_stats.h>
 
+#include "load/words.h"
 #include "synthetic.h"
 
 #define SECOND 1000000000ull
 #define NEVER UINT64_MAX
 #define LOOK_NS (SECOND / 4) /* for a leak */
 
-static struct run run;
+static struct bench bench;
 
 struct timetable { /* when each is due; NEVER: not */
     uint64_t end, rss, stats, progress, leak;
@@ -25,17 +26,18 @@ struct timetable { /* when each is due; NEVER: not */
 
 /* ---- what is done now and then ---- */
 
-static void sample_rss(struct run* r) {
+static void sample_rss(struct bench* b) {
     uint64_t now = resident_bytes();
-    r->rss_samples++;
-    if (now > r->rss_peak) r->rss_peak = now;
+    b->seen.rss_samples++;
+    if (now > b->seen.rss_peak) b->seen.rss_peak = now;
 }
 
-static void write_stats(struct run* r) {
-    bool ok = stats_write(r, r->s.stats_file);
-    if (!ok && r->stats_failed == 0) fprintf(stderr, "synthetic_bench: %s: %s\n", r->s.stats_file, strerror(errno));
-    r->stats_written += ok;
-    r->stats_failed += !ok;
+static void write_stats(struct bench* b) {
+    bool ok = stats_write(&b->run, b->plan.stats_file);
+    if (!ok && b->seen.stats_failed == 0)
+        fprintf(stderr, "synthetic_bench: %s: %s\n", b->plan.stats_file, strerror(errno));
+    b->seen.stats_written += ok;
+    b->seen.stats_failed += !ok;
 }
 
 static void print_progress(const struct run* r) {
@@ -48,31 +50,31 @@ static void print_progress(const struct run* r) {
 }
 
 /* Remembers when the library first tells of a leak, and under which label most of it is. */
-static void look_for_leak(struct run* r) {
+static void look_for_leak(struct bench* b) {
     EpochLeakReport found;
-    if (slab_detect_epoch_leaks(r->a, r->s.leak_threshold_s, 1, &found) != 0 && found.top_count != 0) {
-        r->leak_named_s = (double)(now_ns() - r->begin_ns) / 1e9;
-        (void)snprintf(r->leak_named, sizeof r->leak_named, "%s", found.candidates[0].label);
+    if (slab_detect_epoch_leaks(b->run.a, b->plan.leak_threshold_s, 1, &found) != 0 && found.top_count != 0) {
+        b->seen.leak_named_s = (double)(now_ns() - b->run.begin_ns) / 1e9;
+        (void)snprintf(b->seen.leak_named, sizeof b->seen.leak_named, "%s", found.candidates[0].label);
     }
     free(found.candidates);
 }
 
-static void do_what_is_due(struct run* r, struct timetable* t, uint64_t now) {
+static void do_what_is_due(struct bench* b, struct timetable* t, uint64_t now) {
     if (now >= t->rss) {
-        sample_rss(r);
-        t->rss = now + r->s.rss_sample_ms * (SECOND / 1000);
+        sample_rss(b);
+        t->rss = now + b->plan.rss_sample_ms * (SECOND / 1000);
     }
     if (now >= t->stats) {
-        write_stats(r);
-        t->stats = now + (uint64_t)(r->s.stats_s * 1e9);
+        write_stats(b);
+        t->stats = now + (uint64_t)(b->plan.stats_s * 1e9);
     }
     if (now >= t->progress) {
-        print_progress(r);
-        t->progress = now + (uint64_t)(r->s.progress_s * 1e9);
+        print_progress(&b->run);
+        t->progress = now + (uint64_t)(b->plan.progress_s * 1e9);
     }
     if (now >= t->leak) {
-        look_for_leak(r);
-        t->leak = r->leak_named_s < 0 ? now + LOOK_NS : NEVER;
+        look_for_leak(b);
+        t->leak = b->seen.leak_named_s < 0 ? now + LOOK_NS : NEVER;
     }
 }
 
@@ -86,25 +88,23 @@ static uint64_t earliest(const struct timetable* t) {
 
 /* ---- the run ---- */
 
-static void watch(struct run* r, const sigset_t* signals) {
-    const struct settings* s = &r->s;
+static void watch(struct bench* b, const sigset_t* signals) {
+    const struct plan* p = &b->plan;
+    struct run* r = &b->run;
     struct timetable t = {NEVER, NEVER, NEVER, NEVER, NEVER};
-    if (s->duration_s > 0) t.end = r->begin_ns + (uint64_t)(s->duration_s * 1e9);
-    if (s->rss_sample_ms != 0) t.rss = r->begin_ns;
-    if (s->stats_file != NULL && s->stats_s > 0) t.stats = r->begin_ns + (uint64_t)(s->stats_s * 1e9);
-    if (s->progress_s > 0) t.progress = r->begin_ns + (uint64_t)(s->progress_s * 1e9);
-    if (r->a != NULL && s->free_policy == FREE_LEAK) t.leak = r->begin_ns + s->leak_threshold_s * SECOND + LOOK_NS;
+    if (p->duration_s > 0) t.end = r->begin_ns + (uint64_t)(p->duration_s * 1e9);
+    if (p->rss_sample_ms != 0) t.rss = r->begin_ns;
+    if (p->stats_file != NULL && p->stats_s > 0) t.stats = r->begin_ns + (uint64_t)(p->stats_s * 1e9);
+    if (p->progress_s > 0) t.progress = r->begin_ns + (uint64_t)(p->progress_s * 1e9);
+    if (r->a != NULL && r->s.free_policy == FREE_LEAK) t.leak = r->begin_ns + p->leak_threshold_s * SECOND + LOOK_NS;
     for (uint64_t now = now_ns(); now < t.end && atomic_load(&r->running) != 0; now = now_ns()) {
-        do_what_is_due(r, &t, now);
+        do_what_is_due(b, &t, now);
         uint64_t due = earliest(&t), ns = due > (now = now_ns()) ? due - now : 0;
         if (ns > 3600 * SECOND) ns = 3600 * SECOND;
         int signal = sigtimedwait(signals, NULL, &(struct timespec){(time_t)(ns / SECOND), (long)(ns % SECOND)});
-        if (signal == SIGUSR1) {
-            atomic_fetch_add(&r->phase_ends_wanted, 1);
-            if (!has_own_phases(r)) ring_turn(r);
-        }
+        if (signal == SIGUSR1) run_end_phase(r);
         if (signal == SIGINT || signal == SIGTERM) {
-            r->interrupted = true;
+            b->seen.interrupted = true;
             sigset_t again; /* the next one kills; SIGUSR1 and SIGUSR2 go nowhere any more */
             sigemptyset(&again);
             sigaddset(&again, SIGINT);
@@ -124,43 +124,20 @@ static bool make_allocator(struct run* r) {
     return r->a != NULL;
 }
 
-static bool prepare(struct run* r) {
-    pthread_mutex_init(&r->ring.lock, NULL);
-    r->ring.random = r->s.seed + 1;
-    r->leak_named_s = -1;
-    r->controller = pthread_self();
-    r->workers = map_memory(r->s.threads * sizeof *r->workers);
-    bool ok = r->workers != NULL;
-    for (unsigned n = 0; ok && n < r->s.threads; n++) ok = worker_prepare(&r->workers[n], r, n);
-    if (!ok) fprintf(stderr, "synthetic_bench: no memory for the lists of objects\n");
-    return ok && make_allocator(r);
+static bool start(struct bench* b) {
+    b->seen.leak_named_s = -1;
+    if (!run_prepare(&b->run) || !make_allocator(&b->run)) return false;
+    b->seen.rss_start = b->seen.rss_peak = resident_bytes();
+    b->seen.rss_samples = 1;
+    return run_start(&b->run);
 }
 
-static bool start(struct run* r) {
-    atomic_store(&r->running, r->s.threads);
-    pthread_barrier_init(&r->start, NULL, r->s.threads + 1);
-    ring_begin(r);
-    r->rss_start = r->rss_peak = resident_bytes();
-    r->rss_samples = 1;
-    for (unsigned n = 0; n < r->s.threads; n++) {
-        int error = pthread_create(&r->workers[n].thread, NULL, worker_main, &r->workers[n]);
-        if (error == 0) continue;
-        fprintf(stderr, "synthetic_bench: thread %u of %u: %s\n", n + 1, r->s.threads, strerror(error));
-        return false;
-    }
-    r->begin_ns = now_ns();
-    pthread_barrier_wait(&r->start);
-    return true;
-}
-
-static void finish(struct run* r) {
-    atomic_store(&r->stop, true);
-    for (unsigned n = 0; n < r->s.threads; n++) pthread_join(r->workers[n].thread, NULL);
-    r->end_ns = now_ns();
-    sample_rss(r);
-    r->rss_end = resident_bytes();
-    if (r->rss_end > r->rss_peak) r->rss_peak = r->rss_end;
-    if (r->s.stats_file != NULL) write_stats(r);
+static void finish(struct bench* b) {
+    run_stop(&b->run);
+    sample_rss(b);
+    b->seen.rss_end = resident_bytes();
+    if (b->seen.rss_end > b->seen.rss_peak) b->seen.rss_peak = b->seen.rss_end;
+    if (b->plan.stats_file != NULL) write_stats(b);
 }
 
 /* ---- what came out ---- */
@@ -168,15 +145,16 @@ static void finish(struct run* r) {
 static bool to_file(void* ctx, const char* bytes, size_t n) { return fwrite(bytes, 1, n, ctx) == n; }
 
 /* The exit status. */
-static int tell(struct run* r, struct out_file* json) {
+static int tell(struct bench* b, struct out_file* json) {
+    struct run* r = &b->run;
     struct totals t;
     unsigned complaints = outcome_check(r, &t);
     int status = 0;
-    if (r->s.doctor && r->a != NULL) (void)slab_doctor_ex(r->a, r->s.leak_threshold_s, to_file, stderr);
+    if (b->plan.doctor && r->a != NULL) (void)slab_doctor_ex(r->a, b->plan.leak_threshold_s, to_file, stderr);
     struct last_close last = outcome_close(r, &complaints);
-    report_text(r, &t, &last, stdout);
+    report_text(b, &t, &last, stdout);
     if (json->f != NULL) {
-        bool ok = report_json(r, &t, &last, complaints, json->f);
+        bool ok = report_json(b, &t, &last, complaints, json->f);
         if (!out_close(json, ok)) {
             fprintf(stderr, "synthetic_bench: %s: %s\n", json->name, strerror(errno));
             status = 1;
@@ -187,18 +165,18 @@ static int tell(struct run* r, struct out_file* json) {
         fprintf(stderr, "synthetic_bench: standard output: %s\n", strerror(errno != 0 ? errno : EIO));
         status = 1;
     }
-    return complaints != 0 || r->stats_failed != 0 ? 1 : status;
+    return complaints != 0 || b->seen.stats_failed != 0 ? 1 : status;
 }
 
 /* Files that cannot be written are told of before the run, not after it. */
-static bool open_files(struct run* r, struct out_file* json) {
+static bool open_files(struct bench* b, struct out_file* json) {
     struct out_file stats;
-    if (r->s.stats_file != NULL && (!out_open(&stats, r->s.stats_file) || !out_close(&stats, false))) {
-        fprintf(stderr, "synthetic_bench: %s: %s\n", r->s.stats_file, strerror(errno));
+    if (b->plan.stats_file != NULL && (!out_open(&stats, b->plan.stats_file) || !out_close(&stats, false))) {
+        fprintf(stderr, "synthetic_bench: %s: %s\n", b->plan.stats_file, strerror(errno));
         return false;
     }
-    if (r->s.json_file != NULL && !out_open(json, r->s.json_file)) {
-        fprintf(stderr, "synthetic_bench: %s: %s\n", r->s.json_file, strerror(errno));
+    if (b->plan.json_file != NULL && !out_open(json, b->plan.json_file)) {
+        fprintf(stderr, "synthetic_bench: %s: %s\n", b->plan.json_file, strerror(errno));
         return false;
     }
     return true;
@@ -207,7 +185,8 @@ static bool open_files(struct run* r, struct out_file* json) {
 int main(int argc, char** argv) {
     struct out_file json = {0};
     sigset_t signals;
-    int status = settings_read(&run.s, argc, argv);
+    program_name = "synthetic_bench";
+    int status = settings_read(&bench, argc, argv);
     if (status == 0 && (fflush(stdout) != 0 || ferror(stdout))) status = 1;
     if (status >= 0) return status;
     sigemptyset(&signals);
@@ -217,15 +196,15 @@ int main(int argc, char** argv) {
     sigaddset(&signals, SIGUSR2); /* from the last worker */
     (void)pthread_sigmask(SIG_BLOCK, &signals, NULL);
     (void)signal(SIGPIPE, SIG_IGN);
-    if (!open_files(&run, &json)) return 1;
-    if (!prepare(&run) || !start(&run)) {
+    if (!open_files(&bench, &json)) return 1;
+    if (!start(&bench)) {
         if (json.f != NULL) (void)out_close(&json, false);
         return 1;
     }
-    watch(&run, &signals);
-    finish(&run);
-    status = tell(&run, &json);
-    for (unsigned n = 0; run.a == NULL && n < run.s.threads; n++) worker_forgive(&run.workers[n]);
-    slab_allocator_free(run.a);
+    watch(&bench, &signals);
+    finish(&bench);
+    status = tell(&bench, &json);
+    for (unsigned n = 0; bench.run.a == NULL && n < bench.run.s.threads; n++) worker_forgive(&bench.run.workers[n]);
+    slab_allocator_free(bench.run.a);
     return status;
 }

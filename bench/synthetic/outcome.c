@@ -16,23 +16,6 @@
 
 enum { DROP_WAIT_NS = 1000000000, DROP_LEAST = 1 << 20 };
 
-static uint64_t read_counter(const _Atomic uint64_t* c) { return atomic_load_explicit(c, memory_order_acquire); }
-
-struct totals totals_now(const struct run* r) {
-    struct totals t = {0};
-    for (unsigned n = 0; n < r->s.threads; n++) {
-        const struct worker* w = &r->workers[n];
-        t.requests += read_counter(&w->requests);
-        t.freed += read_counter(&w->freed);
-        t.leaked += read_counter(&w->leaked);
-        t.allocated += read_counter(&w->allocated);
-        t.failed += read_counter(&w->failed);
-        t.damaged += read_counter(&w->damaged);
-    }
-    t.live = t.allocated - t.freed - t.leaked;
-    return t;
-}
-
 static unsigned complain(const char* format, ...) __attribute__((format(printf, 1, 2)));
 static unsigned complain(const char* format, ...) {
     va_list args;

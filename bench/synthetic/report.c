@@ -86,7 +86,8 @@ static void text_head(const struct run* r, FILE* f) {
             settings_epoch_policy(s), settings_free_policy(s), has_own_phases(r) ? "thread" : "ring");
 }
 
-static void text_library(const struct run* r, const struct totals* t, const struct last_close* last, FILE* f) {
+static void text_library(const struct bench* b, const struct totals* t, const struct last_close* last, FILE* f) {
+    const struct run* r = &b->run;
     SlabGlobalStats g;
     uint64_t closed, pinned;
     slab_stats_global(r->a, &g);
@@ -103,14 +104,16 @@ static void text_library(const struct run* r, const struct totals* t, const stru
             (double)last->rss_before / MIB, (double)last->rss_after / MIB);
     if (last->drop_ns != 0) fprintf(f, ", fallen after %.1f us", (double)last->drop_ns / 1e3);
     fputc('\n', f);
-    if (r->leak_named_s >= 0) fprintf(f, "leak       \"%s\" named after %.1f s\n", r->leak_named, r->leak_named_s);
+    if (b->seen.leak_named_s >= 0)
+        fprintf(f, "leak       \"%s\" named after %.1f s\n", b->seen.leak_named, b->seen.leak_named_s);
 }
 
-void report_text(const struct run* r, const struct totals* t, const struct last_close* last, FILE* f) {
+void report_text(const struct bench* b, const struct totals* t, const struct last_close* last, FILE* f) {
+    const struct run* r = &b->run;
     const struct sums* s = sum_up(r);
     double time = seconds(r);
     text_head(r, f);
-    fprintf(f, "elapsed    %.3f s%s\n", time, r->interrupted ? ", interrupted" : "");
+    fprintf(f, "elapsed    %.3f s%s\n", time, b->seen.interrupted ? ", interrupted" : "");
     fprintf(f, "requests   %" PRIu64 ", %.1f per second\n", t->requests, time > 0 ? (double)t->requests / time : 0);
     fprintf(f,
             "objects    %" PRIu64 " allocated, %" PRIu64 " freed, %" PRIu64 " leaked, %" PRIu64
@@ -125,26 +128,26 @@ void report_text(const struct run* r, const struct totals* t, const struct last_
                 (double)s->phases.close_ns_sum / (double)s->phases.ended / 1e3,
                 percentile(&s->close_ns, s->phases.close_ns_max, 99) / 1e3, (double)s->phases.close_ns_max / 1e3);
     fprintf(f, s->phases.refused ? "; %" PRIu64 " not begun for want of records\n" : "\n", s->phases.refused);
-    fprintf(f, "RSS        start %.2f, peak %.2f, end %.2f MiB; %" PRIu64 " samples\n", (double)r->rss_start / MIB,
-            (double)r->rss_peak / MIB, (double)r->rss_end / MIB, r->rss_samples);
-    if (r->a != NULL) text_library(r, t, last, f);
+    fprintf(f, "RSS        start %.2f, peak %.2f, end %.2f MiB; %" PRIu64 " samples\n", (double)b->seen.rss_start / MIB,
+            (double)b->seen.rss_peak / MIB, (double)b->seen.rss_end / MIB, b->seen.rss_samples);
+    if (r->a != NULL) text_library(b, t, last, f);
 }
 
 /* ---- JSON ---- */
 
-static void json_settings(const struct run* r, FILE* f) {
-    const struct settings* s = &r->s;
+static void json_settings(const struct bench* b, FILE* f) {
+    const struct settings* s = &b->run.s;
     fprintf(f,
             "{\n \"allocator\": \"%s\",\n \"pattern\": \"%s\",\n \"settings\": {\"duration_s\": %.15g, \"requests\": "
             "%" PRIu64 ", \"threads\": %u, \"req_rate\": %.15g, \"objs_min\": %u, \"objs_max\": %u, \"size\": ",
-            s->use_malloc ? "malloc" : "tslab", s->pattern->name, s->duration_s, s->requests, s->threads, s->req_rate,
-            s->objs_min, s->objs_max);
+            s->use_malloc ? "malloc" : "tslab", s->pattern->name, b->plan.duration_s, s->requests, s->threads,
+            s->req_rate, s->objs_min, s->objs_max);
     fprintf(f, s->size != 0 ? "%u" : "\"mixed\"", s->size);
     fprintf(f,
             ", \"epoch_policy\": \"%s\", \"free_policy\": \"%s\", \"phases\": \"%s\", \"rss_sample_ms\": %u, "
             "\"leak_threshold_s\": %u, \"seed\": %" PRIu64 "},\n",
-            settings_epoch_policy(s), settings_free_policy(s), has_own_phases(r) ? "domain" : "ring", s->rss_sample_ms,
-            s->leak_threshold_s, s->seed);
+            settings_epoch_policy(s), settings_free_policy(s), has_own_phases(&b->run) ? "domain" : "ring",
+            b->plan.rss_sample_ms, b->plan.leak_threshold_s, s->seed);
 }
 
 static void json_times(FILE* f, const char* name, const struct histogram* h, uint64_t max) {
@@ -163,7 +166,8 @@ static void json_routes(const struct run* r, const struct totals* t, FILE* f) {
     fprintf(f, "],\n");
 }
 
-static void json_library(const struct run* r, const struct last_close* last, FILE* f) {
+static void json_library(const struct bench* b, const struct last_close* last, FILE* f) {
+    const struct run* r = &b->run;
     SlabGlobalStats g;
     uint64_t closed, pinned;
     slab_stats_global(r->a, &g);
@@ -180,21 +184,23 @@ static void json_library(const struct run* r, const struct last_close* last, FIL
             ", \"rss_before\": %" PRIu64 ", \"rss_after\": %" PRIu64 ", \"drop_ns\": ",
             last->freed, last->bytes_returned, last->close_ns, last->rss_before, last->rss_after);
     fprintf(f, last->drop_ns ? "%" PRIu64 "},\n" : "null},\n", last->drop_ns);
-    if (r->leak_named_s >= 0)
-        fprintf(f, " \"leak_named\": {\"label\": \"%s\", \"after_s\": %.3f},\n", r->leak_named, r->leak_named_s);
+    if (b->seen.leak_named_s >= 0)
+        fprintf(f, " \"leak_named\": {\"label\": \"%s\", \"after_s\": %.3f},\n", b->seen.leak_named,
+                b->seen.leak_named_s);
     else
         fprintf(f, " \"leak_named\": null,\n");
 }
 
-bool report_json(const struct run* r, const struct totals* t, const struct last_close* last, unsigned complaints,
+bool report_json(const struct bench* b, const struct totals* t, const struct last_close* last, unsigned complaints,
                  FILE* f) {
+    const struct run* r = &b->run;
     const struct sums* s = sum_up(r);
     double time = seconds(r);
-    json_settings(r, f);
+    json_settings(b, f);
     fprintf(f,
             " \"interrupted\": %s,\n \"balanced\": %s,\n \"elapsed_s\": %.6f,\n \"requests\": %" PRIu64
             ",\n \"requests_per_s\": %.3f,\n",
-            r->interrupted ? "true" : "false", complaints == 0 ? "true" : "false", time, t->requests,
+            b->seen.interrupted ? "true" : "false", complaints == 0 ? "true" : "false", time, t->requests,
             time > 0 ? (double)t->requests / time : 0);
     fprintf(f,
             " \"objects\": {\"allocated\": %" PRIu64 ", \"freed\": %" PRIu64 ", \"leaked\": %" PRIu64
@@ -210,11 +216,12 @@ bool report_json(const struct run* r, const struct totals* t, const struct last_
             s->phases.begun, s->phases.ended, s->phases.refused, s->phases.close_ns_sum, s->phases.slabs_returned,
             s->phases.bytes_returned, s->phases.slabs_deferred);
     json_routes(r, t, f);
-    if (r->a != NULL) json_library(r, last, f);
+    if (r->a != NULL) json_library(b, last, f);
     fprintf(f,
             " \"stats_file\": {\"written\": %" PRIu64 ", \"failed\": %" PRIu64 "},\n \"rss\": {\"start\": %" PRIu64
             ", \"peak\": %" PRIu64 ", \"end\": %" PRIu64 ", \"after_close\": %" PRIu64 ", \"samples\": %" PRIu64
             "}\n}\n",
-            r->stats_written, r->stats_failed, r->rss_start, r->rss_peak, r->rss_end, last->rss_after, r->rss_samples);
+            b->seen.stats_written, b->seen.stats_failed, b->seen.rss_start, b->seen.rss_peak, b->seen.rss_end,
+            last->rss_after, b->seen.rss_samples);
     return !ferror(f);
 }

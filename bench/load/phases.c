@@ -11,7 +11,7 @@
  * that a lagging free holds on to is gone. One with leaked objects is forgotten, as a program that leaks would. Unlike
  * the close of a ring's epoch these ends do not read the resident size, which takes longer than they do.
  */
-#include "synthetic.h"
+#include "load/load.h"
 
 bool has_own_phases(const struct run* r) { return r->s.phases == PHASES_DOMAIN; }
 

@@ -4,7 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "words.h"
+#include "load/words.h"
+
+const char* program_name = "load";
 
 static unsigned least(unsigned a, unsigned b) { return a < b ? a : b; }
 
@@ -34,8 +36,11 @@ void wrong_word(const char* kind, const char* word, const char* const* known, si
         unsigned d = distance(word, known[n]);
         if (d < best_distance) best = known[n], best_distance = d;
     }
-    fprintf(stderr, "synthetic_bench: unknown %s '%s'; %s%s%s\n", kind, word, best ? "did you mean " : "see ",
-            best ? best : "synthetic_bench --help", best ? "?" : "");
+    fprintf(stderr, "%s: unknown %s '%s'; ", program_name, kind, word);
+    if (best)
+        fprintf(stderr, "did you mean %s?\n", best);
+    else
+        fprintf(stderr, "see %s --help\n", program_name);
 }
 
 int word_index(const char* kind, const char* word, const char* const* known, size_t count) {
@@ -50,7 +55,7 @@ bool number(const char* flag, const char* text, double low, double high, bool wh
     double v = strtod(text, &end);
     bool plain = *text != 0 && strspn(text, whole ? "0123456789" : "0123456789.") == strlen(text);
     if (plain && *end == 0 && v >= low && v <= high) return *out = v, true;
-    fprintf(stderr, "synthetic_bench: %s takes a %snumber from %.15g to %.15g, not '%s'\n", flag, whole ? "whole " : "",
-            low, high, text);
+    fprintf(stderr, "%s: %s takes a %snumber from %.15g to %.15g, not '%s'\n", program_name, flag,
+            whole ? "whole " : "", low, high, text);
     return false;
 }

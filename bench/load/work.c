@@ -5,10 +5,11 @@
  * at once. `service` counts from its beginning, `response` from when it was due, so that a stall shows in every
  * request it delayed.
  */
+#include <signal.h>
 #include <stdlib.h>
 #include <sys/mman.h>
 
-#include "synthetic.h"
+#include "load/load.h"
 
 enum { CACHE_LINE = 64, SLEEP_MOST_NS = 20000000 }; /* a longer sleep looks in between whether the run is over */
 #define KEY 0x9e3779b97f4a7c15u

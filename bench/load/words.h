@@ -8,6 +8,8 @@
 #include <stddef.h>
 #include <stdio.h>
 
+extern const char* program_name; /* begins complaints; main sets it */
+
 /* Says that a word is unknown, and which of those known may have been meant. */
 void wrong_word(const char* kind, const char* word, const char* const* known, size_t count);
 /* Index of a word; -1 after a complaint. */
