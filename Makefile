@@ -35,14 +35,14 @@ drainability: ## build and run the drainability experiment, docs/results/drainab
 	cmake --build --preset bench
 	build/bench/tslab_drainability $(ARGS)
 
-install: ## install libraries, headers, stats_dump, synthetic_bench, CMake package and .pc file (PREFIX=/usr/local, DESTDIR=)
-	@scripts/install-deps.sh build
+install: ## install libraries, headers, stats_dump, synthetic_bench, tslabd, CMake package and .pc file (PREFIX=/usr/local, DESTDIR=)
+	@scripts/install-deps.sh build daemon
 	cmake --preset install
 	cmake --build --preset install
 	cmake --install build/install --prefix "$(PREFIX)"
 
 soak: ## stress and model tests with SCALE times the work (SCALE=20: half an hour and more on two cores)
-	@scripts/install-deps.sh build test demo
+	@scripts/install-deps.sh build daemon test demo
 	cmake --preset gcc-release
 	cmake --build --preset gcc-release
 	TSLAB_TEST_SCALE="$(SCALE)" ctest --preset soak

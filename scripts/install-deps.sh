@@ -1,6 +1,6 @@
 #!/bin/sh
 # Installs the Debian packages that a group of targets needs and that are missing.
-# Usage: install-deps.sh GROUP...   groups: build test demo bench plot
+# Usage: install-deps.sh GROUP...   groups: build daemon test demo bench plot
 # Without root and without sudo it prints the command to run and fails. On a system without dpkg it only names
 # the packages and leaves the rest to the build.
 set -eu
@@ -8,12 +8,13 @@ set -eu
 packages_of() {
     case $1 in
     build) echo gcc libc6-dev make cmake ninja-build pkg-config ;;
+    daemon) echo pkg-config libmicrohttpd-dev ;;
     test) echo g++ clang-14 libclang-rt-14-dev binutils libcmocka-dev spin valgrind python3-jsonschema prometheus ;;
     demo) echo pkg-config liblua5.4-dev libcjson-dev iso-codes ;;
     bench) echo g++ valgrind ;;
     plot) echo python3-matplotlib ;;
     *)
-        echo "install-deps.sh: unknown group '$1' (build, test, demo, bench, plot)" >&2
+        echo "install-deps.sh: unknown group '$1' (build, daemon, test, demo, bench, plot)" >&2
         exit 2
         ;;
     esac

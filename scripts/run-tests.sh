@@ -20,7 +20,7 @@ run_preset() {
     cmake --preset "$1" && cmake --build --preset "$1" && ctest --preset "$1" --timeout "$test_timeout"
 }
 
-scripts/install-deps.sh build test demo || exit 1
+scripts/install-deps.sh build daemon test demo || exit 1
 
 failed=""
 for preset in tsan asan clang-release gcc-release; do

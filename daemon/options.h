@@ -1,0 +1,35 @@
+/*
+ * options.h - what the command line asks for.
+ */
+#ifndef TSLABD_OPTIONS_H
+#define TSLABD_OPTIONS_H
+
+#include <netinet/in.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "load/settings.h"
+
+enum { HOSTS_MAX = 16 };
+
+struct options {
+    union {
+        struct sockaddr any;
+        struct sockaddr_in v4;
+        struct sockaddr_in6 v6;
+    } address;
+    bool remote_allowed;
+    const char* hosts[HOSTS_MAX]; /* accepted beside those of the address */
+    unsigned host_count, max_connections;
+    double timeout_s, drain_s;
+    uint64_t max_bytes;
+    unsigned sampling_period, leak_threshold_s;
+    struct settings load; /* pattern NULL: idle */
+};
+
+/* -1 to go on, else the exit status. */
+int options_read(struct options* o, int argc, char** argv);
+/* Only programs of this machine can reach it. */
+bool address_is_loopback(const struct sockaddr* address);
+
+#endif

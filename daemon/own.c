@@ -1,0 +1,119 @@
+/*
+ * own.c - an allocator in this process. Its load is a run of bench/load, the same that synthetic_bench measures; without a
+ * pattern nothing is allocated, and the numbers are those of an allocator at rest.
+ *
+ * What the load did by its own count goes into the metrics beside the library's numbers, so that both can be compared
+ * from outside.
+ */
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <slab_diagnostics.h>
+#include <slab_stats.h>
+
+#include "load/load.h"
+#include "load/words.h"
+#include "own.h"
+#include "reports.h"
+
+static struct own {
+    struct source source;
+    const struct options* o;
+    SlabAllocator* a;
+    struct run run;
+    bool loaded, running;
+} own;
+
+static void load_family(struct text* t, const char* name, const char* type, const char* help) {
+    text_format(t, "# HELP tslabd_load_%s %s\n# TYPE tslabd_load_%s %s\n", name, help, name, type);
+}
+
+static void write_load(struct own* w, struct text* t) {
+    load_family(t, "info", "gauge", "Pattern of the load; always 1.");
+    text_format(t, "tslabd_load_info{pattern=\"%s\"} 1\n", w->source.name);
+    struct totals sum = {0};
+    if (w->loaded) sum = totals_now(&w->run);
+    load_family(t, "requests_total", "counter", "Requests the load has served.");
+    text_format(t, "tslabd_load_requests_total %" PRIu64 "\n", sum.requests);
+    const struct {
+        const char* outcome;
+        uint64_t count;
+    } rows[] = {{"allocated", sum.allocated}, {"freed", sum.freed}, {"leaked", sum.leaked}, {"failed", sum.failed}};
+    load_family(t, "objects_total", "counter", "Objects by what the load did with them, by its own count.");
+    for (size_t n = 0; n < sizeof rows / sizeof *rows; n++)
+        text_format(t, "tslabd_load_objects_total{outcome=\"%s\"} %" PRIu64 "\n", rows[n].outcome, rows[n].count);
+}
+
+static bool own_metrics(void* self, struct text* t) {
+    struct own* w = self;
+    if (!slab_stats_prometheus(w->a, text_write, t)) return false;
+    write_load(w, t);
+    return !t->failed;
+}
+
+static bool own_stats(void* self, struct text* t) {
+    return slab_stats_json(((struct own*)self)->a, text_write, t) && text_write(t, "\n", 1);
+}
+
+static bool own_reports(void* self, struct text* t) {
+    struct own* w = self;
+    text_put(t, "{\"source\":");
+    text_json_string(t, w->source.name);
+    text_put(t, ",");
+    bool ok = reports_write(w->a, w->o->leak_threshold_s, t);
+    text_put(t, "}\n");
+    return ok && !t->failed;
+}
+
+static bool own_doctor(void* self, struct text* t) {
+    struct own* w = self;
+    return slab_doctor_ex(w->a, w->o->leak_threshold_s, text_write, t);
+}
+
+static bool own_ready(void* self) { return ((struct own*)self)->running; }
+
+static bool make_allocator(struct own* w) {
+    SlabOptions o = {.struct_size = sizeof o,
+                     .max_bytes = w->o->max_bytes,
+                     .sampling_period = w->o->sampling_period,
+                     .warm_bytes = w->loaded && w->o->load.pattern->keep_nothing_warm ? UINT64_MAX : 0};
+    w->a = slab_allocator_create_with(&o);
+    if (w->a == NULL) fprintf(stderr, "%s: no allocator: %s\n", program_name, slab_last_error());
+    return w->a != NULL;
+}
+
+struct source* own_begin(const struct options* o) {
+    own.o = o;
+    own.loaded = o->load.pattern != NULL;
+    own.source = (struct source){.name = own.loaded ? o->load.pattern->name : "idle",
+                                 .self = &own,
+                                 .metrics = own_metrics,
+                                 .stats = own_stats,
+                                 .reports = own_reports,
+                                 .doctor = own_doctor,
+                                 .ready = own_ready};
+    if (!make_allocator(&own)) return NULL;
+    if (own.loaded) {
+        own.run.s = o->load;
+        own.run.a = own.a;
+        if (!run_prepare(&own.run) || !run_start(&own.run)) return NULL;
+    }
+    own.running = true;
+    return &own.source;
+}
+
+void own_end_phase(struct source* s) {
+    struct own* w = s->self;
+    if (w->loaded) run_end_phase(&w->run);
+}
+
+void own_end(struct source* s) {
+    struct own* w = s->self;
+    w->running = false;
+    if (w->loaded) {
+        run_stop(&w->run);
+        for (unsigned n = 0; n < w->run.s.threads; n++) worker_free_live(&w->run.workers[n]);
+    }
+    slab_allocator_free(w->a);
+}

@@ -1,0 +1,106 @@
+/*
+ * routes.c - the routes and their answers. A text is made whole before its first byte is sent, so that an answer is never
+ * cut short by what happens meanwhile.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "assets.h"
+#include "measure.h"
+#include "openmetrics.h"
+#include "routes.h"
+
+#define TEXT_LIMIT ((size_t)64 << 20)
+#define PLAIN "text/plain; charset=utf-8"
+#define JSON "application/json; charset=utf-8"
+
+static void say(struct answer* out, unsigned code, const char* words) {
+    *out = (struct answer){.code = code, .type = PLAIN, .fixed = words, .fixed_size = strlen(words)};
+}
+
+/* A text that a source makes; 503 when it cannot. */
+static void made(struct server* s, bool (*make)(void*, struct text*), const char* type, struct answer* out) {
+    *out = (struct answer){.code = 200, .type = type, .body.limit = TEXT_LIMIT};
+    if (make(s->source->self, &out->body) && !out->body.failed) return;
+    free(out->body.bytes);
+    say(out, 503, "There is no memory for this answer, or it has more than 64 MiB; /metrics has the sums by label.\n");
+}
+
+static void metrics(struct server* s, const struct request* r, struct answer* out) {
+    uint64_t from = now_ns();
+    made(s, s->source->metrics, TYPE_TEXT, out);
+    s->self.snapshots++;
+    s->self.snapshot_ns_sum += now_ns() - from;
+    s->self.snapshot_failures += out->code != 200;
+    if (out->code != 200) return;
+    self_metrics(&s->self, &out->body);
+    if (openmetrics_wanted(r->accept)) {
+        struct text open = {.limit = TEXT_LIMIT};
+        openmetrics_write(&out->body, &open);
+        free(out->body.bytes);
+        out->body = open;
+        out->type = TYPE_OPENMETRICS;
+    }
+    if (!out->body.failed) return;
+    free(out->body.bytes);
+    say(out, 503, "There is no memory for this answer.\n");
+}
+
+static void stats(struct server* s, const struct request* r, struct answer* out) {
+    (void)r;
+    made(s, s->source->stats, JSON, out);
+}
+
+static void reports(struct server* s, const struct request* r, struct answer* out) {
+    (void)r;
+    made(s, s->source->reports, JSON, out);
+}
+
+static void doctor(struct server* s, const struct request* r, struct answer* out) {
+    (void)r;
+    made(s, s->source->doctor, PLAIN, out);
+}
+
+static void healthz(struct server* s, const struct request* r, struct answer* out) {
+    (void)s, (void)r;
+    say(out, 200, "ok\n");
+}
+
+static void readyz(struct server* s, const struct request* r, struct answer* out) {
+    (void)r;
+    if (atomic_load(&s->draining))
+        say(out, 503, "draining\n");
+    else if (!s->source->ready(s->source->self))
+        say(out, 503, "no numbers yet\n");
+    else
+        say(out, 200, "ready\n");
+}
+
+static void asset(const struct asset* a, const char* type, struct answer* out) {
+    *out = (struct answer){.code = 200, .type = type, .fixed = a->bytes, .fixed_size = a->size};
+}
+
+#define ASSET(name, type)                                                             \
+    static void name(struct server* s, const struct request* r, struct answer* out) { \
+        (void)s, (void)r;                                                             \
+        asset(&asset_##name, type, out);                                              \
+    }
+ASSET(index_html, "text/html; charset=utf-8")
+ASSET(page_js, "text/javascript; charset=utf-8")
+ASSET(page_css, "text/css; charset=utf-8")
+ASSET(icon_svg, "image/svg+xml")
+ASSET(uplot_js, "text/javascript; charset=utf-8")
+ASSET(uplot_css, "text/css; charset=utf-8")
+
+static const struct route routes[] = {
+    {"/", index_html},          {"/page.js", page_js},     {"/page.css", page_css}, {"/icon.svg", icon_svg},
+    {"/uplot.js", uplot_js},    {"/uplot.css", uplot_css}, {"/metrics", metrics},   {"/stats.json", stats},
+    {"/reports.json", reports}, {"/doctor", doctor},       {"/healthz", healthz},   {"/readyz", readyz},
+};
+_Static_assert(sizeof routes / sizeof *routes < SELF_ROUTES, "each route has a row of its own in self.h, and one more");
+
+const struct route* route_find(const char* path) {
+    for (size_t n = 0; n < sizeof routes / sizeof *routes; n++)
+        if (strcmp(routes[n].path, path) == 0) return &routes[n];
+    return NULL;
+}

@@ -1,0 +1,29 @@
+/*
+ * routes.h - what is served: a fixed list, and nothing of the file system.
+ */
+#ifndef TSLABD_ROUTES_H
+#define TSLABD_ROUTES_H
+
+#include "serve.h"
+
+struct request {
+    const char* accept; /* NULL: no such header */
+};
+
+struct answer {
+    unsigned code;
+    const char* type;
+    struct text body;
+    const void* fixed; /* instead of body: bytes that stay */
+    size_t fixed_size;
+};
+
+struct route {
+    const char* path;
+    void (*answer)(struct server* s, const struct request* r, struct answer* out);
+};
+
+/* NULL: there is no such route. */
+const struct route* route_find(const char* path);
+
+#endif

@@ -1,0 +1,24 @@
+/*
+ * self.h - the server's own metrics.
+ */
+#ifndef TSLABD_SELF_H
+#define TSLABD_SELF_H
+
+#include "gate.h"
+#include "text.h"
+
+enum { SELF_ROUTES = 16 };
+
+struct self { /* written by the server's one thread */
+    struct gate* gate;
+    uint64_t snapshot_ns_sum, snapshots, snapshot_failures; /* of the source's metrics */
+    struct {
+        const char* route; /* "other": of no route */
+        uint64_t codes[8];
+    } answers[SELF_ROUTES];
+};
+
+void self_answered(struct self* s, const char* route, unsigned code);
+void self_metrics(const struct self* s, struct text* t);
+
+#endif

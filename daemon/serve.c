@@ -1,0 +1,194 @@
+/*
+ * serve.c - HTTP, by libmicrohttpd: one thread of its own, epoll, connections from the gate.
+ *
+ * Every connection gets one answer and is closed: there is no second request on it, so nothing that is smuggled behind
+ * the first can be taken for one. What could be read in two ways is refused before anything else is looked at. A Host
+ * that is not this server's own is refused, because it is how a page of the network reaches a server of this machine
+ * (DNS rebinding): a browser sends the name it was told, whatever address it resolved to.
+ *
+ * The thread's memory is bounded: connections x HEADER_BYTES, and one answer each.
+ */
+#include <arpa/inet.h>
+#include <microhttpd.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "load/words.h"
+#include "routes.h"
+
+enum { HEADER_BYTES = 16384, HOST_SIZE = 256 };
+
+/* ---- what is refused ---- */
+
+struct headers {
+    unsigned hosts, lengths, encodings, odd;
+    bool body;
+    const char *host, *accept;
+};
+
+static bool is_token(const char* s) {
+    for (const char* c = s; *c; c++)
+        if (*c <= ' ' || *c >= 127 || strchr("\"(),/:;<=>?@[\\]{}", *c)) return false;
+    return *s != 0;
+}
+
+static enum MHD_Result look(void* ctx, enum MHD_ValueKind kind, const char* name, const char* value) {
+    struct headers* h = ctx;
+    (void)kind;
+    if (value == NULL) value = "";
+    if (!is_token(name)) h->odd++;
+    if (strcasecmp(name, "Host") == 0) h->hosts++, h->host = value;
+    if (strcasecmp(name, "Accept") == 0) h->accept = value;
+    if (strcasecmp(name, "Transfer-Encoding") == 0) h->encodings++, h->body = true;
+    if (strcasecmp(name, "Content-Length") == 0) h->lengths++, h->body |= strcmp(value, "0") != 0;
+    return MHD_YES;
+}
+
+/* "name", "name:port", "[address]:port" -> name or address; false when it is none of them. */
+static bool host_name(const char* host, char* out) {
+    const char *from = host + (*host == '['), *end = strchr(host, *host == '[' ? ']' : ':');
+    const char* port = end == NULL ? "" : end + (*host == '[');
+    if (*host == '[' && end == NULL) return false;
+    size_t n = end == NULL ? strlen(from) : (size_t)(end - from);
+    if (n == 0 || n >= HOST_SIZE) return false;
+    if (*port != 0 && (*port != ':' || strspn(port + 1, "0123456789") != strlen(port + 1))) return false;
+    memcpy(out, from, n);
+    out[n] = 0;
+    return true;
+}
+
+/* The address of the listener; where it listens at all of the machine's, any address that is written as numbers: who has
+ * only a name that he controls cannot make a browser send that. */
+static bool is_own_address(const struct options* o, const char* name) {
+    struct sockaddr_in6 a6 = {.sin6_family = AF_INET6};
+    struct sockaddr_in a4 = {.sin_family = AF_INET};
+    bool v4 = inet_pton(AF_INET, name, &a4.sin_addr) == 1;
+    if (!v4 && inet_pton(AF_INET6, name, &a6.sin6_addr) != 1) return false;
+    struct sockaddr* a = v4 ? (struct sockaddr*)(void*)&a4 : (struct sockaddr*)(void*)&a6;
+    if (address_is_loopback(a)) return true;
+    if (o->address.any.sa_family == AF_INET)
+        return o->address.v4.sin_addr.s_addr == INADDR_ANY ||
+               (v4 && a4.sin_addr.s_addr == o->address.v4.sin_addr.s_addr);
+    return IN6_IS_ADDR_UNSPECIFIED(&o->address.v6.sin6_addr) ||
+           (!v4 && memcmp(&a6.sin6_addr, &o->address.v6.sin6_addr, sizeof a6.sin6_addr) == 0);
+}
+
+static bool host_is_ours(const struct options* o, const char* host) {
+    char name[HOST_SIZE];
+    if (!host_name(host, name)) return false;
+    if (strcasecmp(name, "localhost") == 0 || is_own_address(o, name)) return true;
+    for (unsigned n = 0; n < o->host_count; n++)
+        if (strcasecmp(name, o->hosts[n]) == 0) return true;
+    return false;
+}
+
+static void refuse(struct answer* out, unsigned code, const char* words) {
+    *out =
+        (struct answer){.code = code, .type = "text/plain; charset=utf-8", .fixed = words, .fixed_size = strlen(words)};
+}
+
+/* Whether a request is answered by its route; if not, with what instead. */
+static bool allowed(const struct server* s, const struct headers* h, const char* version, const char* method,
+                    const struct route* route, struct answer* out) {
+    bool get = strcmp(method, "GET") == 0 || strcmp(method, "HEAD") == 0, new = strcmp(version, "HTTP/1.1") == 0;
+    if (h->odd != 0 || h->lengths > 1 || h->encodings > 1 || (h->lengths != 0 && h->encodings != 0))
+        refuse(out, 400, "The request can be read in more than one way.\n");
+    else if (h->hosts > 1 || (h->hosts == 0 && new))
+        refuse(out, 400, "A request has one Host header.\n");
+    else if (h->hosts == 1 && !host_is_ours(s->options, h->host))
+        refuse(out, 403, "This server is not called that; --allow-host=NAME accepts further names.\n");
+    else if (route == NULL)
+        refuse(out, 404, "There are /, /metrics, /stats.json, /reports.json, /doctor, /healthz and /readyz.\n");
+    else if (!get)
+        refuse(out, 405, "GET and HEAD only.\n");
+    else if (h->body)
+        refuse(out, 400, "A request has no body here.\n");
+    else
+        return true;
+    return false;
+}
+
+/* ---- answers ---- */
+
+static enum MHD_Result send_answer(struct MHD_Connection* c, struct answer* a) {
+    static const char* const fields[][2] = {
+        {"Content-Security-Policy",
+         "default-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; object-src 'none'"},
+        {"X-Content-Type-Options", "nosniff"},
+        {"X-Frame-Options", "DENY"},
+        {"Referrer-Policy", "no-referrer"},
+        {"Cross-Origin-Resource-Policy", "same-origin"},
+        {"Cache-Control", "no-store"},
+        {"Connection", "close"},
+    };
+    struct MHD_Response* r =
+        a->fixed ? MHD_create_response_from_buffer(a->fixed_size, (void*)(uintptr_t)a->fixed, MHD_RESPMEM_PERSISTENT)
+                 : MHD_create_response_from_buffer(a->body.size, a->body.bytes, MHD_RESPMEM_MUST_FREE);
+    if (r == NULL) {
+        if (!a->fixed) free(a->body.bytes);
+        return MHD_NO;
+    }
+    bool ok = MHD_add_response_header(r, "Content-Type", a->type) == MHD_YES;
+    for (size_t n = 0; n < sizeof fields / sizeof *fields; n++)
+        ok = MHD_add_response_header(r, fields[n][0], fields[n][1]) == MHD_YES && ok;
+    if (a->code == 405) ok = MHD_add_response_header(r, "Allow", "GET, HEAD") == MHD_YES && ok;
+    if (a->code == 503) ok = MHD_add_response_header(r, "Retry-After", "1") == MHD_YES && ok;
+    enum MHD_Result result = ok ? MHD_queue_response(c, a->code, r) : MHD_NO;
+    MHD_destroy_response(r);
+    return result;
+}
+
+static enum MHD_Result handle(void* ctx, struct MHD_Connection* c, const char* url, const char* method,
+                              const char* version, const char* upload, size_t* upload_size, void** state) {
+    struct server* s = ctx;
+    struct headers h = {0};
+    struct answer a;
+    (void)upload, (void)upload_size, (void)state; /* answered at once: a body is never read */
+    (void)MHD_get_connection_values(c, MHD_HEADER_KIND, look, &h);
+    const struct route* route = route_find(url);
+    if (allowed(s, &h, version, method, route, &a)) route->answer(s, &(struct request){.accept = h.accept}, &a);
+    self_answered(&s->self, route != NULL ? route->path : "other", a.code);
+    return send_answer(c, &a);
+}
+
+/* ---- the library ---- */
+
+static void noticed(void* ctx, struct MHD_Connection* c, void** state, enum MHD_ConnectionNotificationCode what) {
+    struct server* s = ctx;
+    const union MHD_ConnectionInfo* info = MHD_get_connection_info(c, MHD_CONNECTION_INFO_CONNECTION_FD);
+    (void)state;
+    if (info == NULL) return;
+    if (what == MHD_CONNECTION_NOTIFY_STARTED) gate_begun(s->gate, info->connect_fd);
+    if (what == MHD_CONNECTION_NOTIFY_CLOSED) gate_ended(s->gate, info->connect_fd);
+}
+
+/* What a client did wrong is its business; standard error is not for strangers to fill. */
+static void silent(void* ctx, const char* format, va_list args) { (void)ctx, (void)format, (void)args; }
+
+/* A route is its bytes: "%6detrics" is not "metrics", and "%00" does not end it. */
+static size_t as_written(void* ctx, struct MHD_Connection* c, char* path) {
+    (void)ctx, (void)c;
+    return strlen(path);
+}
+
+bool server_begin(struct server* s) {
+    unsigned seconds = (unsigned)s->options->timeout_s + 1; /* the gate is sooner */
+    s->self.gate = s->gate;
+    s->http =
+        MHD_start_daemon(MHD_USE_EPOLL_INTERNAL_THREAD | MHD_USE_NO_LISTEN_SOCKET | MHD_USE_ITC | MHD_USE_ERROR_LOG, 0,
+                         NULL, NULL, handle, s, MHD_OPTION_EXTERNAL_LOGGER, silent, NULL, MHD_OPTION_CONNECTION_LIMIT,
+                         s->gate->max + 1, MHD_OPTION_CONNECTION_TIMEOUT, seconds, MHD_OPTION_CONNECTION_MEMORY_LIMIT,
+                         (size_t)HEADER_BYTES, MHD_OPTION_STRICT_FOR_CLIENT, 1, MHD_OPTION_NOTIFY_CONNECTION, noticed,
+                         s, MHD_OPTION_UNESCAPE_CALLBACK, as_written, NULL, MHD_OPTION_END);
+    if (s->http == NULL) fprintf(stderr, "%s: the HTTP library does not start\n", program_name);
+    return s->http != NULL;
+}
+
+bool server_take(void* server, int fd, const struct sockaddr* address, socklen_t size) {
+    return MHD_add_connection(((struct server*)server)->http, fd, address, size) == MHD_YES;
+}
+
+void server_end(struct server* s) { MHD_stop_daemon(s->http); }

@@ -1,0 +1,31 @@
+/*
+ * serve.h - HTTP: what is refused, and which route answers.
+ */
+#ifndef TSLABD_SERVE_H
+#define TSLABD_SERVE_H
+
+#include <stdatomic.h>
+
+#include "gate.h"
+#include "self.h"
+#include "source.h"
+
+struct MHD_Daemon;
+
+struct server {
+    const struct options* options;
+    struct source* source;
+    struct gate* gate;
+    struct self self;
+    struct MHD_Daemon* http;
+    atomic_bool draining;
+};
+
+/* Begins the thread that answers; false after a complaint on standard error. */
+bool server_begin(struct server* s);
+/* Of gate_wait: hands a connection over. */
+bool server_take(void* server, int fd, const struct sockaddr* address, socklen_t size);
+/* Closes what is open and ends the thread. */
+void server_end(struct server* s);
+
+#endif

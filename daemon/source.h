@@ -1,0 +1,27 @@
+/*
+ * source.h - where numbers come from.
+ *
+ * The server knows nothing of allocators: it asks a source for texts. There is one source so far, an allocator in this
+ * process (own.c). Another process's segment would be a second one: it fills the same table, and serve.c stays as it is.
+ *
+ * All functions are called by the server's one thread, one at a time. Texts are complete when true is returned; when
+ * false is, the client gets 503 and nothing of them.
+ */
+#ifndef TSLABD_SOURCE_H
+#define TSLABD_SOURCE_H
+
+#include <stdbool.h>
+
+#include "text.h"
+
+struct source {
+    const char* name;                          /* for the page */
+    void* self;                                /* first argument of the functions */
+    bool (*metrics)(void* self, struct text*); /* Prometheus text format 0.0.4 */
+    bool (*stats)(void* self, struct text*);   /* the JSON document of share/stats.schema.json */
+    bool (*reports)(void* self, struct text*); /* JSON of bounded size, for the page: see reports.h */
+    bool (*doctor)(void* self, struct text*);  /* text: what to do */
+    bool (*ready)(void* self);                 /* numbers can be had */
+};
+
+#endif
