@@ -29,6 +29,13 @@ static TsiValue CLASS_cas_retry_rate(const SlabClassStats* c) {
 }
 static TsiValue EPOCH_rss_bytes(const TsiEpochRow* e) { return (TsiValue){.u = e->estimated_rss_bytes}; }
 
+static TsiValue PHASE_draining_age_ns(const SlabPhaseStats* p) {
+    return (TsiValue){.u = p->state == EPOCH_CLOSING ? p->age_ns : 0};
+}
+static TsiValue PHASE_draining_bytes(const SlabPhaseStats* p) {
+    return (TsiValue){.u = p->state == EPOCH_CLOSING ? p->committed_bytes : 0};
+}
+
 static TsiValue SAMPLING_enabled(const SlabSamplingStats* s) { return (TsiValue){.u = s->period != 0}; }
 #define MEAN(key, total, count)                                  \
     static TsiValue SAMPLING_##key(const SlabSamplingStats* s) { \
