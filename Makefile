@@ -37,6 +37,7 @@ drainability: ## build and run the drainability experiment, docs/results/drainab
 
 install: ## install libraries, headers, stats_dump, synthetic_bench, tslabd, CMake package and .pc file (PREFIX=/usr/local, DESTDIR=)
 	@scripts/install-deps.sh build daemon
+	@scripts/get-uplot.sh || true
 	cmake --preset install
 	cmake --build --preset install
 	cmake --install build/install --prefix "$(PREFIX)"
