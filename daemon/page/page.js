@@ -178,7 +178,7 @@ function drawTiles(before, s) {
   const leaks = state.reports ? state.reports.leaks.length : null;
   const tiles = [["Resident", bytes(total(s, "rss_bytes"))], ["Committed", bytes(total(s, "committed_bytes"))],
     ["Live", bytes(total(s, "live_bytes"))], ["Objects", count(total(s, "live_objects"))],
-    ["Allocations", made == null ? "-" : count(made) + "/s"], ["Slow path", made ? percent(hits / made) : "-"],
+    ["Allocations", made == null ? "-" : count(made) + "/s"], ["Slow path", made ? percent(Math.min(1, hits / made)) : "-"],
     ["Open / draining", count(total(s, "open_phases")) + " / " + count(total(s, "draining_phases"))],
     ["Leaking labels", count(leaks), leaks > 0], ["Failed", count(refused), refused > 0],
     ["Kernel refusals", count(failures), failures > 0]];

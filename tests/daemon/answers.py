@@ -98,9 +98,9 @@ def formats(d):
         if base.endswith("_bucket"):
             bound = re.search(r'le="([^"]*)"', name)[1]
             check(bound == "+Inf" or "." in bound or "e" in bound, name)
-    def names(page):  # epochs come and go; bounds look different; OpenMetrics has no count without a sum
+    def names(page):  # epochs, phases and labels come and go; bounds look different
         return {re.sub(r'le="[^"]*"', "le", n) for n in series(page)
-                if not re.match(r"tslabd_http|temporal_slab_epoch_|temporal_slab_label_phase_\w+_count", n)}
+                if not re.match("tslabd_http|temporal_slab_(epoch|phase|label)_", n)}
     check(names(text) == names(open_), "series differ:", names(text) ^ names(open_))
     check("temporal_slab_label_phase_duration_seconds_count" not in open_, "a count without a sum")
     check("temporal_slab_sampled_alloc_wall_seconds_count" in open_, "no count beside a sum")
@@ -108,15 +108,33 @@ def formats(d):
     check(promtool.returncode == 0 and not promtool.stderr, "promtool:", promtool.stderr)
 
 
+def page(d):
+    """The page asks only this server, its policy lets it work, and what it asks for exists."""
+    html, script, style = d.ask("/").body, d.ask("/page.js").body, d.ask("/page.css").body
+    for name, text in ("/", html), ("/page.js", script), ("/page.css", style):
+        check("http:" not in text and "https:" not in text and '"//' not in text, name, "asks somebody else")
+    check(not re.search(r"<script(?![^>]*src=)|<style|\sstyle=|\son\w+=|javascript:", html), "inline, which the policy forbids")
+    check(not re.search(r"innerHTML|outerHTML|insertAdjacent|document\.write|eval\(", script), "text that may become elements")
+    for path in re.findall(r'(?:src|href)="(/[^"]*)"', html) + re.findall(r'get\("(/[^"]*)"\)', script):
+        check(path in ROUTES, path, "is not served")
+    for name in re.findall(r'(?:byId|fill|id:)\s*\(?"([\w-]+)"', script):
+        check('id="%s"' % name in html, "no element", name)
+    wanted = re.findall(r'"(\w+)"', re.search(r"WANTED = new Set\(\[(.*?)\]", script, re.S)[1])
+    have = {n.partition("{")[0] for n in series(d.ask("/metrics").body)} | {"temporal_slab_phase_" + n for n in ("committed_bytes", "draining_bytes")}
+    check(len(wanted) > 25 and all("temporal_slab_" + n in have for n in wanted), [n for n in wanted if "temporal_slab_" + n not in have])
+    for name in re.findall(r'(?:total|rows|ofLabel|of|summed|mean|byLabel)\((?:\w+, )?"(\w+)"', script):
+        check(name in wanted, name, "is used, but not kept")
+
+
 def counters(d):
     """What only grows, grows: two scrapes while the load runs, in the order they were taken."""
-    page = lambda: d.ask("/metrics").body
-    before = page()
+    scrape = lambda: d.ask("/metrics").body
+    before = scrape()
     kinds = dict(re.findall(r"^# TYPE (\S+) (\w+)$", before, re.M))
     check(wait_until(lambda: (d.metric("tslabd_load_requests_total") or 0) > series(before)["tslabd_load_requests_total"]),
           "the load stands still")
     for _ in range(10):
-        after = page()
+        after = scrape()
         old, new = series(before), series(after)
         for name, value in old.items():
             base = name.partition("{")[0]
@@ -173,6 +191,7 @@ with Daemon("--pattern=burst") as daemon:
     documents(daemon)
     hosts(daemon)
     formats(daemon)
+    page(daemon)
     counters(daemon)
     check(daemon.said() == "", daemon.said())
 flags()
