@@ -1,6 +1,6 @@
 #!/bin/sh
-# Writes docs/metrics.md and share/stats.schema.json anew from src/stats/metrics.def.
-# Usage: metrics.sh [page | schema]   with an argument prints that one and writes nothing.
+# Writes docs/metrics.md, share/stats.schema.json and what tslab/ keeps of both anew from src/stats/metrics.def.
+# Usage: metrics.sh [page | schema | table]   with an argument prints that one and writes nothing.
 set -eu
 cd "$(dirname "$0")/.."
 
@@ -11,6 +11,8 @@ if [ $# -eq 0 ]; then
     "$program" page >docs/metrics.md
     mkdir -p share
     "$program" schema >share/stats.schema.json
+    "$program" schema >tslab/internal/metrics/stats.schema.json # a Go program embeds only what is in its own module
+    "$program" table >tslab/internal/metrics/metrics.tsv
 else
     "$program" "$1"
 fi

@@ -1,6 +1,7 @@
 /*
  * metrics_pages.c - prints what is generated from src/stats/metrics.def: `page` docs/metrics.md, `schema`
- * share/stats.schema.json. Built and run by scripts/metrics.sh.
+ * share/stats.schema.json, `table` the lines themselves with tabs between their parts, for readers that are not C.
+ * Built and run by scripts/metrics.sh.
  */
 #include "stats/metrics.h"
 
@@ -255,9 +256,26 @@ static void print_schema(void) {
     printf("\n  }\n}\n");
 }
 
+/* ---- the table ---- */
+
+static void print_table(void) {
+    printf("# Written by scripts/metrics.sh from src/stats/metrics.def; do not edit.\n");
+    printf("version\t%d\n", SLAB_STATS_VERSION);
+    for (unsigned s = 0; s < SECTIONS; s++)
+        printf("section\t%s\t%s\t%s\t%s\n", sections[s].name, sections[s].key, sections[s].form, sections[s].title);
+#define FAMILY(family, help) printf("family\t%s\t%s\n", family, help);
+#include "stats/metrics.def"
+    for (unsigned i = 0; i < LINES; i++) {
+        const Line* l = &lines[i];
+        printf("metric\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", l->section, l->key, l->type, l->kind, l->unit,
+               l->json_only ? "-" : l->family, l->help, l->question);
+    }
+}
+
 int main(int argc, char** argv) {
     if (argc == 2 && is(argv[1], "page")) print_page();
     else if (argc == 2 && is(argv[1], "schema")) print_schema();
-    else return fprintf(stderr, "metrics_pages: page or schema?\n"), 2;
+    else if (argc == 2 && is(argv[1], "table")) print_table();
+    else return fprintf(stderr, "metrics_pages: page, schema or table?\n"), 2;
     return ferror(stdout) || fflush(stdout) != 0;
 }

@@ -39,7 +39,8 @@ while IFS=, read -r section row; do
 done < <(sed -nE 's/^SECTION\(([A-Z]+), ([A-Za-z]+),.*/\1,\2/p' src/stats/metrics.def)
 
 # What is generated.
-for what in page:docs/metrics.md schema:share/stats.schema.json; do
+for what in page:docs/metrics.md schema:share/stats.schema.json schema:tslab/internal/metrics/stats.schema.json \
+    table:tslab/internal/metrics/metrics.tsv; do
     diff -u "${what#*:}" <(scripts/metrics.sh "${what%%:*}") >&2 || complain "${what#*:} is out of date: scripts/metrics.sh writes it"
 done
 

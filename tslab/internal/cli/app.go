@@ -1,0 +1,176 @@
+// Package cli is the command line: what is asked, in which form it is answered, and how it ends.
+//
+// Exit codes: 0 all is well, 1 something was found (doctor, diff), 2 an error or wrong usage. A reader that leaves a
+// pipe is no error. Errors are one line on standard error.
+package cli
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/charmbracelet/x/term"
+	"github.com/spf13/cobra"
+
+	"temporal-slab/tslab/internal/rates"
+	"temporal-slab/tslab/internal/source"
+	"temporal-slab/tslab/internal/units"
+)
+
+const (
+	exitFine    = 0
+	exitFinding = 1
+	exitError   = 2
+)
+
+// errFinding ends a command that worked and has something to report.
+var errFinding = errors.New("something was found")
+
+// Version is set by the build.
+var Version = "development"
+
+type app struct {
+	in     *os.File
+	stdout *os.File
+	stderr io.Writer
+	out    *bufio.Writer
+
+	choice   source.Choice
+	json     bool
+	raw      bool
+	interval time.Duration
+	width    int // of the terminal; 0: no terminal, no limit
+	color    bool
+}
+
+// Main runs a command line and returns the exit code.
+func Main(args []string, stdin, stdout, stderr *os.File) int {
+	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE) // a pipe nobody reads is an error of the write, not our end
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
+	defer stop()
+	context.AfterFunc(ctx, stop) // the second signal ends at once
+	a := &app{in: stdin, stdout: stdout, stderr: stderr, out: bufio.NewWriter(stdout)}
+	a.look()
+	root := a.root()
+	root.SetArgs(args)
+	root.SetIn(stdin)
+	root.SetOut(a.out)
+	root.SetErr(stderr)
+	err := root.ExecuteContext(ctx)
+	if werr := a.out.Flush(); werr != nil && (err == nil || errors.Is(err, errFinding)) {
+		if code := exitFine; errors.Is(werr, syscall.EPIPE) {
+			if err != nil {
+				code = exitFinding
+			}
+			return code
+		}
+		err = fmt.Errorf("standard output: %w", unwrapPath(werr))
+	}
+	switch {
+	case err == nil || errors.Is(err, syscall.EPIPE):
+		return exitFine
+	case errors.Is(err, errFinding):
+		return exitFinding
+	case errors.Is(err, context.Canceled):
+		err = errors.New("interrupted")
+	}
+	fmt.Fprintf(stderr, "tslab: %s\n", oneLine(unwrapWrite(stdout, err).Error()))
+	return exitError
+}
+
+// look finds out what standard output is.
+func (a *app) look() {
+	if !term.IsTerminal(a.stdout.Fd()) {
+		return
+	}
+	if w, _, err := term.GetSize(a.stdout.Fd()); err == nil && w > 0 {
+		a.width = w
+	} else {
+		a.width = 80
+	}
+	a.color = os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb" && os.Getenv("TERM") != ""
+}
+
+func unwrapPath(err error) error {
+	var p *os.PathError
+	if errors.As(err, &p) {
+		return p.Err
+	}
+	return err
+}
+
+// unwrapWrite names standard output in an error of a write to it.
+func unwrapWrite(stdout *os.File, err error) error {
+	var p *os.PathError
+	if errors.As(err, &p) && p.Op == "write" && p.Path == stdout.Name() {
+		return fmt.Errorf("standard output: %w", p.Err)
+	}
+	return err
+}
+
+func oneLine(text string) string { return units.Text(strings.Join(strings.Fields(text), " ")) }
+
+// ---- flags that several commands have ----
+
+func (a *app) sourceFlags(c *cobra.Command) {
+	f := c.Flags()
+	f.IntVar(&a.choice.Pid, "pid", 0, "of the process with this id (it runs with TSLAB_OPTIONS=segment=1)")
+	f.IntVar(&a.choice.Slot, "allocator", -1, "with --pid: which of its allocators, as 'tslab ls' numbers them")
+	f.StringVar(&a.choice.File, "file", "", "of a JSON document, as stats_dump and slab_stats_json write it")
+	f.BoolVar(&a.choice.Stdin, "stdin", false, "of a JSON document on standard input")
+	f.StringVar(&a.choice.URL, "url", "", "of a JSON document on a web server; without a path, of /stats.json there")
+	f.DurationVar(&a.choice.Timeout, "timeout", 10*time.Second, "how long a URL may take to answer")
+	_ = c.RegisterFlagCompletionFunc("pid", completePids)
+	_ = c.MarkFlagFilename("file", "json")
+}
+
+func (a *app) formFlags(c *cobra.Command) {
+	c.Flags().BoolVar(&a.json, "json", false, "answer in JSON")
+	c.Flags().BoolVar(&a.raw, "bytes", false, "numbers to the last digit: bytes, nanoseconds, counts")
+}
+
+func (a *app) intervalFlag(c *cobra.Command) {
+	c.Flags().DurationVarP(&a.interval, "interval", "i", time.Second, "time between two readings")
+}
+
+func (a *app) open(c *cobra.Command) (source.Source, error) {
+	a.choice.PidSet = c.Flags().Changed("pid")
+	if c.Flags().Lookup("interval") != nil && a.interval < 50*time.Millisecond {
+		return nil, errors.New("--interval has to be 50ms or more")
+	}
+	return a.choice.Open(a.in)
+}
+
+func (a *app) style() units.Style { return units.Style{Raw: a.raw} }
+
+// once reads the one snapshot that a command is about.
+func (a *app) once(c *cobra.Command) (*rates.Interval, error) {
+	src, err := a.open(c)
+	if err != nil {
+		return nil, err
+	}
+	defer src.Close()
+	snap, err := source.Only(c.Context(), src)
+	if err != nil {
+		return nil, err
+	}
+	return rates.Between(nil, snap), nil
+}
+
+func (a *app) paint(code, text string) string {
+	if !a.color {
+		return text
+	}
+	return "\x1b[" + code + "m" + text + "\x1b[0m"
+}
+
+func (a *app) bold(text string) string { return a.paint("1", text) }
+
+func (a *app) println(text string) { fmt.Fprintln(a.out, text) }

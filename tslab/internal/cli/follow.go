@@ -1,0 +1,319 @@
+package cli
+
+// top and watch: several readings, as lines or on a screen.
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/charmbracelet/x/ansi"
+	"github.com/charmbracelet/x/term"
+	"github.com/spf13/cobra"
+
+	"temporal-slab/tslab/internal/metrics"
+	"temporal-slab/tslab/internal/rates"
+	"temporal-slab/tslab/internal/screen"
+	"temporal-slab/tslab/internal/segment"
+	"temporal-slab/tslab/internal/snapshot"
+	"temporal-slab/tslab/internal/source"
+	"temporal-slab/tslab/internal/view"
+)
+
+// interactive says whether there is somebody to look and to press keys.
+func (a *app) interactive(plain bool) bool {
+	return !plain && !a.json && !a.choice.Stdin && a.width != 0 && term.IsTerminal(a.in.Fd()) && os.Getenv("TERM") != "dumb"
+}
+
+// ---- watch ----
+
+func (a *app) watchCommand() *cobra.Command {
+	count, plain := 0, false
+	var keys []string
+	for _, f := range view.Flows {
+		keys = append(keys, fmt.Sprintf("  %-13s %s", f.Title, f.What))
+	}
+	c := &cobra.Command{
+		Use: "watch", Short: "Show what happens in a second", Args: noArgs,
+		Long: `Reads again and again and shows how fast counters grow: on a screen in a terminal, else one line for each reading
+(--plain), or one JSON object (--json). Columns:
+
+` + strings.Join(keys, "\n") + `
+
+Rates are by the allocator's own clock. When a process was restarted, its allocator destroyed or the clock set, that
+interval has a dash instead of a rate, and --json says why. With --stdin it reads one document after another, as fast as
+they come.`,
+		Example: `  tslab watch --pid 4711
+  tslab watch --pid 4711 --interval 5s --count 12 --plain > minute.txt
+  tslab watch --url http://127.0.0.1:8080 --json | jq .rates.objects_allocated`,
+		RunE: func(c *cobra.Command, _ []string) error {
+			src, err := a.open(c)
+			if err != nil {
+				return err
+			}
+			defer src.Close()
+			if count < 0 {
+				return errors.New("--count takes 0 (for ever) or more")
+			}
+			if a.interactive(plain) && count == 0 {
+				return a.screen(c.Context(), src, screen.Options{Tab: "overview"})
+			}
+			return a.watch(c.Context(), src, count)
+		},
+	}
+	a.sourceFlags(c)
+	a.formFlags(c)
+	a.intervalFlag(c)
+	c.Flags().IntVarP(&count, "count", "n", 0, "stop after so many lines; 0: go on")
+	c.Flags().BoolVar(&plain, "plain", false, "lines instead of a screen")
+	return c
+}
+
+func (a *app) screen(ctx context.Context, src source.Source, o screen.Options) error {
+	o.Source, o.Interval, o.Color, o.Style = src, a.interval, a.color, a.style()
+	return screen.Run(ctx, o, a.in, a.stdout)
+}
+
+// follow calls fn for each reading until it says false, the source has no more, or the context ends. A process that
+// ends while it is looked at is the end and no error.
+func (a *app) follow(ctx context.Context, src source.Source, fn func(*rates.Interval) (bool, error)) error {
+	var last *snapshot.Snapshot
+	for {
+		snap, err := src.Next(ctx)
+		switch {
+		case last != nil && (err == io.EOF || ctx.Err() != nil):
+			return nil
+		case last != nil && errors.Is(err, segment.ErrEnded):
+			_ = a.out.Flush()
+			fmt.Fprintf(a.stderr, "tslab: %s\n", oneLine(err.Error()))
+			return nil
+		case err == io.EOF:
+			return fmt.Errorf("%s: no document", src.Name())
+		case err != nil:
+			return err
+		}
+		more, err := fn(rates.Between(last, snap))
+		last = snap
+		if err == nil {
+			err = a.out.Flush()
+		}
+		if err != nil || !more {
+			return err
+		}
+		if a.choice.Stdin {
+			continue
+		}
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-time.After(a.interval):
+		}
+	}
+}
+
+const headEvery = 20 // lines
+
+func (a *app) watch(ctx context.Context, src source.Source, count int) error {
+	n := 0
+	return a.follow(ctx, src, func(i *rates.Interval) (bool, error) {
+		n++
+		var err error
+		if a.json {
+			err = a.watchJSON(i)
+		} else {
+			a.watchLine(i, n)
+		}
+		return n != count, err
+	})
+}
+
+func (a *app) watchLine(i *rates.Interval, n int) {
+	width := 10
+	if a.raw {
+		width = 14
+	}
+	line := func(first string, cell func(*view.Flow) string) string {
+		text := first
+		for k := range view.Flows {
+			f := &view.Flows[k]
+			c := cell(f)
+			w := max(width, len(f.Title))
+			text += "  " + strings.Repeat(" ", max(0, w-len(c))) + c
+		}
+		if a.width > 0 {
+			text = ansi.Truncate(text, a.width, "")
+		}
+		return text
+	}
+	if n%headEvery == 1 {
+		a.println(a.bold(line("time    ", func(f *view.Flow) string { return f.Title })))
+	}
+	a.println(line(view.Clock(i.To), func(f *view.Flow) string { return f.Cell(i, a.style()) }))
+}
+
+func (a *app) watchJSON(i *rates.Interval) error {
+	now, perSecond := map[string]any{}, map[string]any{}
+	for k := range view.Flows {
+		f := &view.Flows[k]
+		v, ok := f.Value(i)
+		switch {
+		case !f.Counter:
+			now[f.Key] = v
+		case ok:
+			perSecond[f.Key] = v
+		default:
+			perSecond[f.Key] = nil
+		}
+	}
+	line := map[string]any{"timestamp_ns": i.To.Document().U("timestamp_ns"), "pid": i.To.Document().U("pid"),
+		"interval_seconds": i.Seconds, "now": now, "rates": perSecond}
+	if i.Why != "" {
+		line["no_rates"] = i.Why
+	}
+	return json.NewEncoder(a.out).Encode(line)
+}
+
+// ---- top ----
+
+func (a *app) topCommand() *cobra.Command {
+	chosen := map[string]*bool{}
+	by, most, plain, perSecond := "", 0, false, false
+	c := &cobra.Command{
+		Use: "top", Short: "Show who holds the memory: labels, phases, classes, epochs", Args: noArgs,
+		Long: `Shows one list of the snapshot, the largest first: on a screen in a terminal, where the keys are shown at the foot, else
+one table (--plain), or JSON (--json) with every figure of each row.
+
+--by takes any number of the list, as docs/metrics.md names them; with "/s" behind it, how fast it grows. Then, and with
+--rates, two readings are made, --interval apart.`,
+		Example: `  tslab top --pid 4711                                  # labels, by committed memory
+  tslab top --pid 4711 --phases --by age_ns --n 5       # the oldest phases
+  tslab top --pid 4711 --classes --by slow_path_hits/s  # where it is slow now
+  tslab top --file stats.json --epochs --by refcount
+  tslab top --url http://127.0.0.1:8080 --labels --json | jq '.rows[0].label'`,
+		RunE: func(c *cobra.Command, _ []string) error {
+			l, o, err := topChoice(chosen, by, most)
+			if err != nil {
+				return err
+			}
+			src, err := a.open(c)
+			if err != nil {
+				return err
+			}
+			defer src.Close()
+			if a.interactive(plain) {
+				return a.screen(c.Context(), src, screen.Options{Tab: l.Name, Order: o, Rates: perSecond})
+			}
+			return a.top(c.Context(), src, l, o, perSecond)
+		},
+	}
+	for _, l := range view.Lists {
+		chosen[l.Name] = c.Flags().Bool(l.Name, false, "show "+l.Name+", by "+l.By+" unless told otherwise")
+	}
+	a.sourceFlags(c)
+	a.formFlags(c)
+	a.intervalFlag(c)
+	c.Flags().StringVar(&by, "by", "", "the number to order by; NUMBER/s: its growth")
+	c.Flags().IntVarP(&most, "n", "n", 0, "rows to show; 0: 20 in a table, as many as fit on a screen")
+	c.Flags().BoolVar(&perSecond, "rates", false, "show counters by the second")
+	c.Flags().BoolVar(&plain, "plain", false, "a table instead of a screen")
+	_ = c.RegisterFlagCompletionFunc("by", func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+		l, _, err := topChoice(chosen, "", 0)
+		if err != nil {
+			return nil, cobra.ShellCompDirectiveNoFileComp
+		}
+		return l.Numbers(), cobra.ShellCompDirectiveNoFileComp
+	})
+	return c
+}
+
+const topRows = 20
+
+func topChoice(chosen map[string]*bool, by string, most int) (*view.List, view.Order, error) {
+	l, o := view.Find("labels"), view.Order{Most: most}
+	n := 0
+	for name, on := range chosen {
+		if *on {
+			l = view.Find(name)
+			n++
+		}
+	}
+	if n > 1 {
+		return nil, o, errors.New("give one of --classes, --epochs, --labels and --phases, not several")
+	}
+	if most < 0 {
+		return nil, o, errors.New("--n takes 0 or more")
+	}
+	if by == "" {
+		by = l.By
+	}
+	var err error
+	o.Metric, o.PerSecond, err = l.Metric(by)
+	return l, o, err
+}
+
+func (a *app) top(ctx context.Context, src source.Source, l *view.List, o view.Order, perSecond bool) error {
+	if o.Most == 0 && !a.json {
+		o.Most = topRows
+	}
+	readings := 1
+	if perSecond || o.PerSecond {
+		readings = 2
+	}
+	n := 0
+	var last *rates.Interval
+	err := a.follow(ctx, src, func(i *rates.Interval) (bool, error) {
+		n++
+		last = i
+		return n < readings, nil
+	})
+	if err != nil {
+		return err
+	}
+	if n < readings {
+		return fmt.Errorf("%s: rates need two documents", src.Name())
+	}
+	if readings == 2 && last.Why != "" {
+		fmt.Fprintf(a.stderr, "tslab: no rates: %s\n", oneLine(last.Why))
+	}
+	if a.json {
+		return a.topJSON(l, o, last)
+	}
+	t := l.Table(last, o, a.style(), perSecond)
+	t.Head = a.bold
+	a.lines(t.Lines(a.width))
+	if rest := len(last.To.Rows(l.Section)) - len(t.Rows); rest > 0 {
+		a.println(fmt.Sprintf("and %d more (--n %d)", rest, rest+len(t.Rows)))
+	}
+	if left := view.Left(last.To, l); left != "" {
+		a.println(left)
+	}
+	return nil
+}
+
+func (a *app) topJSON(l *view.List, o view.Order, i *rates.Interval) error {
+	by := o.Metric.Key
+	if o.PerSecond {
+		by += "/s"
+	}
+	rows := []map[string]any{}
+	for _, r := range l.Rows(i, o) {
+		row := map[string]any{}
+		for _, m := range metrics.Of(l.Section).Metrics {
+			if !r.Has(m) {
+				continue
+			}
+			row[m.Key] = json.RawMessage(r.JSON(m))
+			if v, ok := i.Rate(r, m); ok {
+				row[m.Key+"/s"] = v
+			}
+		}
+		rows = append(rows, row)
+	}
+	return a.writeJSON(map[string]any{"list": l.Name, "by": by, "interval_seconds": i.Seconds,
+		"left_out": i.To.LeftOut[l.Section], "rows": rows})
+}

@@ -1,0 +1,143 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"os"
+	"strconv"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus/push"
+	"github.com/spf13/cobra"
+
+	"temporal-slab/tslab/internal/prom"
+	"temporal-slab/tslab/internal/rates"
+	"temporal-slab/tslab/internal/snapshot"
+)
+
+type pushOptions struct {
+	gateway, job, instance string
+	every                  time.Duration
+	count                  int
+}
+
+func (a *app) pushCommand() *cobra.Command {
+	var o pushOptions
+	c := &cobra.Command{
+		Use: "push", Short: "Send the figures to a Prometheus Pushgateway", Args: noArgs,
+		Long: `Sends the series of 'tslab export prometheus' to a Pushgateway, in place of what it had for the same job and instance:
+once, or with --every again and again until interrupted. Then a push that fails is told and tried again at the next
+turn. A gateway that redirects is refused: a push that is redirected may arrive nowhere.`,
+		Example: `  tslab push --pid 4711 --gateway http://127.0.0.1:9091
+  tslab push --pid 4711 --gateway http://push:9091 --job orders --every 15s
+  some_batch_job --stats out.json && tslab push --file out.json --gateway http://push:9091 --job batch`,
+		RunE: func(c *cobra.Command, _ []string) error { return a.push(c, o) },
+	}
+	a.sourceFlags(c)
+	f := c.Flags()
+	f.StringVar(&o.gateway, "gateway", "", "http://HOST:PORT of the Pushgateway")
+	f.StringVar(&o.job, "job", "temporal-slab", "the label 'job' of all series")
+	f.StringVar(&o.instance, "instance", "", "the label 'instance'; default: host and process id")
+	f.DurationVar(&o.every, "every", 0, "push again after so long; 0: once")
+	f.IntVarP(&o.count, "count", "n", 0, "with --every: stop after so many; 0: go on")
+	f.BoolVar(&a.json, "json", false, "tell what was pushed in JSON")
+	return c
+}
+
+func (o *pushOptions) check() error {
+	u, err := url.Parse(o.gateway)
+	switch {
+	case o.gateway == "":
+		return errors.New("push needs --gateway http://HOST:PORT")
+	case err != nil || (u.Scheme != "http" && u.Scheme != "https") || u.Host == "":
+		return fmt.Errorf("--gateway takes http://HOST:PORT, not %q", o.gateway)
+	case o.job == "":
+		return errors.New("--job may not be empty")
+	case o.every != 0 && o.every < time.Second:
+		return errors.New("--every takes 1s or more")
+	case o.count < 0 || (o.count != 0 && o.every == 0):
+		return errors.New("--count goes with --every, and takes 0 or more")
+	}
+	return nil
+}
+
+func (a *app) push(c *cobra.Command, o pushOptions) error {
+	if err := o.check(); err != nil {
+		return err
+	}
+	src, err := a.open(c)
+	if err != nil {
+		return err
+	}
+	defer src.Close()
+	a.interval = o.every
+	n, failed := 0, error(nil)
+	err = a.follow(c.Context(), src, func(i *rates.Interval) (bool, error) {
+		n++
+		failed = a.pushOne(c.Context(), i.To, o)
+		if o.every == 0 {
+			return false, failed
+		}
+		if failed != nil && c.Context().Err() == nil {
+			fmt.Fprintf(a.stderr, "tslab: %s\n", oneLine(failed.Error()))
+		}
+		return n != o.count, nil
+	})
+	if err == nil && failed != nil && c.Context().Err() == nil {
+		return fmt.Errorf("the last push failed")
+	}
+	return err
+}
+
+// errRedirect ends a push whose gateway sends it elsewhere.
+var errRedirect = errors.New("redirects")
+
+// brief lets no more of an answer through than fits an error message.
+type brief struct{ next http.RoundTripper }
+
+func (b brief) RoundTrip(r *http.Request) (*http.Response, error) {
+	resp, err := b.next.RoundTrip(r)
+	if resp != nil && resp.Body != nil {
+		resp.Body = struct {
+			io.Reader
+			io.Closer
+		}{io.LimitReader(resp.Body, 512), resp.Body}
+	}
+	return resp, err
+}
+
+func (a *app) pushOne(ctx context.Context, snap *snapshot.Snapshot, o pushOptions) error {
+	ctx, cancel := context.WithTimeout(ctx, a.choice.Timeout)
+	defer cancel()
+	to := ""
+	client := &http.Client{Transport: brief{http.DefaultTransport}, CheckRedirect: func(r *http.Request, _ []*http.Request) error {
+		to = r.URL.Redacted()
+		return errRedirect
+	}}
+	if o.instance == "" {
+		host, _ := os.Hostname()
+		o.instance = host + ":" + strconv.FormatUint(snap.Document().U("pid"), 10)
+	}
+	u, _ := url.Parse(o.gateway)
+	err := push.New(o.gateway, o.job).Grouping("instance", o.instance).Client(client).Collector(prom.Collector{Snap: snap}).PushContext(ctx)
+	var ue *url.Error
+	switch {
+	case errors.Is(err, errRedirect):
+		return fmt.Errorf("%s redirects to %s; give that address if it is the right one", u.Redacted(), to)
+	case errors.Is(err, context.DeadlineExceeded):
+		return fmt.Errorf("%s: no answer within %s (--timeout)", u.Redacted(), a.choice.Timeout)
+	case errors.As(err, &ue):
+		return fmt.Errorf("%s: %w", u.Redacted(), ue.Err)
+	case err != nil:
+		return err
+	}
+	if a.json {
+		return a.writeJSON(map[string]any{"gateway": u.Redacted(), "job": o.job, "instance": o.instance})
+	}
+	a.println(fmt.Sprintf("pushed to %s as job %q, instance %q", u.Redacted(), o.job, o.instance))
+	return nil
+}

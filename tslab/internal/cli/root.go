@@ -1,0 +1,144 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/cobra/doc"
+	"github.com/spf13/pflag"
+
+	"temporal-slab/tslab/internal/metrics"
+	"temporal-slab/tslab/internal/segment"
+)
+
+const rootLong = `tslab shows what a temporal-slab allocator does: in a running process, without stopping it, or in a JSON document
+that was written earlier.
+
+Start a program with TSLAB_OPTIONS=segment=1 and look:
+
+  tslab ls                        which processes can be looked at
+  tslab doctor --pid 4711         what is wrong, and what to do about it
+  tslab top --pid 4711            who holds the memory: labels, phases, classes, epochs
+  tslab watch --pid 4711          what happens in a second
+
+Every command that looks takes one of --pid N, --file F, --stdin, --url U.
+
+Exit codes: 0 all is well; 1 something was found (doctor has an ACTION, diff a regression); 2 an error or wrong usage.
+NO_COLOR is respected, and what goes into a pipe or a file has neither colours nor a screen.`
+
+func (a *app) root() *cobra.Command {
+	root := &cobra.Command{
+		Use: "tslab", Short: "Look into a temporal-slab allocator", Long: rootLong, Version: Version,
+		SilenceErrors: true, SilenceUsage: true,
+		RunE: func(c *cobra.Command, _ []string) error { return c.Help() },
+		Args: func(c *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				return nil
+			}
+			text := fmt.Sprintf("unknown command %q", args[0])
+			if near := c.SuggestionsFor(args[0]); len(near) != 0 {
+				text += "; did you mean " + strings.Join(near, " or ") + "?"
+			} else {
+				text += "; see tslab --help"
+			}
+			return errors.New(text)
+		},
+	}
+	root.SuggestionsMinimumDistance = 2
+	root.SetVersionTemplate("tslab {{.Version}}\n")
+	root.SetFlagErrorFunc(flagError)
+	root.AddCommand(a.lsCommand(), a.statsCommand(), a.watchCommand(), a.topCommand(), a.doctorCommand(), a.exportCommand(),
+		a.pushCommand(), a.serveCommand(), a.diffCommand(), a.schemaCommand(), a.manCommand())
+	return root
+}
+
+// flagError says which flag may have been meant.
+func flagError(c *cobra.Command, err error) error {
+	var unknown *pflag.NotExistError
+	if !errors.As(err, &unknown) {
+		return fmt.Errorf("%w; see %s --help", err, c.CommandPath())
+	}
+	name, best, least := unknown.GetSpecifiedName(), "", 3
+	c.Flags().VisitAll(func(f *pflag.Flag) {
+		if d := distance(name, f.Name); d < least {
+			best, least = f.Name, d
+		}
+	})
+	if best == "" || len(name) < 2 {
+		return fmt.Errorf("%s has no --%s; see %s --help", c.CommandPath(), name, c.CommandPath())
+	}
+	return fmt.Errorf("%s has no --%s; did you mean --%s?", c.CommandPath(), name, best)
+}
+
+// distance is how many letters have to be put in, taken out or changed.
+func distance(a, b string) int {
+	row := make([]int, len(b)+1)
+	for k := range row {
+		row[k] = k
+	}
+	for i := 1; i <= len(a); i++ {
+		before := row[0]
+		row[0] = i
+		for k := 1; k <= len(b); k++ {
+			change := before
+			if a[i-1] != b[k-1] {
+				change++
+			}
+			before, row[k] = row[k], min(row[k]+1, row[k-1]+1, change)
+		}
+	}
+	return row[len(b)]
+}
+
+func noArgs(c *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return nil
+	}
+	return fmt.Errorf("%s takes no word like %q; see %s --help", c.CommandPath(), args[0], c.CommandPath())
+}
+
+func completePids(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+	list, _ := segment.List()
+	var words []string
+	for _, p := range list {
+		words = append(words, strconv.Itoa(p.Pid)+"\t"+p.Command)
+		p.Segment.Close()
+	}
+	return words, cobra.ShellCompDirectiveNoFileComp
+}
+
+func (a *app) schemaCommand() *cobra.Command {
+	return &cobra.Command{
+		Use: "schema", Short: "Print the JSON Schema of the statistics", Args: noArgs,
+		Long:    "Prints the JSON Schema (2020-12) of the document that slab_stats_json, stats_dump and 'tslab stats --json' write.",
+		Example: "  tslab schema > stats.schema.json\n  tslab schema | jq '.properties | keys'",
+		RunE: func(*cobra.Command, []string) error {
+			_, err := a.out.Write(metrics.Schema)
+			return err
+		},
+	}
+}
+
+func (a *app) manCommand() *cobra.Command {
+	return &cobra.Command{
+		Use: "man DIR", Short: "Write the manual pages into a directory", Hidden: true, Args: cobra.ExactArgs(1),
+		RunE: func(c *cobra.Command, args []string) error {
+			if err := os.MkdirAll(args[0], 0o755); err != nil {
+				return err
+			}
+			root := c.Root()
+			root.DisableAutoGenTag = true
+			if err := doc.GenManTree(root, &doc.GenManHeader{Section: "1", Source: "temporal-slab", Manual: "temporal-slab"}, args[0]); err != nil {
+				return err
+			}
+			pages, err := filepath.Glob(filepath.Join(args[0], "*.1"))
+			fmt.Fprintf(a.out, "%d pages in %s\n", len(pages), args[0])
+			return err
+		},
+	}
+}

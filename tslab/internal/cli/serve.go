@@ -1,0 +1,245 @@
+package cli
+
+// serve: a small web server for one source. It listens on the loopback unless told otherwise, checks the Host header
+// there (a page from elsewhere cannot have a browser ask it), knows four paths and two methods, and gives every
+// connection little time and memory.
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+	"github.com/spf13/cobra"
+
+	"temporal-slab/tslab/internal/prom"
+	"temporal-slab/tslab/internal/snapshot"
+	"temporal-slab/tslab/internal/source"
+)
+
+const (
+	serveConnections = 64
+	serveTime        = 30 * time.Second // of one request
+	serveFresh       = 100 * time.Millisecond
+	drainTime        = 5 * time.Second
+)
+
+func (a *app) serveCommand() *cobra.Command {
+	listen := ""
+	c := &cobra.Command{
+		Use: "serve", Short: "Serve the figures over HTTP, for Prometheus", Args: noArgs,
+		Long: `Serves what a process shows, read anew for each request:
+
+  /metrics      Prometheus text, or OpenMetrics when the scraper accepts it
+  /stats.json   the document of slab_stats_json
+  /healthz      200 while the source can be read, else 503
+
+A source that cannot be read does not fail a scrape: temporal_slab_exporter_up is 0 then. Listens on the loopback only
+unless --listen says otherwise; there is no password, so put it behind something that has one.`,
+		Example: `  tslab serve --pid 4711
+  tslab serve --pid 4711 --listen 127.0.0.1:9200 &
+  curl -s http://127.0.0.1:9200/metrics | promtool check metrics`,
+		RunE: func(c *cobra.Command, _ []string) error {
+			if a.choice.Stdin {
+				return errors.New("serve reads anew for each request, which --stdin cannot")
+			}
+			src, err := a.open(c)
+			if err != nil {
+				return err
+			}
+			defer src.Close()
+			return a.serve(c.Context(), src, listen)
+		},
+	}
+	a.sourceFlags(c)
+	c.Flags().StringVar(&listen, "listen", "127.0.0.1:9464", "HOST:PORT to listen on; port 0 takes a free one")
+	c.Flags().BoolVar(&a.json, "json", false, "tell the address in JSON")
+	return c
+}
+
+func (a *app) serve(ctx context.Context, src source.Source, listen string) error {
+	host, _, err := net.SplitHostPort(listen)
+	if err != nil {
+		return fmt.Errorf("--listen takes HOST:PORT, not %q", listen)
+	}
+	if host == "" {
+		return errors.New("--listen needs a host: 127.0.0.1 for this machine alone, 0.0.0.0 for all")
+	}
+	if _, err := src.Next(ctx); err != nil { // wrong from the start is wrong usage
+		return err
+	}
+	l, err := net.Listen("tcp", listen)
+	if err != nil {
+		return err
+	}
+	s := &server{src: src, timeout: a.choice.Timeout}
+	h := &http.Server{Handler: s.handler(l.Addr()), ReadHeaderTimeout: 5 * time.Second, ReadTimeout: 10 * time.Second,
+		WriteTimeout: serveTime, IdleTimeout: serveTime, MaxHeaderBytes: 16 << 10}
+	if a.json {
+		_ = a.writeJSON(map[string]any{"address": l.Addr().String()})
+	} else {
+		a.println(fmt.Sprintf("serving %s on http://%s/metrics", src.Name(), l.Addr()))
+	}
+	if err := a.out.Flush(); err != nil {
+		l.Close()
+		return err
+	}
+	done := make(chan error, 1)
+	go func() { done <- h.Serve(limit(l, serveConnections)) }()
+	select {
+	case err = <-done:
+		return err
+	case <-ctx.Done():
+	}
+	drain, cancel := context.WithTimeout(context.Background(), drainTime)
+	defer cancel()
+	if err := h.Shutdown(drain); err != nil {
+		h.Close()
+	}
+	return nil
+}
+
+type server struct {
+	src     source.Source
+	timeout time.Duration
+	mu      sync.Mutex // one reading at a time
+	last    *snapshot.Snapshot
+	err     error
+	at      time.Time
+}
+
+// read takes a snapshot, or the one that was taken an instant ago.
+func (s *server) read(ctx context.Context) (*snapshot.Snapshot, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if time.Since(s.at) >= serveFresh {
+		snap, err := s.src.Next(ctx)
+		if ctx.Err() != nil {
+			return nil, ctx.Err() // the asker left: nothing is known about the source
+		}
+		s.last, s.err = snap, err
+		s.at = time.Now()
+	}
+	return s.last, s.err
+}
+
+func (s *server) handler(addr net.Addr) http.Handler {
+	mux := http.NewServeMux()
+	mux.HandleFunc("/metrics", s.metrics)
+	mux.HandleFunc("/stats.json", s.stats)
+	mux.HandleFunc("/healthz", s.health)
+	mux.HandleFunc("/{$}", func(w http.ResponseWriter, _ *http.Request) {
+		fmt.Fprintf(w, "tslab serves %s\n\n/metrics\n/stats.json\n/healthz\n", s.src.Name())
+	})
+	loopback := addr.(*net.TCPAddr).IP.IsLoopback()
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		head := w.Header()
+		head.Set("Content-Type", "text/plain; charset=utf-8")
+		head.Set("Content-Security-Policy", "default-src 'self'")
+		head.Set("X-Content-Type-Options", "nosniff")
+		head.Set("Cache-Control", "no-store")
+		switch {
+		case r.Method != http.MethodGet && r.Method != http.MethodHead:
+			head.Set("Allow", "GET, HEAD")
+			http.Error(w, "GET and HEAD only", http.StatusMethodNotAllowed)
+		case loopback && !isLoopbackHost(r.Host):
+			http.Error(w, "this is a local service; ask it by its local name", http.StatusForbidden)
+		default:
+			mux.ServeHTTP(w, r)
+		}
+	})
+}
+
+func isLoopbackHost(host string) bool {
+	if h, _, err := net.SplitHostPort(host); err == nil {
+		host = h
+	}
+	ip := net.ParseIP(strings.Trim(host, "[]"))
+	return strings.EqualFold(host, "localhost") || ip != nil && ip.IsLoopback()
+}
+
+func (s *server) metrics(w http.ResponseWriter, r *http.Request) {
+	begin := time.Now()
+	snap, err := s.read(r.Context())
+	registry := prometheus.NewRegistry()
+	if err == nil {
+		if _, err = prom.Registry(snap).Gather(); err == nil {
+			registry.MustRegister(prom.Collector{Snap: snap})
+		}
+	}
+	up := prometheus.NewGauge(prometheus.GaugeOpts{Name: "temporal_slab_exporter_up", Help: "Whether the statistics could be read."})
+	took := prometheus.NewGauge(prometheus.GaugeOpts{Name: "temporal_slab_exporter_scrape_duration_seconds", Help: "Time it took to read them."})
+	registry.MustRegister(up, took)
+	if err == nil {
+		up.Set(1)
+	}
+	took.Set(time.Since(begin).Seconds())
+	w.Header().Del("Content-Type")
+	promhttp.HandlerFor(registry, promhttp.HandlerOpts{EnableOpenMetrics: true, DisableCompression: false}).ServeHTTP(w, r)
+}
+
+func (s *server) stats(w http.ResponseWriter, r *http.Request) {
+	snap, err := s.read(r.Context())
+	if err != nil {
+		http.Error(w, oneLine(err.Error()), http.StatusServiceUnavailable)
+		return
+	}
+	w.Header().Set("Content-Type", "application/json")
+	_ = snap.WriteJSON(w)
+}
+
+func (s *server) health(w http.ResponseWriter, r *http.Request) {
+	if _, err := s.read(r.Context()); err != nil {
+		http.Error(w, oneLine(err.Error()), http.StatusServiceUnavailable)
+		return
+	}
+	fmt.Fprintln(w, "ok")
+}
+
+// limit lets so many connections in at a time; the others wait in the kernel's queue.
+func limit(l net.Listener, most int) net.Listener {
+	closed := make(chan struct{})
+	return &limited{l, make(chan struct{}, most), closed, sync.OnceFunc(func() { close(closed) })}
+}
+
+type limited struct {
+	net.Listener
+	places chan struct{}
+	closed chan struct{}
+	shut   func()
+}
+
+func (l *limited) Accept() (net.Conn, error) {
+	select {
+	case l.places <- struct{}{}:
+	case <-l.closed:
+		return nil, net.ErrClosed
+	}
+	c, err := l.Listener.Accept()
+	if err != nil {
+		<-l.places
+		return nil, err
+	}
+	return &counted{Conn: c, leave: sync.OnceFunc(func() { <-l.places })}, nil
+}
+
+func (l *limited) Close() error {
+	l.shut()
+	return l.Listener.Close()
+}
+
+type counted struct {
+	net.Conn
+	leave func()
+}
+
+func (c *counted) Close() error {
+	c.leave()
+	return c.Conn.Close()
+}

@@ -1,0 +1,378 @@
+package cli
+
+// ls, stats, doctor, diff, export: one reading, one answer.
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"temporal-slab/tslab/internal/diff"
+	"temporal-slab/tslab/internal/doctor"
+	"temporal-slab/tslab/internal/prom"
+	"temporal-slab/tslab/internal/rates"
+	"temporal-slab/tslab/internal/segment"
+	"temporal-slab/tslab/internal/snapshot"
+	"temporal-slab/tslab/internal/source"
+	"temporal-slab/tslab/internal/table"
+	"temporal-slab/tslab/internal/units"
+	"temporal-slab/tslab/internal/view"
+)
+
+func (a *app) writeJSON(v any) error {
+	e := json.NewEncoder(a.out)
+	e.SetIndent("", "  ")
+	return e.Encode(v)
+}
+
+// ---- ls ----
+
+func (a *app) lsCommand() *cobra.Command {
+	c := &cobra.Command{
+		Use: "ls", Short: "List the processes that can be looked at", Args: noArgs,
+		Long: `Lists the processes of this user (for root: of everybody) that show their statistics, with one line for each
+allocator. A process shows them when it was started with TSLAB_OPTIONS=segment=1, or made its allocator with the
+option 'segment'.`,
+		Example: "  TSLAB_OPTIONS=segment=1 ./server &\n  tslab ls\n  tslab ls --json | jq -r '.[].pid'",
+		RunE:    func(*cobra.Command, []string) error { return a.ls() },
+	}
+	a.formFlags(c)
+	return c
+}
+
+type lsRow struct {
+	Pid       int     `json:"pid"`
+	Command   string  `json:"command"`
+	Allocator int     `json:"allocator"`
+	State     string  `json:"state"`
+	Age       float64 `json:"age_seconds"`
+	Live      uint64  `json:"live_bytes"`
+	Committed uint64  `json:"committed_bytes"`
+	Phases    uint64  `json:"open_phases"`
+	Readable  bool    `json:"readable"`
+	age       string
+}
+
+func (a *app) ls() error {
+	list, err := segment.List()
+	if err != nil {
+		return err
+	}
+	rows := []lsRow{}
+	for _, p := range list {
+		for _, s := range p.Allocators {
+			rows = append(rows, lsOne(p, s))
+		}
+		p.Segment.Close()
+	}
+	if a.json {
+		return a.writeJSON(rows)
+	}
+	if len(rows) == 0 {
+		fmt.Fprintln(a.stderr, "No process shows statistics. Start one with TSLAB_OPTIONS=segment=1 in its environment.")
+		return nil
+	}
+	style := a.style()
+	t := table.Table{Head: a.bold, Columns: []table.Column{{Title: "pid"}, {Title: "command", Left: true}, {Title: "allocator"}, {Title: "state", Left: true},
+		{Title: "committed"}, {Title: "live"}, {Title: "open phases"}, {Title: "figures of"}}}
+	for _, r := range rows {
+		cells := []string{strconv.Itoa(r.Pid), r.Command, strconv.Itoa(r.Allocator), r.State, "-", "-", "-", "-"}
+		if r.Readable {
+			cells[4], cells[5], cells[6], cells[7] = style.Uint(1, r.Committed), style.Uint(1, r.Live), style.Uint(0, r.Phases), r.age+" ago"
+		}
+		t.Rows = append(t.Rows, cells)
+	}
+	a.lines(t.Lines(a.width))
+	return nil
+}
+
+func lsOne(p segment.Process, s segment.Allocator) lsRow {
+	r := lsRow{Pid: p.Pid, Command: units.Text(p.Command), Allocator: s.Slot, State: "ended", age: units.Duration(s.Age), Age: s.Age.Seconds()}
+	if s.Live {
+		r.State = "live"
+	}
+	if snap, err := p.Segment.Read(s.Slot); err == nil {
+		g := snap.Global()
+		r.Readable, r.Live, r.Committed, r.Phases = true, g.U("live_bytes"), g.U("committed_bytes"), g.U("open_phases")
+	}
+	return r
+}
+
+func (a *app) lines(lines []string) {
+	for _, l := range lines {
+		a.println(l)
+	}
+}
+
+// ---- stats ----
+
+func (a *app) statsCommand() *cobra.Command {
+	c := &cobra.Command{
+		Use: "stats", Short: "Show the figures of one moment", Args: noArgs,
+		Long: `Shows the most important figures and the labels and classes that hold most memory. With --json it writes the whole
+document, as slab_stats_json in the program would (schema: tslab schema), so it can be kept and compared later.`,
+		Example: `  tslab stats --pid 4711
+  tslab stats --pid 4711 --json > before.json
+  stats_dump --no-text | tslab stats --stdin
+  tslab stats --url http://127.0.0.1:8080`,
+		RunE: func(c *cobra.Command, _ []string) error {
+			i, err := a.once(c)
+			if err != nil {
+				return err
+			}
+			if a.json {
+				return i.To.WriteJSON(a.out)
+			}
+			a.stats(i)
+			return nil
+		},
+	}
+	a.sourceFlags(c)
+	a.formFlags(c)
+	return c
+}
+
+const statsRows = 5 // of each list
+
+func (a *app) stats(i *rates.Interval) {
+	a.println(a.bold(view.Head(i.To)))
+	for _, f := range view.Summary(i.To, a.style()) {
+		a.println(fmt.Sprintf("%-10s %s", f.Name, f.Text))
+	}
+	for _, name := range []string{"labels", "classes"} {
+		l := view.Find(name)
+		m, _, _ := l.Metric(l.By)
+		a.println("")
+		t := l.Table(i, view.Order{Metric: m, Most: statsRows}, a.style(), false)
+		t.Head = a.bold
+		a.lines(t.Lines(a.width))
+		if rest := len(i.To.Rows(l.Section)) - statsRows; rest > 0 {
+			a.println(fmt.Sprintf("and %d more: tslab top --%s", rest, name))
+		}
+	}
+}
+
+// ---- doctor ----
+
+func (a *app) doctorCommand() *cobra.Command {
+	var leakSeconds uint64
+	t := doctor.Thresholds
+	c := &cobra.Command{
+		Use: "doctor", Short: "Say what is wrong and what to do", Args: noArgs,
+		Long: fmt.Sprintf(`Reads one snapshot and says, in seven sections, what needs attention: leaks, slow path, reclamation, sampled times,
+locks, refused calls, labels. What somebody should do is a line that starts with ACTION. It is the diagnosis that
+slab_doctor makes in the program, from what a snapshot shows: leaks are told by label, not by label and class.
+
+Exit code 1 when there is an ACTION, 0 when there is none, 2 when nothing could be read.
+
+Thresholds: an ended phase leaks when it holds objects for %d s (--leak-age). Locks: less than %g %% of acquisitions that
+wait are good, less than %g %% normal, up to %g %% to be watched, more calls for action; fewer than %d are not judged.
+Retries per free: %g, %g and %g in the same way. A cause of the slow path prevails above %g %%; classes with fewer than
+%d hits get no advice. Samples: a verdict on fewer than %d is a hint, without ACTION. The kernel kept the pages of a
+close when at least %s were given back and RSS fell by less than a tenth of it.`, t.LeakSeconds, t.LockPercent[0], t.LockPercent[1],
+			t.LockPercent[2], t.FewLocks, t.RetryRate[0], t.RetryRate[1], t.RetryRate[2], t.Prevails, t.FewHits, t.FewSamples, units.Bytes(t.KeptMinBytes)),
+		Example: `  tslab doctor --pid 4711
+  tslab doctor --pid 4711 --leak-age 5      # phases here drain within five seconds
+  tslab doctor --file stats.json --json | jq -r '.findings[].action'
+  tslab doctor --url http://127.0.0.1:8080 >report.txt || mail -s "allocator" me <report.txt`,
+		RunE: func(c *cobra.Command, _ []string) error {
+			i, err := a.once(c)
+			if err != nil {
+				return err
+			}
+			return a.doctor(i.To, leakSeconds)
+		},
+	}
+	a.sourceFlags(c)
+	c.Flags().BoolVar(&a.json, "json", false, "answer in JSON")
+	c.Flags().Uint64Var(&leakSeconds, "leak-age", t.LeakSeconds, "seconds after which an ended phase that holds objects leaks")
+	return c
+}
+
+func (a *app) doctor(snap *snapshot.Snapshot, leakSeconds uint64) error {
+	r := doctor.Examine(snap, leakSeconds)
+	findings := r.Findings()
+	if a.json {
+		err := a.writeJSON(map[string]any{"pid": snap.Document().U("pid"), "timestamp_ns": snap.Document().U("timestamp_ns"),
+			"healthy": len(findings) == 0, "findings": findings, "sections": r.Sections})
+		if err != nil {
+			return err
+		}
+	} else {
+		r.Write(a.out, func(line string) string { return a.paint("1;33", "ACTION:") + strings.TrimPrefix(line, "ACTION:") })
+	}
+	if len(findings) != 0 {
+		return errFinding
+	}
+	return nil
+}
+
+// ---- diff ----
+
+func (a *app) diffCommand() *cobra.Command {
+	limits := diff.Defaults
+	failOn := "regression"
+	c := &cobra.Command{
+		Use: "diff A.json B.json", Short: "Compare two documents and find regressions",
+		Long: `Compares two documents: two moments of a process, or two runs of a program. B is the newer one.
+
+What counts as a regression:
+` + diff.Explain() + `
+
+Exit code 1 when there is a regression and --fail-on is 'regression', as it is unless told otherwise.`,
+		Example: `  tslab diff before.json after.json
+  tslab diff main.json branch.json --growth 5 --time-growth 10
+  tslab diff a.json b.json --fail-on never --json | jq '.entries[] | select(.regressed)'`,
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) != 2 {
+				return errors.New("diff takes two files: the older and the newer document")
+			}
+			return nil
+		},
+		RunE: func(_ *cobra.Command, args []string) error {
+			if failOn != "regression" && failOn != "never" {
+				return fmt.Errorf("--fail-on takes regression or never, not %q", failOn)
+			}
+			if !(limits.Growth >= 0 && limits.Points >= 0 && limits.TimeGrowth >= 0) {
+				return errors.New("--growth, --points and --time-growth take numbers from 0")
+			}
+			before, err := source.ReadFile(args[0])
+			if err != nil {
+				return err
+			}
+			after, err := source.ReadFile(args[1])
+			if err != nil {
+				return err
+			}
+			return a.diff(diff.Compare(before, after, limits), failOn == "regression")
+		},
+	}
+	f := c.Flags()
+	f.Float64Var(&limits.Growth, "growth", limits.Growth, "percent by which memory and refusals may grow")
+	f.Uint64Var(&limits.LeastBytes, "least-bytes", limits.LeastBytes, "bytes by which memory may always grow")
+	f.Float64Var(&limits.Points, "points", limits.Points, "percentage points by which shares may get worse")
+	f.Float64Var(&limits.TimeGrowth, "time-growth", limits.TimeGrowth, "percent by which the time of an allocation may grow")
+	f.StringVar(&failOn, "fail-on", failOn, "when to exit with 1: regression or never")
+	a.formFlags(c)
+	return c
+}
+
+type diffRow struct {
+	Name      string   `json:"name"`
+	Before    *float64 `json:"before"`
+	After     *float64 `json:"after"`
+	Regressed bool     `json:"regressed"`
+	Why       string   `json:"why,omitempty"`
+}
+
+func (a *app) diff(list []diff.Entry, fail bool) error {
+	regressed := 0
+	rows := []diffRow{}
+	t := table.Table{Head: a.bold, Columns: []table.Column{{Title: "figure", Left: true}, {Title: "before"}, {Title: "after"}, {Title: "change"}, {Title: "verdict", Left: true}}}
+	for _, e := range list {
+		row := diffRow{Name: e.Name, Regressed: e.Regressed, Why: e.Why}
+		cells := []string{e.Name, "-", "-", e.Change(), ""}
+		if e.Known {
+			row.Before, row.After = &e.A, &e.B
+			cells[1], cells[2] = a.style().Float(e.Unit, e.A), a.style().Float(e.Unit, e.B)
+		}
+		if e.Regressed {
+			regressed++
+			cells[4] = "REGRESSION: " + e.Why
+		}
+		rows = append(rows, row)
+		t.Rows = append(t.Rows, cells)
+	}
+	if a.json {
+		if err := a.writeJSON(map[string]any{"regressions": regressed, "entries": rows}); err != nil {
+			return err
+		}
+	} else {
+		a.lines(t.Lines(a.width))
+		switch regressed {
+		case 0:
+			a.println("Nothing regressed.")
+		case 1:
+			a.println("1 figure regressed.")
+		default:
+			a.println(fmt.Sprintf("%d figures regressed.", regressed))
+		}
+	}
+	if regressed != 0 && fail {
+		return errFinding
+	}
+	return nil
+}
+
+// ---- export ----
+
+func (a *app) exportCommand() *cobra.Command {
+	c := &cobra.Command{
+		Use: "export", Short: "Write the figures in the format of another system",
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				return errors.New("export takes the name of a format: prometheus")
+			}
+			return fmt.Errorf("unknown format %q; there is: prometheus", args[0])
+		},
+		RunE: func(*cobra.Command, []string) error { return nil },
+	}
+	open := false
+	p := &cobra.Command{
+		Use: "prometheus", Short: "Write the Prometheus text format", Args: noArgs,
+		Long: `Writes the series that slab_stats_prometheus writes in the program, for the textfile collector of the node exporter, or
+for promtool. docs/metrics.md explains each. Histograms whose sum the document does not have show it as NaN.`,
+		Example: `  tslab export prometheus --pid 4711 | promtool check metrics
+  tslab export prometheus --pid 4711 > /var/lib/node_exporter/tslab.prom.new &&
+      mv /var/lib/node_exporter/tslab.prom.new /var/lib/node_exporter/tslab.prom`,
+		RunE: func(c *cobra.Command, _ []string) error {
+			i, err := a.once(c)
+			if err != nil {
+				return err
+			}
+			if a.json {
+				return a.exportJSON(i.To)
+			}
+			return prom.Write(a.out, i.To, open)
+		},
+	}
+	a.sourceFlags(p)
+	p.Flags().BoolVar(&open, "openmetrics", false, "write OpenMetrics 1.0 instead")
+	p.Flags().BoolVar(&a.json, "json", false, "the same series as a list in JSON")
+	c.AddCommand(p)
+	return c
+}
+
+type series struct {
+	Name   string            `json:"name"`
+	Type   string            `json:"type"`
+	Labels map[string]string `json:"labels"`
+	Value  *float64          `json:"value,omitempty"` // of a histogram: its count
+}
+
+func (a *app) exportJSON(snap *snapshot.Snapshot) error {
+	families, err := prom.Registry(snap).Gather()
+	if err != nil {
+		return fmt.Errorf("the snapshot makes no sound series: %w", err)
+	}
+	list := []series{}
+	for _, f := range families {
+		for _, m := range f.Metric {
+			s := series{Name: f.GetName(), Type: strings.ToLower(f.GetType().String()), Labels: map[string]string{}}
+			for _, l := range m.Label {
+				s.Labels[l.GetName()] = l.GetValue()
+			}
+			v := m.GetGauge().GetValue() + m.GetCounter().GetValue() + m.GetUntyped().GetValue() + float64(m.GetHistogram().GetSampleCount())
+			if !math.IsNaN(v) && !math.IsInf(v, 0) {
+				s.Value = &v
+			}
+			list = append(list, s)
+		}
+	}
+	return a.writeJSON(list)
+}

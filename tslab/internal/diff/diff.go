@@ -1,0 +1,228 @@
+// Package diff compares two snapshots and says which differences are regressions. What counts as one is the table
+// below; `tslab diff --help` prints it.
+package diff
+
+import (
+	"fmt"
+	"math"
+	"strings"
+
+	"temporal-slab/tslab/internal/doctor"
+	"temporal-slab/tslab/internal/metrics"
+	"temporal-slab/tslab/internal/snapshot"
+	"temporal-slab/tslab/internal/units"
+)
+
+// Limits are the thresholds, as flags.
+type Limits struct {
+	Growth     float64 // percent
+	LeastBytes uint64
+	Points     float64 // percentage points
+	TimeGrowth float64 // percent
+}
+
+// Defaults of the flags.
+var Defaults = Limits{Growth: 10, LeastBytes: 1 << 20, Points: 5, TimeGrowth: 25}
+
+// Below these a share or mean is chance.
+const (
+	leastEvents  = 1000 // allocations, slabs closed, locks
+	leastSamples = 100
+)
+
+type kind int
+
+const (
+	memory kind = iota // regressed: grew by more than Growth and by more than LeastBytes
+	events             // grew by more than Growth; from 0: at all
+	share              // rose by more than Points
+	yield              // fell by more than Points
+	timing             // grew by more than TimeGrowth
+)
+
+var kindWords = [...]string{
+	memory: "grew by more than --growth percent and by more than --least-bytes",
+	events: "grew by more than --growth percent, or from 0",
+	share:  "rose by more than --points percentage points",
+	yield:  "fell by more than --points percentage points",
+	timing: "grew by more than --time-growth percent",
+}
+
+type rule struct {
+	name, what string
+	kind       kind
+	unit       metrics.Unit
+	value      func(*snapshot.Snapshot) (float64, bool)
+}
+
+func global(key string) func(*snapshot.Snapshot) (float64, bool) {
+	return func(s *snapshot.Snapshot) (float64, bool) { return s.Global().F(key), s.Global().Tells(key) }
+}
+
+// ratio in percent; unknown below so many events.
+func ratio(part, whole uint64) (float64, bool) {
+	if whole < leastEvents {
+		return 0, false
+	}
+	return 100 * float64(part) / float64(whole), true
+}
+
+var rules = []rule{
+	{"committed_bytes", "memory of slabs and large objects", memory, metrics.Bytes, global("committed_bytes")},
+	{"live_bytes", "memory in use (told, never a regression by itself)", -1, metrics.Bytes, global("live_bytes")},
+	{"rss_bytes_current", "resident memory of the process", memory, metrics.Bytes, global("rss_bytes_current")},
+	{"metadata_bytes", "bookkeeping", memory, metrics.Bytes, global("metadata_bytes")},
+	{"leaked_bytes", "slabs of ended phases that still hold objects", memory, metrics.Bytes, leakedBytes},
+	{"slow_path_percent", "allocations that left the fast path (1000 allocations or more)", share, metrics.Percent, slowPercent},
+	{"lock_wait_percent", "locks that had to be waited for (1000 locks or more)", share, metrics.Percent, lockPercent},
+	{"drainability_percent", "slabs that ends of phases took back at once (1000 slabs or more)", yield, metrics.Percent, drainPercent},
+	{"alloc_cpu_ns", "mean processor time of a sampled allocation (100 samples or more)", timing, metrics.Nanoseconds, allocCPU},
+	{"madvise_failures", "memory the kernel did not take back", events, metrics.Count, global("total_madvise_failures")},
+}
+
+func leakedBytes(s *snapshot.Snapshot) (float64, bool) {
+	var sum uint64
+	for _, l := range doctor.Leaks(s, 0) {
+		sum = snapshot.Add(sum, l.Bytes)
+	}
+	return float64(sum), true
+}
+
+func slowPercent(s *snapshot.Snapshot) (float64, bool) {
+	return ratio(s.Global().U("total_slow_path_hits"), s.Total(metrics.Label, "objects_allocated"))
+}
+
+func lockPercent(s *snapshot.Snapshot) (float64, bool) {
+	fast, contended := doctor.Locks(s)
+	return ratio(contended, snapshot.Add(fast, contended))
+}
+
+func drainPercent(s *snapshot.Snapshot) (float64, bool) {
+	closed, pinned := s.Total(metrics.Label, "closed_slabs"), s.Total(metrics.Label, "pinned_slabs")
+	if pinned > closed {
+		return 0, false
+	}
+	return ratio(closed-pinned, closed)
+}
+
+func allocCPU(s *snapshot.Snapshot) (float64, bool) {
+	r := s.One(metrics.Sampling)
+	return r.F("avg_cpu_ns"), r.U("samples") >= leastSamples
+}
+
+// Entry is one figure of both.
+type Entry struct {
+	Name      string
+	Unit      metrics.Unit
+	A, B      float64
+	Known     bool // in both
+	Regressed bool
+	Why       string
+}
+
+// Compare makes every entry: those of the rules, each cause of refusals, and labels whose memory grew too much.
+func Compare(a, b *snapshot.Snapshot, l Limits) []Entry {
+	var list []Entry
+	for _, r := range rules {
+		va, oka := r.value(a)
+		vb, okb := r.value(b)
+		list = append(list, l.entry(r.name, r.kind, r.unit, va, vb, oka && okb))
+	}
+	for _, m := range metrics.Of(metrics.Refusal).Metrics {
+		if m.Kind != metrics.Counter {
+			continue
+		}
+		va, vb := a.One(metrics.Refusal).Float(m), b.One(metrics.Refusal).Float(m)
+		k := events
+		if m.Key == "retired_slabs" {
+			k = -1 // does no harm
+		}
+		if va != 0 || vb != 0 {
+			list = append(list, l.entry("refusals."+m.Key, k, metrics.Count, va, vb, true))
+		}
+	}
+	return append(list, l.labels(a, b)...)
+}
+
+// labels: those that a memory regression is found in.
+func (l Limits) labels(a, b *snapshot.Snapshot) []Entry {
+	before := map[string]float64{}
+	for _, r := range a.Rows(metrics.Label) {
+		before[r.S("label")] += r.F("committed_bytes")
+	}
+	var list []Entry
+	for _, r := range b.Rows(metrics.Label) {
+		e := l.entry("label "+units.Label(r.S("label"))+" committed_bytes", memory, metrics.Bytes, before[r.S("label")], r.F("committed_bytes"), true)
+		if e.Regressed {
+			list = append(list, e)
+		}
+	}
+	return list
+}
+
+func (l Limits) entry(name string, k kind, unit metrics.Unit, a, b float64, known bool) Entry {
+	e := Entry{Name: name, Unit: unit, A: a, B: b, Known: known}
+	if !known || k < 0 {
+		return e
+	}
+	grew := growth(a, b)
+	switch k {
+	case memory:
+		e.Regressed = grew > l.Growth && b-a > float64(l.LeastBytes)
+	case events:
+		e.Regressed = b > a && grew > l.Growth
+	case share:
+		e.Regressed = b-a > l.Points
+	case yield:
+		e.Regressed = a-b > l.Points
+	case timing:
+		e.Regressed = grew > l.TimeGrowth
+	}
+	if e.Regressed {
+		e.Why = kindWords[k]
+	}
+	return e
+}
+
+// growth in percent; without end from 0.
+func growth(a, b float64) float64 {
+	switch {
+	case b <= a:
+		return 0
+	case a == 0:
+		return math.Inf(1)
+	}
+	return 100 * (b - a) / a
+}
+
+// Change of an entry in words.
+func (e *Entry) Change() string {
+	switch {
+	case !e.Known:
+		return "-"
+	case e.Unit == metrics.Percent:
+		return fmt.Sprintf("%+.1f points", e.B-e.A)
+	case e.A == e.B:
+		return "="
+	case e.A == 0:
+		return "new"
+	}
+	pct := 100 * (e.B - e.A) / e.A
+	if math.Abs(pct) > 9999 {
+		return fmt.Sprintf("x%.3g", e.B/e.A)
+	}
+	return fmt.Sprintf("%+.1f %%", pct)
+}
+
+// Explain lists the rules, for the help.
+func Explain() string {
+	var b strings.Builder
+	for _, r := range rules {
+		if r.kind >= 0 {
+			fmt.Fprintf(&b, "  %-22s %s\n  %-22s   %s\n", r.name, r.what, "", kindWords[r.kind])
+		}
+	}
+	fmt.Fprintf(&b, "  %-22s refused calls by cause\n  %-22s   %s\n", "refusals.CAUSE", "", kindWords[events])
+	fmt.Fprintf(&b, "  %-22s memory of a label\n  %-22s   %s\n", "label \"L\"", "", kindWords[memory])
+	return strings.TrimRight(b.String(), "\n")
+}

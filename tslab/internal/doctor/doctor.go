@@ -1,0 +1,180 @@
+// Package doctor says in words what a snapshot shows, as slab_doctor does in the program itself: the same sections, the
+// same thresholds, the same ACTION lines. A snapshot knows less than the allocator: leaks are told by label and not by
+// label and class, and closes without the number of slabs each took back.
+package doctor
+
+import (
+	"fmt"
+	"io"
+
+	"temporal-slab/tslab/internal/metrics"
+	"temporal-slab/tslab/internal/snapshot"
+	"temporal-slab/tslab/internal/units"
+)
+
+// Finding is one thing to do.
+type Finding struct {
+	Section string `json:"section"`
+	Subject string `json:"subject,omitempty"` // label, class or cause
+	Action  string `json:"action"`
+}
+
+// Section is a part of the diagnosis.
+type Section struct {
+	Name     string    `json:"name"`
+	Lines    []string  `json:"lines"` // ACTION lines included; the first is the headline
+	Findings []Finding `json:"findings"`
+}
+
+// Report is the whole diagnosis.
+type Report struct {
+	Head     string
+	Sections []*Section
+}
+
+// Findings of all sections.
+func (r *Report) Findings() []Finding {
+	list := []Finding{}
+	for _, s := range r.Sections {
+		list = append(list, s.Findings...)
+	}
+	return list
+}
+
+// Write writes the text that slab_doctor writes. mark decorates ACTION lines.
+func (r *Report) Write(w io.Writer, mark func(string) string) {
+	fmt.Fprintln(w, r.Head)
+	for i, s := range r.Sections {
+		for k, line := range s.Lines {
+			switch {
+			case k == 0:
+				fmt.Fprintf(w, "%d. %s\n", i+1, line)
+			case len(line) > 8 && line[:8] == "ACTION: ":
+				fmt.Fprintf(w, "   %s\n", mark(line))
+			default:
+				fmt.Fprintf(w, "   %s\n", line)
+			}
+		}
+	}
+	switch n := len(r.Findings()); n {
+	case 0:
+		fmt.Fprintln(w, "Nothing needs attention.")
+	case 1:
+		fmt.Fprintln(w, "1 thing needs attention: see ACTION above.")
+	default:
+		fmt.Fprintf(w, "%d things need attention: see ACTION above.\n", n)
+	}
+}
+
+func (s *Section) say(format string, args ...any) {
+	s.Lines = append(s.Lines, fmt.Sprintf(format, args...))
+}
+
+func (s *Section) action(subject, format string, args ...any) {
+	text := fmt.Sprintf(format, args...)
+	s.Findings = append(s.Findings, Finding{s.Name, subject, text})
+	s.Lines = append(s.Lines, "ACTION: "+text)
+}
+
+// Examine makes the diagnosis; leakSeconds is the age from which an ended phase that holds objects leaks.
+func Examine(snap *snapshot.Snapshot, leakSeconds uint64) *Report {
+	g := snap.Global()
+	r := &Report{Head: fmt.Sprintf("temporal-slab doctor: pid %d, %d objects live, %s of slabs committed, RSS %s",
+		snap.Document().U("pid"), g.U("live_objects"), units.Bytes(g.U("committed_bytes")), units.Bytes(g.U("rss_bytes_current")))}
+	for _, part := range []struct {
+		name string
+		fn   func(*Section, *snapshot.Snapshot)
+	}{
+		{"leaks", func(s *Section, snap *snapshot.Snapshot) { leaks(s, snap, leakSeconds) }},
+		{"slow path", slowPath}, {"reclamation", reclamation}, {"sampling", sampling}, {"locks", locks},
+		{"refusals", refusals}, {"labels", labels},
+	} {
+		s := &Section{Name: part.name, Findings: []Finding{}}
+		part.fn(s, snap)
+		r.Sections = append(r.Sections, s)
+	}
+	return r
+}
+
+// ---- slow path ----
+
+func className(index, size uint64, classes int) string {
+	switch { // the last two of the list; see docs/metrics.md
+	case size == 0 && int(index) == classes-2:
+		return "mixed slabs"
+	case size == 0 && int(index) == classes-1:
+		return "large objects"
+	}
+	return fmt.Sprintf("class %d (%d B)", index, size)
+}
+
+// ClassName is what a class is called.
+func ClassName(snap *snapshot.Snapshot, r *snapshot.Row) string {
+	return className(r.U("class_index"), r.U("object_size"), len(snap.Rows(metrics.Class)))
+}
+
+const (
+	adviceClosed = "Fix the rotation: epoch ids are used after their close or advance and are refused; take the id anew for each phase."
+	adviceCold   = "Larger cache: slabs come fresh from the system; set warm_bytes to twice what the phases that end together hold."
+	adviceWarm   = "Growth: most hits take a slab, and the cache serves it. Nothing is wrong; a larger slab_bytes makes fewer hits."
+	adviceNull   = "Contention or empty cache: threads have no current line, being new or just trimmed. Keep threads; trim less often."
+	adviceFull   = "Slabs too small for the churn: their lines run dry. Free in batches: a refill then finds many slots instead of a few."
+	adviceLarge  = "Large objects have pages of their own, so each is a miss. Reuse buffers, or keep them within 256 KiB."
+	adviceNone   = "No cause prevails: nothing to tune."
+)
+
+type shares struct{ miss, closed, null, full float64 }
+
+func judge(c *snapshot.Row, isLarge bool) (shares, string) {
+	hits := c.U("slow_path_hits")
+	p := shares{percent(c.U("slow_path_cache_miss"), hits), percent(c.U("slow_path_epoch_closed"), hits),
+		percent(c.U("current_partial_null"), hits), percent(c.U("current_partial_full"), hits)}
+	most := Thresholds.Prevails
+	switch {
+	case p.closed > most:
+		return p, adviceClosed
+	case p.miss > most && isLarge:
+		return p, adviceLarge
+	case p.miss > most && uint64(percent(c.U("empty_slab_recycled"), c.U("new_slab_count"))) >= Thresholds.WarmShare:
+		return p, adviceWarm
+	case p.miss > most:
+		return p, adviceCold
+	case p.null > most:
+		return p, adviceNull
+	case p.full > most:
+		return p, adviceFull
+	}
+	return p, adviceNone
+}
+
+func slowPath(s *Section, snap *snapshot.Snapshot) {
+	var rows []*snapshot.Row
+	for _, c := range snap.Rows(metrics.Class) {
+		if c.U("slow_path_hits") != 0 {
+			rows = append(rows, c)
+		}
+	}
+	if len(rows) == 0 {
+		s.say("Slow path: nothing is slow: no allocation has left the fast path.")
+		return
+	}
+	s.say("Slow path: %d hits in %d classes; the first allocations of a phase are always among them.",
+		snap.Total(metrics.Class, "slow_path_hits"), len(rows))
+	sortDescending(rows, "slow_path_hits")
+	for _, c := range rows[:min(len(rows), Thresholds.Rows)] {
+		name := ClassName(snap, c)
+		p, advice := judge(c, name == "large objects")
+		s.say("%s: %d hits; miss %.1f %%, closed %.1f %%, null %.1f %%, full %.1f %%", name, c.U("slow_path_hits"),
+			p.miss, p.closed, p.null, p.full)
+		switch {
+		case c.U("slow_path_hits") < Thresholds.FewHits:
+		case p.closed > Thresholds.Prevails:
+			s.action(name, "%s", advice)
+		default:
+			s.say("   %s", advice)
+		}
+	}
+	if rest := len(rows) - Thresholds.Rows; rest > 0 {
+		s.say("and %d classes with fewer hits.", rest)
+	}
+}

@@ -1,0 +1,219 @@
+package doctor_test
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+
+	"temporal-slab/tslab/internal/doctor"
+	"temporal-slab/tslab/internal/metrics"
+	"temporal-slab/tslab/internal/snapshot"
+	"temporal-slab/tslab/internal/testdata"
+)
+
+const sources = "../../../src/stats"
+
+func source(t *testing.T, name string) string {
+	t.Helper()
+	b, err := os.ReadFile(filepath.Join(sources, name))
+	if err != nil {
+		t.Skipf("skipped: the library's sources are not beside this module (%v)", err)
+	}
+	return string(b)
+}
+
+// The thresholds are those of the library's own doctor.
+func TestThresholdsAreTheLibrarys(t *testing.T) {
+	c := source(t, "doctor.c") + source(t, "doctor.h") + source(t, "health.c") + source(t, "diagnose.c")
+	th := doctor.Thresholds
+	for pattern, want := range map[string]any{
+		`TSI_DOCTOR_LEAK_SECONDS = (\d+)`:            th.LeakSeconds,
+		`TSI_DOCTOR_ROWS = (\d+)`:                    th.Rows,
+		`CLOSES_SHOWN = (\d+)`:                       th.ClosesShown,
+		`FEW_HITS = (\d+)`:                           th.FewHits,
+		`FEW_SAMPLES = (\d+)`:                        th.FewSamples,
+		`FEW_LOCKS = (\d+)`:                          th.FewLocks,
+		`KEPT_MIN_BYTES \(1u << (\d+)\)`:             20,
+		`rss_delta < \(int64_t\)\(c.bytes / (\d+)\)`: th.KeptShare,
+		`epoch_closed_pct > (\d+)\)\s+advice`:        th.Prevails,
+		`warm_share >= (\d+)`:                        th.WarmShare,
+		`pct < (\d+) \? TSI_HEALTH_GOOD`:             th.LockPercent[0],
+		`pct < (\d+) \? TSI_HEALTH_NORMAL`:           th.LockPercent[1],
+		`pct <= (\d+) \? TSI_HEALTH_WATCH`:           th.LockPercent[2],
+		`rate < ([\d.]+)\s+\? TSI_HEALTH_GOOD`:       th.RetryRate[0],
+		`rate < ([\d.]+)\s*\? TSI_HEALTH_NORMAL`:     th.RetryRate[1],
+		`rate < ([\d.]+)\s*\? TSI_HEALTH_WATCH`:      th.RetryRate[2],
+	} {
+		m := regexp.MustCompile(pattern).FindStringSubmatch(c)
+		if m == nil {
+			t.Errorf("the library has nothing like %s", pattern)
+			continue
+		}
+		got, _ := strconv.ParseFloat(m[1], 64)
+		if w, _ := strconv.ParseFloat(fmt.Sprint(want), 64); got != w {
+			t.Errorf("%s is %v in the library, %v here", pattern, got, want)
+		}
+	}
+	if th.KeptMinBytes != 1<<20 {
+		t.Error("KeptMinBytes")
+	}
+}
+
+// row is the first of a list, changed.
+func change(s *snapshot.Snapshot, k metrics.Section, n int, pairs ...any) *snapshot.Snapshot {
+	r := s.Rows(k)[n]
+	for i := 0; i < len(pairs); i += 2 {
+		m := metrics.Of(k).Find(pairs[i].(string))
+		if v, ok := pairs[i+1].(string); ok {
+			r.SetText(m, v)
+		} else {
+			r.SetUint(m, uint64(pairs[i+1].(int)))
+		}
+	}
+	return s
+}
+
+func phase(pairs ...any) *snapshot.Snapshot {
+	s := snapshot.New()
+	r := snapshot.NewRow(metrics.Phase)
+	s.Append(r)
+	base := []any{"label", "orders", "state", 1, "live_objects", 5, "slabs", 2, "committed_bytes", 32768, "epoch_id", 3, "epoch_era", 9,
+		"age_ns", 60_000_000_000, "rss_before_close", 4096}
+	return change(s, metrics.Phase, 0, append(base, pairs...)...)
+}
+
+func class(pairs ...any) *snapshot.Snapshot {
+	s := snapshot.New()
+	s.Append(snapshot.NewRow(metrics.Class))
+	return change(s, metrics.Class, 0, append([]any{"object_size", 64, "slow_path_hits", 200}, pairs...)...)
+}
+
+func locks(fast, contended int) *snapshot.Snapshot {
+	return class("slow_path_hits", 0, "lock_fast_acquire", fast, "lock_contended", contended)
+}
+
+func retries(n, frees int) *snapshot.Snapshot {
+	s := snapshot.New()
+	s.Append(snapshot.NewRow(metrics.Label))
+	return change(s, metrics.Label, 0, "cas_retries", n, "objects_freed", frees)
+}
+
+func samples(n, wall, cpu, wait int) *snapshot.Snapshot {
+	return change(snapshot.New(), metrics.Sampling, 0, "period", 1024, "samples", n, "wall_ns_sum", wall, "cpu_ns_sum", cpu, "wait_ns_sum", wait)
+}
+
+func closing(before, after, given int) *snapshot.Snapshot {
+	s := snapshot.New()
+	s.Append(snapshot.NewRow(metrics.Epoch))
+	return change(s, metrics.Epoch, 0, "rss_before_close", before, "rss_after_close", after, "madvise_bytes", given)
+}
+
+// A verdict on each side of every threshold, and that what C says is what is said here.
+func TestVerdicts(t *testing.T) {
+	const mib = 1 << 20
+	swallowed := snapshot.New()
+	swallowed.Append(snapshot.NewRow(metrics.Label))
+	for _, c := range []struct {
+		snap    *snapshot.Snapshot
+		want    string
+		actions int
+	}{
+		{snapshot.New(), "nothing leaks: no ended phase of 60 s or more holds an object", 0},
+		{phase(), `"orders" leaks 5 objects (32.0 KiB), for up to 60 s: slab_epoch_walk_era(a, 9, ...)`, 1},
+		{phase("age_ns", 59_999_999_999), `Too young to judge: 5 objects, 32.0 KiB of slabs, most of it "orders".`, 0},
+		{phase("live_objects", 0), "nothing leaks", 0},
+		{phase("state", 0), "nothing leaks", 0},
+		{phase("refcount", 2), "2 references to it are open: look for the missing", 1},
+		{phase("rss_before_close", 0), "was advanced past and never closed", 1},
+		{phase("empty_slabs", 1), "1 slabs of it are empty", 1},
+		{phase("rss_before_close", 0, "epoch_id", 1<<31), `"orders" leaks`, 1},
+		{class("slow_path_epoch_closed", 101), "Fix the rotation", 1},
+		{class("slow_path_epoch_closed", 100), "No cause prevails", 0},
+		{class("slow_path_epoch_closed", 99, "slow_path_hits", 99), "closed 100.0 %", 0},
+		{class("slow_path_cache_miss", 101, "new_slab_count", 4, "empty_slab_recycled", 2), "Growth: most hits", 0},
+		{class("slow_path_cache_miss", 101, "new_slab_count", 4, "empty_slab_recycled", 1), "Larger cache", 0},
+		{class("slow_path_cache_miss", 101, "object_size", 0), "Large objects have pages", 0},
+		{class("current_partial_null", 101), "Contention or empty cache", 0},
+		{class("current_partial_full", 101), "Slabs too small", 0},
+		{locks(99, 0), "99 acquisitions on record, too few to judge; no free was repeated.", 0},
+		{locks(851, 149), "14.9 % of 1000 acquisitions had to wait: good", 0},
+		{locks(850, 150), "normal", 0},
+		{locks(800, 200), "watch it", 0},
+		{locks(700, 300), "watch it", 0},
+		{locks(699, 301), "had to wait: act", 1},
+		{retries(9, 1000), "0.0090 retries per free: good", 0},
+		{retries(10, 1000), "normal", 0},
+		{retries(50, 1000), "watch it", 0},
+		{retries(100, 1000), "per free: act", 1},
+		{snapshot.New(), "4. Sampling: off.", 0},
+		{samples(0, 0, 0, 0), "one allocation in 1024, none so far", 0},
+		{samples(100, 0, 0, 0), "Verdict: none; the samples are shorter", 0},
+		{samples(100, 1000, 800, 200), "Verdict: allocator: the time is spent in it", 0},
+		{samples(100, 3000, 800, 200), "threads sleep for its locks longer", 1},
+		{samples(100, 1000, 500, 500), "Verdict: balanced", 0},
+		{samples(100, 1750, 1000, 750), "Verdict: balanced", 0},
+		{samples(100, 1749, 1000, 749), "Verdict: allocator", 0},
+		{samples(100, 2250, 1000, 1250), "Verdict: balanced", 0},
+		{samples(100, 2251, 1000, 1251), "Verdict: scheduler: threads", 1},
+		{samples(99, 2251, 1000, 1251), "Verdict: scheduler: threads", 0},
+		{samples(100, 3000, 1000, 2000), "Verdict: scheduler: threads", 1},
+		{samples(100, 3001, 1000, 2001), "scheduler or hypervisor", 1},
+		{closing(10*mib, 10*mib, mib), "the kernel kept the pages", 1},
+		{closing(10*mib, 10*mib-mib/10, mib), "(fell by 102.3 KiB)", 0},
+		{closing(10*mib, 11*mib, mib), "(rose by 1.0 MiB) - the kernel kept the pages", 1},
+		{closing(10*mib, 10*mib, mib-1), "1 closes on record", 0},
+		{change(snapshot.New(), metrics.Global, 0, "total_madvise_failures", 3), "3 of the calls failed", 1},
+		{change(snapshot.New(), metrics.Refusal, 0, "double_free", 2), "ACTION: double_free 2: objects were freed twice", 1},
+		{change(snapshot.New(), metrics.Refusal, 0, "retired_slabs", 2), "2 slabs have used up", 0},
+		{change(snapshot.New(), metrics.Refusal, 0, "bad_environment", 2), "2 words of TSLAB_OPTIONS", 1},
+		{change(swallowed, metrics.Label, 0, "swallowed", 4), `4 phases went to "(other)"`, 1},
+	} {
+		var b strings.Builder
+		r := doctor.Examine(c.snap, doctor.Thresholds.LeakSeconds)
+		r.Write(&b, func(s string) string { return s })
+		if !strings.Contains(b.String(), c.want) {
+			t.Errorf("no %q in:\n%s", c.want, b.String())
+		}
+		if n := len(r.Findings()); n != c.actions || strings.Count(b.String(), "ACTION: ") != n {
+			t.Errorf("%q: %d findings instead of %d", c.want, n, c.actions)
+		}
+	}
+}
+
+// Every advice of the library stands here in the same words.
+func TestAdviceIsTheLibrarys(t *testing.T) {
+	here := ""
+	for _, name := range []string{"doctor.go", "health.go", "memory.go"} {
+		b, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		here += string(b)
+	}
+	n := 0
+	for _, pattern := range []string{`CAUSE\((\w+),\s*"([^"]+)"\)`, `advice_(\w+)\[\] =\s*"([^"]+)"`, `TSI_VERDICT_(\w+)\] =\s*"([^"]+)"`} {
+		for _, name := range []string{"health.c", "diagnose.c"} {
+			text := regexp.MustCompile(`"\s*"`).ReplaceAllString(source(t, name), "")
+			for _, m := range regexp.MustCompile(pattern).FindAllStringSubmatch(text, -1) {
+				n++
+				if !strings.Contains(here, m[2]) {
+					t.Errorf("the library says of %s: %s", m[1], m[2])
+				}
+			}
+		}
+	}
+	if n < 25 {
+		t.Errorf("only %d advices were found in the library", n)
+	}
+}
+
+func TestTheDocument(t *testing.T) {
+	r := doctor.Examine(testdata.Snapshot(), 0)
+	if len(r.Findings()) < 2 || !strings.Contains(r.Sections[0].Lines[0], "in ended phases.") {
+		t.Errorf("%+v", r.Findings())
+	}
+}

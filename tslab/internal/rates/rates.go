@@ -1,0 +1,134 @@
+// Package rates says how fast counters grow between two snapshots of one allocator, or that this cannot be said.
+//
+// Time is the growth of the allocator's own age, which no clock jump touches. It is trusted only where the wall clock
+// agrees: when the two differ by more than a second and a tenth, somebody set the clock, the machine slept, or another
+// process stands behind the same name. Then there are no rates for this interval, and the next one is sound again.
+// A counter that fell has no rate.
+package rates
+
+import (
+	"fmt"
+	"math"
+
+	"temporal-slab/tslab/internal/metrics"
+	"temporal-slab/tslab/internal/snapshot"
+)
+
+const (
+	leastSeconds = 0.001 // shorter intervals make rates of noise
+	slackSeconds = 1.0
+	slackShare   = 0.1
+)
+
+// Interval is what lies between two snapshots.
+type Interval struct {
+	From, To *snapshot.Snapshot
+	Seconds  float64 // 0 when nothing can be said
+	Why      string  // then the reason: "first", "restarted", ...
+	rows     map[Identity]*snapshot.Row
+}
+
+// Between is the interval from one snapshot to the next; from may be nil.
+func Between(from, to *snapshot.Snapshot) *Interval {
+	i := &Interval{From: from, To: to}
+	switch {
+	case from == nil:
+		i.Why = "first reading"
+	default:
+		i.Seconds, i.Why = elapsed(from.Document(), to.Document())
+	}
+	if i.Seconds != 0 {
+		i.index()
+	}
+	return i
+}
+
+func elapsed(a, b *snapshot.Row) (float64, string) {
+	if a.U("pid") != b.U("pid") {
+		return 0, fmt.Sprintf("another process (pid %d, then %d)", a.U("pid"), b.U("pid"))
+	}
+	before, after := a.U("uptime_ns"), b.U("uptime_ns")
+	switch {
+	case after < before:
+		return 0, "restarted: the allocator is younger than before"
+	case after == before:
+		return 0, "no new numbers"
+	}
+	up := float64(after-before) / 1e9
+	wall := (float64(b.U("timestamp_ns")) - float64(a.U("timestamp_ns"))) / 1e9
+	if math.Abs(wall-up) > slackSeconds+slackShare*up {
+		return 0, "the clock jumped, the machine slept, or the process is another one"
+	}
+	if up < leastSeconds {
+		return 0, "too short a time"
+	}
+	return up, ""
+}
+
+// Identity says which row of a list is which in two snapshots.
+type Identity struct {
+	section metrics.Section
+	number  uint64
+	text    string
+}
+
+// Identify is which row of a list it is.
+func Identify(r *snapshot.Row) Identity {
+	switch r.Section {
+	case metrics.Class:
+		return Identity{r.Section, r.U("class_index"), ""}
+	case metrics.Epoch, metrics.Phase:
+		return Identity{r.Section, r.U("epoch_era"), ""}
+	case metrics.Label:
+		return Identity{r.Section, r.U("label_id"), r.S("label")}
+	}
+	return Identity{section: r.Section}
+}
+
+func (i *Interval) index() {
+	i.rows = map[Identity]*snapshot.Row{}
+	for k := range metrics.Sections {
+		for _, r := range i.From.Rows(k) {
+			i.rows[Identify(r)] = r
+		}
+	}
+}
+
+// Rate of a counter of a row of To; false when it cannot be said.
+func (i *Interval) Rate(r *snapshot.Row, m *metrics.Metric) (float64, bool) {
+	if i.Seconds == 0 || m.Kind != metrics.Counter && m.Kind != metrics.Sum || !m.IsNumber() || !r.Has(m) {
+		return 0, false
+	}
+	before := uint64(0) // a row that is new began at 0
+	if old := i.rows[Identify(r)]; old != nil {
+		if !old.Has(m) {
+			return 0, false
+		}
+		before = old.Uint(m)
+	}
+	return i.PerSecond(before, r.Uint(m))
+}
+
+// PerSecond is the rate of a counter; false when it fell.
+func (i *Interval) PerSecond(before, after uint64) (float64, bool) {
+	if i.Seconds == 0 || after < before {
+		return 0, false
+	}
+	return float64(after-before) / i.Seconds, true
+}
+
+// Total is the rate of a counter added up over the rows of a list.
+func (i *Interval) Total(k metrics.Section, key string) (float64, bool) {
+	if i.Seconds == 0 {
+		return 0, false
+	}
+	return i.PerSecond(i.From.Total(k, key), i.To.Total(k, key))
+}
+
+// Change of a gauge in a second; it may be negative.
+func (i *Interval) Change(before, after uint64) (float64, bool) {
+	if i.Seconds == 0 {
+		return 0, false
+	}
+	return (float64(after) - float64(before)) / i.Seconds, true
+}

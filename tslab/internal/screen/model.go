@@ -1,0 +1,283 @@
+// Package screen is what top and watch show in a terminal: tabs with an overview, the four lists and the doctor.
+//
+// The model holds the last two readings and a little history; a reading is made in the background, and the next one is
+// due an interval after it came. View lays out exactly the lines and cells there are, down to one by one.
+package screen
+
+import (
+	"context"
+	"errors"
+	"io"
+	"os"
+	"time"
+
+	tea "charm.land/bubbletea/v2"
+
+	"temporal-slab/tslab/internal/doctor"
+	"temporal-slab/tslab/internal/rates"
+	"temporal-slab/tslab/internal/segment"
+	"temporal-slab/tslab/internal/snapshot"
+	"temporal-slab/tslab/internal/source"
+	"temporal-slab/tslab/internal/units"
+	"temporal-slab/tslab/internal/view"
+)
+
+// Options say what is shown first.
+type Options struct {
+	Source   source.Source
+	Interval time.Duration
+	Tab      string // "overview", "doctor" or a list
+	Order    view.Order
+	Rates    bool
+	Color    bool
+	Style    units.Style
+}
+
+const (
+	historyMost   = 512
+	leastInterval = 100 * time.Millisecond
+	mostInterval  = time.Minute
+)
+
+var tabs = []string{"overview", "labels", "phases", "classes", "epochs", "doctor"}
+
+type model struct {
+	ctx           context.Context
+	o             Options
+	width, height int
+	tab           int
+	orders        map[string]view.Order
+	now           *rates.Interval
+	history       [][]float64 // of each flow; what cannot be said is -1
+	fault         error       // of the latest reading
+	fatal         error       // ends the program
+	ended         bool
+	paused        bool
+	help          bool
+	detail        *rates.Identity // the row that is shown alone
+	cursor        int
+	scroll        int
+	round         int // readings asked for; a tick of an earlier round is stale
+}
+
+type reading struct {
+	snap *snapshot.Snapshot
+	err  error
+}
+
+type due struct{ round int }
+
+func newModel(ctx context.Context, o Options) *model {
+	m := &model{ctx: ctx, o: o, width: 80, height: 24, orders: map[string]view.Order{}, history: make([][]float64, len(view.Flows))}
+	for _, l := range view.Lists {
+		metric, _, _ := l.Metric(l.By)
+		m.orders[l.Name] = view.Order{Metric: metric}
+	}
+	for k, name := range tabs {
+		if name == o.Tab {
+			m.tab = k
+		}
+	}
+	if l := view.Find(o.Tab); l != nil && o.Order.Metric != nil {
+		m.orders[o.Tab] = o.Order
+	}
+	return m
+}
+
+// Run shows the screen until somebody leaves or the context ends.
+func Run(ctx context.Context, o Options, in, out *os.File) error {
+	m := newModel(ctx, o)
+	first, err := o.Source.Next(ctx) // what fails at once needs no screen
+	if err != nil {
+		return err
+	}
+	m.take(first)
+	p := tea.NewProgram(m, tea.WithInput(in), tea.WithOutput(out), tea.WithoutSignalHandler())
+	defer context.AfterFunc(ctx, p.Quit)()
+	if _, err = p.Run(); err != nil {
+		if errors.Is(err, tea.ErrProgramPanic) {
+			return errors.New("a mistake in tslab ended the screen; the lines above say where")
+		}
+		return err
+	}
+	return m.fatal
+}
+
+// Init asks for the second reading.
+func (m *model) Init() tea.Cmd { return m.wait() }
+
+func (m *model) read() tea.Cmd {
+	return func() tea.Msg {
+		snap, err := m.o.Source.Next(m.ctx)
+		return reading{snap, err}
+	}
+}
+
+func (m *model) wait() tea.Cmd {
+	m.round++
+	round := m.round
+	return tea.Tick(m.o.Interval, func(time.Time) tea.Msg { return due{round} })
+}
+
+func (m *model) take(snap *snapshot.Snapshot) {
+	var last *snapshot.Snapshot
+	if m.now != nil {
+		last = m.now.To
+	}
+	m.now = rates.Between(last, snap)
+	for k := range view.Flows {
+		v, ok := view.Flows[k].Value(m.now)
+		if !ok {
+			v = -1
+		}
+		h := append(m.history[k], v)
+		m.history[k] = h[max(0, len(h)-historyMost):]
+	}
+}
+
+// Update takes a message.
+func (m *model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
+	switch msg := msg.(type) {
+	case tea.WindowSizeMsg:
+		m.width, m.height = max(1, msg.Width), max(1, msg.Height)
+	case due:
+		if msg.round == m.round && !m.paused && !m.ended {
+			return m, m.read()
+		}
+	case reading:
+		return m, m.came(msg)
+	case tea.KeyPressMsg:
+		return m, m.key(msg.String())
+	case tea.MouseWheelMsg:
+		if msg.Button == tea.MouseWheelUp {
+			m.move(-3)
+		} else {
+			m.move(3)
+		}
+	}
+	return m, nil
+}
+
+func (m *model) came(r reading) tea.Cmd {
+	m.fault = r.err
+	switch {
+	case r.err == nil:
+		if !m.paused {
+			m.take(r.snap)
+		}
+	case errors.Is(r.err, segment.ErrEnded) || r.err == io.EOF:
+		m.ended = true
+		return nil
+	case m.ctx.Err() != nil:
+		return tea.Quit
+	}
+	return m.wait()
+}
+
+func (m *model) key(key string) tea.Cmd {
+	if m.help && key != "q" && key != "ctrl+c" {
+		m.help = false
+		return nil
+	}
+	switch key {
+	case "q", "ctrl+c":
+		return tea.Quit
+	case "esc", "backspace":
+		m.detail, m.scroll = nil, 0
+	case "?", "h":
+		m.help = true
+	case "tab", "]":
+		m.open((m.tab + 1) % len(tabs))
+	case "shift+tab", "[":
+		m.open((m.tab + len(tabs) - 1) % len(tabs))
+	case "1", "2", "3", "4", "5", "6":
+		m.open(int(key[0] - '1'))
+	case "up", "k":
+		m.move(-1)
+	case "down", "j":
+		m.move(1)
+	case "pgup":
+		m.move(-max(1, m.height-5))
+	case "pgdown":
+		m.move(max(1, m.height-5))
+	case "home", "g":
+		m.move(-1 << 30)
+	case "end", "G":
+		m.move(1 << 30)
+	case "left", "<":
+		m.reorder(-1)
+	case "right", ">":
+		m.reorder(1)
+	case "enter":
+		m.choose()
+	case "r":
+		m.o.Rates = !m.o.Rates
+	case "b":
+		m.o.Style.Raw = !m.o.Style.Raw
+	case "p", "space":
+		m.paused = !m.paused
+		if !m.paused && !m.ended {
+			return m.wait()
+		}
+	case "+", "=":
+		m.o.Interval = max(leastInterval, m.o.Interval/2)
+	case "-":
+		m.o.Interval = min(mostInterval, m.o.Interval*2)
+	}
+	return nil
+}
+
+func (m *model) open(tab int) {
+	m.tab, m.cursor, m.scroll, m.detail = tab, 0, 0, nil
+}
+
+// list is the list of the tab; nil when it has none.
+func (m *model) list() *view.List { return view.Find(tabs[m.tab]) }
+
+func (m *model) move(by int) {
+	if m.list() != nil && m.detail == nil {
+		m.cursor = max(0, min(m.cursor+by, len(m.now.To.Rows(m.list().Section))-1))
+		return
+	}
+	m.scroll = max(0, min(m.scroll+by, 1<<20)) // View knows the length
+}
+
+func (m *model) choose() {
+	l := m.list()
+	if l == nil || m.detail != nil {
+		return
+	}
+	if rows := l.Rows(m.now, m.orders[l.Name]); m.cursor < len(rows) {
+		id := rates.Identify(rows[m.cursor])
+		m.detail, m.scroll = &id, 0
+	}
+}
+
+// reorder takes the next or previous column to order by.
+func (m *model) reorder(by int) {
+	l := m.list()
+	if l == nil || m.detail != nil {
+		return
+	}
+	o, at := m.orders[l.Name], -1
+	var keys []string
+	for _, key := range l.Columns {
+		if _, _, err := l.Metric(key); err != nil || key == "state" {
+			continue
+		}
+		if key == o.Metric.Key {
+			at = len(keys)
+		}
+		keys = append(keys, key)
+	}
+	if at < 0 {
+		at = -by
+	}
+	at = (at + by + len(keys)) % len(keys)
+	o.Metric, o.PerSecond, _ = l.Metric(keys[at])
+	m.orders[l.Name] = o
+}
+
+func (m *model) findings() int {
+	return len(doctor.Examine(m.now.To, doctor.Thresholds.LeakSeconds).Findings())
+}

@@ -1,0 +1,211 @@
+package segment
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"golang.org/x/sys/unix"
+)
+
+const (
+	nameMark = "temporal-slab" // in the link text of every segment
+	maxFds   = 1 << 20
+)
+
+// identity is what tells a process from all others that ever had its id.
+type identity struct {
+	pid             int
+	innerPid, start uint64
+	boot            string
+	owner           uint32
+}
+
+func identify(pid int) (identity, error) {
+	who := identity{pid: pid, innerPid: uint64(pid)}
+	dir := "/proc/" + strconv.Itoa(pid)
+	var st unix.Stat_t
+	if err := unix.Stat(dir, &st); err != nil {
+		return who, err
+	}
+	who.owner = st.Uid
+	stat, err := os.ReadFile(dir + "/stat")
+	if err != nil {
+		return who, err
+	}
+	end := strings.LastIndexByte(string(stat), ')') // the name of the program may hold anything
+	fields := strings.Fields(string(stat[end+1:]))
+	if end < 0 || len(fields) < 20 {
+		return who, fmt.Errorf("%s/stat is not as expected", dir)
+	}
+	if who.start, err = strconv.ParseUint(fields[19], 10, 64); err != nil {
+		return who, err
+	}
+	if fields[0] == "Z" || fields[0] == "X" {
+		return who, fs.ErrNotExist
+	}
+	status, _ := os.ReadFile(dir + "/status")
+	for line := range strings.Lines(string(status)) {
+		if ids := strings.Fields(line); len(ids) > 1 && ids[0] == "NSpid:" {
+			if v, err := strconv.ParseUint(ids[len(ids)-1], 10, 64); err == nil {
+				who.innerPid = v
+			}
+		}
+	}
+	boot, _ := os.ReadFile("/proc/sys/kernel/random/boot_id")
+	who.boot = strings.TrimSpace(string(boot))
+	return who, nil
+}
+
+// Attach finds the segment of a process.
+func Attach(pid int) (*Segment, error) {
+	if pid <= 0 {
+		return nil, fmt.Errorf("--pid takes the id of a process, not %d", pid)
+	}
+	who, err := identify(pid)
+	switch {
+	case errors.Is(err, fs.ErrNotExist) || errors.Is(err, unix.ESRCH):
+		return nil, fmt.Errorf("pid %d: there is no such process", pid)
+	case err != nil:
+		return nil, fmt.Errorf("pid %d: %w", pid, err)
+	}
+	g, err := find(who)
+	switch {
+	case errors.Is(err, fs.ErrPermission):
+		return nil, fmt.Errorf("pid %d: not yours to read (it belongs to user %d; be that user or root)", pid, who.owner)
+	case errors.Is(err, fs.ErrNotExist):
+		return nil, fmt.Errorf("pid %d: there is no such process", pid)
+	case err != nil:
+		return nil, fmt.Errorf("pid %d: %w", pid, err)
+	case g == nil:
+		return nil, fmt.Errorf("pid %d: shows no statistics; start it with TSLAB_OPTIONS=segment=1 (or SlabOptions.segment)", pid)
+	}
+	return g, nil
+}
+
+// find looks at everything the process keeps open. nil without error when nothing there is a segment; else the reason
+// why what looked like one is none.
+func find(who identity) (*Segment, error) {
+	dir := fmt.Sprintf("/proc/%d/fd", who.pid)
+	d, err := os.Open(dir)
+	if err != nil {
+		return nil, err
+	}
+	defer d.Close()
+	var reason error
+	for seen := 0; seen < maxFds; {
+		names, err := d.Readdirnames(1024)
+		if err != nil || len(names) == 0 {
+			break
+		}
+		seen += len(names)
+		for _, name := range names {
+			link := filepath.Join(dir, name)
+			if to, err := os.Readlink(link); err != nil || !strings.Contains(to, nameMark) {
+				continue
+			}
+			g, err := open(link, who)
+			if err == nil {
+				return g, nil
+			}
+			reason = err
+		}
+	}
+	return nil, reason
+}
+
+// open looks before it opens: to open a FIFO would block, and a device might do anything.
+func open(link string, who identity) (*Segment, error) {
+	var st unix.Stat_t
+	if err := unix.Stat(link, &st); err != nil {
+		return nil, err
+	}
+	if st.Mode&unix.S_IFMT != unix.S_IFREG {
+		return nil, bad("what is called %s there is no regular file", nameMark)
+	}
+	fd, err := unix.Open(link, unix.O_RDONLY|unix.O_CLOEXEC|unix.O_NONBLOCK|unix.O_NOCTTY, 0)
+	if err != nil {
+		return nil, err
+	}
+	f := os.NewFile(uintptr(fd), link)
+	if err = unix.Fstat(fd, &st); err == nil {
+		err = acceptable(&st, who)
+	}
+	var g *Segment
+	if err == nil {
+		g, err = load(f, who)
+	}
+	if err != nil {
+		f.Close()
+		return nil, err
+	}
+	return g, nil
+}
+
+func acceptable(st *unix.Stat_t, who identity) error {
+	me := uint32(os.Geteuid())
+	switch {
+	case st.Mode&unix.S_IFMT != unix.S_IFREG:
+		return bad("the segment is no regular file")
+	case st.Uid != who.owner || (me != 0 && me != who.owner):
+		return bad("the segment does not belong to the user of the process")
+	case st.Mode&0o077 != 0:
+		return bad("the segment could be written or read by others; it is not trusted")
+	}
+	return nil
+}
+
+// Process is one whose statistics can be read.
+type Process struct {
+	Pid        int
+	Command    string
+	Allocators []Allocator
+	Segment    *Segment
+}
+
+// List finds every process that shows statistics to this user. The segments stay open.
+func List() ([]Process, error) {
+	entries, err := os.ReadDir("/proc")
+	if err != nil {
+		return nil, err
+	}
+	var list []Process
+	for _, e := range entries {
+		pid, err := strconv.Atoi(e.Name())
+		if err != nil {
+			continue
+		}
+		who, err := identify(pid)
+		if err != nil {
+			continue
+		}
+		g, err := find(who)
+		if err != nil || g == nil {
+			continue
+		}
+		allocators, err := g.Allocators()
+		if err != nil {
+			g.Close()
+			continue
+		}
+		list = append(list, Process{pid, command(pid), allocators, g})
+	}
+	slices.SortFunc(list, func(a, b Process) int { return a.Pid - b.Pid })
+	return list, nil
+}
+
+func command(pid int) string {
+	b, _ := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid))
+	words := strings.Split(strings.TrimRight(string(b), "\x00"), "\x00")
+	if words[0] == "" {
+		b, _ = os.ReadFile(fmt.Sprintf("/proc/%d/comm", pid))
+		return strings.TrimSpace(string(b))
+	}
+	words[0] = filepath.Base(words[0])
+	return strings.Join(words, " ")
+}

@@ -1,0 +1,326 @@
+package segment
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"math"
+	"os"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"temporal-slab/tslab/internal/metrics"
+	"temporal-slab/tslab/internal/snapshot"
+)
+
+// Segment is one that was found and checked.
+type Segment struct {
+	f      *os.File
+	who    identity
+	head   header
+	scopes []scope
+	fields []*field
+}
+
+const (
+	readTries = 8
+	readPause = 20 * time.Millisecond
+)
+
+// ErrEnded: the process is gone.
+var ErrEnded = errors.New("the process has ended")
+
+// Allocator is one slot of the directory.
+type Allocator struct {
+	Slot      int
+	Live      bool
+	Published bool
+	Age       time.Duration // of the latest publication
+}
+
+// Close lets go of the segment.
+func (g *Segment) Close() error { return g.f.Close() }
+
+// pread reads a place of the segment; a short read is an error.
+func (g *Segment) pread(offset, n uint64) ([]byte, error) {
+	if offset > math.MaxInt64-n {
+		return nil, bad("a place beyond the segment")
+	}
+	b := make([]byte, n)
+	got, err := g.f.ReadAt(b, int64(offset))
+	if uint64(got) == n {
+		return b, nil
+	}
+	if errors.Is(err, io.EOF) {
+		return nil, bad("the segment is cut off: %d bytes at %d, %d wanted", got, offset, n)
+	}
+	return nil, err
+}
+
+// load checks the whole description of an open file: of the process `who`.
+func load(f *os.File, who identity) (*Segment, error) {
+	info, err := f.Stat()
+	if err != nil {
+		return nil, err
+	}
+	g := &Segment{f: f, who: who}
+	if info.Size() < headerBytes {
+		return nil, bad("the segment is cut off: %d bytes are no header", info.Size())
+	}
+	b, err := g.pread(0, headerBytes)
+	if err != nil {
+		return nil, err
+	}
+	if g.head, err = parseHeader(b); err != nil {
+		return nil, err
+	}
+	switch h := &g.head; {
+	case h.total != uint64(info.Size()):
+		return nil, bad("the segment says %d bytes and has %d", h.total, info.Size())
+	case h.pid != who.innerPid:
+		return nil, bad("the segment belongs to process %d", h.pid)
+	case h.start != who.start:
+		return nil, bad("the segment belongs to an earlier process with the same id")
+	case h.boot != "" && who.boot != "" && h.boot != who.boot:
+		return nil, bad("the segment was made before the machine was started")
+	}
+	if err := g.tables(); err != nil {
+		return nil, err
+	}
+	return g, nil
+}
+
+func (g *Segment) tables() error {
+	h := &g.head
+	if err := h.scopes.check("scopes", scopeBytes, maxScopes, h.total); err != nil {
+		return err
+	}
+	if err := h.metrics.check("metrics", metricBytes, maxMetrics, h.total); err != nil {
+		return err
+	}
+	if err := h.slots.check("slots", slotBytes, maxSlots, h.total); err != nil {
+		return err
+	}
+	err := g.each(h.scopes, func(b []byte) error {
+		s, err := parseScope(b, h.scopes.count)
+		g.scopes = append(g.scopes, s)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	seen := map[*metrics.Metric]bool{}
+	return g.each(h.metrics, func(b []byte) error {
+		f, err := parseMetric(b, g.scopes)
+		if f != nil && !seen[f.metric] {
+			seen[f.metric] = true
+			g.fields = append(g.fields, f)
+		}
+		return err
+	})
+}
+
+func (g *Segment) each(t table, fn func([]byte) error) error {
+	b, err := g.pread(t.offset, t.count*t.stride)
+	for i := uint64(0); err == nil && i < t.count; i++ {
+		err = fn(b[i*t.stride : (i+1)*t.stride])
+	}
+	return err
+}
+
+func (g *Segment) slot(i int) (slot, error) {
+	b, err := g.pread(g.head.slots.offset+uint64(i)*g.head.slots.stride, slotBytes)
+	if err != nil {
+		return slot{}, err
+	}
+	return parseSlot(b, g.head.total)
+}
+
+// Allocators lists the slots in use.
+func (g *Segment) Allocators() ([]Allocator, error) {
+	var list []Allocator
+	now := monotonic()
+	for i := range int(g.head.slots.count) {
+		s, err := g.slot(i)
+		if err != nil {
+			return nil, err
+		}
+		if s.state == 0 {
+			continue
+		}
+		a := Allocator{Slot: i, Live: s.state == 1, Published: s.sequence >= 2}
+		if a.Published && now > s.published {
+			a.Age = snapshot.Nanoseconds(now - s.published)
+		}
+		list = append(list, a)
+	}
+	return list, nil
+}
+
+// pick is the slot to read when none was named: the first live one that has published, else an ended one.
+func (g *Segment) pick() (int, error) {
+	list, err := g.Allocators()
+	if err != nil {
+		return 0, err
+	}
+	ended := -1
+	for _, a := range list {
+		switch {
+		case a.Published && a.Live:
+			return a.Slot, nil
+		case a.Published && ended < 0:
+			ended = a.Slot
+		}
+	}
+	switch {
+	case ended >= 0:
+		return ended, nil
+	case len(list) != 0:
+		return 0, errors.New("its allocator has not published anything yet; try again")
+	}
+	return 0, errors.New("it has no allocator now")
+}
+
+// Read copies the latest publication of a slot, or of the one that pick takes when which is negative.
+func (g *Segment) Read(which int) (*snapshot.Snapshot, error) {
+	if now, err := identify(g.who.pid); err != nil || now.start != g.who.start {
+		return nil, ErrEnded
+	}
+	if which < 0 {
+		var err error
+		if which, err = g.pick(); err != nil {
+			return nil, err
+		}
+	}
+	if uint64(which) >= g.head.slots.count {
+		return nil, bad("no allocator %d: there are %d places", which, g.head.slots.count)
+	}
+	for try := range readTries {
+		if try != 0 {
+			time.Sleep(readPause)
+		}
+		s, b, err := g.copy(which)
+		if err != nil {
+			return nil, err
+		}
+		if b != nil {
+			return g.decode(s, b)
+		}
+	}
+	return nil, bad("the numbers are inconsistent: they changed during each of %d readings", readTries)
+}
+
+// copy is one try: nil without error when a publication came between.
+func (g *Segment) copy(which int) (slot, []byte, error) {
+	s, err := g.slot(which)
+	switch {
+	case err != nil:
+		return s, nil, err
+	case s.state == 0:
+		return s, nil, bad("there is no allocator %d", which)
+	case s.sequence < 2:
+		return s, nil, bad("allocator %d has not published anything yet; try again", which)
+	case s.bufferBytes < bufferHead+rowsBytes*uint64(len(g.scopes)):
+		return s, nil, bad("a buffer is too short")
+	}
+	n := s.sequence / 2
+	b, err := g.pread(s.buffer[n&1], s.bufferBytes)
+	if err != nil {
+		return s, nil, err
+	}
+	after, err := g.slot(which)
+	if err != nil {
+		return s, nil, err
+	}
+	if after.sequence < s.sequence || after.sequence > 2*n+2 || le.Uint64(b) != n || le.Uint64(b[8:]) != s.serial {
+		return s, nil, nil
+	}
+	return s, b, nil
+}
+
+// decode makes a snapshot of a buffer.
+func (g *Segment) decode(s slot, b []byte) (*snapshot.Snapshot, error) {
+	out := snapshot.New()
+	rows := make([][]*snapshot.Row, len(g.scopes))
+	for i := range g.scopes {
+		sc := &g.scopes[i]
+		at := b[bufferHead+rowsBytes*i:]
+		count, leftOut := le.Uint64(at), le.Uint64(at[8:])
+		if count > sc.rows || sc.rows > maxBuffer || sc.rowBytes > maxBuffer || !within(sc.offset, count*sc.rowBytes, uint64(len(b))) {
+			return nil, bad("%s has more rows than room", sc.name)
+		}
+		if !sc.known {
+			continue
+		}
+		out.LeftOut[sc.section] = leftOut
+		if metrics.Of(sc.section).Form != metrics.Array {
+			rows[i] = []*snapshot.Row{out.One(sc.section)}
+			if count == 0 {
+				rows[i] = nil
+			}
+			continue
+		}
+		for range count {
+			r := snapshot.NewRow(sc.section)
+			out.Append(r)
+			rows[i] = append(rows[i], r)
+		}
+	}
+	for _, f := range g.fields {
+		sc := &g.scopes[f.scope]
+		for k, r := range rows[f.scope] {
+			at := sc.offset + uint64(k)*sc.rowBytes + f.offset
+			take(r, f.metric, b[at:at+f.bytes])
+		}
+	}
+	if v := out.Global().U("schema_version"); v != metrics.Version {
+		return nil, bad("schema_version %d: this tslab reads version %d", v, metrics.Version)
+	}
+	if now, begun := monotonic(), le.Uint64(b[16:]); now >= begun {
+		out.Aged, out.Age = true, snapshot.Nanoseconds(now-begun)
+	}
+	return out, nil
+}
+
+// take puts a value into its row unless no value of its type looks like that.
+func take(r *snapshot.Row, m *metrics.Metric, b []byte) {
+	switch m.Type {
+	case metrics.String:
+		if n := bytes.IndexByte(b, 0); n >= 0 {
+			b = b[:n]
+		}
+		r.SetText(m, string(bytes.ToValidUTF8(b, []byte("\uFFFD"))))
+	case metrics.ByLabel, metrics.Doubling, metrics.Latency:
+		a := make([]uint64, len(b)/8)
+		for i := range a {
+			a[i] = le.Uint64(b[8*i:])
+		}
+		r.SetArray(m, a)
+	case metrics.F64:
+		v := math.Float64frombits(le.Uint64(b))
+		if !math.IsNaN(v) && !math.IsInf(v, 0) && (v >= 0 || m.Unit == metrics.MiB) {
+			r.SetFloat(m, v)
+		}
+	default:
+		v := le.Uint64(b)
+		most := uint64(math.MaxUint64)
+		switch m.Type {
+		case metrics.U32:
+			most = math.MaxUint32
+		case metrics.Flag, metrics.State:
+			most = 1
+		}
+		if v <= most {
+			r.SetUint(m, v)
+		}
+	}
+}
+
+func monotonic() uint64 {
+	var t unix.Timespec
+	if unix.ClockGettime(unix.CLOCK_MONOTONIC, &t) != nil {
+		return 0
+	}
+	return uint64(t.Nano())
+}

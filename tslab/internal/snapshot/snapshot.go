@@ -1,0 +1,170 @@
+// Package snapshot holds what an allocator said of itself at one moment. Whatever tslab reads becomes a Snapshot, and
+// whatever it shows is made from one.
+//
+// A Snapshot has rows for each section of the table in package metrics. A row keeps its numbers, texts and arrays in
+// three slices, and a bit for each metric that says whether it was told at all: a number that an older library or a
+// smaller source does not have is absent, never 0.
+package snapshot
+
+import (
+	"fmt"
+	"math"
+	"strconv"
+	"time"
+
+	"temporal-slab/tslab/internal/metrics"
+)
+
+// Row is one object of the document.
+type Row struct {
+	Section metrics.Section
+	set     uint64
+	nums    []uint64 // floats by their bits
+	texts   []string
+	arrays  [][]uint64
+}
+
+// NewRow is a row in which nothing was told.
+func NewRow(s metrics.Section) *Row {
+	i := metrics.Of(s)
+	r := &Row{Section: s, nums: make([]uint64, i.Numbers)}
+	if i.Texts != 0 {
+		r.texts = make([]string, i.Texts)
+	}
+	if i.Arrays != 0 {
+		r.arrays = make([][]uint64, i.Arrays)
+	}
+	return r
+}
+
+// Has says whether the metric was told.
+func (r *Row) Has(m *metrics.Metric) bool { return r.set&(1<<m.Column) != 0 }
+
+// Setters and getters by metric.
+
+func (r *Row) SetUint(m *metrics.Metric, v uint64) {
+	r.nums[m.Slot] = v
+	r.set |= 1 << m.Column
+}
+
+func (r *Row) SetFloat(m *metrics.Metric, v float64) { r.SetUint(m, math.Float64bits(v)) }
+
+func (r *Row) SetText(m *metrics.Metric, v string) {
+	r.texts[m.Slot] = v
+	r.set |= 1 << m.Column
+}
+
+func (r *Row) SetArray(m *metrics.Metric, v []uint64) {
+	r.arrays[m.Slot] = v
+	r.set |= 1 << m.Column
+}
+
+func (r *Row) Uint(m *metrics.Metric) uint64    { return r.nums[m.Slot] }
+func (r *Row) Text(m *metrics.Metric) string    { return r.texts[m.Slot] }
+func (r *Row) Array(m *metrics.Metric) []uint64 { return r.arrays[m.Slot] }
+
+// Float is any number as a float.
+func (r *Row) Float(m *metrics.Metric) float64 {
+	if m.Type == metrics.F64 {
+		return math.Float64frombits(r.nums[m.Slot])
+	}
+	return float64(r.nums[m.Slot])
+}
+
+// find panics on a key that is not in the table: that is a mistake in this program.
+func (r *Row) find(key string) *metrics.Metric {
+	m := metrics.Of(r.Section).Find(key)
+	if m == nil {
+		panic(fmt.Sprintf("no metric %q in section %d", key, r.Section))
+	}
+	return m
+}
+
+// Getters by key; what was not told is 0.
+
+func (r *Row) U(key string) uint64 { return r.Uint(r.find(key)) }
+func (r *Row) F(key string) float64 {
+	return r.Float(r.find(key))
+}
+func (r *Row) S(key string) string { return r.Text(r.find(key)) }
+
+// Tells says whether a key was told.
+func (r *Row) Tells(key string) bool { return r.Has(r.find(key)) }
+
+// StateName is the word for a State.
+func StateName(v uint64) string {
+	if v < uint64(len(metrics.States)) {
+		return metrics.States[v]
+	}
+	return strconv.FormatUint(v, 10)
+}
+
+// Snapshot is one document.
+type Snapshot struct {
+	rows    [metrics.Sections][]*Row
+	Origin  string                   // where it was read, for people
+	LeftOut [metrics.Sections]uint64 // rows for which the source had no room
+	Aged    bool                     // Age is known from a clock that does not jump
+	Age     time.Duration            // how long ago the figures were taken
+}
+
+// New is a snapshot whose single rows exist and whose lists are empty.
+func New() *Snapshot {
+	s := &Snapshot{}
+	for k := range s.rows {
+		if metrics.Of(metrics.Section(k)).Form != metrics.Array {
+			s.rows[k] = []*Row{NewRow(metrics.Section(k))}
+		}
+	}
+	return s
+}
+
+// Rows of a section.
+func (s *Snapshot) Rows(k metrics.Section) []*Row { return s.rows[k] }
+
+// One is the row of a section that has one.
+func (s *Snapshot) One(k metrics.Section) *Row { return s.rows[k][0] }
+
+// Append adds a row to a list.
+func (s *Snapshot) Append(r *Row) { s.rows[r.Section] = append(s.rows[r.Section], r) }
+
+// Global, Document: the two rows that most figures are in.
+func (s *Snapshot) Global() *Row   { return s.One(metrics.Global) }
+func (s *Snapshot) Document() *Row { return s.One(metrics.Document) }
+
+// Uptime is the age of the allocator.
+func (s *Snapshot) Uptime() time.Duration { return Nanoseconds(s.Document().U("uptime_ns")) }
+
+// Time is when it was taken; false when the document does not say, or says what no calendar has.
+func (s *Snapshot) Time() (time.Time, bool) {
+	ns := s.Document().U("timestamp_ns")
+	if ns == 0 || ns > math.MaxInt64 {
+		return time.Time{}, false
+	}
+	return time.Unix(0, int64(ns)), true
+}
+
+// Total adds up a counter over the rows of a list; it does not wrap round.
+func (s *Snapshot) Total(k metrics.Section, key string) uint64 {
+	var sum uint64
+	for _, r := range s.rows[k] {
+		sum = Add(sum, r.U(key))
+	}
+	return sum
+}
+
+// Add adds without wrapping round.
+func Add(a, b uint64) uint64 {
+	if b > math.MaxUint64-a {
+		return math.MaxUint64
+	}
+	return a + b
+}
+
+// Nanoseconds as a duration, at most the longest there is.
+func Nanoseconds(ns uint64) time.Duration {
+	if ns > math.MaxInt64 {
+		return math.MaxInt64
+	}
+	return time.Duration(ns)
+}

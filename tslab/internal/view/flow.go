@@ -1,0 +1,98 @@
+package view
+
+import (
+	"time"
+
+	"temporal-slab/tslab/internal/doctor"
+	"temporal-slab/tslab/internal/metrics"
+	"temporal-slab/tslab/internal/rates"
+	"temporal-slab/tslab/internal/snapshot"
+	"temporal-slab/tslab/internal/units"
+)
+
+// Flow is a figure of `watch`: a gauge as it is now, or a counter by the second.
+type Flow struct {
+	Key, Title, What string
+	Unit             metrics.Unit
+	Counter          bool
+	value            func(*snapshot.Snapshot) uint64
+}
+
+func ofGlobal(key string) func(*snapshot.Snapshot) uint64 {
+	return func(s *snapshot.Snapshot) uint64 { return s.Global().U(key) }
+}
+
+func ofLabels(key string) func(*snapshot.Snapshot) uint64 {
+	return func(s *snapshot.Snapshot) uint64 { return s.Total(metrics.Label, key) }
+}
+
+// Flows are the figures of `watch`, the most telling first.
+var Flows = []Flow{
+	{"live_bytes", "live", "memory in use", metrics.Bytes, false, ofGlobal("live_bytes")},
+	{"committed_bytes", "committed", "memory of slabs and large objects", metrics.Bytes, false, ofGlobal("committed_bytes")},
+	{"rss_bytes_current", "rss", "resident memory of the process", metrics.Bytes, false, ofGlobal("rss_bytes_current")},
+	{"objects_allocated", "alloc/s", "objects allocated", metrics.Count, true, ofLabels("objects_allocated")},
+	{"objects_freed", "free/s", "objects freed one by one", metrics.Count, true, ofLabels("objects_freed")},
+	{"objects_released", "released/s", "objects ended with their phase", metrics.Count, true, ofLabels("objects_released")},
+	{"phases_ended", "phases/s", "phases ended", metrics.Count, true, ofLabels("phases_ended")},
+	{"draining_phases", "draining", "ended phases that hold memory", metrics.Count, false, ofGlobal("draining_phases")},
+	{"total_slow_path_hits", "slow/s", "allocations that left the fast path", metrics.Count, true, ofGlobal("total_slow_path_hits")},
+	{"objects_escaped", "escaped/s", "objects that outlived their phase", metrics.Count, true, ofLabels("objects_escaped")},
+	{"lock_contended", "waits/s", "locks that had to be waited for", metrics.Count, true, lockWaits},
+	{"total_madvise_bytes", "given back/s", "memory given back to the system", metrics.Bytes, true, ofGlobal("total_madvise_bytes")},
+	{"refusals", "refused/s", "refused calls", metrics.Count, true, refused},
+}
+
+func lockWaits(s *snapshot.Snapshot) uint64 {
+	_, contended := doctor.Locks(s)
+	return contended
+}
+
+func refused(s *snapshot.Snapshot) uint64 {
+	var sum uint64
+	for _, m := range metrics.Of(metrics.Refusal).Metrics {
+		if m.Kind == metrics.Counter {
+			sum = snapshot.Add(sum, s.One(metrics.Refusal).Uint(m))
+		}
+	}
+	return sum
+}
+
+// Value is what the figure is over an interval; false when it cannot be said.
+func (f *Flow) Value(i *rates.Interval) (float64, bool) {
+	if !f.Counter {
+		return float64(f.value(i.To)), true
+	}
+	if i.Seconds == 0 {
+		return 0, false
+	}
+	return i.PerSecond(f.value(i.From), f.value(i.To))
+}
+
+// Cell writes it.
+func (f *Flow) Cell(i *rates.Interval, style units.Style) string {
+	v, ok := f.Value(i)
+	switch {
+	case !ok:
+		return "-"
+	case !f.Counter:
+		return style.Uint(f.Unit, f.value(i.To))
+	case style.Raw:
+		return style.Rate(f.Unit, v)
+	case f.Unit == metrics.Bytes:
+		return style.Float(f.Unit, v)
+	}
+	return units.Count(v)
+}
+
+// Clock is the time of day of a snapshot, or of now.
+func Clock(s *snapshot.Snapshot) string {
+	t, ok := s.Time()
+	if !ok {
+		t = time.Now()
+	}
+	return t.Format("15:04:05")
+}
+
+// Raw is the number of one snapshot.
+func (f *Flow) Raw(s *snapshot.Snapshot) uint64 { return f.value(s) }

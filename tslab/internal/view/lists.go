@@ -1,0 +1,197 @@
+// Package view turns snapshots into lines for people: the summary, and lists of classes, epochs, labels and phases.
+package view
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"temporal-slab/tslab/internal/doctor"
+	"temporal-slab/tslab/internal/metrics"
+	"temporal-slab/tslab/internal/rates"
+	"temporal-slab/tslab/internal/snapshot"
+	"temporal-slab/tslab/internal/table"
+	"temporal-slab/tslab/internal/units"
+)
+
+// List is one of the lists of a snapshot.
+type List struct {
+	Name    string
+	Section metrics.Section
+	By      string   // ordered by this unless told otherwise
+	Columns []string // metrics, the most important first
+}
+
+// Lists are those there are.
+var Lists = []*List{
+	{"classes", metrics.Class, "committed_bytes", []string{"committed_bytes", "live_bytes", "net_slabs", "empty_slabs_count",
+		"slow_path_hits", "slow_path_cache_miss", "current_partial_full", "current_partial_null", "slow_path_epoch_closed",
+		"lock_contended", "madvise_bytes"}},
+	{"epochs", metrics.Epoch, "estimated_rss_bytes", []string{"state", "estimated_rss_bytes", "alloc_count", "age_sec", "refcount",
+		"reclaimable_slab_count", "total_partial_slabs", "total_full_slabs", "madvise_bytes"}},
+	{"labels", metrics.Label, "committed_bytes", []string{"committed_bytes", "live_bytes", "live_objects", "phases_opened",
+		"phases_open", "phases_draining", "objects_allocated", "objects_escaped", "drainability", "slow_path_hits", "lock_contended",
+		"refusals"}},
+	{"phases", metrics.Phase, "committed_bytes", []string{"state", "committed_bytes", "live_bytes", "live_objects", "age_ns", "refcount",
+		"threads", "slabs", "empty_slabs", "peak_bytes", "objects_allocated"}},
+}
+
+var titles = map[string]string{
+	"committed_bytes": "committed", "live_bytes": "live", "net_slabs": "slabs", "empty_slabs_count": "empty",
+	"slow_path_hits": "slow", "slow_path_cache_miss": "miss", "current_partial_full": "full", "current_partial_null": "null",
+	"slow_path_epoch_closed": "closed", "lock_contended": "waited", "madvise_bytes": "given back", "estimated_rss_bytes": "memory",
+	"alloc_count": "objects", "age_sec": "age", "age_ns": "age", "refcount": "refs", "reclaimable_slab_count": "empty",
+	"total_partial_slabs": "partial", "total_full_slabs": "full", "live_objects": "objects", "phases_opened": "phases",
+	"phases_open": "open", "phases_draining": "draining", "objects_allocated": "allocated", "objects_escaped": "escaped",
+	"drainability": "drain", "empty_slabs": "empty", "peak_bytes": "peak",
+}
+
+// Title of a metric in a heading.
+func Title(key string) string {
+	if t, ok := titles[key]; ok {
+		return t
+	}
+	return key
+}
+
+// Find is the list with a name; nil when there is none.
+func Find(name string) *List {
+	for _, l := range Lists {
+		if l.Name == name {
+			return l
+		}
+	}
+	return nil
+}
+
+// Metric is a number of the list by which it can be ordered; perSecond when a rate is meant ("slow_path_hits/s").
+func (l *List) Metric(word string) (m *metrics.Metric, perSecond bool, err error) {
+	key, perSecond := strings.CutSuffix(word, "/s")
+	m = metrics.Of(l.Section).Find(key)
+	switch {
+	case m == nil || !m.IsNumber():
+		return nil, false, fmt.Errorf("%s have no number %q; there are: %s", l.Name, key, strings.Join(l.Numbers(), " "))
+	case perSecond && m.Kind != metrics.Counter:
+		return nil, false, fmt.Errorf("%q does not only grow, so it has no rate", key)
+	}
+	return m, perSecond, nil
+}
+
+// Numbers are the metrics by which the list can be ordered.
+func (l *List) Numbers() []string {
+	var keys []string
+	for _, m := range metrics.Of(l.Section).Metrics {
+		if m.IsNumber() && m.Key != "version" && m.Kind != metrics.Identity {
+			keys = append(keys, m.Key)
+		}
+	}
+	return keys
+}
+
+// Order says by what and how much of a list is shown.
+type Order struct {
+	Metric    *metrics.Metric
+	PerSecond bool
+	Most      int // rows; 0: all
+}
+
+// Rows in order: the largest first, then as they were. Rows that do not tell come last.
+func (l *List) Rows(i *rates.Interval, o Order) []*snapshot.Row {
+	rows := slices.Clone(i.To.Rows(l.Section))
+	value := func(r *snapshot.Row) float64 {
+		if o.PerSecond {
+			v, ok := i.Rate(r, o.Metric)
+			if !ok {
+				return -1
+			}
+			return v
+		}
+		if !r.Has(o.Metric) {
+			return -1
+		}
+		return r.Float(o.Metric)
+	}
+	exact := !o.PerSecond && o.Metric.Type != metrics.F64
+	slices.SortStableFunc(rows, func(a, b *snapshot.Row) int {
+		if exact && a.Has(o.Metric) && b.Has(o.Metric) {
+			return cmp.Compare(b.Uint(o.Metric), a.Uint(o.Metric))
+		}
+		return cmp.Compare(value(b), value(a))
+	})
+	if o.Most > 0 && len(rows) > o.Most {
+		rows = rows[:o.Most]
+	}
+	return rows
+}
+
+// RowName is what a row is called.
+func RowName(snap *snapshot.Snapshot, r *snapshot.Row) string {
+	switch r.Section {
+	case metrics.Class:
+		return doctor.ClassName(snap, r)
+	case metrics.Epoch, metrics.Phase:
+		name := fmt.Sprintf("era %d", r.U("epoch_era"))
+		if label := r.S("label"); label != "" {
+			name = units.Text(label) + ", " + name
+		}
+		return name
+	}
+	return units.Text(r.S("label"))
+}
+
+// Cell writes one value; rates of counters when perSecond.
+func Cell(i *rates.Interval, r *snapshot.Row, m *metrics.Metric, style units.Style, perSecond bool) string {
+	switch {
+	case perSecond && m.Kind == metrics.Counter:
+		v, ok := i.Rate(r, m)
+		if !ok {
+			return "-"
+		}
+		return style.Rate(m.Unit, v)
+	case !r.Has(m):
+		return "-"
+	case m.Type == metrics.State:
+		return strings.ToLower(snapshot.StateName(r.Uint(m)))
+	case m.Type == metrics.F64:
+		return style.Float(m.Unit, r.Float(m))
+	}
+	return style.Uint(m.Unit, r.Uint(m))
+}
+
+// Table of a list. The metric it is ordered by stands first unless it is among the columns anyway. allRates: counters
+// are shown as rates.
+func (l *List) Table(i *rates.Interval, o Order, style units.Style, allRates bool) *table.Table {
+	keys := l.Columns
+	if !slices.Contains(keys, o.Metric.Key) || o.PerSecond && !allRates {
+		keys = append([]string{o.Metric.Key}, keys...)
+	}
+	t := &table.Table{Columns: []table.Column{{Title: strings.TrimSuffix(strings.TrimSuffix(l.Name, "s"), "e"), Left: true}}}
+	if l.Name == "phases" || l.Name == "epochs" {
+		t.Columns[0].Title = strings.TrimSuffix(l.Name, "s")
+	}
+	if l.Name == "classes" {
+		t.Columns[0].Title = "class"
+	}
+	var columns []*metrics.Metric
+	for n, key := range keys {
+		m := metrics.Of(l.Section).Find(key)
+		title := Title(key)
+		if key == o.Metric.Key && (n == 0 || !slices.Contains(keys[:n], key)) {
+			title += "▼"
+			if o.PerSecond && !allRates {
+				title = Title(key) + "/s▼"
+			}
+		}
+		columns = append(columns, m)
+		t.Columns = append(t.Columns, table.Column{Title: title, Left: m.Type == metrics.State})
+	}
+	for _, r := range l.Rows(i, o) {
+		cells := []string{RowName(i.To, r)}
+		for n, m := range columns {
+			cells = append(cells, Cell(i, r, m, style, allRates || o.PerSecond && n == 0 && m == o.Metric))
+		}
+		t.Rows = append(t.Rows, cells)
+	}
+	return t
+}

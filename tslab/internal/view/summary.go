@@ -1,0 +1,128 @@
+package view
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"temporal-slab/tslab/internal/doctor"
+	"temporal-slab/tslab/internal/metrics"
+	"temporal-slab/tslab/internal/snapshot"
+	"temporal-slab/tslab/internal/units"
+)
+
+// Head says what was read: one line.
+func Head(s *snapshot.Snapshot) string {
+	d := s.Document()
+	line := fmt.Sprintf("temporal-slab %s, pid %d, up %s", orDash(units.Text(d.S("version"))), d.U("pid"), units.Duration(s.Uptime()))
+	if age, ok := Age(s); ok && age >= time.Second {
+		line += ", figures of " + units.Duration(age) + " ago"
+	}
+	return line
+}
+
+// Age of the figures; false when no clock tells.
+func Age(s *snapshot.Snapshot) (time.Duration, bool) {
+	if s.Aged {
+		return s.Age, true
+	}
+	t, ok := s.Time()
+	age := time.Since(t)
+	return age, ok && age >= 0
+}
+
+func orDash(t string) string {
+	if t == "" {
+		return "?"
+	}
+	return t
+}
+
+// Fact is a line of the summary.
+type Fact struct{ Name, Text string }
+
+// Summary is what one looks at first.
+func Summary(s *snapshot.Snapshot, style units.Style) []Fact {
+	g := s.Global()
+	bytes := func(key string) string { return style.Uint(metrics.Bytes, g.U(key)) }
+	count := func(key string) string { return style.Uint(metrics.Count, g.U(key)) }
+	facts := []Fact{
+		{"Memory", fmt.Sprintf("%s committed, %s live (%s) in %s objects; bookkeeping %s; RSS of the process %s",
+			bytes("committed_bytes"), bytes("live_bytes"), units.Percent(g.U("live_bytes"), g.U("committed_bytes")),
+			count("live_objects"), bytes("metadata_bytes"), bytes("rss_bytes_current"))},
+		{"Phases", fmt.Sprintf("%s open, %s draining; current epoch %d; %s opened, %s ended so far", count("open_phases"),
+			count("draining_phases"), g.U("current_epoch"), style.Uint(metrics.Count, s.Total(metrics.Label, "phases_opened")),
+			style.Uint(metrics.Count, s.Total(metrics.Label, "phases_ended")))},
+		{"Objects", fmt.Sprintf("%s allocated, %s freed, %s released with their phase, %s escaped",
+			total(s, style, "objects_allocated"), total(s, style, "objects_freed"), total(s, style, "objects_released"),
+			total(s, style, "objects_escaped"))},
+		{"Slow path", slowPath(s, style)},
+		{"Kernel", fmt.Sprintf("%s given back in %s calls, %s failed", bytes("total_madvise_bytes"), count("total_madvise_calls"),
+			count("total_madvise_failures"))},
+		{"Locks", locks(s, style)},
+		{"Sampling", sampling(s)},
+		{"Refusals", refusals(s, style)},
+	}
+	return facts
+}
+
+func total(s *snapshot.Snapshot, style units.Style, key string) string {
+	return style.Uint(metrics.Count, s.Total(metrics.Label, key))
+}
+
+func slowPath(s *snapshot.Snapshot, style units.Style) string {
+	g := s.Global()
+	hits := g.U("total_slow_path_hits")
+	text := style.Uint(metrics.Count, hits) + " hits"
+	if all := s.Total(metrics.Label, "objects_allocated"); all != 0 {
+		text += " (" + units.Percent(hits, all) + " of allocations)"
+	}
+	return text + fmt.Sprintf(": full %s, miss %s, null %s, closed %s", units.Percent(s.Total(metrics.Class, "current_partial_full"), hits),
+		units.Percent(g.U("total_slow_cache_miss"), hits), units.Percent(s.Total(metrics.Class, "current_partial_null"), hits),
+		units.Percent(g.U("total_slow_epoch_closed"), hits))
+}
+
+func locks(s *snapshot.Snapshot, style units.Style) string {
+	fast, contended := doctor.Locks(s)
+	all := snapshot.Add(fast, contended)
+	if all == 0 {
+		return "none taken"
+	}
+	return fmt.Sprintf("%s of %s acquisitions waited: %s", units.Percent(contended, all), style.Uint(metrics.Count, all),
+		doctor.LockHealth(contended, all))
+}
+
+func sampling(s *snapshot.Snapshot) string {
+	r := s.One(metrics.Sampling)
+	if r.U("period") == 0 {
+		return "off"
+	}
+	if r.U("samples") == 0 {
+		return fmt.Sprintf("one allocation in %d, none so far", r.U("period"))
+	}
+	ns := func(key string) string { return units.Duration(time.Duration(min(r.F(key), 9e18))) }
+	return fmt.Sprintf("%s on average = cpu %s + wait %s; longest %s (%d samples, one in %d)", ns("avg_wall_ns"), ns("avg_cpu_ns"),
+		ns("avg_wait_ns"), ns("max_wall_ns"), r.U("samples"), r.U("period"))
+}
+
+func refusals(s *snapshot.Snapshot, style units.Style) string {
+	r := s.One(metrics.Refusal)
+	var words []string
+	for _, m := range metrics.Of(metrics.Refusal).Metrics {
+		if m.Kind == metrics.Counter && r.Uint(m) != 0 {
+			words = append(words, m.Key+" "+style.Uint(metrics.Count, r.Uint(m)))
+		}
+	}
+	if len(words) == 0 {
+		return "none"
+	}
+	return strings.Join(words, ", ")
+}
+
+// Left says which rows are missing, for the foot of a list; "" when none.
+func Left(s *snapshot.Snapshot, l *List) string {
+	if n := s.LeftOut[l.Section]; n != 0 {
+		return fmt.Sprintf("%d more %s were left out by the process", n, l.Name)
+	}
+	return ""
+}
