@@ -5,7 +5,7 @@ FULL ?=
 TIME ?= 120
 SCALE ?= 20
 
-.PHONY: help demo test check bench drainability install soak fuzz clean
+.PHONY: help demo test check bench drainability tslab install soak fuzz clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' Makefile
@@ -35,7 +35,10 @@ drainability: ## build and run the drainability experiment, docs/results/drainab
 	cmake --build --preset bench
 	build/bench/tslab_drainability $(ARGS)
 
-install: ## install libraries, headers, stats_dump, synthetic_bench, tslabd, CMake package and .pc file (PREFIX=/usr/local, DESTDIR=)
+tslab: ## build the command line tool build/tslab, with Go 1.26 from PATH or /usr/local/go
+	@scripts/build-tslab.sh
+
+install: ## install libraries, headers, programs, dashboards, CMake package and .pc file, and tslab if it was made (PREFIX=/usr/local, DESTDIR=)
 	@scripts/install-deps.sh build daemon
 	@scripts/get-uplot.sh || true
 	cmake --preset install

@@ -172,9 +172,9 @@ Exit code 1 when there is an ACTION, 0 when there is none, 2 when nothing could 
 
 Thresholds: an ended phase leaks when it holds objects for %d s (--leak-age). Locks: less than %g %% of acquisitions that
 wait are good, less than %g %% normal, up to %g %% to be watched, more calls for action; fewer than %d are not judged.
-Retries per free: %g, %g and %g in the same way. A cause of the slow path prevails above %g %%; classes with fewer than
-%d hits get no advice. Samples: a verdict on fewer than %d is a hint, without ACTION. The kernel kept the pages of a
-close when at least %s were given back and RSS fell by less than a tenth of it.`, t.LeakSeconds, t.LockPercent[0], t.LockPercent[1],
+Retries per free: %g, %g and %g in the same way. A cause of the slow path prevails above %g %%; classes with fewer
+than %d hits get no advice. Samples: a verdict on fewer than %d is a hint, without ACTION. The kernel kept the pages
+of a close when at least %s were given back and RSS fell by less than a tenth of it.`, t.LeakSeconds, t.LockPercent[0], t.LockPercent[1],
 			t.LockPercent[2], t.FewLocks, t.RetryRate[0], t.RetryRate[1], t.RetryRate[2], t.Prevails, t.FewHits, t.FewSamples, units.Bytes(t.KeptMinBytes)),
 		Example: `  tslab doctor --pid 4711
   tslab doctor --pid 4711 --leak-age 5      # phases here drain within five seconds

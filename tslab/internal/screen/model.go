@@ -48,6 +48,7 @@ type model struct {
 	tab           int
 	orders        map[string]view.Order
 	now           *rates.Interval
+	report        *doctor.Report
 	history       [][]float64 // of each flow; what cannot be said is -1
 	fault         error       // of the latest reading
 	fatal         error       // ends the program
@@ -125,6 +126,7 @@ func (m *model) take(snap *snapshot.Snapshot) {
 		last = m.now.To
 	}
 	m.now = rates.Between(last, snap)
+	m.report = doctor.Examine(snap, doctor.Thresholds.LeakSeconds)
 	for k := range view.Flows {
 		v, ok := view.Flows[k].Value(m.now)
 		if !ok {
@@ -278,6 +280,4 @@ func (m *model) reorder(by int) {
 	m.orders[l.Name] = o
 }
 
-func (m *model) findings() int {
-	return len(doctor.Examine(m.now.To, doctor.Thresholds.LeakSeconds).Findings())
-}
+func (m *model) findings() int { return len(m.report.Findings()) }

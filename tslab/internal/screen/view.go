@@ -9,7 +9,6 @@ import (
 	"charm.land/lipgloss/v2"
 	"github.com/charmbracelet/x/ansi"
 
-	"temporal-slab/tslab/internal/doctor"
 	"temporal-slab/tslab/internal/metrics"
 	"temporal-slab/tslab/internal/rates"
 	"temporal-slab/tslab/internal/snapshot"
@@ -89,11 +88,12 @@ func (m *model) body(room int) []string {
 
 // spread puts one text to the left and one to the right.
 func (m *model) spread(left, right string) string {
-	gap := m.width - ansi.StringWidth(left) - ansi.StringWidth(right)
-	if gap < 1 {
+	room := m.width - ansi.StringWidth(right) - 2
+	if room < ansi.StringWidth(right) { // half of the screen at most is for the right one
 		return left
 	}
-	return left + strings.Repeat(" ", gap) + right
+	left = ansi.Truncate(left, room, "…")
+	return left + strings.Repeat(" ", m.width-ansi.StringWidth(left)-ansi.StringWidth(right)) + right
 }
 
 func (m *model) title() string {
@@ -133,13 +133,13 @@ func (m *model) foot() string {
 	case m.help:
 		return m.paint(styleFaint, "any key: back")
 	case m.detail != nil:
-		return m.paint(styleFaint, "esc back  ↑↓ scroll  b bytes  q quit")
+		return m.paint(styleFaint, "q quit  esc back  ↑↓ scroll  b bytes")
 	case m.list() != nil:
-		return m.paint(styleFaint, "←→ order  ↑↓ row  ⏎ all of it  r rates  b bytes  p pause  tab next  ? help  q quit")
+		return m.paint(styleFaint, "q quit  ? help  tab next  ←→ order  ↑↓ row  ⏎ all of it  r rates  b bytes  p pause")
 	case tabs[m.tab] == "doctor":
-		return m.paint(styleFaint, "↑↓ scroll  tab next  p pause  ? help  q quit")
+		return m.paint(styleFaint, "q quit  ? help  tab next  ↑↓ scroll  p pause")
 	}
-	return m.paint(styleFaint, "tab next  +- interval  b bytes  p pause  ? help  q quit")
+	return m.paint(styleFaint, "q quit  ? help  tab next  +- interval  b bytes  p pause")
 }
 
 var helpLines = []string{
@@ -323,8 +323,7 @@ func (m *model) detailLines() []string {
 
 func (m *model) doctorLines() []string {
 	var b strings.Builder
-	r := doctor.Examine(m.now.To, doctor.Thresholds.LeakSeconds)
-	r.Write(&b, func(s string) string { return s })
+	m.report.Write(&b, func(s string) string { return s })
 	var lines []string
 	for line := range strings.Lines(b.String()) {
 		line = strings.TrimRight(line, "\n")

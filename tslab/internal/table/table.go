@@ -50,7 +50,7 @@ func (t *Table) Lines(width int) []string {
 	return lines
 }
 
-const leastName = 8 // cells of the first column before another column has to go
+const leastName = 14 // cells of the first column before another column has to go
 
 // fit says how many columns there is room for, and narrows the first.
 func (t *Table) fit(widths []int, width int) int {

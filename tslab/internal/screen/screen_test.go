@@ -1,0 +1,222 @@
+package screen
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	tea "charm.land/bubbletea/v2"
+	"github.com/charmbracelet/x/ansi"
+
+	"temporal-slab/tslab/internal/metrics"
+	"temporal-slab/tslab/internal/segment"
+	"temporal-slab/tslab/internal/snapshot"
+	"temporal-slab/tslab/internal/testdata"
+)
+
+// answers gives what a test has prepared.
+type answers struct {
+	snaps []*snapshot.Snapshot
+	err   error
+}
+
+func (a *answers) Name() string { return "a test" }
+func (a *answers) Close() error { return nil }
+func (a *answers) Next(context.Context) (*snapshot.Snapshot, error) {
+	if len(a.snaps) == 0 {
+		return nil, a.err
+	}
+	s := a.snaps[0]
+	a.snaps = a.snaps[1:]
+	return s, nil
+}
+
+// moment is the document so many seconds later, busier.
+func moment(n uint64) *snapshot.Snapshot {
+	s := testdata.Snapshot()
+	add := func(r *snapshot.Row, key string, v uint64) {
+		m := metrics.Of(r.Section).Find(key)
+		r.SetUint(m, r.Uint(m)+v)
+	}
+	add(s.Document(), "timestamp_ns", n*1_000_000_000)
+	add(s.Document(), "uptime_ns", n*1_000_000_000)
+	add(s.Global(), "live_bytes", n*n*4096)
+	add(s.Rows(metrics.Label)[1], "objects_allocated", n*1000)
+	return s
+}
+
+func testModel(t *testing.T, tab string) *model {
+	t.Helper()
+	m := newModel(context.Background(), Options{Source: &answers{}, Interval: time.Second, Tab: tab})
+	for n := range uint64(12) {
+		m.take(moment(n))
+	}
+	return m
+}
+
+func size(m *model, w, h int) []string {
+	m.Update(tea.WindowSizeMsg{Width: w, Height: h})
+	return m.lines()
+}
+
+func press(m *model, keys ...string) tea.Cmd {
+	var cmd tea.Cmd
+	for _, k := range keys {
+		cmd = m.key(k)
+	}
+	return cmd
+}
+
+var everyKey = []string{"down", "enter", "pgdown", "esc", "right", "right", "left", "r", "b", "G", "g", "?", "x", "p", "p", "+", "-", "k", "]", "["}
+
+// No screen is too small or too large, whatever was pressed: never more lines or cells than there are.
+func TestEverySize(t *testing.T) {
+	m := testModel(t, "overview")
+	for tab, name := range tabs {
+		for _, wh := range [][2]int{{80, 24}, {40, 10}, {1, 1}, {500, 50}, {3, 2}, {2, 200}, {200, 1}, {20, 5}, {79, 3}, {79, 4}, {0, 0}} {
+			m.open(tab)
+			for _, key := range append([]string{""}, everyKey...) {
+				press(m, key)
+				lines := size(m, wh[0], wh[1])
+				if len(lines) > max(1, wh[1]) {
+					t.Errorf("%s at %v after %q: %d lines", name, wh, key, len(lines))
+				}
+				for _, l := range lines {
+					if w := ansi.StringWidth(l); w > max(1, wh[0]) {
+						t.Errorf("%s at %v after %q: %d cells: %q", name, wh, key, w, l)
+					}
+				}
+			}
+		}
+	}
+	m = newModel(context.Background(), Options{Source: &answers{}, Interval: time.Second, Tab: "phases"})
+	m.take(snapshot.New()) // nothing to show
+	press(m, "down", "enter")
+	if text := strings.Join(size(m, 80, 24), "\n"); !strings.Contains(text, "There are none.") {
+		t.Error(text)
+	}
+}
+
+func TestWhatIsShown(t *testing.T) {
+	for _, c := range []struct {
+		tab  string
+		keys []string
+		want []string
+	}{
+		{"overview", nil, []string{"temporal-slab", "pid", "live every 1s", "alloc/s", "1000", "█", "need attention: press 6"}},
+		{"overview", []string{"b"}, []string{"1000", "given back/s"}},
+		{"labels", nil, []string{"committed▼", "POST /orders", "sessions", "←→ order"}},
+		{"labels", []string{"right"}, []string{"live▼"}},
+		{"labels", []string{"left"}, []string{"committed", "q quit"}},
+		{"labels", []string{"enter"}, []string{"objects_allocated", "Objects allocated.", "esc back"}},
+		{"phases", nil, []string{"closing", "era"}},
+		{"classes", []string{"r"}, []string{"class", "(", "0/s"}},
+		{"epochs", nil, []string{"memory▼", "active"}},
+		{"doctor", nil, []string{"temporal-slab doctor: pid", "1. Leaks"}},
+		{"doctor", []string{"end"}, []string{"see ACTION above"}},
+		{"overview", []string{"?"}, []string{"read more often", "any key: back"}},
+		{"overview", []string{"p"}, []string{"paused"}},
+		{"overview", []string{"+"}, []string{"every 500ms"}},
+		{"overview", []string{"6"}, []string{"1. Leaks", "scroll"}},
+	} {
+		m := testModel(t, c.tab)
+		press(m, c.keys...)
+		text := strings.Join(size(m, 120, 30), "\n")
+		for _, want := range c.want {
+			if !strings.Contains(text, want) {
+				t.Errorf("%s %v: no %q in\n%s", c.tab, c.keys, want, text)
+			}
+		}
+	}
+}
+
+// The cursor and what it opened stay with the row while the order changes.
+func TestDetailFollowsItsRow(t *testing.T) {
+	m := testModel(t, "labels")
+	press(m, "down", "enter")
+	name := strings.Fields(size(m, 120, 30)[2])[0]
+	m.take(moment(13))
+	if again := strings.Fields(size(m, 120, 30)[2])[0]; again != name {
+		t.Errorf("%s, then %s", name, again)
+	}
+	m.take(snapshot.New())
+	if text := strings.Join(size(m, 120, 30), "\n"); !strings.Contains(text, "It is gone.") {
+		t.Error(text)
+	}
+}
+
+// A source that fails is told and asked again; a process that ended is not.
+func TestFaults(t *testing.T) {
+	m := testModel(t, "overview")
+	if cmd := m.came(reading{err: errors.New("connection refused\nby all")}); cmd == nil {
+		t.Error("it is not asked again")
+	}
+	text := strings.Join(size(m, 80, 24), "\n")
+	if !strings.Contains(text, "no answer") || !strings.Contains(text, "connection refused by all") {
+		t.Error(text)
+	}
+	m.came(reading{snap: moment(13)})
+	if text := strings.Join(size(m, 80, 24), "\n"); strings.Contains(text, "refused by") {
+		t.Error("an old fault is still shown")
+	}
+	if cmd := m.came(reading{err: fmt.Errorf("pid 1: %w", segment.ErrEnded)}); cmd != nil {
+		t.Error("a dead process is asked again")
+	}
+	if text := strings.Join(size(m, 80, 24), "\n"); !strings.Contains(text, "ended: the last figures") {
+		t.Error(text)
+	}
+}
+
+// A tick that is out of date reads nothing: pausing twice does not double the pace.
+func TestOneReadingAtATime(t *testing.T) {
+	m := testModel(t, "overview")
+	m.wait()
+	old := due{m.round}
+	press(m, "p", "p")
+	if _, cmd := m.Update(old); cmd != nil {
+		t.Error("an old tick reads")
+	}
+	if _, cmd := m.Update(due{m.round}); cmd == nil {
+		t.Error("the new tick does not read")
+	}
+	press(m, "p")
+	if _, cmd := m.Update(due{m.round}); cmd != nil {
+		t.Error("it reads while it is paused")
+	}
+}
+
+func TestAProcessThatRestarts(t *testing.T) {
+	m := testModel(t, "overview")
+	m.take(moment(0))
+	text := strings.Join(size(m, 120, 30), "\n")
+	if !strings.Contains(text, "no rates: restarted") {
+		t.Error(text)
+	}
+	for _, l := range strings.Split(text, "\n") {
+		if strings.HasPrefix(l, "alloc/s") && strings.Fields(l)[1] != "-" {
+			t.Errorf("a rate over a restart: %s", l)
+		}
+	}
+}
+
+// TSLAB_SCREENS names a directory to write every screen to, for people to look at.
+func TestPictures(t *testing.T) {
+	dir := os.Getenv("TSLAB_SCREENS")
+	if dir == "" {
+		t.Skip("skipped: TSLAB_SCREENS names no directory for pictures")
+	}
+	for _, wh := range [][2]int{{80, 24}, {40, 10}, {1, 1}, {120, 30}, {500, 50}} {
+		for _, tab := range tabs {
+			text := strings.Join(size(testModel(t, tab), wh[0], wh[1]), "\n")
+			name := fmt.Sprintf("%s-%dx%d.txt", tab, wh[0], wh[1])
+			if err := os.WriteFile(filepath.Join(dir, name), []byte(text+"\n"), 0o644); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+}
