@@ -9,4 +9,6 @@ if ! "$go" mod download >"$OLDPWD/download.log" 2>&1; then
     echo "skipped: the Go modules of tslab cannot be fetched: $(tail -n 1 "$OLDPWD/download.log")"
     exit 77
 fi
+"$TSLAB_BUILD_DIR/stats_dump" --help | grep -q -e '--pid' ||
+    echo "left out: the test with a real process, because this stats_dump shows none of its statistics"
 TSLAB_STATS_DUMP=$TSLAB_BUILD_DIR/stats_dump "$go" test -vet=off -count=1 ./...

@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"syscall"
@@ -40,6 +41,9 @@ func TestScripts(t *testing.T) {
 			switch c {
 			case "stats_dump":
 				return os.Getenv("TSLAB_STATS_DUMP") != "", nil
+			case "publisher":
+				help, err := exec.Command(os.Getenv("TSLAB_STATS_DUMP"), "--help").Output()
+				return err == nil && bytes.Contains(help, []byte("--pid")), nil
 			case "full":
 				_, err := os.Stat("/dev/full")
 				return err == nil, nil

@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -200,23 +198,6 @@ func TestAProcessThatRestarts(t *testing.T) {
 	for _, l := range strings.Split(text, "\n") {
 		if strings.HasPrefix(l, "alloc/s") && strings.Fields(l)[1] != "-" {
 			t.Errorf("a rate over a restart: %s", l)
-		}
-	}
-}
-
-// TSLAB_SCREENS names a directory to write every screen to, for people to look at.
-func TestPictures(t *testing.T) {
-	dir := os.Getenv("TSLAB_SCREENS")
-	if dir == "" {
-		t.Skip("skipped: TSLAB_SCREENS names no directory for pictures")
-	}
-	for _, wh := range [][2]int{{80, 24}, {40, 10}, {1, 1}, {120, 30}, {500, 50}} {
-		for _, tab := range tabs {
-			text := strings.Join(size(testModel(t, tab), wh[0], wh[1]), "\n")
-			name := fmt.Sprintf("%s-%dx%d.txt", tab, wh[0], wh[1])
-			if err := os.WriteFile(filepath.Join(dir, name), []byte(text+"\n"), 0o644); err != nil {
-				t.Fatal(err)
-			}
 		}
 	}
 }
