@@ -1,14 +1,19 @@
 #!/bin/bash
-# The tests of tslab/, among them its command line against the library's own programs.
+# The tests of tslab/, among them its output against the library's own: its doctor's, and its reports in every form.
 set -u
-go=$("$TSLAB_SOURCE_DIR/scripts/find-go.sh" 2>&1) || { echo "skipped: $go"; exit 77; }
-cd "$TSLAB_SOURCE_DIR/tslab" || exit 1
+scratch=$PWD
+source=$TSLAB_SOURCE_DIR
+go=$("$source/scripts/find-go.sh" 2>&1) || { echo "skipped: $go"; exit 77; }
+cc -std=gnu11 -O1 -pthread -I"$source/include" -I"$source/src" -I"$source/tests" "$source/tests/reports/print.c" \
+    "$TSLAB_BUILD_DIR/libtemporal_slab.a" -lm -o print && ./print || exit 1
+
+cd "$source/tslab" || exit 1
 export CGO_ENABLED=0 GOTOOLCHAIN=local GOFLAGS=-buildvcs=false
 unset NO_COLOR TSLAB_OPTIONS
-if ! "$go" mod download >"$OLDPWD/download.log" 2>&1; then
-    echo "skipped: the Go modules of tslab cannot be fetched: $(tail -n 1 "$OLDPWD/download.log")"
+if ! "$go" mod download >"$scratch/download.log" 2>&1; then
+    echo "skipped: the Go modules of tslab cannot be fetched: $(tail -n 1 "$scratch/download.log")"
     exit 77
 fi
 "$TSLAB_BUILD_DIR/stats_dump" --help | grep -q -e '--pid' ||
     echo "left out: the test with a real process, because this stats_dump shows none of its statistics"
-TSLAB_STATS_DUMP=$TSLAB_BUILD_DIR/stats_dump "$go" test -vet=off -count=1 ./...
+TSLAB_REPORTS=$scratch TSLAB_STATS_DUMP=$TSLAB_BUILD_DIR/stats_dump "$go" test -vet=off -count=1 ./...

@@ -149,15 +149,7 @@ func mostUnder(snap *snapshot.Snapshot, h Health) string {
 	if h < Watch || worst == nil || worst.U("lock_contended") == 0 {
 		return ""
 	}
-	return ", most under " + labelWord(worst.S("label"))
-}
-
-// labelWord quotes every label but the empty one, as the library does.
-func labelWord(t string) string {
-	if t == "" {
-		return units.Label(t)
-	}
-	return `"` + units.Text(t) + `"`
+	return ", most under " + units.Label(worst.S("label"))
 }
 
 var causes = []struct{ key, advice string }{

@@ -15,7 +15,7 @@ import (
 
 // A segment as docs/segment.md describes it, made of the document of package testdata, for tests to damage.
 
-const testRows = 64
+const testRows = 128
 
 type builder struct {
 	b        []byte
@@ -85,10 +85,13 @@ func build(pid, start uint64, boot string) *builder {
 		w.u64(d+128, w.offset[k])
 		w.scope[name] = k
 	}
-	in := make([]uint64, w.scopes)
+	in, told := make([]uint64, w.scopes), testdata.Snapshot()
 	for i, m := range all {
 		d := metricsAt + uint64(i)*metricBytes
-		copy(w.b[d:], m.Key)
+		copy(w.b[d:], "unknown") // what an older document does not tell
+		if rows := told.Rows(m.Section); len(rows) == 0 || rows[0].Has(m) {
+			copy(w.b[d:], m.Key+"\x00")
+		}
 		w.u32(d+320, uint32(m.Section))
 		w.u32(d+324, uint32(m.Type))
 		w.u32(d+336, uint32(in[m.Section]))

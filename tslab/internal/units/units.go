@@ -104,7 +104,7 @@ func Text(t string) string {
 
 // Label is a label in a sentence.
 func Label(t string) string {
-	if t == "" || t == "(unlabeled)" {
+	if t == "" {
 		return "(unlabeled)"
 	}
 	return `"` + Text(t) + `"`
