@@ -146,7 +146,7 @@ function legend(f) {
     list.children[k].firstChild.style.background = `var(--c${k % 8})`;
     list.children[k].lastChild.data = `${s.name} ${s.values[at] == null ? "-" : f.unit(s.values[at])}`;
   });
-  if (!f.shown.length) list.textContent = "nothing yet";
+  if (!f.shown.length) list.append(Object.assign(document.createElement("li"), { textContent: "nothing yet" }));
 }
 
 function drawFigure(f) {
@@ -162,7 +162,7 @@ function drawFigure(f) {
     figure.append(f.list);
   }
   f.shown = f.series();
-  if (f.list.firstChild && f.list.firstChild.nodeType === 3) f.list.textContent = "";
+  if (f.list.children.length && f.list.firstChild.children.length === 0) f.list.replaceChildren(); // "nothing yet"
   legend(f);
   if (!window.uPlot) return;
   if (!f.plot || f.names !== namesOf(f.shown)) makePlot(f, f.shown);
