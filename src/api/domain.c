@@ -11,6 +11,7 @@
  */
 #include "api/internal.h"
 
+#include "base/probes.h"
 #include "heap/fork.h"
 #include "heap/heap.h"
 #include "heap/sweep.h"
@@ -77,6 +78,7 @@ static bool open_own(TsiArena* a, TsiBinding* b, TsiDomain* d) {
     d->pub.epoch_id = id;
     d->pub.epoch_era = era;
     tsi_store_release(&d->ref, tsi_ref(era, index)); /* pairs with the acquire loads of ref */
+    tsi_probe_epoch_open(d->pub.alloc, id, era, &d->label[0]);
     return true;
 }
 

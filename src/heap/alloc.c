@@ -12,6 +12,7 @@
 #include "heap/alloc.h"
 
 #include "base/check.h"
+#include "base/probes.h"
 #include "heap/charge.h"
 #include "heap/free.h"
 #include "heap/handles.h"
@@ -174,10 +175,19 @@ static void line_mend(TsiBinding* b, TsiHeap* h, TsiLine* l, unsigned cls) {
 }
 
 /* An allocation that left the fast path, and why. */
-static void count_slow(TsiHeap* h, TsiClassCounters* n, _Atomic uint64_t* cause) {
+TSI_INLINE void count_slow(TsiBinding* b, TsiHeap* h, unsigned cls, unsigned cause) {
+    TsiClassCounters* n = &b->counters[cls];
     tsi_count(&n->slow);
     tsi_count(&h->slow);
-    tsi_count(cause);
+    tsi_count(&n->slow_by[cause]);
+    tsi_probe_slow_path(b->arena->owner, cls - 1, b->classes->c[cls].size, cause);
+}
+
+/* One that was refused: no heap has it. */
+static void count_closed(TsiBinding* b, unsigned cls) {
+    tsi_count(&b->counters[cls].slow);
+    tsi_count(&b->counters[cls].slow_by[TSI_SLOW_CLOSED]);
+    tsi_probe_slow_path(b->arena->owner, cls - 1, b->classes->c[cls].size, TSI_SLOW_CLOSED);
 }
 
 /* The commonest change of lines, told by what it does not find: nothing is free in the current line, whose token is armed
@@ -208,32 +218,31 @@ static void* next_ready(TsiBinding* b, TsiHeap* h, unsigned cls) {
     tsi_store_release(&l->avail, out);          /* invariant F: before the bits leave freed */
     tsi_store_release(&l->freed, freed & ~out); /* pairs with the acquire of whoever asks "is it free?" */
     tsi_count(&b->counters[cls].parked);
-    count_slow(h, &b->counters[cls], &b->counters[cls].full);
+    count_slow(b, h, cls, TSI_SLOW_FULL);
     return line_pop(b, l, cls);
 }
 
 /* NULL without memory; whoever does not try again counts that. */
 static void* class_alloc(TsiBinding* b, TsiHeap* h, unsigned cls) {
     const TsiClass* c = &b->classes->c[cls];
-    TsiClassCounters* n = &b->counters[cls];
     if (!tsi_heap_ensure_room(b, h)) return NULL;
     if (TSI_UNLIKELY(b->cut != NULL) && h->room->cur[cls] == b->cut) {
         void* p = sampled_pop(b, h, h->room->cur[cls], cls);
         if (p != NULL) return p;
     }
-    _Atomic uint64_t* cause = h->room->cur[cls] == tsi_no_cur[0] ? &n->null : &n->full;
+    unsigned cause = h->room->cur[cls] == tsi_no_cur[0] ? TSI_SLOW_NULL : TSI_SLOW_FULL;
     for (;;) {
         TsiLine* l = h->room->cur[cls];
         if (l != tsi_no_cur[0]) {
             if (tsi_load_relaxed(&l->avail) != 0 || tsi_line_refill(b, l, c, c->threshold) != 0) {
-                count_slow(h, n, cause);
+                count_slow(b, h, cls, cause);
                 return line_pop(b, l, cls);
             }
             if (!tsi_line_park(b, l, c)) continue;
-            tsi_count(&n->parked);
+            tsi_count(&b->counters[cls].parked);
             h->room->cur[cls] = tsi_no_cur[0];
         }
-        if (h->room->head[cls] == 0 && !tsi_heap_adopt_more(b, h)) cause = &n->miss;
+        if (h->room->head[cls] == 0 && !tsi_heap_adopt_more(b, h)) cause = TSI_SLOW_MISS;
         bool listed = h->room->head[cls] != 0;
         if (!next_line(b, h, cls)) return NULL;
         if (listed) line_mend(b, h, h->room->cur[cls], cls);
@@ -247,9 +256,7 @@ static void* large_alloc(TsiBinding* b, TsiHeap* h, size_t size, size_t align, T
     TsiSpace* s = &a->space;
     TsiInc* i = tsi_heap_inc(a, h);
     uint32_t slab_id;
-    tsi_count(&b->counters[TSI_CLASS_LARGE].slow);
-    tsi_count(&b->counters[TSI_CLASS_LARGE].miss);
-    tsi_count(&h->slow);
+    count_slow(b, h, TSI_CLASS_LARGE, TSI_SLOW_MISS);
     if (size > s->payload_bytes) return NULL; /* before it is charged: charges have 48 bits */
     size_t bytes = tsi_align_up(size, tsi_os.page_bytes);
     TsiCharge charge;
@@ -314,9 +321,7 @@ void* tsi_alloc_again(TsiBinding* b, TsiHeap* h, unsigned cls, SlabHandle* handl
     tsi_store_release(&l->avail, out);          /* invariant F: before the bits leave freed */
     tsi_store_release(&l->freed, freed & ~out); /* pairs with the acquire of whoever asks "is it free?" */
     if (handle != NULL && (*handle = tsi_handle_here(b, c, l, tsi_ctz64(out))) == 0) return NULL;
-    tsi_count(&b->counters[cls].slow);
-    tsi_count(&b->counters[cls].full);
-    tsi_count(&h->slow);
+    count_slow(b, h, cls, TSI_SLOW_FULL);
     void* p = line_pop(b, l, cls);
     tsi_bracket_clear(b);
     return TSI_LIKELY(tsi_load_relaxed(&h->word) == b->live_word) ? p : tsi_alloc_left(b, h, p);
@@ -359,7 +364,7 @@ static Outcome alloc_in_heap(TsiBinding* b, TsiHeap* h, TsiRef ref, size_t size,
         }
     } else {
         *out = slab_alloc(b, h, cls, align);
-        if (*out == NULL) count_slow(h, &b->counters[cls], &b->counters[cls].miss);
+        if (*out == NULL) count_slow(b, h, cls, TSI_SLOW_MISS);
         if (issue != NULL && *out != NULL) tsi_handle_issue_held(b->arena, *out, issue);
     }
     if (TSI_UNLIKELY((b->budget.soft | b->budget.hard) != 0)) *e = b->budget; /* cleanups that run from here on may allocate */
@@ -424,8 +429,7 @@ static void* alloc_untimed(TsiArena* a, size_t size, unsigned cls, size_t align,
                 ref = 0;
                 continue;
             }
-            tsi_count(&b->counters[cls != 0 ? cls : TSI_CLASS_LARGE].slow);
-            tsi_count(&b->counters[cls != 0 ? cls : TSI_CLASS_LARGE].closed);
+            count_closed(b, cls != 0 ? cls : TSI_CLASS_LARGE);
             TsiInc* closed = tsi_inc(&a->phases, tsi_ref_index(target));
             if (tsi_inc_era(closed) == tsi_ref_era(target)) tsi_add_relaxed(&tsi_label_of(a, closed)->refusals, 1);
             tsi_refuse(a, SLAB_MISUSE_CLOSED_EPOCH, NULL);

@@ -56,6 +56,8 @@ enum {
 #define TSI_INBOX_CLOSED 0xffffffffu
 #define TSI_FENCED UINT64_MAX /* a live_word that no heap has */
 
+/* Causes of slow paths. */
+enum { TSI_SLOW_NULL, TSI_SLOW_FULL, TSI_SLOW_MISS, TSI_SLOW_CLOSED, TSI_SLOW_CAUSES };
 /* Causes of refusals: SlabMisuse, then what is not the caller's mistake. */
 enum { TSI_REFUSED_LATE = SLAB_MISUSE_COUNT, TSI_REFUSED_MEMORY, TSI_REFUSED_BUDGET, TSI_REFUSED_COUNT };
 
@@ -88,8 +90,8 @@ typedef struct TsiHeap {
 
 /* Counters kept by one thread after the other, summed by readers. Plain relaxed stores by the owner. */
 typedef struct TsiClassCounters {
-    _Atomic uint64_t slow, new_slab, parked, unparked, null, full, miss, closed, recycled, close_scanned, close_returned,
-        closes, close_ns, free_tries, free_retries;
+    _Atomic uint64_t slow, slow_by[TSI_SLOW_CAUSES], new_slab, parked, unparked, recycled, close_scanned, close_returned, closes,
+        close_ns, free_tries, free_retries;
 } TsiClassCounters;
 
 typedef struct TsiWarm {

@@ -21,6 +21,7 @@
  * freed as many as it waits for, or the epoch ends.
  */
 #include "base/check.h"
+#include "base/probes.h"
 #include "heap/bracket.h"
 #include "heap/handles.h"
 #include "heap/heap.h"
@@ -59,7 +60,10 @@ static uint64_t take_remote(TsiBinding* b, TsiLine* l, _Atomic uint64_t* r) {
         uint64_t bits = w & 0xffffffffu;
         if (bits == 0) continue;
         uint64_t twice = freed & bits << (32 * half);
-        for (unsigned n = tsi_popcount(twice); n != 0; n--) tsi_count(&b->refused[TSI_REFUSED_LATE]);
+        for (unsigned n = tsi_popcount(twice); n != 0; n--) {
+            tsi_count(&b->refused[TSI_REFUSED_LATE]);
+            tsi_probe_refusal(b->arena->owner, TSI_REFUSED_LATE, NULL);
+        }
         freed |= bits << (32 * half);
         tsi_store_release(&l->freed, freed); /* invariant F: before the bits leave the remote word */
         while (!tsi_cas_seq(&r[half], &w, w & ~bits)) {}

@@ -1,6 +1,7 @@
 /* refuse.c - see refuse.h. */
 #include "heap/refuse.h"
 
+#include "base/probes.h"
 #include "heap/charge.h"
 #include "heap/free.h"
 #include "heap/registry.h"
@@ -8,9 +9,14 @@
 #include <errno.h>
 #include <stdlib.h>
 
-void tsi_refuse_count(TsiArena* a, unsigned what) {
+static void count(TsiArena* a, unsigned what) {
     if (tsi_tls.serial == a->serial) tsi_count(&tsi_tls.binding->refused[what]);
     else tsi_add_relaxed(&a->refused[what], 1);
+}
+
+void tsi_refuse_count(TsiArena* a, unsigned what) {
+    count(a, what);
+    tsi_probe_refusal(a->owner, what, NULL);
 }
 
 /* A refused pointer into a slab that is still in a phase counts for that phase's label. */
@@ -25,7 +31,8 @@ static void count_for_label(TsiArena* a, const void* where) {
 
 void tsi_refuse(TsiArena* a, SlabMisuse what, const void* where) {
     int saved = errno;
-    tsi_refuse_count(a, what);
+    count(a, what);
+    tsi_probe_refusal(a->owner, what, where);
     count_for_label(a, where);
     if (a->options.misuse_fn != NULL) a->options.misuse_fn(a->owner, what, where, a->options.misuse_ctx);
     if (a->options.misuse_fatal) abort();

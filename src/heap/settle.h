@@ -20,6 +20,7 @@ typedef struct TsiSweep {
     uint64_t slabs, bytes, deferred, deferred_bytes;
     uint64_t uncharged; /* bytes of slabs that have left the incarnation */
     uint64_t purged;    /* bytes given back to the system */
+    TsiTotals escaped;  /* at the first close that drains */
     TsiCloseTally* tally; /* by class, for the close log; or NULL */
 } TsiSweep;
 

@@ -23,6 +23,7 @@
 #include "heap/sweep.h"
 
 #include "base/check.h"
+#include "base/probes.h"
 #include "heap/bracket.h"
 #include "heap/charge.h"
 #include "heap/heap.h"
@@ -353,6 +354,7 @@ static void end_swept(TsiSweep* w, unsigned state, EpochReceipt* out, TsiLock* l
     if (drains) i->escapes_posted = true;
     TsiTotals live = {0, 0};
     if (out != NULL || drains) sum_orphans_locked(w->arena, i, &live);
+    if (drains) w->escaped = live;
     if (drains && live.objects != 0) tsi_post_escapes(w->arena, i, live);
     if (out != NULL) fill_receipt_locked(w, live, out);
     tsi_lock_give_probed(lock);
@@ -370,25 +372,36 @@ static void count_close(TsiSweep* w, const TsiCloseTally* tally, uint64_t ns) {
     }
 }
 
+static void probe_end(TsiSweep* w, EpochCloseMode mode, const EpochReceipt* r) {
+    SlabAllocator* s = w->arena->owner;
+    const char* label = r->label;
+    tsi_probe_epoch_close(s, r->epoch_id, r->epoch_era, label, mode, r->close_ns);
+    tsi_probe_close_objects(s, r->epoch_era, label, r->objects_freed, r->objects_released, r->objects_escaped);
+    tsi_probe_close_bytes(s, r->epoch_era, label, r->bytes_freed, r->bytes_released, r->bytes_escaped);
+    tsi_probe_close_slabs(s, r->epoch_era, label, r->slabs_returned, r->bytes_returned, r->slabs_deferred);
+    if (w->escaped.objects == 0) return;
+    tsi_probe_escape(s, r->epoch_id, r->epoch_era, label, w->escaped.objects, w->escaped.bytes);
+}
+
 bool tsi_epoch_end(TsiArena* a, TsiRef ref, EpochCloseMode mode, bool measure_rss, EpochReceipt* out) {
     TsiInc* i = tsi_inc(&a->phases, tsi_ref_index(ref));
     TsiLock* lock = tsi_inc_lock(i);
     TsiSweep w = {.arena = a, .b = tsi_binding_get(a, false), .inc = i};
     bool holds = tsi_load_relaxed(&i->heap_count) != 0 || tsi_load_relaxed(&i->slab_count) != 0;
-    EpochReceipt receipt, *r = out != NULL ? &receipt : NULL;
+    EpochReceipt r;
     uint64_t rss_before = holds && measure_rss ? tsi_os.rss_bytes() : 0;
     uint64_t start = holds ? tsi_os.now_ns() : 0;
     TsiCloseTally tally;
     if (rss_before != 0) memset(w.tally = &tally, 0, sizeof tally);
-    if (r != NULL) memset(r, 0, sizeof *r);
+    memset(&r, 0, sizeof r);
     tsi_inc_take(i);
     if (ref == 0 || tsi_inc_era(i) != tsi_ref_era(ref)) {
         tsi_lock_give_probed(lock);
         return false;
     }
     i->pins++;
-    end_swept(&w, mode == EPOCH_RELEASE ? TSI_INC_RELEASED : TSI_INC_CLOSED, r, lock, start);
-    if (start != 0 && r != NULL) r->close_ns = tsi_os.now_ns() - start;
+    end_swept(&w, mode == EPOCH_RELEASE ? TSI_INC_RELEASED : TSI_INC_CLOSED, &r, lock, start);
+    if (start != 0) r.close_ns = tsi_os.now_ns() - start;
     if (rss_before != 0) {
         uint64_t rss_after = tsi_os.rss_bytes();
         EpochReclamation row = {.epoch_era = tsi_ref_era(ref), .rss_before = rss_before, .rss_after = rss_after, .was_closed = true};
@@ -401,19 +414,16 @@ bool tsi_epoch_end(TsiArena* a, TsiRef ref, EpochCloseMode mode, bool measure_rs
         tsi_lock_give_probed(lock);
         tsi_closelog_note(&a->closed_log, row, &tally);
         count_close(&w, &tally, tsi_os.now_ns() - start);
-        if (r != NULL) {
-            r->rss_before = rss_before;
-            r->rss_after = rss_after;
-        }
+        r.rss_before = rss_before;
+        r.rss_after = rss_after;
     }
     tsi_add_relaxed(&a->closes, 1);
-    if (r != NULL) {
-        r->slabs_returned = w.slabs;
-        r->bytes_returned = w.bytes;
-        r->slabs_deferred = w.deferred;
-        r->bytes_deferred = w.deferred_bytes;
-        *out = receipt;
-    }
+    r.slabs_returned = w.slabs;
+    r.bytes_returned = w.bytes;
+    r.slabs_deferred = w.deferred;
+    r.bytes_deferred = w.deferred_bytes;
+    probe_end(&w, mode, &r);
+    if (out != NULL) *out = r;
     tsi_inc_unpin(a, w.b, i);
     return true;
 }
@@ -439,7 +449,10 @@ bool tsi_inc_end_empty(TsiArena* a, TsiBinding* b, TsiRef ref, char label[TSI_LA
         tsi_store_release(&i->word, TSI_INC_RELEASED); /* era 0: matches no reference */
     }
     tsi_lock_give(tsi_inc_lock(i));
-    if (empty) tsi_record_give_inc(a, b, i->index);
+    if (empty) {
+        tsi_probe_epoch_close(a->owner, tsi_load_relaxed(&i->id), tsi_ref_era(ref), &label[0], EPOCH_RELEASE, 0); /* the record is ours yet */
+        tsi_record_give_inc(a, b, i->index);
+    }
     return empty;
 }
 
@@ -476,12 +489,15 @@ EpochId tsi_epoch_advance(TsiArena* a) {
     tsi_lock_take(&p->ring_lock);
     bool moved = tsi_phases_step_locked(p, &was, &displaced);
     EpochId now = tsi_load_relaxed(&p->current);
+    char label[TSI_LABEL_BYTES]; /* of the one that was current */
     if (moved) {
         TsiInc* old = tsi_inc(p, tsi_ref_index(was));
         tsi_inc_take(old);
         retire_locked(a, old, TSI_INC_ADVANCED);
+        memcpy(label, old->label, sizeof label);
         tsi_inc_give(old);
     }
+    TsiRef ref = tsi_load_relaxed(&p->ring[now]);
     bool unpin = false;
     if (moved && displaced != 0) {
         TsiInc* gone = tsi_inc(p, tsi_ref_index(displaced));
@@ -497,6 +513,10 @@ EpochId tsi_epoch_advance(TsiArena* a) {
     }
     tsi_lock_give(&p->ring_lock);
     if (unpin) tsi_inc_unpin(a, NULL, tsi_inc(p, tsi_ref_index(displaced)));
+    if (moved) {
+        tsi_probe_epoch_open(a->owner, now, tsi_ref_era(ref), &tsi_inc(p, tsi_ref_index(ref))->label[0]);
+        tsi_probe_epoch_advance(a->owner, now != 0 ? now - 1 : p->ring_size - 1, tsi_ref_era(was), &label[0], now, tsi_ref_era(ref));
+    }
     return now;
 }
 

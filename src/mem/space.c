@@ -9,6 +9,7 @@
 #include "mem/written.h"
 
 #include "base/check.h"
+#include "base/probes.h"
 
 #include <string.h>
 
@@ -380,11 +381,13 @@ static void purge_range(TsiSpace* s, unsigned cls, void* p, size_t bytes, bool w
     if (s->config.purge_policy == 2) return;
     TsiPurgeHow how = s->config.purge_policy == 1 ? TSI_PURGE_LAZY : TSI_PURGE_DONTNEED;
     if (whole_slabs && tsi_os.strict_commit) how = TSI_PURGE_UNCOMMIT;
-    bool ok = tsi_os.purge(p, bytes, how) == 0;
+    int error = tsi_os.purge(p, bytes, how);
+    bool ok = error == 0;
     tsi_add_relaxed(&s->purge_calls, 1);
     tsi_add_relaxed(&s->purges[cls], 1);
     tsi_add_relaxed(ok ? &s->purge_bytes : &s->purge_failures, ok ? bytes : 1);
     tsi_add_relaxed(ok ? &s->purged[cls] : &s->purges_failed[cls], ok ? bytes : 1);
+    tsi_probe_purge(p, bytes, cls - 1, error);
 }
 
 void tsi_space_purge_pages(TsiSpace* s, void* p, size_t bytes) {

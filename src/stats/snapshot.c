@@ -113,11 +113,11 @@ static void add_counters(TsiClassSum* out, TsiClassCounters* c) {
     out->perf.new_slab_count += tsi_load_relaxed(&c->new_slab);
     out->perf.list_move_partial_to_full += tsi_load_relaxed(&c->parked);
     out->perf.list_move_full_to_partial += tsi_load_relaxed(&c->unparked);
-    out->perf.current_partial_null += tsi_load_relaxed(&c->null);
-    out->perf.current_partial_full += tsi_load_relaxed(&c->full);
+    out->perf.current_partial_null += tsi_load_relaxed(&c->slow_by[TSI_SLOW_NULL]);
+    out->perf.current_partial_full += tsi_load_relaxed(&c->slow_by[TSI_SLOW_FULL]);
     out->perf.empty_slab_recycled += tsi_load_relaxed(&c->recycled);
-    out->miss += tsi_load_relaxed(&c->miss);
-    out->closed += tsi_load_relaxed(&c->closed);
+    out->miss += tsi_load_relaxed(&c->slow_by[TSI_SLOW_MISS]);
+    out->closed += tsi_load_relaxed(&c->slow_by[TSI_SLOW_CLOSED]);
     out->close_scanned += tsi_load_relaxed(&c->close_scanned);
     out->close_returned += tsi_load_relaxed(&c->close_returned);
     out->closes += tsi_load_relaxed(&c->closes);
