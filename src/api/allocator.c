@@ -35,7 +35,7 @@ static uint32_t records(uint64_t reserve_bytes, uint32_t most, uint32_t least) {
 static bool arena_open(TsiArena* a, const SlabOptions* o, uint64_t bytes) {
     TsiSpaceConfig config = {bytes, o->slab_bytes, (int)o->purge_policy, o->max_bytes, o->prefault != 0, o->huge_pages != 0,
                              o->numa_local != 0};
-    if (!tsi_space_init(&a->space, &config)) return false;
+    if (!tsi_space_init(&a->space, &config) || !tsi_profile_init(&a->profile, o->profile_bytes)) return false;
     if (!tsi_phases_init(&a->phases, o->ring_size, records(bytes, TSI_INC_MAX, 8192), o->max_labels)) return false;
     uint32_t nobody; /* record 0 stands for no heap, see tsi_heap_at */
     return tsi_table_init(&a->heaps, sizeof(TsiHeap), records(bytes, TSI_HEAPS_MAX, 16384)) &&
@@ -52,6 +52,7 @@ static void arena_close(TsiArena* a) {
     tsi_table_destroy(&a->bindings);
     tsi_phases_destroy(&a->phases);
     tsi_space_destroy(&a->space);
+    tsi_profile_destroy(&a->profile);
 }
 
 static void arena_discard(TsiArena* a) {
@@ -69,6 +70,7 @@ static TsiArena* arena_create(const SlabOptions* o, uint32_t bad_environment) {
     a->options = *o;
     a->bad_environment = bad_environment;
     if (o->sampling_period != 0) tsi_sample_calibrate();
+    a->watched = o->sampling_period != 0 || o->profile_bytes != 0;
     a->born_ns = tsi_os.now_ns();
     a->secret = tsi_os.random();
     tsi_store_relaxed(&a->warm_left, o->warm_bytes > INT64_MAX ? INT64_MAX : (int64_t)o->warm_bytes);

@@ -4,6 +4,7 @@
 #include "heap/sweep.h"
 #include "stats/diagnose.h"
 #include "stats/doctor.h"
+#include "stats/pprof.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -115,4 +116,10 @@ bool slab_doctor_ex(SlabAllocator* s, uint32_t leak_sec, bool (*write)(void* ctx
     }
     tsi_scratch_drop(&mem);
     return ok;
+}
+
+size_t slab_profile_write(SlabAllocator* s, bool (*write)(void* ctx, const char* bytes, size_t n), void* ctx) {
+    TsiArena* a = tsi_arena(s);
+    if (a == NULL || write == NULL || a->profile.mean == 0) return errno = EINVAL, 0;
+    return tsi_pprof_write(a, write, ctx);
 }

@@ -12,6 +12,11 @@
 
 #include <string.h>
 
+/* Where the function it is used in was called from. It has a frame pointer then, whatever the compiler was told. */
+#define TSI_CALLER() ((TsiCaller){(uintptr_t)__builtin_return_address(0), *(uintptr_t*)__builtin_frame_address(0)})
+/* In functions between the program and those: the chain of frames leads through them. */
+#define TSI_KEEP_FRAME() __asm__ volatile("" ::"r"(__builtin_frame_address(0)))
+
 /* ---- allocate ---- */
 
 static TSI_COLD void* refuse_at(TsiArena* a, SlabMisuse what, const void* where, int error) {
@@ -25,6 +30,7 @@ static TSI_COLD void* refuse_null(TsiArena* a, SlabMisuse what, int error) { ret
 /* Everything the fast path turns down: NULL and inert allocators, sizes, first use, used-up lines. */
 static TSI_NOINLINE void* alloc_any(SlabAllocator* s, size_t size, size_t align, TsiRef ref, bool prefer, SlabHandle* handle) {
     TsiArena* a = tsi_arena(s);
+    tsi_tls.caller = TSI_CALLER();
     if (a == NULL || size == 0) return refuse_null(a, SLAB_MISUSE_BAD_SIZE, EINVAL);
     if (size > PTRDIFF_MAX) return refuse_null(a, SLAB_MISUSE_BAD_SIZE, ENOMEM);
     unsigned cls = align <= 16 ? tsi_class_of(size) : tsi_class_aligned(a->space.classes, size, align);
@@ -103,6 +109,7 @@ void* slab_malloc_epoch(SlabAllocator* s, size_t size, EpochId epoch) {
 }
 
 static void* zeroed(SlabAllocator* s, size_t n, size_t size, TsiRef ref) {
+    TSI_KEEP_FRAME();
     size_t bytes;
     TsiArena* a = tsi_arena(s);
     if (__builtin_mul_overflow(n, size, &bytes)) return refuse_null(a, SLAB_MISUSE_BAD_SIZE, ENOMEM);
@@ -245,6 +252,7 @@ static bool live_place(TsiArena* a, const void* p, TsiPlace* at) {
 
 /* ref: where a block that moves goes; 0 = the block's own incarnation if it is ACTIVE, else the ambient one. */
 static void* resize(SlabAllocator* s, void* p, size_t size, TsiRef ref) {
+    TSI_KEEP_FRAME();
     TsiArena* a = tsi_arena(s);
     TsiPlace at;
     if (p == NULL) return ref != 0 ? tsi_alloc_ref(s, size, ref) : slab_malloc(s, size);

@@ -84,7 +84,7 @@ static bool slab_take(TsiBinding* b, TsiHeap* h, unsigned cls, uint32_t* slab_id
     tsi_count(&b->counters[cls].new_slab);
     if (warm) tsi_count(&b->counters[cls].recycled);
     tsi_charge_keep(b, i, &charge);
-    slab_open(s, cls, *slab_id, h->index, TSI_SLAB_OWNED, cls <= TSI_SMALL_CLASSES && b->period == 0);
+    slab_open(s, cls, *slab_id, h->index, TSI_SLAB_OWNED, cls <= TSI_SMALL_CLASSES && !b->cuts);
     tsi_slab(s, *slab_id)->next = h->slabs;
     h->slabs = *slab_id + 1; /* after next: a walk in a fork child is always whole */
     tsi_store_relaxed(&h->slab_count, tsi_load_relaxed(&h->slab_count) + 1);
@@ -106,6 +106,7 @@ static void* mixed_alloc(TsiBinding* b, TsiHeap* h, const TsiClass* of) {
     }
     for (;;) {
         void* p = tsi_mixed_bump(h->mixed, of);
+        if (TSI_UNLIKELY(b->cuts) && p != NULL) tsi_profile_one(b, (uint64_t)of->granules * TSI_GRANULE);
         if (p != NULL) return p;
         uint64_t avail = tsi_load_relaxed(&h->mixed->avail);
         if (h->mixed_lines == 0) {
@@ -156,6 +157,15 @@ static TSI_COLD void* sampled_pop(TsiBinding* b, TsiHeap* h, TsiLine* l, unsigne
     void* p = line_pop(b, l, cls);
     if (tsi_sample_stop_alloc(b, w, ns)) tsi_sample_label(b, tsi_load_relaxed(&h->ref), ns);
     return p;
+}
+
+/* An allocation that finds its line used up because a refill was cut, for samples or the profile: not counted as slow. */
+static TSI_COLD void* cut_pop(TsiBinding* b, TsiHeap* h, TsiLine* l, unsigned cls) {
+    if (b->cut != NULL && l == b->cut) return sampled_pop(b, h, l, cls);
+    if ((tsi_load_relaxed(&l->flags) & TSI_LINE_CUT) == 0 || tsi_load_relaxed(&l->avail) != 0) return NULL;
+    if (tsi_line_refill(b, l, &b->classes->c[cls], 1) == 0) return NULL;
+    b->popped = true;
+    return line_pop(b, l, cls);
 }
 
 /* What a line from the room's list cannot lack, as long as the lists are right: counted, and mended by leaving the line
@@ -226,8 +236,8 @@ static void* next_ready(TsiBinding* b, TsiHeap* h, unsigned cls) {
 static void* class_alloc(TsiBinding* b, TsiHeap* h, unsigned cls) {
     const TsiClass* c = &b->classes->c[cls];
     if (!tsi_heap_ensure_room(b, h)) return NULL;
-    if (TSI_UNLIKELY(b->cut != NULL) && h->room->cur[cls] == b->cut) {
-        void* p = sampled_pop(b, h, h->room->cur[cls], cls);
+    if (TSI_UNLIKELY(b->cuts)) {
+        void* p = cut_pop(b, h, h->room->cur[cls], cls);
         if (p != NULL) return p;
     }
     unsigned cause = h->room->cur[cls] == tsi_no_cur[0] ? TSI_SLOW_NULL : TSI_SLOW_FULL;
@@ -286,6 +296,7 @@ static void* large_alloc(TsiBinding* b, TsiHeap* h, size_t size, size_t align, T
     }
     tsi_count(&b->counters[TSI_CLASS_LARGE].new_slab);
     tsi_charge_keep(b, i, &charge);
+    if (b->cuts) tsi_profile_one(b, bytes);
     return b->base + ((size_t)(slab_id >> 8) << TSI_CHUNK_SHIFT);
 }
 
@@ -306,7 +317,7 @@ void* tsi_alloc_again(TsiBinding* b, TsiHeap* h, unsigned cls, SlabHandle* handl
     const TsiClass* c = &b->classes->c[cls];
     uint64_t freed = tsi_load_relaxed(&l->freed);
     uint64_t others = tsi_load_relaxed(&l->remote[0]) | tsi_load_relaxed(&l->remote[1]);
-    bool plain = tsi_load_relaxed(&h->word) == b->live_word && tsi_load_relaxed(&l->avail) == 0 && b->period == 0 &&
+    bool plain = tsi_load_relaxed(&h->word) == b->live_word && tsi_load_relaxed(&l->avail) == 0 && !b->cuts &&
                  (uint32_t)others == 0 && tsi_popcount(freed) >= c->threshold;
     bool waiting = tsi_load_relaxed(&b->inbox) != 0 || tsi_load_relaxed(&b->arena->has_displaced);
     if (!plain || waiting || (handle != NULL && !tsi_line_is_handled(l))) return NULL;
@@ -379,7 +390,7 @@ void* tsi_alloc_more(TsiBinding* b, TsiHeap* h, unsigned cls) {
     TsiHeap* of = l == tsi_no_cur[0] ? h : (TsiHeap*)(void*)((uint8_t*)b->heaps_base + tsi_load_relaxed(&l->heap_at));
     bool owned = tsi_load_relaxed(&h->word) == b->live_word && tsi_load_relaxed(&of->word) == b->live_word;
     bool waiting = tsi_load_relaxed(&b->inbox) != 0 || tsi_load_relaxed(&b->arena->has_displaced);
-    if (!owned || waiting || b->period != 0 || tsi_tls.exiting) return NULL;
+    if (!owned || waiting || b->cuts || tsi_tls.exiting) return NULL;
     tsi_bracket_clear(b); /* B4 */
     bool left = tsi_load_relaxed(&of->word) != b->live_word;
     if (TSI_UNLIKELY(left)) tsi_handover(b, of);
@@ -496,8 +507,21 @@ static TSI_NOINLINE void* alloc_sampled(TsiBinding* b, size_t size, unsigned cls
     return p;
 }
 
+static TSI_NOINLINE void* alloc_watched(TsiBinding* b, size_t size, unsigned cls, size_t align, TsiRef ref, bool prefer, SlabHandle* handle) {
+    TsiCaller from = tsi_tls.caller; /* a cleanup may allocate inside, as in alloc_sampled */
+    bool outer_hit = b->profile_hit;
+    b->profile_hit = false;
+    void* p = b->period != 0 ? alloc_sampled(b, size, cls, align, ref, prefer, handle)
+                             : alloc_untimed(b->arena, size, cls, align, ref, prefer, handle);
+    if (tsi_tls.binding != b || tsi_tls.serial != b->arena->serial) return p; /* as in alloc_sampled */
+    bool hit = b->profile_hit;
+    b->profile_hit = outer_hit;
+    if (TSI_UNLIKELY(hit) && p != NULL) tsi_profile_record(b, p, landed_in(b, p, ref), from);
+    return p;
+}
+
 TSI_NOINLINE void* tsi_alloc_slow(TsiArena* a, size_t size, unsigned cls, size_t align, TsiRef ref, bool prefer, SlabHandle* handle) {
-    TsiBinding* b = a->options.sampling_period != 0 ? tsi_binding_get(a, true) : NULL;
-    if (TSI_UNLIKELY(b != NULL)) return alloc_sampled(b, size, cls, align, ref, prefer, handle);
+    TsiBinding* b = a->watched ? tsi_binding_get(a, true) : NULL;
+    if (TSI_UNLIKELY(b != NULL)) return alloc_watched(b, size, cls, align, ref, prefer, handle);
     return alloc_untimed(a, size, cls, align, ref, prefer, handle);
 }

@@ -53,7 +53,7 @@ TSI_INLINE void* tsi_mixed_bump(TsiLine* l, const TsiClass* c) {
  * as it was, when there is none or it is full. */
 TSI_INLINE TsiFast tsi_alloc_mixed(TsiBinding* b, TsiHeap* h, unsigned cls, void** out) {
     const TsiClass* c = &b->classes->c[cls];
-    if (c->granules == 0 || tsi_load_relaxed(&h->word) != b->live_word || b->period != 0) return TSI_FAST_MISSED;
+    if (c->granules == 0 || tsi_load_relaxed(&h->word) != b->live_word || b->cuts) return TSI_FAST_MISSED;
     uint64_t no_line = tsi_load_relaxed(&b->busy);
     tsi_bracket_name(b, tsi_busy_all(h)); /* B4: what is named so far is nothing that a sweep looks for */
     bool live = TSI_LIKELY(tsi_load_relaxed(&h->word) == b->live_word);

@@ -30,6 +30,7 @@
 #define TSI_HEAP_ARENA_H
 
 #include "heap/closelog.h"
+#include "heap/profile.h"
 #include "mem/space.h"
 #include "phase/epoch.h"
 
@@ -168,6 +169,10 @@ typedef struct TsiBinding {
     uint32_t slow_left, dice;
     TsiLine* cut;         /* its refill was cut short for a sample; the line's phase may have ended since */
     bool popped;          /* this slow path served a cut line */
+    bool cuts;            /* refills may be cut: samples or a profile are taken */
+    bool profile_hit;     /* what this slow path allocates is sampled by the profile */
+    uint64_t profile_mean, profile_left, profile_dice; /* bytes; 0 = off; to the next mark */
+    uintptr_t stack_low, stack_high; /* the mapping that the thread's stack was last seen in */
     TsiSamples samples;
     TsiBudgetEvents budget; /* of the allocation that is inside its bracket */
     TsiPending pending[TSI_PENDING_LABELS];
@@ -205,9 +210,11 @@ struct TsiArena {
     _Atomic uint32_t exiting;    /* threads that are leaving: destroy waits for them */
     uint32_t slot;               /* in the registry */
     bool inert;
+    bool watched;                /* slow paths look at samples or a profile */
     uint64_t born_ns;
     TsiSeat seat;
     TsiCloseLog closed_log;
+    TsiProfile profile;
     _Atomic uint64_t free_retries_by_label[TSI_CLASSES][TSI_LABEL_LANES]; /* compare-exchanges of remote frees that lost */
     TsiClassCounters counters[TSI_CLASSES]; /* by threads without a binding */
     TsiSamples samples;                     /* of threads that left; under the registry lock */

@@ -34,6 +34,7 @@ static void arena_locks(TsiArena* a, void (*op)(TsiLock*)) {
     op(&a->domains.lock);
     op(&a->bindings.lock);
     op(&a->closed_log.lock);
+    op(&a->profile.lock);
 }
 static void take(TsiLock* l) { tsi_lock_take(l); }
 static void give(TsiLock* l) { tsi_lock_give(l); }

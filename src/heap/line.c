@@ -71,6 +71,14 @@ static uint64_t take_remote(TsiBinding* b, TsiLine* l, _Atomic uint64_t* r) {
     return freed;
 }
 
+/* What a refill may hand out of what is ready, for timed samples and the profile: whichever comes first ends it. */
+static TSI_COLD uint64_t cut(TsiBinding* b, TsiLine* l, const TsiClass* c, uint64_t ready) {
+    unsigned n = tsi_popcount(ready), keep = b->period != 0 ? tsi_sample_keep(b, n) : n;
+    uint64_t most = tsi_lowest_bits(ready, keep), out = b->profile_mean != 0 ? tsi_profile_cut(b, l, c->size, most) : most;
+    if (b->period != 0) tsi_sample_count(b, l, tsi_popcount(out), out == most && keep < n);
+    return out;
+}
+
 unsigned tsi_line_refill(TsiBinding* b, TsiLine* l, const TsiClass* c, unsigned least) {
     TsiSpace* s = &b->arena->space;
     uint32_t id = tsi_line_id(s, l);
@@ -80,7 +88,7 @@ unsigned tsi_line_refill(TsiBinding* b, TsiLine* l, const TsiClass* c, unsigned 
     if (n < least) return 0;
     if (others != 0) freed = take_remote(b, l, r);
     uint64_t out = tsi_class_refill(c, freed);
-    if (TSI_UNLIKELY(b->period != 0)) out = tsi_sample_cut(b, l, out);
+    if (TSI_UNLIKELY(b->cuts)) out = cut(b, l, c, out);
     /* seq_cst, after the remote bits were taken: a mark set before a free that did not see it is seen here */
     uint64_t tag = tsi_load_seq(&tsi_slab(s, tsi_slab_of_line(s, id))->tag);
     if ((tag & TSI_SLAB_HANDLED) != 0) tsi_counts_even(s, l, id, tsi_tag_seq(tag), out);

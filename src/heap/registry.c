@@ -237,6 +237,9 @@ static TsiBinding* binding_make(TsiArena* a) {
     b->dice = (uint32_t)tsi_os.random();
     b->cut = NULL;
     if (b->period != 0) tsi_sample_next(b);
+    tsi_profile_start(b, a->profile.mean);
+    b->stack_low = b->stack_high = 0; /* the record was another thread's, perhaps */
+    b->cuts = b->period != 0 || b->profile_mean != 0;
     tsi_store_relaxed(&b->busy, 0);
     tsi_store_relaxed(&b->dead_heaps, 0);
     /* Without membarrier no word matches: every call takes the slow path, whose bracket is fenced. */

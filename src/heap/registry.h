@@ -48,6 +48,7 @@ typedef struct TsiTls {
     TsiThread* thread;
     bool exiting;        /* the thread's destructor has run */
     uint32_t late;       /* calls it is inside of since */
+    TsiCaller caller;    /* of the allocation that left the fast path last */
 } TsiTls;
 
 extern _Thread_local TsiTls tsi_tls __attribute__((tls_model("initial-exec")));

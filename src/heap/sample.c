@@ -106,17 +106,14 @@ void tsi_sample_next(TsiBinding* b) {
     b->sample_left = b->period - b->period / 4 + (uint32_t)(((uint64_t)b->dice * span) >> 32);
 }
 
-uint64_t tsi_sample_cut(TsiBinding* b, TsiLine* l, uint64_t ready) {
-    uint32_t n = tsi_popcount(ready);
+unsigned tsi_sample_keep(const TsiBinding* b, unsigned n) {
     /* One goes to the allocation that asked for the refill. */
-    if (b->sample_left + 1 >= n) {
-        b->sample_left -= b->sample_left < n ? b->sample_left : n;
-        return ready;
-    }
-    uint32_t keep = b->sample_left + 1;
-    b->sample_left = 0;
-    b->cut = l;
-    return tsi_lowest_bits(ready, keep);
+    return b->sample_left + 1 >= n ? n : b->sample_left + 1;
+}
+
+void tsi_sample_count(TsiBinding* b, TsiLine* l, unsigned n, bool cut) {
+    b->sample_left -= cut || b->sample_left < n ? b->sample_left : n;
+    if (cut) b->cut = l;
 }
 
 void tsi_samples_fold(TsiSamples* to, TsiSamples* from) {

@@ -36,8 +36,10 @@ bool tsi_sample_stop_alloc(TsiBinding* b, TsiStopwatch since, uint64_t ns[3]);
 void tsi_sample_label(TsiBinding* b, TsiRef of, const uint64_t ns[3]);
 /* why: 0 no free slot, 1 not of this owner or class, 2 other. `since` counts when sampling is on. */
 void tsi_sample_repair(TsiBinding* b, unsigned why, TsiStopwatch since);
-/* What a refill may hand out; sets b->cut when that is less than `ready`. */
-uint64_t tsi_sample_cut(TsiBinding* b, TsiLine* l, uint64_t ready);
+/* How many of n slots a refill may hand out. */
+unsigned tsi_sample_keep(const TsiBinding* b, unsigned n);
+/* So many it has handed out. cut: fewer than it had, because of that: sets b->cut. */
+void tsi_sample_count(TsiBinding* b, TsiLine* l, unsigned n, bool cut);
 /* Sets the next sample. */
 void tsi_sample_next(TsiBinding* b);
 /* Adds a thread's samples to the arena's, for threads that leave. Registry lock. */

@@ -74,7 +74,8 @@ enum {
     TSI_LINE_LISTED = 2, /* in a room's list */
     TSI_LINE_ARMED = 4,  /* the token is not with the owner */
     TSI_LINE_MIXED = 8,
-    TSI_LINE_RETIRED = 16 /* handle generations ran out: hands out no more */
+    TSI_LINE_RETIRED = 16, /* handle generations ran out: hands out no more */
+    TSI_LINE_CUT = 32      /* its refill ends before a slot that the profile samples */
 };
 
 enum {

@@ -15,6 +15,14 @@
 enum { TSI_OS_NODES_MAX = 64 };
 typedef enum TsiPurgeHow { TSI_PURGE_DONTNEED, TSI_PURGE_LAZY, TSI_PURGE_UNCOMMIT } TsiPurgeHow;
 
+/* A line of the process's memory map. */
+typedef struct TsiMapping {
+    uintptr_t low, high;
+    uint64_t offset; /* in the file */
+    bool readable, executable;
+    char path[256];  /* cut; empty when it is no file's */
+} TsiMapping;
+
 typedef struct TsiOs {
     size_t page_bytes;    /* power of two, >= 4096 */
     bool strict_commit;   /* the kernel charges what is writable (overcommit_memory = 2) */
@@ -40,6 +48,8 @@ typedef struct TsiOs {
     /* The same clock as of the last tick: some milliseconds behind, and cheaper. */
     uint64_t (*coarse_ns)(void);
     uint64_t (*rss_bytes)(void);
+    /* Calls fn for each mapping of the process until it returns false. Allocates nothing. */
+    void (*each_mapping)(bool (*fn)(const TsiMapping* m, void* ctx), void* ctx);
     /* 64 random bits, for the handle secret and the distance of samples. */
     uint64_t (*random)(void);
     /* A file in memory that can be sealed; a descriptor, or -1 and errno. */

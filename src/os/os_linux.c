@@ -13,6 +13,7 @@
 #include <pthread.h>
 #include <sched.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <sys/random.h>
 #include <sys/syscall.h>
@@ -107,6 +108,57 @@ static uint64_t os_rss_bytes(void) {
     return strtoull(end, NULL, 10) * (uint64_t)sysconf(_SC_PAGESIZE);
 }
 
+/* "low-high perms offset device inode    path" */
+static void parse_mapping(const char* line, TsiMapping* m) {
+    char* at;
+    m->low = (uintptr_t)strtoull(line, &at, 16);
+    m->high = (uintptr_t)strtoull(*at == '-' ? at + 1 : at, &at, 16);
+    m->readable = at[0] == ' ' && at[1] == 'r';
+    m->executable = m->readable && at[2] != 0 && at[3] == 'x';
+    const char* word = at;
+    for (unsigned n = 0; n < 4; n++) { /* perms, offset, device, inode */
+        while (*word == ' ') word++;
+        if (n == 1) m->offset = strtoull(word, NULL, 16);
+        while (*word != ' ' && *word != 0) word++;
+    }
+    while (*word == ' ') word++;
+    size_t n = *word == '/' ? strlen(word) : 0;
+    if (n >= sizeof m->path) n = 0;
+    memcpy(m->path, word, n);
+    m->path[n] = 0;
+}
+
+/* Lines as they come from reads that end anywhere; what is longer than a line with a path that we keep is cut. */
+static void each_line(int fd, bool (*fn)(const TsiMapping* m, void* ctx), void* ctx) {
+    char buf[1024], line[512];
+    size_t used = 0;
+    TsiMapping m;
+    for (ssize_t got; (got = read(fd, buf, sizeof buf)) > 0;) {
+        for (ssize_t n = 0; n < got; n++) {
+            if (buf[n] != '\n') {
+                if (used < sizeof line - 1) line[used++] = buf[n];
+                continue;
+            }
+            line[used] = 0;
+            used = 0;
+            parse_mapping(line, &m);
+            if (!fn(&m, ctx)) return;
+        }
+    }
+}
+
+static void os_each_mapping(bool (*fn)(const TsiMapping* m, void* ctx), void* ctx) {
+    int state, saved = errno;
+    (void)pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &state); /* as in read_file */
+    int fd = open("/proc/self/maps", O_RDONLY | O_CLOEXEC);
+    if (fd >= 0) {
+        each_line(fd, fn, ctx);
+        (void)close(fd);
+    }
+    (void)pthread_setcancelstate(state, NULL);
+    errno = saved;
+}
+
 static uint64_t os_random(void) {
     uint64_t v = 0;
     if (getrandom(&v, sizeof v, GRND_NONBLOCK) != (ssize_t)sizeof v)
@@ -135,6 +187,7 @@ TsiOs tsi_os = {
     .now_ns = os_now_ns,
     .coarse_ns = os_coarse_ns,
     .rss_bytes = os_rss_bytes,
+    .each_mapping = os_each_mapping,
     .random = os_random,
     .memfd = os_memfd,
     .reserve_file = os_reserve_file,

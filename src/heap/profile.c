@@ -1,0 +1,204 @@
+/* profile.c - see profile.h. */
+#include "heap/profile.h"
+
+#include "heap/arena.h"
+#include "heap/free.h"
+#include "heap/handles.h"
+#include "heap/settle.h"
+#include "os/stack.h"
+
+#include <errno.h>
+#include <string.h>
+
+/* ---- chance: without the mathematical library ---- */
+
+/* Natural logarithm of a number in (0, 1]. */
+static double ln(double u) {
+    uint64_t bits;
+    memcpy(&bits, &u, sizeof bits);
+    int exponent = (int)(bits >> 52) - 1023;
+    bits = (bits & ((1ull << 52) - 1)) | 1023ull << 52;
+    double m, t, sum = 0;
+    memcpy(&m, &bits, sizeof m); /* in [1, 2): ln m = 2 artanh((m - 1) / (m + 1)), and that is at most 1/3 */
+    t = (m - 1) / (m + 1);
+    double power = t;
+    for (int k = 1; k < 32; k += 2, power *= t * t) sum += power / k;
+    return 2 * sum + exponent * 0.69314718055994530942;
+}
+
+/* 1 - exp(-x), x > 0. */
+static double chance_within(double x) {
+    if (x > 40) return 1;
+    double y = x, sum = 0, term = 1;
+    unsigned halved = 0;
+    for (; y > 0.5; y /= 2) halved++;
+    for (int k = 1; k < 20; k++) sum -= term *= -y / k;
+    for (; halved != 0; halved--) sum = sum * (2 - sum); /* of twice the distance: 1 - (1 - sum)^2 */
+    return sum;
+}
+
+double tsi_profile_weight(uint64_t bytes, uint64_t mean) { return 1 / chance_within((double)bytes / (double)mean); }
+
+/* xorshift64* (S. Vigna, 2016): in (0, 1]. */
+static double uniform(uint64_t* state) {
+    *state ^= *state >> 12;
+    *state ^= *state << 25;
+    *state ^= *state >> 27;
+    return (double)((*state * 0x2545f4914f6cdd1dull >> 11) + 1) * (1.0 / (double)(1ull << 53));
+}
+
+static void next_mark(TsiBinding* b) { b->profile_left = (uint64_t)(-ln(uniform(&b->profile_dice)) * (double)b->profile_mean); }
+
+void tsi_profile_start(TsiBinding* b, uint64_t mean) {
+    b->profile_mean = mean;
+    b->profile_hit = false;
+    b->profile_dice = tsi_os.random() | 1;
+    if (mean != 0) next_mark(b);
+}
+
+/* How many of n allocations of so many bytes come before the next mark; n when it is further. The one with the mark is counted, too. */
+static uint64_t before_mark(TsiBinding* b, uint64_t n, uint64_t bytes) {
+    if (b->profile_left >= n * bytes) {
+        b->profile_left -= n * bytes;
+        return n;
+    }
+    uint64_t k = b->profile_left / bytes;
+    next_mark(b); /* from the end of that allocation: the distances have no memory */
+    return k;
+}
+
+void tsi_profile_one(TsiBinding* b, uint64_t bytes) {
+    if (b->profile_mean != 0 && before_mark(b, 1, bytes) == 0) b->profile_hit = true;
+}
+
+uint64_t tsi_profile_cut(TsiBinding* b, TsiLine* l, uint32_t bytes, uint64_t ready) {
+    unsigned n = tsi_popcount(ready), first = 0;
+    uint8_t flags = tsi_load_relaxed(&l->flags);
+    bool marked = (flags & TSI_LINE_CUT) != 0; /* its refill before was cut here */
+    if (marked) tsi_store_relaxed(&l->flags, flags & (uint8_t)~TSI_LINE_CUT);
+    uint64_t k = marked ? 0 : before_mark(b, n, bytes);
+    if (k == 0) { /* the allocation that asked for the refill */
+        b->profile_hit = true;
+        first = 1;
+        k = before_mark(b, n - 1, bytes);
+    }
+    if (first + k == n) return ready;
+    tsi_store_relaxed(&l->flags, tsi_load_relaxed(&l->flags) | TSI_LINE_CUT);
+    return tsi_lowest_bits(ready, first + (unsigned)k);
+}
+
+/* ---- tables ---- */
+
+bool tsi_profile_init(TsiProfile* p, uint64_t mean) {
+    const size_t stacks = TSI_PROFILE_STACKS * sizeof(TsiProfileStack), live = TSI_PROFILE_LIVE * sizeof(TsiProfileLive);
+    p->mean = mean;
+    if (mean == 0) return true;
+    p->mapping_bytes = tsi_align_up(stacks + live + TSI_PROFILE_INDEX * sizeof *p->index, tsi_os.page_bytes);
+    uint8_t* at = tsi_os.reserve(p->mapping_bytes);
+    if (at != NULL && tsi_os.commit(at, p->mapping_bytes) != 0) {
+        tsi_os.unmap(at, p->mapping_bytes);
+        at = NULL;
+    }
+    if (at == NULL) return false;
+    p->stacks = (TsiProfileStack*)(void*)at;
+    p->live = (TsiProfileLive*)(void*)(at + stacks);
+    p->index = (uint16_t*)(void*)(at + stacks + live);
+    return true;
+}
+
+void tsi_profile_destroy(TsiProfile* p) {
+    if (p->stacks != NULL) tsi_os.unmap(p->stacks, p->mapping_bytes);
+    p->stacks = NULL;
+}
+
+/* The record of a stack and a label; NULL when there is no room. */
+static TsiProfileStack* stack_locked(TsiProfile* p, uint32_t label, const uintptr_t* frames, unsigned depth) {
+    uint64_t hash = label;
+    for (unsigned n = 0; n < depth; n++) hash = (hash ^ frames[n]) * 0x9e3779b97f4a7c15ull, hash ^= hash >> 29;
+    uint32_t at = (uint32_t)(hash >> 32) & (TSI_PROFILE_INDEX - 1);
+    for (; p->index[at] != 0; at = (at + 1) & (TSI_PROFILE_INDEX - 1)) {
+        TsiProfileStack* s = &p->stacks[p->index[at] - 1];
+        bool same = s->hash == hash && s->label == label && s->depth == depth;
+        if (same && memcmp(s->frames, frames, depth * sizeof *frames) == 0) return s;
+    }
+    if (p->stack_count == TSI_PROFILE_STACKS) return NULL;
+    TsiProfileStack* s = &p->stacks[p->stack_count++];
+    p->index[at] = (uint16_t)p->stack_count;
+    s->label = label;
+    s->depth = depth;
+    s->hash = hash;
+    memcpy(s->frames, frames, depth * sizeof *frames);
+    return s;
+}
+
+/* Drops samples whose object has ended. */
+static void tidy_locked(TsiArena* a) {
+    TsiProfile* p = &a->profile;
+    uint32_t kept = 0;
+    TsiPlace at;
+    for (uint32_t n = 0; n < p->live_count; n++) {
+        if (tsi_handle_find(a, p->live[n].handle, &at)) p->live[kept++] = p->live[n];
+    }
+    p->live_count = kept;
+    p->lost_since = 0;
+}
+
+static bool live_room_locked(TsiArena* a) {
+    TsiProfile* p = &a->profile;
+    if (p->live_count < TSI_PROFILE_LIVE) return true;
+    /* Not for each sample: a full table of living objects would be walked again and again. */
+    if (p->lost_since == 0) tidy_locked(a);
+    if (p->live_count < TSI_PROFILE_LIVE) return true;
+    p->lost_since = (p->lost_since + 1) % TSI_PROFILE_PATIENCE;
+    return false;
+}
+
+static unsigned frames_of(TsiBinding* b, TsiCaller from, uintptr_t frames[TSI_PROFILE_FRAMES]) {
+    uintptr_t here = (uintptr_t)&from;
+    if (here < b->stack_low || here >= b->stack_high) {
+        b->stack_low = b->stack_high = 0;
+        (void)tsi_stack_bounds(here, &b->stack_low, &b->stack_high);
+    }
+    frames[0] = from.pc;
+    return 1 + tsi_stack_walk(from.fp, here, b->stack_high, frames + 1, TSI_PROFILE_FRAMES - 1);
+}
+
+void tsi_profile_record(TsiBinding* b, const void* object, TsiRef ref, TsiCaller from) {
+    TsiArena* a = b->arena;
+    TsiProfile* p = &a->profile;
+    TsiPlace at;
+    uintptr_t frames[TSI_PROFILE_FRAMES];
+    int saved = errno;
+    if (tsi_space_locate(&a->space, object, &at) != TSI_PLACE_OK) return; /* released meanwhile */
+    uint64_t bytes = tsi_place_bytes(&a->space, &at);
+    if (bytes == 0) return; /* the same */
+    uint32_t label = tsi_ref_is_current(&a->phases, ref) ? tsi_inc_label(tsi_inc(&a->phases, tsi_ref_index(ref))) : TSI_LABEL_NONE;
+    SlabHandle handle = tsi_handle_of(a, b, &at);
+    unsigned depth = frames_of(b, from, frames);
+    double weight = tsi_profile_weight(bytes, p->mean);
+    tsi_lock_take(&p->lock);
+    p->samples++;
+    TsiProfileStack* s = stack_locked(p, label, frames, depth);
+    if (s == NULL) {
+        p->lost_stacks++;
+    } else {
+        s->objects += weight;
+        s->bytes += weight * (double)bytes;
+        bool room = live_room_locked(a);
+        if (!room) p->lost_live++;
+        if (room && handle != 0)
+            p->live[p->live_count++] = (TsiProfileLive){handle, tsi_ref_era(ref), bytes, (uint32_t)(s - p->stacks), at.cls};
+    }
+    tsi_lock_give(&p->lock);
+    errno = saved;
+}
+
+void tsi_profile_copy(TsiArena* a, TsiProfileStack* stacks, TsiProfileLive* live, TsiProfile* counts) {
+    TsiProfile* p = &a->profile;
+    tsi_lock_take(&p->lock);
+    tidy_locked(a);
+    *counts = *p;
+    memcpy(stacks, p->stacks, p->stack_count * sizeof *stacks);
+    memcpy(live, p->live, p->live_count * sizeof *live);
+    tsi_lock_give(&p->lock);
+}

@@ -1,0 +1,87 @@
+/*
+ * profile.h - a heap profile: one allocation in about so many bytes, with its stack, size, label and era.
+ *
+ * Which. Marks lie on a thread's allocated bytes, at distances that are exponential with the mean `profile_bytes`; an
+ * allocation on whose bytes one falls is sampled. So each of s bytes (usable ones) is with probability
+ * 1 - exp(-s / mean), whatever was before it, and counts for the reciprocal: sums of weights are unbiased.
+ *
+ * How, without a branch in a fast path. Bytes are counted where slots are made ready, not where they are taken: a
+ * refill that a mark falls into is cut before that slot, and the line is marked (TSI_LINE_CUT). The allocation that finds it used up
+ * is the one; it takes in the rest. Slots that are made ready and never taken do no harm: a mark belongs to a slot
+ * before anybody knows whether it will be taken. What is slow anyway (mixed slabs, large objects) asks for itself.
+ *
+ * Live. A sample keeps a handle of its object (mem/handle.h), so it ends when the object is freed or its phase is
+ * released, exactly, and nothing is done at that moment. Its price: a line with a sample counts the frees of its slots
+ * from then on. Samples whose object has ended are dropped when the table is full or somebody reads it.
+ *
+ * Memory is bounded; a stack or a live sample that finds no room is counted as lost.
+ */
+#ifndef TSI_HEAP_PROFILE_H
+#define TSI_HEAP_PROFILE_H
+
+#include "os/lock.h"
+
+#include "slab_alloc.h"
+
+enum {
+    TSI_PROFILE_FRAMES = 32,
+    TSI_PROFILE_STACKS = 4096,
+    TSI_PROFILE_INDEX = 2 * TSI_PROFILE_STACKS, /* a power of two */
+    TSI_PROFILE_LIVE = 1 << 15,
+    TSI_PROFILE_PATIENCE = 1 << 12 /* samples lost before a full table is looked through again */
+};
+
+/* Everything ever sampled of one stack and label. */
+typedef struct TsiProfileStack {
+    uint32_t label; /* record */
+    uint32_t depth;
+    uint64_t hash;
+    double objects, bytes; /* weighted */
+    uintptr_t frames[TSI_PROFILE_FRAMES]; /* return addresses, innermost first */
+} TsiProfileStack;
+
+typedef struct TsiProfileLive {
+    SlabHandle handle;
+    uint64_t era, bytes;
+    uint32_t stack, cls;
+} TsiProfileLive;
+
+typedef struct TsiProfile {
+    uint64_t mean; /* 0: off, and no tables */
+    TsiProfileStack* stacks;
+    TsiProfileLive* live;
+    uint16_t* index; /* of stacks, + 1, by hash; open addressing */
+    size_t mapping_bytes;
+    TsiLock lock; /* all below, and what the tables hold */
+    uint32_t stack_count, live_count, lost_since;
+    uint64_t samples, lost_stacks, lost_live;
+} TsiProfile;
+
+struct TsiArena;
+struct TsiBinding;
+struct TsiClass;
+struct TsiLine;
+
+/* Where a call came from: the return address into the program, and its frame pointer if it keeps one. */
+typedef struct TsiCaller {
+    uintptr_t pc, fp;
+} TsiCaller;
+
+/* Tables for a mean distance; false without memory. */
+bool tsi_profile_init(TsiProfile* p, uint64_t mean);
+void tsi_profile_destroy(TsiProfile* p);
+/* The distance to a thread's first mark. */
+void tsi_profile_start(struct TsiBinding* b, uint64_t mean);
+/* What a refill of slots of so many bytes may hand out; marks the line when that is less than `ready`. b->profile_hit when the
+ * first of them is sampled. */
+uint64_t tsi_profile_cut(struct TsiBinding* b, struct TsiLine* l, uint32_t bytes, uint64_t ready);
+/* One allocation that no refill has counted: sets b->profile_hit when it is sampled. */
+void tsi_profile_one(struct TsiBinding* b, uint64_t bytes);
+/* Records a sampled object. ref: its phase. No lock held and no bracket open. Preserves errno. */
+void tsi_profile_record(struct TsiBinding* b, const void* object, uint64_t ref, TsiCaller from);
+/* Objects that one sampled of so many bytes stands for. */
+double tsi_profile_weight(uint64_t bytes, uint64_t mean);
+/* Copies the tables, of the live samples those that are; room for all of both. The counts go to *counts. */
+void tsi_profile_copy(struct TsiArena* a, TsiProfileStack* stacks, TsiProfileLive* live, TsiProfile* counts);
+
+#endif

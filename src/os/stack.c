@@ -1,0 +1,42 @@
+/* stack.c - see stack.h. */
+#include "os/stack.h"
+
+#include "base/bits.h"
+
+typedef struct Search {
+    uintptr_t in, low, high;
+} Search;
+
+static bool look(const TsiMapping* m, void* ctx) {
+    Search* s = ctx;
+    if (s->in < m->low || s->in >= m->high || !m->readable) return true;
+    s->low = m->low;
+    s->high = m->high;
+    return false;
+}
+
+bool tsi_stack_bounds(uintptr_t in, uintptr_t* low, uintptr_t* high) {
+    Search s = {in, 0, 0};
+    tsi_os.each_mapping(look, &s);
+    *low = s.low;
+    *high = s.high;
+    return s.high != 0;
+}
+
+/* Reads frames of other functions, whose variables sanitizers watch. */
+__attribute__((no_sanitize("address", "thread", "undefined"))) unsigned tsi_stack_walk(uintptr_t fp, uintptr_t low, uintptr_t high,
+                                                                                      uintptr_t* out, unsigned max) {
+    unsigned n = 0;
+#if defined(__x86_64__) || defined(__aarch64__)
+    while (n < max && fp >= low && fp < high && high - fp >= 2 * sizeof(uintptr_t) && fp % sizeof(uintptr_t) == 0) {
+        const uintptr_t* frame = (const uintptr_t*)fp;
+        if (frame[1] == 0) break; /* the outermost */
+        out[n++] = frame[1];
+        low = fp + 2 * sizeof(uintptr_t);
+        fp = frame[0];
+    }
+#else
+    (void)fp, (void)low, (void)high, (void)out, (void)max;
+#endif
+    return n;
+}

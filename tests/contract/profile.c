@@ -1,0 +1,427 @@
+/*
+ * profile.c - the heap profile: unbiased, by label, exact about what has ended, bounded.
+ *
+ * What the library takes for random is the same in every run, so one thread's samples are, too. Sums of weights are compared
+ * with what was really allocated within 10 %: some thousand samples each, so that is five standard deviations and more.
+ * The document is read by a reader of its own.
+ */
+#include "kit.h"
+
+#include "os/os.h"
+
+#include <slab_diagnostics.h>
+
+enum { MEAN = 4096, NAMES = 16 };
+
+static uint64_t same_random(void) { return 0x9e3779b97f4a7c15u; }
+
+/* ---- reading ---- */
+
+typedef struct Doc {
+    unsigned char* bytes;
+    size_t n, room;
+} Doc;
+
+typedef struct Field {
+    unsigned number, kind;
+    uint64_t v; /* kind 0; the length of kind 2 */
+    const unsigned char* at;
+} Field;
+
+static bool collect(void* ctx, const char* bytes, size_t n) {
+    Doc* d = ctx;
+    if (d->n + n > d->room) {
+        d->room = 2 * (d->n + n);
+        d->bytes = realloc(d->bytes, d->room);
+        if (d->bytes == NULL) abort();
+    }
+    memcpy(d->bytes + d->n, bytes, n);
+    d->n += n;
+    return true;
+}
+
+static uint64_t varint(const unsigned char** p, const unsigned char* end) {
+    uint64_t v = 0;
+    for (unsigned shift = 0; *p < end && shift < 64; shift += 7) {
+        unsigned char b = *(*p)++;
+        v |= (uint64_t)(b & 0x7f) << shift;
+        if (b < 0x80) return v;
+    }
+    CHECK(false);
+    return v;
+}
+
+static bool next(const unsigned char** p, const unsigned char* end, Field* f) {
+    if (*p >= end) return false;
+    uint64_t key = varint(p, end);
+    f->number = (unsigned)(key >> 3);
+    f->kind = (unsigned)key & 7;
+    f->v = varint(p, end);
+    f->at = *p;
+    CHECK(f->kind == 0 || (f->kind == 2 && f->v <= (uint64_t)(end - *p)));
+    if (f->kind == 2) *p += f->v;
+    return check_state.failures == 0;
+}
+
+typedef struct Sums {
+    char name[33];
+    uint64_t v[4]; /* objects and bytes allocated, in use */
+    uint64_t live_samples, era, bytes, depth;
+} Sums;
+
+typedef struct Profile {
+    Sums label[NAMES];
+    unsigned labels, locations;
+    uint64_t period, size;
+    char comments[256];
+} Profile;
+
+static Field strings[8192];
+static uint64_t string_count;
+
+static void read_strings(const Doc* d) {
+    const unsigned char* p = d->bytes;
+    Field f;
+    string_count = 0;
+    while (next(&p, d->bytes + d->n, &f))
+        if (f.number == 6 && string_count < 8192) strings[string_count++] = f;
+}
+
+static const unsigned char* string_at(uint64_t wanted, size_t* length) {
+    CHECK(wanted < string_count);
+    *length = wanted < string_count ? (size_t)strings[wanted].v : 0;
+    return wanted < string_count ? strings[wanted].at : NULL;
+}
+
+static bool string_is(uint64_t n, const char* text) {
+    size_t length;
+    const unsigned char* at = string_at(n, &length);
+    return length == strlen(text) && memcmp(at, text, length) == 0;
+}
+
+static Sums* sums_of(Profile* p, const char* name, size_t n) {
+    for (unsigned k = 0; k < p->labels; k++)
+        if (strlen(p->label[k].name) == n && memcmp(p->label[k].name, name, n) == 0) return &p->label[k];
+    Sums* s = &p->label[p->labels < NAMES - 1 ? p->labels++ : NAMES - 1];
+    memset(s, 0, sizeof *s);
+    memcpy(s->name, name, n < 32 ? n : 32);
+    return s;
+}
+
+static void read_sample(Profile* out, const Field* sample) {
+    const unsigned char *p = sample->at, *end = p + sample->v;
+    uint64_t v[4] = {0, 0, 0, 0}, era = 0, bytes = 0, depth = 0;
+    const unsigned char* name = NULL;
+    size_t length = 0;
+    Field f;
+    while (next(&p, end, &f)) {
+        const unsigned char *q = f.at, *stop = q + f.v;
+        if (f.number == 1)
+            while (q < stop) depth += varint(&q, stop) != 0;
+        if (f.number == 2)
+            for (unsigned n = 0; q < stop && n < 4; n++) v[n] = varint(&q, stop);
+        if (f.number != 3) continue;
+        uint64_t key = 0, text = 0, number = 0;
+        for (Field g; next(&q, stop, &g);) *(g.number == 1 ? &key : g.number == 2 ? &text : &number) = g.number == 4 ? number : g.v;
+        if (string_is(key, "label")) name = string_at(text, &length);
+        if (string_is(key, "era")) era = number;
+        if (string_is(key, "bytes")) bytes = number;
+    }
+    CHECK(name != NULL && depth != 0);
+    if (name == NULL) return;
+    Sums* s = sums_of(out, (const char*)name, length);
+    for (unsigned n = 0; n < 4; n++) s->v[n] += v[n];
+    s->live_samples += bytes != 0;
+    if (bytes != 0) s->era = era, s->bytes = bytes;
+    if (depth > s->depth) s->depth = depth;
+}
+
+static Profile profile_of(SlabAllocator* a) {
+    static Doc d;
+    Profile out;
+    Field f;
+    memset(&out, 0, sizeof out);
+    d.n = 0;
+    out.size = slab_profile_write(a, collect, &d);
+    CHECK(out.size != 0 && out.size == d.n);
+    read_strings(&d);
+    const unsigned char* p = d.bytes;
+    while (next(&p, d.bytes + d.n, &f)) {
+        if (f.number == 2) read_sample(&out, &f);
+        if (f.number == 4) out.locations++;
+        if (f.number == 12) out.period = f.v;
+        if (f.number == 13) {
+            size_t length;
+            const unsigned char* at = string_at(f.v, &length);
+            strncat(out.comments, (const char*)at, length < 100 ? length : 100);
+        }
+    }
+    return out;
+}
+
+static Sums label_of(Profile* p, const char* name) { return *sums_of(p, name, strlen(name)); }
+
+/* ---- what is expected ---- */
+
+static SlabAllocator* profiled(uint64_t mean) {
+    SlabOptions o = {.struct_size = sizeof o, .profile_bytes = mean};
+    tsi_os.random = same_random;
+    SlabAllocator* a = slab_allocator_create_with(&o);
+    if (a == NULL) abort();
+    return a;
+}
+
+#define NEAR(got, want) (CHECK_GE(10 * (uint64_t)(got), 9 * (uint64_t)(want)), CHECK_LE(10 * (uint64_t)(got), 11 * (uint64_t)(want)))
+
+typedef struct Truth {
+    uint64_t objects, bytes;
+} Truth;
+
+/* Sizes of every kind: mixed slabs, classes of all widths, large objects. */
+static Truth allocate(SlabAllocator* a, unsigned n, size_t most, void** keep) {
+    static uint64_t dice = 88172645463325252u;
+    Truth t = {0, 0};
+    for (unsigned k = 0; k < n; k++) {
+        void* p = slab_malloc(a, 1 + (size_t)(kit_rand(&dice) % most));
+        if (p == NULL) abort();
+        t.objects++;
+        t.bytes += slab_usable_size(a, p);
+        if (keep != NULL) keep[k] = p;
+    }
+    return t;
+}
+
+static void sums_are_unbiased_by_label(void) {
+    static const char* const names[] = {"small", "middle", "wide"};
+    static const size_t most[] = {200, 3000, 60000};
+    static const unsigned count[] = {120000, 12000, 4000};
+    SlabAllocator* a = profiled(MEAN);
+    Truth t[3];
+    epoch_domain_t* d[3];
+    for (unsigned n = 0; n < 3; n++) {
+        d[n] = epoch_domain_begin(a, names[n]);
+        t[n] = allocate(a, count[n], most[n], NULL);
+        epoch_domain_exit(d[n]); /* released */
+        epoch_domain_destroy(d[n]);
+        d[n] = epoch_domain_begin(a, names[n]);
+        Truth more = allocate(a, count[n], most[n], NULL);
+        t[n].objects += more.objects, t[n].bytes += more.bytes;
+        (void)epoch_domain_detach(d[n]);
+        Profile p = profile_of(a);
+        Sums s = label_of(&p, names[n]);
+        NEAR(s.v[0], t[n].objects);
+        NEAR(s.v[1], t[n].bytes);
+        NEAR(s.v[2], more.objects);
+        NEAR(s.v[3], more.bytes);
+        CHECK_EQ(s.era, d[n]->epoch_era);
+        CHECK_EQ(p.period, MEAN);
+    }
+    slab_allocator_free(a);
+}
+
+/* 200,000 phases of two objects each: everything is in mixed slabs, and no line of a class ever starts. */
+static void short_phases_and_large_objects(void) {
+    SlabAllocator* a = profiled(MEAN);
+    uint64_t n = 100000;
+    for (uint64_t k = 0; k < n; k++) {
+        epoch_domain_t* d = epoch_domain_begin(a, "short");
+        (void)slab_malloc(a, 64), (void)slab_malloc(a, 192);
+        epoch_domain_end(d);
+    }
+    uint64_t large = 0;
+    epoch_domain_t* d = epoch_domain_begin(a, "large");
+    for (unsigned k = 0; k < 50; k++) large += slab_usable_size(a, slab_malloc(a, (300 << 10) + 5000 * k));
+    Profile p = profile_of(a);
+    Sums s = label_of(&p, "short"), l = label_of(&p, "large");
+    NEAR(s.v[0], 2 * n);
+    NEAR(s.v[1], 256 * n);
+    CHECK_EQ(s.v[2], 0);
+    CHECK_EQ(l.v[0], 50); /* so far above the mean that each is sampled, and counts for itself */
+    CHECK_EQ(l.v[1], large);
+    CHECK_EQ(l.v[3], large);
+    epoch_domain_end(d);
+    slab_allocator_free(a);
+}
+
+/* Slots of sampled objects go to objects that are not sampled, within one incarnation. */
+static void a_slot_used_again_is_another_object(void) {
+    enum { N = 20000 };
+    static void* keep[N];
+    SlabAllocator* a = profiled(MEAN);
+    Truth t = {0, 0};
+    slab_epoch_set_label(a, epoch_current(a), "churn");
+    for (unsigned round = 0; round < 12; round++) {
+        Truth now = allocate(a, N, 400, keep);
+        t.objects += now.objects, t.bytes += now.bytes;
+        Profile p = profile_of(a);
+        Sums s = label_of(&p, "churn");
+        NEAR(s.v[0], t.objects);
+        NEAR(s.v[2], now.objects);
+        NEAR(s.v[3], now.bytes);
+        for (unsigned k = 0; k < N; k++) CHECK(slab_free_checked(a, keep[k]));
+        p = profile_of(a);
+        CHECK_EQ(label_of(&p, "churn").live_samples, 0);
+    }
+    slab_allocator_free(a);
+}
+
+static void* free_all(void* arg) {
+    void** keep = arg;
+    SlabAllocator* a = keep[0];
+    for (unsigned k = 1; k < 20001; k++) slab_free(a, keep[k]);
+    return NULL;
+}
+
+/* By another thread, by handle, by the end of the phase; what escapes a drain stays. */
+static void samples_end_with_their_objects(void) {
+    enum { N = 20000 };
+    static void* keep[N + 1];
+    static SlabHandle handles[N];
+    SlabAllocator* a = profiled(1024);
+    pthread_t t;
+    epoch_domain_t* d = epoch_domain_begin(a, "far");
+    keep[0] = a;
+    (void)allocate(a, N, 300, keep + 1);
+    Profile p = profile_of(a);
+    CHECK(label_of(&p, "far").live_samples > 1000);
+    REQUIRE(pthread_create(&t, NULL, free_all, keep) == 0);
+    (void)pthread_join(t, NULL);
+    p = profile_of(a);
+    CHECK_EQ(label_of(&p, "far").live_samples, 0);
+    for (unsigned k = 0; k < N; k++) REQUIRE(alloc_obj(a, 100, &handles[k]) != NULL);
+    p = profile_of(a);
+    CHECK(label_of(&p, "far").live_samples > 1000);
+    for (unsigned k = 0; k < N; k++) CHECK(free_obj(a, handles[k]));
+    p = profile_of(a);
+    CHECK_EQ(label_of(&p, "far").live_samples, 0);
+    epoch_domain_end(d);
+
+    EpochId id = epoch_current(a);
+    slab_epoch_set_label(a, id, "escapes");
+    Truth stay = allocate(a, N, 300, keep);
+    epoch_advance(a);
+    epoch_close(a, id);
+    p = profile_of(a);
+    NEAR(label_of(&p, "escapes").v[3], stay.bytes);
+    CHECK(epoch_close_ex(a, id, EPOCH_RELEASE, NULL));
+    p = profile_of(a);
+    CHECK_EQ(label_of(&p, "escapes").live_samples, 0);
+    slab_allocator_free(a);
+}
+
+/* calloc, realloc, aligned; with timed samples, whose cuts cross these. */
+static void other_calls_and_timed_samples(void) {
+    SlabOptions o = {.struct_size = sizeof o, .profile_bytes = MEAN, .sampling_period = 32};
+    tsi_os.random = same_random;
+    SlabAllocator* a = slab_allocator_create_with(&o);
+    REQUIRE(a != NULL);
+    Truth t = {0, 0};
+    slab_epoch_set_label(a, epoch_current(a), "calls");
+    for (unsigned k = 0; k < 20000; k++) {
+        void* p = slab_calloc(a, 1 + k % 7, 40);
+        t.objects++, t.bytes += slab_usable_size(a, p);
+        if (k % 3 != 0) continue;
+        p = slab_realloc(a, p, 3000);
+        t.objects++, t.bytes += slab_usable_size(a, p);
+        p = slab_aligned_alloc(a, 256, 100);
+        t.objects++, t.bytes += slab_usable_size(a, p);
+    }
+    Profile p = profile_of(a);
+    Sums s = label_of(&p, "calls");
+    NEAR(s.v[0], t.objects);
+    NEAR(s.v[1], t.bytes);
+    SlabSamplingStats sampling;
+    slab_stats_sampling(a, &sampling);
+    uint64_t timed = (sampling.sum.alloc_samples + sampling.dropped) * 32; /* in proportion for one class, roughly for several */
+    CHECK_GE(2 * timed, t.objects);
+    CHECK_LE(20 * timed, 27 * t.objects);
+    slab_allocator_free(a);
+}
+
+static void tables_are_bounded(void) {
+    enum { N = 400000 };
+    SlabAllocator* a = profiled(512);
+    epoch_domain_t* d = epoch_domain_begin(a, "many");
+    for (unsigned k = 0; k < N; k++) REQUIRE(slab_malloc(a, 64) != NULL);
+    Profile p = profile_of(a);
+    Sums s = label_of(&p, "many");
+    NEAR(s.v[0], N); /* of all that were taken */
+    CHECK_EQ(s.live_samples, 1 << 15);
+    CHECK(strstr(p.comments, "not followed") != NULL);
+    epoch_domain_end(d);
+    d = epoch_domain_begin(a, "many"); /* the dead ones make room */
+    for (unsigned k = 0; k < N / 8; k++) (void)slab_malloc(a, 64);
+    p = profile_of(a);
+    NEAR(label_of(&p, "many").v[2], N / 8);
+    epoch_domain_end(d);
+    slab_allocator_free(a);
+}
+
+static _Atomic bool stop;
+static void* churn(void* arg) {
+    SlabAllocator* a = arg;
+    uint64_t dice = (uintptr_t)&dice;
+    for (unsigned n = 0; n < 300 || !atomic_load(&stop); n++) {
+        epoch_domain_t* d = epoch_domain_begin(a, n % 2 != 0 ? "one" : "two");
+        for (unsigned k = 0; k < 50; k++) slab_free(a, k % 2 != 0 ? slab_malloc(a, 1 + kit_rand(&dice) % 900) : NULL), (void)slab_malloc(a, 64);
+        epoch_domain_end(d);
+    }
+    return NULL;
+}
+
+static void threads_and_readers(void) {
+    SlabAllocator* a = profiled(1024);
+    pthread_t t[3];
+    atomic_store(&stop, false);
+    for (unsigned n = 0; n < 3; n++) REQUIRE(pthread_create(&t[n], NULL, churn, a) == 0);
+    for (unsigned n = 0; n < 50; n++) (void)profile_of(a);
+    atomic_store(&stop, true);
+    for (unsigned n = 0; n < 3; n++) (void)pthread_join(t[n], NULL);
+    Profile p = profile_of(a);
+    CHECK(label_of(&p, "one").v[0] > 1000 && label_of(&p, "two").v[0] > 1000);
+    CHECK_EQ(label_of(&p, "one").live_samples + label_of(&p, "two").live_samples, 0);
+    slab_allocator_free(a);
+}
+
+static bool refuse(void* ctx, const char* bytes, size_t n) {
+    (void)bytes, (void)n;
+    ++*(unsigned*)ctx;
+    return false;
+}
+
+static void off_and_refused(void) {
+    Doc d = {NULL, 0, 0};
+    unsigned calls = 0;
+    SlabAllocator* a = slab_allocator_create();
+    errno = 0;
+    CHECK_EQ(slab_profile_write(a, collect, &d), 0);
+    CHECK_EQ(errno, EINVAL);
+    slab_allocator_free(a);
+    errno = 0;
+    CHECK_EQ(slab_profile_write(NULL, collect, &d), 0);
+    CHECK_EQ(errno, EINVAL);
+    a = profiled(MEAN);
+    errno = 0;
+    CHECK_EQ(slab_profile_write(a, NULL, NULL), 0);
+    CHECK_EQ(errno, EINVAL);
+    CHECK_EQ(slab_profile_write(a, refuse, &calls), 0);
+    CHECK_EQ(calls, 1);
+    CHECK(slab_profile_write(a, collect, &d) != 0); /* nothing was allocated: a document all the same */
+    slab_allocator_free(a);
+    free(d.bytes);
+    SlabOptions o = {.struct_size = sizeof o, .profile_bytes = 511};
+    CHECK(slab_allocator_create_with(&o) == NULL);
+}
+
+static const CheckCase cases[] = {
+    CHECK_CASE(sums_are_unbiased_by_label),
+    CHECK_CASE(short_phases_and_large_objects),
+    CHECK_CASE(a_slot_used_again_is_another_object),
+    CHECK_CASE(samples_end_with_their_objects),
+    CHECK_CASE(other_calls_and_timed_samples),
+    CHECK_CASE(tables_are_bounded),
+    CHECK_CASE(threads_and_readers),
+    CHECK_CASE(off_and_refused),
+};
+
+CHECK_MAIN(cases)

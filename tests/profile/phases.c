@@ -1,0 +1,60 @@
+/*
+ * phases.c - three labelled phases with known allocations, for pprof: writes the profile to the file of its first argument
+ * and prints "LABEL ALLOCATED IN-USE" in bytes for each. The second: "malloc" leaves realloc and calloc out.
+ */
+#include "epoch_domain.h"
+#include "slab_diagnostics.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+static uint64_t allocated, in_use;
+
+static void* took(SlabAllocator* a, void* p) {
+    if (p == NULL) exit(1);
+    allocated += slab_usable_size(a, p);
+    in_use += slab_usable_size(a, p);
+    return p;
+}
+static void freed(SlabAllocator* a, void* p) {
+    in_use -= slab_usable_size(a, p);
+    slab_free(a, p);
+}
+
+__attribute__((noinline)) void parse_headers(SlabAllocator* a) {
+    for (unsigned n = 0; n < 60000; n++) (void)took(a, slab_malloc(a, 48 + n % 3 * 16));
+}
+__attribute__((noinline)) void render_page(SlabAllocator* a) {
+    for (unsigned n = 0; n < 20000; n++) {
+        void* p = took(a, slab_calloc(a, 1, 500));
+        if (n % 2 == 0) freed(a, p);
+    }
+}
+__attribute__((noinline)) void grow_index(SlabAllocator* a) {
+    for (unsigned n = 0; n < 500; n++) {
+        void* p = took(a, slab_malloc(a, 3000));
+        in_use -= slab_usable_size(a, p);
+        (void)took(a, slab_realloc(a, p, 30000));
+    }
+}
+
+__attribute__((noinline)) void serve(SlabAllocator* a, const char* label, void (*work)(SlabAllocator*)) {
+    allocated = in_use = 0;
+    if (epoch_domain_begin(a, label) == NULL) exit(1);
+    work(a);
+    printf("%s %llu %llu\n", label, (unsigned long long)allocated, (unsigned long long)in_use);
+}
+
+static bool put(void* ctx, const char* bytes, size_t n) { return fwrite(bytes, 1, n, ctx) == n; }
+
+int main(int argc, char** argv) {
+    SlabOptions o = {.struct_size = sizeof o, .profile_bytes = 2048};
+    SlabAllocator* a = slab_allocator_create_with(&o);
+    FILE* f = argc > 1 ? fopen(argv[1], "wb") : NULL;
+    if (a == NULL || f == NULL) return 1;
+    serve(a, "headers", parse_headers);
+    serve(a, "page", render_page);
+    serve(a, "index", grow_index);
+    bool ok = slab_profile_write(a, put, f) != 0;
+    return fclose(f) == 0 && ok ? 0 : 1;
+}
