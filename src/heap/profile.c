@@ -124,6 +124,7 @@ static TsiProfileStack* stack_locked(TsiProfile* p, uint32_t label, const uintpt
     if (p->stack_count == TSI_PROFILE_STACKS) return NULL;
     TsiProfileStack* s = &p->stacks[p->stack_count++];
     p->index[at] = (uint16_t)p->stack_count;
+    p->index_pages |= 1u << at * sizeof *p->index / tsi_os.page_bytes;
     s->label = label;
     s->depth = depth;
     s->hash = hash;
@@ -131,14 +132,32 @@ static TsiProfileStack* stack_locked(TsiProfile* p, uint32_t label, const uintpt
     return s;
 }
 
+static bool has_handle(unsigned cls) { return cls <= TSI_SMALL_CLASSES; }
+
+/* Fills what names the object; false when it has ended. */
+static bool name_object(TsiBinding* b, const void* object, const TsiPlace* at, TsiRef ref, TsiProfileLive* l) {
+    TsiArena* a = b->arena;
+    TsiRef now;
+    l->cls = at->cls;
+    l->seq = tsi_tag_seq(tsi_load_seq(&tsi_slab(&a->space, at->slab_id)->tag));
+    l->name = has_handle(at->cls) ? tsi_handle_of(a, b, at) : (uint64_t)(uintptr_t)object;
+    return l->name != 0 && tsi_slab_ref(a, at, &now) && now == ref;
+}
+
+static bool is_live(TsiArena* a, const TsiProfileLive* l) {
+    TsiPlace at;
+    uint64_t tag;
+    if (has_handle(l->cls)) return tsi_handle_find(a, l->name, &at);
+    bool there = tsi_space_locate(&a->space, (const void*)(uintptr_t)l->name, &at) == TSI_PLACE_OK && at.cls == l->cls;
+    return there && tsi_place_is_live(a, &at, &tag) && tsi_tag_seq(tag) == l->seq;
+}
+
 /* Drops samples whose object has ended. */
 static void tidy_locked(TsiArena* a) {
     TsiProfile* p = &a->profile;
     uint32_t kept = 0;
-    TsiPlace at;
-    for (uint32_t n = 0; n < p->live_count; n++) {
-        if (tsi_handle_find(a, p->live[n].handle, &at)) p->live[kept++] = p->live[n];
-    }
+    for (uint32_t n = 0; n < p->live_count; n++)
+        if (is_live(a, &p->live[n])) p->live[kept++] = p->live[n];
     p->live_count = kept;
     p->lost_since = 0;
 }
@@ -173,7 +192,8 @@ void tsi_profile_record(TsiBinding* b, const void* object, TsiRef ref, TsiCaller
     uint64_t bytes = tsi_place_bytes(&a->space, &at);
     if (bytes == 0) return; /* the same */
     uint32_t label = tsi_ref_is_current(&a->phases, ref) ? tsi_inc_label(tsi_inc(&a->phases, tsi_ref_index(ref))) : TSI_LABEL_NONE;
-    SlabHandle handle = tsi_handle_of(a, b, &at);
+    TsiProfileLive live = {.bytes = bytes, .era = tsi_ref_era(ref)};
+    bool lives = name_object(b, object, &at, ref, &live);
     unsigned depth = frames_of(b, from, frames);
     double weight = tsi_profile_weight(bytes, p->mean);
     tsi_lock_take(&p->lock);
@@ -184,20 +204,29 @@ void tsi_profile_record(TsiBinding* b, const void* object, TsiRef ref, TsiCaller
     } else {
         s->objects += weight;
         s->bytes += weight * (double)bytes;
-        bool room = live_room_locked(a);
-        if (!room) p->lost_live++;
-        if (room && handle != 0)
-            p->live[p->live_count++] = (TsiProfileLive){handle, tsi_ref_era(ref), bytes, (uint32_t)(s - p->stacks), at.cls};
+        live.stack = (uint32_t)(s - p->stacks);
+        if (lives && live_room_locked(a)) p->live[p->live_count++] = live;
+        else p->lost_live += lives;
+        if (p->live_count > p->live_high) p->live_high = p->live_count;
     }
     tsi_lock_give(&p->lock);
     errno = saved;
 }
 
-void tsi_profile_copy(TsiArena* a, TsiProfileStack* stacks, TsiProfileLive* live, TsiProfile* counts) {
+size_t tsi_profile_bytes(TsiArena* a) {
+    TsiProfile* p = &a->profile;
+    if (p->mean == 0) return 0;
+    tsi_lock_take(&p->lock);
+    size_t stacks = p->stack_count * sizeof *p->stacks, live = p->live_high * sizeof *p->live, index = tsi_popcount(p->index_pages);
+    tsi_lock_give(&p->lock);
+    return tsi_align_up(stacks, tsi_os.page_bytes) + tsi_align_up(live, tsi_os.page_bytes) + index * tsi_os.page_bytes;
+}
+
+void tsi_profile_copy(TsiArena* a, TsiProfileStack* stacks, TsiProfileLive* live, TsiProfileCounts* counts) {
     TsiProfile* p = &a->profile;
     tsi_lock_take(&p->lock);
     tidy_locked(a);
-    *counts = *p;
+    *counts = (TsiProfileCounts){p->mean, p->samples, p->lost_stacks, p->lost_live, p->stack_count, p->live_count};
     memcpy(stacks, p->stacks, p->stack_count * sizeof *stacks);
     memcpy(live, p->live, p->live_count * sizeof *live);
     tsi_lock_give(&p->lock);

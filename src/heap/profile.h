@@ -12,7 +12,8 @@
  *
  * Live. A sample keeps a handle of its object (mem/handle.h), so it ends when the object is freed or its phase is
  * released, exactly, and nothing is done at that moment. Its price: a line with a sample counts the frees of its slots
- * from then on. Samples whose object has ended are dropped when the table is full or somebody reads it.
+ * from then on. Mixed slabs and large objects use no slot twice in one incarnation: there the address and the slab's seq
+ * will do. Samples whose object has ended are dropped when the table is full or somebody reads it.
  *
  * Memory is bounded; a stack or a live sample that finds no room is counted as lost.
  */
@@ -41,9 +42,10 @@ typedef struct TsiProfileStack {
 } TsiProfileStack;
 
 typedef struct TsiProfileLive {
-    SlabHandle handle;
+    uint64_t name; /* handle; of MIXED and LARGE ones the address */
     uint64_t era, bytes;
-    uint32_t stack, cls;
+    uint32_t seq; /* of the slab */
+    uint32_t cls, stack;
 } TsiProfileLive;
 
 typedef struct TsiProfile {
@@ -53,9 +55,16 @@ typedef struct TsiProfile {
     uint16_t* index; /* of stacks, + 1, by hash; open addressing */
     size_t mapping_bytes;
     TsiLock lock; /* all below, and what the tables hold */
-    uint32_t stack_count, live_count, lost_since;
+    uint32_t stack_count, live_count, live_high, lost_since;
+    uint32_t index_pages; /* a bit for each page of the index that was written */
     uint64_t samples, lost_stacks, lost_live;
 } TsiProfile;
+
+/* What a copy of the tables comes with. */
+typedef struct TsiProfileCounts {
+    uint64_t mean, samples, lost_stacks, lost_live;
+    uint32_t stack_count, live_count;
+} TsiProfileCounts;
 
 struct TsiArena;
 struct TsiBinding;
@@ -81,7 +90,9 @@ void tsi_profile_one(struct TsiBinding* b, uint64_t bytes);
 void tsi_profile_record(struct TsiBinding* b, const void* object, uint64_t ref, TsiCaller from);
 /* Objects that one sampled of so many bytes stands for. */
 double tsi_profile_weight(uint64_t bytes, uint64_t mean);
-/* Copies the tables, of the live samples those that are; room for all of both. The counts go to *counts. */
-void tsi_profile_copy(struct TsiArena* a, TsiProfileStack* stacks, TsiProfileLive* live, TsiProfile* counts);
+/* Bytes of the tables that were written. */
+size_t tsi_profile_bytes(struct TsiArena* a);
+/* Copies the tables, of the live samples those that are; room for all of both. */
+void tsi_profile_copy(struct TsiArena* a, TsiProfileStack* stacks, TsiProfileLive* live, TsiProfileCounts* counts);
 
 #endif

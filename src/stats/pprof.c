@@ -31,7 +31,7 @@ typedef struct Writer {
     uint64_t strings; /* so many were written */
     TsiMapping mapping[MAPPINGS]; /* of code, from files */
     unsigned mappings;
-    TsiProfile counts;
+    TsiProfileCounts counts;
     TsiProfileStack* stacks;
     TsiProfileLive* live;
     uint32_t* names; /* string of a label's record, 0: not written yet */

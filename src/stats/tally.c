@@ -55,7 +55,7 @@ void tsi_tally_global_begin(TsiArena* a, SlabGlobalStats* out) {
     out->total_madvise_calls = tsi_load_relaxed(&a->space.purge_calls);
     out->total_madvise_bytes = tsi_load_relaxed(&a->space.purge_bytes);
     out->total_madvise_failures = tsi_load_relaxed(&a->space.purge_failures);
-    out->metadata_bytes = tsi_snapshot_metadata_bytes(a);
+    out->metadata_bytes = tsi_snapshot_metadata_bytes(a) + tsi_profile_bytes(a);
     out->committed_bytes = tsi_load_relaxed(&a->space.committed_bytes);
     out->reserved_bytes = a->space.payload_bytes;
 }

@@ -28,7 +28,7 @@
         }                                                           \
     } while (0)
 
-enum { TEXT_MOST = 2048, FIELDS = 14, STRUCT_MOST = 4096, VALUE_MOST = 23, WARM = 3 };
+enum { TEXT_MOST = 2048, FIELDS = 15, STRUCT_MOST = 4096, VALUE_MOST = 23, WARM = 3 };
 
 typedef unsigned __int128 Wide; /* no product of a 64-bit number and a suffix overflows it */
 
@@ -138,7 +138,7 @@ static void fields_of(const SlabOptions* o, uint64_t v[FIELDS]) {
     const uint64_t all[FIELDS] = {o->ring_size,  o->purge_policy, o->reserve_bytes, o->warm_bytes,
                                   o->slab_bytes, o->prefault,     o->misuse_fatal,  o->leak_report,
                                   o->max_labels, o->max_bytes,    o->sampling_period, o->huge_pages,
-                                  o->numa_local, o->segment};
+                                  o->numa_local, o->segment,      o->profile_bytes};
     memcpy(v, all, sizeof all);
 }
 
@@ -314,6 +314,7 @@ static SlabOptions* take_struct(Input* in, size_t* room) {
     o.huge_pages = (uint8_t)take_value(in, &fields[11]);
     o.numa_local = (uint8_t)take_value(in, &fields[12]);
     o.segment = (uint8_t)take_value(in, &fields[13]);
+    o.profile_bytes = take_value(in, &fields[14]);
     o.reserved_[0] = take(in, 1) == 1;
     *room = o.struct_size < sizeof o.struct_size ? sizeof o.struct_size : o.struct_size;
     if (o.struct_size > STRUCT_MOST) *room = sizeof o.struct_size;
