@@ -3,4 +3,4 @@
 set -eu
 command -v python3 >/dev/null || { echo "skipped: no python3"; exit 77; }
 rm -rf ./*
-exec python3 "$TSLAB_SOURCE_DIR/tests/tools/plot_bench.py"
+exec python3 "$TSLAB_SOURCE_DIR/tests/plots/plot_bench.py"

@@ -5,7 +5,7 @@ set -eu
 for python in python3 /usr/bin/python3; do
     if "$python" -c 'import matplotlib' 2>/dev/null; then
         rm -rf ./*
-        exec "$python" "$TSLAB_SOURCE_DIR/tests/tools/plot_bench_pictures.py"
+        exec "$python" "$TSLAB_SOURCE_DIR/tests/plots/plot_bench_pictures.py"
     fi
 done
 echo "skipped: no python3 with matplotlib (scripts/install-deps.sh plot, about 100 MB)"
