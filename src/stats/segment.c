@@ -259,7 +259,12 @@ static void in_child(void) {
     tsi_add_relaxed(&seg.segment, 1); /* no seat is of this one */
 }
 
-void tsi_segment_init(void) { tsi_fork_drop_segment = in_child; }
+static void init_once(void) { tsi_fork_drop_segment = in_child; }
+
+void tsi_segment_init(void) {
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    (void)pthread_once(&once, init_once);
+}
 
 TsiSegmentHealth tsi_segment_health(TsiArena* a) {
     TsiSegmentHealth h = {.asked = a->options.segment != 0};

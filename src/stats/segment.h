@@ -13,7 +13,7 @@
 #define TSI_SEGMENT_PERIOD_NS 100000000u /* between publications of one allocator, at least */
 enum { TSI_SEGMENT_SHARE = 100 };        /* after each, the process makes none for so many times what it took */
 
-void tsi_segment_init(void); /* once per process */
+void tsi_segment_init(void); /* takes effect once per process */
 /* The first publication of a new allocator. */
 void tsi_segment_begin(TsiArena* a);
 /* Its slot may be another's, after a while. No other thread is inside of the allocator. */

@@ -81,8 +81,8 @@ static const struct {
      " version epoch_id epoch_era label label_id state refcount objects_allocated bytes_allocated live_objects "
      "live_bytes budget_soft_bytes budget_hard_bytes "},
     {TSI_SECTION_PHASE, TIED,
-     " open_since_ns age_ns threads slabs empty_slabs committed_bytes peak_bytes purged_bytes rss_before_close "
-     "rss_after_close "},
+     " open_since_ns age_ns draining_age_ns threads slabs empty_slabs committed_bytes draining_bytes peak_bytes "
+     "purged_bytes rss_before_close rss_after_close "},
 
     {TSI_SECTION_LABEL, EXACT,
      " version label_id label phases_ended phases_open phases_draining objects_allocated bytes_allocated objects_freed "

@@ -213,6 +213,14 @@ static inline void check_phase_times(struct world* w, struct side* s, const Slab
             (unsigned long long)(before - p->open_since_ns), (unsigned long long)(after - p->open_since_ns));
 }
 
+/* What is computed from the row. */
+static inline uint64_t phase_number(const SlabPhaseStats* p, const char* key) {
+    for (unsigned n = 0; n < tsi_metric_count; n++)
+        if (tsi_metrics[n].section == TSI_SECTION_PHASE && strcmp(tsi_metrics[n].key, key) == 0)
+            return tsi_metric_value(&tsi_metrics[n], p).u;
+    return UINT64_MAX;
+}
+
 static inline void check_phase_row(struct world* w, struct side* s, const SlabPhaseStats* p, const struct inc* inc) {
     about(w, "phase", inc->era, inc->label);
     SAME(w, p->version, SLAB_STATS_VERSION, "phase version");
@@ -220,6 +228,9 @@ static inline void check_phase_row(struct world* w, struct side* s, const SlabPh
     REQUIRE(w, memcmp(p->label, inc->label, 32) == 0, "phase label '%.31s', due '%s'", p->label, inc->label);
     SAME(w, p->label_id, account_id(s, inc->account), "label_id of a phase");
     SAME(w, p->state == EPOCH_ACTIVE, inc->state == INC_ACTIVE, "a phase's being open");
+    bool over = inc->state != INC_ACTIVE;
+    SAME(w, phase_number(p, "draining_age_ns"), over ? p->age_ns : 0, "draining_age_ns of a phase");
+    SAME(w, phase_number(p, "draining_bytes"), over ? p->committed_bytes : 0, "draining_bytes of a phase");
     SAME(w, p->refcount, inc->refcount + inc->scopes, "refcount of a phase");
     NO_MORE(w, p->threads, __builtin_popcountll(inc->users), "threads of a phase");
     SAME(w, p->objects_allocated, inc->objects.allocated, "objects_allocated of a phase");
