@@ -23,6 +23,7 @@ enum {
     FLAG_DRAIN,
     FLAG_MAX_BYTES,
     FLAG_SAMPLING,
+    FLAG_PROCESSES,
     FLAG_LEAK_THRESHOLD,
     FLAG_HELP,
     FLAG_VERSION,
@@ -50,6 +51,11 @@ static const struct flag flags[FLAGS] = {
                         0, 1e15},
     [FLAG_SAMPLING] = {"--sampling_period", "N", "times one allocation in so many, 16 or more; 0: none (default: 1024)",
                        0, 1048576},
+    [FLAG_PROCESSES] =
+        {"--processes", "on|off",
+         "whether /processes shows the statistics segments of this user's processes, their labels and "
+         "command names, to whoever reaches this server (default: on, off where other machines reach it)",
+         0, 0},
     [FLAG_LEAK_THRESHOLD] = {"--leak_threshold_s", "S",
                              "age from which an ended phase that holds objects is a leak (default: 60)", 0, 1000000},
     [FLAG_HELP] = {"--help", NULL, "", 0, 0},
@@ -137,6 +143,13 @@ static bool set_number(struct options* o, int id, const char* value) {
     }
 }
 
+static bool set_processes(struct options* o, const char* value) {
+    o->processes = strcmp(value, "on") == 0;
+    if (o->processes || strcmp(value, "off") == 0) return true;
+    fprintf(stderr, "%s: --processes takes on or off, not '%s'\n", program_name, value);
+    return false;
+}
+
 static bool set_own(struct options* o, int id, const char* value) {
     switch (id) {
     case FLAG_LISTEN:
@@ -145,6 +158,8 @@ static bool set_own(struct options* o, int id, const char* value) {
         return o->remote_allowed = true;
     case FLAG_HOST:
         return set_host(o, value);
+    case FLAG_PROCESSES:
+        return set_processes(o, value);
     default:
         return set_number(o, id, value);
     }
@@ -160,6 +175,8 @@ static void print_help(void) {
            "    /stats.json    all statistics (schema: share/temporal-slab/stats.schema.json)\n"
            "    /reports.json  leaks by label, the last receipts, the oldest and newest phases\n"
            "    /doctor        what to do, in words\n"
+           "    /processes     this user's processes with the option segment=1, and of each\n"
+           "                   /processes/PID/stats.json and /processes/PID/metrics\n"
            "    /healthz       200 while it runs\n"
            "    /readyz        200 while it answers; 503 from when it was told to end\n\n"
            "  Nothing else is served, no file is read, and a request that names another host than this is refused.\n"
@@ -199,6 +216,7 @@ int options_read(struct options* o, int argc, char** argv) {
     const struct flag_table tables[] = {{flags, FLAGS}, load_flags};
     const struct pattern* p = NULL;
     const struct flag* of_load = NULL;
+    bool of_processes = false;
     const char* value = NULL;
     for (int i = 1; i < argc; i++) {
         const struct flag* f = flag_take(tables, 2, argc, argv, &i, &value);
@@ -221,7 +239,9 @@ int options_read(struct options* o, int argc, char** argv) {
         if (f == pattern_flag) continue;
         if (!(own ? set_own(o, (int)(f - flags), value) : settings_set(&o->load, f, value))) return 2;
         if (!own) of_load = f;
+        of_processes |= f == &flags[FLAG_PROCESSES];
     }
+    if (!of_processes) o->processes = address_is_loopback(&o->address.any);
     o->load.pattern = p;
     return consistent(o, of_load) ? -1 : 2;
 }

@@ -26,14 +26,8 @@ static void made(struct server* s, bool (*make)(void*, struct text*), const char
     say(out, 503, "There is no memory for this answer, or it has more than 64 MiB; /metrics has the sums by label.\n");
 }
 
-static void metrics(struct server* s, const struct request* r, struct answer* out) {
-    uint64_t from = now_ns();
-    made(s, s->source->metrics, TYPE_TEXT, out);
-    s->self.snapshots++;
-    s->self.snapshot_ns_sum += now_ns() - from;
-    s->self.snapshot_failures += out->code != 200;
-    if (out->code != 200) return;
-    self_metrics(&s->self, &out->body);
+/* Metrics in the format that is wanted. */
+static void formatted(const struct request* r, struct answer* out) {
     if (openmetrics_wanted(r->accept)) {
         struct text open = {.limit = TEXT_LIMIT};
         openmetrics_write(&out->body, &open);
@@ -44,6 +38,17 @@ static void metrics(struct server* s, const struct request* r, struct answer* ou
     if (!out->body.failed) return;
     free(out->body.bytes);
     say(out, 503, "There is no memory for this answer.\n");
+}
+
+static void metrics(struct server* s, const struct request* r, struct answer* out) {
+    uint64_t from = now_ns();
+    made(s, s->source->metrics, TYPE_TEXT, out);
+    s->self.snapshots++;
+    s->self.snapshot_ns_sum += now_ns() - from;
+    s->self.snapshot_failures += out->code != 200;
+    if (out->code != 200) return;
+    self_metrics(&s->self, &out->body);
+    formatted(r, out);
 }
 
 static void stats(struct server* s, const struct request* r, struct answer* out) {
@@ -60,6 +65,68 @@ static void doctor(struct server* s, const struct request* r, struct answer* out
     (void)r;
     made(s, s->source->doctor, PLAIN, out);
 }
+
+/* ---- other processes ---- */
+
+/* A complaint in the words of the route: JSON or text. */
+static void complain(struct answer* out, unsigned code, const char* why, bool json) {
+    free(out->body.bytes);
+    *out = (struct answer){.code = code, .type = json ? JSON : PLAIN, .body.limit = 4096};
+    if (json) {
+        text_put(&out->body, "{\"error\":");
+        text_json_string(&out->body, why);
+        text_put(&out->body, "}\n");
+    } else {
+        text_format(&out->body, "%s.\n", why);
+    }
+    if (!out->body.failed) return;
+    free(out->body.bytes);
+    say(out, 503, "There is no memory for this answer.\n");
+}
+
+static const char switched_off[] = "other processes are not shown here; --processes=on shows them";
+
+static void processes(struct server* s, const struct request* r, struct answer* out) {
+    (void)r;
+    *out = (struct answer){.code = 200, .type = JSON, .body.limit = TEXT_LIMIT};
+    if (!s->options->processes)
+        complain(out, 404, switched_off, true);
+    else if (!processes_list(&s->processes, &out->body))
+        complain(out, 503, "the processes cannot be listed", true);
+}
+
+/* "allocator=3", or -1 for any; false when it is no number. */
+static bool allocator_asked(const char* value, int* out) {
+    size_t n = value != NULL ? strlen(value) : 0;
+    *out = value != NULL ? atoi(value) : -1;
+    return value == NULL || (n > 0 && n <= 5 && strspn(value, "0123456789") == n);
+}
+
+static void of_process(struct server* s, const struct request* r, int what, struct answer* out) {
+    char why[256] = "";
+    int allocator;
+    uint32_t pid = (uint32_t)strtoul(r->path + strlen("/processes/"), NULL, 10);
+    bool json = what == PROCESS_STATS;
+    *out = (struct answer){.code = 200, .type = json ? JSON : TYPE_TEXT, .body.limit = TEXT_LIMIT};
+    if (!s->options->processes)
+        complain(out, 404, switched_off, json);
+    else if (!allocator_asked(r->allocator, &allocator))
+        complain(out, 400, "allocator takes a number, as /processes has it", json);
+    else if ((out->code = process_text(pid, allocator, what, &out->body, why, sizeof why)) != 200)
+        complain(out, out->code, why, json);
+    else if (!json)
+        formatted(r, out);
+}
+
+static void process_stats(struct server* s, const struct request* r, struct answer* out) {
+    of_process(s, r, PROCESS_STATS, out);
+}
+
+static void process_metrics(struct server* s, const struct request* r, struct answer* out) {
+    of_process(s, r, PROCESS_METRICS, out);
+}
+
+/* ---- the rest ---- */
 
 static void healthz(struct server* s, const struct request* r, struct answer* out) {
     (void)s, (void)r;
@@ -93,14 +160,36 @@ ASSET(uplot_js, "text/javascript; charset=utf-8")
 ASSET(uplot_css, "text/css; charset=utf-8")
 
 static const struct route routes[] = {
-    {"/", index_html},          {"/page.js", page_js},     {"/page.css", page_css}, {"/icon.svg", icon_svg},
-    {"/uplot.js", uplot_js},    {"/uplot.css", uplot_css}, {"/metrics", metrics},   {"/stats.json", stats},
-    {"/reports.json", reports}, {"/doctor", doctor},       {"/healthz", healthz},   {"/readyz", readyz},
+    {"/", index_html},
+    {"/page.js", page_js},
+    {"/page.css", page_css},
+    {"/icon.svg", icon_svg},
+    {"/uplot.js", uplot_js},
+    {"/uplot.css", uplot_css},
+    {"/metrics", metrics},
+    {"/stats.json", stats},
+    {"/reports.json", reports},
+    {"/doctor", doctor},
+    {"/healthz", healthz},
+    {"/readyz", readyz},
+    {"/processes", processes},
+    {"/processes/PID/stats.json", process_stats},
+    {"/processes/PID/metrics", process_metrics},
 };
 _Static_assert(sizeof routes / sizeof *routes < SELF_ROUTES, "each route has a row of its own in self.h, and one more");
 
+/* A number without zeros before it, of a length that no id exceeds, stands where the route has PID. */
+static bool matches(const char* route, const char* path) {
+    const char* id = strstr(route, "PID");
+    if (id == NULL) return strcmp(route, path) == 0;
+    size_t before = (size_t)(id - route);
+    if (strncmp(route, path, before) != 0) return false;
+    size_t digits = strspn(path + before, "0123456789");
+    return digits > 0 && digits <= 9 && path[before] != '0' && strcmp(path + before + digits, id + 3) == 0;
+}
+
 const struct route* route_find(const char* path) {
     for (size_t n = 0; n < sizeof routes / sizeof *routes; n++)
-        if (strcmp(routes[n].path, path) == 0) return &routes[n];
+        if (matches(routes[n].path, path)) return &routes[n];
     return NULL;
 }

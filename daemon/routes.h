@@ -7,7 +7,9 @@
 #include "serve.h"
 
 struct request {
-    const char* accept; /* NULL: no such header */
+    const char* path;
+    const char* accept;    /* NULL: no such header */
+    const char* allocator; /* of the query, NULL: not there */
 };
 
 struct answer {
@@ -19,7 +21,7 @@ struct answer {
 };
 
 struct route {
-    const char* path;
+    const char* path; /* PID in it stands for a number */
     void (*answer)(struct server* s, const struct request* r, struct answer* out);
 };
 

@@ -6,7 +6,7 @@
 
 #include "self.h"
 
-static const unsigned codes[8] = {200, 400, 403, 404, 405, 503}; /* the rest: none of ours */
+static const unsigned codes[8] = {200, 400, 403, 404, 405, 502, 503}; /* the rest: none of ours */
 
 void self_answered(struct self* s, const char* route, unsigned code) {
     unsigned r = 0, c = 0;

@@ -7,7 +7,7 @@
 #include "gate.h"
 #include "text.h"
 
-enum { SELF_ROUTES = 16 };
+enum { SELF_ROUTES = 20 };
 
 struct self { /* written by the server's one thread */
     struct gate* gate;

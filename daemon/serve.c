@@ -101,7 +101,9 @@ static bool allowed(const struct server* s, const struct headers* h, const char*
     else if (h->hosts == 1 && !host_is_ours(s->options, h->host))
         refuse(out, 403, "This server is not called that; --allow-host=NAME accepts further names.\n");
     else if (route == NULL)
-        refuse(out, 404, "There are /, /metrics, /stats.json, /reports.json, /doctor, /healthz and /readyz.\n");
+        refuse(out, 404,
+               "There are /, /metrics, /stats.json, /reports.json, /doctor, /healthz, /readyz, /processes,\n"
+               "/processes/PID/stats.json and /processes/PID/metrics.\n");
     else if (!get)
         refuse(out, 405, "GET and HEAD only.\n");
     else if (h->body)
@@ -149,7 +151,10 @@ static enum MHD_Result handle(void* ctx, struct MHD_Connection* c, const char* u
     (void)upload, (void)upload_size, (void)state; /* answered at once: a body is never read */
     (void)MHD_get_connection_values(c, MHD_HEADER_KIND, look, &h);
     const struct route* route = route_find(url);
-    if (allowed(s, &h, version, method, route, &a)) route->answer(s, &(struct request){.accept = h.accept}, &a);
+    struct request r = {.path = url,
+                        .accept = h.accept,
+                        .allocator = MHD_lookup_connection_value(c, MHD_GET_ARGUMENT_KIND, "allocator")};
+    if (allowed(s, &h, version, method, route, &a)) route->answer(s, &r, &a);
     self_answered(&s->self, route != NULL ? route->path : "other", a.code);
     return send_answer(c, &a);
 }
@@ -191,4 +196,7 @@ bool server_take(void* server, int fd, const struct sockaddr* address, socklen_t
     return MHD_add_connection(((struct server*)server)->http, fd, address, size) == MHD_YES;
 }
 
-void server_end(struct server* s) { MHD_stop_daemon(s->http); }
+void server_end(struct server* s) {
+    MHD_stop_daemon(s->http);
+    free(s->processes.list.bytes);
+}

@@ -7,6 +7,7 @@
 #include <stdatomic.h>
 
 #include "gate.h"
+#include "processes.h"
 #include "self.h"
 #include "source.h"
 
@@ -17,6 +18,7 @@ struct server {
     struct source* source;
     struct gate* gate;
     struct self self;
+    struct processes processes; /* of the one thread */
     struct MHD_Daemon* http;
     atomic_bool draining;
 };

@@ -1,8 +1,8 @@
 /*
  * source.h - where numbers come from.
  *
- * The server knows nothing of allocators: it asks a source for texts. There is one source so far, an allocator in this
- * process (own.c). Another process's segment would be a second one: it fills the same table, and serve.c stays as it is.
+ * The routes know nothing of allocators: they ask a source for texts. There is one source, an allocator in this process
+ * (own.c). Other processes come and go and have neither reports nor words; processes.c reads them, without a source.
  *
  * All functions are called by the server's one thread, one at a time. Texts are complete when true is returned; when
  * false is, the client gets 503 and nothing of them.

@@ -1,0 +1,224 @@
+/*
+ * processes.c - the statistics segments of this user's processes, through the reader of slab_segment.h.
+ *
+ * The reader trusts nothing of a segment; what it costs to read one is bounded here, for there is one thread to answer
+ * everybody. A segment over SEGMENT_MOST, or a publication with more rows than any has, is refused before it is
+ * copied or written out. The list looks at PROCESSES_MOST processes and ALLOCATORS_MOST places of each, stops when
+ * SCAN_NS are over, counts what it has left out, and is kept for LIST_NS.
+ *
+ * Only processes of the very user of this server are read. Root could read any, but who asks over HTTP need not be root.
+ */
+#include <ctype.h>
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <slab_alloc.h>
+#include <slab_segment.h>
+
+#include "measure.h"
+#include "processes.h"
+
+enum { PROCESSES_MOST = 4096, ALLOCATORS_MOST = 64, ROWS_MOST = 65536, SEGMENT_MOST = 64 << 20 };
+#define SCAN_NS 500000000u
+#define LIST_NS 1000000000u
+#define LIST_LIMIT ((size_t)8 << 20)
+
+/* ---- one process ---- */
+
+static unsigned fail(unsigned code, char* why, size_t size, const char* sentence) {
+    (void)snprintf(why, size, "%s", sentence);
+    return code;
+}
+
+/* 0: a process of our user. 404, 403 else. */
+static unsigned look(uint32_t pid) {
+    char path[32];
+    struct stat st;
+    (void)snprintf(path, sizeof path, "/proc/%" PRIu32, pid);
+    if (stat(path, &st) != 0) return 404;
+    return st.st_uid == geteuid() ? 0 : 403;
+}
+
+static unsigned status_of(int error) {
+    switch (error) {
+    case ESRCH:
+    case ENOENT:
+        return 404;
+    case EACCES:
+    case EPERM:
+        return 403;
+    case EPROTO:
+    case EPROTONOSUPPORT:
+        return 502;
+    default:
+        return 503;
+    }
+}
+
+/* The segment, or NULL with a status and a sentence. */
+static SlabSegment* open_segment(uint32_t pid, unsigned* code, char* why, size_t size) {
+    SlabSegmentHeader h;
+    *code = look(pid);
+    if (*code == 403) fail(403, why, size, "the process is another user's, or hides from its own (not dumpable)");
+    if (*code == 404) fail(404, why, size, "there is no such process");
+    if (*code != 0) return NULL;
+    SlabSegment* s = slab_segment_open(pid);
+    if (s == NULL) {
+        *code = fail(status_of(errno), why, size, slab_last_error());
+    } else if (look(pid) != 0 || !slab_segment_alive(s)) { /* the id may have been given anew in between */
+        *code = fail(404, why, size, "the process has just ended");
+    } else if (!slab_segment_header(s, &h) || h.total_bytes > SEGMENT_MOST) {
+        *code = fail(502, why, size, "the segment is larger than any should be");
+    }
+    if (*code == 0) return s;
+    slab_segment_close(s);
+    return NULL;
+}
+
+static bool rows_are_few(const SlabSegment* s) {
+    const SlabSegmentScope* scopes;
+    for (uint32_t n = slab_segment_scopes(s, &scopes); n-- > 0;)
+        if (slab_segment_rows(s, n).count > ROWS_MOST) return false;
+    return true;
+}
+
+/* Copies the publication that was asked for. */
+static unsigned read_one(SlabSegment* s, int allocator, char* why, size_t size) {
+    uint32_t places = slab_segment_slots(s);
+    bool any = allocator < 0, damaged = false;
+    int ended = -1, from = any ? 0 : allocator;
+    if (places > ALLOCATORS_MOST) places = ALLOCATORS_MOST;
+    for (int n = from; n < (int)places && (any || n == from); n++) {
+        SlabSegmentView v;
+        SlabSegmentResult r = slab_segment_read(s, (uint32_t)n, &v);
+        if (r == SLAB_SEGMENT_NO_MEMORY) return fail(503, why, size, "there is no memory to read the segment");
+        damaged |= r == SLAB_SEGMENT_INCONSISTENT;
+        if (r != SLAB_SEGMENT_OK) continue;
+        if (!any || v.state == SLAB_SEGMENT_LIVE) return 200;
+        if (ended < 0) ended = n;
+    }
+    if (damaged)
+        return fail(503, why, size, "the numbers are inconsistent: they changed during each of several readings");
+    if (ended >= 0 && slab_segment_read(s, (uint32_t)ended, NULL) == SLAB_SEGMENT_OK) return 200;
+    if (!any) return fail(404, why, size, "the process has no such allocator, or it has published nothing yet");
+    return fail(503, why, size, "no allocator of the process has published anything yet");
+}
+
+unsigned process_text(uint32_t pid, int allocator, int what, struct text* out, char* why, size_t why_size) {
+    unsigned code;
+    SlabSegment* s = open_segment(pid, &code, why, why_size);
+    if (s == NULL) return code;
+    code = read_one(s, allocator, why, why_size);
+    if (code == 200 && !rows_are_few(s)) code = fail(502, why, why_size, "the segment has more rows than any should");
+    if (code == 200) {
+        bool done = what == PROCESS_STATS ? slab_segment_json(s, text_write, out) && text_write(out, "\n", 1)
+                                          : slab_segment_prometheus(s, text_write, out);
+        if (!done) code = fail(503, why, why_size, "there is no memory for this answer, or it has more than 64 MiB");
+    }
+    if (code == 200 && !slab_segment_alive(s)) code = fail(404, why, why_size, "the process has just ended");
+    slab_segment_close(s);
+    return code;
+}
+
+/* ---- the list ---- */
+
+static void put_command(uint32_t pid, struct text* t) {
+    char path[40], name[64];
+    (void)snprintf(path, sizeof path, "/proc/%" PRIu32 "/comm", pid);
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    ssize_t n = fd >= 0 ? read(fd, name, sizeof name - 1) : 0;
+    if (fd >= 0) (void)close(fd);
+    if (n > 0 && name[n - 1] == '\n') n--;
+    name[n > 0 ? n : 0] = 0;
+    text_json_string(t, name);
+}
+
+static void put_age(struct text* t, uint64_t age) {
+    if (age == UINT64_MAX)
+        text_put(t, ",\"age_ns\":null");
+    else
+        text_format(t, ",\"age_ns\":%" PRIu64, age);
+}
+
+/* A row each for allocators that have published; returns the age of the latest, UINT64_MAX when there is none. */
+static uint64_t put_allocators(SlabSegment* s, uint64_t until, struct text* t) {
+    uint32_t places = slab_segment_slots(s);
+    uint64_t least = UINT64_MAX;
+    const char* between = "";
+    text_put(t, ",\"allocators\":[");
+    for (uint32_t n = 0; n < places && n < ALLOCATORS_MOST && now_ns() < until; n++) {
+        SlabSegmentView v;
+        SlabSegmentResult r = slab_segment_read(s, n, &v);
+        if (r == SLAB_SEGMENT_NOTHING) continue;
+        bool whole = r == SLAB_SEGMENT_OK;
+        uint64_t now = now_ns(), age = whole && v.published_ns <= now ? now - v.published_ns : UINT64_MAX;
+        text_format(t, "%s{\"allocator\":%" PRIu32 ",\"state\":\"%s\"", between, n,
+                    !whole                         ? "inconsistent"
+                    : v.state == SLAB_SEGMENT_LIVE ? "live"
+                                                   : "ended");
+        put_age(t, age);
+        text_put(t, "}");
+        if (age < least) least = age;
+        between = ",";
+    }
+    text_put(t, "]");
+    return least;
+}
+
+/* A row, if the process has a segment, or something that should be one. */
+static void put_process(uint32_t pid, uint64_t until, unsigned* rows, struct text* t) {
+    char why[256];
+    unsigned code;
+    SlabSegment* s = open_segment(pid, &code, why, sizeof why);
+    if (s == NULL && code != 502) return;
+    text_format(t, "%s{\"pid\":%" PRIu32 ",\"command\":", (*rows)++ == 0 ? "\n" : ",\n", pid);
+    put_command(pid, t);
+    if (s != NULL) {
+        put_age(t, put_allocators(s, until, t));
+    } else {
+        text_put(t, ",\"error\":");
+        text_json_string(t, why);
+    }
+    text_put(t, "}");
+    slab_segment_close(s);
+}
+
+static bool make_list(struct text* t) {
+    unsigned rows = 0, seen = 0, left_out = 0;
+    uint64_t until = now_ns() + SCAN_NS;
+    DIR* all = opendir("/proc");
+    if (all == NULL) return false;
+    text_put(t, "{\"processes\":[");
+    for (struct dirent* e; (e = readdir(all)) != NULL;) {
+        if (!isdigit((unsigned char)e->d_name[0])) continue;
+        uint32_t pid = (uint32_t)strtoul(e->d_name, NULL, 10);
+        if (look(pid) != 0) continue;
+        if (seen++ < PROCESSES_MOST && now_ns() < until) put_process(pid, until, &rows, t);
+        left_out += now_ns() >= until || seen > PROCESSES_MOST;
+    }
+    (void)closedir(all);
+    text_format(t, "],\n\"left_out\":%u}\n", left_out);
+    return !t->failed;
+}
+
+bool processes_list(struct processes* p, struct text* out) {
+    uint64_t now = now_ns();
+    if (p->list.bytes == NULL || now - p->made_ns >= LIST_NS) {
+        struct text fresh = {.limit = LIST_LIMIT};
+        if (!make_list(&fresh)) {
+            free(fresh.bytes);
+            return false;
+        }
+        free(p->list.bytes);
+        p->list = fresh;
+        p->made_ns = now_ns();
+    }
+    return text_write(out, p->list.bytes, p->list.size);
+}

@@ -1,0 +1,194 @@
+"""tslabd and the segments of other processes: it shows what they have published, whether they run, are stopped or are being
+killed; says with the right status what it cannot show; and a segment that lies neither ends nor delays it."""
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+
+from kit import SOURCE, TSLABD, Daemon, check, finish, series, wait_until
+
+JSON, TEXT = "application/json; charset=utf-8", "text/plain; charset=utf-8"
+
+
+class Process:
+    """A program that runs until its block ends."""
+
+    def __init__(self, *arguments, **how):
+        self.p = subprocess.Popen(arguments, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, **how)
+        self.pid = self.p.pid
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.p.kill()
+        self.p.communicate()
+
+
+def shown(pattern="burst"):
+    """Another tslabd, which has a segment."""
+    p = Process(TSLABD, "--listen=127.0.0.1:0", "--pattern=" + pattern, env=dict(os.environ, TSLAB_OPTIONS="segment=1"))
+    p.p.stdout.readline()
+    return p
+
+
+def path(p, what="stats.json"):
+    return "/processes/%d/%s" % (p.pid, what)
+
+
+def refused(d, where, code, words, kind=None):
+    """The same status for both documents, JSON for the one and a line for the other."""
+    for what in "stats.json", "metrics":
+        url = where % what
+        got = d.ask(url)
+        check(got.code == code and words in got.body, url, got)
+        is_json = what == "stats.json"
+        check(got.headers.get("content-type") == (JSON if is_json else TEXT), url, got)
+        if is_json:
+            check(words in json.loads(got.body)["error"], url, got.body)
+        check(("retry-after" in got.headers) == (code == 503), url, got)
+
+
+def listed(d):
+    got = d.ask("/processes")
+    check(got.code == 200 and got.headers["content-type"] == JSON, got)
+    body = json.loads(got.body)
+    check(body["left_out"] == 0, body)
+    return {row["pid"]: row for row in body["processes"]}
+
+
+def alive(d, p):
+    check(wait_until(lambda: p.pid in listed(d)), "not listed")
+    row = listed(d)[p.pid]
+    check(row["command"] == "tslabd" and len(row["allocators"]) == 1, row)
+    one = row["allocators"][0]
+    check(one["allocator"] == 0 and one["state"] == "live" and one["age_ns"] == row["age_ns"] >= 0, row)
+    check(os.getpid() not in listed(d) and d.process.pid not in listed(d), "processes without a segment")
+    check(wait_until(lambda: d.ask("/processes").body == d.ask("/processes").body), "the list is made anew each time")
+    objects = lambda: json.loads(d.ask(path(p)).body)["total_slow_path_hits"]
+    first = objects()
+    check(wait_until(lambda: objects() > first), "the figures stand still")
+
+
+def stopped(d, p):
+    """A process that does not run is read like any other, and says the same to every reader."""
+    os.kill(p.pid, signal.SIGSTOP)
+    got = d.ask(path(p))
+    document = json.loads(got.body)
+    check(got.code == 200 and got.headers["content-type"] == JSON and document["pid"] == p.pid, got)
+    check(d.ask(path(p)).body == got.body == d.ask(path(p) + "?allocator=0").body, "a stopped process changes")
+    dump = os.path.join(os.path.dirname(TSLABD), "stats_dump")
+    if os.path.exists(dump):
+        said = subprocess.run([dump, "--no-text", "--pid", str(p.pid)], capture_output=True, text=True, timeout=60)
+        check(json.loads(said.stdout) == document, "stats_dump reads other figures", said.stderr)
+    else:
+        print("not compared with stats_dump, which was not built")
+    page = d.ask(path(p, "metrics"))
+    check(page.code == 200 and page.headers["content-type"].startswith("text/plain; version=0.0.4"), page)
+    found = series(page.body)
+    check(found["temporal_slab_live_bytes"] == document["live_bytes"], "live bytes")
+    check(not [name for name in found if not name.startswith("temporal_slab_")], "metrics of the server among them")
+    promtool = subprocess.run(["promtool", "check", "metrics"], input=page.body, text=True, capture_output=True)
+    check(promtool.returncode == 0, "promtool:", promtool.stderr)
+    page = d.ask(path(p, "metrics"), headers=["Accept: application/openmetrics-text"])
+    check(page.headers["content-type"].startswith("application/openmetrics") and page.body.endswith("# EOF\n"), page)
+    check(wait_until(lambda: p.pid in listed(d)), "not listed while it is stopped")
+    refused(d, "/processes/%d/%%s?allocator=1" % p.pid, 404, "no such allocator")
+    refused(d, "/processes/%d/%%s?allocator=99999" % p.pid, 404, "no such allocator")
+    for value in "", "x", "-1", "1x", "123456":
+        refused(d, "/processes/%d/%%s?allocator=%s" % (p.pid, value), 400, "takes a number")
+
+
+def killed(d, p):
+    """Somebody reads it while it ends."""
+    os.kill(p.pid, signal.SIGCONT)
+    codes = []
+    for n in range(40):
+        if n == 10:
+            os.kill(p.pid, signal.SIGKILL)
+        codes.append(d.ask(path(p, ("stats.json", "metrics")[n % 2])).code)
+    check(set(codes[:10]) == {200} and set(codes) <= {200, 404}, codes)
+    check(wait_until(lambda: d.ask(path(p)).code == 404), "answers for a dead process")
+    refused(d, "/processes/%d/%%s" % p.pid, 404, "no process" if d.ask(path(p)).body.count("no process") else "no such")
+    check(wait_until(lambda: p.pid not in listed(d)), "a dead process in the list")
+
+
+def strangers(d):
+    refused(d, "/processes/%d/%%s" % os.getpid(), 404, "shows no statistics")
+    refused(d, "/processes/999999999/%s", 404, "no such process")
+    for bad in ("/processes/", "/processes/1", "/processes/1/", "/processes//stats.json", "/processes/01/metrics",
+                "/processes/0/metrics", "/processes/-1/metrics", "/processes/self/stats.json", "/processes/1x/metrics",
+                "/processes/1/../metrics", "/processes/12345678901/metrics", "/processes/1/stats.json/", "/processes/1/maps"):
+        got = d.ask(bad)
+        check(got.code == 404 and "There are /" in got.body, bad, got)
+    check(d.ask("/processes", method="POST").code == 405, "POST")
+    check(d.ask("/processes", host="evil.example").code == 403, "another host")
+    if os.geteuid() == 0:
+        with Process("sleep", "600", user=65534) as other:
+            refused(d, "/processes/%d/%%s" % other.pid, 403, "another user's")
+    elif os.stat("/proc/1").st_uid != os.geteuid():
+        refused(d, "/processes/1/%s", 403, "another user's")
+    else:
+        print("not tried with another user's process: there is none")
+
+
+def liars(d, segment):
+    forged = lambda kind: Process(sys.executable, SOURCE + "/tests/daemon/forge.py", kind, segment)
+    for kind, code, words in (
+        ("honest", 200, None), ("second", 200, None), ("future", 200, None), ("garbage", 502, "damaged"),
+        ("version", 502, "another kind"), ("huge", 502, "larger than any"), ("rows", 502, "more rows"),
+        ("inconsistent", 503, "inconsistent"), ("unpublished", 503, "has published"),
+    ):
+        with forged(kind) as p:
+            check(p.p.stdout.readline() == "ready\n", kind, "did not begin")
+            if code == 200:
+                check(d.ask(path(p)).code == 200 and d.ask(path(p, "metrics")).code == 200, kind, d.ask(path(p)))
+            else:
+                refused(d, "/processes/%d/%%s" % p.pid, code, words)
+            if kind == "second":
+                refused(d, "/processes/%d/%%s?allocator=0" % p.pid, 503, "inconsistent")
+                check(d.ask(path(p) + "?allocator=1").code == 200, "the second allocator")
+            if kind in ("garbage", "future", "second", "inconsistent"):
+                check(wait_until(lambda: p.pid in listed(d)), kind, "not listed")
+                row = listed(d)[p.pid]
+                check({"garbage": lambda: "damaged" in row["error"],
+                       "future": lambda: row["age_ns"] is None and row["allocators"][0]["state"] == "live",
+                       "second": lambda: [a["state"] for a in row["allocators"]] == ["inconsistent", "live"],
+                       "inconsistent": lambda: row["allocators"][0]["age_ns"] is None}[kind](), kind, row)
+            check(d.ask("/healthz").code == 200, kind, "no answer any more")
+
+
+def copy_segment(pid):
+    for fd in os.listdir("/proc/%d/fd" % pid):
+        link = "/proc/%d/fd/%s" % (pid, fd)
+        if "temporal-slab" in os.readlink(link):
+            open("segment", "wb").write(open(link, "rb").read())
+            return "segment"
+    sys.exit("FAILED: the process has no segment")
+
+
+with Daemon() as daemon:
+    with shown() as process:
+        alive(daemon, process)
+        stopped(daemon, process)
+        copy = copy_segment(process.pid)
+        killed(daemon, process)
+    strangers(daemon)
+    liars(daemon, copy)
+    routes = {re.search('route="([^"]*)"', n)[1] for n in series(daemon.ask("/metrics").body) if "http_requests" in n}
+    check({"/processes", "/processes/PID/stats.json", "/processes/PID/metrics", "other"} <= routes, routes)
+    check('code="0"' not in daemon.ask("/metrics").body, "a status that is not counted")
+    check(daemon.end(signal.SIGTERM) == 0 and daemon.said() == "", daemon.said())
+off = "/processes/%d/%%s" % os.getpid()
+with Daemon("--processes=off") as daemon:
+    refused(daemon, off, 404, "--processes=on")
+    check(daemon.ask("/processes").code == 404, "a list although it is off")
+with Daemon("--allow-remote", listen="0.0.0.0:0") as daemon:
+    refused(daemon, off, 404, "--processes=on")
+with Daemon("--processes=on", "--allow-remote", listen="0.0.0.0:0") as daemon:
+    check(daemon.ask("/processes").code == 200, "no list although it is on")
+got = subprocess.run([TSLABD, "--processes=yes"], capture_output=True, text=True, timeout=60)
+check(got.returncode == 2 and "takes on or off, not 'yes'" in got.stderr, got)
+finish()
