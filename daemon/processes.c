@@ -122,7 +122,6 @@ unsigned process_text(uint32_t pid, int allocator, int what, struct text* out, c
                                           : slab_segment_prometheus(s, text_write, out);
         if (!done) code = fail(503, why, why_size, "there is no memory for this answer, or it has more than 64 MiB");
     }
-    if (code == 200 && !slab_segment_alive(s)) code = fail(404, why, why_size, "the process has just ended");
     slab_segment_close(s);
     return code;
 }

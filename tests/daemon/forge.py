@@ -38,6 +38,20 @@ elif kind == "inconsistent":  # its buffers are of other publications than it sa
 elif kind == "second":  # the first place makes no sense, the next one does
     data[slots + stride:slots + 2 * stride] = data[slots:slots + stride]
     u64(slots + 64, 1 << 40), u64(slots + 72, 1 << 40)
+elif kind == "ended":  # the first place is a destroyed allocator's, the next one, a living one's, has other figures
+    data[slots + stride:slots + 2 * stride] = data[slots:slots + stride]
+    u64(slots, 2)
+    new, old = len(data), u64(slots + 64 + 8 * (number & 1))
+    data += data[old:old + u64(slots + 56)]
+    size = len(data)
+    u64(24, size), u64(slots + stride + 64 + 8 * (number & 1), new)
+    scopes, _, step = table("scopes")
+    metrics, count, row = table("metrics")
+    for at in range(metrics, metrics + count * row, row):
+        if data[at:at + 16].split(b"\0")[0] == b"live_bytes":
+            scope, offset = struct.unpack_from("<I", data, at + 320)[0], struct.unpack_from("<I", data, at + 336)[0]
+            if data[scopes + scope * step:].startswith(b"GLOBAL\0"):
+                u64(new + u64(scopes + scope * step + 128) + offset, 12345)
 elif kind == "unpublished":
     u64(slots + 16, 1)
 elif kind == "future":

@@ -137,7 +137,7 @@ def strangers(d):
 def liars(d, segment):
     forged = lambda kind: Process(sys.executable, SOURCE + "/tests/daemon/forge.py", kind, segment)
     for kind, code, words in (
-        ("honest", 200, None), ("second", 200, None), ("future", 200, None), ("garbage", 502, "damaged"),
+        ("honest", 200, None), ("second", 200, None), ("ended", 200, None), ("future", 200, None), ("garbage", 502, "damaged"),
         ("version", 502, "another kind"), ("huge", 502, "larger than any"), ("rows", 502, "more rows"),
         ("inconsistent", 503, "inconsistent"), ("unpublished", 503, "has published"),
     ):
@@ -150,12 +150,16 @@ def liars(d, segment):
             if kind == "second":
                 refused(d, "/processes/%d/%%s?allocator=0" % p.pid, 503, "inconsistent")
                 check(d.ask(path(p) + "?allocator=1").code == 200, "the second allocator")
-            if kind in ("garbage", "future", "second", "inconsistent"):
+            if kind == "ended":
+                live = [json.loads(d.ask(path(p) + which).body)["live_bytes"] for which in ("", "?allocator=1", "?allocator=0")]
+                check(live[0] == live[1] == 12345 != live[2], "not the living allocator's", live)
+            if kind in ("garbage", "future", "second", "ended", "inconsistent"):
                 check(wait_until(lambda: p.pid in listed(d)), kind, "not listed")
                 row = listed(d)[p.pid]
                 check({"garbage": lambda: "damaged" in row["error"],
                        "future": lambda: row["age_ns"] is None and row["allocators"][0]["state"] == "live",
                        "second": lambda: [a["state"] for a in row["allocators"]] == ["inconsistent", "live"],
+                       "ended": lambda: [a["state"] for a in row["allocators"]] == ["ended", "live"],
                        "inconsistent": lambda: row["allocators"][0]["age_ns"] is None}[kind](), kind, row)
             check(d.ask("/healthz").code == 200, kind, "no answer any more")
 
