@@ -30,10 +30,10 @@ def finish():
 class Daemon:
     """tslabd at a free port of 127.0.0.1."""
 
-    def __init__(self, *arguments, listen="127.0.0.1:0"):
+    def __init__(self, *arguments, listen="127.0.0.1:0", env=None):
         self.errors = open("errors", "w+")
         self.process = subprocess.Popen([TSLABD, "--listen", listen, *arguments], stdout=subprocess.PIPE,
-                                        stderr=self.errors, text=True)
+                                        stderr=self.errors, text=True, env=env)
         line = self.process.stdout.readline()
         found = re.match(r"tslabd: (http://(.*):(\d+)/) pattern (\w+)\n", line)
         if not found:

@@ -1,0 +1,92 @@
+#!/bin/sh
+# Pushes the metrics of a tslabd, of a process that it shows, or of standard input to a Pushgateway, once or in a loop.
+#
+# Usage: push-metrics.sh [OPTION]... GATEWAY       like http://127.0.0.1:9091
+#   --from URL        of metrics (default: http://127.0.0.1:8080/metrics); - for standard input
+#   --pid N           of process N, as the tslabd at --from's host shows it: /processes/N/metrics
+#   --job NAME        (default: temporal-slab)
+#   --instance NAME   (default: the name of this machine, with :pid for a process)
+#   --every S         again and again; a failure is told and tried again (default: once)
+#   --timeout S       of each request (default: 10)
+# tslab push does the same without tslabd.
+#
+# Exit status: 0 pushed, 1 could not be read or pushed, 2 wrong command line or no curl.
+set -u
+wrong() {
+    echo "push-metrics.sh: $*; see the head of the script" >&2
+    exit 2
+}
+from=http://127.0.0.1:8080/metrics process="" job=temporal-slab instance="" every=0 timeout=10 gateway=""
+while [ $# -gt 0 ]; do
+    case $1 in
+    --from | --pid | --job | --instance | --every | --timeout)
+        [ $# -ge 2 ] || wrong "$1 needs a value"
+        case $1 in
+        --from) from=$2 ;;
+        --pid)
+            process=$2
+            case $process in '' | *[!0-9]* | 0*) wrong "--pid takes a process id, not '$process'" ;; esac
+            ;;
+        --job) job=$2 ;;
+        --instance) instance=$2 ;;
+        --every) every=$2 ;;
+        --timeout) timeout=$2 ;;
+        esac
+        shift
+        ;;
+    -*) wrong "there is no option $1" ;;
+    *)
+        [ -z "$gateway" ] || wrong "one gateway at a time: $gateway and $1"
+        gateway=${1%/}
+        ;;
+    esac
+    shift
+done
+number() { # NAME VALUE LEAST
+    case $2 in '' | *[!0-9]* | ???????*) wrong "$1 takes a whole number of at most six digits, not '$2'" ;; esac
+    [ "$2" -ge "$3" ] || wrong "$1 takes $3 or more, not $2"
+}
+number --every "$every" 0
+number --timeout "$timeout" 1
+case $gateway in http://?* | https://?*) ;; *) wrong "a gateway is needed, like http://127.0.0.1:9091, not '$gateway'" ;; esac
+case $from in http://?* | https://?* | -) ;; *) wrong "--from takes a URL or -, not '$from'" ;; esac
+[ "$from" != - ] || [ "$every" -eq 0 ] || wrong "standard input can be read once only"
+if [ -n "$process" ]; then
+    case $from in http*://*/*) ;; *) wrong "--pid needs --from to be a URL of tslabd" ;; esac
+    from=${from%"${from#*://*/}"}processes/$process/metrics
+fi
+[ -n "$instance" ] || instance=$(uname -n)${process:+:$process}
+# They become a part of the gateway's path.
+for word in "$job" "$instance"; do
+    case $word in '' | *[!A-Za-z0-9._:-]* | . | ..) wrong "job and instance have letters, digits and . _ : - only, not '$word'" ;; esac
+done
+command -v curl >/dev/null || wrong "curl is needed (apt-get install curl)"
+
+page=$(mktemp) || exit 1
+trap 'rm -f "$page"' EXIT
+trap 'exit 1' INT TERM
+
+push() {
+    if [ "$from" = - ]; then
+        cat >"$page" || return 1
+    elif ! said=$(curl -sS --fail --max-time "$timeout" --max-filesize 67108864 -o "$page" "$from" 2>&1); then
+        echo "push-metrics.sh: $from: $said" >&2
+        return 1
+    fi
+    grep -q '^temporal_slab_' "$page" || {
+        echo "push-metrics.sh: $from has no metrics of temporal-slab" >&2
+        return 1
+    }
+    # The gateway replaces the group, so series of labels that are gone do not stay.
+    if ! said=$(curl -sS --fail-with-body --max-time "$timeout" -X PUT -H 'Content-Type: text/plain; version=0.0.4' \
+        --data-binary "@$page" "$gateway/metrics/job/$job/instance/$instance" 2>&1); then
+        echo "push-metrics.sh: $gateway: $said" >&2
+        return 1
+    fi
+}
+
+[ "$every" -gt 0 ] || { push; exit $?; }
+while :; do
+    push
+    sleep "$every"
+done
