@@ -1,5 +1,6 @@
 """tslabd and the segments of other processes: it shows what they have published, whether they run, are stopped or are being
 killed; says with the right status what it cannot show; and a segment that lies neither ends nor delays it."""
+import contextlib
 import json
 import os
 import re
@@ -134,34 +135,42 @@ def strangers(d):
         print("not tried with another user's process: there is none")
 
 
+LIARS = (
+    ("honest", 200, None), ("second", 200, None), ("ended", 200, None), ("future", 200, None), ("garbage", 502, "damaged"),
+    ("version", 502, "another kind"), ("huge", 502, "larger than any"), ("rows", 502, "more rows"),
+    ("inconsistent", 503, "inconsistent"), ("unpublished", 503, "has published"),
+)
+ROWS = {
+    "garbage": lambda row: "damaged" in row["error"],
+    "future": lambda row: row["age_ns"] is None and row["allocators"][0]["state"] == "live",
+    "second": lambda row: [a["state"] for a in row["allocators"]] == ["inconsistent", "live"],
+    "ended": lambda row: [a["state"] for a in row["allocators"]] == ["ended", "live"],
+    "inconsistent": lambda row: row["allocators"][0]["age_ns"] is None,
+}
+
+
 def liars(d, segment):
-    forged = lambda kind: Process(sys.executable, SOURCE + "/tests/daemon/forge.py", kind, segment)
-    for kind, code, words in (
-        ("honest", 200, None), ("second", 200, None), ("ended", 200, None), ("future", 200, None), ("garbage", 502, "damaged"),
-        ("version", 502, "another kind"), ("huge", 502, "larger than any"), ("rows", 502, "more rows"),
-        ("inconsistent", 503, "inconsistent"), ("unpublished", 503, "has published"),
-    ):
-        with forged(kind) as p:
+    with contextlib.ExitStack() as all_:
+        forged = {kind: all_.enter_context(Process(sys.executable, SOURCE + "/tests/daemon/forge.py", kind, segment))
+                  for kind, _, _ in LIARS}
+        for kind, code, words in LIARS:
+            p = forged[kind]
             check(p.p.stdout.readline() == "ready\n", kind, "did not begin")
             if code == 200:
                 check(d.ask(path(p)).code == 200 and d.ask(path(p, "metrics")).code == 200, kind, d.ask(path(p)))
             else:
                 refused(d, "/processes/%d/%%s" % p.pid, code, words)
-            if kind == "second":
-                refused(d, "/processes/%d/%%s?allocator=0" % p.pid, 503, "inconsistent")
-                check(d.ask(path(p) + "?allocator=1").code == 200, "the second allocator")
-            if kind == "ended":
-                live = [json.loads(d.ask(path(p) + which).body)["live_bytes"] for which in ("", "?allocator=1", "?allocator=0")]
-                check(live[0] == live[1] == 12345 != live[2], "not the living allocator's", live)
-            if kind in ("garbage", "future", "second", "ended", "inconsistent"):
-                check(wait_until(lambda: p.pid in listed(d)), kind, "not listed")
-                row = listed(d)[p.pid]
-                check({"garbage": lambda: "damaged" in row["error"],
-                       "future": lambda: row["age_ns"] is None and row["allocators"][0]["state"] == "live",
-                       "second": lambda: [a["state"] for a in row["allocators"]] == ["inconsistent", "live"],
-                       "ended": lambda: [a["state"] for a in row["allocators"]] == ["ended", "live"],
-                       "inconsistent": lambda: row["allocators"][0]["age_ns"] is None}[kind](), kind, row)
             check(d.ask("/healthz").code == 200, kind, "no answer any more")
+        p = forged["second"]
+        refused(d, "/processes/%d/%%s?allocator=0" % p.pid, 503, "inconsistent")
+        check(d.ask(path(p) + "?allocator=1").code == 200, "the second allocator")
+        p = forged["ended"]
+        live = [json.loads(d.ask(path(p) + which).body)["live_bytes"] for which in ("", "?allocator=1", "?allocator=0")]
+        check(live[0] == live[1] == 12345 != live[2], "not the living allocator's", live)
+        check(wait_until(lambda: all(forged[kind].pid in listed(d) for kind in ROWS)), "not listed")
+        rows = listed(d)
+        for kind, right in ROWS.items():
+            check(right(rows[forged[kind].pid]), kind, rows[forged[kind].pid])
 
 
 def copy_segment(pid):
