@@ -52,10 +52,12 @@ static bool same_kind(const TsiMetric* m, uint32_t type) {
     return tsi_metric_is_array(m) == (type > SLAB_SEGMENT_STATE);
 }
 
-/* One section of as many rows as the copy has: r has room for them. */
+/* One section of as many rows as the copy has, or one where a report has one, whatever form the segment gives it: r has room
+ * for them. */
 static void fill_section(const SlabSegment* s, TsiReport* r, TsiSection section, uint32_t scope) {
     TsiRows rows = tsi_report_rows(r, section);
     uint32_t count = (uint32_t)slab_segment_rows(s, scope).count; /* rows.count may be a field that was just set */
+    if (tsi_sections[section].form != TSI_FORM_ARRAY && count > 1) count = 1;
     for (unsigned i = 0; i < tsi_metric_count; i++) {
         const TsiMetric* m = &tsi_metrics[i];
         uint32_t at = m->section == section && m->derive == NULL ? metric_of(s, scope, m->key) : NONE;

@@ -250,11 +250,23 @@ static void wild_values(Image* m) {
     memset(buffer_in(m) + m->plan.rows[0], 0xff, m->plan.buffer_bytes - m->plan.rows[0]);
 }
 
+/* More rows of what there is one of: in the file they fit. */
+static void many_globals(Image* m) {
+    for (unsigned n = 0; n < TSI_SECTIONS; n++) {
+        if (scope_in(m, n)->form == SLAB_SEGMENT_ARRAY) continue;
+        scope_in(m, n)->form = SLAB_SEGMENT_ARRAY;
+        scope_in(m, n)->capacity = 4096;
+        rows_in(m, n)->count = 4096;
+    }
+    slot_in(m)->buffer_bytes = m->bytes - slot_in(m)->buffer[NUMBER & 1];
+}
+
 static const struct {
     void (*spoil)(Image*);
     SlabSegmentResult result;
 } readings[] = {
     {good, SLAB_SEGMENT_OK},
+    {many_globals, SLAB_SEGMENT_OK},
     {ended_slot, SLAB_SEGMENT_OK},
     {stopped_writer, SLAB_SEGMENT_OK},
     {wild_values, SLAB_SEGMENT_OK},
