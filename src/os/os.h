@@ -50,6 +50,8 @@ typedef struct TsiOs {
     uint64_t (*rss_bytes)(void);
     /* Calls fn for each mapping of the process until it returns false. Allocates nothing. */
     void (*each_mapping)(bool (*fn)(const TsiMapping* m, void* ctx), void* ctx);
+    /* Can the 8 bytes at an address be read now? */
+    bool (*is_readable)(const void* p);
     /* 64 random bits, for the handle secret and the distance of samples. */
     uint64_t (*random)(void);
     /* A file in memory that can be sealed; a descriptor, or -1 and errno. */

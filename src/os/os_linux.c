@@ -159,6 +159,14 @@ static void os_each_mapping(bool (*fn)(const TsiMapping* m, void* ctx), void* ct
     errno = saved;
 }
 
+/* The kernel copies the set before it looks at what is to be done with it, and for that there is no such value. */
+static bool os_is_readable(const void* p) {
+    int saved = errno;
+    bool readable = syscall(SYS_rt_sigprocmask, -1, p, NULL, sizeof(uint64_t)) == 0 || errno != EFAULT;
+    errno = saved;
+    return readable;
+}
+
 static uint64_t os_random(void) {
     uint64_t v = 0;
     if (getrandom(&v, sizeof v, GRND_NONBLOCK) != (ssize_t)sizeof v)
@@ -188,6 +196,7 @@ TsiOs tsi_os = {
     .coarse_ns = os_coarse_ns,
     .rss_bytes = os_rss_bytes,
     .each_mapping = os_each_mapping,
+    .is_readable = os_is_readable,
     .random = os_random,
     .memfd = os_memfd,
     .reserve_file = os_reserve_file,

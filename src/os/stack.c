@@ -23,12 +23,24 @@ bool tsi_stack_bounds(uintptr_t in, uintptr_t* low, uintptr_t* high) {
     return s.high != 0;
 }
 
+/* Both words of a frame. *page: one that is known to be readable, + 1. */
+static bool can_read(uintptr_t fp, uintptr_t* page) {
+    for (unsigned n = 0; n < 2; n++) {
+        uintptr_t at = fp + n * sizeof(uintptr_t), of = (at & ~(uintptr_t)(tsi_os.page_bytes - 1)) + 1;
+        if (of != *page && !tsi_os.is_readable((const void*)at)) return false;
+        *page = of;
+    }
+    return true;
+}
+
 /* Reads frames of other functions, whose variables sanitizers watch. */
 __attribute__((no_sanitize("address", "thread", "undefined"))) unsigned tsi_stack_walk(uintptr_t fp, uintptr_t low, uintptr_t high,
                                                                                       uintptr_t* out, unsigned max) {
     unsigned n = 0;
+    uintptr_t page = 0;
 #if defined(__x86_64__) || defined(__aarch64__)
     while (n < max && fp >= low && fp < high && high - fp >= 2 * sizeof(uintptr_t) && fp % sizeof(uintptr_t) == 0) {
+        if (!can_read(fp, &page)) break;
         const uintptr_t* frame = (const uintptr_t*)fp;
         if (frame[1] == 0) break; /* the outermost */
         out[n++] = frame[1];
@@ -36,7 +48,7 @@ __attribute__((no_sanitize("address", "thread", "undefined"))) unsigned tsi_stac
         fp = frame[0];
     }
 #else
-    (void)fp, (void)low, (void)high, (void)out, (void)max;
+    (void)fp, (void)low, (void)high, (void)out, (void)max, (void)page, (void)can_read;
 #endif
     return n;
 }
