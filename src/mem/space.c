@@ -377,12 +377,24 @@ bool tsi_space_take_large(TsiSpace* s, size_t bytes, size_t align, unsigned lane
     return ok;
 }
 
+/* Of addresses that were mapped anew, for which the kernel has forgotten them. The caller holds their slabs: chunks keep their nodes. */
+static void wish_again(TsiSpace* s, uint8_t* p, size_t bytes) {
+    if (s->config.huge_pages) tsi_os.prefer_huge(p, bytes);
+    for (uint8_t *end = p + bytes, *to; s->nodes != 1 && p < end; p = to) {
+        uint32_t chunk = (uint32_t)((p - s->base) >> TSI_CHUNK_SHIFT);
+        to = s->base + ((size_t)(chunk + 1) << TSI_CHUNK_SHIFT);
+        if (to > end) to = end;
+        tsi_os.prefer_node(p, (size_t)(to - p), s->chunks[chunk].node);
+    }
+}
+
 static void purge_range(TsiSpace* s, unsigned cls, void* p, size_t bytes, bool whole_slabs) {
     if (s->config.purge_policy == 2) return;
     TsiPurgeHow how = s->config.purge_policy == 1 ? TSI_PURGE_LAZY : TSI_PURGE_DONTNEED;
     if (whole_slabs && tsi_os.strict_commit) how = TSI_PURGE_UNCOMMIT;
     int error = tsi_os.purge(p, bytes, how);
     bool ok = error == 0;
+    if (ok && how == TSI_PURGE_UNCOMMIT) wish_again(s, p, bytes);
     tsi_add_relaxed(&s->purge_calls, 1);
     tsi_add_relaxed(&s->purges[cls], 1);
     tsi_add_relaxed(ok ? &s->purge_bytes : &s->purge_failures, ok ? bytes : 1);

@@ -32,7 +32,7 @@ typedef struct TsiOs {
     void* (*reserve)(size_t bytes);
     /* Makes whole pages readable and writable; 0 or an errno value. */
     int (*commit)(void* p, size_t bytes);
-    /* Gives whole pages back; their content becomes zero. 0 or an errno value. */
+    /* Gives whole pages back; their content becomes zero. 0 or an errno value. UNCOMMIT: as reserved, without wishes. */
     int (*purge)(void* p, size_t bytes, TsiPurgeHow how);
     void (*unmap)(void* p, size_t bytes);
     /* Of a reserved range: fill it with huge pages where it can be; a wish. */

@@ -161,6 +161,72 @@ static void a_failed_commit_of_a_pair(void** state) {
     close_it();
 }
 
+/* A kernel that charges what is writable gets pages back as addresses that are mapped anew: it knows of no wish then. */
+static void wishes_outlive_a_strict_kernels_purge(void** state) {
+    (void)state;
+    uint32_t id = 0;
+    tsi_os.strict_commit = true;
+    open_as(true, true, 2);
+    size_t slab = space.classes->c[CLASS_1024].slab_bytes;
+    uint32_t kept = take_on(1, CLASS_1024);
+    id = take_on(1, CLASS_1024);
+    fake_os_clear();
+    tsi_space_purge(&space, &id, 1);
+    assert_wish(0, payload(0) + slab, slab, -1);
+    assert_wish(1, payload(0) + slab, slab, 1);
+    assert_int_equal(fake_os.wish_count, 2);
+    tsi_space_purge(&space, &kept, 1);
+    fake_os.node = 0;
+    assert_true(tsi_space_take_large(&space, MIB + 4096, 16, 0, &id));
+    fake_os_clear();
+    tsi_space_give_large(&space, id);
+    assert_wish(0, payload(0), MIB + 4096, -1);
+    assert_wish(1, payload(0), MIB, 0);
+    assert_wish(2, payload(1), 4096, 0);
+    close_it();
+    open_as(false, false, 2);
+    id = take_on(1, CLASS_1024);
+    tsi_space_purge(&space, &id, 1);
+    assert_int_equal(fake_os.wish_count, 0);
+    close_it();
+    tsi_os.strict_commit = false;
+}
+
+/* The kernel's flags of the mapping that an address lies in. */
+static bool has_flag(const void* p, const char* flag) {
+    char line[512];
+    unsigned long low, high;
+    bool here = false, has = false;
+    FILE* f = fopen("/proc/self/smaps", "r");
+    assert_non_null(f);
+    while (fgets(line, sizeof line, f) != NULL) {
+        if (sscanf(line, "%lx-%lx ", &low, &high) == 2) here = (uintptr_t)p >= low && (uintptr_t)p < high;
+        else if (here && strncmp(line, "VmFlags:", 8) == 0) has = strstr(line, flag) != NULL;
+    }
+    fclose(f);
+    return has;
+}
+
+/* Small pages stay small ones. */
+static void what_is_uncommitted_is_as_reserved(void** state) {
+    (void)state;
+    size_t page = tsi_os.page_bytes;
+    uint8_t* p = fake_os.real.reserve(3 * page);
+    assert_non_null(p);
+    if (!has_flag(p, " nh")) {
+        print_message("skipped: the kernel knows no huge pages\n");
+        fake_os.real.unmap(p, 3 * page);
+        skip();
+    }
+    assert_int_equal(fake_os.real.commit(p, 3 * page), 0);
+    p[page] = 1;
+    assert_int_equal(fake_os.real.purge(p + page, page, TSI_PURGE_UNCOMMIT), 0);
+    assert_true(has_flag(p + page, " nh"));
+    assert_int_equal(fake_os.real.commit(p + page, page), 0);
+    assert_int_equal(p[page], 0);
+    fake_os.real.unmap(p, 3 * page);
+}
+
 static void an_allocator_lives_with_both(void** state) {
     (void)state;
     static void* p[3000];
@@ -189,6 +255,7 @@ int main(void) {
         cmocka_unit_test(large_objects_too),               cmocka_unit_test(more_nodes_than_are_told_apart),
         cmocka_unit_test(huge_pages_are_committed_whole),  cmocka_unit_test(a_half_that_was_committed_before),
         cmocka_unit_test(a_failed_commit_of_a_pair),       cmocka_unit_test(an_allocator_lives_with_both),
+        cmocka_unit_test(what_is_uncommitted_is_as_reserved), cmocka_unit_test(wishes_outlive_a_strict_kernels_purge),
     };
     fake_os_install(0, false, false);
     (void)slab_page_size(); /* the process's own tables */
