@@ -296,6 +296,39 @@ static void slots_run_out_and_cool_off(void** state) {
     for (unsigned n = 0; n < SLAB_SEGMENT_SLOTS; n++) slab_allocator_free(a[n]);
 }
 
+/* Destroys an allocator at the first look at the clock that a publication takes; that look was before. */
+static SlabAllocator* to_end;
+static uint64_t ending_clock(void) {
+    uint64_t now = frozen_clock();
+    if (to_end == NULL) return now;
+    if (tsi_lock_try(&tsi_segment_lock)) {
+        tsi_lock_give(&tsi_segment_lock);
+        return now;
+    }
+    SlabAllocator* a = to_end;
+    to_end = NULL;
+    clock_skip += 1000;
+    slab_allocator_free(a);
+    return now;
+}
+
+static void one_that_ends_while_a_slot_is_looked_for(void** state) {
+    (void)state;
+    SlabAllocator* first = create();
+    SlabSegment* s = open_own();
+    uint64_t serial = view_of(s, 0).serial;
+    tsi_os.now_ns = ending_clock;
+    to_end = first;
+    SlabAllocator* second = create();
+    assert_null(to_end);
+    assert_int_equal(publications(second), 1);
+    assert_int_equal(view_of(s, 0).state, SLAB_SEGMENT_ENDED); /* for a second it can be read */
+    assert_true(view_of(s, 0).serial == serial);
+    assert_true(view_of(s, 1).serial == tsi_arena(second)->serial);
+    slab_segment_close(s);
+    slab_allocator_free(second);
+}
+
 /* ---- systems that refuse ---- */
 
 static bool collect(void* ctx, const char* bytes, size_t n) {
@@ -446,6 +479,7 @@ int main(void) {
         TEST(a_tenth_of_a_second_apart),
         TEST(at_every_kind_of_slow_call),
         TEST(slots_run_out_and_cool_off),
+        TEST(one_that_ends_while_a_slot_is_looked_for),
         TEST(without_pages),
         TEST(nobody_else_writes),
         TEST(in_a_folder),
