@@ -216,8 +216,8 @@ static uint64_t publish_locked(TsiArena* a) {
     publication_write(&r, a->seat.slot - 1, a->serial, begun);
     tsi_report_drop(&r);
     tsi_add_relaxed(&a->seat.publications, 1);
-    uint64_t now = tsi_os.now_ns();
-    tsi_store_relaxed(&seg.due_ns, now + TSI_SEGMENT_SHARE * (now - begun));
+    uint64_t now = tsi_os.now_ns(), pause = TSI_SEGMENT_SHARE * (now - begun);
+    tsi_store_relaxed(&seg.due_ns, now + (pause < TSI_SEGMENT_PAUSE_NS ? pause : TSI_SEGMENT_PAUSE_NS));
     return begun + TSI_SEGMENT_PERIOD_NS;
 }
 

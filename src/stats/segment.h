@@ -12,6 +12,8 @@
 
 #define TSI_SEGMENT_PERIOD_NS 100000000u /* between publications of one allocator, at least */
 enum { TSI_SEGMENT_SHARE = 100 };        /* after each, the process makes none for so many times what it took */
+/* But for no longer than this: a process that was stopped in the midst of one would be silent for hours. */
+#define TSI_SEGMENT_PAUSE_NS 60000000000u
 
 void tsi_segment_init(void); /* takes effect once per process */
 /* The first publication of a new allocator. */

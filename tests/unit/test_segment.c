@@ -225,6 +225,26 @@ static void not_too_often(void** state) {
     slab_allocator_free(a);
 }
 
+static uint64_t stopped_clock(void) { return frozen_at + (clock_skip += 600000000000); } /* ten minutes pass at each look */
+
+/* A debugger, a frozen control group: what it took was not its own time. */
+static void a_process_that_was_stopped_goes_on(void** state) {
+    (void)state;
+    SlabAllocator* a = create();
+    pass_seconds(1);
+    tsi_os.now_ns = stopped_clock;
+    slab_trim(a);
+    assert_int_equal(publications(a), 2);
+    tsi_os.now_ns = frozen_clock;
+    pass_seconds(59);
+    slab_trim(a);
+    assert_int_equal(publications(a), 2);
+    pass_seconds(1);
+    slab_trim(a);
+    assert_int_equal(publications(a), 3);
+    slab_allocator_free(a);
+}
+
 static void at_every_kind_of_slow_call(void** state) {
     (void)state;
     SlabAllocator* a = create();
@@ -476,6 +496,7 @@ int main(void) {
         TEST(rows_are_those_of_the_report),
         TEST(what_has_no_room_is_counted),
         TEST(not_too_often),
+        TEST(a_process_that_was_stopped_goes_on),
         TEST(a_tenth_of_a_second_apart),
         TEST(at_every_kind_of_slow_call),
         TEST(slots_run_out_and_cool_off),
