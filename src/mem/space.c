@@ -149,7 +149,7 @@ static void chunks_prefer_node(TsiSpace* s, uint32_t first, uint32_t n, unsigned
     bool asked = true;
     for (uint32_t i = first; i < first + n; i++) {
         asked = asked && s->chunks[i].asked_node == node + 1;
-        s->chunks[i].node = (uint8_t)node;
+        s->chunks[i].node = (uint8_t)(node % s->nodes);
         s->chunks[i].asked_node = (uint8_t)(node + 1);
     }
     if (asked) return;
@@ -273,11 +273,12 @@ static void take_counted(TsiSpace* s, unsigned cls, unsigned lane) {
     count_locked(fast ? &s->lock_fast[cls][lane] : &s->lock_contended[cls][lane]);
 }
 
-static unsigned node_here(const TsiSpace* s) { return s->nodes == 1 ? 0 : tsi_os.node() % s->nodes; }
+static unsigned node_here(const TsiSpace* s) { return s->nodes == 1 ? 0 : tsi_os.node() % TSI_OS_NODES_MAX; }
 
 /* A chunk with pool slabs, chunk + 1: of the node, or a new one, or when there is no room for one of any node; else 0. */
 static uint32_t chunk_with_free(TsiSpace* s, unsigned cls, unsigned node) {
-    if (s->with_free[node][cls] != 0 || chunk_open(s, cls, node)) return s->with_free[node][cls];
+    const uint32_t* own = &s->with_free[node % s->nodes][cls];
+    if (*own != 0 || chunk_open(s, cls, node)) return *own;
     for (unsigned other = 0; other < s->nodes; other++)
         if (s->with_free[other][cls] != 0) return s->with_free[other][cls];
     return 0;
@@ -384,7 +385,7 @@ static void wish_again(TsiSpace* s, uint8_t* p, size_t bytes) {
         uint32_t chunk = (uint32_t)((p - s->base) >> TSI_CHUNK_SHIFT);
         to = s->base + ((size_t)(chunk + 1) << TSI_CHUNK_SHIFT);
         if (to > end) to = end;
-        tsi_os.prefer_node(p, (size_t)(to - p), s->chunks[chunk].node);
+        tsi_os.prefer_node(p, (size_t)(to - p), s->chunks[chunk].asked_node - 1u);
     }
 }
 

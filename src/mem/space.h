@@ -27,7 +27,7 @@ enum {
     TSI_CHUNK_LINES = 1024,
     TSI_CHUNKS_MAX = 1 << 16,
     TSI_MIXED_AT = 512, /* index of the first TsiMixed among a chunk's lines */
-    TSI_NODES_MAX = 8,  /* memory nodes told apart; nodes beyond share */
+    TSI_NODES_MAX = 8,  /* memory nodes told apart; nodes beyond share chunks with others */
     TSI_HUGE_SHIFT = 21,
     TSI_LANES = 16      /* counters of slabs taken are kept apart for so many kinds of callers */
 };
@@ -44,8 +44,8 @@ typedef struct TsiChunk {
     uint8_t meta_committed;
     uint8_t payload_committed; /* all of it; only asked where commits are not charged */
     uint8_t listed;
-    uint8_t node;            /* whose threads get its slabs, and whose memory they are made of */
-    uint8_t asked_node;      /* its payload was last asked of, + 1 */
+    uint8_t node;            /* whose threads get its slabs: a row of with_free */
+    uint8_t asked_node;      /* whose memory they are made of: it was last asked of, + 1 */
     _Atomic uint32_t meta_pages; /* bits of written.h */
     _Atomic uint64_t counts_pages[2];
 } TsiChunk;

@@ -117,6 +117,8 @@ static void more_nodes_than_are_told_apart(void** state) {
     assert_int_equal(space.nodes, TSI_NODES_MAX);
     uint32_t id = take_on(11, CLASS_64);
     assert_int_equal(space.chunks[id >> 8].node, 11 % TSI_NODES_MAX);
+    assert_wish(0, payload(id >> 8), MIB, 11); /* its own memory nevertheless */
+    assert_wish(1, tsi_meta_of(&space, id >> 8), 1 << TSI_META_SHIFT, 11);
     close_it();
 }
 
