@@ -214,6 +214,7 @@ static void* next_ready(TsiBinding* b, TsiHeap* h, unsigned cls) {
     if (was == tsi_no_cur[0] || (flags & TSI_LINE_ARMED) == 0) return NULL;
     if ((tsi_load_relaxed(&was->avail) | tsi_load_relaxed(&was->freed) | (uint32_t)others) != 0) return NULL;
     uint64_t freed = tsi_load_relaxed(&l->freed), theirs = tsi_load_relaxed(&l->remote[0]) | tsi_load_relaxed(&l->remote[1]);
+    /* Relaxed: what is in freed, this thread freed itself or took from others with an acquire before (handles.h). */
     uint64_t tag = tsi_load_relaxed(&tsi_slab(s, tsi_slab_of_line(s, room->head[cls] - 1))->tag);
     bool plain = tsi_load_relaxed(&l->heap_at) == tsi_heap_at(h) && (uint32_t)theirs == 0 && tsi_load_relaxed(&l->avail) == 0;
     if (!plain || freed == 0 || (tag & TSI_SLAB_HANDLED) != 0) return NULL;
