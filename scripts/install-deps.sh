@@ -9,7 +9,6 @@ packages_of() {
     case $1 in
     build) echo gcc libc6-dev make cmake ninja-build pkg-config ;;
     daemon) echo pkg-config libmicrohttpd-dev ;;
-    test) echo g++ clang-14 libclang-rt-14-dev binutils libcmocka-dev spin valgrind python3-jsonschema prometheus ;;
     test) echo g++ clang-14 libclang-rt-14-dev binutils libcmocka-dev spin valgrind python3-jsonschema prometheus systemtap-sdt-dev bpftrace ;;
     demo) echo pkg-config liblua5.4-dev libcjson-dev iso-codes ;;
     bench) echo g++ valgrind ;;
