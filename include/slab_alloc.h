@@ -125,7 +125,8 @@ typedef struct SlabOptions {
     void* leak_ctx;
     uint8_t numa_local; /* 1: slabs come from the memory node of the thread that takes them */
     uint8_t segment;    /* 1: show the statistics to other processes of the user, see slab_segment.h */
-    uint8_t reserved_[6];
+    uint8_t shared;     /* 1: all threads of an epoch allocate from the same slabs; no thread keeps any */
+    uint8_t reserved_[5];
     uint64_t profile_bytes; /* profile one allocation in about so many bytes, see slab_profile_write; 0: none, else 512..2^40 */
 } SlabOptions;
 

@@ -34,13 +34,14 @@ static uint32_t records(uint64_t reserve_bytes, uint32_t most, uint32_t least) {
 
 static bool arena_open(TsiArena* a, const SlabOptions* o, uint64_t bytes) {
     TsiSpaceConfig config = {bytes, o->slab_bytes, (int)o->purge_policy, o->max_bytes, o->prefault != 0, o->huge_pages != 0,
-                             o->numa_local != 0};
+                             o->numa_local != 0, o->shared != 0};
     if (!tsi_space_init(&a->space, &config) || !tsi_profile_init(&a->profile, o->profile_bytes)) return false;
     if (!tsi_phases_init(&a->phases, o->ring_size, records(bytes, TSI_INC_MAX, 8192), o->max_labels)) return false;
     uint32_t nobody; /* record 0 stands for no heap, see tsi_heap_at */
     return tsi_table_init(&a->heaps, sizeof(TsiHeap), records(bytes, TSI_HEAPS_MAX, 16384)) &&
            tsi_table_take(&a->heaps, &nobody, 0) &&
-           tsi_table_init(&a->rooms, (sizeof(TsiRoom) + 63) & ~(size_t)63, records(bytes, TSI_ROOMS_MAX, 2048)) &&
+           (o->shared ? tsi_table_init(&a->lanes, sizeof(TsiLanes), records(bytes, TSI_INC_MAX, 8192))
+                      : tsi_table_init(&a->rooms, (sizeof(TsiRoom) + 63) & ~(size_t)63, records(bytes, TSI_ROOMS_MAX, 2048))) &&
            tsi_table_init(&a->domains, tsi_domain_stride, records(bytes, TSI_INC_MAX, 8192)) &&
            tsi_table_init(&a->bindings, (sizeof(TsiBinding) + 63) & ~(size_t)63, records(bytes, TSI_BINDINGS_MAX, 256));
 }
@@ -48,6 +49,7 @@ static bool arena_open(TsiArena* a, const SlabOptions* o, uint64_t bytes) {
 static void arena_close(TsiArena* a) {
     tsi_table_destroy(&a->heaps);
     tsi_table_destroy(&a->rooms);
+    tsi_table_destroy(&a->lanes);
     tsi_table_destroy(&a->domains);
     tsi_table_destroy(&a->bindings);
     tsi_phases_destroy(&a->phases);

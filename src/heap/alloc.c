@@ -20,103 +20,11 @@
 #include "heap/refuse.h"
 #include "heap/registry.h"
 #include "heap/sample.h"
-#include "heap/settle.h"
+#include "heap/shared.h"
 #include "heap/sweep.h"
-#include "heap/warm.h"
+#include "heap/take.h"
 
 #include <errno.h>
-
-/* ---- slabs ---- */
-
-/* A line of an owned slab of a class comes with its first refill, unless refills are cut for samples. */
-static void line_init(TsiSpace* s, const TsiClass* c, unsigned cls, uint32_t line_id, uint32_t seq, uint32_t gen_base, uint32_t heap_at,
-                      uint64_t ready) {
-    TsiLine* l = tsi_line(s, line_id);
-    bool mixed = cls == TSI_CLASS_MIXED;
-    uint64_t offset = ((uint64_t)(line_id >> 10) << TSI_CHUNK_SHIFT) +
-                      ((uint64_t)(line_id & (TSI_CHUNK_LINES - 1)) << c->line_shift);
-    tsi_store_relaxed(&l->avail, mixed ? ~0ull : ready);
-    tsi_store_relaxed(&l->freed, mixed ? 0 : c->full & ~ready);
-    tsi_store_relaxed(&l->issued, ready != 0 ? c->first_count : 0);
-    l->base = s->base + offset;
-    tsi_store_relaxed(&l->heap_at, heap_at);
-    l->link = 0;
-    tsi_store_relaxed(&l->flags, mixed ? TSI_LINE_MIXED : 0);
-    tsi_store_relaxed(&l->special, mixed ? TSI_SPECIAL_MIXED : 0);
-    l->gen_base = gen_base;
-    if (mixed) {
-        tsi_store_relaxed(&tsi_mixed(s, line_id)->starts, 0);
-        tsi_store_relaxed(&tsi_mixed(s, line_id)->ends, 0);
-    }
-    tsi_store_relaxed(&tsi_remote(s, line_id)[0], tsi_remote_fresh(seq));
-    tsi_store_relaxed(&tsi_remote(s, line_id)[1], tsi_remote_fresh(seq));
-}
-
-/* Words of a slab that only the caller holds, and its new tag. */
-static void slab_open(TsiSpace* s, unsigned cls, uint32_t slab_id, uint32_t index, unsigned state, bool ready) {
-    const TsiClass* c = &s->classes->c[cls];
-    uint32_t heap_at = state == TSI_SLAB_OWNED ? index * (uint32_t)sizeof(TsiHeap) : 0;
-    TsiSlab* slab = tsi_slab(s, slab_id);
-    uint32_t seq = tsi_tag_seq(tsi_load_relaxed(&slab->tag));
-    if (seq == 0) seq = 1;
-    uint32_t gen_base = tsi_load_relaxed(&slab->gen_base);
-    tsi_store_relaxed(&slab->gone, 0);
-    for (uint32_t i = 0, first = tsi_first_line(c, slab_id); i < 1u << c->lines_log2; i++)
-        line_init(s, c, cls, first + i, seq, gen_base, heap_at, ready ? c->first : 0);
-    tsi_store_seq(&slab->tag, tsi_tag(seq, index, state)); /* publishes the words to freers */
-}
-
-static unsigned lane_of(TsiArena* a, TsiInc* i) {
-    return tsi_label_lane(&a->phases.labels, tsi_inc_label(i));
-}
-
-static bool slab_take(TsiBinding* b, TsiHeap* h, unsigned cls, uint32_t* slab_id) {
-    TsiSpace* s = &b->arena->space;
-    TsiInc* i = tsi_heap_inc(b->arena, h);
-    size_t bytes = s->classes->c[cls].slab_bytes;
-    TsiCharge charge;
-    if (!tsi_charge(b, i, bytes, &charge)) return false;
-    bool warm = tsi_warm_take(b, cls, slab_id);
-    if (!warm && !tsi_space_take(s, cls, lane_of(b->arena, i), slab_id)) {
-        tsi_uncharge(b->arena, b, i, bytes);
-        return false;
-    }
-    tsi_count(&b->counters[cls].new_slab);
-    if (warm) tsi_count(&b->counters[cls].recycled);
-    tsi_charge_keep(b, i, &charge);
-    slab_open(s, cls, *slab_id, h->index, TSI_SLAB_OWNED, cls <= TSI_SMALL_CLASSES && !b->cuts);
-    tsi_slab(s, *slab_id)->next = h->slabs;
-    h->slabs = *slab_id + 1; /* after next: a walk in a fork child is always whole */
-    tsi_store_relaxed(&h->slab_count, tsi_load_relaxed(&h->slab_count) + 1);
-    tsi_store_relaxed(&h->slab_bytes, tsi_load_relaxed(&h->slab_bytes) + s->classes->c[cls].slab_bytes);
-    h->takes++;
-    return true;
-}
-
-/* ---- mixed slabs ---- */
-
-static void* mixed_alloc(TsiBinding* b, TsiHeap* h, const TsiClass* of) {
-    if (h->mixed == NULL) {
-        bool domain = (tsi_load_relaxed(&tsi_heap_inc(b->arena, h)->id) & TSI_DOMAIN_ID_BIT) != 0;
-        uint32_t slab_id;
-        if (!domain || h->slabs != 0 || !slab_take(b, h, TSI_CLASS_MIXED, &slab_id)) return NULL;
-        const TsiClass* c = &b->classes->c[TSI_CLASS_MIXED];
-        h->mixed = tsi_line(&b->arena->space, tsi_first_line(c, slab_id));
-        h->mixed_lines = (1u << c->lines_log2) - 1;
-    }
-    for (;;) {
-        void* p = tsi_mixed_bump(h->mixed, of);
-        if (TSI_UNLIKELY(b->cuts) && p != NULL) tsi_profile_one(b, (uint64_t)of->granules * TSI_GRANULE);
-        if (p != NULL) return p;
-        uint64_t avail = tsi_load_relaxed(&h->mixed->avail);
-        if (h->mixed_lines == 0) {
-            if (tsi_popcount(avail) < 8) h->mixed = NULL; /* nearly used up: stop asking */
-            return NULL;
-        }
-        h->mixed_lines--;
-        h->mixed++;
-    }
-}
 
 /* ---- lines ---- */
 
@@ -134,7 +42,7 @@ static bool next_line(TsiBinding* b, TsiHeap* h, unsigned cls) {
     TsiRoom* room = h->room;
     if (room->head[cls] == 0) {
         uint32_t slab_id;
-        if (!slab_take(b, h, cls, &slab_id)) return false;
+        if (!tsi_slab_take(b, h, cls, TSI_OPEN_OWNED, &slab_id)) return false;
         const TsiClass* c = &b->classes->c[cls];
         for (uint32_t n = 1u << c->lines_log2, first = tsi_first_line(c, slab_id); n != 0; n--)
             tsi_room_push(a, room, cls, h, tsi_line(s, first + n - 1));
@@ -184,15 +92,6 @@ static void line_mend(TsiBinding* b, TsiHeap* h, TsiLine* l, unsigned cls) {
     tsi_sample_repair(b, ours ? 0 : 1, w);
 }
 
-/* An allocation that left the fast path, and why. */
-TSI_INLINE void count_slow(TsiBinding* b, TsiHeap* h, unsigned cls, unsigned cause) {
-    TsiClassCounters* n = &b->counters[cls];
-    tsi_count(&n->slow);
-    tsi_count(&h->slow);
-    tsi_count(&n->slow_by[cause]);
-    tsi_probe_slow_path(b->arena->owner, cls - 1, b->classes->c[cls].size, cause);
-}
-
 /* One that was refused: no heap has it. */
 static void count_closed(TsiBinding* b, unsigned cls) {
     tsi_count(&b->counters[cls].slow);
@@ -229,7 +128,7 @@ static void* next_ready(TsiBinding* b, TsiHeap* h, unsigned cls) {
     tsi_store_release(&l->avail, out);          /* invariant F: before the bits leave freed */
     tsi_store_release(&l->freed, freed & ~out); /* pairs with the acquire of whoever asks "is it free?" */
     tsi_count(&b->counters[cls].parked);
-    count_slow(b, h, cls, TSI_SLOW_FULL);
+    tsi_count_slow(b, h, cls, TSI_SLOW_FULL);
     return line_pop(b, l, cls);
 }
 
@@ -246,7 +145,7 @@ static void* class_alloc(TsiBinding* b, TsiHeap* h, unsigned cls) {
         TsiLine* l = h->room->cur[cls];
         if (l != tsi_no_cur[0]) {
             if (tsi_load_relaxed(&l->avail) != 0 || tsi_line_refill(b, l, c, c->threshold) != 0) {
-                count_slow(b, h, cls, cause);
+                tsi_count_slow(b, h, cls, cause);
                 return line_pop(b, l, cls);
             }
             if (!tsi_line_park(b, l, c)) continue;
@@ -258,47 +157,6 @@ static void* class_alloc(TsiBinding* b, TsiHeap* h, unsigned cls) {
         if (!next_line(b, h, cls)) return NULL;
         if (listed) line_mend(b, h, h->room->cur[cls], cls);
     }
-}
-
-/* ---- large objects ---- */
-
-static void* large_alloc(TsiBinding* b, TsiHeap* h, size_t size, size_t align, TsiIssue* issue) {
-    TsiArena* a = b->arena;
-    TsiSpace* s = &a->space;
-    TsiInc* i = tsi_heap_inc(a, h);
-    uint32_t slab_id;
-    count_slow(b, h, TSI_CLASS_LARGE, TSI_SLOW_MISS);
-    if (size > s->payload_bytes) return NULL; /* before it is charged: charges have 48 bits */
-    size_t bytes = tsi_align_up(size, tsi_os.page_bytes);
-    TsiCharge charge;
-    if (!tsi_charge(b, i, bytes, &charge)) return NULL;
-    if (!tsi_space_take_large(s, size, align, lane_of(a, i), &slab_id)) {
-        tsi_uncharge(a, b, i, bytes);
-        return NULL;
-    }
-    uint32_t line_id = slab_id >> 8 << 10;
-    tsi_inc_take(i);
-    bool active = tsi_ref_is_active(&a->phases, tsi_load_relaxed(&h->ref));
-    if (active) {
-        slab_open(s, TSI_CLASS_LARGE, slab_id, i->index, TSI_SLAB_ORPHAN, false);
-        TsiLine* l = tsi_line(s, line_id);
-        tsi_store_relaxed(&l->issued, 1);
-        tsi_store_seq(&l->freed, 0); /* from here on the object is live */
-        tsi_orphan_link_locked(a, i, slab_id);
-        i->allocated.objects++;
-        i->allocated.bytes += tsi_slab_bytes(s, TSI_CLASS_LARGE, slab_id);
-        if (issue != NULL) tsi_handle_issue_held(a, b->base + ((size_t)(slab_id >> 8) << TSI_CHUNK_SHIFT), issue);
-    }
-    tsi_inc_give(i);
-    if (!active) {
-        tsi_uncharge(a, b, i, bytes);
-        tsi_space_give_large(s, slab_id);
-        return NULL;
-    }
-    tsi_count(&b->counters[TSI_CLASS_LARGE].new_slab);
-    tsi_charge_keep(b, i, &charge);
-    if (b->cuts) tsi_profile_one(b, bytes);
-    return b->base + ((size_t)(slab_id >> 8) << TSI_CHUNK_SHIFT);
 }
 
 /* ---- the slow path ---- */
@@ -333,17 +191,15 @@ void* tsi_alloc_again(TsiBinding* b, TsiHeap* h, unsigned cls, SlabHandle* handl
     tsi_store_release(&l->avail, out);          /* invariant F: before the bits leave freed */
     tsi_store_release(&l->freed, freed & ~out); /* pairs with the acquire of whoever asks "is it free?" */
     if (handle != NULL && (*handle = tsi_handle_here(b, c, l, tsi_ctz64(out))) == 0) return NULL;
-    count_slow(b, h, cls, TSI_SLOW_FULL);
+    tsi_count_slow(b, h, cls, TSI_SLOW_FULL);
     void* p = line_pop(b, l, cls);
     tsi_bracket_clear(b);
     return TSI_LIKELY(tsi_load_relaxed(&h->word) == b->live_word) ? p : tsi_alloc_left(b, h, p);
 }
 
-typedef enum Outcome { GOT, AGAIN, NO_MEMORY, OVER } Outcome;
-
 static void* slab_alloc(TsiBinding* b, TsiHeap* h, unsigned cls, size_t align) {
     const TsiClass* c = &b->classes->c[cls];
-    void* p = c->granules != 0 && align <= 16 ? mixed_alloc(b, h, c) : NULL;
+    void* p = c->granules != 0 && align <= 16 ? tsi_mixed_alloc(b, h, c) : NULL;
     return p != NULL ? p : class_alloc(b, h, cls);
 }
 
@@ -358,31 +214,32 @@ static void leave(TsiBinding* b, TsiHeap* h) {
 
 /* The record may have been freed and born again, by a cleanup that ran in a handover: hence the reference. *e: budgets
  * that were passed or in the way. */
-static Outcome alloc_in_heap(TsiBinding* b, TsiHeap* h, TsiRef ref, size_t size, unsigned cls, size_t align, void** out, TsiIssue* issue,
+static TsiOutcome alloc_in_heap(TsiBinding* b, TsiHeap* h, TsiRef ref, size_t size, unsigned cls, size_t align, void** out, TsiIssue* issue,
                              TsiBudgetEvents* e) {
     e->soft = e->hard = 0;
-    if (!tsi_bracket_enter(b, h, tsi_busy_all(h))) return AGAIN;
+    if (!tsi_bracket_enter(b, h, tsi_busy_all(h))) return TSI_AGAIN;
     if (tsi_load_relaxed(&h->ref) != ref) {
         tsi_bracket_leave(b, h);
-        return AGAIN;
+        return TSI_AGAIN;
     }
     *out = NULL;
     b->budget.soft = b->budget.hard = 0;
     if (cls == 0) {
-        *out = large_alloc(b, h, size, align, issue);
+        tsi_count_slow(b, h, TSI_CLASS_LARGE, TSI_SLOW_MISS);
+        *out = tsi_large_alloc(b, ref, size, align, issue);
         if (*out == NULL && !tsi_heap_is_live(b, h)) {
             tsi_bracket_leave(b, h);
-            return AGAIN;
+            return TSI_AGAIN;
         }
     } else {
         *out = slab_alloc(b, h, cls, align);
-        if (*out == NULL) count_slow(b, h, cls, TSI_SLOW_MISS);
+        if (*out == NULL) tsi_count_slow(b, h, cls, TSI_SLOW_MISS);
         if (issue != NULL && *out != NULL) tsi_handle_issue_held(b->arena, *out, issue);
     }
     if (TSI_UNLIKELY((b->budget.soft | b->budget.hard) != 0)) *e = b->budget; /* cleanups that run from here on may allocate */
     leave(b, h);
-    if (*out != NULL) return GOT;
-    return e->hard != 0 ? OVER : NO_MEMORY;
+    if (*out != NULL) return TSI_GOT;
+    return e->hard != 0 ? TSI_OVER : TSI_NO_MEMORY;
 }
 
 /* Binding and heap are known to be right for the call: the bracket goes over from the line to all of the heap. */
@@ -409,18 +266,29 @@ void* tsi_alloc_more(TsiBinding* b, TsiHeap* h, unsigned cls) {
 
 /* Tells of budgets. True when an allocation that a hard one refused is to be tried again: once for each, after the
  * empty slabs of its epoch went back and its function was called. */
-static bool budgets_told(TsiBinding* b, Outcome o, const TsiBudgetEvents* e, unsigned* tried) {
+static bool budgets_told(TsiBinding* b, TsiOutcome o, const TsiBudgetEvents* e, unsigned* tried) {
     TsiArena* a = b->arena;
-    unsigned hard = o == OVER ? e->hard & ~*tried : 0;
+    unsigned hard = o == TSI_OVER ? e->hard & ~*tried : 0;
     if (hard != 0) tsi_trim_inc(a, b, tsi_inc(&a->phases, tsi_ref_index(e->ref)));
     tsi_budget_tell(a, e, hard);
     *tried |= hard;
-    if (o == OVER && hard == 0 && (e->hard & TSI_BUDGET_LABEL) != 0) tsi_add_relaxed(&tsi_label(&a->phases.labels, e->label)->over, 1);
+    if (o == TSI_OVER && hard == 0 && (e->hard & TSI_BUDGET_LABEL) != 0) tsi_add_relaxed(&tsi_label(&a->phases.labels, e->label)->over, 1);
     return hard != 0;
 }
 
+/* ambient: the thread's next allocations are to go where this one goes. */
+static TsiOutcome alloc_owned(TsiBinding* b, TsiRef target, bool ambient, size_t size, unsigned cls, size_t align, void** out,
+                              TsiIssue* issue, TsiBudgetEvents* e) {
+    TsiHeap* h;
+    e->soft = e->hard = 0;
+    TsiBirth birth = tsi_heap_get(b, target, &h);
+    if (birth != TSI_BIRTH_OK) return birth == TSI_BIRTH_STALE ? TSI_STALE : TSI_NO_MEMORY;
+    if (ambient && tsi_heap_is_live(b, h) && tsi_load_relaxed(&h->ref) == target) tsi_binding_set_ambient(b, h);
+    return alloc_in_heap(b, h, target, size, cls, align, out, issue, e);
+}
+
 static void* alloc_untimed(TsiArena* a, size_t size, unsigned cls, size_t align, TsiRef ref, bool prefer, SlabHandle* handle) {
-    TsiIssue issue;
+    TsiIssue issue, *its = handle != NULL ? &issue : NULL;
     bool tried_trim = false;
     unsigned tried_budgets = 0;
     TsiBudgetEvents budgets;
@@ -433,9 +301,9 @@ static void* alloc_untimed(TsiArena* a, size_t size, unsigned cls, size_t align,
         tsi_inbox_drain(b);
         tsi_sweep_displaced(a, b);
         TsiRef target = ref != 0 ? ref : ambient_ref(b);
-        TsiHeap* h;
-        TsiBirth birth = tsi_heap_get(b, target, &h);
-        if (birth == TSI_BIRTH_STALE) {
+        TsiOutcome o = a->options.shared ? tsi_shared_alloc(b, target, size, cls, align, &p, its, &budgets)
+                                         : alloc_owned(b, target, ref == 0, size, cls, align, &p, its, &budgets);
+        if (o == TSI_STALE) {
             if (ref == 0 && b->scope == 0 && ambient_ref(b) != target) continue; /* the ring moved on: so do we */
             if (ref != 0 && prefer) {
                 ref = 0;
@@ -449,23 +317,20 @@ static void* alloc_untimed(TsiArena* a, size_t size, unsigned cls, size_t align,
             tsi_thread_late_leave();
             return NULL;
         }
-        if (birth == TSI_BIRTH_NO_MEMORY) break;
-        if (ref == 0 && tsi_heap_is_live(b, h) && tsi_load_relaxed(&h->ref) == target) tsi_binding_set_ambient(b, h);
-        Outcome o = alloc_in_heap(b, h, target, size, cls, align, &p, handle != NULL ? &issue : NULL, &budgets);
         bool again = TSI_UNLIKELY((budgets.soft | budgets.hard) != 0) && budgets_told(b, o, &budgets, &tried_budgets);
-        if (o == GOT && handle != NULL && issue.handle == 0) { /* not an object of the caller's: without a trace */
+        if (o == TSI_GOT && handle != NULL && issue.handle == 0) { /* not an object of the caller's: without a trace */
             p = NULL;
             (void)tsi_free_place(a, b, &issue.at, issue.seq, false);
             if (issue.spent) continue; /* another line has generations left */
             break;
         }
-        if (o == GOT && handle != NULL) *handle = issue.handle;
-        if (o == GOT) break;
-        if (o == OVER && !again) {
+        if (o == TSI_GOT && handle != NULL) *handle = issue.handle;
+        if (o == TSI_GOT) break;
+        if (o == TSI_OVER && !again) {
             error = EDQUOT;
             break;
         }
-        if (o == NO_MEMORY) {
+        if (o == TSI_NO_MEMORY) {
             if (tried_trim) {
                 size_t bytes = cls != 0 ? a->space.classes->c[cls].slab_bytes : tsi_align_up(size, tsi_os.page_bytes);
                 if (tsi_space_is_over(&a->space, bytes)) error = EDQUOT;

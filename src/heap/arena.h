@@ -5,6 +5,7 @@
  *   TsiBinding  one thread in one arena: the bracket word, the ambient heap, what the thread keeps
  *   TsiHeap     one binding's slabs in one incarnation: the unit of ownership and of hand-over
  *   TsiRoom     a heap's lines to allocate from, by class; private to the owner, a cache
+ *   TsiLanes    the same of a shared heap
  *
  * Heap word    binding | state:8. Shared transitions are compare-exchanges, those out of SEIZED stores
  *              by the only holder; REVOKED -> SEIZED only
@@ -21,6 +22,9 @@
  *   SEIZED    a sweeper has it, holding the stripe lock
  *   DETACHED  nobody's; an ACTIVE incarnation's may be adopted
  *   DEAD      swept, waiting for its binding to unlink it
+ *
+ * Shared mode has heaps of no binding instead (shared.c): FREE -> SHARED <-> HELD -> SEIZED -> FREE | SHARED. Every thread
+ * allocates in a SHARED one; HELD is to it what REVOKED is to the others.
  *
  * Locks: registry (registry.h), ring, stripe, pool, table. Fields say who may touch them:
  * [own] the binding's thread, or a sweeper that has SEIZED the heap; [stripe] under the
@@ -43,7 +47,9 @@ enum {
     TSI_HEAP_REVOKED = 3,
     TSI_HEAP_SEIZED = 4,
     TSI_HEAP_DETACHED = 5,
-    TSI_HEAP_DEAD = 6
+    TSI_HEAP_DEAD = 6,
+    TSI_HEAP_SHARED = 7,
+    TSI_HEAP_HELD = 8
 };
 enum {
     TSI_BINDINGS_MAX = 1 << 14,
@@ -69,6 +75,14 @@ typedef struct TsiRoom {
     uint32_t head[TSI_SMALL_CLASSES + 1]; /* line id + 1 */
 } TsiRoom;
 
+enum { TSI_SHARED_LANES = 4 };
+typedef struct TsiLanes {
+    uint32_t next_free;
+    uint32_t index;
+    _Atomic uint32_t cur[TSI_SHARED_LANES][TSI_SMALL_CLASSES + 1]; /* line id + 1; written under the stripe */
+    uint32_t head[TSI_SMALL_CLASSES + 1];                          /* [stripe] line id + 1 */
+} __attribute__((aligned(64))) TsiLanes;
+
 typedef struct TsiHeap {
     uint32_t next_free;
     uint32_t index;
@@ -87,13 +101,26 @@ typedef struct TsiHeap {
     uint32_t skip;               /* [stripe] slab id + 1 that the owner settles itself */
     uint64_t revoker;            /* [stripe] ticket of the sweep that revoked it */
     _Atomic uint64_t slow;       /* allocations that left the fast path; owner writes */
+    TsiLanes* lanes;             /* of a shared heap, else NULL; then its [own] fields are [stripe] */
+    uint32_t user;               /* [stripe] of a shared heap: the binding that made it */
+    bool many;                   /* [stripe] others have used it since */
 } __attribute__((aligned(64))) TsiHeap; /* an array as well as a table: the stride is the size */
 
 /* Counters kept by one thread after the other, summed by readers. Plain relaxed stores by the owner. */
 typedef struct TsiClassCounters {
     _Atomic uint64_t slow, slow_by[TSI_SLOW_CAUSES], new_slab, parked, unparked, recycled, close_scanned, close_returned, closes,
         close_ns, free_tries, free_retries;
+    _Atomic uint64_t alloc_tries, alloc_retries, line_tries, line_lost; /* shared mode */
+    uint64_t noted_retries;                                             /* what the controller knows of alloc_retries */
 } TsiClassCounters;
+
+/* Shared mode's controller of a class, see tsi_scan_note. */
+typedef struct TsiScan {
+    _Atomic uint64_t allocations, retries; /* since the last look */
+    _Atomic uint32_t looking;              /* a thread is: it alone writes what follows */
+    _Atomic uint32_t spread, checks, switches;
+    uint32_t changed_at; /* checks then; 0: never */
+} TsiScan;
 
 typedef struct TsiWarm {
     _Atomic uint32_t busy; /* try-lock: the owner never waits */
@@ -194,7 +221,7 @@ typedef struct TsiSeat {
 struct TsiArena {
     TsiSpace space;
     TsiPhases phases;
-    TsiTable heaps, rooms, domains, bindings;
+    TsiTable heaps, rooms, lanes, domains, bindings; /* rooms, or in shared mode lanes */
     uint64_t serial;
     uint64_t secret;
     SlabAllocator* owner;
@@ -216,6 +243,8 @@ struct TsiArena {
     TsiCloseLog closed_log;
     TsiProfile profile;
     _Atomic uint64_t free_retries_by_label[TSI_CLASSES][TSI_LABEL_LANES]; /* compare-exchanges of remote frees that lost */
+    _Atomic uint64_t alloc_retries_by_label[TSI_CLASSES][TSI_LABEL_LANES]; /* and of allocations, in shared mode */
+    TsiScan scan[TSI_CLASSES];
     TsiClassCounters counters[TSI_CLASSES]; /* by threads without a binding */
     TsiSamples samples;                     /* of threads that left; under the registry lock */
 };
@@ -233,6 +262,8 @@ extern TsiLine* tsi_no_cur[TSI_SMALL_CLASSES + 1];
 
 TSI_INLINE TsiHeap* tsi_heap(const TsiArena* a, uint32_t index) { return tsi_table_at(&a->heaps, index); }
 TSI_INLINE uint64_t tsi_heap_word(uint32_t binding, unsigned state) { return (uint64_t)binding << 8 | state; }
+#define TSI_SHARED_WORD tsi_heap_word(TSI_BINDINGS_MAX, TSI_HEAP_SHARED) /* no binding's */
+#define TSI_HELD_WORD tsi_heap_word(TSI_BINDINGS_MAX, TSI_HEAP_HELD)
 TSI_INLINE unsigned tsi_heap_state(uint64_t word) { return (unsigned)word & 0xff; }
 TSI_INLINE TsiBinding* tsi_binding_at(const TsiArena* a, uint64_t heap_word) {
     return tsi_table_at(&a->bindings, (uint32_t)(heap_word >> 8));

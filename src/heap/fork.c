@@ -14,6 +14,7 @@
 #include "heap/heap.h"
 #include "heap/registry.h"
 #include "heap/settle.h"
+#include "heap/shared.h"
 #include "heap/sweep.h"
 #include "heap/warm.h"
 
@@ -31,6 +32,7 @@ static void arena_locks(TsiArena* a, void (*op)(TsiLock*)) {
     op(&a->phases.ends.lock);
     op(&a->heaps.lock);
     op(&a->rooms.lock);
+    op(&a->lanes.lock);
     op(&a->domains.lock);
     op(&a->bindings.lock);
     op(&a->closed_log.lock);
@@ -77,6 +79,12 @@ static void child_heaps(TsiArena* a) {
             forget_slabs(h);
             continue;
         }
+        if (state == TSI_HEAP_SHARED || state == TSI_HEAP_HELD) {
+            tsi_store_relaxed(&h->word, TSI_SHARED_WORD);
+            h->mixed = NULL; /* bumped through under the stripe: whole, but its chain is not made yet */
+            forget_slabs(h);
+            continue;
+        }
         if (state != TSI_HEAP_LIVE && state != TSI_HEAP_RETIRE && state != TSI_HEAP_REVOKED && state != TSI_HEAP_DEAD) continue;
         if (tsi_binding_at(a, word)->thread == tsi_tls.thread) {
             if (state == TSI_HEAP_REVOKED) tsi_store_relaxed(&h->word, tsi_heap_word((uint32_t)(word >> 8), TSI_HEAP_RETIRE));
@@ -109,7 +117,7 @@ static void child_owned(TsiArena* a, uint32_t id, unsigned cls, uint64_t tag) {
     TsiSpace* s = &a->space;
     TsiHeap* h = tsi_heap(a, tsi_tag_index(tag));
     uint64_t word = tsi_load_relaxed(&h->word);
-    if (tsi_heap_state(word) == TSI_HEAP_DETACHED) {
+    if (tsi_heap_state(word) == TSI_HEAP_DETACHED || tsi_heap_state(word) == TSI_HEAP_SHARED) {
         tsi_slab(s, id)->next = h->slabs;
         h->slabs = id + 1;
         tsi_add_relaxed(&h->slab_count, 1);
@@ -142,6 +150,10 @@ static void child_slabs(TsiArena* a) {
         }
     }
     tsi_space_rebuild(s);
+    for (uint32_t n = 0; n < tsi_table_used(&a->heaps); n++) { /* a vanished thread may have had a line's token */
+        TsiHeap* h = tsi_heap(a, n);
+        if (tsi_load_relaxed(&h->word) == TSI_SHARED_WORD) tsi_shared_rebuild(a, h);
+    }
 }
 
 /* Threads that were leaving are gone, but for the one that forks. */

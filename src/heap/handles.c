@@ -51,7 +51,8 @@ void tsi_handle_issue_held(TsiArena* a, void* p, TsiIssue* out) {
     uint64_t tag = tsi_load_seq(tag_word);
     if (!generation_of(a, &out->at, tag, &generation, &word)) return;
     out->spent = generation >= TSI_GEN_LIMIT;
-    if (out->spent) retire_line(a, &out->at, tag);
+    if (out->spent && !a->options.shared) retire_line(a, &out->at, tag); /* else by tsi_shared_alloc */
+    else if (out->spent) return;
     else out->handle = tsi_handle_make(a->secret, out->at.line_id, out->at.slot, (uint32_t)generation);
 }
 
@@ -76,7 +77,8 @@ SlabHandle tsi_handle_of(TsiArena* a, TsiBinding* b, const TsiPlace* at) {
     uint32_t seq = tsi_tag_seq(tag);
     if (!flag_slab(s, at->slab_id, seq)) return 0;
     bool marked = (tsi_load_acquire(&tsi_line(s, at->line_id)->special) & TSI_SPECIAL_HANDLED) != 0;
-    if (!marked && !mark_own_line(a, b, at, seq) && tsi_os.has_membarrier) tsi_os.membarrier(); /* see handles.h */
+    bool plain_frees = !marked && !a->options.shared; /* where no owner frees, every free looks at the flag */
+    if (plain_frees && !mark_own_line(a, b, at, seq) && tsi_os.has_membarrier) tsi_os.membarrier(); /* see handles.h */
     if (!generation_of(a, at, tag | TSI_SLAB_HANDLED, &generation, &word)) return 0;
     if ((tsi_count_of(word, seq) & 1) != 0 || generation >= TSI_GEN_LIMIT) return 0;
     /* It lived all the while, and its count stood still. */

@@ -10,6 +10,7 @@
 
 #include "base/check.h"
 #include "heap/bracket.h"
+#include "heap/shared.h"
 
 #include <string.h>
 
@@ -130,6 +131,7 @@ static void own_unlink(TsiBinding* b, TsiHeap* h) {
 
 void tsi_heap_free(TsiArena* a, TsiBinding* b, TsiHeap* h) {
     tsi_room_give(a, b, h);
+    tsi_lanes_give(a, h);
     tsi_store_relaxed(&h->ref, 0);
     tsi_store_release(&h->word, TSI_HEAP_FREE); /* pairs with readers of a stale index */
     if (b != NULL) tsi_record_give(&a->heaps, b->heap_cache, &b->heap_count, h->index);
@@ -156,10 +158,10 @@ void tsi_heaps_prune(TsiBinding* b) {
 
 /* ---- birth, look-up, adoption ---- */
 
-static void heap_join_locked(TsiBinding* b, TsiInc* i, TsiHeap* h) {
+static void heap_join_locked(TsiArena* a, TsiInc* i, TsiHeap* h) {
     h->inc_prev = 0;
     h->inc_next = i->heaps;
-    if (h->inc_next != 0) tsi_heap(b->arena, h->inc_next - 1)->inc_prev = h->index + 1;
+    if (h->inc_next != 0) tsi_heap(a, h->inc_next - 1)->inc_prev = h->index + 1;
     i->heaps = h->index + 1;
     tsi_add_relaxed(&i->heap_count, 1);
 }
@@ -179,8 +181,8 @@ static TsiHeap* adopt_locked(TsiBinding* b, TsiInc* i) {
     return NULL;
 }
 
-static TsiHeap* birth_locked(TsiBinding* b, TsiInc* i, TsiRef ref, uint32_t index) {
-    TsiHeap* h = tsi_heap(b->arena, index);
+TsiHeap* tsi_heap_birth_locked(TsiArena* a, TsiInc* i, TsiRef ref, uint32_t index, TsiLanes* lanes, uint64_t word) {
+    TsiHeap* h = tsi_heap(a, index);
     h->index = index;
     h->room = NULL;
     h->mixed = NULL;
@@ -192,10 +194,12 @@ static TsiHeap* birth_locked(TsiBinding* b, TsiInc* i, TsiRef ref, uint32_t inde
     h->takes = 0;
     h->skip = 0;
     h->revoker = 0;
+    h->lanes = lanes;
+    h->many = false;
     tsi_store_relaxed(&h->slow, 0);
     tsi_store_relaxed(&h->ref, ref);
-    heap_join_locked(b, i, h);
-    tsi_store_seq(&h->word, tsi_heap_word(b->index, TSI_HEAP_LIVE));
+    heap_join_locked(a, i, h);
+    tsi_store_seq(&h->word, word);
     return h;
 }
 
@@ -222,8 +226,7 @@ TsiBirth tsi_heap_get(TsiBinding* b, TsiRef ref, TsiHeap** out) {
     uint32_t index;
     if (!tsi_record_take(&a->heaps, b->heap_cache, &b->heap_count, &index)) return TSI_BIRTH_NO_MEMORY;
     TsiInc* i = tsi_inc(&a->phases, tsi_ref_index(ref));
-    /* The first incarnation of id 0 has always been open: its time is 0. */
-    uint64_t now = tsi_load_relaxed(&i->open_since_ns) == 0 && tsi_ref_era(ref) != 1 ? tsi_os.now_ns() : 0;
+    uint64_t now = tsi_inc_opening_ns(i, ref), live = tsi_heap_word(b->index, TSI_HEAP_LIVE);
     bool born = false, adopted = false, active;
     for (TsiHeap* asked = NULL;;) {
         tsi_inc_take(i);
@@ -235,8 +238,8 @@ TsiBirth tsi_heap_get(TsiBinding* b, TsiRef ref, TsiHeap** out) {
             continue;
         }
         if (active && *out == NULL) adopted = (*out = adopt_locked(b, i)) != NULL;
-        if (active && *out == NULL) born = (*out = birth_locked(b, i, ref, index)) != NULL;
-        if (active && now != 0 && tsi_load_relaxed(&i->open_since_ns) == 0) tsi_store_relaxed(&i->open_since_ns, now);
+        if (active && *out == NULL) born = (*out = tsi_heap_birth_locked(a, i, ref, index, NULL, live)) != NULL;
+        if (active) tsi_inc_opened_locked(i, now);
         tsi_inc_give(i);
         break;
     }

@@ -21,6 +21,16 @@ TSI_INLINE TsiHeap* tsi_heap_cached(TsiBinding* b, TsiRef ref) {
         return h;
     return NULL;
 }
+/* Enters a new heap into the incarnation, in `word`'s state; the stripe is held. */
+TsiHeap* tsi_heap_birth_locked(TsiArena* a, TsiInc* i, TsiRef ref, uint32_t index, TsiLanes* lanes, uint64_t word);
+/* The time, where it has to be read because the incarnation is about to be used for the first time, else 0. */
+TSI_INLINE uint64_t tsi_inc_opening_ns(TsiInc* i, TsiRef ref) {
+    /* The first incarnation of id 0 has always been open: its time is 0. */
+    return tsi_load_relaxed(&i->open_since_ns) == 0 && tsi_ref_era(ref) != 1 ? tsi_os.now_ns() : 0;
+}
+TSI_INLINE void tsi_inc_opened_locked(TsiInc* i, uint64_t now_ns) {
+    if (now_ns != 0 && tsi_load_relaxed(&i->open_since_ns) == 0) tsi_store_relaxed(&i->open_since_ns, now_ns);
+}
 /* Takes over an ownerless heap of the same incarnation, for its slabs with room. Inside the heap's bracket. */
 bool tsi_heap_adopt_more(TsiBinding* b, TsiHeap* h);
 /* Files every line of h that has room in the room of `primary` and parks the others; inside the bracket. */
@@ -62,6 +72,10 @@ TSI_INLINE void tsi_line_await(TsiLine* l, unsigned frees) {
 }
 /* Files a line with room. */
 void tsi_room_push(TsiArena* a, TsiRoom* r, unsigned cls, TsiHeap* h, TsiLine* l);
+/* Puts the token into the remote word, see line.c; false when the slab has left its incarnation. Any thread. */
+bool tsi_line_arm(TsiSpace* s, uint32_t line_id, uint32_t seq);
+/* Takes the token out of the word if enough slots are free; true: the caller has it. Any thread. */
+bool tsi_line_disarm(TsiSpace* s, uint32_t line_id, uint32_t seq, unsigned threshold);
 /* A thread that freed slots of a parked line tells its owner; any thread. `seq` is the slab's when freed. */
 void tsi_line_notify(TsiArena* a, uint32_t line_id, uint32_t slab_id, uint32_t seq);
 /* The owner takes in slabs others have told it of. */

@@ -26,6 +26,7 @@
 #include "heap/handles.h"
 #include "heap/heap.h"
 #include "heap/sample.h"
+#include "heap/shared.h"
 
 uint64_t tsi_line_free_bits(const TsiSpace* s, TsiLine* l, uint32_t line_id) {
     _Atomic uint64_t* r = tsi_remote(s, line_id);
@@ -99,8 +100,7 @@ unsigned tsi_line_refill(TsiBinding* b, TsiLine* l, const TsiClass* c, unsigned 
     return n;
 }
 
-/* Takes the token out of the word if enough slots are free; true: the caller has it. */
-static bool token_take(TsiSpace* s, uint32_t line_id, uint32_t seq, unsigned threshold) {
+bool tsi_line_disarm(TsiSpace* s, uint32_t line_id, uint32_t seq, unsigned threshold) {
     _Atomic uint64_t* r = tsi_remote(s, line_id);
     uint64_t w = tsi_load_seq(&r[0]); /* T4 */
     while (tsi_remote_is(w, seq) && (w & TSI_REMOTE_TOKEN) != 0) {
@@ -110,7 +110,7 @@ static bool token_take(TsiSpace* s, uint32_t line_id, uint32_t seq, unsigned thr
     return false;
 }
 
-static bool token_put(TsiSpace* s, uint32_t line_id, uint32_t seq) {
+bool tsi_line_arm(TsiSpace* s, uint32_t line_id, uint32_t seq) {
     _Atomic uint64_t* r = tsi_remote(s, line_id);
     uint64_t w = tsi_load_seq(&r[0]);
     while (tsi_remote_is(w, seq)) {
@@ -126,7 +126,7 @@ bool tsi_line_park(TsiBinding* b, TsiLine* l, const TsiClass* c) {
     if ((flags & TSI_LINE_ARMED) == 0) {
         uint32_t seq = tsi_tag_seq(tsi_load_relaxed(&tsi_slab(s, tsi_slab_of_line(s, id))->tag));
         flags |= TSI_LINE_ARMED;
-        (void)token_put(s, id, seq);
+        (void)tsi_line_arm(s, id, seq);
     }
     unsigned n = tsi_popcount(tsi_line_free_bits(s, l, id)); /* T4: slots may have been freed while we armed */
     tsi_store_relaxed(&l->flags, n < c->threshold ? flags | TSI_LINE_PARKED : flags);
@@ -166,16 +166,20 @@ static bool line_deliver(TsiArena* a, uint32_t line_id, uint32_t slab_id, uint32
     TsiSpace* s = &a->space;
     unsigned threshold = tsi_slab_class(s, slab_id)->threshold;
     bool others = false;
-    while (token_take(s, line_id, seq, threshold)) {
+    while (tsi_line_disarm(s, line_id, seq, threshold)) {
         uint64_t tag = tsi_load_seq(&tsi_slab(s, slab_id)->tag);
         if (tsi_tag_seq(tag) != seq || tsi_tag_state(tag) != TSI_SLAB_OWNED) return false; /* nobody allocates here any more */
         _Atomic uint64_t* heap_word = &tsi_heap(a, tsi_tag_index(tag))->word;
         uint64_t word = tsi_load_seq(heap_word);
         unsigned state = tsi_heap_state(word);
+        if (state == TSI_HEAP_SHARED || state == TSI_HEAP_HELD) {
+            tsi_shared_unpark(a, line_id, slab_id, seq);
+            return others;
+        }
         bool owned = state == TSI_HEAP_LIVE || state == TSI_HEAP_RETIRE || state == TSI_HEAP_REVOKED;
         Push p = owned ? inbox_push(s, tsi_binding_at(a, word), slab_id) : PUSH_CLOSED;
         if (p == PUSHED) return others;
-        if (!token_put(s, line_id, seq)) return false; /* T2 */
+        if (!tsi_line_arm(s, line_id, seq)) return false; /* T2 */
         /* Look again: was the line popped, or the heap adopted, before the token was back? */
         if (p == PUSH_LINKED && tsi_load_seq(&tsi_slab(s, slab_id)->inbox) != 0) return others;
         if (p == PUSH_CLOSED && nobody_to_tell(a, tsi_load_seq(heap_word))) return others;
@@ -203,7 +207,7 @@ static void line_take_in(TsiBinding* b, TsiHeap* h, unsigned cls, uint32_t line_
     TsiRoom* room = tsi_heap(b->arena, h->primary)->room;
     uint8_t flags = tsi_load_relaxed(&l->flags);
     bool armed = (tsi_load_seq(&tsi_remote(s, line_id)[0]) & TSI_REMOTE_TOKEN) != 0;
-    if (armed && token_take(s, line_id, seq, c->threshold)) armed = false;
+    if (armed && tsi_line_disarm(s, line_id, seq, c->threshold)) armed = false;
     if ((flags & TSI_LINE_ARMED) == 0 || armed) return;
     flags &= (uint8_t)~TSI_LINE_ARMED;
     tsi_store_relaxed(&l->flags, flags);
@@ -234,7 +238,7 @@ static void inbox_take_in(TsiBinding* b, uint32_t slab_id) {
         /* Not ours (T3), or being taken from us: the tokens go back into the words, and on to whoever owns
          * the heap now. One too many is harmless: lines that are not armed ignore it. */
         for (uint32_t i = 0; i < lines; i++) {
-            (void)token_put(s, first + i, tsi_tag_seq(tag));
+            (void)tsi_line_arm(s, first + i, tsi_tag_seq(tag));
             tsi_line_notify(a, first + i, slab_id, tsi_tag_seq(tag));
         }
         return;

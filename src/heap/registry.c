@@ -6,6 +6,7 @@
 #include "heap/fork.h"
 #include "heap/heap.h"
 #include "heap/sample.h"
+#include "heap/sweep.h"
 #include "heap/warm.h"
 
 #include <pthread.h>
@@ -265,6 +266,7 @@ TsiBinding* tsi_binding_find(TsiArena* a, bool make) {
 void tsi_binding_release(TsiBinding* b) {
     TsiArena* a = b->arena;
     tsi_heaps_detach_all(b);
+    tsi_sweep_displaced(a, b); /* in shared mode no heap goes with its thread */
     tsi_inbox_close(b);
     tsi_binding_flush_records(b);
     tsi_warm_flush(b);

@@ -59,7 +59,10 @@ static void sum_line(const TsiSpace* s, unsigned cls, uint32_t line_id, uint64_t
         uint64_t size = cls == TSI_CLASS_LARGE ? tsi_slab_bytes(s, cls, line_id >> 10 << 8) : s->classes->c[cls].size;
         uint64_t avail = tsi_load_relaxed(&l->avail);
         if (avail != 0) issued -= tsi_popcount(avail);
-        if ((int64_t)issued < (int64_t)live) issued = live; /* a snapshot that runs beside the owner */
+        if ((int64_t)issued < (int64_t)live) { /* a snapshot that runs beside the owner, or beside claims that are not counted yet */
+            if (s->config.shared) live = issued;
+            else issued = live;
+        }
         live_bytes = live * size;
         issued_bytes = issued * size;
     }

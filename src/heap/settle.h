@@ -13,6 +13,7 @@ typedef struct TsiSweep {
     TsiInc* inc;
     uint64_t ticket;
     bool others;      /* other threads own heaps here */
+    TsiHeap* held;    /* a shared heap that others may be inside of, or NULL */
     bool closing;     /* not a trim */
     uint32_t out;     /* by `next`: slabs for the warm store or the pool */
     uint32_t large;   /* by `next` */

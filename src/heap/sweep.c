@@ -29,6 +29,7 @@
 #include "heap/heap.h"
 #include "heap/registry.h"
 #include "heap/settle.h"
+#include "heap/shared.h"
 #include "heap/warm.h"
 
 #include <string.h>
@@ -98,13 +99,18 @@ static void revoke_locked(TsiSweep* w, TsiBinding* only) {
         uint64_t word = tsi_load_seq(&h->word);
         unsigned state = tsi_heap_state(word);
         if (only != NULL && (uint32_t)(word >> 8) != only->index) continue;
+        if (state == TSI_HEAP_SHARED && tsi_cas_seq(&h->word, &word, TSI_HELD_WORD)) { /* pairs with shared.c's enter */
+            h->revoker = w->ticket;
+            if (h->many || w->b == NULL || h->user != w->b->index) w->held = h;
+        }
         while (state == TSI_HEAP_LIVE || state == TSI_HEAP_RETIRE) {
             h->revoker = w->ticket;
             /* seq_cst: before the membarrier, and pairs with tsi_heap_is_live in the fenced form */
             if (tsi_cas_seq(&h->word, &word, tsi_heap_word((uint32_t)(word >> 8), TSI_HEAP_REVOKED))) break;
             state = tsi_heap_state(word);
         }
-        if (state != TSI_HEAP_DETACHED && !is_mine(w, word)) w->others = true;
+        bool owned = state != TSI_HEAP_DETACHED && state != TSI_HEAP_SHARED && state != TSI_HEAP_HELD;
+        if (owned && !is_mine(w, word)) w->others = true;
     }
 }
 
@@ -146,15 +152,19 @@ static void walk_locked(TsiSweep* w, TsiHeap* h, uint32_t skip) {
     tsi_store_relaxed(&h->slab_bytes, kept_bytes);
 }
 
-/* Takes a heap nobody is inside of, except on the slab `skip`. `word` is REVOKED or DETACHED. */
+/* Takes a heap nobody is inside of, except on the slab `skip`. `word` is REVOKED, HELD or DETACHED. */
 static void seize_locked(TsiSweep* w, TsiHeap* h, uint64_t word, uint32_t skip) {
     TsiArena* a = w->arena;
-    bool detached = tsi_heap_state(word) == TSI_HEAP_DETACHED, active = tsi_inc_state(w->inc) == TSI_INC_ACTIVE;
-    TsiBinding* owner = detached ? NULL : tsi_binding_at(a, word);
+    bool detached = tsi_heap_state(word) == TSI_HEAP_DETACHED, shared = tsi_heap_state(word) == TSI_HEAP_HELD;
+    bool active = tsi_inc_state(w->inc) == TSI_INC_ACTIVE;
+    TsiBinding* owner = detached || shared ? NULL : tsi_binding_at(a, word);
     if (!tsi_cas_seq(&h->word, &word, tsi_heap_word((uint32_t)(word >> 8), TSI_HEAP_SEIZED))) return;
     walk_locked(w, h, skip);
     if (active) { /* a trim: the heap goes on, its room has to be made anew */
-        if (owner != NULL && owner == w->b) {
+        if (shared) {
+            tsi_shared_rebuild(a, h);
+            tsi_store_seq(&h->word, TSI_SHARED_WORD); /* publishes the lanes to those that enter */
+        } else if (owner != NULL && owner == w->b) {
             tsi_store_seq(&h->word, tsi_heap_word(owner->index, TSI_HEAP_RETIRE));
             tsi_heap_detach_locked(owner, h);
         } else {
@@ -163,8 +173,8 @@ static void seize_locked(TsiSweep* w, TsiHeap* h, uint64_t word, uint32_t skip) 
         return;
     }
     heap_leave_inc_locked(a, w->inc, h);
-    if (detached) {
-        tsi_sub_relaxed(&w->inc->detached, 1);
+    if (detached || shared) {
+        if (detached) tsi_sub_relaxed(&w->inc->detached, 1);
         tsi_heap_free(a, w->b, h);
     } else if (owner == w->b) {
         tsi_heap_drop_own(owner, h);
@@ -228,10 +238,11 @@ static void seize_all_locked(TsiSweep* w) {
         unsigned state = tsi_heap_state(word);
         uint32_t skip = 0;
         bool mine = is_mine(w, word);
-        bool ours = state == TSI_HEAP_DETACHED || (state == TSI_HEAP_REVOKED && (mine || h->revoker == w->ticket)); /* S3 */
+        bool revoked = state == TSI_HEAP_REVOKED || state == TSI_HEAP_HELD;
+        bool ours = state == TSI_HEAP_DETACHED || (revoked && (mine || h->revoker == w->ticket)); /* S3 */
         if (ours && state == TSI_HEAP_REVOKED && !mine) skip = busy_in(a, h, tsi_binding_at(a, word));
         if (!ours || skip == UINT32_MAX || (active && skip != 0)) {
-            if (state == TSI_HEAP_REVOKED) defer(w, tsi_load_relaxed(&h->slab_count), tsi_load_relaxed(&h->slab_bytes));
+            if (revoked) defer(w, tsi_load_relaxed(&h->slab_count), tsi_load_relaxed(&h->slab_bytes));
             continue;
         }
         if (skip != 0) defer(w, 1, tsi_slab_bytes(&a->space, tsi_chunk_class(&a->space, (skip - 1) >> 8), skip - 1));
@@ -244,10 +255,11 @@ static void sweep_locked(TsiSweep* w, TsiBinding* only) {
     TsiLock* lock = tsi_inc_lock(w->inc);
     w->ticket = tsi_add_relaxed(&w->arena->tickets, 1) + 1;
     revoke_locked(w, only);
-    if (w->others) {
+    if (w->others || w->held != NULL) {
         tsi_lock_give_probed(lock);
         if (tsi_os.has_membarrier) tsi_os.membarrier();
         tsi_add_relaxed(&w->arena->barriers, 1);
+        if (w->held != NULL) tsi_shared_wait(w->arena, w->held);
         tsi_lock_take(lock);
     }
     seize_all_locked(w);
@@ -390,7 +402,8 @@ bool tsi_epoch_end(TsiArena* a, TsiRef ref, EpochCloseMode mode, bool measure_rs
     bool holds = tsi_load_relaxed(&i->heap_count) != 0 || tsi_load_relaxed(&i->slab_count) != 0;
     EpochReceipt r;
     uint64_t rss_before = holds && measure_rss ? tsi_os.rss_bytes() : 0;
-    uint64_t start = holds ? tsi_os.now_ns() : 0;
+    /* Also where all is gone that it held: a large object that was freed, in shared mode. */
+    uint64_t start = holds || tsi_load_relaxed(&i->peak) != 0 ? tsi_os.now_ns() : 0;
     TsiCloseTally tally;
     if (rss_before != 0) memset(w.tally = &tally, 0, sizeof tally);
     memset(&r, 0, sizeof r);
@@ -439,7 +452,8 @@ bool tsi_inc_end_empty(TsiArena* a, TsiBinding* b, TsiRef ref, char label[TSI_LA
     if (tsi_load_relaxed(&i->heap_count) != 0) return false;
     tsi_lock_take(tsi_inc_lock(i)); /* not counted: there would be nothing else to post */
     uint64_t word = tsi_load_relaxed(&i->word);
-    bool empty = word >> 2 == tsi_ref_era(ref) && i->heaps == 0 && i->ends == 0 && i->pins == 1 &&
+    /* slow: of large objects that it was refused, in shared mode. */
+    bool empty = word >> 2 == tsi_ref_era(ref) && i->heaps == 0 && i->ends == 0 && i->pins == 1 && i->slow == 0 &&
                  tsi_load_relaxed(&i->slab_count) == 0 && i->allocated.objects == 0;
     if (empty) {
         *renamed = memcmp(label, i->label, TSI_LABEL_BYTES) != 0;

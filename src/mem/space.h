@@ -64,6 +64,7 @@ typedef struct TsiSpaceConfig {
     bool prefault;
     bool huge_pages;
     bool numa_local;
+    bool shared; /* slots are claimed before they are counted as issued */
 } TsiSpaceConfig;
 
 typedef struct TsiSpace {

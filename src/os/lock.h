@@ -17,7 +17,7 @@
  *
  * Lock order, outermost first: domain, segment, registry, ring, incarnation stripe, pool, labels, table, close log, profile. A lock is held for
  * bounded work only; the pool's and the tables' may cover a system call that commits memory or gives
- * bookkeeping back, the others none.
+ * bookkeeping back, in shared mode a stripe's as well, the others none.
  */
 #ifndef TSI_OS_LOCK_H
 #define TSI_OS_LOCK_H

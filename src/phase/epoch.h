@@ -110,12 +110,13 @@ TSI_INLINE uint32_t tsi_inc_label(TsiInc* i) { return (uint32_t)(tsi_load_relaxe
 TSI_INLINE void tsi_inc_give(TsiInc* i) { tsi_lock_give_probed(tsi_inc_lock(i)); }
 TSI_INLINE uint64_t tsi_inc_era(TsiInc* i) { return tsi_load_acquire(&i->word) >> 2; }
 /* Takes its lock, and counts on whose behalf. A reference may be old: a record that is not open belongs to whoever
- * opens it next, who sets the counts without the lock. */
-TSI_INLINE void tsi_inc_take(TsiInc* i) {
+ * opens it next, who sets the counts without the lock. True when it was free at once. */
+TSI_INLINE bool tsi_inc_take(TsiInc* i) {
     bool fast = tsi_lock_take_probed(tsi_inc_lock(i));
-    if (tsi_inc_era(i) == 0) return;
+    if (tsi_inc_era(i) == 0) return fast;
     i->lock_fast += fast;
     i->lock_contended += !fast;
+    return fast;
 }
 TSI_INLINE unsigned tsi_inc_state(TsiInc* i) { return (unsigned)tsi_load_seq(&i->word) & TSI_INC_STATE; }
 /* True when the reference still names this record and it accepts allocations. */

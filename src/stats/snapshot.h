@@ -28,7 +28,8 @@ uint64_t tsi_snapshot_refcount(const TsiArena* a, TsiInc* i);
 uint64_t tsi_snapshot_refused(TsiArena* a, unsigned what);
 typedef struct TsiClassSum {
     PerfCounters perf;
-    uint64_t miss, closed, close_scanned, close_returned, closes, close_ns, free_tries, free_retries;
+    uint64_t miss, closed, close_scanned, close_returned, closes, close_ns, free_tries, free_retries, alloc_tries,
+        alloc_retries, line_tries, line_lost;
 } TsiClassSum;
 /* Sum of a class's counters over all threads. */
 void tsi_snapshot_class(TsiArena* a, unsigned cls, TsiClassSum* out);

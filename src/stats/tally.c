@@ -50,6 +50,10 @@ void tsi_tally_global_begin(TsiArena* a, SlabGlobalStats* out) {
         out->total_slabs_recycled += c.perf.empty_slab_recycled;
         out->total_bitmap_free_attempts += c.free_tries;
         out->total_bitmap_free_cas_retries += c.free_retries;
+        out->total_bitmap_alloc_attempts += c.alloc_tries;
+        out->total_bitmap_alloc_cas_retries += c.alloc_retries;
+        out->total_current_partial_cas_attempts += c.line_tries;
+        out->total_current_partial_cas_failures += c.line_lost;
     }
     out->rss_bytes_current = tsi_os.rss_bytes();
     out->total_madvise_calls = tsi_load_relaxed(&a->space.purge_calls);
@@ -69,17 +73,19 @@ void tsi_tally_global_add(SlabGlobalStats* out, const TsiSlabView* v) {
 
 /* ---- a class ---- */
 
+static double share(uint64_t of, uint64_t all) { return all != 0 ? (double)of / (double)all : 0.0; }
+
 static void class_locks(TsiArena* a, unsigned cls, SlabClassStats* out) {
     TsiSpace* s = &a->space;
     for (unsigned lane = 0; lane < TSI_LANES; lane++) {
         out->lock_fast_acquire_by_label[lane] = tsi_load_relaxed(&s->lock_fast[cls][lane]);
         out->lock_contended_by_label[lane] = tsi_load_relaxed(&s->lock_contended[cls][lane]);
         out->bitmap_free_cas_retries_by_label[lane] = tsi_load_relaxed(&a->free_retries_by_label[cls][lane]);
+        out->bitmap_alloc_cas_retries_by_label[lane] = tsi_load_relaxed(&a->alloc_retries_by_label[cls][lane]);
         out->lock_fast_acquire += out->lock_fast_acquire_by_label[lane];
         out->lock_contended += out->lock_contended_by_label[lane];
     }
-    uint64_t all = out->lock_fast_acquire + out->lock_contended;
-    out->lock_contention_rate = all != 0 ? (double)out->lock_contended / (double)all : 0.0;
+    out->lock_contention_rate = share(out->lock_contended, out->lock_fast_acquire + out->lock_contended);
 }
 
 void tsi_tally_class_begin(TsiArena* a, uint32_t index, SlabClassStats* out) {
@@ -103,7 +109,17 @@ void tsi_tally_class_begin(TsiArena* a, uint32_t index, SlabClassStats* out) {
     out->epoch_close_recycled_slabs = c.close_returned;
     out->bitmap_free_attempts = c.free_tries;
     out->bitmap_free_cas_retries = c.free_retries;
-    if (c.free_tries != 0) out->avg_free_cas_retries_per_attempt = (double)c.free_retries / (double)c.free_tries;
+    out->avg_free_cas_retries_per_attempt = share(c.free_retries, c.free_tries);
+    out->bitmap_alloc_attempts = c.alloc_tries;
+    out->bitmap_alloc_cas_retries = c.alloc_retries;
+    out->avg_alloc_cas_retries_per_attempt = share(c.alloc_retries, c.alloc_tries);
+    out->current_partial_cas_attempts = c.line_tries;
+    out->current_partial_cas_failures = c.line_lost;
+    out->current_partial_cas_failure_rate = share(c.line_lost, c.line_tries);
+    const TsiScan* scan = &a->scan[cls];
+    out->scan_adapt_checks = tsi_load_relaxed(&scan->checks);
+    out->scan_adapt_switches = tsi_load_relaxed(&scan->switches);
+    out->scan_mode = tsi_load_relaxed(&scan->spread);
     class_locks(a, cls, out);
 }
 

@@ -3,8 +3,8 @@
  *
  *   EXACT    the reference knows it
  *   TIED     by equations and bounds to other numbers and to the reference
- *   NOTHING  0 in every run of the model: what belongs to the shared mode, what needs two threads at once or a
- *            system that refuses
+ *   NOTHING  0 in every run of the model: what needs two threads at once or a system that refuses
+ *   SHARED   0 but in shared mode
  *   SANE     of clocks and of the whole process: within wide bounds
  *
  * A number that has no place here fails the run, so that adding one means deciding what is true of it. Those that may
@@ -16,7 +16,7 @@
 #include "stats/metrics.h"
 #include "world.h"
 
-enum verdict { UNDECIDED, EXACT, TIED, NOTHING, SANE };
+enum verdict { UNDECIDED, EXACT, TIED, NOTHING, SHARED, SANE };
 
 static const struct {
     TsiSection section;
@@ -35,7 +35,8 @@ static const struct {
      "total_bitmap_free_attempts metadata_bytes committed_bytes reserved_bytes draining_phases "},
     {TSI_SECTION_GLOBAL, NOTHING,
      " total_madvise_failures total_bitmap_alloc_cas_retries total_bitmap_free_cas_retries "
-     "total_current_partial_cas_failures total_bitmap_alloc_attempts total_current_partial_cas_attempts "},
+     "total_current_partial_cas_failures "},
+    {TSI_SECTION_GLOBAL, SHARED, " total_bitmap_alloc_attempts total_current_partial_cas_attempts "},
     {TSI_SECTION_GLOBAL, SANE, " rss_bytes_current "},
 
     {TSI_SECTION_REGISTRY, EXACT, " count max_labels "},
@@ -50,12 +51,13 @@ static const struct {
      "estimated_rss_bytes slab_bytes "},
     {TSI_SECTION_CLASS, NOTHING,
      " madvise_failures bitmap_alloc_cas_retries bitmap_free_cas_retries current_partial_cas_failures "
-     "bitmap_alloc_attempts current_partial_cas_attempts lock_contended scan_adapt_checks scan_adapt_switches "
+     "lock_contended scan_adapt_checks scan_adapt_switches "
      "scan_mode "
      "avg_alloc_cas_retries_per_attempt avg_free_cas_retries_per_attempt current_partial_cas_failure_rate "
      "lock_contention_rate lock_contention_pct cas_retry_rate lock_contended_by_label "
      "bitmap_alloc_cas_retries_by_label "
      "bitmap_free_cas_retries_by_label cache_capacity cache_overflow_len "},
+    {TSI_SECTION_CLASS, SHARED, " bitmap_alloc_attempts current_partial_cas_attempts "},
 
     {TSI_SECTION_EPOCH, EXACT, " epoch_id epoch_era state refcount label label_id alloc_count "},
     {TSI_SECTION_EPOCH, TIED,

@@ -82,7 +82,7 @@ static inline void check_growth(struct world* w, struct side* s, const TsiReport
         const struct rows* last = &s->last->rows[m->section];
         for (uint32_t k = 0; k < now.count; k++) {
             const char* row = now.first + (size_t)k * now.bytes;
-            if (verdicts[n] == NOTHING) check_zero(w, m, row);
+            if (verdicts[n] == NOTHING || (verdicts[n] == SHARED && !s->options.shared)) check_zero(w, m, row);
             if (!last->first || !only_grows(m)) continue;
             const char* was = row_before(last, m->section, now, k);
             if (was) check_not_less(w, m, was, row);
@@ -113,7 +113,8 @@ struct sums {
     uint64_t phase_slabs, phase_bytes, purged;
 };
 
-/* Slabs are taken with the pool's lock held, by the label of the phase; warm ones are not. */
+/* Slabs are taken with the pool's lock held, by the label of the phase; warm ones are not. In shared mode the lock of the phase
+ * is counted as well, whenever an allocation finds no current line. */
 static inline void check_lanes(struct world* w, struct side* s, const SlabClassStats* k) {
     uint64_t all = 0, large[16] = {0};
     bool failures = s->options.max_bytes || s->seen[CAUSE_NO_MEMORY];
@@ -133,7 +134,7 @@ static inline void check_lanes(struct world* w, struct side* s, const SlabClassS
     }
     SAME(w, all, k->lock_fast_acquire, "the labels' sum of lock_fast_acquire");
     uint64_t pooled = k->new_slab_count - k->empty_slab_recycled;
-    REQUIRE(w, failures ? all >= pooled : all == pooled, "class %u: the lock was taken %llu times for %llu slabs",
+    REQUIRE(w, failures || s->options.shared ? all >= pooled : all == pooled, "class %u: the lock was taken %llu times for %llu slabs",
             k->class_index, (unsigned long long)all, (unsigned long long)pooled);
 }
 

@@ -1,0 +1,419 @@
+/*
+ * shared.c - one heap an incarnation, for all threads.
+ *
+ * The slabs of a shared heap are OWNED by it, and no thread owns it. All free slots are in the remote words of the
+ * lines (avail and freed stay 0), where every free puts them; an allocation takes the lowest bit out by
+ * compare-exchange. Everything else, lists, slabs, the mixed slab, happens under the incarnation's stripe. Lines are
+ * handed out one at a time for each class and lane:
+ *
+ *   sequential   all threads take from lane 0: one line of a class is in use
+ *   spread       a thread takes from the lane of its number: so many lines
+ *
+ * A controller for each class moves from the one to the other by the share of compare-exchanges that were
+ * repeated (tsi_scan_note).
+ *
+ *   claim                                      sweeper
+ *   busy = heap         (release)              word SHARED -> HELD       (seq_cst, stripe)
+ *   -- compiler fence --                       membarrier
+ *   word == SHARED, ref, ACTIVE ? else leave   for each binding: wait while busy == heap
+ *   remote word: take a bit (compare-exchange) take the heap             (stripe)
+ *   issued++; busy = 0  (release)
+ *
+ * Invariants
+ *   H1  A bit is taken only in a bracket that saw SHARED, or under the stripe while the word is SHARED. So once the
+ *       sweeper has waited, and holds the stripe, `issued` and the remote words agree and only frees change them:
+ *       receipts are exact.
+ *   H2  Inside the bracket nothing is waited for and no lock is taken: the wait is for a few instructions of a thread that runs,
+ *       or for its next turn on a processor.
+ *   H3  A line of the heap is current in a lane, or listed, or used up; of a used-up line the token is in its remote word
+ *       or with a freer on its way to tsi_shared_unpark (T1, T2, T4 of line.c). A current line may be listed as well.
+ *       A snapshot that runs beside a claim leaves out objects that are not counted yet: `issued` never falls.
+ *   H4  Who finds the word HELD while the incarnation is ACTIVE waits for the trim: it gives the stripe back and yields.
+ * Without membarrier `busy` is set and cleared by seq_cst exchanges, as in bracket.h.
+ */
+#include "heap/shared.h"
+
+#include "heap/bracket.h"
+#include "heap/heap.h"
+#include "heap/sweep.h"
+
+#include <string.h>
+
+/* PARAMETERS of the controller: allocations between two looks, repeated ones per allocation, looks between two changes. */
+enum { SCAN_WINDOW = 1 << 18, SCAN_APART = 50, SCAN_NOTE = 1 << 10 };
+static const double scan_spread_above = 0.30, scan_gather_below = 0.10;
+
+/* ---- the controller ---- */
+
+void tsi_scan_note(TsiArena* a, unsigned cls, uint64_t allocations, uint64_t retries) {
+    TsiScan* s = &a->scan[cls];
+    tsi_add_relaxed(&s->retries, retries);
+    if (tsi_add_relaxed(&s->allocations, allocations) + allocations < SCAN_WINDOW) return;
+    if (tsi_swap_acquire(&s->looking, 1) != 0) return; /* pairs with the release below */
+    uint64_t n = tsi_load_relaxed(&s->allocations), again = tsi_load_relaxed(&s->retries);
+    if (n >= SCAN_WINDOW) { /* else another thread has just looked */
+        tsi_sub_relaxed(&s->allocations, n);
+        tsi_sub_relaxed(&s->retries, again);
+        uint32_t checks = tsi_load_relaxed(&s->checks) + 1, spread = tsi_load_relaxed(&s->spread);
+        double rate = (double)again / (double)n;
+        bool change = spread ? rate < scan_gather_below : rate > scan_spread_above;
+        tsi_store_relaxed(&s->checks, checks);
+        if (change && (s->changed_at == 0 || checks - s->changed_at >= SCAN_APART)) {
+            s->changed_at = checks;
+            tsi_store_relaxed(&s->spread, !spread);
+            tsi_count(&s->switches);
+        }
+    }
+    tsi_store_release(&s->looking, 0); /* pairs with the swap above */
+}
+
+static unsigned lane_for(TsiBinding* b, unsigned cls) {
+    return TSI_UNLIKELY(tsi_load_relaxed(&b->arena->scan[cls].spread) != 0) ? b->index % TSI_SHARED_LANES : 0;
+}
+
+/* ---- the heap of an incarnation ---- */
+
+void tsi_lanes_give(TsiArena* a, TsiHeap* h) {
+    if (h->lanes != NULL) tsi_table_give(&a->lanes, h->lanes->index);
+    h->lanes = NULL;
+}
+
+static bool lanes_take(TsiArena* a, TsiLanes** out) {
+    uint32_t index;
+    if (!tsi_table_take(&a->lanes, &index, 0)) return false;
+    TsiLanes* l = tsi_table_at(&a->lanes, index);
+    tsi_clear(l, sizeof *l);
+    l->index = index;
+    *out = l;
+    return true;
+}
+
+static TsiBirth heap_make(TsiBinding* b, TsiRef ref, TsiHeap** out) {
+    TsiArena* a = b->arena;
+    TsiInc* i = tsi_inc(&a->phases, tsi_ref_index(ref));
+    TsiLanes* lanes;
+    uint32_t index;
+    if (!lanes_take(a, &lanes)) return TSI_BIRTH_NO_MEMORY;
+    if (!tsi_record_take(&a->heaps, b->heap_cache, &b->heap_count, &index)) {
+        tsi_table_give(&a->lanes, lanes->index);
+        return TSI_BIRTH_NO_MEMORY;
+    }
+    uint64_t now = tsi_inc_opening_ns(i, ref);
+    tsi_inc_take(i);
+    bool active = tsi_ref_is_active(&a->phases, ref), born = active && i->heaps == 0;
+    if (born) *out = tsi_heap_birth_locked(a, i, ref, index, lanes, TSI_SHARED_WORD);
+    else if (active) *out = tsi_heap(a, i->heaps - 1); /* there is but one */
+    if (born) (*out)->user = b->index;
+    else if (active) (*out)->many |= (*out)->user != b->index;
+    if (active) tsi_inc_opened_locked(i, now);
+    tsi_inc_give(i);
+    if (!born) {
+        tsi_table_give(&a->lanes, lanes->index);
+        tsi_record_give(&a->heaps, b->heap_cache, &b->heap_count, index);
+    }
+    if (active) b->by_inc[tsi_ref_index(ref) % TSI_HEAP_CACHE] = *out;
+    return active ? TSI_BIRTH_OK : TSI_BIRTH_STALE;
+}
+
+/* The incarnation's heap. What is found may have ended since: whoever uses it looks at its word and ref. */
+static TsiBirth heap_of(TsiBinding* b, TsiRef ref, TsiHeap** out) {
+    *out = b->by_inc[tsi_ref_index(ref) % TSI_HEAP_CACHE];
+    if (TSI_LIKELY(*out != NULL && tsi_load_relaxed(&(*out)->ref) == ref)) return TSI_BIRTH_OK;
+    return heap_make(b, ref, out);
+}
+
+/* ---- claims ---- */
+
+static bool enter(TsiBinding* b, TsiHeap* h, TsiRef ref) {
+    if (b->live_word == TSI_FENCED) (void)tsi_swap_seq(&b->busy, tsi_busy_all(h));
+    else tsi_bracket_name(b, tsi_busy_all(h));
+    /* seq_cst: with the fenced form, pairs with the sweeper's compare-exchange. ref after it: a record that is born again gets
+     * its ref before its word. */
+    return tsi_load_seq(&h->word) == TSI_SHARED_WORD && tsi_load_relaxed(&h->ref) == ref && tsi_ref_is_active(&b->arena->phases, ref);
+}
+
+static void leave(TsiBinding* b) {
+    if (b->live_word == TSI_FENCED) (void)tsi_swap_seq(&b->busy, 0);
+    else tsi_bracket_clear(b);
+}
+
+void tsi_shared_wait(TsiArena* a, const TsiHeap* h) {
+    for (uint32_t n = 0; n < tsi_table_used(&a->bindings); n++) {
+        TsiBinding* b = tsi_table_at(&a->bindings, n);
+        /* seq_cst: pairs with the releases in enter and leave, and with their exchanges in the fenced form */
+        while (tsi_load_seq(&b->busy) == tsi_busy_all(h)) tsi_os_yield();
+    }
+}
+
+static TSI_NOINLINE void count_retry(TsiBinding* b, TsiRef ref, unsigned cls) {
+    TsiArena* a = b->arena;
+    unsigned lane = tsi_lane_of(a, tsi_inc(&a->phases, tsi_ref_index(ref)));
+    tsi_count(&b->counters[cls].alloc_retries);
+    tsi_add_relaxed(&a->alloc_retries_by_label[cls][lane], 1);
+}
+
+/* Takes a free slot out of the line; false when there is none. H1 */
+static bool claim(TsiBinding* b, TsiRef ref, unsigned cls, TsiLine* l, unsigned* slot) {
+    for (unsigned half = 0; half < 2; half++) {
+        uint64_t w = tsi_load_relaxed(&l->remote[half]);
+        while ((uint32_t)w != 0) {
+            *slot = 32 * half + tsi_ctz64(w);
+            /* seq_cst: pairs with the freer's exchange, whose use of the object is over, and comes before the look at the tag */
+            if (tsi_cas_seq(&l->remote[half], &w, w & (w - 1))) {
+                tsi_add_relaxed(&l->issued, 1);
+                return true;
+            }
+            count_retry(b, ref, cls);
+        }
+    }
+    return false;
+}
+
+/* The object in a claimed slot. Where claims are allowed. */
+static void* object_at(TsiBinding* b, unsigned cls, TsiLine* l, unsigned slot, TsiIssue* issue) {
+    TsiSpace* s = &b->arena->space;
+    const TsiClass* c = &b->classes->c[cls];
+    TsiClassCounters* n = &b->counters[cls];
+    uint32_t id = tsi_line_id(s, l);
+    void* p = l->base + tsi_class_offset(c, slot);
+    /* seq_cst, after the claim: a mark that was set before the free of the slot's last object is seen */
+    uint64_t tag = tsi_load_seq(&tsi_slab(s, tsi_slab_of_line(s, id))->tag);
+    if (TSI_UNLIKELY((tag & TSI_SLAB_HANDLED) != 0)) tsi_counts_even(s, l, id, tsi_tag_seq(tag), 1ull << slot);
+    if (TSI_UNLIKELY(b->cuts)) tsi_profile_one(b, c->size);
+    if (TSI_UNLIKELY(issue != NULL)) tsi_handle_issue_held(b->arena, p, issue);
+    tsi_count(&n->alloc_tries);
+    if (TSI_UNLIKELY(tsi_load_relaxed(&n->alloc_tries) % SCAN_NOTE == 0)) {
+        uint64_t retries = tsi_load_relaxed(&n->alloc_retries);
+        tsi_scan_note(b->arena, cls, SCAN_NOTE, retries - n->noted_retries);
+        n->noted_retries = retries;
+    }
+    return p;
+}
+
+/* From the lane's current line; NULL when it is used up or the heap is not to be used. *seen: that line, id + 1, or 0. */
+static void* from_current(TsiBinding* b, TsiHeap* h, TsiRef ref, unsigned cls, unsigned lane, uint32_t* seen, TsiIssue* issue) {
+    void* p = NULL;
+    unsigned slot;
+    *seen = 0;
+    if (TSI_LIKELY(enter(b, h, ref))) {
+        *seen = tsi_load_acquire(&h->lanes->cur[lane][cls]); /* pairs with the release in next_line: the line's words are set */
+        TsiLine* l = *seen != 0 ? tsi_line(&b->arena->space, *seen - 1) : NULL;
+        if (TSI_LIKELY(l != NULL && claim(b, ref, cls, l, &slot))) p = object_at(b, cls, l, slot, issue);
+    }
+    leave(b);
+    return p;
+}
+
+/* ---- lines; the stripe is held and the word SHARED ---- */
+
+static void list_line(TsiArena* a, TsiLanes* lanes, unsigned cls, TsiLine* l) {
+    uint8_t flags = tsi_load_relaxed(&l->flags);
+    if ((flags & (TSI_LINE_LISTED | TSI_LINE_RETIRED)) != 0) return;
+    tsi_store_relaxed(&l->flags, flags | TSI_LINE_LISTED);
+    l->link = lanes->head[cls];
+    lanes->head[cls] = tsi_line_id(&a->space, l) + 1;
+}
+
+/* Leaves a used-up line to whoever frees there. */
+static void put_aside(TsiArena* a, TsiLanes* lanes, unsigned cls, uint32_t line_id) {
+    TsiSpace* s = &a->space;
+    uint32_t seq = tsi_remote_seq(tsi_load_relaxed(&tsi_remote(s, line_id)[0]));
+    (void)tsi_line_arm(s, line_id, seq);
+    if (tsi_line_disarm(s, line_id, seq, s->classes->c[cls].threshold)) list_line(a, lanes, cls, tsi_line(s, line_id)); /* T4 */
+}
+
+/* A listed line, or the line of another lane when threads are no longer spread; 0 when there is none. */
+static uint32_t take_listed(TsiArena* a, TsiLanes* lanes, unsigned cls, unsigned lane) {
+    for (unsigned n = 1; lane == 0 && n < TSI_SHARED_LANES && tsi_load_relaxed(&a->scan[cls].spread) == 0; n++) {
+        uint32_t at = tsi_load_relaxed(&lanes->cur[n][cls]);
+        tsi_store_relaxed(&lanes->cur[n][cls], 0);
+        if (at != 0) return at;
+    }
+    uint32_t at = lanes->head[cls];
+    if (at == 0) return 0;
+    TsiLine* l = tsi_line(&a->space, at - 1);
+    lanes->head[cls] = l->link;
+    tsi_store_relaxed(&l->flags, tsi_load_relaxed(&l->flags) & (uint8_t)~TSI_LINE_LISTED);
+    return at;
+}
+
+/* Puts another line in the place of the lane's current one; false without memory. */
+static bool next_line(TsiBinding* b, TsiHeap* h, unsigned cls, unsigned lane, unsigned* cause) {
+    TsiArena* a = b->arena;
+    TsiLanes* lanes = h->lanes;
+    uint32_t was = tsi_load_relaxed(&lanes->cur[lane][cls]), at = take_listed(a, lanes, cls, lane);
+    if (was != 0) {
+        tsi_store_relaxed(&lanes->cur[lane][cls], 0);
+        put_aside(a, lanes, cls, was - 1);
+        tsi_count(&b->counters[cls].parked);
+    }
+    if (at == 0) {
+        uint32_t slab_id;
+        *cause = TSI_SLOW_MISS;
+        if (!tsi_slab_take(b, h, cls, TSI_OPEN_SHARED, &slab_id)) return false;
+        const TsiClass* c = &b->classes->c[cls];
+        uint32_t first = tsi_first_line(c, slab_id);
+        for (uint32_t n = (1u << c->lines_log2) - 1; n != 0; n--) list_line(a, lanes, cls, tsi_line(&a->space, first + n));
+        at = first + 1;
+    }
+    if ((tsi_load_relaxed(&tsi_line(&a->space, at - 1)->flags) & TSI_LINE_RETIRED) != 0) return true; /* the next one, then */
+    tsi_store_release(&lanes->cur[lane][cls], at); /* pairs with the acquire in from_current */
+    return true;
+}
+
+/* Until this thread has a slot of its own, or there is no memory. */
+static void* from_lines(TsiBinding* b, TsiHeap* h, TsiRef ref, unsigned cls, unsigned lane, uint32_t seen, TsiIssue* issue) {
+    _Atomic uint32_t* cur = &h->lanes->cur[lane][cls];
+    unsigned cause = seen == 0 ? TSI_SLOW_NULL : TSI_SLOW_FULL, slot;
+    tsi_count(&b->counters[cls].line_tries);
+    if (tsi_load_relaxed(cur) != seen) tsi_count(&b->counters[cls].line_lost); /* another thread was first */
+    for (;;) {
+        uint32_t at = tsi_load_relaxed(cur);
+        TsiLine* l = at != 0 ? tsi_line(&b->arena->space, at - 1) : NULL;
+        if (l != NULL && claim(b, ref, cls, l, &slot)) {
+            tsi_count_slow(b, h, cls, cause);
+            return object_at(b, cls, l, slot, issue);
+        }
+        if (next_line(b, h, cls, lane, &cause)) continue;
+        tsi_count_slow(b, h, cls, TSI_SLOW_MISS);
+        return NULL;
+    }
+}
+
+void tsi_shared_rebuild(TsiArena* a, TsiHeap* h) {
+    TsiSpace* s = &a->space;
+    TsiLanes* lanes = h->lanes;
+    for (unsigned n = 0; n < TSI_SHARED_LANES; n++)
+        for (unsigned cls = 0; cls <= TSI_SMALL_CLASSES; cls++) tsi_store_relaxed(&lanes->cur[n][cls], 0);
+    memset(lanes->head, 0, sizeof lanes->head);
+    for (uint32_t at = h->slabs; at != 0; at = tsi_slab(s, at - 1)->next) {
+        unsigned cls = tsi_chunk_class(s, (at - 1) >> 8);
+        if (cls > TSI_SMALL_CLASSES) continue;
+        const TsiClass* c = &s->classes->c[cls];
+        for (uint32_t i = 0, id = tsi_first_line(c, at - 1); i < 1u << c->lines_log2; i++, id++) {
+            TsiLine* l = tsi_line(s, id);
+            tsi_store_relaxed(&l->flags, tsi_load_relaxed(&l->flags) & (uint8_t)~TSI_LINE_LISTED);
+            if (tsi_line_free_bits(s, l, id) != 0) list_line(a, lanes, cls, l);
+            else put_aside(a, lanes, cls, id);
+        }
+    }
+}
+
+/* Is the slab in a shared heap, in this incarnation of it? */
+static bool is_in_shared(TsiArena* a, uint32_t slab_id, uint32_t seq, TsiHeap** h) {
+    uint64_t tag = tsi_load_seq(&tsi_slab(&a->space, slab_id)->tag);
+    if (tsi_tag_state(tag) != TSI_SLAB_OWNED || tsi_tag_seq(tag) != seq) return false;
+    *h = tsi_heap(a, tsi_tag_index(tag));
+    return true;
+}
+
+void tsi_shared_unpark(TsiArena* a, uint32_t line_id, uint32_t slab_id, uint32_t seq) {
+    TsiHeap *h, *now;
+    if (!is_in_shared(a, slab_id, seq, &h)) return;
+    TsiInc* i = tsi_heap_inc(a, h);
+    tsi_inc_take(i);
+    /* Once more under the lock, where slabs leave heaps. HELD: a trim lists it, and what it lists stays listed. */
+    if (is_in_shared(a, slab_id, seq, &now) && now == h && tsi_heap_inc(a, h) == i)
+        list_line(a, h->lanes, tsi_chunk_class(&a->space, line_id >> 10), tsi_line(&a->space, line_id));
+    tsi_inc_give(i);
+}
+
+/* ---- the allocation ---- */
+
+/* The stripe, counted for the class as well. */
+static void stripe_take(TsiArena* a, TsiInc* i, unsigned cls) {
+    bool fast = tsi_inc_take(i);
+    tsi_add_relaxed(&(fast ? a->space.lock_fast : a->space.lock_contended)[cls][tsi_lane_of(a, i)], 1);
+}
+
+/* Stripe held: may a slot be claimed here? */
+static TsiOutcome usable_locked(TsiBinding* b, TsiHeap* h, TsiRef ref) {
+    if (!tsi_ref_is_active(&b->arena->phases, ref)) return TSI_STALE;
+    return tsi_load_relaxed(&h->ref) == ref && tsi_load_seq(&h->word) == TSI_SHARED_WORD ? TSI_GOT : TSI_AGAIN;
+}
+
+static TsiOutcome alloc_locked(TsiBinding* b, TsiHeap* h, TsiRef ref, unsigned cls, size_t align, uint32_t seen, void** out, TsiIssue* issue) {
+    TsiArena* a = b->arena;
+    TsiInc* i = tsi_inc(&a->phases, tsi_ref_index(ref));
+    const TsiClass* c = &b->classes->c[cls];
+    unsigned lane = lane_for(b, cls);
+    stripe_take(a, i, cls);
+    TsiOutcome o = usable_locked(b, h, ref);
+    bool scavenge = false;
+    if (o == TSI_GOT) {
+        *out = c->granules != 0 && align <= 16 ? tsi_mixed_alloc(b, h, c) : NULL;
+        if (*out != NULL && issue != NULL) tsi_handle_issue_held(a, *out, issue);
+        if (*out == NULL) *out = from_lines(b, h, ref, cls, lane, seen, issue);
+        scavenge = h->takes > 64 && h->takes > tsi_load_relaxed(&h->slab_count) / 2 && tsi_load_relaxed(&h->slab_count) > 256;
+        if (scavenge) h->takes = 0;
+    }
+    tsi_inc_give(i);
+    if (o == TSI_AGAIN) tsi_os_yield(); /* H4 */
+    if (scavenge) tsi_trim_inc(a, b, i);
+    if (o != TSI_GOT || *out != NULL) return o;
+    return b->budget.hard != 0 ? TSI_OVER : TSI_NO_MEMORY;
+}
+
+/* A line whose handles have run out hands out no more. */
+static void retire_line(TsiBinding* b, TsiRef ref, const TsiIssue* issue) {
+    TsiArena* a = b->arena;
+    TsiInc* i = tsi_inc(&a->phases, tsi_ref_index(ref));
+    TsiHeap* h;
+    tsi_inc_take(i);
+    if (is_in_shared(a, issue->at.slab_id, issue->seq, &h) && tsi_load_relaxed(&h->ref) == ref && issue->at.cls <= TSI_SMALL_CLASSES) {
+        TsiLine* l = tsi_line(&a->space, issue->at.line_id);
+        tsi_store_relaxed(&l->flags, tsi_load_relaxed(&l->flags) | TSI_LINE_RETIRED);
+        tsi_store_relaxed(&l->heap_at, 0);
+        for (unsigned n = 0; n < TSI_SHARED_LANES; n++) {
+            _Atomic uint32_t* cur = &h->lanes->cur[n][issue->at.cls];
+            if (tsi_load_relaxed(cur) == issue->at.line_id + 1) tsi_store_relaxed(cur, 0);
+        }
+    }
+    tsi_inc_give(i);
+}
+
+/* The record is pinned: nothing is entered that would keep it. */
+static TsiOutcome alloc_large(TsiBinding* b, TsiRef ref, size_t size, size_t align, void** out, TsiIssue* issue) {
+    TsiArena* a = b->arena;
+    TsiInc* i = tsi_inc(&a->phases, tsi_ref_index(ref));
+    TsiClassCounters* n = &b->counters[TSI_CLASS_LARGE];
+    uint64_t now = tsi_inc_opening_ns(i, ref);
+    tsi_inc_take(i); /* the class counts one of its own, of the pool */
+    bool active = tsi_ref_is_active(&a->phases, ref);
+    if (active) {
+        tsi_inc_opened_locked(i, now);
+        i->pins++;
+        i->slow++;
+    }
+    tsi_inc_give(i);
+    if (!active) return TSI_STALE;
+    tsi_count(&n->slow);
+    tsi_count(&n->slow_by[TSI_SLOW_MISS]);
+    *out = tsi_large_alloc(b, ref, size, align, issue);
+    active = tsi_ref_is_active(&a->phases, ref);
+    tsi_inc_unpin(a, b, i);
+    if (*out != NULL) return TSI_GOT;
+    if (b->budget.hard != 0) return TSI_OVER;
+    return active ? TSI_NO_MEMORY : TSI_STALE;
+}
+
+TsiOutcome tsi_shared_alloc(TsiBinding* b, TsiRef ref, size_t size, unsigned cls, size_t align, void** out, TsiIssue* issue,
+                            TsiBudgetEvents* e) {
+    TsiHeap* h;
+    uint32_t seen;
+    e->soft = e->hard = b->budget.soft = b->budget.hard = 0;
+    *out = NULL;
+    TsiOutcome o = TSI_GOT;
+    if (cls == 0) {
+        o = alloc_large(b, ref, size, align, out, issue);
+    } else {
+        TsiBirth birth = heap_of(b, ref, &h);
+        if (birth != TSI_BIRTH_OK) return birth == TSI_BIRTH_STALE ? TSI_STALE : TSI_NO_MEMORY;
+        *out = from_current(b, h, ref, cls, lane_for(b, cls), &seen, issue);
+        if (*out == NULL) o = alloc_locked(b, h, ref, cls, align, seen, out, issue);
+        if (o == TSI_AGAIN) b->by_inc[tsi_ref_index(ref) % TSI_HEAP_CACHE] = NULL; /* found anew, if it is there */
+    }
+    if (*out != NULL && issue != NULL && issue->spent) retire_line(b, ref, issue);
+    if (TSI_UNLIKELY((b->budget.soft | b->budget.hard) != 0)) *e = b->budget;
+    return o;
+}

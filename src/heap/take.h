@@ -1,0 +1,38 @@
+/*
+ * take.h - what a heap takes from the space: slabs, its mixed slab, large objects.
+ */
+#ifndef TSI_HEAP_TAKE_H
+#define TSI_HEAP_TAKE_H
+
+#include "base/probes.h"
+#include "heap/alloc.h"
+#include "heap/handles.h"
+
+/* Who may hand out the slots of a slab that is opened, and so where its free slots are told: see slab.h. */
+typedef enum TsiOpen {
+    TSI_OPEN_OWNED, /* the heap's owner: in avail and freed */
+    TSI_OPEN_SHARED /* any thread: in the remote words */
+} TsiOpen;
+
+/* A slab for the heap, charged to its incarnation and in its chain; false without memory or against a budget (b->budget
+ * says). In the owner's bracket, or, of a shared heap, under its stripe. */
+bool tsi_slab_take(TsiBinding* b, TsiHeap* h, unsigned cls, TsiOpen how, uint32_t* slab_id);
+/* An object of a class in the heap's mixed slab, which is taken for the first one in a domain; NULL when there is none, or it is
+ * used up. As tsi_slab_take. */
+void* tsi_mixed_alloc(TsiBinding* b, TsiHeap* h, const TsiClass* of);
+/* A large object in an incarnation; NULL without memory, against a budget, or when ref is not ACTIVE any more. The caller keeps
+ * the record from being reused; no stripe is held. */
+void* tsi_large_alloc(TsiBinding* b, TsiRef ref, size_t size, size_t align, TsiIssue* issue);
+/* Which of a class's counters by label an incarnation counts in. */
+unsigned tsi_lane_of(TsiArena* a, TsiInc* i);
+
+/* An allocation that left the fast path, and why. As tsi_slab_take. */
+TSI_INLINE void tsi_count_slow(TsiBinding* b, TsiHeap* h, unsigned cls, unsigned cause) {
+    TsiClassCounters* n = &b->counters[cls];
+    tsi_count(&n->slow);
+    tsi_count(&h->slow);
+    tsi_count(&n->slow_by[cause]);
+    tsi_probe_slow_path(b->arena->owner, cls - 1, b->classes->c[cls].size, cause);
+}
+
+#endif
