@@ -153,6 +153,36 @@ typedef struct SlabSegmentBuffer {
     uint64_t reserved;
 } SlabSegmentBuffer;
 
+/* ---- the heap profile ------------------------------------------------------------------- */
+
+/* An allocator that also has the option `profile_bytes` copies its heap profile to a second file: a header like the one above
+ * with this magic and without scopes and metrics, and slots numbered as the segment's, with buffers of their own. */
+#define SLAB_PROFILE_MAGIC "TSLABPRF"
+
+/* At the start of a buffer of a profile; then `live` rows SlabProfileLive, then `stacks` SlabProfileStack with their frames. */
+typedef struct SlabProfileBuffer {
+    uint64_t number, serial, begun_ns; /* as in SlabSegmentBuffer */
+    uint64_t bytes;                    /* of the buffer in use, these included */
+    uint64_t period;                   /* the option: bytes between samples, on average */
+    uint64_t samples;                  /* since the allocator was made */
+    uint64_t lost_stacks, lost_live;   /* samples that found no room */
+    uint64_t stacks, live;             /* that follow */
+    uint64_t reserved[2];
+} SlabProfileBuffer;
+
+/* A sampled object that lives. It stands for 1 / (1 - exp(-bytes / period)) objects. */
+typedef struct SlabProfileLive {
+    uint64_t bytes, era; /* usable bytes; of its phase */
+    uint32_t stack, size_class;
+} SlabProfileLive;
+
+/* All that was ever sampled with one label by one stack. `depth` return addresses of 8 bytes follow, innermost first. */
+typedef struct SlabProfileStack {
+    char label[32]; /* ends with a 0; UTF-8 */
+    double objects, bytes; /* that the samples stand for */
+    uint64_t depth; /* 1 to 32 */
+} SlabProfileStack;
+
 /* ---- a reader --------------------------------------------------------------------------- */
 
 /* An open segment. Trusts nothing in it: what does not fit is an error, never a crash or an endless wait. One thread at

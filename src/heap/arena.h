@@ -214,6 +214,8 @@ typedef struct TsiSeat {
     uint32_t slot; /* + 1; 0: none */
     uint32_t segment; /* which of the process's segments the slot is of */
     bool left_out;    /* counted as such */
+    bool has_profile;     /* in the segment's second file */
+    uint64_t profile_due_ns;
     _Atomic uint64_t due_ns; /* not published before */
     _Atomic uint64_t publications, failures;
 } TsiSeat;

@@ -47,13 +47,13 @@ static int folder_any(void) {
     return folder_open(path);
 }
 
-static int file_open(const char** what) {
+static int file_open(const char* of, const char** what) {
     char name[64];
     int dir = folder_any();
     *what = "folder of the user for segments";
     if (dir < 0) return -1;
-    (void)snprintf(name, sizeof name, "segment.%u.%llx", (unsigned)getpid(), (unsigned long long)tsi_os.random());
-    *what = "file for the segment";
+    (void)snprintf(name, sizeof name, "%s.%u.%llx", of, (unsigned)getpid(), (unsigned long long)tsi_os.random());
+    *what = "file of shared memory";
     int fd = openat(dir, name, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
     int error = errno;
     if (fd >= 0) (void)unlinkat(dir, name, 0); /* found by the descriptor, so nothing is left behind */
@@ -103,13 +103,13 @@ static int fill_in(TsiShared* m, bool memfd, size_t reserve, const char** what) 
     return 0;
 }
 
-int tsi_shared_open(TsiShared* m, size_t bytes, size_t reserve, const char** what) {
+int tsi_shared_open(TsiShared* m, TsiSharedName name, size_t bytes, size_t reserve, const char** what) {
     *m = (TsiShared){.bytes = bytes, .fd = -1};
     *what = "limit on the size of files (RLIMIT_FSIZE)";
     if (is_too_long(bytes)) return EFBIG;
-    m->fd = above_streams(tsi_os.memfd("temporal-slab"));
+    m->fd = above_streams(tsi_os.memfd(name.memfd));
     bool memfd = m->fd >= 0;
-    if (!memfd) m->fd = above_streams(file_open(what));
+    if (!memfd) m->fd = above_streams(file_open(name.file, what));
     if (m->fd < 0) return errno;
     int error = fill_in(m, memfd, reserve, what);
     if (error == 0) return 0;

@@ -1,5 +1,5 @@
 /*
- * shared.h - memory that other processes of the same user can read: what the statistics segment lies in.
+ * shared.h - memory that other processes of the same user can read: what the statistics segment and the profile lie in.
  *
  * A memfd that can neither shrink nor grow; where the kernel has none, a file in a folder of the user that nobody else
  * may enter, without a name once it is open. Either is kept open, because readers find it in /proc/PID/fd. Pages are
@@ -19,8 +19,13 @@ typedef struct TsiShared {
     uint64_t dev, ino; /* of fd: the program may have closed it and opened something else */
 } TsiShared;
 
+/* How readers know it: the name of the memfd, and of the file, FILE.PID.NUMBER. */
+typedef struct TsiSharedName {
+    const char *memfd, *file;
+} TsiSharedName;
+
 /* Makes one of `bytes` zeros, of which the first `reserve` may be touched. 0, or an errno value and *what has failed. */
-int tsi_shared_open(TsiShared* m, size_t bytes, size_t reserve, const char** what);
+int tsi_shared_open(TsiShared* m, TsiSharedName name, size_t bytes, size_t reserve, const char** what);
 /* Makes further pages fit to be touched; 0 or an errno value. */
 int tsi_shared_reserve(const TsiShared* m, size_t offset, size_t bytes);
 /* In a fork child, which has the descriptor but no mapping. */

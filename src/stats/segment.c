@@ -30,6 +30,7 @@
 #include "heap/fork.h"
 #include "os/shared.h"
 #include "stats/report.h"
+#include "stats/segment_profile.h"
 #include "stats/segment_rows.h"
 
 #include <errno.h>
@@ -52,6 +53,7 @@ typedef struct Slot {
 static struct {
     TsiShared memory; /* base NULL: none */
     TsiPlan plan;
+    SlabSegmentHeader process; /* what the header says of it */
     Slot slots[SLAB_SEGMENT_SLOTS];
     _Atomic uint32_t segment; /* number of the segment; 0: none was made yet */
     _Atomic uint32_t pid;
@@ -94,18 +96,24 @@ static SlabSegmentTable table(size_t offset, uint32_t count, size_t stride) {
     return (SlabSegmentTable){offset, count, (uint32_t)stride};
 }
 
-static void header_write(uint64_t now) {
-    const TsiPlan* p = &seg.plan;
+/* Which process this is. */
+static SlabSegmentHeader header_of_process(void) {
     SlabSegmentHeader h = {.endian = SLAB_SEGMENT_ENDIAN,
                            .major = SLAB_SEGMENT_MAJOR,
                            .minor = SLAB_SEGMENT_MINOR,
                            .header_bytes = sizeof h};
-    h.total_bytes = p->total_bytes;
     h.pid = tsi_load_relaxed(&seg.pid);
     h.start_time = start_time();
     char boot[64];
     size_t n = read_small("/proc/sys/kernel/random/boot_id", boot, sizeof boot);
     if (n >= 36) memcpy(h.boot_id, boot, 36);
+    return h;
+}
+
+static void header_write(uint64_t now) {
+    const TsiPlan* p = &seg.plan;
+    SlabSegmentHeader h = seg.process = header_of_process();
+    h.total_bytes = p->total_bytes;
     h.created_ns = h.heartbeat_ns = now;
     h.scopes = table(p->scopes, TSI_SECTIONS, sizeof(SlabSegmentScope));
     h.metrics = table(p->metrics, TSI_METRICS, sizeof(SlabSegmentMetric));
@@ -124,6 +132,7 @@ static void header_write(uint64_t now) {
 
 static void forget(void) {
     tsi_shared_forget(&seg.memory);
+    tsi_share_profile_forget();
     memset(seg.slots, 0, sizeof seg.slots);
     seg.publications = seg.left_out = 0;
     tsi_store_relaxed(&seg.due_ns, 0);
@@ -135,7 +144,7 @@ static bool segment_ready(uint64_t now) {
     if (seg.memory.base != NULL && tsi_load_relaxed(&seg.pid) == pid) return true;
     if (seg.memory.base != NULL) forget(); /* P7: a child that no handler has told */
     tsi_plan_make(&seg.plan, tsi_os.page_bytes);
-    int error = tsi_shared_open(&seg.memory, seg.plan.total_bytes, seg.plan.buffers, &what);
+    int error = tsi_shared_open(&seg.memory, (TsiSharedName){"temporal-slab", "segment"}, seg.plan.total_bytes, seg.plan.buffers, &what);
     if (error != 0) return failed(what, error);
     tsi_store_relaxed(&seg.pid, pid);
     tsi_add_relaxed(&seg.segment, 1);
@@ -166,12 +175,15 @@ static bool seat_take(TsiArena* a, uint64_t now) {
         what = "reserving pages of a slot";
         if (error != 0) break;
         s->reserved = true; /* P6 */
+        tsi_share_profile_vacate(n);
         tsi_store_relaxed(SLOT(n, since_ns), now);
         tsi_store_relaxed(SLOT(n, serial), a->serial);
         tsi_store_release(SLOT(n, state), SLAB_SEGMENT_LIVE); /* pairs with the reader's acquire: the serial is there */
         tsi_store_relaxed(&s->state, SLAB_SEGMENT_LIVE);
         seat->slot = n + 1;
         seat->segment = segment;
+        seat->has_profile = false;
+        seat->profile_due_ns = 0;
         return true;
     }
     if (!seat->left_out) tsi_store_relaxed(HEADER(allocators_left_out), ++seg.left_out);
@@ -217,6 +229,12 @@ static uint64_t publish_locked(TsiArena* a) {
     tsi_report_drop(&r);
     tsi_add_relaxed(&a->seat.publications, 1);
     uint64_t now = tsi_os.now_ns(), pause = TSI_SEGMENT_SHARE * (now - begun);
+    const char* what = NULL;
+    int error = tsi_share_profile(a, a->seat.slot - 1, &seg.process, &what); /* has a pause of its own */
+    if (error != 0) {
+        (void)failed(what, error);
+        tsi_add_relaxed(&a->seat.failures, 1);
+    }
     tsi_store_relaxed(&seg.due_ns, now + (pause < TSI_SEGMENT_PAUSE_NS ? pause : TSI_SEGMENT_PAUSE_NS));
     return begun + TSI_SEGMENT_PERIOD_NS;
 }
@@ -248,6 +266,7 @@ void tsi_segment_end(TsiArena* a) {
     uint64_t now = tsi_os.now_ns();
     tsi_store_relaxed(SLOT(slot, ended_ns), now);
     tsi_store_release(SLOT(slot, state), SLAB_SEGMENT_ENDED); /* pairs with the reader's acquire: the time is there */
+    if (seat->has_profile) tsi_share_profile_end(slot, now);
     tsi_store_relaxed(&seg.slots[slot].ended_ns, now);
     tsi_store_release(&seg.slots[slot].state, SLAB_SEGMENT_ENDED); /* pairs with is_free: this thread writes no more */
 }

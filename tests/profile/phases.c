@@ -1,12 +1,15 @@
 /*
  * phases.c - three labelled phases with known allocations, for pprof: writes the profile to the file of its first argument
- * and prints "LABEL ALLOCATED IN-USE" in bytes for each. The second: "malloc" leaves realloc and calloc out.
+ * and prints "LABEL ALLOCATED IN-USE" in bytes for each. With "-" for the file it writes none: it comes by to publish until
+ * its standard input ends.
  */
 #include "epoch_domain.h"
 #include "slab_diagnostics.h"
 
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 static uint64_t allocated, in_use;
 
@@ -47,14 +50,23 @@ __attribute__((noinline)) void serve(SlabAllocator* a, const char* label, void (
 
 static bool put(void* ctx, const char* bytes, size_t n) { return fwrite(bytes, 1, n, ctx) == n; }
 
+static int hold(SlabAllocator* a) {
+    struct pollfd input = {.fd = 0, .events = POLLIN};
+    (void)fflush(stdout);
+    while (poll(&input, 1, 20) == 0) slab_trim(a);
+    return 0;
+}
+
 int main(int argc, char** argv) {
     SlabOptions o = {.struct_size = sizeof o, .profile_bytes = 2048};
     SlabAllocator* a = slab_allocator_create_with(&o);
-    FILE* f = argc > 1 ? fopen(argv[1], "wb") : NULL;
-    if (a == NULL || f == NULL) return 1;
+    bool stays = argc > 1 && strcmp(argv[1], "-") == 0;
+    FILE* f = argc > 1 && !stays ? fopen(argv[1], "wb") : NULL;
+    if (a == NULL || (f == NULL && !stays)) return 1;
     serve(a, "headers", parse_headers);
     serve(a, "page", render_page);
     serve(a, "index", grow_index);
+    if (stays) return hold(a);
     bool ok = slab_profile_write(a, put, f) != 0;
     return fclose(f) == 0 && ok ? 0 : 1;
 }

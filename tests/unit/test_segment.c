@@ -480,7 +480,7 @@ static void a_foreign_descriptor_is_left_alone(void** state) {
     TsiShared m;
     const char* what;
     (void)state;
-    assert_int_equal(tsi_shared_open(&m, 1 << 20, 4096, &what), 0);
+    assert_int_equal(tsi_shared_open(&m, (TsiSharedName){"temporal-slab", "segment"}, 1 << 20, 4096, &what), 0);
     int fd = m.fd;
     assert_int_equal(close(fd), 0);
     assert_int_equal(open("/dev/null", O_RDONLY), fd);

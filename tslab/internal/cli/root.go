@@ -25,6 +25,7 @@ Start a program with TSLAB_OPTIONS=segment=1 and look:
   tslab doctor --pid 4711         what is wrong, and what to do about it
   tslab top --pid 4711            who holds the memory: labels, phases, classes, epochs
   tslab watch --pid 4711          what happens in a second
+  tslab profile --pid 4711        which code allocated it (with the option profile_bytes, too)
 
 Every command that looks takes one of --pid N, --file F, --stdin, --url U.
 
@@ -52,7 +53,7 @@ func (a *app) root() *cobra.Command {
 	root.SuggestionsMinimumDistance = 2
 	root.SetVersionTemplate("tslab {{.Version}}\n")
 	root.SetFlagErrorFunc(flagError)
-	root.AddCommand(a.lsCommand(), a.statsCommand(), a.watchCommand(), a.topCommand(), a.doctorCommand(), a.exportCommand(),
+	root.AddCommand(a.lsCommand(), a.statsCommand(), a.watchCommand(), a.topCommand(), a.doctorCommand(), a.profileCommand(), a.exportCommand(),
 		a.pushCommand(), a.serveCommand(), a.diffCommand(), a.schemaCommand(), a.manCommand())
 	return root
 }

@@ -63,7 +63,7 @@ func build(pid, start uint64, boot string) *builder {
 	w.buffer = [2]uint64{w.slotsAt + 2*slotBytes, w.slotsAt + 2*slotBytes + bufferBytes}
 	w.b = make([]byte, w.buffer[1]+bufferBytes)
 
-	copy(w.b, magic)
+	copy(w.b, statistics.magic)
 	w.u32(8, endianMark)
 	w.u32(12, major)
 	w.u32(16, headerBytes)

@@ -13,10 +13,27 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-const (
-	nameMark = "temporal-slab" // in the link text of every segment
-	maxFds   = 1 << 20
+const maxFds = 1 << 20
+
+// kind is one of the two files that a process shows: both have the same header and the same directory of slots.
+type kind struct {
+	memfd, file string // the text of its link: /memfd:NAME, or FOLDER/FILE.PID.NUMBER
+	magic       string
+	rows        bool // has scopes and metrics
+}
+
+var (
+	statistics = &kind{"temporal-slab", "segment.", "TSLABSEG", true}
+	profiles   = &kind{"tslab-profile", "profile.", "TSLABPRF", false}
 )
+
+// linked says whether a descriptor whose link reads like that may be one, and whether it is memory and not a file.
+func (k *kind) linked(to string) (maybe, memory bool) {
+	if name, ok := strings.CutPrefix(to, "/memfd:"); ok {
+		return strings.TrimSuffix(name, " (deleted)") == k.memfd, true
+	}
+	return strings.Contains(filepath.Dir(to), "/temporal-slab") && strings.HasPrefix(filepath.Base(to), k.file), false
+}
 
 // identity is what tells a process from all others that ever had its id.
 type identity struct {
@@ -64,6 +81,15 @@ func identify(pid int) (identity, error) {
 
 // Attach finds the segment of a process.
 func Attach(pid int) (*Segment, error) {
+	g, err := attach(pid, statistics)
+	if g == nil && err == nil {
+		err = fmt.Errorf("pid %d: shows no statistics; start it with TSLAB_OPTIONS=segment=1 (or SlabOptions.segment)", pid)
+	}
+	return g, err
+}
+
+// attach is nil without error when the process shows nothing of the kind.
+func attach(pid int, k *kind) (*Segment, error) {
 	if pid <= 0 {
 		return nil, fmt.Errorf("--pid takes the id of a process, not %d", pid)
 	}
@@ -74,7 +100,7 @@ func Attach(pid int) (*Segment, error) {
 	case err != nil:
 		return nil, fmt.Errorf("pid %d: %w", pid, err)
 	}
-	g, err := find(who)
+	g, err := find(who, k)
 	switch {
 	case errors.Is(err, fs.ErrPermission):
 		return nil, fmt.Errorf("pid %d: not yours to read (it belongs to user %d; be that user or root)", pid, who.owner)
@@ -82,15 +108,13 @@ func Attach(pid int) (*Segment, error) {
 		return nil, fmt.Errorf("pid %d: there is no such process", pid)
 	case err != nil:
 		return nil, fmt.Errorf("pid %d: %w", pid, err)
-	case g == nil:
-		return nil, fmt.Errorf("pid %d: shows no statistics; start it with TSLAB_OPTIONS=segment=1 (or SlabOptions.segment)", pid)
 	}
 	return g, nil
 }
 
-// find looks at everything the process keeps open. nil without error when nothing there is a segment; else the reason
-// why what looked like one is none.
-func find(who identity) (*Segment, error) {
+// find looks at everything the process keeps open. nil without error when nothing there is of the kind; else the reason
+// why what looked like it is not.
+func find(who identity, k *kind) (*Segment, error) {
 	dir := fmt.Sprintf("/proc/%d/fd", who.pid)
 	d, err := os.Open(dir)
 	if err != nil {
@@ -106,10 +130,19 @@ func find(who identity) (*Segment, error) {
 		seen += len(names)
 		for _, name := range names {
 			link := filepath.Join(dir, name)
-			if to, err := os.Readlink(link); err != nil || !strings.Contains(to, nameMark) {
+			to, err := os.Readlink(link)
+			if err != nil {
 				continue
 			}
-			g, err := open(link, who)
+			maybe, memory := k.linked(to)
+			if !maybe {
+				continue
+			}
+			if where := slowDisk(who.pid, name); !memory && where != "" {
+				reason = bad("what is called %s lies on %s and is not looked at", filepath.Base(to), where)
+				continue
+			}
+			g, err := open(link, who, k)
 			if err == nil {
 				return g, nil
 			}
@@ -119,14 +152,40 @@ func find(who identity) (*Segment, error) {
 	return nil, reason
 }
 
+// slowDisk is the kind of the file system that an open file of a process lies on, if even a look at it may wait for
+// somebody else for ever. It is found without touching the file.
+func slowDisk(pid int, fd string) string {
+	info, _ := os.ReadFile(fmt.Sprintf("/proc/%d/fdinfo/%s", pid, fd))
+	mount := ""
+	for line := range strings.Lines(string(info)) {
+		if id, ok := strings.CutPrefix(line, "mnt_id:"); ok {
+			mount = strings.TrimSpace(id)
+		}
+	}
+	mounts, _ := os.ReadFile(fmt.Sprintf("/proc/%d/mountinfo", pid))
+	for line := range strings.Lines(string(mounts)) {
+		before, after, _ := strings.Cut(line, " - ")
+		words, kinds := strings.Fields(before), strings.Fields(after)
+		if mount == "" || len(words) == 0 || len(kinds) == 0 || words[0] != mount {
+			continue
+		}
+		for _, slow := range []string{"fuse", "nfs", "cifs", "smb", "ceph", "afs", "9p", "autofs"} {
+			if strings.HasPrefix(kinds[0], slow) {
+				return kinds[0]
+			}
+		}
+	}
+	return ""
+}
+
 // open looks before it opens: to open a FIFO would block, and a device might do anything.
-func open(link string, who identity) (*Segment, error) {
+func open(link string, who identity, k *kind) (*Segment, error) {
 	var st unix.Stat_t
 	if err := unix.Stat(link, &st); err != nil {
 		return nil, err
 	}
 	if st.Mode&unix.S_IFMT != unix.S_IFREG {
-		return nil, bad("what is called %s there is no regular file", nameMark)
+		return nil, bad("what is called like a segment there is no regular file")
 	}
 	fd, err := unix.Open(link, unix.O_RDONLY|unix.O_CLOEXEC|unix.O_NONBLOCK|unix.O_NOCTTY, 0)
 	if err != nil {
@@ -138,7 +197,7 @@ func open(link string, who identity) (*Segment, error) {
 	}
 	var g *Segment
 	if err == nil {
-		g, err = load(f, who)
+		g, err = load(f, who, k)
 	}
 	if err != nil {
 		f.Close()
@@ -184,7 +243,7 @@ func List() ([]Process, error) {
 		if err != nil {
 			continue
 		}
-		g, err := find(who)
+		g, err := find(who, statistics)
 		if err != nil || g == nil {
 			continue
 		}

@@ -16,7 +16,6 @@ import (
 )
 
 const (
-	magic       = "TSLABSEG"
 	endianMark  = 0x01020304
 	major       = 1
 	headerBytes = 256
@@ -76,7 +75,7 @@ type slot struct {
 	buffer                             [2]uint64
 }
 
-func parseHeader(b []byte) (header, error) {
+func parseHeader(b []byte, magic string) (header, error) {
 	var h header
 	switch {
 	case bytes.Equal(b[:8], make([]byte, 8)):

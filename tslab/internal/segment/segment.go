@@ -59,7 +59,7 @@ func (g *Segment) pread(offset, n uint64) ([]byte, error) {
 }
 
 // load checks the whole description of an open file: of the process `who`.
-func load(f *os.File, who identity) (*Segment, error) {
+func load(f *os.File, who identity, k *kind) (*Segment, error) {
 	info, err := f.Stat()
 	if err != nil {
 		return nil, err
@@ -72,7 +72,7 @@ func load(f *os.File, who identity) (*Segment, error) {
 	if err != nil {
 		return nil, err
 	}
-	if g.head, err = parseHeader(b); err != nil {
+	if g.head, err = parseHeader(b, k.magic); err != nil {
 		return nil, err
 	}
 	switch h := &g.head; {
@@ -85,10 +85,10 @@ func load(f *os.File, who identity) (*Segment, error) {
 	case h.boot != "" && who.boot != "" && h.boot != who.boot:
 		return nil, bad("the segment was made before the machine was started")
 	}
-	if err := g.tables(); err != nil {
-		return nil, err
+	if err := g.head.slots.check("slots", slotBytes, maxSlots, g.head.total); err != nil || !k.rows {
+		return g, err
 	}
-	return g, nil
+	return g, g.tables()
 }
 
 func (g *Segment) tables() error {
@@ -97,9 +97,6 @@ func (g *Segment) tables() error {
 		return err
 	}
 	if err := h.metrics.check("metrics", metricBytes, maxMetrics, h.total); err != nil {
-		return err
-	}
-	if err := h.slots.check("slots", slotBytes, maxSlots, h.total); err != nil {
 		return err
 	}
 	err := g.each(h.scopes, func(b []byte) error {

@@ -1,0 +1,191 @@
+/*
+ * segment_profile.c - see segment_profile.h; how a publication is written and read, and P1 to P7, are in segment.c.
+ *
+ * A buffer: SlabProfileBuffer, the live samples, and the stacks, each as long as it is deep. It has room for full tables, so nothing
+ * is ever left out; its pages are reserved before they are written, as many as this publication needs and 64 KiB more at a
+ * time. Copied are the tables first, under the profile's lock, which nobody waits for while shared memory is reserved or
+ * written.
+ */
+#include "stats/segment_profile.h"
+
+#include "os/shared.h"
+#include "stats/diagnose.h"
+#include "stats/segment.h"
+#include "stats/segment_rows.h"
+
+#include <errno.h>
+#include <string.h>
+
+#define STEP_BYTES ((size_t)64 << 10) /* reserved at a time */
+#define RETRY_NS 1000000000u
+
+_Static_assert(sizeof(SlabProfileBuffer) == 96 && sizeof(SlabProfileLive) == 24 && sizeof(SlabProfileStack) == 56, "layout");
+_Static_assert(TSI_LABEL_BYTES == sizeof((SlabProfileStack*)0)->label, "label");
+_Static_assert(sizeof(uintptr_t) == sizeof(uint64_t), "frames");
+
+typedef struct Slot {
+    uint64_t sequence;
+    size_t reserved[2]; /* bytes of each buffer that may be written */
+} Slot;
+
+static struct {
+    TsiShared memory; /* base NULL: none */
+    size_t buffers, buffer_bytes; /* where they begin */
+    Slot slots[SLAB_SEGMENT_SLOTS];
+    uint64_t due_ns, publications;
+} prof = {.memory = {.fd = -1}};
+
+static TsiShareWord* word_at(size_t offset) { return (TsiShareWord*)(void*)(prof.memory.base + offset); }
+#define HEADER(field) word_at(offsetof(SlabSegmentHeader, field))
+#define SLOT(slot, field) word_at(SLAB_SEGMENT_HEADER_BYTES + (slot) * sizeof(SlabSegmentSlot) + offsetof(SlabSegmentSlot, field))
+
+static size_t buffer_at(unsigned slot, unsigned which) { return prof.buffers + (2 * (size_t)slot + which) * prof.buffer_bytes; }
+
+/* ---- the file ---- */
+
+size_t tsi_share_profile_most(void) {
+    size_t stacks = TSI_PROFILE_STACKS * (sizeof(SlabProfileStack) + TSI_PROFILE_FRAMES * sizeof(uint64_t));
+    return sizeof(SlabProfileBuffer) + TSI_PROFILE_LIVE * sizeof(SlabProfileLive) + stacks;
+}
+
+static int file_ready(const SlabSegmentHeader* like, const char** what) {
+    if (prof.memory.base != NULL) return 0;
+    SlabSegmentHeader h = *like;
+    size_t slots = SLAB_SEGMENT_SLOTS * sizeof(SlabSegmentSlot);
+    prof.buffer_bytes = tsi_align_up(tsi_share_profile_most(), tsi_os.page_bytes);
+    prof.buffers = tsi_align_up(sizeof h + slots, tsi_os.page_bytes);
+    h.total_bytes = buffer_at(SLAB_SEGMENT_SLOTS, 0);
+    h.scopes = h.metrics = (SlabSegmentTable){sizeof h, 0, 0};
+    h.slots = (SlabSegmentTable){sizeof h, SLAB_SEGMENT_SLOTS, sizeof(SlabSegmentSlot)};
+    h.created_ns = h.heartbeat_ns = tsi_os.now_ns();
+    int error = tsi_shared_open(&prof.memory, (TsiSharedName){"tslab-profile", "profile"}, h.total_bytes, prof.buffers, what);
+    if (error != 0) return error;
+    memset(h.magic, 0, sizeof h.magic);
+    memcpy(prof.memory.base, &h, sizeof h);
+    for (unsigned slot = 0; slot < SLAB_SEGMENT_SLOTS; slot++) {
+        tsi_store_relaxed(SLOT(slot, buffer_bytes), prof.buffer_bytes);
+        tsi_store_relaxed(SLOT(slot, buffer), buffer_at(slot, 0));
+        tsi_store_relaxed(SLOT(slot, buffer) + 1, buffer_at(slot, 1));
+    }
+    uint64_t magic;
+    memcpy(&magic, SLAB_PROFILE_MAGIC, sizeof magic);
+    tsi_store_release(HEADER(magic), magic); /* pairs with the reader's acquire: everything else is there */
+    return 0;
+}
+
+void tsi_share_profile_forget(void) {
+    tsi_shared_forget(&prof.memory);
+    memset(prof.slots, 0, sizeof prof.slots);
+    prof.due_ns = prof.publications = 0;
+}
+
+void tsi_share_profile_vacate(unsigned slot) {
+    /* release: whoever sees the next allocator's serial sees this, too */
+    if (prof.memory.base != NULL) tsi_store_release(SLOT(slot, state), SLAB_SEGMENT_FREE);
+}
+
+void tsi_share_profile_end(unsigned slot, uint64_t now) {
+    tsi_store_relaxed(SLOT(slot, ended_ns), now);
+    tsi_store_release(SLOT(slot, state), SLAB_SEGMENT_ENDED); /* pairs with the reader's acquire: the time is there */
+}
+
+/* ---- a publication ---- */
+
+typedef struct Tables {
+    TsiProfileStack stacks[TSI_PROFILE_STACKS];
+    TsiProfileLive live[TSI_PROFILE_LIVE];
+    TsiProfileCounts counts;
+} Tables;
+
+/* release: pairs with the reader's acquire of the word, see segment.c */
+static size_t put(size_t at, const void* from, size_t bytes) {
+    for (size_t n = 0; n < bytes; n += sizeof(uint64_t)) {
+        uint64_t v;
+        memcpy(&v, (const char*)from + n, sizeof v);
+        tsi_store_release(word_at(at + n), v);
+    }
+    return at + bytes;
+}
+
+static size_t bytes_of(const Tables* t) {
+    size_t n = sizeof(SlabProfileBuffer) + t->counts.live_count * sizeof(SlabProfileLive);
+    for (uint32_t k = 0; k < t->counts.stack_count; k++)
+        n += sizeof(SlabProfileStack) + t->stacks[k].depth * sizeof(uint64_t);
+    return n;
+}
+
+static int room_for(Slot* s, unsigned slot, unsigned which, size_t bytes) {
+    size_t have = s->reserved[which], want = tsi_align_up(bytes, STEP_BYTES);
+    if (bytes <= have) return 0;
+    if (want > prof.buffer_bytes) want = prof.buffer_bytes;
+    int error = tsi_shared_reserve(&prof.memory, buffer_at(slot, which) + have, want - have);
+    if (error == 0) s->reserved[which] = want; /* P6 */
+    return error;
+}
+
+static void buffer_write(TsiArena* a, const Tables* t, size_t at, const SlabProfileBuffer* head) {
+    at = put(at, head, sizeof *head);
+    for (uint32_t n = 0; n < t->counts.live_count; n++) {
+        const TsiProfileLive* l = &t->live[n];
+        SlabProfileLive row = {l->bytes, l->era, l->stack, l->cls - 1};
+        at = put(at, &row, sizeof row);
+    }
+    for (uint32_t n = 0; n < t->counts.stack_count; n++) {
+        const TsiProfileStack* s = &t->stacks[n];
+        SlabProfileStack row = {.objects = s->objects, .bytes = s->bytes, .depth = s->depth};
+        memcpy(row.label, tsi_label(&a->phases.labels, s->label)->name, sizeof row.label);
+        at = put(at, &row, sizeof row);
+        at = put(at, s->frames, s->depth * sizeof *s->frames);
+    }
+}
+
+static int publish(TsiArena* a, const Tables* t, unsigned slot, uint64_t begun) {
+    Slot* s = &prof.slots[slot];
+    uint64_t n = s->sequence / 2 + 1;
+    const TsiProfileCounts* c = &t->counts;
+    SlabProfileBuffer head = {n, a->serial, begun, bytes_of(t), c->mean, c->samples, c->lost_stacks, c->lost_live, c->stack_count, c->live_count, {0, 0}};
+    int error = room_for(s, slot, n & 1, head.bytes);
+    if (error != 0) return error;
+    tsi_store_relaxed(SLOT(slot, serial), a->serial);
+    s->sequence = 2 * n - 1;
+    tsi_store_release(SLOT(slot, sequence), s->sequence); /* P1, P2 */
+    buffer_write(a, t, buffer_at(slot, n & 1), &head);
+    uint64_t now = tsi_os.now_ns();
+    tsi_store_relaxed(SLOT(slot, published_ns), now);
+    tsi_store_relaxed(SLOT(slot, cost_ns), now - begun);
+    s->sequence = 2 * n;
+    tsi_store_release(SLOT(slot, sequence), s->sequence); /* pairs with the reader's acquire, P2 */
+    tsi_store_release(SLOT(slot, state), SLAB_SEGMENT_LIVE); /* the serial and a publication of it are there */
+    tsi_store_relaxed(HEADER(publications), ++prof.publications);
+    tsi_store_relaxed(HEADER(heartbeat_ns), now);
+    return 0;
+}
+
+static int copy_and_publish(TsiArena* a, unsigned slot, uint64_t begun, const char** what) {
+    TsiScratch mem;
+    *what = "memory for a copy of the profile";
+    if (!tsi_scratch_take(&mem, sizeof(Tables))) return ENOMEM;
+    Tables* t = mem.at;
+    tsi_profile_copy(a, t->stacks, t->live, &t->counts);
+    *what = "reserving pages for the profile";
+    int error = publish(a, t, slot, begun);
+    tsi_scratch_drop(&mem);
+    return error;
+}
+
+int tsi_share_profile(TsiArena* a, unsigned slot, const SlabSegmentHeader* like, const char** what) {
+    uint64_t begun = tsi_os.now_ns();
+    TsiSeat* seat = &a->seat;
+    if (a->profile.mean == 0 || begun < seat->profile_due_ns || begun < prof.due_ns) return 0;
+    int error = file_ready(like, what);
+    if (error == 0) error = copy_and_publish(a, slot, begun, what);
+    if (error != 0) {
+        seat->profile_due_ns = begun + RETRY_NS;
+        return error;
+    }
+    seat->has_profile = true;
+    seat->profile_due_ns = begun + TSI_SEGMENT_PERIOD_NS;
+    uint64_t now = tsi_os.now_ns(), pause = TSI_SEGMENT_SHARE * (now - begun);
+    prof.due_ns = now + (pause < TSI_SEGMENT_PAUSE_NS ? pause : TSI_SEGMENT_PAUSE_NS);
+    return 0;
+}

@@ -1,0 +1,112 @@
+package heap
+
+import (
+	"cmp"
+	"fmt"
+	"path/filepath"
+	"slices"
+
+	"github.com/google/pprof/profile"
+)
+
+// Label is what the phases of one label have and had.
+type Label struct {
+	Name   string        `json:"label"`
+	Values [Values]int64 `json:"-"`
+}
+
+// Function is what was allocated by a function itself, and by all that it called.
+type Function struct {
+	Name string `json:"function"`
+	Flat int64  `json:"flat"`
+	Cum  int64  `json:"cum"`
+}
+
+// Report sums a profile up.
+type Report struct {
+	Total     [Values]int64
+	InUse     int // samples that are in use
+	Labels    []Label
+	Functions []Function
+}
+
+// Sum is the report: functions by a value, of one label only when one is named, labels of all.
+func Sum(p *profile.Profile, value int, only *string) *Report {
+	r := &Report{}
+	labels, functions := map[string]*Label{}, map[string]*Function{}
+	for _, s := range p.Sample {
+		name := ""
+		if l := s.Label["label"]; len(l) != 0 {
+			name = l[0]
+		}
+		l := labels[name]
+		if l == nil {
+			l = &Label{Name: name}
+			labels[name] = l
+		}
+		for k, v := range s.Value {
+			l.Values[k] += v
+			r.Total[k] += v
+		}
+		if len(s.NumLabel) != 0 {
+			r.InUse++
+		}
+		if only == nil || *only == name {
+			add(functions, s, s.Value[value])
+		}
+	}
+	for _, l := range labels {
+		r.Labels = append(r.Labels, *l)
+	}
+	for _, f := range functions {
+		if f.Cum != 0 {
+			r.Functions = append(r.Functions, *f)
+		}
+	}
+	slices.SortFunc(r.Labels, func(a, b Label) int {
+		return cmp.Or(cmp.Compare(b.Values[value], a.Values[value]), cmp.Compare(a.Name, b.Name))
+	})
+	slices.SortFunc(r.Functions, func(a, b Function) int {
+		return cmp.Or(cmp.Compare(b.Flat, a.Flat), cmp.Compare(b.Cum, a.Cum), cmp.Compare(a.Name, b.Name))
+	})
+	return r
+}
+
+// add counts a function once for a stack, however often it is on it.
+func add(functions map[string]*Function, s *profile.Sample, v int64) {
+	seen := map[string]bool{}
+	for i, l := range s.Location {
+		for k, name := range namesOf(l) {
+			f := functions[name]
+			if f == nil {
+				f = &Function{Name: name}
+				functions[name] = f
+			}
+			if i == 0 && k == 0 {
+				f.Flat += v
+			}
+			if !seen[name] {
+				f.Cum += v
+			}
+			seen[name] = true
+		}
+	}
+}
+
+// namesOf are the functions at a place, inlined ones first; without any its file, as pprof writes it, or its address.
+func namesOf(l *profile.Location) []string {
+	var names []string
+	for _, line := range l.Line {
+		if line.Function != nil && line.Function.Name != "" {
+			names = append(names, line.Function.Name)
+		}
+	}
+	switch {
+	case len(names) != 0:
+	case l.Mapping != nil && l.Mapping.File != "":
+		names = append(names, "["+filepath.Base(l.Mapping.File)+"]")
+	default:
+		names = append(names, fmt.Sprintf("%#x", l.Address))
+	}
+	return names
+}
