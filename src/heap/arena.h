@@ -215,7 +215,7 @@ typedef struct TsiSeat {
     uint32_t segment; /* which of the process's segments the slot is of */
     bool left_out;    /* counted as such */
     bool has_profile;     /* in the segment's second file */
-    uint64_t profile_due_ns;
+    uint64_t profile_retry_ns; /* after a failure */
     _Atomic uint64_t due_ns; /* not published before */
     _Atomic uint64_t publications, failures;
 } TsiSeat;

@@ -183,7 +183,7 @@ static bool seat_take(TsiArena* a, uint64_t now) {
         seat->slot = n + 1;
         seat->segment = segment;
         seat->has_profile = false;
-        seat->profile_due_ns = 0;
+        seat->profile_retry_ns = 0;
         return true;
     }
     if (!seat->left_out) tsi_store_relaxed(HEADER(allocators_left_out), ++seg.left_out);

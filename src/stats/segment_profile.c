@@ -174,17 +174,18 @@ static int copy_and_publish(TsiArena* a, unsigned slot, uint64_t begun, const ch
 }
 
 int tsi_share_profile(TsiArena* a, unsigned slot, const SlabSegmentHeader* like, const char** what) {
-    uint64_t begun = tsi_os.now_ns();
     TsiSeat* seat = &a->seat;
-    if (a->profile.mean == 0 || begun < seat->profile_due_ns || begun < prof.due_ns) return 0;
+    if (a->profile.mean == 0) return 0;
+    uint64_t begun = tsi_os.coarse_ns();
+    if (begun < seat->profile_retry_ns || begun < prof.due_ns) return 0;
+    begun = tsi_os.now_ns();
     int error = file_ready(like, what);
     if (error == 0) error = copy_and_publish(a, slot, begun, what);
     if (error != 0) {
-        seat->profile_due_ns = begun + RETRY_NS;
+        seat->profile_retry_ns = begun + RETRY_NS;
         return error;
     }
     seat->has_profile = true;
-    seat->profile_due_ns = begun + TSI_SEGMENT_PERIOD_NS;
     uint64_t now = tsi_os.now_ns(), pause = TSI_SEGMENT_SHARE * (now - begun);
     prof.due_ns = now + (pause < TSI_SEGMENT_PAUSE_NS ? pause : TSI_SEGMENT_PAUSE_NS);
     return 0;

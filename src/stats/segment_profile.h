@@ -19,7 +19,7 @@
 /* A buffer with every table full, see segment_profile.c. */
 size_t tsi_share_profile_most(void);
 
-/* Publishes the profile of the allocator in a slot, once it is time. `like`: what the file's header says of the process. An errno
+/* Publishes the profile of the allocator whose rows in a slot were just published, unless the last one took too long for that. `like`: what the file's header says of the process. An errno
  * value, and *what has failed. Under tsi_segment_lock. */
 int tsi_share_profile(TsiArena* a, unsigned slot, const SlabSegmentHeader* like, const char** what);
 /* The slot is another allocator's from now on. Under tsi_segment_lock. */
