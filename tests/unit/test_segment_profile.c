@@ -303,19 +303,20 @@ static void without_pages(void** state) {
     slab_allocator_free(a);
 }
 
-static void without_a_file(void** state) {
+static void without_a_memfd(void** state) {
+    char folder[] = "/tmp/profile-test-XXXXXX", sub[64];
     (void)state;
+    assert_non_null(mkdtemp(folder));
+    (void)snprintf(sub, sizeof sub, "%s/temporal-slab", folder);
+    setenv("XDG_RUNTIME_DIR", folder, 1);
     refused = "tslab-profile";
-    char* folder = getenv("XDG_RUNTIME_DIR");
-    folder = folder != NULL ? strdup(folder) : NULL;
-    setenv("XDG_RUNTIME_DIR", "/proc/self", 1); /* no folder there; the one in /tmp does */
     SlabAllocator* a = create(MEAN);
     assert_int_equal(failures(a), 0);
     assert_int_equal(number_in(0), 1);
     slab_allocator_free(a);
-    if (folder != NULL) setenv("XDG_RUNTIME_DIR", folder, 1);
-    else unsetenv("XDG_RUNTIME_DIR");
-    free(folder);
+    assert_int_equal(rmdir(sub), 0); /* made, and nothing was left in it */
+    assert_int_equal(rmdir(folder), 0);
+    unsetenv("XDG_RUNTIME_DIR");
 }
 
 /* Pages of a buffer are reserved as far as a profile needs them. */
@@ -355,7 +356,7 @@ int main(void) {
         TEST(the_next_of_a_slot_shows_its_own_or_none),
         TEST(a_child_shows_its_own),
         TEST(without_pages),
-        TEST(without_a_file),
+        TEST(without_a_memfd),
         TEST(it_grows),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -162,8 +162,11 @@ func profileRead(path string) (*profile.Profile, error) {
 		return nil, err
 	}
 	defer f.Close()
-	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() {
+	switch info, err := f.Stat(); {
+	case err != nil || !info.Mode().IsRegular():
 		return nil, errors.New("is no regular file; use --stdin < " + path)
+	case info.Size() > heap.MaxBytes:
+		return nil, fmt.Errorf("has %d MiB, and a heap profile has %d at most", info.Size()>>20, heap.MaxBytes>>20)
 	}
 	return heap.Parse(f)
 }

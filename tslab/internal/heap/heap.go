@@ -30,7 +30,8 @@ const (
 // ValueNames are pprof's for them.
 var ValueNames = [Values]string{"alloc_objects", "alloc_space", "inuse_objects", "inuse_space"}
 
-const maxBytes = 256 << 20
+// MaxBytes is more than any of these profiles has: the tables of the library are full at some 6 MiB.
+const MaxBytes = 64 << 20
 
 // weight is how many objects a sampled one stands for.
 func weight(bytes, period uint64) float64 {
@@ -77,7 +78,7 @@ func Of(raw *segment.Profile) *profile.Profile {
 		w := weight(l.Bytes, raw.Period)
 		s := sample(p, stacks[l.Stack], raw.Stacks[l.Stack].Label, []int64{0, 0, owed[2].whole(w), owed[3].whole(w * float64(l.Bytes))})
 		s.NumLabel = map[string][]int64{"bytes": {int64(l.Bytes)}, "class": {int64(l.Class)}, "era": {int64(l.Era)}}
-		s.NumUnit = map[string][]string{"bytes": {"bytes"}, "class": {""}, "era": {""}}
+		s.NumUnit = map[string][]string{"bytes": {"bytes"}}
 	}
 	return p
 }
@@ -104,19 +105,21 @@ func locate(p *profile.Profile, known map[uint64]*profile.Location, address uint
 }
 
 // Parse reads a profile that slab_profile_write or 'tslab profile -o' wrote.
-func Parse(r io.Reader) (*profile.Profile, error) {
-	b, err := io.ReadAll(io.LimitReader(r, maxBytes+1))
+func Parse(r io.Reader) (*profile.Profile, error) { return parseUpTo(r, MaxBytes) }
+
+func parseUpTo(r io.Reader, most int64) (*profile.Profile, error) {
+	b, err := io.ReadAll(io.LimitReader(r, most+1))
 	if err == nil && len(b) > 1 && b[0] == 0x1f && b[1] == 0x8b {
 		var z *gzip.Reader
 		if z, err = gzip.NewReader(bytes.NewReader(b)); err == nil {
-			b, err = io.ReadAll(io.LimitReader(z, maxBytes+1))
+			b, err = io.ReadAll(io.LimitReader(z, most+1))
 		}
 	}
 	switch {
 	case err != nil:
 		return nil, err
-	case len(b) > maxBytes:
-		return nil, fmt.Errorf("more than %d MiB, which no heap profile has", maxBytes>>20)
+	case int64(len(b)) > most:
+		return nil, fmt.Errorf("more than %d MiB, which no heap profile has", most>>20)
 	case len(b) == 0:
 		return nil, errors.New("is empty")
 	}

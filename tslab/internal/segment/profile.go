@@ -70,7 +70,7 @@ func ReadProfile(pid, which int) (*Profile, error) {
 	p, err := g.profile(which)
 	if err == nil {
 		p.Pid = pid
-		p.Mappings, err = mappings(pid)
+		p.Mappings, err = Mappings(pid)
 	}
 	if now, gone := identify(pid); err == nil && (gone != nil || now.start != g.who.start) {
 		err = ErrEnded // so the mappings may be another's
@@ -194,8 +194,8 @@ func decodeStack(b []byte) (s Stack, rest []byte, err error) {
 	return s, b[8*depth:], nil
 }
 
-// mappings are those of code from files.
-func mappings(pid int) ([]Mapping, error) {
+// Mappings are those of a process, of code from files.
+func Mappings(pid int) ([]Mapping, error) {
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/maps", pid))
 	if err != nil {
 		return nil, fmt.Errorf("its mappings cannot be read: %w", unwrapPath(err))
