@@ -41,7 +41,8 @@ func openTerminal(t *testing.T) *terminal {
 		t.Fatal(err)
 	}
 	x := &terminal{master: master, slave: slave}
-	t.Cleanup(func() { slave.Close(); master.Close() })
+	// The slave stays open: what reads it (bubbletea) may look at its descriptor a last time after Run has returned.
+	t.Cleanup(func() { master.Close() })
 	x.resize(t, 80, 24)
 	go func() {
 		b := make([]byte, 4096)

@@ -156,14 +156,18 @@ func find(who identity, k *kind) (*Segment, error) {
 // somebody else for ever. It is found without touching the file.
 func slowDisk(pid int, fd string) string {
 	info, _ := os.ReadFile(fmt.Sprintf("/proc/%d/fdinfo/%s", pid, fd))
+	mounts, _ := os.ReadFile(fmt.Sprintf("/proc/%d/mountinfo", pid))
+	return slowMount(string(info), string(mounts))
+}
+
+func slowMount(info, mounts string) string {
 	mount := ""
-	for line := range strings.Lines(string(info)) {
+	for line := range strings.Lines(info) {
 		if id, ok := strings.CutPrefix(line, "mnt_id:"); ok {
 			mount = strings.TrimSpace(id)
 		}
 	}
-	mounts, _ := os.ReadFile(fmt.Sprintf("/proc/%d/mountinfo", pid))
-	for line := range strings.Lines(string(mounts)) {
+	for line := range strings.Lines(mounts) {
 		before, after, _ := strings.Cut(line, " - ")
 		words, kinds := strings.Fields(before), strings.Fields(after)
 		if mount == "" || len(words) == 0 || len(kinds) == 0 || words[0] != mount {

@@ -3,6 +3,7 @@ package segment
 import (
 	"math"
 	"os"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -253,4 +254,26 @@ func TestLinks(t *testing.T) {
 			t.Errorf("%s: %v %v %v %v", c.to, s, p, m, pm)
 		}
 	}
+}
+
+// A file on somebody else's machine is known by its mount.
+func TestSlowMounts(t *testing.T) {
+	const mounts = "24 1 0:22 / / rw,relatime shared:1 - ext4 /dev/sda1 rw\n" +
+		"31 24 0:40 / /run/user/7 rw - tmpfs tmpfs rw\n" +
+		"77 24 0:51 / /home rw,noatime shared:3 master:1 - nfs4 server:/home rw\n" +
+		"78 24 0:52 / /mnt/s rw - fuse.sshfs me@there: rw\n"
+	for id, want := range map[string]string{"24": "", "31": "", "77": "nfs4", "78": "fuse.sshfs", "99": "", "7": ""} {
+		if got := slowMount("pos:\t0\nflags:\t0100000\nmnt_id:\t"+id+"\nino:\t3\n", mounts); got != want {
+			t.Errorf("mount %s: %q, not %q", id, got, want)
+		}
+	}
+	if got := slowMount("", mounts) + slowMount("mnt_id:\n", mounts) + slowMount("mnt_id:\t77\n", "77 - \n"); got != "" {
+		t.Errorf("of nothing: %q", got)
+	}
+	f, err := os.Open("/proc/self/exe") // and asked for a real one
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	t.Logf("this program lies on %q", slowDisk(os.Getpid(), strconv.Itoa(int(f.Fd()))))
 }
