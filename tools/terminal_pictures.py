@@ -298,7 +298,7 @@ def main():
     parser.add_argument("--keep-html", action="store_true")
     args = parser.parse_args()
     environment = dict(os.environ, TSLAB_OPTIONS="segment=1,profile_bytes=64k,sampling_period=16")
-    server = subprocess.Popen([args.build + "/synthetic_bench", "--pattern=leak", "--threads=2", "--req_rate=400", "--duration_s=0", "--progress_s=0"],
+    server = subprocess.Popen([args.build + "/synthetic_bench", "--pattern=leak", "--threads=2", "--req_rate=300", "--duration_s=0", "--progress_s=0"],
                               env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     try:
         time.sleep(15)
@@ -306,7 +306,7 @@ def main():
         tslab = [os.path.abspath(args.tslab)]
         for name, words, width, height, steps in [
                 ("tslab-watch", ["watch", "--pid", pid], 104, 22, [("Sampling", 20, b"")]),
-                ("tslab-top", ["top", "--pid", pid], 118, 14, [("POST /orders", 4, b"r"), ("POST /orders", 3, b"")]),
+                ("tslab-top", ["top", "--pid", pid], 118, 14, [("POST /orders", 4, b"r"), ("0/s", 1, b"")]),
                 ("tslab-doctor", ["doctor", "--pid", pid, "--leak-age", "10"], 118, 60, [("attention: see ACTION", 1, b"")])]:
             page, lines = shown(tslab + words, width, height, steps)
             draw(page, lines, width, os.path.join(args.out, name + ".png"), args.keep_html)

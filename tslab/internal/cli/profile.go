@@ -32,10 +32,10 @@ func (a *app) profileCommand() *cobra.Command {
 	var o profileOptions
 	c := &cobra.Command{
 		Use: "profile", Short: "Show which code holds the memory, or write it for pprof", Args: noArgs,
-		Long: `Fetches the sampled heap profile of a running or stopped process, which is neither signalled nor slowed, and shows labels
-and functions; with --output it writes a profile that 'go tool pprof' opens: stacks, sizes, classes and eras, with the
-label of the phase as the tag 'label'. The process needs two options: TSLAB_OPTIONS=segment=1,profile_bytes=512k takes
-one sample in about 512 KiB of allocations.
+		Long: `Fetches the sampled heap profile of a running or stopped process, which is neither signalled nor slowed, and shows
+labels and functions; with --output it writes a profile that 'go tool pprof' opens: stacks, sizes, classes and eras,
+with the label of the phase as the tag 'label'. The process needs two options:
+TSLAB_OPTIONS=segment=1,profile_bytes=512k takes one sample in about 512 KiB of allocations.
 
 Names of functions come from the symbols of the mapped files. 'flat' is what a function allocated itself, 'cum' with all
 that it called. docs/profile.md says how exact the figures are.`,

@@ -30,7 +30,7 @@ const (
 // ValueNames are pprof's for them.
 var ValueNames = [Values]string{"alloc_objects", "alloc_space", "inuse_objects", "inuse_space"}
 
-// MaxBytes is more than any of these profiles has: the tables of the library are full at some 6 MiB.
+// MaxBytes is more than any of these profiles has: the library follows 32768 objects and 4096 stacks of 32 callers.
 const MaxBytes = 64 << 20
 
 // weight is how many objects a sampled one stands for.
