@@ -5,29 +5,16 @@
 # Exit status: 0 it is there, 1 it could not be had, or is not what it should be.
 set -u
 cd "$(dirname "$0")/.." || exit 1
-version=1.6.32
 to=build/uplot
 
-sums="19c8d4c6ad88929a79f4ae49d6f7161566dfd0ba3d15cc495e974f787eb78f1f  package/dist/uPlot.iife.min.js
-df630c6a8d6f8eeaff264b50f73ce5b114f646ffd9a0bb74f049b0a00135fa04  package/dist/uPlot.min.css
-8f989229699b4fe2f1a0432d0e9edc338a8a911e250e2d1b01ecd770a5f5b1bd  package/LICENSE"
-
 [ -f "$to/uPlot.iife.min.js" ] && [ -f "$to/uPlot.min.css" ] && exit 0
-command -v npm >/dev/null || {
-    echo "get-uplot.sh: npm, which fetches uPlot, is not installed; the page will have no plots" >&2
-    exit 1
-}
 scratch=$(mktemp -d) || exit 1
 trap 'rm -rf "$scratch"' EXIT
-if ! (cd "$scratch" && npm pack --silent "uplot@$version" >/dev/null 2>log </dev/null && tar -xzf "uplot-$version.tgz"); then
-    echo "get-uplot.sh: npm could not fetch uplot $version; the page will have no plots" >&2
-    tail -n 3 "$scratch/log" >&2
-    exit 1
-fi
-if ! (cd "$scratch" && echo "$sums" | sha256sum --check --quiet -); then
-    echo "get-uplot.sh: uplot $version is not what it was; nothing of it is used" >&2
-    exit 1
-fi
+scripts/fetch-npm.sh get-uplot.sh uplot 1.6.32 "$scratch" <<'SUMS' || { echo "get-uplot.sh: the page will have no plots" >&2; exit 1; }
+19c8d4c6ad88929a79f4ae49d6f7161566dfd0ba3d15cc495e974f787eb78f1f  package/dist/uPlot.iife.min.js
+df630c6a8d6f8eeaff264b50f73ce5b114f646ffd9a0bb74f049b0a00135fa04  package/dist/uPlot.min.css
+8f989229699b4fe2f1a0432d0e9edc338a8a911e250e2d1b01ecd770a5f5b1bd  package/LICENSE
+SUMS
 # Who gets the script gets its licence.
 mkdir -p "$to" || exit 1
 {

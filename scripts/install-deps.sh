@@ -1,6 +1,6 @@
 #!/bin/sh
 # Installs the Debian packages that a group of targets needs and that are missing.
-# Usage: install-deps.sh GROUP...   groups: build daemon test demo bench plot
+# Usage: install-deps.sh GROUP...   groups: build daemon test browser demo bench plot
 # Without root and without sudo it prints the command to run and fails. On a system without dpkg it only names
 # the packages and leaves the rest to the build.
 set -eu
@@ -10,11 +10,13 @@ packages_of() {
     build) echo gcc libc6-dev make cmake ninja-build pkg-config ;;
     daemon) echo pkg-config libmicrohttpd-dev ;;
     test) echo g++ clang-14 libclang-rt-14-dev binutils libcmocka-dev spin valgrind python3-jsonschema prometheus systemtap-sdt-dev bpftrace ;;
+    # the browser that one test drives, unless there is one: the smallest package of it
+    browser) command -v chromium >/dev/null || command -v google-chrome >/dev/null || echo chromium-headless-shell ;;
     demo) echo pkg-config liblua5.4-dev libcjson-dev iso-codes ;;
     bench) echo g++ valgrind ;;
     plot) echo python3-matplotlib ;;
     *)
-        echo "install-deps.sh: unknown group '$1' (build, daemon, test, demo, bench, plot)" >&2
+        echo "install-deps.sh: unknown group '$1' (build, daemon, test, browser, demo, bench, plot)" >&2
         exit 2
         ;;
     esac

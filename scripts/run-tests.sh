@@ -20,7 +20,10 @@ run_preset() {
     cmake --preset "$1" && cmake --build --preset "$1" && ctest --preset "$1" --timeout "$test_timeout"
 }
 
-scripts/install-deps.sh build daemon test demo || exit 1
+scripts/install-deps.sh build daemon test browser demo || exit 1
+# What draws the page's plots, and what checks it: tests of the page do without, and say so.
+scripts/get-uplot.sh
+scripts/get-axe.sh
 
 failed=""
 for preset in tsan asan clang-release gcc-release; do

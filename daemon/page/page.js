@@ -33,7 +33,7 @@ function age(s) {
 // ---- /metrics ----
 
 const WANTED = new Set(["rss_bytes", "committed_bytes", "live_bytes", "live_objects", "metadata_bytes", "slow_path_hits_total",
-  "open_phases", "draining_phases", "uptime_seconds", "label_live_bytes", "label_objects_allocated_total", "phase_committed_bytes",
+  "open_phases", "draining_phases", "uptime_seconds", "label_committed_bytes", "label_objects_allocated_total", "phase_committed_bytes",
   "phase_draining_bytes", "class_slow_current_full_total", "class_slow_current_null_total", "class_slow_cache_miss_total",
   "class_slow_epoch_closed_total", "class_slow_path_hits_total", "class_live_bytes", "class_committed_bytes", "class_net_slabs",
   "class_recycle_ratio", "class_lock_contention_ratio", "class_new_slabs_total", "sampling_enabled", "sampled_allocs_total",
@@ -92,7 +92,7 @@ const mean = (name, words) => ({
 });
 
 const figures = [
-  { id: "by-label", unit: bytes, series: () => byLabel("label_live_bytes", (_, s, l) => ofLabel(s, "label_live_bytes", l)) },
+  { id: "by-label", unit: bytes, nothing: "no label held anything when asked; short phases come and go between two looks", series: () => byLabel("label_committed_bytes", (_, s, l) => ofLabel(s, "label_committed_bytes", l)) },
   { id: "by-phase", unit: bytes, series: () => {
     const held = s => total(s, "phase_committed_bytes"), draining = s => total(s, "phase_draining_bytes");
     return [{ name: "open phases", values: samples.map(s => Math.max(0, held(s) - draining(s))) },
@@ -146,7 +146,7 @@ function legend(f) {
     list.children[k].firstChild.style.background = `var(--c${k % 8})`;
     list.children[k].lastChild.data = `${s.name} ${s.values[at] == null ? "-" : f.unit(s.values[at])}`;
   });
-  if (!f.shown.length) list.append(Object.assign(document.createElement("li"), { textContent: "nothing yet" }));
+  if (!f.shown.length) list.append(Object.assign(document.createElement("li"), { textContent: f.nothing || "nothing yet" }));
 }
 
 function drawFigure(f) {
@@ -162,7 +162,7 @@ function drawFigure(f) {
     figure.append(f.list);
   }
   f.shown = f.series();
-  if (f.list.children.length && f.list.firstChild.children.length === 0) f.list.replaceChildren(); // "nothing yet"
+  if (f.list.children.length && f.list.firstChild.children.length === 0) f.list.replaceChildren(); // the words for nothing
   legend(f);
   if (!window.uPlot) return;
   if (!f.plot || f.names !== namesOf(f.shown)) makePlot(f, f.shown);
@@ -272,9 +272,9 @@ async function turn() {
   if (!state.paused && !document.hidden) {
     try {
       await ask();
-      tell("live", "good");
+      if (!state.paused) tell("live", "good"); // not when it was paused meanwhile
     } catch (e) {
-      tell("no answer (" + e.message + ")", "bad");
+      if (!state.paused) tell("no answer (" + e.message + ")", "bad");
     }
   }
   setTimeout(turn, Math.max(200, EVERY_MS - (Date.now() - begin)));
