@@ -160,21 +160,21 @@ ASSET(uplot_js, "text/javascript; charset=utf-8")
 ASSET(uplot_css, "text/css; charset=utf-8")
 
 static const struct route routes[] = {
-    {"/", index_html},
-    {"/page.js", page_js},
-    {"/page.css", page_css},
-    {"/icon.svg", icon_svg},
-    {"/uplot.js", uplot_js},
-    {"/uplot.css", uplot_css},
-    {"/metrics", metrics},
-    {"/stats.json", stats},
-    {"/reports.json", reports},
-    {"/doctor", doctor},
-    {"/healthz", healthz},
-    {"/readyz", readyz},
-    {"/processes", processes},
-    {"/processes/PID/stats.json", process_stats},
-    {"/processes/PID/metrics", process_metrics},
+    {"/", index_html, false},
+    {"/page.js", page_js, false},
+    {"/page.css", page_css, false},
+    {"/icon.svg", icon_svg, false},
+    {"/uplot.js", uplot_js, false},
+    {"/uplot.css", uplot_css, false},
+    {"/metrics", metrics, true},
+    {"/stats.json", stats, false},
+    {"/reports.json", reports, false},
+    {"/doctor", doctor, false},
+    {"/healthz", healthz, false},
+    {"/readyz", readyz, false},
+    {"/processes", processes, false},
+    {"/processes/PID/stats.json", process_stats, false},
+    {"/processes/PID/metrics", process_metrics, false},
 };
 _Static_assert(sizeof routes / sizeof *routes < SELF_ROUTES, "each route has a row of its own in self.h, and one more");
 

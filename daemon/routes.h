@@ -23,6 +23,7 @@ struct answer {
 struct route {
     const char* path; /* PID in it stands for a number */
     void (*answer)(struct server* s, const struct request* r, struct answer* out);
+    bool shared; /* its answer depends on nothing but the format of metrics, and is dear */
 };
 
 /* NULL: there is no such route. */

@@ -6,6 +6,11 @@
  * that is not this server's own is refused, because it is how a page of the network reaches a server of this machine
  * (DNS rebinding): a browser sends the name it was told, whatever address it resolved to.
  *
+ * /metrics is a quarter of a megabyte, and takes longer to make than to send. So an answer is also for all whose
+ * connection began before it was begun to be made: nobody gets numbers from before the time he came, and a hundred who
+ * come at a time cost one. Who connects and keeps silent does not get old numbers for that: after SHARED_NS an answer is
+ * for nobody else.
+ *
  * The thread's memory is bounded: connections x HEADER_BYTES, and one answer each.
  */
 #include <arpa/inet.h>
@@ -17,9 +22,11 @@
 #include <strings.h>
 
 #include "load/words.h"
+#include "measure.h"
+#include "openmetrics.h"
 #include "routes.h"
 
-enum { HEADER_BYTES = 16384, HOST_SIZE = 256 };
+enum { HEADER_BYTES = 16384, HOST_SIZE = 256, SHARED_NS = 50000000 };
 
 /* ---- what is refused ---- */
 
@@ -115,7 +122,8 @@ static bool allowed(const struct server* s, const struct headers* h, const char*
 
 /* ---- answers ---- */
 
-static enum MHD_Result send_answer(struct MHD_Connection* c, struct answer* a) {
+/* Takes the body; NULL when there is no memory. */
+static struct MHD_Response* respond(struct answer* a) {
     static const char* const fields[][2] = {
         {"Content-Security-Policy",
          "default-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; object-src 'none'"},
@@ -131,16 +139,31 @@ static enum MHD_Result send_answer(struct MHD_Connection* c, struct answer* a) {
                  : MHD_create_response_from_buffer(a->body.size, a->body.bytes, MHD_RESPMEM_MUST_FREE);
     if (r == NULL) {
         if (!a->fixed) free(a->body.bytes);
-        return MHD_NO;
+        return NULL;
     }
     bool ok = MHD_add_response_header(r, "Content-Type", a->type) == MHD_YES;
     for (size_t n = 0; n < sizeof fields / sizeof *fields; n++)
         ok = MHD_add_response_header(r, fields[n][0], fields[n][1]) == MHD_YES && ok;
     if (a->code == 405) ok = MHD_add_response_header(r, "Allow", "GET, HEAD") == MHD_YES && ok;
     if (a->code == 503) ok = MHD_add_response_header(r, "Retry-After", "1") == MHD_YES && ok;
-    enum MHD_Result result = ok ? MHD_queue_response(c, a->code, r) : MHD_NO;
+    if (ok) return r;
     MHD_destroy_response(r);
-    return result;
+    return NULL;
+}
+
+/* When the connection began: kept beside it in place of a pointer. */
+static uint64_t came_ns(struct MHD_Connection* c) {
+    const union MHD_ConnectionInfo* info = MHD_get_connection_info(c, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
+    return info != NULL ? (uint64_t)(uintptr_t)info->socket_context : 0;
+}
+
+static bool may_share(const struct shared* shared, struct MHD_Connection* c, uint64_t now) {
+    return shared->response != NULL && came_ns(c) < shared->begun_ns && now - shared->begun_ns < SHARED_NS;
+}
+
+static void forget(struct shared* shared) {
+    if (shared->response != NULL) MHD_destroy_response(shared->response);
+    shared->response = NULL;
 }
 
 static enum MHD_Result handle(void* ctx, struct MHD_Connection* c, const char* url, const char* method,
@@ -154,17 +177,33 @@ static enum MHD_Result handle(void* ctx, struct MHD_Connection* c, const char* u
     struct request r = {.path = url,
                         .accept = h.accept,
                         .allocator = MHD_lookup_connection_value(c, MHD_GET_ARGUMENT_KIND, "allocator")};
-    if (allowed(s, &h, version, method, route, &a)) route->answer(s, &r, &a);
+    struct shared *shared = NULL, one = {.begun_ns = now_ns()};
+    if (allowed(s, &h, version, method, route, &a)) {
+        if (route->shared) shared = &s->shared[openmetrics_wanted(h.accept)];
+        if (shared != NULL && may_share(shared, c, one.begun_ns)) {
+            self_answered(&s->self, route->path, 200);
+            return MHD_queue_response(c, 200, shared->response);
+        }
+        route->answer(s, &r, &a);
+    }
     self_answered(&s->self, route != NULL ? route->path : "other", a.code);
-    return send_answer(c, &a);
+    one.response = respond(&a);
+    enum MHD_Result result = one.response != NULL ? MHD_queue_response(c, a.code, one.response) : MHD_NO;
+    if (shared != NULL && a.code == 200) {
+        forget(shared);
+        *shared = one;
+    } else {
+        forget(&one);
+    }
+    return result;
 }
 
 /* ---- the library ---- */
 
-static void noticed(void* ctx, struct MHD_Connection* c, void** state, enum MHD_ConnectionNotificationCode what) {
+static void noticed(void* ctx, struct MHD_Connection* c, void** began, enum MHD_ConnectionNotificationCode what) {
     struct server* s = ctx;
     const union MHD_ConnectionInfo* info = MHD_get_connection_info(c, MHD_CONNECTION_INFO_CONNECTION_FD);
-    (void)state;
+    if (what == MHD_CONNECTION_NOTIFY_STARTED) *began = (void*)(uintptr_t)now_ns(); /* see came_ns() */
     if (info == NULL) return;
     if (what == MHD_CONNECTION_NOTIFY_STARTED) gate_begun(s->gate, info->connect_fd);
     if (what == MHD_CONNECTION_NOTIFY_CLOSED) gate_ended(s->gate, info->connect_fd);
@@ -198,5 +237,7 @@ bool server_take(void* server, int fd, const struct sockaddr* address, socklen_t
 
 void server_end(struct server* s) {
     MHD_stop_daemon(s->http);
+    forget(&s->shared[0]);
+    forget(&s->shared[1]);
     free(s->processes.list.bytes);
 }

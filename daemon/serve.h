@@ -12,6 +12,13 @@
 #include "source.h"
 
 struct MHD_Daemon;
+struct MHD_Response;
+
+/* An answer that whoever had asked before it was begun may have, too; see serve.c. */
+struct shared {
+    struct MHD_Response* response;
+    uint64_t begun_ns;
+};
 
 struct server {
     const struct options* options;
@@ -20,6 +27,7 @@ struct server {
     struct self self;
     struct processes processes; /* of the one thread */
     struct MHD_Daemon* http;
+    struct shared shared[2]; /* of /metrics by format, of the one thread */
     atomic_bool draining;
 };
 

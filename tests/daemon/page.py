@@ -207,8 +207,8 @@ def whole(d, tab):
         for width, height, mobile in (1366, 900, False), (360, 740, True), (320, 568, True):
             tab.screen(width, height, mobile)
             what = "%s at %d" % (scheme, width)
-            check(tab.js("innerWidth") == width and tab.js("document.scrollingElement.scrollWidth") <= width, what, "scrolls sideways")
-            check(tab.js("seen.wide()") == [], what, "over the edge:", tab.js("seen.wide()"))
+            fits = "innerWidth == %d && document.scrollingElement.scrollWidth <= %d" % (width, width)  # plots follow by an event
+            check(tab.wait(fits + " && seen.wide().length == 0"), what, "is", tab.js("document.scrollingElement.scrollWidth"), "wide:", tab.js("seen.wide()"))
             drawn(d, tab, FIGURES, what)
             if os.path.exists(AXE) and width != 320:
                 found = tab.js("""axe.run(document, { runOnly: ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"] })
