@@ -79,17 +79,24 @@ def slow(d):
     well(d)
 
 
-def crowd(d):
-    """2,000 connections at a time: as many as there are places are looked after, the rest wait, and all get an answer."""
+def many_files():
+    """How many connections this process and one that it starts may have: 10,000, or what the system lets them."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    wanted = min(2000, hard - 100)
+    wanted = min(10000, hard - 100)
     resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, wanted + 100), hard))
+    return wanted
+
+
+def crowd(d, wanted, places):
+    """10,000 connections at a time: as many as there are places are looked after, the rest wait, and all get an answer."""
     waiting, answered = selectors.DefaultSelector(), 0
     for _ in range(wanted):
         s = socket.socket()
         s.setblocking(False)
         s.connect_ex(("127.0.0.1", d.port))
         waiting.register(s, selectors.EVENT_WRITE, bytearray())
+    if places > wanted:
+        check(wait_until(lambda: d.metric("tslabd_connections") == wanted + 1), d.metric("tslabd_connections"), "of", wanted, "let in")
     while waiting.get_map():
         ready = waiting.select(60)
         if not check(ready, "%d wait for ever" % len(waiting.get_map())):
@@ -105,7 +112,7 @@ def crowd(d):
                 waiting.unregister(key.fileobj)
                 key.fileobj.close()
                 answered += key.data.endswith(b"\r\n\r\nok\n")
-    print("%d of %d connections at a time answered" % (answered, wanted))
+    print("%d of %d connections at a time answered, by %d places" % (answered, wanted, places))
     check(answered == wanted, answered, "answered of", wanted)
     check(wait_until(lambda: d.metric("tslabd_connections") == 1), "places stay taken", d.metric("tslabd_connections"))
 
@@ -169,7 +176,10 @@ with Daemon("--timeout_s=30") as daemon:
 with Daemon("--timeout_s=0.5", "--max_connections=8", "--pattern=hotspot") as daemon:
     slow(daemon)
     hoarders(daemon)
-with Daemon("--timeout_s=30") as daemon:
-    crowd(daemon)
+people = many_files()
+for visitors, places in (people, 64), (people - 1, people):
+    with Daemon("--timeout_s=60", "--max_connections=%d" % places) as daemon:
+        crowd(daemon, visitors, places)
+        check(daemon.said() == "", daemon.said())
 few_descriptors()
 finish()

@@ -173,8 +173,8 @@ def under_load(browser, d, tab):
     with d, tab:
         check(tab.wait("seen.legend('rate').length > 0"), pattern, "no figure")
         if pattern != "idle":
+            check(tab.wait(r"seen.legend('rate').filter(l => / [1-9][\d.]*[kM]?\/s$/.test(l)).length >= 4"), pattern, tab.js("seen.legend('rate')"))
             before = tab.js("seen.legend('rate')")
-            check(tab.wait(r"seen.legend('rate').filter(l => / [1-9][\d.]*[kM]?\/s$/.test(l)).length >= 4"), pattern, before)
             check(tab.wait(r"seen.legend('causes').some(l => /^(full|miss|null|closed) [1-9]/.test(l))"), pattern, tab.js("seen.legend('causes')"))
             check(tab.wait(r"/^running [1-9]/.test(seen.legend('latency')[0]) && /^waiting [\d.]+ (ns|us|ms)$/.test(seen.legend('latency')[1])"),
                   pattern, tab.js("seen.legend('latency')"))
