@@ -1,0 +1,44 @@
+#!/bin/bash
+# docs/which-route.md holds: its program leaks, the label and the age of its phases are seen from outside, the profile names the
+# line that allocates what stays, and a budget stops it.
+set -eu
+fail() {
+    echo "FAILED: $*" >&2
+    exit 1
+}
+rm -rf ./*
+source=$TSLAB_SOURCE_DIR/docs/which-route.c
+cc -std=gnu11 -Wall -Wextra -Wpedantic -Werror -Og -g -fno-omit-frame-pointer -pthread -I"$TSLAB_SOURCE_DIR/include" "$source" \
+    "$TSLAB_BUILD_DIR/libtemporal_slab.a" -o which-route
+
+TSLAB_OPTIONS=segment=1,profile_bytes=4k ./which-route 2000 &
+server=$!
+trap 'kill $server 2>/dev/null || true' EXIT
+for ((tries = 0; tries < 300; tries++)); do
+    "$TSLAB_BUILD_DIR/stats_dump" --pid $server --no-text >stats.json 2>errors || true
+    if grep -q '"label":"POST /orders"' stats.json; then break; fi
+    sleep 0.1
+done
+python3 - stats.json <<'P' || fail "the label does not show the leak: $(tail -c 600 stats.json) $(cat errors)"
+import json, sys
+labels = {l["label"]: l for l in json.load(open(sys.argv[1]))["labels"]}
+orders, other = labels["POST /orders"], labels["GET /search"]
+sys.exit(not (orders["phases_draining"] > 0 and orders["phases_draining"] == orders["live_objects"] == orders["objects_escaped"]
+              and orders["drainability"] < 1 and other["phases_draining"] == 0 and other["drainability"] == 1))
+P
+wait $server
+
+PATH=$PATH:/usr/local/go/bin
+if command -v go >/dev/null && timeout 10 go tool pprof -h 2>&1 | grep -q '^usage'; then
+    line=$(grep -n 'this is the fault' "$source" | cut -d: -f1)
+    timeout 60 go tool pprof -symbolize=local -lines -top '-tagfocus=label=^POST /orders$' ./which-route heap.pb >top 2>errors
+    awk -v want="which-route.c:$line" '$2 == "100%" && $6 == "log_order" && index($7, want) { found = 1 } END { exit !found }' top ||
+        fail "the profile does not name line $line: $(cat top errors)"
+    grep -q "which-route.c:$line" "$TSLAB_SOURCE_DIR/docs/which-route.md" || fail "docs/which-route.md names another line than $line"
+    ! grep -q parse top || fail "what was freed is in the profile: $(cat top)"
+else
+    echo "skipped: go tool pprof is not there, so the profile was not opened"
+fi
+
+./which-route 400 262144 >said
+grep -Eq '^[1-9][0-9]* lines of the log found no room$' said || fail "the budget refused nothing: $(cat said)"
