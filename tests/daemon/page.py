@@ -179,7 +179,7 @@ def under_load(browser, d, tab):
             check(tab.wait(r"/^running [1-9]/.test(seen.legend('latency')[0]) && /^waiting [\d.]+ (ns|us|ms)$/.test(seen.legend('latency')[1])"),
                   pattern, tab.js("seen.legend('latency')"))
             check(tab.wait("seen.table('receipts').length > 1"), pattern, "no receipts")
-            check(tab.wait("JSON.stringify(seen.legend('rate')) != %s" % json.dumps(json.dumps(before))), pattern, "stands still")
+            check(tab.wait("JSON.stringify(seen.legend('rate')) != JSON.stringify(%s)" % json.dumps(before)), pattern, "stands still")
             drawn(d, tab, ("rate", "causes", "latency") + (("by-phase",) if pattern != "kernel" else ()))
         if pattern == "leak":
             check(tab.wait("seen.table('leaks').length == 1 && seen.table('leaks')[0][0] == 'POST /orders'"), tab.js("seen.table('leaks')"))
@@ -236,6 +236,13 @@ def keys(tab):
     tab.press(" ", 32, " ")
     check(tab.wait("document.getElementById('pause').getAttribute('aria-pressed') == 'false' && document.getElementById('state').textContent == 'live'"),
           "a key does not end the pause")
+    tab.js("""window.fetch = (real => async (...a) => { window.busy = true; const r = await real(...a);
+                  await new Promise(done => setTimeout(done, 300)); return r; })(window.fetch)""")
+    check(tab.wait("window.busy"), "asks nothing any more")
+    tab.js("document.getElementById('pause').click()")  # while an answer is on its way
+    tab.browser.listen(0.9)
+    check(tab.js("document.getElementById('state').textContent") == "paused", "says", tab.js("document.getElementById('state').textContent"), "in a pause")
+    tab.js("document.getElementById('pause').click()")
 
 
 def ends(browser, d, tab):
