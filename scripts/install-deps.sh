@@ -9,7 +9,7 @@ packages_of() {
     case $1 in
     build) echo gcc libc6-dev make cmake ninja-build pkg-config ;;
     daemon) echo pkg-config libmicrohttpd-dev ;;
-    test) echo g++ clang-14 libclang-rt-14-dev binutils libcmocka-dev spin valgrind python3-jsonschema prometheus systemtap-sdt-dev bpftrace ;;
+    test) echo g++ clang-14 libclang-rt-14-dev binutils libcmocka-dev spin tcc valgrind python3-jsonschema prometheus systemtap-sdt-dev bpftrace ;;
     # the browser that one test drives, unless there is one: the smallest package of it
     browser) command -v chromium >/dev/null || command -v google-chrome >/dev/null || echo chromium-headless-shell ;;
     demo) echo pkg-config liblua5.4-dev libcjson-dev iso-codes ;;
