@@ -24,6 +24,7 @@ enum row_id {
     ROW_LIVE,
     ROW_THREADS,
     ROW_XTHREAD,
+    ROW_FEW_OBJECTS,
     ROW_LATE_FREES,
     ROW_REQUEST,
     ROW_REQUEST_BULK,

@@ -18,6 +18,7 @@ static const work_fn ROW(table)[ROW_COUNT] = {
     [ROW_LIVE] = ROW(live),
     [ROW_THREADS] = ROW(threads),
     [ROW_XTHREAD] = ROW(xthread),
+    [ROW_FEW_OBJECTS] = ROW(few_objects),
     [ROW_LATE_FREES] = ROW(late_frees),
     [ROW_DRIFT] = ROW(drift),
     [ROW_SNAPSHOT] = ROW(snapshot),

@@ -75,6 +75,37 @@ static void ROW(xthread)(const struct plan* plan, double* out) {
     out[0] = 4.0 * (double)lines[0].n * 1000.0 / crew_run(&crew);
 }
 
+/* What a thread costs that has little. The threads run already, and have waited on a barrier, when the start is measured. */
+enum { ROW(FEW_THREADS) = 16 };
+
+struct ROW(few) {
+    pthread_barrier_t gate;
+    double before, high;
+};
+
+static void ROW(few_body)(unsigned index, void* arg) {
+    struct ROW(few)* few = arg;
+    bk_ref list[SMALL_OBJECTS];
+    pthread_barrier_wait(&few->gate);
+    if (index == 0) few->before = (double)resident_bytes();
+    pthread_barrier_wait(&few->gate);
+    for (unsigned i = 0; i < SMALL_OBJECTS; i++) TOUCH_LINES(BK(alloc)(small_sizes[i], &list[i]), small_sizes[i]);
+    pthread_barrier_wait(&few->gate);
+    if (index == 0) few->high = (double)resident_bytes();
+    pthread_barrier_wait(&few->gate);
+    for (unsigned i = 0; i < SMALL_OBJECTS; i++) BK(free)(list[i]);
+}
+
+static void ROW(few_objects)(const struct plan* plan, double* out) {
+    struct ROW(few) few;
+    (void)plan;
+    BK(start)();
+    pthread_barrier_init(&few.gate, NULL, ROW(FEW_THREADS));
+    struct crew crew = {.threads = ROW(FEW_THREADS), .body = ROW(few_body), .arg = &few};
+    crew_run(&crew);
+    out[0] = (few.high - few.before) / 1024.0 / ROW(FEW_THREADS);
+}
+
 /* ---- late frees ------------------------------------------------------------------------- */
 
 enum { ROW(LATE) = 100000 };
