@@ -101,7 +101,14 @@ static void ROW(mixed)(const struct plan* plan, double* out) {
     out[0] = ROW(replace)(list, at, sizes, n);
 }
 
-/* What an operation costs when more and more objects are live. */
+/* What the machine asks for an object of so many in an array: nanoseconds to write to a random one. */
+static double ROW(touches)(char* array, const uint32_t* at, uint64_t n) {
+    uint64_t start = now_ns();
+    for (uint64_t i = 0; i < n; i++) TOUCH(array + (size_t)at[i % ROW(DRAWN)] * HOT_SIZE);
+    return (double)(now_ns() - start) / (double)n;
+}
+
+/* What an operation costs when more and more objects are live, and beside it what touching one of an array does. */
 static void ROW(live)(const struct plan* plan, double* out) {
     uint32_t most = plan->full ? 10000000 : plan->mode == PLAN_CHECKED ? 10000 : 1000000;
     uint64_t n = laps_of(plan, 2000000);
@@ -117,4 +124,12 @@ static void ROW(live)(const struct plan* plan, double* out) {
         out[k] = ROW(replace)(list, at, sizes, n);
         munmap(at, ROW(DRAWN) * sizeof *at);
     }
+    char* array = touched((size_t)most * HOT_SIZE);
+    for (unsigned k = 0, due = 1000; due <= most; k++, due *= 10) {
+        uint32_t* at = drawn(ROW(DRAWN), due, k + 1);
+        (void)ROW(touches)(array, at, n / 4 + 1);
+        out[5 + k] = ROW(touches)(array, at, n);
+        munmap(at, ROW(DRAWN) * sizeof *at);
+    }
+    munmap(array, (size_t)most * HOT_SIZE);
 }
