@@ -4,7 +4,8 @@
  * In order: refill the current line from what was freed; the next line with room; an ownerless heap
  * of the same incarnation; a slab (warm, pooled, fresh). A domain's first slab is *mixed*: objects
  * up to 768 bytes lie side by side in 64-byte granules of one page, so a phase of few objects costs
- * one page whatever their sizes. It is bumped through once; then the classes take over.
+ * one page whatever their sizes. It is bumped through once; then the classes take over. A thread whose last domain held more
+ * than that begins with the classes.
  *
  * All of it runs inside the bracket that names the whole incarnation, system calls for fresh memory
  * included: a close that comes by meanwhile leaves the heap to this thread.

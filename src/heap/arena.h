@@ -191,6 +191,7 @@ typedef struct TsiBinding {
     TsiHeap* by_inc[TSI_HEAP_CACHE];
     TsiWarm warm;
     _Atomic uint64_t ended; /* label record << 48 | phases of it that this thread has ended and the label does not have */
+    bool large_phases;    /* the domain that this thread ended last had more than a mixed slab holds */
     uint32_t period;      /* sampling; 0 = off */
     uint32_t sample_left; /* slots to hand out before the next sample */
     uint32_t slow_left, dice;

@@ -414,6 +414,7 @@ bool tsi_epoch_end(TsiArena* a, TsiRef ref, EpochCloseMode mode, bool measure_rs
     }
     i->pins++;
     end_swept(&w, mode == EPOCH_RELEASE ? TSI_INC_RELEASED : TSI_INC_CLOSED, &r, lock, start);
+    if (w.b != NULL && (r.epoch_id & TSI_DOMAIN_ID_BIT) != 0) w.b->large_phases = r.bytes_allocated > a->space.classes->c[TSI_CLASS_MIXED].slab_bytes;
     if (start != 0) r.close_ns = tsi_os.now_ns() - start;
     if (rss_before != 0) {
         uint64_t rss_after = tsi_os.rss_bytes();

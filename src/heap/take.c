@@ -80,7 +80,7 @@ void* tsi_mixed_alloc(TsiBinding* b, TsiHeap* h, const TsiClass* of) {
     if (h->mixed == NULL) {
         bool domain = (tsi_load_relaxed(&tsi_heap_inc(b->arena, h)->id) & TSI_DOMAIN_ID_BIT) != 0;
         uint32_t slab_id;
-        if (!domain || h->slabs != 0 || !tsi_slab_take(b, h, TSI_CLASS_MIXED, TSI_OPEN_OWNED, &slab_id)) return NULL;
+        if (!domain || h->slabs != 0 || b->large_phases || !tsi_slab_take(b, h, TSI_CLASS_MIXED, TSI_OPEN_OWNED, &slab_id)) return NULL;
         const TsiClass* c = &b->classes->c[TSI_CLASS_MIXED];
         h->mixed = tsi_line(&b->arena->space, tsi_first_line(c, slab_id));
         h->mixed_lines = (1u << c->lines_log2) - 1;

@@ -243,6 +243,35 @@ static void a_mixed_slab_is_passed_through_once(void** state) {
     assert_int_equal(unit_committed(a), 0);
 }
 
+static bool begins_mixed(unsigned objects) {
+    epoch_domain_t* d = epoch_domain_create(a);
+    bool mixed = false;
+    for (unsigned i = 0; i < objects; i++) {
+        void* p = epoch_domain_malloc(d, 64);
+        assert_non_null(p);
+        if (i == 0) mixed = unit_place(a, p).cls == TSI_CLASS_MIXED;
+    }
+    epoch_domain_destroy(d);
+    return mixed;
+}
+
+/* A thread whose last domain held more than a mixed slab begins the next one with the classes. */
+static void large_domains_need_no_mixed_slab(void** state) {
+    (void)state;
+    unsigned granules = (unsigned)(tsi_os.page_bytes / TSI_GRANULE);
+    assert_true(begins_mixed(granules)); /* just fits */
+    assert_true(begins_mixed(granules + 1));
+    assert_false(begins_mixed(granules + 1));
+    assert_false(begins_mixed(1)); /* it was known of the last one only */
+    assert_true(begins_mixed(1));
+    assert_true(begins_mixed(granules + 1));
+    EpochId old = epoch_current(a); /* a ring epoch that ends says nothing of domains */
+    epoch_advance(a);
+    epoch_close(a, old);
+    assert_false(begins_mixed(1));
+    unit_check(a);
+}
+
 static void ring_epochs_have_no_mixed_slab(void** state) {
     (void)state;
     for (size_t bytes = 1; bytes < 800; bytes += 50)
@@ -327,6 +356,7 @@ int main(void) {
         TEST(records_are_used_again),
         TEST(the_first_slab_of_a_domain_is_mixed),
         TEST(a_mixed_slab_is_passed_through_once),
+        TEST(large_domains_need_no_mixed_slab),
         TEST(ring_epochs_have_no_mixed_slab),
         TEST(a_drained_mixed_slab),
         TEST(a_room_is_rebuilt),
