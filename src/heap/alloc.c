@@ -124,10 +124,9 @@ static void* next_ready(TsiBinding* b, TsiHeap* h, unsigned cls) {
     room->head[cls] = l->link;
     tsi_store_relaxed(&l->flags, tsi_load_relaxed(&l->flags) & (uint8_t)~TSI_LINE_LISTED);
     room->cur[cls] = l;
-    uint64_t out = tsi_class_refill(c, freed);
-    tsi_store_relaxed(&l->issued, tsi_load_relaxed(&l->issued) + (out == c->full ? c->slots : tsi_popcount(out)));
-    tsi_store_release(&l->avail, out);          /* invariant F: before the bits leave freed */
-    tsi_store_release(&l->freed, freed & ~out); /* pairs with the acquire of whoever asks "is it free?" */
+    tsi_store_relaxed(&l->issued, tsi_load_relaxed(&l->issued) + (freed == c->full ? c->slots : tsi_popcount(freed)));
+    tsi_store_release(&l->avail, freed); /* invariant F: before the bits leave freed */
+    tsi_store_release(&l->freed, 0);     /* pairs with the acquire of whoever asks "is it free?" */
     tsi_count(&b->counters[cls].parked);
     tsi_count_slow(b, h, cls, TSI_SLOW_FULL);
     return line_pop(b, l, cls);
@@ -182,16 +181,15 @@ void* tsi_alloc_again(TsiBinding* b, TsiHeap* h, unsigned cls, SlabHandle* handl
     bool waiting = tsi_load_relaxed(&b->inbox) != 0 || tsi_load_relaxed(&b->arena->has_displaced);
     if (!plain || waiting || (handle != NULL && !tsi_line_is_handled(l))) return NULL;
     /* As tsi_line_refill, with nothing of others to merge. */
-    uint64_t out = tsi_class_refill(c, freed);
     /* The whole slab's mark, not the line's: frees that took the slow path have moved counts in all its lines. */
     TsiSpace* s = &b->arena->space;
     uint32_t id = tsi_line_id(s, l);
     uint64_t tag = tsi_load_relaxed(&tsi_slab(s, tsi_slab_of_line(s, id))->tag);
-    if (TSI_UNLIKELY((tag & TSI_SLAB_HANDLED) != 0)) tsi_counts_even(s, l, id, tsi_tag_seq(tag), out);
-    tsi_store_relaxed(&l->issued, tsi_load_relaxed(&l->issued) + tsi_popcount(out));
-    tsi_store_release(&l->avail, out);          /* invariant F: before the bits leave freed */
-    tsi_store_release(&l->freed, freed & ~out); /* pairs with the acquire of whoever asks "is it free?" */
-    if (handle != NULL && (*handle = tsi_handle_here(b, c, l, tsi_ctz64(out))) == 0) return NULL;
+    if (TSI_UNLIKELY((tag & TSI_SLAB_HANDLED) != 0)) tsi_counts_even(s, l, id, tsi_tag_seq(tag), freed);
+    tsi_store_relaxed(&l->issued, tsi_load_relaxed(&l->issued) + tsi_popcount(freed));
+    tsi_store_release(&l->avail, freed); /* invariant F: before the bits leave freed */
+    tsi_store_release(&l->freed, 0);     /* pairs with the acquire of whoever asks "is it free?" */
+    if (handle != NULL && (*handle = tsi_handle_here(b, c, l, tsi_ctz64(freed))) == 0) return NULL;
     tsi_count_slow(b, h, cls, TSI_SLOW_FULL);
     void* p = line_pop(b, l, cls);
     tsi_bracket_clear(b);

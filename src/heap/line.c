@@ -88,8 +88,7 @@ unsigned tsi_line_refill(TsiBinding* b, TsiLine* l, const TsiClass* c, unsigned 
     unsigned n = tsi_popcount(freed | others);
     if (n < least) return 0;
     if (others != 0) freed = take_remote(b, l, r);
-    uint64_t out = tsi_class_refill(c, freed);
-    if (TSI_UNLIKELY(b->cuts)) out = cut(b, l, c, out);
+    uint64_t out = TSI_UNLIKELY(b->cuts) ? cut(b, l, c, freed) : freed;
     /* seq_cst, after the remote bits were taken: a mark set before a free that did not see it is seen here */
     uint64_t tag = tsi_load_seq(&tsi_slab(s, tsi_slab_of_line(s, id))->tag);
     if ((tag & TSI_SLAB_HANDLED) != 0) tsi_counts_even(s, l, id, tsi_tag_seq(tag), out);

@@ -17,7 +17,7 @@ static void line_init(TsiSpace* s, const TsiClass* c, unsigned cls, uint32_t lin
                       ((uint64_t)(line_id & (TSI_CHUNK_LINES - 1)) << c->line_shift);
     tsi_store_relaxed(&l->avail, mixed ? ~0ull : ready);
     tsi_store_relaxed(&l->freed, mixed ? 0 : c->full & ~(ready | others));
-    tsi_store_relaxed(&l->issued, ready != 0 ? c->first_count : 0);
+    tsi_store_relaxed(&l->issued, ready != 0 ? c->slots : 0);
     l->base = s->base + offset;
     tsi_store_relaxed(&l->heap_at, heap_at);
     l->link = 0;
@@ -42,7 +42,7 @@ static void slab_open(TsiSpace* s, unsigned cls, uint32_t slab_id, uint32_t inde
     uint32_t gen_base = tsi_load_relaxed(&slab->gen_base);
     tsi_store_relaxed(&slab->gone, 0);
     for (uint32_t i = 0, first = tsi_first_line(c, slab_id); i < 1u << c->lines_log2; i++)
-        line_init(s, c, cls, first + i, seq, gen_base, heap_at, how, ready ? c->first : 0);
+        line_init(s, c, cls, first + i, seq, gen_base, heap_at, how, ready ? c->full : 0);
     tsi_store_seq(&slab->tag, tsi_tag(seq, index, state)); /* publishes the words to freers */
 }
 

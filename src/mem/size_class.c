@@ -64,10 +64,6 @@ static void class_init(TsiClass* c, uint32_t size, unsigned cell_shift, size_t p
     }
     c->slots = (uint8_t)tsi_popcount(c->full);
     c->threshold = c->slots / 4 > 16 ? 16 : c->slots / 4 > 0 ? (uint8_t)(c->slots / 4) : 1;
-    unsigned cap = 8192 / size;
-    c->refill_max = (uint8_t)(cap < 8 ? 8 : cap > 64 ? 64 : cap);
-    c->first = tsi_lowest_bits(c->full, c->refill_max);
-    c->first_count = (uint8_t)tsi_popcount(c->first);
     unsigned granules = (size + TSI_GRANULE - 1) / TSI_GRANULE;
     c->granules = size <= TSI_MIXED_MAX ? (uint8_t)granules : 0;
     c->granule_align = tsi_is_pow2(granules) ? c->granules : 1;

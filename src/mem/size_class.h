@@ -48,12 +48,9 @@ typedef struct TsiClass {
     uint8_t lines_log2; /* lines of a slab, log2 */
     uint8_t slots;      /* of a line */
     uint8_t threshold;  /* free slots a full line needs before it is used again */
-    uint8_t refill_max; /* slots handed out by one refill */
     uint8_t align_log2; /* natural alignment of every slot */
     uint8_t granules, granule_align; /* of an object in a mixed slab; 0 where that is too small for it */
     uint64_t full;      /* word with a bit for each slot of a line */
-    uint64_t first;     /* the lowest refill_max of them */
-    uint8_t first_count;
     uint16_t offs[TSI_LINE_SLOTS]; /* slot -> offset in the line, in 16 bytes; TSI_NO_SLOT where there is none */
 } __attribute__((aligned(256))) TsiClass;
 
@@ -85,10 +82,6 @@ TSI_INLINE const TsiClass* tsi_class_by_offset(const TsiClassTable* t, uint32_t 
 /* Slot of an offset in a line; the caller compares tsi_class_offset to refuse interior addresses. */
 TSI_INLINE unsigned tsi_class_slot(const TsiClass* c, uint32_t in_line) {
     return (in_line >> c->unit_shift) & (TSI_LINE_SLOTS - 1);
-}
-/* Which of these free slots a refill hands out. */
-TSI_INLINE uint64_t tsi_class_refill(const TsiClass* c, uint64_t slots) {
-    return slots == c->full ? c->first : tsi_lowest_bits(slots, c->refill_max);
 }
 /* Byte offset of a slot in its line. */
 TSI_INLINE uint32_t tsi_class_offset(const TsiClass* c, unsigned slot) { return (uint32_t)c->offs[slot] << 4; }

@@ -9,7 +9,7 @@
 #include "heap/bracket.h"
 #include "heap/heap.h"
 
-enum { CLS = 12, SIZE = 1024, SLOTS = 16, REFILL = 8, THRESHOLD = 4 };
+enum { CLS = 12, SIZE = 1024, SLOTS = 16, THRESHOLD = 4 };
 
 static SlabAllocator* a;
 static TsiSpace* space;
@@ -83,18 +83,17 @@ static void the_class_is_as_said(void** state) {
     assert_int_equal(c->size, SIZE);
     assert_int_equal(c->slots, SLOTS);
     assert_int_equal(c->threshold, THRESHOLD);
-    assert_int_equal(c->refill_max, REFILL);
     assert_int_equal(c->lines_log2, 0);
 }
 
-static void a_refill_takes_the_lowest_slots(void** state) {
+static void a_line_is_handed_out_from_its_lowest_slot(void** state) {
     (void)state;
     void* p[SLOTS];
     take(p, 1);
     uint32_t id = line_of(p[0]);
-    assert_int_equal(avail(id), 0xfe);
-    assert_int_equal(freed(id), 0xff00);
-    assert_int_equal(tsi_load_relaxed(&line(id)->issued), REFILL);
+    assert_int_equal(avail(id), 0xfffe);
+    assert_int_equal(freed(id), 0);
+    assert_int_equal(tsi_load_relaxed(&line(id)->issued), SLOTS);
     take(p + 1, SLOTS - 1);
     for (unsigned i = 0; i < SLOTS; i++) assert_int_equal(unit_place(a, p[i]).slot, i);
     assert_int_equal(avail(id) | freed(id) | remote(id), 0);
@@ -124,21 +123,6 @@ static void a_refill_merges_remote_and_freed(void** state) {
     assert_true(tsi_load_relaxed(&tsi_remote(space, id)[0]) == word); /* still of this incarnation */
     assert_int_equal(tsi_load_relaxed(&line(id)->issued), SLOTS + 5);
     assert_int_equal(unit_hide(slab_malloc(a, SIZE)) == p[2], 1);
-}
-
-/* What a refill does not hand out stays in freed: no free slot is ever without a bit. */
-static void a_refill_is_capped(void** state) {
-    (void)state;
-    void* p[SLOTS];
-    take(p, SLOTS);
-    uint32_t id = line_of(p[0]);
-    free_elsewhere(p + 4, 6);
-    for (unsigned i = 10; i < SLOTS; i++) slab_free(a, p[i]);
-    assert_int_equal(tsi_line_refill(unit_binding(a), line(id), c, THRESHOLD), REFILL);
-    assert_int_equal(avail(id), 0x0ff0);
-    assert_int_equal(freed(id), 0xf000);
-    assert_int_equal(remote(id), 0);
-    assert_int_equal(unit_live(a), 4);
 }
 
 /* Two racing frees of one object, one by the owner, can both pass: the merge finds it, one slot comes back. */
@@ -477,9 +461,8 @@ int main(void) {
     const struct CMUnitTest tests[] = {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, open_allocator, close_allocator)
         TEST(the_class_is_as_said),
-        TEST(a_refill_takes_the_lowest_slots),
+        TEST(a_line_is_handed_out_from_its_lowest_slot),
         TEST(a_refill_merges_remote_and_freed),
-        TEST(a_refill_is_capped),
         TEST(a_doubled_slot_is_found_at_the_merge),
         TEST(the_owners_frees_unpark_a_line),
         TEST(a_parked_line_refuses_what_is_free),

@@ -68,8 +68,7 @@ static void slots_of_lines(size_t page, size_t slab) {
             slots++;
         }
         assert_int_equal(slots, c->slots);
-        assert_true(slots > 0 && c->threshold >= 1 && c->threshold <= slots && c->refill_max >= 1);
-        assert_true(c->refill_max >= c->threshold);
+        assert_true(slots > 0 && c->threshold >= 1 && c->threshold <= slots);
     }
 }
 static void slots_fit_their_lines(void** state) {

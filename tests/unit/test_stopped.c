@@ -341,12 +341,15 @@ static void a_first_handle_beside_a_free(void** state) {
     slab_free(a, p);
     stopped_at(line_of(p));
     assert_null(slab_handle_ptr(a, asked));
-    void* q = NULL;
-    for (unsigned n = 0; n < 4 * SLOTS && q != p; n++) q = slab_malloc(a, SIZE);
-    assert_ptr_equal(q, p); /* the slot is in use again */
+    void* q[2 * SLOTS] = {NULL};
+    unsigned n = 0;
+    for (; n < SLOTS; n++) q[n] = slab_malloc(a, SIZE); /* uses up the line */
+    for (unsigned k = 0; k < SLOTS - 1; k++) slab_free(a, q[k]);
+    for (n = 0; n < 2 * SLOTS && (n == 0 || q[n - 1] != p); n++) q[n] = slab_malloc(a, SIZE);
+    assert_ptr_equal(q[n - 1], p); /* the slot is in use again */
     assert_null(slab_handle_ptr(a, asked));
     assert_false(free_obj(a, asked));
-    assert_true(slab_free_checked(a, q));
+    assert_true(slab_free_checked(a, q[n - 1]));
 }
 
 int main(void) {
