@@ -189,6 +189,7 @@ typedef struct TsiBinding {
     _Atomic uint32_t inbox; /* slab id + 2, 0 = empty, TSI_INBOX_CLOSED */
     uint64_t era, era_end;  /* eras granted and not used */
     TsiHeap* by_inc[TSI_HEAP_CACHE];
+    TsiRef by_ref[TSI_HEAP_CACHE]; /* shared mode: what by_inc was found for */
     TsiWarm warm;
     _Atomic uint64_t ended; /* label record << 48 | phases of it that this thread has ended and the label does not have */
     bool large_phases;    /* the domain that this thread ended last had more than a mixed slab holds */

@@ -171,7 +171,7 @@ static bool line_deliver(TsiArena* a, uint32_t line_id, uint32_t slab_id, uint32
         _Atomic uint64_t* heap_word = &tsi_heap(a, tsi_tag_index(tag))->word;
         uint64_t word = tsi_load_seq(heap_word);
         unsigned state = tsi_heap_state(word);
-        if (state == TSI_HEAP_SHARED || state == TSI_HEAP_HELD) {
+        if (a->options.shared) { /* SEIZED by a trim, too: it may have looked at the line before our bit, and nobody looks later */
             tsi_shared_unpark(a, line_id, slab_id, seq);
             return others;
         }

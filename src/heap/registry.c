@@ -233,6 +233,7 @@ static TsiBinding* binding_make(TsiArena* a) {
     b->heap = &tsi_no_heap;
     b->cur = tsi_no_cur;
     memset(b->by_inc, 0, sizeof b->by_inc);
+    memset(b->by_ref, 0, sizeof b->by_ref);
     b->period = b->samples.locks.period = a->options.sampling_period;
     b->slow_left = b->period;
     b->dice = (uint32_t)tsi_os.random();

@@ -23,12 +23,15 @@
  *   H1  A bit is taken only in a bracket that saw SHARED, or under the stripe while the word is SHARED. So once the
  *       sweeper has waited, and holds the stripe, `issued` and the remote words agree and only frees change them:
  *       receipts are exact.
- *   H2  Inside the bracket nothing is waited for and no lock is taken: the wait is for a few instructions of a thread that runs,
- *       or for its next turn on a processor.
+ *   H2  Inside the bracket nothing is waited for and no lock is taken (but the pool's, at the first handle of a chunk): the wait
+ *       is for a few instructions of a thread that runs, or for its next turn on a processor. Who sees HELD does not name the
+ *       heap, so nobody is waited for who came later.
  *   H3  A line of the heap is current in a lane, or listed, or used up; of a used-up line the token is in its remote word
  *       or with a freer on its way to tsi_shared_unpark (T1, T2, T4 of line.c). A current line may be listed as well.
  *       A snapshot that runs beside a claim leaves out objects that are not counted yet: `issued` never falls.
  *   H4  Who finds the word HELD while the incarnation is ACTIVE waits for the trim: it gives the stripe back and yields.
+ *   H5  A thread uses a heap after it was entered there under the stripe, as `user` or in `many`: a sweep by the only one
+ *       issues no barrier and waits for nobody.
  * Without membarrier `busy` is set and cleared by seq_cst exchanges, as in bracket.h.
  */
 #include "heap/shared.h"
@@ -111,20 +114,25 @@ static TsiBirth heap_make(TsiBinding* b, TsiRef ref, TsiHeap** out) {
         tsi_table_give(&a->lanes, lanes->index);
         tsi_record_give(&a->heaps, b->heap_cache, &b->heap_count, index);
     }
-    if (active) b->by_inc[tsi_ref_index(ref) % TSI_HEAP_CACHE] = *out;
+    if (active) {
+        b->by_inc[tsi_ref_index(ref) % TSI_HEAP_CACHE] = *out;
+        b->by_ref[tsi_ref_index(ref) % TSI_HEAP_CACHE] = ref;
+    }
     return active ? TSI_BIRTH_OK : TSI_BIRTH_STALE;
 }
 
-/* The incarnation's heap. What is found may have ended since: whoever uses it looks at its word and ref. */
+/* The incarnation's heap. What is found may have ended since: whoever uses it looks at its word and ref. The record's own ref
+ * would not do here: it may serve this incarnation after an earlier one, and nobody knows of us in it (H5). */
 static TsiBirth heap_of(TsiBinding* b, TsiRef ref, TsiHeap** out) {
-    *out = b->by_inc[tsi_ref_index(ref) % TSI_HEAP_CACHE];
-    if (TSI_LIKELY(*out != NULL && tsi_load_relaxed(&(*out)->ref) == ref)) return TSI_BIRTH_OK;
-    return heap_make(b, ref, out);
+    unsigned at = tsi_ref_index(ref) % TSI_HEAP_CACHE;
+    *out = b->by_inc[at];
+    return TSI_LIKELY(*out != NULL && b->by_ref[at] == ref) ? TSI_BIRTH_OK : heap_make(b, ref, out);
 }
 
 /* ---- claims ---- */
 
 static bool enter(TsiBinding* b, TsiHeap* h, TsiRef ref) {
+    if (TSI_UNLIKELY(tsi_load_relaxed(&h->word) != TSI_SHARED_WORD)) return false; /* H2 */
     if (b->live_word == TSI_FENCED) (void)tsi_swap_seq(&b->busy, tsi_busy_all(h));
     else tsi_bracket_name(b, tsi_busy_all(h));
     /* seq_cst: with the fenced form, pairs with the sweeper's compare-exchange. ref after it: a record that is born again gets
@@ -332,7 +340,13 @@ static TsiOutcome usable_locked(TsiBinding* b, TsiHeap* h, TsiRef ref) {
     return tsi_load_relaxed(&h->ref) == ref && tsi_load_seq(&h->word) == TSI_SHARED_WORD ? TSI_GOT : TSI_AGAIN;
 }
 
-static TsiOutcome alloc_locked(TsiBinding* b, TsiHeap* h, TsiRef ref, unsigned cls, size_t align, uint32_t seen, void** out, TsiIssue* issue) {
+/* Before cleanups run, which may allocate. */
+static void keep_events(TsiBinding* b, TsiBudgetEvents* e) {
+    if (TSI_UNLIKELY((b->budget.soft | b->budget.hard) != 0)) *e = b->budget;
+}
+
+static TsiOutcome alloc_locked(TsiBinding* b, TsiHeap* h, TsiRef ref, unsigned cls, size_t align, uint32_t seen, void** out, TsiIssue* issue,
+                               TsiBudgetEvents* e) {
     TsiArena* a = b->arena;
     TsiInc* i = tsi_inc(&a->phases, tsi_ref_index(ref));
     const TsiClass* c = &b->classes->c[cls];
@@ -349,9 +363,10 @@ static TsiOutcome alloc_locked(TsiBinding* b, TsiHeap* h, TsiRef ref, unsigned c
     }
     tsi_inc_give(i);
     if (o == TSI_AGAIN) tsi_os_yield(); /* H4 */
+    keep_events(b, e);
     if (scavenge) tsi_trim_inc(a, b, i);
     if (o != TSI_GOT || *out != NULL) return o;
-    return b->budget.hard != 0 ? TSI_OVER : TSI_NO_MEMORY;
+    return e->hard != 0 ? TSI_OVER : TSI_NO_MEMORY;
 }
 
 /* A line whose handles have run out hands out no more. */
@@ -373,7 +388,7 @@ static void retire_line(TsiBinding* b, TsiRef ref, const TsiIssue* issue) {
 }
 
 /* The record is pinned: nothing is entered that would keep it. */
-static TsiOutcome alloc_large(TsiBinding* b, TsiRef ref, size_t size, size_t align, void** out, TsiIssue* issue) {
+static TsiOutcome alloc_large(TsiBinding* b, TsiRef ref, size_t size, size_t align, void** out, TsiIssue* issue, TsiBudgetEvents* e) {
     TsiArena* a = b->arena;
     TsiInc* i = tsi_inc(&a->phases, tsi_ref_index(ref));
     TsiClassCounters* n = &b->counters[TSI_CLASS_LARGE];
@@ -391,9 +406,10 @@ static TsiOutcome alloc_large(TsiBinding* b, TsiRef ref, size_t size, size_t ali
     tsi_count(&n->slow_by[TSI_SLOW_MISS]);
     *out = tsi_large_alloc(b, ref, size, align, issue);
     active = tsi_ref_is_active(&a->phases, ref);
+    keep_events(b, e);
     tsi_inc_unpin(a, b, i);
     if (*out != NULL) return TSI_GOT;
-    if (b->budget.hard != 0) return TSI_OVER;
+    if (e->hard != 0) return TSI_OVER;
     return active ? TSI_NO_MEMORY : TSI_STALE;
 }
 
@@ -405,15 +421,14 @@ TsiOutcome tsi_shared_alloc(TsiBinding* b, TsiRef ref, size_t size, unsigned cls
     *out = NULL;
     TsiOutcome o = TSI_GOT;
     if (cls == 0) {
-        o = alloc_large(b, ref, size, align, out, issue);
+        o = alloc_large(b, ref, size, align, out, issue, e);
     } else {
         TsiBirth birth = heap_of(b, ref, &h);
         if (birth != TSI_BIRTH_OK) return birth == TSI_BIRTH_STALE ? TSI_STALE : TSI_NO_MEMORY;
         *out = from_current(b, h, ref, cls, lane_for(b, cls), &seen, issue);
-        if (*out == NULL) o = alloc_locked(b, h, ref, cls, align, seen, out, issue);
+        if (*out == NULL) o = alloc_locked(b, h, ref, cls, align, seen, out, issue, e);
         if (o == TSI_AGAIN) b->by_inc[tsi_ref_index(ref) % TSI_HEAP_CACHE] = NULL; /* found anew, if it is there */
     }
     if (*out != NULL && issue != NULL && issue->spent) retire_line(b, ref, issue);
-    if (TSI_UNLIKELY((b->budget.soft | b->budget.hard) != 0)) *e = b->budget;
     return o;
 }
