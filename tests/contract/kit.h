@@ -115,6 +115,12 @@ static inline SlabGlobalStats kit_global(SlabAllocator* a) {
     return g;
 }
 
+/* The program runs with TSLAB_OPTIONS=shared=1. */
+static inline bool kit_shared(void) {
+    const char* text = getenv("TSLAB_OPTIONS");
+    return text != NULL && strstr(text, "shared=1") != NULL;
+}
+
 static inline uint64_t kit_committed(SlabAllocator* a) { return kit_global(a).committed_bytes; }
 static inline uint64_t kit_live(SlabAllocator* a) { return kit_global(a).live_objects; }
 
