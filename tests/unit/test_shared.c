@@ -177,13 +177,14 @@ static struct Stop {
     TsiHeap* heap;
     EpochCloseMode mode;
     EpochReceipt receipt;
-    _Atomic bool closed;
+    _Atomic bool may_close, closed;
     bool was_closed; /* before the claim went on */
     struct sigaction before[2]; /* cmocka has handlers of its own, anew for each test */
 } stop;
 
 static void* close_beside(void* unused) {
     (void)unused;
+    while (!atomic_load(&stop.may_close)) usleep(100);
     (void)epoch_close_ex(a, HERE, stop.mode, &stop.receipt);
     atomic_store(&stop.closed, true);
     return NULL;
@@ -199,7 +200,7 @@ static void on_fault(int sig, siginfo_t* info, void* context) {
     (void)mprotect(stop.page, stop.bytes, PROT_READ | PROT_WRITE);
     stop.page = NULL;
     stop.named = tsi_load_seq(&unit_binding(a)->busy);
-    if (pthread_create(&stop.closer, NULL, close_beside, NULL) != 0) abort();
+    atomic_store(&stop.may_close, true);
     uint64_t held = 0;
     for (unsigned looks = 0; held == 0 && !atomic_load(&stop.closed); looks++) {
         held = tsi_load_seq(&stop.heap->word) == TSI_HELD_WORD;
@@ -217,6 +218,7 @@ static void stop_at(const void* there, TsiHeap* h, EpochCloseMode mode) {
     stop.heap = h;
     stop.bytes = (size_t)sysconf(_SC_PAGESIZE);
     stop.page = (uint8_t*)((uintptr_t)there & ~(uintptr_t)(stop.bytes - 1));
+    assert_int_equal(pthread_create(&stop.closer, NULL, close_beside, NULL), 0);
     struct sigaction sa;
     memset(&sa, 0, sizeof sa);
     sa.sa_sigaction = on_fault;
