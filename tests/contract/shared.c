@@ -166,13 +166,13 @@ static void* keep_allocating(void* arg) {
 }
 
 static void trims_beside_allocations(void) {
-    enum { COUNT = 4000 };
+    enum { COUNT = 20000 }; /* some 600 slabs; the neighbours' 100 objects keep 100 at most */
     static void* kept[COUNT];
     Neighbour n[2] = {{create(true), 0, 0}, {NULL, 0, 0}};
     SlabAllocator* a = n[1].a = n[0].a;
     pthread_t t[2] = {kit_thread(keep_allocating, &n[0]), kit_thread(keep_allocating, &n[1])};
     uint64_t mine = 0;
-    for (size_t round = 0, rounds = check_count(100); round < rounds; round++) {
+    for (size_t round = 0, rounds = check_count(24); round < rounds; round++) {
         for (unsigned i = 0; i < COUNT; i++) kept[i] = slab_malloc_epoch(a, SIZE, HERE);
         mine += COUNT;
         uint64_t full = kit_committed(a);
