@@ -12,6 +12,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"sort"
 
 	"github.com/google/pprof/profile"
 
@@ -93,10 +94,10 @@ func locate(p *profile.Profile, known map[uint64]*profile.Location, address uint
 	l := known[address]
 	if l == nil {
 		l = &profile.Location{ID: uint64(len(p.Location) + 1), Address: address}
-		for _, m := range p.Mapping {
-			if address >= m.Start && address < m.Limit {
-				l.Mapping = m
-			}
+		// They are in order, as the kernel lists them.
+		n := sort.Search(len(p.Mapping), func(k int) bool { return p.Mapping[k].Start > address })
+		if n != 0 && address < p.Mapping[n-1].Limit {
+			l.Mapping = p.Mapping[n-1]
 		}
 		known[address] = l
 		p.Location = append(p.Location, l)

@@ -6,10 +6,12 @@ import (
 	"math"
 	"os"
 	"reflect"
+	"runtime"
 	"strings"
 	"testing"
 
 	"github.com/google/pprof/profile"
+	"golang.org/x/sys/unix"
 
 	"temporal-slab/tslab/internal/segment"
 )
@@ -66,7 +68,7 @@ func TestSymbols(t *testing.T) {
 	if path == "" {
 		t.Skip("TSLAB_STATS_DUMP names no program with symbols")
 	}
-	o, err := read(path)
+	o, err := read(path, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -76,24 +78,25 @@ func TestSymbols(t *testing.T) {
 	tried := 0
 	for _, f := range o.functions {
 		for _, l := range o.loads {
-			if f.Name != "main" && f.Name != "slab_stats_json" || f.Value < l.Vaddr || f.Value-l.Vaddr >= l.Filesz {
+			wanted := o.name(f)
+			if wanted != "main" && wanted != "slab_stats_json" || f.value < l.address || f.value-l.address >= l.bytes {
 				continue
 			}
 			tried++
-			first := f.Value - l.Vaddr + l.Off
-			for _, at := range []uint64{first, first + f.Size - 1} {
-				if name := o.find(at); name != f.Name {
-					t.Errorf("%s + %d is %q", f.Name, at-first, name)
+			first := f.value - l.address + l.offset
+			for _, at := range []uint64{first, first + f.size - 1} {
+				if name := o.find(at); name != wanted {
+					t.Errorf("%s + %d is %q", wanted, at-first, name)
 				}
 			}
-			if name := o.find(first + f.Size); name == f.Name {
+			if name := o.find(first + f.size); name == wanted {
 				t.Errorf("%s is also behind its end", name)
 			}
 			p := Of(raw())
-			*p.Mapping[0] = profile.Mapping{ID: 1, Start: 1 << 40, Limit: 1<<40 + l.Filesz, Offset: l.Off, File: path}
+			*p.Mapping[0] = profile.Mapping{ID: 1, Start: 1 << 40, Limit: 1<<40 + l.bytes, Offset: l.offset, File: path}
 			at := p.Sample[0].Location[0]
-			at.Mapping, at.Address = p.Mapping[0], 1<<40+first-l.Off+1
-			if complaints := Symbolize(p, 0); len(complaints) != 0 || len(at.Line) != 1 || at.Line[0].Function.Name != f.Name || !p.Mapping[0].HasFunctions {
+			at.Mapping, at.Address = p.Mapping[0], 1<<40+first-l.offset+1
+			if complaints := Symbolize(p, 0); len(complaints) != 0 || len(at.Line) != 1 || at.Line[0].Function.Name != wanted || !p.Mapping[0].HasFunctions {
 				t.Errorf("%v: %+v", complaints, at)
 			}
 			if err := p.CheckValid(); err != nil {
@@ -120,7 +123,7 @@ func TestSymbolsOfOddFiles(t *testing.T) {
 		if err := os.WriteFile(dir+"/"+name, b, 0o600); err != nil {
 			t.Fatal(err)
 		}
-		if o, err := read(dir + "/" + name); err == nil && len(o.functions) == 0 {
+		if o, err := read(dir+"/"+name, 0); err == nil && len(o.functions) == 0 {
 			t.Errorf("%s: neither functions nor an error", name)
 		}
 	}
@@ -130,13 +133,102 @@ func TestSymbolsOfOddFiles(t *testing.T) {
 		if err := os.WriteFile(dir+"/odd", b, 0o600); err != nil {
 			t.Fatal(err)
 		}
-		_, _ = read(dir + "/odd")
+		_, _ = read(dir+"/odd", 0)
 		if i == 63 {
 			i = 3900
 		}
 	}
-	if _, err := read("/dev/zero"); err == nil || !strings.Contains(err.Error(), "no regular file") {
+	for what, n := range map[string]uint64{"too large": 1 << 40, "damaged": 1 << 21} { // as much as a sparse file may claim; more than there is
+		path, b := dir+"/claims", library(64, 9)
+		le.PutUint64(b[64+56+2*64+32:], n)
+		if err := os.WriteFile(path, b, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := read(path, 0); err == nil || !strings.Contains(err.Error(), what) {
+			t.Errorf("names of %d bytes: %v", n, err)
+		}
+	}
+	if _, err := read("/dev/zero", 0); err == nil || !strings.Contains(err.Error(), "no regular file") {
 		t.Errorf("a device: %v", err)
+	}
+}
+
+// library is an ELF file with many functions, whose names all begin with the one name that there is.
+func library(functions, nameBytes int) []byte {
+	const names = 1 << 20
+	table := 64 + 56 + 3*64
+	b := make([]byte, table+functions*24+names)
+	copy(b, "\x7fELF\x02\x01")
+	put := func(at int, v uint64) { le.PutUint64(b[at:], v) }
+	put(32, 64)    // the one segment
+	put(40, 64+56) // three sections
+	put(54, 1<<16|56)
+	put(58, 3<<16|64)
+	put(64, 1)
+	put(64+32, 1<<20)
+	symbols, text := 64+56+64, 64+56+2*64
+	put(symbols, 2<<32)
+	put(symbols+24, uint64(table))
+	put(symbols+32, uint64(functions*24))
+	put(symbols+40, 2)
+	put(text, 3<<32)
+	put(text+24, uint64(table+functions*24))
+	put(text+32, names)
+	for k := range functions {
+		put(table+24*k, 2<<32)
+		put(table+24*k+8, uint64(k+1))
+		put(table+24*k+16, 1)
+	}
+	for k := range names - 1 {
+		b[len(b)-names+k] = 'a' + byte(k%26)
+	}
+	b[len(b)-names+nameBytes] = 0
+	return b
+}
+
+// Names are copied when they are asked for, and only those that a function may have.
+func TestSymbolsAreBounded(t *testing.T) {
+	path := t.TempDir() + "/library"
+	for _, c := range []struct{ name, found int }{{1000, 1000}, {60000, 60000}, {1 << 19, 0}} {
+		b := library(2000, c.name)
+		if err := os.WriteFile(path, b, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		o, err := read(path, 0)
+		runtime.ReadMemStats(&after)
+		if err != nil || len(o.functions) != 2000 || len(o.find(7)) != c.found || o.find(2001) != "" {
+			t.Fatalf("a name of %d bytes: %v", c.name, err)
+		}
+		if got := after.TotalAlloc - before.TotalAlloc; got > uint64(8*len(b)) {
+			t.Errorf("%d bytes of memory for a file of %d", got, len(b))
+		}
+	}
+}
+
+// A mapped file whose name is another file's by now gives no names; nor does one that is not mapped there.
+func TestReplacedFile(t *testing.T) {
+	dir := t.TempDir()
+	for _, name := range []string{"/mapped", "/other"} {
+		if err := os.WriteFile(dir+name, library(3, 9), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var st unix.Stat_t
+	if err := unix.Stat(dir+"/mapped", &st); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := read(dir+"/mapped", st.Ino); err != nil {
+		t.Error(err)
+	}
+	if _, err := read(dir+"/other", st.Ino); err == nil || !strings.Contains(err.Error(), "another file") {
+		t.Errorf("another file: %v", err)
+	}
+	p := Of(raw())
+	p.Mapping[0].File = dir + "/mapped"
+	if complaints := Symbolize(p, os.Getpid()); len(complaints) != 1 || !strings.Contains(complaints[0], "mapped no more") {
+		t.Errorf("not mapped there: %v", complaints)
 	}
 }
 

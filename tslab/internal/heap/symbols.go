@@ -1,58 +1,52 @@
 package heap
 
 import (
-	"debug/elf"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"os"
-	"slices"
 	"strings"
 	"time"
 
 	"github.com/google/pprof/profile"
-	"golang.org/x/sys/unix"
+
+	"temporal-slab/tslab/internal/segment"
 )
 
-const (
-	maxSymbols = 256 << 20       // bytes of a table of symbols
-	patience   = 5 * time.Second // for one file: it may lie on a disk that does not answer
-)
+var errLate = fmt.Errorf("the files did not answer within %s", patience)
 
-// object is what a mapped file says of its functions.
-type object struct {
-	functions []elf.Symbol // by address
-	loads     []elf.ProgHeader
-	buildID   string
-}
+// For all files: some may lie on a disk that does not answer.
+const patience = 10 * time.Second
 
 // Symbolize names the functions of a profile. pid: the process, in whose view of the file system the mapped files are
 // looked for; 0: in ours. Files without names, and those that cannot be read, are told in a line each.
 func Symbolize(p *profile.Profile, pid int) []string {
-	s := symbolizer{pid: pid, names: map[string]*profile.Function{}}
+	s := symbolizer{pid: pid, names: map[string]*profile.Function{}, late: time.After(patience)}
+	if pid != 0 {
+		s.mapped, _ = segment.Mappings(pid)
+	}
 	for _, f := range p.Function {
 		s.names[f.Name] = f
 	}
+	places := map[*profile.Mapping][]*profile.Location{}
+	for _, l := range p.Location {
+		if l.Mapping != nil && len(l.Line) == 0 {
+			places[l.Mapping] = append(places[l.Mapping], l)
+		}
+	}
 	var complaints []string
 	for _, m := range p.Mapping {
-		var here []*profile.Location
-		for _, l := range p.Location {
-			if l.Mapping == m && len(l.Line) == 0 {
-				here = append(here, l)
-			}
-		}
-		if len(here) == 0 || m.HasFunctions {
+		if len(places[m]) == 0 || m.HasFunctions {
 			continue
 		}
 		o, err := s.load(m)
 		if err != nil {
-			complaints = append(complaints, fmt.Sprintf("no names of functions in %s: %v", m.File, err))
+			complaints = append(complaints, noNames(m.File, err))
 			continue
 		}
 		if m.BuildID == "" {
 			m.BuildID = o.buildID
 		}
-		for _, l := range here {
+		for _, l := range places[m] {
 			if name := o.find(l.Address - m.Start + m.Offset); name != "" {
 				l.Line = []profile.Line{{Function: s.function(p, name)}}
 				m.HasFunctions = true
@@ -63,8 +57,11 @@ func Symbolize(p *profile.Profile, pid int) []string {
 }
 
 type symbolizer struct {
-	pid   int
-	names map[string]*profile.Function
+	pid    int
+	names  map[string]*profile.Function
+	mapped []segment.Mapping // by the process now
+	late   <-chan time.Time
+	over   bool
 }
 
 func (s *symbolizer) function(p *profile.Profile, name string) *profile.Function {
@@ -77,20 +74,32 @@ func (s *symbolizer) function(p *profile.Profile, name string) *profile.Function
 	return f
 }
 
-// paths are where the file of a mapping may be found, the surest first.
-func (s *symbolizer) paths(m *profile.Mapping) []string {
+// place is where the file of a mapping may be found, and its inode if it may be another's by now.
+type place struct {
+	path  string
+	inode uint64
+}
+
+// places: the surest first. None when the process has it mapped no more, or its id is another's now.
+func (s *symbolizer) places(m *profile.Mapping) []place {
 	if s.pid == 0 {
-		return []string{m.File}
+		return []place{{m.File, 0}}
 	}
 	proc := fmt.Sprintf("/proc/%d", s.pid)
-	list := []string{fmt.Sprintf("%s/map_files/%x-%x", proc, m.Start, m.Limit)} // the file itself; for root
-	if exe, err := os.Readlink(proc + "/exe"); err == nil && exe == m.File {
-		list = append(list, proc+"/exe") // also when it has been replaced since
+	for _, now := range s.mapped {
+		if now.Low != m.Start || now.High != m.Limit || now.Offset != m.Offset || now.Path != m.File {
+			continue
+		}
+		list := []place{{fmt.Sprintf("%s/map_files/%x-%x", proc, m.Start, m.Limit), 0}} // the file itself; for root
+		if exe, err := os.Readlink(proc + "/exe"); err == nil && exe == m.File {
+			list = append(list, place{proc + "/exe", 0}) // also when it has been replaced since
+		}
+		if !strings.HasSuffix(m.File, " (deleted)") {
+			list = append(list, place{proc + "/root" + m.File, now.Inode})
+		}
+		return list
 	}
-	if !strings.HasSuffix(m.File, " (deleted)") {
-		list = append(list, proc+"/root"+m.File)
-	}
-	return list
+	return nil
 }
 
 func (s *symbolizer) load(m *profile.Mapping) (*object, error) {
@@ -98,11 +107,14 @@ func (s *symbolizer) load(m *profile.Mapping) (*object, error) {
 		o   *object
 		err error
 	}
+	if s.over {
+		return nil, errLate
+	}
 	done := make(chan result, 1)
 	go func() {
-		var r result
-		for _, path := range s.paths(m) {
-			if r.o, r.err = read(path); r.err == nil {
+		r := result{nil, errors.New("it is mapped no more")}
+		for _, at := range s.places(m) {
+			if r.o, r.err = read(at.path, at.inode); r.err == nil {
 				break
 			}
 		}
@@ -111,106 +123,8 @@ func (s *symbolizer) load(m *profile.Mapping) (*object, error) {
 	select {
 	case r := <-done:
 		return r.o, r.err
-	case <-time.After(patience):
-		return nil, fmt.Errorf("its file did not answer within %s", patience)
+	case <-s.late:
+		s.over = true
+		return nil, errLate
 	}
-}
-
-// read trusts nothing in the file.
-func read(path string) (o *object, err error) {
-	defer func() {
-		if fault := recover(); fault != nil {
-			o, err = nil, fmt.Errorf("damaged (%v)", fault)
-		}
-	}()
-	fd, err := unix.Open(path, unix.O_RDONLY|unix.O_CLOEXEC|unix.O_NONBLOCK|unix.O_NOCTTY, 0)
-	if err != nil {
-		return nil, err
-	}
-	f := os.NewFile(uintptr(fd), path)
-	defer f.Close()
-	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() {
-		return nil, errors.New("no regular file")
-	}
-	e, err := elf.NewFile(f)
-	if err != nil {
-		return nil, err
-	}
-	o = &object{buildID: buildID(e)}
-	for _, s := range e.Sections {
-		table := s.Type == elf.SHT_SYMTAB || s.Type == elf.SHT_DYNSYM || s.Type == elf.SHT_STRTAB
-		if table && (s.FileSize > maxSymbols || s.Flags&elf.SHF_COMPRESSED != 0) {
-			return nil, errors.New("its table of symbols is too large")
-		}
-	}
-	symbols, err := e.Symbols()
-	if len(symbols) == 0 {
-		symbols, err = e.DynamicSymbols()
-	}
-	for _, s := range symbols {
-		if elf.ST_TYPE(s.Info) == elf.STT_FUNC && s.Value != 0 && s.Name != "" {
-			o.functions = append(o.functions, s)
-		}
-	}
-	for _, p := range e.Progs {
-		if p.Type == elf.PT_LOAD {
-			o.loads = append(o.loads, p.ProgHeader)
-		}
-	}
-	if len(o.functions) == 0 {
-		if err == nil || errors.Is(err, elf.ErrNoSymbols) {
-			err = errors.New("it is stripped")
-		}
-		return nil, err
-	}
-	slices.SortStableFunc(o.functions, func(a, b elf.Symbol) int {
-		switch {
-		case a.Value < b.Value:
-			return -1
-		case a.Value > b.Value:
-			return 1
-		}
-		return 0
-	})
-	return o, nil
-}
-
-// find is the function at an offset of the file, or "".
-func (o *object) find(offset uint64) string {
-	for _, l := range o.loads {
-		if offset < l.Off || offset-l.Off >= l.Filesz {
-			continue
-		}
-		at := offset - l.Off + l.Vaddr
-		n, _ := slices.BinarySearchFunc(o.functions, at, func(s elf.Symbol, at uint64) int {
-			if s.Value <= at {
-				return -1
-			}
-			return 1
-		})
-		if n == 0 {
-			continue
-		}
-		if f := o.functions[n-1]; f.Size == 0 || at-f.Value < f.Size {
-			return f.Name
-		}
-	}
-	return ""
-}
-
-// buildID is the one of the note .note.gnu.build-id in hexadecimal digits, or "".
-func buildID(e *elf.File) string {
-	s := e.Section(".note.gnu.build-id")
-	if s == nil || s.Size > 4096 {
-		return ""
-	}
-	b, err := s.Data()
-	if err != nil || len(b) < 16 {
-		return ""
-	}
-	name, size := uint64(e.ByteOrder.Uint32(b)), uint64(e.ByteOrder.Uint32(b[4:]))
-	if name != 4 || size > uint64(len(b)-16) {
-		return ""
-	}
-	return hex.EncodeToString(b[16 : 16+size])
 }

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 
 	"golang.org/x/sys/unix"
 )
@@ -27,12 +28,12 @@ var (
 	profiles   = &kind{"tslab-profile", "profile.", "TSLABPRF", false}
 )
 
-// linked says whether a descriptor whose link reads like that may be one, and whether it is memory and not a file.
-func (k *kind) linked(to string) (maybe, memory bool) {
+// linked says whether a descriptor whose link reads like that may be one.
+func (k *kind) linked(to string) bool {
 	if name, ok := strings.CutPrefix(to, "/memfd:"); ok {
-		return strings.TrimSuffix(name, " (deleted)") == k.memfd, true
+		return strings.TrimSuffix(name, " (deleted)") == k.memfd
 	}
-	return strings.Contains(filepath.Dir(to), "/temporal-slab") && strings.HasPrefix(filepath.Base(to), k.file), false
+	return strings.Contains(filepath.Dir(to), "/temporal-slab") && strings.HasPrefix(filepath.Base(to), k.file)
 }
 
 // identity is what tells a process from all others that ever had its id.
@@ -134,11 +135,10 @@ func find(who identity, k *kind) (*Segment, error) {
 			if err != nil {
 				continue
 			}
-			maybe, memory := k.linked(to)
-			if !maybe {
+			if !k.linked(to) {
 				continue
 			}
-			if where := slowDisk(who.pid, name); !memory && where != "" {
+			if where := slowDisk(who.pid, name); where != "" {
 				reason = bad("what is called %s lies on %s and is not looked at", filepath.Base(to), where)
 				continue
 			}
@@ -153,24 +153,43 @@ func find(who identity, k *kind) (*Segment, error) {
 }
 
 // slowDisk is the kind of the file system that an open file of a process lies on, if even a look at it may wait for
-// somebody else for ever. It is found without touching the file.
+// somebody else for ever. It is found without touching the file, and without believing what its link reads: a file of any
+// file system can be called like a memfd when it lies at the top of one that is mounted nowhere any more.
 func slowDisk(pid int, fd string) string {
 	info, _ := os.ReadFile(fmt.Sprintf("/proc/%d/fdinfo/%s", pid, fd))
 	mounts, _ := os.ReadFile(fmt.Sprintf("/proc/%d/mountinfo", pid))
-	return slowMount(string(info), string(mounts))
+	return slowMount(string(info), string(mounts), memoryMount())
 }
 
-func slowMount(info, mounts string) string {
-	mount := ""
+func mountOf(info string) string {
 	for line := range strings.Lines(info) {
 		if id, ok := strings.CutPrefix(line, "mnt_id:"); ok {
-			mount = strings.TrimSpace(id)
+			return strings.TrimSpace(id)
 		}
+	}
+	return ""
+}
+
+// memoryMount is the mount that all memfds lie on, the kernel's own, which no list has; "" when this kernel does not say.
+var memoryMount = sync.OnceValue(func() string {
+	fd, err := unix.MemfdCreate("tslab", unix.MFD_CLOEXEC)
+	if err != nil {
+		return ""
+	}
+	defer unix.Close(fd)
+	info, _ := os.ReadFile(fmt.Sprintf("/proc/self/fdinfo/%d", fd))
+	return mountOf(string(info))
+})
+
+func slowMount(info, mounts, memory string) string {
+	mount := mountOf(info)
+	if memory == "" || mount == memory { // without an answer of ours there is none about others
+		return ""
 	}
 	for line := range strings.Lines(mounts) {
 		before, after, _ := strings.Cut(line, " - ")
 		words, kinds := strings.Fields(before), strings.Fields(after)
-		if mount == "" || len(words) == 0 || len(kinds) == 0 || words[0] != mount {
+		if len(words) == 0 || len(kinds) == 0 || words[0] != mount {
 			continue
 		}
 		for _, slow := range []string{"fuse", "nfs", "cifs", "smb", "ceph", "afs", "9p", "autofs"} {
@@ -178,8 +197,9 @@ func slowMount(info, mounts string) string {
 				return kinds[0]
 			}
 		}
+		return ""
 	}
-	return ""
+	return "a mount that the process does not list"
 }
 
 // open looks before it opens: to open a FIFO would block, and a device might do anything.

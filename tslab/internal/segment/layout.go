@@ -32,6 +32,7 @@ const (
 	maxMetrics = 4096
 	maxSlots   = 1024
 	maxBuffer  = 64 << 20
+	maxRows    = 1 << 16 // of all scopes: the library's hold some 600
 )
 
 var le = binary.LittleEndian

@@ -19,6 +19,7 @@ const (
 	profileLive  = 24
 	profileStack = 56
 	maxDepth     = 256
+	maxProfile   = 8 << 20 // the library's tables have some 2 MiB
 	maxValue     = 1 << 53 // of objects and bytes: whole numbers up to there are exact
 )
 
@@ -123,7 +124,7 @@ func (g *Segment) copyProfile(which int) ([]byte, error) {
 		return nil, err
 	}
 	size := le.Uint64(head[24:])
-	fits := size >= profileHead && size <= s.bufferBytes && size%8 == 0
+	fits := size >= profileHead && size <= s.bufferBytes && size <= maxProfile && size%8 == 0
 	var b []byte
 	if fits {
 		if b, err = g.pread(s.buffer[n&1], size); err != nil {

@@ -153,6 +153,12 @@ func TestProfileDamaged(t *testing.T) {
 		{"other allocator's", "inconsistent", func(w *shown) { w.u64(w.slot+8, 78) }},
 		{"bytes overflow", "which is damaged", func(w *shown) { w.u64(w.data+24, 1<<64-8) }},
 		{"bytes 0", "which is damaged", func(w *shown) { w.u64(w.data+24, 0) }},
+		{"more bytes than any profile has", "which is damaged", func(w *shown) {
+			w.b = append(w.b, make([]byte, 2*maxProfile)...)
+			w.u64(24, uint64(len(w.b)))
+			w.u64(w.slot+56, 2*maxProfile)
+			w.u64(w.data+24, maxProfile+8)
+		}},
 		{"odd bytes", "which is damaged", func(w *shown) { w.u64(w.data+24, shownBytes-1) }},
 		{"no period", "more rows than room", func(w *shown) { w.u64(w.data+32, 0) }},
 		{"stacks overflow", "more rows than room", func(w *shown) { w.u64(w.data+64, 1<<61) }},
@@ -237,43 +243,49 @@ func TestNoProfile(t *testing.T) {
 // Links are told apart by their text alone.
 func TestLinks(t *testing.T) {
 	for _, c := range []struct {
-		to                      string
-		statistic, profile, mem bool
+		to                 string
+		statistic, profile bool
 	}{
-		{"/memfd:temporal-slab (deleted)", true, false, true},
-		{"/memfd:tslab-profile (deleted)", false, true, true},
-		{"/run/user/7/temporal-slab/segment.12.ab (deleted)", true, false, false},
-		{"/tmp/temporal-slab-7/profile.12.ab (deleted)", false, true, false},
-		{"/home/me/temporal-slab/src/segment.c", true, false, false}, // looked at, and no segment
-		{"/home/me/temporal-slab", false, false, false},
-		{"socket:[12]", false, false, false},
+		{"/memfd:temporal-slab (deleted)", true, false},
+		{"/memfd:tslab-profile (deleted)", false, true},
+		{"/run/user/7/temporal-slab/segment.12.ab (deleted)", true, false},
+		{"/tmp/temporal-slab-7/profile.12.ab (deleted)", false, true},
+		{"/home/me/temporal-slab/src/segment.c", true, false}, // looked at, and no segment
+		{"/home/me/temporal-slab", false, false},
+		{"socket:[12]", false, false},
 	} {
-		s, m := statistics.linked(c.to)
-		p, pm := profiles.linked(c.to)
-		if s != c.statistic || p != c.profile || (s && m != c.mem) || (p && pm != c.mem) {
-			t.Errorf("%s: %v %v %v %v", c.to, s, p, m, pm)
+		if s, p := statistics.linked(c.to), profiles.linked(c.to); s != c.statistic || p != c.profile {
+			t.Errorf("%s: %v %v", c.to, s, p)
 		}
 	}
 }
 
-// A file on somebody else's machine is known by its mount.
+// A file on somebody else's machine is known by its mount, whatever it is called; so is one of a mount that is gone.
 func TestSlowMounts(t *testing.T) {
+	const gone = "a mount that the process does not list"
 	const mounts = "24 1 0:22 / / rw,relatime shared:1 - ext4 /dev/sda1 rw\n" +
 		"31 24 0:40 / /run/user/7 rw - tmpfs tmpfs rw\n" +
 		"77 24 0:51 / /home rw,noatime shared:3 master:1 - nfs4 server:/home rw\n" +
 		"78 24 0:52 / /mnt/s rw - fuse.sshfs me@there: rw\n"
-	for id, want := range map[string]string{"24": "", "31": "", "77": "nfs4", "78": "fuse.sshfs", "99": "", "7": ""} {
-		if got := slowMount("pos:\t0\nflags:\t0100000\nmnt_id:\t"+id+"\nino:\t3\n", mounts); got != want {
+	for id, want := range map[string]string{"24": "", "31": "", "77": "nfs4", "78": "fuse.sshfs", "5": "", "99": gone, "7": gone, "": gone} {
+		if got := slowMount("pos:\t0\nflags:\t0100000\nmnt_id:\t"+id+"\nino:\t3\n", mounts, "5"); got != want {
 			t.Errorf("mount %s: %q, not %q", id, got, want)
 		}
 	}
-	if got := slowMount("", mounts) + slowMount("mnt_id:\n", mounts) + slowMount("mnt_id:\t77\n", "77 - \n"); got != "" {
+	if got := slowMount("", mounts, "5") + slowMount("mnt_id:\t77\n", "77 - \n", "5"); got != gone+gone {
 		t.Errorf("of nothing: %q", got)
 	}
-	f, err := os.Open("/proc/self/exe") // and asked for a real one
+	if got := slowMount("mnt_id:\t77\n", mounts, ""); got != "" {
+		t.Errorf("of a kernel that tells no mounts: %q", got)
+	}
+	f, err := os.Open("/proc/self/exe") // and asked for real ones
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer f.Close()
-	t.Logf("this program lies on %q", slowDisk(os.Getpid(), strconv.Itoa(int(f.Fd()))))
+	t.Logf("this program lies on %q, and memory on mount %q", slowDisk(os.Getpid(), strconv.Itoa(int(f.Fd()))), memoryMount())
+	w := mine(t).file(t)
+	if got := slowDisk(os.Getpid(), strconv.Itoa(int(w.Fd()))); got != "" {
+		t.Errorf("memory lies on %q", got)
+	}
 }

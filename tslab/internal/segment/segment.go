@@ -239,16 +239,19 @@ func (g *Segment) copy(which int) (slot, []byte, error) {
 // decode makes a snapshot of a buffer.
 func (g *Segment) decode(s slot, b []byte) (*snapshot.Snapshot, error) {
 	out := snapshot.New()
-	rows := make([][]*snapshot.Row, len(g.scopes))
+	rows, total := make([][]*snapshot.Row, len(g.scopes)), uint64(0)
 	for i := range g.scopes {
 		sc := &g.scopes[i]
 		at := b[bufferHead+rowsBytes*i:]
 		count, leftOut := le.Uint64(at), le.Uint64(at[8:])
-		if count > sc.rows || sc.rows > maxBuffer || sc.rowBytes > maxBuffer || !within(sc.offset, count*sc.rowBytes, uint64(len(b))) {
+		if count > sc.rows || count > maxRows || sc.rows > maxBuffer || sc.rowBytes > maxBuffer || !within(sc.offset, count*sc.rowBytes, uint64(len(b))) {
 			return nil, bad("%s has more rows than room", sc.name)
 		}
 		if !sc.known {
 			continue
+		}
+		if total += count; total > maxRows {
+			return nil, bad("the segment has more rows than any should")
 		}
 		out.LeftOut[sc.section] = leftOut
 		if metrics.Of(sc.section).Form != metrics.Array {

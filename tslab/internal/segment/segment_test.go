@@ -101,6 +101,16 @@ func TestDescriptors(t *testing.T) {
 	}
 }
 
+// emptyRows claims rows that take no room, of lists of which nothing is told.
+func (w *builder) emptyRows(phases, labels uint64) {
+	w.u32(144, uint32((w.metricAt["PHASE.version"]-le.Uint64(w.b[136:]))/metricBytes))
+	for name, rows := range map[string]uint64{"PHASE": phases, "LABEL": labels} {
+		w.u32(w.scopesAt+uint64(w.scope[name])*scopeBytes+116, 0)
+		w.u32(w.scopesAt+uint64(w.scope[name])*scopeBytes+120, 1<<26)
+		w.u64(w.buffer[1]+bufferHead+rowsBytes*uint64(w.scope[name]), rows)
+	}
+}
+
 // Whatever is wrong is one clear line, and nothing hangs.
 func TestDamaged(t *testing.T) {
 	const top = 1<<64 - 8
@@ -135,6 +145,8 @@ func TestDamaged(t *testing.T) {
 		{"more rows than capacity", "PHASE has more rows than room", func(w *builder) {
 			w.u64(w.buffer[1]+bufferHead+rowsBytes*uint64(w.scope["PHASE"]), testRows+1)
 		}},
+		{"rows of no bytes", "PHASE has more rows than room", func(w *builder) { w.emptyRows(1<<16+1, 0) }},
+		{"rows of no bytes in two lists", "more rows than any should", func(w *builder) { w.emptyRows(1<<15, 1<<15+1) }},
 		{"metric without scope", "belongs to no scope", func(w *builder) { w.u32(w.metricAt["GLOBAL.live_bytes"]+320, 99) }},
 		{"metric beyond its row", "outside of its row", func(w *builder) { w.u32(w.metricAt["GLOBAL.live_bytes"]+336, 1<<32-8) }},
 		{"buffer beyond", "a buffer lies outside", func(w *builder) { w.u64(w.slotsAt+64, top) }},
