@@ -35,6 +35,10 @@ typedef struct TsiProcess {
 /* False: no such process. */
 bool tsi_process_look(uint32_t pid, TsiProcess* out);
 
+/* Whether what lies on a mount may be a machine that does not answer, by the list of a process: it is of such a kind, or not
+ * in the list and not the one of memory. -1: not known. */
+bool tsi_segment_is_far(long mount, long memory, const char* mountinfo);
+
 /* Copies `bytes`, a multiple of 8, from a multiple of 8: by acquire loads, or by pread. False beyond the end. */
 bool tsi_segment_copy(const SlabSegment* s, uint64_t offset, void* to, size_t bytes);
 /* Tries the open file in s->fd: header and tables. 0, or an errno value with a sentence in slab_last_error. */

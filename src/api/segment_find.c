@@ -3,7 +3,8 @@
  *
  * The segment has no name: it is an open file of the process, found in /proc/PID/fd. Opening what lies there could
  * block (FIFO) or have effects (devices), so a link is looked at by its text and by stat before, and what was opened
- * is looked at again.
+ * is looked at again. Even stat asks the file system, which may be a machine that is silent: where a file lies is read
+ * from /proc first. Its text does not tell that, for a file at the top of a mount that is gone can be called like a memfd.
  */
 #define _GNU_SOURCE
 #include "api/segment.h"
@@ -80,6 +81,55 @@ static int look_at_file(SlabSegment* s, const TsiProcess* p) {
     return 0;
 }
 
+/* The mount of an open file by its fdinfo; -1 when that is not told. */
+static long mount_of(const char* fdinfo) {
+    char text[1024];
+    const char* at = read_text(fdinfo, text, sizeof text) ? strstr(text, "mnt_id:") : NULL;
+    return at != NULL ? strtol(at + strlen("mnt_id:"), NULL, 10) : -1;
+}
+
+/* The kernel's own mount, which all memfds lie on and no list has; -1 when that cannot be known. */
+static long memory_mount(void) {
+    char path[64];
+    int fd = tsi_os.memfd("tslab-mount");
+    if (fd < 0) return -1;
+    (void)snprintf(path, sizeof path, "/proc/self/fdinfo/%d", fd);
+    long mount = mount_of(path);
+    (void)close(fd);
+    return mount;
+}
+
+static bool is_slow(const char* kind) {
+    static const char* const slow[] = {"fuse", "nfs", "cifs", "smb", "ceph", "afs", "9p", "autofs"};
+    for (size_t n = 0; n < sizeof slow / sizeof *slow; n++)
+        if (strncmp(kind, slow[n], strlen(slow[n])) == 0) return true;
+    return false;
+}
+
+bool tsi_segment_is_far(long mount, long memory, const char* mountinfo) {
+    bool listed = false, slow = false;
+    char* line = NULL;
+    size_t room = 0;
+    if (memory >= 0 && mount == memory) return false;
+    FILE* f = fopen(mountinfo, "re");
+    while (f != NULL && !listed && getline(&line, &room, f) > 0) {
+        const char* kind = strstr(line, " - ");
+        listed = kind != NULL && strtol(line, NULL, 10) == mount;
+        slow = listed && is_slow(kind + 3);
+    }
+    free(line);
+    if (f != NULL) (void)fclose(f);
+    return listed ? slow : memory >= 0;
+}
+
+/* Whether even a look at an open file may wait for somebody else for ever. */
+static bool is_far(const TsiProcess* p, const char* name) {
+    char fdinfo[64], mountinfo[64];
+    (void)snprintf(fdinfo, sizeof fdinfo, "/proc/%u/fdinfo/%.16s", p->pid, name);
+    (void)snprintf(mountinfo, sizeof mountinfo, "/proc/%u/mountinfo", p->pid);
+    return tsi_segment_is_far(mount_of(fdinfo), memory_mount(), mountinfo);
+}
+
 /* One descriptor of the process. 0: it is the segment; -1: something else; or an errno value. */
 static int try_link(SlabSegment* s, const TsiProcess* p, int dir, const char* name) {
     char text[512];
@@ -89,6 +139,8 @@ static int try_link(SlabSegment* s, const TsiProcess* p, int dir, const char* na
     text[n] = 0;
     if (strstr(text, "temporal-slab") == NULL || (strstr(text, "/memfd:") != text && strstr(text, "/segment.") == NULL))
         return -1;
+    if (is_far(p, name))
+        return refuse(EPROTO, "what looks like the segment of process %u lies on a file system that may not answer", p->pid);
     if (fstatat(dir, name, &st, 0) != 0 || !S_ISREG(st.st_mode)) return -1;
     s->fd = openat(dir, name, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
     if (s->fd < 0) return refuse(errno, "the segment of process %u cannot be opened", p->pid);

@@ -14,7 +14,9 @@
 #include "stats/segment_rows.h"
 
 #include <fcntl.h>
+#include <sched.h>
 #include <sys/mman.h>
+#include <sys/mount.h>
 #include <sys/stat.h>
 
 enum { NUMBER = 7, SERIAL = 42, SPOILT = 800 };
@@ -382,6 +384,65 @@ static void what_is_no_file(void** state) {
     assert_int_equal(rmdir(folder), 0);
 }
 
+/* What lies where a look may never end is known by its mount. */
+static void far_file_systems(void** state) {
+    static const char list[] = "24 1 0:22 / / rw,relatime shared:1 - ext4 /dev/sda1 rw\n"
+                               "31 24 0:40 / /run/user/7 rw - tmpfs tmpfs rw\n"
+                               "77 24 0:51 / /home rw,noatime shared:3 master:1 - nfs4 server:/home rw\n"
+                               "78 24 0:52 / /mnt/s rw - fuse.sshfs me@there: rw\n"
+                               "79 24 0:53 / /a\n";
+    char path[] = "/tmp/temporal-slab-test-XXXXXX";
+    (void)state;
+    int fd = mkstemp(path);
+    assert_true(fd >= 0 && write(fd, list, sizeof list - 1) == sizeof list - 1);
+    const struct {
+        long mount;
+        bool far, far_without_memory;
+    } cases[] = {{24, false, false}, {31, false, false}, {77, true, true}, {78, true, true},
+                 {79, true, false},  {5, false, false},  {7, true, false}, {-1, true, false}};
+    for (unsigned n = 0; n < sizeof cases / sizeof *cases; n++) {
+        if (tsi_segment_is_far(cases[n].mount, 5, path) != cases[n].far) fail_msg("mount %ld", cases[n].mount);
+        if (tsi_segment_is_far(cases[n].mount, -1, path) != cases[n].far_without_memory)
+            fail_msg("mount %ld, memory unknown", cases[n].mount);
+    }
+    assert_int_equal(unlink(path), 0);
+    assert_true(tsi_segment_is_far(24, 5, path) && !tsi_segment_is_far(24, -1, path)); /* no list */
+    close(fd);
+}
+
+/* 0: it is not looked at. Of a mount that no list has any more. */
+static int open_on_lost_mount(const char* folder, const char* name) {
+    char path[96];
+    if (unshare(CLONE_NEWNS) != 0 || mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL) != 0) return 77;
+    if (mount("none", folder, "tmpfs", 0, "mode=700") != 0) return 77;
+    (void)snprintf(path, sizeof path, "%s/temporal-slab", folder);
+    if (mkdir(path, 0700) != 0) return 1;
+    (void)snprintf(path, sizeof path, "%s/%s", folder, name);
+    if (open(path, O_RDWR | O_CREAT, 0600) < 0 || umount2(folder, MNT_DETACH) != 0) return 2;
+    if (slab_segment_open((uint32_t)getpid()) != NULL || errno != EPROTO) return 3;
+    return strstr(slab_last_error(), "may not answer") != NULL ? 0 : 4;
+}
+
+static void a_mount_that_is_gone(void** state) {
+    static const char* const names[] = {"temporal-slab/segment.1", "memfd:temporal-slab"};
+    char folder[] = "/tmp/temporal-slab-test-XXXXXX";
+    (void)state;
+    assert_non_null(mkdtemp(folder));
+    for (unsigned n = 0; n < 2; n++) {
+        int status;
+        pid_t child = fork();
+        if (child == 0) _exit(open_on_lost_mount(folder, names[n]));
+        assert_int_equal(waitpid(child, &status, 0), child);
+        if (WIFEXITED(status) && WEXITSTATUS(status) == 77) {
+            print_message("skipped: only root can mount\n");
+            assert_int_equal(rmdir(folder), 0);
+            skip();
+        }
+        if (status != 0) fail_msg("%s: status %#x", names[n], (unsigned)status);
+    }
+    assert_int_equal(rmdir(folder), 0);
+}
+
 /* ---- processes ---- */
 
 static void processes_that_are_not_there(void** state) {
@@ -522,6 +583,7 @@ int main(void) {
         cmocka_unit_test(what_is_no_file),          cmocka_unit_test(processes_that_are_not_there),
         cmocka_unit_test(another_users_process),    cmocka_unit_test(spoilt_at_random),
         cmocka_unit_test(written_while_it_is_read),
+        cmocka_unit_test(far_file_systems),         cmocka_unit_test(a_mount_that_is_gone),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

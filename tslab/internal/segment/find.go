@@ -183,7 +183,7 @@ var memoryMount = sync.OnceValue(func() string {
 
 func slowMount(info, mounts, memory string) string {
 	mount := mountOf(info)
-	if memory == "" || mount == memory { // without an answer of ours there is none about others
+	if memory != "" && mount == memory {
 		return ""
 	}
 	for line := range strings.Lines(mounts) {
@@ -197,6 +197,9 @@ func slowMount(info, mounts, memory string) string {
 				return kinds[0]
 			}
 		}
+		return ""
+	}
+	if memory == "" { // a kernel that tells no mounts, or has no memfds
 		return ""
 	}
 	return "a mount that the process does not list"
