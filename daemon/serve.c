@@ -8,8 +8,8 @@
  *
  * /metrics is a quarter of a megabyte, and takes longer to make than to send. So an answer is also for all whose
  * connection began before it was begun to be made: nobody gets numbers from before the time he came, and a hundred who
- * come at a time cost one. Who connects and keeps silent does not get old numbers for that: after SHARED_NS an answer is
- * for nobody else.
+ * come at a time cost one. Who connects and keeps silent does not get old numbers for that: SHARED_NS after it was made an
+ * answer is for nobody else.
  *
  * The thread's memory is bounded: connections x HEADER_BYTES, and one answer each.
  */
@@ -158,7 +158,7 @@ static uint64_t came_ns(struct MHD_Connection* c) {
 }
 
 static bool may_share(const struct shared* shared, struct MHD_Connection* c, uint64_t now) {
-    return shared->response != NULL && came_ns(c) < shared->begun_ns && now - shared->begun_ns < SHARED_NS;
+    return shared->response != NULL && came_ns(c) < shared->begun_ns && now < shared->until_ns;
 }
 
 static void forget(struct shared* shared) {
@@ -191,6 +191,7 @@ static enum MHD_Result handle(void* ctx, struct MHD_Connection* c, const char* u
     enum MHD_Result result = one.response != NULL ? MHD_queue_response(c, a.code, one.response) : MHD_NO;
     if (shared != NULL && a.code == 200) {
         forget(shared);
+        one.until_ns = now_ns() + SHARED_NS; /* not since it was begun: the slower it was, the more are waiting */
         *shared = one;
     } else {
         forget(&one);

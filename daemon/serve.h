@@ -17,7 +17,7 @@ struct MHD_Response;
 /* An answer that whoever had asked before it was begun may have, too; see serve.c. */
 struct shared {
     struct MHD_Response* response;
-    uint64_t begun_ns;
+    uint64_t begun_ns, until_ns;
 };
 
 struct server {

@@ -8,7 +8,7 @@ import os
 import subprocess
 import time
 
-from kit import Daemon, Reply, check, finish, read_all, series
+from kit import Daemon, Reply, check, finish, read_all, series, wait_until
 
 SCRAPES = os.path.join(os.environ["TSLAB_BUILD_DIR"], "tests/daemon/scrapes")
 REQUESTS = 1500 if os.environ.get("TSLAB_TEST_SCALE", "1") == "1" else 100000
@@ -55,6 +55,31 @@ def nobody_gets_old_numbers():
         check(head.code == 200 and head.body == "" and int(head.headers["content-length"]) > 10000, "HEAD", head)
 
 
+def slow_answers_are_shared():
+    """The longer an answer takes the more are waiting for it. Thousands of ended phases that hold something make it long."""
+    spent = "tslabd_snapshot_seconds_total"
+
+    def is_slow():
+        before = series(d.ask("/metrics").body)[spent]
+        return series(d.ask("/metrics").body)[spent] - before > 0.06  # longer than an answer is kept
+
+    with Daemon("--pattern=leak", "--req_rate=0", "--max_bytes=4000000000", "--timeout_s=600") as d:
+        if not check(wait_until(is_slow), "no answer is slow"):
+            return
+        before = d.metric("tslabd_snapshots_total")
+        crowd = [d.connect() for _ in range(40)]
+        d.ask("/healthz")  # they have come
+        for c in crowd:
+            c.sendall(METRICS)
+        check([Reply(read_all(c)).code for c in crowd] == [200] * 40, "a crowd is not answered")
+        for c in crowd:
+            c.close()
+        made = d.metric("tslabd_snapshots_total") - before - 1
+        print("40 slow answers:", made, "made")
+        check(0 < made <= 10, "slow answers are not shared:", made)
+
+
 all_answered()
+slow_answers_are_shared()
 nobody_gets_old_numbers()
 finish()
