@@ -4,6 +4,8 @@
 # Usage: VERIFICATION.sh [FOLDER]    FOLDER: for logs and data (default: a temporary one, removed at the end)
 # Exit status: 0 all is well, 1 something is not. Environment: TSLABD, as run-observability.sh.
 set -u
+from=$PWD # what is not a whole path is of where it was typed
+case ${TSLABD:-} in [!/]*/*) TSLABD=$from/$TSLABD ;; esac
 cd "$(dirname "$0")/.." || exit 1
 for program in prometheus promtool curl python3; do
     command -v $program >/dev/null || {
@@ -18,6 +20,7 @@ print(*[x.getsockname()[1] for x in s])'
 # shellcheck disable=SC2046  # three words
 set -- "${1:-}" $(python3 -c "$free_ports")
 folder=$1
+case $folder in [!/]*) folder=$from/$folder ;; esac
 export TSLABD_PORT="$2" PROMETHEUS_PORT="$3" PUSHGATEWAY_PORT="$4" SCRAPE=1s STATE="${folder:-$(mktemp -d)}"
 tslabd=http://127.0.0.1:$TSLABD_PORT prometheus=http://127.0.0.1:$PROMETHEUS_PORT
 

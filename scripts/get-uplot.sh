@@ -15,11 +15,12 @@ scripts/fetch-npm.sh get-uplot.sh uplot 1.6.32 "$scratch" <<'SUMS' || { echo "ge
 df630c6a8d6f8eeaff264b50f73ce5b114f646ffd9a0bb74f049b0a00135fa04  package/dist/uPlot.min.css
 8f989229699b4fe2f1a0432d0e9edc338a8a911e250e2d1b01ecd770a5f5b1bd  package/LICENSE
 SUMS
-# Who gets the script gets its licence.
+# Who gets the script gets its licence. What has a name in build/uplot is whole, whenever this is ended.
 mkdir -p "$to" || exit 1
 {
     echo "/*!"
     cat "$scratch/package/LICENSE"
     echo "*/"
     cat "$scratch/package/dist/uPlot.iife.min.js"
-} >"$to/part" && mv "$to/part" "$to/uPlot.iife.min.js" && cp "$scratch/package/dist/uPlot.min.css" "$to/"
+} >"$to/part" && mv "$to/part" "$to/uPlot.iife.min.js" &&
+    cp "$scratch/package/dist/uPlot.min.css" "$to/part" && mv "$to/part" "$to/uPlot.min.css"

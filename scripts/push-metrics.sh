@@ -63,8 +63,9 @@ done
 command -v curl >/dev/null || wrong "curl is needed (apt-get install curl)"
 
 page=$(mktemp) || exit 1
-trap 'rm -f "$page"' EXIT
-trap 'exit 1' INT TERM
+nap=""
+trap 'rm -f "$page"; [ -z "$nap" ] || kill "$nap" 2>/dev/null' EXIT
+trap 'exit 1' INT TERM HUP
 
 push() {
     if [ "$from" = - ]; then
@@ -88,5 +89,9 @@ push() {
 [ "$every" -gt 0 ] || { push; exit $?; }
 while :; do
     push
-    sleep "$every"
+    # Waited for, and not run: a shell heeds a signal only after the command that it runs.
+    sleep "$every" &
+    nap=$!
+    wait "$nap"
+    nap=""
 done

@@ -12,6 +12,7 @@
 #
 # Exit status: 0 done, 1 something does not start or does not run, 2 wrong command line.
 set -u
+case ${TSLABD:-} in [!/]*/*) TSLABD=$PWD/$TSLABD ;; esac # of where it was typed
 cd "$(dirname "$0")/.." || exit 1
 : "${TSLABD_PORT:=8080}" "${PROMETHEUS_PORT:=9090}" "${PUSHGATEWAY_PORT:=9091}" "${SCRAPE:=5s}"
 : "${STATE:=build/observability}"

@@ -47,10 +47,26 @@ def pushes(d, gateway):
         check(path.endswith(":%d" % other.process.pid) and "tslabd_connections" not in body, path)
 
 
+def rests(pid):
+    """Whether a child of the process sleeps by name."""
+    with open("/proc/%d/task/%d/children" % (pid, pid)) as f:
+        children = f.read().split()
+    try:
+        return any(open("/proc/%s/comm" % child).read() == "sleep\n" for child in children)
+    except (FileNotFoundError, ProcessLookupError):
+        return False
+
+
 def again_and_again(d, gateway):
     with subprocess.Popen([SCRIPT, "--from", d.url + "metrics", "--every", "1", gateway]) as p:
         check(wait_until(lambda: len(taken) >= 2), "no second push")
         p.terminate()
+    taken.clear()
+    with subprocess.Popen([SCRIPT, "--from", d.url + "metrics", "--every", "900000", gateway]) as p:
+        check(wait_until(lambda: rests(p.pid)), "it does not wait for the next")
+        p.terminate()  # that is in ten days
+        if not check(wait_until(lambda: p.poll() is not None), "told to end, it goes on"):
+            p.kill()
     taken.clear()
 
 
