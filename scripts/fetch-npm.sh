@@ -10,9 +10,11 @@ command -v npm >/dev/null || {
 }
 cat >"$folder/sums"
 cd "$folder" || exit 1
-if ! { npm pack --silent "$package@$version" >/dev/null 2>log </dev/null && tar -xzf "$package-$version.tgz"; }; then
+# Without a network the defaults wait for minutes; what a cache has need not be asked for, its sums are compared anyway.
+if ! { npm pack --loglevel=error --prefer-offline --no-update-notifier --fetch-retries=1 --fetch-retry-mintimeout=1000 \
+    --fetch-retry-maxtimeout=3000 --fetch-timeout=60000 "$package@$version" >/dev/null 2>log </dev/null && tar -xzf "$package-$version.tgz"; }; then
     echo "$who: npm could not fetch $package $version" >&2
-    tail -n 3 log >&2
+    grep -v "complete log of this run\|\.log$" log | tail -n 3 >&2
     exit 1
 fi
 if ! sha256sum --check --quiet sums; then
