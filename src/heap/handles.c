@@ -51,9 +51,8 @@ void tsi_handle_issue_held(TsiArena* a, void* p, TsiIssue* out) {
     uint64_t tag = tsi_load_seq(tag_word);
     if (!generation_of(a, &out->at, tag, &generation, &word)) return;
     out->spent = generation >= TSI_GEN_LIMIT;
-    if (out->spent && !a->options.shared) retire_line(a, &out->at, tag); /* else by tsi_shared_alloc */
-    else if (out->spent) return;
-    else out->handle = tsi_handle_make(a->secret, out->at.line_id, out->at.slot, (uint32_t)generation);
+    if (!out->spent) out->handle = tsi_handle_make(a->secret, out->at.line_id, out->at.slot, (uint32_t)generation);
+    else if (!a->options.shared) retire_line(a, &out->at, tag); /* else tsi_shared_alloc does, under the stripe */
 }
 
 /* True when the caller owns the slab: its line is marked then. */

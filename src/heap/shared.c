@@ -309,6 +309,7 @@ void tsi_shared_rebuild(TsiArena* a, TsiHeap* h) {
 
 /* Is the slab in a shared heap, in this incarnation of it? */
 static bool is_in_shared(TsiArena* a, uint32_t slab_id, uint32_t seq, TsiHeap** h) {
+    /* seq_cst: pairs with the exchanges of settle.c that end an incarnation; a slab seen OWNED under the stripe stays so there */
     uint64_t tag = tsi_load_seq(&tsi_slab(&a->space, slab_id)->tag);
     if (tsi_tag_state(tag) != TSI_SLAB_OWNED || tsi_tag_seq(tag) != seq) return false;
     *h = tsi_heap(a, tsi_tag_index(tag));
@@ -337,6 +338,7 @@ static void stripe_take(TsiArena* a, TsiInc* i, unsigned cls) {
 /* Stripe held: may a slot be claimed here? */
 static TsiOutcome usable_locked(TsiBinding* b, TsiHeap* h, TsiRef ref) {
     if (!tsi_ref_is_active(&b->arena->phases, ref)) return TSI_STALE;
+    /* seq_cst as in enter; the sweeper changes the word under this stripe too, so what is seen here holds until it is given back */
     return tsi_load_relaxed(&h->ref) == ref && tsi_load_seq(&h->word) == TSI_SHARED_WORD ? TSI_GOT : TSI_AGAIN;
 }
 
