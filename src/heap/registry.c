@@ -97,7 +97,7 @@ void tsi_registry_remove(TsiArena* a) {
     tsi_add_relaxed(&tsi_registry_removals, 1);
     if (tsi_tls.serial == a->serial) tsi_tls.serial = UINT64_MAX;
     /* acquire: pairs with the release in thread_exit: the leaver's last access happened before */
-    while (tsi_load_acquire(&a->exiting) != 0) tsi_os_yield();
+    for (unsigned turn = 0; tsi_load_acquire(&a->exiting) != 0;) tsi_os_yield(&turn);
 }
 
 TsiArena* tsi_registry_hold(uint64_t serial) {

@@ -29,7 +29,8 @@
  *   H3  A line of the heap is current in a lane, or listed, or used up; of a used-up line the token is in its remote word
  *       or with a freer on its way to tsi_shared_unpark (T1, T2, T4 of line.c). A current line may be listed as well.
  *       A snapshot that runs beside a claim leaves out objects that are not counted yet: `issued` never falls.
- *   H4  Who finds the word HELD while the incarnation is ACTIVE waits for the trim: it gives the stripe back and yields.
+ *   H4  Who finds the word HELD while the incarnation is ACTIVE waits for the trim: it gives the stripe back, and the
+ *       processor.
  *   H5  A thread uses a heap after it was entered there under the stripe, as `user` or in `many`: a sweep by the only one
  *       issues no barrier and waits for nobody.
  * Without membarrier `busy` is set and cleared by seq_cst exchanges, as in bracket.h.
@@ -149,7 +150,7 @@ void tsi_shared_wait(TsiArena* a, const TsiHeap* h) {
     for (uint32_t n = 0; n < tsi_table_used(&a->bindings); n++) {
         TsiBinding* b = tsi_table_at(&a->bindings, n);
         /* seq_cst: pairs with the releases in enter and leave, and with their exchanges in the fenced form */
-        while (tsi_load_seq(&b->busy) == tsi_busy_all(h)) tsi_os_yield();
+        for (unsigned turn = 0; tsi_load_seq(&b->busy) == tsi_busy_all(h);) tsi_os_yield(&turn);
     }
 }
 
@@ -364,7 +365,8 @@ static TsiOutcome alloc_locked(TsiBinding* b, TsiHeap* h, TsiRef ref, unsigned c
         if (scavenge) h->takes = 0;
     }
     tsi_inc_give(i);
-    if (o == TSI_AGAIN) tsi_os_yield(); /* H4 */
+    if (o == TSI_AGAIN) tsi_os_yield(&b->turn); /* H4 */
+    else b->turn = 0;
     keep_events(b, e);
     if (scavenge) tsi_trim_inc(a, b, i);
     if (o != TSI_GOT || *out != NULL) return o;
