@@ -28,8 +28,7 @@ static TSI_COLD void* refuse_at(TsiArena* a, SlabMisuse what, const void* where,
 static TSI_COLD void* refuse_null(TsiArena* a, SlabMisuse what, int error) { return refuse_at(a, what, NULL, error); }
 
 /* Everything the fast path turns down: NULL and inert allocators, sizes, first use, used-up lines. */
-static TSI_NOINLINE void* alloc_any(SlabAllocator* s, size_t size, size_t align, TsiRef ref, bool prefer, SlabHandle* handle) {
-    TsiArena* a = tsi_arena(s);
+static TSI_NOINLINE void* alloc_any(TsiArena* a, size_t size, size_t align, TsiRef ref, bool prefer, SlabHandle* handle) {
     tsi_tls.caller = TSI_CALLER();
     if (a == NULL || size == 0) return refuse_null(a, SLAB_MISUSE_BAD_SIZE, EINVAL);
     if (size > PTRDIFF_MAX) return refuse_null(a, SLAB_MISUSE_BAD_SIZE, ENOMEM);
@@ -40,33 +39,32 @@ static TSI_NOINLINE void* alloc_any(SlabAllocator* s, size_t size, size_t align,
     return p;
 }
 
-static TSI_NOINLINE void* missed_more(SlabAllocator* s, size_t size, TsiRef ref, bool prefer, TsiHeap* h, SlabHandle* handle) {
-    TsiBinding* b = tsi_tls.binding;
+static TSI_NOINLINE void* missed_more(TsiBinding* b, size_t size, TsiRef ref, bool prefer, TsiHeap* h, SlabHandle* handle) {
+    TsiArena* a = b->arena;
     unsigned cls = tsi_size_lut[((size - 1) >> 4) + 1];
     bool no_line = tsi_load_relaxed(&b->busy) == tsi_busy_line(tsi_no_cur[0]);
     void* p = no_line ? NULL : tsi_alloc_again(b, h, cls, handle);
     if (p == NULL && handle == NULL) p = tsi_alloc_more(b, h, cls);
     if (p != NULL) {
-        tsi_segment_tick(tsi_public(s)->arena);
+        tsi_segment_tick(a);
         return p;
     }
     tsi_bracket_missed(b);
     if (!tsi_heap_is_live(b, h)) tsi_handover(b, h); /* whatever line was named: h was asked for */
-    return alloc_any(s, size, 1, ref, prefer, handle);
+    return alloc_any(a, size, 1, ref, prefer, handle);
 }
 
-static TSI_NOINLINE void* missed(SlabAllocator* s, size_t size, TsiRef ref, bool prefer, TsiHeap* h, SlabHandle* handle) {
-    TsiBinding* b = tsi_tls.binding;
+static TSI_NOINLINE void* missed(TsiBinding* b, size_t size, TsiRef ref, bool prefer, TsiHeap* h, SlabHandle* handle) {
     void* p;
     if (handle == NULL && tsi_load_relaxed(&b->busy) == tsi_busy_line(tsi_no_cur[0])) {
         TsiFast f = tsi_alloc_mixed(b, h, tsi_size_lut[((size - 1) >> 4) + 1], &p);
         if (TSI_LIKELY(f == TSI_FAST_DONE)) return p;
         if (f == TSI_FAST_LEFT) return tsi_alloc_left(b, h, p);
     }
-    return missed_more(s, size, ref, prefer, h, handle);
+    return missed_more(b, size, ref, prefer, h, handle);
 }
 
-static TSI_NOINLINE void* alloc_ambient(SlabAllocator* s, size_t size) { return alloc_any(s, size, 1, 0, false, NULL); }
+static TSI_NOINLINE void* alloc_ambient(SlabAllocator* s, size_t size) { return alloc_any(tsi_arena(s), size, 1, 0, false, NULL); }
 
 void* slab_malloc(SlabAllocator* s, size_t size) {
     void* p;
@@ -75,7 +73,7 @@ void* slab_malloc(SlabAllocator* s, size_t size) {
     TsiBinding* b = tsi_tls.binding;
     TsiHeap* h = b->heap;
     TsiFast f = tsi_alloc_fast(b, h, b->cur, tsi_size_lut[((size - 1) >> 4) + 1], &p);
-    if (TSI_UNLIKELY(f == TSI_FAST_MISSED)) return missed(s, size, 0, false, h, NULL);
+    if (TSI_UNLIKELY(f == TSI_FAST_MISSED)) return missed(b, size, 0, false, h, NULL);
     return TSI_LIKELY(f == TSI_FAST_DONE) ? p : tsi_alloc_left(b, h, p);
 }
 
@@ -92,12 +90,12 @@ TSI_INLINE TsiLine* const* cur_of(const TsiHeap* h) { return h->room != NULL ? h
 TSI_INLINE void* alloc_ref(SlabAllocator* s, size_t size, TsiRef ref, bool prefer) {
     void* p;
     if (TSI_UNLIKELY(tsi_tls.serial != tsi_public(s)->serial || size - 1 >= TSI_LUT_MAX))
-        return alloc_any(s, size, 1, ref, prefer, NULL);
+        return alloc_any(tsi_arena(s), size, 1, ref, prefer, NULL);
     TsiBinding* b = tsi_tls.binding;
     TsiHeap* h = tsi_heap_cached(b, ref);
-    if (TSI_UNLIKELY(h == NULL)) return alloc_any(s, size, 1, ref, prefer, NULL);
+    if (TSI_UNLIKELY(h == NULL)) return alloc_any(b->arena, size, 1, ref, prefer, NULL);
     TsiFast f = tsi_alloc_fast(b, h, cur_of(h), tsi_size_lut[((size - 1) >> 4) + 1], &p);
-    if (TSI_UNLIKELY(f == TSI_FAST_MISSED)) return missed(s, size, ref, prefer, h, NULL);
+    if (TSI_UNLIKELY(f == TSI_FAST_MISSED)) return missed(b, size, ref, prefer, h, NULL);
     return TSI_LIKELY(f == TSI_FAST_DONE) ? p : tsi_alloc_left(b, h, p);
 }
 
@@ -126,7 +124,7 @@ void* slab_calloc_epoch(SlabAllocator* s, size_t n, size_t size, EpochId epoch) 
 
 static void* aligned(SlabAllocator* s, size_t alignment, size_t size, TsiRef ref) {
     if (!tsi_is_pow2(alignment) || alignment > TSI_GIB(1)) return refuse_null(tsi_arena(s), SLAB_MISUSE_BAD_SIZE, EINVAL);
-    return alloc_any(s, size, alignment, ref, false, NULL);
+    return alloc_any(tsi_arena(s), size, alignment, ref, false, NULL);
 }
 
 void* slab_aligned_alloc(SlabAllocator* s, size_t alignment, size_t size) { return aligned(s, alignment, size, 0); }
@@ -138,18 +136,22 @@ void* slab_aligned_alloc_epoch(SlabAllocator* s, size_t alignment, size_t size, 
 
 /* ---- handles ---- */
 
+static TSI_NOINLINE void* obj_any(SlabAllocator* s, size_t size, TsiRef ref, SlabHandle* out) {
+    *out = 0;
+    return alloc_any(tsi_arena(s), size, 1, ref, false, out);
+}
+
 /* ref 0: where the thread is. */
 TSI_INLINE void* obj(SlabAllocator* s, uint32_t size, TsiRef ref, SlabHandle* out) {
     void* p;
     if (out == NULL) return ref != 0 ? alloc_ref(s, size, ref, false) : slab_malloc(s, size);
-    *out = 0;
     if (TSI_UNLIKELY(s == NULL || tsi_tls.serial != tsi_public(s)->serial || size - 1 >= TSI_LUT_MAX))
-        return alloc_any(s, size, 1, ref, false, out);
+        return obj_any(s, size, ref, out);
     TsiBinding* b = tsi_tls.binding;
     TsiHeap* h = ref != 0 ? tsi_heap_cached(b, ref) : b->heap;
-    if (TSI_UNLIKELY(ref != 0 && h == NULL)) return alloc_any(s, size, 1, ref, false, out);
+    if (TSI_UNLIKELY(ref != 0 && h == NULL)) return obj_any(s, size, ref, out);
     TsiFast f = tsi_obj_fast(b, h, ref != 0 ? cur_of(h) : b->cur, tsi_size_lut[((size - 1) >> 4) + 1], &p, out);
-    if (TSI_UNLIKELY(f == TSI_FAST_MISSED)) return missed(s, size, ref, false, h, out);
+    if (TSI_UNLIKELY(f == TSI_FAST_MISSED)) return missed(b, size, ref, false, h, out);
     return TSI_LIKELY(f == TSI_FAST_DONE) ? p : tsi_alloc_left(b, h, p);
 }
 
@@ -161,14 +163,13 @@ void* alloc_obj_epoch(SlabAllocator* s, uint32_t size, EpochId epoch, SlabHandle
     return ref != 0 ? obj(s, size, ref, out) : NULL;
 }
 
-static TSI_NOINLINE bool free_obj_any(SlabAllocator* s, SlabHandle h) {
-    TsiArena* a = tsi_arena(s);
-    return a != NULL && h != 0 && tsi_free_handle(a, h);
-}
-
-static TSI_NOINLINE bool free_obj_missed(SlabAllocator* s, SlabHandle h) {
-    tsi_bracket_missed(tsi_tls.binding);
-    return free_obj_any(s, h);
+static bool free_obj_in(TsiArena* a, SlabHandle h) { return a != NULL && h != 0 && tsi_free_handle(a, h); }
+static TSI_NOINLINE bool free_obj_any(SlabAllocator* s, SlabHandle h) { return free_obj_in(tsi_arena(s), h); }
+static TSI_NOINLINE bool free_obj_never(TsiBinding* b, SlabHandle h) { return free_obj_in(b->arena, h); }
+static TSI_NOINLINE bool free_obj_missed(TsiBinding* b, SlabHandle h) {
+    TsiArena* a = b->arena;
+    tsi_bracket_missed(b);
+    return free_obj_in(a, h);
 }
 
 static TSI_NOINLINE bool free_left(TsiBinding* b, TsiHeap* h) {
@@ -182,8 +183,8 @@ bool free_obj(SlabAllocator* s, SlabHandle handle) {
     TsiBinding* b = tsi_tls.binding;
     TsiFast f = tsi_free_handle_fast(b, handle, &h);
     if (TSI_LIKELY(f == TSI_FAST_DONE)) return true;
-    if (f == TSI_FAST_MISSED) return free_obj_missed(s, handle);
-    return f == TSI_FAST_LEFT ? free_left(b, h) : free_obj_any(s, handle);
+    if (f == TSI_FAST_MISSED) return free_obj_missed(b, handle);
+    return f == TSI_FAST_LEFT ? free_left(b, h) : free_obj_never(b, handle);
 }
 
 void* slab_handle_ptr(SlabAllocator* s, SlabHandle h) {
@@ -201,29 +202,30 @@ SlabHandle slab_ptr_handle(SlabAllocator* s, const void* p) {
 
 /* ---- free ---- */
 
-static TSI_NOINLINE bool free_any(SlabAllocator* s, void* p, size_t least) {
-    TsiArena* a = tsi_arena(s);
+static TSI_NOINLINE bool free_any(TsiArena* a, void* p, size_t least) {
     if (p == NULL) return true;
     return a != NULL && tsi_free_pointer(a, p, least);
 }
 
-static TSI_NOINLINE bool free_missed(SlabAllocator* s, void* p) {
-    TsiBinding* b = tsi_tls.binding;
+static TSI_NOINLINE bool free_missed(TsiBinding* b, void* p) {
+    TsiArena* a = b->arena;
     TsiFast f = tsi_free_missed(b, p);
     if (TSI_LIKELY(f == TSI_FAST_DONE)) return true;
     if (f == TSI_FAST_MISSED) tsi_bracket_missed(b);
-    return free_any(s, p, 0);
+    return free_any(a, p, 0);
 }
 
-static TSI_NOINLINE bool free_special(SlabAllocator* s, void* p, TsiBinding* b, TsiHeap* h, unsigned slot) {
+static TSI_NOINLINE bool free_special(TsiBinding* b, void* p, TsiHeap* h, unsigned slot) {
+    TsiArena* a = b->arena;
     TsiFast f = tsi_free_special(b, h, slot);
     if (TSI_LIKELY(f == TSI_FAST_DONE)) return true;
     if (f == TSI_FAST_LEFT) return free_left(b, h);
     tsi_bracket_missed(b);
-    return free_any(s, p, 0);
+    return free_any(a, p, 0);
 }
 
-static TSI_NOINLINE bool free_whole(SlabAllocator* s, void* p) { return free_any(s, p, 0); }
+static TSI_NOINLINE bool free_never(TsiBinding* b, void* p) { return free_any(b->arena, p, 0); }
+static TSI_NOINLINE bool free_whole(SlabAllocator* s, void* p) { return free_any(tsi_arena(s), p, 0); }
 
 TSI_INLINE bool free_inline(SlabAllocator* s, void* p) {
     TsiHeap* h;
@@ -232,16 +234,16 @@ TSI_INLINE bool free_inline(SlabAllocator* s, void* p) {
     TsiBinding* b = tsi_tls.binding;
     TsiFast f = tsi_free_fast(b, p, &h, &slot);
     if (TSI_LIKELY(f == TSI_FAST_DONE)) return true;
-    if (f == TSI_FAST_SPECIAL) return free_special(s, p, b, h, slot);
-    if (f == TSI_FAST_MISSED) return free_missed(s, p);
-    return f == TSI_FAST_LEFT ? free_left(b, h) : free_whole(s, p);
+    if (f == TSI_FAST_SPECIAL) return free_special(b, p, h, slot);
+    if (f == TSI_FAST_MISSED) return free_missed(b, p);
+    return f == TSI_FAST_LEFT ? free_left(b, h) : free_never(b, p);
 }
 
 bool slab_free_checked(SlabAllocator* s, void* p) { return free_inline(s, p); }
 
 void slab_free(SlabAllocator* s, void* p) { (void)free_inline(s, p); }
 
-void slab_free_sized(SlabAllocator* s, void* p, size_t size) { (void)free_any(s, p, size); }
+void slab_free_sized(SlabAllocator* s, void* p, size_t size) { (void)free_any(tsi_arena(s), p, size); }
 
 /* ---- resize and ask ---- */
 
@@ -258,7 +260,7 @@ static void* resize(SlabAllocator* s, void* p, size_t size, TsiRef ref) {
     if (p == NULL) return ref != 0 ? tsi_alloc_ref(s, size, ref) : slab_malloc(s, size);
     if (a == NULL) return refuse_null(NULL, SLAB_MISUSE_BAD_SIZE, EINVAL);
     if (size == 0) {
-        (void)free_any(s, p, 0);
+        (void)free_any(a, p, 0);
         return NULL;
     }
     uint64_t tag;
@@ -275,7 +277,7 @@ static void* resize(SlabAllocator* s, void* p, size_t size, TsiRef ref) {
     void* q = ref != 0 ? alloc_ref(s, size, ref, prefer) : slab_malloc(s, size);
     if (q == NULL) return size <= usable ? p : NULL;
     memcpy(q, p, size < usable ? size : usable);
-    (void)free_any(s, p, 0);
+    (void)free_any(a, p, 0);
     return q;
 }
 

@@ -177,7 +177,8 @@ typedef struct TsiBinding {
     const TsiClassTable* classes;
     /* second line */
     uint64_t payload_bytes;
-    TsiChunkKey* keys;
+    const TsiChunkKey* keys;
+    TsiLine* lines; /* of chunk 0 */
     _Atomic uint64_t* counts;
     uint64_t secret;
     TsiArena* arena;

@@ -52,12 +52,14 @@ TSI_INLINE TsiFast tsi_free_slot(TsiBinding* b, TsiHeap* h, TsiLine* l, unsigned
 TSI_INLINE TsiFast tsi_free_fast(TsiBinding* b, const void* p, TsiHeap** out, unsigned* at) {
     uint64_t off = (uint64_t)((uintptr_t)p - (uintptr_t)b->base);
     if (TSI_UNLIKELY(off >= b->payload_bytes)) return TSI_FAST_NEVER;
-    const TsiChunkKey* key = &b->keys[off >> TSI_CHUNK_SHIFT];
-    const TsiClass* c = tsi_class_by_offset(b->classes, tsi_load_acquire(&key->class_at)); /* pairs with set_class */
+    size_t chunk = off >> TSI_CHUNK_SHIFT;
+    uint32_t key = tsi_load_acquire(&b->keys[chunk]); /* pairs with set_class */
+    const TsiClass* c = tsi_key_class(b->classes, key);
     uint32_t in_line = (uint32_t)off & c->line_mask;
     uint32_t slot = in_line >> c->unit_shift;
-    if (TSI_UNLIKELY((uint32_t)c->offs[slot] << 4 != in_line)) return TSI_FAST_NEVER;
-    TsiLine* l = key->lines + (((uint32_t)off & ((1u << TSI_CHUNK_SHIFT) - 1)) >> c->line_shift);
+    if (TSI_UNLIKELY(c->offs[slot] != in_line)) return TSI_FAST_NEVER;
+    uint32_t in_chunk = (uint32_t)off & ((1u << TSI_CHUNK_SHIFT) - 1);
+    TsiLine* l = b->lines + chunk * TSI_META_STRIDE + (in_chunk >> tsi_key_line_shift(key));
     tsi_bracket_name(b, tsi_busy_line(l));
     TsiHeap* h = (TsiHeap*)(void*)((uint8_t*)b->heaps_base + tsi_load_relaxed(&l->heap_at));
     if (TSI_UNLIKELY(tsi_load_relaxed(&h->word) != b->live_word)) return TSI_FAST_MISSED;

@@ -51,7 +51,7 @@ void tsi_handle_issue_held(TsiArena* a, void* p, TsiIssue* out) {
     uint64_t tag = tsi_load_seq(tag_word);
     if (!generation_of(a, &out->at, tag, &generation, &word)) return;
     out->spent = generation >= TSI_GEN_LIMIT;
-    if (!out->spent) out->handle = tsi_handle_make(a->secret, out->at.line_id, out->at.slot, (uint32_t)generation);
+    if (!out->spent) out->handle = tsi_handle_make(a->secret, tsi_handle_place(out->at.line_id, out->at.slot), (uint32_t)generation);
     else if (!a->options.shared) retire_line(a, &out->at, tag); /* else tsi_shared_alloc does, under the stripe */
 }
 
@@ -83,7 +83,7 @@ SlabHandle tsi_handle_of(TsiArena* a, TsiBinding* b, const TsiPlace* at) {
     /* It lived all the while, and its count stood still. */
     if (tsi_slot_check(s, at, seq, &remote) != TSI_FREE_OK || tsi_load_seq(&tsi_counts(s, at->line_id)[at->slot]) != word) return 0;
     if (tsi_tag_seq(tsi_load_seq(tag_word)) != seq) return 0;
-    return tsi_handle_make(a->secret, at->line_id, at->slot, (uint32_t)generation);
+    return tsi_handle_make(a->secret, tsi_handle_place(at->line_id, at->slot), (uint32_t)generation);
 }
 
 /* A generation below what has been issued is old, another is made up. Issued ones start low, so this
@@ -96,16 +96,16 @@ static int classify(uint64_t key, uint32_t scrambled, uint64_t issued) {
 /* Decodes; returns TSI_FREE_OK when the handle names a live object. */
 static int handle_decode(TsiArena* a, SlabHandle h, TsiPlace* at, uint64_t* tag, uint64_t* word) {
     TsiSpace* s = &a->space;
-    uint32_t chunk = tsi_handle_line(h) >> 10;
+    uint32_t place = tsi_handle_place_of(h), chunk = tsi_place_line(place) >> 10;
     uint64_t now, remote;
     if ((h & 3) != TSI_HANDLE_VERSION || chunk >= s->chunk_count) return SLAB_MISUSE_BAD_HANDLE;
-    at->line_id = tsi_handle_line(h);
-    at->slot = tsi_handle_slot(h);
+    at->line_id = tsi_place_line(place);
+    at->slot = tsi_place_slot(place);
     at->cls = tsi_chunk_class(s, chunk);
     uint32_t line = at->line_id & (TSI_CHUNK_LINES - 1);
     const TsiClass* c = &s->classes->c[at->cls];
-    uint64_t key = tsi_handle_key(a->secret, at->line_id, at->slot);
-    uint32_t scrambled = (uint32_t)(h >> 34);
+    uint64_t key = tsi_handle_key(a->secret, place);
+    uint32_t scrambled = tsi_handle_stamp_of(h);
     if (at->cls == 0 || at->cls == TSI_CLASS_CONT || line >= (1u << TSI_CHUNK_SHIFT) >> c->line_shift || (c->full >> at->slot & 1) == 0)
         return classify(key, scrambled, chunk < tsi_load_relaxed(&s->chunk_high) ? 1u << 20 : 0);
     at->slab_id = chunk << 8 | line >> c->lines_log2;

@@ -17,17 +17,19 @@
 #include "heap/free.h"
 #include "mem/handle.h"
 
-TSI_INLINE uint32_t tsi_count_of(uint64_t word, uint32_t seq) {
-    return (uint32_t)(word >> 32) == (seq & TSI_INC_MASK) ? (uint32_t)word : 0;
+/* A count word as it reads in the incarnation seq. */
+TSI_INLINE uint64_t tsi_count_now(uint64_t word, uint32_t seq) {
+    uint64_t none = (uint64_t)(seq & TSI_INC_MASK) << 32;
+    return TSI_LIKELY(word >> 32 == none >> 32) ? word : none;
 }
+TSI_INLINE uint32_t tsi_count_of(uint64_t word, uint32_t seq) { return (uint32_t)tsi_count_now(word, seq); }
 
 /* Makes a slot's count odd, from the even value `word` had; true for exactly one caller. */
 TSI_INLINE bool tsi_count_move(_Atomic uint64_t* at, uint32_t seq, uint64_t word) {
-    uint32_t count = tsi_count_of(word, seq);
-    while ((count & 1) == 0) {
-        /* decides among racing frees */
-        if (tsi_cas_seq(at, &word, (uint64_t)(seq & TSI_INC_MASK) << 32 | (count + 1))) return true;
-        if (tsi_count_of(word, seq) != count) return false; /* else a free of an earlier incarnation had slept */
+    uint64_t now = tsi_count_now(word, seq);
+    while ((now & 1) == 0) {
+        if (tsi_cas_seq(at, &word, now + 1)) return true; /* decides among racing frees */
+        if (tsi_count_now(word, seq) != now) return false; /* else a free of an earlier incarnation had slept */
     }
     return false;
 }
@@ -59,29 +61,31 @@ TSI_INLINE SlabHandle tsi_handle_here(const TsiBinding* b, const TsiClass* c, co
     if (TSI_UNLIKELY(!tsi_line_is_handled(l))) return 0;
     uint64_t off = (uint64_t)(l->base - b->base);
     uint32_t id = (uint32_t)(off >> TSI_CHUNK_SHIFT) << 10 | ((uint32_t)off & ((1u << TSI_CHUNK_SHIFT) - 1)) >> c->line_shift;
-    uint32_t seq = tsi_remote_seq(tsi_load_relaxed(&l->remote[0]));
-    uint32_t count = tsi_count_of(tsi_load_relaxed(&b->counts[(size_t)id << 6 | slot]), seq);
+    uint32_t place = tsi_handle_place(id, slot), seq = tsi_remote_seq(tsi_load_relaxed(&l->remote[0]));
+    uint32_t count = tsi_count_of(tsi_load_relaxed(&b->counts[place]), seq);
     uint32_t generation = l->gen_base + count / 2;
-    if (TSI_UNLIKELY((count & 1) != 0 || generation >= TSI_GEN_LIMIT)) return 0;
-    return tsi_handle_make(b->secret, id, slot, generation);
+    if (TSI_UNLIKELY((count & 1) != 0)) return 0; /* two branches: joined, they are six instructions */
+    if (TSI_UNLIKELY(generation >= TSI_GEN_LIMIT)) return 0;
+    return tsi_handle_make(b->secret, place, generation);
 }
 
 /* As tsi_alloc_fast; a line that has not issued handles yet is a miss. */
 TSI_INLINE TsiFast tsi_obj_fast(TsiBinding* b, TsiHeap* h, TsiLine* const* cur, unsigned cls, void** out, SlabHandle* handle) {
-    uint64_t live = b->live_word;
     TsiLine* l = cur[cls];
     tsi_bracket_name(b, tsi_busy_line(l));
     uint64_t avail = tsi_load_relaxed(&l->avail);
-    if (TSI_UNLIKELY(tsi_load_relaxed(&h->word) != live || avail == 0)) return TSI_FAST_MISSED;
+    *handle = 0;
+    if (TSI_UNLIKELY(avail == 0)) return TSI_FAST_MISSED;
+    if (TSI_UNLIKELY(tsi_load_relaxed(&h->word) != b->live_word)) return TSI_FAST_MISSED;
     const TsiClass* c = &b->classes->c[cls];
     unsigned slot = tsi_ctz64(avail);
     SlabHandle its = tsi_handle_here(b, c, l, slot);
     if (TSI_UNLIKELY(its == 0)) return TSI_FAST_MISSED;
+    *handle = its;
     tsi_store_relaxed(&l->avail, avail & (avail - 1));
     *out = l->base + tsi_class_offset(c, slot);
-    *handle = its;
     tsi_bracket_clear(b);
-    return TSI_LIKELY(tsi_load_relaxed(&h->word) == live) ? TSI_FAST_DONE : TSI_FAST_LEFT;
+    return TSI_LIKELY(tsi_load_relaxed(&h->word) == b->live_word) ? TSI_FAST_DONE : TSI_FAST_LEFT;
 }
 
 /* Whether a counted free can be the owner's quick one: not where others are to be looked at, and not the last that a parked
@@ -93,28 +97,33 @@ TSI_INLINE bool tsi_special_counts(unsigned special) {
 
 /* The owner's free by handle, as tsi_free_fast: the same places are looked at, in the same order. */
 TSI_INLINE TsiFast tsi_free_handle_fast(TsiBinding* b, SlabHandle handle, TsiHeap** out) {
-    uint32_t id = tsi_handle_line(handle), line = id & (TSI_CHUNK_LINES - 1);
-    unsigned slot = tsi_handle_slot(handle);
-    if (TSI_UNLIKELY((handle & 3) != TSI_HANDLE_VERSION || (uint64_t)(id >> 10) << TSI_CHUNK_SHIFT >= b->payload_bytes))
+    uint32_t place = tsi_handle_place_of(handle), id = tsi_place_line(place);
+    uint32_t chunk = id >> 10, line = id & (TSI_CHUNK_LINES - 1);
+    unsigned slot = tsi_place_slot(place);
+    if (TSI_UNLIKELY((handle & 3) != TSI_HANDLE_VERSION || (uint64_t)chunk << TSI_CHUNK_SHIFT >= b->payload_bytes))
         return TSI_FAST_NEVER;
-    const TsiChunkKey* key = &b->keys[id >> 10];
-    const TsiClass* c = tsi_class_by_offset(b->classes, tsi_load_acquire(&key->class_at)); /* pairs with set_class */
-    if (TSI_UNLIKELY(line >= (1u << TSI_CHUNK_SHIFT) >> c->line_shift || (c->full >> slot & 1) == 0)) return TSI_FAST_NEVER;
-    TsiLine* l = key->lines + line;
+    uint32_t key = tsi_load_acquire(&b->keys[chunk]); /* pairs with set_class */
+    const TsiClass* c = tsi_key_class(b->classes, key);
+    if (TSI_UNLIKELY(line >= (1u << TSI_CHUNK_SHIFT) >> tsi_key_line_shift(key) || (c->full >> slot & 1) == 0))
+        return TSI_FAST_NEVER;
+    TsiLine* l = b->lines + (size_t)chunk * TSI_META_STRIDE + line;
     tsi_bracket_name(b, tsi_busy_line(l));
     TsiHeap* h = (TsiHeap*)(void*)((uint8_t*)b->heaps_base + tsi_load_relaxed(&l->heap_at));
-    unsigned special = tsi_load_relaxed(&l->special);
-    if (TSI_UNLIKELY(tsi_load_relaxed(&h->word) != b->live_word || !tsi_special_counts(special))) return TSI_FAST_MISSED;
-    _Atomic uint64_t* at = &b->counts[(size_t)id << 6 | slot];
-    uint64_t word = tsi_load_relaxed(at), freed = tsi_load_relaxed(&l->freed);
-    uint64_t remote = tsi_load_relaxed(&l->remote[slot >> 5]);
-    uint32_t seq = tsi_remote_seq(remote), generation = l->gen_base + tsi_count_of(word, seq) / 2;
-    if (TSI_UNLIKELY(tsi_handle_make(b->secret, id, slot, generation) != handle || generation >= TSI_GEN_LIMIT))
+    if (TSI_UNLIKELY(tsi_load_relaxed(&h->word) != b->live_word || !tsi_special_counts(tsi_load_relaxed(&l->special))))
         return TSI_FAST_MISSED;
-    if (TSI_UNLIKELY((tsi_load_relaxed(&l->avail) | freed) >> slot & 1)) return TSI_FAST_MISSED;
-    if (TSI_UNLIKELY((remote >> (slot & 31) & 1) != 0 || !tsi_count_move(at, seq, word))) return TSI_FAST_MISSED;
+    uint64_t remote = tsi_load_relaxed(&l->remote[slot >> 5]);
+    if (TSI_UNLIKELY(remote >> (slot & 31) & 1)) return TSI_FAST_MISSED;
+    if (TSI_UNLIKELY((tsi_load_relaxed(&l->avail) | tsi_load_relaxed(&l->freed)) >> slot & 1)) return TSI_FAST_MISSED;
+    _Atomic uint64_t* at = &b->counts[place];
+    uint64_t word = tsi_load_relaxed(at), now = tsi_count_now(word, tsi_remote_seq(remote));
+    uint32_t generation = l->gen_base + (uint32_t)now / 2;
+    if (TSI_UNLIKELY(tsi_handle_stamp(b->secret, place, generation) != tsi_handle_stamp_of(handle) || generation >= TSI_GEN_LIMIT))
+        return TSI_FAST_MISSED;
+    /* decides among racing frees, as tsi_count_move, which the slow path asks when it fails */
+    if (TSI_UNLIKELY((now & 1) != 0 || !tsi_cas_seq(at, &word, now + 1))) return TSI_FAST_MISSED;
+    unsigned special = tsi_load_relaxed(&l->special);
     if (TSI_UNLIKELY(special != TSI_SPECIAL_HANDLED)) tsi_store_relaxed(&l->special, (uint8_t)(special - 1));
-    tsi_store_release(&l->freed, freed | 1ull << slot); /* pairs with the acquire in tsi_slot_check */
+    tsi_store_release(&l->freed, tsi_load_relaxed(&l->freed) | 1ull << slot); /* pairs with the acquire in tsi_slot_check */
     tsi_bracket_clear(b);
     *out = h;
     return TSI_LIKELY(tsi_load_relaxed(&h->word) == b->live_word) ? TSI_FAST_DONE : TSI_FAST_LEFT;

@@ -47,9 +47,9 @@ void tsi_counts_even(TsiSpace* s, TsiLine* l, uint32_t line_id, uint32_t seq, ui
     tsi_line_mark_handled(l);
     for (; slots != 0; slots &= slots - 1) {
         _Atomic uint64_t* w = &counts[tsi_ctz64(slots)];
-        uint64_t next = ((uint64_t)tsi_count_of(tsi_load_relaxed(w), seq) | 1) + 1;
-        if (next > TSI_COUNT_MAX) next = TSI_COUNT_MAX;
-        tsi_store_relaxed(w, (uint64_t)(seq & TSI_INC_MASK) << 32 | next);
+        uint64_t now = tsi_count_now(tsi_load_relaxed(w), seq);
+        bool spent = (uint32_t)now >= TSI_COUNT_MAX;
+        tsi_store_relaxed(w, TSI_UNLIKELY(spent) ? (now & ~(uint64_t)UINT32_MAX) | TSI_COUNT_MAX : (now | 1) + 1);
     }
 }
 

@@ -222,6 +222,7 @@ static TsiBinding* binding_make(TsiArena* a) {
     b->base = a->space.base;
     b->payload_bytes = a->space.payload_bytes;
     b->keys = a->space.keys;
+    b->lines = tsi_line(&a->space, 0);
     b->counts = tsi_counts(&a->space, 0);
     b->secret = a->secret;
     b->heaps_base = tsi_heap(a, 0);

@@ -24,8 +24,14 @@ enum { TSI_HANDLE_VERSION = 2, TSI_GEN_BITS = 30 };
 /* Counts stop here: even, and beyond the generations of any slab. */
 #define TSI_COUNT_MAX 0xfffffff0u
 
-TSI_INLINE uint64_t tsi_handle_key(uint64_t secret, uint32_t line_id, unsigned slot) {
-    uint64_t x = (secret ^ ((uint64_t)line_id << 6 | slot)) * 0x9e3779b97f4a7c15ull;
+/* The place that a handle names, line id << 6 | slot, is its bits 2 to 33. It is also the index of the slot's count. */
+TSI_INLINE uint32_t tsi_handle_place(uint32_t line_id, unsigned slot) { return line_id << 6 | slot; }
+TSI_INLINE uint32_t tsi_handle_place_of(uint64_t h) { return (uint32_t)(h >> 2); }
+TSI_INLINE uint32_t tsi_place_line(uint32_t place) { return place >> 6; }
+TSI_INLINE unsigned tsi_place_slot(uint32_t place) { return place & 63; }
+
+TSI_INLINE uint64_t tsi_handle_key(uint64_t secret, uint32_t place) {
+    uint64_t x = (secret ^ place) * 0x9e3779b97f4a7c15ull;
     return x ^ x >> 32;
 }
 
@@ -48,11 +54,13 @@ TSI_INLINE uint32_t tsi_handle_unscramble(uint64_t key, uint32_t x) {
     return (x ^ (uint32_t)key) & TSI_GEN_MASK;
 }
 
-TSI_INLINE uint64_t tsi_handle_make(uint64_t secret, uint32_t line_id, unsigned slot, uint32_t generation) {
-    uint64_t g = tsi_handle_scramble(tsi_handle_key(secret, line_id, slot), generation);
-    return g << 34 | (uint64_t)line_id << 8 | (uint64_t)slot << 2 | TSI_HANDLE_VERSION;
+/* What a handle's upper bits are. */
+TSI_INLINE uint32_t tsi_handle_stamp(uint64_t secret, uint32_t place, uint32_t generation) {
+    return tsi_handle_scramble(tsi_handle_key(secret, place), generation);
 }
-TSI_INLINE uint32_t tsi_handle_line(uint64_t h) { return (uint32_t)(h >> 8) & ((1u << 26) - 1); }
-TSI_INLINE unsigned tsi_handle_slot(uint64_t h) { return (unsigned)(h >> 2) & 63; }
+TSI_INLINE uint32_t tsi_handle_stamp_of(uint64_t h) { return (uint32_t)(h >> 34); }
+TSI_INLINE uint64_t tsi_handle_make(uint64_t secret, uint32_t place, uint32_t generation) {
+    return (uint64_t)tsi_handle_stamp(secret, place, generation) << 34 | (uint64_t)place << 2 | TSI_HANDLE_VERSION;
+}
 
 #endif

@@ -59,7 +59,7 @@ static void class_init(TsiClass* c, uint32_t size, unsigned cell_shift, size_t p
         for (unsigned i = 0; i < per_cell; i++) {
             uint32_t offset = (cell << cell_shift) + i * size;
             c->full |= 1ull << (offset >> unit_shift);
-            c->offs[offset >> unit_shift] = (uint16_t)(offset >> 4);
+            c->offs[offset >> unit_shift] = offset;
         }
     }
     c->slots = (uint8_t)tsi_popcount(c->full);

@@ -28,7 +28,7 @@ enum {
     TSI_CLASSES /* table size, entry 0 included */
 };
 
-#define TSI_NO_SLOT 0xffffu /* beyond every line that has slots */
+#define TSI_NO_SLOT 0xffffffffu /* beyond every line that has slots */
 enum {
     TSI_CHUNK_SHIFT = 20,
     TSI_SLAB_MIN_SHIFT = 12,
@@ -51,7 +51,7 @@ typedef struct TsiClass {
     uint8_t align_log2; /* natural alignment of every slot */
     uint8_t granules, granule_align; /* of an object in a mixed slab; 0 where that is too small for it */
     uint64_t full;      /* word with a bit for each slot of a line */
-    uint16_t offs[TSI_LINE_SLOTS]; /* slot -> offset in the line, in 16 bytes; TSI_NO_SLOT where there is none */
+    uint32_t offs[TSI_LINE_SLOTS]; /* slot -> offset in the line; TSI_NO_SLOT where there is none */
 } __attribute__((aligned(256))) TsiClass;
 
 typedef struct TsiClassTable {
@@ -84,6 +84,6 @@ TSI_INLINE unsigned tsi_class_slot(const TsiClass* c, uint32_t in_line) {
     return (in_line >> c->unit_shift) & (TSI_LINE_SLOTS - 1);
 }
 /* Byte offset of a slot in its line. */
-TSI_INLINE uint32_t tsi_class_offset(const TsiClass* c, unsigned slot) { return (uint32_t)c->offs[slot] << 4; }
+TSI_INLINE uint32_t tsi_class_offset(const TsiClass* c, unsigned slot) { return c->offs[slot]; }
 
 #endif

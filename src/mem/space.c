@@ -217,11 +217,8 @@ static void floors_apply(TsiSpace* s, uint32_t slab_id) {
 }
 
 static void set_class(TsiSpace* s, uint32_t chunk, unsigned cls) {
-    /* Once: a free with a stale address or handle may read it while the chunk is opened again. It does so after it has seen a
-     * class, so what the first opening wrote is there. */
-    if (s->keys[chunk].lines == NULL) s->keys[chunk].lines = (TsiLine*)(void*)(tsi_meta_of(s, chunk) + TSI_META_LINES);
     /* release: pairs with tsi_chunk_class and tsi_free_fast; the bookkeeping is committed before the class shows */
-    tsi_store_release(&s->keys[chunk].class_at, (uint32_t)(cls * sizeof(TsiClass)));
+    tsi_store_release(&s->keys[chunk], (uint32_t)(cls * sizeof(TsiClass)) | s->classes->c[cls].line_shift);
 }
 
 static bool chunk_open(TsiSpace* s, unsigned cls, unsigned node) {

@@ -21,6 +21,7 @@
 enum {
     TSI_META_SHIFT = 17,
     TSI_META_LINES = 8 << 10,
+    TSI_META_STRIDE = (1 << TSI_META_SHIFT) / (int)sizeof(TsiLine), /* from a chunk's lines to those of the next, in lines */
     TSI_META_END = TSI_META_LINES + (64 << 10),
     TSI_COUNTS_SHIFT = 19,
     TSI_CHUNK_SLABS = 256,
@@ -50,11 +51,10 @@ typedef struct TsiChunk {
     _Atomic uint64_t counts_pages[2];
 } TsiChunk;
 
-/* What a free looks up first. */
-typedef struct TsiChunkKey {
-    TsiLine* lines;            /* of this chunk; never changes once set */
-    _Atomic uint32_t class_at; /* the class's offset in the table of classes */
-} TsiChunkKey;
+/* What a free looks up first: the offset of the chunk's class in the table of classes and, in the low byte, which that
+ * leaves free, the class's line_shift: the way from an address to its line does not lead through the class. */
+typedef _Atomic uint32_t TsiChunkKey;
+_Static_assert(sizeof(TsiClass) % 256 == 0, "the low byte of a key is free");
 
 typedef struct TsiSpaceConfig {
     uint64_t reserve_bytes;
@@ -111,9 +111,11 @@ TSI_INLINE TsiMixed* tsi_mixed(const TsiSpace* s, uint32_t line_id) { return tsi
 TSI_INLINE TsiSlab* tsi_slab(const TsiSpace* s, uint32_t id) {
     return (TsiSlab*)(void*)tsi_meta_of(s, id >> 8) + (id & (TSI_CHUNK_SLABS - 1));
 }
+TSI_INLINE const TsiClass* tsi_key_class(const TsiClassTable* t, uint32_t key) { return tsi_class_by_offset(t, key & ~255u); }
+TSI_INLINE unsigned tsi_key_line_shift(uint32_t key) { return (uint8_t)key; }
 TSI_INLINE unsigned tsi_chunk_class(const TsiSpace* s, uint32_t chunk) {
     /* acquire: pairs with the release in chunk_open: the chunk's bookkeeping is committed */
-    return tsi_load_acquire(&s->keys[chunk].class_at) / (unsigned)sizeof(TsiClass);
+    return tsi_load_acquire(&s->keys[chunk]) / (unsigned)sizeof(TsiClass);
 }
 TSI_INLINE const TsiClass* tsi_slab_class(const TsiSpace* s, uint32_t slab_id) {
     return &s->classes->c[tsi_chunk_class(s, slab_id >> 8)];

@@ -16,12 +16,15 @@ static void fields(void** state) {
         uint64_t secret = next(&seed);
         uint32_t line = (uint32_t)next(&seed) & ((1u << 26) - 1), generation = (uint32_t)next(&seed) & TSI_GEN_MASK;
         unsigned slot = (unsigned)next(&seed) & 63;
-        uint64_t h = tsi_handle_make(secret, line, slot, generation);
-        assert_int_equal(tsi_handle_line(h), line);
-        assert_int_equal(tsi_handle_slot(h), slot);
+        uint32_t place = tsi_handle_place(line, slot);
+        uint64_t h = tsi_handle_make(secret, place, generation);
+        assert_int_equal(tsi_handle_place_of(h), place);
+        assert_int_equal(tsi_place_line(place), line);
+        assert_int_equal(tsi_place_slot(place), slot);
+        assert_int_equal(tsi_handle_stamp_of(h), tsi_handle_stamp(secret, place, generation));
         assert_int_equal(h & 3, TSI_HANDLE_VERSION);
         assert_int_not_equal(h, 0);
-        assert_int_equal(tsi_handle_unscramble(tsi_handle_key(secret, line, slot), (uint32_t)(h >> 34)), generation);
+        assert_int_equal(tsi_handle_unscramble(tsi_handle_key(secret, place), tsi_handle_stamp_of(h)), generation);
     }
 }
 
