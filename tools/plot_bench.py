@@ -17,7 +17,7 @@ import sys
 
 sys.dont_write_bytecode = True
 
-from bench_plots import page, tables  # noqa: E402
+from bench_plots import page, tables, targets  # noqa: E402
 from bench_plots.read import Bench, Damaged, Nothing, without_folders  # noqa: E402
 from bench_plots.suite import Suite  # noqa: E402
 
@@ -41,6 +41,7 @@ def read_command_line(words):
     p.add_argument("--out", metavar="DIR", help="where the pictures go; made if it is not there")
     p.add_argument("--page", metavar="FILE.md", help="the page (default: summary.md beside the pictures)")
     p.add_argument("--why", metavar="FILE", help="reasons for rows we lose, a line each: ROW tab METRIC tab TEXT; METRIC * for all")
+    p.add_argument("--targets", metavar="FILE", help="what is to be reached, a line each; the form is in tools/bench_plots/targets.py")
     p.add_argument("--no-pictures", action="store_true", help="only the page")
     p.add_argument("--short-table", action="store_true", help="print the table of the main rows")
     o = p.parse(words)
@@ -50,6 +51,8 @@ def read_command_line(words):
         p.error("where to: give --out DIR, --page FILE.md or --short-table")
     if o.short_table and not o.results:
         p.error("--short-table takes RESULTS.json")
+    if o.targets and not o.results:
+        p.error("--targets takes RESULTS.json")
     if o.page and not o.out and not o.no_pictures:
         p.error("--page needs --out DIR for the pictures, or --no-pictures")
     return o
@@ -103,11 +106,11 @@ def draw(makers, bench, suite, folder):
     return drawn
 
 
-def write_page(o, bench, suite, drawn, why):
+def write_page(o, bench, suite, drawn, why, aims):
     path = o.page or os.path.join(o.out, "summary.md")
     words = [without_folders(os.path.basename(w) if os.path.isabs(w) else w) for w in sys.argv[1:]]
     text = page.write(bench, suite, drawn, lambda name: os.path.relpath(os.path.join(o.out, name + ".png"), os.path.dirname(path) or ".")
-                      .replace(os.sep, "/"), why, " ".join(["tools/plot_bench.py", *words]))
+                      .replace(os.sep, "/"), why, aims, " ".join(["tools/plot_bench.py", *words]))
     with open(path + ".new", "w", encoding="utf-8") as to:
         to.write(text)
     os.replace(path + ".new", path)
@@ -118,6 +121,7 @@ def work(o):
     bench = Bench(o.results) if o.results else None
     suite = Suite(o.suite) if o.suite else None
     why, status, drawn = read_reasons(o.why), 0, {}
+    aims = targets.lines(bench, o.targets) if o.targets else []
     if o.short_table:
         print("\n".join(tables.short(bench)).rstrip() or "No main row has a value of temporal-slab.")
     if not o.out and not o.page:
@@ -131,7 +135,7 @@ def work(o):
             drawn, status = {name: "there was no matplotlib" for name, *_ in page.PICTURES}, 1
         else:
             drawn = draw(makers, bench, suite, o.out)
-    path = write_page(o, bench, suite, drawn, why)
+    path = write_page(o, bench, suite, drawn, why, aims)
     behind = {(m.row, name) for m in bench.metrics if m.verdict() == "behind" for name in (m.name, "*")} if bench else set()
     for row, metric in sorted(set(why) - behind):
         print("reason not used: %s, %s is not behind" % (row, metric), file=sys.stderr)
@@ -149,7 +153,7 @@ def main():
     except Damaged as error:
         print("plot_bench.py: %s" % error, file=sys.stderr)
     except UnicodeDecodeError:
-        print("plot_bench.py: %s is no text" % o.why, file=sys.stderr)
+        print("plot_bench.py: %s is no text" % " or ".join(filter(None, (o.why, o.targets))), file=sys.stderr)
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # whoever read the table has seen enough
     except OSError as error:

@@ -99,6 +99,37 @@ def reasons():
     check("line 1 is not ROW tab METRIC tab TEXT" in err, err)
 
 
+def aims():
+    """What is measured against each kind of rival, repetition by repetition, and the verdict beside the limit."""
+    value = bench([metric("pair", "alloc + free", "ns", {"glibc": [10, 20, 10], "mimalloc": [20, 10, 10], "apr": [4, 4, 4], "arena": [2, 2, 2],
+                                                         "tslab": [10, 10, 30], "tslab-handle": [21, 21, 61]}),
+                   metric("threads", "1 thread", "Mops/s", {"glibc": [10, 10, 40], "mimalloc": [5, 20, 10], "tslab": [10, 10, 10]}, more=True),
+                   metric("domain", "with a label", "ns", {"tslab": [40, 90, 40]}), metric("pair", "nobody", "ns", {"glibc": [1]})])
+    wanted = (("pair\talloc + free\ttslab\tbest\t2.5", "| pair: alloc + free, ns | the best peer | 2.50 | 2.50 | met |"),
+              ("pair\talloc + free\ttslab\tgeneral\t0.96", "| pair: alloc + free, ns | the best general allocator | 0.960 | 1.00 | level |"),
+              ("pair\talloc + free\ttslab\tarena\t4.7", "| pair: alloc + free, ns | arena | 4.70 | 5.00 | **missed** |"),
+              ("pair\talloc + free\ttslab-handle\ttslab\t2", "| pair: alloc + free, ns, tslab-handle | tslab | 2.00 | 2.10 | level |"),
+              ("threads\t1 thread\ttslab\tgeneral\t1.5", "| threads: 1 thread, Mops/s (more is better) | the best general allocator | 1.50 | 2.00 | **missed** |"),
+              ("domain\twith a label\ttslab\tpair/alloc + free/glibc\t5", "| domain: with a label, ns | pair, alloc + free, glibc | 5.00 | 4.00 | met |"),
+              ("domain\twith a label\ttslab\tvalue\t38", "| domain: with a label, ns | - | 38.0 | 40.0 | **missed** |"),
+              ("domain\twith a label\ttslab-handle\tvalue\t3", "| domain: with a label, ns, tslab-handle | - | 3.00 | - | not measured |"),
+              ("pair\tnobody\ttslab\tbest\t1", "| pair: nobody, ns | the best peer | 1.00 | - | not measured |"),
+              ("drift\tdrift\ttslab\tvalue\t1", "| drift: drift | - | 1.00 | - | not measured |"))
+    write("aims.tsv", "# of a test\n\n" + "".join(line + "\n" for line, _ in wanted))
+    text, _ = page_of(value, "--targets", "aims.tsv")
+    part = text.split("## Targets")[1].split("\n## ")[0]
+    check(lines_of(part, "| ")[1:] == [said for _, said in wanted], part)
+    check("Here: 2 met, 2 level, 3 missed, 3 not measured." in part, part)
+    check("## Targets" not in page_of(value)[0], "targets that nobody gave")
+    for said, line in (("is not ROW tab METRIC tab BACKEND", "pair\talloc + free\ttslab"), ("the limit '0' is no number above 0", "pair\talloc + free\ttslab\tbest\t0"),
+                       ("the limit 'nan'", "pair\talloc + free\ttslab\tbest\tnan"), ("has no metric 'alloc'", "pair\talloc\ttslab\tbest\t1"),
+                       ("there is no backend 'ours'", "pair\talloc + free\tours\tbest\t1"), ("no 'arean' to compare with", "pair\talloc + free\ttslab\tarean\t1"),
+                       ("has no metric 'x'", "pair\talloc + free\ttslab\tpair/x/glibc\t1"), ("no 'a/glibc' to compare with", "pair\talloc + free\ttslab\ta/glibc\t1")):
+        write("aims.tsv", line + "\n")
+        _, err = call("bench.json", "--page", "p.md", "--no-pictures", "--targets", "aims.tsv", wanted=1, one_line=True)
+        check(said in err and "aims.tsv" in err, said, "is not said but", err)
+
+
 def spoilt(value, row, whose, /, **changes):
     for m in value["rows"]:
         for r in m["results"]:
@@ -163,7 +194,7 @@ def damage(value, path, new):
 def everything(name):
     found = Bench(name)
     tables.short(found)
-    page.write(found, None, {}, str, {}, "")
+    page.write(found, None, {}, str, {}, [], "")
 
 
 def hostile():
@@ -224,7 +255,9 @@ WRONG = (
     (1, "nowhere.json: No such file", "nowhere.json", "--short-table"),
     (1, "nowhere is no directory", "--suite", "nowhere", "--out", "o"),
     (1, "No such file", "--suite", ".", "--out", "o"),
+    (2, "--targets takes RESULTS.json", "--suite", "x", "--out", "o", "--targets", "t"),
     (1, "nowhere.tsv: No such file", "b.json", "--out", "o", "--why", "nowhere.tsv"),
+    (1, "nowhere.tsv: No such file", "b.json", "--out", "o", "--targets", "nowhere.tsv"),
     (1, "Not a directory", "b.json", "--out", "b.json/o", "--no-pictures"),
     (1, "Is a directory", "b.json", "--page", "folder", "--no-pictures"),
 )
@@ -241,7 +274,7 @@ def wrong():
         out, err = call(*arguments, wanted=status, one_line=True)
         check(said in err and out == "" and not os.path.exists("o"), arguments, "says", err)
     out, _ = call("--help")
-    for word in ("--suite", "--out", "--page", "--why", "--no-pictures", "--short-table", "Exit status"):
+    for word in ("--suite", "--out", "--page", "--why", "--targets", "--no-pictures", "--short-table", "Exit status"):
         check(word in out, "--help has no", word)
 
 
@@ -298,12 +331,12 @@ def hostile_suite():
         for new in (None, -1, "x", [], {}, [3], True, KeyError):
             write("hostile/results.jsonl", "\n".join([json.dumps(damage(first, path, new)), *lines[1:]]))
             try:
-                page.write(None, Suite(head), {}, str, {}, "")
+                page.write(None, Suite(head), {}, str, {}, [], "")
             except Damaged:
                 refused += 1
     check(refused > 10, "only", refused, "refused")
 
 
-for test in (numbers, ranges, observed, short, reasons, doubts, nobody, hostile, wrong, without_matplotlib, of_the_suite, hostile_suite):
+for test in (numbers, ranges, observed, short, reasons, aims, doubts, nobody, hostile, wrong, without_matplotlib, of_the_suite, hostile_suite):
     test()
 finish()

@@ -154,12 +154,13 @@ def suite_part(suite):
     return lines
 
 
-def write(bench, suite, drawn, link, why, source):
+def write(bench, suite, drawn, link, why, aims, source):
     lines = ["# Benchmark", ""]
     if bench:
         lines += [*head(bench, source), *warnings(bench), *verdicts(bench)]
     pictures = gallery(drawn, link, bench, suite)
     lines += ["## Pictures", "", *pictures] if pictures else []
+    lines += aims
     lines += bench_tables(bench, why) if bench else []
     lines += suite_part(suite) if suite else []
     lines += missing(drawn, bench, suite)
