@@ -291,6 +291,7 @@ void tsi_slab_to_orphan(TsiArena* a, TsiInc* i, uint32_t slab_id) {
 }
 
 void tsi_settle_drain(TsiSweep* w, uint32_t slab_id) {
+    if (tsi_settle_if_empty(w, slab_id)) return;
     TsiArena* a = w->arena;
     TsiSpace* s = &a->space;
     unsigned cls = tsi_chunk_class(s, slab_id >> 8);

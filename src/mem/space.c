@@ -311,6 +311,7 @@ bool tsi_space_take(TsiSpace* s, unsigned cls, unsigned lane, uint32_t* slab_id)
 }
 
 void tsi_space_give(TsiSpace* s, const uint32_t* slab_ids, unsigned n) {
+    uint64_t bytes = 0;
     tsi_lock_take(&s->lock);
     for (unsigned i = 0; i < n; i++) {
         uint32_t id = slab_ids[i], chunk = id >> 8;
@@ -318,7 +319,7 @@ void tsi_space_give(TsiSpace* s, const uint32_t* slab_ids, unsigned n) {
         TsiChunk* k = &s->chunks[chunk];
         TsiSlab* b = tsi_slab(s, id);
         tsi_store_relaxed(&b->tag, tsi_tag(tsi_tag_seq(tsi_load_relaxed(&b->tag)), 0, TSI_SLAB_POOL));
-        tsi_sub_relaxed(&s->committed_bytes, s->classes->c[cls].slab_bytes);
+        bytes += s->classes->c[cls].slab_bytes;
         b->next = k->free_head;
         k->free_head = id + 1;
         k->free_count++;
@@ -328,6 +329,7 @@ void tsi_space_give(TsiSpace* s, const uint32_t* slab_ids, unsigned n) {
             chunk_close(s, chunk);
         }
     }
+    tsi_sub_relaxed(&s->committed_bytes, bytes);
     tsi_lock_give(&s->lock);
 }
 
@@ -474,6 +476,16 @@ bool tsi_space_commit_counts(TsiSpace* s, uint32_t chunk) {
 
 /* Heap sort: no recursion, no allocation, n log n at worst (J. Williams, 1964). */
 void tsi_sort_ids(uint32_t* v, unsigned n) {
+    unsigned rising = 1, falling = 1; /* the slabs of an epoch mostly come in the order of their addresses, or against it */
+    while (rising < n && v[rising - 1] < v[rising]) rising++;
+    while (falling < n && v[falling - 1] > v[falling]) falling++;
+    if (rising >= n) return;
+    for (unsigned i = 0; falling == n && i < n / 2; i++) {
+        uint32_t t = v[i];
+        v[i] = v[n - 1 - i];
+        v[n - 1 - i] = t;
+    }
+    if (falling == n) return;
     for (unsigned end = n, start = n / 2; end > 1;) {
         if (start > 0) start--;
         else {

@@ -152,11 +152,15 @@ static void runs_cross_chunks(void** state) {
 static void sorting(void** state) {
     (void)state;
     uint32_t v[300], seed = 1;
-    for (unsigned n = 0; n <= 300; n += n < 5 ? 1 : 59) {
+    enum { ANYHOW, RISING, FALLING, RISING_BUT_LAST, FALLING_BUT_LAST, SHAPES };
+    for (unsigned lap = 0; lap < 10 * SHAPES; lap++) {
+        unsigned shape = lap % SHAPES, n = lap / SHAPES < 5 ? lap / SHAPES : 59 * (lap / SHAPES - 4);
         uint64_t before = 0, after = 0;
         for (unsigned i = 0; i < n; i++) {
             seed = seed * 1664525 + 1013904223;
-            v[i] = seed >> 24;
+            v[i] = shape == ANYHOW ? seed >> 24 : shape == RISING || shape == RISING_BUT_LAST ? 3 * i + 1 : 3 * (n - i);
+            if (i == n - 1 && shape == RISING_BUT_LAST) v[i] = 2;
+            if (i == n - 1 && shape == FALLING_BUT_LAST) v[i] = 3 * n;
             before += v[i];
         }
         tsi_sort_ids(v, n);
