@@ -353,11 +353,24 @@ static void fill_receipt_locked(TsiSweep* w, TsiTotals live, EpochReceipt* r) {
     r->bytes_freed = r->bytes_allocated - r->bytes_released - r->bytes_escaped;
 }
 
+/* Shared mode: all that lives here is in one heap, and another sweep, between its two holds, may have it. A receipt made now would
+ * lack everything. That sweep itself waits for claims only (shared.c), and then settles the heap by the state that we have set
+ * (S2). */
+static void await_held_locked(TsiSweep* w, TsiLock* lock) {
+    TsiInc* i = w->inc;
+    for (unsigned turn = 0; i->heaps != 0 && tsi_load_seq(&tsi_heap(w->arena, i->heaps - 1)->word) == TSI_HELD_WORD;) {
+        tsi_lock_give_probed(lock);
+        tsi_os_yield(&turn);
+        tsi_lock_take(lock);
+    }
+}
+
 /* now_ns: 0 where no clock was read. */
 static void end_swept(TsiSweep* w, unsigned state, EpochReceipt* out, TsiLock* lock, uint64_t now_ns) {
     TsiInc* i = w->inc;
     unsigned was = tsi_inc_state(i);
     if (was < state) tsi_store_seq(&i->word, tsi_inc_era(i) << 2 | state);
+    if (state != 0) await_held_locked(w, lock);
     if (i->heaps != 0 || i->orphans != 0) sweep_locked(w, NULL);
     if (was == TSI_INC_ACTIVE && state != TSI_INC_ACTIVE) tsi_post_end_locked(w->arena, w->b, i, now_ns);
     tsi_post_locked(w->arena, w->b, i);

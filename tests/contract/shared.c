@@ -93,15 +93,21 @@ static void* act(void* arg) {
     }
 }
 
-static void close_beside(EpochCloseMode mode) {
+static void* keep_trimming(void* arg) {
+    Actor* x = arg;
+    while (atomic_load(x->going) != 0) slab_trim(x->a);
+    return NULL;
+}
+
+static void close_beside(EpochCloseMode mode, bool trims) {
     enum { ACTORS = 4 };
-    static Actor x[ACTORS];
+    static Actor x[ACTORS], trimmer;
     SlabAllocator* a = create(true);
     for (size_t round = 0, rounds = check_count(40); round < rounds; round++) {
-        _Atomic int going = 0;
+        _Atomic int going = 0, trimming = trims;
         epoch_domain_t* d = epoch_domain_create(a);
         REQUIRE(d != NULL);
-        pthread_t t[ACTORS];
+        pthread_t t[ACTORS], with;
         for (unsigned i = 0; i < ACTORS; i++) {
             memset(&x[i], 0, sizeof x[i]);
             x[i].a = a;
@@ -111,6 +117,9 @@ static void close_beside(EpochCloseMode mode) {
             t[i] = kit_thread(act, &x[i]);
         }
         kit_await(&going, ACTORS);
+        trimmer.a = a;
+        trimmer.going = &trimming;
+        if (trims) with = kit_thread(keep_trimming, &trimmer);
         kit_sleep_us((unsigned)(round * 37 % 1500));
         EpochReceipt r;
         CHECK(epoch_close_ex(a, d->epoch_id, mode, &r));
@@ -120,6 +129,8 @@ static void close_beside(EpochCloseMode mode) {
             allocated += x[i].allocated;
             freed += x[i].freed;
         }
+        atomic_store(&trimming, 0);
+        if (trims) pthread_join(with, NULL);
         KIT_BALANCED(&r);
         CHECK_GE(r.bytes_deferred, 300000 * r.slabs_deferred); /* none but a large object whose free is under way */
         CHECK_EQ(r.objects_allocated, allocated);
@@ -136,8 +147,11 @@ static void close_beside(EpochCloseMode mode) {
     }
     slab_allocator_free(a);
 }
-static void drains_count_every_object(void) { close_beside(EPOCH_DRAIN); }
-static void releases_count_every_object(void) { close_beside(EPOCH_RELEASE); }
+static void drains_count_every_object(void) { close_beside(EPOCH_DRAIN, false); }
+static void releases_count_every_object(void) { close_beside(EPOCH_RELEASE, false); }
+/* Also of a heap that the trim had when the end came by. */
+static void drains_beside_trims_count_every_object(void) { close_beside(EPOCH_DRAIN, true); }
+static void releases_beside_trims_count_every_object(void) { close_beside(EPOCH_RELEASE, true); }
 
 /* ---- trims ---- */
 
@@ -446,6 +460,7 @@ static void a_closer_of_higher_priority_lets_others_run(void) {
 
 static const CheckCase cases[] = {
     CHECK_CASE(many_threads_need_few_slabs),    CHECK_CASE(drains_count_every_object),
+    CHECK_CASE(drains_beside_trims_count_every_object), CHECK_CASE(releases_beside_trims_count_every_object),
     CHECK_CASE(releases_count_every_object),    CHECK_CASE(trims_beside_allocations),
     CHECK_CASE(a_flush_leaves_the_epoch),       CHECK_CASE(a_handle_ends_with_its_object),
     CHECK_CASE(budgets_hold_for_all_threads),   CHECK_CASE(numbers_by_label_are_the_classes),

@@ -300,6 +300,38 @@ static void a_held_heap_is_not_named(void** state) {
     assert_int_equal(unit_end(a, HERE, EPOCH_DRAIN).objects_escaped, 3);
 }
 
+/* An end that comes by while a trim holds the heap: its receipt has what lives there, and defers nothing. */
+static void ends_while_held(EpochCloseMode mode) {
+    void* p[3];
+    for (unsigned n = 0; n < 3; n++) assert_non_null(p[n] = slab_malloc_epoch(a, SIZE, HERE));
+    slab_free(a, p[0]);
+    TsiHeap* h = heap_of(p[1]);
+    memset(&stop, 0, sizeof stop);
+    stop.mode = mode;
+    tsi_store_seq(&h->word, TSI_HELD_WORD);
+    assert_int_equal(pthread_create(&stop.closer, NULL, close_beside, NULL), 0);
+    atomic_store(&stop.may_close, true);
+    for (unsigned looks = 0; looks < 200 && !atomic_load(&stop.closed); looks++) usleep(100); /* it would have gone on by now */
+    bool was_closed = atomic_load(&stop.closed);
+    tsi_store_seq(&h->word, TSI_SHARED_WORD);
+    assert_int_equal(pthread_join(stop.closer, NULL), 0);
+    assert_false(was_closed);
+    unit_balanced(&stop.receipt);
+    assert_int_equal(stop.receipt.slabs_deferred, 0);
+    assert_int_equal(stop.receipt.objects_allocated, 3);
+    assert_int_equal(stop.receipt.objects_freed, 1);
+    assert_int_equal(mode == EPOCH_RELEASE ? stop.receipt.objects_released : stop.receipt.objects_escaped, 2);
+    unit_check(a);
+}
+static void a_drain_waits_for_a_trim(void** state) {
+    (void)state;
+    ends_while_held(EPOCH_DRAIN);
+}
+static void a_release_waits_for_a_trim(void** state) {
+    (void)state;
+    ends_while_held(EPOCH_RELEASE);
+}
+
 /* ---- who is waited for ---- */
 
 static uint64_t barriers(void) { return tsi_load_relaxed(&arena->barriers); }
@@ -499,7 +531,8 @@ static void a_trim_lists_every_free_slot(void** state) {
 static const struct CMUnitTest tests[] = {
     TEST(the_controller_spreads_and_gathers), TEST(the_controller_keeps_between), TEST(allocations_are_noted),
     TEST(the_controller_is_reported), TEST(threads_are_spread_over_lines), TEST(a_drain_waits_for_a_claim),
-    TEST(a_release_waits_for_a_claim), TEST(a_held_heap_is_not_named), TEST(the_only_user_waits_for_nobody),
+    TEST(a_release_waits_for_a_claim), TEST(a_held_heap_is_not_named),
+    TEST(a_drain_waits_for_a_trim), TEST(a_release_waits_for_a_trim), TEST(the_only_user_waits_for_nobody),
     TEST(an_end_knows_of_users_from_before), TEST(lines_come_back), TEST(a_line_waits_for_its_threshold),
     TEST(a_token_met_by_a_trim), TEST(spent_lines_hand_out_no_more), TEST(a_trim_keeps_what_lives),
     TEST(a_trim_lists_every_free_slot),
