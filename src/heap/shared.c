@@ -39,6 +39,7 @@
 
 #include "heap/bracket.h"
 #include "heap/heap.h"
+#include "heap/registry.h"
 #include "heap/sweep.h"
 
 #include <string.h>
@@ -215,20 +216,24 @@ static void* from_current(TsiBinding* b, TsiHeap* h, TsiRef ref, unsigned cls, u
 
 /* ---- lines; the stripe is held and the word SHARED ---- */
 
-static void list_line(TsiArena* a, TsiLanes* lanes, unsigned cls, TsiLine* l) {
+/* False when it is listed already, or retired. */
+static bool list_line(TsiArena* a, TsiLanes* lanes, unsigned cls, TsiLine* l) {
     uint8_t flags = tsi_load_relaxed(&l->flags);
-    if ((flags & (TSI_LINE_LISTED | TSI_LINE_RETIRED)) != 0) return;
+    if ((flags & (TSI_LINE_LISTED | TSI_LINE_RETIRED)) != 0) return false;
     tsi_store_relaxed(&l->flags, flags | TSI_LINE_LISTED);
     l->link = lanes->head[cls];
     lanes->head[cls] = tsi_line_id(&a->space, l) + 1;
+    return true;
 }
 
-/* Leaves a used-up line to whoever frees there. */
-static void put_aside(TsiArena* a, TsiLanes* lanes, unsigned cls, uint32_t line_id) {
+/* Leaves a used-up line to whoever frees there; false when enough has been freed there meanwhile. */
+static bool put_aside(TsiArena* a, TsiLanes* lanes, unsigned cls, uint32_t line_id) {
     TsiSpace* s = &a->space;
     uint32_t seq = tsi_remote_seq(tsi_load_relaxed(&tsi_remote(s, line_id)[0]));
     (void)tsi_line_arm(s, line_id, seq);
-    if (tsi_line_disarm(s, line_id, seq, s->classes->c[cls].threshold)) list_line(a, lanes, cls, tsi_line(s, line_id)); /* T4 */
+    if (!tsi_line_disarm(s, line_id, seq, s->classes->c[cls].threshold)) return true; /* T4 */
+    (void)list_line(a, lanes, cls, tsi_line(s, line_id));
+    return false;
 }
 
 /* A listed line, or the line of another lane when threads are no longer spread; 0 when there is none. */
@@ -253,8 +258,7 @@ static bool next_line(TsiBinding* b, TsiHeap* h, unsigned cls, unsigned lane, un
     uint32_t was = tsi_load_relaxed(&lanes->cur[lane][cls]), at = take_listed(a, lanes, cls, lane);
     if (was != 0) {
         tsi_store_relaxed(&lanes->cur[lane][cls], 0);
-        put_aside(a, lanes, cls, was - 1);
-        tsi_count(&b->counters[cls].parked);
+        if (put_aside(a, lanes, cls, was - 1)) tsi_count(&b->counters[cls].parked);
     }
     if (at == 0) {
         uint32_t slab_id;
@@ -262,7 +266,7 @@ static bool next_line(TsiBinding* b, TsiHeap* h, unsigned cls, unsigned lane, un
         if (!tsi_slab_take(b, h, cls, TSI_OPEN_SHARED, &slab_id)) return false;
         const TsiClass* c = &b->classes->c[cls];
         uint32_t first = tsi_first_line(c, slab_id);
-        for (uint32_t n = (1u << c->lines_log2) - 1; n != 0; n--) list_line(a, lanes, cls, tsi_line(&a->space, first + n));
+        for (uint32_t n = (1u << c->lines_log2) - 1; n != 0; n--) (void)list_line(a, lanes, cls, tsi_line(&a->space, first + n));
         at = first + 1;
     }
     if ((tsi_load_relaxed(&tsi_line(&a->space, at - 1)->flags) & TSI_LINE_RETIRED) != 0) return true; /* the next one, then */
@@ -302,8 +306,8 @@ void tsi_shared_rebuild(TsiArena* a, TsiHeap* h) {
         for (uint32_t i = 0, id = tsi_first_line(c, at - 1); i < 1u << c->lines_log2; i++, id++) {
             TsiLine* l = tsi_line(s, id);
             tsi_store_relaxed(&l->flags, tsi_load_relaxed(&l->flags) & (uint8_t)~TSI_LINE_LISTED);
-            if (tsi_line_free_bits(s, l, id) != 0) list_line(a, lanes, cls, l);
-            else put_aside(a, lanes, cls, id);
+            if (tsi_line_free_bits(s, l, id) != 0) (void)list_line(a, lanes, cls, l);
+            else (void)put_aside(a, lanes, cls, id);
         }
     }
 }
@@ -321,11 +325,17 @@ void tsi_shared_unpark(TsiArena* a, uint32_t line_id, uint32_t slab_id, uint32_t
     TsiHeap *h, *now;
     if (!is_in_shared(a, slab_id, seq, &h)) return;
     TsiInc* i = tsi_heap_inc(a, h);
+    unsigned cls = tsi_chunk_class(&a->space, line_id >> 10);
+    bool listed = false;
     tsi_inc_take(i);
     /* Once more under the lock, where slabs leave heaps. HELD: a trim lists it, and what it lists stays listed. */
     if (is_in_shared(a, slab_id, seq, &now) && now == h && tsi_heap_inc(a, h) == i)
-        list_line(a, h->lanes, tsi_chunk_class(&a->space, line_id >> 10), tsi_line(&a->space, line_id));
+        listed = list_line(a, h->lanes, cls, tsi_line(&a->space, line_id));
     tsi_inc_give(i);
+    if (!listed) return;
+    TsiBinding* b = tsi_binding_get(a, false);
+    if (b != NULL) tsi_count(&b->counters[cls].unparked);
+    else tsi_add_relaxed(&a->counters[cls].unparked, 1);
 }
 
 /* ---- the allocation ---- */

@@ -265,11 +265,9 @@ bool tsi_space_is_over(TsiSpace* s, size_t bytes) {
     return s->config.max_bytes != 0 && tsi_load_relaxed(&s->committed_bytes) + bytes > s->config.max_bytes;
 }
 
-static void count_locked(_Atomic uint64_t* n) { tsi_store_relaxed(n, tsi_load_relaxed(n) + 1); }
-
 static void take_counted(TsiSpace* s, unsigned cls, unsigned lane) {
     bool fast = tsi_lock_take_probed(&s->lock);
-    count_locked(fast ? &s->lock_fast[cls][lane] : &s->lock_contended[cls][lane]);
+    tsi_add_relaxed(fast ? &s->lock_fast[cls][lane] : &s->lock_contended[cls][lane], 1); /* shared mode adds under stripes */
 }
 
 static unsigned node_here(const TsiSpace* s) { return s->nodes == 1 ? 0 : tsi_os.node() % TSI_OS_NODES_MAX; }

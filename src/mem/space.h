@@ -114,7 +114,7 @@ TSI_INLINE TsiSlab* tsi_slab(const TsiSpace* s, uint32_t id) {
 TSI_INLINE const TsiClass* tsi_key_class(const TsiClassTable* t, uint32_t key) { return tsi_class_by_offset(t, key & ~255u); }
 TSI_INLINE unsigned tsi_key_line_shift(uint32_t key) { return (uint8_t)key; }
 TSI_INLINE unsigned tsi_chunk_class(const TsiSpace* s, uint32_t chunk) {
-    /* acquire: pairs with the release in chunk_open: the chunk's bookkeeping is committed */
+    /* acquire: pairs with the release in set_class: the chunk's bookkeeping is committed */
     return tsi_load_acquire(&s->keys[chunk]) / (unsigned)sizeof(TsiClass);
 }
 TSI_INLINE const TsiClass* tsi_slab_class(const TsiSpace* s, uint32_t slab_id) {

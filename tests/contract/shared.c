@@ -348,6 +348,33 @@ static void numbers_by_label_are_the_classes(void) {
     slab_allocator_free(a);
 }
 
+static void* grow(void* arg) {
+    for (size_t n = 0; n < check_count(300); n++) {
+        epoch_domain_t* d = epoch_domain_create(arg);
+        if (d == NULL) break;
+        for (unsigned i = 0; i < 4000; i++) CHECK(slab_malloc_epoch(arg, 4096, d->epoch_id) != NULL);
+        epoch_domain_destroy(d);
+    }
+    return NULL;
+}
+
+/* Threads under different stripes count their locks in one place: nothing gets lost. */
+static void every_lock_is_counted(void) {
+    enum { GROWERS = 4 };
+    SlabOptions o = kit_options();
+    o.shared = 1;
+    SlabAllocator* a = kit_create_with(&o);
+    pthread_t t[GROWERS];
+    for (unsigned i = 0; i < GROWERS; i++) t[i] = kit_thread(grow, a);
+    for (unsigned i = 0; i < GROWERS; i++) pthread_join(t[i], NULL);
+    SlabClassStats c;
+    uint64_t slabs = 0;
+    for (uint32_t cls = 0; slab_stats_class(a, cls, &c), c.version != 0; cls++, slabs += c.new_slab_count)
+        CHECK_GE(c.lock_fast_acquire + c.lock_contended, c.current_partial_cas_attempts + c.new_slab_count - c.empty_slab_recycled);
+    CHECK_GE(slabs, GROWERS * check_count(300) * 4000 / 64); /* at most 64 objects each */
+    slab_allocator_free(a);
+}
+
 /* ---- domains, large objects, children ---- */
 
 static void* in_domain(void* arg) {
@@ -464,6 +491,7 @@ static const CheckCase cases[] = {
     CHECK_CASE(releases_count_every_object),    CHECK_CASE(trims_beside_allocations),
     CHECK_CASE(a_flush_leaves_the_epoch),       CHECK_CASE(a_handle_ends_with_its_object),
     CHECK_CASE(budgets_hold_for_all_threads),   CHECK_CASE(numbers_by_label_are_the_classes),
+    CHECK_CASE(every_lock_is_counted),
     CHECK_CASE(a_domain_of_many_threads_is_one_page), CHECK_CASE(children_of_claims),
     CHECK_CASE(a_closer_of_higher_priority_lets_others_run),
 };

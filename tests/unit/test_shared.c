@@ -427,9 +427,15 @@ static void a_line_waits_for_its_threshold(void** state) {
     TsiLanes* lanes = heap_of(p[0])->lanes;
     unsigned cls = unit_place(a, p[0]).cls;
     assert_int_not_equal(tsi_load_seq(&l->remote[0]) & TSI_REMOTE_TOKEN, 0);
+    SlabClassStats row;
     for (unsigned n = 0; n + 1 < threshold; n++) slab_free(a, p[n]);
     assert_int_equal(lanes->head[cls], 0);
+    slab_stats_class(a, cls - 1, &row);
+    assert_int_equal(row.list_move_partial_to_full, 1);
+    assert_int_equal(row.list_move_full_to_partial, 0);
     slab_free(a, p[threshold - 1]);
+    slab_stats_class(a, cls - 1, &row);
+    assert_int_equal(row.list_move_full_to_partial, 1);
     assert_int_equal(lanes->head[cls], tsi_line_id(&arena->space, l) + 1);
     assert_int_equal(tsi_load_seq(&l->remote[0]) & TSI_REMOTE_TOKEN, 0);
     for (unsigned n = 0; n < threshold; n++) assert_ptr_equal(line_of(p[n] = slab_malloc_epoch(a, SIZE, HERE)), l);
