@@ -169,6 +169,7 @@ static void child_arena(TsiArena* a, void* unused) {
     if (own != NULL) (void)tsi_warm_flush(own); /* so that what is tagged WARM was theirs */
     child_heaps(a);
     child_bindings(a);
+    for (unsigned cls = 0; cls < TSI_CLASSES; cls++) tsi_store_relaxed(&a->scan[cls].looking, 0);
     tsi_store_relaxed(&a->warm_left, a->options.warm_bytes > INT64_MAX ? INT64_MAX : (int64_t)a->options.warm_bytes);
     child_slabs(a);
 }

@@ -67,7 +67,7 @@ void tsi_os_init(void);
 /* Renews per-process kernel registrations in a fork child. */
 void tsi_os_after_fork(void);
 /* Lets other threads run while the caller waits. *turn counts its turns, from 0: from the 64th on it sleeps for 50 us, so that a
- * thread of lower priority gets the processor, too. */
+ * thread of lower priority gets the processor, too. Not a cancellation point. */
 void tsi_os_yield(unsigned* turn);
 /* Environment variable, NULL in set-user-id programs. */
 const char* tsi_os_getenv(const char* name);

@@ -237,9 +237,15 @@ void tsi_os_init(void) {
 void tsi_os_yield(unsigned* turn) {
     enum { YIELDS = 64, NAP_NS = 50000 };
     struct timespec nap = {0, NAP_NS};
-    if (*turn < YIELDS) (void)sched_yield();
-    else (void)clock_nanosleep(CLOCK_MONOTONIC, 0, &nap, NULL);
-    if (*turn < YIELDS) ++*turn;
+    int state;
+    if (*turn < YIELDS) {
+        (void)sched_yield();
+        ++*turn;
+        return;
+    }
+    (void)pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &state); /* as in read_file */
+    (void)clock_nanosleep(CLOCK_MONOTONIC, 0, &nap, NULL);
+    (void)pthread_setcancelstate(state, NULL);
 }
 
 const char* tsi_os_getenv(const char* name) { return secure_getenv(name); }

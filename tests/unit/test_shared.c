@@ -118,6 +118,25 @@ static void allocations_are_noted(void** state) {
     assert_int_equal(tsi_load_relaxed(&arena->scan[cls].retries), 0);
 }
 
+/* A thread that was looking when its process forked looks no more in the child. */
+static void a_child_has_its_own_controller(void** state) {
+    (void)state;
+    enum { CLS = 7 };
+    int status;
+    tsi_store_relaxed(&arena->scan[CLS].looking, 1);
+    pid_t child = fork();
+    assert_int_not_equal(child, -1);
+    if (child == 0) {
+        windows(CLS, 1, 1000);
+        _exit(tsi_load_relaxed(&arena->scan[CLS].spread) == 1 ? 0 : 1);
+    }
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_int_equal(status, 0);
+    windows(CLS, 1, 1000);
+    scan_is(CLS, 0, 0, 0);
+    tsi_store_relaxed(&arena->scan[CLS].looking, 0);
+}
+
 typedef struct Text {
     char bytes[1 << 18];
     size_t n;
@@ -332,6 +351,33 @@ static void a_release_waits_for_a_trim(void** state) {
     ends_while_held(EPOCH_RELEASE);
 }
 
+static void* trim(void* done) {
+    slab_trim(a);
+    atomic_store((_Atomic bool*)done, true);
+    return NULL;
+}
+
+/* A thread that is cancelled while it waits for a claim goes on: nobody else would give back what it holds. */
+static void a_wait_is_no_cancellation_point(void** state) {
+    (void)state;
+    void *p = slab_malloc_epoch(a, SIZE, HERE), *q, *ended;
+    unit_worker_run(&worker, alloc_here, &q);
+    TsiHeap* h = heap_of(p);
+    TsiBinding* b = unit_binding(a);
+    _Atomic bool done = false;
+    pthread_t t;
+    tsi_store_seq(&b->busy, tsi_busy_all(h)); /* as if inside a claim */
+    assert_int_equal(pthread_create(&t, NULL, trim, &done), 0);
+    while (tsi_load_seq(&h->word) != TSI_HELD_WORD) usleep(100);
+    for (unsigned looks = 0; looks < 100; looks++) usleep(200); /* it sleeps by now */
+    assert_int_equal(pthread_cancel(t), 0);
+    for (unsigned looks = 0; looks < 100; looks++) usleep(200);
+    tsi_store_seq(&b->busy, 0);
+    assert_int_equal(pthread_join(t, &ended), 0);
+    assert_true(atomic_load(&done));
+    assert_int_equal(tsi_load_seq(&h->word), TSI_SHARED_WORD);
+}
+
 /* ---- who is waited for ---- */
 
 static uint64_t barriers(void) { return tsi_load_relaxed(&arena->barriers); }
@@ -536,9 +582,10 @@ static void a_trim_lists_every_free_slot(void** state) {
 #define TEST(fn) cmocka_unit_test_setup_teardown(fn, open_allocator, close_allocator)
 static const struct CMUnitTest tests[] = {
     TEST(the_controller_spreads_and_gathers), TEST(the_controller_keeps_between), TEST(allocations_are_noted),
-    TEST(the_controller_is_reported), TEST(threads_are_spread_over_lines), TEST(a_drain_waits_for_a_claim),
+    TEST(a_child_has_its_own_controller), TEST(the_controller_is_reported), TEST(threads_are_spread_over_lines), TEST(a_drain_waits_for_a_claim),
     TEST(a_release_waits_for_a_claim), TEST(a_held_heap_is_not_named),
-    TEST(a_drain_waits_for_a_trim), TEST(a_release_waits_for_a_trim), TEST(the_only_user_waits_for_nobody),
+    TEST(a_drain_waits_for_a_trim), TEST(a_release_waits_for_a_trim),
+    TEST(a_wait_is_no_cancellation_point), TEST(the_only_user_waits_for_nobody),
     TEST(an_end_knows_of_users_from_before), TEST(lines_come_back), TEST(a_line_waits_for_its_threshold),
     TEST(a_token_met_by_a_trim), TEST(spent_lines_hand_out_no_more), TEST(a_trim_keeps_what_lives),
     TEST(a_trim_lists_every_free_slot),
