@@ -132,6 +132,22 @@ void tsi_charge_keep(TsiBinding* b, TsiInc* i, const TsiCharge* c) {
     }
 }
 
+void tsi_charges_forget(TsiArena* a) {
+    for (uint32_t n = 0; n < tsi_table_used(&a->phases.incs); n++) {
+        _Atomic uint64_t* charge = &tsi_inc(&a->phases, n)->charge;
+        tsi_store_relaxed(charge, tsi_load_relaxed(charge) & ~TSI_CHARGE_MASK);
+    }
+    for (uint32_t at = 0; at < tsi_table_used(&a->phases.labels.records); at++) tsi_store_relaxed(&tsi_label(&a->phases.labels, at)->committed, 0);
+    for (uint32_t n = 0; n < tsi_table_used(&a->bindings); n++) {
+        TsiBinding* b = tsi_table_at(&a->bindings, n);
+        for (unsigned k = 0; k < TSI_PENDING_LABELS; k++) b->pending[k].bytes = 0;
+    }
+}
+
+void tsi_charge_again(TsiArena* a, TsiInc* i, uint64_t bytes) {
+    (void)label_now(tsi_label(&a->phases.labels, label_in(tsi_add_relaxed(&i->charge, bytes))), (int64_t)bytes);
+}
+
 static TsiLabelShard* shard_of(TsiArena* a, TsiBinding* b, TsiInc* i) {
     return &tsi_label_of(a, i)->shard[b != NULL ? b->index % TSI_LABEL_SHARDS : 0];
 }

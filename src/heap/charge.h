@@ -32,6 +32,11 @@ void tsi_uncharge(TsiArena* a, TsiBinding* b, TsiInc* i, uint64_t bytes);
 /* Thread exit: what is pending reaches the labels. */
 void tsi_charges_flush(TsiBinding* b);
 
+/* In a fork child, whose vanished threads may have been between a charge and its slab: nothing is charged, or pending. */
+void tsi_charges_forget(TsiArena* a);
+/* Then, for each slab that a phase has. */
+void tsi_charge_again(TsiArena* a, TsiInc* i, uint64_t bytes);
+
 /* What the slabs of a phase say: objects issued by those that heaps still hold, and live ones of all. */
 typedef struct TsiHeld {
     TsiTotals issued, live;

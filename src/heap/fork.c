@@ -5,12 +5,13 @@
  * guards is half changed. Brackets of other threads cannot be stopped; their words are changed by
  * single stores, so in the child they are whole, except that one operation of each vanished thread
  * may have happened or not. The child detaches the heaps of vanished threads, closes their inboxes and drops their
- * rooms (adoption makes new ones). Chains and sums are made anew from the tags, so what a vanished
+ * rooms (adoption makes new ones). Chains, sums and charges are made anew from the tags, so what a vanished
  * thread had in its hands comes back. Incarnations whose close was under way are swept, and those that a vanished
  * thread was making or ending for a domain are ended. Records that it held stay unused in the child.
  */
 #include "heap/fork.h"
 
+#include "heap/charge.h"
 #include "heap/heap.h"
 #include "heap/registry.h"
 #include "heap/settle.h"
@@ -156,6 +157,22 @@ static void child_slabs(TsiArena* a) {
     }
 }
 
+/* What phases and labels are charged with, by the tags. */
+static void child_charges(TsiArena* a) {
+    TsiSpace* s = &a->space;
+    tsi_charges_forget(a);
+    for (uint32_t chunk = 0; chunk < tsi_load_relaxed(&s->chunk_high); chunk++) {
+        unsigned cls = tsi_chunk_class(s, chunk);
+        for (uint32_t k = 0; cls != 0 && cls != TSI_CLASS_CONT && k < tsi_chunk_slab_count(s, cls); k++) {
+            uint64_t tag = tsi_load_relaxed(&tsi_slab(s, chunk << 8 | k)->tag);
+            uint32_t index = tsi_tag_index(tag);
+            bool owned = tsi_tag_state(tag) == TSI_SLAB_OWNED;
+            if (!owned && tsi_tag_state(tag) != TSI_SLAB_ORPHAN) continue;
+            tsi_charge_again(a, owned ? tsi_heap_inc(a, tsi_heap(a, index)) : tsi_inc(&a->phases, index), tsi_slab_bytes(s, cls, chunk << 8 | k));
+        }
+    }
+}
+
 /* Threads that were leaving are gone, but for the one that forks. */
 static void child_exiting(TsiArena* a, void* unused) {
     (void)unused;
@@ -172,6 +189,7 @@ static void child_arena(TsiArena* a, void* unused) {
     for (unsigned cls = 0; cls < TSI_CLASSES; cls++) tsi_store_relaxed(&a->scan[cls].looking, 0);
     tsi_store_relaxed(&a->warm_left, a->options.warm_bytes > INT64_MAX ? INT64_MAX : (int64_t)a->options.warm_bytes);
     child_slabs(a);
+    child_charges(a);
 }
 
 static void child_sweep(TsiArena* a, void* unused) {

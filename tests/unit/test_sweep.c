@@ -283,6 +283,36 @@ static void cleanups_run_when_the_epoch_has_drained(void** state) {
     assert_string_equal(order, "21");
 }
 
+/* ---- fork ---- */
+
+/* Threads that vanish may have been between a charge and its slab, with or without the label's part, or have bytes pending. */
+static void a_child_is_charged_for_what_it_has(void** state) {
+    (void)state;
+    TsiArena* arena = tsi_arena(a);
+    void *p[3 * SLOTS], *large = slab_malloc(a, 500000);
+    int status;
+    take(p, 3 * SLOTS);
+    assert_non_null(large);
+    assert_non_null(slab_malloc_epoch(a, SIZE, 1));
+    (void)end(1, EPOCH_DRAIN); /* an orphan */
+    TsiInc* i = tsi_inc(&arena->phases, tsi_ref_index(tsi_phases_resolve(&arena->phases, 0)));
+    _Atomic uint64_t* of_label = &tsi_label(&arena->phases.labels, TSI_LABEL_NONE)->committed;
+    tsi_add_relaxed(&i->charge, 2 * SLAB);
+    tsi_add_relaxed(of_label, SLAB);
+    pid_t child = fork();
+    assert_int_not_equal(child, -1);
+    if (child == 0) {
+        char why[256];
+        bool right = tsi_check_allocator(a, why, sizeof why);
+        uint64_t bytes = tsi_load_relaxed(&i->charge) & TSI_CHARGE_MASK;
+        _exit(right && bytes == 3 * SLAB + tsi_align_up(500000, tsi_os.page_bytes) && tsi_load_relaxed(of_label) == bytes + SLAB ? 0 : 1);
+    }
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_int_equal(status, 0);
+    tsi_sub_relaxed(of_label, SLAB);
+    tsi_sub_relaxed(&i->charge, 2 * SLAB);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, open_allocator, close_allocator)
@@ -298,6 +328,7 @@ int main(void) {
         TEST(the_ring_moves_past),
         TEST(trim_takes_empties_of_active_epochs),
         TEST(cleanups_run_when_the_epoch_has_drained),
+        TEST(a_child_is_charged_for_what_it_has),
     };
     fake_os_install(0, false, false);
     return cmocka_run_group_tests_name("sweep", tests, NULL, NULL);
