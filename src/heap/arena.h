@@ -198,7 +198,7 @@ typedef struct TsiBinding {
     uint32_t sample_left; /* slots to hand out before the next sample */
     uint32_t slow_left, dice;
     TsiLine* cut;         /* its refill was cut short for a sample; the line's phase may have ended since */
-    unsigned turn;        /* shared mode: looks at a word that a trim holds, in a row */
+    unsigned turn;        /* shared mode: looks at a word that a trim holds, since the last allocation under a stripe */
     bool popped;          /* this slow path served a cut line */
     bool cuts;            /* refills may be cut: samples or a profile are taken */
     bool profile_hit;     /* what this slow path allocates is sampled by the profile */

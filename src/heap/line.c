@@ -10,7 +10,8 @@
  *   T1  The token of a line is in exactly one place: in the remote word (armed), with a freer or in an
  *       inbox (on its way), or with the owner. TSI_LINE_ARMED is set while it is not with the owner.
  *   T2  Whoever takes the token out of the word delivers the line: to the inbox of the heap's owner, or,
- *       when nobody owns the heap or the owner is leaving, back into the word, and then looks again.
+ *       when nobody owns the heap or the owner is leaving, back into the word, and then looks again; in shared mode
+ *       into the heap's list (tsi_shared_unpark).
  *   T3  Inboxes hold slabs. A slab is linked into at most one: its link is claimed by a compare-exchange
  *       from 0. A slab that was returned and reused meanwhile may still sit in an old inbox; whoever
  *       pops it there looks at all its lines and passes it on as a freer would (tsi_line_notify).

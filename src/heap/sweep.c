@@ -16,7 +16,7 @@
  *       stronger close that finds a heap revoked by an earlier sweep need not wait for it.
  *   S3  Another thread's heap that another sweep has revoked is left to that sweep, by ticket: its busy would have to
  *       be read after a barrier that followed *its* revocation. The sweeping thread's own heaps it takes whoever revoked
- *       them: it is inside no bracket.
+ *       them: it is inside no bracket. In shared mode an end waits for that sweep (await_held_locked).
  *   S4  A record is reused only when it has drained and nothing pins it; a sweep pins it.
  * Freers wait for a walk only if they empty a slab of an incarnation of the same stripe that has ended.
  */

@@ -58,8 +58,8 @@ typedef struct TsiSlab {
 typedef struct TsiLine {
     _Atomic uint64_t avail;     /* owner: ready to hand out (MIXED: granules not yet used) */
     _Atomic uint64_t freed;     /* owner: freed since the last refill */
-    _Atomic uint64_t issued;    /* slots ever moved to avail (MIXED: objects ever allocated) */
-    _Atomic uint64_t remote[2]; /* what other threads have freed */
+    _Atomic uint64_t issued;    /* slots ever moved to avail (MIXED: objects ever allocated; shared mode: slots ever claimed) */
+    _Atomic uint64_t remote[2]; /* what other threads have freed; shared mode: all that is free */
     uint8_t* base;              /* payload of slot 0 */
     _Atomic uint32_t heap_at;   /* owner: whose plain frees may end here, see below; 0 = nobody's */
     uint32_t link;              /* owner: next line with room, line id + 1 */

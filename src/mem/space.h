@@ -4,8 +4,8 @@
  *   one reservation:  [ payload chunks | bookkeeping, 128 KiB a chunk | handle counts, 512 KiB a chunk | chunk tables ]
  *   bookkeeping of a chunk:  [ 256 TsiSlab, 8 KiB | 1024 TsiLine, 64 KiB | unused ]
  *
- * A chunk (1 MiB) serves one class, named by its TsiChunkKey; that is 0 until the chunk's bookkeeping
- * is committed, so a class other than 0 makes every table access of the chunk safe. Payload pages hold payload only.
+ * A chunk (1 MiB) serves one class, named by its TsiChunkKey; the class is 0 until the chunk's bookkeeping
+ * is committed, so one other than 0 makes every table access of the chunk safe. Payload pages hold payload only.
  *
  * The pool is the set of slabs of no epoch whose pages are with the system, kept by chunk; a chunk
  * whose slabs are all in the pool loses its class and may serve any other. Guarded by `lock`.
