@@ -3,7 +3,7 @@
  *
  *   slabs    words are disjoint and within the class; each slab is in exactly the list its tag names
  *   lines    a line with PARKED is in no room; LISTED ones are in exactly one; current ones are neither
- *   lanes    lines that a shared heap hands out are its own; their free slots are in the remote words
+ *   lanes    lines that a shared heap hands out are its own; their free slots are in the remote words; none is forgotten
  *   heaps    chain length = slab_count; each is in its incarnation's list; counts agree
  *   phases   orphan list length = slab_count; detached count; a drained incarnation holds nothing
  *   space    committed bytes = slabs out of the pool; free counts of chunks
@@ -13,7 +13,7 @@
 
 #include "heap/handles.h"
 
-#include "heap/arena.h"
+#include "heap/heap.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -161,8 +161,35 @@ static void check_shared_line(Check* k, TsiHeap* h, unsigned cls, uint32_t id) {
     if ((tsi_load_relaxed(&l->avail) | tsi_load_relaxed(&l->freed)) != 0) fail(k, "line %u: shared, and an owner's words are not 0", id);
 }
 
+static bool is_current(const TsiHeap* h, unsigned cls, uint32_t id) {
+    for (unsigned lane = 0; lane < TSI_SHARED_LANES; lane++)
+        if (tsi_load_relaxed(&h->lanes->cur[lane][cls]) == id + 1) return true;
+    return false;
+}
+
+/* Whoever frees in a line that nobody hands out must find its token, and enough free slots have taken it away; H3 of shared.c. True
+ * when the line says that it is listed. */
+static bool check_used_up(Check* k, TsiHeap* h, unsigned cls, uint32_t id) {
+    TsiSpace* s = &k->a->space;
+    TsiLine* l = tsi_line(s, id);
+    uint8_t flags = tsi_load_relaxed(&l->flags);
+    if ((flags & TSI_LINE_LISTED) != 0) return true;
+    if ((flags & TSI_LINE_RETIRED) != 0 || is_current(h, cls, id)) return false;
+    unsigned n = tsi_popcount(tsi_line_free_bits(s, l, id));
+    bool armed = (tsi_load_relaxed(&l->remote[0]) & TSI_REMOTE_TOKEN) != 0;
+    if (!armed || n >= s->classes->c[cls].threshold) fail(k, "line %u: used up, %u slots free, token %d", id, n, armed);
+    return false;
+}
+
 static void check_lanes(Check* k, TsiHeap* h) {
     TsiSpace* s = &k->a->space;
+    uint32_t listed = 0, marked = 0;
+    for (uint32_t at = h->slabs; at != 0 && k->ok; at = tsi_slab(s, at - 1)->next) {
+        unsigned cls = tsi_chunk_class(s, (at - 1) >> 8);
+        const TsiClass* c = &s->classes->c[cls];
+        for (uint32_t i = 0, first = tsi_first_line(c, at - 1); cls <= TSI_SMALL_CLASSES && i < 1u << c->lines_log2; i++)
+            marked += check_used_up(k, h, cls, first + i);
+    }
     for (unsigned cls = 1; cls <= TSI_SMALL_CLASSES; cls++) {
         uint32_t n = 0;
         for (unsigned lane = 0; lane < TSI_SHARED_LANES; lane++) {
@@ -174,7 +201,9 @@ static void check_lanes(Check* k, TsiHeap* h) {
             check_shared_line(k, h, cls, at - 1);
             if (++n > 1u << 24) fail(k, "heap %u: list of class %u has a cycle", h->index, cls);
         }
+        listed += n;
     }
+    if (k->ok && listed != marked) fail(k, "heap %u: %u lines listed, %u marked", h->index, listed, marked);
 }
 
 /* *bytes grows by what the heap's slabs are charged for. */
