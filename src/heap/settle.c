@@ -47,9 +47,16 @@ static uint64_t mixed_bytes(const TsiSpace* s, uint32_t line_id, uint64_t starts
     return granules * TSI_GRANULE;
 }
 
-static void sum_line(const TsiSpace* s, unsigned cls, uint32_t line_id, uint64_t remote_bits, TsiSlabSum* sum) {
-    TsiLine* l = tsi_line(s, line_id);
-    uint64_t issued = tsi_load_relaxed(&l->issued);
+/* Objects of a line that were ever handed out. A snapshot asks before it reads what is free: then it never takes a
+ * slot that is handed out meanwhile for one that was freed. */
+static uint64_t handed_out(unsigned cls, TsiLine* l) {
+    uint64_t issued = tsi_load_acquire(&l->issued); /* pairs with refills, whose slots show in avail before they are in issued */
+    if (cls == TSI_CLASS_MIXED) return issued;
+    uint64_t avail = tsi_load_acquire(&l->avail); /* before the remote words */
+    return avail != 0 ? issued - tsi_popcount(avail) : issued;
+}
+
+static void sum_line(const TsiSpace* s, unsigned cls, uint32_t line_id, uint64_t issued, uint64_t remote_bits, TsiSlabSum* sum) {
     LineState st = line_state(s, cls, line_id, remote_bits);
     uint64_t live = st.live != 0 ? tsi_popcount(st.live) : 0, live_bytes, issued_bytes;
     if (cls == TSI_CLASS_MIXED) {
@@ -57,8 +64,6 @@ static void sum_line(const TsiSpace* s, unsigned cls, uint32_t line_id, uint64_t
         issued_bytes = mixed_bytes(s, line_id, st.used);
     } else {
         uint64_t size = cls == TSI_CLASS_LARGE ? tsi_slab_bytes(s, cls, line_id >> 10 << 8) : s->classes->c[cls].size;
-        uint64_t avail = tsi_load_relaxed(&l->avail);
-        if (avail != 0) issued -= tsi_popcount(avail);
         if ((int64_t)issued < (int64_t)live) { /* a snapshot that runs beside the owner, or beside claims that are not counted yet */
             if (s->config.shared) live = issued;
             else issued = live;
@@ -86,8 +91,10 @@ uint64_t tsi_line_live(const TsiSpace* s, unsigned cls, uint32_t line_id) {
 TsiSlabSum tsi_slab_sum(const TsiSpace* s, unsigned cls, uint32_t slab_id) {
     const TsiClass* c = &s->classes->c[cls];
     TsiSlabSum sum = {{0, 0}, {0, 0}, 0};
-    for (uint32_t i = 0, first = tsi_first_line(c, slab_id); i < 1u << c->lines_log2; i++)
-        sum_line(s, cls, first + i, remote_bits_of(s, first + i), &sum);
+    for (uint32_t i = 0, first = tsi_first_line(c, slab_id); i < 1u << c->lines_log2; i++) {
+        uint64_t issued = handed_out(cls, tsi_line(s, first + i));
+        sum_line(s, cls, first + i, issued, remote_bits_of(s, first + i), &sum);
+    }
     return sum;
 }
 
@@ -166,7 +173,7 @@ static TsiSlabSum renew_words(TsiSweep* w, unsigned cls, uint32_t slab_id, uint6
         _Atomic uint64_t* r = tsi_remote(s, first + i);
         uint64_t w0 = tsi_swap_seq(&r[0], tsi_remote_fresh(seq)); /* decides each racing free */
         uint64_t w1 = tsi_swap_seq(&r[1], tsi_remote_fresh(seq));
-        sum_line(s, cls, first + i, tsi_remote_bits(w0, w1), &sum);
+        sum_line(s, cls, first + i, handed_out(cls, tsi_line(s, first + i)), tsi_remote_bits(w0, w1), &sum);
     }
     for (; sum.twice != 0; sum.twice--) tsi_refuse_count(w->arena, TSI_REFUSED_LATE);
     if ((old & TSI_SLAB_HANDLED) != 0) raise_generations(w->arena, cls, slab_id, tsi_tag_seq(old));

@@ -423,7 +423,45 @@ static void samples_by_label(void) {
     slab_allocator_free(a);
 }
 
+typedef struct Growing {
+    SlabAllocator* a;
+    EpochId id;
+    _Atomic int done;
+} Growing;
+
+static void* grow(void* arg) {
+    Growing* g = arg;
+    for (unsigned n = 0; n < 3000; n++) CHECK(slab_malloc_epoch(g->a, 64, g->id) != NULL);
+    atomic_store(&g->done, 1);
+    return NULL;
+}
+
+/* What is handed out while a phase changes its label was not freed. */
+static void relabelled_beside_allocations(void) {
+    SlabAllocator* a = slab_allocator_create();
+    uint64_t freed = 0, released = 0;
+    for (size_t k = 0; k < check_count(400); k++) {
+        epoch_domain_t* d = epoch_domain_create(a);
+        REQUIRE(d != NULL);
+        Growing g = {a, d->epoch_id, 0};
+        pthread_t t;
+        REQUIRE(pthread_create(&t, NULL, grow, &g) == 0);
+        for (unsigned n = 0; atomic_load(&g.done) == 0; n++) slab_epoch_set_label(a, g.id, n % 2 == 0 ? "one" : "two");
+        pthread_join(t, NULL);
+        CHECK(epoch_close_ex(a, g.id, EPOCH_RELEASE, NULL));
+        epoch_domain_destroy(d);
+    }
+    for (size_t i = 0, n = slab_stats_labels(a, rows, ROWS); i < n; i++) {
+        freed += rows[i].objects_freed;
+        released += rows[i].objects_released;
+    }
+    CHECK_EQ(freed, 0);
+    CHECK_EQ(released, 3000 * check_count(400));
+    slab_allocator_free(a);
+}
+
 static const CheckCase cases[] = {
+    CHECK_CASE(relabelled_beside_allocations),
     CHECK_CASE(phases_of_two_labels), CHECK_CASE(escapes_and_relabelling),    CHECK_CASE(more_labels_than_room),
     CHECK_CASE(budget_of_an_epoch),   CHECK_CASE(budget_function_makes_room), CHECK_CASE(budget_of_a_label),
     CHECK_CASE(limit_of_an_allocator), CHECK_CASE(sums_never_go_back),        CHECK_CASE(one_in_so_many),
