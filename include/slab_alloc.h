@@ -145,8 +145,8 @@ typedef struct PerfCounters {
 /* What an epoch held and what its end did. Exact:
  * objects_allocated == objects_freed + objects_released + objects_escaped, and so for bytes.
  * "deferred" slabs were held by a thread inside a call when the epoch was closed; that thread
- * returns them as it leaves. Objects in a slab that its owner held are in no term until then. bytes are
- * usable bytes. */
+ * returns them as it leaves. Objects in a slab that its owner held are in no term until then (in shared
+ * mode slabs have no owner, and objects are in their terms at once). bytes are usable bytes. */
 typedef struct EpochReceipt {
     uint32_t version; /* 1 */
     EpochId epoch_id;
