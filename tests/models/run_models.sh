@@ -3,14 +3,16 @@
 # error, "caught" with one. One line per run. Needs spin and a C compiler; without spin it is skipped (77).
 #
 #   run_models.sh [PATTERN]   only lines of the list that match the extended regular expression
-#   LONG=1                    also the larger bounds (minutes, gigabytes)
+#   TSLAB_TEST_SCALE=n        n > 1: also those marked `check`, which take longest and have smaller ones beside them
+#   LONG=1                    these, and the larger bounds marked `long` (minutes, gigabytes)
 #   JOBS=n  RUN_SECONDS=n     runs at a time; limit of one run
 set -u
 here=${TSLAB_SOURCE_DIR:+$TSLAB_SOURCE_DIR/tests/models}
 here=${here:-$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)}
 command -v spin >/dev/null || { echo "spin is not installed: skipped" >&2; exit 77; }
 
-long=${LONG:-0}
+long=${LONG:-0} scale=${TSLAB_TEST_SCALE:-1}
+case $scale in '' | *[!0-9.]*) scale=1 ;; esac
 if [ "$long" = 1 ]; then seconds=${RUN_SECONDS:-1200} megabytes=8000 table=26
 else seconds=${RUN_SECONDS:-90} megabytes=2000 table=22; fi
 depth=1000000
@@ -18,6 +20,16 @@ quick="${CC:-gcc} -O0" # tcc's search is a tenth slower, and it compiles in a th
 if command -v tcc >/dev/null; then quick=tcc; fi
 build=$(mktemp -d) || exit 1
 trap 'rm -rf "$build"' EXIT
+
+# whether a line of the list that is marked so is to be run
+wanted() {
+    case $1 in
+        '') true ;;
+        check) [ "$long" = 1 ] || [ "${scale%%.*}" -gt 1 ] 2>/dev/null ;;
+        long) [ "$long" = 1 ] ;;
+        *) echo "models.list: no line can be '$1'" >&2; exit 1 ;;
+    esac
+}
 
 # run NUMBER FILE DEFINES MUTANT EXPECTED [long]: leaves one line in $build/NUMBER.out; status 0 when as expected
 run() {
@@ -54,11 +66,11 @@ run() {
     [ "$result" = "$expected" ]
 }
 
-n=0 failed=0 jobs=${JOBS:-2} running=0
+n=0 left=0 failed=0 jobs=${JOBS:-2} running=0
 while read -r file defines mutant expected only; do
     case $file in '' | '#'*) continue ;; esac
-    [ "$long" = 1 ] || [ "${only:-}" != long ] || continue
     [ $# = 0 ] || grep -qE -- "$1" <<<"$file $defines $mutant" || continue
+    wanted "${only:-}" || { left=$((left + 1)); continue; }
     case ${expected:-} in ok | caught) ;; *) echo "models.list: '$file $defines $mutant $expected'" >&2; exit 1 ;; esac
     [ -f "$here/$file" ] || { echo "models.list: no $file" >&2; exit 1; }
     if [ $running -ge "$jobs" ]; then
@@ -70,5 +82,5 @@ while read -r file defines mutant expected only; do
 done <"$here/models.list"
 for (( ; running > 0; running--)); do wait -n || failed=$((failed + 1)); done
 
-echo "$n runs, $failed not as expected, ${SECONDS}s"
+echo "$n runs, $failed not as expected, ${SECONDS}s; $left left to longer forms (make check, LONG=1)"
 [ $n -gt 0 ] && [ $failed = 0 ]
