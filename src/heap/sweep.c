@@ -358,7 +358,8 @@ static void fill_receipt_locked(TsiSweep* w, TsiTotals live, EpochReceipt* r) {
  * (S2). */
 static void await_held_locked(TsiSweep* w, TsiLock* lock) {
     TsiInc* i = w->inc;
-    for (unsigned turn = 0; i->heaps != 0 && tsi_load_seq(&tsi_heap(w->arena, i->heaps - 1)->word) == TSI_HELD_WORD;) {
+    /* Relaxed: the word becomes HELD, and is no longer, under the stripe, which is held at each look. */
+    for (unsigned turn = 0; i->heaps != 0 && tsi_load_relaxed(&tsi_heap(w->arena, i->heaps - 1)->word) == TSI_HELD_WORD;) {
         tsi_lock_give_probed(lock);
         tsi_os_yield(&turn);
         tsi_lock_take(lock);

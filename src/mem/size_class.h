@@ -75,10 +75,6 @@ TSI_INLINE unsigned tsi_class_of(size_t size) {
     return size <= TSI_SMALL_MAX ? tsi_class_of_big(size) : 0;
 }
 
-/* The entry at a byte offset of the table. */
-TSI_INLINE const TsiClass* tsi_class_by_offset(const TsiClassTable* t, uint32_t at) {
-    return (const TsiClass*)(const void*)((const uint8_t*)t + at);
-}
 /* Slot of an offset in a line; the caller compares tsi_class_offset to refuse interior addresses. */
 TSI_INLINE unsigned tsi_class_slot(const TsiClass* c, uint32_t in_line) {
     return (in_line >> c->unit_shift) & (TSI_LINE_SLOTS - 1);

@@ -111,7 +111,9 @@ TSI_INLINE TsiMixed* tsi_mixed(const TsiSpace* s, uint32_t line_id) { return tsi
 TSI_INLINE TsiSlab* tsi_slab(const TsiSpace* s, uint32_t id) {
     return (TsiSlab*)(void*)tsi_meta_of(s, id >> 8) + (id & (TSI_CHUNK_SLABS - 1));
 }
-TSI_INLINE const TsiClass* tsi_key_class(const TsiClassTable* t, uint32_t key) { return tsi_class_by_offset(t, key & ~255u); }
+TSI_INLINE const TsiClass* tsi_key_class(const TsiClassTable* t, uint32_t key) {
+    return (const TsiClass*)(const void*)((const uint8_t*)t + (key & ~255u));
+}
 TSI_INLINE unsigned tsi_key_line_shift(uint32_t key) { return (uint8_t)key; }
 TSI_INLINE unsigned tsi_chunk_class(const TsiSpace* s, uint32_t chunk) {
     /* acquire: pairs with the release in set_class: the chunk's bookkeeping is committed */
