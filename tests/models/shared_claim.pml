@@ -7,13 +7,16 @@
  * A claim names the heap in `busy`, looks at the heap's word, its ref and the incarnation, takes a bit, counts it and
  * clears `busy`.  A sweep holds the lock twice: HELD under its ticket, then a membarrier and a wait until no
  * thread names the heap, then it takes the heap.  When only the sweeping thread has used the heap it keeps the lock
- * and waits for nobody.  A line that is used up is put aside: its token is armed, then its free slots are counted again.  A freer
+ * and waits for nobody.  A closer that finds the heap HELD waits for that sweep first.
+ * A line that is used up is put aside: its token is armed, then its free slots are counted again.  A freer
  * that takes the token lists the line under the lock, if its slab is still there.
  *
  * Scenarios (exactly one)
  *   S_CLOSE   two claimers, a closer, a freer
  *   S_USER    two claimers, of which the first closes in the end, and a freer
  *   S_TRIM    two claimers, a trim and a closer, a freer
+ *   S_ENDS    two claimers and two closers, a freer; with AND_TRIM a trim as well
+ *   S_LATE    two claimers, a closer, an advance, a freer whose free of the last object sweeps
  *   S_REBORN  S_USER after another thread has closed: the record serves a second incarnation
  *   S_TOKEN   one claimer, a trim, two freers; a line comes back with T free slots
  *   FENCED    beside one of them: no membarrier, busy is exchanged
@@ -21,7 +24,8 @@
  * Checked
  *   a bit is taken only in the claimer's incarnation and before the heap is seized; no slot has two owners;
  *   when a slab is settled its count is that of the claims which took a bit there; a line is listed only while its slab
- *   is in the heap; in the end a line with T free slots is current or listed; allocated = freed + released + live.
+ *   is in the heap; a closer's receipt has every claim, once, and leaves nothing to others; in the end a line with T free
+ *   slots is current or listed; allocated = freed + released + live.
  */
 #ifdef S_TOKEN
 #define NTH 1
@@ -67,6 +71,7 @@ bit  cur = 1, listed;
 /* ghosts */
 byte live, out;                 /* slots taken; slots whose claims have returned and nobody frees yet */
 byte taken;                     /* bits taken since the slab was opened */
+byte n_taken;                   /* ever */
 byte n_settled, n_freed, n_rel, done;
 
 #include "mm.pml"
@@ -203,7 +208,7 @@ inline claim(t)
 				:: got ->
 					assert(tagst == OWNED && href == ref && (hw == SHARED || hw == HELD));
 					assert(!(live & (1 << h)));
-					live = live | (1 << h); taken++
+					live = live | (1 << h); taken++; n_taken++
 				:: else
 				fi;
 				w = 0
@@ -364,70 +369,158 @@ inline rebuild()
 	fi
 }
 
-/* era: the one to close, 0 to trim */
+/*
+ * Another sweep may have the heap, between its two holds.  An end waits until that one has settled it, by the state that
+ * the end has set; its receipt would lack everything otherwise.  The code gives the lock back, yields, and takes it to
+ * look again; here it sleeps until a look is worth it, so that a wait without an end shows.
+ */
+#ifdef MUTANT_AWAIT_ONCE
+#define WORTH_A_LOOK true
+#else
+#define WORTH_A_LOOK (hw != HELD)
+#endif
+inline await_held(me)
+{
+#if !defined(MUTANT_NO_AWAIT) && !defined(MUTANT_AWAIT_UNLOCKED)
+	do
+	:: hw == HELD ->
+#ifdef MUTANT_AWAIT_LOCKED
+		hw != HELD
+#else
+		lock = 0;
+		WORTH_A_LOOK;
+		take_lock(me);
+#ifdef MUTANT_AWAIT_ONCE
+		break
+#endif
+#endif
+	:: else -> break
+	od;
+#endif
+	skip
+}
+
+/* The heap is ours: HELD, and claims are over. */
+inline seize(era)
+{
+	hw = SEIZED;
+#ifdef MUTANT_GIVES_BACK_EARLY
+	if
+	:: !(inc & 1) -> hw = SHARED
+	:: else
+	fi;
+#endif
+	if
+	:: inc & 1 ->
+		if
+		:: tagst == OWNED -> settle()
+		:: else
+		fi;
+		d_step { href = 0; user = NOBUF; hw = FREE }
+	:: else ->
+		if
+		:: tagst == OWNED ->
+			count_free();
+			if
+			:: x == 2 -> settle()
+			:: else
+			fi;
+			x = 0
+		:: else
+		fi;
+		rebuild();
+		hw = SHARED
+	fi
+}
+
+#define LATE 4          /* a freer's: it finds an incarnation that has ended, and makes no receipt */
+#define ENDS(era) ((era) && (era) != LATE)
+#ifdef MUTANT_AWAIT_UNPINNED
+#define PINS_BEFORE(era) (!ENDS(era))
+#else
+#define PINS_BEFORE(era) true
+#endif
+#ifdef MUTANT_HOLDER_LEAVES_IT  /* the end may have it */
+#define TAKES(era) ((era) || !(inc & 1))
+#else
+#define TAKES(era) true
+#endif
+
+/* era: the one to end, 0 to trim, LATE */
 inline sweep(me, era)
 {
+#ifdef MUTANT_AWAIT_UNLOCKED
+	if
+	:: ENDS(era) -> hw != HELD
+	:: else
+	fi;
+#endif
 	take_lock(me);
-	d_step {
-		sweeps++;
+	if
+	:: (ENDS(era) && (inc >> 1) != (era)) || ((era) == LATE && !(inc & 1))  /* somebody else's by now */
+	:: else ->
+		d_step {
+			if
+			:: PINS_BEFORE(era) -> sweeps++
+			:: else
+			fi;
+			if
+			:: ENDS(era) -> inc = inc | 1
+			:: else
+			fi
+		}
 		if
-		:: era && inc == 2 * era -> inc = inc | 1
+		:: ENDS(era) -> await_held(me)
+		:: else
+		fi;
+		d_step {
+			if
+			:: !PINS_BEFORE(era) -> sweeps++
+			:: else
+			fi;
+			if
+			:: hw == SHARED ->
+				hw = HELD; ticket++; tk = ticket; revoker = tk;
+				in = (many || user != me)
+			:: else
+			fi
+		}
+		if
+		:: in ->
+			in = 0;
+			lock = 0;
+#if !defined(MUTANT_NO_MEMBARRIER) && !defined(FENCED)
+			mm_barrier_all();
+#endif
+#ifndef MUTANT_NO_WAIT
+			mem[L_BUSY(0)] == 0;
+#if NTH > 1
+			mem[L_BUSY(1)] == 0;
+#endif
+#endif
+			take_lock(me)
 		:: else
 		fi;
 		if
-		:: hw == SHARED ->
-			hw = HELD; ticket++; tk = ticket; revoker = tk;
-			in = (many || user != me)
-		:: else
-		fi
-	}
-	if
-	:: in ->
-		in = 0;
-		lock = 0;
-#if !defined(MUTANT_NO_MEMBARRIER) && !defined(FENCED)
-		mm_barrier_all();
-#endif
-#ifndef MUTANT_NO_WAIT
-		mem[L_BUSY(0)] == 0;
-#if NTH > 1
-		mem[L_BUSY(1)] == 0;
-#endif
-#endif
-		take_lock(me)
-	:: else
-	fi;
-	if
 #ifdef MUTANT_NO_TICKET
-	:: hw == HELD ->
+		:: hw == HELD && TAKES(era) -> seize(era)
 #else
-	:: hw == HELD && tk && revoker == tk ->
+		:: hw == HELD && tk && revoker == tk && TAKES(era) -> seize(era)
 #endif
-		hw = SEIZED;
-		if
-		:: inc & 1 ->
+		:: else
+		fi;
+		d_step {
 			if
-			:: tagst == OWNED -> settle()
+			:: ENDS(era) ->         /* the receipt: all that was ever claimed, once, and nothing is left to others */
+				assert(inc == 2 * (era) + 1);
+				assert(hw == FREE && tagst == POOL);
+				assert(n_settled == n_taken)
 			:: else
 			fi;
-			d_step { href = 0; user = NOBUF; hw = FREE }
-		:: else ->
-			if
-			:: tagst == OWNED ->
-				count_free();
-				if
-				:: x == 2 -> settle()
-				:: else
-				fi;
-				x = 0
-			:: else
-			fi;
-			rebuild();
-			hw = SHARED
-		fi
-	:: else
+			sweeps--; tk = 0
+		}
 	fi;
-	d_step { sweeps--; tk = 0; lock = 0 }
+	lock = 0
 }
 
 /* ---- threads ---- */
@@ -451,8 +544,8 @@ proctype claimer(byte me; byte n)
 
 proctype freer(byte n)
 {
-	byte w, h, x, q;
-	bit ok;
+	byte w, h, x, q, tk;
+	bit ok, in;
 	do
 	:: n > 0 ->
 		n--;
@@ -493,7 +586,14 @@ proctype freer(byte n)
 				unpark(q)
 #endif
 			:: else
-			fi
+			fi;
+#ifdef S_LATE                   /* the last of a slab whose incarnation has ended: after_late_free */
+			if
+			:: tagst == OWNED && seq == q && (inc & 1) && (rem0 & rem1 & 1) -> sweep(NOBUF, LATE)
+			:: else
+			fi;
+#endif
+			skip
 		:: else
 		fi;
 		d_step { ok = 0; q = 0; h = 0 }
@@ -513,7 +613,19 @@ proctype sweeper(byte era)
 	done++
 }
 
-#ifdef S_TRIM
+#ifdef S_LATE
+/* The ring moves on: nothing is swept. */
+proctype advancer()
+{
+	take_lock(NOBUF);
+	d_step { inc = inc | 1; lock = 0 }
+	done++
+}
+#endif
+
+#if defined(S_ENDS) && defined(AND_TRIM)
+#define NPROC 6
+#elif defined(S_TRIM) || defined(S_ENDS) || defined(S_LATE)
 #define NPROC 5
 #elif defined(S_USER)
 #define NPROC 3
@@ -529,7 +641,7 @@ init
 		by_ref[1] = 1; many = 1;
 #endif
 #ifdef S_TOKEN                  /* it is used up */
-		rem0 = 0; rem1 = 0; live = 3; out = 3; taken = 2; mem[L_ISS(0)] = 2;
+		rem0 = 0; rem1 = 0; live = 3; out = 3; taken = 2; n_taken = 2; mem[L_ISS(0)] = 2;
 #endif
 		run flusher(0);
 		run claimer(0, NOPS);
@@ -541,8 +653,17 @@ init
 #ifdef S_TOKEN
 		run freer(NFREE); run sweeper(0);
 #endif
-#ifdef S_TRIM
-		run sweeper(0); run sweeper(1);
+#if defined(S_TRIM) || defined(AND_TRIM)
+		run sweeper(0);
+#endif
+#if defined(S_TRIM) || defined(S_ENDS)
+		run sweeper(1);
+#endif
+#ifdef S_ENDS
+		run sweeper(1);
+#endif
+#ifdef S_LATE
+		run advancer(); run sweeper(1);
 #endif
 #if defined(S_CLOSE) || defined(S_REBORN)
 		run sweeper(1);
