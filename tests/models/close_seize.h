@@ -99,11 +99,20 @@ byte swept[2];          /* 1 + thread of the sweeper            */
 byte inbr[2];           /* 1 + owner whose bracket covers it    */
 bit  closed_ret;        /* a close of this incarnation returned */
 byte n_alloc, n_freed, n_rel;
+bit  used[2];           /* has handed out objects since it was OWNED */
 byte late;              /* slabs whose last object a freer ended after the advance */
 byte done;
 
 #define IS_LIVE(t, h)     (hw[h] == HW(LIVE, t))
 #define BINDING_IS(h, t)  (hw[h] == HW(LIVE, t) || hw[h] == HW(RETIRE, t) || hw[h] == HW(REVOKED, t))
+/* A slab with objects that no receipt has yet; slabs that an earlier sweep has skipped and told of. */
+#define LEFT_OUT(s)       (TST(tag[s]) == OWNED && used[s] && !AGAIN(HEAP(s)))
+#ifdef EACH_RECEIPT
+#define TOLD_BEFORE       0
+#else
+#define TOLD_BEFORE       ((hskip[0] && HST(hw[0]) == DEAD) + (hskip[1] && HST(hw[1]) == DEAD))
+#endif
+#define SLABS_OF(h)       ((TST(tag[0]) == OWNED && HEAP(0) == (h)) + (TST(tag[1]) == OWNED && HEAP(1) == (h)))
 /* The owner's private view: slab s is in one of its heaps; in its room (the first heap is its). */
 #define OWN(t, s)         (TST(tag[s]) == OWNED && BINDING_IS(HEAP(s), t))
 #define IN_ROOM(t, s)     (OWN(t, s) && BINDING_IS(0, t))

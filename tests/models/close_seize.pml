@@ -40,7 +40,8 @@
  *   a slab is settled once; the words of a slab that goes back account for exactly
  *   the live objects; in the end nothing is left to nobody: every slab is back, or
  *   ORPHAN with live objects; heap records are not freed before their skipped slab
- *   is settled; allocated = freed + released + live.
+ *   is settled; allocated = freed + released + live; a receipt tells of as many slabs as
+ *   deferred as it lacks, or (not with EACH_RECEIPT) those were told of before.
  */
 #ifdef S_EXIT
 #define NTH 2
@@ -118,7 +119,7 @@ inline remote_free(t)
 
 proctype freer(byte n)
 {
-	byte s, b, q, r, x, ok, sk, early, tk, h, i, in, w;
+	byte s, b, q, r, x, ok, sk, early, tk, h, i, in, w, df;
 	do
 	:: n > 0 ->
 		if
@@ -252,7 +253,7 @@ inline work(t)
 			b = r & ~(r - 1);
 			assert(!(live[s] & b));
 			assert(!beg);
-			live[s] = live[s] | b; n_alloc++;
+			live[s] = live[s] | b; n_alloc++; used[s] = 1;
 			mm_put(t, L_AV(s), r & ~b, 0);
 			b = 0; r = 0 }
 		:: else
@@ -312,7 +313,7 @@ inline work(t)
 
 proctype owner(byte me; byte n)
 {
-	byte s, b, q, r, x, ok, sk, early, tk, h, i, in, w, op, hb, beg;
+	byte s, b, q, r, x, ok, sk, early, tk, h, i, in, w, op, hb, beg, df;
 	byte got = 1;   /* number + 1 of the heap that the bracket hangs on */
 	do
 	:: n > 0 ->
@@ -421,7 +422,7 @@ proctype owner(byte me; byte n)
 
 proctype closer(byte target)
 {
-	byte r, x, ok, sk, tk, h, i, in, w;
+	byte r, x, ok, sk, tk, h, i, in, w, df;
 	sweep(NOBUF, target, 0);
 	closed_ret = 1;
 	done++
@@ -430,7 +431,7 @@ proctype closer(byte target)
 #if defined(S_TRIM) || (defined(S_MORE) && (!defined(MORE_CLOSE) || defined(MORE_TRIM)))
 proctype trimmer()
 {
-	byte r, x, ok, sk, tk, h, i, in, w;
+	byte r, x, ok, sk, tk, h, i, in, w, df;
 	sweep(NOBUF, 0, 1);
 	done++
 }
@@ -459,7 +460,7 @@ init
 #ifdef S_MORE
 		hw[1] = DETACHED;
 		tag[1] = TAG(OWNED, 0);
-		mem[L_AV(1)] = 2; mem[L_HEAP(1)] = 2; live[1] = 1; n_alloc = 1;
+		mem[L_AV(1)] = 2; mem[L_HEAP(1)] = 2; live[1] = 1; n_alloc = 1; used[1] = 1;
 #else
 		hw[1] = FREE;
 #endif

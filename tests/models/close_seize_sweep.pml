@@ -63,6 +63,14 @@ inline complete(t, s, all)
 #define END_PLAIN_FREES(s) mem[L_HEAP(s)] = 0
 #endif
 
+/* What becomes of a slab and its heap follows the state read under the lock, not the one that the sweep began with. */
+#ifdef MUTANT_BY_OLD_STATE
+bit was_active;
+#define STATE (was_active -> ACTIVE : inc)
+#else
+#define STATE inc
+#endif
+
 /*
  * An OWNED slab that is the caller's alone. A trim returns it if it is empty, a
  * release in any case; a drain makes it ORPHAN and then looks whether it is empty.
@@ -76,11 +84,11 @@ inline settle(t, s)
 		ok = EMPTY(s);
 		x = tag[s];
 		if
-		:: inc == RELEASED || (inc == ACTIVE && ok) ->
-			swept[s] = 1 + t; tag[s] = TAG(PURGING, TSEQ(x)); ok = 1
-		:: inc == ACTIVE && !ok
+		:: STATE == RELEASED || (STATE == ACTIVE && ok) ->
+			swept[s] = 1 + t; tag[s] = TAG(PURGING, TSEQ(x)); ok = 1; used[s] = 0
+		:: STATE == ACTIVE && !ok
 		:: else ->
-			swept[s] = 1 + t;
+			swept[s] = 1 + t; used[s] = 0;
 			END_PLAIN_FREES(s);
 #ifndef MUTANT_LOOK_BEFORE_TAG
 			ok = 0; x = TAG(ORPHAN, TSEQ(x)); tag[s] = x
@@ -154,17 +162,17 @@ inline settle_heap(t, h)
 	od;
 	if
 	:: HST(w) == DEAD
-	:: HST(w) != DEAD && inc == ACTIVE && (HST(w) == DETACHED || HB(w) == t) -> hw[h] = DETACHED
+	:: HST(w) != DEAD && STATE == ACTIVE && (HST(w) == DETACHED || HB(w) == t) -> hw[h] = DETACHED
 #ifdef MUTANT_TRIM_SEIZES_BUSY
-	:: HST(w) != DEAD && inc == ACTIVE && !(HST(w) == DETACHED || HB(w) == t) -> hw[h] = DETACHED
+	:: HST(w) != DEAD && STATE == ACTIVE && !(HST(w) == DETACHED || HB(w) == t) -> hw[h] = DETACHED
 #else
-	:: HST(w) != DEAD && inc == ACTIVE && !(HST(w) == DETACHED || HB(w) == t) -> hw[h] = HW(RETIRE, HB(w))
+	:: HST(w) != DEAD && STATE == ACTIVE && !(HST(w) == DETACHED || HB(w) == t) -> hw[h] = HW(RETIRE, HB(w))
 #endif
-	:: HST(w) != DEAD && inc != ACTIVE && (HST(w) == DETACHED || HB(w) == t) -> drop(h)
+	:: HST(w) != DEAD && STATE != ACTIVE && (HST(w) == DETACHED || HB(w) == t) -> drop(h)
 #ifdef MUTANT_FREE_EARLY
-	:: HST(w) != DEAD && inc != ACTIVE && !(HST(w) == DETACHED || HB(w) == t) -> drop(h)
+	:: HST(w) != DEAD && STATE != ACTIVE && !(HST(w) == DETACHED || HB(w) == t) -> drop(h)
 #else
-	:: HST(w) != DEAD && inc != ACTIVE && !(HST(w) == DETACHED || HB(w) == t) ->
+	:: HST(w) != DEAD && STATE != ACTIVE && !(HST(w) == DETACHED || HB(w) == t) ->
 		d_step { hskip[h] = sk; hw[h] = HW(DEAD, HB(w)) }
 #endif
 	fi
@@ -218,6 +226,16 @@ inline may_seize(t, h)
 			:: else -> sk = 0
 			fi
 		:: else
+		fi;
+		/* deferred, for the receipt */
+		if
+#ifndef MUTANT_SKIPPED_UNTOLD
+		:: ok && sk -> df = df + 1
+#endif
+#ifndef MUTANT_ANOTHERS_UNTOLD
+		:: !ok && HST(w) == REVOKED && !AGAIN(h) -> df = df + SLABS_OF(h)
+#endif
+		:: else
 		fi
 	}
 }
@@ -269,6 +287,9 @@ inline sweep(t, to, trims)
 		:: inc != ACTIVE || (trims) || STATE_LATE -> tickets++; tk = tickets; sk = 0
 		:: else -> tk = 0
 		fi
+#ifdef MUTANT_BY_OLD_STATE
+		; df = (inc == ACTIVE)
+#endif
 	}
 	if
 	:: tk ->
@@ -283,7 +304,10 @@ inline sweep(t, to, trims)
 			take_lock(t)
 		:: else
 		fi;
-		h = 0;
+#ifdef MUTANT_BY_OLD_STATE
+		was_active = df;
+#endif
+		d_step { h = 0; df = TOLD_BEFORE }
 		do
 		:: h < NH ->
 			may_seize(t, h);
@@ -294,6 +318,9 @@ inline sweep(t, to, trims)
 			d_step { sk = 0; w = 0; h++ }
 		:: h == NH -> h = 0; break
 		od;
+#ifdef MUTANT_BY_OLD_STATE
+		was_active = 0;
+#endif
 #ifdef MUTANT_STATE_AFTER_WORDS
 		raise(to);
 #endif
@@ -311,7 +338,10 @@ inline sweep(t, to, trims)
 	:: else
 	fi;
 	skip;
-	d_step { lock = 0; tk = 0 }
+	d_step {
+		assert(!(to) || LEFT_OUT(0) + LEFT_OUT(1) <= df);
+		lock = 0; tk = 0; df = 0
+	}
 #ifdef S_PARTIAL
 	if
 	:: (to) == CLOSED ->
