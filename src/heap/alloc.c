@@ -125,9 +125,9 @@ static void* next_ready(TsiBinding* b, TsiHeap* h, unsigned cls) {
     tsi_store_relaxed(&l->flags, tsi_load_relaxed(&l->flags) & (uint8_t)~TSI_LINE_LISTED);
     room->cur[cls] = l;
     tsi_store_release(&l->avail, freed); /* invariant F: before the bits leave freed */
-    /* after avail: pairs with handed_out in settle.c */
-    tsi_store_release(&l->issued, tsi_load_relaxed(&l->issued) + (freed == c->full ? c->slots : tsi_popcount(freed)));
     tsi_store_release(&l->freed, 0);     /* pairs with the acquire of whoever asks "is it free?" */
+    /* last: pairs with handed_out in settle.c */
+    tsi_store_release(&l->issued, tsi_load_relaxed(&l->issued) + (freed == c->full ? c->slots : tsi_popcount(freed)));
     tsi_count(&b->counters[cls].parked);
     tsi_count_slow(b, h, cls, TSI_SLOW_FULL);
     return line_pop(b, l, cls);
@@ -188,8 +188,8 @@ void* tsi_alloc_again(TsiBinding* b, TsiHeap* h, unsigned cls, SlabHandle* handl
     uint64_t tag = tsi_load_relaxed(&tsi_slab(s, tsi_slab_of_line(s, id))->tag);
     if (TSI_UNLIKELY((tag & TSI_SLAB_HANDLED) != 0)) tsi_counts_even(s, l, id, tsi_tag_seq(tag), freed);
     tsi_store_release(&l->avail, freed); /* invariant F: before the bits leave freed */
-    tsi_store_release(&l->issued, tsi_load_relaxed(&l->issued) + tsi_popcount(freed)); /* as in tsi_line_refill */
     tsi_store_release(&l->freed, 0);     /* pairs with the acquire of whoever asks "is it free?" */
+    tsi_store_release(&l->issued, tsi_load_relaxed(&l->issued) + tsi_popcount(freed)); /* as in tsi_line_refill */
     if (handle != NULL && (*handle = tsi_handle_here(b, c, l, tsi_ctz64(freed))) == 0) return NULL;
     tsi_count_slow(b, h, cls, TSI_SLOW_FULL);
     void* p = line_pop(b, l, cls);

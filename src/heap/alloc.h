@@ -44,8 +44,8 @@ TSI_INLINE void* tsi_mixed_bump(TsiLine* l, const TsiClass* c) {
     TsiMixed* m = tsi_mixed_of(l);
     tsi_store_relaxed(&m->ends, tsi_load_relaxed(&m->ends) | 1ull << (end - 1));
     tsi_store_release(&m->starts, tsi_load_relaxed(&m->starts) | 1ull << slot); /* pairs with line_state: ends first */
-    tsi_store_relaxed(&l->issued, tsi_load_relaxed(&l->issued) + 1);
     tsi_store_release(&l->avail, ~1ull << (end - 1));
+    tsi_store_release(&l->issued, tsi_load_relaxed(&l->issued) + 1); /* last: pairs with handed_out in settle.c */
     return l->base + slot * TSI_GRANULE;
 }
 

@@ -95,8 +95,8 @@ unsigned tsi_line_refill(TsiBinding* b, TsiLine* l, const TsiClass* c, unsigned 
     if ((tag & TSI_SLAB_HANDLED) != 0) tsi_counts_even(s, l, id, tsi_tag_seq(tag), out);
     n = tsi_popcount(out);
     tsi_store_release(&l->avail, out);          /* invariant F: before the bits leave freed */
-    tsi_store_release(&l->issued, tsi_load_relaxed(&l->issued) + n); /* after avail: pairs with handed_out in settle.c */
     tsi_store_release(&l->freed, freed & ~out); /* pairs with the acquire of whoever asks "is it free?" */
+    tsi_store_release(&l->issued, tsi_load_relaxed(&l->issued) + n); /* last: pairs with handed_out in settle.c */
     return n;
 }
 

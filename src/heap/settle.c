@@ -50,7 +50,7 @@ static uint64_t mixed_bytes(const TsiSpace* s, uint32_t line_id, uint64_t starts
 /* Objects of a line that were ever handed out. A snapshot asks before it reads what is free: then it never takes a
  * slot that is handed out meanwhile for one that was freed. */
 static uint64_t handed_out(unsigned cls, TsiLine* l) {
-    uint64_t issued = tsi_load_acquire(&l->issued); /* pairs with refills, whose slots show in avail before they are in issued */
+    uint64_t issued = tsi_load_acquire(&l->issued); /* pairs with refills and bumps, whose slots are seen to be out of freed and avail before they are in issued */
     if (cls == TSI_CLASS_MIXED) return issued;
     uint64_t avail = tsi_load_acquire(&l->avail); /* before the remote words */
     return avail != 0 ? issued - tsi_popcount(avail) : issued;
@@ -60,6 +60,7 @@ static void sum_line(const TsiSpace* s, unsigned cls, uint32_t line_id, uint64_t
     LineState st = line_state(s, cls, line_id, remote_bits);
     uint64_t live = st.live != 0 ? tsi_popcount(st.live) : 0, live_bytes, issued_bytes;
     if (cls == TSI_CLASS_MIXED) {
+        if (issued < live) issued = live; /* beside a bump, or in a fork child that one was left in */
         live_bytes = mixed_bytes(s, line_id, st.live);
         issued_bytes = mixed_bytes(s, line_id, st.used);
     } else {

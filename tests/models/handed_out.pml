@@ -9,14 +9,12 @@
  *   reader                                 refill
  *   issued            (acquire)            freed |= remote bits   (release), then they leave the remote word
  *   - slots in avail  (acquire)            avail = slots          (release)
- *   remote words, freed, avail             issued += slots        (release)
- *   live = those in none of the three      freed without them     (release)
+ *   remote words, freed, avail             freed without them     (release)
+ *   live = those in none of the three      issued += slots        (release)
  *
- * Two orders of the owner's are not what the reader needs:
- *   a release does not hold back later stores, so a machine weaker than TSO may show issued and a pop from avail before freed
- *   has lost the slot: it is neither in avail nor live;
- *   a mixed slab's object is counted before its granules leave avail: in between it is counted and not live, on any machine.
- * With ISSUED_LAST the count is the last store of each, and a release; what is live in a mixed slab was handed out, too.
+ * The count is the last store.  A release does not hold back later ones, so counted before freed has lost them, on a machine
+ * weaker than TSO a slot that was popped from avail could be in freed yet; and an object of a mixed slab that is counted before
+ * its granules leave avail is not live yet, on any machine.
  *
  * A pop takes a bit from avail by a plain store and touches no count: issued - avail rises by itself.  Objects of a
  * mixed slab come in a row: avail is what has not been used, `starts` where objects begin, and issued counts them.  In
@@ -83,13 +81,13 @@ inline show_slots(o)
 	STORE_REL(0, L_ISS(0), c + POP2(o));
 #endif
 	STORE_REL(0, L_AV, o);
-#ifdef ISSUED_LAST
+#ifndef MUTANT_ISSUED_NOT_LAST
 	STORE_REL(0, L_FR, f & ~(o));
 #endif
 #ifndef MUTANT_ISSUED_BEFORE_AVAIL
 	d_step { ROOM(0) -> mm_put(0, L_ISS(0), c + POP2(o), COUNTS) }
 #endif
-#ifndef ISSUED_LAST
+#ifdef MUTANT_ISSUED_NOT_LAST
 	STORE_REL(0, L_FR, f & ~(o))
 #endif
 }
@@ -128,7 +126,7 @@ inline alloc()
 	:: a ->
 		d_step { mm_get(0, L_ST, f); f = f | (a & ~(a - 1)); mm_get(0, L_ISS(0), c) }
 		d_step { ROOM(0) -> mm_put(0, L_ST, f, 1); f = a & (a - 1); a = a & ~(a - 1); live = live | a; n_alloc++ }
-#ifdef ISSUED_LAST
+#ifndef MUTANT_ISSUED_NOT_LAST
 		STORE_REL(0, L_AV, f);
 		d_step { ROOM(0) -> mm_put(0, L_ISS(0), c + 1, COUNTS) }
 #else
@@ -294,7 +292,7 @@ inline sum()
 	if
 #if defined(S_SHARED)
 	:: h < l -> l = h
-#elif !defined(S_MIXED) || defined(ISSUED_LAST)
+#elif !defined(S_MIXED) || !defined(MUTANT_ISSUED_NOT_LAST)
 	:: h < l -> h = l
 #endif
 	:: else

@@ -1,0 +1,163 @@
+/*
+ * test_stepped.c - what a snapshot tells after each instruction of an allocation.
+ *
+ * The processor traps after each instruction of the allocations and frees between step() and stop(). The handler reads all slabs as a
+ * snapshot does, which takes no lock: nothing may look freed that nobody began to free, and nothing handed out that nobody asked
+ * for. Orders that only a snapshot of several looks can tell apart are left to tests/models/handed_out.pml.
+ */
+#include "unit.h"
+
+#include "stats/snapshot.h"
+
+#include <signal.h>
+
+#if defined __has_feature
+#if __has_feature(thread_sanitizer)
+#define __SANITIZE_THREAD__ 1
+#endif
+#endif
+#if defined __x86_64__ && !defined __SANITIZE_THREAD__ /* whose runtime would be trapped in, too */
+#define CAN_STEP 1
+static inline void trap(bool on) {
+    if (on) __asm__ volatile("pushfq; orq $0x100, (%%rsp); popfq" ::: "memory", "cc");
+    else __asm__ volatile("pushfq; andq $~0x100, (%%rsp); popfq" ::: "memory", "cc");
+}
+#else
+#define CAN_STEP 0
+static inline void trap(bool on) { (void)on; }
+#endif
+
+enum { HERE = 5, MOST = 200 };
+
+static SlabAllocator* a;
+static struct sigaction before;
+static struct Seen {
+    volatile uint64_t begun, freed; /* allocations and frees */
+    uint64_t looks, handed_out, live; /* of the last look */
+    uint64_t wrong; /* looks that told too much */
+} seen;
+
+static void add(const TsiSlabView* v, void* ctx) {
+    struct Seen* s = ctx;
+    if (v->state != TSI_SLAB_OWNED) return;
+    s->handed_out += v->sum.issued.objects;
+    s->live += v->sum.live.objects;
+}
+static void look(int sig) {
+    (void)sig;
+    seen.handed_out = seen.live = 0;
+    tsi_snapshot_slabs(tsi_arena(a), add, &seen);
+    seen.looks++;
+    /* live > handed out: counted late, which is told as no free */
+    bool free_told = seen.handed_out > seen.live && seen.handed_out - seen.live > seen.freed;
+    seen.wrong += free_told || seen.handed_out > seen.begun;
+}
+
+static void step(void) {
+    struct sigaction sa;
+    memset(&sa, 0, sizeof sa);
+    sa.sa_handler = look;
+    assert_int_equal(sigaction(SIGTRAP, &sa, &before), 0);
+    trap(true);
+}
+static void stop(void) {
+    trap(false);
+    assert_int_equal(sigaction(SIGTRAP, &before, NULL), 0);
+    look(0);
+    assert_int_equal(seen.handed_out, seen.begun);
+    assert_int_equal(seen.handed_out - seen.live, seen.freed);
+    assert_int_equal(seen.wrong, 0);
+#if CAN_STEP
+    assert_in_range(seen.looks, 100, UINT64_MAX);
+#endif
+}
+
+static int open_with(bool shared) {
+    SlabOptions o = unit_options();
+    o.shared = shared;
+    memset(&seen, 0, sizeof seen);
+    a = slab_allocator_create_with(&o);
+    return a == NULL;
+}
+static int open_owned(void** state) {
+    (void)state;
+    return open_with(false);
+}
+static int open_shared(void** state) {
+    (void)state;
+    return open_with(true);
+}
+static int close_allocator(void** state) {
+    (void)state;
+    unit_check(a);
+    slab_allocator_free(a);
+    return 0;
+}
+
+static void* take(size_t size) {
+    seen.begun++;
+    return slab_malloc_epoch(a, size, HERE);
+}
+static void give(void* p) {
+    seen.freed++;
+    slab_free(a, p);
+}
+
+/* A young domain's objects, one after the other in its mixed slab. */
+static void objects_of_a_mixed_slab(void** state) {
+    (void)state;
+    epoch_domain_t* d = epoch_domain_create(a);
+    assert_non_null(d);
+    epoch_domain_enter(d);
+    void* p[6];
+    p[0] = slab_malloc(a, 64);
+    assert_int_equal(tsi_chunk_class(&tsi_arena(a)->space, unit_place(a, p[0]).slab_id >> 8), TSI_CLASS_MIXED);
+    seen.begun = 1;
+    step();
+    for (unsigned n = 1; n < 6; n++) {
+        seen.begun++;
+        p[n] = slab_malloc(a, 16 * n);
+    }
+    give(p[2]);
+    give(p[4]);
+    stop();
+    epoch_domain_exit(d);
+    epoch_domain_destroy(d);
+}
+
+static void* give_all(void* arg) {
+    void** p = arg;
+    for (unsigned n = 0; p[n] != NULL; n++) slab_free(a, p[n]);
+    return NULL;
+}
+
+/* Lines that are used up, refilled by what their owner freed and by what others did, left and come back to. */
+static void refills(void** state) {
+    (void)state;
+    static void *p[MOST + 1], *others[MOST / 4 + 1];
+    for (unsigned n = 0; n < MOST; n++) p[n] = take(512);
+    for (unsigned n = 0; n < MOST / 4; n++) others[n] = p[4 * n];
+    seen.freed += MOST / 4;
+    unit_on_thread(give_all, others);
+    step();
+    for (unsigned n = 0; n < MOST / 4; n++) {
+        give(p[4 * n + 1]);
+        if (n % 8 == 7) {
+            for (unsigned k = 0; k < 8; k++) (void)take(512);
+        }
+    }
+    for (unsigned n = 0; n < 24; n++) (void)take(512);
+    stop();
+}
+
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test_setup_teardown(objects_of_a_mixed_slab, open_owned, close_allocator),
+    cmocka_unit_test_setup_teardown(refills, open_owned, close_allocator),
+    {"objects_of_a_mixed_slab, shared mode", objects_of_a_mixed_slab, open_shared, close_allocator, NULL},
+    {"refills, shared mode", refills, open_shared, close_allocator, NULL},
+};
+
+int main(void) {
+    if (!CAN_STEP) puts("no trap after each instruction here: allocations and frees are made, and looked at once");
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
