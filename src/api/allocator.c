@@ -1,6 +1,7 @@
 /* allocator.c - create, destroy, and what belongs to the process. */
-#include "api/internal.h"
+#include "api/domain.h"
 
+#include "heap/close.h"
 #include "heap/sample.h"
 
 #include "heap/sweep.h"
@@ -42,7 +43,7 @@ static bool arena_open(TsiArena* a, const SlabOptions* o, uint64_t bytes) {
            tsi_table_take(&a->heaps, &nobody, 0) &&
            (o->shared ? tsi_table_init(&a->lanes, sizeof(TsiLanes), records(bytes, TSI_INC_MAX, 8192))
                       : tsi_table_init(&a->rooms, (sizeof(TsiRoom) + 63) & ~(size_t)63, records(bytes, TSI_ROOMS_MAX, 2048))) &&
-           tsi_table_init(&a->domains, tsi_domain_stride, records(bytes, TSI_INC_MAX, 8192)) &&
+           tsi_table_init(&a->domains, TSI_DOMAIN_STRIDE, records(bytes, TSI_INC_MAX, 8192)) &&
            tsi_table_init(&a->bindings, (sizeof(TsiBinding) + 63) & ~(size_t)63, records(bytes, TSI_BINDINGS_MAX, 256));
 }
 
@@ -91,7 +92,7 @@ bool allocator_init_with(SlabAllocator* s, const SlabOptions* options) {
     SlabOptions o;
     uint32_t bad = 0;
     tsi_process_init();
-    tsi_domain_init();
+    tsi_scope_init();
     tsi_segment_init();
     if (s == NULL) {
         tsi_set_error("the allocator is NULL");

@@ -1,7 +1,6 @@
 /* diagnostics.c - the public reports. Their arrays come from malloc: the caller frees them. */
 #include "api/internal.h"
 
-#include "heap/sweep.h"
 #include "stats/diagnose.h"
 #include "stats/doctor.h"
 #include "stats/pprof.h"

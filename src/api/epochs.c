@@ -2,7 +2,7 @@
 #include "api/internal.h"
 
 #include "heap/charge.h"
-#include "heap/sweep.h"
+#include "heap/close.h"
 #include "stats/segment.h"
 #include "stats/snapshot.h"
 

@@ -22,12 +22,9 @@ TSI_INLINE TsiArena* tsi_arena(SlabAllocator* a) {
 TsiRef tsi_resolve(TsiArena* a, EpochId id);
 /* Allocates in an incarnation; NULL with errno. */
 void* tsi_alloc_ref(SlabAllocator* s, size_t size, TsiRef ref);
-extern const size_t tsi_domain_stride;
 /* Sets the sentence behind slab_last_error. */
 void tsi_set_error(const char* format, ...) __attribute__((format(printf, 1, 2)));
 /* Fills *out from *in (may be NULL) and the environment. False with tsi_set_error. */
 bool tsi_options_read(SlabOptions* out, const SlabOptions* in, uint32_t* bad_environment);
-/* Scopes of exiting and vanished threads; once per process. */
-void tsi_domain_init(void);
 
 #endif

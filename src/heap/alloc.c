@@ -15,6 +15,7 @@
 #include "base/check.h"
 #include "base/probes.h"
 #include "heap/charge.h"
+#include "heap/close.h"
 #include "heap/free.h"
 #include "heap/handles.h"
 #include "heap/heap.h"

@@ -12,11 +12,11 @@
 #include "heap/fork.h"
 
 #include "heap/charge.h"
+#include "heap/close.h"
 #include "heap/heap.h"
 #include "heap/registry.h"
 #include "heap/settle.h"
 #include "heap/shared.h"
-#include "heap/sweep.h"
 #include "heap/warm.h"
 
 #include <pthread.h>

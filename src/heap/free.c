@@ -12,12 +12,13 @@
  */
 #include "heap/free.h"
 
+#include "heap/close.h"
 #include "heap/handles.h"
 #include "heap/heap.h"
+#include "heap/partial.h"
 #include "heap/refuse.h"
 #include "heap/registry.h"
 #include "heap/settle.h"
-#include "heap/sweep.h"
 
 TSI_INLINE int slot_check(TsiLine* l, unsigned cls, unsigned slot, uint32_t seq, uint64_t* remote) {
     /* acquire, and in this order: invariant F */
@@ -110,7 +111,7 @@ static bool free_as_owner(TsiArena* a, TsiBinding* b, const TsiPlace* at, uint64
 static TSI_NOINLINE void after_orphans_free(TsiArena* a, TsiBinding* b, TsiPlace at, uint64_t tag) {
     if (tsi_tag_state(tag) != TSI_SLAB_ORPHAN) return;
     if (tsi_slab_is_empty(&a->space, at.cls, at.slab_id)) tsi_slab_complete(a, b, at.slab_id, tag);
-    else tsi_orphan_page_freed(a, b, &at, tag);
+    else tsi_partial_page_freed(a, b, &at, tag);
 }
 
 static TSI_NOINLINE void after_late_free(TsiArena* a, TsiBinding* b, TsiPlace at, TsiInc* i, TsiRef ref) {

@@ -3,6 +3,7 @@
 
 #include "base/check.h"
 #include "heap/charge.h"
+#include "heap/close.h"
 #include "heap/fork.h"
 #include "heap/heap.h"
 #include "heap/sample.h"

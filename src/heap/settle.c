@@ -13,8 +13,9 @@
 
 #include "base/check.h"
 #include "heap/charge.h"
+#include "heap/close.h"
+#include "heap/partial.h"
 #include "heap/refuse.h"
-#include "heap/sweep.h"
 #include "heap/warm.h"
 #include "mem/handle.h"
 
@@ -248,35 +249,6 @@ void tsi_orphan_link_locked(TsiArena* a, TsiInc* i, uint32_t slab_id) {
     tsi_add_relaxed(&i->slab_count, 1);
 }
 
-static bool gives_pages_back(const TsiSpace* s) { return s->config.purge_policy != SLAB_PURGE_NEVER; }
-
-/* Pages of a slab that no live slot touches and that could go back to the system; bit per page. */
-static uint32_t dead_pages(const TsiSpace* s, unsigned cls, uint32_t slab_id) {
-    const TsiClass* c = &s->classes->c[cls];
-    size_t page = tsi_os.page_bytes, pages = c->slab_bytes / page;
-    if (cls == TSI_CLASS_LARGE || pages < 2 || pages > 32 || !gives_pages_back(s)) return 0;
-    uint32_t live_pages = 0, first = tsi_first_line(c, slab_id);
-    for (uint32_t i = 0; i < 1u << c->lines_log2; i++) {
-        uint64_t live = line_state(s, cls, first + i, remote_bits_of(s, first + i)).live;
-        for (; live != 0; live &= live - 1) {
-            size_t from = ((size_t)i << c->line_shift) + tsi_class_offset(c, tsi_ctz64(live));
-            for (size_t p = from / page; p <= (from + c->size - 1) / page; p++) live_pages |= 1u << p;
-        }
-    }
-    uint32_t all = pages == 32 ? ~0u : (1u << pages) - 1;
-    return all & ~live_pages & ~tsi_load_relaxed(&tsi_slab(s, slab_id)->gone);
-}
-
-/* Keeps everybody else from returning the slab while some of its pages are given back. */
-static void claim_partial(TsiSweep* w, unsigned cls, uint32_t slab_id) {
-    TsiSlab* b = tsi_slab(&w->arena->space, slab_id);
-    uint64_t old = tsi_load_seq(&b->tag);
-    if (tsi_tag_state(old) != TSI_SLAB_ORPHAN || dead_pages(&w->arena->space, cls, slab_id) == 0) return;
-    if (!tsi_cas_seq(&b->tag, &old, (old & ~(uint64_t)TSI_SLAB_STATE) | TSI_SLAB_PARTIAL)) return;
-    tsi_store_relaxed(&b->extra, w->partial);
-    w->partial = slab_id + 1;
-}
-
 /* The tag goes from OWNED to ORPHAN of the incarnation; *sum is what the slab holds after that. */
 static uint64_t make_orphan(TsiArena* a, TsiInc* i, unsigned cls, uint32_t slab_id, TsiSlabSum* sum) {
     TsiSpace* s = &a->space;
@@ -312,7 +284,7 @@ void tsi_settle_drain(TsiSweep* w, uint32_t slab_id) {
     }
     tsi_orphan_link_locked(a, w->inc, slab_id);
     w->inc->pinned_slabs++;
-    claim_partial(w, cls, slab_id);
+    tsi_partial_claim(w, cls, slab_id);
 }
 
 void tsi_sweep_look(TsiSweep* w, unsigned cls) {
@@ -335,47 +307,8 @@ void tsi_settle_orphan_pages(TsiSweep* w) {
     for (uint32_t at = w->inc->orphans; at != 0; at = tsi_slab(s, at - 1)->next) {
         unsigned cls = tsi_chunk_class(s, (at - 1) >> 8);
         w->inc->pinned_slabs += look_at_large(w, cls, at - 1);
-        claim_partial(w, cls, at - 1);
+        tsi_partial_claim(w, cls, at - 1);
     }
-}
-
-/* No live object in the page of an object that was freed: what every late free asks, and mostly answers no. True also where it
- * takes dead_pages to tell. */
-static bool page_may_be_dead(const TsiSpace* s, const TsiPlace* at) {
-    const TsiClass* c = &s->classes->c[at->cls];
-    uint32_t page = (uint32_t)tsi_os.page_bytes;
-    if (c->size > TSI_KIB(1) || page > TSI_KIB(4)) return true; /* objects that lie in two pages */
-    uint64_t in_page = ~0ull;
-    uint32_t line = at->line_id, n = 1;
-    if (c->line_mask >= page) { /* slots are numbered by where they start */
-        uint32_t from = tsi_class_offset(c, at->slot) & ~(page - 1);
-        in_page = (page >> c->unit_shift < TSI_LINE_SLOTS ? (1ull << (page >> c->unit_shift)) - 1 : ~0ull) << (from >> c->unit_shift);
-    } else {
-        n = page >> c->line_shift;
-        line &= ~(n - 1);
-    }
-    for (uint32_t end = line + n; line < end; line++)
-        if ((tsi_line_live(s, at->cls, line) & in_page) != 0) return false;
-    return true;
-}
-
-enum { LATE_PAGES_BYTES = 256 << 10 };
-
-void tsi_orphan_page_freed(TsiArena* a, TsiBinding* b, const TsiPlace* at, uint64_t tag) {
-    TsiSpace* s = &a->space;
-    const TsiClass* c = &s->classes->c[at->cls];
-    if (!page_may_be_dead(s, at)) return;
-    uint32_t dead = dead_pages(s, at->cls, at->slab_id);
-    if (dead == 0) return;
-    size_t from = ((size_t)(at->line_id - tsi_first_line(c, at->slab_id)) << c->line_shift) + tsi_class_offset(c, at->slot);
-    if ((dead >> from / tsi_os.page_bytes & 1) == 0) return;
-    TsiInc* i = tsi_inc(&a->phases, tsi_tag_index(tag));
-    uint64_t era = tsi_inc_era(i);
-    uint64_t bytes = tsi_add_relaxed(&i->late_bytes, tsi_os.page_bytes) + tsi_os.page_bytes;
-    /* In proportion to the orphans, so that the walks stay O(1) per page. */
-    if (bytes < LATE_PAGES_BYTES || bytes < (uint64_t)tsi_load_relaxed(&i->slab_count) * c->slab_bytes / 8) return;
-    tsi_store_relaxed(&i->late_bytes, 0);
-    tsi_inc_sweep(a, b, i, era);
 }
 
 void tsi_settle_release_orphans(TsiSweep* w) {
@@ -421,45 +354,8 @@ void tsi_slab_complete(TsiArena* a, TsiBinding* b, uint32_t slab_id, uint64_t ta
 
 enum { BATCH = 256 };
 
-/* Notes what is asked of the system for a class. */
-static void tally_bytes(TsiSweep* w, unsigned cls, size_t bytes) {
-    if (w->tally != NULL && gives_pages_back(&w->arena->space)) w->tally->c[cls].bytes += bytes;
-}
-
-static void give_partial(TsiSweep* w, uint32_t* ids, unsigned n) {
-    TsiArena* a = w->arena;
-    TsiSpace* s = &a->space;
-    size_t page = tsi_os.page_bytes;
-    uint8_t *from = NULL, *to = NULL;
-    for (unsigned k = 0; k < n; k++) { /* ids ascend: adjoining pages of neighbours make one run */
-        unsigned cls = tsi_chunk_class(s, ids[k] >> 8);
-        const TsiClass* c = &s->classes->c[cls];
-        uint8_t* payload = tsi_slab_payload(s, c, ids[k]);
-        uint32_t dead = dead_pages(s, cls, ids[k]);
-        _Atomic uint32_t* gone = &tsi_slab(s, ids[k])->gone;
-        tsi_store_relaxed(gone, tsi_load_relaxed(gone) | dead);
-        for (; dead != 0; dead &= dead - 1) {
-            uint8_t* p = payload + tsi_ctz64(dead) * page;
-            if (p != to) {
-                if (to != from) tsi_space_purge_pages(s, from, (size_t)(to - from));
-                from = p;
-            }
-            to = p + page;
-            w->bytes += page;
-            w->purged += page;
-            tally_bytes(w, cls, page);
-        }
-    }
-    if (to != from) tsi_space_purge_pages(s, from, (size_t)(to - from));
-    for (unsigned k = 0; k < n; k++) {
-        _Atomic uint64_t* tag = &tsi_slab(s, ids[k])->tag;
-        uint64_t old = tsi_load_relaxed(tag);
-        uint64_t now = (old & ~(uint64_t)TSI_SLAB_STATE) | TSI_SLAB_ORPHAN;
-        while (!tsi_cas_seq(tag, &old, now)) now = (old & ~(uint64_t)TSI_SLAB_STATE) | TSI_SLAB_ORPHAN;
-        /* While it was PARTIAL nobody else could return it: was it completed, or released? */
-        if (tsi_inc_state(w->inc) == TSI_INC_RELEASED) tsi_inc_sweep(a, w->b, w->inc, tsi_inc_era(w->inc));
-        else if (tsi_slab_is_empty(s, tsi_chunk_class(s, ids[k] >> 8), ids[k])) tsi_slab_complete(a, w->b, ids[k], now);
-    }
+void tsi_sweep_purged(TsiSweep* w, unsigned cls, size_t bytes) {
+    if (w->tally != NULL && tsi_space_gives_back(&w->arena->space)) w->tally->c[cls].bytes += bytes;
 }
 
 void tsi_sweep_finish(TsiSweep* w) {
@@ -475,7 +371,7 @@ void tsi_sweep_finish(TsiSweep* w) {
         w->out = tsi_slab(s, id)->next;
         unsigned cls = tsi_chunk_class(s, id >> 8);
         tsi_add_relaxed(&a->overflowed[cls], 1);
-        tally_bytes(w, cls, s->classes->c[cls].slab_bytes);
+        tsi_sweep_purged(w, cls, s->classes->c[cls].slab_bytes);
         if (tsi_load_relaxed(&tsi_slab(s, id)->gen_base) >= TSI_GEN_LIMIT) {
             uint64_t tag = tsi_load_relaxed(&tsi_slab(s, id)->tag);
             tsi_space_purge_pages(s, tsi_slab_payload(s, &s->classes->c[cls], id), s->classes->c[cls].slab_bytes);
@@ -495,7 +391,7 @@ void tsi_sweep_finish(TsiSweep* w) {
         uint32_t id = w->large - 1;
         w->large = tsi_slab(s, id)->next;
         w->purged += tsi_slab_bytes(s, TSI_CLASS_LARGE, id);
-        tally_bytes(w, TSI_CLASS_LARGE, tsi_slab_bytes(s, TSI_CLASS_LARGE, id));
+        tsi_sweep_purged(w, TSI_CLASS_LARGE, tsi_slab_bytes(s, TSI_CLASS_LARGE, id));
         tsi_space_give_large(s, id);
     }
     while (w->partial != 0) {
@@ -504,9 +400,9 @@ void tsi_sweep_finish(TsiSweep* w) {
             w->partial = tsi_load_relaxed(&tsi_slab(s, ids[n])->extra);
         }
         tsi_sort_ids(ids, n);
-        give_partial(w, ids, n);
+        tsi_partial_give(w, ids, n);
     }
-    if (w->purged != 0 && gives_pages_back(s)) tsi_add_relaxed(&w->inc->purged, w->purged);
+    if (w->purged != 0 && tsi_space_gives_back(s)) tsi_add_relaxed(&w->inc->purged, w->purged);
     w->purged = 0;
 }
 

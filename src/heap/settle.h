@@ -42,6 +42,8 @@ size_t tsi_place_bytes(const TsiSpace* s, const TsiPlace* at);
 
 /* Adds n for the class in a field of TsiClassCounters. */
 void tsi_sweep_count(TsiSweep* w, size_t field, unsigned cls, uint64_t n);
+/* Notes bytes that the system is given back, for the class in the close log. */
+void tsi_sweep_purged(TsiSweep* w, unsigned cls, size_t bytes);
 /* An end has looked at a slab of the class. Stripe held. */
 void tsi_sweep_look(TsiSweep* w, unsigned cls);
 /* The slab's heap is SEIZED, the stripe held. Adds to the incarnation's totals. */
@@ -49,10 +51,8 @@ void tsi_settle_release(TsiSweep* w, uint32_t slab_id);
 void tsi_settle_drain(TsiSweep* w, uint32_t slab_id);
 /* Takes the slab if it is empty; true then. */
 bool tsi_settle_if_empty(TsiSweep* w, uint32_t slab_id);
-/* Claims orphans that have pages without a live slot; the stripe is held. */
+/* Looks at every orphan, and claims those that have pages without a live slot; the stripe is held. */
 void tsi_settle_orphan_pages(TsiSweep* w);
-/* A free has left a page of an orphan without a live slot, perhaps: enough of them start a sweep. */
-void tsi_orphan_page_freed(TsiArena* a, TsiBinding* b, const TsiPlace* at, uint64_t tag);
 /* Ends every orphan; the stripe is held. */
 void tsi_settle_release_orphans(TsiSweep* w);
 /* In a fork child: an OWNED slab joins the orphans. Stripe held. */

@@ -38,6 +38,7 @@
 #include "heap/shared.h"
 
 #include "heap/bracket.h"
+#include "heap/close.h"
 #include "heap/heap.h"
 #include "heap/registry.h"
 #include "heap/sweep.h"

@@ -16,79 +16,17 @@
  *       stronger close that finds a heap revoked by an earlier sweep need not wait for it.
  *   S3  Another thread's heap that another sweep has revoked is left to that sweep, by ticket: its busy would have to
  *       be read after a barrier that followed *its* revocation. The sweeping thread's own heaps it takes whoever revoked
- *       them: it is inside no bracket. In shared mode an end waits for that sweep (await_held_locked).
+ *       them: it is inside no bracket. In shared mode an end waits for that sweep (await_held_locked in close.c).
  *   S4  A record is reused only when it has drained and nothing pins it; a sweep pins it.
  * Freers wait for a walk only if they empty a slab of an incarnation of the same stripe that has ended.
  */
 #include "heap/sweep.h"
 
-#include "base/check.h"
-#include "base/probes.h"
 #include "heap/bracket.h"
-#include "heap/charge.h"
+#include "heap/close.h"
 #include "heap/heap.h"
-#include "heap/registry.h"
-#include "heap/settle.h"
 #include "heap/shared.h"
 #include "heap/warm.h"
-
-#include <string.h>
-
-/* ---- drained incarnations ---- */
-
-static uint32_t take_ends_if_drained_locked(TsiInc* i) {
-    unsigned state = tsi_inc_state(i);
-    if (i->drained || state < TSI_INC_CLOSED || i->heaps != 0 || tsi_load_relaxed(&i->slab_count) != 0) return 0;
-    i->drained = true;
-    uint32_t ends = i->ends;
-    i->ends = 0;
-    return ends;
-}
-
-static void run_ends(TsiArena* a, uint32_t at) {
-    while (at != 0) {
-        TsiEnd e = *(TsiEnd*)tsi_table_at(&a->phases.ends, at - 1);
-        tsi_table_give(&a->phases.ends, at - 1);
-        e.fn(e.arg);
-        at = e.next;
-    }
-}
-
-void tsi_inc_unpin(TsiArena* a, TsiBinding* b, TsiInc* i) {
-    TsiLock* lock = tsi_inc_lock(i);
-    tsi_inc_take(i);
-    uint32_t ends = take_ends_if_drained_locked(i);
-    if (ends != 0) {
-        tsi_lock_give_probed(lock); /* still pinned by the caller */
-        run_ends(a, ends);
-        tsi_lock_take(lock);
-    }
-    bool reuse = --i->pins == 0 && i->drained;
-    if (reuse) tsi_post_last_locked(a, b, i);
-    if (reuse) tsi_store_release(&i->word, TSI_INC_RELEASED); /* era 0: matches no reference */
-    tsi_lock_give_probed(lock);
-    if (reuse) tsi_record_give_inc(a, b, i->index);
-}
-
-bool tsi_inc_on_end(TsiArena* a, TsiRef ref, void (*fn)(void*), void* arg) {
-    TsiInc* i = tsi_inc(&a->phases, tsi_ref_index(ref));
-    uint32_t index;
-    if (!tsi_table_take(&a->phases.ends, &index, 0)) return false;
-    TsiEnd* e = tsi_table_at(&a->phases.ends, index);
-    e->fn = fn;
-    e->arg = arg;
-    tsi_inc_take(i);
-    bool ok = tsi_inc_era(i) == tsi_ref_era(ref) && tsi_inc_state(i) <= TSI_INC_ADVANCED;
-    if (ok) {
-        e->next = i->ends;
-        i->ends = index + 1;
-    }
-    tsi_inc_give(i);
-    if (!ok) tsi_table_give(&a->phases.ends, index);
-    return ok;
-}
-
-/* ---- heaps ---- */
 
 static bool is_mine(TsiSweep* w, uint64_t word) { return w->b != NULL && (uint32_t)(word >> 8) == w->b->index; }
 
@@ -250,8 +188,7 @@ static void seize_all_locked(TsiSweep* w) {
     }
 }
 
-/* Both holds of the stripe; held on entry and on return. The incarnation is pinned. */
-static void sweep_locked(TsiSweep* w, TsiBinding* only) {
+void tsi_sweep_locked(TsiSweep* w, TsiBinding* only) {
     TsiLock* lock = tsi_inc_lock(w->inc);
     w->ticket = tsi_add_relaxed(&w->arena->tickets, 1) + 1;
     revoke_locked(w, only);
@@ -326,244 +263,6 @@ void tsi_handover(TsiBinding* b, TsiHeap* h) {
     tsi_inc_unpin(a, b, i);
 }
 
-/* ---- ends ---- */
-
-static void sum_orphans_locked(TsiArena* a, TsiInc* i, TsiTotals* live) {
-    for (uint32_t at = i->orphans; at != 0; at = tsi_slab(&a->space, at - 1)->next) {
-        if (tsi_tag_state(tsi_load_seq(&tsi_slab(&a->space, at - 1)->tag)) == TSI_SLAB_PURGING) continue; /* empty */
-        TsiSlabSum sum = tsi_slab_sum(&a->space, tsi_chunk_class(&a->space, (at - 1) >> 8), at - 1);
-        live->objects += sum.live.objects;
-        live->bytes += sum.live.bytes;
-    }
-}
-
-static void fill_receipt_locked(TsiSweep* w, TsiTotals live, EpochReceipt* r) {
-    TsiInc* i = w->inc;
-    r->version = 1;
-    r->epoch_id = tsi_load_relaxed(&i->id);
-    r->epoch_era = tsi_inc_era(i);
-    memcpy(r->label, i->label, sizeof r->label);
-    r->objects_allocated = i->allocated.objects;
-    r->bytes_allocated = i->allocated.bytes;
-    r->objects_released = i->released.objects;
-    r->bytes_released = i->released.bytes;
-    r->objects_escaped = live.objects;
-    r->bytes_escaped = live.bytes;
-    r->objects_freed = r->objects_allocated - r->objects_released - r->objects_escaped;
-    r->bytes_freed = r->bytes_allocated - r->bytes_released - r->bytes_escaped;
-}
-
-/* Shared mode: all that lives here is in one heap, and another sweep, between its two holds, may have it. A receipt made now would
- * lack everything. That sweep itself waits for claims only (shared.c), and then settles the heap by the state that we have set
- * (S2). */
-static void await_held_locked(TsiSweep* w, TsiLock* lock) {
-    TsiInc* i = w->inc;
-    /* Relaxed: the word becomes HELD, and is no longer, under the stripe, which is held at each look. */
-    for (unsigned turn = 0; i->heaps != 0 && tsi_load_relaxed(&tsi_heap(w->arena, i->heaps - 1)->word) == TSI_HELD_WORD;) {
-        tsi_lock_give_probed(lock);
-        tsi_os_yield(&turn);
-        tsi_lock_take(lock);
-    }
-}
-
-/* now_ns: 0 where no clock was read. */
-static void end_swept(TsiSweep* w, unsigned state, EpochReceipt* out, TsiLock* lock, uint64_t now_ns) {
-    TsiInc* i = w->inc;
-    unsigned was = tsi_inc_state(i);
-    if (was < state) tsi_store_seq(&i->word, tsi_inc_era(i) << 2 | state);
-    if (state != 0) await_held_locked(w, lock);
-    if (i->heaps != 0 || i->orphans != 0) sweep_locked(w, NULL);
-    if (was == TSI_INC_ACTIVE && state != TSI_INC_ACTIVE) tsi_post_end_locked(w->arena, w->b, i, now_ns);
-    tsi_post_locked(w->arena, w->b, i);
-    /* Also of one that the ring has taken the id from: nobody has looked at what lives there. */
-    bool drains = state == TSI_INC_CLOSED && was != TSI_INC_RELEASED && !i->escapes_posted;
-    if (drains) i->escapes_posted = true;
-    TsiTotals live = {0, 0};
-    if (out != NULL || drains) sum_orphans_locked(w->arena, i, &live);
-    if (drains) w->escaped = live;
-    if (drains && live.objects != 0) tsi_post_escapes(w->arena, i, live);
-    if (out != NULL) fill_receipt_locked(w, live, out);
-    tsi_lock_give_probed(lock);
-    tsi_sweep_finish(w);
-}
-
-/* The close's time goes to its classes by the slabs it looked at. */
-static void count_close(TsiSweep* w, const TsiCloseTally* tally, uint64_t ns) {
-    uint64_t all = 0;
-    for (unsigned cls = 1; cls < TSI_CLASSES; cls++) all += tally->c[cls].scanned;
-    for (unsigned cls = 1; cls < TSI_CLASSES && all != 0; cls++) {
-        if (tally->c[cls].scanned == 0) continue;
-        tsi_sweep_count(w, offsetof(TsiClassCounters, closes), cls, 1);
-        tsi_sweep_count(w, offsetof(TsiClassCounters, close_ns), cls, (uint64_t)((double)ns * (double)tally->c[cls].scanned / (double)all));
-    }
-}
-
-static void probe_end(TsiSweep* w, EpochCloseMode mode, const EpochReceipt* r) {
-    SlabAllocator* s = w->arena->owner;
-    const char* label = r->label;
-    tsi_probe_epoch_close(s, r->epoch_id, r->epoch_era, label, mode, r->close_ns);
-    tsi_probe_close_objects(s, r->epoch_era, label, r->objects_freed, r->objects_released, r->objects_escaped);
-    tsi_probe_close_bytes(s, r->epoch_era, label, r->bytes_freed, r->bytes_released, r->bytes_escaped);
-    tsi_probe_close_slabs(s, r->epoch_era, label, r->slabs_returned, r->bytes_returned, r->slabs_deferred);
-    if (w->escaped.objects == 0) return;
-    tsi_probe_escape(s, r->epoch_id, r->epoch_era, label, w->escaped.objects, w->escaped.bytes);
-}
-
-bool tsi_epoch_end(TsiArena* a, TsiRef ref, EpochCloseMode mode, bool measure_rss, EpochReceipt* out) {
-    TsiInc* i = tsi_inc(&a->phases, tsi_ref_index(ref));
-    TsiLock* lock = tsi_inc_lock(i);
-    TsiSweep w = {.arena = a, .b = tsi_binding_get(a, false), .inc = i};
-    bool holds = tsi_load_relaxed(&i->heap_count) != 0 || tsi_load_relaxed(&i->slab_count) != 0;
-    EpochReceipt r;
-    uint64_t rss_before = holds && measure_rss ? tsi_os.rss_bytes() : 0;
-    /* Also where all is gone that it held: a large object that was freed, in shared mode. */
-    uint64_t start = holds || tsi_load_relaxed(&i->peak) != 0 ? tsi_os.now_ns() : 0;
-    TsiCloseTally tally;
-    if (rss_before != 0) memset(w.tally = &tally, 0, sizeof tally);
-    memset(&r, 0, sizeof r);
-    tsi_inc_take(i);
-    if (ref == 0 || tsi_inc_era(i) != tsi_ref_era(ref)) {
-        tsi_lock_give_probed(lock);
-        return false;
-    }
-    i->pins++;
-    end_swept(&w, mode == EPOCH_RELEASE ? TSI_INC_RELEASED : TSI_INC_CLOSED, &r, lock, start);
-    if (w.b != NULL && (r.epoch_id & TSI_DOMAIN_ID_BIT) != 0) w.b->large_phases = r.bytes_allocated > a->space.classes->c[TSI_CLASS_MIXED].slab_bytes;
-    if (start != 0) r.close_ns = tsi_os.now_ns() - start;
-    if (rss_before != 0) {
-        uint64_t rss_after = tsi_os.rss_bytes();
-        EpochReclamation row = {.epoch_era = tsi_ref_era(ref), .rss_before = rss_before, .rss_after = rss_after, .was_closed = true};
-        row.rss_delta = (int64_t)(rss_before - rss_after);
-        tsi_lock_take(lock);
-        i->rss_before = rss_before;
-        i->rss_after = rss_after;
-        row.epoch_id = tsi_load_relaxed(&i->id);
-        memcpy(row.label, i->label, sizeof row.label);
-        tsi_lock_give_probed(lock);
-        tsi_closelog_note(&a->closed_log, row, &tally);
-        count_close(&w, &tally, tsi_os.now_ns() - start);
-        r.rss_before = rss_before;
-        r.rss_after = rss_after;
-    }
-    tsi_add_relaxed(&a->closes, 1);
-    r.slabs_returned = w.slabs;
-    r.bytes_returned = w.bytes;
-    r.slabs_deferred = w.deferred;
-    r.bytes_deferred = w.deferred_bytes;
-    probe_end(&w, mode, &r);
-    if (out != NULL) *out = r;
-    tsi_inc_unpin(a, w.b, i);
-    return true;
-}
-
-/* As tsi_inc_open makes it. Whoever changes more than asked for here takes the stripe and is counted. */
-static bool is_clean_locked(TsiInc* i) {
-    return (i->lock_fast | i->lock_contended | tsi_load_relaxed(&i->user_refs) | tsi_load_relaxed(&i->peak) |
-            tsi_load_relaxed(&i->open_since_ns) | tsi_load_relaxed(&i->budget.soft) | tsi_load_relaxed(&i->budget.hard)) == 0;
-}
-
-bool tsi_inc_end_empty(TsiArena* a, TsiBinding* b, TsiRef ref, char label[TSI_LABEL_BYTES], bool* renamed) {
-    TsiInc* i = tsi_inc(&a->phases, tsi_ref_index(ref));
-    if (tsi_load_relaxed(&i->heap_count) != 0) return false;
-    tsi_lock_take(tsi_inc_lock(i)); /* not counted: there would be nothing else to post */
-    uint64_t word = tsi_load_relaxed(&i->word);
-    /* slow: of large objects that it was refused, in shared mode. */
-    bool empty = word >> 2 == tsi_ref_era(ref) && i->heaps == 0 && i->ends == 0 && i->pins == 1 && i->slow == 0 &&
-                 tsi_load_relaxed(&i->slab_count) == 0 && i->allocated.objects == 0;
-    if (empty) {
-        *renamed = memcmp(label, i->label, TSI_LABEL_BYTES) != 0;
-        if (TSI_UNLIKELY(*renamed)) memcpy(label, i->label, TSI_LABEL_BYTES);
-        i->clean = is_clean_locked(i);
-        if ((word & TSI_INC_STATE) == TSI_INC_ACTIVE) tsi_post_end_locked(a, b, i, 0); /* else it was ended by its id before */
-        tsi_store_release(&i->word, TSI_INC_RELEASED); /* era 0: matches no reference */
-    }
-    tsi_lock_give(tsi_inc_lock(i));
-    if (empty) {
-        tsi_probe_epoch_close(a->owner, tsi_load_relaxed(&i->id), tsi_ref_era(ref), &label[0], EPOCH_RELEASE, 0); /* the record is ours yet */
-        tsi_record_give_inc(a, b, i->index);
-    }
-    return empty;
-}
-
-void tsi_inc_sweep(TsiArena* a, TsiBinding* b, TsiInc* i, uint64_t era) {
-    TsiSweep w = {.arena = a, .b = b, .inc = i};
-    tsi_inc_take(i);
-    if (tsi_inc_era(i) != era || era == 0 || tsi_inc_state(i) == TSI_INC_ACTIVE || (i->heaps == 0 && i->orphans == 0)) {
-        tsi_inc_give(i);
-        return;
-    }
-    i->pins++;
-    end_swept(&w, 0, NULL, tsi_inc_lock(i), 0);
-    tsi_inc_unpin(a, b, i);
-}
-
-/* ---- advance ---- */
-
-/* The ring has moved past this incarnation: owners let go when they next come by. */
-static void retire_locked(TsiArena* a, TsiInc* i, unsigned state) {
-    uint64_t now_ns = tsi_load_relaxed(&i->peak) != 0 ? tsi_os.now_ns() : 0;
-    if (tsi_inc_state(i) == TSI_INC_ACTIVE) tsi_post_end_locked(a, NULL, i, now_ns);
-    if (tsi_inc_state(i) < state) tsi_store_seq(&i->word, tsi_inc_era(i) << 2 | state);
-    for (uint32_t at = i->heaps; at != 0; at = tsi_heap(a, at - 1)->inc_next) {
-        TsiHeap* h = tsi_heap(a, at - 1);
-        uint64_t word = tsi_load_seq(&h->word);
-        if (tsi_heap_state(word) == TSI_HEAP_LIVE)
-            (void)tsi_cas_seq(&h->word, &word, tsi_heap_word((uint32_t)(word >> 8), TSI_HEAP_RETIRE));
-    }
-}
-
-EpochId tsi_epoch_advance(TsiArena* a) {
-    TsiPhases* p = &a->phases;
-    TsiRef was = 0, displaced = 0;
-    tsi_lock_take(&p->ring_lock);
-    bool moved = tsi_phases_step_locked(p, &was, &displaced);
-    EpochId now = tsi_load_relaxed(&p->current);
-    char label[TSI_LABEL_BYTES]; /* of the one that was current */
-    if (moved) {
-        TsiInc* old = tsi_inc(p, tsi_ref_index(was));
-        tsi_inc_take(old);
-        retire_locked(a, old, TSI_INC_ADVANCED);
-        memcpy(label, old->label, sizeof label);
-        tsi_inc_give(old);
-    }
-    TsiRef ref = tsi_load_relaxed(&p->ring[now]);
-    bool unpin = false;
-    if (moved && displaced != 0) {
-        TsiInc* gone = tsi_inc(p, tsi_ref_index(displaced));
-        tsi_inc_take(gone);
-        retire_locked(a, gone, TSI_INC_CLOSED);
-        unpin = gone->heaps == 0;
-        tsi_inc_give(gone);
-        if (!unpin) { /* its empty slabs are returned by the next slow path that looks, not here */
-            gone->next_free = a->displaced;
-            a->displaced = gone->index;
-            tsi_store_relaxed(&a->has_displaced, true);
-        }
-    }
-    tsi_lock_give(&p->ring_lock);
-    if (unpin) tsi_inc_unpin(a, NULL, tsi_inc(p, tsi_ref_index(displaced)));
-    if (moved) {
-        tsi_probe_epoch_open(a->owner, now, tsi_ref_era(ref), &tsi_inc(p, tsi_ref_index(ref))->label[0]);
-        tsi_probe_epoch_advance(a->owner, now != 0 ? now - 1 : p->ring_size - 1, tsi_ref_era(was), &label[0], now, tsi_ref_era(ref));
-    }
-    return now;
-}
-
-void tsi_sweep_displaced(TsiArena* a, TsiBinding* b) {
-    if (TSI_LIKELY(!tsi_load_relaxed(&a->has_displaced))) return;
-    for (;;) {
-        tsi_lock_take(&a->phases.ring_lock);
-        uint32_t index = a->displaced;
-        if (index != 0) a->displaced = tsi_inc(&a->phases, index)->next_free;
-        if (a->displaced == 0) tsi_store_relaxed(&a->has_displaced, false);
-        tsi_lock_give(&a->phases.ring_lock);
-        if (index == 0) return;
-        TsiInc* i = tsi_inc(&a->phases, index);
-        tsi_inc_sweep(a, b, i, tsi_inc_era(i));
-        tsi_inc_unpin(a, NULL, i); /* the ring's pin; to the table, where the ring takes the next one */
-    }
-}
-
 /* ---- trim ---- */
 
 static void trim_inc(TsiArena* a, TsiBinding* b, TsiInc* i, TsiBinding* only) {
@@ -574,7 +273,7 @@ static void trim_inc(TsiArena* a, TsiBinding* b, TsiInc* i, TsiBinding* only) {
         return;
     }
     i->pins++;
-    sweep_locked(&w, only);
+    tsi_sweep_locked(&w, only);
     tsi_inc_give(i);
     tsi_sweep_finish(&w);
     tsi_inc_unpin(a, b, i);

@@ -1,24 +1,14 @@
 /*
- * sweep.h - the end of incarnations: close, release, trim, and what owners do for them.
+ * sweep.h - taking heaps from their owners, for an end or a trim.
  */
 #ifndef TSI_HEAP_SWEEP_H
 #define TSI_HEAP_SWEEP_H
 
-#include "heap/arena.h"
+#include "heap/settle.h"
 
-/* Ends an incarnation; false when the reference is stale. Fills *out when not NULL. Resident size and
- * time are measured only for incarnations that hold something: both cost more than an empty close. */
-bool tsi_epoch_end(TsiArena* a, TsiRef ref, EpochCloseMode mode, bool measure_rss, EpochReceipt* out);
-/* Ends an incarnation that never held anything, has no cleanups and is pinned by the caller alone; its record is free
- * afterwards. *renamed when its label is another than `label`, which then has it. False, and nothing done, when it is
- * not so. */
-bool tsi_inc_end_empty(TsiArena* a, TsiBinding* b, TsiRef ref, char label[TSI_LABEL_BYTES], bool* renamed);
-/* Sweeps an incarnation that is no longer ACTIVE, in the mode of its state; nothing when the era has gone. */
-void tsi_inc_sweep(TsiArena* a, TsiBinding* b, TsiInc* i, uint64_t era);
-/* Moves the ring on. Returns the current id afterwards. */
-EpochId tsi_epoch_advance(TsiArena* a);
-/* Sweeps incarnations that lost their ring id while they still held slabs. */
-void tsi_sweep_displaced(TsiArena* a, TsiBinding* b);
+/* Both holds of the stripe, which is held on entry and on return; of one binding's heaps only when `only` is not NULL. The
+ * incarnation is pinned. What was taken waits for tsi_sweep_finish. */
+void tsi_sweep_locked(TsiSweep* w, TsiBinding* only);
 /* Returns the empty slabs of one incarnation. */
 void tsi_trim_inc(TsiArena* a, TsiBinding* b, TsiInc* i);
 /* Returns empty slabs of every incarnation; of one binding only when `only` is not NULL. */
@@ -28,9 +18,5 @@ void tsi_trim_all(TsiArena* a, TsiBinding* b);
 /* Own thread, outside brackets: returns the empty slabs this thread has in the heap's incarnation. The
  * heap is DETACHED afterwards and found again by its next use. */
 void tsi_heap_scavenge(TsiBinding* b, TsiHeap* h);
-/* Lets go of a record; when it has drained, its cleanups run and nothing pins it, it is reused. */
-void tsi_inc_unpin(TsiArena* a, TsiBinding* b, TsiInc* i);
-/* Registers a cleanup. */
-bool tsi_inc_on_end(TsiArena* a, TsiRef ref, void (*fn)(void*), void* arg);
 
 #endif

@@ -8,9 +8,6 @@
 
 #include "mem/written.h"
 
-#include "base/check.h"
-#include "base/probes.h"
-
 #include <string.h>
 
 static TsiClassTable shared_classes;
@@ -241,10 +238,10 @@ static bool chunk_open(TsiSpace* s, unsigned cls, unsigned node) {
 static void chunk_close(TsiSpace* s, uint32_t chunk) {
     set_class(s, chunk, 0);
     floors_raise(s, chunk, s->chunks[chunk].fresh);
-    if (s->config.purge_policy != 2 && tsi_os.page_bytes <= TSI_META_LINES &&
+    if (tsi_space_gives_back(s) && tsi_os.page_bytes <= TSI_META_LINES &&
         tsi_os.purge(tsi_meta_of(s, chunk) + TSI_META_LINES, TSI_META_END - TSI_META_LINES, TSI_PURGE_DONTNEED) == 0)
         tsi_written_forget_lines(&s->chunks[chunk]);
-    if (s->config.purge_policy != 2 && s->chunks[chunk].counts_committed &&
+    if (tsi_space_gives_back(s) && s->chunks[chunk].counts_committed &&
         tsi_os.purge(s->counts + ((size_t)chunk << TSI_COUNTS_SHIFT), (size_t)1 << TSI_COUNTS_SHIFT, TSI_PURGE_DONTNEED) == 0)
         tsi_written_forget_counts(&s->chunks[chunk]);
     chunk_set_used(s, chunk, 1, false);
@@ -377,39 +374,10 @@ bool tsi_space_take_large(TsiSpace* s, size_t bytes, size_t align, unsigned lane
     return ok;
 }
 
-/* Of addresses that were mapped anew, for which the kernel has forgotten them. The caller holds their slabs: chunks keep their nodes. */
-static void wish_again(TsiSpace* s, uint8_t* p, size_t bytes) {
-    if (s->config.huge_pages) tsi_os.prefer_huge(p, bytes);
-    for (uint8_t *end = p + bytes, *to; s->nodes != 1 && p < end; p = to) {
-        uint32_t chunk = (uint32_t)((p - s->base) >> TSI_CHUNK_SHIFT);
-        to = s->base + ((size_t)(chunk + 1) << TSI_CHUNK_SHIFT);
-        if (to > end) to = end;
-        tsi_os.prefer_node(p, (size_t)(to - p), s->chunks[chunk].asked_node - 1u);
-    }
-}
-
-static void purge_range(TsiSpace* s, unsigned cls, void* p, size_t bytes, bool whole_slabs) {
-    if (s->config.purge_policy == 2) return;
-    TsiPurgeHow how = s->config.purge_policy == 1 ? TSI_PURGE_LAZY : TSI_PURGE_DONTNEED;
-    if (whole_slabs && tsi_os.strict_commit) how = TSI_PURGE_UNCOMMIT;
-    int error = tsi_os.purge(p, bytes, how);
-    bool ok = error == 0;
-    if (ok && how == TSI_PURGE_UNCOMMIT) wish_again(s, p, bytes);
-    tsi_add_relaxed(&s->purge_calls, 1);
-    tsi_add_relaxed(&s->purges[cls], 1);
-    tsi_add_relaxed(ok ? &s->purge_bytes : &s->purge_failures, ok ? bytes : 1);
-    tsi_add_relaxed(ok ? &s->purged[cls] : &s->purges_failed[cls], ok ? bytes : 1);
-    tsi_probe_purge(p, bytes, cls - 1, error);
-}
-
-void tsi_space_purge_pages(TsiSpace* s, void* p, size_t bytes) {
-    purge_range(s, tsi_chunk_class(s, (uint32_t)(((uint8_t*)p - s->base) >> TSI_CHUNK_SHIFT)), p, bytes, false);
-}
-
 void tsi_space_give_large(TsiSpace* s, uint32_t slab_id) {
     uint32_t first = slab_id >> 8, n = s->chunks[first].run;
     size_t bytes = tsi_slab_bytes(s, TSI_CLASS_LARGE, slab_id);
-    purge_range(s, TSI_CLASS_LARGE, s->base + ((size_t)first << TSI_CHUNK_SHIFT), bytes, true);
+    tsi_space_purge_range(s, TSI_CLASS_LARGE, s->base + ((size_t)first << TSI_CHUNK_SHIFT), bytes, true);
     tsi_lock_take(&s->lock);
     TsiSlab* b = tsi_slab(s, slab_id);
     tsi_store_relaxed(&b->tag, tsi_tag(tsi_tag_seq(tsi_load_relaxed(&b->tag)), 0, TSI_SLAB_POOL));
@@ -468,53 +436,4 @@ bool tsi_space_commit_counts(TsiSpace* s, uint32_t chunk) {
     }
     tsi_lock_give(&s->lock);
     return ok;
-}
-
-/* ---- purge ---- */
-
-/* Heap sort: no recursion, no allocation, n log n at worst (J. Williams, 1964). */
-void tsi_sort_ids(uint32_t* v, unsigned n) {
-    unsigned rising = 1, falling = 1; /* the slabs of an epoch mostly come in the order of their addresses, or against it */
-    while (rising < n && v[rising - 1] < v[rising]) rising++;
-    while (falling < n && v[falling - 1] > v[falling]) falling++;
-    if (rising >= n) return;
-    for (unsigned i = 0; falling == n && i < n / 2; i++) {
-        uint32_t t = v[i];
-        v[i] = v[n - 1 - i];
-        v[n - 1 - i] = t;
-    }
-    if (falling == n) return;
-    for (unsigned end = n, start = n / 2; end > 1;) {
-        if (start > 0) start--;
-        else {
-            uint32_t t = v[--end];
-            v[end] = v[0];
-            v[0] = t;
-        }
-        for (unsigned root = start, child; (child = 2 * root + 1) < end; root = child) {
-            if (child + 1 < end && v[child] < v[child + 1]) child++;
-            if (v[root] >= v[child]) break;
-            uint32_t t = v[root];
-            v[root] = v[child];
-            v[child] = t;
-        }
-    }
-}
-
-void tsi_space_purge(TsiSpace* s, uint32_t* slab_ids, unsigned n) {
-    tsi_sort_ids(slab_ids, n);
-    for (unsigned i = 0; i < n;) {
-        const TsiClass* c = tsi_slab_class(s, slab_ids[i]);
-        uint8_t* from = tsi_slab_payload(s, c, slab_ids[i]);
-        uint8_t* to = from + c->slab_bytes;
-        unsigned j = i + 1;
-        for (; j < n; j++) {
-            const TsiClass* d = tsi_slab_class(s, slab_ids[j]);
-            if (tsi_slab_payload(s, d, slab_ids[j]) != to) break;
-            to += d->slab_bytes;
-        }
-        purge_range(s, tsi_chunk_class(s, slab_ids[i] >> 8), from, (size_t)(to - from), true); /* a run over chunks: the first's */
-        i = j;
-    }
-    tsi_space_give(s, slab_ids, n);
 }

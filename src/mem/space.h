@@ -17,6 +17,7 @@
 #include "mem/slab.h"
 #include "os/lock.h"
 #include "os/os.h"
+#include "slab_alloc.h"
 
 enum {
     TSI_META_SHIFT = 17,
@@ -93,6 +94,8 @@ typedef struct TsiSpace {
     _Atomic uint64_t purges[TSI_CLASSES], purged[TSI_CLASSES], purges_failed[TSI_CLASSES]; /* without the lock */
     _Atomic uint64_t lock_fast[TSI_CLASSES][TSI_LANES], lock_contended[TSI_CLASSES][TSI_LANES];
 } TsiSpace;
+
+TSI_INLINE bool tsi_space_gives_back(const TsiSpace* s) { return s->config.purge_policy != SLAB_PURGE_NEVER; }
 
 /* ---- addresses ---- */
 
@@ -187,6 +190,9 @@ void tsi_space_purge(TsiSpace* s, uint32_t* slab_ids, unsigned n);
 void tsi_sort_ids(uint32_t* ids, unsigned n);
 /* Gives back [p, p + bytes) of slabs that stay in use. */
 void tsi_space_purge_pages(TsiSpace* s, void* p, size_t bytes);
+/* Gives back a range that begins in slabs of the class, for its counters. Of whole slabs, which will be committed
+ * anew, also what the system has committed for them. No lock needed; nobody else uses the range. */
+void tsi_space_purge_range(TsiSpace* s, unsigned cls, void* p, size_t bytes, bool whole_slabs);
 /* Slabs of a chunk that its class has, used or not. */
 unsigned tsi_chunk_slab_count(const TsiSpace* s, unsigned cls);
 

@@ -1,0 +1,62 @@
+/*
+ * domain.h - a domain's record, for the two files that work on it.
+ */
+#ifndef TSI_API_DOMAIN_H
+#define TSI_API_DOMAIN_H
+
+#include "api/internal.h"
+
+#define TSI_DOMAIN_ALIVE 0x646f6d31u
+
+typedef struct TsiDomain {
+    epoch_domain_t pub;
+    TsiArena* arena; /* pub.alloc is overwritten while the record is free */
+    _Atomic TsiRef ref;
+    _Atomic uint32_t alive; /* TSI_DOMAIN_ALIVE; a record of a destroyed domain stays readable */
+    TsiLock lock;           /* opening, ending, the receipt */
+    _Atomic uint32_t detached;
+    bool own;
+    _Atomic bool shows_scopes; /* `own` for other threads: the others add theirs to the incarnation */
+    bool entered, drained;  /* borrowed: entered once; drained by this domain */
+    bool has_receipt;
+    bool empty_receipt;     /* only id, era and label of `receipt` are set; the rest is 0 */
+    uint32_t index;         /* of this record */
+    EpochReceipt receipt;
+    uint32_t label_at; /* its record */
+    char label[TSI_LABEL_BYTES];
+} TsiDomain;
+
+enum { TSI_DOMAIN_STRIDE = (sizeof(TsiDomain) + 63) & ~63u };
+
+TSI_INLINE TsiDomain* tsi_domain_of(epoch_domain_t* d) { return (TsiDomain*)(void*)d; }
+/* acquire: pairs with the release that makes a record a domain, or none any more */
+TSI_INLINE bool tsi_domain_is_alive(TsiDomain* d) { return d != NULL && tsi_load_acquire(&d->alive) == TSI_DOMAIN_ALIVE; }
+TSI_INLINE void tsi_domain_refuse(TsiDomain* d, SlabMisuse what) { tsi_refuse(d->arena, what, d); }
+/* False for NULL; false and a refusal for a domain that was destroyed. */
+TSI_INLINE bool tsi_domain_usable(TsiDomain* d) {
+    if (tsi_domain_is_alive(d)) return true;
+    if (d != NULL && d->arena != NULL) tsi_domain_refuse(d, SLAB_MISUSE_DOMAIN_STALE);
+    return false;
+}
+/* Scopes inside; the domain's lock is held by whoever changes them. acquire and release pair with each other. */
+TSI_INLINE uint32_t tsi_domain_refs(TsiDomain* d) { return __atomic_load_n(&d->pub.refcount, __ATOMIC_ACQUIRE); }
+TSI_INLINE void tsi_domain_refs_set(TsiDomain* d, uint32_t n) { __atomic_store_n(&d->pub.refcount, n, __ATOMIC_RELEASE); }
+
+/* Opens an incarnation of the domain's own; false without memory. Lock held, or the domain is not alive yet. */
+bool tsi_domain_open_own(TsiArena* a, TsiBinding* b, TsiDomain* d);
+/* The receipt of an incarnation that held nothing, until a fuller one replaces it. Lock held. */
+void tsi_domain_note_ended_locked(TsiDomain* d, EpochId id, uint64_t era);
+/* Ends what ref named; the domain's lock is not held, so another thread may destroy the domain meanwhile. `own`: the
+ * domain's pin goes with it. label: what the domain's receipt says already; overwritten. */
+void tsi_domain_end_ref(TsiArena* a, TsiDomain* d, TsiRef ref, EpochCloseMode mode, bool own, char label[TSI_LABEL_BYTES]);
+/* True when nobody else's scope is in the borrowed incarnation and the id still names it. */
+bool tsi_domain_may_drain(TsiArena* a, TsiDomain* d);
+
+/* The calling thread's innermost scope when it is one of the domain's, else NULL. */
+TsiScope* tsi_scope_top(TsiDomain* d);
+/* The thread's plain calls go to its innermost scope, or to the current epoch. */
+void tsi_scope_ambient(TsiBinding* b);
+/* Scopes of exiting and vanished threads; works once per process. */
+void tsi_scope_init(void);
+
+#endif

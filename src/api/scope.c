@@ -1,0 +1,251 @@
+/*
+ * scope.c - scopes: a thread inside of a domain, and what becomes of it when the thread or the process goes.
+ *
+ * A thread's scopes are its own stack; only refcount and `detached` of their domains are shared. The scope that makes refcount 0
+ * ends the domain's epoch (domain.c).
+ */
+#include "api/domain.h"
+
+#include "heap/close.h"
+#include "heap/fork.h"
+#include "heap/heap.h"
+
+#include <pthread.h>
+#include <string.h>
+
+/* ---- the thread's stack ---- */
+
+void tsi_scope_ambient(TsiBinding* b) {
+    TsiRef ref = b->scope != 0 ? tsi_load_relaxed(b->thread->scopes[b->scope - 1].ref) : tsi_phases_current(&b->arena->phases);
+    TsiHeap* h = ref != 0 ? tsi_heap_cached(b, ref) : NULL;
+    tsi_binding_set_ambient(b, h != NULL ? h : &tsi_no_heap);
+}
+
+static bool push(TsiArena* a, TsiBinding* b, TsiDomain* d) {
+    TsiThread* t = b->thread;
+    if (TSI_UNLIKELY(t->scope_count == t->scope_capacity) && !tsi_scopes_grow(t)) return false;
+    t->scopes[t->scope_count++] = (TsiScope){d, &d->ref, a->serial, b, b->scope};
+    b->scope = t->scope_count;
+    tsi_scope_ambient(b);
+    return true;
+}
+
+TsiScope* tsi_scope_top(TsiDomain* d) {
+    TsiThread* t = tsi_tls.thread;
+    if (t != NULL) tsi_scopes_refresh(t);
+    TsiScope* top = t != NULL && t->scope_count != 0 ? &t->scopes[t->scope_count - 1] : NULL;
+    return top != NULL && top->domain == d ? top : NULL;
+}
+
+static void pop(TsiScope* top) {
+    TsiBinding* b = top->binding;
+    b->scope = top->outer;
+    b->thread->scope_count--;
+    tsi_scope_ambient(b);
+}
+
+/* Of a borrowed epoch. */
+static void scopes_add_to(TsiArena* a, TsiDomain* d, int n) {
+    TsiRef ref = tsi_load_acquire(&d->ref);
+    TsiInc* i = tsi_inc(&a->phases, tsi_ref_index(ref));
+    if (ref == 0) return;
+    tsi_inc_take(i);
+    if (tsi_inc_era(i) == tsi_ref_era(ref)) tsi_add_relaxed(&i->scopes, (uint32_t)n);
+    tsi_inc_give(i);
+}
+
+static void scopes_add(TsiArena* a, TsiDomain* d, int n) {
+    if (!d->own) scopes_add_to(a, d, n);
+}
+
+static void domain_enter(epoch_domain_t* p) {
+    TsiDomain* d = tsi_domain_of(p);
+    if (!tsi_domain_usable(d)) return;
+    TsiArena* a = d->arena;
+    TsiBinding* b = tsi_binding_get(a, true);
+    if (b == NULL) return;
+    if (!d->own && tsi_phases_resolve(&a->phases, p->epoch_id) != tsi_load_acquire(&d->ref)) { /* pairs with wrap */
+        tsi_domain_refuse(d, SLAB_MISUSE_DOMAIN_STALE);
+        return;
+    }
+    tsi_lock_take(&d->lock);
+    TsiRef ended = d->own && tsi_domain_refs(d) == 0 ? tsi_load_relaxed(&d->ref) : 0;
+    if (ended != 0 && tsi_ref_is_active(&a->phases, ended)) ended = 0;
+    if (ended != 0) tsi_store_release(&d->ref, 0); /* somebody closed the epoch by its id: a fresh one */
+    bool open = tsi_load_relaxed(&d->ref) != 0 || tsi_domain_open_own(a, b, d);
+    if (open) tsi_domain_refs_set(d, tsi_domain_refs(d) + 1);
+    d->entered = true;
+    tsi_lock_give(&d->lock);
+    if (ended != 0) tsi_inc_unpin(a, b, tsi_inc(&a->phases, tsi_ref_index(ended)));
+    if (open && push(a, b, d)) {
+        scopes_add(a, d, 1);
+        return;
+    }
+    if (open) { /* no memory for the scope: the exit that follows will be refused */
+        tsi_lock_take(&d->lock);
+        tsi_domain_refs_set(d, tsi_domain_refs(d) - 1);
+        tsi_lock_give(&d->lock);
+    }
+    tsi_refuse_count(a, TSI_REFUSED_MEMORY);
+}
+
+/* One scope less; the last one ends the epoch when auto_close says so. */
+static void leave(TsiArena* a, TsiDomain* d) {
+    TsiRef end = 0;
+    bool own = d->own;
+    char label[TSI_LABEL_BYTES];
+    scopes_add(a, d, -1);
+    tsi_lock_take(&d->lock);
+    tsi_domain_refs_set(d, tsi_domain_refs(d) - 1);
+    if (tsi_domain_refs(d) == 0 && d->pub.auto_close) {
+        memcpy(label, d->label, sizeof label);
+        if (own) {
+            end = tsi_load_relaxed(&d->ref);
+            tsi_store_release(&d->ref, 0); /* a thread that enters from here on opens a fresh one */
+            if (end != 0) tsi_domain_note_ended_locked(d, d->pub.epoch_id, d->pub.epoch_era);
+        } else if (tsi_domain_may_drain(a, d)) {
+            end = tsi_load_relaxed(&d->ref);
+            d->drained = true;
+        }
+    }
+    tsi_lock_give(&d->lock);
+    if (end != 0) tsi_domain_end_ref(a, d, end, own ? EPOCH_RELEASE : EPOCH_DRAIN, own, label);
+}
+
+static void domain_exit(epoch_domain_t* p) {
+    TsiDomain* d = tsi_domain_of(p);
+    if (!tsi_domain_usable(d)) return;
+    TsiArena* a = d->arena;
+    TsiScope* top = tsi_scope_top(d);
+    if (top == NULL) {
+        tsi_domain_refuse(d, SLAB_MISUSE_DOMAIN_ORDER);
+        return;
+    }
+    pop(top);
+    leave(a, d);
+}
+
+bool epoch_domain_detach(epoch_domain_t* p) {
+    TsiDomain* d = tsi_domain_of(p);
+    if (!tsi_domain_usable(d)) return false;
+    TsiScope* top = tsi_scope_top(d);
+    if (top == NULL) {
+        tsi_domain_refuse(d, SLAB_MISUSE_DOMAIN_ORDER);
+        return false;
+    }
+    pop(top);
+    tsi_add_seq(&d->detached, 1); /* publishes the scope to the thread that attaches it */
+    return true;
+}
+
+bool epoch_domain_attach(epoch_domain_t* p) {
+    TsiDomain* d = tsi_domain_of(p);
+    if (!tsi_domain_usable(d)) return false;
+    TsiArena* a = d->arena;
+    uint32_t n = tsi_load_seq(&d->detached);
+    while (n != 0 && !tsi_cas_seq(&d->detached, &n, n - 1)) {} /* once per detach */
+    if (n == 0) {
+        tsi_domain_refuse(d, SLAB_MISUSE_DOMAIN_ORDER);
+        return false;
+    }
+    TsiBinding* b = tsi_binding_get(a, true);
+    if (b != NULL && push(a, b, d)) return true;
+    tsi_add_seq(&d->detached, 1);
+    tsi_refuse_count(a, TSI_REFUSED_MEMORY);
+    return false;
+}
+
+/* Enter, exit and destroy: destructors of thread-specific data may still call them. */
+
+void epoch_domain_enter(epoch_domain_t* d) {
+    tsi_thread_late_enter();
+    domain_enter(d);
+    tsi_thread_late_leave();
+}
+
+void epoch_domain_exit(epoch_domain_t* d) {
+    tsi_thread_late_enter();
+    domain_exit(d);
+    tsi_thread_late_leave();
+}
+
+epoch_domain_t* epoch_domain_current(void) {
+    TsiThread* t = tsi_tls.thread;
+    if (t != NULL) tsi_scopes_refresh(t);
+    return t != NULL && t->scope_count != 0 ? &((TsiDomain*)t->scopes[t->scope_count - 1].domain)->pub : NULL;
+}
+
+SlabAllocator* epoch_domain_allocator(void) {
+    epoch_domain_t* d = epoch_domain_current();
+    return d != NULL ? d->alloc : NULL;
+}
+
+/* ---- threads that go ---- */
+
+static void end_scopes(TsiThread* t) {
+    while (t->scope_count != 0) {
+        TsiScope top = t->scopes[t->scope_count - 1];
+        TsiArena* a = tsi_registry_hold(top.serial);
+        if (a == NULL) { /* its allocator is gone, and the domain with it */
+            t->scope_count--;
+            continue;
+        }
+        t->held = a;
+        pop(&t->scopes[t->scope_count - 1]);
+        if (tsi_domain_is_alive(top.domain)) leave(a, top.domain);
+        t->held = NULL;
+        tsi_registry_unhold(a);
+    }
+}
+
+/* In a fork child: vanished threads may have held any domain's lock, anywhere in a call. What is left are the scopes of
+ * this thread and the detached ones. */
+static void child_domains(TsiArena* a, void* unused) {
+    (void)unused;
+    for (uint32_t n = 1; n < tsi_table_used(&a->phases.incs); n++) {
+        tsi_store_relaxed(&tsi_inc(&a->phases, n)->scopes, 0);
+        tsi_inc(&a->phases, n)->named = false;
+    }
+    for (uint32_t n = 0; n < tsi_table_used(&a->domains); n++) {
+        TsiDomain* d = tsi_table_at(&a->domains, n);
+        tsi_lock_reset(&d->lock);
+        if (!tsi_domain_is_alive(d)) continue;
+        TsiRef ref = tsi_load_relaxed(&d->ref);
+        uint32_t detached = tsi_load_relaxed(&d->detached);
+        tsi_domain_refs_set(d, detached);
+        scopes_add(a, d, (int)detached);
+        if (tsi_ref_is_current(&a->phases, ref)) tsi_inc(&a->phases, tsi_ref_index(ref))->named = true;
+    }
+}
+
+static void drop_scopes(void) {
+    tsi_registry_each(child_domains, NULL);
+    TsiThread* t = tsi_tls.thread;
+    for (uint32_t n = 0; t != NULL && n < t->scope_count; n++) {
+        TsiArena* a = tsi_registry_hold(t->scopes[n].serial);
+        TsiDomain* d = t->scopes[n].domain;
+        if (a == NULL) continue;
+        if (tsi_domain_is_alive(d)) {
+            tsi_domain_refs_set(d, tsi_domain_refs(d) + 1);
+            scopes_add(a, d, 1);
+        }
+        tsi_registry_unhold(a);
+    }
+}
+
+/* Scopes inside of a domain's own incarnation; 0 when the domain has another by now. */
+static uint32_t scopes_of(const TsiArena* a, uint32_t domain, TsiRef ref) {
+    TsiDomain* d = tsi_table_at(&a->domains, domain);
+    return tsi_load_acquire(&d->ref) == ref && tsi_load_relaxed(&d->shows_scopes) ? tsi_domain_refs(d) : 0; /* pairs with tsi_domain_open_own */
+}
+
+static void init_once(void) {
+    tsi_domain_scopes = scopes_of;
+    tsi_thread_end_scopes = end_scopes;
+    tsi_fork_drop_scopes = drop_scopes;
+}
+
+void tsi_scope_init(void) {
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    (void)pthread_once(&once, init_once);
+}

@@ -1,0 +1,27 @@
+/*
+ * close.h - the end of incarnations, and what their records go through afterwards.
+ */
+#ifndef TSI_HEAP_CLOSE_H
+#define TSI_HEAP_CLOSE_H
+
+#include "heap/arena.h"
+
+/* Ends an incarnation; false when the reference is stale. Fills *out when not NULL. Resident size and
+ * time are measured only for incarnations that hold something: both cost more than an empty close. */
+bool tsi_epoch_end(TsiArena* a, TsiRef ref, EpochCloseMode mode, bool measure_rss, EpochReceipt* out);
+/* Ends an incarnation that never held anything, has no cleanups and is pinned by the caller alone; its record is free
+ * afterwards. *renamed when its label is another than `label`, which then has it. False, and nothing done, when it is
+ * not so. */
+bool tsi_inc_end_empty(TsiArena* a, TsiBinding* b, TsiRef ref, char label[TSI_LABEL_BYTES], bool* renamed);
+/* Sweeps an incarnation that is no longer ACTIVE, in the mode of its state; nothing when the era has gone. */
+void tsi_inc_sweep(TsiArena* a, TsiBinding* b, TsiInc* i, uint64_t era);
+/* Moves the ring on. Returns the current id afterwards. */
+EpochId tsi_epoch_advance(TsiArena* a);
+/* Sweeps incarnations that lost their ring id while they still held slabs. */
+void tsi_sweep_displaced(TsiArena* a, TsiBinding* b);
+/* Lets go of a record; when it has drained, its cleanups run and nothing pins it, it is reused. */
+void tsi_inc_unpin(TsiArena* a, TsiBinding* b, TsiInc* i);
+/* Registers a cleanup. */
+bool tsi_inc_on_end(TsiArena* a, TsiRef ref, void (*fn)(void*), void* arg);
+
+#endif

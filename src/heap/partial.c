@@ -1,0 +1,111 @@
+/*
+ * partial.c - see partial.h.
+ *
+ * A sweep claims orphans with dead pages under the stripe and gives the pages back without it. Between the two the tag says
+ * PARTIAL: late frees go on, but nobody else returns the slab, so that its pages cannot be another's by then. Afterwards whoever
+ * made it an ORPHAN again looks whether it was completed, or released, in between.
+ */
+#include "heap/partial.h"
+
+#include "heap/close.h"
+
+/* Pages of a slab that no live slot touches and that could go back to the system; bit per page. */
+static uint32_t dead_pages(const TsiSpace* s, unsigned cls, uint32_t slab_id) {
+    const TsiClass* c = &s->classes->c[cls];
+    size_t page = tsi_os.page_bytes, pages = c->slab_bytes / page;
+    if (cls == TSI_CLASS_LARGE || pages < 2 || pages > 32 || !tsi_space_gives_back(s)) return 0;
+    uint32_t live_pages = 0, first = tsi_first_line(c, slab_id);
+    for (uint32_t i = 0; i < 1u << c->lines_log2; i++) {
+        uint64_t live = tsi_line_live(s, cls, first + i);
+        for (; live != 0; live &= live - 1) {
+            size_t from = ((size_t)i << c->line_shift) + tsi_class_offset(c, tsi_ctz64(live));
+            for (size_t p = from / page; p <= (from + c->size - 1) / page; p++) live_pages |= 1u << p;
+        }
+    }
+    uint32_t all = pages == 32 ? ~0u : (1u << pages) - 1;
+    return all & ~live_pages & ~tsi_load_relaxed(&tsi_slab(s, slab_id)->gone);
+}
+
+void tsi_partial_claim(TsiSweep* w, unsigned cls, uint32_t slab_id) {
+    TsiSlab* b = tsi_slab(&w->arena->space, slab_id);
+    uint64_t old = tsi_load_seq(&b->tag);
+    if (tsi_tag_state(old) != TSI_SLAB_ORPHAN || dead_pages(&w->arena->space, cls, slab_id) == 0) return;
+    if (!tsi_cas_seq(&b->tag, &old, (old & ~(uint64_t)TSI_SLAB_STATE) | TSI_SLAB_PARTIAL)) return;
+    tsi_store_relaxed(&b->extra, w->partial);
+    w->partial = slab_id + 1;
+}
+
+void tsi_partial_give(TsiSweep* w, uint32_t* ids, unsigned n) {
+    TsiArena* a = w->arena;
+    TsiSpace* s = &a->space;
+    size_t page = tsi_os.page_bytes;
+    uint8_t *from = NULL, *to = NULL;
+    for (unsigned k = 0; k < n; k++) { /* ids ascend: adjoining pages of neighbours make one run */
+        unsigned cls = tsi_chunk_class(s, ids[k] >> 8);
+        const TsiClass* c = &s->classes->c[cls];
+        uint8_t* payload = tsi_slab_payload(s, c, ids[k]);
+        uint32_t dead = dead_pages(s, cls, ids[k]);
+        _Atomic uint32_t* gone = &tsi_slab(s, ids[k])->gone;
+        tsi_store_relaxed(gone, tsi_load_relaxed(gone) | dead);
+        for (; dead != 0; dead &= dead - 1) {
+            uint8_t* p = payload + tsi_ctz64(dead) * page;
+            if (p != to) {
+                if (to != from) tsi_space_purge_pages(s, from, (size_t)(to - from));
+                from = p;
+            }
+            to = p + page;
+            w->bytes += page;
+            w->purged += page;
+            tsi_sweep_purged(w, cls, page);
+        }
+    }
+    if (to != from) tsi_space_purge_pages(s, from, (size_t)(to - from));
+    for (unsigned k = 0; k < n; k++) {
+        _Atomic uint64_t* tag = &tsi_slab(s, ids[k])->tag;
+        uint64_t old = tsi_load_relaxed(tag);
+        uint64_t now = (old & ~(uint64_t)TSI_SLAB_STATE) | TSI_SLAB_ORPHAN;
+        while (!tsi_cas_seq(tag, &old, now)) now = (old & ~(uint64_t)TSI_SLAB_STATE) | TSI_SLAB_ORPHAN;
+        /* While it was PARTIAL nobody else could return it: was it completed, or released? */
+        if (tsi_inc_state(w->inc) == TSI_INC_RELEASED) tsi_inc_sweep(a, w->b, w->inc, tsi_inc_era(w->inc));
+        else if (tsi_slab_is_empty(s, tsi_chunk_class(s, ids[k] >> 8), ids[k])) tsi_slab_complete(a, w->b, ids[k], now);
+    }
+}
+
+/* No live object in the page of an object that was freed: what every late free asks, and mostly answers no. True also where it
+ * takes dead_pages to tell. */
+static bool page_may_be_dead(const TsiSpace* s, const TsiPlace* at) {
+    const TsiClass* c = &s->classes->c[at->cls];
+    uint32_t page = (uint32_t)tsi_os.page_bytes;
+    if (c->size > TSI_KIB(1) || page > TSI_KIB(4)) return true; /* objects that lie in two pages */
+    uint64_t in_page = ~0ull;
+    uint32_t line = at->line_id, n = 1;
+    if (c->line_mask >= page) { /* slots are numbered by where they start */
+        uint32_t from = tsi_class_offset(c, at->slot) & ~(page - 1);
+        in_page = (page >> c->unit_shift < TSI_LINE_SLOTS ? (1ull << (page >> c->unit_shift)) - 1 : ~0ull) << (from >> c->unit_shift);
+    } else {
+        n = page >> c->line_shift;
+        line &= ~(n - 1);
+    }
+    for (uint32_t end = line + n; line < end; line++)
+        if ((tsi_line_live(s, at->cls, line) & in_page) != 0) return false;
+    return true;
+}
+
+enum { LATE_PAGES_BYTES = 256 << 10 };
+
+void tsi_partial_page_freed(TsiArena* a, TsiBinding* b, const TsiPlace* at, uint64_t tag) {
+    TsiSpace* s = &a->space;
+    const TsiClass* c = &s->classes->c[at->cls];
+    if (!page_may_be_dead(s, at)) return;
+    uint32_t dead = dead_pages(s, at->cls, at->slab_id);
+    if (dead == 0) return;
+    size_t from = ((size_t)(at->line_id - tsi_first_line(c, at->slab_id)) << c->line_shift) + tsi_class_offset(c, at->slot);
+    if ((dead >> from / tsi_os.page_bytes & 1) == 0) return;
+    TsiInc* i = tsi_inc(&a->phases, tsi_tag_index(tag));
+    uint64_t era = tsi_inc_era(i);
+    uint64_t bytes = tsi_add_relaxed(&i->late_bytes, tsi_os.page_bytes) + tsi_os.page_bytes;
+    /* In proportion to the orphans, so that the walks stay O(1) per page. */
+    if (bytes < LATE_PAGES_BYTES || bytes < (uint64_t)tsi_load_relaxed(&i->slab_count) * c->slab_bytes / 8) return;
+    tsi_store_relaxed(&i->late_bytes, 0);
+    tsi_inc_sweep(a, b, i, era);
+}

@@ -1,0 +1,82 @@
+/*
+ * purge.c - memory that goes back to the system, in as few calls as the addresses allow.
+ */
+#include "mem/space.h"
+
+#include "base/probes.h"
+
+/* Of addresses that were mapped anew, for which the kernel has forgotten them. The caller holds their slabs: chunks keep their nodes. */
+static void wish_again(TsiSpace* s, uint8_t* p, size_t bytes) {
+    if (s->config.huge_pages) tsi_os.prefer_huge(p, bytes);
+    for (uint8_t *end = p + bytes, *to; s->nodes != 1 && p < end; p = to) {
+        uint32_t chunk = (uint32_t)((p - s->base) >> TSI_CHUNK_SHIFT);
+        to = s->base + ((size_t)(chunk + 1) << TSI_CHUNK_SHIFT);
+        if (to > end) to = end;
+        tsi_os.prefer_node(p, (size_t)(to - p), s->chunks[chunk].asked_node - 1u);
+    }
+}
+
+void tsi_space_purge_range(TsiSpace* s, unsigned cls, void* p, size_t bytes, bool whole_slabs) {
+    if (!tsi_space_gives_back(s)) return;
+    TsiPurgeHow how = s->config.purge_policy == SLAB_PURGE_FREE ? TSI_PURGE_LAZY : TSI_PURGE_DONTNEED;
+    if (whole_slabs && tsi_os.strict_commit) how = TSI_PURGE_UNCOMMIT;
+    int error = tsi_os.purge(p, bytes, how);
+    bool ok = error == 0;
+    if (ok && how == TSI_PURGE_UNCOMMIT) wish_again(s, p, bytes);
+    tsi_add_relaxed(&s->purge_calls, 1);
+    tsi_add_relaxed(&s->purges[cls], 1);
+    tsi_add_relaxed(ok ? &s->purge_bytes : &s->purge_failures, ok ? bytes : 1);
+    tsi_add_relaxed(ok ? &s->purged[cls] : &s->purges_failed[cls], ok ? bytes : 1);
+    tsi_probe_purge(p, bytes, cls - 1, error);
+}
+
+void tsi_space_purge_pages(TsiSpace* s, void* p, size_t bytes) {
+    tsi_space_purge_range(s, tsi_chunk_class(s, (uint32_t)(((uint8_t*)p - s->base) >> TSI_CHUNK_SHIFT)), p, bytes, false);
+}
+
+/* Heap sort: no recursion, no allocation, n log n at worst (J. Williams, 1964). */
+void tsi_sort_ids(uint32_t* v, unsigned n) {
+    unsigned rising = 1, falling = 1; /* the slabs of an epoch mostly come in the order of their addresses, or against it */
+    while (rising < n && v[rising - 1] < v[rising]) rising++;
+    while (falling < n && v[falling - 1] > v[falling]) falling++;
+    if (rising >= n) return;
+    for (unsigned i = 0; falling == n && i < n / 2; i++) {
+        uint32_t t = v[i];
+        v[i] = v[n - 1 - i];
+        v[n - 1 - i] = t;
+    }
+    if (falling == n) return;
+    for (unsigned end = n, start = n / 2; end > 1;) {
+        if (start > 0) start--;
+        else {
+            uint32_t t = v[--end];
+            v[end] = v[0];
+            v[0] = t;
+        }
+        for (unsigned root = start, child; (child = 2 * root + 1) < end; root = child) {
+            if (child + 1 < end && v[child] < v[child + 1]) child++;
+            if (v[root] >= v[child]) break;
+            uint32_t t = v[root];
+            v[root] = v[child];
+            v[child] = t;
+        }
+    }
+}
+
+void tsi_space_purge(TsiSpace* s, uint32_t* slab_ids, unsigned n) {
+    tsi_sort_ids(slab_ids, n);
+    for (unsigned i = 0; i < n;) {
+        const TsiClass* c = tsi_slab_class(s, slab_ids[i]);
+        uint8_t* from = tsi_slab_payload(s, c, slab_ids[i]);
+        uint8_t* to = from + c->slab_bytes;
+        unsigned j = i + 1;
+        for (; j < n; j++) {
+            const TsiClass* d = tsi_slab_class(s, slab_ids[j]);
+            if (tsi_slab_payload(s, d, slab_ids[j]) != to) break;
+            to += d->slab_bytes;
+        }
+        tsi_space_purge_range(s, tsi_chunk_class(s, slab_ids[i] >> 8), from, (size_t)(to - from), true); /* a run over chunks: the first's */
+        i = j;
+    }
+    tsi_space_give(s, slab_ids, n);
+}
