@@ -236,7 +236,7 @@ struct TsiArena {
     _Atomic int64_t warm_left;   /* bytes of the warm budget not granted to a binding */
     _Atomic uint64_t tickets;
     _Atomic uint64_t refused[TSI_REFUSED_COUNT]; /* by threads without a binding */
-    _Atomic uint64_t retired_slabs, barriers, deferred_slabs, closes;
+    _Atomic uint64_t retired_slabs, barriers, closes;
     _Atomic uint64_t overflowed[TSI_CLASSES];
     _Atomic bool has_displaced;
     uint32_t displaced;          /* incarnations without a ring id that hold slabs, index; ring lock */

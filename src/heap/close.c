@@ -117,6 +117,8 @@ static void end_swept(TsiSweep* w, unsigned state, EpochReceipt* out, TsiLock* l
     if (was < state) tsi_store_seq(&i->word, tsi_inc_era(i) << 2 | state);
     if (state != 0) await_held_locked(w, lock);
     if (i->heaps != 0 || i->orphans != 0) tsi_sweep_locked(w, NULL);
+    w->deferred += i->skipped; /* also those that an earlier end has skipped and nobody has settled yet */
+    w->deferred_bytes += i->skipped_bytes;
     if (was == TSI_INC_ACTIVE && state != TSI_INC_ACTIVE) tsi_post_end_locked(w->arena, w->b, i, now_ns);
     tsi_post_locked(w->arena, w->b, i);
     /* Also of one that the ring has taken the id from: nobody has looked at what lives there. */

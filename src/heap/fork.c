@@ -125,7 +125,7 @@ static void child_owned(TsiArena* a, uint32_t id, unsigned cls, uint64_t tag) {
         tsi_add_relaxed(&h->slab_bytes, s->classes->c[cls].slab_bytes);
     } else if (tsi_heap_state(word) == TSI_HEAP_DEAD && tsi_binding_at(a, word)->thread != tsi_tls.thread) {
         TsiInc* i = tsi_heap_inc(a, h);
-        tsi_sub_relaxed(&i->slab_count, 1); /* the sweep had counted it as skipped */
+        tsi_skipped_add_locked(a, i, id, -1);
         tsi_slab_to_orphan(a, i, id);
     }
 }

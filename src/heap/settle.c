@@ -51,7 +51,7 @@ static uint64_t mixed_bytes(const TsiSpace* s, uint32_t line_id, uint64_t starts
 /* Objects of a line that were ever handed out. A snapshot asks before it reads what is free: then it never takes a
  * slot that is handed out meanwhile for one that was freed. */
 static uint64_t handed_out(unsigned cls, TsiLine* l) {
-    uint64_t issued = tsi_load_acquire(&l->issued); /* pairs with refills and bumps, whose slots are seen to be out of freed and avail before they are in issued */
+    uint64_t issued = tsi_load_acquire(&l->issued); /* pairs with refills and bumps: last, after the slots have left freed or avail */
     if (cls == TSI_CLASS_MIXED) return issued;
     uint64_t avail = tsi_load_acquire(&l->avail); /* before the remote words */
     return avail != 0 ? issued - tsi_popcount(avail) : issued;
@@ -228,6 +228,13 @@ bool tsi_settle_if_empty(TsiSweep* w, uint32_t slab_id) {
     add(&w->inc->allocated, renew_words(w, cls, slab_id, old).issued);
     take_out(w, cls, slab_id);
     return true;
+}
+
+void tsi_skipped_add_locked(TsiArena* a, TsiInc* i, uint32_t slab_id, int n) {
+    uint64_t bytes = tsi_slab_bytes(&a->space, tsi_chunk_class(&a->space, slab_id >> 8), slab_id);
+    tsi_add_relaxed(&i->slab_count, (uint32_t)n);
+    i->skipped += (uint32_t)n;
+    i->skipped_bytes += (uint64_t)n * bytes;
 }
 
 /* ---- orphans ---- */

@@ -40,6 +40,8 @@ bool tsi_slab_is_empty(const TsiSpace* s, unsigned cls, uint32_t slab_id);
 /* Usable bytes of a live object. */
 size_t tsi_place_bytes(const TsiSpace* s, const TsiPlace* at);
 
+/* The slab joins, or with n = -1 leaves, those that a sweep has left to their owner. Stripe held. */
+void tsi_skipped_add_locked(TsiArena* a, TsiInc* i, uint32_t slab_id, int n);
 /* Adds n for the class in a field of TsiClassCounters. */
 void tsi_sweep_count(TsiSweep* w, size_t field, unsigned cls, uint64_t n);
 /* Notes bytes that the system is given back, for the class in the close log. */

@@ -171,7 +171,7 @@ static bool claim(TsiBinding* b, TsiRef ref, unsigned cls, TsiLine* l, unsigned*
             *slot = 32 * half + tsi_ctz64(w);
             /* seq_cst: pairs with the freer's exchange, whose use of the object is over, and comes before the look at the tag */
             if (tsi_cas_seq(&l->remote[half], &w, w & (w - 1))) {
-                tsi_add_relaxed(&l->issued, 1);
+                tsi_add_release(&l->issued, 1); /* pairs with handed_out in settle.c, which knows of no object that still looks free */
                 return true;
             }
             count_retry(b, ref, cls);

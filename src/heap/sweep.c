@@ -118,7 +118,7 @@ static void seize_locked(TsiSweep* w, TsiHeap* h, uint64_t word, uint32_t skip) 
         tsi_heap_drop_own(owner, h);
     } else {
         h->skip = skip;
-        if (skip != 0) tsi_add_relaxed(&w->inc->slab_count, 1);
+        if (skip != 0) tsi_skipped_add_locked(a, w->inc, skip - 1, 1);
         tsi_store_seq(&h->word, tsi_heap_word(owner->index, TSI_HEAP_DEAD)); /* pairs with tsi_heaps_prune */
         tsi_add_seq(&owner->dead_heaps, 1); /* after the word: a prune that misses the one sees the other */
     }
@@ -161,11 +161,6 @@ static uint32_t busy_in(TsiArena* a, TsiHeap* h, TsiBinding* owner) {
     return tsi_busy_heap(a, busy, &slab_id) == h ? slab_id + 1 : 0;
 }
 
-static void defer(TsiSweep* w, uint64_t slabs, uint64_t bytes) {
-    w->deferred += slabs;
-    w->deferred_bytes += bytes;
-}
-
 static void seize_all_locked(TsiSweep* w) {
     TsiArena* a = w->arena;
     bool active = tsi_inc_state(w->inc) == TSI_INC_ACTIVE;
@@ -180,10 +175,12 @@ static void seize_all_locked(TsiSweep* w) {
         bool ours = state == TSI_HEAP_DETACHED || (revoked && (mine || h->revoker == w->ticket)); /* S3 */
         if (ours && state == TSI_HEAP_REVOKED && !mine) skip = busy_in(a, h, tsi_binding_at(a, word));
         if (!ours || skip == UINT32_MAX || (active && skip != 0)) {
-            if (revoked) defer(w, tsi_load_relaxed(&h->slab_count), tsi_load_relaxed(&h->slab_bytes));
+            if (revoked) {
+                w->deferred += tsi_load_relaxed(&h->slab_count);
+                w->deferred_bytes += tsi_load_relaxed(&h->slab_bytes);
+            }
             continue;
         }
-        if (skip != 0) defer(w, 1, tsi_slab_bytes(&a->space, tsi_chunk_class(&a->space, (skip - 1) >> 8), skip - 1));
         seize_locked(w, h, word, skip);
     }
 }
@@ -203,7 +200,6 @@ void tsi_sweep_locked(TsiSweep* w, TsiBinding* only) {
     unsigned state = tsi_inc_state(w->inc);
     if (state == TSI_INC_RELEASED) tsi_settle_release_orphans(w);
     else if (state != TSI_INC_ACTIVE) tsi_settle_orphan_pages(w);
-    if (w->deferred != 0) tsi_add_relaxed(&w->arena->deferred_slabs, w->deferred);
 }
 
 /* What handover does for each heap of the calling thread that somebody has asked for. */
@@ -238,7 +234,7 @@ static void settle_skipped_locked(TsiSweep* w, TsiBinding* b, TsiRef ref) {
         if (tsi_load_relaxed(&h->ref) != ref || h->skip == 0) continue;
         uint32_t slab_id = h->skip - 1;
         h->skip = 0;
-        tsi_sub_relaxed(&w->inc->slab_count, 1);
+        tsi_skipped_add_locked(w->arena, w->inc, slab_id, -1);
         if (tsi_inc_state(w->inc) == TSI_INC_RELEASED) tsi_settle_release(w, slab_id);
         else tsi_settle_drain(w, slab_id);
     }

@@ -60,7 +60,9 @@ typedef struct TsiInc {
     bool named;            /* only used in a fork child: a domain refers to it */
     _Atomic uint32_t heap_count;
     _Atomic uint32_t detached; /* heaps without an owner: worth a look under the lock */
-    _Atomic uint32_t slab_count; /* orphans, PARTIAL and PURGING ones that are not unlinked included */
+    _Atomic uint32_t slab_count; /* orphans, PARTIAL and PURGING ones that are not unlinked, and skipped ones included */
+    uint32_t skipped;      /* slabs that sweeps have left to their owners */
+    uint64_t skipped_bytes;
     TsiTotals allocated;   /* by slabs settled so far */
     TsiTotals released;
     uint64_t rss_before, rss_after;

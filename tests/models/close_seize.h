@@ -105,12 +105,12 @@ byte done;
 
 #define IS_LIVE(t, h)     (hw[h] == HW(LIVE, t))
 #define BINDING_IS(h, t)  (hw[h] == HW(LIVE, t) || hw[h] == HW(RETIRE, t) || hw[h] == HW(REVOKED, t))
-/* A slab with objects that no receipt has yet; slabs that an earlier sweep has skipped and told of. */
+/* A slab with objects that no receipt has yet; those that sweeps have left to their owners (TsiInc.skipped). */
 #define LEFT_OUT(s)       (TST(tag[s]) == OWNED && used[s] && !AGAIN(HEAP(s)))
-#ifdef EACH_RECEIPT
-#define TOLD_BEFORE       0
+#if defined(MUTANT_SKIPPED_UNTOLD) || defined(MUTANT_SKIPPED_ONCE)
+#define SKIPPED           0
 #else
-#define TOLD_BEFORE       ((hskip[0] && HST(hw[0]) == DEAD) + (hskip[1] && HST(hw[1]) == DEAD))
+#define SKIPPED           ((hskip[0] && HST(hw[0]) == DEAD) + (hskip[1] && HST(hw[1]) == DEAD))
 #endif
 #define SLABS_OF(h)       ((TST(tag[0]) == OWNED && HEAP(0) == (h)) + (TST(tag[1]) == OWNED && HEAP(1) == (h)))
 /* The owner's private view: slab s is in one of its heaps; in its room (the first heap is its). */

@@ -41,7 +41,7 @@
  *   the live objects; in the end nothing is left to nobody: every slab is back, or
  *   ORPHAN with live objects; heap records are not freed before their skipped slab
  *   is settled; allocated = freed + released + live; a receipt tells of as many slabs as
- *   deferred as it lacks, or (not with EACH_RECEIPT) those were told of before.
+ *   deferred as it lacks.
  */
 #ifdef S_EXIT
 #define NTH 2

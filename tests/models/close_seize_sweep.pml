@@ -229,7 +229,7 @@ inline may_seize(t, h)
 		fi;
 		/* deferred, for the receipt */
 		if
-#ifndef MUTANT_SKIPPED_UNTOLD
+#ifdef MUTANT_SKIPPED_ONCE
 		:: ok && sk -> df = df + 1
 #endif
 #ifndef MUTANT_ANOTHERS_UNTOLD
@@ -307,7 +307,7 @@ inline sweep(t, to, trims)
 #ifdef MUTANT_BY_OLD_STATE
 		was_active = df;
 #endif
-		d_step { h = 0; df = TOLD_BEFORE }
+		d_step { h = 0; df = 0 }
 		do
 		:: h < NH ->
 			may_seize(t, h);
@@ -339,7 +339,7 @@ inline sweep(t, to, trims)
 	fi;
 	skip;
 	d_step {
-		assert(!(to) || LEFT_OUT(0) + LEFT_OUT(1) <= df);
+		assert(!(to) || LEFT_OUT(0) + LEFT_OUT(1) <= df + SKIPPED);
 		lock = 0; tk = 0; df = 0
 	}
 #ifdef S_PARTIAL

@@ -98,9 +98,16 @@ static void a_named_slab_is_left_to_its_owner(void** state) {
     assert_int_equal(r.slabs_deferred, 1);
     assert_int_equal(r.objects_released, SLOTS);
     assert_int_equal(unit_committed(a), SLAB);
+    assert_true(epoch_close_ex(a, 0, EPOCH_RELEASE, &r)); /* still not all */
+    unit_balanced(&r);
+    assert_int_equal(r.objects_allocated, SLOTS);
+    assert_int_equal(r.slabs_deferred, 1);
+    assert_int_equal(r.bytes_deferred, SLAB);
     unit_worker_run(&worker, inside_leave, &in);
     assert_int_equal(unit_committed(a), 0);
-    r = end(0, EPOCH_RELEASE); /* now it is all in */
+    r = end(0, EPOCH_RELEASE); /* now it is */
+    assert_int_equal(r.slabs_deferred, 0);
+    assert_int_equal(r.bytes_deferred, 0);
     assert_int_equal(r.objects_allocated, 2 * SLOTS);
     assert_int_equal(r.objects_released, 2 * SLOTS);
     unit_worker_run(&worker, inside_take, &in);
