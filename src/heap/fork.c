@@ -4,10 +4,12 @@
  * The parent takes every lock before the fork, in lock order, so in the child no list that a lock
  * guards is half changed. Brackets of other threads cannot be stopped; their words are changed by
  * single stores, so in the child they are whole, except that one operation of each vanished thread
- * may have happened or not. The child detaches the heaps of vanished threads, closes their inboxes and drops their
- * rooms (adoption makes new ones). Chains, sums and charges are made anew from the tags, so what a vanished
- * thread had in its hands comes back. Incarnations whose close was under way are swept, and those that a vanished
- * thread was making or ending for a domain are ended. Records that it held stay unused in the child.
+ * may have happened or not, and a refill half: it is undone. The child detaches the heaps of vanished threads, closes their inboxes and
+ * drops their rooms (adoption makes new ones). Chains, sums and charges are made anew from the tags, so what a vanished
+ * thread had in its hands comes back; a line's token, too, which may have been with any of them: no line is armed in
+ * the child until somebody parks it there. Incarnations whose close was under way are swept, and drained ones run the cleanups that
+ * nobody had begun; those that a vanished thread was making or ending for a domain are ended. Records that it held stay
+ * unused in the child.
  */
 #include "heap/fork.h"
 
@@ -88,7 +90,8 @@ static void child_heaps(TsiArena* a) {
         }
         if (state != TSI_HEAP_LIVE && state != TSI_HEAP_RETIRE && state != TSI_HEAP_REVOKED && state != TSI_HEAP_DEAD) continue;
         if (tsi_binding_at(a, word)->thread == tsi_tls.thread) {
-            if (state == TSI_HEAP_REVOKED) tsi_store_relaxed(&h->word, tsi_heap_word((uint32_t)(word >> 8), TSI_HEAP_RETIRE));
+            /* RETIRE: its room, whose lines may wait for a token, is made anew */
+            if (state != TSI_HEAP_DEAD) tsi_store_relaxed(&h->word, tsi_heap_word((uint32_t)(word >> 8), TSI_HEAP_RETIRE));
             continue;
         }
         h->room = NULL;
@@ -104,11 +107,26 @@ static void child_heaps(TsiArena* a) {
 static void child_bindings(TsiArena* a) {
     for (uint32_t n = 0; n < tsi_table_used(&a->bindings); n++) {
         TsiBinding* b = tsi_table_at(&a->bindings, n);
-        if (!tsi_load_relaxed(&b->in_use) || b->thread == tsi_tls.thread) continue;
+        if (!tsi_load_relaxed(&b->in_use)) continue;
         tsi_warm_forget(b); /* child_slabs returns what is tagged WARM */
-        tsi_store_relaxed(&b->inbox, TSI_INBOX_CLOSED);
+        bool own = b->thread == tsi_tls.thread;
+        if (!own || tsi_load_relaxed(&b->inbox) != TSI_INBOX_CLOSED) tsi_store_relaxed(&b->inbox, own ? 0 : TSI_INBOX_CLOSED);
+        if (own) continue;
         tsi_store_relaxed(&b->busy, 0);
         b->own_heaps = 0;
+    }
+}
+
+/* Slots are in both words between two stores of a refill, before they are counted. Written only where something changes:
+ * the pages are the parent's, too. */
+static void child_lines(TsiSpace* s, uint32_t id, unsigned cls) {
+    const TsiClass* c = &s->classes->c[cls];
+    for (uint32_t i = 0, first = tsi_first_line(c, id); i < 1u << c->lines_log2 && cls != TSI_CLASS_MIXED; i++) {
+        TsiLine* l = tsi_line(s, first + i);
+        uint64_t avail = tsi_load_relaxed(&l->avail), freed = tsi_load_relaxed(&l->freed);
+        uint8_t flags = tsi_load_relaxed(&l->flags);
+        if ((avail & freed) != 0) tsi_store_relaxed(&l->avail, avail & ~freed);
+        if ((flags & TSI_LINE_ARMED) != 0) tsi_store_relaxed(&l->flags, flags & (uint8_t)~TSI_LINE_ARMED);
     }
 }
 
@@ -143,6 +161,8 @@ static void child_slabs(TsiArena* a) {
             uint64_t now = tsi_load_relaxed(tag);
             unsigned state = tsi_tag_state(now);
             if (state == TSI_SLAB_PARTIAL) tsi_store_relaxed(tag, (now & ~(uint64_t)TSI_SLAB_STATE) | TSI_SLAB_ORPHAN);
+            if (tsi_load_relaxed(&tsi_slab(s, id)->inbox) != 0) tsi_store_relaxed(&tsi_slab(s, id)->inbox, 0);
+            if (state == TSI_SLAB_OWNED && !a->options.shared) child_lines(s, id, cls);
             if (state == TSI_SLAB_OWNED) child_owned(a, id, cls, now);
             if (state == TSI_SLAB_PURGING) tsi_return_claimed(a, id);
             if (state == TSI_SLAB_WARM) tsi_space_purge(s, &id, 1);
@@ -182,8 +202,6 @@ static void child_exiting(TsiArena* a, void* unused) {
 
 static void child_arena(TsiArena* a, void* unused) {
     (void)unused;
-    TsiBinding* own = tsi_binding_get(a, false);
-    if (own != NULL) (void)tsi_warm_flush(own); /* so that what is tagged WARM was theirs */
     child_heaps(a);
     child_bindings(a);
     for (unsigned cls = 0; cls < TSI_CLASSES; cls++) tsi_store_relaxed(&a->scan[cls].looking, 0);
@@ -200,7 +218,11 @@ static void child_sweep(TsiArena* a, void* unused) {
         uint64_t era = tsi_inc_era(i);
         bool domain = (tsi_load_relaxed(&i->id) & TSI_DOMAIN_ID_BIT) != 0;
         if (era != 0 && tsi_inc_state(i) >= TSI_INC_CLOSED) {
+            tsi_inc_take(i);
+            i->pins++;
+            tsi_inc_give(i);
             tsi_inc_sweep(a, b, i, era);
+            tsi_inc_unpin(a, b, i); /* it may have drained already, and who was to run its cleanups is gone */
         } else if (era != 0 && domain && !i->named) { /* its domain's thread vanished while it made or ended it */
             if (tsi_epoch_end(a, tsi_ref(era, n), EPOCH_RELEASE, false, NULL)) tsi_inc_unpin(a, b, i);
         }

@@ -342,6 +342,7 @@ void tsi_registry_child(void) {
         t->refs = NULL; /* mapped arrays of dead threads stay: they may have been mid-growth */
         t->ref_count = t->scope_count = 0;
         t->alive = false;
+        t->held = NULL;
         t->idle_next = idle_threads;
         idle_threads = t;
     }

@@ -176,7 +176,8 @@ static void seize_all_locked(TsiSweep* w) {
         if (ours && state == TSI_HEAP_REVOKED && !mine) skip = busy_in(a, h, tsi_binding_at(a, word));
         if (!ours || skip == UINT32_MAX || (active && skip != 0)) {
             if (revoked) {
-                w->deferred += tsi_load_relaxed(&h->slab_count);
+                uint32_t slabs = tsi_load_relaxed(&h->slab_count);
+                w->deferred += slabs != 0 ? slabs : 1; /* its owner may be about to have one */
                 w->deferred_bytes += tsi_load_relaxed(&h->slab_bytes);
             }
             continue;

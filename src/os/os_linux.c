@@ -170,7 +170,8 @@ static bool os_is_readable(const void* p) {
 
 static uint64_t os_random(void) {
     uint64_t v = 0;
-    if (getrandom(&v, sizeof v, GRND_NONBLOCK) != (ssize_t)sizeof v)
+    /* libc's function would be a cancellation point */
+    if (syscall(SYS_getrandom, &v, sizeof v, GRND_NONBLOCK) != (long)sizeof v)
         v = os_now_ns() * 0x9e3779b97f4a7c15ull ^ (uint64_t)(uintptr_t)&v;
     return v;
 }

@@ -245,6 +245,9 @@ static uint64_t freed(uint64_t allocated, uint64_t released, uint64_t live, uint
     return allocated > gone ? allocated - gone : 0;
 }
 
+/* What a relabelling has posted ahead may be settled after the phase was copied, or issued and not counted yet: missed, this time. */
+static uint64_t more(uint64_t not_posted) { return (int64_t)not_posted > 0 ? not_posted : 0; }
+
 /* What a phase has that its label's account has not. */
 static void label_add(Walk* w, uint32_t n) {
     const PhaseCopy* c = &w->copies[n];
@@ -254,8 +257,8 @@ static void label_add(Walk* w, uint32_t n) {
     if (c->state == TSI_INC_ACTIVE) out->phases_open++;
     else if (p->live.objects != 0) out->phases_draining++;
     if (!has_moved(w, n)) { /* else missed, this time: what is told of a label is never taken back */
-        out->objects_allocated += c->new_allocated.objects + p->issued.objects;
-        out->bytes_allocated += c->new_allocated.bytes + p->issued.bytes;
+        out->objects_allocated += more(c->new_allocated.objects + p->issued.objects);
+        out->bytes_allocated += more(c->new_allocated.bytes + p->issued.bytes);
         out->objects_freed += freed(c->allocated.objects + p->issued.objects, c->released.objects, p->live.objects, c->posted_freed.objects);
         out->bytes_freed += freed(c->allocated.bytes + p->issued.bytes, c->released.bytes, p->live.bytes, c->posted_freed.bytes);
     }

@@ -460,7 +460,43 @@ static void relabelled_beside_allocations(void) {
     slab_allocator_free(a);
 }
 
+/* Relabelled and closed while somebody reads: what a label has been told of is in no sum twice, and none falls below 0. */
+static _Atomic unsigned reports, impossible;
+static _Atomic int over;
+static void* read_labels(void* a) {
+    static SlabLabelStats mine[ROWS];
+    while (!atomic_load(&over)) {
+        for (size_t i = 0, n = slab_stats_labels(a, mine, ROWS); i < n && i < ROWS; i++)
+            if (mine[i].objects_allocated >> 60 != 0 || mine[i].bytes_allocated >> 60 != 0 || mine[i].objects_freed >> 60 != 0)
+                atomic_fetch_add(&impossible, 1);
+        atomic_fetch_add(&reports, 1);
+    }
+    return NULL;
+}
+static void closed_beside_reports(void) {
+    SlabAllocator* a = slab_allocator_create();
+    pthread_t t;
+    REQUIRE(pthread_create(&t, NULL, read_labels, a) == 0);
+    for (size_t k = 0; k < check_count(60); k++) {
+        epoch_domain_t* d = epoch_domain_begin(a, "accepting");
+        REQUIRE(d != NULL);
+        for (unsigned n = 0; n < 60000; n++) (void)slab_malloc(a, 64);
+        char name[32];
+        snprintf(name, sizeof name, "GET /%zu", k % 200);
+        slab_epoch_set_label(a, d->epoch_id, name);
+        unsigned was = atomic_load(&reports);
+        while (atomic_load(&reports) == was) {} /* and the next one has begun */
+        epoch_close(a, d->epoch_id);
+        epoch_domain_end(d);
+    }
+    atomic_store(&over, 1);
+    pthread_join(t, NULL);
+    CHECK_EQ(atomic_load(&impossible), 0);
+    slab_allocator_free(a);
+}
+
 static const CheckCase cases[] = {
+    CHECK_CASE(closed_beside_reports),
     CHECK_CASE(relabelled_beside_allocations),
     CHECK_CASE(phases_of_two_labels), CHECK_CASE(escapes_and_relabelling),    CHECK_CASE(more_labels_than_room),
     CHECK_CASE(budget_of_an_epoch),   CHECK_CASE(budget_function_makes_room), CHECK_CASE(budget_of_a_label),

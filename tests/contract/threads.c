@@ -250,10 +250,40 @@ static void destructors_use_the_allocator(void) {
     pthread_key_delete(early_key);
 }
 
+/* Calls of the library are no cancellation points: what a thread has begun it ends. */
+static _Atomic size_t came_back;
+static void* cancelled_at_once(void* a) {
+    pthread_cancel(pthread_self());
+    slab_free(a, slab_malloc(a, 64));
+    epoch_domain_t* d = epoch_domain_begin(a, "of a cancelled thread");
+    CHECK(d != NULL && slab_malloc(a, 64) != NULL);
+    epoch_domain_end(d);
+    atomic_fetch_add(&came_back, 1);
+    pthread_testcancel();
+    return NULL;
+}
+static void* one_more(void* a) {
+    void* p = slab_malloc(a, 64);
+    CHECK(p != NULL);
+    slab_free(a, p);
+    return NULL;
+}
+static void cancelled_threads_end_their_calls(void) {
+    enum { THREADS = 400 };
+    SlabOptions o = {.struct_size = sizeof o, .reserve_bytes = 64 << 20}; /* records for 256 threads at a time */
+    SlabAllocator* a = slab_allocator_create_with(&o);
+    REQUIRE(a != NULL);
+    for (size_t n = 0; n < THREADS; n++) kit_on_thread(cancelled_at_once, a);
+    CHECK_EQ(atomic_load(&came_back), THREADS);
+    kit_on_thread(one_more, a);
+    slab_allocator_free(a);
+}
+
 static const CheckCase cases[] = {
     CHECK_CASE(destructors_use_the_allocator), /* first: its key is to be older than the library's */
     CHECK_CASE(objects_survive_their_thread),  CHECK_CASE(a_thousand_threads_grow_nothing),
     CHECK_CASE(waves_of_threads_grow_nothing), CHECK_CASE(partly_used_slabs_are_adopted),
     CHECK_CASE(dead_threads_memory_is_reused), CHECK_CASE(exits_race_with_closes),
+    CHECK_CASE(cancelled_threads_end_their_calls),
 };
 CHECK_MAIN(cases)

@@ -7,7 +7,7 @@
  *   fail      the k-th such call, or all from the k-th on, with ENOMEM
  *   pretend   larger pages, a kernel that charges what is writable, a kernel without membarrier
  *   record    wishes for huge pages and memory nodes, and pretend nodes
- *   interrupt the next membarrier, once, by a function
+ *   interrupt the next membarrier, reserve, commit or purge, once, by a function
  *   record    purges, shown as runs "[0x3-0x5]" and as a string of pages "..xxx."
  *
  * Page sizes are multiples of the real one, so that real mprotect and madvise still work; every
@@ -50,6 +50,8 @@ typedef struct FakeOs {
     uint64_t barriers;
     void (*at_barrier)(void*); /* called by the next one */
     void* at_barrier_arg;
+    void (*at_call[FAKE_CALLS])(void*);
+    void* at_call_arg[FAKE_CALLS];
     unsigned node; /* where everybody runs */
     FakeWish wishes[FAKE_WISHES_MAX];
     unsigned wish_count;
@@ -68,7 +70,10 @@ static bool fake_enter(FakeCall what, const void* p, size_t bytes) {
     bool fail = n >= fake_os.fail_first[what] && n <= fake_os.fail_last[what];
     if (fail) fake_os.failed[what]++;
     if ((((uintptr_t)p | bytes) & (tsi_os.page_bytes - 1)) != 0 || bytes == 0) fake_os.misaligned++;
+    void (*then)(void*) = fake_os.at_call[what];
+    fake_os.at_call[what] = NULL;
     pthread_mutex_unlock(&fake_os.lock);
+    if (then != NULL) then(fake_os.at_call_arg[what]);
     return fail;
 }
 
@@ -122,6 +127,14 @@ static inline void fake_os_interrupt(void (*fn)(void*), void* arg) {
     pthread_mutex_unlock(&fake_os.lock);
 }
 
+/* Before the next such call. */
+static inline void fake_os_interrupt_call(FakeCall what, void (*fn)(void*), void* arg) {
+    pthread_mutex_lock(&fake_os.lock);
+    fake_os.at_call[what] = fn;
+    fake_os.at_call_arg[what] = arg;
+    pthread_mutex_unlock(&fake_os.lock);
+}
+
 /* Before the first allocator; 0 keeps the real page size. */
 static inline void fake_os_install(size_t page_bytes, bool strict_commit, bool fenced) {
     if (fake_os.real.reserve == NULL) {
@@ -149,6 +162,7 @@ static inline void fake_os_clear(void) {
     memset(fake_os.failed, 0, sizeof fake_os.failed);
     fake_os.barriers = 0;
     fake_os.at_barrier = NULL;
+    memset(fake_os.at_call, 0, sizeof fake_os.at_call);
     fake_os.wish_count = 0;
     fake_os.run_count = 0;
     pthread_mutex_unlock(&fake_os.lock);

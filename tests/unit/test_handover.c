@@ -142,6 +142,30 @@ static void a_named_heap_is_left_to_its_owner(void** state) {
     }
 }
 
+static void* close_epoch_1(void* receipt) {
+    (void)epoch_close_ex(a, 1, EPOCH_RELEASE, receipt);
+    return NULL;
+}
+static void close_meanwhile(void* receipt) { unit_on_thread(close_epoch_1, receipt); }
+
+/* A heap that has no slab yet, and will have one when the call returns. */
+static void a_first_slab_that_is_on_its_way(void** state) {
+    (void)state;
+    EpochReceipt r = {.version = 0};
+    assert_non_null(slab_malloc(a, 64));
+    (void)epoch_advance_id(a);
+    fake_os_interrupt_call(FAKE_COMMIT, close_meanwhile, &r);
+    assert_non_null(slab_malloc(a, SIZE)); /* of another class: a new chunk */
+    assert_int_equal(r.version, 1);
+    assert_int_equal(r.epoch_id, 1);
+    assert_int_equal(r.objects_allocated, 0);
+    assert_int_equal(r.slabs_deferred, 1);
+    r = end(1, EPOCH_RELEASE);
+    assert_int_equal(r.objects_allocated, 1);
+    assert_int_equal(r.objects_released, 1);
+    assert_int_equal(r.slabs_deferred, 0);
+}
+
 /* A bracket on another epoch does not defer anything. */
 static void a_bracket_elsewhere_is_no_hindrance(void** state) {
     (void)state;
@@ -414,6 +438,7 @@ int main(void) {
         TEST(an_idle_owner_is_swept_by_the_closer),
         TEST(a_named_slab_is_left_to_its_owner),
         TEST(a_named_heap_is_left_to_its_owner),
+        TEST(a_first_slab_that_is_on_its_way),
         TEST(a_bracket_elsewhere_is_no_hindrance),
         TEST(a_named_line_of_another_heap),
         TEST(lines_that_are_in_no_heap),

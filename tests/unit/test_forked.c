@@ -1,0 +1,295 @@
+/*
+ * test_forked.c - what a child gets of what other threads were in the middle of.
+ *
+ * A thread in the middle of a call is one that the fake system stops inside of it, or whose words are set as
+ * between two stores of the call. What a child finds is its exit code.
+ */
+#include "fake_os.h"
+#include "unit.h"
+
+#include "heap/heap.h"
+
+#include <semaphore.h>
+
+enum { SIZE = 1024, SLOTS = 16, SLAB = SLOTS * SIZE };
+
+static SlabAllocator* a;
+static UnitWorker worker;
+static sem_t inside, go;
+
+static int open_allocator(void** state) {
+    (void)state;
+    sem_init(&inside, 0, 0);
+    sem_init(&go, 0, 0);
+    unit_worker_start(&worker);
+    a = unit_create_cold();
+    fake_os_clear();
+    return 0;
+}
+static int close_allocator(void** state) {
+    (void)state;
+    sem_post(&go); /* where a test has failed */
+    unit_worker_stop(&worker);
+    unit_check(a);
+    slab_allocator_free(a);
+    return 0;
+}
+
+/* Exit code of a child that runs fn; 128 + the signal that ended it. */
+static int in_child(int (*fn)(void*), void* arg) {
+    int status = 0;
+    pid_t child = fork();
+    assert_int_not_equal(child, -1);
+    if (child == 0) {
+        (void)alarm(60); /* one that hangs is killed */
+        _exit(fn(arg));
+    }
+    assert_int_equal(waitpid(child, &status, 0), child);
+    return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+}
+
+static bool is_whole(void) {
+    char why[160];
+    bool ok = tsi_check_allocator(a, why, sizeof why);
+    if (!ok) print_error("in the child: %s\n", why);
+    return ok;
+}
+
+/* Stops its thread until the test says go. */
+static void stop_here(void* unused) {
+    (void)unused;
+    sem_post(&inside);
+    sem_wait(&go);
+}
+
+typedef struct Objects {
+    void* p[8 * SLOTS];
+    unsigned n;
+} Objects;
+static void take_them(void* arg) {
+    Objects* o = arg;
+    for (unsigned i = 0; i < o->n; i++) o->p[i] = slab_malloc(a, SIZE);
+}
+static void free_them(void* arg) {
+    Objects* o = arg;
+    for (unsigned i = 0; i < o->n; i++) slab_free(a, o->p[i]);
+}
+static void* free_them_on_a_thread(void* arg) {
+    free_them(arg);
+    return NULL;
+}
+
+/* ---- a refill ---- */
+
+/* 0 when nothing that is live has the address of something else. */
+static int all_apart(void* unused) {
+    (void)unused;
+    Objects o = {.n = 4 * SLOTS};
+    take_them(&o);
+    for (unsigned i = 0; i < o.n; i++) {
+        if (o.p[i] == NULL) return 2;
+        for (unsigned k = 0; k < i; k++)
+            if (o.p[k] == o.p[i]) return 1;
+    }
+    uint64_t live = unit_live(a);
+    free_them(&o);
+    return live != o.n ? 3 : unit_live(a) != 0 ? 4 : is_whole() ? 0 : 5;
+}
+
+static void a_refill_is_done_or_was_never(void** state) {
+    (void)state;
+    Objects o = {.n = SLOTS};
+    unit_worker_run(&worker, take_them, &o);
+    TsiLine* l = tsi_line(&tsi_arena(a)->space, unit_place(a, o.p[0]).line_id);
+    unit_worker_run(&worker, free_them, &o);
+    uint64_t freed = tsi_load_relaxed(&l->freed), issued = tsi_load_relaxed(&l->issued);
+    assert_int_not_equal(freed, 0);
+    assert_int_equal(tsi_load_relaxed(&l->avail), 0);
+    assert_int_equal(in_child(all_apart, NULL), 0);
+    tsi_store_relaxed(&l->avail, freed);
+    assert_int_equal(in_child(all_apart, NULL), 0); /* shown, and still among the freed */
+    tsi_store_relaxed(&l->freed, 0);
+    tsi_store_relaxed(&l->issued, issued + tsi_popcount(freed));
+    assert_int_equal(in_child(all_apart, NULL), 0);
+}
+
+/* ---- tokens ---- */
+
+/* 0 when what another thread frees is used again: no slab more than there was. */
+static int used_again(void* arg) {
+    Objects* o = arg;
+    for (unsigned round = 0; round < 3; round++) {
+        uint64_t was = unit_committed(a);
+        pthread_t t;
+        if (pthread_create(&t, NULL, free_them_on_a_thread, o) != 0 || pthread_join(t, NULL) != 0) return 2;
+        take_them(o);
+        if (unit_committed(a) > was) return 1;
+    }
+    return is_whole() ? 0 : 3;
+}
+
+static void take_and_use_again(void* arg) { *(int*)((void**)arg)[1] = in_child(used_again, ((void**)arg)[0]); }
+
+/* Freed before the fork by a thread that brought the tokens to an inbox, which its owner never looks into again. */
+static int filled_then_used_again(void* arg) {
+    Objects* o = arg;
+    uint64_t was = unit_committed(a);
+    take_them(o);
+    return unit_committed(a) > was ? 4 : used_again(o);
+}
+
+static void tokens_in_an_inbox(void** state) {
+    (void)state;
+    Objects theirs = {.n = 8 * SLOTS}, mine = {.n = 8 * SLOTS};
+    unit_worker_run(&worker, take_them, &theirs);
+    free_them(&theirs);
+    assert_int_equal(in_child(filled_then_used_again, &theirs), 0);
+    slab_trim(a);
+    take_them(&mine);
+    unit_worker_run(&worker, free_them, &mine); /* and in the inbox of the thread that forks */
+    assert_int_equal(in_child(filled_then_used_again, &mine), 0);
+}
+
+static void tokens_that_vanished_threads_had(void** state) {
+    (void)state;
+    Objects o = {.n = 8 * SLOTS};
+    take_them(&o);
+    unsigned had = 0;
+    for (unsigned i = 0; i < o.n; i += SLOTS) { /* as after tsi_line_disarm */
+        _Atomic uint64_t* word = tsi_remote(&tsi_arena(a)->space, unit_place(a, o.p[i]).line_id);
+        uint64_t w = tsi_load_relaxed(word);
+        had += (w & TSI_REMOTE_TOKEN) != 0;
+        tsi_store_relaxed(word, w & ~TSI_REMOTE_TOKEN);
+    }
+    assert_true(had >= 6); /* of all lines that are full and not the current one */
+    int mine = in_child(used_again, &o), another = -1;
+    assert_int_equal(mine, 0);
+    void* both[] = {&o, &another};
+    unit_worker_run(&worker, take_and_use_again, both); /* whose heaps have lost their owner there */
+    assert_int_equal(another, 0);
+    slab_trim(a); /* puts the lines in order again */
+}
+
+/* ---- ends ---- */
+
+static _Atomic unsigned cleanups;
+static void cleanup(void* unused) {
+    (void)unused;
+    tsi_add_relaxed(&cleanups, 1);
+}
+static void* a_phase(void* unused) {
+    (void)unused;
+    epoch_domain_t* d = epoch_domain_begin(a, "phase");
+    (void)slab_epoch_on_end(a, d->epoch_id, cleanup, NULL);
+    (void)slab_malloc(a, 300000); /* not what the first slab holds */
+    epoch_domain_end(d);
+    return NULL;
+}
+static int cleanups_were_run(void* unused) {
+    (void)unused;
+    return (int)tsi_load_relaxed(&cleanups);
+}
+
+static void cleanups_of_a_phase_that_was_ending(void** state) {
+    (void)state;
+    pthread_t t;
+    tsi_store_relaxed(&cleanups, 0);
+    fake_os_interrupt_call(FAKE_PURGE, stop_here, NULL);
+    assert_int_equal(pthread_create(&t, NULL, a_phase, NULL), 0);
+    sem_wait(&inside);
+    assert_int_equal(tsi_load_relaxed(&cleanups), 0);
+    assert_int_equal(in_child(cleanups_were_run, NULL), 1);
+    sem_post(&go);
+    assert_int_equal(pthread_join(t, NULL), 0);
+    assert_int_equal(tsi_load_relaxed(&cleanups), 1);
+}
+
+static void* leave_with_a_cleanup(void* unused) {
+    (void)unused;
+    epoch_domain_t* d = epoch_domain_begin(a, "left to the thread's end");
+    (void)slab_malloc(a, SIZE);
+    (void)slab_epoch_on_end(a, d->epoch_id, stop_here, NULL);
+    return NULL;
+}
+static int ends(void* unused) {
+    (void)unused;
+    slab_allocator_free(a);
+    return 0;
+}
+static void* fork_again(void* result) {
+    (void)slab_malloc(a, SIZE);
+    int status = 0;
+    pid_t child = fork();
+    if (child == 0) {
+        (void)alarm(10);
+        _exit(ends(NULL));
+    }
+    *(int*)result = child > 0 && waitpid(child, &status, 0) == child ? status : -1;
+    return NULL;
+}
+static int ends_in_a_grandchild(void* unused) {
+    (void)unused;
+    pthread_t t;
+    int status = -1;
+    if (pthread_create(&t, NULL, fork_again, &status) != 0 || pthread_join(t, NULL) != 0) return 2;
+    return status == 0 ? 0 : 1;
+}
+
+/* The child's next thread takes over a record of somebody who was leaving. */
+static void a_thread_that_was_leaving(void** state) {
+    (void)state;
+    pthread_t t;
+    assert_int_equal(pthread_create(&t, NULL, leave_with_a_cleanup, NULL), 0);
+    sem_wait(&inside);
+    assert_int_equal(in_child(ends_in_a_grandchild, NULL), 0);
+    sem_post(&go);
+    assert_int_equal(pthread_join(t, NULL), 0);
+}
+
+/* ---- the warm store ---- */
+
+static void* trim(void* arg) {
+    slab_trim(arg);
+    return NULL;
+}
+static void small_phase(SlabAllocator* warm) {
+    epoch_domain_t* d = epoch_domain_begin(warm, "small");
+    for (unsigned i = 0; i < 10 * SLOTS; i++) (void)slab_malloc(warm, SIZE);
+    epoch_domain_end(d);
+}
+/* 0 when slabs of a phase serve the next one. */
+static int stays_warm(void* warm) {
+    for (unsigned n = 0; n < 3; n++) small_phase(warm);
+    fake_os_clear();
+    for (unsigned n = 0; n < 10; n++) small_phase(warm);
+    return fake_os.calls[FAKE_PURGE] == 0 ? 0 : 1;
+}
+
+static void a_trim_that_had_the_warm_store(void** state) {
+    (void)state;
+    SlabAllocator* warm = unit_create();
+    pthread_t t;
+    assert_int_equal(stays_warm(warm), 0);
+    fake_os_interrupt_call(FAKE_PURGE, stop_here, NULL);
+    assert_int_equal(pthread_create(&t, NULL, trim, warm), 0);
+    sem_wait(&inside);
+    assert_int_equal(in_child(stays_warm, warm), 0);
+    sem_post(&go);
+    assert_int_equal(pthread_join(t, NULL), 0);
+    unit_check(warm);
+    slab_allocator_free(warm);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+#define TEST(name) cmocka_unit_test_setup_teardown(name, open_allocator, close_allocator)
+        TEST(a_refill_is_done_or_was_never),
+        TEST(tokens_in_an_inbox),
+        TEST(tokens_that_vanished_threads_had),
+        TEST(cleanups_of_a_phase_that_was_ending),
+        TEST(a_thread_that_was_leaving),
+        TEST(a_trim_that_had_the_warm_store),
+    };
+    fake_os_install(0, false, false);
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
