@@ -163,7 +163,7 @@ epoch_domain_t* epoch_domain_wrap(SlabAllocator* s, EpochId epoch, bool auto_clo
 }
 
 bool tsi_domain_may_drain(TsiArena* a, TsiDomain* d) {
-    TsiRef ref = tsi_load_acquire(&d->ref);
+    TsiRef ref = tsi_load_acquire(&d->ref); /* pairs with wrap */
     TsiInc* i = tsi_inc(&a->phases, tsi_ref_index(ref));
     return ref != 0 && tsi_phases_resolve(&a->phases, d->pub.epoch_id) == ref && tsi_load_relaxed(&i->scopes) == 0;
 }

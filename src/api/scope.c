@@ -46,7 +46,7 @@ static void pop(TsiScope* top) {
 
 /* Of a borrowed epoch. */
 static void scopes_add_to(TsiArena* a, TsiDomain* d, int n) {
-    TsiRef ref = tsi_load_acquire(&d->ref);
+    TsiRef ref = tsi_load_acquire(&d->ref); /* pairs with wrap */
     TsiInc* i = tsi_inc(&a->phases, tsi_ref_index(ref));
     if (ref == 0) return;
     tsi_inc_take(i);
@@ -142,8 +142,8 @@ bool epoch_domain_attach(epoch_domain_t* p) {
     TsiDomain* d = tsi_domain_of(p);
     if (!tsi_domain_usable(d)) return false;
     TsiArena* a = d->arena;
-    uint32_t n = tsi_load_seq(&d->detached);
-    while (n != 0 && !tsi_cas_seq(&d->detached, &n, n - 1)) {} /* once per detach */
+    uint32_t n = tsi_load_seq(&d->detached); /* pairs with detach */
+    while (n != 0 && !tsi_cas_seq(&d->detached, &n, n - 1)) {} /* decides among those that attach: once per detach */
     if (n == 0) {
         tsi_domain_refuse(d, SLAB_MISUSE_DOMAIN_ORDER);
         return false;

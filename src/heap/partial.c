@@ -30,6 +30,7 @@ void tsi_partial_claim(TsiSweep* w, unsigned cls, uint32_t slab_id) {
     TsiSlab* b = tsi_slab(&w->arena->space, slab_id);
     uint64_t old = tsi_load_seq(&b->tag);
     if (tsi_tag_state(old) != TSI_SLAB_ORPHAN || dead_pages(&w->arena->space, cls, slab_id) == 0) return;
+    /* seq_cst: decides between us and the claims of settle.c, which want ORPHAN; and pairs with the freer in free.c, as below */
     if (!tsi_cas_seq(&b->tag, &old, (old & ~(uint64_t)TSI_SLAB_STATE) | TSI_SLAB_PARTIAL)) return;
     tsi_store_relaxed(&b->extra, w->partial);
     w->partial = slab_id + 1;
@@ -64,6 +65,7 @@ void tsi_partial_give(TsiSweep* w, uint32_t* ids, unsigned n) {
         _Atomic uint64_t* tag = &tsi_slab(s, ids[k])->tag;
         uint64_t old = tsi_load_relaxed(tag);
         uint64_t now = (old & ~(uint64_t)TSI_SLAB_STATE) | TSI_SLAB_ORPHAN;
+        /* seq_cst, then the words: a freer sets its bit, then looks at the tag; one of us sees that the slab is complete */
         while (!tsi_cas_seq(tag, &old, now)) now = (old & ~(uint64_t)TSI_SLAB_STATE) | TSI_SLAB_ORPHAN;
         /* While it was PARTIAL nobody else could return it: was it completed, or released? */
         if (tsi_inc_state(w->inc) == TSI_INC_RELEASED) tsi_inc_sweep(a, w->b, w->inc, tsi_inc_era(w->inc));

@@ -84,7 +84,7 @@ def nothing_left_out(d):
 
 def honest(row):
     age = row.get("age_ns")
-    return age is not None and row["command"] == "tslabd" and row["allocators"] == [
+    return age is not None and age >= 0 and row["command"] == "tslabd" and row["allocators"] == [
         {"allocator": 0, "state": "live", "age_ns": age}]
 
 

@@ -128,7 +128,7 @@ static int used_again(void* arg) {
     return is_whole() ? 0 : 3;
 }
 
-static void take_and_use_again(void* arg) { *(int*)((void**)arg)[1] = in_child(used_again, ((void**)arg)[0]); }
+static void use_again_in_a_child(void* arg) { *(int*)((void**)arg)[1] = in_child(used_again, ((void**)arg)[0]); }
 
 /* Freed before the fork by a thread that brought the tokens to an inbox, which its owner never looks into again. */
 static int filled_then_used_again(void* arg) {
@@ -165,7 +165,7 @@ static void tokens_that_vanished_threads_had(void** state) {
     int mine = in_child(used_again, &o), another = -1;
     assert_int_equal(mine, 0);
     void* both[] = {&o, &another};
-    unit_worker_run(&worker, take_and_use_again, both); /* whose heaps have lost their owner there */
+    unit_worker_run(&worker, use_again_in_a_child, both); /* whose heaps have lost their owner there */
     assert_int_equal(another, 0);
     slab_trim(a); /* puts the lines in order again */
 }
