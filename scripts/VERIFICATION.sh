@@ -70,6 +70,12 @@ if [ $failures -eq 0 ]; then
         --alerts share/prometheus/alerts.yml
     grep -E '^[0-9]+ (panels|alerts)' "$STATE/said" | sed 's/^/        /'
     check "AllocationsRefused fires" fires AllocationsRefused
+    check "what runs is told to who gives no arguments" scripts/run-observability.sh
+    if command -v prometheus-pushgateway >/dev/null || command -v pushgateway >/dev/null; then
+        check "metrics are pushed without arguments" scripts/push-metrics.sh
+    else
+        echo "left out: push-metrics.sh without arguments, for there is no Pushgateway (apt-get install prometheus-pushgateway)"
+    fi
     check "everything still runs" scripts/run-observability.sh status
 fi
 finish

@@ -1,7 +1,7 @@
 #!/bin/sh
 # Pushes the metrics of a tslabd, of a process that it shows, or of standard input to a Pushgateway, once or in a loop.
 #
-# Usage: push-metrics.sh [OPTION]... GATEWAY       like http://127.0.0.1:9091
+# Usage: push-metrics.sh [OPTION]... [GATEWAY]     (default: http://127.0.0.1:9091)
 #   --from URL        of metrics (default: http://127.0.0.1:8080/metrics); - for standard input
 #   --pid N           of process N, as the tslabd at --from's host shows it: /processes/N/metrics
 #   --job NAME        (default: temporal-slab)
@@ -10,13 +10,15 @@
 #   --timeout S       of each request (default: 10)
 # tslab push does the same without tslabd.
 #
+# Environment: TSLABD_PORT=8080 PUSHGATEWAY_PORT=9091, the ports of the defaults, as of run-observability.sh.
+#
 # Exit status: 0 pushed, 1 could not be read or pushed, 2 wrong command line or no curl.
 set -u
 wrong() {
     echo "push-metrics.sh: $*; see the head of the script" >&2
     exit 2
 }
-from=http://127.0.0.1:8080/metrics process="" job=temporal-slab instance="" every=0 timeout=10 gateway=""
+from="" process="" job=temporal-slab instance="" every=0 timeout=10 gateway="" hint=""
 while [ $# -gt 0 ]; do
     case $1 in
     --from | --pid | --job | --instance | --every | --timeout)
@@ -34,10 +36,12 @@ while [ $# -gt 0 ]; do
         esac
         shift
         ;;
+    -h | --help) sed -n '2,/^set/{/^set/d; s/^# \{0,1\}//; p;}' "$0"; exit 0 ;;
     -*) wrong "there is no option $1" ;;
     *)
         [ -z "$gateway" ] || wrong "one gateway at a time: $gateway and $1"
         gateway=${1%/}
+        [ -n "$gateway" ] || wrong "an empty word is no gateway"
         ;;
     esac
     shift
@@ -48,7 +52,9 @@ number() { # NAME VALUE LEAST
 }
 number --every "$every" 0
 number --timeout "$timeout" 1
-case $gateway in http://?* | https://?*) ;; *) wrong "a gateway is needed, like http://127.0.0.1:9091, not '$gateway'" ;; esac
+[ -n "$from" ] && [ -n "$gateway" ] || hint=" (scripts/run-observability.sh starts a tslabd and a Pushgateway)"
+from=${from:-http://127.0.0.1:${TSLABD_PORT:-8080}/metrics} gateway=${gateway:-http://127.0.0.1:${PUSHGATEWAY_PORT:-9091}}
+case $gateway in http://?* | https://?*) ;; *) wrong "a gateway is an address like http://127.0.0.1:9091, not '$gateway'" ;; esac
 case $from in http://?* | https://?* | -) ;; *) wrong "--from takes a URL or -, not '$from'" ;; esac
 [ "$from" != - ] || [ "$every" -eq 0 ] || wrong "standard input can be read once only"
 if [ -n "$process" ]; then
@@ -71,7 +77,7 @@ push() {
     if [ "$from" = - ]; then
         cat >"$page" || return 1
     elif ! said=$(curl -sS --fail --max-time "$timeout" --max-filesize 67108864 -o "$page" "$from" 2>&1); then
-        echo "push-metrics.sh: $from: $said" >&2
+        echo "push-metrics.sh: $from: $said$hint" >&2
         return 1
     fi
     grep -q '^temporal_slab_' "$page" || {
@@ -81,7 +87,7 @@ push() {
     # The gateway replaces the group, so series of labels that are gone do not stay.
     if ! said=$(curl -sS --fail-with-body --max-time "$timeout" -X PUT -H 'Content-Type: text/plain; version=0.0.4' \
         --data-binary "@$page" "$gateway/metrics/job/$job/instance/$instance" 2>&1); then
-        echo "push-metrics.sh: $gateway: $said" >&2
+        echo "push-metrics.sh: $gateway: $said$hint" >&2
         return 1
     fi
 }

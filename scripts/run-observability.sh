@@ -2,12 +2,12 @@
 # Starts what there is of the stack on 127.0.0.1, and stops it: tslabd, Prometheus, Pushgateway (the latter two from the
 # distribution's packages). Grafana is in no distribution: share/compose.yml has it for machines with Docker.
 #
-# Usage: run-observability.sh up [FLAG OF TSLABD]...     default: --pattern=burst
+# Usage: run-observability.sh [up [FLAG OF TSLABD]...]   default: --pattern=burst; what runs already is told
 #        run-observability.sh status
 #        run-observability.sh down
 #
 # Environment: TSLABD_PORT=8080 PROMETHEUS_PORT=9090 PUSHGATEWAY_PORT=9091 SCRAPE=5s
-#              TSLABD=program (default: the newest of build/*/, or that of PATH)
+#              TSLABD=program (default: the newest of build/*/, or that of PATH; without any it is built)
 #              STATE=folder of pids, logs and data (default: build/observability)
 #
 # Exit status: 0 done, 1 something does not start or does not run, 2 wrong command line.
@@ -57,12 +57,16 @@ find_tslabd() {
     # shellcheck disable=SC2012  # names of our own
     found=$(ls -t build/*/tslabd 2>/dev/null | head -n 1)
     [ -n "$found" ] && { echo "$found"; return; }
-    command -v tslabd
+    command -v tslabd && return
+    mkdir -p "$STATE" || return 1
+    echo "tslabd: is built, which takes some minutes; see $STATE/build.log" >&2
+    { scripts/install-deps.sh build daemon && scripts/get-uplot.sh; cmake --preset install && cmake --build --preset install --target tslabd; } \
+        >"$STATE/build.log" 2>&1 </dev/null && echo build/install/tslabd
 }
 
 up() {
     command -v curl >/dev/null || die "curl is needed: apt-get install curl"
-    tslabd=$(find_tslabd) || die "there is no tslabd; 'cmake --preset install && cmake --build --preset install' builds it"
+    tslabd=$(find_tslabd) || die "there is no tslabd, and it does not build; see $STATE/build.log"
     mkdir -p "$STATE" || exit 1
     [ $# -gt 0 ] || set -- --pattern=burst
     begin tslabd "$tslabd" --listen="127.0.0.1:$TSLABD_PORT" "$@"
@@ -119,9 +123,20 @@ status() {
     return $failed
 }
 
-case ${1:-} in
+any_runs() {
+    for name in $programs; do
+        if runs "$name" >/dev/null; then return 0; fi
+    done
+    return 1
+}
+
+case ${1:-up} in
 up)
-    shift
+    if [ $# -eq 0 ] && any_runs; then
+        status
+        exit $?
+    fi
+    [ $# -eq 0 ] || shift
     for name in $programs; do
         if runs "$name" >/dev/null; then die "$name runs already; 'run-observability.sh down' ends it"; fi
     done
@@ -130,8 +145,9 @@ up)
     ;;
 down) down ;;
 status) status ;;
+-h | --help) sed -n '2,/^set/{/^set/d; s/^# \{0,1\}//; p;}' "$0" ;;
 *)
-    echo "usage: run-observability.sh up [flag of tslabd]... | status | down" >&2
+    echo "usage: run-observability.sh [up [flag of tslabd]...] | status | down" >&2
     exit 2
     ;;
 esac

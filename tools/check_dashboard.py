@@ -4,7 +4,8 @@
 usage: check_dashboard.py --prometheus URL --metrics URL --dashboard FILE [--alerts FILE] [--wait SECONDS]
 
 Of the dashboard itself: every panel has a title, a question, a unit, and takes data source, job and instance from the
-variables; panels do not overlap. Of each query: Prometheus can read it, the metrics it names are on the page of tslabd, and
+variables; panels do not overlap; links lead
+somewhere, and ends of phases are marked. Of each query: Prometheus can read it, the metrics it names are on the page of tslabd, and
 it returns numbers; for panels of shared mode tslabd has to run with TSLAB_OPTIONS=shared=1. Queries that need two scrapes are
 tried again for --wait seconds.
 
@@ -25,8 +26,12 @@ SHARED_MODE = {
     "Retries of allocations": "temporal_slab_bitmap_alloc_attempts_total",
     "Lost attempts at the current slab": "temporal_slab_current_partial_cas_attempts_total",
 }
+# What tslabd's own page does not have: of tslab serve.
+ELSEWHERE = {"temporal_slab_exporter_up"}
+VARIABLES = {"ds": "datasource", "job": "query", "instance": "query", "label": "query", "docs": "textbox"}
 LEAST_PANELS = 18
 METRIC = re.compile(r"\b(?:temporal_slab|tslabd)_\w+")
+BY_LABEL = re.compile(r"temporal_slab_(?:label|phase|epoch)_\w+")
 complaints = 0
 
 
@@ -49,6 +54,24 @@ def has_unit(panel):
     return "unit" in config["defaults"] or any(p["id"] == "unit" for o in config["overrides"] for p in o["properties"])
 
 
+def check_links(board):
+    for link in board["links"]:
+        if not re.match(r"(http://\$\{instance\}|\$\{docs\})/", link["url"]) or not link["title"] or not link["tooltip"]:
+            complain("a link leads nowhere:", link)
+    closes = [a for a in board["annotations"]["list"] if "phases_ended_total" in a.get("expr", "")]
+    if not board["links"] or not closes or not closes[0]["enable"]:
+        complain("no links, or no marks where phases end")
+
+
+def check_selectors(title, query):
+    """Every query is of the chosen job and instance, and of the chosen labels if all it asks for has a label."""
+    chosen = ["job", "instance"] + ["label"] * all(BY_LABEL.fullmatch(name) for name in METRIC.findall(query))
+    for selector in re.findall(r"\b(?:temporal_slab|tslabd)_\w+(\{[^}]*\})?", query):
+        for name in chosen:
+            if '%s=~"$%s"' % (name, name) not in selector:
+                complain(title, "ignores the", name + ":", query)
+
+
 def check_file(board):
     panels = [p for p in board["panels"] if p["type"] != "row"]
     if len(panels) < LEAST_PANELS:
@@ -57,8 +80,9 @@ def check_file(board):
         if board[key] != wanted:
             complain(key, "is", board[key])
     variables = {v["name"]: v["type"] for v in board["templating"]["list"]}
-    if variables != {"ds": "datasource", "job": "query", "instance": "query"}:
+    if variables != VARIABLES:
         complain("variables", variables)
+    check_links(board)
     for what in "id", "title":
         seen = [p[what] for p in board["panels"] if what == "id" or p["type"] != "row"]
         if len(set(seen)) != len(seen):
@@ -81,9 +105,7 @@ def check_file(board):
         for t in p["targets"]:
             if p["datasource"]["uid"] != "${ds}" or t["datasource"]["uid"] != "${ds}":
                 complain(p["title"], "has a data source of its own")
-            for selector in re.findall(r"\b(?:temporal_slab|tslabd)_\w+(\{[^}]*\})?", t["expr"]):
-                if 'job=~"$job"' not in selector or 'instance=~"$instance"' not in selector:
-                    complain(p["title"], "ignores the job or the instance:", t["expr"])
+            check_selectors(p["title"], t["expr"])
             if "rate(" in t["expr"] and "[$__rate_interval]" not in t["expr"]:
                 complain(p["title"], "has a rate of its own interval:", t["expr"])
             if not t.get("legendFormat"):
@@ -110,7 +132,7 @@ def ask(prometheus, query):
 
 
 def concrete(query):
-    for variable, value in (("$__rate_interval", "15s"), ("$job", ".+"), ("$instance", ".+")):
+    for variable, value in (("$__rate_interval", "15s"), ("$job", ".+"), ("$instance", ".+"), ("$label", ".*")):
         query = query.replace(variable, value)
     return query
 
@@ -145,6 +167,16 @@ def check_panels(panels, prometheus, names, wait):
     print("%d panels, %d queries" % (len(panels), queries))
 
 
+def check_marks(board, prometheus, names):
+    """Marks may have nothing to mark just now, but their queries are sound."""
+    for a in board["annotations"]["list"]:
+        check_selectors("mark '%s'" % a["name"], a["expr"])
+        unknown = [n for n in METRIC.findall(a["expr"]) if n not in names]
+        _, error = ask(prometheus, concrete(a["expr"]))
+        if error or unknown:
+            complain("mark '%s'" % a["name"], "cannot be read:", error or unknown)
+
+
 def check_variables(board, prometheus):
     for v in board["templating"]["list"]:
         if v["type"] == "query":
@@ -157,7 +189,7 @@ def check_variables(board, prometheus):
 def check_alerts(path, prometheus, names, wait):
     text, until = open(path).read(), time.monotonic() + wait
     for name in METRIC.findall(text):
-        if name not in names:
+        if name not in names | ELSEWHERE:
             complain("an alert names what tslabd does not have:", name)
     wanted = set(re.findall(r"^ *- alert: (\w+)$", text, re.M))
     while True:
@@ -187,6 +219,7 @@ def main():
         while not ask(prometheus, "temporal_slab_build_info")[0] and time.monotonic() < until:
             time.sleep(0.2)
         check_panels(panels, prometheus, names, args.wait)
+        check_marks(board, prometheus, names)
         check_variables(board, prometheus)
         if args.alerts:
             check_alerts(args.alerts, prometheus, names, args.wait)

@@ -16,6 +16,9 @@ for alert in $(sed -n 's/^ *- alert: //p' alerts.yml); do
         echo "FAILED: $alert has $fires cases that fire, of $cases" >&2
         failures=1
     fi
+    [ "$(grep -A12 -- "- alert: $alert\$" alerts.yml | grep -m1 runbook_url)" = \
+        "          runbook_url: '{{ or \$externalLabels.slab_docs \"docs\" }}/alerts.md#${alert,,}'" ] ||
+        { echo "FAILED: $alert has no runbook_url to its section" >&2; failures=1; }
     grep -q "^## $alert\$" "$TSLAB_SOURCE_DIR/docs/alerts.md" || { echo "FAILED: docs/alerts.md has nothing on $alert" >&2; failures=1; }
 done
 exit $failures

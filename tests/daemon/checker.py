@@ -44,6 +44,10 @@ for said, change in (
     ("data source of its own", lambda b: panel(b)["targets"][0]["datasource"].update(uid="x")),
     ("ignores the job", lambda b: panel(b)["targets"][0].update(expr="temporal_slab_rss_bytes")),
     ("interval", lambda b: panel(b)["targets"][0].update(expr='rate(temporal_slab_x{job=~"$job",instance=~"$instance"}[1m])')),
+    ("ignores the label", lambda b: panel(b)["targets"][0].update(expr='temporal_slab_label_live_bytes{job=~"$job",instance=~"$instance"}')),
+    ("leads nowhere", lambda b: b["links"][0].update(url="/somewhere")),
+    ("no links", lambda b: b.update(links=[])),
+    ("no marks", lambda b: b["annotations"].update(list=[])),
     ("no legend", lambda b: panel(b)["targets"][0].update(legendFormat="")),
 ):
     check(said in complaints(change), said, complaints(change))

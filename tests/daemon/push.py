@@ -92,7 +92,7 @@ def failures(d, gateway):
     refuse.clear()
     taken.clear()
     for said, *arguments in (
-        ("a gateway is needed", ), ("a gateway is needed", "localhost:9091"), ("no option", "--jobs", "x", gateway),
+        ("a gateway is", "localhost:9091"), ("no gateway", ""), ("no option", "--jobs", "x", gateway),
         ("one gateway", gateway, gateway), ("needs a value", gateway, "--job"), ("--timeout takes", "--timeout", "0", gateway),
         ("--every takes", "--every", "soon", gateway), ("job and instance", "--job", "a/b", gateway),
         ("job and instance", "--instance", "..", gateway), ("--pid takes", "--pid", "x", gateway), ("--pid takes", "--pid", "", gateway),

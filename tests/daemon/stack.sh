@@ -8,4 +8,16 @@ done
 rm -rf ./*
 export TSLABD=$TSLAB_BUILD_DIR/tslabd
 "$TSLAB_SOURCE_DIR/scripts/VERIFICATION.sh" "$PWD/stack" || { tail -n 20 stack/*.log; exit 1; }
-exec python3 "$TSLAB_SOURCE_DIR/tests/daemon/checker.py"
+# Without arguments, too; the ports that are free are asked for.
+read -r TSLABD_PORT PROMETHEUS_PORT PUSHGATEWAY_PORT < <(python3 -c 'import socket
+s = [socket.create_server(("127.0.0.1", 0)) for _ in range(3)]
+print(*[x.getsockname()[1] for x in s])')
+export TSLABD_PORT PROMETHEUS_PORT PUSHGATEWAY_PORT STATE=$PWD/plain
+trap '"$TSLAB_SOURCE_DIR/scripts/run-observability.sh" down' EXIT
+"$TSLAB_SOURCE_DIR/scripts/run-observability.sh" | grep "tslabd: http://127.0.0.1:$TSLABD_PORT/" ||
+    { echo "FAILED: nothing starts without arguments"; tail -n 20 plain/*.log; exit 1; }
+curl -fsS "http://127.0.0.1:$TSLABD_PORT/metrics" | grep -q 'tslabd_load_info{pattern="burst"} 1' ||
+    { echo "FAILED: another load than by default"; exit 1; }
+"$TSLAB_SOURCE_DIR/scripts/run-observability.sh" | grep -q "tslabd: runs" || { echo "FAILED: what runs is not told"; exit 1; }
+"$TSLAB_SOURCE_DIR/scripts/run-observability.sh" down
+python3 "$TSLAB_SOURCE_DIR/tests/daemon/checker.py"
