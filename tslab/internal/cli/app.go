@@ -16,10 +16,12 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/charmbracelet/x/ansi"
 	"github.com/charmbracelet/x/term"
 	"github.com/spf13/cobra"
 
 	"temporal-slab/tslab/internal/rates"
+	"temporal-slab/tslab/internal/snapshot"
 	"temporal-slab/tslab/internal/source"
 	"temporal-slab/tslab/internal/units"
 )
@@ -121,23 +123,23 @@ func oneLine(text string) string { return units.Text(strings.Join(strings.Fields
 
 func (a *app) sourceFlags(c *cobra.Command) {
 	f := c.Flags()
-	f.IntVar(&a.choice.Pid, "pid", 0, "of the process with this id (it runs with TSLAB_OPTIONS=segment=1)")
-	f.IntVar(&a.choice.Slot, "allocator", -1, "with --pid: which of its allocators, as 'tslab ls' numbers them")
-	f.StringVar(&a.choice.File, "file", "", "of a JSON document, as stats_dump and slab_stats_json write it")
-	f.BoolVar(&a.choice.Stdin, "stdin", false, "of a JSON document on standard input")
-	f.StringVar(&a.choice.URL, "url", "", "of a JSON document on a web server; without a path, of /stats.json there")
-	f.DurationVar(&a.choice.Timeout, "timeout", 10*time.Second, "how long a URL may take to answer")
+	f.IntVar(&a.choice.Pid, "pid", 0, "read the process with this id (it runs with TSLAB_OPTIONS=segment=1)")
+	f.IntVar(&a.choice.Slot, "allocator", -1, "with --pid: read this one of its allocators, as 'tslab ls' numbers them; -1: the first that lives")
+	f.StringVar(&a.choice.File, "file", "", "read this file: a JSON document, as stats_dump and slab_stats_json write it")
+	f.BoolVar(&a.choice.Stdin, "stdin", false, "read a JSON document from standard input")
+	f.StringVar(&a.choice.URL, "url", "", "read a JSON document from a web server; without a path, /stats.json there")
+	f.DurationVar(&a.choice.Timeout, "timeout", 10*time.Second, "give up when a web server has not answered for so long")
 	_ = c.RegisterFlagCompletionFunc("pid", completePids)
 	_ = c.MarkFlagFilename("file", "json")
 }
 
 func (a *app) formFlags(c *cobra.Command) {
-	c.Flags().BoolVar(&a.json, "json", false, "answer in JSON")
-	c.Flags().BoolVar(&a.raw, "bytes", false, "numbers to the last digit: bytes, nanoseconds, counts")
+	c.Flags().BoolVar(&a.json, "json", false, "answer in JSON instead of text")
+	c.Flags().BoolVar(&a.raw, "bytes", false, "show numbers to the last digit: bytes, nanoseconds, counts")
 }
 
 func (a *app) intervalFlag(c *cobra.Command) {
-	c.Flags().DurationVarP(&a.interval, "interval", "i", time.Second, "time between two readings")
+	c.Flags().DurationVarP(&a.interval, "interval", "i", time.Second, "wait so long between two readings")
 }
 
 func (a *app) open(c *cobra.Command) (source.Source, error) {
@@ -172,5 +174,26 @@ func (a *app) paint(code, text string) string {
 }
 
 func (a *app) bold(text string) string { return a.paint("1", text) }
+
+// cut is a line that does not run over the terminal's edge.
+func (a *app) cut(line string) []string {
+	if a.width > 0 {
+		line = ansi.Truncate(line, a.width, "…")
+	}
+	return []string{line}
+}
+
+// answer is a JSON answer with whose figures these are, what the process does and how old they are (null: not known).
+func answer(s *snapshot.Snapshot, members map[string]any) map[string]any {
+	members["pid"], members["timestamp_ns"], members["state"] = s.Document().U("pid"), s.Document().U("timestamp_ns"), nil
+	if s.State != snapshot.Unknown {
+		members["state"] = s.State.String()
+	}
+	members["age_seconds"] = nil
+	if age, ok := s.Old(); ok {
+		members["age_seconds"] = age.Seconds()
+	}
+	return members
+}
 
 func (a *app) println(text string) { fmt.Fprintln(a.out, text) }

@@ -12,12 +12,14 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
 	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
+	"github.com/spf13/pflag"
 
 	"temporal-slab/tslab/internal/testdata"
 )
@@ -227,7 +229,7 @@ func TestPush(t *testing.T) {
 }
 
 // startServe serves a file on a free port.
-func startServe(t *testing.T, file string) (address string, stop func() error) {
+func startServe(t *testing.T, file string, flags ...string) (address string, stop func() error) {
 	t.Helper()
 	r, w, err := os.Pipe()
 	if err != nil {
@@ -238,7 +240,7 @@ func startServe(t *testing.T, file string) (address string, stop func() error) {
 	go func() {
 		a := &app{in: os.Stdin, stdout: w, stderr: io.Discard, out: bufio.NewWriter(w)}
 		root := a.root()
-		root.SetArgs([]string{"serve", "--file", file, "--listen", "127.0.0.1:0", "--json"})
+		root.SetArgs(append([]string{"serve", "--file", file, "--listen", "127.0.0.1:0", "--json"}, flags...))
 		done <- root.ExecuteContext(ctx)
 	}()
 	var hello struct{ Address string }
@@ -256,7 +258,7 @@ func TestServe(t *testing.T) {
 	if err := os.WriteFile(file, []byte(testdata.Mixed), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	address, stop := startServe(t, file)
+	address, stop := startServe(t, file, "--stale-after", "0")
 	ask := func(method, path, host, accept string) (int, string, http.Header) {
 		req, err := http.NewRequest(method, "http://"+address+path, nil)
 		if err != nil {
@@ -295,6 +297,19 @@ func TestServe(t *testing.T) {
 			t.Error("no Allow")
 		}
 	}
+	strict, stopStrict := startServe(t, file)
+	resp, err := http.Get("http://" + strict + "/healthz")
+	if err != nil {
+		t.Fatal(err)
+	}
+	b, _ := io.ReadAll(resp.Body)
+	resp.Body.Close()
+	if resp.StatusCode != 503 || !strings.HasPrefix(string(b), "the numbers stand still, figures of ") {
+		t.Errorf("figures of long ago: %d %q", resp.StatusCode, b)
+	}
+	if err := stopStrict(); err != nil {
+		t.Error(err)
+	}
 	if err := os.WriteFile(file, []byte("{"), 0o644); err != nil {
 		t.Fatal(err)
 	}
@@ -322,6 +337,11 @@ func TestHelpTeaches(t *testing.T) {
 		if c.Short == "" || len(c.Long) < 60 || !strings.Contains(c.Example, "tslab "+c.Name()) {
 			t.Errorf("%s has a poor help", c.Name())
 		}
+		c.Flags().VisitAll(func(f *pflag.Flag) { // a line of help is read without the one above
+			if first, _, _ := strings.Cut(f.Usage, " "); slices.Contains([]string{"of", "the", "which", "what", "with"}, first) && !strings.Contains(f.Usage, ": ") {
+				t.Errorf("%s --%s: %q says nothing by itself", c.Name(), f.Name, f.Usage)
+			}
+		})
 		for _, l := range strings.Split(c.Long+"\n"+c.Example, "\n") {
 			if len([]rune(l)) > 120 {
 				t.Errorf("%s: a line of %d characters: %s", c.Name(), len(l), l)

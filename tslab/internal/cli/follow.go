@@ -45,9 +45,10 @@ func (a *app) watchCommand() *cobra.Command {
 
 ` + strings.Join(keys, "\n") + `
 
-Rates are by the allocator's own clock. When a process was restarted, its allocator destroyed or the clock set, that
-interval has a dash instead of a rate, and --json says why. With --stdin it reads one document after another, as fast as
-they come.`,
+Rates lie between two publications of the process, by its own clock; 'over' says how much time that is. Lines begin once
+there are two. Where nothing new was published for three seconds the process is idle or stopped, and 'over' says which;
+when it was restarted, or the clock set, there is a dash instead of a rate, and --json says why. With --stdin it reads
+one document after another, as fast as they come.`,
 		Example: `  tslab watch --pid 4711
   tslab watch --pid 4711 --interval 5s --count 12 --plain > minute.txt
   tslab watch --url http://127.0.0.1:8080 --json | jq .rates.objects_allocated`,
@@ -69,8 +70,8 @@ they come.`,
 	a.sourceFlags(c)
 	a.formFlags(c)
 	a.intervalFlag(c)
-	c.Flags().IntVarP(&count, "count", "n", 0, "stop after so many lines; 0: go on")
-	c.Flags().BoolVar(&plain, "plain", false, "lines instead of a screen")
+	c.Flags().IntVarP(&count, "count", "n", 0, "stop after so many lines; 0: go on until interrupted")
+	c.Flags().BoolVar(&plain, "plain", false, "write lines instead of showing a screen")
 	return c
 }
 
@@ -83,6 +84,7 @@ func (a *app) screen(ctx context.Context, src source.Source, o screen.Options) e
 // ends while it is looked at is the end and no error.
 func (a *app) follow(ctx context.Context, src source.Source, fn func(*rates.Interval) (bool, error)) error {
 	var last *snapshot.Snapshot
+	var readings rates.Series
 	for {
 		snap, err := src.Next(ctx)
 		switch {
@@ -97,7 +99,7 @@ func (a *app) follow(ctx context.Context, src source.Source, fn func(*rates.Inte
 		case err != nil:
 			return err
 		}
-		more, err := fn(rates.Between(last, snap))
+		more, err := fn(readings.Next(snap))
 		last = snap
 		if err == nil {
 			err = a.out.Flush()
@@ -118,18 +120,37 @@ func (a *app) follow(ctx context.Context, src source.Source, fn func(*rates.Inte
 
 const headEvery = 20 // lines
 
+// firstRates is how long somebody who works may take until there are two publications.
+const firstRates = 2 * time.Second
+
+// early says whether to wait for the first rates of a source that goes on by itself.
+func (a *app) early(i *rates.Interval, begin time.Time) bool {
+	return (a.choice.PidSet || a.choice.URL != "") && i.Seconds == 0 && time.Since(begin) < a.interval+firstRates
+}
+
 func (a *app) watch(ctx context.Context, src source.Source, count int) error {
-	n := 0
-	return a.follow(ctx, src, func(i *rates.Interval) (bool, error) {
+	n, begin := 0, time.Now()
+	var waiting *rates.Interval
+	show := func(i *rates.Interval) error {
 		n++
-		var err error
 		if a.json {
-			err = a.watchJSON(i)
-		} else {
-			a.watchLine(i, n)
+			return a.watchJSON(i)
 		}
+		a.watchLine(i, n)
+		return nil
+	}
+	err := a.follow(ctx, src, func(i *rates.Interval) (bool, error) {
+		if n == 0 && a.early(i, begin) {
+			waiting = i
+			return true, nil
+		}
+		err := show(i)
 		return n != count, err
 	})
+	if err == nil && n == 0 && waiting != nil { // it ended before there were two
+		err = show(waiting)
+	}
+	return err
 }
 
 func (a *app) watchLine(i *rates.Interval, n int) {
@@ -151,9 +172,10 @@ func (a *app) watchLine(i *rates.Interval, n int) {
 		return text
 	}
 	if n%headEvery == 1 {
-		a.println(a.bold(line("time    ", func(f *view.Flow) string { return f.Title })))
+		a.lines(a.cut(a.bold(view.Head(i.To))))
+		a.println(a.bold(line("time        over", func(f *view.Flow) string { return f.Title })))
 	}
-	a.println(line(view.Clock(i.To), func(f *view.Flow) string { return f.Cell(i, a.style()) }))
+	a.println(line(fmt.Sprintf("%-8s %7s", view.Clock(i.To), view.Over(i)), func(f *view.Flow) string { return f.Cell(i, a.style()) }))
 }
 
 func (a *app) watchJSON(i *rates.Interval) error {
@@ -170,8 +192,7 @@ func (a *app) watchJSON(i *rates.Interval) error {
 			perSecond[f.Key] = nil
 		}
 	}
-	line := map[string]any{"timestamp_ns": i.To.Document().U("timestamp_ns"), "pid": i.To.Document().U("pid"),
-		"interval_seconds": i.Seconds, "now": now, "rates": perSecond}
+	line := answer(i.To, map[string]any{"interval_seconds": i.Seconds, "now": now, "rates": perSecond})
 	if i.Why != "" {
 		line["no_rates"] = i.Why
 	}
@@ -182,7 +203,7 @@ func (a *app) watchJSON(i *rates.Interval) error {
 
 func (a *app) topCommand() *cobra.Command {
 	chosen := map[string]*bool{}
-	by, most, plain, perSecond := "", 0, false, false
+	by, most, plain, perSecond, all := "", 0, false, false, false
 	c := &cobra.Command{
 		Use: "top", Short: "Show who holds the memory: labels, phases, classes, epochs", Args: noArgs,
 		Long: `Shows one list of the snapshot, the largest first: on a screen in a terminal, where the keys are shown at the foot, else
@@ -200,6 +221,7 @@ one table (--plain), or JSON (--json) with every figure of each row.
 			if err != nil {
 				return err
 			}
+			o.All = all
 			src, err := a.open(c)
 			if err != nil {
 				return err
@@ -217,10 +239,11 @@ one table (--plain), or JSON (--json) with every figure of each row.
 	a.sourceFlags(c)
 	a.formFlags(c)
 	a.intervalFlag(c)
-	c.Flags().StringVar(&by, "by", "", "the number to order by; NUMBER/s: its growth")
-	c.Flags().IntVarP(&most, "n", "n", 0, "rows to show; 0: 20 in a table, as many as fit on a screen")
+	c.Flags().StringVar(&by, "by", "", "order by this number of the list; NUMBER/s: by its growth")
+	c.Flags().IntVarP(&most, "n", "n", 0, "show so many rows; 0: 20 in a table, as many as fit on a screen")
+	c.Flags().BoolVar(&all, "all", false, "show classes that nothing was ever taken from, too (JSON has them in any case)")
 	c.Flags().BoolVar(&perSecond, "rates", false, "show counters by the second")
-	c.Flags().BoolVar(&plain, "plain", false, "a table instead of a screen")
+	c.Flags().BoolVar(&plain, "plain", false, "write a table instead of showing a screen")
 	_ = c.RegisterFlagCompletionFunc("by", func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 		l, _, err := topChoice(chosen, "", 0)
 		if err != nil {
@@ -264,12 +287,12 @@ func (a *app) top(ctx context.Context, src source.Source, l *view.List, o view.O
 	if perSecond || o.PerSecond {
 		readings = 2
 	}
-	n := 0
+	n, begin := 0, time.Now()
 	var last *rates.Interval
 	err := a.follow(ctx, src, func(i *rates.Interval) (bool, error) {
 		n++
 		last = i
-		return n < readings, nil
+		return n < readings || readings > 1 && a.early(i, begin), nil
 	})
 	if err != nil {
 		return err
@@ -283,11 +306,15 @@ func (a *app) top(ctx context.Context, src source.Source, l *view.List, o view.O
 	if a.json {
 		return a.topJSON(l, o, last)
 	}
+	a.lines(a.cut(a.bold(view.Head(last.To))))
+	if last.Seconds != 0 {
+		a.println("rates over " + view.Over(last))
+	}
 	t := l.Table(last, o, a.style(), perSecond)
 	t.Head = a.bold
 	a.lines(t.Lines(a.width))
-	if rest := len(last.To.Rows(l.Section)) - len(t.Rows); rest > 0 {
-		a.println(fmt.Sprintf("and %d more (--n %d)", rest, rest+len(t.Rows)))
+	if rest := l.Rest(last.To, o, len(t.Rows)); rest != "" {
+		a.println(rest)
 	}
 	if left := view.Left(last.To, l); left != "" {
 		a.println(left)
@@ -301,6 +328,7 @@ func (a *app) topJSON(l *view.List, o view.Order, i *rates.Interval) error {
 		by += "/s"
 	}
 	rows := []map[string]any{}
+	o.All = true
 	for _, r := range l.Rows(i, o) {
 		row := map[string]any{}
 		for _, m := range metrics.Of(l.Section).Metrics {
@@ -314,6 +342,6 @@ func (a *app) topJSON(l *view.List, o view.Order, i *rates.Interval) error {
 		}
 		rows = append(rows, row)
 	}
-	return a.writeJSON(map[string]any{"list": l.Name, "by": by, "interval_seconds": i.Seconds,
-		"left_out": i.To.LeftOut[l.Section], "rows": rows})
+	return a.writeJSON(answer(i.To, map[string]any{"list": l.Name, "by": by, "interval_seconds": i.Seconds,
+		"left_out": i.To.LeftOut[l.Section], "rows": rows}))
 }

@@ -39,12 +39,12 @@ turn. A gateway that redirects is refused: a push that is redirected may arrive 
 	}
 	a.sourceFlags(c)
 	f := c.Flags()
-	f.StringVar(&o.gateway, "gateway", "", "http://HOST:PORT of the Pushgateway")
-	f.StringVar(&o.job, "job", "temporal-slab", "the label 'job' of all series")
-	f.StringVar(&o.instance, "instance", "", "the label 'instance'; default: host and process id")
-	f.DurationVar(&o.every, "every", 0, "push again after so long; 0: once")
-	f.IntVarP(&o.count, "count", "n", 0, "with --every: stop after so many; 0: go on")
-	f.BoolVar(&a.json, "json", false, "tell what was pushed in JSON")
+	f.StringVar(&o.gateway, "gateway", "", "push to the Pushgateway at http://HOST:PORT")
+	f.StringVar(&o.job, "job", "temporal-slab", "push under this label 'job'")
+	f.StringVar(&o.instance, "instance", "", "push under this label 'instance' (default: host and process id)")
+	f.DurationVar(&o.every, "every", 0, "push again and again, so much time apart; 0: once")
+	f.IntVarP(&o.count, "count", "n", 0, "with --every: stop after so many pushes; 0: go on")
+	f.BoolVar(&a.json, "json", false, "say in JSON what was pushed where")
 	return c
 }
 

@@ -21,6 +21,7 @@ import (
 	"temporal-slab/tslab/internal/prom"
 	"temporal-slab/tslab/internal/snapshot"
 	"temporal-slab/tslab/internal/source"
+	"temporal-slab/tslab/internal/view"
 )
 
 const (
@@ -31,14 +32,16 @@ const (
 )
 
 func (a *app) serveCommand() *cobra.Command {
-	listen := ""
+	listen, stale := "", time.Duration(0)
 	c := &cobra.Command{
 		Use: "serve", Short: "Serve the figures over HTTP, for Prometheus", Args: noArgs,
 		Long: `Serves what a process shows, read anew for each request:
 
   /metrics      Prometheus text, or OpenMetrics when the scraper accepts it
   /stats.json   the document of slab_stats_json
-  /healthz      200 while the source can be read, else 503
+  /healthz      200 while the source can be read and its figures are of now; 503 when it cannot, when they are older
+                than --stale-after, or the process is stopped or has ended. Both say how old they are. A process that
+                idles publishes nothing: have it call slab_stats_publish, or set --stale-after 0
 
 A source that cannot be read does not fail a scrape: temporal_slab_exporter_up is 0 then. Listens on the loopback only
 unless --listen says otherwise; there is no password, so put it behind something that has one.`,
@@ -54,16 +57,20 @@ unless --listen says otherwise; there is no password, so put it behind something
 				return err
 			}
 			defer src.Close()
-			return a.serve(c.Context(), src, listen)
+			if stale < 0 {
+				return errors.New("--stale-after takes 0 (never) or more")
+			}
+			return a.serve(c.Context(), src, listen, stale)
 		},
 	}
 	a.sourceFlags(c)
-	c.Flags().StringVar(&listen, "listen", "127.0.0.1:9464", "HOST:PORT to listen on; port 0 takes a free one")
-	c.Flags().BoolVar(&a.json, "json", false, "tell the address in JSON")
+	c.Flags().StringVar(&listen, "listen", "127.0.0.1:9464", "listen on this HOST:PORT; port 0 takes a free one")
+	c.Flags().DurationVar(&stale, "stale-after", time.Minute, "answer 503 at /healthz when the figures are older; 0: never")
+	c.Flags().BoolVar(&a.json, "json", false, "say in JSON which address it listens on")
 	return c
 }
 
-func (a *app) serve(ctx context.Context, src source.Source, listen string) error {
+func (a *app) serve(ctx context.Context, src source.Source, listen string, stale time.Duration) error {
 	host, _, err := net.SplitHostPort(listen)
 	if err != nil {
 		return fmt.Errorf("--listen takes HOST:PORT, not %q", listen)
@@ -78,7 +85,7 @@ func (a *app) serve(ctx context.Context, src source.Source, listen string) error
 	if err != nil {
 		return err
 	}
-	s := &server{src: src, timeout: a.choice.Timeout}
+	s := &server{src: src, stale: stale}
 	h := &http.Server{Handler: s.handler(l.Addr()), ReadHeaderTimeout: 5 * time.Second, ReadTimeout: 10 * time.Second,
 		WriteTimeout: serveTime, IdleTimeout: serveTime, MaxHeaderBytes: 16 << 10}
 	if a.json {
@@ -106,12 +113,12 @@ func (a *app) serve(ctx context.Context, src source.Source, listen string) error
 }
 
 type server struct {
-	src     source.Source
-	timeout time.Duration
-	mu      sync.Mutex // one reading at a time
-	last    *snapshot.Snapshot
-	err     error
-	at      time.Time
+	src   source.Source
+	stale time.Duration
+	mu    sync.Mutex // one reading at a time
+	last  *snapshot.Snapshot
+	err   error
+	at    time.Time
 }
 
 // read takes a snapshot, or the one that was taken an instant ago.
@@ -195,11 +202,19 @@ func (s *server) stats(w http.ResponseWriter, r *http.Request) {
 }
 
 func (s *server) health(w http.ResponseWriter, r *http.Request) {
-	if _, err := s.read(r.Context()); err != nil {
+	snap, err := s.read(r.Context())
+	if err != nil {
 		http.Error(w, oneLine(err.Error()), http.StatusServiceUnavailable)
 		return
 	}
-	fmt.Fprintln(w, "ok")
+	age, known := snap.Old()
+	state := snap.State
+	switch {
+	case state == snapshot.Stopped || state == snapshot.Ended || s.stale != 0 && known && age > s.stale:
+		http.Error(w, "the numbers stand still"+view.Fresh(snap), http.StatusServiceUnavailable)
+	default:
+		fmt.Fprintln(w, "ok"+view.Fresh(snap))
+	}
 }
 
 // limit lets so many connections in at a time; the others wait in the kernel's queue.

@@ -36,8 +36,8 @@ func (a *app) lsCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use: "ls", Short: "List the processes that can be looked at", Args: noArgs,
 		Long: `Lists the processes of this user (for root: of everybody) that show their statistics, with one line for each
-allocator. A process shows them when it was started with TSLAB_OPTIONS=segment=1, or made its allocator with the
-option 'segment'.`,
+allocator: whether its process is running or stopped, or the allocator has ended, and of when its figures are. A process
+shows them when it was started with TSLAB_OPTIONS=segment=1, or made its allocator with the option 'segment'.`,
 		Example: "  TSLAB_OPTIONS=segment=1 ./server &\n  tslab ls\n  tslab ls --json | jq -r '.[].pid'",
 		RunE:    func(*cobra.Command, []string) error { return a.ls() },
 	}
@@ -92,9 +92,9 @@ func (a *app) ls() error {
 }
 
 func lsOne(p segment.Process, s segment.Allocator) lsRow {
-	r := lsRow{Pid: p.Pid, Command: units.Text(p.Command), Allocator: s.Slot, State: "ended", age: units.Duration(s.Age), Age: s.Age.Seconds()}
+	r := lsRow{Pid: p.Pid, Command: units.Text(p.Command), Allocator: s.Slot, State: snapshot.Ended.String(), age: units.Duration(s.Age), Age: s.Age.Seconds()}
 	if s.Live {
-		r.State = "live"
+		r.State = p.State.String()
 	}
 	if snap, err := p.Segment.Read(s.Slot); err == nil {
 		g := snap.Global()
@@ -140,7 +140,7 @@ document, as slab_stats_json in the program would (schema: tslab schema), so it 
 const statsRows = 5 // of each list
 
 func (a *app) stats(i *rates.Interval) {
-	a.println(a.bold(view.Head(i.To)))
+	a.lines(a.cut(a.bold(view.Head(i.To))))
 	for _, f := range view.Summary(i.To, a.style()) {
 		a.println(fmt.Sprintf("%-10s %s", f.Name, f.Text))
 	}
@@ -148,11 +148,12 @@ func (a *app) stats(i *rates.Interval) {
 		l := view.Find(name)
 		m, _, _ := l.Metric(l.By)
 		a.println("")
-		t := l.Table(i, view.Order{Metric: m, Most: statsRows}, a.style(), false)
+		o := view.Order{Metric: m, Most: statsRows}
+		t := l.Table(i, o, a.style(), false)
 		t.Head = a.bold
 		a.lines(t.Lines(a.width))
-		if rest := len(i.To.Rows(l.Section)) - statsRows; rest > 0 {
-			a.println(fmt.Sprintf("and %d more: tslab top --%s", rest, name))
+		if rows, _ := l.Count(i.To, o); rows > statsRows {
+			a.println(fmt.Sprintf("and %d more: tslab top --%s", rows-statsRows, name))
 		}
 	}
 }
@@ -190,16 +191,16 @@ of a close when at least %s were given back and RSS fell by less than a tenth of
 	}
 	a.sourceFlags(c)
 	c.Flags().BoolVar(&a.json, "json", false, "answer in JSON")
-	c.Flags().Uint64Var(&leakSeconds, "leak-age", t.LeakSeconds, "seconds after which an ended phase that holds objects leaks")
+	c.Flags().Uint64Var(&leakSeconds, "leak-age", t.LeakSeconds, "take an ended phase that holds objects for a leak after so many seconds")
 	return c
 }
 
 func (a *app) doctor(snap *snapshot.Snapshot, leakSeconds uint64) error {
 	r := doctor.Examine(snap, leakSeconds)
+	r.Head += view.Fresh(snap)
 	findings := r.Findings()
 	if a.json {
-		err := a.writeJSON(map[string]any{"pid": snap.Document().U("pid"), "timestamp_ns": snap.Document().U("timestamp_ns"),
-			"healthy": len(findings) == 0, "findings": findings, "sections": r.Sections})
+		err := a.writeJSON(answer(snap, map[string]any{"healthy": len(findings) == 0, "findings": findings, "sections": r.Sections}))
 		if err != nil {
 			return err
 		}
@@ -249,15 +250,15 @@ Exit code 1 when there is a regression and --fail-on is 'regression', as it is u
 			if err != nil {
 				return err
 			}
-			return a.diff(diff.Compare(before, after, limits), failOn == "regression")
+			return a.diff(diff.Compare(before, after, limits), rates.Same(before, after), failOn == "regression")
 		},
 	}
 	f := c.Flags()
-	f.Float64Var(&limits.Growth, "growth", limits.Growth, "percent by which memory and refusals may grow")
-	f.Uint64Var(&limits.LeastBytes, "least-bytes", limits.LeastBytes, "bytes by which memory may always grow")
-	f.Float64Var(&limits.Points, "points", limits.Points, "percentage points by which shares may get worse")
-	f.Float64Var(&limits.TimeGrowth, "time-growth", limits.TimeGrowth, "percent by which the time of an allocation may grow")
-	f.StringVar(&failOn, "fail-on", failOn, "when to exit with 1: regression or never")
+	f.Float64Var(&limits.Growth, "growth", limits.Growth, "allow memory and refusals to grow by so many percent")
+	f.Uint64Var(&limits.LeastBytes, "least-bytes", limits.LeastBytes, "allow memory to grow by so many bytes in any case")
+	f.Float64Var(&limits.Points, "points", limits.Points, "allow shares to get worse by so many percentage points")
+	f.Float64Var(&limits.TimeGrowth, "time-growth", limits.TimeGrowth, "allow the time of an allocation to grow by so many percent")
+	f.StringVar(&failOn, "fail-on", failOn, "exit with 1 when there is a regression, or never")
 	a.formFlags(c)
 	return c
 }
@@ -270,7 +271,7 @@ type diffRow struct {
 	Why       string   `json:"why,omitempty"`
 }
 
-func (a *app) diff(list []diff.Entry, fail bool) error {
+func (a *app) diff(list []diff.Entry, same, fail bool) error {
 	regressed := 0
 	rows := []diffRow{}
 	t := table.Table{Head: a.bold, Columns: []table.Column{{Title: "figure", Left: true}, {Title: "before"}, {Title: "after"}, {Title: "change"}, {Title: "verdict", Left: true}}}
@@ -289,15 +290,17 @@ func (a *app) diff(list []diff.Entry, fail bool) error {
 		t.Rows = append(t.Rows, cells)
 	}
 	if a.json {
-		if err := a.writeJSON(map[string]any{"regressions": regressed, "entries": rows}); err != nil {
+		if err := a.writeJSON(map[string]any{"regressions": regressed, "same_publication": same, "entries": rows}); err != nil {
 			return err
 		}
 	} else {
 		a.lines(t.Lines(a.width))
-		switch regressed {
-		case 0:
+		switch {
+		case regressed == 0 && same:
+			a.println("Both documents are of one publication of one process: there is no time between them to compare.")
+		case regressed == 0:
 			a.println("Nothing regressed.")
-		case 1:
+		case regressed == 1:
 			a.println("1 figure regressed.")
 		default:
 			a.println(fmt.Sprintf("%d figures regressed.", regressed))
@@ -342,8 +345,8 @@ for promtool. docs/metrics.md explains each. Histograms whose sum the document d
 		},
 	}
 	a.sourceFlags(p)
-	p.Flags().BoolVar(&open, "openmetrics", false, "write OpenMetrics 1.0 instead")
-	p.Flags().BoolVar(&a.json, "json", false, "the same series as a list in JSON")
+	p.Flags().BoolVar(&open, "openmetrics", false, "write OpenMetrics 1.0 instead of the text format")
+	p.Flags().BoolVar(&a.json, "json", false, "write the series as a list in JSON")
 	c.AddCommand(p)
 	return c
 }

@@ -9,9 +9,11 @@ package rates
 import (
 	"fmt"
 	"math"
+	"time"
 
 	"temporal-slab/tslab/internal/metrics"
 	"temporal-slab/tslab/internal/snapshot"
+	"temporal-slab/tslab/internal/units"
 )
 
 const (
@@ -24,8 +26,43 @@ const (
 type Interval struct {
 	From, To *snapshot.Snapshot
 	Seconds  float64 // 0 when nothing can be said
-	Why      string  // then the reason: "first", "restarted", ...
+	Why      string  // then the reason
 	rows     map[Identity]*snapshot.Row
+}
+
+// freshFor is how long a publication stands for what happens now. Who takes or ends anything publishes once a second.
+const freshFor = 3 * time.Second
+
+// Series makes intervals of readings. Rates lie between distinct publications: two readings of the same one have nothing
+// between them, and then the interval that led to it stands until it is too old to tell of now.
+type Series struct{ from, to *snapshot.Snapshot }
+
+// Next takes a reading.
+func (s *Series) Next(snap *snapshot.Snapshot) *Interval {
+	again := Same(s.to, snap)
+	if !again {
+		s.from = s.to
+	}
+	s.to = snap
+	i := Between(s.from, snap)
+	if !again {
+		return i
+	}
+	if age, ok := snap.Old(); s.from == nil {
+		i.Why = "no new numbers"
+	} else if ok && age >= freshFor {
+		i.Seconds, i.Why = 0, fmt.Sprintf("no new numbers for %s", units.Duration(age))
+	}
+	return i
+}
+
+// Same says whether two snapshots are of one publication; the first may be nil.
+func Same(a, b *snapshot.Snapshot) bool {
+	if a == nil {
+		return false
+	}
+	x, y := a.Document(), b.Document()
+	return x.U("pid") == y.U("pid") && x.U("uptime_ns") == y.U("uptime_ns") && x.U("timestamp_ns") == y.U("timestamp_ns")
 }
 
 // Between is the interval from one snapshot to the next; from may be nil.

@@ -3,6 +3,7 @@ package rates_test
 import (
 	"fmt"
 	"testing"
+	"time"
 
 	"temporal-slab/tslab/internal/metrics"
 	"temporal-slab/tslab/internal/rates"
@@ -53,6 +54,37 @@ func TestRates(t *testing.T) {
 		}
 		if (i.Why == "") != c.open || (i.Seconds > 0) != c.open {
 			t.Errorf("%s: interval %v, %q", c.what, i.Seconds, i.Why)
+		}
+	}
+}
+
+// Rates lie between publications: one that is read again changes nothing, until it is too old to tell of now.
+func TestSeries(t *testing.T) {
+	const t0, up = 1_700_000_000 * second, 100 * second
+	hits := metrics.Of(metrics.Global).Find("total_slow_path_hits")
+	aged := func(s *snapshot.Snapshot, age time.Duration) *snapshot.Snapshot {
+		s.Aged, s.Age = true, age
+		return s
+	}
+	var s rates.Series
+	for n, c := range []struct {
+		snap *snapshot.Snapshot
+		want float64 // -1: none
+		why  string
+	}{
+		{aged(at(1, t0, up, 100), 0), -1, "first reading"},
+		{aged(at(1, t0, up, 100), second), -1, "no new numbers"},
+		{aged(at(1, t0+2*second, up+2*second, 300), 0), 100, ""},
+		{aged(at(1, t0+2*second, up+2*second, 300), second), 100, ""},
+		{aged(at(1, t0+2*second, up+2*second, 300), 4*second), -1, "no new numbers for 4 s"},
+		{aged(at(1, t0+12*second, up+12*second, 1300), 0), 100, ""},
+		{aged(at(2, t0+13*second, up+13*second, 1300), 0), -1, "another process (pid 1, then 2)"},
+		{aged(at(2, t0+14*second, up+14*second, 1350), 0), 50, ""},
+	} {
+		i := s.Next(c.snap)
+		v, ok := i.Rate(i.To.Global(), hits)
+		if ok != (c.want >= 0) || ok && v != c.want || i.Why != c.why {
+			t.Errorf("reading %d: %v %v %q", n, v, ok, i.Why)
 		}
 	}
 }

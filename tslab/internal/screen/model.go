@@ -47,6 +47,7 @@ type model struct {
 	width, height int
 	tab           int
 	orders        map[string]view.Order
+	readings      rates.Series
 	now           *rates.Interval
 	report        *doctor.Report
 	history       [][]float64 // of each flow; what cannot be said is -1
@@ -116,16 +117,15 @@ func (m *model) read() tea.Cmd {
 
 func (m *model) wait() tea.Cmd {
 	m.round++
-	round := m.round
-	return tea.Tick(m.o.Interval, func(time.Time) tea.Msg { return due{round} })
+	round, after := m.round, m.o.Interval
+	if m.now != nil && m.now.From == nil && round < 15 { // until there are rates to show, or nothing happens
+		after = min(after, 2*leastInterval)
+	}
+	return tea.Tick(after, func(time.Time) tea.Msg { return due{round} })
 }
 
 func (m *model) take(snap *snapshot.Snapshot) {
-	var last *snapshot.Snapshot
-	if m.now != nil {
-		last = m.now.To
-	}
-	m.now = rates.Between(last, snap)
+	m.now = m.readings.Next(snap)
 	m.report = doctor.Examine(snap, doctor.Thresholds.LeakSeconds)
 	for k := range view.Flows {
 		v, ok := view.Flows[k].Value(m.now)
@@ -214,6 +214,12 @@ func (m *model) key(key string) tea.Cmd {
 		m.choose()
 	case "r":
 		m.o.Rates = !m.o.Rates
+	case "a":
+		if l := m.list(); l != nil {
+			o := m.orders[l.Name]
+			o.All = !o.All
+			m.orders[l.Name] = o
+		}
 	case "b":
 		m.o.Style.Raw = !m.o.Style.Raw
 	case "p", "space":
@@ -233,12 +239,22 @@ func (m *model) open(tab int) {
 	m.tab, m.cursor, m.scroll, m.detail = tab, 0, 0, nil
 }
 
+// rows is how many rows a list shows.
+func (m *model) rows(l *view.List) int {
+	o := m.orders[l.Name]
+	n, _ := l.Count(m.now.To, o)
+	if o.Most > 0 {
+		n = min(n, o.Most)
+	}
+	return n
+}
+
 // list is the list of the tab; nil when it has none.
 func (m *model) list() *view.List { return view.Find(tabs[m.tab]) }
 
 func (m *model) move(by int) {
 	if m.list() != nil && m.detail == nil {
-		m.cursor = max(0, min(m.cursor+by, len(m.now.To.Rows(m.list().Section))-1))
+		m.cursor = max(0, min(m.cursor+by, m.rows(m.list())-1))
 		return
 	}
 	m.scroll = max(0, min(m.scroll+by, 1<<20)) // View knows the length

@@ -148,13 +148,14 @@ var helpLines = []string{
 	"up, down        move; pgup, pgdn, home, end",
 	"enter           every figure of a row, with what it means; esc goes back",
 	"r               counters as totals or by the second",
+	"a               classes that nothing was ever taken from, too",
 	"b               numbers to the last digit, or in units",
 	"+ -             read more often, less often",
 	"p, space        pause",
 	"q, ctrl+c       leave",
 	"",
 	"A dash is a number that cannot be said: it is not told, or there is no rate because this is the first",
-	"reading, the process was restarted, or the clock was set.",
+	"reading, nothing was published for three seconds, the process was restarted, or the clock was set.",
 }
 
 // window is the part of a text that the scroll shows; it corrects a scroll past the end.
@@ -192,6 +193,9 @@ func (m *model) overview(room int) []string {
 		}
 	}
 	lines[0] = m.paint(styleHead, lines[0])
+	if m.now.Seconds != 0 {
+		lines[0] += "   " + m.paint(styleFaint, "rates over "+view.Over(m.now))
+	}
 	if m.now.Why != "" && m.now.From != nil {
 		lines[0] += "   " + m.paint(styleWarn, "no rates: "+m.now.Why)
 	}
@@ -257,10 +261,7 @@ func spark(values []float64, width int) string {
 func (m *model) listLines(room int) []string {
 	l := m.list()
 	o := m.orders[l.Name]
-	all := len(m.now.To.Rows(l.Section))
-	if o.Most > 0 {
-		all = min(all, o.Most)
-	}
+	all := m.rows(l)
 	m.cursor = max(0, min(m.cursor, all-1))
 	t := l.Table(m.now, o, m.o.Style, m.o.Rates)
 	rows := max(1, room-1)
@@ -280,6 +281,9 @@ func (m *model) listLines(room int) []string {
 	}
 	if all == 0 {
 		lines = append(lines, "", "There are none.")
+	}
+	if _, unused := l.Count(m.now.To, o); unused > 0 {
+		lines = append(lines, m.paint(styleFaint, fmt.Sprintf("and %d unused %s: press a", unused, l.Name)))
 	}
 	if left := view.Left(m.now.To, l); left != "" {
 		lines = append(lines, m.paint(styleFaint, left))

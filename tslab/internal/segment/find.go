@@ -12,6 +12,8 @@ import (
 	"sync"
 
 	"golang.org/x/sys/unix"
+
+	"temporal-slab/tslab/internal/snapshot"
 )
 
 const maxFds = 1 << 20
@@ -42,6 +44,14 @@ type identity struct {
 	innerPid, start uint64
 	boot            string
 	owner           uint32
+	stopped         bool
+}
+
+func (who *identity) state() snapshot.State {
+	if who.stopped {
+		return snapshot.Stopped
+	}
+	return snapshot.Running
 }
 
 func identify(pid int) (identity, error) {
@@ -67,6 +77,7 @@ func identify(pid int) (identity, error) {
 	if fields[0] == "Z" || fields[0] == "X" {
 		return who, fs.ErrNotExist
 	}
+	who.stopped = fields[0] == "T" || fields[0] == "t"
 	status, _ := os.ReadFile(dir + "/status")
 	for line := range strings.Lines(string(status)) {
 		if ids := strings.Fields(line); len(ids) > 1 && ids[0] == "NSpid:" {
@@ -83,6 +94,10 @@ func identify(pid int) (identity, error) {
 // Attach finds the segment of a process.
 func Attach(pid int) (*Segment, error) {
 	g, err := attach(pid, statistics)
+	var other *foreign
+	if errors.As(err, &other) {
+		err = fmt.Errorf("pid %d: shows no statistics of its own; it reads those of pid %d", pid, other.pid)
+	}
 	if g == nil && err == nil {
 		err = fmt.Errorf("pid %d: shows no statistics; start it with TSLAB_OPTIONS=segment=1 (or SlabOptions.segment)", pid)
 	}
@@ -146,7 +161,9 @@ func find(who identity, k *kind) (*Segment, error) {
 			if err == nil {
 				return g, nil
 			}
-			reason = err
+			if reason == nil || !errors.As(err, new(*foreign)) {
+				reason = err
+			}
 		}
 	}
 	return nil, reason
@@ -250,6 +267,7 @@ func acceptable(st *unix.Stat_t, who identity) error {
 type Process struct {
 	Pid        int
 	Command    string
+	State      snapshot.State
 	Allocators []Allocator
 	Segment    *Segment
 }
@@ -279,7 +297,7 @@ func List() ([]Process, error) {
 			g.Close()
 			continue
 		}
-		list = append(list, Process{pid, command(pid), allocators, g})
+		list = append(list, Process{pid, command(pid), who.state(), allocators, g})
 	}
 	slices.SortFunc(list, func(a, b Process) int { return a.Pid - b.Pid })
 	return list, nil

@@ -70,6 +70,8 @@ type field struct {
 	offset, bytes uint64
 }
 
+const slotLive = 1 // else 0: nothing there; or an allocator that was destroyed
+
 type slot struct {
 	state, serial, sequence, published uint64
 	bufferBytes                        uint64

@@ -3,6 +3,7 @@ package segment
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"io"
 	"math"
 	"os"
@@ -27,6 +28,11 @@ const (
 	readTries = 8
 	readPause = 20 * time.Millisecond
 )
+
+// foreign is the segment of another process: who reads one, or was forked, keeps it open and is not damaged.
+type foreign struct{ pid uint64 }
+
+func (f *foreign) Error() string { return fmt.Sprintf("the segment belongs to process %d", f.pid) }
 
 // ErrEnded: the process is gone.
 var ErrEnded = errors.New("the process has ended")
@@ -79,7 +85,7 @@ func load(f *os.File, who identity, k *kind) (*Segment, error) {
 	case h.total != uint64(info.Size()):
 		return nil, bad("the segment says %d bytes and has %d", h.total, info.Size())
 	case h.pid != who.innerPid:
-		return nil, bad("the segment belongs to process %d", h.pid)
+		return nil, &foreign{h.pid}
 	case h.start != who.start:
 		return nil, bad("the segment belongs to an earlier process with the same id")
 	case h.boot != "" && who.boot != "" && h.boot != who.boot:
@@ -146,7 +152,7 @@ func (g *Segment) Allocators() ([]Allocator, error) {
 		if s.state == 0 {
 			continue
 		}
-		a := Allocator{Slot: i, Live: s.state == 1, Published: s.sequence >= 2}
+		a := Allocator{Slot: i, Live: s.state == slotLive, Published: s.sequence >= 2}
 		if a.Published && now > s.published {
 			a.Age = snapshot.Nanoseconds(now - s.published)
 		}
@@ -181,7 +187,8 @@ func (g *Segment) pick() (int, error) {
 
 // Read copies the latest publication of a slot, or of the one that pick takes when which is negative.
 func (g *Segment) Read(which int) (*snapshot.Snapshot, error) {
-	if now, err := identify(g.who.pid); err != nil || now.start != g.who.start {
+	now, err := identify(g.who.pid)
+	if err != nil || now.start != g.who.start {
 		return nil, ErrEnded
 	}
 	if which < 0 {
@@ -201,9 +208,17 @@ func (g *Segment) Read(which int) (*snapshot.Snapshot, error) {
 		if err != nil {
 			return nil, err
 		}
-		if b != nil {
-			return g.decode(s, b)
+		if b == nil {
+			continue
 		}
+		out, err := g.decode(s, b)
+		if err == nil {
+			out.State = now.state()
+			if s.state != slotLive {
+				out.State = snapshot.Ended
+			}
+		}
+		return out, err
 	}
 	return nil, bad("the numbers are inconsistent: they changed during each of %d readings", readTries)
 }

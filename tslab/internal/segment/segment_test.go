@@ -125,7 +125,7 @@ func TestDamaged(t *testing.T) {
 		{"newer major", "layout version 2, this tslab reads version 1", func(w *builder) { w.u32(12, 2) }},
 		{"short header", "header of the segment is too short", func(w *builder) { w.u32(16, 255) }},
 		{"longer than it is", "bytes and has", func(w *builder) { w.u64(24, uint64(len(w.b))+1) }},
-		{"other pid", "belongs to process 999999999", func(w *builder) { w.u64(32, 999999999) }},
+		{"other pid", "shows no statistics of its own; it reads those of pid 999999999", func(w *builder) { w.u64(32, 999999999) }},
 		{"earlier process", "an earlier process with the same id", func(w *builder) { w.u64(40, 1) }},
 		{"other boot", "before the machine was started", func(w *builder) { w.b[48] ^= 1 }},
 		{"endless boot id", "does not end", func(w *builder) { copy(w.b[48:88], strings.Repeat("x", 40)) }},
@@ -173,6 +173,42 @@ func TestDamaged(t *testing.T) {
 			t.Errorf("%s: %v, not of %q", c.what, err, c.want)
 		}
 		f.Close()
+	}
+}
+
+// Who reads a segment of somebody else and has one of its own shows its own, whichever comes first.
+func TestReaderOfOthers(t *testing.T) {
+	other, own := mine(t), mine(t)
+	other.u64(32, 999999999)
+	for _, order := range [][]*builder{{other, own}, {own, other}} {
+		var files []*os.File
+		for _, w := range order {
+			files = append(files, w.file(t))
+		}
+		g, err := Attach(os.Getpid())
+		if err != nil {
+			t.Fatal(err)
+		}
+		s, err := g.Read(-1)
+		if err != nil || s.State != snapshot.Running || g.head.pid != uint64(os.Getpid()) {
+			t.Errorf("%v: %v", s.State, err)
+		}
+		g.Close()
+		for _, f := range files {
+			f.Close()
+		}
+	}
+	w := mine(t)
+	w.u64(w.slotsAt, 2)
+	f := w.file(t)
+	defer f.Close()
+	g, err := Attach(os.Getpid())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer g.Close()
+	if s, err := g.Read(-1); err != nil || s.State != snapshot.Ended {
+		t.Errorf("a destroyed allocator: %v", err)
 	}
 }
 

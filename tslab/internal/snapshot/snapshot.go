@@ -99,6 +99,19 @@ func StateName(v uint64) string {
 	return strconv.FormatUint(v, 10)
 }
 
+// State is what the process does that a snapshot was read from.
+type State int
+
+// The states; Unknown is that of a document. Ended is also an allocator that its process has destroyed.
+const (
+	Unknown State = iota
+	Running
+	Stopped
+	Ended
+)
+
+func (s State) String() string { return [...]string{"unknown", "running", "stopped", "ended"}[s] }
+
 // Snapshot is one document.
 type Snapshot struct {
 	rows    [metrics.Sections][]*Row
@@ -106,6 +119,7 @@ type Snapshot struct {
 	LeftOut [metrics.Sections]uint64 // rows for which the source had no room
 	Aged    bool                     // Age is known from a clock that does not jump
 	Age     time.Duration            // how long ago the figures were taken
+	State   State
 }
 
 // New is a snapshot whose single rows exist and whose lists are empty.
@@ -142,6 +156,16 @@ func (s *Snapshot) Time() (time.Time, bool) {
 		return time.Time{}, false
 	}
 	return time.Unix(0, int64(ns)), true
+}
+
+// Old is how long ago the figures were taken; false when no clock tells.
+func (s *Snapshot) Old() (time.Duration, bool) {
+	if s.Aged {
+		return s.Age, true
+	}
+	t, ok := s.Time()
+	age := time.Since(t)
+	return age, ok && age >= 0
 }
 
 // Total adds up a counter over the rows of a list; it does not wrap round.

@@ -69,6 +69,19 @@ func (f *Flow) Value(i *rates.Interval) (float64, bool) {
 	return i.PerSecond(f.value(i.From), f.value(i.To))
 }
 
+// Over is the time that rates are of, or why there are none, in a word.
+func Over(i *rates.Interval) string {
+	switch {
+	case i.Seconds != 0:
+		return units.Duration(time.Duration(i.Seconds * 1e9))
+	case i.To.State == snapshot.Stopped || i.To.State == snapshot.Ended:
+		return i.To.State.String()
+	case rates.Same(i.From, i.To):
+		return "idle"
+	}
+	return "-"
+}
+
 // Cell writes it.
 func (f *Flow) Cell(i *rates.Interval, style units.Style) string {
 	v, ok := f.Value(i)

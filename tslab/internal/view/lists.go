@@ -93,12 +93,55 @@ func (l *List) Numbers() []string {
 type Order struct {
 	Metric    *metrics.Metric
 	PerSecond bool
-	Most      int // rows; 0: all
+	Most      int  // rows; 0: all
+	All       bool // unused classes, too
+}
+
+// Unused says whether a row is of a class that nothing was ever taken from.
+func Unused(r *snapshot.Row) bool {
+	if r.Section != metrics.Class {
+		return false
+	}
+	for _, m := range metrics.Of(r.Section).Metrics {
+		if m.IsNumber() && m.Kind == metrics.Counter && r.Uint(m) != 0 {
+			return false
+		}
+	}
+	return r.U("live_bytes") == 0 && r.U("committed_bytes") == 0
+}
+
+// Count is how many rows there are to show, and how many are left out because they are unused.
+func (l *List) Count(s *snapshot.Snapshot, o Order) (rows, unused int) {
+	for _, r := range s.Rows(l.Section) {
+		if !o.All && Unused(r) {
+			unused++
+		}
+	}
+	return len(s.Rows(l.Section)) - unused, unused
+}
+
+// Rest says what a table of so many rows does not show, and which flags show it; "" when it shows everything.
+func (l *List) Rest(s *snapshot.Snapshot, o Order, shown int) string {
+	rows, unused := l.Count(s, o)
+	var words []string
+	if rows > shown {
+		words = append(words, fmt.Sprintf("%d more (--n %d)", rows-shown, rows))
+	}
+	if unused > 0 {
+		words = append(words, fmt.Sprintf("%d unused %s (--all)", unused, l.Name))
+	}
+	if len(words) == 0 {
+		return ""
+	}
+	return "and " + strings.Join(words, ", ")
 }
 
 // Rows in order: the largest first, then as they were. Rows that do not tell come last.
 func (l *List) Rows(i *rates.Interval, o Order) []*snapshot.Row {
 	rows := slices.Clone(i.To.Rows(l.Section))
+	if !o.All {
+		rows = slices.DeleteFunc(rows, Unused)
+	}
 	value := func(r *snapshot.Row) float64 {
 		if o.PerSecond {
 			v, ok := i.Rate(r, o.Metric)

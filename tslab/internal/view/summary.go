@@ -14,21 +14,19 @@ import (
 // Head says what was read: one line.
 func Head(s *snapshot.Snapshot) string {
 	d := s.Document()
-	line := fmt.Sprintf("temporal-slab %s, pid %d, up %s", orDash(units.Text(d.S("version"))), d.U("pid"), units.Duration(s.Uptime()))
-	if age, ok := Age(s); ok && age >= time.Second {
-		line += ", figures of " + units.Duration(age) + " ago"
-	}
-	return line
+	return fmt.Sprintf("temporal-slab %s, pid %d, up %s%s", orDash(units.Text(d.S("version"))), d.U("pid"), units.Duration(s.Uptime()), Fresh(s))
 }
 
-// Age of the figures; false when no clock tells.
-func Age(s *snapshot.Snapshot) (time.Duration, bool) {
-	if s.Aged {
-		return s.Age, true
+// Fresh goes on in a sentence with what the process does and how old its figures are, as far as that is known.
+func Fresh(s *snapshot.Snapshot) string {
+	text := ""
+	if s.State != snapshot.Unknown {
+		text = ", " + s.State.String()
 	}
-	t, ok := s.Time()
-	age := time.Since(t)
-	return age, ok && age >= 0
+	if age, ok := s.Old(); ok {
+		text += ", figures of " + units.Duration(age) + " ago"
+	}
+	return text
 }
 
 func orDash(t string) string {
