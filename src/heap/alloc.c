@@ -266,11 +266,12 @@ void* tsi_alloc_more(TsiBinding* b, TsiHeap* h, unsigned cls) {
 }
 
 /* Tells of budgets. True when an allocation that a hard one refused is to be tried again: once for each, after the
- * empty slabs of its epoch went back and its function was called. */
+ * empty slabs of its epoch (of all epochs where max_bytes is in the way) went back and its function was called. */
 static bool budgets_told(TsiBinding* b, TsiOutcome o, const TsiBudgetEvents* e, unsigned* tried) {
     TsiArena* a = b->arena;
     unsigned hard = o == TSI_OVER ? e->hard & ~*tried : 0;
-    if (hard != 0) tsi_trim_inc(a, b, tsi_inc(&a->phases, tsi_ref_index(e->ref)));
+    if ((hard & TSI_BUDGET_SPACE) != 0) tsi_trim_all(a, b);
+    else if (hard != 0) tsi_trim_inc(a, b, tsi_inc(&a->phases, tsi_ref_index(e->ref)));
     tsi_budget_tell(a, e, hard);
     *tried |= hard;
     if (o == TSI_OVER && hard == 0 && (e->hard & TSI_BUDGET_LABEL) != 0) tsi_add_relaxed(&tsi_label(&a->phases.labels, e->label)->over, 1);
@@ -332,11 +333,7 @@ static void* alloc_untimed(TsiArena* a, size_t size, unsigned cls, size_t align,
             break;
         }
         if (o == TSI_NO_MEMORY) {
-            if (tried_trim) {
-                size_t bytes = cls != 0 ? a->space.classes->c[cls].slab_bytes : tsi_align_up(size, tsi_os.page_bytes);
-                if (tsi_space_is_over(&a->space, bytes)) error = EDQUOT;
-                break;
-            }
+            if (tried_trim) break;
             tried_trim = true;
             tsi_trim_all(a, b);
         }

@@ -50,15 +50,22 @@ unsigned tsi_lane_of(TsiArena* a, TsiInc* i) {
     return tsi_label_lane(&a->phases.labels, tsi_inc_label(i));
 }
 
+/* The space gave nothing: was it max_bytes? */
+static void note_over(TsiBinding* b, uint32_t why) {
+    if (why == TSI_SPACE_OVER) b->budget.hard = TSI_BUDGET_SPACE;
+}
+
 bool tsi_slab_take(TsiBinding* b, TsiHeap* h, unsigned cls, TsiOpen how, uint32_t* slab_id) {
     TsiSpace* s = &b->arena->space;
     TsiInc* i = tsi_heap_inc(b->arena, h);
     size_t bytes = s->classes->c[cls].slab_bytes;
     TsiCharge charge;
+    *slab_id = 0;
     if (!tsi_charge(b, i, bytes, &charge)) return false;
     bool warm = tsi_warm_take(b, cls, slab_id);
     if (!warm && !tsi_space_take(s, cls, tsi_lane_of(b->arena, i), slab_id)) {
         tsi_uncharge(b->arena, b, i, bytes);
+        note_over(b, *slab_id);
         return false;
     }
     tsi_count(&b->counters[cls].new_slab);
@@ -105,13 +112,17 @@ void* tsi_large_alloc(TsiBinding* b, TsiRef ref, size_t size, size_t align, TsiI
     TsiArena* a = b->arena;
     TsiSpace* s = &a->space;
     TsiInc* i = tsi_inc(&a->phases, tsi_ref_index(ref));
-    uint32_t slab_id;
-    if (size > s->payload_bytes) return NULL; /* before it is charged: charges have 48 bits */
+    uint32_t slab_id = 0;
+    if (size > s->payload_bytes) { /* before it is charged: charges have 48 bits */
+        if (tsi_space_is_over(s, size)) note_over(b, TSI_SPACE_OVER);
+        return NULL;
+    }
     size_t bytes = tsi_align_up(size, tsi_os.page_bytes);
     TsiCharge charge;
     if (!tsi_charge(b, i, bytes, &charge)) return NULL;
     if (!tsi_space_take_large(s, size, align, tsi_lane_of(a, i), &slab_id)) {
         tsi_uncharge(a, b, i, bytes);
+        note_over(b, slab_id);
         return NULL;
     }
     uint32_t line_id = slab_id >> 8 << 10;

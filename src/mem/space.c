@@ -282,8 +282,10 @@ bool tsi_space_take(TsiSpace* s, unsigned cls, unsigned lane, uint32_t* slab_id)
     const TsiClass* c = &s->classes->c[cls];
     unsigned node = node_here(s);
     take_counted(s, cls, lane);
-    uint32_t from = !tsi_space_is_over(s, c->slab_bytes) ? chunk_with_free(s, cls, node) : 0;
+    bool over = tsi_space_is_over(s, c->slab_bytes); /* here, where it decides: a moment later it may be otherwise */
+    uint32_t from = !over ? chunk_with_free(s, cls, node) : 0;
     bool ok = from != 0;
+    if (over) *slab_id = TSI_SPACE_OVER;
     if (ok) {
         uint32_t chunk = from - 1;
         TsiChunk* k = &s->chunks[chunk];
@@ -351,12 +353,13 @@ static bool large_commit(TsiSpace* s, uint32_t first, uint32_t n, size_t bytes) 
 
 bool tsi_space_take_large(TsiSpace* s, size_t bytes, size_t align, unsigned lane, uint32_t* slab_id) {
     uint64_t chunks = (bytes + (1u << TSI_CHUNK_SHIFT) - 1) >> TSI_CHUNK_SHIFT;
-    if (chunks > s->chunk_count) return false;
+    bytes = tsi_align_up(bytes, tsi_os.page_bytes);
     unsigned node = node_here(s);
     take_counted(s, TSI_CLASS_LARGE, lane);
-    uint32_t n = (uint32_t)chunks, first = chunk_find(s, n, align);
-    bytes = tsi_align_up(bytes, tsi_os.page_bytes);
-    bool ok = first != s->chunk_count && !tsi_space_is_over(s, bytes);
+    bool over = tsi_space_is_over(s, bytes);
+    uint32_t n = (uint32_t)chunks, first = chunks <= s->chunk_count ? chunk_find(s, n, align) : s->chunk_count;
+    bool ok = first != s->chunk_count && !over;
+    if (over) *slab_id = TSI_SPACE_OVER;
     if (ok) chunks_prefer_node(s, first, n, node);
     ok = ok && large_commit(s, first, n, bytes);
     if (ok) {

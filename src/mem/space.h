@@ -168,14 +168,16 @@ const TsiClassTable* tsi_space_default_classes(void);
 bool tsi_space_init(TsiSpace* s, const TsiSpaceConfig* config); /* false: the system refuses so much */
 void tsi_space_destroy(TsiSpace* s);
 
-/* Takes a slab of a class out of the pool, committed, tag POOL; false when the system, the reservation or
- * max_bytes allows no more. `lane`: which lock counters the call goes to. */
+/* No slab's id: that max_bytes allows no more. */
+#define TSI_SPACE_OVER UINT32_MAX
+/* Takes a slab of a class out of the pool, committed, tag POOL; false when the system or the reservation allows no more,
+ * which leaves *slab_id as it is, or max_bytes, which makes it TSI_SPACE_OVER. `lane`: which lock counters the call goes to. */
 bool tsi_space_take(TsiSpace* s, unsigned cls, unsigned lane, uint32_t* slab_id);
 /* True when so many more bytes would exceed max_bytes. */
 bool tsi_space_is_over(TsiSpace* s, size_t bytes);
 /* Puts slabs back; their pages are with the system already. Tags become POOL. */
 void tsi_space_give(TsiSpace* s, const uint32_t* slab_ids, unsigned n);
-/* Takes chunks for one large object of `bytes` at `align` (a power of two); tag POOL. */
+/* Takes chunks for one large object of `bytes` at `align` (a power of two); tag POOL. Fails as tsi_space_take. */
 bool tsi_space_take_large(TsiSpace* s, size_t bytes, size_t align, unsigned lane, uint32_t* slab_id);
 /* Gives a large object's pages and chunks back. */
 void tsi_space_give_large(TsiSpace* s, uint32_t slab_id);

@@ -115,9 +115,55 @@ static void a_soft_limit_refuses_nothing(void) {
     slab_allocator_free(a);
 }
 
+typedef struct Crowd {
+    SlabAllocator* a;
+    size_t size;
+    _Atomic uint64_t over, other;
+} Crowd;
+
+/* Fills up, and gives back half of what it has when it is refused: the others are refused beside that. */
+static void* crowd_main(void* arg) {
+    enum { HELD = 256 };
+    Crowd* c = arg;
+    void* held[HELD];
+    size_t n = 0;
+    for (size_t round = check_count(20000); round != 0; round--) {
+        errno = 0;
+        if (n < HELD && (held[n] = slab_malloc(c->a, c->size)) != NULL) {
+            n++;
+            continue;
+        }
+        if (n < HELD) atomic_fetch_add(errno == EDQUOT ? &c->over : &c->other, 1);
+        for (size_t keep = n / 2; n > keep;) slab_free(c->a, held[--n]);
+    }
+    while (n != 0) slab_free(c->a, held[--n]);
+    return NULL;
+}
+
+/* There is memory and address space enough: each refusal is one by max_bytes, also where another thread has made room
+ * before the refused one looks. */
+static void whoever_is_refused_by_max_bytes_is_told_so(void) {
+    static const size_t sizes[] = {16 << 10, 200 << 10, 300 << 10};
+    for (size_t n = 0; n < sizeof sizes / sizeof *sizes; n++) {
+        SlabOptions o = kit_options();
+        o.max_bytes = 1 << 20;
+        o.warm_bytes = UINT64_MAX;
+        Crowd c = {.a = kit_create_with(&o), .size = sizes[n]};
+        pthread_t threads[4];
+        for (unsigned t = 0; t < 4; t++) threads[t] = kit_thread(crowd_main, &c);
+        for (unsigned t = 0; t < 4; t++) pthread_join(threads[t], NULL);
+        CHECK_GT(c.over, 0);
+        CHECK_EQ(c.other, 0);
+        NOTE("%zu bytes each: %" PRIu64 " refused with EDQUOT, %" PRIu64 " with another error", c.size, (uint64_t)c.over, (uint64_t)c.other);
+        CHECK_EQ(kit_refusals(c.a).over_budget, c.over);
+        CHECK_EQ(kit_refusals(c.a).out_of_memory, 0);
+        slab_allocator_free(c.a);
+    }
+}
+
 static const CheckCase cases[] = {
     CHECK_CASE(both_are_told_of_one_slab),    CHECK_CASE(each_is_told_before_the_end),
     CHECK_CASE(a_refusal_is_counted_once),    CHECK_CASE(what_was_refused_is_in_no_peak),
-    CHECK_CASE(a_soft_limit_refuses_nothing),
+    CHECK_CASE(a_soft_limit_refuses_nothing), CHECK_CASE(whoever_is_refused_by_max_bytes_is_told_so),
 };
 CHECK_MAIN(cases)
