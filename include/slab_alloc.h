@@ -200,7 +200,9 @@ SLAB_API void slab_free(SlabAllocator* a, void* p);
 SLAB_API bool slab_free_checked(SlabAllocator* a, void* p);
 /* Same as slab_free with the size asked for; refused when the object is smaller than `size`. */
 SLAB_API void slab_free_sized(SlabAllocator* a, void* p, size_t size);
-/* Zeroed array; EINVAL when n * size is 0, ENOMEM when it overflows. */
+/* Zeroed array; EINVAL when n * size is 0, ENOMEM when it overflows. More than 256 KiB become resident only where they
+ * are touched, and cost no more than slab_malloc; under the purge policies `free` and `never` memory that was in use
+ * before is purged, or read and where it is not zero written. */
 SLAB_API void* slab_calloc(SlabAllocator* a, size_t n, size_t size);
 SLAB_API void* slab_calloc_epoch(SlabAllocator* a, size_t n, size_t size, EpochId epoch);
 /* Resizes. p NULL allocates; size 0 frees and returns NULL; a pointer that is not a live object

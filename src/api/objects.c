@@ -112,7 +112,10 @@ static void* zeroed(SlabAllocator* s, size_t n, size_t size, TsiRef ref) {
     TsiArena* a = tsi_arena(s);
     if (__builtin_mul_overflow(n, size, &bytes)) return refuse_null(a, SLAB_MISUSE_BAD_SIZE, ENOMEM);
     void* p = ref != 0 ? tsi_alloc_ref(s, bytes, ref) : slab_malloc(s, bytes);
-    return p != NULL ? memset(p, 0, bytes) : NULL;
+    if (p == NULL) return NULL;
+    if (TSI_LIKELY(bytes <= TSI_SMALL_MAX)) return memset(p, 0, bytes);
+    tsi_space_zero_large(&a->space, p, bytes);
+    return p;
 }
 
 void* slab_calloc(SlabAllocator* s, size_t n, size_t size) { return zeroed(s, n, size, 0); }

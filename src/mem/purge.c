@@ -1,37 +1,70 @@
 /*
  * purge.c - memory that goes back to the system, in as few calls as the addresses allow.
+ *
+ * What has gone back reads as zero, unless the system or the purge policy has it otherwise: then its chunks are marked
+ * dirty until all of such a chunk was purged in one call.
  */
 #include "mem/space.h"
 
 #include "base/probes.h"
 
+static uint32_t chunk_of(const TsiSpace* s, const uint8_t* p) { return (uint32_t)((p - s->base) >> TSI_CHUNK_SHIFT); }
+
 /* Of addresses that were mapped anew, for which the kernel has forgotten them. The caller holds their slabs: chunks keep their nodes. */
 static void wish_again(TsiSpace* s, uint8_t* p, size_t bytes) {
     if (s->config.huge_pages) tsi_os.prefer_huge(p, bytes);
     for (uint8_t *end = p + bytes, *to; s->nodes != 1 && p < end; p = to) {
-        uint32_t chunk = (uint32_t)((p - s->base) >> TSI_CHUNK_SHIFT);
+        uint32_t chunk = chunk_of(s, p);
         to = s->base + ((size_t)(chunk + 1) << TSI_CHUNK_SHIFT);
         if (to > end) to = end;
         tsi_os.prefer_node(p, (size_t)(to - p), s->chunks[chunk].asked_node - 1u);
     }
 }
 
-void tsi_space_purge_range(TsiSpace* s, unsigned cls, void* p, size_t bytes, bool whole_slabs) {
-    if (!tsi_space_gives_back(s)) return;
-    TsiPurgeHow how = s->config.purge_policy == SLAB_PURGE_FREE ? TSI_PURGE_LAZY : TSI_PURGE_DONTNEED;
-    if (whole_slabs && tsi_os.strict_commit) how = TSI_PURGE_UNCOMMIT;
+/* No order: whoever takes a chunk whose last slab went back has the pool's lock in between. */
+static void mark(TsiSpace* s, uint8_t* p, size_t bytes, bool zero) {
+    uint32_t from = chunk_of(s, zero ? p + (1u << TSI_CHUNK_SHIFT) - 1 : p);
+    uint32_t end = chunk_of(s, zero ? p + bytes : p + bytes - 1) + !zero;
+    for (; from < end; from++)
+        if (tsi_load_relaxed(&s->chunks[from].dirty) == zero) tsi_store_relaxed(&s->chunks[from].dirty, !zero);
+}
+
+static bool purge(TsiSpace* s, unsigned cls, void* p, size_t bytes, TsiPurgeHow how) {
     int error = tsi_os.purge(p, bytes, how);
     bool ok = error == 0;
-    if (ok && how == TSI_PURGE_UNCOMMIT) wish_again(s, p, bytes);
     tsi_add_relaxed(&s->purge_calls, 1);
     tsi_add_relaxed(&s->purges[cls], 1);
     tsi_add_relaxed(ok ? &s->purge_bytes : &s->purge_failures, ok ? bytes : 1);
     tsi_add_relaxed(ok ? &s->purged[cls] : &s->purges_failed[cls], ok ? bytes : 1);
     tsi_probe_purge(p, bytes, cls - 1, error);
+    return ok;
+}
+
+void tsi_space_purge_range(TsiSpace* s, unsigned cls, void* p, size_t bytes, bool whole_slabs) {
+    if (!tsi_space_gives_back(s)) {
+        mark(s, p, bytes, false);
+        return;
+    }
+    TsiPurgeHow how = s->config.purge_policy == SLAB_PURGE_FREE ? TSI_PURGE_LAZY : TSI_PURGE_DONTNEED;
+    if (whole_slabs && tsi_os.strict_commit) how = TSI_PURGE_UNCOMMIT;
+    bool ok = purge(s, cls, p, bytes, how);
+    if (ok && how == TSI_PURGE_UNCOMMIT) wish_again(s, p, bytes);
+    mark(s, p, bytes, ok && how != TSI_PURGE_LAZY);
+}
+
+void tsi_space_zero_large(TsiSpace* s, void* p, size_t bytes) {
+    uint8_t *at = p, *end = at + tsi_align_up(bytes, tsi_os.page_bytes), *to;
+    for (; at < end; at = to) { /* in runs of chunks that are alike */
+        bool dirty = tsi_load_relaxed(&s->chunks[chunk_of(s, at)].dirty) != 0;
+        for (to = at; to < end && (tsi_load_relaxed(&s->chunks[chunk_of(s, to)].dirty) != 0) == dirty;) to += 1u << TSI_CHUNK_SHIFT;
+        if (to > end) to = end;
+        bool kept = dirty && !(tsi_space_gives_back(s) && purge(s, TSI_CLASS_LARGE, at, (size_t)(to - at), TSI_PURGE_DONTNEED));
+        if (kept) tsi_clear(at, (size_t)(to - at));
+    }
 }
 
 void tsi_space_purge_pages(TsiSpace* s, void* p, size_t bytes) {
-    tsi_space_purge_range(s, tsi_chunk_class(s, (uint32_t)(((uint8_t*)p - s->base) >> TSI_CHUNK_SHIFT)), p, bytes, false);
+    tsi_space_purge_range(s, tsi_chunk_class(s, chunk_of(s, p)), p, bytes, false);
 }
 
 /* Heap sort: no recursion, no allocation, n log n at worst (J. Williams, 1964). */

@@ -46,6 +46,7 @@ typedef struct TsiChunk {
     uint8_t meta_committed;
     uint8_t payload_committed; /* all of it; only asked where commits are not charged */
     uint8_t listed;
+    _Atomic uint8_t dirty;   /* memory of it went back and may hold something; else all that is in no slab is zero */
     uint8_t node;            /* whose threads get its slabs: a row of with_free */
     uint8_t asked_node;      /* whose memory they are made of: it was last asked of, + 1 */
     _Atomic uint32_t meta_pages; /* bits of written.h */
@@ -195,6 +196,8 @@ void tsi_space_purge_pages(TsiSpace* s, void* p, size_t bytes);
 /* Gives back a range that begins in slabs of the class, for its counters. Of whole slabs, which will be committed
  * anew, also what the system has committed for them. No lock needed; nobody else uses the range. */
 void tsi_space_purge_range(TsiSpace* s, unsigned cls, void* p, size_t bytes, bool whole_slabs);
+/* Makes a large object zero that was just taken. Pages that are zero already, fresh ones or purged ones, are not touched. */
+void tsi_space_zero_large(TsiSpace* s, void* p, size_t bytes);
 /* Slabs of a chunk that its class has, used or not. */
 unsigned tsi_chunk_slab_count(const TsiSpace* s, unsigned cls);
 

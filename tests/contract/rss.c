@@ -5,6 +5,8 @@
  */
 #include "kit.h"
 
+#include <sys/mman.h>
+
 enum { OBJECTS = 300000, SIZE = 128 };
 
 static void* kept[OBJECTS];
@@ -318,6 +320,84 @@ static void flush_is_for_one_thread(void) {
     slab_allocator_free(n.a);
 }
 
+/* ---- large objects of zeros ---- */
+
+/* Pages of [p, p + bytes) that the process has. */
+static size_t resident_pages(const void* p, size_t bytes) {
+    size_t page = slab_page_size(), pages = (bytes + page - 1) / page, n = 0;
+    unsigned char* has = malloc(pages);
+    if (has == NULL || mincore((void*)(uintptr_t)p, bytes, has) != 0) exit(3);
+    for (size_t i = 0; i < pages; i++) n += has[i] & 1;
+    free(has);
+    return n;
+}
+
+static void fresh_zeros(void* arg) {
+    static const size_t sizes[] = {(size_t)32 << 30, 1024 * KIT_MIB, 5 * KIT_MIB / 2, 300000};
+    SlabOptions o = kit_options();
+    NEEDS_RSS();
+    (void)arg;
+    for (uint32_t huge = 0; huge < 2; huge++) {
+        o.huge_pages = (uint8_t)huge;
+        SlabAllocator* a = kit_create_with(&o);
+        for (size_t n = 0; n < sizeof sizes / sizeof *sizes; n++) {
+            uint64_t before = slab_rss_bytes();
+            unsigned char* p = slab_calloc(a, sizes[n] / 4, 4);
+            if (p == NULL && n == 0) {
+                NOTE("the system grants no address space for %zu GiB", sizes[n] >> 30);
+                continue;
+            }
+            REQUIRE(p != NULL);
+            CHECK_LE(slab_rss_bytes(), before + KIT_MIB + sizes[n] / 8192); /* bookkeeping, by the chunk */
+            CHECK_EQ(n == 0 ? 0 : resident_pages(p, sizes[n]), 0);
+            CHECK_EQ(p[0] | p[sizes[n] / 2] | p[sizes[n] - 1], 0);
+            p[sizes[n] / 2] = 1;
+            CHECK(slab_free_checked(a, p));
+        }
+        slab_allocator_free(a);
+    }
+}
+
+static void large_zeros_take_no_memory(void) { check_child(fresh_zeros, NULL, 60); }
+
+/* Where memory was in use before, by large objects or by small ones, under each policy; some pages of it. */
+static void used_zeros(void* arg) {
+    enum { SIZE_MIB = 24, DIRTY_MIB = 3 };
+    NEEDS_RSS();
+    for (uint32_t policy = 0; policy <= SLAB_PURGE_NEVER; policy++) {
+        SlabOptions o = kit_options();
+        o.purge_policy = policy;
+        o.reserve_bytes = 32 * KIT_MIB;
+        o.warm_bytes = UINT64_MAX;
+        SlabAllocator* a = kit_create_with(&o);
+        unsigned char* p = slab_malloc(a, SIZE_MIB * KIT_MIB);
+        REQUIRE(p != NULL);
+        memset(p + KIT_MIB, 0xEE, DIRTY_MIB * KIT_MIB);
+        slab_free(a, p);
+        uint64_t before = slab_rss_bytes();
+        unsigned char* q = slab_calloc(a, SIZE_MIB, KIT_MIB);
+        CHECK(q == p);
+        CHECK_LE(slab_rss_bytes(), before + KIT_MIB);
+        CHECK(kit_all_zero(q, SIZE_MIB * KIT_MIB));
+        q = slab_realloc(a, q, KIT_MIB); /* and from what it leaves, one that has grown */
+        memset(q, 0xDD, KIT_MIB);
+        slab_free(a, slab_realloc(a, q, 2 * KIT_MIB));
+        epoch_domain_t* d = epoch_domain_begin(a, "dirt");
+        for (size_t i = 0; i < 4 * KIT_MIB / 512; i++) memset(slab_malloc(a, 500), 0xCC, 500);
+        epoch_domain_end(d);
+        slab_trim(a);
+        q = slab_calloc(a, SIZE_MIB, KIT_MIB);
+        REQUIRE(q != NULL);
+        CHECK(kit_all_zero(q, SIZE_MIB * KIT_MIB));
+        slab_free(a, q);
+        CHECK(policy != SLAB_PURGE_NEVER || kit_global(a).total_madvise_calls == 0);
+        slab_allocator_free(a);
+    }
+    (void)arg;
+}
+
+static void large_zeros_where_dirt_was(void) { check_child(used_zeros, NULL, 60); }
+
 static const CheckCase cases[] = {
     CHECK_CASE(a_phase_leaves_nothing_resident),
     CHECK_CASE(a_phase_with_handles),
@@ -328,5 +408,7 @@ static const CheckCase cases[] = {
     CHECK_CASE(pages_without_a_survivor_go_back),
     CHECK_CASE(trim_gives_back_empties),
     CHECK_CASE(flush_is_for_one_thread),
+    CHECK_CASE(large_zeros_take_no_memory),
+    CHECK_CASE(large_zeros_where_dirt_was),
 };
 CHECK_MAIN(cases)

@@ -270,6 +270,70 @@ static void policies(void** state) {
 }
 
 /* Bookkeeping pages of a chunk go when it has no slab; tags and inbox links stay. */
+/* Takes, dirties the first page of each chunk, gives back; takes again and makes zero. Which pages were purged for that. */
+static const char* zeroed_again(unsigned chunks) {
+    uint32_t id;
+    assert_true(tsi_space_take_large(&space, (size_t)chunks << TSI_CHUNK_SHIFT, 1, 0, &id));
+    assert_int_equal(id, 0);
+    for (unsigned i = 0; i < chunks; i++) memset(space.base + ((size_t)i << TSI_CHUNK_SHIFT), 0xEE, tsi_os.page_bytes);
+    tsi_space_give_large(&space, id);
+    fake_os_heal();
+    assert_true(tsi_space_take_large(&space, (size_t)chunks << TSI_CHUNK_SHIFT, 1, 0, &id));
+    assert_int_equal(id, 0);
+    fake_os.run_count = 0;
+    tsi_space_zero_large(&space, space.base, (size_t)chunks << TSI_CHUNK_SHIFT);
+    for (unsigned i = 0; i < chunks << TSI_CHUNK_SHIFT; i++) assert_int_equal(space.base[i], 0);
+    return runs();
+}
+
+static void zeros_cost_what_dirt_there_is(void** state) {
+    (void)state;
+    assert_string_equal(zeroed_again(3), ""); /* purged as it was given back */
+    reopen(SLAB_PURGE_DONTNEED, false, true);
+    assert_string_equal(zeroed_again(3), ""); /* mapped anew */
+    reopen(SLAB_PURGE_FREE, false, false);
+    assert_string_equal(zeroed_again(3), "[0x0-0x2ff]"); /* what MADV_FREE has got may be there still */
+    reopen(SLAB_PURGE_NEVER, false, false);
+    assert_string_equal(zeroed_again(3), ""); /* written */
+    reopen(SLAB_PURGE_DONTNEED, false, false);
+    fake_os_fail(FAKE_PURGE, 1, false);
+    assert_string_equal(zeroed_again(3), "[0x0-0x2ff]"); /* the system had refused, and does no more */
+    fake_os_clear();
+    fake_os_fail(FAKE_PURGE, 1, true);
+    tsi_space_give_large(&space, 0);
+    uint32_t id;
+    assert_true(tsi_space_take_large(&space, 2u << 20, 1, 0, &id));
+    memset(space.base, 0xEE, 2u << 20);
+    tsi_space_zero_large(&space, space.base, 2u << 20); /* it refuses always: written */
+    for (unsigned i = 0; i < 2u << 20; i++) assert_int_equal(space.base[i], 0);
+    fake_os_heal();
+}
+
+/* Chunks are dirty by themselves: of an object that lies over some that are and some that are not, the clean are left. */
+static void zeros_over_clean_and_dirty_chunks(void** state) {
+    (void)state;
+    uint32_t a, b, c, d;
+    assert_true(tsi_space_take_large(&space, 1u << 20, 1, 0, &a));
+    assert_true(tsi_space_take_large(&space, 1u << 20, 1, 0, &b));
+    assert_true(tsi_space_take_large(&space, 2u << 20, 1, 0, &c));
+    memset(space.base, 0xEE, 4u << 20);
+    fake_os_fail(FAKE_PURGE, 2, false);
+    tsi_space_give_large(&space, a);
+    tsi_space_give_large(&space, b);
+    tsi_space_give_large(&space, c);
+    assert_true(fake_os_heal());
+    assert_true(tsi_space_take_large(&space, 4u << 20, 1, 0, &d));
+    fake_os_clear();
+    tsi_space_zero_large(&space, space.base, 4u << 20);
+    assert_string_equal(runs(), "[0x100-0x1ff]");
+    for (unsigned i = 0; i < 4u << 20; i++) assert_int_equal(space.base[i], 0);
+    tsi_space_give_large(&space, d); /* all of them purged: clean again */
+    assert_true(tsi_space_take_large(&space, 4u << 20, 1, 0, &d));
+    fake_os_clear();
+    tsi_space_zero_large(&space, space.base, 4u << 20);
+    assert_string_equal(runs(), "");
+}
+
 static void an_empty_chunk_returns_its_words(void** state) {
     (void)state;
     uint32_t id = take(CLASS_64);
@@ -320,6 +384,8 @@ int main(void) {
         TEST(everything_can_be_taken),
         TEST(failed_commits_change_nothing),
         TEST(policies),
+        TEST(zeros_cost_what_dirt_there_is),
+        TEST(zeros_over_clean_and_dirty_chunks),
         TEST(an_empty_chunk_returns_its_words),
         TEST(ids_and_addresses_agree),
     };
