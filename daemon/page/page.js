@@ -3,13 +3,14 @@
  * of samples, and draws them. It asks one thing at a time, and nothing while nobody looks.
  *
  * Samples are kept as they came; what a figure shows is computed from them when it is drawn, so that labels may come and
- * go. Text is only ever set as text: labels are the program's, and may hold anything. Without uPlot the figures have
+ * go. Where nothing was measured for a while (nobody looked, a pause, no answer) stands a sample without numbers: lines and
+ * rates end before it and begin anew behind it. Text is only ever set as text: labels are the program's, and may hold anything. Without uPlot the figures have
  * their legends, which show the numbers.
  */
 "use strict";
 
-const KEPT = 300, EVERY_MS = 1000, NAMES_SHOWN = 6, PREFIX = "temporal_slab_";
-const samples = []; // {t, m: Map name -> [{labels, v}]}
+const KEPT_S = 300, EVERY_MS = 1000, GAP_S = 3, NAMES_SHOWN = 6, PREFIX = "temporal_slab_";
+const samples = []; // {t, m: Map name -> [{labels, v}]}; m is null in a gap
 const state = { paused: false, reports: null, turn: 0 };
 const byId = id => document.getElementById(id);
 
@@ -55,7 +56,7 @@ function parse(text) {
   return m;
 }
 
-const rows = (s, name) => s.m.get(PREFIX + name) || [];
+const rows = (s, name) => s.m && s.m.get(PREFIX + name) || [];
 const total = (s, name) => rows(s, name).reduce((sum, r) => sum + r.v, 0);
 
 /* Growth per second between two samples; null where the program has begun anew. */
@@ -65,42 +66,46 @@ function rate(before, now, f) {
   return grown < 0 || time <= 0 ? null : grown / time;
 }
 
-// ---- figures: [{name, values}] from the samples ----
+// ---- figures: [{name, values}] from the samples; null: not measured ----
+
+/* f(sample, the one before or null) of every sample. */
+const each = f => samples.map((s, i) => s.m && f(s, i > 0 && samples[i - 1].m ? samples[i - 1] : null));
+const added = values => values.every(v => v == null) ? null : values.reduce((sum, v) => sum + (v || 0), 0);
 
 function largest(sums) {
   return [...sums].filter(([, v]) => v > 0).sort((a, b) => b[1] - a[1] || (a[0] < b[0] ? -1 : 1)).map(([name]) => name);
 }
 
-/* One series for each of the labels that have most, and one for the rest; f(before, now, label) is a value. */
+/* One series for each of the labels that have most, and one for the rest; f(now, before, label) is a value. */
 function byLabel(name, f) {
   const sums = new Map();
   for (const s of samples) for (const r of rows(s, name)) sums.set(r.labels.label, (sums.get(r.labels.label) || 0) + r.v);
   const names = largest(sums), shown = names.slice(0, NAMES_SHOWN).sort();
-  const series = shown.map(label => ({ name: label, values: samples.map((s, i) => f(samples[i - 1], s, label)) }));
+  const series = shown.map(label => ({ name: label, values: each((s, before) => f(s, before, label)) }));
   const rest = names.slice(NAMES_SHOWN);
-  if (rest.length) series.push({ name: rest.length + " more", values: samples.map((s, i) => rest.reduce((sum, l) => sum + (f(samples[i - 1], s, l) || 0), 0)) });
+  if (rest.length) series.push({ name: rest.length + " more", values: each((s, before) => added(rest.map(l => f(s, before, l)))) });
   return series;
 }
 const ofLabel = (s, name, label) => (rows(s, name).find(r => r.labels.label === label) || { v: 0 }).v;
-const summed = (name, words) => ({ name: words, values: samples.map((s, i) => rate(samples[i - 1], s, x => total(x, name))) });
+const summed = (name, words) => ({ name: words, values: each((s, before) => rate(before, s, x => total(x, name))) });
 const mean = (name, words) => ({
   name: words,
-  values: samples.map((s, i) => {
-    const of = rate(samples[i - 1], s, x => total(x, "sampled_allocs_total")), v = rate(samples[i - 1], s, x => total(x, name));
+  values: each((s, before) => {
+    const of = rate(before, s, x => total(x, "sampled_allocs_total")), v = rate(before, s, x => total(x, name));
     return of ? 1e9 * v / of : null;
   }),
 });
 
 const figures = [
-  { id: "by-label", unit: bytes, nothing: "no label held anything when asked; short phases come and go between two looks", series: () => byLabel("label_committed_bytes", (_, s, l) => ofLabel(s, "label_committed_bytes", l)) },
+  { id: "by-label", unit: bytes, nothing: "no label held anything when asked; short phases come and go between two looks", series: () => byLabel("label_committed_bytes", (s, _, l) => ofLabel(s, "label_committed_bytes", l)) },
   { id: "by-phase", unit: bytes, series: () => {
     const held = s => total(s, "phase_committed_bytes"), draining = s => total(s, "phase_draining_bytes");
-    return [{ name: "open phases", values: samples.map(s => Math.max(0, held(s) - draining(s))) },
-            { name: "draining phases", values: samples.map(draining) },
-            { name: "kept warm", values: samples.map(s => Math.max(0, total(s, "committed_bytes") - held(s))) }];
+    return [{ name: "open phases", values: each(s => Math.max(0, held(s) - draining(s))) },
+            { name: "draining phases", values: each(draining) },
+            { name: "kept warm", values: each(s => Math.max(0, total(s, "committed_bytes") - held(s))) }];
   } },
   { id: "rate", unit: v => count(v) + "/s", series: () => byLabel("label_objects_allocated_total",
-    (before, s, l) => rate(before, s, x => ofLabel(x, "label_objects_allocated_total", l))) },
+    (s, before, l) => rate(before, s, x => ofLabel(x, "label_objects_allocated_total", l))) },
   { id: "causes", unit: v => count(v) + "/s", series: () => [summed("class_slow_current_full_total", "full"),
     summed("class_slow_cache_miss_total", "miss"), summed("class_slow_current_null_total", "null"), summed("class_slow_epoch_closed_total", "closed")] },
   { id: "latency", unit: nanos, series: () => [mean("sampled_alloc_cpu_seconds_total", "running"), mean("sampled_alloc_wait_seconds_total", "waiting")] },
@@ -135,7 +140,7 @@ function stack(series) {
 }
 
 function legend(f) {
-  const at = f.at != null && f.at < samples.length ? f.at : samples.length - 1, list = f.list;
+  const at = f.at != null && f.at < samples.length ? f.at : samples.length - 1, list = f.list; // the latest is never a gap
   while (list.children.length > f.shown.length) list.lastChild.remove();
   while (list.children.length < f.shown.length) {
     const item = document.createElement("li");
@@ -240,6 +245,8 @@ function drawReports(r) {
     item.append(name, track, words);
     return item;
   }));
+  const left = r.phase_count - r.phases.length;
+  byId("more-phases").textContent = left > 0 ? `and ${count(left)} more, which the figures by label have` : "";
   if (!r.phases.length) list.append(Object.assign(document.createElement("li"), { className: "empty", textContent: "no phase holds anything" }));
 }
 
@@ -259,11 +266,13 @@ function tell(words, kind) {
 async function ask() {
   const s = { t: Date.now() / 1000, m: parse(await (await get("/metrics")).text()) }, before = samples[samples.length - 1];
   if (before && total(before, "uptime_seconds") > total(s, "uptime_seconds")) samples.length = 0; // another process
+  if (before && s.t - before.t > GAP_S) samples.push({ t: (before.t + s.t) / 2, m: null });
   samples.push(s);
-  if (samples.length > KEPT) samples.shift();
+  while (samples[0].t < s.t - KEPT_S || !samples[0].m) samples.shift();
   if (state.turn++ % 2 === 0) drawReports(state.reports = await (await get("/reports.json")).json());
-  drawTiles(before, s);
-  drawClasses(before, s);
+  const last = samples.length > 1 && samples[samples.length - 2].m ? samples[samples.length - 2] : null;
+  drawTiles(last, s);
+  drawClasses(last, s);
   figures.forEach(drawFigure);
 }
 
@@ -274,10 +283,11 @@ async function turn() {
       await ask();
       if (!state.paused) tell("live", "good"); // not when it was paused meanwhile
     } catch (e) {
-      if (!state.paused) tell("no answer (" + e.message + ")", "bad");
+      const last = samples[samples.length - 1];
+      if (!state.paused) tell("no answer (" + e.message + ")" + (last ? "; figures of " + clock(last.t) : ""), "bad");
     }
   }
-  setTimeout(turn, Math.max(200, EVERY_MS - (Date.now() - begin)));
+  setTimeout(turn, samples.length === 1 ? 200 : Math.max(200, EVERY_MS - (Date.now() - begin))); // the second brings rates
 }
 
 byId("pause").addEventListener("click", () => {

@@ -152,6 +152,9 @@ def numbers(d, tab):
         check(row[0] == r["label"] and same(row[2], count(r["objects"])) and same(row[3], size(r["bytes"])), what, row, r)
     rows = tab.js("seen.timeline()")
     check(len(rows) == max(1, len(reports["phases"])), what, "timeline", rows)
+    left = reports["phase_count"] - len(reports["phases"])
+    said = tab.js("document.getElementById('more-phases').textContent")
+    check(said.startswith("and %s more" % count(left)) if left > 0 else said == "", what, "phases left out", left, said)
     for row, r in zip(rows, reports["phases"]):
         check(row.startswith((r["label"] or "(unlabeled)") + ("open " if r["open"] else "draining ")), what, row, r)
 
@@ -221,6 +224,7 @@ def whole(d, tab):
 def keys(tab):
     """The tabulator goes through all that can be used, in the order it is seen, and what has the focus shows it."""
     where = "(e => e.id || e.getAttribute('aria-label') || e.textContent)(document.activeElement)"
+    check(tab.wait("Date.now() / 1000 - samples[samples.length - 1].t > GAP_S + 0.5"), "the pause is no gap")
     tab.js("document.activeElement.blur(), scrollTo(0, 0)")
     want = ["Skip to the numbers", "pause", "Leak suspects", "Last receipts", "Size classes", "metrics", "stats.json", "reports.json", "doctor"]
     for name in want:
@@ -236,6 +240,7 @@ def keys(tab):
     tab.press(" ", 32, " ")
     check(tab.wait("document.getElementById('pause').getAttribute('aria-pressed') == 'false' && document.getElementById('state').textContent == 'live'"),
           "a key does not end the pause")
+    gap(tab)
     tab.js("""window.fetch = (real => async (...a) => { window.busy = true; const r = await real(...a);
                   await new Promise(done => setTimeout(done, 300)); return r; })(window.fetch)""")
     check(tab.wait("window.busy"), "asks nothing any more")
@@ -243,6 +248,18 @@ def keys(tab):
     tab.browser.listen(0.9)
     check(tab.js("document.getElementById('state').textContent") == "paused", "says", tab.js("document.getElementById('state').textContent"), "in a pause")
     tab.js("document.getElementById('pause').click()")
+
+
+def gap(tab):
+    """After a pause nothing was measured for a while: lines end and begin anew, and no rate is of the time between."""
+    check(tab.wait("samples.some(s => !s.m) && samples.slice(-2).every(s => s.m)"), "no gap after a pause")
+    found = tab.js("""(() => { const at = samples.findIndex(s => !s.m), of = id => figures.find(f => f.id == id).shown[0].values;
+        return { held: of("by-label").slice(at - 1, at + 2), rate: of("rate").slice(at - 1, at + 3),
+                 drawn: figures.map(f => f.plot ? f.plot.data.slice(1).every(line => line[at] === null) : true), first: at, last: samples.length - 1 }; })()""")
+    check(0 < found["first"] < found["last"] and all(found["drawn"]), "a line through the gap", found)
+    held, rate = found["held"], found["rate"]
+    check(held[0] is not None and held[1] is None and held[2] is not None, "held in the gap", held)
+    check(rate[0] is not None and rate[1] is None and rate[2] is None and rate[3] is not None, "a rate over the gap", rate)
 
 
 def ends(browser, d, tab):
