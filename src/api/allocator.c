@@ -34,8 +34,14 @@ static uint32_t records(uint64_t reserve_bytes, uint32_t most, uint32_t least) {
 }
 
 static bool arena_open(TsiArena* a, const SlabOptions* o, uint64_t bytes) {
-    TsiSpaceConfig config = {bytes, o->slab_bytes, (int)o->purge_policy, o->max_bytes, o->prefault != 0, o->huge_pages != 0,
-                             o->numa_local != 0, o->shared != 0};
+    TsiSpaceConfig config = {.reserve_bytes = bytes,
+                             .slab_min_bytes = o->slab_bytes,
+                             .max_bytes = o->max_bytes,
+                             .purge_policy = (int32_t)o->purge_policy,
+                             .prefault = o->prefault != 0,
+                             .huge_pages = o->huge_pages != 0,
+                             .numa_local = o->numa_local != 0,
+                             .shared = o->shared != 0};
     if (!tsi_space_init(&a->space, &config) || !tsi_profile_init(&a->profile, o->profile_bytes)) return false;
     if (!tsi_phases_init(&a->phases, o->ring_size, records(bytes, TSI_INC_MAX, 8192), o->max_labels)) return false;
     uint32_t nobody; /* record 0 stands for no heap, see tsi_heap_at */

@@ -60,14 +60,16 @@ _Static_assert(sizeof(TsiClass) % 256 == 0, "the low byte of a key is free");
 
 typedef struct TsiSpaceConfig {
     uint64_t reserve_bytes;
-    size_t slab_min_bytes; /* 0 = default */
-    int purge_policy;      /* SlabPurgePolicy */
-    uint64_t max_bytes;    /* most committed_bytes; 0 = no limit */
+    uint64_t slab_min_bytes; /* 0 = default */
+    uint64_t max_bytes;      /* most committed_bytes; 0 = no limit */
+    int32_t purge_policy;    /* SlabPurgePolicy */
     bool prefault;
     bool huge_pages;
     bool numa_local;
     bool shared; /* slots are claimed before they are counted as issued */
 } TsiSpaceConfig;
+_Static_assert(sizeof(TsiSpaceConfig) == 3 * sizeof(uint64_t) + sizeof(int32_t) + 4 * sizeof(bool),
+               "no padding: tsi_space_init reads all of a space that it has filled before");
 
 typedef struct TsiSpace {
     uint8_t* base;
