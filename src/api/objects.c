@@ -4,6 +4,7 @@
  */
 #include "api/internal.h"
 
+#include "base/sanitize.h"
 #include "heap/alloc.h"
 #include "heap/handles.h"
 #include "heap/heap.h"
@@ -13,7 +14,9 @@
 #include <string.h>
 
 /* Where the function it is used in was called from. It has a frame pointer then, whatever the compiler was told. */
-#define TSI_CALLER() ((TsiCaller){(uintptr_t)__builtin_return_address(0), *(uintptr_t*)__builtin_frame_address(0)})
+#define TSI_CALLER()                                                     \
+    (TSI_DEFINED(__builtin_frame_address(0), sizeof(uintptr_t)), \
+     (TsiCaller){(uintptr_t)__builtin_return_address(0), *(uintptr_t*)__builtin_frame_address(0)})
 /* In functions between the program and those: the chain of frames leads through them. */
 #define TSI_KEEP_FRAME() __asm__ volatile("" ::"r"(__builtin_frame_address(0)))
 

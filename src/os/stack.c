@@ -2,6 +2,7 @@
 #include "os/stack.h"
 
 #include "base/bits.h"
+#include "base/sanitize.h"
 
 typedef struct Search {
     uintptr_t in, low, high;
@@ -34,8 +35,7 @@ static bool can_read(uintptr_t fp, uintptr_t* page) {
 }
 
 /* Reads frames of other functions, whose variables sanitizers watch. */
-__attribute__((no_sanitize("address", "thread", "undefined"))) unsigned tsi_stack_walk(uintptr_t fp, uintptr_t low, uintptr_t high,
-                                                                                      uintptr_t* out, unsigned max) {
+TSI_UNWATCHED unsigned tsi_stack_walk(uintptr_t fp, uintptr_t low, uintptr_t high, uintptr_t* out, unsigned max) {
     unsigned n = 0;
     uintptr_t page = 0;
 #if defined(__x86_64__) || defined(__aarch64__)

@@ -1,0 +1,26 @@
+/*
+ * sanitize.h - what MemorySanitizer cannot know. Nothing in other builds.
+ */
+#ifndef TSI_BASE_SANITIZE_H
+#define TSI_BASE_SANITIZE_H
+
+#if defined(__has_feature)
+#if __has_feature(memory_sanitizer)
+#include <sanitizer/msan_interface.h>
+#define TSI_DEFINED(p, bytes) __msan_unpoison((p), (bytes))
+#endif
+#endif
+
+/* The bytes at p have their values from where MemorySanitizer does not look: from the system, or from the compiler. */
+#ifndef TSI_DEFINED
+#define TSI_DEFINED(p, bytes) ((void)(p), (void)(bytes))
+#endif
+
+/* A function that reads what belongs to others, whatever it is. */
+#ifdef __clang__
+#define TSI_UNWATCHED __attribute__((no_sanitize("address", "thread", "undefined", "memory")))
+#else
+#define TSI_UNWATCHED __attribute__((no_sanitize("address", "thread", "undefined")))
+#endif
+
+#endif
