@@ -113,7 +113,7 @@ typedef struct SlabOptions {
     uint64_t warm_bytes;    /* pages of no epoch kept for reuse, default 1 MiB; UINT64_MAX = none */
     uint32_t slab_bytes;    /* least bytes of a slab, a power of two 4 KiB..64 KiB; default: by class */
     uint8_t prefault;       /* 1: touch pages as they are committed */
-    uint8_t misuse_fatal;   /* 1: abort() on misuse */
+    uint8_t misuse_fatal;   /* 1: on misuse say on standard error which it is, and abort() */
     uint8_t leak_report;    /* 1: call leak_fn for every epoch with live objects at destroy */
     uint8_t huge_pages;     /* 1: ask for transparent huge pages for objects */
     uint32_t max_labels;      /* label ids, "(unlabeled)" and "(other)" included: 3..4096, default 256 */

@@ -12,6 +12,7 @@
 #include "api/domain.h"
 
 #include "base/probes.h"
+#include "heap/charge.h"
 #include "heap/close.h"
 #include "heap/heap.h"
 #include "stats/segment.h"
@@ -226,6 +227,14 @@ epoch_domain_t* epoch_domain_begin(SlabAllocator* s, const char* label) {
 void epoch_domain_end(epoch_domain_t* d) {
     epoch_domain_exit(d);
     epoch_domain_destroy(d);
+}
+
+void tsi_domain_refuse(TsiDomain* d, SlabMisuse what) {
+    TsiPhases* p = &d->arena->phases;
+    TsiRef ref = tsi_load_relaxed(&d->ref);
+    const TsiLabel* label = d->own ? tsi_label(&p->labels, d->label_at) : NULL;
+    if (!d->own && tsi_ref_is_current(p, ref)) label = tsi_label_of(d->arena, tsi_inc(p, tsi_ref_index(ref)));
+    tsi_refuse_as(d->arena, &(TsiMisuse){.what = what, .where = d, .label = label});
 }
 
 void* epoch_domain_malloc(epoch_domain_t* p, size_t size) {

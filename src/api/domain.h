@@ -31,7 +31,7 @@ enum { TSI_DOMAIN_STRIDE = (sizeof(TsiDomain) + 63) & ~63u };
 TSI_INLINE TsiDomain* tsi_domain_of(epoch_domain_t* d) { return (TsiDomain*)(void*)d; }
 /* acquire: pairs with the release that makes a record a domain, or none any more */
 TSI_INLINE bool tsi_domain_is_alive(TsiDomain* d) { return d != NULL && tsi_load_acquire(&d->alive) == TSI_DOMAIN_ALIVE; }
-TSI_INLINE void tsi_domain_refuse(TsiDomain* d, SlabMisuse what) { tsi_refuse(d->arena, what, d); }
+void tsi_domain_refuse(TsiDomain* d, SlabMisuse what);
 /* False for NULL; false and a refusal for a domain that was destroyed. */
 TSI_INLINE bool tsi_domain_usable(TsiDomain* d) {
     if (tsi_domain_is_alive(d)) return true;

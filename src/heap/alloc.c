@@ -312,9 +312,7 @@ static void* alloc_untimed(TsiArena* a, size_t size, unsigned cls, size_t align,
                 continue;
             }
             count_closed(b, cls != 0 ? cls : TSI_CLASS_LARGE);
-            TsiInc* closed = tsi_inc(&a->phases, tsi_ref_index(target));
-            if (tsi_inc_era(closed) == tsi_ref_era(target)) tsi_add_relaxed(&tsi_label_of(a, closed)->refusals, 1);
-            tsi_refuse(a, SLAB_MISUSE_CLOSED_EPOCH, NULL);
+            tsi_refuse_as(a, &(TsiMisuse){.what = SLAB_MISUSE_CLOSED_EPOCH, .ref = target});
             errno = ESTALE;
             tsi_thread_late_leave();
             return NULL;

@@ -135,7 +135,7 @@ bool tsi_free_handle(TsiArena* a, SlabHandle h) {
         else if (tsi_free_place(a, tsi_binding_get(a, false), &at, tsi_tag_seq(tag), true) != TSI_FREE_OK)
             bad = SLAB_MISUSE_STALE_HANDLE;
     }
-    if (bad != TSI_FREE_OK) tsi_refuse(a, (SlabMisuse)bad, NULL);
+    if (bad != TSI_FREE_OK) tsi_refuse_as(a, &(TsiMisuse){.what = (SlabMisuse)bad, .handle = h});
     return bad == TSI_FREE_OK;
 }
 

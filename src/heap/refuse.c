@@ -9,6 +9,25 @@
 #include <errno.h>
 #include <stdlib.h>
 
+const char* tsi_misuse_name(SlabMisuse what) {
+    static const char* const names[] = {
+        [SLAB_MISUSE_STALE_HANDLE] = "stale_handle",
+        [SLAB_MISUSE_BAD_HANDLE] = "bad_handle",
+        [SLAB_MISUSE_DOUBLE_FREE] = "double_free",
+        [SLAB_MISUSE_STALE_FREE] = "stale_free",
+        [SLAB_MISUSE_INTERIOR_POINTER] = "interior_pointer",
+        [SLAB_MISUSE_FOREIGN_POINTER] = "foreign_pointer",
+        [SLAB_MISUSE_SIZE_MISMATCH] = "size_mismatch",
+        [SLAB_MISUSE_BAD_EPOCH] = "bad_epoch",
+        [SLAB_MISUSE_CLOSED_EPOCH] = "closed_epoch",
+        [SLAB_MISUSE_BAD_SIZE] = "bad_size",
+        [SLAB_MISUSE_DOMAIN_ORDER] = "domain_order",
+        [SLAB_MISUSE_DOMAIN_STALE] = "domain_stale",
+    };
+    _Static_assert(sizeof names / sizeof *names == SLAB_MISUSE_COUNT, "each has a name");
+    return (unsigned)what < SLAB_MISUSE_COUNT ? names[what] : "unknown";
+}
+
 static void count(TsiArena* a, unsigned what) {
     if (tsi_tls.serial == a->serial) tsi_count(&tsi_tls.binding->refused[what]);
     else tsi_add_relaxed(&a->refused[what], 1);
@@ -19,22 +38,66 @@ void tsi_refuse_count(TsiArena* a, unsigned what) {
     tsi_probe_refusal(a->owner, what, NULL);
 }
 
-/* A refused pointer into a slab that is still in a phase counts for that phase's label. */
-static void count_for_label(TsiArena* a, const void* where) {
+/* The label that a misuse is of: the phase's, or that of a slab which is still in one; NULL when there is none. */
+static TsiLabel* label_of(TsiArena* a, const TsiMisuse* m) {
     TsiPlace at;
-    TsiRef ref;
-    TsiPlaceResult place = where != NULL ? tsi_space_locate(&a->space, where, &at) : TSI_PLACE_FOREIGN;
-    bool in_slab = place == TSI_PLACE_OK || (place == TSI_PLACE_INTERIOR && at.cls != TSI_CLASS_CONT);
-    if (!in_slab || !tsi_slab_ref(a, &at, &ref)) return;
-    tsi_add_relaxed(&tsi_label_of(a, tsi_inc(&a->phases, tsi_ref_index(ref)))->refusals, 1);
+    TsiRef ref = m->ref;
+    if (ref == 0) {
+        TsiPlaceResult place = m->where != NULL ? tsi_space_locate(&a->space, m->where, &at) : TSI_PLACE_FOREIGN;
+        bool in_slab = place == TSI_PLACE_OK || (place == TSI_PLACE_INTERIOR && at.cls != TSI_CLASS_CONT);
+        if (!in_slab || !tsi_slab_ref(a, &at, &ref)) return NULL;
+    }
+    TsiInc* i = tsi_inc(&a->phases, tsi_ref_index(ref));
+    return m->ref == 0 || tsi_inc_era(i) == tsi_ref_era(ref) ? tsi_label_of(a, i) : NULL;
 }
 
-void tsi_refuse(TsiArena* a, SlabMisuse what, const void* where) {
+/* A line of text made without malloc, locale or a lock: the process may be in any state. What does not fit is cut. */
+typedef struct Line {
+    size_t used;
+    char text[256];
+} Line;
+
+static void add_char(Line* l, char c) {
+    if (l->used < sizeof l->text - 1) l->text[l->used++] = c;
+}
+
+static void add_text(Line* l, const char* text, size_t most) {
+    for (; most != 0 && *text != 0; text++, most--) add_char(l, (unsigned char)*text < ' ' || *text == 0x7f ? '?' : *text);
+}
+
+static void add_hex(Line* l, const char* before, uint64_t v) {
+    add_text(l, before, 32);
+    for (unsigned shift = v != 0 ? tsi_log2(v) & ~3u : 0;; shift -= 4) {
+        add_char(l, "0123456789abcdef"[v >> shift & 15]);
+        if (shift == 0) return;
+    }
+}
+
+static _Noreturn void die(const TsiMisuse* m, const TsiLabel* label) {
+    if (label == NULL) label = m->label;
+    Line l = {.used = 0};
+    add_text(&l, "temporal-slab: ", 32);
+    add_text(&l, tsi_misuse_name(m->what), 32);
+    if (m->where != NULL) add_hex(&l, ", pointer 0x", (uint64_t)(uintptr_t)m->where);
+    if (m->handle != 0) add_hex(&l, ", handle 0x", m->handle);
+    add_text(&l, label != NULL ? ", label \"" : ", no label", 32);
+    if (label != NULL) {
+        add_text(&l, label->name, sizeof label->name);
+        add_char(&l, '"');
+    }
+    add_text(&l, ": aborting, because misuse_fatal is set", 64);
+    l.text[l.used++] = '\n'; /* add_char leaves room for it */
+    tsi_os.complain(l.text, l.used);
+    abort();
+}
+
+void tsi_refuse_as(TsiArena* a, const TsiMisuse* m) {
     int saved = errno;
-    count(a, what);
-    tsi_probe_refusal(a->owner, what, where);
-    count_for_label(a, where);
-    if (a->options.misuse_fn != NULL) a->options.misuse_fn(a->owner, what, where, a->options.misuse_ctx);
-    if (a->options.misuse_fatal) abort();
+    TsiLabel* label = label_of(a, m);
+    count(a, m->what);
+    tsi_probe_refusal(a->owner, m->what, m->where);
+    if (label != NULL) tsi_add_relaxed(&label->refusals, 1);
+    if (a->options.misuse_fn != NULL) a->options.misuse_fn(a->owner, m->what, m->where, a->options.misuse_ctx);
+    if (a->options.misuse_fatal) die(m, label);
     errno = saved;
 }

@@ -1,13 +1,27 @@
 /*
- * refuse.h - the caller's misuse: counted, told to the callback, never a crash.
+ * refuse.h - the caller's misuse: counted, told to the callback, and a crash only with the option misuse_fatal, which then says
+ * what it was.
  */
 #ifndef TSI_HEAP_REFUSE_H
 #define TSI_HEAP_REFUSE_H
 
 #include "heap/arena.h"
 
+typedef struct TsiMisuse {
+    SlabMisuse what;
+    const void* where; /* the offending pointer, or NULL */
+    SlabHandle handle; /* the offending handle, or 0 */
+    TsiRef ref;        /* the phase, or 0: that of the slab that `where` points into; counted for its label */
+    const TsiLabel* label; /* where there is no phase: only told, or NULL */
+} TsiMisuse;
+
 /* No lock is held and no bracket open. Preserves errno. */
-void tsi_refuse(TsiArena* a, SlabMisuse what, const void* where);
+void tsi_refuse_as(TsiArena* a, const TsiMisuse* m);
+TSI_INLINE void tsi_refuse(TsiArena* a, SlabMisuse what, const void* where) {
+    tsi_refuse_as(a, &(TsiMisuse){.what = what, .where = where});
+}
+/* One word, as the statistics have it; static storage. */
+const char* tsi_misuse_name(SlabMisuse what);
 /* Counts what is not the caller's fault: TSI_REFUSED_LATE, TSI_REFUSED_MEMORY. */
 void tsi_refuse_count(TsiArena* a, unsigned what);
 

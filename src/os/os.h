@@ -58,6 +58,8 @@ typedef struct TsiOs {
     int (*memfd)(const char* name);
     /* Gives pages of a file to it; 0 or an errno value. */
     int (*reserve_file)(int fd, size_t offset, size_t bytes);
+    /* Last words, to standard error in one call. Not a cancellation point. */
+    void (*complain)(const char* bytes, size_t n);
 } TsiOs;
 
 extern TsiOs tsi_os;

@@ -184,6 +184,8 @@ static int os_memfd(const char* name) {
 
 static int os_reserve_file(int fd, size_t offset, size_t bytes) { return posix_fallocate(fd, (off_t)offset, (off_t)bytes); }
 
+static void os_complain(const char* bytes, size_t n) { (void)!syscall(SYS_write, STDERR_FILENO, bytes, n); }
+
 TsiOs tsi_os = {
     .page_bytes = 0,
     .reserve = os_reserve,
@@ -202,6 +204,7 @@ TsiOs tsi_os = {
     .random = os_random,
     .memfd = os_memfd,
     .reserve_file = os_reserve_file,
+    .complain = os_complain,
 };
 
 static bool read_strict_commit(void) {

@@ -2,6 +2,8 @@
 #include "fatal.h"
 
 static void misuse(SlabAllocator* a) {
-    epoch_domain_t* d = epoch_domain_create(a);
+    epoch_domain_t* d = epoch_domain_begin(a, "a request");
+    epoch_domain_exit(d);
+    will_say("label \"a request\"", "domain_order, pointer %p", (void*)d);
     epoch_domain_exit(d);
 }
