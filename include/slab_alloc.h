@@ -17,6 +17,8 @@
  *                  stale, doubled, foreign or forged pointer or handle is refused and counted
  *                  (slab_stats_refusals), never a crash. NULL allocators are accepted everywhere.
  *   complexity     O(1) unless stated
+ *   unloading      never: a shared object with the static library inside is linked with -z nodelete, because
+ *                  threads that have used the library run its code as they exit
  */
 #ifndef SLAB_ALLOC_H
 #define SLAB_ALLOC_H
