@@ -47,7 +47,7 @@ fires() { # ALERT: waits for it
     tries=0
     until curl -fsS "$prometheus/api/v1/alerts" | grep -q "\"alertname\":\"$1\"[^}]*}[^}]*}[^}]*\"state\":\"firing\""; do
         tries=$((tries + 1))
-        [ $tries -lt 150 ] || return 1
+        [ $tries -lt 900 ] || return 1
         sleep 0.2
     done
 }

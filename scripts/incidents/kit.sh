@@ -4,7 +4,7 @@
 # diagnosis. Nothing is timed here: what is waited for is that the numbers show it, or the run's own end.
 # shellcheck shell=sh
 set -u
-: "${PATIENCE:=60}"
+: "${PATIENCE:=180}"
 fault=yes
 case ${1:-} in
 '') ;;

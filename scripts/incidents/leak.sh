@@ -13,7 +13,8 @@ step "A server; requests are phases, and their routes are labels"
 policy=leak:1
 [ $fault = yes ] || policy=within_req
 begin_with segment=1 "tslabd --listen=127.0.0.1:0 --pattern=leak --free_policy=$policy --leak_threshold_s=1 >address"
-until_seen "grep -q http address" || die "tslabd did not begin"
+(PATIENCE=180; until_seen "grep -q http address") || # however little patience there is for what comes then
+     die "tslabd did not begin"
 url=$(sed -n 's|^tslabd: \(http://[^ ]*\)/ .*|\1|p' address)
 curl="curl -sS --max-time 10"
 metric() { $curl "$url/metrics" | sed -n "s/^temporal_slab_$1 //p"; }

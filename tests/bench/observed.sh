@@ -37,7 +37,7 @@ printf '%s\t%s\t%s\t%s\t%s\n' jemalloc-prof 9 profiler "$PWD/profiler.so" "" \
 watched="jemalloc-prof-off jemalloc-prof jemalloc-prof-all tcmalloc-prof-off tcmalloc-prof tcmalloc-prof-all"
 backends=""
 for b in glibc scudo tslab tslab-sampled tslab-labelled $watched; do backends="$backends --backend $b"; done
-timeout 120 "$bench" --quick --part 50 --reps 3 --row pair --row threads --row request --row domain --row snapshot $backends --peers peers.tsv \
+timeout 300 "$bench" --quick --part 50 --reps 3 --row pair --row threads --row request --row domain --row snapshot $backends --peers peers.tsv \
     --json result.json >out 2>err || fail "exit code $?: $(tail -n 3 out err)"
 says out "missing   jemalloc-prof-all: its profiler is 'one in 524288 bytes', not 'every allocation'"
 for b in tcmalloc-prof-off tcmalloc-prof tcmalloc-prof-all; do says out "missing   $b: no package today"; done
@@ -84,7 +84,7 @@ END
 [ -z "$(ls /dev/null.* 2>/dev/null)" ] || fail "a profiler left a file"
 
 # ---- nobody to compare with: no table of ratios
-timeout 60 "$bench" --quick --part 50 --reps 1 --row pair --backend tslab --backend glibc --peers peers.tsv >out 2>err ||
+timeout 300 "$bench" --quick --part 50 --reps 1 --row pair --backend tslab --backend glibc --peers peers.tsv >out 2>err ||
     fail "exit code $?: $(tail -n 3 out err)"
 ! grep -q "^Observed" out || fail "ratios of nobody: $(head -c 600 out)"
 

@@ -8,7 +8,8 @@ unset TSLAB_OPTIONS NO_COLOR
 cd "$source/tslab" || exit 1
 "$go" vet ./... || fail "go vet"
 if [ "${TSLAB_TEST_SCALE:-1}" -le 1 ]; then
-    echo "go vet: nothing to say; left out: the race detector, which runs with TSLAB_TEST_SCALE above 1"
+    echo "go vet: nothing to say"
+    echo "skipped: the race detector, which runs with TSLAB_TEST_SCALE above 1"
     exit 0
 fi
 export CGO_ENABLED=1 TSLAB_STATS_DUMP=$TSLAB_BUILD_DIR/stats_dump

@@ -38,7 +38,7 @@ class Screen:
             self.shown += os.read(self.master, 65536)
 
     def until(self, what, done):
-        end = time.monotonic() + 60
+        end = time.monotonic() + 180
         while not done():
             if time.monotonic() > end:
                 os.kill(self.pid, signal.SIGKILL)

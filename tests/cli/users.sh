@@ -21,7 +21,7 @@ if [ "$(id -u)" != 0 ]; then
     for command in stats doctor profile "watch --plain -n 1" "export prometheus"; do
         refused "we" ./tslab $command --pid 1
     done
-    echo "left out: a process of nobody that a third user looks at, because that takes root"
+    echo "skipped: a process of nobody that a third user looks at, because that takes root"
     exit 0
 fi
 
@@ -50,7 +50,7 @@ for where in memory folder; do
     pids="$pids $pid"
     exec {hold}>"$place/input.$where"
     shows() { as $owner "$place/tslab" profile --pid "$pid" 2>/dev/null | grep -q '^owned '; }
-    eventually 20 shows || fail "$where: its own user cannot read it: $(as $owner "$place/tslab" profile --pid $pid 2>&1)"
+    eventually 120 shows || fail "$where: its own user cannot read it: $(as $owner "$place/tslab" profile --pid $pid 2>&1)"
     [ "$(stat -c %u /proc/$pid)" = $owner ] || fail "the process does not run as $owner"
     for command in stats doctor "top --labels" profile "watch --plain -n 1" "export prometheus"; do
         as $owner "$place/tslab" $command --pid $pid >out 2>&1 || fail "$where: its own user, $command: $(cat out)"
@@ -85,7 +85,7 @@ XDG_RUNTIME_DIR=$place/trap setpriv --reuid $owner --regid $owner --clear-groups
 pid=$!
 pids="$pids $pid"
 exec {hold}>"$place/input.trap"
-eventually 20 shows || fail "with another's folder it shows nothing"
+eventually 120 shows || fail "with another's folder it shows nothing"
 ls -l /proc/$pid/fd | grep -q "$place/trap" && fail "it uses another user's folder"
 exec {hold}>&-
 wait $pid

@@ -52,7 +52,7 @@
 #define CHECK_ASAN 0
 #endif
 
-enum { CHECK_SHOWN_MAX = 20, CHECK_EXIT_SKIP = 77 };
+enum { CHECK_SHOWN_MAX = 20, CHECK_EXIT_SKIP = 77, CHECK_CHILD_SECONDS = 300 /* a child that lives longer hangs */ };
 
 typedef struct CheckCase {
     const char* name;
@@ -170,9 +170,9 @@ static inline size_t check_count(size_t at_one) {
     return n > 0 ? n : 1;
 }
 
-/* Runs fn(arg) in a child that is killed after `seconds`. True when it exited without a failed
+/* Runs fn(arg) in a child, which is killed when it hangs. True when it exited without a failed
  * check; a child that SKIPs marks the case skipped. */
-static inline bool check_child(void (*fn)(void*), void* arg, unsigned seconds) {
+static inline bool check_child(void (*fn)(void*), void* arg) {
     fflush(NULL);
     pid_t pid = fork();
     if (pid < 0) {
@@ -181,7 +181,7 @@ static inline bool check_child(void (*fn)(void*), void* arg, unsigned seconds) {
         return false;
     }
     if (pid == 0) {
-        alarm(seconds);
+        alarm(CHECK_CHILD_SECONDS);
         atomic_store(&check_state.failures, 0);
         fn(arg);
         fflush(NULL);

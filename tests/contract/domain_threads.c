@@ -262,7 +262,7 @@ static void a_child_drops_the_other_threads_scopes(void) {
         pthread_t t = kit_thread(sit_inside, &f);
         kit_await(&f.step, 1);
         CHECK_EQ(f.theirs->refcount, 1);
-        check_child(child_of_fork, &f, 30);
+        check_child(child_of_fork, &f);
         CHECK_EQ(f.theirs->refcount, 1);
         atomic_store(&f.step, 2);
         pthread_join(t, NULL);

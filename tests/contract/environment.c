@@ -114,7 +114,7 @@ static int look_at_warm(void) {
 
 static int play_role(const char* role) {
     check_state.name = role;
-    alarm(30);
+    alarm(300);
     if (strncmp(role, "row", 3) == 0) {
         return look_at_row(strtoul(role + 3, NULL, 10));
     }

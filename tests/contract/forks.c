@@ -158,7 +158,7 @@ static void child_at_any_moment(void) {
     size_t rounds = check_count(200);
     for (size_t i = 0; i < rounds && atomic_load(&check_state.failures) == 0; i++) {
         kit_sleep_us((unsigned)(i * 37) % 500);
-        check_child(child_main, &w, 20);
+        check_child(child_main, &w);
     }
     stop(&w, threads);
 }
@@ -187,7 +187,7 @@ static void child_with_threads(void) {
     start(&w, workers, threads);
     size_t rounds = check_count(25);
     for (size_t i = 0; i < rounds && atomic_load(&check_state.failures) == 0; i++) {
-        check_child(threaded_child, &w, 20);
+        check_child(threaded_child, &w);
     }
     stop(&w, threads);
 }
@@ -197,7 +197,7 @@ static void grandchild(void* arg) { child_main(arg); }
 static void child_that_forks(void* arg) {
     World* w = arg;
     CHECK(slab_malloc(w->a, 10) != NULL);
-    check_child(grandchild, w, 15);
+    check_child(grandchild, w);
     use_everything(w->a);
     SlabAllocator* fresh = kit_create();
     use_everything(fresh);
@@ -215,7 +215,7 @@ static void grandchildren_and_destroy(void) {
     start(&w, workers, threads);
     size_t rounds = check_count(25);
     for (size_t i = 0; i < rounds && atomic_load(&check_state.failures) == 0; i++) {
-        check_child(child_that_forks, &w, 30);
+        check_child(child_that_forks, &w);
     }
     stop(&w, threads);
 }
@@ -280,7 +280,7 @@ static void child_while_domains_end(void) {
     kit_await(&w.ready, 1);
     size_t rounds = check_count(400);
     for (size_t i = 0; i < rounds && atomic_load(&check_state.failures) == 0; i++) {
-        check_child(child_at_the_doors, &w, 10);
+        check_child(child_at_the_doors, &w);
     }
     atomic_store(&w.over, 1);
     pthread_join(t, NULL);
@@ -331,7 +331,7 @@ static void child_while_threads_exit(void) {
     kit_await(&w.ready, 1);
     size_t rounds = check_count(400);
     for (size_t i = 0; i < rounds && atomic_load(&check_state.failures) == 0; i++) {
-        check_child(child_that_destroys, &w, 10);
+        check_child(child_that_destroys, &w);
     }
     atomic_store(&w.over, 1);
     pthread_join(t, NULL);
@@ -354,7 +354,7 @@ static void fork_in_cleanup(void* a) {
     fflush(NULL);
     pid_t pid = fork();
     if (pid == 0) {
-        alarm(10);
+        alarm(300);
         leaver = pthread_self();
         (void)kit_thread(destroy_after_it, a);
         return;
@@ -414,7 +414,7 @@ static void exact_copy_of_a_quiet_parent(void) {
         REQUIRE(alloc_obj(q.a, 300, &q.h[i]) != NULL);
         kit_fill(q.p[i], 128, i);
     }
-    check_child(quiet_child, &q, 20);
+    check_child(quiet_child, &q);
     for (size_t i = 0; i < 1000; i++) { /* the child's frees are its own */
         CHECK(kit_intact(q.p[i], 128, i));
         CHECK(slab_free_checked(q.a, q.p[i]));

@@ -170,7 +170,7 @@ static void a_heap(void* arg) {
 static void in_a_process(void (*run)(void*), size_t bytes) {
     if (CHECK_TSAN || CHECK_ASAN) SKIP("memory of an instrumented process is mostly the sanitizer's");
     if (process_bytes() == 0) SKIP("the system has no /proc/self/smaps_rollup");
-    check_child(run, &bytes, 120);
+    check_child(run, &bytes);
 }
 
 static void four_mebibytes(void) { in_a_process(a_heap, 4 * KIT_MIB); }

@@ -250,7 +250,7 @@ static void small_address_space(void* arg) {
 
 static void a_small_address_space_shrinks_the_reservation(void) {
     NEEDS_LIMITS();
-    check_child(small_address_space, NULL, 60);
+    check_child(small_address_space, NULL);
 }
 
 static void no_address_space(void* arg) {
@@ -279,7 +279,7 @@ static void no_address_space(void* arg) {
 
 static void no_address_space_at_all(void) {
     NEEDS_LIMITS();
-    check_child(no_address_space, NULL, 60);
+    check_child(no_address_space, NULL);
 }
 
 static void small_data_segment(void* arg) {
@@ -314,7 +314,7 @@ static void small_data_segment(void* arg) {
 
 static void a_small_data_segment(void) {
     NEEDS_LIMITS();
-    check_child(small_data_segment, NULL, 60);
+    check_child(small_data_segment, NULL);
 }
 
 static void nothing_to_do(void* arg) { (void)arg; }
@@ -391,8 +391,8 @@ static void every_map_fails(void* arg) {
 static void no_map_succeeds_any_more(void) {
     bool no = false, yes = true;
     NEEDS_LIMITS();
-    check_child(every_map_fails, &no, 60);
-    check_child(every_map_fails, &yes, 60);
+    check_child(every_map_fails, &no);
+    check_child(every_map_fails, &yes);
 }
 
 /* Locked pages cannot be given back: madvise fails. Memory is reused all the same, is zero where
@@ -430,7 +430,7 @@ static void pages_that_cannot_be_returned(void) {
     if (CHECK_TSAN || CHECK_ASAN) {
         SKIP("sanitizers turn mlock into nothing");
     }
-    check_child(locked_pages, NULL, 30);
+    check_child(locked_pages, NULL);
 }
 
 /* A reset needs a record for the fresh incarnation. Without one it does nothing: also not to the last receipt. */

@@ -338,7 +338,7 @@ static void fatal_misuse_aborts(void) {
         pid_t pid = fork();
         REQUIRE(pid >= 0);
         if (pid == 0) {
-            alarm(20);
+            alarm(300);
             misuse_that_is_fatal(&misuse);
             _exit(0);
         }

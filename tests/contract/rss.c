@@ -56,8 +56,8 @@ static void phase_by_pointer(void* arg) {
 
 static void a_phase_leaves_nothing_resident(void) {
     EpochCloseMode modes[] = {EPOCH_DRAIN, EPOCH_RELEASE};
-    check_child(phase_by_pointer, &modes[0], 60);
-    check_child(phase_by_pointer, &modes[1], 60);
+    check_child(phase_by_pointer, &modes[0]);
+    check_child(phase_by_pointer, &modes[1]);
 }
 
 static void phase_by_handle(void* arg) {
@@ -84,7 +84,7 @@ static void phase_by_handle(void* arg) {
     slab_allocator_free(a);
 }
 
-static void a_phase_with_handles(void) { check_child(phase_by_handle, NULL, 60); }
+static void a_phase_with_handles(void) { check_child(phase_by_handle, NULL); }
 
 static void side_tables_are_small(void) {
     SlabAllocator* a = kit_create();
@@ -244,7 +244,7 @@ static void pages_without_a_survivor_go_back(void) {
                          {1000, 60000, 61, false},   {2000, 30000, 31, false},  {2000, 30000, 31, true},
                          {4096, 16000, 16, false},   {8000, 8000, 8, false},    {16, 300000, 5000, false}};
     for (size_t i = 0; i < sizeof plans / sizeof plans[0]; i++) {
-        check_child(survivors, &plans[i], 60);
+        check_child(survivors, &plans[i]);
     }
 }
 
@@ -271,7 +271,7 @@ static void trim_returns_what_an_open_epoch_keeps(void* arg) {
     slab_allocator_free(a);
 }
 
-static void trim_gives_back_empties(void) { check_child(trim_returns_what_an_open_epoch_keeps, NULL, 60); }
+static void trim_gives_back_empties(void) { check_child(trim_returns_what_an_open_epoch_keeps, NULL); }
 
 typedef struct Neighbour {
     SlabAllocator* a;
@@ -358,7 +358,7 @@ static void fresh_zeros(void* arg) {
     }
 }
 
-static void large_zeros_take_no_memory(void) { check_child(fresh_zeros, NULL, 60); }
+static void large_zeros_take_no_memory(void) { check_child(fresh_zeros, NULL); }
 
 /* Where memory was in use before, by large objects or by small ones, under each policy; some pages of it. */
 static void used_zeros(void* arg) {
@@ -396,7 +396,7 @@ static void used_zeros(void* arg) {
     (void)arg;
 }
 
-static void large_zeros_where_dirt_was(void) { check_child(used_zeros, NULL, 60); }
+static void large_zeros_where_dirt_was(void) { check_child(used_zeros, NULL); }
 
 static const CheckCase cases[] = {
     CHECK_CASE(a_phase_leaves_nothing_resident),

@@ -423,65 +423,10 @@ static void children_of_claims(void) {
     x.a = n.a;
     x.id = HERE;
     for (unsigned i = 0; i < 64; i++) x.kept[i] = slab_malloc_epoch(x.a, SIZE, HERE);
-    for (size_t i = 0; i < check_count(16); i++) check_child(in_child, &x, 60);
+    for (size_t i = 0; i < check_count(16); i++) check_child(in_child, &x);
     atomic_store(&n.stop, 1);
     pthread_join(t, NULL);
     CHECK_EQ(kit_live(n.a), 64);
-    slab_allocator_free(n.a);
-}
-
-/* ---- a closer of higher priority ---- */
-
-enum { CLAIMERS = 3 };
-
-static uint64_t processor_ns(clockid_t clock) {
-    struct timespec t;
-    CHECK_EQ(clock_gettime(clock, &t), 0);
-    return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
-}
-
-static void* claim_and_free(void* arg) {
-    Neighbour* n = arg;
-    while (!atomic_load(&n->stop)) CHECK(slab_free_checked(n->a, slab_malloc(n->a, SIZE)));
-    return NULL;
-}
-
-/* On one processor the claimer that a real-time thread has to wait for gets its next turn only when that thread sleeps: one
- * that merely yields takes the processor for itself, and the claimers get what the system keeps back, a twentieth at most. */
-static void a_closer_of_higher_priority_lets_others_run(void) {
-    cpu_set_t one, all;
-    struct sched_param high = {.sched_priority = 1}, normal = {.sched_priority = 0};
-    REQUIRE(pthread_getaffinity_np(pthread_self(), sizeof all, &all) == 0);
-    if (pthread_setschedparam(pthread_self(), SCHED_FIFO, &high) != 0) SKIP("this user may not have real-time threads");
-    CHECK_EQ(pthread_setschedparam(pthread_self(), SCHED_OTHER, &normal), 0);
-    CPU_ZERO(&one);
-    for (int cpu = 0; cpu < CPU_SETSIZE && CPU_COUNT(&one) == 0; cpu++)
-        if (CPU_ISSET(cpu, &all)) CPU_SET(cpu, &one);
-    CHECK_EQ(pthread_setaffinity_np(pthread_self(), sizeof one, &one), 0); /* the claimers inherit it */
-    Neighbour n = {create(true), 0, 0};
-    pthread_t t[CLAIMERS];
-    clockid_t clocks[CLAIMERS];
-    for (unsigned i = 0; i < CLAIMERS; i++) {
-        t[i] = kit_thread(claim_and_free, &n);
-        CHECK_EQ(pthread_getcpuclockid(t[i], &clocks[i]), 0);
-    }
-    uint64_t ours = processor_ns(CLOCK_THREAD_CPUTIME_ID), theirs = 0;
-    CHECK_EQ(pthread_setschedparam(pthread_self(), SCHED_FIFO, &high), 0);
-    for (size_t i = 0; i < check_count(200); i++) {
-        const struct timespec turn = {0, 700000};
-        nanosleep(&turn, NULL);
-        EpochId id = epoch_current(n.a);
-        epoch_advance(n.a);
-        epoch_close(n.a, id);
-    }
-    CHECK_EQ(pthread_setschedparam(pthread_self(), SCHED_OTHER, &normal), 0);
-    ours = processor_ns(CLOCK_THREAD_CPUTIME_ID) - ours;
-    for (unsigned i = 0; i < CLAIMERS; i++) theirs += processor_ns(clocks[i]);
-    NOTE("processor: closer %" PRIu64 " us, claimers %" PRIu64 " us", ours / 1000, theirs / 1000);
-    CHECK(ours < theirs);
-    atomic_store(&n.stop, 1);
-    for (unsigned i = 0; i < CLAIMERS; i++) pthread_join(t[i], NULL);
-    CHECK_EQ(pthread_setaffinity_np(pthread_self(), sizeof all, &all), 0);
     slab_allocator_free(n.a);
 }
 
@@ -493,6 +438,5 @@ static const CheckCase cases[] = {
     CHECK_CASE(budgets_hold_for_all_threads),   CHECK_CASE(numbers_by_label_are_the_classes),
     CHECK_CASE(every_lock_is_counted),
     CHECK_CASE(a_domain_of_many_threads_is_one_page), CHECK_CASE(children_of_claims),
-    CHECK_CASE(a_closer_of_higher_priority_lets_others_run),
 };
 CHECK_MAIN(cases)

@@ -295,7 +295,7 @@ static void stopped_process(void) {
     pid_t pid = fork();
     REQUIRE(pid >= 0);
     if (pid == 0) {
-        alarm(seconds + 60);
+        alarm(seconds + 300);
         working_child(&pipe_ends[1]);
         fflush(NULL);
         _exit(atomic_load(&check_state.failures) != 0);

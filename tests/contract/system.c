@@ -30,7 +30,7 @@ static int create_under_limit(size_t mib) {
     int status = 0;
     pid_t pid = fork();
     if (pid == 0) {
-        alarm(20);
+        alarm(300);
         getrlimit(RLIMIT_AS, &r);
         r.rlim_cur = (status_mib("VmSize:") + mib) * KIT_MIB;
         if (setrlimit(RLIMIT_AS, &r) != 0 ||

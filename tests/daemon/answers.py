@@ -150,7 +150,7 @@ def counters(d):
 
 
 def run(*arguments):
-    return subprocess.run([TSLABD, *arguments], capture_output=True, text=True, timeout=60)
+    return subprocess.run([TSLABD, *arguments], capture_output=True, text=True, timeout=300)
 
 
 def flags():

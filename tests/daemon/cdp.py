@@ -13,7 +13,7 @@ import signal
 import time
 
 PROGRAMS = "chromium", "chromium-headless-shell", "google-chrome"
-PATIENCE = 60
+PATIENCE = 180
 FLAGS = """--headless --disable-gpu --disable-quic --no-first-run --disable-background-networking --disable-component-update
 --disable-sync --disable-extensions --disable-dev-shm-usage --force-device-scale-factor=1 --hide-scrollbars=false
 --no-sandbox --remote-debugging-pipe""".split()  # no sandbox: it shows pages of our own, often as root
@@ -46,7 +46,7 @@ class Browser:
 
     def __exit__(self, *_):
         os.close(self.write_end)  # the browser ends with its pipe
-        end = time.monotonic() + 5
+        end = time.monotonic() + 60
         while time.monotonic() < end and os.waitpid(self.pid, os.WNOHANG)[0] == 0:
             time.sleep(0.02)
         try:

@@ -33,9 +33,9 @@ done
 wait $server
 
 PATH=$PATH:/usr/local/go/bin
-if command -v go >/dev/null && timeout 10 go tool pprof -h 2>&1 | grep -q '^usage'; then
+if command -v go >/dev/null && timeout 600 go tool pprof -h 2>&1 | grep -q '^usage'; then
     line=$(grep -n 'this is the fault' "$source" | cut -d: -f1)
-    timeout 60 go tool pprof -symbolize=local -lines -top '-tagfocus=label=^POST /orders$' ./which-route heap.pb >top 2>errors
+    timeout 300 go tool pprof -symbolize=local -lines -top '-tagfocus=label=^POST /orders$' ./which-route heap.pb >top 2>errors
     awk -v want="which-route.c:$line" '$2 == "100%" && $6 == "log_order" && index($7, want) { found = 1 } END { exit !found }' top ||
         fail "the profile does not name line $line: $(cat top errors)"
     grep -q "which-route.c:$line" "$TSLAB_SOURCE_DIR/docs/which-route.md" || fail "docs/which-route.md names another line than $line"

@@ -9,7 +9,7 @@ import time
 
 TSLABD = os.path.join(os.environ["TSLAB_BUILD_DIR"], "tslabd")
 SOURCE = os.environ["TSLAB_SOURCE_DIR"]
-PATIENCE = 60  # seconds until something that has to come is given up; never waited for in full when all is well
+PATIENCE = 180  # seconds until something that has to come is given up; never waited for in full when all is well
 failures = 0
 
 

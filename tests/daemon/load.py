@@ -5,6 +5,7 @@ TSLAB_TEST_SCALE > 1 (make check).
 Then what is shared: of those who ask at a time many get one answer, and nobody gets one from before he came."""
 import json
 import os
+import signal
 import subprocess
 import time
 
@@ -69,8 +70,10 @@ def slow_answers_are_shared():
         before = d.metric("tslabd_snapshots_total")
         crowd = [d.connect() for _ in range(40)]
         d.ask("/healthz")  # they have come
+        d.process.send_signal(signal.SIGSTOP)  # so that all have asked before one is answered
         for c in crowd:
             c.sendall(METRICS)
+        d.process.send_signal(signal.SIGCONT)
         check([Reply(read_all(c)).code for c in crowd] == [200] * 40, "a crowd is not answered")
         for c in crowd:
             c.close()

@@ -107,7 +107,7 @@ def stopped(d, p):
     check(d.ask(path(p)).body == got.body == d.ask(path(p) + "?allocator=0").body, "a stopped process changes")
     dump = os.path.join(os.path.dirname(TSLABD), "stats_dump")
     if os.path.exists(dump):
-        said = subprocess.run([dump, "--no-text", "--pid", str(p.pid)], capture_output=True, text=True, timeout=60)
+        said = subprocess.run([dump, "--no-text", "--pid", str(p.pid)], capture_output=True, text=True, timeout=300)
         check(json.loads(said.stdout) == document, "stats_dump reads other figures", said.stderr)
     else:
         print("not compared with stats_dump, which was not built")
@@ -225,6 +225,6 @@ with Daemon("--allow-remote", listen="0.0.0.0:0") as daemon:
     refused(daemon, off, 404, "--processes=on")
 with Daemon("--processes=on", "--allow-remote", listen="0.0.0.0:0") as daemon:
     check(daemon.ask("/processes").code == 200, "no list although it is on")
-got = subprocess.run([TSLABD, "--processes=yes"], capture_output=True, text=True, timeout=60)
+got = subprocess.run([TSLABD, "--processes=yes"], capture_output=True, text=True, timeout=300)
 check(got.returncode == 2 and "takes on or off, not 'yes'" in got.stderr, got)
 finish()

@@ -21,7 +21,7 @@ cc -std=gnu11 -O1 -pthread -I"$source/include" -I"$source/src" "$source/tests/gd
 look() {
     local out=$1 code=0
     shift
-    timeout 60 gdb -nx -batch -iex 'set debuginfod enabled off' -iex 'set print thread-events off' -ex 'set confirm off' "$@" >"$out" 2>"$out.errors" || code=$?
+    timeout 300 gdb -nx -batch -iex 'set debuginfod enabled off' -iex 'set print thread-events off' -ex 'set confirm off' "$@" >"$out" 2>"$out.errors" || code=$?
     [ $code -lt 100 ] || fail "gdb ended with $code: $(cat "$out.errors")"
     ! grep -q Traceback "$out.errors" || fail "gdb: $(cat "$out.errors")"
 }

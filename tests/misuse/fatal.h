@@ -58,7 +58,7 @@ static int status_with(uint8_t fatal, char said[512]) {
         SlabOptions o;
         struct rlimit no_core = {0, 0};
         setrlimit(RLIMIT_CORE, &no_core);
-        alarm(20);
+        alarm(300);
         memset(&o, 0, sizeof o);
         o.struct_size = sizeof o;
         o.misuse_fatal = fatal;

@@ -9,12 +9,12 @@
 set -u
 here=${TSLAB_SOURCE_DIR:+$TSLAB_SOURCE_DIR/tests/models}
 here=${here:-$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)}
-command -v spin >/dev/null || { echo "spin is not installed: skipped" >&2; exit 77; }
+command -v spin >/dev/null || { echo "skipped: spin is not installed"; exit 77; }
 
 long=${LONG:-0} scale=${TSLAB_TEST_SCALE:-1}
 case $scale in '' | *[!0-9.]*) scale=1 ;; esac
 if [ "$long" = 1 ]; then seconds=${RUN_SECONDS:-1200} megabytes=8000 table=26
-else seconds=${RUN_SECONDS:-90} megabytes=2000 table=22; fi
+else seconds=${RUN_SECONDS:-400} megabytes=2000 table=22; fi
 depth=1000000
 quick="${CC:-gcc} -O0" # tcc's search is a tenth slower, and it compiles in a thirtieth of the time
 if command -v tcc >/dev/null; then quick=tcc; fi
@@ -41,9 +41,9 @@ run() {
     states=- reached=-
     # shellcheck disable=SC2086  # $compiler is a command and its flags
     # spin looks for included files beside the model; -a writes pan.* here
-    if ! timeout 60 spin -a "${flags[@]}" "$here/$file" >spin.log 2>&1 || grep -qi '^spin:.*error' spin.log; then
+    if ! timeout 300 spin -a "${flags[@]}" "$here/$file" >spin.log 2>&1 || grep -qi '^spin:.*error' spin.log; then
         result=broken-model
-    elif ! timeout 120 $compiler -w -DSAFETY -DMEMLIM=$megabytes -o pan pan.c >cc.log 2>&1; then
+    elif ! timeout 300 $compiler -w -DSAFETY -DMEMLIM=$megabytes -o pan pan.c >cc.log 2>&1; then
         result=no-compile
     else
         timeout "$seconds" ./pan -m$depth -w$table >pan.log 2>&1

@@ -29,7 +29,7 @@ def finish():
 
 def call(*arguments, wanted=0, env=None, one_line=False):
     """(standard output, standard error) of a run that must end with that status, and never in a traceback."""
-    run = subprocess.run([sys.executable, SCRIPT, *arguments], capture_output=True, text=True, timeout=200, check=False,
+    run = subprocess.run([sys.executable, SCRIPT, *arguments], capture_output=True, text=True, timeout=600, check=False,
                          env={**os.environ, **(env or {})})
     check(run.returncode == wanted, arguments, "exit", run.returncode, "not", wanted, run.stderr[-600:])
     check("Traceback" not in run.stderr, arguments, run.stderr[-600:])

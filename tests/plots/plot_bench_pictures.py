@@ -194,9 +194,9 @@ def real():
         print("skipped: a real run, there is no tslab_bench in this build")
         return
     subprocess.run([os.path.join(BUILD, "tslab_bench"), "--row", "pair", "--row", "batch_tail", "--row", "close_cost", "--backend", "glibc", "--backend", "tslab",
-                    "--part", "1000", "--reps", "2", "--peers", "nowhere.tsv", "--json", "real.json"], check=True, timeout=200, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+                    "--part", "1000", "--reps", "2", "--peers", "nowhere.tsv", "--json", "real.json"], check=True, timeout=600, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     subprocess.run([sys.executable, os.path.join(SOURCE, "bench", "suite", "run.py"), "--build", BUILD, "--quick", "--reps", "1", "--peers", "nowhere.tsv",
-                    "--only", "churn_fixed", "epoch_reclamation_demo", "request_bench", "--out", "real"], check=True, timeout=200, stderr=subprocess.DEVNULL,
+                    "--only", "churn_fixed", "epoch_reclamation_demo", "request_bench", "--out", "real"], check=True, timeout=600, stderr=subprocess.DEVNULL,
                    stdout=subprocess.DEVNULL)
     call("real.json", "--suite", "real", "--out", "real/page")
     check_pictures("real/page", ["summary", "general", "latency", "size", "tails", "requests", "memory"])

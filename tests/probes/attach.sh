@@ -18,7 +18,7 @@ cc -std=gnu11 -O1 -pthread -I"$TSLAB_SOURCE_DIR/include" "$here/small.c" "$TSLAB
 command -v bpftrace >/dev/null || skip "bpftrace is not installed (Debian package bpftrace)"
 [ "$(id -u)" -eq 0 ] || skip "bpftrace needs root"
 # Independent of the probes: can it count calls of main?
-timeout 60 bpftrace -e 'uprobe:./program:main { @calls = count(); }' -c ./program >works 2>&1 || true
+timeout 300 bpftrace -e 'uprobe:./program:main { @calls = count(); }' -c ./program >works 2>&1 || true
 grep -q '^@calls: 1$' works || skip "bpftrace cannot attach on this machine: $(grep -v '^[a-z_]* [0-9 ]*$' works | head -n 1)"
 readelf -n program | grep -q temporal_slab || skip "the library was built without probes, see probes/notes"
 
@@ -40,7 +40,7 @@ usdt:./program:temporal_slab:slow_path {
 usdt:./program:temporal_slab:purge { @purge_0 = count(); @purge_1 = sum(arg1); }
 usdt:./program:temporal_slab:refusal { @refusals[arg1] = count(); }
 END
-timeout 100 bpftrace -c ./program sums.bt >attached 2>errors || fail "bpftrace: $(cat errors)"
+timeout 300 bpftrace -c ./program sums.bt >attached 2>errors || fail "bpftrace: $(cat errors)"
 awk '
     /^[a-z_]+( [0-9]+)+$/ { for (n = 2; n <= NF; n++) wanted[$1 "_" (n - 2)] = $n }
     /^@[a-z_]+_[0-9]: / { name = $1; gsub(/[@:]/, "", name); got[name] = $2 }
@@ -67,7 +67,7 @@ sed -nE "s/^    (bpftrace -c \.\/program -e '.*')$/\1/p" "$page" >lines
 n=0
 while read -r line; do
     n=$((n + 1))
-    timeout 100 bash -c "$line" >line.$n 2>line.$n.errors &
+    timeout 300 bash -c "$line" >line.$n 2>line.$n.errors &
 done <lines
 wait
 for ((k = 1; k <= n; k++)); do

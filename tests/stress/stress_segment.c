@@ -59,7 +59,7 @@ typedef struct Process {
 static void at_work(int ready, int stop, unsigned threads) {
     pthread_t t[THREADS];
     char c = 0;
-    alarm(120);
+    alarm(300);
     SlabAllocator* a = create();
     for (unsigned i = 0; i < threads; i++) t[i] = kit_thread(worker_main, a);
     CHECK_EQ(write(ready, &c, 1), 1);
@@ -303,7 +303,7 @@ static void has_its_own(void* arg) {
 static void of_a_child(void* arg) {
     has_its_own(arg);
     uint64_t mine = number_of(getpid());
-    check_child(has_its_own, arg, 20); /* and of a child's child */
+    check_child(has_its_own, arg); /* and of a child's child */
     CHECK_EQ(number_of(getpid()), mine);
 }
 
@@ -313,7 +313,7 @@ static void quiet_parent(void* unused) {
     slab_trim(a);
     CHECK(has_mapping());
     uint64_t before = number_of(getpid());
-    check_child(of_a_child, a, 30);
+    check_child(of_a_child, a);
     CHECK_EQ(number_of(getpid()), before); /* nobody has written to it */
     slab_trim(a);
     CHECK_EQ(number_of(getpid()), before + 1);
@@ -331,7 +331,7 @@ static void quiet_parent(void* unused) {
     slab_allocator_free(a);
 }
 
-static void a_child_has_its_own(void) { check_child(quiet_parent, NULL, 60); }
+static void a_child_has_its_own(void) { check_child(quiet_parent, NULL); }
 
 static void busy_parent(void* unused) {
     (void)unused;
@@ -340,7 +340,7 @@ static void busy_parent(void* unused) {
     for (unsigned i = 0; i < THREADS; i++) t[i] = kit_thread(worker_main, a);
     for (size_t n = 0, rounds = check_count(12); n < rounds && atomic_load(&check_state.failures) == 0; n++) {
         kit_sleep_us((unsigned)(n * 37) % 500);
-        check_child(has_its_own, a, 20);
+        check_child(has_its_own, a);
     }
     atomic_store(&over, 1);
     for (unsigned i = 0; i < THREADS; i++) pthread_join(t[i], NULL);
@@ -351,7 +351,7 @@ static void forks_while_threads_publish(void) {
     if (CHECK_TSAN) {
         SKIP("the thread sanitizer does not follow a child of a threaded process");
     }
-    check_child(busy_parent, NULL, 100);
+    check_child(busy_parent, NULL);
 }
 
 int main(int argc, char** argv) {

@@ -52,7 +52,7 @@ def fail(*words):
 
 
 def run(*command, status=0):
-    done = subprocess.run([os.path.join(SUITE, command[0]), *command[1:]], capture_output=True, text=True, timeout=120, check=False)
+    done = subprocess.run([os.path.join(SUITE, command[0]), *command[1:]], capture_output=True, text=True, timeout=300, check=False)
     if done.returncode != status:
         fail(*command, f"exit {done.returncode} instead of {status}:", done.stderr[-300:])
     return done
@@ -192,14 +192,14 @@ def check_http():
 
 
 def check_interrupt():
-    with subprocess.Popen([os.path.join(SUITE, "soak"), "--seconds", "60", "--places", "100", "--json", "--csv=soak.csv"],
+    with subprocess.Popen([os.path.join(SUITE, "soak"), "--seconds", "600", "--places", "100", "--json", "--csv=soak.csv"],
                           stdout=subprocess.PIPE, text=True) as child:
-        for _ in range(200):  # until it works
+        for _ in range(3600):  # until it works
             time.sleep(0.05)
             if os.path.exists("soak.csv") and os.path.getsize("soak.csv") > len(RSS) + 1:
                 break
         child.send_signal(signal.SIGINT)
-        text = child.communicate(timeout=60)[0]
+        text = child.communicate(timeout=300)[0]
     report = json.loads(text)
     if child.returncode != 130 or report["complete"] is not False or report["operations"] == 0:
         fail("soak, interrupted: exit", child.returncode, report.get("complete"))

@@ -167,7 +167,7 @@ def left():
             found.append(words)
     return found + os.listdir("temporary")
 def wait_for(what, holds):
-    for _ in range(200):
+    for _ in range(3600):
         if holds():
             return
         time.sleep(0.05)

@@ -22,7 +22,7 @@ def start(*arguments, bench=BENCH):
 
 
 def end(run, wanted):
-    out, err = run.communicate(timeout=280)
+    out, err = run.communicate(timeout=900)
     check(run.returncode == wanted, run.args[4:], "exit", run.returncode, "not", wanted, err[-500:])
     return out, err
 

@@ -19,7 +19,7 @@ def clean():
 
 
 def wait_for(name):
-    for _ in range(3000):
+    for _ in range(18000):
         if os.path.exists(name):
             return
         time.sleep(0.01)
@@ -28,7 +28,7 @@ def wait_for(name):
 
 def end(run, number, wanted=0):
     run.send_signal(number)
-    out, err = run.communicate(timeout=60)
+    out, err = run.communicate(timeout=300)
     check(run.returncode == wanted, "after signal", number, "exit", run.returncode, err[:300])
     return out, err
 
@@ -43,7 +43,7 @@ def signals_end_the_run():
         out, err = end(run, number)
         check("interrupted" in out and "allocated" in out and err == "", out, err)
         r, d = load("live/result.json"), load("live/stats.json")
-        check(r and r["interrupted"] and r["balanced"] and 0 < r["elapsed_s"] < 100, "result", r)
+        check(r and r["interrupted"] and r["balanced"] and r["elapsed_s"] > 0, "result", r)
         check(r and d and d["benchmark_requests_completed"] == r["requests"], "the last statistics are not the end's")
 
 
@@ -55,7 +55,7 @@ def signal_ends_the_phase():
         wait_for("live/stats.json")
         run.send_signal(signal.SIGUSR1)
         before = load("live/stats.json")["benchmark_requests_completed"]
-        for _ in range(500):  # until requests have been served since
+        for _ in range(9000):  # until requests have been served since
             if load("live/stats.json")["benchmark_requests_completed"] > before + 50:
                 break
             time.sleep(0.02)
@@ -70,7 +70,9 @@ def readers_see_whole_documents():
     run = start(*LONG, "--stats-file=live/stats.json", "--stats_s=0.001")
     wait_for("live/stats.json")
     seen, last, falls = set(), (0, 0), 0
-    for _ in range(150):
+    for turn in range(60000):  # 150, and more where it is written seldom
+        if turn >= 150 and len(seen) > 3:
+            break
         with open("live/stats.json", encoding="utf-8") as text:
             try:
                 d = json.loads(text.read())

@@ -1,7 +1,5 @@
 """synthetic_bench: each flag changes what is done, presets are what they say, wrong words are refused with a hint."""
 
-import time
-
 from synthetic_kit import call, check, finish, result, stats
 
 FAST = ("--req_rate=0", "--requests=200")  # unpaced: ends when it is done
@@ -65,14 +63,15 @@ def sizes():
 
 
 def pace():
+    # However fast or slow the machine is, the second request of an hour does not come; and unpaced all come at once.
+    r, _ = result("--req_rate=0.001", "--duration_s=0.5")
+    check(r["requests"] == 1, "rate", r["requests"])
     r, _ = result("--req_rate=100", "--duration_s=0.5")
-    check(1 <= r["requests"] <= 100 * r["elapsed_s"] + 2 and r["elapsed_s"] >= 0.5, "rate", r["requests"], r["elapsed_s"])
     check(r["since_due_ns"]["count"] == r["latency_ns"]["count"] == r["requests"], "latencies", r["latency_ns"])
     for t in (r["latency_ns"], r["since_due_ns"], r["close_ns"]):
         check(0 < t["p50"] <= t["p90"] <= t["p99"] <= t["p999"] <= t["max"], "percentiles", t)
-    begin = time.monotonic()
-    r, _ = result("--req_rate=0", "--requests=100", "--duration_s=1000")
-    check(r["requests"] == 100 and time.monotonic() - begin < 100, "unpaced", r["requests"])
+    r, _ = result("--req_rate=0", "--requests=100", "--duration_s=100000")
+    check(r["requests"] == 100, "unpaced", r["requests"])
 
 
 def policies():

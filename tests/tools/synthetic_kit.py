@@ -36,7 +36,7 @@ def call(*arguments, wanted=0, **more):
     """(standard output, standard error) of a run that must end with that status."""
     run = start(*arguments, **more)
     try:
-        out, err = run.communicate(timeout=120)
+        out, err = run.communicate(timeout=300)
     except subprocess.TimeoutExpired:
         run.kill()
         out, err = run.communicate()

@@ -81,7 +81,7 @@ func (x *terminal) await(t *testing.T, want string) {
 }
 
 func eventually(is func() bool) bool {
-	for range 600 {
+	for range 3600 {
 		if is() {
 			return true
 		}
@@ -144,7 +144,7 @@ func TestTerminalIsRestored(t *testing.T) {
 		var err error
 		select {
 		case err = <-done:
-		case <-time.After(30 * time.Second):
+		case <-time.After(180 * time.Second):
 			t.Fatalf("%s: it does not end", c.how)
 		}
 		stop()

@@ -2,6 +2,7 @@ package segment
 
 import (
 	"errors"
+	"fmt"
 	"net"
 	"os"
 	"os/exec"
@@ -19,6 +20,7 @@ import (
 
 // What was published is what is read.
 func TestRead(t *testing.T) {
+	begin := time.Now()
 	w := mine(t)
 	w.u64(w.buffer[1]+bufferHead+rowsBytes*uint64(w.scope["PHASE"])+8, 5)
 	w.file(t)
@@ -34,7 +36,7 @@ func TestRead(t *testing.T) {
 	if text(got) != text(testdata.Snapshot()) {
 		t.Error("the snapshot is not what was published")
 	}
-	if got.LeftOut[metrics.Phase] != 5 || !got.Aged || got.Age > time.Minute {
+	if got.LeftOut[metrics.Phase] != 5 || !got.Aged || got.Age > time.Since(begin) {
 		t.Errorf("left out %d, age %v %v", got.LeftOut[metrics.Phase], got.Aged, got.Age)
 	}
 	list, err := List()
@@ -302,12 +304,8 @@ func TestNamesakes(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer l.Close()
-	begin := time.Now()
 	if _, err := Attach(os.Getpid()); err == nil || !strings.Contains(err.Error(), "no regular file") {
 		t.Errorf("a FIFO: %v", err)
-	}
-	if time.Since(begin) > 20*time.Second {
-		t.Error("it hung")
 	}
 	mine(t).file(t) // and the real one is found among them
 	g, err := Attach(os.Getpid())
@@ -330,7 +328,16 @@ func TestWrongProcesses(t *testing.T) {
 		}
 	}
 	_ = c.Process.Kill()
-	time.Sleep(50 * time.Millisecond) // a zombie now
+	for { // until it is a zombie
+		stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if strings.Contains(string(stat), ") Z ") {
+			break
+		}
+		time.Sleep(time.Millisecond)
+	}
 	if _, err := Attach(pid); err == nil || !strings.Contains(err.Error(), "no such process") {
 		t.Errorf("a dead process: %v", err)
 	}

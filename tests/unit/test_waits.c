@@ -1,0 +1,111 @@
+/*
+ * test_waits.c - who waits for what another thread has in hand sleeps, so that a thread of lower priority gets the processor, too.
+ *
+ * The main thread pretends to have it: a claim, a held heap, the end of a thread. It gives it back when the kernel has seen
+ * the waiter sleep some more times: one that merely yields never sleeps. Switches are counted, nothing is timed.
+ */
+#define _GNU_SOURCE
+#include "unit.h"
+
+#include "heap/shared.h"
+
+enum { SIZE = 1024, HERE = 5, SLEEPS = 20, PATIENCE = 6000 /* looks, 10 ms apart */ };
+
+static SlabAllocator* a;
+static void* object;
+static TsiHeap* heap;
+static _Atomic int waiter; /* its thread id */
+static _Atomic bool over;
+
+static int open_allocator(void** state) {
+    (void)state;
+    SlabOptions o = unit_options();
+    o.shared = 1;
+    assert_non_null(a = slab_allocator_create_with(&o));
+    assert_non_null(object = slab_malloc_epoch(a, SIZE, HERE));
+    heap = tsi_heap(tsi_arena(a), tsi_tag_index(unit_tag(a, object)));
+    atomic_store(&waiter, 0);
+    atomic_store(&over, false);
+    return 0;
+}
+static int close_allocator(void** state) {
+    (void)state;
+    unit_check(a);
+    slab_allocator_free(a);
+    return 0;
+}
+
+/* How often the waiter has slept; a yield is no such switch. */
+static unsigned long sleeps(void) {
+    char name[64], line[128];
+    unsigned long n = 0;
+    snprintf(name, sizeof name, "/proc/self/task/%d/status", atomic_load(&waiter));
+    FILE* f = fopen(name, "r");
+    while (f != NULL && fgets(line, sizeof line, f) != NULL)
+        if (sscanf(line, "voluntary_ctxt_switches: %lu", &n) == 1) break;
+    if (f != NULL) (void)fclose(f);
+    return n;
+}
+
+static void* wait_in(void* call) {
+    atomic_store(&waiter, (int)gettid());
+    (*(void (**)(void))call)();
+    atomic_store(&over, true);
+    return NULL;
+}
+
+/* The call waits until `let_go`, and sleeps again and again before that. */
+static void expect_sleeps(void (*call)(void), void (*let_go)(void)) {
+    pthread_t t;
+    assert_int_equal(pthread_create(&t, NULL, wait_in, &call), 0);
+    while (atomic_load(&waiter) == 0) (void)usleep(100);
+    unsigned long before = sleeps();
+    bool slept = false;
+    for (unsigned looks = 0; looks < PATIENCE && !slept && !atomic_load(&over); looks++) {
+        (void)usleep(10000);
+        slept = sleeps() >= before + SLEEPS;
+    }
+    bool early = atomic_load(&over);
+    let_go();
+    assert_int_equal(pthread_join(t, NULL), 0);
+    assert_false(early);
+    assert_true(slept);
+}
+
+/* ---- who waits ---- */
+
+static void trim(void) { slab_trim(a); }
+static void drain(void) { (void)epoch_close_ex(a, HERE, EPOCH_DRAIN, NULL); }
+static void destroy(void) { slab_allocator_free(a); }
+
+static void end_claim(void) { tsi_store_seq(&unit_binding(a)->busy, 0); }
+static void end_hold(void) { tsi_store_seq(&heap->word, TSI_SHARED_WORD); }
+static void end_exit(void) { atomic_store(&tsi_arena(a)->exiting, 0); }
+
+static void a_sweep_sleeps_until_a_claim_ends(void** state) {
+    (void)state;
+    tsi_store_seq(&unit_binding(a)->busy, tsi_busy_all(heap));
+    expect_sleeps(trim, end_claim);
+}
+
+static void a_close_sleeps_until_a_sweep_ends(void** state) {
+    (void)state;
+    tsi_store_seq(&heap->word, TSI_HELD_WORD);
+    expect_sleeps(drain, end_hold);
+}
+
+static void a_destroy_sleeps_until_threads_have_left(void** state) {
+    (void)state;
+    atomic_store(&tsi_arena(a)->exiting, 1);
+    expect_sleeps(destroy, end_exit);
+    assert_int_equal(open_allocator(state), 0); /* for the teardown */
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(a_sweep_sleeps_until_a_claim_ends, open_allocator, close_allocator),
+        cmocka_unit_test_setup_teardown(a_close_sleeps_until_a_sweep_ends, open_allocator, close_allocator),
+        cmocka_unit_test_setup_teardown(a_destroy_sleeps_until_threads_have_left, open_allocator, close_allocator),
+    };
+    return cmocka_run_group_tests_name("waits", tests, NULL, NULL);
+}
