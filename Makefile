@@ -5,7 +5,7 @@ FULL ?=
 TIME ?= 120
 SCALE ?= 20
 
-.PHONY: help demo test check bench drainability tslab install soak fuzz clean
+.PHONY: help demo test test-all check bench drainability tslab install soak fuzz clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' Makefile
@@ -16,11 +16,14 @@ demo: ## build the request server demo and run it (ARGS="..." goes to the progra
 	cmake --build --preset demo
 	build/demo/tslab_demo $(ARGS)
 
-test: ## build and run every test: gcc, clang, ThreadSanitizer, AddressSanitizer
-	@scripts/run-tests.sh 1
+test: ## build and run the library's own tests with gcc; needs compilers and libraries only
+	@scripts/run-tests.sh core
 
-check: ## the same tests with ten times the work
-	@scripts/run-tests.sh 10
+test-all: ## every test: gcc, clang, ThreadSanitizer, AddressSanitizer, tools, servers, browser, models; skips must be listed
+	@scripts/run-tests.sh -k tsan asan clang-release core rest
+
+check: ## the same as test-all with ten times the work
+	@scripts/run-tests.sh -k -s 10 tsan asan clang-release core rest
 
 bench: ## fetch the peers, build the benchmark, run its short form (FULL=1: the long one; ARGS="..." go to the program)
 	@scripts/install-deps.sh build bench
@@ -46,7 +49,7 @@ install: ## install libraries, headers, programs, dashboards, CMake package and 
 	cmake --install build/install --prefix "$(PREFIX)"
 
 soak: ## stress and model tests with SCALE times the work (SCALE=20: half an hour and more on two cores)
-	@scripts/install-deps.sh build daemon test demo
+	@scripts/install-deps.sh build core
 	cmake --preset gcc-release
 	cmake --build --preset gcc-release
 	TSLAB_TEST_SCALE="$(SCALE)" ctest --preset soak

@@ -1,22 +1,30 @@
 #!/bin/sh
 # Installs the Debian packages that a group of targets needs and that are missing.
-# Usage: install-deps.sh GROUP...   groups: build daemon test browser demo bench plot
+# Usage: install-deps.sh GROUP...
+#   groups: build core daemon clang test browser demo bench plot; all: what all tests need
 # Without root and without sudo it prints the command to run and fails. On a system without dpkg it only names
-# the packages and leaves the rest to the build.
+# the packages and leaves the rest to the build. Another apt or dpkg that is at work is waited for, ten minutes at most.
 set -eu
 
 packages_of() {
     case $1 in
     build) echo gcc libc6-dev make cmake ninja-build pkg-config ;;
+    # compilers and libraries only
+    core) echo g++ binutils libcmocka-dev libmicrohttpd-dev liblua5.4-dev libcjson-dev ;;
     daemon) echo pkg-config libmicrohttpd-dev ;;
-    test) echo g++ clang-14 libclang-rt-14-dev binutils libcmocka-dev spin tcc valgrind python3-jsonschema prometheus systemtap-sdt-dev bpftrace ;;
-    # the browser that one test drives, unless there is one: the smallest package of it
-    browser) command -v chromium >/dev/null || command -v google-chrome >/dev/null || echo chromium-headless-shell ;;
+    clang) echo clang-14 libclang-rt-14-dev ;;
+    test) echo spin tcc valgrind gdb strace curl util-linux python3-jsonschema prometheus systemtap-sdt-dev bpftrace ;;
+    # the browser that one test drives, unless there is one, in its smallest package; what fetches the page's plots
+    browser)
+        command -v chromium >/dev/null || command -v google-chrome >/dev/null || echo chromium-headless-shell
+        command -v npm >/dev/null || echo npm
+        ;;
     demo) echo pkg-config liblua5.4-dev libcjson-dev iso-codes ;;
     bench) echo g++ valgrind ;;
     plot) echo python3-matplotlib ;;
+    all) for group in build core clang test browser demo plot; do packages_of $group; done ;;
     *)
-        echo "install-deps.sh: unknown group '$1' (build, daemon, test, browser, demo, bench, plot)" >&2
+        echo "install-deps.sh: unknown group '$1'; its head names them" >&2
         exit 2
         ;;
     esac
@@ -53,7 +61,23 @@ elif ! command -v sudo >/dev/null || ! { sudo -n true 2>/dev/null || [ -t 0 ]; }
     exit 1
 fi
 
+scratch=$(mktemp -d)
+trap 'rm -rf "$scratch"' EXIT
+apt_get() { # apt-get has an option for the lock of dpkg, but none for those of its own lists and archives
+    tries=0
+    until $as_root env LC_ALL=C DEBIAN_FRONTEND=noninteractive \
+        apt-get -qq -o DPkg::Lock::Timeout=600 -o Acquire::Retries=3 "$@" </dev/null 2>"$scratch/errors"; do
+        tries=$((tries + 1))
+        if [ $tries -ge 200 ] || ! grep -qE 'Could not get lock|Unable to (acquire|lock)' "$scratch/errors"; then
+            cat "$scratch/errors" >&2
+            return 1
+        fi
+        [ $tries -gt 1 ] || echo "waiting for another apt or dpkg"
+        sleep 3
+    done
+}
+
 echo "installing:$missing"
-$as_root apt-get -qq update
+apt_get update
 # shellcheck disable=SC2086  # a list of words
-$as_root env DEBIAN_FRONTEND=noninteractive apt-get -qq install -y --no-install-recommends $missing </dev/null
+apt_get install -y --no-install-recommends $missing

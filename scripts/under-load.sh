@@ -1,12 +1,15 @@
 #!/bin/bash
 # Runs what `make test` has built again and again beside four busy loops: no test may depend on how fast the machine is.
 # Usage: under-load.sh [TIMES] [OPTION OF CTEST]...      default: 10 times all of it; -R contract/ for a part
-# Exit status: 0 every turn has passed, 1 one has not. The loops end with this script, and by themselves after six hours.
+# Exit status: 0 every turn has passed, 1 one has not. The loops end with this script, or after six hours.
 set -u
 cd "$(dirname "$0")/.." || exit 1
 times=${1:-10}
 [ $# -eq 0 ] || shift
-[[ $times =~ ^[1-9][0-9]{0,3}$ ]] || { echo "under-load.sh: how many times? A number from 1 to 9999, not '$times'" >&2; exit 2; }
+[[ $times =~ ^[1-9][0-9]{0,3}$ ]] || {
+    echo "under-load.sh: how many times? A number from 1 to 9999, not '$times'" >&2
+    exit 2
+}
 
 loops=""
 trap 'kill $loops 2>/dev/null' EXIT
@@ -22,10 +25,11 @@ done
 
 failed=0
 for turn in $(seq "$times"); do
-    if ctest --preset core --quiet --timeout 1500 --output-log build/under-load.log "$@"; then result=passed; else result=FAILED failed=$((failed + 1)); fi
-    echo "turn $turn of $times $result: $(grep 'tests passed' build/under-load.log)"
-    [ $result = passed ] || sed -n '/The following tests FAILED/,$p' build/under-load.log
-    [ $result = passed ] || cp build/under-load.log "build/under-load.$turn.log"
+    log=build/under-load.$turn.log
+    ctest --preset core --quiet --timeout 1500 --output-log "$log" "$@"
+    status=$?
+    echo "turn $turn of $times: $(grep 'tests passed' "$log") (all of it: $log)"
+    [ $status -eq 0 ] || { failed=$((failed + 1)) && sed -n '/The following tests FAILED/,$p' "$log"; }
 done
 echo "$((times - failed)) of $times turns passed beside four busy loops"
 [ $failed -eq 0 ]

@@ -1,8 +1,8 @@
 /*
- * test_waits.c - who waits for what another thread has in hand sleeps, so that a thread of lower priority gets the processor, too.
+ * test_waits.c - who waits for another thread sleeps, so that a thread of lower priority gets the processor, too.
  *
- * The main thread pretends to have it: a claim, a held heap, the end of a thread. It gives it back when the kernel has seen
- * the waiter sleep some more times: one that merely yields never sleeps. Switches are counted, nothing is timed.
+ * The main thread pretends to be in the way, with a claim, a held heap, an exit. It goes out of it when the kernel has
+ * seen the waiter sleep some more times: one that merely yields never sleeps. Sleeps are counted, nothing is timed.
  */
 #define _GNU_SOURCE
 #include "unit.h"
