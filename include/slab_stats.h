@@ -93,7 +93,10 @@ enum {
 
 /* Everything attributed to one label since the allocator was made. Ids: 0 "(unlabeled)", then labels in
  * order of first use, the highest "(other)", which takes the phases whose label found no room. Past
- * counters stay where they were when a live epoch is relabelled; what is live moves. */
+ * counters stay where they were when a live epoch is relabelled; what is live moves.
+ * At any moment allocated = freed + released + live, objects and bytes, for as long as no epoch with live objects was given
+ * another label: it takes those along, and under its new label they end without having been allocated there. While threads work,
+ * sums may miss what moves between two readings; they never exceed the truth, and never go back. */
 typedef struct SlabLabelStats {
     uint32_t version, label_id;
     char label[32];

@@ -177,6 +177,16 @@ static void post_held_locked(TsiArena* a, TsiBinding* b, TsiInc* i, const TsiHel
     post_freed_locked(a, b, i, held);
 }
 
+/* What the phase holds live, by what was posted of it, goes from one label's books to the other's. */
+static void move_live_locked(TsiInc* i, TsiLabel* from, TsiLabel* to) {
+    int64_t objects = (int64_t)(i->posted.objects_allocated - i->posted.objects_freed - i->posted.objects_released);
+    int64_t bytes = (int64_t)(i->posted.bytes_allocated - i->posted.bytes_freed - i->posted.bytes_released);
+    tsi_sub_relaxed(&from->moved_objects, objects);
+    tsi_sub_relaxed(&from->moved_bytes, bytes);
+    tsi_add_relaxed(&to->moved_objects, objects);
+    tsi_add_relaxed(&to->moved_bytes, bytes);
+}
+
 void tsi_relabel_locked(TsiArena* a, TsiBinding* b, TsiInc* i, const char name[TSI_LABEL_BYTES], const TsiHeld* held) {
     uint32_t to = tsi_label_find(&a->phases.labels, name);
     memcpy(i->label, name, TSI_LABEL_BYTES);
@@ -185,6 +195,7 @@ void tsi_relabel_locked(TsiArena* a, TsiBinding* b, TsiInc* i, const char name[T
     uint64_t was = tsi_load_relaxed(&i->charge);
     while (!tsi_cas_seq(&i->charge, &was, (uint64_t)to << TSI_CHARGE_BITS | bytes_in(was))) {} /* see charge.h */
     if (label_in(was) == to) return;
+    move_live_locked(i, tsi_label(&a->phases.labels, label_in(was)), tsi_label(&a->phases.labels, to));
     if (to == TSI_LABEL_OTHER) tsi_add_relaxed(&tsi_label(&a->phases.labels, to)->swallowed, 1);
     label_uncharge(a, b, label_in(was), bytes_in(was));
     (void)label_now(tsi_label(&a->phases.labels, to), (int64_t)bytes_in(was)); /* it is there: no budget can refuse it */

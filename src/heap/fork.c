@@ -121,8 +121,13 @@ static void child_bindings(TsiArena* a) {
  * the pages are the parent's, too. */
 static void child_lines(TsiSpace* s, uint32_t id, unsigned cls) {
     const TsiClass* c = &s->classes->c[cls];
-    for (uint32_t i = 0, first = tsi_first_line(c, id); i < 1u << c->lines_log2 && cls != TSI_CLASS_MIXED; i++) {
+    for (uint32_t i = 0, first = tsi_first_line(c, id); i < 1u << c->lines_log2; i++) {
         TsiLine* l = tsi_line(s, first + i);
+        if (cls == TSI_CLASS_MIXED) { /* an object is counted after it has its start */
+            uint64_t issued = tsi_popcount(tsi_load_relaxed(&tsi_mixed(s, first + i)->starts));
+            if (tsi_load_relaxed(&l->issued) != issued) tsi_store_relaxed(&l->issued, issued);
+            continue;
+        }
         uint64_t avail = tsi_load_relaxed(&l->avail), freed = tsi_load_relaxed(&l->freed);
         uint8_t flags = tsi_load_relaxed(&l->flags);
         if ((avail & freed) != 0) tsi_store_relaxed(&l->avail, avail & ~freed);

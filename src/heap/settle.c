@@ -239,7 +239,10 @@ void tsi_skipped_add_locked(TsiArena* a, TsiInc* i, uint32_t slab_id, int n) {
 
 /* ---- orphans ---- */
 
-static void orphan_unlink_locked(TsiArena* a, TsiInc* i, uint32_t slab_id) {
+/* issued: by the slab; what it was counted with as it became an orphan. */
+static void orphan_unlink_locked(TsiArena* a, TsiInc* i, uint32_t slab_id, TsiTotals issued) {
+    i->orphaned.objects -= issued.objects;
+    i->orphaned.bytes -= issued.bytes;
     TsiSlab* b = tsi_slab(&a->space, slab_id);
     if (b->prev != 0) tsi_slab(&a->space, b->prev - 1)->next = b->next;
     else i->orphans = b->next;
@@ -247,7 +250,8 @@ static void orphan_unlink_locked(TsiArena* a, TsiInc* i, uint32_t slab_id) {
     tsi_sub_relaxed(&i->slab_count, 1);
 }
 
-void tsi_orphan_link_locked(TsiArena* a, TsiInc* i, uint32_t slab_id) {
+void tsi_orphan_link_locked(TsiArena* a, TsiInc* i, uint32_t slab_id, TsiTotals issued) {
+    add(&i->orphaned, issued);
     TsiSlab* b = tsi_slab(&a->space, slab_id);
     b->prev = 0;
     b->next = i->orphans;
@@ -274,7 +278,7 @@ static uint64_t make_orphan(TsiArena* a, TsiInc* i, unsigned cls, uint32_t slab_
 void tsi_slab_to_orphan(TsiArena* a, TsiInc* i, uint32_t slab_id) {
     TsiSlabSum sum;
     (void)make_orphan(a, i, tsi_chunk_class(&a->space, slab_id >> 8), slab_id, &sum);
-    tsi_orphan_link_locked(a, i, slab_id);
+    tsi_orphan_link_locked(a, i, slab_id, sum.issued);
 }
 
 void tsi_settle_drain(TsiSweep* w, uint32_t slab_id) {
@@ -289,7 +293,7 @@ void tsi_settle_drain(TsiSweep* w, uint32_t slab_id) {
         take_out(w, cls, slab_id);
         return;
     }
-    tsi_orphan_link_locked(a, w->inc, slab_id);
+    tsi_orphan_link_locked(a, w->inc, slab_id, sum.issued);
     w->inc->pinned_slabs++;
     tsi_partial_claim(w, cls, slab_id);
 }
@@ -331,8 +335,9 @@ void tsi_settle_release_orphans(TsiSweep* w) {
             continue;
         }
         w->closing = look_at_large(w, cls, slab_id); /* others were counted when a heap was swept */
-        orphan_unlink_locked(w->arena, w->inc, slab_id);
-        add(&w->inc->released, renew_words(w, cls, slab_id, old).live);
+        TsiSlabSum sum = renew_words(w, cls, slab_id, old);
+        orphan_unlink_locked(w->arena, w->inc, slab_id, sum.issued);
+        add(&w->inc->released, sum.live);
         take_out(w, cls, slab_id);
     }
 }
@@ -347,10 +352,10 @@ void tsi_slab_complete(TsiArena* a, TsiBinding* b, uint32_t slab_id, uint64_t ta
         if (tsi_tag_state(tag) != TSI_SLAB_ORPHAN || tsi_tag_seq(tag) != seq) return;
     } while (!tsi_cas_seq(&tsi_slab(&a->space, slab_id)->tag, &tag, to));
     /* The claim keeps the incarnation's record: it counts this slab until we unlink it. */
-    (void)renew_words(&w, cls, slab_id, tag);
+    TsiSlabSum sum = renew_words(&w, cls, slab_id, tag);
     tsi_inc_take(i);
     i->pins++;
-    orphan_unlink_locked(a, i, slab_id);
+    orphan_unlink_locked(a, i, slab_id, sum.issued);
     tsi_inc_give(i);
     take_out(&w, cls, slab_id);
     tsi_sweep_finish(&w);
@@ -418,7 +423,8 @@ void tsi_sweep_finish(TsiSweep* w) {
 void tsi_unlink_claimed(TsiArena* a, TsiInc* i) {
     for (uint32_t at = tsi_inc_era(i) != 0 ? i->orphans : 0, next; at != 0; at = next) {
         next = tsi_slab(&a->space, at - 1)->next;
-        if (tsi_tag_state(tsi_load_relaxed(&tsi_slab(&a->space, at - 1)->tag)) == TSI_SLAB_PURGING) orphan_unlink_locked(a, i, at - 1);
+        if (tsi_tag_state(tsi_load_relaxed(&tsi_slab(&a->space, at - 1)->tag)) != TSI_SLAB_PURGING) continue;
+        orphan_unlink_locked(a, i, at - 1, tsi_slab_sum(&a->space, tsi_chunk_class(&a->space, (at - 1) >> 8), at - 1).issued);
     }
 }
 

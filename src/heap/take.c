@@ -133,9 +133,10 @@ void* tsi_large_alloc(TsiBinding* b, TsiRef ref, size_t size, size_t align, TsiI
         TsiLine* l = tsi_line(s, line_id);
         tsi_store_relaxed(&l->issued, 1);
         tsi_store_seq(&l->freed, 0); /* from here on the object is live */
-        tsi_orphan_link_locked(a, i, slab_id);
-        i->allocated.objects++;
-        i->allocated.bytes += tsi_slab_bytes(s, TSI_CLASS_LARGE, slab_id);
+        TsiTotals one = {1, tsi_slab_bytes(s, TSI_CLASS_LARGE, slab_id)};
+        tsi_orphan_link_locked(a, i, slab_id, one);
+        i->allocated.objects += one.objects;
+        i->allocated.bytes += one.bytes;
         if (issue != NULL) tsi_handle_issue_held(a, b->base + ((size_t)(slab_id >> 8) << TSI_CHUNK_SHIFT), issue);
     }
     tsi_inc_give(i);

@@ -65,6 +65,7 @@ typedef struct TsiInc {
     uint64_t skipped_bytes;
     TsiTotals allocated;   /* by slabs settled so far */
     TsiTotals released;
+    TsiTotals orphaned;    /* of `allocated`: by slabs that are orphans, or are just leaving their list */
     uint64_t rss_before, rss_after;
     _Atomic uint64_t late_bytes; /* pages of orphans that late frees have left without a live slot */
     _Atomic uint64_t open_since_ns;

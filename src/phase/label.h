@@ -9,7 +9,8 @@
  * read-modify-writes into one of eight shards, by thread, so that threads that end phases of one label at once do not
  * meet on a cache line. What is live is never counted: readers take it from the slabs. A reader reads the account first and the phases
  * after it; a phase is marked as posted before it is added. So a sum that races with an end misses it, and
- * never counts it twice; `shown` keeps what was told once from going back.
+ * never counts it twice; `shown` keeps what was told once from going back. So each sum that is told is at most the true one,
+ * and what is told as live is what they leave: allocated + moved = freed + released + live, in every reading.
  */
 #ifndef TSI_PHASE_LABEL_H
 #define TSI_PHASE_LABEL_H
@@ -24,7 +25,7 @@ enum {
     TSI_LABEL_SHARDS = 8,
     TSI_LABEL_BUCKETS = 48,
     TSI_LABEL_INDEX = 2 * TSI_LABELS_MAX,
-    TSI_LABEL_SHOWN = 9,
+    TSI_LABEL_SHOWN = 11,
     TSI_LABEL_LANES = 16 /* of the figures by class and label: ids 0..14, and the rest */
 };
 
@@ -55,6 +56,7 @@ typedef struct TsiLabel {
     _Atomic uint64_t warnings, over;
     _Atomic uint64_t objects_escaped __attribute__((aligned(64)));
     _Atomic uint64_t bytes_escaped, refusals, retries, lock_fast, lock_contended, swallowed;
+    _Atomic int64_t moved_objects, moved_bytes; /* live ones that relabelled phases have brought along, less those taken away */
     uint64_t shown[TSI_LABEL_SHOWN]; /* sums that were told; under the registry's lock */
     TsiLabelShard shard[TSI_LABEL_SHARDS] __attribute__((aligned(64)));
 } TsiLabel;

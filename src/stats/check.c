@@ -14,6 +14,7 @@
 #include "heap/handles.h"
 
 #include "heap/heap.h"
+#include "heap/settle.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -230,6 +231,7 @@ static void check_heap(Check* k, TsiInc* i, TsiHeap* h, uint64_t* bytes) {
 
 static void check_inc(Check* k, TsiInc* i) {
     uint32_t heaps = 0, detached = 0, orphans = 0;
+    TsiTotals issued = {0, 0};
     uint64_t bytes = 0, charge = tsi_load_relaxed(&i->charge) & TSI_CHARGE_MASK;
     for (uint32_t at = i->heaps; at != 0 && k->ok; at = tsi_heap(k->a, at - 1)->inc_next, heaps++) {
         TsiHeap* h = tsi_heap(k->a, at - 1);
@@ -240,8 +242,15 @@ static void check_inc(Check* k, TsiInc* i) {
         if (tsi_slab(&k->a->space, at - 1)->prev != prev) fail(k, "incarnation %u: orphan list is broken", i->index);
         if (tsi_tag_state(tsi_load_relaxed(&tsi_slab(&k->a->space, at - 1)->tag)) != TSI_SLAB_ORPHAN)
             fail(k, "incarnation %u: slab %u in its orphan list is none", i->index, at - 1);
-        bytes += tsi_slab_bytes(&k->a->space, tsi_chunk_class(&k->a->space, (at - 1) >> 8), at - 1);
+        unsigned cls = tsi_chunk_class(&k->a->space, (at - 1) >> 8);
+        TsiSlabSum sum = tsi_slab_sum(&k->a->space, cls, at - 1);
+        bytes += tsi_slab_bytes(&k->a->space, cls, at - 1);
+        issued.objects += sum.issued.objects;
+        issued.bytes += sum.issued.bytes;
     }
+    if (issued.objects != i->orphaned.objects || issued.bytes != i->orphaned.bytes)
+        fail(k, "incarnation %u: orphans have issued %llu objects, counted %llu", i->index, (unsigned long long)issued.objects,
+             (unsigned long long)i->orphaned.objects);
     if (bytes != charge) fail(k, "incarnation %u: %llu bytes, charged %llu", i->index, (unsigned long long)bytes, (unsigned long long)charge);
     if (heaps != tsi_load_relaxed(&i->heap_count)) fail(k, "incarnation %u: %u heaps, counted %u", i->index, heaps, tsi_load_relaxed(&i->heap_count));
     if (detached != tsi_load_relaxed(&i->detached)) fail(k, "incarnation %u: %u detached, counted %u", i->index, detached, tsi_load_relaxed(&i->detached));

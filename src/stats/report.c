@@ -4,6 +4,10 @@
  * The order keeps sums from counting anything twice: label accounts, then phases, then slabs. What moves between
  * two readings (a slab settled into its phase, a phase posted to its label) is missed, and TsiLabel.shown
  * keeps the told sums from going back until the next report.
+ *
+ * Rows do not contradict themselves. A phase has allocated what slabs that have left it had issued, and what those that are
+ * there have: of each of these issued and live are read together, so what is missed is missed of both. A label's live objects are
+ * what its sums leave, see phase/label.h.
  */
 #include "stats/report.h"
 
@@ -18,7 +22,7 @@
 /* What a walk finds of one incarnation; by record index. */
 typedef struct PhaseSum {
     uint64_t slabs, empty, partial, full, bytes, empty_bytes;
-    TsiTotals live, issued; /* issued: of slabs that a heap still holds */
+    TsiTotals live, issued;
 } PhaseSum;
 
 /* What a report needs of a record, read under its stripe. */
@@ -31,7 +35,7 @@ typedef struct PhaseCopy {
     uint32_t label, threads;
     char text[TSI_LABEL_BYTES];
     uint64_t since, refcount, peak, purged, soft, hard, rss_before, rss_after;
-    TsiTotals allocated, released;
+    TsiTotals allocated, released; /* by slabs that have left */
     uint64_t closed_slabs, pinned_slabs, slow, lock_fast, lock_contended; /* all that was not posted */
     TsiTotals new_allocated, new_released, posted_freed;
 } PhaseCopy;
@@ -81,10 +85,11 @@ static void copy_phase(Walk* w, uint32_t n) {
     c->hard = tsi_load_relaxed(&i->budget.hard);
     c->rss_before = i->rss_before;
     c->rss_after = i->rss_after;
-    c->allocated = i->allocated;
+    c->allocated.objects = i->allocated.objects - i->orphaned.objects;
+    c->allocated.bytes = i->allocated.bytes - i->orphaned.bytes;
     c->released = i->released;
-    c->new_allocated.objects = i->allocated.objects - i->posted.objects_allocated;
-    c->new_allocated.bytes = i->allocated.bytes - i->posted.bytes_allocated;
+    c->new_allocated.objects = c->allocated.objects - i->posted.objects_allocated; /* may be below 0, until the slabs are added */
+    c->new_allocated.bytes = c->allocated.bytes - i->posted.bytes_allocated;
     c->new_released.objects = i->released.objects - i->posted.objects_released;
     c->new_released.bytes = i->released.bytes - i->posted.bytes_released;
     c->posted_freed = (TsiTotals){i->posted.objects_freed, i->posted.bytes_freed};
@@ -117,10 +122,8 @@ static void add_slab(const TsiSlabView* v, void* ctx) {
     p->bytes += v->bytes;
     p->live.objects += v->sum.live.objects;
     p->live.bytes += v->sum.live.bytes;
-    if (v->state == TSI_SLAB_OWNED) {
-        p->issued.objects += v->sum.issued.objects;
-        p->issued.bytes += v->sum.issued.bytes;
-    }
+    p->issued.objects += v->sum.issued.objects;
+    p->issued.bytes += v->sum.issued.bytes;
     if (v->sum.live.objects == 0) {
         p->empty++;
         p->empty_bytes += v->bytes;
@@ -157,7 +160,7 @@ static void phase_row(Walk* w, uint32_t n, uint64_t now) {
     out->slabs = p->slabs;
     out->empty_slabs = p->empty;
     out->committed_bytes = p->bytes;
-    out->peak_bytes = c->peak;
+    out->peak_bytes = c->peak > p->bytes ? c->peak : p->bytes; /* a slab taken since the phase was copied */
     out->purged_bytes = c->purged;
     out->budget_soft_bytes = c->soft;
     out->budget_hard_bytes = c->hard;
@@ -269,14 +272,20 @@ static void label_add(Walk* w, uint32_t n) {
     out->slow_path_hits += c->slow;
     out->lock_fast_acquire += c->lock_fast;
     out->lock_contended += c->lock_contended;
-    out->live_objects += p->live.objects;
-    out->live_bytes += p->live.bytes;
     out->committed_bytes += p->bytes;
 }
 
 static void keep_rising(uint64_t* shown, uint64_t* value) {
     if (*value < *shown) *value = *shown;
     *shown = *value;
+}
+
+/* What is live is what was allocated or brought along, and neither freed nor released. All sums are least ones, and so is what
+ * they say of `allocated`. */
+static uint64_t live_by(uint64_t* shown, uint64_t* allocated, uint64_t ended, _Atomic int64_t* moved) {
+    int64_t brought = tsi_load_relaxed(moved), least = (int64_t)ended - brought;
+    if ((int64_t)*allocated < least) *shown = *allocated = (uint64_t)least;
+    return *allocated + (uint64_t)brought - ended;
 }
 
 /* The registry's lock is held. */
@@ -292,9 +301,16 @@ static void label_end(TsiLabel* l, SlabLabelStats* out) {
     keep_rising(&shown[5], &out->bytes_freed);
     keep_rising(&shown[6], &out->lock_fast_acquire);
     keep_rising(&shown[7], &out->lock_contended);
+    keep_rising(&shown[9], &out->objects_released);
+    keep_rising(&shown[10], &out->bytes_released);
+    out->live_objects = live_by(&shown[1], &out->objects_allocated, out->objects_freed + out->objects_released, &l->moved_objects);
+    out->live_bytes = live_by(&shown[2], &out->bytes_allocated, out->bytes_freed + out->bytes_released, &l->moved_bytes);
     /* What threads have pending is in the slabs already: what was told of a peak stays. */
     while (out->peak_bytes < out->committed_bytes && !tsi_cas_seq(&l->peak, &out->peak_bytes, out->committed_bytes)) {}
+    /* Live objects lie in slabs, whether the walk has met those or not. */
+    if (out->committed_bytes < out->live_bytes) out->committed_bytes = out->live_bytes;
     if (out->peak_bytes < out->committed_bytes) out->peak_bytes = out->committed_bytes;
+    if (out->pinned_slabs > out->closed_slabs) out->pinned_slabs = out->closed_slabs; /* read one after the other */
     out->drainability = out->closed_slabs != 0 ? 1.0 - (double)out->pinned_slabs / (double)out->closed_slabs : 1.0;
 }
 
