@@ -99,6 +99,11 @@ static inline void hist_add(struct histogram* h, uint64_t v) {
     h->count[hist_index(v)]++;
 }
 
+static inline void hist_merge(struct histogram* into, const struct histogram* from) {
+    into->total += from->total;
+    for (unsigned i = 0; i < HIST_SIZE; i++) into->count[i] += from->count[i];
+}
+
 static inline double hist_percentile(const struct histogram* h, double percent) {
     uint64_t due = (uint64_t)((double)h->total * percent / 100.0), seen = 0;
     for (unsigned i = 0; i < HIST_SIZE; i++) {

@@ -27,11 +27,20 @@ enum row_id {
     ROW_FEW_OBJECTS,
     ROW_LATE_FREES,
     ROW_REQUEST,
+    ROW_REQUEST_OWN,
     ROW_REQUEST_BULK,
+    ROW_SHARED_ALLOCATOR,
+    ROW_IN_DOMAIN,
+    ROW_PHASE10,
     ROW_PHASE100,
+    ROW_BIG_PHASE,
+    ROW_REALLOC_GROW,
+    ROW_HANDED_ON,
+    ROW_END_TAIL,
     ROW_DOMAIN,
     ROW_DOMAIN_SHARED,
     ROW_OPEN_PHASES,
+    ROW_LEFT_OVER,
     ROW_BIG_PHASES,
     ROW_CHURN_APART,
     ROW_CHURN_LEFT,
@@ -70,6 +79,7 @@ struct row {
     unsigned count_laps, count_ops;
     bool heavy;     /* the quick form does it in its first repetition only */
     bool unchecked; /* keeps no contents of its own: there is no checked pass */
+    bool drawn;     /* what it does is drawn from the seed */
 };
 
 extern const struct row rows[ROW_COUNT];

@@ -4,8 +4,8 @@
 #
 # Writes build/peers/peers.tsv, one line a peer, tab separated:
 #   name   version   kind   library   reason
-# kind: "general" (the library overrides malloc), "profiler" (so does it; what its profiler costs is compared, nothing
-# else) or "phase" (it is preloaded into a worker made for it). library: what
+# kind: "general" (the library overrides malloc), "checked" (so does it, and it refuses a doubled free), "profiler" (so does
+# it; what its profiler costs is compared, nothing else) or "phase" (it is preloaded into a worker made for it). library: what
 # LD_PRELOAD takes, colon separated where a library needs another before it; "-" when there is none: then the
 # reason says why the peer is missing, and an empty reason that it needs no library of its own.
 #
@@ -17,7 +17,8 @@ cd "$(dirname "$0")/.." || exit 1
 top=$PWD/build/peers
 jobs=$(nproc 2>/dev/null || echo 2)
 
-names="glibc mimalloc mimalloc2 jemalloc tcmalloc tbbmalloc snmalloc rpmalloc scudo
+names="glibc mimalloc mimalloc2 jemalloc tcmalloc tbbmalloc snmalloc rpmalloc
+       snmalloc-checks mimalloc-secure scudo
        mi-heap je-arena rp-heap apr talloc pmr obstack arena
        jemalloc-prof tcmalloc-prof"
 
@@ -167,11 +168,12 @@ one_file() {
     }
 }
 
-mimalloc_from_crate() { # NAME v2|v3
+mimalloc_from_crate() { # NAME v2|v3 FLAGS...
     crate libmimalloc-sys 0.1.49 || return 1
-    source=$top/src/libmimalloc-sys/vendor/libmimalloc-sys/c_src/mimalloc/$2
-    one_file "$1" "$source/src/static.c" -I"$source/include" -I"$source/src" -DMI_MALLOC_OVERRIDE -DMI_SHARED_LIB \
-        -DMI_SHARED_LIB_EXPORT -DMI_BUILD_RELEASE -DMI_DEBUG=0 -fvisibility=hidden -fno-builtin-malloc
+    name=$1 source=$top/src/libmimalloc-sys/vendor/libmimalloc-sys/c_src/mimalloc/$2
+    shift 2
+    one_file "$name" "$source/src/static.c" -I"$source/include" -I"$source/src" -DMI_MALLOC_OVERRIDE -DMI_SHARED_LIB \
+        -DMI_SHARED_LIB_EXPORT -DMI_BUILD_RELEASE -DMI_DEBUG=0 -fvisibility=hidden -fno-builtin-malloc "$@"
 }
 
 # The newest release is a wheel; without pip, the one in the crate.
@@ -183,6 +185,7 @@ build_mimalloc() {
     fi
 }
 build_mimalloc2() { mimalloc_from_crate mimalloc2 v2; }
+build_mimalloc_secure() { mimalloc_from_crate mimalloc-secure v2 -DMI_SECURE=4; }
 
 jemalloc_with() { # NAME FLAGS...
     crate tikv-jemalloc-sys 0.7.1 || return 1
@@ -200,11 +203,12 @@ jemalloc_with() { # NAME FLAGS...
 build_jemalloc() { jemalloc_with jemalloc; }
 build_jemalloc_prof() { jemalloc_with jemalloc-prof --enable-prof; }
 
-build_snmalloc() {
+snmalloc_target() { # NAME TARGET
     crate snmalloc-sys 0.7.6 &&
-        with_cmake snmalloc "$top/src/snmalloc-sys/vendor/snmalloc-sys/upstream" snmallocshim 'libsnmallocshim.so' \
-            -DSNMALLOC_BUILD_TESTING=OFF
+        with_cmake "$1" "$top/src/snmalloc-sys/vendor/snmalloc-sys/upstream" "$2" "lib$2.so" -DSNMALLOC_BUILD_TESTING=OFF
 }
+build_snmalloc() { snmalloc_target snmalloc snmallocshim; }
+build_snmalloc_checks() { snmalloc_target snmalloc-checks snmallocshim-checks; }
 
 rpmalloc_with() { # NAME FLAGS...
     crate rpmalloc-sys 0.2.3 || return 1
@@ -255,11 +259,11 @@ scudo() {
     file=libclang_rt.scudo_standalone-$(uname -m).so
     for release in 19 16 14; do
         if path=$(debian libclang-rt-$release-dev "$file"); then
-            accept scudo general "$path" "$(debian_version libclang-rt-$release-dev)"
+            accept scudo checked "$path" "$(debian_version libclang-rt-$release-dev)"
             return
         fi
     done
-    missing scudo general "$path"
+    missing scudo checked "$path"
 }
 
 # A phase peer in the library of a general one.
@@ -286,6 +290,8 @@ get() {
     tbbmalloc) tbbmalloc ;;
     snmalloc) built snmalloc general 0.7.6 ;;
     rpmalloc) built rpmalloc general 1.4 ;;
+    snmalloc-checks) built snmalloc-checks checked 0.7.6 ;;
+    mimalloc-secure) built mimalloc-secure checked 2 ;;
     scudo) scudo ;;
     mi-heap) borrowed mi-heap mimalloc ;;
     je-arena) borrowed je-arena jemalloc ;;

@@ -2,7 +2,8 @@
 #include "backends/imported.h"
 
 #define BK_PHASE_FREE 0
-#define BK_ALIGN 8 /* all that pools promise */
+#define BK_HANDS_OVER 0 /* a pool belongs to the root of its thread */
+#define BK_ALIGN 8      /* all that pools promise */
 
 IMPORT(int, apr_initialize, (void));
 IMPORT(int, apr_allocator_create, (void**));

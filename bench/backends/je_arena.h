@@ -5,6 +5,8 @@
 #include "backends/imported.h"
 
 #define BK_PHASE_FREE 1
+#define BK_HANDS_OVER 1
+#define BK_REALLOC 1
 
 enum { ARENAS = 4096, NO_CACHE = 1 << 8 }; /* MALLOCX_TCACHE_NONE */
 
@@ -12,6 +14,7 @@ IMPORT(int, mallctl, (const char*, void*, size_t*, void*, size_t));
 IMPORT(int, mallctlbymib, (const size_t*, size_t, void*, size_t*, void*, size_t));
 IMPORT(int, mallctlnametomib, (const char*, size_t*, size_t*));
 IMPORT(void*, mallocx, (size_t, int));
+IMPORT(void*, rallocx, (void*, size_t, int));
 IMPORT(void, dallocx, (void*, int));
 
 static size_t reset_mib[3];
@@ -21,6 +24,7 @@ static pthread_mutex_t idle_lock = PTHREAD_MUTEX_INITIALIZER;
 static inline void bk_start(void) {
     size_t length = 3;
     IMPORTED(mallctl), IMPORTED(mallctlbymib), IMPORTED(mallctlnametomib), IMPORTED(mallocx), IMPORTED(dallocx);
+    IMPORTED(rallocx);
     if (mallctlnametomib("arena.0.reset", reset_mib, &length) != 0) cannot("it resets no arenas");
 }
 
@@ -45,6 +49,11 @@ static inline void* bk_phase_alloc(struct bk_phase* ph, size_t size, bk_ref* ref
 static inline void bk_phase_free(struct bk_phase* ph, bk_ref ref) {
     (void)ph;
     dallocx(ref, NO_CACHE);
+}
+
+static inline void* bk_scope_realloc(struct bk_phase* ph, bk_ref* ref, size_t old, size_t size) {
+    (void)old;
+    return *ref = rallocx(*ref, size, (int)((ph->arena + 1) << 20) | NO_CACHE);
 }
 
 static inline void bk_phase_end(struct bk_phase* ph, bk_ref* list, size_t n) {

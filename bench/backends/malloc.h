@@ -12,6 +12,8 @@ typedef void* bk_ref;
 #define BK_BULK 0
 #define BK_SCOPES 0
 #define BK_OURS 0
+#define BK_HANDS_OVER 1
+#define BK_REALLOC 1
 
 /* Its own version is only right where nobody else serves malloc. */
 static const char* bk_version(void) {
@@ -40,6 +42,11 @@ static inline void* bk_phase_alloc(struct bk_phase* ph, size_t size, bk_ref* ref
 static inline void bk_phase_free(struct bk_phase* ph, bk_ref ref) {
     (void)ph;
     free(ref);
+}
+
+static inline void* bk_scope_realloc(struct bk_phase* ph, bk_ref* ref, size_t old, size_t size) {
+    (void)ph, (void)old;
+    return *ref = realloc(*ref, size);
 }
 
 static inline void bk_phase_end(struct bk_phase* ph, bk_ref* list, size_t n) {

@@ -5,6 +5,7 @@
 #include "backends/imported.h"
 
 #define BK_PHASE_FREE 0
+#define BK_HANDS_OVER 1
 
 #define obstack_chunk_alloc malloc
 #define obstack_chunk_free free

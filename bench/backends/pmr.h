@@ -2,6 +2,7 @@
 #include "backends/imported.h"
 
 #define BK_PHASE_FREE 0
+#define BK_HANDS_OVER 1
 
 struct bk_phase {
     void* room[8]; /* where the resource lives */

@@ -23,7 +23,7 @@
 /* gperftools' heap profiler; it never dumps by itself: no threshold is set, and workers leave by _exit. */
 #define HEAP_PROFILER "HEAPPROFILE=/dev/null HEAP_PROFILE_ALLOCATION_INTERVAL=0 HEAP_PROFILE_INUSE_INTERVAL=0"
 
-/* glibc is the first general one and tslab the first of ours: ratios are taken to and of them. */
+/* glibc is the first general one, arena the first limit and tslab the first of ours: ratios are taken to and of them. */
 static const struct {
     const char* name;
     enum group group;
@@ -43,7 +43,9 @@ static const struct {
     {.name = "tbbmalloc", .group = GROUP_GENERAL, .worker = "malloc"},
     {.name = "snmalloc", .group = GROUP_GENERAL, .worker = "malloc"},
     {.name = "rpmalloc", .group = GROUP_GENERAL, .worker = "malloc"},
-    {.name = "scudo", .group = GROUP_GENERAL, .worker = "malloc"},
+    {.name = "snmalloc-checks", .group = GROUP_CHECKED, .worker = "malloc"},
+    {.name = "mimalloc-secure", .group = GROUP_CHECKED, .worker = "malloc"},
+    {.name = "scudo", .group = GROUP_CHECKED, .worker = "malloc"},
     {.name = "mi-heap", .group = GROUP_PHASE, .worker = "mi-heap"},
     {.name = "je-arena", .group = GROUP_PHASE, .worker = "je-arena"},
     {.name = "rp-heap", .group = GROUP_PHASE, .worker = "rp-heap"},
@@ -52,33 +54,43 @@ static const struct {
     {.name = "pmr", .group = GROUP_PHASE, .worker = "pmr"},
     {.name = "obstack", .group = GROUP_PHASE, .worker = "obstack"},
     {.name = "arena", .group = GROUP_LIMIT, .worker = "arena"},
-    {.name = "tslab", .group = GROUP_OURS, .worker = "tslab"},
+    {.name = "arena-inlined", .group = GROUP_LIMIT, .worker = "arena-inlined"},
+    {.name = "tslab", .group = GROUP_OURS, .worker = "tslab", .off = "tslab-unlabelled"},
     {.name = "tslab-handle", .group = GROUP_OURS, .worker = "tslab-handle"},
     {.name = "tslab-single", .group = GROUP_OURS, .worker = "tslab-single"},
     {.name = "tslab-sampled",
      .group = GROUP_OURS,
      .worker = "tslab-sampled",
-     .only = "pair batch batch_tail mixed threads xthread request request_bulk phase100 open_phases snapshot",
+     .only =
+         "pair batch batch_tail mixed threads xthread request request_own request_bulk phase10 phase100 open_phases "
+         "snapshot",
      .off = "tslab"},
-    {.name = "tslab-labelled",
+    {.name = "tslab-domain",
      .group = GROUP_OURS,
-     .worker = "tslab-labelled",
-     .only = "pair batch batch_tail mixed threads xthread request request_bulk phase100 snapshot",
+     .worker = "tslab-domain",
+     .only = "pair batch batch_tail mixed threads xthread request snapshot",
      .off = "tslab"},
+    {.name = "tslab-unlabelled",
+     .group = GROUP_OURS,
+     .worker = "tslab-unlabelled",
+     .only = "pair mixed threads request request_own request_bulk phase10 phase100 handed_on"},
     {.name = "tslab-huge",
      .group = GROUP_OURS,
      .worker = "tslab",
-     .only = "batch batch_tail mixed live request request_bulk phase100 open_phases big_phases churn_apart churn_left rss",
+     .only = "batch batch_tail mixed live request request_bulk phase10 phase100 big_phase open_phases big_phases "
+             "churn_apart churn_left rss",
      .environment = "TSLAB_OPTIONS=huge_pages=1"},
     {.name = "tslab-shared",
      .group = GROUP_OURS,
      .worker = "tslab",
-     .only = "pair mixed threads xthread few_objects request request_bulk phase100 domain open_phases rss",
+     .only =
+         "pair mixed threads xthread few_objects request request_own request_bulk shared_allocator phase10 phase100 "
+         "domain open_phases rss",
      .environment = "TSLAB_OPTIONS=shared=1"},
     {.name = "tslab-static",
      .group = GROUP_OURS,
      .worker = "tslab-static",
-     .only = "pair batch mixed request request_bulk phase100 domain"},
+     .only = "pair batch mixed request request_own request_bulk phase10 phase100 domain"},
     {.name = "jemalloc-prof-off",
      .group = GROUP_OBSERVED,
      .worker = "malloc",
@@ -192,7 +204,8 @@ void backends_read(struct results* r, const char* manifest) {
         b->has_only = table[i].only;
         for (unsigned row = 0; b->has_only && row < ROW_COUNT; row++)
             b->only[row] = word_in(table[i].only, rows[row].name);
-        b->available = b->group == GROUP_OURS || word_in("glibc pmr obstack arena", b->name); /* no library to fetch */
+        b->available = b->group == GROUP_OURS || b->group == GROUP_LIMIT ||
+                       word_in("glibc pmr obstack", b->name); /* no library to fetch */
         if (!b->available) snprintf(b->reason, sizeof b->reason, "not fetched: run scripts/get-peers.sh");
     }
     for (unsigned i = 0; i < BACKENDS; i++) r->backends[i].off = table[i].off ? backend_find(r, table[i].off) : -1;
@@ -224,7 +237,7 @@ static void identify_one(struct backend* b) {
     snprintf(b->malloc_from, sizeof b->malloc_from, "%s", result.malloc_from);
     if (result.version[0]) snprintf(b->version, sizeof b->version, "%s", result.version);
     const char* expected = strrchr(b->library, ':') ? strrchr(b->library, ':') + 1 : b->library;
-    bool serves = b->group == GROUP_GENERAL || b->group == GROUP_OBSERVED;
+    bool serves = b->group == GROUP_GENERAL || b->group == GROUP_CHECKED || b->group == GROUP_OBSERVED;
     if (serves && b->library[0] && !identify_same_file(expected, b->malloc_from))
         refuse(b, "its library does not serve malloc");
     else if (b->profiler && strcmp(b->profiler, result.profiler) != 0)

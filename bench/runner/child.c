@@ -44,6 +44,7 @@ static _Noreturn void become(const char* const* words, const struct backend* b, 
         setenv("LD_PRELOAD", b->library, 1);
     else
         unsetenv("LD_PRELOAD");
+    unsetenv("TSLAB_OPTIONS"), unsetenv("MALLOC_CONF"), unsetenv("GLIBC_TUNABLES"); /* everybody has its defaults */
     put_environment(b->environment);
     execvp(words[0], (char* const*)words);
     fprintf(stderr, "%s: %s\n", words[0], strerror(errno));

@@ -1,4 +1,5 @@
 /* csv.c - the results, a line for each value. bench/README.md documents the columns. */
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -35,7 +36,9 @@ static void put_line(FILE* f, const struct results* r, unsigned row, unsigned ba
     fputc(',', f);
     bool none = cell->state == STATE_OK && summarise(r, row, backend, metric).n == 0;
     put_field(f, state_name(none ? STATE_NONE : cell->state), ',');
-    put_field(f, cell->reason, '\n');
+    put_field(f, cell->reason, ',');
+    if (repetition) fprintf(f, "%" PRIu64, r->seeds[(repetition - 1) % 2]);
+    fputc('\n', f);
 }
 
 static void put_cell(FILE* f, const struct results* r, unsigned row, unsigned backend, unsigned metric) {
@@ -50,7 +53,7 @@ static void put_cell(FILE* f, const struct results* r, unsigned row, unsigned ba
 bool report_csv(const struct results* r, const char* path) {
     FILE* f = fopen(path, "w");
     if (!f) return false;
-    fputs("row,metric,unit,better,backend,group,version,repetition,value,state,reason\n", f);
+    fputs("row,metric,unit,better,backend,group,version,repetition,value,state,reason,seed\n", f);
     for (unsigned row = 0; row < ROW_COUNT; row++)
         for (unsigned k = 0; r->wanted[row] && k < row_metrics(&rows[row]); k++)
             for (unsigned b = 0; b < r->n_backends; b++)

@@ -1,4 +1,5 @@
 /* json.c - the results with every repetition. bench/README.md documents the format. */
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -37,6 +38,9 @@ static void put_head(FILE* f, const struct results* r) {
     put_text(f, "compiler", compiler_text(), ",\n  ");
     put_text(f, "commit", commit_text(), ",\n  ");
     put_text(f, "command", r->command, ",\n  ");
+    fprintf(f, "\"seeds\": [");
+    for (unsigned i = 0; i < r->repetitions; i++) fprintf(f, "%s%" PRIu64, i ? ", " : "", r->seeds[i % 2]);
+    fputs("],\n  ", f);
     fprintf(f, "\"repetitions\": %u,\n  \"seconds\": %ld,\n  \"backends\": [", r->repetitions, r->seconds);
 }
 
@@ -95,7 +99,8 @@ static void put_metric(FILE* f, const struct results* r, unsigned row, unsigned 
     put_text(f, "metric", m->name, ",\n     ");
     put_text(f, "unit", m->unit, ", ");
     put_text(f, "better", m->sense == MORE ? "higher" : "lower", ", ");
-    fprintf(f, "\"plain\": %s, ", m->sense == PLAIN ? "true" : "false");
+    fprintf(f, "\"plain\": %s, \"drawn\": %s, ", m->sense == PLAIN ? "true" : "false",
+            rows[row].drawn ? "true" : "false");
     put_text(f, "best_peer", peer >= 0 ? r->backends[peer].name : "", ", ");
     put_text(f, "winner", best >= 0 ? r->backends[best].name : "", ",\n     \"results\": [\n");
     bool first = true;

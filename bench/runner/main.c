@@ -7,9 +7,11 @@
  */
 #define _GNU_SOURCE
 #include <errno.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/random.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -45,12 +47,13 @@ static bool runnable(const struct results* r, unsigned row, unsigned b) {
 }
 
 /* One run of one cell. */
-static void run_worker(const struct backend* b, unsigned row, const char* mode, unsigned number, unsigned seconds,
-                       struct child_result* out) {
-    char path[1280], text[16];
+static void run_worker(const struct backend* b, unsigned row, const char* mode, unsigned number, uint64_t seed,
+                       unsigned seconds, struct child_result* out) {
+    char path[1280], text[16], drawn[24];
     worker_path(b, path, sizeof path);
     snprintf(text, sizeof text, "%u", number * b->slower);
-    const char* const words[] = {path, rows[row].name, mode, text, NULL};
+    snprintf(drawn, sizeof drawn, "%" PRIu64, seed);
+    const char* const words[] = {path, rows[row].name, mode, text, drawn, NULL};
     child_run(words, b, seconds, out);
 }
 
@@ -72,7 +75,7 @@ static void check_all(struct results* r) {
         for (unsigned b = 0; b < r->n_backends && !interrupted; b++) {
             if (!runnable(r, row, b) || rows[row].unchecked) continue;
             progress("checking contents", row, &r->backends[b]);
-            run_worker(&r->backends[b], row, "checked", 1, CELL_SECONDS, &result);
+            run_worker(&r->backends[b], row, "checked", 1, r->seeds[1], CELL_SECONDS, &result);
             if (result.state == CHILD_INTERRUPTED) return;
             take_state(&r->cells[row][b], &result);
             if (result.state == CHILD_FAILED) r->cells[row][b].failures = repetitions_of(r, row);
@@ -84,8 +87,8 @@ static void time_one(struct results* r, unsigned row, unsigned b, unsigned repet
     static struct child_result result;
     struct cell* cell = &r->cells[row][b];
     if (cell->failures == repetitions_of(r, row)) return; /* failed when it was checked */
-    run_worker(&r->backends[b], row, r->quick ? "timed" : "full", r->part, r->quick ? CELL_SECONDS : FULL_CELL_SECONDS,
-               &result);
+    run_worker(&r->backends[b], row, r->quick ? "timed" : "full", r->part, r->seeds[repetition % 2],
+               r->quick ? CELL_SECONDS : FULL_CELL_SECONDS, &result);
     if (result.state == CHILD_INTERRUPTED) return;
     if (result.state == CHILD_DONE) {
         for (unsigned m = 0; m < MAX_METRICS; m++) cell->value[m][repetition] = result.value[m];
@@ -111,13 +114,15 @@ static void time_repetition(struct results* r, unsigned repetition) {
 }
 
 /* Instructions of one run under callgrind; NAN when it does not run there. */
-static double collected(const struct backend* b, unsigned row, unsigned laps) {
+static double collected(const struct backend* b, unsigned row, unsigned laps, uint64_t seed) {
     static struct child_result result;
-    char path[1280], text[16];
+    char path[1280], text[16], drawn[24];
     worker_path(b, path, sizeof path);
     snprintf(text, sizeof text, "%u", laps);
+    snprintf(drawn, sizeof drawn, "%" PRIu64, seed);
     const char* const words[] = {
-        "valgrind", "--tool=callgrind", "--callgrind-out-file=/dev/null", path, rows[row].name, "counted", text, NULL};
+        "valgrind", "--tool=callgrind", "--callgrind-out-file=/dev/null", path, rows[row].name, "counted", text, drawn,
+        NULL};
     child_run(words, b, COUNT_SECONDS, &result);
     return result.state == CHILD_DONE ? result.collected : NAN;
 }
@@ -130,7 +135,8 @@ static void count_all(struct results* r) {
             if (!runnable(r, row, b)) continue;
             progress("counting instructions", row, &r->backends[b]);
             unsigned laps = (rows[row].count_laps + r->backends[b].slower - 1) / r->backends[b].slower;
-            double once = collected(&r->backends[b], row, laps), twice = collected(&r->backends[b], row, 2 * laps);
+            double once = collected(&r->backends[b], row, laps, r->seeds[0]);
+            double twice = collected(&r->backends[b], row, 2 * laps, r->seeds[0]);
             r->cells[row][b].instructions = (twice - once) / laps / rows[row].count_ops;
             r->cells[row][b].uncountable = !interrupted && isnan(twice - once);
         }
@@ -176,6 +182,13 @@ static int verdict(const struct results* r) {
     return 0;
 }
 
+/* One that nobody can tune for: it is not known before. */
+static uint64_t random_seed(void) {
+    uint32_t n = 0;
+    if (getrandom(&n, sizeof n, GRND_NONBLOCK) != (ssize_t)sizeof n) n = (uint32_t)time(NULL);
+    return n > 1 ? n : 2;
+}
+
 int main(int argc, char** argv) {
     struct options o = {0};
     struct results* r = &results;
@@ -189,6 +202,8 @@ int main(int argc, char** argv) {
     r->quick = o.quick;
     r->repetitions = o.repetitions ? o.repetitions : o.quick ? QUICK_REPETITIONS : FULL_REPETITIONS;
     r->part = o.part ? o.part : o.quick ? QUICK_PART : 1;
+    r->seeds[0] = o.seeds[0] ? o.seeds[0] : 1;
+    r->seeds[1] = o.seeds[1] ? o.seeds[1] : random_seed();
     r->command = command_text(argc, argv);
     time_t start = time(NULL);
     backends_identify(r);

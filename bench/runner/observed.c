@@ -1,6 +1,6 @@
 /*
- * observed.c - what being observed costs: each backend that is observed beside the same one when nobody looks, as a
- * ratio within the repetition. Part of the table.
+ * observed.c - two parts of the table. What being observed costs: each backend that is observed beside the same one when
+ * nobody looks, as a ratio within the repetition. And what the second seed says: one that suits the first only is tuned to it.
  */
 #include <stdio.h>
 #include <string.h>
@@ -45,5 +45,27 @@ void report_observed(const struct results* r) {
             if (!begun) print_head(r);
             begun = true;
             print_line(r, row, k);
+        }
+}
+
+/* ---- seeds -------------------------------------------------------------------------------- */
+
+void report_seeds(const struct results* r) {
+    bool begun = false;
+    for (unsigned row = 0; row < ROW_COUNT; row++)
+        for (unsigned k = 0; r->wanted[row] && rows[row].drawn && k < row_metrics(&rows[row]); k++) {
+            int own = our_entry(r, row, k);
+            if (own < 0 || rows[row].metrics[k].sense == PLAIN) continue;
+            double first = best_ratio_of_seed(r, row, (unsigned)own, k, 0);
+            double second = best_ratio_of_seed(r, row, (unsigned)own, k, 1);
+            if (isnan(first) || isnan(second)) continue;
+            if (!begun)
+                printf("\nSeeds. Our cost relative to the best peer, by the seed that the work was drawn from.\n%-45s  "
+                       "%10s  "
+                       "%10s  second / first\n",
+                       "", "first", "second");
+            begun = true;
+            printf("%-13s %-31s  %10.2f  %10.2f  %14.2f\n", rows[row].name, rows[row].metrics[k].name, first, second,
+                   second / first);
         }
 }

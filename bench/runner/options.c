@@ -1,6 +1,7 @@
 /* options.c - the command line: a table of flags; what is wrong is said together with what is right. */
 #include "runner/options.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,6 +16,8 @@ static const struct {
     {"--part", "N", "an Nth of the work, 1 to 1000 (1, with --quick 5)"},
     {"--row", "NAME", "only this row; may be repeated"},
     {"--backend", "NAME", "only this backend; may be repeated"},
+    {"--seed", "N", "what work is drawn from in the 1st, 3rd, ... repetition (1)"},
+    {"--second-seed", "N", "in the 2nd, 4th, ... (drawn at random, and said)"},
     {"--instructions", NULL, "count instructions, too (needs valgrind; rows that are short)"},
     {"--json", "FILE", "write the results, every repetition included"},
     {"--csv", "FILE", "the same, a line for each value"},
@@ -31,7 +34,7 @@ static void print_usage(FILE* f) {
         char left[64];
         snprintf(left, sizeof left, "%s%s%s", flags[i].flag, flags[i].argument ? " " : "",
                  flags[i].argument ? flags[i].argument : "");
-        fprintf(f, "  %-16s %s\n", left, flags[i].help);
+        fprintf(f, "  %-17s %s\n", left, flags[i].help);
     }
 }
 
@@ -79,6 +82,19 @@ static bool take_number(const char* flag, const char* text, unsigned most, unsig
     return true;
 }
 
+static bool take_seed(const char* flag, const char* text, uint64_t* out) {
+    char* end;
+    errno = 0;
+    unsigned long long n = strtoull(text, &end, 10);
+    if (text[0] < '0' || text[0] > '9' || *end || n < 1 || n > MAX_SEED || errno) {
+        fprintf(stderr, "tslab_bench: %s takes a number from 1 to %llu, not '%s'\n", flag, (unsigned long long)MAX_SEED,
+                text);
+        return false;
+    }
+    *out = n;
+    return true;
+}
+
 static bool take_row(const char* text, struct results* r) {
     unsigned row = row_find(text);
     if (row < ROW_COUNT) return r->wanted[row] = true;
@@ -100,6 +116,8 @@ static bool take(const char* flag, const char* argument, struct options* o, stru
     if (strcmp(flag, "--instructions") == 0) return o->instructions = true;
     if (strcmp(flag, "--reps") == 0) return take_number(flag, argument, MAX_REPETITIONS, &o->repetitions);
     if (strcmp(flag, "--part") == 0) return take_number(flag, argument, 1000, &o->part);
+    if (strcmp(flag, "--seed") == 0) return take_seed(flag, argument, &o->seeds[0]);
+    if (strcmp(flag, "--second-seed") == 0) return take_seed(flag, argument, &o->seeds[1]);
     if (strcmp(flag, "--row") == 0) return take_row(argument, r);
     if (strcmp(flag, "--backend") == 0) return take_backend(argument, r);
     if (strcmp(flag, "--json") == 0) o->json = argument;

@@ -4,9 +4,12 @@
 
 #include "runner/results.h"
 
+#define MAX_SEED UINT32_MAX
+
 struct options {
     bool quick, instructions;
     unsigned repetitions, part; /* 0: not given */
+    uint64_t seeds[2];          /* 0: not given */
     const char *json, *csv, *peers;
 };
 

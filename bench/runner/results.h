@@ -9,10 +9,13 @@
 
 #include "rows.h"
 
-enum { MAX_BACKENDS = 32, MAX_REPETITIONS = 99, TEXT = 160 };
+enum { MAX_BACKENDS = 48, MAX_REPETITIONS = 99, TEXT = 160 };
 
-/* Observed: a general peer with a profiler, on or off; compared with itself, never the best peer. */
-enum group { GROUP_GENERAL, GROUP_PHASE, GROUP_LIMIT, GROUP_OURS, GROUP_OBSERVED };
+/*
+ * Checked: a general peer that refuses doubled frees, as ours do; a kind of its own, never the best peer. Observed: a
+ * general peer with a profiler, on or off; compared with itself, never the best peer.
+ */
+enum group { GROUP_GENERAL, GROUP_CHECKED, GROUP_PHASE, GROUP_LIMIT, GROUP_OURS, GROUP_OBSERVED };
 
 struct backend {
     const char* name;
@@ -44,6 +47,7 @@ struct cell {
 struct results {
     unsigned repetitions; /* asked for */
     unsigned part;        /* laps are divided by it */
+    uint64_t seeds[2];    /* of the 1st, 3rd, ... repetition, and of the 2nd, 4th, ... */
     unsigned n_backends;
     bool quick, complete, instructions;
     long seconds;
@@ -64,7 +68,10 @@ struct summary {
 
 struct summary summarise(const struct results* r, unsigned row, unsigned backend, unsigned metric);
 
-/* The peer with the best median, and the best of all but the limit and the observed; -1 when nobody has one. */
+/* The median of the cost relative to the best peer over the repetitions of one of the two seeds. */
+double best_ratio_of_seed(const struct results* r, unsigned row, unsigned backend, unsigned metric, unsigned which);
+
+/* The peer with the best median, and the best of all but limit, checked and observed; -1 when nobody has one. */
 int best_peer(const struct results* r, unsigned row, unsigned metric);
 int winner(const struct results* r, unsigned row, unsigned metric);
 
@@ -83,6 +90,7 @@ const char* group_name(enum group group);
 
 void report_table(const struct results* r);
 void report_observed(const struct results* r); /* a part of the table: what being observed costs */
+void report_seeds(const struct results* r);    /* another: what the second seed says */
 bool report_json(const struct results* r, const char* path);
 bool report_csv(const struct results* r, const char* path);
 

@@ -82,13 +82,23 @@ struct summary summarise(const struct results* r, unsigned row, unsigned backend
     return s;
 }
 
+double best_ratio_of_seed(const struct results* r, unsigned row, unsigned backend, unsigned metric, unsigned which) {
+    double ratios[MAX_REPETITIONS];
+    unsigned n = 0;
+    for (unsigned i = which; i < r->repetitions; i += 2) {
+        double ratio =
+            cost_ratio(&rows[row].metrics[metric], value_of(r, row, backend, metric, i), best_value(r, row, metric, i));
+        if (!isnan(ratio)) ratios[n++] = ratio;
+    }
+    return median_of(ratios, n);
+}
+
 static int best_of(const struct results* r, unsigned row, unsigned metric, bool peers_only) {
     int best = -1;
     double best_median = NAN;
     for (unsigned b = 0; b < r->n_backends; b++) {
         const struct backend* backend = &r->backends[b];
-        if (backend->group == GROUP_LIMIT || backend->group == GROUP_OBSERVED || (peers_only && !is_peer(backend)))
-            continue;
+        if (!is_peer(backend) && (peers_only || backend->group != GROUP_OURS)) continue;
         double median = summarise(r, row, b, metric).median;
         if (isnan(median)) continue;
         if (best < 0 || better(&rows[row].metrics[metric], median, best_median)) best = (int)b, best_median = median;
@@ -122,6 +132,6 @@ const char* state_name(enum state state) {
 }
 
 const char* group_name(enum group group) {
-    static const char* const names[] = {"general", "phase", "limit", "ours", "observed"};
+    static const char* const names[] = {"general", "checked", "phase", "limit", "ours", "observed"};
     return names[group];
 }

@@ -4,6 +4,7 @@
  * First every row with all backends, the best first; then the summary, one line a metric, which ends
  * on the screen: ours beside glibc and the best peer, and who wins by how much.
  */
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -33,6 +34,7 @@ static void print_head(const struct results* r) {
         "tslab_bench, %s form, 1/%u of the work: %u repetitions, interleaved; medians; +- is (max - min) / median%s\n",
         r->quick ? "quick" : "full", r->part, r->repetitions,
         r->complete ? "" : "; INTERRUPTED, this is what was done");
+    printf("seeds     %" PRIu64 " and %" PRIu64 ", in turn by repetition\n", r->seeds[0], r->seeds[1]);
     printf("machine   %s, %ld cpus, %ld MiB\nkernel    %s\ncompiler  %s\ncommit    %s\ndate      %s\ncommand   %s\n",
            m.cpu, m.cpus, m.memory_mb, m.kernel, compiler_text(), commit_text(), date_text(), r->command);
     printf("backends ");
@@ -43,6 +45,10 @@ static void print_head(const struct results* r) {
     for (unsigned b = 0; b < r->n_backends; b++)
         if (r->backends[b].wanted && !r->backends[b].available)
             printf("missing   %s: %s\n", r->backends[b].name, r->backends[b].reason);
+    printf("checked   refuse doubled frees, as ours do, and are no best peer:");
+    for (unsigned b = 0; b < r->n_backends; b++)
+        if (r->backends[b].group == GROUP_CHECKED) printf(" %s", r->backends[b].name);
+    printf("\n");
 }
 
 /* ---- every backend ------------------------------------------------------------------------ */
@@ -174,6 +180,7 @@ void report_table(const struct results* r) {
     for (unsigned row = 0; row < ROW_COUNT; row++)
         if (r->wanted[row]) print_row(r, row);
     report_observed(r);
+    report_seeds(r);
     print_summary(r);
     printf("took %ld s\n", r->seconds);
 }

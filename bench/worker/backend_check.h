@@ -38,4 +38,24 @@ static inline void bk_phase_free(struct bk_phase* ph, bk_ref ref) {
 #define bk_scope_end bk_phase_end
 #endif
 
+/* What a program does that has only this: it copies, and frees the old one where that is possible. */
+#if !BK_REALLOC
+static inline void* bk_scope_realloc(struct bk_phase* ph, bk_ref* ref, size_t old, size_t size) {
+    bk_ref grown;
+    void* p = bk_scope_alloc(ph, size, &grown);
+    memcpy(p, bk_ptr(*ref), old);
+#if BK_PHASE_FREE
+    bk_scope_free(ph, *ref);
+#endif
+    *ref = grown;
+    return p;
+}
+#endif
+
+#if !BK_OURS
+static inline void bk_hand_over(struct bk_phase* ph) { (void)ph; }
+
+static inline void bk_take_over(struct bk_phase* ph) { (void)ph; }
+#endif
+
 #endif

@@ -49,13 +49,25 @@ static void ck_enter(void* p, size_t size) {
     for (uint32_t k = 0; k < size; k++) ((unsigned char*)p)[k] = ck_byte(seed, k);
 }
 
-static void ck_leave(void* p) {
-    pthread_mutex_lock(&ck_lock);
+static struct ck_entry* ck_find_locked(const void* p) {
     size_t i = ck_place(p);
     while (ck_table && ck_table[i].p && ck_table[i].p != p) i = (i + 1) % CK_PLACES;
     if (!ck_table || !ck_table[i].p) corrupt("an object that is freed was never handed out");
-    struct ck_entry entry = ck_table[i];
-    ck_table[i].p = CK_GONE;
+    return &ck_table[i];
+}
+
+static uint32_t ck_seed_of(const void* p) {
+    pthread_mutex_lock(&ck_lock);
+    uint32_t seed = ck_find_locked(p)->seed;
+    pthread_mutex_unlock(&ck_lock);
+    return seed;
+}
+
+static void ck_leave(void* p) {
+    pthread_mutex_lock(&ck_lock);
+    struct ck_entry* place = ck_find_locked(p);
+    struct ck_entry entry = *place;
+    place->p = CK_GONE;
     ck_checked++;
     pthread_mutex_unlock(&ck_lock);
     for (uint32_t k = 0; k < entry.size; k++)
@@ -154,6 +166,23 @@ static void ck_scope_free(struct ck_phase* ph, bk_ref ref) {
     ck_phase_forget(ph, bk_ptr(ref));
     bk_scope_free(&ph->real, ref);
 }
+
+/* What was written must have come along; then the object is written anew. */
+static void* ck_scope_realloc(struct ck_phase* ph, bk_ref* ref, size_t old, size_t size) {
+    void* before = bk_ptr(*ref);
+    uint32_t seed = ck_seed_of(before);
+    ck_phase_forget(ph, before);
+    unsigned char* p = bk_scope_realloc(&ph->real, ref, old, size);
+    if (!p) cannot("an allocation failed");
+    for (uint32_t k = 0; k < old; k++)
+        if (p[k] != ck_byte(seed, k)) corrupt("a buffer that has grown has lost its contents");
+    ck_phase_note(ph, p, size);
+    return p;
+}
+
+static void ck_hand_over(struct ck_phase* ph) { bk_hand_over(&ph->real); }
+
+static void ck_take_over(struct ck_phase* ph) { bk_take_over(&ph->real); }
 
 static void ck_scope_end(struct ck_phase* ph, bk_ref* list, size_t n) {
     ck_phase_leave_all(ph);

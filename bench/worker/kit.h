@@ -44,6 +44,8 @@ static inline void guard_memory(const char* when) {
     cannot(why);
 }
 
+static inline uint64_t larger(uint64_t a, uint64_t b) { return a > b ? a : b; }
+
 /* ---- processors ------------------------------------------------------------------------- */
 
 /* The k-th processor this process may use, from 0; -1 when it has not so many. */
@@ -93,16 +95,27 @@ static inline void* touched(size_t bytes) {
     return p;
 }
 
+/* Start of the k-th sequence of random numbers of this run's seed. */
+static uint64_t work_seed;
+
+static inline uint64_t seeded(uint64_t k) {
+    uint64_t x = (work_seed << 8 | k) * 0x9e3779b97f4a7c15u;
+    x = (x ^ x >> 31) * 0xbf58476d1ce4e5b9u;
+    return x ^ x >> 29;
+}
+
 /* Random numbers below `limit`, drawn beforehand. */
-static inline uint32_t* drawn(size_t n, uint32_t limit, uint64_t seed) {
+static inline uint32_t* drawn(size_t n, uint32_t limit, uint64_t sequence) {
     uint32_t* list = touched(n * sizeof *list);
+    uint64_t seed = seeded(sequence);
     for (size_t i = 0; i < n; i++) list[i] = next_random(&seed) % limit;
     return list;
 }
 
 /* The numbers 0..n-1 in random order. */
-static inline uint32_t* shuffled(uint32_t n, uint64_t seed) {
+static inline uint32_t* shuffled(uint32_t n, uint64_t sequence) {
     uint32_t* list = touched(n * sizeof *list);
+    uint64_t seed = seeded(sequence);
     for (uint32_t i = 0; i < n; i++) list[i] = i;
     for (uint32_t i = n; i-- > 1;) {
         uint32_t j = next_random(&seed) % (i + 1), other = list[j];

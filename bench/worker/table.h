@@ -4,6 +4,7 @@
 #include "worker/work_phases.h"
 #include "worker/work_threads.h"
 #include "worker/work_churn.h"
+#include "worker/work_use.h"
 #include "worker/work_snapshot.h"
 #if BK_OURS && BK_GENERAL
 #include "worker/work_ours.h"
@@ -23,8 +24,12 @@ static const work_fn ROW(table)[ROW_COUNT] = {
     [ROW_DRIFT] = ROW(drift),
     [ROW_SNAPSHOT] = ROW(snapshot),
 #endif
-#if BK_GENERAL || BK_PHASE_FREE
+#if BK_GENERAL
     [ROW_REQUEST] = ROW(request),
+#endif
+#if BK_PHASE_FREE
+    [ROW_REQUEST_OWN] = ROW(request_own),
+    [ROW_IN_DOMAIN] = ROW(in_domain),
 #endif
 #if BK_GENERAL || BK_BULK
     [ROW_REQUEST_BULK] = ROW(request_bulk),
@@ -34,6 +39,19 @@ static const work_fn ROW(table)[ROW_COUNT] = {
 #if BK_PHASES
     [ROW_DOMAIN] = ROW(domain),
 #endif
+#if BK_HANDS_OVER
+    [ROW_HANDED_ON] = ROW(handed_on),
+#endif
+#if BK_BY_POINTER && BK_GENERAL && !CHECKING
+    [ROW_SHARED_ALLOCATOR] = row_shared_ours,
+#else
+    [ROW_SHARED_ALLOCATOR] = ROW(shared_allocator),
+#endif
+    [ROW_PHASE10] = ROW(phase10),
+    [ROW_BIG_PHASE] = ROW(big_phase),
+    [ROW_REALLOC_GROW] = ROW(realloc_grow),
+    [ROW_LEFT_OVER] = ROW(left_over),
+    [ROW_END_TAIL] = ROW(end_tail),
     [ROW_PHASE100] = ROW(phase100),
     [ROW_OPEN_PHASES] = ROW(open_phases),
     [ROW_BIG_PHASES] = ROW(big_phases),

@@ -30,7 +30,7 @@ static struct ROW(churn) ROW(churn_make)(const struct plan* plan) {
     if (plan->mode == PLAN_CHECKED) c.life = 10, c.objects = 1000, c.survivors = 50, c.every = 20;
     c.phases = plan->full ? 2 * c.life : c.life + 24;
     uint16_t* sizes = touched(ROW(CHURN_SIZES) * sizeof *sizes);
-    uint64_t random = 5;
+    uint64_t random = seeded(5);
     for (int i = 0; i < ROW(CHURN_SIZES); i++) sizes[i] = eight_sizes[next_random(&random) & 7];
     c.sizes = sizes;
     c.list = touched(c.objects * sizeof *c.list);
@@ -46,7 +46,24 @@ static void ROW(churn_sample)(struct ROW(churn) * c, unsigned phase) {
     if (phase + 20 >= c->phases) c->resident[c->samples++] = (double)resident_bytes() - (double)c->base;
 }
 
-static void ROW(churn_report)(struct ROW(churn) * c, double* out) {
+/* A second after the last phase, and one call later: what a pause gives back. */
+static double ROW(churn_settled)(const struct ROW(churn) * c) {
+    const struct timespec second = {.tv_sec = 1};
+    bk_ref ref;
+    nanosleep(&second, NULL);
+#if BK_GENERAL
+    TOUCH(BK(alloc)(HOT_SIZE, &ref));
+    BK(free)(ref);
+#else
+    struct BK(phase) ph;
+    BK(phase_open)(&ph, HOT_SIZE);
+    TOUCH(BK(phase_alloc)(&ph, HOT_SIZE, &ref));
+    BK(phase_end)(&ph, &ref, 1);
+#endif
+    return ((double)resident_bytes() - (double)c->base) / (double)c->live;
+}
+
+static void ROW(churn_report)(struct ROW(churn) * c, const struct plan* plan, double* out) {
     for (unsigned i = 1; i < c->samples; i++) /* few: insertion sort */
         for (unsigned k = i; k > 0 && c->resident[k - 1] > c->resident[k]; k--) {
             double other = c->resident[k];
@@ -57,6 +74,7 @@ static void ROW(churn_report)(struct ROW(churn) * c, double* out) {
     out[1] = mib(resident);
     out[2] = mib((double)c->live);
     out[3] = (double)c->busy_ns / c->phases / c->objects;
+    if (plan->mode == PLAN_TIMED) out[4] = ROW(churn_settled)(c);
 }
 
 /* ---- kept apart ------------------------------------------------------------------------- */
@@ -121,7 +139,7 @@ static void ROW(churn_apart)(const struct plan* plan, double* out) {
         c.busy_ns += now_ns() - start;
         ROW(churn_sample)(&c, phase);
     }
-    ROW(churn_report)(&c, out);
+    ROW(churn_report)(&c, plan, out);
 }
 
 /* ---- left in ---------------------------------------------------------------------------- */
@@ -175,9 +193,6 @@ static void ROW(churn_left)(const struct plan* plan, double* out) {
         unsigned generation = phase % c.life, n = 0, s = 0;
         uint64_t start = now_ns();
         ROW(left_turn)(&c, generation, phase < c.life);
-#if BK_OURS
-        EpochId old = epoch_current(bk_allocator);
-#endif
         for (unsigned i = 0; i < c.objects; i++) {
             size_t size = c.sizes[k++ % ROW(CHURN_SIZES)];
             bool lives = i % c.every == 0;
@@ -188,13 +203,12 @@ static void ROW(churn_left)(const struct plan* plan, double* out) {
         c.live += c.kept_bytes[generation];
         ROW(left_free)(&c, generation, n);
 #if BK_OURS
-        epoch_advance(bk_allocator);
-        epoch_close(bk_allocator, old);
+        epoch_close(bk_allocator, bk_advance());
 #endif
         c.busy_ns += now_ns() - start;
         ROW(churn_sample)(&c, phase);
     }
-    ROW(churn_report)(&c, out);
+    ROW(churn_report)(&c, plan, out);
 }
 
 /* ---- drift ------------------------------------------------------------------------------ */
@@ -206,12 +220,9 @@ static void ROW(drift)(const struct plan* plan, double* out) {
     uint64_t cycles = laps_of(plan, 2000);
     BK(start)();
     for (uint64_t c = 1; c <= cycles; c++) {
-#if BK_OURS
-        EpochId id = epoch_current(bk_allocator);
-#endif
         for (int i = 0; i < OBJECTS; i++) TOUCH(BK(alloc)(HOT_SIZE, &list[i]));
 #if BK_OURS
-        epoch_advance(bk_allocator);
+        EpochId id = bk_advance();
 #endif
         for (int i = 0; i < OBJECTS; i++) BK(free)(list[i]);
 #if BK_OURS

@@ -93,7 +93,7 @@ static void ROW(mixed)(const struct plan* plan, double* out) {
     bk_ref* list = touched(SLOTS * sizeof *list);
     uint32_t* at = drawn(ROW(DRAWN), SLOTS, 1);
     uint16_t* sizes = touched(ROW(DRAWN) * sizeof *sizes);
-    uint64_t random = 2, n = laps_of(plan, 4000000);
+    uint64_t random = seeded(2), n = laps_of(plan, 4000000);
     for (int i = 0; i < ROW(DRAWN); i++) sizes[i] = eight_sizes[next_random(&random) & 7];
     BK(start)();
     for (int i = 0; i < SLOTS; i++) TOUCH(BK(alloc)(sizes[i], &list[i]));
@@ -118,7 +118,7 @@ static void ROW(live)(const struct plan* plan, double* out) {
     BK(start)();
     uint32_t live = 0;
     for (unsigned k = 0, due = 1000; due <= most; k++, due *= 10) {
-        uint32_t* at = drawn(ROW(DRAWN), due, k + 1);
+        uint32_t* at = drawn(ROW(DRAWN), due, 10 + k);
         for (; live < due; live++) TOUCH(BK(alloc)(HOT_SIZE, &list[live]));
         ROW(replace)(list, at, sizes, n / 4 + 1);
         out[k] = ROW(replace)(list, at, sizes, n);
@@ -126,7 +126,7 @@ static void ROW(live)(const struct plan* plan, double* out) {
     }
     char* array = touched((size_t)most * HOT_SIZE);
     for (unsigned k = 0, due = 1000; due <= most; k++, due *= 10) {
-        uint32_t* at = drawn(ROW(DRAWN), due, k + 1);
+        uint32_t* at = drawn(ROW(DRAWN), due, 10 + k);
         (void)ROW(touches)(array, at, n / 4 + 1);
         out[5 + k] = ROW(touches)(array, at, n);
         munmap(at, ROW(DRAWN) * sizeof *at);

@@ -11,8 +11,7 @@ static void row_close_empty(const struct plan* plan, double* out) {
     struct timer timer = timer_calibrate();
     bk_start();
     for (uint64_t i = 0; i < laps_of(plan, 200000); i++) {
-        EpochId old = epoch_current(bk_allocator);
-        epoch_advance(bk_allocator);
+        EpochId old = bk_advance();
         uint64_t t = ticks();
         epoch_close(bk_allocator, old);
         hist_add(&h, timer_net(&timer, t, ticks()));
@@ -34,8 +33,7 @@ static double close_slabs(unsigned slabs, EpochReceipt* receipt) {
         touch(list[i]);
     }
     for (size_t i = 0; i < n; i++) slab_free(bk_allocator, list[i]);
-    EpochId old = epoch_current(bk_allocator);
-    epoch_advance(bk_allocator);
+    EpochId old = bk_advance();
     uint64_t start = now_ns();
     if (!epoch_close_ex(bk_allocator, old, EPOCH_DRAIN, receipt)) corrupt("an epoch could not be closed");
     double ns = (double)(now_ns() - start);
@@ -47,6 +45,7 @@ static void start_with_pages(void) {
     SlabOptions options = {.struct_size = sizeof options, .slab_bytes = 4096};
     bk_allocator = slab_allocator_create_with(&options);
     if (!bk_allocator) cannot(slab_last_error());
+    slab_epoch_set_label(bk_allocator, epoch_current(bk_allocator), RING_LABEL);
 }
 
 /* 10,000 slabs; beside it what the kernel takes for as many pages in one call. */
@@ -79,6 +78,47 @@ static void row_close_cost(const struct plan* plan, double* out) {
         out[k] = best / 1000.0;
     }
 }
+
+/* Requests that end in bulk, on one allocator that all threads share and on one allocator each. */
+#if BK_BY_POINTER
+struct sharing {
+    SlabAllocator *one, *each[4];
+    uint64_t laps;
+    const uint16_t* sizes;
+};
+
+static void requests_on(SlabAllocator* a, const uint16_t* sizes, uint64_t laps) {
+    for (uint64_t r = 0; r < laps; r++) {
+        epoch_domain_t* d = epoch_domain_begin(a, LABEL);
+        for (unsigned i = 0; i < REQUEST_OBJECTS; i++) touch_lines(slab_malloc(a, sizes[i]), sizes[i]);
+        epoch_domain_end(d);
+    }
+}
+
+static void sharing_warm(unsigned index, void* arg) {
+    struct sharing* s = arg;
+    requests_on(s->one ? s->one : s->each[index], s->sizes, s->laps / 10 + 1);
+}
+
+static void sharing_body(unsigned index, void* arg) {
+    struct sharing* s = arg;
+    requests_on(s->one ? s->one : s->each[index], s->sizes, s->laps);
+}
+
+static void row_shared_ours(const struct plan* plan, double* out) {
+    uint16_t sizes[REQUEST_OBJECTS];
+    struct sharing s = {.laps = laps_of(plan, 20000), .sizes = sizes};
+    draw_sizes(sizes, REQUEST_OBJECTS);
+    bk_start();
+    for (int i = 0; i < 4; i++) s.each[i] = bk_new_allocator();
+    for (unsigned k = 0; k < 5; k++) {
+        unsigned threads = k < 3 ? 1u << k : 1u << (k - 2);
+        s.one = k < 3 ? bk_allocator : NULL;
+        struct crew crew = {.threads = threads, .warm = sharing_warm, .body = sharing_body, .arg = &s};
+        out[k] = threads * (double)s.laps * 1e6 / crew_run(&crew);
+    }
+}
+#endif
 
 /* Two running threads hold objects of a domain while a third ends it. */
 struct partner {
@@ -116,7 +156,7 @@ static void row_domain_shared(const struct plan* plan, double* out) {
         if (pthread_create(&ids[k], NULL, partner_main, &partners[k]) != 0) cannot("no threads");
     }
     for (uint64_t i = 0; i < laps_of(plan, 2000); i++) {
-        epoch_domain_t* d = epoch_domain_begin(bk_allocator, NULL);
+        epoch_domain_t* d = epoch_domain_begin(bk_allocator, LABEL);
         touch(slab_malloc(bk_allocator, HOT_SIZE));
         for (unsigned k = 0; k < 2; k++) {
             partners[k].domain = d;

@@ -16,22 +16,30 @@ struct ROW(request_job) {
     const uint16_t* sizes;
 };
 
+#if BK_GENERAL
 static void ROW(requests_singly)(const struct ROW(request_job) * job, uint64_t laps) {
     bk_ref list[REQUEST_OBJECTS];
     for (uint64_t r = 0; r < laps; r++) {
-#if BK_GENERAL
         for (unsigned i = 0; i < REQUEST_OBJECTS; i++) TOUCH_LINES(BK(alloc)(job->sizes[i], &list[i]), job->sizes[i]);
         for (unsigned i = 0; i < REQUEST_OBJECTS; i++) BK(free)(list[i]);
-#else
+    }
+}
+#endif
+
+/* In a phase of its own, every object freed. */
+#if BK_PHASE_FREE
+static void ROW(requests_own)(const struct ROW(request_job) * job, uint64_t laps) {
+    bk_ref list[REQUEST_OBJECTS];
+    for (uint64_t r = 0; r < laps; r++) {
         struct BK(phase) ph;
         BK(scope_begin)(&ph, REQUEST_BYTES);
         for (unsigned i = 0; i < REQUEST_OBJECTS; i++)
             TOUCH_LINES(BK(scope_alloc)(&ph, job->sizes[i], &list[i]), job->sizes[i]);
         for (unsigned i = 0; i < REQUEST_OBJECTS; i++) BK(scope_free)(&ph, list[i]);
         BK(scope_end)(&ph, list, 0);
-#endif
     }
 }
+#endif
 
 static void ROW(requests_bulk)(const struct ROW(request_job) * job, uint64_t laps) {
     bk_ref list[REQUEST_OBJECTS];
@@ -78,7 +86,13 @@ static void ROW(requests)(const struct plan* plan, double* out, ROW(requests_fn)
     out[1] = crew_run(&crew) / (double)job.laps / 1000.0;
 }
 
+#if BK_GENERAL
 static void ROW(request)(const struct plan* plan, double* out) { ROW(requests)(plan, out, ROW(requests_singly)); }
+#endif
+
+#if BK_PHASE_FREE
+static void ROW(request_own)(const struct plan* plan, double* out) { ROW(requests)(plan, out, ROW(requests_own)); }
+#endif
 
 static void ROW(request_bulk)(const struct plan* plan, double* out) { ROW(requests)(plan, out, ROW(requests_bulk)); }
 

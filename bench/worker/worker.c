@@ -8,7 +8,9 @@
  *   BK_PHASES 0|1                 phases of its own: struct bk_phase, bk_phase_open, _alloc, _free, _end
  *   BK_PHASE_FREE 0|1             bk_phase_free frees one object of a phase
  *   BK_BULK 0|1                   bk_phase_end ends all objects; else it frees the list that it is given
- *   BK_SCOPES 0|1                 phases can be the thread's scope: bk_scope_begin, _alloc, _end
+ *   BK_SCOPES 0|1                 phases can be the thread's scope: bk_scope_begin, _alloc, _free, _end
+ *   BK_REALLOC 0|1                bk_scope_realloc; else a larger object is allocated, and the contents copied
+ *   BK_HANDS_OVER 0|1             a phase may be ended by another thread than the one that began it
  *   BK_OURS 0|1                   temporal-slab: epochs, labels, reports
  *   BK_LABELS 0|1                 bk_label(k) labels what the thread allocates from there on
  *   bk_start, bk_ptr, bk_version  making ready; pointer of a kept reference; NULL or the version
@@ -16,7 +18,7 @@
  * and the work_*.h are compiled twice against it: once as they stand (row_*) and once through check.h
  * (check_row_*), where every object is filled with a pattern and verified.
  *
- * Usage: WORKER ROW MODE NUMBER   MODE: timed (NUMBER: divisor), full (the same), checked, counted (NUMBER: laps)
+ * Usage: WORKER ROW MODE NUMBER SEED   MODE: timed (NUMBER: divisor), full (the same), checked, counted (NUMBER: laps)
  *        WORKER --identify
  * Lines out: "malloc FILE", "version TEXT", "profiler TEXT", "value INDEX NUMBER", "cannot TEXT", "corrupt TEXT", "done".
  */
@@ -30,6 +32,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <time.h>
 
 #include "peers/identify.h"
 #include "rows.h"
@@ -41,6 +44,7 @@
 #pragma GCC diagnostic ignored "-Wunused-function" /* no backend does every row */
 
 #include "worker/backend_check.h"
+#include "worker/calls.h"
 #include "worker/look.h"
 
 /* As they stand. */
@@ -81,12 +85,14 @@ static _Noreturn void identify(void) {
 int main(int argc, char** argv) {
     setvbuf(stdout, NULL, _IOLBF, 0);
     if (argc == 2 && strcmp(argv[1], "--identify") == 0) identify();
-    unsigned row = argc == 4 ? row_find(argv[1]) : ROW_COUNT;
+    unsigned row = argc == 5 ? row_find(argv[1]) : ROW_COUNT;
     if (row == ROW_COUNT) {
-        fprintf(stderr, "usage: %s ROW timed|full|checked|counted NUMBER, or --identify\n", argv[0]);
+        fprintf(stderr, "usage: %s ROW timed|full|checked|counted NUMBER SEED, or --identify\n", argv[0]);
         return 2;
     }
     unsigned number = (unsigned)strtoul(argv[3], NULL, 10);
+    work_seed = strtoull(argv[4], NULL, 10);
+    shuffle_sizes(small_sizes, SMALL_OBJECTS, 6);
     struct plan plan = {.divisor = number ? number : 1, .laps = number, .full = strcmp(argv[2], "full") == 0};
     plan.mode = strcmp(argv[2], "checked") == 0   ? PLAN_CHECKED
                 : strcmp(argv[2], "counted") == 0 ? PLAN_COUNTED

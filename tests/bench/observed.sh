@@ -36,46 +36,46 @@ printf '%s\t%s\t%s\t%s\t%s\n' jemalloc-prof 9 profiler "$PWD/profiler.so" "" \
 
 watched="jemalloc-prof-off jemalloc-prof jemalloc-prof-all tcmalloc-prof-off tcmalloc-prof tcmalloc-prof-all"
 backends=""
-for b in glibc scudo tslab tslab-sampled tslab-labelled $watched; do backends="$backends --backend $b"; done
+for b in glibc scudo tslab tslab-sampled tslab-domain tslab-unlabelled $watched; do backends="$backends --backend $b"; done
 timeout 300 "$bench" --quick --part 50 --reps 3 --row pair --row threads --row request --row domain --row snapshot $backends --peers peers.tsv \
     --json result.json >out 2>err || fail "exit code $?: $(tail -n 3 out err)"
 says out "missing   jemalloc-prof-all: its profiler is 'one in 524288 bytes', not 'every allocation'"
 for b in tcmalloc-prof-off tcmalloc-prof tcmalloc-prof-all; do says out "missing   $b: no package today"; done
 says out "jemalloc-prof 9.8.7"
 says out "^Observed"
-says out "^  *tslab-sampled  tslab-labelled  jemalloc-prof$"
-says out "^pair  *alloc + free  *[0-9.]*  *[0-9.]*  *[0-9.]*$"
+says out "^  *tslab  tslab-sampled  tslab-domain  jemalloc-prof$"
+says out "^pair  *alloc + free  *[0-9.]*  *[0-9.]*  *[0-9.]*  *[0-9.]*$"
 
 python3 - <<'END' || fail "the JSON is not as documented"
 import json, statistics
 d = json.load(open("result.json"))
 backends = {b["name"]: b for b in d["backends"]}
 offs = {name: b["off"] for name, b in backends.items()}
-assert offs["tslab"] is None and offs["glibc"] is None and offs["jemalloc-prof-off"] is None, offs
-assert offs["tslab-sampled"] == offs["tslab-labelled"] == "tslab", offs
+assert offs["tslab-unlabelled"] is None and offs["glibc"] is None and offs["jemalloc-prof-off"] is None, offs
+assert offs["tslab"] == "tslab-unlabelled" and offs["tslab-sampled"] == offs["tslab-domain"] == "tslab", offs
 assert offs["jemalloc-prof"] == offs["jemalloc-prof-all"] == "jemalloc-prof-off", offs
 assert offs["tcmalloc-prof"] == offs["tcmalloc-prof-all"] == "tcmalloc-prof-off", offs
-assert backends["jemalloc-prof"]["group"] == "observed" and backends["tslab-labelled"]["group"] == "ours"
+assert backends["jemalloc-prof"]["group"] == "observed" and backends["tslab-domain"]["group"] == "ours"
 assert backends["jemalloc-prof"]["profiler"] == "one in 524288 bytes" and backends["glibc"]["profiler"] is None
 cells = {(r["row"], r["metric"], c["backend"]): c for r in d["rows"] for c in r["results"]}
 compared = 0
 for (row, metric, name), c in cells.items():
-    if offs[name] is None or not c["values"] or row == "snapshot":
+    if offs[name] is None or not c["values"] or row == "snapshot" or not cells[row, metric, offs[name]]["values"]:
         assert row == "snapshot" or c["ratio_off"] is None, c
         continue
     off = cells[row, metric, offs[name]]["values"]
     cost = [(o / v if row == "threads" else v / o) for v, o in zip(c["values"], off)]
     assert len(cost) == 3 and abs(c["ratio_off"] / statistics.median(cost) - 1) < 1e-4, (row, metric, c, off)
     compared += 1
-assert compared == 3 * (1 + 5 + 2), compared
+assert compared == 4 * (1 + 5 + 2), compared
 for r in d["rows"]:
     assert r["best_peer"] in ("glibc", None), r
-    assert r["winner"] in ("glibc", "tslab", "tslab-sampled", "tslab-labelled", None), r
+    assert r["winner"] in ("glibc", "tslab", "tslab-sampled", "tslab-domain", "tslab-unlabelled", None), r
 assert cells["domain", "without a label", "jemalloc-prof"]["state"] == "none"
 look, length = "statistics as text", "their length"
-for name in "glibc", "tslab", "tslab-sampled", "tslab-labelled":
+for name in "glibc", "tslab", "tslab-sampled", "tslab-domain":
     assert cells["snapshot", look, name]["median"] > 0 and cells["snapshot", length, name]["median"] > 0, name
-assert cells["snapshot", length, "tslab-labelled"]["median"] > cells["snapshot", length, "tslab"]["median"] # labels
+assert cells["snapshot", length, "tslab-domain"]["median"] > cells["snapshot", length, "tslab"]["median"] # labels
 assert cells["snapshot", "heap profile by call path", "tslab"]["state"] == "none"
 profile = cells["snapshot", "its length", "jemalloc-prof"]
 assert profile["values"] == [3, 3, 3], profile # KiB

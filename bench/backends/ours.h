@@ -1,0 +1,82 @@
+/*
+ * ours.h - what temporal-slab by pointer and by handle have in common: one allocator with default options, the current
+ * epoch of the ring under a label, a phase is a labelled domain.
+ *
+ *   TSLAB_SAMPLED     the library times one allocation in SAMPLING_PERIOD
+ *   TSLAB_UNLABELLED  nothing has a label: what labels cost
+ */
+#ifndef BENCH_OURS_H
+#define BENCH_OURS_H
+
+#include "epoch_domain.h"
+#include "slab_alloc.h"
+#include "slab_stats.h"
+
+#define BK_PHASES 1
+#define BK_PHASE_FREE 1
+#define BK_SCOPES 1
+#define BK_OURS 1
+#define BK_HANDS_OVER 1
+
+#ifdef TSLAB_UNLABELLED
+#define RING_LABEL NULL
+#define LABEL NULL
+#else
+#define RING_LABEL "background"
+#define LABEL "GET /items"
+#endif
+
+static SlabAllocator* bk_allocator;
+
+static const char* bk_version(void) { return slab_version(); }
+
+static inline SlabAllocator* bk_new_allocator(void) {
+#ifdef TSLAB_SAMPLED
+    SlabOptions options = {.struct_size = sizeof options, .sampling_period = SAMPLING_PERIOD};
+    SlabAllocator* a = slab_allocator_create_with(&options);
+#else
+    SlabAllocator* a = slab_allocator_create();
+#endif
+    if (!a) cannot(slab_last_error());
+    slab_epoch_set_label(a, epoch_current(a), RING_LABEL);
+    return a;
+}
+
+/* The ring moves on; the id of the epoch that it leaves. */
+static inline EpochId bk_advance(void) {
+    EpochId old = epoch_current(bk_allocator);
+    epoch_advance(bk_allocator);
+    slab_epoch_set_label(bk_allocator, epoch_current(bk_allocator), RING_LABEL);
+    return old;
+}
+
+struct bk_phase {
+    epoch_domain_t* domain;
+};
+
+static inline void bk_phase_open(struct bk_phase* ph, size_t hint) {
+    (void)hint;
+    if (!(ph->domain = epoch_domain_create_labeled(bk_allocator, LABEL))) cannot("no domain");
+}
+
+/* As the thread's scope: allocations need not name it. */
+static inline void bk_scope_begin(struct bk_phase* ph, size_t hint) {
+    (void)hint;
+    if (!(ph->domain = epoch_domain_begin(bk_allocator, LABEL))) cannot("no domain");
+}
+
+static inline void bk_hand_over(struct bk_phase* ph) {
+    if (!epoch_domain_detach(ph->domain)) corrupt("a scope could not be detached");
+}
+
+static inline void bk_take_over(struct bk_phase* ph) {
+    if (!epoch_domain_attach(ph->domain)) corrupt("a scope could not be attached");
+}
+
+static inline uint64_t bk_held_bytes(void) {
+    SlabGlobalStats g;
+    slab_stats_global(bk_allocator, &g);
+    return g.committed_bytes;
+}
+
+#endif
