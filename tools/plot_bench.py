@@ -17,7 +17,7 @@ import sys
 
 sys.dont_write_bytecode = True
 
-from bench_plots import page, tables, targets  # noqa: E402
+from bench_plots import demo, page, tables, targets  # noqa: E402
 from bench_plots.read import Bench, Damaged, Nothing, without_folders  # noqa: E402
 from bench_plots.suite import Suite  # noqa: E402
 
@@ -38,6 +38,7 @@ def read_command_line(words):
     p = Parser(prog="plot_bench.py", allow_abbrev=False, formatter_class=argparse.RawDescriptionHelpFormatter, description=__doc__)
     p.add_argument("results", nargs="?", metavar="RESULTS.json", help="what tslab_bench --json wrote")
     p.add_argument("--suite", metavar="DIR", help="output directory of bench/suite/run.py")
+    p.add_argument("--demo", metavar="FILE", help="what tslab_demo --figures wrote: rows of their own, glibc and temporal-slab")
     p.add_argument("--out", metavar="DIR", help="where the pictures go; made if it is not there")
     p.add_argument("--page", metavar="FILE.md", help="the page (default: summary.md beside the pictures)")
     p.add_argument("--why", metavar="FILE", help="reasons for rows we lose, a line each: ROW tab METRIC tab TEXT; METRIC * for all")
@@ -51,8 +52,9 @@ def read_command_line(words):
         p.error("where to: give --out DIR, --page FILE.md or --short-table")
     if o.short_table and not o.results:
         p.error("--short-table takes RESULTS.json")
-    if o.targets and not o.results:
-        p.error("--targets takes RESULTS.json")
+    for flag, given in (("--targets", o.targets), ("--demo", o.demo)):
+        if given and not o.results:
+            p.error(flag + " takes RESULTS.json")
     if o.page and not o.out and not o.no_pictures:
         p.error("--page needs --out DIR for the pictures, or --no-pictures")
     return o
@@ -81,7 +83,7 @@ def import_pictures():
     from bench_plots import bench_pictures, suite_pictures
 
     return {"summary": bench_pictures.summary, "general": bench_pictures.general, "latency": bench_pictures.latency,
-            "tails": suite_pictures.latency_tail, "requests": suite_pictures.requests, "phases": bench_pictures.phases,
+            "tails": suite_pictures.latency_tail, "requests": suite_pictures.requests, "phases": bench_pictures.phases, "use": bench_pictures.use,
             "threads": bench_pictures.threads, "scaling": suite_pictures.scaling, "size": bench_pictures.size,
             "fragmentation": bench_pictures.fragmentation, "fragmentation_suite": suite_pictures.fragmentation,
             "memory": suite_pictures.memory}
@@ -120,6 +122,8 @@ def write_page(o, bench, suite, drawn, why, aims):
 def work(o):
     bench = Bench(o.results) if o.results else None
     suite = Suite(o.suite) if o.suite else None
+    if o.demo:
+        bench.metrics += demo.metrics(o.demo, bench.backends)
     why, status, drawn = read_reasons(o.why), 0, {}
     aims = targets.lines(bench, o.targets) if o.targets else []
     if o.short_table:

@@ -5,7 +5,7 @@ import json
 import os
 import random
 
-from plot_bench_kit import around, bench, call, check, finish, metric, read, suite, write
+from plot_bench_kit import around, bench, call, check, demo, demo_run, finish, metric, read, suite, write
 
 from bench_plots import page, tables
 from bench_plots.read import Bench, Damaged
@@ -80,13 +80,40 @@ def short():
     write("bench.json", bench())
     before = sorted(os.listdir("."))
     out, err = call("bench.json", "--short-table")
-    check(out.splitlines()[:4] == ["| row | temporal-slab | glibc | best peer | ratio to it |", "|---|---|---|---|---|",
-                                   "| pair: alloc + free, ns | 9.00 | 20.0 | 10.0 mimalloc | 0.900 won |",
-                                   "| batch: alloc + free, ns | 30.3 | 60.0 | 30.0 mimalloc | 1.01 level |"], out)
+    check(out.splitlines()[:4] == ["| row | temporal-slab | glibc | best peer | ratio to it | best that checks, too |", "|---|---|---|---|---|---|",
+                                   "| pair: alloc + free, ns | 9.00 | 20.0 | 10.0 mimalloc | 0.900 won | 8.00 scudo |",
+                                   "| batch: alloc + free, ns | 30.3 | 60.0 | 30.0 mimalloc | 1.01 level | - |"], out)
     check("live:" not in out and err == "" and sorted(os.listdir(".")) == before, err, os.listdir("."))
     write("none.json", bench([metric("pair", "alloc + free", "ns", around(glibc=3))]))
     out, _ = call("none.json", "--short-table")
     check(out == "No main row has a value of temporal-slab.\n", out)
+
+
+def seeds():
+    """Rows that are drawn by seed: even repetitions have the second one."""
+    text, _ = page_of(bench())
+    part = text.split("### Two seeds")[1].split("\n#")[0]
+    check(lines_of(part, "|") == ["| row | seed 1 | seed 77 | second / first |", "|---|---|---|---|", "| phase10: in bulk, ns | 0.550 | 0.900 | 1.64 |"], part)
+    value = bench([metric("phase10", "in bulk", "ns", {"glibc": [1], "tslab": [1]}, drawn=True)], seeds=[1])
+    check("Two seeds" not in page_of(value)[0], "two seeds of one repetition")
+    del value["seeds"], value["rows"][0]["drawn"]
+    check("Two seeds" not in page_of(value)[0], "seeds of an older file")
+
+
+def requests():
+    """The demo's figures are rows, in pairs of runs; targets reach them."""
+    write("demo.json", demo(("glibc", 100, 4000), ("glibc", 200, 4000), ("glibc", 100, 8000), ("tslab", 200, 2000), ("tslab", 100, 2000), ("tslab", 120, 8000)))
+    write("aims.tsv", "demo\trequests per second\ttslab\tglibc\t0.7\ndemo\tlatency p99\ttslab\tvalue\t1.95\n")
+    text, _ = page_of(bench(), "--demo", "demo.json", "--targets", "aims.tsv")
+    for line in ("| demo: requests per second, 1/s (more is better) | 120 | 83 % | 100 | 0.833 | 100 glibc | 0.833 won | 0.500 to 2.00 | - |",
+                 "| demo: requests per second, 1/s (more is better) | glibc | 0.700 | 0.833 | **missed** |",
+                 "| demo: latency p99, us | - | 1.95 | 2.00 | level |", "| demo: resident after the last phase, MiB | 4.00 | 0 % | 4.00 | 1.00 | 4.00 glibc | 1.00 level | 1.00 | - |"):
+        check(line in text.splitlines(), "no line", line, lines_of(text, "| demo"))
+    for said, value in (("no runs of both", demo(("tslab", 1, 1))), ("'runs' is missing", {}), ("'page_faults' is missing", {"runs": [
+            {k: v for k, v in demo_run(b, 1, 1).items() if k != "page_faults"} for b in ("glibc", "tslab")]})):
+        write("demo.json", value)
+        _, err = call("bench.json", "--page", "p.md", "--no-pictures", "--demo", "demo.json", wanted=1, one_line=True)
+        check(said in err and "demo.json" in err, said, "is not said but", err)
 
 
 def reasons():
@@ -104,13 +131,15 @@ def aims():
     value = bench([metric("pair", "alloc + free", "ns", {"glibc": [10, 20, 10], "mimalloc": [20, 10, 10], "apr": [4, 4, 4], "arena": [2, 2, 2],
                                                          "tslab": [10, 10, 30], "tslab-handle": [21, 21, 61]}),
                    metric("threads", "1 thread", "Mops/s", {"glibc": [10, 10, 40], "mimalloc": [5, 20, 10], "tslab": [10, 10, 10]}, more=True),
-                   metric("domain", "with a label", "ns", {"tslab": [40, 90, 40]}), metric("pair", "nobody", "ns", {"glibc": [1]})])
+                   metric("domain", "with a label", "ns", {"tslab": [40, 90, 40]}), metric("pair", "nobody", "ns", {"glibc": [1]}),
+                   metric("realloc_grow", "a buffer", "us", {"tslab": [1, 1, 1]}), metric("rss", "after the end", "MiB", {"tslab": [1, 1, 1]})])
     wanted = (("pair\talloc + free\ttslab\tbest\t2.5", "| pair: alloc + free, ns | the best peer | 2.50 | 2.50 | met |"),
               ("pair\talloc + free\ttslab\tgeneral\t0.96", "| pair: alloc + free, ns | the best general allocator | 0.960 | 1.00 | level |"),
               ("pair\talloc + free\ttslab\tarena\t4.7", "| pair: alloc + free, ns | arena | 4.70 | 5.00 | **missed** |"),
               ("pair\talloc + free\ttslab-handle\ttslab\t2", "| pair: alloc + free, ns, tslab-handle | tslab | 2.00 | 2.10 | level |"),
               ("threads\t1 thread\ttslab\tgeneral\t1.5", "| threads: 1 thread, Mops/s (more is better) | the best general allocator | 1.50 | 2.00 | **missed** |"),
               ("domain\twith a label\ttslab\tpair/alloc + free/glibc\t5", "| domain: with a label, ns | pair, alloc + free, glibc | 5.00 | 4.00 | met |"),
+              ("realloc_grow\ta buffer\ttslab\tpair/alloc + free/glibc\t99", "| realloc_grow: a buffer, us | pair, alloc + free, glibc | 99.0 | 100 | level |"),
               ("domain\twith a label\ttslab\tvalue\t38", "| domain: with a label, ns | - | 38.0 | 40.0 | **missed** |"),
               ("domain\twith a label\ttslab-handle\tvalue\t3", "| domain: with a label, ns, tslab-handle | - | 3.00 | - | not measured |"),
               ("pair\tnobody\ttslab\tbest\t1", "| pair: nobody, ns | the best peer | 1.00 | - | not measured |"),
@@ -119,12 +148,13 @@ def aims():
     text, _ = page_of(value, "--targets", "aims.tsv")
     part = text.split("## Targets")[1].split("\n## ")[0]
     check(lines_of(part, "| ")[1:] == [said for _, said in wanted], part)
-    check("Here: 2 met, 2 level, 3 missed, 3 not measured." in part, part)
+    check("Here: 2 met, 3 level, 3 missed, 3 not measured." in part, part)
     check("## Targets" not in page_of(value)[0], "targets that nobody gave")
     for said, line in (("is not ROW tab METRIC tab BACKEND", "pair\talloc + free\ttslab"), ("the limit '0' is no number above 0", "pair\talloc + free\ttslab\tbest\t0"),
                        ("the limit 'nan'", "pair\talloc + free\ttslab\tbest\tnan"), ("has no metric 'alloc'", "pair\talloc\ttslab\tbest\t1"),
                        ("there is no backend 'ours'", "pair\talloc + free\tours\tbest\t1"), ("no 'arean' to compare with", "pair\talloc + free\ttslab\tarean\t1"),
-                       ("has no metric 'x'", "pair\talloc + free\ttslab\tpair/x/glibc\t1"), ("no 'a/glibc' to compare with", "pair\talloc + free\ttslab\ta/glibc\t1")):
+                       ("has no metric 'x'", "pair\talloc + free\ttslab\tpair/x/glibc\t1"), ("no 'a/glibc' to compare with", "pair\talloc + free\ttslab\ta/glibc\t1"),
+                       ("MiB cannot be divided by ns", "rss\tafter the end\ttslab\tpair/alloc + free/glibc\t1")):
         write("aims.tsv", line + "\n")
         _, err = call("bench.json", "--page", "p.md", "--no-pictures", "--targets", "aims.tsv", wanted=1, one_line=True)
         check(said in err and "aims.tsv" in err, said, "is not said but", err)
@@ -154,13 +184,13 @@ def doubts():
     spoilt(value, "pair", "tslab-handle", state="failed", reason="killed by signal 11 in /a/b/worker", failures=3, **none)
     spoilt(value, "batch", "glibc", state="failed", reason="took over 60 s", failures=1)
     spoilt(value, "churn_left", "apr", state="cannot", reason="it makes no more pools", **none)
-    value["backends"][4].update(available=False, reason="not in /opt/x/list.tsv")
+    value["backends"][5].update(available=False, reason="not in /opt/x/list.tsv")
     value["rows"].append(metric("mixed", "free + alloc", "ns", {}))
     text, _ = page_of(value)
     for said in ("| pair: alloc + free, ns | 20.0 | 10.0 | corrupt |", "- pair, jemalloc corrupt: objects overlap &lt;b&gt;\\|",
                  "- pair, tslab-handle failed 3 x: killed by signal 11 in worker", "- batch, glibc failed 1 x: took over 60 s",
                  "| 60.0 (failed 1 x) |", "- churn_left, apr cannot: it makes no more pools", "- arena: not in list.tsv",
-                 "| arena | limit | 1.4 | no: not in list.tsv |", "- no values at all: mixed: free + alloc"):
+                 "| arena | limit | 1.5 | no: not in list.tsv |", "- no values at all: mixed: free + alloc"):
         check(said in text, "the page does not say", said)
 
 
@@ -256,6 +286,7 @@ WRONG = (
     (1, "nowhere is no directory", "--suite", "nowhere", "--out", "o"),
     (1, "No such file", "--suite", ".", "--out", "o"),
     (2, "--targets takes RESULTS.json", "--suite", "x", "--out", "o", "--targets", "t"),
+    (2, "--demo takes RESULTS.json", "--suite", "x", "--out", "o", "--demo", "d"),
     (1, "nowhere.tsv: No such file", "b.json", "--out", "o", "--why", "nowhere.tsv"),
     (1, "nowhere.tsv: No such file", "b.json", "--out", "o", "--targets", "nowhere.tsv"),
     (1, "Not a directory", "b.json", "--out", "b.json/o", "--no-pictures"),
@@ -274,7 +305,7 @@ def wrong():
         out, err = call(*arguments, wanted=status, one_line=True)
         check(said in err and out == "" and not os.path.exists("o"), arguments, "says", err)
     out, _ = call("--help")
-    for word in ("--suite", "--out", "--page", "--why", "--targets", "--no-pictures", "--short-table", "Exit status"):
+    for word in ("--suite", "--out", "--page", "--why", "--targets", "--demo", "--no-pictures", "--short-table", "Exit status"):
         check(word in out, "--help has no", word)
 
 
@@ -337,6 +368,6 @@ def hostile_suite():
     check(refused > 10, "only", refused, "refused")
 
 
-for test in (numbers, ranges, observed, short, reasons, aims, doubts, nobody, hostile, wrong, without_matplotlib, of_the_suite, hostile_suite):
+for test in (numbers, ranges, observed, short, seeds, requests, reasons, aims, doubts, nobody, hostile, wrong, without_matplotlib, of_the_suite, hostile_suite):
     test()
 finish()

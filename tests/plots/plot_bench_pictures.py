@@ -63,17 +63,23 @@ def check_pictures(folder, wanted):
 def at_a_glance():
     axes = bench_pictures.summary(result(bench()), None).axes[0]
     labels = [t.get_text() for t in axes.get_yticklabels()]
-    check(labels[0] == "batch_tail: alloc p99.99" and labels[-1] == "churn_left: resident / live" and len(labels) == 16, labels)
+    check(labels[0] == "batch_tail: alloc p99.99" and labels[-1] == "churn_left: resident / live" and len(labels) == 17, labels)
     check("pair: alloc + free" in labels and "drift: drift" not in labels and "churn_left: live" not in labels, labels)
     at = labels.index("pair: alloc + free")
     dots = {line.get_ydata()[0]: (line.get_xdata()[0], line.get_color()) for line in axes.lines if len(line.get_xdata()) == 1}
-    check(len(dots) == 16 and near([dots[at][0], dots[15][0]], [0.9, 3]), dots)
-    check(dots[at][1] == "#0b5fd0" and dots[15][1] == "#d55e00" and dots[labels.index("batch: alloc + free")][1] == "#6b6b6b", dots)
-    check([x for x, _ in (dots[i] for i in range(16))] == sorted(x for x, _ in dots.values()), "not sorted", dots)
+    check(len(dots) == 17 and near([dots[at][0], dots[16][0]], [0.9, 3]), dots)
+    check(dots[at][1] == "#0b5fd0" and dots[16][1] == "#d55e00" and dots[labels.index("batch: alloc + free")][1] == "#6b6b6b", dots)
+    check([x for x, _ in (dots[i] for i in range(17))] == sorted(x for x, _ in dots.values()), "not sorted", dots)
     check("0.900  mimalloc" in texts(axes) and "3.00  glibc" in texts(axes), texts(axes))
-    check("13 won, 2 level, 4 behind (3 not drawn: a value is 0)" in axes.get_title("left"), axes.get_title("left"))
+    check("14 won, 2 level, 4 behind (3 not drawn: a value is 0)" in axes.get_title("left"), axes.get_title("left"))
     low, high = axes.get_xlim()
     check(low < min(x for x, _ in dots.values()) and high > 3 and axes.get_xscale() == "log", low, high)
+
+
+def checked():
+    """Who refuses doubled frees is marked."""
+    axes, = bench_pictures.use(result(bench()), None).axes
+    check("210 (checks)" in texts(axes) and "100" in texts(axes), texts(axes))
 
 
 def lines():
@@ -205,6 +211,6 @@ def real():
     check(len(suite_pictures.latency_tail(None, Suite("real")).axes) == 2, "churn_fixed has no two histograms")
 
 
-for test in (at_a_glance, lines, dots, of_the_suite, whole_page, not_there, odd_values, real):
+for test in (at_a_glance, checked, lines, dots, of_the_suite, whole_page, not_there, odd_values, real):
     test()
 finish()

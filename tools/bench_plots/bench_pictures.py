@@ -23,14 +23,17 @@ def points(bench, metrics, value_of_name):
     return found
 
 
+def note(metric, backend, failures):
+    """What stands behind a name: that it checks, and repetitions that failed."""
+    return (" (checks)" if metric.groups[backend] == "checked" else "") + (" (failed %d x)" % failures if failures else "")
+
+
 def notes(metrics):
-    """What a legend says behind a name: repetitions that failed."""
     worst = {}
     for metric in metrics:
         for cell in metric.measured():
-            if cell.failures:
-                worst[cell.backend] = max(worst.get(cell.backend, 0), cell.failures)
-    return {name: " (failed %d x)" % n for name, n in worst.items()}
+            worst[cell.backend] = max(worst.get(cell.backend, 0), cell.failures)
+    return {name: note(metrics[0], name, n) for name, n in worst.items()}
 
 
 def leading_number(name):
@@ -39,7 +42,7 @@ def leading_number(name):
 
 
 def order(bench):
-    return [b.name for b in bench.group("ours") + bench.group("general") + bench.group("phase") + bench.group("limit")]
+    return [b.name for b in bench.group("ours") + bench.group("general") + bench.group("checked") + bench.group("phase") + bench.group("limit")]
 
 
 # ---- at a glance ----
@@ -158,7 +161,7 @@ def size(bench, _):
 def ranking(metric):
     """Rows for style.dots, the best first."""
     cells = sorted(metric.measured(), key=lambda c: c.median, reverse=metric.more)
-    return [(c.backend, c.median, c.least, c.most, " (failed %d x)" % c.failures if c.failures else "") for c in cells]
+    return [(c.backend, c.median, c.least, c.most, note(metric, c.backend, c.failures)) for c in cells]
 
 
 def unit(metric):
@@ -188,11 +191,24 @@ def general(bench, _):
 
 
 def phases(bench, _):
-    return bars(bench, [("request", "1 thread", "request: 225 objects, freed singly"),
+    return bars(bench, [("request_own", "1 thread", "request_own: 225 objects, freed singly"),
                         ("request_bulk", "1 thread", "request_bulk: ended in bulk"), ("phase100", "phase", "phase100: 100 objects and the end"),
                         ("domain", "without a label", "domain: an empty phase"),
                         ("open_phases", "second lap, open to end", "open_phases: of 10,000 open ones, one"),
                         ("open_phases", "resident bytes per phase", "open_phases: memory of one (1760 B live)")])
+
+
+def use(bench, _):
+    return bars(bench, [("phase10", "in bulk", "phase10: ten objects, ended in bulk"),
+                        ("phase10", "freed singly", "phase10: ten objects, freed singly"),
+                        ("handed_on", "a phase", "handed_on: ended by another thread"),
+                        ("realloc_grow", "a buffer", "realloc_grow: 50 steps to 15 KB"),
+                        ("big_phase", "an object", "big_phase: 100,000 objects, one"),
+                        ("big_phase", "resident over start, ended", "big_phase: memory right after the end"),
+                        ("in_domain", "pair", "in_domain: a pair inside a phase"),
+                        ("left_over", "over start, ended", "left_over: memory after 50,000 phases"),
+                        ("end_tail", "end p99.99", "end_tail: an end, two threads, p99.99"),
+                        ("shared_allocator", "2 threads, one allocator", "shared_allocator: two threads")])
 
 
 def fragmentation(bench, _):

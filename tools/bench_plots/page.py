@@ -15,6 +15,8 @@ PICTURES = (
     ("requests", "suite", "Requests", "The same for whole requests, by the policy of closing. The others know no phases and no closes. "
      "Dashed: temporal-slab with recycling deferred to the close."),
     ("phases", "bench", "Phases", "What the library is for. arena is a bump pointer, the limit of the machine, and frees nothing singly."),
+    ("use", "bench", "Phases as programs use them", "Handed to another thread, tiny, huge, with a buffer that grows, left in numbers; general work inside "
+     "one. What is marked checks refuses doubled frees, as temporal-slab does."),
     ("threads", "bench", "Scaling with threads", "Rate against threads, row threads; on the right the last point."),
     ("scaling", "suite", "Scaling, objects freed by neighbours", "benchmark_threads of the suite: rate and latency."),
     ("size", "bench", "Cost against size", "Left: replacing one of so many live objects. Right: closing an epoch with so many empty slabs."),
@@ -115,14 +117,19 @@ def missing(drawn, bench, suite):
 def bench_tables(bench, why):
     lines = ["## All numbers", "", "Medians. Ratios are of costs, taken repetition by repetition; below 1 temporal-slab is better. Spread is (max - min) / "
              "median. A name beside our number is the way of using temporal-slab where it is not plain tslab.", "", *tables.whole(bench)]
-    for title, groups in (("General allocators", ("general",)), ("Allocators with phases, and the limit", ("phase", "limit")),
+    for title, groups in (("General allocators", ("general",)), ("General allocators that refuse doubled frees, as temporal-slab does", ("checked",)),
+                          ("Allocators with phases, and the limit", ("phase", "limit")),
                           ("Ways of using temporal-slab", ("ours",)), ("Allocators with their profilers, on and off", ("observed",))):
         found = tables.of_groups(bench, groups)
         if found:
-            lines += ["### " + title, "", "In bold who is the best of all but the limit and those with profilers; an empty cell: it has no such thing.", "", *found]
+            lines += ["### " + title, "", "In bold who is the best of all but the limit, those that check and those with profilers; an empty cell: it has no such thing.", "", *found]
     found = tables.observed(bench)
     if found:
         lines += ["### What being observed costs", "", "Relative to the same backend that is not observed, repetition by repetition; 1 is nothing.", "", *found]
+    found = tables.seeds(bench)
+    if found:
+        lines += ["### Two seeds", "", "Our cost relative to the best peer. The first seed is always the same, the second was drawn when the run began: what is "
+                  "tuned to the first is worse on the second.", "", *found]
     behind = tables.behind(bench, why)
     first = ["## Where temporal-slab is behind", "", *behind] if behind else []
     return first + lines + ["## Allocators", "", *tables.backends(bench)]

@@ -10,7 +10,7 @@ import re
 
 FORMAT = 2
 LEVEL = 0.05
-GROUPS = ("general", "phase", "limit", "ours", "observed")
+GROUPS = ("general", "checked", "phase", "limit", "ours", "observed")
 STATES = ("ok", "failed", "corrupt", "cannot", "missing", "none")
 KINDS = {str: "a text", bool: "true or false", list: "a list", dict: "an object", float: "a number"}
 
@@ -99,6 +99,7 @@ class Metric:
         self.what = field(entry, "what", str, where)
         self.unit = field(entry, "unit", str, where)
         self.plain = field(entry, "plain", bool, where)
+        self.drawn = field(entry, "drawn", bool, where, True) or False
         self.best_peer = field(entry, "best_peer", str, where, True)
         self.winner = field(entry, "winner", str, where, True)
         better = field(entry, "better", str, where)
@@ -140,15 +141,23 @@ class Metric:
             return "level"
         return "won" if (own.median < other) != self.more else "behind"
 
-    def ratio_range(self):
-        """Least and most of the ratio to the best peer over the repetitions, or None."""
+    def best_of_turn(self, i, groups=("general", "phase")):
+        """The best value in a repetition, or None."""
+        return (max if self.more else min)((c.values[i] for c in self.cells.values() if self.groups[c.backend] in groups
+                                            and i < len(c.values) and c.values[i] is not None), default=None)
+
+    def ratios(self):
+        """Of our cost to the best peer, one for each repetition; None where there is none."""
         own, found = self.ours(), []
         for i, value in enumerate(own.values if own and not self.plain else ()):
-            peers = [c.values[i] for c in self.cells.values() if self.groups[c.backend] in ("general", "phase")
-                     and i < len(c.values) and c.values[i] is not None]
-            best = (max if self.more else min)(peers, default=None)
-            if best is not None and best > 0 and value is not None and value > 0:
-                found.append(best / value if self.more else value / best)
+            best = self.best_of_turn(i)
+            there = best is not None and best > 0 and value is not None and value > 0
+            found.append((best / value if self.more else value / best) if there else None)
+        return found
+
+    def ratio_range(self):
+        """Least and most of them, or None."""
+        found = [r for r in self.ratios() if r is not None]
         return (min(found), max(found)) if found else None
 
 
@@ -172,6 +181,7 @@ class Bench:
         self.backends = [Backend(b, "%s: backend %d" % (path, i + 1)) for i, b in enumerate(field(found, "backends", list, path))]
         self.metrics = [Metric(m, self.backends, "%s: row %d" % (path, i + 1))
                         for i, m in enumerate(field(found, "rows", list, path))]
+        self.seeds = [int(field({"seed": s}, "seed", float, path)) for s in field(found, "seeds", list, path, True) or ()]
         if not self.metrics:
             raise Damaged("%s has no rows" % path)
 

@@ -18,9 +18,10 @@ PEERS = {  # colour, marker, line
     "tcmalloc": ("#44aa99", "P", "-"), "tbbmalloc": ("#8b6f4e", "X", "-"), "snmalloc": ("#117733", "<", "-"),
     "rpmalloc": ("#cc6677", ">", "-"), "rp-heap": ("#cc6677", ">", "--"), "scudo": ("#88ccee", "p", "-"),
     "apr": ("#999933", "h", "--"), "talloc": ("#882255", "d", "--"), "pmr": ("#66a0c0", "*", "--"),
-    "obstack": ("#a0a0a0", "8", "--"), "arena": ("#000000", "x", ":"),
+    "obstack": ("#a0a0a0", "8", "--"), "arena": ("#000000", "x", ":"), "arena-inlined": ("#777777", "x", ":"),
+    "snmalloc-checks": ("#117733", "<", "-."), "mimalloc-secure": ("#e6cf7a", "v", "-."),
 }
-OWN_LINES = {"tslab": "-", "tslab-handle": "--", "tslab-single": (0, (6, 2)), "tslab-sampled": "-.", "tslab-static": ":"}
+OWN_LINES = {"tslab": "-", "tslab-handle": "--", "tslab-single": (0, (6, 2)), "tslab-sampled": "-.", "tslab-domain": (0, (3, 1)), "tslab-static": ":"}
 MORE_COLOURS = ("#b7a3c9", "#7f9a65", "#c08a8a", "#8a9bb5")
 
 pyplot.rcParams.update({"font.size": 8.5, "axes.titlesize": 9.5, "axes.spines.top": False, "axes.spines.right": False,
@@ -90,7 +91,7 @@ def dots(axes, rows, unit):
     for y, (name, value, low, high, _) in enumerate(rows):
         strong = is_ours(name)
         axes.plot([low, high], [y, y], color=OURS if strong else "#9a9a9a", linewidth=1.2, alpha=0.5, solid_capstyle="butt", zorder=2)
-        axes.plot([value], [y], "o" if strong else "x" if name == "arena" else "s", color=OURS if strong else "#9a9a9a" if name != "glibc" else "#333333",
+        axes.plot([value], [y], "o" if strong else "x" if name.startswith("arena") else "s", color=OURS if strong else "#9a9a9a" if name != "glibc" else "#333333",
                   markersize=6 if name == "tslab" else 5 if strong else 4, zorder=4)
     if wide and min(r[2] for r in rows) > 0:
         axes.set_xscale("log")

@@ -8,10 +8,11 @@ from .suite import inside, number
 
 SHORT = (("pair", "alloc + free"), ("batch", "alloc + free"), ("batch_tail", "alloc p99.9"), ("batch_tail", "free p99.9"),
          ("mixed", "free + alloc"), ("threads", "1 thread"), ("threads", "4 threads"), ("xthread", "4 threads"),
-         ("request", "1 thread"), ("request_bulk", "1 thread"), ("phase100", "phase"), ("domain", "without a label"),
+         ("request", "1 thread"), ("request_own", "1 thread"), ("request_bulk", "1 thread"), ("phase10", "in bulk"), ("domain", "with a label"),
+         ("in_domain", "pair"), ("handed_on", "a phase"), ("realloc_grow", "a buffer"), ("big_phase", "an object"),
          ("open_phases", "second lap, open to end"), ("open_phases", "resident bytes per phase"),
          ("big_phases", "left over start, ended"), ("churn_apart", "resident / live"), ("churn_left", "resident / live"),
-         ("rss", "after the end"), ("drift", "drift"))
+         ("left_over", "over start, ended"), ("rss", "after the end"), ("drift", "drift"))
 SUITE = (("churn_fixed", "latency.alloc_p99_ns"), ("churn_fixed", "latency.alloc_p999_ns"), ("churn_fixed", "latency.free_p99_ns"),
          ("churn_fixed", "rss.growth_pct"), ("steady_state_churn", "ns_per_op"), ("steady_state_churn", "rss.growth_pct"),
          ("fragmentation_adversary", "committed.over_live"), ("fragmentation_adversary", "rss.final_less_before_over_live"),
@@ -84,13 +85,20 @@ def spread(cell):
     return "%.0f %%" % (100 * cell.spread) if cell and cell.spread is not None and cell.count > 1 else "-"
 
 
+def best_checked(metric):
+    """The best of those that refuse doubled frees, as we do."""
+    cells = [c for c in metric.measured() if metric.groups[c.backend] == "checked"]
+    found = (max if metric.more else min)(cells, key=lambda c: c.median, default=None)
+    return "%s %s" % (text_of(found.median), escape(found.backend)) if found else "-"
+
+
 def short(bench):
     rows = []
     for key in SHORT:
         metric = bench.metric(*key)
         if metric and metric.ours():
-            rows.append([name(metric), text_of(metric.ours().median), value(metric.glibc()) or "-", best(metric), ratio(metric)])
-    return table(["row", "temporal-slab", "glibc", "best peer", "ratio to it"], rows)
+            rows.append([name(metric), text_of(metric.ours().median), value(metric.glibc()) or "-", best(metric), ratio(metric), best_checked(metric)])
+    return table(["row", "temporal-slab", "glibc", "best peer", "ratio to it", "best that checks, too"], rows)
 
 
 def whole(bench):
@@ -127,6 +135,18 @@ def observed(bench):
         if not metric.plain and any(r is not None for r in ratios):
             rows.append([name(metric), *("-" if r is None else text_of(r) for r in ratios)])
     return table(["row", *map(escape, names)], rows)
+
+
+def seeds(bench):
+    """Our cost relative to the best peer by the seed that the work was drawn from, for rows that are drawn."""
+    rows = []
+    for metric in bench.metrics:
+        found = metric.ratios() if metric.drawn else []
+        halves = [[r for r in found[k::2] if r is not None] for k in (0, 1)]
+        if all(halves):
+            first, second = map(statistics.median, halves)
+            rows.append([name(metric), text_of(first), text_of(second), text_of(second / first)])
+    return table(["row", "seed %d" % bench.seeds[0], "seed %d" % bench.seeds[1], "second / first"], rows) if len(bench.seeds) > 1 else []
 
 
 def behind(bench, why):

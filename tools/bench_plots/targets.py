@@ -3,13 +3,17 @@
 A target is a line of a file: ROW tab METRIC tab BACKEND tab AGAINST tab LIMIT. BACKEND is one of our ways. AGAINST is `value`, and
 LIMIT a value of the metric; or it is what our cost is divided by, repetition by repetition, and LIMIT the most that the
 median of the quotients may be: `best` peer, best `general` allocator, the name of a backend, or another cell as
-ROW/METRIC/BACKEND, for times that mean something only beside another time of the same machine.
+ROW/METRIC/BACKEND: a time that means something only beside another time of the same machine (units of time are converted), or
+a row of ours beside another one of ours.
 """
 
 import statistics
 
 from .read import LEVEL, Damaged
 from .tables import escape, name, table, text_of
+
+
+NS = {"ns": 1, "us": 1e3, "ms": 1e6}
 
 
 class Target:
@@ -42,16 +46,17 @@ def others(bench, metric, against, count, where):
     """A value for each repetition, None where there is none."""
     if against in ("best", "general"):
         groups = ("general", "phase") if against == "best" else ("general",)
-        peers = [c.values for c in metric.cells.values() if metric.groups[c.backend] in groups]
-        by_turn = [[p[i] for p in peers if i < len(p) and p[i] is not None] for i in range(count)]
-        return [(max if metric.more else min)(turn, default=None) for turn in by_turn]
+        return [metric.best_of_turn(i, groups) for i in range(count)]
     parts = against.split("/")
     if len(parts) not in (1, 3) or parts[-1] not in metric.groups:
         raise Damaged("%s: there is no '%s' to compare with" % (where, against))
-    if len(parts) == 3:
-        metric = find(bench, parts[0], parts[1], where)
-    cell = metric.cells.get(parts[-1]) if metric else None
-    return cell.values if cell else []
+    other = find(bench, parts[0], parts[1], where) if len(parts) == 3 else metric
+    cell = other.cells.get(parts[-1]) if other else None
+    if cell is None or other.unit == metric.unit:
+        return cell.values if cell else []
+    if other.unit not in NS or metric.unit not in NS:
+        raise Damaged("%s: %s cannot be divided by %s" % (where, metric.unit, other.unit))
+    return [v and v * NS[other.unit] / NS[metric.unit] for v in cell.values]
 
 
 def measured(bench, target, where):
