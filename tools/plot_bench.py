@@ -83,7 +83,7 @@ def import_pictures():
     from bench_plots import bench_pictures, suite_pictures
 
     return {"summary": bench_pictures.summary, "general": bench_pictures.general, "latency": bench_pictures.latency,
-            "tails": suite_pictures.latency_tail, "requests": suite_pictures.requests, "phases": bench_pictures.phases, "use": bench_pictures.use,
+            "tails": suite_pictures.latency_tail, "requests": suite_pictures.requests, "phases": bench_pictures.phases, "use": bench_pictures.use, "two_threads": bench_pictures.two_threads,
             "threads": bench_pictures.threads, "scaling": suite_pictures.scaling, "size": bench_pictures.size,
             "fragmentation": bench_pictures.fragmentation, "fragmentation_suite": suite_pictures.fragmentation,
             "memory": suite_pictures.memory}

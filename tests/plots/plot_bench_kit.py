@@ -99,6 +99,7 @@ def rows():
              metric("churn_left", "live", "MiB", around(glibc=3, tslab=3), plain=True),
              metric("request_bulk", "1 thread", "us", around(glibc=6, apr=2, arena=1, tslab=1.5)),
              metric("phase10", "in bulk", "ns", {"glibc": [100, 100, 100], "scudo": [200, 210, 220], "tslab": [50, 90, 60]}, drawn=True),
+             metric("handed_on", "a phase", "us", around(glibc=3, tslab=1)),
              metric("domain", "with a label", "ns", around(tslab=60, tslab_handle=70))]
     for kind in ("alloc", "free"):
         for i, percent in enumerate(("p50", "p99", "p99.9", "p99.99")):

@@ -63,15 +63,15 @@ def check_pictures(folder, wanted):
 def at_a_glance():
     axes = bench_pictures.summary(result(bench()), None).axes[0]
     labels = [t.get_text() for t in axes.get_yticklabels()]
-    check(labels[0] == "batch_tail: alloc p99.99" and labels[-1] == "churn_left: resident / live" and len(labels) == 17, labels)
+    check(labels[0] == "batch_tail: alloc p99.99" and labels[-1] == "churn_left: resident / live" and len(labels) == 18, labels)
     check("pair: alloc + free" in labels and "drift: drift" not in labels and "churn_left: live" not in labels, labels)
     at = labels.index("pair: alloc + free")
     dots = {line.get_ydata()[0]: (line.get_xdata()[0], line.get_color()) for line in axes.lines if len(line.get_xdata()) == 1}
-    check(len(dots) == 17 and near([dots[at][0], dots[16][0]], [0.9, 3]), dots)
-    check(dots[at][1] == "#0b5fd0" and dots[16][1] == "#d55e00" and dots[labels.index("batch: alloc + free")][1] == "#6b6b6b", dots)
-    check([x for x, _ in (dots[i] for i in range(17))] == sorted(x for x, _ in dots.values()), "not sorted", dots)
+    check(len(dots) == 18 and near([dots[at][0], dots[17][0]], [0.9, 3]), dots)
+    check(dots[at][1] == "#0b5fd0" and dots[17][1] == "#d55e00" and dots[labels.index("batch: alloc + free")][1] == "#6b6b6b", dots)
+    check([x for x, _ in (dots[i] for i in range(18))] == sorted(x for x, _ in dots.values()), "not sorted", dots)
     check("0.900  mimalloc" in texts(axes) and "3.00  glibc" in texts(axes), texts(axes))
-    check("14 won, 2 level, 4 behind (3 not drawn: a value is 0)" in axes.get_title("left"), axes.get_title("left"))
+    check("15 won, 2 level, 4 behind (3 not drawn: a value is 0)" in axes.get_title("left"), axes.get_title("left"))
     low, high = axes.get_xlim()
     check(low < min(x for x, _ in dots.values()) and high > 3 and axes.get_xscale() == "log", low, high)
 

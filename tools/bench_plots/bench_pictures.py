@@ -201,13 +201,16 @@ def phases(bench, _):
 def use(bench, _):
     return bars(bench, [("phase10", "in bulk", "phase10: ten objects, ended in bulk"),
                         ("phase10", "freed singly", "phase10: ten objects, freed singly"),
-                        ("handed_on", "a phase", "handed_on: ended by another thread"),
                         ("realloc_grow", "a buffer", "realloc_grow: 50 steps to 15 KB"),
                         ("big_phase", "an object", "big_phase: 100,000 objects, one"),
-                        ("big_phase", "resident over start, ended", "big_phase: memory right after the end"),
                         ("in_domain", "pair", "in_domain: a pair inside a phase"),
-                        ("left_over", "over start, ended", "left_over: memory after 50,000 phases"),
-                        ("end_tail", "end p99.99", "end_tail: an end, two threads, p99.99"),
+                        ("in_domain", "mixed", "in_domain: eight sizes, at random")])
+
+
+def two_threads(bench, _):
+    return bars(bench, [("handed_on", "a phase", "handed_on: ended by another thread"),
+                        ("request_bulk", "2 threads", "request_bulk: on two threads"),
+                        ("end_tail", "end p99.99", "end_tail: p99.99 of an end"),
                         ("shared_allocator", "2 threads, one allocator", "shared_allocator: two threads")])
 
 
@@ -215,7 +218,9 @@ def fragmentation(bench, _):
     return bars(bench, [("churn_apart", "resident / live", "churn_apart: survivors kept apart"),
                         ("churn_left", "resident / live", "churn_left: survivors in their phase"),
                         ("big_phases", "left over start, ended", "big_phases: left after 250 MB ended"),
-                        ("rss", "after the end", "rss: left after 300,000 x 128 B ended")])
+                        ("rss", "after the end", "rss: left after 300,000 x 128 B ended"),
+                        ("big_phase", "resident over start, ended", "big_phase: left right after an end"),
+                        ("left_over", "over start, ended", "left_over: left after 50,000 phases")])
 
 
 def threads(bench, _):

@@ -15,8 +15,9 @@ PICTURES = (
     ("requests", "suite", "Requests", "The same for whole requests, by the policy of closing. The others know no phases and no closes. "
      "Dashed: temporal-slab with recycling deferred to the close."),
     ("phases", "bench", "Phases", "What the library is for. arena is a bump pointer, the limit of the machine, and frees nothing singly."),
-    ("use", "bench", "Phases as programs use them", "Handed to another thread, tiny, huge, with a buffer that grows, left in numbers; general work inside "
-     "one. What is marked checks refuses doubled frees, as temporal-slab does."),
+    ("use", "bench", "Phases as programs use them", "Tiny, huge, with a buffer that grows; general work inside one. What is marked checks refuses doubled "
+     "frees, as temporal-slab does."),
+    ("two_threads", "bench", "Phases on two threads", "Handed from one to the other, and side by side on one allocator."),
     ("threads", "bench", "Scaling with threads", "Rate against threads, row threads; on the right the last point."),
     ("scaling", "suite", "Scaling, objects freed by neighbours", "benchmark_threads of the suite: rate and latency."),
     ("size", "bench", "Cost against size", "Left: replacing one of so many live objects. Right: closing an epoch with so many empty slabs."),
