@@ -23,12 +23,15 @@ typedef struct Comparison {
     uint64_t differing; /* of those */
     uint64_t first_differing;
     const cJSON* shown; /* the run on temporal-slab that is told of alone: the last complete one, else the last one */
-    int snapshot_fd; /* its statistics, as it wrote them */
-    bool unsound; /* a request failed, the allocator refused a call, or its accounts are not the server's */
+    int snapshot_fd;    /* its statistics, as it wrote them */
+    bool unsound;       /* a request failed, the allocator refused a call, or its accounts are not the server's */
 } Comparison;
 
 /* An exit status. */
 int compare_backends(const Options* o);
+/* report_verdict.c: three lines, and the median of a figure's ratios over pairs of runs (NAN without a pair) */
+void report_verdict(const Comparison* c);
+double report_ratio(const Comparison* c, const char* path);
 /* report.c; sets c->unsound */
 void report_print(Comparison* c);
 /* report_accounts.c: what the allocator says of a run on temporal-slab */

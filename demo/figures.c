@@ -18,6 +18,15 @@ double figure(const cJSON* run, const char* path) {
     return cJSON_IsNumber(at) ? at->valuedouble : NAN;
 }
 
+static int compare_doubles(const void* left, const void* right) {
+    double a = *(const double*)left, b = *(const double*)right;
+    return (a > b) - (a < b);
+}
+
+void figures_sort(double* values, int n) { qsort(values, (size_t)n, sizeof *values, compare_doubles); }
+
+double figures_median(const double* sorted, int n) { return n ? (sorted[(n - 1) / 2] + sorted[n / 2]) / 2 : NAN; }
+
 bool run_complete(const cJSON* run) { return figure(run, "done") == figure(run, "requests"); }
 
 const char* grouped(double value, char out[32]) {

@@ -9,6 +9,10 @@
 
 typedef enum Unit { UNIT_COUNT, UNIT_TIME, UNIT_SIZE, UNIT_SECONDS } Unit;
 
+/* Ascending order; and the median of figures in that order, NAN of none. */
+void figures_sort(double* values, int n);
+double figures_median(const double* sorted, int n);
+
 /* Number at a path such as "routes.2.latency_ns.p50"; NAN when it is not there. */
 double figure(const cJSON* run, const char* path);
 /* True when no request of the run was left out. */

@@ -31,21 +31,21 @@ typedef struct Flag {
 #define AT(member) offsetof(Options, member)
 
 static const Flag FLAGS[] = {
-    {"--requests", "N", "requests per run", FLAG_NUMBER, AT(requests), 1, 100000000, 30000, NULL, false},
+    {"--requests", "N", "requests per run", FLAG_NUMBER, AT(requests), 1, 100000000, 12000, NULL, false},
     {"--threads", "N", "worker threads (default: one per processor, 2 to 8)", FLAG_NUMBER, AT(threads), 1, 256, 0, NULL,
      false},
-    {"--sessions", "N", "sessions that the cache keeps", FLAG_NUMBER, AT(sessions), 1, 1000000, 2500, NULL, false},
+    {"--sessions", "N", "sessions that the cache keeps", FLAG_NUMBER, AT(sessions), 1, 1000000, 1000, NULL, false},
     {"--seed", "N", "the same seed gives the same requests", FLAG_NUMBER, AT(seed), 0, UINT64_MAX, 1, NULL, false},
-    {"--rounds", "N", "runs of each backend, taken in turn; medians are shown (default 3, with --leak 1)", FLAG_NUMBER,
-     AT(rounds), 1, 99, 0, NULL, false},
+    {"--rounds", "N", "pairs of runs; medians are shown (default 5, with --leak 1)", FLAG_NUMBER, AT(rounds), 1, 99, 0,
+     NULL, false},
     {"--leak", "", "one request in a hundred of one route leaks; the doctor is to name it", FLAG_SWITCH, AT(leak), 0, 0,
      0, NULL, false},
     {"--data", "DIR", "directory of the JSON files of iso-codes", FLAG_TEXT, AT(data_dir), 0, 0, 0,
      "/usr/share/iso-codes/json", false},
     {"--handlers", "DIR", "directory of the Lua handlers (default: that of the source)", FLAG_TEXT, AT(handlers_dir), 0,
      0, 0, TSLAB_DEMO_HANDLERS, false},
-    {"--json", "FILE", "for the statistics of temporal-slab after a run; -: standard output", FLAG_TEXT,
-     AT(json_file), 0, 0, 0, NULL, false},
+    {"--json", "FILE", "for the statistics of temporal-slab after a run; -: standard output", FLAG_TEXT, AT(json_file),
+     0, 0, 0, NULL, false},
     {"--figures", "FILE", "write the figures of all runs to FILE, as JSON; -: standard output", FLAG_TEXT,
      AT(figures_file), 0, 0, 0, NULL, false},
     {"--backend", "NAME", "run only glibc or tslab, once, and print its figures as JSON", FLAG_TEXT, AT(backend), 0, 0,
@@ -145,7 +145,7 @@ static const char* json_beside_program(const char* program) {
 
 /* What the flags leave open, and what does not go together. */
 static OptionsResult settle(const char* program, Options* o) {
-    if (!o->rounds) o->rounds = o->leak ? 1 : 3;
+    if (!o->rounds) o->rounds = o->leak ? 1 : 5;
     if (!o->backend && o->json_file && o->figures_file && !strcmp(o->json_file, "-") && !strcmp(o->figures_file, "-")) {
         fprintf(stderr, "tslab_demo: --json - and --figures -: standard output takes one of them\n");
         return OPTIONS_BAD;

@@ -1,6 +1,6 @@
 /*
- * report.c - prints the comparison. Each figure shown is the median over a backend's complete runs
- * (over its interrupted one when there is no other). The figures of phases and labels are those of
+ * report.c - prints the comparison, the verdict (report_verdict.c) first. Each figure shown is the median over a backend's
+ * complete runs (over its interrupted one when there is no other), each ratio the median over pairs of runs. The figures of phases and labels are those of
  * one run on temporal-slab: they hardly differ from run to run.
  */
 #include "compare.h"
@@ -10,15 +10,9 @@
 
 #include <inttypes.h>
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 /* ---- figures ------------------------------------------------------------------------------ */
-
-static int compare_doubles(const void* left, const void* right) {
-    double a = *(const double*)left, b = *(const double*)right;
-    return (a > b) - (a < b);
-}
 
 /* The figures of a backend's usable runs in ascending order; returns their number. */
 static int sorted_figures(const Comparison* c, BackendKind kind, const char* path, double out[RUNS_MAX]) {
@@ -27,22 +21,22 @@ static int sorted_figures(const Comparison* c, BackendKind kind, const char* pat
         for (int r = 0; r < c->run_count[kind]; r++)
             if (run_complete(c->runs[kind][r]) || (pass == 1 && figure(c->runs[kind][r], "done") > 0))
                 out[n++] = figure(c->runs[kind][r], path);
-    qsort(out, (size_t)n, sizeof *out, compare_doubles);
+    figures_sort(out, n);
     return n;
 }
 
 static double median(const Comparison* c, BackendKind kind, const char* path) {
     double values[RUNS_MAX];
     int n = sorted_figures(c, kind, path, values);
-    return n ? (values[(n - 1) / 2] + values[n / 2]) / 2 : NAN;
+    return figures_median(values, n);
 }
 
 /* ---- the parts of the report -------------------------------------------------------------- */
 
-static void print_row(const char* name, double glibc, double tslab, Unit unit) {
-    char left[32], right[32], ratio[32] = "";
-    if (glibc > 0 && !isnan(tslab)) snprintf(ratio, sizeof ratio, "%.2f", tslab / glibc);
-    printf("  %-34s %14s %14s %8s\n", name, shown(glibc, unit, left), shown(tslab, unit, right), ratio);
+static void print_row(const char* name, double glibc, double tslab, double ratio, Unit unit) {
+    char left[32], right[32], text[32] = "";
+    if (!isnan(ratio)) snprintf(text, sizeof text, "%.2f", ratio);
+    printf("  %-34s %14s %14s %8s\n", name, shown(glibc, unit, left), shown(tslab, unit, right), text);
 }
 
 static void print_overall(const Comparison* c) {
@@ -68,7 +62,7 @@ static void print_overall(const Comparison* c) {
     printf("  %-34s %14s %14s %8s\n", "", "glibc malloc", "temporal-slab", "ratio");
     for (size_t i = 0; i < sizeof ROWS / sizeof ROWS[0]; i++)
         print_row(ROWS[i].name, median(c, BACKEND_GLIBC, ROWS[i].path), median(c, BACKEND_TSLAB, ROWS[i].path),
-                  ROWS[i].unit);
+                  report_ratio(c, ROWS[i].path), ROWS[i].unit);
     for (int k = 0; k < BACKEND_COUNT; k++) {
         double values[RUNS_MAX];
         char low[32], high[32];
@@ -184,7 +178,7 @@ static void print_checks(Comparison* c) {
     print_agreement(c);
     if (c->shown && c->options->leak) report_leak(c->shown, c->runs[BACKEND_GLIBC][0]);
     if (c->out_of_time)
-        printf("Rounds were left out to stay under two minutes; take fewer --requests for more --rounds.\n");
+        printf("Rounds were left out to stay under a minute; take fewer --requests for more --rounds.\n");
     if (c->interrupted) printf("Interrupted: the figures are those of what was done.\n");
 }
 
@@ -195,7 +189,9 @@ void report_print(Comparison* c) {
                                       : "No run was done.");
         return;
     }
-    printf("\nA request server on Lua and cJSON: %s requests on %" PRIu64 " threads, up to %s sessions, seed %" PRIu64
+    printf("\n");
+    report_verdict(c);
+    printf("A request server on Lua and cJSON: %s requests on %" PRIu64 " threads, up to %s sessions, seed %" PRIu64
            ";\n%d + %d runs in processes of their own, medians\n\n",
            grouped((double)c->options->requests, requests), c->options->threads,
            grouped((double)c->options->sessions, sessions), c->options->seed, c->run_count[BACKEND_GLIBC],

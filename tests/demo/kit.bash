@@ -19,8 +19,10 @@ lacks() { if grep -q -e "$2" "$1"; then fail "$1 has '$2': $(grep -e "$2" "$1" |
 empty() { [ ! -s "$1" ] || fail "$1 is not empty: $(head -c 300 "$1")"; }
 # No line of the report is wider than a page.
 fits() { awk 'length($0) > 100 { print; bad = 1 } END { exit bad }' "$1" >&2 || fail "$1: more than 100 columns"; }
-# Every table is there.
+# The verdict comes first (of standard error: after what told how far it is), in three lines, and every table after it.
 whole() {
+    grep . "$1" | grep -v '^round \|^  glibc: \|^  tslab: \|^tslab_demo: ' | head -n 4 | tr '\n' '~' | grep -q '^temporal-slab beside glibc malloc, median of [0-9]* pairs\{0,1\} of runs~  Speed:[^~]*~  Memory:[^~]*~  Kernel:[^~]*page faults' ||
+        fail "$1 does not begin with a verdict: $(grep . "$1" | head -n 4)"
     for words in 'requests per second' '^Latency by route' '^By label' '^Phases by route' '^The receipt' '^The doctor' \
         '^Answers: all .* identical' '^Accounts: .* agree'; do
         has "$1" "$words"
