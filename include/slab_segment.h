@@ -23,7 +23,7 @@ extern "C" {
 #define SLAB_SEGMENT_MAGIC "TSLABSEG" /* 8 bytes, no 0 */
 #define SLAB_SEGMENT_ENDIAN 0x01020304u
 #define SLAB_SEGMENT_MAJOR 1u /* another: do not read */
-#define SLAB_SEGMENT_MINOR 0u /* larger: tables and rows may be longer, everything here is where it was */
+#define SLAB_SEGMENT_MINOR 1u /* larger: tables and rows may be longer, everything here is where it was */
 
 enum {
     SLAB_SEGMENT_HEADER_BYTES = 256,
@@ -84,7 +84,8 @@ typedef enum SlabSegmentType {
     SLAB_SEGMENT_STATE = 5,
     SLAB_SEGMENT_BY_LABEL = 6,
     SLAB_SEGMENT_DOUBLING = 7,
-    SLAB_SEGMENT_LATENCY = 8
+    SLAB_SEGMENT_LATENCY = 8,
+    SLAB_SEGMENT_LIST = 9
 } SlabSegmentType;
 
 /* What a value means; docs/metrics.md explains the words. */
@@ -218,8 +219,11 @@ SLAB_API SlabSegment* slab_segment_open(uint32_t pid);
 SLAB_API void slab_segment_close(SlabSegment* s);
 /* The header as it is now. False for NULL. */
 SLAB_API bool slab_segment_header(SlabSegment* s, SlabSegmentHeader* out);
-/* The process that had the segment still runs. */
+/* The process that had the segment still exists. */
 SLAB_API bool slab_segment_alive(const SlabSegment* s);
+/* STOPPED: by a signal or a tracer; ENDED also for NULL. O(1), three files of /proc. */
+typedef enum SlabProcessState { SLAB_PROCESS_RUNNING = 0, SLAB_PROCESS_STOPPED = 1, SLAB_PROCESS_ENDED = 2 } SlabProcessState;
+SLAB_API SlabProcessState slab_segment_process(const SlabSegment* s);
 /* Copies of the tables, checked; they live as long as the segment is open. Return the number of rows. */
 SLAB_API uint32_t slab_segment_scopes(const SlabSegment* s, const SlabSegmentScope** rows);
 SLAB_API uint32_t slab_segment_metrics(const SlabSegment* s, const SlabSegmentMetric** rows);

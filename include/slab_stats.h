@@ -33,9 +33,13 @@ typedef struct SlabGlobalStats {
     uint64_t reserved_bytes; /* address space */
     uint64_t open_phases;    /* incarnations that accept allocations */
     uint64_t draining_phases; /* incarnations that do not, and still hold slabs */
+    /* Lists of lines that an allocation found wrong and mended, and why; counted without sampling, too. */
+    uint64_t total_repairs, repairs_full_bitmap, repairs_list_mismatch, repairs_other;
 } SlabGlobalStats;
 
-/* One size class. Fields of features that do not exist yet (cache capacity, search order) read 0. object_size is 0 where each
+/* One size class. cache_capacity: slabs of the class that the warm budget would
+ * hold if it held no others; cache_overflow_len reads 0: there is no second cache. scan_*: the search order of shared mode, which spreads
+ * threads over several lines while they collide (scan_mode 1); 0 where slabs have owners. object_size is 0 where each
  * object has its own. Indices go on after the sizes to mixed slabs (whose objects count under the
  * class of their usable size) and large objects; the first bad index gives version 0. */
 typedef struct SlabClassStats {
@@ -119,6 +123,12 @@ typedef struct SlabLabelStats {
     uint64_t swallowed;                  /* "(other)" only: phases opened under a label that found no room */
     uint64_t duration_ns[SLAB_HISTOGRAM_BUCKETS];      /* ended phases that had held something, first slab to end */
     uint64_t peak_bytes_hist[SLAB_HISTOGRAM_BUCKETS];  /* ended phases that had held something, by their peak */
+    /* Phases that have ended and in which objects live: how many, their live objects, the slabs and large objects they hold, the
+     * time since the first slab of the oldest (0: none), and how many are how old. Kept by the library, exact but for what is
+     * under way, and told without a look at the phases. */
+    uint64_t draining_phases, draining_objects, draining_bytes, oldest_draining_ns;
+    uint64_t draining_age_ns[SLAB_HISTOGRAM_BUCKETS];
+    uint64_t worst_eras[3], worst_bytes[3], worst_objects[3], worst_ages_ns[3]; /* the three that hold most bytes, largest first; era 0: none */
 } SlabLabelStats;
 
 /* One incarnation that is open or draining. */
@@ -177,9 +187,16 @@ SLAB_API void slab_stats_sampling(SlabAllocator* a, SlabSamplingStats* out);
 
 /* NULL allocator or `write`: false with EINVAL. Everything above as one JSON document (schema: share/temporal-slab/stats.schema.json) or in the Prometheus text
  * format. `write` receives the text in pieces, on the calling thread, no lock held; when it returns false the
- * call stops and returns false. False with errno ENOMEM without memory for the snapshot. */
+ * call stops and returns false. False with errno ENOMEM without memory for the snapshot. slab_stats_json has the phases and epochs
+ * that hold most, 256 of each, and as many that are oldest, and says how many it leaves out; sums of labels have them all. */
 SLAB_API bool slab_stats_json(SlabAllocator* a, bool (*write)(void* ctx, const char* bytes, size_t n), void* ctx);
+/* The same with every phase and epoch. */
+SLAB_API bool slab_stats_json_all(SlabAllocator* a, bool (*write)(void* ctx, const char* bytes, size_t n), void* ctx);
 SLAB_API bool slab_stats_prometheus(SlabAllocator* a, bool (*write)(void* ctx, const char* bytes, size_t n), void* ctx);
+
+/* Copies the statistics to the segment now (option `segment`, slab_segment.h), for programs that are idle: others publish as they go
+ * by. Waits while another thread publishes. False when there is no segment, or no room in it. O(labels + slabs of open phases). */
+SLAB_API bool slab_stats_publish(SlabAllocator* a);
 
 #ifdef __cplusplus
 }

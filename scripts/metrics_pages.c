@@ -127,6 +127,7 @@ static void put_type(const Line* l) {
     else {
         int entries = is(l->type, "DOUBLING") ? SLAB_HISTOGRAM_BUCKETS : SLAB_LATENCY_BUCKETS;
         if (is(l->type, "BY_LABEL")) entries = 16;
+        if (is(l->type, "LIST")) entries = 3;
         printf("\"type\": \"array\", \"minItems\": %d, \"maxItems\": %d, ", entries, entries);
         printf("\"items\": {" COUNT_SCHEMA "}");
     }

@@ -34,8 +34,8 @@ function age(s) {
 // ---- /metrics ----
 
 const WANTED = new Set(["rss_bytes", "committed_bytes", "live_bytes", "live_objects", "metadata_bytes", "slow_path_hits_total",
-  "open_phases", "draining_phases", "uptime_seconds", "label_committed_bytes", "label_objects_allocated_total", "phase_committed_bytes",
-  "phase_draining_bytes", "class_slow_current_full_total", "class_slow_current_null_total", "class_slow_cache_miss_total",
+  "open_phases", "draining_phases", "uptime_seconds", "label_committed_bytes", "label_objects_allocated_total", "label_draining_bytes",
+  "label_draining_phases", "label_draining_objects", "label_oldest_draining_seconds", "phases_left_out", "class_slow_current_full_total", "class_slow_current_null_total", "class_slow_cache_miss_total",
   "class_slow_epoch_closed_total", "class_slow_path_hits_total", "class_live_bytes", "class_committed_bytes", "class_net_slabs",
   "class_recycle_ratio", "class_lock_contention_ratio", "class_new_slabs_total", "sampling_enabled", "sampled_allocs_total",
   "sampled_alloc_cpu_seconds_total", "sampled_alloc_wait_seconds_total", "madvise_failures_total", "out_of_memory_total",
@@ -99,7 +99,7 @@ const mean = (name, words) => ({
 const figures = [
   { id: "by-label", unit: bytes, nothing: "no label held anything when asked; short phases come and go between two looks", series: () => byLabel("label_committed_bytes", (s, _, l) => ofLabel(s, "label_committed_bytes", l)) },
   { id: "by-phase", unit: bytes, series: () => {
-    const held = s => total(s, "phase_committed_bytes"), draining = s => total(s, "phase_draining_bytes");
+    const held = s => total(s, "label_committed_bytes"), draining = s => total(s, "label_draining_bytes");
     return [{ name: "open phases", values: each(s => Math.max(0, held(s) - draining(s))) },
             { name: "draining phases", values: each(draining) },
             { name: "kept warm", values: each(s => Math.max(0, total(s, "committed_bytes") - held(s))) }];

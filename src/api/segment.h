@@ -22,6 +22,7 @@ struct SlabSegment {
     uint64_t* copy; /* of a buffer */
     size_t copy_bytes; /* room, and bytes a buffer has at least by the scopes */
     bool filled;
+    uint32_t state; /* of the slot that was copied: SlabSegmentState */
     void* memory;
     size_t memory_bytes;
 };
@@ -31,6 +32,7 @@ typedef struct TsiProcess {
     uint32_t pid, uid;
     uint64_t inner_pid; /* as the process sees itself */
     uint64_t start_time;
+    bool stopped; /* by a signal or a tracer */
 } TsiProcess;
 /* False: no such process. */
 bool tsi_process_look(uint32_t pid, TsiProcess* out);

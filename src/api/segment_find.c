@@ -43,6 +43,7 @@ bool tsi_process_look(uint32_t pid, TsiProcess* out) {
     if (!read_text(path, text, sizeof text)) return false;
     const char* at = strrchr(text, ')'); /* the name before it may hold anything */
     if (at == NULL || strchr("ZXx", at[1] != 0 ? at[2] : 0) != NULL) return false;
+    out->stopped = strchr("Tt", at[1] != 0 ? at[2] : 0) != NULL && at[1] != 0 && at[2] != 0;
     for (int field = 2; at != NULL && field < 22; field++) at = strchr(at + 1, ' ');
     if (at == NULL) return false;
     out->start_time = strtoull(at, NULL, 10);
@@ -206,7 +207,10 @@ void slab_segment_close(SlabSegment* s) {
     free(s);
 }
 
-bool slab_segment_alive(const SlabSegment* s) {
+SlabProcessState slab_segment_process(const SlabSegment* s) {
     TsiProcess p;
-    return s != NULL && tsi_process_look(s->pid, &p) && p.start_time == s->header.start_time;
+    if (s == NULL || !tsi_process_look(s->pid, &p) || p.start_time != s->header.start_time) return SLAB_PROCESS_ENDED;
+    return p.stopped ? SLAB_PROCESS_STOPPED : SLAB_PROCESS_RUNNING;
 }
+
+bool slab_segment_alive(const SlabSegment* s) { return slab_segment_process(s) != SLAB_PROCESS_ENDED; }

@@ -191,11 +191,13 @@ SlabSegmentResult slab_segment_read(SlabSegment* s, uint32_t slot, SlabSegmentVi
     if (s == NULL || slot >= s->slot_count) return SLAB_SEGMENT_NOTHING;
     SlabSegmentResult result = SLAB_SEGMENT_NOTHING;
     s->filled = false;
+    row.state = SLAB_SEGMENT_FREE;
     for (unsigned tries = 0; tries < TRIES && !s->filled; tries++) {
         result = read_once(s, s->header.slots.offset + (uint64_t)slot * s->header.slots.stride, &row);
         s->filled = result == SLAB_SEGMENT_OK;
         if (result == SLAB_SEGMENT_NOTHING && (row.state == SLAB_SEGMENT_FREE || row.sequence < 2)) break;
     }
+    s->state = (uint32_t)row.state;
     if (!s->filled || out == NULL) return result;
     const SlabSegmentBuffer* b = (const SlabSegmentBuffer*)(const void*)s->copy;
     *out =

@@ -82,14 +82,27 @@ static void within_bounds(TsiReport* r) {
     for (uint32_t n = 0; n < r->epoch_rows; n++) r->epochs[n].label_id %= TSI_LABELS_MAX;
 }
 
+/* What the reader alone knows: how old this is by now, and what has become of the process. */
+static void set_ages(const SlabSegment* s, TsiReport* r) {
+    static const char* const words[] = {"running", "stopped", "ended"};
+    uint64_t now = tsi_os.now_ns();
+    SlabProcessState state = s->state == SLAB_SEGMENT_ENDED ? SLAB_PROCESS_ENDED : slab_segment_process(s);
+    memset(r->process_state, 0, sizeof r->process_state);
+    memcpy(r->process_state, words[state], strlen(words[state]));
+    r->figures_age_ns = now > r->figures_ns ? now - r->figures_ns : 0;
+    r->phases_age_ns = now > r->phases_ns ? now - r->phases_ns : 0;
+}
+
 static bool report_make(const SlabSegment* s, TsiReport* r) {
     uint32_t scopes[TSI_SECTIONS];
     memset(r, 0, sizeof *r);
     for (unsigned n = 0; n < TSI_SECTIONS; n++) scopes[n] = scope_of(s, (TsiSection)n);
     uint32_t classes = count_of(s, scopes, TSI_SECTION_CLASS), labels = count_of(s, scopes, TSI_SECTION_LABEL);
     uint32_t epochs = count_of(s, scopes, TSI_SECTION_EPOCH), phases = count_of(s, scopes, TSI_SECTION_PHASE);
+    uint32_t closes = count_of(s, scopes, TSI_SECTION_CLOSE);
     r->mapping_bytes = tsi_align_up(classes * sizeof *r->classes + labels * sizeof *r->labels +
-                                        epochs * sizeof *r->epochs + phases * sizeof *r->phases + 1,
+                                        epochs * sizeof *r->epochs + phases * sizeof *r->phases +
+                                        closes * sizeof *r->closes + 1,
                                     tsi_os.page_bytes);
     r->mapping = tsi_os.reserve(r->mapping_bytes);
     if (r->mapping == NULL || tsi_os.commit(r->mapping, r->mapping_bytes) != 0) {
@@ -101,6 +114,8 @@ static bool report_make(const SlabSegment* s, TsiReport* r) {
     r->labels = (SlabLabelStats*)(void*)(r->classes + classes);
     r->epochs = (TsiEpochRow*)(void*)(r->labels + labels);
     r->phases = (SlabPhaseStats*)(void*)(r->epochs + epochs);
+    r->closes = (TsiCloseRow*)(void*)(r->phases + phases);
+    r->close_count = closes;
     r->class_count = classes;
     r->label_count = labels;
     r->epoch_rows = epochs;
@@ -109,6 +124,7 @@ static bool report_make(const SlabSegment* s, TsiReport* r) {
         if (scopes[n] != NONE) fill_section(s, r, (TsiSection)n, scopes[n]);
     r->label_count = labels; /* the registry's count is of all */
     within_bounds(r);
+    set_ages(s, r);
     return true;
 }
 

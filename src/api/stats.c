@@ -16,6 +16,7 @@ void slab_stats_global(SlabAllocator* s, SlabGlobalStats* out) {
     memset(out, 0, sizeof *out);
     if (a == NULL) return;
     tsi_tally_global_begin(a, out);
+    out->metadata_bytes = tsi_snapshot_metadata_bytes(a);
     tsi_snapshot_slabs(a, add_global, out);
 }
 

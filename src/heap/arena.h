@@ -221,6 +221,8 @@ typedef struct TsiSeat {
     bool has_profile;     /* in the segment's second file */
     uint64_t profile_retry_ns; /* after a failure */
     _Atomic uint64_t due_ns; /* not published before */
+    uint64_t walk_due_ns;    /* the same of a walk over everything */
+    struct TsiKept* kept;    /* what the last one found, see stats/report.h; NULL: none was made */
     _Atomic uint64_t publications, failures;
 } TsiSeat;
 

@@ -1,6 +1,8 @@
 /* charge.c - see charge.h. */
 #include "heap/charge.h"
 
+#include "heap/late.h"
+
 #include <string.h>
 
 static uint32_t label_in(uint64_t charge) { return (uint32_t)(charge >> TSI_CHARGE_BITS); }
@@ -199,6 +201,7 @@ void tsi_relabel_locked(TsiArena* a, TsiBinding* b, TsiInc* i, const char name[T
     if (to == TSI_LABEL_OTHER) tsi_add_relaxed(&tsi_label(&a->phases.labels, to)->swallowed, 1);
     label_uncharge(a, b, label_in(was), bytes_in(was));
     (void)label_now(tsi_label(&a->phases.labels, to), (int64_t)bytes_in(was)); /* it is there: no budget can refuse it */
+    tsi_late_note_locked(a, i);
 }
 
 /* ---- accounts ---- */
@@ -215,6 +218,12 @@ void tsi_post_locked(TsiArena* a, TsiBinding* b, TsiInc* i) {
     post(&s->slow, &i->posted.slow, i->slow);
     post(&l->lock_fast, &i->posted.lock_fast, i->lock_fast);
     post(&l->lock_contended, &i->posted.lock_contended, i->lock_contended);
+}
+
+void tsi_post_settled_locked(TsiArena* a, TsiInc* i) {
+    TsiHeld held = {.live = {i->holding.objects, i->holding.live_bytes}};
+    tsi_post_locked(a, NULL, i);
+    post_freed_locked(a, NULL, i, &held);
 }
 
 void tsi_post_last_locked(TsiArena* a, TsiBinding* b, TsiInc* i) {

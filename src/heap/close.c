@@ -11,6 +11,7 @@
 #include "base/probes.h"
 #include "heap/charge.h"
 #include "heap/heap.h"
+#include "heap/late.h"
 #include "heap/registry.h"
 #include "heap/sweep.h"
 
@@ -129,6 +130,7 @@ static void end_swept(TsiSweep* w, unsigned state, EpochReceipt* out, TsiLock* l
     if (drains) w->escaped = live;
     if (drains && live.objects != 0) tsi_post_escapes(w->arena, i, live);
     if (out != NULL) fill_receipt_locked(w, live, out);
+    tsi_late_note_locked(w->arena, i);
     tsi_lock_give_probed(lock);
     tsi_sweep_finish(w);
 }
@@ -153,6 +155,16 @@ static void probe_end(TsiSweep* w, EpochCloseMode mode, const EpochReceipt* r) {
     tsi_probe_close_slabs(s, r->epoch_era, label, r->slabs_returned, r->bytes_returned, r->slabs_deferred);
     if (w->escaped.objects == 0) return;
     tsi_probe_escape(s, r->epoch_id, r->epoch_era, label, w->escaped.objects, w->escaped.bytes);
+}
+
+/* Not of every domain: those come too often. */
+static void log_end(TsiSweep* w, const EpochReceipt* r) {
+    if (r->rss_before == 0 && w->escaped.objects == 0) return;
+    TsiCloseRow row = {tsi_os.now_ns(), r->epoch_id, r->epoch_era, "", r->objects_freed, r->objects_released, r->objects_escaped,
+                       r->bytes_freed, r->bytes_released, r->bytes_escaped, r->slabs_returned, r->bytes_returned, r->slabs_deferred,
+                       tsi_load_relaxed(&w->inc->purged), r->rss_before, r->rss_after, r->close_ns};
+    memcpy(row.label, r->label, sizeof row.label);
+    tsi_closelog_end(&w->arena->closed_log, &row);
 }
 
 bool tsi_epoch_end(TsiArena* a, TsiRef ref, EpochCloseMode mode, bool measure_rss, EpochReceipt* out) {
@@ -197,6 +209,7 @@ bool tsi_epoch_end(TsiArena* a, TsiRef ref, EpochCloseMode mode, bool measure_rs
     r.slabs_deferred = w.deferred;
     r.bytes_deferred = w.deferred_bytes;
     probe_end(&w, mode, &r);
+    log_end(&w, &r);
     if (out != NULL) *out = r;
     tsi_inc_unpin(a, w.b, i);
     return true;
@@ -256,6 +269,7 @@ static void retire_locked(TsiArena* a, TsiInc* i, unsigned state) {
         if (tsi_heap_state(word) == TSI_HEAP_LIVE)
             (void)tsi_cas_seq(&h->word, &word, tsi_heap_word((uint32_t)(word >> 8), TSI_HEAP_RETIRE));
     }
+    tsi_late_note_locked(a, i);
 }
 
 EpochId tsi_epoch_advance(TsiArena* a) {

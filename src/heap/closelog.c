@@ -30,3 +30,17 @@ void tsi_closelog_note(TsiCloseLog* log, EpochReclamation row, const TsiCloseTal
     }
     tsi_lock_give(&log->lock);
 }
+
+void tsi_closelog_end(TsiCloseLog* log, const TsiCloseRow* row) {
+    tsi_lock_take(&log->lock);
+    log->closes[log->closed++ % TSI_CLOSES] = *row;
+    tsi_lock_give(&log->lock);
+}
+
+uint32_t tsi_closelog_ends(TsiCloseLog* log, TsiCloseRow out[TSI_CLOSES]) {
+    tsi_lock_take(&log->lock);
+    uint64_t n = log->closed < TSI_CLOSES ? log->closed : TSI_CLOSES;
+    for (uint64_t k = 0; k < n; k++) out[k] = log->closes[(log->closed - 1 - k) % TSI_CLOSES];
+    tsi_lock_give(&log->lock);
+    return (uint32_t)n;
+}

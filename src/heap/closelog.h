@@ -1,8 +1,8 @@
 /*
- * closelog.h - what the latest closes gave back: a ring of rows, one for each class of a closed incarnation.
+ * closelog.h - the latest ends: a ring of rows, one for each class of a closed incarnation, and a ring of whole ends.
  *
- * Written by closes that measure the resident size (not by the ends of domains: those come too often), read by
- * slab_analyze_reclamation. The lock is a leaf: nothing is locked or allocated under it.
+ * Written by closes that measure the resident size, whole ends also by domains that leave live objects behind (not by all: those
+ * come too often). Read by slab_analyze_reclamation and by every report. The lock is a leaf: nothing is locked or allocated under it.
  */
 #ifndef TSI_HEAP_CLOSELOG_H
 #define TSI_HEAP_CLOSELOG_H
@@ -12,12 +12,24 @@
 
 #include "slab_diagnostics.h"
 
-enum { TSI_CLOSELOG_ROWS = 256 };
+enum { TSI_CLOSELOG_ROWS = 256, TSI_CLOSES = 64 };
+
+/* One end, as `closes` of the JSON document has it. */
+typedef struct TsiCloseRow {
+    uint64_t closed_ns; /* monotonic clock */
+    EpochId epoch_id;
+    uint64_t epoch_era;
+    char label[32];
+    uint64_t objects_freed, objects_released, objects_escaped, bytes_freed, bytes_released, bytes_escaped, slabs_returned,
+        bytes_returned, slabs_deferred, bytes_madvised, rss_before_close, rss_after_close, close_ns;
+} TsiCloseRow;
 
 typedef struct TsiCloseLog {
     TsiLock lock; /* all below */
     uint64_t added;
     EpochReclamation rows[TSI_CLOSELOG_ROWS]; /* row k is at k % TSI_CLOSELOG_ROWS */
+    uint64_t closed;
+    TsiCloseRow closes[TSI_CLOSES]; /* end k is at k % TSI_CLOSES */
 } TsiCloseLog;
 
 /* What one close did in each class; kept by its sweep. */
@@ -30,6 +42,9 @@ typedef struct TsiCloseTally {
 void tsi_closelog_add(TsiCloseLog* log, const EpochReclamation* row);
 /* Copies the rows, oldest first; returns how many. */
 uint32_t tsi_closelog_copy(TsiCloseLog* log, EpochReclamation out[TSI_CLOSELOG_ROWS]);
+void tsi_closelog_end(TsiCloseLog* log, const TsiCloseRow* row);
+/* Copies the ends, newest first; returns how many. */
+uint32_t tsi_closelog_ends(TsiCloseLog* log, TsiCloseRow out[TSI_CLOSES]);
 /* A row for each class with activity; `row` has what the classes share. */
 void tsi_closelog_note(TsiCloseLog* log, EpochReclamation row, const TsiCloseTally* tally);
 

@@ -16,6 +16,7 @@
 #include "heap/charge.h"
 #include "heap/close.h"
 #include "heap/heap.h"
+#include "heap/late.h"
 #include "heap/registry.h"
 #include "heap/settle.h"
 #include "heap/shared.h"
@@ -213,6 +214,7 @@ static void child_arena(TsiArena* a, void* unused) {
     tsi_store_relaxed(&a->warm_left, a->options.warm_bytes > INT64_MAX ? INT64_MAX : (int64_t)a->options.warm_bytes);
     child_slabs(a);
     child_charges(a);
+    tsi_late_child(a);
 }
 
 static void child_sweep(TsiArena* a, void* unused) {

@@ -15,6 +15,7 @@
 #include "heap/close.h"
 #include "heap/handles.h"
 #include "heap/heap.h"
+#include "heap/late.h"
 #include "heap/partial.h"
 #include "heap/refuse.h"
 #include "heap/registry.h"
@@ -109,9 +110,13 @@ static bool free_as_owner(TsiArena* a, TsiBinding* b, const TsiPlace* at, uint64
 /* ---- other threads ---- */
 
 static TSI_NOINLINE void after_orphans_free(TsiArena* a, TsiBinding* b, TsiPlace at, uint64_t tag) {
-    if (tsi_tag_state(tag) != TSI_SLAB_ORPHAN) return;
-    if (tsi_slab_is_empty(&a->space, at.cls, at.slab_id)) tsi_slab_complete(a, b, at.slab_id, tag);
-    else tsi_partial_page_freed(a, b, &at, tag);
+    bool orphan = tsi_tag_state(tag) == TSI_SLAB_ORPHAN; /* else claimed: whoever has it looks at the words afterwards */
+    if (orphan && tsi_slab_is_empty(&a->space, at.cls, at.slab_id)) {
+        tsi_slab_complete(a, b, at.slab_id, tag);
+        return;
+    }
+    tsi_late_mark(a, at.slab_id);
+    if (orphan) tsi_partial_page_freed(a, b, &at, tag);
 }
 
 static TSI_NOINLINE void after_late_free(TsiArena* a, TsiBinding* b, TsiPlace at, TsiInc* i, TsiRef ref) {

@@ -14,6 +14,7 @@
 #include "base/check.h"
 #include "heap/charge.h"
 #include "heap/close.h"
+#include "heap/late.h"
 #include "heap/partial.h"
 #include "heap/refuse.h"
 #include "heap/warm.h"
@@ -247,16 +248,18 @@ static void orphan_unlink_locked(TsiArena* a, TsiInc* i, uint32_t slab_id, TsiTo
     if (b->prev != 0) tsi_slab(&a->space, b->prev - 1)->next = b->next;
     else i->orphans = b->next;
     if (b->next != 0) tsi_slab(&a->space, b->next - 1)->prev = b->prev;
+    tsi_late_leave_locked(a, i, slab_id);
     tsi_sub_relaxed(&i->slab_count, 1);
 }
 
-void tsi_orphan_link_locked(TsiArena* a, TsiInc* i, uint32_t slab_id, TsiTotals issued) {
-    add(&i->orphaned, issued);
+void tsi_orphan_link_locked(TsiArena* a, TsiInc* i, uint32_t slab_id, const TsiSlabSum* sum) {
+    add(&i->orphaned, sum->issued);
     TsiSlab* b = tsi_slab(&a->space, slab_id);
     b->prev = 0;
     b->next = i->orphans;
     if (b->next != 0) tsi_slab(&a->space, b->next - 1)->prev = slab_id + 1;
     i->orphans = slab_id + 1;
+    tsi_late_join_locked(a, i, slab_id, sum->live);
     tsi_add_relaxed(&i->slab_count, 1);
 }
 
@@ -278,7 +281,7 @@ static uint64_t make_orphan(TsiArena* a, TsiInc* i, unsigned cls, uint32_t slab_
 void tsi_slab_to_orphan(TsiArena* a, TsiInc* i, uint32_t slab_id) {
     TsiSlabSum sum;
     (void)make_orphan(a, i, tsi_chunk_class(&a->space, slab_id >> 8), slab_id, &sum);
-    tsi_orphan_link_locked(a, i, slab_id, sum.issued);
+    tsi_orphan_link_locked(a, i, slab_id, &sum);
 }
 
 void tsi_settle_drain(TsiSweep* w, uint32_t slab_id) {
@@ -293,7 +296,7 @@ void tsi_settle_drain(TsiSweep* w, uint32_t slab_id) {
         take_out(w, cls, slab_id);
         return;
     }
-    tsi_orphan_link_locked(a, w->inc, slab_id, sum.issued);
+    tsi_orphan_link_locked(a, w->inc, slab_id, &sum);
     w->inc->pinned_slabs++;
     tsi_partial_claim(w, cls, slab_id);
 }
@@ -356,6 +359,7 @@ void tsi_slab_complete(TsiArena* a, TsiBinding* b, uint32_t slab_id, uint64_t ta
     tsi_inc_take(i);
     i->pins++;
     orphan_unlink_locked(a, i, slab_id, sum.issued);
+    tsi_late_note_locked(a, i);
     tsi_inc_give(i);
     take_out(&w, cls, slab_id);
     tsi_sweep_finish(&w);

@@ -66,7 +66,7 @@ void tsi_return_claimed(TsiArena* a, uint32_t slab_id);
 void tsi_sweep_finish(TsiSweep* w);
 /* A freer found an ORPHAN slab complete. */
 void tsi_slab_complete(TsiArena* a, TsiBinding* b, uint32_t slab_id, uint64_t tag);
-/* Puts an orphan on its incarnation's list; issued: what it adds to the totals, which have it. Stripe held. */
-void tsi_orphan_link_locked(TsiArena* a, TsiInc* i, uint32_t slab_id, TsiTotals issued);
+/* Puts an orphan on its incarnation's list; sum: what it holds, and adds to the totals, which have it. Stripe held. */
+void tsi_orphan_link_locked(TsiArena* a, TsiInc* i, uint32_t slab_id, const TsiSlabSum* sum);
 
 #endif

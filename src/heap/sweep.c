@@ -25,6 +25,7 @@
 #include "heap/bracket.h"
 #include "heap/close.h"
 #include "heap/heap.h"
+#include "heap/late.h"
 #include "heap/shared.h"
 #include "heap/warm.h"
 
@@ -253,6 +254,7 @@ void tsi_handover(TsiBinding* b, TsiHeap* h) {
         i->pins++;
         if (tsi_load_relaxed(&b->dead_heaps) != 0) settle_skipped_locked(&w, b, ref);
         handover_locked(&w, b);
+        tsi_late_note_locked(a, i);
     }
     tsi_inc_give(i);
     if (!current) return;
@@ -271,6 +273,7 @@ static void trim_inc(TsiArena* a, TsiBinding* b, TsiInc* i, TsiBinding* only) {
     }
     i->pins++;
     tsi_sweep_locked(&w, only);
+    tsi_late_note_locked(a, i);
     tsi_inc_give(i);
     tsi_sweep_finish(&w);
     tsi_inc_unpin(a, b, i);

@@ -134,7 +134,7 @@ void* tsi_large_alloc(TsiBinding* b, TsiRef ref, size_t size, size_t align, TsiI
         tsi_store_relaxed(&l->issued, 1);
         tsi_store_seq(&l->freed, 0); /* from here on the object is live */
         TsiTotals one = {1, tsi_slab_bytes(s, TSI_CLASS_LARGE, slab_id)};
-        tsi_orphan_link_locked(a, i, slab_id, one);
+        tsi_orphan_link_locked(a, i, slab_id, &(TsiSlabSum){one, one, 0});
         i->allocated.objects += one.objects;
         i->allocated.bytes += one.bytes;
         if (issue != NULL) tsi_handle_issue_held(a, b->base + ((size_t)(slab_id >> 8) << TSI_CHUNK_SHIFT), issue);

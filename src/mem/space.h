@@ -51,6 +51,7 @@ typedef struct TsiChunk {
     uint8_t asked_node;      /* whose memory they are made of: it was last asked of, + 1 */
     _Atomic uint32_t meta_pages; /* bits of written.h */
     _Atomic uint64_t counts_pages[2];
+    _Atomic uint64_t late; /* marks of heap/late.h */
 } TsiChunk;
 
 /* What a free looks up first: the offset of the chunk's class in the table of classes and, in the low byte, which that

@@ -42,6 +42,7 @@ static void reset(TsiInc* i) {
     tsi_store_relaxed(&i->detached, 0);
     tsi_store_relaxed(&i->slab_count, 0);
     i->allocated = i->released = (TsiTotals){0, 0};
+    i->holding = (TsiHolding){0, 0, 0};
     i->rss_before = i->rss_after = 0;
     tsi_store_relaxed(&i->open_since_ns, 0);
     tsi_store_relaxed(&i->user_refs, 0);

@@ -39,6 +39,16 @@ TSI_INLINE TsiRef tsi_ref(uint64_t era, uint32_t index) { return era << TSI_INC_
 TSI_INLINE uint32_t tsi_ref_index(TsiRef r) { return (uint32_t)r & ((1u << TSI_INC_BITS) - 1); }
 TSI_INLINE uint64_t tsi_ref_era(TsiRef r) { return r >> TSI_INC_BITS; }
 
+/* A node of a tree, see draining.h; all 0 while in none. */
+typedef struct TsiDraining {
+    uint32_t child[2]; /* older, younger: records of incarnations; 0 = none */
+    uint32_t label;    /* record + 1; 0: in no tree */
+    uint32_t count;    /* of the phases from here down, like sum and max_bytes */
+    uint64_t since_ns;
+    TsiHolding held, sum;
+    uint64_t max_bytes;
+} TsiDraining;
+
 typedef struct TsiInc {
     uint32_t next_free; /* the table's while free */
     uint32_t index;
@@ -66,6 +76,8 @@ typedef struct TsiInc {
     TsiTotals allocated;   /* by slabs settled so far */
     TsiTotals released;
     TsiTotals orphaned;    /* of `allocated`: by slabs that are orphans, or are just leaving their list */
+    TsiHolding holding;    /* by the orphans, as they were last counted */
+    TsiDraining draining;
     uint64_t rss_before, rss_after;
     _Atomic uint64_t late_bytes; /* pages of orphans that late frees have left without a live slot */
     _Atomic uint64_t open_since_ns;

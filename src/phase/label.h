@@ -33,6 +33,11 @@ typedef struct TsiTotals {
     uint64_t objects, bytes;
 } TsiTotals;
 
+/* What a phase holds in slabs that no heap has: live objects and their usable bytes, and the slabs' bytes. */
+typedef struct TsiHolding {
+    uint64_t objects, live_bytes, slab_bytes;
+} TsiHolding;
+
 typedef struct TsiLabelShard {
     _Atomic uint64_t ended, objects_allocated, bytes_allocated, objects_released, bytes_released, closed_slabs, pinned_slabs, slow;
     _Atomic uint64_t samples, sample_ns[3]; /* of allocations: wall, cpu, wait */
@@ -58,6 +63,8 @@ typedef struct TsiLabel {
     _Atomic uint64_t bytes_escaped, refusals, retries, lock_fast, lock_contended, swallowed;
     _Atomic int64_t moved_objects, moved_bytes; /* live ones that relabelled phases have brought along, less those taken away */
     uint64_t shown[TSI_LABEL_SHOWN]; /* sums that were told; under the registry's lock */
+    TsiLock drain_lock;              /* a leaf: nothing is locked under it */
+    uint32_t drain_root;             /* see draining.h */
     TsiLabelShard shard[TSI_LABEL_SHARDS] __attribute__((aligned(64)));
 } TsiLabel;
 

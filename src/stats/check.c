@@ -7,6 +7,7 @@
  *   heaps    chain length = slab_count; each is in its incarnation's list; counts agree
  *   phases   orphan list length = slab_count; detached count; a drained incarnation holds nothing
  *   space    committed bytes = slabs out of the pool; free counts of chunks
+ *   drains   what an incarnation's orphans were counted for is what lives there; a label's tree has the sum of its ended phases
  *   charges  a phase's charge = bytes of its slabs; a label's, with what threads have pending = charges of its phases
  */
 #include "stats/check.h"
@@ -14,10 +15,13 @@
 #include "heap/handles.h"
 
 #include "heap/heap.h"
+#include "heap/late.h"
 #include "heap/settle.h"
+#include "phase/draining.h"
 
 #include <stdarg.h>
 #include <stdio.h>
+#include <string.h>
 
 typedef struct Check {
     TsiArena* a;
@@ -229,9 +233,22 @@ static void check_heap(Check* k, TsiInc* i, TsiHeap* h, uint64_t* bytes) {
     else if (k->a->options.shared) fail(k, "heap %u: state %u in shared mode", h->index, state);
 }
 
+/* What its orphans hold, by their words. */
+static void check_drain(Check* k, TsiInc* i, TsiHolding held) {
+    unsigned state = tsi_inc_state(i);
+    bool drains = held.objects != 0 && state != TSI_INC_ACTIVE && state != TSI_INC_RELEASED;
+    if (memcmp(&i->holding, &held, sizeof held) != 0)
+        fail(k, "incarnation %u: orphans hold %llu objects of %llu bytes, counted %llu of %llu", i->index, (unsigned long long)held.objects,
+             (unsigned long long)held.live_bytes, (unsigned long long)i->holding.objects, (unsigned long long)i->holding.live_bytes);
+    if (i->draining.label != (drains ? tsi_inc_label(i) + 1 : 0)) fail(k, "incarnation %u: draining under label %u", i->index, i->draining.label);
+    if (drains && memcmp(&i->draining.held, &held, sizeof held) != 0)
+        fail(k, "incarnation %u: its label was told of other objects", i->index);
+}
+
 static void check_inc(Check* k, TsiInc* i) {
     uint32_t heaps = 0, detached = 0, orphans = 0;
     TsiTotals issued = {0, 0};
+    TsiHolding held = {0, 0, 0};
     uint64_t bytes = 0, charge = tsi_load_relaxed(&i->charge) & TSI_CHARGE_MASK;
     for (uint32_t at = i->heaps; at != 0 && k->ok; at = tsi_heap(k->a, at - 1)->inc_next, heaps++) {
         TsiHeap* h = tsi_heap(k->a, at - 1);
@@ -244,10 +261,14 @@ static void check_inc(Check* k, TsiInc* i) {
             fail(k, "incarnation %u: slab %u in its orphan list is none", i->index, at - 1);
         unsigned cls = tsi_chunk_class(&k->a->space, (at - 1) >> 8);
         TsiSlabSum sum = tsi_slab_sum(&k->a->space, cls, at - 1);
-        bytes += tsi_slab_bytes(&k->a->space, cls, at - 1);
         issued.objects += sum.issued.objects;
         issued.bytes += sum.issued.bytes;
+        held.objects += sum.live.objects;
+        held.live_bytes += sum.live.bytes;
+        held.slab_bytes += tsi_slab_bytes(&k->a->space, cls, at - 1);
     }
+    bytes += held.slab_bytes;
+    check_drain(k, i, held);
     if (issued.objects != i->orphaned.objects || issued.bytes != i->orphaned.bytes)
         fail(k, "incarnation %u: orphans have issued %llu objects, counted %llu", i->index, (unsigned long long)issued.objects,
              (unsigned long long)i->orphaned.objects);
@@ -261,6 +282,8 @@ static void check_inc(Check* k, TsiInc* i) {
 static void check_label(Check* k, uint32_t at) {
     TsiLabel* l = tsi_label(&k->a->phases.labels, at);
     int64_t sum = (int64_t)tsi_load_relaxed(&l->committed);
+    TsiDrainSum drains;
+    tsi_draining_tell(&k->a->phases, at, tsi_os.now_ns(), &drains);
     for (uint32_t n = 0; n < tsi_table_used(&k->a->bindings); n++) {
         const TsiBinding* b = tsi_table_at(&k->a->bindings, n);
         const TsiPending* p = &b->pending[at % TSI_PENDING_LABELS];
@@ -268,8 +291,14 @@ static void check_label(Check* k, uint32_t at) {
     }
     for (uint32_t n = 1; n < tsi_table_used(&k->a->phases.incs); n++) {
         TsiInc* i = tsi_inc(&k->a->phases, n);
-        if (tsi_inc_era(i) != 0 && tsi_inc_label(i) == at) sum -= (int64_t)(tsi_load_relaxed(&i->charge) & TSI_CHARGE_MASK);
+        if (tsi_inc_era(i) == 0 || tsi_inc_label(i) != at) continue;
+        sum -= (int64_t)(tsi_load_relaxed(&i->charge) & TSI_CHARGE_MASK);
+        drains.phases -= i->draining.label != 0;
+        drains.held.objects -= i->draining.held.objects;
+        drains.held.live_bytes -= i->draining.held.live_bytes;
+        drains.held.slab_bytes -= i->draining.held.slab_bytes;
     }
+    if ((drains.phases | drains.held.objects | drains.held.live_bytes | drains.held.slab_bytes) != 0) fail(k, "label %u: its tree is not the sum of its phases", at);
     if (sum != 0) fail(k, "label %u: charged with %lld bytes that its phases do not have", at, (long long)sum);
 }
 
@@ -277,6 +306,7 @@ bool tsi_check_allocator(SlabAllocator* owner, char* why, size_t why_len) {
     TsiPublic* p = (TsiPublic*)(void*)owner;
     Check k = {p->arena, why, why_len, true, 0};
     if (k.a == NULL) return true;
+    tsi_late_count(k.a);
     check_space(&k);
     for (uint32_t n = 1; n < tsi_table_used(&k.a->phases.incs); n++)
         if (tsi_inc_era(tsi_inc(&k.a->phases, n)) != 0) check_inc(&k, tsi_inc(&k.a->phases, n));

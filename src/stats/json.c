@@ -32,7 +32,8 @@ static void write_value(TsiOut* o, const TsiMetric* m, const void* row) {
     case TSI_TYPE_STATE: tsi_out_json_string(o, tsi_metric_state(v.u), SIZE_MAX); break;
     case TSI_TYPE_BY_LABEL:
     case TSI_TYPE_DOUBLING:
-    case TSI_TYPE_LATENCY: write_array(o, v.a, tsi_metric_entries(m)); break;
+    case TSI_TYPE_LATENCY:
+    case TSI_TYPE_LIST: write_array(o, v.a, tsi_metric_entries(m)); break;
     }
 }
 

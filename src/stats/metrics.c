@@ -62,6 +62,7 @@ MEAN(avg_repair_wait_ns, sum.repair_wait_ns_sum, sum.repair_count)
 #define BYTES_STRING sizeof((SlabLabelStats*)0)->label
 #define BYTES_BY_LABEL (16 * sizeof(uint64_t))
 #define BYTES_DOUBLING (SLAB_HISTOGRAM_BUCKETS * sizeof(uint64_t))
+#define BYTES_LIST (3 * sizeof(uint64_t))
 #define BYTES_LATENCY (SLAB_LATENCY_BUCKETS * sizeof(uint64_t))
 #define FIELD(section, field) ((TsiRow_##section*)0)->field
 #define IS_DOUBLE(x) _Generic(x, double: true, default: false)
@@ -133,6 +134,7 @@ TsiRows tsi_report_rows(const TsiReport* r, TsiSection section) {
     case TSI_SECTION_EPOCH: first = r->epochs, rows.count = r->epoch_rows; break;
     case TSI_SECTION_PHASE: first = r->phases, rows.count = r->phase_count; break;
     case TSI_SECTION_LABEL: first = r->labels, rows.count = r->label_count; break;
+    case TSI_SECTION_CLOSE: first = r->closes, rows.count = r->close_count; break;
     default: break;
     }
     rows.first = first;

@@ -28,7 +28,8 @@ typedef enum TsiType {
     TSI_TYPE_STATE,
     TSI_TYPE_BY_LABEL,
     TSI_TYPE_DOUBLING,
-    TSI_TYPE_LATENCY
+    TSI_TYPE_LATENCY,
+    TSI_TYPE_LIST
 } TsiType;
 typedef enum TsiKind {
     TSI_KIND_COUNTER,
@@ -91,7 +92,8 @@ extern const unsigned tsi_metric_count;
 extern const TsiSectionInfo tsi_sections[TSI_SECTIONS];
 
 TSI_INLINE bool tsi_metric_is_array(const TsiMetric* m) {
-    return m->type == TSI_TYPE_BY_LABEL || m->type == TSI_TYPE_DOUBLING || m->type == TSI_TYPE_LATENCY;
+    return m->type == TSI_TYPE_BY_LABEL || m->type == TSI_TYPE_DOUBLING || m->type == TSI_TYPE_LATENCY ||
+           m->type == TSI_TYPE_LIST;
 }
 /* Entries of an array. */
 TSI_INLINE unsigned tsi_metric_entries(const TsiMetric* m) { return m->bytes / sizeof(uint64_t); }

@@ -32,6 +32,11 @@ typedef struct TsiReport {
     uint64_t uptime_ns;    /* since the allocator was made */
     uint32_t pid, page_size, epoch_count /* of the ring */, max_labels;
     uint64_t segment_publications, segment_failures;
+    uint64_t publication;              /* read from a segment: its number; else 0 */
+    uint64_t figures_ns, phases_ns;    /* monotonic clock when global, class and label figures, and rows of phases, were taken */
+    uint64_t figures_age_ns, phases_age_ns; /* 0 in the process itself */
+    char process_state[32];            /* running, stopped, ended */
+    uint64_t phases_left_out, epochs_left_out;
     SlabGlobalStats global;
     SlabRefusals refusals;
     SlabSamplingStats sampling;
@@ -43,12 +48,32 @@ typedef struct TsiReport {
     uint32_t phase_count;
     SlabLabelStats* labels;
     uint32_t label_count;
+    TsiCloseRow* closes; /* newest first */
+    uint32_t close_count;
+    SlabClassStats* settled; /* what slabs that no heap has add to `classes`, but large objects */
     void* mapping;
     size_t mapping_bytes;
 } TsiReport;
 
-/* False with errno ENOMEM. */
+/* What a walk over all slabs and phases has found, for reports of figures alone. */
+enum { TSI_KEPT_PHASES = 256, TSI_KEPT_EPOCHS = 256 };
+typedef struct TsiKept {
+    SlabClassStats settled[TSI_CLASS_LARGE];
+    uint64_t metadata_bytes, phases_ns, phases_left_out, epochs_left_out;
+    uint32_t phase_count, epoch_rows;
+    SlabPhaseStats phases[TSI_KEPT_PHASES];
+    TsiEpochRow epochs[TSI_KEPT_EPOCHS];
+} TsiKept;
+
+/* Everything, with all rows. False with errno ENOMEM. O(slabs + incarnations). */
 bool tsi_report_take(TsiArena* a, TsiReport* out);
+/* The same, with the rows of tsi_report_choose. */
+bool tsi_report_take_rows(TsiArena* a, int each, TsiReport* out);
+/* Figures without a look at phases that have ended and settled; the rest as it was kept, and `kept` must stay while the report is used. O(labels +
+ * incarnation records + slabs of heaps). */
+bool tsi_report_figures(TsiArena* a, TsiKept* kept, TsiReport* out);
+/* The report has at most as many rows as there is room for. */
+void tsi_report_keep(const TsiReport* r, TsiKept* out);
 void tsi_report_drop(TsiReport* r);
 
 typedef bool (*TsiWriteFn)(void* ctx, const char* bytes, size_t n);

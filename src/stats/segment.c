@@ -30,6 +30,7 @@
 #include "heap/fork.h"
 #include "os/shared.h"
 #include "stats/report.h"
+#include "stats/report_rows.h"
 #include "stats/segment_profile.h"
 #include "stats/segment_rows.h"
 
@@ -59,6 +60,7 @@ static struct {
     _Atomic uint32_t pid;
     uint64_t publications, left_out;
     _Atomic uint64_t due_ns; /* of the whole process */
+    uint64_t walk_due_ns;    /* likewise, of walks over everything */
     const char* _Atomic what;
     _Atomic int error;
 } seg = {.memory = {.fd = -1}};
@@ -134,7 +136,7 @@ static void forget(void) {
     tsi_shared_forget(&seg.memory);
     tsi_share_profile_forget();
     memset(seg.slots, 0, sizeof seg.slots);
-    seg.publications = seg.left_out = 0;
+    seg.publications = seg.left_out = seg.walk_due_ns = 0;
     tsi_store_relaxed(&seg.due_ns, 0);
 }
 
@@ -193,10 +195,11 @@ static bool seat_take(TsiArena* a, uint64_t now) {
 
 /* ---- publications ---- */
 
-static void publication_write(const TsiReport* r, unsigned slot, uint64_t serial, uint64_t begun) {
+static void publication_write(TsiReport* r, unsigned slot, uint64_t serial, uint64_t begun) {
     Slot* s = &seg.slots[slot];
     uint64_t n = s->sequence / 2 + 1;
     size_t buffer = tsi_plan_buffer(&seg.plan, slot, n & 1);
+    r->publication = n;
     s->sequence = 2 * n - 1;
     /* release: a reader that sees this one is to see the words of n - 1, too (P2). Those of n follow it: they are
      * releases themselves (P1). */
@@ -215,38 +218,88 @@ static void publication_write(const TsiReport* r, unsigned slot, uint64_t serial
     tsi_store_relaxed(HEADER(heartbeat_ns), now);
 }
 
+/* A walk over everything is made when it is due for the allocator and for the process; else only what is cheap is counted. */
+static bool report_take(TsiArena* a, uint64_t now, TsiReport* r) {
+    TsiSeat* seat = &a->seat;
+    bool walk = seat->kept->phases_ns == 0 || (now >= seat->walk_due_ns && now >= seg.walk_due_ns);
+    if (!walk) return tsi_report_figures(a, seat->kept, r);
+    if (!tsi_report_take_rows(a, TSI_SEGMENT_EACH, r)) return false;
+    tsi_report_keep(r, seat->kept);
+    uint64_t done = tsi_os.now_ns(), pause = TSI_SEGMENT_SHARE * (done - now);
+    seg.walk_due_ns = done + (pause < TSI_SEGMENT_WALK_NS ? pause : TSI_SEGMENT_WALK_NS);
+    seat->walk_due_ns = now + TSI_SEGMENT_PERIOD_NS;
+    return true;
+}
+
+static bool kept_make(TsiArena* a) {
+    TsiSeat* seat = &a->seat;
+    if (seat->kept != NULL) return true;
+    size_t bytes = tsi_align_up(sizeof *seat->kept, tsi_os.page_bytes);
+    void* at = tsi_os.reserve(bytes);
+    if (at == NULL || tsi_os.commit(at, bytes) != 0) {
+        if (at != NULL) tsi_os.unmap(at, bytes);
+        return failed("memory for what walks have found", ENOMEM);
+    }
+    seat->kept = at;
+    return true;
+}
+
+/* Nanoseconds in which nobody publishes: in proportion to the cost, and so that each allocator can once a second. */
+static uint64_t pause_after(uint64_t cost) {
+    uint64_t live = 0, pause = TSI_SEGMENT_SHARE * cost;
+    for (unsigned n = 0; n < SLAB_SEGMENT_SLOTS; n++) live += tsi_load_relaxed(&seg.slots[n].state) == SLAB_SEGMENT_LIVE;
+    uint64_t most = TSI_SEGMENT_PAUSE_NS / (live != 0 ? live : 1);
+    return pause < most ? pause : most;
+}
+
 /* Returns when the next may be. What setting up takes happens once and is not part of a publication's share. */
-static uint64_t publish_locked(TsiArena* a) {
+static uint64_t publish_locked(TsiArena* a, bool* done) {
     TsiReport r;
     uint64_t begun = tsi_os.now_ns();
-    bool ready = segment_ready(begun) && seat_take(a, begun);
+    bool ready = segment_ready(begun) && seat_take(a, begun) && kept_make(a);
     begun = tsi_os.now_ns();
-    if (!ready || (!tsi_report_take(a, &r) && !failed("memory for a snapshot", ENOMEM))) {
+    *done = ready && (report_take(a, begun, &r) || failed("memory for a snapshot", ENOMEM));
+    if (!*done) {
         tsi_add_relaxed(&a->seat.failures, 1);
         return begun + RETRY_NS;
     }
     publication_write(&r, a->seat.slot - 1, a->serial, begun);
     tsi_report_drop(&r);
     tsi_add_relaxed(&a->seat.publications, 1);
-    uint64_t now = tsi_os.now_ns(), pause = TSI_SEGMENT_SHARE * (now - begun);
+    uint64_t now = tsi_os.now_ns();
     const char* what = NULL;
     int error = tsi_share_profile(a, a->seat.slot - 1, &seg.process, &what); /* has a pause of its own */
     if (error != 0) {
         (void)failed(what, error);
         tsi_add_relaxed(&a->seat.failures, 1);
     }
-    tsi_store_relaxed(&seg.due_ns, now + (pause < TSI_SEGMENT_PAUSE_NS ? pause : TSI_SEGMENT_PAUSE_NS));
+    tsi_store_relaxed(&seg.due_ns, now + pause_after(now - begun));
     return begun + TSI_SEGMENT_PERIOD_NS;
 }
 
-static TSI_COLD void publish(TsiArena* a) {
+/* The lock is held. */
+static bool publish_now(TsiArena* a) {
     int saved = errno, state;
-    if (!tsi_lock_try(&tsi_segment_lock)) return;
+    bool done;
     (void)pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &state);
-    tsi_store_relaxed(&a->seat.due_ns, publish_locked(a));
+    tsi_store_relaxed(&a->seat.due_ns, publish_locked(a, &done));
     (void)pthread_setcancelstate(state, NULL);
-    tsi_lock_give(&tsi_segment_lock);
     errno = saved;
+    return done;
+}
+
+static TSI_COLD void publish(TsiArena* a) {
+    if (!tsi_lock_try(&tsi_segment_lock)) return;
+    (void)publish_now(a);
+    tsi_lock_give(&tsi_segment_lock);
+}
+
+bool tsi_segment_publish(TsiArena* a) {
+    if (a->options.segment == 0) return false;
+    tsi_lock_take(&tsi_segment_lock);
+    bool done = publish_now(a);
+    tsi_lock_give(&tsi_segment_lock);
+    return done;
 }
 
 TSI_COLD void tsi_segment_look(TsiArena* a) {
@@ -260,6 +313,8 @@ void tsi_segment_begin(TsiArena* a) {
 
 void tsi_segment_end(TsiArena* a) {
     TsiSeat* seat = &a->seat;
+    if (seat->kept != NULL) tsi_os.unmap(seat->kept, tsi_align_up(sizeof *seat->kept, tsi_os.page_bytes));
+    seat->kept = NULL;
     if (a->options.segment == 0 || seat->slot == 0 || seat->segment != tsi_load_relaxed(&seg.segment)) return;
     if (tsi_load_relaxed(&seg.pid) != (uint32_t)getpid()) return; /* P7 */
     unsigned slot = seat->slot - 1;

@@ -11,9 +11,12 @@
 #include "heap/arena.h"
 
 #define TSI_SEGMENT_PERIOD_NS 100000000u /* between publications of one allocator, at least */
-enum { TSI_SEGMENT_SHARE = 100 };        /* after each, the process makes none for so many times what it took */
-/* But for no longer than this: a process that was stopped in the midst of one would be silent for hours. */
-#define TSI_SEGMENT_PAUSE_NS 60000000000u
+enum {
+    TSI_SEGMENT_SHARE = 100, /* after each, the process makes none for so many times what it took, */
+    TSI_SEGMENT_EACH = 128   /* rows of phases that hold most, and as many of the oldest */
+};
+#define TSI_SEGMENT_PAUSE_NS 900000000u   /* but for no longer than this, shared by its allocators: each comes once a second; */
+#define TSI_SEGMENT_WALK_NS 60000000000u  /* walks over all phases, likewise: one that was stopped in the midst of it would be silent for hours */
 
 void tsi_segment_init(void); /* takes effect once per process */
 /* The first publication of a new allocator. */
@@ -21,6 +24,8 @@ void tsi_segment_begin(TsiArena* a);
 /* Its slot may be another's, after a while. No other thread is inside of the allocator. */
 void tsi_segment_end(TsiArena* a);
 
+/* Publishes now; false when it cannot, or is not asked to. Waits for the one that is under way. */
+bool tsi_segment_publish(TsiArena* a);
 void tsi_segment_look(TsiArena* a);
 /* Publishes when the option is set and it is time. Leaves errno alone. */
 TSI_INLINE void tsi_segment_tick(TsiArena* a) {

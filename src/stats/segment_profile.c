@@ -187,6 +187,6 @@ int tsi_share_profile(TsiArena* a, unsigned slot, const SlabSegmentHeader* like,
     }
     seat->has_profile = true;
     uint64_t now = tsi_os.now_ns(), pause = TSI_SEGMENT_SHARE * (now - begun);
-    prof.due_ns = now + (pause < TSI_SEGMENT_PAUSE_NS ? pause : TSI_SEGMENT_PAUSE_NS);
+    prof.due_ns = now + (pause < TSI_SEGMENT_WALK_NS ? pause : TSI_SEGMENT_WALK_NS);
     return 0;
 }

@@ -1,9 +1,11 @@
 /* segment_rows.c - see segment_rows.h. */
 #include "stats/segment_rows.h"
 
+#include "stats/report_rows.h"
+
 #include <string.h>
 
-enum { EPOCHS = 64, PHASES = 256, LABELS = 256, TEXT_BYTES = 32 };
+enum { TEXT_BYTES = 32 };
 
 /* ---- the layout is what docs/segment.md says ---- */
 
@@ -33,6 +35,7 @@ SAME(TSI_TYPE_STRING, SLAB_SEGMENT_STRING);
 SAME(TSI_TYPE_STATE, SLAB_SEGMENT_STATE);
 SAME(TSI_TYPE_BY_LABEL, SLAB_SEGMENT_BY_LABEL);
 SAME(TSI_TYPE_LATENCY, SLAB_SEGMENT_LATENCY);
+SAME(TSI_TYPE_LIST, SLAB_SEGMENT_LIST);
 SAME(TSI_KIND_PEAK, SLAB_SEGMENT_PEAK);
 SAME(TSI_KIND_COPY, SLAB_SEGMENT_COPY);
 SAME(TSI_UNIT_SECONDS, SLAB_SEGMENT_SECONDS);
@@ -63,11 +66,13 @@ static uint32_t capacity_of(TsiSection s) {
     case TSI_SECTION_CLASS:
         return TSI_CLASS_LARGE;
     case TSI_SECTION_EPOCH:
-        return EPOCHS;
+        return TSI_KEPT_EPOCHS;
     case TSI_SECTION_PHASE:
-        return PHASES;
+        return TSI_KEPT_PHASES;
     case TSI_SECTION_LABEL:
-        return LABELS;
+        return TSI_CHOSEN_LABELS;
+    case TSI_SECTION_CLOSE:
+        return TSI_CLOSES;
     default:
         return 1;
     }
@@ -152,13 +157,19 @@ static void put_value(const TsiMetric* m, const void* row, uint8_t* at) {
     }
 }
 
-void tsi_plan_rows(const TsiPlan* p, const TsiReport* r, uint8_t* buffer) {
+/* By whoever chose the rows of the report. */
+static uint64_t left_out_before(const TsiReport* r, TsiSection s) {
+    return s == TSI_SECTION_PHASE ? r->phases_left_out : s == TSI_SECTION_EPOCH ? r->epochs_left_out : 0;
+}
+
+void tsi_plan_rows(const TsiPlan* p, TsiReport* r, uint8_t* buffer) {
     for (unsigned s = 0; s < TSI_SECTIONS; s++) {
         TsiRows rows = tsi_report_rows(r, (TsiSection)s);
-        uint32_t count = rows.count < p->capacity[s] ? rows.count : p->capacity[s];
+        uint32_t count = s == TSI_SECTION_LABEL ? tsi_report_choose_labels(r) : rows.count;
+        if (count > p->capacity[s]) count = p->capacity[s];
         uint8_t* head = buffer + sizeof(SlabSegmentBuffer) + s * sizeof(SlabSegmentRows);
         put(head, count);
-        put(head + sizeof(uint64_t), rows.count - count);
+        put(head + sizeof(uint64_t), rows.count - count + left_out_before(r, (TsiSection)s));
         for (unsigned i = 0; i < TSI_METRICS; i++) {
             if (tsi_metrics[i].section != s) continue;
             for (uint32_t n = 0; n < count; n++)

@@ -39,7 +39,7 @@ TSI_INLINE size_t tsi_plan_buffer(const TsiPlan* p, unsigned slot, unsigned whic
 }
 /* Writes both tables: `base` is the start of the segment. */
 void tsi_plan_tables(const TsiPlan* p, uint8_t* base);
-/* Writes counts and rows into a buffer, each word by a release store. */
-void tsi_plan_rows(const TsiPlan* p, const TsiReport* r, uint8_t* buffer);
+/* Writes counts and rows into a buffer, each word by a release store; of labels those that are chosen. */
+void tsi_plan_rows(const TsiPlan* p, TsiReport* r, uint8_t* buffer);
 
 #endif

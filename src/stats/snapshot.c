@@ -26,17 +26,27 @@ static bool view_slab(TsiArena* a, uint32_t slab_id, unsigned cls, TsiSlabView* 
     return false;
 }
 
-void tsi_snapshot_slabs(TsiArena* a, void (*fn)(const TsiSlabView*, void*), void* ctx) {
+/* The tag alone tells it of most slabs. */
+static bool is_settled(TsiArena* a, uint32_t slab_id) {
+    unsigned state = tsi_tag_state(tsi_load_relaxed(&tsi_slab(&a->space, slab_id)->tag));
+    return state != TSI_SLAB_OWNED && state != TSI_SLAB_WARM;
+}
+
+static void walk(TsiArena* a, bool settled, void (*fn)(const TsiSlabView*, void*), void* ctx) {
     TsiSpace* s = &a->space;
     for (uint32_t chunk = 0; chunk < tsi_load_relaxed(&s->chunk_high); chunk++) {
         unsigned cls = tsi_chunk_class(s, chunk);
         if (cls == 0 || cls == TSI_CLASS_CONT) continue;
         for (uint32_t k = 0; k < tsi_chunk_slab_count(s, cls); k++) {
             TsiSlabView v;
+            if (!settled && cls != TSI_CLASS_LARGE && is_settled(a, chunk << 8 | k)) continue;
             if (view_slab(a, chunk << 8 | k, cls, &v)) fn(&v, ctx);
         }
     }
 }
+
+void tsi_snapshot_slabs(TsiArena* a, void (*fn)(const TsiSlabView*, void*), void* ctx) { walk(a, true, fn, ctx); }
+void tsi_snapshot_unsettled(TsiArena* a, void (*fn)(const TsiSlabView*, void*), void* ctx) { walk(a, false, fn, ctx); }
 
 /* ---- bookkeeping ---- */
 
@@ -87,7 +97,7 @@ uint64_t tsi_snapshot_metadata_bytes(TsiArena* a) {
     if (((const TsiPublic*)(const void*)a->owner)->on_heap != 0) bytes += tsi_os.page_bytes;
     bytes += chunk_table_pages(s, chunks);
     for (uint32_t chunk = 0; chunk < chunks; chunk++) bytes += tsi_written_bytes(s, chunk);
-    return bytes;
+    return bytes + tsi_profile_bytes(a);
 }
 
 uint64_t tsi_snapshot_refcount(const TsiArena* a, TsiInc* i) {

@@ -34,6 +34,18 @@ static void count_phases(TsiArena* a, SlabGlobalStats* out) {
     }
 }
 
+/* Counted whether samples are taken or not. */
+static void count_repairs(TsiArena* a, SlabGlobalStats* out) {
+    uint64_t* sums[] = {&out->repairs_full_bitmap, &out->repairs_list_mismatch, &out->repairs_other};
+    tsi_lock_take(&tsi_registry_lock);
+    for (uint32_t n = 0; n <= tsi_table_used(&a->bindings); n++) {
+        const TsiSamples* s = n == 0 ? &a->samples : &((TsiBinding*)tsi_table_at(&a->bindings, n - 1))->samples;
+        out->total_repairs += tsi_load_relaxed(&s->sum[TSI_SAMPLE_REPAIR]);
+        for (unsigned why = 0; why < 3; why++) *sums[why] += tsi_load_relaxed(&s->sum[TSI_SAMPLE_REASON + why]);
+    }
+    tsi_lock_give(&tsi_registry_lock);
+}
+
 void tsi_tally_global_begin(TsiArena* a, SlabGlobalStats* out) {
     memset(out, 0, sizeof *out);
     out->version = SLAB_STATS_VERSION;
@@ -59,9 +71,9 @@ void tsi_tally_global_begin(TsiArena* a, SlabGlobalStats* out) {
     out->total_madvise_calls = tsi_load_relaxed(&a->space.purge_calls);
     out->total_madvise_bytes = tsi_load_relaxed(&a->space.purge_bytes);
     out->total_madvise_failures = tsi_load_relaxed(&a->space.purge_failures);
-    out->metadata_bytes = tsi_snapshot_metadata_bytes(a) + tsi_profile_bytes(a);
     out->committed_bytes = tsi_load_relaxed(&a->space.committed_bytes);
     out->reserved_bytes = a->space.payload_bytes;
+    count_repairs(a, out);
 }
 
 void tsi_tally_global_add(SlabGlobalStats* out, const TsiSlabView* v) {
@@ -103,6 +115,8 @@ void tsi_tally_class_begin(TsiArena* a, uint32_t index, SlabClassStats* out) {
     out->madvise_calls = tsi_load_relaxed(&a->space.purges[cls]);
     out->madvise_bytes = tsi_load_relaxed(&a->space.purged[cls]);
     out->madvise_failures = tsi_load_relaxed(&a->space.purges_failed[cls]);
+    uint64_t capacity = a->options.warm_bytes / out->slab_bytes;
+    out->cache_capacity = cls == TSI_CLASS_LARGE ? 0 : capacity < UINT32_MAX ? (uint32_t)capacity : UINT32_MAX;
     out->epoch_close_calls = c.closes;
     out->epoch_close_total_ns = c.close_ns;
     out->epoch_close_scanned_slabs = c.close_scanned;

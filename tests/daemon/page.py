@@ -127,7 +127,7 @@ def numbers(d, tab):
     for line in tab.js("seen.legend('by-label')"):
         name = next((n for n in held if line.startswith(n + " ")), None)
         check(name is not None and same(line[len(name) + 1:], size(held[name])) or line.startswith("no label held"), what, line, held)
-    draining, in_phases = total(page, "phase_draining_bytes"), total(page, "phase_committed_bytes")
+    draining, in_phases = total(page, "label_draining_bytes"), total(page, "label_committed_bytes")
     want = ["open phases " + size(max(0, in_phases - draining)), "draining phases " + size(draining),
             "kept warm " + size(max(0, total(page, "committed_bytes") - in_phases))]
     got = tab.js("seen.legend('by-phase')")

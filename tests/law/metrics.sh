@@ -32,7 +32,7 @@ while IFS=, read -r section row; do
     case $section in
     SAMPLING) fields=$(grep -vx sum <<<"$fields"; fields_of ThreadStats | sed 's/^/sum./') ;;
     DOCUMENT) # what holds the rows is no number
-        fields=$(grep -vxE 'global|refusals|sampling|classes|class_count|epochs|epoch_rows|phases|phase_count|labels|label_count|max_labels|mapping|mapping_bytes' <<<"$fields") ;;
+        fields=$(grep -vxE 'global|refusals|sampling|classes|class_count|epochs|epoch_rows|phases|phase_count|labels|label_count|max_labels|closes|close_count|settled|mapping|mapping_bytes' <<<"$fields") ;;
     REGISTRY) fields=$(grep -xE 'label_count|max_labels' <<<"$fields") ;;
     esac
     compare "$section" "$fields"

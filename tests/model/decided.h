@@ -24,8 +24,9 @@ static const struct {
     const char* keys; /* a space before and behind each */
 } decided[] = {
     {TSI_SECTION_DOCUMENT, EXACT, " version pid page_size epoch_count "},
-    {TSI_SECTION_DOCUMENT, SANE, " timestamp_ns uptime_ns "},
-    {TSI_SECTION_DOCUMENT, NOTHING, " segment_publications segment_failures "},
+    {TSI_SECTION_DOCUMENT, SANE, " timestamp_ns uptime_ns figures_ns phases_ns process_state "},
+    {TSI_SECTION_DOCUMENT, NOTHING,
+     " segment_publications segment_failures publication figures_age_ns phases_age_ns phases_left_out epochs_left_out "},
 
     {TSI_SECTION_GLOBAL, EXACT,
      " schema_version current_epoch active_epoch_count closing_epoch_count live_bytes live_objects open_phases "},
@@ -35,7 +36,7 @@ static const struct {
      "total_bitmap_free_attempts metadata_bytes committed_bytes reserved_bytes draining_phases "},
     {TSI_SECTION_GLOBAL, NOTHING,
      " total_madvise_failures total_bitmap_alloc_cas_retries total_bitmap_free_cas_retries "
-     "total_current_partial_cas_failures "},
+     "total_current_partial_cas_failures total_repairs repairs_full_bitmap repairs_list_mismatch repairs_other "},
     {TSI_SECTION_GLOBAL, SHARED, " total_bitmap_alloc_attempts total_current_partial_cas_attempts "},
     {TSI_SECTION_GLOBAL, SANE, " rss_bytes_current "},
 
@@ -56,7 +57,8 @@ static const struct {
      "avg_alloc_cas_retries_per_attempt avg_free_cas_retries_per_attempt current_partial_cas_failure_rate "
      "lock_contention_rate lock_contention_pct cas_retry_rate lock_contended_by_label "
      "bitmap_alloc_cas_retries_by_label "
-     "bitmap_free_cas_retries_by_label cache_capacity cache_overflow_len "},
+     "bitmap_free_cas_retries_by_label cache_overflow_len "},
+    {TSI_SECTION_CLASS, SANE, " cache_capacity "},
     {TSI_SECTION_CLASS, SHARED, " bitmap_alloc_attempts current_partial_cas_attempts "},
 
     {TSI_SECTION_EPOCH, EXACT, " epoch_id epoch_era state refcount label label_id alloc_count "},
@@ -89,12 +91,17 @@ static const struct {
     {TSI_SECTION_LABEL, EXACT,
      " version label_id label phases_ended phases_open phases_draining objects_allocated bytes_allocated objects_freed "
      "bytes_freed objects_released bytes_released objects_escaped bytes_escaped live_objects live_bytes "
-     "budget_soft_bytes budget_hard_bytes swallowed "},
+     "budget_soft_bytes budget_hard_bytes swallowed draining_phases draining_objects "},
     {TSI_SECTION_LABEL, TIED,
      " phases_opened committed_bytes peak_bytes slow_path_hits refusals lock_fast_acquire budget_warnings "
      "budget_refusals closed_slabs pinned_slabs drainability duration_ns peak_bytes_hist alloc_samples "
-     "alloc_wall_ns_sum alloc_cpu_ns_sum alloc_wait_ns_sum "},
+     "alloc_wall_ns_sum alloc_cpu_ns_sum alloc_wait_ns_sum draining_bytes oldest_draining_ns draining_age_ns worst_eras worst_bytes "
+     "worst_objects worst_ages_ns "},
     {TSI_SECTION_LABEL, NOTHING, " lock_contended cas_retries "},
+
+    {TSI_SECTION_CLOSE, SANE,
+     " closed_ns epoch_id epoch_era label objects_freed bytes_freed objects_released bytes_released objects_escaped bytes_escaped "
+     "slabs_returned bytes_returned slabs_deferred bytes_madvised rss_before_close rss_after_close close_ns "},
 };
 
 enum { MOST_METRICS = 512 };

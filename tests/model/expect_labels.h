@@ -68,7 +68,27 @@ static inline void check_label_limits(struct world* w, struct side* s, const Sla
 /* What phases say, added up by label. */
 struct by_label {
     uint64_t draining, committed;
+    uint64_t drain_objects, drain_bytes, oldest, worst; /* of those that drain; worst: bytes of the one that holds most */
 };
+
+/* What a label tells of ended phases is the sum of the phases that have ended and hold objects. */
+static inline void check_label_drains(struct world* w, const SlabLabelStats* l, const struct by_label* phases) {
+    uint64_t counted = 0, objects = 0;
+    SAME(w, l->phases_draining, phases->draining, "phases_draining");
+    SAME(w, l->draining_phases, phases->draining, "draining_phases");
+    SAME(w, l->draining_objects, phases->drain_objects, "draining_objects");
+    SAME(w, l->draining_bytes, phases->drain_bytes, "draining_bytes");
+    SAME(w, l->oldest_draining_ns, phases->oldest, "oldest_draining_ns");
+    for (unsigned b = 0; b < SLAB_HISTOGRAM_BUCKETS; b++) counted += l->draining_age_ns[b];
+    SAME(w, counted, phases->draining, "phases in draining_age_ns");
+    SAME(w, l->worst_bytes[0], phases->worst, "bytes of the phase that holds most");
+    for (unsigned n = 0; n < 3; n++) {
+        REQUIRE(w, (l->worst_eras[n] != 0) == (n < phases->draining), "worst phase %u has era %llu", n, (unsigned long long)l->worst_eras[n]);
+        if (n != 0) NO_MORE(w, l->worst_bytes[n], l->worst_bytes[n - 1], "bytes of the next worst phase");
+        objects += l->worst_objects[n];
+    }
+    NO_MORE(w, objects, l->draining_objects, "objects of the worst phases");
+}
 
 static inline void check_label_row(struct world* w, struct side* s, const SlabLabelStats* l, unsigned k,
                                    const struct by_label* phases) {
@@ -79,7 +99,7 @@ static inline void check_label_row(struct world* w, struct side* s, const SlabLa
     REQUIRE(w, memcmp(l->label, a->name, 32) == 0, "label '%.31s', due '%s'", l->label, a->name);
     SAME(w, l->phases_open, a->open, "phases_open");
     SAME(w, l->phases_ended, a->ended, "phases_ended");
-    SAME(w, l->phases_draining, phases->draining, "phases_draining");
+    check_label_drains(w, l, phases);
     REQUIRE(w, l->phases_opened >= a->open + a->ended && l->phases_opened <= a->opened_most,
             "phases_opened is %llu, due %llu..%llu", (unsigned long long)l->phases_opened,
             (unsigned long long)(a->open + a->ended), (unsigned long long)a->opened_most);
@@ -91,7 +111,7 @@ static inline void check_label_row(struct world* w, struct side* s, const SlabLa
 }
 
 static inline void check_label_rows(struct world* w, struct side* s, const TsiReport* r, const struct sums* sum) {
-    struct by_label phases[MOST_LABELS] = {{0, 0}};
+    struct by_label phases[MOST_LABELS] = {{0}};
     const SlabRefusals* f = &r->refusals;
     uint64_t slow = 0, refused = 0, refused_least = 0, looked = 0;
     ThreadStats sampled = {.alloc_samples = 0};
@@ -99,8 +119,14 @@ static inline void check_label_rows(struct world* w, struct side* s, const TsiRe
     for (size_t i = 0; i < s->n_incs; i++) {
         const struct inc* inc = s->incs[i];
         const SlabPhaseStats* p = phase_row(r, inc->era);
-        phases[inc->account].draining += inc->state != INC_ACTIVE && inc->objects.live > 0;
-        if (p) phases[inc->account].committed += p->committed_bytes;
+        struct by_label* sum_of = &phases[inc->account];
+        if (p) sum_of->committed += p->committed_bytes;
+        if (p == NULL || inc->state == INC_ACTIVE || inc->objects.live == 0) continue;
+        sum_of->draining++;
+        sum_of->drain_objects += inc->objects.live;
+        sum_of->drain_bytes += p->committed_bytes;
+        if (p->age_ns > sum_of->oldest) sum_of->oldest = p->age_ns;
+        if (p->committed_bytes > sum_of->worst) sum_of->worst = p->committed_bytes;
     }
     for (unsigned n = 0; n < s->n_accounts; n++) {
         unsigned k = n == 0 ? ACCOUNT_NONE : n + 1 == s->n_accounts ? ACCOUNT_OTHER : n + 1;
@@ -299,6 +325,12 @@ static inline void check_public(struct world* w, struct side* s, const TsiReport
         REQUIRE(w, memcmp(&p, &k.slow_path_hits, sizeof p) == 0, "get_perf_counters and the report differ");
     }
     SAME(w, slab_stats_labels(s->a, labels, MOST_LABELS), r->label_count, "slab_stats_labels");
+    for (uint32_t n = 0; n < r->label_count; n++) { /* time has passed */
+        const SlabLabelStats* told = &r->labels[n];
+        labels[n].oldest_draining_ns = told->oldest_draining_ns;
+        memcpy(labels[n].draining_age_ns, told->draining_age_ns, sizeof told->draining_age_ns);
+        memcpy(labels[n].worst_ages_ns, told->worst_ages_ns, sizeof told->worst_ages_ns);
+    }
     REQUIRE(w, memcmp(labels, r->labels, r->label_count * sizeof *labels) == 0, "slab_stats_labels differs");
     SlabPhaseStats row;
     SAME(w, slab_stats_phases(s->a, &row, 1), r->phase_count, "slab_stats_phases");

@@ -33,6 +33,7 @@ static void put_hex(const char* s, size_t most) {
 #define PUT_STRING(x) put_hex(x, sizeof(x))
 #define PUT_BY_LABEL(x) put_array(x, sizeof(x) / 8)
 #define PUT_DOUBLING(x) put_array(x, sizeof(x) / 8)
+#define PUT_LIST(x) put_array(x, sizeof(x) / 8)
 #define PUT_LATENCY(x) put_array(x, sizeof(x) / 8)
 #define JSON_ONLY "-"
 #define RENAMED(section, field, key, type, kind, unit, family, help, question)                       \

@@ -12,7 +12,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { SYNTHETIC_CLASSES = 3, SYNTHETIC_EPOCHS = 6, SYNTHETIC_PHASES = 5, SYNTHETIC_LABELS = 9 };
+enum { SYNTHETIC_CLASSES = 3, SYNTHETIC_EPOCHS = 6, SYNTHETIC_PHASES = 5, SYNTHETIC_LABELS = 9, SYNTHETIC_CLOSES = 2 };
 
 typedef struct Synthetic {
     TsiReport r;
@@ -20,6 +20,7 @@ typedef struct Synthetic {
     TsiEpochRow epochs[SYNTHETIC_EPOCHS];
     SlabPhaseStats phases[SYNTHETIC_PHASES];
     SlabLabelStats labels[SYNTHETIC_LABELS];
+    TsiCloseRow closes[SYNTHETIC_CLOSES];
 } Synthetic;
 
 /* Strings that a careless writer lets through. The last ones look the same after repair. */
@@ -44,6 +45,7 @@ static inline void synthetic_set_array(uint64_t* a, unsigned n, uint64_t* next) 
 #define SET_STRING(x) (void)snprintf(x, sizeof(x), "own-%llu", (unsigned long long)(*next)++)
 #define SET_BY_LABEL(x) synthetic_set_array(x, sizeof(x) / 8, next)
 #define SET_DOUBLING(x) synthetic_set_array(x, sizeof(x) / 8, next)
+#define SET_LIST(x) synthetic_set_array(x, sizeof(x) / 8, next)
 #define SET_LATENCY(x) synthetic_set_array(x, sizeof(x) / 8, next)
 #define RENAMED(section, field, key, type, kind, unit, family, help, question) \
     if (TSI_SECTION_##section == of) SET_##type(((TsiRow_##section*)row)->field);
@@ -58,6 +60,7 @@ static inline void synthetic_fill(TsiSection of, void* row, uint64_t* next) {
 #define MOST_STRING(x) memset(x, 0xff, sizeof(x) - 1)
 #define MOST_BY_LABEL(x) memset(x, 0xff, sizeof(x))
 #define MOST_DOUBLING(x) memset(x, 0xff, sizeof(x))
+#define MOST_LIST(x) memset(x, 0xff, sizeof(x))
 #define MOST_LATENCY(x) memset(x, 0xff, sizeof(x))
 #define RENAMED(section, field, key, type, kind, unit, family, help, question) \
     if (TSI_SECTION_##section == of) MOST_##type(((TsiRow_##section*)row)->field);
@@ -76,6 +79,8 @@ static inline void synthetic_rows(Synthetic* s) {
     s->r.phase_count = SYNTHETIC_PHASES;
     s->r.labels = s->labels;
     s->r.label_count = SYNTHETIC_LABELS;
+    s->r.closes = s->closes;
+    s->r.close_count = SYNTHETIC_CLOSES;
 }
 
 static inline void synthetic_versions(Synthetic* s) {

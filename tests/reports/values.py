@@ -14,6 +14,7 @@ PREFIX = "temporal_slab_"
 SECTIONS = {
     "DOCUMENT": None, "GLOBAL": None, "REGISTRY": "label_registry", "CLASS": "classes", "EPOCH": "epochs",
     "SAMPLING": "slowpath_sampling", "REFUSAL": "refusals", "PHASE": "phases", "LABEL": "labels",
+    "CLOSE": "closes",
 }
 STATES = ["ACTIVE", "CLOSING"]
 RING = 1024
@@ -61,7 +62,7 @@ def value_of(f):
         return STATES[int(f["text"])]
     if f["type"] == "STRING":
         return repaired(bytes.fromhex(f["text"]))
-    if f["type"] in ("BY_LABEL", "DOUBLING", "LATENCY"):
+    if f["type"] in ("BY_LABEL", "DOUBLING", "LATENCY", "LIST"):
         return [int(n) for n in f["text"].split(",")]
     return int(f["text"])
 
@@ -215,6 +216,10 @@ def check_prometheus(fields, document, series):
         if fixed:
             word, _, text = fixed.rstrip("}").partition("=")
             labels[word] = text
+        if f["kind"] == "INFO":
+            if series.pop((name, ((f["key"], document[f["key"]]),)), None) != "1":
+                complain("prometheus: no %s of %r" % (name, document[f["key"]]))
+            continue
         if f["kind"] == "HISTOGRAM":
             check_histogram(f, name, labels, series)
             continue
@@ -235,18 +240,11 @@ def check_prometheus(fields, document, series):
         got = series.pop((name, (("label", label),)), None)
         if not same(got, in_unit(rows[0][0], value)):
             complain("prometheus: %s of %r is %s, not %s" % (name, label, got, value))
-    for key, of, family, together in (("draining_age_ns", "age_ns", "phase_max_draining_age_seconds", max),
-                                      ("draining_bytes", "committed_bytes", "phase_draining_bytes", sum)):
-        by_label = {}
+    for key, of in (("draining_age_ns", "age_ns"), ("draining_bytes", "committed_bytes")):
         for p in document["phases"]:
             wanted = p[of] if p["state"] == "CLOSING" else 0
             if p[key] != wanted:
                 complain("json: %s of era %d is %s, not %s" % (key, p["epoch_era"], p[key], wanted))
-            by_label.setdefault(shown_label(document, p["label_id"]), []).append(wanted)
-        for label, values in by_label.items():
-            wanted, got = min(together(values), 2**64 - 1), series.pop((PREFIX + family, (("label", label),)), None)
-            if not same(got, Decimal(wanted).scaleb(-9 if together is max else 0)):
-                complain("prometheus: %s of %r is %s" % (family, label, got))
     computed = {PREFIX + n for n in ("build_info", "class_lock_acquisitions_total", "epoch_rss_bytes", "sampling_enabled")}
     for name, labels in series:
         if name not in computed:

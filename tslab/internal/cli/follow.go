@@ -343,5 +343,5 @@ func (a *app) topJSON(l *view.List, o view.Order, i *rates.Interval) error {
 		rows = append(rows, row)
 	}
 	return a.writeJSON(answer(i.To, map[string]any{"list": l.Name, "by": by, "interval_seconds": i.Seconds,
-		"left_out": i.To.LeftOut[l.Section], "rows": rows}))
+		"left_out": i.To.Left(l.Section), "rows": rows}))
 }

@@ -72,7 +72,9 @@ var rules = []rule{
 	{"live_bytes", "memory in use (told, never a regression by itself)", -1, metrics.Bytes, global("live_bytes")},
 	{"rss_bytes_current", "resident memory of the process", memory, metrics.Bytes, global("rss_bytes_current")},
 	{"metadata_bytes", "bookkeeping", memory, metrics.Bytes, global("metadata_bytes")},
-	{"leaked_bytes", "slabs of ended phases that still hold objects", memory, metrics.Bytes, leakedBytes},
+	{"leaked_bytes", "slabs that ended phases hold because objects in them live", memory, metrics.Bytes, ofLabels("draining_bytes")},
+	{"leaked_objects", "such objects (told, never a regression by themselves)", -1, metrics.Count, ofLabels("draining_objects")},
+	{"leaking_phases", "such phases (told, never a regression by themselves)", -1, metrics.Count, ofLabels("draining_phases")},
 	{"slow_path_percent", "allocations that left the fast path (1000 allocations or more)", share, metrics.Percent, slowPercent},
 	{"lock_wait_percent", "locks that had to be waited for (1000 locks or more)", share, metrics.Percent, lockPercent},
 	{"drainability_percent", "slabs that ends of phases took back at once (1000 slabs or more)", yield, metrics.Percent, drainPercent},
@@ -80,12 +82,12 @@ var rules = []rule{
 	{"madvise_failures", "memory the kernel did not take back", events, metrics.Count, global("total_madvise_failures")},
 }
 
-func leakedBytes(s *snapshot.Snapshot) (float64, bool) {
-	var sum uint64
-	for _, l := range doctor.Leaks(s, 0) {
-		sum = snapshot.Add(sum, l.Bytes)
+// ofLabels adds up what the labels tell, of all phases, whichever of them have a row.
+func ofLabels(key string) func(*snapshot.Snapshot) (float64, bool) {
+	return func(s *snapshot.Snapshot) (float64, bool) {
+		rows := s.Rows(metrics.Label)
+		return float64(s.Total(metrics.Label, key)), len(rows) != 0 && rows[0].Tells(key)
 	}
-	return float64(sum), true
 }
 
 func slowPercent(s *snapshot.Snapshot) (float64, bool) {
@@ -146,15 +148,17 @@ func Compare(a, b *snapshot.Snapshot, l Limits) []Entry {
 
 // labels: those that a memory regression is found in.
 func (l Limits) labels(a, b *snapshot.Snapshot) []Entry {
-	before := map[string]float64{}
-	for _, r := range a.Rows(metrics.Label) {
-		before[r.S("label")] += r.F("committed_bytes")
-	}
 	var list []Entry
-	for _, r := range b.Rows(metrics.Label) {
-		e := l.entry("label "+units.Label(r.S("label"))+" committed_bytes", memory, metrics.Bytes, before[r.S("label")], r.F("committed_bytes"), true)
-		if e.Regressed {
-			list = append(list, e)
+	for _, key := range []string{"committed_bytes", "draining_bytes"} {
+		before := map[string]float64{}
+		for _, r := range a.Rows(metrics.Label) {
+			before[r.S("label")] += r.F(key)
+		}
+		for _, r := range b.Rows(metrics.Label) {
+			e := l.entry("label "+units.Label(r.S("label"))+" "+key, memory, metrics.Bytes, before[r.S("label")], r.F(key), true)
+			if e.Regressed {
+				list = append(list, e)
+			}
 		}
 	}
 	return list
@@ -223,6 +227,6 @@ func Explain() string {
 		}
 	}
 	fmt.Fprintf(&b, "  %-22s refused calls by cause\n  %-22s   %s\n", "refusals.CAUSE", "", kindWords[events])
-	fmt.Fprintf(&b, "  %-22s memory of a label\n  %-22s   %s\n", "label \"L\"", "", kindWords[memory])
+	fmt.Fprintf(&b, "  %-22s memory of a label, and what its ended phases hold of it\n  %-22s   %s\n", "label \"L\"", "", kindWords[memory])
 	return strings.TrimRight(b.String(), "\n")
 }

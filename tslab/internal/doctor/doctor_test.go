@@ -77,17 +77,40 @@ func change(s *snapshot.Snapshot, k metrics.Section, n int, pairs ...any) *snaps
 	return s
 }
 
-func phase(pairs ...any) *snapshot.Snapshot {
+// told is a document of an allocator in which nothing leaks.
+func told() *snapshot.Snapshot {
 	s := snapshot.New()
-	r := snapshot.NewRow(metrics.Phase)
-	s.Append(r)
-	base := []any{"label", "orders", "state", 1, "live_objects", 5, "slabs", 2, "committed_bytes", 32768, "epoch_id", 3, "epoch_era", 9,
-		"age_ns", 60_000_000_000, "rss_before_close", 4096}
+	s.Append(snapshot.NewRow(metrics.Label))
+	return change(s, metrics.Label, 0, "draining_objects", 0, "oldest_draining_ns", 0)
+}
+
+// label is one whose ended phases hold something.
+func label(pairs ...any) *snapshot.Snapshot {
+	s := told()
+	r, set := s.Rows(metrics.Label)[0], func(key string, v ...uint64) {
+		s.Rows(metrics.Label)[0].SetArray(metrics.Of(metrics.Label).Find(key), v)
+	}
+	ages := make([]uint64, 48)
+	ages[35], ages[33] = 2, 1 // 34 to 68 s, 8.5 to 17 s
+	r.SetArray(metrics.Of(metrics.Label).Find("draining_age_ns"), ages)
+	set("worst_eras", 9, 8, 0)
+	set("worst_bytes", 16384, 8192, 0)
+	set("worst_objects", 3, 1, 0)
+	set("worst_ages_ns", 60_000_000_000, 50_000_000_000, 0)
+	base := []any{"label", "orders", "label_id", 4, "draining_phases", 3, "draining_objects", 5, "draining_bytes", 32768, "oldest_draining_ns", 60_000_000_000}
+	return change(s, metrics.Label, 0, append(base, pairs...)...)
+}
+
+// phase is one of that label with a row of its own.
+func phase(pairs ...any) *snapshot.Snapshot {
+	s := label()
+	s.Append(snapshot.NewRow(metrics.Phase))
+	base := []any{"label", "orders", "label_id", 4, "state", 1, "live_objects", 5, "epoch_id", 3, "epoch_era", 9, "age_ns", 60_000_000_000, "rss_before_close", 4096}
 	return change(s, metrics.Phase, 0, append(base, pairs...)...)
 }
 
 func class(pairs ...any) *snapshot.Snapshot {
-	s := snapshot.New()
+	s := told()
 	s.Append(snapshot.NewRow(metrics.Class))
 	return change(s, metrics.Class, 0, append([]any{"object_size", 64, "slow_path_hits", 200}, pairs...)...)
 }
@@ -97,37 +120,49 @@ func locks(fast, contended int) *snapshot.Snapshot {
 }
 
 func retries(n, frees int) *snapshot.Snapshot {
-	s := snapshot.New()
-	s.Append(snapshot.NewRow(metrics.Label))
-	return change(s, metrics.Label, 0, "cas_retries", n, "objects_freed", frees)
+	return change(told(), metrics.Label, 0, "cas_retries", n, "objects_freed", frees)
 }
 
 func samples(n, wall, cpu, wait int) *snapshot.Snapshot {
-	return change(snapshot.New(), metrics.Sampling, 0, "period", 1024, "samples", n, "wall_ns_sum", wall, "cpu_ns_sum", cpu, "wait_ns_sum", wait)
+	return change(told(), metrics.Sampling, 0, "period", 1024, "samples", n, "wall_ns_sum", wall, "cpu_ns_sum", cpu, "wait_ns_sum", wait)
 }
 
 func closing(before, after, given int) *snapshot.Snapshot {
-	s := snapshot.New()
-	s.Append(snapshot.NewRow(metrics.Epoch))
-	return change(s, metrics.Epoch, 0, "rss_before_close", before, "rss_after_close", after, "madvise_bytes", given)
+	s := told()
+	s.Append(snapshot.NewRow(metrics.Close))
+	return change(s, metrics.Close, 0, "rss_before_close", before, "rss_after_close", after, "bytes_madvised", given)
 }
 
 // A verdict on each side of every threshold, and that what C says is what is said here.
 func TestVerdicts(t *testing.T) {
 	const mib = 1 << 20
-	swallowed := snapshot.New()
-	swallowed.Append(snapshot.NewRow(metrics.Label))
+	many := label()
+	for n := range 300 { // harmless and old, and all that have rows
+		many.Append(snapshot.NewRow(metrics.Phase))
+		change(many, metrics.Phase, n, "label", "sessions", "label_id", 1, "live_objects", 7, "age_ns", 3_600_000_000_000)
+	}
+	change(many, metrics.Document, 0, "phases_left_out", 3000)
+	silent := label()
+	silent.Append(snapshot.NewRow(metrics.Label)) // of a library that tells nothing of it
 	for _, c := range []struct {
 		snap    *snapshot.Snapshot
 		want    string
 		actions int
 	}{
-		{snapshot.New(), "nothing leaks: no ended phase of 60 s or more holds an object", 0},
-		{phase(), `"orders" leaks 5 objects (32.0 KiB), for up to 60 s: slab_epoch_walk_era(a, 9, ...)`, 1},
-		{phase("age_ns", 59_999_999_999), `Too young to judge: 5 objects, 32.0 KiB of slabs, most of it "orders".`, 0},
-		{phase("live_objects", 0), "nothing leaks", 0},
-		{phase("state", 0), "nothing leaks", 0},
-		{phase("refcount", 2), "2 references to it are open: look for the missing", 1},
+		{told(), "nothing leaks: no ended phase of 60 s or more holds an object", 0},
+		{snapshot.New(), "Leaks: unknown: what was read does not tell", 1},
+		{silent, "Leaks: unknown: what was read does not tell", 2},
+		{label(), `"orders" leaks 5 objects (32.0 KiB), for up to 60 s: slab_epoch_walk_era(a, 9, ...)`, 1},
+		{label(), "Leaks: 5 objects, 32.0 KiB of slabs, in 3 ended phases of 1 labels that have some of 60 s or more.", 1},
+		{label(), `1. "orders": 5 live in 3 phases that hold 32.0 KiB; the oldest 60 s, 2 at most of 60 s or more; ` +
+			`largest: era 9 (16.0 KiB in 3 objects, 60 s), era 8 (8.0 KiB in 1 objects, 50 s)`, 1},
+		{many, `"orders" leaks 5 objects (32.0 KiB)`, 1},
+		{label("oldest_draining_ns", 59_999_999_999), `Too young to judge: 5 objects, 32.0 KiB of slabs, most of it "orders".`, 0},
+		{label("draining_objects", 0), "nothing leaks", 0},
+		{phase("live_objects", 0, "refcount", 2), `"orders" leaks`, 1},
+		{phase("state", 0, "refcount", 2), `"orders" leaks`, 1},
+		{phase("label_id", 5, "refcount", 2), `"orders" leaks`, 1},
+		{phase("refcount", 2), "2 references to its phases are open: look for the missing", 1},
 		{phase("rss_before_close", 0), "was advanced past and never closed", 1},
 		{phase("empty_slabs", 1), "1 slabs of it are empty", 1},
 		{phase("rss_before_close", 0, "epoch_id", 1<<31), `"orders" leaks`, 1},
@@ -149,7 +184,7 @@ func TestVerdicts(t *testing.T) {
 		{retries(10, 1000), "normal", 0},
 		{retries(50, 1000), "watch it", 0},
 		{retries(100, 1000), "per free: act", 1},
-		{snapshot.New(), "4. Sampling: off.", 0},
+		{told(), "4. Sampling: off.", 0},
 		{samples(0, 0, 0, 0), "one allocation in 1024, none so far", 0},
 		{samples(100, 0, 0, 0), "Verdict: none; the samples are shorter", 0},
 		{samples(100, 1000, 800, 200), "Verdict: allocator: the time is spent in it", 0},
@@ -166,11 +201,11 @@ func TestVerdicts(t *testing.T) {
 		{closing(10*mib, 10*mib-mib/10, mib), "(fell by 102.3 KiB)", 0},
 		{closing(10*mib, 11*mib, mib), "(rose by 1.0 MiB) - the kernel kept the pages", 1},
 		{closing(10*mib, 10*mib, mib-1), "1 closes on record", 0},
-		{change(snapshot.New(), metrics.Global, 0, "total_madvise_failures", 3), "3 of the calls failed", 1},
-		{change(snapshot.New(), metrics.Refusal, 0, "double_free", 2), "ACTION: double_free 2: objects were freed twice", 1},
-		{change(snapshot.New(), metrics.Refusal, 0, "retired_slabs", 2), "2 slabs have used up", 0},
-		{change(snapshot.New(), metrics.Refusal, 0, "bad_environment", 2), "2 words of TSLAB_OPTIONS", 1},
-		{change(swallowed, metrics.Label, 0, "swallowed", 4), `4 phases went to "(other)"`, 1},
+		{change(told(), metrics.Global, 0, "total_madvise_failures", 3), "3 of the calls failed", 1},
+		{change(told(), metrics.Refusal, 0, "double_free", 2), "ACTION: double_free 2: objects were freed twice", 1},
+		{change(told(), metrics.Refusal, 0, "retired_slabs", 2), "2 slabs have used up", 0},
+		{change(told(), metrics.Refusal, 0, "bad_environment", 2), "2 words of TSLAB_OPTIONS", 1},
+		{change(told(), metrics.Label, 0, "swallowed", 4), `4 phases went to "(other)"`, 1},
 	} {
 		var b strings.Builder
 		r := doctor.Examine(c.snap, doctor.Thresholds.LeakSeconds)
@@ -213,7 +248,7 @@ func TestAdviceIsTheLibrarys(t *testing.T) {
 
 func TestTheDocument(t *testing.T) {
 	r := doctor.Examine(testdata.Snapshot(), 0)
-	if len(r.Findings()) < 2 || !strings.Contains(r.Sections[0].Lines[0], "in ended phases.") {
+	if len(r.Findings()) < 2 || !strings.Contains(r.Sections[0].Lines[0], "in 61 ended phases of 4 labels.") {
 		t.Errorf("%+v", r.Findings())
 	}
 }

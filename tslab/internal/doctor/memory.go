@@ -5,6 +5,7 @@ package doctor
 import (
 	"cmp"
 	"fmt"
+	"math"
 	"slices"
 
 	"temporal-slab/tslab/internal/metrics"
@@ -18,36 +19,44 @@ func sortDescending(rows []*snapshot.Row, key string) {
 
 // Leak is what ended phases with the same label hold.
 type Leak struct {
-	Label                        string
-	Objects, Bytes, Slabs, Empty uint64
-	Phases, Unclosed, References uint64
-	AgeSeconds, EpochID, Era     uint64 // of the oldest
-	old                          bool
+	Label                    string
+	Phases, Objects, Bytes   uint64
+	Age                      uint64 // ns, of the oldest
+	Old                      uint64 // phases of the leak age or more, at most
+	Worst                    []Phase
+	Unclosed, Empty, Entered uint64 // of the phases that have a row: never closed, their empty slabs, references
+	old                      bool
 }
+
+// Phase is one of those that hold most.
+type Phase struct{ Era, Bytes, Objects, Age uint64 }
 
 const domainBit = 1 << 31 // of an epoch id: a domain's own
 
-// Leaks by label, the old ones first, then by size.
+// Leaks by label, as the labels tell them: the old ones first, then by size. Phases have rows only as far as there is
+// room; they add what a label cannot tell, and judge nothing.
 func Leaks(snap *snapshot.Snapshot, leakSeconds uint64) []*Leak {
-	type key struct {
-		label string
-		old   bool
-	}
-	by := map[key]*Leak{}
 	var list []*Leak
-	for _, p := range snap.Rows(metrics.Phase) {
-		if snapshot.StateName(p.U("state")) != "CLOSING" || p.U("live_objects") == 0 {
+	by := map[uint64]*Leak{}
+	limit := uint64(math.MaxUint64)
+	if leakSeconds <= limit/1e9 {
+		limit = leakSeconds * 1e9
+	}
+	for _, r := range snap.Rows(metrics.Label) {
+		l := &Leak{Label: r.S("label"), Phases: r.U("draining_phases"), Objects: r.U("draining_objects"), Bytes: r.U("draining_bytes"),
+			Age: r.U("oldest_draining_ns"), Worst: worst(r)}
+		if l.Objects == 0 {
 			continue
 		}
-		age := p.U("age_ns") / 1e9
-		k := key{p.S("label"), age >= leakSeconds}
-		l := by[k]
-		if l == nil {
-			l = &Leak{Label: k.label, old: k.old, AgeSeconds: age, EpochID: p.U("epoch_id"), Era: p.U("epoch_era")}
-			by[k] = l
-			list = append(list, l)
+		l.old = l.Age >= limit
+		l.Old = min(olderThan(r, limit), l.Phases)
+		by[r.U("label_id")] = l
+		list = append(list, l)
+	}
+	for _, p := range snap.Rows(metrics.Phase) {
+		if l := by[p.U("label_id")]; l != nil && snapshot.StateName(p.U("state")) == "CLOSING" && p.U("live_objects") != 0 {
+			l.add(p)
 		}
-		l.add(p, age)
 	}
 	slices.SortStableFunc(list, func(a, b *Leak) int {
 		if a.old != b.old {
@@ -56,31 +65,56 @@ func Leaks(snap *snapshot.Snapshot, leakSeconds uint64) []*Leak {
 			}
 			return 1
 		}
-		return cmp.Or(cmp.Compare(b.Bytes, a.Bytes), cmp.Compare(b.Objects, a.Objects), cmp.Compare(a.Era, b.Era))
+		return cmp.Or(cmp.Compare(b.Bytes, a.Bytes), cmp.Compare(b.Objects, a.Objects))
 	})
 	return list
 }
 
-func (l *Leak) add(p *snapshot.Row, age uint64) {
-	l.Objects = snapshot.Add(l.Objects, p.U("live_objects"))
-	l.Bytes = snapshot.Add(l.Bytes, p.U("committed_bytes"))
-	l.Slabs = snapshot.Add(l.Slabs, p.U("slabs"))
+// told says whether the labels tell what leaks: there are some, and each does.
+func told(snap *snapshot.Snapshot) bool {
+	rows := snap.Rows(metrics.Label)
+	for _, r := range rows {
+		if !r.Tells("draining_objects") || !r.Tells("oldest_draining_ns") {
+			return false
+		}
+	}
+	return len(rows) != 0
+}
+
+// olderThan counts draining phases of an age, those of the whole bucket that it falls into.
+func olderThan(r *snapshot.Row, limit uint64) (n uint64) {
+	m := metrics.Of(metrics.Label).Find("draining_age_ns")
+	for i, count := range r.Array(m) {
+		if i == m.Entries()-1 || m.BucketTop(i) >= limit {
+			n = snapshot.Add(n, count)
+		}
+	}
+	return n
+}
+
+func worst(r *snapshot.Row) (list []Phase) {
+	of := func(key string) []uint64 { return r.Array(metrics.Of(metrics.Label).Find(key)) }
+	eras, bytes, objects, ages := of("worst_eras"), of("worst_bytes"), of("worst_objects"), of("worst_ages_ns")
+	for k, era := range eras {
+		if era != 0 && k < len(bytes) && k < len(objects) && k < len(ages) {
+			list = append(list, Phase{era, bytes[k], objects[k], ages[k]})
+		}
+	}
+	return list
+}
+
+func (l *Leak) add(p *snapshot.Row) {
 	l.Empty = snapshot.Add(l.Empty, p.U("empty_slabs"))
-	l.References = snapshot.Add(l.References, p.U("refcount"))
-	l.Phases++
+	l.Entered = snapshot.Add(l.Entered, p.U("refcount"))
 	// A close of a ring epoch that holds something measures the resident size, and leaves no slab empty.
 	if p.U("empty_slabs") != 0 || (p.U("epoch_id")&domainBit == 0 && p.U("rss_before_close") == 0) {
 		l.Unclosed++
 	}
-	if age > l.AgeSeconds || (age == l.AgeSeconds && p.U("epoch_era") < l.Era) {
-		l.AgeSeconds, l.EpochID, l.Era = age, p.U("epoch_id"), p.U("epoch_era")
-	}
 }
 
 func leaks(s *Section, snap *snapshot.Snapshot, leakSeconds uint64) {
-	list := Leaks(snap, leakSeconds)
 	var old, young []*Leak
-	for _, l := range list {
+	for _, l := range Leaks(snap, leakSeconds) {
 		if l.old {
 			old = append(old, l)
 		} else {
@@ -91,50 +125,67 @@ func leaks(s *Section, snap *snapshot.Snapshot, leakSeconds uint64) {
 	if leakSeconds != 0 {
 		which = fmt.Sprintf(" of %d s or more", leakSeconds)
 	}
-	if len(old) == 0 {
+	switch {
+	case !told(snap):
+		s.say("Leaks: unknown: what was read does not tell for every label what ended phases hold.")
+		s.action("", "read it with the tslab of the library's own version: whether something leaks cannot be said")
+	case len(old) == 0:
 		s.say("Leaks: nothing leaks: no ended phase%s holds an object.", which)
-	} else {
-		objects, bytes := sum(old)
-		s.say("Leaks: %d objects, %s of slabs, in ended phases%s.", objects, units.Bytes(bytes), which)
+	default:
+		objects, bytes, phases := sum(old)
+		some := which
+		if some != "" {
+			some = " that have some" + which
+		}
+		s.say("Leaks: %d objects, %s of slabs, in %d ended phases of %d labels%s.", objects, units.Bytes(bytes), phases, len(old), some)
 	}
 	for n, l := range old[:min(len(old), Thresholds.Rows)] {
-		putLeak(s, n+1, l)
+		putLeak(s, n+1, l, which)
 	}
 	if rest := len(old) - Thresholds.Rows; rest > 0 {
-		s.say("and %d smaller ones.", rest)
+		objects, bytes, _ := sum(old[Thresholds.Rows:])
+		s.say("and %d labels that hold less: %d objects, %s of slabs.", rest, objects, units.Bytes(bytes))
 	}
 	if len(young) != 0 {
-		objects, bytes := sum(young)
+		objects, bytes, _ := sum(young)
 		s.say("Too young to judge: %d objects, %s of slabs, most of it %s.", objects, units.Bytes(bytes), units.Label(young[0].Label))
-	}
-	if n := snap.LeftOut[metrics.Phase]; n != 0 {
-		s.say("%d younger phases were left out of the numbers that could be read.", n)
 	}
 }
 
-func sum(list []*Leak) (objects, bytes uint64) {
+func sum(list []*Leak) (objects, bytes, phases uint64) {
 	for _, l := range list {
-		objects, bytes = snapshot.Add(objects, l.Objects), snapshot.Add(bytes, l.Bytes)
+		objects, bytes, phases = snapshot.Add(objects, l.Objects), snapshot.Add(bytes, l.Bytes), snapshot.Add(phases, l.Phases)
 	}
 	return
 }
 
-func putLeak(s *Section, n int, l *Leak) {
-	label, bytes := units.Label(l.Label), units.Bytes(l.Bytes)
-	s.say("%d. %s: %d live in %d slabs of %s; %d phases, the oldest %d s, epoch %d, era %d; refcount %d", n, label,
-		l.Objects, l.Slabs, bytes, l.Phases, l.AgeSeconds, l.EpochID, l.Era, l.References)
+func putLeak(s *Section, n int, l *Leak, which string) {
+	label, bytes, age := units.Label(l.Label), units.Bytes(l.Bytes), l.Age/1e9
+	line := fmt.Sprintf("%d. %s: %d live in %d phases that hold %s; the oldest %d s", n, label, l.Objects, l.Phases, bytes, age)
+	if which != "" && l.Old < l.Phases {
+		line += fmt.Sprintf(", %d at most%s", l.Old, which)
+	}
+	era := uint64(0)
+	for k, p := range l.Worst {
+		if k == 0 {
+			era = p.Era
+			line += "; largest:"
+		} else {
+			line += ","
+		}
+		line += fmt.Sprintf(" era %d (%s in %d objects, %d s)", p.Era, units.Bytes(p.Bytes), p.Objects, p.Age/1e9)
+	}
+	s.say("%s", line)
 	switch {
-	case l.References != 0:
-		s.action(label, "%s holds %d objects (%s) after %d s, and %d references to it are open: look for the missing "+
-			"epoch_domain_exit or slab_epoch_dec_refcount", label, l.Objects, bytes, l.AgeSeconds, l.References)
+	case l.Entered != 0:
+		s.action(label, "%s holds %d objects (%s) after %d s, and %d references to its phases are open: look for the missing "+
+			"epoch_domain_exit or slab_epoch_dec_refcount", label, l.Objects, bytes, age, l.Entered)
 	case l.Unclosed != 0:
 		s.action(label, "%s was advanced past and never closed, and holds %d objects (%s) after %d s: "+
-			"close it by its era (%d) and free the rest; %d slabs of it are empty", label, l.Objects, bytes, l.AgeSeconds,
-			l.Era, l.Empty)
+			"close it by its era (%d) and free the rest; %d slabs of it are empty", label, l.Objects, bytes, age, era, l.Empty)
 	default:
 		s.action(label, "%s leaks %d objects (%s), for up to %d s: slab_epoch_walk_era(a, %d, ...) tells "+
-			"addresses; free them where the phase ends, or release the phase if nobody needs them", label, l.Objects,
-			bytes, l.AgeSeconds, l.Era)
+			"addresses; free them where the phase ends, or release the phase if nobody needs them", label, l.Objects, bytes, age, era)
 	}
 }
 
@@ -144,8 +195,8 @@ func reclamation(s *Section, snap *snapshot.Snapshot) {
 	g := snap.Global()
 	var closes []*snapshot.Row
 	kept := 0
-	for _, e := range snap.Rows(metrics.Epoch) {
-		if e.U("rss_before_close") == 0 {
+	for _, e := range snap.Rows(metrics.Close) {
+		if e.U("rss_before_close") == 0 { // a domain's: not measured
 			continue
 		}
 		closes = append(closes, e)
@@ -153,10 +204,10 @@ func reclamation(s *Section, snap *snapshot.Snapshot) {
 			kept++
 		}
 	}
-	sortDescending(closes, "epoch_era")
+	sortDescending(closes, "closed_ns")
 	end := "."
 	if len(closes) != 0 {
-		end = ", latest era first:"
+		end = ", latest first:"
 	}
 	s.say("Reclamation: %d calls gave %s to the system, %d failed; %d closes on record%s", g.U("total_madvise_calls"),
 		units.Bytes(g.U("total_madvise_bytes")), g.U("total_madvise_failures"), len(closes), end)
@@ -185,7 +236,7 @@ func fell(e *snapshot.Row) (uint64, bool) {
 
 func wasKept(e *snapshot.Row) bool {
 	by, down := fell(e)
-	asked := e.U("madvise_bytes")
+	asked := e.U("bytes_madvised")
 	return asked >= Thresholds.KeptMinBytes && (!down || by < asked/Thresholds.KeptShare)
 }
 
@@ -199,6 +250,6 @@ func putClose(s *Section, e *snapshot.Row) {
 		kept = " - the kernel kept the pages"
 	}
 	s.say("%s, era %d: %s given to the system; RSS %s -> %s (%s %s)%s", units.Label(e.S("label")), e.U("epoch_era"),
-		units.Bytes(e.U("madvise_bytes")), units.Bytes(e.U("rss_before_close")), units.Bytes(e.U("rss_after_close")), way,
+		units.Bytes(e.U("bytes_madvised")), units.Bytes(e.U("rss_before_close")), units.Bytes(e.U("rss_after_close")), way,
 		units.Bytes(by), kept)
 }

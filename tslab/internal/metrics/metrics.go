@@ -32,10 +32,11 @@ const (
 	Refusal
 	Phase
 	Label
+	Close
 	Sections
 )
 
-var sectionNames = [Sections]string{"DOCUMENT", "GLOBAL", "REGISTRY", "CLASS", "EPOCH", "SAMPLING", "REFUSAL", "PHASE", "LABEL"}
+var sectionNames = [Sections]string{"DOCUMENT", "GLOBAL", "REGISTRY", "CLASS", "EPOCH", "SAMPLING", "REFUSAL", "PHASE", "LABEL", "CLOSE"}
 
 // SectionNamed is the section with a name of the table.
 func SectionNamed(name string) (Section, bool) {
@@ -65,6 +66,7 @@ const (
 	ByLabel
 	Doubling
 	Latency
+	List
 )
 
 // Kind is how a value moves.
@@ -98,7 +100,7 @@ const (
 
 var (
 	forms = []string{"TOP", "OBJECT", "ARRAY"}
-	types = []string{"U32", "U64", "F64", "FLAG", "STRING", "STATE", "BY_LABEL", "DOUBLING", "LATENCY"}
+	types = []string{"U32", "U64", "F64", "FLAG", "STRING", "STATE", "BY_LABEL", "DOUBLING", "LATENCY", "LIST"}
 	kinds = []string{"COUNTER", "GAUGE", "PEAK", "HISTOGRAM", "SUM", "INFO", "IDENTITY", "COPY"}
 	units = []string{"COUNT", "BYTES", "NS", "SECONDS", "PERCENT", "RATIO", "MIB", "ID", "TEXT"}
 )
@@ -134,6 +136,8 @@ func (m *Metric) Entries() int {
 		return 16
 	case Doubling:
 		return 48
+	case List:
+		return 3
 	default:
 		return 96
 	}

@@ -29,7 +29,7 @@ type builder struct {
 	scopes   int
 }
 
-var scopeNames = []string{"DOCUMENT", "GLOBAL", "REGISTRY", "CLASS", "EPOCH", "SAMPLING", "REFUSAL", "PHASE", "LABEL"}
+var scopeNames = []string{"DOCUMENT", "GLOBAL", "REGISTRY", "CLASS", "EPOCH", "SAMPLING", "REFUSAL", "PHASE", "LABEL", "CLOSE"}
 
 func (w *builder) u64(at, v uint64)        { le.PutUint64(w.b[at:], v) }
 func (w *builder) u32(at uint64, v uint32) { le.PutUint32(w.b[at:], v) }
@@ -105,8 +105,18 @@ func build(pid, start uint64, boot string) *builder {
 	w.u64(w.slotsAt+56, bufferBytes)
 	w.u64(w.slotsAt+64, w.buffer[0])
 	w.u64(w.slotsAt+72, w.buffer[1])
-	w.publish(1, testdata.Snapshot())
+	w.publish(1, published())
 	return w
+}
+
+// published is the document as a process publishes it: with phases that have no row.
+func published() *snapshot.Snapshot {
+	s := testdata.Snapshot()
+	set := func(key string, v uint64) { s.Document().SetUint(metrics.Of(metrics.Document).Find(key), v) }
+	set("phases_left_out", 5)
+	set("publication", 1)
+	set("phases_ns", 1)
+	return s
 }
 
 // publish writes publication n whole.

@@ -213,10 +213,11 @@ func (g *Segment) Read(which int) (*snapshot.Snapshot, error) {
 		}
 		out, err := g.decode(s, b)
 		if err == nil {
-			out.State = now.state()
+			state := now.state()
 			if s.state != slotLive {
-				out.State = snapshot.Ended
+				state = snapshot.Ended
 			}
+			judge(out, le.Uint64(b[16:]), state)
 		}
 		return out, err
 	}
@@ -268,7 +269,7 @@ func (g *Segment) decode(s slot, b []byte) (*snapshot.Snapshot, error) {
 		if total += count; total > maxRows {
 			return nil, bad("the segment has more rows than any should")
 		}
-		out.LeftOut[sc.section] = leftOut
+		out.LeaveOut(sc.section, leftOut)
 		if metrics.Of(sc.section).Form != metrics.Array {
 			rows[i] = []*snapshot.Row{out.One(sc.section)}
 			if count == 0 {
@@ -292,10 +293,22 @@ func (g *Segment) decode(s slot, b []byte) (*snapshot.Snapshot, error) {
 	if v := out.Global().U("schema_version"); v != metrics.Version {
 		return nil, bad("schema_version %d: this tslab reads version %d", v, metrics.Version)
 	}
-	if now, begun := monotonic(), le.Uint64(b[16:]); now >= begun {
-		out.Aged, out.Age = true, snapshot.Nanoseconds(now-begun)
-	}
 	return out, nil
+}
+
+// judge says of a publication what only its reader can know: how old it is, and what the process does.
+func judge(out *snapshot.Snapshot, begun uint64, state snapshot.State) {
+	d, now := out.Document(), monotonic()
+	set := func(key string, v uint64) { d.SetUint(metrics.Of(metrics.Document).Find(key), v) }
+	if walk := d.U("phases_ns"); walk != 0 && walk <= now {
+		set("phases_age_ns", now-walk)
+	}
+	if begun <= now {
+		set("figures_age_ns", now-begun)
+	}
+	d.SetText(metrics.Of(metrics.Document).Find("process_state"), state.String())
+	out.Just()
+	out.Aged = begun <= now
 }
 
 // take puts a value into its row unless no value of its type looks like that.
@@ -306,7 +319,7 @@ func take(r *snapshot.Row, m *metrics.Metric, b []byte) {
 			b = b[:n]
 		}
 		r.SetText(m, string(bytes.ToValidUTF8(b, []byte("\uFFFD"))))
-	case metrics.ByLabel, metrics.Doubling, metrics.Latency:
+	case metrics.ByLabel, metrics.Doubling, metrics.Latency, metrics.List:
 		a := make([]uint64, len(b)/8)
 		for i := range a {
 			a[i] = le.Uint64(b[8*i:])

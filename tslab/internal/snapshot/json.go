@@ -17,7 +17,7 @@ import (
 )
 
 // Rows that a list may have: the library has 2^18 incarnations and 4,096 labels at most.
-var maxRows = map[metrics.Section]int{metrics.Class: 1 << 10, metrics.Label: 1 << 14, metrics.Epoch: 1 << 18, metrics.Phase: 1 << 18}
+var maxRows = map[metrics.Section]int{metrics.Class: 1 << 10, metrics.Label: 1 << 14, metrics.Epoch: 1 << 18, metrics.Phase: 1 << 18, metrics.Close: 1 << 10}
 
 // Reader reads one document after another.
 type Reader struct {

@@ -115,11 +115,39 @@ func (s State) String() string { return [...]string{"unknown", "running", "stopp
 // Snapshot is one document.
 type Snapshot struct {
 	rows    [metrics.Sections][]*Row
-	Origin  string                   // where it was read, for people
-	LeftOut [metrics.Sections]uint64 // rows for which the source had no room
-	Aged    bool                     // Age is known from a clock that does not jump
-	Age     time.Duration            // how long ago the figures were taken
+	Origin  string        // where it was read, for people
+	Aged    bool          // Age is known from a clock that does not jump
+	Age     time.Duration // how long ago the figures were taken
 	State   State
+	leftOut [metrics.Sections]uint64
+}
+
+// Left is how many rows of a section the snapshot does not have.
+func (s *Snapshot) Left(k metrics.Section) uint64 {
+	d := s.Document()
+	switch {
+	case k == metrics.Phase && d.Tells("phases_left_out"):
+		return d.U("phases_left_out")
+	case k == metrics.Epoch && d.Tells("epochs_left_out"):
+		return d.U("epochs_left_out")
+	}
+	return s.leftOut[k]
+}
+
+// LeaveOut says that a source had no room for so many rows of a section.
+func (s *Snapshot) LeaveOut(k metrics.Section, rows uint64) { s.leftOut[k] = rows }
+
+// Just says that the document was written this moment, so that what it says of its age and of its process is so now.
+func (s *Snapshot) Just() {
+	d := s.Document()
+	if d.Tells("figures_age_ns") {
+		s.Aged, s.Age = true, Nanoseconds(d.U("figures_age_ns"))
+	}
+	for _, state := range []State{Running, Stopped, Ended} {
+		if d.S("process_state") == state.String() {
+			s.State = state
+		}
+	}
 }
 
 // New is a snapshot whose single rows exist and whose lists are empty.

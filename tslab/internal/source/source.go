@@ -194,6 +194,7 @@ func (w *web) Next(ctx context.Context) (*snapshot.Snapshot, error) {
 	s, err := w.get(ctx)
 	if err == nil {
 		s.Origin = w.Name()
+		s.Just()
 		return s, nil
 	}
 	if errors.Is(err, context.DeadlineExceeded) {

@@ -8,7 +8,7 @@ import (
 	"temporal-slab/tslab/internal/snapshot"
 )
 
-// Mixed is what `stats_dump --no-text --seconds 0.3` wrote.
+// Mixed is what `stats_dump --no-text --seconds 1.1` wrote, but for its process id.
 //
 //go:embed mixed.json
 var Mixed string

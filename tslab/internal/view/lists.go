@@ -30,11 +30,13 @@ var Lists = []*List{
 		"lock_contended", "madvise_bytes"}},
 	{"epochs", metrics.Epoch, "estimated_rss_bytes", []string{"state", "estimated_rss_bytes", "alloc_count", "age_sec", "refcount",
 		"reclaimable_slab_count", "total_partial_slabs", "total_full_slabs", "madvise_bytes"}},
-	{"labels", metrics.Label, "committed_bytes", []string{"committed_bytes", "live_bytes", "live_objects", "phases_opened",
-		"phases_open", "phases_draining", "objects_allocated", "objects_escaped", "drainability", "slow_path_hits", "lock_contended",
+	{"labels", metrics.Label, "committed_bytes", []string{"committed_bytes", "live_bytes", "live_objects", "draining_phases",
+		"draining_bytes", "oldest_draining_ns", "phases_opened", "phases_open", "objects_allocated", "objects_escaped", "drainability", "slow_path_hits", "lock_contended",
 		"refusals"}},
 	{"phases", metrics.Phase, "committed_bytes", []string{"state", "committed_bytes", "live_bytes", "live_objects", "age_ns", "refcount",
 		"threads", "slabs", "empty_slabs", "peak_bytes", "objects_allocated"}},
+	{"closes", metrics.Close, "closed_ns", []string{"closed_ns", "objects_escaped", "bytes_escaped", "objects_freed", "objects_released",
+		"slabs_returned", "bytes_returned", "bytes_madvised", "rss_before_close", "rss_after_close", "close_ns"}},
 }
 
 var titles = map[string]string{
@@ -43,7 +45,9 @@ var titles = map[string]string{
 	"slow_path_epoch_closed": "closed", "lock_contended": "waited", "madvise_bytes": "given back", "estimated_rss_bytes": "memory",
 	"alloc_count": "objects", "age_sec": "age", "age_ns": "age", "refcount": "refs", "reclaimable_slab_count": "empty",
 	"total_partial_slabs": "partial", "total_full_slabs": "full", "live_objects": "objects", "phases_opened": "phases",
-	"phases_open": "open", "phases_draining": "draining", "objects_allocated": "allocated", "objects_escaped": "escaped",
+	"phases_open": "open", "draining_phases": "draining", "draining_bytes": "pinned", "oldest_draining_ns": "oldest", "closed_ns": "ended", "bytes_escaped": "in",
+	"objects_released": "released", "objects_freed": "freed", "slabs_returned": "slabs", "bytes_returned": "taken back", "bytes_madvised": "given back",
+	"rss_before_close": "RSS before", "rss_after_close": "after", "close_ns": "took", "objects_allocated": "allocated", "objects_escaped": "escaped",
 	"drainability": "drain", "empty_slabs": "empty", "peak_bytes": "peak",
 }
 
@@ -173,7 +177,7 @@ func RowName(snap *snapshot.Snapshot, r *snapshot.Row) string {
 	switch r.Section {
 	case metrics.Class:
 		return doctor.ClassName(snap, r)
-	case metrics.Epoch, metrics.Phase:
+	case metrics.Epoch, metrics.Phase, metrics.Close:
 		name := fmt.Sprintf("era %d", r.U("epoch_era"))
 		if label := r.S("label"); label != "" {
 			name = units.Text(label) + ", " + name
@@ -194,6 +198,8 @@ func Cell(i *rates.Interval, r *snapshot.Row, m *metrics.Metric, style units.Sty
 		return style.Rate(m.Unit, v)
 	case !r.Has(m):
 		return "-"
+	case m.Key == "closed_ns" && !style.Raw: // how long before the figures
+		return units.Duration(snapshot.Nanoseconds(max(r.Uint(m), i.To.Document().U("figures_ns"))-r.Uint(m))) + " ago"
 	case m.Type == metrics.State:
 		return strings.ToLower(snapshot.StateName(r.Uint(m)))
 	case m.Type == metrics.F64:
@@ -210,7 +216,7 @@ func (l *List) Table(i *rates.Interval, o Order, style units.Style, allRates boo
 		keys = append([]string{o.Metric.Key}, keys...)
 	}
 	t := &table.Table{Columns: []table.Column{{Title: strings.TrimSuffix(strings.TrimSuffix(l.Name, "s"), "e"), Left: true}}}
-	if l.Name == "phases" || l.Name == "epochs" {
+	if l.Name == "phases" || l.Name == "epochs" || l.Name == "closes" {
 		t.Columns[0].Title = strings.TrimSuffix(l.Name, "s")
 	}
 	if l.Name == "classes" {

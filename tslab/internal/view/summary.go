@@ -48,8 +48,8 @@ func Summary(s *snapshot.Snapshot, style units.Style) []Fact {
 		{"Memory", fmt.Sprintf("%s committed, %s live (%s) in %s objects; bookkeeping %s; RSS of the process %s",
 			bytes("committed_bytes"), bytes("live_bytes"), units.Percent(g.U("live_bytes"), g.U("committed_bytes")),
 			count("live_objects"), bytes("metadata_bytes"), bytes("rss_bytes_current"))},
-		{"Phases", fmt.Sprintf("%s open, %s draining; current epoch %d; %s opened, %s ended so far", count("open_phases"),
-			count("draining_phases"), g.U("current_epoch"), style.Uint(metrics.Count, s.Total(metrics.Label, "phases_opened")),
+		{"Phases", fmt.Sprintf("%s open, %s draining%s; current epoch %d; %s opened, %s ended so far", count("open_phases"),
+			count("draining_phases"), pinned(s, style), g.U("current_epoch"), style.Uint(metrics.Count, s.Total(metrics.Label, "phases_opened")),
 			style.Uint(metrics.Count, s.Total(metrics.Label, "phases_ended")))},
 		{"Objects", fmt.Sprintf("%s allocated, %s freed, %s released with their phase, %s escaped",
 			total(s, style, "objects_allocated"), total(s, style, "objects_freed"), total(s, style, "objects_released"),
@@ -62,6 +62,19 @@ func Summary(s *snapshot.Snapshot, style units.Style) []Fact {
 		{"Refusals", refusals(s, style)},
 	}
 	return facts
+}
+
+// pinned says what objects in ended phases hold, and since when.
+func pinned(s *snapshot.Snapshot, style units.Style) string {
+	oldest := uint64(0)
+	for _, l := range s.Rows(metrics.Label) {
+		oldest = max(oldest, l.U("oldest_draining_ns"))
+	}
+	if oldest == 0 {
+		return ""
+	}
+	return fmt.Sprintf(", which hold %s for up to %s", style.Uint(metrics.Bytes, s.Total(metrics.Label, "draining_bytes")),
+		style.Uint(metrics.Nanoseconds, oldest))
 }
 
 func total(s *snapshot.Snapshot, style units.Style, key string) string {
@@ -119,8 +132,13 @@ func refusals(s *snapshot.Snapshot, style units.Style) string {
 
 // Left says which rows are missing, for the foot of a list; "" when none.
 func Left(s *snapshot.Snapshot, l *List) string {
-	if n := s.LeftOut[l.Section]; n != 0 {
-		return fmt.Sprintf("%d more %s were left out by the process", n, l.Name)
+	var words []string
+	if n := s.Left(l.Section); n != 0 {
+		words = append(words, fmt.Sprintf("%d more %s have no row; those shown are the largest and the oldest", n, l.Name))
 	}
-	return ""
+	d := s.Document()
+	if rows, figures := d.U("phases_age_ns"), d.U("figures_age_ns"); (l.Section == metrics.Phase || l.Section == metrics.Epoch) && rows > figures+1e9 {
+		words = append(words, "the rows are "+units.Duration(snapshot.Nanoseconds(rows-figures))+" older than the other figures")
+	}
+	return strings.Join(words, "; ")
 }

@@ -1,0 +1,96 @@
+/* late.c - see late.h. */
+#include "heap/late.h"
+
+#include "heap/charge.h"
+#include "heap/settle.h"
+#include "phase/draining.h"
+
+/* What an orphan was counted for. Its first line's link is free: an orphan is in no room. The objects of a mixed slab have
+ * sizes of their own: their granules are kept beside their number. */
+enum { MIXED_GRANULES_SHIFT = 16 };
+
+static uint32_t* count_word(TsiArena* a, uint32_t slab_id) {
+    return &tsi_line(&a->space, tsi_first_line(tsi_slab_class(&a->space, slab_id), slab_id))->link;
+}
+
+static TsiHolding counted(TsiArena* a, uint32_t slab_id) {
+    unsigned cls = tsi_chunk_class(&a->space, slab_id >> 8);
+    uint64_t word = *count_word(a, slab_id), slab_bytes = tsi_slab_bytes(&a->space, cls, slab_id);
+    if (cls == TSI_CLASS_MIXED)
+        return (TsiHolding){word & ((1u << MIXED_GRANULES_SHIFT) - 1), (word >> MIXED_GRANULES_SHIFT) * TSI_GRANULE, slab_bytes};
+    return (TsiHolding){word, word * (cls == TSI_CLASS_LARGE ? slab_bytes : a->space.classes->c[cls].size), slab_bytes};
+}
+
+void tsi_late_join_locked(TsiArena* a, TsiInc* i, uint32_t slab_id, TsiTotals live) {
+    bool mixed = tsi_chunk_class(&a->space, slab_id >> 8) == TSI_CLASS_MIXED;
+    uint64_t granules = mixed ? live.bytes / TSI_GRANULE : 0;
+    *count_word(a, slab_id) = (uint32_t)(live.objects | granules << MIXED_GRANULES_SHIFT);
+    TsiHolding now = counted(a, slab_id);
+    i->holding.objects += now.objects;
+    i->holding.live_bytes += now.live_bytes;
+    i->holding.slab_bytes += now.slab_bytes;
+}
+
+void tsi_late_leave_locked(TsiArena* a, TsiInc* i, uint32_t slab_id) {
+    TsiHolding was = counted(a, slab_id);
+    i->holding.objects -= was.objects;
+    i->holding.live_bytes -= was.live_bytes;
+    i->holding.slab_bytes -= was.slab_bytes;
+}
+
+void tsi_late_post_locked(TsiArena* a, TsiInc* i) {
+    unsigned state = tsi_inc_state(i);
+    bool drains = state == TSI_INC_ADVANCED || state == TSI_INC_CLOSED;
+    if (drains && i->heaps == 0 && i->skipped == 0) tsi_post_settled_locked(a, i);
+    tsi_draining_set_locked(&a->phases, i, tsi_inc_since(a, i), drains ? i->holding : (TsiHolding){0, 0, 0});
+}
+
+/* An orphan; its incarnation in *i. */
+static bool is_orphan(TsiArena* a, uint32_t slab_id, TsiInc** i) {
+    uint64_t tag = tsi_load_seq(&tsi_slab(&a->space, slab_id)->tag);
+    unsigned state = tsi_tag_state(tag);
+    if (state != TSI_SLAB_ORPHAN && state != TSI_SLAB_PARTIAL) return false;
+    *i = tsi_inc(&a->phases, tsi_tag_index(tag));
+    return true;
+}
+
+static void count_slab(TsiArena* a, uint32_t slab_id, unsigned cls) {
+    TsiInc *i, *now;
+    if (!is_orphan(a, slab_id, &i)) return;
+    tsi_lock_take(tsi_inc_lock(i)); /* not counted for the phase: it is ours */
+    /* Orphans leave their list under the stripe, so one that is there now stays while it is held; a claimed one is about to. */
+    if (tsi_chunk_class(&a->space, slab_id >> 8) == cls && is_orphan(a, slab_id, &now) && now == i) {
+        tsi_late_leave_locked(a, i, slab_id);
+        tsi_late_join_locked(a, i, slab_id, tsi_slab_sum(&a->space, cls, slab_id).live);
+        tsi_late_note_locked(a, i);
+    }
+    tsi_lock_give(tsi_inc_lock(i));
+}
+
+void tsi_late_count(TsiArena* a) {
+    TsiSpace* s = &a->space;
+    for (uint32_t chunk = 0; chunk < tsi_load_relaxed(&s->chunk_high); chunk++) {
+        _Atomic uint64_t* marks = &s->chunks[chunk].late;
+        unsigned cls = tsi_load_relaxed(marks) != 0 ? tsi_chunk_class(s, chunk) : 0;
+        if (cls == 0 || cls == TSI_CLASS_CONT) continue;
+        uint32_t slabs = tsi_chunk_slab_count(s, cls);
+        for (uint64_t left = tsi_swap_seq(marks, 0); left != 0; left &= left - 1) { /* pairs with tsi_late_mark */
+            uint32_t first = (uint32_t)tsi_ctz64(left) << TSI_LATE_SLABS_LOG2;
+            for (uint32_t k = first; k < first + (1u << TSI_LATE_SLABS_LOG2) && k < slabs; k++) count_slab(a, chunk << 8 | k, cls);
+        }
+    }
+}
+
+void tsi_late_child(TsiArena* a) {
+    for (uint32_t at = 0; at < tsi_table_used(&a->phases.labels.records); at++) tsi_lock_reset(&tsi_label(&a->phases.labels, at)->drain_lock);
+    for (uint32_t n = 1; n < tsi_table_used(&a->phases.incs); n++) {
+        TsiInc* i = tsi_inc(&a->phases, n);
+        if (tsi_inc_era(i) == 0) continue;
+        tsi_lock_take(tsi_inc_lock(i));
+        i->holding = (TsiHolding){0, 0, 0};
+        for (uint32_t at = i->orphans; at != 0; at = tsi_slab(&a->space, at - 1)->next)
+            tsi_late_join_locked(a, i, at - 1, tsi_slab_sum(&a->space, tsi_chunk_class(&a->space, (at - 1) >> 8), at - 1).live);
+        tsi_late_note_locked(a, i);
+        tsi_lock_give(tsi_inc_lock(i));
+    }
+}

@@ -1,0 +1,202 @@
+/* draining.c - the trees of draining.h. */
+#include "phase/draining.h"
+
+#include "base/check.h"
+
+#include <string.h>
+
+/* ---- nodes: records of incarnations by index, 0 = none ---- */
+
+static TsiDraining* node(const TsiPhases* p, uint32_t at) { return &tsi_inc(p, at)->draining; }
+
+static uint32_t rank_of(uint32_t at) { return at * 0x9e3779b1u ^ (at * 0x85ebca6bu) >> 15; }
+
+static bool is_before(const TsiPhases* p, uint32_t at, uint64_t since_ns, uint32_t index) {
+    uint64_t its = node(p, at)->since_ns;
+    return its < since_ns || (its == since_ns && at < index);
+}
+
+static void add(TsiHolding* to, const TsiHolding* more) {
+    to->objects += more->objects;
+    to->live_bytes += more->live_bytes;
+    to->slab_bytes += more->slab_bytes;
+}
+
+/* Sums of a node from its own figures and its children's. */
+static void sum_up(const TsiPhases* p, uint32_t at) {
+    TsiDraining* n = node(p, at);
+    n->count = 1;
+    n->sum = n->held;
+    n->max_bytes = n->held.slab_bytes;
+    for (unsigned side = 0; side < 2; side++) {
+        if (n->child[side] == 0) continue;
+        const TsiDraining* c = node(p, n->child[side]);
+        n->count += c->count;
+        add(&n->sum, &c->sum);
+        if (c->max_bytes > n->max_bytes) n->max_bytes = c->max_bytes;
+    }
+}
+
+/* All of `older` comes before all of `younger`. */
+static uint32_t join(const TsiPhases* p, uint32_t older, uint32_t younger) {
+    if (older == 0 || younger == 0) return older | younger;
+    uint32_t top = rank_of(older) > rank_of(younger) ? older : younger;
+    TsiDraining* n = node(p, top);
+    if (top == older) n->child[1] = join(p, n->child[1], younger);
+    else n->child[0] = join(p, older, n->child[0]);
+    sum_up(p, top);
+    return top;
+}
+
+/* Parts a tree into what comes before a place and what comes after. */
+static void part(const TsiPhases* p, uint32_t at, uint64_t since_ns, uint32_t index, uint32_t* older, uint32_t* younger) {
+    if (at == 0) {
+        *older = *younger = 0;
+        return;
+    }
+    TsiDraining* n = node(p, at);
+    if (is_before(p, at, since_ns, index)) {
+        part(p, n->child[1], since_ns, index, &n->child[1], younger);
+        *older = at;
+    } else {
+        part(p, n->child[0], since_ns, index, older, &n->child[0]);
+        *younger = at;
+    }
+    sum_up(p, at);
+}
+
+static uint32_t without(const TsiPhases* p, uint32_t at, uint64_t since_ns, uint32_t index) {
+    TSI_CHECK(at != 0);
+    TsiDraining* n = node(p, at);
+    if (at == index) return join(p, n->child[0], n->child[1]);
+    unsigned side = is_before(p, at, since_ns, index);
+    n->child[side] = without(p, n->child[side], since_ns, index);
+    sum_up(p, at);
+    return at;
+}
+
+/* The node's own figures have changed. */
+static void sum_path(const TsiPhases* p, uint32_t at, uint64_t since_ns, uint32_t index) {
+    if (at != index) sum_path(p, node(p, at)->child[is_before(p, at, since_ns, index)], since_ns, index);
+    sum_up(p, at);
+}
+
+/* ---- changes ---- */
+
+static void leave(TsiPhases* p, TsiInc* i) {
+    TsiDraining* n = &i->draining;
+    TsiLabel* l = tsi_label(&p->labels, n->label - 1);
+    tsi_lock_take(&l->drain_lock);
+    l->drain_root = without(p, l->drain_root, n->since_ns, i->index);
+    *n = (TsiDraining){0};
+    tsi_lock_give(&l->drain_lock);
+}
+
+static void enter(TsiPhases* p, TsiInc* i, uint32_t label_at, uint64_t since_ns, TsiHolding held) {
+    TsiLabel* l = tsi_label(&p->labels, label_at);
+    uint32_t older, younger;
+    tsi_lock_take(&l->drain_lock);
+    i->draining = (TsiDraining){.label = label_at + 1, .since_ns = since_ns, .held = held};
+    sum_up(p, i->index);
+    part(p, l->drain_root, since_ns, i->index, &older, &younger);
+    l->drain_root = join(p, join(p, older, i->index), younger);
+    tsi_lock_give(&l->drain_lock);
+}
+
+static void change(TsiPhases* p, TsiInc* i, TsiHolding held) {
+    TsiLabel* l = tsi_label(&p->labels, i->draining.label - 1);
+    tsi_lock_take(&l->drain_lock);
+    i->draining.held = held;
+    sum_path(p, l->drain_root, i->draining.since_ns, i->index);
+    tsi_lock_give(&l->drain_lock);
+}
+
+void tsi_draining_set_locked(TsiPhases* p, TsiInc* i, uint64_t since_ns, TsiHolding held) {
+    TSI_ASSERT(tsi_lock_is_held(tsi_inc_lock(i)));
+    TsiDraining* n = &i->draining;
+    uint32_t label_at = tsi_inc_label(i);
+    bool stays = held.objects != 0 && n->label == label_at + 1 && n->since_ns == since_ns;
+    if (stays) {
+        if (memcmp(&n->held, &held, sizeof held) != 0) change(p, i, held);
+        return;
+    }
+    if (n->label != 0) leave(p, i);
+    if (held.objects != 0) enter(p, i, label_at, since_ns, held);
+}
+
+/* ---- telling ---- */
+
+static uint64_t age(uint64_t since_ns, uint64_t now_ns) { return now_ns > since_ns ? now_ns - since_ns : 0; }
+
+/* Phases of at least that age. */
+static uint64_t count_old(const TsiPhases* p, uint32_t at, uint64_t now_ns, uint64_t least_ns) {
+    uint64_t n = 0;
+    while (at != 0) {
+        const TsiDraining* d = node(p, at);
+        bool old = age(d->since_ns, now_ns) >= least_ns;
+        if (old) n += d->count - (d->child[1] != 0 ? node(p, d->child[1])->count : 0);
+        at = d->child[old];
+    }
+    return n;
+}
+
+static void put_worst(TsiDrainRow worst[TSI_DRAIN_WORST], const TsiDrainRow* row) {
+    unsigned at = TSI_DRAIN_WORST;
+    while (at > 0 && (worst[at - 1].era == 0 || worst[at - 1].held.slab_bytes < row->held.slab_bytes)) at--;
+    for (unsigned n = TSI_DRAIN_WORST - 1; n > at; n--) worst[n] = worst[n - 1];
+    if (at < TSI_DRAIN_WORST) worst[at] = *row;
+}
+
+/* The larger half first: what is below cannot be among the worst any more, mostly. Of equals the older. */
+static void find_worst(const TsiPhases* p, uint32_t at, TsiDrainRow worst[TSI_DRAIN_WORST]) {
+    const TsiDrainRow* last = &worst[TSI_DRAIN_WORST - 1];
+    if (at == 0 || (last->era != 0 && node(p, at)->max_bytes <= last->held.slab_bytes)) return;
+    const TsiDraining* n = node(p, at);
+    uint64_t older = n->child[0] != 0 ? node(p, n->child[0])->max_bytes : 0;
+    uint64_t younger = n->child[1] != 0 ? node(p, n->child[1])->max_bytes : 0;
+    unsigned first = younger > older;
+    find_worst(p, n->child[first], worst);
+    put_worst(worst, &(TsiDrainRow){tsi_inc_era(tsi_inc(p, at)), n->since_ns, n->held});
+    find_worst(p, n->child[!first], worst);
+}
+
+void tsi_draining_tell(TsiPhases* p, uint32_t label_at, uint64_t now_ns, TsiDrainSum* out) {
+    TsiLabel* l = tsi_label(&p->labels, label_at);
+    *out = (TsiDrainSum){0};
+    tsi_lock_take(&l->drain_lock);
+    uint32_t root = l->drain_root, oldest = root;
+    if (root != 0) {
+        while (node(p, oldest)->child[0] != 0) oldest = node(p, oldest)->child[0];
+        out->phases = node(p, root)->count;
+        out->held = node(p, root)->sum;
+        out->oldest_ns = age(node(p, oldest)->since_ns, now_ns);
+        find_worst(p, root, out->worst);
+        uint64_t rest = out->phases;
+        for (unsigned b = 0; b < TSI_LABEL_BUCKETS - 1 && rest != 0; b++) {
+            uint64_t older = count_old(p, root, now_ns, 2ull << b);
+            out->ages[b] = rest - older;
+            rest = older;
+        }
+        out->ages[TSI_LABEL_BUCKETS - 1] = rest;
+    }
+    tsi_lock_give(&l->drain_lock);
+}
+
+void tsi_draining_add(TsiDrainSum* sum, const TsiDrainRow* row, uint64_t now_ns) {
+    uint64_t its = age(row->since_ns, now_ns);
+    sum->phases++;
+    add(&sum->held, &row->held);
+    sum->ages[tsi_label_bucket(its)]++;
+    if (its > sum->oldest_ns) sum->oldest_ns = its;
+    put_worst(sum->worst, row);
+}
+
+void tsi_draining_more(TsiDrainSum* sum, TsiDrainRow row, TsiHolding more) {
+    unsigned kept = 0;
+    add(&sum->held, &more);
+    add(&row.held, &more);
+    for (unsigned n = 0; n < TSI_DRAIN_WORST; n++)
+        if (sum->worst[n].era != row.era) sum->worst[kept++] = sum->worst[n];
+    if (kept < TSI_DRAIN_WORST) sum->worst[kept] = (TsiDrainRow){0};
+    put_worst(sum->worst, &row);
+}

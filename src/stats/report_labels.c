@@ -1,0 +1,204 @@
+/*
+ * report_labels.c - the labels of a report; see report_walk.h.
+ *
+ * A label's sums are its account and, on top, what phases have that it does not have yet. What it tells of ended phases it
+ * knows itself (phase/draining.h), but for slabs of ended phases that heaps still hold: those of epochs that the ring has moved
+ * past and nobody has swept, few, which every walk sees.
+ */
+#include "stats/report_walk.h"
+
+#include "heap/charge.h"
+#include "heap/late.h"
+#include "phase/draining.h"
+
+#include <string.h>
+
+/* What the account has, before any phase is read. */
+static void label_begin(TsiLabels* ls, uint32_t at, SlabLabelStats* out) {
+    TsiLabel* l = tsi_label(ls, at);
+    *out = (SlabLabelStats){.version = SLAB_STATS_VERSION, .label_id = tsi_label_id(ls, at)};
+    memcpy(out->label, l->name, sizeof out->label);
+    for (unsigned n = 0; n < TSI_LABEL_SHARDS; n++) {
+        TsiLabelShard* s = &l->shard[n];
+        out->phases_ended += tsi_load_relaxed(&s->ended);
+        out->objects_allocated += tsi_load_relaxed(&s->objects_allocated);
+        out->bytes_allocated += tsi_load_relaxed(&s->bytes_allocated);
+        out->objects_released += tsi_load_relaxed(&s->objects_released);
+        out->bytes_released += tsi_load_relaxed(&s->bytes_released);
+        out->objects_freed += tsi_load_relaxed(&s->objects_freed);
+        out->bytes_freed += tsi_load_relaxed(&s->bytes_freed);
+        out->closed_slabs += tsi_load_relaxed(&s->closed_slabs);
+        out->pinned_slabs += tsi_load_relaxed(&s->pinned_slabs);
+        out->slow_path_hits += tsi_load_relaxed(&s->slow);
+        out->alloc_samples += tsi_load_relaxed(&s->samples);
+        out->alloc_wall_ns_sum += tsi_load_relaxed(&s->sample_ns[0]);
+        out->alloc_cpu_ns_sum += tsi_load_relaxed(&s->sample_ns[1]);
+        out->alloc_wait_ns_sum += tsi_load_relaxed(&s->sample_ns[2]);
+        for (unsigned b = 0; b < TSI_LABEL_BUCKETS; b++) {
+            out->duration_ns[b] += tsi_load_relaxed(&s->duration[b]);
+            out->peak_bytes_hist[b] += tsi_load_relaxed(&s->peaks[b]);
+        }
+    }
+    out->objects_escaped = tsi_load_relaxed(&l->objects_escaped);
+    out->bytes_escaped = tsi_load_relaxed(&l->bytes_escaped);
+    out->refusals = tsi_load_relaxed(&l->refusals);
+    out->cas_retries = tsi_load_relaxed(&l->retries);
+    out->lock_fast_acquire = tsi_load_relaxed(&l->lock_fast);
+    out->lock_contended = tsi_load_relaxed(&l->lock_contended);
+    out->swallowed = tsi_load_relaxed(&l->swallowed);
+    out->budget_soft_bytes = tsi_load_relaxed(&l->budget.soft);
+    out->budget_hard_bytes = tsi_load_relaxed(&l->budget.hard);
+    out->budget_warnings = tsi_load_relaxed(&l->warnings);
+    out->budget_refusals = tsi_load_relaxed(&l->over);
+    out->peak_bytes = tsi_load_relaxed(&l->peak);
+}
+
+/* Was it labelled anew, or ended, since it was copied? Then what its slabs have issued belongs to another label. */
+static bool has_moved(TsiWalk* w, uint32_t n) {
+    const TsiPhaseCopy* c = &w->copies[n];
+    TsiInc* i = tsi_inc(&w->a->phases, n);
+    return tsi_inc_label(i) != c->label || tsi_inc_era(i) != c->era || tsi_inc_state(i) != c->state;
+}
+
+/* Freed singly is what is neither live nor released; what was posted of it is with some label. The parts are read one
+ * after the other: what moves meanwhile is missing. */
+static uint64_t freed(uint64_t allocated, uint64_t released, uint64_t live, uint64_t posted) {
+    uint64_t gone = released + live + posted;
+    return allocated > gone ? allocated - gone : 0;
+}
+
+/* What a relabelling has posted ahead may be settled after the phase was copied, or issued and not counted yet: missed, this time. */
+static uint64_t more(uint64_t not_posted) { return (int64_t)not_posted > 0 ? not_posted : 0; }
+
+/* What a phase has that its label's account has not. */
+static void label_add(TsiWalk* w, uint32_t n) {
+    const TsiPhaseCopy* c = &w->copies[n];
+    const TsiPhaseSum* p = &w->sums[n];
+    if (c->era == 0 || c->label >= w->r->label_count) return; /* a label younger than this report */
+    SlabLabelStats* out = &w->r->labels[c->label];
+    if (c->state == TSI_INC_ACTIVE) out->phases_open++;
+    if (!has_moved(w, n)) { /* else missed, this time: what is told of a label is never taken back */
+        out->objects_allocated += more(c->new_allocated.objects + p->issued.objects);
+        out->bytes_allocated += more(c->new_allocated.bytes + p->issued.bytes);
+        uint64_t objects = p->live.objects + c->not_walked.objects, bytes = p->live.bytes + c->not_walked.bytes;
+        out->objects_freed += freed(c->allocated.objects + p->issued.objects, c->released.objects, objects, c->posted_freed.objects);
+        out->bytes_freed += freed(c->allocated.bytes + p->issued.bytes, c->released.bytes, bytes, c->posted_freed.bytes);
+    }
+    out->objects_released += c->new_released.objects;
+    out->bytes_released += c->new_released.bytes;
+    out->closed_slabs += c->closed_slabs;
+    out->pinned_slabs += c->pinned_slabs;
+    out->slow_path_hits += c->slow;
+    out->lock_fast_acquire += c->lock_fast;
+    out->lock_contended += c->lock_contended;
+    out->committed_bytes += p->bytes;
+}
+
+static void keep_rising(uint64_t* shown, uint64_t* value) {
+    if (*value < *shown) *value = *shown;
+    *shown = *value;
+}
+
+/* What is live is what was allocated or brought along, and neither freed nor released. All sums are least ones, and so is what
+ * they say of `allocated`. */
+static uint64_t live_by(uint64_t* shown, uint64_t* allocated, uint64_t ended, _Atomic int64_t* moved) {
+    int64_t brought = tsi_load_relaxed(moved), least = (int64_t)ended - brought;
+    if ((int64_t)*allocated < least) *shown = *allocated = (uint64_t)least;
+    return *allocated + (uint64_t)brought - ended;
+}
+
+/* The registry's lock is held. */
+static void label_end(TsiLabel* l, SlabLabelStats* out) {
+    uint64_t* shown = l->shown;
+    out->phases_opened = out->phases_ended + out->phases_open;
+    keep_rising(&shown[0], &out->phases_opened);
+    keep_rising(&shown[8], &out->phases_ended);
+    keep_rising(&shown[1], &out->objects_allocated);
+    keep_rising(&shown[2], &out->bytes_allocated);
+    keep_rising(&shown[3], &out->slow_path_hits);
+    keep_rising(&shown[4], &out->objects_freed);
+    keep_rising(&shown[5], &out->bytes_freed);
+    keep_rising(&shown[6], &out->lock_fast_acquire);
+    keep_rising(&shown[7], &out->lock_contended);
+    keep_rising(&shown[9], &out->objects_released);
+    keep_rising(&shown[10], &out->bytes_released);
+    out->live_objects = live_by(&shown[1], &out->objects_allocated, out->objects_freed + out->objects_released, &l->moved_objects);
+    out->live_bytes = live_by(&shown[2], &out->bytes_allocated, out->bytes_freed + out->bytes_released, &l->moved_bytes);
+    /* What threads have pending is in the slabs already: what was told of a peak stays. */
+    while (out->peak_bytes < out->committed_bytes && !tsi_cas_seq(&l->peak, &out->peak_bytes, out->committed_bytes)) {}
+    /* Live objects lie in slabs, whether the walk has met those or not. */
+    if (out->committed_bytes < out->live_bytes) out->committed_bytes = out->live_bytes;
+    if (out->peak_bytes < out->committed_bytes) out->peak_bytes = out->committed_bytes;
+    if (out->pinned_slabs > out->closed_slabs) out->pinned_slabs = out->closed_slabs; /* read one after the other */
+    out->drainability = out->closed_slabs != 0 ? 1.0 - (double)out->pinned_slabs / (double)out->closed_slabs : 1.0;
+}
+
+/* ---- what drains ---- */
+
+static void put_drains(SlabLabelStats* out, const TsiDrainSum* sum, uint64_t now) {
+    out->draining_phases = out->phases_draining = sum->phases;
+    out->draining_objects = sum->held.objects;
+    out->draining_bytes = sum->held.slab_bytes;
+    out->oldest_draining_ns = sum->oldest_ns;
+    memcpy(out->draining_age_ns, sum->ages, sizeof out->draining_age_ns);
+    for (unsigned n = 0; n < TSI_DRAIN_WORST; n++) {
+        const TsiDrainRow* row = &sum->worst[n];
+        out->worst_eras[n] = row->era;
+        out->worst_bytes[n] = row->held.slab_bytes;
+        out->worst_objects[n] = row->held.objects;
+        out->worst_ages_ns[n] = row->era != 0 && now > row->since_ns ? now - row->since_ns : 0;
+    }
+}
+
+void tsi_labels_drains(TsiWalk* w) {
+    for (uint32_t at = 0; at < w->r->label_count; at++) tsi_draining_tell(&w->a->phases, at, w->r->figures_ns, &w->drains[at]);
+}
+
+/* Ended phases whose slabs heaps hold: in the label's tree with other slabs, or not at all. */
+static void add_unsettled(TsiWalk* w, uint32_t n) {
+    const TsiPhaseCopy* c = &w->copies[n];
+    const TsiHolding* owned = &w->sums[n].owned;
+    bool ended = c->era != 0 && (c->state == TSI_INC_ADVANCED || c->state == TSI_INC_CLOSED);
+    if (!ended || c->label >= w->r->label_count || (owned->objects == 0 && !c->draining)) return;
+    TsiDrainSum* sum = &w->drains[c->label];
+    if (c->draining) tsi_draining_more(sum, (TsiDrainRow){c->era, tsi_walk_since(w, c), c->settled}, *owned);
+    else tsi_draining_add(sum, &(TsiDrainRow){c->era, tsi_walk_since(w, c), *owned}, w->r->figures_ns);
+}
+
+/* ---- all labels ---- */
+
+void tsi_labels_begin(TsiWalk* w) {
+    TsiArena* a = w->a;
+    TsiReport* r = w->r;
+    for (uint32_t at = 0; at < r->label_count; at++) label_begin(&a->phases.labels, at, &r->labels[at]);
+    for (uint32_t n = 0; n < tsi_table_used(&a->bindings); n++) {
+        uint64_t ended = tsi_load_relaxed(&((TsiBinding*)tsi_table_at(&a->bindings, n))->ended);
+        if (ended >> TSI_CHARGE_BITS < r->label_count) r->labels[ended >> TSI_CHARGE_BITS].phases_ended += ended & TSI_CHARGE_MASK;
+    }
+}
+
+void tsi_labels_add(TsiWalk* w) {
+    TsiReport* r = w->r;
+    for (uint32_t at = 0; w->figures && at < r->label_count; at++) r->labels[at].committed_bytes += w->drains[at].held.slab_bytes;
+    for (uint32_t n = 1; n < w->incs; n++) {
+        if (w->copies[n].era == 0) continue;
+        label_add(w, n);
+        add_unsettled(w, n);
+    }
+    for (uint32_t at = 0; at < r->label_count; at++) put_drains(&r->labels[at], &w->drains[at], r->figures_ns);
+}
+
+/* Records 0 and 1 come first, the id of record 1 is the highest. */
+static void labels_by_id(TsiReport* r) {
+    SlabLabelStats other = r->labels[TSI_LABEL_OTHER];
+    for (uint32_t n = TSI_LABEL_OTHER; n + 1 < r->label_count; n++) r->labels[n] = r->labels[n + 1];
+    r->labels[r->label_count - 1] = other;
+}
+
+void tsi_labels_end(TsiWalk* w) {
+    TsiLabels* labels = &w->a->phases.labels;
+    tsi_lock_take(&labels->lock);
+    for (uint32_t at = 0; at < w->r->label_count; at++) label_end(tsi_label(labels, at), &w->r->labels[at]);
+    tsi_lock_give(&labels->lock);
+    labels_by_id(w->r);
+}

@@ -1,0 +1,58 @@
+/*
+ * report_walk.h - what the making of a report has in its hands: report.c walks, report_labels.c adds up labels.
+ */
+#ifndef TSI_STATS_REPORT_WALK_H
+#define TSI_STATS_REPORT_WALK_H
+
+#include "phase/draining.h"
+#include "stats/report.h"
+
+/* What a walk finds of one incarnation; by record index. */
+typedef struct TsiPhaseSum {
+    uint64_t slabs, empty, partial, full, bytes, empty_bytes;
+    TsiTotals live, issued;
+    TsiHolding owned; /* by slabs that a heap still holds */
+} TsiPhaseSum;
+
+/* What a report needs of a record, read under its stripe. */
+typedef struct TsiPhaseCopy {
+    uint64_t era; /* 0: nothing to tell of */
+    EpochId id;
+    unsigned state;
+    bool is_id;  /* its id still names it */
+    bool used;
+    uint32_t label, threads;
+    char text[TSI_LABEL_BYTES];
+    uint64_t since, refcount, peak, purged, soft, hard, rss_before, rss_after;
+    TsiTotals allocated, released; /* by slabs that have left, or are not walked over: */
+    TsiTotals not_walked;          /* what lives in those */
+    uint64_t closed_slabs, pinned_slabs, slow, lock_fast, lock_contended; /* all that was not posted */
+    TsiTotals new_allocated, new_released, posted_freed;
+    bool draining; /* in the tree of its label, */
+    TsiHolding settled; /* with this */
+} TsiPhaseCopy;
+
+typedef struct TsiWalk {
+    TsiArena* a;
+    TsiReport* r;
+    TsiPhaseCopy* copies;
+    TsiPhaseSum* sums;
+    uint32_t* seen; /* by binding: the record in which it was counted last */
+    TsiDrainSum* drains; /* by label's record */
+    uint32_t incs, bindings;
+    bool figures; /* phases that have settled are not looked at: their labels know what they hold */
+} TsiWalk;
+
+/* Time since the first slab of a phase that was used. */
+TSI_INLINE uint64_t tsi_walk_since(const TsiWalk* w, const TsiPhaseCopy* c) {
+    return c->since > w->a->born_ns ? c->since : w->a->born_ns; /* the first incarnation of id 0 was always open */
+}
+
+/* In this order: what the accounts have, before any phase is read; what labels know of ended phases, before the slabs are; what
+ * the walk has found; what is computed from it, in the order of ids. */
+void tsi_labels_begin(TsiWalk* w);
+void tsi_labels_drains(TsiWalk* w);
+void tsi_labels_add(TsiWalk* w);
+void tsi_labels_end(TsiWalk* w);
+
+#endif
