@@ -300,6 +300,7 @@ static void* alloc_untimed(TsiArena* a, size_t size, unsigned cls, size_t align,
     for (;;) {
         TsiBinding* b = tsi_binding_get(a, true);
         if (b == NULL) break;
+        tsi_binding_heed(b);
         tsi_inbox_drain(b);
         tsi_sweep_displaced(a, b);
         TsiRef target = ref != 0 ? ref : ambient_ref(b);

@@ -62,6 +62,7 @@ enum {
 #define TSI_RESERVE_MIN (1ull << 24)
 #define TSI_INBOX_CLOSED 0xffffffffu
 #define TSI_FENCED UINT64_MAX /* a live_word that no heap has */
+#define TSI_NO_TICKET UINT64_MAX
 
 /* Causes of slow paths. */
 enum { TSI_SLOW_NULL, TSI_SLOW_FULL, TSI_SLOW_MISS, TSI_SLOW_CLOSED, TSI_SLOW_CAUSES };
@@ -99,7 +100,7 @@ typedef struct TsiHeap {
     uint32_t primary;            /* [own] heap index whose room takes this heap's lines */
     uint32_t takes;              /* [own] slabs taken since the last scavenge */
     uint32_t skip;               /* [stripe] slab id + 1 that the owner settles itself */
-    uint64_t revoker;            /* [stripe] ticket of the sweep that revoked it */
+    uint64_t revoker;            /* [stripe] ticket of the sweep that revoked it, or TSI_NO_TICKET: it could not prove enough, any may take it */
     _Atomic uint64_t slow;       /* allocations that left the fast path; owner writes */
     TsiLanes* lanes;             /* of a shared heap, else NULL; then its [own] fields are [stripe] */
     uint32_t user;               /* [stripe] of a shared heap: the binding that made it */
@@ -183,6 +184,7 @@ typedef struct TsiBinding {
     uint64_t secret;
     TsiArena* arena;
     _Atomic bool in_use;
+    _Atomic bool fenced; /* live_word is TSI_FENCED: for others */
     struct TsiThread* thread;
     uint32_t scope; /* index + 1 of the innermost scope of this arena on the thread's stack */
     uint32_t own_heaps; /* chain, heap index + 1 */

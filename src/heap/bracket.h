@@ -27,6 +27,10 @@
  * stores before its own (on arm64 it would otherwise read stale words). Where the kernel has no
  * membarrier, live_word is TSI_FENCED, every call takes the slow path, and there the stores to busy are
  * seq_cst exchanges, which pair with the sweeper's seq_cst compare-exchange of the heap word.
+ *
+ * A membarrier that fails later proves nothing of owners whose brackets are not fenced: the sweeper leaves such a heap REVOKED
+ * and to its owner, or to a sweep that can prove more (TSI_NO_TICKET). From then on every owner goes over to the fenced form,
+ * on its next slow path and outside of brackets; `fenced` tells of it, so that sweeps without a membarrier can take its heaps.
  */
 #ifndef TSI_HEAP_BRACKET_H
 #define TSI_HEAP_BRACKET_H
@@ -41,6 +45,18 @@ void tsi_handover(TsiBinding* b, TsiHeap* h);
 TsiHeap* tsi_busy_heap(TsiArena* a, uint64_t busy, uint32_t* slab_id);
 /* Leaves a bracket whose first check failed: B3 for the heap that the line belongs to. */
 void tsi_bracket_missed(TsiBinding* b);
+
+/* A membarrier has failed in this process. */
+extern _Atomic bool tsi_barrier_failed;
+/* True when all brackets that others were inside of before are visible. False: those of fenced owners only. */
+bool tsi_barrier(void);
+TSI_COLD void tsi_binding_fence(TsiBinding* b);
+/* Own thread, outside of brackets: fences them from here on if that is asked for. */
+TSI_INLINE void tsi_binding_heed(TsiBinding* b) {
+    if (TSI_UNLIKELY(tsi_load_relaxed(&tsi_barrier_failed))) tsi_binding_fence(b);
+}
+/* acquire: pairs with tsi_binding_fence: its unfenced brackets are over, and visible */
+TSI_INLINE bool tsi_binding_is_fenced(TsiBinding* b) { return tsi_load_seq(&b->fenced); }
 
 TSI_INLINE uint64_t tsi_busy_line(const TsiLine* l) { return (uint64_t)(uintptr_t)l; }
 TSI_INLINE uint64_t tsi_busy_all(const TsiHeap* h) { return (uint64_t)(uintptr_t)h | 1; }

@@ -98,13 +98,16 @@ static void fill_receipt_locked(TsiSweep* w, TsiTotals live, EpochReceipt* r) {
     r->bytes_freed = r->bytes_allocated - r->bytes_released - r->bytes_escaped;
 }
 
+/* Stripe held. One that could not be sure that nobody is inside has left it. */
+static bool is_held_by_a_sweep(TsiHeap* h) { return tsi_load_relaxed(&h->word) == TSI_HELD_WORD && h->revoker != TSI_NO_TICKET; }
+
 /* Shared mode: all that lives here is in one heap, and another sweep, between its two holds, may have it. A receipt made now would
  * lack everything. That sweep itself waits for claims only (shared.c), and then settles the heap by the state that we have set
  * (S2). */
 static void await_held_locked(TsiSweep* w, TsiLock* lock) {
     TsiInc* i = w->inc;
     /* Relaxed: the word becomes HELD, and is no longer, under the stripe, which is held at each look. */
-    for (unsigned turn = 0; i->heaps != 0 && tsi_load_relaxed(&tsi_heap(w->arena, i->heaps - 1)->word) == TSI_HELD_WORD;) {
+    for (unsigned turn = 0; i->heaps != 0 && is_held_by_a_sweep(tsi_heap(w->arena, i->heaps - 1));) {
         tsi_lock_give_probed(lock);
         tsi_os_yield(&turn);
         tsi_lock_take(lock);

@@ -13,6 +13,7 @@
  */
 #include "heap/fork.h"
 
+#include "heap/bracket.h"
 #include "heap/charge.h"
 #include "heap/close.h"
 #include "heap/heap.h"
@@ -239,6 +240,7 @@ static void child_sweep(TsiArena* a, void* unused) {
 static void in_child(void) {
     release_all(reset);
     tsi_os_after_fork();
+    if (!tsi_os.has_membarrier) tsi_store_relaxed(&tsi_barrier_failed, true); /* it may have been there before */
     if (tsi_fork_drop_segment != NULL) tsi_fork_drop_segment();
     tsi_registry_each(child_exiting, NULL);
     if (tsi_fork_drop_scopes != NULL) tsi_fork_drop_scopes();

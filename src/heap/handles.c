@@ -68,6 +68,16 @@ static bool mark_own_line(TsiArena* a, TsiBinding* b, const TsiPlace* at, uint32
     return ours;
 }
 
+/* May a plain free be under way that does not look at the slab's flag? Where no heap has it, its frees see the flag. */
+static bool has_unfenced_owner(TsiArena* a, const TsiPlace* at) {
+    uint64_t tag = tsi_load_seq(&tsi_slab(&a->space, at->slab_id)->tag);
+    if (tsi_tag_state(tag) != TSI_SLAB_OWNED) return false;
+    uint64_t word = tsi_load_seq(&tsi_heap(a, tsi_tag_index(tag))->word);
+    unsigned state = tsi_heap_state(word);
+    bool owned = state == TSI_HEAP_LIVE || state == TSI_HEAP_RETIRE || state == TSI_HEAP_REVOKED || state == TSI_HEAP_DEAD;
+    return owned && !tsi_binding_is_fenced(tsi_binding_at(a, word));
+}
+
 SlabHandle tsi_handle_of(TsiArena* a, TsiBinding* b, const TsiPlace* at) {
     TsiSpace* s = &a->space;
     _Atomic uint64_t* tag_word = &tsi_slab(s, at->slab_id)->tag;
@@ -77,7 +87,7 @@ SlabHandle tsi_handle_of(TsiArena* a, TsiBinding* b, const TsiPlace* at) {
     if (!flag_slab(s, at->slab_id, seq)) return 0;
     bool marked = (tsi_load_acquire(&tsi_line(s, at->line_id)->special) & TSI_SPECIAL_HANDLED) != 0;
     bool plain_frees = !marked && !a->options.shared; /* where no owner frees, every free looks at the flag */
-    if (plain_frees && !mark_own_line(a, b, at, seq) && tsi_os.has_membarrier) tsi_os.membarrier(); /* see handles.h */
+    if (plain_frees && !mark_own_line(a, b, at, seq) && !tsi_barrier() && has_unfenced_owner(a, at)) return 0; /* see handles.h */
     if (!generation_of(a, at, tag | TSI_SLAB_HANDLED, &generation, &word)) return 0;
     if ((tsi_count_of(word, seq) & 1) != 0 || generation >= TSI_GEN_LIMIT) return 0;
     /* It lived all the while, and its count stood still. */

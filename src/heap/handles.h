@@ -10,7 +10,7 @@
  * HANDLED in `special` of a line says that its owner knows: it alone sets it, inside its bracket, and only then issues and frees on its
  * own. Before that its plain frees do not count, and a handle that another thread asked for ends at the refill; that thread
  * makes sure, by a membarrier after setting the flag, that a free which it does not see is followed by a refill
- * that sees the flag.
+ * that sees the flag. Where the membarrier fails there is no handle, unless the owner's brackets are fenced.
  */
 #ifndef TSI_HEAP_HANDLES_H
 #define TSI_HEAP_HANDLES_H

@@ -2,6 +2,7 @@
 #include "heap/registry.h"
 
 #include "base/check.h"
+#include "heap/bracket.h"
 #include "heap/charge.h"
 #include "heap/close.h"
 #include "heap/fork.h"
@@ -248,8 +249,12 @@ static TsiBinding* binding_make(TsiArena* a) {
     tsi_store_relaxed(&b->dead_heaps, 0);
     /* Without membarrier no word matches: every call takes the slow path, whose bracket is fenced. */
     b->live_word = tsi_os.has_membarrier ? tsi_heap_word(index, TSI_HEAP_LIVE) : TSI_FENCED;
+    tsi_store_seq(&b->fenced, !tsi_os.has_membarrier);
     tsi_store_release(&b->inbox, 0);     /* pairs with the acquire of a pusher: the inbox is open */
-    tsi_store_release(&b->in_use, true); /* pairs with the acquire in tsi_trim_all */
+    /* seq_cst, then the look: a sweep whose membarrier fails says so and then looks at in_use; one of us sees the other. Pairs with the
+     * acquire in tsi_trim_all, too. */
+    tsi_store_seq(&b->in_use, true);
+    if (tsi_load_seq(&tsi_barrier_failed)) tsi_binding_fence(b);
     *ref_find(t->refs, t->ref_capacity, a->serial) = (TsiBindingRef){a->serial, b};
     t->ref_count++;
     return b;

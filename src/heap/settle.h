@@ -14,6 +14,8 @@ typedef struct TsiSweep {
     uint64_t ticket;
     bool others;      /* other threads own heaps here */
     TsiHeap* held;    /* a shared heap that others may be inside of, or NULL */
+    bool proven;      /* whoever is inside of a bracket is seen; else fenced owners only */
+    bool waited;      /* nobody is inside of `held` */
     bool closing;     /* not a trim */
     uint32_t out;     /* by `next`: slabs for the warm store or the pool */
     uint32_t large;   /* by `next` */

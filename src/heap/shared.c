@@ -148,12 +148,16 @@ static void leave(TsiBinding* b) {
     else tsi_bracket_clear(b);
 }
 
-void tsi_shared_wait(TsiArena* a, const TsiHeap* h) {
+bool tsi_shared_wait(TsiArena* a, const TsiHeap* h, const TsiBinding* b, bool proven) {
+    bool waited = true;
     for (uint32_t n = 0; n < tsi_table_used(&a->bindings); n++) {
-        TsiBinding* b = tsi_table_at(&a->bindings, n);
+        TsiBinding* other = tsi_table_at(&a->bindings, n);
+        /* in_use seq_cst: pairs with binding_make */
+        if (!proven && other != b && tsi_load_seq(&other->in_use) && !tsi_binding_is_fenced(other)) waited = false;
         /* seq_cst: pairs with the releases in enter and leave, and with their exchanges in the fenced form */
-        for (unsigned turn = 0; tsi_load_seq(&b->busy) == tsi_busy_all(h);) tsi_os_yield(&turn);
+        for (unsigned turn = 0; tsi_load_seq(&other->busy) == tsi_busy_all(h);) tsi_os_yield(&turn);
     }
+    return waited;
 }
 
 static TSI_NOINLINE void count_retry(TsiBinding* b, TsiRef ref, unsigned cls) {

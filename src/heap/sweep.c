@@ -17,6 +17,8 @@
  *   S3  Another thread's heap that another sweep has revoked is left to that sweep, by ticket: its busy would have to
  *       be read after a barrier that followed *its* revocation. The sweeping thread's own heaps it takes whoever revoked
  *       them: it is inside no bracket. In shared mode an end waits for that sweep (await_held_locked in close.c).
+ *       A sweep whose membarrier has failed takes heaps of fenced owners only (bracket.h) and gives its ticket back for the others:
+ *       then they are any later sweep's, or their owner's.
  *   S4  A record is reused only when it has drained and nothing pins it; a sweep pins it.
  * Freers wait for a walk only if they empty a slab of an incarnation of the same stripe that has ended.
  */
@@ -29,6 +31,15 @@
 #include "heap/shared.h"
 #include "heap/warm.h"
 
+_Atomic bool tsi_barrier_failed;
+
+bool tsi_barrier(void) {
+    if (!tsi_os.has_membarrier) return false; /* then all are fenced */
+    if (tsi_os.membarrier()) return true;
+    tsi_store_seq(&tsi_barrier_failed, true); /* pairs with binding_make */
+    return false;
+}
+
 static bool is_mine(TsiSweep* w, uint64_t word) { return w->b != NULL && (uint32_t)(word >> 8) == w->b->index; }
 
 static void revoke_locked(TsiSweep* w, TsiBinding* only) {
@@ -38,6 +49,11 @@ static void revoke_locked(TsiSweep* w, TsiBinding* only) {
         uint64_t word = tsi_load_seq(&h->word);
         unsigned state = tsi_heap_state(word);
         if (only != NULL && (uint32_t)(word >> 8) != only->index) continue;
+        if (h->revoker == TSI_NO_TICKET && state == TSI_HEAP_REVOKED) h->revoker = w->ticket;
+        if (h->revoker == TSI_NO_TICKET && state == TSI_HEAP_HELD) {
+            h->revoker = w->ticket;
+            w->held = h;
+        }
         if (state == TSI_HEAP_SHARED && tsi_cas_seq(&h->word, &word, TSI_HELD_WORD)) { /* pairs with shared.c's enter */
             h->revoker = w->ticket;
             if (h->many || w->b == NULL || h->user != w->b->index) w->held = h;
@@ -162,6 +178,12 @@ static uint32_t busy_in(TsiArena* a, TsiHeap* h, TsiBinding* owner) {
     return tsi_busy_heap(a, busy, &slab_id) == h ? slab_id + 1 : 0;
 }
 
+/* A heap with our ticket that may have somebody inside whom we cannot see. */
+static void forsake_locked(TsiHeap* h, bool active) {
+    h->revoker = TSI_NO_TICKET;
+    if (active && tsi_load_relaxed(&h->word) == TSI_HELD_WORD) tsi_store_seq(&h->word, TSI_SHARED_WORD); /* nothing was taken */
+}
+
 static void seize_all_locked(TsiSweep* w) {
     TsiArena* a = w->arena;
     bool active = tsi_inc_state(w->inc) == TSI_INC_ACTIVE;
@@ -174,7 +196,15 @@ static void seize_all_locked(TsiSweep* w) {
         bool mine = is_mine(w, word);
         bool revoked = state == TSI_HEAP_REVOKED || state == TSI_HEAP_HELD;
         bool ours = state == TSI_HEAP_DETACHED || (revoked && (mine || h->revoker == w->ticket)); /* S3 */
-        if (ours && state == TSI_HEAP_REVOKED && !mine) skip = busy_in(a, h, tsi_binding_at(a, word));
+        bool unseen = ours && h == w->held && !w->waited;
+        if (ours && state == TSI_HEAP_REVOKED && !mine) {
+            unseen = !w->proven && !tsi_binding_is_fenced(tsi_binding_at(a, word));
+            if (!unseen) skip = busy_in(a, h, tsi_binding_at(a, word));
+        }
+        if (unseen) {
+            skip = UINT32_MAX;
+            forsake_locked(h, active);
+        }
         if (!ours || skip == UINT32_MAX || (active && skip != 0)) {
             if (revoked) {
                 uint32_t slabs = tsi_load_relaxed(&h->slab_count);
@@ -193,9 +223,9 @@ void tsi_sweep_locked(TsiSweep* w, TsiBinding* only) {
     revoke_locked(w, only);
     if (w->others || w->held != NULL) {
         tsi_lock_give_probed(lock);
-        if (tsi_os.has_membarrier) tsi_os.membarrier();
+        w->proven = tsi_barrier();
         tsi_add_relaxed(&w->arena->barriers, 1);
-        if (w->held != NULL) tsi_shared_wait(w->arena, w->held);
+        w->waited = w->held == NULL || tsi_shared_wait(w->arena, w->held, w->b, w->proven);
         tsi_lock_take(lock);
     }
     seize_all_locked(w);
@@ -245,6 +275,7 @@ static void settle_skipped_locked(TsiSweep* w, TsiBinding* b, TsiRef ref) {
 void tsi_handover(TsiBinding* b, TsiHeap* h) {
     TsiArena* a = b->arena;
     TsiRef ref = tsi_load_relaxed(&h->ref);
+    tsi_binding_heed(b);
     if (ref == 0 || h == &tsi_no_heap) return;
     TsiInc* i = tsi_inc(&a->phases, tsi_ref_index(ref));
     TsiSweep w = {.arena = a, .b = b, .inc = i};
@@ -260,6 +291,23 @@ void tsi_handover(TsiBinding* b, TsiHeap* h) {
     if (!current) return;
     tsi_sweep_finish(&w);
     tsi_inc_unpin(a, b, i);
+}
+
+/* A heap of the thread that somebody has asked for; NULL when there is none. */
+static TsiHeap* asked_for(TsiBinding* b) {
+    for (uint32_t at = b->own_heaps; at != 0; at = tsi_heap(b->arena, at - 1)->own_next) {
+        unsigned state = tsi_heap_state(tsi_load_seq(&tsi_heap(b->arena, at - 1)->word));
+        if (state == TSI_HEAP_RETIRE || state == TSI_HEAP_REVOKED) return tsi_heap(b->arena, at - 1);
+    }
+    return NULL;
+}
+
+/* Also lets go of what sweeps have left to the thread because they could not see it: it might never use those heaps again. */
+void tsi_binding_fence(TsiBinding* b) {
+    if (b->live_word == TSI_FENCED) return;
+    b->live_word = TSI_FENCED;
+    tsi_store_seq(&b->fenced, true); /* pairs with tsi_binding_is_fenced */
+    for (TsiHeap* h; (h = asked_for(b)) != NULL;) tsi_handover(b, h);
 }
 
 /* ---- trim ---- */

@@ -5,11 +5,12 @@
 #include <errno.h>
 #include <linux/futex.h>
 #include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
 
-static void futex(TsiLock* l, int op, uint32_t value) {
+static void futex(TsiLock* l, int op, uint32_t value, const struct timespec* most) {
     int saved = errno;
-    (void)syscall(SYS_futex, &l->word, op | FUTEX_PRIVATE_FLAG, value, NULL, NULL, 0);
+    (void)syscall(SYS_futex, &l->word, op | FUTEX_PRIVATE_FLAG, value, most, NULL, 0);
     errno = saved;
 }
 
@@ -22,13 +23,14 @@ void tsi_lock_slow(TsiLock* l) {
     }
     uint64_t since = tsi_os.now_ns();
     tsi_add_seq(&l->waiters, 1);                       /* pairs with the look in tsi_lock_give */
-    if (tsi_os.has_membarrier) tsi_os.membarrier(); /* see lock.h */
-    while (!tsi_lock_try(l)) futex(l, FUTEX_WAIT, 1);
+    const struct timespec nap = {0, 1000000};
+    bool seen = !tsi_os.has_membarrier || tsi_os.membarrier(); /* see lock.h */
+    while (!tsi_lock_try(l)) futex(l, FUTEX_WAIT, 1, seen ? NULL : &nap);
     tsi_sub_relaxed(&l->waiters, 1);
     tsi_lock_slept_ns += tsi_os.now_ns() - since;
 }
 
-void tsi_lock_wake(TsiLock* l) { futex(l, FUTEX_WAKE, 1); }
+void tsi_lock_wake(TsiLock* l) { futex(l, FUTEX_WAKE, 1, NULL); }
 
 /* Nothing is not written: it would fetch a page for it. */
 static void add(_Atomic uint64_t* sum, uint64_t v) {

@@ -12,7 +12,7 @@
  *
  * After the membarrier every give that follows sees the waiter; one that looked before has its store visible, so
  * the waiter does not sleep on it. Whoever takes the lock in between gives it back after the membarrier. Without
- * membarrier give is an exchange. Sleeping is by futex, as in U. Drepper, "Futexes Are Tricky" (2011). Not recursive, 8
+ * membarrier give is an exchange; a waiter whose membarrier has failed sleeps a millisecond at a time. Sleeping is by futex, as in U. Drepper, "Futexes Are Tricky" (2011). Not recursive, 8
  * bytes, zero is free, so a fork child can reset it by storing 0. Model: tests/models/lock_give.pml.
  *
  * Lock order, outermost first: domain, segment, registry, ring, incarnation stripe, pool, labels, table, close log, profile. A lock is held for

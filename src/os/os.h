@@ -42,8 +42,9 @@ typedef struct TsiOs {
     void (*prefer_node)(void* p, size_t bytes, unsigned node);
     /* Memory node of the processor that runs this; it may run elsewhere right after. */
     unsigned (*node)(void);
-    /* All other running threads of the process pass a full barrier before this returns. */
-    void (*membarrier)(void);
+    /* All other running threads of the process have passed a full barrier when this returns true. False: perhaps not. The
+     * system may refuse a call after the registration at start: for want of memory, or by a filter installed since. */
+    bool (*membarrier)(void);
     uint64_t (*now_ns)(void);
     /* The same clock as of the last tick: some milliseconds behind, and cheaper. */
     uint64_t (*coarse_ns)(void);

@@ -24,7 +24,7 @@
 #define MADV_FREE 8
 #endif
 enum { MPOL_PREFERRED = 1 };
-enum { MEMBARRIER_PRIVATE_EXPEDITED = 1 << 3, MEMBARRIER_REGISTER_PRIVATE_EXPEDITED = 1 << 4 };
+enum { MEMBARRIER_GLOBAL = 1 << 0, MEMBARRIER_PRIVATE_EXPEDITED = 1 << 3, MEMBARRIER_REGISTER_PRIVATE_EXPEDITED = 1 << 4 };
 
 static void* map_reserved(void* at, size_t bytes, int flags) {
     void* p = mmap(at, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | flags, -1, 0);
@@ -73,7 +73,13 @@ static unsigned os_node(void) {
     return syscall(SYS_getcpu, &cpu, &node, NULL) == 0 ? node : 0; /* some libcs have no getcpu */
 }
 
-static void os_membarrier(void) { (void)syscall(SYS_membarrier, MEMBARRIER_PRIVATE_EXPEDITED, 0); }
+/* The one for all processes takes milliseconds, and needs neither memory nor a registration. */
+static bool os_membarrier(void) {
+    int saved = errno;
+    bool done = syscall(SYS_membarrier, MEMBARRIER_PRIVATE_EXPEDITED, 0) == 0 || syscall(SYS_membarrier, MEMBARRIER_GLOBAL, 0) == 0;
+    errno = saved;
+    return done;
+}
 
 static uint64_t read_clock(clockid_t clock) {
     struct timespec t;

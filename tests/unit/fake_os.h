@@ -25,7 +25,7 @@
 #include <stdio.h>
 #include <string.h>
 
-typedef enum FakeCall { FAKE_RESERVE, FAKE_COMMIT, FAKE_PURGE, FAKE_CALLS } FakeCall;
+typedef enum FakeCall { FAKE_RESERVE, FAKE_COMMIT, FAKE_PURGE, FAKE_BARRIER, FAKE_CALLS } FakeCall;
 
 enum { FAKE_RUNS_MAX = 8192, FAKE_ALIGN = 64 << 10, FAKE_TEXT_MAX = 4096, FAKE_WISHES_MAX = 64 };
 
@@ -109,14 +109,16 @@ static void fake_prefer_huge(void* p, size_t bytes) { fake_wish(p, bytes, -1); }
 static void fake_prefer_node(void* p, size_t bytes, unsigned node) { fake_wish(p, bytes, (int)node); }
 static unsigned fake_node(void) { return fake_os.node; }
 
-static void fake_membarrier(void) {
+static bool fake_membarrier(void) {
+    bool fail = fake_enter(FAKE_BARRIER, NULL, tsi_os.page_bytes);
     pthread_mutex_lock(&fake_os.lock);
     fake_os.barriers++;
     void (*then)(void*) = fake_os.at_barrier;
     fake_os.at_barrier = NULL;
     pthread_mutex_unlock(&fake_os.lock);
-    fake_os.real.membarrier();
+    bool done = !fail && fake_os.real.membarrier();
     if (then != NULL) then(fake_os.at_barrier_arg);
+    return done;
 }
 
 /* Between the two holds of the next sweep that meets another thread. */
