@@ -272,7 +272,8 @@ def shown(command, width, height, steps):
 
 
 def draw(page, lines, width, out, keep):
-    chromium = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+    names = "chromium", "chromium-browser", "google-chrome", "chromium-headless-shell"
+    chromium = next(filter(None, map(shutil.which, names)), None)
     if chromium is None:
         sys.exit("chromium is not installed")
     with tempfile.TemporaryDirectory() as folder:

@@ -9,7 +9,7 @@
  */
 "use strict";
 
-const KEPT_S = 300, EVERY_MS = 1000, GAP_S = 3, NAMES_SHOWN = 6, PREFIX = "temporal_slab_";
+const KEPT_S = 300, EVERY_MS = 1000, GAP_S = 3, NAMES_SHOWN = 6, LEAKS_SHOWN = 10, PREFIX = "temporal_slab_";
 const samples = []; // {t, m: Map name -> [{labels, v}]}; m is null in a gap
 const state = { paused: false, reports: null, turn: 0 };
 const byId = id => document.getElementById(id);
@@ -176,16 +176,32 @@ function drawFigure(f) {
 
 // ---- tiles and tables ----
 
+/* Labels whose ended phases hold objects, the oldest of them for longer than the daemon calls a leak; the largest first. */
+function leaking(s) {
+  const threshold = state.reports ? state.reports.leak_threshold_s : Infinity;
+  return rows(s, "label_draining_objects").filter(r => r.v > 0).map(r => ({
+    label: r.labels.label, objects: r.v, phases: ofLabel(s, "label_draining_phases", r.labels.label),
+    bytes: ofLabel(s, "label_draining_bytes", r.labels.label), oldest: ofLabel(s, "label_oldest_draining_seconds", r.labels.label),
+  })).filter(l => l.oldest >= threshold).sort((a, b) => b.bytes - a.bytes);
+}
+
+function drawLeaks(leaks) {
+  fill("leaks", leaks.slice(0, LEAKS_SHOWN).map(l => [l.label, count(l.phases), count(l.objects), bytes(l.bytes), age(l.oldest)]),
+    state.reports ? `no ended phase has held objects for ${state.reports.leak_threshold_s} s` : "nothing yet");
+  byId("more-leaks").textContent = leaks.length > LEAKS_SHOWN ? `and ${leaks.length - LEAKS_SHOWN} more labels that hold less` : "";
+}
+
 function drawTiles(before, s) {
   const allocated = x => total(x, "label_objects_allocated_total"), slow = x => total(x, "slow_path_hits_total");
   const made = rate(before, s, allocated), hits = rate(before, s, slow);
   const refused = total(s, "out_of_memory_total") + total(s, "over_budget_total"), failures = total(s, "madvise_failures_total");
-  const leaks = state.reports ? state.reports.leaks.length : null;
+  const leaks = state.reports ? leaking(s) : [];
+  drawLeaks(leaks);
   const tiles = [["Resident", bytes(total(s, "rss_bytes"))], ["Committed", bytes(total(s, "committed_bytes"))],
     ["Live", bytes(total(s, "live_bytes"))], ["Objects", count(total(s, "live_objects"))],
     ["Allocations", made == null ? "-" : count(made) + "/s"], ["Slow path", made ? percent(Math.min(1, hits / made)) : "-"],
     ["Open / draining", count(total(s, "open_phases")) + " / " + count(total(s, "draining_phases"))],
-    ["Leaking labels", count(leaks), leaks > 0], ["Failed", count(refused), refused > 0],
+    ["Leaking labels", count(leaks.length), leaks.length > 0], ["Failed", count(refused), refused > 0],
     ["Kernel refusals", count(failures), failures > 0]];
   const list = byId("tiles");
   tiles.forEach(([name, value, bad], k) => {
@@ -227,8 +243,6 @@ function drawClasses(before, s) {
 
 function drawReports(r) {
   byId("source").textContent = r.source === "idle" ? "idle (tslabd --pattern=burst runs a load)" : "pattern " + r.source;
-  fill("leaks", r.leaks.map(l => [l.label, count(l.phases), count(l.objects), bytes(l.bytes), age(l.oldest_s)]),
-    `no ended phase has held objects for ${r.leak_threshold_s} s`);
   fill("receipts", r.receipts.map(x => [x.label, x.era, count(x.slabs), bytes(x.madvise_bytes),
     x.rss_before ? bytes(x.rss_before - x.rss_after) : "-"]), "no epoch of the ring has ended yet");
   const longest = Math.max(1e-3, ...r.phases.map(p => p.age_s)), list = byId("timeline").querySelector("ol");

@@ -205,7 +205,7 @@ func (a *app) topCommand() *cobra.Command {
 	chosen := map[string]*bool{}
 	by, most, plain, perSecond, all := "", 0, false, false, false
 	c := &cobra.Command{
-		Use: "top", Short: "Show who holds the memory: labels, phases, classes, epochs", Args: noArgs,
+		Use: "top", Short: "Show who holds the memory: labels, phases, classes, epochs; and what ends of phases gave back", Args: noArgs,
 		Long: `Shows one list of the snapshot, the largest first: on a screen in a terminal, where the keys are shown at the foot, else
 one table (--plain), or JSON (--json) with every figure of each row.
 
@@ -266,7 +266,7 @@ func topChoice(chosen map[string]*bool, by string, most int) (*view.List, view.O
 		}
 	}
 	if n > 1 {
-		return nil, o, errors.New("give one of --classes, --epochs, --labels and --phases, not several")
+		return nil, o, errors.New("give one of --classes, --closes, --epochs, --labels and --phases, not several")
 	}
 	if most < 0 {
 		return nil, o, errors.New("--n takes 0 or more")

@@ -8,7 +8,6 @@ import (
 	"os"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/charmbracelet/x/term"
 	"github.com/google/pprof/profile"
@@ -107,7 +106,7 @@ func (a *app) profile(c *cobra.Command, o profileOptions) error {
 	if o.out == "-" && term.IsTerminal(a.stdout.Fd()) {
 		return errors.New("a profile for pprof is no text for a terminal; use -o FILE")
 	}
-	p, head, age, err := a.profileFrom(o)
+	p, head, of, err := a.profileFrom(o)
 	if err != nil {
 		return err
 	}
@@ -128,14 +127,14 @@ func (a *app) profile(c *cobra.Command, o profileOptions) error {
 	}
 	r := heap.Sum(p, value, only)
 	if a.json {
-		return a.profileJSON(p, r, o, age)
+		return a.profileJSON(p, r, o, of)
 	}
-	a.profileText(p, r, o, value, head, age)
+	a.profileText(p, r, o, value, head)
 	return nil
 }
 
-// profileFrom gets it from where it is, with what it is of, and its age when that is known.
-func (a *app) profileFrom(o profileOptions) (p *profile.Profile, head string, age time.Duration, err error) {
+// profileFrom gets it from where it is, with words that say whose it is; `of` is what a process published, else nil.
+func (a *app) profileFrom(o profileOptions) (p *profile.Profile, head string, of *segment.Profile, err error) {
 	switch {
 	case o.stdin:
 		p, err = heap.Parse(a.in)
@@ -146,14 +145,14 @@ func (a *app) profileFrom(o profileOptions) (p *profile.Profile, head string, ag
 	default:
 		raw, err := segment.ReadProfile(o.pid, o.slot)
 		if err != nil {
-			return nil, "", 0, err
+			return nil, "", nil, err
 		}
-		return heap.Of(raw), fmt.Sprintf("pid %d", o.pid), raw.Age, nil
+		return heap.Of(raw), fmt.Sprintf("pid %d, %s, figures of %s ago", o.pid, raw.State, units.Duration(raw.Age)), raw, nil
 	}
 	if err != nil {
 		err = fmt.Errorf("%s: %w", head, unwrapPath(err))
 	}
-	return p, head, -1, err
+	return p, head, nil, err
 }
 
 func profileRead(path string) (*profile.Profile, error) {
@@ -189,13 +188,10 @@ func (a *app) profileFile(p *profile.Profile, path string) error {
 
 // ---- as text and JSON ----
 
-func (a *app) profileText(p *profile.Profile, r *heap.Report, o profileOptions, value int, head string, age time.Duration) {
+func (a *app) profileText(p *profile.Profile, r *heap.Report, o profileOptions, value int, head string) {
 	style := a.style()
 	figure := func(k int, v int64) string { return style.Uint(metrics.Unit(k%2), uint64(max(0, v))) }
 	head += fmt.Sprintf(", heap profile: one sample in about %s, %d in use", units.Bytes(uint64(p.Period)), r.InUse)
-	if age >= time.Second {
-		head += fmt.Sprintf(", figures of %s ago", units.Duration(age))
-	}
 	a.println(a.bold(head))
 	a.println(fmt.Sprintf("in use %s, allocated %s", figure(heap.InuseSpace, r.Total[heap.InuseSpace]), figure(heap.AllocSpace, r.Total[heap.AllocSpace])))
 	for _, line := range p.Comments {
@@ -257,7 +253,7 @@ func rowOf(name string, v [heap.Values]int64) labelRow {
 	return labelRow{name, v[heap.AllocObjects], v[heap.AllocSpace], v[heap.InuseObjects], v[heap.InuseSpace]}
 }
 
-func (a *app) profileJSON(p *profile.Profile, r *heap.Report, o profileOptions, age time.Duration) error {
+func (a *app) profileJSON(p *profile.Profile, r *heap.Report, o profileOptions, of *segment.Profile) error {
 	total := rowOf("", r.Total)
 	out := map[string]any{"profile_bytes": p.Period, "samples_in_use": r.InUse, "comments": append([]string{}, p.Comments...), "by": o.by,
 		"functions": append([]heap.Function{}, cut(r.Functions, o.rows)...),
@@ -267,8 +263,8 @@ func (a *app) profileJSON(p *profile.Profile, r *heap.Report, o profileOptions, 
 		labels = append(labels, rowOf(l.Name, l.Values))
 	}
 	out["labels"] = labels
-	if age >= 0 {
-		out["pid"], out["age_seconds"] = o.pid, age.Seconds()
+	if of != nil {
+		out["pid"], out["state"], out["age_seconds"] = o.pid, of.State.String(), of.Age.Seconds()
 	}
 	return a.writeJSON(out)
 }

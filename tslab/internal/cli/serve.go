@@ -52,14 +52,14 @@ unless --listen says otherwise; there is no password, so put it behind something
 			if a.choice.Stdin {
 				return errors.New("serve reads anew for each request, which --stdin cannot")
 			}
+			if stale < 0 {
+				return errors.New("--stale-after takes 0 (never) or more")
+			}
 			src, err := a.open(c)
 			if err != nil {
 				return err
 			}
 			defer src.Close()
-			if stale < 0 {
-				return errors.New("--stale-after takes 0 (never) or more")
-			}
 			return a.serve(c.Context(), src, listen, stale)
 		},
 	}

@@ -153,7 +153,7 @@ func TestVerdicts(t *testing.T) {
 		{snapshot.New(), "Leaks: unknown: what was read does not tell", 1},
 		{silent, "Leaks: unknown: what was read does not tell", 2},
 		{label(), `"orders" leaks 5 objects (32.0 KiB), for up to 60 s: slab_epoch_walk_era(a, 9, ...)`, 1},
-		{label(), "Leaks: 5 objects, 32.0 KiB of slabs, in 3 ended phases of 1 labels that have some of 60 s or more.", 1},
+		{label(), "Leaks: 5 objects, 32.0 KiB of slabs, in 3 ended phases of 1 label with some of 60 s or more.", 1},
 		{label(), `1. "orders": 5 live in 3 phases that hold 32.0 KiB; the oldest 60 s, 2 at most of 60 s or more; ` +
 			`largest: era 9 (16.0 KiB in 3 objects, 60 s), era 8 (8.0 KiB in 1 objects, 50 s)`, 1},
 		{many, `"orders" leaks 5 objects (32.0 KiB)`, 1},

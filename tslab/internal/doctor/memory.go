@@ -34,22 +34,23 @@ type Phase struct{ Era, Bytes, Objects, Age uint64 }
 const domainBit = 1 << 31 // of an epoch id: a domain's own
 
 // Leaks by label, as the labels tell them: the old ones first, then by size. Phases have rows only as far as there is
-// room; they add what a label cannot tell, and judge nothing.
+// room; they add what a label cannot tell, and judge nothing. Ages are of now: what drained when the figures were taken
+// drains still, as far as anybody knows.
 func Leaks(snap *snapshot.Snapshot, leakSeconds uint64) []*Leak {
 	var list []*Leak
 	by := map[uint64]*Leak{}
-	limit := uint64(math.MaxUint64)
+	limit, since := uint64(math.MaxUint64), sinceTaken(snap)
 	if leakSeconds <= limit/1e9 {
 		limit = leakSeconds * 1e9
 	}
 	for _, r := range snap.Rows(metrics.Label) {
 		l := &Leak{Label: r.S("label"), Phases: r.U("draining_phases"), Objects: r.U("draining_objects"), Bytes: r.U("draining_bytes"),
-			Age: r.U("oldest_draining_ns"), Worst: worst(r)}
+			Age: snapshot.Add(r.U("oldest_draining_ns"), since), Worst: worst(r, since)}
 		if l.Objects == 0 {
 			continue
 		}
 		l.old = l.Age >= limit
-		l.Old = min(olderThan(r, limit), l.Phases)
+		l.Old = min(olderThan(r, limit-min(limit, since)), l.Phases)
 		by[r.U("label_id")] = l
 		list = append(list, l)
 	}
@@ -81,6 +82,14 @@ func told(snap *snapshot.Snapshot) bool {
 	return len(rows) != 0
 }
 
+// sinceTaken is how old the figures of a process are that was asked just now, in ns; of a document it is 0.
+func sinceTaken(snap *snapshot.Snapshot) uint64 {
+	if !snap.Aged {
+		return 0
+	}
+	return uint64(max(0, snap.Age))
+}
+
 // olderThan counts draining phases of an age, those of the whole bucket that it falls into.
 func olderThan(r *snapshot.Row, limit uint64) (n uint64) {
 	m := metrics.Of(metrics.Label).Find("draining_age_ns")
@@ -92,12 +101,12 @@ func olderThan(r *snapshot.Row, limit uint64) (n uint64) {
 	return n
 }
 
-func worst(r *snapshot.Row) (list []Phase) {
+func worst(r *snapshot.Row, since uint64) (list []Phase) {
 	of := func(key string) []uint64 { return r.Array(metrics.Of(metrics.Label).Find(key)) }
 	eras, bytes, objects, ages := of("worst_eras"), of("worst_bytes"), of("worst_objects"), of("worst_ages_ns")
 	for k, era := range eras {
 		if era != 0 && k < len(bytes) && k < len(objects) && k < len(ages) {
-			list = append(list, Phase{era, bytes[k], objects[k], ages[k]})
+			list = append(list, Phase{era, bytes[k], objects[k], snapshot.Add(ages[k], since)})
 		}
 	}
 	return list
@@ -129,27 +138,36 @@ func leaks(s *Section, snap *snapshot.Snapshot, leakSeconds uint64) {
 	case !told(snap):
 		s.say("Leaks: unknown: what was read does not tell for every label what ended phases hold.")
 		s.action("", "read it with the tslab of the library's own version: whether something leaks cannot be said")
+	case len(old) == 0 && sinceTaken(snap) >= uint64(Thresholds.Stale):
+		s.say("Leaks: nothing leaked %s ago, when the process published last: no ended phase%s held an object.", units.Duration(snap.Age), which)
 	case len(old) == 0:
 		s.say("Leaks: nothing leaks: no ended phase%s holds an object.", which)
 	default:
 		objects, bytes, phases := sum(old)
 		some := which
 		if some != "" {
-			some = " that have some" + which
+			some = " with some" + which
 		}
-		s.say("Leaks: %d objects, %s of slabs, in %d ended phases of %d labels%s.", objects, units.Bytes(bytes), phases, len(old), some)
+		s.say("Leaks: %d objects, %s of slabs, in %d ended phases of %s%s.", objects, units.Bytes(bytes), phases, labelCount(len(old)), some)
 	}
 	for n, l := range old[:min(len(old), Thresholds.Rows)] {
 		putLeak(s, n+1, l, which)
 	}
 	if rest := len(old) - Thresholds.Rows; rest > 0 {
 		objects, bytes, _ := sum(old[Thresholds.Rows:])
-		s.say("and %d labels that hold less: %d objects, %s of slabs.", rest, objects, units.Bytes(bytes))
+		s.say("and %s with less: %d objects, %s of slabs.", labelCount(rest), objects, units.Bytes(bytes))
 	}
 	if len(young) != 0 {
 		objects, bytes, _ := sum(young)
 		s.say("Too young to judge: %d objects, %s of slabs, most of it %s.", objects, units.Bytes(bytes), units.Label(young[0].Label))
 	}
+}
+
+func labelCount(n int) string {
+	if n == 1 {
+		return "1 label"
+	}
+	return fmt.Sprintf("%d labels", n)
 }
 
 func sum(list []*Leak) (objects, bytes, phases uint64) {

@@ -30,8 +30,8 @@ type Interval struct {
 	rows     map[Identity]*snapshot.Row
 }
 
-// freshFor is how long a publication stands for what happens now. Who takes or ends anything publishes once a second.
-const freshFor = 3 * time.Second
+// Fresh is how long a publication stands for what happens now. Who takes or ends anything publishes once a second.
+const Fresh = 3 * time.Second
 
 // Series makes intervals of readings. Rates lie between distinct publications: two readings of the same one have nothing
 // between them, and then the interval that led to it stands until it is too old to tell of now.
@@ -50,7 +50,7 @@ func (s *Series) Next(snap *snapshot.Snapshot) *Interval {
 	}
 	if age, ok := snap.Old(); s.from == nil {
 		i.Why = "no new numbers"
-	} else if ok && age >= freshFor {
+	} else if ok && age >= Fresh {
 		i.Seconds, i.Why = 0, fmt.Sprintf("no new numbers for %s", units.Duration(age))
 	}
 	return i

@@ -1,4 +1,4 @@
-// Package screen is what top and watch show in a terminal: tabs with an overview, the four lists and the doctor.
+// Package screen is what top and watch show in a terminal: tabs with an overview, the lists and the doctor.
 //
 // The model holds the last two readings and a little history; a reading is made in the background, and the next one is
 // due an interval after it came. View lays out exactly the lines and cells there are, down to one by one.
@@ -39,7 +39,7 @@ const (
 	mostInterval  = time.Minute
 )
 
-var tabs = []string{"overview", "labels", "phases", "classes", "epochs", "doctor"}
+var tabs = []string{"overview", "labels", "phases", "closes", "classes", "epochs", "doctor"}
 
 type model struct {
 	ctx           context.Context
@@ -192,7 +192,7 @@ func (m *model) key(key string) tea.Cmd {
 		m.open((m.tab + 1) % len(tabs))
 	case "shift+tab", "[":
 		m.open((m.tab + len(tabs) - 1) % len(tabs))
-	case "1", "2", "3", "4", "5", "6":
+	case "1", "2", "3", "4", "5", "6", "7":
 		m.open(int(key[0] - '1'))
 	case "up", "k":
 		m.move(-1)

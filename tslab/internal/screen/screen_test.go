@@ -106,7 +106,7 @@ func TestWhatIsShown(t *testing.T) {
 		keys []string
 		want []string
 	}{
-		{"overview", nil, []string{"temporal-slab", "pid", "live every 1s", "alloc/s", "1000", "█", "need attention: press 6"}},
+		{"overview", nil, []string{"temporal-slab", "pid", "live every 1s", "alloc/s", "1000", "█", "need attention: press 7"}},
 		{"overview", []string{"b"}, []string{"1000", "given back/s"}},
 		{"labels", nil, []string{"committed▼", "POST /orders", "sessions", "←→ order"}},
 		{"labels", []string{"right"}, []string{"live▼"}},
@@ -115,12 +115,13 @@ func TestWhatIsShown(t *testing.T) {
 		{"phases", nil, []string{"closing", "era"}},
 		{"classes", []string{"r"}, []string{"class", "(", "0/s"}},
 		{"epochs", nil, []string{"memory▼", "active"}},
+		{"closes", nil, []string{"ended▼", "ago", "4 closes"}},
 		{"doctor", nil, []string{"temporal-slab doctor: pid", "1. Leaks"}},
 		{"doctor", []string{"end"}, []string{"see ACTION above"}},
 		{"overview", []string{"?"}, []string{"read more often", "any key: back"}},
 		{"overview", []string{"p"}, []string{"paused"}},
 		{"overview", []string{"+"}, []string{"every 500ms"}},
-		{"overview", []string{"6"}, []string{"1. Leaks", "scroll"}},
+		{"overview", []string{"7"}, []string{"1. Leaks", "scroll"}},
 	} {
 		m := testModel(t, c.tab)
 		press(m, c.keys...)

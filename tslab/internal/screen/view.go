@@ -143,7 +143,7 @@ func (m *model) foot() string {
 }
 
 var helpLines = []string{
-	"1-6, tab        overview, labels, phases, classes, epochs, doctor",
+	"1-7, tab        overview, labels, phases, closes, classes, epochs, doctor",
 	"left, right     in a list: order by the next column",
 	"up, down        move; pgup, pgdn, home, end",
 	"enter           every figure of a row, with what it means; esc goes back",
@@ -213,9 +213,9 @@ func (m *model) verdict() string {
 	case 0:
 		return m.paint(styleGood, "nothing needs attention")
 	case 1:
-		return m.paint(styleWarn, "1 thing needs attention: press 6")
+		return m.paint(styleWarn, "1 thing needs attention: press 7")
 	default:
-		return m.paint(styleWarn, fmt.Sprintf("%d things need attention: press 6", n))
+		return m.paint(styleWarn, fmt.Sprintf("%d things need attention: press 7", n))
 	}
 }
 

@@ -50,12 +50,13 @@ type Profile struct {
 	Live                                  []Live
 	Mappings                              []Mapping
 	Age                                   time.Duration
+	State                                 snapshot.State
 }
 
 // ReadProfile fetches the profile of an allocator, or with a negative number of the first that lives and has one.
 func ReadProfile(pid, which int) (*Profile, error) {
 	g, err := attach(pid, profiles)
-	if err != nil {
+	if err != nil && !errors.As(err, new(*foreign)) {
 		return nil, err
 	}
 	if g == nil {
@@ -73,12 +74,14 @@ func ReadProfile(pid, which int) (*Profile, error) {
 		p.Pid = pid
 		p.Mappings, err = Mappings(pid)
 	}
-	if now, gone := identify(pid); err == nil && (gone != nil || now.start != g.who.start) {
+	now, gone := identify(pid)
+	if err == nil && (gone != nil || now.start != g.who.start) {
 		err = ErrEnded // so the mappings may be another's
 	}
 	if err != nil {
 		return nil, fmt.Errorf("pid %d: %w", pid, err)
 	}
+	p.State = now.state()
 	return p, nil
 }
 

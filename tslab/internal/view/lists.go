@@ -198,6 +198,8 @@ func Cell(i *rates.Interval, r *snapshot.Row, m *metrics.Metric, style units.Sty
 		return style.Rate(m.Unit, v)
 	case !r.Has(m):
 		return "-"
+	case m.Key == "oldest_draining_ns" && r.Uint(m) == 0: // nothing drains
+		return "-"
 	case m.Key == "closed_ns" && !style.Raw: // how long before the figures
 		return units.Duration(snapshot.Nanoseconds(max(r.Uint(m), i.To.Document().U("figures_ns"))-r.Uint(m))) + " ago"
 	case m.Type == metrics.State:
