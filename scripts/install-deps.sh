@@ -14,11 +14,8 @@ packages_of() {
     daemon) echo pkg-config libmicrohttpd-dev ;;
     clang) echo clang-14 libclang-rt-14-dev ;;
     test) echo spin tcc valgrind gdb strace curl util-linux python3-jsonschema prometheus systemtap-sdt-dev bpftrace ;;
-    # the browser that one test drives, unless there is one, in its smallest package; what fetches the page's plots
-    browser)
-        command -v chromium >/dev/null || command -v google-chrome >/dev/null || echo chromium-headless-shell
-        command -v npm >/dev/null || echo npm
-        ;;
+    # the browser that one test drives, unless there is one: the smallest package of it
+    browser) command -v chromium >/dev/null || command -v google-chrome >/dev/null || echo chromium-headless-shell ;;
     demo) echo pkg-config liblua5.4-dev libcjson-dev iso-codes ;;
     bench) echo g++ valgrind ;;
     plot) echo python3-matplotlib ;;
