@@ -148,6 +148,13 @@ func judge(c *snapshot.Row, isLarge bool) (shares, string) {
 }
 
 func slowPath(s *Section, snap *snapshot.Snapshot) {
+	slowClasses(s, snap)
+	if n := snap.Global().U("total_repairs"); n != 0 {
+		s.action("repairs", "%d lists of lines were found wrong and mended: somebody writes where it may not, or the library has a fault", n)
+	}
+}
+
+func slowClasses(s *Section, snap *snapshot.Snapshot) {
 	var rows []*snapshot.Row
 	for _, c := range snap.Rows(metrics.Class) {
 		if c.U("slow_path_hits") != 0 {

@@ -202,6 +202,7 @@ func TestVerdicts(t *testing.T) {
 		{closing(10*mib, 11*mib, mib), "(rose by 1.0 MiB) - the kernel kept the pages", 1},
 		{closing(10*mib, 10*mib, mib-1), "1 closes on record", 0},
 		{change(told(), metrics.Global, 0, "total_madvise_failures", 3), "3 of the calls failed", 1},
+		{change(told(), metrics.Global, 0, "total_repairs", 3), "ACTION: 3 lists of lines were found wrong and mended", 1},
 		{change(told(), metrics.Refusal, 0, "double_free", 2), "ACTION: double_free 2: objects were freed twice", 1},
 		{change(told(), metrics.Refusal, 0, "retired_slabs", 2), "2 slabs have used up", 0},
 		{change(told(), metrics.Refusal, 0, "bad_environment", 2), "2 words of TSLAB_OPTIONS", 1},
