@@ -49,7 +49,20 @@ typedef struct LeakSum {
     const TsiLeakRow* first;
 } LeakSum;
 
-static void section_leaks(TsiText* t, const TsiLeaks* l, unsigned leak_sec) {
+static bool label_leaks(const SlabLabelStats* l, unsigned leak_sec) {
+    return l->draining_objects != 0 && l->oldest_draining_ns / 1000000000u >= leak_sec;
+}
+
+/* All that ended phases of a label hold, the young ones, too, and where most of it is. */
+static void put_drains(TsiText* t, const SlabLabelStats* l) {
+    tsi_text_put(t, "   %s in all: %llu ended phases hold %llu objects in %s; most in era", tsi_word_label(l->label).at,
+                 (Num)l->draining_phases, (Num)l->draining_objects, tsi_word_bytes(l->draining_bytes).at);
+    for (unsigned n = 0; n < 3 && l->worst_eras[n] != 0; n++)
+        tsi_text_put(t, "%s %llu (%s)", n != 0 ? "," : "", (Num)l->worst_eras[n], tsi_word_bytes(l->worst_bytes[n]).at);
+    tsi_text_put(t, "\n");
+}
+
+static void section_leaks(TsiText* t, const TsiReport* report, const TsiLeaks* l, unsigned leak_sec) {
     char which[64] = "";
     LeakSum old = {0, 0, 0, NULL}, young = old;
     for (uint32_t n = 0; n < l->count; n++) {
@@ -59,9 +72,11 @@ static void section_leaks(TsiText* t, const TsiLeaks* l, unsigned leak_sec) {
         s->objects += r->c.alloc_count;
         s->bytes += r->c.estimated_rss_bytes;
     }
+    unsigned leaking = 0; /* labels: they know, whatever the walk has met */
+    for (uint32_t n = 0; n < report->label_count; n++) leaking += label_leaks(&report->labels[n], leak_sec);
     if (leak_sec != 0) (void)snprintf(which, sizeof which, " of %u s or more", leak_sec);
     tsi_text_put(t, "1. Leaks: ");
-    if (old.rows == 0)
+    if (leaking == 0 && old.rows == 0)
         tsi_text_put(t, "nothing leaks: no ended phase%s holds an object.\n", which);
     else
         tsi_text_put(t, "%llu objects, %s of slabs, in ended phases%s.\n", (Num)old.objects,
@@ -70,6 +85,10 @@ static void section_leaks(TsiText* t, const TsiLeaks* l, unsigned leak_sec) {
     for (uint32_t n = 0; n < l->count && shown < TSI_DOCTOR_ROWS; n++)
         if (l->rows[n].c.age_sec >= leak_sec) put_leak(t, ++shown, &l->rows[n]);
     if (old.rows > shown) tsi_text_put(t, "   and %u smaller ones.\n", old.rows - shown);
+    unsigned told = 0;
+    for (uint32_t n = 0; n < report->label_count && told < TSI_DOCTOR_ROWS; n++)
+        if (label_leaks(&report->labels[n], leak_sec)) put_drains(t, &report->labels[n]), told++;
+    if (leaking > told) tsi_text_put(t, "   and %u more labels.\n", leaking - told);
     if (young.rows != 0)
         tsi_text_put(t, "   Too young to judge: %llu objects, %s of slabs, most of it %s, %s.\n", (Num)young.objects,
                      tsi_word_bytes(young.bytes).at, tsi_word_label(young.first->c.label).at,
@@ -105,6 +124,9 @@ static const SlowPathAttribution* next_most(const TsiDoctorView* v, const SlowPa
 static void section_slow(TsiText* t, const TsiDoctorView* v) {
     uint64_t hits = 0;
     for (uint32_t n = 0; n < v->slow_count; n++) hits += v->slow[n].total_slow_path_hits;
+    if (v->report->global.total_repairs != 0)
+        tsi_text_action(t, "%llu lists of lines were found wrong and mended: somebody writes where it may not, or the library has a fault",
+                        (Num)v->report->global.total_repairs);
     if (hits == 0) {
         tsi_text_put(t, "2. Slow path: nothing is slow: no allocation has left the fast path.\n");
         return;
@@ -197,7 +219,7 @@ bool tsi_doctor_write(const TsiDoctorView* v, TsiWriteFn write, void* ctx) {
     tsi_text_put(&t, "temporal-slab doctor: pid %u, %llu objects live, %s of slabs committed, RSS %s\n", r->pid,
                  (Num)r->global.live_objects, tsi_word_bytes(r->global.committed_bytes).at,
                  tsi_word_bytes(r->global.rss_bytes_current).at);
-    section_leaks(&t, v->leaks, v->leak_sec);
+    section_leaks(&t, r, v->leaks, v->leak_sec);
     section_slow(&t, v);
     section_reclamation(&t, v);
     tsi_health_sampling(&t, &r->sampling);
