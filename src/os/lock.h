@@ -15,7 +15,7 @@
  * membarrier give is an exchange; a waiter whose membarrier has failed sleeps a millisecond at a time. Sleeping is by futex, as in U. Drepper, "Futexes Are Tricky" (2011). Not recursive, 8
  * bytes, zero is free, so a fork child can reset it by storing 0. Model: tests/models/lock_give.pml.
  *
- * Lock order, outermost first: domain, segment, registry, ring, incarnation stripe, pool, labels, table, close log, profile. A lock is held for
+ * Lock order, outermost first: domain, segment, registry, ring, incarnation stripe, pool, labels, table, close log, profile, a label's drains. A lock is held for
  * bounded work only; the pool's and the tables' may cover a system call that commits memory or gives
  * bookkeeping back, in shared mode a stripe's as well, the others none.
  */

@@ -43,10 +43,7 @@ static void copy_phase(TsiWalk* w, uint32_t n) {
     TsiInc* i = tsi_inc(&a->phases, n);
     TsiPhaseCopy* c = &w->copies[n];
     if (tsi_inc_era(i) == 0) return;
-    if (w->figures && tsi_inc_state(i) != TSI_INC_ACTIVE) {
-        w->r->global.net_slabs += tsi_load_relaxed(&i->slab_count);
-        if (tsi_load_relaxed(&i->heap_count) == 0) return; /* settled: its label knows */
-    }
+    if (w->figures && tsi_inc_state(i) != TSI_INC_ACTIVE && tsi_load_relaxed(&i->heap_count) == 0) return; /* settled: its label knows */
     tsi_lock_take(tsi_inc_lock(i)); /* not counted for the phase: it is ours */
     c->era = tsi_inc_era(i);
     if (c->era == 0) { /* being reused: its fields are somebody's */
@@ -88,6 +85,7 @@ static void copy_phase(TsiWalk* w, uint32_t n) {
         c->threads += is_further_owner(w, h, n);
     }
     tsi_lock_give(tsi_inc_lock(i));
+    w->copied[w->copies_made++] = n;
     c->is_id = tsi_phases_resolve(&a->phases, c->id) == tsi_ref(c->era, n);
     c->used = c->peak != 0;
 }
@@ -213,6 +211,7 @@ static bool tables_map(TsiWalk* w) {
                    tsi_align_up(TSI_CLOSES * sizeof(TsiCloseRow), 64) + tsi_align_up(rows * sizeof(TsiEpochRow), 64) +
                    tsi_align_up(rows * sizeof(SlabPhaseStats), 64) + tsi_align_up(incs * sizeof(TsiPhaseCopy), 64) +
                    tsi_align_up(incs * sizeof(TsiPhaseSum), 64) + tsi_align_up(labels * sizeof(TsiDrainSum), 64) +
+                   tsi_align_up(incs * sizeof(uint32_t), 64) +
                    tsi_align_up(w->bindings * sizeof(uint32_t), 64);
     r->mapping_bytes = tsi_align_up(bytes, tsi_os.page_bytes);
     r->mapping = tsi_os.reserve(r->mapping_bytes);
@@ -228,6 +227,7 @@ static bool tables_map(TsiWalk* w) {
     w->copies = carve(&at, incs, sizeof(TsiPhaseCopy));
     w->sums = carve(&at, incs, sizeof(TsiPhaseSum));
     w->drains = carve(&at, labels, sizeof(TsiDrainSum));
+    w->copied = carve(&at, incs, sizeof(uint32_t));
     w->seen = carve(&at, w->bindings, sizeof(uint32_t));
     return true;
 }
@@ -242,13 +242,17 @@ static void add_settled(SlabClassStats* to, const SlabClassStats* more) {
     to->total_partial_slabs += more->total_partial_slabs;
 }
 
-/* Slabs of phases that were not walked over. */
+/* What lives in phases that were not walked over, as their labels know; their slabs as the classes have them. */
 static void add_drains(TsiWalk* w) {
     SlabGlobalStats* g = &w->r->global;
+    g->net_slabs = g->estimated_slab_rss_bytes = 0;
+    for (uint32_t n = 0; n < w->r->class_count; n++) {
+        g->net_slabs += w->r->classes[n].net_slabs;
+        g->estimated_slab_rss_bytes += w->r->classes[n].committed_bytes;
+    }
     for (uint32_t at = 0; at < w->r->label_count; at++) {
         g->live_objects += w->drains[at].held.objects;
         g->live_bytes += w->drains[at].held.live_bytes;
-        g->estimated_slab_rss_bytes += w->drains[at].held.slab_bytes;
     }
 }
 
@@ -272,9 +276,9 @@ static void fill(TsiWalk* w, const TsiKept* kept) {
     }
     if (w->figures) add_drains(w);
     r->global.metadata_bytes = kept != NULL ? kept->metadata_bytes : tsi_snapshot_metadata_bytes(a);
-    for (uint32_t n = 1; n < w->incs && !w->figures; n++) {
-        phase_row(w, n, r->figures_ns);
-        epoch_row(w, n, r->figures_ns);
+    for (uint32_t k = 0; k < w->copies_made && !w->figures; k++) {
+        phase_row(w, w->copied[k], r->figures_ns);
+        epoch_row(w, w->copied[k], r->figures_ns);
     }
     tsi_labels_add(w);
     tsi_labels_end(w);

@@ -180,10 +180,9 @@ void tsi_labels_begin(TsiWalk* w) {
 void tsi_labels_add(TsiWalk* w) {
     TsiReport* r = w->r;
     for (uint32_t at = 0; w->figures && at < r->label_count; at++) r->labels[at].committed_bytes += w->drains[at].held.slab_bytes;
-    for (uint32_t n = 1; n < w->incs; n++) {
-        if (w->copies[n].era == 0) continue;
-        label_add(w, n);
-        add_unsettled(w, n);
+    for (uint32_t k = 0; k < w->copies_made; k++) {
+        label_add(w, w->copied[k]);
+        add_unsettled(w, w->copied[k]);
     }
     for (uint32_t at = 0; at < r->label_count; at++) put_drains(&r->labels[at], &w->drains[at], r->figures_ns);
 }

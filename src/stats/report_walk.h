@@ -37,6 +37,8 @@ typedef struct TsiWalk {
     TsiReport* r;
     TsiPhaseCopy* copies;
     TsiPhaseSum* sums;
+    uint32_t* copied; /* records that have a copy: a look at each of the others would fetch a page for it */
+    uint32_t copies_made;
     uint32_t* seen; /* by binding: the record in which it was counted last */
     TsiDrainSum* drains; /* by label's record */
     uint32_t incs, bindings;

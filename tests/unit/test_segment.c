@@ -9,13 +9,17 @@
 
 #include "slab_diagnostics.h"
 #include "slab_segment.h"
+#include "slab_stats.h"
 
+#include "api/segment.h"
 #include "heap/fork.h"
 #include "os/shared.h"
 #include "stats/metrics.h"
 #include "stats/segment.h"
 
 #include <fcntl.h>
+#include <signal.h>
+#include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 
@@ -186,9 +190,94 @@ static void what_has_no_room_is_counted(void** state) {
     slab_allocator_free(a);
 }
 
-/* ---- when ---- */
-
 static uint64_t slow_clock(void) { return frozen_at + (clock_skip += 1000000); } /* each look takes a millisecond */
+
+/* ---- while it is read ---- */
+
+static SlabAllocator* torn_of;
+static void* torn_page;
+
+/* The reader has copied the first page of a publication and comes to the second. */
+static void publish_twice(int signal) {
+    (void)signal;
+    assert_int_equal(mprotect(torn_page, tsi_os.page_bytes, PROT_READ), 0);
+    assert_true(slab_stats_publish(torn_of) && slab_stats_publish(torn_of)); /* into the other buffer, then into this one */
+}
+
+static void what_is_overwritten_while_it_is_copied_is_not_told(void** state) {
+    (void)state;
+    struct sigaction act = {.sa_handler = publish_twice}, was;
+    SlabSegmentSlot slot;
+    SlabAllocator* a = torn_of = create();
+    SlabSegment* s = open_own();
+    assert_non_null(s->map);
+    assert_true(tsi_segment_copy(s, s->header.slots.offset, &slot, sizeof slot));
+    uint64_t n = view_of(s, 0).number;
+    torn_page = (void*)(uintptr_t)(s->map + slot.buffer[n & 1] + tsi_os.page_bytes);
+    assert_int_equal(sigaction(SIGSEGV, &act, &was), 0);
+    assert_int_equal(mprotect(torn_page, tsi_os.page_bytes, PROT_NONE), 0);
+    assert_int_equal(view_of(s, 0).number, n + 2);
+    assert_int_equal(sigaction(SIGSEGV, &was, NULL), 0);
+    slab_segment_close(s);
+    slab_allocator_free(a);
+}
+
+static void published_when_asked(void** state) {
+    (void)state;
+    SlabOptions o = {.struct_size = sizeof o};
+    SlabAllocator *a = create(), *quiet = slab_allocator_create_with(&o);
+    uint64_t n = publications(a);
+    assert_true(slab_stats_publish(a)); /* at once: the clock stands still */
+    assert_true(slab_stats_publish(a));
+    assert_int_equal(publications(a), n + 2);
+    assert_false(slab_stats_publish(quiet));
+    assert_false(slab_stats_publish(NULL));
+    slab_allocator_free(quiet);
+    slab_allocator_free(a);
+}
+
+/* Each second at least, however long a walk over everything takes; that one as rarely as before. */
+static void figures_do_not_wait_for_the_walk(void** state) {
+    (void)state;
+    enum { PHASES = 300 };
+    epoch_domain_t* d[PHASES];
+    SlabAllocator* a = create();
+    for (unsigned n = 0; n < PHASES; n++) {
+        d[n] = epoch_domain_begin(a, "drains");
+        d[n]->auto_close = false;
+        assert_non_null(slab_malloc(a, 64));
+        epoch_domain_exit(d[n]);
+    }
+    tsi_os.now_ns = slow_clock; /* a walk seems to take some milliseconds */
+    pass_seconds(1);
+    slab_trim(a);
+    tsi_os.now_ns = frozen_clock;
+    uint64_t walked = tsi_arena(a)->seat.kept->phases_ns, n = publications(a);
+    for (unsigned k = 0; k < PHASES; k++) assert_true(epoch_close_ex(a, d[k]->epoch_id, EPOCH_DRAIN, NULL));
+    tsi_arena(a)->seat.walk_due_ns = UINT64_MAX;
+    for (unsigned k = 1; k <= 3; k++) {
+        pass_seconds(1);
+        slab_trim(a);
+        assert_int_equal(publications(a), n + k);
+    }
+    assert_int_equal(tsi_arena(a)->seat.kept->phases_ns, walked);
+    SlabLabelStats rows[8];
+    TsiReport r;
+    assert_true(tsi_report_figures(tsi_arena(a), tsi_arena(a)->seat.kept, &r));
+    assert_true(r.figures_ns - r.phases_ns >= 3000000000u && r.phase_count != 0);
+    size_t labels = slab_stats_labels(a, rows, 8); /* by a walk over everything */
+    assert_int_equal(labels, r.label_count);
+    for (size_t k = 0; k < labels; k++) {
+        assert_int_equal(r.labels[k].draining_phases, strcmp(rows[k].label, "drains") == 0 ? PHASES : 0);
+        rows[k].lock_fast_acquire = r.labels[k].lock_fast_acquire; /* what settled phases have not posted yet is told by the walk */
+        assert_memory_equal(&r.labels[k], &rows[k], sizeof rows[k]); /* the clock stands still */
+    }
+    tsi_report_drop(&r);
+    for (unsigned k = 0; k < PHASES; k++) epoch_domain_destroy(d[k]);
+    slab_allocator_free(a);
+}
+
+/* ---- when ---- */
 
 static void a_tenth_of_a_second_apart(void** state) {
     (void)state;
@@ -496,6 +585,9 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         TEST(rows_are_those_of_the_report),
         TEST(what_has_no_room_is_counted),
+        TEST(what_is_overwritten_while_it_is_copied_is_not_told),
+        TEST(published_when_asked),
+        TEST(figures_do_not_wait_for_the_walk),
         TEST(not_too_often),
         TEST(a_process_that_was_stopped_goes_on),
         TEST(a_tenth_of_a_second_apart),
