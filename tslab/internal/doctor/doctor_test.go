@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"temporal-slab/tslab/internal/doctor"
 	"temporal-slab/tslab/internal/metrics"
@@ -101,6 +102,12 @@ func label(pairs ...any) *snapshot.Snapshot {
 	return change(s, metrics.Label, 0, append(base, pairs...)...)
 }
 
+// aged is what a process published so long ago that is asked now.
+func aged(s *snapshot.Snapshot, by time.Duration) *snapshot.Snapshot {
+	s.Aged, s.Age = true, by
+	return s
+}
+
 // phase is one of that label with a row of its own.
 func phase(pairs ...any) *snapshot.Snapshot {
 	s := label()
@@ -159,6 +166,10 @@ func TestVerdicts(t *testing.T) {
 		{many, `"orders" leaks 5 objects (32.0 KiB)`, 1},
 		{label("oldest_draining_ns", 59_999_999_999), `Too young to judge: 5 objects, 32.0 KiB of slabs, most of it "orders".`, 0},
 		{label("draining_objects", 0), "nothing leaks", 0},
+		{aged(told(), 2*time.Second), "nothing leaks: no ended phase", 0},
+		{aged(told(), 5*time.Second), "nothing leaked 5 s ago, when the process published last: no ended phase of 60 s or more held an object.", 0},
+		{aged(label("oldest_draining_ns", 10_000_000_000), 55*time.Second), `"orders" leaks 5 objects (32.0 KiB), for up to 65 s`, 1},
+		{aged(label("oldest_draining_ns", 10_000_000_000), 45*time.Second), "Too young to judge: 5 objects", 0},
 		{phase("live_objects", 0, "refcount", 2), `"orders" leaks`, 1},
 		{phase("state", 0, "refcount", 2), `"orders" leaks`, 1},
 		{phase("label_id", 5, "refcount", 2), `"orders" leaks`, 1},
