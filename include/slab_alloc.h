@@ -128,7 +128,8 @@ typedef struct SlabOptions {
     uint8_t numa_local; /* 1: slabs come from the memory node of the thread that takes them */
     uint8_t segment;    /* 1: show the statistics to other processes of the user, see slab_segment.h */
     uint8_t shared;     /* 1: all threads of an epoch allocate from the same slabs; no thread keeps any */
-    uint8_t reserved_[5];
+    uint8_t bump;       /* 2: objects of domains by size class as well; 0 or 1: one behind the other in regions */
+    uint8_t reserved_[4];
     uint64_t profile_bytes; /* profile one allocation in about so many bytes, see slab_profile_write; 0: none, else 512..2^40 */
 } SlabOptions;
 
@@ -218,7 +219,9 @@ SLAB_API void* slab_aligned_alloc(SlabAllocator* a, size_t alignment, size_t siz
 SLAB_API void* slab_aligned_alloc_epoch(SlabAllocator* a, size_t alignment, size_t size, EpochId epoch);
 /* Usable bytes of a live object; 0 for anything else. */
 SLAB_API size_t slab_usable_size(SlabAllocator* a, const void* p);
-/* Usable bytes an object of `size` has at least; 0 for sizes that cannot be served. */
+/* The size to ask for instead of `size` so that no byte of the object goes unused: an object asked for with it has exactly so many
+ * usable bytes, in every epoch. (One asked for with `size` may have fewer in a domain, where sizes are rounded to 16 only.) 0 for sizes
+ * that cannot be served. */
 SLAB_API size_t slab_good_size(SlabAllocator* a, size_t size);
 /* True when p lies where this allocator keeps objects or has kept some: tells which allocator a pointer must be
  * freed with. Whether an object starts there, or lives, is not looked at. */

@@ -40,7 +40,7 @@ typedef struct SlabGlobalStats {
 /* One size class. cache_capacity: slabs of the class that the warm budget would
  * hold if it held no others; cache_overflow_len reads 0: there is no second cache. scan_*: the search order of shared mode, which spreads
  * threads over several lines while they collide (scan_mode 1); 0 where slabs have owners. object_size is 0 where each
- * object has its own. Indices go on after the sizes to mixed slabs (whose objects count under the
+ * object has its own. Indices go on after the sizes to regions (whose objects count under the
  * class of their usable size) and large objects; the first bad index gives version 0. */
 typedef struct SlabClassStats {
     uint32_t version, class_index, object_size;

@@ -60,9 +60,11 @@ static bool ended_here_locked(TsiDomain* d, TsiRef ref) {
 
 void tsi_domain_end_ref(TsiArena* a, TsiDomain* d, TsiRef ref, EpochCloseMode mode, bool own, char label[TSI_LABEL_BYTES]) {
     EpochReceipt r;
-    bool renamed = false, empty = own && tsi_inc_end_empty(a, tsi_binding_get(a, false), ref, label, &renamed);
+    TsiBinding* b = tsi_binding_get(a, false);
+    bool renamed = false, empty = own && tsi_inc_end_empty(a, b, ref, label, &renamed);
     if (TSI_LIKELY(empty && !renamed)) return;
-    if (!empty && !tsi_epoch_end(a, ref, mode, false, &r)) return;
+    bool alone = !empty && own && mode == EPOCH_RELEASE && tsi_inc_end_alone(a, b, ref, &r);
+    if (!empty && !alone && !tsi_epoch_end(a, ref, mode, false, &r)) return;
     tsi_lock_take(&d->lock);
     if (ended_here_locked(d, ref)) {
         if (empty) memcpy(d->receipt.label, label, TSI_LABEL_BYTES);
@@ -72,7 +74,7 @@ void tsi_domain_end_ref(TsiArena* a, TsiDomain* d, TsiRef ref, EpochCloseMode mo
     }
     tsi_lock_give(&d->lock);
     if (empty) return;
-    if (own) tsi_inc_unpin(a, tsi_binding_get(a, false), tsi_inc(&a->phases, tsi_ref_index(ref)));
+    if (own && !alone) tsi_inc_unpin(a, tsi_binding_get(a, false), tsi_inc(&a->phases, tsi_ref_index(ref)));
     tsi_segment_tick(a);
 }
 

@@ -6,6 +6,7 @@
 
 #include "base/sanitize.h"
 #include "heap/alloc.h"
+#include "heap/bump.h"
 #include "heap/handles.h"
 #include "heap/heap.h"
 #include "heap/settle.h"
@@ -42,12 +43,12 @@ static TSI_NOINLINE void* alloc_any(TsiArena* a, size_t size, size_t align, TsiR
     return p;
 }
 
-static TSI_NOINLINE void* missed_more(TsiBinding* b, size_t size, TsiRef ref, bool prefer, TsiHeap* h, SlabHandle* handle) {
+static TSI_NOINLINE void* missed(TsiBinding* b, size_t size, TsiRef ref, bool prefer, TsiHeap* h, SlabHandle* handle) {
     TsiArena* a = b->arena;
     unsigned cls = tsi_size_lut[((size - 1) >> 4) + 1];
     bool no_line = tsi_load_relaxed(&b->busy) == tsi_busy_line(tsi_no_cur[0]);
     void* p = no_line ? NULL : tsi_alloc_again(b, h, cls, handle);
-    if (p == NULL && handle == NULL) p = tsi_alloc_more(b, h, cls);
+    if (p == NULL && handle == NULL) p = tsi_alloc_more(b, h, size, cls);
     if (p != NULL) {
         tsi_segment_tick(a);
         return p;
@@ -57,14 +58,11 @@ static TSI_NOINLINE void* missed_more(TsiBinding* b, size_t size, TsiRef ref, bo
     return alloc_any(a, size, 1, ref, prefer, handle);
 }
 
-static TSI_NOINLINE void* missed(TsiBinding* b, size_t size, TsiRef ref, bool prefer, TsiHeap* h, SlabHandle* handle) {
-    void* p;
-    if (handle == NULL && tsi_load_relaxed(&b->busy) == tsi_busy_line(tsi_no_cur[0])) {
-        TsiFast f = tsi_alloc_mixed(b, h, tsi_size_lut[((size - 1) >> 4) + 1], &p);
-        if (TSI_LIKELY(f == TSI_FAST_DONE)) return p;
-        if (f == TSI_FAST_LEFT) return tsi_alloc_left(b, h, p);
-    }
-    return missed_more(b, size, ref, prefer, h, handle);
+static TSI_NOINLINE void* bump_missed(TsiBinding* b, size_t size, TsiRef ref, bool prefer, TsiHeap* h, SlabHandle* handle) {
+    TsiArena* a = b->arena;
+    tsi_bracket_missed(b);
+    if (!tsi_heap_is_live(b, h)) tsi_handover(b, h);
+    return alloc_any(a, size, 1, ref, prefer, handle);
 }
 
 static TSI_NOINLINE void* alloc_ambient(SlabAllocator* s, size_t size) { return alloc_any(tsi_arena(s), size, 1, 0, false, NULL); }
@@ -75,8 +73,15 @@ void* slab_malloc(SlabAllocator* s, size_t size) {
         return alloc_ambient(s, size);
     TsiBinding* b = tsi_tls.binding;
     TsiHeap* h = b->heap;
-    TsiFast f = tsi_alloc_fast(b, h, b->cur, tsi_size_lut[((size - 1) >> 4) + 1], &p);
-    if (TSI_UNLIKELY(f == TSI_FAST_MISSED)) return missed(b, size, 0, false, h, NULL);
+    TsiRegion* r = b->region;
+    TsiFast f;
+    if (tsi_bump_fits(r, tsi_bump_bytes(size))) {
+        f = tsi_bump_fast(b, h, r, tsi_bump_bytes(size), &p);
+        if (TSI_UNLIKELY(f == TSI_FAST_MISSED)) return bump_missed(b, size, 0, false, h, NULL);
+    } else {
+        f = tsi_alloc_fast(b, h, b->cur, tsi_size_lut[((size - 1) >> 4) + 1], &p);
+        if (TSI_UNLIKELY(f == TSI_FAST_MISSED)) return missed(b, size, 0, false, h, NULL);
+    }
     return TSI_LIKELY(f == TSI_FAST_DONE) ? p : tsi_alloc_left(b, h, p);
 }
 
@@ -97,8 +102,15 @@ TSI_INLINE void* alloc_ref(SlabAllocator* s, size_t size, TsiRef ref, bool prefe
     TsiBinding* b = tsi_tls.binding;
     TsiHeap* h = tsi_heap_cached(b, ref);
     if (TSI_UNLIKELY(h == NULL)) return alloc_any(b->arena, size, 1, ref, prefer, NULL);
-    TsiFast f = tsi_alloc_fast(b, h, cur_of(h), tsi_size_lut[((size - 1) >> 4) + 1], &p);
-    if (TSI_UNLIKELY(f == TSI_FAST_MISSED)) return missed(b, size, ref, prefer, h, NULL);
+    TsiRegion* r = tsi_load_relaxed(&h->region);
+    TsiFast f;
+    if (tsi_bump_fits(r, tsi_bump_bytes(size))) {
+        f = tsi_bump_fast(b, h, r, tsi_bump_bytes(size), &p);
+        if (TSI_UNLIKELY(f == TSI_FAST_MISSED)) return bump_missed(b, size, ref, prefer, h, NULL);
+    } else {
+        f = tsi_alloc_fast(b, h, cur_of(h), tsi_size_lut[((size - 1) >> 4) + 1], &p);
+        if (TSI_UNLIKELY(f == TSI_FAST_MISSED)) return missed(b, size, ref, prefer, h, NULL);
+    }
     return TSI_LIKELY(f == TSI_FAST_DONE) ? p : tsi_alloc_left(b, h, p);
 }
 
@@ -156,6 +168,13 @@ TSI_INLINE void* obj(SlabAllocator* s, uint32_t size, TsiRef ref, SlabHandle* ou
     TsiBinding* b = tsi_tls.binding;
     TsiHeap* h = ref != 0 ? tsi_heap_cached(b, ref) : b->heap;
     if (TSI_UNLIKELY(ref != 0 && h == NULL)) return obj_any(s, size, ref, out);
+    TsiRegion* r = ref != 0 ? tsi_load_relaxed(&h->region) : b->region;
+    if (tsi_bump_fits(r, tsi_bump_bytes(size)) && tsi_load_relaxed(&r->heap_at) == 0) {
+        *out = 0;
+        TsiFast bumped = tsi_bump_handle_fast(b, h, r, tsi_bump_bytes(size), &p, out);
+        if (TSI_UNLIKELY(bumped == TSI_FAST_MISSED)) return bump_missed(b, size, ref, false, h, out);
+        return TSI_LIKELY(bumped == TSI_FAST_DONE) ? p : tsi_alloc_left(b, h, p);
+    }
     TsiFast f = tsi_obj_fast(b, h, ref != 0 ? cur_of(h) : b->cur, tsi_size_lut[((size - 1) >> 4) + 1], &p, out);
     if (TSI_UNLIKELY(f == TSI_FAST_MISSED)) return missed(b, size, ref, false, h, out);
     return TSI_LIKELY(f == TSI_FAST_DONE) ? p : tsi_alloc_left(b, h, p);
@@ -178,6 +197,11 @@ static TSI_NOINLINE bool free_obj_missed(TsiBinding* b, SlabHandle h) {
     return free_obj_in(a, h);
 }
 
+static TSI_NOINLINE bool free_obj_bumped(TsiBinding* b, SlabHandle h) {
+    TsiArena* a = b->arena;
+    return tsi_free_handle_bumped(b, h) || free_obj_in(a, h);
+}
+
 static TSI_NOINLINE bool free_left(TsiBinding* b, TsiHeap* h) {
     tsi_handover(b, h);
     return true;
@@ -189,6 +213,7 @@ bool free_obj(SlabAllocator* s, SlabHandle handle) {
     TsiBinding* b = tsi_tls.binding;
     TsiFast f = tsi_free_handle_fast(b, handle, &h);
     if (TSI_LIKELY(f == TSI_FAST_DONE)) return true;
+    if (f == TSI_FAST_BUMPED) return free_obj_bumped(b, handle);
     if (f == TSI_FAST_MISSED) return free_obj_missed(b, handle);
     return f == TSI_FAST_LEFT ? free_left(b, h) : free_obj_never(b, handle);
 }
@@ -230,6 +255,20 @@ static TSI_NOINLINE bool free_special(TsiBinding* b, void* p, TsiHeap* h, unsign
     return free_any(a, p, 0);
 }
 
+static TSI_NOINLINE bool free_bumped_missed(TsiBinding* b, void* p) {
+    TsiArena* a = b->arena;
+    return tsi_free_bumped(b, p) || free_any(a, p, 0);
+}
+
+static TSI_NOINLINE bool free_bumped(TsiBinding* b, void* p, uint32_t key) {
+    TsiHeap* h;
+    TsiRegion* r;
+    TsiFast f = tsi_bump_free(b, p, key, &h, &r);
+    if (TSI_LIKELY(f == TSI_FAST_DONE)) return true;
+    if (f == TSI_FAST_MISSED) return free_bumped_missed(b, p);
+    return f == TSI_FAST_LEFT ? free_left(b, h) : tsi_bump_spare(b, h, r);
+}
+
 static TSI_NOINLINE bool free_never(TsiBinding* b, void* p) { return free_any(b->arena, p, 0); }
 static TSI_NOINLINE bool free_whole(SlabAllocator* s, void* p) { return free_any(tsi_arena(s), p, 0); }
 
@@ -240,6 +279,7 @@ TSI_INLINE bool free_inline(SlabAllocator* s, void* p) {
     TsiBinding* b = tsi_tls.binding;
     TsiFast f = tsi_free_fast(b, p, &h, &slot);
     if (TSI_LIKELY(f == TSI_FAST_DONE)) return true;
+    if (f == TSI_FAST_BUMPED) return free_bumped(b, p, slot);
     if (f == TSI_FAST_SPECIAL) return free_special(b, p, h, slot);
     if (f == TSI_FAST_MISSED) return free_missed(b, p);
     return f == TSI_FAST_LEFT ? free_left(b, h) : free_never(b, p);
@@ -275,6 +315,10 @@ static void* resize(SlabAllocator* s, void* p, size_t size, TsiRef ref) {
     if (bad != TSI_FREE_OK) return refuse_at(a, (SlabMisuse)bad, p, EINVAL);
     size_t usable = tsi_place_bytes(&a->space, &at);
     if (size <= usable && size >= usable / 2) return p;
+    if (size > usable && ref == 0 && tsi_class_is_region(at.cls)) {
+        TsiBinding* b = tsi_binding_get(a, false);
+        if (b != NULL && tsi_bump_grow(b, &at, size)) return p;
+    }
     TsiRef own;
     bool prefer = ref == 0 && tsi_place_ref(a, &at, &own) && tsi_ref_is_active(&a->phases, own);
     if (prefer) ref = own;

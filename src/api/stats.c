@@ -27,7 +27,9 @@ typedef struct ClassWalk {
 
 static void add_class(const TsiSlabView* v, void* ctx) {
     ClassWalk* w = ctx;
-    tsi_tally_class_add(w->a, w->out, v);
+    TsiRegionTally region;
+    tsi_tally_region(w->a, v, &region);
+    tsi_tally_class_add(w->a, w->out, v, &region);
 }
 
 void slab_stats_class(SlabAllocator* s, uint32_t index, SlabClassStats* out) {
@@ -51,8 +53,10 @@ static void add_epoch(const TsiSlabView* v, void* ctx) {
     EpochSum* sum = ctx;
     SlabEpochStats* out = sum->out;
     if (v->ref != sum->ref) return;
-    out->alloc_count += tsi_tally_live_of(sum->a, v, sum->cls);
-    if (v->cls != sum->cls) return;
+    TsiRegionTally region;
+    tsi_tally_region(sum->a, v, &region);
+    out->alloc_count += tsi_tally_live_of(v, &region, sum->cls);
+    if (tsi_class_row(v->cls) != sum->cls) return;
     out->estimated_rss_bytes += v->bytes;
     if (v->sum.live.objects == 0) {
         out->reclaimable_slab_count++;

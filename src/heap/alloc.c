@@ -2,10 +2,7 @@
  * alloc.c - allocation when the current line has no slot ready.
  *
  * In order: refill the current line from what was freed; the next line with room; an ownerless heap
- * of the same incarnation; a slab (warm, pooled, fresh). A domain's first slab is *mixed*: objects
- * up to 768 bytes lie side by side in 64-byte granules of one page, so a phase of few objects costs
- * one page whatever their sizes. It is bumped through once; then the classes take over. A thread whose last domain held more
- * than that begins with the classes.
+ * of the same incarnation; a slab (warm, pooled, fresh). A domain bumps first (bump.c), whatever the sizes up to 4 KiB.
  *
  * All of it runs inside the bracket that names the whole incarnation, system calls for fresh memory
  * included: a close that comes by meanwhile leaves the heap to this thread.
@@ -14,6 +11,7 @@
 
 #include "base/check.h"
 #include "base/probes.h"
+#include "heap/bump.h"
 #include "heap/charge.h"
 #include "heap/close.h"
 #include "heap/free.h"
@@ -107,7 +105,7 @@ static void count_closed(TsiBinding* b, unsigned cls) {
 static void* next_ready(TsiBinding* b, TsiHeap* h, unsigned cls) {
     TsiSpace* s = &b->arena->space;
     TsiRoom* room = h->room;
-    if (room == NULL || room->head[cls] == 0 || h->mixed != NULL || b->cut != NULL) return NULL;
+    if (room == NULL || room->head[cls] == 0 || h->bumps || b->cut != NULL) return NULL;
     TsiLine *was = room->cur[cls], *l = tsi_line(s, room->head[cls] - 1);
     const TsiClass* c = &b->classes->c[cls];
     uint8_t flags = tsi_load_relaxed(&was->flags);
@@ -198,9 +196,8 @@ void* tsi_alloc_again(TsiBinding* b, TsiHeap* h, unsigned cls, SlabHandle* handl
     return TSI_LIKELY(tsi_load_relaxed(&h->word) == b->live_word) ? p : tsi_alloc_left(b, h, p);
 }
 
-static void* slab_alloc(TsiBinding* b, TsiHeap* h, unsigned cls, size_t align) {
-    const TsiClass* c = &b->classes->c[cls];
-    void* p = c->granules != 0 && align <= 16 ? tsi_mixed_alloc(b, h, c) : NULL;
+static void* slab_alloc(TsiBinding* b, TsiHeap* h, size_t size, unsigned cls, size_t align) {
+    void* p = tsi_bump_alloc(b, h, size, align);
     return p != NULL ? p : class_alloc(b, h, cls);
 }
 
@@ -233,7 +230,7 @@ static TsiOutcome alloc_in_heap(TsiBinding* b, TsiHeap* h, TsiRef ref, size_t si
             return TSI_AGAIN;
         }
     } else {
-        *out = slab_alloc(b, h, cls, align);
+        *out = slab_alloc(b, h, size, cls, align);
         if (*out == NULL) tsi_count_slow(b, h, cls, TSI_SLOW_MISS);
         if (issue != NULL && *out != NULL) tsi_handle_issue_held(b->arena, *out, issue);
     }
@@ -244,7 +241,7 @@ static TsiOutcome alloc_in_heap(TsiBinding* b, TsiHeap* h, TsiRef ref, size_t si
 }
 
 /* Binding and heap are known to be right for the call: the bracket goes over from the line to all of the heap. */
-void* tsi_alloc_more(TsiBinding* b, TsiHeap* h, unsigned cls) {
+void* tsi_alloc_more(TsiBinding* b, TsiHeap* h, size_t size, unsigned cls) {
     TsiLine* l = (TsiLine*)(uintptr_t)tsi_load_relaxed(&b->busy);
     TsiHeap* of = l == tsi_no_cur[0] ? h : (TsiHeap*)(void*)((uint8_t*)b->heaps_base + tsi_load_relaxed(&l->heap_at));
     bool owned = tsi_load_relaxed(&h->word) == b->live_word && tsi_load_relaxed(&of->word) == b->live_word;
@@ -256,7 +253,7 @@ void* tsi_alloc_more(TsiBinding* b, TsiHeap* h, unsigned cls) {
     if (left || !tsi_bracket_enter(b, h, tsi_busy_all(h))) return NULL;
     b->budget.soft = b->budget.hard = 0;
     void* p = next_ready(b, h, cls);
-    if (p == NULL) p = slab_alloc(b, h, cls, 1);
+    if (p == NULL) p = slab_alloc(b, h, size, cls, 1);
     TsiBudgetEvents e;
     bool tell = TSI_UNLIKELY(b->budget.soft != 0) && p != NULL;
     if (tell) e = b->budget;

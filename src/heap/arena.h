@@ -60,6 +60,7 @@ enum {
 };
 #define TSI_RESERVE_MAX (1ull << 36)
 #define TSI_RESERVE_MIN (1ull << 24)
+#define TSI_BUMP_OFF 2 /* of SlabOptions.bump */
 #define TSI_INBOX_CLOSED 0xffffffffu
 #define TSI_FENCED UINT64_MAX /* a live_word that no heap has */
 #define TSI_NO_TICKET UINT64_MAX
@@ -90,8 +91,7 @@ typedef struct TsiHeap {
     _Atomic uint64_t word;      /* binding << 8 | state */
     _Atomic TsiRef ref;         /* incarnation; 0 while free */
     TsiRoom* room;              /* [own] NULL until the first slab of a class */
-    TsiLine* mixed;             /* [own] line that small objects are bumped from, or NULL */
-    uint32_t mixed_lines;       /* [own] further lines of the mixed slab */
+    _Atomic(TsiRegion*) region; /* [own] that objects are bumped in, or tsi_no_region */
     uint32_t slabs;             /* [own] slab id + 1 */
     _Atomic uint32_t slab_count;
     _Atomic uint64_t slab_bytes;
@@ -99,6 +99,10 @@ typedef struct TsiHeap {
     uint32_t own_next, own_prev; /* the owner's chain; only its thread */
     uint32_t primary;            /* [own] heap index whose room takes this heap's lines */
     uint32_t takes;              /* [own] slabs taken since the last scavenge */
+    uint32_t spare;              /* [own] its empty regions, slab id + 1, by `prev` */
+    uint64_t bumped;             /* [own] bytes used of regions before the current one */
+    uint8_t rank;                /* [own] of the next region, once one was taken: `ranked` */
+    bool ranked, bumps;          /* [own] */
     uint32_t skip;               /* [stripe] slab id + 1 that the owner settles itself */
     uint64_t revoker;            /* [stripe] ticket of the sweep that revoked it, or TSI_NO_TICKET: it could not prove enough, any may take it */
     _Atomic uint64_t slow;       /* allocations that left the fast path; owner writes */
@@ -153,6 +157,13 @@ typedef struct TsiSamples {
     TsiLockStats locks;
 } TsiSamples;
 
+enum { TSI_LEARNED = 16 };
+/* The rank of the region that the last phase of a label would have fitted in. */
+typedef struct TsiLearned {
+    uint32_t label;
+    uint8_t rank;
+} TsiLearned;
+
 enum { TSI_PENDING_LABELS = 16 };
 /* Committed bytes of a label that its counter does not have yet. */
 typedef struct TsiPending {
@@ -172,12 +183,14 @@ typedef struct TsiBinding {
     _Alignas(64) uint64_t live_word; /* the word of this binding's live heaps; TSI_FENCED when brackets need fences */
     TsiHeap* heap;      /* ambient heap, or tsi_no_heap */
     TsiLine** cur;      /* its current lines by class */
-    _Atomic uint64_t busy; /* 0, a TsiLine*, or a TsiHeap* | 1: all of that incarnation's heaps of this thread */
+    TsiRegion* region;  /* that it bumps */
+    _Atomic uint64_t busy; /* 0, a TsiLine* or TsiRegion*, or a TsiHeap* | 1: all of that incarnation's heaps of this thread */
     uint8_t* base;
     TsiHeap* heaps_base;
     const TsiClassTable* classes;
     /* second line */
     uint64_t payload_bytes;
+    uint8_t* regions;
     const TsiChunkKey* keys;
     TsiLine* lines; /* of chunk 0 */
     _Atomic uint64_t* counts;
@@ -195,7 +208,7 @@ typedef struct TsiBinding {
     TsiRef by_ref[TSI_HEAP_CACHE]; /* shared mode: what by_inc was found for */
     TsiWarm warm;
     _Atomic uint64_t ended; /* label record << 48 | phases of it that this thread has ended and the label does not have */
-    bool large_phases;    /* the domain that this thread ended last had more than a mixed slab holds */
+    TsiLearned learned[TSI_LEARNED];
     uint32_t period;      /* sampling; 0 = off */
     uint32_t sample_left; /* slots to hand out before the next sample */
     uint32_t slow_left, dice;
@@ -268,6 +281,7 @@ typedef struct TsiPublic {
 } TsiPublic;
 
 extern TsiHeap tsi_no_heap;
+extern TsiRegion tsi_no_region; /* used up */
 extern TsiLine* tsi_no_cur[TSI_SMALL_CLASSES + 1];
 
 TSI_INLINE TsiHeap* tsi_heap(const TsiArena* a, uint32_t index) { return tsi_table_at(&a->heaps, index); }

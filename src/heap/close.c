@@ -189,7 +189,6 @@ bool tsi_epoch_end(TsiArena* a, TsiRef ref, EpochCloseMode mode, bool measure_rs
     }
     i->pins++;
     end_swept(&w, mode == EPOCH_RELEASE ? TSI_INC_RELEASED : TSI_INC_CLOSED, &r, lock, start);
-    if (w.b != NULL && (r.epoch_id & TSI_DOMAIN_ID_BIT) != 0) w.b->large_phases = r.bytes_allocated > a->space.classes->c[TSI_CLASS_MIXED].slab_bytes;
     if (start != 0) r.close_ns = tsi_os.now_ns() - start;
     if (rss_before != 0) {
         uint64_t rss_after = tsi_os.rss_bytes();
@@ -245,6 +244,39 @@ bool tsi_inc_end_empty(TsiArena* a, TsiBinding* b, TsiRef ref, char label[TSI_LA
         tsi_record_give_inc(a, b, i->index);
     }
     return empty;
+}
+
+bool tsi_inc_end_alone(TsiArena* a, TsiBinding* b, TsiRef ref, EpochReceipt* out) {
+    TsiInc* i = tsi_inc(&a->phases, tsi_ref_index(ref));
+    if (b == NULL || a->options.shared || tsi_load_relaxed(&i->heap_count) != 1) return false;
+    TsiSweep w = {.arena = a, .b = b, .inc = i};
+    uint64_t start = tsi_os.now_ns();
+    tsi_inc_take(i);
+    TsiHeap* h = i->heaps != 0 ? tsi_heap(a, i->heaps - 1) : NULL;
+    /* LIVE and ours: nobody else changes the word but under the stripe. */
+    bool alone = tsi_load_relaxed(&i->word) == (tsi_ref_era(ref) << 2 | TSI_INC_ACTIVE) && h != NULL && h->inc_next == 0 && i->pins == 1 &&
+                 tsi_load_relaxed(&h->word) == tsi_heap_word(b->index, TSI_HEAP_LIVE) && i->orphans == 0 && i->ends == 0 &&
+                 tsi_load_relaxed(&i->slab_count) == 0;
+    if (!alone) {
+        tsi_inc_give(i);
+        return false;
+    }
+    tsi_store_seq(&i->word, tsi_ref_era(ref) << 2 | TSI_INC_RELEASED);
+    tsi_sweep_own_locked(&w, h);
+    tsi_post_end_locked(a, b, i, start);
+    tsi_post_last_locked(a, b, i);
+    memset(out, 0, sizeof *out);
+    fill_receipt_locked(&w, (TsiTotals){0, 0}, out);
+    tsi_store_release(&i->word, TSI_INC_RELEASED); /* era 0: matches no reference; the record stays ours until it is given back */
+    tsi_inc_give(i);
+    tsi_sweep_finish(&w);
+    tsi_add_relaxed(&a->closes, 1);
+    out->slabs_returned = w.slabs;
+    out->bytes_returned = w.bytes;
+    out->close_ns = tsi_os.now_ns() - start;
+    probe_end(&w, EPOCH_RELEASE, out);
+    tsi_record_give_inc(a, b, i->index);
+    return true;
 }
 
 void tsi_inc_sweep(TsiArena* a, TsiBinding* b, TsiInc* i, uint64_t era) {

@@ -14,8 +14,10 @@
 #include "heap/fork.h"
 
 #include "heap/bracket.h"
+#include "heap/bump.h"
 #include "heap/charge.h"
 #include "heap/close.h"
+#include "heap/free.h"
 #include "heap/heap.h"
 #include "heap/late.h"
 #include "heap/registry.h"
@@ -86,7 +88,7 @@ static void child_heaps(TsiArena* a) {
         }
         if (state == TSI_HEAP_SHARED || state == TSI_HEAP_HELD) {
             tsi_store_relaxed(&h->word, TSI_SHARED_WORD);
-            h->mixed = NULL; /* bumped through under the stripe: whole, but its chain is not made yet */
+            tsi_bump_drop(NULL, h); /* bumped under the stripe: whole, but its chain is not made yet */
             forget_slabs(h);
             continue;
         }
@@ -97,7 +99,7 @@ static void child_heaps(TsiArena* a) {
             continue;
         }
         h->room = NULL;
-        h->mixed = NULL;
+        tsi_bump_drop(NULL, h);
         h->primary = h->index;
         forget_slabs(h);
         if (state == TSI_HEAP_DEAD) continue; /* its record stays unused */
@@ -125,11 +127,6 @@ static void child_lines(TsiSpace* s, uint32_t id, unsigned cls) {
     const TsiClass* c = &s->classes->c[cls];
     for (uint32_t i = 0, first = tsi_first_line(c, id); i < 1u << c->lines_log2; i++) {
         TsiLine* l = tsi_line(s, first + i);
-        if (cls == TSI_CLASS_MIXED) { /* an object is counted after it has its start */
-            uint64_t issued = tsi_popcount(tsi_load_relaxed(&tsi_mixed(s, first + i)->starts));
-            if (tsi_load_relaxed(&l->issued) != issued) tsi_store_relaxed(&l->issued, issued);
-            continue;
-        }
         uint64_t avail = tsi_load_relaxed(&l->avail), freed = tsi_load_relaxed(&l->freed);
         uint8_t flags = tsi_load_relaxed(&l->flags);
         if ((avail & freed) != 0) tsi_store_relaxed(&l->avail, avail & ~freed);
@@ -169,7 +166,9 @@ static void child_slabs(TsiArena* a) {
             unsigned state = tsi_tag_state(now);
             if (state == TSI_SLAB_PARTIAL) tsi_store_relaxed(tag, (now & ~(uint64_t)TSI_SLAB_STATE) | TSI_SLAB_ORPHAN);
             if (tsi_load_relaxed(&tsi_slab(s, id)->inbox) != 0) tsi_store_relaxed(&tsi_slab(s, id)->inbox, 0);
-            if (state == TSI_SLAB_OWNED && !a->options.shared) child_lines(s, id, cls);
+            bool region = tsi_class_is_region(cls);
+            if (region) tsi_region_recount(s, id, tsi_state_holds_objects(tsi_load_relaxed(tag)));
+            if (state == TSI_SLAB_OWNED && !region && !a->options.shared) child_lines(s, id, cls);
             if (state == TSI_SLAB_OWNED) child_owned(a, id, cls, now);
             if (state == TSI_SLAB_PURGING) tsi_return_claimed(a, id);
             if (state == TSI_SLAB_WARM) tsi_space_purge(s, &id, 1);

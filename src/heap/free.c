@@ -1,5 +1,5 @@
 /*
- * free.c - frees that are not the plain one: other threads' slabs, full and mixed lines, handles.
+ * free.c - frees that are not the plain one: other threads' slabs, full lines, handles.
  *
  * A remote free is one compare-exchange of the slot's bit into the remote word, under the seq that
  * the slab had when the call looked at it first. If the slab has left that incarnation the exchange
@@ -12,6 +12,7 @@
  */
 #include "heap/free.h"
 
+#include "heap/bump.h"
 #include "heap/close.h"
 #include "heap/handles.h"
 #include "heap/heap.h"
@@ -21,22 +22,19 @@
 #include "heap/registry.h"
 #include "heap/settle.h"
 
-TSI_INLINE int slot_check(TsiLine* l, unsigned cls, unsigned slot, uint32_t seq, uint64_t* remote) {
+TSI_INLINE int slot_check(TsiLine* l, unsigned slot, uint32_t seq, uint64_t* remote) {
     /* acquire, and in this order: invariant F */
     *remote = tsi_load_acquire(&l->remote[slot >> 5]);
     uint64_t freed = tsi_load_acquire(&l->freed), avail = tsi_load_acquire(&l->avail);
     if (!tsi_remote_is(*remote, seq)) return SLAB_MISUSE_STALE_FREE;
-    if (cls == TSI_CLASS_MIXED) {
-        if ((tsi_load_acquire(&tsi_mixed_of(l)->starts) >> slot & 1) == 0)
-            return SLAB_MISUSE_INTERIOR_POINTER;
-        avail = 0; /* granules never used; a start is never among them */
-    }
     bool gone = ((freed | avail) >> slot & 1) != 0 || (*remote >> (slot & 31) & 1) != 0;
     return gone ? SLAB_MISUSE_DOUBLE_FREE : TSI_FREE_OK;
 }
 
 int tsi_slot_check(const TsiSpace* s, const TsiPlace* at, uint32_t seq, uint64_t* remote) {
-    return slot_check(tsi_line(s, at->line_id), at->cls, at->slot, seq, remote);
+    *remote = 0;
+    if (tsi_class_is_region(at->cls)) return tsi_bump_check(s, at);
+    return slot_check(tsi_line(s, at->line_id), at->slot, seq, remote);
 }
 
 int tsi_place_check(TsiArena* a, const TsiPlace* at, uint64_t* tag) {
@@ -123,20 +121,33 @@ static TSI_NOINLINE void after_late_free(TsiArena* a, TsiBinding* b, TsiPlace at
     if (ref != 0 && tsi_slab_is_empty(&a->space, at.cls, at.slab_id)) tsi_inc_sweep(a, b, i, tsi_ref_era(ref));
 }
 
-/* The freed slot may have been the last of its slab, or one that an owner waits for. */
-TSI_INLINE void after_remote_free(TsiArena* a, TsiBinding* b, const TsiPlace* at, TsiSlab* slab, TsiLine* l, uint32_t seq, uint64_t word) {
-    /* seq_cst, after the bit: pairs with tsi_settle_drain, which changes the tag, then reads the bits */
-    uint64_t tag = tsi_load_seq(&slab->tag);
-    if (TSI_UNLIKELY(tsi_tag_seq(tag) != seq)) return;
+/* The freed object may have been the last of its slab; tag: the slab's, read after the free. */
+TSI_INLINE void after_free(TsiArena* a, TsiBinding* b, const TsiPlace* at, uint64_t tag) {
     if (TSI_UNLIKELY(tsi_tag_state(tag) != TSI_SLAB_OWNED)) {
         after_orphans_free(a, b, *at, tag);
         return;
     }
-    if (at->cls <= TSI_SMALL_CLASSES && ((word | tsi_load_seq(&l->remote[0])) & TSI_REMOTE_TOKEN) != 0)
-        tsi_line_notify(a, at->line_id, at->slab_id, seq);
     TsiRef ref = tsi_load_relaxed(&tsi_heap(a, tsi_tag_index(tag))->ref);
     TsiInc* i = tsi_inc(&a->phases, tsi_ref_index(ref));
     if (TSI_UNLIKELY(tsi_inc_state(i) != TSI_INC_ACTIVE)) after_late_free(a, b, *at, i, ref);
+}
+
+/* The same, or one that an owner waits for. */
+TSI_INLINE void after_remote_free(TsiArena* a, TsiBinding* b, const TsiPlace* at, TsiSlab* slab, TsiLine* l, uint32_t seq, uint64_t word) {
+    /* seq_cst, after the bit: pairs with tsi_settle_drain, which changes the tag, then reads the bits */
+    uint64_t tag = tsi_load_seq(&slab->tag);
+    if (TSI_UNLIKELY(tsi_tag_seq(tag) != seq)) return;
+    bool told = tsi_tag_state(tag) == TSI_SLAB_OWNED && at->cls <= TSI_SMALL_CLASSES;
+    if (told && ((word | tsi_load_seq(&l->remote[0])) & TSI_REMOTE_TOKEN) != 0) tsi_line_notify(a, at->line_id, at->slab_id, seq);
+    after_free(a, b, at, tag);
+}
+
+int tsi_free_in_region(TsiArena* a, TsiBinding* b, const TsiPlace* at, uint32_t seq, uint32_t generation) {
+    uint64_t tag;
+    int result = tsi_bump_free_shared(a, at, seq, generation, &tag);
+    if (b != NULL && result == TSI_FREE_OK) tsi_count(&b->counters[TSI_CLASS_REGION].free_tries);
+    if (result == TSI_FREE_OK && tsi_tag_seq(tag) == seq) after_free(a, b, at, tag);
+    return result;
 }
 
 /* Another thread changed the word between our look and our exchange. */
@@ -155,8 +166,7 @@ TsiFast tsi_free_otherwise(TsiBinding* b, TsiHeap* h, unsigned slot) {
     unsigned special = tsi_load_relaxed(&l->special);
     uint64_t freed = tsi_load_relaxed(&l->freed), bit = 1ull << slot;
     if ((special & TSI_SPECIAL_HANDLED) != 0) return tsi_free_counted(b, h, slot);
-    if (special == TSI_SPECIAL_MIXED && (tsi_load_relaxed(&tsi_mixed_of(l)->starts) & bit) == 0) return TSI_FAST_MISSED;
-    /* A parked line has nothing ready, and what a mixed one has ready are no starts. */
+    /* A parked line has nothing ready. */
     if ((freed & bit) != 0 || (tsi_load_relaxed(&l->remote[slot >> 5]) >> (slot & 31) & 1) != 0) return TSI_FAST_MISSED;
     tsi_store_release(&l->freed, freed | bit); /* pairs with the acquire in tsi_slot_check */
     if (special == 1) unpark(b, h, tsi_chunk_class(&b->arena->space, tsi_line_id(&b->arena->space, l) >> 10), l);
@@ -186,7 +196,7 @@ TsiFast tsi_free_missed(TsiBinding* b, const void* p) {
     tsi_bracket_clear(b);
     if (tsi_chunk_class(s, at.line_id >> 10) != at.cls) return TSI_FAST_NEVER; /* read after the tag, as in tsi_free_place */
     uint64_t word;
-    if (slot_check(l, at.cls, at.slot, tsi_tag_seq(tag), &word) != TSI_FREE_OK) return TSI_FAST_NEVER;
+    if (slot_check(l, at.slot, tsi_tag_seq(tag), &word) != TSI_FREE_OK) return TSI_FAST_NEVER;
     uint64_t to = word | 1ull << (at.slot & 31);
     tsi_count(&b->counters[at.cls].free_tries);
     if (!tsi_cas_seq(&l->remote[at.slot >> 5], &word, to)) { /* as in free_as_other, which goes on */
@@ -202,7 +212,7 @@ static int free_as_other(TsiArena* a, TsiBinding* b, const TsiPlace* at, uint32_
     _Atomic uint64_t* r = &l->remote[at->slot >> 5];
     for (;;) {
         uint64_t word;
-        int bad = slot_check(l, at->cls, at->slot, seq, &word);
+        int bad = slot_check(l, at->slot, seq, &word);
         if (bad != TSI_FREE_OK) return bad;
         uint64_t to = word | 1ull << (at->slot & 31);
         if (b != NULL) tsi_count(&b->counters[at->cls].free_tries);
@@ -216,6 +226,16 @@ static int free_as_other(TsiArena* a, TsiBinding* b, const TsiPlace* at, uint32_
     }
 }
 
+bool tsi_free_bumped(TsiBinding* b, const void* p) {
+    TsiArena* a = b->arena;
+    TsiPlace at;
+    tsi_bracket_missed(b);
+    if (tsi_space_locate(&a->space, p, &at) != TSI_PLACE_OK || !tsi_class_is_region(at.cls)) return false;
+    uint64_t tag = tsi_load_seq(&tsi_slab(&a->space, at.slab_id)->tag);
+    if (!tsi_state_holds_objects(tag) || tsi_chunk_class(&a->space, at.line_id >> 10) != at.cls) return false; /* as in tsi_free_place */
+    return tsi_free_in_region(a, b, &at, tsi_tag_seq(tag), UINT32_MAX) == TSI_FREE_OK;
+}
+
 int tsi_free_place(TsiArena* a, TsiBinding* b, const TsiPlace* at, uint32_t seq, bool handled) {
     TsiSpace* s = &a->space;
     uint64_t tag = tsi_load_seq(&tsi_slab(s, at->slab_id)->tag);
@@ -223,6 +243,7 @@ int tsi_free_place(TsiArena* a, TsiBinding* b, const TsiPlace* at, uint32_t seq,
     /* The class is read again after the tag: a chunk changes class only when all its slabs have left. */
     if (!tsi_state_holds_objects(tag) || tsi_tag_seq(tag) != seq || tsi_chunk_class(s, at->line_id >> 10) != at->cls)
         return SLAB_MISUSE_STALE_FREE;
+    if (tsi_class_is_region(at->cls)) return tsi_free_in_region(a, b, at, seq, UINT32_MAX);
     if ((tag & TSI_SLAB_HANDLED) != 0 && !handled) {
         uint64_t remote, word = tsi_load_seq(&tsi_counts(s, at->line_id)[at->slot]);
         int bad = tsi_slot_check(s, at, seq, &remote);

@@ -11,6 +11,10 @@ enum { TSI_FREE_OK = -1 }; /* else a SlabMisuse */
 /* Frees the object at a place. seq: the slab incarnation it must belong to, 0 for "the present one".
  * handled: the caller has won the slot's count already. Returns TSI_FREE_OK or a SlabMisuse. */
 int tsi_free_place(TsiArena* a, TsiBinding* b, const TsiPlace* at, uint32_t seq, bool handled);
+/* The same in a region. generation: the handle's, or UINT32_MAX for a pointer. */
+int tsi_free_in_region(TsiArena* a, TsiBinding* b, const TsiPlace* at, uint32_t seq, uint32_t generation);
+/* A pointer into a region that tsi_bump_free missed, its bracket open: true when it was freed; the bracket is closed in either case. */
+bool tsi_free_bumped(TsiBinding* b, const void* p);
 /* Frees a pointer, counts and tells a refusal. least: the object must have so many usable bytes. */
 bool tsi_free_pointer(TsiArena* a, void* p, size_t least);
 /* What a pointer that is not a live object is refused as. */
@@ -43,7 +47,8 @@ TSI_INLINE TsiFast tsi_free_slot(TsiBinding* b, TsiHeap* h, TsiLine* l, unsigned
 }
 
 /*
- * The owner's free of a slot of an ordinary line. *out is the heap when the result is LEFT or SPECIAL, *at then the slot.
+ * The owner's free of a slot of an ordinary line. *out is the heap when the result is LEFT or SPECIAL, *at then the slot; when it
+ * is BUMPED, *at is the chunk's key.
  *
  * heap_at is read inside the bracket, before the heap's word. A slab that has left heap h has its heap_at
  * cleared before h's word leaves SEIZED or DEAD, and only this thread makes the word LIVE for itself
@@ -54,6 +59,10 @@ TSI_INLINE TsiFast tsi_free_fast(TsiBinding* b, const void* p, TsiHeap** out, un
     if (TSI_UNLIKELY(off >= b->payload_bytes)) return TSI_FAST_NEVER;
     size_t chunk = off >> TSI_CHUNK_SHIFT;
     uint32_t key = tsi_load_acquire(&b->keys[chunk]); /* pairs with set_class */
+    if (TSI_UNLIKELY((key & TSI_KEY_REGION) != 0)) {
+        *at = key;
+        return TSI_FAST_BUMPED;
+    }
     const TsiClass* c = tsi_key_class(b->classes, key);
     uint32_t in_line = (uint32_t)off & c->line_mask;
     uint32_t slot = in_line >> c->unit_shift;

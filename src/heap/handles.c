@@ -1,6 +1,7 @@
 /* handles.c - what the fast paths of handles.h leave: first handles, other threads, refusals. */
 #include "heap/handles.h"
 
+#include "heap/bump.h"
 #include "heap/heap.h"
 #include "heap/refuse.h"
 #include "heap/registry.h"
@@ -9,6 +10,11 @@
 /* Generation of the slot now, and its count word; false when its counts are not there. */
 static bool generation_of(TsiArena* a, const TsiPlace* at, uint64_t tag, uint64_t* generation, uint64_t* word) {
     if ((tag & TSI_SLAB_HANDLED) == 0) return false;
+    if (tsi_class_is_region(at->cls)) { /* one for a life: a granule is used once in it */
+        *word = 0;
+        *generation = tsi_load_seq(&tsi_slab(&a->space, at->slab_id)->gen_base);
+        return true;
+    }
     *word = tsi_load_seq(&tsi_counts(&a->space, at->line_id)[at->slot]);
     *generation = tsi_load_relaxed(&tsi_slab(&a->space, at->slab_id)->gen_base);
     *generation += (tsi_count_of(*word, tsi_tag_seq(tag)) + 1) / 2; /* odd: the next one, not issued yet */
@@ -23,14 +29,15 @@ static bool flag_slab(TsiSpace* s, uint32_t slab_id, uint32_t seq) {
         if (!tsi_state_holds_objects(tag) || tsi_tag_seq(tag) != seq) return false;
         if ((tag & TSI_SLAB_HANDLED) != 0) return true;
     } while (!tsi_cas_seq(tag_word, &tag, tag | TSI_SLAB_HANDLED));
-    tsi_written_counts(s, slab_id); /* frees will write them */
+    if (!tsi_class_is_region(tsi_chunk_class(s, slab_id >> 8))) tsi_written_counts(s, slab_id); /* frees will write them */
     return true;
 }
 
 /* Owner, in a bracket: the line hands out no more slots. */
 static void retire_line(TsiArena* a, const TsiPlace* at, uint64_t tag) {
-    if (at->cls > TSI_SMALL_CLASSES) return;
     TsiHeap* h = tsi_heap(a, tsi_tag_index(tag));
+    if (tsi_class_is_region(at->cls)) tsi_bump_drop(tsi_binding_get(a, false), h);
+    if (at->cls > TSI_SMALL_CLASSES) return;
     TsiLine* l = tsi_line(&a->space, at->line_id);
     TsiRoom* room = tsi_heap(a, h->primary)->room;
     if (room != NULL && room->cur[at->cls] == l) room->cur[at->cls] = tsi_no_cur[0];
@@ -46,13 +53,16 @@ void tsi_handle_issue_held(TsiArena* a, void* p, TsiIssue* out) {
     (void)tsi_space_locate(s, p, &out->at);
     _Atomic uint64_t* tag_word = &tsi_slab(s, out->at.slab_id)->tag;
     out->seq = tsi_tag_seq(tsi_load_relaxed(tag_word));
-    if (!tsi_space_commit_counts(s, out->at.line_id >> 10) || !flag_slab(s, out->at.slab_id, out->seq)) return;
-    tsi_line_mark_handled(tsi_line(s, out->at.line_id));
+    bool region = tsi_class_is_region(out->at.cls);
+    if (!region && !tsi_space_commit_counts(s, out->at.line_id >> 10)) return;
+    if (!flag_slab(s, out->at.slab_id, out->seq)) return;
+    if (region) tsi_store_relaxed(&tsi_region(s, out->at.slab_id)->heap_at, 0); /* frees by handle and by pointer meet in the map byte */
+    else tsi_line_mark_handled(tsi_line(s, out->at.line_id));
     uint64_t tag = tsi_load_seq(tag_word);
     if (!generation_of(a, &out->at, tag, &generation, &word)) return;
     out->spent = generation >= TSI_GEN_LIMIT;
     if (!out->spent) out->handle = tsi_handle_make(a->secret, tsi_handle_place(out->at.line_id, out->at.slot), (uint32_t)generation);
-    else if (!a->options.shared) retire_line(a, &out->at, tag); /* else tsi_shared_alloc does, under the stripe */
+    else if (region || !a->options.shared) retire_line(a, &out->at, tag); /* else tsi_shared_alloc does, under the stripe */
 }
 
 /* True when the caller owns the slab: its line is marked then. */
@@ -63,7 +73,8 @@ static bool mark_own_line(TsiArena* a, TsiBinding* b, const TsiPlace* at, uint32
     if (!tsi_heap_is_live(b, h) || !tsi_bracket_enter(b, h, tsi_busy_all(h))) return false;
     uint64_t now = tsi_load_relaxed(&tsi_slab(&a->space, at->slab_id)->tag);
     bool ours = tsi_tag_state(now) == TSI_SLAB_OWNED && tsi_tag_seq(now) == seq && tsi_tag_index(now) == h->index;
-    if (ours) tsi_line_mark_handled(tsi_line(&a->space, at->line_id));
+    if (ours && tsi_class_is_region(at->cls)) tsi_store_relaxed(&tsi_region(&a->space, at->slab_id)->heap_at, 0);
+    else if (ours) tsi_line_mark_handled(tsi_line(&a->space, at->line_id));
     tsi_bracket_leave(b, h);
     return ours;
 }
@@ -82,16 +93,23 @@ SlabHandle tsi_handle_of(TsiArena* a, TsiBinding* b, const TsiPlace* at) {
     TsiSpace* s = &a->space;
     _Atomic uint64_t* tag_word = &tsi_slab(s, at->slab_id)->tag;
     uint64_t tag, generation, word, remote;
-    if (!tsi_place_is_live(a, at, &tag) || !tsi_space_commit_counts(s, at->line_id >> 10)) return 0;
+    bool region = tsi_class_is_region(at->cls);
+    if (!tsi_place_is_live(a, at, &tag) || (!region && !tsi_space_commit_counts(s, at->line_id >> 10))) return 0;
     uint32_t seq = tsi_tag_seq(tag);
     if (!flag_slab(s, at->slab_id, seq)) return 0;
-    bool marked = (tsi_load_acquire(&tsi_line(s, at->line_id)->special) & TSI_SPECIAL_HANDLED) != 0;
+    bool marked = region ? tsi_load_acquire(&tsi_region(s, at->slab_id)->heap_at) == 0
+                         : (tsi_load_acquire(&tsi_line(s, at->line_id)->special) & TSI_SPECIAL_HANDLED) != 0;
     bool plain_frees = !marked && !a->options.shared; /* where no owner frees, every free looks at the flag */
-    if (plain_frees && !mark_own_line(a, b, at, seq) && !tsi_barrier() && has_unfenced_owner(a, at)) return 0; /* see handles.h */
+    if (plain_frees && !mark_own_line(a, b, at, seq)) {
+        if (region) tsi_store_seq(&tsi_region(s, at->slab_id)->heap_at, 0); /* its owner's next free looks at the map byte as others do */
+        if (!tsi_barrier() && has_unfenced_owner(a, at)) return 0; /* see handles.h */
+    }
     if (!generation_of(a, at, tag | TSI_SLAB_HANDLED, &generation, &word)) return 0;
     if ((tsi_count_of(word, seq) & 1) != 0 || generation >= TSI_GEN_LIMIT) return 0;
     /* It lived all the while, and its count stood still. */
-    if (tsi_slot_check(s, at, seq, &remote) != TSI_FREE_OK || tsi_load_seq(&tsi_counts(s, at->line_id)[at->slot]) != word) return 0;
+    if (tsi_slot_check(s, at, seq, &remote) != TSI_FREE_OK) return 0;
+    if (region ? tsi_load_seq(&tsi_slab(s, at->slab_id)->gen_base) != generation : tsi_load_seq(&tsi_counts(s, at->line_id)[at->slot]) != word)
+        return 0;
     if (tsi_tag_seq(tsi_load_seq(tag_word)) != seq) return 0;
     return tsi_handle_make(a->secret, tsi_handle_place(at->line_id, at->slot), (uint32_t)generation);
 }
@@ -136,11 +154,29 @@ bool tsi_handle_find(TsiArena* a, SlabHandle h, TsiPlace* at) {
     return handle_decode(a, h, at, &tag, &word) == TSI_FREE_OK;
 }
 
+bool tsi_free_handle_bumped(TsiBinding* b, SlabHandle h) {
+    TsiArena* a = b->arena;
+    TsiSpace* s = &a->space;
+    uint32_t place = tsi_handle_place_of(h);
+    TsiPlace at = {.line_id = tsi_place_line(place), .slot = tsi_place_slot(place)};
+    at.cls = tsi_chunk_class(s, at.line_id >> 10);
+    if (!tsi_class_is_region(at.cls)) return false;
+    at.slab_id = (at.line_id >> 10) << 8 | (at.line_id & (TSI_CHUNK_LINES - 1)) >> s->classes->c[at.cls].lines_log2;
+    uint64_t tag = tsi_load_seq(&tsi_slab(s, at.slab_id)->tag);
+    uint32_t generation = tsi_load_seq(&tsi_slab(s, at.slab_id)->gen_base);
+    if (!tsi_state_holds_objects(tag) || (tag & TSI_SLAB_HANDLED) == 0 || generation >= TSI_GEN_LIMIT) return false;
+    if (tsi_handle_stamp(a->secret, place, generation) != tsi_handle_stamp_of(h)) return false;
+    return tsi_free_in_region(a, b, &at, tsi_tag_seq(tag), generation) == TSI_FREE_OK;
+}
+
 bool tsi_free_handle(TsiArena* a, SlabHandle h) {
     TsiPlace at;
     uint64_t tag, word;
     int bad = handle_decode(a, h, &at, &tag, &word);
-    if (bad == TSI_FREE_OK) {
+    if (bad == TSI_FREE_OK && tsi_class_is_region(at.cls)) {
+        uint32_t generation = tsi_handle_unscramble(tsi_handle_key(a->secret, tsi_handle_place_of(h)), tsi_handle_stamp_of(h));
+        if (tsi_free_in_region(a, tsi_binding_get(a, false), &at, tsi_tag_seq(tag), generation) != TSI_FREE_OK) bad = SLAB_MISUSE_STALE_HANDLE;
+    } else if (bad == TSI_FREE_OK) {
         if (!tsi_count_move(&tsi_counts(&a->space, at.line_id)[at.slot], tsi_tag_seq(tag), word)) bad = SLAB_MISUSE_STALE_HANDLE;
         else if (tsi_free_place(a, tsi_binding_get(a, false), &at, tsi_tag_seq(tag), true) != TSI_FREE_OK)
             bad = SLAB_MISUSE_STALE_HANDLE;

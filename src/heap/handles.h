@@ -54,6 +54,8 @@ void tsi_handle_issue_held(TsiArena* a, void* p, TsiIssue* out);
 SlabHandle tsi_handle_of(TsiArena* a, TsiBinding* b, const TsiPlace* at);
 /* Place of the object a handle names; false when it has ended. */
 bool tsi_handle_find(TsiArena* a, SlabHandle h, TsiPlace* at);
+/* Frees by a handle into a region of this chunk; false, and nothing done, when that is to be looked at more closely. */
+bool tsi_free_handle_bumped(TsiBinding* b, SlabHandle h);
 /* Frees by handle, counts and tells a refusal. */
 bool tsi_free_handle(TsiArena* a, SlabHandle h);
 
@@ -92,8 +94,7 @@ TSI_INLINE TsiFast tsi_obj_fast(TsiBinding* b, TsiHeap* h, TsiLine* const* cur, 
 /* Whether a counted free can be the owner's quick one: not where others are to be looked at, and not the last that a parked
  * line waits for. */
 TSI_INLINE bool tsi_special_counts(unsigned special) {
-    return TSI_LIKELY(special == TSI_SPECIAL_HANDLED) ||
-           (special > (TSI_SPECIAL_HANDLED | 1) && (special & TSI_SPECIAL_MIXED) == 0);
+    return TSI_LIKELY(special == TSI_SPECIAL_HANDLED) || special > (TSI_SPECIAL_HANDLED | 1);
 }
 
 /* The owner's free by handle, as tsi_free_fast: the same places are looked at, in the same order. */
@@ -104,6 +105,7 @@ TSI_INLINE TsiFast tsi_free_handle_fast(TsiBinding* b, SlabHandle handle, TsiHea
     if (TSI_UNLIKELY((handle & 3) != TSI_HANDLE_VERSION || (uint64_t)chunk << TSI_CHUNK_SHIFT >= b->payload_bytes))
         return TSI_FAST_NEVER;
     uint32_t key = tsi_load_acquire(&b->keys[chunk]); /* pairs with set_class */
+    if (TSI_UNLIKELY((key & TSI_KEY_REGION) != 0)) return TSI_FAST_BUMPED;
     const TsiClass* c = tsi_key_class(b->classes, key);
     if (TSI_UNLIKELY(line >= (1u << TSI_CHUNK_SHIFT) >> tsi_key_line_shift(key) || (c->full >> slot & 1) == 0))
         return TSI_FAST_NEVER;

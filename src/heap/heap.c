@@ -10,6 +10,7 @@
 
 #include "base/check.h"
 #include "heap/bracket.h"
+#include "heap/bump.h"
 #include "heap/shared.h"
 
 #include <string.h>
@@ -20,6 +21,7 @@ TsiLine* tsi_no_cur[TSI_SMALL_CLASSES + 1];
 
 void tsi_heap_init(void) {
     for (unsigned i = 0; i <= TSI_SMALL_CLASSES; i++) tsi_no_cur[i] = &no_line;
+    tsi_store_relaxed(&tsi_no_heap.region, &tsi_no_region);
 }
 
 /* ---- record stores ---- */
@@ -88,6 +90,7 @@ void tsi_room_give(TsiArena* a, TsiBinding* b, TsiHeap* h) {
 void tsi_binding_set_ambient(TsiBinding* b, TsiHeap* h) {
     b->heap = h;
     b->cur = h->room != NULL ? h->room->cur : tsi_no_cur;
+    b->region = tsi_load_relaxed(&h->region);
 }
 
 void tsi_heap_rebuild_room(TsiBinding* b, TsiHeap* h, TsiHeap* primary) {
@@ -185,8 +188,11 @@ TsiHeap* tsi_heap_birth_locked(TsiArena* a, TsiInc* i, TsiRef ref, uint32_t inde
     TsiHeap* h = tsi_heap(a, index);
     h->index = index;
     h->room = NULL;
-    h->mixed = NULL;
-    h->mixed_lines = 0;
+    tsi_store_relaxed(&h->region, &tsi_no_region);
+    h->spare = 0;
+    h->bumped = 0;
+    h->ranked = false;
+    h->bumps = (tsi_load_relaxed(&i->id) & TSI_DOMAIN_ID_BIT) != 0 && a->options.bump != TSI_BUMP_OFF;
     h->slabs = 0;
     tsi_store_relaxed(&h->slab_count, 0);
     tsi_store_relaxed(&h->slab_bytes, 0);
@@ -279,7 +285,6 @@ void tsi_heap_detach_locked(TsiBinding* b, TsiHeap* h) {
     TsiArena* a = b->arena;
     own_unlink(b, h);
     tsi_room_give(a, b, h);
-    h->mixed = NULL;
     h->primary = h->index;
     tsi_add_relaxed(&tsi_heap_inc(a, h)->detached, 1);
     /* seq_cst: publishes the owner's plain stores to the next owner or sweeper */

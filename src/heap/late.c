@@ -3,28 +3,35 @@
 
 #include "heap/charge.h"
 #include "heap/settle.h"
+#include "mem/region.h"
 #include "phase/draining.h"
 
-/* What an orphan was counted for. Its first line's link is free: an orphan is in no room. The objects of a mixed slab have
- * sizes of their own: their granules are kept beside their number. */
-enum { MIXED_GRANULES_SHIFT = 16 };
+/* What an orphan was counted for. Its first line's link is free: an orphan is in no room; and so is a region's lim: nobody bumps in it.
+ * The objects of a region have sizes of their own: their granules are kept beside their number. */
+enum { GRANULES_SHIFT = 16 };
 
-static uint32_t* count_word(TsiArena* a, uint32_t slab_id) {
-    return &tsi_line(&a->space, tsi_first_line(tsi_slab_class(&a->space, slab_id), slab_id))->link;
+static uint32_t count_read(TsiArena* a, unsigned cls, uint32_t slab_id) {
+    if (tsi_class_is_region(cls)) return tsi_load_relaxed(&tsi_region(&a->space, slab_id)->lim);
+    return tsi_line(&a->space, tsi_first_line(&a->space.classes->c[cls], slab_id))->link;
+}
+
+static void count_write(TsiArena* a, unsigned cls, uint32_t slab_id, uint32_t word) {
+    if (tsi_class_is_region(cls)) tsi_store_relaxed(&tsi_region(&a->space, slab_id)->lim, word);
+    else tsi_line(&a->space, tsi_first_line(&a->space.classes->c[cls], slab_id))->link = word;
 }
 
 static TsiHolding counted(TsiArena* a, uint32_t slab_id) {
     unsigned cls = tsi_chunk_class(&a->space, slab_id >> 8);
-    uint64_t word = *count_word(a, slab_id), slab_bytes = tsi_slab_bytes(&a->space, cls, slab_id);
-    if (cls == TSI_CLASS_MIXED)
-        return (TsiHolding){word & ((1u << MIXED_GRANULES_SHIFT) - 1), (word >> MIXED_GRANULES_SHIFT) * TSI_GRANULE, slab_bytes};
+    uint64_t word = count_read(a, cls, slab_id), slab_bytes = tsi_slab_bytes(&a->space, cls, slab_id);
+    if (tsi_class_is_region(cls))
+        return (TsiHolding){word & ((1u << GRANULES_SHIFT) - 1), (word >> GRANULES_SHIFT) * TSI_GRANULE, slab_bytes};
     return (TsiHolding){word, word * (cls == TSI_CLASS_LARGE ? slab_bytes : a->space.classes->c[cls].size), slab_bytes};
 }
 
 void tsi_late_join_locked(TsiArena* a, TsiInc* i, uint32_t slab_id, TsiTotals live) {
-    bool mixed = tsi_chunk_class(&a->space, slab_id >> 8) == TSI_CLASS_MIXED;
-    uint64_t granules = mixed ? live.bytes / TSI_GRANULE : 0;
-    *count_word(a, slab_id) = (uint32_t)(live.objects | granules << MIXED_GRANULES_SHIFT);
+    unsigned cls = tsi_chunk_class(&a->space, slab_id >> 8);
+    uint64_t granules = tsi_class_is_region(cls) ? live.bytes / TSI_GRANULE : 0;
+    count_write(a, cls, slab_id, (uint32_t)(live.objects | granules << GRANULES_SHIFT));
     TsiHolding now = counted(a, slab_id);
     i->holding.objects += now.objects;
     i->holding.live_bytes += now.live_bytes;

@@ -8,11 +8,15 @@
 #include "heap/partial.h"
 
 #include "heap/close.h"
+#include "mem/region.h"
 
-/* Pages of a slab that no live slot touches and that could go back to the system; bit per page. */
-static uint32_t dead_pages(const TsiSpace* s, unsigned cls, uint32_t slab_id) {
+/* Pages of a slab that no live slot touches and that could go back to the system; bit per page. Of a region parts of *page_bytes
+ * each, which may be larger. */
+static uint64_t dead_pages(const TsiSpace* s, unsigned cls, uint32_t slab_id, size_t* page_bytes) {
     const TsiClass* c = &s->classes->c[cls];
     size_t page = tsi_os.page_bytes, pages = c->slab_bytes / page;
+    *page_bytes = page;
+    if (tsi_class_is_region(cls)) return pages < 2 || !tsi_space_gives_back(s) ? 0 : tsi_region_dead_parts(s, cls, slab_id, page_bytes);
     if (cls == TSI_CLASS_LARGE || pages < 2 || pages > 32 || !tsi_space_gives_back(s)) return 0;
     uint32_t live_pages = 0, first = tsi_first_line(c, slab_id);
     for (uint32_t i = 0; i < 1u << c->lines_log2; i++) {
@@ -26,10 +30,22 @@ static uint32_t dead_pages(const TsiSpace* s, unsigned cls, uint32_t slab_id) {
     return all & ~live_pages & ~tsi_load_relaxed(&tsi_slab(s, slab_id)->gone);
 }
 
+/* The slab is claimed: nobody else writes what is gone. */
+static void note_gone(TsiSpace* s, unsigned cls, uint32_t slab_id, uint64_t pages) {
+    TsiSlab* slab = tsi_slab(s, slab_id);
+    if (tsi_class_is_region(cls)) {
+        TsiRegion* r = tsi_region(s, slab_id);
+        tsi_store_relaxed(&r->gone, tsi_load_relaxed(&r->gone) | pages);
+    } else {
+        tsi_store_relaxed(&slab->gone, tsi_load_relaxed(&slab->gone) | (uint32_t)pages);
+    }
+}
+
 void tsi_partial_claim(TsiSweep* w, unsigned cls, uint32_t slab_id) {
     TsiSlab* b = tsi_slab(&w->arena->space, slab_id);
     uint64_t old = tsi_load_seq(&b->tag);
-    if (tsi_tag_state(old) != TSI_SLAB_ORPHAN || dead_pages(&w->arena->space, cls, slab_id) == 0) return;
+    size_t page;
+    if (tsi_tag_state(old) != TSI_SLAB_ORPHAN || dead_pages(&w->arena->space, cls, slab_id, &page) == 0) return;
     /* seq_cst: decides between us and the claims of settle.c, which want ORPHAN; and pairs with the freer in free.c, as below */
     if (!tsi_cas_seq(&b->tag, &old, (old & ~(uint64_t)TSI_SLAB_STATE) | TSI_SLAB_PARTIAL)) return;
     tsi_store_relaxed(&b->extra, w->partial);
@@ -39,15 +55,14 @@ void tsi_partial_claim(TsiSweep* w, unsigned cls, uint32_t slab_id) {
 void tsi_partial_give(TsiSweep* w, uint32_t* ids, unsigned n) {
     TsiArena* a = w->arena;
     TsiSpace* s = &a->space;
-    size_t page = tsi_os.page_bytes;
+    size_t page;
     uint8_t *from = NULL, *to = NULL;
     for (unsigned k = 0; k < n; k++) { /* ids ascend: adjoining pages of neighbours make one run */
         unsigned cls = tsi_chunk_class(s, ids[k] >> 8);
         const TsiClass* c = &s->classes->c[cls];
         uint8_t* payload = tsi_slab_payload(s, c, ids[k]);
-        uint32_t dead = dead_pages(s, cls, ids[k]);
-        _Atomic uint32_t* gone = &tsi_slab(s, ids[k])->gone;
-        tsi_store_relaxed(gone, tsi_load_relaxed(gone) | dead);
+        uint64_t dead = dead_pages(s, cls, ids[k], &page);
+        note_gone(s, cls, ids[k], dead);
         for (; dead != 0; dead &= dead - 1) {
             uint8_t* p = payload + tsi_ctz64(dead) * page;
             if (p != to) {
@@ -75,9 +90,18 @@ void tsi_partial_give(TsiSweep* w, uint32_t* ids, unsigned n) {
 
 /* No live object in the page of an object that was freed: what every late free asks, and mostly answers no. True also where it
  * takes dead_pages to tell. */
-static bool page_may_be_dead(const TsiSpace* s, const TsiPlace* at) {
+static bool page_may_be_dead(const TsiSpace* s, const TsiPlace* at, size_t bytes) {
     const TsiClass* c = &s->classes->c[at->cls];
     uint32_t page = (uint32_t)tsi_os.page_bytes;
+    if (tsi_class_is_region(at->cls)) { /* any that the object reaches into */
+        uint32_t granule = tsi_region_granule(s, at), of_page = page >> TSI_GRANULE_SHIFT, end = granule + (uint32_t)(bytes >> TSI_GRANULE_SHIFT);
+        for (uint32_t from = granule & ~(of_page - 1); from < end; from += of_page) {
+            uint64_t live = 0;
+            for (uint32_t g = from; g < from + of_page && live == 0; g += 64) live = tsi_region_live64(s, at->slab_id, g);
+            if (live == 0) return true;
+        }
+        return false;
+    }
     if (c->size > TSI_KIB(1) || page > TSI_KIB(4)) return true; /* objects that lie in two pages */
     uint64_t in_page = ~0ull;
     uint32_t line = at->line_id, n = 1;
@@ -98,14 +122,17 @@ enum { LATE_PAGES_BYTES = 256 << 10 };
 void tsi_partial_page_freed(TsiArena* a, TsiBinding* b, const TsiPlace* at, uint64_t tag) {
     TsiSpace* s = &a->space;
     const TsiClass* c = &s->classes->c[at->cls];
-    if (!page_may_be_dead(s, at)) return;
-    uint32_t dead = dead_pages(s, at->cls, at->slab_id);
+    size_t part, size = tsi_place_bytes(s, at);
+    if (size == 0 || !page_may_be_dead(s, at, size)) return;
+    uint64_t dead = dead_pages(s, at->cls, at->slab_id, &part);
     if (dead == 0) return;
     size_t from = ((size_t)(at->line_id - tsi_first_line(c, at->slab_id)) << c->line_shift) + tsi_class_offset(c, at->slot);
-    if ((dead >> from / tsi_os.page_bytes & 1) == 0) return;
+    uint64_t reached = ((2ull << (from + size - 1) / part) - 1) & ~((1ull << from / part) - 1);
+    unsigned parts = tsi_popcount(dead & reached);
+    if (parts == 0) return;
     TsiInc* i = tsi_inc(&a->phases, tsi_tag_index(tag));
     uint64_t era = tsi_inc_era(i);
-    uint64_t bytes = tsi_add_relaxed(&i->late_bytes, tsi_os.page_bytes) + tsi_os.page_bytes;
+    uint64_t bytes = tsi_add_relaxed(&i->late_bytes, parts * part) + parts * part;
     /* In proportion to the orphans, so that the walks stay O(1) per page. */
     if (bytes < LATE_PAGES_BYTES || bytes < (uint64_t)tsi_load_relaxed(&i->slab_count) * c->slab_bytes / 8) return;
     tsi_store_relaxed(&i->late_bytes, 0);

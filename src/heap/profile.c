@@ -132,7 +132,7 @@ static TsiProfileStack* stack_locked(TsiProfile* p, uint32_t label, const uintpt
     return s;
 }
 
-static bool has_handle(unsigned cls) { return cls <= TSI_SMALL_CLASSES; }
+static bool has_handle(unsigned cls) { return cls != TSI_CLASS_LARGE; }
 
 /* Fills what names the object; false when it has ended. */
 static bool name_object(TsiBinding* b, const void* object, const TsiPlace* at, TsiRef ref, TsiProfileLive* l) {

@@ -8,11 +8,11 @@
  * How, without a branch in a fast path. Bytes are counted where slots are made ready, not where they are taken: a
  * refill that a mark falls into is cut before that slot, and the line is marked (TSI_LINE_CUT). The allocation that finds it used up
  * is the one; it takes in the rest. Slots that are made ready and never taken do no harm: a mark belongs to a slot
- * before anybody knows whether it will be taken. What is slow anyway (mixed slabs, large objects) asks for itself.
+ * before anybody knows whether it will be taken. What is slow anyway (regions while there is a profile, large objects) asks for itself.
  *
  * Live. A sample keeps a handle of its object (mem/handle.h), so it ends when the object is freed or its phase is
  * released, exactly, and nothing is done at that moment. Its price: a line with a sample counts the frees of its slots
- * from then on. Mixed slabs and large objects use no slot twice in one incarnation: there the address and the slab's seq
+ * from then on. Large objects use no slot twice in one incarnation: there the address and the slab's seq
  * will do. Samples whose object has ended are dropped when the table is full or somebody reads it.
  *
  * Memory is bounded; a stack or a live sample that finds no room is counted as lost.
@@ -42,7 +42,7 @@ typedef struct TsiProfileStack {
 } TsiProfileStack;
 
 typedef struct TsiProfileLive {
-    uint64_t name; /* handle; of MIXED and LARGE ones the address */
+    uint64_t name; /* handle; of LARGE ones the address */
     uint64_t era, bytes;
     uint32_t seq; /* of the slab */
     uint32_t cls, stack;

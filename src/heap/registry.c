@@ -223,6 +223,7 @@ static TsiBinding* binding_make(TsiArena* a) {
     b->index = index;
     b->base = a->space.base;
     b->payload_bytes = a->space.payload_bytes;
+    b->regions = a->space.regions;
     b->keys = a->space.keys;
     b->lines = tsi_line(&a->space, 0);
     b->counts = tsi_counts(&a->space, 0);
@@ -235,6 +236,7 @@ static TsiBinding* binding_make(TsiArena* a) {
     b->own_heaps = 0;
     b->heap = &tsi_no_heap;
     b->cur = tsi_no_cur;
+    b->region = &tsi_no_region;
     memset(b->by_inc, 0, sizeof b->by_inc);
     memset(b->by_ref, 0, sizeof b->by_ref);
     b->period = b->samples.locks.period = a->options.sampling_period;

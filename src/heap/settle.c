@@ -19,6 +19,7 @@
 #include "heap/refuse.h"
 #include "heap/warm.h"
 #include "mem/handle.h"
+#include "mem/region.h"
 
 /* ---- reading a slab ---- */
 
@@ -31,54 +32,31 @@ static LineState line_state(const TsiSpace* s, unsigned cls, uint32_t line_id, u
     uint64_t freed = tsi_load_acquire(&l->freed);
     uint64_t avail = tsi_load_acquire(&l->avail);
     LineState st = {s->classes->c[cls].full, 0, remote_bits & freed};
-    if (cls == TSI_CLASS_MIXED) st.used = tsi_load_acquire(&tsi_mixed(s, line_id)->starts);
     st.live = st.used & ~(remote_bits | freed | avail);
     return st;
 }
 
-static uint64_t mixed_bytes(const TsiSpace* s, uint32_t line_id, uint64_t starts) {
-    uint64_t all = tsi_load_relaxed(&tsi_mixed(s, line_id)->starts);
-    uint64_t ends = tsi_load_relaxed(&tsi_mixed(s, line_id)->ends);
-    /* Objects do not overlap, so (ends << 1) - starts has a bit for each of their granules. */
-    if (starts == all) return (uint64_t)tsi_popcount((ends << 1) - all) * TSI_GRANULE;
-    uint64_t granules = 0;
-    for (; starts != 0; starts &= starts - 1) {
-        uint64_t rest = ends >> tsi_ctz64(starts);
-        granules += rest != 0 ? tsi_ctz64(rest) + 1u : 0; /* 0: the slab is taken again while a snapshot reads it */
-    }
-    return granules * TSI_GRANULE;
-}
-
 /* Objects of a line that were ever handed out. A snapshot asks before it reads what is free: then it never takes a
  * slot that is handed out meanwhile for one that was freed. */
-static uint64_t handed_out(unsigned cls, TsiLine* l) {
-    uint64_t issued = tsi_load_acquire(&l->issued); /* pairs with refills and bumps: last, after the slots have left freed or avail */
-    if (cls == TSI_CLASS_MIXED) return issued;
+static uint64_t handed_out(TsiLine* l) {
+    uint64_t issued = tsi_load_acquire(&l->issued); /* pairs with refills: last, after the slots have left freed or avail */
     uint64_t avail = tsi_load_acquire(&l->avail); /* before the remote words */
     return avail != 0 ? issued - tsi_popcount(avail) : issued;
 }
 
 static void sum_line(const TsiSpace* s, unsigned cls, uint32_t line_id, uint64_t issued, uint64_t remote_bits, TsiSlabSum* sum) {
     LineState st = line_state(s, cls, line_id, remote_bits);
-    uint64_t live = st.live != 0 ? tsi_popcount(st.live) : 0, live_bytes, issued_bytes;
-    if (cls == TSI_CLASS_MIXED) {
-        if (issued < live) issued = live; /* beside a bump, or in a fork child that one was left in */
-        live_bytes = mixed_bytes(s, line_id, st.live);
-        issued_bytes = mixed_bytes(s, line_id, st.used);
-    } else {
-        uint64_t size = cls == TSI_CLASS_LARGE ? tsi_slab_bytes(s, cls, line_id >> 10 << 8) : s->classes->c[cls].size;
-        if ((int64_t)issued < (int64_t)live) { /* a snapshot that runs beside the owner, or beside claims that are not counted yet */
-            if (s->config.shared) live = issued;
-            else issued = live;
-        }
-        live_bytes = live * size;
-        issued_bytes = issued * size;
+    uint64_t live = st.live != 0 ? tsi_popcount(st.live) : 0;
+    uint64_t size = cls == TSI_CLASS_LARGE ? tsi_slab_bytes(s, cls, line_id >> 10 << 8) : s->classes->c[cls].size;
+    if ((int64_t)issued < (int64_t)live) { /* a snapshot that runs beside the owner, or beside claims that are not counted yet */
+        if (s->config.shared) live = issued;
+        else issued = live;
     }
     if (TSI_UNLIKELY(st.twice != 0)) sum->twice += tsi_popcount(st.twice);
     sum->live.objects += live;
-    sum->live.bytes += live_bytes;
+    sum->live.bytes += live * size;
     sum->issued.objects += issued;
-    sum->issued.bytes += issued_bytes;
+    sum->issued.bytes += issued * size;
 }
 
 static uint64_t remote_bits_of(const TsiSpace* s, uint32_t line_id) {
@@ -87,35 +65,32 @@ static uint64_t remote_bits_of(const TsiSpace* s, uint32_t line_id) {
     return tsi_remote_bits(w0, tsi_load_seq(&r[1]));
 }
 
+static TsiSlabSum sum_of_region(TsiRegionSum r) {
+    return (TsiSlabSum){{r.issued, r.issued_bytes}, {r.live, r.live_bytes}, r.twice};
+}
+
 uint64_t tsi_line_live(const TsiSpace* s, unsigned cls, uint32_t line_id) {
+    if (tsi_class_is_region(cls)) {
+        const TsiClass* c = &s->classes->c[cls]; /* the chunk may serve another class by now: a snapshot looks at the tag again */
+        uint32_t slab_id = (line_id >> 10) << 8 | (line_id & (TSI_CHUNK_LINES - 1)) >> c->lines_log2;
+        return tsi_region_live64(s, slab_id, (line_id - tsi_first_line(c, slab_id)) << 6);
+    }
     return line_state(s, cls, line_id, remote_bits_of(s, line_id)).live;
 }
 
 TsiSlabSum tsi_slab_sum(const TsiSpace* s, unsigned cls, uint32_t slab_id) {
     const TsiClass* c = &s->classes->c[cls];
     TsiSlabSum sum = {{0, 0}, {0, 0}, 0};
+    if (tsi_class_is_region(cls)) return sum_of_region(tsi_region_sum(s, slab_id));
     for (uint32_t i = 0, first = tsi_first_line(c, slab_id); i < 1u << c->lines_log2; i++) {
-        uint64_t issued = handed_out(cls, tsi_line(s, first + i));
+        uint64_t issued = handed_out(tsi_line(s, first + i));
         sum_line(s, cls, first + i, issued, remote_bits_of(s, first + i), &sum);
     }
     return sum;
 }
 
-uint64_t tsi_mixed_live_of(const TsiSpace* s, uint32_t slab_id, size_t bytes) {
-    const TsiClass* c = &s->classes->c[TSI_CLASS_MIXED];
-    uint64_t n = 0;
-    for (uint32_t i = 0, first = tsi_first_line(c, slab_id); i < 1u << c->lines_log2; i++) {
-        uint64_t ends = tsi_load_acquire(&tsi_mixed(s, first + i)->ends);
-        uint64_t live = line_state(s, TSI_CLASS_MIXED, first + i, remote_bits_of(s, first + i)).live;
-        for (; live != 0; live &= live - 1) {
-            uint64_t rest = ends >> tsi_ctz64(live);
-            n += rest != 0 && (tsi_ctz64(rest) + 1u) * TSI_GRANULE == bytes;
-        }
-    }
-    return n;
-}
-
 bool tsi_slab_is_empty(const TsiSpace* s, unsigned cls, uint32_t slab_id) {
+    if (tsi_class_is_region(cls)) return tsi_region_is_empty(s, slab_id);
     const TsiClass* c = &s->classes->c[cls];
     for (uint32_t i = 0, first = tsi_first_line(c, slab_id); i < 1u << c->lines_log2; i++)
         if (line_state(s, cls, first + i, remote_bits_of(s, first + i)).live != 0) return false;
@@ -124,9 +99,8 @@ bool tsi_slab_is_empty(const TsiSpace* s, unsigned cls, uint32_t slab_id) {
 
 size_t tsi_place_bytes(const TsiSpace* s, const TsiPlace* at) {
     if (at->cls == TSI_CLASS_LARGE) return tsi_slab_bytes(s, at->cls, at->slab_id);
-    if (at->cls != TSI_CLASS_MIXED) return s->classes->c[at->cls].size;
-    uint64_t ends = tsi_load_acquire(&tsi_mixed(s, at->line_id)->ends) >> at->slot;
-    return ends == 0 ? 0 : ((size_t)tsi_ctz64(ends) + 1) * TSI_GRANULE;
+    if (tsi_class_is_region(at->cls)) return tsi_region_size_at(s, at->slab_id, tsi_region_granule(s, at));
+    return s->classes->c[at->cls].size;
 }
 
 /* ---- claims ---- */
@@ -136,6 +110,10 @@ static void raise_generations(TsiArena* a, unsigned cls, uint32_t slab_id, uint3
     TsiSpace* s = &a->space;
     const TsiClass* c = &s->classes->c[cls];
     uint32_t most = 0;
+    if (tsi_class_is_region(cls)) { /* handles of a life have one generation */
+        tsi_add_relaxed(&tsi_slab(s, slab_id)->gen_base, 1);
+        return;
+    }
     for (uint32_t i = 0, first = tsi_first_line(c, slab_id); i < 1u << c->lines_log2; i++) {
         _Atomic uint64_t* counts = tsi_counts(s, first + i);
         for (unsigned slot = 0; slot < TSI_LINE_SLOTS; slot++) {
@@ -162,7 +140,9 @@ static bool claim(TsiSpace* s, uint32_t slab_id, unsigned state, uint64_t* old) 
 /* The slab leaves its heap: from now on the owner's frees look at the tag. The heap is SEIZED, or DEAD and skipped. */
 static void end_plain_frees(TsiSpace* s, unsigned cls, uint32_t slab_id) {
     const TsiClass* c = &s->classes->c[cls];
-    for (uint32_t i = 0, first = tsi_first_line(c, slab_id); i < 1u << c->lines_log2; i++)
+    bool region = tsi_class_is_region(cls);
+    if (region) tsi_store_relaxed(&tsi_region(s, slab_id)->heap_at, 0);
+    for (uint32_t i = 0, first = tsi_first_line(c, slab_id); !region && i < 1u << c->lines_log2; i++)
         tsi_store_relaxed(&tsi_line(s, first + i)->heap_at, 0);
 }
 
@@ -172,11 +152,13 @@ static TsiSlabSum renew_words(TsiSweep* w, unsigned cls, uint32_t slab_id, uint6
     const TsiClass* c = &s->classes->c[cls];
     uint32_t seq = tsi_seq_next(tsi_tag_seq(old));
     TsiSlabSum sum = {{0, 0}, {0, 0}, 0};
-    for (uint32_t i = 0, first = tsi_first_line(c, slab_id); i < 1u << c->lines_log2; i++) {
+    bool region = tsi_class_is_region(cls);
+    if (region) sum = sum_of_region(tsi_region_end(s, slab_id));
+    for (uint32_t i = 0, first = tsi_first_line(c, slab_id); !region && i < 1u << c->lines_log2; i++) {
         _Atomic uint64_t* r = tsi_remote(s, first + i);
         uint64_t w0 = tsi_swap_seq(&r[0], tsi_remote_fresh(seq)); /* decides each racing free */
         uint64_t w1 = tsi_swap_seq(&r[1], tsi_remote_fresh(seq));
-        sum_line(s, cls, first + i, handed_out(cls, tsi_line(s, first + i)), tsi_remote_bits(w0, w1), &sum);
+        sum_line(s, cls, first + i, handed_out(tsi_line(s, first + i)), tsi_remote_bits(w0, w1), &sum);
     }
     for (; sum.twice != 0; sum.twice--) tsi_refuse_count(w->arena, TSI_REFUSED_LATE);
     if ((old & TSI_SLAB_HANDLED) != 0) raise_generations(w->arena, cls, slab_id, tsi_tag_seq(old));
@@ -184,6 +166,7 @@ static TsiSlabSum renew_words(TsiSweep* w, unsigned cls, uint32_t slab_id, uint6
 }
 
 void tsi_sweep_count(TsiSweep* w, size_t field, unsigned cls, uint64_t n) {
+    cls = tsi_class_row(cls);
     TsiClassCounters* c = w->b != NULL ? &w->b->counters[cls] : &w->arena->counters[cls];
     _Atomic uint64_t* sum = (_Atomic uint64_t*)(void*)((char*)c + field);
     if (w->b != NULL) tsi_store_relaxed(sum, tsi_load_relaxed(sum) + n);
@@ -197,7 +180,7 @@ static void take_out(TsiSweep* w, unsigned cls, uint32_t slab_id) {
     *chain = slab_id + 1;
     if (w->closing) tsi_sweep_count(w, offsetof(TsiClassCounters, close_returned), cls, 1);
     size_t bytes = tsi_slab_bytes(&w->arena->space, cls, slab_id);
-    if (w->tally != NULL) w->tally->c[cls].returned++;
+    if (w->tally != NULL) w->tally->c[tsi_class_row(cls)].returned++;
     w->slabs++;
     w->bytes += bytes;
     w->uncharged += bytes;
@@ -291,7 +274,7 @@ void tsi_settle_drain(TsiSweep* w, uint32_t slab_id) {
     unsigned cls = tsi_chunk_class(s, slab_id >> 8);
     TsiSlabSum sum;
     uint64_t old = make_orphan(a, w->inc, cls, slab_id, &sum);
-    if (sum.live.objects == 0 && claim(s, slab_id, TSI_SLAB_ORPHAN, &old)) {
+    if (tsi_slab_is_empty(s, cls, slab_id) && claim(s, slab_id, TSI_SLAB_ORPHAN, &old)) { /* by counts: in a region marks come before them */
         (void)renew_words(w, cls, slab_id, old);
         take_out(w, cls, slab_id);
         return;
@@ -303,7 +286,7 @@ void tsi_settle_drain(TsiSweep* w, uint32_t slab_id) {
 
 void tsi_sweep_look(TsiSweep* w, unsigned cls) {
     tsi_sweep_count(w, offsetof(TsiClassCounters, close_scanned), cls, 1);
-    if (w->tally != NULL) w->tally->c[cls].scanned++;
+    if (w->tally != NULL) w->tally->c[tsi_class_row(cls)].scanned++;
     w->inc->closed_slabs++;
 }
 
@@ -371,7 +354,16 @@ void tsi_slab_complete(TsiArena* a, TsiBinding* b, uint32_t slab_id, uint64_t ta
 enum { BATCH = 256 };
 
 void tsi_sweep_purged(TsiSweep* w, unsigned cls, size_t bytes) {
-    if (w->tally != NULL && tsi_space_gives_back(&w->arena->space)) w->tally->c[cls].bytes += bytes;
+    if (w->tally != NULL && tsi_space_gives_back(&w->arena->space)) w->tally->c[tsi_class_row(cls)].bytes += bytes;
+}
+
+void tsi_slab_retire(TsiArena* a, uint32_t slab_id) {
+    TsiSpace* s = &a->space;
+    const TsiClass* c = tsi_slab_class(s, slab_id);
+    _Atomic uint64_t* tag = &tsi_slab(s, slab_id)->tag;
+    tsi_space_purge_pages(s, tsi_slab_payload(s, c, slab_id), c->slab_bytes);
+    tsi_store_relaxed(tag, tsi_tag(tsi_tag_seq(tsi_load_relaxed(tag)), 0, TSI_SLAB_RETIRED));
+    tsi_add_relaxed(&a->retired_slabs, 1);
 }
 
 void tsi_sweep_finish(TsiSweep* w) {
@@ -386,13 +378,10 @@ void tsi_sweep_finish(TsiSweep* w) {
         uint32_t id = w->out - 1;
         w->out = tsi_slab(s, id)->next;
         unsigned cls = tsi_chunk_class(s, id >> 8);
-        tsi_add_relaxed(&a->overflowed[cls], 1);
+        tsi_add_relaxed(&a->overflowed[tsi_class_row(cls)], 1);
         tsi_sweep_purged(w, cls, s->classes->c[cls].slab_bytes);
         if (tsi_load_relaxed(&tsi_slab(s, id)->gen_base) >= TSI_GEN_LIMIT) {
-            uint64_t tag = tsi_load_relaxed(&tsi_slab(s, id)->tag);
-            tsi_space_purge_pages(s, tsi_slab_payload(s, &s->classes->c[cls], id), s->classes->c[cls].slab_bytes);
-            tsi_store_relaxed(&tsi_slab(s, id)->tag, tsi_tag(tsi_tag_seq(tag), 0, TSI_SLAB_RETIRED));
-            tsi_add_relaxed(&a->retired_slabs, 1);
+            tsi_slab_retire(a, id);
             continue;
         }
         w->purged += s->classes->c[cls].slab_bytes;
@@ -428,7 +417,10 @@ void tsi_unlink_claimed(TsiArena* a, TsiInc* i) {
     for (uint32_t at = tsi_inc_era(i) != 0 ? i->orphans : 0, next; at != 0; at = next) {
         next = tsi_slab(&a->space, at - 1)->next;
         if (tsi_tag_state(tsi_load_relaxed(&tsi_slab(&a->space, at - 1)->tag)) != TSI_SLAB_PURGING) continue;
-        orphan_unlink_locked(a, i, at - 1, tsi_slab_sum(&a->space, tsi_chunk_class(&a->space, (at - 1) >> 8), at - 1).issued);
+        unsigned cls = tsi_chunk_class(&a->space, (at - 1) >> 8);
+        /* A region's life may have been ended by then. */
+        TsiSlabSum sum = tsi_class_is_region(cls) ? sum_of_region(tsi_region_issued(&a->space, at - 1)) : tsi_slab_sum(&a->space, cls, at - 1);
+        orphan_unlink_locked(a, i, at - 1, sum.issued);
     }
 }
 
@@ -437,7 +429,8 @@ void tsi_return_claimed(TsiArena* a, uint32_t slab_id) {
     unsigned cls = tsi_chunk_class(s, slab_id >> 8);
     uint32_t seq = tsi_tag_seq(tsi_load_relaxed(&tsi_slab(s, slab_id)->tag));
     /* The claim dropped the flag that says whether handles were issued: look at the counts. */
-    if (tsi_load_relaxed(&s->chunks[slab_id >> 8].counts_committed) != 0) raise_generations(a, cls, slab_id, ((seq - 1) & TSI_INC_MASK) == 0 ? seq - 2 : seq - 1);
+    if (tsi_class_is_region(cls)) (void)tsi_region_end(s, slab_id); /* again, perhaps: who claimed it may have vanished before */
+    if (tsi_class_is_region(cls) || tsi_load_relaxed(&s->chunks[slab_id >> 8].counts_committed) != 0) raise_generations(a, cls, slab_id, ((seq - 1) & TSI_INC_MASK) == 0 ? seq - 2 : seq - 1);
     if (cls == TSI_CLASS_LARGE) tsi_space_give_large(s, slab_id);
     else tsi_space_purge(s, &slab_id, 1);
 }

@@ -33,10 +33,8 @@ typedef struct TsiSlabSum {
     unsigned twice; /* slots that an owner and another thread have both freed */
 } TsiSlabSum;
 TsiSlabSum tsi_slab_sum(const TsiSpace* s, unsigned cls, uint32_t slab_id);
-/* Live slots of a line, a bit each. */
+/* Live slots of a line, or granules of a region's KiB where live objects start: a bit each. */
 uint64_t tsi_line_live(const TsiSpace* s, unsigned cls, uint32_t line_id);
-/* Live objects of `bytes` usable bytes in a MIXED slab. */
-uint64_t tsi_mixed_live_of(const TsiSpace* s, uint32_t slab_id, size_t bytes);
 /* True when no object of the slab is live. */
 bool tsi_slab_is_empty(const TsiSpace* s, unsigned cls, uint32_t slab_id);
 /* Usable bytes of a live object. */
@@ -64,6 +62,8 @@ void tsi_slab_to_orphan(TsiArena* a, TsiInc* i, uint32_t slab_id);
 /* In a fork child: a claimed slab leaves its orphan list, then goes back to the pool. */
 void tsi_unlink_claimed(TsiArena* a, TsiInc* i);
 void tsi_return_claimed(TsiArena* a, uint32_t slab_id);
+/* A slab of no epoch is never used again; its pages go back. */
+void tsi_slab_retire(TsiArena* a, uint32_t slab_id);
 /* Gives back what the sweep has taken. No lock held. */
 void tsi_sweep_finish(TsiSweep* w);
 /* A freer found an ORPHAN slab complete. */

@@ -3,7 +3,7 @@
  *
  * The slabs of a shared heap are OWNED by it, and no thread owns it. All free slots are in the remote words of the
  * lines (avail and freed stay 0), where every free puts them; an allocation takes the lowest bit out by
- * compare-exchange. Everything else, lists, slabs, the mixed slab, happens under the incarnation's stripe. Lines are
+ * compare-exchange. Everything else, lists, slabs, the region of a domain, happens under the incarnation's stripe. Lines are
  * handed out one at a time for each class and lane:
  *
  *   sequential   all threads take from lane 0: one line of a class is in use
@@ -38,6 +38,7 @@
 #include "heap/shared.h"
 
 #include "heap/bracket.h"
+#include "heap/bump.h"
 #include "heap/close.h"
 #include "heap/heap.h"
 #include "heap/registry.h"
@@ -363,17 +364,16 @@ static void keep_events(TsiBinding* b, TsiBudgetEvents* e) {
     if (TSI_UNLIKELY((b->budget.soft | b->budget.hard) != 0)) *e = b->budget;
 }
 
-static TsiOutcome alloc_locked(TsiBinding* b, TsiHeap* h, TsiRef ref, unsigned cls, size_t align, uint32_t seen, void** out, TsiIssue* issue,
+static TsiOutcome alloc_locked(TsiBinding* b, TsiHeap* h, TsiRef ref, size_t size, unsigned cls, size_t align, uint32_t seen, void** out, TsiIssue* issue,
                                TsiBudgetEvents* e) {
     TsiArena* a = b->arena;
     TsiInc* i = tsi_inc(&a->phases, tsi_ref_index(ref));
-    const TsiClass* c = &b->classes->c[cls];
     unsigned lane = lane_for(b, cls);
     stripe_take(a, i, cls);
     TsiOutcome o = usable_locked(b, h, ref);
     bool scavenge = false;
     if (o == TSI_GOT) {
-        *out = c->granules != 0 && align <= 16 ? tsi_mixed_alloc(b, h, c) : NULL;
+        *out = tsi_bump_alloc(b, h, size, align);
         if (*out != NULL && issue != NULL) tsi_handle_issue_held(a, *out, issue);
         if (*out == NULL) *out = from_lines(b, h, ref, cls, lane, seen, issue);
         scavenge = h->takes > 64 && h->takes > tsi_load_relaxed(&h->slab_count) / 2 && tsi_load_relaxed(&h->slab_count) > 256;
@@ -445,7 +445,7 @@ TsiOutcome tsi_shared_alloc(TsiBinding* b, TsiRef ref, size_t size, unsigned cls
         TsiBirth birth = heap_of(b, ref, &h);
         if (birth != TSI_BIRTH_OK) return birth == TSI_BIRTH_STALE ? TSI_STALE : TSI_NO_MEMORY;
         *out = from_current(b, h, ref, cls, lane_for(b, cls), &seen, issue);
-        if (*out == NULL) o = alloc_locked(b, h, ref, cls, align, seen, out, issue, e);
+        if (*out == NULL) o = alloc_locked(b, h, ref, size, cls, align, seen, out, issue, e);
         if (o == TSI_AGAIN) b->by_inc[tsi_ref_index(ref) % TSI_HEAP_CACHE] = NULL; /* found anew, if it is there */
     }
     if (*out != NULL && issue != NULL && issue->spent) retire_line(b, ref, issue);

@@ -25,6 +25,7 @@
 #include "heap/sweep.h"
 
 #include "heap/bracket.h"
+#include "heap/bump.h"
 #include "heap/close.h"
 #include "heap/heap.h"
 #include "heap/late.h"
@@ -101,19 +102,20 @@ static void walk_locked(TsiSweep* w, TsiHeap* h, uint32_t skip) {
         }
     }
     h->slabs = kept;
-    h->mixed = NULL;
+    tsi_bump_drop(w->b != NULL && w->b->heap == h ? w->b : NULL, h);
     h->takes = 0;
     tsi_store_relaxed(&h->slab_count, kept_count);
     tsi_store_relaxed(&h->slab_bytes, kept_bytes);
 }
 
-/* Takes a heap nobody is inside of, except on the slab `skip`. `word` is REVOKED, HELD or DETACHED. */
+/* Takes a heap nobody is inside of, except on the slab `skip`. `word` is REVOKED, HELD or DETACHED, or LIVE for the caller's own. */
 static void seize_locked(TsiSweep* w, TsiHeap* h, uint64_t word, uint32_t skip) {
     TsiArena* a = w->arena;
     bool detached = tsi_heap_state(word) == TSI_HEAP_DETACHED, shared = tsi_heap_state(word) == TSI_HEAP_HELD;
     bool active = tsi_inc_state(w->inc) == TSI_INC_ACTIVE;
     TsiBinding* owner = detached || shared ? NULL : tsi_binding_at(a, word);
     if (!tsi_cas_seq(&h->word, &word, tsi_heap_word((uint32_t)(word >> 8), TSI_HEAP_SEIZED))) return;
+    if (!active && w->b != NULL && h->ranked) tsi_bump_learn(w->b, h, tsi_inc_label(w->inc));
     walk_locked(w, h, skip);
     if (active) { /* a trim: the heap goes on, its room has to be made anew */
         if (shared) {
@@ -143,12 +145,14 @@ static void seize_locked(TsiSweep* w, TsiHeap* h, uint64_t word, uint32_t skip) 
 
 TsiHeap* tsi_busy_heap(TsiArena* a, uint64_t busy, uint32_t* slab_id) {
     TsiSpace* s = &a->space;
-    if (busy - (uint64_t)(uintptr_t)s->meta >= (uint64_t)s->chunk_count << TSI_META_SHIFT) return NULL; /* no_line */
-    uint32_t line_id = tsi_line_id(s, (const TsiLine*)(uintptr_t)busy), chunk = line_id >> 10;
+    bool region = busy - (uint64_t)(uintptr_t)s->regions < (uint64_t)s->chunk_count << TSI_REGIONS_SHIFT;
+    if (!region && busy - (uint64_t)(uintptr_t)s->meta >= (uint64_t)s->chunk_count << TSI_META_SHIFT) return NULL; /* no_line */
+    uint32_t line_id = region ? 0 : tsi_line_id(s, (const TsiLine*)(uintptr_t)busy);
+    uint32_t named = region ? tsi_region_id(s, (const TsiRegion*)(uintptr_t)busy) : 0, chunk = region ? named >> 8 : line_id >> 10;
     unsigned cls = tsi_chunk_class(s, chunk);
-    if (cls == 0 || cls > TSI_CLASS_MIXED) return NULL;
+    if (cls == 0 || cls == TSI_CLASS_LARGE || cls == TSI_CLASS_CONT || tsi_class_is_region(cls) != region) return NULL;
     /* The chunk may have changed class since the line was found: it need not be one of this class's. */
-    uint32_t slab = (line_id & (TSI_CHUNK_LINES - 1)) >> s->classes->c[cls].lines_log2;
+    uint32_t slab = region ? named & (TSI_CHUNK_SLABS - 1) : (line_id & (TSI_CHUNK_LINES - 1)) >> s->classes->c[cls].lines_log2;
     if (slab >= tsi_chunk_slab_count(s, cls)) return NULL;
     *slab_id = chunk << 8 | slab;
     uint64_t tag = tsi_load_seq(&tsi_slab(s, *slab_id)->tag);
@@ -233,6 +237,8 @@ void tsi_sweep_locked(TsiSweep* w, TsiBinding* only) {
     if (state == TSI_INC_RELEASED) tsi_settle_release_orphans(w);
     else if (state != TSI_INC_ACTIVE) tsi_settle_orphan_pages(w);
 }
+
+void tsi_sweep_own_locked(TsiSweep* w, TsiHeap* h) { seize_locked(w, h, tsi_heap_word(w->b->index, TSI_HEAP_LIVE), 0); }
 
 /* What handover does for each heap of the calling thread that somebody has asked for. */
 static void handover_locked(TsiSweep* w, TsiBinding* b) {

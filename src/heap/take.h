@@ -1,5 +1,5 @@
 /*
- * take.h - what a heap takes from the space: slabs, its mixed slab, large objects.
+ * take.h - what a heap takes from the space: slabs, regions among them, and large objects.
  */
 #ifndef TSI_HEAP_TAKE_H
 #define TSI_HEAP_TAKE_H
@@ -17,9 +17,6 @@ typedef enum TsiOpen {
 /* A slab for the heap, charged to its incarnation and in its chain; false without memory or against a budget (b->budget
  * says). In the owner's bracket, or, of a shared heap, under its stripe. */
 bool tsi_slab_take(TsiBinding* b, TsiHeap* h, unsigned cls, TsiOpen how, uint32_t* slab_id);
-/* An object of a class in the heap's mixed slab, which is taken for the first one in a domain; NULL when there is none, or it is
- * used up. As tsi_slab_take. */
-void* tsi_mixed_alloc(TsiBinding* b, TsiHeap* h, const TsiClass* of);
 /* A large object in an incarnation; NULL without memory, against a budget, or when ref is not ACTIVE any more. The caller keeps
  * the record from being reused; no stripe is held. */
 void* tsi_large_alloc(TsiBinding* b, TsiRef ref, size_t size, size_t align, TsiIssue* issue);

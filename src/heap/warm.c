@@ -77,7 +77,7 @@ static bool evict(TsiArena* a, TsiWarm* w) {
         if (w->head[cls] == 0) continue;
         size_t size = a->space.classes->c[cls].slab_bytes, want = (EVICT_BYTES - bytes + size - 1) / size;
         unsigned more = cut(&a->space, w, cls, ids + n, want < FLUSH_BATCH - n ? (unsigned)want : FLUSH_BATCH - n);
-        if (more != 0) tsi_add_relaxed(&a->overflowed[cls], more);
+        if (more != 0) tsi_add_relaxed(&a->overflowed[tsi_class_row(cls)], more);
         bytes += more * size;
         n += more;
     }

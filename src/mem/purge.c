@@ -32,6 +32,7 @@ static void mark(TsiSpace* s, uint8_t* p, size_t bytes, bool zero) {
 
 static bool purge(TsiSpace* s, unsigned cls, void* p, size_t bytes, TsiPurgeHow how) {
     int error = tsi_os.purge(p, bytes, how);
+    cls = tsi_class_row(cls);
     bool ok = error == 0;
     tsi_add_relaxed(&s->purge_calls, 1);
     tsi_add_relaxed(&s->purges[cls], 1);

@@ -64,9 +64,6 @@ static void class_init(TsiClass* c, uint32_t size, unsigned cell_shift, size_t p
     }
     c->slots = (uint8_t)tsi_popcount(c->full);
     c->threshold = c->slots / 4 > 16 ? 16 : c->slots / 4 > 0 ? (uint8_t)(c->slots / 4) : 1;
-    unsigned granules = (size + TSI_GRANULE - 1) / TSI_GRANULE;
-    c->granules = size <= TSI_MIXED_MAX ? (uint8_t)granules : 0;
-    c->granule_align = tsi_is_pow2(granules) ? c->granules : 1;
     size_t slab = (size_t)1 << line_shift;
     if (slab < page) slab = page;
     if (slab < slab_min) slab = slab_min;
@@ -92,7 +89,8 @@ void tsi_class_table_init(TsiClassTable* t, size_t page, size_t slab_min) {
         uint32_t size = class_size(cls);
         class_init(&t->c[cls], size, choose_cell(size), page, size <= 48 && slab_min == 0 ? page : least);
     }
-    class_init(&t->c[TSI_CLASS_MIXED], TSI_GRANULE, 12, page, page);
+    for (unsigned rank = 0; rank < TSI_REGION_SIZES; rank++) /* granules of 16 bytes */
+        class_init(&t->c[tsi_region_class(rank)], 16, 10, page, (size_t)TSI_REGION_MIN << 2 * rank);
     TsiClass* large = &t->c[TSI_CLASS_LARGE];
     class_init(large, 1u << TSI_CHUNK_SHIFT, TSI_CHUNK_SHIFT, page, page);
     TsiClass* none[2] = {&t->c[0], &t->c[TSI_CLASS_CONT]};

@@ -3,9 +3,9 @@
  *
  * Classes are numbered from 1; 0 means "no class", so that a zeroed chunk table refuses every
  * pointer. The public index is the number minus 1: 0..7 are the fixed sizes, then 16, 32, 48, then
- * four steps to each doubling from 1024 to 256 KiB. Two classes have no size of their own: MIXED
- * (64-byte granules, objects of several sizes side by side) and LARGE (an object with chunks of
- * its own); CONT marks the further chunks of a large object.
+ * four steps to each doubling from 1024 to 256 KiB. Others have no size of their own: REGION and those after CONT (regions of
+ * four sizes, objects of any size side by side, see region.h) and LARGE (an object with chunks of
+ * its own); CONT marks the further chunks of a large object. Statistics tell of all regions under REGION.
  *
  * A slab is lines_per_slab lines; a line is an aligned run of cells; a cell is an aligned power of
  * two of bytes that holds objects from its start. No object straddles a cell, and cells of
@@ -22,10 +22,11 @@
 enum {
     TSI_FIXED_CLASSES = 8,
     TSI_SMALL_CLASSES = 44,                  /* classes that heaps keep rooms for: 1..44 */
-    TSI_CLASS_MIXED = TSI_SMALL_CLASSES + 1, /* 45 */
+    TSI_CLASS_REGION = TSI_SMALL_CLASSES + 1, /* 45: the smallest regions */
     TSI_CLASS_LARGE,
     TSI_CLASS_CONT,
-    TSI_CLASSES /* table size, entry 0 included */
+    TSI_REGION_SIZES = 4,
+    TSI_CLASSES = TSI_CLASS_CONT + TSI_REGION_SIZES /* table size, entry 0 included */
 };
 
 #define TSI_NO_SLOT 0xffffffffu /* beyond every line that has slots */
@@ -35,8 +36,7 @@ enum {
     TSI_LINE_MIN_SHIFT = 10,
     TSI_LUT_MAX = 1024,       /* sizes looked up in a byte table */
     TSI_SMALL_MAX = 1 << 18,  /* largest object in a slab of a class */
-    TSI_MIXED_MAX = 768,      /* largest object in a mixed slab */
-    TSI_GRANULE = 64,
+    TSI_REGION_MIN = 4096,    /* bytes of the smallest region, or a page; each of the others has four times those of the one before */
     TSI_LINE_SLOTS = 64
 };
 
@@ -49,7 +49,6 @@ typedef struct TsiClass {
     uint8_t slots;      /* of a line */
     uint8_t threshold;  /* free slots a full line needs before it is used again */
     uint8_t align_log2; /* natural alignment of every slot */
-    uint8_t granules, granule_align; /* of an object in a mixed slab; 0 where that is too small for it */
     uint64_t full;      /* word with a bit for each slot of a line */
     uint32_t offs[TSI_LINE_SLOTS]; /* slot -> offset in the line; TSI_NO_SLOT where there is none */
 } __attribute__((aligned(256))) TsiClass;
@@ -57,6 +56,12 @@ typedef struct TsiClass {
 typedef struct TsiClassTable {
     TsiClass c[TSI_CLASSES];
 } TsiClassTable;
+
+TSI_INLINE bool tsi_class_is_region(unsigned cls) { return cls == TSI_CLASS_REGION || cls > TSI_CLASS_CONT; }
+/* Class of the regions of a size, by rank: 0 is the smallest. */
+TSI_INLINE unsigned tsi_region_class(unsigned rank) { return rank == 0 ? TSI_CLASS_REGION : TSI_CLASS_CONT + rank; }
+/* The class that statistics tell of. */
+TSI_INLINE unsigned tsi_class_row(unsigned cls) { return cls > TSI_CLASS_CONT ? TSI_CLASS_REGION : cls; }
 
 extern uint8_t tsi_size_lut[TSI_LUT_MAX / 16 + 1];
 

@@ -56,9 +56,9 @@ typedef struct TsiSlab {
 } TsiSlab;
 
 typedef struct TsiLine {
-    _Atomic uint64_t avail;     /* owner: ready to hand out (MIXED: granules not yet used) */
+    _Atomic uint64_t avail;     /* owner: ready to hand out */
     _Atomic uint64_t freed;     /* owner: freed since the last refill */
-    _Atomic uint64_t issued;    /* slots ever moved to avail (MIXED: objects ever allocated; shared mode: slots ever claimed) */
+    _Atomic uint64_t issued;    /* slots ever moved to avail (shared mode: slots ever claimed) */
     _Atomic uint64_t remote[2]; /* what other threads have freed; shared mode: all that is free */
     uint8_t* base;              /* payload of slot 0 */
     _Atomic uint32_t heap_at;   /* owner: whose plain frees may end here, see below; 0 = nobody's */
@@ -73,22 +73,33 @@ enum {
     TSI_LINE_PARKED = 1, /* full: in no room */
     TSI_LINE_LISTED = 2, /* in a room's list */
     TSI_LINE_ARMED = 4,  /* the token is not with the owner */
-    TSI_LINE_MIXED = 8,
     TSI_LINE_RETIRED = 16, /* handle generations ran out: hands out no more */
     TSI_LINE_CUT = 32      /* its refill ends before a slot that the profile samples */
 };
 
 enum {
     TSI_SPECIAL_WAIT = 0x3f,   /* the line is parked: own frees, this many, until it has room; never above a threshold */
-    TSI_SPECIAL_MIXED = 0x40,  /* a slot may be no object's start */
     TSI_SPECIAL_HANDLED = 0x80 /* a handle was issued here in this incarnation: frees are counted */
 };
 
-/* Beside a MIXED line: where its objects start and end. */
-typedef struct TsiMixed {
-    _Atomic uint64_t starts, ends;
-    uint64_t unused_[6];
-} TsiMixed;
+/* Beside the slabs of a region class, which have no lines: one each, see region.h. */
+typedef struct TsiRegion {
+    _Atomic uint64_t word;     /* what other threads have freed */
+    _Atomic uint32_t issued;   /* owner: starts, gaps included */
+    _Atomic uint32_t freed;    /* owner: of those it has freed, gaps included */
+    _Atomic uint32_t rel;      /* owner: bytes used */
+    _Atomic uint32_t lim;      /* owner: bytes that the fast path may use; of an orphan what it was counted for, see late.c */
+    _Atomic(uint8_t*) base;    /* payload; with the map written as the region is opened, and read by snapshots that come late */
+    _Atomic(_Atomic uint8_t*) map;
+    _Atomic uint64_t gone;     /* parts given back while the region still holds objects; others read it as a hint */
+    _Atomic uint32_t heap_at;  /* as in a line */
+    _Atomic uint16_t gaps, gap_granules; /* owner */
+    _Atomic uint32_t late;     /* freers that sleep in a life that has ended */
+    uint8_t gen;               /* owner: of this life */
+    uint8_t size_log2;
+    bool spare;                /* owner: empty, and in its heap's list of such */
+    uint8_t unused_;
+} TsiRegion; /* 64 bytes */
 
 TSI_INLINE bool tsi_line_is_handled(const TsiLine* l) {
     return (tsi_load_relaxed(&l->special) & TSI_SPECIAL_HANDLED) != 0;

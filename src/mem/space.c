@@ -6,6 +6,7 @@
  */
 #include "mem/space.h"
 
+#include "mem/region.h"
 #include "mem/written.h"
 
 #include <string.h>
@@ -30,12 +31,13 @@ static size_t mapping_bytes_for(const TsiSpaceConfig* config, uint64_t chunks) {
     size_t bytes = chunks << TSI_CHUNK_SHIFT;
     bytes += tsi_align_up(chunks << TSI_META_SHIFT, page);
     bytes += chunks << TSI_COUNTS_SHIFT;
+    bytes += chunks << TSI_REGIONS_SHIFT;
     bytes += tsi_align_up(tables_bytes((uint32_t)chunks), page);
     return bytes + payload_align(config);
 }
 
 static bool map_tables(TsiSpace* s) {
-    uint8_t* at = s->counts + ((size_t)s->chunk_count << TSI_COUNTS_SHIFT);
+    uint8_t* at = s->regions + ((size_t)s->chunk_count << TSI_REGIONS_SHIFT);
     size_t bytes = tsi_align_up(tables_bytes(s->chunk_count), tsi_os.page_bytes);
     if (tsi_os.commit(at, bytes) != 0) return false;
     s->chunks = (TsiChunk*)(void*)at;
@@ -66,6 +68,7 @@ bool tsi_space_init(TsiSpace* s, const TsiSpaceConfig* config) {
     s->base = (uint8_t*)(uintptr_t)tsi_align_up((uint64_t)(uintptr_t)s->mapping, payload_align(config));
     s->meta = s->base + s->payload_bytes;
     s->counts = s->meta + tsi_align_up(chunks << TSI_META_SHIFT, tsi_os.page_bytes);
+    s->regions = s->counts + (chunks << TSI_COUNTS_SHIFT);
     if (!map_tables(s)) {
         tsi_os.unmap(s->mapping, s->mapping_bytes);
         s->mapping = NULL;
@@ -81,7 +84,7 @@ void tsi_space_destroy(TsiSpace* s) {
 }
 
 unsigned tsi_chunk_slab_count(const TsiSpace* s, unsigned cls) {
-    return cls >= TSI_CLASS_LARGE ? 1 : (1u << TSI_CHUNK_SHIFT) / s->classes->c[cls].slab_bytes;
+    return cls == TSI_CLASS_LARGE || cls == TSI_CLASS_CONT ? 1 : (1u << TSI_CHUNK_SHIFT) / s->classes->c[cls].slab_bytes;
 }
 
 TsiPlaceResult tsi_space_locate(const TsiSpace* s, const void* p, TsiPlace* out) {
@@ -215,12 +218,20 @@ static void floors_apply(TsiSpace* s, uint32_t slab_id) {
 
 static void set_class(TsiSpace* s, uint32_t chunk, unsigned cls) {
     /* release: pairs with tsi_chunk_class and tsi_free_fast; the bookkeeping is committed before the class shows */
-    tsi_store_release(&s->keys[chunk], (uint32_t)(cls * sizeof(TsiClass)) | s->classes->c[cls].line_shift);
+    const TsiClass* c = &s->classes->c[cls];
+    uint32_t low = tsi_class_is_region(cls) ? TSI_KEY_REGION | tsi_log2(c->slab_bytes) : c->line_shift;
+    tsi_store_release(&s->keys[chunk], (uint32_t)(cls * sizeof(TsiClass)) | low);
 }
 
 static bool chunk_open(TsiSpace* s, unsigned cls, unsigned node) {
-    uint32_t chunk = chunk_find(s, 1, 1);
-    if (chunk == s->chunk_count) return false;
+    uint32_t chunk;
+    for (;;) {
+        chunk = chunk_find(s, 1, 1);
+        if (chunk == s->chunk_count) return false;
+        if (!tsi_class_is_region(cls) || tsi_regions_prepare(s, chunk, cls)) break;
+        if (s->chunks[chunk].region_class == 0) return false; /* no memory */
+        chunk_set_used(s, chunk, 1, true); /* set aside for good: a thread was stopped while it freed in it, many lives ago */
+    }
     chunks_prefer_node(s, chunk, 1, node);
     if (!chunk_commit(s, chunk, !tsi_os.strict_commit)) return false;
     TsiChunk* k = &s->chunks[chunk];
@@ -236,11 +247,15 @@ static bool chunk_open(TsiSpace* s, unsigned cls, unsigned node) {
 /* Gives the words of a chunk without slabs in use back. The slabs' own words stay: tags and
  * generations for stale frees and handles, inbox links because a slab may still be in some thread's inbox. */
 static void chunk_close(TsiSpace* s, uint32_t chunk) {
+    unsigned cls = tsi_chunk_class(s, chunk);
     set_class(s, chunk, 0);
     floors_raise(s, chunk, s->chunks[chunk].fresh);
     if (tsi_space_gives_back(s) && tsi_os.page_bytes <= TSI_META_LINES &&
         tsi_os.purge(tsi_meta_of(s, chunk) + TSI_META_LINES, TSI_META_END - TSI_META_LINES, TSI_PURGE_DONTNEED) == 0)
         tsi_written_forget_lines(&s->chunks[chunk]);
+    if (tsi_space_gives_back(s) && tsi_class_is_region(cls) && tsi_os.page_bytes <= TSI_REGIONS_MAP &&
+        tsi_os.purge(tsi_regions_of(s, chunk), TSI_REGIONS_MAP, TSI_PURGE_DONTNEED) == 0)
+        tsi_written_forget_maps(&s->chunks[chunk]);
     if (tsi_space_gives_back(s) && s->chunks[chunk].counts_committed &&
         tsi_os.purge(s->counts + ((size_t)chunk << TSI_COUNTS_SHIFT), (size_t)1 << TSI_COUNTS_SHIFT, TSI_PURGE_DONTNEED) == 0)
         tsi_written_forget_counts(&s->chunks[chunk]);
@@ -264,6 +279,7 @@ bool tsi_space_is_over(TsiSpace* s, size_t bytes) {
 
 static void take_counted(TsiSpace* s, unsigned cls, unsigned lane) {
     bool fast = tsi_lock_take_probed(&s->lock);
+    cls = tsi_class_row(cls);
     tsi_add_relaxed(fast ? &s->lock_fast[cls][lane] : &s->lock_contended[cls][lane], 1); /* shared mode adds under stripes */
 }
 

@@ -1,7 +1,7 @@
 /*
  * space.h - the address space of one allocator: reservation, chunks, slabs, pool.
  *
- *   one reservation:  [ payload chunks | bookkeeping, 128 KiB a chunk | handle counts, 512 KiB a chunk | chunk tables ]
+ *   one reservation:  [ payload chunks | bookkeeping, 128 KiB a chunk | handle counts, 512 KiB a chunk | regions, 128 KiB a chunk | chunk tables ]
  *   bookkeeping of a chunk:  [ 256 TsiSlab, 8 KiB | 1024 TsiLine, 64 KiB | unused ]
  *
  * A chunk (1 MiB) serves one class, named by its TsiChunkKey; the class is 0 until the chunk's bookkeeping
@@ -28,7 +28,9 @@ enum {
     TSI_CHUNK_SLABS = 256,
     TSI_CHUNK_LINES = 1024,
     TSI_CHUNKS_MAX = 1 << 16,
-    TSI_MIXED_AT = 512, /* index of the first TsiMixed among a chunk's lines */
+    TSI_REGIONS_SHIFT = 17,
+    TSI_REGIONS_MAP = 64 << 10,
+    TSI_REGIONS_END = TSI_REGIONS_MAP + TSI_CHUNK_SLABS * (int)sizeof(TsiRegion),
     TSI_NODES_MAX = 8,  /* memory nodes told apart; nodes beyond share chunks with others */
     TSI_HUGE_SHIFT = 21,
     TSI_LANES = 16      /* counters of slabs taken are kept apart for so many kinds of callers */
@@ -44,18 +46,21 @@ typedef struct TsiChunk {
     _Atomic uint32_t gen_floor; /* both: no slab of the chunk has used these yet, in any class */
     _Atomic uint8_t counts_committed; /* set once, never cleared */
     uint8_t meta_committed;
+    uint8_t region_class;    /* of the chunk's regions, the last that it had; 0: none, and they are not committed */
     uint8_t payload_committed; /* all of it; only asked where commits are not charged */
     uint8_t listed;
     _Atomic uint8_t dirty;   /* memory of it went back and may hold something; else all that is in no slab is zero */
     uint8_t node;            /* whose threads get its slabs: a row of with_free */
     uint8_t asked_node;      /* whose memory they are made of: it was last asked of, + 1 */
-    _Atomic uint32_t meta_pages; /* bits of written.h */
+    _Atomic uint32_t meta_pages, region_pages; /* bits of written.h */
     _Atomic uint64_t counts_pages[2];
     _Atomic uint64_t late; /* marks of heap/late.h */
 } TsiChunk;
 
 /* What a free looks up first: the offset of the chunk's class in the table of classes and, in the low byte, which that
- * leaves free, the class's line_shift: the way from an address to its line does not lead through the class. */
+ * leaves free, the class's line_shift: the way from an address to its line does not lead through the class. Of regions the low byte
+ * is TSI_KEY_REGION and the shift from an offset to its region. */
+enum { TSI_KEY_REGION = 0x80 };
 typedef _Atomic uint32_t TsiChunkKey;
 _Static_assert(sizeof(TsiClass) % 256 == 0, "the low byte of a key is free");
 
@@ -77,6 +82,7 @@ typedef struct TsiSpace {
     uint64_t payload_bytes;
     uint8_t* meta;
     uint8_t* counts;
+    uint8_t* regions;
     TsiChunkKey* keys;
     const TsiClassTable* classes;
     uint32_t chunk_count;
@@ -95,7 +101,7 @@ typedef struct TsiSpace {
     _Atomic uint64_t committed_bytes;  /* slabs out of the pool */
     _Atomic uint64_t purge_calls, purge_bytes, purge_failures;
     /* Readers may look: */
-    _Atomic uint64_t purges[TSI_CLASSES], purged[TSI_CLASSES], purges_failed[TSI_CLASSES]; /* without the lock */
+    _Atomic uint64_t purges[TSI_CLASSES], purged[TSI_CLASSES], purges_failed[TSI_CLASSES]; /* without the lock; these by tsi_class_row */
     _Atomic uint64_t lock_fast[TSI_CLASSES][TSI_LANES], lock_contended[TSI_CLASSES][TSI_LANES];
 } TsiSpace;
 
@@ -113,8 +119,6 @@ TSI_INLINE uint32_t tsi_line_id(const TsiSpace* s, const TsiLine* l) {
     return (uint32_t)(d >> TSI_META_SHIFT) << 10 | (uint32_t)(((d & ((1u << TSI_META_SHIFT) - 1)) - TSI_META_LINES) / sizeof(TsiLine));
 }
 TSI_INLINE _Atomic uint64_t* tsi_remote(const TsiSpace* s, uint32_t line_id) { return tsi_line(s, line_id)->remote; }
-TSI_INLINE TsiMixed* tsi_mixed_of(TsiLine* l) { return (TsiMixed*)(void*)(l + TSI_MIXED_AT); }
-TSI_INLINE TsiMixed* tsi_mixed(const TsiSpace* s, uint32_t line_id) { return tsi_mixed_of(tsi_line(s, line_id)); }
 TSI_INLINE TsiSlab* tsi_slab(const TsiSpace* s, uint32_t id) {
     return (TsiSlab*)(void*)tsi_meta_of(s, id >> 8) + (id & (TSI_CHUNK_SLABS - 1));
 }

@@ -8,13 +8,18 @@ static uint32_t meta_bits(size_t from, size_t to) {
 }
 
 void tsi_written_slab(TsiSpace* s, unsigned cls, uint32_t slab_id) {
+    TsiChunk* k = &s->chunks[slab_id >> 8];
     size_t slab = slab_id & (TSI_CHUNK_SLABS - 1), lines = (size_t)1 << s->classes->c[cls].lines_log2;
-    size_t from = TSI_META_LINES + slab * lines * sizeof(TsiLine), to = from + lines * sizeof(TsiLine);
-    uint32_t bits = meta_bits(slab * sizeof(TsiSlab), (slab + 1) * sizeof(TsiSlab)) | meta_bits(from, to);
-    size_t mixed = TSI_MIXED_AT * sizeof(TsiLine);
-    if (cls == TSI_CLASS_MIXED) bits |= meta_bits(from + mixed, to + mixed);
-    _Atomic uint32_t* pages = &s->chunks[slab_id >> 8].meta_pages;
-    tsi_store_relaxed(pages, tsi_load_relaxed(pages) | bits);
+    size_t from = slab * lines * sizeof(TsiLine), to = from + lines * sizeof(TsiLine);
+    uint32_t bits = meta_bits(slab * sizeof(TsiSlab), (slab + 1) * sizeof(TsiSlab));
+    if (tsi_class_is_region(cls)) { /* the bytes of a KiB are as many as a line */
+        size_t record = TSI_REGIONS_MAP + slab * sizeof(TsiRegion);
+        uint32_t own = meta_bits(from, to) | meta_bits(record, record + sizeof(TsiRegion));
+        tsi_store_relaxed(&k->region_pages, tsi_load_relaxed(&k->region_pages) | own);
+    } else {
+        bits |= meta_bits(TSI_META_LINES + from, TSI_META_LINES + to);
+    }
+    tsi_store_relaxed(&k->meta_pages, tsi_load_relaxed(&k->meta_pages) | bits);
 }
 
 void tsi_written_counts(TsiSpace* s, uint32_t slab_id) {
@@ -30,13 +35,17 @@ void tsi_written_forget_lines(TsiChunk* k) {
     tsi_store_relaxed(&k->meta_pages, tsi_load_relaxed(&k->meta_pages) & ~meta_bits(TSI_META_LINES, TSI_META_END));
 }
 
+void tsi_written_forget_maps(TsiChunk* k) {
+    tsi_store_relaxed(&k->region_pages, tsi_load_relaxed(&k->region_pages) & ~meta_bits(0, TSI_REGIONS_MAP));
+}
+
 void tsi_written_forget_counts(TsiChunk* k) {
     for (unsigned n = 0; n < 2; n++) tsi_store_relaxed(&k->counts_pages[n], 0);
 }
 
 size_t tsi_written_bytes(const TsiSpace* s, uint32_t chunk) {
     TsiChunk* k = &s->chunks[chunk];
-    unsigned pages = tsi_popcount(tsi_load_relaxed(&k->meta_pages));
+    unsigned pages = tsi_popcount(tsi_load_relaxed(&k->meta_pages)) + tsi_popcount(tsi_load_relaxed(&k->region_pages));
     for (unsigned n = 0; n < 2; n++) pages += tsi_popcount(tsi_load_relaxed(&k->counts_pages[n]));
     return pages * tsi_os.page_bytes;
 }

@@ -12,6 +12,7 @@
  */
 #include "stats/check.h"
 
+#include "heap/bump.h"
 #include "heap/handles.h"
 
 #include "heap/heap.h"
@@ -52,16 +53,10 @@ static void check_line(Check* k, unsigned cls, uint32_t id, uint32_t seq, uint32
     if (((avail | freed | bits) & ~full) != 0) fail(k, "line %u: bits outside the class", id);
     if ((avail & freed) != 0) fail(k, "line %u: slots both ready and freed", id);
     if ((bits & (avail | freed)) != 0) fail(k, "line %u: slots freed twice", id);
-    if (cls == TSI_CLASS_MIXED) {
-        uint64_t starts = tsi_load_relaxed(&tsi_mixed(s, id)->starts), ends = tsi_load_relaxed(&tsi_mixed(s, id)->ends);
-        if (tsi_popcount(starts) != tsi_popcount(ends)) fail(k, "line %u: starts and ends differ", id);
-        if (((freed | bits) & ~starts) != 0) fail(k, "line %u: freed what never started", id);
-    }
     if (heap_at != 0 && (flags & TSI_LINE_PARKED) != 0 && (flags & TSI_LINE_LISTED) != 0) fail(k, "line %u: parked and listed", id);
     bool plain = (flags & TSI_LINE_RETIRED) == 0;
     if (tsi_load_relaxed(&l->heap_at) != (plain ? heap_at : 0)) fail(k, "line %u: plain frees end in another heap", id);
     unsigned special = tsi_load_relaxed(&l->special), wait = special & TSI_SPECIAL_WAIT;
-    if (((special & TSI_SPECIAL_MIXED) != 0) != (cls == TSI_CLASS_MIXED)) fail(k, "line %u: marked as mixed, or not marked", id);
     bool waits = heap_at != 0 && (flags & (TSI_LINE_PARKED | TSI_LINE_RETIRED)) == TSI_LINE_PARKED;
     if (heap_at != 0 && (wait != 0) != waits) fail(k, "line %u: waits for %u frees, flags %#x", id, wait, flags);
     if (wait > s->classes->c[cls].threshold) fail(k, "line %u: waits for %u frees", id, wait);
@@ -76,12 +71,37 @@ static void check_handles(Check* k, unsigned cls, uint32_t id, uint64_t tag) {
         return;
     }
     uint64_t bits = tsi_remote_bits(tsi_load_relaxed(&l->remote[0]), tsi_load_relaxed(&l->remote[1]));
-    uint64_t starts = cls == TSI_CLASS_MIXED ? tsi_load_relaxed(&tsi_mixed(s, id)->starts) : s->classes->c[cls].full;
-    uint64_t used = starts & ~(tsi_load_relaxed(&l->freed) | bits);
+    uint64_t used = s->classes->c[cls].full & ~(tsi_load_relaxed(&l->freed) | bits);
     for (; used != 0; used &= used - 1) {
         uint32_t count = tsi_count_of(tsi_load_relaxed(&tsi_counts(s, id)[tsi_ctz64(used)]), tsi_tag_seq(tag));
         if ((count & 1) != 0) fail(k, "line %u: a slot that is live or ready has an odd count", id);
     }
+}
+
+/* At rest: the map tells the counts, and nobody is in it. */
+static void check_region(Check* k, uint32_t id, unsigned cls, uint32_t heap_at) {
+    TsiSpace* s = &k->a->space;
+    const TsiRegion* r = tsi_region(s, id);
+    uint64_t word = tsi_load_relaxed(&r->word);
+    unsigned gen = tsi_region_gen(word), owned_by = tsi_load_relaxed(&r->heap_at);
+    uint32_t starts = 0, own = 0, other = 0, granules = s->classes->c[cls].slab_bytes >> TSI_GRANULE_SHIFT;
+    uint32_t end = tsi_load_relaxed(&r->rel) >> TSI_GRANULE_SHIFT;
+    if (owned_by != 0 && owned_by != heap_at) fail(k, "region %u: plain frees end in another heap", id);
+    if (tsi_region_entered(word) != 0) fail(k, "region %u: somebody frees in it", id);
+    if (gen == 0) return; /* ended, and to be cleared */
+    if (gen != r->gen) fail(k, "region %u: generation %u, its owner's %u", id, gen, r->gen);
+    if (end > granules) fail(k, "region %u: %u granules used of %u", id, end, granules);
+    for (uint32_t g = 0; g < granules && k->ok; g++) {
+        unsigned byte = tsi_load_relaxed(&tsi_load_relaxed(&r->map)[g]);
+        if ((byte & TSI_GEN_BYTE) != gen) continue;
+        if (g >= end) fail(k, "region %u: an object starts at %u, beyond %u", id, g, end);
+        starts++;
+        own += (byte & TSI_MARK_OWN) != 0;
+        other += (byte & TSI_MARK_OTHER) != 0;
+    }
+    if (starts != tsi_load_relaxed(&r->issued)) fail(k, "region %u: %u starts, counted %u", id, starts, tsi_load_relaxed(&r->issued));
+    if (own != tsi_load_relaxed(&r->freed)) fail(k, "region %u: %u freed by its owner, counted %u", id, own, tsi_load_relaxed(&r->freed));
+    if (other != tsi_region_objects(word)) fail(k, "region %u: %u freed by others, counted %u", id, other, tsi_region_objects(word));
 }
 
 static bool in_chain(Check* k, uint32_t head, uint32_t slab_id) {
@@ -104,7 +124,9 @@ static void check_slab(Check* k, uint32_t id, unsigned cls) {
     if (state == TSI_SLAB_PURGING || state == TSI_SLAB_PARTIAL) fail(k, "slab %u: claimed, and nobody works on it", id);
     if (state != TSI_SLAB_OWNED && state != TSI_SLAB_ORPHAN) return;
     uint32_t heap_at = state == TSI_SLAB_OWNED ? tsi_tag_index(tag) * (uint32_t)sizeof(TsiHeap) : 0;
-    for (uint32_t i = 0, first = tsi_first_line(c, id); i < 1u << c->lines_log2; i++) {
+    bool region = tsi_class_is_region(cls);
+    if (region) check_region(k, id, cls, heap_at);
+    for (uint32_t i = 0, first = tsi_first_line(c, id); !region && i < 1u << c->lines_log2; i++) {
         check_line(k, cls, first + i, tsi_tag_seq(tag), heap_at);
         check_handles(k, cls, first + i, tag);
     }

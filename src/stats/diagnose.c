@@ -6,11 +6,12 @@
  * belongs to one incarnation for certain, because its reference carries the era; what has been reused by the time the
  * label is read is left out.
  *
- * Objects in mixed slabs count under the class of their usable size. A mixed slab itself counts with the class
+ * Objects in regions count under the class of their usable size. A region itself counts with the class
  * that has most bytes alive in it, so the rows of an incarnation add up to what it holds.
  */
 #include "stats/diagnose.h"
 
+#include "mem/region.h"
 #include "stats/tally.h"
 
 #include <errno.h>
@@ -34,7 +35,7 @@ void tsi_scratch_drop(TsiScratch* m) {
 
 /* ---- leaks ---- */
 
-enum { FIRST_ROWS = 512, MIXED_SIZES = TSI_MIXED_MAX / TSI_GRANULE + 1 };
+enum { FIRST_ROWS = 512 };
 
 typedef struct Collect {
     TsiArena* a;
@@ -80,31 +81,19 @@ static void add_slab(TsiLeakRow* r, const TsiSlabView* v, uint64_t object_bytes)
         r->c.partial_slab_count++;
 }
 
-/* Counts the live objects of a mixed slab by their granules. */
-static void count_mixed(const TsiSpace* s, uint32_t slab_id, uint64_t by_granules[MIXED_SIZES]) {
-    const TsiClass* c = &s->classes->c[TSI_CLASS_MIXED];
-    for (uint32_t i = 0, first = tsi_first_line(c, slab_id); i < 1u << c->lines_log2; i++) {
-        uint64_t live = tsi_line_live(s, TSI_CLASS_MIXED, first + i);
-        for (; live != 0; live &= live - 1) {
-            TsiPlace at = {first + i, slab_id, TSI_CLASS_MIXED, tsi_ctz64(live)};
-            size_t granules = tsi_place_bytes(s, &at) / TSI_GRANULE;
-            if (granules < MIXED_SIZES) by_granules[granules]++;
-        }
-    }
-}
-
-static void add_mixed(Collect* k, const TsiSlabView* v) {
-    uint64_t by_granules[MIXED_SIZES] = {0};
-    size_t most = 0;
+/* The objects of a region count under the class of their size, the region itself with the class that has most bytes there. */
+static void add_region(Collect* k, const TsiSlabView* v) {
+    TsiRegionTally region;
+    unsigned most = 0;
     if (v->sum.live.objects == 0) return; /* what nobody leaks into is no leak */
-    count_mixed(&k->a->space, v->slab_id, by_granules);
-    for (size_t g = 1; g < MIXED_SIZES; g++) {
-        if (by_granules[g] == 0) continue;
-        TsiLeakRow* r = row_of(k, v->ref, tsi_class_of(g * TSI_GRANULE));
-        if (r != NULL) r->c.alloc_count += by_granules[g];
-        if (most == 0 || by_granules[g] * g > by_granules[most] * most) most = g;
+    tsi_tally_region(k->a, v, &region);
+    for (unsigned cls = 1; cls <= TSI_SMALL_CLASSES; cls++) {
+        if (region.objects[cls] == 0) continue;
+        TsiLeakRow* r = row_of(k, v->ref, cls);
+        if (r != NULL) r->c.alloc_count += region.objects[cls];
+        if (most == 0 || region.bytes[cls] > region.bytes[most]) most = cls;
     }
-    if (most != 0) add_slab(row_of(k, v->ref, tsi_class_of(most * TSI_GRANULE)), v, TSI_GRANULE);
+    if (most != 0) add_slab(row_of(k, v->ref, most), v, TSI_GRANULE);
 }
 
 static void collect_slab(const TsiSlabView* v, void* ctx) {
@@ -113,8 +102,8 @@ static void collect_slab(const TsiSlabView* v, void* ctx) {
     TsiInc* i = tsi_inc(&k->a->phases, tsi_ref_index(v->ref));
     if (!tsi_ref_is_current(&k->a->phases, v->ref) || tsi_inc_state(i) == TSI_INC_ACTIVE) return;
     if (age_ns(k, i) < k->threshold_ns) return;
-    if (v->cls == TSI_CLASS_MIXED) {
-        add_mixed(k, v);
+    if (tsi_class_is_region(v->cls)) {
+        add_region(k, v);
         return;
     }
     TsiLeakRow* r = row_of(k, v->ref, v->cls);
@@ -323,7 +312,7 @@ static bool walk_line(Walk* w, TsiPlace at, uint64_t live) {
     for (; live != 0; live &= live - 1) {
         at.slot = tsi_ctz64(live);
         size_t bytes = tsi_place_bytes(s, &at);
-        unsigned cls = at.cls == TSI_CLASS_MIXED ? tsi_class_of(bytes) : at.cls;
+        unsigned cls = tsi_class_is_region(at.cls) ? tsi_class_of(bytes) : at.cls;
         if (bytes == 0 || cls == 0) continue; /* began this instant */
         w->calls++;
         if (!w->fn(&(SlabLiveObject){tsi_place_address(s, &at), bytes, cls - 1}, w->ctx)) return false;

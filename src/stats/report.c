@@ -93,12 +93,13 @@ static void copy_phase(TsiWalk* w, uint32_t n) {
 static void add_to_classes(TsiWalk* w, const TsiSlabView* v) {
     bool kept = v->cls != TSI_CLASS_LARGE && (v->state == TSI_SLAB_ORPHAN || v->state == TSI_SLAB_PARTIAL);
     SlabClassStats* rows = kept ? w->r->settled : w->r->classes;
-    if (v->cls != TSI_CLASS_MIXED) {
-        tsi_tally_class_add(w->a, &rows[v->cls - 1], v);
-        return;
+    unsigned row = tsi_class_row(v->cls);
+    TsiRegionTally region;
+    if (row == TSI_CLASS_REGION) {
+        tsi_tally_region(w->a, v, &region);
+        for (unsigned cls = 1; cls <= TSI_SMALL_CLASSES; cls++) tsi_tally_class_add(w->a, &rows[cls - 1], v, &region); /* of its objects */
     }
-    for (uint32_t n = 0; n < TSI_FIXED_CLASSES; n++) tsi_tally_class_add(w->a, &rows[n], v); /* of its objects */
-    tsi_tally_class_add(w->a, &rows[TSI_CLASS_MIXED - 1], v);
+    tsi_tally_class_add(w->a, &rows[row - 1], v, &region);
 }
 
 static void add_slab(const TsiSlabView* v, void* ctx) {

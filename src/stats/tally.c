@@ -6,10 +6,24 @@
 
 #include <string.h>
 
-uint64_t tsi_tally_live_of(TsiArena* a, const TsiSlabView* v, unsigned cls) {
-    if (v->cls == TSI_CLASS_MIXED && cls <= TSI_FIXED_CLASSES && v->sum.live.objects != 0)
-        return tsi_mixed_live_of(&a->space, v->slab_id, a->space.classes->c[cls].size);
-    return v->cls == cls && cls != TSI_CLASS_MIXED ? v->sum.live.objects : 0;
+void tsi_tally_region(TsiArena* a, const TsiSlabView* v, TsiRegionTally* out) {
+    const TsiSpace* s = &a->space;
+    const TsiClass* c = &s->classes->c[v->cls];
+    memset(out, 0, sizeof *out);
+    if (!tsi_class_is_region(v->cls) || v->sum.live.objects == 0) return;
+    for (uint32_t i = 0, first = tsi_first_line(c, v->slab_id); i < 1u << c->lines_log2; i++) {
+        for (uint64_t live = tsi_line_live(s, v->cls, first + i); live != 0; live &= live - 1) {
+            size_t bytes = tsi_place_bytes(s, &(TsiPlace){first + i, v->slab_id, v->cls, tsi_ctz64(live)});
+            unsigned cls = tsi_class_of(bytes);
+            out->objects[cls <= TSI_SMALL_CLASSES ? cls : 0]++;
+            out->bytes[cls <= TSI_SMALL_CLASSES ? cls : 0] += bytes;
+        }
+    }
+}
+
+uint64_t tsi_tally_live_of(const TsiSlabView* v, const TsiRegionTally* region, unsigned cls) {
+    if (tsi_class_is_region(v->cls)) return cls <= TSI_SMALL_CLASSES ? region->objects[cls] : 0;
+    return v->cls == cls ? v->sum.live.objects : 0;
 }
 
 bool tsi_tally_is_full(TsiArena* a, const TsiSlabView* v) {
@@ -137,11 +151,11 @@ void tsi_tally_class_begin(TsiArena* a, uint32_t index, SlabClassStats* out) {
     class_locks(a, cls, out);
 }
 
-void tsi_tally_class_add(TsiArena* a, SlabClassStats* out, const TsiSlabView* v) {
+void tsi_tally_class_add(TsiArena* a, SlabClassStats* out, const TsiSlabView* v, const TsiRegionTally* region) {
     unsigned cls = tsi_class_number(out->class_index);
-    uint64_t live = tsi_tally_live_of(a, v, cls);
-    out->live_bytes += cls == TSI_CLASS_LARGE ? (live != 0 ? v->sum.live.bytes : 0) : live * out->object_size;
-    if (v->cls != cls) return;
+    if (tsi_class_is_region(v->cls) && cls <= TSI_SMALL_CLASSES) out->live_bytes += region->bytes[cls];
+    else if (v->cls == cls && cls != TSI_CLASS_REGION) out->live_bytes += v->sum.live.bytes;
+    if (tsi_class_row(v->cls) != cls) return;
     out->net_slabs++;
     out->committed_bytes += v->bytes;
     if (v->state == TSI_SLAB_WARM) out->cache_size++;

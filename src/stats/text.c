@@ -70,8 +70,8 @@ TsiWord tsi_word_label(const char* label) {
 
 TsiWord tsi_word_class(uint32_t class_index, uint32_t object_size) {
     TsiWord w;
-    if (class_index == TSI_CLASS_MIXED - 1)
-        (void)snprintf(w.at, sizeof w.at, "mixed slabs");
+    if (class_index == TSI_CLASS_REGION - 1)
+        (void)snprintf(w.at, sizeof w.at, "regions");
     else if (class_index == TSI_CLASS_LARGE - 1)
         (void)snprintf(w.at, sizeof w.at, "large objects");
     else

@@ -34,7 +34,7 @@ typedef struct TsiWord {
 TsiWord tsi_word_bytes(uint64_t bytes);
 /* A label in quotes, what is not printable as '?'; (unlabeled). */
 TsiWord tsi_word_label(const char* label);
-/* "class 2 (128 B)", "mixed slabs", "large objects". */
+/* "class 2 (128 B)", "regions", "large objects". */
 TsiWord tsi_word_class(uint32_t class_index, uint32_t object_size);
 
 #endif

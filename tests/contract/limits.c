@@ -453,7 +453,7 @@ static void a_reset_without_records(void) {
     CHECK_EQ(errno, ENOMEM);
     CHECK(!epoch_domain_reset(frame));
     CHECK_EQ(frame->epoch_era, era);
-    CHECK_EQ(slab_usable_size(a, p), 128);
+    CHECK_EQ(slab_usable_size(a, p), 112);
     CHECK(epoch_domain_receipt(frame, &after));
     CHECK_EQ(after.epoch_era, before.epoch_era);
     CHECK_EQ(after.objects_released, before.objects_released);

@@ -28,7 +28,7 @@
         }                                                           \
     } while (0)
 
-enum { TEXT_MOST = 2048, FIELDS = 16, STRUCT_MOST = 4096, VALUE_MOST = 23, WARM = 3 };
+enum { TEXT_MOST = 2048, FIELDS = 17, STRUCT_MOST = 4096, VALUE_MOST = 23, WARM = 3 };
 
 typedef unsigned __int128 Wide; /* no product of a 64-bit number and a suffix overflows it */
 
@@ -138,7 +138,8 @@ static void fields_of(const SlabOptions* o, uint64_t v[FIELDS]) {
     const uint64_t all[FIELDS] = {o->ring_size,  o->purge_policy, o->reserve_bytes, o->warm_bytes,
                                   o->slab_bytes, o->prefault,     o->misuse_fatal,  o->leak_report,
                                   o->max_labels, o->max_bytes,    o->sampling_period, o->huge_pages,
-                                  o->numa_local, o->shared,       o->segment,       o->profile_bytes};
+                                  o->numa_local, o->shared,       o->segment,       o->profile_bytes,
+                                  o->bump};
     memcpy(v, all, sizeof all);
 }
 

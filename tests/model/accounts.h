@@ -73,15 +73,14 @@ static inline void book_ended(struct side* s, struct inc* inc) {
     if (inc->objects.allocated > 0) a->ended_held++;
 }
 
-/* Slabs that the live objects are in at least: each size has its own, but for small ones of a domain. */
+/* Slabs that the live objects are in at least: each size has its own, but in regions. */
 static inline uint64_t slabs_least(const struct side* s, const struct inc* inc) {
     uint64_t sizes = 0, n = inc->large_live;
     for (size_t i = 0; i < s->n_objs && inc->objects.live > inc->large_live; i++) {
         const struct obj* o = s->objs[i];
         if (o->inc != inc || o->large) continue;
-        bool mixed = !inc->ring && o->usable <= 768;
         unsigned log = 63 - (unsigned)__builtin_clzll(o->usable);
-        sizes |= (uint64_t)1 << (mixed ? 0 : log);
+        sizes |= (uint64_t)1 << (o->bumped ? 0 : log);
     }
     return n + (uint64_t)__builtin_popcountll(sizes);
 }
@@ -123,6 +122,15 @@ static inline void book_birth(struct side* s, struct inc* inc, size_t usable, bo
     a->objects.allocated++, a->objects.live++;
     a->bytes.allocated += usable, a->bytes.live += usable;
     a->large += large;
+    if (a->bytes.live > a->most_live) a->most_live = a->bytes.live;
+}
+
+/* It became larger where it is. */
+static inline void book_grown(struct side* s, struct inc* inc, size_t bytes) {
+    struct account* a = account_of(s, inc);
+    inc->bytes.allocated += bytes, inc->bytes.live += bytes;
+    a->bytes.allocated += bytes, a->bytes.live += bytes;
+    if (inc->bytes.live > inc->most_live) inc->most_live = inc->bytes.live;
     if (a->bytes.live > a->most_live) a->most_live = a->bytes.live;
 }
 

@@ -24,12 +24,22 @@ static inline bool may_be_over(struct side* s, const struct inc* inc) {
     return inc->limit.hard || account_of(s, inc)->limit.hard || s->options.max_bytes;
 }
 
-/* Bytes of the slab or pages that an object would have needed. With an alignment, of the largest it could be. */
-static inline uint64_t bytes_needed(struct side* s, size_t size, size_t align) {
+/* Whether an object of a size may be in a slab of its class. Regions have the objects of a domain's own epoch until much was
+ * bumped and something was freed; but a line of the class that is there for other reasons is used where a region ends. */
+static inline bool class_may_serve(const struct side* s, const struct inc* inc, size_t size, size_t align) {
+    bool bumps = !inc->ring && s->options.bump != BUMP_OFF && size <= BUMPED_MOST && align <= BUMPED_ALIGN;
+    if (!bumps || (inc->classed >> class_of_bytes(size) & 1)) return true;
+    return inc->bytes.allocated >= SETTLED && inc->objects.freed > 0;
+}
+
+/* Bytes of the slab or pages that an object would have needed: of the smallest that would do. With an alignment, of the largest
+ * it could be. */
+static inline uint64_t bytes_needed(struct side* s, const struct inc* inc, size_t size, size_t align) {
     SlabClassStats k;
     size_t page = slab_page_size();
     if (size > LARGE_OVER || align > LARGE_OVER) return (size + page - 1) / page * page;
-    slab_stats_class(s->a, align > 16 ? MIXED_INDEX - 1 : class_of_usable(slab_good_size(s->a, size)), &k);
+    if (!class_may_serve(s, inc, size, align)) return page > REGION_LEAST ? page : REGION_LEAST;
+    slab_stats_class(s->a, align > 16 ? REGION_INDEX - 1 : class_of_bytes(size), &k);
     return k.slab_bytes;
 }
 
@@ -65,7 +75,7 @@ static inline void judge_over(struct world* w, const struct birth* b, size_t siz
         return;
     }
     struct committed now = committed_now(w, s, b->inc, b->inc->account);
-    uint64_t need = bytes_needed(s, size, align);
+    uint64_t need = bytes_needed(s, b->inc, size, align);
     bool of_phase = hard && now.phase + need > hard, of_all = most && now.all + need > most;
     bool of_label = a->limit.hard && now.label + need + late > a->limit.hard;
     REQUIRE(

@@ -11,7 +11,7 @@
 #include "reference.h"
 #include "stats/check.h"
 
-enum { MIXED_INDEX = 44, LARGE_INDEX = 45 }; /* as docs/semantics.md has them */
+enum { REGION_INDEX = 44, LARGE_INDEX = 45 }; /* as docs/semantics.md has them */
 
 static const uint32_t fixed_class[SLAB_FIXED_CLASSES] = {64, 96, 128, 192, 256, 384, 512, 768};
 
@@ -146,22 +146,23 @@ static inline void check_identity(struct world* w, struct side* s, const struct 
 
 /* ---- statistics ------------------------------------------------------------------------- */
 
-/* Index of the class whose slots have so many bytes. */
-static inline unsigned class_of_usable(size_t usable) {
-    static const unsigned char by_64[] = {0, 0, 2, 3, 4, 0, 5, 0, 6, 0, 0, 0, 7};
-    if (usable > LARGE_OVER) return LARGE_INDEX;
-    if (usable < 64) return usable / 16 + 7;
-    if (usable == 96) return 1;
-    if (usable <= 768) return by_64[usable / 64];
-    unsigned k = 63 - (unsigned)__builtin_clzll(usable);
-    return 11 + (k - 10) * 4 + (unsigned)(usable >> (k - 2) & 3);
+/* Index of the smallest class whose slots have so many bytes. */
+static inline unsigned class_of_bytes(size_t bytes) {
+    if (bytes > LARGE_OVER) return LARGE_INDEX;
+    if (bytes <= 48) return 8 + (unsigned)((bytes - 1) / 16);
+    for (unsigned c = 0; c < SLAB_FIXED_CLASSES; c++)
+        if (bytes <= fixed_class[c]) return c;
+    if (bytes <= 1024) return 11;
+    unsigned k = 63 - (unsigned)__builtin_clzll(bytes - 1);
+    return 12 + (k - 10) * 4 + (unsigned)((bytes - 1) >> (k - 2) & 3);
 }
 
-static inline unsigned class_of(const struct obj* o) { return o->large ? LARGE_INDEX : class_of_usable(o->usable); }
+/* Under which it counts; objects of regions under that of their size. */
+static inline unsigned class_of(const struct obj* o) { return o->large ? LARGE_INDEX : class_of_bytes(o->usable); }
 
 static inline size_t class_size(unsigned index) {
     static const size_t first[] = {64, 96, 128, 192, 256, 384, 512, 768, 16, 32, 48};
-    if (index >= MIXED_INDEX) return 0;
+    if (index >= REGION_INDEX) return 0;
     return index < 11 ? first[index] : ((size_t)1024 << (index - 11) / 4) / 4 * (4 + (index - 11) % 4);
 }
 
@@ -191,7 +192,7 @@ static inline void check_named(struct world* w, struct side* s, const struct inc
             inc->id, (unsigned long long)slab_epoch_get_refcount(s->a, inc->id), (unsigned long long)inc->refcount);
 }
 
-/* Its objects, class by class; a closed one holds no empty slab. Objects in mixed slabs count under their class. */
+/* Its objects, class by class; a closed one holds no empty slab. Objects of regions count under the class of their size. */
 static inline void check_held(struct world* w, struct side* s, const struct inc* inc) {
     uint64_t live[LARGE_INDEX + 1] = {0}, bytes = 0, objects = 0;
     for (size_t i = 0; i < s->n_objs; i++)

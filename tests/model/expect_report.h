@@ -14,7 +14,7 @@
 #include "decided.h"
 #include "expect.h"
 
-_Static_assert((int)MIXED_INDEX == (int)TSI_CLASS_MIXED - 1 && (int)LARGE_INDEX == (int)TSI_CLASS_LARGE - 1,
+_Static_assert((int)REGION_INDEX == (int)TSI_CLASS_REGION - 1 && (int)LARGE_INDEX == (int)TSI_CLASS_LARGE - 1,
                "the last two classes");
 
 #define SAME(w, got, due, what)                                                                             \
@@ -23,6 +23,8 @@ _Static_assert((int)MIXED_INDEX == (int)TSI_CLASS_MIXED - 1 && (int)LARGE_INDEX 
 #define NO_MORE(w, got, most, what)                                                                              \
     REQUIRE(w, (uint64_t)(got) <= (uint64_t)(most), "%s is %llu, %llu at most", what, (unsigned long long)(got), \
             (unsigned long long)(most))
+
+enum { REGION_LEAST = 4 << 10, REGION_MOST = 256 << 10 };
 
 static inline TsiArena* arena_of(const struct side* s) { return ((TsiPublic*)(void*)s->a)->arena; }
 
@@ -106,11 +108,17 @@ static inline void growth_forget(struct side* s) {
 
 /* ---- classes ---------------------------------------------------------------------------- */
 
+/* Bytes that may stay warm. */
+static inline uint64_t warm_most(const struct side* s) {
+    uint64_t asked = s->options.warm_bytes;
+    return asked == 0 ? 1u << 20 : asked == UINT64_MAX ? 0 : asked;
+}
+
 /* Sums over the rows of classes and of phases. */
 struct sums {
     uint64_t hits, closed, miss, taken, recycled, overflowed, net, committed, madvise_calls, madvise_bytes, tries,
         looked;
-    uint64_t warm_slabs, warm_bytes;
+    uint64_t warm_slabs, warm_regions, warm_bytes; /* the last: but of regions */
     uint64_t phase_slabs, phase_bytes, purged;
 };
 
@@ -139,6 +147,14 @@ static inline void check_lanes(struct world* w, struct side* s, const SlabClassS
             k->class_index, (unsigned long long)all, (unsigned long long)pooled);
 }
 
+/* Regions have four sizes, each four times the one before. */
+static inline void check_region_bytes(struct world* w, uint64_t bytes, uint64_t regions, const char* what) {
+    uint64_t least = slab_page_size() > REGION_LEAST ? slab_page_size() : REGION_LEAST;
+    uint64_t most = slab_page_size() > REGION_MOST ? slab_page_size() : REGION_MOST;
+    REQUIRE(w, bytes >= regions * least && bytes <= regions * most && bytes % least == 0,
+            "%s are %llu, of %llu regions", what, (unsigned long long)bytes, (unsigned long long)regions);
+}
+
 static inline void check_class_row(struct world* w, struct side* s, const SlabClassStats* k, uint64_t live) {
     bool large = k->class_index == LARGE_INDEX;
     about(w, "class", k->class_index, "");
@@ -151,9 +167,12 @@ static inline void check_class_row(struct world* w, struct side* s, const SlabCl
     SAME(w, k->empty_slabs_count + k->total_partial_slabs + k->total_full_slabs, k->net_slabs,
          "empty, partial and full slabs together");
     SAME(w, k->estimated_rss_bytes, k->committed_bytes, "estimated_rss_bytes");
-    if (!large) SAME(w, k->committed_bytes, k->net_slabs * k->slab_bytes, "committed_bytes of a class");
+    bool regions = k->class_index == REGION_INDEX;
+    if (!large && !regions) SAME(w, k->committed_bytes, k->net_slabs * k->slab_bytes, "committed_bytes of a class");
+    if (regions) check_region_bytes(w, k->committed_bytes, k->net_slabs, "committed_bytes of regions");
+    if (regions && s->options.bump == BUMP_OFF) SAME(w, k->new_slab_count, 0, "regions, without bumping,");
     if (large) SAME(w, k->committed_bytes, k->live_bytes, "committed_bytes of large objects");
-    if (k->class_index != MIXED_INDEX && !large) NO_MORE(w, s->options.slab_bytes, k->slab_bytes, "least slab_bytes");
+    if (!regions && !large) NO_MORE(w, s->options.slab_bytes, k->slab_bytes, "least slab_bytes");
     /* Each slab that was taken is in a phase, warm, or has gone: to the pool, or by way of a warm store to a phase. */
     NO_MORE(w, k->net_slabs + k->empty_slab_overflowed + k->empty_slab_recycled, k->new_slab_count,
             "slabs that are here, went or were taken again");
@@ -182,12 +201,12 @@ static inline void check_class_rows(struct world* w, struct side* s, const TsiRe
         sum->overflowed += k->empty_slab_overflowed, sum->net += k->net_slabs, sum->committed += k->committed_bytes;
         sum->madvise_calls += k->madvise_calls, sum->madvise_bytes += k->madvise_bytes;
         sum->tries += k->bitmap_free_attempts, sum->looked += k->epoch_close_scanned_slabs;
-        sum->warm_slabs += k->cache_size, sum->warm_bytes += k->cache_size * k->slab_bytes;
+        sum->warm_slabs += k->cache_size;
+        if (c == REGION_INDEX)
+            sum->warm_regions = k->cache_size;
+        else
+            sum->warm_bytes += k->cache_size * k->slab_bytes;
     }
-    uint64_t warm = s->options.warm_bytes == 0            ? 1u << 20
-                    : s->options.warm_bytes == UINT64_MAX ? 0
-                                                          : s->options.warm_bytes;
-    NO_MORE(w, sum->warm_bytes, warm, "bytes of warm slabs");
 }
 
 /* ---- phases ----------------------------------------------------------------------------- */
@@ -381,7 +400,10 @@ static inline void check_global_sums(struct world* w, struct side* s, const TsiR
     SAME(w, g->net_slabs, sum->net, "net_slabs");
     SAME(w, g->net_slabs, sum->phase_slabs + sum->warm_slabs, "net_slabs by phase");
     SAME(w, g->committed_bytes, sum->committed, "committed_bytes");
-    SAME(w, g->committed_bytes, sum->phase_bytes + sum->warm_bytes, "committed_bytes by phase");
+    uint64_t warm = g->committed_bytes - sum->phase_bytes;
+    NO_MORE(w, sum->phase_bytes + sum->warm_bytes, g->committed_bytes, "committed_bytes by phase");
+    check_region_bytes(w, warm - sum->warm_bytes, sum->warm_regions, "bytes of warm regions");
+    NO_MORE(w, warm, warm_most(s), "bytes of warm slabs");
     SAME(w, g->estimated_slab_rss_bytes, g->committed_bytes, "estimated_slab_rss_bytes");
     SAME(w, g->total_slow_path_hits, sum->hits, "total_slow_path_hits");
     SAME(w, g->total_slow_cache_miss, sum->miss, "total_slow_cache_miss");

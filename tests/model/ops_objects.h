@@ -32,23 +32,44 @@ static inline size_t any_size(struct world* w) {
 
 /* ---- birth ------------------------------------------------------------------------------ */
 
+static inline size_t granules_of(size_t bytes) { return (bytes + 15) / 16 * 16; }
+
+/* In a region an object has its own size. */
+static inline void check_bumped(struct world* w, struct side* s, const struct obj* o, size_t align) {
+    bool may = !o->inc->ring && s->options.bump != BUMP_OFF && o->asked <= BUMPED_MOST && align <= BUMPED_ALIGN;
+    REQUIRE(w, may, "an object of %zu bytes, aligned to %zu, of %s epoch is in a region", o->asked, align,
+            o->inc->ring ? "a ring" : "a domain's");
+    REQUIRE(w, o->usable == granules_of(o->asked), "an object of %zu bytes in a region has %zu usable", o->asked,
+            o->usable);
+}
+
 static inline void check_size_of_new(struct world* w, struct side* s, const struct obj* o, size_t align) {
-    size_t good = slab_good_size(s->a, o->asked);
-    REQUIRE(w, good >= o->asked && (o->usable >= good || align > 16), "asked %zu, good size %zu, usable %zu", o->asked,
-            good, o->usable);
-    if (align <= 16 && o->asked <= 768) {
-        unsigned c = 0;
-        while (fixed_class[c] < o->asked) c++;
-        bool right = o->asked <= 64 ? o->usable <= 64 : o->usable == fixed_class[c];
-        if (!o->inc->ring) right |= o->usable == (o->asked + 63) / 64 * 64; /* beside others in a domain's first slab */
-        REQUIRE(w, right, "an object of %zu bytes has %zu usable", o->asked, o->usable);
-    } else if (align <= 16) {
-        REQUIRE(w, o->usable <= 2 * o->asked, "an object of %zu bytes has %zu usable", o->asked, o->usable);
+    size_t good = slab_good_size(s->a, o->asked), due = align < 16 ? 16 : align;
+    REQUIRE(w, good >= o->asked, "asked %zu, good size %zu", o->asked, good);
+    if (o->bumped) {
+        check_bumped(w, s, o, align);
+    } else {
+        REQUIRE(w, class_may_serve(s, o->inc, o->asked, align) || may_be_over(s, o->inc),
+                "an object of %zu bytes in a young domain is in no region", o->asked);
+        REQUIRE(w, o->usable >= good || align > 16, "asked %zu, good size %zu, usable %zu", o->asked, good, o->usable);
+        if (align <= 16 && o->asked <= 768) {
+            unsigned c = 0;
+            while (fixed_class[c] < o->asked) c++;
+            bool right = o->asked <= 64 ? o->usable <= 64 : o->usable == fixed_class[c];
+            REQUIRE(w, right, "an object of %zu bytes has %zu usable", o->asked, o->usable);
+        } else if (align <= 16) {
+            REQUIRE(w, o->usable <= 2 * o->asked, "an object of %zu bytes has %zu usable", o->asked, o->usable);
+        }
+        if ((o->usable & (o->usable - 1)) == 0 && o->usable <= (256u << 10) && o->usable > due) due = o->usable;
     }
-    size_t due = align < 16 ? 16 : align;
-    if ((o->usable & (o->usable - 1)) == 0 && o->usable <= (256u << 10) && o->usable > due) due = o->usable;
     REQUIRE(w, (uintptr_t)o->p % due == 0, "object %p (%zu asked, %zu usable) is not aligned to %zu", (void*)o->p,
             o->asked, o->usable, due);
+}
+
+/* Whether it lies in a region. */
+static inline bool is_bumped(const struct side* s, const void* p) {
+    TsiPlace at = {0, 0, 0, 0};
+    return tsi_space_locate(&arena_of(s)->space, p, &at) == TSI_PLACE_OK && tsi_class_is_region(at.cls);
 }
 
 /* Enters a new object in the books and writes all of it. */
@@ -58,11 +79,13 @@ static inline struct obj* obj_born(struct world* w, struct side* s, struct inc* 
     o->p = p, o->asked = asked, o->seed = mix64(w->seed + ++w->born), o->h = h, o->inc = inc;
     o->usable = slab_usable_size(s->a, p);
     o->large = o->usable > LARGE_OVER || align > LARGE_OVER;
+    o->bumped = is_bumped(s, p);
     REQUIRE(w, o->usable >= asked, "new object %p of %zu bytes has %zu usable", p, asked, o->usable);
     size_t i = sorted_find(s, p);
     REQUIRE(w, i == s->n_objs || s->sorted[i]->p >= o->p + o->usable, "new object %p +%zu overlaps live %p +%zu", p,
             o->usable, (void*)s->sorted[i]->p, s->sorted[i]->usable);
     check_size_of_new(w, s, o, align);
+    if (!o->bumped) inc->classed |= (uint64_t)1 << class_of(o);
     ref_add(s, o);
     if (s->n_objs > w->most_live) w->most_live = s->n_objs;
     check_identity(w, s, o);
@@ -149,7 +172,7 @@ static inline void op_alloc(struct world* w) {
     obj_born(w, s, q.inc, p, q.size, q.align, out ? h : 0);
 }
 
-/* A burst into one place: fills slabs, spills out of a domain's first one. */
+/* A burst into one place: fills slabs and regions. */
 static inline void op_alloc_many(struct world* w) {
     struct side* s = any_side(w);
     bool named = chance(w, 30), by_handle = chance(w, 25), one_size = chance(w, 50);
@@ -237,12 +260,25 @@ static inline void check_kept(struct world* w, const struct obj* o, unsigned cha
     REQUIRE(w, pattern(p, o->usable, upto, o->seed, false), "realloc of %p to %p lost contents", (void*)o->p, (void*)p);
 }
 
+/* An object at the end of its region became larger where it is. */
+static inline void grown(struct world* w, struct side* s, struct obj* o, size_t size, const struct inc* to) {
+    size_t usable = slab_usable_size(s->a, o->p), i = sorted_find(s, o->p);
+    REQUIRE(w, o->bumped && to == o->inc && to->state == INC_ACTIVE && usable == granules_of(size),
+            "realloc in place to %zu made %zu usable bytes of %zu", size, usable, o->usable);
+    REQUIRE(w, i + 1 == s->n_objs || s->sorted[i + 1]->p >= o->p + usable, "grown object %p +%zu overlaps live %p",
+            (void*)o->p, usable, (void*)s->sorted[i + 1]->p);
+    book_grown(s, o->inc, usable - o->usable);
+    s->live_bytes += usable - o->usable;
+    o->usable = usable;
+}
+
 /* Books a realloc that succeeded. */
 static inline void resized(struct world* w, struct side* s, struct obj* o, unsigned char* p, size_t size,
                            struct inc* to) {
     size_t kept = o->asked < size ? o->asked : size;
     check_kept(w, o, p, kept);
     if (p == o->p) {
+        if (size > o->usable) grown(w, s, o, size, to);
         REQUIRE(w, slab_usable_size(s->a, p) == o->usable, "realloc in place changed usable %zu to %zu", o->usable,
                 slab_usable_size(s->a, p));
         REQUIRE(w, o->usable >= size, "realloc in place to %zu with %zu usable", size, o->usable);
@@ -281,6 +317,7 @@ static inline void op_realloc(struct world* w) {
     if (p) {
         bool moves = size < o->usable / 2 && to->state == INC_ACTIVE && (named || o->inc->state == INC_ACTIVE);
         if (moves && p == o->p) judge_over(w, &b, size, 1);
+        REQUIRE(w, !named || p != o->p || size <= o->usable, "realloc to a named epoch grew in place");
         resized(w, s, o, p, size, to);
         return;
     }

@@ -114,6 +114,7 @@ static void side_open(struct world* w, int index) {
     s->options.profile_bytes = chance(w, 20) ? (uint64_t)512 << below(w, 8) : 0;
     if (!w->fed && chance(w, 20)) s->options.max_bytes = ((uint64_t)64 << 10) << below(w, 11);
     s->options.shared = chance(w, 30);
+    s->options.bump = chance(w, 30) ? BUMP_OFF : (uint8_t)below(w, 2);
     s->options.misuse_fn = misuse_told;
     s->options.misuse_ctx = s;
     accounts_open(s, s->options.max_labels ? s->options.max_labels : MOST_LABELS);
@@ -157,9 +158,7 @@ static void side_shut(struct world* w, struct side* s) {
     slab_stats_global(s->a, &g);
     REQUIRE(w, g.live_objects == 0 && g.live_bytes == 0, "%llu objects left after the end",
             (unsigned long long)g.live_objects);
-    uint64_t warm = s->options.warm_bytes == 0            ? 1u << 20
-                    : s->options.warm_bytes == UINT64_MAX ? 0
-                                                          : s->options.warm_bytes;
+    uint64_t warm = warm_most(s);
     if (s->options.purge_policy != SLAB_PURGE_NEVER)
         REQUIRE(w, g.committed_bytes <= warm, "%llu bytes committed after the end, %llu may stay warm",
                 (unsigned long long)g.committed_bytes, (unsigned long long)warm);

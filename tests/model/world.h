@@ -44,6 +44,10 @@ enum {
     GONE_KEPT = 64,
     MOST_LABELS = 256,
     LARGE_OVER = 256 << 10, /* objects of more bytes have pages of their own */
+    BUMPED_MOST = 4096,     /* larger ones are not born in regions */
+    BUMPED_ALIGN = 1024,
+    SETTLED = 64 << 10,     /* bytes that a phase bumps, whatever it frees */
+    BUMP_OFF = 2,
     LOG_LINES = 30,
     LOG_WIDTH = 160
 };
@@ -113,6 +117,7 @@ struct inc {
     uint64_t large_live, most_live; /* objects; bytes */
     uint64_t opened_ns, used_ns;    /* it was opened after the one, had its first object before the other (0: none) */
     uint64_t users;                 /* actors that tried to allocate in it and have not left since, a bit each */
+    uint64_t classed;               /* classes that have had objects, regions apart; a bit each */
     bool tried;                     /* an allocation was refused for a budget */
     bool drained;                   /* escapes were counted */
     bool asked, measured;           /* closed by id or era; when objects lived in it */
@@ -128,7 +133,8 @@ struct inc {
 struct obj {
     unsigned char* p;
     size_t asked, usable;
-    bool large; /* has pages of its own: for its size, or for its alignment */
+    bool large;  /* has pages of its own: for its size, or for its alignment */
+    bool bumped; /* lies in a region */
     uint64_t seed;
     SlabHandle h;  /* 0: none issued yet */
     uint64_t walk; /* number of the walk that met it */

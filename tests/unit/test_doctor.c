@@ -318,7 +318,7 @@ static void words(void** state) {
     assert_string_equal(tsi_word_bytes(1536).at, "1.5 KiB");
     assert_string_equal(tsi_word_bytes(10 << 20).at, "10.0 MiB");
     assert_string_equal(tsi_word_bytes(UINT64_MAX).at, "15.9 EiB");
-    assert_string_equal(tsi_word_class(TSI_CLASS_MIXED - 1, 64).at, "mixed slabs");
+    assert_string_equal(tsi_word_class(TSI_CLASS_REGION - 1, 64).at, "regions");
     assert_string_equal(tsi_word_label("").at, "(unlabeled)");
 }
 

@@ -8,6 +8,7 @@
 #include "unit.h"
 
 #include "heap/heap.h"
+#include "mem/region.h"
 
 #include <semaphore.h>
 
@@ -111,6 +112,79 @@ static void a_refill_is_done_or_was_never(void** state) {
     tsi_store_relaxed(&l->freed, 0);
     tsi_store_relaxed(&l->issued, issued + tsi_popcount(freed));
     assert_int_equal(in_child(all_apart, NULL), 0);
+}
+
+/* ---- regions ---- */
+
+typedef struct Bumped {
+    epoch_domain_t* domain;
+    void* p[4];
+    unsigned live; /* that a child must find, by pointer: the first ones */
+} Bumped;
+
+static void bump_them(void* arg) {
+    Bumped* u = arg;
+    u->domain = epoch_domain_create(a);
+    for (unsigned i = 0; i < 4; i++) u->p[i] = epoch_domain_malloc(u->domain, 64);
+}
+
+/* 0 when the objects that live are counted, each is freed once, and their region goes with the last one. */
+static int bumped_are_exact(void* arg) {
+    Bumped* u = arg;
+    EpochReceipt r;
+    if (!is_whole()) return 1;
+    if (unit_live(a) != u->live) return 2;
+    if (u->live > 0 && !slab_free_checked(a, u->p[0])) return 3;
+    if (slab_free_checked(a, u->p[0])) return 4;
+    for (unsigned i = 0; i < 100; i++) /* a heap of the child's own, or the one that is left */
+        if (epoch_domain_malloc(u->domain, 64) == NULL) return 5;
+    if (!is_whole()) return 6;
+    if (!epoch_close_ex(a, u->domain->epoch_id, EPOCH_DRAIN, &r)) return 7;
+    if (r.objects_escaped != u->live - 1 + 100 || r.bytes_escaped != r.objects_escaped * 64) return 8;
+    for (unsigned i = 1; i < u->live; i++)
+        if (!slab_free_checked(a, u->p[i]) || slab_free_checked(a, u->p[i])) return 9;
+    if (!epoch_close_ex(a, u->domain->epoch_id, EPOCH_RELEASE, &r) || unit_live(a) != 0) return 10;
+    return unit_committed(a) != 0 ? 11 : is_whole() ? 0 : 12;
+}
+
+static int five_are_live(void* unused) {
+    (void)unused;
+    return !is_whole() ? 1 : unit_live(a) != 5 ? 2 : 0;
+}
+static int nobody_is_late(void* region) { return tsi_load_relaxed(&((TsiRegion*)region)->late) == 0 ? 0 : 1; }
+
+/* A bump, a free by the owner, one by another thread: each between its stores. */
+static void a_region_in_the_middle(void** state) {
+    (void)state;
+    Bumped u = {.live = 4};
+    unit_worker_run(&worker, bump_them, &u);
+    TsiSpace* s = &tsi_arena(a)->space;
+    uint32_t id = unit_place(a, u.p[0]).slab_id;
+    TsiRegion* r = tsi_region(s, id);
+    uint32_t rel = tsi_load_relaxed(&r->rel), granule = 3 * 64 / TSI_GRANULE;
+    uint64_t word = tsi_load_relaxed(&r->word);
+    assert_int_equal(in_child(bumped_are_exact, &u), 0);
+    tsi_store_relaxed(&r->map[rel >> TSI_GRANULE_SHIFT], r->gen); /* a start that is not reached yet */
+    assert_int_equal(in_child(bumped_are_exact, &u), 0);
+    tsi_store_relaxed(&r->rel, rel + 64); /* reached, and not counted: it is an object, of nobody */
+    u.live = 5;
+    assert_int_equal(in_child(five_are_live, NULL), 0);
+    tsi_store_relaxed(&r->rel, rel);
+    tsi_store_relaxed(&r->map[rel >> TSI_GRANULE_SHIFT], 0);
+    u.live = 3;
+    tsi_store_relaxed(&r->map[granule], (uint8_t)(r->gen | TSI_MARK_OWN)); /* freed by its owner, and not counted */
+    assert_int_equal(in_child(bumped_are_exact, &u), 0);
+    tsi_store_relaxed(&r->word, word + TSI_REGION_ENTERED); /* by another thread, which has marked it */
+    tsi_store_relaxed(&r->map[granule], (uint8_t)(r->gen | TSI_MARK_OTHER));
+    assert_int_equal(in_child(bumped_are_exact, &u), 0);
+    u.live = 4; /* or not yet */
+    tsi_store_relaxed(&r->map[granule], r->gen);
+    assert_int_equal(in_child(bumped_are_exact, &u), 0);
+    tsi_store_relaxed(&r->word, word);
+    tsi_store_relaxed(&r->late, 1); /* a freer that slept through an end has vanished as well */
+    assert_int_equal(in_child(nobody_is_late, r), 0);
+    tsi_store_relaxed(&r->late, 0);
+    epoch_domain_destroy(u.domain);
 }
 
 /* ---- tokens ---- */
@@ -284,6 +358,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, open_allocator, close_allocator)
         TEST(a_refill_is_done_or_was_never),
+        TEST(a_region_in_the_middle),
         TEST(tokens_in_an_inbox),
         TEST(tokens_that_vanished_threads_had),
         TEST(cleanups_of_a_phase_that_was_ending),

@@ -1,7 +1,8 @@
-/* test_heap.c - birth, look-up, adoption and end of heaps; mixed slabs; rooms that are made anew. */
+/* test_heap.c - birth, look-up, adoption and end of heaps; regions; rooms that are made anew. */
 #include "unit.h"
 
 #include "heap/heap.h"
+#include "mem/region.h"
 
 enum { SIZE = 1024, SLOTS = 16, SLAB = SLOTS * SIZE };
 
@@ -187,9 +188,11 @@ static void records_are_used_again(void** state) {
     assert_true(tsi_table_used(&arena->domains) <= 200);
 }
 
-/* ---- mixed slabs ---- */
+/* ---- regions ---- */
 
-static void the_first_slab_of_a_domain_is_mixed(void** state) {
+static bool in_a_region(const void* p) { return tsi_class_is_region(unit_place(a, p).cls); }
+
+static void the_first_slab_of_a_domain_is_a_region(void** state) {
     (void)state;
     static const size_t sizes[] = {1, 64, 65, 100, 128, 200, 256, 400, 512, 600, 768};
     enum { N = sizeof sizes / sizeof sizes[0] };
@@ -198,88 +201,113 @@ static void the_first_slab_of_a_domain_is_mixed(void** state) {
     uint8_t* end = NULL;
     for (unsigned i = 0; i < N; i++) {
         assert_non_null(p[i] = epoch_domain_malloc(d, sizes[i]));
-        assert_int_equal(unit_place(a, p[i]).cls, TSI_CLASS_MIXED);
+        assert_int_equal(unit_place(a, p[i]).cls, TSI_CLASS_REGION);
         size_t usable = slab_usable_size(a, p[i]);
-        assert_true(usable >= sizes[i] && usable % TSI_GRANULE == 0);
-        assert_true(usable >= slab_good_size(a, sizes[i]));
-        if (tsi_is_pow2(usable)) assert_int_equal((uintptr_t)p[i] % usable, 0);
-        if (end != NULL) assert_true(p[i] >= end);
+        assert_int_equal(usable, (sizes[i] + TSI_GRANULE - 1) / TSI_GRANULE * TSI_GRANULE);
+        assert_int_equal((uintptr_t)p[i] % TSI_GRANULE, 0);
+        if (end != NULL) assert_ptr_equal(p[i], end);
         end = p[i] + usable;
         memset(p[i], (int)i, usable);
     }
     assert_int_equal(unit_committed(a), tsi_os.page_bytes); /* one page, whatever the sizes */
-    assert_non_null(epoch_domain_malloc(d, 769));
-    assert_true(unit_committed(a) > tsi_os.page_bytes);
+    void* next = epoch_domain_malloc(d, 4096);
+    assert_int_equal(unit_place(a, next).cls, tsi_region_class(1)); /* four times as large */
+    assert_int_equal(unit_committed(a), tsi_os.page_bytes + 4 * TSI_REGION_MIN);
+    void* large = epoch_domain_malloc(d, 4097);
+    assert_false(in_a_region(large));
     for (unsigned i = 0; i < N; i++) {
         for (size_t n = 0; n < sizes[i]; n++) assert_int_equal(p[i][n], i);
-        assert_false(slab_free_checked(a, p[i] + 16));
-        if (sizes[i] > 64) assert_false(slab_free_checked(a, p[i] + 64)); /* a granule, no start */
+        assert_false(slab_free_checked(a, p[i] + 8));
+        if (sizes[i] > 16) assert_false(slab_free_checked(a, p[i] + 16)); /* a granule, no start */
         assert_true(slab_free_checked(a, p[i]));
         assert_false(slab_free_checked(a, p[i]));
     }
     assert_int_equal(unit_refusals(a).double_free, N);
+    assert_int_equal(unit_refusals(a).interior_pointer, 2 * N - 1);
     unit_check(a);
     epoch_domain_destroy(d);
     assert_int_equal(unit_committed(a), 0);
 }
 
-static void a_mixed_slab_is_passed_through_once(void** state) {
+/* What is freed is not handed out again before the region is used up. A pair over and over makes the regions larger, to 64 KiB,
+ * and from there on uses the same one. */
+static void a_region_is_used_again_and_again(void** state) {
     (void)state;
+    enum { PAIR = 64, SMALLER = (4 + 16) * 1024 / PAIR, FIT = 64 * 1024 / PAIR, LIVES = 70 }; /* more than generations */
     epoch_domain_t* d = epoch_domain_create(a);
-    unsigned granules = (unsigned)(tsi_os.page_bytes / TSI_GRANULE), mixed = 0;
-    for (unsigned i = 0; i < 3 * granules; i++) {
-        void* p = epoch_domain_malloc(d, 64);
-        assert_non_null(p);
-        mixed += unit_place(a, p).cls == TSI_CLASS_MIXED;
+    uint8_t* first = NULL;
+    for (unsigned i = 0; i < SMALLER + LIVES * FIT; i++) {
+        uint8_t* p = unit_hide(epoch_domain_malloc(d, PAIR));
+        if (i >= SMALLER) {
+            if (i == SMALLER) first = p;
+            assert_ptr_equal(p, first + (i - SMALLER) % FIT * PAIR);
+            assert_int_equal(unit_place(a, p).cls, tsi_region_class(2));
+        }
         assert_true(slab_free_checked(a, p));
+        assert_false(slab_free_checked(a, p));
     }
-    assert_int_equal(mixed, granules);
+    assert_int_equal(unit_committed(a), (4 + 16 + 64) * 1024);
     unit_check(a);
     EpochReceipt r;
     assert_true(epoch_close_ex(a, d->epoch_id, EPOCH_DRAIN, &r));
-    assert_int_equal(r.objects_allocated, 3 * granules);
-    assert_int_equal(r.objects_freed, 3 * granules);
+    assert_int_equal(r.objects_allocated, SMALLER + LIVES * FIT);
+    assert_int_equal(r.objects_freed, SMALLER + LIVES * FIT);
+    assert_int_equal(r.bytes_allocated, (SMALLER + LIVES * FIT) * PAIR);
     epoch_domain_destroy(d);
     assert_int_equal(unit_committed(a), 0);
 }
 
-static bool begins_mixed(unsigned objects) {
-    epoch_domain_t* d = epoch_domain_create(a);
-    bool mixed = false;
-    for (unsigned i = 0; i < objects; i++) {
+/* Bytes of the first region of a phase that takes so much, 64 bytes an object. */
+static size_t first_region(const char* label, size_t bytes) {
+    epoch_domain_t* d = epoch_domain_create_labeled(a, label);
+    size_t first = 0;
+    for (size_t at = 0; at < bytes; at += 64) {
         void* p = epoch_domain_malloc(d, 64);
         assert_non_null(p);
-        if (i == 0) mixed = unit_place(a, p).cls == TSI_CLASS_MIXED;
+        if (at == 0) first = arena->space.classes->c[unit_place(a, p).cls].slab_bytes;
     }
     epoch_domain_destroy(d);
-    return mixed;
+    return first;
 }
+static void first_region_elsewhere(void* bytes) { *(size_t*)bytes = first_region("much", 64); }
 
-/* A thread whose last domain held more than a mixed slab begins the next one with the classes. */
-static void large_domains_need_no_mixed_slab(void** state) {
+/* A thread remembers what the last phase of a label has needed: the next one of that label begins with such a region. */
+static void a_label_tells_the_first_region(void** state) {
     (void)state;
-    unsigned granules = (unsigned)(tsi_os.page_bytes / TSI_GRANULE);
-    assert_true(begins_mixed(granules)); /* just fits */
-    assert_true(begins_mixed(granules + 1));
-    assert_false(begins_mixed(granules + 1));
-    assert_false(begins_mixed(1)); /* it was known of the last one only */
-    assert_true(begins_mixed(1));
-    assert_true(begins_mixed(granules + 1));
+    size_t elsewhere = 0;
+    assert_int_equal(first_region("much", 4096), 4096); /* just fits */
+    assert_int_equal(first_region("much", 4096 + 64), 4096);
+    assert_int_equal(first_region("much", 16384), 16384);
+    assert_int_equal(first_region("much", 16384 + 64), 16384);
+    assert_int_equal(first_region("much", 2 << 20), 65536);
+    assert_int_equal(first_region("little", 64), 4096); /* another label */
+    unit_worker_start(&worker);
+    unit_worker_run(&worker, first_region_elsewhere, &elsewhere); /* another thread */
+    unit_worker_stop(&worker);
+    assert_int_equal(elsewhere, 4096);
     EpochId old = epoch_current(a); /* a ring epoch that ends says nothing of domains */
+    slab_epoch_set_label(a, old, "much");
+    assert_non_null(slab_malloc(a, 64));
     epoch_advance(a);
     epoch_close(a, old);
-    assert_false(begins_mixed(1));
+    assert_int_equal(first_region("much", 64), 65536); /* the largest to begin with */
+    assert_int_equal(first_region("much", 64), 4096);
+    (void)first_region("much", 2 << 20);
+    for (unsigned n = 0; n < 2 * TSI_LEARNED; n++) { /* some share its place */
+        char label[16];
+        snprintf(label, sizeof label, "other %u", n);
+        assert_int_equal(first_region(label, 64), 4096);
+    }
     unit_check(a);
 }
 
-static void ring_epochs_have_no_mixed_slab(void** state) {
+static void ring_epochs_have_no_region(void** state) {
     (void)state;
-    for (size_t bytes = 1; bytes < 800; bytes += 50)
-        assert_int_not_equal(unit_place(a, slab_malloc(a, bytes)).cls, TSI_CLASS_MIXED);
+    for (size_t bytes = 1; bytes < 5000; bytes += 50) assert_false(in_a_region(slab_malloc(a, bytes)));
 }
 
-/* A slab of mixed objects goes with its last one, freed by whomever. */
-static void a_drained_mixed_slab(void** state) {
+/* A region goes with its last object, freed by whomever. */
+static void a_drained_region(void** state) {
     (void)state;
     epoch_domain_t* d = epoch_domain_create(a);
     void* p[3];
@@ -287,10 +315,11 @@ static void a_drained_mixed_slab(void** state) {
     EpochReceipt r;
     assert_true(epoch_close_ex(a, d->epoch_id, EPOCH_DRAIN, &r));
     assert_int_equal(r.objects_escaped, 3);
-    assert_int_equal(r.bytes_escaped, 128 + 256 + 384);
+    assert_int_equal(r.bytes_escaped, 112 + 208 + 304);
     for (unsigned i = 0; i < 3; i++) {
         assert_int_equal(unit_committed(a), tsi_os.page_bytes);
         assert_true(slab_free_checked(a, p[i]));
+        assert_false(slab_free_checked(a, p[i]));
     }
     assert_int_equal(unit_committed(a), 0);
     epoch_domain_destroy(d);
@@ -354,11 +383,11 @@ int main(void) {
         TEST(retired_heaps_are_not_adopted),
         TEST(look_up_beyond_the_cache),
         TEST(records_are_used_again),
-        TEST(the_first_slab_of_a_domain_is_mixed),
-        TEST(a_mixed_slab_is_passed_through_once),
-        TEST(large_domains_need_no_mixed_slab),
-        TEST(ring_epochs_have_no_mixed_slab),
-        TEST(a_drained_mixed_slab),
+        TEST(the_first_slab_of_a_domain_is_a_region),
+        TEST(a_region_is_used_again_and_again),
+        TEST(a_label_tells_the_first_region),
+        TEST(ring_epochs_have_no_region),
+        TEST(a_drained_region),
         TEST(a_room_is_rebuilt),
         TEST(lines_that_take_turns),
     };

@@ -8,6 +8,7 @@
 
 #include "heap/bracket.h"
 #include "heap/heap.h"
+#include "mem/region.h"
 
 enum { CLS = 12, SIZE = 1024, SLOTS = 16, THRESHOLD = 4 };
 
@@ -179,38 +180,42 @@ static void counted_frees_unpark_a_line(void** state) {
 }
 
 /* Objects of several sizes side by side: freed by their owner, each once, by nothing but their start. */
-static void mixed_slabs_are_as_strict(void** state) {
+static void regions_are_as_strict(void** state) {
     (void)state;
     enum { N = 12 };
     static const uint16_t sizes[] = {64, 96, 300, 16};
     void* p[N];
     SlabHandle h;
-    epoch_domain_t* d = epoch_domain_begin(a, "mixed");
+    epoch_domain_t* d = epoch_domain_begin(a, "side by side");
     for (unsigned i = 0; i < N; i++) {
         assert_non_null(p[i] = slab_malloc(a, sizes[i % 4]));
-        assert_int_equal(unit_place(a, p[i]).cls, TSI_CLASS_MIXED);
+        assert_int_equal(unit_place(a, p[i]).cls, TSI_CLASS_REGION);
     }
-    uint32_t id = line_of(p[0]);
-    assert_int_equal(special(id), TSI_SPECIAL_MIXED);
+    TsiRegion* r = tsi_region(space, unit_place(a, p[0]).slab_id);
+    uint32_t heap_at = tsi_heap_at(unit_binding(a)->heap);
+    assert_int_equal(tsi_load_relaxed(&r->heap_at), heap_at);
     for (unsigned i = 0; i < 4; i++) assert_true(slab_free_checked(a, p[i]));
     free_elsewhere(p + 4, 1);
     for (unsigned i = 0; i < 5; i++) assert_false(slab_free_checked(a, p[i]));
     assert_false(slab_free_checked(a, (char*)p[6] + TSI_GRANULE)); /* a granule that no object starts in */
     assert_int_equal(unit_refusals(a).double_free, 5);
     assert_int_equal(unit_refusals(a).interior_pointer, 1);
-    assert_int_equal(special(id), TSI_SPECIAL_MIXED);
-    assert_true((h = slab_ptr_handle(a, p[7])) != 0); /* from here on frees are counted */
-    assert_int_equal(special(id), TSI_SPECIAL_MIXED | TSI_SPECIAL_HANDLED);
+    assert_int_equal(tsi_load_relaxed(&r->freed), 4);
+    assert_int_equal(tsi_region_objects(tsi_load_relaxed(&r->word)), 1);
+    assert_int_equal(tsi_load_relaxed(&r->heap_at), heap_at);
+    assert_true((h = slab_ptr_handle(a, p[7])) != 0); /* from here on all frees meet in the map */
+    assert_int_equal(tsi_load_relaxed(&r->heap_at), 0);
     assert_true(slab_free_checked(a, p[7]));
+    assert_int_equal(tsi_region_objects(tsi_load_relaxed(&r->word)), 2);
     assert_false(free_obj(a, h));
     unit_check(a);
-    EpochReceipt r;
+    EpochReceipt receipt;
     epoch_domain_exit(d);
-    assert_true(epoch_domain_receipt(d, &r));
+    assert_true(epoch_domain_receipt(d, &receipt));
     epoch_domain_destroy(d);
-    assert_int_equal(r.objects_allocated, N);
-    assert_int_equal(r.objects_freed, 6);
-    assert_int_equal(r.objects_released, N - 6);
+    assert_int_equal(receipt.objects_allocated, N);
+    assert_int_equal(receipt.objects_freed, 6);
+    assert_int_equal(receipt.objects_released, N - 6);
 }
 
 static void the_owners_frees_unpark_a_line(void** state) {
@@ -467,7 +472,7 @@ int main(void) {
         TEST(the_owners_frees_unpark_a_line),
         TEST(a_parked_line_refuses_what_is_free),
         TEST(counted_frees_unpark_a_line),
-        TEST(mixed_slabs_are_as_strict),
+        TEST(regions_are_as_strict),
         TEST(the_owners_frees_count_for_themselves),
         TEST(the_next_free_of_others_counts_all),
         TEST(frees_of_others_tell_the_owner),

@@ -103,15 +103,15 @@ static void give(void* p) {
     slab_free(a, p);
 }
 
-/* A young domain's objects, one after the other in its mixed slab. */
-static void objects_of_a_mixed_slab(void** state) {
+/* A domain's objects, one after the other in its region, with a gap before an aligned one. */
+static void objects_of_a_region(void** state) {
     (void)state;
     epoch_domain_t* d = epoch_domain_create(a);
     assert_non_null(d);
     epoch_domain_enter(d);
     void* p[6];
     p[0] = slab_malloc(a, 64);
-    assert_int_equal(tsi_chunk_class(&tsi_arena(a)->space, unit_place(a, p[0]).slab_id >> 8), TSI_CLASS_MIXED);
+    assert_int_equal(unit_place(a, p[0]).cls, TSI_CLASS_REGION);
     seen.begun = 1;
     step();
     for (unsigned n = 1; n < 6; n++) {
@@ -120,6 +120,10 @@ static void objects_of_a_mixed_slab(void** state) {
     }
     give(p[2]);
     give(p[4]);
+    seen.begun++;
+    void* aligned = slab_aligned_alloc(a, 256, 100);
+    give(p[5]);
+    give(aligned);
     stop();
     epoch_domain_exit(d);
     epoch_domain_destroy(d);
@@ -151,9 +155,9 @@ static void refills(void** state) {
 }
 
 static const struct CMUnitTest tests[] = {
-    cmocka_unit_test_setup_teardown(objects_of_a_mixed_slab, open_owned, close_allocator),
+    cmocka_unit_test_setup_teardown(objects_of_a_region, open_owned, close_allocator),
     cmocka_unit_test_setup_teardown(refills, open_owned, close_allocator),
-    {"objects_of_a_mixed_slab, shared mode", objects_of_a_mixed_slab, open_shared, close_allocator, NULL},
+    {"objects_of_a_region, shared mode", objects_of_a_region, open_shared, close_allocator, NULL},
     {"refills, shared mode", refills, open_shared, close_allocator, NULL},
 };
 

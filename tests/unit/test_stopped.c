@@ -12,6 +12,7 @@
 #include "unit.h"
 
 #include "heap/bracket.h"
+#include "mem/region.h"
 
 #include <signal.h>
 #include <sys/mman.h>
@@ -44,8 +45,8 @@ static void on_fault(int sig, siginfo_t* info, void* context) {
     unit_worker_run(&worker, stop.meanwhile, NULL);
 }
 
-/* The next call that reads the line stands still while the worker does `meanwhile`. */
-static void stop_at(TsiLine* l, void (*meanwhile)(void*)) {
+/* The next call that reads the page of these words stands still while the worker does `meanwhile`. */
+static void stop_at(const void* l, void (*meanwhile)(void*)) {
     stop.named = 0;
     stop.owner = pthread_self();
     stop.meanwhile = meanwhile;
@@ -314,7 +315,7 @@ static void a_domain_made_anew_while_it_ends(void** state) {
     epoch_domain_t* before = unit_hide(domain);
     epoch_domain_enter(domain);
     void* p = slab_malloc(a, SIZE);
-    stop_at(line_of(p), make_it_anew);
+    stop_at(tsi_region(space, unit_place(a, p).slab_id), make_it_anew);
     epoch_domain_exit(domain);
     stopped_naming(0);
     assert_ptr_equal(domain, before);

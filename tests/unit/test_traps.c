@@ -137,13 +137,11 @@ static void allocators_do_not_share_handles(void** state) {
 }
 
 /* Trap 12: one-object phases on one slab: no incarnation number wraps within 2^17 of them. */
-static void short_incarnations_do_not_wrap(void** state) {
-    (void)state;
-    SlabAllocator* warm = unit_create();
+static void short_incarnations(SlabOptions o) {
+    SlabAllocator* warm = slab_allocator_create_with(&o);
     SlabHandle first = 0;
     void* p = NULL;
-    uint32_t line = 0;
-    uint64_t word = 0;
+    uint32_t slab_id = 0, seq = 0;
     for (unsigned n = 0; n < 1u << 17; n++) {
         epoch_domain_t* d = epoch_domain_create(warm);
         SlabHandle h;
@@ -152,16 +150,26 @@ static void short_incarnations_do_not_wrap(void** state) {
         if (n == 0) {
             p = q;
             first = h;
-            line = unit_place(warm, p).line_id;
-            word = tsi_load_relaxed(tsi_remote(&tsi_arena(warm)->space, line));
+            slab_id = unit_place(warm, p).slab_id;
+            assert_int_equal(tsi_class_is_region(unit_place(warm, p).cls), o.bump != 2);
+            seq = tsi_tag_seq(unit_tag(warm, p));
         } else {
             assert_true(q == p && h != first);
-            assert_true(tsi_load_relaxed(tsi_remote(&tsi_arena(warm)->space, line)) != word);
+            assert_true(tsi_tag_seq(tsi_load_relaxed(&tsi_slab(&tsi_arena(warm)->space, slab_id)->tag)) != seq);
+            uint64_t word = tsi_load_relaxed(tsi_remote(&tsi_arena(warm)->space, unit_place(warm, p).line_id));
+            if (o.bump == 2) assert_false(tsi_remote_is(word, seq));
             if (n % 0x1000 < 2) assert_false(free_obj(warm, first));
         }
         epoch_domain_destroy(d);
     }
     slab_allocator_free(warm);
+}
+static void short_incarnations_do_not_wrap(void** state) {
+    (void)state;
+    short_incarnations(unit_options()); /* whose regions pass through all of their generations 2000 times */
+    SlabOptions o = unit_options();
+    o.bump = 2;
+    short_incarnations(o);
 }
 
 /* Trap 13: an active epoch keeps its empty slabs through bursts. */

@@ -1,4 +1,8 @@
-/* test_warm.c - pages of no epoch: who may keep how many, and how they are used and given up again. */
+/*
+ * test_warm.c - pages of no epoch: who may keep how many, and how they are used and given up again.
+ *
+ * Phases are of slabs of one class, all of one size; regions, whose sizes differ, are at the end.
+ */
 #include "fake_os.h"
 #include "unit.h"
 
@@ -14,6 +18,7 @@ static int open_allocator(void** state) {
     (void)state;
     SlabOptions o = unit_options();
     o.warm_bytes = BUDGET;
+    o.bump = 2;
     a = slab_allocator_create_with(&o);
     arena = tsi_arena(a);
     fake_os_clear();
@@ -202,6 +207,7 @@ static void a_long_list_is_cut_within_reach(void** state) {
     SlabOptions o = unit_options();
     uint32_t oldest = 0, still = 0;
     o.warm_bytes = 2 * 1024 * tsi_os.page_bytes;
+    o.bump = 2;
     assert_non_null(a = slab_allocator_create_with(&o));
     arena = tsi_arena(a);
     epoch_domain_t* small[4];
@@ -223,6 +229,38 @@ static void a_long_list_is_cut_within_reach(void** state) {
     slab_thread_flush(a);
     assert_int_equal(unit_committed(a), 0);
     unit_check(a);
+    slab_allocator_free(a);
+    a = was;
+    arena = tsi_arena(a);
+}
+
+/* Regions that a phase leaves serve the next one, and a full store of them is within the budget as any. */
+static void regions_stay_warm(void** state) {
+    (void)state;
+    SlabAllocator* was = a;
+    SlabOptions o = unit_options();
+    unsigned slabs = SLABS, few = 4;
+    o.warm_bytes = BUDGET;
+    assert_non_null(a = slab_allocator_create_with(&o));
+    arena = tsi_arena(a);
+    phase(&few);
+    phase(&few); /* the first region is now as large as the phase */
+    fake_os_clear();
+    PerfCounters was_here, c;
+    get_perf_counters(a, TSI_CLASS_REGION - 1, &was_here);
+    for (unsigned n = 0; n < 200; n++) phase(&few);
+    assert_int_equal(fake_os.calls[FAKE_PURGE], 0);
+    assert_int_equal(fake_os.calls[FAKE_COMMIT], 0);
+    get_perf_counters(a, TSI_CLASS_REGION - 1, &c);
+    assert_int_equal(c.empty_slab_recycled - was_here.empty_slab_recycled, 200);
+    budget_is_whole();
+    phase(&slabs);
+    assert_in_range(unit_committed(a), BUDGET / 4, BUDGET / 2);
+    assert_int_equal(unit_committed(a), tsi_load_relaxed(&unit_binding(a)->warm.bytes));
+    budget_is_whole();
+    unit_check(a);
+    slab_thread_flush(a);
+    assert_int_equal(unit_committed(a), 0);
     slab_allocator_free(a);
     a = was;
     arena = tsi_arena(a);
@@ -250,6 +288,7 @@ int main(void) {
         TEST(threads_share_the_budget), TEST(a_busy_store_is_passed_by),
         TEST(taking_is_by_class),       TEST(no_budget_keeps_nothing),
         TEST(a_long_list_is_cut_within_reach), TEST(a_spent_slab_displaces_nothing),
+        TEST(regions_stay_warm),
     };
     fake_os_install(0, false, false);
     return cmocka_run_group_tests_name("warm", tests, NULL, NULL);

@@ -105,6 +105,9 @@ static inline EpochReceipt unit_end(SlabAllocator* a, EpochId id, EpochCloseMode
     return r;
 }
 
+/* The classes that have slabs, one after the other: those of sizes, then those of regions. */
+static inline unsigned unit_class_after(unsigned cls) { return cls == TSI_CLASS_REGION ? TSI_CLASS_CONT + 1 : cls + 1; }
+
 /* Where an object lies. */
 static inline TsiPlace unit_place(SlabAllocator* a, const void* p) {
     TsiPlace at = {0, 0, 0, 0};

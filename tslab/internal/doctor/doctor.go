@@ -101,7 +101,7 @@ func Examine(snap *snapshot.Snapshot, leakSeconds uint64) *Report {
 func className(index, size uint64, classes int) string {
 	switch { // the last two of the list; see docs/metrics.md
 	case size == 0 && int(index) == classes-2:
-		return "mixed slabs"
+		return "regions"
 	case size == 0 && int(index) == classes-1:
 		return "large objects"
 	}

@@ -1,0 +1,283 @@
+/* bump.c - see bump.h. */
+#include "heap/bump.h"
+
+#include "heap/free.h"
+#include "heap/heap.h"
+#include "heap/profile.h"
+#include "heap/refuse.h"
+#include "heap/take.h"
+
+enum {
+    LOOK = 16,               /* regions of a heap that are looked at before it takes another */
+    FIRST_RANK_MAX = 2,      /* a phase begins with no larger region */
+    SETTLED_BYTES = 64 << 10 /* bumped, before what was freed tells anything */
+};
+
+TsiRegion tsi_no_region;
+
+/* ---- regions of a heap ---- */
+
+static void set_region(TsiBinding* b, TsiHeap* h, TsiRegion* r) {
+    tsi_store_relaxed(&h->region, r);
+    if (b != NULL && b->heap == h) b->region = r;
+}
+
+void tsi_bump_drop(TsiBinding* b, TsiHeap* h) {
+    h->bumped += tsi_load_relaxed(&tsi_load_relaxed(&h->region)->rel);
+    h->spare = 0;
+    set_region(b, h, &tsi_no_region);
+}
+
+/* Uses an empty region again: the next generation. Its life's totals go to the incarnation. */
+static bool renew(TsiBinding* b, TsiHeap* h, uint32_t slab_id) {
+    TsiArena* a = b->arena;
+    TsiSpace* s = &a->space;
+    TsiSlab* slab = tsi_slab(s, slab_id);
+    TsiRegion* r = tsi_region(s, slab_id);
+    if (!tsi_region_is_empty(s, slab_id)) return false;
+    bool handled = (tsi_load_seq(&slab->tag) & TSI_SLAB_HANDLED) != 0;
+    if (handled) {
+        uint32_t generation = tsi_load_relaxed(&slab->gen_base) + 1;
+        if (generation >= TSI_GEN_LIMIT) return false;
+        tsi_store_seq(&slab->gen_base,
+                      generation); /* before the word: pairs with tsi_bump_free_shared, which enters, then looks */
+    }
+    TsiInc* i = tsi_heap_inc(a, h);
+    bool locked = a->options.shared;
+    if (!locked) tsi_inc_take(i);
+    TsiRegionSum ended;
+    bool open = tsi_region_renew(s, slab_id, handled ? 0 : tsi_heap_at(h), &ended);
+    /* seq_cst: somebody may have asked for a handle since we looked, and cleared heap_at before it was set (handles.c)
+     * */
+    if (!handled && (tsi_load_seq(&slab->tag) & TSI_SLAB_HANDLED) != 0) tsi_store_seq(&r->heap_at, 0);
+    i->allocated.objects += ended.issued;
+    i->allocated.bytes += ended.issued_bytes;
+    if (!locked) tsi_inc_give(i);
+    for (; ended.twice != 0; ended.twice--) tsi_refuse_count(a, TSI_REFUSED_LATE);
+    if (!open) return false;
+    set_region(b, h, r);
+    return true;
+}
+
+static bool use_spare(TsiBinding* b, TsiHeap* h) {
+    TsiSpace* s = &b->arena->space;
+    while (h->spare != 0) {
+        uint32_t slab_id = h->spare - 1;
+        h->spare = tsi_slab(s, slab_id)->prev;
+        tsi_region(s, slab_id)->spare = false;
+        if (renew(b, h, slab_id)) return true;
+    }
+    return false;
+}
+
+/* One that others have emptied. Says whether so much was freed that bumping does not pay here. */
+static bool use_emptied(TsiBinding* b, TsiHeap* h, bool* stop) {
+    TsiSpace* s = &b->arena->space;
+    uint64_t issued = 0, freed = 0;
+    unsigned looks = 0;
+    for (uint32_t at = h->slabs; at != 0 && looks < LOOK; at = tsi_slab(s, at - 1)->next) {
+        if (!tsi_class_is_region(tsi_chunk_class(s, (at - 1) >> 8))) continue;
+        looks++;
+        if (renew(b, h, at - 1)) return true;
+        TsiRegion* r = tsi_region(s, at - 1);
+        issued += tsi_load_relaxed(&r->issued);
+        freed += tsi_load_relaxed(&r->freed) + tsi_region_objects(tsi_load_relaxed(&r->word));
+    }
+    *stop = h->bumped >= SETTLED_BYTES && freed * 4 > issued;
+    return false;
+}
+
+static unsigned first_rank(TsiBinding* b, TsiHeap* h) {
+    uint32_t label = tsi_inc_label(tsi_heap_inc(b->arena, h));
+    const TsiLearned* l = &b->learned[label % TSI_LEARNED];
+    return l->label == label ? l->rank : 0;
+}
+
+void tsi_bump_learn(TsiBinding* b, const TsiHeap* h, uint32_t label) {
+    uint64_t bytes = h->bumped + tsi_load_relaxed(&tsi_load_relaxed(&h->region)->rel);
+    unsigned rank = 0;
+    while (rank < FIRST_RANK_MAX && (uint64_t)TSI_REGION_MIN << 2 * rank < bytes) rank++;
+    b->learned[label % TSI_LEARNED] = (TsiLearned){label, (uint8_t)rank};
+}
+
+/* A region where so many bytes fit. The next one is larger, unless memory or a budget allows only a smaller one. */
+static bool take_region(TsiBinding* b, TsiHeap* h, size_t bytes) {
+    TsiSpace* s = &b->arena->space;
+    unsigned least = 0, rank = h->ranked ? h->rank : first_rank(b, h);
+    while (s->classes->c[tsi_region_class(least)].slab_bytes < bytes) least++;
+    if (rank < least) rank = least;
+    uint32_t slab_id;
+    while (!tsi_slab_take(b, h, tsi_region_class(rank), TSI_OPEN_OWNED, &slab_id)) {
+        if (rank == least) return false;
+        rank--;
+    }
+    h->ranked = true;
+    h->rank = (uint8_t)(rank + 1 < TSI_REGION_SIZES ? rank + 1 : rank);
+    set_region(b, h, tsi_region(s, slab_id));
+    return true;
+}
+
+/* One that is empty: the current one, a spare one, or one that others have emptied. A phase that allocates and frees in
+ * a small region does not go on in it: changing regions would be most of the cost. */
+static bool use_again(TsiBinding* b, TsiHeap* h, size_t bytes, bool* stop) {
+    TsiSpace* s = &b->arena->space;
+    TsiRegion* r = tsi_load_relaxed(&h->region);
+    *stop = false;
+    if (r != &tsi_no_region) {
+        uint32_t slab_id = tsi_region_id(s, r);
+        if (h->rank <= FIRST_RANK_MAX && tsi_region_is_empty(s, slab_id) && take_region(b, h, bytes)) return true;
+        if (renew(b, h, slab_id)) return true;
+    }
+    return use_spare(b, h) || use_emptied(b, h, stop);
+}
+
+/* Another region that is current; false when the classes are to take over, or there is no memory. */
+static bool next_region(TsiBinding* b, TsiHeap* h, size_t bytes) {
+    TsiRegion* r = tsi_load_relaxed(&h->region);
+    bool stop;
+    h->bumped += tsi_load_relaxed(&r->rel);
+    uint32_t takes = h->takes;
+    bool again = use_again(b, h, bytes, &stop);
+    if (!again && stop) {
+        h->bumps = false;
+        set_region(b, h, &tsi_no_region);
+        return false;
+    }
+    if (!again && !take_region(b, h, bytes)) {
+        set_region(b, h, &tsi_no_region);
+        return false;
+    }
+    tsi_count_slow(b, h, TSI_CLASS_REGION, h->takes == takes ? TSI_SLOW_FULL : TSI_SLOW_MISS);
+    return true;
+}
+
+/* ---- objects ---- */
+
+/* The next bytes at an alignment, or NULL. */
+static void* take_aligned(TsiBinding* b, TsiRegion* r, uint32_t bytes, size_t align) {
+    uint32_t rel = tsi_load_relaxed(&r->rel), start = (uint32_t)tsi_align_up(rel, align);
+    if (r == &tsi_no_region || start + bytes > 1u << r->size_log2) return NULL;
+    if (start != rel) { /* a start that is freed at once: it ends the object before it */
+        tsi_store_relaxed(&tsi_load_relaxed(&r->map)[rel >> TSI_GRANULE_SHIFT], (uint8_t)(r->gen | TSI_MARK_OWN));
+        tsi_store_relaxed(&r->gap_granules,
+                          (uint16_t)(tsi_load_relaxed(&r->gap_granules) + ((start - rel) >> TSI_GRANULE_SHIFT)));
+        tsi_store_relaxed(&r->gaps, (uint16_t)(tsi_load_relaxed(&r->gaps) + 1));
+        tsi_store_relaxed(&r->freed, tsi_load_relaxed(&r->freed) + 1);
+        tsi_store_release(&r->rel, start);                               /* as in tsi_bump_take */
+        tsi_store_release(&r->issued, tsi_load_relaxed(&r->issued) + 1); /* as in tsi_bump_take */
+    }
+    void* p = tsi_bump_take(r, bytes);
+    /* Where allocations are timed or recorded each takes the slow path, which counts it. */
+    if (TSI_UNLIKELY(b->cuts)) tsi_store_relaxed(&r->lim, tsi_load_relaxed(&r->rel));
+    return p;
+}
+
+void* tsi_bump_alloc(TsiBinding* b, TsiHeap* h, size_t size, size_t align) {
+    if (!h->bumps || size > TSI_BUMP_MAX || align > TSI_BUMP_ALIGN_MAX) return NULL;
+    if (align < TSI_GRANULE) align = TSI_GRANULE;
+    uint32_t bytes = tsi_bump_bytes(size);
+    void* p = take_aligned(b, tsi_load_relaxed(&h->region), bytes, align);
+    if (p == NULL && next_region(b, h, bytes)) p = take_aligned(b, tsi_load_relaxed(&h->region), bytes, align);
+    if (TSI_UNLIKELY(b->cuts) && p != NULL) tsi_profile_one(b, bytes);
+    return p;
+}
+
+bool tsi_bump_spare(TsiBinding* b, TsiHeap* h, TsiRegion* r) {
+    TsiSpace* s = &b->arena->space;
+    uint32_t slab_id = tsi_region_id(s, r);
+    if (!tsi_bracket_enter(b, h, tsi_busy_all(h))) return true;
+    bool mine = tsi_load_relaxed(&r->heap_at) == tsi_heap_at(h) && h->primary == h->index && h->bumps;
+    if (mine && r != tsi_load_relaxed(&h->region) && !r->spare) {
+        tsi_slab(s, slab_id)->prev = h->spare;
+        h->spare = slab_id + 1;
+        r->spare = true;
+    }
+    tsi_bracket_leave(b, h);
+    return true;
+}
+
+bool tsi_bump_grow(TsiBinding* b, const TsiPlace* at, size_t size) {
+    TsiSpace* s = &b->arena->space;
+    TsiRegion* r = tsi_region(s, at->slab_id);
+    TsiHeap* h = (TsiHeap*)(void*)((uint8_t*)b->heaps_base + tsi_load_relaxed(&r->heap_at));
+    if (size > s->classes->c[at->cls].slab_bytes || tsi_load_relaxed(&h->word) != b->live_word) return false;
+    if (!tsi_bracket_enter(b, h, tsi_busy_all(h))) return false;
+    uint32_t start = tsi_region_granule(s, at) << TSI_GRANULE_SHIFT, rel = tsi_load_relaxed(&r->rel);
+    uint32_t end = start + ((uint32_t)size + TSI_GRANULE - 1) / TSI_GRANULE * TSI_GRANULE;
+    bool last = tsi_load_relaxed(&r->heap_at) == tsi_heap_at(h) && tsi_load_relaxed(&h->region) == r &&
+                start + tsi_region_size_at(s, at->slab_id, start >> TSI_GRANULE_SHIFT) == rel;
+    bool ok = last && end > rel && end <= tsi_load_relaxed(&r->lim) && tsi_bump_check(s, at) == TSI_FREE_OK;
+    if (ok) tsi_store_release(&r->rel, end); /* as in tsi_bump_take */
+    tsi_bracket_leave(b, h);
+    return ok;
+}
+
+/* ---- frees of others ---- */
+
+static int check_byte(const TsiRegion* r, unsigned gen, uint32_t granule) {
+    unsigned byte = tsi_load_acquire(&tsi_load_relaxed(
+        &r->map)[granule]); /* pairs with the mark of another freer, and with the owner's handing on of p */
+    if (byte == gen) return TSI_FREE_OK;
+    if ((byte & TSI_GEN_BYTE) == gen) return SLAB_MISUSE_DOUBLE_FREE;
+    return granule < tsi_load_acquire(&r->rel) >> TSI_GRANULE_SHIFT ? SLAB_MISUSE_INTERIOR_POINTER
+                                                                    : SLAB_MISUSE_STALE_FREE;
+}
+
+int tsi_bump_check(const TsiSpace* s, const TsiPlace* at) {
+    const TsiRegion* r = tsi_region(s, at->slab_id);
+    unsigned gen = tsi_region_gen(tsi_load_acquire(&r->word)); /* pairs with tsi_region_open */
+    return gen != 0 ? check_byte(r, gen, tsi_region_granule(s, at)) : SLAB_MISUSE_STALE_FREE;
+}
+
+/* Under the life of `word`; false when that has ended. *word is what the caller has entered. */
+static bool enter(TsiRegion* r, uint64_t* word) {
+    *word = tsi_load_acquire(&r->word); /* pairs with tsi_region_open */
+    do {
+        if (tsi_region_gen(*word) == 0) return false;
+        /* seq_cst: before the tag and the generation of handles are read again */
+    } while (!tsi_cas_seq(&r->word, word, *word + TSI_REGION_ENTERED));
+    return true;
+}
+
+/* Counts what was freed, unless the life has ended since: then false. */
+static bool leave(TsiRegion* r, unsigned gen, uint64_t counted) {
+    uint64_t word = tsi_load_relaxed(&r->word);
+    do {
+        if (tsi_region_gen(word) != gen) {
+            atomic_fetch_sub_explicit(&r->late, 1,
+                                      memory_order_release); /* pairs with tsi_region_open: we write no byte any more */
+            return false;
+        }
+        /* seq_cst: decides between this free and the end; before the tag that the caller looks at */
+    } while (!tsi_cas_seq(&r->word, &word, word - TSI_REGION_ENTERED + counted));
+    return true;
+}
+
+int tsi_bump_free_shared(TsiArena* a, const TsiPlace* at, uint32_t seq, uint32_t generation, uint64_t* tag) {
+    TsiSpace* s = &a->space;
+    TsiSlab* slab = tsi_slab(s, at->slab_id);
+    TsiRegion* r = tsi_region(s, at->slab_id);
+    uint32_t granule = tsi_region_granule(s, at);
+    uint64_t word, counted = 0;
+    if (!enter(r, &word)) return SLAB_MISUSE_STALE_FREE;
+    unsigned gen = tsi_region_gen(word);
+    *tag = tsi_load_seq(&slab->tag); /* again: the life that was entered is one of this incarnation */
+    int result = tsi_tag_seq(*tag) == seq && tsi_state_holds_objects(*tag) ? check_byte(r, gen, granule)
+                                                                           : SLAB_MISUSE_STALE_FREE;
+    if (generation != UINT32_MAX && tsi_load_seq(&slab->gen_base) != generation)
+        result = SLAB_MISUSE_STALE_FREE; /* see renew */
+    if (result == TSI_FREE_OK) {
+        uint8_t byte = (uint8_t)gen;
+        size_t bytes = tsi_region_size_at(s, at->slab_id, granule);
+        /* seq_cst: decides among racing frees; publishes the caller's use of the object to who hands the memory out
+         * again */
+        if (tsi_cas_seq(&tsi_load_relaxed(&r->map)[granule], &byte, (uint8_t)(gen | TSI_MARK_OTHER)))
+            counted = TSI_REGION_OBJECT + (bytes >> TSI_GRANULE_SHIFT);
+        else
+            result = SLAB_MISUSE_DOUBLE_FREE;
+    }
+    if (!leave(r, gen, counted) && result == TSI_FREE_OK) return SLAB_MISUSE_STALE_FREE;
+    /* seq_cst, after the count: pairs with make_orphan, which changes the tag, then reads the counts */
+    *tag = tsi_load_seq(&slab->tag);
+    return result;
+}

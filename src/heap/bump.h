@@ -1,0 +1,122 @@
+/*
+ * bump.h - objects in regions: the owner's fast paths inline, regions and the frees of others behind them.
+ *
+ * A heap of a domain's own epoch bumps: each object lies behind the one before, in the region that the heap names.
+ * What is freed is marked and not handed out again by itself; a region that has become empty is used again first. When
+ * much is freed and no region becomes empty, the size classes take over for the rest of the phase.
+ *
+ * The brackets are those of bracket.h; the name is the region's record, which stands for its slab.
+ */
+#ifndef TSI_HEAP_BUMP_H
+#define TSI_HEAP_BUMP_H
+
+#include "heap/alloc.h"
+#include "mem/handle.h"
+#include "mem/region.h"
+
+enum {
+    TSI_BUMP_MAX = 4096, /* largest object that is bumped */
+    TSI_BUMP_ALIGN_MAX = 1024
+};
+
+/* The slab whose record r is. */
+TSI_INLINE uint32_t tsi_region_id(const TsiSpace* s, const TsiRegion* r) {
+    size_t at = (size_t)((const uint8_t*)r - s->regions);
+    uint32_t in_chunk = (uint32_t)(at & ((1u << TSI_REGIONS_SHIFT) - 1)) - TSI_REGIONS_MAP;
+    return (uint32_t)(at >> TSI_REGIONS_SHIFT) << 8 | in_chunk / (uint32_t)sizeof(TsiRegion);
+}
+TSI_INLINE uint64_t tsi_busy_region(const TsiRegion* r) { return (uint64_t)(uintptr_t)r; }
+
+/* Bytes of a region that an object of `size` takes. size <= TSI_BUMP_MAX */
+TSI_INLINE uint32_t tsi_bump_bytes(size_t size) { return ((uint32_t)size + TSI_GRANULE - 1) & ~(TSI_GRANULE - 1u); }
+/* Holds for as long as the heap is the thread's. */
+TSI_INLINE bool tsi_bump_fits(const TsiRegion* r, uint32_t bytes) {
+    return tsi_load_relaxed(&r->lim) - tsi_load_relaxed(&r->rel) >= bytes;
+}
+/* The next bytes, which fit. In the owner's bracket, or of a shared heap under its stripe. */
+TSI_INLINE void* tsi_bump_take(TsiRegion* r, uint32_t bytes) {
+    uint32_t rel = tsi_load_relaxed(&r->rel);
+    tsi_store_relaxed(&tsi_load_relaxed(&r->map)[rel >> TSI_GRANULE_SHIFT], r->gen);
+    tsi_store_release(&r->rel, rel + bytes);                         /* pairs with used_granules in region.c */
+    tsi_store_release(&r->issued, tsi_load_relaxed(&r->issued) + 1); /* last: pairs with tsi_region_sum */
+    return tsi_load_relaxed(&r->base) + rel;
+}
+
+/* An object of so many bytes, which fit; MISSED: the bracket that names r is open, as in tsi_alloc_fast. */
+TSI_INLINE TsiFast tsi_bump_fast(TsiBinding* b, TsiHeap* h, TsiRegion* r, uint32_t bytes, void** out) {
+    uint64_t live = b->live_word;
+    tsi_bracket_name(b, tsi_busy_region(r));
+    if (TSI_UNLIKELY(tsi_load_relaxed(&h->word) != live)) return TSI_FAST_MISSED;
+    *out = tsi_bump_take(r, bytes);
+    tsi_bracket_clear(b);
+    return TSI_LIKELY(tsi_load_relaxed(&h->word) == live) ? TSI_FAST_DONE : TSI_FAST_LEFT;
+}
+
+/*
+ * The owner's free of an object in a region, of whose chunk tsi_free_fast has read the key. heap_at as there. *out is
+ * the heap when the result is LEFT or SPECIAL: then the object was freed, the bracket is closed, and its region *of,
+ * which is not the current one, looks empty. MISSED: nothing done, the bracket is open.
+ */
+TSI_INLINE TsiFast tsi_bump_free(TsiBinding* b, const void* p, uint32_t key, TsiHeap** out, TsiRegion** of) {
+    uint64_t off = (uint64_t)((uintptr_t)p - (uintptr_t)b->base), live = b->live_word;
+    uint32_t in_chunk = (uint32_t)off & ((1u << TSI_CHUNK_SHIFT) - 1);
+    uint8_t* regions = b->regions + (off >> TSI_CHUNK_SHIFT << TSI_REGIONS_SHIFT);
+    TsiRegion* r = (TsiRegion*)(void*)(regions + TSI_REGIONS_MAP) + (in_chunk >> (key & 31));
+    _Atomic uint8_t* byte = (_Atomic uint8_t*)regions + (in_chunk >> TSI_GRANULE_SHIFT);
+    tsi_bracket_name(b, tsi_busy_region(r));
+    TsiHeap* h = (TsiHeap*)(void*)((uint8_t*)b->heaps_base + tsi_load_relaxed(&r->heap_at));
+    if (TSI_UNLIKELY(tsi_load_relaxed(&h->word) != live)) return TSI_FAST_MISSED;
+    uint8_t gen = r->gen;
+    if (TSI_UNLIKELY(tsi_load_relaxed(byte) != gen || (off & (TSI_GRANULE - 1)) != 0)) return TSI_FAST_MISSED;
+    tsi_store_relaxed(byte, (uint8_t)(gen | TSI_MARK_OWN));
+    uint32_t freed = tsi_load_relaxed(&r->freed) + 1;
+    tsi_store_release(&r->freed, freed); /* pairs with tsi_region_sum */
+    bool empty = freed == tsi_load_relaxed(&r->issued);
+    tsi_bracket_clear(b);
+    *out = h;
+    *of = r;
+    if (TSI_UNLIKELY(tsi_load_relaxed(&h->word) != live)) return TSI_FAST_LEFT;
+    return TSI_UNLIKELY(empty) && r != tsi_load_relaxed(&h->region) ? TSI_FAST_SPECIAL : TSI_FAST_DONE;
+}
+
+/* The same, with its handle, in a region that has issued one before in this life. */
+TSI_INLINE TsiFast tsi_bump_handle_fast(TsiBinding* b, TsiHeap* h, TsiRegion* r, uint32_t bytes, void** out,
+                                        SlabHandle* handle) {
+    uint64_t live = b->live_word;
+    tsi_bracket_name(b, tsi_busy_region(r));
+    if (TSI_UNLIKELY(tsi_load_relaxed(&h->word) != live)) return TSI_FAST_MISSED;
+    const TsiSpace* s = &b->arena->space;
+    TsiSlab* slab = tsi_slab(s, tsi_region_id(s, r));
+    uint32_t generation = tsi_load_relaxed(&slab->gen_base);
+    /* The tag, not heap_at, says that handles were issued: who asked for one in an earlier life may come late and clear
+     * heap_at in this. */
+    if (TSI_UNLIKELY((tsi_load_relaxed(&slab->tag) & TSI_SLAB_HANDLED) == 0 || generation >= TSI_GEN_LIMIT))
+        return TSI_FAST_MISSED;
+    *out = tsi_bump_take(r, bytes);
+    *handle =
+        tsi_handle_make(b->secret, (uint32_t)((uint64_t)((uint8_t*)*out - b->base) >> TSI_GRANULE_SHIFT), generation);
+    tsi_bracket_clear(b);
+    return TSI_LIKELY(tsi_load_relaxed(&h->word) == live) ? TSI_FAST_DONE : TSI_FAST_LEFT;
+}
+
+/* An object, from another region where the current one is used up; NULL when the heap does not bump, the object is too
+ * large for it or there is no memory. As tsi_slab_take. */
+void* tsi_bump_alloc(TsiBinding* b, TsiHeap* h, size_t size, size_t align);
+/* After tsi_bump_free said SPECIAL, outside of brackets: the region waits for its next use. Returns true. */
+bool tsi_bump_spare(TsiBinding* b, TsiHeap* h, TsiRegion* r);
+/* The heap bumps in no region, until it takes one. Its owner, or who has SEIZED it. b: the owner, or NULL when that is
+ * not the caller. */
+void tsi_bump_drop(TsiBinding* b, TsiHeap* h);
+/* What the thread's next phase of this label begins with; the heap is about to end. */
+void tsi_bump_learn(TsiBinding* b, const TsiHeap* h, uint32_t label);
+/* Makes the last object of the thread's current region larger where it is; false, and nothing done, when it is not that
+ * or there is no room. */
+bool tsi_bump_grow(TsiBinding* b, const TsiPlace* at, size_t size);
+
+/* Frees by compare-exchange, for any thread: TSI_FREE_OK or a SlabMisuse. seq: of the region's slab. generation: what
+ * its handles must have, or UINT32_MAX for a pointer. *tag is the slab's afterwards. */
+int tsi_bump_free_shared(TsiArena* a, const TsiPlace* at, uint32_t seq, uint32_t generation, uint64_t* tag);
+/* TSI_FREE_OK when an object lives there, else what a free of it is refused as. */
+int tsi_bump_check(const TsiSpace* s, const TsiPlace* at);
+
+#endif

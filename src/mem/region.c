@@ -1,0 +1,313 @@
+/*
+ * region.c - lives, sums and maps of region.h.
+ *
+ * Maps are read many bytes at a time, as plain memory: others may mark a byte meanwhile, and either value will do,
+ * since counts decide (R4) and a snapshot may see a free or miss it.
+ */
+#include "mem/region.h"
+
+#include "mem/written.h"
+
+#include <string.h>
+
+#if defined(__SSE2__)
+#include <emmintrin.h>
+#endif
+
+/* Of 64 granules, a bit each. */
+typedef struct Marks {
+    uint64_t starts, live, other;
+} Marks;
+
+/* Of 64 granules: those whose byte is `byte` under the mask. */
+TSI_UNORDERED static uint64_t equal64(const uint8_t* map, unsigned mask, unsigned byte) {
+    uint64_t bits = 0;
+#if defined(__SSE2__)
+    __m128i low = _mm_set1_epi8((char)mask), want = _mm_set1_epi8((char)byte);
+    for (unsigned i = 0; i < 4; i++) {
+        __m128i bytes = _mm_and_si128(_mm_loadu_si128((const __m128i*)(const void*)(map + 16 * i)), low);
+        bits |= (uint64_t)(uint32_t)_mm_movemask_epi8(_mm_cmpeq_epi8(bytes, want)) << (16 * i);
+    }
+#else
+    for (unsigned i = 0; i < 64; i++) bits |= (uint64_t)((((const volatile uint8_t*)map)[i] & mask) == byte) << i;
+#endif
+    return bits;
+}
+
+static const uint8_t* map_of(const TsiRegion* r) { return (const uint8_t*)tsi_load_relaxed(&r->map); }
+
+static uint64_t below(uint32_t n) { return n >= 64 ? ~0ull : (1ull << n) - 1; }
+
+/* The marks of the granules from `at` on that lie below `end`. at < end */
+static Marks marks_at(const TsiRegion* r, unsigned gen, uint32_t at, uint32_t end) {
+    const uint8_t* map = map_of(r) + at;
+    uint64_t mask = below(end - at);
+    return (Marks){equal64(map, TSI_GEN_BYTE, gen) & mask, equal64(map, 0xff, gen) & mask,
+                   equal64(map, 0xff, gen | TSI_MARK_OTHER) & mask};
+}
+
+typedef struct Count {
+    uint32_t starts, live, live_granules, other, other_granules;
+} Count;
+
+/* Objects of the generation below granule `end`. Each reaches to the next start, or to the end. */
+static Count count_map(const TsiRegion* r, unsigned gen, uint32_t end) {
+    Count n = {0, 0, 0, 0, 0};
+    uint32_t from = 0; /* of the object before, and what it is */
+    bool was_live = false, was_other = false;
+    for (uint32_t at = 0; at < end; at += 64) {
+        Marks m = marks_at(r, gen, at, end);
+        n.starts += tsi_popcount(m.starts);
+        n.live += tsi_popcount(m.live);
+        n.other += tsi_popcount(m.other);
+        for (uint64_t rest = m.starts; rest != 0; rest &= rest - 1) {
+            unsigned bit = tsi_ctz64(rest);
+            if (was_live) n.live_granules += at + bit - from;
+            if (was_other) n.other_granules += at + bit - from;
+            from = at + bit;
+            was_live = m.live >> bit & 1;
+            was_other = m.other >> bit & 1;
+        }
+    }
+    if (was_live) n.live_granules += end - from;
+    if (was_other) n.other_granules += end - from;
+    return n;
+}
+
+static bool any_live(const TsiRegion* r, unsigned gen, uint32_t end) {
+    const uint8_t* map = map_of(r);
+    for (uint32_t at = 0; at < end; at += 64)
+        if ((equal64(map + at, 0xff, gen) & below(end - at)) != 0) return true;
+    return false;
+}
+
+static uint32_t used_granules(const TsiRegion* r) {
+    return tsi_load_acquire(&r->rel) >> TSI_GRANULE_SHIFT; /* pairs with the bump: the starts below are there */
+}
+
+/* ---- lives ---- */
+
+static void count_nothing(TsiRegion* r) {
+    tsi_store_release(&r->issued, 0); /* first: who reads it sees an empty region */
+    tsi_store_relaxed(&r->freed, 0);
+    tsi_store_relaxed(&r->gaps, 0);
+    tsi_store_relaxed(&r->gap_granules, 0);
+    tsi_store_release(&r->rel, 0);
+}
+
+/* The word of a life that is over. */
+static uint64_t take_word(TsiRegion* r) {
+    uint64_t next = r->gen == TSI_GEN_BYTE ? 0 : r->gen + 1u;
+    /* seq_cst: decides each racing free, and publishes nothing else */
+    uint64_t word = tsi_swap_seq(&r->word, next << TSI_REGION_GEN_SHIFT);
+    if (tsi_region_entered(word) != 0) tsi_add_relaxed(&r->late, tsi_region_entered(word));
+    return word;
+}
+
+/* The next life, of a region whose place is known. */
+static bool begin_life(TsiRegion* r, uint32_t heap_at) {
+    unsigned gen = tsi_region_gen(tsi_load_relaxed(&r->word));
+    uint32_t bytes = 1u << r->size_log2;
+    if (gen == 0) {
+        /* acquire: pairs with the release of the last of them, after which it writes no byte (R2) */
+        if (tsi_load_acquire(&r->late) != 0) {
+            tsi_store_relaxed(&r->lim, tsi_load_relaxed(&r->rel)); /* its heap may bump here no more */
+            return false;
+        }
+        if (r->gen != 0) memset((void*)tsi_load_relaxed(&r->map), 0, bytes >> TSI_GRANULE_SHIFT);
+        gen = 1;
+        /* Nobody enters a word of generation 0. release: pairs with the acquire of who does from now on; the map is
+         * clear */
+        tsi_store_release(&r->word, 1ull << TSI_REGION_GEN_SHIFT);
+    }
+    r->gen = (uint8_t)gen;
+    r->spare = false;
+    count_nothing(r);
+    tsi_store_relaxed(&r->gone, 0);
+    tsi_store_relaxed(&r->lim, bytes);
+    tsi_store_relaxed(&r->heap_at, heap_at);
+    return true;
+}
+
+bool tsi_region_open(TsiSpace* s, unsigned cls, uint32_t slab_id, uint32_t heap_at) {
+    TsiRegion* r = tsi_region(s, slab_id);
+    const TsiClass* c = &s->classes->c[cls];
+    uint8_t* base = tsi_slab_payload(s, c, slab_id);
+    tsi_store_relaxed(&r->base, base);
+    tsi_store_relaxed(&r->map, tsi_region_byte(s, (uint64_t)(base - s->base)));
+    r->size_log2 = (uint8_t)tsi_log2(c->slab_bytes);
+    return begin_life(r, heap_at);
+}
+
+TsiRegionSum tsi_region_issued(const TsiSpace* s, uint32_t slab_id) {
+    const TsiRegion* r = tsi_region(s, slab_id);
+    uint32_t gap_bytes = (uint32_t)tsi_load_relaxed(&r->gap_granules) << TSI_GRANULE_SHIFT;
+    return (TsiRegionSum){tsi_load_relaxed(&r->issued) - tsi_load_relaxed(&r->gaps),
+                          tsi_load_relaxed(&r->rel) - gap_bytes, 0, 0, 0};
+}
+
+bool tsi_region_renew(TsiSpace* s, uint32_t slab_id, uint32_t heap_at, TsiRegionSum* ended) {
+    TsiRegion* r = tsi_region(s, slab_id);
+    uint32_t issued = tsi_load_relaxed(&r->issued), freed = tsi_load_relaxed(&r->freed);
+    *ended = tsi_region_issued(s, slab_id);
+    count_nothing(r); /* before the word: a snapshot takes none of its objects for live */
+    uint64_t word = take_word(r);
+    if (tsi_region_gen(word) == 0)
+        *ended = (TsiRegionSum){0, 0, 0, 0, 0}; /* not opened since it was ended before */
+    else
+        ended->twice = freed + tsi_region_objects(word) - issued;
+    return begin_life(r, heap_at);
+}
+
+TsiRegionSum tsi_region_end(TsiSpace* s, uint32_t slab_id) {
+    TsiRegion* r = tsi_region(s, slab_id);
+    unsigned gen = r->gen;
+    uint64_t word = take_word(r);
+    uint32_t objects = tsi_region_objects(word), granules = tsi_region_granules(word);
+    uint32_t issued = tsi_load_relaxed(&r->issued), freed = tsi_load_relaxed(&r->freed);
+    uint32_t gaps = tsi_load_relaxed(&r->gaps), end = tsi_load_relaxed(&r->rel) >> TSI_GRANULE_SHIFT;
+    TsiRegionSum sum = tsi_region_issued(s, slab_id);
+    if (tsi_region_gen(word) == 0) {
+        sum = (TsiRegionSum){0, 0, 0, 0, 0};    /* ended before, and not opened since */
+    } else if (freed == gaps && objects == 0) { /* nothing was freed singly */
+        sum.live = sum.issued;
+        sum.live_bytes = sum.issued_bytes;
+    } else if (freed + objects != issued || any_live(r, gen, end)) {
+        Count n = count_map(r, gen, end);
+        /* Marked and not counted: such a free fails, so the object lives to the end. */
+        uint32_t marked = n.other > objects ? n.other - objects : 0;
+        uint32_t marked_granules = n.other_granules > granules ? n.other_granules - granules : 0;
+        sum.live = n.live + marked;
+        sum.live_bytes = (uint64_t)(n.live_granules + marked_granules) << TSI_GRANULE_SHIFT;
+        if (issued - sum.live < (uint64_t)freed + objects)
+            sum.twice = (uint32_t)(freed + objects - (issued - sum.live));
+    }
+    return sum;
+}
+
+TsiRegionSum tsi_region_sum(const TsiSpace* s, uint32_t slab_id) {
+    const TsiRegion* r = tsi_region(s, slab_id);
+    TsiRegionSum sum = {0, 0, 0, 0, 0};
+    for (int tries = 0; tries < 3; tries++) {
+        uint64_t word =
+            tsi_load_seq(&r->word); /* pairs with the freer's compare-exchange: the tag first, or the word */
+        uint32_t freed = tsi_load_relaxed(&r->freed), issued = tsi_load_acquire(&r->issued); /* pairs with the bump */
+        uint32_t gaps = tsi_load_relaxed(&r->gaps), gap_bytes = (uint32_t)tsi_load_relaxed(&r->gap_granules)
+                                                                << TSI_GRANULE_SHIFT;
+        uint32_t end = used_granules(r);
+        unsigned gen = tsi_region_gen(word);
+        sum.issued = issued - gaps;
+        sum.issued_bytes = ((uint64_t)end << TSI_GRANULE_SHIFT) - gap_bytes;
+        sum.live = sum.issued;
+        sum.live_bytes = sum.issued_bytes;
+        if (gen == 0 || issued == 0) return (TsiRegionSum){0, 0, 0, 0, 0};
+        if (freed != gaps || tsi_region_objects(word) != 0) {
+            Count n = count_map(r, gen, end);
+            sum.issued = n.starts - gaps;
+            sum.live = n.live < sum.issued ? n.live : sum.issued;
+            sum.live_bytes = (uint64_t)n.live_granules << TSI_GRANULE_SHIFT;
+            if (sum.live_bytes > sum.issued_bytes) sum.live_bytes = sum.issued_bytes;
+        }
+        if (tsi_region_gen(tsi_load_acquire(&r->word)) == gen)
+            break; /* else it ended meanwhile, and may be another's */
+    }
+    return sum;
+}
+
+bool tsi_region_is_empty(const TsiSpace* s, uint32_t slab_id) {
+    const TsiRegion* r = tsi_region(s, slab_id);
+    uint64_t word = tsi_load_seq(&r->word); /* as in tsi_region_sum */
+    uint32_t issued = tsi_load_acquire(&r->issued), freed = tsi_load_relaxed(&r->freed);
+    if (tsi_region_gen(word) == 0 || issued == 0) return true;
+    return freed + tsi_region_objects(word) >= issued && !any_live(r, tsi_region_gen(word), used_granules(r));
+}
+
+size_t tsi_region_size_at(const TsiSpace* s, uint32_t slab_id, uint32_t granule) {
+    const TsiRegion* r = tsi_region(s, slab_id);
+    uint32_t end = used_granules(r);
+    unsigned gen = tsi_region_gen(tsi_load_acquire(&r->word)); /* pairs with tsi_region_open */
+    for (uint32_t at = granule + 1; at < end; at += 64) {
+        uint64_t starts = equal64(map_of(r) + at, TSI_GEN_BYTE, gen) & below(end - at);
+        if (starts != 0) return (size_t)(at + tsi_ctz64(starts) - granule) << TSI_GRANULE_SHIFT;
+    }
+    return end > granule ? (size_t)(end - granule) << TSI_GRANULE_SHIFT : 0;
+}
+
+uint64_t tsi_region_live64(const TsiSpace* s, uint32_t slab_id, uint32_t granule) {
+    const TsiRegion* r = tsi_region(s, slab_id);
+    uint32_t end = used_granules(r);
+    unsigned gen = tsi_region_gen(tsi_load_acquire(&r->word)); /* as above */
+    return gen != 0 && granule < end ? equal64(map_of(r) + granule, 0xff, gen) & below(end - granule) : 0;
+}
+
+uint64_t tsi_region_dead_parts(const TsiSpace* s, unsigned cls, uint32_t slab_id, size_t* part_bytes) {
+    const TsiRegion* r = tsi_region(s, slab_id);
+    size_t bytes = s->classes->c[cls].slab_bytes,
+           part = bytes / 64 > tsi_os.page_bytes ? bytes / 64 : tsi_os.page_bytes;
+    uint32_t end = used_granules(r), per_part = (uint32_t)(part >> TSI_GRANULE_SHIFT), from = 0;
+    unsigned gen = tsi_region_gen(tsi_load_acquire(&r->word)); /* as above */
+    uint64_t live_parts = 0;
+    bool was_live = false;
+    *part_bytes = part;
+    for (uint32_t at = 0; at < end && gen != 0; at += 64) {
+        Marks m = marks_at(r, gen, at, end);
+        for (uint64_t rest = m.starts; rest != 0; rest &= rest - 1) {
+            unsigned bit = tsi_ctz64(rest);
+            for (uint32_t p = from / per_part; was_live && p <= (at + bit - 1) / per_part; p++) live_parts |= 1ull << p;
+            from = at + bit;
+            was_live = m.live >> bit & 1;
+        }
+    }
+    for (uint32_t p = from / per_part; was_live && p <= (end - 1) / per_part; p++) live_parts |= 1ull << p;
+    return ~live_parts & below((uint32_t)(bytes / part)) & ~tsi_load_relaxed(&r->gone);
+}
+
+void tsi_region_recount(TsiSpace* s, uint32_t slab_id, bool holds) {
+    TsiRegion* r = tsi_region(s, slab_id);
+    uint64_t word = tsi_load_relaxed(&r->word);
+    unsigned gen = tsi_region_gen(word);
+    if (tsi_load_relaxed(&r->late) != 0) tsi_store_relaxed(&r->late, 0);
+    if (tsi_region_entered(word) != 0) tsi_store_relaxed(&r->word, word &= ~(0xffffull * TSI_REGION_ENTERED));
+    if (!holds || gen == 0) return;
+    uint32_t end = tsi_load_relaxed(&r->rel) >> TSI_GRANULE_SHIFT;
+    /* What a vanished owner was about to hand out is nobody's. */
+    _Atomic uint8_t* map = tsi_load_relaxed(&r->map);
+    if (end < 1u << (r->size_log2 - TSI_GRANULE_SHIFT) && tsi_load_relaxed(&map[end]) != 0)
+        tsi_store_relaxed(&map[end], 0);
+    Count n = count_map(r, gen, end);
+    tsi_store_relaxed(&r->issued, n.starts);
+    tsi_store_relaxed(&r->freed, n.starts - n.live - n.other);
+    tsi_store_relaxed(&r->word, (uint64_t)gen << TSI_REGION_GEN_SHIFT | n.other * TSI_REGION_OBJECT | n.other_granules);
+}
+
+/* ---- chunks ---- */
+
+static bool freer_sleeps(const TsiSpace* s, uint32_t chunk) {
+    for (uint32_t i = 0; i < TSI_CHUNK_SLABS; i++)
+        if (tsi_load_acquire(&tsi_region(s, chunk << 8 | i)->late) != 0) return true; /* as in tsi_region_open */
+    return false;
+}
+
+bool tsi_regions_prepare(TsiSpace* s, uint32_t chunk, unsigned cls) {
+    TsiChunk* k = &s->chunks[chunk];
+    if (k->region_class == cls) return true;
+    uint8_t* regions = tsi_regions_of(s, chunk);
+    if (k->region_class == 0) {
+        uintptr_t page = tsi_os.page_bytes, from = (uintptr_t)regions & ~(page - 1);
+        if (tsi_os.commit((void*)from, tsi_align_up((uintptr_t)regions + TSI_REGIONS_END, page) - from) != 0)
+            return false;
+    } else {
+        if (freer_sleeps(s, chunk)) return false;
+        /* Bytes of other regions would be objects of these. */
+        tsi_clear(regions, TSI_REGIONS_MAP);
+        for (uint32_t i = 0; i < TSI_CHUNK_SLABS; i++) {
+            TsiRegion* r = tsi_region(s, chunk << 8 | i);
+            /* seq_cst: as in take_word; somebody may have entered since the last life ended, who finds the tag changed
+             * and marks nothing */
+            if (r->gen != 0) tsi_add_relaxed(&r->late, tsi_region_entered(tsi_swap_seq(&r->word, 0)));
+            r->gen = 0;
+        }
+    }
+    k->region_class = (uint8_t)cls;
+    return true;
+}

@@ -1,0 +1,99 @@
+/*
+ * region.h - slabs that are bumped: objects of any size lie one behind the other, 16-byte aligned.
+ *
+ *   regions of a chunk:  [ map, a byte for each granule of 16 bytes, 64 KiB | 256 TsiRegion, 16 KiB ]
+ *
+ * Map byte   by_other:1 | by_owner:1 | gen:6. A byte with the region's present generation is the start of an object,
+ *            live while neither mark is set; every other byte starts nothing. So a region ends by taking the next
+ *            generation: no walk, no clearing. Generations are 1..63. When they are used up the word says 0, which
+ *            matches no byte, and the map is cleared before the region is opened again.
+ *            A gap left by alignment is a start that is freed at once; `gaps` counts them.
+ *
+ * Word       gen:8 | entered:16 | objects:20 | granules:20. What other threads do: a free enters by compare-exchange
+ *            under the generation that it sees, marks the byte by compare-exchange, which decides who frees the
+ *            object, and leaves by compare-exchange under the same generation, counting object and granules. Who
+ *            ends the region's life exchanges the word: each racing free has been counted before that, or fails and
+ *            is refused. Freers that have entered and not left are added to `late`, and take themselves off it as
+ *            they find the generation gone.
+ *
+ * Invariants
+ *   R1  Bytes of the present generation lie below `rel`, but for the one that its owner is writing.
+ *   R2  A map is cleared, and a generation used again, only while `late` is 0: so no freer that slept through an end
+ *       can meet the generation that it knows.
+ *   R3  The owner alone writes issued, freed, rel, lim, gaps and the mark by_owner, in its bracket (heap/bracket.h),
+ *       or who has SEIZED the heap. In shared mode the stripe stands for the bracket.
+ *   R4  Counts are events: the region is empty when issued = freed + objects of the word. An owner and another thread
+ *       that free one object at the same time are both counted; so emptiness is confirmed by the map before it is
+ *       acted upon.
+ */
+#ifndef TSI_MEM_REGION_H
+#define TSI_MEM_REGION_H
+
+#include "mem/space.h"
+
+enum {
+    TSI_GRANULE_SHIFT = 4,
+    TSI_GRANULE = 1 << TSI_GRANULE_SHIFT,
+    TSI_MARK_OWN = 0x40,
+    TSI_MARK_OTHER = 0x80,
+    TSI_GEN_BYTE = 0x3f, /* of a map byte; also the last generation */
+    TSI_REGION_GEN_SHIFT = 56
+};
+#define TSI_REGION_ENTERED (1ull << 40)
+#define TSI_REGION_OBJECT (1ull << 20)
+
+TSI_INLINE unsigned tsi_region_gen(uint64_t word) { return (unsigned)(word >> TSI_REGION_GEN_SHIFT); }
+TSI_INLINE uint32_t tsi_region_entered(uint64_t word) { return (uint32_t)(word >> 40) & 0xffff; }
+TSI_INLINE uint32_t tsi_region_objects(uint64_t word) { return (uint32_t)(word >> 20) & 0xfffff; }
+TSI_INLINE uint32_t tsi_region_granules(uint64_t word) { return (uint32_t)word & 0xfffff; }
+
+TSI_INLINE uint8_t* tsi_regions_of(const TsiSpace* s, uint32_t chunk) {
+    return s->regions + ((size_t)chunk << TSI_REGIONS_SHIFT);
+}
+TSI_INLINE TsiRegion* tsi_region(const TsiSpace* s, uint32_t slab_id) {
+    return (TsiRegion*)(void*)(tsi_regions_of(s, slab_id >> 8) + TSI_REGIONS_MAP) + (slab_id & (TSI_CHUNK_SLABS - 1));
+}
+/* Map byte of an address of a chunk. */
+TSI_INLINE _Atomic uint8_t* tsi_region_byte(const TsiSpace* s, uint64_t offset) {
+    uint32_t in_chunk = (uint32_t)offset & ((1u << TSI_CHUNK_SHIFT) - 1);
+    return (_Atomic uint8_t*)tsi_regions_of(s, (uint32_t)(offset >> TSI_CHUNK_SHIFT)) + (in_chunk >> TSI_GRANULE_SHIFT);
+}
+/* Granule in its region that a place names. */
+TSI_INLINE uint32_t tsi_region_granule(const TsiSpace* s, const TsiPlace* at) {
+    uint32_t first = tsi_first_line(&s->classes->c[at->cls], at->slab_id);
+    return (at->line_id - first) << 6 | at->slot;
+}
+
+/* Starts a life for the heap at heap_at; only the caller holds the slab. False when its generations are used up and a
+ * freer sleeps in it (R2). */
+bool tsi_region_open(TsiSpace* s, unsigned cls, uint32_t slab_id, uint32_t heap_at);
+
+typedef struct TsiRegionSum {
+    uint64_t issued, issued_bytes, live, live_bytes;
+    uint32_t twice; /* objects that the owner and another thread have both freed */
+} TsiRegionSum;
+/* Ends a life: frees that have not left fail from here on. What it held at that instant. By who may write as the owner.
+ * What it has issued can be asked for until it is opened again. */
+TsiRegionSum tsi_region_end(TsiSpace* s, uint32_t slab_id);
+/* Ends the life of a region that is empty by its counts and its map, as its owner has just seen, and opens the next.
+ * False when that is not possible, as in tsi_region_open; the life has ended all the same. */
+bool tsi_region_renew(TsiSpace* s, uint32_t slab_id, uint32_t heap_at, TsiRegionSum* ended);
+/* What the owner has counted as issued, no more. */
+TsiRegionSum tsi_region_issued(const TsiSpace* s, uint32_t slab_id);
+/* What it holds, beside its owner and freers. Exact when they rest. */
+TsiRegionSum tsi_region_sum(const TsiSpace* s, uint32_t slab_id);
+/* No object is live (R4). Exact for the owner, and for everyone when the region has none. */
+bool tsi_region_is_empty(const TsiSpace* s, uint32_t slab_id);
+/* Usable bytes of the object, live or freed, that starts at a granule; the caller knows that one does. */
+size_t tsi_region_size_at(const TsiSpace* s, uint32_t slab_id, uint32_t granule);
+/* Live starts of 64 granules from the one given on, a bit each. */
+uint64_t tsi_region_live64(const TsiSpace* s, uint32_t slab_id, uint32_t granule);
+/* Equal parts of the region, at most 64 and at least a page each, that no live object touches: a bit for each. */
+uint64_t tsi_region_dead_parts(const TsiSpace* s, unsigned cls, uint32_t slab_id, size_t* part_bytes);
+/* In a fork child, where freers have vanished; of one that holds objects the counts anew from the map. */
+void tsi_region_recount(TsiSpace* s, uint32_t slab_id, bool holds);
+/* Makes the regions of a chunk usable that serves another class of them from now on; false without memory, or while a
+ * freer sleeps in one. */
+bool tsi_regions_prepare(TsiSpace* s, uint32_t chunk, unsigned cls);
+
+#endif

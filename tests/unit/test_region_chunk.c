@@ -1,0 +1,309 @@
+/* test_region_chunk.c - regions and what is around them: chunks that change what they serve, budgets, options, many allocators. */
+#include "regions.h"
+
+#if defined __has_feature
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
+#define SANITIZED 1
+#endif
+#endif
+#if defined __SANITIZE_ADDRESS__ || defined __SANITIZE_THREAD__
+#define SANITIZED 1
+#endif
+#ifndef SANITIZED
+#define SANITIZED 0
+#endif
+
+enum { KIB = 1024 };
+
+/* The test's own allocator in place of the one of the group. */
+static SlabAllocator* group;
+static epoch_domain_t* group_domain;
+static void begin_with(const SlabOptions* o) {
+    group = a;
+    group_domain = d;
+    assert_non_null(a = slab_allocator_create_with(o));
+    space = &tsi_arena(a)->space;
+    assert_non_null(d = epoch_domain_create(a));
+}
+static void end_with(void) {
+    epoch_domain_destroy(d);
+    unit_check(a);
+    slab_allocator_free(a);
+    a = group;
+    d = group_domain;
+    space = &tsi_arena(a)->space;
+}
+static void anew(void) {
+    epoch_domain_destroy(d);
+    assert_non_null(d = epoch_domain_create(a));
+}
+
+/* ---- chunks ---- */
+
+/* Every granule of the object's region but the start of an object is no start. */
+static void alone_in_its_region(void* q, size_t bytes) {
+    TsiPlace at = unit_place(a, q);
+    uint32_t granules = space->classes->c[at.cls].slab_bytes / TSI_GRANULE, start = tsi_region_granule(space, &at);
+    assert_int_equal(slab_usable_size(a, q), bytes);
+    tsi_store_relaxed(&region_of(q)->rel, granules * TSI_GRANULE); /* as if all of it were used */
+    for (uint32_t g = 0; g < granules; g += 64) {
+        uint64_t live = tsi_region_live64(space, at.slab_id, g);
+        assert_true(live == (g == (start & ~63u) ? 1ull << start % 64 : 0));
+    }
+    tsi_store_relaxed(&region_of(q)->rel, (uint32_t)bytes + start * TSI_GRANULE);
+}
+
+/* Leaves starts of its generation in the first regions of the first chunk. */
+static void leave_starts(void) {
+    for (unsigned n = 0; n < 3; n++) {
+        for (unsigned i = 0; i < ALL; i++) (void)make(16);
+        anew();
+    }
+}
+
+/* From regions of one size to those of another, by way of a class and straight; maps are not given back. */
+static void a_chunk_changes_what_it_serves(void** state) {
+    (void)state;
+    SlabOptions o = unit_options();
+    o.purge_policy = SLAB_PURGE_NEVER;
+    o.warm_bytes = UINT64_MAX;
+    begin_with(&o);
+    leave_starts();
+    void* small = make(SIZE);
+    assert_int_equal(unit_place(a, small).slab_id >> 8, 0);
+    unsigned first_class = space->chunks[0].region_class;
+    assert_int_equal(first_class, unit_place(a, small).cls);
+    anew();
+    assert_int_equal(tsi_chunk_class(space, 0), 0);
+    refused(small, SLAB_MISUSE_STALE_FREE);
+
+    void* line = slab_malloc(a, 1000); /* a class, in the ring's epoch */
+    assert_int_equal(unit_place(a, line).slab_id >> 8, 0);
+    assert_false(tsi_class_is_region(tsi_chunk_class(space, 0)));
+    assert_int_equal(space->chunks[0].region_class, first_class);
+    if (small != line) assert_false(slab_free_checked(a, small));
+    assert_true(slab_free_checked(a, line));
+    slab_trim(a);
+    assert_int_equal(tsi_chunk_class(space, 0), 0);
+
+    void* wide = make(4096); /* another size of region */
+    assert_int_equal(unit_place(a, wide).slab_id >> 8, 0);
+    alone_in_its_region(wide, 4096);
+    refused((uint8_t*)wide + 16, SLAB_MISUSE_INTERIOR_POINTER);
+    unit_check(a);
+    end_with();
+}
+
+static uint32_t take_of(unsigned cls) {
+    uint32_t id;
+    assert_true(tsi_space_take(space, cls, 0, &id));
+    return id;
+}
+
+/* Of every size to every other: nothing that an earlier region left is an object of a later one. */
+static void maps_of_other_sizes_are_cleared(void** state) {
+    (void)state;
+    SlabOptions o = unit_options();
+    o.purge_policy = SLAB_PURGE_NEVER;
+    begin_with(&o);
+    for (unsigned from = 0; from < TSI_REGION_SIZES; from++)
+        for (unsigned to = 0; to < TSI_REGION_SIZES; to++) {
+            uint32_t id = take_of(tsi_region_class(from));
+            assert_int_equal(id >> 8, 0);
+            assert_true(tsi_region_open(space, tsi_region_class(from), id, 0));
+            TsiRegion* r = tsi_region(space, id);
+            for (unsigned n = 0; n < space->classes->c[tsi_region_class(from)].slab_bytes / 16; n++) (void)tsi_bump_take(r, 16);
+            (void)tsi_region_end(space, id);
+            tsi_space_purge(space, &id, 1);
+            id = take_of(tsi_region_class(to));
+            assert_true(tsi_region_open(space, tsi_region_class(to), id, 0));
+            r = tsi_region(space, id);
+            assert_int_equal(r->gen, from == to ? r->gen : 1);
+            tsi_store_relaxed(&r->rel, space->classes->c[tsi_region_class(to)].slab_bytes);
+            for (uint32_t g = 0; g < tsi_load_relaxed(&r->rel) / 16; g += 64) assert_int_equal(tsi_region_live64(space, id, g), 0);
+            tsi_store_relaxed(&r->rel, 0);
+            (void)tsi_region_end(space, id);
+            tsi_space_purge(space, &id, 1);
+        }
+    end_with();
+}
+
+/* Where a freer still sleeps in a region, its chunk serves no other size for good; the space goes on elsewhere. */
+static void a_sleeping_freer_keeps_its_chunk(void** state) {
+    (void)state;
+    void* q = make(SIZE);
+    TsiRegion* r = region_of(q);
+    uint32_t chunk = unit_place(a, q).slab_id >> 8;
+    tsi_add_relaxed(&r->word, TSI_REGION_ENTERED);
+    anew();
+    assert_int_equal(tsi_load_relaxed(&r->late), 1);
+    assert_int_equal(tsi_chunk_class(space, chunk), 0);
+    void* line = slab_malloc(a, 1000); /* a class may have it: it touches no map */
+    assert_true(slab_free_checked(a, line));
+    slab_trim(a);
+    uint32_t id = take_of(tsi_region_class(1));
+    assert_int_not_equal(id >> 8, chunk);
+    assert_true(space->chunks[chunk].region_class == TSI_CLASS_REGION);
+    tsi_space_purge(space, &id, 1);
+    assert_int_equal(tsi_load_relaxed(&r->late), 1);
+}
+
+/* ---- budgets ---- */
+
+/* Regions near the limit are smaller, until not even the smallest fits: all of the budget is used. */
+static void fill_to_the_limit(uint64_t most) {
+    unsigned n = 0;
+    for (;; n++) {
+        errno = 0;
+        void* q = unit_hide(epoch_domain_malloc(d, SIZE));
+        if (q == NULL) break;
+        assert_true(n < 4 * ALL);
+        p[n] = q;
+        assert_true(unit_committed(a) <= most);
+    }
+    assert_int_equal(errno, EDQUOT);
+    assert_int_equal(n, most / SIZE);
+    assert_int_equal(unit_committed(a), most);
+    give(p, n); /* regions that are empty again are used before anything is refused */
+    for (unsigned i = 0; i < n; i++) (void)make(SIZE);
+    assert_int_equal(unit_committed(a), most);
+    assert_null(epoch_domain_malloc(d, SIZE));
+    unit_check(a);
+}
+
+static void a_phases_hard_budget(void** state) {
+    (void)state;
+    assert_true(slab_epoch_set_budget(a, d->epoch_id, 0, 40 * KIB, NULL, NULL));
+    fill_to_the_limit(40 * KIB);
+}
+static void a_labels_hard_budget(void** state) {
+    (void)state;
+    assert_true(slab_label_set_budget(a, "tight", 0, 52 * KIB, NULL, NULL));
+    epoch_domain_destroy(d);
+    d = epoch_domain_create_labeled(a, "tight");
+    fill_to_the_limit(52 * KIB);
+}
+static void a_limit_of_the_whole(void** state) {
+    (void)state;
+    SlabOptions o = unit_options();
+    o.warm_bytes = UINT64_MAX;
+    o.max_bytes = 100 * KIB;
+    begin_with(&o);
+    fill_to_the_limit(100 * KIB);
+    end_with();
+}
+
+/* ---- options ---- */
+
+/* Phases of growing size, twice: objects freed singly, contents, receipts. */
+static void phases(void) {
+    for (unsigned lap = 0; lap < 2; lap++)
+        for (unsigned n = 1; n <= 2 * ALL; n *= 4) {
+            anew();
+            fill(p, n);
+            for (unsigned i = 0; i < n; i++) assert_int_equal(((uint8_t*)p[i])[SIZE - 1], i & 0xff);
+            give(p, n / 3);
+            give_elsewhere(p + n / 3, n / 5);
+            EpochReceipt r = end(EPOCH_RELEASE, n, n / 3 + n / 5, n * SIZE);
+            assert_int_equal(r.objects_released, n - n / 3 - n / 5);
+            for (unsigned i = 0; i < n; i += 7) assert_false(slab_free_checked(a, p[i]));
+        }
+    unit_check(a);
+}
+
+static void purge_policies(void** state) {
+    (void)state;
+    for (unsigned policy = SLAB_PURGE_DONTNEED; policy <= SLAB_PURGE_NEVER; policy++) {
+        SlabOptions o = unit_options();
+        o.purge_policy = policy;
+        o.warm_bytes = UINT64_MAX;
+        begin_with(&o);
+        fake_os_clear();
+        phases();
+        assert_int_equal(fake_os.calls[FAKE_PURGE] == 0, policy == SLAB_PURGE_NEVER);
+        end_with();
+    }
+}
+
+static void prefault_and_huge_pages(void** state) {
+    (void)state;
+    for (unsigned which = 0; which < 2; which++) {
+        SlabOptions o = unit_options();
+        o.prefault = which == 0;
+        o.huge_pages = which == 1;
+        begin_with(&o);
+        phases();
+        end_with();
+    }
+    assert_int_equal(fake_os.misaligned, 0);
+}
+
+/* Without bumping no region is ever taken. */
+static void bumping_can_be_off(void** state) {
+    (void)state;
+    SlabOptions o = unit_options();
+    o.bump = 2;
+    begin_with(&o);
+    for (unsigned i = 0; i < ALL; i++) assert_false(tsi_class_is_region(unit_place(a, make(1 + i * 3 % 4096)).cls));
+    PerfCounters c;
+    get_perf_counters(a, TSI_CLASS_REGION - 1, &c);
+    assert_int_equal(c.new_slab_count, 0);
+    end_with();
+}
+
+/* Where a timed or recorded allocation takes the slow path, all of them are bumped there, and counted. */
+static void sampled_objects_are_bumped(void** state) {
+    (void)state;
+    for (unsigned which = 0; which < 2; which++) {
+        SlabOptions o = unit_options();
+        if (which == 0) o.sampling_period = 16;
+        else o.profile_bytes = 512;
+        begin_with(&o);
+        phases();
+        anew();
+        for (unsigned i = 0; i < ALL; i++) assert_non_null(region_of(make(SIZE)));
+        end_with();
+    }
+}
+
+/* The space that regions add lets a thousand allocators be reserved beside each other, whole. */
+static void a_thousand_reservations(void** state) {
+    (void)state;
+    enum { N = SANITIZED ? 32 : 1000 };
+    static SlabAllocator* many[N];
+    if (SANITIZED) puts("the sanitizer takes most of the address space: 32, and reservations may be smaller than asked for");
+    for (unsigned n = 0; n < N; n++) {
+        assert_non_null(many[n] = slab_allocator_create());
+        SlabGlobalStats g;
+        slab_stats_global(many[n], &g);
+        if (!SANITIZED) assert_int_equal(g.reserved_bytes, (uint64_t)64 << 30);
+        epoch_domain_t* own = epoch_domain_create(many[n]);
+        p[n] = epoch_domain_malloc(own, SIZE);
+        assert_non_null(p[n]);
+        memset(p[n], (int)n, SIZE);
+    }
+    for (unsigned n = 0; n < N; n++) {
+        assert_int_equal(((uint8_t*)p[n])[SIZE - 1], n & 0xff);
+        assert_true(slab_free_checked(many[n], p[n]));
+        slab_allocator_free(many[n]);
+    }
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+#define TEST(name) cmocka_unit_test_setup_teardown(name, open_allocator, close_allocator)
+        TEST(a_chunk_changes_what_it_serves),
+        TEST(maps_of_other_sizes_are_cleared),
+        TEST(a_sleeping_freer_keeps_its_chunk),
+        TEST(a_phases_hard_budget),
+        TEST(a_labels_hard_budget),
+        TEST(a_limit_of_the_whole),
+        TEST(purge_policies),
+        TEST(prefault_and_huge_pages),
+        TEST(bumping_can_be_off),
+        TEST(sampled_objects_are_bumped),
+        TEST(a_thousand_reservations),
+    };
+    fake_os_install(0, false, false);
+    return cmocka_run_group_tests_name("region_chunk", tests, NULL, NULL);
+}

@@ -1,0 +1,291 @@
+/* test_region_ends.c - objects of regions that grow or have handles, and what a drain gives back. */
+#include "regions.h"
+
+#include "mem/handle.h"
+
+/* ---- growth in place ---- */
+
+static void* grow_elsewhere(void* q) { return slab_realloc(a, q, 900); }
+
+static void the_last_object_grows_where_it_is(void** state) {
+    (void)state;
+    uint8_t *q = make(100), *r;
+    pthread_t t;
+    void* moved = NULL;
+    memset(q, 7, 100);
+    for (size_t bytes = 200; bytes <= 3800; bytes += 200) {
+        r = unit_hide(slab_realloc(a, q, bytes));
+        assert_ptr_equal(r, q);
+        assert_int_equal(slab_usable_size(a, q), (bytes + 15) / 16 * 16);
+        memset(q + bytes - 200, 7, 200);
+        refused(q + 112, SLAB_MISUSE_INTERIOR_POINTER);
+    }
+    assert_ptr_equal(make(16), q + 3808); /* behind all of it */
+    r = unit_hide(slab_realloc(a, q, 3900)); /* not the last any more */
+    assert_ptr_not_equal(r, q);
+    for (unsigned i = 0; i < 3800; i++) assert_int_equal(r[i], 7);
+    refused(q, SLAB_MISUSE_DOUBLE_FREE);
+    assert_ptr_equal(slab_realloc(a, r, 16384 - 64), r); /* beyond the sizes that begin in a region */
+    assert_int_equal(slab_usable_size(a, r), 16384 - 64);
+    q = unit_hide(slab_realloc(a, r, 16384 + 1)); /* no room */
+    assert_ptr_not_equal(q, r);
+    for (unsigned i = 0; i < 3800; i++) assert_int_equal(q[i], 7);
+    (void)make(100);
+    q = make(100);
+    size_t all = space->classes->c[unit_place(a, q).cls].slab_bytes;
+    assert_ptr_not_equal(unit_hide(slab_realloc(a, q, all)), q); /* as large as its region, where it does not begin */
+    q = make(100);
+    memset(q, 8, 100);
+    assert_int_equal(pthread_create(&t, NULL, grow_elsewhere, q), 0); /* another thread does not own it */
+    assert_int_equal(pthread_join(t, &moved), 0);
+    assert_true(moved != NULL && moved != q);
+    for (unsigned i = 0; i < 100; i++) assert_int_equal(((uint8_t*)moved)[i], 8);
+    unit_check(a);
+    EpochReceipt receipt = unit_end(a, d->epoch_id, EPOCH_RELEASE);
+    assert_int_equal(receipt.objects_allocated, 9);
+    assert_int_equal(receipt.objects_freed, 4);
+}
+
+/* An object with a handle keeps it, wherever realloc leaves it; one that was freed grows nowhere. */
+static void growth_and_handles(void** state) {
+    (void)state;
+    SlabHandle h;
+    uint8_t* q = alloc_obj_epoch(a, 100, d->epoch_id, &h);
+    uint8_t* r = unit_hide(slab_realloc(a, q, 500));
+    assert_non_null(r);
+    assert_ptr_equal(slab_handle_ptr(a, h), r == q ? q : NULL);
+    assert_true(slab_free_checked(a, r));
+    assert_null(slab_handle_ptr(a, h));
+    assert_null(slab_realloc(a, r, 600));
+    assert_int_equal(errno, EINVAL);
+}
+
+/* ---- handles ---- */
+
+static void one_of_two_frees(void** state) {
+    (void)state;
+    SlabHandle h[4], of_pointer;
+    void* q[4];
+    for (unsigned i = 0; i < 4; i++) {
+        assert_non_null(q[i] = alloc_obj_epoch(a, 100, d->epoch_id, &h[i]));
+        assert_ptr_equal(slab_handle_ptr(a, h[i]), q[i]);
+        assert_non_null(region_of(q[i]));
+        for (unsigned k = 0; k < i; k++) assert_true(h[i] != h[k]);
+    }
+    void* plain = make(100);
+    assert_true((of_pointer = slab_ptr_handle(a, plain)) != 0);
+    assert_true(slab_ptr_handle(a, plain) == of_pointer);
+    assert_true(free_obj(a, h[0]));
+    assert_true(slab_free_checked(a, q[1]));
+    give_elsewhere(q + 2, 1);
+    for (unsigned i = 0; i < 3; i++) {
+        assert_false(free_obj(a, h[i]));
+        assert_false(slab_free_checked(a, q[i]));
+        assert_null(slab_handle_ptr(a, h[i]));
+        assert_true(slab_ptr_handle(a, q[i]) == 0);
+    }
+    assert_int_equal(unit_refusals(a).stale_handle, 3);
+    assert_int_equal(unit_refusals(a).double_free, 3);
+    assert_false(free_obj(a, h[3] ^ 16)); /* a bit of something */
+    assert_ptr_equal(slab_handle_ptr(a, h[3]), q[3]);
+    assert_true(free_obj(a, of_pointer));
+    unit_check(a);
+    end(EPOCH_RELEASE, 5, 4, 5 * 112);
+    assert_false(free_obj(a, h[3]));
+}
+
+/* A life of a region has its own generation of handles: none of an earlier one names what lies there now. */
+static void handles_end_with_the_life(void** state) {
+    (void)state;
+    static SlabHandle h[ALL + 1];
+    for (unsigned lap = 0; lap < 3; lap++) {
+        for (unsigned i = 0; i < ALL; i++) {
+            assert_non_null(p[i] = alloc_obj_epoch(a, SIZE, d->epoch_id, &h[i]));
+            if (i >= FIRST + SECOND) assert_non_null(region_of(p[i]));
+        }
+        void* first = p[FIRST + SECOND];
+        for (unsigned i = 0; i < ALL; i++) assert_true(free_obj(a, h[i]));
+        uint8_t* q = unit_hide(alloc_obj_epoch(a, SIZE, d->epoch_id, &h[ALL]));
+        if (lap == 0) assert_ptr_equal(q, first);
+        for (unsigned i = 0; i < ALL; i++) {
+            assert_true(h[i] != h[ALL]);
+            assert_null(slab_handle_ptr(a, h[i]));
+            assert_false(free_obj(a, h[i]));
+        }
+        assert_true(free_obj(a, h[ALL]));
+        unit_check(a);
+    }
+    assert_int_equal(unit_refusals(a).stale_handle, 3 * ALL);
+}
+
+static void allocators_have_their_own_handles(void** state) {
+    (void)state;
+    enum { N = 20 };
+    SlabAllocator* other[N];
+    SlabHandle h[N];
+    for (unsigned n = 0; n < N; n++) {
+        assert_non_null(other[n] = unit_create_cold());
+        epoch_domain_t* own = epoch_domain_create(other[n]);
+        assert_non_null(alloc_obj_epoch(other[n], SIZE, own->epoch_id, &h[n])); /* the first of the first region */
+        for (unsigned k = 0; k < n; k++) {
+            assert_true(h[k] != h[n]);
+            assert_null(slab_handle_ptr(other[n], h[k]));
+            assert_false(free_obj(other[k], h[n]));
+        }
+    }
+    for (unsigned n = 0; n < N; n++) assert_true(free_obj(other[n], h[n]));
+    for (unsigned n = 0; n < N; n++) slab_allocator_free(other[n]);
+}
+
+/* Generations run out: handles come from elsewhere, and the region is used by nobody when its phase has ended. */
+static void spent_generations(void** state) {
+    (void)state;
+    SlabHandle h;
+    void* q = make(SIZE);
+    uint32_t id = unit_place(a, q).slab_id;
+    tsi_store_relaxed(&tsi_slab(space, id)->gen_base, TSI_GEN_LIMIT);
+    for (unsigned n = 0; n < 3 * FIRST; n++) {
+        void* r = alloc_obj_epoch(a, SIZE, d->epoch_id, &h);
+        assert_non_null(r);
+        assert_int_not_equal(unit_place(a, r).slab_id, id);
+        assert_ptr_equal(slab_handle_ptr(a, h), r);
+    }
+    assert_true(slab_ptr_handle(a, q) == 0);
+    unit_check(a);
+    assert_int_equal(unit_refusals(a).retired_slabs, 0);
+    EpochReceipt r = unit_end(a, d->epoch_id, EPOCH_RELEASE);
+    assert_int_equal(r.objects_released, 3 * FIRST + 1);
+    assert_true(r.objects_freed <= 1); /* one that no handle was left for */
+    assert_int_equal(unit_refusals(a).retired_slabs, 1);
+    retired_bytes = TSI_REGION_MIN;
+    assert_int_equal(tsi_tag_state(tsi_load_relaxed(&tsi_slab(space, id)->tag)), TSI_SLAB_RETIRED);
+}
+
+/* A renewal that would spend the last generation does not take place. */
+static void the_last_generation_is_not_renewed(void** state) {
+    (void)state;
+    fill(p, ALL);
+    void** third = p + FIRST + SECOND;
+    assert_true(slab_ptr_handle(a, third[0]) != 0);
+    uint32_t id = unit_place(a, third[0]).slab_id;
+    tsi_store_relaxed(&tsi_slab(space, id)->gen_base, TSI_GEN_LIMIT - 1);
+    give(third, THIRD);
+    void* q = make(SIZE);
+    assert_int_not_equal(unit_place(a, q).slab_id, id);
+    unit_check(a);
+    EpochReceipt r = unit_end(a, d->epoch_id, EPOCH_RELEASE);
+    assert_int_equal(r.objects_allocated, ALL + 1);
+    assert_int_equal(r.objects_freed, THIRD);
+    retired_bytes = THIRD * SIZE; /* the end spends it */
+    assert_int_equal(unit_refusals(a).retired_slabs, 1);
+}
+
+/* ---- drains ---- */
+
+enum { PAGE_OBJECTS = 4096 / SIZE, MANY = 8192 };
+
+/* Pages without a survivor go back at the close; survivors keep theirs, and their contents, until they are freed. */
+static void dead_parts_are_given_back(void** state) {
+    (void)state;
+    static uint8_t* q[MANY];
+    unsigned kept = 0;
+    for (unsigned i = 0; i < MANY; i++) memset(q[i] = make(SIZE), (int)(i % 251), SIZE);
+    TsiRegion* r = region_of(q[MANY - 1]);
+    unsigned last = (unsigned)(r->size_log2);
+    assert_int_equal(last, 18); /* 256 KiB: parts of a page */
+    for (unsigned i = 0; i < MANY; i++) {
+        if (i % (4 * PAGE_OBJECTS) != 0) assert_true(slab_free_checked(a, q[i]));
+        else kept++;
+    }
+    fake_os_clear();
+    EpochReceipt receipt;
+    assert_true(epoch_close_ex(a, d->epoch_id, EPOCH_DRAIN, &receipt));
+    unit_balanced(&receipt);
+    assert_int_equal(receipt.objects_escaped, kept);
+    size_t gone = 0;
+    for (unsigned i = 0; i < fake_os.run_count; i++) gone += fake_os.runs[i].bytes;
+    assert_true(gone >= (size_t)MANY * SIZE - 2 * kept * 4096);
+    for (unsigned i = 0; i < MANY; i += 4 * PAGE_OBJECTS) {
+        for (unsigned k = 0; k < SIZE; k++) assert_int_equal(q[i][k], i % 251);
+        assert_true(slab_free_checked(a, q[i]));
+        assert_false(slab_free_checked(a, q[i]));
+    }
+    assert_int_equal(unit_committed(a), 0);
+}
+
+/* An object that reaches into the next page holds both, freed last it gives both up, whichever page it starts in. */
+static void late_frees_give_up_what_they_reach_into(void** state) {
+    (void)state;
+    enum { GROUPS = 512 };
+    static void *small[GROUPS], *wide[GROUPS], *behind[GROUPS];
+    void* first = make(4096); /* groups begin with regions */
+    for (unsigned i = 0; i < GROUPS; i++) { /* of two pages: [small, wide across the edge, behind] */
+        small[i] = make(16);
+        wide[i] = make(4096);
+        behind[i] = make(4080);
+        assert_int_equal((uintptr_t)small[i] % 8192, 0);
+        assert_ptr_equal(behind[i], (uint8_t*)wide[i] + 4096);
+    }
+    EpochReceipt receipt;
+    assert_true(epoch_close_ex(a, d->epoch_id, EPOCH_DRAIN, &receipt));
+    fake_os_clear();
+    give(behind, GROUPS);
+    size_t gone = 0;
+    for (unsigned i = 0; i < fake_os.run_count; i++) gone += fake_os.runs[i].bytes;
+    assert_int_equal(gone, 0); /* the wide ones reach into these pages */
+    give(wide, GROUPS);
+    for (unsigned i = 0; i < fake_os.run_count; i++) gone += fake_os.runs[i].bytes;
+    assert_true(gone >= GROUPS / 2 * 4096); /* of the pages behind, most; the last ones wait for more */
+    give(small, GROUPS);
+    assert_true(slab_free_checked(a, first));
+    assert_int_equal(unit_committed(a), 0);
+}
+
+/* ---- others ---- */
+
+/* A shared heap's region is as strict, and as exact. */
+static void shared_regions(void** state) {
+    (void)state;
+    SlabAllocator* own = a;
+    TsiSpace* own_space = space;
+    epoch_domain_t* own_domain = d;
+    SlabOptions o = unit_options();
+    o.shared = 1;
+    o.warm_bytes = UINT64_MAX;
+    assert_non_null(a = slab_allocator_create_with(&o));
+    space = &tsi_arena(a)->space;
+    d = epoch_domain_create(a);
+    fill(p, ALL);
+    give(p, 10);
+    give_elsewhere(p + 10, 10);
+    refused(p[0], SLAB_MISUSE_DOUBLE_FREE);
+    refused(p[10], SLAB_MISUSE_DOUBLE_FREE);
+    refused((uint8_t*)p[30] + 16, SLAB_MISUSE_INTERIOR_POINTER);
+    give(p + FIRST + SECOND, THIRD);
+    assert_ptr_equal(make(SIZE), p[FIRST + SECOND]);
+    end(EPOCH_RELEASE, ALL + 1, 20 + THIRD, (ALL + 1) * SIZE);
+    epoch_domain_destroy(d);
+    assert_int_equal(unit_committed(a), 0);
+    slab_allocator_free(a);
+    a = own;
+    space = own_space;
+    d = own_domain;
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+#define TEST(name) cmocka_unit_test_setup_teardown(name, open_allocator, close_allocator)
+        TEST(the_last_object_grows_where_it_is),
+        TEST(growth_and_handles),
+        TEST(one_of_two_frees),
+        TEST(handles_end_with_the_life),
+        TEST(allocators_have_their_own_handles),
+        TEST(spent_generations),
+        TEST(the_last_generation_is_not_renewed),
+        TEST(dead_parts_are_given_back),
+        TEST(late_frees_give_up_what_they_reach_into),
+        TEST(shared_regions),
+    };
+    fake_os_install(0, false, false);
+    return cmocka_run_group_tests_name("region_ends", tests, NULL, NULL);
+}
