@@ -72,6 +72,19 @@ families=$(awk '$6 != "JSON_ONLY" && $4 != "SUM" { print $6 }' <<<"$table" | tr 
 twice=$(sort <<<"$families" | uniq -d)
 [ -z "$twice" ] || complain "families of several lines: $twice"
 
+# What explains a family stands alone: on a page of metrics nobody has read the line before it, or the row that it is of.
+leaning=$(scripts/metrics.sh table | awk -F'\t' '
+    $1 == "family" { help[$2] = $3 }
+    $1 == "metric" && $7 != "-" && $5 != "SUM" { name = $7; sub(/\{.*/, "", name); if (!(name in help)) help[name] = $8 }
+    END {
+        for (name in help) {
+            h = " " tolower(help[name]) " "
+            if (h ~ /[^a-z](the same|as above|it|of these|such)[^a-z]/ || h ~ /^ (its|their) / || split(help[name], words, " ") < 3)
+                print name ": " help[name]
+        }
+    }')
+[ -z "$leaning" ] || complain "help of families that says nothing alone: $leaning"
+
 # Names that dashboards and alerts out there ask for.
 for name in class_{lock_contended,lock_acquisitions,slow_path_hits,bitmap_alloc_cas_retries,bitmap_alloc_attempts}_total \
     class_current_partial_cas_{failures,attempts}_total slow_cache_miss_total slow_epoch_closed_total \

@@ -111,7 +111,7 @@ func TestWhatIsShown(t *testing.T) {
 		{"labels", nil, []string{"committed▼", "POST /orders", "sessions", "←→ order"}},
 		{"labels", []string{"right"}, []string{"live▼"}},
 		{"labels", []string{"left"}, []string{"committed", "q quit"}},
-		{"labels", []string{"enter"}, []string{"objects_allocated", "Objects allocated.", "esc back"}},
+		{"labels", []string{"enter"}, []string{"objects_allocated", "Objects allocated under the label.", "esc back"}},
 		{"phases", nil, []string{"closing", "era"}},
 		{"classes", []string{"r"}, []string{"class", "(", "0/s"}},
 		{"epochs", nil, []string{"memory▼", "active"}},
