@@ -9,8 +9,8 @@
  *   mixed   the leak, and sessions that outlive requests in a phase of their own, a little late freeing,
  *           and a few mistakes that the allocator refuses
  *
- * With --pid it runs no workload but shows what a process with a statistics segment has published: a JSON document for
- * each of its allocators.
+ * With --pid it runs no workload but shows what a process with a statistics segment has published of each of its
+ * allocators, and how old that is.
  *
  * Exit status: 0, 1 when something could not be read, written or made, 2 for a wrong command line.
  */
@@ -25,6 +25,7 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <signal.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -54,7 +55,7 @@ static const char help[] =
     "  --doctor             a diagnosis on standard error: leaks, slow paths, reclamation, health\n"
     "  --pattern NAME       workload: leak, clean or mixed (default: mixed)\n"
     "  --seconds N          how long it runs (default: 1)\n"
-    "  --pid N              no workload: the statistics of process N, which has the option segment=1, as JSON\n"
+    "  --pid N              no workload: the statistics of process N, which has the option segment=1\n"
     "  --help, --version\n";
 
 static unsigned least(unsigned a, unsigned b) { return a < b ? a : b; }
@@ -132,7 +133,8 @@ static int read_options(Options* o, int argc, char** argv) {
         if (which == FLAGS || n >= sizeof flag)
             return wrong_word("option", n < sizeof flag ? flag : argv[i], flags, FLAGS);
         bool takes_value = which >= FLAGS - WITH_VALUE;
-        if (which >= 1 && which < FLAGS - 1 && which != 3) o->workload_only = flags[which]; /* all but --json, --no-text, --pid */
+        bool other = which == FLAGS - 1 || (!takes_value && which != 4); /* --pid, --json and the like */
+        if (!other) o->workload_only = flags[which];
         if (!takes_value && eq != NULL) {
             fprintf(stderr, "stats_dump: %s takes no value\n", flag);
             return 2;
@@ -244,60 +246,85 @@ static int write_json(SlabAllocator* a) {
     return finish(stdout, "standard output") != 0 || !ok;
 }
 
-static void text_classes(SlabAllocator* a) {
-    SlabClassStats c;
+/* What is written as text, of this process or another one. */
+typedef struct Figures {
+    SlabGlobalStats global;
+    SlabClassStats* classes;
+    SlabLabelStats* labels;
+    size_t class_count, label_count;
+} Figures;
+
+static void text_classes(const Figures* f) {
     fprintf(stderr, "\n%6s %8s %8s %10s %10s %8s %8s %8s %8s %8s\n", "class", "size", "slabs", "live KiB", "held KiB",
             "slow", "miss", "closed", "null", "full");
-    for (uint32_t n = 0; slab_stats_class(a, n, &c), c.version != 0; n++) {
-        if (c.net_slabs == 0 && c.slow_path_hits == 0) continue;
+    for (size_t n = 0; n < f->class_count; n++) {
+        const SlabClassStats* c = &f->classes[n];
+        if (c->net_slabs == 0 && c->slow_path_hits == 0) continue;
         fprintf(stderr,
                 "%6u %8u %8" PRIu64 " %10.1f %10.1f %8" PRIu64 " %8" PRIu64 " %8" PRIu64 " %8" PRIu64 " %8" PRIu64 "\n",
-                n, c.object_size, c.net_slabs, (double)c.live_bytes / 1024, (double)c.committed_bytes / 1024,
-                c.slow_path_hits, c.slow_path_cache_miss, c.slow_path_epoch_closed, c.current_partial_null,
-                c.current_partial_full);
+                (unsigned)n, c->object_size, c->net_slabs, (double)c->live_bytes / 1024, (double)c->committed_bytes / 1024,
+                c->slow_path_hits, c->slow_path_cache_miss, c->slow_path_epoch_closed, c->current_partial_null,
+                c->current_partial_full);
     }
 }
 
-static void text_labels(SlabAllocator* a) {
-    size_t count = slab_stats_labels(a, NULL, 0);
-    SlabLabelStats* rows = count != 0 ? malloc(count * sizeof *rows) : NULL;
-    if (rows == NULL) return;
-    size_t now = slab_stats_labels(a, rows, count);
-    if (now < count) count = now;
+static void text_labels(const Figures* f) {
     fprintf(stderr, "\n%-32s %8s %8s %10s %10s %10s %10s\n", "label", "phases", "draining", "allocated", "live",
             "live KiB", "escaped");
-    for (size_t n = 0; n < count; n++) {
-        if (rows[n].phases_opened == 0 && rows[n].objects_allocated == 0) continue;
-        fprintf(stderr, "%-32s %8" PRIu64 " %8" PRIu64 " %10" PRIu64 " %10" PRIu64 " %10.1f %10" PRIu64 "\n",
-                rows[n].label, rows[n].phases_opened, rows[n].phases_draining, rows[n].objects_allocated,
-                rows[n].live_objects, (double)rows[n].live_bytes / 1024, rows[n].objects_escaped);
+    for (size_t n = 0; n < f->label_count; n++) {
+        const SlabLabelStats* l = &f->labels[n];
+        if (l->phases_opened == 0 && l->objects_allocated == 0) continue;
+        fprintf(stderr, "%-32s %8" PRIu64 " %8" PRIu64 " %10" PRIu64 " %10" PRIu64 " %10.1f %10" PRIu64 "\n", l->label,
+                l->phases_opened, l->draining_phases, l->objects_allocated, l->live_objects,
+                (double)l->live_bytes / 1024, l->objects_escaped);
     }
-    free(rows);
 }
 
-static void write_text(SlabAllocator* a, const World* w) {
-    SlabGlobalStats g;
-    slab_stats_global(a, &g);
+static void write_text(const Figures* f) {
+    const SlabGlobalStats* g = &f->global;
     fprintf(stderr,
-            "temporal-slab %s after %" PRIu64 " requests\n"
             "memory    RSS %.1f MiB; slabs %" PRIu64 ", %.1f KiB committed; live %" PRIu64
             " objects, %.1f KiB; bookkeeping %.1f KiB\n"
             "phases    current id %u; %" PRIu64 " open, %" PRIu64 " draining; of the ring %u open, %u closed\n"
             "slow path %" PRIu64 " hits; %" PRIu64 " missed, %" PRIu64 " refused\n"
             "kernel    %" PRIu64 " madvise calls, %.1f MiB, %" PRIu64 " failed\n",
-            slab_version(), w->requests, (double)g.rss_bytes_current / 1048576, g.net_slabs,
-            (double)g.committed_bytes / 1024, g.live_objects, (double)g.live_bytes / 1024,
-            (double)g.metadata_bytes / 1024, g.current_epoch, g.open_phases, g.draining_phases, g.active_epoch_count,
-            g.closing_epoch_count, g.total_slow_path_hits, g.total_slow_cache_miss, g.total_slow_epoch_closed,
-            g.total_madvise_calls, (double)g.total_madvise_bytes / 1048576, g.total_madvise_failures);
-    text_classes(a);
-    text_labels(a);
+            (double)g->rss_bytes_current / 1048576, g->net_slabs, (double)g->committed_bytes / 1024, g->live_objects,
+            (double)g->live_bytes / 1024, (double)g->metadata_bytes / 1024, g->current_epoch, g->open_phases,
+            g->draining_phases, g->active_epoch_count, g->closing_epoch_count, g->total_slow_path_hits,
+            g->total_slow_cache_miss, g->total_slow_epoch_closed, g->total_madvise_calls,
+            (double)g->total_madvise_bytes / 1048576, g->total_madvise_failures);
+    text_classes(f);
+    text_labels(f);
     fputc('\n', stderr);
+}
+
+/* Room for tables; without memory there are none. */
+static void tables_make(Figures* f, size_t classes, size_t labels) {
+    f->classes = calloc(classes + 1, sizeof *f->classes);
+    f->labels = calloc(labels + 1, sizeof *f->labels);
+    f->class_count = f->classes != NULL ? classes : 0;
+    f->label_count = f->labels != NULL ? labels : 0;
+}
+
+static void write_own_text(SlabAllocator* a, const World* w) {
+    Figures f = {.classes = NULL};
+    SlabClassStats c;
+    uint32_t classes = 0;
+    while (slab_stats_class(a, classes, &c), c.version != 0) classes++;
+    tables_make(&f, classes, slab_stats_labels(a, NULL, 0));
+    slab_stats_global(a, &f.global);
+    for (uint32_t n = 0; n < f.class_count; n++) slab_stats_class(a, n, &f.classes[n]);
+    size_t labels = slab_stats_labels(a, f.labels, f.label_count);
+    if (labels < f.label_count) f.label_count = labels;
+    fprintf(stderr, "temporal-slab %s after %" PRIu64 " requests\n", slab_version(), w->requests);
+    write_text(&f);
+    free(f.classes);
+    free(f.labels);
 }
 
 static int dump(const World* w, const Options* o) {
     int failed = o->json ? write_json(w->a) : 0;
-    if (o->text) write_text(w->a, w);
+    if (o->text) write_own_text(w->a, w);
     if (o->doctor && !slab_doctor(w->a, to_file, stderr) && !ferror(stderr)) {
         fprintf(stderr, "stats_dump: no diagnosis: %s\n", strerror(errno));
         failed = 1;
@@ -307,29 +334,96 @@ static int dump(const World* w, const Options* o) {
 
 /* ---- another process ---- */
 
-static bool write_slot(SlabSegment* s, uint32_t slot, uint32_t pid) {
+/* A field that is written as text; scopes and metrics of the segment have the names of the structures' fields. */
+typedef struct Field {
+    const char* name;
+    size_t offset, bytes;
+} Field;
+#define FIELD(Row, field) {#field, offsetof(Row, field), sizeof((Row*)0)->field}
+#define G(field) FIELD(SlabGlobalStats, field)
+#define C(field) FIELD(SlabClassStats, field)
+#define L(field) FIELD(SlabLabelStats, field)
+static const Field global_fields[] = {
+    G(rss_bytes_current), G(net_slabs), G(committed_bytes), G(live_objects), G(live_bytes), G(metadata_bytes),
+    G(current_epoch), G(open_phases), G(draining_phases), G(active_epoch_count), G(closing_epoch_count),
+    G(total_slow_path_hits), G(total_slow_cache_miss), G(total_slow_epoch_closed), G(total_madvise_calls),
+    G(total_madvise_bytes), G(total_madvise_failures), {NULL, 0, 0}};
+static const Field class_fields[] = {
+    C(object_size), C(net_slabs), C(live_bytes), C(committed_bytes), C(slow_path_hits), C(slow_path_cache_miss),
+    C(slow_path_epoch_closed), C(current_partial_null), C(current_partial_full), {NULL, 0, 0}};
+static const Field label_fields[] = {L(label), L(phases_opened), L(draining_phases), L(objects_allocated),
+                                     L(live_objects), L(live_bytes), L(objects_escaped), {NULL, 0, 0}};
+
+static uint32_t scope_named(const SlabSegment* s, const char* name) {
+    const SlabSegmentScope* scopes;
+    uint32_t count = slab_segment_scopes(s, &scopes), n = 0;
+    while (n < count && strcmp(scopes[n].name, name) != 0) n++;
+    return n;
+}
+
+static void take_field(const SlabSegment* s, uint32_t metric, uint32_t type, const Field* f, void* rows, size_t bytes) {
+    SlabSegmentValue v;
+    for (uint32_t row = 0; slab_segment_value(s, metric, row, &v); row++) {
+        char* to = (char*)rows + row * bytes + f->offset;
+        uint32_t narrow = (uint32_t)v.u;
+        if (type == SLAB_SEGMENT_STRING) memcpy(to, v.text, strnlen(v.text, f->bytes - 1));
+        else memcpy(to, f->bytes == sizeof narrow ? (void*)&narrow : &v.u, f->bytes);
+    }
+}
+
+/* Fills the fields of the rows that the copied publication has of a scope. */
+static void take_fields(const SlabSegment* s, const char* scope, const Field* fields, void* rows, size_t bytes) {
+    const SlabSegmentMetric* m;
+    uint32_t count = slab_segment_metrics(s, &m), in = scope_named(s, scope);
+    for (uint32_t n = 0; n < count; n++)
+        for (const Field* f = fields; f->name != NULL; f++)
+            if (m[n].scope == in && strcmp(m[n].name, f->name) == 0) take_field(s, n, m[n].type, f, rows, bytes);
+}
+
+static void write_others_text(const SlabSegment* s, const SlabSegmentView* v, uint32_t pid) {
+    static const char* const states[] = {"running", "stopped", "ended"};
+    SlabProcessState state = v->state == SLAB_SEGMENT_ENDED ? SLAB_PROCESS_ENDED : slab_segment_process(s);
+    Figures f = {.classes = NULL};
+    tables_make(&f, slab_segment_rows(s, scope_named(s, "CLASS")).count,
+                slab_segment_rows(s, scope_named(s, "LABEL")).count);
+    take_fields(s, "GLOBAL", global_fields, &f.global, sizeof f.global);
+    if (f.class_count != 0) take_fields(s, "CLASS", class_fields, f.classes, sizeof *f.classes);
+    if (f.label_count != 0) take_fields(s, "LABEL", label_fields, f.labels, sizeof *f.labels);
+    fprintf(stderr, "process %u, allocator %u: %s; publication %" PRIu64 ", figures of %.1f s ago\n", pid, v->slot,
+            states[state], v->number, (double)(int64_t)(slab_now_ns() - v->begun_ns) / 1e9);
+    write_text(&f);
+    free(f.classes);
+    free(f.labels);
+}
+
+static bool write_slot(SlabSegment* s, uint32_t slot, uint32_t state, const Options* o) {
     SlabSegmentView v;
     SlabSegmentResult result = slab_segment_read(s, slot, &v);
     if (result == SLAB_SEGMENT_INCONSISTENT)
-        fprintf(stderr, "stats_dump: slot %u of process %u is inconsistent\n", slot, pid);
-    if (result != SLAB_SEGMENT_OK || v.state != SLAB_SEGMENT_LIVE) return false;
+        fprintf(stderr, "stats_dump: slot %u of process %u is inconsistent\n", slot, o->pid);
+    if (result != SLAB_SEGMENT_OK || v.state != state) return false;
+    if (o->text) write_others_text(s, &v, o->pid);
     errno = 0;
+    if (!o->json) return true;
     if (slab_segment_json(s, to_file, stdout)) return fputc('\n', stdout) != EOF;
     if (!ferror(stdout)) fprintf(stderr, "stats_dump: no statistics: %s\n", strerror(errno));
     return false;
 }
 
-static int dump_process(uint32_t pid) {
-    SlabSegment* s = slab_segment_open(pid);
+/* Allocators that live, or those that have ended where none does. */
+static int dump_process(const Options* o) {
+    SlabSegment* s = slab_segment_open(o->pid);
     unsigned shown = 0;
     if (s == NULL) {
         fprintf(stderr, "stats_dump: %s\n", slab_last_error());
         return 1;
     }
-    for (uint32_t slot = 0; slot < slab_segment_slots(s) && !ferror(stdout); slot++) shown += write_slot(s, slot, pid);
+    for (uint32_t state = SLAB_SEGMENT_LIVE; state <= SLAB_SEGMENT_ENDED && shown == 0; state++)
+        for (uint32_t slot = 0; slot < slab_segment_slots(s) && !ferror(stdout); slot++)
+            shown += write_slot(s, slot, state, o);
     slab_segment_close(s);
-    if (shown == 0 && !ferror(stdout)) fprintf(stderr, "stats_dump: process %u shows no allocator\n", pid);
-    return finish(stdout, "standard output") != 0 || shown == 0;
+    if (shown == 0 && !ferror(stdout)) fprintf(stderr, "stats_dump: process %u shows no allocator\n", o->pid);
+    return finish(stdout, "standard output") | finish(stderr, "standard error") || shown == 0;
 }
 
 int main(int argc, char** argv) {
@@ -338,7 +432,7 @@ int main(int argc, char** argv) {
     (void)signal(SIGPIPE, SIG_IGN); /* a reader that leaves is an error like any other */
     int status = read_options(&o, argc, argv);
     if (status >= 0) return status != 0 ? status : finish(stdout, "standard output");
-    if (o.pid != 0) return dump_process(o.pid);
+    if (o.pid != 0) return dump_process(&o);
     w.a = slab_allocator_create();
     w.sessions = epoch_domain_create_labeled(w.a, "sessions");
     if (w.sessions == NULL) {

@@ -104,9 +104,27 @@ expect 0 --pid $shown --json --no-text
 json out
 empty err
 grep -q "^\"pid\":$shown,*$\|^,\"pid\":$shown$" out || fail "--pid $shown shows another process: $(grep pid out)"
+expect 0 --pid $shown --no-json
+empty out
+header() { # STATE
+    grep -qE "^process $shown, allocator 0: $1; publication [1-9][0-9]*, figures of [0-9]+\.[0-9] s ago\$" err || fail "no header that says $1: $(cat err)"
+}
+header running
+has err '^memory '
+has err '^ *class '
+grep -qE '^POST /orders( +[0-9.]+){6}$' err || fail "no row of a label: $(cat err)"
+grep -E '^POST /orders' err | grep -qE ' [1-9][0-9]* +[1-9]' || fail "a row without figures: $(cat err)"
+kill -STOP $shown
+for _ in $(seq 100); do # it may be in the kernel still
+    expect 0 --pid $shown --no-json
+    grep -q ': stopped;' err && break
+    sleep 0.1
+done
+header stopped
+kill -CONT $shown
 expect 0 --seconds 0.5 --no-text --pattern clean
 mv out own
-"$dump" --pid $shown >out
+"$dump" --pid $shown >out 2>err
 if command -v python3 >/dev/null; then
     python3 - own out <<'END' || fail "--pid and the program's own document have different keys"
 import json, sys
