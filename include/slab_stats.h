@@ -17,7 +17,8 @@ extern "C" {
 #define SLAB_STATS_VERSION 3
 
 /* The whole allocator. Fields that only the shared mode gives meaning (compare-exchange retries and attempts of
- * allocations, current_partial counts) read 0: slabs are owned by threads. Those of frees count frees by other threads. */
+ * allocations, current_partial counts) read 0: slabs are owned by threads. Those of frees count those by other
+ * threads. */
 typedef struct SlabGlobalStats {
     uint32_t version, current_epoch, active_epoch_count, closing_epoch_count;
     uint64_t total_slabs_allocated, total_slabs_recycled;
@@ -38,10 +39,10 @@ typedef struct SlabGlobalStats {
 } SlabGlobalStats;
 
 /* One size class. cache_capacity: slabs of the class that the warm budget would
- * hold if it held no others; cache_overflow_len reads 0: there is no second cache. scan_*: the search order of shared mode, which spreads
- * threads over several lines while they collide (scan_mode 1); 0 where slabs have owners. object_size is 0 where each
- * object has its own. Indices go on after the sizes to regions (whose objects count under the
- * class of their usable size) and large objects; the first bad index gives version 0. */
+ * hold if it held no others; cache_overflow_len reads 0: there is no second cache. scan_*: the search order of shared
+ * mode, which spreads threads over several lines while they collide (scan_mode 1); 0 where slabs have owners.
+ * object_size is 0 where each object has its own. Indices go on after the sizes to regions (whose objects count
+ * under the class of their usable size) and large objects; the first bad index gives version 0. */
 typedef struct SlabClassStats {
     uint32_t version, class_index, object_size;
     uint64_t slow_path_hits, new_slab_count, list_move_partial_to_full, list_move_full_to_partial,
@@ -98,9 +99,9 @@ enum {
 /* Everything attributed to one label since the allocator was made. Ids: 0 "(unlabeled)", then labels in
  * order of first use, the highest "(other)", which takes the phases whose label found no room. Past
  * counters stay where they were when a live epoch is relabelled; what is live moves.
- * At any moment allocated = freed + released + live, objects and bytes, for as long as no epoch with live objects was given
- * another label: it takes those along, and under its new label they end without having been allocated there. While threads work,
- * sums may miss what moves between two readings; they never exceed the truth, and never go back. */
+ * At any moment allocated = freed + released + live, objects and bytes, for as long as no epoch with live objects was
+ * given another label: it takes those along, and under its new label they end without having been allocated there.
+ * While threads work, sums may miss what moves between two readings; they never exceed the truth, and never go back. */
 typedef struct SlabLabelStats {
     uint32_t version, label_id;
     char label[32];
@@ -123,12 +124,13 @@ typedef struct SlabLabelStats {
     uint64_t swallowed;                  /* "(other)" only: phases opened under a label that found no room */
     uint64_t duration_ns[SLAB_HISTOGRAM_BUCKETS];      /* ended phases that had held something, first slab to end */
     uint64_t peak_bytes_hist[SLAB_HISTOGRAM_BUCKETS];  /* ended phases that had held something, by their peak */
-    /* Phases that have ended and in which objects live: how many, their live objects, the slabs and large objects they hold, the
-     * time since the first slab of the oldest (0: none), and how many are how old. Kept by the library, exact but for what is
-     * under way, and told without a look at the phases. */
+    /* Phases that have ended and in which objects live: how many, their live objects, the slabs and large objects they
+     * hold, the time since the first slab of the oldest (0: none), and how many are how old. Kept by the library, exact
+     * but for what is under way, and told without a look at the phases. */
     uint64_t draining_phases, draining_objects, draining_bytes, oldest_draining_ns;
     uint64_t draining_age_ns[SLAB_HISTOGRAM_BUCKETS];
-    uint64_t worst_eras[3], worst_bytes[3], worst_objects[3], worst_ages_ns[3]; /* the three that hold most bytes, largest first; era 0: none */
+    /* Of the three that hold most bytes, largest first; era 0: none. */
+    uint64_t worst_eras[3], worst_bytes[3], worst_objects[3], worst_ages_ns[3];
 } SlabLabelStats;
 
 /* One incarnation that is open or draining. */
@@ -185,17 +187,19 @@ SLAB_API ThreadStats slab_stats_thread(void);
 /* Zeroed when sampling is off. O(threads). */
 SLAB_API void slab_stats_sampling(SlabAllocator* a, SlabSamplingStats* out);
 
-/* NULL allocator or `write`: false with EINVAL. Everything above as one JSON document (schema: share/temporal-slab/stats.schema.json) or in the Prometheus text
- * format. `write` receives the text in pieces, on the calling thread, no lock held; when it returns false the
- * call stops and returns false. False with errno ENOMEM without memory for the snapshot. slab_stats_json has the phases and epochs
- * that hold most, 256 of each, and as many that are oldest, and says how many it leaves out; sums of labels have them all. */
+/* NULL allocator or `write`: false with EINVAL. Everything above as one JSON document (schema:
+ * share/temporal-slab/stats.schema.json) or in the Prometheus text format. `write` receives the text in pieces, on the
+ * calling thread, no lock held; when it returns false the call stops and returns false. False with errno ENOMEM without
+ * memory for the snapshot. slab_stats_json has the phases and epochs that hold most, 256 of each, and as many that are
+ * oldest, half of these of those that drain, and says how many it leaves out; sums of labels have them all. */
 SLAB_API bool slab_stats_json(SlabAllocator* a, bool (*write)(void* ctx, const char* bytes, size_t n), void* ctx);
 /* The same with every phase and epoch. */
 SLAB_API bool slab_stats_json_all(SlabAllocator* a, bool (*write)(void* ctx, const char* bytes, size_t n), void* ctx);
 SLAB_API bool slab_stats_prometheus(SlabAllocator* a, bool (*write)(void* ctx, const char* bytes, size_t n), void* ctx);
 
-/* Copies the statistics to the segment now (option `segment`, slab_segment.h), for programs that are idle: others publish as they go
- * by. Waits while another thread publishes. False when there is no segment, or no room in it. O(labels + slabs of open phases). */
+/* Copies the statistics to the segment now (option `segment`, slab_segment.h), for programs that are idle: others
+ * publish as they go by. Waits while another thread publishes. False when there is no segment, or no room in it.
+ * O(labels + slabs of open phases). */
 SLAB_API bool slab_stats_publish(SlabAllocator* a);
 
 #ifdef __cplusplus

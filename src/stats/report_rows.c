@@ -34,7 +34,8 @@ static void sort_by_era(void* table, uint32_t count, size_t size, size_t era_off
             root = 0;
         }
         for (uint32_t child; (child = 2 * root + 1) < end; root = child) {
-            if (child + 1 < end && era_at(rows, size, era_offset, child) < era_at(rows, size, era_offset, child + 1)) child++;
+            if (child + 1 < end && era_at(rows, size, era_offset, child) < era_at(rows, size, era_offset, child + 1))
+                child++;
             if (era_at(rows, size, era_offset, root) >= era_at(rows, size, era_offset, child)) break;
             swap_rows(rows, size, root, child);
         }
@@ -52,7 +53,7 @@ typedef struct Best {
     const uint8_t* rows;
     size_t size;
     Key key;
-    uint32_t most, count, place[EACH_MAX];
+    uint32_t most, count, place[2 * EACH_MAX];
 } Best;
 
 static bool is_worse(const Best* b, uint32_t x, uint32_t y) {
@@ -89,43 +90,60 @@ static void by_place(uint32_t* place, uint32_t count) {
     }
 }
 
-/* Moves `each` rows with the largest keys of one kind, and of the others as many of the other kind, in their order, to the front;
- * returns how many. */
-static uint32_t choose(void* table, uint32_t count, size_t size, uint32_t each, Key first, Key second) {
-    Best best = {.rows = table, .size = size, .key = first, .most = each};
+/* Rows with the largest keys of a kind, so many; those whose key is 0 are not asked for. */
+typedef struct Wanted {
+    Key key;
+    uint32_t most;
+} Wanted;
+
+/* Moves to the front, in their order, the rows of each wish that none before it has; what one has too few of is the
+ * last one's. Returns how many. */
+static uint32_t choose(void* table, uint32_t count, size_t size, const Wanted* wanted, unsigned wishes) {
     uint8_t* rows = table;
-    uint32_t chosen[2 * EACH_MAX], n, kept = 0;
-    for (uint32_t k = 0; k < count; k++) offer(&best, k);
-    n = best.count;
-    by_place(best.place, n);
-    memcpy(chosen, best.place, n * sizeof *chosen);
-    best.key = second;
-    best.count = 0;
-    for (uint32_t k = 0, at = 0; k < count; k++) {
-        if (at < n && chosen[at] == k) at++;
-        else offer(&best, k);
+    uint32_t chosen[2 * EACH_MAX], n = 0, most = 0, kept = 0;
+    for (unsigned w = 0; w < wishes; w++) {
+        Best best = {.rows = table, .size = size, .key = wanted[w].key};
+        most += wanted[w].most;
+        best.most = w + 1 < wishes ? wanted[w].most : most - n;
+        for (uint32_t k = 0, at = 0; k < count; k++) {
+            if (at < n && chosen[at] == k) at++;
+            else if (best.key(rows + k * size) != 0) offer(&best, k);
+        }
+        memcpy(chosen + n, best.place, best.count * sizeof *chosen);
+        by_place(chosen, n += best.count);
     }
-    memcpy(chosen + n, best.place, best.count * sizeof *chosen);
-    by_place(chosen, n += best.count);
     for (; kept < n; kept++)
         if (kept != chosen[kept]) memcpy(rows + kept * size, rows + chosen[kept] * size, size);
     return kept;
 }
 
-static uint64_t phase_bytes(const void* row) { return ((const SlabPhaseStats*)row)->committed_bytes; }
-static uint64_t phase_age(const void* row) { return ((const SlabPhaseStats*)row)->age_ns; }
+/* Of equals those that drain come first: there may be more open ones than rows. */
+static uint64_t phase_bytes(const void* row) {
+    const SlabPhaseStats* p = row;
+    return p->committed_bytes << 1 | (p->state != EPOCH_ACTIVE);
+}
+static uint64_t phase_age(const void* row) { return ((const SlabPhaseStats*)row)->age_ns + 1; }
+static uint64_t phase_drains(const void* row) {
+    return ((const SlabPhaseStats*)row)->state != EPOCH_ACTIVE ? phase_age(row) : 0;
+}
 static uint64_t epoch_bytes(const void* row) {
     const TsiEpochRow* e = row;
-    return (e->epoch_id & TSI_DOMAIN_ID_BIT) == 0 ? UINT64_MAX : e->estimated_rss_bytes;
+    bool ring = (e->epoch_id & TSI_DOMAIN_ID_BIT) == 0;
+    return ring ? UINT64_MAX : e->estimated_rss_bytes << 1 | (e->state != EPOCH_ACTIVE);
 }
-static uint64_t epoch_age(const void* row) { return (uint64_t)((const TsiEpochRow*)row)->age_sec; }
+static uint64_t epoch_age(const void* row) { return (uint64_t)(((const TsiEpochRow*)row)->age_sec * 1e9) + 1; }
+static uint64_t epoch_drains(const void* row) {
+    return ((const TsiEpochRow*)row)->state != EPOCH_ACTIVE ? epoch_age(row) : 0;
+}
 
 void tsi_report_choose(TsiReport* r, int each) {
     uint32_t phases = r->phase_count, epochs = r->epoch_rows;
-    uint32_t most = each > EACH_MAX ? (uint32_t)EACH_MAX : (uint32_t)each;
+    uint32_t most = each > EACH_MAX ? (uint32_t)EACH_MAX : (uint32_t)each, half = most / 2;
     if (each != TSI_ROWS_ALL) {
-        if (phases > 2 * most) r->phase_count = choose(r->phases, phases, sizeof *r->phases, most, phase_bytes, phase_age);
-        if (epochs > 2 * most) r->epoch_rows = choose(r->epochs, epochs, sizeof *r->epochs, most, epoch_bytes, epoch_age);
+        const Wanted of_phases[] = {{phase_bytes, most}, {phase_drains, half}, {phase_age, most - half}};
+        const Wanted of_epochs[] = {{epoch_bytes, most}, {epoch_drains, half}, {epoch_age, most - half}};
+        if (phases > 2 * most) r->phase_count = choose(r->phases, phases, sizeof *r->phases, of_phases, 3);
+        if (epochs > 2 * most) r->epoch_rows = choose(r->epochs, epochs, sizeof *r->epochs, of_epochs, 3);
     }
     r->phases_left_out = phases - r->phase_count;
     r->epochs_left_out = epochs - r->epoch_rows;
@@ -134,12 +152,13 @@ void tsi_report_choose(TsiReport* r, int each) {
 }
 
 static uint64_t label_drains(const void* row) { return ((const SlabLabelStats*)row)->draining_bytes; }
-static uint64_t label_bytes(const void* row) { return ((const SlabLabelStats*)row)->committed_bytes; }
+static uint64_t label_bytes(const void* row) { return ((const SlabLabelStats*)row)->committed_bytes + 1; }
 
 uint32_t tsi_report_choose_labels(TsiReport* r) {
-    uint32_t inner = r->label_count - 2;
+    uint32_t inner = r->label_count - 2, half = TSI_CHOSEN_LABELS / 2 - 1;
+    const Wanted wanted[] = {{label_drains, half}, {label_bytes, half}};
     if (r->label_count <= TSI_CHOSEN_LABELS) return r->label_count;
-    uint32_t n = 1 + choose(r->labels + 1, inner, sizeof *r->labels, TSI_CHOSEN_LABELS / 2 - 1, label_drains, label_bytes);
+    uint32_t n = 1 + choose(r->labels + 1, inner, sizeof *r->labels, wanted, 2);
     r->labels[n] = r->labels[r->label_count - 1];
     return n + 1;
 }

@@ -9,9 +9,10 @@
  *   labels    400 labels, of which every tenth leaks
  *   ring      a leak in epochs that the ring has moved past and nobody has closed
  *
- * What leaks is counted here, by hand, and printed: `label NAME phases N objects N`, then `ready`. Then lines are read: `more` leaks
- * as much again and prints the same, `free` frees one leaked object of each phase in two and prints the same, `publish` copies the
- * statistics to the segment and prints `published yes` or `no`, `doctor SECONDS`, `json`, `prom` print what the library says, and `end`.
+ * What leaks is counted here, by hand, and printed: `label NAME phases N objects N`, then `ready`. Then lines are read:
+ * `more` leaks as much again and prints the same, `free` frees one leaked object of each phase in two and prints the
+ * same, `publish` copies the statistics to the segment and prints `published yes` or `no`, `doctor SECONDS`, `json`,
+ * `prom` print what the library says, and `end`; `destroy` destroys the allocator and prints `end`.
  */
 #include <epoch_domain.h>
 #include <slab_alloc.h>
@@ -126,7 +127,8 @@ static void say_truth(void) {
         last = leaks[n].phase;
     }
     for (unsigned n = 0; n <= LABELS; n++)
-        if (labels[n].objects != 0) printf("label %s phases %llu objects %llu\n", labels[n].name, labels[n].phases, labels[n].objects);
+        if (labels[n].objects != 0)
+            printf("label %s phases %llu objects %llu\n", labels[n].name, labels[n].phases, labels[n].objects);
     puts("ready");
     (void)fflush(stdout);
 }
@@ -147,6 +149,10 @@ static void answer(const char* scenario, const char* line) {
         puts(slab_stats_publish(a) ? "published yes" : "published no");
         (void)fflush(stdout);
         return;
+    }
+    if (strcmp(line, "destroy") == 0) {
+        slab_allocator_free(a);
+        a = NULL;
     }
     if (strncmp(line, "doctor ", 7) == 0) (void)slab_doctor_ex(a, (uint32_t)atoi(line + 7), to_stdout, NULL);
     if (strcmp(line, "json") == 0) (void)slab_stats_json(a, to_stdout, NULL);

@@ -4,6 +4,7 @@ import os
 import re
 import subprocess
 import sys
+import time
 
 BUILD = sys.argv[1]
 SCENARIOS = ["many", "old", "harmless", "labels", "ring", "thirty"]
@@ -75,7 +76,47 @@ def verdicts(p, truth, when):
     check(not truth or "1. Leaks: %d objects," % objects in text, where, "doctor:", text.split("2. Slow")[0])
     shown = sum(1 for phase in inside["phases"] if phase["state"] == "CLOSING")
     check(shown + inside["phases_left_out"] >= sum(n for n, _ in truth.values()), where, "phases that are neither shown nor left out")
+    rows(inside, truth, p.name, where + " inside")
+    segment = walked(p)
+    rows(segment, truth, p.name, where + " outside")
     return segment["publication"]
+
+
+def walked(p):
+    """A publication whose rows of phases are as new as its figures: walks are rarer."""
+    for _ in range(600):
+        p.ask("publish", "published yes")
+        document = outside(p)
+        if document["phases_ns"] == document["figures_ns"]:
+            return document
+        time.sleep(0.1)
+    check(False, p.name, "no walk")
+    return document
+
+
+OPEN = {"many": "session", "old": "session"}  # more of them than rows, older and in `old` larger than what drains
+
+
+def rows(document, truth, scenario, where):
+    """The largest and the oldest phases have rows, and so have some that drain, whatever else is open."""
+    phases, draining = document["phases"], [p for p in document["phases"] if p["state"] == "CLOSING"]
+    check(truth == {} or draining, where, "no row of a phase that drains, of", truth)
+    if document["phases_left_out"] == 0:
+        return
+    if scenario in OPEN:
+        check(any(p["label"] == OPEN[scenario] for p in phases), where, "no row of an open phase")
+    if scenario == "old":
+        check(len(draining) >= min(64, sum(n for n, _ in truth.values())), where, "too few rows of phases that drain", len(draining))
+    largest = max(p["committed_bytes"] for p in phases)
+    check(all(label["worst_bytes"][0] <= largest for label in document["labels"]), where, "no row of the largest phase", largest)
+
+
+def ended(p):
+    """What an allocator that was destroyed has left: figures, and that they are the last."""
+    p.ask("destroy")
+    said = subprocess.run([BUILD + "/stats_dump", "--pid", str(p.run.pid)], capture_output=True, text=True)
+    check(said.returncode == 0 and json.loads(said.stdout or "{}").get("process_state") == "ended", p.name, "ended:", said.stdout[:300], said.stderr)
+    check(re.match(r"process %d, allocator 0: ended; publication \d+, figures of \d+\.\d s ago\n" % p.run.pid, said.stderr), p.name, said.stderr[:300])
 
 
 for name in SCENARIOS:
@@ -88,6 +129,8 @@ for name in SCENARIOS:
         second = verdicts(p, truth, "after " + word)
         check(second > first, name, "publication", second, "after", first)
         first = second
+    if name == "harmless":
+        ended(p)
     p.end()
 print("%d failed" % failures)
 sys.exit(failures != 0)
