@@ -16,6 +16,8 @@
 #include "own.h"
 #include "serve.h"
 
+#define LOOK_NS 1000000000u /* how often the main thread looks at the load */
+
 static struct options options;
 static struct gate gate;
 static struct server server;
@@ -76,8 +78,10 @@ int main(int argc, char** argv) {
     server.source = own_begin(&options);
     if (server.source == NULL || !server_begin(&server)) return 1;
     if (announce()) {
-        do gate_wait(&gate, signals, UINT64_MAX, server_take, &server);
-        while (!read_signal(signals));
+        do {
+            own_look(server.source);
+            gate_wait(&gate, signals, now_ns() + LOOK_NS, server_take, &server);
+        } while (!read_signal(signals));
     } else {
         status = 1;
     }

@@ -25,6 +25,7 @@ enum {
     FLAG_SAMPLING,
     FLAG_PROCESSES,
     FLAG_LEAK_THRESHOLD,
+    FLAG_STALE_AFTER,
     FLAG_HELP,
     FLAG_VERSION,
     FLAGS
@@ -58,6 +59,10 @@ static const struct flag flags[FLAGS] = {
          0, 0},
     [FLAG_LEAK_THRESHOLD] = {"--leak_threshold_s", "S",
                              "age from which an ended phase that holds objects is a leak (default: 60)", 0, 1000000},
+    [FLAG_STALE_AFTER] = {"--stale_after_s", "S",
+                          "a load without a request for so long, and older figures of a process, are not healthy; "
+                          "0: never (default: 60)",
+                          0, 1000000},
     [FLAG_HELP] = {"--help", NULL, "", 0, 0},
     [FLAG_VERSION] = {"--version", NULL, "", 0, 0},
 };
@@ -115,7 +120,7 @@ static bool set_host(struct options* o, const char* value) {
 
 static bool set_number(struct options* o, int id, const char* value) {
     double v = 0;
-    bool fraction = id == FLAG_TIMEOUT || id == FLAG_DRAIN;
+    bool fraction = id == FLAG_TIMEOUT || id == FLAG_DRAIN || id == FLAG_STALE_AFTER;
     if (!number(flags[id].name, value, flags[id].low, flags[id].high, !fraction, &v)) return false;
     switch (id) {
     case FLAG_CONNECTIONS:
@@ -126,6 +131,9 @@ static bool set_number(struct options* o, int id, const char* value) {
         return true;
     case FLAG_DRAIN:
         o->drain_s = v;
+        return true;
+    case FLAG_STALE_AFTER:
+        o->stale_after_s = v;
         return true;
     case FLAG_LEAK_THRESHOLD:
         o->leak_threshold_s = (unsigned)v;
@@ -176,8 +184,8 @@ static void print_help(void) {
            "    /reports.json  leaks by label, the last receipts, the oldest and newest phases\n"
            "    /doctor        what to do, in words\n"
            "    /processes     this user's processes with the option segment=1, and of each\n"
-           "                   /processes/PID/stats.json and /processes/PID/metrics\n"
-           "    /healthz       200 while it runs\n"
+           "                   /processes/PID/stats.json, /processes/PID/metrics and /processes/PID/healthz\n"
+           "    /healthz       200 while the load serves requests, or there is none; 503 when it stands still\n"
            "    /readyz        200 while it answers; 503 from when it was told to end\n\n"
            "  Nothing else is served, no file is read, and a request that names another host than this is refused.\n"
            "  SIGTERM and SIGINT end it when what is being answered is done, a second one at once; SIGUSR1 ends the\n"
@@ -230,7 +238,8 @@ int options_read(struct options* o, int argc, char** argv) {
                           .drain_s = 5,
                           .max_bytes = 268435456,
                           .sampling_period = 1024,
-                          .leak_threshold_s = 60};
+                          .leak_threshold_s = 60,
+                          .stale_after_s = 60};
     if (!set_address(o, "127.0.0.1:8080")) return 2;
     settings_preset(&o->load, p != NULL ? p : pattern_default());
     for (int i = 1; i < argc; i++) {

@@ -21,7 +21,7 @@ struct options {
     bool remote_allowed, processes; /* shows those of our user */
     const char* hosts[HOSTS_MAX];   /* accepted beside those of the address */
     unsigned host_count, max_connections;
-    double timeout_s, drain_s;
+    double timeout_s, drain_s, stale_after_s;
     uint64_t max_bytes;
     unsigned sampling_period, leak_threshold_s;
     struct settings load; /* pattern NULL: idle */

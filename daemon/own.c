@@ -1,11 +1,12 @@
 /*
- * own.c - an allocator in this process. Its load is a run of bench/load, the same that synthetic_bench measures; without a
- * pattern nothing is allocated, and the numbers are those of an allocator at rest.
+ * own.c - an allocator in this process. Its load is a run of bench/load, the same that synthetic_bench measures;
+ * without a pattern nothing is allocated, and the numbers are those of an allocator at rest.
  *
  * What the load did by its own count goes into the metrics beside the library's numbers, so that both can be compared
  * from outside.
  */
 #include <inttypes.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -14,6 +15,7 @@
 
 #include "load/load.h"
 #include "load/words.h"
+#include "measure.h"
 #include "own.h"
 #include "reports.h"
 
@@ -23,6 +25,7 @@ static struct own {
     SlabAllocator* a;
     struct run run;
     bool loaded, running;
+    _Atomic uint64_t served, moved_ns; /* requests when it was last looked, and since when they are as many */
 } own;
 
 static void load_family(struct text* t, const char* name, const char* type, const char* help) {
@@ -71,6 +74,24 @@ static bool own_doctor(void* self, struct text* t) {
     return slab_doctor_ex(w->a, w->o->leak_threshold_s, text_write, t);
 }
 
+void own_look(struct source* s) {
+    struct own* w = s->self;
+    uint64_t served = w->loaded ? totals_now(&w->run).requests : 0;
+    if (served == atomic_load(&w->served)) return;
+    atomic_store(&w->served, served);
+    atomic_store(&w->moved_ns, now_ns());
+}
+
+/* The numbers are taken when they are asked for, so they are old only where nothing happens that should. */
+static bool own_moves(void* self, char* why, size_t size) {
+    struct own* w = self;
+    own_look(&w->source);
+    double still_s = (double)(now_ns() - atomic_load(&w->moved_ns)) / 1e9;
+    if (!w->loaded || w->o->stale_after_s == 0 || still_s < w->o->stale_after_s) return true;
+    (void)snprintf(why, size, "the load stands still: it has served no request for %.1f s", still_s);
+    return false;
+}
+
 static bool own_ready(void* self) { return ((struct own*)self)->running; }
 
 static bool make_allocator(struct own* w) {
@@ -92,13 +113,15 @@ struct source* own_begin(const struct options* o) {
                                  .stats = own_stats,
                                  .reports = own_reports,
                                  .doctor = own_doctor,
-                                 .ready = own_ready};
+                                 .ready = own_ready,
+                                 .moves = own_moves};
     if (!make_allocator(&own)) return NULL;
     if (own.loaded) {
         own.run.s = o->load;
         own.run.a = own.a;
         if (!run_prepare(&own.run) || !run_start(&own.run)) return NULL;
     }
+    atomic_store(&own.moved_ns, now_ns());
     own.running = true;
     return &own.source;
 }

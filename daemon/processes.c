@@ -6,7 +6,8 @@
  * copied or written out. The list looks at PROCESSES_MOST processes and ALLOCATORS_MOST places of each, stops when
  * SCAN_NS are over, counts what it has left out, and is kept for LIST_NS.
  *
- * Only processes of the very user of this server are read. Root could read any, but who asks over HTTP need not be root.
+ * Only processes of the very user of this server are read. Root could read any, but who asks over HTTP need not be
+ * root.
  */
 #include <ctype.h>
 #include <dirent.h>
@@ -90,36 +91,58 @@ static bool rows_are_few(const SlabSegment* s) {
 }
 
 /* Copies the publication that was asked for. */
-static unsigned read_one(SlabSegment* s, int allocator, char* why, size_t size) {
+static unsigned read_one(SlabSegment* s, int allocator, SlabSegmentView* v, char* why, size_t size) {
     uint32_t places = slab_segment_slots(s);
     bool any = allocator < 0, damaged = false;
     int ended = -1, from = any ? 0 : allocator;
     if (places > ALLOCATORS_MOST) places = ALLOCATORS_MOST;
     for (int n = from; n < (int)places && (any || n == from); n++) {
-        SlabSegmentView v;
-        SlabSegmentResult r = slab_segment_read(s, (uint32_t)n, &v);
+        SlabSegmentResult r = slab_segment_read(s, (uint32_t)n, v);
         if (r == SLAB_SEGMENT_NO_MEMORY) return fail(503, why, size, "there is no memory to read the segment");
         damaged |= r == SLAB_SEGMENT_INCONSISTENT;
         if (r != SLAB_SEGMENT_OK) continue;
-        if (!any || v.state == SLAB_SEGMENT_LIVE) return 200;
+        if (!any || v->state == SLAB_SEGMENT_LIVE) return 200;
         if (ended < 0) ended = n;
     }
     if (damaged)
         return fail(503, why, size, "the numbers are inconsistent: they changed during each of several readings");
-    if (ended >= 0 && slab_segment_read(s, (uint32_t)ended, NULL) == SLAB_SEGMENT_OK) return 200;
+    if (ended >= 0 && slab_segment_read(s, (uint32_t)ended, v) == SLAB_SEGMENT_OK) return 200;
     if (!any) return fail(404, why, size, "the process has no such allocator, or it has published nothing yet");
     return fail(503, why, size, "no allocator of the process has published anything yet");
 }
 
-unsigned process_text(uint32_t pid, int allocator, int what, struct text* out, char* why, size_t why_size) {
+/* As the documents say it. */
+static const char* state_word(const SlabSegment* s, const SlabSegmentView* v) {
+    static const char* const words[] = {"running", "stopped", "ended"};
+    return words[v->state == SLAB_SEGMENT_ENDED ? SLAB_PROCESS_ENDED : slab_segment_process(s)];
+}
+
+static unsigned put_health(const SlabSegment* s, const SlabSegmentView* v, double stale_after_s, struct text* out,
+                           char* why, size_t size) {
+    const char* state = state_word(s, v);
+    uint64_t now = now_ns();
+    double age_s = now > v->begun_ns ? (double)(now - v->begun_ns) / 1e9 : 0;
+    bool runs = strcmp(state, "running") == 0;
+    if (runs && (stale_after_s == 0 || age_s < stale_after_s)) {
+        text_format(out, "ok, running, figures of %.1f s ago\n", age_s);
+        return 200;
+    }
+    (void)snprintf(why, size, "the numbers stand still, %s, figures of %.1f s ago", state, age_s);
+    return 503;
+}
+
+unsigned process_text(const struct process_question* q, struct text* out, char* why, size_t why_size) {
     unsigned code;
-    SlabSegment* s = open_segment(pid, &code, why, why_size);
+    SlabSegmentView v;
+    SlabSegment* s = open_segment(q->pid, &code, why, why_size);
     if (s == NULL) return code;
-    code = read_one(s, allocator, why, why_size);
+    code = read_one(s, q->allocator, &v, why, why_size);
     if (code == 200 && !rows_are_few(s)) code = fail(502, why, why_size, "the segment has more rows than any should");
-    if (code == 200) {
-        bool done = what == PROCESS_STATS ? slab_segment_json(s, text_write, out) && text_write(out, "\n", 1)
-                                          : slab_segment_prometheus(s, text_write, out);
+    if (code == 200 && q->what == PROCESS_HEALTH) {
+        code = put_health(s, &v, q->stale_after_s, out, why, why_size);
+    } else if (code == 200) {
+        bool done = q->what == PROCESS_STATS ? slab_segment_json(s, text_write, out) && text_write(out, "\n", 1)
+                                             : slab_segment_prometheus(s, text_write, out);
         if (!done) code = fail(503, why, why_size, "there is no memory for this answer, or it has more than 64 MiB");
     }
     slab_segment_close(s);
@@ -159,9 +182,7 @@ static uint64_t put_allocators(SlabSegment* s, uint64_t until, struct text* t) {
         bool whole = r == SLAB_SEGMENT_OK;
         uint64_t now = now_ns(), age = whole && v.published_ns <= now ? now - v.published_ns : UINT64_MAX;
         text_format(t, "%s{\"allocator\":%" PRIu32 ",\"state\":\"%s\"", between, n,
-                    !whole                         ? "inconsistent"
-                    : v.state == SLAB_SEGMENT_LIVE ? "live"
-                                                   : "ended");
+                    whole ? state_word(s, &v) : "inconsistent");
         put_age(t, age);
         text_put(t, "}");
         if (age < least) least = age;

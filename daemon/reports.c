@@ -1,9 +1,8 @@
 /*
  * reports.c - leaks by label, the last receipts, and phases, as JSON.
  *
- * The library's reports have a row for each incarnation and class. A leak of one object in a hundred is a row of a few
- * kilobytes in each of thousands of phases, so rows are added up by label here; receipts, which have a row a class, are
- * added up by incarnation.
+ * What leaks is judged by what labels know of their ended phases, as the doctors and alerts judge. Receipts, which have
+ * a row a class, are added up by incarnation.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -15,58 +14,35 @@
 
 #include "reports.h"
 
-enum { LEAKS_MAX = 10, LABELS_MAX = 256, RECEIPTS_MAX = 16, OLDEST = 16, NEWEST = 32 };
+enum { LEAKS_MAX = 10, RECEIPTS_MAX = 16, OLDEST = 16, NEWEST = 32 };
 
 /* ---- leaks ---- */
 
-struct leak {
-    char label[32];
-    uint64_t phases, objects, bytes, oldest_s, last_era;
-};
-
 static int more_bytes_first(const void* a, const void* b) {
-    uint64_t x = ((const struct leak*)a)->bytes, y = ((const struct leak*)b)->bytes;
+    uint64_t x = ((const SlabLabelStats*)a)->draining_bytes, y = ((const SlabLabelStats*)b)->draining_bytes;
     return x < y ? 1 : x > y ? -1 : 0;
 }
 
-static size_t add_up(const EpochLeakReport* found, struct leak* leaks) {
-    size_t count = 0;
-    for (uint32_t n = 0; n < found->top_count; n++) {
-        const EpochLeakCandidate* c = &found->candidates[n];
-        size_t k = 0;
-        while (k < count && strcmp(leaks[k].label, c->label) != 0) k++;
-        if (k == LABELS_MAX) k--; /* far more labels than anybody reads: the last takes the rest */
-        if (k == count) {
-            leaks[count++] = (struct leak){.last_era = UINT64_MAX};
-            memcpy(leaks[k].label, c->label, sizeof c->label);
-        }
-        leaks[k].phases += leaks[k].last_era != c->epoch_era;
-        leaks[k].last_era = c->epoch_era;
-        leaks[k].objects += c->alloc_count;
-        leaks[k].bytes += c->estimated_rss_bytes;
-        if (c->age_sec > leaks[k].oldest_s) leaks[k].oldest_s = c->age_sec;
-    }
-    qsort(leaks, count, sizeof *leaks, more_bytes_first);
-    return count;
+static void write_leak(const SlabLabelStats* l, bool first, struct text* t) {
+    text_put(t, first ? "{\"label\":" : ",{\"label\":");
+    text_json_string(t, l->label);
+    text_format(t, ",\"phases\":%" PRIu64 ",\"objects\":%" PRIu64 ",\"bytes\":%" PRIu64 ",\"oldest_s\":%" PRIu64 "}",
+                l->draining_phases, l->draining_objects, l->draining_bytes, l->oldest_draining_ns / 1000000000u);
 }
 
 static bool write_leaks(SlabAllocator* a, uint32_t threshold_s, struct text* t) {
-    struct leak leaks[LABELS_MAX];
-    EpochLeakReport found;
-    errno = 0;
-    (void)slab_detect_epoch_leaks(a, threshold_s, UINT32_MAX, &found);
-    if (found.candidates == NULL && errno == ENOMEM) return false;
-    size_t count = add_up(&found, leaks);
-    free(found.candidates);
+    size_t room = slab_stats_labels(a, NULL, 0) + 16, count, leaks = 0; /* some more may come meanwhile */
+    SlabLabelStats* rows = malloc(room * sizeof *rows);
+    if (rows == NULL) return false;
+    count = slab_stats_labels(a, rows, room);
+    for (size_t n = 0; n < count && n < room; n++)
+        if (rows[n].draining_objects != 0 && rows[n].oldest_draining_ns / 1000000000u >= threshold_s)
+            rows[leaks++] = rows[n];
+    qsort(rows, leaks, sizeof *rows, more_bytes_first);
     text_format(t, "\"leak_threshold_s\":%" PRIu32 ",\"leaks\":[", threshold_s);
-    for (size_t n = 0; n < count && n < LEAKS_MAX; n++) {
-        text_put(t, n ? ",{\"label\":" : "{\"label\":");
-        text_json_string(t, leaks[n].label);
-        text_format(t,
-                    ",\"phases\":%" PRIu64 ",\"objects\":%" PRIu64 ",\"bytes\":%" PRIu64 ",\"oldest_s\":%" PRIu64 "}",
-                    leaks[n].phases, leaks[n].objects, leaks[n].bytes, leaks[n].oldest_s);
-    }
-    text_put(t, "]");
+    for (size_t n = 0; n < leaks && n < LEAKS_MAX; n++) write_leak(&rows[n], n == 0, t);
+    text_format(t, "],\"leaking_labels\":%zu", leaks);
+    free(rows);
     return true;
 }
 

@@ -10,8 +10,9 @@
 
 #include "text.h"
 
-/* Members of a JSON object, without its braces: leak_threshold_s, leaks (by label, most bytes first), receipts (newest
- * first), phase_count and phases (the oldest and the newest). False without memory. */
+/* Members of a JSON object, without its braces: leak_threshold_s, leaks (by label, most bytes first), leaking_labels
+ * (how many there are), receipts (newest first), phase_count and phases (the oldest and the newest). False without
+ * memory. */
 bool reports_write(SlabAllocator* a, uint32_t leak_threshold_s, struct text* t);
 
 #endif

@@ -1,6 +1,6 @@
 /*
- * routes.c - the routes and their answers. A text is made whole before its first byte is sent, so that an answer is never
- * cut short by what happens meanwhile.
+ * routes.c - the routes and their answers. A text is made whole before its first byte is sent, so that an answer is
+ * never cut short by what happens meanwhile.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -102,19 +102,21 @@ static bool allocator_asked(const char* value, int* out) {
     return value == NULL || (n > 0 && n <= 5 && strspn(value, "0123456789") == n);
 }
 
-static void of_process(struct server* s, const struct request* r, int what, struct answer* out) {
+static void of_process(struct server* s, const struct request* r, enum process_part what, struct answer* out) {
+    static const char* const types[] = {
+        [PROCESS_STATS] = JSON, [PROCESS_METRICS] = TYPE_TEXT, [PROCESS_HEALTH] = PLAIN};
     char why[256] = "";
-    int allocator;
-    uint32_t pid = (uint32_t)strtoul(r->path + strlen("/processes/"), NULL, 10);
+    struct process_question q = {.what = what, .stale_after_s = s->options->stale_after_s};
     bool json = what == PROCESS_STATS;
-    *out = (struct answer){.code = 200, .type = json ? JSON : TYPE_TEXT, .body.limit = TEXT_LIMIT};
+    q.pid = (uint32_t)strtoul(r->path + strlen("/processes/"), NULL, 10);
+    *out = (struct answer){.code = 200, .type = types[what], .body.limit = TEXT_LIMIT};
     if (!s->options->processes)
         complain(out, 404, switched_off, json);
-    else if (!allocator_asked(r->allocator, &allocator))
+    else if (!allocator_asked(r->allocator, &q.allocator))
         complain(out, 400, "allocator takes a number, as /processes has it", json);
-    else if ((out->code = process_text(pid, allocator, what, &out->body, why, sizeof why)) != 200)
+    else if ((out->code = process_text(&q, &out->body, why, sizeof why)) != 200)
         complain(out, out->code, why, json);
-    else if (!json)
+    else if (what == PROCESS_METRICS)
         formatted(r, out);
 }
 
@@ -126,11 +128,17 @@ static void process_metrics(struct server* s, const struct request* r, struct an
     of_process(s, r, PROCESS_METRICS, out);
 }
 
+static void process_health(struct server* s, const struct request* r, struct answer* out) {
+    of_process(s, r, PROCESS_HEALTH, out);
+}
+
 /* ---- the rest ---- */
 
 static void healthz(struct server* s, const struct request* r, struct answer* out) {
-    (void)s, (void)r;
+    char why[256];
+    (void)r;
     say(out, 200, "ok\n");
+    if (!s->source->moves(s->source->self, why, sizeof why)) complain(out, 503, why, false);
 }
 
 static void readyz(struct server* s, const struct request* r, struct answer* out) {
@@ -175,6 +183,7 @@ static const struct route routes[] = {
     {"/processes", processes, false},
     {"/processes/PID/stats.json", process_stats, false},
     {"/processes/PID/metrics", process_metrics, false},
+    {"/processes/PID/healthz", process_health, false},
 };
 _Static_assert(sizeof routes / sizeof *routes < SELF_ROUTES, "each route has a row of its own in self.h, and one more");
 

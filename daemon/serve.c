@@ -110,7 +110,7 @@ static bool allowed(const struct server* s, const struct headers* h, const char*
     else if (route == NULL)
         refuse(out, 404,
                "There are /, /metrics, /stats.json, /reports.json, /doctor, /healthz, /readyz, /processes,\n"
-               "/processes/PID/stats.json and /processes/PID/metrics.\n");
+               "/processes/PID/stats.json, /processes/PID/metrics and /processes/PID/healthz.\n");
     else if (!get)
         refuse(out, 405, "GET and HEAD only.\n");
     else if (h->body)

@@ -22,6 +22,7 @@ struct source {
     bool (*reports)(void* self, struct text*); /* JSON of bounded size, for the page: see reports.h */
     bool (*doctor)(void* self, struct text*);  /* text: what to do */
     bool (*ready)(void* self);                 /* numbers can be had */
+    bool (*moves)(void* self, char* why, size_t size); /* the numbers do; if not, a sentence without a full stop */
 };
 
 #endif

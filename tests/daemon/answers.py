@@ -2,8 +2,10 @@
 flags do what they say and wrong ones are told of."""
 import json
 import re
+import signal
 import subprocess
 import sys
+import time
 
 from kit import TSLABD, Daemon, check, finish, series, wait_until
 
@@ -171,7 +173,7 @@ def flags():
               arguments, got.returncode, got.stderr)
     got = run("--help")
     check(got.returncode == 0 and got.stderr == "", got.stderr)
-    for word in ("--listen", "--allow-remote", "--pattern", "--threads", "/metrics", "/readyz", "burst", "idle", "EXIT STATUS"):
+    for word in ("--listen", "--allow-remote", "--pattern", "--threads", "--stale_after_s", "/metrics", "/readyz", "/processes/PID/healthz", "burst", "idle", "EXIT STATUS"):
         check(word in got.stdout, "--help has no", word)
     check(re.fullmatch(r"tslabd \d+\.\d+\.\d+\n", run("--version").stdout), "--version")
     with Daemon() as first:
@@ -186,6 +188,26 @@ def flags():
         check(open_.ask("/healthz", host="evil.example").code == 403, "a foreign name")
 
 
+def first_answer(*arguments):
+    """Of a load that has served its first requests at once and the next one comes in an hour; nobody has asked before."""
+    with Daemon("--pattern=steady", "--req_rate=0.0003", *arguments) as slow:
+        time.sleep(2.5)  # more than the daemon waits between two looks at its load
+        got = slow.ask("/healthz")
+        check(slow.ask("/readyz").code == slow.ask("/metrics").code == 200, "does not answer because its load stands still")
+        check(slow.end(signal.SIGTERM) == 0, "a load that stands still keeps it from ending")
+        return got
+
+
+def health():
+    """A load that serves nothing is told of, even to who asks for the first time; where there is none nothing is missed."""
+    still = lambda got: got.code == 503 and got.headers["retry-after"] == "1" and re.fullmatch(
+        r"the load stands still: it has served no request for \d+\.\d s\.\n", got.body)
+    check(wait_until(lambda: still(first_answer("--stale_after_s=0.5"))), "a load that stands still is healthy")
+    check(first_answer("--stale_after_s=0").body == "ok\n", "0: never")
+    with Daemon("--stale_after_s=0.001") as idle:
+        check([idle.ask("/healthz").code for _ in range(3)] == [200] * 3, "an idle one is not healthy")
+
+
 with Daemon("--pattern=burst") as daemon:
     routes(daemon)
     documents(daemon)
@@ -195,4 +217,5 @@ with Daemon("--pattern=burst") as daemon:
     counters(daemon)
     check(daemon.said() == "", daemon.said())
 flags()
+health()
 finish()

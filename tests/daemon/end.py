@@ -63,6 +63,12 @@ with Daemon("--pattern=leak", "--req_rate=0", "--max_bytes=33554432", "--leak_th
     first = leaks()[0]
     check(first["label"] == "POST /orders" and first["phases"] > 0 and first["objects"] > 0 and first["bytes"] > 0, first)
     check("POST /orders" in daemon.ask("/doctor").body, "doctor")
+    of_label = lambda key: daemon.metric('temporal_slab_label_draining_%s{label="POST /orders"}' % key)
+    between = lambda key: of_label(key) <= leaks()[0][key] <= of_label(key)  # a leak grows; what is freed late goes away again
+    for key in "phases", "objects", "bytes":
+        check(wait_until(lambda: between(key)), "the label and the report disagree on", key, of_label(key), leaks()[0])
+    got = json.loads(daemon.ask("/reports.json").body)
+    check(got["leaking_labels"] >= len(got["leaks"]) >= 1, got["leaking_labels"], got["leaks"])
     check(wait_until(lambda: daemon.metric('tslabd_load_objects_total{outcome="failed"}') > 0), "no end of memory")
     check(daemon.metric("temporal_slab_committed_bytes") <= 33554432, "over the limit")
     phases = json.loads(daemon.ask("/reports.json").body)

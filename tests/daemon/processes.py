@@ -82,14 +82,28 @@ def nothing_left_out(d):
     return body["left_out"] == 0 or any(parent(row["pid"]) != os.getpid() for row in body["processes"])
 
 
-def honest(row):
-    age = row.get("age_ns")
-    return age is not None and age >= 0 and row["command"] == "tslabd" and row["allocators"] == [
-        {"allocator": 0, "state": "live", "age_ns": age}]
+def honest(state):
+    """A row that says so of the process, and how old its figures are."""
+    def right(row):
+        age = row.get("age_ns")
+        return age is not None and age >= 0 and row["command"] == "tslabd" and row["allocators"] == [
+            {"allocator": 0, "state": state, "age_ns": age}]
+    return right
+
+
+def health(d, p, query=""):
+    got = d.ask(path(p, "healthz") + query)
+    check(got.headers["content-type"] == TEXT and ("retry-after" in got.headers) == (got.code == 503), got)
+    return got.code, got.body
 
 
 def alive(d, p):
-    in_the_list(d, p, honest)
+    in_the_list(d, p, honest("running"))
+    code, said = health(d, p)
+    check(code == 200 and re.fullmatch(r"ok, running, figures of \d+\.\d s ago\n", said), code, said)
+    with Daemon("--stale_after_s=0.01") as hurried:  # publications are ten times as far apart
+        stale = lambda: re.fullmatch(r"the numbers stand still, running, figures of \d+\.\d s ago\.\n", health(hurried, p)[1])
+        check(wait_until(stale), "stale figures are healthy", health(hurried, p))
     check(wait_until(lambda: nothing_left_out(d)), "every list leaves some out")
     check(os.getpid() not in listed(d) and d.process.pid not in listed(d), "processes without a segment")
     check(wait_until(lambda: d.ask("/processes").body == d.ask("/processes").body), "the list is made anew each time")
@@ -128,7 +142,11 @@ def stopped(d, p):
     check(promtool.returncode == 0, "promtool:", promtool.stderr)
     page = d.ask(path(p, "metrics"), headers=["Accept: application/openmetrics-text"])
     check(page.headers["content-type"].startswith("application/openmetrics") and page.body.endswith("# EOF\n"), page)
-    in_the_list(d, p, honest)
+    in_the_list(d, p, honest("stopped"))
+    code, said = health(d, p)
+    check(code == 503 and said.startswith("the numbers stand still, stopped, figures of "), code, said)
+    with Daemon("--stale_after_s=0") as patient:
+        check(health(patient, p)[0] == 503, "a stopped process is healthy")
     refused(d, "/processes/%d/%%s?allocator=1" % p.pid, 404, "no such allocator")
     refused(d, "/processes/%d/%%s?allocator=99999" % p.pid, 404, "no such allocator")
     for value in "", "x", "-1", "1x", "123456":
@@ -146,6 +164,7 @@ def killed(d, p):
     check(set(codes[:10]) == {200} and set(codes) <= {200, 404}, codes)
     check(wait_until(lambda: d.ask(path(p)).code == 404), "answers for a dead process")
     refused(d, "/processes/%d/%%s" % p.pid, 404, "no process" if d.ask(path(p)).body.count("no process") else "no such")
+    check(health(d, p)[0] == 404, "a dead process", health(d, p))
     check(wait_until(lambda: p.pid not in listed(d)), "a dead process in the list")
 
 
@@ -175,9 +194,9 @@ LIARS = (
 )
 ROWS = {
     "garbage": lambda row: "damaged" in row.get("error", ""),
-    "future": lambda row: [a["state"] for a in row["allocators"]] == ["live"] and row["age_ns"] is None,
-    "second": lambda row: [a["state"] for a in row["allocators"]] == ["inconsistent", "live"],
-    "ended": lambda row: [a["state"] for a in row["allocators"]] == ["ended", "live"],
+    "future": lambda row: [a["state"] for a in row["allocators"]] == ["running"] and row["age_ns"] is None,
+    "second": lambda row: [a["state"] for a in row["allocators"]] == ["inconsistent", "running"],
+    "ended": lambda row: [a["state"] for a in row["allocators"]] == ["ended", "running"],
     "inconsistent": lambda row: [a["age_ns"] for a in row["allocators"]] == [None],
 }
 
@@ -200,6 +219,10 @@ def liars(d, segment):
         p = forged["ended"]
         live = [json.loads(d.ask(path(p) + which).body)["live_bytes"] for which in ("", "?allocator=1", "?allocator=0")]
         check(live[0] == live[1] == 12345 != live[2], "not the living allocator's", live)
+        check(health(d, p, "?allocator=0")[1].startswith("the numbers stand still, ended, "), health(d, p, "?allocator=0"))
+        for kind, code in ("garbage", 502), ("inconsistent", 503), ("unpublished", 503):
+            check(health(d, forged[kind])[0] == code, kind, health(d, forged[kind]))
+        check(health(d, p, "?allocator=x")[0] == 400, "no number")
         for kind, right in ROWS.items():
             in_the_list(d, forged[kind], right)
 
@@ -222,7 +245,7 @@ with Daemon() as daemon:
     strangers(daemon)
     liars(daemon, copy)
     routes = {re.search('route="([^"]*)"', n)[1] for n in series(daemon.ask("/metrics").body) if "http_requests" in n}
-    check({"/processes", "/processes/PID/stats.json", "/processes/PID/metrics", "other"} <= routes, routes)
+    check({"/processes", "/processes/PID/stats.json", "/processes/PID/metrics", "/processes/PID/healthz", "other"} <= routes, routes)
     check('code="0"' not in daemon.ask("/metrics").body, "a status that is not counted")
     check(daemon.end(signal.SIGTERM) == 0 and daemon.said() == "", daemon.said())
 off = "/processes/%d/%%s" % os.getpid()
