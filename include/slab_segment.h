@@ -222,7 +222,11 @@ SLAB_API bool slab_segment_header(SlabSegment* s, SlabSegmentHeader* out);
 /* The process that had the segment still exists. */
 SLAB_API bool slab_segment_alive(const SlabSegment* s);
 /* STOPPED: by a signal or a tracer; ENDED also for NULL. O(1), three files of /proc. */
-typedef enum SlabProcessState { SLAB_PROCESS_RUNNING = 0, SLAB_PROCESS_STOPPED = 1, SLAB_PROCESS_ENDED = 2 } SlabProcessState;
+typedef enum SlabProcessState {
+    SLAB_PROCESS_RUNNING = 0,
+    SLAB_PROCESS_STOPPED = 1,
+    SLAB_PROCESS_ENDED = 2
+} SlabProcessState;
 SLAB_API SlabProcessState slab_segment_process(const SlabSegment* s);
 /* Copies of the tables, checked; they live as long as the segment is open. Return the number of rows. */
 SLAB_API uint32_t slab_segment_scopes(const SlabSegment* s, const SlabSegmentScope** rows);

@@ -1,8 +1,8 @@
 /*
  * segment.h - the reader of a segment: what its three files share.
  *
- * segment_find.c finds the file of a process and says whether it may be trusted, segment_read.c checks the tables and copies
- * publications, segment_text.c makes a report of a copy. Nothing of a segment is used before it was copied and
+ * segment_find.c finds the file of a process and says whether it may be trusted, segment_read.c checks the tables and
+ * copies publications, segment_text.c makes a report of a copy. Nothing of a segment is used before it was copied and
  * checked: whoever wrote it may be anybody, and may be writing still.
  */
 #ifndef TSI_API_SEGMENT_H
@@ -37,14 +37,14 @@ typedef struct TsiProcess {
 /* False: no such process. */
 bool tsi_process_look(uint32_t pid, TsiProcess* out);
 
-/* Whether what lies on a mount may be a machine that does not answer, by the list of a process: it is of such a kind, or not
- * in the list and not the one of memory. -1: not known. */
+/* Whether what lies on a mount may be a machine that does not answer, by the list of a process: it is of such a kind,
+ * or not in the list and not the one of memory. -1: not known. */
 bool tsi_segment_is_far(long mount, long memory, const char* mountinfo);
 
 /* Copies `bytes`, a multiple of 8, from a multiple of 8: by acquire loads, or by pread. False beyond the end. */
 bool tsi_segment_copy(const SlabSegment* s, uint64_t offset, void* to, size_t bytes);
-/* Tries the open file in s->fd: header and tables. 0, an errno value with a sentence in slab_last_error, or TSI_SEGMENT_FOREIGN: the
- * segment of another process. */
+/* Tries the open file in s->fd: header and tables. 0, an errno value with a sentence in slab_last_error, or
+ * TSI_SEGMENT_FOREIGN: the segment of another process. */
 enum { TSI_SEGMENT_FOREIGN = -1 };
 int tsi_segment_try(SlabSegment* s, const TsiProcess* p);
 

@@ -60,7 +60,8 @@ static int header_check(SlabSegment* s, const TsiProcess* p) {
     }
     if (h->header_bytes < sizeof *h || h->total_bytes != s->bytes)
         return refuse("its length is not what it says", p->pid);
-    if (h->pid != p->inner_pid || h->start_time != p->start_time) return TSI_SEGMENT_FOREIGN; /* that it reads, or has inherited */
+    if (h->pid != p->inner_pid || h->start_time != p->start_time)
+        return TSI_SEGMENT_FOREIGN; /* that it reads, or has inherited */
     int fd = open("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC);
     if (fd >= 0 && read(fd, boot, 36) != 36) boot[0] = 0;
     if (fd >= 0) (void)close(fd);

@@ -1,8 +1,9 @@
 /*
  * closelog.h - the latest ends: a ring of rows, one for each class of a closed incarnation, and a ring of whole ends.
  *
- * Written by closes that measure the resident size, whole ends also by domains that leave live objects behind (not by all: those
- * come too often). Read by slab_analyze_reclamation and by every report. The lock is a leaf: nothing is locked or allocated under it.
+ * Written by closes that measure the resident size, whole ends also by domains that leave live objects behind (not by
+ * all: those come too often). Read by slab_analyze_reclamation and by every report. The lock is a leaf: nothing is
+ * locked or allocated under it.
  */
 #ifndef TSI_HEAP_CLOSELOG_H
 #define TSI_HEAP_CLOSELOG_H

@@ -6,8 +6,8 @@
 #include "mem/region.h"
 #include "phase/draining.h"
 
-/* What an orphan was counted for. Its first line's link is free: an orphan is in no room; and so is a region's lim: nobody bumps in it.
- * The objects of a region have sizes of their own: their granules are kept beside their number. */
+/* What an orphan was counted for. Its first line's link is free: an orphan is in no room; and so is a region's lim: nobody
+ * bumps in it. The objects of a region have sizes of their own: their granules are kept beside their number. */
 enum { GRANULES_SHIFT = 16 };
 
 static uint32_t count_read(TsiArena* a, unsigned cls, uint32_t slab_id) {
@@ -65,7 +65,8 @@ static void count_slab(TsiArena* a, uint32_t slab_id, unsigned cls) {
     TsiInc *i, *now;
     if (!is_orphan(a, slab_id, &i)) return;
     tsi_lock_take(tsi_inc_lock(i)); /* not counted for the phase: it is ours */
-    /* Orphans leave their list under the stripe, so one that is there now stays while it is held; a claimed one is about to. */
+    /* Orphans leave their list under the stripe, so one that is there now stays while it is held; a claimed one is
+     * about to. */
     if (tsi_chunk_class(&a->space, slab_id >> 8) == cls && is_orphan(a, slab_id, &now) && now == i) {
         tsi_late_leave_locked(a, i, slab_id);
         tsi_late_join_locked(a, i, slab_id, tsi_slab_sum(&a->space, cls, slab_id).live);
@@ -83,20 +84,24 @@ void tsi_late_count(TsiArena* a) {
         uint32_t slabs = tsi_chunk_slab_count(s, cls);
         for (uint64_t left = tsi_swap_seq(marks, 0); left != 0; left &= left - 1) { /* pairs with tsi_late_mark */
             uint32_t first = (uint32_t)tsi_ctz64(left) << TSI_LATE_SLABS_LOG2;
-            for (uint32_t k = first; k < first + (1u << TSI_LATE_SLABS_LOG2) && k < slabs; k++) count_slab(a, chunk << 8 | k, cls);
+            for (uint32_t k = first; k < first + (1u << TSI_LATE_SLABS_LOG2) && k < slabs; k++)
+                count_slab(a, chunk << 8 | k, cls);
         }
     }
 }
 
 void tsi_late_child(TsiArena* a) {
-    for (uint32_t at = 0; at < tsi_table_used(&a->phases.labels.records); at++) tsi_lock_reset(&tsi_label(&a->phases.labels, at)->drain_lock);
+    TsiLabels* labels = &a->phases.labels;
+    TsiSpace* s = &a->space;
+    for (uint32_t at = 0; at < tsi_table_used(&labels->records); at++)
+        tsi_lock_reset(&tsi_label(labels, at)->drain_lock);
     for (uint32_t n = 1; n < tsi_table_used(&a->phases.incs); n++) {
         TsiInc* i = tsi_inc(&a->phases, n);
         if (tsi_inc_era(i) == 0) continue;
         tsi_lock_take(tsi_inc_lock(i));
         i->holding = (TsiHolding){0, 0, 0};
-        for (uint32_t at = i->orphans; at != 0; at = tsi_slab(&a->space, at - 1)->next)
-            tsi_late_join_locked(a, i, at - 1, tsi_slab_sum(&a->space, tsi_chunk_class(&a->space, (at - 1) >> 8), at - 1).live);
+        for (uint32_t at = i->orphans; at != 0; at = tsi_slab(s, at - 1)->next)
+            tsi_late_join_locked(a, i, at - 1, tsi_slab_sum(s, tsi_chunk_class(s, (at - 1) >> 8), at - 1).live);
         tsi_late_note_locked(a, i);
         tsi_lock_give(tsi_inc_lock(i));
     }

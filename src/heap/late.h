@@ -1,16 +1,17 @@
 /*
  * late.h - how many objects live in the slabs that ended phases hold, without a count in any free.
  *
- * An orphan is counted when it joins its incarnation's list, and leaves with what it was counted for. In between only late
- * frees change it. A late free leaves a mark by its slab's chunk, one for a few slabs, which is there already mostly; whoever
- * wants the figures takes the marks and counts those slabs anew:
+ * An orphan is counted when it joins its incarnation's list, and leaves with what it was counted for. In between only
+ * late frees change it. A late free leaves a mark by its slab's chunk, one for a few slabs, which is there already
+ * mostly; whoever wants the figures takes the marks and counts those slabs anew:
  *
  *   late free                             count
  *   bit in the remote word   (seq_cst)    marks = exchange 0     (seq_cst)
  *   mark set ? else set it   (seq_cst)    read the remote words  (seq_cst)
  *
- * One sees the other: the count has the bit, or the mark is set for the next one. So figures that are told after tsi_late_count are
- * exact but for frees that are under way, and what they cost is in proportion to slabs in which something was freed late since.
+ * One sees the other: the count has the bit, or the mark is set for the next one. So figures that are told after
+ * tsi_late_count are exact but for frees that are under way, and what they cost is in proportion to slabs in which
+ * something was freed late since.
  */
 #ifndef TSI_HEAP_LATE_H
 #define TSI_HEAP_LATE_H

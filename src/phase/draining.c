@@ -49,7 +49,8 @@ static uint32_t join(const TsiPhases* p, uint32_t older, uint32_t younger) {
 }
 
 /* Parts a tree into what comes before a place and what comes after. */
-static void part(const TsiPhases* p, uint32_t at, uint64_t since_ns, uint32_t index, uint32_t* older, uint32_t* younger) {
+static void part(const TsiPhases* p, uint32_t at, uint64_t since_ns, uint32_t index, uint32_t* older,
+                 uint32_t* younger) {
     if (at == 0) {
         *older = *younger = 0;
         return;

@@ -1,14 +1,14 @@
 /*
  * draining.h - the ended phases of a label in which objects live, and what is told of them.
  *
- * Each label has a tree of them, by the time since which they are used, so that sums, ages and the largest are told without a
- * look at every phase: a treap (Seidel and Aragon, "Randomized Search Trees", 1996) whose nodes lie in the incarnations'
- * records and know the sums of what is below them. A phase joins when it has ended and holds settled objects, changes
- * as its slabs leave, and goes with the last of them; never in a path of an allocation, and of frees only where a slab
- * is returned.
+ * Each label has a tree of them, by the time since which they are used, so that sums, ages and the largest are told
+ * without a look at every phase: a treap (Seidel and Aragon, "Randomized Search Trees", 1996) whose nodes lie in the
+ * incarnations' records and know the sums of what is below them. A phase joins when it has ended and holds settled
+ * objects, changes as its slabs leave, and goes with the last of them; never in a path of an allocation, and of frees
+ * only where a slab is returned.
  *
- * Locks. Whoever changes a tree holds the stripe of the incarnation, so a fork finds trees whole, and within it the label's
- * drain_lock, which guards the nodes; readers take the latter alone.
+ * Locks. Whoever changes a tree holds the stripe of the incarnation, so a fork finds trees whole, and within it the
+ * label's drain_lock, which guards the nodes; readers take the latter alone.
  */
 #ifndef TSI_PHASE_DRAINING_H
 #define TSI_PHASE_DRAINING_H
@@ -30,7 +30,8 @@ typedef struct TsiDrainSum {
     TsiDrainRow worst[TSI_DRAIN_WORST]; /* by bytes of slabs, largest first; era 0: none */
 } TsiDrainSum;
 
-/* What the incarnation holds that counts as draining under its label; objects 0: nothing. Stripe held. O(log of phases). */
+/* What the incarnation holds that counts as draining under its label; objects 0: nothing. Stripe held. O(log of
+ * phases). */
 void tsi_draining_set_locked(TsiPhases* p, TsiInc* i, uint64_t since_ns, TsiHolding held);
 /* Of the label's record. O(log of phases). */
 void tsi_draining_tell(TsiPhases* p, uint32_t label_at, uint64_t now_ns, TsiDrainSum* out);

@@ -194,8 +194,8 @@ static bool is_current(const TsiHeap* h, unsigned cls, uint32_t id) {
     return false;
 }
 
-/* Whoever frees in a line that nobody hands out must find its token, and enough free slots have taken it away; H3 of shared.c. True
- * when the line says that it is listed. */
+/* Whoever frees in a line that nobody hands out must find its token, and enough free slots have taken it away; H3 of
+ * shared.c. True when the line says that it is listed. */
 static bool check_used_up(Check* k, TsiHeap* h, unsigned cls, uint32_t id) {
     TsiSpace* s = &k->a->space;
     TsiLine* l = tsi_line(s, id);
@@ -262,9 +262,11 @@ static void check_drain(Check* k, TsiInc* i, TsiHolding held) {
     unsigned state = tsi_inc_state(i);
     bool drains = held.objects != 0 && state != TSI_INC_ACTIVE && state != TSI_INC_RELEASED;
     if (memcmp(&i->holding, &held, sizeof held) != 0)
-        fail(k, "incarnation %u: orphans hold %llu objects of %llu bytes, counted %llu of %llu", i->index, (unsigned long long)held.objects,
-             (unsigned long long)held.live_bytes, (unsigned long long)i->holding.objects, (unsigned long long)i->holding.live_bytes);
-    if (i->draining.label != (drains ? tsi_inc_label(i) + 1 : 0)) fail(k, "incarnation %u: draining under label %u", i->index, i->draining.label);
+        fail(k, "incarnation %u: orphans hold %llu objects of %llu bytes, counted %llu of %llu", i->index,
+             (unsigned long long)held.objects, (unsigned long long)held.live_bytes,
+             (unsigned long long)i->holding.objects, (unsigned long long)i->holding.live_bytes);
+    if (i->draining.label != (drains ? tsi_inc_label(i) + 1 : 0))
+        fail(k, "incarnation %u: draining under label %u", i->index, i->draining.label);
     if (drains && memcmp(&i->draining.held, &held, sizeof held) != 0)
         fail(k, "incarnation %u: its label was told of other objects", i->index);
 }
@@ -322,7 +324,8 @@ static void check_label(Check* k, uint32_t at) {
         drains.held.live_bytes -= i->draining.held.live_bytes;
         drains.held.slab_bytes -= i->draining.held.slab_bytes;
     }
-    if ((drains.phases | drains.held.objects | drains.held.live_bytes | drains.held.slab_bytes) != 0) fail(k, "label %u: its tree is not the sum of its phases", at);
+    if ((drains.phases | drains.held.objects | drains.held.live_bytes | drains.held.slab_bytes) != 0)
+        fail(k, "label %u: its tree is not the sum of its phases", at);
     if (sum != 0) fail(k, "label %u: charged with %lld bytes that its phases do not have", at, (long long)sum);
 }
 

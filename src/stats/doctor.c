@@ -125,7 +125,9 @@ static void section_slow(TsiText* t, const TsiDoctorView* v) {
     uint64_t hits = 0;
     for (uint32_t n = 0; n < v->slow_count; n++) hits += v->slow[n].total_slow_path_hits;
     if (v->report->global.total_repairs != 0)
-        tsi_text_action(t, "%llu lists of lines were found wrong and mended: somebody writes where it may not, or the library has a fault",
+        tsi_text_action(t,
+                        "%llu lists of lines were found wrong and mended: somebody writes where it may not, or the "
+                        "library has a fault",
                         (Num)v->report->global.total_repairs);
     if (hits == 0) {
         tsi_text_put(t, "2. Slow path: nothing is slow: no allocation has left the fast path.\n");

@@ -1,17 +1,17 @@
 /*
  * report.c - one walk, every table. See report.h.
  *
- * A report of figures alone leaves out what a walk over all slabs and phases tells: rows of phases and epochs, and what slabs of
- * ended phases add to classes, which is as it was at the last walk. It looks at slabs that heaps hold and at the phases that these are
- * in; the rest the labels know.
+ * A report of figures alone leaves out what a walk over all slabs and phases tells: rows of phases and epochs, and what
+ * slabs of ended phases add to classes, which is as it was at the last walk. It looks at slabs that heaps hold and at
+ * the phases that these are in; the rest the labels know.
  *
  * The order keeps sums from counting anything twice: label accounts, then phases, then slabs. What moves between
  * two readings (a slab settled into its phase, a phase posted to its label) is missed, and TsiLabel.shown
  * keeps the told sums from going back until the next report.
  *
- * Rows do not contradict themselves. A phase has allocated what slabs that have left it had issued, and what those that are
- * there have: of each of these issued and live are read together, so what is missed is missed of both. A label's live objects are
- * what its sums leave, see phase/label.h.
+ * Rows do not contradict themselves. A phase has allocated what slabs that have left it had issued, and what those that
+ * are there have: of each of these issued and live are read together, so what is missed is missed of both. A label's
+ * live objects are what its sums leave, see phase/label.h.
  */
 #include "stats/report.h"
 
@@ -43,7 +43,8 @@ static void copy_phase(TsiWalk* w, uint32_t n) {
     TsiInc* i = tsi_inc(&a->phases, n);
     TsiPhaseCopy* c = &w->copies[n];
     if (tsi_inc_era(i) == 0) return;
-    if (w->figures && tsi_inc_state(i) != TSI_INC_ACTIVE && tsi_load_relaxed(&i->heap_count) == 0) return; /* settled: its label knows */
+    bool settled = tsi_inc_state(i) != TSI_INC_ACTIVE && tsi_load_relaxed(&i->heap_count) == 0;
+    if (w->figures && settled) return; /* its label knows */
     tsi_lock_take(tsi_inc_lock(i)); /* not counted for the phase: it is ours */
     c->era = tsi_inc_era(i);
     if (c->era == 0) { /* being reused: its fields are somebody's */
@@ -67,7 +68,8 @@ static void copy_phase(TsiWalk* w, uint32_t n) {
     c->allocated.bytes = i->allocated.bytes - (walked ? i->orphaned.bytes : 0);
     if (!walked) c->not_walked = (TsiTotals){i->holding.objects, i->holding.live_bytes};
     c->released = i->released;
-    c->new_allocated.objects = c->allocated.objects - i->posted.objects_allocated; /* may be below 0, until the slabs are added */
+    /* These two may be below 0, until the slabs are added. */
+    c->new_allocated.objects = c->allocated.objects - i->posted.objects_allocated;
     c->new_allocated.bytes = c->allocated.bytes - i->posted.bytes_allocated;
     c->new_released.objects = i->released.objects - i->posted.objects_released;
     c->new_released.bytes = i->released.bytes - i->posted.bytes_released;
@@ -107,8 +109,8 @@ static void add_slab(const TsiSlabView* v, void* ctx) {
     add_to_classes(w, v);
     uint32_t n = tsi_ref_index(v->ref);
     bool known = v->ref != 0 && n < w->incs && w->copies[n].era == tsi_ref_era(v->ref);
-    bool told = w->figures && v->cls == TSI_CLASS_LARGE && v->ref != 0 && (!known || w->copies[n].state != TSI_INC_ACTIVE);
-    if (told) return; /* by its label */
+    bool ended = v->ref != 0 && (!known || w->copies[n].state != TSI_INC_ACTIVE);
+    if (w->figures && v->cls == TSI_CLASS_LARGE && ended) return; /* its label tells of it */
     tsi_tally_global_add(&w->r->global, v);
     if (!known) return;
     TsiPhaseSum* p = &w->sums[n];
@@ -208,12 +210,12 @@ static void* carve(uint8_t** at, size_t n, size_t size) {
 static bool tables_map(TsiWalk* w) {
     TsiReport* r = w->r;
     uint32_t incs = w->incs, labels = r->label_count, classes = r->class_count, rows = w->figures ? 0 : incs;
-    size_t bytes = 2 * tsi_align_up(classes * sizeof(SlabClassStats), 64) + tsi_align_up(labels * sizeof(SlabLabelStats), 64) +
-                   tsi_align_up(TSI_CLOSES * sizeof(TsiCloseRow), 64) + tsi_align_up(rows * sizeof(TsiEpochRow), 64) +
-                   tsi_align_up(rows * sizeof(SlabPhaseStats), 64) + tsi_align_up(incs * sizeof(TsiPhaseCopy), 64) +
-                   tsi_align_up(incs * sizeof(TsiPhaseSum), 64) + tsi_align_up(labels * sizeof(TsiDrainSum), 64) +
-                   tsi_align_up(incs * sizeof(uint32_t), 64) +
-                   tsi_align_up(w->bindings * sizeof(uint32_t), 64);
+    size_t bytes =
+        2 * tsi_align_up(classes * sizeof(SlabClassStats), 64) + tsi_align_up(labels * sizeof(SlabLabelStats), 64) +
+        tsi_align_up(TSI_CLOSES * sizeof(TsiCloseRow), 64) + tsi_align_up(rows * sizeof(TsiEpochRow), 64) +
+        tsi_align_up(rows * sizeof(SlabPhaseStats), 64) + tsi_align_up(incs * sizeof(TsiPhaseCopy), 64) +
+        tsi_align_up(incs * sizeof(TsiPhaseSum), 64) + tsi_align_up(labels * sizeof(TsiDrainSum), 64) +
+        tsi_align_up(incs * sizeof(uint32_t), 64) + tsi_align_up(w->bindings * sizeof(uint32_t), 64);
     r->mapping_bytes = tsi_align_up(bytes, tsi_os.page_bytes);
     r->mapping = tsi_os.reserve(r->mapping_bytes);
     if (r->mapping == NULL) return false;
@@ -267,7 +269,8 @@ static void fill(TsiWalk* w, const TsiKept* kept) {
     tsi_labels_drains(w);
     for (uint32_t n = 0; n < r->class_count; n++) {
         tsi_tally_class_begin(a, n, &r->classes[n]);
-        r->settled[n] = kept != NULL ? kept->settled[n] : (SlabClassStats){.class_index = n, .object_size = r->classes[n].object_size};
+        SlabClassStats nothing = {.class_index = n, .object_size = r->classes[n].object_size};
+        r->settled[n] = kept != NULL ? kept->settled[n] : nothing;
     }
     if (w->figures) tsi_snapshot_unsettled(a, add_slab, w);
     else tsi_snapshot_slabs(a, add_slab, w);
@@ -290,7 +293,9 @@ static void fill(TsiWalk* w, const TsiKept* kept) {
 
 static bool take(TsiArena* a, const TsiKept* kept, TsiReport* out) {
     memset(out, 0, sizeof *out);
-    TsiWalk w = {.a = a, .r = out, .incs = tsi_table_used(&a->phases.incs), .bindings = tsi_table_used(&a->bindings), .figures = kept != NULL};
+    TsiWalk w = {.a = a, .r = out, .figures = kept != NULL};
+    w.incs = tsi_table_used(&a->phases.incs);
+    w.bindings = tsi_table_used(&a->bindings);
     out->class_count = TSI_CLASS_LARGE;
     out->label_count = tsi_label_count(&a->phases.labels);
     if (!tables_map(&w)) {

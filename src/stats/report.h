@@ -33,7 +33,7 @@ typedef struct TsiReport {
     uint32_t pid, page_size, epoch_count /* of the ring */, max_labels;
     uint64_t segment_publications, segment_failures;
     uint64_t publication;              /* read from a segment: its number; else 0 */
-    uint64_t figures_ns, phases_ns;    /* monotonic clock when global, class and label figures, and rows of phases, were taken */
+    uint64_t figures_ns, phases_ns;    /* monotonic clock of global, class and label figures, and of rows of phases */
     uint64_t figures_age_ns, phases_age_ns; /* 0 in the process itself */
     char process_state[32];            /* running, stopped, ended */
     uint64_t phases_left_out, epochs_left_out;
@@ -69,8 +69,8 @@ typedef struct TsiKept {
 bool tsi_report_take(TsiArena* a, TsiReport* out);
 /* The same, with the rows of tsi_report_choose. */
 bool tsi_report_take_rows(TsiArena* a, int each, TsiReport* out);
-/* Figures without a look at phases that have ended and settled; the rest as it was kept, and `kept` must stay while the report is used. O(labels +
- * incarnation records + slabs of heaps). */
+/* Figures without a look at phases that have ended and settled; the rest as it was kept, and `kept` must stay while the
+ * report is used. O(labels + incarnation records + slabs of heaps). */
 bool tsi_report_figures(TsiArena* a, TsiKept* kept, TsiReport* out);
 /* The report has at most as many rows as there is room for. */
 void tsi_report_keep(const TsiReport* r, TsiKept* out);

@@ -1,9 +1,9 @@
 /*
  * report_labels.c - the labels of a report; see report_walk.h.
  *
- * A label's sums are its account and, on top, what phases have that it does not have yet. What it tells of ended phases it
- * knows itself (phase/draining.h), but for slabs of ended phases that heaps still hold: those of epochs that the ring has moved
- * past and nobody has swept, few, which every walk sees.
+ * A label's sums are its account and, on top, what phases have that it does not have yet. What it tells of ended phases
+ * it knows itself (phase/draining.h), but for slabs of ended phases that heaps still hold: those of epochs that the
+ * ring has moved past and nobody has swept, few, which every walk sees.
  */
 #include "stats/report_walk.h"
 
@@ -67,7 +67,8 @@ static uint64_t freed(uint64_t allocated, uint64_t released, uint64_t live, uint
     return allocated > gone ? allocated - gone : 0;
 }
 
-/* What a relabelling has posted ahead may be settled after the phase was copied, or issued and not counted yet: missed, this time. */
+/* What a relabelling has posted ahead may be settled after the phase was copied, or issued and not counted yet: missed,
+ * this time. */
 static uint64_t more(uint64_t not_posted) { return (int64_t)not_posted > 0 ? not_posted : 0; }
 
 /* What a phase has that its label's account has not. */
@@ -81,8 +82,10 @@ static void label_add(TsiWalk* w, uint32_t n) {
         out->objects_allocated += more(c->new_allocated.objects + p->issued.objects);
         out->bytes_allocated += more(c->new_allocated.bytes + p->issued.bytes);
         uint64_t objects = p->live.objects + c->not_walked.objects, bytes = p->live.bytes + c->not_walked.bytes;
-        out->objects_freed += freed(c->allocated.objects + p->issued.objects, c->released.objects, objects, c->posted_freed.objects);
-        out->bytes_freed += freed(c->allocated.bytes + p->issued.bytes, c->released.bytes, bytes, c->posted_freed.bytes);
+        out->objects_freed +=
+            freed(c->allocated.objects + p->issued.objects, c->released.objects, objects, c->posted_freed.objects);
+        out->bytes_freed +=
+            freed(c->allocated.bytes + p->issued.bytes, c->released.bytes, bytes, c->posted_freed.bytes);
     }
     out->objects_released += c->new_released.objects;
     out->bytes_released += c->new_released.bytes;
@@ -99,8 +102,8 @@ static void keep_rising(uint64_t* shown, uint64_t* value) {
     *shown = *value;
 }
 
-/* What is live is what was allocated or brought along, and neither freed nor released. All sums are least ones, and so is what
- * they say of `allocated`. */
+/* What is live is what was allocated or brought along, and neither freed nor released. All sums are least ones, and so
+ * is what they say of `allocated`. */
 static uint64_t live_by(uint64_t* shown, uint64_t* allocated, uint64_t ended, _Atomic int64_t* moved) {
     int64_t brought = tsi_load_relaxed(moved), least = (int64_t)ended - brought;
     if ((int64_t)*allocated < least) *shown = *allocated = (uint64_t)least;
@@ -122,8 +125,10 @@ static void label_end(TsiLabel* l, SlabLabelStats* out) {
     keep_rising(&shown[7], &out->lock_contended);
     keep_rising(&shown[9], &out->objects_released);
     keep_rising(&shown[10], &out->bytes_released);
-    out->live_objects = live_by(&shown[1], &out->objects_allocated, out->objects_freed + out->objects_released, &l->moved_objects);
-    out->live_bytes = live_by(&shown[2], &out->bytes_allocated, out->bytes_freed + out->bytes_released, &l->moved_bytes);
+    uint64_t objects_ended = out->objects_freed + out->objects_released;
+    uint64_t bytes_ended = out->bytes_freed + out->bytes_released;
+    out->live_objects = live_by(&shown[1], &out->objects_allocated, objects_ended, &l->moved_objects);
+    out->live_bytes = live_by(&shown[2], &out->bytes_allocated, bytes_ended, &l->moved_bytes);
     /* What threads have pending is in the slabs already: what was told of a peak stays. */
     while (out->peak_bytes < out->committed_bytes && !tsi_cas_seq(&l->peak, &out->peak_bytes, out->committed_bytes)) {}
     /* Live objects lie in slabs, whether the walk has met those or not. */
@@ -151,7 +156,8 @@ static void put_drains(SlabLabelStats* out, const TsiDrainSum* sum, uint64_t now
 }
 
 void tsi_labels_drains(TsiWalk* w) {
-    for (uint32_t at = 0; at < w->r->label_count; at++) tsi_draining_tell(&w->a->phases, at, w->r->figures_ns, &w->drains[at]);
+    for (uint32_t at = 0; at < w->r->label_count; at++)
+        tsi_draining_tell(&w->a->phases, at, w->r->figures_ns, &w->drains[at]);
 }
 
 /* Ended phases whose slabs heaps hold: in the label's tree with other slabs, or not at all. */
@@ -173,13 +179,15 @@ void tsi_labels_begin(TsiWalk* w) {
     for (uint32_t at = 0; at < r->label_count; at++) label_begin(&a->phases.labels, at, &r->labels[at]);
     for (uint32_t n = 0; n < tsi_table_used(&a->bindings); n++) {
         uint64_t ended = tsi_load_relaxed(&((TsiBinding*)tsi_table_at(&a->bindings, n))->ended);
-        if (ended >> TSI_CHARGE_BITS < r->label_count) r->labels[ended >> TSI_CHARGE_BITS].phases_ended += ended & TSI_CHARGE_MASK;
+        uint64_t label = ended >> TSI_CHARGE_BITS;
+        if (label < r->label_count) r->labels[label].phases_ended += ended & TSI_CHARGE_MASK;
     }
 }
 
 void tsi_labels_add(TsiWalk* w) {
     TsiReport* r = w->r;
-    for (uint32_t at = 0; w->figures && at < r->label_count; at++) r->labels[at].committed_bytes += w->drains[at].held.slab_bytes;
+    for (uint32_t at = 0; w->figures && at < r->label_count; at++)
+        r->labels[at].committed_bytes += w->drains[at].held.slab_bytes;
     for (uint32_t k = 0; k < w->copies_made; k++) {
         label_add(w, w->copied[k]);
         add_unsettled(w, w->copied[k]);

@@ -50,8 +50,8 @@ TSI_INLINE uint64_t tsi_walk_since(const TsiWalk* w, const TsiPhaseCopy* c) {
     return c->since > w->a->born_ns ? c->since : w->a->born_ns; /* the first incarnation of id 0 was always open */
 }
 
-/* In this order: what the accounts have, before any phase is read; what labels know of ended phases, before the slabs are; what
- * the walk has found; what is computed from it, in the order of ids. */
+/* In this order: what the accounts have, before any phase is read; what labels know of ended phases, before the slabs
+ * are; what the walk has found; what is computed from it, in the order of ids. */
 void tsi_labels_begin(TsiWalk* w);
 void tsi_labels_drains(TsiWalk* w);
 void tsi_labels_add(TsiWalk* w);

@@ -23,7 +23,8 @@
  *   P7  A process writes only to a segment it has made itself: a fork child has none of its parent's mapped, and whose
  *       process id differs forgets it.
  *
- * A writer that is stopped for ever leaves the sequence odd and the other buffer whole. Model: tests/models/segment.pml.
+ * A writer that is stopped for ever leaves the sequence odd and the other buffer whole. Model:
+ * tests/models/segment.pml.
  */
 #include "stats/segment.h"
 
@@ -218,7 +219,8 @@ static void publication_write(TsiReport* r, unsigned slot, uint64_t serial, uint
     tsi_store_relaxed(HEADER(heartbeat_ns), now);
 }
 
-/* A walk over everything is made when it is due for the allocator and for the process; else only what is cheap is counted. */
+/* A walk over everything is made when it is due for the allocator and for the process; else only what is cheap is
+ * counted. */
 static bool report_take(TsiArena* a, uint64_t now, TsiReport* r) {
     TsiSeat* seat = &a->seat;
     bool walk = seat->kept->phases_ns == 0 || (now >= seat->walk_due_ns && now >= seg.walk_due_ns);
@@ -247,7 +249,8 @@ static bool kept_make(TsiArena* a) {
 /* Nanoseconds in which nobody publishes: in proportion to the cost, and so that each allocator can once a second. */
 static uint64_t pause_after(uint64_t cost) {
     uint64_t live = 0, pause = TSI_SEGMENT_SHARE * cost;
-    for (unsigned n = 0; n < SLAB_SEGMENT_SLOTS; n++) live += tsi_load_relaxed(&seg.slots[n].state) == SLAB_SEGMENT_LIVE;
+    for (unsigned n = 0; n < SLAB_SEGMENT_SLOTS; n++)
+        live += tsi_load_relaxed(&seg.slots[n].state) == SLAB_SEGMENT_LIVE;
     uint64_t most = TSI_SEGMENT_PAUSE_NS / (live != 0 ? live : 1);
     return pause < most ? pause : most;
 }

@@ -1,8 +1,9 @@
 /*
  * test_segment.c - publishing: what is published and when, slots, and systems that refuse.
  *
- * The process makes its segment once; `start_over` lets it forget that, as a fork child does. The clock stands still but
- * for what a test lets pass, so an allocator's next publication is one slow call (a trim) after the time was moved on.
+ * The process makes its segment once; `start_over` lets it forget that, as a fork child does. The clock stands still
+ * but for what a test lets pass, so an allocator's next publication is one slow call (a trim) after the time was moved
+ * on.
  */
 #define _GNU_SOURCE
 #include "clock.h"
