@@ -257,12 +257,12 @@ typedef struct Figures {
 static void text_classes(const Figures* f) {
     fprintf(stderr, "\n%6s %8s %8s %10s %10s %8s %8s %8s %8s %8s\n", "class", "size", "slabs", "live KiB", "held KiB",
             "slow", "miss", "closed", "null", "full");
-    for (size_t n = 0; n < f->class_count; n++) {
+    for (uint32_t n = 0; n < f->class_count; n++) {
         const SlabClassStats* c = &f->classes[n];
         if (c->net_slabs == 0 && c->slow_path_hits == 0) continue;
         fprintf(stderr,
                 "%6u %8u %8" PRIu64 " %10.1f %10.1f %8" PRIu64 " %8" PRIu64 " %8" PRIu64 " %8" PRIu64 " %8" PRIu64 "\n",
-                (unsigned)n, c->object_size, c->net_slabs, (double)c->live_bytes / 1024, (double)c->committed_bytes / 1024,
+                n, c->object_size, c->net_slabs, (double)c->live_bytes / 1024, (double)c->committed_bytes / 1024,
                 c->slow_path_hits, c->slow_path_cache_miss, c->slow_path_epoch_closed, c->current_partial_null,
                 c->current_partial_full);
     }
