@@ -6,8 +6,8 @@
 #include "mem/region.h"
 #include "phase/draining.h"
 
-/* What an orphan was counted for. Its first line's link is free: an orphan is in no room; and so is a region's lim: nobody
- * bumps in it. The objects of a region have sizes of their own: their granules are kept beside their number. */
+/* What an orphan was counted for. Its first line's link is free: an orphan is in no room; and so is a region's lim:
+ * nobody bumps in it. The objects of a region have sizes of their own: their granules are kept beside their number. */
 enum { GRANULES_SHIFT = 16 };
 
 static uint32_t count_read(TsiArena* a, unsigned cls, uint32_t slab_id) {

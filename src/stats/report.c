@@ -99,7 +99,8 @@ static void add_to_classes(TsiWalk* w, const TsiSlabView* v) {
     TsiRegionTally region;
     if (row == TSI_CLASS_REGION) {
         tsi_tally_region(w->a, v, &region);
-        for (unsigned cls = 1; cls <= TSI_SMALL_CLASSES; cls++) tsi_tally_class_add(w->a, &rows[cls - 1], v, &region); /* of its objects */
+        for (unsigned cls = 1; cls <= TSI_SMALL_CLASSES; cls++) /* of its objects */
+            tsi_tally_class_add(w->a, &rows[cls - 1], v, &region);
     }
     tsi_tally_class_add(w->a, &rows[row - 1], v, &region);
 }

@@ -75,6 +75,10 @@ proctype reader()
 #ifdef MUTANT_NO_SECOND_LOOK
 		after = 0;
 #endif
+#ifdef MUTANT_NUMBER_INSTEAD
+		/* the buffer's first word says that it is n, and what follows is torn */
+		after = (a == n -> 0 : LAST_OF(n) + 1);
+#endif
 		assert(after > LAST_OF(n) || (a == n && b == n))
 	:: else
 	fi
