@@ -100,6 +100,7 @@ typedef struct TsiHeap {
     uint32_t primary;            /* [own] heap index whose room takes this heap's lines */
     uint32_t takes;              /* [own] slabs taken since the last scavenge */
     uint32_t spare;              /* [own] its empty regions, slab id + 1, by `prev` */
+    uint32_t looked;             /* [own] where the look for regions that others have emptied goes on, slab id + 1 */
     uint64_t bumped;             /* [own] bytes used of regions before the current one */
     uint8_t rank;                /* [own] of the next region, once one was taken: `ranked` */
     bool ranked, bumps;          /* [own] */

@@ -9,6 +9,7 @@
 
 enum {
     LOOK = 16,               /* regions of a heap that are looked at before it takes another */
+    STEPS = 4 * LOOK,        /* and other slabs that are passed meanwhile */
     FIRST_RANK_MAX = 2,      /* a phase begins with no larger region */
     SETTLED_BYTES = 64 << 10 /* bumped, before what was freed tells anything */
 };
@@ -24,7 +25,7 @@ static void set_region(TsiBinding* b, TsiHeap* h, TsiRegion* r) {
 
 void tsi_bump_drop(TsiBinding* b, TsiHeap* h) {
     h->bumped += tsi_load_relaxed(&tsi_load_relaxed(&h->region)->rel);
-    h->spare = 0;
+    h->spare = h->looked = 0;
     set_region(b, h, &tsi_no_region);
 }
 
@@ -54,9 +55,9 @@ static bool renew(TsiBinding* b, TsiHeap* h, uint32_t slab_id) {
     i->allocated.bytes += ended.issued_bytes;
     if (!locked) tsi_inc_give(i);
     for (; ended.twice != 0; ended.twice--) tsi_refuse_count(a, TSI_REFUSED_LATE);
-    if (!open) return false;
-    set_region(b, h, r);
-    return true;
+    if (open) set_region(b, h, r);
+    else if (tsi_load_relaxed(&h->region) == r) set_region(b, h, &tsi_no_region);
+    return open;
 }
 
 static bool use_spare(TsiBinding* b, TsiHeap* h) {
@@ -70,12 +71,17 @@ static bool use_spare(TsiBinding* b, TsiHeap* h) {
     return false;
 }
 
-/* One that others have emptied. Says whether so much was freed that bumping does not pay here. */
+/* One that others have emptied, among those that follow where the last look ended. Says whether so much was freed that
+ * bumping does not pay here. */
 static bool use_emptied(TsiBinding* b, TsiHeap* h, bool* stop) {
     TsiSpace* s = &b->arena->space;
     uint64_t issued = 0, freed = 0;
-    unsigned looks = 0;
-    for (uint32_t at = h->slabs; at != 0 && looks < LOOK; at = tsi_slab(s, at - 1)->next) {
+    uint32_t first = 0;
+    for (unsigned steps = 0, looks = 0; steps < STEPS && looks < LOOK; steps++) {
+        uint32_t at = h->looked != 0 ? h->looked : h->slabs;
+        if (at == 0 || at == first) break;
+        if (first == 0) first = at;
+        h->looked = tsi_slab(s, at - 1)->next;
         if (!tsi_class_is_region(tsi_chunk_class(s, (at - 1) >> 8))) continue;
         looks++;
         if (renew(b, h, at - 1)) return true;
@@ -131,11 +137,13 @@ static bool use_again(TsiBinding* b, TsiHeap* h, size_t bytes, bool* stop) {
     return use_spare(b, h) || use_emptied(b, h, stop);
 }
 
-/* Another region that is current; false when the classes are to take over, or there is no memory. */
+/* Another region that is current; false when the classes are to take over, or there is no memory: then smaller objects
+ * go on in the one that was. */
 static bool next_region(TsiBinding* b, TsiHeap* h, size_t bytes) {
     TsiRegion* r = tsi_load_relaxed(&h->region);
+    uint32_t rel = tsi_load_relaxed(&r->rel);
     bool stop;
-    h->bumped += tsi_load_relaxed(&r->rel);
+    h->bumped += rel;
     uint32_t takes = h->takes;
     bool again = use_again(b, h, bytes, &stop);
     if (!again && stop) {
@@ -144,7 +152,7 @@ static bool next_region(TsiBinding* b, TsiHeap* h, size_t bytes) {
         return false;
     }
     if (!again && !take_region(b, h, bytes)) {
-        set_region(b, h, &tsi_no_region);
+        if (tsi_load_relaxed(&h->region) == r) h->bumped -= rel;
         return false;
     }
     tsi_count_slow(b, h, TSI_CLASS_REGION, h->takes == takes ? TSI_SLOW_FULL : TSI_SLOW_MISS);

@@ -346,6 +346,23 @@ static void emptied_regions_are_found(void** state) {
     end(EPOCH_RELEASE, ALL + FIRST + SECOND + 1, FIRST + SECOND, (ALL + FIRST + SECOND + 1) * SIZE);
 }
 
+/* However many regions came after it: each look goes on where the one before has ended. Class slabs between them do not count. */
+static void emptied_regions_are_not_missed(void** state) {
+    (void)state;
+    enum { LATER = 20 * 262144 / 4096, SOON = 6 * 262144 / 4096 };
+    fill(p, ALL);
+    for (unsigned i = 0; i < LATER; i++) {
+        (void)make(4096);
+        if (i % 16 == 0) (void)make(200000);
+    }
+    give_elsewhere(p, FIRST);
+    unsigned n = 0;
+    while (n < SOON && make(SIZE) != p[0]) n++, (void)make(4096 - SIZE);
+    assert_true(n < SOON);
+    EpochReceipt r = unit_end(a, d->epoch_id, EPOCH_RELEASE);
+    assert_int_equal(r.objects_freed, FIRST);
+}
+
 /* ---- the classes take over ---- */
 
 /* Objects before the first one of a class, where one of `every` is freed; MOST where there is none. */
@@ -409,6 +426,7 @@ int main(void) {
         TEST(spare_regions_are_used_first),
         TEST(spare_regions_are_not_searched),
         TEST(emptied_regions_are_found),
+        TEST(emptied_regions_are_not_missed),
         TEST(classes_take_over),
     };
     fake_os_install(0, false, false);

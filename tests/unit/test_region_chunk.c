@@ -193,6 +193,40 @@ static void a_limit_of_the_whole(void** state) {
     end_with();
 }
 
+/* What is refused for its size, or at a trim, costs nobody the room that is left. */
+static void a_refusal_leaves_the_current_region(void** state) {
+    (void)state;
+    uint8_t* first = make(SIZE);
+    assert_true(slab_epoch_set_budget(a, d->epoch_id, 0, unit_committed(a), NULL, NULL));
+    for (unsigned i = 1; i < FIRST; i++) {
+        assert_null(epoch_domain_malloc(d, i % 2 == 0 ? 4096 : 300 * KIB));
+        assert_int_equal(errno, EDQUOT);
+        assert_ptr_equal(make(SIZE), first + i * SIZE);
+    }
+    assert_null(epoch_domain_malloc(d, SIZE));
+    end(EPOCH_RELEASE, FIRST, 0, FIRST * SIZE);
+}
+
+/* A trim takes what is empty, and the current region goes on. */
+static void a_trim_leaves_the_current_region(void** state) {
+    (void)state;
+    uint8_t* first = make(SIZE);
+    uint64_t committed = unit_committed(a);
+    for (unsigned i = 1; i < FIRST; i++) {
+        slab_trim(a);
+        assert_ptr_equal(make(SIZE), first + i * SIZE);
+        unit_check(a);
+    }
+    assert_int_equal(unit_committed(a), committed);
+    fill(p, 2); /* the next region */
+    give(p, 2);
+    slab_trim(a); /* it is empty: it goes */
+    assert_int_equal(unit_committed(a), committed);
+    (void)make(SIZE);
+    unit_check(a);
+    end(EPOCH_RELEASE, FIRST + 3, 2, (FIRST + 3) * SIZE);
+}
+
 /* ---- options ---- */
 
 /* Phases of growing size, twice: objects freed singly, contents, receipts. */
@@ -298,6 +332,8 @@ int main(void) {
         TEST(a_phases_hard_budget),
         TEST(a_labels_hard_budget),
         TEST(a_limit_of_the_whole),
+        TEST(a_refusal_leaves_the_current_region),
+        TEST(a_trim_leaves_the_current_region),
         TEST(purge_policies),
         TEST(prefault_and_huge_pages),
         TEST(bumping_can_be_off),
