@@ -76,9 +76,9 @@ def count(v):
 
 def same(said, want):
     """Equal, but for the last digit: two languages round a half differently."""
-    number = lambda s: re.fullmatch(r"(-?[\d.]+)(.*)", s)
+    number = lambda s: re.fullmatch(r"([^\d-]*)(-?[\d.]+)(.*)", s)
     a, b = number(said), number(want)
-    return said == want or a and b and a[2] == b[2] and abs(float(a[1]) - float(b[1])) <= 1.001 * 10 ** -len(a[1].partition(".")[2])
+    return said == want or a and b and (a[1], a[3]) == (b[1], b[3]) and abs(float(a[2]) - float(b[2])) <= 1.001 * 10 ** -len(a[2].partition(".")[2])
 
 
 def labelled(page, name, key):
