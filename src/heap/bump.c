@@ -36,6 +36,7 @@ static bool renew(TsiBinding* b, TsiHeap* h, uint32_t slab_id) {
     TsiSlab* slab = tsi_slab(s, slab_id);
     TsiRegion* r = tsi_region(s, slab_id);
     if (!tsi_region_is_empty(s, slab_id)) return false;
+    /* seq_cst: pairs with flag_slab in handles.c, as the look after the renewal does */
     bool handled = (tsi_load_seq(&slab->tag) & TSI_SLAB_HANDLED) != 0;
     if (handled) {
         uint32_t generation = tsi_load_relaxed(&slab->gen_base) + 1;
@@ -227,6 +228,7 @@ static int check_byte(const TsiRegion* r, unsigned gen, uint32_t granule) {
         &r->map)[granule]); /* pairs with the mark of another freer, and with the owner's handing on of p */
     if (byte == gen) return TSI_FREE_OK;
     if ((byte & TSI_GEN_BYTE) == gen) return SLAB_MISUSE_DOUBLE_FREE;
+    /* acquire: pairs with tsi_bump_take; it only tells one refusal from another */
     return granule < tsi_load_acquire(&r->rel) >> TSI_GRANULE_SHIFT ? SLAB_MISUSE_INTERIOR_POINTER
                                                                     : SLAB_MISUSE_STALE_FREE;
 }

@@ -92,7 +92,7 @@ static void count_nothing(TsiRegion* r) {
     tsi_store_relaxed(&r->freed, 0);
     tsi_store_relaxed(&r->gaps, 0);
     tsi_store_relaxed(&r->gap_granules, 0);
-    tsi_store_release(&r->rel, 0);
+    tsi_store_release(&r->rel, 0); /* pairs with used_granules: after issued */
 }
 
 /* The word of a life that is over. */
@@ -208,6 +208,7 @@ TsiRegionSum tsi_region_sum(const TsiSpace* s, uint32_t slab_id) {
             sum.live_bytes = (uint64_t)n.live_granules << TSI_GRANULE_SHIFT;
             if (sum.live_bytes > sum.issued_bytes) sum.live_bytes = sum.issued_bytes;
         }
+        /* acquire: pairs with take_word and begin_life; after the counts and the map */
         if (tsi_region_gen(tsi_load_acquire(&r->word)) == gen)
             break; /* else it ended meanwhile, and may be another's */
     }
@@ -217,6 +218,7 @@ TsiRegionSum tsi_region_sum(const TsiSpace* s, uint32_t slab_id) {
 bool tsi_region_is_empty(const TsiSpace* s, uint32_t slab_id) {
     const TsiRegion* r = tsi_region(s, slab_id);
     uint64_t word = tsi_load_seq(&r->word); /* as in tsi_region_sum */
+    /* acquire: pairs with the bump, as in tsi_region_sum */
     uint32_t issued = tsi_load_acquire(&r->issued), freed = tsi_load_relaxed(&r->freed);
     if (tsi_region_gen(word) == 0 || issued == 0) return true;
     return freed + tsi_region_objects(word) >= issued && !any_live(r, tsi_region_gen(word), used_granules(r));
