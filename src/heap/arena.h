@@ -104,6 +104,8 @@ typedef struct TsiHeap {
     uint64_t bumped;             /* [own] bytes used of regions before the current one */
     uint8_t rank;                /* [own] of the next region, once one was taken: `ranked` */
     bool ranked, bumps;          /* [own] */
+    uint32_t noted, mark;        /* [own] of the current region, see grant.h: its starts that are counted; the profile's next mark */
+    struct TsiBinding* granter;  /* [own] whose samples its starts count for; NULL: nobody's */
     uint32_t skip;               /* [stripe] slab id + 1 that the owner settles itself */
     uint64_t revoker;            /* [stripe] ticket of the sweep that revoked it, or TSI_NO_TICKET: it could not prove enough, any may take it */
     _Atomic uint64_t slow;       /* allocations that left the fast path; owner writes */
@@ -212,10 +214,13 @@ typedef struct TsiBinding {
     TsiLearned learned[TSI_LEARNED];
     uint32_t period;      /* sampling; 0 = off */
     uint32_t sample_left; /* slots to hand out before the next sample */
+    uint32_t sample_over; /* allocations that went by after one was due */
     uint32_t slow_left, dice;
+    uint32_t usual;       /* bytes of an object in the region that was looked at last, see grant.h */
+    _Atomic uint32_t bumped_elsewhere; /* objects of this thread in regions that left their heaps, not counted yet */
     TsiLine* cut;         /* its refill was cut short for a sample; the line's phase may have ended since */
     unsigned turn;        /* shared mode: looks at a word that a trim holds, since the last allocation under a stripe */
-    bool popped;          /* this slow path served a cut line */
+    bool popped;          /* this slow path served a cut line, or a region at the end of a grant */
     bool cuts;            /* refills may be cut: samples or a profile are taken */
     bool profile_hit;     /* what this slow path allocates is sampled by the profile */
     uint64_t profile_mean, profile_left, profile_dice; /* bytes; 0 = off; to the next mark */

@@ -2,9 +2,10 @@
 #include "heap/bump.h"
 
 #include "heap/free.h"
+#include "heap/grant.h"
 #include "heap/heap.h"
-#include "heap/profile.h"
 #include "heap/refuse.h"
+#include "heap/sample.h"
 #include "heap/take.h"
 
 enum {
@@ -24,9 +25,11 @@ static void set_region(TsiBinding* b, TsiHeap* h, TsiRegion* r) {
 }
 
 void tsi_bump_drop(TsiBinding* b, TsiHeap* h) {
-    h->bumped += tsi_load_relaxed(&tsi_load_relaxed(&h->region)->rel);
+    TsiRegion* r = tsi_load_relaxed(&h->region);
+    h->bumped += tsi_load_relaxed(&r->rel);
     h->spare = h->looked = 0;
     set_region(b, h, &tsi_no_region);
+    if (TSI_UNLIKELY(h->granter != NULL)) tsi_grant_end(h, r);
 }
 
 /* Uses an empty region again: the next generation. Its life's totals go to the incarnation. */
@@ -163,7 +166,7 @@ static bool next_region(TsiBinding* b, TsiHeap* h, size_t bytes) {
 /* ---- objects ---- */
 
 /* The next bytes at an alignment, or NULL. */
-static void* take_aligned(TsiBinding* b, TsiRegion* r, uint32_t bytes, size_t align) {
+static void* take_aligned(TsiRegion* r, uint32_t bytes, size_t align) {
     uint32_t rel = tsi_load_relaxed(&r->rel), start = (uint32_t)tsi_align_up(rel, align);
     if (r == &tsi_no_region || start + bytes > 1u << r->size_log2) return NULL;
     if (start != rel) { /* a start that is freed at once: it ends the object before it */
@@ -175,9 +178,30 @@ static void* take_aligned(TsiBinding* b, TsiRegion* r, uint32_t bytes, size_t al
         tsi_store_release(&r->rel, start);                               /* as in tsi_bump_take */
         tsi_store_release(&r->issued, tsi_load_relaxed(&r->issued) + 1); /* as in tsi_bump_take */
     }
-    void* p = tsi_bump_take(r, bytes);
-    /* Where allocations are timed or recorded each takes the slow path, which counts it. */
-    if (TSI_UNLIKELY(b->cuts)) tsi_store_relaxed(&r->lim, tsi_load_relaxed(&r->rel));
+    return tsi_bump_take(r, bytes);
+}
+
+/* The same, timed. */
+static void* take_timed(TsiBinding* b, TsiHeap* h, TsiRegion* r, uint32_t bytes, size_t align) {
+    uint64_t ns[3];
+    TsiStopwatch w = tsi_sample_start();
+    void* p = take_aligned(r, bytes, align);
+    if (p == NULL) return NULL; /* not what the fast path does; it is chosen by count */
+    tsi_sample_next(b);
+    if (tsi_sample_stop_alloc(b, w, ns)) tsi_sample_label(b, tsi_load_relaxed(&h->ref), ns);
+    return p;
+}
+
+/* The same, at the end of a grant. */
+static TSI_COLD void* take_watched(TsiBinding* b, TsiHeap* h, TsiRegion* r, uint32_t bytes, size_t align) {
+    bool due = tsi_grant_settle(b, h);
+    void* p = due ? take_timed(b, h, r, bytes, align) : take_aligned(r, bytes, align);
+    if (p == NULL) return NULL;
+    if (h->lanes == NULL) { /* shared heaps are bumped under their stripe only: all of that is slow */
+        if (b->period != 0 && !due) (void)tsi_sample_pass(b, 1);
+        b->popped = true;
+    }
+    tsi_grant_open(b, h, bytes, false);
     return p;
 }
 
@@ -185,9 +209,11 @@ void* tsi_bump_alloc(TsiBinding* b, TsiHeap* h, size_t size, size_t align) {
     if (!h->bumps || size > TSI_BUMP_MAX || align > TSI_BUMP_ALIGN_MAX) return NULL;
     if (align < TSI_GRANULE) align = TSI_GRANULE;
     uint32_t bytes = tsi_bump_bytes(size);
-    void* p = take_aligned(b, tsi_load_relaxed(&h->region), bytes, align);
-    if (p == NULL && next_region(b, h, bytes)) p = take_aligned(b, tsi_load_relaxed(&h->region), bytes, align);
-    if (TSI_UNLIKELY(b->cuts) && p != NULL) tsi_profile_one(b, bytes);
+    TsiRegion* r = tsi_load_relaxed(&h->region);
+    void* p = TSI_UNLIKELY(b->cuts) ? take_watched(b, h, r, bytes, align) : take_aligned(r, bytes, align);
+    if (p != NULL || !next_region(b, h, bytes)) return p;
+    p = take_aligned(tsi_load_relaxed(&h->region), bytes, align);
+    if (TSI_UNLIKELY(b->cuts) && p != NULL) tsi_grant_open(b, h, bytes, true);
     return p;
 }
 
@@ -215,7 +241,9 @@ bool tsi_bump_grow(TsiBinding* b, const TsiPlace* at, size_t size) {
     uint32_t end = start + ((uint32_t)size + TSI_GRANULE - 1) / TSI_GRANULE * TSI_GRANULE;
     bool last = tsi_load_relaxed(&r->heap_at) == tsi_heap_at(h) && tsi_load_relaxed(&h->region) == r &&
                 start + tsi_region_size_at(s, at->slab_id, start >> TSI_GRANULE_SHIFT) == rel;
-    bool ok = last && end > rel && end <= tsi_load_relaxed(&r->lim) && tsi_bump_check(s, at) == TSI_FREE_OK;
+    uint32_t lim = tsi_load_relaxed(&r->lim), most = TSI_UNLIKELY(b->cuts) ? tsi_grant_reach(b, h) : lim;
+    bool ok = last && end > rel && end <= most && tsi_bump_check(s, at) == TSI_FREE_OK;
+    if (ok && end > lim) tsi_store_relaxed(&r->lim, end);
     if (ok) tsi_store_release(&r->rel, end); /* as in tsi_bump_take */
     tsi_bracket_leave(b, h);
     return ok;

@@ -56,6 +56,12 @@ void tsi_profile_start(TsiBinding* b, uint64_t mean) {
     if (mean != 0) next_mark(b);
 }
 
+uint64_t tsi_profile_distance(TsiBinding* b, uint64_t within) {
+    double u = uniform(&b->profile_dice), mean = (double)b->profile_mean;
+    if ((1 - u) * mean >= (double)within) return within; /* -ln u >= 1 - u: mostly the logarithm is not needed */
+    return (uint64_t)(-ln(u) * mean);
+}
+
 /* How many of n allocations of so many bytes come before the next mark; n when it is further. The one with the mark is counted, too. */
 static uint64_t before_mark(TsiBinding* b, uint64_t n, uint64_t bytes) {
     if (b->profile_left >= n * bytes) {

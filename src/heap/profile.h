@@ -8,7 +8,8 @@
  * How, without a branch in a fast path. Bytes are counted where slots are made ready, not where they are taken: a
  * refill that a mark falls into is cut before that slot, and the line is marked (TSI_LINE_CUT). The allocation that finds it used up
  * is the one; it takes in the rest. Slots that are made ready and never taken do no harm: a mark belongs to a slot
- * before anybody knows whether it will be taken. What is slow anyway (regions while there is a profile, large objects) asks for itself.
+ * before anybody knows whether it will be taken. In a region marks lie on its bytes, and the owner's limit ends before the next one
+ * (grant.h). What is slow anyway (large objects) asks for itself.
  *
  * Live. A sample keeps a handle of its object (mem/handle.h), so it ends when the object is freed or its phase is
  * released, exactly, and nothing is done at that moment. Its price: a line with a sample counts the frees of its slots
@@ -84,6 +85,8 @@ void tsi_profile_start(struct TsiBinding* b, uint64_t mean);
 /* What a refill of slots of so many bytes may hand out; marks the line when that is less than `ready`. b->profile_hit when the
  * first of them is sampled. */
 uint64_t tsi_profile_cut(struct TsiBinding* b, struct TsiLine* l, uint32_t bytes, uint64_t ready);
+/* Bytes to the next mark of places that have had none before; `within` or more when it lies further. */
+uint64_t tsi_profile_distance(struct TsiBinding* b, uint64_t within);
 /* One allocation that no refill has counted: sets b->profile_hit when it is sampled. */
 void tsi_profile_one(struct TsiBinding* b, uint64_t bytes);
 /* Records a sampled object. ref: its phase. No lock held and no bracket open. Preserves errno. */

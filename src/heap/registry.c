@@ -10,6 +10,7 @@
 #include "heap/sample.h"
 #include "heap/sweep.h"
 #include "heap/warm.h"
+#include "mem/region.h"
 
 #include <pthread.h>
 #include <string.h>
@@ -243,6 +244,9 @@ static TsiBinding* binding_make(TsiArena* a) {
     b->slow_left = b->period;
     b->dice = (uint32_t)tsi_os.random();
     b->cut = NULL;
+    b->sample_over = 0;
+    b->usual = TSI_GRANULE;
+    tsi_store_relaxed(&b->bumped_elsewhere, 0);
     if (b->period != 0) tsi_sample_next(b);
     tsi_profile_start(b, a->profile.mean);
     b->stack_low = b->stack_high = 0; /* the record was another thread's, perhaps */

@@ -104,6 +104,16 @@ void tsi_sample_next(TsiBinding* b) {
     b->dice = b->dice * 1664525u + 1013904223u;
     uint32_t span = b->period / 2 + 1;
     b->sample_left = b->period - b->period / 4 + (uint32_t)(((uint64_t)b->dice * span) >> 32);
+    uint32_t late = b->sample_over < b->sample_left ? b->sample_over : b->sample_left;
+    b->sample_left -= late; /* what came too late is followed by one that comes earlier */
+    b->sample_over -= late;
+}
+
+bool tsi_sample_pass(TsiBinding* b, uint32_t n) {
+    bool due = n >= b->sample_left;
+    if (due) b->sample_over += n - b->sample_left;
+    b->sample_left = due ? 0 : b->sample_left - n;
+    return due;
 }
 
 unsigned tsi_sample_keep(const TsiBinding* b, unsigned n) {

@@ -4,7 +4,7 @@
  * An allocation that was to be fast is chosen by handing out fewer slots: a refill whose slots reach past the next
  * sample is cut there, so the chosen allocation misses. It then takes in the rest, untimed, and is timed at what
  * the fast path does. Those that are slow by themselves are chosen by count. Both at one in `period`, so the
- * samples are in proportion.
+ * samples are in proportion. In a region the owner's limit ends before the next sample (grant.h).
  *
  * The thread's cpu clock is read outside, the wall clock inside; what the readings cost (calibrated once, the
  * least of many) is taken off, and nothing goes below 0. wait = wall - cpu - time slept for our own locks, which
@@ -40,6 +40,8 @@ void tsi_sample_repair(TsiBinding* b, unsigned why, TsiStopwatch since);
 unsigned tsi_sample_keep(const TsiBinding* b, unsigned n);
 /* So many it has handed out. cut: fewer than it had, because of that: sets b->cut. */
 void tsi_sample_count(TsiBinding* b, TsiLine* l, unsigned n, bool cut);
+/* So many were allocated elsewhere. True when the next one is to be timed; then tsi_sample_next follows, or this again. */
+bool tsi_sample_pass(TsiBinding* b, uint32_t n);
 /* Sets the next sample. */
 void tsi_sample_next(TsiBinding* b);
 /* Adds a thread's samples to the arena's, for threads that leave. Registry lock. */

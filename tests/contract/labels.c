@@ -382,6 +382,50 @@ static void one_in_so_many_phases(void) {
     slab_allocator_free(a);
 }
 
+enum { MANY_OPEN = 32, OBJECTS_EACH = 45 };
+
+static void* destroy_all(void* arg) {
+    epoch_domain_t** d = arg;
+    for (unsigned n = 0; n < MANY_OPEN; n++) epoch_domain_destroy(d[n]);
+    return NULL;
+}
+
+/* In regions, of phases that end long before the next sample, by this thread or by another one; in turn in two that are
+ * open; then objects become small at once. None is lost or counted twice. */
+static void one_in_so_many_of_regions(void) {
+    enum { PERIOD = 256, ROUNDS = 400, SMALL = 200000 };
+    SlabOptions o = {.struct_size = sizeof o, .sampling_period = PERIOD};
+    SlabAllocator* a = slab_allocator_create_with(&o);
+    SlabSamplingStats s;
+    uint64_t dice = 88172645463325252u, objects = 0, before = 0;
+    for (unsigned way = 0; way < 4; way++) {
+        uint64_t first = objects;
+        for (unsigned round = 0; round < ROUNDS; round++) {
+            epoch_domain_t* d[MANY_OPEN];
+            pthread_t t;
+            for (unsigned n = 0; n < MANY_OPEN; n++) {
+                REQUIRE((d[n] = epoch_domain_create(a)) != NULL);
+                epoch_domain_t* in[2] = {d[n], d[way == 2 ? n & ~1u : n]};
+                for (unsigned k = 0; k < OBJECTS_EACH && way < 3; k++) {
+                    dice = dice * 6364136223846793005u + 1442695040888963407u;
+                    CHECK(slab_malloc_epoch(a, 1 + (size_t)(dice >> 33) % (n % 2 != 0 ? 2000 : 100), in[k % 2]->epoch_id) != NULL);
+                }
+                objects += way < 3 ? OBJECTS_EACH : 0;
+            }
+            for (unsigned k = 0; way == 3 && round == 0 && k < SMALL; k++, objects++)
+                CHECK(slab_malloc_epoch(a, k % 32768 < 100 ? 4000 : 16, d[0]->epoch_id) != NULL);
+            if (way == 1) CHECK(pthread_create(&t, NULL, destroy_all, d) == 0 && pthread_join(t, NULL) == 0);
+            else (void)destroy_all(d);
+        }
+        slab_stats_sampling(a, &s);
+        uint64_t taken = s.sum.alloc_samples + s.dropped - before;
+        CHECK_GE(21 * taken, 20 * (objects - first) / PERIOD);
+        CHECK_LE(19 * taken, 20 * (objects - first) / PERIOD);
+        before += taken;
+    }
+    slab_allocator_free(a);
+}
+
 /* Each sample counts under the label of the phase it was taken in: fast allocations, slow ones, large ones, those that
  * are refused. */
 static void samples_by_label(void) {
@@ -501,6 +545,6 @@ static const CheckCase cases[] = {
     CHECK_CASE(phases_of_two_labels), CHECK_CASE(escapes_and_relabelling),    CHECK_CASE(more_labels_than_room),
     CHECK_CASE(budget_of_an_epoch),   CHECK_CASE(budget_function_makes_room), CHECK_CASE(budget_of_a_label),
     CHECK_CASE(limit_of_an_allocator), CHECK_CASE(sums_never_go_back),        CHECK_CASE(one_in_so_many),
-    CHECK_CASE(one_in_so_many_phases), CHECK_CASE(samples_by_label),  CHECK_CASE(nothing_comes_back),
+    CHECK_CASE(one_in_so_many_phases), CHECK_CASE(one_in_so_many_of_regions), CHECK_CASE(samples_by_label),  CHECK_CASE(nothing_comes_back),
 };
 CHECK_MAIN(cases)

@@ -254,6 +254,50 @@ static void short_phases_and_large_objects(void) {
     slab_allocator_free(a);
 }
 
+/* In regions: marks that lie behind the end of a phase, in gaps, in the next region and in the other one of two. Sizes of
+ * which a mark hits each, hardly any, and both at once. */
+static void regions_are_unbiased(void) {
+    static const struct {
+        const char* name;
+        size_t least, most, align;
+        unsigned objects, phases;
+    } of[] = {{"tiny", 1, 40, 0, 7, 60000},      {"some", 100, 700, 0, 30, 1500},  {"large", 3000, 4096, 0, 3, 3000},
+              {"any", 1, 4096, 0, 60, 200},      {"aligned", 1, 300, 512, 5, 8000}, {"long", 1, 90, 0, 3000, 60}};
+    enum { KINDS = sizeof of / sizeof *of };
+    for (unsigned timed = 0; timed < 2; timed++) {
+        SlabOptions o = {.struct_size = sizeof o, .profile_bytes = MEAN, .sampling_period = timed != 0 ? 64 : 0};
+        tsi_os.random = same_random;
+        SlabAllocator* a = slab_allocator_create_with(&o);
+        REQUIRE(a != NULL);
+        Truth t[KINDS] = {{0, 0}};
+        uint64_t dice = 88172645463325252u;
+        for (unsigned n = 0; n < KINDS; n++) {
+            unsigned other = (n + 1) % KINDS;
+            for (unsigned k = 0; k < of[n].phases; k++) {
+                epoch_domain_t *d = epoch_domain_create_labeled(a, of[n].name), *e = epoch_domain_create_labeled(a, of[other].name);
+                for (unsigned at = 0; at < of[n].objects; at++) {
+                    unsigned kind = at % 4 == 3 ? other : n;
+                    size_t size = of[kind].least + (size_t)(kit_rand(&dice) % (of[kind].most - of[kind].least + 1));
+                    EpochId id = kind == n ? d->epoch_id : e->epoch_id;
+                    void* p = of[kind].align != 0 ? slab_aligned_alloc_epoch(a, of[kind].align, size, id) : slab_malloc_epoch(a, size, id);
+                    REQUIRE(p != NULL);
+                    t[kind].objects++, t[kind].bytes += slab_usable_size(a, p);
+                }
+                epoch_domain_destroy(d);
+                epoch_domain_destroy(e);
+            }
+        }
+        Profile p = profile_of(a);
+        for (unsigned n = 0; n < KINDS; n++) {
+            Sums s = label_of(&p, of[n].name);
+            NEAR(s.v[0], t[n].objects);
+            NEAR(s.v[1], t[n].bytes);
+            CHECK_EQ(s.live_samples, 0);
+        }
+        slab_allocator_free(a);
+    }
+}
+
 /* Slots of sampled objects go to objects that are not sampled, within one incarnation. */
 static void a_slot_used_again_is_another_object(void) {
     enum { N = 20000 };
@@ -431,7 +475,7 @@ static void off_and_refused(void) {
 
 static const CheckCase cases[] = {
     CHECK_CASE(sums_are_unbiased_by_label),
-    CHECK_CASE(short_phases_and_large_objects),
+    CHECK_CASE(short_phases_and_large_objects), CHECK_CASE(regions_are_unbiased),
     CHECK_CASE(a_slot_used_again_is_another_object),
     CHECK_CASE(samples_end_with_their_objects),
     CHECK_CASE(other_calls_and_timed_samples),

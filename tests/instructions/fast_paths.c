@@ -8,6 +8,7 @@
 #include <slab_alloc.h>
 
 #include <pthread.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -82,16 +83,19 @@ static const struct {
     {"handle_free", handle_alloc, handle_free},
     {"domain", domain, domain},
     {"request", request, request},
+    {"request_sampled", request, request}, /* as with the word */
 };
 
 int main(int argc, char** argv) {
     SlabOptions o = {.struct_size = sizeof o};
     count = argc > 2 ? (unsigned)strtoul(argv[2], NULL, 10) : 0;
+    bool sampled = argc > 1 && strcmp(argv[1], "request_sampled") == 0;
     for (int i = 3; i < argc; i++) {
         if (strcmp(argv[i], "label") == 0) label = "GET /users";
-        if (strcmp(argv[i], "sampled") == 0) o.sampling_period = 1024;
+        if (strcmp(argv[i], "sampled") == 0) sampled = true;
         if (strcmp(argv[i], "segment") == 0) o.segment = 1;
     }
+    if (sampled) o.sampling_period = 1024;
     for (size_t i = 0; argc > 2 && i < sizeof paths / sizeof *paths; i++) {
         if (strcmp(argv[1], paths[i].name) != 0 || count == 0 || count > COUNT_MAX) continue;
         pthread_t t;
