@@ -5,7 +5,7 @@ FULL ?=
 TIME ?= 120
 SCALE ?= 20
 
-.PHONY: help demo test test-all check bench drainability tslab install soak fuzz clean
+.PHONY: help demo test test-all check bench drainability tslab install soak fuzz mutants clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' Makefile
@@ -56,6 +56,10 @@ soak: ## stress and model tests with SCALE times the work (SCALE=20: half an hou
 
 fuzz: ## fuzz each harness for TIME seconds (TIME=120; ARGS="..." goes to libFuzzer); findings and corpus in build/fuzz
 	@scripts/run-fuzz.sh "$(TIME)" $(ARGS)
+
+mutants: ## break the library in small ways, one at a time, and see that tests notice (JOBS=2; ARGS="..." goes to the runner)
+	@scripts/install-deps.sh build core
+	@tests/mutants/run.py $(if $(JOBS),--jobs $(JOBS)) $(ARGS)
 
 clean: ## remove everything that was built
 	rm -rf build

@@ -27,7 +27,9 @@ uint64_t tsi_tally_live_of(const TsiSlabView* v, const TsiRegionTally* region, u
 }
 
 bool tsi_tally_is_full(TsiArena* a, const TsiSlabView* v) {
-    return v->sum.live.bytes + a->space.classes->c[v->cls].size > v->bytes;
+    const TsiClass* c = &a->space.classes->c[v->cls];
+    if (tsi_class_is_region(v->cls)) return v->sum.live.bytes == v->bytes;
+    return v->sum.live.objects == (uint64_t)c->slots << c->lines_log2; /* not by bytes: cells have tails */
 }
 
 /* ---- the allocator ---- */

@@ -191,6 +191,33 @@ static void slabs_of_one_epoch(void) {
     slab_allocator_free(a);
 }
 
+/* Full is where nothing more fits, of every size; one free slot makes it partial, by class and by epoch. */
+static void one_free_slot_is_room(void) {
+    for (uint32_t i = 0; i < SLAB_FIXED_CLASSES; i++) {
+        SlabAllocator* a = kit_create();
+        SlabClassStats c;
+        slab_stats_class(a, i, &c);
+        size_t slots = 0;
+        for (c.net_slabs = 0; c.net_slabs < 2; slots++) { /* until the first is used up */
+            REQUIRE(slots < COUNT && (kept[slots] = slab_malloc(a, c.object_size)) != NULL);
+            slab_stats_class(a, i, &c);
+        }
+        slots--;
+        for (unsigned freed = 0; freed < 2; freed++) {
+            SlabEpochStats e = kit_epoch(a, i, 0);
+            uint32_t full = (freed ? 0u : 1u) + (slots == 1); /* the second slab of one slot is full as well */
+            CHECK_EQ(c.total_full_slabs, full);
+            CHECK_EQ(c.total_partial_slabs, 2 - full);
+            CHECK_EQ(e.full_slab_count, c.total_full_slabs);
+            CHECK_EQ(e.partial_slab_count, c.total_partial_slabs);
+            if (slots == 1) break;
+            slab_free(a, kept[slots / 2]);
+            slab_stats_class(a, i, &c);
+        }
+        slab_allocator_free(a);
+    }
+}
+
 /* Reading changes nothing and needs no quiet: the counters only grow. */
 static void counters_only_grow(void) {
     SlabAllocator* a = kit_create();
@@ -244,6 +271,6 @@ static const CheckCase cases[] = {
     CHECK_CASE(classes_add_up_to_the_whole), CHECK_CASE(epochs_add_up_to_the_classes),
     CHECK_CASE(causes_add_up_to_the_hits),   CHECK_CASE(slabs_of_one_epoch),
     CHECK_CASE(counters_only_grow),          CHECK_CASE(slabs_taken_again_are_taken),
-    CHECK_CASE(a_refused_allocation_counts_as_any),
+    CHECK_CASE(a_refused_allocation_counts_as_any), CHECK_CASE(one_free_slot_is_room),
 };
 CHECK_MAIN(cases)

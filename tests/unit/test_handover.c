@@ -166,6 +166,68 @@ static void a_first_slab_that_is_on_its_way(void** state) {
     assert_int_equal(r.slabs_deferred, 0);
 }
 
+/* ---- owners of several heaps of one epoch ---- */
+
+static void* take_and_go(void* arg) {
+    inside_take(arg);
+    return NULL;
+}
+static void adopt_one_more(void* arg) {
+    Inside* in = arg;
+    in->live = tsi_heap_adopt_more(in->b, in->h);
+}
+static TsiHeap* heap_of(const void* p) { return tsi_heap(tsi_arena(a), tsi_tag_index(unit_tag(a, p))); }
+
+/* A bracket that names the whole epoch keeps all of its thread's heaps there, whichever of them it is opened on. */
+static void a_named_heap_stands_for_its_owners_others(void** state) {
+    (void)state;
+    Inside in = {.n = SLOTS, .all = true}, left = {.n = SLOTS};
+    EpochReceipt r;
+    unit_worker_run(&worker, inside_take, &in);
+    unit_on_thread(take_and_go, &left);
+    unit_worker_run(&worker, inside_enter, &in);
+    unit_worker_run(&worker, adopt_one_more, &in);
+    assert_true(in.live);
+    assert_ptr_not_equal(heap_of(left.p[0]), in.h);
+    assert_true(epoch_close_ex(a, 0, EPOCH_RELEASE, &r));
+    assert_int_equal(r.slabs_returned, 0);
+    assert_int_equal(r.slabs_deferred, 2);
+    assert_int_equal(unit_committed(a), 2 * SLAB);
+    unit_worker_run(&worker, inside_leave, &in);
+    assert_int_equal(unit_committed(a), 0);
+    r = end(0, EPOCH_RELEASE);
+    assert_int_equal(r.objects_released, 2 * SLOTS);
+    assert_int_equal(r.slabs_deferred, 0);
+}
+
+static void adopt_meanwhile(void* arg) { unit_worker_run(&worker, adopt_one_more, arg); }
+
+/* The owner has adopted another heap since one was asked for: as it leaves it lets both go, because the room that goes with the
+ * one has the lines of the other. */
+static void all_heaps_of_a_room_are_handed_over(void** state) {
+    (void)state;
+    Inside in = {.n = SLOTS, .all = true}, left = {.n = SLOTS / 2};
+    unit_worker_run(&worker, inside_take, &in);
+    unit_on_thread(take_and_go, &left);
+    TsiHeap* other = heap_of(left.p[0]);
+    unit_worker_run(&worker, inside_enter, &in);
+    in.live = false;
+    fake_os_interrupt(adopt_meanwhile, &in);
+    slab_trim(a); /* between its two holds the owner adopts */
+    assert_true(in.live);
+    assert_int_equal(tsi_heap_state(tsi_load_seq(&in.h->word)), TSI_HEAP_REVOKED);
+    assert_int_equal(tsi_heap_state(tsi_load_seq(&other->word)), TSI_HEAP_LIVE);
+    unit_worker_run(&worker, inside_leave, &in);
+    assert_int_equal(tsi_heap_state(tsi_load_seq(&in.h->word)), TSI_HEAP_DETACHED);
+    assert_int_equal(tsi_heap_state(tsi_load_seq(&other->word)), TSI_HEAP_DETACHED);
+    unit_check(a);
+    in.n = SLOTS / 2;
+    unit_worker_run(&worker, inside_take, &in); /* and both are found again */
+    assert_int_equal(unit_committed(a), 2 * SLAB);
+}
+
+/* ---- ... and elsewhere ---- */
+
 /* A bracket on another epoch does not defer anything. */
 static void a_bracket_elsewhere_is_no_hindrance(void** state) {
     (void)state;
@@ -439,6 +501,8 @@ int main(void) {
         TEST(a_named_slab_is_left_to_its_owner),
         TEST(a_named_heap_is_left_to_its_owner),
         TEST(a_first_slab_that_is_on_its_way),
+        TEST(a_named_heap_stands_for_its_owners_others),
+        TEST(all_heaps_of_a_room_are_handed_over),
         TEST(a_bracket_elsewhere_is_no_hindrance),
         TEST(a_named_line_of_another_heap),
         TEST(lines_that_are_in_no_heap),

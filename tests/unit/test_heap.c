@@ -188,6 +188,38 @@ static void records_are_used_again(void** state) {
     assert_true(tsi_table_used(&arena->domains) <= 200);
 }
 
+/* A thread that adopts has taken a heap's record for nothing. */
+static void an_adoption_keeps_no_record(void** state) {
+    (void)state;
+    for (unsigned i = 0; i < 300; i++) {
+        Batch other = {.n = 1};
+        void* p[1];
+        EpochId id = epoch_current(a);
+        unit_on_thread(batch_thread, &other);
+        take(p, 1);
+        assert_ptr_equal(unit_binding(a)->heap, other.h);
+        (void)epoch_advance_id(a);
+        epoch_close(a, id);
+    }
+    assert_true(tsi_table_used(&arena->heaps) <= 200);
+}
+
+/* A domain whose epoch was ended by its id opens another one as it is entered: the record of the first goes back. */
+static void entering_anew_keeps_no_record(void** state) {
+    (void)state;
+    for (unsigned i = 0; i < 300; i++) {
+        epoch_domain_t* d = epoch_domain_create(a);
+        assert_non_null(epoch_domain_malloc(d, SIZE));
+        uint64_t era = d->epoch_era;
+        assert_true(epoch_close_ex(a, d->epoch_id, EPOCH_RELEASE, NULL));
+        epoch_domain_enter(d);
+        assert_int_not_equal(d->epoch_era, era);
+        epoch_domain_exit(d);
+        epoch_domain_destroy(d);
+    }
+    assert_true(tsi_table_used(&arena->phases.incs) <= 200);
+}
+
 /* ---- regions ---- */
 
 static bool in_a_region(const void* p) { return tsi_class_is_region(unit_place(a, p).cls); }
@@ -383,6 +415,8 @@ int main(void) {
         TEST(retired_heaps_are_not_adopted),
         TEST(look_up_beyond_the_cache),
         TEST(records_are_used_again),
+        TEST(an_adoption_keeps_no_record),
+        TEST(entering_anew_keeps_no_record),
         TEST(the_first_slab_of_a_domain_is_a_region),
         TEST(a_region_is_used_again_and_again),
         TEST(a_label_tells_the_first_region),

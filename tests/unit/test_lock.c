@@ -1,4 +1,5 @@
 /* test_lock.c - mutual exclusion with and without contention; sleeping and waking. */
+#include "fake_os.h"
 #include "unit.h"
 
 #include "os/lock.h"
@@ -60,12 +61,34 @@ static void sleepers_are_woken(void** state) {
     assert_int_equal(plain, THREADS * LAPS);
 }
 
+static void* wait_for_it(void* arg) {
+    (void)arg;
+    tsi_lock_take(&lock);
+    tsi_lock_give(&lock);
+    return NULL;
+}
+
+/* The giver looks for waiters without a fence: each that waits has issued one for both. */
+static void a_waiter_fences_for_both(void** state) {
+    (void)state;
+    pthread_t t;
+    fake_os_clear();
+    tsi_lock_take(&lock);
+    assert_int_equal(pthread_create(&t, NULL, wait_for_it, NULL), 0);
+    while (tsi_load_relaxed(&lock.waiters) == 0) (void)usleep(100);
+    tsi_lock_give(&lock);
+    assert_int_equal(pthread_join(t, NULL), 0);
+    assert_int_equal(fake_os.barriers, tsi_os.has_membarrier);
+}
+
 int main(void) {
+    fake_os_install(0, false, false);
     tsi_process_init();
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(one_thread),
         cmocka_unit_test(contention),
         cmocka_unit_test(sleepers_are_woken),
+        cmocka_unit_test(a_waiter_fences_for_both),
     };
     return cmocka_run_group_tests_name("lock", tests, NULL, NULL);
 }

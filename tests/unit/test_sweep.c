@@ -283,6 +283,14 @@ static void cleanups_run_when_the_epoch_has_drained(void** state) {
     assert_string_equal(order, "21");
 }
 
+/* One that comes too late leaves nothing behind. */
+static void a_refused_cleanup_keeps_no_record(void** state) {
+    (void)state;
+    (void)end(0, EPOCH_DRAIN);
+    for (unsigned i = 0; i < 500; i++) assert_false(slab_epoch_on_end(a, 0, note, "x"));
+    assert_true(tsi_table_used(&tsi_arena(a)->phases.ends) <= 200);
+}
+
 /* ---- fork ---- */
 
 /* Threads that vanish may have been between a charge and its slab, with or without the label's part, or have bytes pending. */
@@ -328,6 +336,7 @@ int main(void) {
         TEST(the_ring_moves_past),
         TEST(trim_takes_empties_of_active_epochs),
         TEST(cleanups_run_when_the_epoch_has_drained),
+        TEST(a_refused_cleanup_keeps_no_record),
         TEST(a_child_is_charged_for_what_it_has),
     };
     fake_os_install(0, false, false);
