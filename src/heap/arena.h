@@ -168,10 +168,12 @@ typedef struct TsiLearned {
 } TsiLearned;
 
 enum { TSI_PENDING_LABELS = 16 };
-/* Committed bytes of a label that its counter does not have yet. */
+/* What a thread has for a label that the label does not have yet, see heap/charge.h. Its thread writes. On one page. */
 typedef struct TsiPending {
-    uint32_t label;
-    int64_t bytes;
+    _Alignas(512) _Atomic uint64_t whose; /* times it changed labels << 32 | label's record + 1; 0: nobody's */
+    int64_t bytes;          /* committed */
+    TsiLabelSums sums;
+    _Atomic uint32_t duration[TSI_LABEL_BUCKETS], peaks[TSI_LABEL_BUCKETS];
 } TsiPending;
 
 typedef struct TsiBinding {
@@ -210,7 +212,6 @@ typedef struct TsiBinding {
     TsiHeap* by_inc[TSI_HEAP_CACHE];
     TsiRef by_ref[TSI_HEAP_CACHE]; /* shared mode: what by_inc was found for */
     TsiWarm warm;
-    _Atomic uint64_t ended; /* label record << 48 | phases of it that this thread has ended and the label does not have */
     TsiLearned learned[TSI_LEARNED];
     uint32_t period;      /* sampling; 0 = off */
     uint32_t sample_left; /* slots to hand out before the next sample */
@@ -259,7 +260,7 @@ struct TsiArena {
     _Atomic int64_t warm_left;   /* bytes of the warm budget not granted to a binding */
     _Atomic uint64_t tickets;
     _Atomic uint64_t refused[TSI_REFUSED_COUNT]; /* by threads without a binding */
-    _Atomic uint64_t retired_slabs, barriers, closes;
+    _Atomic uint64_t retired_slabs, barriers;
     _Atomic uint64_t overflowed[TSI_CLASSES];
     _Atomic bool has_displaced;
     uint32_t displaced;          /* incarnations without a ring id that hold slabs, index; ring lock */

@@ -23,15 +23,47 @@ static uint64_t label_now(TsiLabel* l, int64_t bytes) {
 }
 
 static void push(TsiArena* a, TsiPending* p) {
-    if (p->bytes != 0) (void)label_now(tsi_label(&a->phases.labels, p->label), p->bytes);
+    if (p->bytes != 0) (void)label_now(tsi_label(&a->phases.labels, tsi_pending_label(p)), p->bytes);
     p->bytes = 0;
 }
 
-static TsiPending* pending_of(TsiArena* a, TsiBinding* b, uint32_t at) {
+/* release, both: pair with the acquires in report_labels.c: who sees either sees that a move was begun, and who sees the second sees
+ * the first */
+static void move_sum(_Atomic uint64_t* from, _Atomic uint64_t* to) {
+    uint64_t n = tsi_load_relaxed(from);
+    if (n == 0) return;
+    tsi_store_release(from, 0);
+    tsi_add_release(to, n);
+}
+
+static void move_histogram(_Atomic uint32_t* from, _Atomic uint64_t* to) {
+    for (unsigned n = 0; n < TSI_LABEL_BUCKETS; n++) {
+        uint32_t count = tsi_load_relaxed(&from[n]);
+        if (count == 0) continue;
+        tsi_store_release(&from[n], 0); /* as in move_sum */
+        tsi_add_release(&to[n], count);
+    }
+}
+
+/* All that the thread has for the record's label goes to the label. */
+static void empty(TsiBinding* b, TsiPending* p) {
+    if ((uint32_t)tsi_load_relaxed(&p->whose) == 0) return;
+    TsiLabel* l = tsi_label(&b->arena->phases.labels, tsi_pending_label(p));
+    TsiLabelShard* s = &l->shard[b->index % TSI_LABEL_SHARDS];
+    push(b->arena, p);
+    tsi_add_relaxed(&l->moves_begun, 1); /* before the first move, whose stores release it */
+    for (unsigned n = 0; n < TSI_LABEL_SUMS; n++) move_sum((_Atomic uint64_t*)&p->sums + n, (_Atomic uint64_t*)&s->sums + n);
+    move_histogram(p->duration, s->duration);
+    move_histogram(p->peaks, s->peaks);
+    tsi_add_release(&l->moves_ended, 1); /* pairs with label_read in report_labels.c: all has moved */
+}
+
+static TsiPending* pending_of(TsiBinding* b, uint32_t at) {
     TsiPending* p = &b->pending[at % TSI_PENDING_LABELS];
-    if (p->label != at) {
-        push(a, p);
-        p->label = at;
+    uint64_t whose = tsi_load_relaxed(&p->whose);
+    if (TSI_UNLIKELY((uint32_t)whose != at + 1)) {
+        empty(b, p);
+        tsi_store_relaxed(&p->whose, ((whose >> 32) + 1) << 32 | (at + 1)); /* before the sums, see add */
     }
     return p;
 }
@@ -46,7 +78,7 @@ static void push_when_large(TsiArena* a, TsiPending* p) {
 static bool label_charge(TsiArena* a, TsiBinding* b, TsiCharge* c) {
     TsiLabel* l = tsi_label(&a->phases.labels, c->label);
     uint64_t hard = tsi_load_relaxed(&l->budget.hard), now;
-    TsiPending* p = pending_of(a, b, c->label);
+    TsiPending* p = pending_of(b, c->label);
     c->pending = !has_budget(l);
     if (c->pending) {
         p->bytes += (int64_t)c->bytes;
@@ -64,11 +96,11 @@ static bool label_charge(TsiArena* a, TsiBinding* b, TsiCharge* c) {
 static void label_uncharge(TsiArena* a, TsiBinding* b, uint32_t at, uint64_t bytes) {
     TsiLabel* l = tsi_label(&a->phases.labels, at);
     if (b == NULL || has_budget(l)) {
-        if (b != NULL) push(a, pending_of(a, b, at));
+        if (b != NULL) push(a, pending_of(b, at));
         (void)label_now(l, -(int64_t)bytes);
         return;
     }
-    TsiPending* p = pending_of(a, b, at);
+    TsiPending* p = pending_of(b, at);
     p->bytes -= (int64_t)bytes;
     push_when_large(a, p);
 }
@@ -77,8 +109,21 @@ static void label_uncharge(TsiArena* a, TsiBinding* b, uint32_t at, uint64_t byt
 
 void tsi_uncharge(TsiArena* a, TsiBinding* b, TsiInc* i, uint64_t bytes) {
     if (bytes == 0) return;
-    uint64_t was = tsi_sub_relaxed(&i->charge, bytes);
+    rise(&i->peak, bytes_in(tsi_load_relaxed(&i->charge)));
+    /* release: pairs with tsi_inc_peak: the peak is there before the bytes have gone */
+    uint64_t was = atomic_fetch_sub_explicit(&i->charge, bytes, memory_order_release);
+    rise(&i->peak, bytes_in(was));
     label_uncharge(a, b, label_in(was), bytes);
+}
+
+void tsi_charge_undo(TsiArena* a, TsiBinding* b, TsiInc* i, uint64_t bytes) {
+    label_uncharge(a, b, label_in(tsi_sub_relaxed(&i->charge, bytes)), bytes);
+}
+
+void tsi_uncharge_all_locked(TsiArena* a, TsiBinding* b, TsiInc* i) {
+    uint64_t was = tsi_load_relaxed(&i->charge);
+    if (bytes_in(was) != 0) label_uncharge(a, b, label_in(was), bytes_in(was));
+    tsi_store_relaxed(&i->charge, (uint64_t)label_in(was) << TSI_CHARGE_BITS);
 }
 
 /* The bytes are in the phase's charge, and `was` is what it was before. */
@@ -116,13 +161,12 @@ static bool passes(uint64_t soft, uint64_t was, uint64_t now) {
 void tsi_charge_keep(TsiBinding* b, TsiInc* i, const TsiCharge* c) {
     TsiLabel* l = tsi_label(&b->arena->phases.labels, c->label);
     uint64_t now = c->phase + c->bytes;
-    rise(&i->peak, now);
     if (passes(tsi_load_relaxed(&i->budget.soft), c->phase, now)) {
         b->budget.soft |= TSI_BUDGET_PHASE;
         b->budget.phase_bytes = now;
     }
     if (c->pending) {
-        push_when_large(b->arena, pending_of(b->arena, b, c->label));
+        push_when_large(b->arena, pending_of(b, c->label));
         return;
     }
     now = c->of_label + c->bytes;
@@ -150,32 +194,47 @@ void tsi_charge_again(TsiArena* a, TsiInc* i, uint64_t bytes) {
     (void)label_now(tsi_label(&a->phases.labels, label_in(tsi_add_relaxed(&i->charge, bytes))), (int64_t)bytes);
 }
 
-static TsiLabelShard* shard_of(TsiArena* a, TsiBinding* b, TsiInc* i) {
-    return &tsi_label_of(a, i)->shard[b != NULL ? b->index % TSI_LABEL_SHARDS : 0];
+/* Where a thread's posts for the label of a phase go. */
+typedef struct Books {
+    TsiLabelSums* sums;
+    bool own; /* the calling thread's: plain stores */
+} Books;
+
+static Books books_of(TsiArena* a, TsiBinding* b, TsiInc* i) {
+    if (b != NULL) return (Books){&pending_of(b, tsi_inc_label(i))->sums, true};
+    return (Books){&tsi_label_of(a, i)->shard[0].sums, false};
 }
 
-static void post(_Atomic uint64_t* account, uint64_t* posted, uint64_t now) {
+static void add(Books k, _Atomic uint64_t* sum, uint64_t n) {
+    /* release: pairs with the acquire in tsi_labels_begin: who reads it reads whose it is, too */
+    if (k.own) tsi_store_release(sum, tsi_load_relaxed(sum) + n);
+    else tsi_add_relaxed(sum, n);
+}
+
+static void post(Books k, _Atomic uint64_t* account, uint64_t* posted, uint64_t now) {
     uint64_t more = now - *posted;
     if ((int64_t)more <= 0) return; /* negative: posted ahead, by a relabelling */
     *posted = now; /* before the account has it, see label.h */
-    tsi_add_relaxed(account, more);
+    add(k, account, more);
 }
 
 /* What was freed singly is what is neither live nor released. */
 static void post_freed_locked(TsiArena* a, TsiBinding* b, TsiInc* i, const TsiHeld* held) {
-    TsiLabelShard* s = shard_of(a, b, i);
-    post(&s->objects_freed, &i->posted.objects_freed, i->allocated.objects + held->issued.objects - i->released.objects - held->live.objects);
-    post(&s->bytes_freed, &i->posted.bytes_freed, i->allocated.bytes + held->issued.bytes - i->released.bytes - held->live.bytes);
+    Books k = books_of(a, b, i);
+    TsiLabelSums* s = k.sums;
+    post(k, &s->objects_freed, &i->posted.objects_freed, i->allocated.objects + held->issued.objects - i->released.objects - held->live.objects);
+    post(k, &s->bytes_freed, &i->posted.bytes_freed, i->allocated.bytes + held->issued.bytes - i->released.bytes - held->live.bytes);
 }
 
 /* Posts ahead of the settling of slabs and heaps. */
 static void post_held_locked(TsiArena* a, TsiBinding* b, TsiInc* i, const TsiHeld* held) {
-    TsiLabelShard* s = shard_of(a, b, i);
+    Books k = books_of(a, b, i);
+    TsiLabelSums* s = k.sums;
     uint64_t slow = i->slow;
     for (uint32_t at = i->heaps; at != 0; at = tsi_heap(a, at - 1)->inc_next) slow += tsi_load_relaxed(&tsi_heap(a, at - 1)->slow);
-    post(&s->objects_allocated, &i->posted.objects_allocated, i->allocated.objects + held->issued.objects);
-    post(&s->bytes_allocated, &i->posted.bytes_allocated, i->allocated.bytes + held->issued.bytes);
-    post(&s->slow, &i->posted.slow, slow);
+    post(k, &s->objects_allocated, &i->posted.objects_allocated, i->allocated.objects + held->issued.objects);
+    post(k, &s->bytes_allocated, &i->posted.bytes_allocated, i->allocated.bytes + held->issued.bytes);
+    post(k, &s->slow, &i->posted.slow, slow);
     post_freed_locked(a, b, i, held);
 }
 
@@ -207,17 +266,17 @@ void tsi_relabel_locked(TsiArena* a, TsiBinding* b, TsiInc* i, const char name[T
 /* ---- accounts ---- */
 
 void tsi_post_locked(TsiArena* a, TsiBinding* b, TsiInc* i) {
-    TsiLabelShard* s = shard_of(a, b, i);
-    TsiLabel* l = tsi_label_of(a, i);
-    post(&s->objects_allocated, &i->posted.objects_allocated, i->allocated.objects);
-    post(&s->bytes_allocated, &i->posted.bytes_allocated, i->allocated.bytes);
-    post(&s->objects_released, &i->posted.objects_released, i->released.objects);
-    post(&s->bytes_released, &i->posted.bytes_released, i->released.bytes);
-    post(&s->closed_slabs, &i->posted.closed_slabs, i->closed_slabs);
-    post(&s->pinned_slabs, &i->posted.pinned_slabs, i->pinned_slabs);
-    post(&s->slow, &i->posted.slow, i->slow);
-    post(&l->lock_fast, &i->posted.lock_fast, i->lock_fast);
-    post(&l->lock_contended, &i->posted.lock_contended, i->lock_contended);
+    Books k = books_of(a, b, i);
+    TsiLabelSums* s = k.sums;
+    post(k, &s->objects_allocated, &i->posted.objects_allocated, i->allocated.objects);
+    post(k, &s->bytes_allocated, &i->posted.bytes_allocated, i->allocated.bytes);
+    post(k, &s->objects_released, &i->posted.objects_released, i->released.objects);
+    post(k, &s->bytes_released, &i->posted.bytes_released, i->released.bytes);
+    post(k, &s->closed_slabs, &i->posted.closed_slabs, i->closed_slabs);
+    post(k, &s->pinned_slabs, &i->posted.pinned_slabs, i->pinned_slabs);
+    post(k, &s->slow, &i->posted.slow, i->slow);
+    post(k, &s->lock_fast, &i->posted.lock_fast, i->lock_fast);
+    post(k, &s->lock_contended, &i->posted.lock_contended, i->lock_contended);
 }
 
 void tsi_post_settled_locked(TsiArena* a, TsiInc* i) {
@@ -232,34 +291,37 @@ void tsi_post_last_locked(TsiArena* a, TsiBinding* b, TsiInc* i) {
     post_freed_locked(a, b, i, &nothing);
 }
 
-static void post_ended(TsiArena* a, TsiBinding* b, uint64_t ended) {
-    TsiLabelShard* s = &tsi_label(&a->phases.labels, label_in(ended))->shard[b->index % TSI_LABEL_SHARDS];
-    if (bytes_in(ended) != 0) tsi_add_relaxed(&s->ended, bytes_in(ended)); /* the low bits are a count here */
-}
-
 void tsi_charges_flush(TsiBinding* b) {
-    for (unsigned n = 0; n < TSI_PENDING_LABELS; n++) push(b->arena, &b->pending[n]);
-    uint64_t ended = tsi_load_relaxed(&b->ended);
-    tsi_store_relaxed(&b->ended, 0);
-    post_ended(b->arena, b, ended);
+    for (unsigned n = 0; n < TSI_PENDING_LABELS; n++) {
+        TsiPending* p = &b->pending[n];
+        empty(b, p);
+        /* Not 0 where it was used: its page is told from one that never was (tsi_snapshot_metadata_bytes). */
+        if (tsi_load_relaxed(&p->whose) != 0) tsi_store_relaxed(&p->whose, tsi_load_relaxed(&p->whose) >> 32 << 32);
+    }
 }
 
-/* Phases of one label follow each other: their ends are counted in the thread until another label comes. */
-static void count_end(TsiArena* a, TsiBinding* b, uint32_t label) {
-    uint64_t was = tsi_load_relaxed(&b->ended);
-    bool same = label_in(was) == label;
-    tsi_store_relaxed(&b->ended, same ? was + 1 : ((uint64_t)label << TSI_CHARGE_BITS) + 1);
-    if (!same) post_ended(a, b, was); /* after it has left the thread, see label.h */
+/* 32 bits are enough: a record that comes near their end goes to its label. */
+static void count_in(TsiBinding* b, TsiPending* p, _Atomic uint32_t* bucket) {
+    uint32_t now = tsi_load_relaxed(bucket) + 1;
+    tsi_store_release(bucket, now); /* as in add */
+    if (TSI_UNLIKELY(now > UINT32_MAX / 2)) empty(b, p);
 }
 
 void tsi_post_end_locked(TsiArena* a, TsiBinding* b, TsiInc* i, uint64_t now_ns) {
-    TsiLabelShard* s = shard_of(a, b, i);
-    if (b != NULL) count_end(a, b, tsi_inc_label(i));
-    else tsi_add_relaxed(&s->ended, 1);
-    uint64_t peak = tsi_load_relaxed(&i->peak), since = tsi_load_relaxed(&i->open_since_ns);
+    Books k = books_of(a, b, i);
+    uint64_t peak = tsi_inc_peak(i), since = tsi_load_relaxed(&i->open_since_ns);
+    add(k, &k.sums->ended, 1);
     if (peak == 0) return;
-    tsi_add_relaxed(&s->peaks[tsi_label_bucket(peak)], 1);
-    if (now_ns != 0) tsi_add_relaxed(&s->duration[tsi_label_bucket(now_ns > since ? now_ns - since : 0)], 1);
+    unsigned size = tsi_label_bucket(peak), age = tsi_label_bucket(now_ns > since ? now_ns - since : 0);
+    if (b != NULL) {
+        TsiPending* p = pending_of(b, tsi_inc_label(i));
+        count_in(b, p, &p->peaks[size]);
+        if (now_ns != 0) count_in(b, p, &p->duration[age]);
+        return;
+    }
+    TsiLabelShard* s = &tsi_label_of(a, i)->shard[0];
+    tsi_add_relaxed(&s->peaks[size], 1);
+    if (now_ns != 0) tsi_add_relaxed(&s->duration[age], 1);
 }
 
 void tsi_post_escapes(TsiArena* a, TsiInc* i, TsiTotals live) {

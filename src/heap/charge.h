@@ -6,6 +6,9 @@
  * 64 KiB either way, so that threads that serve one route do not meet on its counter; `peak` of a
  * label is exact but for that. Labels with a budget are charged at once.
  *
+ * What phases post when they end is kept by the thread as well, in a record for each of the labels that it used last, written
+ * by plain stores. A reader that finds the record to be another label's after reading than before leaves it out this time.
+ *
  * Budgets are tested where a slab is taken: never in a fast path.
  */
 #ifndef TSI_HEAP_CHARGE_H
@@ -25,10 +28,13 @@ typedef struct TsiCharge {
 /* Adds the bytes of a slab that is about to be taken to the phase and its label. False when a hard budget forbids it:
  * nothing has changed then, and b->budget says whose it was. */
 bool tsi_charge(TsiBinding* b, TsiInc* i, uint64_t bytes, TsiCharge* c);
-/* The slab is there: peaks rise, and b->budget says which soft budgets were passed. Else tsi_uncharge. */
+/* The slab is there: the label's peak rises, and b->budget says which soft budgets were passed. Else tsi_charge_undo, and no peak has it. */
 void tsi_charge_keep(TsiBinding* b, TsiInc* i, const TsiCharge* c);
-/* Takes them off. The incarnation is pinned. b may be NULL. */
+void tsi_charge_undo(TsiArena* a, TsiBinding* b, TsiInc* i, uint64_t bytes);
+/* Takes bytes off that were kept. The incarnation is pinned. b may be NULL. */
 void tsi_uncharge(TsiArena* a, TsiBinding* b, TsiInc* i, uint64_t bytes);
+/* All that the phase still has, when it is over and nobody else charges it. Stripe held. */
+void tsi_uncharge_all_locked(TsiArena* a, TsiBinding* b, TsiInc* i);
 /* Thread exit: what is pending reaches the labels. */
 void tsi_charges_flush(TsiBinding* b);
 
@@ -57,6 +63,9 @@ void tsi_post_escapes(TsiArena* a, TsiInc* i, TsiTotals live);
 
 /* Calls the functions of the budgets; no lock held, no bracket open. Of hard ones only those in the bits `hard`. */
 void tsi_budget_tell(TsiArena* a, const TsiBudgetEvents* e, unsigned hard);
+
+/* Record of the label that it is for; it is for one. */
+TSI_INLINE uint32_t tsi_pending_label(const TsiPending* p) { return (uint32_t)tsi_load_relaxed(&p->whose) - 1; }
 
 TSI_INLINE TsiLabel* tsi_label_of(TsiArena* a, TsiInc* i) {
     return tsi_label(&a->phases.labels, tsi_inc_label(i));

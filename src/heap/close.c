@@ -178,7 +178,7 @@ bool tsi_epoch_end(TsiArena* a, TsiRef ref, EpochCloseMode mode, bool measure_rs
     EpochReceipt r;
     uint64_t rss_before = holds && measure_rss ? tsi_os.rss_bytes() : 0;
     /* Also where all is gone that it held: a large object that was freed, in shared mode. */
-    uint64_t start = holds || tsi_load_relaxed(&i->peak) != 0 ? tsi_os.now_ns() : 0;
+    uint64_t start = holds || tsi_inc_peak(i) != 0 ? tsi_os.now_ns() : 0;
     TsiCloseTally tally;
     if (rss_before != 0) memset(w.tally = &tally, 0, sizeof tally);
     memset(&r, 0, sizeof r);
@@ -205,7 +205,6 @@ bool tsi_epoch_end(TsiArena* a, TsiRef ref, EpochCloseMode mode, bool measure_rs
         r.rss_before = rss_before;
         r.rss_after = rss_after;
     }
-    tsi_add_relaxed(&a->closes, 1);
     r.slabs_returned = w.slabs;
     r.bytes_returned = w.bytes;
     r.slabs_deferred = w.deferred;
@@ -219,7 +218,7 @@ bool tsi_epoch_end(TsiArena* a, TsiRef ref, EpochCloseMode mode, bool measure_rs
 
 /* As tsi_inc_open makes it. Whoever changes more than asked for here takes the stripe and is counted. */
 static bool is_clean_locked(TsiInc* i) {
-    return (i->lock_fast | i->lock_contended | tsi_load_relaxed(&i->user_refs) | tsi_load_relaxed(&i->peak) |
+    return (i->lock_fast | i->lock_contended | tsi_load_relaxed(&i->user_refs) | tsi_inc_peak(i) |
             tsi_load_relaxed(&i->open_since_ns) | tsi_load_relaxed(&i->budget.soft) | tsi_load_relaxed(&i->budget.hard)) == 0;
 }
 
@@ -261,16 +260,18 @@ bool tsi_inc_end_alone(TsiArena* a, TsiBinding* b, TsiRef ref, EpochReceipt* out
         tsi_inc_give(i);
         return false;
     }
-    tsi_store_seq(&i->word, tsi_ref_era(ref) << 2 | TSI_INC_RELEASED);
+    /* release: no heap is left for anybody to enter, and who wants to be born waits for the stripe */
+    tsi_store_release(&i->word, tsi_ref_era(ref) << 2 | TSI_INC_RELEASED);
     tsi_sweep_own_locked(&w, h);
     tsi_post_end_locked(a, b, i, start);
     tsi_post_last_locked(a, b, i);
+    tsi_uncharge_all_locked(a, b, i); /* no heap is left, so nobody charges it */
+    w.uncharged = 0;
     memset(out, 0, sizeof *out);
     fill_receipt_locked(&w, (TsiTotals){0, 0}, out);
     tsi_store_release(&i->word, TSI_INC_RELEASED); /* era 0: matches no reference; the record stays ours until it is given back */
     tsi_inc_give(i);
     tsi_sweep_finish(&w);
-    tsi_add_relaxed(&a->closes, 1);
     out->slabs_returned = w.slabs;
     out->bytes_returned = w.bytes;
     out->close_ns = tsi_os.now_ns() - start;
@@ -295,7 +296,7 @@ void tsi_inc_sweep(TsiArena* a, TsiBinding* b, TsiInc* i, uint64_t era) {
 
 /* The ring has moved past this incarnation: owners let go when they next come by. */
 static void retire_locked(TsiArena* a, TsiInc* i, unsigned state) {
-    uint64_t now_ns = tsi_load_relaxed(&i->peak) != 0 ? tsi_os.now_ns() : 0;
+    uint64_t now_ns = tsi_inc_peak(i) != 0 ? tsi_os.now_ns() : 0;
     if (tsi_inc_state(i) == TSI_INC_ACTIVE) tsi_post_end_locked(a, NULL, i, now_ns);
     if (tsi_inc_state(i) < state) tsi_store_seq(&i->word, tsi_inc_era(i) << 2 | state);
     for (uint32_t at = i->heaps; at != 0; at = tsi_heap(a, at - 1)->inc_next) {

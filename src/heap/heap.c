@@ -166,7 +166,7 @@ static void heap_join_locked(TsiArena* a, TsiInc* i, TsiHeap* h) {
     h->inc_next = i->heaps;
     if (h->inc_next != 0) tsi_heap(a, h->inc_next - 1)->inc_prev = h->index + 1;
     i->heaps = h->index + 1;
-    tsi_add_relaxed(&i->heap_count, 1);
+    tsi_store_relaxed(&i->heap_count, tsi_load_relaxed(&i->heap_count) + 1);
 }
 
 /* An ownerless heap of the incarnation, now the binding's; NULL when there is none. Stripe held. */
@@ -205,7 +205,7 @@ TsiHeap* tsi_heap_birth_locked(TsiArena* a, TsiInc* i, TsiRef ref, uint32_t inde
     tsi_store_relaxed(&h->slow, 0);
     tsi_store_relaxed(&h->ref, ref);
     heap_join_locked(a, i, h);
-    tsi_store_seq(&h->word, word);
+    tsi_store_release(&h->word, word); /* publishes the fields; who takes it from its owner holds the stripe */
     return h;
 }
 

@@ -74,7 +74,7 @@ static void heap_leave_inc_locked(TsiArena* a, TsiInc* i, TsiHeap* h) {
     if (h->inc_prev != 0) tsi_heap(a, h->inc_prev - 1)->inc_next = h->inc_next;
     else i->heaps = h->inc_next;
     if (h->inc_next != 0) tsi_heap(a, h->inc_next - 1)->inc_prev = h->inc_prev;
-    tsi_sub_relaxed(&i->heap_count, 1);
+    tsi_store_relaxed(&i->heap_count, tsi_load_relaxed(&i->heap_count) - 1);
     i->slow += tsi_load_relaxed(&h->slow);
 }
 

@@ -41,7 +41,7 @@ static bool slab_open(TsiSpace* s, unsigned cls, uint32_t slab_id, uint32_t inde
     if (region && !tsi_region_open(s, cls, slab_id, heap_at)) return false;
     for (uint32_t i = 0, first = tsi_first_line(c, slab_id); !region && i < 1u << c->lines_log2; i++)
         line_init(s, c, first + i, seq, gen_base, heap_at, how, ready ? c->full : 0);
-    tsi_store_seq(&slab->tag, tsi_tag(seq, index, state)); /* publishes the words to freers */
+    tsi_store_release(&slab->tag, tsi_tag(seq, index, state)); /* publishes the words to freers, which acquire it */
     return true;
 }
 
@@ -66,7 +66,7 @@ bool tsi_slab_take(TsiBinding* b, TsiHeap* h, unsigned cls, TsiOpen how, uint32_
     for (;;) {
         warm = tsi_warm_take(b, cls, slab_id);
         if (!warm && !tsi_space_take(s, cls, tsi_lane_of(b->arena, i), slab_id)) {
-            tsi_uncharge(b->arena, b, i, bytes);
+            tsi_charge_undo(b->arena, b, i, bytes);
             note_over(b, *slab_id);
             return false;
         }
@@ -99,7 +99,7 @@ void* tsi_large_alloc(TsiBinding* b, TsiRef ref, size_t size, size_t align, TsiI
     TsiCharge charge;
     if (!tsi_charge(b, i, bytes, &charge)) return NULL;
     if (!tsi_space_take_large(s, size, align, tsi_lane_of(a, i), &slab_id)) {
-        tsi_uncharge(a, b, i, bytes);
+        tsi_charge_undo(a, b, i, bytes);
         note_over(b, slab_id);
         return NULL;
     }
@@ -119,7 +119,7 @@ void* tsi_large_alloc(TsiBinding* b, TsiRef ref, size_t size, size_t align, TsiI
     }
     tsi_inc_give(i);
     if (!active) {
-        tsi_uncharge(a, b, i, bytes);
+        tsi_charge_undo(a, b, i, bytes);
         tsi_space_give_large(s, slab_id);
         return NULL;
     }

@@ -68,7 +68,7 @@ typedef struct TsiInc {
     bool drained;
     bool escapes_posted;   /* by its first close that drains */
     bool named;            /* only used in a fork child: a domain refers to it */
-    _Atomic uint32_t heap_count;
+    _Atomic uint32_t heap_count; /* written under the stripe, read without it */
     _Atomic uint32_t detached; /* heaps without an owner: worth a look under the lock */
     _Atomic uint32_t slab_count; /* orphans, PARTIAL and PURGING ones that are not unlinked, and skipped ones included */
     uint32_t skipped;      /* slabs that sweeps have left to their owners */
@@ -84,7 +84,7 @@ typedef struct TsiInc {
 
     _Atomic uint64_t user_refs;  /* slab_epoch_inc_refcount */
     _Atomic uint32_t scopes;     /* scopes inside of domains that borrow it */
-    _Atomic uint64_t peak;        /* most committed bytes */
+    _Atomic uint64_t peak;        /* most committed bytes before some left, see tsi_inc_peak */
     _Atomic uint64_t purged;      /* bytes given back to the system by its closes */
     TsiBudget budget;             /* fn and ctx: stripe */
     uint64_t closed_slabs, pinned_slabs, slow, lock_fast, lock_contended; /* stripe; accounts like `allocated` */
@@ -122,6 +122,12 @@ TSI_INLINE TsiInc* tsi_inc(const TsiPhases* p, uint32_t index) { return tsi_tabl
 TSI_INLINE TsiLock* tsi_inc_lock(const TsiInc* i) { return &tsi_stripes[((uintptr_t)i >> 6) % TSI_STRIPES]; }
 /* Record of its label. */
 TSI_INLINE uint32_t tsi_inc_label(TsiInc* i) { return (uint32_t)(tsi_load_relaxed(&i->charge) >> TSI_CHARGE_BITS); }
+/* Most committed bytes so far. The charge first: bytes leave it after `peak` has them, or while nobody else asks. */
+TSI_INLINE uint64_t tsi_inc_peak(TsiInc* i) {
+    uint64_t now = tsi_load_acquire(&i->charge) & TSI_CHARGE_MASK; /* pairs with tsi_uncharge */
+    uint64_t peak = tsi_load_relaxed(&i->peak);
+    return now > peak ? now : peak;
+}
 TSI_INLINE void tsi_inc_give(TsiInc* i) { tsi_lock_give_probed(tsi_inc_lock(i)); }
 TSI_INLINE uint64_t tsi_inc_era(TsiInc* i) { return tsi_load_acquire(&i->word) >> 2; }
 /* Takes its lock, and counts on whose behalf. A reference may be old: a record that is not open belongs to whoever

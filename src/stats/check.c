@@ -313,7 +313,7 @@ static void check_label(Check* k, uint32_t at) {
     for (uint32_t n = 0; n < tsi_table_used(&k->a->bindings); n++) {
         const TsiBinding* b = tsi_table_at(&k->a->bindings, n);
         const TsiPending* p = &b->pending[at % TSI_PENDING_LABELS];
-        if (p->label == at) sum += p->bytes;
+        if ((uint32_t)tsi_load_relaxed(&p->whose) == at + 1) sum += p->bytes;
     }
     for (uint32_t n = 1; n < tsi_table_used(&k->a->phases.incs); n++) {
         TsiInc* i = tsi_inc(&k->a->phases, n);

@@ -57,7 +57,7 @@ static void copy_phase(TsiWalk* w, uint32_t n) {
     memcpy(c->text, i->label, sizeof c->text);
     c->since = tsi_load_relaxed(&i->open_since_ns);
     c->refcount = tsi_snapshot_refcount(a, i);
-    c->peak = tsi_load_relaxed(&i->peak);
+    c->peak = tsi_inc_peak(i);
     c->purged = tsi_load_relaxed(&i->purged);
     c->soft = tsi_load_relaxed(&i->budget.soft);
     c->hard = tsi_load_relaxed(&i->budget.hard);

@@ -13,44 +13,72 @@
 
 #include <string.h>
 
-/* What the account has, before any phase is read. */
-static void label_begin(TsiLabels* ls, uint32_t at, SlabLabelStats* out) {
+enum { TRIES = 64 };
+
+static void sums_add(SlabLabelStats* out, const TsiLabelSums* s) {
+    /* acquire: pairs with add and move_sum in charge.c */
+    out->phases_ended += tsi_load_acquire(&s->ended);
+    out->objects_allocated += tsi_load_acquire(&s->objects_allocated);
+    out->bytes_allocated += tsi_load_acquire(&s->bytes_allocated);
+    out->objects_released += tsi_load_acquire(&s->objects_released);
+    out->bytes_released += tsi_load_acquire(&s->bytes_released);
+    out->objects_freed += tsi_load_acquire(&s->objects_freed);
+    out->bytes_freed += tsi_load_acquire(&s->bytes_freed);
+    out->closed_slabs += tsi_load_acquire(&s->closed_slabs);
+    out->pinned_slabs += tsi_load_acquire(&s->pinned_slabs);
+    out->slow_path_hits += tsi_load_acquire(&s->slow);
+    out->lock_fast_acquire += tsi_load_acquire(&s->lock_fast);
+    out->lock_contended += tsi_load_acquire(&s->lock_contended);
+}
+
+/* What a thread has for the label. */
+static void pending_add(SlabLabelStats* l, uint32_t at, const TsiPending* p) {
+    uint64_t whose = tsi_load_acquire(&p->whose); /* before the sums, which are the label's or 0 from then on */
+    if ((uint32_t)whose != at + 1) return;
+    SlabLabelStats with = *l;
+    sums_add(&with, &p->sums);
+    for (unsigned b = 0; b < TSI_LABEL_BUCKETS; b++) {
+        with.duration_ns[b] += tsi_load_acquire(&p->duration[b]); /* as in sums_add */
+        with.peak_bytes_hist[b] += tsi_load_acquire(&p->peaks[b]);
+    }
+    if (tsi_load_relaxed(&p->whose) == whose) *l = with; /* else some may be another label's */
+}
+
+/* What the shards and the threads have, before any phase is read. False when something moved between them meanwhile. */
+static bool label_begin(TsiArena* a, uint32_t at, SlabLabelStats* out) {
+    TsiLabels* ls = &a->phases.labels;
     TsiLabel* l = tsi_label(ls, at);
+    uint64_t moves = tsi_load_acquire(&l->moves_ended); /* pairs with empty in charge.c */
     *out = (SlabLabelStats){.version = SLAB_STATS_VERSION, .label_id = tsi_label_id(ls, at)};
     memcpy(out->label, l->name, sizeof out->label);
     for (unsigned n = 0; n < TSI_LABEL_SHARDS; n++) {
         TsiLabelShard* s = &l->shard[n];
-        out->phases_ended += tsi_load_relaxed(&s->ended);
-        out->objects_allocated += tsi_load_relaxed(&s->objects_allocated);
-        out->bytes_allocated += tsi_load_relaxed(&s->bytes_allocated);
-        out->objects_released += tsi_load_relaxed(&s->objects_released);
-        out->bytes_released += tsi_load_relaxed(&s->bytes_released);
-        out->objects_freed += tsi_load_relaxed(&s->objects_freed);
-        out->bytes_freed += tsi_load_relaxed(&s->bytes_freed);
-        out->closed_slabs += tsi_load_relaxed(&s->closed_slabs);
-        out->pinned_slabs += tsi_load_relaxed(&s->pinned_slabs);
-        out->slow_path_hits += tsi_load_relaxed(&s->slow);
+        sums_add(out, &s->sums);
         out->alloc_samples += tsi_load_relaxed(&s->samples);
         out->alloc_wall_ns_sum += tsi_load_relaxed(&s->sample_ns[0]);
         out->alloc_cpu_ns_sum += tsi_load_relaxed(&s->sample_ns[1]);
         out->alloc_wait_ns_sum += tsi_load_relaxed(&s->sample_ns[2]);
         for (unsigned b = 0; b < TSI_LABEL_BUCKETS; b++) {
-            out->duration_ns[b] += tsi_load_relaxed(&s->duration[b]);
-            out->peak_bytes_hist[b] += tsi_load_relaxed(&s->peaks[b]);
+            out->duration_ns[b] += tsi_load_acquire(&s->duration[b]); /* as in sums_add */
+            out->peak_bytes_hist[b] += tsi_load_acquire(&s->peaks[b]);
         }
     }
+    for (uint32_t n = 0; n < tsi_table_used(&a->bindings); n++) {
+        const TsiBinding* b = tsi_table_at(&a->bindings, n);
+        pending_add(out, at, &b->pending[at % TSI_PENDING_LABELS]);
+    }
+    bool whole = tsi_load_relaxed(&l->moves_begun) == moves;
     out->objects_escaped = tsi_load_relaxed(&l->objects_escaped);
     out->bytes_escaped = tsi_load_relaxed(&l->bytes_escaped);
     out->refusals = tsi_load_relaxed(&l->refusals);
     out->cas_retries = tsi_load_relaxed(&l->retries);
-    out->lock_fast_acquire = tsi_load_relaxed(&l->lock_fast);
-    out->lock_contended = tsi_load_relaxed(&l->lock_contended);
     out->swallowed = tsi_load_relaxed(&l->swallowed);
     out->budget_soft_bytes = tsi_load_relaxed(&l->budget.soft);
     out->budget_hard_bytes = tsi_load_relaxed(&l->budget.hard);
     out->budget_warnings = tsi_load_relaxed(&l->warnings);
     out->budget_refusals = tsi_load_relaxed(&l->over);
     out->peak_bytes = tsi_load_relaxed(&l->peak);
+    return whole;
 }
 
 /* Was it labelled anew, or ended, since it was copied? Then what its slabs have issued belongs to another label. */
@@ -176,11 +204,9 @@ static void add_unsettled(TsiWalk* w, uint32_t n) {
 void tsi_labels_begin(TsiWalk* w) {
     TsiArena* a = w->a;
     TsiReport* r = w->r;
-    for (uint32_t at = 0; at < r->label_count; at++) label_begin(&a->phases.labels, at, &r->labels[at]);
-    for (uint32_t n = 0; n < tsi_table_used(&a->bindings); n++) {
-        uint64_t ended = tsi_load_relaxed(&((TsiBinding*)tsi_table_at(&a->bindings, n))->ended);
-        uint64_t label = ended >> TSI_CHARGE_BITS;
-        if (label < r->label_count) r->labels[label].phases_ended += ended & TSI_CHARGE_MASK;
+    for (uint32_t at = 0; at < r->label_count; at++) {
+        unsigned tries = 0;
+        while (!label_begin(a, at, &r->labels[at]) && ++tries < TRIES) {}
     }
 }
 

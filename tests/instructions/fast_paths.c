@@ -62,6 +62,23 @@ static void request(unsigned n) {
         epoch_domain_destroy(d);
     }
 }
+/* Ten objects, while fifteen others are open. */
+static void tiny(unsigned n, bool singly) {
+    static const unsigned short sizes[10] = {64, 256, 96, 128, 384, 64, 192, 128, 256, 192};
+    static epoch_domain_t* ring[16];
+    static void* object[16][10];
+    for (unsigned i = 0; i < n; i++) {
+        unsigned at = i % 16;
+        if (ring[at] != NULL) {
+            for (unsigned k = 0; singly && k < 10; k++) slab_free(a, object[at][k]);
+            epoch_domain_destroy(ring[at]);
+        }
+        ring[at] = epoch_domain_create_labeled(a, label);
+        for (unsigned k = 0; k < 10; k++) object[at][k] = epoch_domain_malloc(ring[at], sizes[k]);
+    }
+}
+static void phase(unsigned n) { tiny(n, false); }
+static void phase_freed(unsigned n) { tiny(n, true); }
 
 static unsigned count;
 static void* remote(void* arg) {
@@ -84,6 +101,8 @@ static const struct {
     {"domain", domain, domain},
     {"request", request, request},
     {"request_sampled", request, request}, /* as with the word */
+    {"phase", phase, phase},
+    {"phase_freed", phase_freed, phase_freed},
 };
 
 int main(int argc, char** argv) {
