@@ -8,6 +8,8 @@
 #define _GNU_SOURCE
 #include "os/os.h"
 
+#include "os/ticks.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
@@ -15,10 +17,14 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/random.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
+#if defined(__x86_64__)
+#include <cpuid.h>
+#endif
 
 #ifndef MADV_FREE
 #define MADV_FREE 8
@@ -86,7 +92,33 @@ static uint64_t read_clock(clockid_t clock) {
     clock_gettime(clock, &t);
     return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
 }
+/* The processor's counter, where it runs at one rate whatever the processor does. */
+#if defined(__x86_64__)
+static TsiTicks ticks;
+static bool has_ticks;
+
+static uint64_t read_count(void) { return __builtin_ia32_rdtsc(); }
+
+static TSI_NOINLINE uint64_t draw_ticks(void) {
+    enum { TRIES = 4, NEAR = 1 << 12 };
+    uint64_t ns = 0, from = 0, to = 0;
+    for (int n = 0; n < TRIES && (n == 0 || to - from > NEAR); n++) { /* not with an interrupt between the readings */
+        from = read_count();
+        ns = read_clock(CLOCK_MONOTONIC);
+        to = read_count();
+    }
+    return to - from <= NEAR ? tsi_ticks_draw(&ticks, from + (to - from) / 2, ns) : ns;
+}
+
+static uint64_t os_now_ns(void) {
+    uint64_t ns;
+    if (TSI_UNLIKELY(!has_ticks || tsi_load_relaxed(&ticks.off))) return read_clock(CLOCK_MONOTONIC);
+    return tsi_ticks_at(&ticks, read_count(), &ns) ? ns : draw_ticks();
+}
+#else
 static uint64_t os_now_ns(void) { return read_clock(CLOCK_MONOTONIC); }
+#endif
+
 static uint64_t os_coarse_ns(void) { return read_clock(CLOCK_MONOTONIC_COARSE); }
 
 /* Not a cancellation point: the callers hold what a cancelled thread would not give back. */
@@ -232,7 +264,25 @@ static unsigned read_nodes(void) {
     return last < TSI_OS_NODES_MAX ? (unsigned)last + 1 : TSI_OS_NODES_MAX;
 }
 
+/* The counter does not vary, the kernel goes by it, too, and the process may read it. */
+#if defined(__x86_64__)
+static void init_ticks(void) {
+    unsigned a, b, c, d;
+    char source[8] = "";
+    int may = 0;
+    bool invariant = __get_cpuid(0x80000007, &a, &b, &c, &d) != 0 && (d & 1 << 8) != 0;
+    bool trusted = read_file("/sys/devices/system/clocksource/clocksource0/current_clocksource", source, 4) == 4 && memcmp(source, "tsc\n", 4) == 0;
+    bool allowed = prctl(PR_GET_TSC, &may, 0, 0, 0) == 0 && may == PR_TSC_ENABLE;
+    has_ticks = invariant && trusted && allowed;
+}
+#else
+static void init_ticks(void) {}
+#endif
+
 void tsi_os_after_fork(void) {
+#if defined(__x86_64__)
+    tsi_ticks_child(&ticks);
+#endif
     tsi_os.has_membarrier = syscall(SYS_membarrier, MEMBARRIER_REGISTER_PRIVATE_EXPEDITED, 0) == 0;
 }
 
@@ -241,6 +291,7 @@ void tsi_os_init(void) {
     tsi_os.page_bytes = (size_t)sysconf(_SC_PAGESIZE);
     tsi_os.strict_commit = read_strict_commit();
     tsi_os.nodes = read_nodes();
+    init_ticks();
     tsi_os_after_fork();
 }
 

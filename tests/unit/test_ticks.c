@@ -1,0 +1,113 @@
+/* test_ticks.c - a clock drawn by lines: near the system's, and never back. */
+#include "unit.h"
+
+#include "os/ticks.h"
+
+/* A counter of 2.5 to a nanosecond, and a system clock that is slewed against it. */
+enum { QUARTER = 4 };
+static TsiTicks ticks;
+static uint64_t count, system_ns, last;
+
+static void start(void) {
+    memset(&ticks, 0, sizeof ticks);
+    count = 123456789, system_ns = 5000000000u, last = 0;
+}
+
+/* ppm: how much faster the system's clock goes than it should by the counter. */
+static void pass(uint64_t ns, int ppm) {
+    count += ns * 10 / QUARTER;
+    system_ns += ns + (uint64_t)((int64_t)ns * ppm / 1000000);
+}
+
+static uint64_t ask(void) {
+    uint64_t ns;
+    if (!tsi_ticks_at(&ticks, count, &ns)) ns = tsi_ticks_draw(&ticks, count, system_ns);
+    assert_true(ns >= last);
+    return last = ns;
+}
+
+static uint64_t off(void) {
+    uint64_t ns = ask();
+    return ns > system_ns ? ns - system_ns : system_ns - ns;
+}
+
+static void calibrate(void) {
+    start();
+    for (int n = 0; n < 1000; n++, pass(100000, 0)) (void)ask();
+    assert_true(tsi_load_relaxed(&ticks.lines) >= 3);
+}
+
+static void is_the_system_s_until_its_rate_is_known(void** state) {
+    (void)state;
+    start();
+    for (int n = 0; n < 20; n++, pass(50000, 0)) assert_true(off() == 0 && tsi_load_relaxed(&ticks.lines) == 0);
+}
+
+static void keeps_near(void** state) {
+    (void)state;
+    calibrate();
+    for (int n = 0; n < 100000; n++, pass(1000 + (uint64_t)n % 45000 * 2, 0)) assert_true(off() <= 20);
+    uint64_t drawn = tsi_load_relaxed(&ticks.lines);
+    for (int n = 0; n < 1000; n++, pass(10, 0)) (void)ask();
+    assert_true(tsi_load_relaxed(&ticks.lines) <= drawn + 1); /* a line is good for a while */
+}
+
+static void follows_a_clock_that_is_slewed(void** state) {
+    (void)state;
+    calibrate();
+    for (int k = 0; k < 40; k++)
+        for (int n = 0; n < 2000; n++, pass(50000, k % 2 ? 500 : -500)) assert_true(off() <= 60000); /* 500 ppm of two lines */
+    for (int n = 0; n < 20000; n++, pass(50000, 0)) (void)ask();
+    assert_true(off() <= 100);
+}
+
+static void is_level_again_after_rests(void** state) {
+    (void)state;
+    calibrate();
+    for (int k = 0; k < 50; k++) {
+        pass(UINT64_C(7200000000000), 3); /* two hours */
+        assert_true(off() <= 100);
+        pass(30000000, 0);
+        assert_true(off() <= 1000);
+    }
+    count += UINT64_C(1) << 40; /* suspended: the counter went on, the clock did not */
+    assert_true(off() <= 60000000);
+    for (int n = 0; n < 4000; n++, pass(50000, 0)) (void)ask();
+    assert_true(off() <= 1000);
+}
+
+static void gives_a_counter_up_that_cannot_be_believed(void** state) {
+    (void)state;
+    calibrate();
+    for (int n = 0; n < 5000 && !tsi_load_relaxed(&ticks.off); n++) {
+        pass(100000, 0);
+        count += n % 2 ? 100000000 : -(uint64_t)90000000; /* as on two processors */
+        uint64_t ns;
+        if (!tsi_ticks_at(&ticks, count, &ns)) (void)tsi_ticks_draw(&ticks, count, system_ns);
+    }
+    assert_true(tsi_load_relaxed(&ticks.off));
+}
+
+static void waits_for_nobody_who_draws(void** state) {
+    (void)state;
+    calibrate();
+    pass(40000000, 0);
+    tsi_store_relaxed(&ticks.taken, 1); /* and was stopped */
+    for (int n = 0; n < 100; n++, pass(1000000, 0)) assert_true(off() <= 1000);
+    tsi_ticks_child(&ticks);
+    uint64_t drawn = tsi_load_relaxed(&ticks.lines);
+    (void)ask();
+    assert_true(tsi_load_relaxed(&ticks.lines) == drawn + 1);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(is_the_system_s_until_its_rate_is_known),
+        cmocka_unit_test(keeps_near),
+        cmocka_unit_test(follows_a_clock_that_is_slewed),
+        cmocka_unit_test(is_level_again_after_rests),
+        cmocka_unit_test(gives_a_counter_up_that_cannot_be_believed),
+        cmocka_unit_test(waits_for_nobody_who_draws),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
