@@ -2,6 +2,7 @@
 #include "api/domain.h"
 
 #include "heap/close.h"
+#include "heap/records.h"
 #include "heap/sample.h"
 
 #include "heap/sweep.h"
@@ -49,7 +50,7 @@ static bool arena_open(TsiArena* a, const SlabOptions* o, uint64_t bytes) {
            tsi_table_take(&a->heaps, &nobody, 0) &&
            (o->shared ? tsi_table_init(&a->lanes, sizeof(TsiLanes), records(bytes, TSI_INC_MAX, 8192))
                       : tsi_table_init(&a->rooms, (sizeof(TsiRoom) + 63) & ~(size_t)63, records(bytes, TSI_ROOMS_MAX, 2048))) &&
-           tsi_table_init(&a->domains, TSI_DOMAIN_STRIDE, records(bytes, TSI_INC_MAX, 8192)) &&
+           tsi_domain_table_init(&a->domains, records(bytes, TSI_INC_MAX, 8192)) &&
            tsi_table_init(&a->bindings, (sizeof(TsiBinding) + 63) & ~(size_t)63, records(bytes, TSI_BINDINGS_MAX, 256));
 }
 
@@ -189,7 +190,9 @@ void slab_allocator_free(SlabAllocator* s) {
 void slab_trim(SlabAllocator* s) {
     TsiArena* a = tsi_arena(s);
     if (a == NULL) return;
-    tsi_trim_all(a, tsi_binding_get(a, false));
+    TsiBinding* b = tsi_binding_get(a, false);
+    tsi_trim_all(a, b);
+    tsi_records_trim(a, b);
     tsi_segment_tick(a);
 }
 

@@ -120,8 +120,7 @@ static TsiDomain* make(SlabAllocator* s, const char* label, TsiBinding** b) {
 static void discard(TsiArena* a, TsiDomain* d) {
     TsiBinding* b = tsi_binding_get(a, false);
     tsi_store_release(&d->alive, 0); /* pairs with tsi_domain_is_alive */
-    if (b != NULL) tsi_record_give(&a->domains, b->domain_cache, &b->domain_count, d->index);
-    else tsi_table_give(&a->domains, d->index);
+    tsi_record_give_domain(a, b, d->index);
 }
 
 static epoch_domain_t* create(SlabAllocator* s, const char* label) {

@@ -10,7 +10,7 @@
 
 typedef struct TsiDomain {
     epoch_domain_t pub;
-    TsiArena* arena; /* pub.alloc is overwritten while the record is free */
+    TsiArena* arena;
     _Atomic TsiRef ref;
     _Atomic uint32_t alive; /* TSI_DOMAIN_ALIVE; a record of a destroyed domain stays readable */
     TsiLock lock;           /* opening, ending, the receipt */
@@ -32,12 +32,16 @@ TSI_INLINE TsiDomain* tsi_domain_of(epoch_domain_t* d) { return (TsiDomain*)(voi
 /* acquire: pairs with the release that makes a record a domain, or none any more */
 TSI_INLINE bool tsi_domain_is_alive(TsiDomain* d) { return d != NULL && tsi_load_acquire(&d->alive) == TSI_DOMAIN_ALIVE; }
 void tsi_domain_refuse(TsiDomain* d, SlabMisuse what);
+/* A call on a domain that was destroyed. */
+void tsi_domain_refuse_destroyed(TsiDomain* d);
 /* False for NULL; false and a refusal for a domain that was destroyed. */
 TSI_INLINE bool tsi_domain_usable(TsiDomain* d) {
-    if (tsi_domain_is_alive(d)) return true;
-    if (d != NULL && d->arena != NULL) tsi_domain_refuse(d, SLAB_MISUSE_DOMAIN_STALE);
+    if (TSI_LIKELY(tsi_domain_is_alive(d))) return true;
+    if (d != NULL) tsi_domain_refuse_destroyed(d);
     return false;
 }
+/* The table of domains: their pages go back when nobody is inside of their locks. */
+bool tsi_domain_table_init(TsiTable* t, uint32_t capacity);
 /* Scopes inside; the domain's lock is held by whoever changes them. acquire and release pair with each other. */
 TSI_INLINE uint32_t tsi_domain_refs(TsiDomain* d) { return __atomic_load_n(&d->pub.refcount, __ATOMIC_ACQUIRE); }
 TSI_INLINE void tsi_domain_refs_set(TsiDomain* d, uint32_t n) { __atomic_store_n(&d->pub.refcount, n, __ATOMIC_RELEASE); }

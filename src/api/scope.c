@@ -203,8 +203,9 @@ static void end_scopes(TsiThread* t) {
 static void child_domains(TsiArena* a, void* unused) {
     (void)unused;
     for (uint32_t n = 1; n < tsi_table_used(&a->phases.incs); n++) {
-        tsi_store_relaxed(&tsi_inc(&a->phases, n)->scopes, 0);
-        tsi_inc(&a->phases, n)->named = false;
+        TsiInc* i = tsi_inc(&a->phases, n);
+        if (tsi_load_relaxed(&i->scopes) != 0) tsi_store_relaxed(&i->scopes, 0); /* not written: its page may be with the system */
+        if (i->named) i->named = false;
     }
     for (uint32_t n = 0; n < tsi_table_used(&a->domains); n++) {
         TsiDomain* d = tsi_table_at(&a->domains, n);

@@ -71,7 +71,6 @@ enum { TSI_SLOW_NULL, TSI_SLOW_FULL, TSI_SLOW_MISS, TSI_SLOW_CLOSED, TSI_SLOW_CA
 enum { TSI_REFUSED_LATE = SLAB_MISUSE_COUNT, TSI_REFUSED_MEMORY, TSI_REFUSED_BUDGET, TSI_REFUSED_COUNT };
 
 typedef struct TsiRoom {
-    uint32_t next_free;
     uint32_t index;
     TsiLine* cur[TSI_SMALL_CLASSES + 1];
     uint32_t head[TSI_SMALL_CLASSES + 1]; /* line id + 1 */
@@ -79,14 +78,12 @@ typedef struct TsiRoom {
 
 enum { TSI_SHARED_LANES = 4 };
 typedef struct TsiLanes {
-    uint32_t next_free;
     uint32_t index;
     _Atomic uint32_t cur[TSI_SHARED_LANES][TSI_SMALL_CLASSES + 1]; /* line id + 1; written under the stripe */
     uint32_t head[TSI_SMALL_CLASSES + 1];                          /* [stripe] line id + 1 */
 } __attribute__((aligned(64))) TsiLanes;
 
 typedef struct TsiHeap {
-    uint32_t next_free;
     uint32_t index;
     _Atomic uint64_t word;      /* binding << 8 | state */
     _Atomic TsiRef ref;         /* incarnation; 0 while free */
@@ -177,7 +174,6 @@ typedef struct TsiPending {
 } TsiPending;
 
 typedef struct TsiBinding {
-    uint32_t next_free;
     uint32_t index;
     uint32_t inc_cache[TSI_RECORD_CACHE], inc_first, inc_count; /* first in, first out */
     uint32_t domain_cache[TSI_RECORD_CACHE], domain_count;

@@ -181,12 +181,14 @@ void tsi_charge_keep(TsiBinding* b, TsiInc* i, const TsiCharge* c) {
 void tsi_charges_forget(TsiArena* a) {
     for (uint32_t n = 0; n < tsi_table_used(&a->phases.incs); n++) {
         _Atomic uint64_t* charge = &tsi_inc(&a->phases, n)->charge;
-        tsi_store_relaxed(charge, tsi_load_relaxed(charge) & ~TSI_CHARGE_MASK);
+        uint64_t now = tsi_load_relaxed(charge);
+        if ((now & TSI_CHARGE_MASK) != 0) tsi_store_relaxed(charge, now & ~TSI_CHARGE_MASK); /* else its page may be with the system */
     }
     for (uint32_t at = 0; at < tsi_table_used(&a->phases.labels.records); at++) tsi_store_relaxed(&tsi_label(&a->phases.labels, at)->committed, 0);
     for (uint32_t n = 0; n < tsi_table_used(&a->bindings); n++) {
         TsiBinding* b = tsi_table_at(&a->bindings, n);
-        for (unsigned k = 0; k < TSI_PENDING_LABELS; k++) b->pending[k].bytes = 0;
+        for (unsigned k = 0; k < TSI_PENDING_LABELS; k++)
+            if (b->pending[k].bytes != 0) b->pending[k].bytes = 0;
     }
 }
 

@@ -331,7 +331,7 @@ EpochId tsi_epoch_advance(TsiArena* a) {
         unpin = gone->heaps == 0;
         tsi_inc_give(gone);
         if (!unpin) { /* its empty slabs are returned by the next slow path that looks, not here */
-            gone->next_free = a->displaced;
+            gone->next_displaced = a->displaced;
             a->displaced = gone->index;
             tsi_store_relaxed(&a->has_displaced, true);
         }
@@ -350,7 +350,7 @@ void tsi_sweep_displaced(TsiArena* a, TsiBinding* b) {
     for (;;) {
         tsi_lock_take(&a->phases.ring_lock);
         uint32_t index = a->displaced;
-        if (index != 0) a->displaced = tsi_inc(&a->phases, index)->next_free;
+        if (index != 0) a->displaced = tsi_inc(&a->phases, index)->next_displaced;
         if (a->displaced == 0) tsi_store_relaxed(&a->has_displaced, false);
         tsi_lock_give(&a->phases.ring_lock);
         if (index == 0) return;

@@ -11,6 +11,7 @@
 #include "base/check.h"
 #include "heap/bracket.h"
 #include "heap/bump.h"
+#include "heap/records.h"
 #include "heap/shared.h"
 
 #include <string.h>
@@ -37,6 +38,16 @@ void tsi_record_give(TsiTable* t, uint32_t* cache, uint32_t* count, uint32_t ind
     else tsi_table_give(t, index);
 }
 
+static TSI_NOINLINE void give_to_table(TsiArena* a, TsiTable* t, uint32_t index) {
+    tsi_table_give(t, index);
+    tsi_records_tidy(a);
+}
+
+void tsi_record_give_domain(TsiArena* a, TsiBinding* b, uint32_t index) {
+    if (b != NULL && b->domain_count < TSI_RECORD_CACHE) b->domain_cache[b->domain_count++] = index;
+    else give_to_table(a, &a->domains, index);
+}
+
 /* First in, first out, so that a domain id comes back late. */
 bool tsi_record_take_inc(TsiArena* a, TsiBinding* b, uint32_t* index) {
     /* The ring keeps enough for one turn: advance must not fail because domains took every record. */
@@ -50,7 +61,7 @@ bool tsi_record_take_inc(TsiArena* a, TsiBinding* b, uint32_t* index) {
 
 void tsi_record_give_inc(TsiArena* a, TsiBinding* b, uint32_t index) {
     if (b == NULL || b->inc_count == TSI_RECORD_CACHE) {
-        tsi_table_give(&a->phases.incs, index);
+        give_to_table(a, &a->phases.incs, index);
         return;
     }
     b->inc_cache[(b->inc_first + b->inc_count++) % TSI_RECORD_CACHE] = index;

@@ -54,6 +54,7 @@ void tsi_binding_set_ambient(TsiBinding* b, TsiHeap* h);
 /* Domain and incarnation records through the thread's own small stores. */
 bool tsi_record_take_inc(TsiArena* a, TsiBinding* b, uint32_t* index);
 void tsi_record_give_inc(TsiArena* a, TsiBinding* b, uint32_t index);
+void tsi_record_give_domain(TsiArena* a, TsiBinding* b, uint32_t index);
 bool tsi_record_take(TsiTable* t, uint32_t* cache, uint32_t* count, uint32_t* index);
 void tsi_record_give(TsiTable* t, uint32_t* cache, uint32_t* count, uint32_t index);
 void tsi_binding_flush_records(TsiBinding* b);

@@ -7,6 +7,7 @@
 #include "heap/close.h"
 #include "heap/fork.h"
 #include "heap/heap.h"
+#include "heap/records.h"
 #include "heap/sample.h"
 #include "heap/sweep.h"
 #include "heap/warm.h"
@@ -32,7 +33,6 @@ static bool key_ok;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 
 typedef struct TsiArenaSlot {
-    uint64_t next_free;
     uint64_t serial;
     TsiArena* arena;
 } TsiArenaSlot;
@@ -109,6 +109,19 @@ TsiArena* tsi_registry_hold(uint64_t serial) {
     if (a != NULL) tsi_add_relaxed(&a->exiting, 1);
     tsi_lock_give(&tsi_registry_lock);
     return a;
+}
+
+TsiArena* tsi_registry_hold_domain(const void* record) {
+    TsiArena* found = NULL;
+    tsi_lock_take(&tsi_registry_lock);
+    for (uint32_t i = 0; found == NULL && i < tsi_table_used(&arena_slots); i++) {
+        TsiArenaSlot* s = tsi_table_at(&arena_slots, i);
+        const TsiTable* t = s->serial != 0 ? &s->arena->domains : NULL;
+        if (t != NULL && (uintptr_t)record - (uintptr_t)t->base < t->bytes_reserved) found = s->arena;
+    }
+    if (found != NULL) tsi_add_relaxed(&found->exiting, 1);
+    tsi_lock_give(&tsi_registry_lock);
+    return found;
 }
 
 void tsi_registry_unhold(TsiArena* a) {
@@ -291,6 +304,7 @@ void tsi_binding_release(TsiBinding* b) {
     tsi_store_release(&b->in_use, false); /* pairs with the acquire in tsi_trim_all */
     tsi_lock_give(&tsi_registry_lock);
     tsi_table_give(&a->bindings, b->index);
+    tsi_records_tidy(a);
 }
 
 /* One pass over the arenas the thread has used; false when there was none to leave. */

@@ -63,6 +63,8 @@ void tsi_registry_remove(TsiArena* a);
 /* Keeps the arena with this serial from being destroyed until unhold; NULL when it is gone. */
 TsiArena* tsi_registry_hold(uint64_t serial);
 void tsi_registry_unhold(TsiArena* a);
+/* The same of the one among whose domains the address lies. */
+TsiArena* tsi_registry_hold_domain(const void* record);
 /* Calls fn for each arena; registry lock held by the caller. */
 void tsi_registry_each(void (*fn)(TsiArena*, void*), void* ctx);
 

@@ -23,10 +23,11 @@ void tsi_lock_slow(TsiLock* l) {
     }
     uint64_t since = tsi_os.now_ns();
     tsi_add_seq(&l->waiters, 1);                       /* pairs with the look in tsi_lock_give */
-    const struct timespec nap = {0, 1000000};
+    const struct timespec nap = {0, 1000000}, sleep = {0, 20000000};
     bool seen = !tsi_os.has_membarrier || tsi_os.membarrier(); /* see lock.h */
-    while (!tsi_lock_try(l)) futex(l, FUTEX_WAIT, 1, seen ? NULL : &nap);
-    tsi_sub_relaxed(&l->waiters, 1);
+    while (!tsi_lock_try(l)) futex(l, FUTEX_WAIT, 1, seen ? &sleep : &nap);
+    uint32_t waiters = tsi_load_relaxed(&l->waiters);
+    while (waiters != 0 && !tsi_cas_seq(&l->waiters, &waiters, waiters - 1)) {} /* seq_cst where relaxed would do: it is rare */
     tsi_lock_slept_ns += tsi_os.now_ns() - since;
 }
 

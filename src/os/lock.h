@@ -15,6 +15,10 @@
  * membarrier give is an exchange; a waiter whose membarrier has failed sleeps a millisecond at a time. Sleeping is by futex, as in U. Drepper, "Futexes Are Tricky" (2011). Not recursive, 8
  * bytes, zero is free, so a fork child can reset it by storing 0. Model: tests/models/lock_give.pml.
  *
+ * A lock may lie in a record whose page goes back (os/table.h): its holder then is who gives the page back, and it reads as free
+ * afterwards. A waiter that came meanwhile is no longer counted. So nobody sleeps longer than some milliseconds at a time, and who is
+ * no longer counted does not count itself off.
+ *
  * Lock order, outermost first: domain, segment, registry, ring, incarnation stripe, pool, labels, table, close log, profile, a label's drains. A lock is held for
  * bounded work only; the pool's and the tables' may cover a system call that commits memory or gives
  * bookkeeping back, in shared mode a stripe's as well, the others none.
@@ -92,6 +96,7 @@ TSI_INLINE void tsi_lock_give_probed(TsiLock* l) {
 
 /* In a fork child: nobody holds it, nobody waits. */
 TSI_INLINE void tsi_lock_reset(TsiLock* l) {
+    if ((tsi_load_relaxed(&l->word) | tsi_load_relaxed(&l->waiters)) == 0) return; /* its page may be with the system */
     tsi_store_relaxed(&l->word, 0);
     tsi_store_relaxed(&l->waiters, 0);
 }

@@ -3,23 +3,72 @@
 
 #include <string.h>
 
-bool tsi_table_init(TsiTable* t, size_t stride, uint32_t capacity) {
+enum { WORD = 64, KEEP_BYTES = 192 << 10, KEEP_LEAST = 32, SPARE = 64, SPARE_LARGE = 8, RUN_BYTES = 256 << 10 };
+
+/* ---- bits ---- */
+
+static size_t bits_stride(const TsiTable* t) { return sizeof(TsiTableBits) + (t->aside ? WORD * sizeof(uint16_t) : 0); }
+
+static TsiTableBits* bits_at(TsiTable* t, uint32_t word) {
+    if (!t->aside && word < TSI_TABLE_FIRST) return &t->first[word];
+    return (TsiTableBits*)(void*)(t->bits + word * bits_stride(t));
+}
+
+_Atomic uint16_t* tsi_table_aside(const TsiTable* t, uint32_t index) {
+    uint8_t* word = t->bits + (size_t)(index / WORD) * bits_stride(t);
+    return (_Atomic uint16_t*)(void*)(word + sizeof(TsiTableBits)) + index % WORD;
+}
+
+static bool bits_commit(TsiTable* t, uint32_t word) {
+    size_t need = ((size_t)word + 1) * bits_stride(t);
+    if ((!t->aside && word < TSI_TABLE_FIRST) || need <= t->bits_committed) return true;
+    size_t to = tsi_align_up(need, tsi_os.page_bytes);
+    if (tsi_os.commit(t->bits + t->bits_committed, to - t->bits_committed) != 0) return false;
+    t->bits_committed = to;
+    return true;
+}
+
+/* Bits of the records of a word from `from` on and below `to`. */
+static uint64_t mask(uint32_t word, uint32_t from, uint32_t to) {
+    uint32_t first = word * WORD;
+    uint64_t bits = from > first ? ~0ull << (from - first) : ~0ull;
+    if (to - first < WORD) bits &= (1ull << (to - first)) - 1;
+    return bits;
+}
+
+/* ---- init ---- */
+
+static bool init(TsiTable* t, size_t stride, uint32_t capacity, bool aside) {
+    size_t page = tsi_os.page_bytes;
     memset(t, 0, sizeof *t);
-    t->stride = stride;
+    t->stride = stride >= page ? tsi_align_up(stride, page) : stride;
     t->capacity = capacity;
-    t->bytes_reserved = tsi_align_up((uint64_t)stride * capacity, tsi_os.page_bytes);
-    t->base = tsi_os.reserve(t->bytes_reserved);
+    t->aside = aside;
+    size_t odd = t->stride & ~(t->stride - 1); /* the largest power of two that divides it */
+    t->unit = odd >= page ? 1 : (uint32_t)(page / odd);
+    t->keep = (uint32_t)(KEEP_BYTES / t->stride);
+    if (t->keep < KEEP_LEAST) t->keep = KEEP_LEAST;
+    /* Less than is kept: or who takes and gives one would meet pages that have gone. */
+    t->spare = t->keep > SPARE ? SPARE : SPARE_LARGE;
+    t->look_at = t->keep;
+    t->bytes_reserved = tsi_align_up((uint64_t)t->stride * capacity, page);
+    t->bits_reserved = tsi_align_up(((uint64_t)capacity + WORD - 1) / WORD * bits_stride(t), page);
+    t->base = tsi_os.reserve(t->bytes_reserved + t->bits_reserved);
+    t->bits = t->base + t->bytes_reserved;
     return t->base != NULL;
 }
 
+bool tsi_table_init(TsiTable* t, size_t stride, uint32_t capacity) { return init(t, stride, capacity, false); }
+bool tsi_table_init_aside(TsiTable* t, size_t stride, uint32_t capacity) { return init(t, stride, capacity, true); }
+
 void tsi_table_destroy(TsiTable* t) {
-    if (t->base != NULL) tsi_os.unmap(t->base, t->bytes_reserved);
+    if (t->base != NULL) tsi_os.unmap(t->base, t->bytes_reserved + t->bits_reserved);
     t->base = NULL;
 }
 
 /* Commits a little more each time, so that a small allocator stays small. */
-static bool table_grow(TsiTable* t) {
-    size_t need = ((size_t)tsi_load_relaxed(&t->used) + 1) * t->stride;
+static bool table_grow(TsiTable* t, uint32_t index) {
+    size_t need = ((size_t)index + 1) * t->stride;
     if (need <= t->bytes_committed) return true;
     size_t step = t->bytes_committed < TSI_KIB(64) ? TSI_KIB(64) : t->bytes_committed;
     if (step > TSI_MIB(2)) step = TSI_MIB(2);
@@ -31,33 +80,194 @@ static bool table_grow(TsiTable* t) {
     return true;
 }
 
+/* ---- take and give ---- */
+
+/* U4: until more than enough below the limit are free. */
+static void widen(TsiTable* t) {
+    while (t->low_free <= t->spare && t->limit < t->capacity && bits_commit(t, t->limit / WORD)) {
+        uint32_t word = t->limit / WORD, bit = t->limit % WORD;
+        uint64_t taken = bits_at(t, word)->taken;
+        uint32_t free = WORD - tsi_popcount(taken);
+        if (bit == 0 && t->capacity - t->limit >= WORD && t->low_free + free <= t->spare) {
+            t->low_free += free;
+            t->limit += WORD;
+        } else {
+            t->low_free += !(taken >> bit & 1);
+            t->limit++;
+        }
+    }
+}
+
+/* The first free record from `from` on and below `to`; `to` when there is none. */
+static uint32_t next_free(TsiTable* t, uint32_t from, uint32_t to) {
+    for (uint32_t word = from / WORD; word * WORD < to; word++) {
+        uint64_t free = ~bits_at(t, word)->taken & mask(word, from, to);
+        if (free != 0) return word * WORD + tsi_ctz64(free);
+    }
+    return to;
+}
+
+static bool find(TsiTable* t, uint32_t* index) {
+    uint32_t at = next_free(t, t->turn, t->limit);
+    if (at == t->limit) at = next_free(t, 0, t->limit);
+    if (at == t->limit) return false;
+    if (!table_grow(t, at)) { /* rather an early reuse than a failure */
+        uint32_t committed = (uint32_t)(t->bytes_committed / t->stride);
+        if (committed > t->limit) committed = t->limit;
+        at = next_free(t, 0, committed);
+        if (at == committed) return false;
+    }
+    *index = at;
+    return true;
+}
+
 bool tsi_table_take(TsiTable* t, uint32_t* index, uint32_t keep) {
-    bool ok = true;
     tsi_lock_take(&t->lock);
-    uint32_t used = tsi_load_relaxed(&t->used);
-    if (t->capacity - used + t->free_count <= keep) {
-        ok = false;
-    } else if (t->head != 0 && (t->free_count > 64 || used == t->capacity || !table_grow(t))) {
-        *index = t->head - 1;
-        t->head = *(uint32_t*)tsi_table_at(t, *index);
-        if (t->head == 0) t->tail = 0;
-        t->free_count--;
-    } else if (used < t->capacity && table_grow(t)) {
-        *index = used;
-        tsi_store_release(&t->used, used + 1); /* pairs with tsi_table_used */
-    } else {
-        ok = false;
+    widen(t);
+    bool ok = t->capacity - t->taken > keep && find(t, index);
+    if (ok) {
+        TsiTableBits* bits = bits_at(t, *index / WORD);
+        uint64_t bit = 1ull << (*index % WORD);
+        bits->taken |= bit;
+        if ((bits->filled & bit) == 0) {
+            bits->filled |= bit;
+            t->filled++;
+            if (t->back != NULL) t->back(t, *index);
+        }
+        t->taken++;
+        t->low_free--;
+        t->turn = *index + 1;
+        /* release: pairs with tsi_table_used */
+        if (*index >= tsi_load_relaxed(&t->used)) tsi_store_release(&t->used, *index + 1);
     }
     tsi_lock_give(&t->lock);
     return ok;
 }
 
+static bool is_surplus(const TsiTable* t) {
+    uint32_t free = t->filled - t->taken;
+    return free > t->look_at && free > 2 * t->taken + t->keep;
+}
+
 void tsi_table_give(TsiTable* t, uint32_t index) {
     tsi_lock_take(&t->lock);
-    *(uint32_t*)tsi_table_at(t, index) = 0;
-    if (t->tail != 0) *(uint32_t*)tsi_table_at(t, t->tail - 1) = index + 1;
-    else t->head = index + 1;
-    t->tail = index + 1;
-    t->free_count++;
+    bits_at(t, index / WORD)->taken &= ~(1ull << (index % WORD));
+    t->taken--;
+    if (index < t->limit) t->low_free++;
+    if (is_surplus(t)) tsi_store_relaxed(&t->surplus, true); /* a hint */
     tsi_lock_give(&t->lock);
+}
+
+/* ---- pages that go back ---- */
+
+/* Records of a unit that are filled; 0 when one is taken. end: of the unit, or of all that was ever taken. */
+static uint32_t unit_idle(TsiTable* t, uint32_t first, uint32_t end) {
+    uint32_t filled = 0;
+    for (uint32_t word = first / WORD; word * WORD < end; word++) {
+        uint64_t in = mask(word, first, end);
+        const TsiTableBits* bits = bits_at(t, word);
+        if ((bits->taken & in) != 0) return 0;
+        filled += tsi_popcount(bits->filled & in);
+    }
+    return filled;
+}
+
+/* The next that is filled from `from` on. */
+static uint32_t next_filled(TsiTable* t, uint32_t from, uint32_t to) {
+    for (; from < to; from++)
+        if (bits_at(t, from / WORD)->filled >> (from % WORD) & 1) break;
+    return from;
+}
+
+static void stay_all(TsiTable* t, uint32_t first, uint32_t end) {
+    for (uint32_t at = first; t->stay != NULL && (at = next_filled(t, at, end)) < end; at++) t->stay(t, at);
+}
+
+static bool leave_all(TsiTable* t, uint32_t first, uint32_t end) {
+    for (uint32_t at = first; t->leave != NULL && (at = next_filled(t, at, end)) < end; at++) {
+        if (t->leave(t, at)) continue;
+        stay_all(t, first, at); /* U3 */
+        return false;
+    }
+    return true;
+}
+
+/* Gives the pages of n records from `first` on back: of units that are idle and have left. */
+static bool purge(TsiTable* t, uint32_t first, uint32_t n, uint32_t used) {
+    uint32_t end = first + n < used ? first + n : used;
+    size_t from = (size_t)first * t->stride, to = from + (size_t)n * t->stride;
+    if (to > t->bytes_committed) to = t->bytes_committed;
+    if (tsi_os.purge(t->base + from, to - from, TSI_PURGE_DONTNEED) != 0) {
+        stay_all(t, first, end); /* U3 */
+        return false;
+    }
+    for (uint32_t word = first / WORD; word * WORD < end; word++) {
+        TsiTableBits* bits = bits_at(t, word);
+        uint64_t gone = bits->filled & mask(word, first, end);
+        t->filled -= tsi_popcount(gone);
+        bits->filled &= ~gone;
+    }
+    return true;
+}
+
+/* Gives back the highest run of idle units below *end, while more than `target` free records have pages, and sets *end
+ * to where the next look goes on. False when there is none. */
+static bool purge_run(TsiTable* t, uint32_t* end, uint32_t target) {
+    uint32_t high = 0, low = 0, most = (uint32_t)(RUN_BYTES / t->stride), filled = 0, used = tsi_load_relaxed(&t->used);
+    while (*end != 0 && t->filled - t->taken - filled > target) {
+        uint32_t first = *end - t->unit, last = *end < used ? *end : used, idle = unit_idle(t, first, last);
+        bool joins = idle != 0 && high - low < most && leave_all(t, first, last);
+        if (!joins && high != 0) break;
+        *end = first;
+        if (!joins) continue;
+        if (high == 0) high = first + t->unit;
+        low = first;
+        filled += idle;
+    }
+    return high != 0 && purge(t, low, high - low, used);
+}
+
+void tsi_table_tidy_slow(TsiTable* t, bool all) {
+    uint32_t target = 0, end = UINT32_MAX;
+    for (bool more = true; more;) {
+        tsi_lock_take(&t->lock); /* given between runs: takers wait for one call at most */
+        if (end == UINT32_MAX) {
+            target = all ? 0 : t->taken + t->keep / 2;
+            end = (tsi_load_relaxed(&t->used) + t->unit - 1) / t->unit * t->unit;
+            t->limit = t->low_free = 0; /* from here on the lowest are taken */
+            widen(t);
+            if (t->turn >= t->limit) t->turn = 0;
+        }
+        more = purge_run(t, &end, target);
+        if (!more) {
+            t->look_at = t->filled - t->taken + t->keep / 2;
+            tsi_store_relaxed(&t->surplus, false);
+        }
+        tsi_lock_give(&t->lock);
+    }
+}
+
+/* Bits as they are, perhaps of a moment ago. */
+TSI_UNORDERED static uint64_t filled_now(TsiTable* t, uint32_t word) {
+    return ((volatile TsiTableBits*)bits_at(t, word))->filled;
+}
+
+bool tsi_table_pages(TsiTable* t, uint32_t* at, TsiTablePages* out) {
+    uint32_t used = tsi_table_used(t);
+    while (*at < used) {
+        uint32_t first = *at;
+        uint64_t filled = 0;
+        *at += t->unit > WORD ? t->unit : WORD;
+        for (uint32_t word = first / WORD; word * WORD < *at && word * WORD < used; word++)
+            filled |= filled_now(t, word);
+        if (filled == 0) continue;
+        *out = (TsiTablePages){t->base + (size_t)first * t->stride, ((*at < used ? *at : used) - first) * t->stride};
+        return true;
+    }
+    return false;
+}
+
+size_t tsi_table_bits_bytes(const TsiTable* t) {
+    size_t words = (tsi_table_used(t) + WORD - 1) / WORD;
+    return t->aside || words > TSI_TABLE_FIRST ? words * bits_stride(t) : 0;
 }

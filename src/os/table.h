@@ -1,10 +1,26 @@
 /*
- * table.h - records that never move and are never unmapped while the allocator lives.
+ * table.h - records that never move and can always be read, and whose pages go back when nobody needs them.
  *
- * A table reserves room for all its records and commits them in steps. A record that is given
- * back keeps its memory and its last content, so a thread that still holds its index reads stale
- * words, never a fault; whoever uses records that way keeps a never-reused number in them. Free
- * records are reused oldest first. The first word of a free record is the free list's.
+ *   records by index:  [ ... | unit of records | unit | ... ]   a unit: the least records that fill whole pages
+ *   bits:              taken, filled for each record; 16 bits aside for each where the table was made with them
+ *
+ * A table reserves room for all its records and commits them in steps. A record that is given back keeps its memory
+ * and its last content, or its unit has gone back to the system: then it reads as 0. So a thread that still holds its
+ * index reads old words or zeros, never a fault; whoever uses records that way keeps a number in them that is never
+ * used again and never 0. What must outlive the record goes aside as its unit leaves (TsiTableLeave).
+ *
+ * Invariants
+ *   U1  A unit goes back only while none of its records is taken, under the table's lock: so nobody takes one of them
+ *       meanwhile, and what is taken afterwards reads as 0 but for what late writers leave there.
+ *   U2  A free record says by its content that it is nobody's, and zeros say so as well: a stale reader meets either,
+ *       of each word.
+ *   U3  A record whose `leave` was called, and which stays after all, has had its `stay` called.
+ *   U4  Records are taken in turn, by index, from the lowest of which more than `spare` are free: a record is taken
+ *       again at most once while the turn passes all of these. So one that is used again and again comes back late,
+ *       and high units empty.
+ *
+ * Pages go back when free records with pages are more than twice those that are taken and `keep` (tsi_table_tidy),
+ * and at trims. A load that takes and gives the same number again and again stays below that.
  */
 #ifndef TSI_OS_TABLE_H
 #define TSI_OS_TABLE_H
@@ -12,23 +28,54 @@
 #include "os/lock.h"
 #include "os/os.h"
 
-typedef struct TsiTable {
+enum { TSI_TABLE_FIRST = 8 /* words of bits that need no page */ };
+
+typedef struct TsiTable TsiTable;
+/* Called under the table's lock. leave: the record's page is about to go; false: not now. stay: it has not gone after
+ * all. back: the record, which reads as 0, is taken for the first time or for the first time since its page has gone. */
+typedef bool (*TsiTableLeave)(TsiTable* t, uint32_t index);
+typedef void (*TsiTableStay)(TsiTable* t, uint32_t index);
+
+/* Of 64 records. */
+typedef struct TsiTableBits {
+    uint64_t taken;
+    uint64_t filled; /* taken since its pages went back: others read as 0 */
+} TsiTableBits;
+
+struct TsiTable {
     uint8_t* base;
     size_t stride;
-    size_t bytes_reserved, bytes_committed;
-    uint32_t capacity;
+    size_t bytes_reserved, bytes_committed; /* of records */
+    uint32_t capacity, unit;
+    uint32_t spare, keep; /* free records: that are gone round, U4; that may keep their pages */
+    bool aside;
+    TsiTableLeave leave; /* or NULL */
+    TsiTableStay stay, back;
+    uint8_t* bits; /* behind the records: of 64 records each, and what is aside */
+    size_t bits_reserved;
     _Atomic uint32_t used; /* records ever handed out; all below it are committed */
-    TsiLock lock; /* below */
-    uint32_t head, tail; /* free list, index + 1 */
-    uint32_t free_count;
-} TsiTable;
+    _Atomic bool surplus;  /* tsi_table_tidy has something to do */
+    TsiLock lock;          /* below */
+    size_t bits_committed;
+    uint32_t taken, filled;
+    uint32_t limit, low_free, turn; /* records below limit are handed out, from turn on; so many of them are free */
+    uint32_t look_at;               /* free records with pages: no look while there are fewer */
+    TsiTableBits first[TSI_TABLE_FIRST];
+};
 
-/* Reserves room for `capacity` records; false when the system refuses. */
+/* Reserves room for `capacity` records; false when the system refuses. Of tables made with `aside` each record has 16
+ * bits that stay. A stride of a page or more is rounded up to pages. */
 bool tsi_table_init(TsiTable* t, size_t stride, uint32_t capacity);
+bool tsi_table_init_aside(TsiTable* t, size_t stride, uint32_t capacity);
 void tsi_table_destroy(TsiTable* t);
 /* A zeroed or formerly used record; false when fewer than `keep` + 1 are left. */
 bool tsi_table_take(TsiTable* t, uint32_t* index, uint32_t keep);
 void tsi_table_give(TsiTable* t, uint32_t index);
+/* Gives pages of free records back: all, or what is more than is worth keeping. No lock of a record is held. */
+void tsi_table_tidy_slow(TsiTable* t, bool all);
+TSI_INLINE void tsi_table_tidy(TsiTable* t) {
+    if (TSI_UNLIKELY(tsi_load_relaxed(&t->surplus))) tsi_table_tidy_slow(t, false);
+}
 
 /* Records that may be looked at. */
 TSI_INLINE uint32_t tsi_table_used(const TsiTable* t) {
@@ -36,5 +83,16 @@ TSI_INLINE uint32_t tsi_table_used(const TsiTable* t) {
     return tsi_load_acquire(&t->used);
 }
 TSI_INLINE void* tsi_table_at(const TsiTable* t, uint32_t index) { return t->base + (size_t)index * t->stride; }
+/* Stretches of the table where pages may be filled, one after the other from *at = 0 on; false when there are no more.
+ * Any thread, a hint. */
+typedef struct TsiTablePages {
+    const void* from;
+    size_t bytes;
+} TsiTablePages;
+bool tsi_table_pages(TsiTable* t, uint32_t* at, TsiTablePages* out);
+/* From t->bits on, of the table's own bookkeeping. */
+size_t tsi_table_bits_bytes(const TsiTable* t);
+/* The record's 16 bits that stay, of one below used. */
+_Atomic uint16_t* tsi_table_aside(const TsiTable* t, uint32_t index);
 
 #endif

@@ -1,4 +1,11 @@
-/* epoch.c - records, ids and the ring of epoch.h. */
+/*
+ * epoch.c - records, ids and the ring of epoch.h.
+ *
+ * A record whose page was given back reads as 0: its era is none's, and eras are of the allocator, so what comes back
+ * matches no old reference. Ids have but 13 bits of how often their record was opened: those stay aside. A number
+ * that started anew, or above all that were used, could meet an id that is kept at once; as it is, 8192 openings of
+ * the record lie between, and records are taken in turn (U4 in os/table.h), 16 to a thread at least.
+ */
 #include "phase/epoch.h"
 
 #include "base/check.h"
@@ -8,10 +15,26 @@
 TsiLock tsi_stripes[TSI_STRIPES];
 const char tsi_no_label[TSI_LABEL_BYTES];
 
+enum { REUSE_MASK = (1 << TSI_REUSE_BITS) - 1 };
+
+/* All ids were used once the number has passed them all: the bit above theirs says so. */
+static bool put_reuse_aside(TsiTable* t, uint32_t index) {
+    uint32_t reuse = tsi_load_relaxed(&((TsiInc*)tsi_table_at(t, index))->reuse);
+    uint32_t kept = reuse <= REUSE_MASK ? reuse : (reuse & REUSE_MASK) | (REUSE_MASK + 1);
+    if (kept != 0) tsi_store_relaxed(tsi_table_aside(t, index), (uint16_t)kept);
+    return true;
+}
+
+static void take_reuse_back(TsiTable* t, uint32_t index) {
+    tsi_store_relaxed(&((TsiInc*)tsi_table_at(t, index))->reuse, tsi_load_relaxed(tsi_table_aside(t, index)));
+}
+
 bool tsi_phases_init(TsiPhases* p, uint32_t ring_size, uint32_t inc_capacity, uint32_t label_capacity) {
     _Static_assert(sizeof *p % sizeof(uint64_t) == 0, "whole words");
     tsi_clear(p, sizeof *p);
-    if (!tsi_table_init(&p->incs, (sizeof(TsiInc) + 63) & ~(size_t)63, inc_capacity)) return false;
+    if (!tsi_table_init_aside(&p->incs, (sizeof(TsiInc) + 63) & ~(size_t)63, inc_capacity)) return false;
+    p->incs.leave = put_reuse_aside;
+    p->incs.back = take_reuse_back;
     if (!tsi_table_init(&p->ends, sizeof(TsiEnd), inc_capacity)) return false;
     if (!tsi_labels_init(&p->labels, label_capacity)) return false;
     p->ring_size = ring_size;
@@ -73,7 +96,7 @@ void tsi_inc_open(TsiPhases* p, uint32_t index, uint64_t era, EpochId id, uint32
 }
 
 EpochId tsi_domain_id(const TsiPhases* p, uint32_t index) {
-    uint32_t reuse = (tsi_load_relaxed(&tsi_inc(p, index)->reuse) + 1) & ((1u << TSI_REUSE_BITS) - 1);
+    uint32_t reuse = (tsi_load_relaxed(&tsi_inc(p, index)->reuse) + 1) & REUSE_MASK;
     return TSI_DOMAIN_ID_BIT | reuse << TSI_INC_BITS | index;
 }
 
@@ -89,9 +112,12 @@ TsiRef tsi_phases_resolve(const TsiPhases* p, EpochId id) {
 }
 
 bool tsi_phases_was_domain(const TsiPhases* p, EpochId id) {
-    uint32_t index = id & TSI_INC_MAX, reuse = id >> TSI_INC_BITS & ((1u << TSI_REUSE_BITS) - 1);
+    uint32_t index = id & TSI_INC_MAX, reuse = id >> TSI_INC_BITS & REUSE_MASK;
     if (!(id & TSI_DOMAIN_ID_BIT) || index == 0 || index >= tsi_table_used(&p->incs)) return false;
-    return reuse != 0 && reuse <= tsi_load_relaxed(&tsi_inc(p, index)->reuse);
+    /* The record, or what is aside where its page has gone: they only tell one refusal from another. */
+    uint32_t most = tsi_load_relaxed(&tsi_inc(p, index)->reuse);
+    uint32_t aside = tsi_load_relaxed(tsi_table_aside(&p->incs, index));
+    return reuse != 0 && (reuse <= most || reuse <= aside);
 }
 
 bool tsi_phases_step_locked(TsiPhases* p, TsiRef* was_current, TsiRef* displaced) {

@@ -50,11 +50,11 @@ typedef struct TsiDraining {
 } TsiDraining;
 
 typedef struct TsiInc {
-    uint32_t next_free; /* the table's while free */
+    uint32_t next_displaced; /* ring lock */
     uint32_t index;
     _Atomic uint64_t word; /* era << 2 | state; state changes under the stripe */
     _Atomic EpochId id;
-    _Atomic uint32_t reuse; /* times the record was opened: part of a domain's id */
+    _Atomic uint32_t reuse; /* times the record was opened: part of a domain's id; 0: its page has gone, see epoch.c */
     _Atomic uint64_t charge; /* label record << 48 | committed bytes, see heap/charge.h */
     char label[TSI_LABEL_BYTES];
     _Atomic uint32_t domain; /* record + 1 of the domain whose own it is or was: the domain knows */
@@ -95,7 +95,6 @@ typedef struct TsiInc {
 } TsiInc;
 
 typedef struct TsiEnd {
-    uint32_t next_free;
     uint32_t next;
     void (*fn)(void*);
     void* arg;

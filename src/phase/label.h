@@ -62,7 +62,6 @@ typedef struct TsiBudget {
 } TsiBudget;
 
 typedef struct TsiLabel {
-    uint32_t next_free;
     char name[TSI_LABEL_BYTES];
     _Atomic uint64_t committed __attribute__((aligned(64))); /* but for what threads have pending, see heap/charge.h */
     _Atomic uint64_t peak;

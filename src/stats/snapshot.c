@@ -67,8 +67,11 @@ TSI_UNORDERED static uint64_t filled_pages(const void* from, size_t bytes) {
     return filled;
 }
 
-static uint64_t table_pages(const TsiTable* t) {
-    return filled_pages(t->base, (size_t)tsi_table_used(t) * t->stride);
+static uint64_t table_pages(TsiTable* t) {
+    uint64_t bytes = filled_pages(t->bits, tsi_table_bits_bytes(t));
+    TsiTablePages some;
+    for (uint32_t at = 0; tsi_table_pages(t, &at, &some);) bytes += filled_pages(some.from, some.bytes);
+    return bytes;
 }
 
 /* Three tables in a row, of a small space on one page. */

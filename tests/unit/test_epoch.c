@@ -103,6 +103,29 @@ static void stepping_without_records(void** state) {
     assert_int_not_equal(tsi_load_relaxed(&phases.current), now);
 }
 
+/* A kept id is refused, as one that was a domain's, whether its record's page has gone or not, until the record was opened as often
+ * as the id can tell: 8192 times. Records are taken in turn, so that lies far away. */
+static void ids_outlive_their_records(void** state) {
+    (void)state;
+    EpochId id, next;
+    TsiRef first[2 * RING]; /* beyond what shares a page with the ring */
+    for (unsigned n = 0; n < 2 * RING; n++) first[n] = open_domain(&id);
+    for (unsigned n = 0; n < 2 * RING; n++) recycle(first[n]);
+    uint32_t index = id & TSI_INC_MAX;
+    uint64_t openings = 0;
+    for (unsigned again = 0; again < 1u << TSI_REUSE_BITS;) {
+        if (openings % 97 == 0) tsi_table_tidy_slow(&phases.incs, true);
+        assert_int_equal(tsi_phases_resolve(&phases, id), 0);
+        assert_true(tsi_phases_was_domain(&phases, id));
+        TsiRef ref = open_domain(&next);
+        openings++;
+        again += tsi_ref_index(ref) == index;
+        assert_true((next == id) == (again == 1u << TSI_REUSE_BITS));
+        recycle(ref);
+    }
+    assert_true(openings > 16u << TSI_REUSE_BITS);
+}
+
 static void ids_of_domains(void** state) {
     (void)state;
     EpochId id, other;
@@ -238,6 +261,7 @@ int main(void) {
         TEST(ids_of_domains),
         TEST(stale_ids_of_one_record),
         TEST(records_come_back_late),
+        TEST(ids_outlive_their_records),
         cmocka_unit_test(states_are_monotone),
         cmocka_unit_test(labels_end_at_a_character),
         cmocka_unit_test(what_ids_mean_to_the_callers),

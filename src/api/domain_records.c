@@ -1,0 +1,35 @@
+/*
+ * domain_records.c - records of domains whose pages go back, and calls on domains that are no more.
+ *
+ * Who ends a domain's epoch takes the domain's lock once more to write the receipt, and the domain may have been
+ * destroyed meanwhile. So a page goes back only with the locks of all its records taken: whoever comes then waits,
+ * and finds the lock free and the domain dead, in zeros or by its word.
+ */
+#include "api/domain.h"
+
+#include "heap/registry.h"
+
+static bool leave(TsiTable* t, uint32_t index) {
+    TsiDomain* d = tsi_table_at(t, index);
+    return tsi_load_relaxed(&d->lock.waiters) == 0 && tsi_lock_try(&d->lock);
+}
+
+static void stay(TsiTable* t, uint32_t index) {
+    TsiDomain* d = tsi_table_at(t, index);
+    tsi_lock_give(&d->lock);
+}
+
+bool tsi_domain_table_init(TsiTable* t, uint32_t capacity) {
+    bool ok = tsi_table_init(t, TSI_DOMAIN_STRIDE, capacity);
+    t->leave = leave;
+    t->stay = stay;
+    return ok;
+}
+
+void tsi_domain_refuse_destroyed(TsiDomain* d) {
+    TsiArena* a = tsi_registry_hold_domain(d); /* the record may read as 0 */
+    if (a == NULL) return;
+    const TsiLabel* label = d->own ? tsi_label(&a->phases.labels, d->label_at) : NULL;
+    tsi_refuse_as(a, &(TsiMisuse){.what = SLAB_MISUSE_DOMAIN_STALE, .where = d, .label = label});
+    tsi_registry_unhold(a);
+}
