@@ -249,7 +249,7 @@ bool tsi_inc_end_alone(TsiArena* a, TsiBinding* b, TsiRef ref, EpochReceipt* out
     TsiInc* i = tsi_inc(&a->phases, tsi_ref_index(ref));
     if (b == NULL || a->options.shared || tsi_load_relaxed(&i->heap_count) != 1) return false;
     TsiSweep w = {.arena = a, .b = b, .inc = i};
-    uint64_t start = tsi_os.now_ns();
+    uint64_t start = tsi_os.quick_ns();
     tsi_inc_take(i);
     TsiHeap* h = i->heaps != 0 ? tsi_heap(a, i->heaps - 1) : NULL;
     /* LIVE and ours: nobody else changes the word but under the stripe. */
@@ -274,7 +274,8 @@ bool tsi_inc_end_alone(TsiArena* a, TsiBinding* b, TsiRef ref, EpochReceipt* out
     tsi_sweep_finish(&w);
     out->slabs_returned = w.slabs;
     out->bytes_returned = w.bytes;
-    out->close_ns = tsi_os.now_ns() - start;
+    uint64_t end = tsi_os.quick_ns();
+    out->close_ns = end > start ? end - start : 0;
     probe_end(&w, EPOCH_RELEASE, out);
     tsi_record_give_inc(a, b, i->index);
     return true;

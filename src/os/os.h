@@ -45,8 +45,10 @@ typedef struct TsiOs {
     /* All other running threads of the process have passed a full barrier when this returns true. False: perhaps not. The
      * system may refuse a call after the registration at start: for want of memory, or by a filter installed since. */
     bool (*membarrier)(void);
-    /* CLOCK_MONOTONIC, or within microseconds of it; a thread never sees it go back. */
+    /* CLOCK_MONOTONIC */
     uint64_t (*now_ns)(void);
+    /* Within microseconds of it, where that is cheaper; for how long something took. A thread never sees it go back. */
+    uint64_t (*quick_ns)(void);
     /* The same clock as of the last tick: some milliseconds behind, and cheaper. */
     uint64_t (*coarse_ns)(void);
     uint64_t (*rss_bytes)(void);

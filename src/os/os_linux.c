@@ -92,6 +92,8 @@ static uint64_t read_clock(clockid_t clock) {
     clock_gettime(clock, &t);
     return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
 }
+static uint64_t os_now_ns(void) { return read_clock(CLOCK_MONOTONIC); }
+
 /* The processor's counter, where it runs at one rate whatever the processor does. */
 #if defined(__x86_64__)
 static TsiTicks ticks;
@@ -104,19 +106,19 @@ static TSI_NOINLINE uint64_t draw_ticks(void) {
     uint64_t ns = 0, from = 0, to = 0;
     for (int n = 0; n < TRIES && (n == 0 || to - from > NEAR); n++) { /* not with an interrupt between the readings */
         from = read_count();
-        ns = read_clock(CLOCK_MONOTONIC);
+        ns = os_now_ns();
         to = read_count();
     }
     return to - from <= NEAR ? tsi_ticks_draw(&ticks, from + (to - from) / 2, ns) : ns;
 }
 
-static uint64_t os_now_ns(void) {
+static uint64_t os_quick_ns(void) {
     uint64_t ns;
-    if (TSI_UNLIKELY(!has_ticks || tsi_load_relaxed(&ticks.off))) return read_clock(CLOCK_MONOTONIC);
+    if (TSI_UNLIKELY(!has_ticks || tsi_load_relaxed(&ticks.off))) return os_now_ns();
     return tsi_ticks_at(&ticks, read_count(), &ns) ? ns : draw_ticks();
 }
 #else
-static uint64_t os_now_ns(void) { return read_clock(CLOCK_MONOTONIC); }
+static uint64_t os_quick_ns(void) { return os_now_ns(); }
 #endif
 
 static uint64_t os_coarse_ns(void) { return read_clock(CLOCK_MONOTONIC_COARSE); }
@@ -235,6 +237,7 @@ TsiOs tsi_os = {
     .node = os_node,
     .membarrier = os_membarrier,
     .now_ns = os_now_ns,
+    .quick_ns = os_quick_ns,
     .coarse_ns = os_coarse_ns,
     .rss_bytes = os_rss_bytes,
     .each_mapping = os_each_mapping,

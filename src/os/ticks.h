@@ -1,5 +1,5 @@
 /*
- * ticks.h - the monotonic clock read from the processor's counter, in half the time.
+ * ticks.h - how long things take, by the monotonic clock read from the processor's counter, in half the time.
  *
  * A line is where the clock stood at one count and how fast it goes: ns = base + (count - its count) * rate. It is good for
  * SPAN counts, some tens of milliseconds; who reads later asks the system and draws the next line, which begins where the last

@@ -56,7 +56,7 @@ static int set_up(void** state) {
     real_memfd = tsi_os.memfd;
     real_reserve_file = tsi_os.reserve_file;
     frozen_at = real_now();
-    tsi_os.now_ns = tsi_os.coarse_ns = frozen_clock;
+    tsi_os.now_ns = tsi_os.quick_ns = tsi_os.coarse_ns = frozen_clock;
     tsi_os.memfd = fake_memfd;
     tsi_os.reserve_file = fake_reserve_file;
     memfd_calls = reserve_calls = reserve_fails = 0;
