@@ -51,7 +51,7 @@ static bool arena_open(TsiArena* a, const SlabOptions* o, uint64_t bytes) {
            (o->shared ? tsi_table_init(&a->lanes, sizeof(TsiLanes), records(bytes, TSI_INC_MAX, 8192))
                       : tsi_table_init(&a->rooms, (sizeof(TsiRoom) + 63) & ~(size_t)63, records(bytes, TSI_ROOMS_MAX, 2048))) &&
            tsi_domain_table_init(&a->domains, records(bytes, TSI_INC_MAX, 8192)) &&
-           tsi_table_init(&a->bindings, (sizeof(TsiBinding) + 63) & ~(size_t)63, records(bytes, TSI_BINDINGS_MAX, 256));
+           tsi_bindings_init(&a->bindings, records(bytes, TSI_BINDINGS_MAX, 256));
 }
 
 static void arena_close(TsiArena* a) {

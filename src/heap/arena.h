@@ -61,7 +61,8 @@ enum {
 #define TSI_RESERVE_MAX (1ull << 36)
 #define TSI_RESERVE_MIN (1ull << 24)
 #define TSI_BUMP_OFF 2 /* of SlabOptions.bump */
-#define TSI_INBOX_CLOSED 0xffffffffu
+#define TSI_INBOX_CLOSED 0u /* as in a record whose page has gone: nothing is pushed there */
+#define TSI_INBOX_EMPTY 0xffffffffu
 #define TSI_FENCED UINT64_MAX /* a live_word that no heap has */
 #define TSI_NO_TICKET UINT64_MAX
 
@@ -203,7 +204,7 @@ typedef struct TsiBinding {
     uint32_t scope; /* index + 1 of the innermost scope of this arena on the thread's stack */
     uint32_t own_heaps; /* chain, heap index + 1 */
     _Atomic uint32_t dead_heaps;
-    _Atomic uint32_t inbox; /* slab id + 2, 0 = empty, TSI_INBOX_CLOSED */
+    _Atomic uint32_t inbox; /* slab id + 2, TSI_INBOX_EMPTY or TSI_INBOX_CLOSED */
     uint64_t era, era_end;  /* eras granted and not used */
     TsiHeap* by_inc[TSI_HEAP_CACHE];
     TsiRef by_ref[TSI_HEAP_CACHE]; /* shared mode: what by_inc was found for */

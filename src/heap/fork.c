@@ -114,7 +114,8 @@ static void child_bindings(TsiArena* a) {
         if (!tsi_load_relaxed(&b->in_use)) continue;
         tsi_warm_forget(b); /* child_slabs returns what is tagged WARM */
         bool own = b->thread == tsi_tls.thread;
-        if (!own || tsi_load_relaxed(&b->inbox) != TSI_INBOX_CLOSED) tsi_store_relaxed(&b->inbox, own ? 0 : TSI_INBOX_CLOSED);
+        bool open = own && tsi_load_relaxed(&b->inbox) != TSI_INBOX_CLOSED;
+        tsi_store_relaxed(&b->inbox, open ? TSI_INBOX_EMPTY : TSI_INBOX_CLOSED);
         if (own) continue;
         tsi_store_relaxed(&b->busy, 0);
         b->own_heaps = 0;

@@ -148,7 +148,7 @@ static Push inbox_push(TsiSpace* s, TsiBinding* b, uint32_t slab_id) {
             tsi_store_seq(&x->inbox, 0); /* pairs with the next pusher's compare-exchange */
             return PUSH_CLOSED;
         }
-        tsi_store_relaxed(&x->inbox, head == 0 ? 1 : head);
+        tsi_store_relaxed(&x->inbox, head == TSI_INBOX_EMPTY ? 1 : head);
     } while (!tsi_cas_seq(&b->inbox, &head, slab_id + 2));
     return PUSHED;
 }
@@ -250,7 +250,7 @@ static void inbox_take_in(TsiBinding* b, uint32_t slab_id) {
 }
 
 static void inbox_empty(TsiBinding* b, uint32_t at) {
-    while (at >= 2 && at != TSI_INBOX_CLOSED) {
+    while (at >= 2 && at != TSI_INBOX_EMPTY) {
         uint32_t slab_id = at - 2;
         TsiSlab* x = tsi_slab(&b->arena->space, slab_id);
         at = tsi_load_relaxed(&x->inbox); /* set before the push that our swap acquired */
@@ -260,8 +260,8 @@ static void inbox_empty(TsiBinding* b, uint32_t at) {
 }
 
 void tsi_inbox_drain(TsiBinding* b) {
-    if (TSI_LIKELY(tsi_load_relaxed(&b->inbox) == 0)) return;
-    inbox_empty(b, tsi_swap_acquire(&b->inbox, 0)); /* pairs with the pushers' compare-exchange */
+    if (TSI_LIKELY(tsi_load_relaxed(&b->inbox) == TSI_INBOX_EMPTY)) return;
+    inbox_empty(b, tsi_swap_acquire(&b->inbox, TSI_INBOX_EMPTY)); /* pairs with the pushers' compare-exchange */
 }
 
 void tsi_inbox_close(TsiBinding* b) { inbox_empty(b, tsi_swap_seq(&b->inbox, TSI_INBOX_CLOSED)); }

@@ -25,8 +25,7 @@ void (*tsi_thread_end_scopes)(TsiThread*);
 uint32_t (*tsi_domain_scopes)(const TsiArena*, uint32_t domain, TsiRef ref);
 
 static TsiTable arena_slots; /* TsiArenaSlot; under the registry lock */
-static TsiTable threads;
-static TsiThread *all_threads, *idle_threads;
+static TsiTable threads; /* under the registry lock */
 static uint64_t serial_next = 1; /* a serial is this and the slot */
 static pthread_key_t key;
 static bool key_ok;
@@ -68,9 +67,10 @@ bool tsi_registry_open(void) {
     /* Here, not once per process: a process that was short of memory may have some now. */
     bool ok = arena_slots.base != NULL || tsi_table_init(&arena_slots, sizeof(TsiArenaSlot), ARENAS_MAX);
     for (uint32_t n = THREADS_MAX; ok && threads.base == NULL && n >= THREADS_LEAST; n /= 2) {
-        if (tsi_table_init(&threads, sizeof(TsiThread), n) && n > THREADS_LEAST && !room_for_one()) tsi_table_destroy(&threads);
+        if (tsi_table_init(&threads, (sizeof(TsiThread) + 63) & ~(size_t)63, n) && n > THREADS_LEAST && !room_for_one()) tsi_table_destroy(&threads);
     }
     ok = ok && threads.base != NULL;
+    threads.spare = 0; /* nobody keeps an index of a thread: the lowest is taken again */
     tsi_lock_give(&tsi_registry_lock);
     return ok;
 }
@@ -141,15 +141,13 @@ void tsi_registry_each(void (*fn)(TsiArena*, void*), void* ctx) {
 static TsiThread* thread_get(void) {
     if (tsi_tls.thread != NULL) return tsi_tls.thread;
     tsi_lock_take(&tsi_registry_lock);
-    TsiThread* t = idle_threads;
-    if (t != NULL) idle_threads = t->idle_next;
+    TsiThread* t = NULL;
     uint32_t index;
-    if (t == NULL && tsi_table_take(&threads, &index, 0)) {
+    if (tsi_table_take(&threads, &index, 0)) {
         t = tsi_table_at(&threads, index);
-        t->next = all_threads;
-        all_threads = t;
+        t->index = index;
+        t->alive = true;
     }
-    if (t != NULL) t->alive = true;
     tsi_lock_give(&tsi_registry_lock);
     if (t == NULL) return NULL;
     if (t->refs == NULL) {
@@ -290,6 +288,47 @@ TsiBinding* tsi_binding_find(TsiArena* a, bool make) {
     return b;
 }
 
+static void add_all(_Atomic uint64_t* to, _Atomic uint64_t* from, size_t words, bool less) {
+    for (size_t n = 0; n < words; n++) {
+        uint64_t count = tsi_load_relaxed(&from[n]);
+        if (count != 0) tsi_add_relaxed(&to[n], less ? 0 - count : count);
+    }
+}
+
+/* Counters of a binding whose page goes; registry lock held, under which they are summed. */
+static void counters_move(TsiTable* t, uint32_t index, bool back) {
+    TsiArena* a = (TsiArena*)(void*)((uint8_t*)t - offsetof(TsiArena, bindings));
+    TsiBinding* b = tsi_table_at(t, index);
+    const size_t words = sizeof(TsiClassCounters) / sizeof(uint64_t) * TSI_CLASSES;
+    add_all((_Atomic uint64_t*)(void*)a->counters, (_Atomic uint64_t*)(void*)b->counters, words, back);
+    add_all(a->refused, b->refused, TSI_REFUSED_COUNT, back);
+}
+
+static bool counters_leave(TsiTable* t, uint32_t index) {
+    counters_move(t, index, false);
+    return true;
+}
+
+static void counters_stay(TsiTable* t, uint32_t index) { counters_move(t, index, true); }
+
+bool tsi_bindings_init(TsiTable* t, uint32_t capacity) {
+    bool ok = tsi_table_init(t, (sizeof(TsiBinding) + 63) & ~(size_t)63, capacity);
+    t->leave = counters_leave;
+    t->stay = counters_stay;
+    return ok;
+}
+
+void tsi_registry_tidy(TsiArena* a, bool all) {
+    tsi_lock_take(&tsi_registry_lock);
+    if (all) {
+        tsi_table_tidy_slow(&a->bindings, true);
+        tsi_table_tidy_slow(&threads, true);
+    } else {
+        tsi_table_tidy(&a->bindings);
+    }
+    tsi_lock_give(&tsi_registry_lock);
+}
+
 void tsi_binding_release(TsiBinding* b) {
     TsiArena* a = b->arena;
     tsi_heaps_detach_all(b);
@@ -345,8 +384,8 @@ static void thread_leave(TsiThread* t) {
     tsi_tls.thread = NULL;
     tsi_lock_take(&tsi_registry_lock);
     t->alive = false;
-    t->idle_next = idle_threads;
-    idle_threads = t;
+    tsi_table_give(&threads, t->index);
+    tsi_table_tidy(&threads);
     tsi_lock_give(&tsi_registry_lock);
 }
 
@@ -361,14 +400,14 @@ void tsi_thread_late_leave_slow(void) {
 }
 
 void tsi_registry_child(void) {
-    for (TsiThread* t = all_threads; t != NULL; t = t->next) {
+    for (uint32_t n = 0; n < tsi_table_used(&threads); n++) {
+        TsiThread* t = tsi_table_at(&threads, n);
         if (t == tsi_tls.thread || !t->alive) continue;
         memset(t->first_refs, 0, sizeof t->first_refs);
         t->refs = NULL; /* mapped arrays of dead threads stay: they may have been mid-growth */
         t->ref_count = t->scope_count = 0;
         t->alive = false;
         t->held = NULL;
-        t->idle_next = idle_threads;
-        idle_threads = t;
+        tsi_table_give(&threads, n);
     }
 }

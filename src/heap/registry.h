@@ -3,7 +3,7 @@
  *
  * The registry maps live serials to arenas and lists the threads that have used one. Serials are
  * never reused, so a thread's cached binding of a destroyed arena is recognised without touching
- * it. Thread records are kept for the life of the process.
+ * it. Records of threads that have exited are used again, or their pages go back.
  *
  * Each thread keeps a stack of domain scopes, across all arenas. Only its own thread touches it.
  */
@@ -29,8 +29,7 @@ typedef struct TsiBindingRef {
 enum { TSI_REFS_FIRST = 16, TSI_SCOPES_FIRST = 32 };
 
 typedef struct TsiThread {
-    struct TsiThread* next; /* all threads; registry lock */
-    struct TsiThread* idle_next; /* those that have exited; registry lock */
+    uint32_t index;
     bool alive;             /* registry lock */
     TsiBindingRef* refs;    /* open addressing by serial; own thread only, like all below */
     uint32_t ref_count, ref_capacity; /* capacity: a power of two */
@@ -86,6 +85,11 @@ TSI_INLINE void tsi_thread_late_leave(void) {
 void tsi_binding_release(TsiBinding* b);
 /* In a fork child: the other threads are gone. */
 void tsi_registry_child(void);
+/* Pages of records of threads that have exited, and of an arena's bindings: all, or what is more than is worth keeping.
+ * Counters of bindings go to the arena. No lock held. */
+void tsi_registry_tidy(TsiArena* a, bool all);
+/* An arena's table of bindings. */
+bool tsi_bindings_init(TsiTable* t, uint32_t capacity);
 /* Allocators destroyed so far: scopes of theirs may be on any thread's stack. */
 extern _Atomic uint64_t tsi_registry_removals;
 /* Drops scopes of destroyed allocators from the top of the stack; those under a living one go when they come to

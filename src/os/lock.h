@@ -20,7 +20,7 @@
  * no longer counted does not count itself off.
  *
  * Lock order, outermost first: domain, segment, registry, ring, incarnation stripe, pool, labels, table, close log, profile, a label's drains. A lock is held for
- * bounded work only; the pool's and the tables' may cover a system call that commits memory or gives
+ * bounded work only; the pool's, the tables' and the registry's may cover a system call that commits memory or gives
  * bookkeeping back, in shared mode a stripe's as well, the others none.
  */
 #ifndef TSI_OS_LOCK_H

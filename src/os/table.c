@@ -50,7 +50,6 @@ static bool init(TsiTable* t, size_t stride, uint32_t capacity, bool aside) {
     if (t->keep < KEEP_LEAST) t->keep = KEEP_LEAST;
     /* Less than is kept: or who takes and gives one would meet pages that have gone. */
     t->spare = t->keep > SPARE ? SPARE : SPARE_LARGE;
-    t->look_at = t->keep;
     t->bytes_reserved = tsi_align_up((uint64_t)t->stride * capacity, page);
     t->bits_reserved = tsi_align_up(((uint64_t)capacity + WORD - 1) / WORD * bits_stride(t), page);
     t->base = tsi_os.reserve(t->bytes_reserved + t->bits_reserved);
@@ -121,6 +120,24 @@ static bool find(TsiTable* t, uint32_t* index) {
     return true;
 }
 
+/* Records of a unit that are filled; 0 when one is taken. end: of the unit, or of all that was ever taken. */
+static uint32_t unit_idle(TsiTable* t, uint32_t first, uint32_t end) {
+    uint32_t filled = 0;
+    for (uint32_t word = first / WORD; word * WORD < end; word++) {
+        uint64_t in = mask(word, first, end);
+        const TsiTableBits* bits = bits_at(t, word);
+        if ((bits->taken & in) != 0) return 0;
+        filled += tsi_popcount(bits->filled & in);
+    }
+    return filled;
+}
+
+/* The same of the unit that a record is of. */
+static uint32_t idle_around(TsiTable* t, uint32_t index) {
+    uint32_t first = index - index % t->unit, end = first + t->unit, used = tsi_load_relaxed(&t->used);
+    return unit_idle(t, first, end < used ? end : used);
+}
+
 bool tsi_table_take(TsiTable* t, uint32_t* index, uint32_t keep) {
     tsi_lock_take(&t->lock);
     widen(t);
@@ -128,6 +145,7 @@ bool tsi_table_take(TsiTable* t, uint32_t* index, uint32_t keep) {
     if (ok) {
         TsiTableBits* bits = bits_at(t, *index / WORD);
         uint64_t bit = 1ull << (*index % WORD);
+        t->idle -= idle_around(t, *index);
         bits->taken |= bit;
         if ((bits->filled & bit) == 0) {
             bits->filled |= bit;
@@ -144,33 +162,19 @@ bool tsi_table_take(TsiTable* t, uint32_t* index, uint32_t keep) {
     return ok;
 }
 
-static bool is_surplus(const TsiTable* t) {
-    uint32_t free = t->filled - t->taken;
-    return free > t->look_at && free > 2 * t->taken + t->keep;
-}
+static bool is_surplus(const TsiTable* t) { return t->idle > 2 * t->taken + t->keep && t->idle > t->look_at; }
 
 void tsi_table_give(TsiTable* t, uint32_t index) {
     tsi_lock_take(&t->lock);
     bits_at(t, index / WORD)->taken &= ~(1ull << (index % WORD));
     t->taken--;
+    t->idle += idle_around(t, index);
     if (index < t->limit) t->low_free++;
     if (is_surplus(t)) tsi_store_relaxed(&t->surplus, true); /* a hint */
     tsi_lock_give(&t->lock);
 }
 
 /* ---- pages that go back ---- */
-
-/* Records of a unit that are filled; 0 when one is taken. end: of the unit, or of all that was ever taken. */
-static uint32_t unit_idle(TsiTable* t, uint32_t first, uint32_t end) {
-    uint32_t filled = 0;
-    for (uint32_t word = first / WORD; word * WORD < end; word++) {
-        uint64_t in = mask(word, first, end);
-        const TsiTableBits* bits = bits_at(t, word);
-        if ((bits->taken & in) != 0) return 0;
-        filled += tsi_popcount(bits->filled & in);
-    }
-    return filled;
-}
 
 /* The next that is filled from `from` on. */
 static uint32_t next_filled(TsiTable* t, uint32_t from, uint32_t to) {
@@ -205,16 +209,17 @@ static bool purge(TsiTable* t, uint32_t first, uint32_t n, uint32_t used) {
         TsiTableBits* bits = bits_at(t, word);
         uint64_t gone = bits->filled & mask(word, first, end);
         t->filled -= tsi_popcount(gone);
+        t->idle -= tsi_popcount(gone);
         bits->filled &= ~gone;
     }
     return true;
 }
 
-/* Gives back the highest run of idle units below *end, while more than `target` free records have pages, and sets *end
- * to where the next look goes on. False when there is none. */
+/* Gives back the highest run of idle units below *end, while more than `target` records are in such, and sets *end to
+ * where the next look goes on. False when there is none. */
 static bool purge_run(TsiTable* t, uint32_t* end, uint32_t target) {
     uint32_t high = 0, low = 0, most = (uint32_t)(RUN_BYTES / t->stride), filled = 0, used = tsi_load_relaxed(&t->used);
-    while (*end != 0 && t->filled - t->taken - filled > target) {
+    while (*end != 0 && t->idle - filled > target) {
         uint32_t first = *end - t->unit, last = *end < used ? *end : used, idle = unit_idle(t, first, last);
         bool joins = idle != 0 && high - low < most && leave_all(t, first, last);
         if (!joins && high != 0) break;
@@ -240,7 +245,7 @@ void tsi_table_tidy_slow(TsiTable* t, bool all) {
         }
         more = purge_run(t, &end, target);
         if (!more) {
-            t->look_at = t->filled - t->taken + t->keep / 2;
+            t->look_at = t->idle > target ? t->idle + t->keep / 2 : 0;
             tsi_store_relaxed(&t->surplus, false);
         }
         tsi_lock_give(&t->lock);

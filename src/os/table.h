@@ -19,8 +19,9 @@
  *       again at most once while the turn passes all of these. So one that is used again and again comes back late,
  *       and high units empty.
  *
- * Pages go back when free records with pages are more than twice those that are taken and `keep` (tsi_table_tidy),
- * and at trims. A load that takes and gives the same number again and again stays below that.
+ * Pages go back when the records of idle units, which nobody has and which have pages, are more than twice those that
+ * are taken and `keep` (tsi_table_tidy), and at trims. A load that takes and gives the same number again and again stays
+ * below that.
  */
 #ifndef TSI_OS_TABLE_H
 #define TSI_OS_TABLE_H
@@ -57,9 +58,9 @@ struct TsiTable {
     _Atomic bool surplus;  /* tsi_table_tidy has something to do */
     TsiLock lock;          /* below */
     size_t bits_committed;
-    uint32_t taken, filled;
+    uint32_t taken, filled, idle; /* idle: filled ones of units of which none is taken */
     uint32_t limit, low_free, turn; /* records below limit are handed out, from turn on; so many of them are free */
-    uint32_t look_at;               /* free records with pages: no look while there are fewer */
+    uint32_t look_at; /* idle ones: no look while there are fewer, because the last could give no more back */
     TsiTableBits first[TSI_TABLE_FIRST];
 };
 

@@ -482,10 +482,10 @@ static void an_inbox_does_not_fill_again(void** state) {
         else epoch_advance(a);
         assert_int_equal(tsi_heap_state(tsi_load_seq(&in.h->word)), TSI_HEAP_RETIRE);
         for (unsigned i = 0; i < SLOTS; i++) assert_true(slab_free_checked(a, in.p[i]));
-        assert_int_not_equal(tsi_load_relaxed(&in.b->inbox), 0);
+        assert_int_not_equal(tsi_load_relaxed(&in.b->inbox), TSI_INBOX_EMPTY);
         unit_worker_run(&worker, take_elsewhere, &away);
         assert_ptr_equal(away.b, in.b);
-        assert_int_equal(tsi_load_relaxed(&in.b->inbox), 0);
+        assert_int_equal(tsi_load_relaxed(&in.b->inbox), TSI_INBOX_EMPTY);
         assert_int_not_equal(tsi_heap_state(tsi_load_seq(&in.h->word)), TSI_HEAP_RETIRE);
         assert_true(slab_free_checked(a, away.p[0]));
         unit_check(a);

@@ -249,7 +249,7 @@ static void frees_of_others_tell_the_owner(void** state) {
     TsiBinding* b = unit_binding(a);
     free_elsewhere(p, THRESHOLD - 1);
     assert_true(token(id));
-    assert_int_equal(tsi_load_relaxed(&b->inbox), 0);
+    assert_int_equal(tsi_load_relaxed(&b->inbox), TSI_INBOX_EMPTY);
     free_elsewhere(p + THRESHOLD - 1, 1);
     assert_false(token(id)); /* on its way */
     assert_int_equal(tsi_load_relaxed(&b->inbox), inbox_name(id));
@@ -258,7 +258,7 @@ static void frees_of_others_tell_the_owner(void** state) {
     free_elsewhere(p + THRESHOLD, 2); /* linked once */
     assert_int_equal(linked(id), 1);
     tsi_inbox_drain(b);
-    assert_int_equal(tsi_load_relaxed(&b->inbox), 0);
+    assert_int_equal(tsi_load_relaxed(&b->inbox), TSI_INBOX_EMPTY);
     assert_int_equal(linked(id), 0);
     assert_int_equal(flags(id), TSI_LINE_LISTED);
     unit_check(a);
@@ -376,9 +376,9 @@ static void a_line_outlives_its_slab_in_an_inbox(void** state) {
     assert_true(token(id));
     for (unsigned i = 0; i < THRESHOLD; i++) assert_true(slab_free_checked(a, f.p[first + i]));
     assert_true(token(id)); /* put back: the line is linked elsewhere */
-    assert_int_equal(tsi_load_relaxed(&f.b->inbox), 0);
+    assert_int_equal(tsi_load_relaxed(&f.b->inbox), TSI_INBOX_EMPTY);
     tsi_inbox_drain(b);
-    assert_int_equal(tsi_load_relaxed(&b->inbox), 0);
+    assert_int_equal(tsi_load_relaxed(&b->inbox), TSI_INBOX_EMPTY);
     assert_int_equal(tsi_load_relaxed(&f.b->inbox), inbox_name(id)); /* passed on */
     assert_false(token(id));
     Fill again = {.n = SLOTS + THRESHOLD};
@@ -400,7 +400,7 @@ static void a_line_outlives_its_class_in_an_inbox(void** state) {
     assert_true(epoch_close_ex(a, epoch_current(a), EPOCH_RELEASE, NULL));
     assert_int_equal(tsi_chunk_class(space, id >> 10), 0);
     tsi_inbox_drain(b);
-    assert_int_equal(tsi_load_relaxed(&b->inbox), 0);
+    assert_int_equal(tsi_load_relaxed(&b->inbox), TSI_INBOX_EMPTY);
     assert_int_equal(linked(id), 0);
 
     (void)epoch_advance_id(a);

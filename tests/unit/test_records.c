@@ -1,0 +1,222 @@
+/*
+ * test_records.c - an allocator whose records have gone back to the system: what stale pointers, ids and eras meet, what is
+ * told of threads that have left, and which loads give nothing back.
+ */
+#include "fake_os.h"
+#include "unit.h"
+
+#include "api/domain.h"
+#include "heap/records.h"
+
+#include <fcntl.h>
+
+enum { MANY = 2000, TEAM = 60 };
+
+static SlabAllocator* a;
+static TsiArena* arena;
+
+static int open_allocator(void** state) {
+    (void)state;
+    SlabOptions o = unit_options();
+    o.reserve_bytes = 0; /* room for the records of MANY */
+    fake_os_clear();
+    a = slab_allocator_create_with(&o);
+    arena = a != NULL ? tsi_arena(a) : NULL;
+    return a != NULL ? 0 : -1;
+}
+static int close_allocator(void** state) {
+    (void)state;
+    slab_allocator_free(a);
+    return 0;
+}
+
+static unsigned purges_in(const TsiTable* t) {
+    unsigned n = 0;
+    for (unsigned i = 0; i < fake_os.run_count; i++) n += fake_os.runs[i].from - (uintptr_t)t->base < t->bytes_reserved;
+    return n;
+}
+
+static unsigned purges_of_records(void) {
+    const TsiTable* const tables[] = {&arena->phases.incs, &arena->phases.ends, &arena->heaps,
+                                      &arena->rooms,       &arena->domains,     &arena->bindings};
+    unsigned n = 0;
+    for (unsigned i = 0; i < sizeof tables / sizeof *tables; i++) n += purges_in(tables[i]);
+    return n;
+}
+
+static epoch_domain_t* domains[MANY];
+
+static void open_many(unsigned n) {
+    for (unsigned i = 0; i < n; i++) {
+        assert_non_null(domains[i] = epoch_domain_create(a));
+        assert_non_null(epoch_domain_malloc(domains[i], 100));
+    }
+}
+
+static void end_many(unsigned n) {
+    for (unsigned i = 0; i < n; i++) epoch_domain_destroy(domains[i]);
+}
+
+/* Phases one after the other, one in the other, and some hundred at once: nothing of records goes back, so nothing of them
+ * has to be fetched again. */
+static void steady_loads_keep_their_records(void** state) {
+    (void)state;
+    for (unsigned i = 0; i < 20000; i++) {
+        epoch_domain_t* d = epoch_domain_begin(a, "one");
+        for (unsigned k = 0; k < 10; k++) assert_non_null(slab_malloc(a, 100));
+        epoch_domain_end(d);
+    }
+    for (unsigned lap = 0; lap < 100; lap++) {
+        for (unsigned i = 0; i < 100; i++) assert_non_null(domains[i] = epoch_domain_begin(a, "nested"));
+        for (unsigned i = 100; i != 0; i--) epoch_domain_end(domains[i - 1]);
+    }
+    for (unsigned lap = 0; lap < 30; lap++) {
+        open_many(300);
+        end_many(300);
+    }
+    assert_int_equal(purges_of_records(), 0);
+    open_many(MANY);
+    end_many(MANY);
+    assert_true(purges_in(&arena->phases.incs) > 0 && purges_in(&arena->domains) > 0 && purges_in(&arena->heaps) > 0);
+    assert_true(arena->domains.filled <= 2 * arena->domains.taken + arena->domains.keep);
+    unit_check(a);
+}
+
+/* Pointers, ids and eras of ended domains are refused, each under its cause, before their records go back, while they are
+ * with the system and after they have been taken again. */
+static void what_is_stale_stays_refused(void** state) {
+    (void)state;
+    static epoch_domain_t* stale[MANY];
+    static EpochId ids[MANY];
+    static uint64_t eras[MANY];
+    open_many(MANY);
+    for (unsigned i = 0; i < MANY; i++) {
+        stale[i] = domains[i];
+        ids[i] = domains[i]->epoch_id;
+        eras[i] = domains[i]->epoch_era;
+    }
+    end_many(MANY);
+    for (unsigned turn = 0; turn < 3; turn++) {
+        if (turn == 1) slab_trim(a);
+        if (turn == 1) assert_true(arena->phases.incs.filled < 100 && arena->domains.filled == 0);
+        if (turn == 2) open_many(MANY);
+        SlabRefusals before = unit_refusals(a);
+        EpochReceipt r;
+        for (unsigned i = 0; i < MANY; i++) {
+            errno = 0;
+            assert_null(slab_malloc_epoch(a, 10, ids[i]));
+            assert_int_equal(errno, ESTALE);
+            assert_false(epoch_close_era(a, eras[i], EPOCH_RELEASE, &r));
+            if (turn == 2) continue; /* the pointers are other domains' */
+            epoch_domain_enter(stale[i]);
+            assert_null(epoch_domain_malloc(stale[i], 10));
+            assert_false(epoch_domain_reset(stale[i]));
+            epoch_domain_destroy(stale[i]);
+        }
+        SlabRefusals after = unit_refusals(a);
+        assert_int_equal(after.closed_epoch - before.closed_epoch, MANY);
+        assert_int_equal(after.domain_stale - before.domain_stale, turn == 2 ? 0 : 4 * MANY);
+    }
+    for (unsigned i = 0; i < MANY; i++) assert_int_equal(slab_ptr_epoch(a, epoch_domain_malloc(domains[i], 10), NULL, NULL), true);
+    end_many(MANY);
+    unit_check(a);
+}
+
+/* ---- threads ---- */
+
+static pthread_barrier_t meet;
+
+static void* work(void* arg) {
+    void* p[300];
+    for (unsigned i = 0; i < 300; i++) p[i] = slab_malloc(a, 16 + i * 7 % 3000);
+    for (unsigned i = 0; i < 300; i++) slab_free(a, p[i]);
+    slab_free(a, unit_hide(p[7])); /* refused */
+    pthread_barrier_wait(&meet);
+    pthread_barrier_wait(&meet);
+    return arg;
+}
+
+static void waves(unsigned n) {
+    pthread_t t[TEAM];
+    assert_int_equal(pthread_barrier_init(&meet, NULL, n + 1), 0);
+    for (unsigned i = 0; i < n; i++) assert_int_equal(pthread_create(&t[i], NULL, work, NULL), 0);
+    pthread_barrier_wait(&meet);
+    pthread_barrier_wait(&meet);
+    for (unsigned i = 0; i < n; i++) assert_int_equal(pthread_join(t[i], NULL), 0);
+    pthread_barrier_destroy(&meet);
+}
+
+/* What threads have counted is told when their records have gone, and not twice when those could not go. */
+static void counters_outlive_their_threads(void** state) {
+    (void)state;
+    enum { CLASSES = 8 };
+    SlabClassStats was[CLASSES];
+    waves(TEAM);
+    assert_true(purges_in(&arena->bindings) > 0);
+    assert_true(arena->bindings.filled <= arena->bindings.keep + 2);
+    uint64_t refused = unit_refusals(a).double_free + unit_refusals(a).stale_free, slow = 0;
+    assert_int_equal(refused, TEAM);
+    for (uint32_t c = 0; c < CLASSES; c++) {
+        slab_stats_class(a, c, &was[c]);
+        slow += was[c].slow_path_hits;
+    }
+    assert_true(slow > TEAM);
+    for (unsigned turn = 0; turn < 2; turn++) {
+        if (turn == 0) fake_os_fail(FAKE_PURGE, 1, true);
+        else fake_os_heal();
+        tsi_records_trim(arena, unit_binding(a));
+        assert_int_equal(unit_refusals(a).double_free + unit_refusals(a).stale_free, refused);
+        for (uint32_t c = 0; c < CLASSES; c++) {
+            SlabClassStats now;
+            slab_stats_class(a, c, &now);
+            assert_int_equal(now.slow_path_hits, was[c].slow_path_hits);
+            assert_int_equal(now.new_slab_count, was[c].new_slab_count);
+        }
+    }
+    assert_true(arena->bindings.filled <= 1);
+    waves(TEAM / 2); /* and their records serve again */
+    assert_int_equal(unit_refusals(a).double_free + unit_refusals(a).stale_free, refused + TEAM / 2);
+    unit_check(a);
+}
+
+/* ---- fork ---- */
+
+/* The child looks at every record, and fetches no page for those that are with the system. */
+static void a_child_fetches_nothing(void** state) {
+    (void)state;
+    open_many(MANY);
+    end_many(MANY);
+    slab_trim(a);
+    pid_t child = fork();
+    assert_true(child >= 0);
+    if (child == 0) {
+        unsigned filled = 0;
+        const TsiTable* const tables[] = {&arena->phases.incs, &arena->heaps, &arena->domains};
+        int fd = -1;
+        char path[] = "/proc/self/pagemap";
+        fd = open(path, 0);
+        for (unsigned n = 0; n < 3; n++) {
+            for (size_t at = tables[n]->bytes_committed / 8; at < tables[n]->bytes_committed; at += 4096) {
+                uint64_t page = 0; /* anonymous pages that are present are "exclusive"; the page of zeros is not */
+                if (pread(fd, &page, 8, (off_t)(((uintptr_t)tables[n]->base + at) / 4096 * 8)) != 8) _exit(77);
+                filled += page >> 63 != 0 && (page >> 56 & 1) != 0;
+            }
+        }
+        _exit(filled != 0);
+    }
+    int status = 0;
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_true(WIFEXITED(status) && (WEXITSTATUS(status) == 0 || WEXITSTATUS(status) == 77));
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+#define TEST(name) cmocka_unit_test_setup_teardown(name, open_allocator, close_allocator)
+        TEST(steady_loads_keep_their_records),
+        TEST(what_is_stale_stays_refused),
+        TEST(counters_outlive_their_threads),
+        TEST(a_child_fetches_nothing),
+    };
+    fake_os_install(0, false, false);
+    return cmocka_run_group_tests_name("records", tests, NULL, NULL);
+}
