@@ -38,12 +38,35 @@ static const uint8_t* map_of(const TsiRegion* r) { return (const uint8_t*)tsi_lo
 
 static uint64_t below(uint32_t n) { return n >= 64 ? ~0ull : (1ull << n) - 1; }
 
+/* Of 64 granules. Each byte is read once: one that is marked meanwhile is live or marked, not both and not neither. */
+TSI_UNORDERED static Marks marks64(const uint8_t* map, unsigned gen) {
+    Marks m = {0, 0, 0};
+#if defined(__SSE2__)
+    __m128i low = _mm_set1_epi8(TSI_GEN_BYTE), live = _mm_set1_epi8((char)gen);
+    __m128i other = _mm_set1_epi8((char)(gen | TSI_MARK_OTHER));
+    for (unsigned i = 0; i < 4; i++) {
+        __m128i bytes = _mm_loadu_si128((const __m128i*)(const void*)(map + 16 * i));
+        __asm__("" : "+x"(bytes)); /* not read again where it is used again */
+        m.starts |= (uint64_t)(uint32_t)_mm_movemask_epi8(_mm_cmpeq_epi8(_mm_and_si128(bytes, low), live)) << (16 * i);
+        m.live |= (uint64_t)(uint32_t)_mm_movemask_epi8(_mm_cmpeq_epi8(bytes, live)) << (16 * i);
+        m.other |= (uint64_t)(uint32_t)_mm_movemask_epi8(_mm_cmpeq_epi8(bytes, other)) << (16 * i);
+    }
+#else
+    for (unsigned i = 0; i < 64; i++) {
+        unsigned byte = ((const volatile uint8_t*)map)[i];
+        m.starts |= (uint64_t)((byte & TSI_GEN_BYTE) == gen) << i;
+        m.live |= (uint64_t)(byte == gen) << i;
+        m.other |= (uint64_t)(byte == (gen | TSI_MARK_OTHER)) << i;
+    }
+#endif
+    return m;
+}
+
 /* The marks of the granules from `at` on that lie below `end`. at < end */
 static Marks marks_at(const TsiRegion* r, unsigned gen, uint32_t at, uint32_t end) {
-    const uint8_t* map = map_of(r) + at;
+    Marks m = marks64(map_of(r) + at, gen);
     uint64_t mask = below(end - at);
-    return (Marks){equal64(map, TSI_GEN_BYTE, gen) & mask, equal64(map, 0xff, gen) & mask,
-                   equal64(map, 0xff, gen | TSI_MARK_OTHER) & mask};
+    return (Marks){m.starts & mask, m.live & mask, m.other & mask};
 }
 
 typedef struct Count {

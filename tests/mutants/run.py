@@ -157,8 +157,21 @@ def kill(child):
         pass
 
 
-def command(args, cwd, log, seconds=None, environment=None):
-    """Exit status, or None at the time limit. What it says goes to the file `log`. Its whole group of processes ends."""
+def wait(child, seconds, log, until):
+    """Exit status; None at the time limit; 1 as soon as the log has what `until` looks for."""
+    end = None if seconds is None else time.monotonic() + seconds
+    while True:
+        try:
+            return child.wait(None if end is None else min(0.5, max(0, end - time.monotonic())))
+        except subprocess.TimeoutExpired:
+            if until is not None and until.search(said_in(log)):
+                return 1
+            if time.monotonic() >= end:
+                return None
+
+
+def command(args, cwd, log, seconds=None, until=None, environment=None):
+    """As wait. What it says goes to the file `log`. Its whole group of processes ends."""
     with open(log, "w", encoding="utf-8") as out, children_lock:
         if stopping.is_set():
             raise Interrupted
@@ -166,9 +179,7 @@ def command(args, cwd, log, seconds=None, environment=None):
                                  preexec_fn=limit_child, env={**os.environ, **(environment or {})})
         children.add(child)
     try:
-        status = child.wait(seconds)
-    except subprocess.TimeoutExpired:
-        status = None
+        status = wait(child, seconds, log, until)
     finally:
         kill(child)
         child.wait()
@@ -194,10 +205,13 @@ def tail(log, lines=12):
     return "\n".join("    " + line for line in said_in(log).splitlines()[-lines:])
 
 
+FAILED = re.compile(r"^\[  FAILED  \] ([a-z]\w+)|^ *FAILED: (\w+)|^(FAILED .*|failed: .*)", re.M)
+
+
 def complaint(log, status):
     """What a test that failed says of it, in one line: the case, and the signal that ended it."""
     text = said_in(log)
-    case = re.search(r"^\[  FAILED  \] (\w+)|^ *FAILED: (\w+)|^(FAILED .*|failed: .*)", text, flags=re.M)
+    case = FAILED.search(text)
     begun = re.findall(r"^\[ RUN      \] (\w+)", text, flags=re.M)
     lines = [line.strip() for line in text.splitlines() if line.strip()] or [""]
     said = next(filter(None, case.groups())) if case else begun[-1] if begun else lines[-1]
@@ -340,7 +354,7 @@ class Runner:
         scratch, log = os.path.join(at, "scratch"), os.path.join(at, "said")
         shutil.rmtree(scratch, ignore_errors=True)
         os.makedirs(scratch)
-        status = command([program], scratch, log, self.options.limit, program_of(test)[2])
+        status = command([program], scratch, log, self.options.limit, FAILED, program_of(test)[2])
         if status == 77:
             raise Broken(f"{test} skips here, so it cannot tell")
         return None if status == 0 else "time limit" if status is None else complaint(log, status)

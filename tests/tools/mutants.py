@@ -45,8 +45,8 @@ int sum(int n) {
     return s;
 }
 """
-FILES = {"CMakeLists.txt": CMAKE, "src/base/sum.h": "int sum(int n);\nstatic inline int twice(int n) { return 2 * n; }\n", "src/base/sum.c": SUM,
-         "tests/unit/one.c": ONE, "tests/unit/two.c": TWO}
+HEADER = "int sum(int n);\nstatic inline int twice(int n) { return 2 * n; }\n"
+FILES = {"CMakeLists.txt": CMAKE, "src/base/sum.h": HEADER, "src/base/sum.c": SUM, "tests/unit/one.c": ONE, "tests/unit/two.c": TWO}
 
 
 def put(path, text):

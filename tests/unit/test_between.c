@@ -1,0 +1,450 @@
+/*
+ * test_between.c - what another thread does between any two instructions of a call.
+ *
+ * A call is run once with a trap after each instruction, to know its path. Then for each instruction of the library on that
+ * path it is run again, with a breakpoint there: the handler has the worker do something, until that is done or waits for a
+ * lock that the call holds, and the call goes on. So what comes between is tried everywhere, and nothing is left to chance.
+ *
+ * What the worker does can be halved: it stands at one of its atomic instructions as the call begins, having looked at
+ * everything before, and does the rest where the call stops.
+ */
+#define _GNU_SOURCE
+#include "unit.h"
+
+#include "heap/close.h"
+#include "heap/late.h"
+
+#include <semaphore.h>
+#include <signal.h>
+#include <sys/mman.h>
+#include <ucontext.h>
+
+#if defined __has_feature
+#if __has_feature(thread_sanitizer)
+#define __SANITIZE_THREAD__ 1
+#endif
+#if __has_feature(address_sanitizer)
+#define __SANITIZE_ADDRESS__ 1
+#endif
+#endif
+#ifdef __SANITIZE_ADDRESS__ /* several instructions for one of ours */
+enum { STRIDE = 7 };
+#else
+enum { STRIDE = 1 };
+#endif
+#if defined __x86_64__ && !defined __SANITIZE_THREAD__ /* whose runtime would be trapped in, too */
+#define CAN_STOP 1
+enum { TRAP = 0x100, BREAKPOINT = 0xcc };
+static inline void trap_on(void) { __asm__ volatile("pushfq; orq $0x100, (%%rsp); popfq" ::: "memory", "cc"); }
+static inline void trap_off(void) { __asm__ volatile("pushfq; andq $~0x100, (%%rsp); popfq" ::: "memory", "cc"); }
+static greg_t* registers_in(void* context) { return ((ucontext_t*)context)->uc_mcontext.gregs; }
+#else
+#define CAN_STOP 0
+enum { TRAP = 0, BREAKPOINT = 0, REG_RIP = 0, REG_EFL = 0 };
+typedef long long greg_t;
+static inline void trap_on(void) {}
+static inline void trap_off(void) {}
+static greg_t* registers_in(void* context) { return context; }
+#endif
+
+static SlabAllocator* a;
+static TsiArena* arena;
+
+/* ---- a call, and what comes between ---- */
+
+enum { STEPS_MAX = 1 << 16, HALVES_MAX = 3 /* and before any lock is held */, LOCKED = 0xf0 /* the prefix of atomic instructions */ };
+extern char __executable_start, etext; /* the program, and the library in it */
+
+/* A thread's breakpoint, and the path on which it is. */
+typedef struct Stop {
+    uint8_t* path[STEPS_MAX]; /* instructions of the library, in the order in which they were run */
+    unsigned steps;
+    bool learning;
+    uint8_t* at;     /* NULL: none */
+    uint8_t there;   /* what it stands for */
+    unsigned passes; /* before the thread is to stop there */
+    bool stopped;
+} Stop;
+
+static struct Between {
+    pthread_t worker;
+    sem_t go, halved, rest, done;
+    void (*meanwhile)(void); /* NULL: the worker is to end */
+    _Atomic bool finished;
+    Stop call, other;
+    struct sigaction before;
+} between;
+
+static _Thread_local bool is_worker;
+
+static void stop_at(Stop* s, unsigned step) {
+    s->at = s->path[step];
+    s->there = *s->at;
+    s->passes = 0;
+    for (unsigned n = 0; n < step; n++) s->passes += s->path[n] == s->at;
+}
+
+/* What the thread does, with its breakpoint, or learning its path. */
+static void watched(Stop* s, void (*fn)(void)) {
+    s->stopped = false;
+    if (s->at != NULL) *s->at = BREAKPOINT;
+    if (s->learning) trap_on();
+    fn();
+    if (s->learning) trap_off();
+    if (s->at != NULL) *s->at = s->there;
+}
+
+static void* work(void* unused) {
+    (void)unused;
+    is_worker = true;
+    for (;;) {
+        while (sem_wait(&between.go) != 0) {}
+        if (between.meanwhile == NULL) return NULL;
+        watched(&between.other, between.meanwhile);
+        tsi_store_release(&between.finished, true);
+        sem_post(&between.halved); /* where it did not stop */
+        sem_post(&between.done);
+    }
+}
+
+static bool waits_for_us(void) {
+    uint32_t waiters = tsi_load_relaxed(&arena->space.lock.waiters) | tsi_load_relaxed(&arena->phases.ring_lock.waiters);
+    for (unsigned n = 0; n < TSI_STRIPES; n++) waiters |= tsi_load_relaxed(&tsi_stripes[n].waiters);
+    return waiters != 0;
+}
+
+static void go_on(void) { sem_post(between.other.at != NULL ? &between.rest : &between.go); }
+
+/* No function of the system is called before the breakpoint is gone: it may stand on the way there. */
+static void on_trap(int sig, siginfo_t* info, void* context) {
+    (void)sig;
+    (void)info;
+    Stop* s = is_worker ? &between.other : &between.call;
+    greg_t* r = registers_in(context);
+    uint8_t* ip = (uint8_t*)(uintptr_t)r[REG_RIP];
+    if (s->learning) {
+        bool ours = ip >= (uint8_t*)&__executable_start && ip < (uint8_t*)&etext;
+        if (ours && s->steps < STEPS_MAX) s->path[s->steps++] = ip;
+        return;
+    }
+    if (ip - 1 != s->at || *s->at != BREAKPOINT) { /* one further, and not yet */
+        *s->at = BREAKPOINT;
+        r[REG_EFL] &= ~TRAP;
+        return;
+    }
+    *s->at = s->there;
+    r[REG_RIP]--;
+    if (s->passes-- != 0) {
+        r[REG_EFL] |= TRAP;
+        return;
+    }
+    int saved = errno;
+    s->stopped = true;
+    if (is_worker) {
+        sem_post(&between.halved);
+        while (sem_wait(&between.rest) != 0) {}
+    } else {
+        go_on();
+        while (!tsi_load_acquire(&between.finished) && !waits_for_us()) sched_yield();
+    }
+    errno = saved;
+}
+
+/* What is tried: `call` with `meanwhile` in between, after `ready` and before `look`. */
+typedef struct Try {
+    void (*ready)(void);
+    void (*call)(void);
+    void (*meanwhile)(void);
+    void (*look)(void);
+    bool halved;
+} Try;
+
+static void once(const Try* t) {
+    t->ready();
+    between.meanwhile = t->meanwhile;
+    between.finished = false;
+    while (sem_trywait(&between.halved) == 0) {}
+    bool before = between.other.at != NULL || between.other.learning; /* it begins, or is done */
+    if (before) {
+        sem_post(&between.go);
+        while (sem_wait(&between.halved) != 0) {}
+    }
+    watched(&between.call, t->call);
+    if (!between.call.stopped && (!before || between.other.stopped)) go_on();
+    while (sem_wait(&between.done) != 0) {}
+    while (sem_trywait(&between.rest) == 0) {} /* where it did not stop */
+    t->look();
+    unit_check(a);
+}
+
+/* The path of either where the other comes later, after what is made once. */
+static void learn(const Try* t) {
+    between.call.at = between.other.at = NULL;
+    between.call.steps = between.other.steps = 0;
+    for (unsigned lap = 0; lap < 5; lap++) {
+        between.call.learning = lap == 3;
+        between.other.learning = lap == 4;
+        once(t);
+    }
+    between.other.learning = false;
+}
+
+static void everywhere(Try t) {
+    struct sigaction sa;
+    unsigned stops = 0, laps = 0, halves = 0;
+    memset(&sa, 0, sizeof sa);
+    sa.sa_sigaction = on_trap;
+    sa.sa_flags = SA_SIGINFO;
+    assert_int_equal(sigaction(SIGTRAP, &sa, &between.before), 0);
+    learn(&t);
+    for (unsigned half = 0; half < (t.halved ? between.other.steps : 1) && halves < HALVES_MAX; half++) {
+        if (t.halved && *between.other.path[half] != LOCKED) continue;
+        for (unsigned k = 0; k < between.call.steps; k += STRIDE, laps++) {
+            stop_at(&between.call, k);
+            if (t.halved) stop_at(&between.other, half);
+            once(&t);
+            stops += between.call.stopped;
+        }
+        halves++;
+    }
+    assert_int_equal(sigaction(SIGTRAP, &between.before, NULL), 0);
+    print_message("stopped %u times, %u asked, %u halves\n", stops, laps, halves);
+    assert_true(!CAN_STOP || (between.call.steps > 40 && stops > laps / 10));
+}
+
+/* ---- allocators ---- */
+
+static epoch_domain_t *neighbour, *d;
+static size_t size;
+static uint64_t rest; /* bytes committed when everything of a try has gone */
+
+static int open_with(uint8_t bump, size_t bytes) {
+    SlabOptions o = unit_options();
+    o.warm_bytes = UINT64_MAX;
+    o.bump = bump;
+    a = slab_allocator_create_with(&o);
+    if (a == NULL) return -1;
+    arena = tsi_arena(a);
+    size = bytes;
+    neighbour = epoch_domain_create(a); /* so that chunks keep their class */
+    if (epoch_domain_malloc(neighbour, size) == NULL) return -1;
+    rest = unit_committed(a);
+    sem_init(&between.go, 0, 0);
+    sem_init(&between.halved, 0, 0);
+    sem_init(&between.rest, 0, 0);
+    sem_init(&between.done, 0, 0);
+    return pthread_create(&between.worker, NULL, work, NULL);
+}
+enum { SMALL = 48, PAGED = 1024 }; /* a slab is a page; four pages */
+static int open_regions(void** state) { return (void)state, open_with(0, SMALL); }
+static int open_classes(void** state) { return (void)state, open_with(TSI_BUMP_OFF, SMALL); }
+static int open_paged(void** state) { return (void)state, open_with(TSI_BUMP_OFF, PAGED); }
+static int close_allocator(void** state) {
+    (void)state;
+    between.meanwhile = NULL;
+    sem_post(&between.go);
+    pthread_join(between.worker, NULL);
+    slab_allocator_free(a);
+    return 0;
+}
+
+/* ---- before ---- */
+
+static void *p[2], *third;
+static bool freed[2];
+static EpochReceipt receipt;
+
+static void two(void) {
+    memset(freed, 0, sizeof freed);
+    assert_non_null(d = epoch_domain_create_labeled(a, "between"));
+    for (unsigned k = 0; k < 2; k++) assert_non_null(p[k] = epoch_domain_malloc(d, size));
+}
+static void give_second(void) {
+    assert_true(slab_free_checked(a, p[1]));
+    freed[1] = true;
+}
+static void one(void) {
+    two();
+    give_second();
+}
+/* Of the worker. */
+static void one_of_theirs(void) {
+    between.meanwhile = one;
+    between.finished = false;
+    Stop* s = &between.other;
+    uint8_t* at = s->at;
+    bool learning = s->learning;
+    s->at = NULL;
+    s->learning = false;
+    sem_post(&between.go);
+    while (sem_wait(&between.done) != 0) {}
+    s->at = at;
+    s->learning = learning;
+}
+static void two_late(void) {
+    two();
+    assert_true(epoch_close_ex(a, d->epoch_id, EPOCH_DRAIN, NULL));
+}
+static void one_late(void) {
+    two_late();
+    give_second();
+}
+static void two_late_of_three(void) {
+    two();
+    assert_non_null(third = epoch_domain_malloc(d, size));
+    assert_true(epoch_close_ex(a, d->epoch_id, EPOCH_DRAIN, NULL));
+    assert_true(slab_free_checked(a, third));
+}
+
+/* ---- what is done ---- */
+
+static void free_first(void) { freed[0] |= slab_free_checked(a, p[0]); }
+static void free_second(void) { freed[1] |= slab_free_checked(a, p[1]); }
+/* Its slab goes, and is another phase's. */
+static epoch_domain_t* next;
+static void free_first_and_go_on(void) {
+    free_first();
+    next = epoch_domain_create(a);
+    (void)epoch_domain_malloc(next, size);
+}
+static bool freed_again;
+static void free_first_again(void) { freed_again = slab_free_checked(a, p[0]); }
+static void end_it(EpochCloseMode mode) { (void)tsi_epoch_end(arena, tsi_phases_resolve(&arena->phases, d->epoch_id), mode, false, &receipt); }
+static void drain(void) { end_it(EPOCH_DRAIN); }
+static void release(void) { end_it(EPOCH_RELEASE); }
+static void count(void) { tsi_late_count(arena); }
+static void trim(void) { slab_trim(a); }
+
+/* ---- afterwards ---- */
+
+static void all_is_gone(void) {
+    assert_int_equal(unit_committed(a), rest);
+    assert_int_equal(unit_live(a), 1);
+    epoch_domain_destroy(d);
+}
+static void both_are_gone(void) {
+    assert_true(freed[0] && freed[1]);
+    all_is_gone();
+}
+static void the_next_goes_on(void) {
+    unit_check(a);
+    assert_int_equal(unit_live(a), 2);
+    epoch_domain_destroy(next);
+    both_are_gone();
+}
+/* Its page, where it had one, went with it. */
+static void the_first_is_left(void) {
+    assert_true(!freed[0] && freed[1]);
+    unit_check(a);
+    assert_int_equal(unit_live(a), 2);
+    free_first();
+    both_are_gone();
+}
+/* Of two frees of one object one was right. */
+static void it_was_freed_once(void) {
+    assert_int_equal(freed[0] + freed_again, 1);
+    freed[0] = true;
+    assert_int_equal(unit_live(a), 2);
+    give_second();
+    both_are_gone();
+}
+/* An end tells of each object once: its free was in time, or it was refused. */
+static void it_ended_once(void) {
+    unit_balanced(&receipt);
+    EpochReceipt r;
+    assert_true(epoch_close_ex(a, d->epoch_id, EPOCH_RELEASE, &r));
+    unit_balanced(&r);
+    assert_int_equal(r.slabs_deferred, 0);
+    assert_int_equal(r.objects_freed, 1 + freed[0]);
+    assert_int_equal(r.objects_released, !freed[0]);
+    all_is_gone();
+}
+/* A trim takes what is empty and nothing else. */
+static void the_second_is_left(void) {
+    assert_true(freed[0] && !freed[1]);
+    assert_int_equal(unit_live(a), 2);
+    assert_int_equal(slab_usable_size(a, p[1]), size);
+    give_second();
+    EpochReceipt r;
+    assert_true(epoch_close_ex(a, d->epoch_id, EPOCH_DRAIN, &r));
+    assert_int_equal(r.objects_freed, 2);
+    both_are_gone();
+}
+
+/* ---- tests ---- */
+
+/* The last object of a slab goes while the slab is on its way to the orphans: either sees the other. */
+static void a_last_free_while_it_drains(void** state) {
+    (void)state;
+    everywhere((Try){one, drain, free_first, both_are_gone, false});
+    everywhere((Try){one, drain, free_first, both_are_gone, true});
+}
+static void a_drain_while_the_last_is_freed(void** state) {
+    (void)state;
+    everywhere((Try){one, free_first, drain, both_are_gone, false});
+    everywhere((Try){one_of_theirs, free_first, drain, both_are_gone, false});
+}
+static void a_free_while_it_is_released(void** state) {
+    (void)state;
+    everywhere((Try){one, release, free_first, it_ended_once, false});
+    everywhere((Try){one, release, free_first, it_ended_once, true});
+}
+static void a_release_while_it_is_freed(void** state) {
+    (void)state;
+    everywhere((Try){one, free_first, release, it_ended_once, false});
+    everywhere((Try){one_of_theirs, free_first, release, it_ended_once, false});
+}
+/* Of two late frees one is the last, whichever. */
+static void two_last_frees(void** state) {
+    (void)state;
+    everywhere((Try){two_late, free_first, free_second, both_are_gone, false});
+    everywhere((Try){two_late, free_first, free_second, both_are_gone, true});
+}
+static void one_object_freed_twice(void** state) {
+    (void)state;
+    everywhere((Try){two_late, free_first, free_first_again, it_was_freed_once, false});
+    everywhere((Try){two_late, free_first, free_first_again, it_was_freed_once, true});
+}
+/* What drains is counted while the slab goes. */
+static void a_last_free_while_it_is_counted(void** state) {
+    (void)state;
+    everywhere((Try){one_late, count, free_first_and_go_on, the_next_goes_on, false});
+}
+static void a_free_while_it_is_counted(void** state) {
+    (void)state;
+    everywhere((Try){two_late_of_three, count, free_second, the_first_is_left, false});
+}
+static void a_count_while_the_last_is_freed(void** state) {
+    (void)state;
+    everywhere((Try){one_late, free_first, count, both_are_gone, false});
+}
+static void a_trim_while_one_is_freed(void** state) {
+    (void)state;
+    everywhere((Try){two, free_first, trim, the_second_is_left, false});
+}
+
+static const struct CMUnitTest tests[] = {
+#define IN(name, kind) {#name ", " #kind, name, open_##kind, close_allocator, NULL}
+#define IN_ALL(name) IN(name, regions), IN(name, classes), IN(name, paged)
+    IN_ALL(a_last_free_while_it_drains),
+    IN_ALL(a_drain_while_the_last_is_freed),
+    IN_ALL(a_free_while_it_is_released),
+    IN_ALL(a_release_while_it_is_freed),
+    IN_ALL(two_last_frees),
+    IN_ALL(one_object_freed_twice),
+    IN_ALL(a_last_free_while_it_is_counted),
+    IN_ALL(a_free_while_it_is_counted),
+    IN_ALL(a_count_while_the_last_is_freed),
+    IN_ALL(a_trim_while_one_is_freed),
+};
+
+int main(void) {
+    size_t page = (size_t)sysconf(_SC_PAGESIZE);
+    uintptr_t from = (uintptr_t)&__executable_start & ~(page - 1);
+    if (!CAN_STOP) puts("no breakpoints here: what comes between comes afterwards");
+    else if (mprotect((void*)from, (uintptr_t)&etext - from, PROT_READ | PROT_WRITE | PROT_EXEC) != 0) {
+        puts("skipped: the system does not let a program write to its own code");
+        return 77;
+    }
+    return cmocka_run_group_tests_name("between", tests, NULL, NULL);
+}
