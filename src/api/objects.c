@@ -298,8 +298,25 @@ static bool live_place(TsiArena* a, const void* p, TsiPlace* at) {
     return tsi_space_locate(&a->space, p, at) == TSI_PLACE_OK && tsi_place_is_live(a, at, &tag);
 }
 
+/* Where a block goes that has grown: among smaller ones with as much room as a class would give it, a large one where it can
+ * grow on. */
+static void* alloc_grown(SlabAllocator* s, TsiArena* a, size_t size, TsiRef ref, bool prefer) {
+    TSI_KEEP_FRAME();
+    if (size > TSI_BUMP_MAX && size <= TSI_ALONE_MAX) return alloc_any(a, size, TSI_ALIGN_GROWS, ref, prefer, NULL);
+    if (size <= TSI_BUMP_MAX) size = a->space.classes->c[tsi_class_of(size)].size;
+    return ref != 0 ? alloc_ref(s, size, ref, prefer) : slab_malloc(s, size);
+}
+
+/* What a block has gained where it is, when the profile samples that. */
+static TSI_COLD void* record_gain(TsiBinding* b, TsiPlace* at, void* p, size_t had, TsiCaller from) {
+    TsiRef ref;
+    b->profile_hit = false;
+    if (tsi_place_ref(b->arena, at, &ref)) tsi_profile_record(b, p, tsi_place_bytes(&b->arena->space, at) - had, ref, from);
+    return p;
+}
+
 /* ref: where a block that moves goes; 0 = the block's own incarnation if it is ACTIVE, else the ambient one. */
-static void* resize(SlabAllocator* s, void* p, size_t size, TsiRef ref) {
+static TSI_NOINLINE void* resize(SlabAllocator* s, void* p, size_t size, TsiRef ref) {
     TSI_KEEP_FRAME();
     TsiArena* a = tsi_arena(s);
     TsiPlace at;
@@ -317,21 +334,39 @@ static void* resize(SlabAllocator* s, void* p, size_t size, TsiRef ref) {
     if (size <= usable && size >= usable / 2) return p;
     if (size > usable && ref == 0 && tsi_class_is_region(at.cls)) {
         TsiBinding* b = tsi_binding_get(a, false);
-        if (b != NULL && tsi_bump_grow(b, &at, size)) return p;
+        bool grew = b != NULL && tsi_bump_grow(b, &at, size);
+        if (grew) return TSI_LIKELY(!b->profile_hit) ? p : record_gain(b, &at, p, usable, TSI_CALLER());
     }
     TsiRef own;
     bool prefer = ref == 0 && tsi_place_ref(a, &at, &own) && tsi_ref_is_active(&a->phases, own);
     if (prefer) ref = own;
     /* A block that shrinks need not move: only where that succeeds without a refusal. */
     if (size <= usable && (ref == 0 || !tsi_ref_is_active(&a->phases, ref))) return p;
-    void* q = ref != 0 ? alloc_ref(s, size, ref, prefer) : slab_malloc(s, size);
+    void* q = size > usable ? alloc_grown(s, a, size, ref, prefer) : ref != 0 ? alloc_ref(s, size, ref, prefer) : slab_malloc(s, size);
     if (q == NULL) return size <= usable ? p : NULL;
     memcpy(q, p, size < usable ? size : usable);
-    (void)free_any(a, p, 0);
+    (void)free_inline(s, p);
     return q;
 }
 
-void* slab_realloc(SlabAllocator* s, void* p, size_t size) { return resize(s, p, size, 0); }
+static TSI_NOINLINE void* resize_missed(TsiBinding* b, SlabAllocator* s, void* p, size_t size) {
+    TsiHeap* h;
+    TsiFast f = tsi_bump_grow_missed(b, p, size, &h);
+    if (TSI_LIKELY(f == TSI_FAST_DONE)) return p;
+    if (f == TSI_FAST_LEFT) return tsi_alloc_left(b, h, p);
+    tsi_bracket_missed(b);
+    return resize(s, p, size, 0);
+}
+
+void* slab_realloc(SlabAllocator* s, void* p, size_t size) {
+    TsiHeap* h;
+    if (TSI_UNLIKELY(s == NULL || tsi_tls.serial != tsi_public(s)->serial)) return resize(s, p, size, 0);
+    TsiBinding* b = tsi_tls.binding;
+    TsiFast f = tsi_bump_grow_fast(b, p, size, &h);
+    if (TSI_LIKELY(f == TSI_FAST_DONE)) return p;
+    if (f == TSI_FAST_LEFT) return tsi_alloc_left(b, h, p);
+    return f == TSI_FAST_MISSED ? resize_missed(b, s, p, size) : resize(s, p, size, 0);
+}
 
 void* slab_realloc_epoch(SlabAllocator* s, void* p, size_t size, EpochId epoch) {
     if (p != NULL && size == 0) return resize(s, p, 0, 0);

@@ -376,7 +376,7 @@ static TSI_NOINLINE void* alloc_watched(TsiBinding* b, size_t size, unsigned cls
     if (tsi_tls.binding != b || tsi_tls.serial != b->arena->serial) return p; /* as in alloc_sampled */
     bool hit = b->profile_hit;
     b->profile_hit = outer_hit;
-    if (TSI_UNLIKELY(hit) && p != NULL) tsi_profile_record(b, p, landed_in(b, p, ref), from);
+    if (TSI_UNLIKELY(hit) && p != NULL) tsi_profile_record(b, p, 0, landed_in(b, p, ref), from);
     return p;
 }
 

@@ -12,7 +12,8 @@ enum {
     LOOK = 16,               /* regions of a heap that are looked at before it takes another */
     STEPS = 4 * LOOK,        /* and other slabs that are passed meanwhile */
     FIRST_RANK_MAX = 2,      /* a phase begins with no larger region */
-    SETTLED_BYTES = 64 << 10 /* bumped, before what was freed tells anything */
+    SETTLED_BYTES = 64 << 10, /* bumped, before what was freed tells anything */
+    ALONE = 16               /* objects of a heap that grow in regions of their own, at a time */
 };
 
 TsiRegion tsi_no_region;
@@ -21,24 +22,31 @@ TsiRegion tsi_no_region;
 
 static void set_region(TsiBinding* b, TsiHeap* h, TsiRegion* r) {
     tsi_store_relaxed(&h->region, r);
+    tsi_store_relaxed(&h->last, 0);
     if (b != NULL && b->heap == h) b->region = r;
 }
 
 void tsi_bump_drop(TsiBinding* b, TsiHeap* h) {
     TsiRegion* r = tsi_load_relaxed(&h->region);
     h->bumped += tsi_load_relaxed(&r->rel);
-    h->spare = h->looked = 0;
+    h->spare = h->looked = h->alone = 0;
     set_region(b, h, &tsi_no_region);
     if (TSI_UNLIKELY(h->granter != NULL)) tsi_grant_end(h, r);
 }
 
-/* Uses an empty region again: the next generation. Its life's totals go to the incarnation. */
-static bool renew(TsiBinding* b, TsiHeap* h, uint32_t slab_id) {
+static void not_alone(TsiHeap* h, TsiRegion* r) {
+    if (r->alone && h->alone != 0) h->alone--; /* a trim has forgotten how many there are */
+    r->alone = false;
+}
+
+/* The next life of an empty region. What it held in this one goes to the incarnation's totals. */
+static bool begin_again(TsiBinding* b, TsiHeap* h, uint32_t slab_id) {
     TsiArena* a = b->arena;
     TsiSpace* s = &a->space;
     TsiSlab* slab = tsi_slab(s, slab_id);
     TsiRegion* r = tsi_region(s, slab_id);
     if (!tsi_region_is_empty(s, slab_id)) return false;
+    not_alone(h, r);
     /* seq_cst: pairs with flag_slab in handles.c, as the look after the renewal does */
     bool handled = (tsi_load_seq(&slab->tag) & TSI_SLAB_HANDLED) != 0;
     if (handled) {
@@ -59,8 +67,14 @@ static bool renew(TsiBinding* b, TsiHeap* h, uint32_t slab_id) {
     i->allocated.bytes += ended.issued_bytes;
     if (!locked) tsi_inc_give(i);
     for (; ended.twice != 0; ended.twice--) tsi_refuse_count(a, TSI_REFUSED_LATE);
-    if (open) set_region(b, h, r);
-    else if (tsi_load_relaxed(&h->region) == r) set_region(b, h, &tsi_no_region);
+    if (!open && tsi_load_relaxed(&h->region) == r) set_region(b, h, &tsi_no_region);
+    return open;
+}
+
+/* Uses an empty region again. */
+static bool renew(TsiBinding* b, TsiHeap* h, uint32_t slab_id) {
+    bool open = begin_again(b, h, slab_id);
+    if (open) set_region(b, h, tsi_region(&b->arena->space, slab_id));
     return open;
 }
 
@@ -205,8 +219,52 @@ static TSI_COLD void* take_watched(TsiBinding* b, TsiHeap* h, TsiRegion* r, uint
     return p;
 }
 
+/* A spare region of so many bytes at least, used again. */
+static TsiRegion* spare_of(TsiBinding* b, TsiHeap* h, size_t bytes) {
+    TsiSpace* s = &b->arena->space;
+    uint32_t* at = &h->spare;
+    for (unsigned looks = 0; *at != 0 && looks < LOOK; looks++) {
+        uint32_t slab_id = *at - 1;
+        TsiRegion* r = tsi_region(s, slab_id);
+        if ((size_t)1 << r->size_log2 < bytes) {
+            at = &tsi_slab(s, slab_id)->prev;
+            continue;
+        }
+        *at = tsi_slab(s, slab_id)->prev;
+        r->spare = false;
+        if (begin_again(b, h, slab_id)) return r;
+    }
+    return NULL;
+}
+
+/* A large object that grows gets a region of its own, which does not become the current one: so it stays the last there,
+ * whatever else is bumped, be it by now by size class. */
+static void* alloc_alone(TsiBinding* b, TsiHeap* h, size_t size) {
+    TsiSpace* s = &b->arena->space;
+    size_t want = size + size / 4;
+    bool bumps = (tsi_load_relaxed(&tsi_heap_inc(b->arena, h)->id) & TSI_DOMAIN_ID_BIT) != 0 && b->arena->options.bump != TSI_BUMP_OFF;
+    if (!bumps || size > TSI_ALONE_MAX || h->alone == ALONE || h->lanes != NULL) return NULL;
+    TsiRegion* r = spare_of(b, h, want);
+    unsigned rank = 0, least = 0;
+    while (s->classes->c[tsi_region_class(least)].slab_bytes < size) least++;
+    for (rank = least; s->classes->c[tsi_region_class(rank)].slab_bytes < want;) rank++;
+    for (uint32_t slab_id; r == NULL; rank--) {
+        if (tsi_slab_take(b, h, tsi_region_class(rank), TSI_OPEN_OWNED, &slab_id)) r = tsi_region(s, slab_id);
+        else if (rank == least) return NULL;
+    }
+    r->alone = true;
+    h->alone++;
+    uint32_t bytes = tsi_bump_bytes(size);
+    h->bumped += bytes; /* the next phase may have room for it */
+    void* p = tsi_bump_take(r, bytes);
+    if (TSI_UNLIKELY(b->cuts)) tsi_grant_alone(b, r, bytes);
+    tsi_count_slow(b, h, TSI_CLASS_REGION, TSI_SLOW_MISS);
+    return p;
+}
+
 void* tsi_bump_alloc(TsiBinding* b, TsiHeap* h, size_t size, size_t align) {
-    if (!h->bumps || size > TSI_BUMP_MAX || align > TSI_BUMP_ALIGN_MAX) return NULL;
+    if (size > TSI_BUMP_MAX) return align == TSI_ALIGN_GROWS ? alloc_alone(b, h, size) : NULL;
+    if (!h->bumps || align > TSI_BUMP_ALIGN_MAX) return NULL;
     if (align < TSI_GRANULE) align = TSI_GRANULE;
     uint32_t bytes = tsi_bump_bytes(size);
     TsiRegion* r = tsi_load_relaxed(&h->region);
@@ -221,30 +279,56 @@ bool tsi_bump_spare(TsiBinding* b, TsiHeap* h, TsiRegion* r) {
     TsiSpace* s = &b->arena->space;
     uint32_t slab_id = tsi_region_id(s, r);
     if (!tsi_bracket_enter(b, h, tsi_busy_all(h))) return true;
-    bool mine = tsi_load_relaxed(&r->heap_at) == tsi_heap_at(h) && h->primary == h->index && h->bumps;
+    bool mine = tsi_load_relaxed(&r->heap_at) == tsi_heap_at(h) && h->primary == h->index && (h->bumps || r->alone);
     if (mine && r != tsi_load_relaxed(&h->region) && !r->spare) {
         tsi_slab(s, slab_id)->prev = h->spare;
         h->spare = slab_id + 1;
         r->spare = true;
+        not_alone(h, r);
     }
     tsi_bracket_leave(b, h);
     return true;
 }
 
+TsiFast tsi_bump_grow_missed(TsiBinding* b, const void* p, size_t size, TsiHeap** out) {
+    TsiSpace* s = &b->arena->space;
+    TsiRegion* r = (TsiRegion*)(uintptr_t)tsi_load_relaxed(&b->busy);
+    TsiHeap* h = (TsiHeap*)(void*)((uint8_t*)b->heaps_base + tsi_load_relaxed(&r->heap_at));
+    if (tsi_load_relaxed(&h->word) != b->live_word) return TSI_FAST_MISSED;
+    uint32_t start = (uint32_t)((const uint8_t*)p - tsi_load_relaxed(&r->base)), rel = tsi_load_relaxed(&r->rel);
+    uint32_t granule = start >> TSI_GRANULE_SHIFT;
+    if ((start & (TSI_GRANULE - 1)) != 0 || tsi_load_relaxed(&tsi_load_relaxed(&r->map)[granule]) != r->gen) return TSI_FAST_MISSED;
+    uint32_t usable = (uint32_t)tsi_region_size_at(s, tsi_region_id(s, r), granule);
+    if (size > usable) {
+        uint32_t to = start + (((uint32_t)size + TSI_GRANULE - 1) & ~(TSI_GRANULE - 1u));
+        if (tsi_load_relaxed(&h->region) != r || start + usable != rel || to > tsi_load_relaxed(&r->lim)) return TSI_FAST_MISSED;
+        tsi_store_release(&r->rel, to); /* as in tsi_bump_take */
+        tsi_store_relaxed(&h->last, (uint64_t)start << 32 | to);
+    } else if (size < usable / 2) {
+        return TSI_FAST_MISSED;
+    }
+    tsi_bracket_clear(b);
+    *out = h;
+    return TSI_LIKELY(tsi_load_relaxed(&h->word) == b->live_word) ? TSI_FAST_DONE : TSI_FAST_LEFT;
+}
+
 bool tsi_bump_grow(TsiBinding* b, const TsiPlace* at, size_t size) {
     TsiSpace* s = &b->arena->space;
     TsiRegion* r = tsi_region(s, at->slab_id);
-    TsiHeap* h = (TsiHeap*)(void*)((uint8_t*)b->heaps_base + tsi_load_relaxed(&r->heap_at));
-    if (size > s->classes->c[at->cls].slab_bytes || tsi_load_relaxed(&h->word) != b->live_word) return false;
+    const _Atomic uint64_t* tag_word = &tsi_slab(s, at->slab_id)->tag;
+    uint64_t tag = tsi_load_relaxed(tag_word); /* not heap_at, which a handle clears */
+    TsiHeap* h = tsi_heap(b->arena, tsi_tag_index(tag));
+    if (tsi_tag_state(tag) != TSI_SLAB_OWNED || size > s->classes->c[at->cls].slab_bytes || !tsi_heap_is_live(b, h)) return false;
     if (!tsi_bracket_enter(b, h, tsi_busy_all(h))) return false;
+    bool current = tsi_load_relaxed(&h->region) == r;
     uint32_t start = tsi_region_granule(s, at) << TSI_GRANULE_SHIFT, rel = tsi_load_relaxed(&r->rel);
     uint32_t end = start + ((uint32_t)size + TSI_GRANULE - 1) / TSI_GRANULE * TSI_GRANULE;
-    bool last = tsi_load_relaxed(&r->heap_at) == tsi_heap_at(h) && tsi_load_relaxed(&h->region) == r &&
+    bool last = tsi_load_relaxed(tag_word) == tag && (current || r->alone) && end > rel && tsi_bump_check(s, at) == TSI_FREE_OK &&
                 start + tsi_region_size_at(s, at->slab_id, start >> TSI_GRANULE_SHIFT) == rel;
-    uint32_t lim = tsi_load_relaxed(&r->lim), most = TSI_UNLIKELY(b->cuts) ? tsi_grant_reach(b, h) : lim;
-    bool ok = last && end > rel && end <= most && tsi_bump_check(s, at) == TSI_FREE_OK;
-    if (ok && end > lim) tsi_store_relaxed(&r->lim, end);
+    bool ok = last && end <= (TSI_UNLIKELY(b->cuts) ? 1u << r->size_log2 : tsi_load_relaxed(&r->lim));
+    if (ok && TSI_UNLIKELY(b->cuts)) tsi_grant_grown(b, h, r, end);
     if (ok) tsi_store_release(&r->rel, end); /* as in tsi_bump_take */
+    if (ok && current) tsi_store_relaxed(&h->last, (uint64_t)start << 32 | end);
     tsi_bracket_leave(b, h);
     return ok;
 }

@@ -5,6 +5,10 @@
  * What is freed is marked and not handed out again by itself; a region that has become empty is used again first. When
  * much is freed and no region becomes empty, the size classes take over for the rest of the phase.
  *
+ * The last object of a region grows where it is: realloc of the current region's, and of an object that was found to
+ * grow beyond what is bumped and has a region alone. The heap remembers where the former ended when it grew, so that
+ * the next growth is as fast as an allocation.
+ *
  * The brackets are those of bracket.h; the name is the region's record, which stands for its slab.
  */
 #ifndef TSI_HEAP_BUMP_H
@@ -16,7 +20,9 @@
 
 enum {
     TSI_BUMP_MAX = 4096, /* largest object that is bumped */
-    TSI_BUMP_ALIGN_MAX = 1024
+    TSI_BUMP_ALIGN_MAX = 1024,
+    TSI_ALIGN_GROWS = 0,       /* in place of an alignment: of an object that has grown, and may again */
+    TSI_ALONE_MAX = 128 << 10  /* the largest such object that gets a region of its own */
 };
 
 /* The slab whose record r is. */
@@ -79,6 +85,39 @@ TSI_INLINE TsiFast tsi_bump_free(TsiBinding* b, const void* p, uint32_t key, Tsi
     return TSI_UNLIKELY(empty) && r != tsi_load_relaxed(&h->region) ? TSI_FAST_SPECIAL : TSI_FAST_DONE;
 }
 
+/*
+ * Growth, where it is, of an object that has grown before. DONE: it has so many bytes. LEFT: the same; the caller hands
+ * over *out. MISSED: nothing done, the bracket is open. NEVER: nothing entered.
+ */
+TSI_INLINE TsiFast tsi_bump_grow_fast(TsiBinding* b, const void* p, size_t size, TsiHeap** out) {
+    uint64_t off = (uint64_t)((uintptr_t)p - (uintptr_t)b->base), live = b->live_word;
+    if (TSI_UNLIKELY(off >= b->payload_bytes || size - 1 >= TSI_SMALL_MAX)) return TSI_FAST_NEVER;
+    uint32_t key = tsi_load_acquire(&b->keys[off >> TSI_CHUNK_SHIFT]); /* as in tsi_free_fast */
+    if (TSI_UNLIKELY((key & TSI_KEY_REGION) == 0)) return TSI_FAST_NEVER;
+    uint32_t in_chunk = (uint32_t)off & ((1u << TSI_CHUNK_SHIFT) - 1);
+    uint8_t* regions = b->regions + (off >> TSI_CHUNK_SHIFT << TSI_REGIONS_SHIFT);
+    TsiRegion* r = (TsiRegion*)(void*)(regions + TSI_REGIONS_MAP) + (in_chunk >> (key & 31));
+    tsi_bracket_name(b, tsi_busy_region(r));
+    TsiHeap* h = (TsiHeap*)(void*)((uint8_t*)b->heaps_base + tsi_load_relaxed(&r->heap_at));
+    if (TSI_UNLIKELY(tsi_load_relaxed(&h->word) != live)) return TSI_FAST_MISSED;
+    uint32_t start = in_chunk & ((1u << (key & 31)) - 1), rel = tsi_load_relaxed(&r->rel);
+    uint64_t first = (uint64_t)start << 32;
+    bool current = r == tsi_load_relaxed(&h->region);
+    if (TSI_UNLIKELY(current ? tsi_load_relaxed(&h->last) != (first | rel) : start != 0 || !r->alone)) return TSI_FAST_MISSED;
+    if (TSI_UNLIKELY(tsi_load_relaxed((_Atomic uint8_t*)regions + (in_chunk >> TSI_GRANULE_SHIFT)) != r->gen)) return TSI_FAST_MISSED;
+    uint32_t to = start + (((uint32_t)size + TSI_GRANULE - 1) & ~(TSI_GRANULE - 1u));
+    if (TSI_LIKELY(to > rel)) {
+        if (TSI_UNLIKELY(to > tsi_load_relaxed(&r->lim))) return TSI_FAST_MISSED;
+        tsi_store_release(&r->rel, to); /* as in tsi_bump_take */
+        if (current) tsi_store_relaxed(&h->last, first | to);
+    } else if (TSI_UNLIKELY(size < (rel - start) / 2)) {
+        return TSI_FAST_MISSED;
+    }
+    tsi_bracket_clear(b);
+    *out = h;
+    return TSI_LIKELY(tsi_load_relaxed(&h->word) == live) ? TSI_FAST_DONE : TSI_FAST_LEFT;
+}
+
 /* The same, with its handle, in a region that has issued one before in this life. */
 TSI_INLINE TsiFast tsi_bump_handle_fast(TsiBinding* b, TsiHeap* h, TsiRegion* r, uint32_t bytes, void** out,
                                         SlabHandle* handle) {
@@ -100,7 +139,7 @@ TSI_INLINE TsiFast tsi_bump_handle_fast(TsiBinding* b, TsiHeap* h, TsiRegion* r,
 }
 
 /* An object, from another region where the current one is used up; NULL when the heap does not bump, the object is too
- * large for it or there is no memory. As tsi_slab_take. */
+ * large for it or there is no memory. align: or TSI_ALIGN_GROWS. As tsi_slab_take. */
 void* tsi_bump_alloc(TsiBinding* b, TsiHeap* h, size_t size, size_t align);
 /* After tsi_bump_free said SPECIAL, outside of brackets: the region waits for its next use. Returns true. */
 bool tsi_bump_spare(TsiBinding* b, TsiHeap* h, TsiRegion* r);
@@ -109,8 +148,11 @@ bool tsi_bump_spare(TsiBinding* b, TsiHeap* h, TsiRegion* r);
 void tsi_bump_drop(TsiBinding* b, TsiHeap* h);
 /* What the thread's next phase of this label begins with; the heap is about to end. */
 void tsi_bump_learn(TsiBinding* b, const TsiHeap* h, uint32_t label);
-/* Makes the last object of the thread's current region larger where it is; false, and nothing done, when it is not that
- * or there is no room. */
+/* What tsi_bump_grow_fast missed most: an object that has not grown before, or is large enough as it is. In its bracket; ends as
+ * that does, but for NEVER. */
+TsiFast tsi_bump_grow_missed(TsiBinding* b, const void* p, size_t size, TsiHeap** out);
+/* Makes the last object of one of the thread's regions larger where it is; false, and nothing done, when it is not that
+ * or there is no room. b->profile_hit when what it gains is to be recorded. */
 bool tsi_bump_grow(TsiBinding* b, const TsiPlace* at, size_t size);
 
 /* Frees by compare-exchange, for any thread: TSI_FREE_OK or a SlabMisuse. seq: of the region's slab. generation: what

@@ -52,7 +52,20 @@ void tsi_grant_open(TsiBinding* b, TsiHeap* h, uint32_t bytes, bool fresh) {
     tsi_store_relaxed(&r->lim, lim);
 }
 
-uint32_t tsi_grant_reach(const TsiBinding* b, const TsiHeap* h) {
-    uint32_t end = 1u << tsi_load_relaxed(&h->region)->size_log2;
-    return b->profile_mean != 0 && h->mark < end ? h->mark & ~(TSI_GRANULE - 1u) : end;
+void tsi_grant_alone(TsiBinding* b, TsiRegion* r, uint32_t bytes) {
+    tsi_profile_one(b, bytes);
+    if (b->profile_mean != 0) tsi_store_relaxed(&r->lim, next_mark(b, bytes, 1u << r->size_log2) & ~(TSI_GRANULE - 1u));
+}
+
+void tsi_grant_grown(TsiBinding* b, TsiHeap* h, TsiRegion* r, uint32_t end) {
+    bool current = r == tsi_load_relaxed(&h->region);
+    uint32_t size = 1u << r->size_log2, lim = tsi_load_relaxed(&r->lim), mark = b->profile_mean == 0 ? size : current ? h->mark : lim;
+    if (mark < end) {
+        b->profile_hit = true;
+        mark = next_mark(b, end, size);
+    }
+    if (current) h->mark = mark;
+    if (!current || b->period == 0) lim = mark & ~(TSI_GRANULE - 1u);
+    else if (lim < end) lim = end; /* an allocation comes by before the next sample */
+    tsi_store_relaxed(&r->lim, lim);
 }

@@ -25,8 +25,10 @@ bool tsi_grant_settle(TsiBinding* b, TsiHeap* h);
 /* An object of so many bytes was bumped: b->profile_hit when it is sampled, and the next grant of its region. fresh: the
  * region's life has begun with it. */
 void tsi_grant_open(TsiBinding* b, TsiHeap* h, uint32_t bytes, bool fresh);
-/* How far the last object of the current region may grow: no mark lies before that. */
-uint32_t tsi_grant_reach(const TsiBinding* b, const TsiHeap* h);
+/* The same of an object that has a region alone. Samples count it as slow. */
+void tsi_grant_alone(TsiBinding* b, TsiRegion* r, uint32_t bytes);
+/* The last object of a region is about to reach to `end`: b->profile_hit when what it gains is sampled. */
+void tsi_grant_grown(TsiBinding* b, TsiHeap* h, TsiRegion* r, uint32_t end);
 /* The region has left the heap, which has a granter. */
 void tsi_grant_end(TsiHeap* h, const TsiRegion* was);
 

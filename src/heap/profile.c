@@ -188,7 +188,7 @@ static unsigned frames_of(TsiBinding* b, TsiCaller from, uintptr_t frames[TSI_PR
     return 1 + tsi_stack_walk(from.fp, here, b->stack_high, frames + 1, TSI_PROFILE_FRAMES - 1);
 }
 
-void tsi_profile_record(TsiBinding* b, const void* object, TsiRef ref, TsiCaller from) {
+void tsi_profile_record(TsiBinding* b, const void* object, uint64_t gained, TsiRef ref, TsiCaller from) {
     TsiArena* a = b->arena;
     TsiProfile* p = &a->profile;
     TsiPlace at;
@@ -197,6 +197,7 @@ void tsi_profile_record(TsiBinding* b, const void* object, TsiRef ref, TsiCaller
     if (tsi_space_locate(&a->space, object, &at) != TSI_PLACE_OK) return; /* released meanwhile */
     uint64_t bytes = tsi_place_bytes(&a->space, &at);
     if (bytes == 0) return; /* the same */
+    if (gained != 0) bytes = gained;
     uint32_t label = tsi_ref_is_current(&a->phases, ref) ? tsi_inc_label(tsi_inc(&a->phases, tsi_ref_index(ref))) : TSI_LABEL_NONE;
     TsiProfileLive live = {.bytes = bytes, .era = tsi_ref_era(ref)};
     bool lives = name_object(b, object, &at, ref, &live);

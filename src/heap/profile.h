@@ -9,7 +9,7 @@
  * refill that a mark falls into is cut before that slot, and the line is marked (TSI_LINE_CUT). The allocation that finds it used up
  * is the one; it takes in the rest. Slots that are made ready and never taken do no harm: a mark belongs to a slot
  * before anybody knows whether it will be taken. In a region marks lie on its bytes, and the owner's limit ends before the next one
- * (grant.h). What is slow anyway (large objects) asks for itself.
+ * (grant.h); what an object gains where it is, is sampled like an object of so many bytes. What is slow anyway (large objects) asks for itself.
  *
  * Live. A sample keeps a handle of its object (mem/handle.h), so it ends when the object is freed or its phase is
  * released, exactly, and nothing is done at that moment. Its price: a line with a sample counts the frees of its slots
@@ -89,8 +89,9 @@ uint64_t tsi_profile_cut(struct TsiBinding* b, struct TsiLine* l, uint32_t bytes
 uint64_t tsi_profile_distance(struct TsiBinding* b, uint64_t within);
 /* One allocation that no refill has counted: sets b->profile_hit when it is sampled. */
 void tsi_profile_one(struct TsiBinding* b, uint64_t bytes);
-/* Records a sampled object. ref: its phase. No lock held and no bracket open. Preserves errno. */
-void tsi_profile_record(struct TsiBinding* b, const void* object, uint64_t ref, TsiCaller from);
+/* Records a sampled object. gained: what it has gained where it is, when that is sampled, else 0. ref: its phase. No lock held and
+ * no bracket open. Preserves errno. */
+void tsi_profile_record(struct TsiBinding* b, const void* object, uint64_t gained, uint64_t ref, TsiCaller from);
 /* Objects that one sampled of so many bytes stands for. */
 double tsi_profile_weight(uint64_t bytes, uint64_t mean);
 /* Bytes of the tables that were written. */

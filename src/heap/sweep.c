@@ -105,7 +105,7 @@ static void walk_locked(TsiSweep* w, TsiHeap* h, uint32_t skip) {
         }
     }
     h->slabs = kept;
-    h->spare = h->looked = 0;
+    h->spare = h->looked = h->alone = 0;
     if (!goes_on) tsi_bump_drop(w->b != NULL && w->b->heap == h ? w->b : NULL, h);
     h->takes = 0;
     tsi_store_relaxed(&h->slab_count, kept_count);

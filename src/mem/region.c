@@ -144,7 +144,7 @@ static bool begin_life(TsiRegion* r, uint32_t heap_at) {
         tsi_store_release(&r->word, 1ull << TSI_REGION_GEN_SHIFT);
     }
     r->gen = (uint8_t)gen;
-    r->spare = false;
+    r->spare = r->alone = false;
     count_nothing(r);
     tsi_store_relaxed(&r->gone, 0);
     tsi_store_relaxed(&r->lim, bytes);

@@ -98,7 +98,7 @@ typedef struct TsiRegion {
     uint8_t gen;               /* owner: of this life */
     uint8_t size_log2;
     bool spare;                /* owner: empty, and in its heap's list of such */
-    uint8_t unused_;
+    bool alone;                /* owner: one object is all that this life begins with, and it may grow */
 } TsiRegion; /* 64 bytes */
 
 TSI_INLINE bool tsi_line_is_handled(const TsiLine* l) {

@@ -99,6 +99,7 @@ static void check_region(Check* k, uint32_t id, unsigned cls, uint32_t heap_at) 
         own += (byte & TSI_MARK_OWN) != 0;
         other += (byte & TSI_MARK_OTHER) != 0;
     }
+    if (r->alone && (starts != 1 || tsi_load_relaxed(&r->rel) == 0)) fail(k, "region %u: %u objects are alone", id, starts);
     if (starts != tsi_load_relaxed(&r->issued)) fail(k, "region %u: %u starts, counted %u", id, starts, tsi_load_relaxed(&r->issued));
     if (own != tsi_load_relaxed(&r->freed)) fail(k, "region %u: %u freed by its owner, counted %u", id, own, tsi_load_relaxed(&r->freed));
     if (other != tsi_region_objects(word)) fail(k, "region %u: %u freed by others, counted %u", id, other, tsi_region_objects(word));

@@ -298,6 +298,35 @@ static void regions_are_unbiased(void) {
     }
 }
 
+/* Marks fall on what an object gains where it is, too, whatever the distance between them. */
+static void what_grows_is_seen(void) {
+    enum { OPEN = 3000, WIDE = 65536 };
+    static epoch_domain_t* d[OPEN];
+    SlabAllocator* a = profiled(WIDE);
+    Truth few = {0, 0}, many = {0, 0};
+    for (unsigned n = 0; n < OPEN; n++) {
+        bool alone = n % 2 != 0;
+        char *p, *beside = NULL;
+        REQUIRE((d[n] = epoch_domain_create_labeled(a, alone ? "alone" : "last")) != NULL);
+        REQUIRE((p = slab_malloc_epoch(a, 200, d[n]->epoch_id)) != NULL);
+        if (alone) REQUIRE((p = slab_realloc(a, p, 4500)) != NULL);
+        for (size_t size = alone ? 5000 : 400; size <= (alone ? 60000 : 3800); size += alone ? 500 : 200) {
+            if (alone && size % 2000 == 0) REQUIRE((beside = slab_malloc_epoch(a, 16, d[n]->epoch_id)) != NULL);
+            REQUIRE((p = slab_realloc(a, p, size)) != NULL);
+        }
+        Truth* t = alone ? &many : &few;
+        t->objects++, t->bytes += slab_usable_size(a, p);
+    }
+    Profile p = profile_of(a);
+    uint64_t last = label_of(&p, "last").v[3], alone = label_of(&p, "alone").v[3];
+    CHECK(10 * last > 7 * few.bytes && 10 * last < 13 * few.bytes); /* some 90 samples: three standard deviations */
+    NEAR(alone, many.bytes);
+    for (unsigned n = 0; n < OPEN; n++) epoch_domain_destroy(d[n]);
+    p = profile_of(a);
+    CHECK_EQ(label_of(&p, "last").live_samples + label_of(&p, "alone").live_samples, 0);
+    slab_allocator_free(a);
+}
+
 /* Slots of sampled objects go to objects that are not sampled, within one incarnation. */
 static void a_slot_used_again_is_another_object(void) {
     enum { N = 20000 };
@@ -475,7 +504,7 @@ static void off_and_refused(void) {
 
 static const CheckCase cases[] = {
     CHECK_CASE(sums_are_unbiased_by_label),
-    CHECK_CASE(short_phases_and_large_objects), CHECK_CASE(regions_are_unbiased),
+    CHECK_CASE(short_phases_and_large_objects), CHECK_CASE(regions_are_unbiased), CHECK_CASE(what_grows_is_seen),
     CHECK_CASE(a_slot_used_again_is_another_object),
     CHECK_CASE(samples_end_with_their_objects),
     CHECK_CASE(other_calls_and_timed_samples),

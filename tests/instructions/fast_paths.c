@@ -80,6 +80,19 @@ static void tiny(unsigned n, bool singly) {
 static void phase(unsigned n) { tiny(n, false); }
 static void phase_freed(unsigned n) { tiny(n, true); }
 
+/* A buffer that grows in a phase of its own. */
+static void grow(unsigned n) {
+    for (unsigned i = 0; i < n; i++) {
+        epoch_domain_t* d = epoch_domain_create_labeled(a, label);
+        epoch_domain_enter(d);
+        void* q = slab_malloc(a, 300);
+        for (size_t size = 600; size <= 15000; size += 300) q = slab_realloc(a, q, size);
+        p[0] = q;
+        epoch_domain_exit(d);
+        epoch_domain_destroy(d);
+    }
+}
+
 static unsigned count;
 static void* remote(void* arg) {
     (void)arg;
@@ -101,6 +114,7 @@ static const struct {
     {"domain", domain, domain},
     {"request", request, request},
     {"request_sampled", request, request}, /* as with the word */
+    {"grow", grow, grow},
     {"phase", phase, phase},
     {"phase_freed", phase_freed, phase_freed},
 };

@@ -313,7 +313,7 @@ static inline void op_domain_malloc(struct world* w) {
     if (birth_end(w, &b, p, size, 1)) return;
     if (d->inc->state == INC_ACTIVE) {
         REQUIRE(w, p, "domain_malloc failed with errno %d", errno);
-        obj_born(w, s, d->inc, p, size, 0, 0);
+        obj_born(w, s, d->inc, p, size, 0, 0, false);
         return;
     }
     REQUIRE(w, !p && errno == ESTALE, "domain_malloc in a closed incarnation: %p, errno %d", (void*)p, errno);

@@ -34,20 +34,22 @@ static inline size_t any_size(struct world* w) {
 
 static inline size_t granules_of(size_t bytes) { return (bytes + 15) / 16 * 16; }
 
-/* In a region an object has its own size. */
-static inline void check_bumped(struct world* w, struct side* s, const struct obj* o, size_t align) {
-    bool may = !o->inc->ring && s->options.bump != BUMP_OFF && o->asked <= BUMPED_MOST && align <= BUMPED_ALIGN;
+/* In a region an object has its own size; one that had to move to grow that of its class, unless it got a region alone. */
+static inline void check_bumped(struct world* w, struct side* s, const struct obj* o, size_t align, bool grown) {
+    size_t most = grown ? ALONE_MOST : BUMPED_MOST;
+    bool may = !o->inc->ring && s->options.bump != BUMP_OFF && o->asked <= most && align <= BUMPED_ALIGN;
     REQUIRE(w, may, "an object of %zu bytes, aligned to %zu, of %s epoch is in a region", o->asked, align,
             o->inc->ring ? "a ring" : "a domain's");
-    REQUIRE(w, o->usable == granules_of(o->asked), "an object of %zu bytes in a region has %zu usable", o->asked,
-            o->usable);
+    size_t due = grown && o->asked <= BUMPED_MOST ? slab_good_size(s->a, o->asked) : granules_of(o->asked);
+    REQUIRE(w, o->usable == due, "an object of %zu bytes in a region has %zu usable", o->asked, o->usable);
 }
 
-static inline void check_size_of_new(struct world* w, struct side* s, const struct obj* o, size_t align) {
+static inline void check_size_of_new(struct world* w, struct side* s, const struct obj* o, size_t align,
+                                     bool grown) {
     size_t good = slab_good_size(s->a, o->asked), due = align < 16 ? 16 : align;
     REQUIRE(w, good >= o->asked, "asked %zu, good size %zu", o->asked, good);
     if (o->bumped) {
-        check_bumped(w, s, o, align);
+        check_bumped(w, s, o, align, grown);
     } else {
         REQUIRE(w, class_may_serve(s, o->inc, o->asked, align) || may_be_over(s, o->inc),
                 "an object of %zu bytes in a young domain is in no region", o->asked);
@@ -72,9 +74,9 @@ static inline bool is_bumped(const struct side* s, const void* p) {
     return tsi_space_locate(&arena_of(s)->space, p, &at) == TSI_PLACE_OK && tsi_class_is_region(at.cls);
 }
 
-/* Enters a new object in the books and writes all of it. */
+/* Enters a new object in the books and writes all of it. grown: realloc has moved it for more bytes. */
 static inline struct obj* obj_born(struct world* w, struct side* s, struct inc* inc, void* p, size_t asked,
-                                   size_t align, SlabHandle h) {
+                                   size_t align, SlabHandle h, bool grown) {
     struct obj* o = must_alloc(sizeof *o);
     o->p = p, o->asked = asked, o->seed = mix64(w->seed + ++w->born), o->h = h, o->inc = inc;
     o->usable = slab_usable_size(s->a, p);
@@ -84,7 +86,7 @@ static inline struct obj* obj_born(struct world* w, struct side* s, struct inc* 
     size_t i = sorted_find(s, p);
     REQUIRE(w, i == s->n_objs || s->sorted[i]->p >= o->p + o->usable, "new object %p +%zu overlaps live %p +%zu", p,
             o->usable, (void*)s->sorted[i]->p, s->sorted[i]->usable);
-    check_size_of_new(w, s, o, align);
+    check_size_of_new(w, s, o, align, grown);
     if (!o->bumped) inc->classed |= (uint64_t)1 << class_of(o);
     ref_add(s, o);
     if (s->n_objs > w->most_live) w->most_live = s->n_objs;
@@ -169,7 +171,7 @@ static inline void op_alloc(struct world* w) {
     REQUIRE(w, p != NULL, "allocation of %zu bytes failed with errno %d", q.size, errno);
     REQUIRE(w, !out || h != 0, "no handle for %p", (void*)p);
     if (q.zeroed) check_zeroed(w, p, q.size);
-    obj_born(w, s, q.inc, p, q.size, q.align, out ? h : 0);
+    obj_born(w, s, q.inc, p, q.size, q.align, out ? h : 0, false);
 }
 
 /* A burst into one place: fills slabs and regions. */
@@ -193,7 +195,7 @@ static inline void op_alloc_many(struct world* w) {
             p = named ? slab_malloc_epoch(s->a, size, inc->id) : slab_malloc(s->a, size);
         if (birth_end(w, &b, p, size, 1)) return;
         REQUIRE(w, p && !by_handle == !h, "allocation of %zu bytes failed with errno %d", size, errno);
-        obj_born(w, s, inc, p, size, 0, h);
+        obj_born(w, s, inc, p, size, 0, h, false);
     }
 }
 
@@ -290,7 +292,7 @@ static inline void resized(struct world* w, struct side* s, struct obj* o, unsig
             (unsigned long long)to->era);
     struct inc* from = o->inc;
     /* The new object was born before the old one ended, so no address can be shared. */
-    struct obj* fresh = obj_born(w, s, to, p, size, 0, 0);
+    struct obj* fresh = obj_born(w, s, to, p, size, 0, 0, size > o->usable);
     note(w, "  moved era %llu -> %llu, %p -> %p", (unsigned long long)from->era, (unsigned long long)to->era,
          (void*)o->p, (void*)fresh->p);
     ref_freed(w, o);
@@ -351,7 +353,7 @@ static inline void op_realloc_null(struct world* w) {
         return;
     }
     REQUIRE(w, p != NULL, "allocation failed with errno %d", errno);
-    obj_born(w, s, inc, p, size, 0, 0);
+    obj_born(w, s, inc, p, size, 0, 0, false);
 }
 
 /* ---- questions -------------------------------------------------------------------------- */

@@ -46,6 +46,7 @@ enum {
     LARGE_OVER = 256 << 10, /* objects of more bytes have pages of their own */
     BUMPED_MOST = 4096,     /* larger ones are not born in regions */
     BUMPED_ALIGN = 1024,
+    ALONE_MOST = 128 << 10, /* when they have grown they may have a region alone */
     SETTLED = 64 << 10,     /* bytes that a phase bumps, whatever it frees */
     BUMP_OFF = 2,
     LOG_LINES = 30,

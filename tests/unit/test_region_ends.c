@@ -60,6 +60,132 @@ static void growth_and_handles(void** state) {
     assert_int_equal(errno, EINVAL);
 }
 
+/* Grown to `bytes`; whether it stayed. What it held is there. */
+static uint8_t* grow(uint8_t* q, size_t bytes, bool stays) {
+    size_t had = slab_usable_size(a, q);
+    memset(q, 9, had);
+    uint8_t* r = unit_hide(slab_realloc(a, q, bytes));
+    assert_non_null(r);
+    assert_int_equal(r == q, stays);
+    for (size_t i = 0; i < had; i++) assert_int_equal(r[i], 9);
+    assert_true(slab_usable_size(a, r) >= bytes);
+    unit_check(a);
+    return r;
+}
+
+/* Beyond the sizes that are bumped, each has a region with room; others go on where they were. */
+static void a_large_one_grows_alone(void** state) {
+    (void)state;
+    uint8_t *q = make(100), *small = make(16);
+    uint8_t* r = grow(q, 300, false); /* not the last: with room as in a class */
+    assert_int_equal(slab_usable_size(a, r), 384);
+    assert_ptr_equal(r, small + 16);
+    (void)grow(r, 384, true);
+    q = grow(grow(r, 400, true), 5000, false);
+    TsiRegion* first = region_of(q);
+    assert_true(first->alone && first != region_of(small));
+    assert_int_equal(first->size_log2, 14);
+    assert_ptr_equal(region_of(make(16)), region_of(small));
+    assert_null(slab_realloc(a, q + 1, 6000));
+    assert_int_equal(errno, EINVAL);
+    for (size_t bytes = 5200; bytes < 16384; bytes += 200) (void)grow(q, bytes, true);
+    (void)grow(q, 16384, true);
+    r = grow(q, 16385, false);
+    assert_int_equal(region_of(r)->size_log2, 16);
+    refused(q, SLAB_MISUSE_DOUBLE_FREE);
+    assert_true(first->spare);
+    q = grow(make(16), 4097, false); /* in what the other has left */
+    assert_ptr_equal(region_of(q), first);
+    refused(q + 4096, SLAB_MISUSE_INTERIOR_POINTER);
+    assert_true(slab_free_checked(a, q));
+    refused(q, SLAB_MISUSE_DOUBLE_FREE);
+    r = grow(grow(r, 65536, true), 128 << 10, false);
+    assert_int_equal(region_of(r)->size_log2, 18);
+    assert_ptr_equal(slab_handle_ptr(a, slab_ptr_handle(a, r)), r);
+    (void)grow(r, 200 << 10, true); /* with a handle, as well */
+    q = grow(make(16), (128 << 10) + 1, false);
+    assert_int_equal(unit_place(a, q).cls, tsi_class_of((128 << 10) + 1));
+    EpochReceipt receipt = unit_end(a, d->epoch_id, EPOCH_RELEASE);
+    assert_int_equal(receipt.objects_allocated, 11);
+    assert_int_equal(receipt.objects_freed, 7);
+}
+
+static uint8_t* not_last(void) {
+    uint8_t* q = make(16);
+    (void)make(16);
+    return grow(q, 5000, false);
+}
+
+/* As many as that, also where small ones go by class by now; then classes serve. Spare ones are taken again, also those that others
+ * have freed once they were found. */
+static void so_many_are_alone(void** state) {
+    (void)state;
+    enum { ALONE = 16 };
+    void* q[ALONE + 1];
+    for (unsigned lap = 0; lap < 3; lap++) {
+        for (unsigned i = 0; i < ALONE + 1; i++) q[i] = not_last();
+        for (unsigned i = 0; i < ALONE; i++) assert_true(region_of(q[i])->alone);
+        assert_int_equal(unit_place(a, q[ALONE]).cls, tsi_class_of(5000));
+        for (unsigned i = 0; lap == 1 && i < 4 * ALL; i++) { /* much of it is freed, and no region empty */
+            p[i] = make(SIZE);
+            if (i % 3 != 0) assert_true(slab_free_checked(a, p[i]));
+        }
+        assert_int_equal(tsi_class_is_region(unit_place(a, make(SIZE)).cls), lap == 0);
+        uint64_t committed = unit_committed(a);
+        give(q, ALONE + 1);
+        assert_int_equal(unit_committed(a), committed);
+    }
+    for (unsigned i = 0; i < ALONE; i++) q[i] = not_last();
+    give_elsewhere(q, ALONE);
+    q[0] = not_last();
+    assert_int_equal(unit_place(a, q[0]).cls, tsi_class_of(5000)); /* nobody has looked */
+    slab_trim(a);
+    q[0] = not_last();
+    assert_true(region_of(q[0])->alone);
+}
+
+/* Where a budget leaves less room, the region is smaller; then it is a class's turn. */
+static void alone_near_a_budget(void** state) {
+    (void)state;
+    uint8_t* q = make(16);
+    assert_true(slab_epoch_set_budget(a, d->epoch_id, 0, 40 << 10, NULL, NULL));
+    q = grow(q, 14000, false);
+    assert_int_equal(region_of(q)->size_log2, 14);
+    assert_null(slab_realloc(a, q, 16385));
+    assert_int_equal(errno, EDQUOT);
+    (void)grow(q, 16384, true);
+}
+
+/* What the heap remembers of growth is of the object that is the last now. */
+static void growth_is_not_confused(void** state) {
+    (void)state;
+    uint8_t* q = grow(make(16), 64, true);
+    uint8_t* next = make(16);
+    assert_ptr_equal(next, q + 64);
+    q = grow(q, 80, false);
+    assert_ptr_equal(q, next + 16);
+    assert_true(slab_free_checked(a, next));
+    next = grow(grow(make(16), 32, true), 48, true);
+    assert_true(slab_free_checked(a, next));
+    assert_null(slab_realloc(a, next, 50));
+    assert_null(slab_realloc(a, next + 16, 50));
+    /* The same region, and as much of it used, in another life: what grew then was the first object of it. */
+    uint8_t* at = NULL;
+    for (unsigned n = 0; n < 100000 && at == NULL; n++) {
+        uint8_t* t = make(16);
+        TsiRegion* r = region_of(t);
+        if (r->size_log2 == 16 && t == tsi_load_relaxed(&r->base)) at = t;
+        else assert_true(slab_free_checked(a, t));
+    }
+    assert_non_null(at);
+    assert_ptr_equal(grow(at, 160, true), at);
+    assert_true(slab_free_checked(a, at));
+    for (uint8_t* t = make(16); t != at; t = make(16)) assert_true(slab_free_checked(a, t));
+    assert_ptr_equal(make(64), at + 16);
+    assert_ptr_equal(make(80), at + 80);
+    (void)grow(at, 100, false);
+}
+
 /* ---- handles ---- */
 
 static void one_of_two_frees(void** state) {
@@ -277,6 +403,10 @@ int main(void) {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, open_allocator, close_allocator)
         TEST(the_last_object_grows_where_it_is),
         TEST(growth_and_handles),
+        TEST(a_large_one_grows_alone),
+        TEST(so_many_are_alone),
+        TEST(alone_near_a_budget),
+        TEST(growth_is_not_confused),
         TEST(one_of_two_frees),
         TEST(handles_end_with_the_life),
         TEST(allocators_have_their_own_handles),
