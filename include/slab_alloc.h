@@ -112,7 +112,8 @@ typedef struct SlabOptions {
     uint32_t purge_policy;  /* SlabPurgePolicy, default DONTNEED */
     uint64_t reserve_bytes; /* address space for objects: 16 MiB..64 GiB, default 64 GiB; halved
                                until the system grants it */
-    uint64_t warm_bytes;    /* pages of no epoch kept for reuse, default 1 MiB; UINT64_MAX = none */
+    uint64_t warm_bytes;    /* pages of no epoch kept for reuse, a fixed budget; UINT64_MAX = none; default: it starts
+                               at 1 MiB and learns */
     uint32_t slab_bytes;    /* least bytes of a slab, a power of two 4 KiB..64 KiB; default: by class */
     uint8_t prefault;       /* 1: touch pages as they are committed */
     uint8_t misuse_fatal;   /* 1: on misuse say on standard error which it is, and abort() */
@@ -131,6 +132,7 @@ typedef struct SlabOptions {
     uint8_t bump;       /* 2: objects of domains by size class as well; 0 or 1: one behind the other in regions */
     uint8_t reserved_[4];
     uint64_t profile_bytes; /* profile one allocation in about so many bytes, see slab_profile_write; 0: none, else 512..2^40 */
+    uint64_t warm_limit_bytes; /* most that the budget of warm pages may learn, 1 MiB at least, default 64 MiB */
 } SlabOptions;
 
 /* Counters of one size class. */

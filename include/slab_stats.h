@@ -29,13 +29,16 @@ typedef struct SlabGlobalStats {
         total_current_partial_cas_failures, total_bitmap_alloc_attempts, total_bitmap_free_attempts,
         total_current_partial_cas_attempts;
     uint64_t metadata_bytes;  /* pages of its own tables that were written and not given back; with the slabs: what is resident */
-    uint64_t committed_bytes; /* slabs in an epoch or kept warm */
+    uint64_t committed_bytes; /* slabs in an epoch, and what is kept warm */
     uint64_t live_bytes, live_objects;
     uint64_t reserved_bytes; /* address space */
     uint64_t open_phases;    /* incarnations that accept allocations */
     uint64_t draining_phases; /* incarnations that do not, and still hold slabs */
     /* Lists of lines that an allocation found wrong and mended, and why; counted without sampling, too. */
     uint64_t total_repairs, repairs_full_bitmap, repairs_list_mismatch, repairs_other;
+    /* Pages of no epoch that are kept: the budget in force, what is kept within it, and of that what no thread and no class has yet;
+     * and, since the start, bytes taken from the system again right after they were given back for want of budget. */
+    uint64_t warm_budget_bytes, warm_bytes, warm_stock_bytes, warm_regretted_bytes;
 } SlabGlobalStats;
 
 /* One size class. cache_capacity: slabs of the class that the warm budget would

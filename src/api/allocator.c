@@ -7,6 +7,7 @@
 
 #include "heap/sweep.h"
 #include "heap/warm.h"
+#include "mem/stock.h"
 #include "stats/segment.h"
 
 #include <string.h>
@@ -38,6 +39,8 @@ static bool arena_open(TsiArena* a, const SlabOptions* o, uint64_t bytes) {
     TsiSpaceConfig config = {.reserve_bytes = bytes,
                              .slab_min_bytes = o->slab_bytes,
                              .max_bytes = o->max_bytes,
+                             .warm_bytes = o->warm_bytes,
+                             .warm_limit_bytes = o->warm_limit_bytes,
                              .purge_policy = (int32_t)o->purge_policy,
                              .prefault = o->prefault != 0,
                              .huge_pages = o->huge_pages != 0,
@@ -83,7 +86,6 @@ static TsiArena* arena_create(const SlabOptions* o, uint32_t bad_environment) {
     a->watched = o->sampling_period != 0 || o->profile_bytes != 0;
     a->born_ns = tsi_os.now_ns();
     a->secret = tsi_os.random();
-    tsi_store_relaxed(&a->warm_left, o->warm_bytes > INT64_MAX ? INT64_MAX : (int64_t)o->warm_bytes);
     /* Address space is asked for as configured and halved until the system grants it all. */
     bool open = false;
     for (uint64_t bytes = o->reserve_bytes; !open && bytes >= TSI_RESERVE_MIN; bytes /= 2) {
@@ -202,4 +204,5 @@ void slab_thread_flush(SlabAllocator* s) {
     if (b == NULL) return;
     tsi_trim(a, b, b);
     (void)tsi_warm_flush(b);
+    (void)tsi_stock_give_back(&a->space, UINT64_MAX);
 }

@@ -60,7 +60,7 @@ static bool fits(const Option* t, uint64_t v) {
 }
 
 /* name=value; sizes take k, m, g. False when the word is no option. */
-static bool apply_word(SlabOptions* o, const char* word, size_t n) {
+static bool apply_word(SlabOptions* o, const char* word, size_t n, bool* fixed) {
     const char* eq = memchr(word, '=', n);
     char digits[24];
     size_t len = eq != NULL ? n - (size_t)(eq - word) - 1 : 0;
@@ -78,19 +78,22 @@ static bool apply_word(SlabOptions* o, const char* word, size_t n) {
         const Option* t = &table[i];
         if (strlen(t->name) != (size_t)(eq - word) || memcmp(t->name, word, strlen(t->name)) != 0) continue;
         if (!fits(t, v)) return false;
-        set(o, t, t->offset == offsetof(SlabOptions, warm_bytes) && v == 0 ? UINT64_MAX : v);
+        bool warm = t->offset == offsetof(SlabOptions, warm_bytes);
+        if (warm) *fixed = true;
+        set(o, t, warm && v == 0 ? UINT64_MAX : v);
         return true;
     }
     return false;
 }
 
-static uint32_t apply_environment(SlabOptions* o) {
+/* *fixed: becomes true where warm_bytes is set. */
+static uint32_t apply_environment(SlabOptions* o, bool* fixed) {
     uint32_t bad = 0;
     int saved = errno;
     const char* at = tsi_os_getenv("TSLAB_OPTIONS");
     while (at != NULL && *at != 0) {
         size_t n = strcspn(at, ",");
-        if (n != 0 && !apply_word(o, at, n)) bad++;
+        if (n != 0 && !apply_word(o, at, n, fixed)) bad++;
         at += n;
         if (*at == ',') at++;
     }
@@ -122,6 +125,7 @@ bool tsi_options_read(SlabOptions* out, const SlabOptions* in, uint32_t* bad_env
         tsi_set_error("SlabOptions.reserved_ must be 0");
         return false;
     }
+    bool fixed = out->warm_bytes != 0;
     for (size_t i = 0; i < sizeof table / sizeof table[0]; i++) {
         const Option* t = &table[i];
         uint64_t v = get(out, t);
@@ -134,7 +138,8 @@ bool tsi_options_read(SlabOptions* out, const SlabOptions* in, uint32_t* bad_env
             return false;
         }
     }
-    *bad_environment = apply_environment(out);
+    *bad_environment = apply_environment(out, &fixed);
     if (out->warm_bytes == UINT64_MAX) out->warm_bytes = 0;
+    if (fixed) out->warm_limit_bytes = out->warm_bytes; /* it does not learn */
     return true;
 }

@@ -23,6 +23,7 @@
 #include "heap/shared.h"
 #include "heap/sweep.h"
 #include "heap/take.h"
+#include "heap/warm.h"
 
 #include <errno.h>
 
@@ -300,6 +301,7 @@ static void* alloc_untimed(TsiArena* a, size_t size, unsigned cls, size_t align,
         tsi_binding_heed(b);
         tsi_inbox_drain(b);
         tsi_sweep_displaced(a, b);
+        tsi_warm_look(a);
         TsiRef target = ref != 0 ? ref : ambient_ref(b);
         TsiOutcome o = a->options.shared ? tsi_shared_alloc(b, target, size, cls, align, &p, its, &budgets)
                                          : alloc_owned(b, target, ref == 0, size, cls, align, &p, its, &budgets);

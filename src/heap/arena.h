@@ -135,6 +135,7 @@ typedef struct TsiWarm {
     uint32_t head[TSI_CLASSES]; /* slab id + 1 */
     _Atomic uint64_t bytes;
     uint64_t quota;        /* bytes granted from the arena's budget */
+    _Atomic bool used;     /* something was taken or put since the last look */
 } TsiWarm;
 
 typedef struct TsiArena TsiArena;
@@ -256,7 +257,7 @@ struct TsiArena {
     SlabAllocator* owner;
     SlabOptions options;
     uint32_t bad_environment;
-    _Atomic int64_t warm_left;   /* bytes of the warm budget not granted to a binding */
+    _Atomic uint64_t warm_look_ns; /* when stores that nobody uses were last looked for */
     _Atomic uint64_t tickets;
     _Atomic uint64_t refused[TSI_REFUSED_COUNT]; /* by threads without a binding */
     _Atomic uint64_t retired_slabs, barriers;

@@ -173,7 +173,8 @@ static void log_end(TsiSweep* w, const EpochReceipt* r) {
 bool tsi_epoch_end(TsiArena* a, TsiRef ref, EpochCloseMode mode, bool measure_rss, EpochReceipt* out) {
     TsiInc* i = tsi_inc(&a->phases, tsi_ref_index(ref));
     TsiLock* lock = tsi_inc_lock(i);
-    TsiSweep w = {.arena = a, .b = tsi_binding_get(a, false), .inc = i};
+    /* An end that the program asks for by the epoch's id returns everything, and is measured; that of a scope is neither. */
+    TsiSweep w = {.arena = a, .b = tsi_binding_get(a, false), .inc = i, .at_once = measure_rss, .learns = !measure_rss};
     bool holds = tsi_load_relaxed(&i->heap_count) != 0 || tsi_load_relaxed(&i->slab_count) != 0;
     EpochReceipt r;
     uint64_t rss_before = holds && measure_rss ? tsi_os.rss_bytes() : 0;
@@ -248,7 +249,7 @@ bool tsi_inc_end_empty(TsiArena* a, TsiBinding* b, TsiRef ref, char label[TSI_LA
 bool tsi_inc_end_alone(TsiArena* a, TsiBinding* b, TsiRef ref, EpochReceipt* out) {
     TsiInc* i = tsi_inc(&a->phases, tsi_ref_index(ref));
     if (b == NULL || a->options.shared || tsi_load_relaxed(&i->heap_count) != 1) return false;
-    TsiSweep w = {.arena = a, .b = b, .inc = i};
+    TsiSweep w = {.arena = a, .b = b, .inc = i, .learns = true};
     uint64_t start = tsi_os.quick_ns();
     tsi_inc_take(i);
     TsiHeap* h = i->heaps != 0 ? tsi_heap(a, i->heaps - 1) : NULL;

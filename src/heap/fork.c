@@ -173,7 +173,7 @@ static void child_slabs(TsiArena* a) {
             if (state == TSI_SLAB_OWNED) child_owned(a, id, cls, now);
             if (state == TSI_SLAB_PURGING) tsi_return_claimed(a, id);
             if (state == TSI_SLAB_WARM) tsi_space_purge(s, &id, 1);
-            if (state == TSI_SLAB_POOL && cls == TSI_CLASS_LARGE) tsi_space_give_large(s, id);
+            if (state == TSI_SLAB_POOL && cls == TSI_CLASS_LARGE) (void)tsi_space_give_large(s, id, false);
             if (tsi_chunk_class(s, chunk) != cls) break; /* that was its last slab */
         }
     }
@@ -212,7 +212,6 @@ static void child_arena(TsiArena* a, void* unused) {
     child_heaps(a);
     child_bindings(a);
     for (unsigned cls = 0; cls < TSI_CLASSES; cls++) tsi_store_relaxed(&a->scan[cls].looking, 0);
-    tsi_store_relaxed(&a->warm_left, a->options.warm_bytes > INT64_MAX ? INT64_MAX : (int64_t)a->options.warm_bytes);
     child_slabs(a);
     child_charges(a);
     tsi_late_child(a);

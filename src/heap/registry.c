@@ -335,7 +335,7 @@ void tsi_binding_release(TsiBinding* b) {
     tsi_sweep_displaced(a, b); /* in shared mode no heap goes with its thread */
     tsi_inbox_close(b);
     tsi_binding_flush_records(b);
-    tsi_warm_flush(b);
+    tsi_warm_leave(b);
     tsi_charges_flush(b);
     tsi_lock_take(&tsi_registry_lock);
     tsi_samples_fold(&a->samples, &b->samples); /* the next thread's are its own; counters go on */

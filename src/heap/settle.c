@@ -20,6 +20,7 @@
 #include "heap/warm.h"
 #include "mem/handle.h"
 #include "mem/region.h"
+#include "mem/stock.h"
 
 /* ---- reading a slab ---- */
 
@@ -366,6 +367,26 @@ void tsi_slab_retire(TsiArena* a, uint32_t slab_id) {
     tsi_add_relaxed(&a->retired_slabs, 1);
 }
 
+/* The slab's pages are about to go to the system. */
+static void count_gone(TsiSweep* w, uint32_t slab_id) {
+    TsiSpace* s = &w->arena->space;
+    unsigned cls = tsi_chunk_class(s, slab_id >> 8);
+    tsi_add_relaxed(&w->arena->overflowed[tsi_class_row(cls)], 1);
+    tsi_sweep_purged(w, cls, s->classes->c[cls].slab_bytes);
+}
+
+/* To the stock as far as the budget allows, the others to the system. */
+static void give_slabs(TsiSweep* w, uint32_t* ids, unsigned n) {
+    TsiSpace* s = &w->arena->space;
+    unsigned kept = w->at_once ? 0 : tsi_stock_choose(s, ids, n, w->learns);
+    for (unsigned i = kept; i < n; i++) {
+        count_gone(w, ids[i]);
+        w->purged += tsi_slab_class(s, ids[i])->slab_bytes;
+    }
+    if (kept < n) tsi_space_purge(s, ids + kept, n - kept);
+    if (kept != 0) tsi_space_keep(s, ids, kept);
+}
+
 void tsi_sweep_finish(TsiSweep* w) {
     TsiArena* a = w->arena;
     TsiSpace* s = &a->space;
@@ -373,31 +394,28 @@ void tsi_sweep_finish(TsiSweep* w) {
     unsigned n = 0;
     tsi_uncharge(a, w->b, w->inc, w->uncharged);
     w->uncharged = 0;
-    w->out = tsi_warm_put(a, w->b, w->out);
+    tsi_warm_look(a);
+    if (!w->at_once) w->out = tsi_warm_put(a, w->b, w->out, w->learns);
     while (w->out != 0) {
         uint32_t id = w->out - 1;
         w->out = tsi_slab(s, id)->next;
-        unsigned cls = tsi_chunk_class(s, id >> 8);
-        tsi_add_relaxed(&a->overflowed[tsi_class_row(cls)], 1);
-        tsi_sweep_purged(w, cls, s->classes->c[cls].slab_bytes);
         if (tsi_load_relaxed(&tsi_slab(s, id)->gen_base) >= TSI_GEN_LIMIT) {
+            count_gone(w, id);
             tsi_slab_retire(a, id);
             continue;
         }
-        w->purged += s->classes->c[cls].slab_bytes;
         ids[n++] = id;
-        if (n == BATCH) {
-            tsi_space_purge(s, ids, n);
-            n = 0;
-        }
+        if (n < BATCH) continue;
+        give_slabs(w, ids, n);
+        n = 0;
     }
-    if (n != 0) tsi_space_purge(s, ids, n);
+    if (n != 0) give_slabs(w, ids, n);
     while (w->large != 0) {
         uint32_t id = w->large - 1;
         w->large = tsi_slab(s, id)->next;
-        w->purged += tsi_slab_bytes(s, TSI_CLASS_LARGE, id);
-        tsi_sweep_purged(w, TSI_CLASS_LARGE, tsi_slab_bytes(s, TSI_CLASS_LARGE, id));
-        tsi_space_give_large(s, id);
+        uint64_t gone = tsi_space_give_large(s, id, w->learns);
+        w->purged += gone;
+        tsi_sweep_purged(w, TSI_CLASS_LARGE, gone);
     }
     while (w->partial != 0) {
         for (n = 0; w->partial != 0 && n < BATCH; n++) {
@@ -431,6 +449,6 @@ void tsi_return_claimed(TsiArena* a, uint32_t slab_id) {
     /* The claim dropped the flag that says whether handles were issued: look at the counts. */
     if (tsi_class_is_region(cls)) (void)tsi_region_end(s, slab_id); /* again, perhaps: who claimed it may have vanished before */
     if (tsi_class_is_region(cls) || tsi_load_relaxed(&s->chunks[slab_id >> 8].counts_committed) != 0) raise_generations(a, cls, slab_id, ((seq - 1) & TSI_INC_MASK) == 0 ? seq - 2 : seq - 1);
-    if (cls == TSI_CLASS_LARGE) tsi_space_give_large(s, slab_id);
+    if (cls == TSI_CLASS_LARGE) (void)tsi_space_give_large(s, slab_id, false);
     else tsi_space_purge(s, &slab_id, 1);
 }

@@ -17,6 +17,8 @@ typedef struct TsiSweep {
     bool proven;      /* whoever is inside of a bracket is seen; else fenced owners only */
     bool waited;      /* nobody is inside of `held` */
     bool closing;     /* not a trim */
+    bool at_once;     /* the program has chosen this moment: nothing is kept */
+    bool learns;      /* the end of a scope: what goes for want of budget may have gone in vain */
     uint32_t out;     /* by `next`: slabs for the warm store or the pool */
     uint32_t large;   /* by `next` */
     uint32_t partial; /* by `extra`: claimed PARTIAL, some pages to give back */

@@ -31,6 +31,7 @@
 #include "heap/late.h"
 #include "heap/shared.h"
 #include "heap/warm.h"
+#include "mem/stock.h"
 
 _Atomic bool tsi_barrier_failed;
 
@@ -322,8 +323,8 @@ void tsi_binding_fence(TsiBinding* b) {
 
 /* ---- trim ---- */
 
-static void trim_inc(TsiArena* a, TsiBinding* b, TsiInc* i, TsiBinding* only) {
-    TsiSweep w = {.arena = a, .b = b, .inc = i};
+static void trim_inc(TsiArena* a, TsiBinding* b, TsiInc* i, TsiBinding* only, bool at_once) {
+    TsiSweep w = {.arena = a, .b = b, .inc = i, .at_once = at_once};
     tsi_inc_take(i);
     if (tsi_inc_era(i) == 0 || (i->heaps == 0 && i->orphans == 0)) {
         tsi_inc_give(i);
@@ -337,17 +338,17 @@ static void trim_inc(TsiArena* a, TsiBinding* b, TsiInc* i, TsiBinding* only) {
     tsi_inc_unpin(a, b, i);
 }
 
-void tsi_trim_inc(TsiArena* a, TsiBinding* b, TsiInc* i) { trim_inc(a, b, i, NULL); }
+void tsi_trim_inc(TsiArena* a, TsiBinding* b, TsiInc* i) { trim_inc(a, b, i, NULL, false); }
 
 void tsi_trim(TsiArena* a, TsiBinding* b, TsiBinding* only) {
     tsi_sweep_displaced(a, b);
     for (uint32_t index = 1; index < tsi_table_used(&a->phases.incs); index++) {
         TsiInc* i = tsi_inc(&a->phases, index);
-        if (tsi_load_relaxed(&i->heap_count) != 0 || tsi_load_relaxed(&i->slab_count) != 0) trim_inc(a, b, i, only);
+        if (tsi_load_relaxed(&i->heap_count) != 0 || tsi_load_relaxed(&i->slab_count) != 0) trim_inc(a, b, i, only, true);
     }
 }
 
-void tsi_heap_scavenge(TsiBinding* b, TsiHeap* h) { trim_inc(b->arena, b, tsi_heap_inc(b->arena, h), b); }
+void tsi_heap_scavenge(TsiBinding* b, TsiHeap* h) { trim_inc(b->arena, b, tsi_heap_inc(b->arena, h), b, false); }
 
 void tsi_trim_all(TsiArena* a, TsiBinding* b) {
     tsi_trim(a, b, NULL);
@@ -355,4 +356,5 @@ void tsi_trim_all(TsiArena* a, TsiBinding* b) {
         TsiBinding* other = tsi_table_at(&a->bindings, n);
         if (tsi_load_acquire(&other->in_use)) (void)tsi_warm_flush(other); /* pairs with binding_make */
     }
+    (void)tsi_stock_give_back(&a->space, UINT64_MAX);
 }

@@ -5,6 +5,7 @@
 #include "heap/settle.h"
 #include "heap/warm.h"
 #include "mem/region.h"
+#include "mem/stock.h"
 
 /* ---- slabs ---- */
 
@@ -62,14 +63,19 @@ bool tsi_slab_take(TsiBinding* b, TsiHeap* h, unsigned cls, TsiOpen how, uint32_
     *slab_id = 0;
     if (!tsi_charge(b, i, bytes, &charge)) return false;
     bool ready = cls <= TSI_SMALL_CLASSES && how == TSI_OPEN_OWNED && !b->cuts, warm;
+    unsigned lane = tsi_lane_of(b->arena, i);
     TsiClassCounters* counters = &b->counters[tsi_class_row(cls)];
     for (;;) {
         warm = tsi_warm_take(b, cls, slab_id);
-        if (!warm && !tsi_space_take(s, cls, tsi_lane_of(b->arena, i), slab_id)) {
+        TsiTaken taken = warm ? TSI_TAKEN_KEPT : tsi_space_take(s, cls, lane, slab_id);
+        if (taken == TSI_TAKEN_NOT && *slab_id == TSI_SPACE_OVER && tsi_stock_give_back(s, bytes) != 0)
+            taken = tsi_space_take(s, cls, lane, slab_id);
+        if (taken == TSI_TAKEN_NOT) {
             tsi_charge_undo(b->arena, b, i, bytes);
             note_over(b, *slab_id);
             return false;
         }
+        warm = taken == TSI_TAKEN_KEPT;
         if (slab_open(s, cls, *slab_id, h->index, TSI_SLAB_OWNED, how, ready)) break;
         tsi_slab_retire(b->arena, *slab_id);
     }
@@ -98,7 +104,10 @@ void* tsi_large_alloc(TsiBinding* b, TsiRef ref, size_t size, size_t align, TsiI
     size_t bytes = tsi_align_up(size, tsi_os.page_bytes);
     TsiCharge charge;
     if (!tsi_charge(b, i, bytes, &charge)) return NULL;
-    if (!tsi_space_take_large(s, size, align, tsi_lane_of(a, i), &slab_id)) {
+    bool taken = tsi_space_take_large(s, size, align, tsi_lane_of(a, i), &slab_id);
+    if (!taken && slab_id == TSI_SPACE_OVER && tsi_stock_give_back(s, bytes) != 0)
+        taken = tsi_space_take_large(s, size, align, tsi_lane_of(a, i), &slab_id);
+    if (!taken) {
         tsi_charge_undo(a, b, i, bytes);
         note_over(b, slab_id);
         return NULL;
@@ -120,7 +129,7 @@ void* tsi_large_alloc(TsiBinding* b, TsiRef ref, size_t size, size_t align, TsiI
     tsi_inc_give(i);
     if (!active) {
         tsi_charge_undo(a, b, i, bytes);
-        tsi_space_give_large(s, slab_id);
+        (void)tsi_space_give_large(s, slab_id, false);
         return NULL;
     }
     tsi_count(&b->counters[TSI_CLASS_LARGE].new_slab);

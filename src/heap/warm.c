@@ -2,6 +2,7 @@
 #include "heap/warm.h"
 
 #include "mem/handle.h"
+#include "mem/stock.h"
 
 enum { GRANT_BYTES = 64 << 10, EVICT_BYTES = 64 << 10, FLUSH_BATCH = 128, LOOK = 4 * FLUSH_BATCH };
 
@@ -12,16 +13,14 @@ static void warm_unlock(TsiWarm* w) { tsi_store_release(&w->busy, 0); /* pairs w
 
 /* Asks the arena for room for `need` more bytes. */
 static bool grant(TsiArena* a, TsiWarm* w, size_t need) {
-    /* At most half of the budget to one thread, so that the next one finds some. */
-    if (w->quota + need > a->options.warm_bytes / 2) return false;
-    int64_t want = (int64_t)(need > GRANT_BYTES ? need : GRANT_BYTES);
-    int64_t left = tsi_load_relaxed(&a->warm_left);
-    do {
-        if (left < (int64_t)need) return false;
-        if (want > left) want = left;
-    } while (!atomic_compare_exchange_weak_explicit(&a->warm_left, &left, left - want, memory_order_relaxed,
-                                                    memory_order_relaxed));
-    w->quota += (uint64_t)want;
+    /* At most half of the budget to one thread, so that the next one finds some; what the budget has learned is nobody's. */
+    if (w->quota + need > a->space.stock.start / 2) return false;
+    uint64_t got = tsi_stock_reserve(&a->space, need > GRANT_BYTES ? need : GRANT_BYTES, 1);
+    if (got < need) {
+        tsi_stock_unreserve(&a->space, got);
+        return false;
+    }
+    w->quota += got;
     return true;
 }
 
@@ -68,8 +67,16 @@ static unsigned cut(TsiSpace* s, TsiWarm* w, unsigned cls, uint32_t* ids, unsign
     return n;
 }
 
-/* Gives some of the coldest slabs to the system at once; false when there are none. */
-static bool evict(TsiArena* a, TsiWarm* w) {
+/* Slabs of a store, to the stock if there is room. */
+static void move_out(TsiArena* a, uint32_t* ids, unsigned n, bool keep, bool learn) {
+    unsigned kept = keep ? tsi_stock_choose(&a->space, ids, n, learn) : 0;
+    for (unsigned i = kept; keep && i < n; i++) tsi_add_relaxed(&a->overflowed[tsi_class_row(tsi_chunk_class(&a->space, ids[i] >> 8))], 1);
+    if (kept < n) tsi_space_purge(&a->space, ids + kept, n - kept);
+    if (kept != 0) tsi_space_keep(&a->space, ids, kept);
+}
+
+/* Some of the coldest slabs leave at once; false when there are none. */
+static bool evict(TsiArena* a, TsiWarm* w, bool learn) {
     uint32_t ids[FLUSH_BATCH];
     unsigned n = 0;
     size_t bytes = 0;
@@ -77,21 +84,21 @@ static bool evict(TsiArena* a, TsiWarm* w) {
         if (w->head[cls] == 0) continue;
         size_t size = a->space.classes->c[cls].slab_bytes, want = (EVICT_BYTES - bytes + size - 1) / size;
         unsigned more = cut(&a->space, w, cls, ids + n, want < FLUSH_BATCH - n ? (unsigned)want : FLUSH_BATCH - n);
-        if (more != 0) tsi_add_relaxed(&a->overflowed[tsi_class_row(cls)], more);
         bytes += more * size;
         n += more;
     }
     tsi_store_relaxed(&w->bytes, tsi_load_relaxed(&w->bytes) - bytes);
-    if (n != 0) tsi_space_purge(&a->space, ids, n);
+    if (n != 0) move_out(a, ids, n, true, learn);
     return n != 0;
 }
 
-uint32_t tsi_warm_put(TsiArena* a, TsiBinding* b, uint32_t chain) {
+uint32_t tsi_warm_put(TsiArena* a, TsiBinding* b, uint32_t chain, bool learn) {
     if (chain == 0 || b == NULL || !warm_lock(&b->warm)) return chain;
     size_t rest_bytes;
     uint32_t rest = keep(a, &b->warm, chain, &rest_bytes);
     /* A full store sees each small phase's slabs: a system call for each would cost more than what it gives back. */
-    if (rest_bytes != 0 && rest_bytes < EVICT_BYTES && evict(a, &b->warm)) rest = keep(a, &b->warm, rest, &rest_bytes);
+    if (rest_bytes != 0 && rest_bytes < EVICT_BYTES && evict(a, &b->warm, learn)) rest = keep(a, &b->warm, rest, &rest_bytes);
+    tsi_store_relaxed(&b->warm.used, true);
     warm_unlock(&b->warm);
     return rest;
 }
@@ -101,6 +108,7 @@ bool tsi_warm_take(TsiBinding* b, unsigned cls, uint32_t* slab_id) {
     if (tsi_load_relaxed(&w->bytes) == 0 || !warm_lock(w)) return false;
     uint32_t at = w->head[cls];
     if (at != 0) {
+        tsi_store_relaxed(&w->used, true);
         *slab_id = at - 1;
         w->head[cls] = tsi_slab(&b->arena->space, at - 1)->next;
         tsi_store_relaxed(&w->bytes, tsi_load_relaxed(&w->bytes) - b->arena->space.classes->c[cls].slab_bytes);
@@ -109,11 +117,16 @@ bool tsi_warm_take(TsiBinding* b, unsigned cls, uint32_t* slab_id) {
     return at != 0;
 }
 
-bool tsi_warm_flush(TsiBinding* b) {
+static bool empty_store(TsiBinding* b, bool keep) {
     TsiArena* a = b->arena;
     TsiWarm* w = &b->warm;
     uint32_t ids[FLUSH_BATCH];
     if (!warm_lock(w)) return false;
+    uint64_t bytes = tsi_load_relaxed(&w->bytes);
+    if (bytes < w->quota) {
+        tsi_stock_unreserve(&a->space, w->quota - bytes);
+        w->quota = bytes;
+    }
     for (unsigned cls = 1; cls < TSI_CLASSES; cls++) {
         while (w->head[cls] != 0) {
             unsigned n = 0;
@@ -121,14 +134,46 @@ bool tsi_warm_flush(TsiBinding* b) {
                 ids[n] = w->head[cls] - 1;
                 w->head[cls] = tsi_slab(&a->space, ids[n])->next;
             }
-            tsi_space_purge(&a->space, ids, n);
+            for (unsigned i = 0; i < n; i++) tsi_stock_unreserve(&a->space, a->space.classes->c[cls].slab_bytes);
+            move_out(a, ids, n, keep, keep);
         }
     }
     tsi_store_relaxed(&w->bytes, 0);
-    tsi_add_relaxed(&a->warm_left, (int64_t)w->quota);
     w->quota = 0;
     warm_unlock(w);
     return true;
+}
+
+bool tsi_warm_flush(TsiBinding* b) { return empty_store(b, false); }
+void tsi_warm_leave(TsiBinding* b) { (void)empty_store(b, tsi_stock_learns(&b->arena->space)); }
+
+/* Stores that were not used since the last look, or all as long as more is kept than the budget allows. */
+static void recall(TsiArena* a) {
+    for (uint32_t n = 0; n < tsi_table_used(&a->bindings); n++) {
+        TsiBinding* b = tsi_table_at(&a->bindings, n);
+        if (!tsi_load_acquire(&b->in_use)) continue; /* pairs with binding_make */
+        if (!tsi_load_relaxed(&b->warm.used) || tsi_load_relaxed(&a->space.stock.left) < 0) (void)tsi_warm_flush(b);
+        tsi_store_relaxed(&b->warm.used, false);
+    }
+}
+
+void tsi_warm_look(TsiArena* a) {
+    TsiStock* k = &a->space.stock;
+    if (TSI_LIKELY(tsi_load_relaxed(&k->budget) <= k->start)) return;
+    uint64_t ns = tsi_os.coarse_ns(), looked = tsi_load_relaxed(&a->warm_look_ns);
+    tsi_stock_look(&a->space, ns);
+    if (ns < looked + TSI_STOCK_SECOND && tsi_load_relaxed(&k->left) >= 0) return;
+    if (!atomic_compare_exchange_strong_explicit(&a->warm_look_ns, &looked, ns, memory_order_relaxed, memory_order_relaxed)) return;
+    if (looked != 0) recall(a);
+}
+
+uint64_t tsi_warm_bytes(TsiArena* a) {
+    uint64_t bytes = 0;
+    for (uint32_t n = 0; n < tsi_table_used(&a->bindings); n++) {
+        TsiBinding* b = tsi_table_at(&a->bindings, n);
+        bytes += tsi_load_relaxed(&b->warm.bytes);
+    }
+    return bytes;
 }
 
 void tsi_warm_forget(TsiBinding* b) {

@@ -1,21 +1,31 @@
 /*
  * warm.h - slabs of no epoch that keep their pages, so that the next phase need not fault them in.
  *
- * Each binding keeps its own, up to a share of the arena's byte budget that it is granted in blocks.
- * When that is used up and little is to be put, the oldest slabs go to the system together.
- * The store is behind a try-lock that nobody waits for: a thread that does not get it goes to the
- * pool instead, so a trim can empty the stores of idle threads.
+ * Each binding has a store of its own, without a lock that is waited for: up to a share, half of what the budget of the allocator
+ * starts with, which it is granted in blocks. What its ends return beyond that goes to the stock (mem/stock.h), which
+ * belongs to nobody, as far as the budget has learned to allow it; the rest goes to the system. With a fixed budget there
+ * is no stock, and when a store is full and little is to be put, the oldest slabs go to the system together.
+ *
+ * A store is behind a try-lock: a thread that does not get it goes to the pool instead, so a trim, or a look, can empty
+ * the stores of idle threads.
  */
 #ifndef TSI_HEAP_WARM_H
 #define TSI_HEAP_WARM_H
 
 #include "heap/arena.h"
 
-/* Takes a chain of returned slabs (by `next`) and gives back what it did not keep. b may be NULL. */
-uint32_t tsi_warm_put(TsiArena* a, TsiBinding* b, uint32_t chain);
+/* Takes a chain of returned slabs (by `next`) and gives back what it did not keep. b may be NULL. learn: as in TsiSweep. */
+uint32_t tsi_warm_put(TsiArena* a, TsiBinding* b, uint32_t chain, bool learn);
 bool tsi_warm_take(TsiBinding* b, unsigned cls, uint32_t* slab_id);
 /* Purges what a binding keeps and returns its share of the budget. Any thread; false when busy. */
 bool tsi_warm_flush(TsiBinding* b);
+/* The same as its thread leaves: to the stock as far as there is room. */
+void tsi_warm_leave(TsiBinding* b);
+/* Once a second, where the budget has risen: it falls by half for each second it was not needed, and stores that
+ * nobody has used go back. At ends, slow paths and statistics; no bracket open and no lock held. */
+void tsi_warm_look(TsiArena* a);
+/* Bytes of all stores. */
+uint64_t tsi_warm_bytes(TsiArena* a);
 /* In a fork child: a vanished thread's store is empty; its slabs are found by their tags. */
 void tsi_warm_forget(TsiBinding* b);
 

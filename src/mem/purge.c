@@ -26,9 +26,17 @@ static void wish_again(TsiSpace* s, uint8_t* p, size_t bytes) {
 static void mark(TsiSpace* s, uint8_t* p, size_t bytes, bool zero) {
     uint32_t from = chunk_of(s, zero ? p + (1u << TSI_CHUNK_SHIFT) - 1 : p);
     uint32_t end = chunk_of(s, zero ? p + bytes : p + bytes - 1) + !zero;
+    uint8_t to = zero ? 0 : TSI_DIRTY;
     for (; from < end; from++)
-        if (tsi_load_relaxed(&s->chunks[from].dirty) == zero) tsi_store_relaxed(&s->chunks[from].dirty, !zero);
+        if (tsi_load_relaxed(&s->chunks[from].dirty) != to) tsi_store_relaxed(&s->chunks[from].dirty, to);
 }
+
+/* By compare-exchange: who could not give pages back says so without the lock. */
+static void change_dirty(TsiChunk* k, uint8_t from, uint8_t to) {
+    if (tsi_load_relaxed(&k->dirty) == from) (void)atomic_compare_exchange_strong_explicit(&k->dirty, &from, to, memory_order_relaxed, memory_order_relaxed);
+}
+void tsi_space_mark_kept(TsiChunk* k) { change_dirty(k, 0, TSI_DIRTY_KEPT); }
+void tsi_space_mark_gone(TsiChunk* k) { change_dirty(k, TSI_DIRTY_KEPT, 0); }
 
 static bool purge(TsiSpace* s, unsigned cls, void* p, size_t bytes, TsiPurgeHow how) {
     int error = tsi_os.purge(p, bytes, how);

@@ -7,6 +7,7 @@
 #include "mem/space.h"
 
 #include "mem/region.h"
+#include "mem/stock.h"
 #include "mem/written.h"
 
 #include <string.h>
@@ -21,7 +22,7 @@ void tsi_space_process_init(void) {
 const TsiClassTable* tsi_space_default_classes(void) { return &shared_classes; }
 
 static size_t tables_bytes(uint32_t chunks) {
-    return (size_t)chunks * (sizeof(TsiChunk) + sizeof(TsiChunkKey)) + ((size_t)chunks + 63) / 64 * 8 + 64;
+    return (size_t)chunks * (sizeof(TsiChunk) + sizeof(TsiChunkKey)) + 2 * (((size_t)chunks + 63) / 64 * 8) + 64;
 }
 
 static size_t payload_align(const TsiSpaceConfig* config) { return (size_t)1 << (config->huge_pages ? TSI_HUGE_SHIFT : TSI_CHUNK_SHIFT); }
@@ -43,7 +44,8 @@ static bool map_tables(TsiSpace* s) {
     s->chunks = (TsiChunk*)(void*)at;
     at += (size_t)s->chunk_count * sizeof(TsiChunk);
     s->used = (uint64_t*)(void*)tsi_align_up((uint64_t)(uintptr_t)at, 8);
-    s->keys = (TsiChunkKey*)(void*)(s->used + (s->chunk_count + 63) / 64);
+    s->stocked = s->used + (s->chunk_count + 63) / 64;
+    s->keys = (TsiChunkKey*)(void*)(s->stocked + (s->chunk_count + 63) / 64);
     return true;
 }
 
@@ -75,6 +77,7 @@ bool tsi_space_init(TsiSpace* s, const TsiSpaceConfig* config) {
         return false;
     }
     if (config->huge_pages) tsi_os.prefer_huge(s->base, s->payload_bytes);
+    tsi_stock_init(s);
     return true;
 }
 
@@ -223,43 +226,89 @@ static void set_class(TsiSpace* s, uint32_t chunk, unsigned cls) {
     tsi_store_release(&s->keys[chunk], (uint32_t)(cls * sizeof(TsiClass)) | low);
 }
 
-static bool chunk_open(TsiSpace* s, unsigned cls, unsigned node) {
-    uint32_t chunk;
+/* One whose pages are kept, else the first; chunk_count when there is none, or no memory for regions. */
+static uint32_t chunk_choose(TsiSpace* s, unsigned cls, unsigned node) {
+    bool region = tsi_class_is_region(cls);
+    uint32_t chunk = tsi_stock_chunk_locked(s, cls, node);
+    if (chunk != TSI_STOCK_NONE && (!region || tsi_regions_prepare(s, chunk, cls))) return chunk;
     for (;;) {
         chunk = chunk_find(s, 1, 1);
-        if (chunk == s->chunk_count) return false;
-        if (!tsi_class_is_region(cls) || tsi_regions_prepare(s, chunk, cls)) break;
-        if (s->chunks[chunk].region_class == 0) return false; /* no memory */
+        if (chunk == s->chunk_count || !region || tsi_regions_prepare(s, chunk, cls)) return chunk;
+        if (s->chunks[chunk].region_class == 0) return s->chunk_count; /* no memory */
         chunk_set_used(s, chunk, 1, true); /* set aside for good: a thread was stopped while it freed in it, many lives ago */
     }
+}
+
+static bool chunk_open(TsiSpace* s, unsigned cls, unsigned node) {
+    uint32_t chunk = chunk_choose(s, cls, node);
+    if (chunk == s->chunk_count) return false;
     chunks_prefer_node(s, chunk, 1, node);
     if (!chunk_commit(s, chunk, !tsi_os.strict_commit)) return false;
     TsiChunk* k = &s->chunks[chunk];
     k->free_head = 0;
     k->fresh = 0;
     k->free_count = (uint16_t)tsi_chunk_slab_count(s, cls);
+    k->last_class = (uint8_t)cls;
     chunk_set_used(s, chunk, 1, true);
     chunk_link(s, chunk, cls);
     set_class(s, chunk, cls);
     return true;
 }
 
-/* Gives the words of a chunk without slabs in use back. The slabs' own words stay: tags and
+static bool has_stock(const TsiChunk* k) { return (k->stock[0] | k->stock[1] | k->stock[2] | k->stock[3]) != 0; }
+
+/* Gives the words of a chunk without a class back, unless its pages are kept. The slabs' own words stay: tags and
  * generations for stale frees and handles, inbox links because a slab may still be in some thread's inbox. */
+static void words_give(TsiSpace* s, uint32_t chunk) {
+    TsiChunk* k = &s->chunks[chunk];
+    k->meta_kept = has_stock(k);
+    if (k->meta_kept) return;
+    tsi_space_mark_gone(k);
+    if (!tsi_space_gives_back(s)) return;
+    if (tsi_os.page_bytes <= TSI_META_LINES && tsi_written_lines(k) &&
+        tsi_os.purge(tsi_meta_of(s, chunk) + TSI_META_LINES, TSI_META_END - TSI_META_LINES, TSI_PURGE_DONTNEED) == 0)
+        tsi_written_forget_lines(k);
+    if (tsi_os.page_bytes <= TSI_REGIONS_MAP && tsi_written_maps(k) &&
+        tsi_os.purge(tsi_regions_of(s, chunk), TSI_REGIONS_MAP, TSI_PURGE_DONTNEED) == 0)
+        tsi_written_forget_maps(k);
+    if (k->counts_committed && tsi_os.purge(s->counts + ((size_t)chunk << TSI_COUNTS_SHIFT), (size_t)1 << TSI_COUNTS_SHIFT, TSI_PURGE_DONTNEED) == 0)
+        tsi_written_forget_counts(k);
+}
+
 static void chunk_close(TsiSpace* s, uint32_t chunk) {
-    unsigned cls = tsi_chunk_class(s, chunk);
     set_class(s, chunk, 0);
     floors_raise(s, chunk, s->chunks[chunk].fresh);
-    if (tsi_space_gives_back(s) && tsi_os.page_bytes <= TSI_META_LINES &&
-        tsi_os.purge(tsi_meta_of(s, chunk) + TSI_META_LINES, TSI_META_END - TSI_META_LINES, TSI_PURGE_DONTNEED) == 0)
-        tsi_written_forget_lines(&s->chunks[chunk]);
-    if (tsi_space_gives_back(s) && tsi_class_is_region(cls) && tsi_os.page_bytes <= TSI_REGIONS_MAP &&
-        tsi_os.purge(tsi_regions_of(s, chunk), TSI_REGIONS_MAP, TSI_PURGE_DONTNEED) == 0)
-        tsi_written_forget_maps(&s->chunks[chunk]);
-    if (tsi_space_gives_back(s) && s->chunks[chunk].counts_committed &&
-        tsi_os.purge(s->counts + ((size_t)chunk << TSI_COUNTS_SHIFT), (size_t)1 << TSI_COUNTS_SHIFT, TSI_PURGE_DONTNEED) == 0)
-        tsi_written_forget_counts(&s->chunks[chunk]);
+    words_give(s, chunk);
     chunk_set_used(s, chunk, 1, false);
+}
+
+void tsi_space_hold_locked(TsiSpace* s, uint32_t chunk) {
+    unsigned cls = tsi_chunk_class(s, chunk);
+    s->chunks[chunk].held = true;
+    if (cls == 0) chunk_set_used(s, chunk, 1, true);
+    else if (s->chunks[chunk].listed) chunk_unlink(s, chunk, cls);
+}
+
+/* What follows where the last slab of a chunk may have come back. */
+static void chunk_settle(TsiSpace* s, uint32_t chunk, unsigned cls) {
+    TsiChunk* k = &s->chunks[chunk];
+    if (k->free_count == tsi_chunk_slab_count(s, cls)) {
+        if (k->listed) chunk_unlink(s, chunk, cls);
+        chunk_close(s, chunk);
+    } else if (!k->listed && k->free_count != 0) {
+        chunk_link(s, chunk, cls);
+    }
+}
+
+void tsi_space_unhold_locked(TsiSpace* s, uint32_t chunk) {
+    unsigned cls = tsi_chunk_class(s, chunk);
+    s->chunks[chunk].held = false;
+    if (cls == 0) {
+        words_give(s, chunk);
+        chunk_set_used(s, chunk, 1, false);
+    } else if (cls != TSI_CLASS_LARGE && cls != TSI_CLASS_CONT) {
+        chunk_settle(s, chunk, cls);
+    }
 }
 
 /* ---- pool ---- */
@@ -294,20 +343,19 @@ static uint32_t chunk_with_free(TsiSpace* s, unsigned cls, unsigned node) {
     return 0;
 }
 
-bool tsi_space_take(TsiSpace* s, unsigned cls, unsigned lane, uint32_t* slab_id) {
+TsiTaken tsi_space_take(TsiSpace* s, unsigned cls, unsigned lane, uint32_t* slab_id) {
     const TsiClass* c = &s->classes->c[cls];
     unsigned node = node_here(s);
     take_counted(s, cls, lane);
     bool over = tsi_space_is_over(s, c->slab_bytes); /* here, where it decides: a moment later it may be otherwise */
     uint32_t from = !over ? chunk_with_free(s, cls, node) : 0;
-    bool ok = from != 0;
+    TsiTaken taken = TSI_TAKEN_NOT;
     if (over) *slab_id = TSI_SPACE_OVER;
-    if (ok) {
+    if (from != 0) {
         uint32_t chunk = from - 1;
         TsiChunk* k = &s->chunks[chunk];
         uint32_t id = k->free_head != 0 ? k->free_head - 1 : chunk << 8 | k->fresh;
-        ok = slab_commit(s, c, id);
-        if (ok) {
+        if (slab_commit(s, c, id)) {
             if (k->free_head != 0) k->free_head = tsi_slab(s, id)->next;
             else {
                 floors_apply(s, id);
@@ -315,36 +363,40 @@ bool tsi_space_take(TsiSpace* s, unsigned cls, unsigned lane, uint32_t* slab_id)
                 k->fresh++;
             }
             if (--k->free_count == 0) chunk_unlink(s, chunk, cls);
-            tsi_add_relaxed(&s->committed_bytes, c->slab_bytes);
+            size_t kept = tsi_stock_take_locked(s, tsi_slab_payload(s, c, id), c->slab_bytes);
+            tsi_add_relaxed(&s->committed_bytes, c->slab_bytes - kept);
+            taken = 2 * kept >= c->slab_bytes ? TSI_TAKEN_KEPT : TSI_TAKEN_FRESH;
             *slab_id = id;
         }
     }
     tsi_lock_give_probed(&s->lock);
-    return ok;
+    return taken;
 }
 
-void tsi_space_give(TsiSpace* s, const uint32_t* slab_ids, unsigned n) {
+static void give(TsiSpace* s, const uint32_t* slab_ids, unsigned n, bool keep) {
     uint64_t bytes = 0;
     tsi_lock_take(&s->lock);
     for (unsigned i = 0; i < n; i++) {
-        uint32_t id = slab_ids[i], chunk = id >> 8;
+        uint32_t id = slab_ids[keep ? n - 1 - i : i], chunk = id >> 8; /* of those that are kept the first are taken first */
         unsigned cls = tsi_chunk_class(s, chunk);
+        const TsiClass* c = &s->classes->c[cls];
         TsiChunk* k = &s->chunks[chunk];
         TsiSlab* b = tsi_slab(s, id);
         tsi_store_relaxed(&b->tag, tsi_tag(tsi_tag_seq(tsi_load_relaxed(&b->tag)), 0, TSI_SLAB_POOL));
-        bytes += s->classes->c[cls].slab_bytes;
+        if (keep) tsi_stock_put_locked(s, tsi_slab_payload(s, c, id), c->slab_bytes);
+        else bytes += c->slab_bytes;
         b->next = k->free_head;
         k->free_head = id + 1;
         k->free_count++;
-        if (!k->listed) chunk_link(s, chunk, cls);
-        if (k->free_count == tsi_chunk_slab_count(s, cls)) {
-            chunk_unlink(s, chunk, cls);
-            chunk_close(s, chunk);
-        }
+        if (keep && k->listed && k->prev != 0) chunk_unlink(s, chunk, cls); /* to the head of its list */
+        if (!k->held) chunk_settle(s, chunk, cls);
     }
-    tsi_sub_relaxed(&s->committed_bytes, bytes);
+    if (bytes != 0) tsi_sub_relaxed(&s->committed_bytes, bytes);
     tsi_lock_give(&s->lock);
 }
+
+void tsi_space_give(TsiSpace* s, const uint32_t* slab_ids, unsigned n) { give(s, slab_ids, n, false); }
+void tsi_space_keep(TsiSpace* s, const uint32_t* slab_ids, unsigned n) { give(s, slab_ids, n, true); }
 
 /* ---- large objects ---- */
 
@@ -385,7 +437,7 @@ bool tsi_space_take_large(TsiSpace* s, size_t bytes, size_t align, unsigned lane
         tsi_written_slab(s, TSI_CLASS_LARGE, first << 8);
         for (uint32_t i = 1; i < n; i++) set_class(s, first + i, TSI_CLASS_CONT);
         s->chunks[first].run = n;
-        tsi_add_relaxed(&s->committed_bytes, bytes);
+        tsi_add_relaxed(&s->committed_bytes, bytes - tsi_stock_take_locked(s, s->base + ((size_t)first << TSI_CHUNK_SHIFT), bytes));
         set_class(s, first, TSI_CLASS_LARGE);
         *slab_id = first << 8;
     }
@@ -393,18 +445,31 @@ bool tsi_space_take_large(TsiSpace* s, size_t bytes, size_t align, unsigned lane
     return ok;
 }
 
-void tsi_space_give_large(TsiSpace* s, uint32_t slab_id) {
+uint64_t tsi_space_give_large(TsiSpace* s, uint32_t slab_id, bool keep) {
     uint32_t first = slab_id >> 8, n = s->chunks[first].run;
-    size_t bytes = tsi_slab_bytes(s, TSI_CLASS_LARGE, slab_id);
-    tsi_space_purge_range(s, TSI_CLASS_LARGE, s->base + ((size_t)first << TSI_CHUNK_SHIFT), bytes, true);
+    uint8_t* payload = s->base + ((size_t)first << TSI_CHUNK_SHIFT);
+    size_t bytes = tsi_slab_bytes(s, TSI_CLASS_LARGE, slab_id), kept = 0;
+    if (keep && tsi_stock_learns(s)) {
+        kept = tsi_stock_reserve(s, bytes, tsi_os.page_bytes);
+        if (kept < bytes) tsi_stock_note_gone(s, bytes - kept);
+    }
+    if (kept < bytes) tsi_space_purge_range(s, TSI_CLASS_LARGE, payload + kept, bytes - kept, true);
     tsi_lock_take(&s->lock);
     TsiSlab* b = tsi_slab(s, slab_id);
     tsi_store_relaxed(&b->tag, tsi_tag(tsi_tag_seq(tsi_load_relaxed(&b->tag)), 0, TSI_SLAB_POOL));
     floors_raise(s, first, 1);
-    for (uint32_t i = 0; i < n; i++) set_class(s, first + i, 0);
-    tsi_sub_relaxed(&s->committed_bytes, bytes);
-    chunk_set_used(s, first, n, false);
+    if (kept != 0) tsi_stock_put_locked(s, payload, kept);
+    tsi_sub_relaxed(&s->committed_bytes, bytes - kept);
+    for (uint32_t i = first; i < first + n; i++) {
+        set_class(s, i, 0);
+        s->chunks[i].last_class = TSI_CLASS_LARGE;
+        if (s->chunks[i].held) continue; /* settled as it is given free */
+        if (s->chunks[i].meta_kept) words_give(s, i);
+        else if (!has_stock(&s->chunks[i])) tsi_space_mark_gone(&s->chunks[i]);
+        chunk_set_used(s, i, 1, false);
+    }
     tsi_lock_give(&s->lock);
+    return bytes - kept;
 }
 
 static uint64_t chunk_rebuild(TsiSpace* s, uint32_t chunk, unsigned cls) {
@@ -424,11 +489,7 @@ static uint64_t chunk_rebuild(TsiSpace* s, uint32_t chunk, unsigned cls) {
         k->free_head = (chunk << 8 | n) + 1;
         k->free_count++;
     }
-    if (k->free_count != 0) chunk_link(s, chunk, cls);
-    if (k->free_count == slabs) {
-        chunk_unlink(s, chunk, cls);
-        chunk_close(s, chunk);
-    }
+    chunk_settle(s, chunk, cls);
     return bytes;
 }
 
@@ -437,10 +498,16 @@ void tsi_space_rebuild(TsiSpace* s) {
     memset(s->with_free, 0, sizeof s->with_free);
     for (uint32_t chunk = 0; chunk < tsi_load_relaxed(&s->chunk_high); chunk++) {
         unsigned cls = tsi_chunk_class(s, chunk);
+        if (s->chunks[chunk].held) { /* its pages are here yet */
+            if (cls == 0) chunk_set_used(s, chunk, 1, false);
+            tsi_store_relaxed(&s->chunks[chunk].dirty, TSI_DIRTY);
+            s->chunks[chunk].held = false;
+        }
         if (cls == TSI_CLASS_LARGE) bytes += tsi_slab_bytes(s, cls, chunk << 8);
         else if (cls != 0 && cls != TSI_CLASS_CONT) bytes += chunk_rebuild(s, chunk, cls);
     }
-    tsi_store_relaxed(&s->committed_bytes, bytes);
+    tsi_stock_rebuild(s);
+    tsi_store_relaxed(&s->committed_bytes, bytes + tsi_load_relaxed(&s->stock.bytes));
 }
 
 bool tsi_space_commit_counts(TsiSpace* s, uint32_t chunk) {

@@ -33,8 +33,13 @@ enum {
     TSI_REGIONS_END = TSI_REGIONS_MAP + TSI_CHUNK_SLABS * (int)sizeof(TsiRegion),
     TSI_NODES_MAX = 8,  /* memory nodes told apart; nodes beyond share chunks with others */
     TSI_HUGE_SHIFT = 21,
-    TSI_LANES = 16      /* counters of slabs taken are kept apart for so many kinds of callers */
+    TSI_LANES = 16,     /* counters of slabs taken are kept apart for so many kinds of callers */
+    TSI_STOCK_SHIFT = 12, /* of the bytes that a bit of the stock stands for */
+    TSI_STOCK_UNITS = 1 << (TSI_CHUNK_SHIFT - TSI_STOCK_SHIFT),
+    TSI_STOCK_SLOTS = 6
 };
+
+enum { TSI_DIRTY = 1, TSI_DIRTY_KEPT = 2 /* the stock alone */ };
 
 typedef struct TsiChunk {
     uint32_t free_head;      /* pool: slab id + 1 */
@@ -49,12 +54,17 @@ typedef struct TsiChunk {
     uint8_t region_class;    /* of the chunk's regions, the last that it had; 0: none, and they are not committed */
     uint8_t payload_committed; /* all of it; only asked where commits are not charged */
     uint8_t listed;
-    _Atomic uint8_t dirty;   /* memory of it went back and may hold something; else all that is in no slab is zero */
+    _Atomic uint8_t dirty;   /* TSI_DIRTY: memory of it went back and may hold something; else all that is in no slab is zero, or in the stock */
     uint8_t node;            /* whose threads get its slabs: a row of with_free */
     uint8_t asked_node;      /* whose memory they are made of: it was last asked of, + 1 */
     _Atomic uint32_t meta_pages, region_pages; /* bits of written.h */
     _Atomic uint64_t counts_pages[2];
     _Atomic uint64_t late; /* marks of heap/late.h */
+    uint64_t stock[TSI_STOCK_UNITS / 64]; /* pages of no slab that are kept, see stock.h */
+    uint32_t stock_tick;     /* when some of them came or went */
+    uint8_t last_class;      /* for the counters of what goes back; while it has no class, the one it had */
+    bool held;               /* pages of it are on their way to the system */
+    bool meta_kept;          /* its words did not go back as its last slab did */
 } TsiChunk;
 
 /* What a free looks up first: the offset of the chunk's class in the table of classes and, in the low byte, which that
@@ -68,14 +78,28 @@ typedef struct TsiSpaceConfig {
     uint64_t reserve_bytes;
     uint64_t slab_min_bytes; /* 0 = default */
     uint64_t max_bytes;      /* most committed_bytes; 0 = no limit */
+    uint64_t warm_bytes, warm_limit_bytes; /* budget of what is kept, and how far it may rise; 0: it does not */
     int32_t purge_policy;    /* SlabPurgePolicy */
     bool prefault;
     bool huge_pages;
     bool numa_local;
     bool shared; /* slots are claimed before they are counted as issued */
 } TsiSpaceConfig;
-_Static_assert(sizeof(TsiSpaceConfig) == 3 * sizeof(uint64_t) + sizeof(int32_t) + 4 * sizeof(bool),
+_Static_assert(sizeof(TsiSpaceConfig) == 5 * sizeof(uint64_t) + sizeof(int32_t) + 4 * sizeof(bool),
                "no padding: tsi_space_init reads all of a space that it has filled before");
+
+/* Pages of no slab that are kept, and the budget of all that is kept warm: see stock.h. */
+typedef struct TsiStock {
+    uint64_t start, limit;     /* of the budget */
+    _Atomic uint64_t budget;   /* in force */
+    _Atomic int64_t left;      /* of it, granted to no thread and not filled; below 0: it has fallen below what is kept */
+    _Atomic uint64_t bytes;    /* in the stock */
+    _Atomic uint64_t regretted; /* given back in vain */
+    _Atomic uint64_t used_ns;  /* when more than half of the budget was last needed, or so many seconds later as it has fallen for */
+    uint64_t gone[TSI_STOCK_SLOTS], gone_sum; /* given back for want of budget, by time */
+    uint32_t gone_tick;
+    uint32_t hand;             /* where the next look for cold chunks begins, in words of `stocked` */
+} TsiStock;
 
 typedef struct TsiSpace {
     uint8_t* base;
@@ -88,6 +112,7 @@ typedef struct TsiSpace {
     uint32_t chunk_count;
     TsiChunk* chunks;
     uint64_t* used; /* bit per chunk */
+    uint64_t* stocked; /* bit per chunk that has pages in the stock */
     void* mapping;
     size_t mapping_bytes;
     TsiSpaceConfig config;
@@ -96,9 +121,10 @@ typedef struct TsiSpace {
 
     TsiLock lock; /* all below */
     uint32_t with_free[TSI_NODES_MAX][TSI_CLASSES]; /* chunk + 1 */
+    TsiStock stock;
     uint32_t used_hint;              /* no free chunk below */
     _Atomic uint32_t chunk_high;     /* chunks ever used; readers may look */
-    _Atomic uint64_t committed_bytes;  /* slabs out of the pool */
+    _Atomic uint64_t committed_bytes;  /* slabs out of the pool, and the stock */
     _Atomic uint64_t purge_calls, purge_bytes, purge_failures;
     /* Readers may look: */
     _Atomic uint64_t purges[TSI_CLASSES], purged[TSI_CLASSES], purges_failed[TSI_CLASSES]; /* without the lock; these by tsi_class_row */
@@ -178,17 +204,25 @@ void tsi_space_destroy(TsiSpace* s);
 
 /* No slab's id: that max_bytes allows no more. */
 #define TSI_SPACE_OVER UINT32_MAX
-/* Takes a slab of a class out of the pool, committed, tag POOL; false when the system or the reservation allows no more,
+/* What a slab that was taken is made of. */
+typedef enum TsiTaken { TSI_TAKEN_NOT, TSI_TAKEN_FRESH, TSI_TAKEN_KEPT /* half of it at least, from the stock */ } TsiTaken;
+/* Takes a slab of a class out of the pool, committed, tag POOL; TSI_TAKEN_NOT when the system or the reservation allows no more,
  * which leaves *slab_id as it is, or max_bytes, which makes it TSI_SPACE_OVER. `lane`: which lock counters the call goes to. */
-bool tsi_space_take(TsiSpace* s, unsigned cls, unsigned lane, uint32_t* slab_id);
+TsiTaken tsi_space_take(TsiSpace* s, unsigned cls, unsigned lane, uint32_t* slab_id);
 /* True when so many more bytes would exceed max_bytes. */
 bool tsi_space_is_over(TsiSpace* s, size_t bytes);
 /* Puts slabs back; their pages are with the system already. Tags become POOL. */
 void tsi_space_give(TsiSpace* s, const uint32_t* slab_ids, unsigned n);
+/* The same of slabs that tsi_stock_choose has let stay: their pages go to the stock. */
+void tsi_space_keep(TsiSpace* s, const uint32_t* slab_ids, unsigned n);
+/* Nobody takes slabs of the chunk, or the chunk, from here on (stock.h, K3), until it is given free. Lock held. */
+void tsi_space_hold_locked(TsiSpace* s, uint32_t chunk);
+void tsi_space_unhold_locked(TsiSpace* s, uint32_t chunk);
 /* Takes chunks for one large object of `bytes` at `align` (a power of two); tag POOL. Fails as tsi_space_take. */
 bool tsi_space_take_large(TsiSpace* s, size_t bytes, size_t align, unsigned lane, uint32_t* slab_id);
-/* Gives a large object's pages and chunks back. */
-void tsi_space_give_large(TsiSpace* s, uint32_t slab_id);
+/* Gives a large object's chunks back, and its pages; with `keep`, as many of them as the budget allows go to the stock. How
+ * many bytes went to the system. */
+uint64_t tsi_space_give_large(TsiSpace* s, uint32_t slab_id, bool keep);
 /* In a fork child: lists and sums anew from the tags. Slabs tagged POOL that a vanished thread had in its hands come back. */
 void tsi_space_rebuild(TsiSpace* s);
 /* Makes the handle counts of a chunk usable. */
@@ -203,6 +237,9 @@ void tsi_space_purge_pages(TsiSpace* s, void* p, size_t bytes);
 /* Gives back a range that begins in slabs of the class, for its counters. Of whole slabs, which will be committed
  * anew, also what the system has committed for them. No lock needed; nobody else uses the range. */
 void tsi_space_purge_range(TsiSpace* s, unsigned cls, void* p, size_t bytes, bool whole_slabs);
+/* A chunk has pages in the stock, which are not zero; it has none any more, and no slab. Lock held. */
+void tsi_space_mark_kept(TsiChunk* k);
+void tsi_space_mark_gone(TsiChunk* k);
 /* Makes a large object zero that was just taken. Pages that are zero already, fresh ones or purged ones, are not touched. */
 void tsi_space_zero_large(TsiSpace* s, void* p, size_t bytes);
 /* Slabs of a chunk that its class has, used or not. */

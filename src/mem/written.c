@@ -31,6 +31,9 @@ void tsi_written_counts(TsiSpace* s, uint32_t slab_id) {
         atomic_fetch_or_explicit(&s->chunks[slab_id >> 8].counts_pages[page >> 6], 1ull << (page & 63), memory_order_relaxed);
 }
 
+bool tsi_written_lines(TsiChunk* k) { return (tsi_load_relaxed(&k->meta_pages) & meta_bits(TSI_META_LINES, TSI_META_END)) != 0; }
+bool tsi_written_maps(TsiChunk* k) { return (tsi_load_relaxed(&k->region_pages) & meta_bits(0, TSI_REGIONS_MAP)) != 0; }
+
 void tsi_written_forget_lines(TsiChunk* k) {
     tsi_store_relaxed(&k->meta_pages, tsi_load_relaxed(&k->meta_pages) & ~meta_bits(TSI_META_LINES, TSI_META_END));
 }

@@ -141,6 +141,38 @@ static void check_slab(Check* k, uint32_t id, unsigned cls) {
     }
 }
 
+static bool is_kept(const TsiSpace* s, const uint8_t* p) {
+    size_t at = (size_t)(p - s->base) >> TSI_STOCK_SHIFT, in_chunk = at & (TSI_STOCK_UNITS - 1);
+    return s->chunks[at / TSI_STOCK_UNITS].stock[in_chunk / 64] >> (in_chunk % 64) & 1;
+}
+
+/* No slab that is out of the pool has pages in the stock (stock.h, K1); at rest the budget is what is granted, kept and left (K2). */
+static void check_stock(Check* k) {
+    TsiSpace* s = &k->a->space;
+    uint64_t kept = 0, granted = 0;
+    for (uint32_t chunk = 0; chunk < tsi_load_relaxed(&s->chunk_high); chunk++) {
+        uint64_t here = 0;
+        unsigned cls = tsi_chunk_class(s, chunk);
+        for (unsigned n = 0; n < TSI_STOCK_UNITS / 64; n++) here += tsi_popcount(s->chunks[chunk].stock[n]);
+        kept += here << TSI_STOCK_SHIFT;
+        if ((here != 0) != (s->stocked[chunk >> 6] >> (chunk & 63) & 1)) fail(k, "chunk %u: in the stock or not", chunk);
+        if (s->chunks[chunk].held) fail(k, "chunk %u: held, and nobody gives its pages back", chunk);
+        if (here != 0 && tsi_load_relaxed(&s->chunks[chunk].dirty) == 0) fail(k, "chunk %u: taken for zero", chunk);
+        for (uint32_t i = 0; here != 0 && cls != 0 && cls != TSI_CLASS_CONT && i < tsi_chunk_slab_count(s, cls); i++) {
+            uint32_t id = chunk << 8 | i;
+            if (tsi_tag_state(tsi_load_relaxed(&tsi_slab(s, id)->tag)) == TSI_SLAB_POOL) continue;
+            const uint8_t* p = tsi_slab_payload(s, &s->classes->c[cls], id);
+            for (size_t at = 0, bytes = tsi_slab_bytes(s, cls, id); at < bytes; at += (size_t)1 << TSI_STOCK_SHIFT)
+                if (is_kept(s, p + at)) fail(k, "slab %u: in use, and its pages are in the stock", id);
+        }
+    }
+    for (uint32_t n = 0; n < tsi_table_used(&k->a->bindings); n++) granted += ((TsiBinding*)tsi_table_at(&k->a->bindings, n))->warm.quota;
+    if (kept != tsi_load_relaxed(&s->stock.bytes)) fail(k, "stock: %llu bytes by bits, counted %llu", (unsigned long long)kept, (unsigned long long)tsi_load_relaxed(&s->stock.bytes));
+    if ((int64_t)(kept + granted) + tsi_load_relaxed(&s->stock.left) != (int64_t)tsi_load_relaxed(&s->stock.budget))
+        fail(k, "budget %llu: %llu kept, %llu granted", (unsigned long long)tsi_load_relaxed(&s->stock.budget), (unsigned long long)kept, (unsigned long long)granted);
+    k->committed += kept;
+}
+
 static void check_space(Check* k) {
     TsiSpace* s = &k->a->space;
     for (uint32_t chunk = 0; chunk < tsi_load_relaxed(&s->chunk_high); chunk++) {
@@ -154,6 +186,7 @@ static void check_space(Check* k) {
         if (cls != TSI_CLASS_LARGE && pooled != s->chunks[chunk].free_count)
             fail(k, "chunk %u: %u slabs in the pool, counted %u", chunk, pooled, s->chunks[chunk].free_count);
     }
+    check_stock(k);
     if (k->committed != tsi_load_relaxed(&s->committed_bytes))
         fail(k, "committed bytes: %llu by tags, counted %llu", (unsigned long long)k->committed,
              (unsigned long long)tsi_load_relaxed(&s->committed_bytes));

@@ -249,7 +249,8 @@ static void add_settled(SlabClassStats* to, const SlabClassStats* more) {
 /* What lives in phases that were not walked over, as their labels know; their slabs as the classes have them. */
 static void add_drains(TsiWalk* w) {
     SlabGlobalStats* g = &w->r->global;
-    g->net_slabs = g->estimated_slab_rss_bytes = 0;
+    g->net_slabs = 0;
+    g->estimated_slab_rss_bytes = g->warm_stock_bytes;
     for (uint32_t n = 0; n < w->r->class_count; n++) {
         g->net_slabs += w->r->classes[n].net_slabs;
         g->estimated_slab_rss_bytes += w->r->classes[n].committed_bytes;

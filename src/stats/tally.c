@@ -3,6 +3,7 @@
 
 #include "heap/registry.h"
 #include "heap/sample.h"
+#include "heap/warm.h"
 
 #include <string.h>
 
@@ -63,6 +64,7 @@ static void count_repairs(TsiArena* a, SlabGlobalStats* out) {
 }
 
 void tsi_tally_global_begin(TsiArena* a, SlabGlobalStats* out) {
+    tsi_warm_look(a);
     memset(out, 0, sizeof *out);
     out->version = SLAB_STATS_VERSION;
     out->current_epoch = tsi_load_acquire(&a->phases.current); /* pairs with tsi_phases_step_locked */
@@ -88,6 +90,10 @@ void tsi_tally_global_begin(TsiArena* a, SlabGlobalStats* out) {
     out->total_madvise_bytes = tsi_load_relaxed(&a->space.purge_bytes);
     out->total_madvise_failures = tsi_load_relaxed(&a->space.purge_failures);
     out->committed_bytes = tsi_load_relaxed(&a->space.committed_bytes);
+    out->warm_budget_bytes = tsi_load_relaxed(&a->space.stock.budget);
+    out->warm_stock_bytes = out->estimated_slab_rss_bytes = tsi_load_relaxed(&a->space.stock.bytes);
+    out->warm_bytes = out->warm_stock_bytes + tsi_warm_bytes(a);
+    out->warm_regretted_bytes = tsi_load_relaxed(&a->space.stock.regretted);
     out->reserved_bytes = a->space.payload_bytes;
     count_repairs(a, out);
 }
@@ -131,7 +137,7 @@ void tsi_tally_class_begin(TsiArena* a, uint32_t index, SlabClassStats* out) {
     out->madvise_calls = tsi_load_relaxed(&a->space.purges[cls]);
     out->madvise_bytes = tsi_load_relaxed(&a->space.purged[cls]);
     out->madvise_failures = tsi_load_relaxed(&a->space.purges_failed[cls]);
-    uint64_t capacity = a->options.warm_bytes / out->slab_bytes;
+    uint64_t capacity = tsi_load_relaxed(&a->space.stock.budget) / out->slab_bytes;
     out->cache_capacity = cls == TSI_CLASS_LARGE ? 0 : capacity < UINT32_MAX ? (uint32_t)capacity : UINT32_MAX;
     out->epoch_close_calls = c.closes;
     out->epoch_close_total_ns = c.close_ns;

@@ -33,7 +33,8 @@ static const struct {
     {TSI_SECTION_GLOBAL, TIED,
      " total_slabs_allocated total_slabs_recycled net_slabs estimated_slab_rss_bytes total_slow_path_hits "
      "total_cache_overflows total_slow_cache_miss total_slow_epoch_closed total_madvise_calls total_madvise_bytes "
-     "total_bitmap_free_attempts metadata_bytes committed_bytes reserved_bytes draining_phases "},
+     "total_bitmap_free_attempts metadata_bytes committed_bytes reserved_bytes draining_phases "
+     "warm_budget_bytes warm_bytes warm_stock_bytes warm_regretted_bytes "},
     {TSI_SECTION_GLOBAL, NOTHING,
      " total_madvise_failures total_bitmap_alloc_cas_retries total_bitmap_free_cas_retries "
      "total_current_partial_cas_failures total_repairs repairs_full_bitmap repairs_list_mismatch repairs_other "},

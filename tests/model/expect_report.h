@@ -108,10 +108,32 @@ static inline void growth_forget(struct side* s) {
 
 /* ---- classes ---------------------------------------------------------------------------- */
 
-/* Bytes that may stay warm. */
-static inline uint64_t warm_most(const struct side* s) {
+enum { WARM_START = 1 << 20, WARM_LIMIT = 64 << 20 };
+
+/* The budget of what may stay warm learns from the reference on; a fixed one, and that of pages which never go back, does not. */
+static inline bool warm_learns(const struct side* s) {
+    return s->options.warm_bytes == 0 && s->options.purge_policy != SLAB_PURGE_NEVER;
+}
+
+/* Bytes that the budget is at first. */
+static inline uint64_t warm_start(const struct side* s) {
     uint64_t asked = s->options.warm_bytes;
-    return asked == 0 ? 1u << 20 : asked == UINT64_MAX ? 0 : asked;
+    return asked == 0 ? WARM_START : asked == UINT64_MAX ? 0 : asked;
+}
+
+static inline void check_warm(struct world* w, struct side* s, const SlabGlobalStats* g) {
+    uint64_t most = warm_start(s) + g->warm_regretted_bytes;
+    if (warm_learns(s)) {
+        NO_MORE(w, warm_start(s), g->warm_budget_bytes, "the start of the warm budget");
+        NO_MORE(w, g->warm_budget_bytes, most < WARM_LIMIT ? most : WARM_LIMIT, "the warm budget");
+    } else {
+        SAME(w, g->warm_budget_bytes, warm_start(s), "a fixed warm budget");
+        SAME(w, g->warm_stock_bytes, 0, "warm_stock_bytes of a fixed budget");
+        SAME(w, g->warm_regretted_bytes, 0, "warm_regretted_bytes of a fixed budget");
+    }
+    NO_MORE(w, g->warm_regretted_bytes, g->total_madvise_bytes, "warm_regretted_bytes");
+    NO_MORE(w, g->warm_stock_bytes, g->warm_bytes, "warm_stock_bytes");
+    NO_MORE(w, g->warm_bytes, g->warm_budget_bytes, "warm_bytes");
 }
 
 /* Sums over the rows of classes and of phases. */
@@ -143,8 +165,10 @@ static inline void check_lanes(struct world* w, struct side* s, const SlabClassS
     }
     SAME(w, all, k->lock_fast_acquire, "the labels' sum of lock_fast_acquire");
     uint64_t pooled = k->new_slab_count - k->empty_slab_recycled;
-    REQUIRE(w, failures || s->options.shared ? all >= pooled : all == pooled, "class %u: the lock was taken %llu times for %llu slabs",
+    bool more = failures || s->options.shared || warm_learns(s); /* what comes from the stock takes the lock as well */
+    REQUIRE(w, more ? all >= pooled : all == pooled, "class %u: the lock was taken %llu times for %llu slabs",
             k->class_index, (unsigned long long)all, (unsigned long long)pooled);
+    if (!failures && !s->options.shared) NO_MORE(w, all, k->new_slab_count, "the lock of the pool by class");
 }
 
 /* Regions have four sizes, each four times the one before. */
@@ -174,8 +198,8 @@ static inline void check_class_row(struct world* w, struct side* s, const SlabCl
     if (large) SAME(w, k->committed_bytes, k->live_bytes, "committed_bytes of large objects");
     if (!regions && !large) NO_MORE(w, s->options.slab_bytes, k->slab_bytes, "least slab_bytes");
     /* Each slab that was taken is in a phase, warm, or has gone: to the pool, or by way of a warm store to a phase. */
-    NO_MORE(w, k->net_slabs + k->empty_slab_overflowed + k->empty_slab_recycled, k->new_slab_count,
-            "slabs that are here, went or were taken again");
+    uint64_t again = warm_learns(s) ? 0 : k->empty_slab_recycled; /* what comes from the stock may have been another class's */
+    NO_MORE(w, k->net_slabs + k->empty_slab_overflowed + again, k->new_slab_count, "slabs that are here, went or were taken again");
     NO_MORE(w, k->cache_size, k->empty_slabs_count, "warm slabs of a class");
     REQUIRE(w, (k->madvise_calls == 0) == (k->madvise_bytes == 0) && k->madvise_bytes % slab_page_size() == 0,
             "%llu madvise calls gave %llu bytes", (unsigned long long)k->madvise_calls,
@@ -399,11 +423,12 @@ static inline void check_global_sums(struct world* w, struct side* s, const TsiR
     SAME(w, g->total_slabs_recycled, sum->recycled, "total_slabs_recycled");
     SAME(w, g->net_slabs, sum->net, "net_slabs");
     SAME(w, g->net_slabs, sum->phase_slabs + sum->warm_slabs, "net_slabs by phase");
-    SAME(w, g->committed_bytes, sum->committed, "committed_bytes");
+    SAME(w, g->committed_bytes, sum->committed + g->warm_stock_bytes, "committed_bytes");
     uint64_t warm = g->committed_bytes - sum->phase_bytes;
     NO_MORE(w, sum->phase_bytes + sum->warm_bytes, g->committed_bytes, "committed_bytes by phase");
-    check_region_bytes(w, warm - sum->warm_bytes, sum->warm_regions, "bytes of warm regions");
-    NO_MORE(w, warm, warm_most(s), "bytes of warm slabs");
+    SAME(w, warm, g->warm_bytes, "warm_bytes");
+    check_region_bytes(w, warm - g->warm_stock_bytes - sum->warm_bytes, sum->warm_regions, "bytes of warm regions");
+    check_warm(w, s, g);
     SAME(w, g->estimated_slab_rss_bytes, g->committed_bytes, "estimated_slab_rss_bytes");
     SAME(w, g->total_slow_path_hits, sum->hits, "total_slow_path_hits");
     SAME(w, g->total_slow_cache_miss, sum->miss, "total_slow_cache_miss");

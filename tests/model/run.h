@@ -158,7 +158,7 @@ static void side_shut(struct world* w, struct side* s) {
     slab_stats_global(s->a, &g);
     REQUIRE(w, g.live_objects == 0 && g.live_bytes == 0, "%llu objects left after the end",
             (unsigned long long)g.live_objects);
-    uint64_t warm = warm_most(s);
+    uint64_t warm = warm_learns(s) ? g.warm_budget_bytes : warm_start(s);
     if (s->options.purge_policy != SLAB_PURGE_NEVER)
         REQUIRE(w, g.committed_bytes <= warm, "%llu bytes committed after the end, %llu may stay warm",
                 (unsigned long long)g.committed_bytes, (unsigned long long)warm);

@@ -42,8 +42,8 @@
 #define SANITIZER_DIVISOR 4
 #endif
 
-/* The default of SlabOptions.warm_bytes: all that may stay committed when nothing is live or open. */
-#define WARM_BOUND ((uint64_t)1 << 20)
+/* The default of SlabOptions.warm_limit_bytes: nothing lives and nothing is open, and no more than that may have been learned. */
+#define WARM_BOUND ((uint64_t)64 << 20)
 
 static const char* stress_name = "stress";
 
@@ -219,8 +219,9 @@ static inline void check_all_gone(SlabAllocator* a, uint32_t ring_size) {
     for (uint32_t id = 0; id < ring_size; id++) epoch_close(a, id);
     check_invariants(a);
     slab_stats_global(a, &g);
-    REQUIRE(g.committed_bytes <= WARM_BOUND, "%llu bytes are committed after everything was closed",
-            (unsigned long long)g.committed_bytes);
+    REQUIRE(g.committed_bytes == g.warm_bytes && g.warm_bytes <= g.warm_budget_bytes && g.warm_budget_bytes <= WARM_BOUND,
+            "%llu bytes are committed after everything was closed, %llu kept warm, of a budget of %llu",
+            (unsigned long long)g.committed_bytes, (unsigned long long)g.warm_bytes, (unsigned long long)g.warm_budget_bytes);
     slab_trim(a);
     check_invariants(a);
     slab_stats_global(a, &g);

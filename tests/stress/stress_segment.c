@@ -163,7 +163,8 @@ static void check_numbers(Reading* r) {
 
 static void check_publication(Reading* r) {
     CHECK_EQ(sum(r, "CLASS", "net_slabs"), value(r, "GLOBAL", "net_slabs", 0));
-    CHECK_EQ(sum(r, "CLASS", "committed_bytes"), value(r, "GLOBAL", "estimated_slab_rss_bytes", 0));
+    CHECK_EQ(sum(r, "CLASS", "committed_bytes") + value(r, "GLOBAL", "warm_stock_bytes", 0),
+             value(r, "GLOBAL", "estimated_slab_rss_bytes", 0));
     CHECK_GE(sum(r, "CLASS", "slow_path_hits"), value(r, "GLOBAL", "total_slow_path_hits", 0));
     if (value(r, "DOCUMENT", "figures_ns", 0) == value(r, "DOCUMENT", "phases_ns", 0)) /* else the phases are of an earlier walk */
         CHECK_LE(sum(r, "PHASE", "slabs"), value(r, "GLOBAL", "net_slabs", 0));

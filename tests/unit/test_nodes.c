@@ -107,7 +107,7 @@ static void large_objects_too(void** state) {
     assert_true(tsi_space_take_large(&space, 3 * MIB - 100, 16, 0, &id));
     assert_wish(0, payload(0), 3 * MIB, 1);
     assert_wish(1, tsi_meta_of(&space, 0), 3 << TSI_META_SHIFT, 1);
-    tsi_space_give_large(&space, id);
+    tsi_space_give_large(&space, id, false);
     close_it();
 }
 
@@ -144,7 +144,7 @@ static void a_half_that_was_committed_before(void** state) {
     *payload(0) = 1;
     assert_int_equal(take_on(0, CLASS_64), 1 << 8); /* the other half of it */
     *payload(1) = 1;
-    tsi_space_give_large(&space, large);
+    tsi_space_give_large(&space, large, false);
     assert_int_equal(take_on(0, CLASS_1024), 0);
     *payload(0) = 1;
     close_it();
@@ -181,7 +181,7 @@ static void wishes_outlive_a_strict_kernels_purge(void** state) {
     fake_os.node = 0;
     assert_true(tsi_space_take_large(&space, MIB + 4096, 16, 0, &id));
     fake_os_clear();
-    tsi_space_give_large(&space, id);
+    tsi_space_give_large(&space, id, false);
     assert_wish(0, payload(0), MIB + 4096, -1);
     assert_wish(1, payload(0), MIB, 0);
     assert_wish(2, payload(1), 4096, 0);

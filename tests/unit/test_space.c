@@ -114,7 +114,7 @@ static void floors_survive_a_change_of_class(void** state) {
     assert_true(tsi_tag_seq(tsi_load_relaxed(&tsi_slab(&space, large)->tag)) >= 70);
     assert_true(tsi_load_relaxed(&tsi_slab(&space, large)->gen_base) >= 900);
     tsi_store_relaxed(&tsi_slab(&space, large)->tag, tsi_tag(200, 0, TSI_SLAB_PURGING));
-    tsi_space_give_large(&space, large);
+    tsi_space_give_large(&space, large, false);
     for (unsigned i = 0; i < 4; i++)
         assert_true(tsi_tag_seq(tsi_load_relaxed(&tsi_slab(&space, take(CLASS_64))->tag)) >= 200);
 }
@@ -193,7 +193,7 @@ static void large_objects_take_whole_chunks(void** state) {
     assert_false(tsi_space_take_large(&space, (size_t)CHUNKS << 20, 1, 0, &d));
     assert_false(tsi_space_take_large(&space, (size_t)(CHUNKS + 1) << 20, 1, 0, &d));
     fake_os_clear();
-    tsi_space_give_large(&space, a);
+    tsi_space_give_large(&space, a, false);
     assert_string_equal(runs(), "[0x0-0x27f]");
     assert_int_equal(tsi_chunk_class(&space, 2), 0);
     assert_int_equal(take(CLASS_64), 0); /* low chunks first */
@@ -276,7 +276,7 @@ static const char* zeroed_again(unsigned chunks) {
     assert_true(tsi_space_take_large(&space, (size_t)chunks << TSI_CHUNK_SHIFT, 1, 0, &id));
     assert_int_equal(id, 0);
     for (unsigned i = 0; i < chunks; i++) memset(space.base + ((size_t)i << TSI_CHUNK_SHIFT), 0xEE, tsi_os.page_bytes);
-    tsi_space_give_large(&space, id);
+    tsi_space_give_large(&space, id, false);
     fake_os_heal();
     assert_true(tsi_space_take_large(&space, (size_t)chunks << TSI_CHUNK_SHIFT, 1, 0, &id));
     assert_int_equal(id, 0);
@@ -300,7 +300,7 @@ static void zeros_cost_what_dirt_there_is(void** state) {
     assert_string_equal(zeroed_again(3), "[0x0-0x2ff]"); /* the system had refused, and does no more */
     fake_os_clear();
     fake_os_fail(FAKE_PURGE, 1, true);
-    tsi_space_give_large(&space, 0);
+    tsi_space_give_large(&space, 0, false);
     uint32_t id;
     assert_true(tsi_space_take_large(&space, 2u << 20, 1, 0, &id));
     memset(space.base, 0xEE, 2u << 20);
@@ -318,16 +318,16 @@ static void zeros_over_clean_and_dirty_chunks(void** state) {
     assert_true(tsi_space_take_large(&space, 2u << 20, 1, 0, &c));
     memset(space.base, 0xEE, 4u << 20);
     fake_os_fail(FAKE_PURGE, 2, false);
-    tsi_space_give_large(&space, a);
-    tsi_space_give_large(&space, b);
-    tsi_space_give_large(&space, c);
+    tsi_space_give_large(&space, a, false);
+    tsi_space_give_large(&space, b, false);
+    tsi_space_give_large(&space, c, false);
     assert_true(fake_os_heal());
     assert_true(tsi_space_take_large(&space, 4u << 20, 1, 0, &d));
     fake_os_clear();
     tsi_space_zero_large(&space, space.base, 4u << 20);
     assert_string_equal(runs(), "[0x100-0x1ff]");
     for (unsigned i = 0; i < 4u << 20; i++) assert_int_equal(space.base[i], 0);
-    tsi_space_give_large(&space, d); /* all of them purged: clean again */
+    tsi_space_give_large(&space, d, false); /* all of them purged: clean again */
     assert_true(tsi_space_take_large(&space, 4u << 20, 1, 0, &d));
     fake_os_clear();
     tsi_space_zero_large(&space, space.base, 4u << 20);

@@ -45,7 +45,7 @@ static void flush(void* arg) {
 
 /* What is granted and what is not is the whole budget; what is kept is within the grant. */
 static void budget_is_whole(void) {
-    int64_t sum = tsi_load_relaxed(&arena->warm_left);
+    int64_t sum = tsi_load_relaxed(&arena->space.stock.left);
     for (uint32_t n = 0; n < tsi_table_used(&arena->bindings); n++) {
         TsiBinding* b = tsi_table_at(&arena->bindings, n);
         if (!tsi_load_relaxed(&b->in_use)) continue;
@@ -68,7 +68,7 @@ static void one_thread_keeps_half(void** state) {
     assert_int_equal(unit_committed(a), BUDGET / 2);
     slab_thread_flush(a);
     assert_int_equal(unit_committed(a), 0);
-    assert_int_equal(tsi_load_relaxed(&arena->warm_left), BUDGET);
+    assert_int_equal(tsi_load_relaxed(&arena->space.stock.left), BUDGET);
 }
 
 static void small_phases_never_reach_the_system(void** state) {
@@ -125,10 +125,10 @@ static void threads_share_the_budget(void** state) {
     budget_is_whole();
     unit_worker_stop(&w[2]); /* and gives it up as it leaves */
     assert_int_equal(unit_committed(a), BUDGET / 2);
-    assert_int_equal(tsi_load_relaxed(&arena->warm_left), BUDGET / 2);
+    assert_int_equal(tsi_load_relaxed(&arena->space.stock.left), BUDGET / 2);
     slab_trim(a); /* an idle thread's pages are within reach */
     assert_int_equal(unit_committed(a), 0);
-    assert_int_equal(tsi_load_relaxed(&arena->warm_left), BUDGET);
+    assert_int_equal(tsi_load_relaxed(&arena->space.stock.left), BUDGET);
     budget_is_whole();
     unit_worker_stop(&w[0]);
     unit_worker_stop(&w[1]);
@@ -146,8 +146,8 @@ static void a_busy_store_is_passed_by(void** state) {
     tsi_store_relaxed(&b->warm.busy, 1);
     assert_false(tsi_warm_take(b, 12, &id));
     assert_false(tsi_warm_flush(b));
-    assert_int_equal(tsi_warm_put(arena, b, 5), 5);
-    assert_int_equal(tsi_warm_put(arena, NULL, 5), 5);
+    assert_int_equal(tsi_warm_put(arena, b, 5, true), 5);
+    assert_int_equal(tsi_warm_put(arena, NULL, 5, true), 5);
     phase(&slabs); /* from the pool and back to it */
     assert_int_equal(unit_committed(a), kept);
     tsi_store_relaxed(&b->warm.busy, 0);
@@ -164,7 +164,7 @@ static void taking_is_by_class(void** state) {
     TsiBinding* b = unit_binding(a);
     for (unsigned i = 0; i < 3; i++) {
         tsi_slab(&arena->space, ids[i])->next = 0;
-        assert_int_equal(tsi_warm_put(arena, b, ids[i] + 1), 0);
+        assert_int_equal(tsi_warm_put(arena, b, ids[i] + 1, true), 0);
         assert_int_equal(tsi_tag_state(tsi_load_relaxed(&tsi_slab(&arena->space, ids[i])->tag)), TSI_SLAB_WARM);
     }
     assert_false(tsi_warm_take(b, 5, &got));

@@ -232,6 +232,8 @@ func reclamation(s *Section, snap *snapshot.Snapshot) {
 	for _, e := range closes[:min(len(closes), Thresholds.ClosesShown)] {
 		putClose(s, e)
 	}
+	s.say("Kept warm: %s of a budget of %s; %s went back and came again at once.", units.Bytes(g.U("warm_bytes")),
+		units.Bytes(g.U("warm_budget_bytes")), units.Bytes(g.U("warm_regretted_bytes")))
 	if kept != 0 {
 		s.action("", "%d closes gave pages back and RSS stayed: look at transparent huge pages (AnonHugePages in "+
 			"/proc/PID/smaps), at the memory cgroup (memory.stat), at locked memory (mlockall), and at "+

@@ -1,0 +1,295 @@
+/* stock.c - see stock.h. */
+#include "mem/stock.h"
+
+#include <string.h>
+
+enum {
+    WORDS = TSI_STOCK_UNITS / 64,
+    CHUNK_BYTES = 1 << TSI_CHUNK_SHIFT,
+    SLOT_SHIFT = 24,            /* of nanoseconds: 17 ms */
+    COLD_TICKS = 6,             /* as long as what was given back is remembered */
+    TOGETHER_BYTES = 64 << 10,  /* less than this does not go back alone */
+    LOOK = 64                   /* chunks that are compared for the coldest */
+};
+
+static bool is_marked(const TsiSpace* s, uint32_t chunk) { return s->stocked[chunk >> 6] >> (chunk & 63) & 1; }
+
+static void mark(TsiSpace* s, uint32_t chunk) {
+    const uint64_t* w = s->chunks[chunk].stock;
+    uint64_t bit = 1ull << (chunk & 63);
+    if ((w[0] | w[1] | w[2] | w[3]) != 0) s->stocked[chunk >> 6] |= bit;
+    else s->stocked[chunk >> 6] &= ~bit;
+}
+
+/* Units from..to-1 of a chunk that lie in a word of it. */
+static uint64_t units_in(unsigned word, unsigned from, unsigned to) {
+    unsigned low = word * 64, a = from > low ? from - low : 0, b = to > low ? to - low : 0;
+    if (b > 64) b = 64;
+    return a >= b ? 0 : (b == 64 ? ~0ull : (1ull << b) - 1) & ~((1ull << a) - 1);
+}
+
+static uint64_t now_ns(void) { return tsi_os.coarse_ns(); }
+static uint32_t tick_of(uint64_t ns) { return (uint32_t)(ns >> SLOT_SHIFT); }
+
+/* ---- the budget ---- */
+
+void tsi_stock_init(TsiSpace* s) {
+    TsiStock* k = &s->stock;
+    k->start = s->config.warm_bytes > INT64_MAX ? INT64_MAX : s->config.warm_bytes;
+    k->limit = tsi_space_gives_back(s) ? s->config.warm_limit_bytes : 0; /* else every page stays, budget or not */
+    if (k->limit > INT64_MAX) k->limit = INT64_MAX;
+    tsi_store_relaxed(&k->budget, k->start);
+    tsi_store_relaxed(&k->left, (int64_t)k->start);
+}
+
+uint64_t tsi_stock_reserve(TsiSpace* s, uint64_t bytes, uint64_t step) {
+    int64_t left = tsi_load_relaxed(&s->stock.left);
+    uint64_t got;
+    do {
+        got = left <= 0 ? 0 : (uint64_t)left < bytes ? (uint64_t)left / step * step : bytes;
+    } while (got != 0 && !atomic_compare_exchange_weak_explicit(&s->stock.left, &left, left - (int64_t)got, memory_order_relaxed,
+                                                                memory_order_relaxed));
+    return got;
+}
+
+static void set_budget_locked(TsiStock* k, uint64_t to) {
+    uint64_t was = tsi_load_relaxed(&k->budget);
+    tsi_store_relaxed(&k->budget, to);
+    (void)tsi_add_relaxed(&k->left, (int64_t)to - (int64_t)was);
+}
+
+/* Forgets what went back too long ago. */
+static void age_locked(TsiStock* k, uint32_t tick) {
+    if (tick - k->gone_tick >= TSI_STOCK_SLOTS) {
+        memset(k->gone, 0, sizeof k->gone);
+        k->gone_sum = 0;
+        k->gone_tick = tick;
+    }
+    while (k->gone_tick != tick) {
+        uint64_t* oldest = &k->gone[++k->gone_tick % TSI_STOCK_SLOTS];
+        k->gone_sum -= *oldest;
+        *oldest = 0;
+    }
+}
+
+static void note_gone_locked(TsiStock* k, uint64_t bytes, uint64_t ns) {
+    age_locked(k, tick_of(ns));
+    k->gone[k->gone_tick % TSI_STOCK_SLOTS] += bytes;
+    k->gone_sum += bytes;
+}
+
+/* So much is taken from the system: was it there just now? */
+static void regret_locked(TsiStock* k, uint64_t bytes) {
+    uint64_t ns = now_ns(), regretted = 0;
+    age_locked(k, tick_of(ns));
+    for (uint32_t n = 0; n < TSI_STOCK_SLOTS && regretted < bytes; n++) {
+        uint64_t* gone = &k->gone[(k->gone_tick - n) % TSI_STOCK_SLOTS];
+        uint64_t more = *gone < bytes - regretted ? *gone : bytes - regretted;
+        *gone -= more;
+        regretted += more;
+    }
+    if (regretted == 0) return;
+    k->gone_sum -= regretted;
+    uint64_t budget = tsi_load_relaxed(&k->budget), room = k->limit - budget;
+    tsi_store_relaxed(&k->regretted, tsi_load_relaxed(&k->regretted) + regretted);
+    tsi_store_relaxed(&k->used_ns, ns);
+    set_budget_locked(k, budget + (regretted < room ? regretted : room));
+}
+
+/* ---- pages ---- */
+
+/* Sets or clears the bits of a range; bytes whose bit has changed. */
+static size_t change_locked(TsiSpace* s, const uint8_t* p, size_t bytes, bool set, uint32_t tick) {
+    size_t at = (size_t)(p - s->base), end = at + bytes, changed = 0;
+    while (at < end) {
+        uint32_t chunk = (uint32_t)(at >> TSI_CHUNK_SHIFT);
+        size_t low = (size_t)chunk << TSI_CHUNK_SHIFT, high = low + (1u << TSI_CHUNK_SHIFT);
+        if (high > end) high = end;
+        TsiChunk* k = &s->chunks[chunk];
+        unsigned from = (unsigned)((at - low) >> TSI_STOCK_SHIFT), to = (unsigned)((high - low) >> TSI_STOCK_SHIFT);
+        for (unsigned n = 0; n < WORDS && (set || is_marked(s, chunk)); n++) {
+            uint64_t m = units_in(n, from, to) & (set ? ~k->stock[n] : k->stock[n]);
+            k->stock[n] ^= m;
+            changed += (size_t)tsi_popcount(m) << TSI_STOCK_SHIFT;
+        }
+        k->stock_tick = tick;
+        if (set) tsi_space_mark_kept(k);
+        mark(s, chunk);
+        at = high;
+    }
+    return changed;
+}
+
+size_t tsi_stock_take_locked(TsiSpace* s, const uint8_t* p, size_t bytes) {
+    TsiStock* k = &s->stock;
+    uint64_t kept = tsi_load_relaxed(&k->bytes);
+    size_t found = 0;
+    if (kept != 0) {
+        uint64_t ns = now_ns();
+        found = change_locked(s, p, bytes, false, tick_of(ns));
+        tsi_store_relaxed(&k->bytes, kept - found);
+        tsi_stock_unreserve(s, found);
+        if (found != 0 && kept - found < tsi_load_relaxed(&k->budget) / 2) tsi_store_relaxed(&k->used_ns, ns);
+    }
+    if (k->gone_sum != 0 && found < bytes) regret_locked(k, bytes - found);
+    return found;
+}
+
+void tsi_stock_put_locked(TsiSpace* s, const uint8_t* p, size_t bytes) {
+    (void)change_locked(s, p, bytes, true, tick_of(now_ns()));
+    tsi_store_relaxed(&s->stock.bytes, tsi_load_relaxed(&s->stock.bytes) + bytes);
+}
+
+uint32_t tsi_stock_chunk_locked(const TsiSpace* s, unsigned cls, unsigned node) {
+    uint32_t found = TSI_STOCK_NONE, words = (tsi_load_relaxed(&s->chunk_high) + 63) / 64;
+    if (tsi_load_relaxed(&s->stock.bytes) == 0) return found;
+    for (uint32_t n = 0; n < words; n++) {
+        for (uint64_t w = s->stocked[n] & ~s->used[n]; w != 0; w &= w - 1) {
+            uint32_t chunk = n << 6 | tsi_ctz64(w);
+            const TsiChunk* k = &s->chunks[chunk];
+            if (s->nodes != 1 && k->asked_node != node + 1) continue;
+            if (!tsi_class_is_region(cls) || k->region_class == cls) return chunk;
+            if (found == TSI_STOCK_NONE) found = chunk; /* whose map is to be cleared first */
+        }
+    }
+    return found;
+}
+
+void tsi_stock_rebuild(TsiSpace* s) {
+    TsiStock* k = &s->stock;
+    uint64_t bytes = 0;
+    for (uint32_t chunk = 0; chunk < tsi_load_relaxed(&s->chunk_high); chunk++)
+        for (unsigned n = 0; n < WORDS; n++) bytes += (uint64_t)tsi_popcount(s->chunks[chunk].stock[n]) << TSI_STOCK_SHIFT;
+    tsi_store_relaxed(&k->bytes, bytes);
+    tsi_store_relaxed(&k->left, (int64_t)tsi_load_relaxed(&k->budget) - (int64_t)bytes);
+}
+
+/* ---- giving back ---- */
+
+/* A chunk with pages in the stock that nobody is giving back; the one that was left alone for longest of those that are
+ * looked at. With `cold`, only one that was left alone for a while. */
+static uint32_t coldest_locked(TsiSpace* s, bool cold, uint32_t tick) {
+    uint32_t words = (tsi_load_relaxed(&s->chunk_high) + 63) / 64, found = TSI_STOCK_NONE, looked = 0, most = 0;
+    for (uint32_t n = 0; n < words && looked < LOOK; n++) {
+        uint32_t at = (s->stock.hand + n) % words;
+        for (uint64_t w = s->stocked[at]; w != 0; w &= w - 1) {
+            uint32_t chunk = at << 6 | tsi_ctz64(w), age = tick - s->chunks[chunk].stock_tick;
+            looked++;
+            if (s->chunks[chunk].held || (cold && age < COLD_TICKS) || (found != TSI_STOCK_NONE && age < most)) continue;
+            found = chunk;
+            most = age;
+        }
+        if (looked >= LOOK) s->stock.hand = at + 1;
+    }
+    return found;
+}
+
+static void purge_bits(TsiSpace* s, unsigned cls, uint32_t chunk, const uint64_t* bits) {
+    uint8_t* base = s->base + ((size_t)chunk << TSI_CHUNK_SHIFT);
+    for (unsigned at = 0; at < TSI_STOCK_UNITS;) {
+        uint64_t w = bits[at / 64] >> at % 64;
+        if (w == 0) {
+            at = (at / 64 + 1) * 64;
+            continue;
+        }
+        at += tsi_ctz64(w);
+        unsigned from = at;
+        while (at < TSI_STOCK_UNITS && (bits[at / 64] >> at % 64 & 1) != 0) at++;
+        tsi_space_purge_range(s, cls, base + ((size_t)from << TSI_STOCK_SHIFT), (size_t)(at - from) << TSI_STOCK_SHIFT, true);
+    }
+}
+
+/* Gives pages of a chunk back, the last ones first, until `most` bytes are reached. The lock is given meanwhile. */
+static uint64_t evict_locked(TsiSpace* s, uint32_t chunk, uint64_t most) {
+    TsiChunk* k = &s->chunks[chunk];
+    uint64_t bits[WORDS] = {0}, bytes = 0;
+    for (unsigned n = WORDS; n-- > 0 && bytes < most;) {
+        uint64_t units = tsi_align_up(most < CHUNK_BYTES ? most - bytes : CHUNK_BYTES, tsi_os.page_bytes) >> TSI_STOCK_SHIFT, have = tsi_popcount(k->stock[n]);
+        uint64_t stay = have > units ? tsi_lowest_bits(k->stock[n], (unsigned)(have - units)) : 0;
+        bits[n] = k->stock[n] & ~stay;
+        k->stock[n] = stay;
+        bytes += (uint64_t)tsi_popcount(bits[n]) << TSI_STOCK_SHIFT;
+    }
+    mark(s, chunk);
+    tsi_store_relaxed(&s->stock.bytes, tsi_load_relaxed(&s->stock.bytes) - bytes);
+    unsigned cls = k->last_class;
+    tsi_space_hold_locked(s, chunk); /* K3 */
+    tsi_lock_give(&s->lock);
+    purge_bits(s, cls, chunk, bits);
+    tsi_lock_take(&s->lock);
+    tsi_space_unhold_locked(s, chunk);
+    tsi_sub_relaxed(&s->committed_bytes, bytes);
+    tsi_stock_unreserve(s, bytes);
+    return bytes;
+}
+
+/* Room for so many bytes: first by what was left alone for long; else, for little, by a chunk, so that many small phases
+ * do not make a system call each. */
+static void make_room(TsiSpace* s, uint64_t need) {
+    uint64_t freed = 0, ns = now_ns();
+    tsi_lock_take(&s->lock);
+    for (bool cold = true; freed < need;) { /* cold ones whole */
+        uint32_t chunk = coldest_locked(s, cold, tick_of(ns));
+        if (chunk == TSI_STOCK_NONE && (!cold || need > TOGETHER_BYTES)) break;
+        if (chunk == TSI_STOCK_NONE) cold = false;
+        else freed += evict_locked(s, chunk, cold ? UINT64_MAX : TOGETHER_BYTES);
+    }
+    if (freed != 0) note_gone_locked(&s->stock, freed, ns);
+    tsi_lock_give(&s->lock);
+}
+
+unsigned tsi_stock_choose(TsiSpace* s, uint32_t* slab_ids, unsigned n, bool learn) {
+    uint64_t want = 0, bytes = 0;
+    unsigned keep = 0;
+    if (!tsi_stock_learns(s)) return 0;
+    tsi_sort_ids(slab_ids, n); /* low addresses stay: there the pool looks first */
+    for (unsigned i = 0; i < n; i++) want += tsi_slab_class(s, slab_ids[i])->slab_bytes;
+    uint64_t got = tsi_stock_reserve(s, want, tsi_os.page_bytes);
+    if (learn && got < want && tsi_load_relaxed(&s->stock.bytes) != 0) {
+        make_room(s, want - got);
+        got += tsi_stock_reserve(s, want - got, tsi_os.page_bytes);
+    }
+    for (; keep < n; keep++) {
+        size_t more = tsi_slab_class(s, slab_ids[keep])->slab_bytes;
+        if (bytes + more > got) break;
+        bytes += more;
+    }
+    if (got > bytes) tsi_stock_unreserve(s, got - bytes);
+    if (learn && want > bytes) tsi_stock_note_gone(s, want - bytes);
+    return keep;
+}
+
+void tsi_stock_note_gone(TsiSpace* s, uint64_t bytes) {
+    tsi_lock_take(&s->lock);
+    note_gone_locked(&s->stock, bytes, now_ns());
+    tsi_lock_give(&s->lock);
+}
+
+void tsi_stock_look(TsiSpace* s, uint64_t ns) {
+    TsiStock* k = &s->stock;
+    uint64_t used = tsi_load_relaxed(&k->used_ns);
+    if (tsi_load_relaxed(&k->budget) <= k->start || ns < used + TSI_STOCK_SECOND) return;
+    tsi_lock_take(&s->lock);
+    used = tsi_load_relaxed(&k->used_ns);
+    uint64_t seconds = ns < used ? 0 : (ns - used) / TSI_STOCK_SECOND, budget = tsi_load_relaxed(&k->budget), freed = 0;
+    if (seconds != 0) {
+        uint64_t to = seconds < 64 ? budget >> seconds : 0;
+        set_budget_locked(k, to > k->start ? to : k->start);
+        tsi_store_relaxed(&k->used_ns, used + seconds * TSI_STOCK_SECOND);
+        for (uint32_t chunk; tsi_load_relaxed(&k->left) < 0 && (chunk = coldest_locked(s, false, tick_of(ns))) != TSI_STOCK_NONE;)
+            freed += evict_locked(s, chunk, (uint64_t)-tsi_load_relaxed(&k->left));
+        if (freed != 0) note_gone_locked(k, freed, ns);
+    }
+    tsi_lock_give(&s->lock);
+}
+
+uint64_t tsi_stock_give_back(TsiSpace* s, uint64_t bytes) {
+    uint64_t freed = 0;
+    uint32_t chunk;
+    if (tsi_load_relaxed(&s->stock.bytes) == 0) return 0;
+    tsi_lock_take(&s->lock);
+    while (freed < bytes && (chunk = coldest_locked(s, false, tick_of(now_ns()))) != TSI_STOCK_NONE)
+        freed += evict_locked(s, chunk, bytes - freed);
+    tsi_lock_give(&s->lock);
+    return freed;
+}

@@ -1,0 +1,53 @@
+/*
+ * stock.h - pages of no slab that are not given back, so that who needs pages next need not have them filled again.
+ *
+ * The stock belongs to nobody. Its pages lie in slabs of the pool and in chunks without a class, a bit for each 4 KiB:
+ * any thread and any class may take them, regions of every size and large objects, too. A chunk that has some is opened
+ * before any other. While a chunk holds a slab of a class, its other pages serve that class alone.
+ *
+ * The budget bounds what is kept, here and in the stores of threads (heap/warm.h), which are granted parts of it. It starts
+ * at `start` and learns up to `limit`: what ends give back for want of budget, and what is taken from the system again within
+ * about 100 ms, was given back in vain, and the budget rises by it. For each second in which less than half of it was needed
+ * it falls by half, never below its start. A limit that is not above the start switches learning off, and with it the stock.
+ *
+ * Invariants
+ *   K1  A page in the stock is in no slab that is out of the pool: taking a slab takes its pages out. Under the lock.
+ *   K2  left + stock + grants of threads = budget. Who gives pages has taken their room from `left` before.
+ *   K3  A chunk whose pages are on their way to the system is held: it is in no list and counts as used, so
+ *       nobody takes a slab of it or opens it meanwhile. Slabs may come back to it.
+ */
+#ifndef TSI_MEM_STOCK_H
+#define TSI_MEM_STOCK_H
+
+#include "mem/space.h"
+
+enum { TSI_STOCK_SECOND = 1000000000 };
+#define TSI_STOCK_NONE UINT32_MAX
+
+TSI_INLINE bool tsi_stock_learns(const TsiSpace* s) { return s->stock.limit > s->stock.start; }
+
+void tsi_stock_init(TsiSpace* s);
+/* ---- lock held ---- */
+/* The range leaves the stock for a slab or a large object. Bytes of it that were kept; the rest the system fills. */
+size_t tsi_stock_take_locked(TsiSpace* s, const uint8_t* p, size_t bytes);
+/* The range joins the stock; its room was taken from `left`. */
+void tsi_stock_put_locked(TsiSpace* s, const uint8_t* p, size_t bytes);
+/* A free chunk with pages in the stock that a class may open, or TSI_STOCK_NONE. */
+uint32_t tsi_stock_chunk_locked(const TsiSpace* s, unsigned cls, unsigned node);
+/* In a fork child: sums anew from the bits; no thread has a grant. */
+void tsi_stock_rebuild(TsiSpace* s);
+/* ---- without it ---- */
+/* Room of the budget, all of `bytes` or less, in steps of `step`. */
+uint64_t tsi_stock_reserve(TsiSpace* s, uint64_t bytes, uint64_t step);
+TSI_INLINE void tsi_stock_unreserve(TsiSpace* s, uint64_t bytes) { (void)tsi_add_relaxed(&s->stock.left, (int64_t)bytes); }
+/* How many of the slabs, which it sorts, may stay: the first so many. Their room is taken; the others are to go, with `learn`
+ * for want of budget. */
+unsigned tsi_stock_choose(TsiSpace* s, uint32_t* slab_ids, unsigned n, bool learn);
+/* Ends give so much back for want of budget. */
+void tsi_stock_note_gone(TsiSpace* s, uint64_t bytes);
+/* Lets the budget fall for each second it was not used, and gives back what is beyond it. */
+void tsi_stock_look(TsiSpace* s, uint64_t now_ns);
+/* Gives so much of the stock back, or all; as asked for, so never in vain. */
+uint64_t tsi_stock_give_back(TsiSpace* s, uint64_t bytes);
+
+#endif
