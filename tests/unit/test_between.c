@@ -296,7 +296,19 @@ static void two_late_of_three(void) {
     assert_true(slab_free_checked(a, third));
 }
 
+/* The second has grown where it is, and may again. */
+static void two_that_grow(void) {
+    two();
+    assert_ptr_equal(unit_hide(slab_realloc(a, p[1], 2 * size)), p[1]);
+    memset(p[1], 7, 2 * size);
+}
+
 /* ---- what is done ---- */
+
+static void grow_second(void) {
+    void* q = slab_realloc(a, p[1], 4 * size);
+    if (q != NULL) p[1] = q;
+}
 
 static void free_first(void) { freed[0] |= slab_free_checked(a, p[0]); }
 static void free_second(void) { freed[1] |= slab_free_checked(a, p[1]); }
@@ -339,6 +351,28 @@ static void the_first_is_left(void) {
     assert_int_equal(unit_live(a), 2);
     free_first();
     both_are_gone();
+}
+/* It grew where it was before the phase ended, or moved to the thread's epoch. */
+static void it_has_grown(void) {
+    unit_balanced(&receipt);
+    EpochReceipt r;
+    assert_true(epoch_close_ex(a, d->epoch_id, EPOCH_DRAIN, &r));
+    unit_balanced(&r);
+    assert_int_equal(r.slabs_deferred, 0);
+    assert_int_equal(r.objects_allocated - r.objects_freed, r.objects_escaped);
+    assert_int_equal(slab_usable_size(a, p[1]), 4 * size);
+    for (size_t n = 0; n < 2 * size; n++) assert_int_equal(((uint8_t*)p[1])[n], 7);
+    free_first();
+    give_second();
+    slab_trim(a);
+    both_are_gone();
+}
+/* The same, of a phase that was released: it is gone, or moved. */
+static void it_grew_or_ended(void) {
+    unit_balanced(&receipt);
+    (void)slab_free_checked(a, p[1]);
+    slab_trim(a);
+    all_is_gone();
 }
 /* Of two frees of one object one was right. */
 static void it_was_freed_once(void) {
@@ -423,6 +457,18 @@ static void a_trim_while_one_is_freed(void** state) {
     everywhere((Try){two, free_first, trim, the_second_is_left, false});
 }
 
+static void an_end_while_one_grows(void** state) {
+    (void)state;
+    everywhere((Try){two_that_grow, grow_second, drain, it_has_grown, false});
+    everywhere((Try){two_that_grow, grow_second, drain, it_has_grown, true});
+    everywhere((Try){two_that_grow, grow_second, release, it_grew_or_ended, false});
+}
+static void one_grows_while_it_ends(void** state) {
+    (void)state;
+    everywhere((Try){two_that_grow, drain, grow_second, it_has_grown, false});
+    everywhere((Try){two_that_grow, release, grow_second, it_grew_or_ended, false});
+}
+
 static const struct CMUnitTest tests[] = {
 #define IN(name, kind) {#name ", " #kind, name, open_##kind, close_allocator, NULL}
 #define IN_ALL(name) IN(name, regions), IN(name, classes), IN(name, paged)
@@ -436,6 +482,8 @@ static const struct CMUnitTest tests[] = {
     IN_ALL(a_free_while_it_is_counted),
     IN_ALL(a_count_while_the_last_is_freed),
     IN_ALL(a_trim_while_one_is_freed),
+    IN(an_end_while_one_grows, regions),
+    IN(one_grows_while_it_ends, regions),
 };
 
 int main(void) {
