@@ -350,6 +350,7 @@ static TSI_NOINLINE void* resize(SlabAllocator* s, void* p, size_t size, TsiRef 
 }
 
 static TSI_NOINLINE void* resize_missed(TsiBinding* b, SlabAllocator* s, void* p, size_t size) {
+    TSI_KEEP_FRAME();
     TsiHeap* h;
     TsiFast f = tsi_bump_grow_missed(b, p, size, &h);
     if (TSI_LIKELY(f == TSI_FAST_DONE)) return p;

@@ -49,7 +49,7 @@ static bool begin_again(TsiBinding* b, TsiHeap* h, uint32_t slab_id) {
     not_alone(h, r);
     /* seq_cst: pairs with flag_slab in handles.c, as the look after the renewal does */
     bool handled = (tsi_load_seq(&slab->tag) & TSI_SLAB_HANDLED) != 0;
-    if (handled) {
+    if (handled || b->profile_mean != 0) { /* the profile names objects by it, too */
         uint32_t generation = tsi_load_relaxed(&slab->gen_base) + 1;
         if (generation >= TSI_GEN_LIMIT) return false;
         tsi_store_seq(&slab->gen_base,

@@ -200,7 +200,7 @@ TsiHeap* tsi_heap_birth_locked(TsiArena* a, TsiInc* i, TsiRef ref, uint32_t inde
     h->index = index;
     h->room = NULL;
     tsi_store_relaxed(&h->region, &tsi_no_region);
-    h->spare = h->looked = 0;
+    h->spare = h->looked = h->alone = 0;
     h->bumped = 0;
     h->ranked = false;
     h->bumps = (tsi_load_relaxed(&i->id) & TSI_DOMAIN_ID_BIT) != 0 && a->options.bump != TSI_BUMP_OFF;

@@ -138,7 +138,7 @@ static TsiProfileStack* stack_locked(TsiProfile* p, uint32_t label, const uintpt
     return s;
 }
 
-static bool has_handle(unsigned cls) { return cls != TSI_CLASS_LARGE; }
+static bool has_handle(unsigned cls) { return cls <= TSI_SMALL_CLASSES; }
 
 /* Fills what names the object; false when it has ended. */
 static bool name_object(TsiBinding* b, const void* object, const TsiPlace* at, TsiRef ref, TsiProfileLive* l) {
@@ -146,6 +146,7 @@ static bool name_object(TsiBinding* b, const void* object, const TsiPlace* at, T
     TsiRef now;
     l->cls = at->cls;
     l->seq = tsi_tag_seq(tsi_load_seq(&tsi_slab(&a->space, at->slab_id)->tag));
+    l->life = tsi_load_seq(&tsi_slab(&a->space, at->slab_id)->gen_base); /* the object lives, so its region's life goes on */
     l->name = has_handle(at->cls) ? tsi_handle_of(a, b, at) : (uint64_t)(uintptr_t)object;
     return l->name != 0 && tsi_slab_ref(a, at, &now) && now == ref;
 }
@@ -155,7 +156,9 @@ static bool is_live(TsiArena* a, const TsiProfileLive* l) {
     uint64_t tag;
     if (has_handle(l->cls)) return tsi_handle_find(a, l->name, &at);
     bool there = tsi_space_locate(&a->space, (const void*)(uintptr_t)l->name, &at) == TSI_PLACE_OK && at.cls == l->cls;
-    return there && tsi_place_is_live(a, &at, &tag) && tsi_tag_seq(tag) == l->seq;
+    if (!there || !tsi_place_is_live(a, &at, &tag) || tsi_tag_seq(tag) != l->seq) return false;
+    /* After the object was seen: a region's next life raises it first. */
+    return l->cls == TSI_CLASS_LARGE || tsi_load_seq(&tsi_slab(&a->space, at.slab_id)->gen_base) == l->life;
 }
 
 /* Drops samples whose object has ended. */

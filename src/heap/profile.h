@@ -14,7 +14,8 @@
  * Live. A sample keeps a handle of its object (mem/handle.h), so it ends when the object is freed or its phase is
  * released, exactly, and nothing is done at that moment. Its price: a line with a sample counts the frees of its slots
  * from then on. Large objects use no slot twice in one incarnation: there the address and the slab's seq
- * will do. Samples whose object has ended are dropped when the table is full or somebody reads it.
+ * will do; and no granule of a region is used twice in a life, so beside them the generation that its handles would have, which
+ * rises with each life while there is a profile. Samples whose object has ended are dropped when the table is full or somebody reads it.
  *
  * Memory is bounded; a stack or a live sample that finds no room is counted as lost.
  */
@@ -43,9 +44,9 @@ typedef struct TsiProfileStack {
 } TsiProfileStack;
 
 typedef struct TsiProfileLive {
-    uint64_t name; /* handle; of LARGE ones the address */
+    uint64_t name; /* handle; in regions, and of LARGE ones, the address */
     uint64_t era, bytes;
-    uint32_t seq; /* of the slab */
+    uint32_t seq, life; /* of the slab; generation of the handles of the region's life */
     uint32_t cls, stack;
 } TsiProfileLive;
 
