@@ -336,8 +336,8 @@ bool tsi_bump_grow(TsiBinding* b, const TsiPlace* at, size_t size) {
 /* ---- frees of others ---- */
 
 static int check_byte(const TsiRegion* r, unsigned gen, uint32_t granule) {
-    unsigned byte = tsi_load_acquire(&tsi_load_relaxed(
-        &r->map)[granule]); /* pairs with the mark of another freer, and with the owner's handing on of p */
+    /* acquire: pairs with the mark of another freer, and with the owner's handing on of p */
+    unsigned byte = tsi_load_acquire(&tsi_region_map(r)[granule]);
     if (byte == gen) return TSI_FREE_OK;
     if ((byte & TSI_GEN_BYTE) == gen) return SLAB_MISUSE_DOUBLE_FREE;
     /* acquire: pairs with tsi_bump_take; it only tells one refusal from another */

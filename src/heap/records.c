@@ -20,4 +20,5 @@ void tsi_records_tidy_slow(TsiArena* a) { tidy(a, false); }
 void tsi_records_trim(TsiArena* a, TsiBinding* b) {
     if (b != NULL) tsi_binding_flush_records(b);
     tidy(a, true);
+    if (tsi_space_gives_back(&a->space)) tsi_space_trim(&a->space);
 }

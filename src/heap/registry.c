@@ -67,7 +67,8 @@ bool tsi_registry_open(void) {
     /* Here, not once per process: a process that was short of memory may have some now. */
     bool ok = arena_slots.base != NULL || tsi_table_init(&arena_slots, sizeof(TsiArenaSlot), ARENAS_MAX);
     for (uint32_t n = THREADS_MAX; ok && threads.base == NULL && n >= THREADS_LEAST; n /= 2) {
-        if (tsi_table_init(&threads, (sizeof(TsiThread) + 63) & ~(size_t)63, n) && n > THREADS_LEAST && !room_for_one()) tsi_table_destroy(&threads);
+        bool made = tsi_table_init(&threads, (sizeof(TsiThread) + 63) & ~(size_t)63, n);
+        if (made && n > THREADS_LEAST && !room_for_one()) tsi_table_destroy(&threads);
     }
     ok = ok && threads.base != NULL;
     threads.spare = 0; /* nobody keeps an index of a thread: the lowest is taken again */

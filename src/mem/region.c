@@ -14,6 +14,8 @@
 #include <emmintrin.h>
 #endif
 
+_Atomic uint8_t tsi_no_map[TSI_NO_MAP_BYTES];
+
 /* Of 64 granules, a bit each. */
 typedef struct Marks {
     uint64_t starts, live, other;
@@ -34,7 +36,7 @@ TSI_UNORDERED static uint64_t equal64(const uint8_t* map, unsigned mask, unsigne
     return bits;
 }
 
-static const uint8_t* map_of(const TsiRegion* r) { return (const uint8_t*)tsi_load_relaxed(&r->map); }
+static const uint8_t* map_of(const TsiRegion* r) { return (const uint8_t*)tsi_region_map(r); }
 
 static uint64_t below(uint32_t n) { return n >= 64 ? ~0ull : (1ull << n) - 1; }
 
@@ -63,8 +65,8 @@ TSI_UNORDERED static Marks marks64(const uint8_t* map, unsigned gen) {
 }
 
 /* The marks of the granules from `at` on that lie below `end`. at < end */
-static Marks marks_at(const TsiRegion* r, unsigned gen, uint32_t at, uint32_t end) {
-    Marks m = marks64(map_of(r) + at, gen);
+static Marks marks_at(const uint8_t* map, unsigned gen, uint32_t at, uint32_t end) {
+    Marks m = marks64(map + at, gen);
     uint64_t mask = below(end - at);
     return (Marks){m.starts & mask, m.live & mask, m.other & mask};
 }
@@ -75,11 +77,12 @@ typedef struct Count {
 
 /* Objects of the generation below granule `end`. Each reaches to the next start, or to the end. */
 static Count count_map(const TsiRegion* r, unsigned gen, uint32_t end) {
+    const uint8_t* map = map_of(r);
     Count n = {0, 0, 0, 0, 0};
     uint32_t from = 0; /* of the object before, and what it is */
     bool was_live = false, was_other = false;
     for (uint32_t at = 0; at < end; at += 64) {
-        Marks m = marks_at(r, gen, at, end);
+        Marks m = marks_at(map, gen, at, end);
         n.starts += tsi_popcount(m.starts);
         n.live += tsi_popcount(m.live);
         n.other += tsi_popcount(m.other);
@@ -272,10 +275,11 @@ uint64_t tsi_region_dead_parts(const TsiSpace* s, unsigned cls, uint32_t slab_id
     uint32_t end = used_granules(r), per_part = (uint32_t)(part >> TSI_GRANULE_SHIFT), from = 0;
     unsigned gen = tsi_region_gen(tsi_load_acquire(&r->word)); /* as above */
     uint64_t live_parts = 0;
+    const uint8_t* map = map_of(r);
     bool was_live = false;
     *part_bytes = part;
     for (uint32_t at = 0; at < end && gen != 0; at += 64) {
-        Marks m = marks_at(r, gen, at, end);
+        Marks m = marks_at(map, gen, at, end);
         for (uint64_t rest = m.starts; rest != 0; rest &= rest - 1) {
             unsigned bit = tsi_ctz64(rest);
             for (uint32_t p = from / per_part; was_live && p <= (at + bit - 1) / per_part; p++) live_parts |= 1ull << p;
@@ -315,7 +319,11 @@ static bool freer_sleeps(const TsiSpace* s, uint32_t chunk) {
 
 bool tsi_regions_prepare(TsiSpace* s, uint32_t chunk, unsigned cls) {
     TsiChunk* k = &s->chunks[chunk];
-    if (k->region_class == cls) return true;
+    if (k->region_class == cls || k->regions_clear) {
+        k->region_class = (uint8_t)cls;
+        k->regions_clear = false;
+        return true;
+    }
     uint8_t* regions = tsi_regions_of(s, chunk);
     if (k->region_class == 0) {
         uintptr_t page = tsi_os.page_bytes, from = (uintptr_t)regions & ~(page - 1);

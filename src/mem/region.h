@@ -19,7 +19,8 @@
  * Invariants
  *   R1  Bytes of the present generation lie below `rel`, but for the one that its owner is writing.
  *   R2  A map is cleared, and a generation used again, only while `late` is 0: so no freer that slept through an end
- *       can meet the generation that it knows.
+ *       can meet the generation that it knows. Where the chunk's pages go back, generations start over as well
+ *       (chunk_pages.c, G2).
  *   R3  The owner alone writes issued, freed, rel, lim, gaps and the mark by_owner, in its bracket (heap/bracket.h),
  *       or who has SEIZED the heap. In shared mode the stripe stands for the bracket.
  *   R4  Counts are events: the region is empty when issued = freed + objects of the word. An owner and another thread
@@ -57,6 +58,13 @@ TSI_INLINE TsiRegion* tsi_region(const TsiSpace* s, uint32_t slab_id) {
 TSI_INLINE _Atomic uint8_t* tsi_region_byte(const TsiSpace* s, uint64_t offset) {
     uint32_t in_chunk = (uint32_t)offset & ((1u << TSI_CHUNK_SHIFT) - 1);
     return (_Atomic uint8_t*)tsi_regions_of(s, (uint32_t)(offset >> TSI_CHUNK_SHIFT)) + (in_chunk >> TSI_GRANULE_SHIFT);
+}
+enum { TSI_NO_MAP_BYTES = (256 << 10 >> TSI_GRANULE_SHIFT) + 64 };
+extern _Atomic uint8_t tsi_no_map[TSI_NO_MAP_BYTES];
+/* The region's map, or zeros, which start nothing, for who comes late: the record's page may have gone. */
+TSI_INLINE _Atomic uint8_t* tsi_region_map(const TsiRegion* r) {
+    _Atomic uint8_t* map = tsi_load_relaxed(&r->map);
+    return map != NULL ? map : tsi_no_map;
 }
 /* Granule in its region that a place names. */
 TSI_INLINE uint32_t tsi_region_granule(const TsiSpace* s, const TsiPlace* at) {

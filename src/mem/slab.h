@@ -90,7 +90,7 @@ typedef struct TsiRegion {
     _Atomic uint32_t rel;      /* owner: bytes used */
     _Atomic uint32_t lim;      /* owner: bytes that the fast path may use; of an orphan what it was counted for, see late.c */
     _Atomic(uint8_t*) base;    /* payload; with the map written as the region is opened, and read by snapshots that come late */
-    _Atomic(_Atomic uint8_t*) map;
+    _Atomic(_Atomic uint8_t*) map; /* NULL where the record's page has gone: see tsi_region_map */
     _Atomic uint64_t gone;     /* parts given back while the region still holds objects; others read it as a hint */
     _Atomic uint32_t heap_at;  /* as in a line */
     _Atomic uint16_t gaps, gap_granules; /* owner */

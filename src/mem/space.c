@@ -6,6 +6,7 @@
  */
 #include "mem/space.h"
 
+#include "mem/chunk_pages.h"
 #include "mem/region.h"
 #include "mem/stock.h"
 #include "mem/written.h"
@@ -257,22 +258,14 @@ static bool chunk_open(TsiSpace* s, unsigned cls, unsigned node) {
 
 static bool has_stock(const TsiChunk* k) { return (k->stock[0] | k->stock[1] | k->stock[2] | k->stock[3]) != 0; }
 
-/* Gives the words of a chunk without a class back, unless its pages are kept. The slabs' own words stay: tags and
- * generations for stale frees and handles, inbox links because a slab may still be in some thread's inbox. */
+/* Gives the bookkeeping of a chunk without a class back, unless its pages are kept. What old words and handles are judged by
+ * is in the floors. */
 static void words_give(TsiSpace* s, uint32_t chunk) {
     TsiChunk* k = &s->chunks[chunk];
     k->meta_kept = has_stock(k);
     if (k->meta_kept) return;
     tsi_space_mark_gone(k);
-    if (!tsi_space_gives_back(s)) return;
-    if (tsi_os.page_bytes <= TSI_META_LINES && tsi_written_lines(k) &&
-        tsi_os.purge(tsi_meta_of(s, chunk) + TSI_META_LINES, TSI_META_END - TSI_META_LINES, TSI_PURGE_DONTNEED) == 0)
-        tsi_written_forget_lines(k);
-    if (tsi_os.page_bytes <= TSI_REGIONS_MAP && tsi_written_maps(k) &&
-        tsi_os.purge(tsi_regions_of(s, chunk), TSI_REGIONS_MAP, TSI_PURGE_DONTNEED) == 0)
-        tsi_written_forget_maps(k);
-    if (k->counts_committed && tsi_os.purge(s->counts + ((size_t)chunk << TSI_COUNTS_SHIFT), (size_t)1 << TSI_COUNTS_SHIFT, TSI_PURGE_DONTNEED) == 0)
-        tsi_written_forget_counts(k);
+    tsi_chunk_leave(s, chunk);
 }
 
 static void chunk_close(TsiSpace* s, uint32_t chunk) {
@@ -445,6 +438,24 @@ bool tsi_space_take_large(TsiSpace* s, size_t bytes, size_t align, unsigned lane
     return ok;
 }
 
+enum { LARGE_LEFT = 64 };
+
+/* Gives back the bookkeeping of chunks that nobody uses, where more than `most` of them have some. That of large objects
+ * stays until then: who frees one mostly takes the next. */
+static void leave_unused(TsiSpace* s, uint32_t most) {
+    uint32_t n = 0;
+    for (unsigned turn = 0; turn < 2 && (turn == 0 || n > most); turn++) {
+        for (uint32_t chunk = 0; chunk < tsi_load_relaxed(&s->chunk_high); chunk++) {
+            if (tsi_chunk_has_left(s, chunk)) continue; /* a hint */
+            tsi_lock_take(&s->lock);
+            bool unused = !chunk_is_used(s, chunk) && !has_stock(&s->chunks[chunk]);
+            n += unused && turn == 0;
+            if (unused && turn == 1) tsi_chunk_leave(s, chunk);
+            tsi_lock_give(&s->lock);
+        }
+    }
+}
+
 uint64_t tsi_space_give_large(TsiSpace* s, uint32_t slab_id, bool keep) {
     uint32_t first = slab_id >> 8, n = s->chunks[first].run;
     uint8_t* payload = s->base + ((size_t)first << TSI_CHUNK_SHIFT);
@@ -468,9 +479,13 @@ uint64_t tsi_space_give_large(TsiSpace* s, uint32_t slab_id, bool keep) {
         else if (!has_stock(&s->chunks[i])) tsi_space_mark_gone(&s->chunks[i]);
         chunk_set_used(s, i, 1, false);
     }
+    bool look = ++s->large_gives % LARGE_LEFT == 0;
     tsi_lock_give(&s->lock);
+    if (look) leave_unused(s, LARGE_LEFT);
     return bytes - kept;
 }
+
+void tsi_space_trim(TsiSpace* s) { leave_unused(s, 0); }
 
 static uint64_t chunk_rebuild(TsiSpace* s, uint32_t chunk, unsigned cls) {
     TsiChunk* k = &s->chunks[chunk];

@@ -65,6 +65,7 @@ typedef struct TsiChunk {
     uint8_t last_class;      /* for the counters of what goes back; while it has no class, the one it had */
     bool held;               /* pages of it are on their way to the system */
     bool meta_kept;          /* its words did not go back as its last slab did */
+    bool regions_clear;      /* the regions' pages have gone since they were used last: all of them read as 0 */
 } TsiChunk;
 
 /* What a free looks up first: the offset of the chunk's class in the table of classes and, in the low byte, which that
@@ -123,6 +124,7 @@ typedef struct TsiSpace {
     uint32_t with_free[TSI_NODES_MAX][TSI_CLASSES]; /* chunk + 1 */
     TsiStock stock;
     uint32_t used_hint;              /* no free chunk below */
+    uint32_t large_gives;
     _Atomic uint32_t chunk_high;     /* chunks ever used; readers may look */
     _Atomic uint64_t committed_bytes;  /* slabs out of the pool, and the stock */
     _Atomic uint64_t purge_calls, purge_bytes, purge_failures;
@@ -223,6 +225,8 @@ bool tsi_space_take_large(TsiSpace* s, size_t bytes, size_t align, unsigned lane
 /* Gives a large object's chunks back, and its pages; with `keep`, as many of them as the budget allows go to the stock. How
  * many bytes went to the system. */
 uint64_t tsi_space_give_large(TsiSpace* s, uint32_t slab_id, bool keep);
+/* Gives back what there is of bookkeeping of chunks that serve no class and keep no pages. */
+void tsi_space_trim(TsiSpace* s);
 /* In a fork child: lists and sums anew from the tags. Slabs tagged POOL that a vanished thread had in its hands come back. */
 void tsi_space_rebuild(TsiSpace* s);
 /* Makes the handle counts of a chunk usable. */

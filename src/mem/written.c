@@ -31,9 +31,6 @@ void tsi_written_counts(TsiSpace* s, uint32_t slab_id) {
         atomic_fetch_or_explicit(&s->chunks[slab_id >> 8].counts_pages[page >> 6], 1ull << (page & 63), memory_order_relaxed);
 }
 
-bool tsi_written_lines(TsiChunk* k) { return (tsi_load_relaxed(&k->meta_pages) & meta_bits(TSI_META_LINES, TSI_META_END)) != 0; }
-bool tsi_written_maps(TsiChunk* k) { return (tsi_load_relaxed(&k->region_pages) & meta_bits(0, TSI_REGIONS_MAP)) != 0; }
-
 void tsi_written_forget_lines(TsiChunk* k) {
     tsi_store_relaxed(&k->meta_pages, tsi_load_relaxed(&k->meta_pages) & ~meta_bits(TSI_META_LINES, TSI_META_END));
 }
@@ -41,6 +38,9 @@ void tsi_written_forget_lines(TsiChunk* k) {
 void tsi_written_forget_maps(TsiChunk* k) {
     tsi_store_relaxed(&k->region_pages, tsi_load_relaxed(&k->region_pages) & ~meta_bits(0, TSI_REGIONS_MAP));
 }
+
+void tsi_written_forget_meta(TsiChunk* k) { tsi_store_relaxed(&k->meta_pages, 0); }
+void tsi_written_forget_regions(TsiChunk* k) { tsi_store_relaxed(&k->region_pages, 0); }
 
 void tsi_written_forget_counts(TsiChunk* k) {
     for (unsigned n = 0; n < 2; n++) tsi_store_relaxed(&k->counts_pages[n], 0);

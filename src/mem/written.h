@@ -20,9 +20,9 @@ void tsi_written_counts(TsiSpace* s, uint32_t slab_id);
 void tsi_written_forget_lines(TsiChunk* k);
 void tsi_written_forget_maps(TsiChunk* k);
 void tsi_written_forget_counts(TsiChunk* k);
-/* There are such pages of the lines, or of the maps. Pool lock held. */
-bool tsi_written_lines(TsiChunk* k);
-bool tsi_written_maps(TsiChunk* k);
+/* Those of slabs and lines; all of regions. */
+void tsi_written_forget_meta(TsiChunk* k);
+void tsi_written_forget_regions(TsiChunk* k);
 /* Bytes of the pages. */
 size_t tsi_written_bytes(const TsiSpace* s, uint32_t chunk);
 

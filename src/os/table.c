@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-enum { WORD = 64, KEEP_BYTES = 192 << 10, KEEP_LEAST = 32, SPARE = 64, SPARE_LARGE = 8, RUN_BYTES = 256 << 10 };
+enum { WORD = 64, KEEP_BYTES = 96 << 10, KEEP_LEAST = 32, SPARE = 64, SPARE_LARGE = 8, RUN_BYTES = 256 << 10 };
 
 /* ---- bits ---- */
 
@@ -49,7 +49,7 @@ static bool init(TsiTable* t, size_t stride, uint32_t capacity, bool aside) {
     t->keep = (uint32_t)(KEEP_BYTES / t->stride);
     if (t->keep < KEEP_LEAST) t->keep = KEEP_LEAST;
     /* Less than is kept: or who takes and gives one would meet pages that have gone. */
-    t->spare = t->keep > SPARE ? SPARE : SPARE_LARGE;
+    t->spare = t->keep > 2 * SPARE ? SPARE : SPARE_LARGE;
     t->bytes_reserved = tsi_align_up((uint64_t)t->stride * capacity, page);
     t->bits_reserved = tsi_align_up(((uint64_t)capacity + WORD - 1) / WORD * bits_stride(t), page);
     t->base = tsi_os.reserve(t->bytes_reserved + t->bits_reserved);

@@ -22,6 +22,7 @@
  *   HANDLES     the owner issues handles; others free by them, early, late and twice
  *   ASKED       HANDLES: another thread asks for a handle, and is slow
  *   RECLASS     S_RELEASE: between two lives the chunk may serve another class (tsi_regions_prepare)
+ *   GONE        S_RELEASE: between two lives the pages of the region's record, map and tag may go back (chunk_pages.c)
  *   PAGES       S_DRAIN: the drain claims the orphan for a while to give pages back (partial.c)
  *   RELEASED    S_DRAIN: the orphan may be released afterwards
  *   BASE_FIRST  a free by handle looks at gen_base before the byte (either will do)
@@ -83,6 +84,7 @@
 
 byte tag = TAG(OWNED, 1);
 byte late;
+byte seq_floor, gen_floor;      /* of the chunk */
 byte rgen = 1, lim = 2;         /* of the owner, or who has the slab to himself */
 bit  plain = 1;                 /* heap_at: the owner frees by plain stores */
 bit  inbr;                      /* the owner is inside a call */
@@ -590,9 +592,74 @@ inline owner_free()
 	fi
 }
 
+#ifdef GONE
+/* tsi_chunk_leave: all reads as 0 afterwards, but for what is in the chunk's floors. */
+inline leave_chunk()
+{
+	d_step { seq_floor = TSEQ(tag); gen_floor = mem[L_BASE] }
+#ifdef MUTANT_GONE_NO_LATE_LOOK
+	ok = 1;
+#else
+	d_step { ok = (late == 0) }
+#endif
+#ifdef MUTANT_GONE_NO_EXCHANGE
+	d_step { ok = (ok && W_IN(mem[L_WORD]) == 0) }
+#else
+	d_step {
+		if
+#ifndef MUTANT_GONE_BESIDE_FREER
+		:: W_IN(mem[L_WORD]) != 0 -> ok = 0
+#endif
+		:: ok -> mem[L_WORD] = 0; life++
+		:: else
+		fi }
+#endif
+	if
+	:: ok ->
+		d_step { mem[L_BYTE] = 0; mem[L_BYTE + 1] = 0; mem[L_ISS] = 0; mem[L_FR] = 0; mem[L_WORD] = 0; mem[L_BASE] = 0;
+			late = 0; rgen = 0; tag = TAG(POOL, 0) }
+	:: else
+	fi;
+	ok = 0;
+	/* the chunk is opened again: floors_apply */
+#ifdef MUTANT_GONE_NO_FLOOR
+	d_step {
+		if
+		:: TSEQ(tag) == 0 -> tag = TAG(POOL, 1)
+		:: else
+		fi }
+#else
+	d_step {
+		if
+		:: TSEQ(tag) < seq_floor -> tag = TAG(POOL, seq_floor)
+		:: else
+		fi }
+#endif
+#ifdef MUTANT_GONE_NO_GEN_FLOOR
+	d_step {
+		if
+		:: mem[L_BASE] == 0 -> mem[L_BASE] = 1
+		:: else
+		fi }
+#else
+	d_step {
+		if
+		:: mem[L_BASE] < gen_floor -> mem[L_BASE] = gen_floor
+		:: else
+		fi }
+#endif
+}
+#endif
+
 /* slab_open of what is in the pool */
 inline take()
 {
+#ifdef GONE
+	if
+	:: true -> leave_chunk()
+	:: true
+	fi;
+#endif
 #ifdef RECLASS
 	if
 	:: true ->      /* tsi_regions_prepare */

@@ -94,6 +94,47 @@ static void a_chunk_changes_what_it_serves(void** state) {
     end_with();
 }
 
+static uint32_t take_of(unsigned cls);
+
+/* Records and maps go with the chunk's last region, and lives start over; not while a freer is inside of one or late. */
+static void records_wait_for_freers(void** state) {
+    (void)state;
+    SlabOptions o = unit_options();
+    begin_with(&o);
+    for (unsigned how = 0; how < 4; how++) {
+        unsigned cls = tsi_region_class(how % 2);
+        uint32_t id = take_of(cls);
+        assert_int_equal(id >> 8, 0);
+        assert_true(tsi_region_open(space, cls, id, 0));
+        TsiRegion* r = tsi_region(space, id);
+        assert_int_equal(r->gen, 1); /* each time: the one before has gone */
+        (void)tsi_bump_take(r, 16);
+        (void)tsi_region_end(space, id);
+        if (how == 1) tsi_add_relaxed(&r->word, TSI_REGION_ENTERED);
+        if (how == 2) tsi_store_relaxed(&r->late, 1);
+        uint64_t word = tsi_load_relaxed(&r->word);
+        assert_int_equal(tsi_region_gen(word), 2);
+        tsi_space_purge(space, &id, 1);
+        assert_int_equal(tsi_chunk_class(space, 0), 0);
+        bool stays = how == 1 || how == 2;
+        assert_int_equal(r->gen, stays);
+        assert_true(tsi_load_relaxed(&r->word) == (stays ? word : 0));
+        assert_true((tsi_load_relaxed(&r->map) != NULL) == stays);
+        slab_trim(a);
+        assert_int_equal(r->gen, stays);
+        if (how == 1) tsi_sub_relaxed(&r->word, TSI_REGION_ENTERED);
+        if (how == 2) tsi_store_relaxed(&r->late, 0);
+        slab_trim(a);
+        assert_int_equal(r->gen, 0);
+        assert_int_equal(tsi_load_relaxed(&r->word), 0);
+        /* Who has read the word before, and looks at the map now. */
+        assert_int_equal(tsi_load_relaxed(&tsi_region_map(r)[0]), 0);
+        assert_int_equal(tsi_region_sum(space, id).issued, 0);
+        assert_true(tsi_region_is_empty(space, id));
+    }
+    end_with();
+}
+
 static uint32_t take_of(unsigned cls) {
     uint32_t id;
     assert_true(tsi_space_take(space, cls, 0, &id));
@@ -327,6 +368,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, open_allocator, close_allocator)
         TEST(a_chunk_changes_what_it_serves),
+        TEST(records_wait_for_freers),
         TEST(maps_of_other_sizes_are_cleared),
         TEST(a_sleeping_freer_keeps_its_chunk),
         TEST(a_phases_hard_budget),

@@ -3,6 +3,7 @@
 #include "unit.h"
 
 #include "mem/space.h"
+#include "mem/written.h"
 
 enum { CHUNKS = 16, CLASS_64 = 1, CLASS_1024 = 12 };
 
@@ -269,7 +270,6 @@ static void policies(void** state) {
     assert_int_equal(tsi_load_relaxed(&space.purge_calls), 0);
 }
 
-/* Bookkeeping pages of a chunk go when it has no slab; tags and inbox links stay. */
 /* Takes, dirties the first page of each chunk, gives back; takes again and makes zero. Which pages were purged for that. */
 static const char* zeroed_again(unsigned chunks) {
     uint32_t id;
@@ -334,7 +334,63 @@ static void zeros_over_clean_and_dirty_chunks(void** state) {
     assert_string_equal(runs(), "");
 }
 
-static void an_empty_chunk_returns_its_words(void** state) {
+/* All pages of its bookkeeping; what old words are judged by is in its floors. */
+static void an_empty_chunk_returns_all(void** state) {
+    (void)state;
+    uint32_t id = take(CLASS_64);
+    tsi_store_relaxed(&tsi_slab(&space, id)->tag, tsi_tag(9, 0, TSI_SLAB_PURGING));
+    tsi_store_relaxed(&tsi_slab(&space, id)->gen_base, 70);
+    tsi_store_relaxed(&tsi_line(&space, 0)->issued, 5);
+    fake_os_clear();
+    tsi_space_give(&space, &id, 1);
+    assert_int_equal(tsi_load_relaxed(&tsi_line(&space, 0)->issued), 0);
+    assert_int_equal(tsi_load_relaxed(&tsi_slab(&space, id)->tag), 0);
+    assert_memory_equal(fake_os_pages(tsi_meta_of(&space, 0), 19), "xxxxxxxxxxxxxxxxxx.", 19);
+    assert_int_equal(tsi_written_bytes(&space, 0), 0);
+    for (unsigned turn = 0; turn < 2; turn++) {
+        id = take(turn == 0 ? CLASS_64 : tsi_region_class(0));
+        assert_int_equal(id >> 8, 0);
+        assert_int_equal(tsi_tag_seq(tsi_load_relaxed(&tsi_slab(&space, id)->tag)), 9);
+        assert_int_equal(tsi_load_relaxed(&tsi_slab(&space, id)->gen_base), 70);
+        tsi_space_give(&space, &id, 1);
+    }
+}
+
+/* Where the system refuses, all is as it was, and links are nobody's. */
+static void an_empty_chunk_that_cannot_go(void** state) {
+    (void)state;
+    uint32_t id = take(CLASS_64);
+    tsi_store_relaxed(&tsi_slab(&space, id)->tag, tsi_tag(9, 0, TSI_SLAB_PURGING));
+    fake_os_fail(FAKE_PURGE, 1, true);
+    tsi_space_give(&space, &id, 1);
+    assert_true(fake_os_heal());
+    assert_int_equal(tsi_tag_seq(tsi_load_relaxed(&tsi_slab(&space, id)->tag)), 9);
+    for (uint32_t i = 0; i < TSI_CHUNK_SLABS; i++) assert_int_equal(tsi_load_relaxed(&tsi_slab(&space, i)->inbox), 0);
+    tsi_space_trim(&space);
+    assert_int_equal(tsi_load_relaxed(&tsi_slab(&space, id)->tag), 0);
+}
+
+/* Of many at once; a few that come and go keep theirs. */
+static void large_objects_leave_no_words(void** state) {
+    (void)state;
+    uint32_t id[200], many = space.chunk_count < 200 ? space.chunk_count : 200;
+    for (unsigned lap = 0; lap < 300; lap++) {
+        assert_true(tsi_space_take_large(&space, 1 << 20, 1, 0, &id[lap % 2]));
+        if (lap % 2 == 1) tsi_space_give_large(&space, id[1], false), tsi_space_give_large(&space, id[0], false);
+    }
+    for (unsigned i = 0; i < fake_os.run_count; i++)
+        assert_false(fake_os.runs[i].from - (uintptr_t)space.meta < (uintptr_t)space.chunk_count << TSI_META_SHIFT);
+    for (uint32_t i = 0; i < many; i++) assert_true(tsi_space_take_large(&space, 1 << 20, 1, 0, &id[i]));
+    for (uint32_t i = 0; i < many; i++) tsi_space_give_large(&space, id[i], false);
+    uint64_t bytes = 0;
+    for (uint32_t i = 0; i < many; i++) bytes += tsi_written_bytes(&space, i);
+    assert_true(many < 150 || bytes <= 130 * 2 * tsi_os.page_bytes);
+    tsi_space_trim(&space);
+    for (uint32_t i = 0; i < many; i++) assert_int_equal(tsi_written_bytes(&space, i), 0);
+}
+
+/* A slab in an inbox, whose link outlives it, keeps the pages of links. */
+static void an_empty_chunk_with_a_slab_in_an_inbox(void** state) {
     (void)state;
     uint32_t id = take(CLASS_64);
     tsi_store_relaxed(&tsi_slab(&space, id)->tag, tsi_tag(9, 0, TSI_SLAB_PURGING));
@@ -345,8 +401,11 @@ static void an_empty_chunk_returns_its_words(void** state) {
     assert_int_equal(tsi_load_relaxed(&tsi_line(&space, 0)->issued), 0);
     assert_int_equal(tsi_tag_seq(tsi_load_relaxed(&tsi_slab(&space, id)->tag)), 9);
     assert_int_equal(tsi_load_relaxed(&tsi_slab(&space, 3)->inbox), 1);
-    /* Tags in front stay; the words behind them go. */
     assert_memory_equal(fake_os_pages(tsi_meta_of(&space, 0), 10), "..xxxxxxxx", 10);
+    for (uint32_t i = 0; i < TSI_CHUNK_SLABS; i++) assert_int_equal(tsi_load_relaxed(&tsi_slab(&space, i)->inbox), i == 3);
+    tsi_store_relaxed(&tsi_slab(&space, 3)->inbox, 0);
+    tsi_space_trim(&space);
+    assert_int_equal(tsi_load_relaxed(&tsi_slab(&space, id)->tag), 0);
 }
 
 static void ids_and_addresses_agree(void** state) {
@@ -386,7 +445,10 @@ int main(void) {
         TEST(policies),
         TEST(zeros_cost_what_dirt_there_is),
         TEST(zeros_over_clean_and_dirty_chunks),
-        TEST(an_empty_chunk_returns_its_words),
+        TEST(an_empty_chunk_returns_all),
+        TEST(an_empty_chunk_that_cannot_go),
+        TEST(an_empty_chunk_with_a_slab_in_an_inbox),
+        TEST(large_objects_leave_no_words),
         TEST(ids_and_addresses_agree),
     };
     fake_os_install(0, false, false);
