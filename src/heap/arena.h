@@ -22,6 +22,7 @@
  *   SEIZED    a sweeper has it, holding the stripe lock
  *   DETACHED  nobody's; an ACTIVE incarnation's may be adopted
  *   DEAD      swept, waiting for its binding to unlink it
+ *   READY     in no incarnation, kept by its binding for the next phase with a region; BARE without it (ready.h)
  *
  * Shared mode has heaps of no binding instead (shared.c): FREE -> SHARED <-> HELD -> SEIZED -> FREE | SHARED. Every thread
  * allocates in a SHARED one; HELD is to it what REVOKED is to the others.
@@ -49,7 +50,9 @@ enum {
     TSI_HEAP_DETACHED = 5,
     TSI_HEAP_DEAD = 6,
     TSI_HEAP_SHARED = 7,
-    TSI_HEAP_HELD = 8
+    TSI_HEAP_HELD = 8,
+    TSI_HEAP_READY = 9,
+    TSI_HEAP_BARE = 10
 };
 enum {
     TSI_BINDINGS_MAX = 1 << 14,
@@ -135,6 +138,7 @@ typedef struct TsiWarm {
     uint32_t head[TSI_CLASSES]; /* slab id + 1 */
     _Atomic uint64_t bytes;
     uint64_t quota;        /* bytes granted from the arena's budget */
+    _Atomic uint64_t lent; /* and for heaps that wait for a phase, see ready.h; its thread adds, who flushes takes all */
     _Atomic bool used;     /* something was taken or put since the last look */
 } TsiWarm;
 
@@ -160,6 +164,8 @@ typedef struct TsiSamples {
     _Atomic uint64_t read[2]; /* cpu time between the readings, without what they cost taken off: allocations, repairs */
     TsiLockStats locks;
 } TsiSamples;
+
+enum { TSI_READY_RANKS = 3, TSI_READY_HEAPS = 16 };
 
 enum { TSI_LEARNED = 16 };
 /* The rank of the region that the last phase of a label would have fitted in. */
@@ -209,6 +215,9 @@ typedef struct TsiBinding {
     _Atomic uint32_t dead_heaps;
     _Atomic uint32_t inbox; /* slab id + 2, TSI_INBOX_EMPTY or TSI_INBOX_CLOSED */
     uint64_t era, era_end;  /* eras granted and not used */
+    uint32_t ready_count[TSI_READY_RANKS];
+    _Atomic uint32_t ready[TSI_READY_RANKS][TSI_READY_HEAPS]; /* by the rank of their regions: heap index + 1, see ready.h */
+    uint64_t ready_bytes; /* of their regions, and of those that were flushed and not met since */
     TsiHeap* by_inc[TSI_HEAP_CACHE];
     TsiRef by_ref[TSI_HEAP_CACHE]; /* shared mode: what by_inc was found for */
     TsiWarm warm;

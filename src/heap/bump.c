@@ -111,12 +111,6 @@ static bool use_emptied(TsiBinding* b, TsiHeap* h, bool* stop) {
     return false;
 }
 
-static unsigned first_rank(TsiBinding* b, TsiHeap* h) {
-    uint32_t label = tsi_inc_label(tsi_heap_inc(b->arena, h));
-    const TsiLearned* l = &b->learned[label % TSI_LEARNED];
-    return l->label == label ? l->rank : 0;
-}
-
 void tsi_bump_learn(TsiBinding* b, const TsiHeap* h, uint32_t label) {
     uint64_t bytes = h->bumped + tsi_load_relaxed(&tsi_load_relaxed(&h->region)->rel);
     unsigned rank = 0;
@@ -127,7 +121,7 @@ void tsi_bump_learn(TsiBinding* b, const TsiHeap* h, uint32_t label) {
 /* A region where so many bytes fit. The next one is larger, unless memory or a budget allows only a smaller one. */
 static bool take_region(TsiBinding* b, TsiHeap* h, size_t bytes) {
     TsiSpace* s = &b->arena->space;
-    unsigned least = 0, rank = h->ranked ? h->rank : first_rank(b, h);
+    unsigned least = 0, rank = h->ranked ? h->rank : tsi_bump_first_rank(b, tsi_inc_label(tsi_heap_inc(b->arena, h)));
     while (s->classes->c[tsi_region_class(least)].slab_bytes < bytes) least++;
     if (rank < least) rank = least;
     uint32_t slab_id;
@@ -347,7 +341,8 @@ static int check_byte(const TsiRegion* r, unsigned gen, uint32_t granule) {
 
 int tsi_bump_check(const TsiSpace* s, const TsiPlace* at) {
     const TsiRegion* r = tsi_region(s, at->slab_id);
-    unsigned gen = tsi_region_gen(tsi_load_acquire(&r->word)); /* pairs with tsi_region_open */
+    /* seq_cst: pairs with tsi_region_open, and after the flag of handles with ready.c, which ends a life and then looks for the flag */
+    unsigned gen = tsi_region_gen(tsi_load_seq(&r->word));
     return gen != 0 ? check_byte(r, gen, tsi_region_granule(s, at)) : SLAB_MISUSE_STALE_FREE;
 }
 

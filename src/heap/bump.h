@@ -146,6 +146,11 @@ bool tsi_bump_spare(TsiBinding* b, TsiHeap* h, TsiRegion* r);
 /* The heap bumps in no region, until it takes one. Its owner, or who has SEIZED it. b: the owner, or NULL when that is
  * not the caller. */
 void tsi_bump_drop(TsiBinding* b, TsiHeap* h);
+/* The rank of the region that a phase of this label begins with on this thread. */
+TSI_INLINE unsigned tsi_bump_first_rank(const TsiBinding* b, uint32_t label) {
+    const TsiLearned* l = &b->learned[label % TSI_LEARNED];
+    return l->label == label ? l->rank : 0;
+}
 /* What the thread's next phase of this label begins with; the heap is about to end. */
 void tsi_bump_learn(TsiBinding* b, const TsiHeap* h, uint32_t label);
 /* What tsi_bump_grow_fast missed most: an object that has not grown before, or is large enough as it is. In its bracket; ends as

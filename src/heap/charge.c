@@ -154,6 +154,17 @@ bool tsi_charge(TsiBinding* b, TsiInc* i, uint64_t bytes, TsiCharge* c) {
     return false;
 }
 
+bool tsi_charge_first_locked(TsiBinding* b, TsiInc* i, uint64_t bytes) {
+    uint64_t was = tsi_load_relaxed(&i->charge);
+    TsiLabel* l = tsi_label(&b->arena->phases.labels, label_in(was));
+    if (bytes_in(was) != 0 || (tsi_load_relaxed(&i->budget.hard) | tsi_load_relaxed(&i->budget.soft)) != 0 || has_budget(l)) return false;
+    TsiPending* p = pending_of(b, label_in(was));
+    tsi_store_relaxed(&i->charge, was + bytes);
+    p->bytes += (int64_t)bytes;
+    push_when_large(b->arena, p);
+    return true;
+}
+
 static bool passes(uint64_t soft, uint64_t was, uint64_t now) {
     return soft != 0 && (int64_t)now > 0 && now > soft && (int64_t)was <= (int64_t)soft;
 }

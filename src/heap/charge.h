@@ -28,6 +28,8 @@ typedef struct TsiCharge {
 /* Adds the bytes of a slab that is about to be taken to the phase and its label. False when a hard budget forbids it:
  * nothing has changed then, and b->budget says whose it was. */
 bool tsi_charge(TsiBinding* b, TsiInc* i, uint64_t bytes, TsiCharge* c);
+/* Charges the first slab of a phase that no heap is in, and where no budget is in the way; false, and nothing done, else. Stripe held. */
+bool tsi_charge_first_locked(TsiBinding* b, TsiInc* i, uint64_t bytes);
 /* The slab is there: the label's peak rises, and b->budget says which soft budgets were passed. Else tsi_charge_undo, and no peak has it. */
 void tsi_charge_keep(TsiBinding* b, TsiInc* i, const TsiCharge* c);
 void tsi_charge_undo(TsiArena* a, TsiBinding* b, TsiInc* i, uint64_t bytes);

@@ -12,6 +12,7 @@
 #include "heap/charge.h"
 #include "heap/heap.h"
 #include "heap/late.h"
+#include "heap/ready.h"
 #include "heap/registry.h"
 #include "heap/sweep.h"
 
@@ -263,7 +264,7 @@ bool tsi_inc_end_alone(TsiArena* a, TsiBinding* b, TsiRef ref, EpochReceipt* out
     }
     /* release: no heap is left for anybody to enter, and who wants to be born waits for the stripe */
     tsi_store_release(&i->word, tsi_ref_era(ref) << 2 | TSI_INC_RELEASED);
-    tsi_sweep_own_locked(&w, h);
+    if (!tsi_ready_put_locked(&w, h)) tsi_sweep_own_locked(&w, h);
     tsi_post_end_locked(a, b, i, start);
     tsi_post_last_locked(a, b, i);
     tsi_uncharge_all_locked(a, b, i); /* no heap is left, so nobody charges it */

@@ -20,6 +20,7 @@
 #include "heap/free.h"
 #include "heap/heap.h"
 #include "heap/late.h"
+#include "heap/ready.h"
 #include "heap/registry.h"
 #include "heap/settle.h"
 #include "heap/shared.h"
@@ -56,14 +57,14 @@ static void prepare(void) {
     tsi_lock_take(&tsi_segment_lock);
     tsi_lock_take(&tsi_registry_lock);
     tsi_registry_each(ring_op, &op);
-    for (unsigned i = 0; i < TSI_STRIPES; i++) tsi_lock_take(&tsi_stripes[i]);
+    for (unsigned i = 0; i < TSI_STRIPES; i++) tsi_lock_take(&tsi_stripes[i].lock);
     tsi_registry_each(inner_op, &op);
 }
 
 /* op is give in the parent, reset in the child: its waiters are gone. */
 static void release_all(void (*op)(TsiLock*)) {
     tsi_registry_each(inner_op, &op);
-    for (unsigned i = 0; i < TSI_STRIPES; i++) op(&tsi_stripes[i]);
+    for (unsigned i = 0; i < TSI_STRIPES; i++) op(&tsi_stripes[i].lock);
     tsi_registry_each(ring_op, &op);
     op(&tsi_registry_lock);
     op(&tsi_segment_lock);
@@ -92,6 +93,8 @@ static void child_heaps(TsiArena* a) {
             forget_slabs(h);
             continue;
         }
+        bool ready = state == TSI_HEAP_READY || state == TSI_HEAP_BARE;
+        if (ready) tsi_ready_child(a, h, tsi_binding_at(a, word)->thread == tsi_tls.thread);
         if (state != TSI_HEAP_LIVE && state != TSI_HEAP_RETIRE && state != TSI_HEAP_REVOKED && state != TSI_HEAP_DEAD) continue;
         if (tsi_binding_at(a, word)->thread == tsi_tls.thread) {
             /* RETIRE: its room, whose lines may wait for a token, is made anew */

@@ -11,6 +11,7 @@
 #include "base/check.h"
 #include "heap/bracket.h"
 #include "heap/bump.h"
+#include "heap/ready.h"
 #include "heap/records.h"
 #include "heap/shared.h"
 
@@ -69,6 +70,7 @@ void tsi_record_give_inc(TsiArena* a, TsiBinding* b, uint32_t index) {
 
 void tsi_binding_flush_records(TsiBinding* b) {
     TsiArena* a = b->arena;
+    tsi_ready_close(b);
     for (; b->inc_count != 0; b->inc_count--, b->inc_first = (b->inc_first + 1) % TSI_RECORD_CACHE)
         tsi_table_give(&a->phases.incs, b->inc_cache[b->inc_first]);
     while (b->domain_count != 0) tsi_table_give(&a->domains, b->domain_cache[--b->domain_count]);
@@ -240,6 +242,11 @@ TsiBirth tsi_heap_get(TsiBinding* b, TsiRef ref, TsiHeap** out) {
     *out = tsi_heap_cached(b, ref);
     if (*out != NULL) return TSI_BIRTH_OK;
     tsi_heaps_prune(b);
+    *out = tsi_ready_take(b, ref);
+    if (*out != NULL) {
+        b->by_inc[tsi_ref_index(ref) % TSI_HEAP_CACHE] = *out;
+        return TSI_BIRTH_OK;
+    }
     uint32_t index;
     if (!tsi_record_take(&a->heaps, b->heap_cache, &b->heap_count, &index)) return TSI_BIRTH_NO_MEMORY;
     TsiInc* i = tsi_inc(&a->phases, tsi_ref_index(ref));

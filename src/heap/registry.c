@@ -7,6 +7,7 @@
 #include "heap/close.h"
 #include "heap/fork.h"
 #include "heap/heap.h"
+#include "heap/ready.h"
 #include "heap/records.h"
 #include "heap/sample.h"
 #include "heap/sweep.h"
@@ -56,7 +57,7 @@ static TsiArena* arena_by_serial_locked(uint64_t serial) {
 
 /* Is there address space for a small allocator beside what is reserved by now? */
 static bool room_for_one(void) {
-    const size_t bytes = TSI_MIB(48);
+    const size_t bytes = TSI_MIB(52);
     void* p = tsi_os.reserve(bytes);
     if (p != NULL) tsi_os.unmap(p, bytes);
     return p != NULL;
@@ -332,6 +333,7 @@ void tsi_registry_tidy(TsiArena* a, bool all) {
 
 void tsi_binding_release(TsiBinding* b) {
     TsiArena* a = b->arena;
+    tsi_ready_close(b); /* before the heaps that phases have */
     tsi_heaps_detach_all(b);
     tsi_sweep_displaced(a, b); /* in shared mode no heap goes with its thread */
     tsi_inbox_close(b);

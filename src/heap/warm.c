@@ -1,10 +1,11 @@
 /* warm.c - see warm.h. */
 #include "heap/warm.h"
 
+#include "heap/ready.h"
 #include "mem/handle.h"
 #include "mem/stock.h"
 
-enum { GRANT_BYTES = 64 << 10, EVICT_BYTES = 64 << 10, FLUSH_BATCH = 128, LOOK = 4 * FLUSH_BATCH };
+enum { GRANT_BYTES = 64 << 10, LEND_BYTES = 64 << 10, EVICT_BYTES = 64 << 10, FLUSH_BATCH = 128, LOOK = 4 * FLUSH_BATCH };
 
 static bool warm_lock(TsiWarm* w) {
     return tsi_load_relaxed(&w->busy) == 0 && tsi_swap_acquire(&w->busy, 1) == 0; /* pairs with warm_unlock */
@@ -14,7 +15,7 @@ static void warm_unlock(TsiWarm* w) { tsi_store_release(&w->busy, 0); /* pairs w
 /* Asks the arena for room for `need` more bytes. */
 static bool grant(TsiArena* a, TsiWarm* w, size_t need) {
     /* At most half of the budget to one thread, so that the next one finds some; what the budget has learned is nobody's. */
-    if (w->quota + need > a->space.stock.start / 2) return false;
+    if (w->quota + tsi_load_relaxed(&w->lent) + need > a->space.stock.start / 2) return false;
     uint64_t got = tsi_stock_reserve(&a->space, need > GRANT_BYTES ? need : GRANT_BYTES, 1);
     if (got < need) {
         tsi_stock_unreserve(&a->space, got);
@@ -103,6 +104,27 @@ uint32_t tsi_warm_put(TsiArena* a, TsiBinding* b, uint32_t chain, bool learn) {
     return rest;
 }
 
+bool tsi_warm_lend(TsiBinding* b, size_t bytes) {
+    TsiArena* a = b->arena;
+    TsiWarm* w = &b->warm;
+    uint64_t lent = tsi_load_relaxed(&w->lent);
+    if (bytes < LEND_BYTES) bytes = LEND_BYTES;
+    if (lent + bytes > a->space.stock.start / 4 || !warm_lock(w)) return false;
+    if (w->quota < tsi_load_relaxed(&w->bytes) + bytes && !grant(a, w, bytes)) (void)evict(a, w, false);
+    bool ok = w->quota >= tsi_load_relaxed(&w->bytes) + bytes;
+    if (ok) {
+        w->quota -= bytes;
+        tsi_add_relaxed(&w->lent, bytes);
+    }
+    warm_unlock(w);
+    return ok;
+}
+
+void tsi_warm_call_in(TsiBinding* b) {
+    uint64_t lent = tsi_swap_seq(&b->warm.lent, 0); /* decides who returns it */
+    if (lent != 0) tsi_stock_unreserve(&b->arena->space, lent);
+}
+
 bool tsi_warm_take(TsiBinding* b, unsigned cls, uint32_t* slab_id) {
     TsiWarm* w = &b->warm;
     if (tsi_load_relaxed(&w->bytes) == 0 || !warm_lock(w)) return false;
@@ -121,6 +143,7 @@ static bool empty_store(TsiBinding* b, bool keep) {
     TsiArena* a = b->arena;
     TsiWarm* w = &b->warm;
     uint32_t ids[FLUSH_BATCH];
+    tsi_ready_flush(b); /* and what is lent */
     if (!warm_lock(w)) return false;
     uint64_t bytes = tsi_load_relaxed(&w->bytes);
     if (bytes < w->quota) {
@@ -171,7 +194,7 @@ uint64_t tsi_warm_bytes(TsiArena* a) {
     uint64_t bytes = 0;
     for (uint32_t n = 0; n < tsi_table_used(&a->bindings); n++) {
         TsiBinding* b = tsi_table_at(&a->bindings, n);
-        bytes += tsi_load_relaxed(&b->warm.bytes);
+        bytes += tsi_load_relaxed(&b->warm.bytes) + tsi_ready_bytes(b);
     }
     return bytes;
 }
@@ -181,5 +204,6 @@ void tsi_warm_forget(TsiBinding* b) {
     for (unsigned cls = 0; cls < TSI_CLASSES; cls++) w->head[cls] = 0;
     tsi_store_relaxed(&w->bytes, 0);
     w->quota = 0;
+    tsi_store_relaxed(&w->lent, 0);
     warm_unlock(w);
 }

@@ -19,6 +19,10 @@ uint32_t tsi_warm_put(TsiArena* a, TsiBinding* b, uint32_t chain, bool learn);
 bool tsi_warm_take(TsiBinding* b, unsigned cls, uint32_t* slab_id);
 /* Purges what a binding keeps and returns its share of the budget. Any thread; false when busy. */
 bool tsi_warm_flush(TsiBinding* b);
+/* Some of the binding's share, at least so much, for what it keeps elsewhere (ready.h): b->warm.lent rises. Own thread. */
+bool tsi_warm_lend(TsiBinding* b, size_t bytes);
+/* All that is lent goes back to the budget. Any thread. */
+void tsi_warm_call_in(TsiBinding* b);
 /* The same as its thread leaves: to the stock as far as there is room. */
 void tsi_warm_leave(TsiBinding* b);
 /* Once a second, where the budget has risen: it falls by half for each second it was not needed, and stores that

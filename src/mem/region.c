@@ -130,6 +130,12 @@ static uint64_t take_word(TsiRegion* r) {
     return word;
 }
 
+/* Somebody who asks about a pointer may read a byte meanwhile; either value will do. */
+static void clear_map(TsiRegion* r, uint32_t bytes) {
+    _Atomic uint64_t* words = (_Atomic uint64_t*)(void*)tsi_load_relaxed(&r->map);
+    for (uint32_t n = 0; n < (bytes >> TSI_GRANULE_SHIFT) / sizeof *words; n++) tsi_store_relaxed(&words[n], 0);
+}
+
 /* The next life, of a region whose place is known. */
 static bool begin_life(TsiRegion* r, uint32_t heap_at) {
     unsigned gen = tsi_region_gen(tsi_load_relaxed(&r->word));
@@ -140,7 +146,7 @@ static bool begin_life(TsiRegion* r, uint32_t heap_at) {
             tsi_store_relaxed(&r->lim, tsi_load_relaxed(&r->rel)); /* its heap may bump here no more */
             return false;
         }
-        if (r->gen != 0) memset((void*)tsi_load_relaxed(&r->map), 0, bytes >> TSI_GRANULE_SHIFT);
+        if (r->gen != 0) clear_map(r, bytes);
         gen = 1;
         /* Nobody enters a word of generation 0. release: pairs with the acquire of who does from now on; the map is
          * clear */
@@ -154,6 +160,8 @@ static bool begin_life(TsiRegion* r, uint32_t heap_at) {
     tsi_store_relaxed(&r->heap_at, heap_at);
     return true;
 }
+
+bool tsi_region_rest(TsiRegion* r) { return begin_life(r, 0); }
 
 bool tsi_region_open(TsiSpace* s, unsigned cls, uint32_t slab_id, uint32_t heap_at) {
     TsiRegion* r = tsi_region(s, slab_id);

@@ -76,6 +76,9 @@ TSI_INLINE uint32_t tsi_region_granule(const TsiSpace* s, const TsiPlace* at) {
  * freer sleeps in it (R2). */
 bool tsi_region_open(TsiSpace* s, unsigned cls, uint32_t slab_id, uint32_t heap_at);
 
+/* Starts the next life after tsi_region_end, for a heap that is not known yet. False as above. */
+bool tsi_region_rest(TsiRegion* r);
+
 typedef struct TsiRegionSum {
     uint64_t issued, issued_bytes, live, live_bytes;
     uint32_t twice; /* objects that the owner and another thread have both freed */

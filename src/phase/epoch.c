@@ -12,7 +12,7 @@
 
 #include <string.h>
 
-TsiLock tsi_stripes[TSI_STRIPES];
+struct TsiStripe tsi_stripes[TSI_STRIPES];
 const char tsi_no_label[TSI_LABEL_BYTES];
 
 enum { REUSE_MASK = (1 << TSI_REUSE_BITS) - 1 };
@@ -32,7 +32,7 @@ static void take_reuse_back(TsiTable* t, uint32_t index) {
 bool tsi_phases_init(TsiPhases* p, uint32_t ring_size, uint32_t inc_capacity, uint32_t label_capacity) {
     _Static_assert(sizeof *p % sizeof(uint64_t) == 0, "whole words");
     tsi_clear(p, sizeof *p);
-    if (!tsi_table_init_aside(&p->incs, (sizeof(TsiInc) + 63) & ~(size_t)63, inc_capacity)) return false;
+    if (!tsi_table_init_aside(&p->incs, TSI_INC_STRIDE, inc_capacity)) return false;
     p->incs.leave = put_reuse_aside;
     p->incs.back = take_reuse_back;
     if (!tsi_table_init(&p->ends, sizeof(TsiEnd), inc_capacity)) return false;

@@ -26,7 +26,7 @@ enum {
     TSI_INC_BITS = 18,
     TSI_INC_MAX = (1 << TSI_INC_BITS) - 1,
     TSI_RING_MAX = 1024,
-    TSI_STRIPES = 64,
+    TSI_STRIPES = 256,
     TSI_REUSE_BITS = 13,
     TSI_CHARGE_BITS = 48
 };
@@ -94,6 +94,9 @@ typedef struct TsiInc {
     } posted; /* stripe: what the label's account has */
 } TsiInc;
 
+enum { TSI_INC_STRIDE = 512 };
+_Static_assert(sizeof(TsiInc) <= TSI_INC_STRIDE, "neighbours have different stripes");
+
 typedef struct TsiEnd {
     uint32_t next;
     void (*fn)(void*);
@@ -114,11 +117,13 @@ typedef struct TsiPhases {
 } TsiPhases;
 
 /* Process-wide: a fork takes all of them. */
-extern TsiLock tsi_stripes[TSI_STRIPES];
+extern struct TsiStripe {
+    _Alignas(64) TsiLock lock; /* threads that end phases of their own meet on no cache line, mostly */
+} tsi_stripes[TSI_STRIPES];
 
 TSI_INLINE TsiInc* tsi_inc(const TsiPhases* p, uint32_t index) { return tsi_table_at(&p->incs, index); }
 /* By address: the record's fields may be changing when its lock is asked for. */
-TSI_INLINE TsiLock* tsi_inc_lock(const TsiInc* i) { return &tsi_stripes[((uintptr_t)i >> 6) % TSI_STRIPES]; }
+TSI_INLINE TsiLock* tsi_inc_lock(const TsiInc* i) { return &tsi_stripes[(uintptr_t)i / TSI_INC_STRIDE % TSI_STRIPES].lock; }
 /* Record of its label. */
 TSI_INLINE uint32_t tsi_inc_label(TsiInc* i) { return (uint32_t)(tsi_load_relaxed(&i->charge) >> TSI_CHARGE_BITS); }
 /* Most committed bytes so far. The charge first: bytes leave it after `peak` has them, or while nobody else asks. */

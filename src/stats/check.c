@@ -166,7 +166,10 @@ static void check_stock(Check* k) {
                 if (is_kept(s, p + at)) fail(k, "slab %u: in use, and its pages are in the stock", id);
         }
     }
-    for (uint32_t n = 0; n < tsi_table_used(&k->a->bindings); n++) granted += ((TsiBinding*)tsi_table_at(&k->a->bindings, n))->warm.quota;
+    for (uint32_t n = 0; n < tsi_table_used(&k->a->bindings); n++) {
+        const TsiWarm* w = &((TsiBinding*)tsi_table_at(&k->a->bindings, n))->warm;
+        granted += w->quota + tsi_load_relaxed(&w->lent);
+    }
     if (kept != tsi_load_relaxed(&s->stock.bytes)) fail(k, "stock: %llu bytes by bits, counted %llu", (unsigned long long)kept, (unsigned long long)tsi_load_relaxed(&s->stock.bytes));
     if ((int64_t)(kept + granted) + tsi_load_relaxed(&s->stock.left) != (int64_t)tsi_load_relaxed(&s->stock.budget))
         fail(k, "budget %llu: %llu kept, %llu granted", (unsigned long long)tsi_load_relaxed(&s->stock.budget), (unsigned long long)kept, (unsigned long long)granted);

@@ -109,7 +109,7 @@ static void* work(void* unused) {
 
 static bool waits_for_us(void) {
     uint32_t waiters = tsi_load_relaxed(&arena->space.lock.waiters) | tsi_load_relaxed(&arena->phases.ring_lock.waiters);
-    for (unsigned n = 0; n < TSI_STRIPES; n++) waiters |= tsi_load_relaxed(&tsi_stripes[n].waiters);
+    for (unsigned n = 0; n < TSI_STRIPES; n++) waiters |= tsi_load_relaxed(&tsi_stripes[n].lock.waiters);
     return waiters != 0;
 }
 

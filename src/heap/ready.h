@@ -1,0 +1,39 @@
+/*
+ * ready.h - heaps that wait for a phase, each with the empty region of the phase that had it last.
+ *
+ * A thread that ends a small phase and begins another needs a heap and a region again, as the first one had them. So the
+ * end leaves them together: the region's next life has begun, its tag says WARM, the heap is in no incarnation and
+ * stays in its thread's chain. The first allocation of a phase puts the two into its incarnation.
+ *
+ *   READY(b)  -> LIVE(b)            by b's thread, under the stripe of the phase that begins
+ *      ^  |         |
+ *      |  |         +-> READY(b)    by b's thread, under the stripe of the phase that ends; it has the phase alone
+ *      |  +-> BARE(b)               by anybody who wants the memory: the region goes back, the heap stays without
+ *   BARE(b) -> FREE                 by b's thread, as it meets it
+ *
+ * A READY word names the region, so the compare-exchange that changes it decides who has which; nobody waits. Who looks at the list of another thread may
+ * find old entries: the words of their heaps tell.
+ *
+ * The bytes are part of the budget of the warm store (warm.h), up to a quarter of it to a thread.
+ */
+#ifndef TSI_HEAP_READY_H
+#define TSI_HEAP_READY_H
+
+#include "heap/settle.h"
+
+/* A heap with a region for a domain's phase that has none, when the thread has one of the size that the phase's label
+ * had need of last; NULL else. Outside of brackets. */
+TsiHeap* tsi_ready_take(TsiBinding* b, TsiRef ref);
+/* Ends the phase's only heap, the caller's, which is inside no bracket, and keeps it. False when it is not to be kept;
+ * its objects may have ended, and be counted, all the same. Stripe held, the incarnation RELEASED. */
+bool tsi_ready_put_locked(TsiSweep* w, TsiHeap* h);
+/* Bytes of the regions that wait. Any thread; a hint for others. */
+uint64_t tsi_ready_bytes(TsiBinding* b);
+/* Gives the memory back. Any thread. */
+void tsi_ready_flush(TsiBinding* b);
+/* The thread leaves: its heaps are freed, and their regions are in the warm store. */
+void tsi_ready_close(TsiBinding* b);
+/* In a fork child: the regions are found by their tags; own: the heaps' thread is the one that has forked. */
+void tsi_ready_child(TsiArena* a, TsiHeap* h, bool own);
+
+#endif

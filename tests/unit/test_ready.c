@@ -1,0 +1,207 @@
+/* test_ready.c - heaps that wait for a phase with their region: what they keep, who takes it away, what is refused. */
+#include "fake_os.h"
+#include "unit.h"
+
+#include "heap/ready.h"
+#include "mem/handle.h"
+#include "mem/region.h"
+
+enum { OBJECTS = 5, SIZE = 64 };
+
+static SlabAllocator* a;
+static void* object[OBJECTS];
+
+static int open_allocator(void** state) {
+    (void)state;
+    SlabOptions o = unit_options();
+    a = slab_allocator_create_with(&o);
+    fake_os_clear();
+    return a != NULL ? 0 : -1;
+}
+static int close_allocator(void** state) {
+    (void)state;
+    unit_check(a);
+    slab_allocator_free(a);
+    return 0;
+}
+
+static epoch_domain_t* begin(const char* label) {
+    epoch_domain_t* d = epoch_domain_create_labeled(a, label);
+    assert_non_null(d);
+    for (unsigned n = 0; n < OBJECTS; n++) assert_non_null(object[n] = unit_hide(epoch_domain_malloc(d, SIZE)));
+    return d;
+}
+static void phase(void* label) { epoch_domain_destroy(begin(label)); }
+
+static unsigned waiting(TsiBinding* b) {
+    unsigned n = 0;
+    for (unsigned rank = 0; rank < TSI_READY_RANKS; rank++) n += b->ready_count[rank];
+    return n;
+}
+
+static void the_next_phase_has_them(void** state) {
+    (void)state;
+    phase(NULL);
+    void* first = object[0];
+    uint64_t committed = unit_committed(a);
+    assert_int_equal(waiting(unit_binding(a)), 1);
+    fake_os_clear();
+    for (unsigned n = 0; n < 300; n++) { /* generations of the region wrap */
+        epoch_domain_t* d = begin(NULL);
+        assert_ptr_equal(object[0], first);
+        assert_int_equal(waiting(unit_binding(a)), 0);
+        assert_int_equal(unit_live(a), OBJECTS);
+        unit_check(a);
+        epoch_domain_destroy(d);
+        assert_int_equal(waiting(unit_binding(a)), 1);
+        unit_check(a);
+    }
+    assert_int_equal(fake_os.calls[FAKE_PURGE] + fake_os.calls[FAKE_COMMIT], 0);
+    assert_int_equal(unit_committed(a), committed);
+}
+
+static void as_many_as_there_is_room_for(void** state) {
+    (void)state;
+    enum { OPEN = 40 };
+    epoch_domain_t* d[OPEN];
+    for (unsigned turn = 0; turn < 3; turn++) {
+        for (unsigned n = 0; n < OPEN; n++) d[n] = begin(NULL);
+        assert_int_equal(waiting(unit_binding(a)), 0);
+        for (unsigned n = 0; n < OPEN; n++) epoch_domain_destroy(d[n]);
+        assert_int_equal(waiting(unit_binding(a)), TSI_READY_HEAPS);
+        unit_check(a);
+    }
+}
+
+static void a_trim_takes_the_memory(void** state) {
+    (void)state;
+    UnitWorker w;
+    unit_worker_start(&w);
+    unit_worker_run(&w, phase, NULL);
+    assert_true(unit_committed(a) != 0);
+    slab_trim(a); /* of an idle thread */
+    assert_int_equal(unit_committed(a), 0);
+    unit_check(a);
+    unit_worker_run(&w, phase, NULL);
+    unit_worker_run(&w, phase, NULL);
+    assert_true(unit_committed(a) != 0);
+    unit_worker_stop(&w);
+    slab_trim(a);
+    assert_int_equal(unit_committed(a), 0);
+    phase(NULL);
+    slab_thread_flush(a);
+    assert_int_equal(unit_committed(a), 0);
+}
+
+static void stale_pointers_and_handles_are_refused(void** state) {
+    (void)state;
+    for (unsigned turn = 0; turn < 3; turn++) {
+        SlabHandle h = 0, again = 0;
+        epoch_domain_t* d = epoch_domain_create(a);
+        void* p = unit_hide(alloc_obj_epoch(a, SIZE, d->epoch_id, &h));
+        assert_non_null(p);
+        epoch_domain_destroy(d);
+        assert_int_equal(waiting(unit_binding(a)), 1);
+        assert_false(slab_free_checked(a, p));
+        assert_false(free_obj(a, h));
+        d = epoch_domain_create(a);
+        assert_ptr_equal(unit_hide(alloc_obj_epoch(a, SIZE, d->epoch_id, &again)), p);
+        assert_true(again != h);
+        assert_false(free_obj(a, h));
+        assert_ptr_equal(slab_handle_ptr(a, again), p);
+        assert_true(free_obj(a, again));
+        assert_false(slab_free_checked(a, p));
+        epoch_domain_destroy(d);
+    }
+}
+
+/* Its last generation of handles is used: the region goes to nobody. */
+static void a_region_whose_handles_run_out_is_not_kept(void** state) {
+    (void)state;
+    phase(NULL);
+    epoch_domain_t* d = begin(NULL);
+    TsiSlab* slab = tsi_slab(&tsi_arena(a)->space, unit_place(a, object[0]).slab_id);
+    tsi_store_relaxed(&slab->gen_base, TSI_GEN_LIMIT - 1);
+    assert_true(slab_ptr_handle(a, object[0]) != 0);
+    epoch_domain_destroy(d);
+    assert_int_equal(waiting(unit_binding(a)), 0);
+    assert_int_equal(tsi_load_relaxed(&tsi_arena(a)->retired_slabs), 1);
+    phase(NULL);
+    assert_int_equal(waiting(unit_binding(a)), 1);
+}
+
+static void others_free_late(void* p) {
+    for (unsigned n = 0; n < OBJECTS; n++) assert_false(slab_free_checked(a, ((void**)p)[n]));
+}
+
+static void receipts_are_exact(void** state) {
+    (void)state;
+    UnitWorker w;
+    unit_worker_start(&w);
+    for (unsigned freed = 0; freed <= OBJECTS; freed++) {
+        epoch_domain_t* d = begin("receipts");
+        epoch_domain_enter(d);
+        for (unsigned n = 0; n < freed; n++) assert_true(slab_free_checked(a, object[n]));
+        epoch_domain_exit(d);
+        EpochReceipt r;
+        assert_true(epoch_domain_receipt(d, &r));
+        assert_int_equal(r.objects_allocated, OBJECTS);
+        assert_int_equal(r.objects_freed, freed);
+        assert_int_equal(r.objects_released, OBJECTS - freed);
+        assert_int_equal(r.bytes_released, (OBJECTS - freed) * SIZE);
+        assert_int_equal(r.slabs_returned, 1);
+        unit_worker_run(&w, others_free_late, object);
+        epoch_domain_destroy(d);
+    }
+    unit_worker_stop(&w);
+}
+
+static void budgets_count(void** state) {
+    (void)state;
+    phase("tight");
+    assert_int_equal(waiting(unit_binding(a)), 1);
+    assert_true(slab_label_set_budget(a, "tight", 0, 1024, NULL, NULL));
+    epoch_domain_t* d = epoch_domain_create_labeled(a, "tight");
+    assert_null(epoch_domain_malloc(d, SIZE)); /* what waits is charged like any other */
+    assert_int_equal(errno, EDQUOT);
+    epoch_domain_destroy(d);
+    phase("other");
+}
+
+static void a_child_goes_on(void** state) {
+    (void)state;
+    UnitWorker w;
+    unit_worker_start(&w);
+    unit_worker_run(&w, phase, NULL);
+    phase(NULL);
+    pid_t pid = fork();
+    if (pid == 0) {
+        char why[160];
+        bool ok = tsi_check_allocator(a, why, sizeof why);
+        for (unsigned n = 0; n < 40; n++) phase(NULL);
+        ok = ok && tsi_check_allocator(a, why, sizeof why) && waiting(unit_binding(a)) == 1;
+        slab_trim(a);
+        _exit(ok && unit_committed(a) == 0 ? 0 : 1);
+    }
+    int status;
+    assert_true(waitpid(pid, &status, 0) == pid && WIFEXITED(status));
+    assert_int_equal(WEXITSTATUS(status), 0);
+    unit_worker_run(&w, phase, NULL);
+    unit_worker_stop(&w);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+#define TEST(name) cmocka_unit_test_setup_teardown(name, open_allocator, close_allocator)
+        TEST(the_next_phase_has_them),
+        TEST(as_many_as_there_is_room_for),
+        TEST(a_trim_takes_the_memory),
+        TEST(stale_pointers_and_handles_are_refused),
+        TEST(a_region_whose_handles_run_out_is_not_kept),
+        TEST(receipts_are_exact),
+        TEST(budgets_count),
+        TEST(a_child_goes_on),
+    };
+    fake_os_install(0, false, false);
+    return cmocka_run_group_tests_name("ready", tests, NULL, NULL);
+}
