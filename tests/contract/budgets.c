@@ -115,6 +115,57 @@ static void a_soft_limit_refuses_nothing(void) {
     slab_allocator_free(a);
 }
 
+/* What just fits is allowed: in a phase, in a label, in the allocator. */
+static void what_just_fits_is_allowed(void) {
+    for (int whose = 0; whose < 3; whose++) {
+        SlabOptions o = kit_options();
+        if (whose == 2) o.max_bytes = 1 << 20;
+        SlabAllocator* a = kit_create_with(&o);
+        slab_epoch_set_label(a, 1, "fits");
+        if (whose == 0) CHECK(slab_epoch_set_budget(a, 1, 0, 1 << 20, NULL, NULL));
+        if (whose == 1) CHECK(slab_label_set_budget(a, "fits", 0, 1 << 20, NULL, NULL));
+        CHECK(slab_malloc_epoch(a, 512 << 10, 1) != NULL);
+        CHECK(slab_malloc_epoch(a, 512 << 10, 1) != NULL);
+        CHECK_NULL(slab_malloc_epoch(a, 300000, 1));
+        CHECK_EQ(errno, EDQUOT);
+        slab_allocator_free(a);
+    }
+}
+
+/* A soft limit is told of by what passes it: not by what reaches it, nor by what comes after. */
+static void a_soft_limit_is_passed_once(void) {
+    for (int whose = 0; whose < 2; whose++) {
+        SlabAllocator* a = kit_create();
+        Told t = {0, 0, 0, NULL};
+        void* p[4];
+        slab_epoch_set_label(a, 1, "soft");
+        if (whose == 0) CHECK(slab_epoch_set_budget(a, 1, 512 << 10, 0, told, &t));
+        else CHECK(slab_label_set_budget(a, "soft", 512 << 10, 0, told, &t));
+        for (unsigned n = 0; n < 4; n++) {
+            CHECK((p[n] = slab_malloc_epoch(a, 512 << 10, 1)) != NULL);
+            CHECK_EQ(t.soft, n != 0);
+        }
+        CHECK_EQ(t.bytes, 1 << 20);
+        for (unsigned n = 0; n < 4; n++) CHECK(slab_free_checked(a, p[n]));
+        for (unsigned n = 0; n < 2; n++) CHECK(slab_malloc_epoch(a, 512 << 10, 1) != NULL);
+        CHECK_EQ(t.soft, 2); /* once more, from below */
+        slab_allocator_free(a);
+    }
+}
+
+/* What a label's limit refuses is not the phase's either. */
+static void what_a_label_refuses_is_charged_to_nobody(void) {
+    SlabAllocator* a = kit_create();
+    slab_epoch_set_label(a, 1, "one");
+    CHECK(slab_label_set_budget(a, "one", 0, 1 << 20, NULL, NULL));
+    void* p = slab_malloc_epoch(a, 800 << 10, 1);
+    CHECK_NULL(slab_malloc_epoch(a, 600 << 10, 1));
+    CHECK(slab_free_checked(a, p));
+    CHECK(slab_epoch_set_budget(a, 1, 0, 700 << 10, NULL, NULL));
+    CHECK(slab_malloc_epoch(a, 650 << 10, 1) != NULL);
+    slab_allocator_free(a);
+}
+
 typedef struct Crowd {
     SlabAllocator* a;
     size_t size;
@@ -165,5 +216,8 @@ static const CheckCase cases[] = {
     CHECK_CASE(both_are_told_of_one_slab),    CHECK_CASE(each_is_told_before_the_end),
     CHECK_CASE(a_refusal_is_counted_once),    CHECK_CASE(what_was_refused_is_in_no_peak),
     CHECK_CASE(a_soft_limit_refuses_nothing), CHECK_CASE(whoever_is_refused_by_max_bytes_is_told_so),
+    CHECK_CASE(what_just_fits_is_allowed),
+    CHECK_CASE(a_soft_limit_is_passed_once),
+    CHECK_CASE(what_a_label_refuses_is_charged_to_nobody),
 };
 CHECK_MAIN(cases)

@@ -218,6 +218,26 @@ static void one_free_slot_is_room(void) {
     }
 }
 
+/* Slabs that are kept for the next phase hold nothing. */
+static void what_is_kept_is_empty(void) {
+    SlabAllocator* a = kit_create();
+    epoch_domain_t* d = epoch_domain_begin(a, NULL);
+    for (int i = 0; i < 500; i++) REQUIRE(slab_malloc(a, 256) != NULL && slab_malloc(a, 5000) != NULL);
+    epoch_domain_end(d);
+    uint64_t slabs = 0;
+    for (uint32_t i = 0, classes = class_count(a); i < classes; i++) {
+        SlabClassStats c;
+        slab_stats_class(a, i, &c);
+        CHECK_EQ(c.total_full_slabs, 0);
+        CHECK_EQ(c.total_partial_slabs, 0);
+        CHECK_EQ(c.empty_slabs_count, c.net_slabs);
+        CHECK_EQ(c.cache_size, c.net_slabs);
+        slabs += c.net_slabs;
+    }
+    CHECK_GT(slabs, 0);
+    slab_allocator_free(a);
+}
+
 /* Reading changes nothing and needs no quiet: the counters only grow. */
 static void counters_only_grow(void) {
     SlabAllocator* a = kit_create();
@@ -272,5 +292,6 @@ static const CheckCase cases[] = {
     CHECK_CASE(causes_add_up_to_the_hits),   CHECK_CASE(slabs_of_one_epoch),
     CHECK_CASE(counters_only_grow),          CHECK_CASE(slabs_taken_again_are_taken),
     CHECK_CASE(a_refused_allocation_counts_as_any), CHECK_CASE(one_free_slot_is_room),
+    CHECK_CASE(what_is_kept_is_empty),
 };
 CHECK_MAIN(cases)

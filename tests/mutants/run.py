@@ -205,7 +205,7 @@ def tail(log, lines=12):
     return "\n".join("    " + line for line in said_in(log).splitlines()[-lines:])
 
 
-FAILED = re.compile(r"^\[  FAILED  \] ([a-z]\w+)|^ *FAILED: (\w+)|^(FAILED .*|failed: .*)", re.M)
+FAILED = re.compile(r"^\[  (?:FAILED |ERROR  ) \] ([a-z]\w+)|^ *FAILED: (\w+)|^(FAILED .*|failed: .*)", re.M)
 
 
 def complaint(log, status):

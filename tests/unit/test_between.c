@@ -13,6 +13,7 @@
 
 #include "heap/close.h"
 #include "heap/late.h"
+#include "heap/settle.h"
 
 #include <semaphore.h>
 #include <signal.h>
@@ -268,8 +269,8 @@ static void one(void) {
     give_second();
 }
 /* Of the worker. */
-static void one_of_theirs(void) {
-    between.meanwhile = one;
+static void let_them(void (*fn)(void)) {
+    between.meanwhile = fn;
     between.finished = false;
     Stop* s = &between.other;
     uint8_t* at = s->at;
@@ -281,6 +282,7 @@ static void one_of_theirs(void) {
     s->at = at;
     s->learning = learning;
 }
+static void one_of_theirs(void) { let_them(one); }
 static void two_late(void) {
     two();
     assert_true(epoch_close_ex(a, d->epoch_id, EPOCH_DRAIN, NULL));
@@ -452,6 +454,37 @@ static void a_count_while_the_last_is_freed(void** state) {
     (void)state;
     everywhere((Try){one_late, free_first, count, both_are_gone, false});
 }
+/* ---- what a snapshot tells of a slab ---- */
+
+static TsiSlabSum told;
+static TsiPlace theirs;
+static uint64_t begun, given; /* allocations and frees of the worker */
+
+static void fill_and_free(void) {
+    const TsiClass* c = &arena->space.classes->c[tsi_class_of(size)];
+    static void* q[TSI_LINE_SLOTS];
+    assert_non_null(d = epoch_domain_create(a));
+    for (begun = 0; begun < c->slots; begun++) assert_non_null(q[begun] = epoch_domain_malloc(d, size));
+    theirs = unit_place(a, q[0]);
+    for (given = 0; given < begun; given++) assert_true(slab_free_checked(a, q[given]));
+}
+static void a_line_of_theirs(void) { let_them(fill_and_free); }
+static void take_one(void) {
+    begun++; /* before */
+    (void)epoch_domain_malloc(d, size);
+}
+static void sum_up(void) { told = tsi_slab_sum(&arena->space, theirs.cls, theirs.slab_id); }
+/* Nothing was handed out that nobody asked for, or freed that nobody began to free. */
+static void it_told_the_truth(void) {
+    assert_in_range(told.issued.objects, told.live.objects, begun);
+    assert_in_range(told.issued.objects - told.live.objects, 0, given);
+    epoch_domain_destroy(d);
+}
+static void a_sum_while_a_line_is_refilled(void** state) {
+    (void)state;
+    everywhere((Try){a_line_of_theirs, sum_up, take_one, it_told_the_truth, false});
+}
+
 static void a_trim_while_one_is_freed(void** state) {
     (void)state;
     everywhere((Try){two, free_first, trim, the_second_is_left, false});
@@ -482,6 +515,7 @@ static const struct CMUnitTest tests[] = {
     IN_ALL(a_free_while_it_is_counted),
     IN_ALL(a_count_while_the_last_is_freed),
     IN_ALL(a_trim_while_one_is_freed),
+    IN_ALL(a_sum_while_a_line_is_refilled),
     IN(an_end_while_one_grows, regions),
     IN(one_grows_while_it_ends, regions),
 };

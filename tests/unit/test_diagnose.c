@@ -273,6 +273,22 @@ static void the_log_keeps_the_last(void** state) {
     }
 }
 
+/* Whole ends: the newest first. */
+static void the_log_of_ends_keeps_the_last(void** state) {
+    static TsiCloseLog log;
+    static TsiCloseRow out[TSI_CLOSES];
+    (void)state;
+    memset(&log, 0, sizeof log);
+    assert_int_equal(tsi_closelog_ends(&log, out), 0);
+    for (uint64_t n = 1; n <= 3 * TSI_CLOSES; n++) {
+        TsiCloseRow row = {.epoch_era = n};
+        tsi_closelog_end(&log, &row);
+        uint32_t rows = tsi_closelog_ends(&log, out);
+        assert_int_equal(rows, n < TSI_CLOSES ? n : TSI_CLOSES);
+        for (uint64_t k = 0; k < rows; k++) assert_int_equal(out[k].epoch_era, n - k);
+    }
+}
+
 static void closes_leave_rows(void** state) {
     SlabAllocator* a = unit_create_cold();
     ReclamationReport r;
@@ -364,6 +380,7 @@ int main(void) {
         TEST(recommendations),
         TEST(slow_path_of_an_allocator),
         TEST(the_log_keeps_the_last),
+        TEST(the_log_of_ends_keeps_the_last),
         TEST(closes_leave_rows),
         TEST(a_policy_of_never_asks_nothing),
         TEST(nothing_given),

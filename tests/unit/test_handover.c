@@ -117,6 +117,23 @@ static void a_named_slab_is_left_to_its_owner(void** state) {
     assert_non_null(in.p[0]);
 }
 
+/* What a release has left to the owner stays released, whatever else closes it. */
+static void a_weaker_close_changes_nothing(void** state) {
+    (void)state;
+    Inside in = {.n = 2 * SLOTS};
+    EpochReceipt r;
+    unit_worker_run(&worker, inside_take, &in);
+    unit_worker_run(&worker, inside_enter, &in);
+    assert_true(epoch_close_ex(a, 0, EPOCH_RELEASE, &r));
+    assert_int_equal(r.slabs_deferred, 1);
+    assert_true(epoch_close_ex(a, 0, EPOCH_DRAIN, &r));
+    unit_worker_run(&worker, inside_leave, &in);
+    assert_int_equal(unit_committed(a), 0);
+    r = end(0, EPOCH_DRAIN);
+    assert_int_equal(r.objects_released, 2 * SLOTS);
+    assert_int_equal(r.objects_escaped, 0);
+}
+
 /* Inside the slow path the whole heap is the owner's, and a stronger close in between decides what it does. */
 static void a_named_heap_is_left_to_its_owner(void** state) {
     (void)state;
@@ -335,6 +352,19 @@ static void an_advance_retires_heaps(void** state) {
     assert_int_equal(r.objects_released, SLOTS);
 }
 
+/* What was empty as the ring came round, of an owner who is asleep, goes with the next slow path of anybody. */
+static void empties_that_the_ring_moves_past(void** state) {
+    (void)state;
+    Inside in = {.n = 2 * SLOTS};
+    unit_worker_run(&worker, inside_take, &in);
+    for (unsigned i = 0; i < 2 * SLOTS; i++) assert_true(slab_free_checked(a, in.p[i]));
+    assert_int_equal(unit_committed(a), 2 * SLAB);
+    for (unsigned i = 0; i < tsi_arena(a)->phases.ring_size; i++) (void)epoch_advance_id(a);
+    void* mine;
+    take(&mine, 1);
+    assert_int_equal(unit_committed(a), SLAB);
+}
+
 /* Half-full, then freed by another thread: the memory of a closed epoch goes without its owner. */
 static void the_last_free_returns_the_slab(void** state) {
     (void)state;
@@ -499,6 +529,7 @@ int main(void) {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, open_allocator, close_allocator)
         TEST(an_idle_owner_is_swept_by_the_closer),
         TEST(a_named_slab_is_left_to_its_owner),
+        TEST(a_weaker_close_changes_nothing),
         TEST(a_named_heap_is_left_to_its_owner),
         TEST(a_first_slab_that_is_on_its_way),
         TEST(a_named_heap_stands_for_its_owners_others),
@@ -508,6 +539,7 @@ int main(void) {
         TEST(lines_that_are_in_no_heap),
         TEST(a_late_bracket_is_refused),
         TEST(an_advance_retires_heaps),
+        TEST(empties_that_the_ring_moves_past),
         TEST(the_last_free_returns_the_slab),
         TEST(trim_of_other_threads_heaps),
         TEST(trim_while_the_owner_is_inside),

@@ -3,6 +3,25 @@
 
 #include "mem/handle.h"
 
+/* ---- pages of what is left ---- */
+
+/* A drain keeps each page that the last object of a region reaches into, though it may be the only one that lives. */
+static void the_last_object_keeps_its_pages(void** state) {
+    (void)state;
+    enum { BYTES = 3000, N = 5 };
+    uint8_t* q[N];
+    EpochReceipt r;
+    void* first = make(4096); /* uses up a region of a page */
+    for (unsigned n = 0; n < N; n++) memset(q[n] = make(BYTES), 7, BYTES);
+    assert_int_equal(unit_place(a, q[0]).slab_id, unit_place(a, q[N - 1]).slab_id);
+    assert_true(slab_free_checked(a, first));
+    give((void**)q, N - 1);
+    assert_true(epoch_close_ex(a, d->epoch_id, EPOCH_DRAIN, &r));
+    assert_int_equal(r.objects_escaped, 1);
+    for (unsigned i = 0; i < BYTES; i++) assert_int_equal(q[N - 1][i], 7);
+    give((void**)q + N - 1, 1);
+}
+
 /* ---- growth in place ---- */
 
 static void* grow_elsewhere(void* q) { return slab_realloc(a, q, 900); }
@@ -401,6 +420,7 @@ static void shared_regions(void** state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, open_allocator, close_allocator)
+        TEST(the_last_object_keeps_its_pages),
         TEST(the_last_object_grows_where_it_is),
         TEST(growth_and_handles),
         TEST(a_large_one_grows_alone),

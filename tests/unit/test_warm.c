@@ -72,6 +72,17 @@ static void one_thread_keeps_half(void** state) {
     assert_int_equal(tsi_load_relaxed(&arena->space.stock.left), BUDGET);
 }
 
+/* Also the part of a grant in which nothing was kept. */
+static void a_share_comes_back_whole(void** state) {
+    (void)state;
+    unsigned slabs = 1;
+    phase(&slabs);
+    assert_true(unit_binding(a)->warm.quota > SLAB);
+    slab_thread_flush(a);
+    assert_int_equal(tsi_load_relaxed(&arena->space.stock.left), BUDGET);
+    budget_is_whole();
+}
+
 static void small_phases_never_reach_the_system(void** state) {
     (void)state;
     unsigned slabs = 4;
@@ -286,6 +297,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, open_allocator, close_allocator)
         TEST(one_thread_keeps_half),    TEST(small_phases_never_reach_the_system),
+        TEST(a_share_comes_back_whole),
         TEST(a_full_store_gives_back_in_bulk),
         TEST(threads_share_the_budget), TEST(a_busy_store_is_passed_by),
         TEST(taking_is_by_class),       TEST(no_budget_keeps_nothing),
