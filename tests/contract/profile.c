@@ -327,13 +327,14 @@ static void what_grows_is_seen(void) {
     slab_allocator_free(a);
 }
 
-/* Slots of sampled objects go to objects that are not sampled, within one incarnation. */
-static void a_slot_used_again_is_another_object(void) {
+/* Slots of sampled objects go to objects that are not sampled, within one incarnation; granules of a region in its next life. */
+static void used_again_in(bool in_regions) {
     enum { N = 20000 };
     static void* keep[N];
     SlabAllocator* a = profiled(MEAN);
     Truth t = {0, 0};
     slab_epoch_set_label(a, epoch_current(a), "churn");
+    epoch_domain_t* d = in_regions ? epoch_domain_begin(a, "churn") : NULL;
     for (unsigned round = 0; round < 12; round++) {
         Truth now = allocate(a, N, 400, keep);
         t.objects += now.objects, t.bytes += now.bytes;
@@ -351,8 +352,11 @@ static void a_slot_used_again_is_another_object(void) {
         p = profile_of(a);
         CHECK_EQ(label_of(&p, "churn").live_samples, 0);
     }
+    if (d != NULL) epoch_domain_end(d);
     slab_allocator_free(a);
 }
+static void a_slot_used_again_is_another_object(void) { used_again_in(false); }
+static void a_granule_used_again_is_another_object(void) { used_again_in(true); }
 
 static void* free_all(void* arg) {
     void** keep = arg;
@@ -505,7 +509,7 @@ static void off_and_refused(void) {
 static const CheckCase cases[] = {
     CHECK_CASE(sums_are_unbiased_by_label),
     CHECK_CASE(short_phases_and_large_objects), CHECK_CASE(regions_are_unbiased), CHECK_CASE(what_grows_is_seen),
-    CHECK_CASE(a_slot_used_again_is_another_object),
+    CHECK_CASE(a_slot_used_again_is_another_object), CHECK_CASE(a_granule_used_again_is_another_object),
     CHECK_CASE(samples_end_with_their_objects),
     CHECK_CASE(other_calls_and_timed_samples),
     CHECK_CASE(tables_are_bounded),
