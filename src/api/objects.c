@@ -359,14 +359,23 @@ static TSI_NOINLINE void* resize_missed(TsiBinding* b, SlabAllocator* s, void* p
     return resize(s, p, size, 0);
 }
 
-void* slab_realloc(SlabAllocator* s, void* p, size_t size) {
+static TSI_NOINLINE void* resize_any(TsiBinding* b, SlabAllocator* s, void* p, size_t size) {
+    TSI_KEEP_FRAME();
     TsiHeap* h;
-    if (TSI_UNLIKELY(s == NULL || tsi_tls.serial != tsi_public(s)->serial)) return resize(s, p, size, 0);
-    TsiBinding* b = tsi_tls.binding;
     TsiFast f = tsi_bump_grow_fast(b, p, size, &h);
     if (TSI_LIKELY(f == TSI_FAST_DONE)) return p;
     if (f == TSI_FAST_LEFT) return tsi_alloc_left(b, h, p);
     return f == TSI_FAST_MISSED ? resize_missed(b, s, p, size) : resize(s, p, size, 0);
+}
+
+void* slab_realloc(SlabAllocator* s, void* p, size_t size) {
+    if (TSI_UNLIKELY(s == NULL || tsi_tls.serial != tsi_public(s)->serial)) return resize(s, p, size, 0);
+    TsiBinding* b = tsi_tls.binding;
+    TsiHeap* h = b->heap;
+    if (TSI_UNLIKELY(p != tsi_load_relaxed(&h->last) || size - 1 >= TSI_SMALL_MAX || p == NULL)) return resize_any(b, s, p, size);
+    TsiFast f = tsi_bump_grow_last(b, h, p, size);
+    if (TSI_LIKELY(f == TSI_FAST_DONE)) return p;
+    return f == TSI_FAST_LEFT ? tsi_alloc_left(b, h, p) : resize_missed(b, s, p, size);
 }
 
 void* slab_realloc_epoch(SlabAllocator* s, void* p, size_t size, EpochId epoch) {

@@ -106,7 +106,8 @@ typedef struct TsiHeap {
     uint8_t rank;                /* [own] of the next region, once one was taken: `ranked` */
     bool ranked, bumps;          /* [own] */
     uint32_t noted, mark;        /* [own] of the current region, see grant.h: its starts that are counted; the profile's next mark */
-    _Atomic uint64_t last;       /* start << 32 | end of the object that grew last in the current region; 0: none. It is still the last while rel is its end */
+    _Atomic(const void*) last;   /* the object that grew last in the current region, or NULL. It is still the last one while rel is last_end */
+    _Atomic uint32_t last_end;
     uint32_t alone;              /* [own] regions that an object has alone, see bump.h */
     struct TsiBinding* granter;  /* [own] whose samples its starts count for; NULL: nobody's */
     uint32_t skip;               /* [stripe] slab id + 1 that the owner settles itself */

@@ -22,7 +22,7 @@ TsiRegion tsi_no_region;
 
 static void set_region(TsiBinding* b, TsiHeap* h, TsiRegion* r) {
     tsi_store_relaxed(&h->region, r);
-    tsi_store_relaxed(&h->last, 0);
+    tsi_store_relaxed(&h->last, NULL);
     if (b != NULL && b->heap == h) b->region = r;
 }
 
@@ -297,7 +297,8 @@ TsiFast tsi_bump_grow_missed(TsiBinding* b, const void* p, size_t size, TsiHeap*
         uint32_t to = start + (((uint32_t)size + TSI_GRANULE - 1) & ~(TSI_GRANULE - 1u));
         if (tsi_load_relaxed(&h->region) != r || start + usable != rel || to > tsi_load_relaxed(&r->lim)) return TSI_FAST_MISSED;
         tsi_store_release(&r->rel, to); /* as in tsi_bump_take */
-        tsi_store_relaxed(&h->last, (uint64_t)start << 32 | to);
+        tsi_store_relaxed(&h->last, p);
+        tsi_store_relaxed(&h->last_end, to);
     } else if (size < usable / 2) {
         return TSI_FAST_MISSED;
     }
@@ -322,7 +323,10 @@ bool tsi_bump_grow(TsiBinding* b, const TsiPlace* at, size_t size) {
     bool ok = last && end <= (TSI_UNLIKELY(b->cuts) ? 1u << r->size_log2 : tsi_load_relaxed(&r->lim));
     if (ok && TSI_UNLIKELY(b->cuts)) tsi_grant_grown(b, h, r, end);
     if (ok) tsi_store_release(&r->rel, end); /* as in tsi_bump_take */
-    if (ok && current) tsi_store_relaxed(&h->last, (uint64_t)start << 32 | end);
+    if (ok && current) {
+        tsi_store_relaxed(&h->last, tsi_load_relaxed(&r->base) + start);
+        tsi_store_relaxed(&h->last_end, end);
+    }
     tsi_bracket_leave(b, h);
     return ok;
 }

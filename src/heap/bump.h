@@ -6,8 +6,8 @@
  * much is freed and no region becomes empty, the size classes take over for the rest of the phase.
  *
  * The last object of a region grows where it is: realloc of the current region's, and of an object that was found to
- * grow beyond what is bumped and has a region alone. The heap remembers where the former ended when it grew, so that
- * the next growth is as fast as an allocation.
+ * grow beyond what is bumped and has a region alone. The heap remembers the former and where it ended, so that the next
+ * growth is as fast as an allocation.
  *
  * The brackets are those of bracket.h; the name is the region's record, which stands for its slab.
  */
@@ -85,34 +85,52 @@ TSI_INLINE TsiFast tsi_bump_free(TsiBinding* b, const void* p, uint32_t key, Tsi
     return TSI_UNLIKELY(empty) && r != tsi_load_relaxed(&h->region) ? TSI_FAST_SPECIAL : TSI_FAST_DONE;
 }
 
+/* In the bracket, of a live object that is the last one of its region. False, and nothing done, without room, or when it
+ * would shrink by much. */
+TSI_INLINE bool tsi_bump_extend(TsiRegion* r, uint32_t start, uint32_t rel, size_t size, uint32_t* end) {
+    uint32_t to = start + (((uint32_t)size + TSI_GRANULE - 1) & ~(TSI_GRANULE - 1u));
+    *end = rel;
+    if (TSI_UNLIKELY(to <= rel)) return size >= (rel - start) / 2;
+    if (TSI_UNLIKELY(to > tsi_load_relaxed(&r->lim))) return false;
+    tsi_store_release(&r->rel, *end = to); /* as in tsi_bump_take */
+    return true;
+}
 /*
- * Growth, where it is, of an object that has grown before. DONE: it has so many bytes. LEFT: the same; the caller hands
- * over *out. MISSED: nothing done, the bracket is open. NEVER: nothing entered.
+ * Growth, where it is, of the object that has grown last in the ambient heap, h. 1 <= size <= TSI_SMALL_MAX. DONE: it has
+ * so many bytes. LEFT: the same; the caller hands over. MISSED: nothing done, the bracket is open.
  */
+TSI_INLINE TsiFast tsi_bump_grow_last(TsiBinding* b, TsiHeap* h, const void* p, size_t size) {
+    uint64_t live = b->live_word;
+    TsiRegion* r = b->region;
+    tsi_bracket_name(b, tsi_busy_region(r));
+    if (TSI_UNLIKELY(tsi_load_relaxed(&h->word) != live)) return TSI_FAST_MISSED;
+    uint32_t rel = tsi_load_relaxed(&r->rel), end;
+    if (TSI_UNLIKELY(rel != tsi_load_relaxed(&h->last_end) || p != tsi_load_relaxed(&h->last))) return TSI_FAST_MISSED;
+    uint32_t start = (uint32_t)((const uint8_t*)p - tsi_load_relaxed(&r->base));
+    if (TSI_UNLIKELY(tsi_load_relaxed(&tsi_load_relaxed(&r->map)[start >> TSI_GRANULE_SHIFT]) != r->gen)) return TSI_FAST_MISSED;
+    if (TSI_UNLIKELY(!tsi_bump_extend(r, start, rel, size, &end))) return TSI_FAST_MISSED;
+    tsi_store_relaxed(&h->last_end, end);
+    tsi_bracket_clear(b);
+    return TSI_LIKELY(tsi_load_relaxed(&h->word) == live) ? TSI_FAST_DONE : TSI_FAST_LEFT;
+}
+/* The same in any heap, and of an object that has a region alone. LEFT: of *out. NEVER: nothing entered. */
 TSI_INLINE TsiFast tsi_bump_grow_fast(TsiBinding* b, const void* p, size_t size, TsiHeap** out) {
     uint64_t off = (uint64_t)((uintptr_t)p - (uintptr_t)b->base), live = b->live_word;
     if (TSI_UNLIKELY(off >= b->payload_bytes || size - 1 >= TSI_SMALL_MAX)) return TSI_FAST_NEVER;
     uint32_t key = tsi_load_acquire(&b->keys[off >> TSI_CHUNK_SHIFT]); /* as in tsi_free_fast */
     if (TSI_UNLIKELY((key & TSI_KEY_REGION) == 0)) return TSI_FAST_NEVER;
-    uint32_t in_chunk = (uint32_t)off & ((1u << TSI_CHUNK_SHIFT) - 1);
+    uint32_t in_chunk = (uint32_t)off & ((1u << TSI_CHUNK_SHIFT) - 1), start = in_chunk & ((1u << (key & 31)) - 1), end;
     uint8_t* regions = b->regions + (off >> TSI_CHUNK_SHIFT << TSI_REGIONS_SHIFT);
     TsiRegion* r = (TsiRegion*)(void*)(regions + TSI_REGIONS_MAP) + (in_chunk >> (key & 31));
     tsi_bracket_name(b, tsi_busy_region(r));
     TsiHeap* h = (TsiHeap*)(void*)((uint8_t*)b->heaps_base + tsi_load_relaxed(&r->heap_at));
     if (TSI_UNLIKELY(tsi_load_relaxed(&h->word) != live)) return TSI_FAST_MISSED;
-    uint32_t start = in_chunk & ((1u << (key & 31)) - 1), rel = tsi_load_relaxed(&r->rel);
-    uint64_t first = (uint64_t)start << 32;
-    bool current = r == tsi_load_relaxed(&h->region);
-    if (TSI_UNLIKELY(current ? tsi_load_relaxed(&h->last) != (first | rel) : start != 0 || !r->alone)) return TSI_FAST_MISSED;
+    uint32_t rel = tsi_load_relaxed(&r->rel);
+    bool current = p == tsi_load_relaxed(&h->last) && rel == tsi_load_relaxed(&h->last_end); /* then the region is current */
+    if (TSI_UNLIKELY(!current && (start != 0 || !r->alone))) return TSI_FAST_MISSED;
     if (TSI_UNLIKELY(tsi_load_relaxed((_Atomic uint8_t*)regions + (in_chunk >> TSI_GRANULE_SHIFT)) != r->gen)) return TSI_FAST_MISSED;
-    uint32_t to = start + (((uint32_t)size + TSI_GRANULE - 1) & ~(TSI_GRANULE - 1u));
-    if (TSI_LIKELY(to > rel)) {
-        if (TSI_UNLIKELY(to > tsi_load_relaxed(&r->lim))) return TSI_FAST_MISSED;
-        tsi_store_release(&r->rel, to); /* as in tsi_bump_take */
-        if (current) tsi_store_relaxed(&h->last, first | to);
-    } else if (TSI_UNLIKELY(size < (rel - start) / 2)) {
-        return TSI_FAST_MISSED;
-    }
+    if (TSI_UNLIKELY(!tsi_bump_extend(r, start, rel, size, &end))) return TSI_FAST_MISSED;
+    if (current) tsi_store_relaxed(&h->last_end, end);
     tsi_bracket_clear(b);
     *out = h;
     return TSI_LIKELY(tsi_load_relaxed(&h->word) == live) ? TSI_FAST_DONE : TSI_FAST_LEFT;

@@ -205,6 +205,43 @@ static void growth_is_not_confused(void** state) {
     (void)grow(at, 100, false);
 }
 
+/* The same where the thread is: a shorter way. */
+static void growth_where_the_thread_is(void** state) {
+    (void)state;
+    uint8_t* q = make(100);
+    epoch_domain_enter(d);
+    TsiHeap* h = unit_binding(a)->heap;
+    assert_ptr_equal(tsi_load_relaxed(&h->region), region_of(q));
+    for (size_t bytes = 200; bytes < 1000; bytes += 50) {
+        (void)grow(q, bytes, true);
+        assert_ptr_equal(tsi_load_relaxed(&h->last), q);
+    }
+    assert_int_equal(slab_usable_size(a, q), 960);
+    (void)grow(q, 700, true); /* nothing is given back */
+    assert_int_equal(slab_usable_size(a, q), 960);
+    assert_ptr_equal(slab_handle_ptr(a, slab_ptr_handle(a, q)), q);
+    (void)grow(q, 1000, true);
+    uint8_t* next = unit_hide(slab_malloc(a, 16));
+    assert_ptr_equal(next, q + 1008);
+    uint8_t* r = grow(q, 1020, false);
+    assert_ptr_equal(r, next + 16);
+    r = grow(grow(r, 1100, true), 1200, true);
+    assert_ptr_equal(tsi_load_relaxed(&h->last), r);
+    give_elsewhere((void**)&r, 1); /* the owner does not know */
+    assert_null(slab_realloc(a, r, 1300));
+    assert_int_equal(errno, EINVAL);
+    r = grow(grow(grow(make(200), 300, true), 400, true), 8000, false);
+    assert_true(region_of(r)->alone);
+    r = grow(make(16), 32, true);
+    assert_ptr_equal(grow(r, 600, true), r);
+    uint8_t* less = unit_hide(slab_realloc(a, r, 100)); /* moves down */
+    assert_ptr_not_equal(less, r);
+    assert_int_equal(slab_usable_size(a, less), 112);
+    assert_null(slab_realloc(a, less, 0));
+    assert_non_null(slab_realloc(a, NULL, 10));
+    epoch_domain_exit(d);
+}
+
 /* ---- handles ---- */
 
 static void one_of_two_frees(void** state) {
@@ -427,6 +464,7 @@ int main(void) {
         TEST(so_many_are_alone),
         TEST(alone_near_a_budget),
         TEST(growth_is_not_confused),
+        TEST(growth_where_the_thread_is),
         TEST(one_of_two_frees),
         TEST(handles_end_with_the_life),
         TEST(allocators_have_their_own_handles),
