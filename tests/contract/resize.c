@@ -47,6 +47,30 @@ static void realloc_random_walk(void) {
     slab_allocator_free(a);
 }
 
+/* What grew in the phase before is not taken for what lies there in this one. */
+static void realloc_in_one_phase_after_the_other(void) {
+    SlabAllocator* a = kit_create();
+    for (unsigned n = 0; n < 200; n++) {
+        epoch_domain_t* d = epoch_domain_begin(a, "grows");
+        size_t step = 16 + 16 * (n % 5);
+        unsigned char *p = slab_malloc(a, step), *q = NULL;
+        REQUIRE(p != NULL);
+        for (size_t size = 2 * step; size <= 160 && n % 2 == 0; size += step) REQUIRE((p = slab_realloc(a, p, size)) != NULL);
+        if (n % 2 != 0) REQUIRE((q = slab_malloc(a, (n % 7 == 0 ? 240 : 160) - step)) != NULL);
+        if (q != NULL) {
+            kit_fill(p, step, n);
+            kit_fill(q, 160 - step, n + 1);
+            REQUIRE((p = slab_realloc(a, p, 120)) != NULL);
+            CHECK_GE(slab_usable_size(a, p), 120);
+            CHECK(kit_intact(p, step, n));
+            memset(p, 0, 120);
+            CHECK(kit_intact(q, 160 - step, n + 1));
+        }
+        epoch_domain_end(d);
+    }
+    slab_allocator_free(a);
+}
+
 static void realloc_follows_the_epoch(void) {
     SlabAllocator* a = kit_create();
     void* p = slab_malloc_epoch(a, 64, 3);
@@ -346,7 +370,7 @@ static void realloc_beside_advances(void) {
 static const CheckCase cases[] = {
     CHECK_CASE(realloc_keeps_contents),
     CHECK_CASE(realloc_random_walk),
-    CHECK_CASE(realloc_follows_the_epoch),
+    CHECK_CASE(realloc_in_one_phase_after_the_other), CHECK_CASE(realloc_follows_the_epoch),
     CHECK_CASE(realloc_failure_keeps_the_block),
     CHECK_CASE(realloc_of_no_object_touches_nothing),
     CHECK_CASE(realloc_of_nothing),
