@@ -58,21 +58,25 @@ static bool ended_here_locked(TsiDomain* d, TsiRef ref) {
     return tsi_domain_is_alive(d) && (d->own ? d->has_receipt && d->receipt.epoch_era == tsi_ref_era(ref) : d->pub.epoch_era == tsi_ref_era(ref));
 }
 
-void tsi_domain_end_ref(TsiArena* a, TsiDomain* d, TsiRef ref, EpochCloseMode mode, bool own, char label[TSI_LABEL_BYTES]) {
-    EpochReceipt r;
-    TsiBinding* b = tsi_binding_get(a, false);
-    bool renamed = false, empty = own && tsi_inc_end_empty(a, b, ref, label, &renamed);
-    if (TSI_LIKELY(empty && !renamed)) return;
-    bool alone = !empty && own && mode == EPOCH_RELEASE && tsi_inc_end_alone(a, b, ref, &r);
-    if (!empty && !alone && !tsi_epoch_end(a, ref, mode, false, &r)) return;
+static void note_receipt(TsiDomain* d, TsiRef ref, bool empty, const char label[TSI_LABEL_BYTES], const EpochReceipt* r) {
     tsi_lock_take(&d->lock);
     if (ended_here_locked(d, ref)) {
         if (empty) memcpy(d->receipt.label, label, TSI_LABEL_BYTES);
-        else d->receipt = r;
+        else d->receipt = *r;
         d->has_receipt = true;
         d->empty_receipt = empty;
     }
     tsi_lock_give(&d->lock);
+}
+
+void tsi_domain_end_ref(TsiArena* a, TsiDomain* d, TsiRef ref, EpochCloseMode mode, bool own, char* label) {
+    EpochReceipt r;
+    TsiBinding* b = tsi_binding_get(a, false);
+    bool told = label != NULL, renamed = false, empty = own && tsi_inc_end_empty(a, b, ref, told ? label : d->label, &renamed);
+    if (TSI_LIKELY(empty && !renamed)) return;
+    bool alone = !empty && own && mode == EPOCH_RELEASE && tsi_inc_end_alone(a, b, ref, &r);
+    if (!empty && !alone && !tsi_epoch_end(a, ref, mode, false, &r)) return;
+    if (told) note_receipt(d, ref, empty, label, &r);
     if (empty) return;
     if (own && !alone) tsi_inc_unpin(a, tsi_binding_get(a, false), tsi_inc(&a->phases, tsi_ref_index(ref)));
     tsi_segment_tick(a);
@@ -180,9 +184,9 @@ static void domain_destroy(epoch_domain_t* p) {
     }
     TsiRef ref = tsi_load_acquire(&d->ref); /* pairs with tsi_domain_open_own */
     if (d->own && ref != 0) {
-        tsi_domain_end_ref(a, d, ref, EPOCH_RELEASE, true, d->label);
+        tsi_domain_end_ref(a, d, ref, EPOCH_RELEASE, true, NULL);
     } else if (!d->own && d->entered && p->auto_close && !d->drained && tsi_domain_may_drain(a, d)) {
-        tsi_domain_end_ref(a, d, ref, EPOCH_DRAIN, false, d->label);
+        tsi_domain_end_ref(a, d, ref, EPOCH_DRAIN, false, NULL);
     }
     discard(a, d);
 }
@@ -238,15 +242,18 @@ void tsi_domain_refuse(TsiDomain* d, SlabMisuse what) {
     tsi_refuse_as(d->arena, &(TsiMisuse){.what = what, .where = d, .label = label});
 }
 
+static TSI_NOINLINE void* malloc_refused(TsiDomain* d) {
+    bool there = tsi_domain_usable(d);
+    if (there) tsi_domain_refuse(d, SLAB_MISUSE_CLOSED_EPOCH);
+    errno = there ? ESTALE : EINVAL;
+    return NULL;
+}
+
 void* epoch_domain_malloc(epoch_domain_t* p, size_t size) {
     TsiDomain* d = tsi_domain_of(p);
-    errno = EINVAL;
-    if (!tsi_domain_usable(d)) return NULL;
+    if (TSI_UNLIKELY(!tsi_domain_is_alive(d))) return malloc_refused(d);
     TsiRef ref = tsi_load_acquire(&d->ref); /* pairs with tsi_domain_open_own */
-    if (ref != 0) return tsi_alloc_ref(p->alloc, size, ref);
-    tsi_domain_refuse(d, SLAB_MISUSE_CLOSED_EPOCH);
-    errno = ESTALE;
-    return NULL;
+    return TSI_LIKELY(ref != 0) ? tsi_alloc_ref(p->alloc, size, ref) : malloc_refused(d);
 }
 
 bool epoch_domain_receipt(epoch_domain_t* p, EpochReceipt* out) {

@@ -51,8 +51,9 @@ bool tsi_domain_open_own(TsiArena* a, TsiBinding* b, TsiDomain* d);
 /* The receipt of an incarnation that held nothing, until a fuller one replaces it. Lock held. */
 void tsi_domain_note_ended_locked(TsiDomain* d, EpochId id, uint64_t era);
 /* Ends what ref named; the domain's lock is not held, so another thread may destroy the domain meanwhile. `own`: the
- * domain's pin goes with it. label: what the domain's receipt says already; overwritten. */
-void tsi_domain_end_ref(TsiArena* a, TsiDomain* d, TsiRef ref, EpochCloseMode mode, bool own, char label[TSI_LABEL_BYTES]);
+ * domain's pin goes with it. label: what the domain's receipt says already; overwritten. NULL: the domain is being destroyed, and
+ * nobody will ask for a receipt. */
+void tsi_domain_end_ref(TsiArena* a, TsiDomain* d, TsiRef ref, EpochCloseMode mode, bool own, char* label);
 /* True when nobody else's scope is in the borrowed incarnation and the id still names it. */
 bool tsi_domain_may_drain(TsiArena* a, TsiDomain* d);
 

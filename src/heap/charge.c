@@ -337,6 +337,38 @@ void tsi_post_end_locked(TsiArena* a, TsiBinding* b, TsiInc* i, uint64_t now_ns)
     if (now_ns != 0) tsi_add_relaxed(&s->duration[age], 1);
 }
 
+/* Everything at once: nobody sees the phase between the first and the last of it. */
+static void post_first_time(TsiBinding* b, TsiInc* i, TsiPending* p, uint64_t now_ns) {
+    Books k = {&p->sums, true};
+    uint64_t since = tsi_load_relaxed(&i->open_since_ns);
+    add(k, &p->sums.ended, 1);
+    add(k, &p->sums.objects_allocated, i->allocated.objects);
+    add(k, &p->sums.bytes_allocated, i->allocated.bytes);
+    add(k, &p->sums.objects_released, i->released.objects);
+    add(k, &p->sums.bytes_released, i->released.bytes);
+    if (i->allocated.objects != i->released.objects) {
+        add(k, &p->sums.objects_freed, i->allocated.objects - i->released.objects);
+        add(k, &p->sums.bytes_freed, i->allocated.bytes - i->released.bytes);
+    }
+    add(k, &p->sums.closed_slabs, i->closed_slabs);
+    add(k, &p->sums.slow, i->slow);
+    add(k, &p->sums.lock_fast, i->lock_fast);
+    if (i->lock_contended != 0) add(k, &p->sums.lock_contended, i->lock_contended);
+    count_in(b, p, &p->peaks[tsi_label_bucket(tsi_inc_peak(i))]);
+    count_in(b, p, &p->duration[tsi_label_bucket(now_ns > since ? now_ns - since : 0)]);
+}
+
+void tsi_post_alone_locked(TsiArena* a, TsiBinding* b, TsiInc* i, uint64_t now_ns) {
+    /* What was posted before (a phase that was relabelled; one whose pages a drain looked at) is told apart as usual. */
+    if (TSI_UNLIKELY((i->posted.lock_fast | i->posted.lock_contended | i->pinned_slabs) != 0 || tsi_inc_peak(i) == 0)) {
+        tsi_post_end_locked(a, b, i, now_ns);
+        tsi_post_last_locked(a, b, i);
+    } else {
+        post_first_time(b, i, pending_of(b, tsi_inc_label(i)), now_ns);
+    }
+    tsi_uncharge_all_locked(a, b, i);
+}
+
 void tsi_post_escapes(TsiArena* a, TsiInc* i, TsiTotals live) {
     TsiLabel* l = tsi_label_of(a, i);
     tsi_add_relaxed(&l->objects_escaped, live.objects);

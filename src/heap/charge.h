@@ -60,6 +60,9 @@ void tsi_post_last_locked(TsiArena* a, TsiBinding* b, TsiInc* i);
 /* The phase leaves ACTIVE: counts it as ended. now_ns may be 0 when nothing was ever held. Stripe held. */
 void tsi_post_end_locked(TsiArena* a, TsiBinding* b, TsiInc* i, uint64_t now_ns);
 
+/* A phase that is over, which only this thread has had: all of the above, and tsi_uncharge_all_locked. Its era ends in the same hold of
+ * the stripe. */
+void tsi_post_alone_locked(TsiArena* a, TsiBinding* b, TsiInc* i, uint64_t now_ns);
 /* What was live when the phase was closed by draining. Stripe held. */
 void tsi_post_escapes(TsiArena* a, TsiInc* i, TsiTotals live);
 

@@ -265,9 +265,7 @@ bool tsi_inc_end_alone(TsiArena* a, TsiBinding* b, TsiRef ref, EpochReceipt* out
     /* release: no heap is left for anybody to enter, and who wants to be born waits for the stripe */
     tsi_store_release(&i->word, tsi_ref_era(ref) << 2 | TSI_INC_RELEASED);
     if (!tsi_ready_put_locked(&w, h)) tsi_sweep_own_locked(&w, h);
-    tsi_post_end_locked(a, b, i, start);
-    tsi_post_last_locked(a, b, i);
-    tsi_uncharge_all_locked(a, b, i); /* no heap is left, so nobody charges it */
+    tsi_post_alone_locked(a, b, i, start); /* no heap is left, so nobody charges it */
     w.uncharged = 0;
     memset(out, 0, sizeof *out);
     fill_receipt_locked(&w, (TsiTotals){0, 0}, out);
