@@ -26,7 +26,7 @@ enum {
     TSI_INC_BITS = 18,
     TSI_INC_MAX = (1 << TSI_INC_BITS) - 1,
     TSI_RING_MAX = 1024,
-    TSI_STRIPES = 256,
+    TSI_STRIPES = 64,
     TSI_REUSE_BITS = 13,
     TSI_CHARGE_BITS = 48
 };
