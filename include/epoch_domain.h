@@ -30,7 +30,8 @@ typedef struct epoch_domain {
 } epoch_domain_t;
 
 /* Makes a domain with an epoch of its own; auto_close is true. NULL and errno ENOMEM when records
- * run out (about 262,000 at once; fewer with a smaller reservation). O(1). */
+ * run out (about 262,000 at once; fewer with a smaller reservation). Of those that their makers are
+ * still inside of as they exit the last 256 stay, if nobody uses them. O(1). */
 SLAB_API epoch_domain_t* epoch_domain_create(SlabAllocator* a);
 /* Same with a label (31 bytes, copied, NULL for none). */
 SLAB_API epoch_domain_t* epoch_domain_create_labeled(SlabAllocator* a, const char* label);

@@ -117,6 +117,8 @@ static TsiDomain* make(SlabAllocator* s, const char* label, TsiBinding** b) {
     tsi_store_relaxed(&d->ref, 0);
     tsi_store_relaxed(&d->detached, 0);
     d->entered = d->drained = d->has_receipt = false;
+    d->maker = (*b)->thread->number;
+    tsi_store_relaxed(&d->left, 0);
     name_it(a, *b, d, label);
     return d;
 }
@@ -174,27 +176,54 @@ bool tsi_domain_may_drain(TsiArena* a, TsiDomain* d) {
     return ref != 0 && tsi_phases_resolve(&a->phases, d->pub.epoch_id) == ref && tsi_load_relaxed(&i->scopes) == 0;
 }
 
-static void domain_destroy(epoch_domain_t* p) {
-    TsiDomain* d = tsi_domain_of(p);
-    if (!tsi_domain_usable(d)) return;
+static void destroy(TsiDomain* d) {
     TsiArena* a = d->arena;
-    if (tsi_domain_refs(d) != 0) {
-        tsi_domain_refuse(d, SLAB_MISUSE_DOMAIN_ORDER);
-        return;
-    }
     TsiRef ref = tsi_load_acquire(&d->ref); /* pairs with tsi_domain_open_own */
     if (d->own && ref != 0) {
         tsi_domain_end_ref(a, d, ref, EPOCH_RELEASE, true, NULL);
-    } else if (!d->own && d->entered && p->auto_close && !d->drained && tsi_domain_may_drain(a, d)) {
+    } else if (!d->own && d->entered && d->pub.auto_close && !d->drained && tsi_domain_may_drain(a, d)) {
         tsi_domain_end_ref(a, d, ref, EPOCH_DRAIN, false, NULL);
     }
     discard(a, d);
 }
 
+void tsi_domain_destroy(TsiDomain* d) {
+    if (!tsi_domain_usable(d)) return;
+    if (!tsi_domain_found(d)) tsi_domain_refuse_destroyed(d);
+    else if (tsi_domain_refs(d) != 0) tsi_domain_refuse(d, SLAB_MISUSE_DOMAIN_ORDER);
+    else destroy(d);
+}
+
+/* ---- left behind ---- */
+
+#define GOING UINT32_MAX /* `left` of one that is being destroyed */
+
+bool tsi_domain_found_slow(TsiDomain* d) {
+    uint32_t left = tsi_load_relaxed(&d->left);
+    while (left != 0 && left != GOING)
+        if (tsi_cas_seq(&d->left, &left, 0)) return true; /* decides between the two who would have it */
+    return left == 0;
+}
+
+/* `left` is the number under which it was left. Who finds the domain makes it 0; who would give it up needs the number. */
+void tsi_domain_leave_behind(TsiDomain* d) {
+    TsiArena* a = d->arena;
+    tsi_lock_take(&tsi_registry_lock);
+    uint32_t number = a->left_count = a->left_count + 1 < GOING ? a->left_count + 1 : 1;
+    uint64_t* place = &a->left[number % TSI_LEFT_MAX];
+    uint32_t old_number = (uint32_t)(*place >> 32);
+    TsiDomain* old = tsi_table_at(&a->domains, (uint32_t)*place);
+    *place = (uint64_t)number << 32 | d->index;
+    tsi_store_seq(&d->left, number); /* pairs with the compare-exchanges */
+    tsi_lock_give(&tsi_registry_lock);
+    if (old_number == 0 || !tsi_cas_seq(&old->left, &old_number, GOING)) return;
+    if (tsi_domain_is_alive(old) && tsi_domain_refs(old) == 0) destroy(old);
+}
+
 /* As enter and exit in scope.c. */
 void epoch_domain_destroy(epoch_domain_t* d) {
     tsi_thread_late_enter();
-    domain_destroy(d);
+    tsi_domain_destroy(tsi_domain_of(d));
     tsi_thread_late_leave();
 }
 

@@ -24,6 +24,8 @@ typedef struct TsiDomain {
     EpochReceipt receipt;
     uint32_t label_at; /* its record */
     char label[TSI_LABEL_BYTES];
+    uint64_t maker; /* number of the thread that made it */
+    _Atomic uint32_t left; /* see tsi_domain_leave_behind; 0 mostly */
 } TsiDomain;
 
 enum { TSI_DOMAIN_STRIDE = (sizeof(TsiDomain) + 63) & ~63u };
@@ -61,6 +63,15 @@ bool tsi_domain_may_drain(TsiArena* a, TsiDomain* d);
 TsiScope* tsi_scope_top(TsiDomain* d);
 /* The thread's plain calls go to its innermost scope, or to the current epoch. */
 void tsi_scope_ambient(TsiBinding* b);
+/* What epoch_domain_destroy does. */
+void tsi_domain_destroy(TsiDomain* d);
+/* A domain that its maker was inside of as it exited: it stays until TSI_LEFT_MAX others were left behind after it. */
+void tsi_domain_leave_behind(TsiDomain* d);
+/* Somebody uses or destroys a domain, which perhaps was left behind: it is his. False: it is being destroyed. */
+bool tsi_domain_found_slow(TsiDomain* d);
+TSI_INLINE bool tsi_domain_found(TsiDomain* d) {
+    return TSI_LIKELY(tsi_load_relaxed(&d->left) == 0) || tsi_domain_found_slow(d);
+}
 /* Scopes of exiting and vanished threads; works once per process. */
 void tsi_scope_init(void);
 

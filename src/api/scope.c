@@ -61,6 +61,10 @@ static void scopes_add(TsiArena* a, TsiDomain* d, int n) {
 static void domain_enter(epoch_domain_t* p) {
     TsiDomain* d = tsi_domain_of(p);
     if (!tsi_domain_usable(d)) return;
+    if (!tsi_domain_found(d)) {
+        tsi_domain_refuse_destroyed(d);
+        return;
+    }
     TsiArena* a = d->arena;
     TsiBinding* b = tsi_binding_get(a, true);
     if (b == NULL) return;
@@ -190,6 +194,13 @@ SlabAllocator* epoch_domain_allocator(void) {
 
 /* ---- threads that go ---- */
 
+/* Nobody else need know of a domain that the thread has made and is still inside of: its record must not stay for ever, unless
+ * somebody is inside, or objects are to stay in it. */
+static void leave_with_maker(TsiThread* t, TsiDomain* d) {
+    bool stays = d->own && !d->pub.auto_close;
+    if (d->maker == t->number && tsi_domain_refs(d) == 0 && !stays) tsi_domain_leave_behind(d);
+}
+
 static void end_scopes(TsiThread* t) {
     while (t->scope_count != 0) {
         TsiScope top = t->scopes[t->scope_count - 1];
@@ -200,7 +211,10 @@ static void end_scopes(TsiThread* t) {
         }
         t->held = a;
         pop(&t->scopes[t->scope_count - 1]);
-        if (tsi_domain_is_alive(top.domain)) leave(a, top.domain);
+        if (tsi_domain_is_alive(top.domain)) {
+            leave(a, top.domain);
+            leave_with_maker(t, top.domain);
+        }
         t->held = NULL;
         tsi_registry_unhold(a);
     }

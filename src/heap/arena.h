@@ -59,7 +59,8 @@ enum {
     TSI_HEAPS_MAX = 1 << 21,
     TSI_ROOMS_MAX = 1 << 18,
     TSI_HEAP_CACHE = 64,
-    TSI_RECORD_CACHE = 32
+    TSI_RECORD_CACHE = 32,
+    TSI_LEFT_MAX = 256
 };
 #define TSI_RESERVE_MAX (1ull << 36)
 #define TSI_RESERVE_MIN (1ull << 24)
@@ -273,6 +274,10 @@ struct TsiArena {
     _Atomic uint64_t retired_slabs, barriers;
     _Atomic uint64_t overflowed[TSI_CLASSES];
     _Atomic bool has_displaced;
+    _Atomic uint32_t most_phases; /* open at once since they have become a quarter of that, see records.c */
+    _Atomic bool phases_fall;     /* from many */
+    uint32_t left_count;          /* registry lock, both: domains that exiting threads have left behind, number << 32 | record */
+    uint64_t left[TSI_LEFT_MAX];
     uint32_t displaced;          /* incarnations without a ring id that hold slabs, index; ring lock */
     _Atomic uint32_t exiting;    /* threads that are leaving: destroy waits for them */
     uint32_t slot;               /* in the registry */

@@ -41,7 +41,8 @@ void tsi_record_give(TsiTable* t, uint32_t* cache, uint32_t* count, uint32_t ind
 
 static TSI_NOINLINE void give_to_table(TsiArena* a, TsiTable* t, uint32_t index) {
     tsi_table_give(t, index);
-    tsi_records_tidy(a);
+    if (t == &a->phases.incs) tsi_records_phase_given(a);
+    else tsi_records_tidy(a);
 }
 
 void tsi_record_give_domain(TsiArena* a, TsiBinding* b, uint32_t index) {

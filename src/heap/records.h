@@ -19,6 +19,8 @@ TSI_INLINE void tsi_records_tidy(TsiArena* a) {
                    tsi_load_relaxed(&a->bindings.surplus);
     if (TSI_UNLIKELY(surplus)) tsi_records_tidy_slow(a);
 }
+/* Where the record of a phase has just been given to its table, so that many phases were open at once. No lock held. */
+void tsi_records_phase_given(TsiArena* a);
 /* All pages of free records, and what this thread has kept. b may be NULL. No lock held. */
 void tsi_records_trim(TsiArena* a, TsiBinding* b);
 

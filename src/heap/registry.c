@@ -27,6 +27,7 @@ uint32_t (*tsi_domain_scopes)(const TsiArena*, uint32_t domain, TsiRef ref);
 
 static TsiTable arena_slots; /* TsiArenaSlot; under the registry lock */
 static TsiTable threads; /* under the registry lock */
+static uint64_t threads_made;
 static uint64_t serial_next = 1; /* a serial is this and the slot */
 static pthread_key_t key;
 static bool key_ok;
@@ -148,6 +149,7 @@ static TsiThread* thread_get(void) {
     if (tsi_table_take(&threads, &index, 0)) {
         t = tsi_table_at(&threads, index);
         t->index = index;
+        t->number = ++threads_made;
         t->alive = true;
     }
     tsi_lock_give(&tsi_registry_lock);

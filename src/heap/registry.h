@@ -29,6 +29,7 @@ typedef struct TsiBindingRef {
 enum { TSI_REFS_FIRST = 16, TSI_SCOPES_FIRST = 32 };
 
 typedef struct TsiThread {
+    uint64_t number;        /* never used again */
     uint32_t index;
     bool alive;             /* registry lock */
     TsiBindingRef* refs;    /* open addressing by serial; own thread only, like all below */

@@ -240,6 +240,13 @@ static uint32_t chunk_choose(TsiSpace* s, unsigned cls, unsigned node) {
     }
 }
 
+enum { WORDS_KEPT = 2 };
+
+static void words_kept(TsiSpace* s, TsiChunk* k, bool kept) {
+    s->words_kept += (uint32_t)kept - (uint32_t)k->meta_kept;
+    k->meta_kept = kept;
+}
+
 static bool chunk_open(TsiSpace* s, unsigned cls, unsigned node) {
     uint32_t chunk = chunk_choose(s, cls, node);
     if (chunk == s->chunk_count) return false;
@@ -250,6 +257,8 @@ static bool chunk_open(TsiSpace* s, unsigned cls, unsigned node) {
     k->fresh = 0;
     k->free_count = (uint16_t)tsi_chunk_slab_count(s, cls);
     k->last_class = (uint8_t)cls;
+    if (k->meta_kept) words_kept(s, k, false);
+    tsi_store_relaxed(&s->open_chunks, tsi_load_relaxed(&s->open_chunks) + 1);
     chunk_set_used(s, chunk, 1, true);
     chunk_link(s, chunk, cls);
     set_class(s, chunk, cls);
@@ -262,13 +271,18 @@ static bool has_stock(const TsiChunk* k) { return (k->stock[0] | k->stock[1] | k
  * is in the floors. */
 static void words_give(TsiSpace* s, uint32_t chunk) {
     TsiChunk* k = &s->chunks[chunk];
-    k->meta_kept = has_stock(k);
-    if (k->meta_kept) return;
-    tsi_space_mark_gone(k);
+    words_kept(s, k, false);
+    /* Twice as many as the kept pages would fill, and some: pages that are kept may lie in every chunk, one here and one there. */
+    if (has_stock(k) && s->words_kept < (tsi_load_relaxed(&s->stock.bytes) >> (TSI_CHUNK_SHIFT - 1)) + WORDS_KEPT) {
+        words_kept(s, k, true);
+        return;
+    }
+    if (!has_stock(k)) tsi_space_mark_gone(k);
     tsi_chunk_leave(s, chunk);
 }
 
 static void chunk_close(TsiSpace* s, uint32_t chunk) {
+    tsi_store_relaxed(&s->open_chunks, tsi_load_relaxed(&s->open_chunks) - 1);
     set_class(s, chunk, 0);
     floors_raise(s, chunk, s->chunks[chunk].fresh);
     words_give(s, chunk);

@@ -124,7 +124,8 @@ typedef struct TsiSpace {
     uint32_t with_free[TSI_NODES_MAX][TSI_CLASSES]; /* chunk + 1 */
     TsiStock stock;
     uint32_t used_hint;              /* no free chunk below */
-    uint32_t large_gives;
+    uint32_t large_gives, words_kept; /* large objects given back; chunks with meta_kept */
+    _Atomic uint32_t open_chunks;    /* that serve a class of slabs; readers may look */
     _Atomic uint32_t chunk_high;     /* chunks ever used; readers may look */
     _Atomic uint64_t committed_bytes;  /* slabs out of the pool, and the stock */
     _Atomic uint64_t purge_calls, purge_bytes, purge_failures;

@@ -174,6 +174,13 @@ void tsi_table_give(TsiTable* t, uint32_t index) {
     tsi_lock_give(&t->lock);
 }
 
+uint32_t tsi_table_taken(TsiTable* t) {
+    tsi_lock_take(&t->lock);
+    uint32_t taken = t->taken;
+    tsi_lock_give(&t->lock);
+    return taken;
+}
+
 /* ---- pages that go back ---- */
 
 /* The next that is filled from `from` on. */

@@ -78,6 +78,8 @@ TSI_INLINE void tsi_table_tidy(TsiTable* t) {
     if (TSI_UNLIKELY(tsi_load_relaxed(&t->surplus))) tsi_table_tidy_slow(t, false);
 }
 
+/* Records that somebody has, thread stores included. */
+uint32_t tsi_table_taken(TsiTable* t);
 /* Records that may be looked at. */
 TSI_INLINE uint32_t tsi_table_used(const TsiTable* t) {
     /* acquire: pairs with the release in tsi_table_take: the record is committed */
