@@ -174,6 +174,7 @@ enum { TSI_LEARNED = 16 };
 typedef struct TsiLearned {
     uint32_t label;
     uint8_t rank;
+    bool big; /* it needed more than TSI_BIG_BYTES */
 } TsiLearned;
 
 enum { TSI_PENDING_LABELS = 16 };

@@ -13,6 +13,7 @@ enum {
     STEPS = 4 * LOOK,        /* and other slabs that are passed meanwhile */
     FIRST_RANK_MAX = 2,      /* a phase begins with no larger region */
     SETTLED_BYTES = 64 << 10, /* bumped, before what was freed tells anything */
+    HUGE_AFTER = 256 << 10,   /* bumped, before a phase of a label that was big takes huge pages */
     ALONE = 16               /* objects of a heap that grow in regions of their own, at a time */
 };
 
@@ -111,17 +112,41 @@ static bool use_emptied(TsiBinding* b, TsiHeap* h, bool* stop) {
     return false;
 }
 
+static bool was_big(TsiBinding* b, TsiHeap* h) {
+    uint32_t label = tsi_inc_label(tsi_heap_inc(b->arena, h));
+    TsiLearned l = b->learned[label % TSI_LEARNED];
+    return l.label == label && l.big;
+}
+
 void tsi_bump_learn(TsiBinding* b, const TsiHeap* h, uint32_t label) {
     uint64_t bytes = h->bumped + tsi_load_relaxed(&tsi_load_relaxed(&h->region)->rel);
     unsigned rank = 0;
     while (rank < FIRST_RANK_MAX && (uint64_t)TSI_REGION_MIN << 2 * rank < bytes) rank++;
-    b->learned[label % TSI_LEARNED] = (TsiLearned){label, (uint8_t)rank};
+    b->learned[label % TSI_LEARNED] = (TsiLearned){label, (uint8_t)rank, bytes > TSI_BIG_BYTES};
+}
+
+/* Two regions that fill a huge page, for a phase that is known to need them: it has bumped much, or the last one of its label
+ * has. The second is a spare one until the first is used up; both go back together. */
+static bool take_huge(TsiBinding* b, TsiHeap* h) {
+    TsiSpace* s = &b->arena->space;
+    uint32_t ids[2];
+    if (h->bumped < HUGE_AFTER || !tsi_os.has_huge || h->lanes != NULL || !tsi_space_gives_back(s)) return false;
+    if (h->bumped < TSI_BIG_BYTES && !was_big(b, h)) return false;
+    if (!tsi_huge_take(b, h, ids)) return false;
+    if (ids[1] != ids[0]) {
+        tsi_slab(s, ids[1])->prev = h->spare;
+        h->spare = ids[1] + 1;
+        tsi_region(s, ids[1])->spare = true;
+    }
+    set_region(b, h, tsi_region(s, ids[0]));
+    return true;
 }
 
 /* A region where so many bytes fit. The next one is larger, unless memory or a budget allows only a smaller one. */
 static bool take_region(TsiBinding* b, TsiHeap* h, size_t bytes) {
     TsiSpace* s = &b->arena->space;
     unsigned least = 0, rank = h->ranked ? h->rank : tsi_bump_first_rank(b, tsi_inc_label(tsi_heap_inc(b->arena, h)));
+    if (TSI_UNLIKELY(h->bumped >= HUGE_AFTER) && take_huge(b, h)) return true;
     while (s->classes->c[tsi_region_class(least)].slab_bytes < bytes) least++;
     if (rank < least) rank = least;
     uint32_t slab_id;
@@ -130,7 +155,7 @@ static bool take_region(TsiBinding* b, TsiHeap* h, size_t bytes) {
         rank--;
     }
     h->ranked = true;
-    h->rank = (uint8_t)(rank + 1 < TSI_REGION_SIZES ? rank + 1 : rank);
+    h->rank = (uint8_t)(rank + 1 < TSI_RANK_HUGE ? rank + 1 : rank);
     set_region(b, h, tsi_region(s, slab_id));
     return true;
 }
@@ -176,7 +201,7 @@ static bool next_region(TsiBinding* b, TsiHeap* h, size_t bytes) {
 /* The next bytes at an alignment, or NULL. */
 static void* take_aligned(TsiRegion* r, uint32_t bytes, size_t align) {
     uint32_t rel = tsi_load_relaxed(&r->rel), start = (uint32_t)tsi_align_up(rel, align);
-    if (r == &tsi_no_region || start + bytes > 1u << r->size_log2) return NULL;
+    if (r == &tsi_no_region || start + bytes > tsi_region_room(r)) return NULL;
     if (start != rel) { /* a start that is freed at once: it ends the object before it */
         tsi_store_relaxed(&tsi_load_relaxed(&r->map)[rel >> TSI_GRANULE_SHIFT], (uint8_t)(r->gen | TSI_MARK_OWN));
         tsi_store_relaxed(&r->gap_granules,
@@ -321,7 +346,7 @@ bool tsi_bump_grow(TsiBinding* b, const TsiPlace* at, size_t size) {
     uint32_t end = start + ((uint32_t)size + TSI_GRANULE - 1) / TSI_GRANULE * TSI_GRANULE;
     bool last = tsi_load_relaxed(tag_word) == tag && (current || r->alone) && end > rel && tsi_bump_check(s, at) == TSI_FREE_OK &&
                 start + tsi_region_size_at(s, at->slab_id, start >> TSI_GRANULE_SHIFT) == rel;
-    bool ok = last && end <= (TSI_UNLIKELY(b->cuts) ? 1u << r->size_log2 : tsi_load_relaxed(&r->lim));
+    bool ok = last && end <= (TSI_UNLIKELY(b->cuts) ? tsi_region_room(r) : tsi_load_relaxed(&r->lim));
     if (ok && TSI_UNLIKELY(b->cuts)) tsi_grant_grown(b, h, r, end);
     if (ok) tsi_store_release(&r->rel, end); /* as in tsi_bump_take */
     if (ok && current) {

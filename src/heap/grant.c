@@ -34,7 +34,7 @@ static uint32_t next_mark(TsiBinding* b, uint32_t from, uint32_t end) {
 
 void tsi_grant_open(TsiBinding* b, TsiHeap* h, uint32_t bytes, bool fresh) {
     TsiRegion* r = tsi_load_relaxed(&h->region);
-    uint32_t rel = tsi_load_relaxed(&r->rel), start = rel - bytes, lim = 1u << r->size_log2;
+    uint32_t rel = tsi_load_relaxed(&r->rel), start = rel - bytes, lim = tsi_region_room(r);
     if (b->profile_mean != 0) {
         if (fresh || h->mark < start) h->mark = next_mark(b, start, lim); /* or it lay in a gap */
         if (h->mark < rel) {
@@ -54,12 +54,12 @@ void tsi_grant_open(TsiBinding* b, TsiHeap* h, uint32_t bytes, bool fresh) {
 
 void tsi_grant_alone(TsiBinding* b, TsiRegion* r, uint32_t bytes) {
     tsi_profile_one(b, bytes);
-    if (b->profile_mean != 0) tsi_store_relaxed(&r->lim, next_mark(b, bytes, 1u << r->size_log2) & ~(TSI_GRANULE - 1u));
+    if (b->profile_mean != 0) tsi_store_relaxed(&r->lim, next_mark(b, bytes, tsi_region_room(r)) & ~(TSI_GRANULE - 1u));
 }
 
 void tsi_grant_grown(TsiBinding* b, TsiHeap* h, TsiRegion* r, uint32_t end) {
     bool current = r == tsi_load_relaxed(&h->region);
-    uint32_t size = 1u << r->size_log2, lim = tsi_load_relaxed(&r->lim), mark = b->profile_mean == 0 ? size : current ? h->mark : lim;
+    uint32_t size = tsi_region_room(r), lim = tsi_load_relaxed(&r->lim), mark = b->profile_mean == 0 ? size : current ? h->mark : lim;
     if (mark < end) {
         b->profile_hit = true;
         mark = next_mark(b, end, size);

@@ -62,6 +62,7 @@ void tsi_partial_give(TsiSweep* w, uint32_t* ids, unsigned n) {
         const TsiClass* c = &s->classes->c[cls];
         uint8_t* payload = tsi_slab_payload(s, c, ids[k]);
         uint64_t dead = dead_pages(s, cls, ids[k], &page);
+        if (cls == TSI_CLASS_HUGE && s->chunks[ids[k] >> 8].huge) tsi_space_avoid_huge(s, ids[k] >> 8); /* or its pages come back by themselves */
         note_gone(s, cls, ids[k], dead);
         for (; dead != 0; dead &= dead - 1) {
             uint8_t* p = payload + tsi_ctz64(dead) * page;

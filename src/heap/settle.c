@@ -387,11 +387,31 @@ static void give_slabs(TsiSweep* w, uint32_t* ids, unsigned n) {
     if (kept != 0) tsi_space_keep(s, ids, kept);
 }
 
+/* Halves of huge pages are never kept. One that goes without the other breaks its page, and the system must not mend it. */
+static void give_huge(TsiSweep* w, uint32_t* ids, unsigned n) {
+    TsiSpace* s = &w->arena->space;
+    tsi_sort_ids(ids, n);
+    for (unsigned i = 0; i < n; i++) {
+        uint32_t other = tsi_space_other_half(s, ids[i] >> 8);
+        bool whole = (i > 0 && ids[i - 1] >> 8 == other) || (i + 1 < n && ids[i + 1] >> 8 == other);
+        if (!whole && s->chunks[ids[i] >> 8].huge) tsi_space_avoid_huge(s, ids[i] >> 8);
+        count_gone(w, ids[i]);
+        w->purged += tsi_slab_class(s, ids[i])->slab_bytes;
+    }
+    tsi_space_purge(s, ids, n);
+}
+
+/* The first n, and halves of huge pages from there to the end. */
+static void give_all(TsiSweep* w, uint32_t* ids, unsigned n, unsigned halves) {
+    if (n != 0) give_slabs(w, ids, n);
+    if (halves != BATCH) give_huge(w, ids + halves, BATCH - halves);
+}
+
 void tsi_sweep_finish(TsiSweep* w) {
     TsiArena* a = w->arena;
     TsiSpace* s = &a->space;
     uint32_t ids[BATCH];
-    unsigned n = 0;
+    unsigned n = 0, halves = BATCH; /* halves of huge pages from the end on */
     tsi_uncharge(a, w->b, w->inc, w->uncharged);
     w->uncharged = 0;
     tsi_warm_look(a);
@@ -404,12 +424,14 @@ void tsi_sweep_finish(TsiSweep* w) {
             tsi_slab_retire(a, id);
             continue;
         }
-        ids[n++] = id;
-        if (n < BATCH) continue;
-        give_slabs(w, ids, n);
+        if (tsi_chunk_class(s, id >> 8) == TSI_CLASS_HUGE) ids[--halves] = id;
+        else ids[n++] = id;
+        if (n < halves) continue;
+        give_all(w, ids, n, halves);
         n = 0;
+        halves = BATCH;
     }
-    if (n != 0) give_slabs(w, ids, n);
+    give_all(w, ids, n, halves);
     while (w->large != 0) {
         uint32_t id = w->large - 1;
         w->large = tsi_slab(s, id)->next;

@@ -55,6 +55,17 @@ static void note_over(TsiBinding* b, uint32_t why) {
     if (why == TSI_SPACE_OVER) b->budget.hard = TSI_BUDGET_SPACE;
 }
 
+/* An open slab joins the heap. */
+static void join(TsiBinding* b, TsiHeap* h, unsigned cls, uint32_t slab_id) {
+    TsiSpace* s = &b->arena->space;
+    tsi_count(&b->counters[tsi_class_row(cls)].new_slab);
+    tsi_slab(s, slab_id)->next = h->slabs;
+    h->slabs = slab_id + 1; /* after next: a walk in a fork child is always whole */
+    tsi_store_relaxed(&h->slab_count, tsi_load_relaxed(&h->slab_count) + 1);
+    tsi_store_relaxed(&h->slab_bytes, tsi_load_relaxed(&h->slab_bytes) + s->classes->c[cls].slab_bytes);
+    h->takes++;
+}
+
 bool tsi_slab_take(TsiBinding* b, TsiHeap* h, unsigned cls, TsiOpen how, uint32_t* slab_id) {
     TsiSpace* s = &b->arena->space;
     TsiInc* i = tsi_heap_inc(b->arena, h);
@@ -79,14 +90,35 @@ bool tsi_slab_take(TsiBinding* b, TsiHeap* h, unsigned cls, TsiOpen how, uint32_
         if (slab_open(s, cls, *slab_id, h->index, TSI_SLAB_OWNED, how, ready)) break;
         tsi_slab_retire(b->arena, *slab_id);
     }
-    tsi_count(&counters->new_slab);
     if (warm) tsi_count(&counters->recycled);
     tsi_charge_keep(b, i, &charge);
-    tsi_slab(s, *slab_id)->next = h->slabs;
-    h->slabs = *slab_id + 1; /* after next: a walk in a fork child is always whole */
-    tsi_store_relaxed(&h->slab_count, tsi_load_relaxed(&h->slab_count) + 1);
-    tsi_store_relaxed(&h->slab_bytes, tsi_load_relaxed(&h->slab_bytes) + s->classes->c[cls].slab_bytes);
-    h->takes++;
+    join(b, h, cls, *slab_id);
+    return true;
+}
+
+bool tsi_huge_take(TsiBinding* b, TsiHeap* h, uint32_t slab_ids[2]) {
+    TsiSpace* s = &b->arena->space;
+    TsiInc* i = tsi_heap_inc(b->arena, h);
+    size_t bytes = 2 * (size_t)s->classes->c[TSI_CLASS_HUGE].slab_bytes;
+    TsiCharge charge;
+    TsiBudgetEvents was = b->budget; /* what has no room for so much has some for less */
+    slab_ids[0] = 0;
+    if (!tsi_charge(b, i, bytes, &charge)) {
+        b->budget = was;
+        return false;
+    }
+    bool taken = tsi_space_take_huge(s, tsi_lane_of(b->arena, i), slab_ids);
+    bool open[2] = {false, false};
+    for (unsigned n = 0; taken && n < 2; n++) {
+        open[n] = slab_open(s, TSI_CLASS_HUGE, slab_ids[n], h->index, TSI_SLAB_OWNED, TSI_OPEN_OWNED, false);
+        if (open[n]) join(b, h, TSI_CLASS_HUGE, slab_ids[n]);
+        else tsi_slab_retire(b->arena, slab_ids[n]);
+    }
+    if (!open[0] || !open[1]) tsi_charge_undo(b->arena, b, i, !open[0] && !open[1] ? bytes : bytes / 2);
+    if (!open[0]) slab_ids[0] = slab_ids[1];
+    if (!open[0] && !open[1]) return false;
+    tsi_charge_keep(b, i, &charge);
+    if (!open[0] || !open[1]) slab_ids[1] = slab_ids[0];
     return true;
 }
 

@@ -17,6 +17,8 @@ typedef enum TsiOpen {
 /* A slab for the heap, charged to its incarnation and in its chain; false without memory or against a budget (b->budget
  * says). In the owner's bracket, or, of a shared heap, under its stripe. */
 bool tsi_slab_take(TsiBinding* b, TsiHeap* h, unsigned cls, TsiOpen how, uint32_t* slab_id);
+/* The same of two regions that are the halves of a huge page. */
+bool tsi_huge_take(TsiBinding* b, TsiHeap* h, uint32_t slab_ids[2]);
 /* A large object in an incarnation; NULL without memory, against a budget, or when ref is not ACTIVE any more. The caller keeps
  * the record from being reused; no stripe is held. */
 void* tsi_large_alloc(TsiBinding* b, TsiRef ref, size_t size, size_t align, TsiIssue* issue);

@@ -37,11 +37,11 @@ static uint32_t keep(TsiArena* a, TsiWarm* w, uint32_t chain, size_t* rest_bytes
         unsigned cls = tsi_chunk_class(s, id >> 8);
         size_t size = s->classes->c[cls].slab_bytes;
         chain = slab->next;
-        bool fits = bytes + size <= w->quota || grant(a, w, size);
+        bool huge = cls == TSI_CLASS_HUGE, fits = !huge && (bytes + size <= w->quota || grant(a, w, size));
         if (!fits || tsi_load_relaxed(&slab->gen_base) >= TSI_GEN_LIMIT) {
             slab->next = rest;
             rest = at;
-            if (!fits) *rest_bytes += size;
+            if (!fits && !huge) *rest_bytes += size;
             continue;
         }
         bytes += size;

@@ -156,7 +156,7 @@ static bool begin_life(TsiRegion* r, uint32_t heap_at) {
     r->spare = r->alone = false;
     count_nothing(r);
     tsi_store_relaxed(&r->gone, 0);
-    tsi_store_relaxed(&r->lim, bytes);
+    tsi_store_relaxed(&r->lim, tsi_region_room(r));
     tsi_store_relaxed(&r->heap_at, heap_at);
     return true;
 }

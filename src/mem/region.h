@@ -16,6 +16,9 @@
  *            is refused. Freers that have entered and not left are added to `late`, and take themselves off it as
  *            they find the generation gone.
  *
+ * The largest regions are halves of huge pages, 1 MiB each: taken two at a time and given back together, so that the page goes
+ * whole. Whoever gives back part of one takes the wish for huge pages back first (space.h), or the system makes it whole again.
+ *
  * Invariants
  *   R1  Bytes of the present generation lie below `rel`, but for the one that its owner is writing.
  *   R2  A map is cleared, and a generation used again, only while `late` is 0: so no freer that slept through an end
@@ -65,6 +68,11 @@ extern _Atomic uint8_t tsi_no_map[TSI_NO_MAP_BYTES];
 TSI_INLINE _Atomic uint8_t* tsi_region_map(const TsiRegion* r) {
     _Atomic uint8_t* map = tsi_load_relaxed(&r->map);
     return map != NULL ? map : tsi_no_map;
+}
+/* Bytes of it that objects may use: all, but a granule less of half a huge page, so that its counts have 16 bits (heap/late.c). */
+TSI_INLINE uint32_t tsi_region_room(const TsiRegion* r) {
+    uint32_t bytes = 1u << r->size_log2;
+    return bytes < 1u << TSI_CHUNK_SHIFT ? bytes : bytes - TSI_GRANULE;
 }
 /* Granule in its region that a place names. */
 TSI_INLINE uint32_t tsi_region_granule(const TsiSpace* s, const TsiPlace* at) {

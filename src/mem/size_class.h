@@ -4,7 +4,7 @@
  * Classes are numbered from 1; 0 means "no class", so that a zeroed chunk table refuses every
  * pointer. The public index is the number minus 1: 0..7 are the fixed sizes, then 16, 32, 48, then
  * four steps to each doubling from 1024 to 256 KiB. Others have no size of their own: REGION and those after CONT (regions of
- * four sizes, objects of any size side by side, see region.h) and LARGE (an object with chunks of
+ * five sizes, objects of any size side by side, see region.h) and LARGE (an object with chunks of
  * its own); CONT marks the further chunks of a large object. Statistics tell of all regions under REGION.
  *
  * A slab is lines_per_slab lines; a line is an aligned run of cells; a cell is an aligned power of
@@ -25,7 +25,7 @@ enum {
     TSI_CLASS_REGION = TSI_SMALL_CLASSES + 1, /* 45: the smallest regions */
     TSI_CLASS_LARGE,
     TSI_CLASS_CONT,
-    TSI_REGION_SIZES = 4,
+    TSI_REGION_SIZES = 5,
     TSI_CLASSES = TSI_CLASS_CONT + TSI_REGION_SIZES /* table size, entry 0 included */
 };
 
@@ -60,6 +60,9 @@ typedef struct TsiClassTable {
 TSI_INLINE bool tsi_class_is_region(unsigned cls) { return cls == TSI_CLASS_REGION || cls > TSI_CLASS_CONT; }
 /* Class of the regions of a size, by rank: 0 is the smallest. */
 TSI_INLINE unsigned tsi_region_class(unsigned rank) { return rank == 0 ? TSI_CLASS_REGION : TSI_CLASS_CONT + rank; }
+/* Half of a huge page, see region.h. */
+#define TSI_RANK_HUGE (TSI_REGION_SIZES - 1)
+#define TSI_CLASS_HUGE tsi_region_class(TSI_RANK_HUGE)
 /* The class that statistics tell of. */
 TSI_INLINE unsigned tsi_class_row(unsigned cls) { return cls > TSI_CLASS_CONT ? TSI_CLASS_REGION : cls; }
 

@@ -259,6 +259,7 @@ static bool chunk_open(TsiSpace* s, unsigned cls, unsigned node) {
     k->last_class = (uint8_t)cls;
     if (k->meta_kept) words_kept(s, k, false);
     tsi_store_relaxed(&s->open_chunks, tsi_load_relaxed(&s->open_chunks) + 1);
+    if (TSI_UNLIKELY(k->huge)) tsi_space_avoid_huge(s, chunk);
     chunk_set_used(s, chunk, 1, true);
     chunk_link(s, chunk, cls);
     set_class(s, chunk, cls);
@@ -380,6 +381,76 @@ TsiTaken tsi_space_take(TsiSpace* s, unsigned cls, unsigned lane, uint32_t* slab
     return taken;
 }
 
+/* ---- huge pages ---- */
+
+void tsi_space_avoid_huge(TsiSpace* s, uint32_t chunk) {
+    s->chunks[chunk].huge = false;
+    if (!s->config.huge_pages) tsi_os.avoid_huge(s->base + ((size_t)chunk << TSI_CHUNK_SHIFT), (size_t)1 << TSI_CHUNK_SHIFT);
+}
+
+/* The first of two free chunks that a huge page would fill, with nothing of the stock in them; chunk_count when there is none. */
+static uint32_t pair_find(const TsiSpace* s) {
+    uint32_t first = s->used_hint;
+    if ((((uintptr_t)s->base >> TSI_CHUNK_SHIFT) + first) % 2 != 0) first++;
+    for (; first + 2 <= s->chunk_count; first += 2) {
+        uint64_t both = 3ull << (first & 63), taken = s->used[first >> 6] | s->stocked[first >> 6];
+        if ((first & 63) == 63) both = 1ull << 63, taken |= (s->used[(first >> 6) + 1] | s->stocked[(first >> 6) + 1]) << 63;
+        if ((taken & both) == 0) return first;
+    }
+    return s->chunk_count;
+}
+
+/* Where small pages were, tables for them are left behind, and no huge page comes: the addresses are mapped anew. */
+static bool pair_ask(TsiSpace* s, uint32_t first) {
+    uint8_t* p = s->base + ((size_t)first << TSI_CHUNK_SHIFT);
+    size_t bytes = (size_t)2 << TSI_CHUNK_SHIFT;
+    if (s->chunks[first].huge && s->chunks[first + 1].huge) return true;
+    bool had = s->chunks[first].payload_committed || s->chunks[first + 1].payload_committed;
+    for (uint32_t i = first; had && i < first + 2; i++) s->chunks[i].payload_committed = s->chunks[i].asked_node = 0;
+    if (had && tsi_os.purge(p, bytes, TSI_PURGE_UNCOMMIT) != 0) return false;
+    for (uint32_t i = first; i < first + 2; i++) {
+        tsi_store_relaxed(&s->chunks[i].dirty, 0);
+        if (!s->chunks[i].payload_committed && !payload_commit(s, i)) return false;
+    }
+    tsi_os.prefer_huge(p, bytes);
+    s->chunks[first].huge = s->chunks[first + 1].huge = true;
+    return true;
+}
+
+bool tsi_space_take_huge(TsiSpace* s, unsigned lane, uint32_t slab_ids[2]) {
+    const TsiClass* c = &s->classes->c[TSI_CLASS_HUGE];
+    unsigned node = node_here(s);
+    take_counted(s, TSI_CLASS_HUGE, lane);
+    bool over = tsi_space_is_over(s, 2 * (size_t)c->slab_bytes);
+    uint32_t first = over ? s->chunk_count : pair_find(s);
+    bool ok = first != s->chunk_count;
+    if (over) slab_ids[0] = TSI_SPACE_OVER;
+    for (uint32_t i = first; ok && i < first + 2; i++) ok = chunk_commit(s, i, false) && tsi_regions_prepare(s, i, TSI_CLASS_HUGE);
+    ok = ok && pair_ask(s, first);
+    if (ok) {
+        chunks_prefer_node(s, first, 2, node);
+        chunk_set_used(s, first, 2, true);
+        for (uint32_t i = first; i < first + 2; i++) {
+            TsiChunk* k = &s->chunks[i];
+            k->free_head = k->free_count = 0;
+            k->listed = 0;
+            k->fresh = 1;
+            k->last_class = TSI_CLASS_HUGE;
+            if (k->meta_kept) words_kept(s, k, false);
+            tsi_store_relaxed(&s->open_chunks, tsi_load_relaxed(&s->open_chunks) + 1);
+            slab_ids[i - first] = i << 8;
+            floors_apply(s, i << 8);
+            tsi_written_slab(s, TSI_CLASS_HUGE, i << 8);
+            set_class(s, i, TSI_CLASS_HUGE);
+        }
+        tsi_add_relaxed(&s->committed_bytes, 2 * (uint64_t)c->slab_bytes);
+    }
+    tsi_lock_give_probed(&s->lock);
+    return ok;
+}
+
+/* ---- giving back ---- */
+
 static void give(TsiSpace* s, const uint32_t* slab_ids, unsigned n, bool keep) {
     uint64_t bytes = 0;
     tsi_lock_take(&s->lock);
@@ -445,6 +516,8 @@ bool tsi_space_take_large(TsiSpace* s, size_t bytes, size_t align, unsigned lane
         for (uint32_t i = 1; i < n; i++) set_class(s, first + i, TSI_CLASS_CONT);
         s->chunks[first].run = n;
         tsi_add_relaxed(&s->committed_bytes, bytes - tsi_stock_take_locked(s, s->base + ((size_t)first << TSI_CHUNK_SHIFT), bytes));
+        for (uint32_t i = first; i < first + n; i++)
+            if (TSI_UNLIKELY(s->chunks[i].huge)) tsi_space_avoid_huge(s, i);
         set_class(s, first, TSI_CLASS_LARGE);
         *slab_id = first << 8;
     }

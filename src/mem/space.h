@@ -66,6 +66,7 @@ typedef struct TsiChunk {
     bool held;               /* pages of it are on their way to the system */
     bool meta_kept;          /* its words did not go back as its last slab did */
     bool regions_clear;      /* the regions' pages have gone since they were used last: all of them read as 0 */
+    bool huge;               /* it was asked to be made of huge pages, with its neighbour, for regions */
 } TsiChunk;
 
 /* What a free looks up first: the offset of the chunk's class in the table of classes and, in the low byte, which that
@@ -98,6 +99,7 @@ typedef struct TsiStock {
     _Atomic uint64_t regretted; /* given back in vain */
     _Atomic uint64_t used_ns;  /* when more than half of the budget was last needed, or so many seconds later as it has fallen for */
     uint64_t gone[TSI_STOCK_SLOTS], gone_sum; /* given back for want of budget, by time */
+    uint64_t rued[TSI_STOCK_SLOTS], rued_sum; /* of that, what was taken again, by then */
     uint32_t gone_tick;
     uint32_t hand;             /* where the next look for cold chunks begins, in words of `stocked` */
 } TsiStock;
@@ -212,6 +214,14 @@ typedef enum TsiTaken { TSI_TAKEN_NOT, TSI_TAKEN_FRESH, TSI_TAKEN_KEPT /* half o
 /* Takes a slab of a class out of the pool, committed, tag POOL; TSI_TAKEN_NOT when the system or the reservation allows no more,
  * which leaves *slab_id as it is, or max_bytes, which makes it TSI_SPACE_OVER. `lane`: which lock counters the call goes to. */
 TsiTaken tsi_space_take(TsiSpace* s, unsigned cls, unsigned lane, uint32_t* slab_id);
+/* Takes two slabs of TSI_CLASS_HUGE that are the halves of a huge page. As tsi_space_take. */
+bool tsi_space_take_huge(TsiSpace* s, unsigned lane, uint32_t slab_ids[2]);
+/* The chunk that a huge page would fill together with this one. */
+TSI_INLINE uint32_t tsi_space_other_half(const TsiSpace* s, uint32_t chunk) {
+    return (((uintptr_t)s->base >> TSI_CHUNK_SHIFT) + chunk) % 2 == 0 ? chunk + 1 : chunk - 1;
+}
+/* The chunk is not to be made of huge pages any more. No lock needed by who has its only slab. */
+void tsi_space_avoid_huge(TsiSpace* s, uint32_t chunk);
 /* True when so many more bytes would exceed max_bytes. */
 bool tsi_space_is_over(TsiSpace* s, size_t bytes);
 /* Puts slabs back; their pages are with the system already. Tags become POOL. */

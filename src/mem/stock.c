@@ -62,13 +62,15 @@ static void set_budget_locked(TsiStock* k, uint64_t to) {
 static void age_locked(TsiStock* k, uint32_t tick) {
     if (tick - k->gone_tick >= TSI_STOCK_SLOTS) {
         memset(k->gone, 0, sizeof k->gone);
-        k->gone_sum = 0;
+        memset(k->rued, 0, sizeof k->rued);
+        k->gone_sum = k->rued_sum = 0;
         k->gone_tick = tick;
     }
     while (k->gone_tick != tick) {
-        uint64_t* oldest = &k->gone[++k->gone_tick % TSI_STOCK_SLOTS];
-        k->gone_sum -= *oldest;
-        *oldest = 0;
+        uint32_t oldest = ++k->gone_tick % TSI_STOCK_SLOTS;
+        k->gone_sum -= k->gone[oldest];
+        k->rued_sum -= k->rued[oldest];
+        k->gone[oldest] = k->rued[oldest] = 0;
     }
 }
 
@@ -90,10 +92,14 @@ static void regret_locked(TsiStock* k, uint64_t bytes) {
     }
     if (regretted == 0) return;
     k->gone_sum -= regretted;
-    uint64_t budget = tsi_load_relaxed(&k->budget), room = k->limit - budget;
+    k->rued[k->gone_tick % TSI_STOCK_SLOTS] += regretted;
+    k->rued_sum += regretted;
     tsi_store_relaxed(&k->regretted, tsi_load_relaxed(&k->regretted) + regretted);
     tsi_store_relaxed(&k->used_ns, ns);
-    set_budget_locked(k, budget + (regretted < room ? regretted : room));
+    uint64_t budget = tsi_load_relaxed(&k->budget), to = budget + regretted;
+    if (to > k->rued_sum / 2) to = k->rued_sum / 2;
+    if (to > k->limit) to = k->limit;
+    if (to > budget) set_budget_locked(k, to);
 }
 
 /* ---- pages ---- */

@@ -28,6 +28,7 @@ typedef struct TsiOs {
     bool strict_commit;   /* the kernel charges what is writable (overcommit_memory = 2) */
     bool has_membarrier;  /* private expedited membarrier is registered */
     unsigned nodes;       /* memory nodes, 1 at least */
+    bool has_huge;        /* a wish for huge pages of 2 MiB is heard */
     /* Address space without access or charge, or NULL. */
     void* (*reserve)(size_t bytes);
     /* Makes whole pages readable and writable; 0 or an errno value. */
@@ -37,6 +38,8 @@ typedef struct TsiOs {
     void (*unmap)(void* p, size_t bytes);
     /* Of a reserved range: fill it with huge pages where it can be; a wish. */
     void (*prefer_huge)(void* p, size_t bytes);
+    /* The wish is taken back: what was given back of a huge page does not come again. */
+    void (*avoid_huge)(void* p, size_t bytes);
     /* Of a reserved range: pages touched for the first time from here on come from that memory node, as long as it has any;
      * a wish. */
     void (*prefer_node)(void* p, size_t bytes, unsigned node);

@@ -18,6 +18,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/prctl.h>
 #include <sys/random.h>
 #include <sys/syscall.h>
 #include <time.h>
@@ -62,6 +63,12 @@ static void os_unmap(void* p, size_t bytes) { (void)munmap(p, bytes); }
 static void os_prefer_huge(void* p, size_t bytes) {
     int saved = errno;
     (void)madvise(p, bytes, MADV_HUGEPAGE);
+    errno = saved;
+}
+
+static void os_avoid_huge(void* p, size_t bytes) {
+    int saved = errno;
+    (void)madvise(p, bytes, MADV_NOHUGEPAGE);
     errno = saved;
 }
 
@@ -233,6 +240,7 @@ TsiOs tsi_os = {
     .purge = os_purge,
     .unmap = os_unmap,
     .prefer_huge = os_prefer_huge,
+    .avoid_huge = os_avoid_huge,
     .prefer_node = os_prefer_node,
     .node = os_node,
     .membarrier = os_membarrier,
@@ -251,6 +259,21 @@ TsiOs tsi_os = {
 static bool read_strict_commit(void) {
     char c = 0;
     return read_file("/proc/sys/vm/overcommit_memory", &c, 1) == 1 && c == '2';
+}
+
+/* The setting of the system, then that of the size where the kernel knows one for each, then that of the process. */
+static bool read_huge(void) {
+    char text[128];
+    ssize_t n = read_file("/sys/kernel/mm/transparent_hugepage/hpage_pmd_size", text, sizeof text - 1);
+    text[n > 0 ? n : 0] = 0;
+    if (strtoull(text, NULL, 10) != 2 << 20) return false;
+    n = read_file("/sys/kernel/mm/transparent_hugepage/enabled", text, sizeof text - 1);
+    text[n > 0 ? n : 0] = 0;
+    bool on = strstr(text, "[madvise]") != NULL || strstr(text, "[always]") != NULL;
+    n = read_file("/sys/kernel/mm/transparent_hugepage/hugepages-2048kB/enabled", text, sizeof text - 1);
+    text[n > 0 ? n : 0] = 0;
+    if (n > 0 && strstr(text, "[inherit]") == NULL) on = strstr(text, "[never]") == NULL;
+    return on && prctl(PR_GET_THP_DISABLE, 0, 0, 0, 0) == 0;
 }
 
 /* "0-1" or "0,2-3": one more than the highest number. */
@@ -294,6 +317,7 @@ void tsi_os_init(void) {
     tsi_os.page_bytes = (size_t)sysconf(_SC_PAGESIZE);
     tsi_os.strict_commit = read_strict_commit();
     tsi_os.nodes = read_nodes();
+    tsi_os.has_huge = !tsi_os.strict_commit && read_huge();
     init_ticks();
     tsi_os_after_fork();
 }

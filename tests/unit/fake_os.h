@@ -38,7 +38,7 @@ typedef struct FakeRun {
 typedef struct FakeWish {
     uint8_t* from;
     size_t bytes;
-    int node; /* -1: huge pages */
+    int node; /* -1: huge pages, -2: none of them */
 } FakeWish;
 
 typedef struct FakeOs {
@@ -106,6 +106,7 @@ static void fake_wish(void* p, size_t bytes, int node) {
     pthread_mutex_unlock(&fake_os.lock);
 }
 static void fake_prefer_huge(void* p, size_t bytes) { fake_wish(p, bytes, -1); }
+static void fake_avoid_huge(void* p, size_t bytes) { fake_wish(p, bytes, -2); }
 static void fake_prefer_node(void* p, size_t bytes, unsigned node) { fake_wish(p, bytes, (int)node); }
 static unsigned fake_node(void) { return fake_os.node; }
 
@@ -144,6 +145,7 @@ static inline void fake_os_install(size_t page_bytes, bool strict_commit, bool f
         fake_os.real = tsi_os;
     }
     if (page_bytes != 0) tsi_os.page_bytes = page_bytes;
+    tsi_os.has_huge = false; /* whatever the system says */
     tsi_os.strict_commit = strict_commit;
     if (fenced) tsi_os.has_membarrier = false;
     tsi_os.reserve = fake_reserve;
@@ -151,6 +153,7 @@ static inline void fake_os_install(size_t page_bytes, bool strict_commit, bool f
     tsi_os.purge = fake_purge;
     tsi_os.membarrier = fake_membarrier;
     tsi_os.prefer_huge = fake_prefer_huge;
+    tsi_os.avoid_huge = fake_avoid_huge;
     tsi_os.prefer_node = fake_prefer_node;
     tsi_os.node = fake_node;
 }
