@@ -282,6 +282,30 @@ class TslabPhases(gdb.Command):
                 print("  (%s)" % remark)
 
 
+def field_of(of, name):
+    return {f.name: f for f in of.strip_typedefs().fields()}[name]
+
+
+def offset_in(of, name):
+    return field_of(of, name).bitpos // 8
+
+
+def type_of(of, name):
+    return field_of(of, name).type
+
+
+def pending_of(binding):
+    """Labels' records, and the phases of each that the thread has ended and the label does not have yet."""
+    offset, many = binding.layout.at("pending")
+    of = many.target()
+    sums = offset_in(of, "sums") + offset_in(type_of(of, "sums"), "ended")
+    for n in range(many.range()[1] + 1):
+        start = offset + n * of.sizeof
+        whose = int.from_bytes(binding.data[start + offset_in(of, "whose") :][:4], "little")
+        if whose != 0:
+            yield whose - 1, int.from_bytes(binding.data[start + sums :][:8], "little")
+
+
 class TslabLabels(gdb.Command):
     """What each label holds and has had: tslab labels [ALLOCATOR].
 
@@ -296,16 +320,15 @@ class TslabLabels(gdb.Command):
         for arena in arenas(argument):
             ended = {}
             for _, binding in arena.bindings.each():
-                word = binding.number("ended")
-                at = word >> CHARGE_BITS
-                ended[at] = ended.get(at, 0) + (word & ((1 << CHARGE_BITS) - 1))
+                for whose, count in pending_of(binding):
+                    ended[whose] = ended.get(whose, 0) + count
             rows = []
             for index, label in arena.labels.each():
                 mine = [p for p in arena.phases + arena.idle if p.label_at == index]
                 shard = label.layout.at("shard")[1]
                 offset, count = label.layout.at("shard")[0], shard.range()[1] + 1
                 each = shard.target().sizeof
-                first = {f.name: f.bitpos // 8 for f in shard.target().strip_typedefs().fields()}["ended"]
+                first = offset_in(shard.target(), "sums") + offset_in(type_of(shard.target(), "sums"), "ended")
                 over = ended.get(index, 0)
                 for n in range(count):
                     start = offset + n * each + first
