@@ -65,17 +65,25 @@ static TSI_NOINLINE void* bump_missed(TsiBinding* b, size_t size, TsiRef ref, bo
     return alloc_any(a, size, 1, ref, prefer, handle);
 }
 
-static TSI_NOINLINE void* alloc_ambient(SlabAllocator* s, size_t size) { return alloc_any(tsi_arena(s), size, 1, 0, false, NULL); }
+/* The allocator that the thread used last is another: true when this one is at hand now. */
+static bool turn_to(SlabAllocator* s) {
+    TsiArena* a = tsi_arena(s);
+    return a != NULL && tsi_load_relaxed(&tsi_tls.owner) != s && tsi_binding_find(a, false) != NULL && tsi_load_relaxed(&tsi_tls.owner) == s;
+}
+
+static TSI_NOINLINE void* alloc_ambient(SlabAllocator* s, size_t size) {
+    return turn_to(s) ? slab_malloc(s, size) : alloc_any(tsi_arena(s), size, 1, 0, false, NULL);
+}
 
 void* slab_malloc(SlabAllocator* s, size_t size) {
     void* p;
-    if (TSI_UNLIKELY(s == NULL || tsi_tls.serial != tsi_public(s)->serial || size - 1 >= TSI_LUT_MAX))
+    if (TSI_UNLIKELY(tsi_load_relaxed(&tsi_tls.owner) != s || size - 1 >= TSI_LUT_MAX))
         return alloc_ambient(s, size);
     TsiBinding* b = tsi_tls.binding;
     TsiHeap* h = b->heap;
     TsiRegion* r = b->region;
     TsiFast f;
-    if (tsi_bump_fits(r, tsi_bump_bytes(size))) {
+    if (r != NULL && tsi_bump_fits(r, tsi_bump_bytes(size))) {
         f = tsi_bump_fast(b, h, r, tsi_bump_bytes(size), &p);
         if (TSI_UNLIKELY(f == TSI_FAST_MISSED)) return bump_missed(b, size, 0, false, h, NULL);
     } else {
@@ -94,11 +102,16 @@ static TsiRef resolve_for_alloc(SlabAllocator* s, EpochId epoch) {
 
 TSI_INLINE TsiLine* const* cur_of(const TsiHeap* h) { return h->room != NULL ? h->room->cur : tsi_no_cur; }
 
+static void* alloc_near(SlabAllocator* s, size_t size, TsiRef ref, bool prefer);
+static TSI_NOINLINE void* alloc_far(SlabAllocator* s, size_t size, TsiRef ref, bool prefer) {
+    return turn_to(s) ? alloc_near(s, size, ref, prefer) : alloc_any(tsi_arena(s), size, 1, ref, prefer, NULL);
+}
+
 /* The fast path of an epoch that is not the thread's ambient one. */
 TSI_INLINE void* alloc_ref(SlabAllocator* s, size_t size, TsiRef ref, bool prefer) {
     void* p;
-    if (TSI_UNLIKELY(tsi_tls.serial != tsi_public(s)->serial || size - 1 >= TSI_LUT_MAX))
-        return alloc_any(tsi_arena(s), size, 1, ref, prefer, NULL);
+    if (TSI_UNLIKELY(tsi_load_relaxed(&tsi_tls.owner) != s || size - 1 >= TSI_LUT_MAX))
+        return alloc_far(s, size, ref, prefer);
     TsiBinding* b = tsi_tls.binding;
     TsiHeap* h = tsi_heap_cached(b, ref);
     if (TSI_UNLIKELY(h == NULL)) return alloc_any(b->arena, size, 1, ref, prefer, NULL);
@@ -114,11 +127,51 @@ TSI_INLINE void* alloc_ref(SlabAllocator* s, size_t size, TsiRef ref, bool prefe
     return TSI_LIKELY(f == TSI_FAST_DONE) ? p : tsi_alloc_left(b, h, p);
 }
 
+static void* alloc_near(SlabAllocator* s, size_t size, TsiRef ref, bool prefer) { return alloc_ref(s, size, ref, prefer); }
+
 void* tsi_alloc_ref(SlabAllocator* s, size_t size, TsiRef ref) { return alloc_ref(s, size, ref, false); }
 
-void* slab_malloc_epoch(SlabAllocator* s, size_t size, EpochId epoch) {
+/* What the id names is looked up, and the thread's heap there is at hand for the next call. */
+static TSI_NOINLINE void* alloc_by_id(SlabAllocator* s, size_t size, EpochId epoch) {
     TsiRef ref = resolve_for_alloc(s, epoch);
-    return TSI_LIKELY(ref != 0) ? tsi_alloc_ref(s, size, ref) : NULL;
+    if (ref == 0) return NULL;
+    void* p = alloc_far(s, size, ref, false);
+    if (tsi_load_relaxed(&tsi_tls.owner) != s) return p;
+    TsiBinding* b = tsi_tls.binding;
+    TsiHeap* h = tsi_heap_cached(b, ref);
+    if (h != NULL) b->by_id[epoch % TSI_ID_CACHE] = h;
+    return p;
+}
+
+static TSI_NOINLINE void* missed_by_id(TsiBinding* b, size_t size, EpochId epoch, TsiHeap* h, bool bumped) {
+    SlabAllocator* s = b->arena->owner;
+    if (tsi_heap_is_live(b, h)) {
+        TsiRef ref = tsi_load_relaxed(&h->ref);
+        return bumped ? bump_missed(b, size, ref, false, h, NULL) : missed(b, size, ref, false, h, NULL);
+    }
+    tsi_bracket_missed(b);
+    tsi_handover(b, h);
+    return alloc_by_id(s, size, epoch);
+}
+
+/* A heap whose id this is, and that is LIVE and the thread's, is in the incarnation which the id names: an advance, or
+ * an end, takes the heap's word out of LIVE before the id can name another. */
+void* slab_malloc_epoch(SlabAllocator* s, size_t size, EpochId epoch) {
+    void* p;
+    if (TSI_UNLIKELY(tsi_load_relaxed(&tsi_tls.owner) != s || size - 1 >= TSI_LUT_MAX)) return alloc_by_id(s, size, epoch);
+    TsiBinding* b = tsi_tls.binding;
+    TsiHeap* h = b->by_id[epoch % TSI_ID_CACHE];
+    if (TSI_UNLIKELY(tsi_load_relaxed(&h->named) != tsi_named(epoch))) return alloc_by_id(s, size, epoch);
+    TsiRegion* r = tsi_load_relaxed(&h->region);
+    TsiFast f;
+    if (tsi_bump_fits(r, tsi_bump_bytes(size))) {
+        f = tsi_bump_fast(b, h, r, tsi_bump_bytes(size), &p);
+        if (TSI_UNLIKELY(f == TSI_FAST_MISSED)) return missed_by_id(b, size, epoch, h, true);
+    } else {
+        f = tsi_alloc_fast(b, h, cur_of(h), tsi_size_lut[((size - 1) >> 4) + 1], &p);
+        if (TSI_UNLIKELY(f == TSI_FAST_MISSED)) return missed_by_id(b, size, epoch, h, false);
+    }
+    return TSI_LIKELY(f == TSI_FAST_DONE) ? p : tsi_alloc_left(b, h, p);
 }
 
 static void* zeroed(SlabAllocator* s, size_t n, size_t size, TsiRef ref) {
@@ -154,8 +207,10 @@ void* slab_aligned_alloc_epoch(SlabAllocator* s, size_t alignment, size_t size, 
 
 /* ---- handles ---- */
 
+static void* obj_near(SlabAllocator* s, uint32_t size, TsiRef ref, SlabHandle* out);
 static TSI_NOINLINE void* obj_any(SlabAllocator* s, size_t size, TsiRef ref, SlabHandle* out) {
     *out = 0;
+    if (turn_to(s)) return obj_near(s, (uint32_t)size, ref, out);
     return alloc_any(tsi_arena(s), size, 1, ref, false, out);
 }
 
@@ -163,12 +218,12 @@ static TSI_NOINLINE void* obj_any(SlabAllocator* s, size_t size, TsiRef ref, Sla
 TSI_INLINE void* obj(SlabAllocator* s, uint32_t size, TsiRef ref, SlabHandle* out) {
     void* p;
     if (out == NULL) return ref != 0 ? alloc_ref(s, size, ref, false) : slab_malloc(s, size);
-    if (TSI_UNLIKELY(s == NULL || tsi_tls.serial != tsi_public(s)->serial || size - 1 >= TSI_LUT_MAX))
+    if (TSI_UNLIKELY(tsi_load_relaxed(&tsi_tls.owner) != s || size - 1 >= TSI_LUT_MAX))
         return obj_any(s, size, ref, out);
     TsiBinding* b = tsi_tls.binding;
     TsiHeap* h = ref != 0 ? tsi_heap_cached(b, ref) : b->heap;
     if (TSI_UNLIKELY(ref != 0 && h == NULL)) return obj_any(s, size, ref, out);
-    TsiRegion* r = ref != 0 ? tsi_load_relaxed(&h->region) : b->region;
+    TsiRegion* r = tsi_load_relaxed(&h->region);
     if (tsi_bump_fits(r, tsi_bump_bytes(size)) && tsi_load_relaxed(&r->heap_at) == 0) {
         *out = 0;
         TsiFast bumped = tsi_bump_handle_fast(b, h, r, tsi_bump_bytes(size), &p, out);
@@ -180,6 +235,8 @@ TSI_INLINE void* obj(SlabAllocator* s, uint32_t size, TsiRef ref, SlabHandle* ou
     return TSI_LIKELY(f == TSI_FAST_DONE) ? p : tsi_alloc_left(b, h, p);
 }
 
+static void* obj_near(SlabAllocator* s, uint32_t size, TsiRef ref, SlabHandle* out) { return obj(s, size, ref, out); }
+
 void* alloc_obj(SlabAllocator* s, uint32_t size, SlabHandle* out) { return obj(s, size, 0, out); }
 
 void* alloc_obj_epoch(SlabAllocator* s, uint32_t size, EpochId epoch, SlabHandle* out) {
@@ -189,7 +246,9 @@ void* alloc_obj_epoch(SlabAllocator* s, uint32_t size, EpochId epoch, SlabHandle
 }
 
 static bool free_obj_in(TsiArena* a, SlabHandle h) { return a != NULL && h != 0 && tsi_free_handle(a, h); }
-static TSI_NOINLINE bool free_obj_any(SlabAllocator* s, SlabHandle h) { return free_obj_in(tsi_arena(s), h); }
+static TSI_NOINLINE bool free_obj_any(SlabAllocator* s, SlabHandle h) {
+    return turn_to(s) ? free_obj(s, h) : free_obj_in(tsi_arena(s), h);
+}
 static TSI_NOINLINE bool free_obj_never(TsiBinding* b, SlabHandle h) { return free_obj_in(b->arena, h); }
 static TSI_NOINLINE bool free_obj_missed(TsiBinding* b, SlabHandle h) {
     TsiArena* a = b->arena;
@@ -209,7 +268,7 @@ static TSI_NOINLINE bool free_left(TsiBinding* b, TsiHeap* h) {
 
 bool free_obj(SlabAllocator* s, SlabHandle handle) {
     TsiHeap* h;
-    if (TSI_UNLIKELY(s == NULL || tsi_tls.serial != tsi_public(s)->serial)) return free_obj_any(s, handle);
+    if (TSI_UNLIKELY(tsi_load_relaxed(&tsi_tls.owner) != s)) return free_obj_any(s, handle);
     TsiBinding* b = tsi_tls.binding;
     TsiFast f = tsi_free_handle_fast(b, handle, &h);
     if (TSI_LIKELY(f == TSI_FAST_DONE)) return true;
@@ -240,18 +299,11 @@ static TSI_NOINLINE bool free_any(TsiArena* a, void* p, size_t least) {
 
 static TSI_NOINLINE bool free_missed(TsiBinding* b, void* p) {
     TsiArena* a = b->arena;
-    TsiFast f = tsi_free_missed(b, p);
-    if (TSI_LIKELY(f == TSI_FAST_DONE)) return true;
-    if (f == TSI_FAST_MISSED) tsi_bracket_missed(b);
-    return free_any(a, p, 0);
-}
-
-static TSI_NOINLINE bool free_special(TsiBinding* b, void* p, TsiHeap* h, unsigned slot) {
-    TsiArena* a = b->arena;
-    TsiFast f = tsi_free_special(b, h, slot);
+    TsiHeap* h;
+    TsiFast f = tsi_free_missed(b, p, &h);
     if (TSI_LIKELY(f == TSI_FAST_DONE)) return true;
     if (f == TSI_FAST_LEFT) return free_left(b, h);
-    tsi_bracket_missed(b);
+    if (f == TSI_FAST_MISSED) tsi_bracket_missed(b);
     return free_any(a, p, 0);
 }
 
@@ -260,27 +312,31 @@ static TSI_NOINLINE bool free_bumped_missed(TsiBinding* b, void* p) {
     return tsi_free_bumped(b, p) || free_any(a, p, 0);
 }
 
-static TSI_NOINLINE bool free_bumped(TsiBinding* b, void* p, uint32_t key) {
+static TSI_NOINLINE bool free_bumped(TsiBinding* b, void* p, uint32_t entry) {
     TsiHeap* h;
     TsiRegion* r;
-    TsiFast f = tsi_bump_free(b, p, key, &h, &r);
+    TsiFast f = tsi_bump_free(b, p, entry, &h, &r);
     if (TSI_LIKELY(f == TSI_FAST_DONE)) return true;
     if (f == TSI_FAST_MISSED) return free_bumped_missed(b, p);
     return f == TSI_FAST_LEFT ? free_left(b, h) : tsi_bump_spare(b, h, r);
 }
 
-static TSI_NOINLINE bool free_never(TsiBinding* b, void* p) { return free_any(b->arena, p, 0); }
-static TSI_NOINLINE bool free_whole(SlabAllocator* s, void* p) { return free_any(tsi_arena(s), p, 0); }
+static TSI_NOINLINE bool free_never(TsiBinding* b, void* p) {
+    b->covered = tsi_load_acquire(&b->arena->space.covered); /* pairs with cover in space.c */
+    return free_any(b->arena, p, 0);
+}
+static TSI_NOINLINE bool free_whole(SlabAllocator* s, void* p) {
+    return turn_to(s) ? slab_free_checked(s, p) : free_any(tsi_arena(s), p, 0);
+}
 
 TSI_INLINE bool free_inline(SlabAllocator* s, void* p) {
     TsiHeap* h;
-    unsigned slot;
-    if (TSI_UNLIKELY(s == NULL || tsi_tls.serial != tsi_public(s)->serial)) return free_whole(s, p);
+    unsigned at;
+    if (TSI_UNLIKELY(tsi_load_relaxed(&tsi_tls.owner) != s)) return free_whole(s, p);
     TsiBinding* b = tsi_tls.binding;
-    TsiFast f = tsi_free_fast(b, p, &h, &slot);
+    TsiFast f = tsi_free_fast(b, p, &h, &at);
     if (TSI_LIKELY(f == TSI_FAST_DONE)) return true;
-    if (f == TSI_FAST_BUMPED) return free_bumped(b, p, slot);
-    if (f == TSI_FAST_SPECIAL) return free_special(b, p, h, slot);
+    if (f == TSI_FAST_BUMPED) return free_bumped(b, p, at);
     if (f == TSI_FAST_MISSED) return free_missed(b, p);
     return f == TSI_FAST_LEFT ? free_left(b, h) : free_never(b, p);
 }

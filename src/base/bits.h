@@ -60,4 +60,7 @@ TSI_INLINE uint64_t tsi_lowest_bits(uint64_t w, unsigned n) {
     return w & ~rest;
 }
 
+/* bits in 0..63 */
+TSI_INLINE uint64_t tsi_rotate_right(uint64_t x, unsigned bits) { return x >> bits | x << (-bits & 63); }
+
 #endif

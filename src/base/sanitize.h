@@ -1,5 +1,5 @@
 /*
- * sanitize.h - what MemorySanitizer cannot know. Nothing in other builds.
+ * sanitize.h - what sanitizers cannot know. Nothing in other builds.
  */
 #ifndef TSI_BASE_SANITIZE_H
 #define TSI_BASE_SANITIZE_H
@@ -9,6 +9,16 @@
 #include <sanitizer/msan_interface.h>
 #define TSI_DEFINED(p, bytes) __msan_unpoison((p), (bytes))
 #endif
+#if __has_feature(thread_sanitizer)
+#define TSI_WATCHED_THREADS 1
+#endif
+#endif
+#if !defined(TSI_WATCHED_THREADS) && defined(__SANITIZE_THREAD__)
+#define TSI_WATCHED_THREADS 1
+#endif
+/* ThreadSanitizer looks at every access. */
+#ifndef TSI_WATCHED_THREADS
+#define TSI_WATCHED_THREADS 0
 #endif
 
 /* The bytes at p have their values from where MemorySanitizer does not look: from the system, or from the compiler. */

@@ -36,25 +36,6 @@ static void* line_pop(TsiBinding* b, TsiLine* l, unsigned cls) {
     return l->base + tsi_class_offset(&b->classes->c[cls], slot);
 }
 
-/* Makes another line current; false when there is no memory for one. */
-static bool next_line(TsiBinding* b, TsiHeap* h, unsigned cls) {
-    TsiArena* a = b->arena;
-    TsiSpace* s = &a->space;
-    TsiRoom* room = h->room;
-    if (room->head[cls] == 0) {
-        uint32_t slab_id;
-        if (!tsi_slab_take(b, h, cls, TSI_OPEN_OWNED, &slab_id)) return false;
-        const TsiClass* c = &b->classes->c[cls];
-        for (uint32_t n = 1u << c->lines_log2, first = tsi_first_line(c, slab_id); n != 0; n--)
-            tsi_room_push(a, room, cls, h, tsi_line(s, first + n - 1));
-    }
-    TsiLine* l = tsi_line(s, room->head[cls] - 1);
-    room->head[cls] = l->link;
-    tsi_store_relaxed(&l->flags, tsi_load_relaxed(&l->flags) & (uint8_t)~TSI_LINE_LISTED);
-    room->cur[cls] = l;
-    return true;
-}
-
 /* The allocation that a cut refill was to make miss: takes in the rest, then is timed. NULL when there is no rest. */
 static TSI_COLD void* sampled_pop(TsiBinding* b, TsiHeap* h, TsiLine* l, unsigned cls) {
     b->cut = NULL;
@@ -77,19 +58,12 @@ static TSI_COLD void* cut_pop(TsiBinding* b, TsiHeap* h, TsiLine* l, unsigned cl
     return line_pop(b, l, cls);
 }
 
-/* What a line from the room's list cannot lack, as long as the lists are right: counted, and mended by leaving the line
+/* A line that cannot be in the room's list, as long as the lists are right: counted, and mended by leaving the line
  * where adoption or the next free finds it. Reached by fault injection only. */
-static void line_mend(TsiBinding* b, TsiHeap* h, TsiLine* l, unsigned cls) {
-    TsiArena* a = b->arena;
-    uint32_t id = tsi_line_id(&a->space, l), slab_id = tsi_slab_of_line(&a->space, id);
-    uint64_t tag = tsi_load_relaxed(&tsi_slab(&a->space, slab_id)->tag);
-    bool ours = tsi_tag_state(tag) == TSI_SLAB_OWNED && tsi_chunk_class(&a->space, id >> 10) == cls &&
-                tsi_heap(a, tsi_tag_index(tag))->primary == h->index;
-    bool has_room = tsi_load_relaxed(&l->avail) != 0 || tsi_line_free_bits(&a->space, l, id) != 0;
-    if (TSI_LIKELY(ours && has_room)) return;
+static TSI_COLD void line_mend(TsiBinding* b, const TsiHeap* h, TsiLine* l, unsigned cls) {
+    bool ours = tsi_line_heap(b, l)->primary == h->index;
     TsiStopwatch w = b->period != 0 ? tsi_sample_start() : (TsiStopwatch){0, 0, 0};
-    h->room->cur[cls] = tsi_no_cur[0];
-    if (ours) (void)tsi_line_park(b, l, &b->classes->c[cls]);
+    if (ours) (void)tsi_line_leave(b, cls, l);
     tsi_sample_repair(b, ours ? 0 : 1, w);
 }
 
@@ -100,63 +74,57 @@ static void count_closed(TsiBinding* b, unsigned cls) {
     tsi_probe_slow_path(b->arena->owner, cls - 1, b->classes->c[cls].size, TSI_SLOW_CLOSED);
 }
 
-/* The commonest change of lines, told by what it does not find: nothing is free in the current line, whose token is armed
- * (T4: so others who free there from now on will tell), and of the next line others have freed nothing. NULL, and nothing done,
- * when it is not so. */
-static void* next_ready(TsiBinding* b, TsiHeap* h, unsigned cls) {
-    TsiSpace* s = &b->arena->space;
-    TsiRoom* room = h->room;
-    if (room == NULL || room->head[cls] == 0 || h->bumps || b->cut != NULL) return NULL;
-    TsiLine *was = room->cur[cls], *l = tsi_line(s, room->head[cls] - 1);
+/* Makes a line of the queue current that has `least` free slots, if one is among the next few. */
+static bool next_listed(TsiBinding* b, TsiHeap* h, unsigned cls, unsigned least) {
     const TsiClass* c = &b->classes->c[cls];
-    uint8_t flags = tsi_load_relaxed(&was->flags);
-    uint64_t others = tsi_load_seq(&was->remote[0]) | tsi_load_seq(&was->remote[1]); /* T4 */
-    if (was == tsi_no_cur[0] || (flags & TSI_LINE_ARMED) == 0) return NULL;
-    if ((tsi_load_relaxed(&was->avail) | tsi_load_relaxed(&was->freed) | (uint32_t)others) != 0) return NULL;
-    uint64_t freed = tsi_load_relaxed(&l->freed), theirs = tsi_load_relaxed(&l->remote[0]) | tsi_load_relaxed(&l->remote[1]);
-    /* Relaxed: what is in freed, this thread freed itself or took from others with an acquire before (handles.h). */
-    uint64_t tag = tsi_load_relaxed(&tsi_slab(s, tsi_slab_of_line(s, room->head[cls] - 1))->tag);
-    bool plain = tsi_load_relaxed(&l->heap_at) == tsi_heap_at(h) && (uint32_t)theirs == 0 && tsi_load_relaxed(&l->avail) == 0;
-    if (!plain || freed == 0 || (tag & TSI_SLAB_HANDLED) != 0) return NULL;
-    /* As tsi_line_park, then next_line, then tsi_line_refill. */
-    tsi_store_relaxed(&was->flags, flags | TSI_LINE_PARKED);
-    tsi_line_await(was, c->threshold);
-    room->head[cls] = l->link;
-    tsi_store_relaxed(&l->flags, tsi_load_relaxed(&l->flags) & (uint8_t)~TSI_LINE_LISTED);
-    room->cur[cls] = l;
-    tsi_store_release(&l->avail, freed); /* invariant F: before the bits leave freed */
-    tsi_store_release(&l->freed, 0);     /* pairs with the acquire of whoever asks "is it free?" */
-    /* last: pairs with handed_out in settle.c */
-    tsi_store_release(&l->issued, tsi_load_relaxed(&l->issued) + (freed == c->full ? c->slots : tsi_popcount(freed)));
-    tsi_count(&b->counters[cls].parked);
-    tsi_count_slow(b, h, cls, TSI_SLOW_FULL);
-    return line_pop(b, l, cls);
+    for (;;) {
+        TsiLine* l = tsi_room_pop(&b->arena->space, h->room, c, cls, least);
+        if (l == NULL) return false;
+        bool ours = tsi_line_heap(b, l)->primary == h->index;
+        if (TSI_LIKELY(ours && (tsi_load_relaxed(&l->avail) != 0 || tsi_line_refill(b, l, c, least) != 0))) {
+            h->room->cur[cls] = l;
+            return true;
+        }
+        line_mend(b, h, l, cls);
+    }
+}
+
+/* Takes a slab; its first line is current. */
+static bool next_slab(TsiBinding* b, TsiHeap* h, unsigned cls) {
+    TsiSpace* s = &b->arena->space;
+    uint32_t slab_id;
+    if (!tsi_slab_take(b, h, cls, TSI_OPEN_OWNED, &slab_id)) return false;
+    const TsiClass* c = &b->classes->c[cls];
+    uint32_t first = tsi_first_line(c, slab_id);
+    for (uint32_t n = (1u << c->lines_log2) - 1; n != 0; n--) tsi_room_push(b->arena, h->room, cls, tsi_line(s, first + n), true);
+    h->room->cur[cls] = tsi_line(s, first);
+    return true;
 }
 
 /* NULL without memory; whoever does not try again counts that. */
 static void* class_alloc(TsiBinding* b, TsiHeap* h, unsigned cls) {
     const TsiClass* c = &b->classes->c[cls];
     if (!tsi_heap_ensure_room(b, h)) return NULL;
+    TsiRoom* room = h->room;
     if (TSI_UNLIKELY(b->cuts)) {
-        void* p = cut_pop(b, h, h->room->cur[cls], cls);
+        void* p = cut_pop(b, h, room->cur[cls], cls);
         if (p != NULL) return p;
     }
-    unsigned cause = h->room->cur[cls] == tsi_no_cur[0] ? TSI_SLOW_NULL : TSI_SLOW_FULL;
+    unsigned cause = room->cur[cls] == tsi_no_cur[0] ? TSI_SLOW_NULL : TSI_SLOW_FULL;
     for (;;) {
-        TsiLine* l = h->room->cur[cls];
+        TsiLine* l = room->cur[cls];
         if (l != tsi_no_cur[0]) {
             if (tsi_load_relaxed(&l->avail) != 0 || tsi_line_refill(b, l, c, c->threshold) != 0) {
                 tsi_count_slow(b, h, cls, cause);
                 return line_pop(b, l, cls);
             }
-            if (!tsi_line_park(b, l, c)) continue;
-            tsi_count(&b->counters[cls].parked);
-            h->room->cur[cls] = tsi_no_cur[0];
+            if (!tsi_line_leave(b, cls, l)) continue;
+            room->cur[cls] = tsi_no_cur[0];
         }
-        if (h->room->head[cls] == 0 && !tsi_heap_adopt_more(b, h)) cause = TSI_SLOW_MISS;
-        bool listed = h->room->head[cls] != 0;
-        if (!next_line(b, h, cls)) return NULL;
-        if (listed) line_mend(b, h, h->room->cur[cls], cls);
+        if (next_listed(b, h, cls, c->threshold) || tsi_heap_adopt_more(b, h)) continue;
+        cause = TSI_SLOW_MISS;
+        /* Without memory few free slots will do. */
+        if (!next_slab(b, h, cls) && !next_listed(b, h, cls, 1)) return NULL;
     }
 }
 
@@ -175,10 +143,9 @@ TSI_COLD void* tsi_alloc_left(TsiBinding* b, TsiHeap* h, void* p) {
 void* tsi_alloc_again(TsiBinding* b, TsiHeap* h, unsigned cls, SlabHandle* handle) {
     TsiLine* l = (TsiLine*)(uintptr_t)tsi_load_relaxed(&b->busy);
     const TsiClass* c = &b->classes->c[cls];
-    uint64_t freed = tsi_load_relaxed(&l->freed);
-    uint64_t others = tsi_load_relaxed(&l->remote[0]) | tsi_load_relaxed(&l->remote[1]);
+    uint64_t freed = tsi_load_relaxed(&l->freed) & c->full;
     bool plain = tsi_load_relaxed(&h->word) == b->live_word && tsi_load_relaxed(&l->avail) == 0 && !b->cuts &&
-                 (uint32_t)others == 0 && tsi_popcount(freed) >= c->threshold;
+                 tsi_remote_seen(l) == 0 && tsi_popcount(freed) >= c->threshold;
     bool waiting = tsi_load_relaxed(&b->inbox) != TSI_INBOX_EMPTY || tsi_load_relaxed(&b->arena->has_displaced);
     if (!plain || waiting || (handle != NULL && !tsi_line_is_handled(l))) return NULL;
     /* As tsi_line_refill, with nothing of others to merge. */
@@ -188,7 +155,7 @@ void* tsi_alloc_again(TsiBinding* b, TsiHeap* h, unsigned cls, SlabHandle* handl
     uint64_t tag = tsi_load_relaxed(&tsi_slab(s, tsi_slab_of_line(s, id))->tag);
     if (TSI_UNLIKELY((tag & TSI_SLAB_HANDLED) != 0)) tsi_counts_even(s, l, id, tsi_tag_seq(tag), freed);
     tsi_store_release(&l->avail, freed); /* invariant F: before the bits leave freed */
-    tsi_store_release(&l->freed, 0);     /* pairs with the acquire of whoever asks "is it free?" */
+    tsi_store_release(&l->freed, ~c->full); /* pairs with the acquire of whoever asks "is it free?" */
     tsi_store_release(&l->issued, tsi_load_relaxed(&l->issued) + tsi_popcount(freed)); /* as in tsi_line_refill */
     if (handle != NULL && (*handle = tsi_handle_here(b, c, l, tsi_ctz64(freed))) == 0) return NULL;
     tsi_count_slow(b, h, cls, TSI_SLOW_FULL);
@@ -199,7 +166,11 @@ void* tsi_alloc_again(TsiBinding* b, TsiHeap* h, unsigned cls, SlabHandle* handl
 
 static void* slab_alloc(TsiBinding* b, TsiHeap* h, size_t size, unsigned cls, size_t align) {
     void* p = tsi_bump_alloc(b, h, size, align);
-    return p != NULL ? p : class_alloc(b, h, cls);
+    if (p != NULL) return p;
+    unsigned hard = b->budget.hard; /* in the way of the smallest region that would do: that is told of, and not what a slab lacked */
+    p = class_alloc(b, h, cls);
+    if (p == NULL && hard != 0) b->budget.hard = (uint8_t)hard;
+    return p;
 }
 
 /* Ends a bracket of the whole heap in which something was allocated. */
@@ -244,7 +215,7 @@ static TsiOutcome alloc_in_heap(TsiBinding* b, TsiHeap* h, TsiRef ref, size_t si
 /* Binding and heap are known to be right for the call: the bracket goes over from the line to all of the heap. */
 void* tsi_alloc_more(TsiBinding* b, TsiHeap* h, size_t size, unsigned cls) {
     TsiLine* l = (TsiLine*)(uintptr_t)tsi_load_relaxed(&b->busy);
-    TsiHeap* of = l == tsi_no_cur[0] ? h : (TsiHeap*)(void*)((uint8_t*)b->heaps_base + tsi_load_relaxed(&l->heap_at));
+    TsiHeap* of = l == tsi_no_cur[0] ? h : tsi_line_heap(b, l);
     bool owned = tsi_load_relaxed(&h->word) == b->live_word && tsi_load_relaxed(&of->word) == b->live_word;
     bool waiting = tsi_load_relaxed(&b->inbox) != TSI_INBOX_EMPTY || tsi_load_relaxed(&b->arena->has_displaced);
     if (!owned || waiting || b->cuts || tsi_tls.exiting) return NULL;
@@ -253,8 +224,7 @@ void* tsi_alloc_more(TsiBinding* b, TsiHeap* h, size_t size, unsigned cls) {
     if (TSI_UNLIKELY(left)) tsi_handover(b, of);
     if (left || !tsi_bracket_enter(b, h, tsi_busy_all(h))) return NULL;
     b->budget.soft = b->budget.hard = 0;
-    void* p = next_ready(b, h, cls);
-    if (p == NULL) p = slab_alloc(b, h, size, cls, 1);
+    void* p = slab_alloc(b, h, size, cls, 1);
     TsiBudgetEvents e;
     bool tell = TSI_UNLIKELY(b->budget.soft != 0) && p != NULL;
     if (tell) e = b->budget;

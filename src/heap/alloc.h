@@ -16,7 +16,7 @@ typedef enum TsiFast {
     TSI_FAST_LEFT,   /* done; the caller tail-calls what hands over */
     TSI_FAST_MISSED, /* busy still names the line: the caller tail-calls what starts with tsi_bracket_missed */
     TSI_FAST_NEVER,  /* nothing was entered */
-    TSI_FAST_SPECIAL, /* busy names the line, which is the thread's: the caller tail-calls what goes on by its `special` */
+    TSI_FAST_SPECIAL, /* done; the region looks empty, see bump.h */
     TSI_FAST_BUMPED   /* nothing was entered; it is a region's, see bump.h */
 } TsiFast;
 
@@ -28,7 +28,7 @@ TSI_INLINE TsiFast tsi_alloc_fast(TsiBinding* b, TsiHeap* h, TsiLine* const* cur
     uint64_t avail = tsi_load_relaxed(&l->avail);
     if (TSI_UNLIKELY(tsi_load_relaxed(&h->word) != live || avail == 0)) return TSI_FAST_MISSED;
     tsi_store_relaxed(&l->avail, avail & (avail - 1));
-    *out = l->base + tsi_class_offset(&b->classes->c[cls], tsi_ctz64(avail));
+    *out = l->base + ((uint64_t)tsi_ctz64(avail) << l->shift);
     tsi_bracket_clear(b);
     return TSI_LIKELY(tsi_load_relaxed(&h->word) == live) ? TSI_FAST_DONE : TSI_FAST_LEFT;
 }

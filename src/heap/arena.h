@@ -59,6 +59,7 @@ enum {
     TSI_HEAPS_MAX = 1 << 21,
     TSI_ROOMS_MAX = 1 << 18,
     TSI_HEAP_CACHE = 64,
+    TSI_ID_CACHE = 16,
     TSI_RECORD_CACHE = 32,
     TSI_LEFT_MAX = 256
 };
@@ -78,7 +79,10 @@ enum { TSI_REFUSED_LATE = SLAB_MISUSE_COUNT, TSI_REFUSED_MEMORY, TSI_REFUSED_BUD
 typedef struct TsiRoom {
     uint32_t index;
     TsiLine* cur[TSI_SMALL_CLASSES + 1];
-    uint32_t head[TSI_SMALL_CLASSES + 1]; /* line id + 1 */
+    /* A queue in two stacks, of line id + 1: what comes is put at the back, which is turned over when the front is empty. So
+     * to file a line its own words are written, and no other's. */
+    uint32_t head[TSI_SMALL_CLASSES + 1];
+    uint32_t back[TSI_SMALL_CLASSES + 1];
 } TsiRoom;
 
 enum { TSI_SHARED_LANES = 4 };
@@ -91,6 +95,7 @@ typedef struct TsiLanes {
 typedef struct TsiHeap {
     uint32_t index;
     _Atomic uint64_t word;      /* binding << 8 | state */
+    _Atomic uint64_t named;     /* tsi_named of the id that names the incarnation while it is ACTIVE */
     _Atomic TsiRef ref;         /* incarnation; 0 while free */
     TsiRoom* room;              /* [own] NULL until the first slab of a class */
     _Atomic(TsiRegion*) region; /* [own] that objects are bumped in, or tsi_no_region */
@@ -197,16 +202,18 @@ typedef struct TsiBinding {
     _Alignas(64) uint64_t live_word; /* the word of this binding's live heaps; TSI_FENCED when brackets need fences */
     TsiHeap* heap;      /* ambient heap, or tsi_no_heap */
     TsiLine** cur;      /* its current lines by class */
-    TsiRegion* region;  /* that it bumps */
+    TsiRegion* region;  /* that it bumps, or NULL */
     _Atomic uint64_t busy; /* 0, a TsiLine* or TsiRegion*, or a TsiHeap* | 1: all of that incarnation's heaps of this thread */
     uint8_t* base;
     TsiHeap* heaps_base;
     const TsiClassTable* classes;
     /* second line */
-    uint64_t payload_bytes;
-    uint8_t* regions;
+    uint64_t covered; /* of the space, as the thread last looked: what its frees may look up */
+    const TsiEntry* entries;
+    uint8_t* words;
     const TsiChunkKey* keys;
     TsiLine* lines; /* of chunk 0 */
+    uint64_t payload_bytes;
     _Atomic uint64_t* counts;
     uint64_t secret;
     TsiArena* arena;
@@ -223,6 +230,7 @@ typedef struct TsiBinding {
     uint64_t ready_bytes; /* of their regions, and of those that were flushed and not met since */
     TsiHeap* by_inc[TSI_HEAP_CACHE];
     TsiRef by_ref[TSI_HEAP_CACHE]; /* shared mode: what by_inc was found for */
+    TsiHeap* by_id[TSI_ID_CACHE]; /* heaps that calls have named by an id, or tsi_no_heap */
     TsiWarm warm;
     TsiLearned learned[TSI_LEARNED];
     uint32_t period;      /* sampling; 0 = off */
@@ -318,8 +326,14 @@ TSI_INLINE TsiBinding* tsi_binding_at(const TsiArena* a, uint64_t heap_word) {
 TSI_INLINE TsiInc* tsi_heap_inc(const TsiArena* a, TsiHeap* h) {
     return tsi_inc(&a->phases, tsi_ref_index(tsi_load_relaxed(&h->ref)));
 }
-/* What TsiLine.heap_at holds for a heap. Record 0 is never handed out, so 0 is nobody's. */
+/* What heap_at and home of a line or region hold for a heap. Record 0 is never handed out, so 0 is nobody's. */
 TSI_INLINE uint32_t tsi_heap_at(const TsiHeap* h) { return h->index * (uint32_t)sizeof(TsiHeap); }
+/* The heap that a line of the arena's is in, or record 0, which is nobody's. */
+TSI_INLINE TsiHeap* tsi_line_heap(const TsiBinding* b, const TsiLine* l) {
+    return (TsiHeap*)(void*)((uint8_t*)b->heaps_base + tsi_load_relaxed(&l->home));
+}
+/* What TsiHeap.named holds for an id: not 0, which is in records that have gone. */
+TSI_INLINE uint64_t tsi_named(EpochId id) { return 1ull << 32 | id; }
 /* Counters: single writer, so a load and a store will do. */
 #define tsi_count(p) tsi_store_relaxed((p), tsi_load_relaxed(p) + 1)
 

@@ -24,7 +24,7 @@ TsiRegion tsi_no_region;
 static void set_region(TsiBinding* b, TsiHeap* h, TsiRegion* r) {
     tsi_store_relaxed(&h->region, r);
     tsi_store_relaxed(&h->last, NULL);
-    if (b != NULL && b->heap == h) b->region = r;
+    if (b != NULL && b->heap == h) b->region = r != &tsi_no_region ? r : NULL;
 }
 
 void tsi_bump_drop(TsiBinding* b, TsiHeap* h) {
@@ -227,15 +227,14 @@ static void* take_timed(TsiBinding* b, TsiHeap* h, TsiRegion* r, uint32_t bytes,
 
 /* The same, at the end of a grant. */
 static TSI_COLD void* take_watched(TsiBinding* b, TsiHeap* h, TsiRegion* r, uint32_t bytes, size_t align) {
-    bool first = tsi_load_relaxed(&r->rel) == 0; /* of a heap that has waited for the phase: slow by itself */
-    bool due = tsi_grant_settle(b, h) && !first;
+    bool due = tsi_grant_settle(b, h);
     void* p = due ? take_timed(b, h, r, bytes, align) : take_aligned(r, bytes, align);
     if (p == NULL) return NULL;
-    if (h->lanes == NULL && !first) { /* shared heaps are bumped under their stripe only: all of that is slow */
+    if (h->lanes == NULL) { /* shared heaps are bumped under their stripe only: all of that is slow */
         if (b->period != 0 && !due) (void)tsi_sample_pass(b, 1);
         b->popped = true;
     }
-    tsi_grant_open(b, h, bytes, first);
+    tsi_grant_open(b, h, bytes, false);
     return p;
 }
 

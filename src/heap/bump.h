@@ -60,21 +60,20 @@ TSI_INLINE TsiFast tsi_bump_fast(TsiBinding* b, TsiHeap* h, TsiRegion* r, uint32
 }
 
 /*
- * The owner's free of an object in a region, of whose chunk tsi_free_fast has read the key. heap_at as there. *out is
+ * The owner's free of an object in a region, of which tsi_free_fast has read the entry. heap_at as there. *out is
  * the heap when the result is LEFT or SPECIAL: then the object was freed, the bracket is closed, and its region *of,
  * which is not the current one, looks empty. MISSED: nothing done, the bracket is open.
  */
-TSI_INLINE TsiFast tsi_bump_free(TsiBinding* b, const void* p, uint32_t key, TsiHeap** out, TsiRegion** of) {
-    uint64_t off = (uint64_t)((uintptr_t)p - (uintptr_t)b->base), live = b->live_word;
-    uint32_t in_chunk = (uint32_t)off & ((1u << TSI_CHUNK_SHIFT) - 1);
-    uint8_t* regions = b->regions + (off >> TSI_CHUNK_SHIFT << TSI_REGIONS_SHIFT);
-    TsiRegion* r = (TsiRegion*)(void*)(regions + TSI_REGIONS_MAP) + (in_chunk >> (key & 31));
-    _Atomic uint8_t* byte = (_Atomic uint8_t*)regions + (in_chunk >> TSI_GRANULE_SHIFT);
+TSI_INLINE TsiFast tsi_bump_free(TsiBinding* b, const void* p, uint32_t entry, TsiHeap** out, TsiRegion** of) {
+    uint64_t live = b->live_word;
+    TsiRegion* r = (TsiRegion*)(void*)b->words + (entry & ~TSI_ENTRY_REGION);
     tsi_bracket_name(b, tsi_busy_region(r));
     TsiHeap* h = (TsiHeap*)(void*)((uint8_t*)b->heaps_base + tsi_load_relaxed(&r->heap_at));
     if (TSI_UNLIKELY(tsi_load_relaxed(&h->word) != live)) return TSI_FAST_MISSED;
     uint8_t gen = r->gen;
-    if (TSI_UNLIKELY(tsi_load_relaxed(byte) != gen || (off & (TSI_GRANULE - 1)) != 0)) return TSI_FAST_MISSED;
+    uint64_t at = (uint64_t)((uintptr_t)p - (uintptr_t)tsi_load_relaxed(&r->base));
+    _Atomic uint8_t* byte = tsi_load_relaxed(&r->map) + (at >> TSI_GRANULE_SHIFT);
+    if (TSI_UNLIKELY(tsi_load_relaxed(byte) != gen || (at & (TSI_GRANULE - 1)) != 0)) return TSI_FAST_MISSED;
     tsi_store_relaxed(byte, (uint8_t)(gen | TSI_MARK_OWN));
     uint32_t freed = tsi_load_relaxed(&r->freed) + 1;
     tsi_store_release(&r->freed, freed); /* pairs with tsi_region_sum */
@@ -102,7 +101,7 @@ TSI_INLINE bool tsi_bump_extend(TsiRegion* r, uint32_t start, uint32_t rel, size
  */
 TSI_INLINE TsiFast tsi_bump_grow_last(TsiBinding* b, TsiHeap* h, const void* p, size_t size) {
     uint64_t live = b->live_word;
-    TsiRegion* r = b->region;
+    TsiRegion* r = tsi_load_relaxed(&h->region);
     tsi_bracket_name(b, tsi_busy_region(r));
     if (TSI_UNLIKELY(tsi_load_relaxed(&h->word) != live)) return TSI_FAST_MISSED;
     uint32_t rel = tsi_load_relaxed(&r->rel), end;
@@ -117,19 +116,17 @@ TSI_INLINE TsiFast tsi_bump_grow_last(TsiBinding* b, TsiHeap* h, const void* p, 
 /* The same in any heap, and of an object that has a region alone. LEFT: of *out. NEVER: nothing entered. */
 TSI_INLINE TsiFast tsi_bump_grow_fast(TsiBinding* b, const void* p, size_t size, TsiHeap** out) {
     uint64_t off = (uint64_t)((uintptr_t)p - (uintptr_t)b->base), live = b->live_word;
-    if (TSI_UNLIKELY(off >= b->payload_bytes || size - 1 >= TSI_SMALL_MAX)) return TSI_FAST_NEVER;
-    uint32_t key = tsi_load_acquire(&b->keys[off >> TSI_CHUNK_SHIFT]); /* as in tsi_free_fast */
-    if (TSI_UNLIKELY((key & TSI_KEY_REGION) == 0)) return TSI_FAST_NEVER;
-    uint32_t in_chunk = (uint32_t)off & ((1u << TSI_CHUNK_SHIFT) - 1), start = in_chunk & ((1u << (key & 31)) - 1), end;
-    uint8_t* regions = b->regions + (off >> TSI_CHUNK_SHIFT << TSI_REGIONS_SHIFT);
-    TsiRegion* r = (TsiRegion*)(void*)(regions + TSI_REGIONS_MAP) + (in_chunk >> (key & 31));
+    if (TSI_UNLIKELY(off >= b->covered || size - 1 >= TSI_SMALL_MAX)) return TSI_FAST_NEVER;
+    uint32_t entry = tsi_load_acquire(&b->entries[off >> TSI_LINE_MIN_SHIFT]), end; /* as in tsi_free_fast */
+    if (TSI_UNLIKELY((entry & TSI_ENTRY_REGION) == 0)) return TSI_FAST_NEVER;
+    TsiRegion* r = (TsiRegion*)(void*)b->words + (entry & ~TSI_ENTRY_REGION);
     tsi_bracket_name(b, tsi_busy_region(r));
     TsiHeap* h = (TsiHeap*)(void*)((uint8_t*)b->heaps_base + tsi_load_relaxed(&r->heap_at));
     if (TSI_UNLIKELY(tsi_load_relaxed(&h->word) != live)) return TSI_FAST_MISSED;
-    uint32_t rel = tsi_load_relaxed(&r->rel);
+    uint32_t start = (uint32_t)((uintptr_t)p - (uintptr_t)tsi_load_relaxed(&r->base)), rel = tsi_load_relaxed(&r->rel);
     bool current = p == tsi_load_relaxed(&h->last) && rel == tsi_load_relaxed(&h->last_end); /* then the region is current */
     if (TSI_UNLIKELY(!current && (start != 0 || !r->alone))) return TSI_FAST_MISSED;
-    if (TSI_UNLIKELY(tsi_load_relaxed((_Atomic uint8_t*)regions + (in_chunk >> TSI_GRANULE_SHIFT)) != r->gen)) return TSI_FAST_MISSED;
+    if (TSI_UNLIKELY(tsi_load_relaxed(&tsi_load_relaxed(&r->map)[start >> TSI_GRANULE_SHIFT]) != r->gen)) return TSI_FAST_MISSED;
     if (TSI_UNLIKELY(!tsi_bump_extend(r, start, rel, size, &end))) return TSI_FAST_MISSED;
     if (current) tsi_store_relaxed(&h->last_end, end);
     tsi_bracket_clear(b);

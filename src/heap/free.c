@@ -26,8 +26,8 @@ TSI_INLINE int slot_check(TsiLine* l, unsigned slot, uint32_t seq, uint64_t* rem
     /* acquire, and in this order: invariant F */
     *remote = tsi_load_acquire(&l->remote[slot >> 5]);
     uint64_t freed = tsi_load_acquire(&l->freed), avail = tsi_load_acquire(&l->avail);
-    if (!tsi_remote_is(*remote, seq)) return SLAB_MISUSE_STALE_FREE;
-    bool gone = ((freed | avail) >> slot & 1) != 0 || (*remote >> (slot & 31) & 1) != 0;
+    if (!tsi_remote_is(slot >> 5, *remote, seq)) return SLAB_MISUSE_STALE_FREE;
+    bool gone = ((freed | avail) >> slot & 1) != 0 || (*remote & tsi_remote_bit(slot)) != 0;
     return gone ? SLAB_MISUSE_DOUBLE_FREE : TSI_FREE_OK;
 }
 
@@ -67,15 +67,6 @@ bool tsi_place_ref(TsiArena* a, const TsiPlace* at, TsiRef* ref) {
 
 /* ---- the owner ---- */
 
-/* The owner's free that gives a parked line enough room; in a bracket that names the line, or all of the incarnation. Rooms
- * are the owner's alone. */
-static void unpark(TsiBinding* b, TsiHeap* h, unsigned cls, TsiLine* l) {
-    TsiRoom* room = tsi_heap(b->arena, h->primary)->room;
-    if (room == NULL) return;
-    tsi_room_push(b->arena, room, cls, h, l);
-    tsi_count(&b->counters[cls].unparked);
-}
-
 /* Frees as the owner. False when the heap is not (any longer) the thread's: free remotely. */
 static bool free_as_owner(TsiArena* a, TsiBinding* b, const TsiPlace* at, uint64_t tag, int* result) {
     TsiSpace* s = &a->space;
@@ -88,18 +79,7 @@ static bool free_as_owner(TsiArena* a, TsiBinding* b, const TsiPlace* at, uint64
                 tsi_tag_index(now) == h->index;
     if (ours) {
         *result = tsi_slot_check(s, at, tsi_tag_seq(tag), &remote);
-        if (*result == TSI_FREE_OK) {
-            TsiLine* l = tsi_line(s, at->line_id);
-            const TsiClass* c = &s->classes->c[at->cls];
-            unsigned flags = tsi_load_relaxed(&l->flags);
-            /* release: pairs with the acquire in tsi_slot_check */
-            tsi_store_release(&l->freed, tsi_load_relaxed(&l->freed) | 1ull << at->slot);
-            if ((flags & (TSI_LINE_PARKED | TSI_LINE_RETIRED)) == TSI_LINE_PARKED) {
-                unsigned n = tsi_popcount(tsi_line_free_bits(s, l, at->line_id));
-                if (n < c->threshold) tsi_line_await(l, c->threshold - n);
-                else unpark(b, h, at->cls, l);
-            }
-        }
+        if (*result == TSI_FREE_OK) tsi_line_freed(b, tsi_line(s, at->line_id), at->slot);
     }
     tsi_bracket_leave(b, h);
     return ours;
@@ -161,30 +141,32 @@ static TSI_NOINLINE void count_retry(TsiArena* a, TsiBinding* b, TsiPlace at) {
     tsi_add_relaxed(&a->free_retries_by_label[at.cls][tsi_label_lane(&a->phases.labels, label)], 1);
 }
 
-TsiFast tsi_free_otherwise(TsiBinding* b, TsiHeap* h, unsigned slot) {
-    TsiLine* l = (TsiLine*)(uintptr_t)tsi_load_relaxed(&b->busy);
-    unsigned special = tsi_load_relaxed(&l->special);
-    uint64_t freed = tsi_load_relaxed(&l->freed), bit = 1ull << slot;
-    if ((special & TSI_SPECIAL_HANDLED) != 0) return tsi_free_counted(b, h, slot);
-    /* A parked line has nothing ready. */
-    if ((freed & bit) != 0 || (tsi_load_relaxed(&l->remote[slot >> 5]) >> (slot & 31) & 1) != 0) return TSI_FAST_MISSED;
-    tsi_store_release(&l->freed, freed | bit); /* pairs with the acquire in tsi_slot_check */
-    if (special == 1) unpark(b, h, tsi_chunk_class(&b->arena->space, tsi_line_id(&b->arena->space, l) >> 10), l);
+/* The line in `busy` is in h, which is the thread's. */
+static TsiFast free_here(TsiBinding* b, TsiHeap* h, TsiLine* l, const void* p) {
+    uint64_t slot = tsi_rotate_right((uint64_t)((uintptr_t)p - (uintptr_t)l->base), l->shift);
+    if (slot >= TSI_LINE_SLOTS) return TSI_FAST_MISSED;
+    if (tsi_line_is_handled(l)) return tsi_free_counted(b, h, l, (unsigned)slot);
+    uint64_t gone = tsi_load_relaxed(&l->freed) | tsi_load_relaxed(&l->avail) | tsi_remote_seen(l);
+    if ((gone >> slot & 1) != 0) return TSI_FAST_MISSED;
+    tsi_line_freed(b, l, (unsigned)slot);
     tsi_bracket_clear(b);
     return TSI_LIKELY(tsi_load_relaxed(&h->word) == b->live_word) ? TSI_FAST_DONE : TSI_FAST_LEFT;
 }
 
-TsiFast tsi_free_missed(TsiBinding* b, const void* p) {
+TsiFast tsi_free_missed(TsiBinding* b, const void* p, TsiHeap** out) {
     TsiArena* a = b->arena;
     TsiSpace* s = &a->space;
     TsiLine* l = (TsiLine*)(uintptr_t)tsi_load_relaxed(&b->busy);
+    *out = tsi_line_heap(b, l); /* as in tsi_free_fast, where it is the thread's */
+    if (tsi_load_relaxed(&(*out)->word) == b->live_word) return free_here(b, *out, l, p);
+    if ((uint8_t*)l == b->words) return TSI_FAST_MISSED;
     TsiPlace at = {.line_id = tsi_line_id(s, l)};
     at.cls = tsi_chunk_class(s, at.line_id >> 10);
     const TsiClass* c = &b->classes->c[at.cls];
     uint32_t line = at.line_id & (TSI_CHUNK_LINES - 1), in_line = (uint32_t)((uintptr_t)p - (uintptr_t)b->base) & c->line_mask;
     at.slot = tsi_class_slot(c, in_line);
     /* The chunk may have changed class since the line was found. */
-    if (line >= (1u << TSI_CHUNK_SHIFT) >> c->line_shift || tsi_class_offset(c, at.slot) != in_line) return TSI_FAST_MISSED;
+    if (line >= (1u << TSI_CHUNK_SHIFT) >> c->line_shift || !tsi_class_starts(c, in_line)) return TSI_FAST_MISSED;
     at.slab_id = (at.line_id >> 10) << 8 | line >> c->lines_log2;
     TsiSlab* slab = tsi_slab(s, at.slab_id);
     uint64_t tag = tsi_load_seq(&slab->tag);
@@ -197,7 +179,7 @@ TsiFast tsi_free_missed(TsiBinding* b, const void* p) {
     if (tsi_chunk_class(s, at.line_id >> 10) != at.cls) return TSI_FAST_NEVER; /* read after the tag, as in tsi_free_place */
     uint64_t word;
     if (slot_check(l, at.slot, tsi_tag_seq(tag), &word) != TSI_FREE_OK) return TSI_FAST_NEVER;
-    uint64_t to = word | 1ull << (at.slot & 31);
+    uint64_t to = word | tsi_remote_bit(at.slot);
     tsi_count(&b->counters[at.cls].free_tries);
     if (!tsi_cas_seq(&l->remote[at.slot >> 5], &word, to)) { /* as in free_as_other, which goes on */
         count_retry(a, b, at);
@@ -214,7 +196,7 @@ static int free_as_other(TsiArena* a, TsiBinding* b, const TsiPlace* at, uint32_
         uint64_t word;
         int bad = slot_check(l, at->slot, seq, &word);
         if (bad != TSI_FREE_OK) return bad;
-        uint64_t to = word | 1ull << (at->slot & 31);
+        uint64_t to = word | tsi_remote_bit(at->slot);
         if (b != NULL) tsi_count(&b->counters[at->cls].free_tries);
         /* seq_cst: publishes the caller's use of the object to the next owner (merge: acquire), and
          * orders the bit before the tag we read next */

@@ -34,61 +34,38 @@ TSI_INLINE bool tsi_place_is_live(TsiArena* a, const TsiPlace* at, uint64_t* tag
 bool tsi_slab_ref(TsiArena* a, const TsiPlace* at, TsiRef* ref);
 /* Incarnation of a live object. */
 bool tsi_place_ref(TsiArena* a, const TsiPlace* at, TsiRef* ref);
-/* The owner's free in a bracket that names the line. wait: what the line's `special` counts down, or 0. */
-TSI_INLINE TsiFast tsi_free_slot(TsiBinding* b, TsiHeap* h, TsiLine* l, unsigned slot, unsigned wait) {
-    uint64_t freed = tsi_load_relaxed(&l->freed);
-    uint32_t remote = (uint32_t)tsi_load_relaxed(&l->remote[slot >> 5]);
-    if (TSI_UNLIKELY((tsi_load_relaxed(&l->avail) | freed) >> slot & 1)) return TSI_FAST_MISSED;
-    if (TSI_UNLIKELY(remote >> (slot & 31) & 1)) return TSI_FAST_MISSED;
-    if (wait != 0) tsi_store_relaxed(&l->special, (uint8_t)(wait - 1));
-    tsi_store_relaxed(&l->freed, freed | 1ull << slot);
-    tsi_bracket_clear(b);
-    return TSI_LIKELY(tsi_load_relaxed(&h->word) == b->live_word) ? TSI_FAST_DONE : TSI_FAST_LEFT;
-}
-
 /*
- * The owner's free of a slot of an ordinary line. *out is the heap when the result is LEFT or SPECIAL, *at then the slot; when it
- * is BUMPED, *at is the chunk's key.
+ * The owner's free of a slot of an ordinary line. *out is the heap when the result is LEFT; when it is BUMPED, *at is the entry.
  *
  * heap_at is read inside the bracket, before the heap's word. A slab that has left heap h has its heap_at
  * cleared before h's word leaves SEIZED or DEAD, and only this thread makes the word LIVE for itself
- * again; so "heap_at names h, and h is LIVE and mine" means that the slab is in h.
+ * again; so "heap_at names h, and h is LIVE and mine" means that the slab is in h. Then it has been there since before this
+ * call, its chunk has had its class as long, and the entry that led here is the chunk's: the line holds p.
  */
 TSI_INLINE TsiFast tsi_free_fast(TsiBinding* b, const void* p, TsiHeap** out, unsigned* at) {
     uint64_t off = (uint64_t)((uintptr_t)p - (uintptr_t)b->base);
-    if (TSI_UNLIKELY(off >= b->payload_bytes)) return TSI_FAST_NEVER;
-    size_t chunk = off >> TSI_CHUNK_SHIFT;
-    uint32_t key = tsi_load_acquire(&b->keys[chunk]); /* pairs with set_class */
-    if (TSI_UNLIKELY((key & TSI_KEY_REGION) != 0)) {
-        *at = key;
-        return TSI_FAST_BUMPED;
-    }
-    const TsiClass* c = tsi_key_class(b->classes, key);
-    uint32_t in_line = (uint32_t)off & c->line_mask;
-    uint32_t slot = in_line >> c->unit_shift;
-    if (TSI_UNLIKELY(c->offs[slot] != in_line)) return TSI_FAST_NEVER;
-    uint32_t in_chunk = (uint32_t)off & ((1u << TSI_CHUNK_SHIFT) - 1);
-    TsiLine* l = b->lines + chunk * TSI_META_STRIDE + (in_chunk >> tsi_key_line_shift(key));
+    if (TSI_UNLIKELY(off >= b->covered)) return TSI_FAST_NEVER;
+    uint32_t entry = tsi_load_acquire(&b->entries[off >> TSI_LINE_MIN_SHIFT]); /* pairs with entries_set */
+    *at = entry;
+    if (TSI_UNLIKELY((entry & TSI_ENTRY_REGION) != 0)) return TSI_FAST_BUMPED;
+    TsiLine* l = (TsiLine*)(void*)b->words + entry;
     tsi_bracket_name(b, tsi_busy_line(l));
     TsiHeap* h = (TsiHeap*)(void*)((uint8_t*)b->heaps_base + tsi_load_relaxed(&l->heap_at));
     if (TSI_UNLIKELY(tsi_load_relaxed(&h->word) != b->live_word)) return TSI_FAST_MISSED;
+    /* An interior pointer's low bits are turned to the top. */
+    uint64_t slot = tsi_rotate_right((uint64_t)((uintptr_t)p - (uintptr_t)l->base), l->shift);
+    if (TSI_UNLIKELY(slot >= TSI_LINE_SLOTS)) return TSI_FAST_MISSED;
+    uint64_t freed = tsi_load_relaxed(&l->freed), gone = freed | tsi_load_relaxed(&l->avail) | tsi_remote_seen(l);
+    if (TSI_UNLIKELY(gone >> slot & 1)) return TSI_FAST_MISSED;
+    tsi_store_relaxed(&l->freed, freed | 1ull << slot);
+    tsi_bracket_clear(b);
     *out = h;
-    *at = slot;
-    if (TSI_UNLIKELY(tsi_load_relaxed(&l->special) != 0)) return TSI_FAST_SPECIAL;
-    return tsi_free_slot(b, h, l, slot, 0);
+    return TSI_LIKELY(tsi_load_relaxed(&h->word) == b->live_word) ? TSI_FAST_DONE : TSI_FAST_LEFT;
 }
 
-/* As tsi_free_special, where that is the last step of a countdown, or none. */
-TsiFast tsi_free_otherwise(TsiBinding* b, TsiHeap* h, unsigned slot);
-/* Goes on where tsi_free_fast found a line with a `special`, in its bracket. MISSED: nothing done, the bracket is open. */
-TSI_INLINE TsiFast tsi_free_special(TsiBinding* b, TsiHeap* h, unsigned slot) {
-    TsiLine* l = (TsiLine*)(uintptr_t)tsi_load_relaxed(&b->busy);
-    unsigned special = tsi_load_relaxed(&l->special);
-    bool counts_down = special > 1 && special <= TSI_SPECIAL_WAIT;
-    return TSI_LIKELY(counts_down) ? tsi_free_slot(b, h, l, slot, special) : tsi_free_otherwise(b, h, slot);
-}
-/* The commonest miss of tsi_free_fast, in its bracket: the slab is another thread's, and of the class that the pointer was
- * judged by. MISSED: nothing done, the bracket is open. NEVER: nothing done, and the bracket is closed. */
-TsiFast tsi_free_missed(TsiBinding* b, const void* p);
+/* What tsi_free_fast missed, in its bracket. The line is the thread's: its first free since it was parked, or one that has
+ * issued handles. Or the slab is another thread's, and of the class that the pointer was judged by. *out is the heap when the
+ * result is LEFT. MISSED: nothing done, the bracket is open. NEVER: nothing done, and the bracket is closed. */
+TsiFast tsi_free_missed(TsiBinding* b, const void* p, TsiHeap** out);
 
 #endif

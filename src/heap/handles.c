@@ -57,7 +57,7 @@ void tsi_handle_issue_held(TsiArena* a, void* p, TsiIssue* out) {
     if (!region && !tsi_space_commit_counts(s, out->at.line_id >> 10)) return;
     if (!flag_slab(s, out->at.slab_id, out->seq)) return;
     if (region) tsi_store_relaxed(&tsi_region(s, out->at.slab_id)->heap_at, 0); /* frees by handle and by pointer meet in the map byte */
-    else tsi_line_mark_handled(tsi_line(s, out->at.line_id));
+    else if (!a->options.shared) tsi_line_mark_handled(tsi_line(s, out->at.line_id));
     uint64_t tag = tsi_load_seq(tag_word);
     if (!generation_of(a, &out->at, tag, &generation, &word)) return;
     out->spent = generation >= TSI_GEN_LIMIT;
@@ -98,7 +98,7 @@ SlabHandle tsi_handle_of(TsiArena* a, TsiBinding* b, const TsiPlace* at) {
     uint32_t seq = tsi_tag_seq(tag);
     if (!flag_slab(s, at->slab_id, seq)) return 0;
     bool marked = region ? tsi_load_acquire(&tsi_region(s, at->slab_id)->heap_at) == 0
-                         : (tsi_load_acquire(&tsi_line(s, at->line_id)->special) & TSI_SPECIAL_HANDLED) != 0;
+                         : tsi_load_acquire(&tsi_line(s, at->line_id)->handled) != 0;
     bool plain_frees = !marked && !a->options.shared; /* where no owner frees, every free looks at the flag */
     if (plain_frees && !mark_own_line(a, b, at, seq)) {
         if (region) tsi_store_seq(&tsi_region(s, at->slab_id)->heap_at, 0); /* its owner's next free looks at the map byte as others do */
@@ -185,17 +185,13 @@ bool tsi_free_handle(TsiArena* a, SlabHandle h) {
     return bad == TSI_FREE_OK;
 }
 
-TsiFast tsi_free_counted(TsiBinding* b, TsiHeap* h, unsigned slot) {
+TsiFast tsi_free_counted(TsiBinding* b, TsiHeap* h, TsiLine* l, unsigned slot) {
     TsiSpace* s = &b->arena->space;
-    TsiLine* l = (TsiLine*)(uintptr_t)tsi_load_relaxed(&b->busy);
-    unsigned special = tsi_load_relaxed(&l->special);
-    if (!tsi_special_counts(special)) return TSI_FAST_MISSED;
-    uint64_t remote = tsi_load_relaxed(&l->remote[slot >> 5]), freed = tsi_load_relaxed(&l->freed);
     _Atomic uint64_t* at = &tsi_counts(s, tsi_line_id(s, l))[slot];
-    bool gone = ((tsi_load_relaxed(&l->avail) | freed) >> slot & 1) != 0 || (remote >> (slot & 31) & 1) != 0;
-    if (gone || !tsi_count_move(at, tsi_remote_seq(remote), tsi_load_relaxed(at))) return TSI_FAST_MISSED;
-    if (TSI_UNLIKELY(special != TSI_SPECIAL_HANDLED)) tsi_store_relaxed(&l->special, (uint8_t)(special - 1));
-    tsi_store_release(&l->freed, freed | 1ull << slot); /* pairs with the acquire in tsi_slot_check */
+    uint32_t seq = tsi_remote_seq(0, tsi_load_relaxed(&l->remote[0]));
+    bool gone = ((tsi_load_relaxed(&l->avail) | tsi_load_relaxed(&l->freed) | tsi_remote_seen(l)) >> slot & 1) != 0;
+    if (gone || !tsi_count_move(at, seq, tsi_load_relaxed(at))) return TSI_FAST_MISSED;
+    tsi_line_freed(b, l, slot);
     tsi_bracket_clear(b);
     return TSI_LIKELY(tsi_load_relaxed(&h->word) == b->live_word) ? TSI_FAST_DONE : TSI_FAST_LEFT;
 }

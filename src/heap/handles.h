@@ -7,7 +7,7 @@
  * the bracket of its plain ones: there the line's slab cannot leave its incarnation, so its seq and base stand still.
  *
  * A slab whose tag has the flag HANDLED has counts: refills make them even. Whoever asks for a handle sets it. The mark
- * HANDLED in `special` of a line says that its owner knows: it alone sets it, inside its bracket, and only then issues and frees on its
+ * `handled` of a line says that its owner knows: it alone sets it, inside its bracket, and only then issues and frees on its
  * own. Before that its plain frees do not count, and a handle that another thread asked for ends at the refill; that thread
  * makes sure, by a membarrier after setting the flag, that a free which it does not see is followed by a refill
  * that sees the flag. Where the membarrier fails there is no handle, unless the owner's brackets are fenced.
@@ -64,9 +64,9 @@ TSI_INLINE SlabHandle tsi_handle_here(const TsiBinding* b, const TsiClass* c, co
     if (TSI_UNLIKELY(!tsi_line_is_handled(l))) return 0;
     uint64_t off = (uint64_t)(l->base - b->base);
     uint32_t id = (uint32_t)(off >> TSI_CHUNK_SHIFT) << 10 | ((uint32_t)off & ((1u << TSI_CHUNK_SHIFT) - 1)) >> c->line_shift;
-    uint32_t place = tsi_handle_place(id, slot), seq = tsi_remote_seq(tsi_load_relaxed(&l->remote[0]));
+    uint32_t place = tsi_handle_place(id, slot), seq = tsi_remote_seq(0, tsi_load_relaxed(&l->remote[0]));
     uint32_t count = tsi_count_of(tsi_load_relaxed(&b->counts[place]), seq);
-    uint32_t generation = l->gen_base + count / 2;
+    uint32_t generation = tsi_load_relaxed(&tsi_slab(&b->arena->space, tsi_slab_at(c, id))->gen_base) + count / 2;
     if (TSI_UNLIKELY((count & 1) != 0)) return 0; /* two branches: joined, they are six instructions */
     if (TSI_UNLIKELY(generation >= TSI_GEN_LIMIT)) return 0;
     return tsi_handle_make(b->secret, place, generation);
@@ -91,12 +91,6 @@ TSI_INLINE TsiFast tsi_obj_fast(TsiBinding* b, TsiHeap* h, TsiLine* const* cur, 
     return TSI_LIKELY(tsi_load_relaxed(&h->word) == b->live_word) ? TSI_FAST_DONE : TSI_FAST_LEFT;
 }
 
-/* Whether a counted free can be the owner's quick one: not where others are to be looked at, and not the last that a parked
- * line waits for. */
-TSI_INLINE bool tsi_special_counts(unsigned special) {
-    return TSI_LIKELY(special == TSI_SPECIAL_HANDLED) || special > (TSI_SPECIAL_HANDLED | 1);
-}
-
 /* The owner's free by handle, as tsi_free_fast: the same places are looked at, in the same order. */
 TSI_INLINE TsiFast tsi_free_handle_fast(TsiBinding* b, SlabHandle handle, TsiHeap** out) {
     uint32_t place = tsi_handle_place_of(handle), id = tsi_place_line(place);
@@ -111,28 +105,26 @@ TSI_INLINE TsiFast tsi_free_handle_fast(TsiBinding* b, SlabHandle handle, TsiHea
         return TSI_FAST_NEVER;
     TsiLine* l = b->lines + (size_t)chunk * TSI_META_STRIDE + line;
     tsi_bracket_name(b, tsi_busy_line(l));
-    TsiHeap* h = (TsiHeap*)(void*)((uint8_t*)b->heaps_base + tsi_load_relaxed(&l->heap_at));
-    if (TSI_UNLIKELY(tsi_load_relaxed(&h->word) != b->live_word || !tsi_special_counts(tsi_load_relaxed(&l->special))))
-        return TSI_FAST_MISSED;
-    uint64_t remote = tsi_load_relaxed(&l->remote[slot >> 5]);
-    if (TSI_UNLIKELY(remote >> (slot & 31) & 1)) return TSI_FAST_MISSED;
-    if (TSI_UNLIKELY((tsi_load_relaxed(&l->avail) | tsi_load_relaxed(&l->freed)) >> slot & 1)) return TSI_FAST_MISSED;
+    TsiHeap* h = tsi_line_heap(b, l);
+    bool counts = tsi_line_is_handled(l) && (tsi_load_relaxed(&l->flags) & TSI_LINE_PARKED) == 0;
+    if (TSI_UNLIKELY(tsi_load_relaxed(&h->word) != b->live_word || !counts)) return TSI_FAST_MISSED;
+    uint64_t gone = tsi_load_relaxed(&l->avail) | tsi_load_relaxed(&l->freed) | tsi_remote_seen(l);
+    if (TSI_UNLIKELY(gone >> slot & 1)) return TSI_FAST_MISSED;
+    uint32_t seq = tsi_remote_seq(0, tsi_load_relaxed(&l->remote[0]));
     _Atomic uint64_t* at = &b->counts[place];
-    uint64_t word = tsi_load_relaxed(at), now = tsi_count_now(word, tsi_remote_seq(remote));
-    uint32_t generation = l->gen_base + (uint32_t)now / 2;
+    uint64_t word = tsi_load_relaxed(at), now = tsi_count_now(word, seq);
+    uint32_t generation = tsi_load_relaxed(&tsi_slab(&b->arena->space, tsi_slab_at(c, id))->gen_base) + (uint32_t)now / 2;
     if (TSI_UNLIKELY(tsi_handle_stamp(b->secret, place, generation) != tsi_handle_stamp_of(handle) || generation >= TSI_GEN_LIMIT))
         return TSI_FAST_MISSED;
     /* decides among racing frees, as tsi_count_move, which the slow path asks when it fails */
     if (TSI_UNLIKELY((now & 1) != 0 || !tsi_cas_seq(at, &word, now + 1))) return TSI_FAST_MISSED;
-    unsigned special = tsi_load_relaxed(&l->special);
-    if (TSI_UNLIKELY(special != TSI_SPECIAL_HANDLED)) tsi_store_relaxed(&l->special, (uint8_t)(special - 1));
     tsi_store_release(&l->freed, tsi_load_relaxed(&l->freed) | 1ull << slot); /* pairs with the acquire in tsi_slot_check */
     tsi_bracket_clear(b);
     *out = h;
     return TSI_LIKELY(tsi_load_relaxed(&h->word) == b->live_word) ? TSI_FAST_DONE : TSI_FAST_LEFT;
 }
 
-/* tsi_free_otherwise where the line has issued handles. */
-TsiFast tsi_free_counted(TsiBinding* b, TsiHeap* h, unsigned slot);
+/* The owner's free by pointer in a line that has issued handles, as tsi_free_here. */
+TsiFast tsi_free_counted(TsiBinding* b, TsiHeap* h, TsiLine* l, unsigned slot);
 
 #endif

@@ -89,6 +89,7 @@ bool tsi_heap_ensure_room(TsiBinding* b, TsiHeap* h) {
     r->index = index;
     memcpy(r->cur, tsi_no_cur, sizeof r->cur);
     memset(r->head, 0, sizeof r->head);
+    memset(r->back, 0, sizeof r->back);
     h->room = r;
     if (b->heap == h) b->cur = r->cur;
     return true;
@@ -104,12 +105,14 @@ void tsi_room_give(TsiArena* a, TsiBinding* b, TsiHeap* h) {
 void tsi_binding_set_ambient(TsiBinding* b, TsiHeap* h) {
     b->heap = h;
     b->cur = h->room != NULL ? h->room->cur : tsi_no_cur;
-    b->region = tsi_load_relaxed(&h->region);
+    TsiRegion* r = tsi_load_relaxed(&h->region);
+    b->region = r != &tsi_no_region ? r : NULL;
 }
 
-void tsi_heap_rebuild_room(TsiBinding* b, TsiHeap* h, TsiHeap* primary) {
+void tsi_heap_rebuild_room(TsiBinding* b, TsiHeap* h) {
     TsiArena* a = b->arena;
     const TsiSpace* s = &a->space;
+    TsiRoom* room = tsi_heap(a, h->primary)->room;
     for (uint32_t at = h->slabs; at != 0; at = tsi_slab(s, at - 1)->next) {
         uint32_t id = at - 1;
         unsigned cls = tsi_chunk_class(s, id >> 8);
@@ -118,12 +121,9 @@ void tsi_heap_rebuild_room(TsiBinding* b, TsiHeap* h, TsiHeap* primary) {
         for (uint32_t i = 0, first = tsi_first_line(c, id); i < 1u << c->lines_log2; i++) {
             TsiLine* l = tsi_line(s, first + i);
             uint8_t flags = tsi_load_relaxed(&l->flags) & (uint8_t)~(TSI_LINE_LISTED | TSI_LINE_PARKED);
-            uint64_t room = tsi_load_relaxed(&l->avail) | tsi_line_free_bits(s, l, first + i);
-            bool ready = tsi_load_relaxed(&l->avail) != 0 || tsi_popcount(room) >= c->threshold;
             tsi_store_relaxed(&l->flags, flags);
-            tsi_line_await(l, 0);
             if ((flags & TSI_LINE_RETIRED) != 0) tsi_store_relaxed(&l->flags, flags | TSI_LINE_PARKED);
-            else if (ready || !tsi_line_park(b, l, c)) tsi_room_push(a, primary->room, cls, h, l);
+            else if (tsi_load_relaxed(&l->avail) != 0 || !tsi_line_leave(b, cls, l)) tsi_room_push(a, room, cls, l, false);
         }
     }
 }
@@ -206,6 +206,7 @@ TsiHeap* tsi_heap_birth_locked(TsiArena* a, TsiInc* i, TsiRef ref, uint32_t inde
     h->spare = h->looked = h->alone = 0;
     h->bumped = 0;
     h->ranked = false;
+    tsi_store_relaxed(&h->named, tsi_named(tsi_load_relaxed(&i->id)));
     h->bumps = (tsi_load_relaxed(&i->id) & TSI_DOMAIN_ID_BIT) != 0 && a->options.bump != TSI_BUMP_OFF;
     h->slabs = 0;
     tsi_store_relaxed(&h->slab_count, 0);
@@ -275,7 +276,7 @@ TsiBirth tsi_heap_get(TsiBinding* b, TsiRef ref, TsiHeap** out) {
     if (adopted && tsi_bracket_enter(b, *out, tsi_busy_all(*out))) {
         if (tsi_load_relaxed(&(*out)->ref) == ref) { /* as in alloc_in_heap */
             (*out)->primary = (*out)->index;
-            if (tsi_heap_ensure_room(b, *out)) tsi_heap_rebuild_room(b, *out, *out);
+            if (tsi_heap_ensure_room(b, *out)) tsi_heap_rebuild_room(b, *out);
         }
         tsi_bracket_leave(b, *out);
     }
@@ -294,7 +295,7 @@ bool tsi_heap_adopt_more(TsiBinding* b, TsiHeap* h) {
     own_link(b, more);
     more->primary = h->index;
     /* Our bracket names all heaps of the incarnation, `more` from its compare-exchange on. */
-    tsi_heap_rebuild_room(b, more, h);
+    tsi_heap_rebuild_room(b, more);
     return true;
 }
 
@@ -308,14 +309,6 @@ void tsi_heap_detach_locked(TsiBinding* b, TsiHeap* h) {
     tsi_add_relaxed(&tsi_heap_inc(a, h)->detached, 1);
     /* seq_cst: publishes the owner's plain stores to the next owner or sweeper */
     tsi_store_seq(&h->word, tsi_heap_word(0, TSI_HEAP_DETACHED));
-}
-
-void tsi_heap_let_go(TsiBinding* b, TsiRef ref) {
-    TsiHeap* h = ref != 0 ? tsi_heap_cached(b, ref) : NULL;
-    if (h == NULL || h->lanes != NULL) return; /* in shared mode it is anybody's anyway */
-    uint64_t live = tsi_heap_word(b->index, TSI_HEAP_LIVE);
-    (void)tsi_cas_seq(&h->word, &live, tsi_heap_word(b->index, TSI_HEAP_RETIRE)); /* as in tsi_heaps_detach_all */
-    tsi_handover(b, h);
 }
 
 void tsi_heaps_detach_all(TsiBinding* b) {

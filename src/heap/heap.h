@@ -33,8 +33,8 @@ TSI_INLINE void tsi_inc_opened_locked(TsiInc* i, uint64_t now_ns) {
 }
 /* Takes over an ownerless heap of the same incarnation, for its slabs with room. Inside the heap's bracket. */
 bool tsi_heap_adopt_more(TsiBinding* b, TsiHeap* h);
-/* Files every line of h that has room in the room of `primary` and parks the others; inside the bracket. */
-void tsi_heap_rebuild_room(TsiBinding* b, TsiHeap* h, TsiHeap* primary);
+/* Files every line of h that has room in the room of its primary and parks the others; inside the bracket. */
+void tsi_heap_rebuild_room(TsiBinding* b, TsiHeap* h);
 /* Gives the heap a room; false without memory. */
 bool tsi_heap_ensure_room(TsiBinding* b, TsiHeap* h);
 void tsi_room_give(TsiArena* a, TsiBinding* b, TsiHeap* h);
@@ -46,8 +46,6 @@ void tsi_heap_free(TsiArena* a, TsiBinding* b, TsiHeap* h);
 void tsi_heaps_prune(TsiBinding* b);
 /* Thread exit: no heap has this owner afterwards. */
 void tsi_heaps_detach_all(TsiBinding* b);
-/* Own thread, outside of brackets: its heap in an incarnation, if it has one, is anybody's from here on. */
-void tsi_heap_let_go(TsiBinding* b, TsiRef ref);
 /* The owner lets go of a heap that is not being swept; the stripe is held. */
 void tsi_heap_detach_locked(TsiBinding* b, TsiHeap* h);
 /* Puts a heap at the front of the binding's ambient slot. */
@@ -67,14 +65,16 @@ void tsi_binding_flush_records(TsiBinding* b);
 uint64_t tsi_line_free_bits(const TsiSpace* s, TsiLine* l, uint32_t line_id);
 /* Moves remote and freed slots to avail if there are at least `least`; returns how many avail has. */
 unsigned tsi_line_refill(TsiBinding* b, TsiLine* l, const TsiClass* c, unsigned least);
-/* Takes a used-up line out of use until slots are freed; false when it has room again already. */
-bool tsi_line_park(TsiBinding* b, TsiLine* l, const TsiClass* c);
-/* Own frees that a parked line waits for; 0: none. */
-TSI_INLINE void tsi_line_await(TsiLine* l, unsigned frees) {
-    tsi_store_relaxed(&l->special, (uint8_t)((tsi_load_relaxed(&l->special) & ~TSI_SPECIAL_WAIT) | frees));
-}
-/* Files a line with room. */
-void tsi_room_push(TsiArena* a, TsiRoom* r, unsigned cls, TsiHeap* h, TsiLine* l);
+/* Puts a used-up line where its free slots are found: at the back of the room's queue when it has some, else it is parked.
+ * False when it has enough for a refill. */
+bool tsi_line_leave(TsiBinding* b, unsigned cls, TsiLine* l);
+/* The owner's free of a slot: its bit, and a parked line goes into its room. */
+void tsi_line_freed(TsiBinding* b, TsiLine* l, unsigned slot);
+/* Files a line with room. `front`: it is the next. */
+void tsi_room_push(TsiArena* a, TsiRoom* r, unsigned cls, TsiLine* l, bool front);
+/* Takes the line out that has waited longest of those with slots ready, or `least` free; a few are looked at, and those with
+ * less wait on. NULL when none of them has. */
+TsiLine* tsi_room_pop(const TsiSpace* s, TsiRoom* r, const TsiClass* c, unsigned cls, unsigned least);
 /* Puts the token into the remote word, see line.c; false when the slab has left its incarnation. Any thread. */
 bool tsi_line_arm(TsiSpace* s, uint32_t line_id, uint32_t seq);
 /* Takes the token out of the word if enough slots are free; true: the caller has it. Any thread. */

@@ -1,10 +1,10 @@
 /*
  * line.c - full lines and how they come back.
  *
- * A line whose avail is empty is refilled from its freed and remote bits. With fewer than
- * `threshold` of them it is parked: it leaves the room, and its owner has to learn when enough slots
- * are free. The owner's own frees count down in `special`. Frees of other threads see the *token*, one bit of
- * remote word 0.
+ * A line whose avail is empty is refilled from its freed and remote bits where they are `threshold` or more. With fewer it
+ * waits at the back of its room's queue and gathers more; with none it is *parked*: it leaves the room, and its owner has to
+ * learn when slots are free. The owner's own first free there does not find heap_at and files the line. Frees of other threads
+ * see the *token*, one bit of remote word 0, and deliver it when `threshold` slots are free.
  *
  * Invariants
  *   T1  The token of a line is in exactly one place: in the remote word (armed), with a freer or in an
@@ -17,9 +17,8 @@
  *       pops it there looks at all its lines and passes it on as a freer would (tsi_line_notify).
  *   T4  Arming and freeing cross: the owner arms, then counts again; a freer sets its bit, then looks for
  *       the token. Both are seq_cst, so at least one sees the other.
- * Each side judges by what it sees: the owner counts its own frees only, from what was free when it parked the line. So fewer
- * than 2 * threshold slots, less than half of a line, can stay unnoticed, until others free one more there, the owner has
- * freed as many as it waits for, or the epoch ends.
+ * So of a parked line fewer than `threshold` slots, all freed by others, can stay unnoticed, until its owner frees one there,
+ * others free more, or the epoch ends.
  */
 #include "base/check.h"
 #include "base/probes.h"
@@ -32,20 +31,64 @@
 uint64_t tsi_line_free_bits(const TsiSpace* s, TsiLine* l, uint32_t line_id) {
     _Atomic uint64_t* r = tsi_remote(s, line_id);
     uint64_t w0 = tsi_load_seq(&r[0]), w1 = tsi_load_seq(&r[1]); /* T4 */
-    return tsi_remote_bits(w0, w1) | tsi_load_acquire(&l->freed); /* invariant F: remote before freed */
+    uint64_t freed = tsi_load_acquire(&l->freed); /* invariant F: remote before freed */
+    return tsi_remote_bits(w0, w1) | (freed & s->classes->c[tsi_chunk_class(s, line_id >> 10)].full);
 }
 
-void tsi_room_push(TsiArena* a, TsiRoom* r, unsigned cls, TsiHeap* h, TsiLine* l) {
+void tsi_room_push(TsiArena* a, TsiRoom* r, unsigned cls, TsiLine* l, bool front) {
+    uint32_t* stack = front ? &r->head[cls] : &r->back[cls];
     tsi_store_relaxed(&l->flags, (uint8_t)((tsi_load_relaxed(&l->flags) & ~TSI_LINE_PARKED) | TSI_LINE_LISTED));
-    tsi_line_await(l, 0);
-    tsi_store_relaxed(&l->heap_at, tsi_heap_at(h));
-    l->link = r->head[cls];
-    r->head[cls] = tsi_line_id(&a->space, l) + 1;
+    if (!tsi_line_is_handled(l)) tsi_store_relaxed(&l->heap_at, tsi_load_relaxed(&l->home));
+    l->link = *stack;
+    *stack = tsi_line_id(&a->space, l) + 1;
+}
+
+/* The back in the order in which it came. */
+static void turn_over(const TsiSpace* s, TsiRoom* r, unsigned cls) {
+    for (uint32_t at = r->back[cls], next; at != 0; at = next) {
+        TsiLine* l = tsi_line(s, at - 1);
+        next = l->link;
+        l->link = r->head[cls];
+        r->head[cls] = at;
+    }
+    r->back[cls] = 0;
+}
+
+enum { LOOKS = 8 };
+
+TsiLine* tsi_room_pop(const TsiSpace* s, TsiRoom* r, const TsiClass* c, unsigned cls, unsigned least) {
+    for (unsigned looks = 0; looks < LOOKS; looks++) {
+        if (r->head[cls] == 0) turn_over(s, r, cls);
+        uint32_t at = r->head[cls];
+        if (at == 0) return NULL;
+        TsiLine* l = tsi_line(s, at - 1);
+        r->head[cls] = l->link;
+        uint64_t free = (tsi_load_relaxed(&l->freed) | tsi_remote_seen(l)) & c->full;
+        if (tsi_load_relaxed(&l->avail) != 0 || free == 0 || tsi_popcount(free) >= least) { /* 0: a list that is wrong */
+            tsi_store_relaxed(&l->flags, tsi_load_relaxed(&l->flags) & (uint8_t)~TSI_LINE_LISTED);
+            return l;
+        }
+        l->link = r->back[cls];
+        r->back[cls] = at;
+    }
+    return NULL;
+}
+
+void tsi_line_freed(TsiBinding* b, TsiLine* l, unsigned slot) {
+    /* release: pairs with the acquire in tsi_slot_check */
+    tsi_store_release(&l->freed, tsi_load_relaxed(&l->freed) | 1ull << slot);
+    if ((tsi_load_relaxed(&l->flags) & (TSI_LINE_PARKED | TSI_LINE_RETIRED)) != TSI_LINE_PARKED) return;
+    TsiArena* a = b->arena;
+    TsiRoom* room = tsi_heap(a, tsi_line_heap(b, l)->primary)->room;
+    unsigned cls = tsi_chunk_class(&a->space, tsi_line_id(&a->space, l) >> 10);
+    if (room == NULL) return;
+    tsi_room_push(a, room, cls, l, false);
+    tsi_count(&b->counters[cls].unparked);
 }
 
 void tsi_counts_even(TsiSpace* s, TsiLine* l, uint32_t line_id, uint32_t seq, uint64_t slots) {
     _Atomic uint64_t* counts = tsi_counts(s, line_id);
-    tsi_line_mark_handled(l);
+    if (!s->config.shared) tsi_line_mark_handled(l); /* there all frees look at the flag */
     for (; slots != 0; slots &= slots - 1) {
         _Atomic uint64_t* w = &counts[tsi_ctz64(slots)];
         uint64_t now = tsi_count_now(tsi_load_relaxed(w), seq);
@@ -59,16 +102,16 @@ static uint64_t take_remote(TsiBinding* b, TsiLine* l, _Atomic uint64_t* r) {
     uint64_t freed = tsi_load_relaxed(&l->freed);
     for (unsigned half = 0; half < 2; half++) {
         uint64_t w = tsi_load_acquire(&r[half]); /* pairs with the freer's compare-exchange */
-        uint64_t bits = w & 0xffffffffu;
+        uint64_t theirs = w & tsi_remote_mask(half), bits = theirs << 32 | theirs >> 32;
         if (bits == 0) continue;
-        uint64_t twice = freed & bits << (32 * half);
+        uint64_t twice = freed & bits;
         for (unsigned n = tsi_popcount(twice); n != 0; n--) {
             tsi_count(&b->refused[TSI_REFUSED_LATE]);
             tsi_probe_refusal(b->arena->owner, TSI_REFUSED_LATE, NULL);
         }
-        freed |= bits << (32 * half);
+        freed |= bits;
         tsi_store_release(&l->freed, freed); /* invariant F: before the bits leave the remote word */
-        while (!tsi_cas_seq(&r[half], &w, w & ~bits)) {}
+        while (!tsi_cas_seq(&r[half], &w, w & ~theirs)) {}
     }
     return freed;
 }
@@ -83,17 +126,22 @@ static TSI_COLD uint64_t cut(TsiBinding* b, TsiLine* l, const TsiClass* c, uint6
 
 unsigned tsi_line_refill(TsiBinding* b, TsiLine* l, const TsiClass* c, unsigned least) {
     TsiSpace* s = &b->arena->space;
-    uint32_t id = tsi_line_id(s, l);
-    _Atomic uint64_t* r = tsi_remote(s, id);
-    uint64_t freed = tsi_load_relaxed(&l->freed), others = tsi_remote_bits(tsi_load_seq(&r[0]), tsi_load_seq(&r[1])); /* T4 */
-    unsigned n = tsi_popcount(freed | others);
+    uint64_t freed = tsi_load_relaxed(&l->freed), others = tsi_remote_bits(tsi_load_seq(&l->remote[0]), tsi_load_seq(&l->remote[1])); /* T4 */
+    unsigned n = tsi_popcount((freed | others) & c->full);
     if (n < least) return 0;
-    if (others != 0) freed = take_remote(b, l, r);
-    uint64_t out = TSI_UNLIKELY(b->cuts) ? cut(b, l, c, freed) : freed;
+    if (TSI_UNLIKELY(others != 0)) {
+        freed = take_remote(b, l, l->remote);
+        n = tsi_popcount(freed & c->full);
+    }
+    uint64_t out = freed & c->full;
+    if (TSI_UNLIKELY(b->cuts)) {
+        out = cut(b, l, c, out);
+        n = tsi_popcount(out);
+    }
+    uint32_t id = tsi_line_id(s, l);
     /* seq_cst, after the remote bits were taken: a mark set before a free that did not see it is seen here */
-    uint64_t tag = tsi_load_seq(&tsi_slab(s, tsi_slab_of_line(s, id))->tag);
-    if ((tag & TSI_SLAB_HANDLED) != 0) tsi_counts_even(s, l, id, tsi_tag_seq(tag), out);
-    n = tsi_popcount(out);
+    uint64_t tag = tsi_load_seq(&tsi_slab(s, tsi_slab_at(c, id))->tag);
+    if (TSI_UNLIKELY((tag & TSI_SLAB_HANDLED) != 0)) tsi_counts_even(s, l, id, tsi_tag_seq(tag), out);
     tsi_store_release(&l->avail, out);          /* invariant F: before the bits leave freed */
     tsi_store_release(&l->freed, freed & ~out); /* pairs with the acquire of whoever asks "is it free?" */
     tsi_store_release(&l->issued, tsi_load_relaxed(&l->issued) + n); /* last: pairs with handed_out in settle.c */
@@ -103,7 +151,7 @@ unsigned tsi_line_refill(TsiBinding* b, TsiLine* l, const TsiClass* c, unsigned 
 bool tsi_line_disarm(TsiSpace* s, uint32_t line_id, uint32_t seq, unsigned threshold) {
     _Atomic uint64_t* r = tsi_remote(s, line_id);
     uint64_t w = tsi_load_seq(&r[0]); /* T4 */
-    while (tsi_remote_is(w, seq) && (w & TSI_REMOTE_TOKEN) != 0) {
+    while (tsi_remote_is(0, w, seq) && (w & TSI_REMOTE_TOKEN) != 0) {
         if (tsi_popcount(tsi_line_free_bits(s, tsi_line(s, line_id), line_id)) < threshold) return false;
         if (tsi_cas_seq(&r[0], &w, w & ~TSI_REMOTE_TOKEN)) return true;
     }
@@ -113,25 +161,33 @@ bool tsi_line_disarm(TsiSpace* s, uint32_t line_id, uint32_t seq, unsigned thres
 bool tsi_line_arm(TsiSpace* s, uint32_t line_id, uint32_t seq) {
     _Atomic uint64_t* r = tsi_remote(s, line_id);
     uint64_t w = tsi_load_seq(&r[0]);
-    while (tsi_remote_is(w, seq)) {
+    while (tsi_remote_is(0, w, seq)) {
         if (tsi_cas_seq(&r[0], &w, w | TSI_REMOTE_TOKEN)) return true; /* T4 */
     }
     return false; /* the slab has left its incarnation: the token is void */
 }
 
-bool tsi_line_park(TsiBinding* b, TsiLine* l, const TsiClass* c) {
-    TsiSpace* s = &b->arena->space;
-    uint32_t id = tsi_line_id(s, l);
+bool tsi_line_leave(TsiBinding* b, unsigned cls, TsiLine* l) {
+    TsiArena* a = b->arena;
+    const TsiClass* c = &b->classes->c[cls];
     uint8_t flags = tsi_load_relaxed(&l->flags);
-    if ((flags & TSI_LINE_ARMED) == 0) {
-        uint32_t seq = tsi_tag_seq(tsi_load_relaxed(&tsi_slab(s, tsi_slab_of_line(s, id))->tag));
+    uint64_t free = (tsi_load_relaxed(&l->freed) | tsi_remote_seen(l)) & c->full;
+    if (free == 0 && (flags & TSI_LINE_ARMED) == 0) {
+        uint32_t id = tsi_line_id(&a->space, l);
         flags |= TSI_LINE_ARMED;
-        (void)tsi_line_arm(s, id, seq);
+        tsi_store_relaxed(&l->flags, flags);
+        (void)tsi_line_arm(&a->space, id, tsi_tag_seq(tsi_load_relaxed(&tsi_slab(&a->space, tsi_slab_at(c, id))->tag)));
+        free = tsi_line_free_bits(&a->space, l, id); /* T4: slots may have been freed while we armed */
     }
-    unsigned n = tsi_popcount(tsi_line_free_bits(s, l, id)); /* T4: slots may have been freed while we armed */
-    tsi_store_relaxed(&l->flags, n < c->threshold ? flags | TSI_LINE_PARKED : flags);
-    if (n < c->threshold) tsi_line_await(l, c->threshold - n);
-    return n < c->threshold;
+    if (free == 0) { /* who frees from here on sees the token, or a heap_at of 0 */
+        tsi_store_relaxed(&l->flags, flags | TSI_LINE_PARKED);
+        tsi_store_relaxed(&l->heap_at, 0);
+        tsi_count(&b->counters[cls].parked);
+        return true;
+    }
+    if (tsi_popcount(free) >= c->threshold) return false;
+    tsi_room_push(a, tsi_heap(a, tsi_line_heap(b, l)->primary)->room, cls, l, false);
+    return true;
 }
 
 /* ---- inbox ---- */
@@ -200,7 +256,7 @@ void tsi_line_notify(TsiArena* a, uint32_t line_id, uint32_t slab_id, uint32_t s
 }
 
 /* The token of a line may have come home: look whether it has room. */
-static void line_take_in(TsiBinding* b, TsiHeap* h, unsigned cls, uint32_t line_id, uint32_t seq) {
+static void line_take_in(TsiBinding* b, const TsiHeap* h, unsigned cls, uint32_t line_id, uint32_t seq) {
     TsiSpace* s = &b->arena->space;
     const TsiClass* c = &s->classes->c[cls];
     TsiLine* l = tsi_line(s, line_id);
@@ -212,10 +268,9 @@ static void line_take_in(TsiBinding* b, TsiHeap* h, unsigned cls, uint32_t line_
     flags &= (uint8_t)~TSI_LINE_ARMED;
     tsi_store_relaxed(&l->flags, flags);
     if ((flags & TSI_LINE_PARKED) == 0 || room == NULL || (flags & TSI_LINE_RETIRED) != 0) return;
-    if (tsi_popcount(tsi_line_free_bits(s, l, line_id)) >= c->threshold || !tsi_line_park(b, l, c)) {
-        tsi_room_push(b->arena, room, cls, h, l);
-        tsi_count(&b->counters[cls].unparked);
-    }
+    /* It may have been filed by its owner's free, used up and parked again since it was told of. */
+    if (!tsi_line_leave(b, cls, l)) tsi_room_push(b->arena, room, cls, l, false);
+    tsi_count(&b->counters[cls].unparked);
 }
 
 static void inbox_take_in(TsiBinding* b, uint32_t slab_id) {

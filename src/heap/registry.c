@@ -19,7 +19,7 @@
 
 enum { ARENAS_MAX = 1 << 16, THREADS_MAX = 1 << 16, THREADS_LEAST = 1 << 10 };
 
-_Thread_local TsiTls tsi_tls __attribute__((tls_model("initial-exec"))) = {.serial = UINT64_MAX};
+_Thread_local TsiTls tsi_tls __attribute__((tls_model("initial-exec"))) = {.owner = TSI_NO_OWNER, .serial = UINT64_MAX};
 TsiLock tsi_registry_lock;
 _Atomic uint64_t tsi_registry_removals;
 void (*tsi_thread_end_scopes)(TsiThread*);
@@ -58,7 +58,7 @@ static TsiArena* arena_by_serial_locked(uint64_t serial) {
 
 /* Is there address space for a small allocator beside what is reserved by now? */
 static bool room_for_one(void) {
-    const size_t bytes = TSI_MIB(52);
+    const size_t bytes = TSI_MIB(56);
     void* p = tsi_os.reserve(bytes);
     if (p != NULL) tsi_os.unmap(p, bytes);
     return p != NULL;
@@ -99,9 +99,18 @@ void tsi_registry_remove(TsiArena* a) {
     s->serial = 0;
     s->arena = NULL;
     tsi_table_give(&arena_slots, a->slot);
+    for (uint32_t n = 0; n < tsi_table_used(&threads); n++) {
+        TsiThread* t = tsi_table_at(&threads, n);
+        SlabAllocator* owner = a->owner;
+        /* By exchange: the thread may be about to use another allocator. Relaxed: who makes the next one at this address, and
+         * whoever is told of it, comes after the end of this one. */
+        if (t->tls != NULL)
+            (void)atomic_compare_exchange_strong_explicit(&t->tls->owner, &owner, TSI_NO_OWNER, memory_order_relaxed,
+                                                          memory_order_relaxed);
+    }
     tsi_lock_give(&tsi_registry_lock);
     tsi_add_relaxed(&tsi_registry_removals, 1);
-    if (tsi_tls.serial == a->serial) tsi_tls.serial = UINT64_MAX;
+    if (tsi_tls.serial == a->serial) tsi_tls_forget();
     /* acquire: pairs with the release in thread_exit: the leaver's last access happened before */
     for (unsigned turn = 0; tsi_load_acquire(&a->exiting) != 0;) tsi_os_yield(&turn);
 }
@@ -141,6 +150,11 @@ void tsi_registry_each(void (*fn)(TsiArena*, void*), void* ctx) {
 
 /* ---- threads ---- */
 
+void tsi_tls_forget(void) {
+    tsi_store_relaxed(&tsi_tls.owner, TSI_NO_OWNER);
+    tsi_tls.serial = UINT64_MAX;
+}
+
 static TsiThread* thread_get(void) {
     if (tsi_tls.thread != NULL) return tsi_tls.thread;
     tsi_lock_take(&tsi_registry_lock);
@@ -151,6 +165,7 @@ static TsiThread* thread_get(void) {
         t->index = index;
         t->number = ++threads_made;
         t->alive = true;
+        t->tls = key_ok && !tsi_tls.exiting ? &tsi_tls : NULL; /* else nobody would take it out as the thread exits */
     }
     tsi_lock_give(&tsi_registry_lock);
     if (t == NULL) return NULL;
@@ -239,7 +254,9 @@ static TsiBinding* binding_make(TsiArena* a) {
     b->index = index;
     b->base = a->space.base;
     b->payload_bytes = a->space.payload_bytes;
-    b->regions = a->space.regions;
+    b->covered = tsi_load_acquire(&a->space.covered); /* pairs with cover in space.c */
+    b->entries = a->space.entries;
+    b->words = a->space.words;
     b->keys = a->space.keys;
     b->lines = tsi_line(&a->space, 0);
     b->counts = tsi_counts(&a->space, 0);
@@ -252,9 +269,10 @@ static TsiBinding* binding_make(TsiArena* a) {
     b->own_heaps = 0;
     b->heap = &tsi_no_heap;
     b->cur = tsi_no_cur;
-    b->region = &tsi_no_region;
+    b->region = NULL;
     memset(b->by_inc, 0, sizeof b->by_inc);
     memset(b->by_ref, 0, sizeof b->by_ref);
+    for (unsigned n = 0; n < TSI_ID_CACHE; n++) b->by_id[n] = &tsi_no_heap;
     b->period = b->samples.locks.period = a->options.sampling_period;
     b->slow_left = b->period;
     b->dice = (uint32_t)tsi_os.random();
@@ -288,6 +306,7 @@ TsiBinding* tsi_binding_find(TsiArena* a, bool make) {
     if (b != NULL) {
         tsi_tls.serial = a->serial;
         tsi_tls.binding = b;
+        tsi_store_relaxed(&tsi_tls.owner, tsi_tls.thread->tls != NULL ? a->owner : TSI_NO_OWNER);
     }
     return b;
 }
@@ -360,7 +379,7 @@ static bool leave_arenas(TsiThread* t) {
         any = true;
         /* Gone from our tables first: a cleanup that runs below and allocates gets a binding of its own. */
         t->refs[i].binding = NULL;
-        tsi_tls.serial = UINT64_MAX;
+        tsi_tls_forget();
         TsiArena* a = tsi_registry_hold(r.serial);
         if (a == NULL) continue;
         t->held = a;
@@ -384,11 +403,12 @@ static void thread_leave(TsiThread* t) {
     memset(t->first_refs, 0, sizeof t->first_refs);
     t->refs = NULL;
     t->ref_count = t->scope_count = 0;
-    tsi_tls.serial = UINT64_MAX;
+    tsi_tls_forget();
     tsi_tls.binding = NULL;
     tsi_tls.thread = NULL;
     tsi_lock_take(&tsi_registry_lock);
     t->alive = false;
+    t->tls = NULL;
     tsi_table_give(&threads, t->index);
     tsi_table_tidy(&threads);
     tsi_lock_give(&tsi_registry_lock);
@@ -412,6 +432,7 @@ void tsi_registry_child(void) {
         t->refs = NULL; /* mapped arrays of dead threads stay: they may have been mid-growth */
         t->ref_count = t->scope_count = 0;
         t->alive = false;
+        t->tls = NULL;
         t->held = NULL;
         tsi_table_give(&threads, n);
     }

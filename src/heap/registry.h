@@ -32,6 +32,7 @@ typedef struct TsiThread {
     uint64_t number;        /* never used again */
     uint32_t index;
     bool alive;             /* registry lock */
+    struct TsiTls* tls;     /* the thread's; NULL when it has none that may be touched; registry lock */
     TsiBindingRef* refs;    /* open addressing by serial; own thread only, like all below */
     uint32_t ref_count, ref_capacity; /* capacity: a power of two */
     TsiScope* scopes;
@@ -42,14 +43,22 @@ typedef struct TsiThread {
     TsiScope first_scopes[TSI_SCOPES_FIRST];
 } TsiThread;
 
+#define TSI_NO_OWNER ((SlabAllocator*)(uintptr_t)1) /* no allocator's address, nor NULL */
+
 typedef struct TsiTls {
-    uint64_t serial;     /* of `binding`; no arena has UINT64_MAX */
+    /* Whose calls may use `binding` without a further look: the arena's allocator, by address, or TSI_NO_OWNER. An allocator that is
+     * destroyed is taken out here in all threads, so that one which is made at its address matches nobody. */
+    _Atomic(SlabAllocator*) owner;
     TsiBinding* binding;
+    uint64_t serial;     /* of `binding`; no arena has UINT64_MAX */
     TsiThread* thread;
     bool exiting;        /* the thread's destructor has run */
     uint32_t late;       /* calls it is inside of since */
     TsiCaller caller;    /* of the allocation that left the fast path last */
 } TsiTls;
+
+/* Own thread: no binding is at hand any more. */
+void tsi_tls_forget(void);
 
 extern _Thread_local TsiTls tsi_tls __attribute__((tls_model("initial-exec")));
 extern TsiLock tsi_registry_lock;

@@ -143,8 +143,10 @@ static void end_plain_frees(TsiSpace* s, unsigned cls, uint32_t slab_id) {
     const TsiClass* c = &s->classes->c[cls];
     bool region = tsi_class_is_region(cls);
     if (region) tsi_store_relaxed(&tsi_region(s, slab_id)->heap_at, 0);
-    for (uint32_t i = 0, first = tsi_first_line(c, slab_id); !region && i < 1u << c->lines_log2; i++)
+    for (uint32_t i = 0, first = tsi_first_line(c, slab_id); !region && i < 1u << c->lines_log2; i++) {
         tsi_store_relaxed(&tsi_line(s, first + i)->heap_at, 0);
+        tsi_store_relaxed(&tsi_line(s, first + i)->home, 0);
+    }
 }
 
 /* A claimed slab's remote words get the new seq; what was live at that instant is summed. */
@@ -157,8 +159,8 @@ static TsiSlabSum renew_words(TsiSweep* w, unsigned cls, uint32_t slab_id, uint6
     if (region) sum = sum_of_region(tsi_region_end(s, slab_id));
     for (uint32_t i = 0, first = tsi_first_line(c, slab_id); !region && i < 1u << c->lines_log2; i++) {
         _Atomic uint64_t* r = tsi_remote(s, first + i);
-        uint64_t w0 = tsi_swap_seq(&r[0], tsi_remote_fresh(seq)); /* decides each racing free */
-        uint64_t w1 = tsi_swap_seq(&r[1], tsi_remote_fresh(seq));
+        uint64_t w0 = tsi_swap_seq(&r[0], tsi_remote_fresh(0, seq)); /* decides each racing free */
+        uint64_t w1 = tsi_swap_seq(&r[1], tsi_remote_fresh(1, seq));
         sum_line(s, cls, first + i, handed_out(tsi_line(s, first + i)), tsi_remote_bits(w0, w1), &sum);
     }
     for (; sum.twice != 0; sum.twice--) tsi_refuse_count(w->arena, TSI_REFUSED_LATE);

@@ -2,7 +2,7 @@
  * shared.c - one heap an incarnation, for all threads.
  *
  * The slabs of a shared heap are OWNED by it, and no thread owns it. All free slots are in the remote words of the
- * lines (avail and freed stay 0), where every free puts them; an allocation takes the lowest bit out by
+ * lines (avail stays 0 and freed has the holes only), where every free puts them; an allocation takes the lowest bit out by
  * compare-exchange. Everything else, lists, slabs, the region of a domain, happens under the incarnation's stripe. Lines are
  * handed out one at a time for each class and lane:
  *
@@ -172,10 +172,12 @@ static TSI_NOINLINE void count_retry(TsiBinding* b, TsiRef ref, unsigned cls) {
 static bool claim(TsiBinding* b, TsiRef ref, unsigned cls, TsiLine* l, unsigned* slot) {
     for (unsigned half = 0; half < 2; half++) {
         uint64_t w = tsi_load_relaxed(&l->remote[half]);
-        while ((uint32_t)w != 0) {
-            *slot = 32 * half + tsi_ctz64(w);
+        uint64_t mask = tsi_remote_mask(half);
+        while ((w & mask) != 0) {
+            unsigned bit = tsi_ctz64(w & mask);
+            *slot = bit ^ 32;
             /* seq_cst: pairs with the freer's exchange, whose use of the object is over, and comes before the look at the tag */
-            if (tsi_cas_seq(&l->remote[half], &w, w & (w - 1))) {
+            if (tsi_cas_seq(&l->remote[half], &w, w & ~(1ull << bit))) {
                 tsi_add_release(&l->issued, 1); /* pairs with handed_out in settle.c, which knows of no object that still looks free */
                 return true;
             }
@@ -235,7 +237,7 @@ static bool list_line(TsiArena* a, TsiLanes* lanes, unsigned cls, TsiLine* l) {
 /* Leaves a used-up line to whoever frees there; false when enough has been freed there meanwhile. */
 static bool put_aside(TsiArena* a, TsiLanes* lanes, unsigned cls, uint32_t line_id) {
     TsiSpace* s = &a->space;
-    uint32_t seq = tsi_remote_seq(tsi_load_relaxed(&tsi_remote(s, line_id)[0]));
+    uint32_t seq = tsi_remote_seq(0, tsi_load_relaxed(&tsi_remote(s, line_id)[0]));
     (void)tsi_line_arm(s, line_id, seq);
     if (!tsi_line_disarm(s, line_id, seq, s->classes->c[cls].threshold)) return true; /* T4 */
     (void)list_line(a, lanes, cls, tsi_line(s, line_id));

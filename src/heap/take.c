@@ -10,23 +10,24 @@
 /* ---- slabs ---- */
 
 /* A line of an owned slab of a class comes with its first refill, unless refills are cut for samples. */
-static void line_init(TsiSpace* s, const TsiClass* c, uint32_t line_id, uint32_t seq, uint32_t gen_base, uint32_t heap_at,
-                      TsiOpen how, uint64_t ready) {
+static void line_init(TsiSpace* s, const TsiClass* c, uint32_t line_id, uint32_t seq, uint32_t heap_at, TsiOpen how,
+                      uint64_t ready) {
     TsiLine* l = tsi_line(s, line_id);
     uint64_t others = how == TSI_OPEN_SHARED ? c->full : 0;
     uint64_t offset = ((uint64_t)(line_id >> 10) << TSI_CHUNK_SHIFT) +
                       ((uint64_t)(line_id & (TSI_CHUNK_LINES - 1)) << c->line_shift);
     tsi_store_relaxed(&l->avail, ready);
-    tsi_store_relaxed(&l->freed, c->full & ~(ready | others));
+    tsi_store_relaxed(&l->freed, ~(ready | others)); /* holes, too */
     tsi_store_relaxed(&l->issued, ready != 0 ? c->slots : 0);
     l->base = s->base + offset;
     tsi_store_relaxed(&l->heap_at, heap_at);
+    tsi_store_relaxed(&l->home, heap_at);
     l->link = 0;
     tsi_store_relaxed(&l->flags, 0);
-    tsi_store_relaxed(&l->special, 0);
-    l->gen_base = gen_base;
-    tsi_store_relaxed(&tsi_remote(s, line_id)[0], tsi_remote_fresh(seq) | (uint32_t)others);
-    tsi_store_relaxed(&tsi_remote(s, line_id)[1], tsi_remote_fresh(seq) | others >> 32);
+    tsi_store_relaxed(&l->handled, 0);
+    l->shift = c->unit_shift;
+    tsi_store_relaxed(&tsi_remote(s, line_id)[0], tsi_remote_fresh(0, seq) | others << 32);
+    tsi_store_relaxed(&tsi_remote(s, line_id)[1], tsi_remote_fresh(1, seq) | others >> 32);
 }
 
 /* Words of a slab that only the caller holds, and its new tag. False for a region that cannot be used again (region.h, R2). */
@@ -36,12 +37,11 @@ static bool slab_open(TsiSpace* s, unsigned cls, uint32_t slab_id, uint32_t inde
     TsiSlab* slab = tsi_slab(s, slab_id);
     uint32_t seq = tsi_tag_seq(tsi_load_relaxed(&slab->tag));
     if (seq == 0) seq = 1;
-    uint32_t gen_base = tsi_load_relaxed(&slab->gen_base);
     tsi_store_relaxed(&slab->gone, 0);
     bool region = tsi_class_is_region(cls);
     if (region && !tsi_region_open(s, cls, slab_id, heap_at)) return false;
     for (uint32_t i = 0, first = tsi_first_line(c, slab_id); !region && i < 1u << c->lines_log2; i++)
-        line_init(s, c, first + i, seq, gen_base, heap_at, how, ready ? c->full : 0);
+        line_init(s, c, first + i, seq, heap_at, how, ready ? c->full : 0);
     tsi_store_release(&slab->tag, tsi_tag(seq, index, state)); /* publishes the words to freers, which acquire it */
     return true;
 }
@@ -59,6 +59,7 @@ static void note_over(TsiBinding* b, uint32_t why) {
 static void join(TsiBinding* b, TsiHeap* h, unsigned cls, uint32_t slab_id) {
     TsiSpace* s = &b->arena->space;
     tsi_count(&b->counters[tsi_class_row(cls)].new_slab);
+    b->covered = tsi_load_acquire(&s->covered); /* pairs with cover in space.c */
     tsi_slab(s, slab_id)->next = h->slabs;
     h->slabs = slab_id + 1; /* after next: a walk in a fork child is always whole */
     tsi_store_relaxed(&h->slab_count, tsi_load_relaxed(&h->slab_count) + 1);
@@ -151,7 +152,7 @@ void* tsi_large_alloc(TsiBinding* b, TsiRef ref, size_t size, size_t align, TsiI
         (void)slab_open(s, TSI_CLASS_LARGE, slab_id, i->index, TSI_SLAB_ORPHAN, TSI_OPEN_OWNED, false);
         TsiLine* l = tsi_line(s, line_id);
         tsi_store_relaxed(&l->issued, 1);
-        tsi_store_seq(&l->freed, 0); /* from here on the object is live */
+        tsi_store_seq(&l->freed, ~s->classes->c[TSI_CLASS_LARGE].full); /* from here on the object is live */
         TsiTotals one = {1, tsi_slab_bytes(s, TSI_CLASS_LARGE, slab_id)};
         tsi_orphan_link_locked(a, i, slab_id, &(TsiSlabSum){one, one, 0});
         i->allocated.objects += one.objects;

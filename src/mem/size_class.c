@@ -44,7 +44,7 @@ static unsigned choose_cell(uint32_t size) {
 }
 
 static void class_init(TsiClass* c, uint32_t size, unsigned cell_shift, size_t page, size_t slab_min) {
-    unsigned per_cell = (1u << cell_shift) / size, unit_shift = tsi_log2(size);
+    unsigned per_cell = (1u << cell_shift) / size, unit_shift = tsi_ctz64(size);
     unsigned line_shift = unit_shift + 6;
     unsigned want = size <= 2048 ? 14 : size <= 4096 ? 15 : 16;
     if (line_shift > want) line_shift = want;
@@ -54,12 +54,10 @@ static void class_init(TsiClass* c, uint32_t size, unsigned cell_shift, size_t p
     c->line_mask = (1u << line_shift) - 1;
     c->unit_shift = (uint8_t)unit_shift;
     c->full = 0;
-    for (unsigned i = 0; i < TSI_LINE_SLOTS; i++) c->offs[i] = TSI_NO_SLOT;
     for (unsigned cell = 0; cell < 1u << (line_shift - cell_shift); cell++) {
         for (unsigned i = 0; i < per_cell; i++) {
             uint32_t offset = (cell << cell_shift) + i * size;
             c->full |= 1ull << (offset >> unit_shift);
-            c->offs[offset >> unit_shift] = offset;
         }
     }
     c->slots = (uint8_t)tsi_popcount(c->full);
@@ -96,9 +94,8 @@ void tsi_class_table_init(TsiClassTable* t, size_t page, size_t slab_min) {
     TsiClass* none[2] = {&t->c[0], &t->c[TSI_CLASS_CONT]};
     for (unsigned i = 0; i < 2; i++) {
         *none[i] = *large;
-        none[i]->full = 0;
-        none[i]->line_mask = 0; /* every address then has offset 0, which is no slot's */
-        none[i]->offs[0] = TSI_NO_SLOT;
+        none[i]->full = 0; /* no address starts an object */
+        none[i]->line_mask = 0;
     }
 }
 

@@ -9,10 +9,9 @@
  *
  * A slab is lines_per_slab lines; a line is an aligned run of cells; a cell is an aligned power of
  * two of bytes that holds objects from its start. No object straddles a cell, and cells of
- * objects up to 1 KiB never straddle 4 KiB, so one survivor pins one page. Slots are numbered by
- * the *unit* their object starts in, the largest power of two that is not more than the size:
- * slot = offset >> unit_shift. Two objects never start in one unit; numbers that no object has are
- * holes in `full`, and offs[] tells an object's start from an interior address.
+ * objects up to 1 KiB never straddle 4 KiB, so one survivor pins one page. Slots are numbered in
+ * *units*, the largest power of two that divides the size: offset = slot << unit_shift. So an address that is no multiple
+ * of the unit starts no object; numbers that no object has are *holes*, bits that are 0 in `full`.
  */
 #ifndef TSI_MEM_SIZE_CLASS_H
 #define TSI_MEM_SIZE_CLASS_H
@@ -29,7 +28,6 @@ enum {
     TSI_CLASSES = TSI_CLASS_CONT + TSI_REGION_SIZES /* table size, entry 0 included */
 };
 
-#define TSI_NO_SLOT 0xffffffffu /* beyond every line that has slots */
 enum {
     TSI_CHUNK_SHIFT = 20,
     TSI_SLAB_MIN_SHIFT = 12,
@@ -50,7 +48,6 @@ typedef struct TsiClass {
     uint8_t threshold;  /* free slots a full line needs before it is used again */
     uint8_t align_log2; /* natural alignment of every slot */
     uint64_t full;      /* word with a bit for each slot of a line */
-    uint32_t offs[TSI_LINE_SLOTS]; /* slot -> offset in the line; TSI_NO_SLOT where there is none */
 } __attribute__((aligned(256))) TsiClass;
 
 typedef struct TsiClassTable {
@@ -83,11 +80,16 @@ TSI_INLINE unsigned tsi_class_of(size_t size) {
     return size <= TSI_SMALL_MAX ? tsi_class_of_big(size) : 0;
 }
 
-/* Slot of an offset in a line; the caller compares tsi_class_offset to refuse interior addresses. */
+/* Slot of an offset in a line, where tsi_class_starts says that one begins there. */
 TSI_INLINE unsigned tsi_class_slot(const TsiClass* c, uint32_t in_line) {
     return (in_line >> c->unit_shift) & (TSI_LINE_SLOTS - 1);
 }
 /* Byte offset of a slot in its line. */
-TSI_INLINE uint32_t tsi_class_offset(const TsiClass* c, unsigned slot) { return c->offs[slot]; }
+TSI_INLINE uint32_t tsi_class_offset(const TsiClass* c, unsigned slot) { return (uint32_t)slot << c->unit_shift; }
+/* False for an interior address. */
+TSI_INLINE bool tsi_class_starts(const TsiClass* c, uint32_t in_line) {
+    unsigned slot = tsi_class_slot(c, in_line);
+    return tsi_class_offset(c, slot) == in_line && (c->full >> slot & 1) != 0;
+}
 
 #endif

@@ -14,15 +14,18 @@
  *     +--------- WARM <-+                        PURGING, PARTIAL: claimed by exactly one thread
  *                                                RETIRED: never used again
  *
- * Remote word   inc:31 | token:1 | bits:32. inc is seq's low 31 bits; a free of an older
+ * Remote words  0: bits:32 | inc:31 | token:1   1: inc:31 | 0:1 | bits:32. inc is seq's low 31 bits; a free of an older
  *          incarnation cannot pass its compare-exchange. The token (word 0 only) is there while
- *          the owner of a full line wants to hear of free slots.
+ *          the owner of a full line wants to hear of free slots. The bits of both lie side by side in memory, so that an
+ *          owner's free sees them in one load.
  *
- * heap_at  names the heap (its offset among the heap records) whose owner may free slots of this line with
- *          plain stores and without a look at the tag. It is 0 while the line is RETIRED,
- *          in purged bookkeeping, and from the moment the slab leaves the heap until the next one takes it.
+ * home     names the heap (its offset among the heap records) that the slab is in; 0 from the moment the slab leaves it until
+ *          the next one takes it, and in purged bookkeeping.
  *
- * special  is what such a free has to see to beyond its bit; 0 mostly. The owner writes it.
+ * heap_at  the same, while the heap's owner may free slots of this line with plain stores and without a look at anything
+ *          else. It is 0 while the line is PARKED, so that its first free files it, RETIRED, or has issued handles.
+ *
+ * freed    has the bits of a line's holes (size_class.h) for ever, so that they refuse what starts no object.
  *
  * Invariant F  A free slot of a slab in an epoch has its bit in remote, freed or avail, at every
  *          moment: a bit moves remote -> freed -> avail by being set in the target first. Whoever
@@ -33,6 +36,7 @@
 
 #include "base/atomics.h"
 #include "base/bits.h"
+#include "base/sanitize.h"
 
 enum {
     TSI_SLAB_POOL = 0,
@@ -57,29 +61,25 @@ typedef struct TsiSlab {
 
 typedef struct TsiLine {
     _Atomic uint64_t avail;     /* owner: ready to hand out */
-    _Atomic uint64_t freed;     /* owner: freed since the last refill */
+    _Atomic uint64_t freed;     /* owner: freed since the last refill; holes */
     _Atomic uint64_t issued;    /* slots ever moved to avail (shared mode: slots ever claimed) */
     _Atomic uint64_t remote[2]; /* what other threads have freed; shared mode: all that is free */
     uint8_t* base;              /* payload of slot 0 */
-    _Atomic uint32_t heap_at;   /* owner: whose plain frees may end here, see below; 0 = nobody's */
+    _Atomic uint32_t heap_at;   /* owner: whose plain frees may end here; 0 = nobody's */
+    _Atomic uint32_t home;      /* owner: whose it is */
     uint32_t link;              /* owner: next line with room, line id + 1 */
     _Atomic uint8_t flags;      /* owner writes */
-    _Atomic uint8_t special;    /* TSI_SPECIAL_* */
-    uint8_t unused_[2];
-    uint32_t gen_base;          /* of its slab, since the slab was opened */
+    _Atomic uint8_t handled;    /* a handle was issued here in this incarnation: frees are counted; owner writes, and see handles.h */
+    uint8_t shift;              /* of its class's unit */
+    uint8_t unused_;
 } TsiLine; /* 64 bytes: one cache line for everything a plain free touches */
 
 enum {
-    TSI_LINE_PARKED = 1, /* full: in no room */
+    TSI_LINE_PARKED = 1, /* full: in no room, until its owner frees a slot or hears of free ones */
     TSI_LINE_LISTED = 2, /* in a room's list */
     TSI_LINE_ARMED = 4,  /* the token is not with the owner */
     TSI_LINE_RETIRED = 16, /* handle generations ran out: hands out no more */
     TSI_LINE_CUT = 32      /* its refill ends before a slot that the profile samples */
-};
-
-enum {
-    TSI_SPECIAL_WAIT = 0x3f,   /* the line is parked: own frees, this many, until it has room; never above a threshold */
-    TSI_SPECIAL_HANDLED = 0x80 /* a handle was issued here in this incarnation: frees are counted */
 };
 
 /* Beside the slabs of a region class, which have no lines: one each, see region.h. */
@@ -101,16 +101,15 @@ typedef struct TsiRegion {
     bool alone;                /* owner: one object is all that this life begins with, and it may grow */
 } TsiRegion; /* 64 bytes */
 
-TSI_INLINE bool tsi_line_is_handled(const TsiLine* l) {
-    return (tsi_load_relaxed(&l->special) & TSI_SPECIAL_HANDLED) != 0;
-}
+TSI_INLINE bool tsi_line_is_handled(const TsiLine* l) { return tsi_load_relaxed(&l->handled) != 0; }
 /* Owner, in a bracket. */
 TSI_INLINE void tsi_line_mark_handled(TsiLine* l) {
-    tsi_store_relaxed(&l->special, tsi_load_relaxed(&l->special) | TSI_SPECIAL_HANDLED);
+    tsi_store_relaxed(&l->handled, 1);
+    tsi_store_relaxed(&l->heap_at, 0);
 }
 
 #define TSI_INC_MASK 0x7fffffffu
-#define TSI_REMOTE_TOKEN (1ull << 32)
+#define TSI_REMOTE_TOKEN 1ull
 
 TSI_INLINE uint64_t tsi_tag(uint32_t seq, uint32_t index, unsigned state) {
     return (uint64_t)seq << 32 | (uint64_t)index << 8 | state;
@@ -121,10 +120,29 @@ TSI_INLINE unsigned tsi_tag_state(uint64_t tag) { return (unsigned)tag & TSI_SLA
 /* The seq after this one. Those whose low 31 bits are 0 are skipped: a purged remote word has them. */
 TSI_INLINE uint32_t tsi_seq_next(uint32_t seq) { return ((seq + 1) & 0x7fffffffu) == 0 ? seq + 2 : seq + 1; }
 
-TSI_INLINE uint64_t tsi_remote_fresh(uint32_t seq) { return (uint64_t)(seq & TSI_INC_MASK) << 33; }
-TSI_INLINE uint32_t tsi_remote_seq(uint64_t word) { return (uint32_t)(word >> 33); }
-TSI_INLINE bool tsi_remote_is(uint64_t word, uint32_t seq) { return (uint32_t)(word >> 33) == (seq & TSI_INC_MASK); }
+/* half: which of a line's two remote words it is. */
+TSI_INLINE uint64_t tsi_remote_fresh(unsigned half, uint32_t seq) {
+    return (uint64_t)(seq & TSI_INC_MASK) << (half == 0 ? 1 : 33);
+}
+TSI_INLINE uint32_t tsi_remote_seq(unsigned half, uint64_t word) { return (uint32_t)(half == 0 ? word : word >> 32) >> 1; }
+TSI_INLINE bool tsi_remote_is(unsigned half, uint64_t word, uint32_t seq) {
+    return tsi_remote_seq(half, word) == (seq & TSI_INC_MASK);
+}
+/* A slot's bit in the word of its half. */
+TSI_INLINE uint64_t tsi_remote_bit(unsigned slot) { return 1ull << (slot ^ 32); }
+/* The bits of a word, where they are. */
+TSI_INLINE uint64_t tsi_remote_mask(unsigned half) { return half == 0 ? ~0ull << 32 : ~0ull >> 32; }
 /* Both remote words of a line as one word of slots. */
-TSI_INLINE uint64_t tsi_remote_bits(uint64_t w0, uint64_t w1) { return (w0 & 0xffffffffu) | w1 << 32; }
+TSI_INLINE uint64_t tsi_remote_bits(uint64_t w0, uint64_t w1) { return w0 >> 32 | w1 << 32; }
+/* The same, for the owner: what it asks for is whether a slot was freed by others before this call, so the halves need not be
+ * of one moment. One load of the eight bytes in the middle: each half is written as part of a whole word, and either is whole. */
+TSI_INLINE uint64_t tsi_remote_seen(const TsiLine* l) {
+#if TSI_WATCHED_THREADS || __BYTE_ORDER__ != __ORDER_LITTLE_ENDIAN__
+    return tsi_remote_bits(tsi_load_relaxed(&l->remote[0]), tsi_load_relaxed(&l->remote[1]));
+#else
+    typedef volatile uint64_t Middle __attribute__((aligned(4), may_alias));
+    return *(const Middle*)(const void*)((const char*)&l->remote[0] + 4);
+#endif
+}
 
 #endif

@@ -26,6 +26,19 @@ static size_t tables_bytes(uint32_t chunks) {
     return (size_t)chunks * (sizeof(TsiChunk) + sizeof(TsiChunkKey)) + 2 * (((size_t)chunks + 63) / 64 * 8) + 64;
 }
 
+enum { COVER_CHUNKS = 64 }; /* at once, 256 KiB of entries */
+
+/* Makes the entries of chunks below `end` readable; false without memory. Pool lock held, or nobody knows of the space yet. */
+static bool cover(TsiSpace* s, uint32_t end) {
+    uint32_t from = (uint32_t)(tsi_load_relaxed(&s->covered) >> TSI_CHUNK_SHIFT), to = from;
+    if (end <= from) return true;
+    while (to < end) to = s->chunk_count - to > COVER_CHUNKS ? to + COVER_CHUNKS : s->chunk_count;
+    size_t bytes = tsi_align_up((size_t)(to - from) << TSI_ENTRIES_SHIFT, tsi_os.page_bytes);
+    if (tsi_os.commit((uint8_t*)s->entries + ((size_t)from << TSI_ENTRIES_SHIFT), bytes) != 0) return false;
+    tsi_store_release(&s->covered, (uint64_t)to << TSI_CHUNK_SHIFT); /* pairs with who asks what it may read */
+    return true;
+}
+
 static size_t payload_align(const TsiSpaceConfig* config) { return (size_t)1 << (config->huge_pages ? TSI_HUGE_SHIFT : TSI_CHUNK_SHIFT); }
 
 static size_t mapping_bytes_for(const TsiSpaceConfig* config, uint64_t chunks) {
@@ -34,14 +47,15 @@ static size_t mapping_bytes_for(const TsiSpaceConfig* config, uint64_t chunks) {
     bytes += tsi_align_up(chunks << TSI_META_SHIFT, page);
     bytes += chunks << TSI_COUNTS_SHIFT;
     bytes += chunks << TSI_REGIONS_SHIFT;
+    bytes += page + tsi_align_up(chunks << TSI_ENTRIES_SHIFT, page);
     bytes += tsi_align_up(tables_bytes((uint32_t)chunks), page);
     return bytes + payload_align(config);
 }
 
 static bool map_tables(TsiSpace* s) {
-    uint8_t* at = s->regions + ((size_t)s->chunk_count << TSI_REGIONS_SHIFT);
+    uint8_t* at = (uint8_t*)s->entries + tsi_align_up((size_t)s->chunk_count << TSI_ENTRIES_SHIFT, tsi_os.page_bytes);
     size_t bytes = tsi_align_up(tables_bytes(s->chunk_count), tsi_os.page_bytes);
-    if (tsi_os.commit(at, bytes) != 0) return false;
+    if (tsi_os.commit(at, bytes) != 0 || tsi_os.commit(s->words, tsi_os.page_bytes) != 0) return false;
     s->chunks = (TsiChunk*)(void*)at;
     at += (size_t)s->chunk_count * sizeof(TsiChunk);
     s->used = (uint64_t*)(void*)tsi_align_up((uint64_t)(uintptr_t)at, 8);
@@ -69,10 +83,12 @@ bool tsi_space_init(TsiSpace* s, const TsiSpaceConfig* config) {
     s->chunk_count = (uint32_t)chunks;
     s->payload_bytes = chunks << TSI_CHUNK_SHIFT;
     s->base = (uint8_t*)(uintptr_t)tsi_align_up((uint64_t)(uintptr_t)s->mapping, payload_align(config));
-    s->meta = s->base + s->payload_bytes;
+    s->words = s->base + s->payload_bytes;
+    s->meta = s->words + tsi_os.page_bytes;
     s->counts = s->meta + tsi_align_up(chunks << TSI_META_SHIFT, tsi_os.page_bytes);
     s->regions = s->counts + (chunks << TSI_COUNTS_SHIFT);
-    if (!map_tables(s)) {
+    s->entries = (TsiEntry*)(void*)(s->regions + (chunks << TSI_REGIONS_SHIFT));
+    if (!map_tables(s) || !cover(s, 1)) {
         tsi_os.unmap(s->mapping, s->mapping_bytes);
         s->mapping = NULL;
         return false;
@@ -104,7 +120,7 @@ TsiPlaceResult tsi_space_locate(const TsiSpace* s, const void* p, TsiPlace* out)
     out->line_id = chunk << 10 | line;
     out->slab_id = chunk << 8 | line >> c->lines_log2;
     out->slot = tsi_class_slot(c, in_line);
-    return tsi_class_offset(c, out->slot) == in_line ? TSI_PLACE_OK : TSI_PLACE_INTERIOR;
+    return tsi_class_starts(c, in_line) ? TSI_PLACE_OK : TSI_PLACE_INTERIOR;
 }
 
 /* ---- chunks ---- */
@@ -220,10 +236,25 @@ static void floors_apply(TsiSpace* s, uint32_t slab_id) {
     if (tsi_load_relaxed(&b->gen_base) < gen) tsi_store_relaxed(&b->gen_base, gen);
 }
 
+
+/* They stay when the chunk loses its class: what they lead to is nobody's by then. */
+static void entries_set(TsiSpace* s, uint32_t chunk, unsigned cls) {
+    if (tsi_load_relaxed(&s->chunks[chunk].entries_class) == cls) return;
+    bool region = tsi_class_is_region(cls);
+    TsiEntry* at = tsi_entries_of(s, chunk);
+    unsigned shift = region ? tsi_log2(s->classes->c[cls].slab_bytes) : s->classes->c[cls].line_shift;
+    const uint8_t* first = region ? (uint8_t*)tsi_region(s, chunk << 8) : (uint8_t*)tsi_line(s, chunk << 10);
+    uint32_t entry = (uint32_t)((size_t)(first - s->words) / sizeof(TsiLine)) | (region ? TSI_ENTRY_REGION : 0);
+    for (uint32_t kib = 0; kib < 1u << (TSI_CHUNK_SHIFT - TSI_LINE_MIN_SHIFT); kib++)
+        /* release: pairs with the acquire in tsi_free_fast: the words are committed */
+        tsi_store_release(&at[kib], entry + (kib >> (shift - TSI_LINE_MIN_SHIFT)));
+    tsi_store_relaxed(&s->chunks[chunk].entries_class, (uint8_t)cls);
+}
+
 static void set_class(TsiSpace* s, uint32_t chunk, unsigned cls) {
-    /* release: pairs with tsi_chunk_class and tsi_free_fast; the bookkeeping is committed before the class shows */
-    const TsiClass* c = &s->classes->c[cls];
-    uint32_t low = tsi_class_is_region(cls) ? TSI_KEY_REGION | tsi_log2(c->slab_bytes) : c->line_shift;
+    if (cls != 0 && cls != TSI_CLASS_LARGE && cls != TSI_CLASS_CONT) entries_set(s, chunk, cls);
+    /* release: pairs with tsi_chunk_class; the bookkeeping is committed before the class shows */
+    uint32_t low = tsi_class_is_region(cls) ? TSI_KEY_REGION : s->classes->c[cls].line_shift;
     tsi_store_release(&s->keys[chunk], (uint32_t)(cls * sizeof(TsiClass)) | low);
 }
 
@@ -235,7 +266,7 @@ static uint32_t chunk_choose(TsiSpace* s, unsigned cls, unsigned node) {
     for (;;) {
         chunk = chunk_find(s, 1, 1);
         if (chunk == s->chunk_count || !region || tsi_regions_prepare(s, chunk, cls)) return chunk;
-        if (s->chunks[chunk].region_class == 0) return s->chunk_count; /* no memory */
+        if (s->chunks[chunk].region_class == 0 || !cover(s, chunk + 1)) return s->chunk_count; /* no memory */
         chunk_set_used(s, chunk, 1, true); /* set aside for good: a thread was stopped while it freed in it, many lives ago */
     }
 }
@@ -251,6 +282,7 @@ static bool chunk_open(TsiSpace* s, unsigned cls, unsigned node) {
     uint32_t chunk = chunk_choose(s, cls, node);
     if (chunk == s->chunk_count) return false;
     chunks_prefer_node(s, chunk, 1, node);
+    if (!cover(s, chunk + 1)) return false;
     if (!chunk_commit(s, chunk, !tsi_os.strict_commit)) return false;
     TsiChunk* k = &s->chunks[chunk];
     k->free_head = 0;
@@ -423,7 +455,7 @@ bool tsi_space_take_huge(TsiSpace* s, unsigned lane, uint32_t slab_ids[2]) {
     take_counted(s, TSI_CLASS_HUGE, lane);
     bool over = tsi_space_is_over(s, 2 * (size_t)c->slab_bytes);
     uint32_t first = over ? s->chunk_count : pair_find(s);
-    bool ok = first != s->chunk_count;
+    bool ok = first != s->chunk_count && cover(s, first + 2);
     if (over) slab_ids[0] = TSI_SPACE_OVER;
     for (uint32_t i = first; ok && i < first + 2; i++) ok = chunk_commit(s, i, false) && tsi_regions_prepare(s, i, TSI_CLASS_HUGE);
     ok = ok && pair_ask(s, first);
@@ -507,7 +539,7 @@ bool tsi_space_take_large(TsiSpace* s, size_t bytes, size_t align, unsigned lane
     bool ok = first != s->chunk_count && !over;
     if (over) *slab_id = TSI_SPACE_OVER;
     if (ok) chunks_prefer_node(s, first, n, node);
-    ok = ok && large_commit(s, first, n, bytes);
+    ok = ok && cover(s, first + n) && large_commit(s, first, n, bytes);
     if (ok) {
         chunk_set_used(s, first, n, true);
         tsi_store_relaxed(&tsi_slab(s, first << 8)->extra, (uint32_t)(bytes >> 10));

@@ -1,11 +1,16 @@
 /*
  * space.h - the address space of one allocator: reservation, chunks, slabs, pool.
  *
- *   one reservation:  [ payload chunks | bookkeeping, 128 KiB a chunk | handle counts, 512 KiB a chunk | regions, 128 KiB a chunk | chunk tables ]
+ *   one reservation:  [ payload chunks | a page | bookkeeping, 128 KiB a chunk | handle counts, 512 KiB a chunk |
+ *                       regions, 128 KiB a chunk | places, 4 KiB a chunk | chunk tables ]
  *   bookkeeping of a chunk:  [ 256 TsiSlab, 8 KiB | 1024 TsiLine, 64 KiB | unused ]
  *
  * A chunk (1 MiB) serves one class, named by its TsiChunkKey; the class is 0 until the chunk's bookkeeping
  * is committed, so one other than 0 makes every table access of the chunk safe. Payload pages hold payload only.
+ *
+ * The way of a plain free does not lead through the class: for each KiB of payload a TsiEntry tells where the words of the
+ * line or region in it are. 0 stands for a line that nobody owns, in the page before the bookkeeping, which is never written.
+ * The entries of all chunks below `covered` may be read.
  *
  * The pool is the set of slabs of no epoch whose pages are with the system, kept by chunk; a chunk
  * whose slabs are all in the pool loses its class and may serve any other. Guarded by `lock`.
@@ -28,6 +33,7 @@ enum {
     TSI_CHUNK_SLABS = 256,
     TSI_CHUNK_LINES = 1024,
     TSI_CHUNKS_MAX = 1 << 16,
+    TSI_ENTRIES_SHIFT = 12,
     TSI_REGIONS_SHIFT = 17,
     TSI_REGIONS_MAP = 64 << 10,
     TSI_REGIONS_END = TSI_REGIONS_MAP + TSI_CHUNK_SLABS * (int)sizeof(TsiRegion),
@@ -67,11 +73,15 @@ typedef struct TsiChunk {
     bool meta_kept;          /* its words did not go back as its last slab did */
     bool regions_clear;      /* the regions' pages have gone since they were used last: all of them read as 0 */
     bool huge;               /* it was asked to be made of huge pages, with its neighbour, for regions */
+    _Atomic uint8_t entries_class; /* of its entries; 0: they are 0 */
 } TsiChunk;
 
-/* What a free looks up first: the offset of the chunk's class in the table of classes and, in the low byte, which that
- * leaves free, the class's line_shift: the way from an address to its line does not lead through the class. Of regions the low byte
- * is TSI_KEY_REGION and the shift from an offset to its region. */
+/* Distance of the words from `words`, in 64 bytes; TSI_ENTRY_REGION beside it where they are a region's. */
+typedef _Atomic uint32_t TsiEntry;
+#define TSI_ENTRY_REGION 0x80000000u
+
+/* The offset of the chunk's class in the table of classes and, in the low byte, which that leaves free, the class's
+ * line_shift. Of regions the low byte is TSI_KEY_REGION. */
 enum { TSI_KEY_REGION = 0x80 };
 typedef _Atomic uint32_t TsiChunkKey;
 _Static_assert(sizeof(TsiClass) % 256 == 0, "the low byte of a key is free");
@@ -110,6 +120,8 @@ typedef struct TsiSpace {
     uint8_t* meta;
     uint8_t* counts;
     uint8_t* regions;
+    uint8_t* words;            /* the page before `meta` */
+    TsiEntry* entries;
     TsiChunkKey* keys;
     const TsiClassTable* classes;
     uint32_t chunk_count;
@@ -129,6 +141,7 @@ typedef struct TsiSpace {
     uint32_t large_gives, words_kept; /* large objects given back; chunks with meta_kept */
     _Atomic uint32_t open_chunks;    /* that serve a class of slabs; readers may look */
     _Atomic uint32_t chunk_high;     /* chunks ever used; readers may look */
+    _Atomic uint64_t covered;        /* bytes of payload whose entries are committed, all of chunk_high; anyone may look */
     _Atomic uint64_t committed_bytes;  /* slabs out of the pool, and the stock */
     _Atomic uint64_t purge_calls, purge_bytes, purge_failures;
     /* Readers may look: */
@@ -157,6 +170,10 @@ TSI_INLINE const TsiClass* tsi_key_class(const TsiClassTable* t, uint32_t key) {
     return (const TsiClass*)(const void*)((const uint8_t*)t + (key & ~255u));
 }
 TSI_INLINE unsigned tsi_key_line_shift(uint32_t key) { return (uint8_t)key; }
+/* A chunk's first entry. */
+TSI_INLINE TsiEntry* tsi_entries_of(const TsiSpace* s, uint32_t chunk) {
+    return s->entries + ((size_t)chunk << (TSI_CHUNK_SHIFT - TSI_LINE_MIN_SHIFT));
+}
 TSI_INLINE unsigned tsi_chunk_class(const TsiSpace* s, uint32_t chunk) {
     /* acquire: pairs with the release in set_class: the chunk's bookkeeping is committed */
     return tsi_load_acquire(&s->keys[chunk]) / (unsigned)sizeof(TsiClass);
@@ -164,9 +181,11 @@ TSI_INLINE unsigned tsi_chunk_class(const TsiSpace* s, uint32_t chunk) {
 TSI_INLINE const TsiClass* tsi_slab_class(const TsiSpace* s, uint32_t slab_id) {
     return &s->classes->c[tsi_chunk_class(s, slab_id >> 8)];
 }
-TSI_INLINE uint32_t tsi_slab_of_line(const TsiSpace* s, uint32_t line_id) {
-    const TsiClass* c = &s->classes->c[tsi_chunk_class(s, line_id >> 10)];
+TSI_INLINE uint32_t tsi_slab_at(const TsiClass* c, uint32_t line_id) {
     return (line_id >> 10) << 8 | (line_id & (TSI_CHUNK_LINES - 1)) >> c->lines_log2;
+}
+TSI_INLINE uint32_t tsi_slab_of_line(const TsiSpace* s, uint32_t line_id) {
+    return tsi_slab_at(&s->classes->c[tsi_chunk_class(s, line_id >> 10)], line_id);
 }
 TSI_INLINE uint32_t tsi_first_line(const TsiClass* c, uint32_t slab_id) {
     return (slab_id >> 8) << 10 | (slab_id & (TSI_CHUNK_SLABS - 1)) << c->lines_log2;

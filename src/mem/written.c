@@ -50,5 +50,6 @@ size_t tsi_written_bytes(const TsiSpace* s, uint32_t chunk) {
     TsiChunk* k = &s->chunks[chunk];
     unsigned pages = tsi_popcount(tsi_load_relaxed(&k->meta_pages)) + tsi_popcount(tsi_load_relaxed(&k->region_pages));
     for (unsigned n = 0; n < 2; n++) pages += tsi_popcount(tsi_load_relaxed(&k->counts_pages[n]));
-    return pages * tsi_os.page_bytes;
+    size_t entries = tsi_load_relaxed(&k->entries_class) != 0 ? (size_t)1 << TSI_ENTRIES_SHIFT : 0;
+    return pages * tsi_os.page_bytes + entries;
 }

@@ -16,7 +16,7 @@
 void tsi_written_slab(TsiSpace* s, unsigned cls, uint32_t slab_id);
 /* The slab issues handles. Any thread. */
 void tsi_written_counts(TsiSpace* s, uint32_t slab_id);
-/* The pages of the lines, of the maps of regions, or of the counts, were given back. Pool lock held. */
+/* The pages of the lines, the maps of regions, or the counts, were given back. Pool lock held. */
 void tsi_written_forget_lines(TsiChunk* k);
 void tsi_written_forget_maps(TsiChunk* k);
 void tsi_written_forget_counts(TsiChunk* k);

@@ -45,21 +45,21 @@ static void fail(Check* k, const char* format, ...) {
 static void check_line(Check* k, unsigned cls, uint32_t id, uint32_t seq, uint32_t heap_at) {
     TsiSpace* s = &k->a->space;
     TsiLine* l = tsi_line(s, id);
-    uint64_t full = s->classes->c[cls].full, avail = tsi_load_relaxed(&l->avail), freed = tsi_load_relaxed(&l->freed);
+    uint64_t full = s->classes->c[cls].full, avail = tsi_load_relaxed(&l->avail);
+    uint64_t words = tsi_load_relaxed(&l->freed), freed = words & full;
     uint64_t w0 = tsi_load_relaxed(&tsi_remote(s, id)[0]), w1 = tsi_load_relaxed(&tsi_remote(s, id)[1]);
     uint64_t bits = tsi_remote_bits(w0, w1);
     unsigned flags = tsi_load_relaxed(&l->flags);
-    if (!tsi_remote_is(w0, seq) || !tsi_remote_is(w1, seq)) fail(k, "line %u: remote words of another incarnation", id);
-    if (((avail | freed | bits) & ~full) != 0) fail(k, "line %u: bits outside the class", id);
+    if (!tsi_remote_is(0, w0, seq) || !tsi_remote_is(1, w1, seq)) fail(k, "line %u: remote words of another incarnation", id);
+    if (((avail | bits) & ~full) != 0 || (words | full) != ~0ull) fail(k, "line %u: bits outside the class", id);
     if ((avail & freed) != 0) fail(k, "line %u: slots both ready and freed", id);
     if ((bits & (avail | freed)) != 0) fail(k, "line %u: slots freed twice", id);
     if (heap_at != 0 && (flags & TSI_LINE_PARKED) != 0 && (flags & TSI_LINE_LISTED) != 0) fail(k, "line %u: parked and listed", id);
-    bool plain = (flags & TSI_LINE_RETIRED) == 0;
+    if (tsi_load_relaxed(&l->home) != heap_at) fail(k, "line %u: home in another heap", id);
+    bool plain = (flags & (TSI_LINE_RETIRED | TSI_LINE_PARKED)) == 0 && !tsi_line_is_handled(l);
     if (tsi_load_relaxed(&l->heap_at) != (plain ? heap_at : 0)) fail(k, "line %u: plain frees end in another heap", id);
-    unsigned special = tsi_load_relaxed(&l->special), wait = special & TSI_SPECIAL_WAIT;
     bool waits = heap_at != 0 && (flags & (TSI_LINE_PARKED | TSI_LINE_RETIRED)) == TSI_LINE_PARKED;
-    if (heap_at != 0 && (wait != 0) != waits) fail(k, "line %u: waits for %u frees, flags %#x", id, wait, flags);
-    if (wait > s->classes->c[cls].threshold) fail(k, "line %u: waits for %u frees", id, wait);
+    if (waits && (avail | freed) != 0) fail(k, "line %u: parked, and its owner has slots there", id);
 }
 
 /* Of a slab whose tag is given. */
@@ -195,23 +195,27 @@ static void check_space(Check* k) {
              (unsigned long long)tsi_load_relaxed(&s->committed_bytes));
 }
 
-static void check_room(Check* k, TsiHeap* h) {
+static void check_listed(Check* k, TsiHeap* h, unsigned cls, uint32_t at) {
     TsiSpace* s = &k->a->space;
+    for (uint32_t n = 0; at != 0 && k->ok; at = tsi_line(s, at - 1)->link) {
+        TsiLine* l = tsi_line(s, at - 1);
+        uint64_t tag = tsi_load_relaxed(&tsi_slab(s, tsi_slab_of_line(s, at - 1))->tag);
+        if ((tsi_load_relaxed(&l->flags) & TSI_LINE_LISTED) == 0) fail(k, "line %u: in a room, not marked", at - 1);
+        if (tsi_tag_state(tag) != TSI_SLAB_OWNED) fail(k, "line %u: in a room, slab not owned", at - 1);
+        else if (tsi_load_relaxed(&tsi_heap(k->a, tsi_tag_index(tag))->word) != tsi_load_relaxed(&h->word))
+            fail(k, "line %u: in a room of another owner", at - 1);
+        if (tsi_chunk_class(s, (at - 1) >> 10) != cls) fail(k, "line %u: in a room of another class", at - 1);
+        if (++n > 1u << 24) fail(k, "heap %u: room of class %u has a cycle", h->index, cls);
+    }
+}
+
+static void check_room(Check* k, TsiHeap* h) {
     for (unsigned cls = 1; cls <= TSI_SMALL_CLASSES; cls++) {
         TsiLine* cur = h->room->cur[cls];
         if (cur != tsi_no_cur[0] && (tsi_load_relaxed(&cur->flags) & (TSI_LINE_PARKED | TSI_LINE_LISTED)) != 0)
             fail(k, "heap %u: current line of class %u is parked or listed", h->index, cls);
-        uint32_t n = 0;
-        for (uint32_t at = h->room->head[cls]; at != 0 && k->ok; at = tsi_line(s, at - 1)->link) {
-            TsiLine* l = tsi_line(s, at - 1);
-            uint64_t tag = tsi_load_relaxed(&tsi_slab(s, tsi_slab_of_line(s, at - 1))->tag);
-            if ((tsi_load_relaxed(&l->flags) & TSI_LINE_LISTED) == 0) fail(k, "line %u: in a room, not marked", at - 1);
-            if (tsi_tag_state(tag) != TSI_SLAB_OWNED) fail(k, "line %u: in a room, slab not owned", at - 1);
-            else if (tsi_load_relaxed(&tsi_heap(k->a, tsi_tag_index(tag))->word) != tsi_load_relaxed(&h->word))
-                fail(k, "line %u: in a room of another owner", at - 1);
-            if (tsi_chunk_class(s, (at - 1) >> 10) != cls) fail(k, "line %u: in a room of another class", at - 1);
-            if (++n > 1u << 24) fail(k, "heap %u: room of class %u has a cycle", h->index, cls);
-        }
+        check_listed(k, h, cls, h->room->head[cls]);
+        check_listed(k, h, cls, h->room->back[cls]);
     }
 }
 
@@ -222,7 +226,7 @@ static void check_shared_line(Check* k, TsiHeap* h, unsigned cls, uint32_t id) {
     uint64_t tag = tsi_load_relaxed(&tsi_slab(s, tsi_slab_of_line(s, id))->tag);
     if (tsi_chunk_class(s, id >> 10) != cls) fail(k, "line %u: in a lane of another class", id);
     if (tsi_tag_state(tag) != TSI_SLAB_OWNED || tsi_tag_index(tag) != h->index) fail(k, "line %u: in a lane, slab not of the heap", id);
-    if ((tsi_load_relaxed(&l->avail) | tsi_load_relaxed(&l->freed)) != 0) fail(k, "line %u: shared, and an owner's words are not 0", id);
+    if (tsi_load_relaxed(&l->avail) != 0 || (tsi_load_relaxed(&l->freed) & s->classes->c[cls].full) != 0) fail(k, "line %u: shared, and an owner's words are not 0", id);
 }
 
 static bool is_current(const TsiHeap* h, unsigned cls, uint32_t id) {

@@ -9,8 +9,8 @@
  * Rules modelled
  *   - ARMED (owner's flag) is set while the token is not with the owner; the
  *     token itself is in the word, with a freer, or stands for an inbox entry.
- *   - The owner counts down its own frees, from what was missing when it parked the
- *     line; freers count what they see of both sides.
+ *   - The owner's first free in a parked line files it; freers count what they see of both sides. A line that
+ *     has any free slot is not parked, but waits in the room.
  *   - The link is claimed by compare-exchange from 0; who finds it taken puts the
  *     token back and looks at the link again; a popper zeroes the link first.
  *   - An inbox entry is a hint: the owner that pops it compares ARMED with the
@@ -29,7 +29,7 @@
  *             and adopted by A or B
  *
  * Checked: the line is in at most one inbox and once in a room; when everybody
- * is through and has emptied its inbox, a line with 2 * threshold - 1 free
+ * is through and has emptied its inbox, a line with `threshold` free
  * slots is in the room of its owner; no slot has two owners.
  */
 #ifdef S_LINES
@@ -127,9 +127,6 @@
 #define ALL_OUT true
 #endif
 
-#ifdef S_COUNT
-byte wait;              /* own frees that a parked line waits for; with T = 1 always one */
-#endif
 byte rem0[NL];             /* bits 0-1, token 4, seq<<3 */
 byte rem1[NL];             /* bit 0, seq<<1             */
 byte seq;               /* the tag: seq ...          */
@@ -423,29 +420,25 @@ inline leave(me, h)
 /* in = 1 and the line is used up: park it, or keep it in the room if slots came back */
 inline park(me, sq)
 {
-#ifdef MUTANT_ARM_NO_RECOUNT
 	free_bits(me);
-#endif
 	if
-	:: !(wh[ln] & ARMED) ->
+	:: cnt == 0 && !(wh[ln] & ARMED) ->
 #ifdef MUTANT_PARK_NOT_ARMED
 		skip
 #else
 		token_put(me, sq);
-		wh[ln] = wh[ln] | ARMED
+		wh[ln] = wh[ln] | ARMED;
+#ifndef MUTANT_ARM_NO_RECOUNT
+		free_bits(me)
+#else
+		skip
+#endif
 #endif
 	:: else
 	fi;
-#ifndef MUTANT_ARM_NO_RECOUNT
-	free_bits(me);
-#endif
 	if
-	:: cnt >= T -> room_push()
-	:: else ->
-#ifdef S_COUNT
-		wait = T - cnt;
-#endif
-		wh[ln] = wh[ln] | PARKED
+	:: cnt > 0 -> room_push()
+	:: else -> wh[ln] = wh[ln] | PARKED
 	fi;
 	ok = 0;
 	cnt = 0
@@ -497,11 +490,14 @@ inline take_in(me)
 				wh[ln] = wh[ln] & ~ARMED;
 				if
 				:: wh[ln] & PARKED ->
+#ifdef MUTANT_TAKES_IN_WHAT_IS_FULL
 					free_bits(me);
-					if
-					:: cnt >= T -> room_push()
-					:: else -> park(me, q)
-					fi
+					assert(cnt > 0);
+					room_push()
+#else
+					/* the owner may have filed it, used it up and parked it again since the push */
+					park(me, q)
+#endif
 				:: else
 				fi
 			:: else
@@ -546,7 +542,7 @@ inline adopt(me)
 		wh[ln] = wh[ln] & ~PARKED;
 		free_bits(me);
 		if
-		:: cnt >= T -> room_push()
+		:: cnt > 0 -> room_push()
 #ifdef MUTANT_ADOPTER_PARKS_UNARMED
 		:: else -> wh[ln] = wh[ln] | PARKED
 #else
@@ -603,15 +599,8 @@ inline work(me, h0)
 				PUT(me, L_FR(ln), fr);
 				d_step { live[ln] = live[ln] & ~hb; claim[ln] = claim[ln] & ~hb; hb = 0; fr = 0 }
 				if
-				:: (wh[ln] & PARKED) ->
-#ifdef S_COUNT
-					wait--;
-					if
-					:: wait == 0 -> room_push()
-					:: else
-					fi
-#else
-					room_push()
+#ifndef MUTANT_OWN_FREE_LEAVES_IT_PARKED
+				:: (wh[ln] & PARKED) -> room_push()
 #endif
 				:: else
 				fi;
@@ -751,7 +740,7 @@ proctype trimmer()
 
 
 #define FORGOTTEN(l) (tagst == OWNED && HST(hw[seq & 1]) == LIVE && \
-		      POP3(BITS(rem0[l], rem1[l]) | mem[L_FR(l)]) >= 2 * T - 1 && !in_room[l])
+		      (mem[L_FR(l)] || POP3(BITS(rem0[l], rem1[l])) >= T) && !in_room[l])
 
 init
 {

@@ -54,13 +54,22 @@ static void tags(void** state) {
 static void remote_words(void** state) {
     (void)state;
     for (uint32_t seq = 1; seq != 0; seq <<= 1) {
-        uint64_t w = tsi_remote_fresh(seq);
-        assert_true(tsi_remote_is(w, seq));
-        assert_true(tsi_remote_is(w | TSI_REMOTE_TOKEN | 0xffffffffu, seq)); /* neither bits nor token reach it */
-        assert_false(tsi_remote_is(w, seq + 1));
-        assert_int_equal(tsi_remote_bits(w | TSI_REMOTE_TOKEN, w), 0);
+        for (unsigned half = 0; half < 2; half++) {
+            uint64_t w = tsi_remote_fresh(half, seq);
+            assert_true(tsi_remote_is(half, w, seq));
+            /* Neither bits nor token reach it. */
+            assert_true(tsi_remote_is(half, w | (half == 0 ? TSI_REMOTE_TOKEN : 0) | tsi_remote_mask(half), seq));
+            assert_false(tsi_remote_is(half, w, seq + 1));
+        }
+        assert_int_equal(tsi_remote_bits(tsi_remote_fresh(0, seq) | TSI_REMOTE_TOKEN, tsi_remote_fresh(1, seq)), 0);
     }
-    assert_true(tsi_remote_bits(tsi_remote_fresh(3) | 5, tsi_remote_fresh(3) | 0x80000001u) == 0x8000000100000005ull);
+    for (unsigned slot = 0; slot < 64; slot++) {
+        TsiLine l = {.remote = {tsi_remote_fresh(0, UINT32_MAX) | TSI_REMOTE_TOKEN, tsi_remote_fresh(1, UINT32_MAX)}};
+        assert_int_equal(tsi_remote_bit(slot) & tsi_remote_mask(slot >> 5), tsi_remote_bit(slot));
+        tsi_store_relaxed(&l.remote[slot >> 5], tsi_load_relaxed(&l.remote[slot >> 5]) | tsi_remote_bit(slot));
+        assert_true(tsi_remote_bits(tsi_load_relaxed(&l.remote[0]), tsi_load_relaxed(&l.remote[1])) == 1ull << slot);
+        assert_true(tsi_remote_seen(&l) == 1ull << slot);
+    }
 }
 
 int main(void) {

@@ -60,17 +60,17 @@ static int close_allocator(void** state) {
 
 static uint64_t one_of(uint64_t bits) { return bits & -bits; }
 static void ready_and_freed(void) { FLIP(line_of(some)->freed, one_of(tsi_load_relaxed(&line_of(some)->avail))); }
-static void beyond_the_class(void) { FLIP(line_of(full)->freed, 1ull << 40); }
-static void freed_by_two(void) { FLIP(line_of(listed)->remote[0], one_of(tsi_load_relaxed(&line_of(listed)->freed))); }
+static void hole_lost(void) { FLIP(line_of(full)->freed, 1ull << 40); }
+static void freed_by_two(void) { FLIP(line_of(listed)->remote[0], tsi_remote_bit(tsi_ctz64(tsi_load_relaxed(&line_of(listed)->freed)))); }
 static void of_before(void) { FLIP(line_of(full)->remote[1], 1ull << 33); }
-static void of_another_heap(void) { FLIP(line_of(full)->heap_at, 64u); }
-static void waits(void) { FLIP(line_of(full)->special, 1); }
-static void waits_long(void) { FLIP(line_of(full)->special, 0x20); }
-static void waits_in_a_room(void) { FLIP(line_of(listed)->special, 1); }
+static void of_another_heap(void) { FLIP(line_of(listed)->heap_at, 64u); }
+static void home_elsewhere(void) { FLIP(line_of(listed)->home, 64u); }
+static void plain_though_parked(void) { FLIP(line_of(full)->heap_at, tsi_heap_at(heap)); }
+static void parked_with_room(void) { FLIP(line_of(full)->freed, 1ull); }
 static void parked_and_listed(void) { FLIP(line_of(full)->flags, TSI_LINE_LISTED); }
 static void not_listed(void) { FLIP(line_of(listed)->flags, TSI_LINE_LISTED); }
 static void current_is_parked(void) { FLIP(heap->room->cur[unit_place(a, full).cls]->flags, TSI_LINE_LISTED); }
-static void handled_alone(void) { FLIP(line_of(full)->special, TSI_SPECIAL_HANDLED); }
+static void handled_alone(void) { FLIP(line_of(full)->handled, 1); }
 static void issued_more(void) { FLIP(region_of(bumped)->issued, 4u); }
 static void freed_more(void) { FLIP(region_of(bumped)->freed, 4u); }
 static void others_freed(void) { FLIP(region_of(bumped)->word, TSI_REGION_OBJECT); }
@@ -104,13 +104,13 @@ static const struct {
     const char* sentence; /* a part of it */
 } cases[] = {
     {ready_and_freed, ": slots both ready and freed"},
-    {beyond_the_class, ": bits outside the class"},
+    {hole_lost, ": bits outside the class"},
     {freed_by_two, ": slots freed twice"},
     {of_before, ": remote words of another incarnation"},
     {of_another_heap, ": plain frees end in another heap"},
-    {waits, ": waits for "},
-    {waits_long, ": waits for "},
-    {waits_in_a_room, ": waits for 1 frees, flags 0x6"},
+    {home_elsewhere, ": home in another heap"},
+    {plain_though_parked, ": plain frees end in another heap"},
+    {parked_with_room, ": parked, and its owner has slots there"},
     {parked_and_listed, ": parked and listed"},
     {not_listed, ": in a room, not marked"},
     {current_is_parked, " is parked or listed"},
@@ -125,7 +125,7 @@ static const struct {
     {committed_less, "committed bytes: "},
     {pooled_more, " slabs in the pool, counted "},
     {claimed, ": claimed, and nobody works on it"},
-    {owned_by_another, ": plain frees end in another heap"},
+    {owned_by_another, ": home in another heap"},
     {not_an_orphan, " in its orphan list is none"},
     {broken_list, ": orphan list is broken"},
     {not_in_the_list, ": orphan not listed"},

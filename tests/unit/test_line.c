@@ -38,7 +38,7 @@ static uint32_t line_of(const void* p) { return unit_place(a, p).line_id; }
 static uint64_t bit_of(const void* p) { return 1ull << unit_place(a, p).slot; }
 static TsiLine* line(uint32_t id) { return tsi_line(space, id); }
 static uint64_t avail(uint32_t id) { return tsi_load_relaxed(&line(id)->avail); }
-static uint64_t freed(uint32_t id) { return tsi_load_relaxed(&line(id)->freed); }
+static uint64_t freed(uint32_t id) { return tsi_load_relaxed(&line(id)->freed) & c->full; }
 static uint64_t remote(uint32_t id) {
     return tsi_remote_bits(tsi_load_relaxed(&tsi_remote(space, id)[0]), tsi_load_relaxed(&tsi_remote(space, id)[1]));
 }
@@ -47,7 +47,7 @@ static bool token(uint32_t id) { return (tsi_load_relaxed(&tsi_remote(space, id)
 static uint32_t inbox_name(uint32_t id) { return (id >> 10 << 8 | (id & (TSI_CHUNK_LINES - 1))) + 2; }
 static uint32_t linked(uint32_t id) { return tsi_load_relaxed(&tsi_slab(space, inbox_name(id) - 2)->inbox); }
 static unsigned flags(uint32_t id) { return tsi_load_relaxed(&line(id)->flags); }
-static unsigned special(uint32_t id) { return tsi_load_relaxed(&line(id)->special); }
+static bool is_plain(uint32_t id) { return tsi_load_relaxed(&line(id)->heap_at) != 0; }
 
 typedef struct Frees {
     void** p;
@@ -133,7 +133,7 @@ static void a_doubled_slot_is_found_at_the_merge(void** state) {
     take(p, SLOTS);
     uint32_t id = line_of(p[0]);
     for (unsigned i = 0; i < 5; i++) slab_free(a, p[i]);
-    tsi_add_seq(&tsi_remote(space, id)[0], bit_of(p[2])); /* as the other free would have left it */
+    tsi_add_seq(&tsi_remote(space, id)[0], tsi_remote_bit(unit_place(a, p[2]).slot)); /* as the other free would have left it */
     assert_int_equal(tsi_line_refill(unit_binding(a), line(id), c, THRESHOLD), 5);
     assert_int_equal(avail(id), 0x1f);
     assert_int_equal(remote(id) | freed(id), 0);
@@ -141,42 +141,44 @@ static void a_doubled_slot_is_found_at_the_merge(void** state) {
     assert_int_equal(unit_live(a), SLOTS - 5);
 }
 
-/* The owner's frees of a parked line are as strict as any, and each of them counts once. */
+/* The owner's frees of a parked line are as strict as any. */
 static void a_parked_line_refuses_what_is_free(void** state) {
     (void)state;
     void* p[SLOTS + 1];
     uint32_t id = parked_line(p);
-    slab_free(a, p[0]);
     free_elsewhere(p + 1, 1);
-    assert_int_equal(special(id), THRESHOLD - 1);
-    assert_false(slab_free_checked(a, p[0]));
+    assert_false(is_plain(id));
     assert_false(slab_free_checked(a, p[1]));
     assert_false(slab_free_checked(a, (char*)p[2] + 8));
+    assert_false(slab_free_checked(a, (char*)p[2] + SIZE / 2));
+    assert_int_equal(flags(id), TSI_LINE_PARKED | TSI_LINE_ARMED);
+    assert_true(slab_free_checked(a, p[0]));
+    assert_false(slab_free_checked(a, p[0]));
     assert_int_equal(unit_refusals(a).double_free, 2);
-    assert_int_equal(unit_refusals(a).interior_pointer, 1);
-    assert_int_equal(special(id), THRESHOLD - 1);
+    assert_int_equal(unit_refusals(a).interior_pointer, 2);
     assert_int_equal(unit_live(a), SLOTS - 1);
     unit_check(a);
 }
 
-/* Frees by handle count down as those by pointer, and the last one unparks. */
+/* The first free of a line that has issued handles unparks it as well, be it by handle or by pointer. */
 static void counted_frees_unpark_a_line(void** state) {
     (void)state;
-    SlabHandle h[SLOTS + 1];
-    void* p[SLOTS + 1];
-    for (unsigned i = 0; i <= SLOTS; i++) assert_non_null(p[i] = alloc_obj(a, SIZE, &h[i]));
-    uint32_t id = line_of(p[0]);
-    for (unsigned i = 0; i < THRESHOLD; i++) {
-        assert_int_equal(special(id), TSI_SPECIAL_HANDLED | (THRESHOLD - i));
+    SlabHandle h[2 * SLOTS + 1];
+    void* p[2 * SLOTS + 1];
+    for (unsigned i = 0; i <= 2 * SLOTS; i++) assert_non_null(p[i] = alloc_obj(a, SIZE, &h[i]));
+    for (unsigned k = 0; k < 2; k++) {
+        uint32_t id = line_of(p[k * SLOTS]);
         assert_int_equal(flags(id) & (TSI_LINE_PARKED | TSI_LINE_LISTED), TSI_LINE_PARKED);
-        if (i % 2 == 0) assert_true(free_obj(a, h[i]));
-        else assert_true(slab_free_checked(a, p[i]));
-        assert_false(free_obj(a, h[i]));
-        assert_false(slab_free_checked(a, p[i]));
+        for (unsigned i = k; i < k + THRESHOLD; i++) {
+            assert_false(is_plain(id));
+            if (i % 2 == 0) assert_true(free_obj(a, h[k * SLOTS + i]));
+            else assert_true(slab_free_checked(a, p[k * SLOTS + i]));
+            assert_false(free_obj(a, h[k * SLOTS + i]));
+            assert_false(slab_free_checked(a, p[k * SLOTS + i]));
+            assert_int_equal(flags(id) & (TSI_LINE_PARKED | TSI_LINE_LISTED), TSI_LINE_LISTED);
+            unit_check(a);
+        }
     }
-    assert_int_equal(special(id), TSI_SPECIAL_HANDLED);
-    assert_int_equal(flags(id) & (TSI_LINE_PARKED | TSI_LINE_LISTED), TSI_LINE_LISTED);
-    unit_check(a);
 }
 
 /* Objects of several sizes side by side: freed by their owner, each once, by nothing but their start. */
@@ -218,17 +220,16 @@ static void regions_are_as_strict(void** state) {
     assert_int_equal(receipt.objects_released, N - 6);
 }
 
-static void the_owners_frees_unpark_a_line(void** state) {
+static void the_owners_first_free_unparks_a_line(void** state) {
     (void)state;
     void *p[SLOTS + 1], *q[THRESHOLD + SLOTS];
     uint32_t id = parked_line(p);
+    assert_false(is_plain(id));
     for (unsigned i = 0; i < THRESHOLD; i++) {
-        assert_int_equal(flags(id), TSI_LINE_PARKED | TSI_LINE_ARMED);
-        assert_int_equal(special(id), THRESHOLD - i);
         slab_free(a, p[i]);
+        assert_int_equal(flags(id), TSI_LINE_LISTED | TSI_LINE_ARMED); /* the token stays out: T1 */
+        assert_true(is_plain(id));
     }
-    assert_int_equal(flags(id), TSI_LINE_LISTED | TSI_LINE_ARMED); /* the token stays out: T1 */
-    assert_int_equal(special(id), 0);
     assert_true(token(id));
     unit_check(a);
     take(q, SLOTS - 1 + THRESHOLD); /* the rest of the current line, then this one again */
@@ -240,6 +241,47 @@ static void the_owners_frees_unpark_a_line(void** state) {
     get_perf_counters(a, CLS - 1, &n);
     assert_int_equal(n.list_move_partial_to_full, 3);
     assert_int_equal(n.list_move_full_to_partial, 1);
+}
+
+/* Lines are used in the order of their first frees; one with less than the threshold waits on, and others go first. */
+static void lines_wait_in_a_queue(void** state) {
+    (void)state;
+    enum { LINES = 4 };
+    void *p[LINES * SLOTS + SLOTS], *q[SLOTS];
+    take(p, LINES * SLOTS + SLOTS);
+    static const unsigned order[LINES] = {2, 0, 3, 1};
+    for (unsigned i = 0; i < LINES; i++) slab_free(a, p[order[i] * SLOTS]);
+    for (unsigned i = 0; i < LINES; i++)
+        for (unsigned n = 1; i != 1 && n < THRESHOLD; n++) slab_free(a, p[order[i] * SLOTS + n]);
+    static const unsigned used[] = {2, 3, 1}; /* 0 has one free slot only */
+    for (unsigned i = 0; i < LINES - 1; i++) {
+        take(q, THRESHOLD);
+        for (unsigned n = 0; n < THRESHOLD; n++) assert_int_equal(line_of(q[n]), line_of(p[used[i] * SLOTS]));
+        unit_check(a);
+    }
+    assert_int_equal(flags(line_of(p[0])) & TSI_LINE_LISTED, TSI_LINE_LISTED);
+    for (unsigned n = 1; n < THRESHOLD; n++) slab_free(a, p[n]);
+    take(q, THRESHOLD);
+    assert_int_equal(line_of(q[0]), line_of(p[0]));
+    unit_check(a);
+}
+
+/* Without memory for a slab the last free slot is found. */
+static void without_memory_every_slot_counts(void** state) {
+    (void)state;
+    enum { N = 64 };
+    SlabOptions o = {.struct_size = sizeof o, .max_bytes = N * SIZE, .warm_bytes = 1};
+    SlabAllocator* small = slab_allocator_create_with(&o);
+    void* p[N];
+    for (unsigned i = 0; i < N; i++) assert_non_null(p[i] = slab_malloc(small, SIZE));
+    assert_null(slab_malloc(small, SIZE));
+    for (unsigned i = 0; i < N; i += SLOTS) {
+        slab_free(small, p[i + 3]);
+        assert_ptr_equal(unit_hide(slab_malloc(small, SIZE)), p[i + 3]);
+        assert_null(slab_malloc(small, SIZE));
+    }
+    unit_check(small);
+    slab_allocator_free(small);
 }
 
 static void frees_of_others_tell_the_owner(void** state) {
@@ -268,57 +310,32 @@ static void frees_of_others_tell_the_owner(void** state) {
     assert_ptr_equal(unit_hide(q[0]), p[0]);
 }
 
-/* Both kinds of frees count together for whoever makes the last one. */
-static void mixed_frees_reach_the_threshold(void** state) {
+/* What others have freed before stays, and is taken in with the owner's. */
+static void an_unparked_line_has_what_others_freed(void** state) {
     (void)state;
-    void* p[SLOTS + 1];
-    uint32_t id = parked_line(p);
-    free_elsewhere(p, 2);
-    slab_free(a, p[2]);
-    assert_int_equal(flags(id), TSI_LINE_PARKED | TSI_LINE_ARMED);
-    free_elsewhere(p + 3, 1);
-    tsi_inbox_drain(unit_binding(a));
-    assert_int_equal(flags(id), TSI_LINE_LISTED);
-}
-
-/* The owner counts its own only: what others freed before leaves less than two thresholds unnoticed. */
-static void the_owners_frees_count_for_themselves(void** state) {
-    (void)state;
-    void* p[SLOTS + 1];
+    void *p[SLOTS + 1], *q[SLOTS];
     uint32_t id = parked_line(p);
     free_elsewhere(p, THRESHOLD - 1);
-    for (unsigned i = 0; i < THRESHOLD; i++) {
-        assert_int_equal(flags(id), TSI_LINE_PARKED | TSI_LINE_ARMED);
-        assert_int_equal(tsi_load_relaxed(&line(id)->special), THRESHOLD - i);
-        unit_check(a);
-        slab_free(a, p[THRESHOLD - 1 + i]);
-    }
+    assert_int_equal(flags(id), TSI_LINE_PARKED | TSI_LINE_ARMED);
+    unit_check(a);
+    slab_free(a, p[THRESHOLD - 1]);
     assert_int_equal(flags(id), TSI_LINE_LISTED | TSI_LINE_ARMED);
     unit_check(a);
+    take(q, SLOTS - 1);
+    take(q, THRESHOLD);
+    for (unsigned i = 0; i < THRESHOLD; i++) assert_ptr_equal(unit_hide(q[i]), p[i]);
 }
 
-static void the_next_free_of_others_counts_all(void** state) {
-    (void)state;
-    void* p[SLOTS + 1];
-    uint32_t id = parked_line(p);
-    free_elsewhere(p, THRESHOLD - 1);
-    for (unsigned i = 1; i < THRESHOLD; i++) slab_free(a, p[THRESHOLD - 1 + i]);
-    assert_int_equal(flags(id), TSI_LINE_PARKED | TSI_LINE_ARMED);
-    free_elsewhere(p + 2 * THRESHOLD - 1, 1); /* the next one of others counts all */
-    tsi_inbox_drain(unit_binding(a));
-    assert_int_equal(flags(id), TSI_LINE_LISTED);
-}
-
-static void arming_looks_again(void** state) {
+static void a_line_with_room_is_not_parked(void** state) {
     (void)state;
     void* p[SLOTS];
     take(p, SLOTS);
     uint32_t id = line_of(p[0]);
     free_elsewhere(p, THRESHOLD); /* after the refill that found nothing, say */
-    assert_false(tsi_line_park(unit_binding(a), line(id), c));
-    assert_true(token(id)); /* out, as with any line that was armed once */
-    assert_int_equal(flags(id), TSI_LINE_ARMED);
-    assert_int_equal(special(id), 0);
+    assert_false(tsi_line_leave(unit_binding(a), CLS, line(id)));
+    assert_false(token(id)); /* it was not armed */
+    assert_int_equal(flags(id), 0);
+    assert_true(is_plain(id));
 }
 
 /* Several lines in one inbox come out each once. */
@@ -469,15 +486,15 @@ int main(void) {
         TEST(a_line_is_handed_out_from_its_lowest_slot),
         TEST(a_refill_merges_remote_and_freed),
         TEST(a_doubled_slot_is_found_at_the_merge),
-        TEST(the_owners_frees_unpark_a_line),
+        TEST(the_owners_first_free_unparks_a_line),
+        TEST(lines_wait_in_a_queue),
+        TEST(without_memory_every_slot_counts),
+        TEST(an_unparked_line_has_what_others_freed),
         TEST(a_parked_line_refuses_what_is_free),
         TEST(counted_frees_unpark_a_line),
         TEST(regions_are_as_strict),
-        TEST(the_owners_frees_count_for_themselves),
-        TEST(the_next_free_of_others_counts_all),
         TEST(frees_of_others_tell_the_owner),
-        TEST(mixed_frees_reach_the_threshold),
-        TEST(arming_looks_again),
+        TEST(a_line_with_room_is_not_parked),
         TEST(an_inbox_holds_many),
         TEST(a_line_outlives_its_slab_in_an_inbox),
         TEST(a_line_outlives_its_class_in_an_inbox),

@@ -52,17 +52,18 @@ static void slots_of_lines(size_t page, size_t slab) {
         uint32_t line = 1u << c->line_shift, end = 0;
         unsigned slots = 0;
         for (unsigned slot = 0; slot < TSI_LINE_SLOTS; slot++) {
+            uint32_t at = tsi_class_offset(c, slot);
             if ((c->full >> slot & 1) == 0) {
-                assert_int_equal(c->offs[slot], TSI_NO_SLOT);
+                assert_true(at >= line || !tsi_class_starts(c, at)); /* a hole */
                 continue;
             }
-            uint32_t at = tsi_class_offset(c, slot);
             assert_true(at >= end); /* they ascend and do not overlap */
             end = at + c->size;
             assert_true(end <= line);
             assert_int_equal(at % (1u << c->align_log2), 0);
             assert_int_equal(at % 16, 0);
             assert_int_equal(tsi_class_slot(c, at), slot);
+            assert_true(tsi_class_starts(c, at));
             /* One survivor pins as few pages as its size needs. */
             if (c->size <= 1024 && page == 4096) assert_int_equal(at / 4096, (end - 1) / 4096);
             slots++;
@@ -105,8 +106,8 @@ static void interior_addresses_are_refused(void** state) {
         for (uint32_t in = 0; in < 1u << c->line_shift; in++) {
             unsigned slot = tsi_class_slot(c, in);
             assert_true(slot < TSI_LINE_SLOTS);
-            bool is_start = c->offs[slot] != TSI_NO_SLOT && tsi_class_offset(c, slot) == in;
-            if (is_start) assert_true(c->full >> slot & 1);
+            bool is_start = (c->full >> slot & 1) != 0 && tsi_class_offset(c, slot) == in;
+            assert_int_equal(tsi_class_starts(c, in), is_start);
             starts += is_start;
         }
         assert_int_equal(starts, c->slots);

@@ -418,7 +418,7 @@ static void ids_and_addresses_agree(void** state) {
             assert_int_equal(tsi_slab_of_line(&space, first + i), id);
             assert_int_equal(tsi_line_id(&space, tsi_line(&space, first + i)), first + i);
             for (unsigned slot = 0; slot < TSI_LINE_SLOTS; slot++) {
-                if (c->offs[slot] == TSI_NO_SLOT) continue;
+                if ((c->full >> slot & 1) == 0) continue;
                 TsiPlace in = {first + i, id, cls, slot}, out;
                 assert_int_equal(tsi_space_locate(&space, tsi_place_address(&space, &in), &out), TSI_PLACE_OK);
                 assert_memory_equal(&in, &out, sizeof in);

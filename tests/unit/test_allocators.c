@@ -1,0 +1,104 @@
+/*
+ * test_allocators.c - a thread knows the allocator that it used last by its address: one that has gone is nobody's, one
+ * that comes in its place is another, and several are used in turn.
+ */
+#include "unit.h"
+
+#include "heap/registry.h"
+
+static SlabAllocator storage; /* of one allocator after the other */
+
+typedef struct Use {
+    SlabAllocator* a;
+    void* p;
+    bool freed;
+} Use;
+
+static void take_one(void* arg) {
+    Use* u = arg;
+    u->p = slab_malloc(u->a, 100);
+}
+
+static void free_one(void* arg) {
+    Use* u = arg;
+    u->freed = slab_free_checked(u->a, u->p);
+}
+
+static bool is_at_hand(const SlabAllocator* a) { return tsi_load_relaxed(&tsi_tls.owner) == a; }
+
+static void an_allocator_in_the_place_of_another(void** state) {
+    (void)state;
+    enum { LAPS = 4 };
+    UnitWorker w;
+    Use here = {.a = &storage}, there = {.a = &storage};
+    unit_worker_start(&w);
+    for (unsigned lap = 0; lap < LAPS; lap++) {
+        allocator_init(&storage);
+        take_one(&here);
+        unit_worker_run(&w, take_one, &there);
+        assert_true(here.p != NULL && there.p != NULL && here.p != there.p);
+        assert_int_equal(unit_live(&storage), 2); /* by this one's own records */
+        assert_true(is_at_hand(&storage));
+        if (lap % 2 == 0) unit_worker_run(&w, free_one, &there);
+        assert_true(lap % 2 != 0 || there.freed);
+        unit_check(&storage);
+        allocator_destroy(&storage);
+        assert_false(is_at_hand(&storage));
+        unit_worker_run(&w, free_one, &there); /* of none */
+        assert_false(there.freed);
+        unit_worker_run(&w, take_one, &there);
+        assert_null(there.p);
+    }
+    unit_worker_stop(&w);
+}
+
+static void no_allocator_is_nobodys(void** state) {
+    (void)state;
+    UnitWorker w;
+    Use none = {.a = NULL, .p = &none};
+    unit_worker_start(&w); /* a thread that has used none */
+    unit_worker_run(&w, take_one, &none);
+    assert_null(none.p);
+    none.p = &none;
+    unit_worker_run(&w, free_one, &none);
+    assert_false(none.freed);
+    unit_worker_stop(&w);
+}
+
+/* Each turn is the fast path's: nothing of it is counted as slow. */
+static void two_in_turn(void** state) {
+    (void)state;
+    enum { TURNS = 1000 };
+    SlabAllocator* a[2] = {unit_create_cold(), unit_create_cold()};
+    PerfCounters before[2], after[2];
+    SlabHandle h;
+    for (unsigned k = 0; k < 2; k++) slab_free(a[k], slab_malloc(a[k], 1000));
+    for (unsigned k = 0; k < 2; k++) get_perf_counters(a[k], 11, &before[k]);
+    for (unsigned n = 0; n < TURNS; n++) {
+        for (unsigned k = 0; k < 2; k++) {
+            void* p = n % 3 != 0 ? slab_malloc(a[k], 1000) : slab_malloc_epoch(a[k], 1000, epoch_current(a[k]));
+            assert_non_null(p);
+            assert_true(is_at_hand(a[k]));
+            assert_false(slab_free_checked(a[1 - k], p)); /* the other's, which is at hand afterwards */
+            assert_true(slab_free_checked(a[k], p));
+        }
+    }
+    for (unsigned k = 0; k < 2; k++) {
+        get_perf_counters(a[k], 11, &after[k]);
+        assert_true(after[k].slow_path_hits - before[k].slow_path_hits <= TURNS / 8); /* refills: a line has 16 slots */
+        assert_non_null(alloc_obj(a[k], 1000, &h));
+        assert_false(free_obj(a[1 - k], h));
+        assert_true(free_obj(a[k], h));
+        unit_check(a[k]);
+    }
+    for (unsigned k = 0; k < 2; k++) slab_allocator_free(a[k]);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(an_allocator_in_the_place_of_another),
+        cmocka_unit_test(no_allocator_is_nobodys),
+        cmocka_unit_test(two_in_turn),
+    };
+    return cmocka_run_group_tests_name("allocators", tests, NULL, NULL);
+}
