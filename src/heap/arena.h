@@ -95,7 +95,7 @@ typedef struct TsiLanes {
 typedef struct TsiHeap {
     uint32_t index;
     _Atomic uint64_t word;      /* binding << 8 | state */
-    _Atomic uint64_t named;     /* tsi_named of the id that names the incarnation while it is ACTIVE */
+    _Atomic uint64_t named;     /* [own] of a primary: tsi_named of the id that names the incarnation while it is ACTIVE */
     _Atomic TsiRef ref;         /* incarnation; 0 while free */
     TsiRoom* room;              /* [own] NULL until the first slab of a class */
     _Atomic(TsiRegion*) region; /* [own] that objects are bumped in, or tsi_no_region */

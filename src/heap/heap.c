@@ -276,6 +276,7 @@ TsiBirth tsi_heap_get(TsiBinding* b, TsiRef ref, TsiHeap** out) {
     if (adopted && tsi_bracket_enter(b, *out, tsi_busy_all(*out))) {
         if (tsi_load_relaxed(&(*out)->ref) == ref) { /* as in alloc_in_heap */
             (*out)->primary = (*out)->index;
+            tsi_store_relaxed(&(*out)->named, tsi_named(tsi_load_relaxed(&i->id)));
             if (tsi_heap_ensure_room(b, *out)) tsi_heap_rebuild_room(b, *out);
         }
         tsi_bracket_leave(b, *out);
@@ -294,6 +295,7 @@ bool tsi_heap_adopt_more(TsiBinding* b, TsiHeap* h) {
     if (more == NULL) return false;
     own_link(b, more);
     more->primary = h->index;
+    tsi_store_relaxed(&more->named, 0); /* this thread may have had it before, as its first, and by its id */
     /* Our bracket names all heaps of the incarnation, `more` from its compare-exchange on. */
     tsi_heap_rebuild_room(b, more);
     return true;

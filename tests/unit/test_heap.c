@@ -406,12 +406,41 @@ static void lines_that_take_turns(void** state) {
     }
 }
 
+/* A thread has had a heap as its first, by the epoch's id, and adopts it again as a further one: the id leads to the first
+ * it has now, whose room both use. */
+static void an_id_leads_to_the_first_heap(void** state) {
+    (void)state;
+    EpochId here = epoch_current(a);
+    void *mine[2], *p;
+    Batch theirs = {.n = 1};
+    for (unsigned i = 0; i < 2; i++) assert_non_null(mine[i] = slab_malloc_epoch(a, SIZE, here));
+    TsiHeap* first = tsi_heap(arena, tsi_tag_index(unit_tag(a, mine[0])));
+    unit_worker_start(&worker);
+    unit_worker_run(&worker, batch_take, &theirs);
+    TsiHeap* other = tsi_heap(arena, tsi_tag_index(unit_tag(a, theirs.p[0])));
+    assert_ptr_not_equal(first, other);
+    slab_trim(a); /* our heap is nobody's */
+    unit_worker_stop(&worker); /* and theirs */
+    assert_int_equal(detached_of(here), 2);
+    assert_non_null(p = slab_malloc(a, SIZE));
+    TsiHeap* now = tsi_heap(arena, tsi_tag_index(unit_tag(a, p)));
+    for (unsigned i = 0; i < 2 * SLOTS && detached_of(here) != 0; i++) assert_non_null(slab_malloc(a, SIZE));
+    assert_int_equal(detached_of(here), 0);
+    TsiHeap* further = now == first ? other : first;
+    assert_int_equal(further->primary, now->index);
+    for (unsigned i = 0; i < 2 * SLOTS; i++) assert_non_null(slab_malloc_epoch(a, SIZE, here));
+    assert_null(further->room);
+    assert_ptr_equal(now, other); /* or this shows nothing */
+    unit_check(a);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, open_allocator, close_allocator)
         TEST(a_heap_for_each_thread_and_epoch),
         TEST(adoption),
         TEST(adopting_more),
+        TEST(an_id_leads_to_the_first_heap),
         TEST(retired_heaps_are_not_adopted),
         TEST(look_up_beyond_the_cache),
         TEST(records_are_used_again),
