@@ -129,6 +129,12 @@ static void domain_exit(epoch_domain_t* p) {
     leave(a, d);
 }
 
+static bool is_inside(const TsiThread* t, const TsiDomain* d) {
+    bool inside = false;
+    for (uint32_t n = 0; n < t->scope_count && !inside; n++) inside = t->scopes[n].domain == d;
+    return inside;
+}
+
 bool epoch_domain_detach(epoch_domain_t* p) {
     TsiDomain* d = tsi_domain_of(p);
     if (!tsi_domain_usable(d)) return false;
@@ -137,7 +143,9 @@ bool epoch_domain_detach(epoch_domain_t* p) {
         tsi_domain_refuse(d, SLAB_MISUSE_DOMAIN_ORDER);
         return false;
     }
+    TsiBinding* b = top->binding;
     pop(top);
+    if (d->own && !is_inside(b->thread, d)) tsi_heap_let_go(b, tsi_load_relaxed(&d->ref)); /* so that whoever ends it need not interrupt us */
     tsi_add_seq(&d->detached, 1); /* publishes the scope to the thread that attaches it */
     return true;
 }

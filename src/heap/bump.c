@@ -227,14 +227,15 @@ static void* take_timed(TsiBinding* b, TsiHeap* h, TsiRegion* r, uint32_t bytes,
 
 /* The same, at the end of a grant. */
 static TSI_COLD void* take_watched(TsiBinding* b, TsiHeap* h, TsiRegion* r, uint32_t bytes, size_t align) {
-    bool due = tsi_grant_settle(b, h);
+    bool first = tsi_load_relaxed(&r->rel) == 0; /* of a heap that has waited for the phase: slow by itself */
+    bool due = tsi_grant_settle(b, h) && !first;
     void* p = due ? take_timed(b, h, r, bytes, align) : take_aligned(r, bytes, align);
     if (p == NULL) return NULL;
-    if (h->lanes == NULL) { /* shared heaps are bumped under their stripe only: all of that is slow */
+    if (h->lanes == NULL && !first) { /* shared heaps are bumped under their stripe only: all of that is slow */
         if (b->period != 0 && !due) (void)tsi_sample_pass(b, 1);
         b->popped = true;
     }
-    tsi_grant_open(b, h, bytes, false);
+    tsi_grant_open(b, h, bytes, first);
     return p;
 }
 

@@ -313,6 +313,14 @@ void tsi_heap_detach_locked(TsiBinding* b, TsiHeap* h) {
     tsi_store_seq(&h->word, tsi_heap_word(0, TSI_HEAP_DETACHED));
 }
 
+void tsi_heap_let_go(TsiBinding* b, TsiRef ref) {
+    TsiHeap* h = ref != 0 ? tsi_heap_cached(b, ref) : NULL;
+    if (h == NULL || h->lanes != NULL) return; /* in shared mode it is anybody's anyway */
+    uint64_t live = tsi_heap_word(b->index, TSI_HEAP_LIVE);
+    (void)tsi_cas_seq(&h->word, &live, tsi_heap_word(b->index, TSI_HEAP_RETIRE)); /* as in tsi_heaps_detach_all */
+    tsi_handover(b, h);
+}
+
 void tsi_heaps_detach_all(TsiBinding* b) {
     while (b->own_heaps != 0) {
         TsiHeap* h = tsi_heap(b->arena, b->own_heaps - 1);

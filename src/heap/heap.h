@@ -46,6 +46,8 @@ void tsi_heap_free(TsiArena* a, TsiBinding* b, TsiHeap* h);
 void tsi_heaps_prune(TsiBinding* b);
 /* Thread exit: no heap has this owner afterwards. */
 void tsi_heaps_detach_all(TsiBinding* b);
+/* Own thread, outside of brackets: its heap in an incarnation, if it has one, is anybody's from here on. */
+void tsi_heap_let_go(TsiBinding* b, TsiRef ref);
 /* The owner lets go of a heap that is not being swept; the stripe is held. */
 void tsi_heap_detach_locked(TsiBinding* b, TsiHeap* h);
 /* Puts a heap at the front of the binding's ambient slot. */

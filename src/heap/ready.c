@@ -3,6 +3,7 @@
 
 #include "heap/bump.h"
 #include "heap/charge.h"
+#include "heap/grant.h"
 #include "heap/heap.h"
 #include "heap/refuse.h"
 #include "heap/take.h"
@@ -41,6 +42,7 @@ static void enter_locked(TsiBinding* b, TsiInc* i, TsiHeap* h, TsiRef ref, unsig
     tsi_store_relaxed(&h->ref, ref);
     i->heaps = h->index + 1;
     tsi_store_relaxed(&i->heap_count, 1);
+    if (TSI_UNLIKELY(b->cuts)) tsi_store_relaxed(&r->lim, 0); /* what is bumped first opens a grant */
     tsi_store_relaxed(&r->heap_at, tsi_heap_at(h));
     tsi_store_relaxed(&slab->gone, 0);
     /* release: as in slab_open of take.c */
@@ -51,7 +53,7 @@ TsiHeap* tsi_ready_take(TsiBinding* b, TsiRef ref) {
     TsiArena* a = b->arena;
     TsiInc* i = tsi_inc(&a->phases, tsi_ref_index(ref));
     unsigned rank = tsi_bump_first_rank(b, tsi_inc_label(i));
-    if (b->ready_count[rank] == 0 || b->cuts) return NULL;
+    if (b->ready_count[rank] == 0) return NULL;
     TsiHeap* h = tsi_heap(a, tsi_load_relaxed(&b->ready[rank][b->ready_count[rank] - 1]) - 1);
     uint64_t now = tsi_inc_opening_ns(i, ref), seen = ready_word(b, h->slabs - 1);
     tsi_inc_take(i);
@@ -79,7 +81,7 @@ TsiHeap* tsi_ready_take(TsiBinding* b, TsiRef ref) {
 
 /* The rank of the only region of the heap, which is all that it has, or TSI_READY_RANKS. */
 static unsigned rank_of(TsiBinding* b, const TsiHeap* h, const TsiRegion* r) {
-    if (r == &tsi_no_region || h->room != NULL || h->granter != NULL || b->cuts) return TSI_READY_RANKS;
+    if (r == &tsi_no_region || h->room != NULL) return TSI_READY_RANKS;
     uint32_t id = tsi_region_id(&b->arena->space, r);
     if (h->slabs != id + 1 || tsi_slab(&b->arena->space, id)->next != 0) return TSI_READY_RANKS;
     unsigned rank = 0;
@@ -117,6 +119,7 @@ bool tsi_ready_put_locked(TsiSweep* w, TsiHeap* h) {
     unsigned rank = rank_of(b, h, r);
     if (rank == TSI_READY_RANKS || b->ready_count[rank] == TSI_READY_HEAPS || !has_budget(b, region_bytes(b, rank))) return false;
     if (h->ranked) tsi_bump_learn(b, h, tsi_inc_label(i));
+    if (TSI_UNLIKELY(h->granter != NULL)) tsi_grant_end(h, r);
     if (!renew_region(w, r, h->slabs - 1)) return false;
     w->closing = true;
     tsi_sweep_look(w, TSI_CLASS_REGION);

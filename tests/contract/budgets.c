@@ -166,6 +166,20 @@ static void what_a_label_refuses_is_charged_to_nobody(void) {
     slab_allocator_free(a);
 }
 
+/* Slabs that are empty are in nobody's way, whatever epoch keeps them. */
+static void empty_slabs_make_room(void) {
+    enum { N = 3000 };
+    static void* p[N];
+    SlabOptions o = kit_options();
+    o.max_bytes = 1 << 20;
+    SlabAllocator* a = kit_create_with(&o);
+    for (unsigned n = 0; n < N; n++) CHECK((p[n] = slab_malloc_epoch(a, 256, 1)) != NULL);
+    for (unsigned n = 0; n < N; n++) CHECK(slab_free_checked(a, p[n]));
+    CHECK(slab_malloc_epoch(a, 800 << 10, 2) != NULL);
+    CHECK_EQ(kit_refusals(a).over_budget, 0);
+    slab_allocator_free(a);
+}
+
 typedef struct Crowd {
     SlabAllocator* a;
     size_t size;
@@ -217,6 +231,7 @@ static const CheckCase cases[] = {
     CHECK_CASE(a_refusal_is_counted_once),    CHECK_CASE(what_was_refused_is_in_no_peak),
     CHECK_CASE(a_soft_limit_refuses_nothing), CHECK_CASE(whoever_is_refused_by_max_bytes_is_told_so),
     CHECK_CASE(what_just_fits_is_allowed),
+    CHECK_CASE(empty_slabs_make_room),
     CHECK_CASE(a_soft_limit_is_passed_once),
     CHECK_CASE(what_a_label_refuses_is_charged_to_nobody),
 };

@@ -229,6 +229,16 @@ static void short_phases_and_large_objects(void) {
         (void)slab_malloc(a, 64), (void)slab_malloc(a, 192);
         epoch_domain_end(d);
     }
+    size_t ahead = 0; /* of what a region is not asked for comes first */
+    for (unsigned k = 0; k < 4000; k++) {
+        epoch_domain_t* d = epoch_domain_begin(a, "behind");
+        (void)slab_malloc(a, 64);
+        epoch_domain_end(d);
+        d = epoch_domain_begin(a, "behind");
+        ahead = slab_usable_size(a, slab_malloc(a, 5000));
+        for (unsigned at = 0; at < 60; at++) (void)slab_malloc(a, 64);
+        epoch_domain_end(d);
+    }
     uint64_t large = 0;
     void* keep[50];
     epoch_domain_t* last = epoch_domain_begin(a, "short");
@@ -242,6 +252,8 @@ static void short_phases_and_large_objects(void) {
     Sums s = label_of(&p, "short"), l = label_of(&p, "large");
     NEAR(s.v[0], 2 * n);
     NEAR(s.v[1], 256 * n);
+    NEAR(label_of(&p, "behind").v[0], 62 * 4000);
+    NEAR(label_of(&p, "behind").v[1], (ahead + 61 * 64) * 4000);
     CHECK_LE(s.live_samples, 2);
     CHECK_EQ(l.v[0], 150); /* so far above the mean that each is sampled, and counts for itself */
     CHECK_EQ(l.v[1], large);

@@ -480,6 +480,83 @@ static void it_told_the_truth(void) {
     assert_in_range(told.issued.objects - told.live.objects, 0, given);
     epoch_domain_destroy(d);
 }
+/* ---- lines that are refilled and parked ---- */
+
+static void* line[TSI_LINE_SLOTS];
+static unsigned slots;
+
+/* All of a line, half of it freed by its owner and a quarter by another thread. */
+static void a_used_up_line(void) {
+    slots = arena->space.classes->c[tsi_class_of(size)].slots;
+    freed_again = false;
+    assert_non_null(d = epoch_domain_create(a));
+    for (unsigned n = 0; n < slots; n++) assert_non_null(line[n] = epoch_domain_malloc(d, size));
+    for (unsigned n = 0; n < slots / 2; n++) assert_true(slab_free_checked(a, line[n]));
+}
+static void free_a_quarter(void) {
+    for (unsigned n = slots / 2; n < slots / 2 + slots / 4; n++) assert_true(slab_free_checked(a, line[n]));
+}
+static void a_line_to_refill(void) {
+    a_used_up_line();
+    let_them(free_a_quarter);
+}
+static void take_some(void) { (void)epoch_domain_malloc(d, size); }
+/* The highest of what was freed: a refill hands out the lowest. */
+static void free_own_again(void) { freed_again |= slab_free_checked(a, line[slots / 2 - 1]); }
+static void free_theirs_again(void) { freed_again |= slab_free_checked(a, line[slots / 2 + slots / 4 - 1]); }
+static void it_was_refused(void) {
+    assert_false(freed_again);
+    epoch_domain_destroy(d);
+}
+/* What is free is seen to be, wherever its bit is just now. */
+static void a_second_free_while_a_line_is_refilled(void** state) {
+    (void)state;
+    everywhere((Try){a_line_to_refill, take_some, free_own_again, it_was_refused, false});
+    everywhere((Try){a_line_to_refill, take_some, free_theirs_again, it_was_refused, false});
+}
+
+static void a_full_line(void) {
+    slots = arena->space.classes->c[tsi_class_of(size)].slots;
+    assert_non_null(d = epoch_domain_create(a));
+    for (unsigned n = 0; n < slots; n++) assert_non_null(line[n] = epoch_domain_malloc(d, size));
+}
+static void free_the_line(void) {
+    for (unsigned n = 0; n < slots; n++) assert_true(slab_free_checked(a, line[n]));
+}
+/* The owner hears of it: what is taken next is of the line, not of more memory. */
+static void the_line_is_found(void) {
+    const TsiClass* c = &arena->space.classes->c[tsi_class_of(size)];
+    uint64_t before = unit_committed(a);
+    unsigned lines = 1u << c->lines_log2;
+    for (unsigned n = 0; n < lines * slots - 1; n++) assert_non_null(epoch_domain_malloc(d, size));
+    assert_int_equal(unit_committed(a), before);
+    epoch_domain_destroy(d);
+}
+static void a_line_is_parked_while_others_free(void** state) {
+    (void)state;
+    everywhere((Try){a_full_line, take_some, free_the_line, the_line_is_found, false});
+}
+
+static SlabHandle handle;
+static void one_of_theirs_for_a_handle(void) {
+    one_of_theirs();
+    handle = 0;
+}
+static void ask_for_its_handle(void) { handle = slab_ptr_handle(a, p[0]); }
+static void its_handle_has_ended(void) {
+    assert_true(freed[0]);
+    assert_null(slab_handle_ptr(a, handle));
+    assert_false(free_obj(a, handle));
+    EpochReceipt r;
+    assert_true(epoch_close_ex(a, d->epoch_id, EPOCH_DRAIN, &r));
+    both_are_gone();
+}
+/* The owner frees by pointer what another thread asks the handle of. */
+static void a_free_while_its_handle_is_made(void** state) {
+    (void)state;
+    everywhere((Try){one_of_theirs_for_a_handle, ask_for_its_handle, free_first, its_handle_has_ended, false});
+}
+
 static void a_sum_while_a_line_is_refilled(void** state) {
     (void)state;
     everywhere((Try){a_line_of_theirs, sum_up, take_one, it_told_the_truth, false});
@@ -516,6 +593,11 @@ static const struct CMUnitTest tests[] = {
     IN_ALL(a_count_while_the_last_is_freed),
     IN_ALL(a_trim_while_one_is_freed),
     IN_ALL(a_sum_while_a_line_is_refilled),
+    IN(a_second_free_while_a_line_is_refilled, classes),
+    IN(a_second_free_while_a_line_is_refilled, paged),
+    IN(a_line_is_parked_while_others_free, classes),
+    IN(a_line_is_parked_while_others_free, paged),
+    IN_ALL(a_free_while_its_handle_is_made),
     IN(an_end_while_one_grows, regions),
     IN(one_grows_while_it_ends, regions),
 };

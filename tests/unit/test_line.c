@@ -326,6 +326,36 @@ static void an_unparked_line_has_what_others_freed(void** state) {
     for (unsigned i = 0; i < THRESHOLD; i++) assert_ptr_equal(unit_hide(q[i]), p[i]);
 }
 
+/* What an inbox tells may be over: the line was filed, used up and parked since. */
+static void an_inbox_that_tells_what_is_over(void** state) {
+    (void)state;
+    void *p[SLOTS + 1], *q[SLOTS];
+    uint32_t id = parked_line(p);
+    TsiBinding* b = unit_binding(a);
+    free_elsewhere(p, THRESHOLD);
+    assert_int_equal(tsi_load_relaxed(&b->inbox), inbox_name(id));
+    TsiHeap* h = tsi_line_heap(b, line(id));
+    assert_true(tsi_bracket_enter(b, h, tsi_busy_all(h))); /* as the owner's free does, without a look at the inbox */
+    tsi_line_freed(b, line(id), unit_place(a, p[THRESHOLD]).slot);
+    assert_int_equal(flags(id), TSI_LINE_LISTED | TSI_LINE_ARMED);
+    assert_ptr_equal(tsi_room_pop(space, h->room, c, CLS, THRESHOLD), line(id));
+    assert_int_equal(tsi_line_refill(b, line(id), c, THRESHOLD), THRESHOLD + 1);
+    tsi_store_relaxed(&line(id)->avail, 0); /* handed out */
+    assert_true(tsi_line_leave(b, CLS, line(id)));
+    tsi_bracket_leave(b, h);
+    assert_int_equal(flags(id), TSI_LINE_PARKED | TSI_LINE_ARMED);
+    assert_false(token(id)); /* on its way */
+    tsi_inbox_drain(b);
+    assert_int_equal(flags(id), TSI_LINE_PARKED | TSI_LINE_ARMED);
+    assert_true(token(id));
+    unit_check(a);
+    take(q, SLOTS - 1);
+    take(q, 1);
+    assert_int_not_equal(line_of(q[0]), id);
+    assert_int_equal(slab_stats_thread().repair_count, 0);
+    for (unsigned i = 0; i <= THRESHOLD; i++) assert_true(slab_free_checked(a, p[i])); /* they live again */
+}
+
 static void a_line_with_room_is_not_parked(void** state) {
     (void)state;
     void* p[SLOTS];
@@ -495,6 +525,7 @@ int main(void) {
         TEST(regions_are_as_strict),
         TEST(frees_of_others_tell_the_owner),
         TEST(a_line_with_room_is_not_parked),
+        TEST(an_inbox_that_tells_what_is_over),
         TEST(an_inbox_holds_many),
         TEST(a_line_outlives_its_slab_in_an_inbox),
         TEST(a_line_outlives_its_class_in_an_inbox),

@@ -39,6 +39,27 @@ static unsigned waiting(TsiBinding* b) {
     return n;
 }
 
+/* An id of a phase that has ended leads to none of the heaps that other phases have by now. */
+static void old_ids_are_refused(void** state) {
+    (void)state;
+    EpochId before = 0;
+    for (unsigned n = 0; n < 40; n++) { /* more than the thread knows by id */
+        epoch_domain_t* d = begin(NULL);
+        EpochId id = d->epoch_id;
+        TsiHeap* h = tsi_heap(tsi_arena(a), tsi_tag_index(unit_tag(a, object[0])));
+        for (unsigned k = 0; k < 3; k++) {
+            void* p = unit_hide(slab_malloc_epoch(a, SIZE, id));
+            assert_non_null(p);
+            assert_int_equal(tsi_tag_index(unit_tag(a, p)), h->index);
+        }
+        if (n != 0) assert_null(slab_malloc_epoch(a, SIZE, before));
+        assert_int_equal(unit_live(a), OBJECTS + 3);
+        epoch_domain_destroy(d);
+        assert_null(slab_malloc_epoch(a, SIZE, id));
+        before = id;
+    }
+}
+
 static void the_next_phase_has_them(void** state) {
     (void)state;
     phase(NULL);
@@ -156,6 +177,38 @@ static void receipts_are_exact(void** state) {
     unit_worker_stop(&w);
 }
 
+static epoch_domain_t* handed;
+static void begin_and_detach(void* label) {
+    handed = epoch_domain_begin(a, label);
+    for (unsigned n = 0; n < OBJECTS; n++) object[n] = slab_malloc(a, SIZE);
+    (void)epoch_domain_detach(handed);
+}
+
+/* Who hands a phase on lets go of its heap: its end interrupts nobody, and the objects are freeable all the while. */
+static void a_phase_handed_on_interrupts_nobody(void** state) {
+    (void)state;
+    UnitWorker w;
+    unit_worker_start(&w);
+    for (unsigned turn = 0; turn < 100; turn++) {
+        unit_worker_run(&w, begin_and_detach, NULL);
+        assert_true(epoch_domain_attach(handed));
+        unsigned freed = turn % OBJECTS, more = turn % 3;
+        for (unsigned n = 0; n < freed; n++) assert_true(slab_free_checked(a, object[n]));
+        for (unsigned n = 0; n < more; n++) assert_non_null(slab_malloc(a, SIZE));
+        unit_check(a);
+        epoch_domain_exit(handed);
+        EpochReceipt r;
+        assert_true(epoch_domain_receipt(handed, &r));
+        unit_balanced(&r);
+        assert_int_equal(r.objects_allocated, OBJECTS + more);
+        assert_int_equal(r.objects_freed, freed);
+        assert_int_equal(r.slabs_deferred, 0);
+        epoch_domain_destroy(handed);
+    }
+    assert_int_equal(tsi_load_relaxed(&tsi_arena(a)->barriers), 0);
+    unit_worker_stop(&w);
+}
+
 static void budgets_count(void** state) {
     (void)state;
     phase("tight");
@@ -193,12 +246,14 @@ static void a_child_goes_on(void** state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, open_allocator, close_allocator)
+        TEST(old_ids_are_refused),
         TEST(the_next_phase_has_them),
         TEST(as_many_as_there_is_room_for),
         TEST(a_trim_takes_the_memory),
         TEST(stale_pointers_and_handles_are_refused),
         TEST(a_region_whose_handles_run_out_is_not_kept),
         TEST(receipts_are_exact),
+        TEST(a_phase_handed_on_interrupts_nobody),
         TEST(budgets_count),
         TEST(a_child_goes_on),
     };

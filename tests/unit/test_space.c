@@ -2,6 +2,7 @@
 #include "fake_os.h"
 #include "unit.h"
 
+#include "mem/region.h"
 #include "mem/space.h"
 #include "mem/written.h"
 
@@ -408,6 +409,30 @@ static void an_empty_chunk_with_a_slab_in_an_inbox(void** state) {
     assert_int_equal(tsi_load_relaxed(&tsi_slab(&space, id)->tag), 0);
 }
 
+/* Each KiB of a slab leads to the words of its line or region; also where its chunk had another class before. */
+static void entries_lead_to_words(void** state) {
+    (void)state;
+    reopen(SLAB_PURGE_NEVER, false, false); /* so that words and entries stay as a chunk loses its class */
+    for (unsigned cls = 1; cls < TSI_CLASSES; cls = unit_class_after(cls)) {
+        const TsiClass* c = &space.classes->c[cls];
+        bool region = tsi_class_is_region(cls);
+        uint32_t id = take(cls);
+        assert_int_equal(id >> 8, 0); /* the same chunk for all */
+        assert_true(tsi_load_relaxed(&space.covered) >= TSI_KIB(1024));
+        for (uint32_t at = 0; at < c->slab_bytes; at += TSI_KIB(1)) {
+            uint8_t* p = tsi_slab_payload(&space, c, id) + at;
+            uint32_t entry = tsi_load_relaxed(&space.entries[(size_t)(p - space.base) >> TSI_LINE_MIN_SHIFT]);
+            const void* words = space.words + (size_t)(entry & ~TSI_ENTRY_REGION) * sizeof(TsiLine);
+            assert_int_equal((entry & TSI_ENTRY_REGION) != 0, region);
+            if (region) assert_ptr_equal(words, tsi_region(&space, id));
+            else assert_ptr_equal(words, tsi_line(&space, tsi_first_line(c, id) + (at >> c->line_shift)));
+        }
+        tsi_space_give(&space, &id, 1);
+        assert_int_equal(tsi_chunk_class(&space, 0), 0);
+    }
+    assert_int_equal(((const TsiLine*)(const void*)space.words)->heap_at, 0); /* entry 0 */
+}
+
 static void ids_and_addresses_agree(void** state) {
     (void)state;
     for (unsigned cls = 1; cls < TSI_CLASSES; cls = unit_class_after(cls)) {
@@ -449,6 +474,7 @@ int main(void) {
         TEST(an_empty_chunk_that_cannot_go),
         TEST(an_empty_chunk_with_a_slab_in_an_inbox),
         TEST(large_objects_leave_no_words),
+        TEST(entries_lead_to_words),
         TEST(ids_and_addresses_agree),
     };
     fake_os_install(0, false, false);

@@ -61,6 +61,23 @@ static void follows_a_clock_that_is_slewed(void** state) {
     assert_true(off() <= 100);
 }
 
+/* The clock goes slower than the counter: each line ends ahead of it. */
+static void does_not_go_back_where_lines_meet(void** state) {
+    (void)state;
+    calibrate();
+    for (int k = 0; k < 50; k++) {
+        uint64_t end = tsi_load_relaxed(&ticks.line[tsi_load_relaxed(&ticks.lines) & 1].count) + TSI_TICKS_SPAN;
+        uint64_t ns = (end - 1 - count) * QUARTER / 10;
+        system_ns += ns - ns / (k < 25 ? 2000 : 1000000);
+        count = end - 1;
+        uint64_t drawn = tsi_load_relaxed(&ticks.lines);
+        (void)ask();
+        count += 2;
+        (void)ask();
+        assert_int_equal(tsi_load_relaxed(&ticks.lines), drawn + 1);
+    }
+}
+
 static void is_level_again_after_rests(void** state) {
     (void)state;
     calibrate();
@@ -105,6 +122,7 @@ int main(void) {
         cmocka_unit_test(is_the_system_s_until_its_rate_is_known),
         cmocka_unit_test(keeps_near),
         cmocka_unit_test(follows_a_clock_that_is_slewed),
+        cmocka_unit_test(does_not_go_back_where_lines_meet),
         cmocka_unit_test(is_level_again_after_rests),
         cmocka_unit_test(gives_a_counter_up_that_cannot_be_believed),
         cmocka_unit_test(waits_for_nobody_who_draws),

@@ -396,6 +396,38 @@ static void lists_made_wrong(void** state) {
     unit_check(a);
 }
 
+static SlabAllocator* used;
+static void use_it(void* arg) {
+    (void)arg;
+    (void)slab_malloc(used, 64);
+}
+
+/* A thread that exits leaves the allocators that live, not one that has the place of another that it used. */
+static void another_in_the_place_of_ours(void** state) {
+    (void)state;
+    SlabOptions o = unit_options();
+    UnitWorker w;
+    o.reserve_bytes = TSI_RESERVE_MIN;
+    unit_worker_start(&w);
+    assert_non_null(used = slab_allocator_create_with(&o));
+    unit_worker_run(&w, use_it, NULL);
+    uint32_t slot = tsi_arena(used)->slot, taken = slot + 1;
+    slab_allocator_free(used);
+    SlabAllocator* next = NULL;
+    for (unsigned n = 0; n < 1000 && taken != slot; n++) { /* places are used again late */
+        if (next != NULL) slab_allocator_free(next);
+        assert_non_null(next = slab_allocator_create_with(&o));
+        taken = tsi_arena(next)->slot;
+    }
+    assert_int_equal(taken, slot);
+    assert_non_null(slab_malloc(next, 64));
+    unit_worker_stop(&w);
+    assert_true(tsi_load_relaxed(&unit_binding(next)->in_use)); /* ours, though it may lie where theirs did */
+    unit_check(next);
+    assert_int_equal(unit_live(next), 1);
+    slab_allocator_free(next);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, open_allocator, close_allocator)
@@ -406,7 +438,7 @@ int main(void) {
         TEST(a_reference_that_slept),          TEST(live_counts_are_exact),
         TEST(a_remote_free_does_not_write),    TEST(callbacks_are_outside_brackets),
         TEST(a_slab_that_left_its_heap),       TEST(counts_of_a_line_without_handles),
-        TEST(lists_made_wrong),
+        TEST(lists_made_wrong),                TEST(another_in_the_place_of_ours),
     };
     fake_os_install(0, false, false);
     return cmocka_run_group_tests_name("traps", tests, NULL, NULL);
