@@ -216,6 +216,7 @@ static void end_scopes(TsiThread* t) {
             leave_with_maker(t, top.domain);
         }
         t->held = NULL;
+        tsi_tls_forget(); /* the arena may be gone at once, with its owner's address */
         tsi_registry_unhold(a);
     }
 }

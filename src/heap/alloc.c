@@ -58,7 +58,7 @@ static TSI_COLD void* cut_pop(TsiBinding* b, TsiHeap* h, TsiLine* l, unsigned cl
     return line_pop(b, l, cls);
 }
 
-/* A line that cannot be in the room's list, as long as the lists are right: counted, and mended by leaving the line
+/* A line that cannot be in the room's queue, as long as the queues are right: counted, and mended by leaving the line
  * where adoption or the next free finds it. Reached by fault injection only. */
 static TSI_COLD void line_mend(TsiBinding* b, const TsiHeap* h, TsiLine* l, unsigned cls) {
     bool ours = tsi_line_heap(b, l)->primary == h->index;

@@ -197,7 +197,7 @@ typedef struct TsiBinding {
     uint32_t domain_cache[TSI_RECORD_CACHE], domain_count;
     uint32_t heap_cache[TSI_RECORD_CACHE], heap_count;
     uint32_t room_cache[TSI_RECORD_CACHE], room_count;
-    /* Away from the start of a page, where lines and chunk entries begin, too: processors that predict the way of their
+    /* Away from the start of a page, where lines and chunks' keys begin, too: processors that predict the way of their
      * first cache from a hash of the address hold few of such lines at once. */
     _Alignas(64) uint64_t live_word; /* the word of this binding's live heaps; TSI_FENCED when brackets need fences */
     TsiHeap* heap;      /* ambient heap, or tsi_no_heap */

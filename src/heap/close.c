@@ -295,17 +295,22 @@ void tsi_inc_sweep(TsiArena* a, TsiBinding* b, TsiInc* i, uint64_t era) {
 
 /* ---- advance ---- */
 
-/* The ring has moved past this incarnation: owners let go when they next come by. */
-static void retire_locked(TsiArena* a, TsiInc* i, unsigned state) {
-    uint64_t now_ns = tsi_inc_peak(i) != 0 ? tsi_os.now_ns() : 0;
-    if (tsi_inc_state(i) == TSI_INC_ACTIVE) tsi_post_end_locked(a, NULL, i, now_ns);
-    if (tsi_inc_state(i) < state) tsi_store_seq(&i->word, tsi_inc_era(i) << 2 | state);
+/* Owners let go when they next come by. */
+static void ask_locked(TsiArena* a, TsiInc* i) {
     for (uint32_t at = i->heaps; at != 0; at = tsi_heap(a, at - 1)->inc_next) {
         TsiHeap* h = tsi_heap(a, at - 1);
         uint64_t word = tsi_load_seq(&h->word);
         if (tsi_heap_state(word) == TSI_HEAP_LIVE)
             (void)tsi_cas_seq(&h->word, &word, tsi_heap_word((uint32_t)(word >> 8), TSI_HEAP_RETIRE));
     }
+}
+
+/* The ring has moved past this incarnation. */
+static void retire_locked(TsiArena* a, TsiInc* i, unsigned state) {
+    uint64_t now_ns = tsi_inc_peak(i) != 0 ? tsi_os.now_ns() : 0;
+    if (tsi_inc_state(i) == TSI_INC_ACTIVE) tsi_post_end_locked(a, NULL, i, now_ns);
+    if (tsi_inc_state(i) < state) tsi_store_seq(&i->word, tsi_inc_era(i) << 2 | state);
+    ask_locked(a, i);
     tsi_late_note_locked(a, i);
 }
 
@@ -313,7 +318,19 @@ EpochId tsi_epoch_advance(TsiArena* a) {
     TsiPhases* p = &a->phases;
     TsiRef was = 0, displaced = 0;
     tsi_lock_take(&p->ring_lock);
-    bool moved = tsi_phases_step_locked(p, &was, &displaced);
+    uint32_t next = tsi_load_relaxed(&p->current) + 1;
+    TsiRef before = tsi_load_relaxed(&p->ring[next == p->ring_size ? 0 : next]);
+    TsiInc* gone = before != 0 ? tsi_inc(p, tsi_ref_index(before)) : NULL;
+    if (gone != NULL) { /* None of its heaps is LIVE as its id goes over to another: slab_malloc_epoch asks them alone. */
+        tsi_inc_take(gone);
+        ask_locked(a, gone);
+    }
+    bool moved = tsi_phases_step_locked(p, &was, &displaced), unpin = false;
+    if (gone != NULL) {
+        if (moved) retire_locked(a, gone, TSI_INC_CLOSED);
+        unpin = moved && gone->heaps == 0;
+        tsi_inc_give(gone);
+    }
     EpochId now = tsi_load_relaxed(&p->current);
     char label[TSI_LABEL_BYTES]; /* of the one that was current */
     if (moved) {
@@ -324,13 +341,7 @@ EpochId tsi_epoch_advance(TsiArena* a) {
         tsi_inc_give(old);
     }
     TsiRef ref = tsi_load_relaxed(&p->ring[now]);
-    bool unpin = false;
-    if (moved && displaced != 0) {
-        TsiInc* gone = tsi_inc(p, tsi_ref_index(displaced));
-        tsi_inc_take(gone);
-        retire_locked(a, gone, TSI_INC_CLOSED);
-        unpin = gone->heaps == 0;
-        tsi_inc_give(gone);
+    if (moved && gone != NULL) {
         if (!unpin) { /* its empty slabs are returned by the next slow path that looks, not here */
             gone->next_displaced = a->displaced;
             a->displaced = gone->index;

@@ -163,10 +163,11 @@ TsiFast tsi_free_missed(TsiBinding* b, const void* p, TsiHeap** out) {
     TsiPlace at = {.line_id = tsi_line_id(s, l)};
     at.cls = tsi_chunk_class(s, at.line_id >> 10);
     const TsiClass* c = &b->classes->c[at.cls];
-    uint32_t line = at.line_id & (TSI_CHUNK_LINES - 1), in_line = (uint32_t)((uintptr_t)p - (uintptr_t)b->base) & c->line_mask;
+    uint32_t line = at.line_id & (TSI_CHUNK_LINES - 1);
+    uint32_t in_chunk = (uint32_t)((uintptr_t)p - (uintptr_t)b->base) & ((1u << TSI_CHUNK_SHIFT) - 1), in_line = in_chunk & c->line_mask;
     at.slot = tsi_class_slot(c, in_line);
-    /* The chunk may have changed class since the line was found. */
-    if (line >= (1u << TSI_CHUNK_SHIFT) >> c->line_shift || !tsi_class_starts(c, in_line)) return TSI_FAST_MISSED;
+    /* The chunk may have changed class since the line was found: then p is in another of its lines, or in none. */
+    if (line != in_chunk >> c->line_shift || !tsi_class_starts(c, in_line)) return TSI_FAST_MISSED;
     at.slab_id = (at.line_id >> 10) << 8 | line >> c->lines_log2;
     TsiSlab* slab = tsi_slab(s, at.slab_id);
     uint64_t tag = tsi_load_seq(&slab->tag);

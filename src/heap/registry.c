@@ -19,7 +19,8 @@
 
 enum { ARENAS_MAX = 1 << 16, THREADS_MAX = 1 << 16, THREADS_LEAST = 1 << 10 };
 
-_Thread_local TsiTls tsi_tls __attribute__((tls_model("initial-exec"))) = {.owner = TSI_NO_OWNER, .serial = UINT64_MAX};
+_Thread_local TsiTls tsi_tls __attribute__((tls_model("initial-exec"))) = {.record = &tsi_no_thread, .serial = UINT64_MAX};
+TsiThread tsi_no_thread = {.owner = TSI_NO_OWNER};
 TsiLock tsi_registry_lock;
 _Atomic uint64_t tsi_registry_removals;
 void (*tsi_thread_end_scopes)(TsiThread*);
@@ -104,9 +105,8 @@ void tsi_registry_remove(TsiArena* a) {
         SlabAllocator* owner = a->owner;
         /* By exchange: the thread may be about to use another allocator. Relaxed: who makes the next one at this address, and
          * whoever is told of it, comes after the end of this one. */
-        if (t->tls != NULL)
-            (void)atomic_compare_exchange_strong_explicit(&t->tls->owner, &owner, TSI_NO_OWNER, memory_order_relaxed,
-                                                          memory_order_relaxed);
+        if (tsi_load_relaxed(&t->owner) == owner) /* first: records whose pages have gone are not written */
+            (void)atomic_compare_exchange_strong_explicit(&t->owner, &owner, TSI_NO_OWNER, memory_order_relaxed, memory_order_relaxed);
     }
     tsi_lock_give(&tsi_registry_lock);
     tsi_add_relaxed(&tsi_registry_removals, 1);
@@ -151,7 +151,7 @@ void tsi_registry_each(void (*fn)(TsiArena*, void*), void* ctx) {
 /* ---- threads ---- */
 
 void tsi_tls_forget(void) {
-    tsi_store_relaxed(&tsi_tls.owner, TSI_NO_OWNER);
+    if (tsi_tls.record != &tsi_no_thread) tsi_store_relaxed(&tsi_tls.record->owner, TSI_NO_OWNER);
     tsi_tls.serial = UINT64_MAX;
 }
 
@@ -165,7 +165,7 @@ static TsiThread* thread_get(void) {
         t->index = index;
         t->number = ++threads_made;
         t->alive = true;
-        t->tls = key_ok && !tsi_tls.exiting ? &tsi_tls : NULL; /* else nobody would take it out as the thread exits */
+        tsi_store_relaxed(&t->owner, TSI_NO_OWNER);
     }
     tsi_lock_give(&tsi_registry_lock);
     if (t == NULL) return NULL;
@@ -176,7 +176,7 @@ static TsiThread* thread_get(void) {
         t->scope_capacity = TSI_SCOPES_FIRST;
     }
     if (key_ok) (void)pthread_setspecific(key, t); /* in a late destructor too: ours runs once more, as often as the system allows */
-    tsi_tls.thread = t;
+    tsi_tls.thread = tsi_tls.record = t;
     return t;
 }
 
@@ -306,7 +306,7 @@ TsiBinding* tsi_binding_find(TsiArena* a, bool make) {
     if (b != NULL) {
         tsi_tls.serial = a->serial;
         tsi_tls.binding = b;
-        tsi_store_relaxed(&tsi_tls.owner, tsi_tls.thread->tls != NULL ? a->owner : TSI_NO_OWNER);
+        tsi_store_relaxed(&tsi_tls.thread->owner, a->owner);
     }
     return b;
 }
@@ -406,9 +406,9 @@ static void thread_leave(TsiThread* t) {
     tsi_tls_forget();
     tsi_tls.binding = NULL;
     tsi_tls.thread = NULL;
+    tsi_tls.record = &tsi_no_thread;
     tsi_lock_take(&tsi_registry_lock);
     t->alive = false;
-    t->tls = NULL;
     tsi_table_give(&threads, t->index);
     tsi_table_tidy(&threads);
     tsi_lock_give(&tsi_registry_lock);
@@ -432,7 +432,6 @@ void tsi_registry_child(void) {
         t->refs = NULL; /* mapped arrays of dead threads stay: they may have been mid-growth */
         t->ref_count = t->scope_count = 0;
         t->alive = false;
-        t->tls = NULL;
         t->held = NULL;
         tsi_table_give(&threads, n);
     }

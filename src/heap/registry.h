@@ -32,7 +32,10 @@ typedef struct TsiThread {
     uint64_t number;        /* never used again */
     uint32_t index;
     bool alive;             /* registry lock */
-    struct TsiTls* tls;     /* the thread's; NULL when it has none that may be touched; registry lock */
+    /* Whose calls may use the thread's `binding` without a further look: the arena's allocator, by address, or TSI_NO_OWNER. An
+     * allocator that is destroyed is taken out here in all records (not in the threads' own storage: a thread that used its first
+     * allocator in its last round of destructors has gone without a word), so that one which is made at its address matches nobody. */
+    _Atomic(SlabAllocator*) owner;
     TsiBindingRef* refs;    /* open addressing by serial; own thread only, like all below */
     uint32_t ref_count, ref_capacity; /* capacity: a power of two */
     TsiScope* scopes;
@@ -46,9 +49,7 @@ typedef struct TsiThread {
 #define TSI_NO_OWNER ((SlabAllocator*)(uintptr_t)1) /* no allocator's address, nor NULL */
 
 typedef struct TsiTls {
-    /* Whose calls may use `binding` without a further look: the arena's allocator, by address, or TSI_NO_OWNER. An allocator that is
-     * destroyed is taken out here in all threads, so that one which is made at its address matches nobody. */
-    _Atomic(SlabAllocator*) owner;
+    TsiThread* record;   /* `thread`, or one that has no owner */
     TsiBinding* binding;
     uint64_t serial;     /* of `binding`; no arena has UINT64_MAX */
     TsiThread* thread;
@@ -60,6 +61,7 @@ typedef struct TsiTls {
 /* Own thread: no binding is at hand any more. */
 void tsi_tls_forget(void);
 
+extern TsiThread tsi_no_thread;
 extern _Thread_local TsiTls tsi_tls __attribute__((tls_model("initial-exec")));
 extern TsiLock tsi_registry_lock;
 

@@ -76,7 +76,7 @@ typedef struct TsiLine {
 
 enum {
     TSI_LINE_PARKED = 1, /* full: in no room, until its owner frees a slot or hears of free ones */
-    TSI_LINE_LISTED = 2, /* in a room's list */
+    TSI_LINE_LISTED = 2, /* in a room's queue */
     TSI_LINE_ARMED = 4,  /* the token is not with the owner */
     TSI_LINE_RETIRED = 16, /* handle generations ran out: hands out no more */
     TSI_LINE_CUT = 32      /* its refill ends before a slot that the profile samples */
@@ -135,7 +135,8 @@ TSI_INLINE uint64_t tsi_remote_mask(unsigned half) { return half == 0 ? ~0ull <<
 /* Both remote words of a line as one word of slots. */
 TSI_INLINE uint64_t tsi_remote_bits(uint64_t w0, uint64_t w1) { return w0 >> 32 | w1 << 32; }
 /* The same, for the owner: what it asks for is whether a slot was freed by others before this call, so the halves need not be
- * of one moment. One load of the eight bytes in the middle: each half is written as part of a whole word, and either is whole. */
+ * of one moment. One load of the eight bytes in the middle: each half is written as part of a whole word. Only bits that others set are asked for,
+ * so it does no harm if some processor reads it in parts. */
 TSI_INLINE uint64_t tsi_remote_seen(const TsiLine* l) {
 #if TSI_WATCHED_THREADS || __BYTE_ORDER__ != __ORDER_LITTLE_ENDIAN__
     return tsi_remote_bits(tsi_load_relaxed(&l->remote[0]), tsi_load_relaxed(&l->remote[1]));

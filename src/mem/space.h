@@ -2,7 +2,7 @@
  * space.h - the address space of one allocator: reservation, chunks, slabs, pool.
  *
  *   one reservation:  [ payload chunks | a page | bookkeeping, 128 KiB a chunk | handle counts, 512 KiB a chunk |
- *                       regions, 128 KiB a chunk | places, 4 KiB a chunk | chunk tables ]
+ *                       regions, 128 KiB a chunk | entries, 4 KiB a chunk | chunk tables ]
  *   bookkeeping of a chunk:  [ 256 TsiSlab, 8 KiB | 1024 TsiLine, 64 KiB | unused ]
  *
  * A chunk (1 MiB) serves one class, named by its TsiChunkKey; the class is 0 until the chunk's bookkeeping

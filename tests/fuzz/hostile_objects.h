@@ -78,7 +78,7 @@ static inline void keep_or_end(struct world* w, struct side* s, struct inc* inc,
     REQUIRE(w, usable >= size, "new object %p of %zu bytes has %zu usable", (void*)p, size, usable);
     REQUIRE(w, ((uintptr_t)p & (align - 1)) == 0, "object %p is not aligned to %zu", (void*)p, align);
     if (usable <= most_kept && s->n_objs < MAX_LIVE && s->live_bytes < max_live_bytes) {
-        obj_born(w, s, inc, p, size, align, 0);
+        obj_born(w, s, inc, p, size, align, 0, false);
         return;
     }
     size_t i = sorted_find(s, p);

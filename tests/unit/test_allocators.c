@@ -6,6 +6,9 @@
 
 #include "heap/registry.h"
 
+#include <limits.h>
+#include <pthread.h>
+
 static SlabAllocator storage; /* of one allocator after the other */
 
 typedef struct Use {
@@ -24,7 +27,7 @@ static void free_one(void* arg) {
     u->freed = slab_free_checked(u->a, u->p);
 }
 
-static bool is_at_hand(const SlabAllocator* a) { return tsi_load_relaxed(&tsi_tls.owner) == a; }
+static bool is_at_hand(const SlabAllocator* a) { return tsi_load_relaxed(&tsi_tls.record->owner) == a; }
 
 static void an_allocator_in_the_place_of_another(void** state) {
     (void)state;
@@ -65,6 +68,38 @@ static void no_allocator_is_nobodys(void** state) {
     unit_worker_stop(&w);
 }
 
+static pthread_key_t late_key; /* made after the library's: its destructors run behind */
+static SlabAllocator* late_allocator;
+
+static void late_use(void* arg) {
+    unsigned* rounds = arg;
+    if (++*rounds < PTHREAD_DESTRUCTOR_ITERATIONS) (void)pthread_setspecific(late_key, rounds);
+    else slab_free(late_allocator, slab_malloc(late_allocator, 100)); /* the thread's first: nobody is told that it leaves */
+}
+
+static void* late_thread(void* arg) {
+    (void)pthread_setspecific(late_key, arg);
+    return NULL;
+}
+
+/* Threads that have gone without a word, and their storage with them. */
+static void the_last_destructor_is_the_first_use(void** state) {
+    (void)state;
+    unsigned rounds = 0;
+    pthread_attr_t large;
+    pthread_t t;
+    late_allocator = unit_create_cold();
+    assert_int_equal(pthread_key_create(&late_key, late_use), 0);
+    assert_int_equal(pthread_attr_init(&large), 0);
+    assert_int_equal(pthread_attr_setstacksize(&large, (size_t)64 << 20), 0); /* not kept by libc for another thread */
+    assert_int_equal(pthread_create(&t, &large, late_thread, &rounds), 0);
+    assert_int_equal(pthread_join(t, NULL), 0);
+    assert_int_equal(rounds, PTHREAD_DESTRUCTOR_ITERATIONS);
+    slab_allocator_free(late_allocator);
+    (void)pthread_attr_destroy(&large);
+    (void)pthread_key_delete(late_key);
+}
+
 /* Each turn is the fast path's: nothing of it is counted as slow. */
 static void two_in_turn(void** state) {
     (void)state;
@@ -98,6 +133,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(an_allocator_in_the_place_of_another),
         cmocka_unit_test(no_allocator_is_nobodys),
+        cmocka_unit_test(the_last_destructor_is_the_first_use),
         cmocka_unit_test(two_in_turn),
     };
     return cmocka_run_group_tests_name("allocators", tests, NULL, NULL);

@@ -4,6 +4,8 @@
 
 #include "phase/epoch.h"
 
+#include <pthread.h>
+
 enum { RING = 8, RECORDS = 200 };
 
 static TsiPhases phases;
@@ -251,6 +253,35 @@ static void what_ids_mean_to_the_callers(void** state) {
     slab_allocator_free(a);
 }
 
+static void* advance_thread(void* arg) {
+    (void)epoch_advance_id(arg);
+    return NULL;
+}
+
+/* Whoever has the next id, and hears that it is current, gets objects of the new era, however far the advance has come. */
+static void an_id_names_the_new_era_at_once(void** state) {
+    (void)state;
+    SlabAllocator* s = unit_create_cold();
+    TsiPhases* p = &tsi_arena(s)->phases;
+    EpochId now = epoch_current(s), next = now + 1;
+    pthread_t t;
+    uint64_t era = 0, old = 0;
+    for (unsigned n = 0; n < 2; n++) assert_true(slab_ptr_epoch(s, slab_malloc_epoch(s, 64, next), NULL, &old)); /* at hand by its id */
+    TsiInc* was = tsi_inc(p, tsi_ref_index(tsi_load_relaxed(&p->ring[now])));
+    tsi_inc_take(was); /* the advance waits here, once the ring has moved */
+    assert_int_equal(pthread_create(&t, NULL, advance_thread, s), 0);
+    for (unsigned turn = 0; epoch_current(s) != next;) tsi_os_yield(&turn);
+    uint64_t named = tsi_ref_era(tsi_load_relaxed(&p->ring[next]));
+    void* q = slab_malloc_epoch(s, 64, next);
+    tsi_inc_give(was);
+    assert_int_equal(pthread_join(t, NULL), 0);
+    assert_true(slab_ptr_epoch(s, q, NULL, &era));
+    assert_int_equal(era, named);
+    assert_int_not_equal(era, old);
+    unit_check(s);
+    slab_allocator_free(s);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, open_phases, close_phases)
@@ -265,6 +296,7 @@ int main(void) {
         cmocka_unit_test(states_are_monotone),
         cmocka_unit_test(labels_end_at_a_character),
         cmocka_unit_test(what_ids_mean_to_the_callers),
+        cmocka_unit_test(an_id_names_the_new_era_at_once),
     };
     fake_os_install(0, false, false);
     return cmocka_run_group_tests_name("epoch", tests, NULL, NULL);

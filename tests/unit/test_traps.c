@@ -7,6 +7,8 @@
 
 #include "heap/free.h"
 #include "heap/heap.h"
+#include "heap/bracket.h"
+#include "heap/registry.h"
 
 #include "slab_stats.h"
 
@@ -361,6 +363,59 @@ static void counts_of_a_line_without_handles(void** state) {
     unit_check(a);
 }
 
+typedef struct Stale {
+    void* p;
+    TsiFast found, then;
+} Stale;
+
+static void stale_free_begins(void* arg) {
+    Stale* f = arg;
+    TsiHeap* h;
+    unsigned at;
+    TsiBinding* b = tsi_binding_get(tsi_arena(a), true);
+    f->found = tsi_free_fast(b, f->p, &h, &at);
+}
+
+static void stale_free_goes_on(void* arg) {
+    Stale* f = arg;
+    TsiHeap* h;
+    TsiBinding* b = tsi_binding_get(tsi_arena(a), true);
+    f->then = tsi_free_missed(b, f->p, &h);
+    if (f->then == TSI_FAST_MISSED) tsi_bracket_missed(b);
+}
+
+/* A free of what is no object any more sleeps between finding the line's words and using them; the chunk has another class
+ * by then, in which these words are a line elsewhere. */
+static void a_chunk_changes_class_under_a_stale_free(void** state) {
+    (void)state;
+    enum { FAR = (768 << 10) + 128, NEAR = (96 << 10) + 128, COUNT = 40000, CHUNK = (1 << TSI_CHUNK_SHIFT) - 1 };
+    static void *p[COUNT], *q;
+    TsiSpace* s = &tsi_arena(a)->space;
+    Stale f = {NULL, TSI_FAST_NEVER, TSI_FAST_NEVER};
+    UnitWorker w;
+    for (unsigned n = 0; n < COUNT; n++) {
+        assert_non_null(p[n] = slab_malloc(a, 128));
+        if ((((uintptr_t)p[n] - (uintptr_t)s->base) & CHUNK) == FAR) f.p = p[n];
+    }
+    assert_non_null(f.p);
+    uintptr_t chunk = (uintptr_t)f.p - FAR;
+    unit_worker_start(&w);
+    unit_worker_run(&w, stale_free_begins, &f);
+    assert_int_equal(f.found, TSI_FAST_MISSED);
+    for (unsigned n = 0; n < COUNT; n++) slab_free(a, p[n]);
+    slab_trim(a);
+    for (unsigned n = 0; n < 300000 && q == NULL; n++) {
+        void* one = slab_malloc(a, 16);
+        if ((uintptr_t)one == chunk + NEAR) q = one;
+    }
+    assert_non_null(q); /* in the line that has the words now */
+    unit_worker_run(&w, stale_free_goes_on, &f);
+    assert_int_not_equal(f.then, TSI_FAST_DONE);
+    assert_true(slab_free_checked(a, q));
+    unit_worker_stop(&w);
+    unit_check(a);
+}
+
 /* Lists that are wrong cannot come about; made wrong by hand they are mended and counted. */
 static void lists_made_wrong(void** state) {
     (void)state;
@@ -438,6 +493,7 @@ int main(void) {
         TEST(a_reference_that_slept),          TEST(live_counts_are_exact),
         TEST(a_remote_free_does_not_write),    TEST(callbacks_are_outside_brackets),
         TEST(a_slab_that_left_its_heap),       TEST(counts_of_a_line_without_handles),
+        TEST(a_chunk_changes_class_under_a_stale_free),
         TEST(lists_made_wrong),                TEST(another_in_the_place_of_ours),
     };
     fake_os_install(0, false, false);
