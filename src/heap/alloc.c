@@ -251,7 +251,7 @@ static TsiOutcome alloc_owned(TsiBinding* b, TsiRef target, bool ambient, size_t
                               TsiIssue* issue, TsiBudgetEvents* e) {
     TsiHeap* h;
     e->soft = e->hard = 0;
-    TsiBirth birth = tsi_heap_get(b, target, &h);
+    TsiBirth birth = tsi_heap_get(b, target, size <= TSI_BUMP_MAX && align <= TSI_BUMP_ALIGN_MAX, &h);
     if (birth != TSI_BIRTH_OK) return birth == TSI_BIRTH_STALE ? TSI_STALE : TSI_NO_MEMORY;
     if (ambient && tsi_heap_is_live(b, h) && tsi_load_relaxed(&h->ref) == target) tsi_binding_set_ambient(b, h);
     return alloc_in_heap(b, h, target, size, cls, align, out, issue, e);

@@ -241,12 +241,12 @@ static TsiHeap* find_own_locked(TsiBinding* b, TsiInc* i, TsiHeap** asked) {
     return NULL;
 }
 
-TsiBirth tsi_heap_get(TsiBinding* b, TsiRef ref, TsiHeap** out) {
+TsiBirth tsi_heap_get(TsiBinding* b, TsiRef ref, bool bumps, TsiHeap** out) {
     TsiArena* a = b->arena;
     *out = tsi_heap_cached(b, ref);
     if (*out != NULL) return TSI_BIRTH_OK;
     tsi_heaps_prune(b);
-    *out = tsi_ready_take(b, ref);
+    *out = bumps ? tsi_ready_take(b, ref) : NULL;
     if (*out != NULL) {
         b->by_inc[tsi_ref_index(ref) % TSI_HEAP_CACHE] = *out;
         return TSI_BIRTH_OK;

@@ -11,8 +11,9 @@ void tsi_heap_init(void);
 
 typedef enum TsiBirth { TSI_BIRTH_OK, TSI_BIRTH_STALE, TSI_BIRTH_NO_MEMORY } TsiBirth;
 
-/* The binding's heap in an incarnation; born or adopted when it has none. */
-TsiBirth tsi_heap_get(TsiBinding* b, TsiRef ref, TsiHeap** out);
+/* The binding's heap in an incarnation; born or adopted when it has none. bumps: for an object of a region, so one that waits with
+ * its region will do. */
+TsiBirth tsi_heap_get(TsiBinding* b, TsiRef ref, bool bumps, TsiHeap** out);
 /* The same without making one; NULL when it has none cached. */
 TSI_INLINE TsiHeap* tsi_heap_cached(TsiBinding* b, TsiRef ref) {
     TsiHeap* h = b->by_inc[tsi_ref_index(ref) % TSI_HEAP_CACHE];

@@ -53,8 +53,9 @@ static bool init(TsiTable* t, size_t stride, uint32_t capacity, bool aside) {
     t->bytes_reserved = tsi_align_up((uint64_t)t->stride * capacity, page);
     t->bits_reserved = tsi_align_up(((uint64_t)capacity + WORD - 1) / WORD * bits_stride(t), page);
     t->base = tsi_os.reserve(t->bytes_reserved + t->bits_reserved);
+    if (t->base == NULL) return false;
     t->bits = t->base + t->bytes_reserved;
-    return t->base != NULL;
+    return true;
 }
 
 bool tsi_table_init(TsiTable* t, size_t stride, uint32_t capacity) { return init(t, stride, capacity, false); }

@@ -28,7 +28,9 @@
         }                                                           \
     } while (0)
 
-enum { TEXT_MOST = 2048, FIELDS = 17, STRUCT_MOST = 4096, VALUE_MOST = 23, WARM = 3 };
+#define UNSAID (UINT64_MAX - 1) /* no number that the input can say in so few digits */
+
+enum { TEXT_MOST = 2048, FIELDS = 18, STRUCT_MOST = 4096, VALUE_MOST = 23, WARM = 3 };
 
 typedef unsigned __int128 Wide; /* no product of a 64-bit number and a suffix overflows it */
 
@@ -139,7 +141,7 @@ static void fields_of(const SlabOptions* o, uint64_t v[FIELDS]) {
                                   o->slab_bytes, o->prefault,     o->misuse_fatal,  o->leak_report,
                                   o->max_labels, o->max_bytes,    o->sampling_period, o->huge_pages,
                                   o->numa_local, o->shared,       o->segment,       o->profile_bytes,
-                                  o->bump};
+                                  o->bump,       o->warm_limit_bytes};
     memcpy(v, all, sizeof all);
 }
 
@@ -202,12 +204,18 @@ static Verdict judge(const SlabOptions* o, size_t room) {
         if (seen.reserved_[0] != 0) return (Verdict){.culprit = "reserved_"};
     }
     fields_of(&seen, is.v);
+    bool fixed = is.v[WARM] != 0;
     for (unsigned f = 0; f < FIELDS; f++) {
         if (is.v[f] != 0 && !field_takes(&fields[f], is.v[f])) return (Verdict){.culprit = fields[f].name};
         if (is.v[f] == 0) is.v[f] = fields[f].preset;
     }
+    uint64_t by_struct = is.v[WARM];
+    is.v[WARM] = UNSAID;
     is.bad_words = read_environment(is.v);
+    fixed |= is.v[WARM] != UNSAID;
+    if (is.v[WARM] == UNSAID) is.v[WARM] = by_struct;
     if (is.v[WARM] == UINT64_MAX) is.v[WARM] = 0; /* none */
+    if (fixed) is.v[FIELDS - 1] = is.v[WARM]; /* what does not learn has no other limit */
     return is;
 }
 

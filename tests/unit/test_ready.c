@@ -60,6 +60,20 @@ static void old_ids_are_refused(void** state) {
     }
 }
 
+/* A region is no use to a large object, and none would be charged for it. */
+static void large_objects_leave_them(void** state) {
+    (void)state;
+    phase(NULL);
+    assert_int_equal(waiting(unit_binding(a)), 1);
+    epoch_domain_t* d = epoch_domain_create_labeled(a, NULL);
+    assert_non_null(epoch_domain_malloc(d, 300000));
+    assert_int_equal(waiting(unit_binding(a)), 1);
+    epoch_domain_destroy(d);
+    d = begin(NULL);
+    assert_int_equal(waiting(unit_binding(a)), 0);
+    epoch_domain_destroy(d);
+}
+
 static void the_next_phase_has_them(void** state) {
     (void)state;
     phase(NULL);
@@ -247,6 +261,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, open_allocator, close_allocator)
         TEST(old_ids_are_refused),
+        TEST(large_objects_leave_them),
         TEST(the_next_phase_has_them),
         TEST(as_many_as_there_is_room_for),
         TEST(a_trim_takes_the_memory),
