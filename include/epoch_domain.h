@@ -6,7 +6,8 @@
  *
  * Thread safety: any thread may enter, several at once; enter/exit pairs belong to one thread and
  * nest in LIFO order, without a limit and across allocators. Misuse (exit out of order or without
- * enter, destroy while entered, NULL, a stale era) is refused and counted, never an abort.
+ * enter, destroy while entered, a stale era, a domain that is gone) is refused and counted, never an abort;
+ * NULL is refused. Calls that give bool say whether they did what they are for: false, nothing was done.
  * Complexity: O(1), plus O(slabs of the epoch) where a phase ends. Conventions as slab_alloc.h.
  */
 #ifndef EPOCH_DOMAIN_H
@@ -30,7 +31,7 @@ typedef struct epoch_domain {
 } epoch_domain_t;
 
 /* Makes a domain with an epoch of its own; auto_close is true. NULL and errno ENOMEM when records
- * run out (about 262,000 at once; fewer with a smaller reservation). Of those that their makers are
+ * run out (about 262,000 at once; fewer with a smaller reservation); slab_last_error() has the reason. Of those that their makers are
  * still inside of as they exit the last 256 stay, if nobody uses them. O(1). */
 SLAB_API epoch_domain_t* epoch_domain_create(SlabAllocator* a);
 /* Same with a label (31 bytes, copied, NULL for none). */
@@ -39,27 +40,47 @@ SLAB_API epoch_domain_t* epoch_domain_create_labeled(SlabAllocator* a, const cha
  * drains that incarnation, if the id still names it and no other domain is inside. */
 SLAB_API epoch_domain_t* epoch_domain_wrap(SlabAllocator* a, EpochId epoch, bool auto_close);
 /* Makes the domain the innermost scope of this thread. Entering an ended domain of its own opens a
- * fresh incarnation under the same label. */
-SLAB_API void epoch_domain_enter(epoch_domain_t* d);
+ * fresh incarnation under the same label. False, and not entered: misuse, or no memory for a record or the scope. */
+SLAB_API bool epoch_domain_enter(epoch_domain_t* d);
 /* Leaves the innermost scope. The last exit of a domain of its own with auto_close releases it;
- * of a borrowed one, drains. */
-SLAB_API void epoch_domain_exit(epoch_domain_t* d);
+ * of a borrowed one, drains. False, and not left: d is not this thread's innermost scope. */
+SLAB_API bool epoch_domain_exit(epoch_domain_t* d);
 /* Ends the domain; its own epoch is released; a borrowed one with auto_close that was entered is drained
- * if its last exit could not (somebody else was inside), else left as it is. Refused while anybody
- * is inside. NULL is fine. */
-SLAB_API void epoch_domain_destroy(epoch_domain_t* d);
-/* Releases the epoch now, if the era still matches; refused with anybody inside. */
-SLAB_API void epoch_domain_force_close(epoch_domain_t* d);
-/* create_labeled + enter. NULL and errno on failure. */
+ * if its last exit could not (somebody else was inside), else left as it is. False, and d stays: somebody
+ * is inside. */
+SLAB_API bool epoch_domain_destroy(epoch_domain_t* d);
+/* Releases the epoch now. False, and nothing done: somebody is inside, or the era does not match any more. */
+SLAB_API bool epoch_domain_force_close(epoch_domain_t* d);
+/* create_labeled + enter. NULL, errno and slab_last_error on failure. */
 SLAB_API epoch_domain_t* epoch_domain_begin(SlabAllocator* a, const char* label);
-/* exit + destroy. */
-SLAB_API void epoch_domain_end(epoch_domain_t* d);
+/* exit + destroy, each as if called alone. False when either was refused: d is gone if nobody is inside of it. */
+SLAB_API bool epoch_domain_end(epoch_domain_t* d);
+/* exit + receipt + destroy, all of it or nothing: d is the innermost scope of this thread and nobody else is inside, no detached scope
+ * either; else false, refused, and d is as it was. An epoch of its own is released, also when auto_close is false; a borrowed one is
+ * drained where epoch_domain_exit would drain it. *out (may be NULL) is the receipt of that end; where a borrowed epoch goes
+ * on, what epoch_domain_receipt has, else all 0 but for its version. */
+SLAB_API bool epoch_domain_end_ex(epoch_domain_t* d, EpochReceipt* out);
+/* Ends the domain by draining its epoch: no allocation that begins afterwards succeeds in it, live objects stay valid until they are
+ * freed (by any thread, by slab_free), and the free that leaves a slab without one returns it. d is gone when the call returns; the
+ * epoch can still be reached by its era (epoch_close_era), and its cleanups run when it is empty. Called by the thread whose
+ * innermost scope d is, which is left, or when nobody is inside. *out (may be NULL) is the receipt: objects_escaped is what lives on.
+ * Where the domain has ended already it is that of the last end. False, refused, and d is as it was: somebody else is inside (of d, or
+ * by another domain of the epoch that d borrows), or d borrows an epoch that the ring has moved past. O(slabs of the epoch). */
+SLAB_API bool epoch_domain_drain(epoch_domain_t* d, EpochReceipt* out);
 /* Innermost domain of this thread, of any allocator; NULL when none. */
 SLAB_API epoch_domain_t* epoch_domain_current(void);
 /* Allocator of the innermost domain; NULL when none. */
 SLAB_API SlabAllocator* epoch_domain_allocator(void);
-/* Allocates in the domain's incarnation; ESTALE when that has ended. */
+/* Allocates in the domain's incarnation, whatever scope the thread is in; ESTALE when that has ended. What is not said of these calls
+ * is as with slab_malloc, slab_calloc and slab_realloc_epoch. */
 SLAB_API void* epoch_domain_malloc(epoch_domain_t* d, size_t size) SLAB_ALLOC_SIZE(2);
+/* A zeroed array there. */
+SLAB_API void* epoch_domain_calloc(epoch_domain_t* d, size_t n, size_t size) SLAB_ALLOC_ARRAY(2, 3);
+/* Resizes any object of d's allocator; one that has to move, and p NULL, goes to the domain. size 0 frees and returns NULL, also
+ * when the domain has ended; else ESTALE then, and the block stays as it is. O(size) when it copies. */
+SLAB_API void* epoch_domain_realloc(epoch_domain_t* d, void* p, size_t size) SLAB_REALLOC_SIZE(3);
+/* slab_epoch_on_end of the domain's incarnation. False when that has ended, and when memory is short. */
+SLAB_API bool epoch_domain_on_end(epoch_domain_t* d, void (*fn)(void* arg), void* arg);
 /* Receipt of the incarnation that ended last; false when none has. */
 SLAB_API bool epoch_domain_receipt(epoch_domain_t* d, EpochReceipt* out);
 /* Releases what is allocated and starts a fresh incarnation under the same label: the frame loop.

@@ -29,10 +29,22 @@
 
 #if defined(__GNUC__)
 #define SLAB_API __attribute__((visibility("default")))
-#define SLAB_ALLOC_SIZE(n) __attribute__((malloc, alloc_size(n)))
+/* What compilers may know of allocation functions; n and m are the numbers of arguments. There is no deallocator among it: what ends
+ * with its epoch is no leak. */
+#define SLAB_ALLOC __attribute__((malloc, assume_aligned(16)))
+#define SLAB_ALLOC_SIZE(n) SLAB_ALLOC __attribute__((alloc_size(n)))
+#define SLAB_ALLOC_ARRAY(n, m) SLAB_ALLOC __attribute__((alloc_size(n, m)))
+#define SLAB_ALLOC_ALIGNED(n, m) SLAB_ALLOC __attribute__((alloc_align(n), alloc_size(m)))
+#define SLAB_REALLOC_SIZE(n) __attribute__((assume_aligned(16), alloc_size(n), warn_unused_result))
+#define SLAB_FORMAT(n, m) __attribute__((format(printf, n, m)))
 #else
 #define SLAB_API
+#define SLAB_ALLOC
 #define SLAB_ALLOC_SIZE(n)
+#define SLAB_ALLOC_ARRAY(n, m)
+#define SLAB_ALLOC_ALIGNED(n, m)
+#define SLAB_REALLOC_SIZE(n)
+#define SLAB_FORMAT(n, m)
 #endif
 
 #ifdef __cplusplus
@@ -153,7 +165,7 @@ typedef struct PerfCounters {
  * returns them as it leaves. Objects in a slab that its owner held are in no term until then (in shared
  * mode slabs have no owner, and objects are in their terms at once). bytes are usable bytes. */
 typedef struct EpochReceipt {
-    uint32_t version; /* 1 */
+    uint32_t version; /* 2 */
     EpochId epoch_id;
     uint64_t epoch_era;
     char label[32];
@@ -163,6 +175,8 @@ typedef struct EpochReceipt {
     uint64_t slabs_deferred, bytes_deferred;
     uint64_t rss_before, rss_after; /* resident bytes of the process; 0 when not measured */
     uint64_t close_ns; /* time the close took, without measuring; 0 when the epoch held nothing */
+    uint32_t interrupts;       /* times this close interrupted the process's running threads (membarrier) */
+    uint32_t regions_returned; /* of slabs_returned: regions, where objects of domains lie one behind the other */
 } EpochReceipt;
 
 /* ---- allocators ------------------------------------------------------------------------- */
@@ -187,9 +201,9 @@ SLAB_API void allocator_destroy(SlabAllocator* a);
 
 /* Allocates in the named epoch and writes the object's handle to *out (0 on failure; out may be
  * NULL). Returns the object or NULL with errno. */
-SLAB_API void* alloc_obj_epoch(SlabAllocator* a, uint32_t size, EpochId epoch, SlabHandle* out);
+SLAB_API void* alloc_obj_epoch(SlabAllocator* a, uint32_t size, EpochId epoch, SlabHandle* out) SLAB_ALLOC_SIZE(2);
 /* Same in the innermost domain of `a` on this thread, else in the current epoch. */
-SLAB_API void* alloc_obj(SlabAllocator* a, uint32_t size, SlabHandle* out);
+SLAB_API void* alloc_obj(SlabAllocator* a, uint32_t size, SlabHandle* out) SLAB_ALLOC_SIZE(2);
 /* Frees by handle. True exactly once per object, however many threads try; false for 0 and for
  * anything stale, forged or another allocator's. */
 SLAB_API bool free_obj(SlabAllocator* a, SlabHandle h);
@@ -199,6 +213,9 @@ SLAB_API void* slab_malloc_epoch(SlabAllocator* a, size_t size, EpochId epoch) S
 /* Allocates `size` bytes in the innermost domain of `a` on this thread, else in the current epoch.
  * Never refused because that epoch was advanced meanwhile. */
 SLAB_API void* slab_malloc(SlabAllocator* a, size_t size) SLAB_ALLOC_SIZE(2);
+/* Allocates `size` bytes in the current ring epoch, whatever scope the thread is in: a session made inside a request. Never refused
+ * because that epoch was advanced meanwhile. */
+SLAB_API void* slab_malloc_outside(SlabAllocator* a, size_t size) SLAB_ALLOC_SIZE(2);
 /* Frees an object; NULL does nothing; anything that is not a live object is refused and counted. */
 SLAB_API void slab_free(SlabAllocator* a, void* p);
 /* Same; false when refused. NULL gives true. */
@@ -208,17 +225,17 @@ SLAB_API void slab_free_sized(SlabAllocator* a, void* p, size_t size);
 /* Zeroed array; EINVAL when n * size is 0, ENOMEM when it overflows. More than 256 KiB become resident only where they
  * are touched, and cost no more than slab_malloc; under the purge policies `free` and `never` memory that was in use
  * before is purged, or read and where it is not zero written. */
-SLAB_API void* slab_calloc(SlabAllocator* a, size_t n, size_t size);
-SLAB_API void* slab_calloc_epoch(SlabAllocator* a, size_t n, size_t size, EpochId epoch);
+SLAB_API void* slab_calloc(SlabAllocator* a, size_t n, size_t size) SLAB_ALLOC_ARRAY(2, 3);
+SLAB_API void* slab_calloc_epoch(SlabAllocator* a, size_t n, size_t size, EpochId epoch) SLAB_ALLOC_ARRAY(2, 3);
 /* Resizes. p NULL allocates; size 0 frees and returns NULL; a pointer that is not a live object
  * gives NULL and EINVAL and touches nothing; failure keeps the block. The new block stays in the old one's
  * epoch while that is ACTIVE, else it goes where slab_malloc would. O(size) when it copies. */
-SLAB_API void* slab_realloc(SlabAllocator* a, void* p, size_t size);
+SLAB_API void* slab_realloc(SlabAllocator* a, void* p, size_t size) SLAB_REALLOC_SIZE(3);
 /* Same; a block that has to move goes to the named epoch. */
-SLAB_API void* slab_realloc_epoch(SlabAllocator* a, void* p, size_t size, EpochId epoch);
+SLAB_API void* slab_realloc_epoch(SlabAllocator* a, void* p, size_t size, EpochId epoch) SLAB_REALLOC_SIZE(3);
 /* Aligned object; alignment is a power of two up to 1 GiB. */
-SLAB_API void* slab_aligned_alloc(SlabAllocator* a, size_t alignment, size_t size);
-SLAB_API void* slab_aligned_alloc_epoch(SlabAllocator* a, size_t alignment, size_t size, EpochId epoch);
+SLAB_API void* slab_aligned_alloc(SlabAllocator* a, size_t alignment, size_t size) SLAB_ALLOC_ALIGNED(2, 3);
+SLAB_API void* slab_aligned_alloc_epoch(SlabAllocator* a, size_t alignment, size_t size, EpochId epoch) SLAB_ALLOC_ALIGNED(2, 3);
 /* Usable bytes of a live object; 0 for anything else. */
 SLAB_API size_t slab_usable_size(SlabAllocator* a, const void* p);
 /* The size to ask for instead of `size` so that no byte of the object goes unused: an object asked for with it has exactly so many
@@ -252,8 +269,8 @@ SLAB_API uint64_t slab_now_ns(void);
 SLAB_API uint64_t slab_rss_bytes(void);
 /* "major.minor.patch"; static storage. */
 SLAB_API const char* slab_version(void);
-/* Why the last create, init or option call of this thread failed; "" when none did. Thread-local
- * storage, valid until the thread's next such call. */
+/* Why the last create, init or option call of this thread failed, or its last create, wrap or begin of a domain; "" when none did.
+ * A domain that is made leaves the sentence as it is. Thread-local storage, valid until the thread's next such call. */
 SLAB_API const char* slab_last_error(void);
 
 /* ---- epochs ----------------------------------------------------------------------------- */

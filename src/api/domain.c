@@ -17,6 +17,7 @@
 #include "heap/heap.h"
 #include "stats/segment.h"
 
+#include <inttypes.h>
 #include <string.h>
 
 enum { ERA_BLOCK = 64 };
@@ -84,6 +85,8 @@ void tsi_domain_end_ref(TsiArena* a, TsiDomain* d, TsiRef ref, EpochCloseMode mo
 
 /* ---- create, wrap, destroy ---- */
 
+static const char no_allocator[] = "the allocator is NULL, or was not created";
+
 /* A thread mostly opens phases of the label it had last. */
 static void name_it(TsiArena* a, TsiBinding* b, TsiDomain* d, const char* label) {
     if (label == NULL || (b->label[0] != 0 && strncmp(label, b->label, TSI_LABEL_BYTES) == 0)) {
@@ -98,14 +101,20 @@ static void name_it(TsiArena* a, TsiBinding* b, TsiDomain* d, const char* label)
     b->label_at = d->label_at;
 }
 
+static TSI_COLD void* failed(int error, const char* sentence) {
+    tsi_set_error("%s", sentence);
+    errno = error;
+    return NULL;
+}
+
 static TsiDomain* make(SlabAllocator* s, const char* label, TsiBinding** b) {
     TsiArena* a = tsi_arena(s);
     uint32_t index;
     *b = a != NULL ? tsi_binding_get(a, true) : NULL;
-    if (*b == NULL || !tsi_record_take(&a->domains, (*b)->domain_cache, &(*b)->domain_count, &index)) {
-        errno = a == NULL ? EINVAL : ENOMEM;
-        return NULL;
-    }
+    if (TSI_UNLIKELY(a == NULL)) return failed(EINVAL, no_allocator);
+    if (TSI_UNLIKELY(*b == NULL)) return failed(ENOMEM, "no memory, or no record, for one more thread in the allocator");
+    if (TSI_UNLIKELY(!tsi_record_take(&a->domains, (*b)->domain_cache, &(*b)->domain_count, &index)))
+        return failed(ENOMEM, "no memory, or no record, for one more domain");
     TsiDomain* d = tsi_table_at(&a->domains, index);
     d->index = index;
     d->pub.alloc = s;
@@ -123,7 +132,7 @@ static TsiDomain* make(SlabAllocator* s, const char* label, TsiBinding** b) {
     return d;
 }
 
-static void discard(TsiArena* a, TsiDomain* d) {
+void tsi_domain_discard(TsiArena* a, TsiDomain* d) {
     TsiBinding* b = tsi_binding_get(a, false);
     tsi_store_release(&d->alive, 0); /* pairs with tsi_domain_is_alive */
     tsi_record_give_domain(a, b, d->index);
@@ -136,9 +145,8 @@ static epoch_domain_t* create(SlabAllocator* s, const char* label) {
     d->own = true;
     tsi_store_relaxed(&d->shows_scopes, true);
     if (!tsi_domain_open_own(b->arena, b, d)) {
-        discard(b->arena, d);
-        errno = ENOMEM;
-        return NULL;
+        tsi_domain_discard(b->arena, d);
+        return failed(ENOMEM, "no memory, or no record, for one more phase: end some, or let the ended ones drain");
     }
     tsi_store_release(&d->alive, TSI_DOMAIN_ALIVE); /* pairs with tsi_domain_is_alive */
     return &d->pub;
@@ -158,7 +166,8 @@ epoch_domain_t* epoch_domain_wrap(SlabAllocator* s, EpochId epoch, bool auto_clo
     TsiBinding* b;
     TsiRef ref = a != NULL ? tsi_resolve(a, epoch) : 0;
     TsiDomain* d = ref != 0 ? make(s, NULL, &b) : NULL;
-    if (a == NULL) errno = EINVAL;
+    if (a == NULL) return failed(EINVAL, no_allocator);
+    if (ref == 0) tsi_set_error("no epoch has the id %" PRIu32, epoch);
     if (d == NULL) return NULL;
     d->own = false;
     tsi_store_relaxed(&d->shows_scopes, false);
@@ -184,14 +193,16 @@ static void destroy(TsiDomain* d) {
     } else if (!d->own && d->entered && d->pub.auto_close && !d->drained && tsi_domain_may_drain(a, d)) {
         tsi_domain_end_ref(a, d, ref, EPOCH_DRAIN, false, NULL);
     }
-    discard(a, d);
+    tsi_domain_discard(a, d);
 }
 
-void tsi_domain_destroy(TsiDomain* d) {
-    if (!tsi_domain_usable(d)) return;
-    if (!tsi_domain_found(d)) tsi_domain_refuse_destroyed(d);
-    else if (tsi_domain_refs(d) != 0) tsi_domain_refuse(d, SLAB_MISUSE_DOMAIN_ORDER);
+static bool destroy_asked(TsiDomain* d) {
+    if (!tsi_domain_usable(d)) return false;
+    bool found = tsi_domain_found(d), inside = found && tsi_domain_refs(d) != 0;
+    if (!found) tsi_domain_refuse_destroyed(d);
+    else if (inside) tsi_domain_refuse(d, SLAB_MISUSE_DOMAIN_ORDER);
     else destroy(d);
+    return found && !inside;
 }
 
 /* ---- left behind ---- */
@@ -221,17 +232,18 @@ void tsi_domain_leave_behind(TsiDomain* d) {
 }
 
 /* As enter and exit in scope.c. */
-void epoch_domain_destroy(epoch_domain_t* d) {
+bool epoch_domain_destroy(epoch_domain_t* d) {
     tsi_thread_late_enter();
-    tsi_domain_destroy(tsi_domain_of(d));
+    bool done = destroy_asked(tsi_domain_of(d));
     tsi_thread_late_leave();
+    return done;
 }
 
 /* ---- the rest ---- */
 
-void epoch_domain_force_close(epoch_domain_t* p) {
+bool epoch_domain_force_close(epoch_domain_t* p) {
     TsiDomain* d = tsi_domain_of(p);
-    if (!tsi_domain_usable(d)) return;
+    if (!tsi_domain_usable(d)) return false;
     TsiArena* a = d->arena;
     char label[TSI_LABEL_BYTES];
     tsi_lock_take(&d->lock);
@@ -246,21 +258,20 @@ void epoch_domain_force_close(epoch_domain_t* p) {
     tsi_lock_give(&d->lock);
     if (inside || stale) tsi_domain_refuse(d, inside ? SLAB_MISUSE_DOMAIN_ORDER : SLAB_MISUSE_DOMAIN_STALE);
     else tsi_domain_end_ref(a, d, ref, EPOCH_RELEASE, d->own, label);
+    return !inside && !stale;
 }
 
 epoch_domain_t* epoch_domain_begin(SlabAllocator* s, const char* label) {
     epoch_domain_t* d = epoch_domain_create_labeled(s, label);
     if (d == NULL) return NULL;
-    epoch_domain_enter(d);
-    if (tsi_scope_top(tsi_domain_of(d)) != NULL) return d;
+    if (TSI_LIKELY(epoch_domain_enter(d))) return d;
     epoch_domain_destroy(d);
-    errno = ENOMEM;
-    return NULL;
+    return failed(ENOMEM, "no memory for the thread's scopes");
 }
 
-void epoch_domain_end(epoch_domain_t* d) {
-    epoch_domain_exit(d);
-    epoch_domain_destroy(d);
+bool epoch_domain_end(epoch_domain_t* d) {
+    bool left = epoch_domain_exit(d);
+    return epoch_domain_destroy(d) && left;
 }
 
 void tsi_domain_refuse(TsiDomain* d, SlabMisuse what) {
@@ -271,28 +282,12 @@ void tsi_domain_refuse(TsiDomain* d, SlabMisuse what) {
     tsi_refuse_as(d->arena, &(TsiMisuse){.what = what, .where = d, .label = label});
 }
 
-static TSI_NOINLINE void* malloc_refused(TsiDomain* d) {
-    bool there = tsi_domain_usable(d);
-    if (there) tsi_domain_refuse(d, SLAB_MISUSE_CLOSED_EPOCH);
-    errno = there ? ESTALE : EINVAL;
-    return NULL;
-}
-
-void* epoch_domain_malloc(epoch_domain_t* p, size_t size) {
-    TsiDomain* d = tsi_domain_of(p);
-    if (TSI_UNLIKELY(!tsi_domain_is_alive(d))) return malloc_refused(d);
-    TsiRef ref = tsi_load_acquire(&d->ref); /* pairs with tsi_domain_open_own */
-    return TSI_LIKELY(ref != 0) ? tsi_alloc_ref(p->alloc, size, ref) : malloc_refused(d);
-}
-
-bool epoch_domain_receipt(epoch_domain_t* p, EpochReceipt* out) {
-    TsiDomain* d = tsi_domain_of(p);
-    if (!tsi_domain_usable(d) || out == NULL) return false;
+bool tsi_domain_last_receipt(TsiDomain* d, EpochReceipt* out) {
     tsi_lock_take(&d->lock);
     bool ok = d->has_receipt;
     if (ok && d->empty_receipt) {
         memset(out, 0, sizeof *out);
-        out->version = 1;
+        out->version = TSI_RECEIPT_VERSION;
         out->epoch_id = d->receipt.epoch_id;
         out->epoch_era = d->receipt.epoch_era;
         memcpy(out->label, d->receipt.label, sizeof out->label);
@@ -301,6 +296,11 @@ bool epoch_domain_receipt(epoch_domain_t* p, EpochReceipt* out) {
     }
     tsi_lock_give(&d->lock);
     return ok;
+}
+
+bool epoch_domain_receipt(epoch_domain_t* p, EpochReceipt* out) {
+    TsiDomain* d = tsi_domain_of(p);
+    return tsi_domain_usable(d) && out != NULL && tsi_domain_last_receipt(d, out);
 }
 
 bool epoch_domain_reset(epoch_domain_t* p) {

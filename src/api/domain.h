@@ -1,5 +1,5 @@
 /*
- * domain.h - a domain's record, for the two files that work on it.
+ * domain.h - a domain's record, for the files that work on it.
  */
 #ifndef TSI_API_DOMAIN_H
 #define TSI_API_DOMAIN_H
@@ -61,10 +61,16 @@ bool tsi_domain_may_drain(TsiArena* a, TsiDomain* d);
 
 /* The calling thread's innermost scope when it is one of the domain's, else NULL. */
 TsiScope* tsi_scope_top(TsiDomain* d);
+/* Takes the innermost scope of its thread off its stack; what its domain says of it stays. */
+void tsi_scope_pop(TsiScope* top);
+/* n scopes more in the epoch that the domain borrows; nothing for one of its own. */
+void tsi_scopes_add(TsiArena* a, TsiDomain* d, int n);
 /* The thread's plain calls go to its innermost scope, or to the current epoch. */
 void tsi_scope_ambient(TsiBinding* b);
-/* What epoch_domain_destroy does. */
-void tsi_domain_destroy(TsiDomain* d);
+/* The domain is none any more; its epoch is not looked at. */
+void tsi_domain_discard(TsiArena* a, TsiDomain* d);
+/* What epoch_domain_receipt tells: false when nothing has ended. */
+bool tsi_domain_last_receipt(TsiDomain* d, EpochReceipt* out);
 /* A domain that its maker was inside of as it exited: it stays until TSI_LEFT_MAX others were left behind after it. */
 void tsi_domain_leave_behind(TsiDomain* d);
 /* Somebody uses or destroys a domain, which perhaps was left behind: it is his. False: it is being destroyed. */

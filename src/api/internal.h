@@ -4,6 +4,7 @@
 #ifndef TSI_API_INTERNAL_H
 #define TSI_API_INTERNAL_H
 
+#include "base/sanitize.h"
 #include "heap/arena.h"
 #include "heap/refuse.h"
 #include "heap/registry.h"
@@ -18,10 +19,24 @@ TSI_INLINE TsiArena* tsi_arena(SlabAllocator* a) {
     return a != NULL && tsi_public(a)->magic == TSI_MAGIC ? tsi_public(a)->arena : NULL;
 }
 
+/* Where the function it is used in was called from. It has a frame pointer then, whatever the compiler was told. */
+#define TSI_CALLER()                                                     \
+    (TSI_DEFINED(__builtin_frame_address(0), sizeof(uintptr_t)), \
+     (TsiCaller){(uintptr_t)__builtin_return_address(0), *(uintptr_t*)__builtin_frame_address(0)})
+/* In functions between the program and those: the chain of frames leads through them. */
+#define TSI_KEEP_FRAME() __asm__ volatile("" ::"r"(__builtin_frame_address(0)))
+
 /* A reference for an epoch id; 0 and a counted refusal with errno EINVAL when there is none. */
 TsiRef tsi_resolve(TsiArena* a, EpochId id);
 /* Allocates in an incarnation; NULL with errno. */
 void* tsi_alloc_ref(SlabAllocator* s, size_t size, TsiRef ref);
+/* Everything a fast path turns down: NULL and inert allocators, sizes, first use, used-up lines. As tsi_alloc_slow; the caller of
+ * whoever tail-calls it is who asks. */
+void* tsi_alloc_any(TsiArena* a, size_t size, size_t align, TsiRef ref, bool prefer, SlabHandle* handle);
+/* A zeroed array; ref 0: where the thread is. */
+void* tsi_alloc_zeroed(SlabAllocator* s, size_t n, size_t size, TsiRef ref);
+/* ref: where a block that moves goes; 0 = the block's own incarnation if it is ACTIVE, else the ambient one. */
+void* tsi_resize(SlabAllocator* s, void* p, size_t size, TsiRef ref);
 /* Sets the sentence behind slab_last_error. */
 void tsi_set_error(const char* format, ...) __attribute__((format(printf, 1, 2)));
 /* Fills *out from *in (may be NULL) and the environment. False with tsi_set_error. */

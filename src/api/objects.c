@@ -14,13 +14,6 @@
 
 #include <string.h>
 
-/* Where the function it is used in was called from. It has a frame pointer then, whatever the compiler was told. */
-#define TSI_CALLER()                                                     \
-    (TSI_DEFINED(__builtin_frame_address(0), sizeof(uintptr_t)), \
-     (TsiCaller){(uintptr_t)__builtin_return_address(0), *(uintptr_t*)__builtin_frame_address(0)})
-/* In functions between the program and those: the chain of frames leads through them. */
-#define TSI_KEEP_FRAME() __asm__ volatile("" ::"r"(__builtin_frame_address(0)))
-
 /* ---- allocate ---- */
 
 static TSI_COLD void* refuse_at(TsiArena* a, SlabMisuse what, const void* where, int error) {
@@ -31,8 +24,7 @@ static TSI_COLD void* refuse_at(TsiArena* a, SlabMisuse what, const void* where,
 
 static TSI_COLD void* refuse_null(TsiArena* a, SlabMisuse what, int error) { return refuse_at(a, what, NULL, error); }
 
-/* Everything the fast path turns down: NULL and inert allocators, sizes, first use, used-up lines. */
-static TSI_NOINLINE void* alloc_any(TsiArena* a, size_t size, size_t align, TsiRef ref, bool prefer, SlabHandle* handle) {
+TSI_NOINLINE void* tsi_alloc_any(TsiArena* a, size_t size, size_t align, TsiRef ref, bool prefer, SlabHandle* handle) {
     tsi_tls.caller = TSI_CALLER();
     if (a == NULL || size == 0) return refuse_null(a, SLAB_MISUSE_BAD_SIZE, EINVAL);
     if (size > PTRDIFF_MAX) return refuse_null(a, SLAB_MISUSE_BAD_SIZE, ENOMEM);
@@ -55,14 +47,14 @@ static TSI_NOINLINE void* missed(TsiBinding* b, size_t size, TsiRef ref, bool pr
     }
     tsi_bracket_missed(b);
     if (!tsi_heap_is_live(b, h)) tsi_handover(b, h); /* whatever line was named: h was asked for */
-    return alloc_any(a, size, 1, ref, prefer, handle);
+    return tsi_alloc_any(a, size, 1, ref, prefer, handle);
 }
 
 static TSI_NOINLINE void* bump_missed(TsiBinding* b, size_t size, TsiRef ref, bool prefer, TsiHeap* h, SlabHandle* handle) {
     TsiArena* a = b->arena;
     tsi_bracket_missed(b);
     if (!tsi_heap_is_live(b, h)) tsi_handover(b, h);
-    return alloc_any(a, size, 1, ref, prefer, handle);
+    return tsi_alloc_any(a, size, 1, ref, prefer, handle);
 }
 
 /* The allocator that the thread used last is another: true when this one is at hand now. */
@@ -72,7 +64,7 @@ static bool turn_to(SlabAllocator* s) {
 }
 
 static TSI_NOINLINE void* alloc_ambient(SlabAllocator* s, size_t size) {
-    return turn_to(s) ? slab_malloc(s, size) : alloc_any(tsi_arena(s), size, 1, 0, false, NULL);
+    return turn_to(s) ? slab_malloc(s, size) : tsi_alloc_any(tsi_arena(s), size, 1, 0, false, NULL);
 }
 
 void* slab_malloc(SlabAllocator* s, size_t size) {
@@ -104,7 +96,7 @@ TSI_INLINE TsiLine* const* cur_of(const TsiHeap* h) { return h->room != NULL ? h
 
 static void* alloc_near(SlabAllocator* s, size_t size, TsiRef ref, bool prefer);
 static TSI_NOINLINE void* alloc_far(SlabAllocator* s, size_t size, TsiRef ref, bool prefer) {
-    return turn_to(s) ? alloc_near(s, size, ref, prefer) : alloc_any(tsi_arena(s), size, 1, ref, prefer, NULL);
+    return turn_to(s) ? alloc_near(s, size, ref, prefer) : tsi_alloc_any(tsi_arena(s), size, 1, ref, prefer, NULL);
 }
 
 /* The fast path of an epoch that is not the thread's ambient one. */
@@ -114,7 +106,7 @@ TSI_INLINE void* alloc_ref(SlabAllocator* s, size_t size, TsiRef ref, bool prefe
         return alloc_far(s, size, ref, prefer);
     TsiBinding* b = tsi_tls.binding;
     TsiHeap* h = tsi_heap_cached(b, ref);
-    if (TSI_UNLIKELY(h == NULL)) return alloc_any(b->arena, size, 1, ref, prefer, NULL);
+    if (TSI_UNLIKELY(h == NULL)) return tsi_alloc_any(b->arena, size, 1, ref, prefer, NULL);
     TsiRegion* r = tsi_load_relaxed(&h->region);
     TsiFast f;
     if (tsi_bump_fits(r, tsi_bump_bytes(size))) {
@@ -174,7 +166,7 @@ void* slab_malloc_epoch(SlabAllocator* s, size_t size, EpochId epoch) {
     return TSI_LIKELY(f == TSI_FAST_DONE) ? p : tsi_alloc_left(b, h, p);
 }
 
-static void* zeroed(SlabAllocator* s, size_t n, size_t size, TsiRef ref) {
+void* tsi_alloc_zeroed(SlabAllocator* s, size_t n, size_t size, TsiRef ref) {
     TSI_KEEP_FRAME();
     size_t bytes;
     TsiArena* a = tsi_arena(s);
@@ -186,16 +178,16 @@ static void* zeroed(SlabAllocator* s, size_t n, size_t size, TsiRef ref) {
     return p;
 }
 
-void* slab_calloc(SlabAllocator* s, size_t n, size_t size) { return zeroed(s, n, size, 0); }
+void* slab_calloc(SlabAllocator* s, size_t n, size_t size) { return tsi_alloc_zeroed(s, n, size, 0); }
 
 void* slab_calloc_epoch(SlabAllocator* s, size_t n, size_t size, EpochId epoch) {
     TsiRef ref = resolve_for_alloc(s, epoch);
-    return ref != 0 ? zeroed(s, n, size, ref) : NULL;
+    return ref != 0 ? tsi_alloc_zeroed(s, n, size, ref) : NULL;
 }
 
 static void* aligned(SlabAllocator* s, size_t alignment, size_t size, TsiRef ref) {
     if (!tsi_is_pow2(alignment) || alignment > TSI_GIB(1)) return refuse_null(tsi_arena(s), SLAB_MISUSE_BAD_SIZE, EINVAL);
-    return alloc_any(tsi_arena(s), size, alignment, ref, false, NULL);
+    return tsi_alloc_any(tsi_arena(s), size, alignment, ref, false, NULL);
 }
 
 void* slab_aligned_alloc(SlabAllocator* s, size_t alignment, size_t size) { return aligned(s, alignment, size, 0); }
@@ -211,7 +203,7 @@ static void* obj_near(SlabAllocator* s, uint32_t size, TsiRef ref, SlabHandle* o
 static TSI_NOINLINE void* obj_any(SlabAllocator* s, size_t size, TsiRef ref, SlabHandle* out) {
     *out = 0;
     if (turn_to(s)) return obj_near(s, (uint32_t)size, ref, out);
-    return alloc_any(tsi_arena(s), size, 1, ref, false, out);
+    return tsi_alloc_any(tsi_arena(s), size, 1, ref, false, out);
 }
 
 /* ref 0: where the thread is. */
@@ -358,7 +350,7 @@ static bool live_place(TsiArena* a, const void* p, TsiPlace* at) {
  * grow on. */
 static void* alloc_grown(SlabAllocator* s, TsiArena* a, size_t size, TsiRef ref, bool prefer) {
     TSI_KEEP_FRAME();
-    if (size > TSI_BUMP_MAX && size <= TSI_ALONE_MAX) return alloc_any(a, size, TSI_ALIGN_GROWS, ref, prefer, NULL);
+    if (size > TSI_BUMP_MAX && size <= TSI_ALONE_MAX) return tsi_alloc_any(a, size, TSI_ALIGN_GROWS, ref, prefer, NULL);
     if (size <= TSI_BUMP_MAX) size = a->space.classes->c[tsi_class_of(size)].size;
     return ref != 0 ? alloc_ref(s, size, ref, prefer) : slab_malloc(s, size);
 }
@@ -371,8 +363,7 @@ static TSI_COLD void* record_gain(TsiBinding* b, TsiPlace* at, void* p, size_t h
     return p;
 }
 
-/* ref: where a block that moves goes; 0 = the block's own incarnation if it is ACTIVE, else the ambient one. */
-static TSI_NOINLINE void* resize(SlabAllocator* s, void* p, size_t size, TsiRef ref) {
+TSI_NOINLINE void* tsi_resize(SlabAllocator* s, void* p, size_t size, TsiRef ref) {
     TSI_KEEP_FRAME();
     TsiArena* a = tsi_arena(s);
     TsiPlace at;
@@ -412,7 +403,7 @@ static TSI_NOINLINE void* resize_missed(TsiBinding* b, SlabAllocator* s, void* p
     if (TSI_LIKELY(f == TSI_FAST_DONE)) return p;
     if (f == TSI_FAST_LEFT) return tsi_alloc_left(b, h, p);
     tsi_bracket_missed(b);
-    return resize(s, p, size, 0);
+    return tsi_resize(s, p, size, 0);
 }
 
 static TSI_NOINLINE void* resize_any(TsiBinding* b, SlabAllocator* s, void* p, size_t size) {
@@ -421,11 +412,11 @@ static TSI_NOINLINE void* resize_any(TsiBinding* b, SlabAllocator* s, void* p, s
     TsiFast f = tsi_bump_grow_fast(b, p, size, &h);
     if (TSI_LIKELY(f == TSI_FAST_DONE)) return p;
     if (f == TSI_FAST_LEFT) return tsi_alloc_left(b, h, p);
-    return f == TSI_FAST_MISSED ? resize_missed(b, s, p, size) : resize(s, p, size, 0);
+    return f == TSI_FAST_MISSED ? resize_missed(b, s, p, size) : tsi_resize(s, p, size, 0);
 }
 
 void* slab_realloc(SlabAllocator* s, void* p, size_t size) {
-    if (TSI_UNLIKELY(s == NULL || tsi_tls.serial != tsi_public(s)->serial)) return resize(s, p, size, 0);
+    if (TSI_UNLIKELY(s == NULL || tsi_tls.serial != tsi_public(s)->serial)) return tsi_resize(s, p, size, 0);
     TsiBinding* b = tsi_tls.binding;
     TsiHeap* h = b->heap;
     if (TSI_UNLIKELY(p != tsi_load_relaxed(&h->last) || size - 1 >= TSI_SMALL_MAX || p == NULL)) return resize_any(b, s, p, size);
@@ -435,9 +426,9 @@ void* slab_realloc(SlabAllocator* s, void* p, size_t size) {
 }
 
 void* slab_realloc_epoch(SlabAllocator* s, void* p, size_t size, EpochId epoch) {
-    if (p != NULL && size == 0) return resize(s, p, 0, 0);
+    if (p != NULL && size == 0) return tsi_resize(s, p, 0, 0);
     TsiRef ref = resolve_for_alloc(s, epoch);
-    return ref != 0 ? resize(s, p, size, ref) : NULL;
+    return ref != 0 ? tsi_resize(s, p, size, ref) : NULL;
 }
 
 size_t slab_usable_size(SlabAllocator* s, const void* p) {

@@ -37,7 +37,7 @@ TsiScope* tsi_scope_top(TsiDomain* d) {
     return top != NULL && top->domain == d ? top : NULL;
 }
 
-static void pop(TsiScope* top) {
+void tsi_scope_pop(TsiScope* top) {
     TsiBinding* b = top->binding;
     b->scope = top->outer;
     b->thread->scope_count--;
@@ -54,23 +54,23 @@ static void scopes_add_to(TsiArena* a, TsiDomain* d, int n) {
     tsi_inc_give(i);
 }
 
-static void scopes_add(TsiArena* a, TsiDomain* d, int n) {
+void tsi_scopes_add(TsiArena* a, TsiDomain* d, int n) {
     if (!d->own) scopes_add_to(a, d, n);
 }
 
-static void domain_enter(epoch_domain_t* p) {
+static bool domain_enter(epoch_domain_t* p) {
     TsiDomain* d = tsi_domain_of(p);
-    if (!tsi_domain_usable(d)) return;
+    if (!tsi_domain_usable(d)) return false;
     if (!tsi_domain_found(d)) {
         tsi_domain_refuse_destroyed(d);
-        return;
+        return false;
     }
     TsiArena* a = d->arena;
     TsiBinding* b = tsi_binding_get(a, true);
-    if (b == NULL) return;
+    if (b == NULL) return false;
     if (!d->own && tsi_phases_resolve(&a->phases, p->epoch_id) != tsi_load_acquire(&d->ref)) { /* pairs with wrap */
         tsi_domain_refuse(d, SLAB_MISUSE_DOMAIN_STALE);
-        return;
+        return false;
     }
     tsi_lock_take(&d->lock);
     TsiRef ended = d->own && tsi_domain_refs(d) == 0 ? tsi_load_relaxed(&d->ref) : 0;
@@ -82,8 +82,8 @@ static void domain_enter(epoch_domain_t* p) {
     tsi_lock_give(&d->lock);
     if (ended != 0) tsi_inc_unpin(a, b, tsi_inc(&a->phases, tsi_ref_index(ended)));
     if (open && push(a, b, d)) {
-        scopes_add(a, d, 1);
-        return;
+        tsi_scopes_add(a, d, 1);
+        return true;
     }
     if (open) { /* no memory for the scope: the exit that follows will be refused */
         tsi_lock_take(&d->lock);
@@ -91,6 +91,7 @@ static void domain_enter(epoch_domain_t* p) {
         tsi_lock_give(&d->lock);
     }
     tsi_refuse_count(a, TSI_REFUSED_MEMORY);
+    return false;
 }
 
 /* One scope less; the last one ends the epoch when auto_close says so. */
@@ -98,7 +99,7 @@ static void leave(TsiArena* a, TsiDomain* d) {
     TsiRef end = 0;
     bool own = d->own;
     char label[TSI_LABEL_BYTES];
-    scopes_add(a, d, -1);
+    tsi_scopes_add(a, d, -1);
     tsi_lock_take(&d->lock);
     tsi_domain_refs_set(d, tsi_domain_refs(d) - 1);
     if (tsi_domain_refs(d) == 0 && d->pub.auto_close) {
@@ -116,17 +117,18 @@ static void leave(TsiArena* a, TsiDomain* d) {
     if (end != 0) tsi_domain_end_ref(a, d, end, own ? EPOCH_RELEASE : EPOCH_DRAIN, own, label);
 }
 
-static void domain_exit(epoch_domain_t* p) {
+static bool domain_exit(epoch_domain_t* p) {
     TsiDomain* d = tsi_domain_of(p);
-    if (!tsi_domain_usable(d)) return;
+    if (!tsi_domain_usable(d)) return false;
     TsiArena* a = d->arena;
     TsiScope* top = tsi_scope_top(d);
     if (top == NULL) {
         tsi_domain_refuse(d, SLAB_MISUSE_DOMAIN_ORDER);
-        return;
+        return false;
     }
-    pop(top);
+    tsi_scope_pop(top);
     leave(a, d);
+    return true;
 }
 
 static bool is_inside(const TsiThread* t, const TsiDomain* d) {
@@ -144,7 +146,7 @@ bool epoch_domain_detach(epoch_domain_t* p) {
         return false;
     }
     TsiBinding* b = top->binding;
-    pop(top);
+    tsi_scope_pop(top);
     if (d->own && !is_inside(b->thread, d)) tsi_heap_let_go(b, tsi_load_relaxed(&d->ref)); /* so that whoever ends it need not interrupt us */
     tsi_add_seq(&d->detached, 1); /* publishes the scope to the thread that attaches it */
     return true;
@@ -169,16 +171,18 @@ bool epoch_domain_attach(epoch_domain_t* p) {
 
 /* Enter, exit and destroy: destructors of thread-specific data may still call them. */
 
-void epoch_domain_enter(epoch_domain_t* d) {
+bool epoch_domain_enter(epoch_domain_t* d) {
     tsi_thread_late_enter();
-    domain_enter(d);
+    bool done = domain_enter(d);
     tsi_thread_late_leave();
+    return done;
 }
 
-void epoch_domain_exit(epoch_domain_t* d) {
+bool epoch_domain_exit(epoch_domain_t* d) {
     tsi_thread_late_enter();
-    domain_exit(d);
+    bool done = domain_exit(d);
     tsi_thread_late_leave();
+    return done;
 }
 
 epoch_domain_t* epoch_domain_current(void) {
@@ -210,7 +214,7 @@ static void end_scopes(TsiThread* t) {
             continue;
         }
         t->held = a;
-        pop(&t->scopes[t->scope_count - 1]);
+        tsi_scope_pop(&t->scopes[t->scope_count - 1]);
         if (tsi_domain_is_alive(top.domain)) {
             leave(a, top.domain);
             leave_with_maker(t, top.domain);
@@ -237,7 +241,7 @@ static void child_domains(TsiArena* a, void* unused) {
         TsiRef ref = tsi_load_relaxed(&d->ref);
         uint32_t detached = tsi_load_relaxed(&d->detached);
         tsi_domain_refs_set(d, detached);
-        scopes_add(a, d, (int)detached);
+        tsi_scopes_add(a, d, (int)detached);
         if (tsi_ref_is_current(&a->phases, ref)) tsi_inc(&a->phases, tsi_ref_index(ref))->named = true;
     }
 }
@@ -251,7 +255,7 @@ static void drop_scopes(void) {
         if (a == NULL) continue;
         if (tsi_domain_is_alive(d)) {
             tsi_domain_refs_set(d, tsi_domain_refs(d) + 1);
-            scopes_add(a, d, 1);
+            tsi_scopes_add(a, d, 1);
         }
         tsi_registry_unhold(a);
     }

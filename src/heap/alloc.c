@@ -135,6 +135,12 @@ static TsiRef ambient_ref(TsiBinding* b) {
     return tsi_phases_current(&b->arena->phases);
 }
 
+/* Where an allocation goes now; see alloc.h. */
+static TsiRef target_of(TsiBinding* b, TsiRef ref) {
+    if (ref == TSI_REF_CURRENT) return tsi_phases_current(&b->arena->phases);
+    return ref != 0 ? ref : ambient_ref(b);
+}
+
 TSI_COLD void* tsi_alloc_left(TsiBinding* b, TsiHeap* h, void* p) {
     tsi_handover(b, h);
     return p;
@@ -272,11 +278,12 @@ static void* alloc_untimed(TsiArena* a, size_t size, unsigned cls, size_t align,
         tsi_inbox_drain(b);
         tsi_sweep_displaced(a, b);
         tsi_warm_look(a);
-        TsiRef target = ref != 0 ? ref : ambient_ref(b);
+        TsiRef target = target_of(b, ref);
         TsiOutcome o = a->options.shared ? tsi_shared_alloc(b, target, size, cls, align, &p, its, &budgets)
                                          : alloc_owned(b, target, ref == 0, size, cls, align, &p, its, &budgets);
         if (o == TSI_STALE) {
-            if (ref == 0 && b->scope == 0 && ambient_ref(b) != target) continue; /* the ring moved on: so do we */
+            bool follows = ref == TSI_REF_CURRENT || (ref == 0 && b->scope == 0);
+            if (follows && target_of(b, ref) != target) continue; /* the ring moved on: so do we */
             if (ref != 0 && prefer) {
                 ref = 0;
                 continue;
@@ -317,7 +324,7 @@ static void* alloc_untimed(TsiArena* a, size_t size, unsigned cls, size_t align,
 /* The phase that an object is in; of an allocation that failed, where it was to be. */
 static TsiRef landed_in(TsiBinding* b, const void* p, TsiRef ref) {
     TsiPlace at;
-    if (p == NULL) return ref != 0 ? ref : ambient_ref(b);
+    if (p == NULL) return target_of(b, ref);
     return tsi_space_locate(&b->arena->space, p, &at) == TSI_PLACE_OK && tsi_slab_ref(b->arena, &at, &ref) ? ref : 0;
 }
 

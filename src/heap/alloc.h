@@ -6,6 +6,9 @@
 
 #include "heap/bracket.h"
 
+/* In place of a reference: the ring's current epoch, whatever scope the thread is in. */
+#define TSI_REF_CURRENT (~(TsiRef)0)
+
 /* Any class and size. ref 0: the thread's innermost scope of this arena, else the current epoch. prefer: ref is where
  * the object had better go; when that accepts no more, as with 0. handle: NULL, or where its handle goes. NULL with errno. */
 void* tsi_alloc_slow(TsiArena* a, size_t size, unsigned cls, size_t align, TsiRef ref, bool prefer, SlabHandle* handle);

@@ -85,7 +85,7 @@ static void sum_orphans_locked(TsiArena* a, TsiInc* i, TsiTotals* live) {
 
 static void fill_receipt_locked(TsiSweep* w, TsiTotals live, EpochReceipt* r) {
     TsiInc* i = w->inc;
-    r->version = 1;
+    r->version = TSI_RECEIPT_VERSION;
     r->epoch_id = tsi_load_relaxed(&i->id);
     r->epoch_era = tsi_inc_era(i);
     memcpy(r->label, i->label, sizeof r->label);
@@ -208,6 +208,8 @@ bool tsi_epoch_end(TsiArena* a, TsiRef ref, EpochCloseMode mode, bool measure_rs
         r.rss_after = rss_after;
     }
     r.slabs_returned = w.slabs;
+    r.regions_returned = w.regions;
+    r.interrupts = w.interrupts;
     r.bytes_returned = w.bytes;
     r.slabs_deferred = w.deferred;
     r.bytes_deferred = w.deferred_bytes;
@@ -273,6 +275,7 @@ bool tsi_inc_end_alone(TsiArena* a, TsiBinding* b, TsiRef ref, EpochReceipt* out
     tsi_inc_give(i);
     tsi_sweep_finish(&w);
     out->slabs_returned = w.slabs;
+    out->regions_returned = w.regions;
     out->bytes_returned = w.bytes;
     uint64_t end = tsi_os.quick_ns();
     out->close_ns = end > start ? end - start : 0;

@@ -6,6 +6,8 @@
 
 #include "heap/arena.h"
 
+enum { TSI_RECEIPT_VERSION = 2 };
+
 /* Ends an incarnation; false when the reference is stale. Fills *out when not NULL. Resident size and
  * time are measured only for incarnations that hold something: both cost more than an empty close. */
 bool tsi_epoch_end(TsiArena* a, TsiRef ref, EpochCloseMode mode, bool measure_rss, EpochReceipt* out);

@@ -124,7 +124,7 @@ bool tsi_ready_put_locked(TsiSweep* w, TsiHeap* h) {
     w->closing = true;
     tsi_sweep_look(w, TSI_CLASS_REGION);
     tsi_count(&b->counters[TSI_CLASS_REGION].close_returned);
-    w->slabs = 1;
+    w->slabs = w->regions = 1;
     w->bytes = region_bytes(b, rank);
     i->heaps = 0;
     tsi_store_relaxed(&i->heap_count, 0);

@@ -185,6 +185,7 @@ static void take_out(TsiSweep* w, unsigned cls, uint32_t slab_id) {
     size_t bytes = tsi_slab_bytes(&w->arena->space, cls, slab_id);
     if (w->tally != NULL) w->tally->c[tsi_class_row(cls)].returned++;
     w->slabs++;
+    w->regions += tsi_class_is_region(cls);
     w->bytes += bytes;
     w->uncharged += bytes;
 }

@@ -233,6 +233,7 @@ void tsi_sweep_locked(TsiSweep* w, TsiBinding* only) {
     if (w->others || w->held != NULL) {
         tsi_lock_give_probed(lock);
         w->proven = tsi_barrier();
+        w->interrupts += w->proven;
         tsi_add_relaxed(&w->arena->barriers, 1);
         w->waited = w->held == NULL || tsi_shared_wait(w->arena, w->held, w->b, w->proven);
         tsi_lock_take(lock);

@@ -165,7 +165,7 @@ static void closing_unused_and_twice(void) {
         for (int times = 0; times < 3; times++) {
             memset(&r, 0xFF, sizeof r);
             CHECK(epoch_close_ex(a, id, (EpochCloseMode)mode, &r));
-            CHECK_EQ(r.version, 1);
+            CHECK_EQ(r.version, 2);
             CHECK_EQ(r.epoch_id, id);
             CHECK_EQ(r.epoch_era, epoch_era(a, id));
             CHECK_EQ(r.objects_allocated, 0);

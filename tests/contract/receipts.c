@@ -33,7 +33,7 @@ static bool churn(SlabAllocator* a, EpochId id, void** kept, size_t count, Sum* 
 
 static void check_terms(const EpochReceipt* r, Sum allocated, Sum freed, Sum released, Sum escaped) {
     KIT_BALANCED(r);
-    CHECK_EQ(r->version, 1);
+    CHECK_EQ(r->version, 2);
     CHECK_EQ(r->objects_allocated, allocated.objects);
     CHECK_EQ(r->bytes_allocated, allocated.bytes);
     CHECK_EQ(r->objects_freed, freed.objects);

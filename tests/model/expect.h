@@ -102,7 +102,7 @@ static inline void check_balance(struct world* w, const char* what, const struct
 
 static inline void check_sums(struct world* w, const EpochReceipt* r, const struct balance* objects,
                               const struct balance* bytes) {
-    REQUIRE(w, r->version == 1, "receipt version %u", r->version);
+    REQUIRE(w, r->version == 2, "receipt version %u", r->version);
     check_balance(w, "objects", objects, r->objects_allocated, r->objects_freed, r->objects_released,
                   r->objects_escaped);
     check_balance(w, "bytes", bytes, r->bytes_allocated, r->bytes_freed, r->bytes_released, r->bytes_escaped);

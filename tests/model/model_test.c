@@ -54,6 +54,8 @@ static const struct op ops[] = {
     {70, op_domain_exit},
     {25, op_domain_end},
     {20, op_domain_destroy},
+    {12, op_domain_end_ex},
+    {12, op_domain_drain},
     {6, op_domain_force_close},
     {15, op_domain_reset},
     {25, op_domain_detach},

@@ -186,6 +186,52 @@ static inline void op_domain_end(struct world* w) {
     check_scopes(w);
 }
 
+/* Ends a domain whole, with a receipt: as often as not from inside. */
+static inline void end_whole(struct world* w, struct dom* d, EpochCloseMode mode) {
+    struct inc* inc = d->inc;
+    bool inside = d == top_dom(w);
+    bool alone = d->refcount == (inside ? 1 : 0) && (inside || mode == EPOCH_DRAIN);
+    bool drains = mode == EPOCH_DRAIN, before = inc->state == INC_RELEASED && d->own && !inside;
+    if (!d->own && drains) alone = alone && inc->named && inc->scopes == (inside ? 1 : 0);
+    if (!d->own && !drains && alone) {
+        unsigned others = inc->scopes - 1;
+        drains = d->auto_close && !d->drained && inc->named && others == 0;
+    }
+    note(w, "%s s%d %s era %llu state %d refcount %u", mode == EPOCH_DRAIN ? "drain" : "end_ex", d->side, d->own ? "own" : "borrowed",
+         (unsigned long long)inc->era, inc->state, d->refcount);
+    uint64_t bytes = alone && d->own && !drains ? ending(inc) : 0;
+    if (alone && drains) (void)ending(inc);
+    EpochReceipt r;
+    bool done = mode == EPOCH_DRAIN ? epoch_domain_drain(d->d, &r) : epoch_domain_end_ex(d->d, &r);
+    REQUIRE(w, done == alone, "the whole end of a domain said %d, due %d", done, alone);
+    if (!done) {
+        want_one(&w->side[d->side], domain_misuse);
+        check_dom(w, d);
+        check_scopes(w);
+        return;
+    }
+    if (inside) {
+        w->actor->depth--;
+        d->refcount--;
+        inc->scopes--;
+    }
+    if (d->own || drains) ended(w, inc, drains ? EPOCH_DRAIN : EPOCH_RELEASE);
+    if (before || d->own || drains) check_receipt(w, &r, inc, bytes);
+    else REQUIRE(w, r.version == 2 && (r.epoch_era == 0 || r.epoch_era == inc->era), "a receipt of era %llu", (unsigned long long)r.epoch_era);
+    ref_dom_drop(w, d);
+    check_scopes(w);
+}
+
+static inline void op_domain_end_ex(struct world* w) {
+    struct dom* d = chance(w, 80) ? top_dom(w) : any_dom(w);
+    if (d) end_whole(w, d, EPOCH_RELEASE);
+}
+
+static inline void op_domain_drain(struct world* w) {
+    struct dom* d = chance(w, 60) ? top_dom(w) : any_dom(w);
+    if (d) end_whole(w, d, EPOCH_DRAIN);
+}
+
 /* ---- ending from outside ---------------------------------------------------------------- */
 
 /* Destroys a domain that nobody is inside. A borrowed one makes up for a drain that its last exit could not do. */

@@ -1,0 +1,107 @@
+/*
+ * domain_end.c - a domain ends whole, in one call, with a receipt: released or drained.
+ *
+ * Both decide under the domain's lock that nobody but the caller is inside, and only then leave: a call that is refused has done
+ * nothing. From there on the domain is the caller's, as in destroy: entering it meanwhile is the program's race.
+ *
+ * `ref` stays in the record until it is discarded. A fork child releases what no domain refers to and no close has begun on
+ * (child_sweep in fork.c); what is about to be drained must not look like that, or the objects that escape would end there.
+ */
+#include "api/domain.h"
+
+#include "heap/close.h"
+#include "heap/heap.h"
+#include "stats/segment.h"
+
+#include <string.h>
+
+static void blank(EpochReceipt* r) {
+    memset(r, 0, sizeof *r);
+    r->version = TSI_RECEIPT_VERSION;
+}
+
+static void end_own(TsiArena* a, TsiDomain* d, TsiRef ref, EpochCloseMode mode, EpochReceipt* out) {
+    TsiBinding* b = tsi_binding_get(a, false);
+    char label[TSI_LABEL_BYTES];
+    bool renamed;
+    memcpy(label, d->label, sizeof label);
+    if (tsi_inc_end_empty(a, b, ref, label, &renamed)) {
+        blank(out);
+        out->epoch_id = d->pub.epoch_id;
+        out->epoch_era = tsi_ref_era(ref);
+        memcpy(out->label, label, sizeof out->label);
+        return;
+    }
+    if (mode == EPOCH_RELEASE && tsi_inc_end_alone(a, b, ref, out)) return;
+    /* The domain's pin keeps the era. With it goes the record, now or when the last object is freed. */
+    (void)tsi_epoch_end(a, ref, mode, false, out);
+    tsi_inc_unpin(a, tsi_binding_get(a, false), tsi_inc(&a->phases, tsi_ref_index(ref)));
+}
+
+/* Lock held, `mine` of the scopes are the caller's; true: nobody is inside any more, and the domain is the caller's. */
+static bool leave_alone_locked(TsiArena* a, TsiDomain* d, uint32_t mine, EpochCloseMode mode, SlabMisuse* why) {
+    *why = SLAB_MISUSE_DOMAIN_ORDER;
+    if (tsi_domain_refs(d) != mine) return false;
+    if (!d->own && mode == EPOCH_DRAIN) {
+        TsiRef ref = tsi_load_relaxed(&d->ref);
+        bool named = ref != 0 && tsi_phases_resolve(&a->phases, d->pub.epoch_id) == ref;
+        if (!named) *why = SLAB_MISUSE_DOMAIN_STALE;
+        if (!named || tsi_load_relaxed(&tsi_inc(&a->phases, tsi_ref_index(ref))->scopes) != mine) return false;
+    }
+    tsi_domain_refs_set(d, 0);
+    return true;
+}
+
+static void end_borrowed(TsiArena* a, TsiDomain* d, EpochCloseMode mode, EpochReceipt* out) {
+    bool drains = mode == EPOCH_DRAIN || (d->entered && d->pub.auto_close && !d->drained && tsi_domain_may_drain(a, d));
+    if (!drains) (void)tsi_domain_last_receipt(d, out);
+    else (void)tsi_epoch_end(a, tsi_load_relaxed(&d->ref), EPOCH_DRAIN, false, out); /* the ring may have moved on meanwhile: blank */
+}
+
+/* RELEASE: the end of what epoch_domain_exit leaves, for a borrowed epoch a drain; the caller is inside. DRAIN: it may be. */
+static bool end_whole(TsiDomain* d, EpochCloseMode mode, EpochReceipt* out) {
+    EpochReceipt unwanted;
+    SlabMisuse why = SLAB_MISUSE_DOMAIN_ORDER;
+    if (out == NULL) out = &unwanted;
+    if (!tsi_domain_usable(d)) return false;
+    TsiScope* top = tsi_scope_top(d);
+    if (!tsi_domain_found(d)) {
+        tsi_domain_refuse_destroyed(d);
+        return false;
+    }
+    TsiArena* a = d->arena;
+    tsi_lock_take(&d->lock);
+    bool ok = (top != NULL || mode == EPOCH_DRAIN) && leave_alone_locked(a, d, top != NULL, mode, &why);
+    tsi_lock_give(&d->lock);
+    if (!ok) {
+        tsi_domain_refuse(d, why);
+        return false;
+    }
+    if (top != NULL) {
+        tsi_scope_pop(top);
+        tsi_scopes_add(a, d, -1);
+    }
+    TsiRef ref = tsi_load_acquire(&d->ref); /* pairs with tsi_domain_open_own */
+    blank(out);
+    if (!d->own) end_borrowed(a, d, mode, out);
+    else if (ref == 0) (void)tsi_domain_last_receipt(d, out); /* it has ended before */
+    else end_own(a, d, ref, mode, out);
+    tsi_domain_discard(a, d);
+    tsi_segment_tick(a);
+    return true;
+}
+
+/* As enter and exit in scope.c. */
+bool epoch_domain_end_ex(epoch_domain_t* d, EpochReceipt* out) {
+    tsi_thread_late_enter();
+    bool done = end_whole(tsi_domain_of(d), EPOCH_RELEASE, out);
+    tsi_thread_late_leave();
+    return done;
+}
+
+bool epoch_domain_drain(epoch_domain_t* d, EpochReceipt* out) {
+    tsi_thread_late_enter();
+    bool done = end_whole(tsi_domain_of(d), EPOCH_DRAIN, out);
+    tsi_thread_late_leave();
+    return done;
+}
