@@ -71,22 +71,16 @@ bool phase_open(Phase* phase, const char* label, bool drains) {
     phase->domain = NULL;
     phase->drains = drains;
     if (!slab) return true;
-    phase->domain = epoch_domain_create_labeled(slab, label);
-    if (!phase->domain) return false;
-    phase->domain->auto_close = !drains;
-    epoch_domain_enter(phase->domain);
-    return true;
+    phase->domain = epoch_domain_begin(slab, label);
+    return phase->domain != NULL;
 }
 
 bool phase_close(Phase* phase, EpochReceipt* receipt) {
     epoch_domain_t* domain = phase->domain;
     phase->domain = NULL;
     if (!domain) return false;
-    epoch_domain_exit(domain); /* the last scope leaves: everything in it ends here, unless it drains */
-    if (phase->drains) return epoch_close_ex(slab, domain->epoch_id, EPOCH_DRAIN, receipt);
-    bool told = epoch_domain_receipt(domain, receipt);
-    epoch_domain_destroy(domain);
-    return told;
+    /* Everything in it ends here, unless it drains; the domain is gone either way. */
+    return phase->drains ? epoch_domain_drain(domain, receipt) : epoch_domain_end_ex(domain, receipt);
 }
 
 bool store_open(Store* store, const char* label) {

@@ -79,6 +79,11 @@ SLAB_API void* epoch_domain_calloc(epoch_domain_t* d, size_t n, size_t size) SLA
 /* Resizes any object of d's allocator; one that has to move, and p NULL, goes to the domain. size 0 frees and returns NULL, also
  * when the domain has ended; else ESTALE then, and the block stays as it is. O(size) when it copies. */
 SLAB_API void* epoch_domain_realloc(epoch_domain_t* d, void* p, size_t size) SLAB_REALLOC_SIZE(3);
+/* slab_strdup, slab_strndup, slab_memdup and slab_asprintf there. */
+SLAB_API char* epoch_domain_strdup(epoch_domain_t* d, const char* text) SLAB_ALLOC;
+SLAB_API char* epoch_domain_strndup(epoch_domain_t* d, const char* text, size_t n) SLAB_ALLOC;
+SLAB_API void* epoch_domain_memdup(epoch_domain_t* d, const void* p, size_t n) SLAB_ALLOC_SIZE(3);
+SLAB_API char* epoch_domain_asprintf(epoch_domain_t* d, const char* format, ...) SLAB_ALLOC SLAB_FORMAT(2, 3);
 /* slab_epoch_on_end of the domain's incarnation. False when that has ended, and when memory is short. */
 SLAB_API bool epoch_domain_on_end(epoch_domain_t* d, void (*fn)(void* arg), void* arg);
 /* Receipt of the incarnation that ended last; false when none has. */
@@ -90,6 +95,20 @@ SLAB_API bool epoch_domain_reset(epoch_domain_t* d);
 SLAB_API bool epoch_domain_detach(epoch_domain_t* d);
 /* Puts a detached scope on this thread's stack; once per detach. */
 SLAB_API bool epoch_domain_attach(epoch_domain_t* d);
+
+#if defined(__GNUC__)
+static inline void slab_scope_end_(epoch_domain_t* const* d) {
+    if (*d != NULL) (void)epoch_domain_end(*d);
+}
+#define SLAB_SCOPE_JOIN_(a, b) a##b
+#define SLAB_SCOPE_NAME_(line) SLAB_SCOPE_JOIN_(slab_scope_, line)
+/* A declaration: begins a domain (epoch_domain_begin), which ends at the closing brace of the block, however that is left but by longjmp.
+ * epoch_domain_current() is the domain. Where it could not be begun, slab_last_error() says why, and the block goes on in the scope around
+ * it. One to a line. Needs the cleanup attribute of gcc and clang. */
+#define SLAB_SCOPE(a, label)                                                                                     \
+    epoch_domain_t* const SLAB_SCOPE_NAME_(__LINE__) __attribute__((cleanup(slab_scope_end_), unused)) = \
+        epoch_domain_begin((a), (label))
+#endif
 
 #ifdef __cplusplus
 }

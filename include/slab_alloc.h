@@ -52,7 +52,7 @@ extern "C" {
 #endif
 
 #define TSLAB_VERSION_MAJOR 0
-#define TSLAB_VERSION_MINOR 1
+#define TSLAB_VERSION_MINOR 2
 #define TSLAB_VERSION_PATCH 0
 
 /* Nominal page size. The page size in force is slab_page_size(); the bytes of a class's slabs are
@@ -106,6 +106,10 @@ typedef enum SlabMisuse {
     SLAB_MISUSE_DOMAIN_STALE,     /* the domain's epoch has moved on */
     SLAB_MISUSE_COUNT
 } SlabMisuse;
+
+/* A kind of misuse as one word, as slab_stats_refusals and the outputs have it ("double_free"); "unknown" for any other number. Static
+ * storage. */
+SLAB_API const char* slab_misuse_name(SlabMisuse what);
 
 /* Told of each misuse, on the offending thread, with no lock held. `where` is the offending
  * pointer or NULL. Must not destroy the allocator. */
@@ -179,6 +183,12 @@ typedef struct EpochReceipt {
     uint32_t regions_returned; /* of slabs_returned: regions, where objects of domains lie one behind the other */
 } EpochReceipt;
 
+/* The receipt as one line without an end of line: label, epoch, era, objects and bytes, what was returned and deferred, interrupts, time in
+ * nanoseconds, resident bytes where they were measured. Writes at most n - 1 bytes and a 0 to out (which may be NULL when n is 0) and
+ * returns the bytes of the whole text, without the 0, as snprintf does: not less than n means that it was cut. 0 for NULL. The same in every
+ * locale; allocates nothing. Control characters in the label are shown as '?'. */
+SLAB_API size_t epoch_receipt_text(const EpochReceipt* r, char* out, size_t n);
+
 /* ---- allocators ------------------------------------------------------------------------- */
 
 /* Creates an allocator with default options. Returns NULL and errno when the system grants no
@@ -236,6 +246,13 @@ SLAB_API void* slab_realloc_epoch(SlabAllocator* a, void* p, size_t size, EpochI
 /* Aligned object; alignment is a power of two up to 1 GiB. */
 SLAB_API void* slab_aligned_alloc(SlabAllocator* a, size_t alignment, size_t size) SLAB_ALLOC_ALIGNED(2, 3);
 SLAB_API void* slab_aligned_alloc_epoch(SlabAllocator* a, size_t alignment, size_t size, EpochId epoch) SLAB_ALLOC_ALIGNED(2, 3);
+/* Copies of a string, of a string of at most n bytes (a 0 is added), and of n bytes: where slab_malloc would put them, and owned like any
+ * object. O(n). NULL and errno as with slab_malloc; text or p NULL, and memdup of 0 bytes, is EINVAL and counted as a bad size. */
+SLAB_API char* slab_strdup(SlabAllocator* a, const char* text) SLAB_ALLOC;
+SLAB_API char* slab_strndup(SlabAllocator* a, const char* text, size_t n) SLAB_ALLOC;
+SLAB_API void* slab_memdup(SlabAllocator* a, const void* p, size_t n) SLAB_ALLOC_SIZE(3);
+/* The text that printf would write, of just its size. NULL also, with vsnprintf's errno, where the format cannot be written. */
+SLAB_API char* slab_asprintf(SlabAllocator* a, const char* format, ...) SLAB_ALLOC SLAB_FORMAT(2, 3);
 /* Usable bytes of a live object; 0 for anything else. */
 SLAB_API size_t slab_usable_size(SlabAllocator* a, const void* p);
 /* The size to ask for instead of `size` so that no byte of the object goes unused: an object asked for with it has exactly so many
@@ -321,6 +338,22 @@ typedef void (*SlabBudgetFn)(SlabAllocator* a, EpochId epoch, uint64_t bytes, bo
  * room (ENOMEM). */
 SLAB_API bool slab_epoch_set_budget(SlabAllocator* a, EpochId epoch, size_t soft, size_t hard, SlabBudgetFn fn, void* ctx);
 SLAB_API bool slab_label_set_budget(SlabAllocator* a, const char* label, size_t soft, size_t hard, SlabBudgetFn fn, void* ctx);
+
+/* ---- typed allocation ------------------------------------------------------------------- */
+
+static inline void* slab_new_(SlabAllocator* a, size_t n, size_t size, size_t alignment) {
+    if (size != 0 && n > (size_t)PTRDIFF_MAX / size) return slab_calloc(a, n, size); /* which refuses it */
+    return alignment <= 16 ? slab_malloc(a, n * size) : slab_aligned_alloc(a, alignment, n * size);
+}
+
+/* An object of a type, or an array of n, with the type's alignment, where slab_malloc would put it: a pointer to the type, NULL with errno.
+ * The bytes are not set and no constructor runs. An n whose bytes cannot be is refused (ENOMEM), 0 is EINVAL. */
+#ifdef __cplusplus
+#define SLAB_NEW_ARRAY(a, type, n) (static_cast<type*>(slab_new_((a), (n), sizeof(type), alignof(type))))
+#else
+#define SLAB_NEW_ARRAY(a, type, n) ((type*)slab_new_((a), (n), sizeof(type), _Alignof(type)))
+#endif
+#define SLAB_NEW(a, type) SLAB_NEW_ARRAY(a, type, 1)
 
 #ifdef __cplusplus
 }

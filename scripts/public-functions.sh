@@ -11,7 +11,10 @@ for header in include/*.h; do
     sed -n 's,^/\* include/[^ ]* \*/ extern [^(]*[ *]\([a-z_0-9]*\) (.*,\1,p' "$list"
 done | sort -u | if [ "${1:-}" = --map ]; then
     echo "/* The exported symbols. Written by scripts/public-functions.sh --map; do not edit. */"
-    echo "TSLAB_0 {"
+    part() { sed -n "s/^#define TSLAB_VERSION_$1 //p" include/slab_alloc.h; }
+    version=$(part MAJOR)
+    [ "$version" != 0 ] || version=0.$(part MINOR)
+    echo "TSLAB_$version {" # as the soname, see CMakeLists.txt
     echo "global:"
     sed 's/.*/    &;/'
     echo "local:"

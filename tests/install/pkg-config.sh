@@ -12,8 +12,11 @@ source=$TSLAB_SOURCE_DIR/tests/install/consumer/consumer.c
 # shellcheck disable=SC2046  # flags are words
 cc "$source" -o shared $(pkg-config --cflags --libs temporal-slab)
 LD_LIBRARY_PATH=$lib ./shared
-major=$(pkg-config --modversion temporal-slab | cut -d. -f1)
-readelf -d shared | grep -q "NEEDED.*\[libtemporal_slab.so.$major\]"
+# A soname of its own for each minor version before 1.0, and for each major one from there on; symbols say the same.
+version=$(pkg-config --modversion temporal-slab | cut -d. -f1,2)
+case $version in 0.*) ;; *) version=${version%.*} ;; esac
+readelf -d shared | grep -q "NEEDED.*\[libtemporal_slab.so.$version\]"
+readelf -sW shared | grep -q "slab_malloc.*@TSLAB_$version\b"
 readelf -d "$lib/libtemporal_slab.so" | grep -q NODELETE
 
 # shellcheck disable=SC2046  # flags are words

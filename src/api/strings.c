@@ -1,0 +1,81 @@
+/*
+ * strings.c - copies and formatted text, where slab_malloc would put them or in a domain that is named.
+ *
+ * What there is nothing to copy from is an allocation of no bytes: it is refused and counted as that is.
+ */
+#include "api/internal.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+typedef struct Where {
+    SlabAllocator* s;
+    epoch_domain_t* d;
+    bool named; /* d, which may be NULL */
+} Where;
+
+static void* take(Where w, size_t bytes) {
+    TSI_KEEP_FRAME();
+    return w.named ? epoch_domain_malloc(w.d, bytes) : slab_malloc(w.s, bytes);
+}
+
+static void* copy(Where w, const void* from, size_t bytes) {
+    TSI_KEEP_FRAME();
+    void* p = take(w, from != NULL ? bytes : 0);
+    return p != NULL ? memcpy(p, from, bytes) : NULL;
+}
+
+static char* copy_text(Where w, const char* text, size_t most) {
+    TSI_KEEP_FRAME();
+    size_t n = text != NULL ? strnlen(text, most) : 0;
+    char* p = take(w, text != NULL ? n + 1 : 0);
+    if (p == NULL) return NULL;
+    memcpy(p, text, n);
+    p[n] = 0;
+    return p;
+}
+
+/* Most texts are short: those are made once, where there is room anyway. */
+static char* print(Where w, const char* format, va_list args) {
+    TSI_KEEP_FRAME();
+    char text[256];
+    va_list again;
+    if (format == NULL) return take(w, 0);
+    va_copy(again, args);
+    int n = vsnprintf(text, sizeof text, format, args);
+    char* p = n >= 0 ? take(w, (size_t)n + 1) : NULL; /* errno is vsnprintf's */
+    if (p != NULL && (size_t)n < sizeof text) memcpy(p, text, (size_t)n + 1);
+    else if (p != NULL) (void)vsnprintf(p, (size_t)n + 1, format, again);
+    va_end(again);
+    return p;
+}
+
+#define HERE ((Where){.s = a})
+#define THERE ((Where){.d = d, .named = true})
+
+char* slab_strdup(SlabAllocator* a, const char* text) { return copy_text(HERE, text, PTRDIFF_MAX); }
+char* slab_strndup(SlabAllocator* a, const char* text, size_t n) { return copy_text(HERE, text, n); }
+void* slab_memdup(SlabAllocator* a, const void* p, size_t n) { return copy(HERE, p, n); }
+
+char* slab_asprintf(SlabAllocator* a, const char* format, ...) {
+    TSI_KEEP_FRAME();
+    va_list args;
+    va_start(args, format);
+    char* p = print(HERE, format, args);
+    va_end(args);
+    return p;
+}
+
+char* epoch_domain_strdup(epoch_domain_t* d, const char* text) { return copy_text(THERE, text, PTRDIFF_MAX); }
+char* epoch_domain_strndup(epoch_domain_t* d, const char* text, size_t n) { return copy_text(THERE, text, n); }
+void* epoch_domain_memdup(epoch_domain_t* d, const void* p, size_t n) { return copy(THERE, p, n); }
+
+char* epoch_domain_asprintf(epoch_domain_t* d, const char* format, ...) {
+    TSI_KEEP_FRAME();
+    va_list args;
+    va_start(args, format);
+    char* p = print(THERE, format, args);
+    va_end(args);
+    return p;
+}

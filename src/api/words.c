@@ -1,0 +1,60 @@
+/*
+ * words.c - receipts and kinds of misuse in words.
+ */
+#include "api/internal.h"
+
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+
+const char* slab_misuse_name(SlabMisuse what) { return tsi_misuse_name(what); }
+
+/* "released 3 (192 bytes)" */
+typedef struct Piece {
+    const char* what;
+    uint64_t count, bytes;
+} Piece;
+
+typedef struct Text {
+    char* out;
+    size_t room, used; /* used: of the whole text, also what there is no room for */
+} Text;
+
+static void add(Text* t, const char* format, ...) __attribute__((format(printf, 2, 3)));
+static void add(Text* t, const char* format, ...) {
+    va_list args;
+    size_t at = t->used < t->room ? t->used : t->room;
+    va_start(args, format);
+    int n = vsnprintf(at < t->room ? t->out + at : NULL, t->room - at, format, args);
+    va_end(args);
+    if (n > 0) t->used += (size_t)n;
+}
+
+static void add_epoch(Text* t, const EpochReceipt* r) {
+    char label[sizeof r->label];
+    size_t n = 0;
+    for (; n < sizeof label - 1 && r->label[n] != 0; n++)
+        label[n] = (unsigned char)r->label[n] < ' ' || r->label[n] == 0x7f ? '?' : r->label[n];
+    label[n] = 0;
+    if (n != 0) add(t, "\"%s\", ", label);
+    add(t, r->epoch_id >> 31 != 0 ? "epoch 0x%" PRIx32 : "epoch %" PRIu32, r->epoch_id);
+    add(t, " era %" PRIu64 ":", r->epoch_era);
+}
+
+size_t epoch_receipt_text(const EpochReceipt* r, char* out, size_t n) {
+    Text t = {out, out != NULL ? n : 0, 0};
+    if (t.room != 0) out[0] = 0;
+    if (r == NULL) return 0;
+    const Piece objects[] = {{"allocated", r->objects_allocated, r->bytes_allocated},
+                             {"freed", r->objects_freed, r->bytes_freed},
+                             {"released", r->objects_released, r->bytes_released},
+                             {"escaped", r->objects_escaped, r->bytes_escaped}};
+    add_epoch(&t, r);
+    for (unsigned i = 0; i < 4; i++)
+        add(&t, "%s %s %" PRIu64 " (%" PRIu64 " bytes)", i == 0 ? " objects" : ",", objects[i].what, objects[i].count, objects[i].bytes);
+    add(&t, "; slabs returned %" PRIu64 " (%" PRIu64 " bytes), %" PRIu32 " of them regions, deferred %" PRIu64 " (%" PRIu64 " bytes)",
+        r->slabs_returned, r->bytes_returned, r->regions_returned, r->slabs_deferred, r->bytes_deferred);
+    add(&t, "; interrupts %" PRIu32 "; took %" PRIu64 " ns", r->interrupts, r->close_ns);
+    if (r->rss_before != 0) add(&t, "; resident bytes %" PRIu64 " before, %" PRIu64 " after", r->rss_before, r->rss_after);
+    return t.used;
+}
