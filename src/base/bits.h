@@ -42,6 +42,12 @@ TSI_INLINE bool tsi_is_pow2(uint64_t n) { return n != 0 && (n & (n - 1)) == 0; }
 /* Rounds up to a multiple of a power of two. */
 TSI_INLINE uint64_t tsi_align_up(uint64_t n, uint64_t a) { return (n + a - 1) & ~(a - 1); }
 
+/* n * of / all, to the unit; all is not 0, and the result fits. */
+TSI_INLINE uint64_t tsi_share(uint64_t n, uint64_t of, uint64_t all) {
+    __extension__ typedef unsigned __int128 Wide;
+    return (uint64_t)((Wide)n * of / all);
+}
+
 /* Makes words zero, and writes only those that are not: pages that the system has not filled yet stay with it. */
 TSI_INLINE void tsi_clear(void* p, size_t bytes) {
     typedef uint64_t __attribute__((may_alias)) Word;

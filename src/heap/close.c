@@ -146,7 +146,7 @@ static void count_close(TsiSweep* w, const TsiCloseTally* tally, uint64_t ns) {
     for (unsigned cls = 1; cls < TSI_CLASSES && all != 0; cls++) {
         if (tally->c[cls].scanned == 0) continue;
         tsi_sweep_count(w, offsetof(TsiClassCounters, closes), cls, 1);
-        tsi_sweep_count(w, offsetof(TsiClassCounters, close_ns), cls, (uint64_t)((double)ns * (double)tally->c[cls].scanned / (double)all));
+        tsi_sweep_count(w, offsetof(TsiClassCounters, close_ns), cls, tsi_share(ns, tally->c[cls].scanned, all));
     }
 }
 

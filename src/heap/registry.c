@@ -19,7 +19,7 @@
 
 enum { ARENAS_MAX = 1 << 16, THREADS_MAX = 1 << 16, THREADS_LEAST = 1 << 10 };
 
-_Thread_local TsiTls tsi_tls __attribute__((tls_model("initial-exec"))) = {.record = &tsi_no_thread, .serial = UINT64_MAX};
+_Thread_local TsiTls tsi_tls TSI_TLS_MODEL = {.record = &tsi_no_thread, .serial = UINT64_MAX};
 TsiThread tsi_no_thread = {.owner = TSI_NO_OWNER};
 TsiLock tsi_registry_lock;
 _Atomic uint64_t tsi_registry_removals;

@@ -61,8 +61,15 @@ typedef struct TsiTls {
 /* Own thread: no binding is at hand any more. */
 void tsi_tls_forget(void);
 
+/* By a fixed distance from the thread's pointer, whatever the flags; a build with descriptors leaves it to them. */
+#ifdef TSI_TLS_DESCRIPTORS
+#define TSI_TLS_MODEL
+#else
+#define TSI_TLS_MODEL __attribute__((tls_model("initial-exec")))
+#endif
+
 extern TsiThread tsi_no_thread;
-extern _Thread_local TsiTls tsi_tls __attribute__((tls_model("initial-exec")));
+extern _Thread_local TsiTls tsi_tls TSI_TLS_MODEL;
 extern TsiLock tsi_registry_lock;
 
 /* Makes room for what the process keeps; before anything of an arena. False when the system refuses. */

@@ -66,7 +66,7 @@ static bool book(TsiSamples* s, unsigned at, TsiStopwatch since, uint64_t out[3]
     _Atomic uint64_t* read = &s->read[at > TSI_SAMPLE_REPAIR];
     add(read, e.cpu);
     uint64_t all = tsi_load_relaxed(read); /* 0 while a coarse clock has not moved */
-    uint64_t its = all != 0 ? (uint64_t)((double)late * (double)(tsi_load_relaxed(&s->sum[at + 1]) + cpu) / (double)all) : 0;
+    uint64_t its = all != 0 ? tsi_share(late, tsi_load_relaxed(&s->sum[at + 1]) + cpu, all) : 0;
     wait += its;
     uint64_t v[3] = {wall + its, cpu, wait};
     for (unsigned n = 0; n < 3; n++) {

@@ -48,7 +48,7 @@
 
 /* PARAMETERS of the controller: allocations between two looks, repeated ones per allocation, looks between two changes. */
 enum { SCAN_WINDOW = 1 << 18, SCAN_APART = 50, SCAN_NOTE = 1 << 10 };
-static const double scan_spread_above = 0.30, scan_gather_below = 0.10;
+enum { SCAN_SPREAD_ABOVE = 30, SCAN_GATHER_BELOW = 10 }; /* percent of the allocations that had to repeat */
 
 /* ---- the controller ---- */
 
@@ -62,8 +62,7 @@ void tsi_scan_note(TsiArena* a, unsigned cls, uint64_t allocations, uint64_t ret
         tsi_sub_relaxed(&s->allocations, n);
         tsi_sub_relaxed(&s->retries, again);
         uint32_t checks = tsi_load_relaxed(&s->checks) + 1, spread = tsi_load_relaxed(&s->spread);
-        double rate = (double)again / (double)n;
-        bool change = spread ? rate < scan_gather_below : rate > scan_spread_above;
+        bool change = spread ? again * 100 < n * SCAN_GATHER_BELOW : again * 100 > n * SCAN_SPREAD_ABOVE;
         tsi_store_relaxed(&s->checks, checks);
         if (change && (s->changed_at == 0 || checks - s->changed_at >= SCAN_APART)) {
             s->changed_at = checks;

@@ -3,10 +3,12 @@
 #include "os/lock.h"
 
 #include <errno.h>
-#include <linux/futex.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
+
+/* By number: the kernel's headers are not where every C library's are. */
+enum { FUTEX_WAIT = 0, FUTEX_WAKE = 1, FUTEX_PRIVATE_FLAG = 128 };
 
 static void futex(TsiLock* l, int op, uint32_t value, const struct timespec* most) {
     int saved = errno;

@@ -3,7 +3,9 @@
 # tests/skips.list can be read.
 set -u
 check=$TSLAB_SOURCE_DIR/scripts/check-skips.sh
-rm -rf ./*
+scratch=$(mktemp -d) || exit 1
+trap 'rm -rf "$scratch"' EXIT
+cd "$scratch" || exit 1
 fail() {
     echo "FAILED: $*" >&2
     exit 1

@@ -11,9 +11,12 @@
 #define _GNU_SOURCE
 #include "unit.h"
 
+#include "heap/charge.h"
 #include "heap/close.h"
 #include "heap/late.h"
+#include "heap/registry.h"
 #include "heap/settle.h"
+#include "stats/report_walk.h"
 
 #include <semaphore.h>
 #include <signal.h>
@@ -190,7 +193,8 @@ static void learn(const Try* t) {
     between.other.learning = false;
 }
 
-static void everywhere(Try t) {
+/* At one instruction in so many. */
+static void everywhere_by(Try t, unsigned stride) {
     struct sigaction sa;
     unsigned stops = 0, laps = 0, halves = 0;
     memset(&sa, 0, sizeof sa);
@@ -200,7 +204,7 @@ static void everywhere(Try t) {
     learn(&t);
     for (unsigned half = 0; half < (t.halved ? between.other.steps : 1) && halves < HALVES_MAX; half++) {
         if (t.halved && *between.other.path[half] != LOCKED) continue;
-        for (unsigned k = 0; k < between.call.steps; k += STRIDE, laps++) {
+        for (unsigned k = 0; k < between.call.steps; k += stride, laps++) {
             stop_at(&between.call, k);
             if (t.halved) stop_at(&between.other, half);
             once(&t);
@@ -212,6 +216,8 @@ static void everywhere(Try t) {
     print_message("stopped %u times, %u asked, %u halves\n", stops, laps, halves);
     assert_true(!CAN_STOP || (between.call.steps > 40 && stops > laps / 10));
 }
+
+static void everywhere(Try t) { everywhere_by(t, STRIDE); }
 
 /* ---- allocators ---- */
 
@@ -579,6 +585,43 @@ static void one_grows_while_it_ends(void** state) {
     everywhere((Try){two_that_grow, release, grow_second, it_grew_or_ended, false});
 }
 
+/* ---- what a thread has counted goes to its label ---- */
+
+static SlabLabelStats accounts[3]; /* without a label, "(other)", and of the phases below */
+static uint64_t ended;             /* of these */
+
+static void end_a_phase(void) {
+    epoch_domain_t* e = epoch_domain_create_labeled(a, "accounts");
+    (void)epoch_domain_malloc(e, size);
+    epoch_domain_destroy(e);
+}
+static void an_account_of_theirs(void) {
+    let_them(end_a_phase);
+    ended++;
+}
+static void move_account(void) { tsi_charges_flush(tsi_binding_get(arena, false)); }
+static void read_accounts(void) {
+    TsiReport r = {.labels = accounts, .label_count = 3};
+    TsiWalk w = {.a = arena, .r = &r};
+    tsi_labels_begin(&w);
+}
+/* Nothing is missing, nothing is told twice. */
+static void all_is_told(void) {
+    const SlabLabelStats* l = &accounts[2];
+    uint64_t durations = 0;
+    assert_string_equal(l->label, "accounts");
+    for (unsigned n = 0; n < SLAB_HISTOGRAM_BUCKETS; n++) durations += l->duration_ns[n];
+    assert_int_equal(l->phases_ended, ended);
+    assert_int_equal(l->objects_allocated, ended);
+    assert_int_equal(l->objects_released, ended);
+    assert_int_equal(durations, ended);
+}
+static void an_account_moves_while_it_is_read(void** state) {
+    (void)state;
+    ended = 0;
+    everywhere_by((Try){an_account_of_theirs, read_accounts, move_account, all_is_told, false}, 11 * STRIDE); /* a long way */
+}
+
 static const struct CMUnitTest tests[] = {
 #define IN(name, kind) {#name ", " #kind, name, open_##kind, close_allocator, NULL}
 #define IN_ALL(name) IN(name, regions), IN(name, classes), IN(name, paged)
@@ -600,6 +643,7 @@ static const struct CMUnitTest tests[] = {
     IN_ALL(a_free_while_its_handle_is_made),
     IN(an_end_while_one_grows, regions),
     IN(one_grows_while_it_ends, regions),
+    IN(an_account_moves_while_it_is_read, regions),
 };
 
 int main(void) {

@@ -32,6 +32,14 @@ static void rounding(void** state) {
     }
 }
 
+static void shares(void** state) {
+    (void)state;
+    assert_true(tsi_share(0, 5, 7) == 0);
+    assert_true(tsi_share(10, 2, 3) == 6);
+    assert_true(tsi_share(UINT64_MAX, 3, 3) == UINT64_MAX); /* the product has more than 64 bits */
+    assert_true(tsi_share((1ull << 63) + 2, 1ull << 40, 1ull << 41) == (1ull << 62) + 1);
+}
+
 static void lowest_bits(void** state) {
     (void)state;
     uint64_t w = 0x8000000000000451ull;
@@ -74,7 +82,7 @@ static void remote_words(void** state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(logarithms), cmocka_unit_test(rounding),     cmocka_unit_test(lowest_bits),
+        cmocka_unit_test(logarithms), cmocka_unit_test(rounding), cmocka_unit_test(shares),     cmocka_unit_test(lowest_bits),
         cmocka_unit_test(tags),       cmocka_unit_test(remote_words),
     };
     return cmocka_run_group_tests_name("bits", tests, NULL, NULL);
