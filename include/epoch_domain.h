@@ -31,8 +31,8 @@ typedef struct epoch_domain {
 } epoch_domain_t;
 
 /* Makes a domain with an epoch of its own; auto_close is true. NULL and errno ENOMEM when records
- * run out (about 262,000 at once; fewer with a smaller reservation); slab_last_error() has the reason. Of those that their makers are
- * still inside of as they exit the last 256 stay, if nobody uses them. O(1). */
+ * run out (about 262,000 at once; fewer with a smaller reservation); slab_last_error() has the reason. Of those that
+ * their makers are still inside of as they exit the last 256 stay, if nobody uses them. O(1). */
 SLAB_API epoch_domain_t* epoch_domain_create(SlabAllocator* a);
 /* Same with a label (31 bytes, copied, NULL for none). */
 SLAB_API epoch_domain_t* epoch_domain_create_labeled(SlabAllocator* a, const char* label);
@@ -55,29 +55,30 @@ SLAB_API bool epoch_domain_force_close(epoch_domain_t* d);
 SLAB_API epoch_domain_t* epoch_domain_begin(SlabAllocator* a, const char* label);
 /* exit + destroy, each as if called alone. False when either was refused: d is gone if nobody is inside of it. */
 SLAB_API bool epoch_domain_end(epoch_domain_t* d);
-/* exit + receipt + destroy, all of it or nothing: d is the innermost scope of this thread and nobody else is inside, no detached scope
- * either; else false, refused, and d is as it was. An epoch of its own is released, also when auto_close is false; a borrowed one is
- * drained where epoch_domain_exit would drain it. *out (may be NULL) is the receipt of that end; where a borrowed epoch goes
- * on, what epoch_domain_receipt has, else all 0 but for its version. */
+/* exit + receipt + destroy, all of it or nothing: d is the innermost scope of this thread and nobody else is inside, no
+ * detached scope either; else false, refused, and d is as it was. An epoch of its own is released, also when auto_close
+ * is false; a borrowed one is drained where epoch_domain_exit would drain it. *out (may be NULL) is the receipt of that
+ * end; where a borrowed epoch goes on, what epoch_domain_receipt has, else all 0 but for its version. */
 SLAB_API bool epoch_domain_end_ex(epoch_domain_t* d, EpochReceipt* out);
-/* Ends the domain by draining its epoch: no allocation that begins afterwards succeeds in it, live objects stay valid until they are
- * freed (by any thread, by slab_free), and the free that leaves a slab without one returns it. d is gone when the call returns; the
- * epoch can still be reached by its era (epoch_close_era), and its cleanups run when it is empty. Called by the thread whose
- * innermost scope d is, which is left, or when nobody is inside. *out (may be NULL) is the receipt: objects_escaped is what lives on.
- * Where the domain has ended already it is that of the last end. False, refused, and d is as it was: somebody else is inside (of d, or
- * by another domain of the epoch that d borrows), or d borrows an epoch that the ring has moved past. O(slabs of the epoch). */
+/* Ends the domain by draining its epoch: no allocation that begins afterwards succeeds in it, live objects stay valid
+ * until they are freed (by any thread, by slab_free), and the free that leaves a slab without one returns it. d is gone
+ * when the call returns; the epoch can still be reached by its era (epoch_close_era), and its cleanups run when it is
+ * empty. Called by the thread whose innermost scope d is, which is left, or when nobody is inside. *out (may be NULL)
+ * is the receipt: objects_escaped is what lives on. Where the domain has ended already it is that of the last end.
+ * False, refused, and d is as it was: somebody else is inside (of d, or by another domain of the epoch that d borrows),
+ * or d borrows an epoch that the ring has moved past. O(slabs of the epoch). */
 SLAB_API bool epoch_domain_drain(epoch_domain_t* d, EpochReceipt* out);
 /* Innermost domain of this thread, of any allocator; NULL when none. */
 SLAB_API epoch_domain_t* epoch_domain_current(void);
 /* Allocator of the innermost domain; NULL when none. */
 SLAB_API SlabAllocator* epoch_domain_allocator(void);
-/* Allocates in the domain's incarnation, whatever scope the thread is in; ESTALE when that has ended. What is not said of these calls
- * is as with slab_malloc, slab_calloc and slab_realloc_epoch. */
+/* Allocates in the domain's incarnation, whatever scope the thread is in; ESTALE when that has ended. What is not said
+ * of these calls is as with slab_malloc, slab_calloc and slab_realloc_epoch. */
 SLAB_API void* epoch_domain_malloc(epoch_domain_t* d, size_t size) SLAB_ALLOC_SIZE(2);
 /* A zeroed array there. */
 SLAB_API void* epoch_domain_calloc(epoch_domain_t* d, size_t n, size_t size) SLAB_ALLOC_ARRAY(2, 3);
-/* Resizes any object of d's allocator; one that has to move, and p NULL, goes to the domain. size 0 frees and returns NULL, also
- * when the domain has ended; else ESTALE then, and the block stays as it is. O(size) when it copies. */
+/* Resizes any object of d's allocator; one that has to move, and p NULL, goes to the domain. size 0 frees and returns
+ * NULL, also when the domain has ended; else ESTALE then, and the block stays as it is. O(size) when it copies. */
 SLAB_API void* epoch_domain_realloc(epoch_domain_t* d, void* p, size_t size) SLAB_REALLOC_SIZE(3);
 /* slab_strdup, slab_strndup, slab_memdup and slab_asprintf there. */
 SLAB_API char* epoch_domain_strdup(epoch_domain_t* d, const char* text) SLAB_ALLOC;
@@ -102,9 +103,9 @@ static inline void slab_scope_end_(epoch_domain_t* const* d) {
 }
 #define SLAB_SCOPE_JOIN_(a, b) a##b
 #define SLAB_SCOPE_NAME_(line) SLAB_SCOPE_JOIN_(slab_scope_, line)
-/* A declaration: begins a domain (epoch_domain_begin), which ends at the closing brace of the block, however that is left but by longjmp.
- * epoch_domain_current() is the domain. Where it could not be begun, slab_last_error() says why, and the block goes on in the scope around
- * it. One to a line. Needs the cleanup attribute of gcc and clang. */
+/* A declaration: begins a domain (epoch_domain_begin), which ends at the closing brace of the block, however that is
+ * left but by longjmp. epoch_domain_current() is the domain. Where it could not be begun, slab_last_error() says why,
+ * and the block goes on in the scope around it. One to a line. Needs the cleanup attribute of gcc and clang. */
 #define SLAB_SCOPE(a, label)                                                                                     \
     epoch_domain_t* const SLAB_SCOPE_NAME_(__LINE__) __attribute__((cleanup(slab_scope_end_), unused)) = \
         epoch_domain_begin((a), (label))

@@ -13,8 +13,8 @@
  *   thread safety  any thread may call anything at any time; an object may be freed by any thread
  *   errors         allocation: NULL and errno = ENOMEM (no memory), EINVAL (size 0, bad
  *                  alignment, bad epoch id, bad pointer, NULL allocator), ESTALE (the epoch does
- *                  not accept allocations any more), EDQUOT (over a hard budget or max_bytes). Frees never change errno; a
- *                  stale, doubled, foreign or forged pointer or handle is refused and counted
+ *                  not accept allocations any more), EDQUOT (over a hard budget or max_bytes). Frees never change
+ *                  errno; a stale, doubled, foreign or forged pointer or handle is refused and counted
  *                  (slab_stats_refusals), never a crash. NULL allocators are accepted everywhere.
  *   complexity     O(1) unless stated
  *   unloading      never: a shared object with the static library inside is linked with -z nodelete, because
@@ -29,8 +29,8 @@
 
 #if defined(__GNUC__)
 #define SLAB_API __attribute__((visibility("default")))
-/* What compilers may know of allocation functions; n and m are the numbers of arguments. There is no deallocator among it: what ends
- * with its epoch is no leak. */
+/* What compilers may know of allocation functions; n and m are the numbers of arguments. There is no deallocator among
+ * it: what ends with its epoch is no leak. */
 #define SLAB_ALLOC __attribute__((malloc, assume_aligned(16)))
 #define SLAB_ALLOC_SIZE(n) SLAB_ALLOC __attribute__((alloc_size(n)))
 #define SLAB_ALLOC_ARRAY(n, m) SLAB_ALLOC __attribute__((alloc_size(n, m)))
@@ -107,8 +107,8 @@ typedef enum SlabMisuse {
     SLAB_MISUSE_COUNT
 } SlabMisuse;
 
-/* A kind of misuse as one word, as slab_stats_refusals and the outputs have it ("double_free"); "unknown" for any other number. Static
- * storage. */
+/* A kind of misuse as one word, as slab_stats_refusals and the outputs have it ("double_free"); "unknown" for any other
+ * number. Static storage. */
 SLAB_API const char* slab_misuse_name(SlabMisuse what);
 
 /* Told of each misuse, on the offending thread, with no lock held. `where` is the offending
@@ -137,7 +137,8 @@ typedef struct SlabOptions {
     uint8_t huge_pages;     /* 1: ask for transparent huge pages for objects */
     uint32_t max_labels;      /* label ids, "(unlabeled)" and "(other)" included: 3..4096, default 256 */
     uint32_t sampling_period; /* time one allocation in so many, end to end; 0: none, else 16..1048576 */
-    uint64_t max_bytes;       /* most bytes of slabs and large objects committed at a time, 64 KiB at least; 0: no limit */
+    /* most bytes of slabs and large objects committed at a time, 64 KiB at least; 0: no limit */
+    uint64_t max_bytes;
     SlabMisuseFn misuse_fn;
     void* misuse_ctx;
     SlabLeakFn leak_fn;
@@ -147,7 +148,8 @@ typedef struct SlabOptions {
     uint8_t shared;     /* 1: all threads of an epoch allocate from the same slabs; no thread keeps any */
     uint8_t bump;       /* 2: objects of domains by size class as well; 0 or 1: one behind the other in regions */
     uint8_t reserved_[4];
-    uint64_t profile_bytes; /* profile one allocation in about so many bytes, see slab_profile_write; 0: none, else 512..2^40 */
+    /* profile one allocation in about so many bytes, see slab_profile_write; 0: none, else 512..2^40 */
+    uint64_t profile_bytes;
     uint64_t warm_limit_bytes; /* most that the budget of warm pages may learn, 1 MiB at least, default 64 MiB */
 } SlabOptions;
 
@@ -183,10 +185,11 @@ typedef struct EpochReceipt {
     uint32_t regions_returned; /* of slabs_returned: regions, where objects of domains lie one behind the other */
 } EpochReceipt;
 
-/* The receipt as one line without an end of line: label, epoch, era, objects and bytes, what was returned and deferred, interrupts, time in
- * nanoseconds, resident bytes where they were measured. Writes at most n - 1 bytes and a 0 to out (which may be NULL when n is 0) and
- * returns the bytes of the whole text, without the 0, as snprintf does: not less than n means that it was cut. 0 for NULL. The same in every
- * locale; allocates nothing. Control characters in the label are shown as '?'. */
+/* The receipt as one line without an end of line: label, epoch, era, objects and bytes, what was returned and deferred,
+ * interrupts, time in nanoseconds, resident bytes where they were measured. Writes at most n - 1 bytes and a 0 to out
+ * (which may be NULL when n is 0) and returns the bytes of the whole text, without the 0, as snprintf does: not less
+ * than n means that it was cut. 0 for NULL. The same in every locale; allocates nothing. Control characters in the
+ * label are shown as '?'. */
 SLAB_API size_t epoch_receipt_text(const EpochReceipt* r, char* out, size_t n);
 
 /* ---- allocators ------------------------------------------------------------------------- */
@@ -223,8 +226,8 @@ SLAB_API void* slab_malloc_epoch(SlabAllocator* a, size_t size, EpochId epoch) S
 /* Allocates `size` bytes in the innermost domain of `a` on this thread, else in the current epoch.
  * Never refused because that epoch was advanced meanwhile. */
 SLAB_API void* slab_malloc(SlabAllocator* a, size_t size) SLAB_ALLOC_SIZE(2);
-/* Allocates `size` bytes in the current ring epoch, whatever scope the thread is in: a session made inside a request. Never refused
- * because that epoch was advanced meanwhile. */
+/* Allocates `size` bytes in the current ring epoch, whatever scope the thread is in: a session made inside a request.
+ * Never refused because that epoch was advanced meanwhile. */
 SLAB_API void* slab_malloc_outside(SlabAllocator* a, size_t size) SLAB_ALLOC_SIZE(2);
 /* Frees an object; NULL does nothing; anything that is not a live object is refused and counted. */
 SLAB_API void slab_free(SlabAllocator* a, void* p);
@@ -245,19 +248,22 @@ SLAB_API void* slab_realloc(SlabAllocator* a, void* p, size_t size) SLAB_REALLOC
 SLAB_API void* slab_realloc_epoch(SlabAllocator* a, void* p, size_t size, EpochId epoch) SLAB_REALLOC_SIZE(3);
 /* Aligned object; alignment is a power of two up to 1 GiB. */
 SLAB_API void* slab_aligned_alloc(SlabAllocator* a, size_t alignment, size_t size) SLAB_ALLOC_ALIGNED(2, 3);
-SLAB_API void* slab_aligned_alloc_epoch(SlabAllocator* a, size_t alignment, size_t size, EpochId epoch) SLAB_ALLOC_ALIGNED(2, 3);
-/* Copies of a string, of a string of at most n bytes (a 0 is added), and of n bytes: where slab_malloc would put them, and owned like any
- * object. O(n). NULL and errno as with slab_malloc; text or p NULL, and memdup of 0 bytes, is EINVAL and counted as a bad size. */
+SLAB_API void* slab_aligned_alloc_epoch(SlabAllocator* a, size_t alignment, size_t size, EpochId epoch)
+    SLAB_ALLOC_ALIGNED(2, 3);
+/* Copies of a string, of a string of at most n bytes (a 0 is added), and of n bytes: where slab_malloc would put them,
+ * and owned like any object. O(n). NULL and errno as with slab_malloc; text or p NULL, and memdup of 0 bytes, is EINVAL
+ * and counted as a bad size. */
 SLAB_API char* slab_strdup(SlabAllocator* a, const char* text) SLAB_ALLOC;
 SLAB_API char* slab_strndup(SlabAllocator* a, const char* text, size_t n) SLAB_ALLOC;
 SLAB_API void* slab_memdup(SlabAllocator* a, const void* p, size_t n) SLAB_ALLOC_SIZE(3);
-/* The text that printf would write, of just its size. NULL also, with vsnprintf's errno, where the format cannot be written. */
+/* The text that printf would write, of just its size. NULL also, with vsnprintf's errno, where the format cannot be
+ * written. */
 SLAB_API char* slab_asprintf(SlabAllocator* a, const char* format, ...) SLAB_ALLOC SLAB_FORMAT(2, 3);
 /* Usable bytes of a live object; 0 for anything else. */
 SLAB_API size_t slab_usable_size(SlabAllocator* a, const void* p);
-/* The size to ask for instead of `size` so that no byte of the object goes unused: an object asked for with it has exactly so many
- * usable bytes, in every epoch. (One asked for with `size` may have fewer in a domain, where sizes are rounded to 16 only.) 0 for sizes
- * that cannot be served. */
+/* The size to ask for instead of `size` so that no byte of the object goes unused: an object asked for with it has
+ * exactly so many usable bytes, in every epoch. (One asked for with `size` may have fewer in a domain, where sizes are
+ * rounded to 16 only.) 0 for sizes that cannot be served. */
 SLAB_API size_t slab_good_size(SlabAllocator* a, size_t size);
 /* True when p lies where this allocator keeps objects or has kept some: tells which allocator a pointer must be
  * freed with. Whether an object starts there, or lives, is not looked at. */
@@ -266,8 +272,9 @@ SLAB_API bool slab_owns(SlabAllocator* a, const void* p);
 SLAB_API bool slab_ptr_epoch(SlabAllocator* a, const void* p, EpochId* id, uint64_t* era);
 /* Object of a handle, NULL when it has ended. The answer can be overtaken by another thread's free. */
 SLAB_API void* slab_handle_ptr(SlabAllocator* a, SlabHandle h);
-/* Handle of a live object, 0 for anything else, and when there is no memory for handles. O(1); asked for an object of another
- * thread's slab that has issued none there yet, it interrupts the process's running threads once (membarrier). */
+/* Handle of a live object, 0 for anything else, and when there is no memory for handles. O(1); asked for an object of
+ * another thread's slab that has issued none there yet, it interrupts the process's running threads once
+ * (membarrier). */
 SLAB_API SlabHandle slab_ptr_handle(SlabAllocator* a, const void* p);
 /* Gives empty slabs of all epochs and all warm pages back to the system. Interrupts running threads once
  * for each epoch in which other threads own slabs. O(slabs + epochs). */
@@ -286,8 +293,9 @@ SLAB_API uint64_t slab_now_ns(void);
 SLAB_API uint64_t slab_rss_bytes(void);
 /* "major.minor.patch"; static storage. */
 SLAB_API const char* slab_version(void);
-/* Why the last create, init or option call of this thread failed, or its last create, wrap or begin of a domain; "" when none did.
- * A domain that is made leaves the sentence as it is. Thread-local storage, valid until the thread's next such call. */
+/* Why the last create, init or option call of this thread failed, or its last create, wrap or begin of a domain; ""
+ * when none did. A domain that is made leaves the sentence as it is. Thread-local storage, valid until the thread's
+ * next such call. */
 SLAB_API const char* slab_last_error(void);
 
 /* ---- epochs ----------------------------------------------------------------------------- */
@@ -330,14 +338,16 @@ SLAB_API bool slab_epoch_on_end(SlabAllocator* a, EpochId epoch, void (*fn)(void
 typedef void (*SlabBudgetFn)(SlabAllocator* a, EpochId epoch, uint64_t bytes, bool hard, void* ctx);
 /* Limits what an epoch, or all epochs of a label together, may commit: slabs and large objects, in bytes, whether their
  * slots are used or not, so a budget acts in steps of a slab (SlabClassStats.slab_bytes) and is never exceeded
- * by a hard one. 0 = no limit. Above `soft`, fn is called once for each time the amount rises past it. Before an allocation
- * fails with EDQUOT for want of `hard`, empty slabs of the epoch go back and fn is called once; if
- * memory went back meanwhile the allocation goes on. fn may be NULL. A later call replaces the budget; an epoch's ends with the
- * incarnation, a label's with the allocator. A label's is exact when it is set before the label is in use; set later, up to
- * 64 KiB a thread are seen with its next slab only, and what a relabelled epoch brings along is never refused. False: bad id or label, or hard < soft (EINVAL); a label that found no
- * room (ENOMEM). */
-SLAB_API bool slab_epoch_set_budget(SlabAllocator* a, EpochId epoch, size_t soft, size_t hard, SlabBudgetFn fn, void* ctx);
-SLAB_API bool slab_label_set_budget(SlabAllocator* a, const char* label, size_t soft, size_t hard, SlabBudgetFn fn, void* ctx);
+ * by a hard one. 0 = no limit. Above `soft`, fn is called once for each time the amount rises past it. Before an
+ * allocation fails with EDQUOT for want of `hard`, empty slabs of the epoch go back and fn is called once; if
+ * memory went back meanwhile the allocation goes on. fn may be NULL. A later call replaces the budget; an epoch's ends
+ * with the incarnation, a label's with the allocator. A label's is exact when it is set before the label is in use; set
+ * later, up to 64 KiB a thread are seen with its next slab only, and what a relabelled epoch brings along is never
+ * refused. False: bad id or label, or hard < soft (EINVAL); a label that found no room (ENOMEM). */
+SLAB_API bool slab_epoch_set_budget(SlabAllocator* a, EpochId epoch, size_t soft, size_t hard, SlabBudgetFn fn,
+                                    void* ctx);
+SLAB_API bool slab_label_set_budget(SlabAllocator* a, const char* label, size_t soft, size_t hard, SlabBudgetFn fn,
+                                    void* ctx);
 
 /* ---- typed allocation ------------------------------------------------------------------- */
 
@@ -346,8 +356,9 @@ static inline void* slab_new_(SlabAllocator* a, size_t n, size_t size, size_t al
     return alignment <= 16 ? slab_malloc(a, n * size) : slab_aligned_alloc(a, alignment, n * size);
 }
 
-/* An object of a type, or an array of n, with the type's alignment, where slab_malloc would put it: a pointer to the type, NULL with errno.
- * The bytes are not set and no constructor runs. An n whose bytes cannot be is refused (ENOMEM), 0 is EINVAL. */
+/* An object of a type, or an array of n, with the type's alignment, where slab_malloc would put it: a pointer to the
+ * type, NULL with errno. The bytes are not set and no constructor runs. An n whose bytes cannot be is refused (ENOMEM),
+ * 0 is EINVAL. */
 #ifdef __cplusplus
 #define SLAB_NEW_ARRAY(a, type, n) (static_cast<type*>(slab_new_((a), (n), sizeof(type), alignof(type))))
 #else

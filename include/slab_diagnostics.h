@@ -33,9 +33,10 @@ typedef struct EpochLeakReport {
     EpochLeakCandidate* candidates;
 } EpochLeakReport;
 
-/* CLOSING epochs at least `threshold_sec` old in which objects live, by bytes, largest first, at most `max_top` rows. Returns
- * candidate_count. O(slabs). */
-SLAB_API uint32_t slab_detect_epoch_leaks(SlabAllocator* a, uint32_t threshold_sec, uint32_t max_top, EpochLeakReport* out);
+/* CLOSING epochs at least `threshold_sec` old in which objects live, by bytes, largest first, at most `max_top` rows.
+ * Returns candidate_count. O(slabs). */
+SLAB_API uint32_t slab_detect_epoch_leaks(SlabAllocator* a, uint32_t threshold_sec, uint32_t max_top,
+                                          EpochLeakReport* out);
 
 /* Why allocations of a class left the fast path. The four causes are exclusive and sum to the hits. */
 typedef struct SlowPathAttribution {
@@ -83,21 +84,24 @@ typedef struct SlabLiveObject {
 /* Calls `fn` for each live object of the incarnation an epoch id names now (any state), until it returns false. Returns
  * how many it was called for. Exact when no thread allocates or frees there; otherwise objects that begin or
  * end meanwhile may be missing or told of when they are over. `fn` may not free what it is told of. O(slabs). */
-SLAB_API uint64_t slab_epoch_walk(SlabAllocator* a, EpochId epoch, bool (*fn)(const SlabLiveObject* object, void* ctx), void* ctx);
+SLAB_API uint64_t slab_epoch_walk(SlabAllocator* a, EpochId epoch, bool (*fn)(const SlabLiveObject* object, void* ctx),
+                                  void* ctx);
 /* The same for an incarnation that the ring has moved past. */
-SLAB_API uint64_t slab_epoch_walk_era(SlabAllocator* a, uint64_t era, bool (*fn)(const SlabLiveObject* object, void* ctx), void* ctx);
+SLAB_API uint64_t slab_epoch_walk_era(SlabAllocator* a, uint64_t era,
+                                      bool (*fn)(const SlabLiveObject* object, void* ctx), void* ctx);
 
 /* The three reports and the health of locks and samples as text with ACTION lines: what to do, and about which label.
  * `write` as for slab_stats_json. False with EINVAL for a NULL allocator or `write`. An ended phase in which objects
  * live is called a leak when it is 60 s old, and until then too young to judge. */
 SLAB_API bool slab_doctor(SlabAllocator* a, bool (*write)(void* ctx, const char* bytes, size_t n), void* ctx);
 /* The same from an age of `leak_sec`, for programs whose phases drain sooner; 0 when nothing is under way any more. */
-SLAB_API bool slab_doctor_ex(SlabAllocator* a, uint32_t leak_sec, bool (*write)(void* ctx, const char* bytes, size_t n), void* ctx);
+SLAB_API bool slab_doctor_ex(SlabAllocator* a, uint32_t leak_sec, bool (*write)(void* ctx, const char* bytes, size_t n),
+                             void* ctx);
 
-/* The heap profile, option profile_bytes, in the format of pprof (profile.proto, not compressed): objects and bytes allocated
- * since the allocator was made, and in use now, by stack and by the label of their phase; docs/profile.md. `write` as for
- * slab_stats_json. Returns the bytes written; 0 when `write` refused some, with EINVAL for a NULL allocator or `write` and where
- * no profile is taken, with ENOMEM without memory. O(samples). */
+/* The heap profile, option profile_bytes, in the format of pprof (profile.proto, not compressed): objects and bytes
+ * allocated since the allocator was made, and in use now, by stack and by the label of their phase; docs/profile.md.
+ * `write` as for slab_stats_json. Returns the bytes written; 0 when `write` refused some, with EINVAL for a NULL
+ * allocator or `write` and where no profile is taken, with ENOMEM without memory. O(samples). */
 SLAB_API size_t slab_profile_write(SlabAllocator* a, bool (*write)(void* ctx, const char* bytes, size_t n), void* ctx);
 
 #ifdef __cplusplus

@@ -6,8 +6,8 @@
  * segment, in which order to read it and what to check. First the layout, then functions that do all of that.
  *
  * Numbers are in the byte order of the machine (SlabSegmentHeader.endian tells) and aligned to their size. Every
- * place is an offset in bytes, from the start of the segment unless said otherwise. Tables have a stride; read fields by
- * their offsets and go on by the stride: later minor versions append.
+ * place is an offset in bytes, from the start of the segment unless said otherwise. Tables have a stride; read fields
+ * by their offsets and go on by the stride: later minor versions append.
  */
 #ifndef SLAB_SEGMENT_H
 #define SLAB_SEGMENT_H
@@ -115,7 +115,8 @@ typedef enum SlabSegmentUnit {
 /* One line of docs/metrics.md: a value of each row of its scope. In the order of the JSON document. */
 typedef struct SlabSegmentMetric {
     char name[64];   /* JSON key */
-    char family[96]; /* Prometheus name after "temporal_slab_", perhaps with a fixed label "{name=word}"; "" when none */
+    /* Prometheus name after "temporal_slab_", perhaps with a fixed label "{name=word}"; "" when none */
+    char family[96];
     char help[160];
     uint32_t scope;  /* row of the table of scopes */
     uint32_t type, kind, unit;
@@ -131,7 +132,8 @@ typedef enum SlabSegmentState { SLAB_SEGMENT_FREE = 0, SLAB_SEGMENT_LIVE = 1, SL
 typedef struct SlabSegmentSlot {
     uint64_t state;  /* SlabSegmentState */
     uint64_t serial; /* of the allocator, never used again in its process */
-    uint64_t sequence; /* 2 n: n publications are complete. 2 n - 1: the n-th is being written. Goes on when the slot is reused */
+    /* 2 n: n publications are complete. 2 n - 1: the n-th is being written. Goes on when the slot is reused */
+    uint64_t sequence;
     uint64_t published_ns; /* end of the latest; CLOCK_MONOTONIC like the next two */
     uint64_t since_ns;     /* when the allocator took the slot */
     uint64_t ended_ns;     /* when it was destroyed */
@@ -146,7 +148,8 @@ typedef struct SlabSegmentRows {
     uint64_t count, left_out;
 } SlabSegmentRows;
 
-/* At the start of a buffer; then one SlabSegmentRows for each scope, in their order; then rows, by SlabSegmentScope.offset. */
+/* At the start of a buffer; then one SlabSegmentRows for each scope, in their order; then rows, by
+ * SlabSegmentScope.offset. */
 typedef struct SlabSegmentBuffer {
     uint64_t number; /* of the publication */
     uint64_t serial; /* of its allocator */
@@ -156,11 +159,13 @@ typedef struct SlabSegmentBuffer {
 
 /* ---- the heap profile ------------------------------------------------------------------- */
 
-/* An allocator that also has the option `profile_bytes` copies its heap profile to a second file: a header like the one above
- * with this magic and without scopes and metrics, and slots numbered as the segment's, with buffers of their own. */
+/* An allocator that also has the option `profile_bytes` copies its heap profile to a second file: a header like the one
+ * above with this magic and without scopes and metrics, and slots numbered as the segment's, with buffers of their
+ * own. */
 #define SLAB_PROFILE_MAGIC "TSLABPRF"
 
-/* At the start of a buffer of a profile; then `live` rows SlabProfileLive, then `stacks` SlabProfileStack with their frames. */
+/* At the start of a buffer of a profile; then `live` rows SlabProfileLive, then `stacks` SlabProfileStack with their
+ * frames. */
 typedef struct SlabProfileBuffer {
     uint64_t number, serial, begun_ns; /* as in SlabSegmentBuffer */
     uint64_t bytes;                    /* of the buffer in use, these included */
@@ -177,7 +182,8 @@ typedef struct SlabProfileLive {
     uint32_t stack, size_class;
 } SlabProfileLive;
 
-/* All that was ever sampled with one label by one stack. `depth` return addresses of 8 bytes follow, innermost first. */
+/* All that was ever sampled with one label by one stack. `depth` return addresses of 8 bytes follow, innermost
+ * first. */
 typedef struct SlabProfileStack {
     char label[32]; /* ends with a 0; UTF-8 */
     double objects, bytes; /* that the samples stand for */
@@ -233,16 +239,19 @@ SLAB_API uint32_t slab_segment_scopes(const SlabSegment* s, const SlabSegmentSco
 SLAB_API uint32_t slab_segment_metrics(const SlabSegment* s, const SlabSegmentMetric** rows);
 /* Slots of the directory. */
 SLAB_API uint32_t slab_segment_slots(const SlabSegment* s);
-/* Copies the latest publication in a slot, which the calls below then tell of; *out may be NULL. O(bytes of a buffer). */
+/* Copies the latest publication in a slot, which the calls below then tell of; *out may be NULL. O(bytes of a
+ * buffer). */
 SLAB_API SlabSegmentResult slab_segment_read(SlabSegment* s, uint32_t slot, SlabSegmentView* out);
 /* Rows of a scope in the copy. */
 SLAB_API SlabSegmentRows slab_segment_rows(const SlabSegment* s, uint32_t scope);
-/* A value of row `row` of the metric's scope in the copy; false when there is none. Pointers hold until the next read. */
+/* A value of row `row` of the metric's scope in the copy; false when there is none. Pointers hold until the next
+ * read. */
 SLAB_API bool slab_segment_value(const SlabSegment* s, uint32_t metric, uint32_t row, SlabSegmentValue* out);
 /* The copy as slab_stats_json and slab_stats_prometheus write the allocator itself, as far as this version knows the
  * metrics. EINVAL without a copy, ENOMEM. */
 SLAB_API bool slab_segment_json(const SlabSegment* s, bool (*write)(void* ctx, const char* bytes, size_t n), void* ctx);
-SLAB_API bool slab_segment_prometheus(const SlabSegment* s, bool (*write)(void* ctx, const char* bytes, size_t n), void* ctx);
+SLAB_API bool slab_segment_prometheus(const SlabSegment* s, bool (*write)(void* ctx, const char* bytes, size_t n),
+                                      void* ctx);
 
 #ifdef __cplusplus
 }

@@ -28,7 +28,8 @@ typedef struct SlabGlobalStats {
         total_madvise_failures, total_bitmap_alloc_cas_retries, total_bitmap_free_cas_retries,
         total_current_partial_cas_failures, total_bitmap_alloc_attempts, total_bitmap_free_attempts,
         total_current_partial_cas_attempts;
-    uint64_t metadata_bytes;  /* pages of its own tables that were written and not given back; with the slabs: what is resident */
+    /* pages of its own tables that were written and not given back; with the slabs: what is resident */
+    uint64_t metadata_bytes;
     uint64_t committed_bytes; /* slabs in an epoch, and what is kept warm */
     uint64_t live_bytes, live_objects;
     uint64_t reserved_bytes; /* address space */
@@ -36,8 +37,9 @@ typedef struct SlabGlobalStats {
     uint64_t draining_phases; /* incarnations that do not, and still hold slabs */
     /* Lists of lines that an allocation found wrong and mended, and why; counted without sampling, too. */
     uint64_t total_repairs, repairs_full_bitmap, repairs_list_mismatch, repairs_other;
-    /* Pages of no epoch that are kept: the budget in force, what is kept within it, and of that what no thread and no class has yet;
-     * and, since the start, bytes taken from the system again right after they were given back for want of budget. */
+    /* Pages of no epoch that are kept: the budget in force, what is kept within it, and of that what no thread and no
+     * class has yet; and, since the start, bytes taken from the system again right after they were given back for want
+     * of budget. */
     uint64_t warm_budget_bytes, warm_bytes, warm_stock_bytes, warm_regretted_bytes;
 } SlabGlobalStats;
 
@@ -95,8 +97,10 @@ typedef struct SlabRefusals {
 } SlabRefusals;
 
 enum {
-    SLAB_HISTOGRAM_BUCKETS = 48, /* bucket i counts values from 2^i to 2^(i+1) - 1; 0 counts 0 and 1; the last takes all above */
-    SLAB_LATENCY_BUCKETS = 96    /* four buckets to a doubling: values 0..3 singly, then 4 * floor(log2 v) + the next two bits - 4 */
+    /* bucket i counts values from 2^i to 2^(i+1) - 1; 0 counts 0 and 1; the last takes all above */
+    SLAB_HISTOGRAM_BUCKETS = 48,
+    SLAB_LATENCY_BUCKETS =
+        96 /* four buckets to a doubling: values 0..3 singly, then 4 * floor(log2 v) + the next two bits - 4 */
 };
 
 /* Everything attributed to one label since the allocator was made. Ids: 0 "(unlabeled)", then labels in
@@ -118,11 +122,13 @@ typedef struct SlabLabelStats {
     uint64_t committed_bytes; /* slabs and large objects held now */
     uint64_t peak_bytes;      /* most committed_bytes ever */
     uint64_t slow_path_hits, refusals;
-    uint64_t alloc_samples, alloc_wall_ns_sum, alloc_cpu_ns_sum, alloc_wait_ns_sum; /* as ThreadStats; 0 without sampling */
+    /* as ThreadStats; 0 without sampling */
+    uint64_t alloc_samples, alloc_wall_ns_sum, alloc_cpu_ns_sum, alloc_wait_ns_sum;
     uint64_t lock_fast_acquire, lock_contended; /* of the locks that its slow paths and ends took */
     uint64_t cas_retries;                       /* of frees by other threads */
     uint64_t budget_soft_bytes, budget_hard_bytes, budget_warnings, budget_refusals; /* 0 bytes: no budget */
-    uint64_t closed_slabs, pinned_slabs; /* slabs and large objects looked at by ends; those that live objects kept from going back */
+    /* slabs and large objects looked at by ends; those that live objects kept from going back */
+    uint64_t closed_slabs, pinned_slabs;
     double drainability;                 /* 1 - pinned / closed; 1 when nothing ended */
     uint64_t swallowed;                  /* "(other)" only: phases opened under a label that found no room */
     uint64_t duration_ns[SLAB_HISTOGRAM_BUCKETS];      /* ended phases that had held something, first slab to end */
@@ -144,7 +150,8 @@ typedef struct SlabPhaseStats {
     char label[32];
     uint32_t label_id;
     EpochLifecycleState state;
-    uint64_t open_since_ns, age_ns; /* from its first slab; both 0 before; the first of id 0 was open from the allocator's birth */
+    /* from its first slab; both 0 before; the first of id 0 was open from the allocator's birth */
+    uint64_t open_since_ns, age_ns;
     uint64_t refcount;              /* scopes inside and slab_epoch_inc_refcount */
     uint32_t threads;               /* that own slabs of it */
     uint64_t objects_allocated, bytes_allocated, live_objects, live_bytes;
@@ -159,7 +166,8 @@ typedef struct SlabPhaseStats {
 typedef struct ThreadStats {
     uint64_t alloc_samples, alloc_wall_ns_sum, alloc_cpu_ns_sum, alloc_wait_ns_sum, alloc_wall_ns_max, alloc_cpu_ns_max,
         alloc_wait_ns_max, repair_count, repair_wall_ns_sum, repair_cpu_ns_sum, repair_wait_ns_sum, repair_wall_ns_max,
-        repair_cpu_ns_max, repair_wait_ns_max, repair_reason_full_bitmap, repair_reason_list_mismatch, repair_reason_other;
+        repair_cpu_ns_max, repair_wait_ns_max, repair_reason_full_bitmap, repair_reason_list_mismatch,
+        repair_reason_other;
 } ThreadStats;
 
 /* Samples of all threads of an allocator, and its locks. */
@@ -169,7 +177,8 @@ typedef struct SlabSamplingStats {
     ThreadStats sum;
     uint64_t dropped; /* samples with more cpu than wall */
     uint64_t lock_samples, lock_wait_ns_sum, lock_wait_ns_max, lock_hold_ns_sum, lock_hold_ns_max;
-    uint64_t alloc_wall_ns[SLAB_LATENCY_BUCKETS], lock_wait_ns[SLAB_LATENCY_BUCKETS], lock_hold_ns[SLAB_LATENCY_BUCKETS];
+    uint64_t alloc_wall_ns[SLAB_LATENCY_BUCKETS], lock_wait_ns[SLAB_LATENCY_BUCKETS],
+        lock_hold_ns[SLAB_LATENCY_BUCKETS];
 } SlabSamplingStats;
 
 /* O(threads + slabs of the allocator). */

@@ -84,7 +84,8 @@ bool slab_doctor(SlabAllocator* s, bool (*write)(void* ctx, const char* bytes, s
     return slab_doctor_ex(s, TSI_DOCTOR_LEAK_SECONDS, write, ctx);
 }
 
-bool slab_doctor_ex(SlabAllocator* s, uint32_t leak_sec, bool (*write)(void* ctx, const char* bytes, size_t n), void* ctx) {
+bool slab_doctor_ex(SlabAllocator* s, uint32_t leak_sec, bool (*write)(void* ctx, const char* bytes, size_t n),
+                    void* ctx) {
     TsiArena* a = tsi_arena(s);
     TsiScratch mem;
     TsiReport report;

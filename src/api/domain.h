@@ -32,7 +32,9 @@ enum { TSI_DOMAIN_STRIDE = (sizeof(TsiDomain) + 63) & ~63u };
 
 TSI_INLINE TsiDomain* tsi_domain_of(epoch_domain_t* d) { return (TsiDomain*)(void*)d; }
 /* acquire: pairs with the release that makes a record a domain, or none any more */
-TSI_INLINE bool tsi_domain_is_alive(TsiDomain* d) { return d != NULL && tsi_load_acquire(&d->alive) == TSI_DOMAIN_ALIVE; }
+TSI_INLINE bool tsi_domain_is_alive(TsiDomain* d) {
+    return d != NULL && tsi_load_acquire(&d->alive) == TSI_DOMAIN_ALIVE;
+}
 void tsi_domain_refuse(TsiDomain* d, SlabMisuse what);
 /* A call on a domain that was destroyed. */
 void tsi_domain_refuse_destroyed(TsiDomain* d);
@@ -46,15 +48,17 @@ TSI_INLINE bool tsi_domain_usable(TsiDomain* d) {
 bool tsi_domain_table_init(TsiTable* t, uint32_t capacity);
 /* Scopes inside; the domain's lock is held by whoever changes them. acquire and release pair with each other. */
 TSI_INLINE uint32_t tsi_domain_refs(TsiDomain* d) { return __atomic_load_n(&d->pub.refcount, __ATOMIC_ACQUIRE); }
-TSI_INLINE void tsi_domain_refs_set(TsiDomain* d, uint32_t n) { __atomic_store_n(&d->pub.refcount, n, __ATOMIC_RELEASE); }
+TSI_INLINE void tsi_domain_refs_set(TsiDomain* d, uint32_t n) {
+    __atomic_store_n(&d->pub.refcount, n, __ATOMIC_RELEASE);
+}
 
 /* Opens an incarnation of the domain's own; false without memory. Lock held, or the domain is not alive yet. */
 bool tsi_domain_open_own(TsiArena* a, TsiBinding* b, TsiDomain* d);
 /* The receipt of an incarnation that held nothing, until a fuller one replaces it. Lock held. */
 void tsi_domain_note_ended_locked(TsiDomain* d, EpochId id, uint64_t era);
 /* Ends what ref named; the domain's lock is not held, so another thread may destroy the domain meanwhile. `own`: the
- * domain's pin goes with it. label: what the domain's receipt says already; overwritten. NULL: the domain is being destroyed, and
- * nobody will ask for a receipt. */
+ * domain's pin goes with it. label: what the domain's receipt says already; overwritten. NULL: the domain is being
+ * destroyed, and nobody will ask for a receipt. */
 void tsi_domain_end_ref(TsiArena* a, TsiDomain* d, TsiRef ref, EpochCloseMode mode, bool own, char* label);
 /* True when nobody else's scope is in the borrowed incarnation and the id still names it. */
 bool tsi_domain_may_drain(TsiArena* a, TsiDomain* d);

@@ -1,5 +1,6 @@
 /*
- * domain_objects.c - objects that go elsewhere than where the thread is: into a domain that is named, or outside of every scope.
+ * domain_objects.c - objects that go elsewhere than where the thread is: into a domain that is named, or outside of
+ * every scope.
  */
 #include "api/domain.h"
 
@@ -62,11 +63,13 @@ static TSI_NOINLINE void* outside_missed(TsiBinding* b, TsiHeap* h, size_t size)
 /* An epoch of the ring has no regions: its heap's lines are all there is to look at. */
 void* slab_malloc_outside(SlabAllocator* s, size_t size) {
     void* p;
-    if (TSI_UNLIKELY(tsi_load_relaxed(&tsi_tls.record->owner) != s)) return tsi_alloc_any(tsi_arena(s), size, 1, TSI_REF_CURRENT, false, NULL);
+    if (TSI_UNLIKELY(tsi_load_relaxed(&tsi_tls.record->owner) != s))
+        return tsi_alloc_any(tsi_arena(s), size, 1, TSI_REF_CURRENT, false, NULL);
     TsiBinding* b = tsi_tls.binding;
     if (b->scope == 0) return slab_malloc(s, size);
     TsiHeap* h = tsi_heap_cached(b, tsi_phases_current(&b->arena->phases));
-    if (h == NULL || h->room == NULL || size - 1 >= TSI_LUT_MAX) return tsi_alloc_any(b->arena, size, 1, TSI_REF_CURRENT, false, NULL);
+    if (h == NULL || h->room == NULL || size - 1 >= TSI_LUT_MAX)
+        return tsi_alloc_any(b->arena, size, 1, TSI_REF_CURRENT, false, NULL);
     TsiFast f = tsi_alloc_fast(b, h, h->room->cur, tsi_size_lut[((size - 1) >> 4) + 1], &p);
     if (TSI_UNLIKELY(f == TSI_FAST_MISSED)) return outside_missed(b, h, size);
     return TSI_LIKELY(f == TSI_FAST_DONE) ? p : tsi_alloc_left(b, h, p);

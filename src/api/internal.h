@@ -30,8 +30,8 @@ TSI_INLINE TsiArena* tsi_arena(SlabAllocator* a) {
 TsiRef tsi_resolve(TsiArena* a, EpochId id);
 /* Allocates in an incarnation; NULL with errno. */
 void* tsi_alloc_ref(SlabAllocator* s, size_t size, TsiRef ref);
-/* Everything a fast path turns down: NULL and inert allocators, sizes, first use, used-up lines. As tsi_alloc_slow; the caller of
- * whoever tail-calls it is who asks. */
+/* Everything a fast path turns down: NULL and inert allocators, sizes, first use, used-up lines. As tsi_alloc_slow; the
+ * caller of whoever tail-calls it is who asks. */
 void* tsi_alloc_any(TsiArena* a, size_t size, size_t align, TsiRef ref, bool prefer, SlabHandle* handle);
 /* A zeroed array; ref 0: where the thread is. */
 void* tsi_alloc_zeroed(SlabAllocator* s, size_t n, size_t size, TsiRef ref);

@@ -1,8 +1,8 @@
 /*
  * scope.c - scopes: a thread inside of a domain, and what becomes of it when the thread or the process goes.
  *
- * A thread's scopes are its own stack; only refcount and `detached` of their domains are shared. The scope that makes refcount 0
- * ends the domain's epoch (domain.c).
+ * A thread's scopes are its own stack; only refcount and `detached` of their domains are shared. The scope that makes
+ * refcount 0 ends the domain's epoch (domain.c).
  */
 #include "api/domain.h"
 
@@ -16,7 +16,8 @@
 /* ---- the thread's stack ---- */
 
 void tsi_scope_ambient(TsiBinding* b) {
-    TsiRef ref = b->scope != 0 ? tsi_load_relaxed(b->thread->scopes[b->scope - 1].ref) : tsi_phases_current(&b->arena->phases);
+    TsiRef ref =
+        b->scope != 0 ? tsi_load_relaxed(b->thread->scopes[b->scope - 1].ref) : tsi_phases_current(&b->arena->phases);
     TsiHeap* h = ref != 0 ? tsi_heap_cached(b, ref) : NULL;
     tsi_binding_set_ambient(b, h != NULL ? h : &tsi_no_heap);
 }
@@ -147,7 +148,8 @@ bool epoch_domain_detach(epoch_domain_t* p) {
     }
     TsiBinding* b = top->binding;
     tsi_scope_pop(top);
-    if (d->own && !is_inside(b->thread, d)) tsi_heap_let_go(b, tsi_load_relaxed(&d->ref)); /* so that whoever ends it need not interrupt us */
+    /* so that whoever ends it need not interrupt us */
+    if (d->own && !is_inside(b->thread, d)) tsi_heap_let_go(b, tsi_load_relaxed(&d->ref));
     tsi_add_seq(&d->detached, 1); /* publishes the scope to the thread that attaches it */
     return true;
 }
@@ -198,8 +200,8 @@ SlabAllocator* epoch_domain_allocator(void) {
 
 /* ---- threads that go ---- */
 
-/* Nobody else need know of a domain that the thread has made and is still inside of: its record must not stay for ever, unless
- * somebody is inside, or objects are to stay in it. */
+/* Nobody else need know of a domain that the thread has made and is still inside of: its record must not stay for ever,
+ * unless somebody is inside, or objects are to stay in it. */
 static void leave_with_maker(TsiThread* t, TsiDomain* d) {
     bool stays = d->own && !d->pub.auto_close;
     if (d->maker == t->number && tsi_domain_refs(d) == 0 && !stays) tsi_domain_leave_behind(d);
@@ -231,7 +233,8 @@ static void child_domains(TsiArena* a, void* unused) {
     (void)unused;
     for (uint32_t n = 1; n < tsi_table_used(&a->phases.incs); n++) {
         TsiInc* i = tsi_inc(&a->phases, n);
-        if (tsi_load_relaxed(&i->scopes) != 0) tsi_store_relaxed(&i->scopes, 0); /* not written: its page may be with the system */
+        /* not written: its page may be with the system */
+        if (tsi_load_relaxed(&i->scopes) != 0) tsi_store_relaxed(&i->scopes, 0);
         if (i->named) i->named = false;
     }
     for (uint32_t n = 0; n < tsi_table_used(&a->domains); n++) {
@@ -264,7 +267,8 @@ static void drop_scopes(void) {
 /* Scopes inside of a domain's own incarnation; 0 when the domain has another by now. */
 static uint32_t scopes_of(const TsiArena* a, uint32_t domain, TsiRef ref) {
     TsiDomain* d = tsi_table_at(&a->domains, domain);
-    return tsi_load_acquire(&d->ref) == ref && tsi_load_relaxed(&d->shows_scopes) ? tsi_domain_refs(d) : 0; /* pairs with tsi_domain_open_own */
+    /* pairs with tsi_domain_open_own */
+    return tsi_load_acquire(&d->ref) == ref && tsi_load_relaxed(&d->shows_scopes) ? tsi_domain_refs(d) : 0;
 }
 
 static void init_once(void) {

@@ -4,7 +4,8 @@
  * The segment has no name: it is an open file of the process, found in /proc/PID/fd. Opening what lies there could
  * block (FIFO) or have effects (devices), so a link is looked at by its text and by stat before, and what was opened
  * is looked at again. Even stat asks the file system, which may be a machine that is silent: where a file lies is read
- * from /proc first. Its text does not tell that, for a file at the top of a mount that is gone can be called like a memfd.
+ * from /proc first. Its text does not tell that, for a file at the top of a mount that is gone can be called like a
+ * memfd.
  */
 #define _GNU_SOURCE
 #include "api/segment.h"
@@ -141,7 +142,8 @@ static int try_link(SlabSegment* s, const TsiProcess* p, int dir, const char* na
     if (strstr(text, "temporal-slab") == NULL || (strstr(text, "/memfd:") != text && strstr(text, "/segment.") == NULL))
         return -1;
     if (is_far(p, name))
-        return refuse(EPROTO, "what looks like the segment of process %u lies on a file system that may not answer", p->pid);
+        return refuse(EPROTO, "what looks like the segment of process %u lies on a file system that may not answer",
+                      p->pid);
     if (fstatat(dir, name, &st, 0) != 0 || !S_ISREG(st.st_mode)) return -1;
     s->fd = openat(dir, name, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
     if (s->fd < 0) return refuse(errno, "the segment of process %u cannot be opened", p->pid);

@@ -2,9 +2,10 @@
  * segment_read.c - tables and publications of a segment, copied and checked.
  *
  * Each step copies first and looks at the copy, so nothing changes between the check and the use. The protocol of a
- * publication is at the head of stats/segment.c; retries are bounded, and what is overwritten each time is "inconsistent".
- * Where the file is read by pread the kernel copies: each call is ordered after the one before by the locks and counts
- * that both take, which nobody promises; the number and the serial in the buffer are looked at in any case.
+ * publication is at the head of stats/segment.c; retries are bounded, and what is overwritten each time is
+ * "inconsistent". Where the file is read by pread the kernel copies: each call is ordered after the one before by the
+ * locks and counts that both take, which nobody promises; the number and the serial in the buffer are looked at in any
+ * case.
  */
 #define _GNU_SOURCE
 #include "api/segment.h"

@@ -52,8 +52,8 @@ static bool same_kind(const TsiMetric* m, uint32_t type) {
     return tsi_metric_is_array(m) == (type > SLAB_SEGMENT_STATE);
 }
 
-/* One section of as many rows as the copy has, or one where a report has one, whatever form the segment gives it: r has room
- * for them. */
+/* One section of as many rows as the copy has, or one where a report has one, whatever form the segment gives it: r has
+ * room for them. */
 static void fill_section(const SlabSegment* s, TsiReport* r, TsiSection section, uint32_t scope) {
     TsiRows rows = tsi_report_rows(r, section);
     uint32_t count = (uint32_t)slab_segment_rows(s, scope).count; /* rows.count may be a field that was just set */

@@ -124,7 +124,8 @@ ThreadStats slab_stats_thread(void) {
     TsiSamples sum;
     memset((void*)&sum, 0, sizeof sum);
     for (uint32_t n = 0; t != NULL && n < t->ref_capacity; n++) {
-        TsiArena* a = t->refs[n].serial != 0 && t->refs[n].binding != NULL ? tsi_registry_hold(t->refs[n].serial) : NULL;
+        TsiArena* a =
+            t->refs[n].serial != 0 && t->refs[n].binding != NULL ? tsi_registry_hold(t->refs[n].serial) : NULL;
         if (a == NULL) continue;
         tsi_samples_fold(&sum, &t->refs[n].binding->samples);
         tsi_registry_unhold(a);

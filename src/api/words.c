@@ -51,10 +51,14 @@ size_t epoch_receipt_text(const EpochReceipt* r, char* out, size_t n) {
                              {"escaped", r->objects_escaped, r->bytes_escaped}};
     add_epoch(&t, r);
     for (unsigned i = 0; i < 4; i++)
-        add(&t, "%s %s %" PRIu64 " (%" PRIu64 " bytes)", i == 0 ? " objects" : ",", objects[i].what, objects[i].count, objects[i].bytes);
-    add(&t, "; slabs returned %" PRIu64 " (%" PRIu64 " bytes), %" PRIu32 " of them regions, deferred %" PRIu64 " (%" PRIu64 " bytes)",
+        add(&t, "%s %s %" PRIu64 " (%" PRIu64 " bytes)", i == 0 ? " objects" : ",", objects[i].what, objects[i].count,
+            objects[i].bytes);
+    add(&t,
+        "; slabs returned %" PRIu64 " (%" PRIu64 " bytes), %" PRIu32 " of them regions, deferred %" PRIu64 " (%" PRIu64
+        " bytes)",
         r->slabs_returned, r->bytes_returned, r->regions_returned, r->slabs_deferred, r->bytes_deferred);
     add(&t, "; interrupts %" PRIu32 "; took %" PRIu64 " ns", r->interrupts, r->close_ns);
-    if (r->rss_before != 0) add(&t, "; resident bytes %" PRIu64 " before, %" PRIu64 " after", r->rss_before, r->rss_after);
+    if (r->rss_before != 0)
+        add(&t, "; resident bytes %" PRIu64 " before, %" PRIu64 " after", r->rss_before, r->rss_after);
     return t.used;
 }

@@ -13,7 +13,8 @@
 #define TSI_COLD __attribute__((cold, noinline))
 #define TSI_NOINLINE __attribute__((noinline))
 #define TSI_INLINE static inline __attribute__((always_inline))
-/* A function that reads words which others write, in no order and without a claim to be right: not for ThreadSanitizer. */
+/* A function that reads words which others write, in no order and without a claim to be right: not for
+ * ThreadSanitizer. */
 #define TSI_UNORDERED __attribute__((no_sanitize("thread")))
 #define TSI_KIB(n) ((size_t)(n) << 10)
 #define TSI_MIB(n) ((size_t)(n) << 20)

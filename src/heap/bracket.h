@@ -20,17 +20,18 @@
  *       the heap's last sweep, a pointer may be stale.
  *   B4  Renaming goes through busy = 0 and a check, never X -> Y directly. The name of no line is as good as 0.
  *   B5  None of a thread's heaps becomes LIVE in an incarnation where the thread has one that it was asked for, but
- *       inside a bracket of that one (tsi_heap_get, tsi_heap_adopt_more). So when a sweep leaves a heap to an owner that
- *       names the whole incarnation, what the owner checks as it leaves is a heap that the sweep has revoked, too.
+ *       inside a bracket of that one (tsi_heap_get, tsi_heap_adopt_more). So when a sweep leaves a heap to an owner
+ *       that names the whole incarnation, what the owner checks as it leaves is a heap that the sweep has revoked, too.
  *
  * busy = name and busy = 0 are releases so that the sweeper's acquire orders the owner's plain
  * stores before its own (on arm64 it would otherwise read stale words). Where the kernel has no
  * membarrier, live_word is TSI_FENCED, every call takes the slow path, and there the stores to busy are
  * seq_cst exchanges, which pair with the sweeper's seq_cst compare-exchange of the heap word.
  *
- * A membarrier that fails later proves nothing of owners whose brackets are not fenced: the sweeper leaves such a heap REVOKED
- * and to its owner, or to a sweep that can prove more (TSI_NO_TICKET). From then on every owner goes over to the fenced form,
- * on its next slow path and outside of brackets; `fenced` tells of it, so that sweeps without a membarrier can take its heaps.
+ * A membarrier that fails later proves nothing of owners whose brackets are not fenced: the sweeper leaves such a heap
+ * REVOKED and to its owner, or to a sweep that can prove more (TSI_NO_TICKET). From then on every owner goes over to
+ * the fenced form, on its next slow path and outside of brackets; `fenced` tells of it, so that sweeps without a
+ * membarrier can take its heaps.
  */
 #ifndef TSI_HEAP_BRACKET_H
 #define TSI_HEAP_BRACKET_H

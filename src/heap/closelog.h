@@ -21,8 +21,8 @@ typedef struct TsiCloseRow {
     EpochId epoch_id;
     uint64_t epoch_era;
     char label[32];
-    uint64_t objects_freed, objects_released, objects_escaped, bytes_freed, bytes_released, bytes_escaped, slabs_returned,
-        bytes_returned, slabs_deferred, bytes_madvised, rss_before_close, rss_after_close, close_ns;
+    uint64_t objects_freed, objects_released, objects_escaped, bytes_freed, bytes_released, bytes_escaped,
+        slabs_returned, bytes_returned, slabs_deferred, bytes_madvised, rss_before_close, rss_after_close, close_ns;
 } TsiCloseRow;
 
 typedef struct TsiCloseLog {

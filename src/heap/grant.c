@@ -15,7 +15,8 @@ bool tsi_grant_settle(TsiBinding* b, TsiHeap* h) {
     h->noted = issued;
     if (b->period == 0 || h->lanes != NULL) return false;
     if (issued >= TELLING) b->usual = tsi_load_relaxed(&r->rel) / issued;
-    if (tsi_load_relaxed(&b->bumped_elsewhere) != 0) n += atomic_exchange_explicit(&b->bumped_elsewhere, 0, memory_order_relaxed);
+    if (tsi_load_relaxed(&b->bumped_elsewhere) != 0)
+        n += atomic_exchange_explicit(&b->bumped_elsewhere, 0, memory_order_relaxed);
     return tsi_sample_pass(b, n);
 }
 
@@ -59,7 +60,10 @@ void tsi_grant_alone(TsiBinding* b, TsiRegion* r, uint32_t bytes) {
 
 void tsi_grant_grown(TsiBinding* b, TsiHeap* h, TsiRegion* r, uint32_t end) {
     bool current = r == tsi_load_relaxed(&h->region);
-    uint32_t size = tsi_region_room(r), lim = tsi_load_relaxed(&r->lim), mark = b->profile_mean == 0 ? size : current ? h->mark : lim;
+    uint32_t size = tsi_region_room(r), lim = tsi_load_relaxed(&r->lim),
+             mark = b->profile_mean == 0 ? size
+                    : current            ? h->mark
+                                         : lim;
     if (mark < end) {
         b->profile_hit = true;
         mark = next_mark(b, end, size);

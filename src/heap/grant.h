@@ -22,8 +22,8 @@
 
 /* Counts what was bumped in the current region since the last look. True when the next object is to be timed. */
 bool tsi_grant_settle(TsiBinding* b, TsiHeap* h);
-/* An object of so many bytes was bumped: b->profile_hit when it is sampled, and the next grant of its region. fresh: the
- * region's life has begun with it. */
+/* An object of so many bytes was bumped: b->profile_hit when it is sampled, and the next grant of its region. fresh:
+ * the region's life has begun with it. */
 void tsi_grant_open(TsiBinding* b, TsiHeap* h, uint32_t bytes, bool fresh);
 /* The same of an object that has a region alone. Samples count it as slow. */
 void tsi_grant_alone(TsiBinding* b, TsiRegion* r, uint32_t bytes);

@@ -7,10 +7,10 @@
  * the bracket of its plain ones: there the line's slab cannot leave its incarnation, so its seq and base stand still.
  *
  * A slab whose tag has the flag HANDLED has counts: refills make them even. Whoever asks for a handle sets it. The mark
- * `handled` of a line says that its owner knows: it alone sets it, inside its bracket, and only then issues and frees on its
- * own. Before that its plain frees do not count, and a handle that another thread asked for ends at the refill; that thread
- * makes sure, by a membarrier after setting the flag, that a free which it does not see is followed by a refill
- * that sees the flag. Where the membarrier fails there is no handle, unless the owner's brackets are fenced.
+ * `handled` of a line says that its owner knows: it alone sets it, inside its bracket, and only then issues and frees
+ * on its own. Before that its plain frees do not count, and a handle that another thread asked for ends at the refill;
+ * that thread makes sure, by a membarrier after setting the flag, that a free which it does not see is followed by a
+ * refill that sees the flag. Where the membarrier fails there is no handle, unless the owner's brackets are fenced.
  */
 #ifndef TSI_HEAP_HANDLES_H
 #define TSI_HEAP_HANDLES_H
@@ -35,9 +35,9 @@ TSI_INLINE bool tsi_count_move(_Atomic uint64_t* at, uint32_t seq, uint64_t word
     return false;
 }
 
-/* Owner, at a refill of a line of a slab that has issued handles: the slots that it takes in get the next even counts, and the
- * line is marked. A count may be even still, where a plain free had not seen the first handle: that ends the handle, too.
- * Counts stop below their limit, where no generation matches. */
+/* Owner, at a refill of a line of a slab that has issued handles: the slots that it takes in get the next even counts,
+ * and the line is marked. A count may be even still, where a plain free had not seen the first handle: that ends the
+ * handle, too. Counts stop below their limit, where no generation matches. */
 void tsi_counts_even(TsiSpace* s, TsiLine* l, uint32_t line_id, uint32_t seq, uint64_t slots);
 
 /* An object's first handle. */
@@ -47,8 +47,8 @@ typedef struct TsiIssue {
     TsiPlace at; /* the object, and the seq of its slab */
     uint32_t seq;
 } TsiIssue;
-/* For the object at p, which nobody can end meanwhile: its owner's bracket is open, or its stripe taken. Spent lines are set
- * aside. */
+/* For the object at p, which nobody can end meanwhile: its owner's bracket is open, or its stripe taken. Spent lines
+ * are set aside. */
 void tsi_handle_issue_held(TsiArena* a, void* p, TsiIssue* out);
 /* Handle of an object, for any thread; 0 when it does not live, its generations ran out, or memory is short. */
 SlabHandle tsi_handle_of(TsiArena* a, TsiBinding* b, const TsiPlace* at);
@@ -63,7 +63,8 @@ bool tsi_free_handle(TsiArena* a, SlabHandle h);
 TSI_INLINE SlabHandle tsi_handle_here(const TsiBinding* b, const TsiClass* c, const TsiLine* l, unsigned slot) {
     if (TSI_UNLIKELY(!tsi_line_is_handled(l))) return 0;
     uint64_t off = (uint64_t)(l->base - b->base);
-    uint32_t id = (uint32_t)(off >> TSI_CHUNK_SHIFT) << 10 | ((uint32_t)off & ((1u << TSI_CHUNK_SHIFT) - 1)) >> c->line_shift;
+    uint32_t id =
+        (uint32_t)(off >> TSI_CHUNK_SHIFT) << 10 | ((uint32_t)off & ((1u << TSI_CHUNK_SHIFT) - 1)) >> c->line_shift;
     uint32_t place = tsi_handle_place(id, slot), seq = tsi_remote_seq(0, tsi_load_relaxed(&l->remote[0]));
     uint32_t count = tsi_count_of(tsi_load_relaxed(&b->counts[place]), seq);
     uint32_t generation = tsi_load_relaxed(&tsi_slab(&b->arena->space, tsi_slab_at(c, id))->gen_base) + count / 2;
@@ -73,7 +74,8 @@ TSI_INLINE SlabHandle tsi_handle_here(const TsiBinding* b, const TsiClass* c, co
 }
 
 /* As tsi_alloc_fast; a line that has not issued handles yet is a miss. */
-TSI_INLINE TsiFast tsi_obj_fast(TsiBinding* b, TsiHeap* h, TsiLine* const* cur, unsigned cls, void** out, SlabHandle* handle) {
+TSI_INLINE TsiFast tsi_obj_fast(TsiBinding* b, TsiHeap* h, TsiLine* const* cur, unsigned cls, void** out,
+                                SlabHandle* handle) {
     TsiLine* l = cur[cls];
     tsi_bracket_name(b, tsi_busy_line(l));
     uint64_t avail = tsi_load_relaxed(&l->avail);
@@ -113,12 +115,15 @@ TSI_INLINE TsiFast tsi_free_handle_fast(TsiBinding* b, SlabHandle handle, TsiHea
     uint32_t seq = tsi_remote_seq(0, tsi_load_relaxed(&l->remote[0]));
     _Atomic uint64_t* at = &b->counts[place];
     uint64_t word = tsi_load_relaxed(at), now = tsi_count_now(word, seq);
-    uint32_t generation = tsi_load_relaxed(&tsi_slab(&b->arena->space, tsi_slab_at(c, id))->gen_base) + (uint32_t)now / 2;
-    if (TSI_UNLIKELY(tsi_handle_stamp(b->secret, place, generation) != tsi_handle_stamp_of(handle) || generation >= TSI_GEN_LIMIT))
+    uint32_t generation =
+        tsi_load_relaxed(&tsi_slab(&b->arena->space, tsi_slab_at(c, id))->gen_base) + (uint32_t)now / 2;
+    if (TSI_UNLIKELY(tsi_handle_stamp(b->secret, place, generation) != tsi_handle_stamp_of(handle) ||
+                     generation >= TSI_GEN_LIMIT))
         return TSI_FAST_MISSED;
     /* decides among racing frees, as tsi_count_move, which the slow path asks when it fails */
     if (TSI_UNLIKELY((now & 1) != 0 || !tsi_cas_seq(at, &word, now + 1))) return TSI_FAST_MISSED;
-    tsi_store_release(&l->freed, tsi_load_relaxed(&l->freed) | 1ull << slot); /* pairs with the acquire in tsi_slot_check */
+    /* pairs with the acquire in tsi_slot_check */
+    tsi_store_release(&l->freed, tsi_load_relaxed(&l->freed) | 1ull << slot);
     tsi_bracket_clear(b);
     *out = h;
     return TSI_LIKELY(tsi_load_relaxed(&h->word) == b->live_word) ? TSI_FAST_DONE : TSI_FAST_LEFT;

@@ -47,7 +47,9 @@ static double uniform(uint64_t* state) {
     return (double)((*state * 0x2545f4914f6cdd1dull >> 11) + 1) * (1.0 / (double)(1ull << 53));
 }
 
-static void next_mark(TsiBinding* b) { b->profile_left = (uint64_t)(-ln(uniform(&b->profile_dice)) * (double)b->profile_mean); }
+static void next_mark(TsiBinding* b) {
+    b->profile_left = (uint64_t)(-ln(uniform(&b->profile_dice)) * (double)b->profile_mean);
+}
 
 void tsi_profile_start(TsiBinding* b, uint64_t mean) {
     b->profile_mean = mean;
@@ -62,7 +64,8 @@ uint64_t tsi_profile_distance(TsiBinding* b, uint64_t within) {
     return (uint64_t)(-ln(u) * mean);
 }
 
-/* How many of n allocations of so many bytes come before the next mark; n when it is further. The one with the mark is counted, too. */
+/* How many of n allocations of so many bytes come before the next mark; n when it is further. The one with the mark is
+ * counted, too. */
 static uint64_t before_mark(TsiBinding* b, uint64_t n, uint64_t bytes) {
     if (b->profile_left >= n * bytes) {
         b->profile_left -= n * bytes;
@@ -96,7 +99,8 @@ uint64_t tsi_profile_cut(TsiBinding* b, TsiLine* l, uint32_t bytes, uint64_t rea
 /* ---- tables ---- */
 
 bool tsi_profile_init(TsiProfile* p, uint64_t mean) {
-    const size_t stacks = TSI_PROFILE_STACKS * sizeof(TsiProfileStack), live = TSI_PROFILE_LIVE * sizeof(TsiProfileLive);
+    const size_t stacks = TSI_PROFILE_STACKS * sizeof(TsiProfileStack),
+                 live = TSI_PROFILE_LIVE * sizeof(TsiProfileLive);
     p->mean = mean;
     if (mean == 0) return true;
     p->mapping_bytes = tsi_align_up(stacks + live + TSI_PROFILE_INDEX * sizeof *p->index, tsi_os.page_bytes);
@@ -146,7 +150,8 @@ static bool name_object(TsiBinding* b, const void* object, const TsiPlace* at, T
     TsiRef now;
     l->cls = at->cls;
     l->seq = tsi_tag_seq(tsi_load_seq(&tsi_slab(&a->space, at->slab_id)->tag));
-    l->life = tsi_load_seq(&tsi_slab(&a->space, at->slab_id)->gen_base); /* the object lives, so its region's life goes on */
+    /* the object lives, so its region's life goes on */
+    l->life = tsi_load_seq(&tsi_slab(&a->space, at->slab_id)->gen_base);
     l->name = has_handle(at->cls) ? tsi_handle_of(a, b, at) : (uint64_t)(uintptr_t)object;
     return l->name != 0 && tsi_slab_ref(a, at, &now) && now == ref;
 }
@@ -201,7 +206,8 @@ void tsi_profile_record(TsiBinding* b, const void* object, uint64_t gained, TsiR
     uint64_t bytes = tsi_place_bytes(&a->space, &at);
     if (bytes == 0) return; /* the same */
     if (gained != 0) bytes = gained;
-    uint32_t label = tsi_ref_is_current(&a->phases, ref) ? tsi_inc_label(tsi_inc(&a->phases, tsi_ref_index(ref))) : TSI_LABEL_NONE;
+    uint32_t label =
+        tsi_ref_is_current(&a->phases, ref) ? tsi_inc_label(tsi_inc(&a->phases, tsi_ref_index(ref))) : TSI_LABEL_NONE;
     TsiProfileLive live = {.bytes = bytes, .era = tsi_ref_era(ref)};
     bool lives = name_object(b, object, &at, ref, &live);
     unsigned depth = frames_of(b, from, frames);
@@ -227,7 +233,8 @@ size_t tsi_profile_bytes(TsiArena* a) {
     TsiProfile* p = &a->profile;
     if (p->mean == 0) return 0;
     tsi_lock_take(&p->lock);
-    size_t stacks = p->stack_count * sizeof *p->stacks, live = p->live_high * sizeof *p->live, index = tsi_popcount(p->index_pages);
+    size_t stacks = p->stack_count * sizeof *p->stacks, live = p->live_high * sizeof *p->live,
+           index = tsi_popcount(p->index_pages);
     tsi_lock_give(&p->lock);
     return tsi_align_up(stacks, tsi_os.page_bytes) + tsi_align_up(live, tsi_os.page_bytes) + index * tsi_os.page_bytes;
 }

@@ -6,16 +6,18 @@
  * 1 - exp(-s / mean), whatever was before it, and counts for the reciprocal: sums of weights are unbiased.
  *
  * How, without a branch in a fast path. Bytes are counted where slots are made ready, not where they are taken: a
- * refill that a mark falls into is cut before that slot, and the line is marked (TSI_LINE_CUT). The allocation that finds it used up
- * is the one; it takes in the rest. Slots that are made ready and never taken do no harm: a mark belongs to a slot
- * before anybody knows whether it will be taken. In a region marks lie on its bytes, and the owner's limit ends before the next one
- * (grant.h); what an object gains where it is, is sampled like an object of so many bytes. What is slow anyway (large objects) asks for itself.
+ * refill that a mark falls into is cut before that slot, and the line is marked (TSI_LINE_CUT). The allocation that
+ * finds it used up is the one; it takes in the rest. Slots that are made ready and never taken do no harm: a mark
+ * belongs to a slot before anybody knows whether it will be taken. In a region marks lie on its bytes, and the owner's
+ * limit ends before the next one (grant.h); what an object gains where it is, is sampled like an object of so many
+ * bytes. What is slow anyway (large objects) asks for itself.
  *
  * Live. A sample keeps a handle of its object (mem/handle.h), so it ends when the object is freed or its phase is
  * released, exactly, and nothing is done at that moment. Its price: a line with a sample counts the frees of its slots
  * from then on. Large objects use no slot twice in one incarnation: there the address and the slab's seq
- * will do; and no granule of a region is used twice in a life, so beside them the generation that its handles would have, which
- * rises with each life while there is a profile. Samples whose object has ended are dropped when the table is full or somebody reads it.
+ * will do; and no granule of a region is used twice in a life, so beside them the generation that its handles would
+ * have, which rises with each life while there is a profile. Samples whose object has ended are dropped when the table
+ * is full or somebody reads it.
  *
  * Memory is bounded; a stack or a live sample that finds no room is counted as lost.
  */
@@ -83,15 +85,15 @@ bool tsi_profile_init(TsiProfile* p, uint64_t mean);
 void tsi_profile_destroy(TsiProfile* p);
 /* The distance to a thread's first mark. */
 void tsi_profile_start(struct TsiBinding* b, uint64_t mean);
-/* What a refill of slots of so many bytes may hand out; marks the line when that is less than `ready`. b->profile_hit when the
- * first of them is sampled. */
+/* What a refill of slots of so many bytes may hand out; marks the line when that is less than `ready`. b->profile_hit
+ * when the first of them is sampled. */
 uint64_t tsi_profile_cut(struct TsiBinding* b, struct TsiLine* l, uint32_t bytes, uint64_t ready);
 /* Bytes to the next mark of places that have had none before; `within` or more when it lies further. */
 uint64_t tsi_profile_distance(struct TsiBinding* b, uint64_t within);
 /* One allocation that no refill has counted: sets b->profile_hit when it is sampled. */
 void tsi_profile_one(struct TsiBinding* b, uint64_t bytes);
-/* Records a sampled object. gained: what it has gained where it is, when that is sampled, else 0. ref: its phase. No lock held and
- * no bracket open. Preserves errno. */
+/* Records a sampled object. gained: what it has gained where it is, when that is sampled, else 0. ref: its phase. No
+ * lock held and no bracket open. Preserves errno. */
 void tsi_profile_record(struct TsiBinding* b, const void* object, uint64_t gained, uint64_t ref, TsiCaller from);
 /* Objects that one sampled of so many bytes stands for. */
 double tsi_profile_weight(uint64_t bytes, uint64_t mean);

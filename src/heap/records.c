@@ -30,14 +30,15 @@ static void give_up_kept(TsiArena* a) {
 
 void tsi_records_tidy_slow(TsiArena* a) { tidy(a, false); }
 
-/* A few slabs that are kept warm, one here and one there, keep the bookkeeping of as many chunks, twenty times as much. */
+/* A few slabs that are kept warm, one here and one there, keep the bookkeeping of as many chunks, twenty times as
+ * much. */
 static bool is_sparse(TsiArena* a) {
     uint64_t chunks = tsi_load_relaxed(&a->space.open_chunks);
     return chunks > SPARSE_CHUNKS && tsi_load_relaxed(&a->space.committed_bytes) < chunks * SPARSE_BYTES;
 }
 
-/* After many phases, each time that those which are open have become a quarter: what was kept of the first that ended may
- * lie anywhere. */
+/* After many phases, each time that those which are open have become a quarter: what was kept of the first that ended
+ * may lie anywhere. */
 void tsi_records_phase_given(TsiArena* a) {
     uint32_t stores = tsi_table_taken(&a->bindings) * TSI_RECORD_CACHE + a->phases.ring_size + 2;
     uint32_t taken = tsi_table_taken(&a->phases.incs), open = taken > stores ? taken - stores : 0;

@@ -62,7 +62,8 @@ static void add_char(Line* l, char c) {
 }
 
 static void add_text(Line* l, const char* text, size_t most) {
-    for (; most != 0 && *text != 0; text++, most--) add_char(l, (unsigned char)*text < ' ' || *text == 0x7f ? '?' : *text);
+    for (; most != 0 && *text != 0; text++, most--)
+        add_char(l, (unsigned char)*text < ' ' || *text == 0x7f ? '?' : *text);
 }
 
 static void add_hex(Line* l, const char* before, uint64_t v) {

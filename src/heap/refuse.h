@@ -1,6 +1,6 @@
 /*
- * refuse.h - the caller's misuse: counted, told to the callback, and a crash only with the option misuse_fatal, which then says
- * what it was.
+ * refuse.h - the caller's misuse: counted, told to the callback, and a crash only with the option misuse_fatal, which
+ * then says what it was.
  */
 #ifndef TSI_HEAP_REFUSE_H
 #define TSI_HEAP_REFUSE_H

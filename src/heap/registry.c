@@ -103,10 +103,11 @@ void tsi_registry_remove(TsiArena* a) {
     for (uint32_t n = 0; n < tsi_table_used(&threads); n++) {
         TsiThread* t = tsi_table_at(&threads, n);
         SlabAllocator* owner = a->owner;
-        /* By exchange: the thread may be about to use another allocator. Relaxed: who makes the next one at this address, and
-         * whoever is told of it, comes after the end of this one. */
+        /* By exchange: the thread may be about to use another allocator. Relaxed: who makes the next one at this
+         * address, and whoever is told of it, comes after the end of this one. */
         if (tsi_load_relaxed(&t->owner) == owner) /* first: records whose pages have gone are not written */
-            (void)atomic_compare_exchange_strong_explicit(&t->owner, &owner, TSI_NO_OWNER, memory_order_relaxed, memory_order_relaxed);
+            (void)atomic_compare_exchange_strong_explicit(&t->owner, &owner, TSI_NO_OWNER, memory_order_relaxed,
+                                                          memory_order_relaxed);
     }
     tsi_lock_give(&tsi_registry_lock);
     tsi_add_relaxed(&tsi_registry_removals, 1);
@@ -175,7 +176,8 @@ static TsiThread* thread_get(void) {
         t->scopes = t->first_scopes;
         t->scope_capacity = TSI_SCOPES_FIRST;
     }
-    if (key_ok) (void)pthread_setspecific(key, t); /* in a late destructor too: ours runs once more, as often as the system allows */
+    /* in a late destructor too: ours runs once more, as often as the system allows */
+    if (key_ok) (void)pthread_setspecific(key, t);
     tsi_tls.thread = tsi_tls.record = t;
     return t;
 }
@@ -192,7 +194,8 @@ static void* array_map(size_t bytes) {
 static size_t array_bytes(size_t n, size_t size) { return tsi_align_up(n * size, tsi_os.page_bytes); }
 
 static TsiBindingRef* ref_find(TsiBindingRef* refs, uint32_t capacity, uint64_t serial) {
-    uint32_t i = (uint32_t)(serial * 0x9e3779b97f4a7c15u >> 32) & (capacity - 1); /* the low bits are the slot, used again */
+    /* the low bits are the slot, used again */
+    uint32_t i = (uint32_t)(serial * 0x9e3779b97f4a7c15u >> 32) & (capacity - 1);
     while (refs[i].serial != serial && refs[i].serial != 0) i = (i + 1) & (capacity - 1);
     return &refs[i];
 }
@@ -236,8 +239,10 @@ bool tsi_scopes_grow(TsiThread* t) {
 void tsi_scopes_refresh_slow(TsiThread* t, uint64_t removals) {
     bool buried = false; /* a dead scope under a living one: look again next time */
     tsi_lock_take(&tsi_registry_lock);
-    while (t->scope_count != 0 && arena_by_serial_locked(t->scopes[t->scope_count - 1].serial) == NULL) t->scope_count--;
-    for (uint32_t n = 0; n < t->scope_count && !buried; n++) buried = arena_by_serial_locked(t->scopes[n].serial) == NULL;
+    while (t->scope_count != 0 && arena_by_serial_locked(t->scopes[t->scope_count - 1].serial) == NULL)
+        t->scope_count--;
+    for (uint32_t n = 0; n < t->scope_count && !buried; n++)
+        buried = arena_by_serial_locked(t->scopes[n].serial) == NULL;
     tsi_lock_give(&tsi_registry_lock);
     if (!buried) t->seen_removals = removals;
 }
@@ -290,8 +295,8 @@ static TsiBinding* binding_make(TsiArena* a) {
     b->live_word = tsi_os.has_membarrier ? tsi_heap_word(index, TSI_HEAP_LIVE) : TSI_FENCED;
     tsi_store_seq(&b->fenced, !tsi_os.has_membarrier);
     tsi_store_release(&b->inbox, 0);     /* pairs with the acquire of a pusher: the inbox is open */
-    /* seq_cst, then the look: a sweep whose membarrier fails says so and then looks at in_use; one of us sees the other. Pairs with the
-     * acquire in tsi_trim_all, too. */
+    /* seq_cst, then the look: a sweep whose membarrier fails says so and then looks at in_use; one of us sees the
+     * other. Pairs with the acquire in tsi_trim_all, too. */
     tsi_store_seq(&b->in_use, true);
     if (tsi_load_seq(&tsi_barrier_failed)) tsi_binding_fence(b);
     *ref_find(t->refs, t->ref_capacity, a->serial) = (TsiBindingRef){a->serial, b};

@@ -32,9 +32,10 @@ typedef struct TsiThread {
     uint64_t number;        /* never used again */
     uint32_t index;
     bool alive;             /* registry lock */
-    /* Whose calls may use the thread's `binding` without a further look: the arena's allocator, by address, or TSI_NO_OWNER. An
-     * allocator that is destroyed is taken out here in all records (not in the threads' own storage: a thread that used its first
-     * allocator in its last round of destructors has gone without a word), so that one which is made at its address matches nobody. */
+    /* Whose calls may use the thread's `binding` without a further look: the arena's allocator, by address, or
+     * TSI_NO_OWNER. An allocator that is destroyed is taken out here in all records (not in the threads' own storage: a
+     * thread that used its first allocator in its last round of destructors has gone without a word), so that one which
+     * is made at its address matches nobody. */
     _Atomic(SlabAllocator*) owner;
     TsiBindingRef* refs;    /* open addressing by serial; own thread only, like all below */
     uint32_t ref_count, ref_capacity; /* capacity: a power of two */

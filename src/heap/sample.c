@@ -128,7 +128,8 @@ void tsi_sample_count(TsiBinding* b, TsiLine* l, unsigned n, bool cut) {
 
 void tsi_samples_fold(TsiSamples* to, TsiSamples* from) {
     for (unsigned n = 0; n < TSI_SAMPLE_SUMS; n++) {
-        bool is_max = (n >= TSI_SAMPLE_ALLOC + 4 && n < TSI_SAMPLE_REPAIR) || (n >= TSI_SAMPLE_REPAIR + 4 && n < TSI_SAMPLE_REASON);
+        bool is_max = (n >= TSI_SAMPLE_ALLOC + 4 && n < TSI_SAMPLE_REPAIR) ||
+                      (n >= TSI_SAMPLE_REPAIR + 4 && n < TSI_SAMPLE_REASON);
         if (is_max) rise(&to->sum[n], tsi_load_relaxed(&from->sum[n]));
         else add(&to->sum[n], tsi_load_relaxed(&from->sum[n]));
     }

@@ -40,7 +40,8 @@ void tsi_sample_repair(TsiBinding* b, unsigned why, TsiStopwatch since);
 unsigned tsi_sample_keep(const TsiBinding* b, unsigned n);
 /* So many it has handed out. cut: fewer than it had, because of that: sets b->cut. */
 void tsi_sample_count(TsiBinding* b, TsiLine* l, unsigned n, bool cut);
-/* So many were allocated elsewhere. True when the next one is to be timed; then tsi_sample_next follows, or this again. */
+/* So many were allocated elsewhere. True when the next one is to be timed; then tsi_sample_next follows, or this
+ * again. */
 bool tsi_sample_pass(TsiBinding* b, uint32_t n);
 /* Sets the next sample. */
 void tsi_sample_next(TsiBinding* b);

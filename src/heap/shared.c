@@ -2,9 +2,9 @@
  * shared.c - one heap an incarnation, for all threads.
  *
  * The slabs of a shared heap are OWNED by it, and no thread owns it. All free slots are in the remote words of the
- * lines (avail stays 0 and freed has the holes only), where every free puts them; an allocation takes the lowest bit out by
- * compare-exchange. Everything else, lists, slabs, the region of a domain, happens under the incarnation's stripe. Lines are
- * handed out one at a time for each class and lane:
+ * lines (avail stays 0 and freed has the holes only), where every free puts them; an allocation takes the lowest bit
+ * out by compare-exchange. Everything else, lists, slabs, the region of a domain, happens under the incarnation's
+ * stripe. Lines are handed out one at a time for each class and lane:
  *
  *   sequential   all threads take from lane 0: one line of a class is in use
  *   spread       a thread takes from the lane of its number: so many lines
@@ -23,16 +23,16 @@
  *   H1  A bit is taken only in a bracket that saw SHARED, or under the stripe while the word is SHARED. So once the
  *       sweeper has waited, and holds the stripe, `issued` and the remote words agree and only frees change them:
  *       receipts are exact.
- *   H2  Inside the bracket nothing is waited for and no lock is taken (but the pool's, at the first handle of a chunk): the wait
- *       is for a few instructions of a thread that runs, or for its next turn on a processor. Who sees HELD does not name the
- *       heap, so nobody is waited for who came later.
- *   H3  A line of the heap is current in a lane, or listed, or used up; of a used-up line the token is in its remote word
- *       or with a freer on its way to tsi_shared_unpark (T1, T2, T4 of line.c). A current line may be listed as well.
- *       A snapshot that runs beside a claim leaves out objects that are not counted yet: `issued` never falls.
+ *   H2  Inside the bracket nothing is waited for and no lock is taken (but the pool's, at the first handle of a chunk):
+ *       the wait is for a few instructions of a thread that runs, or for its next turn on a processor. Who sees HELD
+ *       does not name the heap, so nobody is waited for who came later.
+ *   H3  A line of the heap is current in a lane, or listed, or used up; of a used-up line the token is in its remote
+ *       word or with a freer on its way to tsi_shared_unpark (T1, T2, T4 of line.c). A current line may be listed as
+ *       well. A snapshot that runs beside a claim leaves out objects that are not counted yet: `issued` never falls.
  *   H4  Who finds the word HELD while the incarnation is ACTIVE waits for the trim: it gives the stripe back, and the
  *       processor.
- *   H5  A thread uses a heap after it was entered there under the stripe, as `user` or in `many`: a sweep by the only one
- *       issues no barrier and waits for nobody.
+ *   H5  A thread uses a heap after it was entered there under the stripe, as `user` or in `many`: a sweep by the only
+ *       one issues no barrier and waits for nobody.
  * Without membarrier `busy` is set and cleared by seq_cst exchanges, as in bracket.h.
  */
 #include "heap/shared.h"
@@ -46,7 +46,8 @@
 
 #include <string.h>
 
-/* PARAMETERS of the controller: allocations between two looks, repeated ones per allocation, looks between two changes. */
+/* PARAMETERS of the controller: allocations between two looks, repeated ones per allocation, looks between two
+ * changes. */
 enum { SCAN_WINDOW = 1 << 18, SCAN_APART = 50, SCAN_NOTE = 1 << 10 };
 enum { SCAN_SPREAD_ABOVE = 30, SCAN_GATHER_BELOW = 10 }; /* percent of the allocations that had to repeat */
 
@@ -124,8 +125,8 @@ static TsiBirth heap_make(TsiBinding* b, TsiRef ref, TsiHeap** out) {
     return active ? TSI_BIRTH_OK : TSI_BIRTH_STALE;
 }
 
-/* The incarnation's heap. What is found may have ended since: whoever uses it looks at its word and ref. The record's own ref
- * would not do here: it may serve this incarnation after an earlier one, and nobody knows of us in it (H5). */
+/* The incarnation's heap. What is found may have ended since: whoever uses it looks at its word and ref. The record's
+ * own ref would not do here: it may serve this incarnation after an earlier one, and nobody knows of us in it (H5). */
 static TsiBirth heap_of(TsiBinding* b, TsiRef ref, TsiHeap** out) {
     unsigned at = tsi_ref_index(ref) % TSI_HEAP_CACHE;
     *out = b->by_inc[at];
@@ -138,9 +139,10 @@ static bool enter(TsiBinding* b, TsiHeap* h, TsiRef ref) {
     if (TSI_UNLIKELY(tsi_load_relaxed(&h->word) != TSI_SHARED_WORD)) return false; /* H2 */
     if (b->live_word == TSI_FENCED) (void)tsi_swap_seq(&b->busy, tsi_busy_all(h));
     else tsi_bracket_name(b, tsi_busy_all(h));
-    /* seq_cst: with the fenced form, pairs with the sweeper's compare-exchange. ref after it: a record that is born again gets
-     * its ref before its word. */
-    return tsi_load_seq(&h->word) == TSI_SHARED_WORD && tsi_load_relaxed(&h->ref) == ref && tsi_ref_is_active(&b->arena->phases, ref);
+    /* seq_cst: with the fenced form, pairs with the sweeper's compare-exchange. ref after it: a record that is born
+     * again gets its ref before its word. */
+    return tsi_load_seq(&h->word) == TSI_SHARED_WORD && tsi_load_relaxed(&h->ref) == ref &&
+           tsi_ref_is_active(&b->arena->phases, ref);
 }
 
 static void leave(TsiBinding* b) {
@@ -175,9 +177,11 @@ static bool claim(TsiBinding* b, TsiRef ref, unsigned cls, TsiLine* l, unsigned*
         while ((w & mask) != 0) {
             unsigned bit = tsi_ctz64(w & mask);
             *slot = bit ^ 32;
-            /* seq_cst: pairs with the freer's exchange, whose use of the object is over, and comes before the look at the tag */
+            /* seq_cst: pairs with the freer's exchange, whose use of the object is over, and comes before the look at
+             * the tag */
             if (tsi_cas_seq(&l->remote[half], &w, w & ~(1ull << bit))) {
-                tsi_add_release(&l->issued, 1); /* pairs with handed_out in settle.c, which knows of no object that still looks free */
+                /* pairs with handed_out in settle.c, which knows of no object that still looks free */
+                tsi_add_release(&l->issued, 1);
                 return true;
             }
             count_retry(b, ref, cls);
@@ -207,13 +211,16 @@ static void* object_at(TsiBinding* b, unsigned cls, TsiLine* l, unsigned slot, T
     return p;
 }
 
-/* From the lane's current line; NULL when it is used up or the heap is not to be used. *seen: that line, id + 1, or 0. */
-static void* from_current(TsiBinding* b, TsiHeap* h, TsiRef ref, unsigned cls, unsigned lane, uint32_t* seen, TsiIssue* issue) {
+/* From the lane's current line; NULL when it is used up or the heap is not to be used. *seen: that line, id + 1, or
+ * 0. */
+static void* from_current(TsiBinding* b, TsiHeap* h, TsiRef ref, unsigned cls, unsigned lane, uint32_t* seen,
+                          TsiIssue* issue) {
     void* p = NULL;
     unsigned slot;
     *seen = 0;
     if (TSI_LIKELY(enter(b, h, ref))) {
-        *seen = tsi_load_acquire(&h->lanes->cur[lane][cls]); /* pairs with the release in next_line: the line's words are set */
+        /* pairs with the release in next_line: the line's words are set */
+        *seen = tsi_load_acquire(&h->lanes->cur[lane][cls]);
         TsiLine* l = *seen != 0 ? tsi_line(&b->arena->space, *seen - 1) : NULL;
         if (TSI_LIKELY(l != NULL && claim(b, ref, cls, l, &slot))) p = object_at(b, cls, l, slot, issue);
     }
@@ -273,16 +280,19 @@ static bool next_line(TsiBinding* b, TsiHeap* h, unsigned cls, unsigned lane, un
         if (!tsi_slab_take(b, h, cls, TSI_OPEN_SHARED, &slab_id)) return false;
         const TsiClass* c = &b->classes->c[cls];
         uint32_t first = tsi_first_line(c, slab_id);
-        for (uint32_t n = (1u << c->lines_log2) - 1; n != 0; n--) (void)list_line(a, lanes, cls, tsi_line(&a->space, first + n));
+        for (uint32_t n = (1u << c->lines_log2) - 1; n != 0; n--)
+            (void)list_line(a, lanes, cls, tsi_line(&a->space, first + n));
         at = first + 1;
     }
-    if ((tsi_load_relaxed(&tsi_line(&a->space, at - 1)->flags) & TSI_LINE_RETIRED) != 0) return true; /* the next one, then */
+    /* the next one, then */
+    if ((tsi_load_relaxed(&tsi_line(&a->space, at - 1)->flags) & TSI_LINE_RETIRED) != 0) return true;
     tsi_store_release(&lanes->cur[lane][cls], at); /* pairs with the acquire in from_current */
     return true;
 }
 
 /* Until this thread has a slot of its own, or there is no memory. */
-static void* from_lines(TsiBinding* b, TsiHeap* h, TsiRef ref, unsigned cls, unsigned lane, uint32_t seen, TsiIssue* issue) {
+static void* from_lines(TsiBinding* b, TsiHeap* h, TsiRef ref, unsigned cls, unsigned lane, uint32_t seen,
+                        TsiIssue* issue) {
     _Atomic uint32_t* cur = &h->lanes->cur[lane][cls];
     unsigned cause = seen == 0 ? TSI_SLOW_NULL : TSI_SLOW_FULL, slot;
     tsi_count(&b->counters[cls].line_tries);
@@ -321,7 +331,8 @@ void tsi_shared_rebuild(TsiArena* a, TsiHeap* h) {
 
 /* Is the slab in a shared heap, in this incarnation of it? */
 static bool is_in_shared(TsiArena* a, uint32_t slab_id, uint32_t seq, TsiHeap** h) {
-    /* seq_cst: pairs with the exchanges of settle.c that end an incarnation; a slab seen OWNED under the stripe stays so there */
+    /* seq_cst: pairs with the exchanges of settle.c that end an incarnation; a slab seen OWNED under the stripe stays
+     * so there */
     uint64_t tag = tsi_load_seq(&tsi_slab(&a->space, slab_id)->tag);
     if (tsi_tag_state(tag) != TSI_SLAB_OWNED || tsi_tag_seq(tag) != seq) return false;
     *h = tsi_heap(a, tsi_tag_index(tag));
@@ -356,7 +367,8 @@ static void stripe_take(TsiArena* a, TsiInc* i, unsigned cls) {
 /* Stripe held: may a slot be claimed here? */
 static TsiOutcome usable_locked(TsiBinding* b, TsiHeap* h, TsiRef ref) {
     if (!tsi_ref_is_active(&b->arena->phases, ref)) return TSI_STALE;
-    /* seq_cst as in enter; the sweeper changes the word under this stripe too, so what is seen here holds until it is given back */
+    /* seq_cst as in enter; the sweeper changes the word under this stripe too, so what is seen here holds until it is
+     * given back */
     return tsi_load_relaxed(&h->ref) == ref && tsi_load_seq(&h->word) == TSI_SHARED_WORD ? TSI_GOT : TSI_AGAIN;
 }
 
@@ -365,8 +377,8 @@ static void keep_events(TsiBinding* b, TsiBudgetEvents* e) {
     if (TSI_UNLIKELY((b->budget.soft | b->budget.hard) != 0)) *e = b->budget;
 }
 
-static TsiOutcome alloc_locked(TsiBinding* b, TsiHeap* h, TsiRef ref, size_t size, unsigned cls, size_t align, uint32_t seen, void** out, TsiIssue* issue,
-                               TsiBudgetEvents* e) {
+static TsiOutcome alloc_locked(TsiBinding* b, TsiHeap* h, TsiRef ref, size_t size, unsigned cls, size_t align,
+                               uint32_t seen, void** out, TsiIssue* issue, TsiBudgetEvents* e) {
     TsiArena* a = b->arena;
     TsiInc* i = tsi_inc(&a->phases, tsi_ref_index(ref));
     unsigned lane = lane_for(b, cls);
@@ -377,7 +389,8 @@ static TsiOutcome alloc_locked(TsiBinding* b, TsiHeap* h, TsiRef ref, size_t siz
         *out = tsi_bump_alloc(b, h, size, align);
         if (*out != NULL && issue != NULL) tsi_handle_issue_held(a, *out, issue);
         if (*out == NULL) *out = from_lines(b, h, ref, cls, lane, seen, issue);
-        scavenge = h->takes > 64 && h->takes > tsi_load_relaxed(&h->slab_count) / 2 && tsi_load_relaxed(&h->slab_count) > 256;
+        scavenge =
+            h->takes > 64 && h->takes > tsi_load_relaxed(&h->slab_count) / 2 && tsi_load_relaxed(&h->slab_count) > 256;
         if (scavenge) h->takes = 0;
     }
     tsi_inc_give(i);
@@ -395,7 +408,8 @@ static void retire_line(TsiBinding* b, TsiRef ref, const TsiIssue* issue) {
     TsiInc* i = tsi_inc(&a->phases, tsi_ref_index(ref));
     TsiHeap* h;
     tsi_inc_take(i);
-    if (is_in_shared(a, issue->at.slab_id, issue->seq, &h) && tsi_load_relaxed(&h->ref) == ref && issue->at.cls <= TSI_SMALL_CLASSES) {
+    if (is_in_shared(a, issue->at.slab_id, issue->seq, &h) && tsi_load_relaxed(&h->ref) == ref &&
+        issue->at.cls <= TSI_SMALL_CLASSES) {
         TsiLine* l = tsi_line(&a->space, issue->at.line_id);
         tsi_store_relaxed(&l->flags, tsi_load_relaxed(&l->flags) | TSI_LINE_RETIRED);
         tsi_store_relaxed(&l->heap_at, 0);
@@ -408,7 +422,8 @@ static void retire_line(TsiBinding* b, TsiRef ref, const TsiIssue* issue) {
 }
 
 /* The record is pinned: nothing is entered that would keep it. */
-static TsiOutcome alloc_large(TsiBinding* b, TsiRef ref, size_t size, size_t align, void** out, TsiIssue* issue, TsiBudgetEvents* e) {
+static TsiOutcome alloc_large(TsiBinding* b, TsiRef ref, size_t size, size_t align, void** out, TsiIssue* issue,
+                              TsiBudgetEvents* e) {
     TsiArena* a = b->arena;
     TsiInc* i = tsi_inc(&a->phases, tsi_ref_index(ref));
     TsiClassCounters* n = &b->counters[TSI_CLASS_LARGE];
@@ -433,8 +448,8 @@ static TsiOutcome alloc_large(TsiBinding* b, TsiRef ref, size_t size, size_t ali
     return active ? TSI_NO_MEMORY : TSI_STALE;
 }
 
-TsiOutcome tsi_shared_alloc(TsiBinding* b, TsiRef ref, size_t size, unsigned cls, size_t align, void** out, TsiIssue* issue,
-                            TsiBudgetEvents* e) {
+TsiOutcome tsi_shared_alloc(TsiBinding* b, TsiRef ref, size_t size, unsigned cls, size_t align, void** out,
+                            TsiIssue* issue, TsiBudgetEvents* e) {
     TsiHeap* h;
     uint32_t seen;
     e->soft = e->hard = b->budget.soft = b->budget.hard = 0;

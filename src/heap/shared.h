@@ -10,10 +10,10 @@
 typedef enum TsiOutcome { TSI_GOT, TSI_AGAIN, TSI_STALE, TSI_NO_MEMORY, TSI_OVER } TsiOutcome;
 
 /* Any class and size, in the incarnation `ref`. *e: budgets that were passed or in the way. */
-TsiOutcome tsi_shared_alloc(TsiBinding* b, TsiRef ref, size_t size, unsigned cls, size_t align, void** out, TsiIssue* issue,
-                            TsiBudgetEvents* e);
-/* Waits until no thread is inside a claim on the heap, which is HELD. proven: a membarrier has passed; else false when some thread
- * but b's may be inside unseen. No lock held. */
+TsiOutcome tsi_shared_alloc(TsiBinding* b, TsiRef ref, size_t size, unsigned cls, size_t align, void** out,
+                            TsiIssue* issue, TsiBudgetEvents* e);
+/* Waits until no thread is inside a claim on the heap, which is HELD. proven: a membarrier has passed; else false when
+ * some thread but b's may be inside unseen. No lock held. */
 bool tsi_shared_wait(TsiArena* a, const TsiHeap* h, const TsiBinding* b, bool proven);
 /* Makes the lists of a heap anew that nobody claims in: after a trim, in a fork child. Stripe held. */
 void tsi_shared_rebuild(TsiArena* a, TsiHeap* h);

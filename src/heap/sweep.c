@@ -15,10 +15,10 @@
  *   S2  What a walk does (trim, drain, release) follows the state read under the stripe, so a later,
  *       stronger close that finds a heap revoked by an earlier sweep need not wait for it.
  *   S3  Another thread's heap that another sweep has revoked is left to that sweep, by ticket: its busy would have to
- *       be read after a barrier that followed *its* revocation. The sweeping thread's own heaps it takes whoever revoked
- *       them: it is inside no bracket. In shared mode an end waits for that sweep (await_held_locked in close.c).
- *       A sweep whose membarrier has failed takes heaps of fenced owners only (bracket.h) and gives its ticket back for the others:
- *       then they are any later sweep's, or their owner's.
+ *       be read after a barrier that followed *its* revocation. The sweeping thread's own heaps it takes whoever
+ *       revoked them: it is inside no bracket. In shared mode an end waits for that sweep (await_held_locked in
+ *       close.c). A sweep whose membarrier has failed takes heaps of fenced owners only (bracket.h) and gives its
+ *       ticket back for the others: then they are any later sweep's, or their owner's.
  *   S4  A record is reused only when it has drained and nothing pins it; a sweep pins it.
  * Freers wait for a walk only if they empty a slab of an incarnation of the same stripe that has ended.
  */
@@ -113,7 +113,8 @@ static void walk_locked(TsiSweep* w, TsiHeap* h, uint32_t skip) {
     tsi_store_relaxed(&h->slab_bytes, kept_bytes);
 }
 
-/* Takes a heap nobody is inside of, except on the slab `skip`. `word` is REVOKED, HELD or DETACHED, or LIVE for the caller's own. */
+/* Takes a heap nobody is inside of, except on the slab `skip`. `word` is REVOKED, HELD or DETACHED, or LIVE for the
+ * caller's own. */
 static void seize_locked(TsiSweep* w, TsiHeap* h, uint64_t word, uint32_t skip) {
     TsiArena* a = w->arena;
     bool detached = tsi_heap_state(word) == TSI_HEAP_DETACHED, shared = tsi_heap_state(word) == TSI_HEAP_HELD;
@@ -130,7 +131,8 @@ static void seize_locked(TsiSweep* w, TsiHeap* h, uint64_t word, uint32_t skip) 
             tsi_store_seq(&h->word, tsi_heap_word(owner->index, TSI_HEAP_RETIRE));
             tsi_heap_detach_locked(owner, h);
         } else {
-            tsi_store_seq(&h->word, tsi_heap_word((uint32_t)(word >> 8), detached ? TSI_HEAP_DETACHED : TSI_HEAP_RETIRE));
+            tsi_store_seq(&h->word,
+                          tsi_heap_word((uint32_t)(word >> 8), detached ? TSI_HEAP_DETACHED : TSI_HEAP_RETIRE));
         }
         return;
     }
@@ -151,13 +153,16 @@ static void seize_locked(TsiSweep* w, TsiHeap* h, uint64_t word, uint32_t skip) 
 TsiHeap* tsi_busy_heap(TsiArena* a, uint64_t busy, uint32_t* slab_id) {
     TsiSpace* s = &a->space;
     bool region = busy - (uint64_t)(uintptr_t)s->regions < (uint64_t)s->chunk_count << TSI_REGIONS_SHIFT;
-    if (!region && busy - (uint64_t)(uintptr_t)s->meta >= (uint64_t)s->chunk_count << TSI_META_SHIFT) return NULL; /* no_line */
+    /* no_line */
+    if (!region && busy - (uint64_t)(uintptr_t)s->meta >= (uint64_t)s->chunk_count << TSI_META_SHIFT) return NULL;
     uint32_t line_id = region ? 0 : tsi_line_id(s, (const TsiLine*)(uintptr_t)busy);
-    uint32_t named = region ? tsi_region_id(s, (const TsiRegion*)(uintptr_t)busy) : 0, chunk = region ? named >> 8 : line_id >> 10;
+    uint32_t named = region ? tsi_region_id(s, (const TsiRegion*)(uintptr_t)busy) : 0,
+             chunk = region ? named >> 8 : line_id >> 10;
     unsigned cls = tsi_chunk_class(s, chunk);
     if (cls == 0 || cls == TSI_CLASS_LARGE || cls == TSI_CLASS_CONT || tsi_class_is_region(cls) != region) return NULL;
     /* The chunk may have changed class since the line was found: it need not be one of this class's. */
-    uint32_t slab = region ? named & (TSI_CHUNK_SLABS - 1) : (line_id & (TSI_CHUNK_LINES - 1)) >> s->classes->c[cls].lines_log2;
+    uint32_t slab =
+        region ? named & (TSI_CHUNK_SLABS - 1) : (line_id & (TSI_CHUNK_LINES - 1)) >> s->classes->c[cls].lines_log2;
     if (slab >= tsi_chunk_slab_count(s, cls)) return NULL;
     *slab_id = chunk << 8 | slab;
     uint64_t tag = tsi_load_seq(&tsi_slab(s, *slab_id)->tag);
@@ -170,10 +175,12 @@ void tsi_bracket_missed(TsiBinding* b) {
     tsi_bracket_clear(b);
     TsiHeap* h = tsi_busy_heap(b->arena, busy, &slab_id);
     uint64_t word = h != NULL ? tsi_load_relaxed(&h->word) : 0;
-    if (h != NULL && (uint32_t)(word >> 8) == b->index && tsi_heap_state(word) != TSI_HEAP_LIVE) tsi_handover(b, h); /* B3 */
+    /* B3 */
+    if (h != NULL && (uint32_t)(word >> 8) == b->index && tsi_heap_state(word) != TSI_HEAP_LIVE) tsi_handover(b, h);
 }
 
-/* What the owner of a heap with our ticket is inside of: 0 nothing of it, a slab of it (id + 1), or UINT32_MAX for all. */
+/* What the owner of a heap with our ticket is inside of: 0 nothing of it, a slab of it (id + 1), or UINT32_MAX for
+ * all. */
 static uint32_t busy_in(TsiArena* a, TsiHeap* h, TsiBinding* owner) {
     /* acquire: pairs with the releases in bracket.h; after our membarrier it names what the owner is in.
      * seq_cst for the fenced form. */
@@ -190,7 +197,8 @@ static uint32_t busy_in(TsiArena* a, TsiHeap* h, TsiBinding* owner) {
 /* A heap with our ticket that may have somebody inside whom we cannot see. */
 static void forsake_locked(TsiHeap* h, bool active) {
     h->revoker = TSI_NO_TICKET;
-    if (active && tsi_load_relaxed(&h->word) == TSI_HELD_WORD) tsi_store_seq(&h->word, TSI_SHARED_WORD); /* nothing was taken */
+    /* nothing was taken */
+    if (active && tsi_load_relaxed(&h->word) == TSI_HELD_WORD) tsi_store_seq(&h->word, TSI_SHARED_WORD);
 }
 
 static void seize_all_locked(TsiSweep* w) {
@@ -252,7 +260,8 @@ static void handover_locked(TsiSweep* w, TsiBinding* b) {
     bool asked = false;
     for (uint32_t at = w->inc->heaps; at != 0 && !asked; at = tsi_heap(w->arena, at - 1)->inc_next) {
         uint64_t word = tsi_load_seq(&tsi_heap(w->arena, at - 1)->word);
-        asked = (uint32_t)(word >> 8) == b->index && (tsi_heap_state(word) == TSI_HEAP_RETIRE || tsi_heap_state(word) == TSI_HEAP_REVOKED);
+        asked = (uint32_t)(word >> 8) == b->index &&
+                (tsi_heap_state(word) == TSI_HEAP_RETIRE || tsi_heap_state(word) == TSI_HEAP_REVOKED);
     }
     for (uint32_t at = w->inc->heaps; at != 0 && asked; at = tsi_heap(w->arena, at - 1)->inc_next) {
         uint64_t live = tsi_heap_word(b->index, TSI_HEAP_LIVE);
@@ -314,7 +323,8 @@ static TsiHeap* asked_for(TsiBinding* b) {
     return NULL;
 }
 
-/* Also lets go of what sweeps have left to the thread because they could not see it: it might never use those heaps again. */
+/* Also lets go of what sweeps have left to the thread because they could not see it: it might never use those heaps
+ * again. */
 void tsi_binding_fence(TsiBinding* b) {
     if (b->live_word == TSI_FENCED) return;
     b->live_word = TSI_FENCED;
@@ -345,7 +355,8 @@ void tsi_trim(TsiArena* a, TsiBinding* b, TsiBinding* only) {
     tsi_sweep_displaced(a, b);
     for (uint32_t index = 1; index < tsi_table_used(&a->phases.incs); index++) {
         TsiInc* i = tsi_inc(&a->phases, index);
-        if (tsi_load_relaxed(&i->heap_count) != 0 || tsi_load_relaxed(&i->slab_count) != 0) trim_inc(a, b, i, only, true);
+        if (tsi_load_relaxed(&i->heap_count) != 0 || tsi_load_relaxed(&i->slab_count) != 0)
+            trim_inc(a, b, i, only, true);
     }
 }
 

@@ -6,10 +6,11 @@
 
 #include "heap/settle.h"
 
-/* Both holds of the stripe, which is held on entry and on return; of one binding's heaps only when `only` is not NULL. The
- * incarnation is pinned. What was taken waits for tsi_sweep_finish. */
+/* Both holds of the stripe, which is held on entry and on return; of one binding's heaps only when `only` is not NULL.
+ * The incarnation is pinned. What was taken waits for tsi_sweep_finish. */
 void tsi_sweep_locked(TsiSweep* w, TsiBinding* only);
-/* Settles the only heap of an incarnation that has just been released; it is the caller's, which is inside no bracket. Stripe held. */
+/* Settles the only heap of an incarnation that has just been released; it is the caller's, which is inside no bracket.
+ * Stripe held. */
 void tsi_sweep_own_locked(TsiSweep* w, TsiHeap* h);
 /* Returns the empty slabs of one incarnation. */
 void tsi_trim_inc(TsiArena* a, TsiBinding* b, TsiInc* i);

@@ -30,8 +30,10 @@ static void line_init(TsiSpace* s, const TsiClass* c, uint32_t line_id, uint32_t
     tsi_store_relaxed(&tsi_remote(s, line_id)[1], tsi_remote_fresh(1, seq) | others >> 32);
 }
 
-/* Words of a slab that only the caller holds, and its new tag. False for a region that cannot be used again (region.h, R2). */
-static bool slab_open(TsiSpace* s, unsigned cls, uint32_t slab_id, uint32_t index, unsigned state, TsiOpen how, bool ready) {
+/* Words of a slab that only the caller holds, and its new tag. False for a region that cannot be used again (region.h,
+ * R2). */
+static bool slab_open(TsiSpace* s, unsigned cls, uint32_t slab_id, uint32_t index, unsigned state, TsiOpen how,
+                      bool ready) {
     const TsiClass* c = &s->classes->c[cls];
     uint32_t heap_at = state == TSI_SLAB_OWNED ? index * (uint32_t)sizeof(TsiHeap) : 0;
     TsiSlab* slab = tsi_slab(s, slab_id);

@@ -19,8 +19,8 @@ typedef enum TsiOpen {
 bool tsi_slab_take(TsiBinding* b, TsiHeap* h, unsigned cls, TsiOpen how, uint32_t* slab_id);
 /* The same of two regions that are the halves of a huge page. */
 bool tsi_huge_take(TsiBinding* b, TsiHeap* h, uint32_t slab_ids[2]);
-/* A large object in an incarnation; NULL without memory, against a budget, or when ref is not ACTIVE any more. The caller keeps
- * the record from being reused; no stripe is held. */
+/* A large object in an incarnation; NULL without memory, against a budget, or when ref is not ACTIVE any more. The
+ * caller keeps the record from being reused; no stripe is held. */
 void* tsi_large_alloc(TsiBinding* b, TsiRef ref, size_t size, size_t align, TsiIssue* issue);
 /* Which of a class's counters by label an incarnation counts in. */
 unsigned tsi_lane_of(TsiArena* a, TsiInc* i);

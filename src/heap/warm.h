@@ -1,10 +1,11 @@
 /*
  * warm.h - slabs of no epoch that keep their pages, so that the next phase need not fault them in.
  *
- * Each binding has a store of its own, without a lock that is waited for: up to a share, half of what the budget of the allocator
- * starts with, which it is granted in blocks. What its ends return beyond that goes to the stock (mem/stock.h), which
- * belongs to nobody, as far as the budget has learned to allow it; the rest goes to the system. With a fixed budget there
- * is no stock, and when a store is full and little is to be put, the oldest slabs go to the system together.
+ * Each binding has a store of its own, without a lock that is waited for: up to a share, half of what the budget of the
+ * allocator starts with, which it is granted in blocks. What its ends return beyond that goes to the stock
+ * (mem/stock.h), which belongs to nobody, as far as the budget has learned to allow it; the rest goes to the system.
+ * With a fixed budget there is no stock, and when a store is full and little is to be put, the oldest slabs go to the
+ * system together.
  *
  * A store is behind a try-lock: a thread that does not get it goes to the pool instead, so a trim, or a look, can empty
  * the stores of idle threads.
@@ -14,12 +15,14 @@
 
 #include "heap/arena.h"
 
-/* Takes a chain of returned slabs (by `next`) and gives back what it did not keep. b may be NULL. learn: as in TsiSweep. */
+/* Takes a chain of returned slabs (by `next`) and gives back what it did not keep. b may be NULL. learn: as in
+ * TsiSweep. */
 uint32_t tsi_warm_put(TsiArena* a, TsiBinding* b, uint32_t chain, bool learn);
 bool tsi_warm_take(TsiBinding* b, unsigned cls, uint32_t* slab_id);
 /* Purges what a binding keeps and returns its share of the budget. Any thread; false when busy. */
 bool tsi_warm_flush(TsiBinding* b);
-/* Some of the binding's share, at least so much, for what it keeps elsewhere (ready.h): b->warm.lent rises. Own thread. */
+/* Some of the binding's share, at least so much, for what it keeps elsewhere (ready.h): b->warm.lent rises. Own
+ * thread. */
 bool tsi_warm_lend(TsiBinding* b, size_t bytes);
 /* All that is lent goes back to the budget. Any thread. */
 void tsi_warm_call_in(TsiBinding* b);

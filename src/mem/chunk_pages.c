@@ -1,10 +1,10 @@
 /*
  * chunk_pages.c - pages of the bookkeeping of chunks that have no slab in use.
  *
- * All of it goes: words of slabs and lines, records and maps of regions, counts of handles, entries. What old addresses and
- * handles are judged by is in the chunk's floors (space.c), and zeros match none of them: a tag of 0 is in the pool,
- * a remote word has no seq of 0, a region's generation 0 is nobody's. Two things outlive a slab, and keep their pages
- * until they are over:
+ * All of it goes: words of slabs and lines, records and maps of regions, counts of handles, entries. What old addresses
+ * and handles are judged by is in the chunk's floors (space.c), and zeros match none of them: a tag of 0 is in the
+ * pool, a remote word has no seq of 0, a region's generation 0 is nobody's. Two things outlive a slab, and keep their
+ * pages until they are over:
  *
  *   G1 A slab's link in an inbox. Whoever gives the pages back claims the links of all of the chunk's slabs, as a
  *       freer does that pushes (heap/line.c, T3): so none is in an inbox, and who is about to push claims its link
@@ -99,7 +99,8 @@ void tsi_chunk_leave(TsiSpace* s, uint32_t chunk) {
     if (tsi_load_relaxed(&k->meta_pages) != 0) leave_meta(s, chunk);
     if (tsi_load_relaxed(&k->region_pages) != 0) leave_regions(s, chunk);
     bool page = tsi_os.page_bytes == (size_t)1 << TSI_ENTRIES_SHIFT, has = tsi_load_relaxed(&k->entries_class) != 0;
-    if (page && has && purge((uint8_t*)tsi_entries_of(s, chunk), tsi_os.page_bytes)) tsi_store_relaxed(&k->entries_class, 0);
+    if (page && has && purge((uint8_t*)tsi_entries_of(s, chunk), tsi_os.page_bytes))
+        tsi_store_relaxed(&k->entries_class, 0);
     uint8_t* counts = s->counts + ((size_t)chunk << TSI_COUNTS_SHIFT);
     if (k->counts_committed && purge(counts, (size_t)1 << TSI_COUNTS_SHIFT)) tsi_written_forget_counts(k);
 }

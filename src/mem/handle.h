@@ -5,12 +5,12 @@
  *
  * The generation is a keyed bijection of (gen_base of the slab + count of the slot / 2). The count is
  * even while the slot can be in use and odd from a free until the owner takes the slot in again; when
- * the slab leaves its incarnation the base rises past every count used. A value is therefore never issued twice for a slot, and
- * two allocators, having different keys, issue different handles for their first objects.
- * Count words are {0:1, seq:31, count:32}, seq as in remote words: a word of another incarnation reads as count 0, so nothing
- * has to be cleared, and a compare-exchange by a thread that slept through a release fails to
- * matter. The bijection is one xorshift-multiply step (e.g. M. E. O'Neill, "PCG", 2014) on 30 bits: it keeps mistakes from
- * matching, not attackers.
+ * the slab leaves its incarnation the base rises past every count used. A value is therefore never issued twice for a
+ * slot, and two allocators, having different keys, issue different handles for their first objects.
+ * Count words are {0:1, seq:31, count:32}, seq as in remote words: a word of another incarnation reads as count 0, so
+ * nothing has to be cleared, and a compare-exchange by a thread that slept through a release fails to
+ * matter. The bijection is one xorshift-multiply step (e.g. M. E. O'Neill, "PCG", 2014) on 30 bits: it keeps mistakes
+ * from matching, not attackers.
  */
 #ifndef TSI_MEM_HANDLE_H
 #define TSI_MEM_HANDLE_H

@@ -16,14 +16,15 @@
  *
  * Remote words  0: bits:32 | inc:31 | token:1   1: inc:31 | 0:1 | bits:32. inc is seq's low 31 bits; a free of an older
  *          incarnation cannot pass its compare-exchange. The token (word 0 only) is there while
- *          the owner of a full line wants to hear of free slots. The bits of both lie side by side in memory, so that an
- *          owner's free sees them in one load.
+ *          the owner of a full line wants to hear of free slots. The bits of both lie side by side in memory, so that
+ *          an owner's free sees them in one load.
  *
- * home     names the heap (its offset among the heap records) that the slab is in; 0 from the moment the slab leaves it until
- *          the next one takes it, and in purged bookkeeping.
+ * home     names the heap (its offset among the heap records) that the slab is in; 0 from the moment the slab leaves it
+ *          until the next one takes it, and in purged bookkeeping.
  *
- * heap_at  the same, while the heap's owner may free slots of this line with plain stores and without a look at anything
- *          else. It is 0 while the line is PARKED, so that its first free files it, RETIRED, or has issued handles.
+ * heap_at  the same, while the heap's owner may free slots of this line with plain stores and without a look at
+ *          anything else. It is 0 while the line is PARKED, so that its first free files it, RETIRED, or has issued
+ *          handles.
  *
  * freed    has the bits of a line's holes (size_class.h) for ever, so that they refuse what starts no object.
  *
@@ -56,7 +57,8 @@ typedef struct TsiSlab {
     uint32_t next, prev;       /* slab id + 1; a heap's chain, an orphan list, a warm or pool list */
     _Atomic uint32_t extra;            /* LARGE: usable KiB; else the next PARTIAL slab of a sweep, id + 1 */
     _Atomic uint32_t inbox;    /* 0 = in no inbox, 1 = last in one, else next slab id + 2; outlives incarnations */
-    _Atomic uint32_t gone;     /* pages given back while the slab still holds objects; others read it as a hint. LARGE: an end has looked at it */
+    /* pages given back while the slab still holds objects; others read it as a hint. LARGE: an end has looked at it */
+    _Atomic uint32_t gone;
 } TsiSlab;
 
 typedef struct TsiLine {
@@ -69,7 +71,8 @@ typedef struct TsiLine {
     _Atomic uint32_t home;      /* owner: whose it is */
     uint32_t link;              /* owner: next line with room, line id + 1 */
     _Atomic uint8_t flags;      /* owner writes */
-    _Atomic uint8_t handled;    /* a handle was issued here in this incarnation: frees are counted; owner writes, and see handles.h */
+    /* a handle was issued here in this incarnation: frees are counted; owner writes, and see handles.h */
+    _Atomic uint8_t handled;
     uint8_t shift;              /* of its class's unit */
     uint8_t unused_;
 } TsiLine; /* 64 bytes: one cache line for everything a plain free touches */
@@ -88,8 +91,10 @@ typedef struct TsiRegion {
     _Atomic uint32_t issued;   /* owner: starts, gaps included */
     _Atomic uint32_t freed;    /* owner: of those it has freed, gaps included */
     _Atomic uint32_t rel;      /* owner: bytes used */
-    _Atomic uint32_t lim;      /* owner: bytes that the fast path may use; of an orphan what it was counted for, see late.c */
-    _Atomic(uint8_t*) base;    /* payload; with the map written as the region is opened, and read by snapshots that come late */
+    /* owner: bytes that the fast path may use; of an orphan what it was counted for, see late.c */
+    _Atomic uint32_t lim;
+    /* payload; with the map written as the region is opened, and read by snapshots that come late */
+    _Atomic(uint8_t*) base;
     _Atomic(_Atomic uint8_t*) map; /* NULL where the record's page has gone: see tsi_region_map */
     _Atomic uint64_t gone;     /* parts given back while the region still holds objects; others read it as a hint */
     _Atomic uint32_t heap_at;  /* as in a line */
@@ -124,7 +129,9 @@ TSI_INLINE uint32_t tsi_seq_next(uint32_t seq) { return ((seq + 1) & 0x7fffffffu
 TSI_INLINE uint64_t tsi_remote_fresh(unsigned half, uint32_t seq) {
     return (uint64_t)(seq & TSI_INC_MASK) << (half == 0 ? 1 : 33);
 }
-TSI_INLINE uint32_t tsi_remote_seq(unsigned half, uint64_t word) { return (uint32_t)(half == 0 ? word : word >> 32) >> 1; }
+TSI_INLINE uint32_t tsi_remote_seq(unsigned half, uint64_t word) {
+    return (uint32_t)(half == 0 ? word : word >> 32) >> 1;
+}
 TSI_INLINE bool tsi_remote_is(unsigned half, uint64_t word, uint32_t seq) {
     return tsi_remote_seq(half, word) == (seq & TSI_INC_MASK);
 }
@@ -134,9 +141,9 @@ TSI_INLINE uint64_t tsi_remote_bit(unsigned slot) { return 1ull << (slot ^ 32); 
 TSI_INLINE uint64_t tsi_remote_mask(unsigned half) { return half == 0 ? ~0ull << 32 : ~0ull >> 32; }
 /* Both remote words of a line as one word of slots. */
 TSI_INLINE uint64_t tsi_remote_bits(uint64_t w0, uint64_t w1) { return w0 >> 32 | w1 << 32; }
-/* The same, for the owner: what it asks for is whether a slot was freed by others before this call, so the halves need not be
- * of one moment. One load of the eight bytes in the middle: each half is written as part of a whole word. Only bits that others set are asked for,
- * so it does no harm if some processor reads it in parts. */
+/* The same, for the owner: what it asks for is whether a slot was freed by others before this call, so the halves need
+ * not be of one moment. One load of the eight bytes in the middle: each half is written as part of a whole word. Only
+ * bits that others set are asked for, so it does no harm if some processor reads it in parts. */
 TSI_INLINE uint64_t tsi_remote_seen(const TsiLine* l) {
 #if TSI_WATCHED_THREADS || __BYTE_ORDER__ != __ORDER_LITTLE_ENDIAN__
     return tsi_remote_bits(tsi_load_relaxed(&l->remote[0]), tsi_load_relaxed(&l->remote[1]));

@@ -5,10 +5,11 @@
  * any thread and any class may take them, regions of every size and large objects, too. A chunk that has some is opened
  * before any other. While a chunk holds a slab of a class, its other pages serve that class alone.
  *
- * The budget bounds what is kept, here and in the stores of threads (heap/warm.h), which are granted parts of it. It starts
- * at `start` and learns up to `limit`: what ends give back for want of budget, and what is taken from the system again within
- * about 100 ms, was given back in vain, and the budget rises by it. For each second in which less than half of it was needed
- * it falls by half, never below its start. A limit that is not above the start switches learning off, and with it the stock.
+ * The budget bounds what is kept, here and in the stores of threads (heap/warm.h), which are granted parts of it. It
+ * starts at `start` and learns up to `limit`: what ends give back for want of budget, and what is taken from the system
+ * again within about 100 ms, was given back in vain, and the budget rises by it. For each second in which less than
+ * half of it was needed it falls by half, never below its start. A limit that is not above the start switches learning
+ * off, and with it the stock.
  *
  * Invariants
  *   K1  A page in the stock is in no slab that is out of the pool: taking a slab takes its pages out. Under the lock.
@@ -39,9 +40,11 @@ void tsi_stock_rebuild(TsiSpace* s);
 /* ---- without it ---- */
 /* Room of the budget, all of `bytes` or less, in steps of `step`. */
 uint64_t tsi_stock_reserve(TsiSpace* s, uint64_t bytes, uint64_t step);
-TSI_INLINE void tsi_stock_unreserve(TsiSpace* s, uint64_t bytes) { (void)tsi_add_relaxed(&s->stock.left, (int64_t)bytes); }
-/* How many of the slabs, which it sorts, may stay: the first so many. Their room is taken; the others are to go, with `learn`
- * for want of budget. */
+TSI_INLINE void tsi_stock_unreserve(TsiSpace* s, uint64_t bytes) {
+    (void)tsi_add_relaxed(&s->stock.left, (int64_t)bytes);
+}
+/* How many of the slabs, which it sorts, may stay: the first so many. Their room is taken; the others are to go, with
+ * `learn` for want of budget. */
 unsigned tsi_stock_choose(TsiSpace* s, uint32_t* slab_ids, unsigned n, bool learn);
 /* Ends give so much back for want of budget. */
 void tsi_stock_note_gone(TsiSpace* s, uint64_t bytes);

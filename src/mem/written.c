@@ -26,9 +26,12 @@ void tsi_written_counts(TsiSpace* s, uint32_t slab_id) {
     const TsiClass* c = tsi_slab_class(s, slab_id);
     unsigned shift = tsi_log2(tsi_os.page_bytes);
     size_t line_bytes = ((size_t)1 << TSI_COUNTS_SHIFT) / TSI_CHUNK_LINES;
-    size_t from = (tsi_first_line(c, slab_id) & (TSI_CHUNK_LINES - 1)) * line_bytes, to = from + (line_bytes << c->lines_log2);
-    for (size_t page = from >> shift; page << shift < to; page++) /* a sum for readers of statistics: nothing is ordered by it */
-        atomic_fetch_or_explicit(&s->chunks[slab_id >> 8].counts_pages[page >> 6], 1ull << (page & 63), memory_order_relaxed);
+    size_t from = (tsi_first_line(c, slab_id) & (TSI_CHUNK_LINES - 1)) * line_bytes,
+           to = from + (line_bytes << c->lines_log2);
+    /* a sum for readers of statistics: nothing is ordered by it */
+    for (size_t page = from >> shift; page << shift < to; page++)
+        atomic_fetch_or_explicit(&s->chunks[slab_id >> 8].counts_pages[page >> 6], 1ull << (page & 63),
+                                 memory_order_relaxed);
 }
 
 void tsi_written_forget_lines(TsiChunk* k) {

@@ -12,16 +12,17 @@
  *
  * After the membarrier every give that follows sees the waiter; one that looked before has its store visible, so
  * the waiter does not sleep on it. Whoever takes the lock in between gives it back after the membarrier. Without
- * membarrier give is an exchange; a waiter whose membarrier has failed sleeps a millisecond at a time. Sleeping is by futex, as in U. Drepper, "Futexes Are Tricky" (2011). Not recursive, 8
- * bytes, zero is free, so a fork child can reset it by storing 0. Model: tests/models/lock_give.pml.
+ * membarrier give is an exchange; a waiter whose membarrier has failed sleeps a millisecond at a time. Sleeping is by
+ * futex, as in U. Drepper, "Futexes Are Tricky" (2011). Not recursive, 8 bytes, zero is free, so a fork child can reset
+ * it by storing 0. Model: tests/models/lock_give.pml.
  *
- * A lock may lie in a record whose page goes back (os/table.h): its holder then is who gives the page back, and it reads as free
- * afterwards. A waiter that came meanwhile is no longer counted. So nobody sleeps longer than some milliseconds at a time, and who is
- * no longer counted does not count itself off.
+ * A lock may lie in a record whose page goes back (os/table.h): its holder then is who gives the page back, and it
+ * reads as free afterwards. A waiter that came meanwhile is no longer counted. So nobody sleeps longer than some
+ * milliseconds at a time, and who is no longer counted does not count itself off.
  *
- * Lock order, outermost first: domain, segment, registry, ring, incarnation stripe, pool, labels, table, close log, profile, a label's drains. A lock is held for
- * bounded work only; the pool's, the tables' and the registry's may cover a system call that commits memory or gives
- * bookkeeping back, in shared mode a stripe's as well, the others none.
+ * Lock order, outermost first: domain, segment, registry, ring, incarnation stripe, pool, labels, table, close log,
+ * profile, a label's drains. A lock is held for bounded work only; the pool's, the tables' and the registry's may cover
+ * a system call that commits memory or gives bookkeeping back, in shared mode a stripe's as well, the others none.
  */
 #ifndef TSI_OS_LOCK_H
 #define TSI_OS_LOCK_H

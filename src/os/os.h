@@ -33,20 +33,22 @@ typedef struct TsiOs {
     void* (*reserve)(size_t bytes);
     /* Makes whole pages readable and writable; 0 or an errno value. */
     int (*commit)(void* p, size_t bytes);
-    /* Gives whole pages back; their content becomes zero. 0 or an errno value. UNCOMMIT: as reserved, without wishes. */
+    /* Gives whole pages back; their content becomes zero. 0 or an errno value. UNCOMMIT: as reserved, without
+     * wishes. */
     int (*purge)(void* p, size_t bytes, TsiPurgeHow how);
     void (*unmap)(void* p, size_t bytes);
     /* Of a reserved range: fill it with huge pages where it can be; a wish. */
     void (*prefer_huge)(void* p, size_t bytes);
     /* The wish is taken back: what was given back of a huge page does not come again. */
     void (*avoid_huge)(void* p, size_t bytes);
-    /* Of a reserved range: pages touched for the first time from here on come from that memory node, as long as it has any;
-     * a wish. */
+    /* Of a reserved range: pages touched for the first time from here on come from that memory node, as long as it has
+     * any; a wish. */
     void (*prefer_node)(void* p, size_t bytes, unsigned node);
     /* Memory node of the processor that runs this; it may run elsewhere right after. */
     unsigned (*node)(void);
-    /* All other running threads of the process have passed a full barrier when this returns true. False: perhaps not. The
-     * system may refuse a call after the registration at start: for want of memory, or by a filter installed since. */
+    /* All other running threads of the process have passed a full barrier when this returns true. False: perhaps not.
+     * The system may refuse a call after the registration at start: for want of memory, or by a filter installed
+     * since. */
     bool (*membarrier)(void);
     /* CLOCK_MONOTONIC */
     uint64_t (*now_ns)(void);
@@ -75,8 +77,8 @@ extern TsiOs tsi_os;
 void tsi_os_init(void);
 /* Renews per-process kernel registrations in a fork child. */
 void tsi_os_after_fork(void);
-/* Lets other threads run while the caller waits. *turn counts its turns, from 0: from the 64th on it sleeps for 50 us, so that a
- * thread of lower priority gets the processor, too. Not a cancellation point. */
+/* Lets other threads run while the caller waits. *turn counts its turns, from 0: from the 64th on it sleeps for 50 us,
+ * so that a thread of lower priority gets the processor, too. Not a cancellation point. */
 void tsi_os_yield(unsigned* turn);
 /* Environment variable, NULL in set-user-id programs. */
 const char* tsi_os_getenv(const char* name);

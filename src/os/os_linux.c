@@ -31,7 +31,11 @@
 #define MADV_FREE 8
 #endif
 enum { MPOL_PREFERRED = 1 };
-enum { MEMBARRIER_GLOBAL = 1 << 0, MEMBARRIER_PRIVATE_EXPEDITED = 1 << 3, MEMBARRIER_REGISTER_PRIVATE_EXPEDITED = 1 << 4 };
+enum {
+    MEMBARRIER_GLOBAL = 1 << 0,
+    MEMBARRIER_PRIVATE_EXPEDITED = 1 << 3,
+    MEMBARRIER_REGISTER_PRIVATE_EXPEDITED = 1 << 4
+};
 
 static void* map_reserved(void* at, size_t bytes, int flags) {
     void* p = mmap(at, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | flags, -1, 0);
@@ -89,7 +93,8 @@ static unsigned os_node(void) {
 /* The one for all processes takes milliseconds, and needs neither memory nor a registration. */
 static bool os_membarrier(void) {
     int saved = errno;
-    bool done = syscall(SYS_membarrier, MEMBARRIER_PRIVATE_EXPEDITED, 0) == 0 || syscall(SYS_membarrier, MEMBARRIER_GLOBAL, 0) == 0;
+    bool done = syscall(SYS_membarrier, MEMBARRIER_PRIVATE_EXPEDITED, 0) == 0 ||
+                syscall(SYS_membarrier, MEMBARRIER_GLOBAL, 0) == 0;
     errno = saved;
     return done;
 }
@@ -229,7 +234,9 @@ static int os_memfd(const char* name) {
     return (int)syscall(SYS_memfd_create, name, CLOEXEC | ALLOW_SEALING);
 }
 
-static int os_reserve_file(int fd, size_t offset, size_t bytes) { return posix_fallocate(fd, (off_t)offset, (off_t)bytes); }
+static int os_reserve_file(int fd, size_t offset, size_t bytes) {
+    return posix_fallocate(fd, (off_t)offset, (off_t)bytes);
+}
 
 static void os_complain(const char* bytes, size_t n) { (void)!syscall(SYS_write, STDERR_FILENO, bytes, n); }
 
@@ -297,7 +304,8 @@ static void init_ticks(void) {
     char source[8] = "";
     int may = 0;
     bool invariant = __get_cpuid(0x80000007, &a, &b, &c, &d) != 0 && (d & 1 << 8) != 0;
-    bool trusted = read_file("/sys/devices/system/clocksource/clocksource0/current_clocksource", source, 4) == 4 && memcmp(source, "tsc\n", 4) == 0;
+    bool trusted = read_file("/sys/devices/system/clocksource/clocksource0/current_clocksource", source, 4) == 4 &&
+                   memcmp(source, "tsc\n", 4) == 0;
     bool allowed = prctl(PR_GET_TSC, &may, 0, 0, 0) == 0 && may == PR_TSC_ENABLE;
     has_ticks = invariant && trusted && allowed;
 }

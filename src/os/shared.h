@@ -3,7 +3,8 @@
  *
  * A memfd that can neither shrink nor grow; where the kernel has none, a file in a folder of the user that nobody else
  * may enter, without a name once it is open. Either is kept open, because readers find it in /proc/PID/fd. Pages are
- * reserved before they are touched, so a full file system is an error and no signal. Fork children do not have it mapped.
+ * reserved before they are touched, so a full file system is an error and no signal. Fork children do not have it
+ * mapped.
  */
 #ifndef TSI_OS_SHARED_H
 #define TSI_OS_SHARED_H
@@ -24,7 +25,8 @@ typedef struct TsiSharedName {
     const char *memfd, *file;
 } TsiSharedName;
 
-/* Makes one of `bytes` zeros, of which the first `reserve` may be touched. 0, or an errno value and *what has failed. */
+/* Makes one of `bytes` zeros, of which the first `reserve` may be touched. 0, or an errno value and *what has
+ * failed. */
 int tsi_shared_open(TsiShared* m, TsiSharedName name, size_t bytes, size_t reserve, const char** what);
 /* Makes further pages fit to be touched; 0 or an errno value. */
 int tsi_shared_reserve(const TsiShared* m, size_t offset, size_t bytes);

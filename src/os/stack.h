@@ -3,9 +3,9 @@
  *
  * A function compiled with frame pointers starts by pushing its caller's and points at that: {caller's frame, return
  * address}. The walk follows such pairs as long as each lies above the one before, aligned, within the mapping that the
- * stack pointer lies in. Neighbours make one mapping, a stack and what lies above it, and that may be gone since: so the kernel is
- * asked for each page before it is read. Code without frame pointers uses the register for anything, so the walk ends
- * early there, or, rarely, takes for a frame what is none.
+ * stack pointer lies in. Neighbours make one mapping, a stack and what lies above it, and that may be gone since: so
+ * the kernel is asked for each page before it is read. Code without frame pointers uses the register for anything, so
+ * the walk ends early there, or, rarely, takes for a frame what is none.
  */
 #ifndef TSI_OS_STACK_H
 #define TSI_OS_STACK_H

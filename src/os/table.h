@@ -20,8 +20,8 @@
  *       and high units empty.
  *
  * Pages go back when the records of idle units, which nobody has and which have pages, are more than twice those that
- * are taken and `keep` (tsi_table_tidy), and at trims. A load that takes and gives the same number again and again stays
- * below that.
+ * are taken and `keep` (tsi_table_tidy), and at trims. A load that takes and gives the same number again and again
+ * stays below that.
  */
 #ifndef TSI_OS_TABLE_H
 #define TSI_OS_TABLE_H
@@ -33,7 +33,8 @@ enum { TSI_TABLE_FIRST = 8 /* words of bits that need no page */ };
 
 typedef struct TsiTable TsiTable;
 /* Called under the table's lock. leave: the record's page is about to go; false: not now. stay: it has not gone after
- * all. back: the record, which reads as 0, is taken for the first time or for the first time since its page has gone. */
+ * all. back: the record, which reads as 0, is taken for the first time or for the first time since its page has
+ * gone. */
 typedef bool (*TsiTableLeave)(TsiTable* t, uint32_t index);
 typedef void (*TsiTableStay)(TsiTable* t, uint32_t index);
 

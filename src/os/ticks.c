@@ -2,7 +2,8 @@
 #include "os/ticks.h"
 
 enum {
-    FIRST_NS = 2000000,        /* between the first reading and the first line: its rate is off by less than one in 10,000 */
+    /* between the first reading and the first line: its rate is off by less than one in 10,000 */
+    FIRST_NS = 2000000,
     LONG_NS = 1000000000,      /* after so long the process may have been suspended: the rate is kept if it disagrees */
     STRIKES_MAX = 3,
     SLOWER_MAX_LOG2 = 1        /* a line goes at half the clock's rate at least */
@@ -13,7 +14,8 @@ static uint64_t rate_of(uint64_t ns, uint64_t counts) { return (uint64_t)((doubl
 /* Within an eighth. */
 static bool agrees(uint64_t rate, uint64_t with) { return rate > with - with / 8 && rate < with + with / 8; }
 
-/* What the line tells at most, at a count that may be past its end: as if it had been asked until then, but not for long. */
+/* What the line tells at most, at a count that may be past its end: as if it had been asked until then, but not for
+ * long. */
 static uint64_t line_ns(const TsiTickLine* l, uint64_t count) {
     uint64_t d = count - tsi_load_relaxed(&l->count);
     if (d > 2 * TSI_TICKS_SPAN) d = 2 * TSI_TICKS_SPAN;
@@ -52,7 +54,8 @@ static uint64_t draw_taken(TsiTicks* t, uint64_t count, uint64_t system_ns) {
         t->seen_ns = system_ns;
     }
     if (t->rate == 0 && system_ns - t->seen_ns < FIRST_NS) return system_ns;
-    if (t->rate != 0 && count - tsi_load_relaxed(&l->count) < TSI_TICKS_SPAN) return told; /* somebody has just drawn one */
+    /* somebody has just drawn one */
+    if (t->rate != 0 && count - tsi_load_relaxed(&l->count) < TSI_TICKS_SPAN) return told;
     uint64_t rate = next_rate(t, count, system_ns), base = told > system_ns ? told : system_ns;
     t->seen_count = count;
     t->seen_ns = system_ns;

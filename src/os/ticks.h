@@ -1,19 +1,19 @@
 /*
  * ticks.h - how long things take, by the monotonic clock read from the processor's counter, in half the time.
  *
- * A line is where the clock stood at one count and how fast it goes: ns = base + (count - its count) * rate. It is good for
- * SPAN counts, some tens of milliseconds; who reads later asks the system and draws the next line, which begins where the last
- * one stands, or ahead of it where the clock is, and never behind: so the clock that is told does not go back. One that
- * stands ahead of the system's, by less than a microsecond mostly, goes slower until it is level. Lines are drawn in two places
- * in turn, so that readers wait for nobody:
+ * A line is where the clock stood at one count and how fast it goes: ns = base + (count - its count) * rate. It is good
+ * for SPAN counts, some tens of milliseconds; who reads later asks the system and draws the next line, which begins
+ * where the last one stands, or ahead of it where the clock is, and never behind: so the clock that is told does not go
+ * back. One that stands ahead of the system's, by less than a microsecond mostly, goes slower until it is level. Lines
+ * are drawn in two places in turn, so that readers wait for nobody:
  *
  *   reader                           who draws line n
  *   n = lines     (acquire)          taken = 1, or leaves it      (compare-exchange)
  *   read place n & 1                 write place n & 1            (relaxed)
  *   lines == n ? else again          lines = n                    (release)
  *
- * A reader that sleeps while two lines are drawn finds `lines` changed. Where the counter cannot be trusted, `rate` stays 0
- * and each reading asks the system.
+ * A reader that sleeps while two lines are drawn finds `lines` changed. Where the counter cannot be trusted, `rate`
+ * stays 0 and each reading asks the system.
  */
 #ifndef TSI_OS_TICKS_H
 #define TSI_OS_TICKS_H
@@ -46,7 +46,8 @@ TSI_INLINE bool tsi_ticks_at(TsiTicks* t, uint64_t count, uint64_t* ns) {
     uint64_t n = tsi_load_acquire(&t->lines);
     TsiTickLine* l = &t->line[n & 1];
     /* acquire: before the second look at lines; pairs with the release of whoever draws the line after the next here */
-    uint64_t from = tsi_load_acquire(&l->count), base = tsi_load_acquire(&l->base_ns), rate = tsi_load_acquire(&l->rate);
+    uint64_t from = tsi_load_acquire(&l->count), base = tsi_load_acquire(&l->base_ns),
+             rate = tsi_load_acquire(&l->rate);
     *ns = base + ((count - from) * rate >> 32);
     return TSI_LIKELY(count - from < TSI_TICKS_SPAN && rate != 0) && TSI_LIKELY(tsi_load_relaxed(&t->lines) == n);
 }

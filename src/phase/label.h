@@ -5,14 +5,15 @@
  * every label that finds no room. Looking a label up takes no lock: names are published once and never
  * change; making one takes `lock`.
  *
- * Accounts are cumulative and written when a phase ends (samples: when they are taken). A thread that ends phases of a label
- * counts in a record of its own by plain stores (TsiPending, heap/charge.h), which goes to one of the label's eight shards, by
- * relaxed read-modify-writes, when the thread leaves or needs the record for another label. So threads that end phases at
- * once meet on no cache line. What is live is never counted: readers take it from the slabs. A reader reads the shards
- * first, then the threads' records, again if something has moved between them meanwhile, then the phases; a phase is marked as
- * posted before it is added, and what moves leaves the record before the shard has it. So a sum that races with an end misses it,
- * and never counts it twice; `shown` keeps what was told once from going back. So each sum that is told is at most the true one,
- * and what is told as live is what they leave: allocated + moved = freed + released + live, in every reading.
+ * Accounts are cumulative and written when a phase ends (samples: when they are taken). A thread that ends phases of a
+ * label counts in a record of its own by plain stores (TsiPending, heap/charge.h), which goes to one of the label's
+ * eight shards, by relaxed read-modify-writes, when the thread leaves or needs the record for another label. So threads
+ * that end phases at once meet on no cache line. What is live is never counted: readers take it from the slabs. A
+ * reader reads the shards first, then the threads' records, again if something has moved between them meanwhile, then
+ * the phases; a phase is marked as posted before it is added, and what moves leaves the record before the shard has it.
+ * So a sum that races with an end misses it, and never counts it twice; `shown` keeps what was told once from going
+ * back. So each sum that is told is at most the true one, and what is told as live is what they leave: allocated +
+ * moved = freed + released + live, in every reading.
  */
 #ifndef TSI_PHASE_LABEL_H
 #define TSI_PHASE_LABEL_H
@@ -42,7 +43,8 @@ typedef struct TsiHolding {
 
 /* Words only: TSI_LABEL_SUMS of them. */
 typedef struct TsiLabelSums {
-    _Atomic uint64_t ended, objects_allocated, bytes_allocated, objects_released, bytes_released, closed_slabs, pinned_slabs, slow;
+    _Atomic uint64_t ended, objects_allocated, bytes_allocated, objects_released, bytes_released, closed_slabs,
+        pinned_slabs, slow;
     _Atomic uint64_t objects_freed, bytes_freed; /* of phases that are over, or that went to another label */
     _Atomic uint64_t lock_fast, lock_contended;
 } TsiLabelSums;
@@ -70,7 +72,8 @@ typedef struct TsiLabel {
     _Atomic uint64_t objects_escaped __attribute__((aligned(64)));
     _Atomic uint64_t bytes_escaped, refusals, retries, swallowed;
     _Atomic uint64_t moves_begun, moves_ended; /* from threads' records to the shards */
-    _Atomic int64_t moved_objects, moved_bytes; /* live ones that relabelled phases have brought along, less those taken away */
+    /* live ones that relabelled phases have brought along, less those taken away */
+    _Atomic int64_t moved_objects, moved_bytes;
     uint64_t shown[TSI_LABEL_SHOWN]; /* sums that were told; under the registry's lock */
     TsiLock drain_lock;              /* a leaf: nothing is locked under it */
     uint32_t drain_root;             /* see draining.h */

@@ -202,8 +202,9 @@ static void section_reclamation(TsiText* t, const TsiDoctorView* v) {
         Close c = close_before(v, &end);
         put_close(t, &c);
     }
-    tsi_text_put(t, "   Kept warm: %s of a budget of %s; %s went back and came again at once.\n", tsi_word_bytes(g->warm_bytes).at,
-                 tsi_word_bytes(g->warm_budget_bytes).at, tsi_word_bytes(g->warm_regretted_bytes).at);
+    tsi_text_put(t, "   Kept warm: %s of a budget of %s; %s went back and came again at once.\n",
+                 tsi_word_bytes(g->warm_bytes).at, tsi_word_bytes(g->warm_budget_bytes).at,
+                 tsi_word_bytes(g->warm_regretted_bytes).at);
     if (kept != 0)
         put_kept(t, kept, v->purge_policy);
     else if (v->purge_policy == SLAB_PURGE_NEVER)

@@ -67,11 +67,12 @@ void tsi_health_sampling(TsiText* t, const SlabSamplingStats* s) {
         return;
     }
     Num n = a->alloc_samples;
-    tsi_text_put(t,
-                 "4. Sampling: %llu samples, one allocation in %u; on average %llu ns = cpu %llu + wait %llu + locks %llu; "
-                 "longest %llu ns; %llu dropped (more cpu than wall)\n",
-                 n, s->period, a->alloc_wall_ns_sum / n, a->alloc_cpu_ns_sum / n, a->alloc_wait_ns_sum / n, slept(a) / n,
-                 (Num)a->alloc_wall_ns_max, (Num)s->dropped);
+    tsi_text_put(
+        t,
+        "4. Sampling: %llu samples, one allocation in %u; on average %llu ns = cpu %llu + wait %llu + locks %llu; "
+        "longest %llu ns; %llu dropped (more cpu than wall)\n",
+        n, s->period, a->alloc_wall_ns_sum / n, a->alloc_cpu_ns_sum / n, a->alloc_wait_ns_sum / n, slept(a) / n,
+        (Num)a->alloc_wall_ns_max, (Num)s->dropped);
     put_verdict(t, a);
     if (s->lock_samples != 0)
         tsi_text_put(
@@ -213,7 +214,8 @@ void tsi_health_labels(TsiText* t, const TsiReport* r) {
 
 void tsi_health_segment(TsiText* t, const TsiSegmentHealth* h) {
     if (!h->asked) return;
-    tsi_text_put(t, "8. Segment: published %llu times, %llu attempts failed.\n", (Num)h->publications, (Num)h->failures);
+    tsi_text_put(t, "8. Segment: published %llu times, %llu attempts failed.\n", (Num)h->publications,
+                 (Num)h->failures);
     if (h->publications == 0 && h->what != NULL)
         tsi_text_action(t, "other processes cannot watch this allocator: %s: error %d (errno)", h->what, h->error);
     else if (h->failures != 0 && h->what != NULL)

@@ -15,10 +15,22 @@
 
 enum { MAPPINGS = 256, VALUES = 4 };
 /* Fields of Profile. */
-enum { SAMPLE_TYPE = 1, SAMPLE = 2, MAPPING = 3, LOCATION = 4, STRING = 6, PERIOD_TYPE = 11, PERIOD = 12, COMMENT = 13, DEFAULT_TYPE = 14 };
+enum {
+    SAMPLE_TYPE = 1,
+    SAMPLE = 2,
+    MAPPING = 3,
+    LOCATION = 4,
+    STRING = 6,
+    PERIOD_TYPE = 11,
+    PERIOD = 12,
+    COMMENT = 13,
+    DEFAULT_TYPE = 14
+};
 /* The first strings; 0 is the empty one. */
 enum { NONE, ALLOC_OBJECTS, COUNT, ALLOC_SPACE, BYTES, INUSE_OBJECTS, INUSE_SPACE, SPACE, LABEL, ERA, CLASS, FIXED };
-static const char* const fixed[FIXED] = {"", "alloc_objects", "count", "alloc_space", "bytes", "inuse_objects", "inuse_space", "space", "label", "era", "class"};
+static const char* const fixed[FIXED] = {"",      "alloc_objects", "count",       "alloc_space",
+                                         "bytes", "inuse_objects", "inuse_space", "space",
+                                         "label", "era",           "class"};
 
 typedef struct Message {
     size_t n;
@@ -209,7 +221,8 @@ static void write_all(Writer* w) {
 }
 
 size_t tsi_pprof_write(TsiArena* a, bool (*write)(void* ctx, const char* bytes, size_t n), void* ctx) {
-    const size_t stacks = TSI_PROFILE_STACKS * sizeof(TsiProfileStack), live = TSI_PROFILE_LIVE * sizeof(TsiProfileLive);
+    const size_t stacks = TSI_PROFILE_STACKS * sizeof(TsiProfileStack),
+                 live = TSI_PROFILE_LIVE * sizeof(TsiProfileLive);
     TsiScratch mem;
     if (!tsi_scratch_take(&mem, sizeof(Writer) + stacks + live + TSI_LABELS_MAX * sizeof(uint32_t))) return 0;
     uint8_t* at = mem.at;

@@ -11,12 +11,13 @@
  *   sequence = 2n              (release)          accept when sequence <= 2n + 2
  *
  * Invariants
- *   P1  Publication n is written to buffer n & 1, and sequence is 2n - 1 before its first word is. So while n is the latest
- *       complete one, nobody writes to its buffer.
- *   P2  A reader that sees sequence >= 2n sees every word of publication n: every store of the sequence is a release that
- *       pairs with its acquire, those of odd numbers, too, for they are what it sees most of the time a writer is at work.
- *   P3  A reader that sees a word of publication n + 2 sees, afterwards, sequence >= 2n + 3, and does not accept: the word's
- *       release comes after that store, and pairs with the acquire of the word. So what is accepted is whole.
+ *   P1  Publication n is written to buffer n & 1, and sequence is 2n - 1 before its first word is. So while n is the
+ *       latest complete one, nobody writes to its buffer.
+ *   P2  A reader that sees sequence >= 2n sees every word of publication n: every store of the sequence is a release
+ *       that pairs with its acquire, those of odd numbers, too, for they are what it sees most of the time a writer is
+ *       at work.
+ *   P3  A reader that sees a word of publication n + 2 sees, afterwards, sequence >= 2n + 3, and does not accept: the
+ *       word's release comes after that store, and pairs with the acquire of the word. So what is accepted is whole.
  *   P4  The sequence goes on when another allocator takes the slot; the serial in the buffer says whose it is.
  *   P5  What the writer relies on (sequence, states, places) is its own copy. The segment is written and never read.
  *   P6  Pages are reserved before they are written.
@@ -147,7 +148,8 @@ static bool segment_ready(uint64_t now) {
     if (seg.memory.base != NULL && tsi_load_relaxed(&seg.pid) == pid) return true;
     if (seg.memory.base != NULL) forget(); /* P7: a child that no handler has told */
     tsi_plan_make(&seg.plan, tsi_os.page_bytes);
-    int error = tsi_shared_open(&seg.memory, (TsiSharedName){"temporal-slab", "segment"}, seg.plan.total_bytes, seg.plan.buffers, &what);
+    int error = tsi_shared_open(&seg.memory, (TsiSharedName){"temporal-slab", "segment"}, seg.plan.total_bytes,
+                                seg.plan.buffers, &what);
     if (error != 0) return failed(what, error);
     tsi_store_relaxed(&seg.pid, pid);
     tsi_add_relaxed(&seg.segment, 1);

@@ -1,10 +1,10 @@
 /*
  * segment_profile.c - see segment_profile.h; how a publication is written and read, and P1 to P7, are in segment.c.
  *
- * A buffer: SlabProfileBuffer, the live samples, and the stacks, each as long as it is deep. It has room for full tables, so nothing
- * is ever left out; its pages are reserved before they are written, as many as this publication needs and 64 KiB more at a
- * time. Copied are the tables first, under the profile's lock, which nobody waits for while shared memory is reserved or
- * written.
+ * A buffer: SlabProfileBuffer, the live samples, and the stacks, each as long as it is deep. It has room for full
+ * tables, so nothing is ever left out; its pages are reserved before they are written, as many as this publication
+ * needs and 64 KiB more at a time. Copied are the tables first, under the profile's lock, which nobody waits for while
+ * shared memory is reserved or written.
  */
 #include "stats/segment_profile.h"
 
@@ -19,7 +19,8 @@
 #define STEP_BYTES ((size_t)64 << 10) /* reserved at a time */
 #define RETRY_NS 1000000000u
 
-_Static_assert(sizeof(SlabProfileBuffer) == 96 && sizeof(SlabProfileLive) == 24 && sizeof(SlabProfileStack) == 56, "layout");
+_Static_assert(sizeof(SlabProfileBuffer) == 96 && sizeof(SlabProfileLive) == 24 && sizeof(SlabProfileStack) == 56,
+               "layout");
 _Static_assert(TSI_LABEL_BYTES == sizeof((SlabProfileStack*)0)->label, "label");
 _Static_assert(sizeof(uintptr_t) == sizeof(uint64_t), "frames");
 
@@ -37,9 +38,12 @@ static struct {
 
 static TsiShareWord* word_at(size_t offset) { return (TsiShareWord*)(void*)(prof.memory.base + offset); }
 #define HEADER(field) word_at(offsetof(SlabSegmentHeader, field))
-#define SLOT(slot, field) word_at(SLAB_SEGMENT_HEADER_BYTES + (slot) * sizeof(SlabSegmentSlot) + offsetof(SlabSegmentSlot, field))
+#define SLOT(slot, field) \
+    word_at(SLAB_SEGMENT_HEADER_BYTES + (slot) * sizeof(SlabSegmentSlot) + offsetof(SlabSegmentSlot, field))
 
-static size_t buffer_at(unsigned slot, unsigned which) { return prof.buffers + (2 * (size_t)slot + which) * prof.buffer_bytes; }
+static size_t buffer_at(unsigned slot, unsigned which) {
+    return prof.buffers + (2 * (size_t)slot + which) * prof.buffer_bytes;
+}
 
 /* ---- the file ---- */
 
@@ -58,7 +62,8 @@ static int file_ready(const SlabSegmentHeader* like, const char** what) {
     h.scopes = h.metrics = (SlabSegmentTable){sizeof h, 0, 0};
     h.slots = (SlabSegmentTable){sizeof h, SLAB_SEGMENT_SLOTS, sizeof(SlabSegmentSlot)};
     h.created_ns = h.heartbeat_ns = tsi_os.now_ns();
-    int error = tsi_shared_open(&prof.memory, (TsiSharedName){"tslab-profile", "profile"}, h.total_bytes, prof.buffers, what);
+    int error =
+        tsi_shared_open(&prof.memory, (TsiSharedName){"tslab-profile", "profile"}, h.total_bytes, prof.buffers, what);
     if (error != 0) return error;
     memset(h.magic, 0, sizeof h.magic);
     memcpy(prof.memory.base, &h, sizeof h);
@@ -143,7 +148,9 @@ static int publish(TsiArena* a, const Tables* t, unsigned slot, uint64_t begun) 
     Slot* s = &prof.slots[slot];
     uint64_t n = s->sequence / 2 + 1;
     const TsiProfileCounts* c = &t->counts;
-    SlabProfileBuffer head = {n, a->serial, begun, bytes_of(t), c->mean, c->samples, c->lost_stacks, c->lost_live, c->stack_count, c->live_count, {0, 0}};
+    SlabProfileBuffer head = {n,          a->serial,      begun,        bytes_of(t),    c->mean,
+                              c->samples, c->lost_stacks, c->lost_live, c->stack_count, c->live_count,
+                              {0, 0}};
     int error = room_for(s, slot, n & 1, head.bytes);
     if (error != 0) return error;
     tsi_store_relaxed(SLOT(slot, serial), a->serial);

@@ -1,8 +1,8 @@
 /*
  * segment_profile.h - the heap profile of allocators in shared memory; the layout is that of slab_segment.h.
  *
- * A second file beside the segment, made when an allocator with both options publishes, because its buffers are large and
- * few processes take a profile: pages are charged as far as they are needed. What is copied are the tables of
+ * A second file beside the segment, made when an allocator with both options publishes, because its buffers are large
+ * and few processes take a profile: pages are charged as far as they are needed. What is copied are the tables of
  * heap/profile.h, not a pprof document: names of functions and mappings are the reader's business, which finds them in
  * /proc without the process.
  *
@@ -19,8 +19,9 @@
 /* A buffer with every table full, see segment_profile.c. */
 size_t tsi_share_profile_most(void);
 
-/* Publishes the profile of the allocator whose rows in a slot were just published, unless the last one took too long for that. `like`: what the file's header says of the process. An errno
- * value, and *what has failed. Under tsi_segment_lock. */
+/* Publishes the profile of the allocator whose rows in a slot were just published, unless the last one took too long
+ * for that. `like`: what the file's header says of the process. An errno value, and *what has failed. Under
+ * tsi_segment_lock. */
 int tsi_share_profile(TsiArena* a, unsigned slot, const SlabSegmentHeader* like, const char** what);
 /* The slot is another allocator's from now on. Under tsi_segment_lock. */
 void tsi_share_profile_vacate(unsigned slot);

@@ -12,7 +12,8 @@ static bool view_slab(TsiArena* a, uint32_t slab_id, unsigned cls, TsiSlabView* 
         uint64_t tag = tsi_load_seq(&tsi_slab(s, slab_id)->tag);
         unsigned state = tsi_tag_state(tag);
         if (state == TSI_SLAB_POOL || state == TSI_SLAB_RETIRED) return false;
-        *v = (TsiSlabView){slab_id, tsi_tag_seq(tag), cls, state, tsi_slab_bytes(s, cls, slab_id), 0, {{0, 0}, {0, 0}, 0}};
+        size_t bytes = tsi_slab_bytes(s, cls, slab_id);
+        *v = (TsiSlabView){slab_id, tsi_tag_seq(tag), cls, state, bytes, 0, {{0, 0}, {0, 0}, 0}};
         if (state == TSI_SLAB_WARM || state == TSI_SLAB_PURGING) return true;
         v->sum = tsi_slab_sum(s, cls, slab_id);
         if (state == TSI_SLAB_OWNED) {
@@ -79,7 +80,9 @@ static uint64_t chunk_table_pages(const TsiSpace* s, uint32_t chunks) {
     const struct {
         const void* from;
         size_t bytes;
-    } tables[] = {{s->chunks, chunks * sizeof *s->chunks}, {s->used, (chunks + 63) / 64 * 8}, {s->keys, chunks * sizeof *s->keys}};
+    } tables[] = {{s->chunks, chunks * sizeof *s->chunks},
+                  {s->used, (chunks + 63) / 64 * 8},
+                  {s->keys, chunks * sizeof *s->keys}};
     uintptr_t counted = 0;
     uint64_t bytes = 0;
     for (unsigned n = 0; n < 3; n++) {
@@ -94,9 +97,10 @@ static uint64_t chunk_table_pages(const TsiSpace* s, uint32_t chunks) {
 uint64_t tsi_snapshot_metadata_bytes(TsiArena* a) {
     TsiSpace* s = &a->space;
     uint32_t chunks = tsi_load_relaxed(&s->chunk_high);
-    uint64_t bytes = filled_pages(a, sizeof *a) + table_pages(&a->heaps) + table_pages(&a->rooms) + table_pages(&a->lanes) +
-                     table_pages(&a->domains) + table_pages(&a->bindings) + table_pages(&a->phases.incs) +
-                     table_pages(&a->phases.ends) + table_pages(&a->phases.labels.records);
+    uint64_t bytes = filled_pages(a, sizeof *a) + table_pages(&a->heaps) + table_pages(&a->rooms) +
+                     table_pages(&a->lanes) + table_pages(&a->domains) + table_pages(&a->bindings) +
+                     table_pages(&a->phases.incs) + table_pages(&a->phases.ends) +
+                     table_pages(&a->phases.labels.records);
     if (((const TsiPublic*)(const void*)a->owner)->on_heap != 0) bytes += tsi_os.page_bytes;
     bytes += chunk_table_pages(s, chunks);
     for (uint32_t chunk = 0; chunk < chunks; chunk++) bytes += tsi_written_bytes(s, chunk);

@@ -174,13 +174,16 @@ void tsi_tally_class_add(TsiArena* a, SlabClassStats* out, const TsiSlabView* v,
 
 void tsi_tally_class_end(SlabClassStats* out) {
     out->estimated_rss_bytes = out->committed_bytes;
-    if (out->new_slab_count != 0) out->recycle_rate_pct = 100.0 * (double)out->empty_slab_recycled / (double)out->new_slab_count;
+    if (out->new_slab_count != 0)
+        out->recycle_rate_pct = 100.0 * (double)out->empty_slab_recycled / (double)out->new_slab_count;
 }
 
 /* ---- samples ---- */
 
 _Static_assert(sizeof(ThreadStats) == TSI_SAMPLE_SUMS * sizeof(uint64_t), "sums are in the order of ThreadStats");
-_Static_assert((int)TSI_LATENCY_BUCKETS == (int)SLAB_LATENCY_BUCKETS && (int)TSI_LABEL_BUCKETS == (int)SLAB_HISTOGRAM_BUCKETS, "the same buckets");
+_Static_assert((int)TSI_LATENCY_BUCKETS == (int)SLAB_LATENCY_BUCKETS &&
+                   (int)TSI_LABEL_BUCKETS == (int)SLAB_HISTOGRAM_BUCKETS,
+               "the same buckets");
 
 void tsi_tally_sampling(TsiArena* a, SlabSamplingStats* out) {
     TsiSamples sum;

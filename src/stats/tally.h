@@ -10,7 +10,8 @@
 
 #include "slab_stats.h"
 
-/* Class number behind a public index; 0 for a bad one. The last two indices are regions, of all sizes, and large objects. */
+/* Class number behind a public index; 0 for a bad one. The last two indices are regions, of all sizes, and large
+ * objects. */
 TSI_INLINE unsigned tsi_class_number(uint32_t index) { return index < TSI_CLASS_LARGE ? index + 1 : 0; }
 /* Usable bytes of an object of the class; 0 where each object has its own size. */
 TSI_INLINE uint32_t tsi_class_object_size(const TsiArena* a, unsigned cls) {
