@@ -318,7 +318,9 @@ static TSI_NOINLINE bool free_never(TsiBinding* b, void* p) {
     return free_any(b->arena, p, 0);
 }
 static TSI_NOINLINE bool free_whole(SlabAllocator* s, void* p) {
-    return turn_to(s) ? slab_free_checked(s, p) : free_any(tsi_arena(s), p, 0);
+    TsiArena* a = tsi_arena(s);
+    if (a != NULL && p != NULL && tsi_tls.thread == NULL) return tsi_free_unbound(a, p);
+    return turn_to(s) ? slab_free_checked(s, p) : free_any(a, p, 0);
 }
 
 TSI_INLINE bool free_inline(SlabAllocator* s, void* p) {

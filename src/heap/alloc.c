@@ -19,6 +19,7 @@
 #include "heap/heap.h"
 #include "heap/refuse.h"
 #include "heap/registry.h"
+#include "heap/room.h"
 #include "heap/sample.h"
 #include "heap/shared.h"
 #include "heap/sweep.h"
@@ -74,14 +75,25 @@ static void count_closed(TsiBinding* b, unsigned cls) {
     tsi_probe_slow_path(b->arena->owner, cls - 1, b->classes->c[cls].size, TSI_SLOW_CLOSED);
 }
 
+/* As tsi_line_refill, of the n slots of a line that was popped, where only its owner has freed: what there is in most. */
+TSI_INLINE bool refill_plain(TsiBinding* b, TsiLine* l, const TsiClass* c, unsigned n) {
+    uint64_t out = tsi_load_relaxed(&l->freed) & c->full;
+    if (TSI_UNLIKELY(out == 0 || tsi_remote_seen(l) != 0 || b->cuts || tsi_load_seq(&b->arena->space.counted))) return false;
+    tsi_store_release(&l->avail, out);      /* invariant F: before the bits leave freed */
+    tsi_store_release(&l->freed, ~c->full); /* pairs with the acquire of whoever asks "is it free?" */
+    tsi_store_release(&l->issued, tsi_load_relaxed(&l->issued) + n); /* as in tsi_line_refill */
+    return true;
+}
+
 /* Makes a line of the queue current that has `least` free slots, if one is among the next few. */
-static bool next_listed(TsiBinding* b, TsiHeap* h, unsigned cls, unsigned least) {
+TSI_INLINE bool next_listed(TsiBinding* b, TsiHeap* h, unsigned cls, unsigned least) {
     const TsiClass* c = &b->classes->c[cls];
     for (;;) {
-        TsiLine* l = tsi_room_pop(&b->arena->space, h->room, c, cls, least);
+        unsigned n;
+        TsiLine* l = tsi_room_pop(&b->arena->space, h->room, c, cls, least, &n);
         if (l == NULL) return false;
         bool ours = tsi_line_heap(b, l)->primary == h->index;
-        if (TSI_LIKELY(ours && (tsi_load_relaxed(&l->avail) != 0 || tsi_line_refill(b, l, c, least) != 0))) {
+        if (TSI_LIKELY(ours && (tsi_load_relaxed(&l->avail) != 0 || refill_plain(b, l, c, n) || tsi_line_refill(b, l, c, least) != 0))) {
             h->room->cur[cls] = l;
             return true;
         }
@@ -101,17 +113,11 @@ static bool next_slab(TsiBinding* b, TsiHeap* h, unsigned cls) {
     return true;
 }
 
-/* NULL without memory; whoever does not try again counts that. */
-static void* class_alloc(TsiBinding* b, TsiHeap* h, unsigned cls) {
+/* NULL without memory; whoever does not try again counts that. looked: at the queue, in vain. */
+static TSI_NOINLINE void* class_search(TsiBinding* b, TsiHeap* h, unsigned cls, unsigned cause, bool looked) {
     const TsiClass* c = &b->classes->c[cls];
-    if (!tsi_heap_ensure_room(b, h)) return NULL;
     TsiRoom* room = h->room;
-    if (TSI_UNLIKELY(b->cuts)) {
-        void* p = cut_pop(b, h, room->cur[cls], cls);
-        if (p != NULL) return p;
-    }
-    unsigned cause = room->cur[cls] == tsi_no_cur[0] ? TSI_SLOW_NULL : TSI_SLOW_FULL;
-    for (;;) {
+    for (;; looked = false) {
         TsiLine* l = room->cur[cls];
         if (l != tsi_no_cur[0]) {
             if (tsi_load_relaxed(&l->avail) != 0 || tsi_line_refill(b, l, c, c->threshold) != 0) {
@@ -121,11 +127,31 @@ static void* class_alloc(TsiBinding* b, TsiHeap* h, unsigned cls) {
             if (!tsi_line_leave(b, cls, l)) continue;
             room->cur[cls] = tsi_no_cur[0];
         }
-        if (next_listed(b, h, cls, c->threshold) || tsi_heap_adopt_more(b, h)) continue;
+        if ((!looked && next_listed(b, h, cls, c->threshold)) || tsi_heap_adopt_more(b, h)) continue;
         cause = TSI_SLOW_MISS;
         /* Without memory few free slots will do. */
         if (!next_slab(b, h, cls) && !next_listed(b, h, cls, 1)) return NULL;
     }
+}
+
+static TSI_NOINLINE void* class_alloc(TsiBinding* b, TsiHeap* h, unsigned cls) {
+    if (!tsi_heap_ensure_room(b, h)) return NULL;
+    TsiRoom* room = h->room;
+    if (TSI_UNLIKELY(b->cuts)) {
+        void* p = cut_pop(b, h, room->cur[cls], cls);
+        if (p != NULL) return p;
+    }
+    return class_search(b, h, cls, room->cur[cls] == tsi_no_cur[0] ? TSI_SLOW_NULL : TSI_SLOW_FULL, false);
+}
+
+/* The same where the current line has nothing free and its token is out, which is the rule: it is parked, and the next of the
+ * queue has enough. The heap does not bump, and nothing is cut. */
+static TSI_NOINLINE void* class_next(TsiBinding* b, TsiHeap* h, unsigned cls, TsiLine* l) {
+    tsi_line_park(b, cls, l);
+    h->room->cur[cls] = tsi_no_cur[0];
+    if (TSI_UNLIKELY(!next_listed(b, h, cls, b->classes->c[cls].threshold))) return class_search(b, h, cls, TSI_SLOW_FULL, true);
+    tsi_count_slow(b, h, cls, TSI_SLOW_FULL);
+    return line_pop(b, h->room->cur[cls], cls);
 }
 
 /* ---- the slow path ---- */
@@ -150,16 +176,13 @@ void* tsi_alloc_again(TsiBinding* b, TsiHeap* h, unsigned cls, SlabHandle* handl
     TsiLine* l = (TsiLine*)(uintptr_t)tsi_load_relaxed(&b->busy);
     const TsiClass* c = &b->classes->c[cls];
     uint64_t freed = tsi_load_relaxed(&l->freed) & c->full;
+    if (freed == 0) return NULL; /* what a line is used up with most often */
     bool plain = tsi_load_relaxed(&h->word) == b->live_word && tsi_load_relaxed(&l->avail) == 0 && !b->cuts &&
                  tsi_remote_seen(l) == 0 && tsi_popcount(freed) >= c->threshold;
     bool waiting = tsi_load_relaxed(&b->inbox) != TSI_INBOX_EMPTY || tsi_load_relaxed(&b->arena->has_displaced);
     if (!plain || waiting || (handle != NULL && !tsi_line_is_handled(l))) return NULL;
     /* As tsi_line_refill, with nothing of others to merge. */
-    /* The whole slab's mark, not the line's: frees that took the slow path have moved counts in all its lines. */
-    TsiSpace* s = &b->arena->space;
-    uint32_t id = tsi_line_id(s, l);
-    uint64_t tag = tsi_load_relaxed(&tsi_slab(s, tsi_slab_of_line(s, id))->tag);
-    if (TSI_UNLIKELY((tag & TSI_SLAB_HANDLED) != 0)) tsi_counts_even(s, l, id, tsi_tag_seq(tag), freed);
+    if (TSI_UNLIKELY(tsi_load_seq(&b->arena->space.counted))) tsi_line_counts_even(&b->arena->space, l, c, freed);
     tsi_store_release(&l->avail, freed); /* invariant F: before the bits leave freed */
     tsi_store_release(&l->freed, ~c->full); /* pairs with the acquire of whoever asks "is it free?" */
     tsi_store_release(&l->issued, tsi_load_relaxed(&l->issued) + tsi_popcount(freed)); /* as in tsi_line_refill */
@@ -170,7 +193,7 @@ void* tsi_alloc_again(TsiBinding* b, TsiHeap* h, unsigned cls, SlabHandle* handl
     return TSI_LIKELY(tsi_load_relaxed(&h->word) == b->live_word) ? p : tsi_alloc_left(b, h, p);
 }
 
-static void* slab_alloc(TsiBinding* b, TsiHeap* h, size_t size, unsigned cls, size_t align) {
+TSI_INLINE void* slab_alloc(TsiBinding* b, TsiHeap* h, size_t size, unsigned cls, size_t align) {
     void* p = tsi_bump_alloc(b, h, size, align);
     if (p != NULL) return p;
     unsigned hard = b->budget.hard; /* in the way of the smallest region that would do: that is told of, and not what a slab lacked */
@@ -230,7 +253,9 @@ void* tsi_alloc_more(TsiBinding* b, TsiHeap* h, size_t size, unsigned cls) {
     if (TSI_UNLIKELY(left)) tsi_handover(b, of);
     if (left || !tsi_bracket_enter(b, h, tsi_busy_all(h))) return NULL;
     b->budget.soft = b->budget.hard = 0;
-    void* p = slab_alloc(b, h, size, cls, 1);
+    bool next = !h->bumps && h->room != NULL && h->room->cur[cls] == l && (tsi_load_relaxed(&l->flags) & TSI_LINE_ARMED) != 0 &&
+                tsi_load_relaxed(&l->avail) == 0 && tsi_line_ready(l, &b->classes->c[cls]) == 0;
+    void* p = next ? class_next(b, h, cls, l) : slab_alloc(b, h, size, cls, 1);
     TsiBudgetEvents e;
     bool tell = TSI_UNLIKELY(b->budget.soft != 0) && p != NULL;
     if (tell) e = b->budget;

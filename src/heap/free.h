@@ -68,4 +68,7 @@ TSI_INLINE TsiFast tsi_free_fast(TsiBinding* b, const void* p, TsiHeap** out, un
  * result is LEFT. MISSED: nothing done, the bracket is open. NEVER: nothing done, and the bracket is closed. */
 TsiFast tsi_free_missed(TsiBinding* b, const void* p, TsiHeap** out);
 
+/* As tsi_free_pointer, by a thread without a binding, which has no heap: one that only frees. */
+bool tsi_free_unbound(TsiArena* a, void* p);
+
 #endif

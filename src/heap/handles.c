@@ -24,12 +24,15 @@ static bool generation_of(TsiArena* a, const TsiPlace* at, uint64_t tag, uint64_
 /* Sets the flag in the tag of the incarnation seq, before a handle is known; false when that has passed. */
 static bool flag_slab(TsiSpace* s, uint32_t slab_id, uint32_t seq) {
     _Atomic uint64_t* tag_word = &tsi_slab(s, slab_id)->tag;
+    bool lines = !tsi_class_is_region(tsi_chunk_class(s, slab_id >> 8));
+    /* seq_cst, before the mark: who would see that in a refill sees this (line.c) */
+    if (lines && !tsi_load_seq(&s->counted)) tsi_store_seq(&s->counted, true);
     uint64_t tag = tsi_load_seq(tag_word);
     do {
         if (!tsi_state_holds_objects(tag) || tsi_tag_seq(tag) != seq) return false;
         if ((tag & TSI_SLAB_HANDLED) != 0) return true;
     } while (!tsi_cas_seq(tag_word, &tag, tag | TSI_SLAB_HANDLED));
-    if (!tsi_class_is_region(tsi_chunk_class(s, slab_id >> 8))) tsi_written_counts(s, slab_id); /* frees will write them */
+    if (lines) tsi_written_counts(s, slab_id); /* frees will write them */
     return true;
 }
 

@@ -13,6 +13,7 @@
 #include "heap/bump.h"
 #include "heap/ready.h"
 #include "heap/records.h"
+#include "heap/room.h"
 #include "heap/shared.h"
 
 #include <string.h>

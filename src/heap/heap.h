@@ -71,13 +71,10 @@ unsigned tsi_line_refill(TsiBinding* b, TsiLine* l, const TsiClass* c, unsigned 
 /* Puts a used-up line where its free slots are found: at the back of the room's queue when it has some, else it is parked.
  * False when it has enough for a refill. */
 bool tsi_line_leave(TsiBinding* b, unsigned cls, TsiLine* l);
+/* Where slots of a line are handed out in whose slab a handle may have been issued: their counts become even again. */
+void tsi_line_counts_even(TsiSpace* s, TsiLine* l, const TsiClass* c, uint64_t slots);
 /* The owner's free of a slot: its bit, and a parked line goes into its room. */
 void tsi_line_freed(TsiBinding* b, TsiLine* l, unsigned slot);
-/* Files a line with room. `front`: it is the next. */
-void tsi_room_push(TsiArena* a, TsiRoom* r, unsigned cls, TsiLine* l, bool front);
-/* Takes the line out that has waited longest of those with slots ready, or `least` free; a few are looked at, and those with
- * less wait on. NULL when none of them has. */
-TsiLine* tsi_room_pop(const TsiSpace* s, TsiRoom* r, const TsiClass* c, unsigned cls, unsigned least);
 /* Puts the token into the remote word, see line.c; false when the slab has left its incarnation. Any thread. */
 bool tsi_line_arm(TsiSpace* s, uint32_t line_id, uint32_t seq);
 /* Takes the token out of the word if enough slots are free; true: the caller has it. Any thread. */

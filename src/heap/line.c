@@ -14,7 +14,8 @@
  *       into the heap's list (tsi_shared_unpark).
  *   T3  Inboxes hold slabs. A slab is linked into at most one: its link is claimed by a compare-exchange
  *       from 0. A slab that was returned and reused meanwhile may still sit in an old inbox; whoever
- *       pops it there looks at all its lines and passes it on as a freer would (tsi_line_notify).
+ *       pops it there looks at all its lines and passes it on as a freer would (tsi_line_notify). So a freer that sees the
+ *       link claimed, after its bit, need not take the token: who has claimed it makes it 0, and then looks.
  *   T4  Arming and freeing cross: the owner arms, then counts again; a freer sets its bit, then looks for
  *       the token. Both are seq_cst, so at least one sees the other.
  * So of a parked line fewer than `threshold` slots, all freed by others, can stay unnoticed, until its owner frees one there,
@@ -25,6 +26,7 @@
 #include "heap/bracket.h"
 #include "heap/handles.h"
 #include "heap/heap.h"
+#include "heap/room.h"
 #include "heap/sample.h"
 #include "heap/shared.h"
 
@@ -35,16 +37,7 @@ uint64_t tsi_line_free_bits(const TsiSpace* s, TsiLine* l, uint32_t line_id) {
     return tsi_remote_bits(w0, w1) | (freed & s->classes->c[tsi_chunk_class(s, line_id >> 10)].full);
 }
 
-void tsi_room_push(TsiArena* a, TsiRoom* r, unsigned cls, TsiLine* l, bool front) {
-    uint32_t* stack = front ? &r->head[cls] : &r->back[cls];
-    tsi_store_relaxed(&l->flags, (uint8_t)((tsi_load_relaxed(&l->flags) & ~TSI_LINE_PARKED) | TSI_LINE_LISTED));
-    if (!tsi_line_is_handled(l)) tsi_store_relaxed(&l->heap_at, tsi_load_relaxed(&l->home));
-    l->link = *stack;
-    *stack = tsi_line_id(&a->space, l) + 1;
-}
-
-/* The back in the order in which it came. */
-static void turn_over(const TsiSpace* s, TsiRoom* r, unsigned cls) {
+void tsi_room_turn(const TsiSpace* s, TsiRoom* r, unsigned cls) {
     for (uint32_t at = r->back[cls], next; at != 0; at = next) {
         TsiLine* l = tsi_line(s, at - 1);
         next = l->link;
@@ -54,37 +47,7 @@ static void turn_over(const TsiSpace* s, TsiRoom* r, unsigned cls) {
     r->back[cls] = 0;
 }
 
-enum { LOOKS = 8 };
-
-TsiLine* tsi_room_pop(const TsiSpace* s, TsiRoom* r, const TsiClass* c, unsigned cls, unsigned least) {
-    for (unsigned looks = 0; looks < LOOKS; looks++) {
-        if (r->head[cls] == 0) turn_over(s, r, cls);
-        uint32_t at = r->head[cls];
-        if (at == 0) return NULL;
-        TsiLine* l = tsi_line(s, at - 1);
-        r->head[cls] = l->link;
-        uint64_t free = (tsi_load_relaxed(&l->freed) | tsi_remote_seen(l)) & c->full;
-        if (tsi_load_relaxed(&l->avail) != 0 || free == 0 || tsi_popcount(free) >= least) { /* 0: a list that is wrong */
-            tsi_store_relaxed(&l->flags, tsi_load_relaxed(&l->flags) & (uint8_t)~TSI_LINE_LISTED);
-            return l;
-        }
-        l->link = r->back[cls];
-        r->back[cls] = at;
-    }
-    return NULL;
-}
-
-void tsi_line_freed(TsiBinding* b, TsiLine* l, unsigned slot) {
-    /* release: pairs with the acquire in tsi_slot_check */
-    tsi_store_release(&l->freed, tsi_load_relaxed(&l->freed) | 1ull << slot);
-    if ((tsi_load_relaxed(&l->flags) & (TSI_LINE_PARKED | TSI_LINE_RETIRED)) != TSI_LINE_PARKED) return;
-    TsiArena* a = b->arena;
-    TsiRoom* room = tsi_heap(a, tsi_line_heap(b, l)->primary)->room;
-    unsigned cls = tsi_chunk_class(&a->space, tsi_line_id(&a->space, l) >> 10);
-    if (room == NULL) return;
-    tsi_room_push(a, room, cls, l, false);
-    tsi_count(&b->counters[cls].unparked);
-}
+void tsi_line_freed(TsiBinding* b, TsiLine* l, unsigned slot) { tsi_line_freed_in(b, tsi_line_heap(b, l), l, slot); }
 
 void tsi_counts_even(TsiSpace* s, TsiLine* l, uint32_t line_id, uint32_t seq, uint64_t slots) {
     _Atomic uint64_t* counts = tsi_counts(s, line_id);
@@ -95,6 +58,14 @@ void tsi_counts_even(TsiSpace* s, TsiLine* l, uint32_t line_id, uint32_t seq, ui
         bool spent = (uint32_t)now >= TSI_COUNT_MAX;
         tsi_store_relaxed(w, TSI_UNLIKELY(spent) ? (now & ~(uint64_t)UINT32_MAX) | TSI_COUNT_MAX : (now | 1) + 1);
     }
+}
+
+void tsi_line_counts_even(TsiSpace* s, TsiLine* l, const TsiClass* c, uint64_t slots) {
+    uint32_t id = tsi_line_id(s, l);
+    /* seq_cst, as `counted` before. The whole slab's mark, not the line's: frees that took the slow path have moved counts in all
+     * its lines. */
+    uint64_t tag = tsi_load_seq(&tsi_slab(s, tsi_slab_at(c, id))->tag);
+    if ((tag & TSI_SLAB_HANDLED) != 0) tsi_counts_even(s, l, id, tsi_tag_seq(tag), slots);
 }
 
 /* The owner's word of free slots with those that others have freed. */
@@ -138,10 +109,8 @@ unsigned tsi_line_refill(TsiBinding* b, TsiLine* l, const TsiClass* c, unsigned 
         out = cut(b, l, c, out);
         n = tsi_popcount(out);
     }
-    uint32_t id = tsi_line_id(s, l);
     /* seq_cst, after the remote bits were taken: a mark set before a free that did not see it is seen here */
-    uint64_t tag = tsi_load_seq(&tsi_slab(s, tsi_slab_at(c, id))->tag);
-    if (TSI_UNLIKELY((tag & TSI_SLAB_HANDLED) != 0)) tsi_counts_even(s, l, id, tsi_tag_seq(tag), out);
+    if (TSI_UNLIKELY(tsi_load_seq(&s->counted))) tsi_line_counts_even(s, l, c, out);
     tsi_store_release(&l->avail, out);          /* invariant F: before the bits leave freed */
     tsi_store_release(&l->freed, freed & ~out); /* pairs with the acquire of whoever asks "is it free?" */
     tsi_store_release(&l->issued, tsi_load_relaxed(&l->issued) + n); /* last: pairs with handed_out in settle.c */
@@ -171,7 +140,7 @@ bool tsi_line_leave(TsiBinding* b, unsigned cls, TsiLine* l) {
     TsiArena* a = b->arena;
     const TsiClass* c = &b->classes->c[cls];
     uint8_t flags = tsi_load_relaxed(&l->flags);
-    uint64_t free = (tsi_load_relaxed(&l->freed) | tsi_remote_seen(l)) & c->full;
+    uint64_t free = tsi_line_ready(l, c);
     if (free == 0 && (flags & TSI_LINE_ARMED) == 0) {
         uint32_t id = tsi_line_id(&a->space, l);
         flags |= TSI_LINE_ARMED;
@@ -179,10 +148,8 @@ bool tsi_line_leave(TsiBinding* b, unsigned cls, TsiLine* l) {
         (void)tsi_line_arm(&a->space, id, tsi_tag_seq(tsi_load_relaxed(&tsi_slab(&a->space, tsi_slab_at(c, id))->tag)));
         free = tsi_line_free_bits(&a->space, l, id); /* T4: slots may have been freed while we armed */
     }
-    if (free == 0) { /* who frees from here on sees the token, or a heap_at of 0 */
-        tsi_store_relaxed(&l->flags, flags | TSI_LINE_PARKED);
-        tsi_store_relaxed(&l->heap_at, 0);
-        tsi_count(&b->counters[cls].parked);
+    if (free == 0) {
+        tsi_line_park(b, cls, l);
         return true;
     }
     if (tsi_popcount(free) >= c->threshold) return false;

@@ -19,11 +19,14 @@ static uint64_t dead_pages(const TsiSpace* s, unsigned cls, uint32_t slab_id, si
     if (tsi_class_is_region(cls)) return pages < 2 || !tsi_space_gives_back(s) ? 0 : tsi_region_dead_parts(s, cls, slab_id, page_bytes);
     if (cls == TSI_CLASS_LARGE || pages < 2 || pages > 32 || !tsi_space_gives_back(s)) return 0;
     uint32_t live_pages = 0, first = tsi_first_line(c, slab_id);
+    unsigned shift = tsi_log2(page);
     for (uint32_t i = 0; i < 1u << c->lines_log2; i++) {
         uint64_t live = tsi_line_live(s, cls, first + i);
-        for (; live != 0; live &= live - 1) {
-            size_t from = ((size_t)i << c->line_shift) + tsi_class_offset(c, tsi_ctz64(live));
-            for (size_t p = from / page; p <= (from + c->size - 1) / page; p++) live_pages |= 1u << p;
+        while (live != 0) { /* a live slot answers for all of its page */
+            unsigned slot = tsi_ctz64(live);
+            size_t from = ((size_t)i << c->line_shift) + tsi_class_offset(c, slot);
+            for (size_t p = from >> shift; p <= (from + c->size - 1) >> shift; p++) live_pages |= 1u << p;
+            live &= ~(tsi_partial_slots(c, slot) | 1ull << slot);
         }
     }
     uint32_t all = pages == 32 ? ~0u : (1u << pages) - 1;
@@ -103,13 +106,10 @@ static bool page_may_be_dead(const TsiSpace* s, const TsiPlace* at, size_t bytes
         }
         return false;
     }
-    if (c->size > TSI_KIB(1) || page > TSI_KIB(4)) return true; /* objects that lie in two pages */
-    uint64_t in_page = ~0ull;
+    uint64_t in_page = tsi_partial_slots(c, at->slot);
+    if (in_page == 0) return true;
     uint32_t line = at->line_id, n = 1;
-    if (c->line_mask >= page) { /* slots are numbered by where they start */
-        uint32_t from = tsi_class_offset(c, at->slot) & ~(page - 1);
-        in_page = (page >> c->unit_shift < TSI_LINE_SLOTS ? (1ull << (page >> c->unit_shift)) - 1 : ~0ull) << (from >> c->unit_shift);
-    } else {
+    if (c->line_mask < page) {
         n = page >> c->line_shift;
         line &= ~(n - 1);
     }

@@ -133,6 +133,7 @@ typedef struct TsiSpace {
     TsiSpaceConfig config;
     TsiClassTable own_classes; /* when not the shared default */
     unsigned nodes;            /* 1 unless numa_local */
+    _Atomic bool counted;      /* a slab with lines has issued a handle: before that, no slot's count was ever moved */
 
     TsiLock lock; /* all below */
     uint32_t with_free[TSI_NODES_MAX][TSI_CLASSES]; /* chunk + 1 */

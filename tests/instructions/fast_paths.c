@@ -33,6 +33,21 @@ static void alloc(unsigned n) {
 static void release(unsigned n) {
     for (unsigned i = 0; i < n; i++) slab_free(a, p[i]);
 }
+/* In lines, where the ring's epochs allocate. */
+static void alloc_in_ring(unsigned n) {
+    for (unsigned i = 0; i < n; i++) p[i] = slab_malloc_epoch(a, SIZE, epoch_current(a));
+}
+static void alloc_and_close(unsigned n) {
+    alloc_in_ring(n);
+    EpochId id = epoch_current(a);
+    epoch_advance(a);
+    epoch_close(a, id);
+}
+/* Most of the line's or page's neighbours live on as one is freed. */
+static void release_apart(unsigned n) {
+    for (unsigned first = 0; first < 256; first++)
+        for (unsigned i = first; i < n; i += 256) slab_free(a, p[i]);
+}
 static void pair(unsigned n) {
     for (unsigned i = 0; i < n; i++) {
         void* volatile q = slab_malloc(a, SIZE);
@@ -101,6 +116,13 @@ static void* remote(void* arg) {
     return NULL;
 }
 
+/* A thread that only frees. */
+static void* remote_unbound(void* arg) {
+    (void)arg;
+    counted(release, count);
+    return NULL;
+}
+
 static const struct {
     const char* name;
     Run before, run;
@@ -109,6 +131,9 @@ static const struct {
     {"free", alloc, release},
     {"pair", pair, pair},
     {"remote_free", alloc, NULL},
+    {"remote_free_line", alloc_in_ring, NULL},
+    {"remote_free_unbound", alloc_in_ring, NULL},
+    {"late_free", alloc_and_close, release_apart},
     {"handle_alloc", NULL, handle_alloc},
     {"handle_free", handle_alloc, handle_free},
     {"domain", domain, domain},
@@ -139,7 +164,7 @@ int main(int argc, char** argv) {
         slab_free(a, slab_malloc(a, SIZE));
         if (paths[i].before != NULL) paths[i].before(count);
         if (paths[i].run != NULL) counted(paths[i].run, count);
-        else if (pthread_create(&t, NULL, remote, NULL) != 0 || pthread_join(t, NULL) != 0) return 1;
+        else if (pthread_create(&t, NULL, strcmp(argv[1], "remote_free_unbound") == 0 ? remote_unbound : remote, NULL) != 0 || pthread_join(t, NULL) != 0) return 1;
         epoch_domain_exit(around);
         epoch_domain_destroy(around);
         slab_allocator_free(a);

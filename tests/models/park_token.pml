@@ -13,6 +13,7 @@
  *     has any free slot is not parked, but waits in the room.
  *   - The link is claimed by compare-exchange from 0; who finds it taken puts the
  *     token back and looks at the link again; a popper zeroes the link first.
+ *   - A freer that sees the link taken, after its bit, leaves the token where it is.
  *   - An inbox entry is a hint: the owner that pops it compares ARMED with the
  *     word, a stranger puts the token back and routes it as a freer would.
  *   - After putting the token back because nobody was there, the freer leaves
@@ -379,6 +380,9 @@ proctype freer(byte n)
 		:: break
 		fi;
 		n--;
+#ifdef MUTANT_LOOKS_AT_LINK_FIRST
+		res = linked;
+#endif
 		d_step {
 			if
 			:: b < 4 && (rem0[ln] >> 3) == q -> rem0[ln] = rem0[ln] | b; ok = 1
@@ -392,10 +396,16 @@ proctype freer(byte n)
 			b = 0
 		}
 		if
-		:: ok -> notify(NOBUF, q)
+#ifdef MUTANT_LOOKS_AT_LINK_FIRST
+		:: ok && res -> skip
+		:: ok && !res -> notify(NOBUF, q)
+#else
+		:: ok && linked -> skip         /* whoever has claimed the link looks at all lines when it is free again */
+		:: ok && !linked -> notify(NOBUF, q)
+#endif
 		:: else
 		fi;
-		d_step { q = 0; ln = 0 }
+		d_step { q = 0; ln = 0; res = 0; ok = 0 }
 	:: n == 0 -> break
 	od;
 	done++

@@ -8,6 +8,7 @@
 
 #include "heap/bracket.h"
 #include "heap/heap.h"
+#include "heap/room.h"
 #include "mem/region.h"
 
 enum { CLS = 12, SIZE = 1024, SLOTS = 16, THRESHOLD = 4 };
@@ -310,6 +311,50 @@ static void frees_of_others_tell_the_owner(void** state) {
     assert_ptr_equal(unit_hide(q[0]), p[0]);
 }
 
+/* A freer that sees the link taken, after its bit, leaves the token where it is: who has taken it looks. */
+static void a_taken_link_keeps_the_token(void** state) {
+    (void)state;
+    void* p[SLOTS + 1];
+    uint32_t id = parked_line(p);
+    TsiBinding* b = unit_binding(a);
+    _Atomic uint32_t* link = &tsi_slab(space, inbox_name(id) - 2)->inbox;
+    tsi_store_relaxed(link, 1);
+    free_elsewhere(p, THRESHOLD);
+    assert_true(token(id));
+    assert_int_equal(linked(id), 1);
+    assert_int_equal(tsi_load_relaxed(&b->inbox), TSI_INBOX_EMPTY);
+    tsi_store_relaxed(link, 0);
+    free_elsewhere(p + THRESHOLD, 1);
+    assert_false(token(id));
+    assert_int_equal(tsi_load_relaxed(&b->inbox), inbox_name(id));
+}
+
+/* Threads that never allocated free as strictly as others, and find what is to be told. */
+static void* free_unbound(void* arg) {
+    Frees* f = arg;
+    assert_null(tsi_tls.thread);
+    for (unsigned i = 0; i < f->n; i++) {
+        assert_false(slab_free_checked(a, (char*)f->p[i] + 16)); /* no object's start */
+        f->done += slab_free_checked(a, f->p[i]);
+        assert_false(slab_free_checked(a, f->p[i]));
+    }
+    assert_true(slab_free_checked(a, NULL));
+    assert_false(slab_free_checked(a, &f));
+    assert_null(tsi_tls.thread);
+    return NULL;
+}
+static void a_thread_that_only_frees(void** state) {
+    (void)state;
+    void* p[SLOTS + 1];
+    uint32_t id = parked_line(p);
+    Frees f = {p, SLOTS, 0};
+    unit_on_thread(free_unbound, &f);
+    assert_int_equal(f.done, SLOTS);
+    assert_int_equal(remote(id), c->full);
+    assert_false(token(id));
+    assert_int_equal(tsi_load_relaxed(&unit_binding(a)->inbox), inbox_name(id));
+}
+
 /* What others have freed before stays, and is taken in with the owner's. */
 static void an_unparked_line_has_what_others_freed(void** state) {
     (void)state;
@@ -338,7 +383,9 @@ static void an_inbox_that_tells_what_is_over(void** state) {
     assert_true(tsi_bracket_enter(b, h, tsi_busy_all(h))); /* as the owner's free does, without a look at the inbox */
     tsi_line_freed(b, line(id), unit_place(a, p[THRESHOLD]).slot);
     assert_int_equal(flags(id), TSI_LINE_LISTED | TSI_LINE_ARMED);
-    assert_ptr_equal(tsi_room_pop(space, h->room, c, CLS, THRESHOLD), line(id));
+    unsigned n;
+    assert_ptr_equal(tsi_room_pop(space, h->room, c, CLS, THRESHOLD, &n), line(id));
+    assert_int_equal(n, THRESHOLD + 1);
     assert_int_equal(tsi_line_refill(b, line(id), c, THRESHOLD), THRESHOLD + 1);
     tsi_store_relaxed(&line(id)->avail, 0); /* handed out */
     assert_true(tsi_line_leave(b, CLS, line(id)));
@@ -519,6 +566,8 @@ int main(void) {
         TEST(the_owners_first_free_unparks_a_line),
         TEST(lines_wait_in_a_queue),
         TEST(without_memory_every_slot_counts),
+        TEST(a_taken_link_keeps_the_token),
+        TEST(a_thread_that_only_frees),
         TEST(an_unparked_line_has_what_others_freed),
         TEST(a_parked_line_refuses_what_is_free),
         TEST(counted_frees_unpark_a_line),

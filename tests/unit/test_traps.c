@@ -9,6 +9,7 @@
 #include "heap/heap.h"
 #include "heap/bracket.h"
 #include "heap/registry.h"
+#include "heap/room.h"
 
 #include "slab_stats.h"
 

@@ -1,0 +1,71 @@
+/*
+ * room.h - the queue of a room's lines, and what a line has free: what each used-up line asks for, inlined. As heap.h; in the
+ * owner's bracket.
+ */
+#ifndef TSI_HEAP_ROOM_H
+#define TSI_HEAP_ROOM_H
+
+#include "heap/arena.h"
+
+enum { TSI_ROOM_LOOKS = 8 };
+
+/* Free slots that the owner could have, as far as it sees. */
+TSI_INLINE uint64_t tsi_line_ready(const TsiLine* l, const TsiClass* c) {
+    return (tsi_load_relaxed(&l->freed) | tsi_remote_seen(l)) & c->full;
+}
+
+/* Files a line with room. `front`: it is the next. */
+TSI_INLINE void tsi_room_push(TsiArena* a, TsiRoom* r, unsigned cls, TsiLine* l, bool front) {
+    uint32_t* stack = front ? &r->head[cls] : &r->back[cls];
+    tsi_store_relaxed(&l->flags, (uint8_t)((tsi_load_relaxed(&l->flags) & ~TSI_LINE_PARKED) | TSI_LINE_LISTED));
+    if (!tsi_line_is_handled(l)) tsi_store_relaxed(&l->heap_at, tsi_load_relaxed(&l->home));
+    l->link = *stack;
+    *stack = tsi_line_id(&a->space, l) + 1;
+}
+
+/* As tsi_line_freed, of a line in a heap of the thread. */
+TSI_INLINE void tsi_line_freed_in(TsiBinding* b, const TsiHeap* h, TsiLine* l, unsigned slot) {
+    /* release: pairs with the acquire in tsi_slot_check */
+    tsi_store_release(&l->freed, tsi_load_relaxed(&l->freed) | 1ull << slot);
+    if ((tsi_load_relaxed(&l->flags) & (TSI_LINE_PARKED | TSI_LINE_RETIRED)) != TSI_LINE_PARKED) return;
+    TsiArena* a = b->arena;
+    TsiRoom* room = TSI_LIKELY(h->primary == h->index) ? h->room : tsi_heap(a, h->primary)->room;
+    unsigned cls = tsi_chunk_class(&a->space, tsi_line_id(&a->space, l) >> 10);
+    if (room == NULL) return;
+    tsi_room_push(a, room, cls, l, false);
+    tsi_count(&b->counters[cls].unparked);
+}
+
+/* A used-up line without a free slot, whose token is not with the owner: who frees from here on sees that, or a heap_at of 0. */
+TSI_INLINE void tsi_line_park(TsiBinding* b, unsigned cls, TsiLine* l) {
+    tsi_store_relaxed(&l->flags, tsi_load_relaxed(&l->flags) | TSI_LINE_PARKED);
+    tsi_store_relaxed(&l->heap_at, 0);
+    tsi_count(&b->counters[cls].parked);
+}
+
+/* The back in the order in which it came, in front. */
+void tsi_room_turn(const TsiSpace* s, TsiRoom* r, unsigned cls);
+
+/* Takes the line out that has waited longest of those with slots ready, or `least` free; a few are looked at, and those with
+ * less wait on. NULL when none of them has. *n: how many are free. */
+TSI_INLINE TsiLine* tsi_room_pop(const TsiSpace* s, TsiRoom* r, const TsiClass* c, unsigned cls, unsigned least, unsigned* n) {
+    for (unsigned looks = 0; looks < TSI_ROOM_LOOKS; looks++) {
+        if (r->head[cls] == 0) tsi_room_turn(s, r, cls);
+        uint32_t at = r->head[cls];
+        if (at == 0) return NULL;
+        TsiLine* l = tsi_line(s, at - 1);
+        r->head[cls] = l->link;
+        uint64_t free = tsi_line_ready(l, c);
+        *n = tsi_popcount(free);
+        if (tsi_load_relaxed(&l->avail) != 0 || free == 0 || *n >= least) { /* 0: a list that is wrong */
+            tsi_store_relaxed(&l->flags, tsi_load_relaxed(&l->flags) & (uint8_t)~TSI_LINE_LISTED);
+            if (l->link != 0) __builtin_prefetch(tsi_line(s, l->link - 1), 1); /* it has not been touched for long */
+            return l;
+        }
+        l->link = r->back[cls];
+        r->back[cls] = at;
+    }
+    return NULL;
+}
+
+#endif
