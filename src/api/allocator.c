@@ -8,6 +8,7 @@
 #include "heap/sweep.h"
 #include "heap/warm.h"
 #include "mem/stock.h"
+#include "os/clock.h"
 #include "stats/segment.h"
 
 #include <string.h>
@@ -24,7 +25,7 @@ size_t slab_page_size(void) {
     return tsi_os.page_bytes;
 }
 
-uint64_t slab_now_ns(void) { return tsi_os.now_ns(); }
+uint64_t slab_now_ns(void) { return tsi_clock_now(); }
 uint64_t slab_rss_bytes(void) { return tsi_os.rss_bytes(); }
 
 static size_t arena_bytes(void) { return tsi_align_up(sizeof(TsiArena), tsi_os.page_bytes); }

@@ -14,7 +14,9 @@
 #include "base/probes.h"
 #include "heap/charge.h"
 #include "heap/close.h"
+#include "heap/close_tell.h"
 #include "heap/heap.h"
+#include "heap/ready.h"
 #include "stats/segment.h"
 
 #include <inttypes.h>
@@ -24,7 +26,7 @@ enum { ERA_BLOCK = 64 };
 
 /* ---- incarnations of a domain's own ---- */
 
-static uint64_t next_era(TsiArena* a, TsiBinding* b) {
+TSI_INLINE uint64_t next_era(TsiArena* a, TsiBinding* b) {
     if (b->era == b->era_end) {
         b->era = tsi_add_relaxed(&a->phases.era_next, ERA_BLOCK);
         b->era_end = b->era + ERA_BLOCK;
@@ -32,7 +34,7 @@ static uint64_t next_era(TsiArena* a, TsiBinding* b) {
     return b->era++;
 }
 
-bool tsi_domain_open_own(TsiArena* a, TsiBinding* b, TsiDomain* d) {
+TSI_INLINE bool open_own(TsiArena* a, TsiBinding* b, TsiDomain* d) {
     uint32_t index;
     if (!tsi_record_take_inc(a, b, &index)) return false;
     uint64_t era = next_era(a, b);
@@ -46,6 +48,8 @@ bool tsi_domain_open_own(TsiArena* a, TsiBinding* b, TsiDomain* d) {
     tsi_probe_epoch_open(d->pub.alloc, id, era, &d->label[0]);
     return true;
 }
+
+bool tsi_domain_open_own(TsiArena* a, TsiBinding* b, TsiDomain* d) { return open_own(a, b, d); }
 
 void tsi_domain_note_ended_locked(TsiDomain* d, EpochId id, uint64_t era) {
     d->receipt.epoch_id = id;
@@ -73,9 +77,15 @@ static void note_receipt(TsiDomain* d, TsiRef ref, bool empty, const char label[
 void tsi_domain_end_ref(TsiArena* a, TsiDomain* d, TsiRef ref, EpochCloseMode mode, bool own, char* label) {
     EpochReceipt r;
     TsiBinding* b = tsi_binding_get(a, false);
-    bool told = label != NULL, renamed = false, empty = own && tsi_inc_end_empty(a, b, ref, told ? label : d->label, &renamed);
-    if (TSI_LIKELY(empty && !renamed)) return;
-    bool alone = !empty && own && mode == EPOCH_RELEASE && tsi_inc_end_alone(a, b, ref, &r);
+    bool told = label != NULL, renamed = false, alone = false;
+    uint32_t heaps = own ? tsi_load_relaxed(&tsi_inc(&a->phases, tsi_ref_index(ref))->heap_count) : UINT32_MAX; /* a hint: both look again */
+    bool empty = heaps == 0 && tsi_inc_end_empty(a, b, ref, told ? label : d->label, &renamed);
+    if (empty && !renamed) return;
+    if (heaps == 1 && b != NULL && mode == EPOCH_RELEASE) alone = tsi_inc_end_alone(b, ref, told ? &r : NULL);
+    if (alone && !told) {
+        tsi_segment_tick(a);
+        return;
+    }
     if (!empty && !alone && !tsi_epoch_end(a, ref, mode, false, &r)) return;
     if (told) note_receipt(d, ref, empty, label, &r);
     if (empty) return;
@@ -88,7 +98,7 @@ void tsi_domain_end_ref(TsiArena* a, TsiDomain* d, TsiRef ref, EpochCloseMode mo
 static const char no_allocator[] = "the allocator is NULL, or was not created";
 
 /* A thread mostly opens phases of the label it had last. */
-static void name_it(TsiArena* a, TsiBinding* b, TsiDomain* d, const char* label) {
+TSI_INLINE void name_it(TsiArena* a, TsiBinding* b, TsiDomain* d, const char* label) {
     if (label == NULL || (b->label[0] != 0 && strncmp(label, b->label, TSI_LABEL_BYTES) == 0)) {
         memcpy(d->label, label != NULL ? b->label : tsi_no_label, sizeof d->label);
         d->label_at = label != NULL ? b->label_at : TSI_LABEL_NONE;
@@ -107,23 +117,24 @@ static TSI_COLD void* failed(int error, const char* sentence) {
     return NULL;
 }
 
-static TsiDomain* make(SlabAllocator* s, const char* label, TsiBinding** b) {
+static TSI_COLD void* make_failed(TsiArena* a, TsiBinding* b) {
+    if (a == NULL) return failed(EINVAL, no_allocator);
+    if (b == NULL) return failed(ENOMEM, "no memory, or no record, for one more thread in the allocator");
+    return failed(ENOMEM, "no memory, or no record, for one more domain");
+}
+
+/* A record that is not alive yet, with neither id nor reference. */
+TSI_INLINE TsiDomain* make(SlabAllocator* s, const char* label, TsiBinding** b) {
     TsiArena* a = tsi_arena(s);
     uint32_t index;
     *b = a != NULL ? tsi_binding_get(a, true) : NULL;
-    if (TSI_UNLIKELY(a == NULL)) return failed(EINVAL, no_allocator);
-    if (TSI_UNLIKELY(*b == NULL)) return failed(ENOMEM, "no memory, or no record, for one more thread in the allocator");
-    if (TSI_UNLIKELY(!tsi_record_take(&a->domains, (*b)->domain_cache, &(*b)->domain_count, &index)))
-        return failed(ENOMEM, "no memory, or no record, for one more domain");
-    TsiDomain* d = tsi_table_at(&a->domains, index);
+    if (TSI_UNLIKELY(*b == NULL || !tsi_record_take(&a->domains, (*b)->domain_cache, &(*b)->domain_count, &index))) return make_failed(a, *b);
+    TsiDomain* d = (TsiDomain*)(void*)(a->domains.base + (size_t)index * TSI_DOMAIN_STRIDE);
     d->index = index;
     d->pub.alloc = s;
     d->arena = a;
-    d->pub.epoch_id = 0;
-    d->pub.epoch_era = 0;
     tsi_domain_refs_set(d, 0);
     d->pub.auto_close = true;
-    tsi_store_relaxed(&d->ref, 0);
     tsi_store_relaxed(&d->detached, 0);
     d->entered = d->drained = d->has_receipt = false;
     d->maker = (*b)->thread->number;
@@ -132,31 +143,38 @@ static TsiDomain* make(SlabAllocator* s, const char* label, TsiBinding** b) {
     return d;
 }
 
-void tsi_domain_discard(TsiArena* a, TsiDomain* d) {
-    TsiBinding* b = tsi_binding_get(a, false);
+TSI_INLINE void discard(TsiArena* a, TsiBinding* b, TsiDomain* d) {
     tsi_store_release(&d->alive, 0); /* pairs with tsi_domain_is_alive */
     tsi_record_give_domain(a, b, d->index);
 }
 
-static epoch_domain_t* create(SlabAllocator* s, const char* label) {
+void tsi_domain_discard(TsiArena* a, TsiDomain* d) { discard(a, tsi_binding_get(a, false), d); }
+
+static TSI_NOINLINE epoch_domain_t* create_failed(TsiBinding* b, TsiDomain* d) {
+    discard(b->arena, b, d);
+    return failed(ENOMEM, "no memory, or no record, for one more phase: end some, or let the ended ones drain");
+}
+
+TSI_INLINE epoch_domain_t* create(SlabAllocator* s, const char* label) {
     TsiBinding* b;
     TsiDomain* d = make(s, label, &b);
-    if (d == NULL) return NULL;
+    if (TSI_UNLIKELY(d == NULL)) return NULL;
     d->own = true;
     tsi_store_relaxed(&d->shows_scopes, true);
-    if (!tsi_domain_open_own(b->arena, b, d)) {
-        tsi_domain_discard(b->arena, d);
-        return failed(ENOMEM, "no memory, or no record, for one more phase: end some, or let the ended ones drain");
-    }
+    if (TSI_UNLIKELY(!open_own(b->arena, b, d))) return create_failed(b, d);
     tsi_store_release(&d->alive, TSI_DOMAIN_ALIVE); /* pairs with tsi_domain_is_alive */
     return &d->pub;
 }
 
-epoch_domain_t* epoch_domain_create_labeled(SlabAllocator* s, const char* label) {
+static TSI_NOINLINE epoch_domain_t* create_late(SlabAllocator* s, const char* label) {
     tsi_thread_late_enter();
     epoch_domain_t* d = create(s, label);
     tsi_thread_late_leave();
     return d;
+}
+
+epoch_domain_t* epoch_domain_create_labeled(SlabAllocator* s, const char* label) {
+    return TSI_UNLIKELY(tsi_tls.exiting) ? create_late(s, label) : create(s, label);
 }
 
 epoch_domain_t* epoch_domain_create(SlabAllocator* s) { return epoch_domain_create_labeled(s, NULL); }
@@ -185,24 +203,34 @@ bool tsi_domain_may_drain(TsiArena* a, TsiDomain* d) {
     return ref != 0 && tsi_phases_resolve(&a->phases, d->pub.epoch_id) == ref && tsi_load_relaxed(&i->scopes) == 0;
 }
 
-static void destroy(TsiDomain* d) {
-    TsiArena* a = d->arena;
-    TsiRef ref = tsi_load_acquire(&d->ref); /* pairs with tsi_domain_open_own */
+static TSI_NOINLINE void end_with_domain(TsiArena* a, TsiDomain* d, TsiRef ref) {
     if (d->own && ref != 0) {
         tsi_domain_end_ref(a, d, ref, EPOCH_RELEASE, true, NULL);
     } else if (!d->own && d->entered && d->pub.auto_close && !d->drained && tsi_domain_may_drain(a, d)) {
         tsi_domain_end_ref(a, d, ref, EPOCH_DRAIN, false, NULL);
     }
-    tsi_domain_discard(a, d);
 }
 
-static bool destroy_asked(TsiDomain* d) {
-    if (!tsi_domain_usable(d)) return false;
-    bool found = tsi_domain_found(d), inside = found && tsi_domain_refs(d) != 0;
+TSI_INLINE void destroy(TsiDomain* d) {
+    TsiArena* a = d->arena;
+    TsiRef ref = tsi_load_acquire(&d->ref); /* pairs with tsi_domain_open_own */
+    TsiBinding* b = tsi_binding_get(a, false);
+    if (d->own && ref != 0 && b != NULL && !tsi_closes_are_watched() && tsi_ready_end(b, ref, NULL)) tsi_segment_tick(a);
+    else end_with_domain(a, d, ref);
+    discard(a, b, d);
+}
+
+static TSI_NOINLINE void refuse_destroy(TsiDomain* d, bool found) {
     if (!found) tsi_domain_refuse_destroyed(d);
-    else if (inside) tsi_domain_refuse(d, SLAB_MISUSE_DOMAIN_ORDER);
-    else destroy(d);
-    return found && !inside;
+    else tsi_domain_refuse(d, SLAB_MISUSE_DOMAIN_ORDER);
+}
+
+TSI_INLINE bool destroy_asked(TsiDomain* d) {
+    if (!tsi_domain_usable(d)) return false;
+    bool found = tsi_domain_found(d), may = found && tsi_domain_refs(d) == 0;
+    if (TSI_LIKELY(may)) destroy(d);
+    else refuse_destroy(d, found);
+    return may;
 }
 
 /* ---- left behind ---- */
@@ -232,11 +260,15 @@ void tsi_domain_leave_behind(TsiDomain* d) {
 }
 
 /* As enter and exit in scope.c. */
-bool epoch_domain_destroy(epoch_domain_t* d) {
+static TSI_NOINLINE bool destroy_late(epoch_domain_t* d) {
     tsi_thread_late_enter();
     bool done = destroy_asked(tsi_domain_of(d));
     tsi_thread_late_leave();
     return done;
+}
+
+bool epoch_domain_destroy(epoch_domain_t* d) {
+    return TSI_UNLIKELY(tsi_tls.exiting) ? destroy_late(d) : destroy_asked(tsi_domain_of(d));
 }
 
 /* ---- the rest ---- */

@@ -32,7 +32,7 @@ static void end_own(TsiArena* a, TsiDomain* d, TsiRef ref, EpochCloseMode mode, 
         memcpy(out->label, label, sizeof out->label);
         return;
     }
-    if (mode == EPOCH_RELEASE && tsi_inc_end_alone(a, b, ref, out)) return;
+    if (mode == EPOCH_RELEASE && b != NULL && tsi_inc_end_alone(b, ref, out)) return;
     /* The domain's pin keeps the era. With it goes the record, now or when the last object is freed. */
     (void)tsi_epoch_end(a, ref, mode, false, out);
     tsi_inc_unpin(a, tsi_binding_get(a, false), tsi_inc(&a->phases, tsi_ref_index(ref)));

@@ -9,6 +9,7 @@
 #include "heap/bump.h"
 #include "heap/handles.h"
 #include "heap/heap.h"
+#include "heap/ready.h"
 #include "heap/settle.h"
 #include "stats/segment.h"
 
@@ -35,10 +36,36 @@ TSI_NOINLINE void* tsi_alloc_any(TsiArena* a, size_t size, size_t align, TsiRef 
     return p;
 }
 
+/* The thread has no heap in this phase at hand: mostly it allocates there for the first time. size <= TSI_LUT_MAX. */
+static TSI_NOINLINE void* first(TsiBinding* b, size_t size, TsiRef ref, bool prefer) {
+    void* p = tsi_ready_first(b, ref, tsi_bump_bytes(size));
+    if (TSI_UNLIKELY(p == NULL)) return tsi_alloc_any(b->arena, size, 1, ref, prefer, NULL);
+    tsi_segment_tick(b->arena);
+    return p;
+}
+
+/* The same in the thread's innermost scope, which the next calls go to. NULL when there is none, or anything else to do. */
+static void* first_in_scope(TsiBinding* b, size_t size) {
+    if (b->scope == 0) return NULL;
+    TsiRef ref = tsi_load_relaxed(b->thread->scopes[b->scope - 1].ref);
+    void* p = ref != 0 ? tsi_ready_first(b, ref, tsi_bump_bytes(size)) : NULL;
+    if (p == NULL) return NULL;
+    TsiHeap* h = tsi_heap_cached(b, ref);
+    if (h != NULL) tsi_binding_set_ambient(b, h);
+    return p;
+}
+
 static TSI_NOINLINE void* missed(TsiBinding* b, size_t size, TsiRef ref, bool prefer, TsiHeap* h, SlabHandle* handle) {
     TsiArena* a = b->arena;
     unsigned cls = tsi_size_lut[((size - 1) >> 4) + 1];
     bool no_line = tsi_load_relaxed(&b->busy) == tsi_busy_line(tsi_no_cur[0]);
+    if (h == &tsi_no_heap && no_line && handle == NULL) { /* what busy names is nobody's: nobody waits for it to be left */
+        tsi_bracket_clear(b);
+        void* p = first_in_scope(b, size);
+        if (p == NULL) return tsi_alloc_any(a, size, 1, ref, prefer, NULL);
+        tsi_segment_tick(a);
+        return p;
+    }
     void* p = no_line ? NULL : tsi_alloc_again(b, h, cls, handle);
     if (p == NULL && handle == NULL) p = tsi_alloc_more(b, h, size, cls);
     if (p != NULL) {
@@ -106,7 +133,7 @@ TSI_INLINE void* alloc_ref(SlabAllocator* s, size_t size, TsiRef ref, bool prefe
         return alloc_far(s, size, ref, prefer);
     TsiBinding* b = tsi_tls.binding;
     TsiHeap* h = tsi_heap_cached(b, ref);
-    if (TSI_UNLIKELY(h == NULL)) return tsi_alloc_any(b->arena, size, 1, ref, prefer, NULL);
+    if (TSI_UNLIKELY(h == NULL)) return first(b, size, ref, prefer);
     TsiRegion* r = tsi_load_relaxed(&h->region);
     TsiFast f;
     if (tsi_bump_fits(r, tsi_bump_bytes(size))) {

@@ -3,7 +3,8 @@
  *
  * A probe is a nop and a note in the file that says where the nop and its arguments are. Nobody attached: the nop is all that
  * runs, for arguments are values that the code has anyway, and it branches for none (clang stores them on the stack
- * first). There is none on a fast path. A probe has at most six arguments: not every tool reads more. So the end of a phase
+ * first). Those of a phase's end have semaphores: they are reached only while a tool is attached, because the time that the end took
+ * is read from a clock for them alone, mostly (heap/close_tell.h). There is none on a fast path. A probe has at most six arguments: not every tool reads more. So the end of a phase
  * tells in four, one after the other on one thread. Arguments are registers, constants or memory that a register points
  * to; a name (a static or thread-local variable) would be more than tools can read.
  *
@@ -22,6 +23,9 @@
 #if defined(__has_include) && !defined(TSI_NO_USDT)
 #if __has_include(<sys/sdt.h>)
 #define TSI_USDT 1
+#ifdef TSI_PROBE_SEMAPHORES /* before this file, by the one file whose probes have them: heap/close_tell.c */
+#define _SDT_HAS_SEMAPHORES 1
+#endif
 #include <sys/sdt.h>
 #ifdef __clang__ /* what the macros of that header leave out */
 #pragma clang diagnostic ignored "-Wgnu-zero-variadic-macro-arguments"

@@ -22,7 +22,7 @@ static uint64_t label_now(TsiLabel* l, int64_t bytes) {
     return now;
 }
 
-static void push(TsiArena* a, TsiPending* p) {
+void tsi_pending_push(TsiArena* a, TsiPending* p) {
     if (p->bytes != 0) (void)label_now(tsi_label(&a->phases.labels, tsi_pending_label(p)), p->bytes);
     p->bytes = 0;
 }
@@ -50,7 +50,7 @@ static void empty(TsiBinding* b, TsiPending* p) {
     if ((uint32_t)tsi_load_relaxed(&p->whose) == 0) return;
     TsiLabel* l = tsi_label(&b->arena->phases.labels, tsi_pending_label(p));
     TsiLabelShard* s = &l->shard[b->index % TSI_LABEL_SHARDS];
-    push(b->arena, p);
+    tsi_pending_push(b->arena, p);
     tsi_add_relaxed(&l->moves_begun, 1); /* before the first move, whose stores release it */
     for (unsigned n = 0; n < TSI_LABEL_SUMS; n++) move_sum((_Atomic uint64_t*)&p->sums + n, (_Atomic uint64_t*)&s->sums + n);
     move_histogram(p->duration, s->duration);
@@ -58,33 +58,23 @@ static void empty(TsiBinding* b, TsiPending* p) {
     tsi_add_release(&l->moves_ended, 1); /* pairs with label_read in report_labels.c: all has moved */
 }
 
-static TsiPending* pending_of(TsiBinding* b, uint32_t at) {
-    TsiPending* p = &b->pending[at % TSI_PENDING_LABELS];
+void tsi_pending_turn(TsiBinding* b, TsiPending* p, uint32_t label) {
     uint64_t whose = tsi_load_relaxed(&p->whose);
-    if (TSI_UNLIKELY((uint32_t)whose != at + 1)) {
-        empty(b, p);
-        tsi_store_relaxed(&p->whose, ((whose >> 32) + 1) << 32 | (at + 1)); /* before the sums, see add */
-    }
-    return p;
-}
-
-static bool has_budget(TsiLabel* l) { return (tsi_load_relaxed(&l->budget.soft) | tsi_load_relaxed(&l->budget.hard)) != 0; }
-
-static void push_when_large(TsiArena* a, TsiPending* p) {
-    if (p->bytes >= TSI_PENDING_BYTES || p->bytes <= -TSI_PENDING_BYTES) push(a, p);
+    empty(b, p);
+    tsi_store_relaxed(&p->whose, ((whose >> 32) + 1) << 32 | (label + 1)); /* before the sums, see add */
 }
 
 /* False when the label's hard budget forbids it. */
 static bool label_charge(TsiArena* a, TsiBinding* b, TsiCharge* c) {
     TsiLabel* l = tsi_label(&a->phases.labels, c->label);
     uint64_t hard = tsi_load_relaxed(&l->budget.hard), now;
-    TsiPending* p = pending_of(b, c->label);
-    c->pending = !has_budget(l);
+    TsiPending* p = tsi_pending_of(b, c->label);
+    c->pending = !tsi_label_has_budget(l);
     if (c->pending) {
         p->bytes += (int64_t)c->bytes;
         return true;
     }
-    push(a, p);
+    tsi_pending_push(a, p);
     c->of_label = tsi_load_relaxed(&l->committed);
     do {
         now = c->of_label + c->bytes;
@@ -95,14 +85,13 @@ static bool label_charge(TsiArena* a, TsiBinding* b, TsiCharge* c) {
 
 static void label_uncharge(TsiArena* a, TsiBinding* b, uint32_t at, uint64_t bytes) {
     TsiLabel* l = tsi_label(&a->phases.labels, at);
-    if (b == NULL || has_budget(l)) {
-        if (b != NULL) push(a, pending_of(b, at));
+    if (b == NULL || tsi_label_has_budget(l)) {
+        if (b != NULL) tsi_pending_push(a, tsi_pending_of(b, at));
         (void)label_now(l, -(int64_t)bytes);
         return;
     }
-    TsiPending* p = pending_of(b, at);
-    p->bytes -= (int64_t)bytes;
-    push_when_large(a, p);
+    TsiPending* p = tsi_pending_of(b, at);
+    tsi_pending_add(a, p, -(int64_t)bytes);
 }
 
 /* ---- phases ---- */
@@ -154,17 +143,6 @@ bool tsi_charge(TsiBinding* b, TsiInc* i, uint64_t bytes, TsiCharge* c) {
     return false;
 }
 
-bool tsi_charge_first_locked(TsiBinding* b, TsiInc* i, uint64_t bytes) {
-    uint64_t was = tsi_load_relaxed(&i->charge);
-    TsiLabel* l = tsi_label(&b->arena->phases.labels, label_in(was));
-    if (bytes_in(was) != 0 || (tsi_load_relaxed(&i->budget.hard) | tsi_load_relaxed(&i->budget.soft)) != 0 || has_budget(l)) return false;
-    TsiPending* p = pending_of(b, label_in(was));
-    tsi_store_relaxed(&i->charge, was + bytes);
-    p->bytes += (int64_t)bytes;
-    push_when_large(b->arena, p);
-    return true;
-}
-
 static bool passes(uint64_t soft, uint64_t was, uint64_t now) {
     return soft != 0 && (int64_t)now > 0 && now > soft && (int64_t)was <= (int64_t)soft;
 }
@@ -177,7 +155,7 @@ void tsi_charge_keep(TsiBinding* b, TsiInc* i, const TsiCharge* c) {
         b->budget.phase_bytes = now;
     }
     if (c->pending) {
-        push_when_large(b->arena, pending_of(b, c->label));
+        tsi_pending_add(b->arena, tsi_pending_of(b, c->label), 0);
         return;
     }
     now = c->of_label + c->bytes;
@@ -214,7 +192,7 @@ typedef struct Books {
 } Books;
 
 static Books books_of(TsiArena* a, TsiBinding* b, TsiInc* i) {
-    if (b != NULL) return (Books){&pending_of(b, tsi_inc_label(i))->sums, true};
+    if (b != NULL) return (Books){&tsi_pending_of(b, tsi_inc_label(i))->sums, true};
     return (Books){&tsi_label_of(a, i)->shard[0].sums, false};
 }
 
@@ -313,12 +291,7 @@ void tsi_charges_flush(TsiBinding* b) {
     }
 }
 
-/* 32 bits are enough: a record that comes near their end goes to its label. */
-static void count_in(TsiBinding* b, TsiPending* p, _Atomic uint32_t* bucket) {
-    uint32_t now = tsi_load_relaxed(bucket) + 1;
-    tsi_store_release(bucket, now); /* as in add */
-    if (TSI_UNLIKELY(now > UINT32_MAX / 2)) empty(b, p);
-}
+void tsi_pending_empty(TsiBinding* b, TsiPending* p) { empty(b, p); }
 
 void tsi_post_end_locked(TsiArena* a, TsiBinding* b, TsiInc* i, uint64_t now_ns) {
     Books k = books_of(a, b, i);
@@ -327,9 +300,9 @@ void tsi_post_end_locked(TsiArena* a, TsiBinding* b, TsiInc* i, uint64_t now_ns)
     if (peak == 0) return;
     unsigned size = tsi_label_bucket(peak), age = tsi_label_bucket(now_ns > since ? now_ns - since : 0);
     if (b != NULL) {
-        TsiPending* p = pending_of(b, tsi_inc_label(i));
-        count_in(b, p, &p->peaks[size]);
-        if (now_ns != 0) count_in(b, p, &p->duration[age]);
+        TsiPending* p = tsi_pending_of(b, tsi_inc_label(i));
+        tsi_pending_count(b, p, &p->peaks[size]);
+        if (now_ns != 0) tsi_pending_count(b, p, &p->duration[age]);
         return;
     }
     TsiLabelShard* s = &tsi_label_of(a, i)->shard[0];
@@ -337,36 +310,25 @@ void tsi_post_end_locked(TsiArena* a, TsiBinding* b, TsiInc* i, uint64_t now_ns)
     if (now_ns != 0) tsi_add_relaxed(&s->duration[age], 1);
 }
 
-/* Everything at once: nobody sees the phase between the first and the last of it. */
-static void post_first_time(TsiBinding* b, TsiInc* i, TsiPending* p, uint64_t now_ns) {
-    Books k = {&p->sums, true};
-    uint64_t since = tsi_load_relaxed(&i->open_since_ns);
-    add(k, &p->sums.ended, 1);
-    add(k, &p->sums.objects_allocated, i->allocated.objects);
-    add(k, &p->sums.bytes_allocated, i->allocated.bytes);
-    add(k, &p->sums.objects_released, i->released.objects);
-    add(k, &p->sums.bytes_released, i->released.bytes);
-    if (i->allocated.objects != i->released.objects) {
-        add(k, &p->sums.objects_freed, i->allocated.objects - i->released.objects);
-        add(k, &p->sums.bytes_freed, i->allocated.bytes - i->released.bytes);
-    }
-    add(k, &p->sums.closed_slabs, i->closed_slabs);
-    add(k, &p->sums.slow, i->slow);
-    add(k, &p->sums.lock_fast, i->lock_fast);
-    if (i->lock_contended != 0) add(k, &p->sums.lock_contended, i->lock_contended);
-    count_in(b, p, &p->peaks[tsi_label_bucket(tsi_inc_peak(i))]);
-    count_in(b, p, &p->duration[tsi_label_bucket(now_ns > since ? now_ns - since : 0)]);
-}
-
 void tsi_post_alone_locked(TsiArena* a, TsiBinding* b, TsiInc* i, uint64_t now_ns) {
+    uint64_t charge = tsi_load_relaxed(&i->charge), bytes = bytes_in(charge), peak = tsi_load_relaxed(&i->peak);
+    uint32_t label = label_in(charge);
+    if (bytes > peak) peak = bytes;
     /* What was posted before (a phase that was relabelled; one whose pages a drain looked at) is told apart as usual. */
-    if (TSI_UNLIKELY((i->posted.lock_fast | i->posted.lock_contended | i->pinned_slabs) != 0 || tsi_inc_peak(i) == 0)) {
+    if (TSI_UNLIKELY((i->posted.lock_fast | i->posted.lock_contended | i->pinned_slabs) != 0 || peak == 0 ||
+                     tsi_label_has_budget(tsi_label(&a->phases.labels, label)))) {
         tsi_post_end_locked(a, b, i, now_ns);
         tsi_post_last_locked(a, b, i);
-    } else {
-        post_first_time(b, i, pending_of(b, tsi_inc_label(i)), now_ns);
+        tsi_uncharge_all_locked(a, b, i);
+        return;
     }
-    tsi_uncharge_all_locked(a, b, i);
+    TsiPending* p = tsi_pending_of(b, label);
+    uint64_t since = tsi_load_relaxed(&i->open_since_ns);
+    TsiRegionSum sum = {i->allocated.objects, i->allocated.bytes, i->released.objects, i->released.bytes, 0};
+    tsi_post_ended(b, p, &(TsiEnded){sum, i->closed_slabs, i->slow, i->lock_fast, now_ns}, peak, now_ns > since ? now_ns - since : 0);
+    if (i->lock_contended != 0) tsi_pending_sum(&p->sums.lock_contended, i->lock_contended);
+    tsi_pending_add(a, p, -(int64_t)bytes);
+    tsi_store_relaxed(&i->charge, (uint64_t)label << TSI_CHARGE_BITS);
 }
 
 void tsi_post_escapes(TsiArena* a, TsiInc* i, TsiTotals live) {

@@ -15,6 +15,7 @@
 #define TSI_HEAP_CHARGE_H
 
 #include "heap/arena.h"
+#include "mem/region.h"
 
 enum { TSI_PENDING_BYTES = 64 << 10 };
 
@@ -28,8 +29,6 @@ typedef struct TsiCharge {
 /* Adds the bytes of a slab that is about to be taken to the phase and its label. False when a hard budget forbids it:
  * nothing has changed then, and b->budget says whose it was. */
 bool tsi_charge(TsiBinding* b, TsiInc* i, uint64_t bytes, TsiCharge* c);
-/* Charges the first slab of a phase that no heap is in, and where no budget is in the way; false, and nothing done, else. Stripe held. */
-bool tsi_charge_first_locked(TsiBinding* b, TsiInc* i, uint64_t bytes);
 /* The slab is there: the label's peak rises, and b->budget says which soft budgets were passed. Else tsi_charge_undo, and no peak has it. */
 void tsi_charge_keep(TsiBinding* b, TsiInc* i, const TsiCharge* c);
 void tsi_charge_undo(TsiArena* a, TsiBinding* b, TsiInc* i, uint64_t bytes);
@@ -60,6 +59,11 @@ void tsi_post_last_locked(TsiArena* a, TsiBinding* b, TsiInc* i);
 /* The phase leaves ACTIVE: counts it as ended. now_ns may be 0 when nothing was ever held. Stripe held. */
 void tsi_post_end_locked(TsiArena* a, TsiBinding* b, TsiInc* i, uint64_t now_ns);
 
+/* What a phase has done, which only this thread has had, and which was posted nowhere. */
+typedef struct TsiEnded {
+    TsiRegionSum sum; /* of its region: what lives is released */
+    uint64_t slabs, slow, locks, now_ns;
+} TsiEnded;
 /* A phase that is over, which only this thread has had: all of the above, and tsi_uncharge_all_locked. Its era ends in the same hold of
  * the stripe. */
 void tsi_post_alone_locked(TsiArena* a, TsiBinding* b, TsiInc* i, uint64_t now_ns);
@@ -71,6 +75,62 @@ void tsi_budget_tell(TsiArena* a, const TsiBudgetEvents* e, unsigned hard);
 
 /* Record of the label that it is for; it is for one. */
 TSI_INLINE uint32_t tsi_pending_label(const TsiPending* p) { return (uint32_t)tsi_load_relaxed(&p->whose) - 1; }
+/* Makes the record that label's; what it has goes to the one that it was for. */
+void tsi_pending_turn(TsiBinding* b, TsiPending* p, uint32_t label);
+/* The thread's record of a label. */
+TSI_INLINE TsiPending* tsi_pending_of(TsiBinding* b, uint32_t label) {
+    TsiPending* p = &b->pending[label % TSI_PENDING_LABELS];
+    if (TSI_UNLIKELY((uint32_t)tsi_load_relaxed(&p->whose) != label + 1)) tsi_pending_turn(b, p, label);
+    return p;
+}
+/* All that the thread has for the record's label goes to the label. */
+void tsi_pending_empty(TsiBinding* b, TsiPending* p);
+TSI_INLINE void tsi_pending_sum(_Atomic uint64_t* sum, uint64_t n) {
+    /* release: pairs with the acquire in tsi_labels_begin: who reads it reads whose it is, too */
+    tsi_store_release(sum, tsi_load_relaxed(sum) + n);
+}
+/* 32 bits are enough: a record that comes near their end goes to its label. */
+TSI_INLINE void tsi_pending_count(TsiBinding* b, TsiPending* p, _Atomic uint32_t* bucket) {
+    uint32_t now = tsi_load_relaxed(bucket) + 1;
+    tsi_store_release(bucket, now); /* as above */
+    if (TSI_UNLIKELY(now > UINT32_MAX / 2)) tsi_pending_empty(b, p);
+}
+/* What is pending of committed bytes goes to the label. */
+void tsi_pending_push(TsiArena* a, TsiPending* p);
+TSI_INLINE void tsi_pending_add(TsiArena* a, TsiPending* p, int64_t bytes) {
+    p->bytes += bytes;
+    if (TSI_UNLIKELY((uint64_t)(p->bytes + TSI_PENDING_BYTES - 1) > 2 * TSI_PENDING_BYTES - 2)) tsi_pending_push(a, p);
+}
+TSI_INLINE bool tsi_label_has_budget(TsiLabel* l) { return (tsi_load_relaxed(&l->budget.soft) | tsi_load_relaxed(&l->budget.hard)) != 0; }
+
+/* Charges the first slab of a phase that no heap is in, and where no budget is in the way; false, and nothing done, else. Stripe held. */
+TSI_INLINE bool tsi_charge_first_locked(TsiBinding* b, TsiInc* i, uint64_t bytes) {
+    uint64_t was = tsi_load_relaxed(&i->charge);
+    uint32_t label = (uint32_t)(was >> TSI_CHARGE_BITS);
+    TsiLabel* l = tsi_label(&b->arena->phases.labels, label);
+    if (((was & TSI_CHARGE_MASK) | tsi_load_relaxed(&i->budget.hard) | tsi_load_relaxed(&i->budget.soft)) != 0 || tsi_label_has_budget(l)) return false;
+    tsi_store_relaxed(&i->charge, was + bytes);
+    tsi_pending_add(b->arena, tsi_pending_of(b, label), (int64_t)bytes);
+    return true;
+}
+
+/* Posts it. Nobody sees the phase any more, or its stripe is held all the while. */
+TSI_INLINE void tsi_post_ended(TsiBinding* b, TsiPending* p, const TsiEnded* e, uint64_t peak, uint64_t age_ns) {
+    tsi_pending_sum(&p->sums.ended, 1);
+    tsi_pending_sum(&p->sums.objects_allocated, e->sum.issued);
+    tsi_pending_sum(&p->sums.bytes_allocated, e->sum.issued_bytes);
+    tsi_pending_sum(&p->sums.objects_released, e->sum.live);
+    tsi_pending_sum(&p->sums.bytes_released, e->sum.live_bytes);
+    if (e->sum.issued != e->sum.live) {
+        tsi_pending_sum(&p->sums.objects_freed, e->sum.issued - e->sum.live);
+        tsi_pending_sum(&p->sums.bytes_freed, e->sum.issued_bytes - e->sum.live_bytes);
+    }
+    tsi_pending_sum(&p->sums.closed_slabs, e->slabs);
+    tsi_pending_sum(&p->sums.slow, e->slow);
+    tsi_pending_sum(&p->sums.lock_fast, e->locks);
+    tsi_pending_count(b, p, &p->peaks[tsi_label_bucket(peak)]);
+    tsi_pending_count(b, p, &p->duration[tsi_label_bucket(age_ns)]);
+}
 
 TSI_INLINE TsiLabel* tsi_label_of(TsiArena* a, TsiInc* i) {
     return tsi_label(&a->phases.labels, tsi_inc_label(i));

@@ -10,11 +10,13 @@
 
 #include "base/probes.h"
 #include "heap/charge.h"
+#include "heap/close_tell.h"
 #include "heap/heap.h"
 #include "heap/late.h"
 #include "heap/ready.h"
 #include "heap/registry.h"
 #include "heap/sweep.h"
+#include "heap/warm.h"
 
 #include <string.h>
 
@@ -83,8 +85,7 @@ static void sum_orphans_locked(TsiArena* a, TsiInc* i, TsiTotals* live) {
     }
 }
 
-static void fill_receipt_locked(TsiSweep* w, TsiTotals live, EpochReceipt* r) {
-    TsiInc* i = w->inc;
+static void fill_receipt_locked(TsiInc* i, TsiTotals live, EpochReceipt* r) {
     r->version = TSI_RECEIPT_VERSION;
     r->epoch_id = tsi_load_relaxed(&i->id);
     r->epoch_era = tsi_inc_era(i);
@@ -133,7 +134,7 @@ static void end_swept(TsiSweep* w, unsigned state, EpochReceipt* out, TsiLock* l
     if (out != NULL || drains) sum_orphans_locked(w->arena, i, &live);
     if (drains) w->escaped = live;
     if (drains && live.objects != 0) tsi_post_escapes(w->arena, i, live);
-    if (out != NULL) fill_receipt_locked(w, live, out);
+    if (out != NULL) fill_receipt_locked(i, live, out);
     tsi_late_note_locked(w->arena, i);
     tsi_lock_give_probed(lock);
     tsi_sweep_finish(w);
@@ -148,17 +149,6 @@ static void count_close(TsiSweep* w, const TsiCloseTally* tally, uint64_t ns) {
         tsi_sweep_count(w, offsetof(TsiClassCounters, closes), cls, 1);
         tsi_sweep_count(w, offsetof(TsiClassCounters, close_ns), cls, tsi_share(ns, tally->c[cls].scanned, all));
     }
-}
-
-static void probe_end(TsiSweep* w, EpochCloseMode mode, const EpochReceipt* r) {
-    SlabAllocator* s = w->arena->owner;
-    const char* label = r->label;
-    tsi_probe_epoch_close(s, r->epoch_id, r->epoch_era, label, mode, r->close_ns);
-    tsi_probe_close_objects(s, r->epoch_era, label, r->objects_freed, r->objects_released, r->objects_escaped);
-    tsi_probe_close_bytes(s, r->epoch_era, label, r->bytes_freed, r->bytes_released, r->bytes_escaped);
-    tsi_probe_close_slabs(s, r->epoch_era, label, r->slabs_returned, r->bytes_returned, r->slabs_deferred);
-    if (w->escaped.objects == 0) return;
-    tsi_probe_escape(s, r->epoch_id, r->epoch_era, label, w->escaped.objects, w->escaped.bytes);
 }
 
 /* Not of every domain: those come too often. */
@@ -213,7 +203,7 @@ bool tsi_epoch_end(TsiArena* a, TsiRef ref, EpochCloseMode mode, bool measure_rs
     r.bytes_returned = w.bytes;
     r.slabs_deferred = w.deferred;
     r.bytes_deferred = w.deferred_bytes;
-    probe_end(&w, mode, &r);
+    tsi_tell_close(a, mode, &r, w.escaped);
     log_end(&w, &r);
     if (out != NULL) *out = r;
     tsi_inc_unpin(a, w.b, i);
@@ -243,43 +233,81 @@ bool tsi_inc_end_empty(TsiArena* a, TsiBinding* b, TsiRef ref, char label[TSI_LA
     }
     tsi_lock_give(tsi_inc_lock(i));
     if (empty) {
-        tsi_probe_epoch_close(a->owner, tsi_load_relaxed(&i->id), tsi_ref_era(ref), &label[0], EPOCH_RELEASE, 0); /* the record is ours yet */
+        if (TSI_UNLIKELY(tsi_closes_are_watched())) tsi_tell_empty_close(a, tsi_load_relaxed(&i->id), tsi_ref_era(ref), label); /* the record is ours yet */
         tsi_record_give_inc(a, b, i->index);
     }
     return empty;
 }
 
-bool tsi_inc_end_alone(TsiArena* a, TsiBinding* b, TsiRef ref, EpochReceipt* out) {
-    TsiInc* i = tsi_inc(&a->phases, tsi_ref_index(ref));
-    if (b == NULL || a->options.shared || tsi_load_relaxed(&i->heap_count) != 1) return false;
-    TsiSweep w = {.arena = a, .b = b, .inc = i, .learns = true};
-    uint64_t start = tsi_os.quick_ns();
-    tsi_inc_take(i);
-    TsiHeap* h = i->heaps != 0 ? tsi_heap(a, i->heaps - 1) : NULL;
+/* The incarnation has one heap, which is the caller's, and nothing else. */
+static bool is_alone_locked(TsiBinding* b, TsiInc* i, TsiRef ref, const TsiHeap* h) {
     /* LIVE and ours: nobody else changes the word but under the stripe. */
-    bool alone = tsi_load_relaxed(&i->word) == (tsi_ref_era(ref) << 2 | TSI_INC_ACTIVE) && h != NULL && h->inc_next == 0 && i->pins == 1 &&
-                 tsi_load_relaxed(&h->word) == tsi_heap_word(b->index, TSI_HEAP_LIVE) && i->orphans == 0 && i->ends == 0 &&
-                 tsi_load_relaxed(&i->slab_count) == 0;
-    if (!alone) {
-        tsi_inc_give(i);
-        return false;
-    }
-    /* release: no heap is left for anybody to enter, and who wants to be born waits for the stripe */
-    tsi_store_release(&i->word, tsi_ref_era(ref) << 2 | TSI_INC_RELEASED);
-    if (!tsi_ready_put_locked(&w, h)) tsi_sweep_own_locked(&w, h);
-    tsi_post_alone_locked(a, b, i, start); /* no heap is left, so nobody charges it */
+    return tsi_load_relaxed(&i->word) == (tsi_ref_era(ref) << 2 | TSI_INC_ACTIVE) && i->heaps == h->index + 1 &&
+           tsi_load_relaxed(&h->word) == tsi_heap_word(b->index, TSI_HEAP_LIVE) && i->pins == 1 &&
+           (h->inc_next | i->orphans | i->ends | tsi_load_relaxed(&i->slab_count)) == 0;
+}
+
+/* The rest of an end whose heap does not wait for another phase. */
+static TSI_NOINLINE void end_swept_alone(TsiBinding* b, TsiInc* i, TsiHeap* h, uint64_t start_ns, EpochReceipt* out) {
+    TsiArena* a = b->arena;
+    TsiSweep w = {.arena = a, .b = b, .inc = i, .learns = true};
+    tsi_sweep_own_locked(&w, h);
+    tsi_post_alone_locked(a, b, i, start_ns); /* no heap is left, so nobody charges it */
     w.uncharged = 0;
-    memset(out, 0, sizeof *out);
-    fill_receipt_locked(&w, (TsiTotals){0, 0}, out);
-    tsi_store_release(&i->word, TSI_INC_RELEASED); /* era 0: matches no reference; the record stays ours until it is given back */
+    if (out != NULL) fill_receipt_locked(i, (TsiTotals){0, 0}, out);
+    tsi_store_release(&i->word, TSI_INC_RELEASED); /* as in tsi_inc_end_alone */
     tsi_inc_give(i);
     tsi_sweep_finish(&w);
+    if (out == NULL) return;
     out->slabs_returned = w.slabs;
     out->regions_returned = w.regions;
     out->bytes_returned = w.bytes;
-    uint64_t end = tsi_os.quick_ns();
-    out->close_ns = end > start ? end - start : 0;
-    probe_end(&w, EPOCH_RELEASE, out);
+}
+
+/* The same of one whose heap waits: the straight way of a small phase. */
+static void end_ready_locked(TsiBinding* b, TsiInc* i, uint64_t start_ns, size_t bytes, EpochReceipt* out) {
+    TsiArena* a = b->arena;
+    tsi_post_alone_locked(a, b, i, start_ns);
+    if (out != NULL) {
+        fill_receipt_locked(i, (TsiTotals){0, 0}, out);
+        out->slabs_returned = out->regions_returned = 1;
+        out->bytes_returned = bytes;
+    }
+    tsi_store_release(&i->word, TSI_INC_RELEASED); /* as in tsi_inc_end_alone */
+    tsi_inc_give(i);
+    tsi_warm_look(a);
+}
+
+bool tsi_inc_end_alone(TsiBinding* b, TsiRef ref, EpochReceipt* out) {
+    TsiArena* a = b->arena;
+    TsiInc* i = tsi_inc(&a->phases, tsi_ref_index(ref));
+    EpochReceipt told;
+    if (a->options.shared) return false;
+    bool watched = TSI_UNLIKELY(tsi_closes_are_watched());
+    if (watched && out == NULL) out = &told;
+    if (TSI_LIKELY(tsi_ready_end(b, ref, out))) {
+        if (watched) tsi_tell_close(a, EPOCH_RELEASE, out, (TsiTotals){0, 0});
+        return true;
+    }
+    uint64_t start = tsi_os.quick_ns();
+    tsi_inc_take(i);
+    TsiHeap* h = b->heaps_base + (i->heaps - 1);
+    size_t bytes;
+    if (i->heaps == 0 || !is_alone_locked(b, i, ref, h)) {
+        tsi_inc_give(i);
+        return false;
+    }
+    if (TSI_UNLIKELY(out != NULL)) memset(out, 0, sizeof *out);
+    /* release: no heap is left for anybody to enter, and who wants to be born waits for the stripe. Then era 0, which matches no
+     * reference; the record stays ours until it is given back. */
+    tsi_store_release(&i->word, tsi_ref_era(ref) << 2 | TSI_INC_RELEASED);
+    if (TSI_LIKELY(tsi_ready_put_locked(b, i, h, &bytes))) end_ready_locked(b, i, start, bytes, out);
+    else end_swept_alone(b, i, h, start, out);
+    if (TSI_UNLIKELY(out != NULL)) {
+        uint64_t end = tsi_os.quick_ns();
+        out->close_ns = end > start ? end - start : 0;
+        if (watched) tsi_tell_close(a, EPOCH_RELEASE, out, (TsiTotals){0, 0});
+    }
     tsi_record_give_inc(a, b, i->index);
     return true;
 }

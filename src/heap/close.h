@@ -16,8 +16,8 @@ bool tsi_epoch_end(TsiArena* a, TsiRef ref, EpochCloseMode mode, bool measure_rs
  * not so. */
 bool tsi_inc_end_empty(TsiArena* a, TsiBinding* b, TsiRef ref, char label[TSI_LABEL_BYTES], bool* renamed);
 /* Releases an incarnation that is pinned by the caller alone and has one heap, the caller's, no orphans and no cleanups; its record is
- * free afterwards. False, and nothing done, when it is not so. */
-bool tsi_inc_end_alone(TsiArena* a, TsiBinding* b, TsiRef ref, EpochReceipt* out);
+ * free afterwards. False, and nothing done, when it is not so. out: or NULL, when nobody will ask. */
+bool tsi_inc_end_alone(TsiBinding* b, TsiRef ref, EpochReceipt* out);
 /* Sweeps an incarnation that is no longer ACTIVE, in the mode of its state; nothing when the era has gone. */
 void tsi_inc_sweep(TsiArena* a, TsiBinding* b, TsiInc* i, uint64_t era);
 /* Moves the ring on. Returns the current id afterwards. */

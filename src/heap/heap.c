@@ -29,45 +29,28 @@ void tsi_heap_init(void) {
 
 /* ---- record stores ---- */
 
-bool tsi_record_take(TsiTable* t, uint32_t* cache, uint32_t* count, uint32_t* index) {
-    if (*count == 0) return tsi_table_take(t, index, 0);
-    *index = cache[--*count];
-    return true;
-}
-
 void tsi_record_give(TsiTable* t, uint32_t* cache, uint32_t* count, uint32_t index) {
     if (*count < TSI_RECORD_CACHE) cache[(*count)++] = index;
     else tsi_table_give(t, index);
 }
 
-static TSI_NOINLINE void give_to_table(TsiArena* a, TsiTable* t, uint32_t index) {
+static void give_to_table(TsiArena* a, TsiTable* t, uint32_t index) {
     tsi_table_give(t, index);
     if (t == &a->phases.incs) tsi_records_phase_given(a);
     else tsi_records_tidy(a);
 }
 
-void tsi_record_give_domain(TsiArena* a, TsiBinding* b, uint32_t index) {
-    if (b != NULL && b->domain_count < TSI_RECORD_CACHE) b->domain_cache[b->domain_count++] = index;
-    else give_to_table(a, &a->domains, index);
-}
+void tsi_record_give_domain_slow(TsiArena* a, uint32_t index) { give_to_table(a, &a->domains, index); }
+void tsi_record_give_inc_slow(TsiArena* a, uint32_t index) { give_to_table(a, &a->phases.incs, index); }
 
-/* First in, first out, so that a domain id comes back late. */
-bool tsi_record_take_inc(TsiArena* a, TsiBinding* b, uint32_t* index) {
+bool tsi_record_take_inc_slow(TsiArena* a, TsiBinding* b, uint32_t* index) {
     /* The ring keeps enough for one turn: advance must not fail because domains took every record. */
-    if (b->inc_count < TSI_RECORD_CACHE / 2 && tsi_table_take(&a->phases.incs, index, a->phases.ring_size + 1)) return true;
+    if (tsi_table_take(&a->phases.incs, index, a->phases.ring_size + 1)) return true;
     if (b->inc_count == 0) return false;
     *index = b->inc_cache[b->inc_first];
     b->inc_first = (b->inc_first + 1) % TSI_RECORD_CACHE;
     b->inc_count--;
     return true;
-}
-
-void tsi_record_give_inc(TsiArena* a, TsiBinding* b, uint32_t index) {
-    if (b == NULL || b->inc_count == TSI_RECORD_CACHE) {
-        give_to_table(a, &a->phases.incs, index);
-        return;
-    }
-    b->inc_cache[(b->inc_first + b->inc_count++) % TSI_RECORD_CACHE] = index;
 }
 
 void tsi_binding_flush_records(TsiBinding* b) {

@@ -5,6 +5,7 @@
 #define TSI_HEAP_HEAP_H
 
 #include "heap/arena.h"
+#include "os/clock.h"
 
 /* Once per process. */
 void tsi_heap_init(void);
@@ -27,7 +28,7 @@ TsiHeap* tsi_heap_birth_locked(TsiArena* a, TsiInc* i, TsiRef ref, uint32_t inde
 /* The time, where it has to be read because the incarnation is about to be used for the first time, else 0. */
 TSI_INLINE uint64_t tsi_inc_opening_ns(TsiInc* i, TsiRef ref) {
     /* The first incarnation of id 0 has always been open: its time is 0. */
-    return tsi_load_relaxed(&i->open_since_ns) == 0 && tsi_ref_era(ref) != 1 ? tsi_os.now_ns() : 0;
+    return tsi_load_relaxed(&i->open_since_ns) == 0 && tsi_ref_era(ref) != 1 ? tsi_clock_stamp() : 0;
 }
 TSI_INLINE void tsi_inc_opened_locked(TsiInc* i, uint64_t now_ns) {
     if (now_ns != 0 && tsi_load_relaxed(&i->open_since_ns) == 0) tsi_store_relaxed(&i->open_since_ns, now_ns);
@@ -55,10 +56,31 @@ void tsi_heap_detach_locked(TsiBinding* b, TsiHeap* h);
 void tsi_binding_set_ambient(TsiBinding* b, TsiHeap* h);
 
 /* Domain and incarnation records through the thread's own small stores. */
-bool tsi_record_take_inc(TsiArena* a, TsiBinding* b, uint32_t* index);
-void tsi_record_give_inc(TsiArena* a, TsiBinding* b, uint32_t index);
-void tsi_record_give_domain(TsiArena* a, TsiBinding* b, uint32_t index);
-bool tsi_record_take(TsiTable* t, uint32_t* cache, uint32_t* count, uint32_t* index);
+bool tsi_record_take_inc_slow(TsiArena* a, TsiBinding* b, uint32_t* index);
+/* b may be NULL. */
+void tsi_record_give_inc_slow(TsiArena* a, uint32_t index);
+void tsi_record_give_domain_slow(TsiArena* a, uint32_t index);
+/* Incarnations first in, first out, so that a domain's id comes back late. */
+TSI_INLINE bool tsi_record_take_inc(TsiArena* a, TsiBinding* b, uint32_t* index) {
+    if (TSI_UNLIKELY(b->inc_count < TSI_RECORD_CACHE / 2)) return tsi_record_take_inc_slow(a, b, index);
+    *index = b->inc_cache[b->inc_first];
+    b->inc_first = (b->inc_first + 1) % TSI_RECORD_CACHE;
+    b->inc_count--;
+    return true;
+}
+TSI_INLINE void tsi_record_give_inc(TsiArena* a, TsiBinding* b, uint32_t index) {
+    if (TSI_LIKELY(b != NULL && b->inc_count < TSI_RECORD_CACHE)) b->inc_cache[(b->inc_first + b->inc_count++) % TSI_RECORD_CACHE] = index;
+    else tsi_record_give_inc_slow(a, index);
+}
+TSI_INLINE void tsi_record_give_domain(TsiArena* a, TsiBinding* b, uint32_t index) {
+    if (TSI_LIKELY(b != NULL && b->domain_count < TSI_RECORD_CACHE)) b->domain_cache[b->domain_count++] = index;
+    else tsi_record_give_domain_slow(a, index);
+}
+TSI_INLINE bool tsi_record_take(TsiTable* t, uint32_t* cache, uint32_t* count, uint32_t* index) {
+    if (TSI_UNLIKELY(*count == 0)) return tsi_table_take(t, index, 0);
+    *index = cache[--*count];
+    return true;
+}
 void tsi_record_give(TsiTable* t, uint32_t* cache, uint32_t* count, uint32_t index);
 void tsi_binding_flush_records(TsiBinding* b);
 

@@ -1,13 +1,19 @@
 /* ready.c - see ready.h. */
 #include "heap/ready.h"
 
+#include "base/check.h"
 #include "heap/bump.h"
 #include "heap/charge.h"
+#include "heap/close.h"
 #include "heap/grant.h"
 #include "heap/heap.h"
 #include "heap/refuse.h"
+#include "heap/registry.h"
 #include "heap/take.h"
 #include "heap/warm.h"
+#include "mem/region.h"
+
+#include <string.h>
 
 enum { SLAB_SHIFT = 40 }; /* slab ids have 24 bits */
 
@@ -25,6 +31,7 @@ static void drop_bare(TsiBinding* b, TsiHeap* h, unsigned rank) {
     b->ready_bytes -= region_bytes(b, rank);
 }
 
+/* The phase has no heap yet, and h is the thread's: it is the first one. */
 static void enter_locked(TsiBinding* b, TsiInc* i, TsiHeap* h, TsiRef ref, unsigned rank) {
     TsiRegion* r = tsi_load_relaxed(&h->region);
     TsiSlab* slab = tsi_slab(&b->arena->space, h->slabs - 1);
@@ -37,7 +44,7 @@ static void enter_locked(TsiBinding* b, TsiInc* i, TsiHeap* h, TsiRef ref, unsig
     h->takes = 1;
     h->revoker = 0;
     h->inc_next = h->inc_prev = 0;
-    tsi_store_relaxed(&h->slow, 0);
+    tsi_store_relaxed(&h->slow, 1); /* this one */
     tsi_store_relaxed(&h->named, tsi_named(tsi_load_relaxed(&i->id)));
     tsi_store_relaxed(&h->ref, ref);
     i->heaps = h->index + 1;
@@ -49,32 +56,70 @@ static void enter_locked(TsiBinding* b, TsiInc* i, TsiHeap* h, TsiRef ref, unsig
     tsi_store_release(&slab->tag, tsi_tag(tsi_tag_seq(tsi_load_relaxed(&slab->tag)), h->index, TSI_SLAB_OWNED));
 }
 
-TsiHeap* tsi_ready_take(TsiBinding* b, TsiRef ref) {
-    TsiArena* a = b->arena;
-    TsiInc* i = tsi_inc(&a->phases, tsi_ref_index(ref));
+/* As tsi_count_slow, whose counts h has; and what it is besides. */
+static void count_taken(TsiBinding* b) {
+    TsiClassCounters* n = &b->counters[TSI_CLASS_REGION];
+    tsi_count(&n->new_slab);
+    tsi_count(&n->recycled);
+    tsi_count(&n->slow);
+    tsi_count(&n->slow_by[TSI_SLOW_MISS]);
+    tsi_probe_slow_path(b->arena->owner, TSI_CLASS_REGION - 1, b->classes->c[TSI_CLASS_REGION].size, TSI_SLOW_MISS);
+}
+
+/* The heap was not to be had. NULL */
+static TSI_NOINLINE TsiHeap* not_taken(TsiBinding* b, TsiInc* i, TsiHeap* h, unsigned rank, uint64_t seen, bool charged) {
+    if (charged) tsi_uncharge_all_locked(b->arena, b, i);
+    tsi_inc_give(i);
+    if (!charged || tsi_heap_state(seen) != TSI_HEAP_BARE) return NULL;
+    tsi_store_relaxed(&b->ready[rank][--b->ready_count[rank]], 0);
+    drop_bare(b, h, rank);
+    return NULL;
+}
+
+TSI_INLINE TsiHeap* take(TsiBinding* b, TsiRef ref) {
+    TsiInc* i = tsi_inc(&b->arena->phases, tsi_ref_index(ref));
     unsigned rank = tsi_bump_first_rank(b, tsi_inc_label(i));
-    if (b->ready_count[rank] == 0) return NULL;
-    TsiHeap* h = tsi_heap(a, tsi_load_relaxed(&b->ready[rank][b->ready_count[rank] - 1]) - 1);
+    uint32_t count = b->ready_count[rank];
+    /* Hints: both are looked at again. */
+    if (TSI_UNLIKELY(count == 0 || tsi_load_relaxed(&i->heap_count) != 0 || (tsi_load_relaxed(&i->id) & TSI_DOMAIN_ID_BIT) == 0)) return NULL;
+    _Atomic uint32_t* at = &b->ready[rank][count - 1];
+    TsiHeap* h = b->heaps_base + (tsi_load_relaxed(at) - 1);
+    size_t bytes = region_bytes(b, rank);
     uint64_t now = tsi_inc_opening_ns(i, ref), seen = ready_word(b, h->slabs - 1);
     tsi_inc_take(i);
-    bool first = tsi_ref_is_active(&a->phases, ref) && i->heaps == 0 && (tsi_load_relaxed(&i->id) & TSI_DOMAIN_ID_BIT) != 0;
-    bool charged = first && tsi_charge_first_locked(b, i, region_bytes(b, rank));
+    bool first = tsi_load_relaxed(&i->word) == (tsi_ref_era(ref) << 2 | TSI_INC_ACTIVE) && i->heaps == 0 &&
+                 (tsi_load_relaxed(&i->id) & TSI_DOMAIN_ID_BIT) != 0;
+    bool charged = TSI_LIKELY(first) && tsi_charge_first_locked(b, i, bytes);
     /* seq_cst: decides between us and who flushes */
-    bool mine = charged && tsi_cas_seq(&h->word, &seen, tsi_heap_word(b->index, TSI_HEAP_LIVE));
-    if (charged && !mine) tsi_uncharge_all_locked(a, b, i);
-    if (mine) {
-        enter_locked(b, i, h, ref, rank);
-        tsi_inc_opened_locked(i, now);
-    }
+    if (TSI_UNLIKELY(!charged || !tsi_cas_seq(&h->word, &seen, tsi_heap_word(b->index, TSI_HEAP_LIVE))))
+        return not_taken(b, i, h, rank, seen, charged);
+    enter_locked(b, i, h, ref, rank);
+    tsi_inc_opened_locked(i, now);
     tsi_inc_give(i);
-    if (mine || tsi_heap_state(seen) == TSI_HEAP_BARE) tsi_store_relaxed(&b->ready[rank][--b->ready_count[rank]], 0);
-    if (!mine && tsi_heap_state(seen) == TSI_HEAP_BARE) drop_bare(b, h, rank);
-    if (!mine) return NULL;
-    b->ready_bytes -= region_bytes(b, rank);
-    tsi_count(&b->counters[TSI_CLASS_REGION].new_slab);
-    tsi_count(&b->counters[TSI_CLASS_REGION].recycled);
-    tsi_count_slow(b, h, TSI_CLASS_REGION, TSI_SLOW_MISS);
+    tsi_store_relaxed(at, 0);
+    b->ready_count[rank] = count - 1;
+    b->ready_bytes -= bytes;
+    count_taken(b);
     return h;
+}
+
+TsiHeap* tsi_ready_take(TsiBinding* b, TsiRef ref) { return take(b, ref); }
+
+void* tsi_ready_first(TsiBinding* b, TsiRef ref, uint32_t bytes) {
+    /* What a slow path sees to before it allocates, but for tsi_warm_look, which ends have, too. */
+    bool waiting = tsi_load_relaxed(&b->inbox) != TSI_INBOX_EMPTY || tsi_load_relaxed(&b->arena->has_displaced) ||
+                   tsi_load_relaxed(&b->dead_heaps) != 0 || tsi_load_relaxed(&tsi_barrier_failed);
+    if (waiting || b->cuts || tsi_tls.exiting) return NULL;
+    TsiHeap* h = take(b, ref);
+    if (TSI_UNLIKELY(h == NULL)) return NULL;
+    b->by_inc[tsi_ref_index(ref) % TSI_HEAP_CACHE] = h;
+    void* p;
+    TsiFast f = tsi_bump_fast(b, h, tsi_load_relaxed(&h->region), bytes, &p); /* it fits: all of the region is free */
+    if (TSI_LIKELY(f == TSI_FAST_DONE)) return p;
+    if (f == TSI_FAST_LEFT) return tsi_alloc_left(b, h, p);
+    tsi_bracket_missed(b);
+    if (!tsi_heap_is_live(b, h)) tsi_handover(b, h);
+    return NULL;
 }
 
 /* ---- a phase ends ---- */
@@ -95,46 +140,160 @@ static bool has_budget(TsiBinding* b, size_t bytes) {
 }
 
 /* Ends the region's life and begins the next. False when that is not possible now. */
-static bool renew_region(TsiSweep* w, TsiRegion* r, uint32_t id) {
-    TsiSpace* s = &w->arena->space;
-    TsiSlab* slab = tsi_slab(s, id);
-    TsiRegionSum sum = tsi_region_end(s, id);
-    w->inc->allocated.objects += sum.issued;
-    w->inc->allocated.bytes += sum.issued_bytes;
-    w->inc->released.objects += sum.live;
-    w->inc->released.bytes += sum.live_bytes;
-    for (; sum.twice != 0; sum.twice--) tsi_refuse_count(w->arena, TSI_REFUSED_LATE);
+TSI_INLINE bool renew_region(TsiArena* a, TsiRegion* r, TsiSlab* slab, TsiRegionSum* sum) {
+    bool turned = tsi_region_turn(r, sum);
+    for (; TSI_UNLIKELY(sum->twice != 0); sum->twice--) tsi_refuse_count(a, TSI_REFUSED_LATE);
     /* seq_cst, after the word was exchanged: who has set the flag meanwhile looks at the word then, and issues no handle */
     uint64_t tag = tsi_load_seq(&slab->tag);
-    if ((tag & TSI_SLAB_HANDLED) != 0) tsi_add_relaxed(&slab->gen_base, 1); /* before a next life: handles of this one match none */
-    if (tsi_load_relaxed(&slab->gen_base) >= TSI_GEN_LIMIT || !tsi_region_rest(r)) return false;
+    if (TSI_UNLIKELY((tag & TSI_SLAB_HANDLED) != 0)) tsi_add_relaxed(&slab->gen_base, 1); /* before a next life: handles of this one match none */
+    if (TSI_UNLIKELY(tsi_load_relaxed(&slab->gen_base) >= TSI_GEN_LIMIT || !turned)) return false;
     tsi_store_release(&slab->tag, tsi_tag(tsi_seq_next(tsi_tag_seq(tag)), 0, TSI_SLAB_WARM));
     return true;
 }
 
-bool tsi_ready_put_locked(TsiSweep* w, TsiHeap* h) {
-    TsiBinding* b = w->b;
-    TsiInc* i = w->inc;
+/* The heap and its region, whose next life has begun, wait from here on. */
+TSI_INLINE void put(TsiBinding* b, TsiHeap* h, unsigned rank, uint32_t count, size_t bytes) {
+    tsi_store_relaxed(&h->ref, 0);
+    if (b->heap == h) tsi_binding_set_ambient(b, &tsi_no_heap);
+    tsi_store_release(&b->ready[rank][count], h->index + 1); /* pairs with tsi_ready_flush, with the word */
+    b->ready_count[rank] = count + 1;
+    b->ready_bytes += bytes;
+    tsi_store_relaxed(&b->warm.used, true);
+    tsi_store_release(&h->word, ready_word(b, h->slabs - 1)); /* publishes the region to who flushes */
+}
+
+bool tsi_ready_put_locked(TsiBinding* b, TsiInc* i, TsiHeap* h, size_t* bytes) {
     TsiRegion* r = tsi_load_relaxed(&h->region);
+    TsiRegionSum sum;
     unsigned rank = rank_of(b, h, r);
-    if (rank == TSI_READY_RANKS || b->ready_count[rank] == TSI_READY_HEAPS || !has_budget(b, region_bytes(b, rank))) return false;
+    if (rank == TSI_READY_RANKS) return false;
+    *bytes = region_bytes(b, rank);
+    uint32_t count = b->ready_count[rank];
+    if (count == TSI_READY_HEAPS || !has_budget(b, *bytes)) return false;
     if (h->ranked) tsi_bump_learn(b, h, tsi_inc_label(i));
     if (TSI_UNLIKELY(h->granter != NULL)) tsi_grant_end(h, r);
-    if (!renew_region(w, r, h->slabs - 1)) return false;
-    w->closing = true;
-    tsi_sweep_look(w, TSI_CLASS_REGION);
+    bool renewed = renew_region(b->arena, r, tsi_slab(&b->arena->space, h->slabs - 1), &sum);
+    i->allocated.objects += sum.issued;
+    i->allocated.bytes += sum.issued_bytes;
+    i->released.objects += sum.live;
+    i->released.bytes += sum.live_bytes;
+    if (!renewed) return false;
+    tsi_count(&b->counters[TSI_CLASS_REGION].close_scanned);
     tsi_count(&b->counters[TSI_CLASS_REGION].close_returned);
-    w->slabs = w->regions = 1;
-    w->bytes = region_bytes(b, rank);
+    i->closed_slabs++;
     i->heaps = 0;
     tsi_store_relaxed(&i->heap_count, 0);
     i->slow += tsi_load_relaxed(&h->slow);
-    tsi_store_relaxed(&h->ref, 0);
-    if (b->heap == h) tsi_binding_set_ambient(b, &tsi_no_heap);
-    tsi_store_release(&b->ready[rank][b->ready_count[rank]++], h->index + 1); /* pairs with tsi_ready_flush, with the word */
-    b->ready_bytes += w->bytes;
-    tsi_store_relaxed(&b->warm.used, true);
-    tsi_store_release(&h->word, ready_word(b, h->slabs - 1)); /* publishes the region to who flushes */
+    put(b, h, rank, count, *bytes);
+    return true;
+}
+
+/* ---- the straight way ---- */
+
+/* The thread has taken the stripe to begin the phase and to end it, and nobody else has: so nobody has closed it or its heap, has a heap or
+ * a slab in it, registered a cleanup, pinned or relabelled it, or posted anything of it. Other words can be changed without the stripe. */
+TSI_INLINE bool is_untouched_locked(TsiBinding* b, TsiInc* i, TsiRef ref, const TsiHeap* h) {
+    bool here = tsi_load_relaxed(&i->word) == (tsi_ref_era(ref) << 2 | TSI_INC_ACTIVE) && i->heaps == h->index + 1 &&
+                tsi_load_relaxed(&h->word) == tsi_heap_word(b->index, TSI_HEAP_LIVE);
+    uint64_t more = (i->lock_fast ^ 2) | i->lock_contended | tsi_load_relaxed(&i->peak) | tsi_load_relaxed(&i->user_refs) |
+                    tsi_load_relaxed(&i->budget.soft) | tsi_load_relaxed(&i->budget.hard);
+    if (!here || more != 0) return false;
+    TSI_ASSERT(h->inc_next == 0 && i->pins == 1 && (i->orphans | i->ends | tsi_load_relaxed(&i->slab_count) | i->allocated.objects) == 0);
+    TSI_ASSERT((i->posted.lock_fast | i->pinned_slabs | i->closed_slabs | i->slow | tsi_load_relaxed(&i->scopes)) == 0);
+    return true;
+}
+
+/* As tsi_inc_open has made it, but for its label and times. */
+TSI_INLINE void clean_locked(TsiInc* i, uint32_t label) {
+    i->heaps = 0;
+    tsi_store_relaxed(&i->heap_count, 0);
+    tsi_store_relaxed(&i->open_since_ns, 0);
+    tsi_store_relaxed(&i->charge, (uint64_t)label << TSI_CHARGE_BITS);
+    i->clean = true;
+}
+
+/* What the phase leaves in its label's account. */
+TSI_INLINE void post_locked(TsiBinding* b, TsiInc* i, const TsiEnded* e) {
+    uint64_t charge = tsi_load_relaxed(&i->charge), since = tsi_load_relaxed(&i->open_since_ns);
+    uint64_t bytes = charge & TSI_CHARGE_MASK;
+    TsiPending* p = tsi_pending_of(b, (uint32_t)(charge >> TSI_CHARGE_BITS));
+    tsi_post_ended(b, p, e, bytes, e->now_ns > since ? e->now_ns - since : 0);
+    tsi_pending_add(b->arena, p, -(int64_t)bytes);
+}
+
+/* As tsi_bump_learn, of a phase that has had one region. */
+TSI_INLINE void learn(TsiBinding* b, const TsiHeap* h, const TsiRegion* r, uint32_t label) {
+    TsiLearned* l = &b->learned[label % TSI_LEARNED];
+    if (TSI_LIKELY(l->label == label && l->rank == 0 && !l->big && h->bumped == 0 && tsi_load_relaxed(&r->rel) <= TSI_REGION_MIN)) return;
+    tsi_bump_learn(b, h, label);
+}
+
+static TSI_NOINLINE void fill(TsiInc* i, TsiRef ref, const TsiEnded* e, size_t bytes, EpochReceipt* r) {
+    memset(r, 0, sizeof *r);
+    r->version = TSI_RECEIPT_VERSION;
+    r->epoch_id = tsi_load_relaxed(&i->id);
+    r->epoch_era = tsi_ref_era(ref);
+    memcpy(r->label, i->label, sizeof r->label);
+    r->objects_allocated = e->sum.issued;
+    r->bytes_allocated = e->sum.issued_bytes;
+    r->objects_released = e->sum.live;
+    r->bytes_released = e->sum.live_bytes;
+    r->objects_freed = e->sum.issued - e->sum.live;
+    r->bytes_freed = e->sum.issued_bytes - e->sum.live_bytes;
+    r->slabs_returned = r->regions_returned = 1;
+    r->bytes_returned = bytes;
+    uint64_t end = tsi_os.quick_ns();
+    r->close_ns = end > e->now_ns ? end - e->now_ns : 0;
+}
+
+/* The heap has taken one region, still bumps in it, and there is room for one more that waits. */
+TSI_INLINE bool may_wait(TsiBinding* b, const TsiHeap* h) {
+    unsigned rank = h->rank - 1u;
+    return h->takes == 1 && h->room == NULL && h->ranked && rank < TSI_READY_RANKS && b->ready_count[rank] != TSI_READY_HEAPS &&
+           has_budget(b, region_bytes(b, rank));
+}
+
+bool tsi_ready_end(TsiBinding* b, TsiRef ref, EpochReceipt* out) {
+    TsiArena* a = b->arena;
+    TsiHeap* h = tsi_heap_cached(b, ref);
+    if (h == NULL || tsi_load_relaxed(&h->slab_count) != 1 || b->cuts) return false; /* hints but for the last */
+    TsiInc* i = tsi_inc(&a->phases, tsi_ref_index(ref));
+    TsiEnded e = {.now_ns = tsi_os.quick_ns(), .slabs = 1, .locks = 2};
+    tsi_inc_take(i); /* before anything that the heap's owner has is read: a trim may be at it */
+    uint32_t label = tsi_inc_label(i);
+    TsiRegion* r = &tsi_no_region;
+    unsigned rank = TSI_READY_RANKS;
+    if (TSI_LIKELY(is_untouched_locked(b, i, ref, h) && !tsi_label_has_budget(tsi_label(&a->phases.labels, label))) && may_wait(b, h)) {
+        r = tsi_load_relaxed(&h->region);
+        rank = h->rank - 1u; /* of the one region that it has taken */
+    }
+    if (TSI_UNLIKELY(r == &tsi_no_region)) {
+        tsi_inc_give(i);
+        return false;
+    }
+    uint32_t count = b->ready_count[rank];
+    size_t bytes = region_bytes(b, rank);
+    TsiSlab* slab = tsi_slab(&a->space, h->slabs - 1);
+    e.slow = tsi_load_relaxed(&h->slow);
+    learn(b, h, r, label);
+    if (TSI_UNLIKELY(!renew_region(a, r, slab, &e.sum))) { /* it goes the common way, where it is found to be empty */
+        i->allocated = (TsiTotals){e.sum.issued, e.sum.issued_bytes};
+        i->released = (TsiTotals){e.sum.live, e.sum.live_bytes};
+        tsi_inc_give(i);
+        return false;
+    }
+    /* Era 0, which matches no reference, before the account has it (label.h): nobody sees the phase between the two. The record is ours until it is
+     * given back. release: as in tsi_inc_end_alone */
+    tsi_store_release(&i->word, TSI_INC_RELEASED);
+    post_locked(b, i, &e);
+    clean_locked(i, label);
+    tsi_count(&b->counters[TSI_CLASS_REGION].close_scanned);
+    tsi_count(&b->counters[TSI_CLASS_REGION].close_returned);
+    put(b, h, rank, count, bytes);
+    tsi_inc_give(i);
+    if (out != NULL) fill(i, ref, &e, bytes, out);
+    tsi_record_give_inc(a, b, i->index);
+    tsi_warm_look(a);
     return true;
 }
 

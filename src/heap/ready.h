@@ -14,6 +14,10 @@
  * A READY word names the region, so the compare-exchange that changes it decides who has which; nobody waits. Who looks at the list of another thread may
  * find old entries: the words of their heaps tell.
  *
+ * A phase that begins so, and that nobody but its thread touches, ends by a straight way. Its stripe has been taken twice then, and whoever does anything
+ * else to a phase under its stripe takes it through tsi_inc_take, which counts: a new way to change an incarnation must do so, too, or be
+ * asked for in is_untouched_locked. (Who only reads, and slab_epoch_inc_refcount, do not count.)
+ *
  * The bytes are part of the budget of the warm store (warm.h), up to a quarter of it to a thread.
  */
 #ifndef TSI_HEAP_READY_H
@@ -24,9 +28,16 @@
 /* A heap with a region for a domain's phase that has none, when the thread has one of the size that the phase's label
  * had need of last; NULL else. Outside of brackets. */
 TsiHeap* tsi_ready_take(TsiBinding* b, TsiRef ref);
-/* Ends the phase's only heap, the caller's, which is inside no bracket, and keeps it. False when it is not to be kept;
- * its objects may have ended, and be counted, all the same. Stripe held, the incarnation RELEASED. */
-bool tsi_ready_put_locked(TsiSweep* w, TsiHeap* h);
+/* The first object of a phase in such a heap, of `bytes` of its region, by the shortest way; NULL when there is anything else to do
+ * first, or no heap: then the slow path has it all before it. Outside of brackets. */
+void* tsi_ready_first(TsiBinding* b, TsiRef ref, uint32_t bytes);
+/* Ends the phase's only heap, the caller's, which is inside no bracket, and keeps it; *bytes is what its region has. False when it is
+ * not to be kept; its objects may have ended, and be counted, all the same. Stripe held, the incarnation RELEASED. */
+bool tsi_ready_put_locked(TsiBinding* b, TsiInc* i, TsiHeap* h, size_t* bytes);
+/* The straight end of a phase that began with such a heap, or whose one region came with its heap, and that nobody but its thread, the caller, has
+ * touched: its heap waits again, its record is free, its account is posted. False when it is not so; then nothing was done, or its objects have
+ * ended and are counted, and the common way follows. out: or NULL. */
+bool tsi_ready_end(TsiBinding* b, TsiRef ref, EpochReceipt* out);
 /* Bytes of the regions that wait. Any thread; a hint for others. */
 uint64_t tsi_ready_bytes(TsiBinding* b);
 /* Gives the memory back. Any thread. */

@@ -113,12 +113,9 @@ static uint32_t used_granules(const TsiRegion* r) {
 
 /* ---- lives ---- */
 
-static void count_nothing(TsiRegion* r) {
-    tsi_store_release(&r->issued, 0); /* first: who reads it sees an empty region */
-    tsi_store_relaxed(&r->freed, 0);
-    tsi_store_relaxed(&r->gaps, 0);
-    tsi_store_relaxed(&r->gap_granules, 0);
-    tsi_store_release(&r->rel, 0); /* pairs with used_granules: after issued */
+/* Who was inside of a life that has ended with this word sleeps in it. */
+static void note_inside(TsiRegion* r, uint64_t word) {
+    if (tsi_region_entered(word) != 0) tsi_add_relaxed(&r->late, tsi_region_entered(word));
 }
 
 /* The word of a life that is over. */
@@ -126,7 +123,7 @@ static uint64_t take_word(TsiRegion* r) {
     uint64_t next = r->gen == TSI_GEN_BYTE ? 0 : r->gen + 1u;
     /* seq_cst: decides each racing free, and publishes nothing else */
     uint64_t word = tsi_swap_seq(&r->word, next << TSI_REGION_GEN_SHIFT);
-    if (tsi_region_entered(word) != 0) tsi_add_relaxed(&r->late, tsi_region_entered(word));
+    note_inside(r, word);
     return word;
 }
 
@@ -154,14 +151,12 @@ static bool begin_life(TsiRegion* r, uint32_t heap_at) {
     }
     r->gen = (uint8_t)gen;
     r->spare = r->alone = false;
-    count_nothing(r);
+    tsi_region_count_nothing(r);
     tsi_store_relaxed(&r->gone, 0);
     tsi_store_relaxed(&r->lim, tsi_region_room(r));
     tsi_store_relaxed(&r->heap_at, heap_at);
     return true;
 }
-
-bool tsi_region_rest(TsiRegion* r) { return begin_life(r, 0); }
 
 bool tsi_region_open(TsiSpace* s, unsigned cls, uint32_t slab_id, uint32_t heap_at) {
     TsiRegion* r = tsi_region(s, slab_id);
@@ -173,18 +168,19 @@ bool tsi_region_open(TsiSpace* s, unsigned cls, uint32_t slab_id, uint32_t heap_
     return begin_life(r, heap_at);
 }
 
-TsiRegionSum tsi_region_issued(const TsiSpace* s, uint32_t slab_id) {
-    const TsiRegion* r = tsi_region(s, slab_id);
+static TsiRegionSum issued_by(const TsiRegion* r) {
     uint32_t gap_bytes = (uint32_t)tsi_load_relaxed(&r->gap_granules) << TSI_GRANULE_SHIFT;
     return (TsiRegionSum){tsi_load_relaxed(&r->issued) - tsi_load_relaxed(&r->gaps),
                           tsi_load_relaxed(&r->rel) - gap_bytes, 0, 0, 0};
 }
 
+TsiRegionSum tsi_region_issued(const TsiSpace* s, uint32_t slab_id) { return issued_by(tsi_region(s, slab_id)); }
+
 bool tsi_region_renew(TsiSpace* s, uint32_t slab_id, uint32_t heap_at, TsiRegionSum* ended) {
     TsiRegion* r = tsi_region(s, slab_id);
     uint32_t issued = tsi_load_relaxed(&r->issued), freed = tsi_load_relaxed(&r->freed);
     *ended = tsi_region_issued(s, slab_id);
-    count_nothing(r); /* before the word: a snapshot takes none of its objects for live */
+    tsi_region_count_nothing(r); /* before the word: a snapshot takes none of its objects for live */
     uint64_t word = take_word(r);
     if (tsi_region_gen(word) == 0)
         *ended = (TsiRegionSum){0, 0, 0, 0, 0}; /* not opened since it was ended before */
@@ -193,14 +189,12 @@ bool tsi_region_renew(TsiSpace* s, uint32_t slab_id, uint32_t heap_at, TsiRegion
     return begin_life(r, heap_at);
 }
 
-TsiRegionSum tsi_region_end(TsiSpace* s, uint32_t slab_id) {
-    TsiRegion* r = tsi_region(s, slab_id);
-    unsigned gen = r->gen;
-    uint64_t word = take_word(r);
+/* What the life held that has ended with this word. */
+static TsiRegionSum sum_of_life(const TsiRegion* r, unsigned gen, uint64_t word) {
     uint32_t objects = tsi_region_objects(word), granules = tsi_region_granules(word);
     uint32_t issued = tsi_load_relaxed(&r->issued), freed = tsi_load_relaxed(&r->freed);
     uint32_t gaps = tsi_load_relaxed(&r->gaps), end = tsi_load_relaxed(&r->rel) >> TSI_GRANULE_SHIFT;
-    TsiRegionSum sum = tsi_region_issued(s, slab_id);
+    TsiRegionSum sum = issued_by(r);
     if (tsi_region_gen(word) == 0) {
         sum = (TsiRegionSum){0, 0, 0, 0, 0};    /* ended before, and not opened since */
     } else if (freed == gaps && objects == 0) { /* nothing was freed singly */
@@ -217,6 +211,18 @@ TsiRegionSum tsi_region_end(TsiSpace* s, uint32_t slab_id) {
             sum.twice = (uint32_t)(freed + objects - (issued - sum.live));
     }
     return sum;
+}
+
+TsiRegionSum tsi_region_end(TsiSpace* s, uint32_t slab_id) {
+    TsiRegion* r = tsi_region(s, slab_id);
+    unsigned gen = r->gen;
+    return sum_of_life(r, gen, take_word(r));
+}
+
+bool tsi_region_turn_slow(TsiRegion* r, unsigned gen, uint64_t word, TsiRegionSum* sum) {
+    note_inside(r, word);
+    *sum = sum_of_life(r, gen, word);
+    return begin_life(r, 0);
 }
 
 TsiRegionSum tsi_region_sum(const TsiSpace* s, uint32_t slab_id) {

@@ -84,9 +84,6 @@ TSI_INLINE uint32_t tsi_region_granule(const TsiSpace* s, const TsiPlace* at) {
  * freer sleeps in it (R2). */
 bool tsi_region_open(TsiSpace* s, unsigned cls, uint32_t slab_id, uint32_t heap_at);
 
-/* Starts the next life after tsi_region_end, for a heap that is not known yet. False as above. */
-bool tsi_region_rest(TsiRegion* r);
-
 typedef struct TsiRegionSum {
     uint64_t issued, issued_bytes, live, live_bytes;
     uint32_t twice; /* objects that the owner and another thread have both freed */
@@ -94,6 +91,34 @@ typedef struct TsiRegionSum {
 /* Ends a life: frees that have not left fail from here on. What it held at that instant. By who may write as the owner.
  * What it has issued can be asked for until it is opened again. */
 TsiRegionSum tsi_region_end(TsiSpace* s, uint32_t slab_id);
+TSI_INLINE void tsi_region_count_nothing(TsiRegion* r) {
+    tsi_store_release(&r->issued, 0); /* first: who reads it sees an empty region */
+    tsi_store_relaxed(&r->freed, 0);
+    tsi_store_relaxed(&r->gaps, 0);
+    tsi_store_relaxed(&r->gap_granules, 0);
+    tsi_store_release(&r->rel, 0); /* pairs with used_granules: after issued */
+}
+/* The same, and the next life begins at once, for a heap that is not known yet. False as tsi_region_open. */
+bool tsi_region_turn_slow(TsiRegion* r, unsigned gen, uint64_t word, TsiRegionSum* sum);
+TSI_INLINE bool tsi_region_turn(TsiRegion* r, TsiRegionSum* sum) {
+    unsigned gen = r->gen;
+    uint64_t next = gen == TSI_GEN_BYTE ? 0 : gen + 1u;
+    /* seq_cst: decides each racing free, and publishes nothing else */
+    uint64_t word = tsi_swap_seq(&r->word, next << TSI_REGION_GEN_SHIFT);
+    /* Nobody is inside, nothing was freed, and so there are no gaps. */
+    bool whole = word == (uint64_t)gen << TSI_REGION_GEN_SHIFT && tsi_load_relaxed(&r->freed) == 0;
+    if (TSI_UNLIKELY(!whole || next == 0)) return tsi_region_turn_slow(r, gen, word, sum);
+    sum->issued = sum->live = tsi_load_relaxed(&r->issued);
+    sum->issued_bytes = sum->live_bytes = tsi_load_relaxed(&r->rel);
+    sum->twice = 0;
+    r->gen = (uint8_t)next;
+    r->spare = r->alone = false;
+    tsi_region_count_nothing(r);
+    tsi_store_relaxed(&r->gone, 0);
+    tsi_store_relaxed(&r->lim, tsi_region_room(r));
+    tsi_store_relaxed(&r->heap_at, 0);
+    return true;
+}
 /* Ends the life of a region that is empty by its counts and its map, as its owner has just seen, and opens the next.
  * False when that is not possible, as in tsi_region_open; the life has ended all the same. */
 bool tsi_region_renew(TsiSpace* s, uint32_t slab_id, uint32_t heap_at, TsiRegionSum* ended);

@@ -19,9 +19,22 @@ static void futex(TsiLock* l, int op, uint32_t value, const struct timespec* mos
 _Thread_local TsiLockStats* tsi_lock_stats;
 _Thread_local uint64_t tsi_lock_slept_ns;
 
+/* Looks before a waiter sleeps, the later ones with a pause between them: some microseconds, as long as most locks are held, and less than the
+ * membarrier and the sleep cost, which interrupt the holder, too. */
+enum { LOOKS = 300, CLOSE_LOOKS = 100 };
+
+static void pause_for_other(void) {
+#if defined(__x86_64__)
+    __builtin_ia32_pause();
+#elif defined(__aarch64__)
+    __asm__ volatile("yield");
+#endif
+}
+
 void tsi_lock_slow(TsiLock* l) {
-    for (int spin = 0; spin < 100; spin++) {
+    for (int look = 0; look < LOOKS; look++) {
         if (tsi_load_relaxed(&l->word) == 0 && tsi_lock_try(l)) return;
+        if (look >= CLOSE_LOOKS) pause_for_other();
     }
     uint64_t since = tsi_os.now_ns();
     tsi_add_seq(&l->waiters, 1);                       /* pairs with the look in tsi_lock_give */

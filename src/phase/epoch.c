@@ -15,12 +15,10 @@
 struct TsiStripe tsi_stripes[TSI_STRIPES];
 const char tsi_no_label[TSI_LABEL_BYTES];
 
-enum { REUSE_MASK = (1 << TSI_REUSE_BITS) - 1 };
-
 /* All ids were used once the number has passed them all: the bit above theirs says so. */
 static bool put_reuse_aside(TsiTable* t, uint32_t index) {
     uint32_t reuse = tsi_load_relaxed(&((TsiInc*)tsi_table_at(t, index))->reuse);
-    uint32_t kept = reuse <= REUSE_MASK ? reuse : (reuse & REUSE_MASK) | (REUSE_MASK + 1);
+    uint32_t kept = reuse <= TSI_REUSE_MASK ? reuse : (reuse & TSI_REUSE_MASK) | (TSI_REUSE_MASK + 1);
     if (kept != 0) tsi_store_relaxed(tsi_table_aside(t, index), (uint16_t)kept);
     return true;
 }
@@ -58,7 +56,7 @@ void tsi_phases_destroy(TsiPhases* p) {
     tsi_labels_destroy(&p->labels);
 }
 
-static void reset(TsiInc* i) {
+void tsi_inc_reset(TsiInc* i) {
     i->heaps = i->orphans = i->ends = 0;
     i->drained = i->escapes_posted = false;
     tsi_store_relaxed(&i->heap_count, 0);
@@ -78,28 +76,6 @@ static void reset(TsiInc* i) {
     memset(&i->posted, 0, sizeof i->posted);
 }
 
-void tsi_inc_open(TsiPhases* p, uint32_t index, uint64_t era, EpochId id, uint32_t label_at, const char text[TSI_LABEL_BYTES]) {
-    TsiInc* i = tsi_inc(p, index);
-    i->index = index;
-    tsi_store_relaxed(&i->id, id);
-    tsi_store_relaxed(&i->reuse, tsi_load_relaxed(&i->reuse) + 1);
-    tsi_store_relaxed(&i->charge, (uint64_t)label_at << TSI_CHARGE_BITS);
-    memcpy(i->label, text, sizeof i->label);
-    i->pins = 1;
-    if (TSI_UNLIKELY(!i->clean)) reset(i);
-    /* Who comes with an old reference adds to these before seeing that it is old. */
-    i->lock_fast = i->lock_contended = 0;
-    tsi_store_relaxed(&i->late_bytes, 0);
-    i->clean = false;
-    /* release: pairs with the acquire loads of word: whoever sees the era sees the fields */
-    tsi_store_release(&i->word, era << 2 | TSI_INC_ACTIVE);
-}
-
-EpochId tsi_domain_id(const TsiPhases* p, uint32_t index) {
-    uint32_t reuse = (tsi_load_relaxed(&tsi_inc(p, index)->reuse) + 1) & REUSE_MASK;
-    return TSI_DOMAIN_ID_BIT | reuse << TSI_INC_BITS | index;
-}
-
 TsiRef tsi_phases_resolve(const TsiPhases* p, EpochId id) {
     if (!(id & TSI_DOMAIN_ID_BIT)) return id < p->ring_size ? tsi_load_acquire(&p->ring[id]) : 0;
     uint32_t index = id & ((1u << TSI_INC_BITS) - 1);
@@ -112,7 +88,7 @@ TsiRef tsi_phases_resolve(const TsiPhases* p, EpochId id) {
 }
 
 bool tsi_phases_was_domain(const TsiPhases* p, EpochId id) {
-    uint32_t index = id & TSI_INC_MAX, reuse = id >> TSI_INC_BITS & REUSE_MASK;
+    uint32_t index = id & TSI_INC_MAX, reuse = id >> TSI_INC_BITS & TSI_REUSE_MASK;
     if (!(id & TSI_DOMAIN_ID_BIT) || index == 0 || index >= tsi_table_used(&p->incs)) return false;
     /* The record, or what is aside where its page has gone: they only tell one refusal from another. */
     uint32_t most = tsi_load_relaxed(&tsi_inc(p, index)->reuse);

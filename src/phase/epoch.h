@@ -21,6 +21,8 @@
 #include "phase/label.h"
 #include "slab_alloc.h"
 
+#include <string.h>
+
 enum { TSI_INC_ACTIVE = 0, TSI_INC_ADVANCED = 1, TSI_INC_CLOSED = 2, TSI_INC_RELEASED = 3, TSI_INC_STATE = 3 };
 enum {
     TSI_INC_BITS = 18,
@@ -28,6 +30,7 @@ enum {
     TSI_RING_MAX = 1024,
     TSI_STRIPES = 64,
     TSI_REUSE_BITS = 13,
+    TSI_REUSE_MASK = (1 << TSI_REUSE_BITS) - 1,
     TSI_CHARGE_BITS = 48
 };
 #define TSI_CHARGE_MASK ((1ull << TSI_CHARGE_BITS) - 1)
@@ -121,7 +124,7 @@ extern struct TsiStripe {
     _Alignas(64) TsiLock lock; /* threads that end phases of their own meet on no cache line, mostly */
 } tsi_stripes[TSI_STRIPES];
 
-TSI_INLINE TsiInc* tsi_inc(const TsiPhases* p, uint32_t index) { return tsi_table_at(&p->incs, index); }
+TSI_INLINE TsiInc* tsi_inc(const TsiPhases* p, uint32_t index) { return (TsiInc*)(void*)(p->incs.base + (size_t)index * TSI_INC_STRIDE); }
 /* By address: the record's fields may be changing when its lock is asked for. */
 TSI_INLINE TsiLock* tsi_inc_lock(const TsiInc* i) { return &tsi_stripes[(uintptr_t)i / TSI_INC_STRIDE % TSI_STRIPES].lock; }
 /* Record of its label. */
@@ -155,12 +158,32 @@ TSI_INLINE bool tsi_ref_is_current(const TsiPhases* p, TsiRef r) {
 
 bool tsi_phases_init(TsiPhases* p, uint32_t ring_size, uint32_t inc_capacity, uint32_t label_capacity);
 void tsi_phases_destroy(TsiPhases* p);
+/* Of a record that is nobody's: as it was before it was used. */
+void tsi_inc_reset(TsiInc* i);
 /* Opens record `index` as a new ACTIVE incarnation with one pin, under a label's record and text; the caller holds the
  * record. */
-void tsi_inc_open(TsiPhases* p, uint32_t index, uint64_t era, EpochId id, uint32_t label_at, const char text[TSI_LABEL_BYTES]);
+TSI_INLINE void tsi_inc_open(TsiPhases* p, uint32_t index, uint64_t era, EpochId id, uint32_t label_at, const char text[TSI_LABEL_BYTES]) {
+    TsiInc* i = tsi_inc(p, index);
+    i->index = index;
+    tsi_store_relaxed(&i->id, id);
+    tsi_store_relaxed(&i->reuse, tsi_load_relaxed(&i->reuse) + 1);
+    tsi_store_relaxed(&i->charge, (uint64_t)label_at << TSI_CHARGE_BITS);
+    memcpy(i->label, text, sizeof i->label);
+    i->pins = 1;
+    if (TSI_UNLIKELY(!i->clean)) tsi_inc_reset(i);
+    /* Who comes with an old reference adds to these before seeing that it is old. */
+    i->lock_fast = i->lock_contended = 0;
+    tsi_store_relaxed(&i->late_bytes, 0);
+    i->clean = false;
+    /* release: pairs with the acquire loads of word: whoever sees the era sees the fields */
+    tsi_store_release(&i->word, era << 2 | TSI_INC_ACTIVE);
+}
 extern const char tsi_no_label[TSI_LABEL_BYTES];
 /* Id of a domain's own epoch in this record, at its next opening. */
-EpochId tsi_domain_id(const TsiPhases* p, uint32_t index);
+TSI_INLINE EpochId tsi_domain_id(const TsiPhases* p, uint32_t index) {
+    uint32_t reuse = (tsi_load_relaxed(&tsi_inc(p, index)->reuse) + 1) & TSI_REUSE_MASK;
+    return TSI_DOMAIN_ID_BIT | reuse << TSI_INC_BITS | index;
+}
 /* What an id names now; 0 for a bad or stale id. */
 TsiRef tsi_phases_resolve(const TsiPhases* p, EpochId id);
 /* True for an id that a domain has had: its epoch has ended. */

@@ -12,6 +12,7 @@
 #include "stats/diagnose.h"
 
 #include "mem/region.h"
+#include "os/clock.h"
 #include "stats/tally.h"
 
 #include <errno.h>
@@ -169,7 +170,7 @@ bool tsi_leaks_take(TsiArena* a, uint32_t threshold_sec, TsiLeaks* out) {
         k.rows = out->mem.at;
         k.used = 0;
         k.full = false;
-        k.now_ns = tsi_os.now_ns();
+        k.now_ns = tsi_clock_now();
         tsi_snapshot_slabs(a, collect_slab, &k);
         if (!k.full) break;
         tsi_scratch_drop(&out->mem);

@@ -16,6 +16,7 @@
 #include "stats/report.h"
 
 #include "heap/late.h"
+#include "os/clock.h"
 #include "stats/report_rows.h"
 #include "stats/report_walk.h"
 #include "stats/tally.h"
@@ -306,7 +307,7 @@ static bool take(TsiArena* a, const TsiKept* kept, TsiReport* out) {
         return false;
     }
     out->timestamp_ns = wall_ns();
-    out->figures_ns = tsi_os.now_ns();
+    out->figures_ns = tsi_clock_now();
     out->uptime_ns = out->figures_ns - a->born_ns;
     out->pid = (uint32_t)getpid();
     out->page_size = (uint32_t)tsi_os.page_bytes;

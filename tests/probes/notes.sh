@@ -36,6 +36,12 @@ for library in libtemporal_slab.so libtemporal_slab.a; do
     unreadable=$(awk '{ for (n = 2; n <= NF; n++) print $n }' <<<"$notes" |
         grep -vE '^-?[1248]@(\$-?[0-9]+|-?[0-9]*\(%[a-z0-9]+\)|%[a-z0-9]+)$' || true)
     [ "$(uname -m)" != x86_64 ] || [ -z "$unreadable" ] || complain "$library: arguments that tools do not read:" $unreadable
+    # Probes of a phase's end are told of only while their semaphores are raised; all places of one have one, and the others have none.
+    raised=$(readelf -n "$TSLAB_BUILD_DIR/$library" 2>/dev/null | awk '$1 == "Provider:" { ours = $2 == "temporal_slab" } ours && $1 == "Name:" { name = $2 }
+        ours && $1 == "Location:" { print name, ($NF ~ /^0x0*$/ ? "none" : "semaphore") }' | sort -u)
+    listed=$(awk '{ print $1, ($1 ~ /^(epoch_close|close_.*|escape)$/ ? "semaphore" : "none") }' <<<"$wanted")
+    # In an archive a semaphore's address is not known yet, and reads as 0.
+    [ "$library" != libtemporal_slab.so ] || diff -u --label wanted <(echo "$listed") --label "$library" <(echo "$raised") >&2 || complain "$library: semaphores"
     echo "$library: $(wc -l <<<"$notes") places of $(wc -l <<<"$found") probes"
 done
 exit $broken

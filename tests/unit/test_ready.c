@@ -223,6 +223,76 @@ static void a_phase_handed_on_interrupts_nobody(void** state) {
     unit_worker_stop(&w);
 }
 
+static unsigned ended;
+static void note_end(void* arg) {
+    (void)arg;
+    ended++;
+}
+static TsiInc* inc_of(const epoch_domain_t* d) { return tsi_inc(&tsi_arena(a)->phases, d->epoch_id & TSI_INC_MAX); }
+static uint64_t began(const epoch_domain_t* d) { return tsi_load_relaxed(&inc_of(d)->open_since_ns); }
+
+/* Something is done to a phase before it ends: that counts, and no later phase in its record has any of it. */
+static void touch(epoch_domain_t* d, unsigned how) {
+    switch (how) {
+    case 0: assert_true(slab_epoch_on_end(a, d->epoch_id, note_end, NULL)); break;
+    case 1: assert_true(slab_epoch_set_budget(a, d->epoch_id, 0, 1, NULL, NULL)); break;
+    case 2: slab_epoch_inc_refcount(a, d->epoch_id); break;
+    case 3: slab_epoch_set_label(a, d->epoch_id, "touched"); break;
+    case 4: assert_non_null(unit_hide(slab_malloc_epoch(a, 300000, d->epoch_id))); break;
+    case 5: assert_true(epoch_close_ex(a, d->epoch_id, EPOCH_DRAIN, NULL)); break;
+    case 6: assert_true(epoch_close_ex(a, d->epoch_id, EPOCH_RELEASE, NULL)); break;
+    case 7: slab_trim(a); break;
+    default: break;
+    }
+}
+
+static void what_was_done_to_a_phase_ends_with_it(void** state) {
+    (void)state;
+    enum { WAYS = 9, LAPS = 3 * TSI_RECORD_CACHE };
+    for (unsigned how = 0; how < WAYS; how++) {
+        ended = 0;
+        uint64_t before = slab_now_ns(), early = 0;
+        epoch_domain_t* d = begin("straight");
+        early = began(d);
+        assert_true(early >= before && early <= slab_now_ns());
+        touch(d, how);
+        epoch_domain_destroy(d);
+        assert_int_equal(ended, how == 0);
+        unit_check(a);
+        for (unsigned n = 0; n < LAPS; n++) {
+            uint64_t from = slab_now_ns();
+            d = epoch_domain_create_labeled(a, "straight");
+            TsiInc* i = inc_of(d);
+            assert_int_equal(tsi_inc_peak(i) | began(d) | i->slow | i->closed_slabs | i->ends | i->orphans, 0);
+            assert_int_equal(slab_epoch_get_refcount(a, d->epoch_id), 0);
+            for (unsigned k = 0; k < OBJECTS; k++) assert_non_null(object[k] = unit_hide(epoch_domain_malloc(d, 1000)));
+            assert_true(began(d) >= from && began(d) <= slab_now_ns());
+            assert_string_equal(i->label, "straight");
+            epoch_domain_enter(d);
+            epoch_domain_exit(d);
+            EpochReceipt r;
+            assert_true(epoch_domain_receipt(d, &r));
+            assert_int_equal(r.objects_allocated, OBJECTS);
+            assert_int_equal(r.bytes_released, OBJECTS * 1008);
+            assert_int_equal(r.objects_freed | r.objects_escaped, 0);
+            epoch_domain_destroy(d);
+        }
+        assert_int_equal(ended, how == 0);
+        unit_check(a);
+    }
+}
+
+/* Records come back as they were before they were used, without being cleared. */
+static void an_untouched_phase_leaves_its_record_clean(void** state) {
+    (void)state;
+    for (unsigned n = 0; n < 3 * TSI_RECORD_CACHE; n++) {
+        epoch_domain_t* d = begin(NULL);
+        TsiInc* i = inc_of(d);
+        epoch_domain_destroy(d);
+        if (n != 0) assert_true(i->clean); /* the first one had no heap that waited */
+    }
+}
+
 static void budgets_count(void** state) {
     (void)state;
     phase("tight");
@@ -269,6 +339,8 @@ int main(void) {
         TEST(a_region_whose_handles_run_out_is_not_kept),
         TEST(receipts_are_exact),
         TEST(a_phase_handed_on_interrupts_nobody),
+        TEST(what_was_done_to_a_phase_ends_with_it),
+        TEST(an_untouched_phase_leaves_its_record_clean),
         TEST(budgets_count),
         TEST(a_child_goes_on),
     };

@@ -1,6 +1,7 @@
 /* test_ticks.c - a clock drawn by lines: near the system's, and never back. */
 #include "unit.h"
 
+#include "os/clock.h"
 #include "os/ticks.h"
 
 /* A counter of 2.5 to a nanosecond, and a system clock that is slewed against it. */
@@ -117,8 +118,35 @@ static void waits_for_nobody_who_draws(void** state) {
     assert_true(tsi_load_relaxed(&ticks.lines) == drawn + 1);
 }
 
+static uint64_t told_ns;
+static uint64_t tell(void) { return told_ns; }
+
+/* Two clocks that are a little apart are one for a thread: what it stamps lies between what it is told before and after. */
+static void what_a_thread_is_told_and_stamps_does_not_go_back(void** state) {
+    (void)state;
+    TsiOs saved = tsi_os;
+    uint64_t (*system)(void) = tell;
+    tsi_os.now_ns = tsi_os.quick_ns = system;
+    tsi_clock_told = 0;
+    told_ns = 5000000000u;
+    assert_true(tsi_clock_now() == 5000000000u);
+    told_ns -= 900;
+    assert_true(tsi_clock_stamp() == 5000000000u); /* the quick one is behind */
+    told_ns += 1900;
+    assert_true(tsi_clock_stamp() == 5000001000u); /* ahead */
+    told_ns -= 500;
+    assert_true(tsi_clock_now() == 5000001000u);
+    told_ns += 600;
+    assert_true(tsi_clock_now() == 5000001100u);
+    told_ns -= TSI_CLOCK_APART; /* as far back as that: it is another clock */
+    assert_true(tsi_clock_now() == told_ns);
+    tsi_clock_told = 0;
+    tsi_os = saved;
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(what_a_thread_is_told_and_stamps_does_not_go_back),
         cmocka_unit_test(is_the_system_s_until_its_rate_is_known),
         cmocka_unit_test(keeps_near),
         cmocka_unit_test(follows_a_clock_that_is_slewed),

@@ -1,0 +1,32 @@
+/*
+ * close_tell.h - the probes of a phase's end, which are told of only where somebody listens.
+ *
+ * These alone have semaphores, words that a tool raises while it is attached (src/base/probes.h): what they tell includes how long the
+ * end took, and a clock is a tenth of the end of a small phase. All places where they fire are in one file, because tools take the
+ * first place's semaphore for all.
+ */
+#ifndef TSI_HEAP_CLOSE_TELL_H
+#define TSI_HEAP_CLOSE_TELL_H
+
+#include "heap/arena.h"
+
+#ifdef TSI_USDT
+/* How many listen to each. What escapes is told of by ends that have read the clock anyway. */
+#define TSI_LISTENERS(name) extern volatile unsigned short tsi_listen_##name __attribute__((visibility("hidden")))
+TSI_LISTENERS(epoch_close);
+TSI_LISTENERS(close_objects);
+TSI_LISTENERS(close_bytes);
+TSI_LISTENERS(close_slabs);
+TSI_INLINE bool tsi_closes_are_watched(void) {
+    return (tsi_listen_epoch_close | tsi_listen_close_objects | tsi_listen_close_bytes | tsi_listen_close_slabs) != 0;
+}
+#else
+TSI_INLINE bool tsi_closes_are_watched(void) { return false; }
+#endif
+
+/* Of a phase that never held anything. label: TSI_LABEL_BYTES. */
+void tsi_tell_empty_close(TsiArena* a, EpochId id, uint64_t era, const char* label);
+/* escaped: at the first close that drains. */
+void tsi_tell_close(TsiArena* a, EpochCloseMode mode, const EpochReceipt* r, TsiTotals escaped);
+
+#endif
