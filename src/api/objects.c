@@ -96,7 +96,7 @@ static TSI_NOINLINE void* alloc_ambient(SlabAllocator* s, size_t size) {
 
 void* slab_malloc(SlabAllocator* s, size_t size) {
     void* p;
-    if (TSI_UNLIKELY(tsi_load_relaxed(&tsi_tls.record->owner) != s || size - 1 >= TSI_LUT_MAX))
+    if (TSI_UNLIKELY(!tsi_word_is(&tsi_tls.record->owner, s) || size - 1 >= TSI_LUT_MAX))
         return alloc_ambient(s, size);
     TsiBinding* b = tsi_tls.binding;
     TsiHeap* h = b->heap;
@@ -129,7 +129,7 @@ static TSI_NOINLINE void* alloc_far(SlabAllocator* s, size_t size, TsiRef ref, b
 /* The fast path of an epoch that is not the thread's ambient one. */
 TSI_INLINE void* alloc_ref(SlabAllocator* s, size_t size, TsiRef ref, bool prefer) {
     void* p;
-    if (TSI_UNLIKELY(tsi_load_relaxed(&tsi_tls.record->owner) != s || size - 1 >= TSI_LUT_MAX))
+    if (TSI_UNLIKELY(!tsi_word_is(&tsi_tls.record->owner, s) || size - 1 >= TSI_LUT_MAX))
         return alloc_far(s, size, ref, prefer);
     TsiBinding* b = tsi_tls.binding;
     TsiHeap* h = tsi_heap_cached(b, ref);
@@ -177,10 +177,10 @@ static TSI_NOINLINE void* missed_by_id(TsiBinding* b, size_t size, EpochId epoch
  * an end, takes the heap's word out of LIVE before the id can name another. */
 void* slab_malloc_epoch(SlabAllocator* s, size_t size, EpochId epoch) {
     void* p;
-    if (TSI_UNLIKELY(tsi_load_relaxed(&tsi_tls.record->owner) != s || size - 1 >= TSI_LUT_MAX)) return alloc_by_id(s, size, epoch);
+    if (TSI_UNLIKELY(!tsi_word_is(&tsi_tls.record->owner, s) || size - 1 >= TSI_LUT_MAX)) return alloc_by_id(s, size, epoch);
     TsiBinding* b = tsi_tls.binding;
     TsiHeap* h = b->by_id[epoch % TSI_ID_CACHE];
-    if (TSI_UNLIKELY(tsi_load_relaxed(&h->named) != tsi_named(epoch))) return alloc_by_id(s, size, epoch);
+    if (TSI_UNLIKELY(!tsi_word_is(&h->named, tsi_named(epoch)))) return alloc_by_id(s, size, epoch);
     TsiRegion* r = tsi_load_relaxed(&h->region);
     TsiFast f;
     if (tsi_bump_fits(r, tsi_bump_bytes(size))) {
@@ -237,7 +237,7 @@ static TSI_NOINLINE void* obj_any(SlabAllocator* s, size_t size, TsiRef ref, Sla
 TSI_INLINE void* obj(SlabAllocator* s, uint32_t size, TsiRef ref, SlabHandle* out) {
     void* p;
     if (out == NULL) return ref != 0 ? alloc_ref(s, size, ref, false) : slab_malloc(s, size);
-    if (TSI_UNLIKELY(tsi_load_relaxed(&tsi_tls.record->owner) != s || size - 1 >= TSI_LUT_MAX))
+    if (TSI_UNLIKELY(!tsi_word_is(&tsi_tls.record->owner, s) || size - 1 >= TSI_LUT_MAX))
         return obj_any(s, size, ref, out);
     TsiBinding* b = tsi_tls.binding;
     TsiHeap* h = ref != 0 ? tsi_heap_cached(b, ref) : b->heap;
@@ -287,7 +287,7 @@ static TSI_NOINLINE bool free_left(TsiBinding* b, TsiHeap* h) {
 
 bool free_obj(SlabAllocator* s, SlabHandle handle) {
     TsiHeap* h;
-    if (TSI_UNLIKELY(tsi_load_relaxed(&tsi_tls.record->owner) != s)) return free_obj_any(s, handle);
+    if (TSI_UNLIKELY(!tsi_word_is(&tsi_tls.record->owner, s))) return free_obj_any(s, handle);
     TsiBinding* b = tsi_tls.binding;
     TsiFast f = tsi_free_handle_fast(b, handle, &h);
     if (TSI_LIKELY(f == TSI_FAST_DONE)) return true;
@@ -353,7 +353,7 @@ static TSI_NOINLINE bool free_whole(SlabAllocator* s, void* p) {
 TSI_INLINE bool free_inline(SlabAllocator* s, void* p) {
     TsiHeap* h;
     unsigned at;
-    if (TSI_UNLIKELY(tsi_load_relaxed(&tsi_tls.record->owner) != s)) return free_whole(s, p);
+    if (TSI_UNLIKELY(!tsi_word_is(&tsi_tls.record->owner, s))) return free_whole(s, p);
     TsiBinding* b = tsi_tls.binding;
     TsiFast f = tsi_free_fast(b, p, &h, &at);
     if (TSI_LIKELY(f == TSI_FAST_DONE)) return true;

@@ -9,6 +9,8 @@
 #ifndef TSI_BASE_ATOMICS_H
 #define TSI_BASE_ATOMICS_H
 
+#include "base/sanitize.h"
+
 #include <stdatomic.h>
 
 #define tsi_load_relaxed(p) atomic_load_explicit((p), memory_order_relaxed)
@@ -28,5 +30,27 @@
 #define tsi_cas_seq(p, expected, v) \
     atomic_compare_exchange_strong_explicit((p), (expected), (v), memory_order_seq_cst, memory_order_seq_cst)
 #define tsi_compiler_fence() atomic_signal_fence(memory_order_seq_cst)
+
+/*
+ * What the fast paths do with a word in memory, relaxed: one instruction on x86-64, where compilers load an atomic into a
+ * register first. `volatile`, and every fence of the compiler is an asm as well: they keep their order.
+ */
+#if defined(__x86_64__) && defined(__GCC_ASM_FLAG_OUTPUTS__) && !TSI_WATCHED_THREADS
+#define tsi_word_is(p, v)                                                                                     \
+    __extension__({                                                                                           \
+        bool tsi_same;                                                                                        \
+        __asm__ volatile("cmpq %2, %1" : "=@cce"(tsi_same) : "m"(*(p)), "r"(v) : );               \
+        tsi_same;                                                                                             \
+    })
+#define tsi_or_word(x, p)                                                                                     \
+    __extension__({                                                                                           \
+        uint64_t tsi_sum = (x);                                                                               \
+        __asm__ volatile("orq %1, %0" : "+r"(tsi_sum) : "m"(*(p)) : "cc");                                    \
+        tsi_sum;                                                                                              \
+    })
+#else
+#define tsi_word_is(p, v) (tsi_load_relaxed(p) == (v))
+#define tsi_or_word(x, p) ((x) | tsi_load_relaxed(p))
+#endif
 
 #endif

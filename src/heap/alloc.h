@@ -29,11 +29,11 @@ TSI_INLINE TsiFast tsi_alloc_fast(TsiBinding* b, TsiHeap* h, TsiLine* const* cur
     TsiLine* l = cur[cls];
     tsi_bracket_name(b, tsi_busy_line(l));
     uint64_t avail = tsi_load_relaxed(&l->avail);
-    if (TSI_UNLIKELY(tsi_load_relaxed(&h->word) != live || avail == 0)) return TSI_FAST_MISSED;
+    if (TSI_UNLIKELY(!tsi_word_is(&h->word, live) || avail == 0)) return TSI_FAST_MISSED;
     tsi_store_relaxed(&l->avail, avail & (avail - 1));
     *out = l->base + ((uint64_t)tsi_ctz64(avail) << l->shift);
     tsi_bracket_clear(b);
-    return TSI_LIKELY(tsi_load_relaxed(&h->word) == live) ? TSI_FAST_DONE : TSI_FAST_LEFT;
+    return TSI_LIKELY(tsi_word_is(&h->word, live)) ? TSI_FAST_DONE : TSI_FAST_LEFT;
 }
 
 /* The commonest miss, still inside the bracket of the fast path: the line that busy names is used up and has enough

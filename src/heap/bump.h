@@ -53,10 +53,10 @@ TSI_INLINE void* tsi_bump_take(TsiRegion* r, uint32_t bytes) {
 TSI_INLINE TsiFast tsi_bump_fast(TsiBinding* b, TsiHeap* h, TsiRegion* r, uint32_t bytes, void** out) {
     uint64_t live = b->live_word;
     tsi_bracket_name(b, tsi_busy_region(r));
-    if (TSI_UNLIKELY(tsi_load_relaxed(&h->word) != live)) return TSI_FAST_MISSED;
+    if (TSI_UNLIKELY(!tsi_word_is(&h->word, live))) return TSI_FAST_MISSED;
     *out = tsi_bump_take(r, bytes);
     tsi_bracket_clear(b);
-    return TSI_LIKELY(tsi_load_relaxed(&h->word) == live) ? TSI_FAST_DONE : TSI_FAST_LEFT;
+    return TSI_LIKELY(tsi_word_is(&h->word, live)) ? TSI_FAST_DONE : TSI_FAST_LEFT;
 }
 
 /*
@@ -69,7 +69,7 @@ TSI_INLINE TsiFast tsi_bump_free(TsiBinding* b, const void* p, uint32_t entry, T
     TsiRegion* r = (TsiRegion*)(void*)b->words + (entry & ~TSI_ENTRY_REGION);
     tsi_bracket_name(b, tsi_busy_region(r));
     TsiHeap* h = (TsiHeap*)(void*)((uint8_t*)b->heaps_base + tsi_load_relaxed(&r->heap_at));
-    if (TSI_UNLIKELY(tsi_load_relaxed(&h->word) != live)) return TSI_FAST_MISSED;
+    if (TSI_UNLIKELY(!tsi_word_is(&h->word, live))) return TSI_FAST_MISSED;
     uint8_t gen = r->gen;
     uint64_t at = (uint64_t)((uintptr_t)p - (uintptr_t)tsi_load_relaxed(&r->base));
     _Atomic uint8_t* byte = tsi_load_relaxed(&r->map) + (at >> TSI_GRANULE_SHIFT);
@@ -81,7 +81,7 @@ TSI_INLINE TsiFast tsi_bump_free(TsiBinding* b, const void* p, uint32_t entry, T
     tsi_bracket_clear(b);
     *out = h;
     *of = r;
-    if (TSI_UNLIKELY(tsi_load_relaxed(&h->word) != live)) return TSI_FAST_LEFT;
+    if (TSI_UNLIKELY(!tsi_word_is(&h->word, live))) return TSI_FAST_LEFT;
     return TSI_UNLIKELY(empty) && r != tsi_load_relaxed(&h->region) ? TSI_FAST_SPECIAL : TSI_FAST_DONE;
 }
 
@@ -103,7 +103,7 @@ TSI_INLINE TsiFast tsi_bump_grow_last(TsiBinding* b, TsiHeap* h, const void* p, 
     uint64_t live = b->live_word;
     TsiRegion* r = tsi_load_relaxed(&h->region);
     tsi_bracket_name(b, tsi_busy_region(r));
-    if (TSI_UNLIKELY(tsi_load_relaxed(&h->word) != live)) return TSI_FAST_MISSED;
+    if (TSI_UNLIKELY(!tsi_word_is(&h->word, live))) return TSI_FAST_MISSED;
     uint32_t rel = tsi_load_relaxed(&r->rel), end;
     if (TSI_UNLIKELY(rel != tsi_load_relaxed(&h->last_end) || p != tsi_load_relaxed(&h->last))) return TSI_FAST_MISSED;
     uint32_t start = (uint32_t)((const uint8_t*)p - tsi_load_relaxed(&r->base));
@@ -111,7 +111,7 @@ TSI_INLINE TsiFast tsi_bump_grow_last(TsiBinding* b, TsiHeap* h, const void* p, 
     if (TSI_UNLIKELY(!tsi_bump_extend(r, start, rel, size, &end))) return TSI_FAST_MISSED;
     tsi_store_relaxed(&h->last_end, end);
     tsi_bracket_clear(b);
-    return TSI_LIKELY(tsi_load_relaxed(&h->word) == live) ? TSI_FAST_DONE : TSI_FAST_LEFT;
+    return TSI_LIKELY(tsi_word_is(&h->word, live)) ? TSI_FAST_DONE : TSI_FAST_LEFT;
 }
 /* The same in any heap, and of an object that has a region alone. LEFT: of *out. NEVER: nothing entered. */
 TSI_INLINE TsiFast tsi_bump_grow_fast(TsiBinding* b, const void* p, size_t size, TsiHeap** out) {
@@ -122,7 +122,7 @@ TSI_INLINE TsiFast tsi_bump_grow_fast(TsiBinding* b, const void* p, size_t size,
     TsiRegion* r = (TsiRegion*)(void*)b->words + (entry & ~TSI_ENTRY_REGION);
     tsi_bracket_name(b, tsi_busy_region(r));
     TsiHeap* h = (TsiHeap*)(void*)((uint8_t*)b->heaps_base + tsi_load_relaxed(&r->heap_at));
-    if (TSI_UNLIKELY(tsi_load_relaxed(&h->word) != live)) return TSI_FAST_MISSED;
+    if (TSI_UNLIKELY(!tsi_word_is(&h->word, live))) return TSI_FAST_MISSED;
     uint32_t start = (uint32_t)((uintptr_t)p - (uintptr_t)tsi_load_relaxed(&r->base)), rel = tsi_load_relaxed(&r->rel);
     bool current = p == tsi_load_relaxed(&h->last) && rel == tsi_load_relaxed(&h->last_end); /* then the region is current */
     if (TSI_UNLIKELY(!current && (start != 0 || !r->alone))) return TSI_FAST_MISSED;
@@ -131,7 +131,7 @@ TSI_INLINE TsiFast tsi_bump_grow_fast(TsiBinding* b, const void* p, size_t size,
     if (current) tsi_store_relaxed(&h->last_end, end);
     tsi_bracket_clear(b);
     *out = h;
-    return TSI_LIKELY(tsi_load_relaxed(&h->word) == live) ? TSI_FAST_DONE : TSI_FAST_LEFT;
+    return TSI_LIKELY(tsi_word_is(&h->word, live)) ? TSI_FAST_DONE : TSI_FAST_LEFT;
 }
 
 /* The same, with its handle, in a region that has issued one before in this life. */
@@ -139,7 +139,7 @@ TSI_INLINE TsiFast tsi_bump_handle_fast(TsiBinding* b, TsiHeap* h, TsiRegion* r,
                                         SlabHandle* handle) {
     uint64_t live = b->live_word;
     tsi_bracket_name(b, tsi_busy_region(r));
-    if (TSI_UNLIKELY(tsi_load_relaxed(&h->word) != live)) return TSI_FAST_MISSED;
+    if (TSI_UNLIKELY(!tsi_word_is(&h->word, live))) return TSI_FAST_MISSED;
     const TsiSpace* s = &b->arena->space;
     TsiSlab* slab = tsi_slab(s, tsi_region_id(s, r));
     uint32_t generation = tsi_load_relaxed(&slab->gen_base);
@@ -151,7 +151,7 @@ TSI_INLINE TsiFast tsi_bump_handle_fast(TsiBinding* b, TsiHeap* h, TsiRegion* r,
     *handle =
         tsi_handle_make(b->secret, (uint32_t)((uint64_t)((uint8_t*)*out - b->base) >> TSI_GRANULE_SHIFT), generation);
     tsi_bracket_clear(b);
-    return TSI_LIKELY(tsi_load_relaxed(&h->word) == live) ? TSI_FAST_DONE : TSI_FAST_LEFT;
+    return TSI_LIKELY(tsi_word_is(&h->word, live)) ? TSI_FAST_DONE : TSI_FAST_LEFT;
 }
 
 /* An object, from another region where the current one is used up; NULL when the heap does not bump, the object is too

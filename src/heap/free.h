@@ -48,19 +48,20 @@ TSI_INLINE TsiFast tsi_free_fast(TsiBinding* b, const void* p, TsiHeap** out, un
     uint32_t entry = tsi_load_acquire(&b->entries[off >> TSI_LINE_MIN_SHIFT]); /* pairs with entries_set */
     *at = entry;
     if (TSI_UNLIKELY((entry & TSI_ENTRY_REGION) != 0)) return TSI_FAST_BUMPED;
+    uint64_t live = b->live_word;
     TsiLine* l = (TsiLine*)(void*)b->words + entry;
     tsi_bracket_name(b, tsi_busy_line(l));
     TsiHeap* h = (TsiHeap*)(void*)((uint8_t*)b->heaps_base + tsi_load_relaxed(&l->heap_at));
-    if (TSI_UNLIKELY(tsi_load_relaxed(&h->word) != b->live_word)) return TSI_FAST_MISSED;
+    if (TSI_UNLIKELY(!tsi_word_is(&h->word, live))) return TSI_FAST_MISSED;
     /* An interior pointer's low bits are turned to the top. */
     uint64_t slot = tsi_rotate_right((uint64_t)((uintptr_t)p - (uintptr_t)l->base), l->shift);
     if (TSI_UNLIKELY(slot >= TSI_LINE_SLOTS)) return TSI_FAST_MISSED;
-    uint64_t freed = tsi_load_relaxed(&l->freed), gone = freed | tsi_load_relaxed(&l->avail) | tsi_remote_seen(l);
+    uint64_t freed = tsi_load_relaxed(&l->freed), gone = tsi_or_word(freed, &l->avail) | tsi_remote_seen(l);
     if (TSI_UNLIKELY(gone >> slot & 1)) return TSI_FAST_MISSED;
     tsi_store_relaxed(&l->freed, freed | 1ull << slot);
     tsi_bracket_clear(b);
     *out = h;
-    return TSI_LIKELY(tsi_load_relaxed(&h->word) == b->live_word) ? TSI_FAST_DONE : TSI_FAST_LEFT;
+    return TSI_LIKELY(tsi_word_is(&h->word, live)) ? TSI_FAST_DONE : TSI_FAST_LEFT;
 }
 
 /* What tsi_free_fast missed, in its bracket. The line is the thread's: its first free since it was parked, or one that has

@@ -117,9 +117,19 @@ def lasting(document):
     return {key: value for key, value in document.items() if key not in ("figures_age_ns", "phases_age_ns")}
 
 
+def is_stopped(pid):
+    """True when all its threads are."""
+    states = []
+    for thread in os.listdir(f"/proc/{pid}/task"):
+        with open(f"/proc/{pid}/task/{thread}/stat") as stat:
+            states.append(stat.read().rpartition(")")[2].split()[0])
+    return all(state in "Tt" for state in states)
+
+
 def stopped(d, p):
     """A process that does not run is read like any other, and says the same to every reader."""
     os.kill(p.pid, signal.SIGSTOP)
+    check(wait_until(lambda: is_stopped(p.pid)), "it does not stop")  # on a busy machine some time after the signal
     got = d.ask(path(p))
     document = json.loads(got.body)
     check(got.code == 200 and got.headers["content-type"] == JSON and document["pid"] == p.pid, got)
