@@ -172,14 +172,16 @@ typedef struct TsiSamples {
     TsiLockStats locks;
 } TsiSamples;
 
-enum { TSI_READY_RANKS = 3, TSI_READY_HEAPS = 16 };
+enum { TSI_READY_RANKS = 4, TSI_READY_HEAPS = 16 };
 
 enum { TSI_LEARNED = 16 };
-/* The rank of the region that the last phase of a label would have fitted in. */
+/* The rank of the region that the last phase of a label would have fitted in: a part of a page, if some before it would have, too. */
 typedef struct TsiLearned {
     uint32_t label;
-    uint8_t rank;
-    bool big; /* it needed more than TSI_BIG_BYTES */
+    uint32_t begun; /* until a phase of the label has ended: the heap of the one that began last, index + 1 */
+    uint8_t rank;   /* + 1; 0: none has ended */
+    uint8_t small;  /* phases one after the other that a part would have done for */
+    bool big;       /* it needed more than TSI_BIG_BYTES */
 } TsiLearned;
 
 enum { TSI_PENDING_LABELS = 16 };

@@ -7,11 +7,13 @@
 #include "heap/refuse.h"
 #include "heap/sample.h"
 #include "heap/take.h"
+#include "mem/parts.h"
 
 enum {
     LOOK = 16,               /* regions of a heap that are looked at before it takes another */
     STEPS = 4 * LOOK,        /* and other slabs that are passed meanwhile */
-    FIRST_RANK_MAX = 2,      /* a phase begins with no larger region */
+    FIRST_RANK_MAX = 3,      /* a phase begins with no larger region */
+    SMALL_PHASES = 4,        /* one after the other, before the next one begins with part of a page */
     SETTLED_BYTES = 64 << 10, /* bumped, before what was freed tells anything */
     HUGE_AFTER = 256 << 10,   /* bumped, before a phase of a label that was big takes huge pages */
     ALONE = 16               /* objects of a heap that grow in regions of their own, at a time */
@@ -119,10 +121,31 @@ static bool was_big(TsiBinding* b, TsiHeap* h) {
 }
 
 void tsi_bump_learn(TsiBinding* b, const TsiHeap* h, uint32_t label) {
+    TsiLearned* l = &b->learned[label % TSI_LEARNED];
     uint64_t bytes = h->bumped + tsi_load_relaxed(&tsi_load_relaxed(&h->region)->rel);
-    unsigned rank = 0;
-    while (rank < FIRST_RANK_MAX && (uint64_t)TSI_REGION_MIN << 2 * rank < bytes) rank++;
-    b->learned[label % TSI_LEARNED] = (TsiLearned){label, (uint8_t)rank, bytes > TSI_BIG_BYTES};
+    if (l->label == label && l->rank == TSI_RANK_PART + 1 && bytes <= TSI_PART_BYTES) return; /* as it says already */
+    unsigned rank = TSI_RANK_PAGE, small = l->label == label ? l->small : 0;
+    while (rank < FIRST_RANK_MAX && (uint64_t)TSI_REGION_MIN << 2 * (rank - TSI_RANK_PAGE) < bytes) rank++;
+    if (bytes > TSI_PART_BYTES || !tsi_parts_allowed(&b->arena->space)) small = 0;
+    else if (small < SMALL_PHASES) small++;
+    if (small == SMALL_PHASES) rank = TSI_RANK_PART;
+    *l = (TsiLearned){label, 0, (uint8_t)(rank + 1), (uint8_t)small, bytes > TSI_BIG_BYTES};
+}
+
+/* The same for a phase that takes its first region now. Where none of its label has ended, the one that has begun before it tells, by
+ * what it has needed so far: a thread may have many open before it ends one. */
+static unsigned first_rank(TsiBinding* b, TsiHeap* h) {
+    uint32_t label = tsi_inc_label(tsi_heap_inc(b->arena, h));
+    TsiLearned* l = &b->learned[label % TSI_LEARNED];
+    if (l->label == label && l->rank != 0) return l->rank - 1u;
+    uint32_t before = l->label == label ? l->begun : 0;
+    *l = (TsiLearned){.label = label, .begun = h->index + 1};
+    if (before == 0 || before == h->index + 1 || !tsi_parts_allowed(&b->arena->space)) return TSI_RANK_PAGE;
+    TsiHeap* other = tsi_heap(b->arena, before - 1);
+    const TsiRegion* r = tsi_load_relaxed(&other->region);
+    bool open = tsi_load_relaxed(&other->word) == b->live_word && tsi_load_relaxed(&other->slab_count) == 1 && r != &tsi_no_region;
+    /* By atomic words: others may take the heap meanwhile, and what they leave there will do. */
+    return open && tsi_load_relaxed(&r->rel) <= TSI_PART_BYTES ? TSI_RANK_PART : TSI_RANK_PAGE;
 }
 
 /* Two regions that fill a huge page, for a phase that is known to need them: it has bumped much, or the last one of its label
@@ -145,7 +168,7 @@ static bool take_huge(TsiBinding* b, TsiHeap* h) {
 /* A region where so many bytes fit. The next one is larger, unless memory or a budget allows only a smaller one. */
 static bool take_region(TsiBinding* b, TsiHeap* h, size_t bytes) {
     TsiSpace* s = &b->arena->space;
-    unsigned least = 0, rank = h->ranked ? h->rank : tsi_bump_first_rank(b, tsi_inc_label(tsi_heap_inc(b->arena, h)));
+    unsigned rank = h->ranked ? h->rank : first_rank(b, h), least = rank == TSI_RANK_PART ? TSI_RANK_PART : TSI_RANK_PAGE;
     if (TSI_UNLIKELY(h->bumped >= HUGE_AFTER) && take_huge(b, h)) return true;
     while (s->classes->c[tsi_region_class(least)].slab_bytes < bytes) least++;
     if (rank < least) rank = least;
@@ -265,7 +288,7 @@ static void* alloc_alone(TsiBinding* b, TsiHeap* h, size_t size) {
     bool bumps = (tsi_load_relaxed(&tsi_heap_inc(b->arena, h)->id) & TSI_DOMAIN_ID_BIT) != 0 && b->arena->options.bump != TSI_BUMP_OFF;
     if (!bumps || size > TSI_ALONE_MAX || h->alone == ALONE || h->lanes != NULL) return NULL;
     TsiRegion* r = spare_of(b, h, want);
-    unsigned rank = 0, least = 0;
+    unsigned rank, least = TSI_RANK_PAGE;
     while (s->classes->c[tsi_region_class(least)].slab_bytes < size) least++;
     for (rank = least; s->classes->c[tsi_region_class(rank)].slab_bytes < want;) rank++;
     for (uint32_t slab_id; r == NULL; rank--) {

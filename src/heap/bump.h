@@ -165,7 +165,7 @@ void tsi_bump_drop(TsiBinding* b, TsiHeap* h);
 /* The rank of the region that a phase of this label begins with on this thread. */
 TSI_INLINE unsigned tsi_bump_first_rank(const TsiBinding* b, uint32_t label) {
     const TsiLearned* l = &b->learned[label % TSI_LEARNED];
-    return l->label == label ? l->rank : 0;
+    return l->label == label && l->rank != 0 ? l->rank - 1u : TSI_RANK_PAGE;
 }
 /* What the thread's next phase of this label begins with; the heap is about to end. */
 void tsi_bump_learn(TsiBinding* b, const TsiHeap* h, uint32_t label);

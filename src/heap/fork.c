@@ -25,6 +25,7 @@
 #include "heap/settle.h"
 #include "heap/shared.h"
 #include "heap/warm.h"
+#include "mem/parts.h"
 
 #include <pthread.h>
 
@@ -160,6 +161,7 @@ static void child_owned(TsiArena* a, uint32_t id, unsigned cls, uint64_t tag) {
 static void child_slabs(TsiArena* a) {
     TsiSpace* s = &a->space;
     for (uint32_t n = 1; n < tsi_table_used(&a->phases.incs); n++) tsi_unlink_claimed(a, tsi_inc(&a->phases, n));
+    tsi_parts_child(s);
     for (uint32_t chunk = 0; chunk < tsi_load_relaxed(&s->chunk_high); chunk++) {
         unsigned cls = tsi_chunk_class(s, chunk);
         if (cls == 0 || cls == TSI_CLASS_CONT) continue;
@@ -175,7 +177,7 @@ static void child_slabs(TsiArena* a) {
             if (state == TSI_SLAB_OWNED && !region && !a->options.shared) child_lines(s, id, cls);
             if (state == TSI_SLAB_OWNED) child_owned(a, id, cls, now);
             if (state == TSI_SLAB_PURGING) tsi_return_claimed(a, id);
-            if (state == TSI_SLAB_WARM) tsi_space_purge(s, &id, 1);
+            if (state == TSI_SLAB_WARM) (void)tsi_space_purge(s, &id, 1);
             if (state == TSI_SLAB_POOL && cls == TSI_CLASS_LARGE) (void)tsi_space_give_large(s, id, false);
             if (tsi_chunk_class(s, chunk) != cls) break; /* that was its last slab */
         }

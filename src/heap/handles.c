@@ -137,7 +137,8 @@ static int handle_decode(TsiArena* a, SlabHandle h, TsiPlace* at, uint64_t* tag,
     const TsiClass* c = &s->classes->c[at->cls];
     uint64_t key = tsi_handle_key(a->secret, place);
     uint32_t scrambled = tsi_handle_stamp_of(h);
-    if (at->cls == 0 || at->cls == TSI_CLASS_CONT || line >= (1u << TSI_CHUNK_SHIFT) >> c->line_shift || (c->full >> at->slot & 1) == 0)
+    if (at->cls == 0 || at->cls == TSI_CLASS_CONT || line >= (1u << TSI_CHUNK_SHIFT) >> c->line_shift || !tsi_line_has_slab(c, line) ||
+        (c->full >> at->slot & 1) == 0)
         return classify(key, scrambled, chunk < tsi_load_relaxed(&s->chunk_high) ? 1u << 20 : 0);
     at->slab_id = chunk << 8 | line >> c->lines_log2;
     *tag = tsi_load_seq(&tsi_slab(s, at->slab_id)->tag);
@@ -164,6 +165,7 @@ bool tsi_free_handle_bumped(TsiBinding* b, SlabHandle h) {
     TsiPlace at = {.line_id = tsi_place_line(place), .slot = tsi_place_slot(place)};
     at.cls = tsi_chunk_class(s, at.line_id >> 10);
     if (!tsi_class_is_region(at.cls)) return false;
+    if (!tsi_line_has_slab(&s->classes->c[at.cls], at.line_id & (TSI_CHUNK_LINES - 1))) return false;
     at.slab_id = (at.line_id >> 10) << 8 | (at.line_id & (TSI_CHUNK_LINES - 1)) >> s->classes->c[at.cls].lines_log2;
     uint64_t tag = tsi_load_seq(&tsi_slab(s, at.slab_id)->tag);
     uint32_t generation = tsi_load_seq(&tsi_slab(s, at.slab_id)->gen_base);

@@ -79,6 +79,8 @@ static TSI_NOINLINE TsiHeap* not_taken(TsiBinding* b, TsiInc* i, TsiHeap* h, uns
 TSI_INLINE TsiHeap* take(TsiBinding* b, TsiRef ref) {
     TsiInc* i = tsi_inc(&b->arena->phases, tsi_ref_index(ref));
     unsigned rank = tsi_bump_first_rank(b, tsi_inc_label(i));
+    /* A page that is there is better than to take part of one. */
+    if (rank == TSI_RANK_PART && b->ready_count[rank] == 0) rank = TSI_RANK_PAGE;
     uint32_t count = b->ready_count[rank];
     /* Hints: both are looked at again. */
     if (TSI_UNLIKELY(count == 0 || tsi_load_relaxed(&i->heap_count) != 0 || (tsi_load_relaxed(&i->id) & TSI_DOMAIN_ID_BIT) == 0)) return NULL;
@@ -129,7 +131,8 @@ static unsigned rank_of(TsiBinding* b, const TsiHeap* h, const TsiRegion* r) {
     if (r == &tsi_no_region || h->room != NULL) return TSI_READY_RANKS;
     uint32_t id = tsi_region_id(&b->arena->space, r);
     if (h->slabs != id + 1 || tsi_slab(&b->arena->space, id)->next != 0) return TSI_READY_RANKS;
-    unsigned rank = 0;
+    if (1u << r->size_log2 == TSI_PART_BYTES) return TSI_RANK_PART;
+    unsigned rank = TSI_RANK_PAGE;
     while (rank < TSI_READY_RANKS && region_bytes(b, rank) != (size_t)1 << r->size_log2) rank++;
     return rank;
 }
@@ -224,7 +227,10 @@ TSI_INLINE void post_locked(TsiBinding* b, TsiInc* i, const TsiEnded* e) {
 /* As tsi_bump_learn, of a phase that has had one region. */
 TSI_INLINE void learn(TsiBinding* b, const TsiHeap* h, const TsiRegion* r, uint32_t label) {
     TsiLearned* l = &b->learned[label % TSI_LEARNED];
-    if (TSI_LIKELY(l->label == label && l->rank == 0 && !l->big && h->bumped == 0 && tsi_load_relaxed(&r->rel) <= TSI_REGION_MIN)) return;
+    uint32_t rel = tsi_load_relaxed(&r->rel);
+    bool part = l->rank == TSI_RANK_PART + 1 && rel <= TSI_PART_BYTES;
+    bool page = l->rank == TSI_RANK_PAGE + 1 && l->small == 0 && rel > TSI_PART_BYTES && rel <= TSI_REGION_MIN;
+    if (TSI_LIKELY(l->label == label && (part || page) && !l->big && h->bumped == 0)) return;
     tsi_bump_learn(b, h, label);
 }
 
@@ -332,7 +338,7 @@ void tsi_ready_flush(TsiBinding* b) {
             uint32_t slab = at != 0 ? seize(b, tsi_heap(a, at - 1)) : 0;
             if (slab != 0) ids[n++] = slab - 1;
         }
-        if (n != 0) tsi_space_purge(&a->space, ids, n);
+        if (n != 0) (void)tsi_space_purge(&a->space, ids, n);
     }
 }
 
@@ -357,7 +363,7 @@ void tsi_ready_close(TsiBinding* b) {
     for (chain = tsi_warm_put(a, b, chain, false); chain != 0;) {
         uint32_t id = chain - 1;
         chain = tsi_slab(&a->space, id)->next;
-        tsi_space_purge(&a->space, &id, 1);
+        (void)tsi_space_purge(&a->space, &id, 1);
     }
 }
 

@@ -19,6 +19,7 @@
 #include "heap/refuse.h"
 #include "heap/warm.h"
 #include "mem/handle.h"
+#include "mem/parts.h"
 #include "mem/region.h"
 #include "mem/stock.h"
 
@@ -365,28 +366,34 @@ void tsi_slab_retire(TsiArena* a, uint32_t slab_id) {
     TsiSpace* s = &a->space;
     const TsiClass* c = tsi_slab_class(s, slab_id);
     _Atomic uint64_t* tag = &tsi_slab(s, slab_id)->tag;
-    tsi_space_purge_pages(s, tsi_slab_payload(s, c, slab_id), c->slab_bytes);
-    tsi_store_relaxed(tag, tsi_tag(tsi_tag_seq(tsi_load_relaxed(tag)), 0, TSI_SLAB_RETIRED));
+    if (tsi_slab_shares(s, slab_id)) {
+        tsi_parts_retire(s, slab_id);
+    } else {
+        tsi_space_purge_pages(s, tsi_slab_payload(s, c, slab_id), c->slab_bytes);
+        tsi_store_relaxed(tag, tsi_tag(tsi_tag_seq(tsi_load_relaxed(tag)), 0, TSI_SLAB_RETIRED));
+    }
     tsi_add_relaxed(&a->retired_slabs, 1);
 }
 
-/* The slab's pages are about to go to the system. */
+static void count_bytes(TsiSweep* w, unsigned cls, size_t bytes) {
+    tsi_sweep_purged(w, cls, bytes);
+    w->purged += bytes;
+}
+
+/* The slab's pages are about to go to the system; a page that it shares is counted when it goes. */
 static void count_gone(TsiSweep* w, uint32_t slab_id) {
     TsiSpace* s = &w->arena->space;
     unsigned cls = tsi_chunk_class(s, slab_id >> 8);
     tsi_add_relaxed(&w->arena->overflowed[tsi_class_row(cls)], 1);
-    tsi_sweep_purged(w, cls, s->classes->c[cls].slab_bytes);
+    if (!tsi_parts_share(s, cls)) count_bytes(w, cls, s->classes->c[cls].slab_bytes);
 }
 
 /* To the stock as far as the budget allows, the others to the system. */
 static void give_slabs(TsiSweep* w, uint32_t* ids, unsigned n) {
     TsiSpace* s = &w->arena->space;
     unsigned kept = w->at_once ? 0 : tsi_stock_choose(s, ids, n, w->learns);
-    for (unsigned i = kept; i < n; i++) {
-        count_gone(w, ids[i]);
-        w->purged += tsi_slab_class(s, ids[i])->slab_bytes;
-    }
-    if (kept < n) tsi_space_purge(s, ids + kept, n - kept);
+    for (unsigned i = kept; i < n; i++) count_gone(w, ids[i]);
+    if (kept < n) count_bytes(w, TSI_CLASS_PART, tsi_space_purge(s, ids + kept, n - kept));
     if (kept != 0) tsi_space_keep(s, ids, kept);
 }
 
@@ -399,9 +406,8 @@ static void give_huge(TsiSweep* w, uint32_t* ids, unsigned n) {
         bool whole = (i > 0 && ids[i - 1] >> 8 == other) || (i + 1 < n && ids[i + 1] >> 8 == other);
         if (!whole && s->chunks[ids[i] >> 8].huge) tsi_space_avoid_huge(s, ids[i] >> 8);
         count_gone(w, ids[i]);
-        w->purged += tsi_slab_class(s, ids[i])->slab_bytes;
     }
-    tsi_space_purge(s, ids, n);
+    (void)tsi_space_purge(s, ids, n);
 }
 
 /* The first n, and halves of huge pages from there to the end. */
@@ -475,5 +481,5 @@ void tsi_return_claimed(TsiArena* a, uint32_t slab_id) {
     if (tsi_class_is_region(cls)) (void)tsi_region_end(s, slab_id); /* again, perhaps: who claimed it may have vanished before */
     if (tsi_class_is_region(cls) || tsi_load_relaxed(&s->chunks[slab_id >> 8].counts_committed) != 0) raise_generations(a, cls, slab_id, ((seq - 1) & TSI_INC_MASK) == 0 ? seq - 2 : seq - 1);
     if (cls == TSI_CLASS_LARGE) (void)tsi_space_give_large(s, slab_id, false);
-    else tsi_space_purge(s, &slab_id, 1);
+    else (void)tsi_space_purge(s, &slab_id, 1);
 }

@@ -72,7 +72,7 @@ static unsigned cut(TsiSpace* s, TsiWarm* w, unsigned cls, uint32_t* ids, unsign
 static void move_out(TsiArena* a, uint32_t* ids, unsigned n, bool keep, bool learn) {
     unsigned kept = keep ? tsi_stock_choose(&a->space, ids, n, learn) : 0;
     for (unsigned i = kept; keep && i < n; i++) tsi_add_relaxed(&a->overflowed[tsi_class_row(tsi_chunk_class(&a->space, ids[i] >> 8))], 1);
-    if (kept < n) tsi_space_purge(&a->space, ids + kept, n - kept);
+    if (kept < n) (void)tsi_space_purge(&a->space, ids + kept, n - kept);
     if (kept != 0) tsi_space_keep(&a->space, ids, kept);
 }
 

@@ -8,6 +8,7 @@
 
 #include "base/probes.h"
 #include "base/sanitize.h"
+#include "mem/parts.h"
 
 static uint32_t chunk_of(const TsiSpace* s, const uint8_t* p) { return (uint32_t)((p - s->base) >> TSI_CHUNK_SHIFT); }
 
@@ -107,8 +108,8 @@ void tsi_sort_ids(uint32_t* v, unsigned n) {
     }
 }
 
-void tsi_space_purge(TsiSpace* s, uint32_t* slab_ids, unsigned n) {
-    tsi_sort_ids(slab_ids, n);
+/* Of slabs that have their pages to themselves. */
+static void purge_whole(TsiSpace* s, const uint32_t* slab_ids, unsigned n) {
     for (unsigned i = 0; i < n;) {
         const TsiClass* c = tsi_slab_class(s, slab_ids[i]);
         uint8_t* from = tsi_slab_payload(s, c, slab_ids[i]);
@@ -123,4 +124,16 @@ void tsi_space_purge(TsiSpace* s, uint32_t* slab_ids, unsigned n) {
         i = j;
     }
     tsi_space_give(s, slab_ids, n);
+}
+
+size_t tsi_space_purge(TsiSpace* s, uint32_t* slab_ids, unsigned n) {
+    size_t bytes = 0;
+    tsi_sort_ids(slab_ids, n);
+    for (unsigned i = 0, end; i < n; i = end) {
+        bool part = tsi_slab_shares(s, slab_ids[i]);
+        for (end = i + 1; end < n && tsi_slab_shares(s, slab_ids[end]) == part;) end++;
+        if (part) bytes += tsi_parts_give(s, slab_ids + i, end - i);
+        else purge_whole(s, slab_ids + i, end - i);
+    }
+    return bytes;
 }

@@ -87,8 +87,11 @@ void tsi_class_table_init(TsiClassTable* t, size_t page, size_t slab_min) {
         uint32_t size = class_size(cls);
         class_init(&t->c[cls], size, choose_cell(size), page, size <= 48 && slab_min == 0 ? page : least);
     }
-    for (unsigned rank = 0; rank < TSI_REGION_SIZES; rank++) /* granules of 16 bytes */
-        class_init(&t->c[tsi_region_class(rank)], 16, 10, page, (size_t)TSI_REGION_MIN << 2 * rank);
+    for (unsigned rank = 0; rank < TSI_REGION_SIZES; rank++) { /* granules of 16 bytes */
+        size_t least_of_rank = rank == TSI_RANK_PART ? TSI_PART_BYTES : (size_t)TSI_REGION_MIN << 2 * (rank - TSI_RANK_PAGE);
+        size_t unit = rank == TSI_RANK_PART && page == 2 * TSI_PART_BYTES ? TSI_PART_BYTES : page; /* else as a page */
+        class_init(&t->c[tsi_region_class(rank)], 16, 10, unit, least_of_rank);
+    }
     TsiClass* large = &t->c[TSI_CLASS_LARGE];
     class_init(large, 1u << TSI_CHUNK_SHIFT, TSI_CHUNK_SHIFT, page, page);
     TsiClass* none[2] = {&t->c[0], &t->c[TSI_CLASS_CONT]};

@@ -4,7 +4,7 @@
  * Classes are numbered from 1; 0 means "no class", so that a zeroed chunk table refuses every
  * pointer. The public index is the number minus 1: 0..7 are the fixed sizes, then 16, 32, 48, then
  * four steps to each doubling from 1024 to 256 KiB. Others have no size of their own: REGION and those after CONT (regions of
- * five sizes, objects of any size side by side, see region.h) and LARGE (an object with chunks of
+ * six sizes, objects of any size side by side, see region.h) and LARGE (an object with chunks of
  * its own); CONT marks the further chunks of a large object. Statistics tell of all regions under REGION.
  *
  * A slab is lines_per_slab lines; a line is an aligned run of cells; a cell is an aligned power of
@@ -21,10 +21,10 @@
 enum {
     TSI_FIXED_CLASSES = 8,
     TSI_SMALL_CLASSES = 44,                  /* classes that heaps keep rooms for: 1..44 */
-    TSI_CLASS_REGION = TSI_SMALL_CLASSES + 1, /* 45: the smallest regions */
+    TSI_CLASS_REGION = TSI_SMALL_CLASSES + 1, /* 45: regions of a page */
     TSI_CLASS_LARGE,
     TSI_CLASS_CONT,
-    TSI_REGION_SIZES = 5,
+    TSI_REGION_SIZES = 6,
     TSI_CLASSES = TSI_CLASS_CONT + TSI_REGION_SIZES /* table size, entry 0 included */
 };
 
@@ -34,7 +34,8 @@ enum {
     TSI_LINE_MIN_SHIFT = 10,
     TSI_LUT_MAX = 1024,       /* sizes looked up in a byte table */
     TSI_SMALL_MAX = 1 << 18,  /* largest object in a slab of a class */
-    TSI_REGION_MIN = 4096,    /* bytes of the smallest region, or a page; each of the others has four times those of the one before */
+    TSI_REGION_MIN = 4096,    /* bytes of a region of rank 1, or a page; each larger one has four times those of the one before */
+    TSI_PART_BYTES = 2048,    /* of a region of rank 0, where two share a page: see parts.h */
     TSI_LINE_SLOTS = 64
 };
 
@@ -55,8 +56,12 @@ typedef struct TsiClassTable {
 } TsiClassTable;
 
 TSI_INLINE bool tsi_class_is_region(unsigned cls) { return cls == TSI_CLASS_REGION || cls > TSI_CLASS_CONT; }
-/* Class of the regions of a size, by rank: 0 is the smallest. */
-TSI_INLINE unsigned tsi_region_class(unsigned rank) { return rank == 0 ? TSI_CLASS_REGION : TSI_CLASS_CONT + rank; }
+/* Class of the regions of a size, by rank: 0 is part of a page, PAGE a whole one. */
+enum { TSI_RANK_PART = 0, TSI_RANK_PAGE = 1 };
+TSI_INLINE unsigned tsi_region_class(unsigned rank) {
+    return rank == TSI_RANK_PAGE ? TSI_CLASS_REGION : TSI_CLASS_CONT + (rank == TSI_RANK_PART ? 1 : rank);
+}
+#define TSI_CLASS_PART tsi_region_class(TSI_RANK_PART)
 /* Half of a huge page, see region.h. */
 #define TSI_RANK_HUGE (TSI_REGION_SIZES - 1)
 #define TSI_CLASS_HUGE tsi_region_class(TSI_RANK_HUGE)

@@ -7,6 +7,7 @@
 #include "mem/space.h"
 
 #include "mem/chunk_pages.h"
+#include "mem/parts.h"
 #include "mem/region.h"
 #include "mem/stock.h"
 #include "mem/written.h"
@@ -104,7 +105,9 @@ void tsi_space_destroy(TsiSpace* s) {
 }
 
 unsigned tsi_chunk_slab_count(const TsiSpace* s, unsigned cls) {
-    return cls == TSI_CLASS_LARGE || cls == TSI_CLASS_CONT ? 1 : (1u << TSI_CHUNK_SHIFT) / s->classes->c[cls].slab_bytes;
+    if (cls == TSI_CLASS_LARGE || cls == TSI_CLASS_CONT) return 1;
+    unsigned n = (1u << TSI_CHUNK_SHIFT) / s->classes->c[cls].slab_bytes;
+    return n < TSI_CHUNK_SLABS ? n : TSI_CHUNK_SLABS;
 }
 
 TsiPlaceResult tsi_space_locate(const TsiSpace* s, const void* p, TsiPlace* out) {
@@ -117,6 +120,7 @@ TsiPlaceResult tsi_space_locate(const TsiSpace* s, const void* p, TsiPlace* out)
     uint32_t in_chunk = (uint32_t)off & ((1u << TSI_CHUNK_SHIFT) - 1);
     uint32_t line = in_chunk >> c->line_shift;
     uint32_t in_line = in_chunk & c->line_mask;
+    if (TSI_UNLIKELY(!tsi_line_has_slab(c, line))) return TSI_PLACE_GONE;
     out->line_id = chunk << 10 | line;
     out->slab_id = chunk << 8 | line >> c->lines_log2;
     out->slot = tsi_class_slot(c, in_line);
@@ -245,9 +249,10 @@ static void entries_set(TsiSpace* s, uint32_t chunk, unsigned cls) {
     unsigned shift = region ? tsi_log2(s->classes->c[cls].slab_bytes) : s->classes->c[cls].line_shift;
     const uint8_t* first = region ? (uint8_t*)tsi_region(s, chunk << 8) : (uint8_t*)tsi_line(s, chunk << 10);
     uint32_t entry = (uint32_t)((size_t)(first - s->words) / sizeof(TsiLine)) | (region ? TSI_ENTRY_REGION : 0);
+    uint32_t end = region ? tsi_chunk_slab_count(s, cls) << (shift - TSI_LINE_MIN_SHIFT) : TSI_CHUNK_LINES;
     for (uint32_t kib = 0; kib < 1u << (TSI_CHUNK_SHIFT - TSI_LINE_MIN_SHIFT); kib++)
         /* release: pairs with the acquire in tsi_free_fast: the words are committed */
-        tsi_store_release(&at[kib], entry + (kib >> (shift - TSI_LINE_MIN_SHIFT)));
+        tsi_store_release(&at[kib], kib < end ? entry + (kib >> (shift - TSI_LINE_MIN_SHIFT)) : 0);
     tsi_store_relaxed(&s->chunks[chunk].entries_class, (uint8_t)cls);
 }
 
@@ -288,6 +293,7 @@ static bool chunk_open(TsiSpace* s, unsigned cls, unsigned node) {
     k->free_head = 0;
     k->fresh = 0;
     k->free_count = (uint16_t)tsi_chunk_slab_count(s, cls);
+    if (tsi_parts_share(s, cls)) memset(k->parts, 0xff, sizeof k->parts);
     k->last_class = (uint8_t)cls;
     if (k->meta_kept) words_kept(s, k, false);
     tsi_store_relaxed(&s->open_chunks, tsi_load_relaxed(&s->open_chunks) + 1);
@@ -335,9 +341,14 @@ static void chunk_settle(TsiSpace* s, uint32_t chunk, unsigned cls) {
     if (k->free_count == tsi_chunk_slab_count(s, cls)) {
         if (k->listed) chunk_unlink(s, chunk, cls);
         chunk_close(s, chunk);
-    } else if (!k->listed && k->free_count != 0) {
-        chunk_link(s, chunk, cls);
+    } else if (k->listed != (k->free_count != 0)) {
+        if (k->listed) chunk_unlink(s, chunk, cls);
+        else chunk_link(s, chunk, cls);
     }
+}
+
+void tsi_space_settle_locked(TsiSpace* s, uint32_t chunk) {
+    if (!s->chunks[chunk].held) chunk_settle(s, chunk, tsi_chunk_class(s, chunk));
 }
 
 void tsi_space_unhold_locked(TsiSpace* s, uint32_t chunk) {
@@ -354,7 +365,7 @@ void tsi_space_unhold_locked(TsiSpace* s, uint32_t chunk) {
 /* ---- pool ---- */
 
 static bool slab_commit(TsiSpace* s, const TsiClass* c, uint32_t id) {
-    if (tsi_os.strict_commit && tsi_os.commit(tsi_slab_payload(s, c, id), c->slab_bytes) != 0) return false;
+    if (tsi_os.strict_commit && tsi_os.commit(tsi_slab_payload(s, c, id), c->slab_bytes) != 0) return false; /* no parts there */
     if (s->config.prefault) {
         volatile uint8_t* p = tsi_slab_payload(s, c, id);
         for (size_t i = 0; i < c->slab_bytes; i += tsi_os.page_bytes) p[i] = 0;
@@ -394,16 +405,18 @@ TsiTaken tsi_space_take(TsiSpace* s, unsigned cls, unsigned lane, uint32_t* slab
     if (from != 0) {
         uint32_t chunk = from - 1;
         TsiChunk* k = &s->chunks[chunk];
-        uint32_t id = k->free_head != 0 ? k->free_head - 1 : chunk << 8 | k->fresh;
+        bool part = tsi_parts_share(s, cls);
+        uint32_t id = part ? chunk << 8 | tsi_parts_next(k) : k->free_head != 0 ? k->free_head - 1 : chunk << 8 | k->fresh;
         if (slab_commit(s, c, id)) {
-            if (k->free_head != 0) k->free_head = tsi_slab(s, id)->next;
-            else {
+            if ((id & (TSI_CHUNK_SLABS - 1)) == k->fresh) {
                 floors_apply(s, id);
                 tsi_written_slab(s, cls, id);
                 k->fresh++;
+            } else if (!part) {
+                k->free_head = tsi_slab(s, id)->next;
             }
             if (--k->free_count == 0) chunk_unlink(s, chunk, cls);
-            size_t kept = tsi_stock_take_locked(s, tsi_slab_payload(s, c, id), c->slab_bytes);
+            size_t kept = part ? tsi_parts_take_locked(s, id) : tsi_stock_take_locked(s, tsi_slab_payload(s, c, id), c->slab_bytes);
             tsi_add_relaxed(&s->committed_bytes, c->slab_bytes - kept);
             taken = 2 * kept >= c->slab_bytes ? TSI_TAKEN_KEPT : TSI_TAKEN_FRESH;
             *slab_id = id;
@@ -495,8 +508,12 @@ static void give(TsiSpace* s, const uint32_t* slab_ids, unsigned n, bool keep) {
         tsi_store_relaxed(&b->tag, tsi_tag(tsi_tag_seq(tsi_load_relaxed(&b->tag)), 0, TSI_SLAB_POOL));
         if (keep) tsi_stock_put_locked(s, tsi_slab_payload(s, c, id), c->slab_bytes);
         else bytes += c->slab_bytes;
-        b->next = k->free_head;
-        k->free_head = id + 1;
+        if (tsi_parts_share(s, cls)) {
+            tsi_parts_in(k, id & (TSI_CHUNK_SLABS - 1));
+        } else {
+            b->next = k->free_head;
+            k->free_head = id + 1;
+        }
         k->free_count++;
         if (keep && k->listed && k->prev != 0) chunk_unlink(s, chunk, cls); /* to the head of its list */
         if (!k->held) chunk_settle(s, chunk, cls);
@@ -613,10 +630,12 @@ static uint64_t chunk_rebuild(TsiSpace* s, uint32_t chunk, unsigned cls) {
     k->free_head = 0;
     k->free_count = (uint16_t)(slabs - k->fresh);
     k->listed = 0;
+    if (tsi_parts_share(s, cls)) memset(k->parts, 0xff, sizeof k->parts);
     for (uint32_t n = 0; n < k->fresh; n++) {
         TsiSlab* b = tsi_slab(s, chunk << 8 | n);
         if (tsi_tag_state(tsi_load_relaxed(&b->tag)) != TSI_SLAB_POOL) {
             bytes += s->classes->c[cls].slab_bytes;
+            if (tsi_parts_share(s, cls)) tsi_parts_out(k, n);
             continue;
         }
         b->next = k->free_head;

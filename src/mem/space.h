@@ -67,6 +67,7 @@ typedef struct TsiChunk {
     _Atomic uint64_t counts_pages[2];
     _Atomic uint64_t late; /* marks of heap/late.h */
     uint64_t stock[TSI_STOCK_UNITS / 64]; /* pages of no slab that are kept, see stock.h */
+    uint64_t parts[TSI_CHUNK_SLABS / 64]; /* of slabs that share pages: those in the pool, see parts.h */
     uint32_t stock_tick;     /* when some of them came or went */
     uint8_t last_class;      /* for the counters of what goes back; while it has no class, the one it had */
     bool held;               /* pages of it are on their way to the system */
@@ -185,6 +186,8 @@ TSI_INLINE const TsiClass* tsi_slab_class(const TsiSpace* s, uint32_t slab_id) {
 TSI_INLINE uint32_t tsi_slab_at(const TsiClass* c, uint32_t line_id) {
     return (line_id >> 10) << 8 | (line_id & (TSI_CHUNK_LINES - 1)) >> c->lines_log2;
 }
+/* Slabs that share pages fill half of their chunk: the other lines are no slab's. line: in its chunk. */
+TSI_INLINE bool tsi_line_has_slab(const TsiClass* c, uint32_t line) { return line >> c->lines_log2 < TSI_CHUNK_SLABS; }
 TSI_INLINE uint32_t tsi_slab_of_line(const TsiSpace* s, uint32_t line_id) {
     return tsi_slab_at(&s->classes->c[tsi_chunk_class(s, line_id >> 10)], line_id);
 }
@@ -248,6 +251,8 @@ bool tsi_space_is_over(TsiSpace* s, size_t bytes);
 void tsi_space_give(TsiSpace* s, const uint32_t* slab_ids, unsigned n);
 /* The same of slabs that tsi_stock_choose has let stay: their pages go to the stock. */
 void tsi_space_keep(TsiSpace* s, const uint32_t* slab_ids, unsigned n);
+/* Its count of free slabs has changed: the chunk is in the list of those that have some, or in no class if all are free. Lock held. */
+void tsi_space_settle_locked(TsiSpace* s, uint32_t chunk);
 /* Nobody takes slabs of the chunk, or the chunk, from here on (stock.h, K3), until it is given free. Lock held. */
 void tsi_space_hold_locked(TsiSpace* s, uint32_t chunk);
 void tsi_space_unhold_locked(TsiSpace* s, uint32_t chunk);
@@ -263,8 +268,8 @@ void tsi_space_rebuild(TsiSpace* s);
 /* Makes the handle counts of a chunk usable. */
 bool tsi_space_commit_counts(TsiSpace* s, uint32_t chunk);
 /* Gives the pages of slabs back, adjoining ones in one call and without the lock, and puts the slabs
- * into the pool. Sorts ids. */
-void tsi_space_purge(TsiSpace* s, uint32_t* slab_ids, unsigned n);
+ * into the pool. Sorts ids. How many bytes of pages went that slabs had shared. */
+size_t tsi_space_purge(TsiSpace* s, uint32_t* slab_ids, unsigned n);
 /* Ascending. */
 void tsi_sort_ids(uint32_t* ids, unsigned n);
 /* Gives back [p, p + bytes) of slabs that stay in use. */

@@ -1,6 +1,8 @@
 /* stock.c - see stock.h. */
 #include "mem/stock.h"
 
+#include "mem/parts.h"
+
 #include <string.h>
 
 enum {
@@ -244,11 +246,24 @@ static void make_room(TsiSpace* s, uint64_t need) {
     tsi_lock_give(&s->lock);
 }
 
+/* Those that share pages go behind the others, of which there are so many, in order. Pages are kept as a whole. */
+static unsigned without_parts(const TsiSpace* s, uint32_t* slab_ids, unsigned n) {
+    unsigned whole = 0;
+    for (unsigned i = 0; i < n; i++) {
+        uint32_t id = slab_ids[i];
+        if (tsi_slab_shares(s, id)) continue;
+        slab_ids[i] = slab_ids[whole];
+        slab_ids[whole++] = id;
+    }
+    return whole;
+}
+
 unsigned tsi_stock_choose(TsiSpace* s, uint32_t* slab_ids, unsigned n, bool learn) {
     uint64_t want = 0, bytes = 0;
     unsigned keep = 0;
     if (!tsi_stock_learns(s)) return 0;
     tsi_sort_ids(slab_ids, n); /* low addresses stay: there the pool looks first */
+    n = without_parts(s, slab_ids, n);
     for (unsigned i = 0; i < n; i++) want += tsi_slab_class(s, slab_ids[i])->slab_bytes;
     uint64_t got = tsi_stock_reserve(s, want, tsi_os.page_bytes);
     if (learn && got < want && tsi_load_relaxed(&s->stock.bytes) != 0) {

@@ -6,7 +6,7 @@
  *   lanes    lines that a shared heap hands out are its own; their free slots are in the remote words; none is forgotten
  *   heaps    chain length = slab_count; each is in its incarnation's list; counts agree
  *   phases   orphan list length = slab_count; detached count; a drained incarnation holds nothing
- *   space    committed bytes = slabs out of the pool; free counts of chunks
+ *   space    committed bytes = slabs out of the pool; free counts of chunks; halves of pages that are in the pool, by bit and tag
  *   drains   what an incarnation's orphans were counted for is what lives there; a label's tree has the sum of its ended phases
  *   charges  a phase's charge = bytes of its slabs; a label's, with what threads have pending = charges of its phases
  */
@@ -18,6 +18,7 @@
 #include "heap/heap.h"
 #include "heap/late.h"
 #include "heap/settle.h"
+#include "mem/parts.h"
 #include "phase/draining.h"
 
 #include <stdarg.h>
@@ -183,8 +184,11 @@ static void check_space(Check* k) {
         if (cls == 0 || cls == TSI_CLASS_CONT) continue;
         unsigned n = tsi_chunk_slab_count(s, cls);
         for (uint32_t i = 0; i < n; i++) {
-            if (tsi_tag_state(tsi_load_relaxed(&tsi_slab(s, chunk << 8 | i)->tag)) == TSI_SLAB_POOL) pooled++;
+            bool in = tsi_tag_state(tsi_load_relaxed(&tsi_slab(s, chunk << 8 | i)->tag)) == TSI_SLAB_POOL;
+            pooled += in;
             check_slab(k, chunk << 8 | i, cls);
+            if (tsi_parts_share(s, cls) && in != (s->chunks[chunk].parts[i / 64] >> i % 64 & 1))
+                fail(k, "slab %u: in the pool, by its bit or by its tag", chunk << 8 | i);
         }
         if (cls != TSI_CLASS_LARGE && pooled != s->chunks[chunk].free_count)
             fail(k, "chunk %u: %u slabs in the pool, counted %u", chunk, pooled, s->chunks[chunk].free_count);

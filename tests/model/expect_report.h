@@ -24,7 +24,7 @@ _Static_assert((int)REGION_INDEX == (int)TSI_CLASS_REGION - 1 && (int)LARGE_INDE
     REQUIRE(w, (uint64_t)(got) <= (uint64_t)(most), "%s is %llu, %llu at most", what, (unsigned long long)(got), \
             (unsigned long long)(most))
 
-enum { REGION_LEAST = 4 << 10, REGION_MOST = 1 << 20 };
+enum { REGION_PART = 2 << 10, REGION_LEAST = 4 << 10, REGION_MOST = 1 << 20 };
 
 static inline TsiArena* arena_of(const struct side* s) { return ((TsiPublic*)(void*)s->a)->arena; }
 
@@ -171,9 +171,9 @@ static inline void check_lanes(struct world* w, struct side* s, const SlabClassS
     if (!failures && !s->options.shared) NO_MORE(w, all, k->new_slab_count, "the lock of the pool by class");
 }
 
-/* Regions have five sizes, each four times the one before. */
+/* Regions have six sizes: half of a page, where that is 4 KiB, a page, and each further one four times the one before. */
 static inline void check_region_bytes(struct world* w, uint64_t bytes, uint64_t regions, const char* what) {
-    uint64_t least = slab_page_size() > REGION_LEAST ? slab_page_size() : REGION_LEAST;
+    uint64_t least = slab_page_size() > REGION_LEAST ? slab_page_size() : REGION_PART;
     uint64_t most = slab_page_size() > REGION_MOST ? slab_page_size() : REGION_MOST;
     REQUIRE(w, bytes >= regions * least && bytes <= regions * most && bytes % least == 0,
             "%s are %llu, of %llu regions", what, (unsigned long long)bytes, (unsigned long long)regions);

@@ -243,7 +243,7 @@ static void the_first_slab_of_a_domain_is_a_region(void** state) {
     }
     assert_int_equal(unit_committed(a), tsi_os.page_bytes); /* one page, whatever the sizes */
     void* next = epoch_domain_malloc(d, 4096);
-    assert_int_equal(unit_place(a, next).cls, tsi_region_class(1)); /* four times as large */
+    assert_int_equal(unit_place(a, next).cls, tsi_region_class(2)); /* four times as large */
     assert_int_equal(unit_committed(a), tsi_os.page_bytes + 4 * TSI_REGION_MIN);
     void* large = epoch_domain_malloc(d, 4097);
     assert_false(in_a_region(large));
@@ -273,7 +273,7 @@ static void a_region_is_used_again_and_again(void** state) {
         if (i >= SMALLER) {
             if (i == SMALLER) first = p;
             assert_ptr_equal(p, first + (i - SMALLER) % FIT * PAIR);
-            assert_int_equal(unit_place(a, p).cls, tsi_region_class(2));
+            assert_int_equal(unit_place(a, p).cls, tsi_region_class(3));
         }
         assert_true(slab_free_checked(a, p));
         assert_false(slab_free_checked(a, p));

@@ -182,7 +182,7 @@ static void a_sleeping_freer_keeps_its_chunk(void** state) {
     void* line = slab_malloc(a, 1000); /* a class may have it: it touches no map */
     assert_true(slab_free_checked(a, line));
     slab_trim(a);
-    uint32_t id = take_of(tsi_region_class(1));
+    uint32_t id = take_of(tsi_region_class(2));
     assert_int_not_equal(id >> 8, chunk);
     assert_true(space->chunks[chunk].region_class == TSI_CLASS_REGION);
     tsi_space_purge(space, &id, 1);

@@ -81,12 +81,14 @@ static void slabs_of_classes(size_t page, size_t slab) {
     for (unsigned cls = 1; cls < TSI_CLASSES; cls = unit_class_after(cls)) {
         const TsiClass* c = &table.c[cls];
         assert_true(tsi_is_pow2(c->slab_bytes));
-        assert_int_equal(c->slab_bytes % page, 0); /* a page has one owner */
+        bool part = cls == TSI_CLASS_PART && page == 4096; /* else a page has one owner */
+        if (part) assert_int_equal(2 * c->slab_bytes, page);
+        else assert_int_equal(c->slab_bytes % page, 0);
         if (cls <= TSI_SMALL_CLASSES) assert_true(c->slab_bytes >= slab);
         assert_true(c->slab_bytes <= 1u << TSI_CHUNK_SHIFT);
         assert_int_equal(c->slab_bytes >> c->lines_log2, 1u << c->line_shift);
         assert_true((1u << TSI_CHUNK_SHIFT) >> c->line_shift <= 1024); /* lines of a chunk */
-        assert_true((1u << TSI_CHUNK_SHIFT) / c->slab_bytes <= 256);   /* slabs of a chunk */
+        assert_true((1u << TSI_CHUNK_SHIFT) / c->slab_bytes <= (part ? 512 : 256)); /* slabs of a chunk; parts use half of it */
         /* Slots fill at least 15/16 of a line up to 8 KiB; the tail of larger cells is never touched. */
         if (c->size <= 8192) assert_true((uint64_t)c->slots * c->size * 16 >= ((uint64_t)15 << c->line_shift));
     }

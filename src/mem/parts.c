@@ -1,0 +1,131 @@
+/* parts.c - see parts.h. */
+#include "mem/parts.h"
+
+#include "mem/stock.h"
+
+enum { WORDS = TSI_CHUNK_SLABS / 64 };
+#define EVEN 0x5555555555555555ull
+
+static bool is_in(const TsiChunk* k, uint32_t slab_id) { return k->parts[slab_id / 64 % WORDS] >> slab_id % 64 & 1; }
+static uint8_t* page_of(const TsiSpace* s, uint32_t slab_id) {
+    return tsi_slab_payload(s, &s->classes->c[TSI_CLASS_PART], slab_id & ~1u);
+}
+
+static void set_tag(TsiSpace* s, uint32_t slab_id, unsigned state) {
+    _Atomic uint64_t* tag = &tsi_slab(s, slab_id)->tag;
+    tsi_store_relaxed(tag, tsi_tag(tsi_tag_seq(tsi_load_relaxed(tag)), 0, state));
+}
+
+/* ---- taking ---- */
+
+/* One whose page is used already, else the first: never beyond the first that was never used. */
+unsigned tsi_parts_next(const TsiChunk* k) {
+    unsigned first = TSI_CHUNK_SLABS;
+    for (unsigned n = 0; n < WORDS; n++) {
+        uint64_t in = k->parts[n], other = (in >> 1 & EVEN) | (in & EVEN) << 1, alone = in & ~other;
+        if (alone != 0) return n * 64 + tsi_ctz64(alone);
+        if (in != 0 && first == TSI_CHUNK_SLABS) first = n * 64 + tsi_ctz64(in);
+    }
+    return first;
+}
+
+size_t tsi_parts_take_locked(TsiSpace* s, uint32_t slab_id) {
+    TsiChunk* k = &s->chunks[slab_id >> 8];
+    tsi_parts_out(k, slab_id & (TSI_CHUNK_SLABS - 1));
+    return is_in(k, slab_id ^ 1) ? tsi_stock_take_locked(s, page_of(s, slab_id), tsi_os.page_bytes) : 0;
+}
+
+/* ---- giving ---- */
+
+static void put_locked(TsiSpace* s, uint32_t slab_id) {
+    TsiChunk* k = &s->chunks[slab_id >> 8];
+    set_tag(s, slab_id, TSI_SLAB_POOL);
+    tsi_parts_in(k, slab_id & (TSI_CHUNK_SLABS - 1));
+    k->free_count++;
+    tsi_space_settle_locked(s, slab_id >> 8);
+}
+
+static bool is_retired(const TsiSpace* s, uint32_t slab_id) {
+    return tsi_tag_state(tsi_load_relaxed(&tsi_slab(s, slab_id)->tag)) == TSI_SLAB_RETIRED;
+}
+
+/* The page is the caller's, to be purged, if its other half is not used (Q1, Q4). */
+static bool claim_locked(TsiSpace* s, uint32_t slab_id) {
+    uint32_t other = slab_id ^ 1;
+    TsiChunk* k = &s->chunks[slab_id >> 8];
+    if (!is_in(k, other)) return is_retired(s, other);
+    tsi_parts_out(k, other & (TSI_CHUNK_SLABS - 1));
+    k->free_count--;
+    tsi_space_settle_locked(s, slab_id >> 8);
+    return true;
+}
+
+/* The page has gone: its halves are in the pool, but for retired ones. */
+static void unclaim_locked(TsiSpace* s, uint32_t slab_id) {
+    if (!is_retired(s, slab_id ^ 1)) put_locked(s, slab_id ^ 1);
+    if (!is_retired(s, slab_id)) put_locked(s, slab_id);
+}
+
+/* Of so many slabs, in order: adjoining pages in one call. */
+static void purge_pages(TsiSpace* s, const uint32_t* slab_ids, unsigned n) {
+    for (unsigned i = 0, j; i < n; i = j) {
+        uint8_t *from = page_of(s, slab_ids[i]), *to = from + tsi_os.page_bytes;
+        for (j = i + 1; j < n && page_of(s, slab_ids[j]) == to; j++) to += tsi_os.page_bytes;
+        tsi_space_purge_range(s, TSI_CLASS_PART, from, (size_t)(to - from), true);
+    }
+}
+
+size_t tsi_parts_give(TsiSpace* s, uint32_t* slab_ids, unsigned n) {
+    uint64_t bytes = s->classes->c[TSI_CLASS_PART].slab_bytes;
+    unsigned pages = 0;
+    tsi_lock_take(&s->lock);
+    for (unsigned i = 0; i < n; i++) {
+        if (claim_locked(s, slab_ids[i])) slab_ids[pages++] = slab_ids[i];
+        else put_locked(s, slab_ids[i]);
+    }
+    tsi_sub_relaxed(&s->committed_bytes, (n - pages) * bytes);
+    tsi_lock_give(&s->lock);
+    if (pages == 0) return 0;
+    purge_pages(s, slab_ids, pages);
+    tsi_lock_take(&s->lock);
+    for (unsigned i = 0; i < pages; i++) unclaim_locked(s, slab_ids[i]);
+    tsi_sub_relaxed(&s->committed_bytes, pages * bytes);
+    tsi_lock_give(&s->lock);
+    return pages * tsi_os.page_bytes;
+}
+
+void tsi_parts_retire(TsiSpace* s, uint32_t slab_id) {
+    tsi_lock_take(&s->lock);
+    set_tag(s, slab_id, TSI_SLAB_RETIRED);
+    bool page = claim_locked(s, slab_id);
+    tsi_lock_give(&s->lock);
+    if (!page) return;
+    purge_pages(s, &slab_id, 1);
+    tsi_lock_take(&s->lock);
+    unclaim_locked(s, slab_id);
+    tsi_lock_give(&s->lock);
+}
+
+/* The half is in the pool, by its tag; *known: by the bits as well, or it is used, or retired. */
+static bool put_by_tag(TsiSpace* s, uint32_t slab_id, bool* known) {
+    TsiChunk* k = &s->chunks[slab_id >> 8];
+    bool in = tsi_tag_state(tsi_load_relaxed(&tsi_slab(s, slab_id)->tag)) == TSI_SLAB_POOL;
+    if (in != is_in(k, slab_id)) *known = false;
+    if (!in) return is_retired(s, slab_id);
+    tsi_parts_in(k, slab_id & (TSI_CHUNK_SLABS - 1));
+    k->free_count++;
+    return true;
+}
+
+void tsi_parts_child(TsiSpace* s) {
+    for (uint32_t chunk = 0; chunk < tsi_load_relaxed(&s->chunk_high); chunk++) {
+        TsiChunk* k = &s->chunks[chunk];
+        if (!tsi_parts_share(s, tsi_chunk_class(s, chunk))) continue;
+        k->free_count = 0;
+        for (uint32_t n = 0; n < TSI_CHUNK_SLABS; n += 2) {
+            uint32_t id = chunk << 8 | n;
+            bool known = true, first = put_by_tag(s, id, &known), second = put_by_tag(s, id + 1, &known);
+            if (first && second && !known) purge_pages(s, &id, 1); /* a vanished thread had one of them in its hands */
+        }
+    }
+}

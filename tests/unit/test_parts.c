@@ -1,0 +1,443 @@
+/*
+ * test_parts.c - regions of half a page: which are taken, when their pages go back, who begins with one, and where there are none.
+ */
+#include "fake_os.h"
+#include "unit.h"
+
+#include "heap/bump.h"
+#include "heap/heap.h"
+#include "mem/parts.h"
+#include "mem/stock.h"
+
+#include <semaphore.h>
+
+enum { PART = TSI_PART_BYTES, PAGE = 4096, SIZE = 100, OPEN = 40 };
+
+static SlabAllocator* a;
+static TsiSpace* space;
+
+static void open_with(SlabOptions o) {
+    assert_non_null(a = slab_allocator_create_with(&o));
+    space = &tsi_arena(a)->space;
+    fake_os_clear();
+}
+static int open_cold(void** state) {
+    (void)state;
+    SlabOptions o = unit_options();
+    o.warm_bytes = UINT64_MAX;
+    open_with(o);
+    return tsi_os.page_bytes != PAGE;
+}
+static int open_warm(void** state) {
+    (void)state;
+    open_with(unit_options());
+    return tsi_os.page_bytes != PAGE;
+}
+static int close_allocator(void** state) {
+    (void)state;
+    unit_check(a);
+    slab_allocator_free(a);
+    return 0;
+}
+
+static uint32_t take(void) {
+    uint32_t id;
+    assert_true(tsi_space_take(space, TSI_CLASS_PART, 0, &id));
+    return id;
+}
+static void give(uint32_t id) { (void)tsi_space_purge(space, &id, 1); }
+static uint8_t* at(uint32_t id) { return tsi_slab_payload(space, &space->classes->c[TSI_CLASS_PART], id); }
+static uint64_t purged(void) {
+    uint64_t bytes = 0;
+    for (unsigned n = 0; n < fake_os.run_count; n++) bytes += fake_os.runs[n].from - (uintptr_t)space->base < space->payload_bytes ? fake_os.runs[n].bytes : 0;
+    return bytes;
+}
+
+/* ---- pages ---- */
+
+static void a_page_goes_with_its_second_half(void** state) {
+    (void)state;
+    uint32_t id[8];
+    for (unsigned n = 0; n < 8; n++) assert_int_equal(id[n] = take(), n);
+    assert_int_equal(unit_committed(a), 8 * PART);
+    for (unsigned n = 0; n < 8; n++) assert_ptr_equal(at(id[n]), space->base + n * PART);
+    give(id[2]);
+    assert_int_equal(fake_os.run_count, 0);
+    assert_int_equal(unit_committed(a), 7 * PART);
+    give(id[3]);
+    assert_int_equal(fake_os.run_count, 1);
+    assert_true(fake_os.runs[0].from == (uintptr_t)space->base + PAGE && fake_os.runs[0].bytes == PAGE);
+    uint32_t together[5] = {id[7], id[0], id[6], id[4], id[5]}; /* pages 2 and 3, and half of page 0 */
+    assert_int_equal(tsi_space_purge(space, together, 5), 2 * PAGE);
+    assert_int_equal(fake_os.run_count, 2);
+    assert_true(fake_os.runs[1].from == (uintptr_t)space->base + 2 * PAGE && fake_os.runs[1].bytes == 2 * PAGE);
+    assert_int_equal(unit_committed(a), PART);
+    assert_int_equal(tsi_chunk_class(space, 0), TSI_CLASS_PART);
+    give(id[1]);
+    assert_int_equal(unit_committed(a), 0);
+    assert_int_equal(tsi_chunk_class(space, 0), 0); /* with its last page */
+}
+
+static void a_half_of_a_used_page_is_taken_first(void** state) {
+    (void)state;
+    uint32_t id[200];
+    for (unsigned n = 0; n < 200; n++) id[n] = take();
+    for (unsigned n = 0; n < 70; n++) give(id[n]); /* 35 whole pages */
+    give(id[131]);
+    give(id[180]);
+    assert_int_equal(take(), id[131]);
+    assert_int_equal(take(), id[180]);
+    assert_int_equal(take(), id[0]);
+    assert_int_equal(take(), id[1]);
+    for (unsigned n = 0; n < 200; n++)
+        if (n < 2 || n >= 70) give(id[n]);
+}
+
+/* All that a chunk has, and no more: the next one is of another chunk. Nothing lies in the other half of its addresses. */
+static void a_chunk_has_256(void** state) {
+    (void)state;
+    uint32_t id[TSI_CHUNK_SLABS + 1];
+    TsiPlace place;
+    for (unsigned n = 0; n <= TSI_CHUNK_SLABS; n++) id[n] = take();
+    assert_int_equal(id[TSI_CHUNK_SLABS - 1], TSI_CHUNK_SLABS - 1);
+    assert_int_equal(id[TSI_CHUNK_SLABS], 1 << 8);
+    assert_int_equal(tsi_space_locate(space, space->base + TSI_CHUNK_SLABS * PART - 16, &place), TSI_PLACE_OK);
+    assert_int_equal(place.slab_id, TSI_CHUNK_SLABS - 1);
+    for (uint32_t from = TSI_CHUNK_SLABS * PART; from < 1u << TSI_CHUNK_SHIFT; from += 512) {
+        assert_int_equal(tsi_space_locate(space, space->base + from, &place), TSI_PLACE_GONE);
+        assert_int_equal(tsi_load_relaxed(&tsi_entries_of(space, 0)[from >> TSI_LINE_MIN_SHIFT]), 0);
+        assert_false(slab_free_checked(a, space->base + from));
+        /* A handle that is made up */
+        uint32_t granule = from >> TSI_GRANULE_SHIFT;
+        assert_false(free_obj(a, tsi_handle_make(tsi_arena(a)->secret, granule, 0)));
+    }
+    (void)tsi_space_purge(space, id, TSI_CHUNK_SLABS + 1);
+}
+
+static uint32_t meanwhile[4];
+static void take_meanwhile(void* unused) {
+    (void)unused;
+    for (unsigned n = 0; n < 4; n++) meanwhile[n] = take();
+}
+
+/* Whoever takes parts while a page is on its way gets none of it, though one half was in the pool before. */
+static void nobody_has_a_page_that_goes(void** state) {
+    (void)state;
+    uint32_t id[4];
+    for (unsigned n = 0; n < 4; n++) id[n] = take();
+    give(id[1]);
+    fake_os.at_call[FAKE_PURGE] = take_meanwhile;
+    give(id[0]);
+    for (unsigned n = 0; n < 4; n++) assert_int_equal(meanwhile[n], 4 + n);
+    assert_int_equal(take(), id[0]);
+    for (unsigned n = 0; n < 4; n++) give(meanwhile[n]);
+    for (unsigned n = 0; n < 4; n++)
+        if (n != 1) give(id[n]);
+}
+
+/* The last free half of a chunk is claimed: the chunk has nothing to hand out meanwhile. */
+static void a_claim_may_take_a_chunks_last(void** state) {
+    (void)state;
+    uint32_t id[TSI_CHUNK_SLABS];
+    for (unsigned n = 0; n < TSI_CHUNK_SLABS; n++) id[n] = take();
+    give(id[9]);
+    fake_os.at_call[FAKE_PURGE] = take_meanwhile;
+    give(id[8]);
+    for (unsigned n = 0; n < 4; n++) assert_int_equal(meanwhile[n], (1 << 8) + n);
+    (void)tsi_space_purge(space, meanwhile, 4);
+    for (unsigned n = 0; n < TSI_CHUNK_SLABS; n++)
+        if (n != 8 && n != 9) give(id[n]);
+}
+
+static void retired_halves_go_with_the_other(void** state) {
+    (void)state;
+    uint32_t id[6];
+    for (unsigned n = 0; n < 6; n++) id[n] = take();
+    tsi_parts_retire(space, id[0]);
+    assert_int_equal(fake_os.run_count, 0); /* the other is used */
+    give(id[1]);
+    assert_int_equal(purged(), PAGE);
+    give(id[3]);
+    tsi_parts_retire(space, id[2]); /* the other is in the pool, and stays there */
+    assert_int_equal(purged(), 2 * PAGE);
+    tsi_parts_retire(space, id[4]);
+    tsi_parts_retire(space, id[5]);
+    assert_int_equal(purged(), 3 * PAGE);
+    assert_int_equal(take(), id[1]);
+    assert_int_equal(take(), id[3]);
+    assert_int_equal(take(), 6);
+    give(6);
+    give(id[3]);
+    assert_int_equal(purged(), 5 * PAGE); /* again with the retired one */
+    give(id[1]);
+    assert_int_equal(unit_committed(a), 4 * PART);
+}
+
+/* ---- phases ---- */
+
+static void* object[OPEN];
+static epoch_domain_t* begin_of(unsigned n, size_t bytes) {
+    epoch_domain_t* d = epoch_domain_create_labeled(a, "small");
+    assert_non_null(d);
+    for (size_t left = bytes; left >= SIZE; left -= SIZE) {
+        assert_non_null(object[n] = unit_hide(epoch_domain_malloc(d, SIZE)));
+        memset(object[n], (int)n, SIZE);
+    }
+    return d;
+}
+static bool is_part(const void* p) { return unit_place(a, p).cls == TSI_CLASS_PART; }
+static void phase_of(size_t bytes) { epoch_domain_destroy(begin_of(0, bytes)); }
+
+/* The first of a label has a page; those that follow while it is open have what it has needed so far. */
+static void open_phases_tell(void** state) {
+    (void)state;
+    epoch_domain_t* d[OPEN];
+    for (unsigned n = 0; n < OPEN; n++) {
+        d[n] = begin_of(n, 1000);
+        assert_int_equal(is_part(object[n]), n != 0);
+    }
+    assert_int_equal(unit_committed(a), PAGE + (OPEN - 1) * PART);
+    unit_check(a);
+    for (unsigned n = 0; n < OPEN; n++) {
+        assert_int_equal(*(uint8_t*)object[n], n);
+        assert_int_equal(slab_usable_size(a, object[n]), 112);
+        epoch_domain_destroy(d[n]);
+        unit_check(a);
+    }
+    assert_int_equal(unit_live(a), 0);
+}
+
+/* Phases that have ended tell: four small ones in a row, and none that was larger since. */
+static void ended_phases_tell(void** state) {
+    (void)state;
+    for (unsigned n = 0; n < 3; n++) phase_of(1000);
+    epoch_domain_t* d = begin_of(0, 1000);
+    assert_false(is_part(object[0]));
+    epoch_domain_destroy(d);
+    slab_trim(a); /* or it waits with its page */
+    d = begin_of(0, 1000);
+    assert_true(is_part(object[0]));
+    epoch_domain_t* other = begin_of(1, 6000); /* goes on in larger ones */
+    assert_false(is_part(object[1]));
+    unit_check(a);
+    epoch_domain_destroy(other);
+    epoch_domain_destroy(d);
+    slab_trim(a);
+    d = begin_of(0, 1000);
+    assert_false(is_part(object[0]));
+    epoch_domain_destroy(d);
+}
+
+/* A region that waits with its page is better than half of a page that has to be taken. */
+static void waiting_pages_are_used_first(void** state) {
+    (void)state;
+    for (unsigned n = 0; n < 10; n++) phase_of(1000);
+    uint64_t committed = unit_committed(a);
+    epoch_domain_t* d = begin_of(0, 1000);
+    assert_false(is_part(object[0]));
+    assert_int_equal(unit_committed(a), committed);
+    epoch_domain_t* other = begin_of(1, 1000);
+    assert_true(is_part(object[1]));
+    epoch_domain_destroy(other);
+    epoch_domain_destroy(d);
+    assert_int_equal(unit_binding(a)->ready_count[TSI_RANK_PART], 1);
+    assert_int_equal(unit_binding(a)->ready_count[TSI_RANK_PAGE], 1);
+}
+
+/* Objects that live on in one half keep the page; what the other half had goes with the last of them. */
+static void survivors_keep_the_page(void** state) {
+    (void)state;
+    epoch_domain_t* d[3];
+    for (unsigned n = 0; n < 3; n++) d[n] = begin_of(n, 1000);
+    assert_true(is_part(object[1]) && is_part(object[2]));
+    assert_true((uintptr_t)object[1] / PAGE == (uintptr_t)object[2] / PAGE);
+    EpochReceipt r = unit_end(a, d[1]->epoch_id, EPOCH_DRAIN);
+    assert_int_equal(r.objects_escaped, 10);
+    assert_int_equal(r.slabs_returned, 0);
+    r = unit_end(a, d[2]->epoch_id, EPOCH_RELEASE);
+    assert_int_equal(r.bytes_returned, PART);
+    epoch_domain_destroy(d[2]);
+    slab_trim(a);
+    assert_int_equal(purged(), 0);
+    unit_check(a);
+    uint8_t* first = (uint8_t*)((uintptr_t)object[1] & ~(uintptr_t)(PART - 1));
+    for (unsigned n = 0; n < 10; n++) {
+        uint8_t* p = first + 112 * n;
+        for (unsigned k = 0; k < SIZE; k++) assert_int_equal(p[k], 1);
+        assert_int_equal(purged(), 0);
+        assert_true(slab_free_checked(a, p));
+        assert_false(slab_free_checked(a, p));
+    }
+    assert_int_equal(purged(), PAGE);
+    epoch_domain_destroy(d[1]);
+    epoch_domain_destroy(d[0]);
+}
+
+/* A phase that outgrows its part goes on in a page, then in regions four times as large each. */
+static void a_larger_phase_goes_on(void** state) {
+    (void)state;
+    epoch_domain_t *first = begin_of(0, 1000), *d = begin_of(1, 1000);
+    unsigned cls = TSI_CLASS_PART, next = TSI_RANK_PART;
+    for (unsigned n = 0; n < 3000; n++) {
+        void* p = unit_hide(epoch_domain_malloc(d, SIZE));
+        assert_non_null(p);
+        if (unit_place(a, p).cls != cls) assert_int_equal(cls = unit_place(a, p).cls, tsi_region_class(++next));
+    }
+    assert_int_equal(next, 4);
+    epoch_domain_destroy(d);
+    epoch_domain_destroy(first);
+}
+
+/* An object of more than a part in a phase that would begin with one. */
+static void a_large_first_object_has_a_page(void** state) {
+    (void)state;
+    epoch_domain_t *first = begin_of(0, 1000), *d = epoch_domain_create_labeled(a, "small");
+    void* p = unit_hide(epoch_domain_malloc(d, 3000));
+    assert_non_null(p);
+    assert_int_equal(unit_place(a, p).cls, TSI_CLASS_REGION);
+    epoch_domain_destroy(d);
+    epoch_domain_destroy(first);
+}
+
+/* ---- the stock ---- */
+
+/* Pages that were kept are used for parts as well, once both halves are there; parts do not go there. */
+static void parts_lie_in_pages_that_were_kept(void** state) {
+    (void)state;
+    SlabOptions o = unit_options();
+    uint32_t id, part[4];
+    slab_allocator_free(a);
+    open_with(o);
+    assert_true(tsi_stock_learns(space));
+    assert_true(tsi_space_take(space, tsi_region_class(3), 0, &id));
+    assert_int_equal(tsi_stock_choose(space, &id, 1, false), 1);
+    tsi_space_keep(space, &id, 1);
+    assert_int_equal(tsi_load_relaxed(&space->stock.bytes), 64 << 10);
+    for (unsigned n = 0; n < 4; n++) part[n] = take();
+    assert_int_equal(part[0] >> 8, id >> 8);
+    assert_int_equal(tsi_load_relaxed(&space->stock.bytes), (64 << 10) - 2 * PAGE);
+    assert_int_equal(unit_committed(a), (64 << 10) - 2 * PAGE + 4 * PART);
+    uint32_t mixed[5] = {part[3], part[1], part[0], part[2], 0};
+    assert_true(tsi_space_take(space, tsi_region_class(3), 0, &mixed[4]));
+    id = mixed[4];
+    assert_int_equal(tsi_stock_choose(space, mixed, 5, true), 1);
+    assert_int_equal(mixed[0], id);
+    tsi_space_keep(space, mixed, 1);
+    fake_os_clear();
+    (void)tsi_space_purge(space, mixed + 1, 4);
+    assert_int_equal(purged(), 2 * PAGE);
+    (void)tsi_stock_give_back(space, UINT64_MAX);
+    assert_int_equal(unit_committed(a), 0);
+}
+
+/* ---- where there are none ---- */
+
+static void none_where_commits_are_strict(void** state) {
+    (void)state;
+    tsi_os.strict_commit = true;
+    epoch_domain_t* d[OPEN];
+    for (unsigned n = 0; n < 6; n++) phase_of(1000);
+    for (unsigned n = 0; n < OPEN; n++) assert_false((d[n] = begin_of(n, 1000), is_part(object[n])));
+    for (unsigned n = 0; n < OPEN; n++) epoch_domain_destroy(d[n]);
+    assert_int_equal(fake_os.misaligned, 0);
+    slab_allocator_free(a);
+    tsi_os.strict_commit = false;
+    open_with(unit_options());
+}
+
+/* ---- a fork ---- */
+
+static sem_t in_purge, go_on;
+static void wait_in_purge(void* unused) {
+    (void)unused;
+    sem_post(&in_purge);
+    sem_wait(&go_on);
+}
+static void* end_elsewhere(void* arg) {
+    uint32_t* id = arg;
+    _Atomic uint64_t* tag = &tsi_slab(space, *id)->tag;
+    tsi_store_relaxed(tag, tsi_tag(tsi_tag_seq(tsi_load_relaxed(tag)) + 1, 0, TSI_SLAB_PURGING));
+    give(*id);
+    return NULL;
+}
+
+static int look_in_child(uint32_t part) {
+    unit_check(a);
+    unsigned calls = 0; /* once more: whether the parent's was made before the fork is not known */
+    for (unsigned n = 0; n < fake_os.run_count; n++) calls += fake_os.runs[n].from == (uintptr_t)at(part & ~1u) && fake_os.runs[n].bytes == PAGE;
+    if (calls != 1) return 1;
+    if (take() != (part & ~1u) || take() != (part | 1)) return 2;
+    return 0;
+}
+
+/* The thread that has claimed a page is gone: the child finds the half that it gave, and then the page. */
+static void a_child_finishes_a_claim(void** state) {
+    (void)state;
+    pthread_t t;
+    uint32_t id[3];
+    for (unsigned n = 0; n < 3; n++) id[n] = take();
+    _Atomic uint64_t* third = &tsi_slab(space, id[2])->tag;
+    tsi_store_relaxed(third, tsi_tag(1, 0, TSI_SLAB_WARM)); /* in use, as far as a child can tell; it will give it */
+    sem_init(&in_purge, 0, 0);
+    sem_init(&go_on, 0, 0);
+    give(id[1]);
+    fake_os.at_call[FAKE_PURGE] = wait_in_purge;
+    assert_int_equal(pthread_create(&t, NULL, end_elsewhere, &id[0]), 0);
+    sem_wait(&in_purge);
+    int status = 0;
+    pid_t child = fork();
+    if (child == 0) _exit(look_in_child(id[0]));
+    assert_int_equal(waitpid(child, &status, 0), child);
+    sem_post(&go_on);
+    assert_int_equal(pthread_join(t, NULL), 0);
+    assert_int_equal(WIFEXITED(status) ? WEXITSTATUS(status) : -1, 0);
+    give(id[2]);
+}
+
+/* One half was in the hands of a thread that has vanished, the other has been used and is in the pool: nobody else will give the page. */
+static void a_child_purges_what_was_in_hands(void** state) {
+    (void)state;
+    uint32_t in_hands = take(), used = take();
+    memset(at(used), 7, PART);
+    give(used);
+    assert_int_equal(purged(), 0);
+    int status = 0;
+    pid_t child = fork();
+    if (child == 0) {
+        unit_check(a);
+        if (purged() != PAGE) _exit(1);
+        if (take() != in_hands || take() != used) _exit(2);
+        for (unsigned n = 0; n < PART; n++)
+            if (at(used)[n] != 0) _exit(3);
+        _exit(0);
+    }
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_int_equal(WIFEXITED(status) ? WEXITSTATUS(status) : -1, 0);
+    give(in_hands);
+}
+
+#define COLD(name) cmocka_unit_test_setup_teardown(name, open_cold, close_allocator)
+#define WARM(name) cmocka_unit_test_setup_teardown(name, open_warm, close_allocator)
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        COLD(a_page_goes_with_its_second_half),
+        COLD(a_half_of_a_used_page_is_taken_first),
+        COLD(a_chunk_has_256),
+        COLD(nobody_has_a_page_that_goes),
+        COLD(a_claim_may_take_a_chunks_last),
+        COLD(retired_halves_go_with_the_other),
+        COLD(open_phases_tell),
+        WARM(ended_phases_tell),
+        WARM(waiting_pages_are_used_first),
+        COLD(survivors_keep_the_page),
+        COLD(a_larger_phase_goes_on),
+        COLD(a_large_first_object_has_a_page),
+        WARM(parts_lie_in_pages_that_were_kept),
+        COLD(none_where_commits_are_strict),
+        COLD(a_child_finishes_a_claim),
+        COLD(a_child_purges_what_was_in_hands),
+    };
+    fake_os_install(0, false, false);
+    return cmocka_run_group_tests_name("parts", tests, NULL, NULL);
+}
