@@ -305,14 +305,16 @@ bool tsi_ready_end(TsiBinding* b, TsiRef ref, EpochReceipt* out) {
 
 /* ---- memory back ---- */
 
-static bool waits(TsiBinding* b, uint64_t word) { return (uint32_t)(word >> 8) == b->index && tsi_heap_state(word) == TSI_HEAP_READY; }
+static bool waits(uint32_t binding, uint64_t word) { return (uint32_t)(word >> 8) == binding && tsi_heap_state(word) == TSI_HEAP_READY; }
 
-uint64_t tsi_ready_bytes(TsiBinding* b) {
+uint64_t tsi_ready_bytes(const TsiArena* a, uint32_t binding) {
+    TsiBinding* b = tsi_table_at(&a->bindings, binding); /* it may be made just now: nothing but atomics is read of it */
     uint64_t bytes = 0;
     for (unsigned rank = 0; rank < TSI_READY_RANKS; rank++) {
         for (unsigned k = 0; k < TSI_READY_HEAPS; k++) {
             uint32_t at = tsi_load_relaxed(&b->ready[rank][k]);
-            if (at != 0 && waits(b, tsi_load_relaxed(&tsi_heap(b->arena, at - 1)->word))) bytes += region_bytes(b, rank);
+            if (at != 0 && waits(binding, tsi_load_relaxed(&tsi_heap(a, at - 1)->word)))
+                bytes += a->space.classes->c[tsi_region_class(rank)].slab_bytes;
         }
     }
     return bytes;
@@ -321,7 +323,7 @@ uint64_t tsi_ready_bytes(TsiBinding* b) {
 /* The region of a heap that waits; slab id + 1, or 0. The heap is BARE after that. */
 static uint32_t seize(TsiBinding* b, TsiHeap* h) {
     uint64_t word = tsi_load_acquire(&h->word); /* pairs with tsi_ready_put_locked */
-    if (!waits(b, word)) return 0;
+    if (!waits(b->index, word)) return 0;
     /* seq_cst: decides between those who flush and the heap's thread; the word says which region it is */
     return tsi_cas_seq(&h->word, &word, tsi_heap_word(b->index, TSI_HEAP_BARE)) ? (uint32_t)(word >> SLAB_SHIFT) + 1 : 0;
 }

@@ -38,8 +38,8 @@ bool tsi_ready_put_locked(TsiBinding* b, TsiInc* i, TsiHeap* h, size_t* bytes);
  * touched: its heap waits again, its record is free, its account is posted. False when it is not so; then nothing was done, or its objects have
  * ended and are counted, and the common way follows. out: or NULL. */
 bool tsi_ready_end(TsiBinding* b, TsiRef ref, EpochReceipt* out);
-/* Bytes of the regions that wait. Any thread; a hint for others. */
-uint64_t tsi_ready_bytes(TsiBinding* b);
+/* Bytes of the regions that wait with heaps of a binding, by its index. Any thread; a hint for others. */
+uint64_t tsi_ready_bytes(const TsiArena* a, uint32_t binding);
 /* Gives the memory back. Any thread. */
 void tsi_ready_flush(TsiBinding* b);
 /* The thread leaves: its heaps are freed, and their regions are in the warm store. */

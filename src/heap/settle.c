@@ -371,6 +371,7 @@ void tsi_slab_retire(TsiArena* a, uint32_t slab_id) {
     } else {
         tsi_space_purge_pages(s, tsi_slab_payload(s, c, slab_id), c->slab_bytes);
         tsi_store_relaxed(tag, tsi_tag(tsi_tag_seq(tsi_load_relaxed(tag)), 0, TSI_SLAB_RETIRED));
+        tsi_sub_relaxed(&s->committed_bytes, c->slab_bytes);
     }
     tsi_add_relaxed(&a->retired_slabs, 1);
 }

@@ -194,7 +194,7 @@ uint64_t tsi_warm_bytes(TsiArena* a) {
     uint64_t bytes = 0;
     for (uint32_t n = 0; n < tsi_table_used(&a->bindings); n++) {
         TsiBinding* b = tsi_table_at(&a->bindings, n);
-        bytes += tsi_load_relaxed(&b->warm.bytes) + tsi_ready_bytes(b);
+        bytes += tsi_load_relaxed(&b->warm.bytes) + tsi_ready_bytes(a, n);
     }
     return bytes;
 }

@@ -97,6 +97,7 @@ size_t tsi_parts_give(TsiSpace* s, uint32_t* slab_ids, unsigned n) {
 void tsi_parts_retire(TsiSpace* s, uint32_t slab_id) {
     tsi_lock_take(&s->lock);
     set_tag(s, slab_id, TSI_SLAB_RETIRED);
+    tsi_sub_relaxed(&s->committed_bytes, s->classes->c[TSI_CLASS_PART].slab_bytes);
     bool page = claim_locked(s, slab_id);
     tsi_lock_give(&s->lock);
     if (!page) return;

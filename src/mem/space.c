@@ -633,8 +633,9 @@ static uint64_t chunk_rebuild(TsiSpace* s, uint32_t chunk, unsigned cls) {
     if (tsi_parts_share(s, cls)) memset(k->parts, 0xff, sizeof k->parts);
     for (uint32_t n = 0; n < k->fresh; n++) {
         TsiSlab* b = tsi_slab(s, chunk << 8 | n);
-        if (tsi_tag_state(tsi_load_relaxed(&b->tag)) != TSI_SLAB_POOL) {
-            bytes += s->classes->c[cls].slab_bytes;
+        unsigned state = tsi_tag_state(tsi_load_relaxed(&b->tag));
+        if (state != TSI_SLAB_POOL) {
+            if (state != TSI_SLAB_RETIRED) bytes += s->classes->c[cls].slab_bytes;
             if (tsi_parts_share(s, cls)) tsi_parts_out(k, n);
             continue;
         }

@@ -6,7 +6,7 @@
  *   lanes    lines that a shared heap hands out are its own; their free slots are in the remote words; none is forgotten
  *   heaps    chain length = slab_count; each is in its incarnation's list; counts agree
  *   phases   orphan list length = slab_count; detached count; a drained incarnation holds nothing
- *   space    committed bytes = slabs out of the pool; free counts of chunks; halves of pages that are in the pool, by bit and tag
+ *   space    committed bytes = slabs out of the pool, but for retired ones; free counts of chunks; halves of pages that are in the pool, by bit and tag
  *   drains   what an incarnation's orphans were counted for is what lives there; a label's tree has the sum of its ended phases
  *   charges  a phase's charge = bytes of its slabs; a label's, with what threads have pending = charges of its phases
  */
@@ -120,9 +120,8 @@ static void check_slab(Check* k, uint32_t id, unsigned cls) {
     const TsiClass* c = &s->classes->c[cls];
     uint64_t tag = tsi_load_relaxed(&tsi_slab(s, id)->tag);
     unsigned state = tsi_tag_state(tag);
-    if (state == TSI_SLAB_POOL) return;
-    if (state != TSI_SLAB_RETIRED) k->committed += tsi_slab_bytes(s, cls, id);
-    else k->committed += c->slab_bytes;
+    if (state == TSI_SLAB_POOL || state == TSI_SLAB_RETIRED) return;
+    k->committed += tsi_slab_bytes(s, cls, id);
     if (state == TSI_SLAB_PURGING || state == TSI_SLAB_PARTIAL) fail(k, "slab %u: claimed, and nobody works on it", id);
     if (state != TSI_SLAB_OWNED && state != TSI_SLAB_ORPHAN) return;
     uint32_t heap_at = state == TSI_SLAB_OWNED ? tsi_tag_index(tag) * (uint32_t)sizeof(TsiHeap) : 0;
