@@ -420,7 +420,8 @@ TSI_NOINLINE void* tsi_resize(SlabAllocator* s, void* p, size_t size, TsiRef ref
     if (size <= usable && (ref == 0 || !tsi_ref_is_active(&a->phases, ref))) return p;
     void* q = size > usable ? alloc_grown(s, a, size, ref, prefer) : ref != 0 ? alloc_ref(s, size, ref, prefer) : slab_malloc(s, size);
     if (q == NULL) return size <= usable ? p : NULL;
-    memcpy(q, p, size < usable ? size : usable);
+    /* They may overlap where another thread ends the phase meanwhile, which this block is in: then its memory is used again. */
+    memmove(q, p, size < usable ? size : usable);
     (void)free_inline(s, p);
     return q;
 }
