@@ -18,6 +18,8 @@
  * else to a phase under its stripe takes it through tsi_inc_take, which counts: a new way to change an incarnation must do so, too, or be
  * asked for in is_untouched_locked. (Who only reads, and slab_epoch_inc_refcount, do not count.)
  *
+ * Models: tests/models/ready.pml, straight_end.pml.
+ *
  * The bytes are part of the budget of the warm store (warm.h), up to a quarter of it to a thread.
  */
 #ifndef TSI_HEAP_READY_H
