@@ -150,16 +150,18 @@ static void* alloc_near(SlabAllocator* s, size_t size, TsiRef ref, bool prefer) 
 
 void* tsi_alloc_ref(SlabAllocator* s, size_t size, TsiRef ref) { return alloc_ref(s, size, ref, false); }
 
-/* What the id names is looked up, and the thread's heap there is at hand for the next call. */
+/* What the id names is looked up; the thread's heap there, if it has one, is at hand for the next call. Left by a tail call, so that the
+ * profile finds the program's frame. */
 static TSI_NOINLINE void* alloc_by_id(SlabAllocator* s, size_t size, EpochId epoch) {
     TsiRef ref = resolve_for_alloc(s, epoch);
     if (ref == 0) return NULL;
-    void* p = alloc_far(s, size, ref, false);
-    if (tsi_load_relaxed(&tsi_tls.record->owner) != s) return p;
-    TsiBinding* b = tsi_tls.binding;
-    TsiHeap* h = tsi_heap_cached(b, ref);
-    if (h != NULL) b->by_id[epoch % TSI_ID_CACHE] = h;
-    return p;
+    if (tsi_load_relaxed(&tsi_tls.record->owner) == s) {
+        TsiBinding* b = tsi_tls.binding;
+        TsiHeap* h = tsi_heap_cached(b, ref);
+        if (h != NULL) b->by_id[epoch % TSI_ID_CACHE] = h;
+        return alloc_near(s, size, ref, false);
+    }
+    return alloc_far(s, size, ref, false);
 }
 
 static TSI_NOINLINE void* missed_by_id(TsiBinding* b, size_t size, EpochId epoch, TsiHeap* h, bool bumped) {

@@ -92,7 +92,7 @@ static void leak(const char* scenario) {
     if (strcmp(scenario, "harmless") == 0)
         for (unsigned n = 0; n < 3000; n++) request("tidy", 12, 0);
     if (strcmp(scenario, "thirty") == 0)
-        for (unsigned n = 0; n < 30000; n++) request(n % 3 == 0 ? "first" : "second", 4, 1);
+        for (unsigned n = 0; n < 30000; n++) request(n % 3 == 0 ? "first" : "second", 12, 1); /* of more than half of a page */
     if (strcmp(scenario, "labels") == 0)
         for (unsigned n = 0; n < LABELS; n++) {
             char name[32];
