@@ -7,7 +7,8 @@
  * Thread safety: any thread may enter, several at once; enter/exit pairs belong to one thread and
  * nest in LIFO order, without a limit and across allocators. Misuse (exit out of order or without
  * enter, destroy while entered, a stale era, a domain that is gone) is refused and counted, never an abort;
- * NULL is refused. Calls that give bool say whether they did what they are for: false, nothing was done.
+ * NULL is refused. Calls that give bool say whether they did what they are for: false, nothing was done
+ * (but see epoch_domain_end). A cleanup that ends, resets or enters the domain that is being ended is refused.
  * Complexity: O(1), plus O(slabs of the epoch) where a phase ends. Conventions as slab_alloc.h.
  */
 #ifndef EPOCH_DOMAIN_H
@@ -83,7 +84,7 @@ SLAB_API void* epoch_domain_realloc(epoch_domain_t* d, void* p, size_t size) SLA
 /* slab_strdup, slab_strndup, slab_memdup and slab_asprintf there. */
 SLAB_API char* epoch_domain_strdup(epoch_domain_t* d, const char* text) SLAB_ALLOC;
 SLAB_API char* epoch_domain_strndup(epoch_domain_t* d, const char* text, size_t n) SLAB_ALLOC;
-SLAB_API void* epoch_domain_memdup(epoch_domain_t* d, const void* p, size_t n) SLAB_ALLOC_SIZE(3);
+SLAB_API void* epoch_domain_memdup(epoch_domain_t* d, const void* p, size_t n) SLAB_COPY_SIZE(3);
 SLAB_API char* epoch_domain_asprintf(epoch_domain_t* d, const char* format, ...) SLAB_ALLOC SLAB_FORMAT(2, 3);
 /* slab_epoch_on_end of the domain's incarnation. False when that has ended, and when memory is short. */
 SLAB_API bool epoch_domain_on_end(epoch_domain_t* d, void (*fn)(void* arg), void* arg);
@@ -104,7 +105,7 @@ static inline void slab_scope_end_(epoch_domain_t* const* d) {
 #define SLAB_SCOPE_JOIN_(a, b) a##b
 #define SLAB_SCOPE_NAME_(line) SLAB_SCOPE_JOIN_(slab_scope_, line)
 /* A declaration: begins a domain (epoch_domain_begin), which ends at the closing brace of the block, however that is
- * left but by longjmp. epoch_domain_current() is the domain. Where it could not be begun, slab_last_error() says why,
+ * left but by longjmp, exit and, without -fexceptions, the end of the thread. epoch_domain_current() is the domain. Where it could not be begun, slab_last_error() says why,
  * and the block goes on in the scope around it. One to a line. Needs the cleanup attribute of gcc and clang. */
 #define SLAB_SCOPE(a, label)                                                                                     \
     epoch_domain_t* const SLAB_SCOPE_NAME_(__LINE__) __attribute__((cleanup(slab_scope_end_), unused)) = \

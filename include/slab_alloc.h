@@ -36,6 +36,8 @@
 #define SLAB_ALLOC_ARRAY(n, m) SLAB_ALLOC __attribute__((alloc_size(n, m)))
 #define SLAB_ALLOC_ALIGNED(n, m) SLAB_ALLOC __attribute__((alloc_align(n), alloc_size(m)))
 #define SLAB_REALLOC_SIZE(n) __attribute__((assume_aligned(16), alloc_size(n), warn_unused_result))
+/* Not malloc, which says that no pointer to anything else is in there. */
+#define SLAB_COPY_SIZE(n) __attribute__((assume_aligned(16), alloc_size(n)))
 #define SLAB_FORMAT(n, m) __attribute__((format(printf, n, m)))
 #else
 #define SLAB_API
@@ -44,6 +46,7 @@
 #define SLAB_ALLOC_ARRAY(n, m)
 #define SLAB_ALLOC_ALIGNED(n, m)
 #define SLAB_REALLOC_SIZE(n)
+#define SLAB_COPY_SIZE(n)
 #define SLAB_FORMAT(n, m)
 #endif
 
@@ -255,11 +258,12 @@ SLAB_API void* slab_aligned_alloc_epoch(SlabAllocator* a, size_t alignment, size
  * and counted as a bad size. */
 SLAB_API char* slab_strdup(SlabAllocator* a, const char* text) SLAB_ALLOC;
 SLAB_API char* slab_strndup(SlabAllocator* a, const char* text, size_t n) SLAB_ALLOC;
-SLAB_API void* slab_memdup(SlabAllocator* a, const void* p, size_t n) SLAB_ALLOC_SIZE(3);
+SLAB_API void* slab_memdup(SlabAllocator* a, const void* p, size_t n) SLAB_COPY_SIZE(3);
 /* The text that printf would write, of just its size. NULL also, with vsnprintf's errno, where the format cannot be
  * written. */
 SLAB_API char* slab_asprintf(SlabAllocator* a, const char* format, ...) SLAB_ALLOC SLAB_FORMAT(2, 3);
-/* Usable bytes of a live object; 0 for anything else. */
+/* Usable bytes of a live object; 0 for anything else. Compilers hold a program to the size that it asked for (alloc_size,
+ * _FORTIFY_SOURCE): to use all of them, ask for slab_good_size. */
 SLAB_API size_t slab_usable_size(SlabAllocator* a, const void* p);
 /* The size to ask for instead of `size` so that no byte of the object goes unused: an object asked for with it has
  * exactly so many usable bytes, in every epoch. (One asked for with `size` may have fewer in a domain, where sizes are

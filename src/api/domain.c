@@ -213,6 +213,7 @@ static TSI_NOINLINE void end_with_domain(TsiArena* a, TsiDomain* d, TsiRef ref) 
 
 TSI_INLINE void destroy(TsiDomain* d) {
     TsiArena* a = d->arena;
+    tsi_store_relaxed(&d->left, TSI_DOMAIN_GOING); /* a cleanup that asks for it again is refused */
     TsiRef ref = tsi_load_acquire(&d->ref); /* pairs with tsi_domain_open_own */
     TsiBinding* b = tsi_binding_get(a, false);
     if (d->own && ref != 0 && b != NULL && !tsi_closes_are_watched() && tsi_ready_end(b, ref, NULL)) tsi_segment_tick(a);
@@ -235,11 +236,9 @@ TSI_INLINE bool destroy_asked(TsiDomain* d) {
 
 /* ---- left behind ---- */
 
-#define GOING UINT32_MAX /* `left` of one that is being destroyed */
-
 bool tsi_domain_found_slow(TsiDomain* d) {
     uint32_t left = tsi_load_relaxed(&d->left);
-    while (left != 0 && left != GOING)
+    while (left != 0 && left != TSI_DOMAIN_GOING)
         if (tsi_cas_seq(&d->left, &left, 0)) return true; /* decides between the two who would have it */
     return left == 0;
 }
@@ -248,14 +247,14 @@ bool tsi_domain_found_slow(TsiDomain* d) {
 void tsi_domain_leave_behind(TsiDomain* d) {
     TsiArena* a = d->arena;
     tsi_lock_take(&tsi_registry_lock);
-    uint32_t number = a->left_count = a->left_count + 1 < GOING ? a->left_count + 1 : 1;
+    uint32_t number = a->left_count = a->left_count + 1 < TSI_DOMAIN_GOING ? a->left_count + 1 : 1;
     uint64_t* place = &a->left[number % TSI_LEFT_MAX];
     uint32_t old_number = (uint32_t)(*place >> 32);
     TsiDomain* old = tsi_table_at(&a->domains, (uint32_t)*place);
     *place = (uint64_t)number << 32 | d->index;
     tsi_store_seq(&d->left, number); /* pairs with the compare-exchanges */
     tsi_lock_give(&tsi_registry_lock);
-    if (old_number == 0 || !tsi_cas_seq(&old->left, &old_number, GOING)) return;
+    if (old_number == 0 || !tsi_cas_seq(&old->left, &old_number, TSI_DOMAIN_GOING)) return;
     if (tsi_domain_is_alive(old) && tsi_domain_refs(old) == 0) destroy(old);
 }
 
@@ -282,7 +281,7 @@ bool epoch_domain_force_close(epoch_domain_t* p) {
     memcpy(label, d->label, sizeof label);
     TsiRef ref = tsi_load_relaxed(&d->ref);
     bool inside = tsi_domain_refs(d) != 0;
-    bool stale = ref == 0 || (!d->own && tsi_phases_resolve(&a->phases, p->epoch_id) != ref);
+    bool stale = ref == 0 || tsi_load_relaxed(&d->left) == TSI_DOMAIN_GOING || (!d->own && tsi_phases_resolve(&a->phases, p->epoch_id) != ref);
     if (!inside && !stale && d->own) {
         tsi_store_release(&d->ref, 0); /* as in leave, scope.c */
         tsi_domain_note_ended_locked(d, d->pub.epoch_id, d->pub.epoch_era);
@@ -347,7 +346,7 @@ bool epoch_domain_reset(epoch_domain_t* p) {
     tsi_lock_take(&d->lock);
     memcpy(label, d->label, sizeof label);
     TsiRef old = tsi_load_relaxed(&d->ref);
-    bool ok = d->own && tsi_domain_refs(d) == mine;
+    bool ok = d->own && tsi_domain_refs(d) == mine && tsi_load_relaxed(&d->left) != TSI_DOMAIN_GOING;
     EpochId id = d->pub.epoch_id;
     uint64_t era = d->pub.epoch_era;
     bool opened = ok && tsi_domain_open_own(a, b, d);

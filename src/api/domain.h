@@ -28,6 +28,8 @@ typedef struct TsiDomain {
     _Atomic uint32_t left; /* see tsi_domain_leave_behind; 0 mostly */
 } TsiDomain;
 
+#define TSI_DOMAIN_GOING UINT32_MAX /* `left` of one that is being ended for good, until it is none any more */
+
 enum { TSI_DOMAIN_STRIDE = (sizeof(TsiDomain) + 63) & ~63u };
 
 TSI_INLINE TsiDomain* tsi_domain_of(epoch_domain_t* d) { return (TsiDomain*)(void*)d; }

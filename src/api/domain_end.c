@@ -41,7 +41,8 @@ static void end_own(TsiArena* a, TsiDomain* d, TsiRef ref, EpochCloseMode mode, 
 /* Lock held, `mine` of the scopes are the caller's; true: nobody is inside any more, and the domain is the caller's. */
 static bool leave_alone_locked(TsiArena* a, TsiDomain* d, uint32_t mine, EpochCloseMode mode, SlabMisuse* why) {
     *why = SLAB_MISUSE_DOMAIN_ORDER;
-    if (tsi_domain_refs(d) != mine) return false;
+    if (tsi_load_relaxed(&d->left) == TSI_DOMAIN_GOING) *why = SLAB_MISUSE_DOMAIN_STALE; /* another such call was first */
+    if (*why == SLAB_MISUSE_DOMAIN_STALE || tsi_domain_refs(d) != mine) return false;
     if (!d->own && mode == EPOCH_DRAIN) {
         TsiRef ref = tsi_load_relaxed(&d->ref);
         bool named = ref != 0 && tsi_phases_resolve(&a->phases, d->pub.epoch_id) == ref;
@@ -49,6 +50,7 @@ static bool leave_alone_locked(TsiArena* a, TsiDomain* d, uint32_t mine, EpochCl
         if (!named || tsi_load_relaxed(&tsi_inc(&a->phases, tsi_ref_index(ref))->scopes) != mine) return false;
     }
     tsi_domain_refs_set(d, 0);
+    tsi_store_relaxed(&d->left, TSI_DOMAIN_GOING); /* nobody enters, ends or resets it from here on: cleanups may try */
     return true;
 }
 

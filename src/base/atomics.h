@@ -35,7 +35,7 @@
  * What the fast paths do with a word in memory, relaxed: one instruction on x86-64, where compilers load an atomic into a
  * register first. `volatile`, and every fence of the compiler is an asm as well: they keep their order.
  */
-#if defined(__x86_64__) && defined(__GCC_ASM_FLAG_OUTPUTS__) && !TSI_WATCHED_THREADS
+#if defined(__x86_64__) && defined(__LP64__) && defined(__GCC_ASM_FLAG_OUTPUTS__) && !TSI_WATCHED_THREADS
 #define tsi_word_is(p, v)                                                                                     \
     __extension__({                                                                                           \
         bool tsi_same;                                                                                        \

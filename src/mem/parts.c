@@ -18,7 +18,7 @@ static void set_tag(TsiSpace* s, uint32_t slab_id, unsigned state) {
 
 /* ---- taking ---- */
 
-/* One whose page is used already, else the first: never beyond the first that was never used. */
+/* One whose page is used already, else the first. */
 unsigned tsi_parts_next(const TsiChunk* k) {
     unsigned first = TSI_CHUNK_SLABS;
     for (unsigned n = 0; n < WORDS; n++) {

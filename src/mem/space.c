@@ -408,12 +408,11 @@ TsiTaken tsi_space_take(TsiSpace* s, unsigned cls, unsigned lane, uint32_t* slab
         bool part = tsi_parts_share(s, cls);
         uint32_t id = part ? chunk << 8 | tsi_parts_next(k) : k->free_head != 0 ? k->free_head - 1 : chunk << 8 | k->fresh;
         if (slab_commit(s, c, id)) {
-            if ((id & (TSI_CHUNK_SLABS - 1)) == k->fresh) {
-                floors_apply(s, id);
-                tsi_written_slab(s, cls, id);
-                k->fresh++;
-            } else if (!part) {
-                k->free_head = tsi_slab(s, id)->next;
+            uint32_t slab = id & (TSI_CHUNK_SLABS - 1);
+            if (!part && slab != k->fresh) k->free_head = tsi_slab(s, id)->next;
+            for (; k->fresh <= slab; k->fresh++) { /* more than one: a half that was never used is on its way with its page */
+                floors_apply(s, chunk << 8 | k->fresh);
+                tsi_written_slab(s, cls, chunk << 8 | k->fresh);
             }
             if (--k->free_count == 0) chunk_unlink(s, chunk, cls);
             size_t kept = part ? tsi_parts_take_locked(s, id) : tsi_stock_take_locked(s, tsi_slab_payload(s, c, id), c->slab_bytes);

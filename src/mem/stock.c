@@ -3,6 +3,8 @@
 
 #include "mem/parts.h"
 
+#include "mem/parts.h"
+
 #include <string.h>
 
 enum {
@@ -156,6 +158,7 @@ uint32_t tsi_stock_chunk_locked(const TsiSpace* s, unsigned cls, unsigned node) 
             uint32_t chunk = n << 6 | tsi_ctz64(w);
             const TsiChunk* k = &s->chunks[chunk];
             if (s->nodes != 1 && k->asked_node != node + 1) continue;
+            if (tsi_parts_share(s, cls) && (k->stock[0] | k->stock[1]) == 0) continue; /* they use half of a chunk */
             if (!tsi_class_is_region(cls) || k->region_class == cls) return chunk;
             if (found == TSI_STOCK_NONE) found = chunk; /* whose map is to be cleared first */
         }

@@ -378,6 +378,49 @@ static void threads_and_children(void) {
     slab_allocator_free(s.a);
 }
 
+/* Cleanups of a domain that is being ended for good ask for it again. */
+enum { AGAIN_DESTROY, AGAIN_DRAIN, AGAIN_END, AGAIN_ENTER, AGAIN_CLOSE, AGAIN_RESET, AGAINS };
+typedef struct Again {
+    epoch_domain_t* d;
+    int how;
+    bool ran, done;
+} Again;
+static void again(void* arg) {
+    Again* g = arg;
+    g->ran = true;
+    if (g->how == AGAIN_DESTROY) g->done = epoch_domain_destroy(g->d);
+    if (g->how == AGAIN_DRAIN) g->done = epoch_domain_drain(g->d, NULL);
+    if (g->how == AGAIN_END) g->done = epoch_domain_end_ex(g->d, NULL);
+    if (g->how == AGAIN_ENTER) g->done = epoch_domain_enter(g->d);
+    if (g->how == AGAIN_CLOSE) g->done = epoch_domain_force_close(g->d);
+    if (g->how == AGAIN_RESET) g->done = epoch_domain_reset(g->d);
+}
+
+static void ended_once(void) {
+    SlabAllocator* a = kit_create();
+    uint64_t open = kit_global(a).open_phases;
+    for (int outer = AGAIN_DESTROY; outer <= AGAIN_END; outer++) {
+        for (int how = 0; how < AGAINS; how++) {
+            Again g = {.d = epoch_domain_begin(a, "once"), .how = how};
+            g.d->auto_close = false;
+            void* p = slab_malloc(a, 64);
+            CHECK(epoch_domain_on_end(g.d, again, &g));
+            if (outer == AGAIN_DRAIN) CHECK(slab_free_checked(a, p));
+            if (outer == AGAIN_DESTROY) CHECK(epoch_domain_exit(g.d));
+            CHECK(outer == AGAIN_DESTROY ? epoch_domain_destroy(g.d)
+                  : outer == AGAIN_DRAIN ? epoch_domain_drain(g.d, NULL)
+                                         : epoch_domain_end_ex(g.d, NULL));
+            CHECK(g.ran && !g.done);
+            CHECK_NULL(epoch_domain_current());
+            epoch_domain_t *one = epoch_domain_create(a), *two = epoch_domain_create(a);
+            CHECK(one != two);
+            CHECK(epoch_domain_destroy(one) && epoch_domain_destroy(two));
+            CHECK_EQ(kit_global(a).open_phases, open);
+        }
+    }
+    slab_allocator_free(a);
+}
+
 static const CheckCase cases[] = {
     CHECK_CASE(calls_say_whether_they_happened),
     CHECK_CASE(ended_with_a_receipt),
@@ -389,5 +432,6 @@ static const CheckCase cases[] = {
     CHECK_CASE(freed_by_others_while_it_drains),
     CHECK_CASE(receipts_count_interrupts_and_regions),
     CHECK_CASE(threads_and_children),
+    CHECK_CASE(ended_once),
 };
 CHECK_MAIN(cases)

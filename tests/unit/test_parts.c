@@ -135,6 +135,23 @@ static void nobody_has_a_page_that_goes(void** state) {
         if (n != 1) give(id[n]);
 }
 
+/* The page that goes has a half that was never used. What is taken meanwhile is known to have been: a fork child, and the
+ * floors of a chunk that leaves its class, look no further than that. */
+static void a_half_that_was_never_used_goes_with_its_page(void** state) {
+    (void)state;
+    uint32_t id[3];
+    for (unsigned n = 0; n < 3; n++) id[n] = take();
+    fake_os.at_call[FAKE_PURGE] = take_meanwhile;
+    give(id[2]);
+    for (unsigned n = 0; n < 4; n++) assert_int_equal(meanwhile[n], 4 + n);
+    assert_int_equal(space->chunks[0].fresh, 8);
+    assert_int_equal(take(), id[2]);
+    assert_int_equal(take(), 3);
+    for (unsigned n = 0; n < 4; n++) give(meanwhile[n]);
+    for (unsigned n = 0; n < 3; n++) give(id[n]);
+    give(3);
+}
+
 /* The last free half of a chunk is claimed: the chunk has nothing to hand out meanwhile. */
 static void a_claim_may_take_a_chunks_last(void** state) {
     (void)state;
@@ -425,6 +442,7 @@ int main(void) {
         COLD(a_half_of_a_used_page_is_taken_first),
         COLD(a_chunk_has_256),
         COLD(nobody_has_a_page_that_goes),
+        COLD(a_half_that_was_never_used_goes_with_its_page),
         COLD(a_claim_may_take_a_chunks_last),
         COLD(retired_halves_go_with_the_other),
         COLD(open_phases_tell),

@@ -2,6 +2,7 @@
 #include "fake_os.h"
 #include "unit.h"
 
+#include "heap/warm.h"
 #include "heap/ready.h"
 #include "mem/handle.h"
 #include "mem/region.h"
@@ -151,6 +152,16 @@ static void stale_pointers_and_handles_are_refused(void** state) {
         assert_false(slab_free_checked(a, p));
         epoch_domain_destroy(d);
     }
+}
+
+/* A flush calls in what is lent, an end that had asked before it keeps a heap: the next trim finds that. */
+static void a_heap_that_was_kept_after_a_call_is_found(void** state) {
+    (void)state;
+    phase(NULL);
+    assert_int_equal(waiting(unit_binding(a)), 1);
+    tsi_warm_call_in(unit_binding(a));
+    slab_trim(a);
+    assert_int_equal(unit_committed(a), 0);
 }
 
 /* Its last generation of handles is used: the region goes to nobody. */
@@ -339,6 +350,7 @@ int main(void) {
         TEST(as_many_as_there_is_room_for),
         TEST(a_trim_takes_the_memory),
         TEST(stale_pointers_and_handles_are_refused),
+        TEST(a_heap_that_was_kept_after_a_call_is_found),
         TEST(a_region_whose_handles_run_out_is_not_kept),
         TEST(receipts_are_exact),
         TEST(a_phase_handed_on_interrupts_nobody),
