@@ -134,7 +134,9 @@ static void an_owner_goes_over_to_fences(void** state) {
     fake_os_fail(FAKE_BARRIER, 1, true);
     EpochReceipt r = unit_end(a, 1, EPOCH_RELEASE);
     assert_int_equal(r.slabs_deferred, 2);
+    uint64_t before = unit_committed(a);
     unit_worker_run(&worker, take, &v);
+    assert_int_equal(unit_committed(a), before); /* it has let go of the first as it took the third */
     assert_true(tsi_binding_is_fenced(t.b));
     r = unit_end(a, 2, EPOCH_RELEASE); /* an epoch of before, whose slabs it did not touch since */
     assert_int_equal(r.slabs_deferred, 0);

@@ -428,7 +428,10 @@ static void an_id_leads_to_the_first_heap(void** state) {
     assert_int_equal(detached_of(here), 0);
     TsiHeap* further = now == first ? other : first;
     assert_int_equal(further->primary, now->index);
+    assert_non_null(slab_malloc_epoch(a, SIZE, here)); /* found anew */
+    uint64_t slow = tsi_load_relaxed(&now->slow) + tsi_load_relaxed(&further->slow);
     for (unsigned i = 0; i < 2 * SLOTS; i++) assert_non_null(slab_malloc_epoch(a, SIZE, here));
+    assert_in_range(tsi_load_relaxed(&now->slow) + tsi_load_relaxed(&further->slow) - slow, 1, 3); /* for used-up lines only */
     assert_null(further->room);
     assert_ptr_equal(now, other); /* or this shows nothing */
     unit_check(a);

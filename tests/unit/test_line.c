@@ -311,6 +311,24 @@ static void frees_of_others_tell_the_owner(void** state) {
     assert_ptr_equal(unit_hide(q[0]), p[0]);
 }
 
+/* What a freer asks before it takes the token is asked again as it does: others may have been there meanwhile. */
+static void a_token_is_taken_with_enough_slots(void** state) {
+    (void)state;
+    void* p[SLOTS + 1];
+    uint32_t id = parked_line(p), slab = inbox_name(id) - 2;
+    TsiBinding* b = unit_binding(a);
+    uint32_t seq = tsi_tag_seq(tsi_load_relaxed(&tsi_slab(space, slab)->tag));
+    free_elsewhere(p, THRESHOLD - 1);
+    assert_false(tsi_line_disarm(space, id, seq, THRESHOLD));
+    assert_true(token(id));
+    tsi_store_relaxed(&tsi_slab(space, slab)->inbox, 1);
+    free_elsewhere(p + THRESHOLD - 1, 1);
+    tsi_line_notify(tsi_arena(a), id, slab, seq); /* whose link is taken by now */
+    assert_true(token(id));
+    assert_int_equal(tsi_load_relaxed(&b->inbox), TSI_INBOX_EMPTY);
+    tsi_store_relaxed(&tsi_slab(space, slab)->inbox, 0);
+}
+
 /* A freer that sees the link taken, after its bit, leaves the token where it is: who has taken it looks. */
 static void a_taken_link_keeps_the_token(void** state) {
     (void)state;
@@ -566,6 +584,7 @@ int main(void) {
         TEST(the_owners_first_free_unparks_a_line),
         TEST(lines_wait_in_a_queue),
         TEST(without_memory_every_slot_counts),
+        TEST(a_token_is_taken_with_enough_slots),
         TEST(a_taken_link_keeps_the_token),
         TEST(a_thread_that_only_frees),
         TEST(an_unparked_line_has_what_others_freed),
