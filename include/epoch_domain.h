@@ -105,8 +105,9 @@ static inline void slab_scope_end_(epoch_domain_t* const* d) {
 #define SLAB_SCOPE_JOIN_(a, b) a##b
 #define SLAB_SCOPE_NAME_(line) SLAB_SCOPE_JOIN_(slab_scope_, line)
 /* A declaration: begins a domain (epoch_domain_begin), which ends at the closing brace of the block, however that is
- * left but by longjmp, exit and, without -fexceptions, the end of the thread. epoch_domain_current() is the domain. Where it could not be begun, slab_last_error() says why,
- * and the block goes on in the scope around it. One to a line. Needs the cleanup attribute of gcc and clang. */
+ * left but by longjmp, exit and, without -fexceptions, the end of the thread. epoch_domain_current() is the domain.
+ * Where it could not be begun, slab_last_error() says why, and the block goes on in the scope around it. One to a
+ * line. Needs the cleanup attribute of gcc and clang. */
 #define SLAB_SCOPE(a, label)                                                                                     \
     epoch_domain_t* const SLAB_SCOPE_NAME_(__LINE__) __attribute__((cleanup(slab_scope_end_), unused)) = \
         epoch_domain_begin((a), (label))

@@ -262,8 +262,8 @@ SLAB_API void* slab_memdup(SlabAllocator* a, const void* p, size_t n) SLAB_COPY_
 /* The text that printf would write, of just its size. NULL also, with vsnprintf's errno, where the format cannot be
  * written. */
 SLAB_API char* slab_asprintf(SlabAllocator* a, const char* format, ...) SLAB_ALLOC SLAB_FORMAT(2, 3);
-/* Usable bytes of a live object; 0 for anything else. Compilers hold a program to the size that it asked for (alloc_size,
- * _FORTIFY_SOURCE): to use all of them, ask for slab_good_size. */
+/* Usable bytes of a live object; 0 for anything else. Compilers hold a program to the size that it asked for
+ * (alloc_size, _FORTIFY_SOURCE): to use all of them, ask for slab_good_size. */
 SLAB_API size_t slab_usable_size(SlabAllocator* a, const void* p);
 /* The size to ask for instead of `size` so that no byte of the object goes unused: an object asked for with it has
  * exactly so many usable bytes, in every epoch. (One asked for with `size` may have fewer in a domain, where sizes are

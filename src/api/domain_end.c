@@ -41,8 +41,10 @@ static void end_own(TsiArena* a, TsiDomain* d, TsiRef ref, EpochCloseMode mode, 
 /* Lock held, `mine` of the scopes are the caller's; true: nobody is inside any more, and the domain is the caller's. */
 static bool leave_alone_locked(TsiArena* a, TsiDomain* d, uint32_t mine, EpochCloseMode mode, SlabMisuse* why) {
     *why = SLAB_MISUSE_DOMAIN_ORDER;
-    if (tsi_load_relaxed(&d->left) == TSI_DOMAIN_GOING) *why = SLAB_MISUSE_DOMAIN_STALE; /* another such call was first */
-    if (*why == SLAB_MISUSE_DOMAIN_STALE || tsi_domain_refs(d) != mine) return false;
+    if (tsi_domain_refs(d) != mine) return false;
+    *why = SLAB_MISUSE_DOMAIN_STALE;
+    if (tsi_load_relaxed(&d->left) == TSI_DOMAIN_GOING) return false; /* another such call was first */
+    *why = SLAB_MISUSE_DOMAIN_ORDER;
     if (!d->own && mode == EPOCH_DRAIN) {
         TsiRef ref = tsi_load_relaxed(&d->ref);
         bool named = ref != 0 && tsi_phases_resolve(&a->phases, d->pub.epoch_id) == ref;

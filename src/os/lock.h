@@ -22,8 +22,9 @@
  *
  * Lock order, outermost first: domain, segment, registry, ring, incarnation stripe, pool, labels, table, close log,
  * profile, a label's drains. A lock is held for bounded work only; the pool's, the tables' and the registry's may cover
- * a system call that commits memory or gives bookkeeping back, in shared mode a stripe's as well; a stripe in which a phase
- * ends may cover the return of up to 64 KiB that make room for its heap to wait (ready.h). The others none.
+ * a system call that commits memory or gives bookkeeping back, in shared mode a stripe's as well;
+ * one in which a phase ends may cover the return of up to 64 KiB that make room for its heap to wait (ready.h). The
+ * others none.
  */
 #ifndef TSI_OS_LOCK_H
 #define TSI_OS_LOCK_H

@@ -185,7 +185,7 @@ static void check_space(Check* k) {
         for (uint32_t i = 0; i < n; i++) {
             bool in = tsi_tag_state(tsi_load_relaxed(&tsi_slab(s, chunk << 8 | i)->tag)) == TSI_SLAB_POOL;
             pooled += in;
-            if (!in && i >= s->chunks[chunk].fresh) fail(k, "slab %u: used, and not known to have been", chunk << 8 | i);
+            if (!in && tsi_parts_share(s, cls) && i >= s->chunks[chunk].fresh) fail(k, "slab %u: used, and not known to have been", chunk << 8 | i);
             check_slab(k, chunk << 8 | i, cls);
             if (tsi_parts_share(s, cls) && in != (s->chunks[chunk].parts[i / 64] >> i % 64 & 1))
                 fail(k, "slab %u: in the pool, by its bit or by its tag", chunk << 8 | i);

@@ -259,6 +259,7 @@ static void records_do_not_leak(void) {
 typedef struct Passing {
     SlabAllocator* a;
     _Atomic(void*) escaped;
+    _Atomic size_t freed; /* by the other thread */
     pthread_barrier_t meet;
     epoch_domain_t* d;
 } Passing;
@@ -273,6 +274,7 @@ static void* frees_what_escaped(void* arg) {
         }
         CHECK_EQ(*(uint64_t*)p, 0x1234);
         CHECK(slab_free_checked(s->a, p));
+        atomic_fetch_add(&s->freed, 1);
         n--;
     }
     return NULL;
@@ -281,7 +283,7 @@ static void* frees_what_escaped(void* arg) {
 static void freed_by_others_while_it_drains(void) {
     Passing s = {.a = kit_create()};
     pthread_t t = kit_thread(frees_what_escaped, &s);
-    for (size_t n = check_count(3000); n != 0; n--) {
+    for (size_t n = 1; n <= check_count(3000); n++) {
         epoch_domain_t* d = epoch_domain_begin(s.a, "passes");
         for (int i = 0; i < 20; i++) (void)slab_malloc(s.a, 48);
         uint64_t* p = slab_malloc(s.a, 64);
@@ -292,7 +294,7 @@ static void freed_by_others_while_it_drains(void) {
         KIT_BALANCED(&r);
         CHECK(r.objects_escaped == 20 || r.objects_escaped == 21);
         CHECK(epoch_close_era(s.a, r.epoch_era, EPOCH_DRAIN, &r));
-        while (atomic_load(&s.escaped) != NULL) sched_yield();
+        while (atomic_load(&s.freed) != n) sched_yield(); /* a release would end it */
         (void)epoch_close_era(s.a, r.epoch_era, EPOCH_RELEASE, NULL);
     }
     pthread_join(t, NULL);
