@@ -168,7 +168,11 @@ static bool empty_store(TsiBinding* b, bool keep) {
 }
 
 bool tsi_warm_flush(TsiBinding* b) { return empty_store(b, false); }
-void tsi_warm_leave(TsiBinding* b) { (void)empty_store(b, tsi_stock_learns(&b->arena->space)); }
+void tsi_warm_leave(TsiBinding* b) {
+    unsigned turn = 0;
+    /* Another thread may be emptying it. The record's page may go back soon, and with it what that thread has not seen yet. */
+    while (!empty_store(b, tsi_stock_learns(&b->arena->space))) tsi_os_yield(&turn);
+}
 
 /* Stores that were not used since the last look, or all as long as more is kept than the budget allows. */
 static void recall(TsiArena* a) {

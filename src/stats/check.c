@@ -172,7 +172,8 @@ static void check_stock(Check* k) {
     }
     if (kept != tsi_load_relaxed(&s->stock.bytes)) fail(k, "stock: %llu bytes by bits, counted %llu", (unsigned long long)kept, (unsigned long long)tsi_load_relaxed(&s->stock.bytes));
     if ((int64_t)(kept + granted) + tsi_load_relaxed(&s->stock.left) != (int64_t)tsi_load_relaxed(&s->stock.budget))
-        fail(k, "budget %llu: %llu kept, %llu granted", (unsigned long long)tsi_load_relaxed(&s->stock.budget), (unsigned long long)kept, (unsigned long long)granted);
+        fail(k, "budget %llu: %llu kept, %llu granted, %lld left", (unsigned long long)tsi_load_relaxed(&s->stock.budget), (unsigned long long)kept,
+             (unsigned long long)granted, (long long)tsi_load_relaxed(&s->stock.left));
     k->committed += kept;
 }
 
