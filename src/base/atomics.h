@@ -32,14 +32,14 @@
 #define tsi_compiler_fence() atomic_signal_fence(memory_order_seq_cst)
 
 /*
- * What the fast paths do with a word in memory, relaxed: one instruction on x86-64, where compilers load an atomic into a
- * register first. `volatile`, and every fence of the compiler is an asm as well: they keep their order.
+ * What the fast paths do with a word in memory, relaxed: one instruction on x86-64, where compilers load an atomic
+ * into a register first. Volatile, so neither is moved over a fence of the compiler or an access of the same kind.
  */
 #if defined(__x86_64__) && defined(__LP64__) && defined(__GCC_ASM_FLAG_OUTPUTS__) && !TSI_WATCHED_THREADS
 #define tsi_word_is(p, v)                                                                                     \
     __extension__({                                                                                           \
         bool tsi_same;                                                                                        \
-        __asm__ volatile("cmpq %2, %1" : "=@cce"(tsi_same) : "m"(*(p)), "r"(v) : );               \
+        __asm__ volatile("cmpq %2, %1" : "=@cce"(tsi_same) : "m"(*(p)), "r"(v) : );                           \
         tsi_same;                                                                                             \
     })
 #define tsi_or_word(x, p)                                                                                     \
