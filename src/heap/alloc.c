@@ -129,6 +129,8 @@ static TSI_NOINLINE void* class_search(TsiBinding* b, TsiHeap* h, unsigned cls, 
         }
         if ((!looked && next_listed(b, h, cls, c->threshold)) || tsi_heap_adopt_more(b, h)) continue;
         cause = TSI_SLOW_MISS;
+        if (room->served[cls] >= TSI_ROOM_SETTLED && next_listed(b, h, cls, (c->threshold + 1) / 2u)) continue;
+        room->served[cls] = 0;
         /* Without memory few free slots will do. */
         if (!next_slab(b, h, cls) && !next_listed(b, h, cls, 1)) return NULL;
     }
@@ -151,6 +153,7 @@ static TSI_NOINLINE void* class_next(TsiBinding* b, TsiHeap* h, unsigned cls, Ts
     h->room->cur[cls] = tsi_no_cur[0];
     if (TSI_UNLIKELY(!next_listed(b, h, cls, b->classes->c[cls].threshold))) return class_search(b, h, cls, TSI_SLOW_FULL, true);
     tsi_count_slow(b, h, cls, TSI_SLOW_FULL);
+    h->room->served[cls]++;
     return line_pop(b, h->room->cur[cls], cls);
 }
 

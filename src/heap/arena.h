@@ -83,6 +83,7 @@ typedef struct TsiRoom {
      * to file a line its own words are written, and no other's. */
     uint32_t head[TSI_SMALL_CLASSES + 1];
     uint32_t back[TSI_SMALL_CLASSES + 1];
+    uint32_t served[TSI_SMALL_CLASSES + 1]; /* lines that the queue has given since the last new slab */
 } TsiRoom;
 
 enum { TSI_SHARED_LANES = 4 };

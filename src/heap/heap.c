@@ -74,6 +74,7 @@ bool tsi_heap_ensure_room(TsiBinding* b, TsiHeap* h) {
     memcpy(r->cur, tsi_no_cur, sizeof r->cur);
     memset(r->head, 0, sizeof r->head);
     memset(r->back, 0, sizeof r->back);
+    memset(r->served, 0, sizeof r->served);
     h->room = r;
     if (b->heap == h) b->cur = r->cur;
     return true;

@@ -7,7 +7,10 @@
 
 #include "heap/arena.h"
 
-enum { TSI_ROOM_LOOKS = 8 };
+/* How many lines are looked at in a row; and lines that the queue gives before its room counts as settled: objects come and
+ * go, and as many live as before. Then a few poor lines in a row are chance, which comes to every program that runs for long
+ * enough: a settled room takes a new slab only where the next ones have not half of what is asked for either. */
+enum { TSI_ROOM_LOOKS = 8, TSI_ROOM_SETTLED = 4096 };
 
 /* Free slots that the owner could have, as far as it sees. */
 TSI_INLINE uint64_t tsi_line_ready(const TsiLine* l, const TsiClass* c) {

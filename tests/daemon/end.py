@@ -14,6 +14,8 @@ def refused(d):
         return False
     except ConnectionRefusedError:
         return True
+    except ConnectionResetError:  # it came while the listening socket was closed
+        return False
 
 
 for ending in signal.SIGTERM, signal.SIGINT:
