@@ -95,6 +95,7 @@ TSI_INLINE bool next_listed(TsiBinding* b, TsiHeap* h, unsigned cls, unsigned le
         bool ours = tsi_line_heap(b, l)->primary == h->index;
         if (TSI_LIKELY(ours && (tsi_load_relaxed(&l->avail) != 0 || refill_plain(b, l, c, n) || tsi_line_refill(b, l, c, least) != 0))) {
             h->room->cur[cls] = l;
+            h->room->served[cls]++;
             return true;
         }
         line_mend(b, h, l, cls);
@@ -153,7 +154,6 @@ static TSI_NOINLINE void* class_next(TsiBinding* b, TsiHeap* h, unsigned cls, Ts
     h->room->cur[cls] = tsi_no_cur[0];
     if (TSI_UNLIKELY(!next_listed(b, h, cls, b->classes->c[cls].threshold))) return class_search(b, h, cls, TSI_SLOW_FULL, true);
     tsi_count_slow(b, h, cls, TSI_SLOW_FULL);
-    h->room->served[cls]++;
     return line_pop(b, h->room->cur[cls], cls);
 }
 

@@ -15,7 +15,8 @@
  *   T3  Inboxes hold slabs. A slab is linked into at most one: its link is claimed by a compare-exchange
  *       from 0. A slab that was returned and reused meanwhile may still sit in an old inbox; whoever
  *       pops it there looks at all its lines and passes it on as a freer would (tsi_line_notify). So a freer that sees the
- *       link claimed, after its bit, need not take the token: who has claimed it makes it 0, and then looks.
+ *       link claimed, after its bit, need not take the token: who has claimed it makes it 0, and then looks; at the lines
+ *       that the slab has then, which may be another incarnation's.
  *   T4  Arming and freeing cross: the owner arms, then counts again; a freer sets its bit, then looks for
  *       the token. Both are seq_cst, so at least one sees the other.
  * So of a parked line fewer than `threshold` slots, all freed by others, can stay unnoticed, until its owner frees one there,
@@ -184,6 +185,14 @@ static bool nobody_to_tell(TsiArena* a, uint64_t word) {
     return !owned || tsi_load_seq(&tsi_binding_at(a, word)->inbox) == TSI_INBOX_CLOSED;
 }
 
+/* The first line of a slab of a size class, and how many there are; 0 where it is none any more. */
+static uint32_t lines_of(const TsiSpace* s, uint32_t slab_id, unsigned* cls, uint32_t* first) {
+    *cls = tsi_chunk_class(s, slab_id >> 8);
+    if (*cls == 0 || *cls > TSI_SMALL_CLASSES || (slab_id & (TSI_CHUNK_SLABS - 1)) >= tsi_chunk_slab_count(s, *cls)) return 0;
+    *first = tsi_first_line(&s->classes->c[*cls], slab_id);
+    return 1u << s->classes->c[*cls].lines_log2;
+}
+
 /* Delivers the line's token if there is something to tell. True: the slab's link was claimed for nothing meanwhile. */
 static bool line_deliver(TsiArena* a, uint32_t line_id, uint32_t slab_id, uint32_t seq) {
     TsiSpace* s = &a->space;
@@ -202,7 +211,7 @@ static bool line_deliver(TsiArena* a, uint32_t line_id, uint32_t slab_id, uint32
         bool owned = state == TSI_HEAP_LIVE || state == TSI_HEAP_RETIRE || state == TSI_HEAP_REVOKED;
         Push p = owned ? inbox_push(s, tsi_binding_at(a, word), slab_id) : PUSH_CLOSED;
         if (p == PUSHED) return others;
-        if (!tsi_line_arm(s, line_id, seq)) return false; /* T2 */
+        if (!tsi_line_arm(s, line_id, seq)) return owned && p == PUSH_CLOSED; /* T2 */
         /* Look again: was the line popped, or the heap adopted, before the token was back? */
         if (p == PUSH_LINKED && tsi_load_seq(&tsi_slab(s, slab_id)->inbox) != 0) return others;
         if (p == PUSH_CLOSED && nobody_to_tell(a, tsi_load_seq(heap_word))) return others;
@@ -213,12 +222,15 @@ static bool line_deliver(TsiArena* a, uint32_t line_id, uint32_t slab_id, uint32
 
 void tsi_line_notify(TsiArena* a, uint32_t line_id, uint32_t slab_id, uint32_t seq) {
     if (TSI_LIKELY(!line_deliver(a, line_id, slab_id, seq))) return;
-    /* Freers of the slab's other lines found the link claimed by us and left it at that. */
-    const TsiClass* c = tsi_slab_class(&a->space, slab_id);
-    uint32_t first = tsi_first_line(c, slab_id);
+    /* Freers of the slab's other lines found the link claimed by us and left it at that; and where the slab has gone on to
+     * another incarnation, which is why the token was void, freers of that one. */
     for (bool again = true; again;) {
+        unsigned cls;
+        uint32_t first = 0;
+        uint64_t tag = tsi_load_seq(&tsi_slab(&a->space, slab_id)->tag);
+        uint32_t lines = tsi_tag_state(tag) == TSI_SLAB_OWNED ? lines_of(&a->space, slab_id, &cls, &first) : 0;
         again = false;
-        for (uint32_t i = 0; i < 1u << c->lines_log2; i++) again |= line_deliver(a, first + i, slab_id, seq);
+        for (uint32_t i = 0; i < lines; i++) again |= line_deliver(a, first + i, slab_id, tsi_tag_seq(tag));
     }
 }
 
@@ -243,10 +255,9 @@ static void line_take_in(TsiBinding* b, const TsiHeap* h, unsigned cls, uint32_t
 static void inbox_take_in(TsiBinding* b, uint32_t slab_id) {
     TsiArena* a = b->arena;
     TsiSpace* s = &a->space;
-    unsigned cls = tsi_chunk_class(s, slab_id >> 8);
-    if (cls == 0 || cls > TSI_SMALL_CLASSES || (slab_id & (TSI_CHUNK_SLABS - 1)) >= tsi_chunk_slab_count(s, cls)) return;
-    const TsiClass* c = &s->classes->c[cls];
-    uint32_t first = tsi_first_line(c, slab_id), lines = 1u << c->lines_log2;
+    unsigned cls;
+    uint32_t first, lines = lines_of(s, slab_id, &cls, &first);
+    if (lines == 0) return;
     uint64_t tag = tsi_load_seq(&tsi_slab(s, slab_id)->tag);
     if (tsi_tag_state(tag) != TSI_SLAB_OWNED) return;
     TsiHeap* h = tsi_heap(a, tsi_tag_index(tag));

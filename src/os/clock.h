@@ -4,8 +4,8 @@
  *
  * The two are within microseconds of each other, and a program may compare them: a phase that it begins between two
  * readings of slab_now_ns has begun between them. So each thread keeps the latest that it was told or has stamped, and
- * is told nothing before that. Where that is ahead by more than APART it is not believed: a clock was changed under us (a
- * process moved to another machine).
+ * is told nothing before that. Where that is ahead by more than APART it is not believed: a clock was changed under us
+ * (a process moved to another machine).
  */
 #ifndef TSI_OS_CLOCK_H
 #define TSI_OS_CLOCK_H

@@ -24,7 +24,7 @@
  *   S_EXIT    owner A exits (detach, then inbox closed and emptied), B adopts
  *   S_REBORN  A exits, its binding serves a new thread that adopts the heap
  *   S_REUSE   the slab is released while the line may sit in sleeping A's inbox,
- *             and B takes it for another incarnation
+ *             and B takes it for another incarnation; A may exit after that
  *   S_LINES   as S_EXIT, with a slab of two lines of one slot that are parked and armed
  *   S_TRIM    a trim revokes A's heap: A revives it, or it is seized, detached
  *             and adopted by A or B
@@ -227,6 +227,7 @@ inline token_put(th, sq)
 #define PUSHED      1
 #define PUSH_SHUT   2
 #define PUSH_LINKED 3
+#define PUSH_NOBODY 4   /* no link was claimed */
 
 /* to binding hb */
 inline inbox_push(th)
@@ -289,7 +290,7 @@ inline deliver(th, sq)
 		if
 		:: HST(hx) == LIVE || HST(hx) == REVOKED ->
 			hb = HB(hx); inbox_push(th)
-		:: else -> res = PUSH_SHUT
+		:: else -> res = PUSH_NOBODY
 		fi;
 		if
 		:: res == PUSHED -> break
@@ -303,15 +304,21 @@ inline deliver(th, sq)
 #endif
 #ifdef MUTANT_CLOSED_DROPS_TOKEN
 		if
-		:: res == PUSH_SHUT -> break
+		:: res == PUSH_SHUT || res == PUSH_NOBODY -> break
 		:: else
 		fi;
 #endif
 		token_put(th, sq);
 		if
+#ifndef MUTANT_SHUT_FORGETS_WHO_COMES
+		/* freers of the incarnation that came relied on our claim */
+		:: !ok && res == PUSH_SHUT && seq != (sq) -> sq = seq
+		:: !ok && (res != PUSH_SHUT || seq == (sq)) -> break
+#else
 		:: !ok -> break
-		:: else -> ok = 0
-		fi;
+#endif
+		:: ok ->
+		ok = 0;
 		if
 		:: res == PUSH_LINKED ->
 			if
@@ -338,6 +345,7 @@ inline deliver(th, sq)
 			:: else -> break
 			fi
 #endif
+		fi
 		fi
 	od;
 	skip;
@@ -674,6 +682,12 @@ proctype ownerA()
 #ifdef S_TRIM
 	if
 	:: hw[0] == DETACHED -> adopt(0)
+	:: true
+	fi;
+#endif
+#ifdef S_REUSE
+	if
+	:: hw[0] == DEAD -> drain_inbox(0, SHUT)
 	:: true
 	fi;
 #endif

@@ -267,6 +267,46 @@ static void lines_wait_in_a_queue(void** state) {
     unit_check(a);
 }
 
+enum { CHURNED = 2 * TSI_ROOM_LOOKS + 1 };
+/* Whether an allocation comes from a line of these, each of which has `n` slots freed, or from a slab of its own. */
+static bool comes_from_the_queue(void** p, unsigned n) {
+    for (unsigned i = 0; i < CHURNED; i++)
+        for (unsigned k = 0; k < n; k++) slab_free(a, p[i * SLOTS + k]);
+    void* q = slab_malloc(a, SIZE);
+    assert_non_null(q);
+    for (unsigned i = 0; i < CHURNED; i++)
+        if (line_of(q) == line_of(p[i * SLOTS + SLOTS - 1])) return true;
+    return false;
+}
+/* Full lines, the last of them current. */
+static void churn(void** p, unsigned lines_given) {
+    take(p, CHURNED * SLOTS + SLOTS);
+    for (unsigned n = 0; n < lines_given; n++) {
+        void** of = p + n % CHURNED * SLOTS;
+        for (unsigned k = 0; k < THRESHOLD; k++) slab_free(a, of[k]);
+        take(of, THRESHOLD);
+        assert_int_equal(line_of(of[0]), line_of(of[SLOTS - 1]));
+    }
+}
+
+/* Poor lines in a row are a reason for a new slab, but in a room whose queue has served for long they have to be very poor. */
+static void a_settled_room_makes_do(void** state) {
+    void* p[CHURNED * SLOTS + SLOTS];
+    churn(p, TSI_ROOM_SETTLED - 1);
+    assert_false(comes_from_the_queue(p, THRESHOLD / 2));
+    close_allocator(state), open_allocator(state);
+    churn(p, TSI_ROOM_SETTLED);
+    assert_true(comes_from_the_queue(p, THRESHOLD / 2));
+    close_allocator(state), open_allocator(state);
+    churn(p, TSI_ROOM_SETTLED);
+    assert_false(comes_from_the_queue(p, THRESHOLD / 2 - 1));
+    close_allocator(state), open_allocator(state);
+    churn(p, 2 * TSI_ROOM_SETTLED);
+    take(p, SLOTS); /* what a new slab has, which makes it one that grows again */
+    churn(p, 1);
+    assert_false(comes_from_the_queue(p, THRESHOLD / 2));
+}
+
 /* Without memory for a slab the last free slot is found. */
 static void without_memory_every_slot_counts(void** state) {
     (void)state;
@@ -583,6 +623,7 @@ int main(void) {
         TEST(a_doubled_slot_is_found_at_the_merge),
         TEST(the_owners_first_free_unparks_a_line),
         TEST(lines_wait_in_a_queue),
+        TEST(a_settled_room_makes_do),
         TEST(without_memory_every_slot_counts),
         TEST(a_token_is_taken_with_enough_slots),
         TEST(a_taken_link_keeps_the_token),
