@@ -314,7 +314,8 @@ SLAB_API void epoch_advance(SlabAllocator* a);
 SLAB_API EpochId epoch_advance_id(SlabAllocator* a);
 /* Drains: see epoch_close_ex. */
 SLAB_API void epoch_close(SlabAllocator* a, EpochId epoch);
-/* Ends the incarnation that the id names now, in the given mode, and fills *out when not NULL.
+/* Ends the incarnation that the id names now, in the given mode, and fills *out when not NULL. When that is the current
+ * one, the ring advances first: allocations that name no epoch go on in the next, those that name this one are refused.
  * Never waits for another thread; interrupts running threads once when they hold slabs of the
  * epoch. False for a bad id. Any state, any number of times. O(slabs of the epoch). */
 SLAB_API bool epoch_close_ex(SlabAllocator* a, EpochId epoch, EpochCloseMode mode, EpochReceipt* out);

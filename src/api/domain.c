@@ -86,7 +86,7 @@ void tsi_domain_end_ref(TsiArena* a, TsiDomain* d, TsiRef ref, EpochCloseMode mo
         tsi_segment_tick(a);
         return;
     }
-    if (!empty && !alone && !tsi_epoch_end(a, ref, mode, false, &r)) return;
+    if (!empty && !alone && !tsi_epoch_close(a, ref, mode, false, &r)) return;
     if (told) note_receipt(d, ref, empty, label, &r);
     if (empty) return;
     if (own && !alone) tsi_inc_unpin(a, tsi_binding_get(a, false), tsi_inc(&a->phases, tsi_ref_index(ref)));

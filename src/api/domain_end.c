@@ -59,7 +59,7 @@ static bool leave_alone_locked(TsiArena* a, TsiDomain* d, uint32_t mine, EpochCl
 static void end_borrowed(TsiArena* a, TsiDomain* d, EpochCloseMode mode, EpochReceipt* out) {
     bool drains = mode == EPOCH_DRAIN || (d->entered && d->pub.auto_close && !d->drained && tsi_domain_may_drain(a, d));
     if (!drains) (void)tsi_domain_last_receipt(d, out);
-    else (void)tsi_epoch_end(a, tsi_load_relaxed(&d->ref), EPOCH_DRAIN, false, out); /* the ring may have moved on meanwhile: blank */
+    else (void)tsi_epoch_close(a, tsi_load_relaxed(&d->ref), EPOCH_DRAIN, false, out); /* the ring may have moved on meanwhile: blank */
 }
 
 /* RELEASE: the end of what epoch_domain_exit leaves, for a borrowed epoch a drain; the caller is inside. DRAIN: it may be. */

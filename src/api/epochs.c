@@ -31,7 +31,7 @@ EpochId epoch_current(SlabAllocator* s) {
 EpochId epoch_advance_id(SlabAllocator* s) {
     TsiArena* a = tsi_arena(s);
     if (a == NULL) return 0;
-    EpochId id = tsi_epoch_advance(a);
+    EpochId id = tsi_epoch_advance(a, 0);
     tsi_segment_tick(a);
     return id;
 }
@@ -39,7 +39,7 @@ EpochId epoch_advance_id(SlabAllocator* s) {
 void epoch_advance(SlabAllocator* s) { (void)epoch_advance_id(s); }
 
 static bool end(TsiArena* a, TsiRef ref, EpochCloseMode mode, EpochReceipt* out) {
-    bool ended = tsi_epoch_end(a, ref, mode, true, out);
+    bool ended = tsi_epoch_close(a, ref, mode, true, out);
     tsi_segment_tick(a);
     return ended;
 }

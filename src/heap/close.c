@@ -345,10 +345,14 @@ static void retire_locked(TsiArena* a, TsiInc* i, unsigned state) {
     tsi_late_note_locked(a, i);
 }
 
-EpochId tsi_epoch_advance(TsiArena* a) {
+EpochId tsi_epoch_advance(TsiArena* a, TsiRef from) {
     TsiPhases* p = &a->phases;
     TsiRef was = 0, displaced = 0;
     tsi_lock_take(&p->ring_lock);
+    if (from != 0 && tsi_phases_current(p) != from) { /* somebody else was here */
+        tsi_lock_give(&p->ring_lock);
+        return tsi_load_relaxed(&p->current);
+    }
     uint32_t next = tsi_load_relaxed(&p->current) + 1;
     TsiRef before = tsi_load_relaxed(&p->ring[next == p->ring_size ? 0 : next]);
     TsiInc* gone = before != 0 ? tsi_inc(p, tsi_ref_index(before)) : NULL;
@@ -386,6 +390,11 @@ EpochId tsi_epoch_advance(TsiArena* a) {
         tsi_probe_epoch_advance(a->owner, now != 0 ? now - 1 : p->ring_size - 1, tsi_ref_era(was), &label[0], now, tsi_ref_era(ref));
     }
     return now;
+}
+
+bool tsi_epoch_close(TsiArena* a, TsiRef ref, EpochCloseMode mode, bool measure_rss, EpochReceipt* out) {
+    if (ref != 0 && tsi_phases_current(&a->phases) == ref) (void)tsi_epoch_advance(a, ref);
+    return tsi_epoch_end(a, ref, mode, measure_rss, out);
 }
 
 void tsi_sweep_displaced(TsiArena* a, TsiBinding* b) {

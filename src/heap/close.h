@@ -11,6 +11,8 @@ enum { TSI_RECEIPT_VERSION = 2 };
 /* Ends an incarnation; false when the reference is stale. Fills *out when not NULL. Resident size and
  * time are measured only for incarnations that hold something: both cost more than an empty close. */
 bool tsi_epoch_end(TsiArena* a, TsiRef ref, EpochCloseMode mode, bool measure_rss, EpochReceipt* out);
+/* The same of one that may be the ring's current: the ring moves on first, so that calls without an epoch find the next. */
+bool tsi_epoch_close(TsiArena* a, TsiRef ref, EpochCloseMode mode, bool measure_rss, EpochReceipt* out);
 /* Ends an incarnation that never held anything, has no cleanups and is pinned by the caller alone; its record is free
  * afterwards. *renamed when its label is another than `label`, which then has it. False, and nothing done, when it is
  * not so. */
@@ -20,8 +22,8 @@ bool tsi_inc_end_empty(TsiArena* a, TsiBinding* b, TsiRef ref, char label[TSI_LA
 bool tsi_inc_end_alone(TsiBinding* b, TsiRef ref, EpochReceipt* out);
 /* Sweeps an incarnation that is no longer ACTIVE, in the mode of its state; nothing when the era has gone. */
 void tsi_inc_sweep(TsiArena* a, TsiBinding* b, TsiInc* i, uint64_t era);
-/* Moves the ring on. Returns the current id afterwards. */
-EpochId tsi_epoch_advance(TsiArena* a);
+/* Moves the ring on; where `from` is not 0, only while that is current. Returns the current id afterwards. */
+EpochId tsi_epoch_advance(TsiArena* a, TsiRef from);
 /* Sweeps incarnations that lost their ring id while they still held slabs. */
 void tsi_sweep_displaced(TsiArena* a, TsiBinding* b);
 /* Lets go of a record; when it has drained, its cleanups run and nothing pins it, it is reused. */

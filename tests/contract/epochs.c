@@ -132,29 +132,103 @@ static void eras_share_no_slab(void) {
     slab_allocator_free(a);
 }
 
+/* The ring moves on first: who names no epoch goes on, who names this one is refused. */
 static void closing_the_current_epoch(void) {
-    SlabAllocator* a = kit_create();
-    void* p = slab_malloc(a, 200);
-    epoch_close(a, 0);
-    CHECK_EQ(epoch_current(a), 0);
-    CHECK_EQ(epoch_state(a, 0), EPOCH_CLOSING);
-    for (int i = 0; i < 5; i++) {
-        errno = 0;
-        CHECK_NULL(slab_malloc(a, 200));
-        CHECK_EQ(errno, ESTALE);
+    for (int mode = 0; mode < 2; mode++) {
+        SlabAllocator* a = kit_create();
+        EpochReceipt r;
+        void* p = slab_malloc(a, 200);
+        uint64_t era = epoch_era(a, 0);
+        CHECK(epoch_close_ex(a, 0, (EpochCloseMode)mode, &r));
+        CHECK_EQ(r.epoch_id, 0);
+        CHECK_EQ(r.epoch_era, era);
+        CHECK_EQ(epoch_current(a), 1);
+        CHECK_EQ(epoch_state(a, 0), EPOCH_CLOSING);
+        CHECK_EQ(epoch_state(a, 1), EPOCH_ACTIVE);
+        CHECK_GT(epoch_era(a, 1), era);
+        CHECK_EQ(slab_free_checked(a, p), mode == EPOCH_DRAIN); /* before its address is issued again */
+        for (int i = 0; i < 5; i++) {
+            errno = 0;
+            CHECK_NULL(slab_malloc_epoch(a, 200, 0));
+            CHECK_EQ(errno, ESTALE);
+            void* q = slab_malloc(a, 200);
+            CHECK_EQ(kit_era_of(a, q), epoch_era(a, 1));
+        }
+        CHECK_EQ(kit_refusals(a).closed_epoch, 5);
+        epoch_close(a, 0); /* not the current one any more */
+        CHECK_EQ(epoch_current(a), 1);
+        SlabGlobalStats g = kit_global(a);
+        CHECK_EQ(g.active_epoch_count, 15);
+        CHECK_EQ(g.closing_epoch_count, 1);
+        CHECK(epoch_close_era(a, epoch_era(a, 1), (EpochCloseMode)mode, &r));
+        CHECK_EQ(r.objects_escaped + r.objects_released, 5);
+        CHECK_EQ(epoch_current(a), 2);
+        slab_allocator_free(a);
     }
-    CHECK_EQ(kit_refusals(a).closed_epoch, 5);
-    epoch_domain_t* d = epoch_domain_begin(a, NULL);
-    CHECK(slab_malloc(a, 200) != NULL);
-    epoch_domain_end(d);
-    epoch_advance(a);
-    CHECK(slab_malloc(a, 200) != NULL);
-    CHECK_EQ(slab_usable_size(a, p), 256);
-    CHECK(slab_free_checked(a, p));
-    SlabGlobalStats g = kit_global(a);
-    CHECK_EQ(g.active_epoch_count, 15);
-    CHECK_EQ(g.closing_epoch_count, 1);
+}
+
+/* By a domain that borrows it, too: at its last exit, when it is destroyed or drained, and by force. */
+static void closing_the_current_epoch_by_a_domain(void) {
+    SlabAllocator* a = kit_create();
+    for (EpochId id = 0; id < 40; id++) {
+        CHECK_EQ(epoch_current(a), id % 16);
+        epoch_domain_t* d = epoch_domain_wrap(a, id % 16, true);
+        REQUIRE(d != NULL);
+        CHECK(epoch_domain_malloc(d, 64) != NULL);
+        if (id % 4 == 0) {
+            epoch_domain_enter(d);
+            epoch_domain_exit(d);
+        } else if (id % 4 == 1) {
+            epoch_domain_force_close(d);
+        } else if (id % 4 == 2) {
+            CHECK(epoch_domain_drain(d, NULL));
+        } else {
+            EpochReceipt r;
+            epoch_domain_enter(d);
+            CHECK(epoch_domain_end_ex(d, &r));
+            CHECK_EQ(r.objects_escaped, 2);
+        }
+        CHECK_EQ(epoch_current(a), (id + 1) % 16);
+        CHECK_EQ(epoch_state(a, id % 16), EPOCH_CLOSING);
+        if (id % 4 < 2) epoch_domain_destroy(d);
+        CHECK_EQ(epoch_current(a), (id + 1) % 16);
+        CHECK(slab_malloc(a, 64) != NULL);
+    }
     slab_allocator_free(a);
+}
+
+enum { CLOSERS = 4 };
+static SlabAllocator* closed_by_all;
+static pthread_barrier_t closers_meet;
+static _Atomic unsigned refused_without_id;
+
+/* All close the id that was current as they met; and nobody who names no epoch is refused. */
+static void* one_of_the_closers(void* arg) {
+    for (size_t turn = check_count(300); turn-- > 0;) {
+        (void)pthread_barrier_wait(&closers_meet);
+        EpochId id = epoch_current(closed_by_all);
+        (void)pthread_barrier_wait(&closers_meet);
+        void* p = slab_malloc(closed_by_all, 48);
+        CHECK(epoch_close_ex(closed_by_all, id, turn % 3 == 0 ? EPOCH_RELEASE : EPOCH_DRAIN, NULL));
+        void* q = slab_malloc(closed_by_all, 48);
+        if (p == NULL || q == NULL) atomic_fetch_add(&refused_without_id, 1);
+        (void)pthread_barrier_wait(&closers_meet);
+        CHECK_EQ(epoch_current(closed_by_all), (id + 1) % 16);
+    }
+    return arg;
+}
+
+static void closers_of_one_id_advance_once(void) {
+    pthread_t t[CLOSERS];
+    closed_by_all = kit_create();
+    REQUIRE(pthread_barrier_init(&closers_meet, NULL, CLOSERS) == 0);
+    for (int n = 0; n < CLOSERS; n++) REQUIRE(pthread_create(&t[n], NULL, one_of_the_closers, NULL) == 0);
+    for (int n = 0; n < CLOSERS; n++) REQUIRE(pthread_join(t[n], NULL) == 0);
+    CHECK_EQ(atomic_load(&refused_without_id), 0);
+    CHECK_EQ(kit_refusals(closed_by_all).closed_epoch, 0);
+    CHECK_EQ(epoch_current(closed_by_all), check_count(300) % 16);
+    (void)pthread_barrier_destroy(&closers_meet);
+    slab_allocator_free(closed_by_all);
 }
 
 static void closing_unused_and_twice(void) {
@@ -185,8 +259,9 @@ static void closed_epochs_open_again_in_turn(void) {
     for (EpochId id = 0; id < 16; id++) {
         epoch_close(a, id);
     }
-    CHECK_EQ(kit_global(a).closing_epoch_count, 16);
-    CHECK_NULL(slab_malloc(a, 10));
+    CHECK_EQ(epoch_current(a), 0); /* each was the current one, and the last opened the first anew */
+    CHECK_EQ(kit_global(a).closing_epoch_count, 15);
+    CHECK(slab_malloc(a, 10) != NULL);
     for (int i = 1; i <= 40; i++) {
         EpochId id = epoch_advance_id(a);
         CHECK_EQ(id, i % 16);
@@ -337,6 +412,8 @@ static const CheckCase cases[] = {
     CHECK_CASE(ring_wraps_into_fresh_incarnations),
     CHECK_CASE(eras_share_no_slab),
     CHECK_CASE(closing_the_current_epoch),
+    CHECK_CASE(closing_the_current_epoch_by_a_domain),
+    CHECK_CASE(closers_of_one_id_advance_once),
     CHECK_CASE(closing_unused_and_twice),
     CHECK_CASE(closed_epochs_open_again_in_turn),
     CHECK_CASE(rings_from_2_to_1024),

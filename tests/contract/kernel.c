@@ -149,17 +149,18 @@ static void fill_large(SlabAllocator* a, EpochId id, size_t bytes) {
 static void a_heap(void* arg) {
     size_t bytes = *(const size_t*)arg;
     SlabAllocator* a = begin();
-    fill_small(a, 0, bytes);
+    enum { SMALL = 3, LARGE, MORE }; /* none of them is the current one, whose close opens the next id anew */
+    fill_small(a, SMALL, bytes);
     compare(a, "small objects");
-    fill_large(a, 1, bytes);
+    fill_large(a, LARGE, bytes);
     compare(a, "and large objects");
-    CHECK(epoch_close_ex(a, 0, EPOCH_RELEASE, NULL));
+    CHECK(epoch_close_ex(a, SMALL, EPOCH_RELEASE, NULL));
     compare(a, "small ones released");
-    fill_small(a, 2, bytes / 2);
+    fill_small(a, MORE, bytes / 2);
     compare(a, "half as many again");
-    CHECK(epoch_close_ex(a, 1, EPOCH_RELEASE, NULL));
+    CHECK(epoch_close_ex(a, LARGE, EPOCH_RELEASE, NULL));
     compare(a, "large ones released");
-    CHECK(epoch_close_ex(a, 2, EPOCH_RELEASE, NULL));
+    CHECK(epoch_close_ex(a, MORE, EPOCH_RELEASE, NULL));
     compare(a, "all released");
     slab_trim(a);
     compare(a, "after a trim");

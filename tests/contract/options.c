@@ -250,8 +250,9 @@ static void the_callback_is_told_each_misuse(void) {
     epoch_domain_exit(d);
     slab_free(a, gone);
     expect(&t, SLAB_MISUSE_STALE_FREE, gone, "stale free");
-    epoch_close(a, epoch_current(a));
-    CHECK_NULL(slab_malloc(a, 100));
+    EpochId was = epoch_current(a);
+    epoch_close(a, was);
+    CHECK_NULL(slab_malloc_epoch(a, 100, was));
     expect(&t, SLAB_MISUSE_CLOSED_EPOCH, NULL, "closed epoch");
     CHECK_NULL(slab_malloc(a, 0));
     expect(&t, SLAB_MISUSE_BAD_SIZE, NULL, "size 0");

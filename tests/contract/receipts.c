@@ -235,11 +235,14 @@ static void by_era(void) {
     CHECK(!slab_free_checked(a, kept[1]));
     CHECK(!epoch_close_era(a, era, EPOCH_RELEASE, &r));
     CHECK(!epoch_close_era(a, unused, EPOCH_DRAIN, &r)); /* empty, taken over */
-    uint64_t now = epoch_era(a, epoch_current(a));
+    EpochId was = epoch_current(a);
+    uint64_t now = epoch_era(a, was);
     CHECK(slab_malloc(a, 64) != NULL);
     CHECK(epoch_close_era(a, now, EPOCH_RELEASE, &r));
     CHECK_EQ(r.objects_released, 1);
-    CHECK_EQ(epoch_state(a, epoch_current(a)), EPOCH_CLOSING);
+    CHECK_EQ(r.epoch_id, was);
+    CHECK_EQ(epoch_state(a, was), EPOCH_CLOSING);
+    CHECK_EQ(epoch_current(a), was + 1);
     epoch_domain_t* d = epoch_domain_create(a);
     CHECK(epoch_domain_malloc(d, 64) != NULL);
     CHECK(epoch_close_era(a, d->epoch_era, EPOCH_RELEASE, &r));

@@ -32,18 +32,12 @@ static inline void op_advance(struct world* w) {
     } else {
         epoch_advance(s->a);
     }
-    ref_advanced(s, s->ring[s->current]);
-    s->current = next;
-    struct inc* over = s->ring[next];
-    over->named = false;
-    ref_advanced(s, over);
-    s->ring[next] = ref_open(w, side_index(w, s), epoch_era(s->a, next), next, true, "");
-    check_named(w, s, s->ring[next]);
+    check_named(w, s, ref_ring_moved(w, s));
 }
 
 static inline void op_close(struct world* w) {
     struct side* s = any_side(w);
-    struct inc* inc = s->ring[below(w, s->ring_size)];
+    struct inc* inc = s->ring[below(w, s->ring_size)]; /* the current one, too: then the ring moves on */
     if (chance(w, 25)) inc = s->ring[(s->current + s->ring_size - 1) % s->ring_size];
     EpochCloseMode mode = any_mode(w);
     bool plain = mode == EPOCH_DRAIN && chance(w, 30);

@@ -207,8 +207,26 @@ static inline void ref_release(struct world* w, struct inc* inc) {
     book_released(s, inc);
 }
 
+/* The ring has moved past it. */
+static inline void ref_advanced(struct side* s, struct inc* inc) {
+    if (inc->state != INC_ACTIVE) return;
+    book_ended(s, inc);
+    inc->state = INC_ADVANCED;
+}
+
+/* The ring has moved on, which is asked of nobody but the era of what came. */
+static inline struct inc* ref_ring_moved(struct world* w, struct side* s) {
+    EpochId next = (s->current + 1) % s->ring_size;
+    ref_advanced(s, s->ring[s->current]);
+    s->current = next;
+    s->ring[next]->named = false;
+    ref_advanced(s, s->ring[next]);
+    return s->ring[next] = ref_open(w, (int)(s - w->side), epoch_era(s->a, next), next, true, "");
+}
+
 static inline void ref_close(struct world* w, struct inc* inc, EpochCloseMode mode) {
     struct side* s = &w->side[inc->side];
+    if (s->ring[s->current] == inc) (void)ref_ring_moved(w, s);
     if (mode == EPOCH_RELEASE) {
         ref_release(w, inc);
         return;
@@ -216,13 +234,6 @@ static inline void ref_close(struct world* w, struct inc* inc, EpochCloseMode mo
     book_closed(s, inc, true);
     if (inc->state == INC_ACTIVE) book_ended(s, inc);
     if (inc->state != INC_RELEASED) inc->state = INC_CLOSED;
-}
-
-/* The ring has moved past it. */
-static inline void ref_advanced(struct side* s, struct inc* inc) {
-    if (inc->state != INC_ACTIVE) return;
-    book_ended(s, inc);
-    inc->state = INC_ADVANCED;
 }
 
 /* ---- domains ---------------------------------------------------------------------------- */

@@ -8,6 +8,8 @@
  * free (its word names no era) and becomes the next spare; one with heaps waits until
  * somebody's slow path has swept it and given up the ring's pin.
  *
+ * With -DCLOSES an advance may be the first half of a close of the current one, whose second half ends what was current.
+ *
  * One thread or two (-DTWO) allocate: by the ambient epoch (current, then ring[current], a sleep in
  * between is any interleaving), or by a reference that they took earlier and kept.
  * A birth checks the record's word under the record's lock against the reference.
@@ -80,7 +82,9 @@ inline retire(i, st)
 {
 	take_lock(0, i);
 	d_step {
+#ifndef MUTANT_CLOSE_BEFORE_ADVANCE
 		assert((mem[L_WORD(i)] & 3) <= st);
+#endif
 		mem[L_WORD(i)] = WORD(ERA(mem[L_WORD(i)]), st);
 		if
 		:: HAS_HEAP(0, i) && hst[0] == LIVE -> hst[0] = RETIRE
@@ -93,6 +97,29 @@ inline retire(i, st)
 	}
 }
 
+/* A close by reference. */
+inline end_it(ref)
+{
+	take_lock(0, INDEX(ref));
+	d_step {
+		if
+		:: ERA(mem[L_WORD(INDEX(ref))]) == ERA(ref) -> mem[L_WORD(INDEX(ref))] = WORD(ERA(ref), CLOSED);
+			/* heaps are taken from their threads here; asking them is enough for what is checked */
+			if
+			:: HAS_HEAP(0, INDEX(ref)) && hst[0] == LIVE -> hst[0] = RETIRE
+			:: else
+			fi;
+			if
+			:: HAS_HEAP(1, INDEX(ref)) && hst[1] == LIVE -> hst[1] = RETIRE
+			:: else
+			fi
+		:: else
+		fi;
+		mm_drain(0);
+		lock[INDEX(ref)] = 0
+	}
+}
+
 proctype advancer(byte n)
 {
 	byte era = 3, next, was, gone;
@@ -101,6 +128,12 @@ proctype advancer(byte n)
 		d_step { n--;
 			mm_get(0, L_CUR, next); next = 1 - next;
 			mm_get(0, L_RING(1 - next), was); mm_get(0, L_RING(next), gone) }
+#ifdef MUTANT_CLOSE_BEFORE_ADVANCE
+		if
+		:: end_it(was)
+		:: true
+		fi;
+#endif
 #ifdef MUTANT_RETIRE_BEFORE_CURRENT
 		retire(INDEX(was), ADVANCED);
 		give_lock(0, INDEX(was));
@@ -142,8 +175,16 @@ proctype advancer(byte n)
 			fi;
 			lock[INDEX(gone)] = 0;
 			least = era; era++;
-			was = 0; gone = 0; next = 0
+			gone = 0; next = 0
 		}
+#ifdef CLOSES
+		/* it was a close of the current one: that ends after the ring has moved */
+		if
+		:: end_it(was)
+		:: true
+		fi;
+#endif
+		was = 0
 	:: else -> break        /* nothing to open: an advance is refused */
 	od;
 	done++

@@ -314,7 +314,7 @@ static void callbacks_are_outside_brackets(void** state) {
     assert_true(slab_epoch_on_end(a, 0, on_end, &n));
     assert_true(epoch_close_ex(a, 0, EPOCH_DRAIN, NULL)); /* q lives on */
     assert_int_equal(n.calls, 7);
-    assert_null(slab_malloc(a, 64));
+    assert_null(slab_malloc_epoch(a, 64, 0));
     assert_int_equal(n.calls, 8);
     assert_true(slab_free_checked(a, q)); /* the last object: the cleanup runs inside this call */
     assert_int_equal(n.calls, 9);
