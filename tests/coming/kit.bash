@@ -3,7 +3,7 @@
 set -eu
 rm -rf before after before.out after.out page.out
 code=$TSLAB_SOURCE_DIR/docs/coming-from/code
-strict="-O1 -Wall -Wextra -Wpedantic -Werror -D_GNU_SOURCE"
+strict="-Wall -Wextra -Wpedantic -Werror -D_GNU_SOURCE"
 
 fail() {
     echo "FAILED: $*" >&2
@@ -32,7 +32,7 @@ before() { # FILE FLAG...: builds and runs it, and compares
     shift
     # shellcheck disable=SC2046,SC2086  # words
     $(compiler_of "$file") $strict "$code/$file" "$@" -o before
-    ./before >before.out || fail "$file ends with $?"
+    TSLAB_OPTIONS=misuse_fatal=1 ./before >before.out || fail "$file ends with $?"
     same_as_after "$file"
 }
 

@@ -2,12 +2,13 @@
 #include <epoch_domain.h>
 #include <slab_stats.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <map>
 #include <memory_resource>
 #include <new>
-#include <sstream>
 #include <string>
+#include <string_view>
 
 class phase_resource final : public std::pmr::memory_resource {
 public:
@@ -33,10 +34,13 @@ private:
     epoch_domain_t* phase_;
 };
 
-static void serve(std::pmr::memory_resource* memory, const char* line) {
+static void serve(std::pmr::memory_resource* memory, std::string_view line) {
     std::pmr::map<std::pmr::string, int> counts(memory);
-    std::istringstream words(line);
-    for (std::string word; words >> word;) counts[std::pmr::string(word, memory)]++;
+    while (!line.empty()) {
+        const auto end = std::min(line.find(' '), line.size());
+        counts[std::pmr::string(line.substr(0, end), memory)]++;
+        line.remove_prefix(std::min(end + 1, line.size()));
+    }
     std::printf("words");
     for (const auto& [word, n] : counts) std::printf(" %s:%d", word.c_str(), n);
     std::printf("\n");

@@ -1,14 +1,18 @@
 // Words of a request counted in containers of std::pmr, on a monotonic buffer.
+#include <algorithm>
 #include <cstdio>
 #include <map>
 #include <memory_resource>
-#include <sstream>
 #include <string>
+#include <string_view>
 
-static void serve(std::pmr::memory_resource* memory, const char* line) {
+static void serve(std::pmr::memory_resource* memory, std::string_view line) {
     std::pmr::map<std::pmr::string, int> counts(memory);
-    std::istringstream words(line);
-    for (std::string word; words >> word;) counts[std::pmr::string(word, memory)]++;
+    while (!line.empty()) {
+        const auto end = std::min(line.find(' '), line.size());
+        counts[std::pmr::string(line.substr(0, end), memory)]++;
+        line.remove_prefix(std::min(end + 1, line.size()));
+    }
     std::printf("words");
     for (const auto& [word, n] : counts) std::printf(" %s:%d", word.c_str(), n);
     std::printf("\n");
