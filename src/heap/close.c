@@ -312,16 +312,17 @@ bool tsi_inc_end_alone(TsiBinding* b, TsiRef ref, EpochReceipt* out) {
     return true;
 }
 
-void tsi_inc_sweep(TsiArena* a, TsiBinding* b, TsiInc* i, uint64_t era) {
+unsigned tsi_inc_sweep(TsiArena* a, TsiBinding* b, TsiInc* i, uint64_t era) {
     TsiSweep w = {.arena = a, .b = b, .inc = i};
     tsi_inc_take(i);
     if (tsi_inc_era(i) != era || era == 0 || tsi_inc_state(i) == TSI_INC_ACTIVE || (i->heaps == 0 && i->orphans == 0)) {
         tsi_inc_give(i);
-        return;
+        return 0;
     }
     i->pins++;
     end_swept(&w, 0, NULL, tsi_inc_lock(i), 0);
     tsi_inc_unpin(a, b, i);
+    return w.interrupts;
 }
 
 /* ---- advance ---- */
@@ -392,22 +393,30 @@ EpochId tsi_epoch_advance(TsiArena* a, TsiRef from) {
     return now;
 }
 
-bool tsi_epoch_close(TsiArena* a, TsiRef ref, EpochCloseMode mode, bool measure_rss, EpochReceipt* out) {
-    if (ref != 0 && tsi_phases_current(&a->phases) == ref) (void)tsi_epoch_advance(a, ref);
-    return tsi_epoch_end(a, ref, mode, measure_rss, out);
-}
-
-void tsi_sweep_displaced(TsiArena* a, TsiBinding* b) {
-    if (TSI_LIKELY(!tsi_load_relaxed(&a->has_displaced))) return;
+unsigned tsi_sweep_displaced(TsiArena* a, TsiBinding* b) {
+    unsigned interrupts = 0;
+    if (TSI_LIKELY(!tsi_load_relaxed(&a->has_displaced))) return 0;
     for (;;) {
         tsi_lock_take(&a->phases.ring_lock);
         uint32_t index = a->displaced;
         if (index != 0) a->displaced = tsi_inc(&a->phases, index)->next_displaced;
         if (a->displaced == 0) tsi_store_relaxed(&a->has_displaced, false);
         tsi_lock_give(&a->phases.ring_lock);
-        if (index == 0) return;
+        if (index == 0) return interrupts;
         TsiInc* i = tsi_inc(&a->phases, index);
-        tsi_inc_sweep(a, b, i, tsi_inc_era(i));
+        interrupts += tsi_inc_sweep(a, b, i, tsi_inc_era(i));
         tsi_inc_unpin(a, NULL, i); /* the ring's pin; to the table, where the ring takes the next one */
     }
+}
+
+bool tsi_epoch_close(TsiArena* a, TsiRef ref, EpochCloseMode mode, bool measure_rss, EpochReceipt* out) {
+    unsigned interrupts = 0;
+    if (ref != 0 && tsi_phases_current(&a->phases) == ref) {
+        (void)tsi_epoch_advance(a, ref);
+        /* Who closes one id after the other closes all: what loses its id by that would be left out. */
+        interrupts = tsi_sweep_displaced(a, tsi_binding_get(a, false));
+    }
+    bool ended = tsi_epoch_end(a, ref, mode, measure_rss, out);
+    if (ended && out != NULL) out->interrupts += interrupts;
+    return ended;
 }

@@ -20,12 +20,13 @@ bool tsi_inc_end_empty(TsiArena* a, TsiBinding* b, TsiRef ref, char label[TSI_LA
 /* Releases an incarnation that is pinned by the caller alone and has one heap, the caller's, no orphans and no cleanups; its record is
  * free afterwards. False, and nothing done, when it is not so. out: or NULL, when nobody will ask. */
 bool tsi_inc_end_alone(TsiBinding* b, TsiRef ref, EpochReceipt* out);
-/* Sweeps an incarnation that is no longer ACTIVE, in the mode of its state; nothing when the era has gone. */
-void tsi_inc_sweep(TsiArena* a, TsiBinding* b, TsiInc* i, uint64_t era);
+/* Sweeps an incarnation that is no longer ACTIVE, in the mode of its state; nothing when the era has gone. How often
+ * that interrupted other threads. */
+unsigned tsi_inc_sweep(TsiArena* a, TsiBinding* b, TsiInc* i, uint64_t era);
 /* Moves the ring on; where `from` is not 0, only while that is current. Returns the current id afterwards. */
 EpochId tsi_epoch_advance(TsiArena* a, TsiRef from);
-/* Sweeps incarnations that lost their ring id while they still held slabs. */
-void tsi_sweep_displaced(TsiArena* a, TsiBinding* b);
+/* Sweeps incarnations that lost their ring id while they still held slabs. How often that interrupted other threads. */
+unsigned tsi_sweep_displaced(TsiArena* a, TsiBinding* b);
 /* Lets go of a record; when it has drained, its cleanups run and nothing pins it, it is reused. */
 void tsi_inc_unpin(TsiArena* a, TsiBinding* b, TsiInc* i);
 /* Registers a cleanup. */

@@ -254,6 +254,18 @@ static void closing_unused_and_twice(void) {
     slab_allocator_free(a);
 }
 
+/* Every id in turn, wherever the ring is: nothing that was empty is kept by the epoch, though each close may move the ring. */
+static void closing_all_ids_leaves_nothing(void) {
+    for (EpochId current = 0; current < 16; current++) {
+        SlabAllocator* a = kit_create_cold();
+        for (EpochId n = 0; n < current; n++) epoch_advance(a);
+        for (EpochId id = 0; id < 16; id++) slab_free(a, slab_malloc_epoch(a, 700, id));
+        for (EpochId id = 0; id < 16; id++) epoch_close(a, id);
+        CHECK_EQ(kit_committed(a), 0);
+        slab_allocator_free(a);
+    }
+}
+
 static void closed_epochs_open_again_in_turn(void) {
     SlabAllocator* a = kit_create();
     for (EpochId id = 0; id < 16; id++) {
@@ -415,6 +427,7 @@ static const CheckCase cases[] = {
     CHECK_CASE(closing_the_current_epoch_by_a_domain),
     CHECK_CASE(closers_of_one_id_advance_once),
     CHECK_CASE(closing_unused_and_twice),
+    CHECK_CASE(closing_all_ids_leaves_nothing),
     CHECK_CASE(closed_epochs_open_again_in_turn),
     CHECK_CASE(rings_from_2_to_1024),
     CHECK_CASE(labels_end_at_a_character),

@@ -622,6 +622,32 @@ static void an_account_moves_while_it_is_read(void** state) {
     everywhere_by((Try){an_account_of_theirs, read_accounts, move_account, all_is_told, false}, 11 * STRIDE); /* a long way */
 }
 
+/* ---- the current epoch is closed ---- */
+
+static EpochId was_current;
+static void* unnamed;
+
+static void an_epoch_is_current(void) {
+    was_current = epoch_current(a);
+    unnamed = NULL;
+}
+static void close_it(void) { epoch_close(a, was_current); }
+static void take_unnamed(void) { unnamed = slab_malloc(a, size); }
+static void the_ring_is_one_further(void) { assert_int_equal(epoch_current(a), (was_current + 1) % 16); }
+static void nobody_was_refused(void) {
+    the_ring_is_one_further();
+    assert_non_null(unnamed);
+    assert_true(slab_free_checked(a, unnamed));
+}
+static void an_allocation_while_the_current_epoch_is_closed(void** state) {
+    (void)state;
+    everywhere_by((Try){an_epoch_is_current, close_it, take_unnamed, nobody_was_refused, false}, 5 * STRIDE); /* a long way */
+}
+static void two_closes_of_the_current_epoch(void** state) {
+    (void)state;
+    everywhere((Try){an_epoch_is_current, close_it, close_it, the_ring_is_one_further, false});
+}
+
 static const struct CMUnitTest tests[] = {
 #define IN(name, kind) {#name ", " #kind, name, open_##kind, close_allocator, NULL}
 #define IN_ALL(name) IN(name, regions), IN(name, classes), IN(name, paged)
@@ -635,6 +661,8 @@ static const struct CMUnitTest tests[] = {
     IN_ALL(a_free_while_it_is_counted),
     IN_ALL(a_count_while_the_last_is_freed),
     IN_ALL(a_trim_while_one_is_freed),
+    IN(an_allocation_while_the_current_epoch_is_closed, classes),
+    IN(two_closes_of_the_current_epoch, classes),
     IN_ALL(a_sum_while_a_line_is_refilled),
     IN(a_second_free_while_a_line_is_refilled, classes),
     IN(a_second_free_while_a_line_is_refilled, paged),
