@@ -1,7 +1,7 @@
 #!/bin/sh
 # Installs the Debian packages that a group of targets needs and that are missing.
 # Usage: install-deps.sh GROUP...
-#   groups: build core daemon clang test browser demo bench plot peers; all: what all tests need
+#   groups: build core daemon clang test browser demo adapters bench plot peers; all: what all tests need
 # Without root and without sudo it prints the command to run and fails. On a system without dpkg it only names
 # the packages and leaves the rest to the build. Another apt or dpkg that is at work is waited for, ten minutes at most.
 set -eu
@@ -17,11 +17,15 @@ packages_of() {
     # the browser that one test drives, unless there is one: the smallest package of it
     browser) command -v chromium >/dev/null || command -v google-chrome >/dev/null || echo chromium-headless-shell ;;
     demo) echo pkg-config liblua5.4-dev libcjson-dev iso-codes ;;
+    # what include/temporal_slab is for, and what its tests read
+    adapters)
+        echo pkg-config liblua5.4-dev libcjson-dev libsqlite3-dev libxml2-dev libnghttp2-dev libpcre2-dev iso-codes
+        ;;
     bench) echo g++ valgrind ;;
     plot) echo python3-matplotlib ;;
     # what programs come from, docs/coming-from; not the headers of PostgreSQL, which bring 270 MB of llvm-14-dev
     peers) echo g++ libapr1-dev libtalloc-dev libmimalloc-dev libjemalloc-dev ;;
-    all) for group in build core clang test browser demo plot peers; do packages_of $group; done ;;
+    all) for group in build core clang test browser demo adapters plot peers; do packages_of $group; done ;;
     *)
         echo "install-deps.sh: unknown group '$1'; its head names them" >&2
         exit 2

@@ -1,0 +1,122 @@
+/*
+ * temporal_slab/libxml2.h - documents of libxml2 in the phase that the thread is in. Header only; libxml2 from 2.9 on.
+ *
+ *     tslab_xml_init(allocator);          // before any other call of libxml2 in the process
+ *     ...
+ *     tslab_xml_end(domain, &receipt);    // instead of epoch_domain_end_ex
+ *
+ * The hooks are the process's and know no context. From then on what libxml2 allocates is an object of that allocator:
+ * in the innermost domain of it that the calling thread has entered, outside of any in its current ring epoch. A
+ * document, a parser context or a reader may end with its phase, without xmlFreeDoc.
+ *
+ * What libxml2 keeps for the process must not lie in a phase. tslab_xml_init makes it outside of all of them: parser,
+ * encodings, types of XML Schema and RELAX NG; and it switches XML catalogs off (xmlCatalogSetDefaults), which libxml2
+ * would read, and keep, where the first document asks for one. The last error of a thread is kept as well:
+ * tslab_xml_end forgets it. So give libxml2 an allocator whose ring is not advanced and whose ring epochs are not
+ * released.
+ *
+ * You may not
+ *   - end a phase with xmlGetLastError() set on any thread that was inside: each calls xmlResetLastError() before it
+ *     leaves (tslab_xml_end does it for the calling thread). Else libxml2 frees the old error later, in memory that is
+ *     somebody else's by then;
+ *   - switch catalogs on again: whatever phase asks for one first would hold it;
+ *   - register an encoding or an alias of one (xmlAddEncodingAlias), or use the network (libxml2 keeps the proxy),
+ *     inside of a phase: outside of all it is fine;
+ *   - change a document that lives longer while inside of a phase: new nodes would lie in the phase. Enter the scope of
+ *     the document, or leave the phase (epoch_domain_detach, epoch_domain_attach), for that;
+ *   - use anything of libxml2 after its phase has ended, or give text of xmlNodeGetContent and such to free(): xmlFree
+ *     does it;
+ *   - free what was made before tslab_xml_init: it is refused and counted;
+ *   - use libraries on top that keep things of libxml2 for the process (extensions of libxslt), unless these are made
+ *     outside of all phases.
+ *
+ * To end it all: xmlCleanupParser() outside of phases, then xmlMemSetup(free, malloc, realloc, strdup), before the
+ * allocator is freed.
+ *
+ * Errors: NULL of libxml2, and a message by its error functions, where there is no memory or a hard budget is reached.
+ * Thread safety: call tslab_xml_init before other threads use libxml2. The allocator belongs to the source file that
+ * made the call; the last call of all counts.
+ * Complexity: each call of a hook as slab_malloc, slab_realloc and slab_free.
+ */
+#ifndef TEMPORAL_SLAB_LIBXML2_H
+#define TEMPORAL_SLAB_LIBXML2_H
+
+#include <epoch_domain.h>
+#include <libxml/catalog.h>
+#include <libxml/parser.h>
+#include <libxml/relaxng.h>
+#include <libxml/xmlerror.h>
+#include <libxml/xmlmemory.h>
+#include <libxml/xmlschemastypes.h>
+#include <string.h>
+#if defined(LIBXML_RELAXNG_ENABLED) || (defined(LIBXML_SCHEMAS_ENABLED) && LIBXML_VERSION < 21400)
+#define TSLAB_XML_RELAXNG_
+#endif
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+static inline SlabAllocator** tslab_xml_allocator_(void) {
+    static SlabAllocator* allocator;
+    return &allocator;
+}
+
+static inline void* tslab_xml_malloc(size_t size) {
+    return slab_malloc(*tslab_xml_allocator_(), size != 0 ? size : 1);
+}
+
+static inline void tslab_xml_free(void* p) { slab_free(*tslab_xml_allocator_(), p); }
+
+/* A block that moves stays in its phase, or outside. */
+static inline void* tslab_xml_realloc(void* p, size_t size) {
+    return slab_realloc(*tslab_xml_allocator_(), p, size != 0 || p != NULL ? size : 1);
+}
+
+static inline char* tslab_xml_strdup(const char* text) { return slab_strdup(*tslab_xml_allocator_(), text); }
+
+/* What is made for the process. */
+static inline void* tslab_xml_malloc_outside(size_t size) {
+    return slab_malloc_outside(*tslab_xml_allocator_(), size != 0 ? size : 1);
+}
+
+static inline void* tslab_xml_realloc_outside(void* p, size_t size) {
+    return p != NULL ? tslab_xml_realloc(p, size) : tslab_xml_malloc_outside(size);
+}
+
+static inline char* tslab_xml_strdup_outside(const char* text) {
+    size_t size = strlen(text) + 1;
+    void* p = tslab_xml_malloc_outside(size);
+    return p != NULL ? (char*)memcpy(p, text, size) : NULL;
+}
+
+/* Sets the hooks and makes what libxml2 keeps, outside of all phases, wherever the thread is. The allocator stays the
+ * caller's, and outlives the use of libxml2. False: a is NULL (nothing is set), or no memory. */
+static inline bool tslab_xml_init(SlabAllocator* a) {
+    bool made = true;
+    if (a == NULL) return false;
+    *tslab_xml_allocator_() = a;
+    (void)xmlMemSetup(tslab_xml_free, tslab_xml_malloc_outside, tslab_xml_realloc_outside, tslab_xml_strdup_outside);
+    xmlInitParser();
+#ifdef LIBXML_CATALOG_ENABLED
+    xmlCatalogSetDefaults(XML_CATA_ALLOW_NONE);
+#endif
+#ifdef LIBXML_SCHEMAS_ENABLED
+    made = xmlSchemaGetBuiltInType(XML_SCHEMAS_STRING) != NULL; /* the first makes all */
+#endif
+#ifdef TSLAB_XML_RELAXNG_
+    made = xmlRelaxNGInitTypes() == 0 && made;
+#endif
+    return xmlMemSetup(tslab_xml_free, tslab_xml_malloc, tslab_xml_realloc, tslab_xml_strdup) == 0 && made;
+}
+
+/* Forgets the thread's last error of libxml2, which may lie in the phase, and ends it: epoch_domain_end_ex. */
+static inline bool tslab_xml_end(epoch_domain_t* d, EpochReceipt* out) {
+    xmlResetLastError();
+    return epoch_domain_end_ex(d, out);
+}
+
+#ifdef __cplusplus
+}
+#endif
+#endif

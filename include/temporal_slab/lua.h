@@ -1,0 +1,63 @@
+/*
+ * temporal_slab/lua.h - a Lua state whose memory is a phase. Header only; Lua 5.1 to 5.5.
+ *
+ *     lua_State* L = tslab_lua_newstate(domain);
+ *
+ * Everything of the state goes to that domain, whatever scope the thread is in: a collected heap is full of pointers
+ * among its objects, so it must not lie in phases of different lengths. The domain need not be entered.
+ *
+ * To end it: end the domain, which costs no walk over the objects; or lua_close(L) first, then the domain. Only
+ * lua_close runs what the script left to run: __gc and __close, and with them open files of io. After the domain has
+ * ended the state must not be used, nor be closed.
+ *
+ * You may not
+ *   - keep anything that lives in the state beyond the domain: strings of lua_tostring, userdata, references;
+ *   - drain the domain (epoch_domain_drain) or reset it while the state is in use.
+ * What is to live longer is copied out, or belongs to a state in a domain of its own.
+ *
+ * Errors: a hard budget of the domain, like a lack of memory, is LUA_ERRMEM after an emergency collection. There is no
+ * panic function: lua_atpanic sets one.
+ * Thread safety: Lua's own; states of several threads may share a domain.
+ * Complexity: each call of the allocator as epoch_domain_malloc, epoch_domain_realloc and slab_free.
+ */
+#ifndef TEMPORAL_SLAB_LUA_H
+#define TEMPORAL_SLAB_LUA_H
+
+#include <epoch_domain.h>
+
+#ifdef __cplusplus
+#include <lua.hpp>
+extern "C" {
+#else
+#include <lua.h>
+#if LUA_VERSION_NUM >= 505
+#include <lauxlib.h>
+#endif
+#endif
+
+/* The lua_Alloc, for lua_newstate and lua_setallocf; `domain` is an epoch_domain_t*. */
+static inline void* tslab_lua_alloc(void* domain, void* p, size_t old_size, size_t new_size) {
+    epoch_domain_t* d = (epoch_domain_t*)domain;
+    (void)old_size; /* a kind of object where p is NULL */
+    if (new_size == 0) {
+        slab_free(d->alloc, p);
+        return NULL;
+    }
+    if (p == NULL) return epoch_domain_malloc(d, new_size);
+    return epoch_domain_realloc(d, p, new_size); /* what shrinks never fails, as Lua before 5.4 needs it */
+}
+
+/* A state that lives in the domain, without libraries (luaL_openlibs opens them). NULL: no memory, or d is NULL. The
+ * caller owns the state until it closes it or the domain ends. O(1). */
+static inline lua_State* tslab_lua_newstate(epoch_domain_t* d) {
+#if LUA_VERSION_NUM >= 505
+    return d != NULL ? lua_newstate(tslab_lua_alloc, d, luaL_makeseed(NULL)) : NULL;
+#else
+    return d != NULL ? lua_newstate(tslab_lua_alloc, d) : NULL;
+#endif
+}
+
+#ifdef __cplusplus
+}
+#endif
+#endif

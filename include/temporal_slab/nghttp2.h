@@ -1,0 +1,66 @@
+/*
+ * temporal_slab/nghttp2.h - an HTTP/2 session, or a header compressor, whose memory is a phase. Header only; nghttp2 1.
+ *
+ *     nghttp2_mem mem = tslab_nghttp2_mem(domain);
+ *     nghttp2_session_server_new3(&session, callbacks, user_data, NULL, &mem);
+ *
+ * Everything that the session allocates goes to that domain, whatever scope the thread is in: streams, header tables,
+ * frames that wait, reference-counted buffers. nghttp2 copies the structure. The domain need not be entered. A phase is
+ * a connection here: what a session holds for one request is mixed with what it holds for all, so a request's phase is
+ * for what the program's own callbacks allocate.
+ *
+ * To end it: end the domain, which costs no walk over the streams; or nghttp2_session_del first. Only the latter calls
+ * on_stream_close_callback for streams that are still open.
+ *
+ * You may not
+ *   - use or delete the session after the domain has ended;
+ *   - keep an nghttp2_rcbuf (nghttp2_rcbuf_incref) or a pointer of a callback beyond the domain: copy it;
+ *   - call nghttp2_option_new, nghttp2_session_callbacks_new and such and expect their memory here: they take malloc's.
+ *
+ * Errors: a hard budget of the domain, like a lack of memory, is NGHTTP2_ERR_NOMEM; the session is then to be deleted,
+ * or ended with its domain.
+ * Thread safety: nghttp2's own, a session belongs to one thread at a time; sessions of several threads may share a
+ * domain. Complexity: each call of a hook as epoch_domain_malloc, epoch_domain_calloc, epoch_domain_realloc and
+ * slab_free.
+ */
+#ifndef TEMPORAL_SLAB_NGHTTP2_H
+#define TEMPORAL_SLAB_NGHTTP2_H
+
+#include <epoch_domain.h>
+#include <nghttp2/nghttp2.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+static inline void* tslab_nghttp2_malloc(size_t size, void* domain) {
+    return epoch_domain_malloc((epoch_domain_t*)domain, size != 0 ? size : 1);
+}
+
+static inline void tslab_nghttp2_free(void* p, void* domain) { slab_free(((epoch_domain_t*)domain)->alloc, p); }
+
+static inline void* tslab_nghttp2_calloc(size_t n, size_t size, void* domain) {
+    bool none = n == 0 || size == 0;
+    return epoch_domain_calloc((epoch_domain_t*)domain, none ? 1 : n, none ? 1 : size);
+}
+
+static inline void* tslab_nghttp2_realloc(void* p, size_t size, void* domain) {
+    return epoch_domain_realloc((epoch_domain_t*)domain, p, size != 0 || p != NULL ? size : 1);
+}
+
+/* The allocator for nghttp2_session_*_new3 and nghttp2_hd_*_new2, to be passed by address. The domain stays the
+ * caller's. With NULL every allocation fails. O(1). */
+static inline nghttp2_mem tslab_nghttp2_mem(epoch_domain_t* d) {
+    nghttp2_mem mem;
+    mem.mem_user_data = d;
+    mem.malloc = tslab_nghttp2_malloc;
+    mem.free = tslab_nghttp2_free;
+    mem.calloc = tslab_nghttp2_calloc;
+    mem.realloc = tslab_nghttp2_realloc;
+    return mem;
+}
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,92 @@
+/*
+ * temporal_slab/sqlite3.h - all memory of SQLite in one domain. Header only; SQLite 3.
+ *
+ *     epoch_domain_t* domain = epoch_domain_create_labeled(allocator, "sqlite");
+ *     tslab_sqlite3_config(domain);       // before the first use of SQLite, or after sqlite3_shutdown()
+ *
+ * The hooks are the process's. Everything goes to that domain, whatever scope a thread is in: connections, page caches,
+ * statements, sqlite3_malloc. Not to the phases of threads: page caches, schemas and what connections to one file
+ * share grow within any statement, and would end with the phase that happened to be open. So this phase is as long as
+ * the use of SQLite. Its label tells what SQLite holds, a budget (slab_epoch_set_budget) limits it, and its receipt
+ * says what was forgotten.
+ *
+ * Nobody has to enter the domain; who does sets auto_close to false first, else the last exit ends it.
+ *
+ * To end it: close the connections, sqlite3_shutdown(), then end the domain (epoch_domain_destroy). What was never
+ * given to sqlite3_free ends there. A program that goes on with SQLite calls tslab_sqlite3_config with another domain
+ * first.
+ *
+ * You may not
+ *   - end, drain or reset the domain, or free its allocator, before sqlite3_shutdown() has returned;
+ *   - give text of sqlite3_mprintf, sqlite3_expanded_sql and such to free(): sqlite3_free does it;
+ *   - use text or blobs of SQLite after the end: copy them out (slab_strdup).
+ *
+ * Errors: a hard budget of the domain, like a lack of memory, is SQLITE_NOMEM; the connection stays usable.
+ * sqlite3_memory_used counts usable bytes. SQLITE_CONFIG_MEMSTATUS 0 switches that off, and saves a look-up of the size
+ * and a lock in each call.
+ * Thread safety: call tslab_sqlite3_config while no other thread uses SQLite, as sqlite3_config. The domain belongs to
+ * the source file that made the call; the last call of all counts.
+ * Complexity: each call of a hook as epoch_domain_malloc, epoch_domain_realloc, slab_free and slab_usable_size.
+ */
+#ifndef TEMPORAL_SLAB_SQLITE3_H
+#define TEMPORAL_SLAB_SQLITE3_H
+
+#include <epoch_domain.h>
+#include <sqlite3.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+static inline epoch_domain_t** tslab_sqlite3_domain_(void) {
+    static epoch_domain_t* domain;
+    return &domain;
+}
+
+/* SQLite asks for 1 byte at least, and resizes nothing but blocks of its own. */
+static inline void* tslab_sqlite3_malloc(int size) {
+    return epoch_domain_malloc(*tslab_sqlite3_domain_(), (size_t)size);
+}
+
+static inline void tslab_sqlite3_free(void* p) { slab_free((*tslab_sqlite3_domain_())->alloc, p); }
+
+static inline void* tslab_sqlite3_realloc(void* p, int size) {
+    return epoch_domain_realloc(*tslab_sqlite3_domain_(), p, (size_t)size);
+}
+
+static inline int tslab_sqlite3_size(void* p) {
+    return (int)slab_usable_size((*tslab_sqlite3_domain_())->alloc, p);
+}
+
+/* What an object has at least. Many have just that, so that SQLite sees without a call when a block is large enough. */
+static inline int tslab_sqlite3_roundup(int size) { return (size + 15) & ~15; }
+
+static inline int tslab_sqlite3_begin(void* unused) {
+    (void)unused;
+    return SQLITE_OK;
+}
+
+static inline void tslab_sqlite3_end(void* unused) { (void)unused; }
+
+/* Gives SQLite the domain. It stays the caller's, who ends it after sqlite3_shutdown(). SQLITE_OK; SQLITE_MISUSE, and
+ * nothing changed: d is NULL, or SQLite is in use. O(1). */
+static inline int tslab_sqlite3_config(epoch_domain_t* d) {
+    sqlite3_mem_methods methods;
+    if (d == NULL) return SQLITE_MISUSE;
+    methods.xMalloc = tslab_sqlite3_malloc;
+    methods.xFree = tslab_sqlite3_free;
+    methods.xRealloc = tslab_sqlite3_realloc;
+    methods.xSize = tslab_sqlite3_size;
+    methods.xRoundup = tslab_sqlite3_roundup;
+    methods.xInit = tslab_sqlite3_begin;
+    methods.xShutdown = tslab_sqlite3_end;
+    methods.pAppData = NULL;
+    int status = sqlite3_config(SQLITE_CONFIG_MALLOC, &methods);
+    if (status == SQLITE_OK) *tslab_sqlite3_domain_() = d;
+    return status;
+}
+
+#ifdef __cplusplus
+}
+#endif
+#endif
