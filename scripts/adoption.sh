@@ -1,0 +1,170 @@
+#!/bin/bash
+# Two programs of Debian's sources before and after their patches to phases (adoption/): fetches, verifies, builds, runs
+# the programs' own tests on either, checks that nothing is used after its phase, measures, writes docs/results/adoption.md.
+# Usage: adoption.sh [--checks] [REPETITIONS]     --checks: measure nothing, write no page; default: 5 repetitions
+#
+# Sources come from the Debian mirror that apt is configured with. Where there is none, put the archives named below
+# into build/adoption/archives. Needs cmake, a C compiler with AddressSanitizer, make, perl, python3; valgrind for counts
+# of instructions. Nothing outside of build/adoption changes but the page. Loopback only. Some ten minutes.
+set -u
+cd "$(dirname "$0")/.." || exit 1
+source_dir=$PWD build=$PWD/build/adoption
+cc=${CC:-cc} measure=yes reps=5
+for word in "$@"; do
+    case $word in
+    --checks) measure=no ;;
+    [1-9] | [1-9][0-9]) reps=$word ;;
+    *)
+        echo "usage: adoption.sh [--checks] [REPETITIONS, 1 to 99]" >&2
+        exit 2
+        ;;
+    esac
+done
+mkdir -p "$build/archives" "$build/log" || exit 1
+: >"$build/checks"
+
+say() { echo "adoption: $*"; }
+die() {
+    echo "adoption: $*" >&2
+    exit 1
+}
+# What is true, for the page.
+checked() {
+    say "$*"
+    echo "$*" >>"$build/checks"
+}
+
+# fetch PATH-IN-POOL SHA256: the archive, in archives/.
+fetch() {
+    local file=$build/archives/${1##*/} from
+    if [ ! -f "$file" ]; then
+        for from in $(apt-get indextargets --format '$(REPO_URI)' 2>/dev/null | sort -u); do
+            /usr/lib/apt/apt-helper download-file "$from$1" "$file" "SHA256:$2" >>"$build/log/fetch" 2>&1 && break
+            rm -f "$file"
+        done
+    fi
+    [ -f "$file" ] || die "cannot fetch ${1##*/}; put it into ${file%/*}"
+    echo "$2  $file" | sha256sum --check --quiet || die "${1##*/} is not what it was: its SHA-256 differs"
+}
+
+# changed_lines NAME: how many its patch adds and removes.
+changed_lines() { grep -E '^[+-]' "adoption/$1.patch" | grep -vcE '^(\+\+\+|---) '; }
+
+unpack() { # SIDE ARCHIVE [PATCH]
+    mkdir -p "$build/$1" && tar -x -f "$build/archives/$2" -C "$build/$1" || die "cannot unpack $2"
+    [ -z "${3:-}" ] || patch -s -p1 -d "$build/$1/$4" <"adoption/$3.patch" || die "adoption/$3.patch does not apply"
+}
+
+# ---- building: build_NAME SIDE OPTIMISATION [LIBRARY] ---------------------------------------
+
+# As its Makefile does, which needs autoconf: the functions of libm, the builtins as a string.
+build_jq() {
+    (
+        cd "$build/$1/jq-jq-1.6" || exit 1
+        defines="-D_GNU_SOURCE -DIEEE_8087=1"
+        for have in ISATTY MEMMEM MKSTEMP STRPTIME STRFTIME TIMEGM GMTIME_R GMTIME LOCALTIME_R LOCALTIME GETTIMEOFDAY \
+            TM_TM_GMT_OFF __THREAD ALLOCA_H $(sed -n 's/^#if.*HAVE_\([A-Z0-9_]*\).*$/\1/p' src/libm.h | grep -vx POW10 | sort -u); do
+            defines="$defines -DHAVE_$have=1"
+        done
+        sed -e 's/\\/\\\\/g' -e 's/"/\\"/g' -e 's/^/"/' -e 's/$/\\n"/' src/builtin.jq >src/builtin.inc
+        echo '#define JQ_VERSION "1.6"' >src/version.h
+        # shellcheck disable=SC2086,SC2046
+        "$cc" $2 -w -std=gnu99 $defines -I. -Isrc -I"$source_dir/include" -o jq \
+            $(find src -name '*.c' ! -name inject_errors.c | sort) ${3:-} -pthread -lm
+    ) >"$build/log/jq.$1" 2>&1 || die "jq ($1) does not build: see $build/log/jq.$1"
+}
+
+build_tinyproxy() {
+    (
+        cd "$build/$1/tinyproxy-1.11.1" &&
+            ./configure --disable-manpage_support CC="$cc" CFLAGS="$2" CPPFLAGS="-I$source_dir/include" LIBS="${3:-}" &&
+            make -j 2
+    ) >"$build/log/tinyproxy.$1" 2>&1 </dev/null || die "tinyproxy ($1) does not build: see $build/log/tinyproxy.$1"
+}
+
+# ---- their own tests ------------------------------------------------------------------------
+
+# All that need neither ruby (the manual's) nor the headers of oniguruma (onigtest).
+test_jq() { # SIDE
+    local test
+    for test in jqtest shtest utf8test base64test optionaltest; do
+        NO_VALGRIND=1 sh "$build/$1/jq-jq-1.6/tests/$test" >"$build/log/jq.$1.$test" 2>&1 </dev/null ||
+            die "jq ($1) fails its $test: see $build/log/jq.$1.$test"
+    done
+    checked "jq, $2: its tests pass (jqtest, shtest, utf8test, base64test, optionaltest): $(tail -n 1 "$build/log/jq.$1.jqtest")"
+}
+
+test_tinyproxy() { # SIDE
+    sh "$build/$1/tinyproxy-1.11.1/tests/scripts/run_tests.sh" >"$build/log/tinyproxy.$1.tests" 2>&1 </dev/null ||
+        die "tinyproxy ($1) fails its tests: see $build/log/tinyproxy.$1.tests"
+    checked "tinyproxy, $2: its tests pass (run_tests.sh): $(grep -cE '\.\.\. ?ok' "$build/log/tinyproxy.$1.tests") steps ok, $(grep errors "$build/log/tinyproxy.$1.tests")"
+}
+
+# ---- the work -------------------------------------------------------------------------------
+
+fetch pool/main/j/jq/jq_1.6.orig.tar.gz 3ba940b97571c866923f0409678033d33b5a98758dfc174fad8397ed908bc4d9
+fetch pool/main/t/tinyproxy/tinyproxy_1.11.1.orig.tar.xz d66388448215d0aeb90d0afdd58ed00386fb81abc23ebac9d80e194fceb40f7c
+for name in jq tinyproxy; do
+    lines=$(changed_lines $name)
+    [ "$lines" -lt 30 ] || die "adoption/$name.patch changes $lines lines: under 30 is the rule"
+    checked "adoption/$name.patch adds and removes $lines lines"
+done
+
+say "building the library and the programs"
+rm -rf "$build/before" "$build/after" "$build/checked" "$build/sanitized"
+{ cmake -S . -B "$build/library" -DCMAKE_BUILD_TYPE=Release &&
+    cmake --build "$build/library" --target temporal_slab_static -j 2; } >"$build/log/library" 2>&1 ||
+    die "the library does not build: see $build/log/library"
+asan="-O1 -g -fsanitize=address -fno-omit-frame-pointer"
+# shellcheck disable=SC2086
+"$cc" -std=gnu11 -Wall -Wextra $asan -Iinclude -c -o "$build/checked.o" adoption/checked.c || die "adoption/checked.c does not compile"
+"$cc" -std=gnu11 -Wall -Wextra -O2 -pthread -o "$build/load" adoption/load.c || die "adoption/load.c does not compile"
+library=$build/library/libtemporal_slab.a
+for side in before after checked sanitized; do
+    patches=yes with="" flags="-O2 -g"
+    case $side in
+    before) patches="" ;;
+    after) with=$library ;;
+    checked) with=$build/checked.o flags=$asan ;;
+    sanitized) patches="" flags=$asan ;; # as it came, to see what is its own
+    esac
+    unpack $side jq_1.6.orig.tar.gz "${patches:+jq}" jq-jq-1.6
+    unpack $side tinyproxy_1.11.1.orig.tar.xz "${patches:+tinyproxy}" tinyproxy-1.11.1
+    build_jq $side "$flags" "$with"
+    build_tinyproxy $side "$flags" "$with"
+done
+
+say "running their tests"
+export PYTHONDONTWRITEBYTECODE=1 ASAN_OPTIONS=detect_leaks=0 # leaks: what a program leaves to its exit is no matter here
+for name in jq tinyproxy; do
+    "test_$name" before "as it came"
+    # What the library refuses, a late or a doubled free, ends the program.
+    TSLAB_OPTIONS=misuse_fatal=1 "test_$name" after "with phases, where each refused free aborts"
+    "test_$name" checked "with phases on malloc under AddressSanitizer, where an end frees (adoption/checked.c)"
+done
+
+said=$(python3 adoption/check.py same "$build/before/jq-jq-1.6/jq" "$build/checked/jq-jq-1.6/jq" "$build/before/jq-jq-1.6/tests") ||
+    die "jq: $said"
+checked "jq: $said, the latter under AddressSanitizer: the inputs of its tests thrice each, all ways of reading, files, errors, halts"
+said=$(TSLAB_OPTIONS=misuse_fatal=1 python3 adoption/check.py same "$build/before/jq-jq-1.6/jq" "$build/after/jq-jq-1.6/jq" \
+    "$build/before/jq-jq-1.6/tests") || die "jq: $said"
+checked "jq: $said, the latter with the library"
+
+ask_proxy() { # SIDE WHAT-IT-IS
+    said=$(TSLAB_OPTIONS=misuse_fatal=1 python3 adoption/check.py header "$build/$1/tinyproxy-1.11.1/src/tinyproxy" "$build/load") ||
+        die "tinyproxy ($1): $said"
+    [ "$said" = clean ] || [ "$1" = sanitized ] || die "tinyproxy ($1): $said"
+    checked "tinyproxy, $2, 500 requests and one whose Connection header names itself: $said"
+}
+ask_proxy sanitized "as it came, under AddressSanitizer"
+ask_proxy checked "with phases on malloc under AddressSanitizer"
+ask_proxy after "with phases, where each refused free aborts"
+said=$(printf '1 2 3' | "$build/sanitized/jq-jq-1.6/jq" 'if . == 1 then "x"|halt_error else . end' 2>&1 | sed -n 's/.*ERROR: AddressSanitizer: \([a-z-]*\).*/\1/p')
+checked "jq, as it came, a document after one that has halted: AddressSanitizer says ${said:-clean}"
+said=$(printf '1 2 3' | "$build/checked/jq-jq-1.6/jq" 'if . == 1 then "x"|halt_error else . end' 2>&1 | sed -n 's/.*ERROR: AddressSanitizer: \([a-z-]*\).*/\1/p')
+[ -z "$said" ] || die "jq with phases, a document after one that has halted: $said"
+checked "jq, with phases, a document after one that has halted: AddressSanitizer says clean"
+
+[ $measure = yes ] || exit 0
+say "measuring, $reps repetitions"
+python3 adoption/measure.py "$build" "$reps" docs/results/adoption.md "scripts/adoption.sh $reps"
