@@ -272,7 +272,7 @@ void* tsi_alloc_more(TsiBinding* b, TsiHeap* h, size_t size, unsigned cls) {
 static bool budgets_told(TsiBinding* b, TsiOutcome o, const TsiBudgetEvents* e, unsigned* tried) {
     TsiArena* a = b->arena;
     unsigned hard = o == TSI_OVER ? e->hard & ~*tried : 0;
-    if ((hard & TSI_BUDGET_SPACE) != 0) tsi_trim_all(a, b);
+    if ((hard & TSI_BUDGET_SPACE) != 0) tsi_trim_for_room(a, b);
     else if (hard != 0) tsi_trim_inc(a, b, tsi_inc(&a->phases, tsi_ref_index(e->ref)));
     tsi_budget_tell(a, e, hard);
     *tried |= hard;

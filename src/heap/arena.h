@@ -285,6 +285,7 @@ struct TsiArena {
     _Atomic uint64_t refused[TSI_REFUSED_COUNT]; /* by threads without a binding */
     _Atomic uint64_t retired_slabs, barriers;
     _Atomic uint64_t overflowed[TSI_CLASSES];
+    _Atomic uint32_t room_looks; /* how often max_bytes was in the way, see tsi_trim_for_room */
     _Atomic bool has_displaced;
     _Atomic uint32_t most_phases; /* open at once since they have become a quarter of that, see records.c */
     _Atomic bool phases_fall;     /* from many */

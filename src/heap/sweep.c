@@ -362,11 +362,30 @@ void tsi_trim(TsiArena* a, TsiBinding* b, TsiBinding* only) {
 
 void tsi_heap_scavenge(TsiBinding* b, TsiHeap* h) { trim_inc(b->arena, b, tsi_heap_inc(b->arena, h), b, false); }
 
-void tsi_trim_all(TsiArena* a, TsiBinding* b) {
-    tsi_trim(a, b, NULL);
+/* What threads keep, and the stock. */
+static void give_kept(TsiArena* a) {
     for (uint32_t n = 0; n < tsi_table_used(&a->bindings); n++) {
         TsiBinding* other = tsi_table_at(&a->bindings, n);
         if (tsi_load_acquire(&other->in_use)) (void)tsi_warm_flush(other); /* pairs with binding_make */
     }
     (void)tsi_stock_give_back(&a->space, UINT64_MAX);
+}
+
+void tsi_trim_all(TsiArena* a, TsiBinding* b) {
+    tsi_trim(a, b, NULL);
+    give_kept(a);
+}
+
+void tsi_trim_for_room(TsiArena* a, TsiBinding* b) {
+    tsi_sweep_displaced(a, b);
+    uint32_t look = tsi_add_relaxed(&a->room_looks, 1) + 1;
+    for (uint32_t n = 0; n < tsi_table_used(&a->heaps); n++) {
+        TsiRef ref = tsi_load_relaxed(&tsi_heap(a, n)->ref);
+        if (ref == 0) continue;
+        TsiInc* i = tsi_inc(&a->phases, tsi_ref_index(ref));
+        if (tsi_load_relaxed(&i->room_look) == look) continue; /* it has several heaps */
+        tsi_store_relaxed(&i->room_look, look);
+        trim_inc(a, b, i, NULL, true);
+    }
+    give_kept(a);
 }

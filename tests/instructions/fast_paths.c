@@ -108,6 +108,21 @@ static void grow(unsigned n) {
     }
 }
 
+/* Of max_bytes, while ten thousand phases drain. */
+enum { REFUSED_BYTES = 1 << 20, DRAINING = 10000 };
+static void fill(unsigned n) {
+    (void)n;
+    for (unsigned i = 0; i < DRAINING; i++) {
+        epoch_domain_t* d = epoch_domain_create_labeled(a, label);
+        if (epoch_domain_malloc(d, SIZE) == NULL || !epoch_domain_drain(d, NULL)) exit(1);
+    }
+    while (slab_malloc(a, REFUSED_BYTES) != NULL) {}
+}
+static void refused(unsigned n) {
+    for (unsigned i = 0; i < n; i++)
+        if (slab_malloc(a, REFUSED_BYTES) != NULL) exit(1);
+}
+
 static unsigned count;
 static void* remote(void* arg) {
     (void)arg;
@@ -142,6 +157,7 @@ static const struct {
     {"grow", grow, grow},
     {"phase", phase, phase},
     {"phase_freed", phase_freed, phase_freed},
+    {"refused", fill, refused},
 };
 
 int main(int argc, char** argv) {
@@ -154,6 +170,7 @@ int main(int argc, char** argv) {
         if (strcmp(argv[i], "segment") == 0) o.segment = 1;
     }
     if (sampled) o.sampling_period = 1024;
+    if (argc > 1 && strcmp(argv[1], "refused") == 0) o.max_bytes = 256u << 20;
     for (size_t i = 0; argc > 2 && i < sizeof paths / sizeof *paths; i++) {
         if (strcmp(argv[1], paths[i].name) != 0 || count == 0 || count > COUNT_MAX) continue;
         pthread_t t;
