@@ -53,7 +53,8 @@ static bool arena_open(TsiArena* a, const SlabOptions* o, uint64_t bytes) {
     return tsi_table_init(&a->heaps, sizeof(TsiHeap), records(bytes, TSI_HEAPS_MAX, 16384)) &&
            tsi_table_take(&a->heaps, &nobody, 0) &&
            (o->shared ? tsi_table_init(&a->lanes, sizeof(TsiLanes), records(bytes, TSI_INC_MAX, 8192))
-                      : tsi_table_init(&a->rooms, (sizeof(TsiRoom) + 63) & ~(size_t)63, records(bytes, TSI_ROOMS_MAX, 2048))) &&
+                      : tsi_table_init(&a->rooms, (sizeof(TsiRoom) + 63) & ~(size_t)63,
+                                       records(bytes, TSI_ROOMS_MAX, 2048))) &&
            tsi_domain_table_init(&a->domains, records(bytes, TSI_INC_MAX, 8192)) &&
            tsi_bindings_init(&a->bindings, records(bytes, TSI_BINDINGS_MAX, 256));
 }

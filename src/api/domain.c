@@ -41,7 +41,8 @@ TSI_INLINE bool open_own(TsiArena* a, TsiBinding* b, TsiDomain* d) {
     EpochId id = tsi_domain_id(&a->phases, index);
     tsi_inc_open(&a->phases, index, era, id, d->label_at, d->label);
     tsi_store_relaxed(&tsi_inc(&a->phases, index)->domain, d->index + 1);
-    if (TSI_UNLIKELY(d->label_at == TSI_LABEL_OTHER)) tsi_add_relaxed(&tsi_label(&a->phases.labels, TSI_LABEL_OTHER)->swallowed, 1);
+    if (TSI_UNLIKELY(d->label_at == TSI_LABEL_OTHER))
+        tsi_add_relaxed(&tsi_label(&a->phases.labels, TSI_LABEL_OTHER)->swallowed, 1);
     d->pub.epoch_id = id;
     d->pub.epoch_era = era;
     tsi_store_release(&d->ref, tsi_ref(era, index)); /* pairs with the acquire loads of ref */
@@ -60,10 +61,12 @@ void tsi_domain_note_ended_locked(TsiDomain* d, EpochId id, uint64_t era) {
 
 /* False when the domain was destroyed meanwhile, and perhaps made again. */
 static bool ended_here_locked(TsiDomain* d, TsiRef ref) {
-    return tsi_domain_is_alive(d) && (d->own ? d->has_receipt && d->receipt.epoch_era == tsi_ref_era(ref) : d->pub.epoch_era == tsi_ref_era(ref));
+    return tsi_domain_is_alive(d) &&
+           (d->own ? d->has_receipt && d->receipt.epoch_era == tsi_ref_era(ref) : d->pub.epoch_era == tsi_ref_era(ref));
 }
 
-static void note_receipt(TsiDomain* d, TsiRef ref, bool empty, const char label[TSI_LABEL_BYTES], const EpochReceipt* r) {
+static void note_receipt(TsiDomain* d, TsiRef ref, bool empty, const char label[TSI_LABEL_BYTES],
+                         const EpochReceipt* r) {
     tsi_lock_take(&d->lock);
     if (ended_here_locked(d, ref)) {
         if (empty) memcpy(d->receipt.label, label, TSI_LABEL_BYTES);
@@ -78,7 +81,8 @@ void tsi_domain_end_ref(TsiArena* a, TsiDomain* d, TsiRef ref, EpochCloseMode mo
     EpochReceipt r;
     TsiBinding* b = tsi_binding_get(a, false);
     bool told = label != NULL, renamed = false, alone = false;
-    uint32_t heaps = own ? tsi_load_relaxed(&tsi_inc(&a->phases, tsi_ref_index(ref))->heap_count) : UINT32_MAX; /* a hint: both look again */
+    /* A hint: both look again. */
+    uint32_t heaps = own ? tsi_load_relaxed(&tsi_inc(&a->phases, tsi_ref_index(ref))->heap_count) : UINT32_MAX;
     bool empty = heaps == 0 && tsi_inc_end_empty(a, b, ref, told ? label : d->label, &renamed);
     if (empty && !renamed) return;
     if (heaps == 1 && b != NULL && mode == EPOCH_RELEASE) alone = tsi_inc_end_alone(b, ref, told ? &r : NULL);
@@ -128,7 +132,8 @@ TSI_INLINE TsiDomain* make(SlabAllocator* s, const char* label, TsiBinding** b) 
     TsiArena* a = tsi_arena(s);
     uint32_t index;
     *b = a != NULL ? tsi_binding_get(a, true) : NULL;
-    if (TSI_UNLIKELY(*b == NULL || !tsi_record_take(&a->domains, (*b)->domain_cache, &(*b)->domain_count, &index))) return make_failed(a, *b);
+    if (TSI_UNLIKELY(*b == NULL || !tsi_record_take(&a->domains, (*b)->domain_cache, &(*b)->domain_count, &index)))
+        return make_failed(a, *b);
     TsiDomain* d = (TsiDomain*)(void*)(a->domains.base + (size_t)index * TSI_DOMAIN_STRIDE);
     d->index = index;
     d->pub.alloc = s;
@@ -216,7 +221,8 @@ TSI_INLINE void destroy(TsiDomain* d) {
     tsi_store_relaxed(&d->left, TSI_DOMAIN_GOING); /* a cleanup that asks for it again is refused */
     TsiRef ref = tsi_load_acquire(&d->ref); /* pairs with tsi_domain_open_own */
     TsiBinding* b = tsi_binding_get(a, false);
-    if (d->own && ref != 0 && b != NULL && !tsi_closes_are_watched() && tsi_ready_end(b, ref, NULL)) tsi_segment_tick(a);
+    if (d->own && ref != 0 && b != NULL && !tsi_closes_are_watched() && tsi_ready_end(b, ref, NULL))
+        tsi_segment_tick(a);
     else end_with_domain(a, d, ref);
     discard(a, b, d);
 }
@@ -243,7 +249,8 @@ bool tsi_domain_found_slow(TsiDomain* d) {
     return left == 0;
 }
 
-/* `left` is the number under which it was left. Who finds the domain makes it 0; who would give it up needs the number. */
+/* `left` is the number under which the domain was left. Who finds the domain makes it 0; who would give it up needs
+ * the number. */
 void tsi_domain_leave_behind(TsiDomain* d) {
     TsiArena* a = d->arena;
     tsi_lock_take(&tsi_registry_lock);
@@ -281,7 +288,8 @@ bool epoch_domain_force_close(epoch_domain_t* p) {
     memcpy(label, d->label, sizeof label);
     TsiRef ref = tsi_load_relaxed(&d->ref);
     bool inside = tsi_domain_refs(d) != 0;
-    bool stale = ref == 0 || tsi_load_relaxed(&d->left) == TSI_DOMAIN_GOING || (!d->own && tsi_phases_resolve(&a->phases, p->epoch_id) != ref);
+    bool stale = ref == 0 || tsi_load_relaxed(&d->left) == TSI_DOMAIN_GOING ||
+                 (!d->own && tsi_phases_resolve(&a->phases, p->epoch_id) != ref);
     if (!inside && !stale && d->own) {
         tsi_store_release(&d->ref, 0); /* as in leave, scope.c */
         tsi_domain_note_ended_locked(d, d->pub.epoch_id, d->pub.epoch_era);

@@ -1,11 +1,13 @@
 /*
  * domain_end.c - a domain ends whole, in one call, with a receipt: released or drained.
  *
- * Both decide under the domain's lock that nobody but the caller is inside, and only then leave: a call that is refused has done
- * nothing. From there on the domain is the caller's, as in destroy: entering it meanwhile is the program's race.
+ * Both decide under the domain's lock that nobody but the caller is inside, and only then leave. So a call that is
+ * refused has done nothing. From there on the domain is the caller's, as in destroy: to enter it meanwhile is a race
+ * of the program's own.
  *
- * `ref` stays in the record until it is discarded. A fork child releases what no domain refers to and no close has begun on
- * (child_sweep in fork.c); what is about to be drained must not look like that, or the objects that escape would end there.
+ * `ref` stays in the record until the record is discarded. A fork child releases an incarnation that no domain refers
+ * to and that no close has begun on (child_sweep in fork.c). One that is about to be drained must not look like that,
+ * or the objects that escape would end there.
  */
 #include "api/domain.h"
 
@@ -59,10 +61,12 @@ static bool leave_alone_locked(TsiArena* a, TsiDomain* d, uint32_t mine, EpochCl
 static void end_borrowed(TsiArena* a, TsiDomain* d, EpochCloseMode mode, EpochReceipt* out) {
     bool drains = mode == EPOCH_DRAIN || (d->entered && d->pub.auto_close && !d->drained && tsi_domain_may_drain(a, d));
     if (!drains) (void)tsi_domain_last_receipt(d, out);
-    else (void)tsi_epoch_close(a, tsi_load_relaxed(&d->ref), EPOCH_DRAIN, false, out); /* the ring may have moved on meanwhile: blank */
+    else /* the ring may have moved on meanwhile: blank */
+        (void)tsi_epoch_close(a, tsi_load_relaxed(&d->ref), EPOCH_DRAIN, false, out);
 }
 
-/* RELEASE: the end of what epoch_domain_exit leaves, for a borrowed epoch a drain; the caller is inside. DRAIN: it may be. */
+/* RELEASE: ends what epoch_domain_exit leaves; a borrowed epoch is drained. The caller is inside. DRAIN: the caller
+ * may be inside. */
 static bool end_whole(TsiDomain* d, EpochCloseMode mode, EpochReceipt* out) {
     EpochReceipt unwanted;
     SlabMisuse why = SLAB_MISUSE_DOMAIN_ORDER;

@@ -44,7 +44,8 @@ static TSI_NOINLINE void* first(TsiBinding* b, size_t size, TsiRef ref, bool pre
     return p;
 }
 
-/* The same in the thread's innermost scope, which the next calls go to. NULL when there is none, or anything else to do. */
+/* As first(), in the thread's innermost scope, which the next calls go to. NULL when there is no scope, or when there
+ * is anything else to do. */
 static void* first_in_scope(TsiBinding* b, size_t size) {
     if (b->scope == 0) return NULL;
     TsiRef ref = tsi_load_relaxed(b->thread->scopes[b->scope - 1].ref);
@@ -59,7 +60,8 @@ static TSI_NOINLINE void* missed(TsiBinding* b, size_t size, TsiRef ref, bool pr
     TsiArena* a = b->arena;
     unsigned cls = tsi_size_lut[((size - 1) >> 4) + 1];
     bool no_line = tsi_load_relaxed(&b->busy) == tsi_busy_line(tsi_no_cur[0]);
-    if (h == &tsi_no_heap && no_line && handle == NULL) { /* what busy names is nobody's: nobody waits for it to be left */
+    /* What busy names is nobody's: nobody waits for the thread to leave it. */
+    if (h == &tsi_no_heap && no_line && handle == NULL) {
         tsi_bracket_clear(b);
         void* p = first_in_scope(b, size);
         if (p == NULL) return tsi_alloc_any(a, size, 1, ref, prefer, NULL);
@@ -77,7 +79,8 @@ static TSI_NOINLINE void* missed(TsiBinding* b, size_t size, TsiRef ref, bool pr
     return tsi_alloc_any(a, size, 1, ref, prefer, handle);
 }
 
-static TSI_NOINLINE void* bump_missed(TsiBinding* b, size_t size, TsiRef ref, bool prefer, TsiHeap* h, SlabHandle* handle) {
+static TSI_NOINLINE void* bump_missed(TsiBinding* b, size_t size, TsiRef ref, bool prefer, TsiHeap* h,
+                                      SlabHandle* handle) {
     TsiArena* a = b->arena;
     tsi_bracket_missed(b);
     if (!tsi_heap_is_live(b, h)) tsi_handover(b, h);
@@ -87,7 +90,8 @@ static TSI_NOINLINE void* bump_missed(TsiBinding* b, size_t size, TsiRef ref, bo
 /* The allocator that the thread used last is another: true when this one is at hand now. */
 static bool turn_to(SlabAllocator* s) {
     TsiArena* a = tsi_arena(s);
-    return a != NULL && tsi_load_relaxed(&tsi_tls.record->owner) != s && tsi_binding_find(a, false) != NULL && tsi_load_relaxed(&tsi_tls.record->owner) == s;
+    return a != NULL && tsi_load_relaxed(&tsi_tls.record->owner) != s && tsi_binding_find(a, false) != NULL &&
+           tsi_load_relaxed(&tsi_tls.record->owner) == s;
 }
 
 static TSI_NOINLINE void* alloc_ambient(SlabAllocator* s, size_t size) {
@@ -146,12 +150,14 @@ TSI_INLINE void* alloc_ref(SlabAllocator* s, size_t size, TsiRef ref, bool prefe
     return TSI_LIKELY(f == TSI_FAST_DONE) ? p : tsi_alloc_left(b, h, p);
 }
 
-static void* alloc_near(SlabAllocator* s, size_t size, TsiRef ref, bool prefer) { return alloc_ref(s, size, ref, prefer); }
+static void* alloc_near(SlabAllocator* s, size_t size, TsiRef ref, bool prefer) {
+    return alloc_ref(s, size, ref, prefer);
+}
 
 void* tsi_alloc_ref(SlabAllocator* s, size_t size, TsiRef ref) { return alloc_ref(s, size, ref, false); }
 
-/* What the id names is looked up; the thread's heap there, if it has one, is at hand for the next call. Left by a tail call, so that the
- * profile finds the program's frame. */
+/* Looks up what the id names. The thread's heap there, if it has one, is at hand for the next call. Callers reach it
+ * by a tail call, so that the profile finds the program's frame. */
 static TSI_NOINLINE void* alloc_by_id(SlabAllocator* s, size_t size, EpochId epoch) {
     TsiRef ref = resolve_for_alloc(s, epoch);
     if (ref == 0) return NULL;
@@ -179,7 +185,8 @@ static TSI_NOINLINE void* missed_by_id(TsiBinding* b, size_t size, EpochId epoch
  * an end, takes the heap's word out of LIVE before the id can name another. */
 void* slab_malloc_epoch(SlabAllocator* s, size_t size, EpochId epoch) {
     void* p;
-    if (TSI_UNLIKELY(!tsi_word_is(&tsi_tls.record->owner, s) || size - 1 >= TSI_LUT_MAX)) return alloc_by_id(s, size, epoch);
+    if (TSI_UNLIKELY(!tsi_word_is(&tsi_tls.record->owner, s) || size - 1 >= TSI_LUT_MAX))
+        return alloc_by_id(s, size, epoch);
     TsiBinding* b = tsi_tls.binding;
     TsiHeap* h = b->by_id[epoch % TSI_ID_CACHE];
     if (TSI_UNLIKELY(!tsi_word_is(&h->named, tsi_named(epoch)))) return alloc_by_id(s, size, epoch);
@@ -215,7 +222,8 @@ void* slab_calloc_epoch(SlabAllocator* s, size_t n, size_t size, EpochId epoch) 
 }
 
 static void* aligned(SlabAllocator* s, size_t alignment, size_t size, TsiRef ref) {
-    if (!tsi_is_pow2(alignment) || alignment > TSI_GIB(1)) return refuse_null(tsi_arena(s), SLAB_MISUSE_BAD_SIZE, EINVAL);
+    if (!tsi_is_pow2(alignment) || alignment > TSI_GIB(1))
+        return refuse_null(tsi_arena(s), SLAB_MISUSE_BAD_SIZE, EINVAL);
     return tsi_alloc_any(tsi_arena(s), size, alignment, ref, false, NULL);
 }
 
@@ -377,8 +385,8 @@ static bool live_place(TsiArena* a, const void* p, TsiPlace* at) {
     return tsi_space_locate(&a->space, p, at) == TSI_PLACE_OK && tsi_place_is_live(a, at, &tag);
 }
 
-/* Where a block goes that has grown: among smaller ones with as much room as a class would give it, a large one where it can
- * grow on. */
+/* Where a block goes that has grown. A smaller one goes where it has as much room as a class would give it; a large
+ * one goes where it can grow on. */
 static void* alloc_grown(SlabAllocator* s, TsiArena* a, size_t size, TsiRef ref, bool prefer) {
     TSI_KEEP_FRAME();
     if (size > TSI_BUMP_MAX && size <= TSI_ALONE_MAX) return tsi_alloc_any(a, size, TSI_ALIGN_GROWS, ref, prefer, NULL);
@@ -390,7 +398,8 @@ static void* alloc_grown(SlabAllocator* s, TsiArena* a, size_t size, TsiRef ref,
 static TSI_COLD void* record_gain(TsiBinding* b, TsiPlace* at, void* p, size_t had, TsiCaller from) {
     TsiRef ref;
     b->profile_hit = false;
-    if (tsi_place_ref(b->arena, at, &ref)) tsi_profile_record(b, p, tsi_place_bytes(&b->arena->space, at) - had, ref, from);
+    if (tsi_place_ref(b->arena, at, &ref))
+        tsi_profile_record(b, p, tsi_place_bytes(&b->arena->space, at) - had, ref, from);
     return p;
 }
 
@@ -420,9 +429,11 @@ TSI_NOINLINE void* tsi_resize(SlabAllocator* s, void* p, size_t size, TsiRef ref
     if (prefer) ref = own;
     /* A block that shrinks need not move: only where that succeeds without a refusal. */
     if (size <= usable && (ref == 0 || !tsi_ref_is_active(&a->phases, ref))) return p;
-    void* q = size > usable ? alloc_grown(s, a, size, ref, prefer) : ref != 0 ? alloc_ref(s, size, ref, prefer) : slab_malloc(s, size);
+    void* q = size > usable ? alloc_grown(s, a, size, ref, prefer)
+              : ref != 0    ? alloc_ref(s, size, ref, prefer)
+                            : slab_malloc(s, size);
     if (q == NULL) return size <= usable ? p : NULL;
-    /* They may overlap where another thread ends the phase meanwhile, which this block is in: then its memory is used again. */
+    /* The two may overlap where another thread ends this block's phase meanwhile: then its memory is used again. */
     memmove(q, p, size < usable ? size : usable);
     (void)free_inline(s, p);
     return q;
@@ -451,7 +462,8 @@ void* slab_realloc(SlabAllocator* s, void* p, size_t size) {
     if (TSI_UNLIKELY(s == NULL || tsi_tls.serial != tsi_public(s)->serial)) return tsi_resize(s, p, size, 0);
     TsiBinding* b = tsi_tls.binding;
     TsiHeap* h = b->heap;
-    if (TSI_UNLIKELY(p != tsi_load_relaxed(&h->last) || size - 1 >= TSI_SMALL_MAX || p == NULL)) return resize_any(b, s, p, size);
+    if (TSI_UNLIKELY(p != tsi_load_relaxed(&h->last) || size - 1 >= TSI_SMALL_MAX || p == NULL))
+        return resize_any(b, s, p, size);
     TsiFast f = tsi_bump_grow_last(b, h, p, size);
     if (TSI_LIKELY(f == TSI_FAST_DONE)) return p;
     return f == TSI_FAST_LEFT ? tsi_alloc_left(b, h, p) : resize_missed(b, s, p, size);

@@ -1,18 +1,24 @@
 /*
  * probes.h - static tracepoints (USDT): every one of them, its arguments, and where it fires.
  *
- * A probe is a nop and a note in the file that says where the nop and its arguments are. Nobody attached: the nop is all that
- * runs, for arguments are values that the code has anyway, and it branches for none (clang stores them on the stack
- * first). Those of a phase's end have semaphores: they are reached only while a tool is attached, because the time that the end took
- * is read from a clock for them alone, mostly (heap/close_tell.h). There is none on a fast path. A probe has at most six arguments: not every tool reads more. So the end of a phase
- * tells in four, one after the other on one thread. Arguments are registers, constants or memory that a register points
- * to; a name (a static or thread-local variable) would be more than tools can read.
+ * A probe is a nop, and a note in the file that says where the nop and its arguments are. While no tool is attached
+ * the nop is all that runs: arguments are values that the code has anyway, and no branch is made for them (clang
+ * stores them on the stack first). There is none on a fast path.
  *
- * Addresses: `allocator` is the program's SlabAllocator*, `label` 32 bytes that end with a 0. `class` is the index that
- * the statistics have. Numbers are 4 or 8 bytes. epoch_open, slow_path, purge and refusals of late double frees may fire with a
- * lock held or inside an owner's bracket: what a tool does there, others may wait for.
+ * A probe has at most six arguments, because not every tool reads more. So the end of a phase tells in four probes,
+ * one after the other on one thread. Arguments are registers, constants or memory that a register points to; a name
+ * (a static or thread-local variable) would be more than tools can read.
  *
- * <sys/sdt.h> (Debian package systemtap-sdt-dev) makes them; it needs nothing at run time. Where it is missing, and with
+ * Probes of a phase's end have semaphores: they are reached only while a tool is attached, because the time that the
+ * end took is mostly read from a clock for them alone (heap/close_tell.h).
+ *
+ * Addresses: `allocator` is the program's SlabAllocator*, `label` 32 bytes that end with a 0. `class` is the index
+ * that the statistics have. Numbers are 4 or 8 bytes. epoch_open, slow_path, purge and refusals of late double frees
+ * may fire with a lock held or inside an owner's bracket: what a tool does there, others may wait for.
+ *
+ * <sys/sdt.h> (Debian package systemtap-sdt-dev) makes the probes; it needs nothing at run time. Where it is missing,
+ * and with TSI_NO_USDT (CMake: TSLAB_USDT=OFF), they compile to nothing. tests/probes compares this list with the
+ * notes.
  * TSI_NO_USDT (CMake: TSLAB_USDT=OFF), they compile to nothing. tests/probes compares this list with the notes.
  */
 #ifndef TSI_BASE_PROBES_H
@@ -48,9 +54,10 @@
 /* The ring moved on: the phase that was current, and the one that is now. Follows the epoch_open of that. */
 #define tsi_probe_epoch_advance(allocator, from_id, from_era, from_label, to_id, to_era) \
     TSI_PROBE6(epoch_advance, allocator, from_id, from_era, from_label, to_id, to_era)
-/* A phase was closed, by its id, its era or its domain; once for each call that did. mode: 0 drain, 1 release. ns: what the
- * close took, 0 when the phase held nothing. */
-#define tsi_probe_epoch_close(allocator, id, era, label, mode, ns) TSI_PROBE6(epoch_close, allocator, id, era, label, mode, ns)
+/* A phase was closed, by its id, its era or its domain; once for each call that did. mode: 0 drain, 1 release. ns:
+ * how long the close took, 0 when the phase held nothing. */
+#define tsi_probe_epoch_close(allocator, id, era, label, mode, ns) \
+    TSI_PROBE6(epoch_close, allocator, id, era, label, mode, ns)
 /* After epoch_close, of phases that were ever used: what the receipt says. */
 #define tsi_probe_close_objects(allocator, era, label, freed, released, escaped) \
     TSI_PROBE6(close_objects, allocator, era, label, freed, released, escaped)
@@ -59,12 +66,15 @@
 #define tsi_probe_close_slabs(allocator, era, label, returned, bytes_returned, deferred) \
     TSI_PROBE6(close_slabs, allocator, era, label, returned, bytes_returned, deferred)
 /* Objects outlive their phase: at its first close that drains. */
-#define tsi_probe_escape(allocator, id, era, label, objects, bytes) TSI_PROBE6(escape, allocator, id, era, label, objects, bytes)
+#define tsi_probe_escape(allocator, id, era, label, objects, bytes) \
+    TSI_PROBE6(escape, allocator, id, era, label, objects, bytes)
 /* An allocation that left the fast path. size: of the class, a chunk for large objects. cause: TSI_SLOW_*. */
 #define tsi_probe_slow_path(allocator, class, size, cause) TSI_PROBE4(slow_path, allocator, class, size, cause)
-/* Pages of objects were given back to the system: address and bytes; error: 0 or an errno value. class: of the first slab. */
+/* Pages of objects were given back to the system: address and bytes. error: 0 or an errno value. class: of the first
+ * slab. */
 #define tsi_probe_purge(address, bytes, class, error) TSI_PROBE4(purge, address, bytes, class, error)
-/* A call was refused. cause: SlabMisuse, then 12 late double free, 13 no memory, 14 over a budget. pointer: the offending one, or 0. */
+/* A call was refused. cause: SlabMisuse, then 12 late double free, 13 no memory, 14 over a budget. pointer: the
+ * offending one, or 0. */
 #define tsi_probe_refusal(allocator, cause, pointer) TSI_PROBE3(refusal, allocator, cause, pointer)
 
 #endif

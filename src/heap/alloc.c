@@ -50,7 +50,8 @@ static TSI_COLD void* sampled_pop(TsiBinding* b, TsiHeap* h, TsiLine* l, unsigne
     return p;
 }
 
-/* An allocation that finds its line used up because a refill was cut, for samples or the profile: not counted as slow. */
+/* For an allocation that finds its line used up because a refill was cut for samples or the profile. It is not
+ * counted as slow. */
 static TSI_COLD void* cut_pop(TsiBinding* b, TsiHeap* h, TsiLine* l, unsigned cls) {
     if (b->cut != NULL && l == b->cut) return sampled_pop(b, h, l, cls);
     if ((tsi_load_relaxed(&l->flags) & TSI_LINE_CUT) == 0 || tsi_load_relaxed(&l->avail) != 0) return NULL;
@@ -75,10 +76,12 @@ static void count_closed(TsiBinding* b, unsigned cls) {
     tsi_probe_slow_path(b->arena->owner, cls - 1, b->classes->c[cls].size, TSI_SLOW_CLOSED);
 }
 
-/* As tsi_line_refill, of the n slots of a line that was popped, where only its owner has freed: what there is in most. */
+/* As tsi_line_refill, of the n slots of a line that was popped, where only its owner has freed: so it is with most
+ * lines. */
 TSI_INLINE bool refill_plain(TsiBinding* b, TsiLine* l, const TsiClass* c, unsigned n) {
     uint64_t out = tsi_load_relaxed(&l->freed) & c->full;
-    if (TSI_UNLIKELY(out == 0 || tsi_remote_seen(l) != 0 || b->cuts || tsi_load_seq(&b->arena->space.counted))) return false;
+    if (TSI_UNLIKELY(out == 0 || tsi_remote_seen(l) != 0 || b->cuts || tsi_load_seq(&b->arena->space.counted)))
+        return false;
     tsi_store_release(&l->avail, out);      /* invariant F: before the bits leave freed */
     tsi_store_release(&l->freed, ~c->full); /* pairs with the acquire of whoever asks "is it free?" */
     tsi_store_release(&l->issued, tsi_load_relaxed(&l->issued) + n); /* as in tsi_line_refill */
@@ -93,7 +96,8 @@ TSI_INLINE bool next_listed(TsiBinding* b, TsiHeap* h, unsigned cls, unsigned le
         TsiLine* l = tsi_room_pop(&b->arena->space, h->room, c, cls, least, &n);
         if (l == NULL) return false;
         bool ours = tsi_line_heap(b, l)->primary == h->index;
-        if (TSI_LIKELY(ours && (tsi_load_relaxed(&l->avail) != 0 || refill_plain(b, l, c, n) || tsi_line_refill(b, l, c, least) != 0))) {
+        if (TSI_LIKELY(ours && (tsi_load_relaxed(&l->avail) != 0 || refill_plain(b, l, c, n) ||
+                                tsi_line_refill(b, l, c, least) != 0))) {
             h->room->cur[cls] = l;
             h->room->served[cls]++;
             return true;
@@ -109,7 +113,8 @@ static bool next_slab(TsiBinding* b, TsiHeap* h, unsigned cls) {
     if (!tsi_slab_take(b, h, cls, TSI_OPEN_OWNED, &slab_id)) return false;
     const TsiClass* c = &b->classes->c[cls];
     uint32_t first = tsi_first_line(c, slab_id);
-    for (uint32_t n = (1u << c->lines_log2) - 1; n != 0; n--) tsi_room_push(b->arena, h->room, cls, tsi_line(s, first + n), true);
+    for (uint32_t n = (1u << c->lines_log2) - 1; n != 0; n--)
+        tsi_room_push(b->arena, h->room, cls, tsi_line(s, first + n), true);
     h->room->cur[cls] = tsi_line(s, first);
     return true;
 }
@@ -147,12 +152,13 @@ static TSI_NOINLINE void* class_alloc(TsiBinding* b, TsiHeap* h, unsigned cls) {
     return class_search(b, h, cls, room->cur[cls] == tsi_no_cur[0] ? TSI_SLOW_NULL : TSI_SLOW_FULL, false);
 }
 
-/* The same where the current line has nothing free and its token is out, which is the rule: it is parked, and the next of the
- * queue has enough. The heap does not bump, and nothing is cut. */
+/* As class_alloc, for the common case: the current line has nothing free and its token is out, so it is parked, and
+ * the next line of the queue has enough. The heap does not bump, and nothing is cut. */
 static TSI_NOINLINE void* class_next(TsiBinding* b, TsiHeap* h, unsigned cls, TsiLine* l) {
     tsi_line_park(b, cls, l);
     h->room->cur[cls] = tsi_no_cur[0];
-    if (TSI_UNLIKELY(!next_listed(b, h, cls, b->classes->c[cls].threshold))) return class_search(b, h, cls, TSI_SLOW_FULL, true);
+    if (TSI_UNLIKELY(!next_listed(b, h, cls, b->classes->c[cls].threshold)))
+        return class_search(b, h, cls, TSI_SLOW_FULL, true);
     tsi_count_slow(b, h, cls, TSI_SLOW_FULL);
     return line_pop(b, h->room->cur[cls], cls);
 }
@@ -199,7 +205,8 @@ void* tsi_alloc_again(TsiBinding* b, TsiHeap* h, unsigned cls, SlabHandle* handl
 TSI_INLINE void* slab_alloc(TsiBinding* b, TsiHeap* h, size_t size, unsigned cls, size_t align) {
     void* p = tsi_bump_alloc(b, h, size, align);
     if (p != NULL) return p;
-    unsigned hard = b->budget.hard; /* in the way of the smallest region that would do: that is told of, and not what a slab lacked */
+    /* The budget in the way of the smallest region that would do: that one is told of, not what a slab lacked. */
+    unsigned hard = b->budget.hard;
     p = class_alloc(b, h, cls);
     if (p == NULL && hard != 0) b->budget.hard = (uint8_t)hard;
     return p;
@@ -216,8 +223,8 @@ static void leave(TsiBinding* b, TsiHeap* h) {
 
 /* The record may have been freed and born again, by a cleanup that ran in a handover: hence the reference. *e: budgets
  * that were passed or in the way. */
-static TsiOutcome alloc_in_heap(TsiBinding* b, TsiHeap* h, TsiRef ref, size_t size, unsigned cls, size_t align, void** out, TsiIssue* issue,
-                             TsiBudgetEvents* e) {
+static TsiOutcome alloc_in_heap(TsiBinding* b, TsiHeap* h, TsiRef ref, size_t size, unsigned cls, size_t align,
+                                void** out, TsiIssue* issue, TsiBudgetEvents* e) {
     e->soft = e->hard = 0;
     if (!tsi_bracket_enter(b, h, tsi_busy_all(h))) return TSI_AGAIN;
     if (tsi_load_relaxed(&h->ref) != ref) {
@@ -238,7 +245,8 @@ static TsiOutcome alloc_in_heap(TsiBinding* b, TsiHeap* h, TsiRef ref, size_t si
         if (*out == NULL) tsi_count_slow(b, h, cls, TSI_SLOW_MISS);
         if (issue != NULL && *out != NULL) tsi_handle_issue_held(b->arena, *out, issue);
     }
-    if (TSI_UNLIKELY((b->budget.soft | b->budget.hard) != 0)) *e = b->budget; /* cleanups that run from here on may allocate */
+    /* Cleanups that run from here on may allocate. */
+    if (TSI_UNLIKELY((b->budget.soft | b->budget.hard) != 0)) *e = b->budget;
     leave(b, h);
     if (*out != NULL) return TSI_GOT;
     return e->hard != 0 ? TSI_OVER : TSI_NO_MEMORY;
@@ -256,8 +264,9 @@ void* tsi_alloc_more(TsiBinding* b, TsiHeap* h, size_t size, unsigned cls) {
     if (TSI_UNLIKELY(left)) tsi_handover(b, of);
     if (left || !tsi_bracket_enter(b, h, tsi_busy_all(h))) return NULL;
     b->budget.soft = b->budget.hard = 0;
-    bool next = !h->bumps && h->room != NULL && h->room->cur[cls] == l && (tsi_load_relaxed(&l->flags) & TSI_LINE_ARMED) != 0 &&
-                tsi_load_relaxed(&l->avail) == 0 && tsi_line_ready(l, &b->classes->c[cls]) == 0;
+    bool next = !h->bumps && h->room != NULL && h->room->cur[cls] == l &&
+                (tsi_load_relaxed(&l->flags) & TSI_LINE_ARMED) != 0 && tsi_load_relaxed(&l->avail) == 0 &&
+                tsi_line_ready(l, &b->classes->c[cls]) == 0;
     void* p = next ? class_next(b, h, cls, l) : slab_alloc(b, h, size, cls, 1);
     TsiBudgetEvents e;
     bool tell = TSI_UNLIKELY(b->budget.soft != 0) && p != NULL;
@@ -276,13 +285,14 @@ static bool budgets_told(TsiBinding* b, TsiOutcome o, const TsiBudgetEvents* e, 
     else if (hard != 0) tsi_trim_inc(a, b, tsi_inc(&a->phases, tsi_ref_index(e->ref)));
     tsi_budget_tell(a, e, hard);
     *tried |= hard;
-    if (o == TSI_OVER && hard == 0 && (e->hard & TSI_BUDGET_LABEL) != 0) tsi_add_relaxed(&tsi_label(&a->phases.labels, e->label)->over, 1);
+    if (o == TSI_OVER && hard == 0 && (e->hard & TSI_BUDGET_LABEL) != 0)
+        tsi_add_relaxed(&tsi_label(&a->phases.labels, e->label)->over, 1);
     return hard != 0;
 }
 
 /* ambient: the thread's next allocations are to go where this one goes. */
-static TsiOutcome alloc_owned(TsiBinding* b, TsiRef target, bool ambient, size_t size, unsigned cls, size_t align, void** out,
-                              TsiIssue* issue, TsiBudgetEvents* e) {
+static TsiOutcome alloc_owned(TsiBinding* b, TsiRef target, bool ambient, size_t size, unsigned cls, size_t align,
+                              void** out, TsiIssue* issue, TsiBudgetEvents* e) {
     TsiHeap* h;
     e->soft = e->hard = 0;
     TsiBirth birth = tsi_heap_get(b, target, size <= TSI_BUMP_MAX && align <= TSI_BUMP_ALIGN_MAX, &h);
@@ -291,7 +301,8 @@ static TsiOutcome alloc_owned(TsiBinding* b, TsiRef target, bool ambient, size_t
     return alloc_in_heap(b, h, target, size, cls, align, out, issue, e);
 }
 
-static void* alloc_untimed(TsiArena* a, size_t size, unsigned cls, size_t align, TsiRef ref, bool prefer, SlabHandle* handle) {
+static void* alloc_untimed(TsiArena* a, size_t size, unsigned cls, size_t align, TsiRef ref, bool prefer,
+                           SlabHandle* handle) {
     TsiIssue issue, *its = handle != NULL ? &issue : NULL;
     bool tried_trim = false;
     unsigned tried_budgets = 0;
@@ -356,7 +367,8 @@ static TsiRef landed_in(TsiBinding* b, const void* p, TsiRef ref) {
     return tsi_space_locate(&b->arena->space, p, &at) == TSI_PLACE_OK && tsi_slab_ref(b->arena, &at, &ref) ? ref : 0;
 }
 
-static TSI_NOINLINE void* alloc_sampled(TsiBinding* b, size_t size, unsigned cls, size_t align, TsiRef ref, bool prefer, SlabHandle* handle) {
+static TSI_NOINLINE void* alloc_sampled(TsiBinding* b, size_t size, unsigned cls, size_t align, TsiRef ref, bool prefer,
+                                        SlabHandle* handle) {
     TsiLockStats* outer = tsi_lock_stats; /* a cleanup may allocate inside */
     bool chosen = b->slow_left == 1, outer_popped = b->popped;
     b->popped = false;
@@ -374,7 +386,8 @@ static TSI_NOINLINE void* alloc_sampled(TsiBinding* b, size_t size, unsigned cls
     return p;
 }
 
-static TSI_NOINLINE void* alloc_watched(TsiBinding* b, size_t size, unsigned cls, size_t align, TsiRef ref, bool prefer, SlabHandle* handle) {
+static TSI_NOINLINE void* alloc_watched(TsiBinding* b, size_t size, unsigned cls, size_t align, TsiRef ref, bool prefer,
+                                        SlabHandle* handle) {
     TsiCaller from = tsi_tls.caller; /* a cleanup may allocate inside, as in alloc_sampled */
     bool outer_hit = b->profile_hit;
     b->profile_hit = false;
@@ -387,7 +400,8 @@ static TSI_NOINLINE void* alloc_watched(TsiBinding* b, size_t size, unsigned cls
     return p;
 }
 
-TSI_NOINLINE void* tsi_alloc_slow(TsiArena* a, size_t size, unsigned cls, size_t align, TsiRef ref, bool prefer, SlabHandle* handle) {
+TSI_NOINLINE void* tsi_alloc_slow(TsiArena* a, size_t size, unsigned cls, size_t align, TsiRef ref, bool prefer,
+                                  SlabHandle* handle) {
     TsiBinding* b = a->watched ? tsi_binding_get(a, true) : NULL;
     if (TSI_UNLIKELY(b != NULL)) return alloc_watched(b, size, cls, align, ref, prefer, handle);
     return alloc_untimed(a, size, cls, align, ref, prefer, handle);

@@ -9,8 +9,9 @@
 /* In place of a reference: the ring's current epoch, whatever scope the thread is in. */
 #define TSI_REF_CURRENT (~(TsiRef)0)
 
-/* Any class and size. ref 0: the thread's innermost scope of this arena, else the current epoch. prefer: ref is where
- * the object had better go; when that accepts no more, as with 0. handle: NULL, or where its handle goes. NULL with errno. */
+/* Any class and size. ref 0: the thread's innermost scope of this arena, else the current epoch. prefer: the object
+ * had better go to ref; when ref accepts no more, as with 0. handle: NULL, or where the object's handle goes. NULL
+ * with errno. */
 void* tsi_alloc_slow(TsiArena* a, size_t size, unsigned cls, size_t align, TsiRef ref, bool prefer, SlabHandle* handle);
 
 /* How a fast path ends. */
@@ -39,7 +40,8 @@ TSI_INLINE TsiFast tsi_alloc_fast(TsiBinding* b, TsiHeap* h, TsiLine* const* cur
 /* The commonest miss, still inside the bracket of the fast path: the line that busy names is used up and has enough
  * slots that its owner freed. NULL, and the bracket still open, when anything else is to be done. */
 void* tsi_alloc_again(TsiBinding* b, TsiHeap* h, unsigned cls, SlabHandle* handle);
-/* The next commonest, from the same bracket: other lines of the heap, a region or a slab. NULL when it did not, be the bracket open or not. */
+/* For the next most common misses, from the same bracket: other lines of the heap, a region or a slab. NULL when it
+ * could not allocate; the bracket may be open or not then. */
 void* tsi_alloc_more(TsiBinding* b, TsiHeap* h, size_t size, unsigned cls);
 /* Hands over after a successful allocation; returns p. */
 void* tsi_alloc_left(TsiBinding* b, TsiHeap* h, void* p);

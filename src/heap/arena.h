@@ -23,9 +23,10 @@
  *   DETACHED  nobody's; an ACTIVE incarnation's may be adopted
  *   DEAD      swept, waiting for its binding to unlink it
  *   READY     in no incarnation, kept by its binding for the next phase with a region; BARE without it (ready.h)
+ *   READY     in no incarnation, kept by its binding for the next phase with a region; BARE without it (ready.h)
  *
- * Shared mode has heaps of no binding instead (shared.c): FREE -> SHARED <-> HELD -> SEIZED -> FREE | SHARED. Every thread
- * allocates in a SHARED one; HELD is to it what REVOKED is to the others.
+ * Shared mode has heaps of no binding instead (shared.c): FREE -> SHARED <-> HELD -> SEIZED -> FREE | SHARED.
+ * Every thread allocates in a SHARED one; HELD is to it what REVOKED is to the others.
  *
  * Locks: registry (registry.h), ring, stripe, pool, table. Fields say who may touch them:
  * [own] the binding's thread, or a sweeper that has SEIZED the heap; [stripe] under the
@@ -79,8 +80,8 @@ enum { TSI_REFUSED_LATE = SLAB_MISUSE_COUNT, TSI_REFUSED_MEMORY, TSI_REFUSED_BUD
 typedef struct TsiRoom {
     uint32_t index;
     TsiLine* cur[TSI_SMALL_CLASSES + 1];
-    /* A queue in two stacks, of line id + 1: what comes is put at the back, which is turned over when the front is empty. So
-     * to file a line its own words are written, and no other's. */
+    /* A queue in two stacks, of line id + 1. A line is put at the back, and the back is turned over when the front is
+     * empty. So to file a line writes only that line's own words. */
     uint32_t head[TSI_SMALL_CLASSES + 1];
     uint32_t back[TSI_SMALL_CLASSES + 1];
     uint32_t served[TSI_SMALL_CLASSES + 1]; /* lines that the queue has given since the last new slab */
@@ -96,7 +97,7 @@ typedef struct TsiLanes {
 typedef struct TsiHeap {
     uint32_t index;
     _Atomic uint64_t word;      /* binding << 8 | state */
-    _Atomic uint64_t named;     /* [own] of a primary: tsi_named of the id that names the incarnation while it is ACTIVE */
+    _Atomic uint64_t named;     /* [own] of a primary: tsi_named of the id of the incarnation while it is ACTIVE */
     _Atomic TsiRef ref;         /* incarnation; 0 while free */
     TsiRoom* room;              /* [own] NULL until the first slab of a class */
     _Atomic(TsiRegion*) region; /* [own] that objects are bumped in, or tsi_no_region */
@@ -112,13 +113,14 @@ typedef struct TsiHeap {
     uint64_t bumped;             /* [own] bytes used of regions before the current one */
     uint8_t rank;                /* [own] of the next region, once one was taken: `ranked` */
     bool ranked, bumps;          /* [own] */
-    uint32_t noted, mark;        /* [own] of the current region, see grant.h: its starts that are counted; the profile's next mark */
-    _Atomic(const void*) last;   /* the object that grew last in the current region, or NULL. It is still the last one while rel is last_end */
+    uint32_t noted, mark;        /* [own] of the current region, see grant.h: counted starts; the profile's next mark */
+    _Atomic(const void*) last;   /* grew last in the current region, or NULL; the last object while rel is last_end */
     _Atomic uint32_t last_end;
     uint32_t alone;              /* [own] regions that an object has alone, see bump.h */
     struct TsiBinding* granter;  /* [own] whose samples its starts count for; NULL: nobody's */
     uint32_t skip;               /* [stripe] slab id + 1 that the owner settles itself */
-    uint64_t revoker;            /* [stripe] ticket of the sweep that revoked it, or TSI_NO_TICKET: it could not prove enough, any may take it */
+    uint64_t revoker;            /* [stripe] ticket of the sweep that revoked it; TSI_NO_TICKET: of one that could not
+                                  * prove enough, so any sweep may take it */
     _Atomic uint64_t slow;       /* allocations that left the fast path; owner writes */
     TsiLanes* lanes;             /* of a shared heap, else NULL; then its [own] fields are [stripe] */
     uint32_t user;               /* [stripe] of a shared heap: the binding that made it */
@@ -127,8 +129,8 @@ typedef struct TsiHeap {
 
 /* Counters kept by one thread after the other, summed by readers. Plain relaxed stores by the owner. */
 typedef struct TsiClassCounters {
-    _Atomic uint64_t slow, slow_by[TSI_SLOW_CAUSES], new_slab, parked, unparked, recycled, close_scanned, close_returned, closes,
-        close_ns, free_tries, free_retries;
+    _Atomic uint64_t slow, slow_by[TSI_SLOW_CAUSES], new_slab, parked, unparked, recycled, close_scanned,
+        close_returned, closes, close_ns, free_tries, free_retries;
     _Atomic uint64_t alloc_tries, alloc_retries, line_tries, line_lost; /* shared mode */
     uint64_t noted_retries;                                             /* what the controller knows of alloc_retries */
 } TsiClassCounters;
@@ -146,7 +148,7 @@ typedef struct TsiWarm {
     uint32_t head[TSI_CLASSES]; /* slab id + 1 */
     _Atomic uint64_t bytes;
     uint64_t quota;        /* bytes granted from the arena's budget */
-    _Atomic uint64_t lent; /* and for heaps that wait for a phase, see ready.h; its thread adds, who flushes takes all */
+    _Atomic uint64_t lent; /* and to heaps that wait for a phase, see ready.h; its thread adds, a flush takes all */
     _Atomic bool used;     /* something was taken or put since the last look */
 } TsiWarm;
 
@@ -169,14 +171,15 @@ typedef struct TsiSamples {
     _Atomic uint64_t sum[TSI_SAMPLE_SUMS];
     _Atomic uint64_t dropped;
     _Atomic uint64_t alloc_wall[TSI_LATENCY_BUCKETS];
-    _Atomic uint64_t read[2]; /* cpu time between the readings, without what they cost taken off: allocations, repairs */
+    _Atomic uint64_t read[2]; /* cpu time between the readings, which includes what they cost: allocations, repairs */
     TsiLockStats locks;
 } TsiSamples;
 
 enum { TSI_READY_RANKS = 4, TSI_READY_HEAPS = 16 };
 
 enum { TSI_LEARNED = 16 };
-/* The rank of the region that the last phase of a label would have fitted in: a part of a page, if some before it would have, too. */
+/* The rank of the region that the last phase of a label would have fitted in. A part of a page, if some phase before
+ * it would have fitted in one, too. */
 typedef struct TsiLearned {
     uint32_t label;
     uint32_t begun; /* until a phase of the label has ended: the heap of the one that began last, index + 1 */
@@ -206,7 +209,8 @@ typedef struct TsiBinding {
     TsiHeap* heap;      /* ambient heap, or tsi_no_heap */
     TsiLine** cur;      /* its current lines by class */
     TsiRegion* region;  /* that it bumps, or NULL */
-    _Atomic uint64_t busy; /* 0, a TsiLine* or TsiRegion*, or a TsiHeap* | 1: all of that incarnation's heaps of this thread */
+    /* 0, a TsiLine* or TsiRegion*, or a TsiHeap* | 1: all heaps that this thread has in that heap's incarnation. */
+    _Atomic uint64_t busy;
     uint8_t* base;
     TsiHeap* heaps_base;
     const TsiClassTable* classes;
@@ -229,7 +233,8 @@ typedef struct TsiBinding {
     _Atomic uint32_t inbox; /* slab id + 2, TSI_INBOX_EMPTY or TSI_INBOX_CLOSED */
     uint64_t era, era_end;  /* eras granted and not used */
     uint32_t ready_count[TSI_READY_RANKS];
-    _Atomic uint32_t ready[TSI_READY_RANKS][TSI_READY_HEAPS]; /* by the rank of their regions: heap index + 1, see ready.h */
+    /* By the rank of their regions: heap index + 1, see ready.h. */
+    _Atomic uint32_t ready[TSI_READY_RANKS][TSI_READY_HEAPS];
     uint64_t ready_bytes; /* of their regions, and of those that were flushed and not met since */
     TsiHeap* by_inc[TSI_HEAP_CACHE];
     TsiRef by_ref[TSI_HEAP_CACHE]; /* shared mode: what by_inc was found for */
@@ -289,7 +294,7 @@ struct TsiArena {
     _Atomic bool has_displaced;
     _Atomic uint32_t most_phases; /* open at once since they have become a quarter of that, see records.c */
     _Atomic bool phases_fall;     /* from many */
-    uint32_t left_count;          /* registry lock, both: domains that exiting threads have left behind, number << 32 | record */
+    uint32_t left_count;          /* registry lock, both: domains that exiting threads left, number << 32 | record */
     uint64_t left[TSI_LEFT_MAX];
     uint32_t displaced;          /* incarnations without a ring id that hold slabs, index; ring lock */
     _Atomic uint32_t exiting;    /* threads that are leaving: destroy waits for them */
@@ -300,7 +305,7 @@ struct TsiArena {
     TsiSeat seat;
     TsiCloseLog closed_log;
     TsiProfile profile;
-    _Atomic uint64_t free_retries_by_label[TSI_CLASSES][TSI_LABEL_LANES]; /* compare-exchanges of remote frees that lost */
+    _Atomic uint64_t free_retries_by_label[TSI_CLASSES][TSI_LABEL_LANES];  /* lost compare-exchanges of remote frees */
     _Atomic uint64_t alloc_retries_by_label[TSI_CLASSES][TSI_LABEL_LANES]; /* and of allocations, in shared mode */
     TsiScan scan[TSI_CLASSES];
     TsiClassCounters counters[TSI_CLASSES]; /* by threads without a binding */

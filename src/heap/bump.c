@@ -132,8 +132,8 @@ void tsi_bump_learn(TsiBinding* b, const TsiHeap* h, uint32_t label) {
     *l = (TsiLearned){label, 0, (uint8_t)(rank + 1), (uint8_t)small, bytes > TSI_BIG_BYTES};
 }
 
-/* The same for a phase that takes its first region now. Where none of its label has ended, the one that has begun before it tells, by
- * what it has needed so far: a thread may have many open before it ends one. */
+/* The same for a phase that takes its first region now. Where no phase of its label has ended, the one that began
+ * before it tells by what it has needed so far: a thread may have many open before it ends one. */
 static unsigned first_rank(TsiBinding* b, TsiHeap* h) {
     uint32_t label = tsi_inc_label(tsi_heap_inc(b->arena, h));
     TsiLearned* l = &b->learned[label % TSI_LEARNED];
@@ -143,13 +143,14 @@ static unsigned first_rank(TsiBinding* b, TsiHeap* h) {
     if (before == 0 || before == h->index + 1 || !tsi_parts_allowed(&b->arena->space)) return TSI_RANK_PAGE;
     TsiHeap* other = tsi_heap(b->arena, before - 1);
     const TsiRegion* r = tsi_load_relaxed(&other->region);
-    bool open = tsi_load_relaxed(&other->word) == b->live_word && tsi_load_relaxed(&other->slab_count) == 1 && r != &tsi_no_region;
+    bool open = tsi_load_relaxed(&other->word) == b->live_word && tsi_load_relaxed(&other->slab_count) == 1 &&
+                r != &tsi_no_region;
     /* By atomic words: others may take the heap meanwhile, and what they leave there will do. */
     return open && tsi_load_relaxed(&r->rel) <= TSI_PART_BYTES ? TSI_RANK_PART : TSI_RANK_PAGE;
 }
 
-/* Two regions that fill a huge page, for a phase that is known to need them: it has bumped much, or the last one of its label
- * has. The second is a spare one until the first is used up; both go back together. */
+/* Two regions that fill a huge page, for a phase that is known to need them: it has bumped much, or the last one of
+ * its label has. The second is a spare region until the first is used up. Both go back together. */
 static bool take_huge(TsiBinding* b, TsiHeap* h) {
     TsiSpace* s = &b->arena->space;
     uint32_t ids[2];
@@ -168,7 +169,8 @@ static bool take_huge(TsiBinding* b, TsiHeap* h) {
 /* A region where so many bytes fit. The next one is larger, unless memory or a budget allows only a smaller one. */
 static bool take_region(TsiBinding* b, TsiHeap* h, size_t bytes) {
     TsiSpace* s = &b->arena->space;
-    unsigned rank = h->ranked ? h->rank : first_rank(b, h), least = rank == TSI_RANK_PART ? TSI_RANK_PART : TSI_RANK_PAGE;
+    unsigned rank = h->ranked ? h->rank : first_rank(b, h),
+             least = rank == TSI_RANK_PART ? TSI_RANK_PART : TSI_RANK_PAGE;
     if (TSI_UNLIKELY(h->bumped >= HUGE_AFTER) && take_huge(b, h)) return true;
     while (s->classes->c[tsi_region_class(least)].slab_bytes < bytes) least++;
     if (rank < least) rank = least;
@@ -280,12 +282,13 @@ static TsiRegion* spare_of(TsiBinding* b, TsiHeap* h, size_t bytes) {
     return NULL;
 }
 
-/* A large object that grows gets a region of its own, which does not become the current one: so it stays the last there,
- * whatever else is bumped, be it by now by size class. */
+/* A large object that grows gets a region of its own, which does not become the current one. So it stays the last
+ * object there, whatever else is bumped, even where the heap allocates by size class by now. */
 static void* alloc_alone(TsiBinding* b, TsiHeap* h, size_t size) {
     TsiSpace* s = &b->arena->space;
     size_t want = size + size / 4;
-    bool bumps = (tsi_load_relaxed(&tsi_heap_inc(b->arena, h)->id) & TSI_DOMAIN_ID_BIT) != 0 && b->arena->options.bump != TSI_BUMP_OFF;
+    bool bumps = (tsi_load_relaxed(&tsi_heap_inc(b->arena, h)->id) & TSI_DOMAIN_ID_BIT) != 0 &&
+                 b->arena->options.bump != TSI_BUMP_OFF;
     if (!bumps || size > TSI_ALONE_MAX || h->alone == ALONE || h->lanes != NULL) return NULL;
     TsiRegion* r = spare_of(b, h, want);
     unsigned rank, least = TSI_RANK_PAGE;
@@ -340,11 +343,13 @@ TsiFast tsi_bump_grow_missed(TsiBinding* b, const void* p, size_t size, TsiHeap*
     if (tsi_load_relaxed(&h->word) != b->live_word) return TSI_FAST_MISSED;
     uint32_t start = (uint32_t)((const uint8_t*)p - tsi_load_relaxed(&r->base)), rel = tsi_load_relaxed(&r->rel);
     uint32_t granule = start >> TSI_GRANULE_SHIFT;
-    if ((start & (TSI_GRANULE - 1)) != 0 || tsi_load_relaxed(&tsi_load_relaxed(&r->map)[granule]) != r->gen) return TSI_FAST_MISSED;
+    if ((start & (TSI_GRANULE - 1)) != 0 || tsi_load_relaxed(&tsi_load_relaxed(&r->map)[granule]) != r->gen)
+        return TSI_FAST_MISSED;
     uint32_t usable = (uint32_t)tsi_region_size_at(s, tsi_region_id(s, r), granule);
     if (size > usable) {
         uint32_t to = start + (((uint32_t)size + TSI_GRANULE - 1) & ~(TSI_GRANULE - 1u));
-        if (tsi_load_relaxed(&h->region) != r || start + usable != rel || to > tsi_load_relaxed(&r->lim)) return TSI_FAST_MISSED;
+        if (tsi_load_relaxed(&h->region) != r || start + usable != rel || to > tsi_load_relaxed(&r->lim))
+            return TSI_FAST_MISSED;
         tsi_store_release(&r->rel, to); /* as in tsi_bump_take */
         tsi_store_relaxed(&h->last, p);
         tsi_store_relaxed(&h->last_end, to);
@@ -362,12 +367,14 @@ bool tsi_bump_grow(TsiBinding* b, const TsiPlace* at, size_t size) {
     const _Atomic uint64_t* tag_word = &tsi_slab(s, at->slab_id)->tag;
     uint64_t tag = tsi_load_relaxed(tag_word); /* not heap_at, which a handle clears */
     TsiHeap* h = tsi_heap(b->arena, tsi_tag_index(tag));
-    if (tsi_tag_state(tag) != TSI_SLAB_OWNED || size > s->classes->c[at->cls].slab_bytes || !tsi_heap_is_live(b, h)) return false;
+    if (tsi_tag_state(tag) != TSI_SLAB_OWNED || size > s->classes->c[at->cls].slab_bytes || !tsi_heap_is_live(b, h))
+        return false;
     if (!tsi_bracket_enter(b, h, tsi_busy_all(h))) return false;
     bool current = tsi_load_relaxed(&h->region) == r;
     uint32_t start = tsi_region_granule(s, at) << TSI_GRANULE_SHIFT, rel = tsi_load_relaxed(&r->rel);
     uint32_t end = start + ((uint32_t)size + TSI_GRANULE - 1) / TSI_GRANULE * TSI_GRANULE;
-    bool last = tsi_load_relaxed(tag_word) == tag && (current || r->alone) && end > rel && tsi_bump_check(s, at) == TSI_FREE_OK &&
+    bool last = tsi_load_relaxed(tag_word) == tag && (current || r->alone) && end > rel &&
+                tsi_bump_check(s, at) == TSI_FREE_OK &&
                 start + tsi_region_size_at(s, at->slab_id, start >> TSI_GRANULE_SHIFT) == rel;
     bool ok = last && end <= (TSI_UNLIKELY(b->cuts) ? tsi_region_room(r) : tsi_load_relaxed(&r->lim));
     if (ok && TSI_UNLIKELY(b->cuts)) tsi_grant_grown(b, h, r, end);
@@ -394,7 +401,8 @@ static int check_byte(const TsiRegion* r, unsigned gen, uint32_t granule) {
 
 int tsi_bump_check(const TsiSpace* s, const TsiPlace* at) {
     const TsiRegion* r = tsi_region(s, at->slab_id);
-    /* seq_cst: pairs with tsi_region_open, and after the flag of handles with ready.c, which ends a life and then looks for the flag */
+    /* seq_cst: pairs with tsi_region_open. After the flag of handles it pairs with ready.c, which ends a life and
+     * then looks for the flag. */
     unsigned gen = tsi_region_gen(tsi_load_seq(&r->word));
     return gen != 0 ? check_byte(r, gen, tsi_region_granule(s, at)) : SLAB_MISUSE_STALE_FREE;
 }

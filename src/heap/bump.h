@@ -85,8 +85,8 @@ TSI_INLINE TsiFast tsi_bump_free(TsiBinding* b, const void* p, uint32_t entry, T
     return TSI_UNLIKELY(empty) && r != tsi_load_relaxed(&h->region) ? TSI_FAST_SPECIAL : TSI_FAST_DONE;
 }
 
-/* In the bracket, of a live object that is the last one of its region. False, and nothing done, without room, or when it
- * would shrink by much. */
+/* In the bracket, of a live object that is the last one of its region. False, and nothing done, without room, or when
+ * the object would shrink by much. */
 TSI_INLINE bool tsi_bump_extend(TsiRegion* r, uint32_t start, uint32_t rel, size_t size, uint32_t* end) {
     uint32_t to = start + (((uint32_t)size + TSI_GRANULE - 1) & ~(TSI_GRANULE - 1u));
     *end = rel;
@@ -96,8 +96,8 @@ TSI_INLINE bool tsi_bump_extend(TsiRegion* r, uint32_t start, uint32_t rel, size
     return true;
 }
 /*
- * Growth, where it is, of the object that has grown last in the ambient heap, h. 1 <= size <= TSI_SMALL_MAX. DONE: it has
- * so many bytes. LEFT: the same; the caller hands over. MISSED: nothing done, the bracket is open.
+ * Growth in place of the object that has grown last in the ambient heap, h. 1 <= size <= TSI_SMALL_MAX. DONE: it has
+ * that many bytes. LEFT: the same; the caller hands over. MISSED: nothing done, the bracket is open.
  */
 TSI_INLINE TsiFast tsi_bump_grow_last(TsiBinding* b, TsiHeap* h, const void* p, size_t size) {
     uint64_t live = b->live_word;
@@ -107,7 +107,8 @@ TSI_INLINE TsiFast tsi_bump_grow_last(TsiBinding* b, TsiHeap* h, const void* p, 
     uint32_t rel = tsi_load_relaxed(&r->rel), end;
     if (TSI_UNLIKELY(rel != tsi_load_relaxed(&h->last_end) || p != tsi_load_relaxed(&h->last))) return TSI_FAST_MISSED;
     uint32_t start = (uint32_t)((const uint8_t*)p - tsi_load_relaxed(&r->base));
-    if (TSI_UNLIKELY(tsi_load_relaxed(&tsi_load_relaxed(&r->map)[start >> TSI_GRANULE_SHIFT]) != r->gen)) return TSI_FAST_MISSED;
+    if (TSI_UNLIKELY(tsi_load_relaxed(&tsi_load_relaxed(&r->map)[start >> TSI_GRANULE_SHIFT]) != r->gen))
+        return TSI_FAST_MISSED;
     if (TSI_UNLIKELY(!tsi_bump_extend(r, start, rel, size, &end))) return TSI_FAST_MISSED;
     tsi_store_relaxed(&h->last_end, end);
     tsi_bracket_clear(b);
@@ -124,9 +125,11 @@ TSI_INLINE TsiFast tsi_bump_grow_fast(TsiBinding* b, const void* p, size_t size,
     TsiHeap* h = (TsiHeap*)(void*)((uint8_t*)b->heaps_base + tsi_load_relaxed(&r->heap_at));
     if (TSI_UNLIKELY(!tsi_word_is(&h->word, live))) return TSI_FAST_MISSED;
     uint32_t start = (uint32_t)((uintptr_t)p - (uintptr_t)tsi_load_relaxed(&r->base)), rel = tsi_load_relaxed(&r->rel);
-    bool current = p == tsi_load_relaxed(&h->last) && rel == tsi_load_relaxed(&h->last_end); /* then the region is current */
+    /* Then the region is current. */
+    bool current = p == tsi_load_relaxed(&h->last) && rel == tsi_load_relaxed(&h->last_end);
     if (TSI_UNLIKELY(!current && (start != 0 || !r->alone))) return TSI_FAST_MISSED;
-    if (TSI_UNLIKELY(tsi_load_relaxed(&tsi_load_relaxed(&r->map)[start >> TSI_GRANULE_SHIFT]) != r->gen)) return TSI_FAST_MISSED;
+    if (TSI_UNLIKELY(tsi_load_relaxed(&tsi_load_relaxed(&r->map)[start >> TSI_GRANULE_SHIFT]) != r->gen))
+        return TSI_FAST_MISSED;
     if (TSI_UNLIKELY(!tsi_bump_extend(r, start, rel, size, &end))) return TSI_FAST_MISSED;
     if (current) tsi_store_relaxed(&h->last_end, end);
     tsi_bracket_clear(b);
@@ -169,8 +172,8 @@ TSI_INLINE unsigned tsi_bump_first_rank(const TsiBinding* b, uint32_t label) {
 }
 /* What the thread's next phase of this label begins with; the heap is about to end. */
 void tsi_bump_learn(TsiBinding* b, const TsiHeap* h, uint32_t label);
-/* What tsi_bump_grow_fast missed most: an object that has not grown before, or is large enough as it is. In its bracket; ends as
- * that does, but for NEVER. */
+/* What tsi_bump_grow_fast misses most often: an object that has not grown before, or is large enough as it is. In its
+ * bracket. Ends as that does, but for NEVER. */
 TsiFast tsi_bump_grow_missed(TsiBinding* b, const void* p, size_t size, TsiHeap** out);
 /* Makes the last object of one of the thread's regions larger where it is; false, and nothing done, when it is not that
  * or there is no room. b->profile_hit when what it gains is to be recorded. */

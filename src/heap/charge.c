@@ -27,8 +27,8 @@ void tsi_pending_push(TsiArena* a, TsiPending* p) {
     p->bytes = 0;
 }
 
-/* release, both: pair with the acquires in report_labels.c: who sees either sees that a move was begun, and who sees the second sees
- * the first */
+/* release, both: pair with the acquires in report_labels.c. Who sees either sees that a move was begun, and who sees
+ * the second sees the first. */
 static void move_sum(_Atomic uint64_t* from, _Atomic uint64_t* to) {
     uint64_t n = tsi_load_relaxed(from);
     if (n == 0) return;
@@ -52,7 +52,8 @@ static void empty(TsiBinding* b, TsiPending* p) {
     TsiLabelShard* s = &l->shard[b->index % TSI_LABEL_SHARDS];
     tsi_pending_push(b->arena, p);
     tsi_add_relaxed(&l->moves_begun, 1); /* before the first move, whose stores release it */
-    for (unsigned n = 0; n < TSI_LABEL_SUMS; n++) move_sum((_Atomic uint64_t*)&p->sums + n, (_Atomic uint64_t*)&s->sums + n);
+    for (unsigned n = 0; n < TSI_LABEL_SUMS; n++)
+        move_sum((_Atomic uint64_t*)&p->sums + n, (_Atomic uint64_t*)&s->sums + n);
     move_histogram(p->duration, s->duration);
     move_histogram(p->peaks, s->peaks);
     tsi_add_release(&l->moves_ended, 1); /* pairs with label_read in report_labels.c: all has moved */
@@ -171,9 +172,11 @@ void tsi_charges_forget(TsiArena* a) {
     for (uint32_t n = 0; n < tsi_table_used(&a->phases.incs); n++) {
         _Atomic uint64_t* charge = &tsi_inc(&a->phases, n)->charge;
         uint64_t now = tsi_load_relaxed(charge);
-        if ((now & TSI_CHARGE_MASK) != 0) tsi_store_relaxed(charge, now & ~TSI_CHARGE_MASK); /* else its page may be with the system */
+        /* else its page may be with the system */
+        if ((now & TSI_CHARGE_MASK) != 0) tsi_store_relaxed(charge, now & ~TSI_CHARGE_MASK);
     }
-    for (uint32_t at = 0; at < tsi_table_used(&a->phases.labels.records); at++) tsi_store_relaxed(&tsi_label(&a->phases.labels, at)->committed, 0);
+    for (uint32_t at = 0; at < tsi_table_used(&a->phases.labels.records); at++)
+        tsi_store_relaxed(&tsi_label(&a->phases.labels, at)->committed, 0);
     for (uint32_t n = 0; n < tsi_table_used(&a->bindings); n++) {
         TsiBinding* b = tsi_table_at(&a->bindings, n);
         for (unsigned k = 0; k < TSI_PENDING_LABELS; k++)
@@ -213,8 +216,10 @@ static void post(Books k, _Atomic uint64_t* account, uint64_t* posted, uint64_t 
 static void post_freed_locked(TsiArena* a, TsiBinding* b, TsiInc* i, const TsiHeld* held) {
     Books k = books_of(a, b, i);
     TsiLabelSums* s = k.sums;
-    post(k, &s->objects_freed, &i->posted.objects_freed, i->allocated.objects + held->issued.objects - i->released.objects - held->live.objects);
-    post(k, &s->bytes_freed, &i->posted.bytes_freed, i->allocated.bytes + held->issued.bytes - i->released.bytes - held->live.bytes);
+    post(k, &s->objects_freed, &i->posted.objects_freed,
+         i->allocated.objects + held->issued.objects - i->released.objects - held->live.objects);
+    post(k, &s->bytes_freed, &i->posted.bytes_freed,
+         i->allocated.bytes + held->issued.bytes - i->released.bytes - held->live.bytes);
 }
 
 /* Posts ahead of the settling of slabs and heaps. */
@@ -222,7 +227,8 @@ static void post_held_locked(TsiArena* a, TsiBinding* b, TsiInc* i, const TsiHel
     Books k = books_of(a, b, i);
     TsiLabelSums* s = k.sums;
     uint64_t slow = i->slow;
-    for (uint32_t at = i->heaps; at != 0; at = tsi_heap(a, at - 1)->inc_next) slow += tsi_load_relaxed(&tsi_heap(a, at - 1)->slow);
+    for (uint32_t at = i->heaps; at != 0; at = tsi_heap(a, at - 1)->inc_next)
+        slow += tsi_load_relaxed(&tsi_heap(a, at - 1)->slow);
     post(k, &s->objects_allocated, &i->posted.objects_allocated, i->allocated.objects + held->issued.objects);
     post(k, &s->bytes_allocated, &i->posted.bytes_allocated, i->allocated.bytes + held->issued.bytes);
     post(k, &s->slow, &i->posted.slow, slow);
@@ -250,7 +256,8 @@ void tsi_relabel_locked(TsiArena* a, TsiBinding* b, TsiInc* i, const char name[T
     move_live_locked(i, tsi_label(&a->phases.labels, label_in(was)), tsi_label(&a->phases.labels, to));
     if (to == TSI_LABEL_OTHER) tsi_add_relaxed(&tsi_label(&a->phases.labels, to)->swallowed, 1);
     label_uncharge(a, b, label_in(was), bytes_in(was));
-    (void)label_now(tsi_label(&a->phases.labels, to), (int64_t)bytes_in(was)); /* it is there: no budget can refuse it */
+    /* It is there: no budget can refuse it. */
+    (void)label_now(tsi_label(&a->phases.labels, to), (int64_t)bytes_in(was));
     tsi_late_note_locked(a, i);
 }
 
@@ -314,7 +321,8 @@ void tsi_post_alone_locked(TsiArena* a, TsiBinding* b, TsiInc* i, uint64_t now_n
     uint64_t charge = tsi_load_relaxed(&i->charge), bytes = bytes_in(charge), peak = tsi_load_relaxed(&i->peak);
     uint32_t label = label_in(charge);
     if (bytes > peak) peak = bytes;
-    /* What was posted before (a phase that was relabelled; one whose pages a drain looked at) is told apart as usual. */
+    /* What was posted before (a phase that was relabelled; one whose pages a drain looked at) is told apart in the
+     * common way. */
     if (TSI_UNLIKELY((i->posted.lock_fast | i->posted.lock_contended | i->pinned_slabs) != 0 || peak == 0 ||
                      tsi_label_has_budget(tsi_label(&a->phases.labels, label)))) {
         tsi_post_end_locked(a, b, i, now_ns);
@@ -325,7 +333,8 @@ void tsi_post_alone_locked(TsiArena* a, TsiBinding* b, TsiInc* i, uint64_t now_n
     TsiPending* p = tsi_pending_of(b, label);
     uint64_t since = tsi_load_relaxed(&i->open_since_ns);
     TsiRegionSum sum = {i->allocated.objects, i->allocated.bytes, i->released.objects, i->released.bytes, 0};
-    tsi_post_ended(b, p, &(TsiEnded){sum, i->closed_slabs, i->slow, i->lock_fast, now_ns}, peak, now_ns > since ? now_ns - since : 0);
+    tsi_post_ended(b, p, &(TsiEnded){sum, i->closed_slabs, i->slow, i->lock_fast, now_ns}, peak,
+                   now_ns > since ? now_ns - since : 0);
     if (i->lock_contended != 0) tsi_pending_sum(&p->sums.lock_contended, i->lock_contended);
     tsi_pending_add(a, p, -(int64_t)bytes);
     tsi_store_relaxed(&i->charge, (uint64_t)label << TSI_CHARGE_BITS);

@@ -1,13 +1,14 @@
 /*
  * charge.h - committed bytes by phase and by label, budgets, and what a phase leaves in its label's account.
  *
- * A phase's word `charge` holds its label and its committed bytes, so a charge and a relabelling that race
- * agree about which label has the bytes. Labels without a budget are charged through a small store of the thread, up to
- * 64 KiB either way, so that threads that serve one route do not meet on its counter; `peak` of a
- * label is exact but for that. Labels with a budget are charged at once.
+ * A phase's word `charge` holds its label and its committed bytes, so a charge and a relabelling that race agree
+ * about which label has the bytes. Labels without a budget are charged through a small store of the thread, up to
+ * 64 KiB either way, so that threads that serve one route do not contend for its counter; `peak` of a label is exact
+ * but for that. Labels with a budget are charged at once.
  *
- * What phases post when they end is kept by the thread as well, in a record for each of the labels that it used last, written
- * by plain stores. A reader that finds the record to be another label's after reading than before leaves it out this time.
+ * What phases post when they end is kept by the thread as well, in a record for each of the labels that it used last,
+ * written by plain stores. A reader that finds, after reading, that the record has become another label's leaves it
+ * out this time.
  *
  * Budgets are tested where a slab is taken: never in a fast path.
  */
@@ -29,7 +30,8 @@ typedef struct TsiCharge {
 /* Adds the bytes of a slab that is about to be taken to the phase and its label. False when a hard budget forbids it:
  * nothing has changed then, and b->budget says whose it was. */
 bool tsi_charge(TsiBinding* b, TsiInc* i, uint64_t bytes, TsiCharge* c);
-/* The slab is there: the label's peak rises, and b->budget says which soft budgets were passed. Else tsi_charge_undo, and no peak has it. */
+/* The slab is there: the label's peak rises, and b->budget says which soft budgets were passed. Where there is none
+ * tsi_charge_undo is called, and no peak has the bytes. */
 void tsi_charge_keep(TsiBinding* b, TsiInc* i, const TsiCharge* c);
 void tsi_charge_undo(TsiArena* a, TsiBinding* b, TsiInc* i, uint64_t bytes);
 /* Takes bytes off that were kept. The incarnation is pinned. b may be NULL. */
@@ -39,7 +41,8 @@ void tsi_uncharge_all_locked(TsiArena* a, TsiBinding* b, TsiInc* i);
 /* Thread exit: what is pending reaches the labels. */
 void tsi_charges_flush(TsiBinding* b);
 
-/* In a fork child, whose vanished threads may have been between a charge and its slab: nothing is charged, or pending. */
+/* In a fork child, whose vanished threads may have been between a charge and its slab. Afterwards nothing is charged
+ * or pending. */
 void tsi_charges_forget(TsiArena* a);
 /* Then, for each slab that a phase has. */
 void tsi_charge_again(TsiArena* a, TsiInc* i, uint64_t bytes);
@@ -64,8 +67,8 @@ typedef struct TsiEnded {
     TsiRegionSum sum; /* of its region: what lives is released */
     uint64_t slabs, slow, locks, now_ns;
 } TsiEnded;
-/* A phase that is over, which only this thread has had: all of the above, and tsi_uncharge_all_locked. Its era ends in the same hold of
- * the stripe. */
+/* A phase that is over and that only this thread has had: all of the above, and tsi_uncharge_all_locked. Its era ends
+ * in the same hold of the stripe. */
 void tsi_post_alone_locked(TsiArena* a, TsiBinding* b, TsiInc* i, uint64_t now_ns);
 /* What was live when the phase was closed by draining. Stripe held. */
 void tsi_post_escapes(TsiArena* a, TsiInc* i, TsiTotals live);
@@ -101,14 +104,19 @@ TSI_INLINE void tsi_pending_add(TsiArena* a, TsiPending* p, int64_t bytes) {
     p->bytes += bytes;
     if (TSI_UNLIKELY((uint64_t)(p->bytes + TSI_PENDING_BYTES - 1) > 2 * TSI_PENDING_BYTES - 2)) tsi_pending_push(a, p);
 }
-TSI_INLINE bool tsi_label_has_budget(TsiLabel* l) { return (tsi_load_relaxed(&l->budget.soft) | tsi_load_relaxed(&l->budget.hard)) != 0; }
+TSI_INLINE bool tsi_label_has_budget(TsiLabel* l) {
+    return (tsi_load_relaxed(&l->budget.soft) | tsi_load_relaxed(&l->budget.hard)) != 0;
+}
 
-/* Charges the first slab of a phase that no heap is in, and where no budget is in the way; false, and nothing done, else. Stripe held. */
+/* Charges the first slab of a phase that no heap is in, where no budget is in the way. Otherwise false, and nothing
+ * done. Stripe held. */
 TSI_INLINE bool tsi_charge_first_locked(TsiBinding* b, TsiInc* i, uint64_t bytes) {
     uint64_t was = tsi_load_relaxed(&i->charge);
     uint32_t label = (uint32_t)(was >> TSI_CHARGE_BITS);
     TsiLabel* l = tsi_label(&b->arena->phases.labels, label);
-    if (((was & TSI_CHARGE_MASK) | tsi_load_relaxed(&i->budget.hard) | tsi_load_relaxed(&i->budget.soft)) != 0 || tsi_label_has_budget(l)) return false;
+    if (((was & TSI_CHARGE_MASK) | tsi_load_relaxed(&i->budget.hard) | tsi_load_relaxed(&i->budget.soft)) != 0 ||
+        tsi_label_has_budget(l))
+        return false;
     tsi_store_relaxed(&i->charge, was + bytes);
     tsi_pending_add(b->arena, tsi_pending_of(b, label), (int64_t)bytes);
     return true;

@@ -1,10 +1,10 @@
 /*
  * close.c - how incarnations end: by a close, by the ring that moves on, and when nothing is left in them.
  *
- * An end sets the state under the stripe, sweeps, and fills the receipt before it lets the stripe go; what the sweep has taken goes
- * back after that. Invariants S2 and S4 of sweep.c are kept here: the state is set before the sweep reads it, and a record is pinned
- * from before the sweep until tsi_inc_unpin, which runs the cleanups of an incarnation that has drained, with no lock held, and
- * reuses its record.
+ * An end sets the state under the stripe, sweeps, and fills the receipt before it gives the stripe back; what the
+ * sweep has taken goes back after that. Invariants S2 and S4 of sweep.c are kept here: the state is set before the
+ * sweep reads it, and a record is pinned from before the sweep until tsi_inc_unpin. That runs the cleanups of an
+ * incarnation that has drained, with no lock held, and reuses its record.
  */
 #include "heap/close.h"
 
@@ -101,11 +101,13 @@ static void fill_receipt_locked(TsiInc* i, TsiTotals live, EpochReceipt* r) {
 }
 
 /* Stripe held. One that could not be sure that nobody is inside has left it. */
-static bool is_held_by_a_sweep(TsiHeap* h) { return tsi_load_relaxed(&h->word) == TSI_HELD_WORD && h->revoker != TSI_NO_TICKET; }
+static bool is_held_by_a_sweep(TsiHeap* h) {
+    return tsi_load_relaxed(&h->word) == TSI_HELD_WORD && h->revoker != TSI_NO_TICKET;
+}
 
-/* Shared mode: all that lives here is in one heap, and another sweep, between its two holds, may have it. A receipt made now would
- * lack everything. That sweep itself waits for claims only (shared.c), and then settles the heap by the state that we have set
- * (S2). */
+/* Shared mode: all that lives here is in one heap, and another sweep, between its two holds, may have it. A receipt
+ * made now would lack everything. That sweep waits for claims only (shared.c), and then settles the heap by the state
+ * that we have set (S2). */
 static void await_held_locked(TsiSweep* w, TsiLock* lock) {
     TsiInc* i = w->inc;
     /* Relaxed: the word becomes HELD, and is no longer, under the stripe, which is held at each look. */
@@ -154,9 +156,10 @@ static void count_close(TsiSweep* w, const TsiCloseTally* tally, uint64_t ns) {
 /* Not of every domain: those come too often. */
 static void log_end(TsiSweep* w, const EpochReceipt* r) {
     if (r->rss_before == 0 && w->escaped.objects == 0) return;
-    TsiCloseRow row = {tsi_os.now_ns(), r->epoch_id, r->epoch_era, "", r->objects_freed, r->objects_released, r->objects_escaped,
-                       r->bytes_freed, r->bytes_released, r->bytes_escaped, r->slabs_returned, r->bytes_returned, r->slabs_deferred,
-                       tsi_load_relaxed(&w->inc->purged), r->rss_before, r->rss_after, r->close_ns};
+    TsiCloseRow row = {tsi_os.now_ns(), r->epoch_id, r->epoch_era, "", r->objects_freed, r->objects_released,
+                       r->objects_escaped, r->bytes_freed, r->bytes_released, r->bytes_escaped, r->slabs_returned,
+                       r->bytes_returned, r->slabs_deferred, tsi_load_relaxed(&w->inc->purged), r->rss_before,
+                       r->rss_after, r->close_ns};
     memcpy(row.label, r->label, sizeof row.label);
     tsi_closelog_end(&w->arena->closed_log, &row);
 }
@@ -164,7 +167,8 @@ static void log_end(TsiSweep* w, const EpochReceipt* r) {
 bool tsi_epoch_end(TsiArena* a, TsiRef ref, EpochCloseMode mode, bool measure_rss, EpochReceipt* out) {
     TsiInc* i = tsi_inc(&a->phases, tsi_ref_index(ref));
     TsiLock* lock = tsi_inc_lock(i);
-    /* An end that the program asks for by the epoch's id returns everything, and is measured; that of a scope is neither. */
+    /* An end that the program asks for by the epoch's id returns everything and is measured. The end of a scope does
+     * neither. */
     TsiSweep w = {.arena = a, .b = tsi_binding_get(a, false), .inc = i, .at_once = measure_rss, .learns = !measure_rss};
     bool holds = tsi_load_relaxed(&i->heap_count) != 0 || tsi_load_relaxed(&i->slab_count) != 0;
     EpochReceipt r;
@@ -184,7 +188,8 @@ bool tsi_epoch_end(TsiArena* a, TsiRef ref, EpochCloseMode mode, bool measure_rs
     if (start != 0) r.close_ns = tsi_os.now_ns() - start;
     if (rss_before != 0) {
         uint64_t rss_after = tsi_os.rss_bytes();
-        EpochReclamation row = {.epoch_era = tsi_ref_era(ref), .rss_before = rss_before, .rss_after = rss_after, .was_closed = true};
+        EpochReclamation row = {.epoch_era = tsi_ref_era(ref), .rss_before = rss_before, .rss_after = rss_after,
+                                .was_closed = true};
         row.rss_delta = (int64_t)(rss_before - rss_after);
         tsi_lock_take(lock);
         i->rss_before = rss_before;
@@ -213,7 +218,8 @@ bool tsi_epoch_end(TsiArena* a, TsiRef ref, EpochCloseMode mode, bool measure_rs
 /* As tsi_inc_open makes it. Whoever changes more than asked for here takes the stripe and is counted. */
 static bool is_clean_locked(TsiInc* i) {
     return (i->lock_fast | i->lock_contended | tsi_load_relaxed(&i->user_refs) | tsi_inc_peak(i) |
-            tsi_load_relaxed(&i->open_since_ns) | tsi_load_relaxed(&i->budget.soft) | tsi_load_relaxed(&i->budget.hard)) == 0;
+            tsi_load_relaxed(&i->open_since_ns) | tsi_load_relaxed(&i->budget.soft) |
+            tsi_load_relaxed(&i->budget.hard)) == 0;
 }
 
 bool tsi_inc_end_empty(TsiArena* a, TsiBinding* b, TsiRef ref, char label[TSI_LABEL_BYTES], bool* renamed) {
@@ -228,12 +234,14 @@ bool tsi_inc_end_empty(TsiArena* a, TsiBinding* b, TsiRef ref, char label[TSI_LA
         *renamed = memcmp(label, i->label, TSI_LABEL_BYTES) != 0;
         if (TSI_UNLIKELY(*renamed)) memcpy(label, i->label, TSI_LABEL_BYTES);
         i->clean = is_clean_locked(i);
-        if ((word & TSI_INC_STATE) == TSI_INC_ACTIVE) tsi_post_end_locked(a, b, i, 0); /* else it was ended by its id before */
+        /* else it was ended by its id before */
+        if ((word & TSI_INC_STATE) == TSI_INC_ACTIVE) tsi_post_end_locked(a, b, i, 0);
         tsi_store_release(&i->word, TSI_INC_RELEASED); /* era 0: matches no reference */
     }
     tsi_lock_give(tsi_inc_lock(i));
     if (empty) {
-        if (TSI_UNLIKELY(tsi_closes_are_watched())) tsi_tell_empty_close(a, tsi_load_relaxed(&i->id), tsi_ref_era(ref), label); /* the record is ours yet */
+        if (TSI_UNLIKELY(tsi_closes_are_watched())) /* the record is still ours */
+            tsi_tell_empty_close(a, tsi_load_relaxed(&i->id), tsi_ref_era(ref), label);
         tsi_record_give_inc(a, b, i->index);
     }
     return empty;
@@ -298,8 +306,8 @@ bool tsi_inc_end_alone(TsiBinding* b, TsiRef ref, EpochReceipt* out) {
         return false;
     }
     if (TSI_UNLIKELY(out != NULL)) memset(out, 0, sizeof *out);
-    /* release: no heap is left for anybody to enter, and who wants to be born waits for the stripe. Then era 0, which matches no
-     * reference; the record stays ours until it is given back. */
+    /* release: no heap is left for anybody to enter, and whoever wants to make one waits for the stripe. Then era 0,
+     * which matches no reference. The record stays ours until it is given back. */
     tsi_store_release(&i->word, tsi_ref_era(ref) << 2 | TSI_INC_RELEASED);
     if (TSI_LIKELY(tsi_ready_put_locked(b, i, h, &bytes))) end_ready_locked(b, i, start, bytes, out);
     else end_swept_alone(b, i, h, start, out);
@@ -357,7 +365,8 @@ EpochId tsi_epoch_advance(TsiArena* a, TsiRef from) {
     uint32_t next = tsi_load_relaxed(&p->current) + 1;
     TsiRef before = tsi_load_relaxed(&p->ring[next == p->ring_size ? 0 : next]);
     TsiInc* gone = before != 0 ? tsi_inc(p, tsi_ref_index(before)) : NULL;
-    if (gone != NULL) { /* None of its heaps is LIVE as its id goes over to another: slab_malloc_epoch asks them alone. */
+    /* None of its heaps is LIVE as its id goes over to another: slab_malloc_epoch asks the heaps alone. */
+    if (gone != NULL) {
         tsi_inc_take(gone);
         ask_locked(a, gone);
     }
@@ -388,7 +397,8 @@ EpochId tsi_epoch_advance(TsiArena* a, TsiRef from) {
     if (unpin) tsi_inc_unpin(a, NULL, tsi_inc(p, tsi_ref_index(displaced)));
     if (moved) {
         tsi_probe_epoch_open(a->owner, now, tsi_ref_era(ref), &tsi_inc(p, tsi_ref_index(ref))->label[0]);
-        tsi_probe_epoch_advance(a->owner, now != 0 ? now - 1 : p->ring_size - 1, tsi_ref_era(was), &label[0], now, tsi_ref_era(ref));
+        tsi_probe_epoch_advance(a->owner, now != 0 ? now - 1 : p->ring_size - 1, tsi_ref_era(was), &label[0], now,
+                                tsi_ref_era(ref));
     }
     return now;
 }

@@ -11,14 +11,16 @@ enum { TSI_RECEIPT_VERSION = 2 };
 /* Ends an incarnation; false when the reference is stale. Fills *out when not NULL. Resident size and
  * time are measured only for incarnations that hold something: both cost more than an empty close. */
 bool tsi_epoch_end(TsiArena* a, TsiRef ref, EpochCloseMode mode, bool measure_rss, EpochReceipt* out);
-/* The same of one that may be the ring's current: the ring moves on first, so that calls without an epoch find the next. */
+/* As tsi_epoch_end, of one that may be the ring's current: the ring moves on first, so that calls without an epoch
+ * find the next. */
 bool tsi_epoch_close(TsiArena* a, TsiRef ref, EpochCloseMode mode, bool measure_rss, EpochReceipt* out);
 /* Ends an incarnation that never held anything, has no cleanups and is pinned by the caller alone; its record is free
  * afterwards. *renamed when its label is another than `label`, which then has it. False, and nothing done, when it is
  * not so. */
 bool tsi_inc_end_empty(TsiArena* a, TsiBinding* b, TsiRef ref, char label[TSI_LABEL_BYTES], bool* renamed);
-/* Releases an incarnation that is pinned by the caller alone and has one heap, the caller's, no orphans and no cleanups; its record is
- * free afterwards. False, and nothing done, when it is not so. out: or NULL, when nobody will ask. */
+/* Releases an incarnation that is pinned by the caller alone and has one heap, the caller's, no orphans and no
+ * cleanups. Its record is free afterwards. False, and nothing done, when it is not so. out: NULL when nobody will
+ * ask. */
 bool tsi_inc_end_alone(TsiBinding* b, TsiRef ref, EpochReceipt* out);
 /* Sweeps an incarnation that is no longer ACTIVE, in the mode of its state; nothing when the era has gone. How often
  * that interrupted other threads. */

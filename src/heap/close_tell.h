@@ -1,9 +1,9 @@
 /*
  * close_tell.h - the probes of a phase's end, which are told of only where somebody listens.
  *
- * These alone have semaphores, words that a tool raises while it is attached (src/base/probes.h): what they tell includes how long the
- * end took, and a clock is a tenth of the end of a small phase. All places where they fire are in one file, because tools take the
- * first place's semaphore for all.
+ * These alone have semaphores, words that a tool raises while it is attached (src/base/probes.h): they tell how long
+ * the end took, and to read a clock costs a tenth of the end of a small phase. All places where they fire are in one
+ * file, because tools take the first place's semaphore for all.
  */
 #ifndef TSI_HEAP_CLOSE_TELL_H
 #define TSI_HEAP_CLOSE_TELL_H

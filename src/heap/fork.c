@@ -1,15 +1,17 @@
 /*
  * fork.c - what fork leaves behind.
  *
- * The parent takes every lock before the fork, in lock order, so in the child no list that a lock
- * guards is half changed. Brackets of other threads cannot be stopped; their words are changed by
- * single stores, so in the child they are whole, except that one operation of each vanished thread
- * may have happened or not, and a refill half: it is undone. The child detaches the heaps of vanished threads, closes their inboxes and
- * drops their rooms (adoption makes new ones). Chains, sums and charges are made anew from the tags, so what a vanished
- * thread had in its hands comes back; a line's token, too, which may have been with any of them: no line is armed in
- * the child until somebody parks it there. Incarnations whose close was under way are swept, and drained ones run the cleanups that
- * nobody had begun; those that a vanished thread was making or ending for a domain are ended. Records that it held stay
- * unused in the child.
+ * The parent takes every lock before the fork, in lock order, so in the child no list that a lock guards is half
+ * changed. Brackets of other threads cannot be stopped. Their words are changed by single stores, so in the child
+ * they are whole, except that one operation of each vanished thread may have happened or not, and a refill half: it
+ * is undone.
+ *
+ * The child detaches the heaps of vanished threads, closes their inboxes and drops their rooms (adoption makes new
+ * ones). Chains, sums and charges are made anew from the tags, so what a vanished thread had in its hands comes back.
+ * So does a line's token, which may have been with any of those threads: no line is armed in the child until somebody
+ * parks it there. Incarnations whose close was under way are swept, and drained ones run the cleanups that nobody had
+ * begun. Those that a vanished thread was making or ending for a domain are ended. Records that it held stay unused
+ * in the child.
  */
 #include "heap/fork.h"
 
@@ -96,10 +98,12 @@ static void child_heaps(TsiArena* a) {
         }
         bool ready = state == TSI_HEAP_READY || state == TSI_HEAP_BARE;
         if (ready) tsi_ready_child(a, h, tsi_binding_at(a, word)->thread == tsi_tls.thread);
-        if (state != TSI_HEAP_LIVE && state != TSI_HEAP_RETIRE && state != TSI_HEAP_REVOKED && state != TSI_HEAP_DEAD) continue;
+        if (state != TSI_HEAP_LIVE && state != TSI_HEAP_RETIRE && state != TSI_HEAP_REVOKED && state != TSI_HEAP_DEAD)
+            continue;
         if (tsi_binding_at(a, word)->thread == tsi_tls.thread) {
             /* RETIRE: its room, whose lines may wait for a token, is made anew */
-            if (state != TSI_HEAP_DEAD) tsi_store_relaxed(&h->word, tsi_heap_word((uint32_t)(word >> 8), TSI_HEAP_RETIRE));
+            if (state != TSI_HEAP_DEAD)
+                tsi_store_relaxed(&h->word, tsi_heap_word((uint32_t)(word >> 8), TSI_HEAP_RETIRE));
             continue;
         }
         h->room = NULL;
@@ -126,8 +130,8 @@ static void child_bindings(TsiArena* a) {
     }
 }
 
-/* Slots are in both words between two stores of a refill, before they are counted. Written only where something changes:
- * the pages are the parent's, too. */
+/* Between two stores of a refill slots are in both words, before they are counted. Words are written only where
+ * something changes: the pages are shared with the parent. */
 static void child_lines(TsiSpace* s, uint32_t id, unsigned cls) {
     const TsiClass* c = &s->classes->c[cls];
     for (uint32_t i = 0, first = tsi_first_line(c, id); i < 1u << c->lines_log2; i++) {
@@ -200,7 +204,8 @@ static void child_charges(TsiArena* a) {
             uint32_t index = tsi_tag_index(tag);
             bool owned = tsi_tag_state(tag) == TSI_SLAB_OWNED;
             if (!owned && tsi_tag_state(tag) != TSI_SLAB_ORPHAN) continue;
-            tsi_charge_again(a, owned ? tsi_heap_inc(a, tsi_heap(a, index)) : tsi_inc(&a->phases, index), tsi_slab_bytes(s, cls, chunk << 8 | k));
+            tsi_charge_again(a, owned ? tsi_heap_inc(a, tsi_heap(a, index)) : tsi_inc(&a->phases, index),
+                             tsi_slab_bytes(s, cls, chunk << 8 | k));
         }
     }
 }

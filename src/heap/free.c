@@ -41,7 +41,8 @@ int tsi_slot_check(const TsiSpace* s, const TsiPlace* at, uint32_t seq, uint64_t
 int tsi_place_check(TsiArena* a, const TsiPlace* at, uint64_t* tag) {
     uint64_t remote;
     *tag = tsi_load_seq(&tsi_slab(&a->space, at->slab_id)->tag);
-    if (!tsi_state_holds_objects(*tag) || tsi_chunk_class(&a->space, at->line_id >> 10) != at->cls) return SLAB_MISUSE_STALE_FREE;
+    if (!tsi_state_holds_objects(*tag) || tsi_chunk_class(&a->space, at->line_id >> 10) != at->cls)
+        return SLAB_MISUSE_STALE_FREE;
     return tsi_slot_check(&a->space, at, tsi_tag_seq(*tag), &remote);
 }
 
@@ -89,7 +90,8 @@ static bool free_as_owner(TsiArena* a, TsiBinding* b, const TsiPlace* at, uint64
 /* ---- other threads ---- */
 
 static TSI_NOINLINE void after_orphans_free(TsiArena* a, TsiBinding* b, TsiPlace at, uint64_t tag) {
-    bool orphan = tsi_tag_state(tag) == TSI_SLAB_ORPHAN; /* else claimed: whoever has it looks at the words afterwards */
+    /* Else claimed: whoever has it looks at the words afterwards. */
+    bool orphan = tsi_tag_state(tag) == TSI_SLAB_ORPHAN;
     if (orphan && tsi_slab_is_empty(&a->space, at.cls, at.slab_id)) {
         tsi_slab_complete(a, b, at.slab_id, tag);
         return;
@@ -98,8 +100,8 @@ static TSI_NOINLINE void after_orphans_free(TsiArena* a, TsiBinding* b, TsiPlace
     if (orphan) tsi_partial_page_freed(a, b, &at, tag);
 }
 
-/* Another object lives in the page of the one that was freed, and in its line: then neither its slab nor that page can go. What
- * most late frees find. */
+/* Another object lives in the page of the one that was freed, and in its line: then neither its slab nor that page
+ * can go. This is what most late frees find. */
 TSI_INLINE bool neighbour_lives(const TsiSpace* s, const TsiPlace* at) {
     if (at->cls > TSI_SMALL_CLASSES) return false;
     const TsiClass* c = &s->classes->c[at->cls];
@@ -127,22 +129,25 @@ TSI_INLINE void after_free(TsiArena* a, TsiBinding* b, const TsiPlace* at, uint6
     if (TSI_UNLIKELY(tsi_inc_state(i) != TSI_INC_ACTIVE)) after_late_free(a, b, *at, i, ref);
 }
 
-/* True when so much is free in an armed line that its owner is to be told: what tsi_line_disarm would find; and nobody does
- * so now, see T3. seq_cst, after the bit: T4. */
+/* True when so much is free in an armed line that its owner is to be told (what tsi_line_disarm would find), and
+ * nobody does so now (T3). seq_cst, after the bit: T4. */
 TSI_INLINE bool owner_waits(TsiSlab* slab, TsiLine* l, const TsiClass* c) {
     uint64_t w0 = tsi_load_seq(&l->remote[0]);
     if (TSI_LIKELY((w0 & TSI_REMOTE_TOKEN) == 0) || tsi_load_seq(&slab->inbox) != 0) return false;
     uint64_t others = tsi_remote_bits(w0, tsi_load_seq(&l->remote[1]));
-    return tsi_popcount((others | tsi_load_acquire(&l->freed)) & c->full) >= c->threshold; /* invariant F: remote before freed */
+    /* Invariant F: remote before freed. */
+    return tsi_popcount((others | tsi_load_acquire(&l->freed)) & c->full) >= c->threshold;
 }
 
 /* The same, or one that an owner waits for. */
-TSI_INLINE void after_remote_free(TsiArena* a, TsiBinding* b, const TsiPlace* at, TsiSlab* slab, TsiLine* l, uint32_t seq) {
+TSI_INLINE void after_remote_free(TsiArena* a, TsiBinding* b, const TsiPlace* at, TsiSlab* slab, TsiLine* l,
+                                  uint32_t seq) {
     /* seq_cst, after the bit: pairs with tsi_settle_drain, which changes the tag, then reads the bits */
     uint64_t tag = tsi_load_seq(&slab->tag);
     if (TSI_UNLIKELY(tsi_tag_seq(tag) != seq)) return;
     bool told = tsi_tag_state(tag) == TSI_SLAB_OWNED && at->cls <= TSI_SMALL_CLASSES;
-    if (told && TSI_UNLIKELY(owner_waits(slab, l, &a->space.classes->c[at->cls]))) tsi_line_notify(a, at->line_id, at->slab_id, seq);
+    if (told && TSI_UNLIKELY(owner_waits(slab, l, &a->space.classes->c[at->cls])))
+        tsi_line_notify(a, at->line_id, at->slab_id, seq);
     after_free(a, b, at, tag);
 }
 
@@ -182,10 +187,12 @@ TSI_INLINE TsiFast free_slot(TsiArena* a, TsiBinding* b, const TsiPlace* at, Tsi
     TsiSpace* s = &a->space;
     TsiLine* l = tsi_line(s, at->line_id);
     uint64_t word;
-    if (tsi_chunk_class(s, at->line_id >> 10) != at->cls) return TSI_FAST_NEVER; /* read after the tag, as in tsi_free_place */
+    /* Read after the tag, as in tsi_free_place. */
+    if (tsi_chunk_class(s, at->line_id >> 10) != at->cls) return TSI_FAST_NEVER;
     if (slot_check(l, at->slot, tsi_tag_seq(tag), &word) != TSI_FREE_OK) return TSI_FAST_NEVER;
     if (b != NULL) tsi_count(&b->counters[at->cls].free_tries);
-    if (TSI_UNLIKELY(!tsi_cas_seq(&l->remote[at->slot >> 5], &word, word | tsi_remote_bit(at->slot)))) { /* as in free_as_other, which goes on */
+    /* As in free_as_other, which goes on. */
+    if (TSI_UNLIKELY(!tsi_cas_seq(&l->remote[at->slot >> 5], &word, word | tsi_remote_bit(at->slot)))) {
         count_retry(a, b, *at);
         return TSI_FAST_NEVER;
     }
@@ -203,7 +210,8 @@ TSI_INLINE bool slot_in_chunk(const TsiClass* c, uint32_t chunk, uint32_t in_chu
 }
 
 TSI_INLINE bool frees_by_bit(uint64_t tag) {
-    return (tsi_tag_state(tag) == TSI_SLAB_OWNED || tsi_tag_state(tag) == TSI_SLAB_ORPHAN) && (tag & TSI_SLAB_HANDLED) == 0;
+    return (tsi_tag_state(tag) == TSI_SLAB_OWNED || tsi_tag_state(tag) == TSI_SLAB_ORPHAN) &&
+           (tag & TSI_SLAB_HANDLED) == 0;
 }
 
 bool tsi_free_unbound(TsiArena* a, void* p) {
@@ -219,12 +227,14 @@ bool tsi_free_unbound(TsiArena* a, void* p) {
     return tsi_free_pointer(a, p, 0);
 }
 
-/* The slab that busy names, of this tag, is no heap's of the thread's, so its bracket ends without a handover. B3: only this thread
- * makes a heap its own, so the line or region was in none of its heaps all the while. An orphan's heap has been swept, and the
- * sweep did not leave the slab to whoever named it: it would be OWNED still. */
+/* The slab that busy names has this tag and is in no heap of the thread's, so its bracket ends without a handover.
+ * B3: only this thread makes a heap its own, so the line or region was in none of its heaps all the while. An
+ * orphan's heap has been swept, and the sweep did not leave the slab to whoever named it: then it would still be
+ * OWNED. */
 TSI_INLINE bool is_others(TsiArena* a, const TsiBinding* b, uint64_t tag) {
     if (tsi_tag_state(tag) == TSI_SLAB_ORPHAN) return true;
-    return tsi_tag_state(tag) == TSI_SLAB_OWNED && (uint32_t)(tsi_load_relaxed(&tsi_heap(a, tsi_tag_index(tag))->word) >> 8) != b->index;
+    return tsi_tag_state(tag) == TSI_SLAB_OWNED &&
+           (uint32_t)(tsi_load_relaxed(&tsi_heap(a, tsi_tag_index(tag))->word) >> 8) != b->index;
 }
 
 /* It is in none of the thread's heaps. */

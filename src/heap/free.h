@@ -13,13 +13,15 @@ enum { TSI_FREE_OK = -1 }; /* else a SlabMisuse */
 int tsi_free_place(TsiArena* a, TsiBinding* b, const TsiPlace* at, uint32_t seq, bool handled);
 /* The same in a region. generation: the handle's, or UINT32_MAX for a pointer. */
 int tsi_free_in_region(TsiArena* a, TsiBinding* b, const TsiPlace* at, uint32_t seq, uint32_t generation);
-/* A pointer into a region that tsi_bump_free missed, its bracket open: true when it was freed; the bracket is closed in either case. */
+/* A pointer into a region that tsi_bump_free missed, its bracket open. True when it was freed; the bracket is closed
+ * in either case. */
 bool tsi_free_bumped(TsiBinding* b, const void* p);
 /* Frees a pointer, counts and tells a refusal. least: the object must have so many usable bytes. */
 bool tsi_free_pointer(TsiArena* a, void* p, size_t least);
 /* What a pointer that is not a live object is refused as. */
 SlabMisuse tsi_misuse_of(TsiPlaceResult r);
-/* Misuse if the slot is not a live object of the slab incarnation seq, TSI_FREE_OK if it is. *remote is its remote word. */
+/* Misuse if the slot is not a live object of the slab incarnation seq, TSI_FREE_OK if it is. *remote is its remote
+ * word. */
 int tsi_slot_check(const TsiSpace* s, const TsiPlace* at, uint32_t seq, uint64_t* remote);
 TSI_INLINE bool tsi_state_holds_objects(uint64_t tag) {
     unsigned state = tsi_tag_state(tag);
@@ -35,12 +37,12 @@ bool tsi_slab_ref(TsiArena* a, const TsiPlace* at, TsiRef* ref);
 /* Incarnation of a live object. */
 bool tsi_place_ref(TsiArena* a, const TsiPlace* at, TsiRef* ref);
 /*
- * The owner's free of a slot of an ordinary line. *out is the heap when the result is LEFT; when it is BUMPED, *at is the entry.
+ * The owner's free of a slot of an ordinary line. LEFT: *out is the heap. BUMPED: *at is the entry.
  *
  * heap_at is read inside the bracket, before the heap's word. A slab that has left heap h has its heap_at
  * cleared before h's word leaves SEIZED or DEAD, and only this thread makes the word LIVE for itself
- * again; so "heap_at names h, and h is LIVE and mine" means that the slab is in h. Then it has been there since before this
- * call, its chunk has had its class as long, and the entry that led here is the chunk's: the line holds p.
+ * again. So "heap_at names h, and h is LIVE and mine" means that the slab is in h. Then it has been there since before
+ * this call, its chunk has had its class as long, and the entry that led here is the chunk's: the line holds p.
  */
 TSI_INLINE TsiFast tsi_free_fast(TsiBinding* b, const void* p, TsiHeap** out, unsigned* at) {
     uint64_t off = (uint64_t)((uintptr_t)p - (uintptr_t)b->base);
@@ -64,9 +66,9 @@ TSI_INLINE TsiFast tsi_free_fast(TsiBinding* b, const void* p, TsiHeap** out, un
     return TSI_LIKELY(tsi_word_is(&h->word, live)) ? TSI_FAST_DONE : TSI_FAST_LEFT;
 }
 
-/* What tsi_free_fast missed, in its bracket. The line is the thread's: its first free since it was parked, or one that has
- * issued handles. Or the slab is another thread's, and of the class that the pointer was judged by. *out is the heap when the
- * result is LEFT. MISSED: nothing done, the bracket is open. NEVER: nothing done, and the bracket is closed. */
+/* What tsi_free_fast missed, in its bracket. The line is the thread's, and this is its first free since it was
+ * parked, or it has issued handles. Or the slab is another thread's, and of the class that the pointer was judged by.
+ * LEFT: *out is the heap. MISSED: nothing done, the bracket is open. NEVER: nothing done, the bracket is closed. */
 TsiFast tsi_free_missed(TsiBinding* b, const void* p, TsiHeap** out);
 
 /* As tsi_free_pointer, by a thread without a binding, which has no heap: one that only frees. */

@@ -59,13 +59,16 @@ void tsi_handle_issue_held(TsiArena* a, void* p, TsiIssue* out) {
     bool region = tsi_class_is_region(out->at.cls);
     if (!region && !tsi_space_commit_counts(s, out->at.line_id >> 10)) return;
     if (!flag_slab(s, out->at.slab_id, out->seq)) return;
-    if (region) tsi_store_relaxed(&tsi_region(s, out->at.slab_id)->heap_at, 0); /* frees by handle and by pointer meet in the map byte */
+    if (region) /* frees by handle and by pointer meet in the map byte */
+        tsi_store_relaxed(&tsi_region(s, out->at.slab_id)->heap_at, 0);
     else if (!a->options.shared) tsi_line_mark_handled(tsi_line(s, out->at.line_id));
     uint64_t tag = tsi_load_seq(tag_word);
     if (!generation_of(a, &out->at, tag, &generation, &word)) return;
     out->spent = generation >= TSI_GEN_LIMIT;
-    if (!out->spent) out->handle = tsi_handle_make(a->secret, tsi_handle_place(out->at.line_id, out->at.slot), (uint32_t)generation);
-    else if (region || !a->options.shared) retire_line(a, &out->at, tag); /* else tsi_shared_alloc does, under the stripe */
+    if (!out->spent)
+        out->handle = tsi_handle_make(a->secret, tsi_handle_place(out->at.line_id, out->at.slot), (uint32_t)generation);
+    else if (region || !a->options.shared) /* else tsi_shared_alloc does, under the stripe */
+        retire_line(a, &out->at, tag);
 }
 
 /* True when the caller owns the slab: its line is marked then. */
@@ -88,7 +91,8 @@ static bool has_unfenced_owner(TsiArena* a, const TsiPlace* at) {
     if (tsi_tag_state(tag) != TSI_SLAB_OWNED) return false;
     uint64_t word = tsi_load_seq(&tsi_heap(a, tsi_tag_index(tag))->word);
     unsigned state = tsi_heap_state(word);
-    bool owned = state == TSI_HEAP_LIVE || state == TSI_HEAP_RETIRE || state == TSI_HEAP_REVOKED || state == TSI_HEAP_DEAD;
+    bool owned =
+        state == TSI_HEAP_LIVE || state == TSI_HEAP_RETIRE || state == TSI_HEAP_REVOKED || state == TSI_HEAP_DEAD;
     return owned && !tsi_binding_is_fenced(tsi_binding_at(a, word));
 }
 
@@ -104,14 +108,16 @@ SlabHandle tsi_handle_of(TsiArena* a, TsiBinding* b, const TsiPlace* at) {
                          : tsi_load_acquire(&tsi_line(s, at->line_id)->handled) != 0;
     bool plain_frees = !marked && !a->options.shared; /* where no owner frees, every free looks at the flag */
     if (plain_frees && !mark_own_line(a, b, at, seq)) {
-        if (region) tsi_store_seq(&tsi_region(s, at->slab_id)->heap_at, 0); /* its owner's next free looks at the map byte as others do */
+        /* its owner's next free looks at the map byte as others do */
+        if (region) tsi_store_seq(&tsi_region(s, at->slab_id)->heap_at, 0);
         if (!tsi_barrier() && has_unfenced_owner(a, at)) return 0; /* see handles.h */
     }
     if (!generation_of(a, at, tag | TSI_SLAB_HANDLED, &generation, &word)) return 0;
     if ((tsi_count_of(word, seq) & 1) != 0 || generation >= TSI_GEN_LIMIT) return 0;
     /* It lived all the while, and its count stood still. */
     if (tsi_slot_check(s, at, seq, &remote) != TSI_FREE_OK) return 0;
-    if (region ? tsi_load_seq(&tsi_slab(s, at->slab_id)->gen_base) != generation : tsi_load_seq(&tsi_counts(s, at->line_id)[at->slot]) != word)
+    if (region ? tsi_load_seq(&tsi_slab(s, at->slab_id)->gen_base) != generation
+               : tsi_load_seq(&tsi_counts(s, at->line_id)[at->slot]) != word)
         return 0;
     if (tsi_tag_seq(tsi_load_seq(tag_word)) != seq) return 0;
     return tsi_handle_make(a->secret, tsi_handle_place(at->line_id, at->slot), (uint32_t)generation);
@@ -121,7 +127,8 @@ SlabHandle tsi_handle_of(TsiArena* a, TsiBinding* b, const TsiPlace* at) {
  * holds well enough even when the chunk has changed class since. Both are refused. */
 static int classify(uint64_t key, uint32_t scrambled, uint64_t issued) {
     uint32_t generation = tsi_handle_unscramble(key, scrambled);
-    return generation < issued || (issued != 0 && generation < 1u << 20) ? SLAB_MISUSE_STALE_HANDLE : SLAB_MISUSE_BAD_HANDLE;
+    return generation < issued || (issued != 0 && generation < 1u << 20) ? SLAB_MISUSE_STALE_HANDLE
+                                                                         : SLAB_MISUSE_BAD_HANDLE;
 }
 
 /* Decodes; returns TSI_FREE_OK when the handle names a live object. */
@@ -137,8 +144,8 @@ static int handle_decode(TsiArena* a, SlabHandle h, TsiPlace* at, uint64_t* tag,
     const TsiClass* c = &s->classes->c[at->cls];
     uint64_t key = tsi_handle_key(a->secret, place);
     uint32_t scrambled = tsi_handle_stamp_of(h);
-    if (at->cls == 0 || at->cls == TSI_CLASS_CONT || line >= (1u << TSI_CHUNK_SHIFT) >> c->line_shift || !tsi_line_has_slab(c, line) ||
-        (c->full >> at->slot & 1) == 0)
+    if (at->cls == 0 || at->cls == TSI_CLASS_CONT || line >= (1u << TSI_CHUNK_SHIFT) >> c->line_shift ||
+        !tsi_line_has_slab(c, line) || (c->full >> at->slot & 1) == 0)
         return classify(key, scrambled, chunk < tsi_load_relaxed(&s->chunk_high) ? 1u << 20 : 0);
     at->slab_id = chunk << 8 | line >> c->lines_log2;
     *tag = tsi_load_seq(&tsi_slab(s, at->slab_id)->tag);
@@ -148,8 +155,10 @@ static int handle_decode(TsiArena* a, SlabHandle h, TsiPlace* at, uint64_t* tag,
         if (now < floor) now = floor; /* not taken since the chunk got its class */
         return classify(key, scrambled, now);
     }
-    if (now >= TSI_GEN_LIMIT || tsi_handle_scramble(key, (uint32_t)now) != scrambled) return classify(key, scrambled, now);
-    if ((tsi_count_of(*word, tsi_tag_seq(*tag)) & 1) != 0) return SLAB_MISUSE_BAD_HANDLE; /* the next one: never issued */
+    if (now >= TSI_GEN_LIMIT || tsi_handle_scramble(key, (uint32_t)now) != scrambled)
+        return classify(key, scrambled, now);
+    /* The next one: never issued. */
+    if ((tsi_count_of(*word, tsi_tag_seq(*tag)) & 1) != 0) return SLAB_MISUSE_BAD_HANDLE;
     return tsi_slot_check(s, at, tsi_tag_seq(*tag), &remote) == TSI_FREE_OK ? TSI_FREE_OK : SLAB_MISUSE_STALE_HANDLE;
 }
 
@@ -179,10 +188,13 @@ bool tsi_free_handle(TsiArena* a, SlabHandle h) {
     uint64_t tag, word;
     int bad = handle_decode(a, h, &at, &tag, &word);
     if (bad == TSI_FREE_OK && tsi_class_is_region(at.cls)) {
-        uint32_t generation = tsi_handle_unscramble(tsi_handle_key(a->secret, tsi_handle_place_of(h)), tsi_handle_stamp_of(h));
-        if (tsi_free_in_region(a, tsi_binding_get(a, false), &at, tsi_tag_seq(tag), generation) != TSI_FREE_OK) bad = SLAB_MISUSE_STALE_HANDLE;
+        uint32_t generation =
+            tsi_handle_unscramble(tsi_handle_key(a->secret, tsi_handle_place_of(h)), tsi_handle_stamp_of(h));
+        if (tsi_free_in_region(a, tsi_binding_get(a, false), &at, tsi_tag_seq(tag), generation) != TSI_FREE_OK)
+            bad = SLAB_MISUSE_STALE_HANDLE;
     } else if (bad == TSI_FREE_OK) {
-        if (!tsi_count_move(&tsi_counts(&a->space, at.line_id)[at.slot], tsi_tag_seq(tag), word)) bad = SLAB_MISUSE_STALE_HANDLE;
+        if (!tsi_count_move(&tsi_counts(&a->space, at.line_id)[at.slot], tsi_tag_seq(tag), word))
+            bad = SLAB_MISUSE_STALE_HANDLE;
         else if (tsi_free_place(a, tsi_binding_get(a, false), &at, tsi_tag_seq(tag), true) != TSI_FREE_OK)
             bad = SLAB_MISUSE_STALE_HANDLE;
     }

@@ -108,7 +108,8 @@ void tsi_heap_rebuild_room(TsiBinding* b, TsiHeap* h) {
             uint8_t flags = tsi_load_relaxed(&l->flags) & (uint8_t)~(TSI_LINE_LISTED | TSI_LINE_PARKED);
             tsi_store_relaxed(&l->flags, flags);
             if ((flags & TSI_LINE_RETIRED) != 0) tsi_store_relaxed(&l->flags, flags | TSI_LINE_PARKED);
-            else if (tsi_load_relaxed(&l->avail) != 0 || !tsi_line_leave(b, cls, l)) tsi_room_push(a, room, cls, l, false);
+            else if (tsi_load_relaxed(&l->avail) != 0 || !tsi_line_leave(b, cls, l))
+                tsi_room_push(a, room, cls, l, false);
         }
     }
 }
@@ -129,7 +130,8 @@ static void own_unlink(TsiBinding* b, TsiHeap* h) {
     if (b->by_inc[tsi_ref_index(tsi_load_relaxed(&h->ref)) % TSI_HEAP_CACHE] == h)
         b->by_inc[tsi_ref_index(tsi_load_relaxed(&h->ref)) % TSI_HEAP_CACHE] = NULL;
     for (unsigned n = 0; n < TSI_ID_CACHE; n++)
-        if (b->by_id[n] == h) b->by_id[n] = &tsi_no_heap; /* another thread may have it next, in the epoch of the same id */
+        /* another thread may have it next, in the epoch of the same id */
+        if (b->by_id[n] == h) b->by_id[n] = &tsi_no_heap;
     if (b->heap == h) tsi_binding_set_ambient(b, &tsi_no_heap);
 }
 
@@ -211,7 +213,7 @@ TsiHeap* tsi_heap_birth_locked(TsiArena* a, TsiInc* i, TsiRef ref, uint32_t inde
     return h;
 }
 
-/* The binding's own heap whose entry in by_inc was overwritten, or in *asked one that it has been asked for. Stripe held. */
+/* The binding's own heap whose entry in by_inc was overwritten, or in *asked one that it was asked for. Stripe held. */
 static TsiHeap* find_own_locked(TsiBinding* b, TsiInc* i, TsiHeap** asked) {
     *asked = NULL;
     for (uint32_t at = i->heaps; at != 0;) {

@@ -12,8 +12,8 @@ void tsi_heap_init(void);
 
 typedef enum TsiBirth { TSI_BIRTH_OK, TSI_BIRTH_STALE, TSI_BIRTH_NO_MEMORY } TsiBirth;
 
-/* The binding's heap in an incarnation; born or adopted when it has none. bumps: for an object of a region, so one that waits with
- * its region will do. */
+/* The binding's heap in an incarnation; made or adopted when it has none. bumps: for an object of a region, so a heap
+ * that waits with its region will do. */
 TsiBirth tsi_heap_get(TsiBinding* b, TsiRef ref, bool bumps, TsiHeap** out);
 /* The same without making one; NULL when it has none cached. */
 TSI_INLINE TsiHeap* tsi_heap_cached(TsiBinding* b, TsiRef ref) {
@@ -69,7 +69,8 @@ TSI_INLINE bool tsi_record_take_inc(TsiArena* a, TsiBinding* b, uint32_t* index)
     return true;
 }
 TSI_INLINE void tsi_record_give_inc(TsiArena* a, TsiBinding* b, uint32_t index) {
-    if (TSI_LIKELY(b != NULL && b->inc_count < TSI_RECORD_CACHE)) b->inc_cache[(b->inc_first + b->inc_count++) % TSI_RECORD_CACHE] = index;
+    if (TSI_LIKELY(b != NULL && b->inc_count < TSI_RECORD_CACHE))
+        b->inc_cache[(b->inc_first + b->inc_count++) % TSI_RECORD_CACHE] = index;
     else tsi_record_give_inc_slow(a, index);
 }
 TSI_INLINE void tsi_record_give_domain(TsiArena* a, TsiBinding* b, uint32_t index) {
@@ -90,8 +91,8 @@ void tsi_binding_flush_records(TsiBinding* b);
 uint64_t tsi_line_free_bits(const TsiSpace* s, TsiLine* l, uint32_t line_id);
 /* Moves remote and freed slots to avail if there are at least `least`; returns how many avail has. */
 unsigned tsi_line_refill(TsiBinding* b, TsiLine* l, const TsiClass* c, unsigned least);
-/* Puts a used-up line where its free slots are found: at the back of the room's queue when it has some, else it is parked.
- * False when it has enough for a refill. */
+/* Puts a used-up line where its free slots will be found: at the back of the room's queue when it has some free
+ * slots, otherwise it is parked. False when it has enough for a refill. */
 bool tsi_line_leave(TsiBinding* b, unsigned cls, TsiLine* l);
 /* Where slots of a line are handed out in whose slab a handle may have been issued: their counts become even again. */
 void tsi_line_counts_even(TsiSpace* s, TsiLine* l, const TsiClass* c, uint64_t slots);

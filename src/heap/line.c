@@ -1,10 +1,11 @@
 /*
  * line.c - full lines and how they come back.
  *
- * A line whose avail is empty is refilled from its freed and remote bits where they are `threshold` or more. With fewer it
- * waits at the back of its room's queue and gathers more; with none it is *parked*: it leaves the room, and its owner has to
- * learn when slots are free. The owner's own first free there does not find heap_at and files the line. Frees of other threads
- * see the *token*, one bit of remote word 0, and deliver it when `threshold` slots are free.
+ * A line whose avail is empty is refilled from its freed and remote bits where they are `threshold` or more. With
+ * fewer it waits at the back of its room's queue and gathers more. With none it is *parked*: it leaves the room, and
+ * its owner has to learn when slots are free. The owner's own first free there does not find heap_at and files the
+ * line. Frees of other threads see the *token*, one bit of remote word 0, and deliver it when `threshold` slots are
+ * free.
  *
  * Invariants
  *   T1  The token of a line is in exactly one place: in the remote word (armed), with a freer or in an
@@ -14,13 +15,13 @@
  *       into the heap's list (tsi_shared_unpark).
  *   T3  Inboxes hold slabs. A slab is linked into at most one: its link is claimed by a compare-exchange
  *       from 0. A slab that was returned and reused meanwhile may still sit in an old inbox; whoever
- *       pops it there looks at all its lines and passes it on as a freer would (tsi_line_notify). So a freer that sees the
- *       link claimed, after its bit, need not take the token: who has claimed it makes it 0, and then looks; at the lines
- *       that the slab has then, which may be another incarnation's.
+ *       pops it there looks at all its lines and passes it on as a freer would (tsi_line_notify). So a freer that sees,
+ *       after its bit, that the link is claimed need not take the token. Who has claimed the link makes it 0, and then
+ *       looks at the lines that the slab has then, which may be another incarnation's.
  *   T4  Arming and freeing cross: the owner arms, then counts again; a freer sets its bit, then looks for
  *       the token. Both are seq_cst, so at least one sees the other.
- * So of a parked line fewer than `threshold` slots, all freed by others, can stay unnoticed, until its owner frees one there,
- * others free more, or the epoch ends.
+ * So of a parked line fewer than `threshold` slots, all freed by others, can stay unnoticed, until its owner frees one
+ * there, others free more, or the epoch ends.
  */
 #include "base/check.h"
 #include "base/probes.h"
@@ -63,8 +64,8 @@ void tsi_counts_even(TsiSpace* s, TsiLine* l, uint32_t line_id, uint32_t seq, ui
 
 void tsi_line_counts_even(TsiSpace* s, TsiLine* l, const TsiClass* c, uint64_t slots) {
     uint32_t id = tsi_line_id(s, l);
-    /* seq_cst, as `counted` before. The whole slab's mark, not the line's: frees that took the slow path have moved counts in all
-     * its lines. */
+    /* seq_cst, as `counted` before. The mark of the whole slab, not that of the line: frees that took the slow path
+     * have moved counts in all its lines. */
     uint64_t tag = tsi_load_seq(&tsi_slab(s, tsi_slab_at(c, id))->tag);
     if ((tag & TSI_SLAB_HANDLED) != 0) tsi_counts_even(s, l, id, tsi_tag_seq(tag), slots);
 }
@@ -91,14 +92,16 @@ static uint64_t take_remote(TsiBinding* b, TsiLine* l, _Atomic uint64_t* r) {
 /* What a refill may hand out of what is ready, for timed samples and the profile: whichever comes first ends it. */
 static TSI_COLD uint64_t cut(TsiBinding* b, TsiLine* l, const TsiClass* c, uint64_t ready) {
     unsigned n = tsi_popcount(ready), keep = b->period != 0 ? tsi_sample_keep(b, n) : n;
-    uint64_t most = tsi_lowest_bits(ready, keep), out = b->profile_mean != 0 ? tsi_profile_cut(b, l, c->size, most) : most;
+    uint64_t most = tsi_lowest_bits(ready, keep),
+             out = b->profile_mean != 0 ? tsi_profile_cut(b, l, c->size, most) : most;
     if (b->period != 0) tsi_sample_count(b, l, tsi_popcount(out), out == most && keep < n);
     return out;
 }
 
 unsigned tsi_line_refill(TsiBinding* b, TsiLine* l, const TsiClass* c, unsigned least) {
     TsiSpace* s = &b->arena->space;
-    uint64_t freed = tsi_load_relaxed(&l->freed), others = tsi_remote_bits(tsi_load_seq(&l->remote[0]), tsi_load_seq(&l->remote[1])); /* T4 */
+    uint64_t freed = tsi_load_relaxed(&l->freed);
+    uint64_t others = tsi_remote_bits(tsi_load_seq(&l->remote[0]), tsi_load_seq(&l->remote[1])); /* T4 */
     unsigned n = tsi_popcount((freed | others) & c->full);
     if (n < least) return 0;
     if (TSI_UNLIKELY(others != 0)) {
@@ -188,7 +191,8 @@ static bool nobody_to_tell(TsiArena* a, uint64_t word) {
 /* The first line of a slab of a size class, and how many there are; 0 where it is none any more. */
 static uint32_t lines_of(const TsiSpace* s, uint32_t slab_id, unsigned* cls, uint32_t* first) {
     *cls = tsi_chunk_class(s, slab_id >> 8);
-    if (*cls == 0 || *cls > TSI_SMALL_CLASSES || (slab_id & (TSI_CHUNK_SLABS - 1)) >= tsi_chunk_slab_count(s, *cls)) return 0;
+    if (*cls == 0 || *cls > TSI_SMALL_CLASSES || (slab_id & (TSI_CHUNK_SLABS - 1)) >= tsi_chunk_slab_count(s, *cls))
+        return 0;
     *first = tsi_first_line(&s->classes->c[*cls], slab_id);
     return 1u << s->classes->c[*cls].lines_log2;
 }
@@ -200,11 +204,14 @@ static bool line_deliver(TsiArena* a, uint32_t line_id, uint32_t slab_id, uint32
     bool others = false;
     while (tsi_line_disarm(s, line_id, seq, threshold)) {
         uint64_t tag = tsi_load_seq(&tsi_slab(s, slab_id)->tag);
-        if (tsi_tag_seq(tag) != seq || tsi_tag_state(tag) != TSI_SLAB_OWNED) return false; /* nobody allocates here any more */
+        /* Nobody allocates here any more. */
+        if (tsi_tag_seq(tag) != seq || tsi_tag_state(tag) != TSI_SLAB_OWNED) return false;
         _Atomic uint64_t* heap_word = &tsi_heap(a, tsi_tag_index(tag))->word;
         uint64_t word = tsi_load_seq(heap_word);
         unsigned state = tsi_heap_state(word);
-        if (a->options.shared) { /* SEIZED by a trim, too: it may have looked at the line before our bit, and nobody looks later */
+        /* Also one that a trim has SEIZED: the trim may have looked at the line before our bit, and nobody looks
+         * later. */
+        if (a->options.shared) {
             tsi_shared_unpark(a, line_id, slab_id, seq);
             return others;
         }
@@ -222,8 +229,8 @@ static bool line_deliver(TsiArena* a, uint32_t line_id, uint32_t slab_id, uint32
 
 void tsi_line_notify(TsiArena* a, uint32_t line_id, uint32_t slab_id, uint32_t seq) {
     if (TSI_LIKELY(!line_deliver(a, line_id, slab_id, seq))) return;
-    /* Freers of the slab's other lines found the link claimed by us and left it at that; and where the slab has gone on to
-     * another incarnation, which is why the token was void, freers of that one. */
+    /* Freers of the slab's other lines found the link claimed by us and did nothing more. Where the slab has gone on
+     * to another incarnation, which is why the token was void, so did freers of that one. */
     for (bool again = true; again;) {
         unsigned cls;
         uint32_t first = 0;

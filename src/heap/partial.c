@@ -1,22 +1,23 @@
 /*
  * partial.c - see partial.h.
  *
- * A sweep claims orphans with dead pages under the stripe and gives the pages back without it. Between the two the tag says
- * PARTIAL: late frees go on, but nobody else returns the slab, so that its pages cannot be another's by then. Afterwards whoever
- * made it an ORPHAN again looks whether it was completed, or released, in between.
+ * A sweep claims orphans with dead pages under the stripe and gives the pages back without it. Between the two the
+ * tag says PARTIAL: late frees go on, but nobody else returns the slab, so its pages cannot be another slab's by
+ * then. Whoever makes it an ORPHAN again then looks whether it was completed, or released, in between.
  */
 #include "heap/partial.h"
 
 #include "heap/close.h"
 #include "mem/region.h"
 
-/* Pages of a slab that no live slot touches and that could go back to the system; bit per page. Of a region parts of *page_bytes
- * each, which may be larger. */
+/* Pages of a slab that no live slot touches and that could go back to the system; a bit for each page. Of a region:
+ * parts of *page_bytes each, which may be larger than a page. */
 static uint64_t dead_pages(const TsiSpace* s, unsigned cls, uint32_t slab_id, size_t* page_bytes) {
     const TsiClass* c = &s->classes->c[cls];
     size_t page = tsi_os.page_bytes, pages = c->slab_bytes / page;
     *page_bytes = page;
-    if (tsi_class_is_region(cls)) return pages < 2 || !tsi_space_gives_back(s) ? 0 : tsi_region_dead_parts(s, cls, slab_id, page_bytes);
+    if (tsi_class_is_region(cls))
+        return pages < 2 || !tsi_space_gives_back(s) ? 0 : tsi_region_dead_parts(s, cls, slab_id, page_bytes);
     if (cls == TSI_CLASS_LARGE || pages < 2 || pages > 32 || !tsi_space_gives_back(s)) return 0;
     uint32_t live_pages = 0, first = tsi_first_line(c, slab_id);
     unsigned shift = tsi_log2(page);
@@ -49,7 +50,8 @@ void tsi_partial_claim(TsiSweep* w, unsigned cls, uint32_t slab_id) {
     uint64_t old = tsi_load_seq(&b->tag);
     size_t page;
     if (tsi_tag_state(old) != TSI_SLAB_ORPHAN || dead_pages(&w->arena->space, cls, slab_id, &page) == 0) return;
-    /* seq_cst: decides between us and the claims of settle.c, which want ORPHAN; and pairs with the freer in free.c, as below */
+    /* seq_cst: decides between us and the claims of settle.c, which want ORPHAN. Pairs with the freer in free.c, as
+     * below. */
     if (!tsi_cas_seq(&b->tag, &old, (old & ~(uint64_t)TSI_SLAB_STATE) | TSI_SLAB_PARTIAL)) return;
     tsi_store_relaxed(&b->extra, w->partial);
     w->partial = slab_id + 1;
@@ -65,7 +67,8 @@ void tsi_partial_give(TsiSweep* w, uint32_t* ids, unsigned n) {
         const TsiClass* c = &s->classes->c[cls];
         uint8_t* payload = tsi_slab_payload(s, c, ids[k]);
         uint64_t dead = dead_pages(s, cls, ids[k], &page);
-        if (cls == TSI_CLASS_HUGE && s->chunks[ids[k] >> 8].huge) tsi_space_avoid_huge(s, ids[k] >> 8); /* or its pages come back by themselves */
+        /* or its pages come back by themselves */
+        if (cls == TSI_CLASS_HUGE && s->chunks[ids[k] >> 8].huge) tsi_space_avoid_huge(s, ids[k] >> 8);
         note_gone(s, cls, ids[k], dead);
         for (; dead != 0; dead &= dead - 1) {
             uint8_t* p = payload + tsi_ctz64(dead) * page;
@@ -84,7 +87,8 @@ void tsi_partial_give(TsiSweep* w, uint32_t* ids, unsigned n) {
         _Atomic uint64_t* tag = &tsi_slab(s, ids[k])->tag;
         uint64_t old = tsi_load_relaxed(tag);
         uint64_t now = (old & ~(uint64_t)TSI_SLAB_STATE) | TSI_SLAB_ORPHAN;
-        /* seq_cst, then the words: a freer sets its bit, then looks at the tag; one of us sees that the slab is complete */
+        /* seq_cst, then the words: a freer sets its bit, then looks at the tag. One of us sees that the slab is
+         * complete. */
         while (!tsi_cas_seq(tag, &old, now)) now = (old & ~(uint64_t)TSI_SLAB_STATE) | TSI_SLAB_ORPHAN;
         /* While it was PARTIAL nobody else could return it: was it completed, or released? */
         if (tsi_inc_state(w->inc) == TSI_INC_RELEASED) tsi_inc_sweep(a, w->b, w->inc, tsi_inc_era(w->inc));
@@ -92,16 +96,18 @@ void tsi_partial_give(TsiSweep* w, uint32_t* ids, unsigned n) {
     }
 }
 
-/* No live object in the page of an object that was freed: what every late free asks, and mostly answers no. True also where it
- * takes dead_pages to tell. */
+/* No live object is in the page of an object that was freed: each late free asks this, and the answer is mostly no.
+ * True also where only dead_pages can tell. */
 static bool page_may_be_dead(const TsiSpace* s, const TsiPlace* at, size_t bytes) {
     const TsiClass* c = &s->classes->c[at->cls];
     uint32_t page = (uint32_t)tsi_os.page_bytes;
     if (tsi_class_is_region(at->cls)) { /* any that the object reaches into */
-        uint32_t granule = tsi_region_granule(s, at), of_page = page >> TSI_GRANULE_SHIFT, end = granule + (uint32_t)(bytes >> TSI_GRANULE_SHIFT);
+        uint32_t granule = tsi_region_granule(s, at), of_page = page >> TSI_GRANULE_SHIFT,
+                 end = granule + (uint32_t)(bytes >> TSI_GRANULE_SHIFT);
         for (uint32_t from = granule & ~(of_page - 1); from < end; from += of_page) {
             uint64_t live = 0;
-            for (uint32_t g = from; g < from + of_page && live == 0; g += 64) live = tsi_region_live64(s, at->slab_id, g);
+            for (uint32_t g = from; g < from + of_page && live == 0; g += 64)
+                live = tsi_region_live64(s, at->slab_id, g);
             if (live == 0) return true;
         }
         return false;
@@ -127,7 +133,8 @@ void tsi_partial_page_freed(TsiArena* a, TsiBinding* b, const TsiPlace* at, uint
     if (size == 0 || !page_may_be_dead(s, at, size)) return;
     uint64_t dead = dead_pages(s, at->cls, at->slab_id, &part);
     if (dead == 0) return;
-    size_t from = ((size_t)(at->line_id - tsi_first_line(c, at->slab_id)) << c->line_shift) + tsi_class_offset(c, at->slot);
+    size_t from =
+        ((size_t)(at->line_id - tsi_first_line(c, at->slab_id)) << c->line_shift) + tsi_class_offset(c, at->slot);
     uint64_t reached = ((2ull << (from + size - 1) / part) - 1) & ~((1ull << from / part) - 1);
     unsigned parts = tsi_popcount(dead & reached);
     if (parts == 0) return;

@@ -13,7 +13,8 @@ void tsi_partial_give(TsiSweep* w, uint32_t* ids, unsigned n);
 /* A free has left a page of an orphan without a live slot, perhaps: enough of them start a sweep. */
 void tsi_partial_page_freed(TsiArena* a, TsiBinding* b, const TsiPlace* at, uint64_t tag);
 
-/* Slots of a line in the page that a slot lies in, all where a page has several lines; 0 where objects lie in two pages. */
+/* Slots of a line in the page that a slot lies in: all of them where a page has several lines; 0 where objects lie in
+ * two pages. */
 TSI_INLINE uint64_t tsi_partial_slots(const TsiClass* c, unsigned slot) {
     uint32_t page = (uint32_t)tsi_os.page_bytes, units = page >> c->unit_shift;
     if (TSI_UNLIKELY(c->size > TSI_KIB(1) || page > TSI_KIB(4))) return 0;

@@ -21,7 +21,9 @@ static uint64_t ready_word(const TsiBinding* b, uint32_t slab_id) {
     return (uint64_t)slab_id << SLAB_SHIFT | tsi_heap_word(b->index, TSI_HEAP_READY);
 }
 
-static size_t region_bytes(const TsiBinding* b, unsigned rank) { return b->classes->c[tsi_region_class(rank)].slab_bytes; }
+static size_t region_bytes(const TsiBinding* b, unsigned rank) {
+    return b->classes->c[tsi_region_class(rank)].slab_bytes;
+}
 
 /* ---- a phase begins ---- */
 
@@ -67,7 +69,8 @@ static void count_taken(TsiBinding* b) {
 }
 
 /* The heap was not to be had. NULL */
-static TSI_NOINLINE TsiHeap* not_taken(TsiBinding* b, TsiInc* i, TsiHeap* h, unsigned rank, uint64_t seen, bool charged) {
+static TSI_NOINLINE TsiHeap* not_taken(TsiBinding* b, TsiInc* i, TsiHeap* h, unsigned rank, uint64_t seen,
+                                       bool charged) {
     if (charged) tsi_uncharge_all_locked(b->arena, b, i);
     tsi_inc_give(i);
     if (!charged || tsi_heap_state(seen) != TSI_HEAP_BARE) return NULL;
@@ -83,7 +86,9 @@ TSI_INLINE TsiHeap* take(TsiBinding* b, TsiRef ref) {
     if (rank == TSI_RANK_PART && b->ready_count[rank] == 0) rank = TSI_RANK_PAGE;
     uint32_t count = b->ready_count[rank];
     /* Hints: both are looked at again. */
-    if (TSI_UNLIKELY(count == 0 || tsi_load_relaxed(&i->heap_count) != 0 || (tsi_load_relaxed(&i->id) & TSI_DOMAIN_ID_BIT) == 0)) return NULL;
+    if (TSI_UNLIKELY(count == 0 || tsi_load_relaxed(&i->heap_count) != 0 ||
+                     (tsi_load_relaxed(&i->id) & TSI_DOMAIN_ID_BIT) == 0))
+        return NULL;
     _Atomic uint32_t* at = &b->ready[rank][count - 1];
     TsiHeap* h = b->heaps_base + (tsi_load_relaxed(at) - 1);
     size_t bytes = region_bytes(b, rank);
@@ -146,9 +151,11 @@ static bool has_budget(TsiBinding* b, size_t bytes) {
 TSI_INLINE bool renew_region(TsiArena* a, TsiRegion* r, TsiSlab* slab, TsiRegionSum* sum) {
     bool turned = tsi_region_turn(r, sum);
     for (; TSI_UNLIKELY(sum->twice != 0); sum->twice--) tsi_refuse_count(a, TSI_REFUSED_LATE);
-    /* seq_cst, after the word was exchanged: who has set the flag meanwhile looks at the word then, and issues no handle */
+    /* seq_cst, after the word was exchanged: who has set the flag meanwhile looks at the word then, and issues no
+     * handle. */
     uint64_t tag = tsi_load_seq(&slab->tag);
-    if (TSI_UNLIKELY((tag & TSI_SLAB_HANDLED) != 0)) tsi_add_relaxed(&slab->gen_base, 1); /* before a next life: handles of this one match none */
+    /* Before a next life: handles of this one match none. */
+    if (TSI_UNLIKELY((tag & TSI_SLAB_HANDLED) != 0)) tsi_add_relaxed(&slab->gen_base, 1);
     if (TSI_UNLIKELY(tsi_load_relaxed(&slab->gen_base) >= TSI_GEN_LIMIT || !turned)) return false;
     tsi_store_release(&slab->tag, tsi_tag(tsi_seq_next(tsi_tag_seq(tag)), 0, TSI_SLAB_WARM));
     return true;
@@ -193,15 +200,18 @@ bool tsi_ready_put_locked(TsiBinding* b, TsiInc* i, TsiHeap* h, size_t* bytes) {
 
 /* ---- the straight way ---- */
 
-/* The thread has taken the stripe to begin the phase and to end it, and nobody else has: so nobody has closed it or its heap, has a heap or
- * a slab in it, registered a cleanup, pinned or relabelled it, or posted anything of it. Other words can be changed without the stripe. */
+/* The thread has taken the stripe to begin the phase and to end it, and nobody else has taken it. So nobody has
+ * closed the phase or its heap, has a heap or a slab in it, registered a cleanup, pinned or relabelled it, or posted
+ * anything of it. Other words can be changed without the stripe. */
 TSI_INLINE bool is_untouched_locked(TsiBinding* b, TsiInc* i, TsiRef ref, const TsiHeap* h) {
     bool here = tsi_load_relaxed(&i->word) == (tsi_ref_era(ref) << 2 | TSI_INC_ACTIVE) && i->heaps == h->index + 1 &&
                 tsi_load_relaxed(&h->word) == tsi_heap_word(b->index, TSI_HEAP_LIVE);
-    uint64_t more = (i->lock_fast ^ 2) | i->lock_contended | tsi_load_relaxed(&i->peak) | tsi_load_relaxed(&i->user_refs) |
-                    tsi_load_relaxed(&i->budget.soft) | tsi_load_relaxed(&i->budget.hard);
+    uint64_t more = (i->lock_fast ^ 2) | i->lock_contended | tsi_load_relaxed(&i->peak) |
+                    tsi_load_relaxed(&i->user_refs) | tsi_load_relaxed(&i->budget.soft) |
+                    tsi_load_relaxed(&i->budget.hard);
     if (!here || more != 0) return false;
-    TSI_ASSERT(h->inc_next == 0 && i->pins == 1 && (i->orphans | i->ends | tsi_load_relaxed(&i->slab_count) | i->allocated.objects) == 0);
+    TSI_ASSERT(h->inc_next == 0 && i->pins == 1 &&
+               (i->orphans | i->ends | tsi_load_relaxed(&i->slab_count) | i->allocated.objects) == 0);
     TSI_ASSERT((i->posted.lock_fast | i->pinned_slabs | i->closed_slabs | i->slow | tsi_load_relaxed(&i->scopes)) == 0);
     return true;
 }
@@ -255,8 +265,8 @@ static TSI_NOINLINE void fill(TsiInc* i, TsiRef ref, const TsiEnded* e, size_t b
 /* The heap has taken one region, still bumps in it, and there is room for one more that waits. */
 TSI_INLINE bool may_wait(TsiBinding* b, const TsiHeap* h) {
     unsigned rank = h->rank - 1u;
-    return h->takes == 1 && h->room == NULL && h->ranked && rank < TSI_READY_RANKS && b->ready_count[rank] != TSI_READY_HEAPS &&
-           has_budget(b, region_bytes(b, rank));
+    return h->takes == 1 && h->room == NULL && h->ranked && rank < TSI_READY_RANKS &&
+           b->ready_count[rank] != TSI_READY_HEAPS && has_budget(b, region_bytes(b, rank));
 }
 
 bool tsi_ready_end(TsiBinding* b, TsiRef ref, EpochReceipt* out) {
@@ -269,7 +279,8 @@ bool tsi_ready_end(TsiBinding* b, TsiRef ref, EpochReceipt* out) {
     uint32_t label = tsi_inc_label(i);
     TsiRegion* r = &tsi_no_region;
     unsigned rank = TSI_READY_RANKS;
-    if (TSI_LIKELY(is_untouched_locked(b, i, ref, h) && !tsi_label_has_budget(tsi_label(&a->phases.labels, label))) && may_wait(b, h)) {
+    if (TSI_LIKELY(is_untouched_locked(b, i, ref, h) && !tsi_label_has_budget(tsi_label(&a->phases.labels, label))) &&
+        may_wait(b, h)) {
         r = tsi_load_relaxed(&h->region);
         rank = h->rank - 1u; /* of the one region that it has taken */
     }
@@ -288,8 +299,8 @@ bool tsi_ready_end(TsiBinding* b, TsiRef ref, EpochReceipt* out) {
         tsi_inc_give(i);
         return false;
     }
-    /* Era 0, which matches no reference, before the account has it (label.h): nobody sees the phase between the two. The record is ours until it is
-     * given back. release: as in tsi_inc_end_alone */
+    /* Era 0, which matches no reference, before the account has the phase (label.h): nobody sees the phase between
+     * the two. The record is ours until it is given back. release: as in tsi_inc_end_alone. */
     tsi_store_release(&i->word, TSI_INC_RELEASED);
     post_locked(b, i, &e);
     clean_locked(i, label);
@@ -305,10 +316,13 @@ bool tsi_ready_end(TsiBinding* b, TsiRef ref, EpochReceipt* out) {
 
 /* ---- memory back ---- */
 
-static bool waits(uint32_t binding, uint64_t word) { return (uint32_t)(word >> 8) == binding && tsi_heap_state(word) == TSI_HEAP_READY; }
+static bool waits(uint32_t binding, uint64_t word) {
+    return (uint32_t)(word >> 8) == binding && tsi_heap_state(word) == TSI_HEAP_READY;
+}
 
 uint64_t tsi_ready_bytes(const TsiArena* a, uint32_t binding) {
-    TsiBinding* b = tsi_table_at(&a->bindings, binding); /* it may be made just now: nothing but atomics is read of it */
+    /* It may be made just now: nothing but atomics is read of it. */
+    TsiBinding* b = tsi_table_at(&a->bindings, binding);
     uint64_t bytes = 0;
     for (unsigned rank = 0; rank < TSI_READY_RANKS; rank++) {
         for (unsigned k = 0; k < TSI_READY_HEAPS; k++) {
@@ -325,7 +339,8 @@ static uint32_t seize(TsiBinding* b, TsiHeap* h) {
     uint64_t word = tsi_load_acquire(&h->word); /* pairs with tsi_ready_put_locked */
     if (!waits(b->index, word)) return 0;
     /* seq_cst: decides between those who flush and the heap's thread; the word says which region it is */
-    return tsi_cas_seq(&h->word, &word, tsi_heap_word(b->index, TSI_HEAP_BARE)) ? (uint32_t)(word >> SLAB_SHIFT) + 1 : 0;
+    return tsi_cas_seq(&h->word, &word, tsi_heap_word(b->index, TSI_HEAP_BARE)) ? (uint32_t)(word >> SLAB_SHIFT) + 1
+                                                                                : 0;
 }
 
 void tsi_ready_flush(TsiBinding* b) {
@@ -372,5 +387,6 @@ void tsi_ready_child(TsiArena* a, TsiHeap* h, bool own) {
     TsiBinding* b = tsi_binding_at(a, tsi_load_relaxed(&h->word));
     h->slabs = 0;
     tsi_store_relaxed(&h->region, &tsi_no_region);
-    tsi_store_relaxed(&h->word, own ? tsi_heap_word(b->index, TSI_HEAP_BARE) : TSI_HEAP_FREE); /* else unused from here on */
+    /* Else unused from here on. */
+    tsi_store_relaxed(&h->word, own ? tsi_heap_word(b->index, TSI_HEAP_BARE) : TSI_HEAP_FREE);
 }

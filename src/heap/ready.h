@@ -1,8 +1,8 @@
 /*
  * ready.h - heaps that wait for a phase, each with the empty region of the phase that had it last.
  *
- * A thread that ends a small phase and begins another needs a heap and a region again, as the first one had them. So the
- * end leaves them together: the region's next life has begun, its tag says WARM, the heap is in no incarnation and
+ * A thread that ends a small phase and begins another needs a heap and a region again, as the first one had them. So
+ * the end leaves them together: the region's next life has begun, its tag says WARM, the heap is in no incarnation and
  * stays in its thread's chain. The first allocation of a phase puts the two into its incarnation.
  *
  *   READY(b)  -> LIVE(b)            by b's thread, under the stripe of the phase that begins
@@ -11,12 +11,13 @@
  *      |  +-> BARE(b)               by anybody who wants the memory: the region goes back, the heap stays without
  *   BARE(b) -> FREE                 by b's thread, as it meets it
  *
- * A READY word names the region, so the compare-exchange that changes it decides who has which; nobody waits. Who looks at the list of another thread may
- * find old entries: the words of their heaps tell.
+ * A READY word names the region, so the compare-exchange that changes it decides who has which; nobody waits. A thread
+ * that looks at another thread's list may find old entries: the words of their heaps tell.
  *
- * A phase that begins so, and that nobody but its thread touches, ends by a straight way. Its stripe has been taken twice then, and whoever does anything
- * else to a phase under its stripe takes it through tsi_inc_take, which counts: a new way to change an incarnation must do so, too, or be
- * asked for in is_untouched_locked. (Who only reads, and slab_epoch_inc_refcount, do not count.)
+ * A phase that begins so, and that nobody but its thread touches, ends by a straight way. Its stripe has been taken
+ * twice then. Whoever does anything else to a phase under its stripe takes the stripe through tsi_inc_take, which
+ * counts. A new way to change an incarnation must do so, too, or is_untouched_locked must ask for it. (Reading, and
+ * slab_epoch_inc_refcount, are not counted.)
  *
  * Models: tests/models/ready.pml, straight_end.pml.
  *
@@ -30,15 +31,17 @@
 /* A heap with a region for a domain's phase that has none, when the thread has one of the size that the phase's label
  * had need of last; NULL else. Outside of brackets. */
 TsiHeap* tsi_ready_take(TsiBinding* b, TsiRef ref);
-/* The first object of a phase in such a heap, of `bytes` of its region, by the shortest way; NULL when there is anything else to do
- * first, or no heap: then the slow path has it all before it. Outside of brackets. */
+/* The first object of a phase in such a heap, of `bytes` of its region, by the shortest way. NULL when there is no
+ * heap, or anything else to do first: then the slow path does all of it. Outside of brackets. */
 void* tsi_ready_first(TsiBinding* b, TsiRef ref, uint32_t bytes);
-/* Ends the phase's only heap, the caller's, which is inside no bracket, and keeps it; *bytes is what its region has. False when it is
- * not to be kept; its objects may have ended, and be counted, all the same. Stripe held, the incarnation RELEASED. */
+/* Ends the phase's only heap, the caller's, which is inside no bracket, and keeps it; *bytes is what its region has.
+ * False when the heap is not to be kept; its objects may have ended, and be counted, all the same. Stripe held, the
+ * incarnation RELEASED. */
 bool tsi_ready_put_locked(TsiBinding* b, TsiInc* i, TsiHeap* h, size_t* bytes);
-/* The straight end of a phase that began with such a heap, or whose one region came with its heap, and that nobody but its thread, the caller, has
- * touched: its heap waits again, its record is free, its account is posted. False when it is not so; then nothing was done, or its objects have
- * ended and are counted, and the common way follows. out: or NULL. */
+/* The straight end of a phase that began with such a heap, or whose one region came with its heap, and that nobody
+ * but its thread, the caller, has touched: its heap waits again, its record is free, its account is posted. False
+ * when it is not so; then nothing was done, or its objects have ended and are counted, and the common way follows.
+ * out: may be NULL. */
 bool tsi_ready_end(TsiBinding* b, TsiRef ref, EpochReceipt* out);
 /* Bytes of the regions that wait with heaps of a binding, by its index. Any thread; a hint for others. */
 uint64_t tsi_ready_bytes(const TsiArena* a, uint32_t binding);

@@ -1,15 +1,16 @@
 /*
- * room.h - the queue of a room's lines, and what a line has free: what each used-up line asks for, inlined. As heap.h; in the
- * owner's bracket.
+ * room.h - the queue of a room's lines, and what a line has free. Each used-up line needs these, so they are inlined.
+ * As heap.h; in the owner's bracket.
  */
 #ifndef TSI_HEAP_ROOM_H
 #define TSI_HEAP_ROOM_H
 
 #include "heap/arena.h"
 
-/* How many lines are looked at in a row; and lines that the queue gives before its room counts as settled: objects come and
- * go, and as many live as before. Then a few poor lines in a row are chance, which comes to every program that runs for long
- * enough: a settled room takes a new slab only where the next ones have not half of what is asked for either. */
+/* How many lines are looked at in a row. After how many lines that the queue has given the room counts as settled:
+ * objects come and go, and as many live as before. Then a few poor lines in a row are chance, which every program
+ * meets that runs for long enough: a settled room takes a new slab only where the next lines do not have half of what
+ * is asked for either. */
 enum { TSI_ROOM_LOOKS = 8, TSI_ROOM_SETTLED = 4096 };
 
 /* Free slots that the owner could have, as far as it sees. */
@@ -39,7 +40,8 @@ TSI_INLINE void tsi_line_freed_in(TsiBinding* b, const TsiHeap* h, TsiLine* l, u
     tsi_count(&b->counters[cls].unparked);
 }
 
-/* A used-up line without a free slot, whose token is not with the owner: who frees from here on sees that, or a heap_at of 0. */
+/* A used-up line without a free slot, whose token is not with the owner. From here on a freer sees that, or a heap_at
+ * of 0. */
 TSI_INLINE void tsi_line_park(TsiBinding* b, unsigned cls, TsiLine* l) {
     tsi_store_relaxed(&l->flags, tsi_load_relaxed(&l->flags) | TSI_LINE_PARKED);
     tsi_store_relaxed(&l->heap_at, 0);
@@ -49,9 +51,10 @@ TSI_INLINE void tsi_line_park(TsiBinding* b, unsigned cls, TsiLine* l) {
 /* The back in the order in which it came, in front. */
 void tsi_room_turn(const TsiSpace* s, TsiRoom* r, unsigned cls);
 
-/* Takes the line out that has waited longest of those with slots ready, or `least` free; a few are looked at, and those with
- * less wait on. NULL when none of them has. *n: how many are free. */
-TSI_INLINE TsiLine* tsi_room_pop(const TsiSpace* s, TsiRoom* r, const TsiClass* c, unsigned cls, unsigned least, unsigned* n) {
+/* Takes out the line that has waited longest of those with slots ready, or with `least` free. Looks at a few; those
+ * with less go on waiting. NULL when none of them has enough. *n: how many are free. */
+TSI_INLINE TsiLine* tsi_room_pop(const TsiSpace* s, TsiRoom* r, const TsiClass* c, unsigned cls, unsigned least,
+                                 unsigned* n) {
     for (unsigned looks = 0; looks < TSI_ROOM_LOOKS; looks++) {
         if (r->head[cls] == 0) tsi_room_turn(s, r, cls);
         uint32_t at = r->head[cls];

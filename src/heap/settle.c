@@ -41,16 +41,19 @@ static LineState line_state(const TsiSpace* s, unsigned cls, uint32_t line_id, u
 /* Objects of a line that were ever handed out. A snapshot asks before it reads what is free: then it never takes a
  * slot that is handed out meanwhile for one that was freed. */
 static uint64_t handed_out(TsiLine* l) {
-    uint64_t issued = tsi_load_acquire(&l->issued); /* pairs with refills: last, after the slots have left freed or avail */
+    /* pairs with refills: last, after the slots have left freed or avail */
+    uint64_t issued = tsi_load_acquire(&l->issued);
     uint64_t avail = tsi_load_acquire(&l->avail); /* before the remote words */
     return avail != 0 ? issued - tsi_popcount(avail) : issued;
 }
 
-static void sum_line(const TsiSpace* s, unsigned cls, uint32_t line_id, uint64_t issued, uint64_t remote_bits, TsiSlabSum* sum) {
+static void sum_line(const TsiSpace* s, unsigned cls, uint32_t line_id, uint64_t issued, uint64_t remote_bits,
+                     TsiSlabSum* sum) {
     LineState st = line_state(s, cls, line_id, remote_bits);
     uint64_t live = st.live != 0 ? tsi_popcount(st.live) : 0;
     uint64_t size = cls == TSI_CLASS_LARGE ? tsi_slab_bytes(s, cls, line_id >> 10 << 8) : s->classes->c[cls].size;
-    if ((int64_t)issued < (int64_t)live) { /* a snapshot that runs beside the owner, or beside claims that are not counted yet */
+    /* A snapshot that runs beside the owner, or beside claims that are not counted yet. */
+    if ((int64_t)issued < (int64_t)live) {
         if (s->config.shared) live = issued;
         else issued = live;
     }
@@ -73,7 +76,8 @@ static TsiSlabSum sum_of_region(TsiRegionSum r) {
 
 uint64_t tsi_line_live(const TsiSpace* s, unsigned cls, uint32_t line_id) {
     if (tsi_class_is_region(cls)) {
-        const TsiClass* c = &s->classes->c[cls]; /* the chunk may serve another class by now: a snapshot looks at the tag again */
+        /* The chunk may serve another class by now: a snapshot looks at the tag again. */
+        const TsiClass* c = &s->classes->c[cls];
         uint32_t slab_id = (line_id >> 10) << 8 | (line_id & (TSI_CHUNK_LINES - 1)) >> c->lines_log2;
         return tsi_region_live64(s, slab_id, (line_id - tsi_first_line(c, slab_id)) << 6);
     }
@@ -279,7 +283,8 @@ void tsi_settle_drain(TsiSweep* w, uint32_t slab_id) {
     unsigned cls = tsi_chunk_class(s, slab_id >> 8);
     TsiSlabSum sum;
     uint64_t old = make_orphan(a, w->inc, cls, slab_id, &sum);
-    if (tsi_slab_is_empty(s, cls, slab_id) && claim(s, slab_id, TSI_SLAB_ORPHAN, &old)) { /* by counts: in a region marks come before them */
+    /* By counts: in a region marks come before them. */
+    if (tsi_slab_is_empty(s, cls, slab_id) && claim(s, slab_id, TSI_SLAB_ORPHAN, &old)) {
         (void)renew_words(w, cls, slab_id, old);
         take_out(w, cls, slab_id);
         return;
@@ -295,7 +300,7 @@ void tsi_sweep_look(TsiSweep* w, unsigned cls) {
     w->inc->closed_slabs++;
 }
 
-/* Other slabs are looked at in their heaps, and once; a large object is an orphan from its birth. True the first time. */
+/* Other slabs are looked at in their heaps, and once; a large object is an orphan from birth. True the first time. */
 static bool look_at_large(TsiSweep* w, unsigned cls, uint32_t slab_id) {
     _Atomic uint32_t* looked = &tsi_slab(&w->arena->space, slab_id)->gone;
     if (cls != TSI_CLASS_LARGE || tsi_load_relaxed(looked) != 0) return false;
@@ -398,7 +403,8 @@ static void give_slabs(TsiSweep* w, uint32_t* ids, unsigned n) {
     if (kept != 0) tsi_space_keep(s, ids, kept);
 }
 
-/* Halves of huge pages are never kept. One that goes without the other breaks its page, and the system must not mend it. */
+/* Halves of huge pages are never kept. One that goes without the other breaks its page, and the system must not join
+ * it again. */
 static void give_huge(TsiSweep* w, uint32_t* ids, unsigned n) {
     TsiSpace* s = &w->arena->space;
     tsi_sort_ids(ids, n);
@@ -469,7 +475,8 @@ void tsi_unlink_claimed(TsiArena* a, TsiInc* i) {
         if (tsi_tag_state(tsi_load_relaxed(&tsi_slab(&a->space, at - 1)->tag)) != TSI_SLAB_PURGING) continue;
         unsigned cls = tsi_chunk_class(&a->space, (at - 1) >> 8);
         /* A region's life may have been ended by then. */
-        TsiSlabSum sum = tsi_class_is_region(cls) ? sum_of_region(tsi_region_issued(&a->space, at - 1)) : tsi_slab_sum(&a->space, cls, at - 1);
+        TsiSlabSum sum = tsi_class_is_region(cls) ? sum_of_region(tsi_region_issued(&a->space, at - 1))
+                                                  : tsi_slab_sum(&a->space, cls, at - 1);
         orphan_unlink_locked(a, i, at - 1, sum.issued);
     }
 }
@@ -478,9 +485,11 @@ void tsi_return_claimed(TsiArena* a, uint32_t slab_id) {
     TsiSpace* s = &a->space;
     unsigned cls = tsi_chunk_class(s, slab_id >> 8);
     uint32_t seq = tsi_tag_seq(tsi_load_relaxed(&tsi_slab(s, slab_id)->tag));
+    /* Perhaps for a second time: who claimed it may have vanished before. */
+    if (tsi_class_is_region(cls)) (void)tsi_region_end(s, slab_id);
     /* The claim dropped the flag that says whether handles were issued: look at the counts. */
-    if (tsi_class_is_region(cls)) (void)tsi_region_end(s, slab_id); /* again, perhaps: who claimed it may have vanished before */
-    if (tsi_class_is_region(cls) || tsi_load_relaxed(&s->chunks[slab_id >> 8].counts_committed) != 0) raise_generations(a, cls, slab_id, ((seq - 1) & TSI_INC_MASK) == 0 ? seq - 2 : seq - 1);
+    if (tsi_class_is_region(cls) || tsi_load_relaxed(&s->chunks[slab_id >> 8].counts_committed) != 0)
+        raise_generations(a, cls, slab_id, ((seq - 1) & TSI_INC_MASK) == 0 ? seq - 2 : seq - 1);
     if (cls == TSI_CLASS_LARGE) (void)tsi_space_give_large(s, slab_id, false);
     else (void)tsi_space_purge(s, &slab_id, 1);
 }

@@ -5,7 +5,13 @@
 #include "mem/handle.h"
 #include "mem/stock.h"
 
-enum { GRANT_BYTES = 64 << 10, LEND_BYTES = 64 << 10, EVICT_BYTES = 64 << 10, FLUSH_BATCH = 128, LOOK = 4 * FLUSH_BATCH };
+enum {
+    GRANT_BYTES = 64 << 10,
+    LEND_BYTES = 64 << 10,
+    EVICT_BYTES = 64 << 10,
+    FLUSH_BATCH = 128,
+    LOOK = 4 * FLUSH_BATCH
+};
 
 static bool warm_lock(TsiWarm* w) {
     return tsi_load_relaxed(&w->busy) == 0 && tsi_swap_acquire(&w->busy, 1) == 0; /* pairs with warm_unlock */
@@ -14,7 +20,8 @@ static void warm_unlock(TsiWarm* w) { tsi_store_release(&w->busy, 0); /* pairs w
 
 /* Asks the arena for room for `need` more bytes. */
 static bool grant(TsiArena* a, TsiWarm* w, size_t need) {
-    /* At most half of the budget to one thread, so that the next one finds some; what the budget has learned is nobody's. */
+    /* At most half of the budget to one thread, so that the next one finds some. What the budget has learned on top
+     * is no thread's to take. */
     if (w->quota + tsi_load_relaxed(&w->lent) + need > a->space.stock.start / 2) return false;
     uint64_t got = tsi_stock_reserve(&a->space, need > GRANT_BYTES ? need : GRANT_BYTES, 1);
     if (got < need) {
@@ -53,8 +60,8 @@ static uint32_t keep(TsiArena* a, TsiWarm* w, uint32_t chain, size_t* rest_bytes
     return rest;
 }
 
-/* Takes slabs from the far half of a list, which was put there first; how many. Of a long list, the far half of what is looked
- * at: a large store must not be walked through for each phase that ends. */
+/* Takes slabs from the far half of a list, where the oldest are; returns how many. Of a long list, the far half of
+ * what is looked at: a large store must not be walked through for each phase that ends. */
 static unsigned cut(TsiSpace* s, TsiWarm* w, unsigned cls, uint32_t* ids, unsigned max) {
     unsigned length = 0, n = 0;
     for (uint32_t at = w->head[cls]; at != 0 && length < LOOK; at = tsi_slab(s, at - 1)->next) length++;
@@ -71,7 +78,8 @@ static unsigned cut(TsiSpace* s, TsiWarm* w, unsigned cls, uint32_t* ids, unsign
 /* Slabs of a store, to the stock if there is room. */
 static void move_out(TsiArena* a, uint32_t* ids, unsigned n, bool keep, bool learn) {
     unsigned kept = keep ? tsi_stock_choose(&a->space, ids, n, learn) : 0;
-    for (unsigned i = kept; keep && i < n; i++) tsi_add_relaxed(&a->overflowed[tsi_class_row(tsi_chunk_class(&a->space, ids[i] >> 8))], 1);
+    for (unsigned i = kept; keep && i < n; i++)
+        tsi_add_relaxed(&a->overflowed[tsi_class_row(tsi_chunk_class(&a->space, ids[i] >> 8))], 1);
     if (kept < n) (void)tsi_space_purge(&a->space, ids + kept, n - kept);
     if (kept != 0) tsi_space_keep(&a->space, ids, kept);
 }
@@ -98,7 +106,8 @@ uint32_t tsi_warm_put(TsiArena* a, TsiBinding* b, uint32_t chain, bool learn) {
     size_t rest_bytes;
     uint32_t rest = keep(a, &b->warm, chain, &rest_bytes);
     /* A full store sees each small phase's slabs: a system call for each would cost more than what it gives back. */
-    if (rest_bytes != 0 && rest_bytes < EVICT_BYTES && evict(a, &b->warm, learn)) rest = keep(a, &b->warm, rest, &rest_bytes);
+    if (rest_bytes != 0 && rest_bytes < EVICT_BYTES && evict(a, &b->warm, learn))
+        rest = keep(a, &b->warm, rest, &rest_bytes);
     tsi_store_relaxed(&b->warm.used, true);
     warm_unlock(&b->warm);
     return rest;
@@ -170,7 +179,8 @@ static bool empty_store(TsiBinding* b, bool keep) {
 bool tsi_warm_flush(TsiBinding* b) { return empty_store(b, false); }
 void tsi_warm_leave(TsiBinding* b) {
     unsigned turn = 0;
-    /* Another thread may be emptying it. The record's page may go back soon, and with it what that thread has not seen yet. */
+    /* Another thread may be emptying it. The record's page may go back soon, and with it what that thread has not
+     * seen yet. */
     while (!empty_store(b, tsi_stock_learns(&b->arena->space))) tsi_os_yield(&turn);
 }
 
@@ -190,7 +200,9 @@ void tsi_warm_look(TsiArena* a) {
     uint64_t ns = tsi_os.coarse_ns(), looked = tsi_load_relaxed(&a->warm_look_ns);
     tsi_stock_look(&a->space, ns);
     if (ns < looked + TSI_STOCK_SECOND && tsi_load_relaxed(&k->left) >= 0) return;
-    if (!atomic_compare_exchange_strong_explicit(&a->warm_look_ns, &looked, ns, memory_order_relaxed, memory_order_relaxed)) return;
+    if (!atomic_compare_exchange_strong_explicit(&a->warm_look_ns, &looked, ns, memory_order_relaxed,
+                                                 memory_order_relaxed))
+        return;
     if (looked != 0) recall(a);
 }
 

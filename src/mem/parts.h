@@ -1,24 +1,27 @@
 /*
  * parts.h - small regions that share a page of the system, two to a page.
  *
- * A phase of a few objects needs less than a page. Its region is a slab of TSI_PART_BYTES, half of a page; the other half is another
- * region's, of any thread and phase. What is told of slabs is told of parts as well: tags, lives, orphans, charges and the store of
- * a thread know no difference. Only what is done with pages does: a page goes back as a whole, when neither half is used.
+ * A phase of a few objects needs less than a page. Its region is a slab of TSI_PART_BYTES, half of a page; the other
+ * half is a region of any other thread and phase. What is said of slabs holds for parts as well: tags, lives, orphans,
+ * charges and the store of a thread make no difference. Only the handling of pages does: a page goes back as a whole,
+ * when neither half is used.
  *
- *   parts of a chunk   a bit for each slab: it is in the pool, and free to be taken. 256 slabs of 2 KiB use half of the chunk's
- *                      addresses; there is nothing in the other half, and entries there are nobody's.
+ *   parts of a chunk   a bit for each slab: it is in the pool, and free to be taken. 256 slabs of 2 KiB use half of the
+ *                      chunk's addresses; there is nothing in the other half, and entries there are nobody's.
  *   a page             is with the system, or as good as that, while both its bits are set; or in the stock.
  *
  * Invariants
- *   Q1  A half is used from when it is taken out of the pool until it is given. A page is purged by who gives the second half,
- *       with neither bit set meanwhile, so nobody takes a half of it: a claim. All of that is decided under the pool's lock.
- *   Q2  The tag of a half that completes its page stays PURGING until the page has gone. So a fork child, where the thread that
- *       claimed the page has vanished, finds one of the halves to give again, and takes the other for one in the pool.
+ *   Q1  A half is used from when it is taken out of the pool until it is given. A page is purged by who gives the
+ *       second half, with neither bit set meanwhile, so nobody takes a half of it: a claim. All of that is decided
+ *       under the pool's lock.
+ *   Q2  The tag of a half that completes its page stays PURGING until the page has gone. So a fork child, where the
+ *       thread that claimed the page has vanished, finds one of the halves to give again, and takes the other for one
+ *       in the pool.
  *   Q3  A chunk leaves its class only with all bits set, so all of its pages have gone, or are in the stock.
  *   Q4  A retired half counts as unused, and is never in the pool.
  *
- * A half is charged to its phase, and counted as committed, by its own bytes. Where the other is in the pool, the page is resident for
- * half of that. To keep this rare a half of a page that is used already is taken first.
+ * A half is charged to its phase, and counted as committed, by its own bytes. Where the other half is in the pool,
+ * the page is resident for half of that. To keep this rare a half of a page that is used already is taken first.
  */
 #ifndef TSI_MEM_PARTS_H
 #define TSI_MEM_PARTS_H
@@ -29,9 +32,13 @@
 TSI_INLINE bool tsi_parts_share(const TsiSpace* s, unsigned cls) {
     return cls == TSI_CLASS_PART && s->classes->c[cls].slab_bytes < tsi_os.page_bytes;
 }
-TSI_INLINE bool tsi_slab_shares(const TsiSpace* s, uint32_t slab_id) { return tsi_parts_share(s, tsi_chunk_class(s, slab_id >> 8)); }
+TSI_INLINE bool tsi_slab_shares(const TsiSpace* s, uint32_t slab_id) {
+    return tsi_parts_share(s, tsi_chunk_class(s, slab_id >> 8));
+}
 /* Phases may begin with such: pages need not be committed one by one. */
-TSI_INLINE bool tsi_parts_allowed(const TsiSpace* s) { return tsi_parts_share(s, TSI_CLASS_PART) && !tsi_os.strict_commit; }
+TSI_INLINE bool tsi_parts_allowed(const TsiSpace* s) {
+    return tsi_parts_share(s, TSI_CLASS_PART) && !tsi_os.strict_commit;
+}
 
 /* ---- pool's lock held ---- */
 /* Which slab of a chunk is to be taken next, of those in the pool; there is one. */
@@ -42,8 +49,8 @@ TSI_INLINE void tsi_parts_in(TsiChunk* k, unsigned slab) { k->parts[slab / 64] |
 TSI_INLINE void tsi_parts_out(TsiChunk* k, unsigned slab) { k->parts[slab / 64] &= ~(1ull << slab % 64); }
 
 /* ---- without it ---- */
-/* Slabs, in ascending order, go to the pool, and pages whose halves are both unused to the system. Overwrites the ids. How many
- * bytes have gone. */
+/* Slabs, in ascending order, go to the pool, and pages whose halves are both unused go to the system. Overwrites the
+ * ids. Returns how many bytes have gone. */
 size_t tsi_parts_give(TsiSpace* s, uint32_t* slab_ids, unsigned n);
 /* The slab is never used again; its tag becomes RETIRED. */
 void tsi_parts_retire(TsiSpace* s, uint32_t slab_id);

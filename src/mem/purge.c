@@ -12,7 +12,8 @@
 
 static uint32_t chunk_of(const TsiSpace* s, const uint8_t* p) { return (uint32_t)((p - s->base) >> TSI_CHUNK_SHIFT); }
 
-/* Of addresses that were mapped anew, for which the kernel has forgotten them. The caller holds their slabs: chunks keep their nodes. */
+/* For addresses that were mapped anew: the kernel has forgotten their wishes. The caller holds their slabs, so chunks
+ * keep their nodes. */
 static void wish_again(TsiSpace* s, uint8_t* p, size_t bytes) {
     if (s->config.huge_pages) tsi_os.prefer_huge(p, bytes);
     for (uint8_t *end = p + bytes, *to; s->nodes != 1 && p < end; p = to) {
@@ -34,7 +35,8 @@ static void mark(TsiSpace* s, uint8_t* p, size_t bytes, bool zero) {
 
 /* By compare-exchange: who could not give pages back says so without the lock. */
 static void change_dirty(TsiChunk* k, uint8_t from, uint8_t to) {
-    if (tsi_load_relaxed(&k->dirty) == from) (void)atomic_compare_exchange_strong_explicit(&k->dirty, &from, to, memory_order_relaxed, memory_order_relaxed);
+    if (tsi_load_relaxed(&k->dirty) == from)
+        (void)atomic_compare_exchange_strong_explicit(&k->dirty, &from, to, memory_order_relaxed, memory_order_relaxed);
 }
 void tsi_space_mark_kept(TsiChunk* k) { change_dirty(k, 0, TSI_DIRTY_KEPT); }
 void tsi_space_mark_gone(TsiChunk* k) { change_dirty(k, TSI_DIRTY_KEPT, 0); }
@@ -68,9 +70,11 @@ void tsi_space_zero_large(TsiSpace* s, void* p, size_t bytes) {
     TSI_DEFINED(p, (size_t)(end - at)); /* a program may have left there what it never set */
     for (; at < end; at = to) { /* in runs of chunks that are alike */
         bool dirty = tsi_load_relaxed(&s->chunks[chunk_of(s, at)].dirty) != 0;
-        for (to = at; to < end && (tsi_load_relaxed(&s->chunks[chunk_of(s, to)].dirty) != 0) == dirty;) to += 1u << TSI_CHUNK_SHIFT;
+        for (to = at; to < end && (tsi_load_relaxed(&s->chunks[chunk_of(s, to)].dirty) != 0) == dirty;)
+            to += 1u << TSI_CHUNK_SHIFT;
         if (to > end) to = end;
-        bool kept = dirty && !(tsi_space_gives_back(s) && purge(s, TSI_CLASS_LARGE, at, (size_t)(to - at), TSI_PURGE_DONTNEED));
+        bool kept =
+            dirty && !(tsi_space_gives_back(s) && purge(s, TSI_CLASS_LARGE, at, (size_t)(to - at), TSI_PURGE_DONTNEED));
         if (kept) tsi_clear(at, (size_t)(to - at));
     }
 }
@@ -81,7 +85,8 @@ void tsi_space_purge_pages(TsiSpace* s, void* p, size_t bytes) {
 
 /* Heap sort: no recursion, no allocation, n log n at worst (J. Williams, 1964). */
 void tsi_sort_ids(uint32_t* v, unsigned n) {
-    unsigned rising = 1, falling = 1; /* the slabs of an epoch mostly come in the order of their addresses, or against it */
+    /* The slabs of an epoch mostly come in the order of their addresses, or against it. */
+    unsigned rising = 1, falling = 1;
     while (rising < n && v[rising - 1] < v[rising]) rising++;
     while (falling < n && v[falling - 1] > v[falling]) falling++;
     if (rising >= n) return;
@@ -120,7 +125,8 @@ static void purge_whole(TsiSpace* s, const uint32_t* slab_ids, unsigned n) {
             if (tsi_slab_payload(s, d, slab_ids[j]) != to) break;
             to += d->slab_bytes;
         }
-        tsi_space_purge_range(s, tsi_chunk_class(s, slab_ids[i] >> 8), from, (size_t)(to - from), true); /* a run over chunks: the first's */
+        /* A run over chunks: the first's. */
+        tsi_space_purge_range(s, tsi_chunk_class(s, slab_ids[i] >> 8), from, (size_t)(to - from), true);
         i = j;
     }
     tsi_space_give(s, slab_ids, n);

@@ -16,8 +16,9 @@
  *            is refused. Freers that have entered and not left are added to `late`, and take themselves off it as
  *            they find the generation gone.
  *
- * The largest regions are halves of huge pages, 1 MiB each: taken two at a time and given back together, so that the page goes
- * whole. Whoever gives back part of one takes the wish for huge pages back first (space.h), or the system makes it whole again.
+ * The largest regions are halves of huge pages, 1 MiB each: taken two at a time and given back together, so that the
+ * page goes whole. Whoever gives back part of one takes the wish for huge pages back first (space.h), or the system
+ * makes the page whole again.
  *
  * Invariants
  *   R1  Bytes of the present generation lie below `rel`, but for the one that its owner is writing.
@@ -69,7 +70,8 @@ TSI_INLINE _Atomic uint8_t* tsi_region_map(const TsiRegion* r) {
     _Atomic uint8_t* map = tsi_load_relaxed(&r->map);
     return map != NULL ? map : tsi_no_map;
 }
-/* Bytes of it that objects may use: all, but a granule less of half a huge page, so that its counts have 16 bits (heap/late.c). */
+/* Bytes of it that objects may use: all. Of half a huge page a granule less, so that its counts have 16 bits
+ * (heap/late.c). */
 TSI_INLINE uint32_t tsi_region_room(const TsiRegion* r) {
     uint32_t bytes = 1u << r->size_log2;
     return bytes < 1u << TSI_CHUNK_SHIFT ? bytes : bytes - TSI_GRANULE;

@@ -34,7 +34,9 @@ static unsigned choose_cell(uint32_t size) {
     if (size <= 1024) {
         unsigned best = 10;
         for (unsigned s = 11; s <= 12; s++) {
-            if ((1u << s) / size <= TSI_LINE_SLOTS && (uint64_t)waste_of(size, s) << (12 - s) < (uint64_t)waste_of(size, best) << (12 - best)) best = s;
+            if ((1u << s) / size <= TSI_LINE_SLOTS &&
+                (uint64_t)waste_of(size, s) << (12 - s) < (uint64_t)waste_of(size, best) << (12 - best))
+                best = s;
         }
         return best;
     }
@@ -88,7 +90,8 @@ void tsi_class_table_init(TsiClassTable* t, size_t page, size_t slab_min) {
         class_init(&t->c[cls], size, choose_cell(size), page, size <= 48 && slab_min == 0 ? page : least);
     }
     for (unsigned rank = 0; rank < TSI_REGION_SIZES; rank++) { /* granules of 16 bytes */
-        size_t least_of_rank = rank == TSI_RANK_PART ? TSI_PART_BYTES : (size_t)TSI_REGION_MIN << 2 * (rank - TSI_RANK_PAGE);
+        size_t least_of_rank =
+            rank == TSI_RANK_PART ? TSI_PART_BYTES : (size_t)TSI_REGION_MIN << 2 * (rank - TSI_RANK_PAGE);
         size_t unit = rank == TSI_RANK_PART && page == 2 * TSI_PART_BYTES ? TSI_PART_BYTES : page; /* else as a page */
         class_init(&t->c[tsi_region_class(rank)], 16, 10, unit, least_of_rank);
     }

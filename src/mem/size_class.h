@@ -3,15 +3,15 @@
  *
  * Classes are numbered from 1; 0 means "no class", so that a zeroed chunk table refuses every
  * pointer. The public index is the number minus 1: 0..7 are the fixed sizes, then 16, 32, 48, then
- * four steps to each doubling from 1024 to 256 KiB. Others have no size of their own: REGION and those after CONT (regions of
- * six sizes, objects of any size side by side, see region.h) and LARGE (an object with chunks of
- * its own); CONT marks the further chunks of a large object. Statistics tell of all regions under REGION.
+ * four steps to each doubling from 1024 to 256 KiB. Others have no size of their own: REGION and those after CONT
+ * (regions of six sizes, objects of any size side by side, see region.h) and LARGE (an object with chunks of
+ * its own); CONT marks the further chunks of a large object. Statistics count all regions under REGION.
  *
  * A slab is lines_per_slab lines; a line is an aligned run of cells; a cell is an aligned power of
  * two of bytes that holds objects from its start. No object straddles a cell, and cells of
  * objects up to 1 KiB never straddle 4 KiB, so one survivor pins one page. Slots are numbered in
- * *units*, the largest power of two that divides the size: offset = slot << unit_shift. So an address that is no multiple
- * of the unit starts no object; numbers that no object has are *holes*, bits that are 0 in `full`.
+ * *units*, the largest power of two that divides the size: offset = slot << unit_shift. So an address that is no
+ * multiple of the unit starts no object; numbers that no object has are *holes*, bits that are 0 in `full`.
  */
 #ifndef TSI_MEM_SIZE_CLASS_H
 #define TSI_MEM_SIZE_CLASS_H
@@ -34,7 +34,7 @@ enum {
     TSI_LINE_MIN_SHIFT = 10,
     TSI_LUT_MAX = 1024,       /* sizes looked up in a byte table */
     TSI_SMALL_MAX = 1 << 18,  /* largest object in a slab of a class */
-    TSI_REGION_MIN = 4096,    /* bytes of a region of rank 1, or a page; each larger one has four times those of the one before */
+    TSI_REGION_MIN = 4096,    /* bytes of a region of rank 1, or a page; each larger one has four times as many */
     TSI_PART_BYTES = 2048,    /* of a region of rank 0, where two share a page: see parts.h */
     TSI_LINE_SLOTS = 64
 };

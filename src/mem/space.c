@@ -1,8 +1,8 @@
 /*
  * space.c - reservation and pool of space.h.
  *
- * Chunks are found by first fit in a bitmap, so a process that shrinks uses low chunks again. Slabs of a chunk are handed out from its free list
- * first, then in address order.
+ * Chunks are found by first fit in a bitmap, so a process that shrinks uses low chunks again. Slabs of a chunk are
+ * handed out from its free list first, then in address order.
  */
 #include "mem/space.h"
 
@@ -29,7 +29,8 @@ static size_t tables_bytes(uint32_t chunks) {
 
 enum { COVER_CHUNKS = 64 }; /* at once, 256 KiB of entries */
 
-/* Makes the entries of chunks below `end` readable; false without memory. Pool lock held, or nobody knows of the space yet. */
+/* Makes the entries of chunks below `end` readable; false without memory. Pool lock held, or nobody knows of the
+ * space yet. */
 static bool cover(TsiSpace* s, uint32_t end) {
     uint32_t from = (uint32_t)(tsi_load_relaxed(&s->covered) >> TSI_CHUNK_SHIFT), to = from;
     if (end <= from) return true;
@@ -40,7 +41,9 @@ static bool cover(TsiSpace* s, uint32_t end) {
     return true;
 }
 
-static size_t payload_align(const TsiSpaceConfig* config) { return (size_t)1 << (config->huge_pages ? TSI_HUGE_SHIFT : TSI_CHUNK_SHIFT); }
+static size_t payload_align(const TsiSpaceConfig* config) {
+    return (size_t)1 << (config->huge_pages ? TSI_HUGE_SHIFT : TSI_CHUNK_SHIFT);
+}
 
 static size_t mapping_bytes_for(const TsiSpaceConfig* config, uint64_t chunks) {
     size_t page = tsi_os.page_bytes;
@@ -178,13 +181,15 @@ static void chunks_prefer_node(TsiSpace* s, uint32_t first, uint32_t n, unsigned
     }
     if (asked) return;
     tsi_os.prefer_node(s->base + ((size_t)first << TSI_CHUNK_SHIFT), (size_t)n << TSI_CHUNK_SHIFT, node);
-    if (tsi_os.page_bytes <= TSI_META_LINES) tsi_os.prefer_node(tsi_meta_of(s, first), (size_t)n << TSI_META_SHIFT, node);
+    if (tsi_os.page_bytes <= TSI_META_LINES)
+        tsi_os.prefer_node(tsi_meta_of(s, first), (size_t)n << TSI_META_SHIFT, node);
 }
 
 /* A huge page is filled only where all of it may be written: the neighbour of a chunk is committed with it. */
 static bool payload_commit(TsiSpace* s, uint32_t chunk) {
     uint32_t first = chunk, n = 1, pair = 1u << (TSI_HUGE_SHIFT - TSI_CHUNK_SHIFT);
-    if (s->config.huge_pages && (chunk ^ (pair - 1)) < s->chunk_count && !s->chunks[chunk ^ (pair - 1)].payload_committed) {
+    if (s->config.huge_pages && (chunk ^ (pair - 1)) < s->chunk_count &&
+        !s->chunks[chunk ^ (pair - 1)].payload_committed) {
         first = chunk & ~(pair - 1);
         n = pair;
     }
@@ -272,7 +277,8 @@ static uint32_t chunk_choose(TsiSpace* s, unsigned cls, unsigned node) {
         chunk = chunk_find(s, 1, 1);
         if (chunk == s->chunk_count || !region || tsi_regions_prepare(s, chunk, cls)) return chunk;
         if (s->chunks[chunk].region_class == 0 || !cover(s, chunk + 1)) return s->chunk_count; /* no memory */
-        chunk_set_used(s, chunk, 1, true); /* set aside for good: a thread was stopped while it freed in it, many lives ago */
+        /* Set aside for good: a thread was stopped while it freed in it, many lives ago. */
+        chunk_set_used(s, chunk, 1, true);
     }
 }
 
@@ -306,12 +312,12 @@ static bool chunk_open(TsiSpace* s, unsigned cls, unsigned node) {
 
 static bool has_stock(const TsiChunk* k) { return (k->stock[0] | k->stock[1] | k->stock[2] | k->stock[3]) != 0; }
 
-/* Gives the bookkeeping of a chunk without a class back, unless its pages are kept. What old words and handles are judged by
- * is in the floors. */
+/* Gives the bookkeeping of a chunk without a class back, unless its pages are kept. Old words and handles are judged
+ * by the floors. */
 static void words_give(TsiSpace* s, uint32_t chunk) {
     TsiChunk* k = &s->chunks[chunk];
     words_kept(s, k, false);
-    /* Twice as many as the kept pages would fill, and some: pages that are kept may lie in every chunk, one here and one there. */
+    /* Twice as many as the kept pages would fill, and some more: kept pages may be scattered over every chunk. */
     if (has_stock(k) && s->words_kept < (tsi_load_relaxed(&s->stock.bytes) >> (TSI_CHUNK_SHIFT - 1)) + WORDS_KEPT) {
         words_kept(s, k, true);
         return;
@@ -365,7 +371,8 @@ void tsi_space_unhold_locked(TsiSpace* s, uint32_t chunk) {
 /* ---- pool ---- */
 
 static bool slab_commit(TsiSpace* s, const TsiClass* c, uint32_t id) {
-    if (tsi_os.strict_commit && tsi_os.commit(tsi_slab_payload(s, c, id), c->slab_bytes) != 0) return false; /* no parts there */
+    /* No parts there. */
+    if (tsi_os.strict_commit && tsi_os.commit(tsi_slab_payload(s, c, id), c->slab_bytes) != 0) return false;
     if (s->config.prefault) {
         volatile uint8_t* p = tsi_slab_payload(s, c, id);
         for (size_t i = 0; i < c->slab_bytes; i += tsi_os.page_bytes) p[i] = 0;
@@ -380,12 +387,14 @@ bool tsi_space_is_over(TsiSpace* s, size_t bytes) {
 static void take_counted(TsiSpace* s, unsigned cls, unsigned lane) {
     bool fast = tsi_lock_take_probed(&s->lock);
     cls = tsi_class_row(cls);
-    tsi_add_relaxed(fast ? &s->lock_fast[cls][lane] : &s->lock_contended[cls][lane], 1); /* shared mode adds under stripes */
+    /* Shared mode adds under stripes. */
+    tsi_add_relaxed(fast ? &s->lock_fast[cls][lane] : &s->lock_contended[cls][lane], 1);
 }
 
 static unsigned node_here(const TsiSpace* s) { return s->nodes == 1 ? 0 : tsi_os.node() % TSI_OS_NODES_MAX; }
 
-/* A chunk with pool slabs, chunk + 1: of the node, or a new one, or when there is no room for one of any node; else 0. */
+/* A chunk with pool slabs, as chunk + 1: one of the node, or a new one, or one of any node when there is no room.
+ * Otherwise 0. */
 static uint32_t chunk_with_free(TsiSpace* s, unsigned cls, unsigned node) {
     const uint32_t* own = &s->with_free[node % s->nodes][cls];
     if (*own != 0 || chunk_open(s, cls, node)) return *own;
@@ -406,16 +415,20 @@ TsiTaken tsi_space_take(TsiSpace* s, unsigned cls, unsigned lane, uint32_t* slab
         uint32_t chunk = from - 1;
         TsiChunk* k = &s->chunks[chunk];
         bool part = tsi_parts_share(s, cls);
-        uint32_t id = part ? chunk << 8 | tsi_parts_next(k) : k->free_head != 0 ? k->free_head - 1 : chunk << 8 | k->fresh;
+        uint32_t id = part                ? chunk << 8 | tsi_parts_next(k)
+                      : k->free_head != 0 ? k->free_head - 1
+                                          : chunk << 8 | k->fresh;
         if (slab_commit(s, c, id)) {
             uint32_t slab = id & (TSI_CHUNK_SLABS - 1);
             if (!part && slab != k->fresh) k->free_head = tsi_slab(s, id)->next;
-            for (; k->fresh <= slab; k->fresh++) { /* more than one: a half that was never used is on its way with its page */
+            /* More than one: a half that was never used is on its way with its page. */
+            for (; k->fresh <= slab; k->fresh++) {
                 floors_apply(s, chunk << 8 | k->fresh);
                 tsi_written_slab(s, cls, chunk << 8 | k->fresh);
             }
             if (--k->free_count == 0) chunk_unlink(s, chunk, cls);
-            size_t kept = part ? tsi_parts_take_locked(s, id) : tsi_stock_take_locked(s, tsi_slab_payload(s, c, id), c->slab_bytes);
+            size_t kept = part ? tsi_parts_take_locked(s, id)
+                               : tsi_stock_take_locked(s, tsi_slab_payload(s, c, id), c->slab_bytes);
             tsi_add_relaxed(&s->committed_bytes, c->slab_bytes - kept);
             taken = 2 * kept >= c->slab_bytes ? TSI_TAKEN_KEPT : TSI_TAKEN_FRESH;
             *slab_id = id;
@@ -429,16 +442,19 @@ TsiTaken tsi_space_take(TsiSpace* s, unsigned cls, unsigned lane, uint32_t* slab
 
 void tsi_space_avoid_huge(TsiSpace* s, uint32_t chunk) {
     s->chunks[chunk].huge = false;
-    if (!s->config.huge_pages) tsi_os.avoid_huge(s->base + ((size_t)chunk << TSI_CHUNK_SHIFT), (size_t)1 << TSI_CHUNK_SHIFT);
+    if (!s->config.huge_pages)
+        tsi_os.avoid_huge(s->base + ((size_t)chunk << TSI_CHUNK_SHIFT), (size_t)1 << TSI_CHUNK_SHIFT);
 }
 
-/* The first of two free chunks that a huge page would fill, with nothing of the stock in them; chunk_count when there is none. */
+/* The first of two free chunks that a huge page would fill, with nothing of the stock in them; chunk_count when there
+ * is none. */
 static uint32_t pair_find(const TsiSpace* s) {
     uint32_t first = s->used_hint;
     if ((((uintptr_t)s->base >> TSI_CHUNK_SHIFT) + first) % 2 != 0) first++;
     for (; first + 2 <= s->chunk_count; first += 2) {
         uint64_t both = 3ull << (first & 63), taken = s->used[first >> 6] | s->stocked[first >> 6];
-        if ((first & 63) == 63) both = 1ull << 63, taken |= (s->used[(first >> 6) + 1] | s->stocked[(first >> 6) + 1]) << 63;
+        if ((first & 63) == 63)
+            both = 1ull << 63, taken |= (s->used[(first >> 6) + 1] | s->stocked[(first >> 6) + 1]) << 63;
         if ((taken & both) == 0) return first;
     }
     return s->chunk_count;
@@ -469,7 +485,8 @@ bool tsi_space_take_huge(TsiSpace* s, unsigned lane, uint32_t slab_ids[2]) {
     uint32_t first = over ? s->chunk_count : pair_find(s);
     bool ok = first != s->chunk_count && cover(s, first + 2);
     if (over) slab_ids[0] = TSI_SPACE_OVER;
-    for (uint32_t i = first; ok && i < first + 2; i++) ok = chunk_commit(s, i, false) && tsi_regions_prepare(s, i, TSI_CLASS_HUGE);
+    for (uint32_t i = first; ok && i < first + 2; i++)
+        ok = chunk_commit(s, i, false) && tsi_regions_prepare(s, i, TSI_CLASS_HUGE);
     ok = ok && pair_ask(s, first);
     if (ok) {
         chunks_prefer_node(s, first, 2, node);
@@ -499,7 +516,8 @@ static void give(TsiSpace* s, const uint32_t* slab_ids, unsigned n, bool keep) {
     uint64_t bytes = 0;
     tsi_lock_take(&s->lock);
     for (unsigned i = 0; i < n; i++) {
-        uint32_t id = slab_ids[keep ? n - 1 - i : i], chunk = id >> 8; /* of those that are kept the first are taken first */
+        /* Of those that are kept the first are taken first. */
+        uint32_t id = slab_ids[keep ? n - 1 - i : i], chunk = id >> 8;
         unsigned cls = tsi_chunk_class(s, chunk);
         const TsiClass* c = &s->classes->c[cls];
         TsiChunk* k = &s->chunks[chunk];
@@ -538,7 +556,9 @@ static bool large_commit(TsiSpace* s, uint32_t first, uint32_t n, size_t bytes) 
     for (uint32_t i = 0; i < n;) { /* in runs, for one object of gigabytes is one call */
         uint32_t end = i;
         while (end < n && !s->chunks[first + end].payload_committed) end++;
-        if (end > i && tsi_os.commit(payload + ((size_t)i << TSI_CHUNK_SHIFT), (size_t)(end - i) << TSI_CHUNK_SHIFT) != 0) return false;
+        if (end > i &&
+            tsi_os.commit(payload + ((size_t)i << TSI_CHUNK_SHIFT), (size_t)(end - i) << TSI_CHUNK_SHIFT) != 0)
+            return false;
         for (; i < end; i++) s->chunks[first + i].payload_committed = 1;
         i++;
     }
@@ -563,7 +583,8 @@ bool tsi_space_take_large(TsiSpace* s, size_t bytes, size_t align, unsigned lane
         tsi_written_slab(s, TSI_CLASS_LARGE, first << 8);
         for (uint32_t i = 1; i < n; i++) set_class(s, first + i, TSI_CLASS_CONT);
         s->chunks[first].run = n;
-        tsi_add_relaxed(&s->committed_bytes, bytes - tsi_stock_take_locked(s, s->base + ((size_t)first << TSI_CHUNK_SHIFT), bytes));
+        tsi_add_relaxed(&s->committed_bytes,
+                        bytes - tsi_stock_take_locked(s, s->base + ((size_t)first << TSI_CHUNK_SHIFT), bytes));
         for (uint32_t i = first; i < first + n; i++)
             if (TSI_UNLIKELY(s->chunks[i].huge)) tsi_space_avoid_huge(s, i);
         set_class(s, first, TSI_CLASS_LARGE);
@@ -575,8 +596,8 @@ bool tsi_space_take_large(TsiSpace* s, size_t bytes, size_t align, unsigned lane
 
 enum { LARGE_LEFT = 64 };
 
-/* Gives back the bookkeeping of chunks that nobody uses, where more than `most` of them have some. That of large objects
- * stays until then: who frees one mostly takes the next. */
+/* Gives back the bookkeeping of chunks that nobody uses, where more than `most` of them have some. Bookkeeping of
+ * large objects stays until then: who frees one mostly takes the next. */
 static void leave_unused(TsiSpace* s, uint32_t most) {
     uint32_t n = 0;
     for (unsigned turn = 0; turn < 2 && (turn == 0 || n > most); turn++) {

@@ -8,8 +8,8 @@
  * A chunk (1 MiB) serves one class, named by its TsiChunkKey; the class is 0 until the chunk's bookkeeping
  * is committed, so one other than 0 makes every table access of the chunk safe. Payload pages hold payload only.
  *
- * The way of a plain free does not lead through the class: for each KiB of payload a TsiEntry tells where the words of the
- * line or region in it are. 0 stands for a line that nobody owns, in the page before the bookkeeping, which is never written.
+ * A plain free does not ask for the class: for each KiB of payload a TsiEntry tells where the words of the line or
+ * region in it are. 0 stands for a line that nobody owns, in the page before the bookkeeping, which is never written.
  * The entries of all chunks below `covered` may be read.
  *
  * The pool is the set of slabs of no epoch whose pages are with the system, kept by chunk; a chunk
@@ -27,7 +27,7 @@
 enum {
     TSI_META_SHIFT = 17,
     TSI_META_LINES = 8 << 10,
-    TSI_META_STRIDE = (1 << TSI_META_SHIFT) / (int)sizeof(TsiLine), /* from a chunk's lines to those of the next, in lines */
+    TSI_META_STRIDE = (1 << TSI_META_SHIFT) / (int)sizeof(TsiLine), /* in lines, from a chunk's lines to the next's */
     TSI_META_END = TSI_META_LINES + (64 << 10),
     TSI_COUNTS_SHIFT = 19,
     TSI_CHUNK_SLABS = 256,
@@ -60,7 +60,8 @@ typedef struct TsiChunk {
     uint8_t region_class;    /* of the chunk's regions, the last that it had; 0: none, and they are not committed */
     uint8_t payload_committed; /* all of it; only asked where commits are not charged */
     uint8_t listed;
-    _Atomic uint8_t dirty;   /* TSI_DIRTY: memory of it went back and may hold something; else all that is in no slab is zero, or in the stock */
+    _Atomic uint8_t dirty;   /* TSI_DIRTY: memory of it went back and may hold something. Otherwise all that is in no
+                              * slab is zero, or in the stock */
     uint8_t node;            /* whose threads get its slabs: a row of with_free */
     uint8_t asked_node;      /* whose memory they are made of: it was last asked of, + 1 */
     _Atomic uint32_t meta_pages, region_pages; /* bits of written.h */
@@ -105,10 +106,11 @@ _Static_assert(sizeof(TsiSpaceConfig) == 5 * sizeof(uint64_t) + sizeof(int32_t) 
 typedef struct TsiStock {
     uint64_t start, limit;     /* of the budget */
     _Atomic uint64_t budget;   /* in force */
-    _Atomic int64_t left;      /* of it, granted to no thread and not filled; below 0: it has fallen below what is kept */
+    _Atomic int64_t left;      /* of it, granted to no thread and not filled; below 0: less budget than is kept */
     _Atomic uint64_t bytes;    /* in the stock */
     _Atomic uint64_t regretted; /* given back in vain */
-    _Atomic uint64_t used_ns;  /* when more than half of the budget was last needed, or so many seconds later as it has fallen for */
+    _Atomic uint64_t used_ns;  /* when more than half of the budget was last needed, or as many seconds later as the
+                                * budget has been falling for */
     uint64_t gone[TSI_STOCK_SLOTS], gone_sum; /* given back for want of budget, by time */
     uint64_t rued[TSI_STOCK_SLOTS], rued_sum; /* of that, what was taken again, by then */
     uint32_t gone_tick;
@@ -143,11 +145,12 @@ typedef struct TsiSpace {
     uint32_t large_gives, words_kept; /* large objects given back; chunks with meta_kept */
     _Atomic uint32_t open_chunks;    /* that serve a class of slabs; readers may look */
     _Atomic uint32_t chunk_high;     /* chunks ever used; readers may look */
-    _Atomic uint64_t covered;        /* bytes of payload whose entries are committed, all of chunk_high; anyone may look */
+    _Atomic uint64_t covered;        /* bytes of payload whose entries are committed, all of chunk_high; no lock */
     _Atomic uint64_t committed_bytes;  /* slabs out of the pool, and the stock */
     _Atomic uint64_t purge_calls, purge_bytes, purge_failures;
     /* Readers may look: */
-    _Atomic uint64_t purges[TSI_CLASSES], purged[TSI_CLASSES], purges_failed[TSI_CLASSES]; /* without the lock; these by tsi_class_row */
+    /* without the lock; these by tsi_class_row */
+    _Atomic uint64_t purges[TSI_CLASSES], purged[TSI_CLASSES], purges_failed[TSI_CLASSES];
     _Atomic uint64_t lock_fast[TSI_CLASSES][TSI_LANES], lock_contended[TSI_CLASSES][TSI_LANES];
 } TsiSpace;
 
@@ -155,14 +158,17 @@ TSI_INLINE bool tsi_space_gives_back(const TsiSpace* s) { return s->config.purge
 
 /* ---- addresses ---- */
 
-TSI_INLINE uint8_t* tsi_meta_of(const TsiSpace* s, uint32_t chunk) { return s->meta + ((size_t)chunk << TSI_META_SHIFT); }
+TSI_INLINE uint8_t* tsi_meta_of(const TsiSpace* s, uint32_t chunk) {
+    return s->meta + ((size_t)chunk << TSI_META_SHIFT);
+}
 /* Line id: chunk << 10 | line in chunk. Slab id: chunk << 8 | slab in chunk. */
 TSI_INLINE TsiLine* tsi_line(const TsiSpace* s, uint32_t id) {
     return (TsiLine*)(void*)(tsi_meta_of(s, id >> 10) + TSI_META_LINES) + (id & (TSI_CHUNK_LINES - 1));
 }
 TSI_INLINE uint32_t tsi_line_id(const TsiSpace* s, const TsiLine* l) {
     size_t d = (size_t)((const uint8_t*)l - s->meta);
-    return (uint32_t)(d >> TSI_META_SHIFT) << 10 | (uint32_t)(((d & ((1u << TSI_META_SHIFT) - 1)) - TSI_META_LINES) / sizeof(TsiLine));
+    return (uint32_t)(d >> TSI_META_SHIFT) << 10 |
+           (uint32_t)(((d & ((1u << TSI_META_SHIFT) - 1)) - TSI_META_LINES) / sizeof(TsiLine));
 }
 TSI_INLINE _Atomic uint64_t* tsi_remote(const TsiSpace* s, uint32_t line_id) { return tsi_line(s, line_id)->remote; }
 TSI_INLINE TsiSlab* tsi_slab(const TsiSpace* s, uint32_t id) {
@@ -195,7 +201,8 @@ TSI_INLINE uint32_t tsi_first_line(const TsiClass* c, uint32_t slab_id) {
     return (slab_id >> 8) << 10 | (slab_id & (TSI_CHUNK_SLABS - 1)) << c->lines_log2;
 }
 TSI_INLINE uint8_t* tsi_slab_payload(const TsiSpace* s, const TsiClass* c, uint32_t slab_id) {
-    return s->base + ((size_t)(slab_id >> 8) << TSI_CHUNK_SHIFT) + (size_t)(slab_id & (TSI_CHUNK_SLABS - 1)) * c->slab_bytes;
+    return s->base + ((size_t)(slab_id >> 8) << TSI_CHUNK_SHIFT) +
+           (size_t)(slab_id & (TSI_CHUNK_SLABS - 1)) * c->slab_bytes;
 }
 /* Count words of a line's slots, see mem/handle.h. */
 TSI_INLINE _Atomic uint64_t* tsi_counts(const TsiSpace* s, uint32_t line_id) {
@@ -203,7 +210,8 @@ TSI_INLINE _Atomic uint64_t* tsi_counts(const TsiSpace* s, uint32_t line_id) {
 }
 /* Payload bytes of a slab that is in use. */
 TSI_INLINE size_t tsi_slab_bytes(const TsiSpace* s, unsigned cls, uint32_t slab_id) {
-    return cls == TSI_CLASS_LARGE ? (size_t)tsi_load_relaxed(&tsi_slab(s, slab_id)->extra) << 10 : s->classes->c[cls].slab_bytes;
+    return cls == TSI_CLASS_LARGE ? (size_t)tsi_load_relaxed(&tsi_slab(s, slab_id)->extra) << 10
+                                  : s->classes->c[cls].slab_bytes;
 }
 
 /* Where a pointer points, as far as the tables tell. */
@@ -233,9 +241,11 @@ void tsi_space_destroy(TsiSpace* s);
 /* No slab's id: that max_bytes allows no more. */
 #define TSI_SPACE_OVER UINT32_MAX
 /* What a slab that was taken is made of. */
-typedef enum TsiTaken { TSI_TAKEN_NOT, TSI_TAKEN_FRESH, TSI_TAKEN_KEPT /* half of it at least, from the stock */ } TsiTaken;
-/* Takes a slab of a class out of the pool, committed, tag POOL; TSI_TAKEN_NOT when the system or the reservation allows no more,
- * which leaves *slab_id as it is, or max_bytes, which makes it TSI_SPACE_OVER. `lane`: which lock counters the call goes to. */
+/* KEPT: half of it at least comes from the stock. */
+typedef enum TsiTaken { TSI_TAKEN_NOT, TSI_TAKEN_FRESH, TSI_TAKEN_KEPT } TsiTaken;
+/* Takes a slab of a class out of the pool, committed, tag POOL. TSI_TAKEN_NOT when the system or the reservation
+ * allows no more, which leaves *slab_id as it is, or when max_bytes does not, which makes it TSI_SPACE_OVER. `lane`:
+ * which lock counters the call goes to. */
 TsiTaken tsi_space_take(TsiSpace* s, unsigned cls, unsigned lane, uint32_t* slab_id);
 /* Takes two slabs of TSI_CLASS_HUGE that are the halves of a huge page. As tsi_space_take. */
 bool tsi_space_take_huge(TsiSpace* s, unsigned lane, uint32_t slab_ids[2]);
@@ -251,19 +261,21 @@ bool tsi_space_is_over(TsiSpace* s, size_t bytes);
 void tsi_space_give(TsiSpace* s, const uint32_t* slab_ids, unsigned n);
 /* The same of slabs that tsi_stock_choose has let stay: their pages go to the stock. */
 void tsi_space_keep(TsiSpace* s, const uint32_t* slab_ids, unsigned n);
-/* Its count of free slabs has changed: the chunk is in the list of those that have some, or in no class if all are free. Lock held. */
+/* The chunk's count of free slabs has changed: it goes into the list of chunks that have some, or loses its class if
+ * all are free. Lock held. */
 void tsi_space_settle_locked(TsiSpace* s, uint32_t chunk);
 /* Nobody takes slabs of the chunk, or the chunk, from here on (stock.h, K3), until it is given free. Lock held. */
 void tsi_space_hold_locked(TsiSpace* s, uint32_t chunk);
 void tsi_space_unhold_locked(TsiSpace* s, uint32_t chunk);
 /* Takes chunks for one large object of `bytes` at `align` (a power of two); tag POOL. Fails as tsi_space_take. */
 bool tsi_space_take_large(TsiSpace* s, size_t bytes, size_t align, unsigned lane, uint32_t* slab_id);
-/* Gives a large object's chunks back, and its pages; with `keep`, as many of them as the budget allows go to the stock. How
- * many bytes went to the system. */
+/* Gives a large object's chunks back, and its pages. With `keep`, as many pages as the budget allows go to the stock.
+ * Returns how many bytes went to the system. */
 uint64_t tsi_space_give_large(TsiSpace* s, uint32_t slab_id, bool keep);
 /* Gives back what there is of bookkeeping of chunks that serve no class and keep no pages. */
 void tsi_space_trim(TsiSpace* s);
-/* In a fork child: lists and sums anew from the tags. Slabs tagged POOL that a vanished thread had in its hands come back. */
+/* In a fork child: makes lists and sums anew from the tags. Slabs tagged POOL that a vanished thread was handling
+ * come back. */
 void tsi_space_rebuild(TsiSpace* s);
 /* Makes the handle counts of a chunk usable. */
 bool tsi_space_commit_counts(TsiSpace* s, uint32_t chunk);
@@ -280,7 +292,8 @@ void tsi_space_purge_range(TsiSpace* s, unsigned cls, void* p, size_t bytes, boo
 /* A chunk has pages in the stock, which are not zero; it has none any more, and no slab. Lock held. */
 void tsi_space_mark_kept(TsiChunk* k);
 void tsi_space_mark_gone(TsiChunk* k);
-/* Makes a large object zero that was just taken. Pages that are zero already, fresh ones or purged ones, are not touched. */
+/* Zeroes a large object that was just taken. Pages that are zero already, fresh ones or purged ones, are not
+ * touched. */
 void tsi_space_zero_large(TsiSpace* s, void* p, size_t bytes);
 /* Slabs of a chunk that its class has, used or not. */
 unsigned tsi_chunk_slab_count(const TsiSpace* s, unsigned cls);

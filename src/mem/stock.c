@@ -51,8 +51,8 @@ uint64_t tsi_stock_reserve(TsiSpace* s, uint64_t bytes, uint64_t step) {
     uint64_t got;
     do {
         got = left <= 0 ? 0 : (uint64_t)left < bytes ? (uint64_t)left / step * step : bytes;
-    } while (got != 0 && !atomic_compare_exchange_weak_explicit(&s->stock.left, &left, left - (int64_t)got, memory_order_relaxed,
-                                                                memory_order_relaxed));
+    } while (got != 0 && !atomic_compare_exchange_weak_explicit(&s->stock.left, &left, left - (int64_t)got,
+                                                                memory_order_relaxed, memory_order_relaxed));
     return got;
 }
 
@@ -170,7 +170,8 @@ void tsi_stock_rebuild(TsiSpace* s) {
     TsiStock* k = &s->stock;
     uint64_t bytes = 0;
     for (uint32_t chunk = 0; chunk < tsi_load_relaxed(&s->chunk_high); chunk++)
-        for (unsigned n = 0; n < WORDS; n++) bytes += (uint64_t)tsi_popcount(s->chunks[chunk].stock[n]) << TSI_STOCK_SHIFT;
+        for (unsigned n = 0; n < WORDS; n++)
+            bytes += (uint64_t)tsi_popcount(s->chunks[chunk].stock[n]) << TSI_STOCK_SHIFT;
     tsi_store_relaxed(&k->bytes, bytes);
     tsi_store_relaxed(&k->left, (int64_t)tsi_load_relaxed(&k->budget) - (int64_t)bytes);
 }
@@ -186,7 +187,8 @@ static uint32_t coldest_locked(TsiSpace* s, bool cold, uint32_t tick) {
         for (uint64_t w = s->stocked[at]; w != 0; w &= w - 1) {
             uint32_t chunk = at << 6 | tsi_ctz64(w), age = tick - s->chunks[chunk].stock_tick;
             looked++;
-            if (s->chunks[chunk].held || (cold && age < COLD_TICKS) || (found != TSI_STOCK_NONE && age < most)) continue;
+            if (s->chunks[chunk].held || (cold && age < COLD_TICKS) || (found != TSI_STOCK_NONE && age < most))
+                continue;
             found = chunk;
             most = age;
         }
@@ -206,7 +208,8 @@ static void purge_bits(TsiSpace* s, unsigned cls, uint32_t chunk, const uint64_t
         at += tsi_ctz64(w);
         unsigned from = at;
         while (at < TSI_STOCK_UNITS && (bits[at / 64] >> at % 64 & 1) != 0) at++;
-        tsi_space_purge_range(s, cls, base + ((size_t)from << TSI_STOCK_SHIFT), (size_t)(at - from) << TSI_STOCK_SHIFT, true);
+        tsi_space_purge_range(s, cls, base + ((size_t)from << TSI_STOCK_SHIFT), (size_t)(at - from) << TSI_STOCK_SHIFT,
+                              true);
     }
 }
 
@@ -215,7 +218,9 @@ static uint64_t evict_locked(TsiSpace* s, uint32_t chunk, uint64_t most) {
     TsiChunk* k = &s->chunks[chunk];
     uint64_t bits[WORDS] = {0}, bytes = 0;
     for (unsigned n = WORDS; n-- > 0 && bytes < most;) {
-        uint64_t units = tsi_align_up(most < CHUNK_BYTES ? most - bytes : CHUNK_BYTES, tsi_os.page_bytes) >> TSI_STOCK_SHIFT, have = tsi_popcount(k->stock[n]);
+        uint64_t units = tsi_align_up(most < CHUNK_BYTES ? most - bytes : CHUNK_BYTES, tsi_os.page_bytes) >>
+                         TSI_STOCK_SHIFT,
+                 have = tsi_popcount(k->stock[n]);
         uint64_t stay = have > units ? tsi_lowest_bits(k->stock[n], (unsigned)(have - units)) : 0;
         bits[n] = k->stock[n] & ~stay;
         k->stock[n] = stay;
@@ -234,8 +239,8 @@ static uint64_t evict_locked(TsiSpace* s, uint32_t chunk, uint64_t most) {
     return bytes;
 }
 
-/* Room for so many bytes: first by what was left alone for long; else, for little, by a chunk, so that many small phases
- * do not make a system call each. */
+/* Room for so many bytes: first from what was not used for long; otherwise, for little, by a chunk, so that many
+ * small phases do not make a system call each. */
 static void make_room(TsiSpace* s, uint64_t need) {
     uint64_t freed = 0, ns = now_ns();
     tsi_lock_take(&s->lock);
@@ -300,7 +305,8 @@ void tsi_stock_look(TsiSpace* s, uint64_t ns) {
         uint64_t to = seconds < 64 ? budget >> seconds : 0;
         set_budget_locked(k, to > k->start ? to : k->start);
         tsi_store_relaxed(&k->used_ns, used + seconds * TSI_STOCK_SECOND);
-        for (uint32_t chunk; tsi_load_relaxed(&k->left) < 0 && (chunk = coldest_locked(s, false, tick_of(ns))) != TSI_STOCK_NONE;)
+        for (uint32_t chunk;
+             tsi_load_relaxed(&k->left) < 0 && (chunk = coldest_locked(s, false, tick_of(ns))) != TSI_STOCK_NONE;)
             freed += evict_locked(s, chunk, (uint64_t)-tsi_load_relaxed(&k->left));
         if (freed != 0) note_gone_locked(k, freed, ns);
     }

@@ -19,8 +19,9 @@ static void futex(TsiLock* l, int op, uint32_t value, const struct timespec* mos
 _Thread_local TsiLockStats* tsi_lock_stats;
 _Thread_local uint64_t tsi_lock_slept_ns;
 
-/* Looks before a waiter sleeps, the later ones with a pause between them: some microseconds, as long as most locks are held, and less than the
- * membarrier and the sleep cost, which interrupt the holder, too. */
+/* How often a waiter looks before it sleeps; the later looks have a pause between them. Together they take some
+ * microseconds, as long as most locks are held, and less than the membarrier and the sleep cost, which interrupt the
+ * holder, too. */
 enum { LOOKS = 300, CLOSE_LOOKS = 100 };
 
 static void pause_for_other(void) {
@@ -42,7 +43,8 @@ void tsi_lock_slow(TsiLock* l) {
     bool seen = !tsi_os.has_membarrier || tsi_os.membarrier(); /* see lock.h */
     while (!tsi_lock_try(l)) futex(l, FUTEX_WAIT, 1, seen ? &sleep : &nap);
     uint32_t waiters = tsi_load_relaxed(&l->waiters);
-    while (waiters != 0 && !tsi_cas_seq(&l->waiters, &waiters, waiters - 1)) {} /* seq_cst where relaxed would do: it is rare */
+    /* seq_cst where relaxed would do: it is rare. */
+    while (waiters != 0 && !tsi_cas_seq(&l->waiters, &waiters, waiters - 1)) {}
     tsi_lock_slept_ns += tsi_os.now_ns() - since;
 }
 

@@ -74,7 +74,8 @@ typedef struct TsiInc {
     bool named;            /* only used in a fork child: a domain refers to it */
     _Atomic uint32_t heap_count; /* written under the stripe, read without it */
     _Atomic uint32_t detached; /* heaps without an owner: worth a look under the lock */
-    _Atomic uint32_t slab_count; /* orphans, PARTIAL and PURGING ones that are not unlinked, and skipped ones included */
+    /* orphans, PARTIAL and PURGING ones that are not unlinked, and skipped ones included. */
+    _Atomic uint32_t slab_count;
     uint32_t skipped;      /* slabs that sweeps have left to their owners */
     uint64_t skipped_bytes;
     TsiTotals allocated;   /* by slabs settled so far */
@@ -125,9 +126,13 @@ extern struct TsiStripe {
     _Alignas(64) TsiLock lock; /* threads that end phases of their own meet on no cache line, mostly */
 } tsi_stripes[TSI_STRIPES];
 
-TSI_INLINE TsiInc* tsi_inc(const TsiPhases* p, uint32_t index) { return (TsiInc*)(void*)(p->incs.base + (size_t)index * TSI_INC_STRIDE); }
+TSI_INLINE TsiInc* tsi_inc(const TsiPhases* p, uint32_t index) {
+    return (TsiInc*)(void*)(p->incs.base + (size_t)index * TSI_INC_STRIDE);
+}
 /* By address: the record's fields may be changing when its lock is asked for. */
-TSI_INLINE TsiLock* tsi_inc_lock(const TsiInc* i) { return &tsi_stripes[(uintptr_t)i / TSI_INC_STRIDE % TSI_STRIPES].lock; }
+TSI_INLINE TsiLock* tsi_inc_lock(const TsiInc* i) {
+    return &tsi_stripes[(uintptr_t)i / TSI_INC_STRIDE % TSI_STRIPES].lock;
+}
 /* Record of its label. */
 TSI_INLINE uint32_t tsi_inc_label(TsiInc* i) { return (uint32_t)(tsi_load_relaxed(&i->charge) >> TSI_CHARGE_BITS); }
 /* Most committed bytes so far. The charge first: bytes leave it after `peak` has them, or while nobody else asks. */
@@ -163,7 +168,8 @@ void tsi_phases_destroy(TsiPhases* p);
 void tsi_inc_reset(TsiInc* i);
 /* Opens record `index` as a new ACTIVE incarnation with one pin, under a label's record and text; the caller holds the
  * record. */
-TSI_INLINE void tsi_inc_open(TsiPhases* p, uint32_t index, uint64_t era, EpochId id, uint32_t label_at, const char text[TSI_LABEL_BYTES]) {
+TSI_INLINE void tsi_inc_open(TsiPhases* p, uint32_t index, uint64_t era, EpochId id, uint32_t label_at,
+                             const char text[TSI_LABEL_BYTES]) {
     TsiInc* i = tsi_inc(p, index);
     i->index = index;
     tsi_store_relaxed(&i->id, id);

@@ -3,11 +3,13 @@
  *
  *   slabs    words are disjoint and within the class; each slab is in exactly the list its tag names
  *   lines    a line with PARKED is in no room; LISTED ones are in exactly one; current ones are neither
- *   lanes    lines that a shared heap hands out are its own; their free slots are in the remote words; none is forgotten
+ *   lanes    lines that a shared heap hands out are its own; their free slots are in the remote words; all are found
  *   heaps    chain length = slab_count; each is in its incarnation's list; counts agree
  *   phases   orphan list length = slab_count; detached count; a drained incarnation holds nothing
- *   space    committed bytes = slabs out of the pool, but for retired ones; free counts of chunks; halves of pages that are in the pool, by bit and tag
- *   drains   what an incarnation's orphans were counted for is what lives there; a label's tree has the sum of its ended phases
+ *   space    committed bytes = slabs out of the pool, but for retired ones; free counts of chunks; halves of pages that
+ *            are in the pool, by bit and tag
+ *   drains   what an incarnation's orphans were counted for is what lives there; a label's tree has the sum of its
+ *            ended phases
  *   charges  a phase's charge = bytes of its slabs; a label's, with what threads have pending = charges of its phases
  */
 #include "stats/check.h"
@@ -51,11 +53,13 @@ static void check_line(Check* k, unsigned cls, uint32_t id, uint32_t seq, uint32
     uint64_t w0 = tsi_load_relaxed(&tsi_remote(s, id)[0]), w1 = tsi_load_relaxed(&tsi_remote(s, id)[1]);
     uint64_t bits = tsi_remote_bits(w0, w1);
     unsigned flags = tsi_load_relaxed(&l->flags);
-    if (!tsi_remote_is(0, w0, seq) || !tsi_remote_is(1, w1, seq)) fail(k, "line %u: remote words of another incarnation", id);
+    if (!tsi_remote_is(0, w0, seq) || !tsi_remote_is(1, w1, seq))
+        fail(k, "line %u: remote words of another incarnation", id);
     if (((avail | bits) & ~full) != 0 || (words | full) != ~0ull) fail(k, "line %u: bits outside the class", id);
     if ((avail & freed) != 0) fail(k, "line %u: slots both ready and freed", id);
     if ((bits & (avail | freed)) != 0) fail(k, "line %u: slots freed twice", id);
-    if (heap_at != 0 && (flags & TSI_LINE_PARKED) != 0 && (flags & TSI_LINE_LISTED) != 0) fail(k, "line %u: parked and listed", id);
+    if (heap_at != 0 && (flags & TSI_LINE_PARKED) != 0 && (flags & TSI_LINE_LISTED) != 0)
+        fail(k, "line %u: parked and listed", id);
     if (tsi_load_relaxed(&l->home) != heap_at) fail(k, "line %u: home in another heap", id);
     bool plain = (flags & (TSI_LINE_RETIRED | TSI_LINE_PARKED)) == 0 && !tsi_line_is_handled(l);
     if (tsi_load_relaxed(&l->heap_at) != (plain ? heap_at : 0)) fail(k, "line %u: plain frees end in another heap", id);
@@ -100,10 +104,14 @@ static void check_region(Check* k, uint32_t id, unsigned cls, uint32_t heap_at) 
         own += (byte & TSI_MARK_OWN) != 0;
         other += (byte & TSI_MARK_OTHER) != 0;
     }
-    if (r->alone && (starts != 1 || tsi_load_relaxed(&r->rel) == 0)) fail(k, "region %u: %u objects are alone", id, starts);
-    if (starts != tsi_load_relaxed(&r->issued)) fail(k, "region %u: %u starts, counted %u", id, starts, tsi_load_relaxed(&r->issued));
-    if (own != tsi_load_relaxed(&r->freed)) fail(k, "region %u: %u freed by its owner, counted %u", id, own, tsi_load_relaxed(&r->freed));
-    if (other != tsi_region_objects(word)) fail(k, "region %u: %u freed by others, counted %u", id, other, tsi_region_objects(word));
+    if (r->alone && (starts != 1 || tsi_load_relaxed(&r->rel) == 0))
+        fail(k, "region %u: %u objects are alone", id, starts);
+    if (starts != tsi_load_relaxed(&r->issued))
+        fail(k, "region %u: %u starts, counted %u", id, starts, tsi_load_relaxed(&r->issued));
+    if (own != tsi_load_relaxed(&r->freed))
+        fail(k, "region %u: %u freed by its owner, counted %u", id, own, tsi_load_relaxed(&r->freed));
+    if (other != tsi_region_objects(word))
+        fail(k, "region %u: %u freed by others, counted %u", id, other, tsi_region_objects(word));
 }
 
 static bool in_chain(Check* k, uint32_t head, uint32_t slab_id) {
@@ -137,7 +145,8 @@ static void check_slab(Check* k, uint32_t id, unsigned cls) {
         TsiInc* i = tsi_inc(&k->a->phases, tsi_tag_index(tag));
         if (tsi_inc_era(i) == 0) fail(k, "slab %u: orphan of a reused incarnation", id);
         /* Membership both ways is known from the counts; look the slab up only in short lists. */
-        else if (tsi_load_relaxed(&i->slab_count) < 64 && !in_chain(k, i->orphans, id)) fail(k, "slab %u: orphan not listed", id);
+        else if (tsi_load_relaxed(&i->slab_count) < 64 && !in_chain(k, i->orphans, id))
+            fail(k, "slab %u: orphan not listed", id);
     }
 }
 
@@ -146,7 +155,8 @@ static bool is_kept(const TsiSpace* s, const uint8_t* p) {
     return s->chunks[at / TSI_STOCK_UNITS].stock[in_chunk / 64] >> (in_chunk % 64) & 1;
 }
 
-/* No slab that is out of the pool has pages in the stock (stock.h, K1); at rest the budget is what is granted, kept and left (K2). */
+/* No slab that is out of the pool has pages in the stock (stock.h, K1). At rest the budget is what is granted, kept
+ * and left (K2). */
 static void check_stock(Check* k) {
     TsiSpace* s = &k->a->space;
     uint64_t kept = 0, granted = 0;
@@ -155,7 +165,8 @@ static void check_stock(Check* k) {
         unsigned cls = tsi_chunk_class(s, chunk);
         for (unsigned n = 0; n < TSI_STOCK_UNITS / 64; n++) here += tsi_popcount(s->chunks[chunk].stock[n]);
         kept += here << TSI_STOCK_SHIFT;
-        if ((here != 0) != (s->stocked[chunk >> 6] >> (chunk & 63) & 1)) fail(k, "chunk %u: in the stock or not", chunk);
+        if ((here != 0) != (s->stocked[chunk >> 6] >> (chunk & 63) & 1))
+            fail(k, "chunk %u: in the stock or not", chunk);
         if (s->chunks[chunk].held) fail(k, "chunk %u: held, and nobody gives its pages back", chunk);
         if (here != 0 && tsi_load_relaxed(&s->chunks[chunk].dirty) == 0) fail(k, "chunk %u: taken for zero", chunk);
         for (uint32_t i = 0; here != 0 && cls != 0 && cls != TSI_CLASS_CONT && i < tsi_chunk_slab_count(s, cls); i++) {
@@ -170,9 +181,12 @@ static void check_stock(Check* k) {
         const TsiWarm* w = &((TsiBinding*)tsi_table_at(&k->a->bindings, n))->warm;
         granted += w->quota + tsi_load_relaxed(&w->lent);
     }
-    if (kept != tsi_load_relaxed(&s->stock.bytes)) fail(k, "stock: %llu bytes by bits, counted %llu", (unsigned long long)kept, (unsigned long long)tsi_load_relaxed(&s->stock.bytes));
+    if (kept != tsi_load_relaxed(&s->stock.bytes))
+        fail(k, "stock: %llu bytes by bits, counted %llu", (unsigned long long)kept,
+             (unsigned long long)tsi_load_relaxed(&s->stock.bytes));
     if ((int64_t)(kept + granted) + tsi_load_relaxed(&s->stock.left) != (int64_t)tsi_load_relaxed(&s->stock.budget))
-        fail(k, "budget %llu: %llu kept, %llu granted, %lld left", (unsigned long long)tsi_load_relaxed(&s->stock.budget), (unsigned long long)kept,
+        fail(k, "budget %llu: %llu kept, %llu granted, %lld left",
+             (unsigned long long)tsi_load_relaxed(&s->stock.budget), (unsigned long long)kept,
              (unsigned long long)granted, (long long)tsi_load_relaxed(&s->stock.left));
     k->committed += kept;
 }
@@ -186,7 +200,8 @@ static void check_space(Check* k) {
         for (uint32_t i = 0; i < n; i++) {
             bool in = tsi_tag_state(tsi_load_relaxed(&tsi_slab(s, chunk << 8 | i)->tag)) == TSI_SLAB_POOL;
             pooled += in;
-            if (!in && tsi_parts_share(s, cls) && i >= s->chunks[chunk].fresh) fail(k, "slab %u: used, and not known to have been", chunk << 8 | i);
+            if (!in && tsi_parts_share(s, cls) && i >= s->chunks[chunk].fresh)
+                fail(k, "slab %u: used, and not known to have been", chunk << 8 | i);
             check_slab(k, chunk << 8 | i, cls);
             if (tsi_parts_share(s, cls) && in != (s->chunks[chunk].parts[i / 64] >> i % 64 & 1))
                 fail(k, "slab %u: in the pool, by its bit or by its tag", chunk << 8 | i);
@@ -230,8 +245,10 @@ static void check_shared_line(Check* k, TsiHeap* h, unsigned cls, uint32_t id) {
     TsiLine* l = tsi_line(s, id);
     uint64_t tag = tsi_load_relaxed(&tsi_slab(s, tsi_slab_of_line(s, id))->tag);
     if (tsi_chunk_class(s, id >> 10) != cls) fail(k, "line %u: in a lane of another class", id);
-    if (tsi_tag_state(tag) != TSI_SLAB_OWNED || tsi_tag_index(tag) != h->index) fail(k, "line %u: in a lane, slab not of the heap", id);
-    if (tsi_load_relaxed(&l->avail) != 0 || (tsi_load_relaxed(&l->freed) & s->classes->c[cls].full) != 0) fail(k, "line %u: shared, and an owner's words are not 0", id);
+    if (tsi_tag_state(tag) != TSI_SLAB_OWNED || tsi_tag_index(tag) != h->index)
+        fail(k, "line %u: in a lane, slab not of the heap", id);
+    if (tsi_load_relaxed(&l->avail) != 0 || (tsi_load_relaxed(&l->freed) & s->classes->c[cls].full) != 0)
+        fail(k, "line %u: shared, and an owner's words are not 0", id);
 }
 
 static bool is_current(const TsiHeap* h, unsigned cls, uint32_t id) {
@@ -260,7 +277,8 @@ static void check_lanes(Check* k, TsiHeap* h) {
     for (uint32_t at = h->slabs; at != 0 && k->ok; at = tsi_slab(s, at - 1)->next) {
         unsigned cls = tsi_chunk_class(s, (at - 1) >> 8);
         const TsiClass* c = &s->classes->c[cls];
-        for (uint32_t i = 0, first = tsi_first_line(c, at - 1); cls <= TSI_SMALL_CLASSES && i < 1u << c->lines_log2; i++)
+        uint32_t first = tsi_first_line(c, at - 1);
+        for (uint32_t i = 0; cls <= TSI_SMALL_CLASSES && i < 1u << c->lines_log2; i++)
             marked += check_used_up(k, h, cls, first + i);
     }
     for (unsigned cls = 1; cls <= TSI_SMALL_CLASSES; cls++) {
@@ -270,7 +288,8 @@ static void check_lanes(Check* k, TsiHeap* h) {
             if (at != 0) check_shared_line(k, h, cls, at - 1);
         }
         for (uint32_t at = h->lanes->head[cls]; at != 0 && k->ok; at = tsi_line(s, at - 1)->link) {
-            if ((tsi_load_relaxed(&tsi_line(s, at - 1)->flags) & TSI_LINE_LISTED) == 0) fail(k, "line %u: listed, not marked", at - 1);
+            if ((tsi_load_relaxed(&tsi_line(s, at - 1)->flags) & TSI_LINE_LISTED) == 0)
+                fail(k, "line %u: listed, not marked", at - 1);
             check_shared_line(k, h, cls, at - 1);
             if (++n > 1u << 24) fail(k, "heap %u: list of class %u has a cycle", h->index, cls);
         }
@@ -290,14 +309,17 @@ static void check_heap(Check* k, TsiInc* i, TsiHeap* h, uint64_t* bytes) {
     bool passing = state == TSI_HEAP_SEIZED || state == TSI_HEAP_REVOKED || state == TSI_HEAP_HELD;
     if ((passing && !left) || state == TSI_HEAP_FREE || state == TSI_HEAP_DEAD)
         fail(k, "heap %u: state %u in an incarnation's list", h->index, state);
-    if (tsi_ref_index(tsi_load_relaxed(&h->ref)) != i->index) fail(k, "heap %u: listed under another incarnation", h->index);
+    if (tsi_ref_index(tsi_load_relaxed(&h->ref)) != i->index)
+        fail(k, "heap %u: listed under another incarnation", h->index);
     for (uint32_t at = h->slabs; at != 0 && k->ok; at = tsi_slab(s, at - 1)->next) {
         uint64_t tag = tsi_load_relaxed(&tsi_slab(s, at - 1)->tag);
-        if (tsi_tag_state(tag) != TSI_SLAB_OWNED || tsi_tag_index(tag) != h->index) fail(k, "heap %u: slab %u is not its own", h->index, at - 1);
+        if (tsi_tag_state(tag) != TSI_SLAB_OWNED || tsi_tag_index(tag) != h->index)
+            fail(k, "heap %u: slab %u is not its own", h->index, at - 1);
         if (++n > 1u << 24) fail(k, "heap %u: cycle in its slabs", h->index);
         *bytes += tsi_slab_bytes(s, tsi_chunk_class(s, (at - 1) >> 8), at - 1);
     }
-    if (n != tsi_load_relaxed(&h->slab_count)) fail(k, "heap %u: %u slabs, counted %u", h->index, n, tsi_load_relaxed(&h->slab_count));
+    if (n != tsi_load_relaxed(&h->slab_count))
+        fail(k, "heap %u: %u slabs, counted %u", h->index, n, tsi_load_relaxed(&h->slab_count));
     if (state == TSI_HEAP_LIVE && h->room != NULL) check_room(k, h);
     if (state == TSI_HEAP_SHARED) check_lanes(k, h);
     else if (k->a->options.shared && !left) fail(k, "heap %u: state %u in shared mode", h->index, state);
@@ -327,7 +349,8 @@ static void check_inc(Check* k, TsiInc* i) {
         check_heap(k, i, h, &bytes);
         if (tsi_heap_state(tsi_load_relaxed(&h->word)) == TSI_HEAP_DETACHED) detached++;
     }
-    for (uint32_t at = i->orphans, prev = 0; at != 0 && k->ok; prev = at, at = tsi_slab(&k->a->space, at - 1)->next, orphans++) {
+    for (uint32_t at = i->orphans, prev = 0; at != 0 && k->ok;
+         prev = at, at = tsi_slab(&k->a->space, at - 1)->next, orphans++) {
         if (tsi_slab(&k->a->space, at - 1)->prev != prev) fail(k, "incarnation %u: orphan list is broken", i->index);
         if (tsi_tag_state(tsi_load_relaxed(&tsi_slab(&k->a->space, at - 1)->tag)) != TSI_SLAB_ORPHAN)
             fail(k, "incarnation %u: slab %u in its orphan list is none", i->index, at - 1);
@@ -342,12 +365,17 @@ static void check_inc(Check* k, TsiInc* i) {
     bytes += held.slab_bytes;
     check_drain(k, i, held);
     if (issued.objects != i->orphaned.objects || issued.bytes != i->orphaned.bytes)
-        fail(k, "incarnation %u: orphans have issued %llu objects, counted %llu", i->index, (unsigned long long)issued.objects,
-             (unsigned long long)i->orphaned.objects);
-    if (bytes != charge) fail(k, "incarnation %u: %llu bytes, charged %llu", i->index, (unsigned long long)bytes, (unsigned long long)charge);
-    if (heaps != tsi_load_relaxed(&i->heap_count)) fail(k, "incarnation %u: %u heaps, counted %u", i->index, heaps, tsi_load_relaxed(&i->heap_count));
-    if (detached != tsi_load_relaxed(&i->detached)) fail(k, "incarnation %u: %u detached, counted %u", i->index, detached, tsi_load_relaxed(&i->detached));
-    if (orphans != tsi_load_relaxed(&i->slab_count)) fail(k, "incarnation %u: %u orphans, counted %u", i->index, orphans, tsi_load_relaxed(&i->slab_count));
+        fail(k, "incarnation %u: orphans have issued %llu objects, counted %llu", i->index,
+             (unsigned long long)issued.objects, (unsigned long long)i->orphaned.objects);
+    if (bytes != charge)
+        fail(k, "incarnation %u: %llu bytes, charged %llu", i->index, (unsigned long long)bytes,
+             (unsigned long long)charge);
+    if (heaps != tsi_load_relaxed(&i->heap_count))
+        fail(k, "incarnation %u: %u heaps, counted %u", i->index, heaps, tsi_load_relaxed(&i->heap_count));
+    if (detached != tsi_load_relaxed(&i->detached))
+        fail(k, "incarnation %u: %u detached, counted %u", i->index, detached, tsi_load_relaxed(&i->detached));
+    if (orphans != tsi_load_relaxed(&i->slab_count))
+        fail(k, "incarnation %u: %u orphans, counted %u", i->index, orphans, tsi_load_relaxed(&i->slab_count));
     if (i->drained && (heaps != 0 || orphans != 0)) fail(k, "incarnation %u: drained, and holds slabs", i->index);
 }
 

@@ -82,7 +82,8 @@ static void add_slab(TsiLeakRow* r, const TsiSlabView* v, uint64_t object_bytes)
         r->c.partial_slab_count++;
 }
 
-/* The objects of a region count under the class of their size, the region itself with the class that has most bytes there. */
+/* Objects of a region count under the class of their size. The region itself counts under the class that has most
+ * bytes there. */
 static void add_region(Collect* k, const TsiSlabView* v) {
     TsiRegionTally region;
     unsigned most = 0;
