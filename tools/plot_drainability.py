@@ -2,10 +2,14 @@
 """Draws the results of tslab_drainability: what closed epochs hold over time, and drainable closes against p.
 
 usage: plot_drainability.py RESULT.json PICTURE.png     (needs matplotlib: scripts/install-deps.sh plot)
+RESULT.json is what the program wrote, or docs/results/drainability.json, which has fewer points.
 """
 
-import json
 import sys
+
+sys.dont_write_bytecode = True
+
+from drainability_page import read  # noqa: E402
 
 PUBLISHED_SLABS = (200000, 492944)  # requests and slabs held at the end of the published mixed arm
 FEW_SLABS = 5  # arms that hold fewer on average are not drawn
@@ -74,8 +78,7 @@ def main():
     from matplotlib import pyplot
 
     try:
-        with open(sys.argv[1]) as file:
-            result = json.load(file)
+        result = read(sys.argv[1])
         if not result["sweep"] or not result["lifetimes"]:
             raise ValueError("it lacks the sections lifetimes and sweep")
     except (OSError, ValueError, KeyError) as error:
