@@ -1,29 +1,18 @@
 #!/bin/bash
 # tslab_drainability: wrong words refused, a short run whose counts are known, files, an interrupt.
 set -u
+. "$TSLAB_SOURCE_DIR/tests/kit.bash"
 program=$TSLAB_BUILD_DIR/tslab_drainability
-failures=0
 
-fail() {
-    echo "FAILED: $*" >&2
-    failures=$((failures + 1))
-}
-# expect STATUS ARGUMENT...: runs with standard output to ./out and standard error to ./err.
-expect() {
-    local wanted=$1 status=0
-    shift
-    "$program" "$@" >out 2>err || status=$?
-    [ $status -eq "$wanted" ] || fail "tslab_drainability $*: exit $status instead of $wanted: $(head -c 300 err)"
-}
-has() { grep -q -e "$2" "$1" || fail "$1 has no '$2': $(head -c 300 "$1")"; }
+tested=("$program")
 wrong() { # PATTERN ARGUMENT...
     local pattern=$1
     shift
     expect 2 "$@"
-    [ ! -s out ] || fail "tslab_drainability $*: output in spite of wrong usage"
+    [ ! -s out ] || complain "tslab_drainability $*: output in spite of wrong usage"
     has err "$pattern"
 }
-command -v python3 >/dev/null || { echo "skipped: no python3"; exit 77; }
+need python3
 
 wrong 'is not a flag' --quik
 wrong 'is not a flag' stray
@@ -42,15 +31,15 @@ has err 'cannot write'
 
 # Every count, by default choices; without a terminal nothing is said but the results.
 expect 0 --quick --json quick.json --csv quick.csv
-[ ! -s err ] || fail "standard error has text: $(head -c 300 err)"
+[ ! -s err ] || complain "standard error has text: $(head -c 300 err)"
 has out '^defects: 0'
-python3 "$TSLAB_SOURCE_DIR/tests/bench/drainability.py" quick.json quick.csv || fail "counts of the short run"
+python3 "$TSLAB_SOURCE_DIR/tests/bench/drainability.py" quick.json quick.csv || complain "counts of the short run"
 
 # Other choices give other numbers, the same ones the same.
 expect 0 --quick --only sweep --seed 7 --json seven.json
 expect 0 --quick --only sweep --seed 7 --json again.json
-[ "$(grep -v '"command"' seven.json)" = "$(grep -v '"command"' again.json)" ] || fail "the same seed, other numbers"
-! cmp -s <(grep '"dsr"' seven.json) <(grep '"dsr"' quick.json) || fail "another seed, the same numbers"
+[ "$(grep -v '"command"' seven.json)" = "$(grep -v '"command"' again.json)" ] || complain "the same seed, other numbers"
+! cmp -s <(grep '"dsr"' seven.json) <(grep '"dsr"' quick.json) || complain "another seed, the same numbers"
 
 # An interrupt keeps what is done. The file is there when the signal is waited for.
 rm -f interrupted.json
@@ -60,13 +49,13 @@ for _ in $(seq 100); do [ -e interrupted.json ] && break; sleep 0.1; done
 kill -INT $pid
 wait $pid
 status=$?
-[ $status -eq 130 ] || fail "interrupted: exit $status: $(head -c 300 err)"
+[ $status -eq 130 ] || complain "interrupted: exit $status: $(head -c 300 err)"
 has out INTERRUPTED
 python3 -c '
 import json
 r = json.load(open("interrupted.json"))
 assert r["complete"] is False and r["defects"] == 0 and r["failures"] == 0, r
 assert not any(arm["finished"] for arm in r["routing"]), r["routing"]
-' || fail "the file of an interrupted run"
+' || complain "the file of an interrupted run"
 
-[ $failures -eq 0 ]
+finish

@@ -3,14 +3,9 @@
 # be, looks at a heap. The peer is a stand-in for jemalloc that says of its profiler what MALLOC_CONF told it, and
 # never samples every allocation. Timings are never looked at.
 set -u
+. "$TSLAB_SOURCE_DIR/tests/kit.bash"
 bench=$TSLAB_BUILD_DIR/tslab_bench
-failures=0
 
-fail() {
-    echo "FAILED: $*" >&2
-    failures=$((failures + 1))
-}
-says() { grep -q -- "$2" "$1" || fail "$1 lacks '$2': $(head -c 900 "$1")"; }
 
 cat >profiler.c <<'END'
 #include <stdbool.h>
@@ -30,7 +25,7 @@ int mallctl(const char* name, void* old, size_t* old_size, void* new, size_t new
     return *(bool*)old = conf && strstr(conf, "prof:true"), 0; /* opt.prof, prof.active */
 }
 END
-${CC:-gcc} -O1 -shared -fPIC -fno-builtin -o profiler.so profiler.c || fail "cannot build profiler.so"
+${CC:-gcc} -O1 -shared -fPIC -fno-builtin -o profiler.so profiler.c || complain "cannot build profiler.so"
 printf '%s\t%s\t%s\t%s\t%s\n' jemalloc-prof 9 profiler "$PWD/profiler.so" "" \
     tcmalloc-prof - profiler - "no package today" >peers.tsv
 
@@ -38,15 +33,15 @@ watched="jemalloc-prof-off jemalloc-prof jemalloc-prof-all tcmalloc-prof-off tcm
 backends=""
 for b in glibc scudo tslab tslab-sampled tslab-domain tslab-unlabelled $watched; do backends="$backends --backend $b"; done
 timeout 300 "$bench" --quick --part 50 --reps 3 --row pair --row threads --row request --row domain --row snapshot $backends --peers peers.tsv \
-    --json result.json >out 2>err || fail "exit code $?: $(tail -n 3 out err)"
-says out "missing   jemalloc-prof-all: its profiler is 'one in 524288 bytes', not 'every allocation'"
+    --json result.json >out 2>err || complain "exit code $?: $(tail -n 3 out err)"
+has out "missing   jemalloc-prof-all: its profiler is 'one in 524288 bytes', not 'every allocation'"
 for b in tcmalloc-prof-off tcmalloc-prof tcmalloc-prof-all; do says out "missing   $b: no package today"; done
-says out "jemalloc-prof 9.8.7"
-says out "^Observed"
-says out "^  *tslab  tslab-sampled  tslab-domain  jemalloc-prof$"
-says out "^pair  *alloc + free  *[0-9.]*  *[0-9.]*  *[0-9.]*  *[0-9.]*$"
+has out "jemalloc-prof 9.8.7"
+has out "^Observed"
+has out "^  *tslab  tslab-sampled  tslab-domain  jemalloc-prof$"
+has out "^pair  *alloc + free  *[0-9.]*  *[0-9.]*  *[0-9.]*  *[0-9.]*$"
 
-python3 - <<'END' || fail "the JSON is not as documented"
+python3 - <<'END' || complain "the JSON is not as documented"
 import json, statistics
 d = json.load(open("result.json"))
 backends = {b["name"]: b for b in d["backends"]}
@@ -81,11 +76,11 @@ profile = cells["snapshot", "its length", "jemalloc-prof"]
 assert profile["values"] == [3, 3, 3], profile # KiB
 assert cells["snapshot", look, "jemalloc-prof-off"]["state"] == "cannot" # the stand-in has no statistics
 END
-[ -z "$(ls /dev/null.* 2>/dev/null)" ] || fail "a profiler left a file"
+[ -z "$(ls /dev/null.* 2>/dev/null)" ] || complain "a profiler left a file"
 
 # ---- nobody to compare with: no table of ratios
 timeout 300 "$bench" --quick --part 50 --reps 1 --row pair --backend tslab --backend glibc --peers peers.tsv >out 2>err ||
-    fail "exit code $?: $(tail -n 3 out err)"
-! grep -q "^Observed" out || fail "ratios of nobody: $(head -c 600 out)"
+    complain "exit code $?: $(tail -n 3 out err)"
+! grep -q "^Observed" out || complain "ratios of nobody: $(head -c 600 out)"
 
-exit $((failures != 0))
+finish

@@ -2,14 +2,9 @@
 # The rows of phases as programs use them, each in a tiny form: its numbers fit each other. Checked peers as a kind of
 # their own, one of them missing and said so; seeds, and that work is drawn from them. Times are never compared.
 set -u
+. "$TSLAB_SOURCE_DIR/tests/kit.bash"
 bench=$TSLAB_BUILD_DIR/tslab_bench
-failures=0
 
-fail() {
-    echo "FAILED: $*" >&2
-    failures=$((failures + 1))
-}
-says() { grep -q -- "$2" "$1" || fail "$1 lacks '$2': $(head -c 900 "$1")"; }
 
 # ---- stand-ins: a checked peer; one that notes the sizes it is asked for; one that hands a doubled free out twice
 cat >stand.c <<'END'
@@ -43,7 +38,7 @@ void free(void* p) { __libc_free(p); }
 #endif
 END
 for kind in PLAIN SIZES CARELESS; do
-    ${CC:-gcc} -O1 -shared -fPIC -fno-builtin -D$kind -o $kind.so stand.c || fail "cannot build $kind.so"
+    ${CC:-gcc} -O1 -shared -fPIC -fno-builtin -D$kind -o $kind.so stand.c || complain "cannot build $kind.so"
 done
 printf '%s\t%s\t%s\t%s\t%s\n' scudo 19 checked "$PWD/PLAIN.so" "" mimalloc-secure - checked - "no crate today" >peers.tsv
 
@@ -54,15 +49,15 @@ for row in pair request request_own shared_allocator in_domain phase10 big_phase
 done
 for b in glibc scudo mimalloc-secure snmalloc-checks arena arena-inlined obstack tslab tslab-handle tslab-single; do words="$words --backend $b"; done
 timeout 500 "$bench" --quick --part 200 --reps 2 --seed 7 --second-seed 9 $words --peers peers.tsv --json result.json --csv result.csv \
-    >out 2>err || fail "exit code $?: $(tail -n 3 out err)"
-says out "^seeds     7 and 9, in turn by repetition"
-says out "^missing   mimalloc-secure: no crate today"
-says out "^missing   snmalloc-checks: not fetched"
-says out "^checked   .* snmalloc-checks mimalloc-secure scudo"
-says out "^Seeds. Our cost relative to the best peer"
-says out "^in_domain  *mixed  *[0-9.]*  *[0-9.]*  *[0-9.]*$"
+    >out 2>err || complain "exit code $?: $(tail -n 3 out err)"
+has out "^seeds     7 and 9, in turn by repetition"
+has out "^missing   mimalloc-secure: no crate today"
+has out "^missing   snmalloc-checks: not fetched"
+has out "^checked   .* snmalloc-checks mimalloc-secure scudo"
+has out "^Seeds. Our cost relative to the best peer"
+has out "^in_domain  *mixed  *[0-9.]*  *[0-9.]*  *[0-9.]*$"
 
-python3 - <<'END' || fail "the numbers do not fit each other"
+python3 - <<'END' || complain "the numbers do not fit each other"
 import csv, json
 d = json.load(open("result.json"))
 assert d["seeds"] == [7, 9], d["seeds"]
@@ -118,32 +113,32 @@ END
 
 # ---- the second seed is drawn anew for each run; a seed that is no number is refused
 for i in 1 2; do
-    timeout 60 "$bench" --quick --part 1000 --reps 2 --row pair --backend tslab --peers peers.tsv --json $i.json >out 2>err || fail "exit code $?"
+    timeout 60 "$bench" --quick --part 1000 --reps 2 --row pair --backend tslab --peers peers.tsv --json $i.json >out 2>err || complain "exit code $?"
 done
 python3 -c '
 import json
 a, b = (json.load(open(n))["seeds"] for n in ("1.json", "2.json"))
 assert a[0] == b[0] == 1 and a[1] != b[1] and 1 not in (a[1], b[1]), (a, b)
-' || fail "the seeds of two runs"
-"$bench" --seed x 2>err && fail "a seed that is no number"
-says err "--seed takes a number from 1 to 4294967295, not 'x'"
+' || complain "the seeds of two runs"
+"$bench" --seed x 2>err && complain "a seed that is no number"
+has err "--seed takes a number from 1 to 4294967295, not 'x'"
 
 # ---- the same seed asks for the same sizes, another one for as many in another order
 for run in "1 a" "1 b" "2 c"; do
     set -- $run
     NOTED=$PWD/$2 LD_PRELOAD=$PWD/SIZES.so timeout 60 "$TSLAB_BUILD_DIR/bench_workers/tslab_worker_malloc" request timed 30000 "$1" \
-        >/dev/null || fail "the worker: $?"
+        >/dev/null || complain "the worker: $?"
 done
-python3 - <<'END' || fail "sizes and seeds"
+python3 - <<'END' || complain "sizes and seeds"
 import array
 a, b, c = (array.array("H", open(n, "rb").read()).tolist()[:225] for n in "abc")
 assert len(a) == 225 and a == b and a != c and sorted(a) == sorted(c), (a[:9], b[:9], c[:9])
 END
 
 # ---- a peer is listed as checked only when it refuses a doubled free
-${CC:-gcc} -std=gnu11 -O1 -I"$TSLAB_SOURCE_DIR/bench" -o probe "$TSLAB_SOURCE_DIR/bench/peers/probe.c" -ldl -pthread || fail "the probe does not build"
-LD_PRELOAD=$PWD/PLAIN.so ./probe checked "$PWD/PLAIN.so" >out || fail "glibc's check of doubled frees: $(cat out)"
-LD_PRELOAD=$PWD/CARELESS.so ./probe checked "$PWD/CARELESS.so" >out && fail "two owners of one object are no refusal"
-says out "it hands out an object that was freed twice to two owners"
+${CC:-gcc} -std=gnu11 -O1 -I"$TSLAB_SOURCE_DIR/bench" -o probe "$TSLAB_SOURCE_DIR/bench/peers/probe.c" -ldl -pthread || complain "the probe does not build"
+LD_PRELOAD=$PWD/PLAIN.so ./probe checked "$PWD/PLAIN.so" >out || complain "glibc's check of doubled frees: $(cat out)"
+LD_PRELOAD=$PWD/CARELESS.so ./probe checked "$PWD/CARELESS.so" >out && complain "two owners of one object are no refusal"
+has out "it hands out an object that was freed twice to two owners"
 
-exit $((failures != 0))
+finish

@@ -2,47 +2,35 @@
 # tslab_bench itself: a tiny plan, its JSON and CSV, wrong flags, a peer that is missing, one that is not in force, one
 # that corrupts, one that crashes, ctrl-C in the middle. Timings are never looked at.
 set -u
+. "$TSLAB_SOURCE_DIR/tests/kit.bash"
 bench=$TSLAB_BUILD_DIR/tslab_bench
 list=$TSLAB_SOURCE_DIR/build/peers/peers.tsv
-failures=0
 
-fail() {
-    echo "FAILED: $*" >&2
-    failures=$((failures + 1))
-}
 
-# expect CODE WORDS...: runs the benchmark with an exit code in mind; what it says is in out and err.
-expect() {
-    local code=$1
-    shift
-    timeout 300 "$bench" "$@" >out 2>err
-    local got=$?
-    [ $got -eq "$code" ] || fail "tslab_bench $*: exit code $got, not $code: $(tail -n 3 out err)"
-}
+tested=(timeout 300 "$bench")
 
-says() { grep -q -- "$2" "$1" || fail "$1 lacks '$2': $(head -c 600 "$1")"; }
 
 # ---- wrong flags say what is right
 expect 2 --fast
-says err "'--fast' is not a flag"
-says err "--quick"
+has err "'--fast' is not a flag"
+has err "--quick"
 expect 2 --row pear
-says err "there is no row 'pear'"
-says err "batch_tail"
+has err "there is no row 'pear'"
+has err "batch_tail"
 expect 2 --backend nomalloc
-says err "there is no backend 'nomalloc'"
-says err "tslab-handle"
+has err "there is no backend 'nomalloc'"
+has err "tslab-handle"
 expect 2 --part 1001
-says err "from 1 to 1000, not '1001'"
+has err "from 1 to 1000, not '1001'"
 for n in 0 100 x 3x -1; do
     expect 2 --reps $n
-    says err "from 1 to 99, not '$n'"
+    has err "from 1 to 99, not '$n'"
 done
 expect 2 --json
-says err "--json needs a FILE"
+has err "--json needs a FILE"
 expect 0 --list
-says out "late_frees"
-says out "tslab-sampled"
+has out "late_frees"
+has out "tslab-sampled"
 
 # ---- peers: one that is here when they were fetched, one missing with its reason, one that is named and not in force
 printf '%s\t%s\t%s\t%s\t%s\n' mimalloc - general - "no such luck" jemalloc 5 general "$PWD/inert.so" "" \
@@ -84,20 +72,20 @@ int inert;
 #endif
 END
 for kind in corrupt crash inert; do
-    ${CC:-gcc} -O1 -shared -fPIC -fno-builtin -D"$(echo $kind | tr a-z A-Z)" -o $kind.so bad.c || fail "cannot build $kind.so"
+    ${CC:-gcc} -O1 -shared -fPIC -fno-builtin -D"$(echo $kind | tr a-z A-Z)" -o $kind.so bad.c || complain "cannot build $kind.so"
 done
 
 expect 1 --quick --part 50 --reps 2 --row batch --row xthread --row domain --row close_empty --backend glibc --backend tslab --backend arena \
     --backend mimalloc --backend jemalloc --backend rpmalloc --backend scudo ${real:+--backend $real} \
     --peers peers.tsv --json result.json --csv result.csv
-says out "missing   mimalloc: no such luck"
-says out "missing   jemalloc: its library does not serve malloc"
-says out "rpmalloc is not timed, its contents are corrupt: the contents of a live object changed"
-says out "scudo failed in 2 of 2 repetitions: signal 11"
-says out "Summary"
-says err "repetition 2 of 2: batch"
+has out "missing   mimalloc: no such luck"
+has out "missing   jemalloc: its library does not serve malloc"
+has out "rpmalloc is not timed, its contents are corrupt: the contents of a live object changed"
+has out "scudo failed in 2 of 2 repetitions: signal 11"
+has out "Summary"
+has err "repetition 2 of 2: batch"
 
-REAL=$real python3 - <<'END' || fail "the JSON or the CSV is not as documented"
+REAL=$real python3 - <<'END' || complain "the JSON or the CSV is not as documented"
 import csv, json, os
 d = json.load(open("result.json"))
 assert d["program"] == "tslab_bench" and d["format"] == 2 and d["form"] == "quick" and d["complete"] is True
@@ -152,15 +140,15 @@ done
 kill -INT $pid
 wait $pid
 code=$?
-[ $code -eq 130 ] || fail "after ctrl-C the exit code is $code, not 130"
-says out "INTERRUPTED"
-says out "Summary"
+[ $code -eq 130 ] || complain "after ctrl-C the exit code is $code, not 130"
+has out "INTERRUPTED"
+has out "Summary"
 python3 -c '
 import json
 d = json.load(open("cut.json"))
 c = [c for r in d["rows"] for c in r["results"] if c["backend"] == "glibc"][0]
 assert d["complete"] is False and c["values"][0] > 0 and c["values"][-1] is None and c["failures"] == 0, c
-' || fail "the JSON of an interrupted run"
-pgrep -P $pid >/dev/null && fail "a worker outlives the run"
+' || complain "the JSON of an interrupted run"
+pgrep -P $pid >/dev/null && complain "a worker outlives the run"
 
-exit $((failures != 0))
+finish

@@ -31,7 +31,7 @@ as() { # UID COMMAND...
     shift
     setpriv --reuid "$uid" --regid "$uid" --clear-groups "$@"
 }
-command -v setpriv >/dev/null || skip "setpriv (util-linux) is not installed"
+need setpriv "setpriv (util-linux) is not installed"
 { as $owner true && as $third true; } 2>errors || skip "root here cannot be another user: $(cat errors)"
 place=$(mktemp -d) || exit 1
 pids=

@@ -4,7 +4,7 @@ set -u
 . "$TSLAB_SOURCE_DIR/tests/cli/kit.bash"
 need_go
 unset TSLAB_OPTIONS NO_COLOR
-command -v python3 >/dev/null || skip "no python3"
-rm -rf ./*.json ./*.yml
+need python3
+clean ./*.json ./*.yml
 build_tslab "$PWD/tslab"
 PYTHONPATH=$TSLAB_SOURCE_DIR/tests/daemon exec python3 "$TSLAB_SOURCE_DIR/tests/cli/verdicts.py" "$PWD/tslab" "$@"

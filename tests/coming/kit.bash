@@ -1,14 +1,10 @@
 # Sourced by the tests of this folder, in a scratch folder. A program of docs/coming-from/code ends with 0 when nothing of it is left and is
 # aborted by its first misuse; what it prints is compared with its page, and with what the program that it comes from prints.
 set -eu
-rm -rf before after before.out after.out page.out
+. "$TSLAB_SOURCE_DIR/tests/kit.bash"
+clean before after before.out after.out page.out
 code=$TSLAB_SOURCE_DIR/docs/coming-from/code
 strict="-Wall -Wextra -Wpedantic -Werror -D_GNU_SOURCE"
-
-fail() {
-    echo "FAILED: $*" >&2
-    exit 1
-}
 
 compiler_of() { # FILE: the compiler, and the language it is told of
     case $1 in

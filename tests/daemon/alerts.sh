@@ -2,23 +2,22 @@
 # Alert rules: promtool accepts them, each has a case in which it fires and one in which it does not, and all cases hold.
 # Every metric that they name exists (dashboard.py looks at that with a live tslabd).
 set -eu
-command -v promtool >/dev/null || { echo "skipped: promtool is not installed (Debian package prometheus)"; exit 77; }
-rm -rf ./*
+. "$TSLAB_SOURCE_DIR/tests/kit.bash"
+need promtool "promtool is not installed (Debian package prometheus)"
+clean
 cp "$TSLAB_SOURCE_DIR/share/prometheus/"*.yml "$TSLAB_SOURCE_DIR/tests/daemon/alerts_test.yml" .
 promtool check config prometheus.yml
 promtool test rules alerts_test.yml
 
-failures=0
 for alert in $(sed -n 's/^ *- alert: //p' alerts.yml); do
     fires=$(grep -A1 "alertname: $alert\$" alerts_test.yml | grep -c exp_alerts || true)
     cases=$(grep -c "alertname: $alert\$" alerts_test.yml || true)
     if [ "$fires" -eq 0 ] || [ "$cases" -le "$fires" ]; then
-        echo "FAILED: $alert has $fires cases that fire, of $cases" >&2
-        failures=1
+        complain "$alert has $fires cases that fire, of $cases"
     fi
     [ "$(grep -A12 -- "- alert: $alert\$" alerts.yml | grep -m1 runbook_url)" = \
         "          runbook_url: '{{ or \$externalLabels.slab_docs \"docs\" }}/alerts.md#${alert,,}'" ] ||
-        { echo "FAILED: $alert has no runbook_url to its section" >&2; failures=1; }
-    grep -q "^## $alert\$" "$TSLAB_SOURCE_DIR/docs/alerts.md" || { echo "FAILED: docs/alerts.md has nothing on $alert" >&2; failures=1; }
+        complain "$alert has no runbook_url to its section"
+    grep -q "^## $alert\$" "$TSLAB_SOURCE_DIR/docs/alerts.md" || complain "docs/alerts.md has nothing on $alert"
 done
-exit $failures
+finish

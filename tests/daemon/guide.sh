@@ -2,11 +2,8 @@
 # docs/which-route.md holds: its program leaks, the label and the age of its phases are seen from outside, the profile names the
 # line that allocates what stays, and a budget stops it.
 set -eu
-fail() {
-    echo "FAILED: $*" >&2
-    exit 1
-}
-rm -rf ./*
+. "$TSLAB_SOURCE_DIR/tests/kit.bash"
+clean
 source=$TSLAB_SOURCE_DIR/docs/which-route.c
 cc -std=gnu11 -Wall -Wextra -Wpedantic -Werror -Og -g -fno-omit-frame-pointer -pthread -I"$TSLAB_SOURCE_DIR/include" "$source" \
     "$TSLAB_BUILD_DIR/libtemporal_slab.a" -o which-route

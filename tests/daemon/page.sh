@@ -1,10 +1,9 @@
 #!/bin/bash
 # The page in Chromium, against a daemon under each pattern: what it shows, asks and forbids, keys, schemes, widths. See page.py.
 set -eu
-command -v python3 >/dev/null || { echo "skipped: no python3"; exit 77; }
-command -v chromium || command -v chromium-headless-shell || command -v google-chrome || {
-    echo "skipped: no chromium (scripts/install-deps.sh browser)"
-    exit 77
-}
-rm -rf ./*
+. "$TSLAB_SOURCE_DIR/tests/kit.bash"
+need python3
+command -v chromium || command -v chromium-headless-shell || command -v google-chrome ||
+    skip "no chromium (scripts/install-deps.sh browser)"
+clean
 exec python3 "$TSLAB_SOURCE_DIR/tests/daemon/page.py" "$@"

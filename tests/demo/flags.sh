@@ -2,7 +2,7 @@
 # Flags of the demo: wrong words, where files go, files that cannot be written, streams that are closed, an interrupt.
 set -u
 . "$TSLAB_SOURCE_DIR/tests/demo/kit.bash"
-json() { python3 -c 'import json; json.load(open("'"$1"'"))["schema_version"]' || fail "$1 is no statistics"; }
+json() { python3 -c 'import json; json.load(open("'"$1"'"))["schema_version"]' || complain "$1 is no statistics"; }
 short="--requests 200 --rounds 1 --threads 2"
 
 # Wrong words.
@@ -34,7 +34,7 @@ for flag in --requests --leak --json --figures --backend --help; do has out "^  
 
 # Where files go. The program is called through a link, so that the default is here.
 ln -sf "$demo" here
-./here $short >out 2>err || fail "default file: $(tail -c 300 err)"
+./here $short >out 2>err || complain "default file: $(tail -c 300 err)"
 has out 'as JSON: ./tslab_demo.json '
 json tslab_demo.json
 expect 0 $short --json -
@@ -44,7 +44,7 @@ fits err
 expect 0 $short --json stats.json --figures -
 json stats.json
 whole err
-python3 -c 'import json; assert len(json.load(open("out"))["runs"]) == 2' || fail "--figures -"
+python3 -c 'import json; assert len(json.load(open("out"))["runs"]) == 2' || complain "--figures -"
 rm stats.json
 expect 0 --backend tslab --requests 200 --json stats.json
 json stats.json
@@ -56,10 +56,10 @@ for path in no/such/folder/stats.json folder $([ ! -w /dev/full ] || echo /dev/f
     has err "cannot write $path: [A-Z]"
     [ "$path" = /dev/full ] || has err 'the runs go on without'
     told=$([ "$path" = /dev/full ] && echo 1 || echo 2)
-    [ "$(grep -c 'cannot write' err)" -eq "$told" ] || fail "messages: $(cat err)"
+    [ "$(grep -c 'cannot write' err)" -eq "$told" ] || complain "messages: $(cat err)"
     whole out
     lacks out 'as JSON'
-    python3 -c 'import json; json.load(open("figures.json"))' || fail "figures beside $path"
+    python3 -c 'import json; json.load(open("figures.json"))' || complain "figures beside $path"
     rm figures.json
     expect 1 $short --json stats.json --figures "$path"
     has err "cannot write $path: [A-Z]"
@@ -68,22 +68,22 @@ for path in no/such/folder/stats.json folder $([ ! -w /dev/full ] || echo /dev/f
     rm stats.json
     expect 1 --backend tslab --requests 200 --json "$path"
     has err "cannot write $path: [A-Z]"
-    python3 -c 'import json; json.load(open("out"))' || fail "figures of one run beside $path"
+    python3 -c 'import json; json.load(open("out"))' || complain "figures of one run beside $path"
 done
 
 # Streams that are closed or full: what is opened meanwhile does not take their place.
 status=0
 "$demo" $short --json stats.json >&- 2>err || status=$?
-[ $status -le 1 ] || fail "closed output: exit $status"
+[ $status -le 1 ] || complain "closed output: exit $status"
 json stats.json
 rm stats.json
-"$demo" $short --json stats.json >out 2>&- <&- || fail "closed error: exit $?"
+"$demo" $short --json stats.json >out 2>&- <&- || complain "closed error: exit $?"
 whole out
 json stats.json
 if [ -w /dev/full ]; then
     status=0
     "$demo" $short --json stats.json >/dev/full 2>err || status=$?
-    [ $status -eq 1 ] || fail "full output: exit $status"
+    [ $status -eq 1 ] || complain "full output: exit $status"
     has err 'standard output: No space'
 fi
 
@@ -97,14 +97,14 @@ interrupted() { # WORDS ARGUMENT...: interrupts the program when its progress ha
     until grep -qs "$words" err || ! kill -0 $pid; do sleep 0.1; done
     kill -INT $pid
     wait $pid || status=$?
-    [ $status -eq 130 ] || fail "interrupted: exit $status"
+    [ $status -eq 130 ] || complain "interrupted: exit $status"
     has out '^Interrupted: the figures are those of what was done'
 }
 interrupted 'requests (' --requests 1000000 --rounds 1
 has out '^Run 1 on glibc was interrupted after'
-[ ! -e stats.json ] || fail "statistics of a run that never was"
+[ ! -e stats.json ] || complain "statistics of a run that never was"
 interrupted 'round 2 of 99: tslab' --requests 300 --rounds 99
 whole out
 json stats.json
 
-[ $failures -eq 0 ]
+finish

@@ -2,16 +2,9 @@
 # The gdb commands of share/gdb show what the library's own statistics say: of a running process, of a core file of it, of
 # one allocator or all; and come to an end where lists are damaged.
 set -eu
-skip() {
-    echo "skipped: $*"
-    exit 77
-}
-fail() {
-    echo "FAILED: $*" >&2
-    exit 1
-}
+. "$TSLAB_SOURCE_DIR/tests/kit.bash"
 source=$TSLAB_SOURCE_DIR
-command -v gdb >/dev/null || skip "gdb is not installed (Debian package gdb)"
+need gdb "gdb is not installed (Debian package gdb)"
 [ "$(gdb -nx -batch -ex 'python print(6 * 7)' 2>&1)" = 42 ] || skip "this gdb has no Python"
 grep -q '^TSLAB_DEBUG_INFO:BOOL=ON' "$TSLAB_BUILD_DIR/CMakeCache.txt" || skip "built without TSLAB_DEBUG_INFO"
 

@@ -2,6 +2,7 @@
 # Each adapter compiles alone, twice over, as C11 and as C++, under gcc and clang, without a warning, and so does a program in which
 # all of them meet. A header whose library is not installed is left out, and that is said.
 set -eu
+. "$TSLAB_SOURCE_DIR/tests/kit.bash"
 strict="-Wall -Wextra -Wpedantic -Werror -fsyntax-only -I$TSLAB_SOURCE_DIR/include -DPCRE2_CODE_UNIT_WIDTH=8"
 declare -A module=([lua]=lua5.4 [cjson]=libcjson [sqlite3]=sqlite3 [libxml2]=libxml-2.0 [nghttp2]=libnghttp2 [pcre2]=libpcre2-8)
 
@@ -39,4 +40,4 @@ for header in "$TSLAB_SOURCE_DIR"/include/temporal_slab/*.h; do
 done
 # shellcheck disable=SC2086  # flags are words
 every_way all.h $flags
-[ -z "$missing" ] || { echo "skipped: no development files of$missing"; exit 77; }
+[ -z "$missing" ] || skip "no development files of$missing"

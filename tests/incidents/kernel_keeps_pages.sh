@@ -1,10 +1,9 @@
 #!/bin/bash
 # Pages that the kernel keeps: lazily freed ones and refused calls are told apart; with neither nothing is accused.
 set -u
-rm -rf ./*
+. "$TSLAB_SOURCE_DIR/tests/kit.bash"
+clean
 script=$TSLAB_SOURCE_DIR/scripts/incidents/kernel-keeps-pages.sh
-failures=0
-complain() { echo "FAILED: $*" >&2; failures=1; }
 "$script" >said 2>&1 || complain "the kernel is not named: status $?"
 for line in 'LazyFree' 'RSS stayed: purge_policy is MADV_FREE' 'DIAGNOSIS: the kernel keeps pages'; do
     grep -q -F -- "$line" said || complain "it does not say: $line"
@@ -16,4 +15,4 @@ TSLAB=none "$script" --no-fault >healthy 2>&1
 [ $? -eq 1 ] || complain "the kernel is accused although it takes the pages"
 grep -q 'is not named as the culprit' healthy && ! grep -q 'RSS stayed' healthy || complain "and not said"
 [ $failures -eq 0 ] || cat said healthy
-exit $failures
+finish

@@ -1,11 +1,10 @@
 #!/bin/bash
 # A server of which one route leaks: that route is named, and no other; without the leak nobody is, and the script says so.
 set -u
-command -v curl >/dev/null || { echo "skipped: curl is not installed"; exit 77; }
-rm -rf ./*
+. "$TSLAB_SOURCE_DIR/tests/kit.bash"
+need curl "curl is not installed"
+clean
 script=$TSLAB_SOURCE_DIR/scripts/incidents/leak.sh
-failures=0
-complain() { echo "FAILED: $*" >&2; failures=1; }
 "$script" >said 2>&1 || complain "the leak is not named: status $?"
 for line in '/processes' '"command":"tslabd"' '/doctor' 'ACTION: "POST /orders" leaks' 'DIAGNOSIS: the route POST /orders'; do
     grep -q -F -- "$line" said || complain "it does not say: $line"
@@ -16,4 +15,4 @@ grep -q 'is not named as the culprit' healthy && grep -q 'tslab is not there' he
 "$script" --fault >usage 2>&1
 [ $? -eq 2 ] && grep -q '^usage: leak.sh' usage || complain "a wrong flag"
 [ $failures -eq 0 ] || cat said healthy usage
-exit $failures
+finish

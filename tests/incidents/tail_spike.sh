@@ -1,7 +1,8 @@
 #!/bin/bash
 # A service on a processor that it shares with busy programs: the library says that it is the scheduler.
 set -u
-rm -rf ./*
+. "$TSLAB_SOURCE_DIR/tests/kit.bash"
+clean
 TSLAB=none "$TSLAB_SOURCE_DIR/scripts/incidents/tail-spike.sh" >said 2>&1
 status=$?
 for line in '$ kill ' '   Verdict: scheduler' 'DIAGNOSIS: the scheduler, not the allocator' 'tslab is not there'; do

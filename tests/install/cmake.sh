@@ -1,7 +1,8 @@
 #!/bin/bash
 # An installed tree, moved elsewhere, serves find_package(temporal-slab) and has the schema of the statistics.
 set -eu
-rm -rf first moved build
+. "$TSLAB_SOURCE_DIR/tests/kit.bash"
+clean first moved build
 cmake --install "$TSLAB_BUILD_DIR" --prefix "$PWD/first" >/dev/null
 mv first moved
 [ -s moved/share/temporal-slab/stats.schema.json ] || { echo "the schema of the statistics is not installed" >&2; exit 1; }

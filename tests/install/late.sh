@@ -2,17 +2,12 @@
 # The library loaded late, into a program whose threads run already, without and with the rest of their static storage used
 # up. Built with TLS descriptors it works in both; the usual build is loaded where there is room, and dlopen says why not.
 set -u
+. "$TSLAB_SOURCE_DIR/tests/kit.bash"
 here=$TSLAB_SOURCE_DIR/tests/install/late
 cc=$(sed -n 's/^CMAKE_C_COMPILER:[A-Z]*=//p' "$TSLAB_BUILD_DIR/CMakeCache.txt")
-fail() {
-    echo "FAILED: $*" >&2
-    exit 1
-}
-if [ "$(uname -m)" = x86_64 ] && ! "$cc" -mtls-dialect=gnu2 -x c -fsyntax-only /dev/null 2>/dev/null; then
-    echo "skipped: $cc has no TLS descriptors"
-    exit 77
-fi
-rm -rf build fillers said
+[ "$(uname -m)" != x86_64 ] || "$cc" -mtls-dialect=gnu2 -x c -fsyntax-only /dev/null 2>/dev/null ||
+    skip "$cc has no TLS descriptors"
+clean build fillers said
 mkdir fillers
 usual=$TSLAB_BUILD_DIR/libtemporal_slab.so
 cmake -G Ninja -S "$TSLAB_SOURCE_DIR" -B build -DCMAKE_C_COMPILER="$cc" -DTSLAB_TLS=descriptors >said &&

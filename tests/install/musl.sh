@@ -2,16 +2,10 @@
 # The library with musl: static and linked at the start in the usual build, loaded late in the one with TLS descriptors; musl
 # does not load initial-exec storage late, and says so. Some of the contract is held as with glibc.
 set -u
+. "$TSLAB_SOURCE_DIR/tests/kit.bash"
 here=$TSLAB_SOURCE_DIR/tests/install
-if ! command -v musl-gcc >/dev/null; then
-    echo "skipped: musl-gcc is not installed"
-    exit 77
-fi
-fail() {
-    echo "FAILED: $*" >&2
-    exit 1
-}
-rm -rf usual late said
+need musl-gcc "musl-gcc is not installed"
+clean usual late said
 for build in usual late; do # optimised little: it is compiled twice
     tls=initial-exec
     [ $build = usual ] || tls=descriptors

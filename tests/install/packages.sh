@@ -2,12 +2,9 @@
 # scripts/install-deps.sh asks for the lists first, waits for another apt, and tells of any other failure. The system is
 # made of stand-ins: nothing is installed.
 set -u
-rm -rf ./*
+. "$TSLAB_SOURCE_DIR/tests/kit.bash"
+clean
 mkdir bin
-fail() {
-    echo "FAILED: $*" >&2
-    exit 1
-}
 stand_in() { # NAME, text from standard input
     { echo "#!/bin/sh"; cat; } >"bin/$1"
     chmod +x "bin/$1"

@@ -1,7 +1,8 @@
 #!/bin/bash
 # An installed tree, moved elsewhere, serves pkg-config: shared, static and the name of the shared library.
 set -eu
-rm -rf first moved
+. "$TSLAB_SOURCE_DIR/tests/kit.bash"
+clean first moved
 cmake --install "$TSLAB_BUILD_DIR" --prefix "$PWD/first" >/dev/null
 mv first moved
 # Relative, so that a blank in the path of the checkout does not end in the flags.

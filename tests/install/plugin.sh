@@ -2,7 +2,8 @@
 # A plugin with the static library inside may be unloaded while threads that have used it live: linked by the CMake package, by
 # pkg-config or by hand as docs/production.md says.
 set -eu
-rm -rf first build by_*
+. "$TSLAB_SOURCE_DIR/tests/kit.bash"
+clean first build by_*
 cmake --install "$TSLAB_BUILD_DIR" --prefix "$PWD/first" >/dev/null
 source=$TSLAB_SOURCE_DIR/tests/install/plugin
 lib=$(dirname "$(find first -name libtemporal_slab.a)")

@@ -9,24 +9,13 @@
 # New golden counts, after a change that is meant: UPDATE=1 tests/instructions/fast_paths.sh, with TSLAB_SOURCE_DIR and
 # TSLAB_BUILD_DIR set as ctest sets them.
 set -u
+. "$TSLAB_SOURCE_DIR/tests/kit.bash"
 program=$TSLAB_BUILD_DIR/tests/instructions/fast_paths
 golden=$TSLAB_SOURCE_DIR/tests/instructions/golden.tsv
 TOLERANCE=2
-failures=0
 
-fail() {
-    echo "FAILED: $*" >&2
-    failures=$((failures + 1))
-}
-
-if ! command -v valgrind >/dev/null; then
-    echo "skipped: valgrind is not installed"
-    exit 77
-fi
-if [ ! -x "$program" ]; then
-    echo "skipped: only built by gcc without sanitizers: other builds have other counts"
-    exit 77
-fi
+need valgrind "valgrind is not installed"
+[ -x "$program" ] || skip "only built by gcc without sanitizers: other builds have other counts"
 compiler=$(sed -n 's/^CMAKE_C_COMPILER:[A-Z]*=//p' "$TSLAB_BUILD_DIR/CMakeCache.txt")
 log=$(mktemp) || exit 1
 trap 'rm -f "$log" "$log.calls"' EXIT
@@ -36,14 +25,14 @@ made_by="gcc $("$compiler" -dumpfullversion) $("$compiler" -dumpmachine)"
 count() {
     local n=$2
     valgrind --tool=callgrind --callgrind-out-file=/dev/null --toggle-collect=counted "$program" "$@" 2>"$log" ||
-        fail "fast_paths $*: $(tail -n 3 "$log")"
+        complain "fast_paths $*: $(tail -n 3 "$log")"
     awk -v n="$n" '/Collected/ { printf "%.2f", $4 / n }' "$log"
 }
 
 # entry_points PATH N [WORD...]: instructions of the public functions that run, without those that they call
 entry_points() {
     valgrind --tool=callgrind --callgrind-out-file="$log.calls" --toggle-collect=counted "$program" "$@" 2>"$log" ||
-        fail "fast_paths $*: $(tail -n 3 "$log")"
+        complain "fast_paths $*: $(tail -n 3 "$log")"
     callgrind_annotate --threshold=100 "$log.calls" |
         sed -nE 's/^ *([0-9,]+) .*:(slab_malloc|slab_free|alloc_obj|free_obj)( .*)?$/\2=\1/p' | sort | tr '\n' ' '
 }
@@ -59,7 +48,7 @@ for path in free pair remote_free handle_free; do
     without=$(count $path ${of[$path]})
     with=$(count $path ${of[$path]} label)
     echo "$path: $without without a label, $with with one"
-    [ -n "$with" ] && [ "$without" = "$with" ] || fail "$path costs $without instructions, with a label $with"
+    [ -n "$with" ] && [ "$without" = "$with" ] || complain "$path costs $without instructions, with a label $with"
 done
 
 # What slow paths do is not the same: each refill asks for the time when there is a segment. So here only the entry points
@@ -68,7 +57,7 @@ for path in pair remote_free handle_alloc handle_free; do
     without=$(entry_points $path ${of[$path]})
     with=$(entry_points $path ${of[$path]} segment)
     echo "$path: entry points: $without without a segment, $with with one"
-    [ -n "$with" ] && [ "$without" = "$with" ] || fail "$path: its entry points cost $without, with a segment $with"
+    [ -n "$with" ] && [ "$without" = "$with" ] || complain "$path: its entry points cost $without, with a segment $with"
 done
 
 if [ "${UPDATE:-0}" = 1 ]; then
@@ -76,13 +65,13 @@ if [ "${UPDATE:-0}" = 1 ]; then
         echo "# instructions per operation; made by fast_paths.sh with: $made_by"
         for path in $paths; do printf '%s\t%s\n' "$path" "$(count "$path" "${of[$path]}")"; done
     } >"$golden"
-    exit $((failures != 0))
+    finish
 fi
 
 golden_by=$(sed -n '1s/.* with: //p' "$golden")
 if [ "$made_by" != "$golden_by" ]; then
     echo "golden counts not compared: they were made with $golden_by, this is $made_by"
-    exit $((failures != 0))
+    finish
 fi
 while read -r path wanted; do
     [ "$path" = "#" ] && continue
@@ -90,6 +79,6 @@ while read -r path wanted; do
     echo "$path: $now, golden $wanted"
     awk -v now="${now:-0}" -v wanted="$wanted" -v t=$TOLERANCE \
         'BEGIN { d = 100 * (now - wanted) / wanted; exit !(d <= t && d >= -t) }' ||
-        fail "$path costs $now instructions, golden $wanted (tolerance $TOLERANCE %)"
+        complain "$path costs $now instructions, golden $wanted (tolerance $TOLERANCE %)"
 done <"$golden"
-exit $((failures != 0))
+finish

@@ -2,16 +2,12 @@
 # The law of the floors: a file in src/ includes its own floor and floors below it, never one above; mem and phase do
 # not know each other. Programs (tools, daemon, bench, examples, demo) include nothing of src/.
 set -eu
+. "$TSLAB_SOURCE_DIR/tests/kit.bash"
 cd "$TSLAB_SOURCE_DIR"
 
 floors="base os mem phase heap stats api" # from the bottom up
 programs="tools daemon bench examples demo"
-broken=0
 
-complain() {
-    echo "$*" >&2
-    broken=1
-}
 
 height() {
     local floor number=0
@@ -48,7 +44,7 @@ for folder in src/*/; do
     floor=$(basename "$folder")
     [ "$(height "$floor")" != none ] || complain "$folder is no floor; the floors are: $floors"
 done
-[ $broken = 0 ] || exit 1
+[ $failures -eq 0 ] || finish
 
 while IFS=: read -r file line path; do
     check_include "$file" "$line" "$path"
@@ -64,4 +60,4 @@ for folder in $programs; do
     done < <(includes_in "$folder")
 done
 
-exit $broken
+finish

@@ -2,12 +2,8 @@
 # One table of metrics: every field of the statistics has one line in src/stats/metrics.def, what is generated from
 # it is up to date, and families are named as Prometheus wants and as users know them.
 set -eu
+. "$TSLAB_SOURCE_DIR/tests/kit.bash"
 cd "$TSLAB_SOURCE_DIR"
-broken=0
-complain() {
-    echo "$*" >&2
-    broken=1
-}
 
 # Fields of a structure, one a line, of preprocessed text on one line. Members of ThreadStats are named sum.FIELD.
 structures=$(cc -E -P -std=gnu11 -Iinclude -Isrc src/stats/report.h | tr '\n' ' ')
@@ -92,4 +88,4 @@ for name in class_{lock_contended,lock_acquisitions,slow_path_hits,bitmap_alloc_
     epoch_{age_seconds,refcount,rss_bytes,estimated_rss_bytes,reclaimable_slabs,state,rss_before_close,rss_after_close,madvise_bytes}; do
     grep -qx "$name" <<<"$families" || complain "the family $name is gone"
 done
-exit $broken
+finish

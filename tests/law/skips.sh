@@ -2,14 +2,11 @@
 # scripts/check-skips.sh allows what the list has, for the part, the test and the reason it names, and nothing else; and
 # tests/skips.list can be read.
 set -u
+. "$TSLAB_SOURCE_DIR/tests/kit.bash"
 check=$TSLAB_SOURCE_DIR/scripts/check-skips.sh
 scratch=$(mktemp -d) || exit 1
 trap 'rm -rf "$scratch"' EXIT
 cd "$scratch" || exit 1
-fail() {
-    echo "FAILED: $*" >&2
-    exit 1
-}
 cat >list <<'END'
 # a comment
 

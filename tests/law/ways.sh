@@ -3,13 +3,10 @@
 # row, a function of the way before it calls it, each word changes in the function that is named with it, and a way
 # has four files at most.
 set -u
+. "$TSLAB_SOURCE_DIR/tests/kit.bash"
 cd "$TSLAB_SOURCE_DIR" || exit 1
 page=docs/ARCHITECTURE.md
-broken=0 ways=0 steps=0
-complain() {
-    echo "$page: $*" >&2
-    broken=1
-}
+ways=0 steps=0
 
 body() { # FILE FUNCTION: its definition, from the line of its name to the brace that ends it
     awk -v name="$2" '
@@ -29,26 +26,26 @@ table() {
 }
 
 way="" files="" bodies="" words=0
-finish() { # the way that was read
+end_way() { # checks the one that was read
     [ -n "$way" ] || return 0
     n=$(tr ' ' '\n' <<<"$files" | grep . | sort -u | wc -l)
-    [ "$n" -ge 2 ] && [ "$n" -le 4 ] || complain "$way: $n files instead of two to four"
-    [ $words -ge 1 ] || complain "$way: no word is said to change"
+    [ "$n" -ge 2 ] && [ "$n" -le 4 ] || complain "$page: $way: $n files instead of two to four"
+    [ $words -ge 1 ] || complain "$page: $way: no word is said to change"
 }
 while read -r kind first second; do
     case $kind in
     way)
-        finish
+        end_way
         way="$first $second" files="" bodies="" words=0 ways=$((ways + 1))
         declare -A of=()
         ;;
     step)
         steps=$((steps + 1))
         files="$files $first"
-        [ -f "src/$first" ] || { complain "$way: no file src/$first"; continue; }
+        [ -f "src/$first" ] || { complain "$page: $way: no file src/$first"; continue; }
         text=$(body "$first" "$second")
-        [ -n "$text" ] || complain "$way: src/$first does not define $second"
-        [ -z "$bodies" ] || grep -qE "(^|[^a-z_0-9])$second\(" <<<"$bodies" || complain "$way: nothing before it calls $second"
+        [ -n "$text" ] || complain "$page: $way: src/$first does not define $second"
+        [ -z "$bodies" ] || grep -qE "(^|[^a-z_0-9])$second\(" <<<"$bodies" || complain "$page: $way: nothing before it calls $second"
         of[$second]=$text
         bodies="$bodies
 $(tail -n +2 <<<"$text") ${text##*\{}"
@@ -56,11 +53,11 @@ $(tail -n +2 <<<"$text") ${text##*\{}"
     word)
         words=$((words + 1))
         grep -qE "tsi_(store|cas)_[a-z]+\((&[a-z]+->)?$first," <<<"${of[$second]-}" ||
-            complain "$way: $second does not change $first"
+            complain "$page: $way: $second does not change $first"
         ;;
     esac
 done < <(table)
-finish
-[ $ways -eq 3 ] || complain "$ways ways instead of three"
+end_way
+[ $ways -eq 3 ] || complain "$page: $ways ways instead of three"
 echo "$ways ways, $steps functions"
-exit $broken
+finish

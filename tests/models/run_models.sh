@@ -9,7 +9,8 @@
 set -u
 here=${TSLAB_SOURCE_DIR:+$TSLAB_SOURCE_DIR/tests/models}
 here=${here:-$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)}
-command -v spin >/dev/null || { echo "skipped: spin is not installed"; exit 77; }
+. "$here/../kit.bash"
+need spin "spin is not installed"
 
 long=${LONG:-0} scale=${TSLAB_TEST_SCALE:-1}
 case $scale in '' | *[!0-9.]*) scale=1 ;; esac

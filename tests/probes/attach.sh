@@ -2,20 +2,13 @@
 # What probes tell is what the library says: small.c runs under bpftrace, and the sums of the arguments are compared with
 # its receipts and statistics. Then every one-liner of docs/probes.md is run as it stands there.
 set -eu
+. "$TSLAB_SOURCE_DIR/tests/kit.bash"
 here=$TSLAB_SOURCE_DIR/tests/probes
 page=$TSLAB_SOURCE_DIR/docs/probes.md
-skip() {
-    echo "skipped: $*"
-    exit 77
-}
-fail() {
-    echo "FAILED: $*" >&2
-    exit 1
-}
 
 cc -std=gnu11 -O1 -pthread -I"$TSLAB_SOURCE_DIR/include" "$here/small.c" "$TSLAB_BUILD_DIR/libtemporal_slab.a" -o program
 ./program >alone
-command -v bpftrace >/dev/null || skip "bpftrace is not installed (Debian package bpftrace)"
+need bpftrace "bpftrace is not installed (Debian package bpftrace)"
 [ "$(id -u)" -eq 0 ] || skip "bpftrace needs root"
 # Independent of the probes: can it count calls of main?
 timeout 300 bpftrace -e 'uprobe:./program:main { @calls = count(); }' -c ./program >works 2>&1 || true

@@ -2,21 +2,12 @@
 # The notes in the built libraries are the probes of src/base/probes.h: every one, with its number of arguments, no other,
 # each argument in a form that every tool reads (register, constant, or memory behind a register) and in few enough.
 set -eu
+. "$TSLAB_SOURCE_DIR/tests/kit.bash"
 header=$TSLAB_SOURCE_DIR/src/base/probes.h
 compiler=$(sed -n 's/^CMAKE_C_COMPILER:[A-Z]*=//p' "$TSLAB_BUILD_DIR/CMakeCache.txt")
-if ! grep -q '^TSLAB_USDT:BOOL=ON' "$TSLAB_BUILD_DIR/CMakeCache.txt"; then
-    echo "skipped: built with TSLAB_USDT=OFF"
-    exit 77
-fi
-if ! echo '#include <sys/sdt.h>' | "$compiler" -E -x c - >/dev/null 2>&1; then
-    echo "skipped: <sys/sdt.h> is not installed (Debian package systemtap-sdt-dev)"
-    exit 77
-fi
-broken=0
-complain() {
-    echo "$*" >&2
-    broken=1
-}
+grep -q '^TSLAB_USDT:BOOL=ON' "$TSLAB_BUILD_DIR/CMakeCache.txt" || skip "built with TSLAB_USDT=OFF"
+echo '#include <sys/sdt.h>' | "$compiler" -E -x c - >/dev/null 2>&1 ||
+    skip "<sys/sdt.h> is not installed (Debian package systemtap-sdt-dev)"
 
 # NAME COUNT, a line each: from the parameters of tsi_probe_NAME, and what its body is called with.
 wanted=$(sed -nE 's/^#define tsi_probe_([a-z_]+)\(([^)]*)\).*/\1 \2/p' "$header" |
@@ -44,4 +35,4 @@ for library in libtemporal_slab.so libtemporal_slab.a; do
     [ "$library" != libtemporal_slab.so ] || diff -u --label wanted <(echo "$listed") --label "$library" <(echo "$raised") >&2 || complain "$library: semaphores"
     echo "$library: $(wc -l <<<"$notes") places of $(wc -l <<<"$found") probes"
 done
-exit $broken
+finish

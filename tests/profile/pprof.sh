@@ -2,17 +2,10 @@
 # go tool pprof opens the profile: each label holds its bytes, within what thousands of samples allow, and where the
 # program keeps frame pointers its functions are named.
 set -eu
-skip() {
-    echo "skipped: $*"
-    exit 77
-}
-fail() {
-    echo "FAILED: $*" >&2
-    exit 1
-}
+. "$TSLAB_SOURCE_DIR/tests/kit.bash"
 source=$TSLAB_SOURCE_DIR
 PATH=$PATH:/usr/local/go/bin
-command -v go >/dev/null || skip "go is not installed: nothing else here opens the format"
+need go "go is not installed: nothing else here opens the format"
 # Newer Go compiles pprof when it is first used: that is not this test's work.
 timeout 600 go tool pprof -h >help 2>&1 || true
 grep -q '^usage' help || skip "go tool pprof does not work here: $(head -n 1 help)"

@@ -2,6 +2,7 @@
 # The JSON document and the Prometheus text say what the C fields hold, of reports full of hostile labels, of extremes, of
 # nothing and of an allocator at work; documents follow the schema, and damaged ones do not.
 set -eu
+. "$TSLAB_SOURCE_DIR/tests/kit.bash"
 source=$TSLAB_SOURCE_DIR
 cc -std=gnu11 -O1 -pthread -I"$source/include" -I"$source/src" -I"$source/tests" "$source/tests/reports/print.c" \
     "$TSLAB_BUILD_DIR/libtemporal_slab.a" -lm -o print
@@ -15,5 +16,5 @@ done
 for python in python3 /usr/bin/python3 ""; do
     [ -z "$python" ] || ! "$python" -c 'from jsonschema import Draft202012Validator' 2>/dev/null || break
 done
-[ -n "$python" ] || { echo "skipped: no python3 with jsonschema 4 (Debian package python3-jsonschema)"; exit 77; }
+[ -n "$python" ] || skip "no python3 with jsonschema 4 (Debian package python3-jsonschema)"
 "$python" "$source/tests/reports/schema.py" "$source/share/stats.schema.json" full.json live.json extreme.json empty.json

@@ -1,8 +1,9 @@
 #!/bin/bash
 # promtool has nothing to say about the Prometheus text, and no label or number keeps it from reading it.
 set -eu
+. "$TSLAB_SOURCE_DIR/tests/kit.bash"
 source=$TSLAB_SOURCE_DIR
-command -v promtool >/dev/null || { echo "skipped: promtool is not installed (Debian package prometheus)"; exit 77; }
+need promtool "promtool is not installed (Debian package prometheus)"
 cc -std=gnu11 -O1 -pthread -I"$source/include" -I"$source/src" -I"$source/tests" "$source/tests/reports/print.c" \
     "$TSLAB_BUILD_DIR/libtemporal_slab.a" -lm -o print
 

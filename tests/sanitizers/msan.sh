@@ -2,7 +2,7 @@
 # The library and a program that uses most of it, compiled for MemorySanitizer: it must not report, also not of the profile's
 # walk over other functions' frames.
 set -eu
-source "$TSLAB_SOURCE_DIR/tests/sanitizers/kit.bash"
+. "$TSLAB_SOURCE_DIR/tests/kit.bash"
 flags="-fsanitize=memory -fno-omit-frame-pointer -std=gnu11 -g -O1 -pthread -DTSI_NO_USDT"
 echo 'int main(void) { return 0; }' >empty.c
 clang=

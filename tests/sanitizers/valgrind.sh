@@ -2,8 +2,8 @@
 # Valgrind has nothing to say of the library: no value that nobody has set decides anything, not even of a first allocator or of
 # one whose reservation was halved until it fitted.
 set -eu
-source "$TSLAB_SOURCE_DIR/tests/sanitizers/kit.bash"
-command -v valgrind >/dev/null || skip "valgrind is not installed"
+. "$TSLAB_SOURCE_DIR/tests/kit.bash"
+need valgrind "valgrind is not installed"
 cc -std=gnu11 -g -O1 -pthread -I"$TSLAB_SOURCE_DIR/include" "$TSLAB_SOURCE_DIR/tests/sanitizers/calls.c" "$TSLAB_BUILD_DIR/libtemporal_slab.a" -o calls
 ./calls set >plain
 valgrind -q --error-exitcode=9 --log-file=log ./calls set >out || fail "exit code $?: $(grep -v 'Warning: set address range' log | head -n 40)"

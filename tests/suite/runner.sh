@@ -2,22 +2,11 @@
 # bench/suite/run.py on two programs: what it writes, peers that are missing, wrong words, ctrl-C. bench/suite/memory_limit.sh:
 # a limit that is kept and one that is not.
 set -u
-command -v python3 >/dev/null || { echo "skipped: no python3" && exit 77; }
+. "$TSLAB_SOURCE_DIR/tests/kit.bash"
+need python3
 suite=$TSLAB_SOURCE_DIR/bench/suite
-failures=0
-rm -rf ./*
+clean
 
-fail() {
-    echo "FAILED: $*" >&2
-    failures=$((failures + 1))
-}
-expect() { # STATUS COMMAND...: output in out and err
-    local wanted=$1 status=0
-    shift
-    "$@" >out 2>err || status=$?
-    [ $status -eq "$wanted" ] || fail "$*: exit $status instead of $wanted: $(tail -n 5 err out)"
-}
-has() { grep -q -e "$2" "$1" || fail "$1 has no '$2': $(head -c 400 "$1")"; }
 run() {
     local wanted=$1
     shift
@@ -28,7 +17,7 @@ run() {
 run 0 --quick --only epoch_reclamation_demo churn_fixed --reps 2 --peers nowhere.tsv --out results
 has err 'missing: all general peers: no list at nowhere.tsv'
 has out '8 runs, 0 failed'
-python3 - results <<'CHECK' || fail "what run.py wrote"
+python3 - results <<'CHECK' || complain "what run.py wrote"
 import csv, json, os, sys
 at = sys.argv[1]
 head = json.load(open(f"{at}/run.json"))
@@ -73,7 +62,7 @@ expect 2 "$suite/run.py" --build . --only soak
 has err 'no programs in'
 
 # Ctrl-C keeps what is done. (Started by python: a shell's background jobs ignore SIGINT.)
-python3 - "$suite/run.py" "$TSLAB_BUILD_DIR" <<'CHECK' || fail "ctrl-C"
+python3 - "$suite/run.py" "$TSLAB_BUILD_DIR" <<'CHECK' || complain "ctrl-C"
 import json, signal, subprocess, sys
 command = [sys.argv[1], "--build", sys.argv[2], "--quick", "--only", "epoch_reclamation_demo", "soak", "--reps", "50",
            "--peers", "nowhere.tsv", "--out", "four"]
@@ -128,7 +117,7 @@ for name in "tslab", "glibc", "ours":
     assert 0 < by[name]["peak_kb"] < 65536 and by[name]["peak_of"] == "watcher" and by[name]["seconds"] >= 0, by[name]
 assert by["rare"]["verdict"] == "missing" and by["rare"]["reason"] == "not \"here\"" and by["rare"]["seconds"] is None
 assert by["broken"]["verdict"] == "failed" and by["broken"]["reason"] == "not preloaded", by["broken"]
-' || fail "the table of limits as JSON"
+' || complain "the table of limits as JSON"
 
 # Control groups that cannot be had, each for its reason: a tree of plain folders stands in for the real one.
 mkdir -p proc/self groups/us
@@ -150,11 +139,11 @@ why cgroup1 'no memory controller of cgroup v1 is mounted'
 printf 'v1 %s cgroup rw,cpu 0 0\nv1 %s cgroup rw,relatime,memory 0 0\n' "$PWD/nowhere" "$PWD/groups" >>proc/mounts
 printf '3:cpu:/\n2:pids,memory:/us\n' >proc/self/cgroup
 why cgroup1 'the memory of a group of our own cannot be limited'
-[ "$(find groups -type d | wc -l)" = 2 ] || fail "a group is left: $(find groups)"
+[ "$(find groups -type d | wc -l)" = 2 ] || complain "a group is left: $(find groups)"
 
 # However it is ended half-way, nothing stays, and ctrl-C keeps what is done.
 mkdir temporary
-TMPDIR=$PWD/temporary python3 - "$suite/memory_limit.sh" "$TSLAB_BUILD_DIR" <<'CHECK' || fail "ended half-way"
+TMPDIR=$PWD/temporary python3 - "$suite/memory_limit.sh" "$TSLAB_BUILD_DIR" <<'CHECK' || complain "ended half-way"
 import glob, json, os, signal, subprocess, sys, time
 def left():
     found = []
@@ -189,4 +178,4 @@ for method in "watch", "data":
             assert table["complete"] is False and table["allocators"] == [], table
 CHECK
 
-[ $failures -eq 0 ]
+finish

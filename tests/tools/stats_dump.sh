@@ -1,28 +1,15 @@
 #!/bin/bash
 # stats_dump: every flag, the two streams kept apart, wrong words and the right ones suggested, streams that fail.
 set -u
+. "$TSLAB_SOURCE_DIR/tests/kit.bash"
 dump=$TSLAB_BUILD_DIR/stats_dump
-failures=0
 
-fail() {
-    echo "FAILED: $*" >&2
-    failures=$((failures + 1))
-}
-# expect STATUS ARGUMENT...: runs with standard output to ./out and standard error to ./err.
-expect() {
-    local wanted=$1 status=0
-    shift
-    "$dump" "$@" >out 2>err || status=$?
-    [ $status -eq "$wanted" ] || fail "stats_dump $*: exit $status instead of $wanted: $(head -c 300 err)"
-}
-has() { grep -q -e "$2" "$1" || fail "$1 has no '$2': $(head -c 300 "$1")"; }
-lacks() { if grep -q -e "$2" "$1"; then fail "$1 has '$2'"; fi; }
-empty() { [ ! -s "$1" ] || fail "$1 is not empty: $(head -c 300 "$1")"; }
+tested=("$dump")
 json() {
     if command -v python3 >/dev/null; then
-        python3 -c 'import json, sys; sys.exit(not isinstance(json.load(open(sys.argv[1])), dict))' "$1" || fail "$1 is no JSON object"
+        python3 -c 'import json, sys; sys.exit(not isinstance(json.load(open(sys.argv[1])), dict))' "$1" || complain "$1 is no JSON object"
     else
-        [ "$(head -c 1 "$1")" = "{" ] || fail "$1 is no JSON object"
+        [ "$(head -c 1 "$1")" = "{" ] || complain "$1 is no JSON object"
     fi
 }
 
@@ -62,7 +49,7 @@ expect 0 --help
 empty err
 for flag in --json --no-json --text --no-text --doctor --help --version --pattern --seconds --pid; do has out "$flag"; done
 expect 0 --version
-grep -qE '^stats_dump [0-9]+\.[0-9]+\.[0-9]+$' out || fail "--version: $(cat out)"
+grep -qE '^stats_dump [0-9]+\.[0-9]+\.[0-9]+$' out || complain "--version: $(cat out)"
 
 # Wrong words.
 wrong() { # SUGGESTION ARGUMENT...
@@ -103,17 +90,17 @@ done
 expect 0 --pid $shown --json --no-text
 json out
 empty err
-grep -q "^\"pid\":$shown,*$\|^,\"pid\":$shown$" out || fail "--pid $shown shows another process: $(grep pid out)"
+grep -q "^\"pid\":$shown,*$\|^,\"pid\":$shown$" out || complain "--pid $shown shows another process: $(grep pid out)"
 expect 0 --pid $shown --no-json
 empty out
 header() { # STATE
-    grep -qE "^process $shown, allocator 0: $1; publication [1-9][0-9]*, figures of [0-9]+\.[0-9] s ago\$" err || fail "no header that says $1: $(cat err)"
+    grep -qE "^process $shown, allocator 0: $1; publication [1-9][0-9]*, figures of [0-9]+\.[0-9] s ago\$" err || complain "no header that says $1: $(cat err)"
 }
 header running
 has err '^memory '
 has err '^ *class '
-grep -qE '^POST /orders( +[0-9.]+){6}$' err || fail "no row of a label: $(cat err)"
-grep -E '^POST /orders' err | grep -qE ' [1-9][0-9]* +[1-9]' || fail "a row without figures: $(cat err)"
+grep -qE '^POST /orders( +[0-9.]+){6}$' err || complain "no row of a label: $(cat err)"
+grep -E '^POST /orders' err | grep -qE ' [1-9][0-9]* +[1-9]' || complain "a row without figures: $(cat err)"
 kill -STOP $shown
 for _ in $(seq 100); do # it may be in the kernel still
     expect 0 --pid $shown --no-json
@@ -126,7 +113,7 @@ expect 0 --seconds 0.5 --no-text --pattern clean
 mv out own
 "$dump" --pid $shown >out 2>err
 if command -v python3 >/dev/null; then
-    python3 - own out <<'END' || fail "--pid and the program's own document have different keys"
+    python3 - own out <<'END' || complain "--pid and the program's own document have different keys"
 import json, sys
 own, other = (json.load(open(name)) for name in sys.argv[1:])
 rows = lambda d: {k: sorted(v[0]) for k, v in d.items() if isinstance(v, list) and v}
@@ -149,25 +136,25 @@ if [ -w /dev/full ]; then
         status=0
         # shellcheck disable=SC2086  # a list of words
         "$dump" $arguments >/dev/full 2>err || status=$?
-        [ $status -eq 1 ] || fail "$arguments to a full device: exit $status"
+        [ $status -eq 1 ] || complain "$arguments to a full device: exit $status"
         has err 'standard output: No space'
     done
     status=0
     "$dump" --seconds 0 --no-json 2>/dev/full || status=$?
-    [ $status -eq 1 ] || fail "text to a full device: exit $status"
+    [ $status -eq 1 ] || complain "text to a full device: exit $status"
 fi
 status=0
 "$dump" --seconds 0 --no-text >&- 2>err || status=$?
-[ $status -eq 1 ] || fail "JSON to a closed output: exit $status"
+[ $status -eq 1 ] || complain "JSON to a closed output: exit $status"
 has err 'standard output'
 status=0
 "$dump" --seconds 0 --no-json >&- 2>err || status=$?
-[ $status -eq 0 ] || fail "text with a closed output: exit $status"
+[ $status -eq 0 ] || complain "text with a closed output: exit $status"
 "$dump" --seconds 0 --no-text 2>err | cat >out
-[ "${PIPESTATUS[0]}" -eq 0 ] || fail "in a pipe: $(cat err)"
+[ "${PIPESTATUS[0]}" -eq 0 ] || complain "in a pipe: $(cat err)"
 json out
 "$dump" --seconds 0.3 --no-text 2>err | true
 status=${PIPESTATUS[0]}
-[ "$status" -le 1 ] || fail "a reader that leaves: exit $status"
+[ "$status" -le 1 ] || complain "a reader that leaves: exit $status"
 
-[ $failures -eq 0 ]
+finish

@@ -1,7 +1,8 @@
 #!/bin/bash
 # synthetic_bench: flags and wrong words, balance of counts for each pattern and policy, files and signals.
 set -eu
-command -v python3 >/dev/null || { echo "skipped: no python3"; exit 77; }
+. "$TSLAB_SOURCE_DIR/tests/kit.bash"
+need python3
 # The interpreter of the distribution has its jsonschema; another one in front may have none.
 python=python3
 "$python" -c 'import jsonschema' 2>/dev/null || [ ! -x /usr/bin/python3 ] || python=/usr/bin/python3
