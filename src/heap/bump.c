@@ -207,7 +207,7 @@ static bool next_region(TsiBinding* b, TsiHeap* h, size_t bytes) {
     bool stop;
     h->bumped += rel;
     uint32_t takes = h->takes;
-    bool again = use_again(b, h, bytes, &stop);
+    bool again = use_again(b, h, bytes, &stop) && tsi_region_room(tsi_load_relaxed(&h->region)) >= bytes;
     if (!again && stop) {
         h->bumps = false;
         set_region(b, h, &tsi_no_region);

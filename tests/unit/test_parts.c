@@ -433,6 +433,19 @@ static void a_child_purges_what_was_in_hands(void** state) {
     give(in_hands);
 }
 
+/* A half that is empty again is used again, but not for what does not fit into it: that has a region all the same. */
+static void an_empty_half_is_too_small(void** state) {
+    (void)state;
+    enum { LARGE = 3000 };
+    epoch_domain_t* d[2] = {begin_of(0, SIZE), begin_of(1, SIZE)};
+    assert_true(is_part(object[1]));
+    unsigned n = 0;
+    for (; n < 40; n++) assert_true(tsi_class_is_region(unit_place(a, epoch_domain_malloc(d[1], LARGE)).cls));
+    assert_true(slab_free_checked(a, object[1]));
+    for (; n < 200; n++) assert_true(tsi_class_is_region(unit_place(a, epoch_domain_malloc(d[1], LARGE)).cls));
+    for (unsigned k = 0; k < 2; k++) epoch_domain_destroy(d[k]);
+}
+
 #define COLD(name) cmocka_unit_test_setup_teardown(name, open_cold, close_allocator)
 #define WARM(name) cmocka_unit_test_setup_teardown(name, open_warm, close_allocator)
 
@@ -451,6 +464,7 @@ int main(void) {
         COLD(survivors_keep_the_page),
         COLD(a_larger_phase_goes_on),
         COLD(a_large_first_object_has_a_page),
+        COLD(an_empty_half_is_too_small),
         WARM(parts_lie_in_pages_that_were_kept),
         COLD(none_where_commits_are_strict),
         COLD(a_child_finishes_a_claim),
