@@ -270,9 +270,14 @@ static void kit_starve(SlabAllocator* a) {
     for (size_t budget = 64 << 10; budget <= 64 << 20; budget *= 4) {
         epoch_domain_t* d = kit_enter(a, "hungry document");
         CHECK(slab_epoch_set_budget(a, d->epoch_id, 0, budget, NULL, NULL));
+        xmlResetLastError();
         xmlDocPtr doc = xmlReadMemory(document()->bytes, (int)document()->size, NULL, NULL, QUIET);
-        *(doc != NULL ? &done : &refused) += 1;
-        CHECK(doc == NULL || xmlChildElementCount(xmlDocGetRootElement(doc)) > 7000);
+        bool whole = doc != NULL && xmlChildElementCount(xmlDocGetRootElement(doc)) > 7000;
+        *(whole ? &done : &refused) += 1;
+        /* Which allocation is the refused one differs from run to run (libxml2 seeds its dictionary by the clock). Where
+           it is one of a node, libxml2 stops, says that it has no memory, and hands out the part that it has read. */
+        CHECK(whole || doc == NULL ||
+              (xmlGetLastError() != NULL && xmlGetLastError()->code == XML_ERR_NO_MEMORY));
         xmlFreeDoc(doc);
         EpochReceipt r;
         CHECK(tslab_xml_end(d, &r));
