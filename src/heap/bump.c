@@ -107,8 +107,9 @@ static bool use_emptied(TsiBinding* b, TsiHeap* h, bool* stop) {
         looks++;
         if (renew(b, h, at - 1)) return true;
         TsiRegion* r = tsi_region(s, at - 1);
-        issued += tsi_load_relaxed(&r->issued);
-        freed += tsi_load_relaxed(&r->freed) + tsi_region_objects(tsi_load_relaxed(&r->word));
+        uint32_t gaps = tsi_load_relaxed(&r->gaps); /* nobody has freed those */
+        issued += tsi_load_relaxed(&r->issued) - gaps;
+        freed += tsi_load_relaxed(&r->freed) - gaps + tsi_region_objects(tsi_load_relaxed(&r->word));
     }
     *stop = h->bumped >= SETTLED_BYTES && freed * 4 > issued;
     return false;

@@ -388,7 +388,9 @@ static TsiOutcome alloc_locked(TsiBinding* b, TsiHeap* h, TsiRef ref, size_t siz
     if (o == TSI_GOT) {
         *out = tsi_bump_alloc(b, h, size, align);
         if (*out != NULL && issue != NULL) tsi_handle_issue_held(a, *out, issue);
+        unsigned hard = b->budget.hard; /* told of before what a slab lacks, as by slab_alloc in alloc.c */
         if (*out == NULL) *out = from_lines(b, h, ref, cls, lane, seen, issue);
+        if (*out == NULL && hard != 0) b->budget.hard = (uint8_t)hard;
         scavenge =
             h->takes > 64 && h->takes > tsi_load_relaxed(&h->slab_count) / 2 && tsi_load_relaxed(&h->slab_count) > 256;
         if (scavenge) h->takes = 0;

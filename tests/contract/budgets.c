@@ -79,6 +79,32 @@ static void a_refusal_is_counted_once(void) {
     slab_allocator_free(a);
 }
 
+/* What is told of is what is in the way of the smallest piece of memory that would have done: the label has nothing
+ * left for a page. That the phase has not enough for a slab of the class does not matter. */
+static void least_told(bool shared) {
+    SlabOptions o = kit_options();
+    o.shared = shared;
+    SlabAllocator* a = kit_create_with(&o);
+    Told phase = {0, 0, 0, NULL}, label = {0, 0, 0, NULL};
+    epoch_domain_t *full = epoch_domain_create_labeled(a, "tight"), *d = epoch_domain_create_labeled(a, "tight");
+    while (label_row(a, "tight").committed_bytes < 64 << 10) CHECK(epoch_domain_malloc(full, 1000) != NULL);
+    CHECK(slab_label_set_budget(a, "tight", 0, 64 << 10, told, &label));
+    CHECK(slab_epoch_set_budget(a, d->epoch_id, 0, 4 << 10, told, &phase));
+    CHECK_NULL(epoch_domain_malloc(d, 1500));
+    CHECK_EQ(errno, EDQUOT);
+    CHECK_EQ(phase.hard, 0);
+    CHECK_EQ(label.hard, 1);
+    CHECK_EQ(label_row(a, "tight").budget_refusals, 1);
+    epoch_domain_destroy(d);
+    epoch_domain_destroy(full);
+    slab_allocator_free(a);
+}
+
+static void the_least_that_would_do_is_told_of(void) {
+    least_told(false);
+    least_told(true);
+}
+
 /* An allocation that found no memory was never there: no peak, no warning. */
 static void what_was_refused_is_in_no_peak(void) {
     SlabOptions o = kit_options();
@@ -235,7 +261,7 @@ static const CheckCase cases[] = {
     CHECK_CASE(both_are_told_of_one_slab),    CHECK_CASE(each_is_told_before_the_end),
     CHECK_CASE(a_refusal_is_counted_once),    CHECK_CASE(what_was_refused_is_in_no_peak),
     CHECK_CASE(a_soft_limit_refuses_nothing), CHECK_CASE(whoever_is_refused_by_max_bytes_is_told_so),
-    CHECK_CASE(what_just_fits_is_allowed),
+    CHECK_CASE(what_just_fits_is_allowed),    CHECK_CASE(the_least_that_would_do_is_told_of),
     CHECK_CASE(empty_slabs_make_room),
     CHECK_CASE(a_soft_limit_is_passed_once),
     CHECK_CASE(what_a_label_refuses_is_charged_to_nobody),

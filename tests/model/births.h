@@ -29,6 +29,8 @@ static inline bool may_be_over(struct side* s, const struct inc* inc) {
 static inline bool class_may_serve(const struct side* s, const struct inc* inc, size_t size, size_t align) {
     bool bumps = !inc->ring && s->options.bump != BUMP_OFF && size <= BUMPED_MOST && align <= BUMPED_ALIGN;
     if (!bumps || (inc->classed >> class_of_bytes(size) & 1)) return true;
+    for (unsigned c = 0; align > 16 && c < REGION_INDEX; c++) /* aligned: a larger class may be the first that is, too */
+        if ((inc->classed >> c & 1) && class_size(c) >= size && class_size(c) % align == 0) return true;
     return inc->bytes.allocated >= SETTLED && inc->objects.freed > 0;
 }
 
@@ -87,8 +89,12 @@ static inline void judge_over(struct world* w, const struct birth* b, size_t siz
     REQUIRE(w, b->made_room || now.empty_slabs == 0, "%zu bytes were refused, and %llu slabs of the phase are empty",
             size, (unsigned long long)now.empty_slabs);
     bool exact = align <= 16 && !of_all, mute = b->inc->limit.mute || a->limit.mute;
-    REQUIRE(w, !exact || !of_phase || b->inc->limit.mute || b->hard_phase, "the phase's budget told nobody");
-    REQUIRE(w, !exact || of_phase || a->limit.mute || b->hard_label, "the label's budget told nobody");
+    REQUIRE(w, !exact || !of_phase || b->inc->limit.mute || b->hard_phase, "the phase's budget of %llu told nobody (%llu held, %llu needed)",
+            (unsigned long long)hard, (unsigned long long)now.phase, (unsigned long long)need);
+    REQUIRE(w, !exact || of_phase || a->limit.mute || b->hard_label,
+            "the label's budget of %llu told nobody (%llu held, %llu late, %llu needed; the phase's: %llu of %llu, told %u)",
+            (unsigned long long)a->limit.hard, (unsigned long long)now.label, (unsigned long long)late,
+            (unsigned long long)need, (unsigned long long)now.phase, (unsigned long long)hard, b->hard_phase);
     REQUIRE(w, of_all || mute || b->hard_phase + b->hard_label > 0, "no budget told anybody");
     a->over_most += of_label, a->over_least += exact && !most && late == 0 && !of_phase;
 }

@@ -181,6 +181,7 @@ static void cleanup_runs(void* arg) {
     if (!o || o == w->in_call || o->inc->releasing || o->inc->n_cleanups || w->in_cleanup) return;
     w->in_cleanup = true;
     free_one(w, s, o);
+    dead_moved(w, s); /* what the operation does after its cleanups may give the slab back */
     w->in_cleanup = false;
 }
 

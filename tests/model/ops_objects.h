@@ -52,7 +52,8 @@ static inline void check_size_of_new(struct world* w, struct side* s, const stru
         check_bumped(w, s, o, align, grown);
     } else {
         REQUIRE(w, class_may_serve(s, o->inc, o->asked, align) || may_be_over(s, o->inc),
-                "an object of %zu bytes in a young domain is in no region", o->asked);
+                "an object of %zu bytes in a young domain (%llu bytes so far, %llu objects freed) is in no region",
+                o->asked, (unsigned long long)o->inc->bytes.allocated, (unsigned long long)o->inc->objects.freed);
         REQUIRE(w, o->usable >= good || align > 16, "asked %zu, good size %zu, usable %zu", o->asked, good, o->usable);
         if (align <= 16 && o->asked <= 768) {
             unsigned c = 0;

@@ -405,6 +405,15 @@ static void classes_take_over(void** state) {
     assert_int_equal(bumped_objects(5, true), MOST);
 }
 
+/* Half of the starts are gaps, and hundreds of kilobytes are bumped: nobody has freed anything. */
+static void gaps_are_not_frees(void** state) {
+    (void)state;
+    for (unsigned n = 0; n < 600; n++) {
+        void* p = slab_aligned_alloc_epoch(a, 1024, SIZE, d->epoch_id);
+        assert_true(tsi_class_is_region(unit_place(a, p).cls));
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, open_allocator, close_allocator)
@@ -427,6 +436,7 @@ int main(void) {
         TEST(emptied_regions_are_found),
         TEST(emptied_regions_are_not_missed),
         TEST(classes_take_over),
+        TEST(gaps_are_not_frees),
     };
     fake_os_install(0, false, false);
     return cmocka_run_group_tests_name("region", tests, NULL, NULL);
