@@ -31,7 +31,7 @@ static inline bool class_may_serve(const struct side* s, const struct inc* inc, 
     if (!bumps || (inc->classed >> class_of_bytes(size) & 1)) return true;
     for (unsigned c = 0; align > 16 && c < REGION_INDEX; c++) /* aligned: a larger class may be the first that is, too */
         if ((inc->classed >> c & 1) && class_size(c) >= size && class_size(c) % align == 0) return true;
-    return inc->bytes.allocated >= SETTLED && inc->objects.freed > 0;
+    return inc->bytes.allocated + inc->gaps_most >= SETTLED && inc->objects.freed > 0;
 }
 
 /* Bytes of the slab or pages that an object would have needed: of the smallest that would do. With an alignment, of the largest

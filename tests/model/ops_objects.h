@@ -89,6 +89,7 @@ static inline struct obj* obj_born(struct world* w, struct side* s, struct inc* 
             o->usable, (void*)s->sorted[i]->p, s->sorted[i]->usable);
     check_size_of_new(w, s, o, align, grown);
     if (!o->bumped) inc->classed |= (uint64_t)1 << class_of(o);
+    if (o->bumped && align > 16) inc->gaps_most += align - 16;
     ref_add(s, o);
     if (s->n_objs > w->most_live) w->most_live = s->n_objs;
     check_identity(w, s, o);

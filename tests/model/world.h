@@ -119,6 +119,7 @@ struct inc {
     uint64_t opened_ns, used_ns;    /* it was opened after the one, had its first object before the other (0: none) */
     uint64_t users;                 /* actors that tried to allocate in it and have not left since, a bit each */
     uint64_t classed;               /* classes that have had objects, regions apart; a bit each */
+    uint64_t gaps_most;             /* bytes that alignment may have left free between objects of regions */
     bool tried;                     /* an allocation was refused for a budget */
     bool drained;                   /* escapes were counted */
     bool asked, measured;           /* closed by id or era; when objects lived in it */
