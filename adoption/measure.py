@@ -78,6 +78,23 @@ def jq_stream(jq, small, big):
             "a small document p50, us (timed)": took[len(took) // 2], "a small document p99, us (timed)": took[len(took) * 99 // 100]}
 
 
+def jq_kept(words, small, big, library=None):
+    """Resident KiB after a big document, and 5, 10 and 15 seconds later, when some more small ones have gone through."""
+    environment = dict(os.environ, LD_PRELOAD=library) if library else os.environ
+    run = subprocess.Popen([*words, "-c", "--unbuffered", FILTER], stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environment)
+    kept = []
+    for seconds in (0, 5, 5, 5):
+        time.sleep(seconds)
+        for line in small if kept else [*small, big, *small]:
+            run.stdin.write(line)
+            run.stdin.flush()
+            run.stdout.readline()
+        kept.append(kit.Held(run.pid).now)
+    run.stdin.close()
+    run.wait()
+    return kept
+
+
 def measure_jq(build, reps):
     jq = programs(build, "jq")
     batch = os.path.join(build, "batch.json")
@@ -95,7 +112,15 @@ def measure_jq(build, reps):
         start = instructions([jq[side], "-c", FILTER], b"", build)
         if whole and start:
             rows[0][side]["instructions a document"] = (whole - start) / STREAM
-    return rows, len(big)
+    # What takes no patch: other allocators, where scripts/get-peers.sh has fetched them.
+    peers = os.path.join(os.path.dirname(build), "peers", "lib")
+    kept = {"glibc": jq_kept([jq["before"]], small, big)}
+    for name in ("jemalloc", "mimalloc", "snmalloc", "rpmalloc"):
+        library = os.path.join(peers, name + ".so")
+        if os.path.exists(library):
+            kept[name] = jq_kept([jq["before"]], small, big, library)
+    kept["phases"] = jq_kept([jq["after"]], small, big)
+    return rows, len(big), kept
 
 
 # ---- tinyproxy -------------------------------------------------------------------------------------------------------
@@ -201,7 +226,7 @@ def main(build, reps, page, command):
     busy = os.getloadavg()[0]
     quiet = busy < 0.5
     beside = "nothing else ran" if quiet else "other work ran beside it (load average %.1f at the start): its times mean little" % busy
-    jq, big_bytes = measure_jq(build, reps)
+    jq, big_bytes, kept = measure_jq(build, reps)
     jq = compared(jq)
     tinyproxy = compared(measure_tinyproxy(build, reps))
     with open(os.path.join(build, "checks")) as f:
@@ -214,6 +239,9 @@ def main(build, reps, page, command):
     text += "".join("- %s\n" % line for line in lines)
     text += "\n## jq 1.6\n\nA phase is a document. The batch is %s documents of 1 to 128 items; the big document has %.1f MB.\n\n%s" % (
         figure(BATCH), big_bytes / 1e6, printed(jq))
+    text += "\nOther allocators, preloaded without a patch: resident KiB after the big document and 500 small ones, and then.\n\n"
+    text += "| | at once | 5 s | 10 s | 15 s |\n|---|---|---|---|---|\n"
+    text += "".join("| %s | %s |\n" % (name, " | ".join(figure(x) for x in row)) for name, row in kept.items())
     text += "\n## tinyproxy 1.11.1\n\nA phase is a connection, which has a thread of its own.\n\n%s" % printed(tinyproxy)
     text += "\n## Checks\n\n" + "".join("- %s\n" % line for line in checks)
     print("\n".join(lines), printed(jq), printed(tinyproxy), sep="\n\n")
