@@ -53,14 +53,14 @@ static const struct {
      "estimated_rss_bytes slab_bytes "},
     {TSI_SECTION_CLASS, NOTHING,
      " madvise_failures bitmap_alloc_cas_retries bitmap_free_cas_retries current_partial_cas_failures "
-     "lock_contended scan_adapt_checks scan_adapt_switches "
+     "lock_contended scan_adapt_switches "
      "scan_mode "
      "avg_alloc_cas_retries_per_attempt avg_free_cas_retries_per_attempt current_partial_cas_failure_rate "
      "lock_contention_rate lock_contention_pct cas_retry_rate lock_contended_by_label "
      "bitmap_alloc_cas_retries_by_label "
      "bitmap_free_cas_retries_by_label cache_overflow_len "},
     {TSI_SECTION_CLASS, SANE, " cache_capacity "},
-    {TSI_SECTION_CLASS, SHARED, " bitmap_alloc_attempts current_partial_cas_attempts "},
+    {TSI_SECTION_CLASS, SHARED, " bitmap_alloc_attempts current_partial_cas_attempts scan_adapt_checks "},
 
     {TSI_SECTION_EPOCH, EXACT, " epoch_id epoch_era state refcount label label_id alloc_count "},
     {TSI_SECTION_EPOCH, TIED,

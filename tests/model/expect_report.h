@@ -24,6 +24,7 @@ _Static_assert((int)REGION_INDEX == (int)TSI_CLASS_REGION - 1 && (int)LARGE_INDE
     REQUIRE(w, (uint64_t)(got) <= (uint64_t)(most), "%s is %llu, %llu at most", what, (unsigned long long)(got), \
             (unsigned long long)(most))
 
+enum { SCAN_WINDOW = 1 << 18 }; /* allocations of a class between two looks of shared mode's controller */
 enum { REGION_PART = 2 << 10, REGION_LEAST = 4 << 10, REGION_MOST = 1 << 20 };
 
 static inline TsiArena* arena_of(const struct side* s) { return ((TsiPublic*)(void*)s->a)->arena; }
@@ -219,6 +220,10 @@ static inline void check_class_rows(struct world* w, struct side* s, const TsiRe
     for (unsigned c = 0; c < r->class_count; c++) {
         const SlabClassStats* k = &r->classes[c];
         SAME(w, k->class_index, c, "class_index");
+        uint64_t looks = k->scan_adapt_checks, tries = k->bitmap_alloc_attempts;
+        REQUIRE(w, looks <= tries / SCAN_WINDOW && looks >= tries / SCAN_WINDOW / 2,
+                "the controller of class %u looked %llu times in %llu allocations", c, (unsigned long long)looks,
+                (unsigned long long)tries);
         check_class_row(w, s, k, live[c]);
         sum->hits += k->slow_path_hits, sum->closed += k->slow_path_epoch_closed, sum->miss += k->slow_path_cache_miss;
         sum->taken += k->new_slab_count, sum->recycled += k->empty_slab_recycled;
