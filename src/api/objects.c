@@ -419,12 +419,13 @@ TSI_NOINLINE void* tsi_resize(SlabAllocator* s, void* p, size_t size, TsiRef ref
     if (bad != TSI_FREE_OK) return refuse_at(a, (SlabMisuse)bad, p, EINVAL);
     size_t usable = tsi_place_bytes(&a->space, &at);
     if (size <= usable && size >= usable / 2) return p;
-    if (size > usable && ref == 0 && tsi_class_is_region(at.cls)) {
+    TsiRef own;
+    bool stays = ref == 0 || (tsi_place_ref(a, &at, &own) && own == ref);
+    if (size > usable && stays && tsi_class_is_region(at.cls)) {
         TsiBinding* b = tsi_binding_get(a, false);
         bool grew = b != NULL && tsi_bump_grow(b, &at, size);
         if (grew) return TSI_LIKELY(!b->profile_hit) ? p : record_gain(b, &at, p, usable, TSI_CALLER());
     }
-    TsiRef own;
     bool prefer = ref == 0 && tsi_place_ref(a, &at, &own) && tsi_ref_is_active(&a->phases, own);
     if (prefer) ref = own;
     /* A block that shrinks need not move: only where that succeeds without a refusal. */

@@ -321,7 +321,7 @@ static inline void op_realloc(struct world* w) {
     if (p) {
         bool moves = size < o->usable / 2 && to->state == INC_ACTIVE && (named || o->inc->state == INC_ACTIVE);
         if (moves && p == o->p) judge_over(w, &b, size, 1);
-        REQUIRE(w, !named || p != o->p || size <= o->usable, "realloc to a named epoch grew in place");
+        REQUIRE(w, !named || to == o->inc || p != o->p || size <= o->usable, "realloc to another epoch grew in place");
         resized(w, s, o, p, size, to);
         return;
     }

@@ -65,6 +65,25 @@ static void the_last_object_grows_where_it_is(void** state) {
     assert_int_equal(receipt.objects_freed, 4);
 }
 
+/* A call that names the object's own phase leaves it there; one that names another phase does not. */
+static void a_named_phase_keeps_its_own(void** state) {
+    (void)state;
+    epoch_domain_t* other = epoch_domain_create(a);
+    uint8_t* q = make(100);
+    assert_ptr_equal(epoch_domain_realloc(d, q, 1000), q);
+    assert_int_equal(slab_usable_size(a, q), 1008);
+    assert_ptr_equal(slab_realloc_epoch(a, q, 2000, d->epoch_id), q);
+    memset(q, 7, 2000);
+    uint8_t* r = unit_hide(epoch_domain_realloc(other, q, 2100));
+    assert_ptr_not_equal(r, q);
+    for (unsigned i = 0; i < 2000; i++) assert_int_equal(r[i], 7);
+    refused(q, SLAB_MISUSE_DOUBLE_FREE);
+    EpochReceipt receipt = unit_end(a, other->epoch_id, EPOCH_RELEASE);
+    assert_int_equal(receipt.objects_released, 1);
+    assert_null(epoch_domain_realloc(other, make(16), 32)); /* ended */
+    epoch_domain_destroy(other);
+}
+
 /* An object with a handle keeps it, wherever realloc leaves it; one that was freed grows nowhere. */
 static void growth_and_handles(void** state) {
     (void)state;
@@ -457,6 +476,7 @@ int main(void) {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, open_allocator, close_allocator)
         TEST(the_last_object_keeps_its_pages),
         TEST(the_last_object_grows_where_it_is),
+        TEST(a_named_phase_keeps_its_own),
         TEST(growth_and_handles),
         TEST(a_large_one_grows_alone),
         TEST(so_many_are_alone),
