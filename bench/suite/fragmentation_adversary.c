@@ -99,6 +99,7 @@ int main(int argc, char** argv) {
     report_count("peak_kb", peak);
     report_count("final_kb", last);
     report_number("growth_pct", growth_pct((double)early, (double)last));
+    report_number("growth_over_start_pct", growth_pct((double)before, (double)last));
     report_number("final_less_before_over_live", over_live(last > before ? (double)(last - before) : 0, &w));
     report_close();
     report_open("committed");

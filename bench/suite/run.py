@@ -3,8 +3,11 @@
 
 Repetitions are interleaved: a repetition runs each program once for each allocator, and the order of the allocators turns
 from one repetition to the next, so that a slow minute of the machine does not hit one allocator alone. Peers come from
-the list that scripts/get-peers.sh writes; those of kind "general" are preloaded, and a preload that fails is a failed run,
-never a silent run of glibc.
+the list that scripts/get-peers.sh writes; those of the kinds "general" and "checked" are preloaded, and a preload that fails is a
+failed run, never a silent run of glibc.
+
+Three forms: full; --quick, with less work where a run takes long, so that everything is done in a quarter of an hour on
+two processors; --smoke, which only shows that all programs run.
 
 Written into the output directory, as it goes:
   run.json       machine, commit, versions, peers that are missing and why, whether the run is complete
@@ -20,6 +23,7 @@ import difflib
 import json
 import os
 import platform
+import resource
 import statistics
 import subprocess
 import sys
@@ -38,14 +42,23 @@ PROGRAMS = {  # name of the run: program and its arguments
     "locality_bench": ["locality_bench"],
     "benchmark_threads": ["benchmark_threads"],
     "benchmark_accurate": ["benchmark_accurate"],
+    "applications": ["applications"],
     "soak": ["soak"],
+    "threads_shared": ["benchmark_threads"],
+    "threads_sampled": ["benchmark_threads"],
 }
+OPTIONS = {"threads_shared": "shared=1", "threads_sampled": "sampling_period=1024"}  # TSLAB_OPTIONS; runs of tslab alone
+QUICK = {"sustained_phase_shifts": ["400"], "soak": ["--seconds", "6"]}  # arguments of the quick form: these two take long
+FULL = {"soak": ["--seconds", "20"]}
+FEWER = {"sustained_phase_shifts": 3, "soak": 3}  # repetitions of the full form, by default
+FORMS = {"full": 7, "quick": 3, "smoke": 1}  # and their repetitions
+KINDS = ("general", "checked")  # of peers: both answer malloc; the second refuse a doubled free, as temporal-slab does
 TIMEOUT_SECONDS = 1800
 
 
 class Allocator:
-    def __init__(self, name, version, preload=None):
-        self.name, self.version, self.preload = name, version, preload
+    def __init__(self, name, version, preload=None, kind="general"):
+        self.name, self.version, self.preload, self.kind = name, version, preload, kind
 
     @property
     def word(self):
@@ -54,7 +67,7 @@ class Allocator:
 
 def read_peers(path, tslab_version):
     """Allocators to run, and what is missing: name -> reason."""
-    allocators = [Allocator("tslab", tslab_version), Allocator("glibc", platform.libc_ver()[1])]
+    allocators = [Allocator("tslab", tslab_version, kind="ours"), Allocator("glibc", platform.libc_ver()[1])]
     missing = {}
     if not os.path.exists(path):
         missing["all general peers"] = f"no list at {path}: run scripts/get-peers.sh"
@@ -62,7 +75,7 @@ def read_peers(path, tslab_version):
     with open(path, encoding="utf-8") as lines:
         for line in lines:
             name, version, kind, library, reason = (line.rstrip("\n").split("\t") + [""] * 5)[:5]
-            if not name or name.startswith("#") or name in ("name", "glibc") or kind != "general":
+            if not name or name.startswith("#") or name in ("name", "glibc") or kind not in KINDS:
                 continue
             gone = [part for part in library.split(":") if not os.path.exists(part)]
             if library == "-" or not library:
@@ -70,8 +83,19 @@ def read_peers(path, tslab_version):
             elif gone:
                 missing[name] = f"{gone[0]} does not exist"
             else:
-                allocators.append(Allocator(name, version, library))
+                allocators.append(Allocator(name, version, library, kind))
     return allocators, missing
+
+
+def busy_seconds():
+    """Processor seconds of the whole machine so far, and ours; None where the kernel does not say."""
+    try:
+        with open("/proc/stat", encoding="ascii") as lines:
+            user, nice, system, _, _, irq, softirq, steal = (int(word) for word in lines.readline().split()[1:9])
+    except (OSError, ValueError):
+        return None
+    own = sum(sum(resource.getrusage(who)[:2]) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
+    return (user + nice + system + irq + softirq + steal) / os.sysconf("SC_CLK_TCK") - own
 
 
 def output_of(*command):
@@ -119,17 +143,18 @@ def rename_rows(path, name):
 def run_once(name, allocator, repetition, options):
     words = PROGRAMS[name]
     rows = os.path.join(options.out, "csv", f"{name}.{allocator.name}.{repetition}.csv")
-    command = [os.path.join(options.build, "suite", words[0]), *words[1:], "--allocator", allocator.word,
-               "--seed", str(options.seed), "--json", f"--csv={rows}"]
-    if options.quick:
-        command.append("--quick")
+    more = {"full": FULL.get(name, []), "quick": QUICK.get(name, []), "smoke": ["--quick"]}[options.form]
+    shown = [words[0], *words[1:], *more, "--allocator", allocator.word, "--seed", str(options.seed), "--json"]
+    command = [os.path.join(options.build, "suite", words[0]), *shown[1:], f"--csv={rows}"]
     environment = {k: v for k, v in os.environ.items() if k not in ("LD_PRELOAD", "TSLAB_OPTIONS")}
     if allocator.preload:
         environment["LD_PRELOAD"] = allocator.preload
+    if name in OPTIONS:
+        environment["TSLAB_OPTIONS"] = OPTIONS[name]
     result = {"program": name, "allocator": allocator.name, "allocator_version": allocator.version,
               "repetition": repetition, "preload": allocator.preload,
-              "command": [os.path.basename(command[0]), *command[1:-2], f"--csv={os.path.basename(rows)}"]
-              + (["--quick"] if options.quick else []), "load_average": os.getloadavg()[0]}
+              "command": [*shown, f"--csv={os.path.basename(rows)}"], "options": OPTIONS.get(name),
+              "load_average": os.getloadavg()[0]}
     start = time.monotonic()
     error = None
     with subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as child:
@@ -207,14 +232,19 @@ def parse():
     p = argparse.ArgumentParser(description="Runs the comparison suite.", allow_abbrev=False)
     p.add_argument("--only", nargs="+", metavar="NAME", help="these programs: " + ", ".join(PROGRAMS))
     p.add_argument("--allocators", nargs="+", metavar="NAME", help="these allocators")
-    p.add_argument("--reps", type=int, metavar="N", help="repetitions (default: 7, with --quick 2)")
-    p.add_argument("--quick", action="store_true", help="little work, under 5 minutes")
+    p.add_argument("--reps", type=int, metavar="N",
+                   help="repetitions (default: 7, of %s 3; with --quick 3, with --smoke 1)" % " and ".join(FEWER))
+    form = p.add_mutually_exclusive_group()
+    form.add_argument("--quick", action="store_true", help="less work where a run takes long, 3 repetitions: a quarter of an hour on two free processors")
+    form.add_argument("--smoke", action="store_true", help="next to no work: whether everything runs")
     p.add_argument("--seed", type=int, default=1)
     p.add_argument("--build", default=os.path.join(ROOT, "build", "bench"), help="build directory (default: build/bench)")
     p.add_argument("--peers", default=os.path.join(ROOT, "build", "peers", "peers.tsv"), help="list of peers")
     p.add_argument("--out", help="output directory (default: build/suite-results/TIME)")
     options = p.parse_args()
-    options.reps = options.reps if options.reps is not None else 2 if options.quick else 7
+    options.form = "quick" if options.quick else "smoke" if options.smoke else "full"
+    options.fewer = FEWER if options.reps is None and options.form == "full" else {}
+    options.reps = options.reps if options.reps is not None else FORMS[options.form]
     if not 1 <= options.reps <= 1000:
         p.error("--reps takes a number from 1 to 1000")
     options.out = options.out or os.path.join(ROOT, "build", "suite-results", time.strftime("%Y%m%d-%H%M%S"))
@@ -222,19 +252,18 @@ def parse():
 
 
 def run_all(options, names, allocators, results, to):
-    total, done, start = options.reps * len(names) * len(allocators), 0, time.monotonic()
-    for repetition in range(options.reps):
-        for name in names:
-            for k in range(len(allocators)):
-                allocator = allocators[(k + repetition) % len(allocators)]
-                result = run_once(name, allocator, repetition, options)
-                results.append(result)
-                to.write(json.dumps(result) + "\n")
-                to.flush()
-                done += 1
-                left = (time.monotonic() - start) / done * (total - done)
-                print(f"[{done}/{total}] {name} {allocator.name}: {result['error'] or 'ok'}, "
-                      f"{result['seconds']:.1f} s; about {left:.0f} s left", file=sys.stderr)
+    plan = [(repetition, name, allocators[(k + repetition) % len(allocators)]) for repetition in range(options.reps) for name in names
+            for k in range(len(allocators)) if repetition < options.fewer.get(name, options.reps)]
+    plan = [step for step in plan if step[1] not in OPTIONS or step[2].name == "tslab"]
+    start = time.monotonic()
+    for done, (repetition, name, allocator) in enumerate(plan, 1):
+        result = run_once(name, allocator, repetition, options)
+        results.append(result)
+        to.write(json.dumps(result) + "\n")
+        to.flush()
+        left = (time.monotonic() - start) / done * (len(plan) - done)
+        print(f"[{done}/{len(plan)}] {name} {allocator.name}: {result['error'] or 'ok'}, "
+              f"{result['seconds']:.1f} s; about {left:.0f} s left", file=sys.stderr)
 
 
 def main():
@@ -255,10 +284,10 @@ def main():
     changes = output_of("git", "status", "--porcelain", "--untracked-files=no")
     head = {"command": ["run.py", *sys.argv[1:]], "started": time.strftime("%Y-%m-%dT%H:%M:%S%z"), "complete": False,
             "commit": output_of("git", "rev-parse", "HEAD"), "uncommitted_changes": changes is None or changes != "",
-            "machine": machine(), "quick": options.quick, "repetitions": options.reps, "seed": options.seed,
-            "programs": names, "allocators": [{"name": a.name, "version": a.version, "preload": a.preload} for a in allocators],
+            "machine": machine(), "form": options.form, "quick": options.form == "smoke", "repetitions": options.reps, "seed": options.seed,
+            "programs": names, "allocators": [{"name": a.name, "version": a.version, "kind": a.kind, "preload": a.preload} for a in allocators],
             "missing": missing}
-    results, interrupted = [], False
+    results, interrupted, others, start = [], False, busy_seconds(), time.monotonic()
     write_json(os.path.join(options.out, "run.json"), head)
     with open(os.path.join(options.out, "results.jsonl"), "w", encoding="utf-8") as to:
         try:
@@ -267,6 +296,8 @@ def main():
             interrupted = True
             print(f"\ninterrupted after {len(results)} runs; they are kept", file=sys.stderr)
     failures = [f"{r['program']} {r['allocator']}: {r['error']}" for r in results if r["error"]]
+    head["others_busy"] = None if others is None else round(max(busy_seconds() - others, 0) / (time.monotonic() - start), 3)
+    head["seconds"] = round(time.monotonic() - start)
     head.update(complete=not interrupted, finished=time.strftime("%Y-%m-%dT%H:%M:%S%z"), runs=len(results), failures=failures)
     write_json(os.path.join(options.out, "run.json"), head)
     write_summary(os.path.join(options.out, "summary.csv"), results)

@@ -201,7 +201,7 @@ def real():
         return
     subprocess.run([os.path.join(BUILD, "tslab_bench"), "--row", "pair", "--row", "batch_tail", "--row", "close_cost", "--backend", "glibc", "--backend", "tslab",
                     "--part", "1000", "--reps", "2", "--peers", "nowhere.tsv", "--json", "real.json"], check=True, timeout=600, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    subprocess.run([sys.executable, os.path.join(SOURCE, "bench", "suite", "run.py"), "--build", BUILD, "--quick", "--reps", "1", "--peers", "nowhere.tsv",
+    subprocess.run([sys.executable, os.path.join(SOURCE, "bench", "suite", "run.py"), "--build", BUILD, "--smoke", "--reps", "1", "--peers", "nowhere.tsv",
                     "--only", "churn_fixed", "epoch_reclamation_demo", "request_bench", "--out", "real"], check=True, timeout=600, stderr=subprocess.DEVNULL,
                    stdout=subprocess.DEVNULL)
     call("real.json", "--suite", "real", "--out", "real/page")

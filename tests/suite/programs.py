@@ -22,7 +22,7 @@ PROGRAMS = {
     "steady_state_churn": (["--steady-state", "500", "--churn-size", "100", "--cycles", "7"], RSS, 7,
                            ["ns_per_op", "rss.growth_pct", "committed.growth_pct"]),
     "fragmentation_adversary": (["--min-size", "64", "--max-size", "768", "--count", "300", "--rounds", "9"], RSS, 9,
-                                ["live_bytes", "rss.final_kb", "committed.over_live", "committed.fragmentation_pct"]),
+                                ["live_bytes", "rss.final_kb", "rss.growth_over_start_pct", "committed.over_live", "committed.fragmentation_pct"]),
     "epoch_reclamation_demo": (["--cycles", "3", "--objects", "2000"], RSS, 3,
                                ["cycles[].full_kb", "cycles[].closed_kb", "rss.growth_pct", "rss.given_back_pct"]),
     "phase_shift_retention": (["2", "--objects", "500"], RSS, 2, ["retention.retention_pct", "retention.peak_kb"]),
@@ -37,10 +37,17 @@ PROGRAMS = {
     "benchmark_threads": (["--objects", "300", "--trials", "2"], SCALING, 5,
                           ["scaling[].threads", "scaling[].median_ops_per_second", "scaling[].cov_pct",
                            "scaling[].contention.lock_contention_pct", "scaling[].contention.cas_retries_per_op",
+                           "scaling[].contention.lock_contention_cov_pct", "scaling[].contention.scan_switches", "scaling[].time.cpu_ns_per_op",
+                           "scaling[].time.waiting_ns_per_op", "scaling[].time.waiting_pct",
                            "scaling[].latency.alloc_p99_ns", "scaling[].latency.both_p99_ns"]),
     "benchmark_accurate": (["--objects", "2000", "--ops", "2000"], LATENCY, 2,
                            ["rss.bytes_per_object", "latency.alloc_p50_ns", "latency.free_p999_ns",
                             "fragmentation[].efficiency_pct", "efficiency.all_sizes_pct"]),
+    "applications": (["--starts", "2", "--state", "500", "--queries", "3", "--query-objects", "300", "--batches", "3", "--records", "500", "--frames", "3",
+                      "--frame-objects", "100", "--laps", "50"], LATENCY, 3,
+                     ["cold_start.start_us", "cold_start.memory_pct", "query.end_p50_us", "query.end_p99_us", "query.first_grown_kb",
+                      "query.committed_after_kb", "batch.end_p50_us", "batch.make_p50_us", "frame.end_p50_us", "frame.memory_pct_of_frame",
+                      "frame.scope_pct_of_frame"]),
     "soak": (["--seconds", "1", "--places", "500"], RSS, 1, ["operations", "allocated_mb", "rss.growth_pct"]),
 }
 failures = []
@@ -162,6 +169,11 @@ def check_exact(reports):
         held = {a["recycling"]: a["rss_after_kb"] - a["rss_before_kb"] for a in arms if a["policy"] == "never"}
         if held["deferred"] < 120 * 45:  # 120 requests of about 52 KB that nobody may reuse
             fail("request_bench", word, "deferred memory was used again", held)
+    parts = reports["applications", "tslab"].get("domain", {})
+    if sorted(parts) != ["create_ns", "destroy_ns", "enter_ns", "exit_ns", "sum_ns", "whole_ns"] or "domain" in reports["applications", "malloc"]:
+        fail("applications: the parts of a domain's cost", parts)
+    if reports["applications", "tslab"]["query"]["committed_after_kb"] != 0:
+        fail("applications: memory of a query is not back", reports["applications", "tslab"]["query"])
     if "retention_pct" not in reports["phase_shift_retention", "tslab"].get("malloc", {}):
         fail("phase_shift_retention does not compare with malloc")
     for name in ("churn_fixed", "benchmark_accurate"):
@@ -181,6 +193,21 @@ def check_verdicts():
                             "--json").stdout)["verdict"]
     if piling["committed"] != "drifts" or piling["anon"] != "drifts":
         fail("sustained_phase_shifts with what piles up:", piling)
+
+
+def check_shared():
+    """Options reach the allocator: in shared mode the locks are taken, and sampling tells of what it timed."""
+    for options, wanted in (("shared=1", None), ("sampling_period=64", "sampling")):
+        environment = {**os.environ, "TSLAB_OPTIONS": options}
+        done = subprocess.run([os.path.join(SUITE, "benchmark_threads"), "--objects", "3000", "--trials", "2", "--json"], env=environment,
+                              capture_output=True, text=True, check=False)
+        last = json.loads(done.stdout)["scaling"][-1]
+        if wanted and (last.get(wanted, {}).get("allocations", 0) == 0 or last[wanted]["cpu_ns"] is None):
+            fail("benchmark_threads with", options, last)
+        if not wanted and ("sampling" in last or last["contention"]["locks_per_op"] <= 0):
+            fail("benchmark_threads with", options, last)
+        if min(last["time"]["cpu_ns_per_op"], last["time"]["waiting_ns_per_op"]) < 0 or not 0 <= last["time"]["waiting_pct"] <= 100:
+            fail("benchmark_threads: processor and waiting", last["time"])
 
 
 def check_http():
@@ -240,6 +267,7 @@ for program in PROGRAMS:
 if not failures:
     check_exact(found)
 check_verdicts()
+check_shared()
 check_http()
 check_interrupt()
 check_out_of_memory()

@@ -14,7 +14,7 @@ run() {
 }
 
 # Without a list of peers: both, and it says so.
-run 0 --quick --only epoch_reclamation_demo churn_fixed --reps 2 --peers nowhere.tsv --out results
+run 0 --smoke --only epoch_reclamation_demo churn_fixed --reps 2 --peers nowhere.tsv --out results
 has err 'missing: all general peers: no list at nowhere.tsv'
 has out '8 runs, 0 failed'
 python3 - results <<'CHECK' || complain "what run.py wrote"
@@ -41,14 +41,14 @@ CHECK
 printf 'glibc\t2\tgeneral\t-\t\nours\t0\tgeneral\t%s\t\nrare\t-\tgeneral\t-\tnot on this machine\n' \
     "$TSLAB_BUILD_DIR/libtemporal_slab.so" >peers.tsv
 printf 'gone\t1\tgeneral\t/nowhere/libgone.so\t\nregions\t1\tphase\t-\t\n' >>peers.tsv
-run 0 --quick --only epoch_reclamation_demo --reps 1 --peers peers.tsv --out two
+run 0 --smoke --only epoch_reclamation_demo --reps 1 --peers peers.tsv --out two
 has err 'missing: rare: not on this machine'
 has err 'missing: gone: /nowhere/libgone.so does not exist'
 has out '3 runs, 0 failed'
 has two/results.jsonl '"preload": "libtemporal_slab.so"'
 has two/csv/epoch_reclamation_demo.ours.0.csv '^ours,0,'
 printf 'broken\t1\tgeneral\t%s\t\n' "$PWD/peers.tsv" >broken.tsv
-run 1 --quick --only epoch_reclamation_demo --reps 1 --peers broken.tsv --out three
+run 1 --smoke --only epoch_reclamation_demo --reps 1 --peers broken.tsv --out three
 has out 'failed: epoch_reclamation_demo broken: the library was not preloaded'
 
 # Wrong words.
@@ -64,7 +64,7 @@ has err 'no programs in'
 # Ctrl-C keeps what is done. (Started by python: a shell's background jobs ignore SIGINT.)
 python3 - "$suite/run.py" "$TSLAB_BUILD_DIR" <<'CHECK' || complain "ctrl-C"
 import json, signal, subprocess, sys
-command = [sys.argv[1], "--build", sys.argv[2], "--quick", "--only", "epoch_reclamation_demo", "soak", "--reps", "50",
+command = [sys.argv[1], "--build", sys.argv[2], "--smoke", "--only", "epoch_reclamation_demo", "soak", "--reps", "50",
            "--peers", "nowhere.tsv", "--out", "four"]
 with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as runner:
     for line in runner.stderr:

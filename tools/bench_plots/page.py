@@ -151,7 +151,7 @@ def suite_part(suite):
     if not suite.complete:
         doubts.append("The run was interrupted: this is what was done.")
     if suite.quick:
-        doubts.append("Run with --quick: its loads are too small for its timings to mean anything.")
+        doubts.append("Run with --smoke: its loads are too small for its timings to mean anything.")
     if suite.repetitions == 1:
         doubts.append("There is only one repetition.")
     lines += ["- **%s**" % d for d in doubts] + [""] if doubts else []

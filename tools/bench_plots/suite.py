@@ -61,23 +61,29 @@ class Suite:
         self.path = path
         if not os.path.isdir(path):
             raise Damaged("%s is no directory; it takes an output directory of bench/suite/run.py" % path)
-        head, where = read_json(os.path.join(path, "run.json")), os.path.join(path, "run.json")
-        self.machine = field(head, "machine", dict, where)
-        self.complete, self.quick = (field(head, key, bool, where) for key in ("complete", "quick"))
-        self.started, self.commit = (field(head, key, str, where, True) for key in ("started", "commit"))
-        self.changed = field(head, "uncommitted_changes", bool, where, True)
-        self.command = without_folders(" ".join(str(w) for w in field(head, "command", list, where)))
-        self.repetitions = int(field(head, "repetitions", float, where))
-        self.programs = [str(p) for p in field(head, "programs", list, where)]
-        allocators = field(head, "allocators", list, where)
-        self.versions = {field(a, "name", str, where): field(a, "version", str, where, True) for a in allocators}
-        self.missing = {str(k): without_folders(str(v)) for k, v in field(head, "missing", dict, where).items()}
+        self.read_head(read_json(os.path.join(path, "run.json")), os.path.join(path, "run.json"))
         self.notes = []
         runs = self._read_runs(os.path.join(path, "results.jsonl"))
         self.runs = [r for r in runs if r.error is None]
         self.failures = ["%s %s, repetition %d: %s" % (r.program, r.allocator, r.repetition + 1, r.error) for r in runs if r.error]
         if not runs:
             raise Damaged("%s has no runs" % os.path.join(path, "results.jsonl"))
+
+    def read_head(self, head, where):
+        self.machine = field(head, "machine", dict, where)
+        self.complete, self.quick = (field(head, key, bool, where) for key in ("complete", "quick"))
+        self.started, self.commit = (field(head, key, str, where, True) for key in ("started", "commit"))
+        self.changed = field(head, "uncommitted_changes", bool, where, True)
+        self.form = field(head, "form", str, where, True)
+        self.others_busy = field(head, "others_busy", float, where, True)
+        command = head.get("command")
+        self.command = without_folders(command if isinstance(command, str) else " ".join(str(w) for w in field(head, "command", list, where)))
+        self.repetitions = int(field(head, "repetitions", float, where))
+        self.programs = [str(p) for p in field(head, "programs", list, where)]
+        allocators = field(head, "allocators", list, where)
+        self.versions = {field(a, "name", str, where): field(a, "version", str, where, True) for a in allocators}
+        self.kinds = {field(a, "name", str, where): field(a, "kind", str, where, True) or "general" for a in allocators}
+        self.missing = {str(k): without_folders(str(v)) for k, v in field(head, "missing", dict, where).items()}
 
     def _read_runs(self, path):
         runs = []
