@@ -47,6 +47,7 @@ static bool arena_open(TsiArena* a, const SlabOptions* o, uint64_t bytes) {
                              .huge_pages = o->huge_pages != 0,
                              .numa_local = o->numa_local != 0,
                              .shared = o->shared != 0};
+    tsi_lock_init(&a->closed_log.lock, TSI_LOCK_CLOSE_LOG);
     if (!tsi_space_init(&a->space, &config) || !tsi_profile_init(&a->profile, o->profile_bytes)) return false;
     if (!tsi_phases_init(&a->phases, o->ring_size, records(bytes, TSI_INC_MAX, 8192), o->max_labels)) return false;
     uint32_t nobody; /* record 0 stands for no heap, see tsi_heap_at */

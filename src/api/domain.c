@@ -53,6 +53,7 @@ TSI_INLINE bool open_own(TsiArena* a, TsiBinding* b, TsiDomain* d) {
 bool tsi_domain_open_own(TsiArena* a, TsiBinding* b, TsiDomain* d) { return open_own(a, b, d); }
 
 void tsi_domain_note_ended_locked(TsiDomain* d, EpochId id, uint64_t era) {
+    TSI_HOLDS(&d->lock);
     d->receipt.epoch_id = id;
     d->receipt.epoch_era = era;
     memcpy(d->receipt.label, d->label, sizeof d->label);
@@ -61,6 +62,7 @@ void tsi_domain_note_ended_locked(TsiDomain* d, EpochId id, uint64_t era) {
 
 /* False when the domain was destroyed meanwhile, and perhaps made again. */
 static bool ended_here_locked(TsiDomain* d, TsiRef ref) {
+    TSI_HOLDS(&d->lock);
     return tsi_domain_is_alive(d) &&
            (d->own ? d->has_receipt && d->receipt.epoch_era == tsi_ref_era(ref) : d->pub.epoch_era == tsi_ref_era(ref));
 }
@@ -135,6 +137,7 @@ TSI_INLINE TsiDomain* make(SlabAllocator* s, const char* label, TsiBinding** b) 
     if (TSI_UNLIKELY(*b == NULL || !tsi_record_take(&a->domains, (*b)->domain_cache, &(*b)->domain_count, &index)))
         return make_failed(a, *b);
     TsiDomain* d = (TsiDomain*)(void*)(a->domains.base + (size_t)index * TSI_DOMAIN_STRIDE);
+    tsi_lock_init(&d->lock, TSI_LOCK_DOMAIN);
     d->index = index;
     d->pub.alloc = s;
     d->arena = a;

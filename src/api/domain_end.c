@@ -42,6 +42,7 @@ static void end_own(TsiArena* a, TsiDomain* d, TsiRef ref, EpochCloseMode mode, 
 
 /* Lock held, `mine` of the scopes are the caller's; true: nobody is inside any more, and the domain is the caller's. */
 static bool leave_alone_locked(TsiArena* a, TsiDomain* d, uint32_t mine, EpochCloseMode mode, SlabMisuse* why) {
+    TSI_HOLDS(&d->lock);
     *why = SLAB_MISUSE_DOMAIN_ORDER;
     if (tsi_domain_refs(d) != mine) return false;
     *why = SLAB_MISUSE_DOMAIN_STALE;

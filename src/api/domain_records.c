@@ -11,11 +11,14 @@
 
 static bool leave(TsiTable* t, uint32_t index) {
     TsiDomain* d = tsi_table_at(t, index);
-    return tsi_load_relaxed(&d->lock.waiters) == 0 && tsi_lock_try(&d->lock);
+    if (tsi_load_relaxed(&d->lock.waiters) != 0 || !tsi_lock_try(&d->lock)) return false;
+    tsi_lock_disown(&d->lock); /* it goes with its page */
+    return true;
 }
 
 static void stay(TsiTable* t, uint32_t index) {
     TsiDomain* d = tsi_table_at(t, index);
+    tsi_lock_own(&d->lock);
     tsi_lock_give(&d->lock);
 }
 

@@ -111,6 +111,7 @@ void tsi_charge_undo(TsiArena* a, TsiBinding* b, TsiInc* i, uint64_t bytes) {
 }
 
 void tsi_uncharge_all_locked(TsiArena* a, TsiBinding* b, TsiInc* i) {
+    TSI_HOLDS(tsi_inc_lock(i));
     uint64_t was = tsi_load_relaxed(&i->charge);
     if (bytes_in(was) != 0) label_uncharge(a, b, label_in(was), bytes_in(was));
     tsi_store_relaxed(&i->charge, (uint64_t)label_in(was) << TSI_CHARGE_BITS);
@@ -214,6 +215,7 @@ static void post(Books k, _Atomic uint64_t* account, uint64_t* posted, uint64_t 
 
 /* What was freed singly is what is neither live nor released. */
 static void post_freed_locked(TsiArena* a, TsiBinding* b, TsiInc* i, const TsiHeld* held) {
+    TSI_HOLDS(tsi_inc_lock(i));
     Books k = books_of(a, b, i);
     TsiLabelSums* s = k.sums;
     post(k, &s->objects_freed, &i->posted.objects_freed,
@@ -224,6 +226,7 @@ static void post_freed_locked(TsiArena* a, TsiBinding* b, TsiInc* i, const TsiHe
 
 /* Posts ahead of the settling of slabs and heaps. */
 static void post_held_locked(TsiArena* a, TsiBinding* b, TsiInc* i, const TsiHeld* held) {
+    TSI_HOLDS(tsi_inc_lock(i));
     Books k = books_of(a, b, i);
     TsiLabelSums* s = k.sums;
     uint64_t slow = i->slow;
@@ -237,6 +240,7 @@ static void post_held_locked(TsiArena* a, TsiBinding* b, TsiInc* i, const TsiHel
 
 /* What the phase holds live, by what was posted of it, goes from one label's books to the other's. */
 static void move_live_locked(TsiInc* i, TsiLabel* from, TsiLabel* to) {
+    TSI_HOLDS(tsi_inc_lock(i));
     int64_t objects = (int64_t)(i->posted.objects_allocated - i->posted.objects_freed - i->posted.objects_released);
     int64_t bytes = (int64_t)(i->posted.bytes_allocated - i->posted.bytes_freed - i->posted.bytes_released);
     tsi_sub_relaxed(&from->moved_objects, objects);
@@ -246,6 +250,7 @@ static void move_live_locked(TsiInc* i, TsiLabel* from, TsiLabel* to) {
 }
 
 void tsi_relabel_locked(TsiArena* a, TsiBinding* b, TsiInc* i, const char name[TSI_LABEL_BYTES], const TsiHeld* held) {
+    TSI_HOLDS(tsi_inc_lock(i));
     uint32_t to = tsi_label_find(&a->phases.labels, name);
     memcpy(i->label, name, TSI_LABEL_BYTES);
     tsi_post_locked(a, b, i);
@@ -264,6 +269,7 @@ void tsi_relabel_locked(TsiArena* a, TsiBinding* b, TsiInc* i, const char name[T
 /* ---- accounts ---- */
 
 void tsi_post_locked(TsiArena* a, TsiBinding* b, TsiInc* i) {
+    TSI_HOLDS(tsi_inc_lock(i));
     Books k = books_of(a, b, i);
     TsiLabelSums* s = k.sums;
     post(k, &s->objects_allocated, &i->posted.objects_allocated, i->allocated.objects);
@@ -278,12 +284,14 @@ void tsi_post_locked(TsiArena* a, TsiBinding* b, TsiInc* i) {
 }
 
 void tsi_post_settled_locked(TsiArena* a, TsiInc* i) {
+    TSI_HOLDS(tsi_inc_lock(i));
     TsiHeld held = {.live = {i->holding.objects, i->holding.live_bytes}};
     tsi_post_locked(a, NULL, i);
     post_freed_locked(a, NULL, i, &held);
 }
 
 void tsi_post_last_locked(TsiArena* a, TsiBinding* b, TsiInc* i) {
+    TSI_HOLDS(tsi_inc_lock(i));
     static const TsiHeld nothing;
     tsi_post_locked(a, b, i);
     post_freed_locked(a, b, i, &nothing);
@@ -301,6 +309,7 @@ void tsi_charges_flush(TsiBinding* b) {
 void tsi_pending_empty(TsiBinding* b, TsiPending* p) { empty(b, p); }
 
 void tsi_post_end_locked(TsiArena* a, TsiBinding* b, TsiInc* i, uint64_t now_ns) {
+    TSI_HOLDS(tsi_inc_lock(i));
     Books k = books_of(a, b, i);
     uint64_t peak = tsi_inc_peak(i), since = tsi_load_relaxed(&i->open_since_ns);
     add(k, &k.sums->ended, 1);
@@ -318,6 +327,7 @@ void tsi_post_end_locked(TsiArena* a, TsiBinding* b, TsiInc* i, uint64_t now_ns)
 }
 
 void tsi_post_alone_locked(TsiArena* a, TsiBinding* b, TsiInc* i, uint64_t now_ns) {
+    TSI_HOLDS(tsi_inc_lock(i));
     uint64_t charge = tsi_load_relaxed(&i->charge), bytes = bytes_in(charge), peak = tsi_load_relaxed(&i->peak);
     uint32_t label = label_in(charge);
     if (bytes > peak) peak = bytes;

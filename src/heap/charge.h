@@ -111,6 +111,7 @@ TSI_INLINE bool tsi_label_has_budget(TsiLabel* l) {
 /* Charges the first slab of a phase that no heap is in, where no budget is in the way. Otherwise false, and nothing
  * done. Stripe held. */
 TSI_INLINE bool tsi_charge_first_locked(TsiBinding* b, TsiInc* i, uint64_t bytes) {
+    TSI_HOLDS(tsi_inc_lock(i));
     uint64_t was = tsi_load_relaxed(&i->charge);
     uint32_t label = (uint32_t)(was >> TSI_CHARGE_BITS);
     TsiLabel* l = tsi_label(&b->arena->phases.labels, label);

@@ -23,6 +23,7 @@
 /* ---- drained incarnations ---- */
 
 static uint32_t take_ends_if_drained_locked(TsiInc* i) {
+    TSI_HOLDS(tsi_inc_lock(i));
     unsigned state = tsi_inc_state(i);
     if (i->drained || state < TSI_INC_CLOSED || i->heaps != 0 || tsi_load_relaxed(&i->slab_count) != 0) return 0;
     i->drained = true;
@@ -77,6 +78,7 @@ bool tsi_inc_on_end(TsiArena* a, TsiRef ref, void (*fn)(void*), void* arg) {
 /* ---- ends ---- */
 
 static void sum_orphans_locked(TsiArena* a, TsiInc* i, TsiTotals* live) {
+    TSI_HOLDS(tsi_inc_lock(i));
     for (uint32_t at = i->orphans; at != 0; at = tsi_slab(&a->space, at - 1)->next) {
         if (tsi_tag_state(tsi_load_seq(&tsi_slab(&a->space, at - 1)->tag)) == TSI_SLAB_PURGING) continue; /* empty */
         TsiSlabSum sum = tsi_slab_sum(&a->space, tsi_chunk_class(&a->space, (at - 1) >> 8), at - 1);
@@ -86,6 +88,7 @@ static void sum_orphans_locked(TsiArena* a, TsiInc* i, TsiTotals* live) {
 }
 
 static void fill_receipt_locked(TsiInc* i, TsiTotals live, EpochReceipt* r) {
+    TSI_HOLDS(tsi_inc_lock(i));
     r->version = TSI_RECEIPT_VERSION;
     r->epoch_id = tsi_load_relaxed(&i->id);
     r->epoch_era = tsi_inc_era(i);
@@ -109,6 +112,7 @@ static bool is_held_by_a_sweep(TsiHeap* h) {
  * made now would lack everything. That sweep waits for claims only (shared.c), and then settles the heap by the state
  * that we have set (S2). */
 static void await_held_locked(TsiSweep* w, TsiLock* lock) {
+    TSI_HOLDS(tsi_inc_lock(w->inc));
     TsiInc* i = w->inc;
     /* Relaxed: the word becomes HELD, and is no longer, under the stripe, which is held at each look. */
     for (unsigned turn = 0; i->heaps != 0 && is_held_by_a_sweep(tsi_heap(w->arena, i->heaps - 1));) {
@@ -217,6 +221,7 @@ bool tsi_epoch_end(TsiArena* a, TsiRef ref, EpochCloseMode mode, bool measure_rs
 
 /* As tsi_inc_open makes it. Whoever changes more than asked for here takes the stripe and is counted. */
 static bool is_clean_locked(TsiInc* i) {
+    TSI_HOLDS(tsi_inc_lock(i));
     return (i->lock_fast | i->lock_contended | tsi_load_relaxed(&i->user_refs) | tsi_inc_peak(i) |
             tsi_load_relaxed(&i->open_since_ns) | tsi_load_relaxed(&i->budget.soft) |
             tsi_load_relaxed(&i->budget.hard)) == 0;
@@ -249,6 +254,7 @@ bool tsi_inc_end_empty(TsiArena* a, TsiBinding* b, TsiRef ref, char label[TSI_LA
 
 /* The incarnation has one heap, which is the caller's, and nothing else. */
 static bool is_alone_locked(TsiBinding* b, TsiInc* i, TsiRef ref, const TsiHeap* h) {
+    TSI_HOLDS(tsi_inc_lock(i));
     /* LIVE and ours: nobody else changes the word but under the stripe. */
     return tsi_load_relaxed(&i->word) == (tsi_ref_era(ref) << 2 | TSI_INC_ACTIVE) && i->heaps == h->index + 1 &&
            tsi_load_relaxed(&h->word) == tsi_heap_word(b->index, TSI_HEAP_LIVE) && i->pins == 1 &&
@@ -274,6 +280,7 @@ static TSI_NOINLINE void end_swept_alone(TsiBinding* b, TsiInc* i, TsiHeap* h, u
 
 /* The same of one whose heap waits: the straight way of a small phase. */
 static void end_ready_locked(TsiBinding* b, TsiInc* i, uint64_t start_ns, size_t bytes, EpochReceipt* out) {
+    TSI_HOLDS(tsi_inc_lock(i));
     TsiArena* a = b->arena;
     tsi_post_alone_locked(a, b, i, start_ns);
     if (out != NULL) {
@@ -337,6 +344,7 @@ unsigned tsi_inc_sweep(TsiArena* a, TsiBinding* b, TsiInc* i, uint64_t era) {
 
 /* Owners let go when they next come by. */
 static void ask_locked(TsiArena* a, TsiInc* i) {
+    TSI_HOLDS(tsi_inc_lock(i));
     for (uint32_t at = i->heaps; at != 0; at = tsi_heap(a, at - 1)->inc_next) {
         TsiHeap* h = tsi_heap(a, at - 1);
         uint64_t word = tsi_load_seq(&h->word);
@@ -347,6 +355,7 @@ static void ask_locked(TsiArena* a, TsiInc* i) {
 
 /* The ring has moved past this incarnation. */
 static void retire_locked(TsiArena* a, TsiInc* i, unsigned state) {
+    TSI_HOLDS(tsi_inc_lock(i));
     uint64_t now_ns = tsi_inc_peak(i) != 0 ? tsi_os.now_ns() : 0;
     if (tsi_inc_state(i) == TSI_INC_ACTIVE) tsi_post_end_locked(a, NULL, i, now_ns);
     if (tsi_inc_state(i) < state) tsi_store_seq(&i->word, tsi_inc_era(i) << 2 | state);

@@ -2,6 +2,7 @@
 #include "heap/closelog.h"
 
 static void add_locked(TsiCloseLog* log, const EpochReclamation* row) {
+    TSI_HOLDS(&log->lock);
     log->rows[log->added++ % TSI_CLOSELOG_ROWS] = *row;
 }
 

@@ -33,7 +33,7 @@
 
 void (*tsi_fork_drop_scopes)(void);
 void (*tsi_fork_drop_segment)(void);
-TsiLock tsi_segment_lock;
+TsiLock tsi_segment_lock = TSI_LOCK_OF(SEGMENT);
 
 static void arena_locks(TsiArena* a, void (*op)(TsiLock*)) {
     op(&a->space.lock);
@@ -57,6 +57,7 @@ static void inner_op(TsiArena* a, void* op) { arena_locks(a, *(void (**)(TsiLock
 
 static void prepare(void) {
     void (*op)(TsiLock*) = take;
+    tsi_lock_all(true);
     tsi_lock_take(&tsi_segment_lock);
     tsi_lock_take(&tsi_registry_lock);
     tsi_registry_each(ring_op, &op);
@@ -256,8 +257,12 @@ static void in_child(void) {
     tsi_registry_each(child_arena, NULL);
     tsi_registry_child();
     tsi_registry_each(child_sweep, NULL);
+    tsi_lock_all(false);
 }
 
-static void in_parent(void) { release_all(give); }
+static void in_parent(void) {
+    release_all(give);
+    tsi_lock_all(false);
+}
 
 void tsi_fork_init(void) { (void)pthread_atfork(prepare, in_parent, in_child); }

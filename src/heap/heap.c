@@ -165,6 +165,7 @@ void tsi_heaps_prune(TsiBinding* b) {
 /* ---- birth, look-up, adoption ---- */
 
 static void heap_join_locked(TsiArena* a, TsiInc* i, TsiHeap* h) {
+    TSI_HOLDS(tsi_inc_lock(i));
     h->inc_prev = 0;
     h->inc_next = i->heaps;
     if (h->inc_next != 0) tsi_heap(a, h->inc_next - 1)->inc_prev = h->index + 1;
@@ -174,6 +175,7 @@ static void heap_join_locked(TsiArena* a, TsiInc* i, TsiHeap* h) {
 
 /* An ownerless heap of the incarnation, now the binding's; NULL when there is none. Stripe held. */
 static TsiHeap* adopt_locked(TsiBinding* b, TsiInc* i) {
+    TSI_HOLDS(tsi_inc_lock(i));
     for (uint32_t at = i->heaps; at != 0 && tsi_load_relaxed(&i->detached) != 0;) {
         TsiHeap* h = tsi_heap(b->arena, at - 1);
         uint64_t seen = tsi_heap_word(0, TSI_HEAP_DETACHED);
@@ -188,6 +190,7 @@ static TsiHeap* adopt_locked(TsiBinding* b, TsiInc* i) {
 }
 
 TsiHeap* tsi_heap_birth_locked(TsiArena* a, TsiInc* i, TsiRef ref, uint32_t index, TsiLanes* lanes, uint64_t word) {
+    TSI_HOLDS(tsi_inc_lock(i));
     TsiHeap* h = tsi_heap(a, index);
     h->index = index;
     h->room = NULL;
@@ -215,6 +218,7 @@ TsiHeap* tsi_heap_birth_locked(TsiArena* a, TsiInc* i, TsiRef ref, uint32_t inde
 
 /* The binding's own heap whose entry in by_inc was overwritten, or in *asked one that it was asked for. Stripe held. */
 static TsiHeap* find_own_locked(TsiBinding* b, TsiInc* i, TsiHeap** asked) {
+    TSI_HOLDS(tsi_inc_lock(i));
     *asked = NULL;
     for (uint32_t at = i->heaps; at != 0;) {
         TsiHeap* h = tsi_heap(b->arena, at - 1);
@@ -293,6 +297,7 @@ bool tsi_heap_adopt_more(TsiBinding* b, TsiHeap* h) {
 /* ---- letting go ---- */
 
 void tsi_heap_detach_locked(TsiBinding* b, TsiHeap* h) {
+    TSI_HOLDS(tsi_inc_lock(tsi_heap_inc(b->arena, h)));
     TsiArena* a = b->arena;
     own_unlink(b, h);
     tsi_room_give(a, b, h);

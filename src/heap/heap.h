@@ -31,6 +31,7 @@ TSI_INLINE uint64_t tsi_inc_opening_ns(TsiInc* i, TsiRef ref) {
     return tsi_load_relaxed(&i->open_since_ns) == 0 && tsi_ref_era(ref) != 1 ? tsi_clock_stamp() : 0;
 }
 TSI_INLINE void tsi_inc_opened_locked(TsiInc* i, uint64_t now_ns) {
+    TSI_HOLDS(tsi_inc_lock(i));
     if (now_ns != 0 && tsi_load_relaxed(&i->open_since_ns) == 0) tsi_store_relaxed(&i->open_since_ns, now_ns);
 }
 /* Takes over an ownerless heap of the same incarnation, for its slabs with room. Inside the heap's bracket. */

@@ -29,6 +29,7 @@ static TsiHolding counted(TsiArena* a, uint32_t slab_id) {
 }
 
 void tsi_late_join_locked(TsiArena* a, TsiInc* i, uint32_t slab_id, TsiTotals live) {
+    TSI_HOLDS(tsi_inc_lock(i));
     unsigned cls = tsi_chunk_class(&a->space, slab_id >> 8);
     uint64_t granules = tsi_class_is_region(cls) ? live.bytes / TSI_GRANULE : 0;
     count_write(a, cls, slab_id, (uint32_t)(live.objects | granules << GRANULES_SHIFT));
@@ -39,6 +40,7 @@ void tsi_late_join_locked(TsiArena* a, TsiInc* i, uint32_t slab_id, TsiTotals li
 }
 
 void tsi_late_leave_locked(TsiArena* a, TsiInc* i, uint32_t slab_id) {
+    TSI_HOLDS(tsi_inc_lock(i));
     TsiHolding was = counted(a, slab_id);
     i->holding.objects -= was.objects;
     i->holding.live_bytes -= was.live_bytes;
@@ -46,6 +48,7 @@ void tsi_late_leave_locked(TsiArena* a, TsiInc* i, uint32_t slab_id) {
 }
 
 void tsi_late_post_locked(TsiArena* a, TsiInc* i) {
+    TSI_HOLDS(tsi_inc_lock(i));
     unsigned state = tsi_inc_state(i);
     bool drains = state == TSI_INC_ADVANCED || state == TSI_INC_CLOSED;
     if (drains && i->heaps == 0 && i->skipped == 0) tsi_post_settled_locked(a, i);

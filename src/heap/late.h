@@ -36,6 +36,7 @@ void tsi_late_leave_locked(TsiArena* a, TsiInc* i, uint32_t slab_id);
 /* What the label is told of the incarnation, once its state, label or orphans have changed. Stripe held. */
 void tsi_late_post_locked(TsiArena* a, TsiInc* i);
 TSI_INLINE void tsi_late_note_locked(TsiArena* a, TsiInc* i) {
+    TSI_HOLDS(tsi_inc_lock(i));
     if (TSI_UNLIKELY((i->holding.objects | i->draining.label) != 0)) tsi_late_post_locked(a, i);
 }
 /* The first incarnation of id 0 was open before its first slab, but not before its allocator. */

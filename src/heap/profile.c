@@ -102,6 +102,7 @@ bool tsi_profile_init(TsiProfile* p, uint64_t mean) {
     const size_t stacks = TSI_PROFILE_STACKS * sizeof(TsiProfileStack),
                  live = TSI_PROFILE_LIVE * sizeof(TsiProfileLive);
     p->mean = mean;
+    tsi_lock_init(&p->lock, TSI_LOCK_PROFILE);
     if (mean == 0) return true;
     p->mapping_bytes = tsi_align_up(stacks + live + TSI_PROFILE_INDEX * sizeof *p->index, tsi_os.page_bytes);
     uint8_t* at = tsi_os.reserve(p->mapping_bytes);
@@ -123,6 +124,7 @@ void tsi_profile_destroy(TsiProfile* p) {
 
 /* The record of a stack and a label; NULL when there is no room. */
 static TsiProfileStack* stack_locked(TsiProfile* p, uint32_t label, const uintptr_t* frames, unsigned depth) {
+    TSI_HOLDS(&p->lock);
     uint64_t hash = label;
     for (unsigned n = 0; n < depth; n++) hash = (hash ^ frames[n]) * 0x9e3779b97f4a7c15ull, hash ^= hash >> 29;
     uint32_t at = (uint32_t)(hash >> 32) & (TSI_PROFILE_INDEX - 1);
@@ -168,6 +170,7 @@ static bool is_live(TsiArena* a, const TsiProfileLive* l) {
 
 /* Drops samples whose object has ended. */
 static void tidy_locked(TsiArena* a) {
+    TSI_HOLDS(&a->profile.lock);
     TsiProfile* p = &a->profile;
     uint32_t kept = 0;
     for (uint32_t n = 0; n < p->live_count; n++)
@@ -177,6 +180,7 @@ static void tidy_locked(TsiArena* a) {
 }
 
 static bool live_room_locked(TsiArena* a) {
+    TSI_HOLDS(&a->profile.lock);
     TsiProfile* p = &a->profile;
     if (p->live_count < TSI_PROFILE_LIVE) return true;
     /* Not for each sample: a full table of living objects would be walked again and again. */

@@ -35,6 +35,7 @@ static void drop_bare(TsiBinding* b, TsiHeap* h, unsigned rank) {
 
 /* The phase has no heap yet, and h is the thread's: it is the first one. */
 static void enter_locked(TsiBinding* b, TsiInc* i, TsiHeap* h, TsiRef ref, unsigned rank) {
+    TSI_HOLDS(tsi_inc_lock(i));
     TsiRegion* r = tsi_load_relaxed(&h->region);
     TsiSlab* slab = tsi_slab(&b->arena->space, h->slabs - 1);
     h->bumped = 0;
@@ -173,6 +174,7 @@ TSI_INLINE void put(TsiBinding* b, TsiHeap* h, unsigned rank, uint32_t count, si
 }
 
 bool tsi_ready_put_locked(TsiBinding* b, TsiInc* i, TsiHeap* h, size_t* bytes) {
+    TSI_HOLDS(tsi_inc_lock(i));
     TsiRegion* r = tsi_load_relaxed(&h->region);
     TsiRegionSum sum;
     unsigned rank = rank_of(b, h, r);
@@ -204,6 +206,7 @@ bool tsi_ready_put_locked(TsiBinding* b, TsiInc* i, TsiHeap* h, size_t* bytes) {
  * closed the phase or its heap, has a heap or a slab in it, registered a cleanup, pinned or relabelled it, or posted
  * anything of it. Other words can be changed without the stripe. */
 TSI_INLINE bool is_untouched_locked(TsiBinding* b, TsiInc* i, TsiRef ref, const TsiHeap* h) {
+    TSI_HOLDS(tsi_inc_lock(i));
     bool here = tsi_load_relaxed(&i->word) == (tsi_ref_era(ref) << 2 | TSI_INC_ACTIVE) && i->heaps == h->index + 1 &&
                 tsi_load_relaxed(&h->word) == tsi_heap_word(b->index, TSI_HEAP_LIVE);
     uint64_t more = (i->lock_fast ^ 2) | i->lock_contended | tsi_load_relaxed(&i->peak) |
@@ -218,6 +221,7 @@ TSI_INLINE bool is_untouched_locked(TsiBinding* b, TsiInc* i, TsiRef ref, const 
 
 /* As tsi_inc_open has made it, but for its label and times. */
 TSI_INLINE void clean_locked(TsiInc* i, uint32_t label) {
+    TSI_HOLDS(tsi_inc_lock(i));
     i->heaps = 0;
     tsi_store_relaxed(&i->heap_count, 0);
     tsi_store_relaxed(&i->open_since_ns, 0);
@@ -227,6 +231,7 @@ TSI_INLINE void clean_locked(TsiInc* i, uint32_t label) {
 
 /* What the phase leaves in its label's account. */
 TSI_INLINE void post_locked(TsiBinding* b, TsiInc* i, const TsiEnded* e) {
+    TSI_HOLDS(tsi_inc_lock(i));
     uint64_t charge = tsi_load_relaxed(&i->charge), since = tsi_load_relaxed(&i->open_since_ns);
     uint64_t bytes = charge & TSI_CHARGE_MASK;
     TsiPending* p = tsi_pending_of(b, (uint32_t)(charge >> TSI_CHARGE_BITS));

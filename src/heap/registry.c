@@ -21,7 +21,7 @@ enum { ARENAS_MAX = 1 << 16, THREADS_MAX = 1 << 16, THREADS_LEAST = 1 << 10 };
 
 _Thread_local TsiTls tsi_tls TSI_TLS_MODEL = {.record = &tsi_no_thread, .serial = UINT64_MAX};
 TsiThread tsi_no_thread = {.owner = TSI_NO_OWNER};
-TsiLock tsi_registry_lock;
+TsiLock tsi_registry_lock = TSI_LOCK_OF(REGISTRY);
 _Atomic uint64_t tsi_registry_removals;
 void (*tsi_thread_end_scopes)(TsiThread*);
 uint32_t (*tsi_domain_scopes)(const TsiArena*, uint32_t domain, TsiRef ref);
@@ -52,6 +52,7 @@ static void process_init_once(void) {
 void tsi_process_init(void) { (void)pthread_once(&once, process_init_once); }
 
 static TsiArena* arena_by_serial_locked(uint64_t serial) {
+    TSI_HOLDS(&tsi_registry_lock);
     uint32_t slot = (uint32_t)serial % ARENAS_MAX;
     TsiArenaSlot* s = slot < tsi_table_used(&arena_slots) ? tsi_table_at(&arena_slots, slot) : NULL;
     return s != NULL && s->serial == serial ? s->arena : NULL;

@@ -224,6 +224,7 @@ bool tsi_settle_if_empty(TsiSweep* w, uint32_t slab_id) {
 }
 
 void tsi_skipped_add_locked(TsiArena* a, TsiInc* i, uint32_t slab_id, int n) {
+    TSI_HOLDS(tsi_inc_lock(i));
     uint64_t bytes = tsi_slab_bytes(&a->space, tsi_chunk_class(&a->space, slab_id >> 8), slab_id);
     tsi_add_relaxed(&i->slab_count, (uint32_t)n);
     i->skipped += (uint32_t)n;
@@ -234,6 +235,7 @@ void tsi_skipped_add_locked(TsiArena* a, TsiInc* i, uint32_t slab_id, int n) {
 
 /* issued: by the slab; what it was counted with as it became an orphan. */
 static void orphan_unlink_locked(TsiArena* a, TsiInc* i, uint32_t slab_id, TsiTotals issued) {
+    TSI_HOLDS(tsi_inc_lock(i));
     i->orphaned.objects -= issued.objects;
     i->orphaned.bytes -= issued.bytes;
     TsiSlab* b = tsi_slab(&a->space, slab_id);
@@ -245,6 +247,7 @@ static void orphan_unlink_locked(TsiArena* a, TsiInc* i, uint32_t slab_id, TsiTo
 }
 
 void tsi_orphan_link_locked(TsiArena* a, TsiInc* i, uint32_t slab_id, const TsiSlabSum* sum) {
+    TSI_HOLDS(tsi_inc_lock(i));
     add(&i->orphaned, sum->issued);
     TsiSlab* b = tsi_slab(&a->space, slab_id);
     b->prev = 0;

@@ -366,6 +366,7 @@ static void stripe_take(TsiArena* a, TsiInc* i, unsigned cls) {
 
 /* Stripe held: may a slot be claimed here? */
 static TsiOutcome usable_locked(TsiBinding* b, TsiHeap* h, TsiRef ref) {
+    TSI_HOLDS(tsi_inc_lock(tsi_inc(&b->arena->phases, tsi_ref_index(ref))));
     if (!tsi_ref_is_active(&b->arena->phases, ref)) return TSI_STALE;
     /* seq_cst as in enter; the sweeper changes the word under this stripe too, so what is seen here holds until it is
      * given back */
@@ -377,7 +378,7 @@ static void keep_events(TsiBinding* b, TsiBudgetEvents* e) {
     if (TSI_UNLIKELY((b->budget.soft | b->budget.hard) != 0)) *e = b->budget;
 }
 
-static TsiOutcome alloc_locked(TsiBinding* b, TsiHeap* h, TsiRef ref, size_t size, unsigned cls, size_t align,
+static TsiOutcome alloc_in_stripe(TsiBinding* b, TsiHeap* h, TsiRef ref, size_t size, unsigned cls, size_t align,
                                uint32_t seen, void** out, TsiIssue* issue, TsiBudgetEvents* e) {
     TsiArena* a = b->arena;
     TsiInc* i = tsi_inc(&a->phases, tsi_ref_index(ref));
@@ -463,7 +464,7 @@ TsiOutcome tsi_shared_alloc(TsiBinding* b, TsiRef ref, size_t size, unsigned cls
         TsiBirth birth = heap_of(b, ref, &h);
         if (birth != TSI_BIRTH_OK) return birth == TSI_BIRTH_STALE ? TSI_STALE : TSI_NO_MEMORY;
         *out = from_current(b, h, ref, cls, lane_for(b, cls), &seen, issue);
-        if (*out == NULL) o = alloc_locked(b, h, ref, size, cls, align, seen, out, issue, e);
+        if (*out == NULL) o = alloc_in_stripe(b, h, ref, size, cls, align, seen, out, issue, e);
         if (o == TSI_AGAIN) b->by_inc[tsi_ref_index(ref) % TSI_HEAP_CACHE] = NULL; /* found anew, if it is there */
     }
     if (*out != NULL && issue != NULL && issue->spent) retire_line(b, ref, issue);

@@ -45,6 +45,7 @@ bool tsi_barrier(void) {
 static bool is_mine(TsiSweep* w, uint64_t word) { return w->b != NULL && (uint32_t)(word >> 8) == w->b->index; }
 
 static void revoke_locked(TsiSweep* w, TsiBinding* only) {
+    TSI_HOLDS(tsi_inc_lock(w->inc));
     TsiArena* a = w->arena;
     for (uint32_t at = w->inc->heaps; at != 0; at = tsi_heap(a, at - 1)->inc_next) {
         TsiHeap* h = tsi_heap(a, at - 1);
@@ -72,6 +73,7 @@ static void revoke_locked(TsiSweep* w, TsiBinding* only) {
 }
 
 static void heap_leave_inc_locked(TsiArena* a, TsiInc* i, TsiHeap* h) {
+    TSI_HOLDS(tsi_inc_lock(i));
     if (h->inc_prev != 0) tsi_heap(a, h->inc_prev - 1)->inc_next = h->inc_next;
     else i->heaps = h->inc_next;
     if (h->inc_next != 0) tsi_heap(a, h->inc_next - 1)->inc_prev = h->inc_prev;
@@ -81,6 +83,7 @@ static void heap_leave_inc_locked(TsiArena* a, TsiInc* i, TsiHeap* h) {
 
 /* Settles every slab of a SEIZED heap but `skip`; in an ACTIVE incarnation only the empty ones go. */
 static void walk_locked(TsiSweep* w, TsiHeap* h, uint32_t skip) {
+    TSI_HOLDS(tsi_inc_lock(w->inc));
     TsiSpace* s = &w->arena->space;
     unsigned state = tsi_inc_state(w->inc);
     w->closing = state != TSI_INC_ACTIVE;
@@ -116,6 +119,7 @@ static void walk_locked(TsiSweep* w, TsiHeap* h, uint32_t skip) {
 /* Takes a heap nobody is inside of, except on the slab `skip`. `word` is REVOKED, HELD or DETACHED, or LIVE for the
  * caller's own. */
 static void seize_locked(TsiSweep* w, TsiHeap* h, uint64_t word, uint32_t skip) {
+    TSI_HOLDS(tsi_inc_lock(w->inc));
     TsiArena* a = w->arena;
     bool detached = tsi_heap_state(word) == TSI_HEAP_DETACHED, shared = tsi_heap_state(word) == TSI_HEAP_HELD;
     bool active = tsi_inc_state(w->inc) == TSI_INC_ACTIVE;
@@ -195,13 +199,15 @@ static uint32_t busy_in(TsiArena* a, TsiHeap* h, TsiBinding* owner) {
 }
 
 /* A heap with our ticket that may have somebody inside whom we cannot see. */
-static void forsake_locked(TsiHeap* h, bool active) {
+static void forsake_locked(const TsiSweep* w, TsiHeap* h, bool active) {
+    TSI_HOLDS(tsi_inc_lock(w->inc));
     h->revoker = TSI_NO_TICKET;
     /* nothing was taken */
     if (active && tsi_load_relaxed(&h->word) == TSI_HELD_WORD) tsi_store_seq(&h->word, TSI_SHARED_WORD);
 }
 
 static void seize_all_locked(TsiSweep* w) {
+    TSI_HOLDS(tsi_inc_lock(w->inc));
     TsiArena* a = w->arena;
     bool active = tsi_inc_state(w->inc) == TSI_INC_ACTIVE;
     for (uint32_t at = w->inc->heaps, next; at != 0; at = next) {
@@ -220,7 +226,7 @@ static void seize_all_locked(TsiSweep* w) {
         }
         if (unseen) {
             skip = UINT32_MAX;
-            forsake_locked(h, active);
+            forsake_locked(w, h, active);
         }
         if (!ours || skip == UINT32_MAX || (active && skip != 0)) {
             if (revoked) {
@@ -235,6 +241,7 @@ static void seize_all_locked(TsiSweep* w) {
 }
 
 void tsi_sweep_locked(TsiSweep* w, TsiBinding* only) {
+    TSI_HOLDS(tsi_inc_lock(w->inc));
     TsiLock* lock = tsi_inc_lock(w->inc);
     w->ticket = tsi_add_relaxed(&w->arena->tickets, 1) + 1;
     revoke_locked(w, only);
@@ -252,10 +259,14 @@ void tsi_sweep_locked(TsiSweep* w, TsiBinding* only) {
     else if (state != TSI_INC_ACTIVE) tsi_settle_orphan_pages(w);
 }
 
-void tsi_sweep_own_locked(TsiSweep* w, TsiHeap* h) { seize_locked(w, h, tsi_heap_word(w->b->index, TSI_HEAP_LIVE), 0); }
+void tsi_sweep_own_locked(TsiSweep* w, TsiHeap* h) {
+    TSI_HOLDS(tsi_inc_lock(w->inc));
+    seize_locked(w, h, tsi_heap_word(w->b->index, TSI_HEAP_LIVE), 0);
+}
 
 /* What handover does for each heap of the calling thread that somebody has asked for. */
 static void handover_locked(TsiSweep* w, TsiBinding* b) {
+    TSI_HOLDS(tsi_inc_lock(w->inc));
     /* All heaps of a binding in an incarnation share a room: they go together. */
     bool asked = false;
     for (uint32_t at = w->inc->heaps; at != 0 && !asked; at = tsi_heap(w->arena, at - 1)->inc_next) {
@@ -282,6 +293,7 @@ static void handover_locked(TsiSweep* w, TsiBinding* b) {
 
 /* The slab that a sweep left to this thread: in `h`, or in a heap that h's room serves as well. */
 static void settle_skipped_locked(TsiSweep* w, TsiBinding* b, TsiRef ref) {
+    TSI_HOLDS(tsi_inc_lock(w->inc));
     for (uint32_t at = b->own_heaps; at != 0; at = tsi_heap(w->arena, at - 1)->own_next) {
         TsiHeap* h = tsi_heap(w->arena, at - 1);
         if (tsi_load_relaxed(&h->ref) != ref || h->skip == 0) continue;

@@ -30,6 +30,7 @@ unsigned tsi_parts_next(const TsiChunk* k) {
 }
 
 size_t tsi_parts_take_locked(TsiSpace* s, uint32_t slab_id) {
+    TSI_HOLDS(&s->lock);
     TsiChunk* k = &s->chunks[slab_id >> 8];
     tsi_parts_out(k, slab_id & (TSI_CHUNK_SLABS - 1));
     return is_in(k, slab_id ^ 1) ? tsi_stock_take_locked(s, page_of(s, slab_id), tsi_os.page_bytes) : 0;
@@ -38,6 +39,7 @@ size_t tsi_parts_take_locked(TsiSpace* s, uint32_t slab_id) {
 /* ---- giving ---- */
 
 static void put_locked(TsiSpace* s, uint32_t slab_id) {
+    TSI_HOLDS(&s->lock);
     TsiChunk* k = &s->chunks[slab_id >> 8];
     set_tag(s, slab_id, TSI_SLAB_POOL);
     tsi_parts_in(k, slab_id & (TSI_CHUNK_SLABS - 1));
@@ -51,6 +53,7 @@ static bool is_retired(const TsiSpace* s, uint32_t slab_id) {
 
 /* The page is the caller's, to be purged, if its other half is not used (Q1, Q4). */
 static bool claim_locked(TsiSpace* s, uint32_t slab_id) {
+    TSI_HOLDS(&s->lock);
     uint32_t other = slab_id ^ 1;
     TsiChunk* k = &s->chunks[slab_id >> 8];
     if (!is_in(k, other)) return is_retired(s, other);
@@ -62,6 +65,7 @@ static bool claim_locked(TsiSpace* s, uint32_t slab_id) {
 
 /* The page has gone: its halves are in the pool, but for retired ones. */
 static void unclaim_locked(TsiSpace* s, uint32_t slab_id) {
+    TSI_HOLDS(&s->lock);
     if (!is_retired(s, slab_id ^ 1)) put_locked(s, slab_id ^ 1);
     if (!is_retired(s, slab_id)) put_locked(s, slab_id);
 }

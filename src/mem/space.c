@@ -71,6 +71,7 @@ static bool map_tables(TsiSpace* s) {
 bool tsi_space_init(TsiSpace* s, const TsiSpaceConfig* config) {
     _Static_assert(sizeof *s % sizeof(uint64_t) == 0, "whole words");
     tsi_clear(s, sizeof *s);
+    tsi_lock_init(&s->lock, TSI_LOCK_POOL);
     s->config = *config;
     if (config->slab_min_bytes == 0) {
         s->classes = &shared_classes;
@@ -335,6 +336,7 @@ static void chunk_close(TsiSpace* s, uint32_t chunk) {
 }
 
 void tsi_space_hold_locked(TsiSpace* s, uint32_t chunk) {
+    TSI_HOLDS(&s->lock);
     unsigned cls = tsi_chunk_class(s, chunk);
     s->chunks[chunk].held = true;
     if (cls == 0) chunk_set_used(s, chunk, 1, true);
@@ -354,10 +356,12 @@ static void chunk_settle(TsiSpace* s, uint32_t chunk, unsigned cls) {
 }
 
 void tsi_space_settle_locked(TsiSpace* s, uint32_t chunk) {
+    TSI_HOLDS(&s->lock);
     if (!s->chunks[chunk].held) chunk_settle(s, chunk, tsi_chunk_class(s, chunk));
 }
 
 void tsi_space_unhold_locked(TsiSpace* s, uint32_t chunk) {
+    TSI_HOLDS(&s->lock);
     unsigned cls = tsi_chunk_class(s, chunk);
     s->chunks[chunk].held = false;
     if (cls == 0) {

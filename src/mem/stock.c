@@ -56,7 +56,13 @@ uint64_t tsi_stock_reserve(TsiSpace* s, uint64_t bytes, uint64_t step) {
     return got;
 }
 
+/* Whose stock it is. */
+TSI_INLINE const TsiSpace* stock_space(const TsiStock* k) {
+    return (const TsiSpace*)(const void*)((const uint8_t*)k - offsetof(TsiSpace, stock));
+}
+
 static void set_budget_locked(TsiStock* k, uint64_t to) {
+    TSI_HOLDS(&stock_space(k)->lock);
     uint64_t was = tsi_load_relaxed(&k->budget);
     tsi_store_relaxed(&k->budget, to);
     (void)tsi_add_relaxed(&k->left, (int64_t)to - (int64_t)was);
@@ -64,6 +70,7 @@ static void set_budget_locked(TsiStock* k, uint64_t to) {
 
 /* Forgets what went back too long ago. */
 static void age_locked(TsiStock* k, uint32_t tick) {
+    TSI_HOLDS(&stock_space(k)->lock);
     if (tick - k->gone_tick >= TSI_STOCK_SLOTS) {
         memset(k->gone, 0, sizeof k->gone);
         memset(k->rued, 0, sizeof k->rued);
@@ -79,6 +86,7 @@ static void age_locked(TsiStock* k, uint32_t tick) {
 }
 
 static void note_gone_locked(TsiStock* k, uint64_t bytes, uint64_t ns) {
+    TSI_HOLDS(&stock_space(k)->lock);
     age_locked(k, tick_of(ns));
     k->gone[k->gone_tick % TSI_STOCK_SLOTS] += bytes;
     k->gone_sum += bytes;
@@ -86,6 +94,7 @@ static void note_gone_locked(TsiStock* k, uint64_t bytes, uint64_t ns) {
 
 /* So much is taken from the system: was it there just now? */
 static void regret_locked(TsiStock* k, uint64_t bytes) {
+    TSI_HOLDS(&stock_space(k)->lock);
     uint64_t ns = now_ns(), regretted = 0;
     age_locked(k, tick_of(ns));
     for (uint32_t n = 0; n < TSI_STOCK_SLOTS && regretted < bytes; n++) {
@@ -110,6 +119,7 @@ static void regret_locked(TsiStock* k, uint64_t bytes) {
 
 /* Sets or clears the bits of a range; bytes whose bit has changed. */
 static size_t change_locked(TsiSpace* s, const uint8_t* p, size_t bytes, bool set, uint32_t tick) {
+    TSI_HOLDS(&s->lock);
     size_t at = (size_t)(p - s->base), end = at + bytes, changed = 0;
     while (at < end) {
         uint32_t chunk = (uint32_t)(at >> TSI_CHUNK_SHIFT);
@@ -131,6 +141,7 @@ static size_t change_locked(TsiSpace* s, const uint8_t* p, size_t bytes, bool se
 }
 
 size_t tsi_stock_take_locked(TsiSpace* s, const uint8_t* p, size_t bytes) {
+    TSI_HOLDS(&s->lock);
     TsiStock* k = &s->stock;
     uint64_t kept = tsi_load_relaxed(&k->bytes);
     size_t found = 0;
@@ -146,11 +157,13 @@ size_t tsi_stock_take_locked(TsiSpace* s, const uint8_t* p, size_t bytes) {
 }
 
 void tsi_stock_put_locked(TsiSpace* s, const uint8_t* p, size_t bytes) {
+    TSI_HOLDS(&s->lock);
     (void)change_locked(s, p, bytes, true, tick_of(now_ns()));
     tsi_store_relaxed(&s->stock.bytes, tsi_load_relaxed(&s->stock.bytes) + bytes);
 }
 
 uint32_t tsi_stock_chunk_locked(const TsiSpace* s, unsigned cls, unsigned node) {
+    TSI_HOLDS(&s->lock);
     uint32_t found = TSI_STOCK_NONE, words = (tsi_load_relaxed(&s->chunk_high) + 63) / 64;
     if (tsi_load_relaxed(&s->stock.bytes) == 0) return found;
     for (uint32_t n = 0; n < words; n++) {
@@ -181,6 +194,7 @@ void tsi_stock_rebuild(TsiSpace* s) {
 /* A chunk with pages in the stock that nobody is giving back; the one that was left alone for longest of those that are
  * looked at. With `cold`, only one that was left alone for a while. */
 static uint32_t coldest_locked(TsiSpace* s, bool cold, uint32_t tick) {
+    TSI_HOLDS(&s->lock);
     uint32_t words = (tsi_load_relaxed(&s->chunk_high) + 63) / 64, found = TSI_STOCK_NONE, looked = 0, most = 0;
     for (uint32_t n = 0; n < words && looked < LOOK; n++) {
         uint32_t at = (s->stock.hand + n) % words;
@@ -215,6 +229,7 @@ static void purge_bits(TsiSpace* s, unsigned cls, uint32_t chunk, const uint64_t
 
 /* Gives pages of a chunk back, the last ones first, until `most` bytes are reached. The lock is given meanwhile. */
 static uint64_t evict_locked(TsiSpace* s, uint32_t chunk, uint64_t most) {
+    TSI_HOLDS(&s->lock);
     TsiChunk* k = &s->chunks[chunk];
     uint64_t bits[WORDS] = {0}, bytes = 0;
     for (unsigned n = WORDS; n-- > 0 && bytes < most;) {

@@ -19,6 +19,44 @@ static void futex(TsiLock* l, int op, uint32_t value, const struct timespec* mos
 _Thread_local TsiLockStats* tsi_lock_stats;
 _Thread_local uint64_t tsi_lock_slept_ns;
 
+#ifdef TSI_DEBUG
+/* More than a thread ever holds. */
+enum { HELD = 16 };
+static _Thread_local const TsiLock* held[HELD];
+static _Thread_local unsigned held_count;
+static _Thread_local bool all_mine;
+
+bool tsi_lock_is_mine(const TsiLock* l) {
+    for (unsigned n = 0; n < held_count; n++)
+        if (held[n] == l) return true;
+    return all_mine;
+}
+
+void tsi_lock_wanted(const TsiLock* l) {
+    uint32_t rank = tsi_load_relaxed(&l->rank);
+    for (unsigned n = 0; n < held_count && !all_mine; n++) {
+        TSI_CHECK(held[n] != l);
+        TSI_CHECK(rank == TSI_LOCK_NONE || tsi_load_relaxed(&held[n]->rank) < rank);
+    }
+}
+
+void tsi_lock_own(const TsiLock* l) {
+    if (all_mine) return;
+    TSI_CHECK(held_count < HELD);
+    held[held_count++] = l;
+}
+
+void tsi_lock_disown(const TsiLock* l) {
+    unsigned n = held_count;
+    if (all_mine) return;
+    while (n > 0 && held[n - 1] != l) n--;
+    TSI_CHECK(n > 0);
+    held[n - 1] = held[--held_count];
+}
+
+void tsi_lock_all(bool mine) { all_mine = mine; }
+#endif
+
 /* How often a waiter looks before it sleeps; the later looks have a pause between them. Together they take some
  * microseconds, as long as most locks are held, and less than the membarrier and the sleep cost, which interrupt the
  * holder, too. */

@@ -20,8 +20,11 @@
  * reads as free afterwards. A waiter that came meanwhile is no longer counted. So nobody sleeps longer than some
  * milliseconds at a time, and who is no longer counted does not count itself off.
  *
- * Lock order, outermost first: domain, segment, registry, ring, incarnation stripe, pool, labels, table, close log,
- * profile, a label's drains. A lock is held for bounded work only; the pool's, the tables' and the registry's may cover
+ * The order in which locks are taken is in locks.def. Debug builds keep a list of what a thread holds: a lock that is
+ * waited for comes after all of them, who gives one has it, and TSI_HOLDS says so where a function wants it held. One
+ * that is only tried may come at any place.
+ *
+ * A lock is held for bounded work only; the pool's, the tables' and the registry's may cover
  * a system call that commits memory or gives bookkeeping back, in shared mode a stripe's as well;
  * one in which a phase ends may cover the return of up to 64 KiB that make room for its heap to wait (ready.h). The
  * others none.
@@ -31,6 +34,7 @@
 
 #include "base/atomics.h"
 #include "base/bits.h"
+#include "base/check.h"
 #include "os/os.h"
 
 enum { TSI_LATENCY_BUCKETS = 96 };
@@ -50,10 +54,42 @@ typedef struct TsiLockStats {
     uint64_t held_since;
 } TsiLockStats;
 
+typedef enum TsiLockRank {
+    TSI_LOCK_NONE, /* of a record in zeros: its page went back */
+#define TSI_LOCK(name, what, where) TSI_LOCK_##name,
+#include "os/locks.def"
+#undef TSI_LOCK
+} TsiLockRank;
+
 typedef struct TsiLock {
     _Atomic uint32_t word;
     _Atomic uint32_t waiters;
+#ifdef TSI_DEBUG
+    _Atomic uint32_t rank;
+    uint32_t unused; /* whole words, as in release builds */
+#endif
 } TsiLock;
+
+/* What this thread holds. Nothing of it is there in release builds. */
+#ifdef TSI_DEBUG
+#define TSI_LOCK_OF(r) {.rank = TSI_LOCK_##r}
+TSI_INLINE void tsi_lock_init(TsiLock* l, TsiLockRank rank) { tsi_store_relaxed(&l->rank, rank); }
+void tsi_lock_wanted(const TsiLock* l);        /* about to be waited for */
+void tsi_lock_own(const TsiLock* l);           /* taken, or handed to this thread */
+void tsi_lock_disown(const TsiLock* l);        /* given, or kept by nobody in particular */
+bool tsi_lock_is_mine(const TsiLock* l);
+/* Between them a fork has every lock of the process. */
+void tsi_lock_all(bool mine);
+#define TSI_HOLDS(l) TSI_CHECK(tsi_lock_is_mine(l))
+#else
+#define TSI_LOCK_OF(r) {0}
+TSI_INLINE void tsi_lock_init(TsiLock* l, TsiLockRank rank) { (void)l, (void)rank; }
+TSI_INLINE void tsi_lock_wanted(const TsiLock* l) { (void)l; }
+TSI_INLINE void tsi_lock_own(const TsiLock* l) { (void)l; }
+TSI_INLINE void tsi_lock_disown(const TsiLock* l) { (void)l; }
+TSI_INLINE void tsi_lock_all(bool mine) { (void)mine; }
+#define TSI_HOLDS(l) ((void)sizeof(l))
+#endif
 
 /* Where this thread's probed locks are sampled; NULL: nowhere. */
 extern _Thread_local TsiLockStats* tsi_lock_stats;
@@ -70,14 +106,18 @@ void tsi_lock_wake(TsiLock* l);
 TSI_INLINE bool tsi_lock_try(TsiLock* l) {
     uint32_t free = 0;
     /* acquire: pairs with the release in tsi_lock_give */
-    return atomic_compare_exchange_strong_explicit(&l->word, &free, 1, memory_order_acquire, memory_order_relaxed);
+    bool got = atomic_compare_exchange_strong_explicit(&l->word, &free, 1, memory_order_acquire, memory_order_relaxed);
+    if (got) tsi_lock_own(l);
+    return got;
 }
 
 TSI_INLINE void tsi_lock_take(TsiLock* l) {
+    tsi_lock_wanted(l);
     if (TSI_UNLIKELY(!tsi_lock_try(l))) tsi_lock_slow(l);
 }
 
 TSI_INLINE void tsi_lock_give(TsiLock* l) {
+    tsi_lock_disown(l);
     /* release: publishes what the lock guards to the next holder */
     if (TSI_LIKELY(tsi_os.has_membarrier)) tsi_store_release(&l->word, 0);
     else (void)tsi_swap_seq(&l->word, 0); /* pairs with the waiter's seq_cst count */
@@ -87,6 +127,7 @@ TSI_INLINE void tsi_lock_give(TsiLock* l) {
 
 /* For locks whose contention is reported: true when it was free at once. Given back with tsi_lock_give_probed. */
 TSI_INLINE bool tsi_lock_take_probed(TsiLock* l) {
+    tsi_lock_wanted(l);
     if (TSI_UNLIKELY(tsi_lock_stats != NULL)) return tsi_lock_probed(l);
     bool fast = tsi_lock_try(l);
     if (TSI_UNLIKELY(!fast)) tsi_lock_slow(l);

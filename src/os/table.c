@@ -41,6 +41,7 @@ static uint64_t mask(uint32_t word, uint32_t from, uint32_t to) {
 static bool init(TsiTable* t, size_t stride, uint32_t capacity, bool aside) {
     size_t page = tsi_os.page_bytes;
     memset(t, 0, sizeof *t);
+    tsi_lock_init(&t->lock, TSI_LOCK_TABLE);
     t->stride = stride >= page ? tsi_align_up(stride, page) : stride;
     t->capacity = capacity;
     t->aside = aside;

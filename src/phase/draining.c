@@ -113,6 +113,7 @@ static void change(TsiPhases* p, TsiInc* i, TsiHolding held) {
 }
 
 void tsi_draining_set_locked(TsiPhases* p, TsiInc* i, uint64_t since_ns, TsiHolding held) {
+    TSI_HOLDS(tsi_inc_lock(i));
     TSI_ASSERT(tsi_lock_is_held(tsi_inc_lock(i)));
     TsiDraining* n = &i->draining;
     uint32_t label_at = tsi_inc_label(i);

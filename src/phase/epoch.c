@@ -30,6 +30,8 @@ static void take_reuse_back(TsiTable* t, uint32_t index) {
 bool tsi_phases_init(TsiPhases* p, uint32_t ring_size, uint32_t inc_capacity, uint32_t label_capacity) {
     _Static_assert(sizeof *p % sizeof(uint64_t) == 0, "whole words");
     tsi_clear(p, sizeof *p);
+    tsi_lock_init(&p->ring_lock, TSI_LOCK_RING);
+    for (unsigned n = 0; n < TSI_STRIPES; n++) tsi_lock_init(&tsi_stripes[n].lock, TSI_LOCK_STRIPE);
     if (!tsi_table_init_aside(&p->incs, TSI_INC_STRIDE, inc_capacity)) return false;
     p->incs.leave = put_reuse_aside;
     p->incs.back = take_reuse_back;
@@ -97,6 +99,7 @@ bool tsi_phases_was_domain(const TsiPhases* p, EpochId id) {
 }
 
 bool tsi_phases_step_locked(TsiPhases* p, TsiRef* was_current, TsiRef* displaced) {
+    TSI_HOLDS(&p->ring_lock);
     TSI_ASSERT(tsi_lock_is_held(&p->ring_lock));
     uint32_t now = tsi_load_relaxed(&p->current), next = now + 1 == p->ring_size ? 0 : now + 1;
     uint32_t index = 0;

@@ -8,8 +8,11 @@ static void name_it(TsiLabel* l, const char* name) { tsi_label_copy(l->name, nam
 bool tsi_labels_init(TsiLabels* l, uint32_t capacity) {
     uint32_t none, other;
     l->capacity = capacity;
+    tsi_lock_init(&l->lock, TSI_LOCK_LABELS);
     if (!tsi_table_init(&l->records, sizeof(TsiLabel), capacity)) return false;
     if (!tsi_table_take(&l->records, &none, 0) || !tsi_table_take(&l->records, &other, 0)) return false;
+    tsi_lock_init(&tsi_label(l, TSI_LABEL_NONE)->drain_lock, TSI_LOCK_DRAINS);
+    tsi_lock_init(&tsi_label(l, TSI_LABEL_OTHER)->drain_lock, TSI_LOCK_DRAINS);
     name_it(tsi_label(l, TSI_LABEL_NONE), "(unlabeled)");
     name_it(tsi_label(l, TSI_LABEL_OTHER), "(other)");
     return true;
@@ -62,6 +65,7 @@ uint32_t tsi_label_find(TsiLabels* l, const char name[TSI_LABEL_BYTES]) {
     tsi_lock_take(&l->lock);
     if (!probe(l, name, &slot, &at)) {
         if (tsi_table_take(&l->records, &at, 0)) {
+            tsi_lock_init(&tsi_label(l, at)->drain_lock, TSI_LOCK_DRAINS);
             memcpy(tsi_label(l, at)->name, name, TSI_LABEL_BYTES);
             tsi_store_release(&l->slots[slot], (uint16_t)(at + 1)); /* pairs with probe: the name is whole */
         } else {

@@ -259,6 +259,7 @@ static uint64_t pause_after(uint64_t cost) {
 
 /* Returns when the next may be. What setting up takes happens once and is not part of a publication's share. */
 static uint64_t publish_locked(TsiArena* a, bool* done) {
+    TSI_HOLDS(&tsi_segment_lock);
     TsiReport r;
     uint64_t begun = tsi_os.now_ns();
     bool ready = segment_ready(begun) && seat_take(a, begun) && kept_make(a);

@@ -1,8 +1,11 @@
-/* test_lock.c - mutual exclusion with and without contention; sleeping and waking. */
+/* test_lock.c - mutual exclusion with and without contention; sleeping and waking; what debug builds check. */
 #include "fake_os.h"
 #include "unit.h"
 
 #include "os/lock.h"
+
+#include <signal.h>
+#include <sys/wait.h>
 
 enum { THREADS = 4, LAPS = 20000 };
 
@@ -19,10 +22,83 @@ static void one_thread(void** state) {
     assert_false(tsi_lock_try(&l));
     tsi_lock_give(&l);
     assert_true(tsi_lock_try(&l));
+#ifndef TSI_DEBUG
     assert_int_equal(sizeof l, 8);
-    tsi_lock_reset(&l); /* as a fork child does */
+#endif
+    tsi_lock_disown(&l); /* as in a fork child: who had it is not there */
+    tsi_lock_reset(&l);
     assert_true(tsi_lock_try(&l));
+    tsi_lock_give(&l);
 }
+
+#ifdef TSI_DEBUG
+static TsiLock pool = TSI_LOCK_OF(POOL), table = TSI_LOCK_OF(TABLE), other_table = TSI_LOCK_OF(TABLE);
+
+static void in_order(void) {
+    tsi_lock_take(&pool);
+    tsi_lock_take(&table);
+    tsi_lock_give(&pool); /* in any order */
+    TSI_HOLDS(&table);
+    assert_true(tsi_lock_try(&pool)); /* one that is only tried may come at any place */
+    tsi_lock_give(&table);
+    tsi_lock_give(&pool);
+}
+static void out_of_order(void) {
+    tsi_lock_take(&table);
+    tsi_lock_take(&pool);
+}
+static void two_of_a_kind(void) {
+    tsi_lock_take(&table);
+    tsi_lock_take(&other_table);
+}
+static void twice(void) {
+    tsi_lock_take(&table);
+    tsi_lock_take(&table);
+}
+static void not_held(void) { TSI_HOLDS(&pool); }
+static void* take_pool(void* arg) {
+    (void)arg;
+    tsi_lock_take(&pool);
+    return NULL;
+}
+static void held_by_another(void) {
+    pthread_t t;
+    if (pthread_create(&t, NULL, take_pool, NULL) != 0 || pthread_join(t, NULL) != 0) _exit(2);
+    TSI_HOLDS(&pool);
+}
+static void given_twice(void) {
+    tsi_lock_take(&pool);
+    tsi_lock_give(&pool);
+    tsi_lock_give(&pool);
+}
+
+/* Whether a process that does this is stopped. */
+static bool stops(void (*what)(void)) {
+    int status;
+    pid_t child = fork();
+    assert_true(child >= 0);
+    if (child == 0) {
+        for (int sig = 1; sig < NSIG; sig++) (void)signal(sig, SIG_DFL);
+        what();
+        _exit(0);
+    }
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_true(WIFSIGNALED(status) || WEXITSTATUS(status) == 0);
+    return WIFSIGNALED(status);
+}
+
+static void debug_builds_check(void** state) {
+    (void)state;
+    in_order();
+    assert_true(stops(out_of_order));
+    assert_true(stops(two_of_a_kind));
+    assert_true(stops(twice));
+    assert_true(stops(not_held));
+    assert_true(stops(held_by_another));
+    assert_true(stops(given_twice));
+    assert_false(stops(in_order));
+}
+#endif
 
 static void* contender(void* arg) {
     (void)arg;
@@ -86,6 +162,9 @@ int main(void) {
     tsi_process_init();
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(one_thread),
+#ifdef TSI_DEBUG
+        cmocka_unit_test(debug_builds_check),
+#endif
         cmocka_unit_test(contention),
         cmocka_unit_test(sleepers_are_woken),
         cmocka_unit_test(a_waiter_fences_for_both),
