@@ -11,6 +11,7 @@
 #include "heap/heap.h"
 #include "heap/ready.h"
 #include "heap/settle.h"
+#include "mem/purge.h"
 #include "stats/segment.h"
 
 #include <string.h>

@@ -27,7 +27,9 @@
 #include "heap/settle.h"
 #include "heap/shared.h"
 #include "heap/warm.h"
+#include "mem/large.h"
 #include "mem/parts.h"
+#include "mem/pool.h"
 
 #include <pthread.h>
 

@@ -8,6 +8,7 @@
 #include "heap/partial.h"
 
 #include "heap/close.h"
+#include "mem/purge.h"
 #include "mem/region.h"
 
 /* Pages of a slab that no live slot touches and that could go back to the system; a bit for each page. Of a region:

@@ -11,6 +11,7 @@
 #include "heap/registry.h"
 #include "heap/take.h"
 #include "heap/warm.h"
+#include "mem/pool.h"
 #include "mem/region.h"
 
 #include <string.h>

@@ -4,6 +4,7 @@
 #include "heap/heap.h"
 #include "heap/registry.h"
 #include "heap/warm.h"
+#include "mem/chunk.h"
 #include "mem/stock.h"
 
 enum { SPARSE_CHUNKS = 8, SPARSE_BYTES = 64 << 10, MANY_PHASES = 1024 };
@@ -61,5 +62,5 @@ void tsi_records_phase_given(TsiArena* a) {
 void tsi_records_trim(TsiArena* a, TsiBinding* b) {
     if (b != NULL) tsi_binding_flush_records(b);
     tidy(a, true);
-    if (tsi_space_gives_back(&a->space)) tsi_space_trim(&a->space);
+    if (tsi_space_gives_back(&a->space)) tsi_chunks_leave(&a->space, 0);
 }

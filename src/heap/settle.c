@@ -19,7 +19,10 @@
 #include "heap/refuse.h"
 #include "heap/warm.h"
 #include "mem/handle.h"
+#include "mem/large.h"
 #include "mem/parts.h"
+#include "mem/pool.h"
+#include "mem/purge.h"
 #include "mem/region.h"
 #include "mem/stock.h"
 

@@ -4,6 +4,8 @@
 #include "heap/charge.h"
 #include "heap/settle.h"
 #include "heap/warm.h"
+#include "mem/large.h"
+#include "mem/pool.h"
 #include "mem/region.h"
 #include "mem/stock.h"
 

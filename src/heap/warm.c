@@ -3,6 +3,7 @@
 
 #include "heap/ready.h"
 #include "mem/handle.h"
+#include "mem/pool.h"
 #include "mem/stock.h"
 
 enum {

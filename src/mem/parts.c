@@ -1,6 +1,8 @@
 /* parts.c - see parts.h. */
 #include "mem/parts.h"
 
+#include "mem/chunk.h"
+#include "mem/purge.h"
 #include "mem/stock.h"
 
 enum { WORDS = TSI_CHUNK_SLABS / 64 };
@@ -44,7 +46,7 @@ static void put_locked(TsiSpace* s, uint32_t slab_id) {
     set_tag(s, slab_id, TSI_SLAB_POOL);
     tsi_parts_in(k, slab_id & (TSI_CHUNK_SLABS - 1));
     k->free_count++;
-    tsi_space_settle_locked(s, slab_id >> 8);
+    tsi_chunk_settle_locked(s, slab_id >> 8);
 }
 
 static bool is_retired(const TsiSpace* s, uint32_t slab_id) {
@@ -59,7 +61,7 @@ static bool claim_locked(TsiSpace* s, uint32_t slab_id) {
     if (!is_in(k, other)) return is_retired(s, other);
     tsi_parts_out(k, other & (TSI_CHUNK_SLABS - 1));
     k->free_count--;
-    tsi_space_settle_locked(s, slab_id >> 8);
+    tsi_chunk_settle_locked(s, slab_id >> 8);
     return true;
 }
 

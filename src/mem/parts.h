@@ -28,13 +28,6 @@
 
 #include "mem/space.h"
 
-/* Slabs of the class share pages. Not where the system's are larger, where part regions are as those of a page. */
-TSI_INLINE bool tsi_parts_share(const TsiSpace* s, unsigned cls) {
-    return cls == TSI_CLASS_PART && s->classes->c[cls].slab_bytes < tsi_os.page_bytes;
-}
-TSI_INLINE bool tsi_slab_shares(const TsiSpace* s, uint32_t slab_id) {
-    return tsi_parts_share(s, tsi_chunk_class(s, slab_id >> 8));
-}
 /* Phases may begin with such: pages need not be committed one by one. */
 TSI_INLINE bool tsi_parts_allowed(const TsiSpace* s) {
     return tsi_parts_share(s, TSI_CLASS_PART) && !tsi_os.strict_commit;

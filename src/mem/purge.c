@@ -4,11 +4,10 @@
  * What has gone back reads as zero, unless the system or the purge policy has it otherwise: then its chunks are marked
  * dirty until all of such a chunk was purged in one call.
  */
-#include "mem/space.h"
+#include "mem/purge.h"
 
 #include "base/probes.h"
 #include "base/sanitize.h"
-#include "mem/parts.h"
 
 static uint32_t chunk_of(const TsiSpace* s, const uint8_t* p) { return (uint32_t)((p - s->base) >> TSI_CHUNK_SHIFT); }
 
@@ -40,6 +39,12 @@ static void change_dirty(TsiChunk* k, uint8_t from, uint8_t to) {
 }
 void tsi_space_mark_kept(TsiChunk* k) { change_dirty(k, 0, TSI_DIRTY_KEPT); }
 void tsi_space_mark_gone(TsiChunk* k) { change_dirty(k, TSI_DIRTY_KEPT, 0); }
+
+void tsi_space_avoid_huge(TsiSpace* s, uint32_t chunk) {
+    s->chunks[chunk].huge = false;
+    if (!s->config.huge_pages)
+        tsi_os.avoid_huge(s->base + ((size_t)chunk << TSI_CHUNK_SHIFT), (size_t)1 << TSI_CHUNK_SHIFT);
+}
 
 static bool purge(TsiSpace* s, unsigned cls, void* p, size_t bytes, TsiPurgeHow how) {
     int error = tsi_os.purge(p, bytes, how);
@@ -111,35 +116,4 @@ void tsi_sort_ids(uint32_t* v, unsigned n) {
             v[child] = t;
         }
     }
-}
-
-/* Of slabs that have their pages to themselves. */
-static void purge_whole(TsiSpace* s, const uint32_t* slab_ids, unsigned n) {
-    for (unsigned i = 0; i < n;) {
-        const TsiClass* c = tsi_slab_class(s, slab_ids[i]);
-        uint8_t* from = tsi_slab_payload(s, c, slab_ids[i]);
-        uint8_t* to = from + c->slab_bytes;
-        unsigned j = i + 1;
-        for (; j < n; j++) {
-            const TsiClass* d = tsi_slab_class(s, slab_ids[j]);
-            if (tsi_slab_payload(s, d, slab_ids[j]) != to) break;
-            to += d->slab_bytes;
-        }
-        /* A run over chunks: the first's. */
-        tsi_space_purge_range(s, tsi_chunk_class(s, slab_ids[i] >> 8), from, (size_t)(to - from), true);
-        i = j;
-    }
-    tsi_space_give(s, slab_ids, n);
-}
-
-size_t tsi_space_purge(TsiSpace* s, uint32_t* slab_ids, unsigned n) {
-    size_t bytes = 0;
-    tsi_sort_ids(slab_ids, n);
-    for (unsigned i = 0, end; i < n; i = end) {
-        bool part = tsi_slab_shares(s, slab_ids[i]);
-        for (end = i + 1; end < n && tsi_slab_shares(s, slab_ids[end]) == part;) end++;
-        if (part) bytes += tsi_parts_give(s, slab_ids + i, end - i);
-        else purge_whole(s, slab_ids + i, end - i);
-    }
-    return bytes;
 }

@@ -1,5 +1,6 @@
 /*
- * space.h - the address space of one allocator: reservation, chunks, slabs, pool.
+ * space.h - the address space of one allocator: its record, its tables, and what addresses mean in them. What changes them
+ * is above it: chunk.h, stock.h, parts.h, pool.h, large.h.
  *
  *   one reservation:  [ payload chunks | a page | bookkeeping, 128 KiB a chunk | handle counts, 512 KiB a chunk |
  *                       regions, 128 KiB a chunk | entries, 4 KiB a chunk | chunk tables ]
@@ -229,7 +230,7 @@ TSI_INLINE uint8_t* tsi_place_address(const TsiSpace* s, const TsiPlace* at) {
            ((size_t)(at->line_id & (TSI_CHUNK_LINES - 1)) << c->line_shift) + tsi_class_offset(c, at->slot);
 }
 
-/* ---- reservation and pool ---- */
+/* ---- reservation ---- */
 
 /* Once per process: the size table and the default classes. */
 void tsi_space_process_init(void);
@@ -238,64 +239,33 @@ const TsiClassTable* tsi_space_default_classes(void);
 bool tsi_space_init(TsiSpace* s, const TsiSpaceConfig* config); /* false: the system refuses so much */
 void tsi_space_destroy(TsiSpace* s);
 
-/* No slab's id: that max_bytes allows no more. */
-#define TSI_SPACE_OVER UINT32_MAX
-/* What a slab that was taken is made of. */
-/* KEPT: half of it at least comes from the stock. */
-typedef enum TsiTaken { TSI_TAKEN_NOT, TSI_TAKEN_FRESH, TSI_TAKEN_KEPT } TsiTaken;
-/* Takes a slab of a class out of the pool, committed, tag POOL. TSI_TAKEN_NOT when the system or the reservation
- * allows no more, which leaves *slab_id as it is, or when max_bytes does not, which makes it TSI_SPACE_OVER. `lane`:
- * which lock counters the call goes to. */
-TsiTaken tsi_space_take(TsiSpace* s, unsigned cls, unsigned lane, uint32_t* slab_id);
-/* Takes two slabs of TSI_CLASS_HUGE that are the halves of a huge page. As tsi_space_take. */
-bool tsi_space_take_huge(TsiSpace* s, unsigned lane, uint32_t slab_ids[2]);
 /* The chunk that a huge page would fill together with this one. */
 TSI_INLINE uint32_t tsi_space_other_half(const TsiSpace* s, uint32_t chunk) {
     return (((uintptr_t)s->base >> TSI_CHUNK_SHIFT) + chunk) % 2 == 0 ? chunk + 1 : chunk - 1;
 }
-/* The chunk is not to be made of huge pages any more. No lock needed by who has its only slab. */
-void tsi_space_avoid_huge(TsiSpace* s, uint32_t chunk);
-/* True when so many more bytes would exceed max_bytes. */
-bool tsi_space_is_over(TsiSpace* s, size_t bytes);
-/* Puts slabs back; their pages are with the system already. Tags become POOL. */
-void tsi_space_give(TsiSpace* s, const uint32_t* slab_ids, unsigned n);
-/* The same of slabs that tsi_stock_choose has let stay: their pages go to the stock. */
-void tsi_space_keep(TsiSpace* s, const uint32_t* slab_ids, unsigned n);
-/* The chunk's count of free slabs has changed: it goes into the list of chunks that have some, or loses its class if
- * all are free. Lock held. */
-void tsi_space_settle_locked(TsiSpace* s, uint32_t chunk);
-/* Nobody takes slabs of the chunk, or the chunk, from here on (stock.h, K3), until it is given free. Lock held. */
-void tsi_space_hold_locked(TsiSpace* s, uint32_t chunk);
-void tsi_space_unhold_locked(TsiSpace* s, uint32_t chunk);
-/* Takes chunks for one large object of `bytes` at `align` (a power of two); tag POOL. Fails as tsi_space_take. */
-bool tsi_space_take_large(TsiSpace* s, size_t bytes, size_t align, unsigned lane, uint32_t* slab_id);
-/* Gives a large object's chunks back, and its pages. With `keep`, as many pages as the budget allows go to the stock.
- * Returns how many bytes went to the system. */
-uint64_t tsi_space_give_large(TsiSpace* s, uint32_t slab_id, bool keep);
-/* Gives back what there is of bookkeeping of chunks that serve no class and keep no pages. */
-void tsi_space_trim(TsiSpace* s);
-/* In a fork child: makes lists and sums anew from the tags. Slabs tagged POOL that a vanished thread was handling
- * come back. */
-void tsi_space_rebuild(TsiSpace* s);
+/* Makes the entries of chunks below `end` readable; false without memory. Lock held, or nobody knows of the space yet. */
+bool tsi_space_cover(TsiSpace* s, uint32_t end);
 /* Makes the handle counts of a chunk usable. */
 bool tsi_space_commit_counts(TsiSpace* s, uint32_t chunk);
-/* Gives the pages of slabs back, adjoining ones in one call and without the lock, and puts the slabs
- * into the pool. Sorts ids. How many bytes of pages went that slabs had shared. */
-size_t tsi_space_purge(TsiSpace* s, uint32_t* slab_ids, unsigned n);
-/* Ascending. */
-void tsi_sort_ids(uint32_t* ids, unsigned n);
-/* Gives back [p, p + bytes) of slabs that stay in use. */
-void tsi_space_purge_pages(TsiSpace* s, void* p, size_t bytes);
-/* Gives back a range that begins in slabs of the class, for its counters. Of whole slabs, which will be committed
- * anew, also what the system has committed for them. No lock needed; nobody else uses the range. */
-void tsi_space_purge_range(TsiSpace* s, unsigned cls, void* p, size_t bytes, bool whole_slabs);
-/* A chunk has pages in the stock, which are not zero; it has none any more, and no slab. Lock held. */
-void tsi_space_mark_kept(TsiChunk* k);
-void tsi_space_mark_gone(TsiChunk* k);
-/* Zeroes a large object that was just taken. Pages that are zero already, fresh ones or purged ones, are not
- * touched. */
-void tsi_space_zero_large(TsiSpace* s, void* p, size_t bytes);
 /* Slabs of a chunk that its class has, used or not. */
 unsigned tsi_chunk_slab_count(const TsiSpace* s, unsigned cls);
+/* True when so many more bytes would exceed max_bytes. */
+TSI_INLINE bool tsi_space_is_over(const TsiSpace* s, size_t bytes) {
+    return s->config.max_bytes != 0 && tsi_load_relaxed(&s->committed_bytes) + bytes > s->config.max_bytes;
+}
+/* Memory node of the calling thread. */
+TSI_INLINE unsigned tsi_space_node_here(const TsiSpace* s) {
+    return s->nodes == 1 ? 0 : tsi_os.node() % TSI_OS_NODES_MAX;
+}
+
+/* ---- regions that share pages, see parts.h ---- */
+
+/* Slabs of the class share pages. Not where the system's are larger, where part regions are as those of a page. */
+TSI_INLINE bool tsi_parts_share(const TsiSpace* s, unsigned cls) {
+    return cls == TSI_CLASS_PART && s->classes->c[cls].slab_bytes < tsi_os.page_bytes;
+}
+TSI_INLINE bool tsi_slab_shares(const TsiSpace* s, uint32_t slab_id) {
+    return tsi_parts_share(s, tsi_chunk_class(s, slab_id >> 8));
+}
 
 #endif

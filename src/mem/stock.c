@@ -1,9 +1,8 @@
 /* stock.c - see stock.h. */
 #include "mem/stock.h"
 
-#include "mem/parts.h"
-
-#include "mem/parts.h"
+#include "mem/chunk.h"
+#include "mem/purge.h"
 
 #include <string.h>
 
@@ -36,15 +35,6 @@ static uint64_t now_ns(void) { return tsi_os.coarse_ns(); }
 static uint32_t tick_of(uint64_t ns) { return (uint32_t)(ns >> SLOT_SHIFT); }
 
 /* ---- the budget ---- */
-
-void tsi_stock_init(TsiSpace* s) {
-    TsiStock* k = &s->stock;
-    k->start = s->config.warm_bytes > INT64_MAX ? INT64_MAX : s->config.warm_bytes;
-    k->limit = tsi_space_gives_back(s) ? s->config.warm_limit_bytes : 0; /* else every page stays, budget or not */
-    if (k->limit > INT64_MAX) k->limit = INT64_MAX;
-    tsi_store_relaxed(&k->budget, k->start);
-    tsi_store_relaxed(&k->left, (int64_t)k->start);
-}
 
 uint64_t tsi_stock_reserve(TsiSpace* s, uint64_t bytes, uint64_t step) {
     int64_t left = tsi_load_relaxed(&s->stock.left);
@@ -244,11 +234,11 @@ static uint64_t evict_locked(TsiSpace* s, uint32_t chunk, uint64_t most) {
     mark(s, chunk);
     tsi_store_relaxed(&s->stock.bytes, tsi_load_relaxed(&s->stock.bytes) - bytes);
     unsigned cls = k->last_class;
-    tsi_space_hold_locked(s, chunk); /* K3 */
+    tsi_chunk_hold_locked(s, chunk); /* K3 */
     tsi_lock_give(&s->lock);
     purge_bits(s, cls, chunk, bits);
     tsi_lock_take(&s->lock);
-    tsi_space_unhold_locked(s, chunk);
+    tsi_chunk_unhold_locked(s, chunk);
     tsi_sub_relaxed(&s->committed_bytes, bytes);
     tsi_stock_unreserve(s, bytes);
     return bytes;

@@ -27,7 +27,6 @@ enum { TSI_STOCK_SECOND = 1000000000 };
 
 TSI_INLINE bool tsi_stock_learns(const TsiSpace* s) { return s->stock.limit > s->stock.start; }
 
-void tsi_stock_init(TsiSpace* s);
 /* ---- lock held ---- */
 /* The range leaves the stock for a slab or a large object. Bytes of it that were kept; the rest the system fills. */
 size_t tsi_stock_take_locked(TsiSpace* s, const uint8_t* p, size_t bytes);

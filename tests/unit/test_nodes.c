@@ -5,6 +5,8 @@
 #include "fake_os.h"
 #include "unit.h"
 
+#include "mem/large.h"
+#include "mem/pool.h"
 #include "mem/space.h"
 
 enum { CHUNKS = 9, CLASS_64 = 1, CLASS_1024 = 12, MIB = 1 << 20 };

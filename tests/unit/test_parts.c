@@ -7,6 +7,7 @@
 #include "heap/bump.h"
 #include "heap/heap.h"
 #include "mem/parts.h"
+#include "mem/pool.h"
 #include "mem/stock.h"
 
 #include <semaphore.h>

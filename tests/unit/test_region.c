@@ -7,6 +7,7 @@
 #include "regions.h"
 
 #include "heap/free.h"
+#include "mem/pool.h"
 
 /* ---- lives ---- */
 

@@ -1,5 +1,6 @@
 /* test_region_chunk.c - regions and what is around them: chunks that change what they serve, budgets, options, many allocators. */
 #include "regions.h"
+#include "mem/pool.h"
 
 #if defined __has_feature
 #if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)

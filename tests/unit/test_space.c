@@ -2,6 +2,10 @@
 #include "fake_os.h"
 #include "unit.h"
 
+#include "mem/chunk.h"
+#include "mem/large.h"
+#include "mem/pool.h"
+#include "mem/purge.h"
 #include "mem/region.h"
 #include "mem/space.h"
 #include "mem/written.h"
@@ -367,7 +371,7 @@ static void an_empty_chunk_that_cannot_go(void** state) {
     assert_true(fake_os_heal());
     assert_int_equal(tsi_tag_seq(tsi_load_relaxed(&tsi_slab(&space, id)->tag)), 9);
     for (uint32_t i = 0; i < TSI_CHUNK_SLABS; i++) assert_int_equal(tsi_load_relaxed(&tsi_slab(&space, i)->inbox), 0);
-    tsi_space_trim(&space);
+    tsi_chunks_leave(&space, 0);
     assert_int_equal(tsi_load_relaxed(&tsi_slab(&space, id)->tag), 0);
 }
 
@@ -386,7 +390,7 @@ static void large_objects_leave_no_words(void** state) {
     uint64_t bytes = 0;
     for (uint32_t i = 0; i < many; i++) bytes += tsi_written_bytes(&space, i);
     assert_true(many < 150 || bytes <= 130 * 2 * tsi_os.page_bytes);
-    tsi_space_trim(&space);
+    tsi_chunks_leave(&space, 0);
     for (uint32_t i = 0; i < many; i++) assert_int_equal(tsi_written_bytes(&space, i), 0);
 }
 
@@ -405,7 +409,7 @@ static void an_empty_chunk_with_a_slab_in_an_inbox(void** state) {
     assert_memory_equal(fake_os_pages(tsi_meta_of(&space, 0), 10), "..xxxxxxxx", 10);
     for (uint32_t i = 0; i < TSI_CHUNK_SLABS; i++) assert_int_equal(tsi_load_relaxed(&tsi_slab(&space, i)->inbox), i == 3);
     tsi_store_relaxed(&tsi_slab(&space, 3)->inbox, 0);
-    tsi_space_trim(&space);
+    tsi_chunks_leave(&space, 0);
     assert_int_equal(tsi_load_relaxed(&tsi_slab(&space, id)->tag), 0);
 }
 

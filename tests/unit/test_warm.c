@@ -8,6 +8,7 @@
 
 #include "heap/warm.h"
 #include "mem/handle.h"
+#include "mem/pool.h"
 
 enum { SIZE = 1024, SLAB = 16384, BUDGET = 1 << 20, SLABS = 4 * BUDGET / SLAB };
 

@@ -1,0 +1,229 @@
+/* chunk.c - see chunk.h. */
+#include "mem/chunk.h"
+
+#include "mem/chunk_pages.h"
+#include "mem/purge.h"
+#include "mem/region.h"
+
+void tsi_space_lock_counted(TsiSpace* s, unsigned cls, unsigned lane) {
+    bool fast = tsi_lock_take_probed(&s->lock);
+    cls = tsi_class_row(cls);
+    /* Shared mode adds under stripes. */
+    tsi_add_relaxed(fast ? &s->lock_fast[cls][lane] : &s->lock_contended[cls][lane], 1);
+}
+
+void tsi_chunk_set_used(TsiSpace* s, uint32_t first, uint32_t n, bool used) {
+    for (uint32_t i = first; i < first + n; i++) {
+        if (used) s->used[i >> 6] |= 1ull << (i & 63);
+        else s->used[i >> 6] &= ~(1ull << (i & 63));
+    }
+    if (!used && first < s->used_hint) s->used_hint = first;
+    if (used && first + n > tsi_load_relaxed(&s->chunk_high)) tsi_store_relaxed(&s->chunk_high, first + n);
+}
+
+uint32_t tsi_chunk_find(TsiSpace* s, uint32_t n, size_t align) {
+    while (s->used_hint < s->chunk_count && tsi_chunk_is_used(s, s->used_hint)) {
+        s->used_hint = s->used[s->used_hint >> 6] == ~0ull ? (s->used_hint | 63) + 1 : s->used_hint + 1;
+    }
+    uint32_t step = align >> TSI_CHUNK_SHIFT > 1 ? (uint32_t)(align >> TSI_CHUNK_SHIFT) : 1;
+    uint32_t skew = (uint32_t)(((uintptr_t)s->base >> TSI_CHUNK_SHIFT) & (step - 1));
+    uint32_t first = s->used_hint;
+    first += (step - ((first + skew) & (step - 1))) & (step - 1);
+    while (n <= s->chunk_count && first <= s->chunk_count - n) {
+        uint32_t i = 0;
+        while (i < n && !tsi_chunk_is_used(s, first + i)) i++;
+        if (i == n) return first;
+        first += (i / step + 1) * step;
+    }
+    return s->chunk_count;
+}
+
+/* With large pages the bookkeeping of neighbours shares pages: round outwards. */
+bool tsi_chunks_commit_meta(TsiSpace* s, uint32_t first, uint32_t n) {
+    uintptr_t page = tsi_os.page_bytes, from = (uintptr_t)tsi_meta_of(s, first) & ~(page - 1);
+    size_t bytes = tsi_align_up((uintptr_t)tsi_meta_of(s, first + n), page) - from;
+    if (tsi_os.commit((void*)from, bytes) != 0) return false;
+    for (uint32_t i = first; i < first + n; i++) s->chunks[i].meta_committed = 1;
+    return true;
+}
+
+void tsi_chunks_prefer_node(TsiSpace* s, uint32_t first, uint32_t n, unsigned node) {
+    if (s->nodes == 1) return;
+    bool asked = true;
+    for (uint32_t i = first; i < first + n; i++) {
+        asked = asked && s->chunks[i].asked_node == node + 1;
+        s->chunks[i].node = (uint8_t)(node % s->nodes);
+        s->chunks[i].asked_node = (uint8_t)(node + 1);
+    }
+    if (asked) return;
+    tsi_os.prefer_node(s->base + ((size_t)first << TSI_CHUNK_SHIFT), (size_t)n << TSI_CHUNK_SHIFT, node);
+    if (tsi_os.page_bytes <= TSI_META_LINES)
+        tsi_os.prefer_node(tsi_meta_of(s, first), (size_t)n << TSI_META_SHIFT, node);
+}
+
+/* A huge page is filled only where all of it may be written: the neighbour of a chunk is committed with it. */
+bool tsi_chunk_commit_payload(TsiSpace* s, uint32_t chunk) {
+    uint32_t first = chunk, n = 1, pair = 1u << (TSI_HUGE_SHIFT - TSI_CHUNK_SHIFT);
+    if (s->config.huge_pages && (chunk ^ (pair - 1)) < s->chunk_count &&
+        !s->chunks[chunk ^ (pair - 1)].payload_committed) {
+        first = chunk & ~(pair - 1);
+        n = pair;
+    }
+    if (tsi_os.commit(s->base + ((size_t)first << TSI_CHUNK_SHIFT), (size_t)n << TSI_CHUNK_SHIFT) != 0) return false;
+    for (uint32_t i = first; i < first + n; i++) s->chunks[i].payload_committed = 1;
+    return true;
+}
+
+bool tsi_chunk_commit(TsiSpace* s, uint32_t chunk, bool payload) {
+    const TsiChunk* k = &s->chunks[chunk];
+    if (!k->meta_committed && !tsi_chunks_commit_meta(s, chunk, 1)) return false;
+    return !payload || k->payload_committed || tsi_chunk_commit_payload(s, chunk);
+}
+
+void tsi_chunk_link(TsiSpace* s, uint32_t chunk, unsigned cls) {
+    TsiChunk* k = &s->chunks[chunk];
+    k->prev = 0;
+    uint32_t* head = &s->with_free[k->node][cls];
+    k->next = *head;
+    if (k->next != 0) s->chunks[k->next - 1].prev = chunk + 1;
+    *head = chunk + 1;
+    k->listed = 1;
+}
+
+void tsi_chunk_unlink(TsiSpace* s, uint32_t chunk, unsigned cls) {
+    TsiChunk* k = &s->chunks[chunk];
+    if (k->prev != 0) s->chunks[k->prev - 1].next = k->next;
+    else s->with_free[k->node][cls] = k->next;
+    if (k->next != 0) s->chunks[k->next - 1].prev = k->prev;
+    k->listed = 0;
+}
+
+void tsi_floors_raise(TsiSpace* s, uint32_t chunk, uint32_t slabs) {
+    TsiChunk* k = &s->chunks[chunk];
+    for (uint32_t i = 0; i < slabs; i++) {
+        TsiSlab* b = tsi_slab(s, chunk << 8 | i);
+        uint32_t seq = tsi_tag_seq(tsi_load_relaxed(&b->tag)), gen = tsi_load_relaxed(&b->gen_base);
+        if (seq > k->seq_floor) k->seq_floor = seq;
+        if (gen > tsi_load_relaxed(&k->gen_floor)) tsi_store_relaxed(&k->gen_floor, gen);
+    }
+}
+
+void tsi_floors_apply(TsiSpace* s, uint32_t slab_id) {
+    TsiChunk* k = &s->chunks[slab_id >> 8];
+    TsiSlab* b = tsi_slab(s, slab_id);
+    if (tsi_tag_seq(tsi_load_relaxed(&b->tag)) < k->seq_floor)
+        tsi_store_relaxed(&b->tag, tsi_tag(k->seq_floor, 0, TSI_SLAB_POOL));
+    uint32_t gen = tsi_load_relaxed(&k->gen_floor);
+    if (tsi_load_relaxed(&b->gen_base) < gen) tsi_store_relaxed(&b->gen_base, gen);
+}
+
+/* They stay when the chunk loses its class: what they lead to is nobody's by then. */
+static void entries_set(TsiSpace* s, uint32_t chunk, unsigned cls) {
+    if (tsi_load_relaxed(&s->chunks[chunk].entries_class) == cls) return;
+    bool region = tsi_class_is_region(cls);
+    TsiEntry* at = tsi_entries_of(s, chunk);
+    unsigned shift = region ? tsi_log2(s->classes->c[cls].slab_bytes) : s->classes->c[cls].line_shift;
+    const uint8_t* first = region ? (uint8_t*)tsi_region(s, chunk << 8) : (uint8_t*)tsi_line(s, chunk << 10);
+    uint32_t entry = (uint32_t)((size_t)(first - s->words) / sizeof(TsiLine)) | (region ? TSI_ENTRY_REGION : 0);
+    uint32_t end = region ? tsi_chunk_slab_count(s, cls) << (shift - TSI_LINE_MIN_SHIFT) : TSI_CHUNK_LINES;
+    for (uint32_t kib = 0; kib < 1u << (TSI_CHUNK_SHIFT - TSI_LINE_MIN_SHIFT); kib++)
+        /* release: pairs with the acquire in tsi_free_fast: the words are committed */
+        tsi_store_release(&at[kib], kib < end ? entry + (kib >> (shift - TSI_LINE_MIN_SHIFT)) : 0);
+    tsi_store_relaxed(&s->chunks[chunk].entries_class, (uint8_t)cls);
+}
+
+void tsi_chunk_set_class(TsiSpace* s, uint32_t chunk, unsigned cls) {
+    if (cls != 0 && cls != TSI_CLASS_LARGE && cls != TSI_CLASS_CONT) entries_set(s, chunk, cls);
+    /* release: pairs with tsi_chunk_class; the bookkeeping is committed before the class shows */
+    uint32_t low = tsi_class_is_region(cls) ? TSI_KEY_REGION : s->classes->c[cls].line_shift;
+    tsi_store_release(&s->keys[chunk], (uint32_t)(cls * sizeof(TsiClass)) | low);
+}
+
+enum { WORDS_KEPT = 2 }; /* chunks whose words stay whatever is kept */
+
+static void words_kept(TsiSpace* s, TsiChunk* k, bool kept) {
+    s->words_kept += (uint32_t)kept - (uint32_t)k->meta_kept;
+    k->meta_kept = kept;
+}
+
+void tsi_chunk_begin(TsiSpace* s, uint32_t chunk, unsigned cls, unsigned slabs) {
+    TsiChunk* k = &s->chunks[chunk];
+    k->free_head = 0;
+    k->fresh = 0;
+    k->free_count = (uint16_t)slabs;
+    k->last_class = (uint8_t)cls;
+    if (k->meta_kept) words_kept(s, k, false);
+    tsi_store_relaxed(&s->open_chunks, tsi_load_relaxed(&s->open_chunks) + 1);
+    tsi_chunk_set_used(s, chunk, 1, true);
+}
+
+void tsi_chunk_give_words(TsiSpace* s, uint32_t chunk) {
+    TsiChunk* k = &s->chunks[chunk];
+    words_kept(s, k, false);
+    /* Twice as many as the kept pages would fill, and some more: kept pages may be scattered over every chunk. */
+    uint64_t most = (tsi_load_relaxed(&s->stock.bytes) >> (TSI_CHUNK_SHIFT - 1)) + WORDS_KEPT;
+    if (tsi_chunk_has_stock(k) && s->words_kept < most) {
+        words_kept(s, k, true);
+        return;
+    }
+    if (!tsi_chunk_has_stock(k)) tsi_space_mark_gone(k);
+    tsi_chunk_leave(s, chunk);
+}
+
+static void chunk_close(TsiSpace* s, uint32_t chunk) {
+    tsi_store_relaxed(&s->open_chunks, tsi_load_relaxed(&s->open_chunks) - 1);
+    tsi_chunk_set_class(s, chunk, 0);
+    tsi_floors_raise(s, chunk, s->chunks[chunk].fresh);
+    tsi_chunk_give_words(s, chunk);
+    tsi_chunk_set_used(s, chunk, 1, false);
+}
+
+void tsi_chunk_hold_locked(TsiSpace* s, uint32_t chunk) {
+    TSI_HOLDS(&s->lock);
+    unsigned cls = tsi_chunk_class(s, chunk);
+    s->chunks[chunk].held = true;
+    if (cls == 0) tsi_chunk_set_used(s, chunk, 1, true);
+    else if (s->chunks[chunk].listed) tsi_chunk_unlink(s, chunk, cls);
+}
+
+void tsi_chunk_settle(TsiSpace* s, uint32_t chunk, unsigned cls) {
+    TsiChunk* k = &s->chunks[chunk];
+    if (k->free_count == tsi_chunk_slab_count(s, cls)) {
+        if (k->listed) tsi_chunk_unlink(s, chunk, cls);
+        chunk_close(s, chunk);
+    } else if (k->listed != (k->free_count != 0)) {
+        if (k->listed) tsi_chunk_unlink(s, chunk, cls);
+        else tsi_chunk_link(s, chunk, cls);
+    }
+}
+
+void tsi_chunk_settle_locked(TsiSpace* s, uint32_t chunk) {
+    TSI_HOLDS(&s->lock);
+    if (!s->chunks[chunk].held) tsi_chunk_settle(s, chunk, tsi_chunk_class(s, chunk));
+}
+
+void tsi_chunk_unhold_locked(TsiSpace* s, uint32_t chunk) {
+    TSI_HOLDS(&s->lock);
+    unsigned cls = tsi_chunk_class(s, chunk);
+    s->chunks[chunk].held = false;
+    if (cls == 0) {
+        tsi_chunk_give_words(s, chunk);
+        tsi_chunk_set_used(s, chunk, 1, false);
+    } else if (cls != TSI_CLASS_LARGE && cls != TSI_CLASS_CONT) {
+        tsi_chunk_settle(s, chunk, cls);
+    }
+}
+
+void tsi_chunks_leave(TsiSpace* s, uint32_t most) {
+    uint32_t n = 0;
+    for (unsigned turn = 0; turn < 2 && (turn == 0 || n > most); turn++) {
+        for (uint32_t chunk = 0; chunk < tsi_load_relaxed(&s->chunk_high); chunk++) {
+            if (tsi_chunk_has_left(s, chunk)) continue; /* a hint */
+            tsi_lock_take(&s->lock);
+            bool unused = !tsi_chunk_is_used(s, chunk) && !tsi_chunk_has_stock(&s->chunks[chunk]);
+            n += unused && turn == 0;
+            if (unused && turn == 1) tsi_chunk_leave(s, chunk);
+            tsi_lock_give(&s->lock);
+        }
+    }
+}

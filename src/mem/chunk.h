@@ -1,0 +1,64 @@
+/*
+ * chunk.h - chunks: which are free, what of them is committed, the class that they serve, and when they lose it.
+ *
+ * All of it under the lock of the space, but where it is said otherwise.
+ *
+ * Tags and generations belong to slab ids, remote words and counts to lines, and a class decides which slab a line is
+ * part of. So when a chunk changes its class every slab starts above whatever any slab of the chunk has used, its
+ * floors: no old word and no old handle can match a new one.
+ */
+#ifndef TSI_MEM_CHUNK_H
+#define TSI_MEM_CHUNK_H
+
+#include "mem/space.h"
+
+/* Takes the lock, and counts how. `lane`: where. */
+void tsi_space_lock_counted(TsiSpace* s, unsigned cls, unsigned lane);
+
+TSI_INLINE bool tsi_chunk_is_used(const TsiSpace* s, uint32_t chunk) { return s->used[chunk >> 6] >> (chunk & 63) & 1; }
+TSI_INLINE bool tsi_chunk_has_stock(const TsiChunk* k) {
+    return (k->stock[0] | k->stock[1] | k->stock[2] | k->stock[3]) != 0;
+}
+void tsi_chunk_set_used(TsiSpace* s, uint32_t first, uint32_t n, bool used);
+/* First fit of n free chunks whose first address is aligned; chunk_count when there is none. */
+uint32_t tsi_chunk_find(TsiSpace* s, uint32_t n, size_t align);
+
+/* ---- memory of chunks; false leaves it as it was ---- */
+
+/* Commits bookkeeping and payload of a chunk as far as it is not. */
+bool tsi_chunk_commit(TsiSpace* s, uint32_t chunk, bool payload);
+bool tsi_chunk_commit_payload(TsiSpace* s, uint32_t chunk);
+/* Bookkeeping of n chunks, in one call. */
+bool tsi_chunks_commit_meta(TsiSpace* s, uint32_t first, uint32_t n);
+/* A wish, once for as long as the chunks stay with the node; before they are touched. */
+void tsi_chunks_prefer_node(TsiSpace* s, uint32_t first, uint32_t n, unsigned node);
+
+/* ---- a chunk that serves a class of slabs ---- */
+
+/* A free chunk is about to serve the class, with so many slabs in the pool, all of them fresh. It shows to others
+ * when it gets its class. */
+void tsi_chunk_begin(TsiSpace* s, uint32_t chunk, unsigned cls, unsigned slabs);
+void tsi_chunk_set_class(TsiSpace* s, uint32_t chunk, unsigned cls);
+/* In and out of the list of chunks of its class and node that have slabs in the pool. */
+void tsi_chunk_link(TsiSpace* s, uint32_t chunk, unsigned cls);
+void tsi_chunk_unlink(TsiSpace* s, uint32_t chunk, unsigned cls);
+/* The floors rise to what the first so many slabs have used. */
+void tsi_floors_raise(TsiSpace* s, uint32_t chunk, uint32_t slabs);
+/* A slab that is fresh starts above them. */
+void tsi_floors_apply(TsiSpace* s, uint32_t slab_id);
+/* The chunk's count of free slabs has changed: it goes into the list of chunks that have some, or loses its class if
+ * all are free. Lock held. */
+void tsi_chunk_settle_locked(TsiSpace* s, uint32_t chunk);
+/* The same of one that nobody holds. Also in a fork child, without the lock. */
+void tsi_chunk_settle(TsiSpace* s, uint32_t chunk, unsigned cls);
+/* Nobody takes slabs of the chunk, or the chunk, from here on (stock.h, K3), until it is given free. Lock held. */
+void tsi_chunk_hold_locked(TsiSpace* s, uint32_t chunk);
+void tsi_chunk_unhold_locked(TsiSpace* s, uint32_t chunk);
+/* Gives the bookkeeping of a chunk without a class back, unless its pages are kept. Old words and handles are judged by
+ * the floors. */
+void tsi_chunk_give_words(TsiSpace* s, uint32_t chunk);
+/* Gives back the bookkeeping of chunks that nobody uses and that keep no pages, where more than `most` of them have
+ * some. Takes the lock. */
+void tsi_chunks_leave(TsiSpace* s, uint32_t most);
+
+#endif

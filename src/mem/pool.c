@@ -1,0 +1,204 @@
+/*
+ * pool.c - see pool.h. Chunks are found by first fit in a bitmap, so a process that shrinks uses low chunks again. Slabs
+ * of a chunk are handed out from its free list first, then in address order.
+ */
+#include "mem/pool.h"
+
+#include "mem/chunk.h"
+#include "mem/parts.h"
+#include "mem/purge.h"
+#include "mem/region.h"
+#include "mem/stock.h"
+#include "mem/written.h"
+
+#include <string.h>
+
+/* One whose pages are kept, else the first; chunk_count when there is none, or no memory for regions. */
+static uint32_t chunk_choose(TsiSpace* s, unsigned cls, unsigned node) {
+    bool region = tsi_class_is_region(cls);
+    uint32_t chunk = tsi_stock_chunk_locked(s, cls, node);
+    if (chunk != TSI_STOCK_NONE && (!region || tsi_regions_prepare(s, chunk, cls))) return chunk;
+    for (;;) {
+        chunk = tsi_chunk_find(s, 1, 1);
+        if (chunk == s->chunk_count || !region || tsi_regions_prepare(s, chunk, cls)) return chunk;
+        if (s->chunks[chunk].region_class == 0 || !tsi_space_cover(s, chunk + 1)) return s->chunk_count; /* no memory */
+        /* Set aside for good: a thread was stopped while it freed in it, many lives ago. */
+        tsi_chunk_set_used(s, chunk, 1, true);
+    }
+}
+
+static bool chunk_open(TsiSpace* s, unsigned cls, unsigned node) {
+    uint32_t chunk = chunk_choose(s, cls, node);
+    if (chunk == s->chunk_count) return false;
+    tsi_chunks_prefer_node(s, chunk, 1, node);
+    if (!tsi_space_cover(s, chunk + 1)) return false;
+    if (!tsi_chunk_commit(s, chunk, !tsi_os.strict_commit)) return false;
+    TsiChunk* k = &s->chunks[chunk];
+    tsi_chunk_begin(s, chunk, cls, tsi_chunk_slab_count(s, cls));
+    if (tsi_parts_share(s, cls)) memset(k->parts, 0xff, sizeof k->parts);
+    if (TSI_UNLIKELY(k->huge)) tsi_space_avoid_huge(s, chunk);
+    tsi_chunk_link(s, chunk, cls);
+    tsi_chunk_set_class(s, chunk, cls);
+    return true;
+}
+
+/* ---- pool ---- */
+
+static bool slab_commit(TsiSpace* s, const TsiClass* c, uint32_t id) {
+    /* No parts there. */
+    if (tsi_os.strict_commit && tsi_os.commit(tsi_slab_payload(s, c, id), c->slab_bytes) != 0) return false;
+    if (s->config.prefault) {
+        volatile uint8_t* p = tsi_slab_payload(s, c, id);
+        for (size_t i = 0; i < c->slab_bytes; i += tsi_os.page_bytes) p[i] = 0;
+    }
+    return true;
+}
+
+/* A chunk with pool slabs, as chunk + 1: one of the node, or a new one, or one of any node when there is no room.
+ * Otherwise 0. */
+static uint32_t chunk_with_free(TsiSpace* s, unsigned cls, unsigned node) {
+    const uint32_t* own = &s->with_free[node % s->nodes][cls];
+    if (*own != 0 || chunk_open(s, cls, node)) return *own;
+    for (unsigned other = 0; other < s->nodes; other++)
+        if (s->with_free[other][cls] != 0) return s->with_free[other][cls];
+    return 0;
+}
+
+TsiTaken tsi_space_take(TsiSpace* s, unsigned cls, unsigned lane, uint32_t* slab_id) {
+    const TsiClass* c = &s->classes->c[cls];
+    unsigned node = tsi_space_node_here(s);
+    tsi_space_lock_counted(s, cls, lane);
+    bool over = tsi_space_is_over(s, c->slab_bytes); /* here, where it decides: a moment later it may be otherwise */
+    uint32_t from = !over ? chunk_with_free(s, cls, node) : 0;
+    TsiTaken taken = TSI_TAKEN_NOT;
+    if (over) *slab_id = TSI_SPACE_OVER;
+    if (from != 0) {
+        uint32_t chunk = from - 1;
+        TsiChunk* k = &s->chunks[chunk];
+        bool part = tsi_parts_share(s, cls);
+        uint32_t id = part                ? chunk << 8 | tsi_parts_next(k)
+                      : k->free_head != 0 ? k->free_head - 1
+                                          : chunk << 8 | k->fresh;
+        if (slab_commit(s, c, id)) {
+            uint32_t slab = id & (TSI_CHUNK_SLABS - 1);
+            if (!part && slab != k->fresh) k->free_head = tsi_slab(s, id)->next;
+            /* More than one: a half that was never used is on its way with its page. */
+            for (; k->fresh <= slab; k->fresh++) {
+                tsi_floors_apply(s, chunk << 8 | k->fresh);
+                tsi_written_slab(s, cls, chunk << 8 | k->fresh);
+            }
+            if (--k->free_count == 0) tsi_chunk_unlink(s, chunk, cls);
+            size_t kept = part ? tsi_parts_take_locked(s, id)
+                               : tsi_stock_take_locked(s, tsi_slab_payload(s, c, id), c->slab_bytes);
+            tsi_add_relaxed(&s->committed_bytes, c->slab_bytes - kept);
+            taken = 2 * kept >= c->slab_bytes ? TSI_TAKEN_KEPT : TSI_TAKEN_FRESH;
+            *slab_id = id;
+        }
+    }
+    tsi_lock_give_probed(&s->lock);
+    return taken;
+}
+
+/* ---- giving back ---- */
+
+static void give(TsiSpace* s, const uint32_t* slab_ids, unsigned n, bool keep) {
+    uint64_t bytes = 0;
+    tsi_lock_take(&s->lock);
+    for (unsigned i = 0; i < n; i++) {
+        /* Of those that are kept the first are taken first. */
+        uint32_t id = slab_ids[keep ? n - 1 - i : i], chunk = id >> 8;
+        unsigned cls = tsi_chunk_class(s, chunk);
+        const TsiClass* c = &s->classes->c[cls];
+        TsiChunk* k = &s->chunks[chunk];
+        TsiSlab* b = tsi_slab(s, id);
+        tsi_store_relaxed(&b->tag, tsi_tag(tsi_tag_seq(tsi_load_relaxed(&b->tag)), 0, TSI_SLAB_POOL));
+        if (keep) tsi_stock_put_locked(s, tsi_slab_payload(s, c, id), c->slab_bytes);
+        else bytes += c->slab_bytes;
+        if (tsi_parts_share(s, cls)) {
+            tsi_parts_in(k, id & (TSI_CHUNK_SLABS - 1));
+        } else {
+            b->next = k->free_head;
+            k->free_head = id + 1;
+        }
+        k->free_count++;
+        if (keep && k->listed && k->prev != 0) tsi_chunk_unlink(s, chunk, cls); /* to the head of its list */
+        tsi_chunk_settle_locked(s, chunk);
+    }
+    if (bytes != 0) tsi_sub_relaxed(&s->committed_bytes, bytes);
+    tsi_lock_give(&s->lock);
+}
+
+void tsi_space_give(TsiSpace* s, const uint32_t* slab_ids, unsigned n) { give(s, slab_ids, n, false); }
+void tsi_space_keep(TsiSpace* s, const uint32_t* slab_ids, unsigned n) { give(s, slab_ids, n, true); }
+
+/* Of slabs that have their pages to themselves. */
+static void purge_whole(TsiSpace* s, const uint32_t* slab_ids, unsigned n) {
+    for (unsigned i = 0; i < n;) {
+        const TsiClass* c = tsi_slab_class(s, slab_ids[i]);
+        uint8_t* from = tsi_slab_payload(s, c, slab_ids[i]);
+        uint8_t* to = from + c->slab_bytes;
+        unsigned j = i + 1;
+        for (; j < n; j++) {
+            const TsiClass* d = tsi_slab_class(s, slab_ids[j]);
+            if (tsi_slab_payload(s, d, slab_ids[j]) != to) break;
+            to += d->slab_bytes;
+        }
+        /* A run over chunks: the first's. */
+        tsi_space_purge_range(s, tsi_chunk_class(s, slab_ids[i] >> 8), from, (size_t)(to - from), true);
+        i = j;
+    }
+    tsi_space_give(s, slab_ids, n);
+}
+
+size_t tsi_space_purge(TsiSpace* s, uint32_t* slab_ids, unsigned n) {
+    size_t bytes = 0;
+    tsi_sort_ids(slab_ids, n);
+    for (unsigned i = 0, end; i < n; i = end) {
+        bool part = tsi_slab_shares(s, slab_ids[i]);
+        for (end = i + 1; end < n && tsi_slab_shares(s, slab_ids[end]) == part;) end++;
+        if (part) bytes += tsi_parts_give(s, slab_ids + i, end - i);
+        else purge_whole(s, slab_ids + i, end - i);
+    }
+    return bytes;
+}
+
+static uint64_t chunk_rebuild(TsiSpace* s, uint32_t chunk, unsigned cls) {
+    TsiChunk* k = &s->chunks[chunk];
+    uint64_t bytes = 0;
+    unsigned slabs = tsi_chunk_slab_count(s, cls);
+    k->free_head = 0;
+    k->free_count = (uint16_t)(slabs - k->fresh);
+    k->listed = 0;
+    if (tsi_parts_share(s, cls)) memset(k->parts, 0xff, sizeof k->parts);
+    for (uint32_t n = 0; n < k->fresh; n++) {
+        TsiSlab* b = tsi_slab(s, chunk << 8 | n);
+        unsigned state = tsi_tag_state(tsi_load_relaxed(&b->tag));
+        if (state != TSI_SLAB_POOL) {
+            if (state != TSI_SLAB_RETIRED) bytes += s->classes->c[cls].slab_bytes;
+            if (tsi_parts_share(s, cls)) tsi_parts_out(k, n);
+            continue;
+        }
+        b->next = k->free_head;
+        k->free_head = (chunk << 8 | n) + 1;
+        k->free_count++;
+    }
+    tsi_chunk_settle(s, chunk, cls);
+    return bytes;
+}
+
+void tsi_space_rebuild(TsiSpace* s) {
+    uint64_t bytes = 0;
+    memset(s->with_free, 0, sizeof s->with_free);
+    for (uint32_t chunk = 0; chunk < tsi_load_relaxed(&s->chunk_high); chunk++) {
+        unsigned cls = tsi_chunk_class(s, chunk);
+        if (s->chunks[chunk].held) { /* its pages are here yet */
+            if (cls == 0) tsi_chunk_set_used(s, chunk, 1, false);
+            tsi_store_relaxed(&s->chunks[chunk].dirty, TSI_DIRTY);
+            s->chunks[chunk].held = false;
+        }
+        if (cls == TSI_CLASS_LARGE) bytes += tsi_slab_bytes(s, cls, chunk << 8);
+        else if (cls != 0 && cls != TSI_CLASS_CONT) bytes += chunk_rebuild(s, chunk, cls);
+    }
+    tsi_stock_rebuild(s);
+    tsi_store_relaxed(&s->committed_bytes, bytes + tsi_load_relaxed(&s->stock.bytes));
+}
