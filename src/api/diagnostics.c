@@ -4,6 +4,7 @@
 #include "stats/diagnose.h"
 #include "stats/doctor.h"
 #include "stats/pprof.h"
+#include "stats/report_take.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -3,6 +3,7 @@
 
 #include "slab_stats.h"
 #include "stats/report_rows.h"
+#include "stats/report_take.h"
 #include "stats/segment.h"
 
 enum { TOP_ROWS = 256 };

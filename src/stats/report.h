@@ -1,9 +1,8 @@
 /*
- * report.h - one snapshot of everything, and what writes it out.
+ * report.h - one snapshot of everything, and what writes it out. report_take.h takes it.
  *
- * tsi_report_take walks the slabs once and fills every table from that walk, so the rows of a report agree
- * with each other as far as threads stand still. The tables are in one mapping of the system, not on
- * anybody's heap: a report must work inside a program whose malloc is this library.
+ * The tables are in one mapping of the system, not on anybody's heap: a report must work inside a program whose malloc
+ * is this library.
  */
 #ifndef TSI_STATS_REPORT_H
 #define TSI_STATS_REPORT_H
@@ -65,13 +64,6 @@ typedef struct TsiKept {
     TsiEpochRow epochs[TSI_KEPT_EPOCHS];
 } TsiKept;
 
-/* Everything, with all rows. False with errno ENOMEM. O(slabs + incarnations). */
-bool tsi_report_take(TsiArena* a, TsiReport* out);
-/* The same, with the rows of tsi_report_choose. */
-bool tsi_report_take_rows(TsiArena* a, int each, TsiReport* out);
-/* Figures without a look at phases that have ended and settled; the rest as it was kept, and `kept` must stay while the
- * report is used. O(labels + incarnation records + slabs of heaps). */
-bool tsi_report_figures(TsiArena* a, TsiKept* kept, TsiReport* out);
 /* The report has at most as many rows as there is room for. */
 void tsi_report_keep(const TsiReport* r, TsiKept* out);
 void tsi_report_drop(TsiReport* r);

@@ -1,5 +1,5 @@
 /*
- * report_walk.h - what the making of a report has in its hands: report.c walks, report_labels.c adds up labels.
+ * report_walk.h - what the making of a report has in its hands: report_take.c walks, report_labels.c adds up labels.
  */
 #ifndef TSI_STATS_REPORT_WALK_H
 #define TSI_STATS_REPORT_WALK_H

@@ -31,8 +31,8 @@
 
 #include "heap/fork.h"
 #include "os/shared.h"
-#include "stats/report.h"
 #include "stats/report_rows.h"
+#include "stats/report_take.h"
 #include "stats/segment_profile.h"
 #include "stats/segment_rows.h"
 
@@ -229,8 +229,8 @@ static bool report_take(TsiArena* a, uint64_t now, TsiReport* r) {
     if (!walk) return tsi_report_figures(a, seat->kept, r);
     if (!tsi_report_take_rows(a, TSI_SEGMENT_EACH, r)) return false;
     tsi_report_keep(r, seat->kept);
-    uint64_t done = tsi_os.now_ns(), pause = TSI_SEGMENT_SHARE * (done - now);
-    seg.walk_due_ns = done + (pause < TSI_SEGMENT_WALK_NS ? pause : TSI_SEGMENT_WALK_NS);
+    uint64_t done = tsi_os.now_ns();
+    seg.walk_due_ns = done + tsi_segment_walk_pause(done - now);
     seat->walk_due_ns = now + TSI_SEGMENT_PERIOD_NS;
     return true;
 }

@@ -9,16 +9,7 @@
 #define TSI_STATS_SEGMENT_H
 
 #include "heap/arena.h"
-
-#define TSI_SEGMENT_PERIOD_NS 100000000u /* between publications of one allocator, at least */
-enum {
-    TSI_SEGMENT_SHARE = 100, /* after each, the process makes none for so many times what it took, */
-    TSI_SEGMENT_EACH = 128   /* rows of phases that hold most, and as many of the oldest */
-};
-/* But for no longer than this, shared by its allocators, so that each comes once a second; walks over all phases
- * likewise: a process that was stopped in the midst of one would be silent for hours. */
-#define TSI_SEGMENT_PAUSE_NS 900000000u
-#define TSI_SEGMENT_WALK_NS 60000000000u
+#include "stats/segment_pace.h"
 
 void tsi_segment_init(void); /* takes effect once per process */
 /* The first publication of a new allocator. */

@@ -10,7 +10,7 @@
 
 #include "os/shared.h"
 #include "stats/diagnose.h"
-#include "stats/segment.h"
+#include "stats/segment_pace.h"
 #include "stats/segment_rows.h"
 
 #include <errno.h>
@@ -193,7 +193,7 @@ int tsi_share_profile(TsiArena* a, unsigned slot, const SlabSegmentHeader* like,
         return error;
     }
     seat->has_profile = true;
-    uint64_t now = tsi_os.now_ns(), pause = TSI_SEGMENT_SHARE * (now - begun);
-    prof.due_ns = now + (pause < TSI_SEGMENT_WALK_NS ? pause : TSI_SEGMENT_WALK_NS);
+    uint64_t now = tsi_os.now_ns();
+    prof.due_ns = now + tsi_segment_walk_pause(now - begun);
     return 0;
 }

@@ -9,6 +9,7 @@
 
 #include "api/internal.h"
 #include "epoch_domain.h"
+#include "stats/report_take.h"
 
 #include <inttypes.h>
 

@@ -16,6 +16,7 @@
 #include "heap/fork.h"
 #include "os/shared.h"
 #include "stats/metrics.h"
+#include "stats/report_take.h"
 #include "stats/segment.h"
 
 #include <fcntl.h>

@@ -1,0 +1,342 @@
+/*
+ * report_take.c - one walk, every table. See report_take.h.
+ *
+ * A report of figures alone leaves out what a walk over all slabs and phases tells: rows of phases and epochs, and what
+ * slabs of ended phases add to classes, which is as it was at the last walk. It looks at slabs that heaps hold and at
+ * the phases that these are in; the rest the labels know.
+ *
+ * The order keeps sums from counting anything twice: label accounts, then phases, then slabs. What moves between
+ * two readings (a slab settled into its phase, a phase posted to its label) is missed, and TsiLabel.shown
+ * keeps the told sums from going back until the next report.
+ *
+ * Rows do not contradict themselves. A phase has allocated what slabs that have left it had issued, and what those that
+ * are there have: of each of these issued and live are read together, so what is missed is missed of both. A label's
+ * live objects are what its sums leave, see phase/label.h.
+ */
+#include "stats/report_take.h"
+
+#include "heap/late.h"
+#include "os/clock.h"
+#include "stats/report_rows.h"
+#include "stats/report_walk.h"
+#include "stats/tally.h"
+
+#include <errno.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+/* ---- phases ---- */
+
+/* A thread may own several heaps of a phase, and some without slabs. Stripe held. */
+static bool is_further_owner(TsiWalk* w, TsiHeap* h, uint32_t n) {
+    uint64_t word = tsi_load_relaxed(&h->word);
+    uint32_t binding = (uint32_t)(word >> 8);
+    bool of_a_thread = tsi_heap_state(word) != TSI_HEAP_DETACHED && h->lanes == NULL;
+    if (!of_a_thread || tsi_load_relaxed(&h->slab_count) == 0) return false;
+    if (binding >= w->bindings || w->seen[binding] == n) return false;
+    w->seen[binding] = n;
+    return true;
+}
+
+static void copy_phase(TsiWalk* w, uint32_t n) {
+    TsiArena* a = w->a;
+    TsiInc* i = tsi_inc(&a->phases, n);
+    TsiPhaseCopy* c = &w->copies[n];
+    if (tsi_inc_era(i) == 0) return;
+    bool settled = tsi_inc_state(i) != TSI_INC_ACTIVE && tsi_load_relaxed(&i->heap_count) == 0;
+    if (w->figures && settled) return; /* its label knows */
+    tsi_lock_take(tsi_inc_lock(i)); /* not counted for the phase: it is ours */
+    c->era = tsi_inc_era(i);
+    if (c->era == 0) { /* being reused: its fields are somebody's */
+        tsi_lock_give(tsi_inc_lock(i));
+        return;
+    }
+    c->id = tsi_load_relaxed(&i->id);
+    c->state = tsi_inc_state(i);
+    c->label = tsi_inc_label(i);
+    memcpy(c->text, i->label, sizeof c->text);
+    c->since = tsi_load_relaxed(&i->open_since_ns);
+    c->refcount = tsi_snapshot_refcount(a, i);
+    c->peak = tsi_inc_peak(i);
+    c->purged = tsi_load_relaxed(&i->purged);
+    c->soft = tsi_load_relaxed(&i->budget.soft);
+    c->hard = tsi_load_relaxed(&i->budget.hard);
+    c->rss_before = i->rss_before;
+    c->rss_after = i->rss_after;
+    bool walked = !w->figures || c->state == TSI_INC_ACTIVE; /* its orphans, too */
+    c->allocated.objects = i->allocated.objects - (walked ? i->orphaned.objects : 0);
+    c->allocated.bytes = i->allocated.bytes - (walked ? i->orphaned.bytes : 0);
+    if (!walked) c->not_walked = (TsiTotals){i->holding.objects, i->holding.live_bytes};
+    c->released = i->released;
+    /* These two may be below 0, until the slabs are added. */
+    c->new_allocated.objects = c->allocated.objects - i->posted.objects_allocated;
+    c->new_allocated.bytes = c->allocated.bytes - i->posted.bytes_allocated;
+    c->new_released.objects = i->released.objects - i->posted.objects_released;
+    c->new_released.bytes = i->released.bytes - i->posted.bytes_released;
+    c->posted_freed = (TsiTotals){i->posted.objects_freed, i->posted.bytes_freed};
+    c->closed_slabs = i->closed_slabs - i->posted.closed_slabs;
+    c->pinned_slabs = i->pinned_slabs - i->posted.pinned_slabs;
+    c->slow = i->slow - i->posted.slow;
+    c->lock_fast = i->lock_fast - i->posted.lock_fast;
+    c->lock_contended = i->lock_contended - i->posted.lock_contended;
+    c->draining = i->draining.label != 0;
+    c->settled = i->draining.held;
+    for (uint32_t at = i->heaps; at != 0; at = tsi_heap(a, at - 1)->inc_next) {
+        TsiHeap* h = tsi_heap(a, at - 1);
+        c->slow += tsi_load_relaxed(&h->slow);
+        c->threads += is_further_owner(w, h, n);
+    }
+    tsi_lock_give(tsi_inc_lock(i));
+    w->copied[w->copies_made++] = n;
+    c->is_id = tsi_phases_resolve(&a->phases, c->id) == tsi_ref(c->era, n);
+    c->used = c->peak != 0;
+}
+
+static void add_to_classes(TsiWalk* w, const TsiSlabView* v) {
+    bool kept = v->cls != TSI_CLASS_LARGE && (v->state == TSI_SLAB_ORPHAN || v->state == TSI_SLAB_PARTIAL);
+    SlabClassStats* rows = kept ? w->r->settled : w->r->classes;
+    unsigned row = tsi_class_row(v->cls);
+    TsiRegionTally region;
+    if (row == TSI_CLASS_REGION) {
+        tsi_tally_region(w->a, v, &region);
+        for (unsigned cls = 1; cls <= TSI_SMALL_CLASSES; cls++) /* of its objects */
+            tsi_tally_class_add(w->a, &rows[cls - 1], v, &region);
+    }
+    tsi_tally_class_add(w->a, &rows[row - 1], v, &region);
+}
+
+static void add_slab(const TsiSlabView* v, void* ctx) {
+    TsiWalk* w = ctx;
+    add_to_classes(w, v);
+    uint32_t n = tsi_ref_index(v->ref);
+    bool known = v->ref != 0 && n < w->incs && w->copies[n].era == tsi_ref_era(v->ref);
+    bool ended = v->ref != 0 && (!known || w->copies[n].state != TSI_INC_ACTIVE);
+    if (w->figures && v->cls == TSI_CLASS_LARGE && ended) return; /* its label tells of it */
+    tsi_tally_global_add(&w->r->global, v);
+    if (!known) return;
+    TsiPhaseSum* p = &w->sums[n];
+    p->slabs++;
+    p->bytes += v->bytes;
+    p->live.objects += v->sum.live.objects;
+    p->live.bytes += v->sum.live.bytes;
+    p->issued.objects += v->sum.issued.objects;
+    p->issued.bytes += v->sum.issued.bytes;
+    if (v->state == TSI_SLAB_OWNED) {
+        p->owned.objects += v->sum.live.objects;
+        p->owned.live_bytes += v->sum.live.bytes;
+        p->owned.slab_bytes += v->bytes;
+    }
+    if (v->sum.live.objects == 0) {
+        p->empty++;
+        p->empty_bytes += v->bytes;
+    } else if (tsi_tally_is_full(w->a, v)) {
+        p->full++;
+    } else {
+        p->partial++;
+    }
+}
+
+static uint64_t age_of(const TsiWalk* w, const TsiPhaseCopy* c, uint64_t now) {
+    uint64_t since = tsi_walk_since(w, c);
+    return c->used && now > since ? now - since : 0;
+}
+
+static void phase_row(TsiWalk* w, uint32_t n, uint64_t now) {
+    const TsiPhaseCopy* c = &w->copies[n];
+    const TsiPhaseSum* p = &w->sums[n];
+    if (!c->used || (c->state != TSI_INC_ACTIVE && p->slabs == 0)) return;
+    SlabPhaseStats* out = &w->r->phases[w->r->phase_count++];
+    *out = (SlabPhaseStats){.version = SLAB_STATS_VERSION, .epoch_id = c->id, .epoch_era = c->era};
+    memcpy(out->label, c->text, sizeof out->label);
+    out->label_id = tsi_label_id(&w->a->phases.labels, c->label);
+    out->state = c->state == TSI_INC_ACTIVE ? EPOCH_ACTIVE : EPOCH_CLOSING;
+    out->open_since_ns = c->since;
+    out->age_ns = age_of(w, c, now);
+    out->refcount = c->refcount;
+    out->threads = c->threads;
+    out->objects_allocated = c->allocated.objects + p->issued.objects;
+    out->bytes_allocated = c->allocated.bytes + p->issued.bytes;
+    out->live_objects = p->live.objects;
+    out->live_bytes = p->live.bytes;
+    out->slabs = p->slabs;
+    out->empty_slabs = p->empty;
+    out->committed_bytes = p->bytes;
+    out->peak_bytes = c->peak > p->bytes ? c->peak : p->bytes; /* a slab taken since the phase was copied */
+    out->purged_bytes = c->purged;
+    out->budget_soft_bytes = c->soft;
+    out->budget_hard_bytes = c->hard;
+    out->rss_before_close = c->rss_before;
+    out->rss_after_close = c->rss_after;
+}
+
+static void epoch_row(TsiWalk* w, uint32_t n, uint64_t now) {
+    const TsiPhaseCopy* c = &w->copies[n];
+    const TsiPhaseSum* p = &w->sums[n];
+    bool ring = (c->id & TSI_DOMAIN_ID_BIT) == 0;
+    if (!c->used || (!(ring && c->is_id) && p->slabs == 0)) return;
+    TsiEpochRow* out = &w->r->epochs[w->r->epoch_rows++];
+    *out = (TsiEpochRow){.epoch_id = c->id, .epoch_era = c->era};
+    out->state = c->state == TSI_INC_ACTIVE ? EPOCH_ACTIVE : EPOCH_CLOSING;
+    out->age_sec = (double)age_of(w, c, now) / 1e9;
+    out->refcount = c->refcount;
+    memcpy(out->label, c->text, sizeof out->label);
+    out->label_id = tsi_label_id(&w->a->phases.labels, c->label);
+    out->total_partial_slabs = p->partial;
+    out->total_full_slabs = p->full;
+    out->total_reclaimable_slabs = out->reclaimable_slab_count = p->empty;
+    out->alloc_count = p->live.objects;
+    out->estimated_rss_bytes = p->bytes;
+    out->open_since_ns = c->since;
+    out->rss_before_close = c->rss_before;
+    out->rss_after_close = c->rss_after;
+    out->rss_delta_mb = ((double)c->rss_before - (double)c->rss_after) / (1 << 20); /* positive when it fell */
+    out->madvise_bytes = c->purged;
+}
+
+/* ---- the report ---- */
+
+static uint64_t wall_ns(void) {
+    struct timespec t;
+    clock_gettime(CLOCK_REALTIME, &t);
+    return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+static void* carve(uint8_t** at, size_t n, size_t size) {
+    void* p = *at;
+    *at += tsi_align_up(n * size, 64);
+    return p;
+}
+
+/* One mapping for all tables; the walk's own come last. */
+static bool tables_map(TsiWalk* w) {
+    TsiReport* r = w->r;
+    uint32_t incs = w->incs, labels = r->label_count, classes = r->class_count, rows = w->figures ? 0 : incs;
+    size_t bytes =
+        2 * tsi_align_up(classes * sizeof(SlabClassStats), 64) + tsi_align_up(labels * sizeof(SlabLabelStats), 64) +
+        tsi_align_up(TSI_CLOSES * sizeof(TsiCloseRow), 64) + tsi_align_up(rows * sizeof(TsiEpochRow), 64) +
+        tsi_align_up(rows * sizeof(SlabPhaseStats), 64) + tsi_align_up(incs * sizeof(TsiPhaseCopy), 64) +
+        tsi_align_up(incs * sizeof(TsiPhaseSum), 64) + tsi_align_up(labels * sizeof(TsiDrainSum), 64) +
+        tsi_align_up(incs * sizeof(uint32_t), 64) + tsi_align_up(w->bindings * sizeof(uint32_t), 64);
+    r->mapping_bytes = tsi_align_up(bytes, tsi_os.page_bytes);
+    r->mapping = tsi_os.reserve(r->mapping_bytes);
+    if (r->mapping == NULL) return false;
+    if (tsi_os.commit(r->mapping, r->mapping_bytes) != 0) return false;
+    uint8_t* at = r->mapping;
+    r->classes = carve(&at, classes, sizeof(SlabClassStats));
+    r->settled = carve(&at, classes, sizeof(SlabClassStats));
+    r->labels = carve(&at, labels, sizeof(SlabLabelStats));
+    r->closes = carve(&at, TSI_CLOSES, sizeof(TsiCloseRow));
+    r->epochs = carve(&at, rows, sizeof(TsiEpochRow));
+    r->phases = carve(&at, rows, sizeof(SlabPhaseStats));
+    w->copies = carve(&at, incs, sizeof(TsiPhaseCopy));
+    w->sums = carve(&at, incs, sizeof(TsiPhaseSum));
+    w->drains = carve(&at, labels, sizeof(TsiDrainSum));
+    w->copied = carve(&at, incs, sizeof(uint32_t));
+    w->seen = carve(&at, w->bindings, sizeof(uint32_t));
+    return true;
+}
+
+/* What the slabs of ended phases add to their classes. */
+static void add_settled(SlabClassStats* to, const SlabClassStats* more) {
+    to->live_bytes += more->live_bytes;
+    to->net_slabs += more->net_slabs;
+    to->committed_bytes += more->committed_bytes;
+    to->empty_slabs_count += more->empty_slabs_count;
+    to->total_full_slabs += more->total_full_slabs;
+    to->total_partial_slabs += more->total_partial_slabs;
+}
+
+/* What lives in phases that were not walked over, as their labels know; their slabs as the classes have them. */
+static void add_drains(TsiWalk* w) {
+    SlabGlobalStats* g = &w->r->global;
+    g->net_slabs = 0;
+    g->estimated_slab_rss_bytes = g->warm_stock_bytes;
+    for (uint32_t n = 0; n < w->r->class_count; n++) {
+        g->net_slabs += w->r->classes[n].net_slabs;
+        g->estimated_slab_rss_bytes += w->r->classes[n].committed_bytes;
+    }
+    for (uint32_t at = 0; at < w->r->label_count; at++) {
+        g->live_objects += w->drains[at].held.objects;
+        g->live_bytes += w->drains[at].held.live_bytes;
+    }
+}
+
+static void fill(TsiWalk* w, const TsiKept* kept) {
+    TsiArena* a = w->a;
+    TsiReport* r = w->r;
+    tsi_late_count(a);
+    tsi_labels_begin(w);
+    tsi_tally_global_begin(a, &r->global);
+    for (uint32_t n = 1; n < w->incs; n++) copy_phase(w, n);
+    tsi_labels_drains(w);
+    for (uint32_t n = 0; n < r->class_count; n++) {
+        tsi_tally_class_begin(a, n, &r->classes[n]);
+        SlabClassStats nothing = {.class_index = n, .object_size = r->classes[n].object_size};
+        r->settled[n] = kept != NULL ? kept->settled[n] : nothing;
+    }
+    if (w->figures) tsi_snapshot_unsettled(a, add_slab, w);
+    else tsi_snapshot_slabs(a, add_slab, w);
+    for (uint32_t n = 0; n < r->class_count; n++) {
+        add_settled(&r->classes[n], &r->settled[n]);
+        tsi_tally_class_end(&r->classes[n]);
+    }
+    if (w->figures) add_drains(w);
+    r->global.metadata_bytes = kept != NULL ? kept->metadata_bytes : tsi_snapshot_metadata_bytes(a);
+    for (uint32_t k = 0; k < w->copies_made && !w->figures; k++) {
+        phase_row(w, w->copied[k], r->figures_ns);
+        epoch_row(w, w->copied[k], r->figures_ns);
+    }
+    tsi_labels_add(w);
+    tsi_labels_end(w);
+    r->close_count = tsi_closelog_ends(&a->closed_log, r->closes);
+    tsi_tally_refusals(a, &r->refusals);
+    tsi_tally_sampling(a, &r->sampling);
+}
+
+static bool take(TsiArena* a, const TsiKept* kept, TsiReport* out) {
+    memset(out, 0, sizeof *out);
+    TsiWalk w = {.a = a, .r = out, .figures = kept != NULL};
+    w.incs = tsi_table_used(&a->phases.incs);
+    w.bindings = tsi_table_used(&a->bindings);
+    out->class_count = TSI_CLASS_LARGE;
+    out->label_count = tsi_label_count(&a->phases.labels);
+    if (!tables_map(&w)) {
+        tsi_report_drop(out);
+        errno = ENOMEM;
+        return false;
+    }
+    out->timestamp_ns = wall_ns();
+    out->figures_ns = tsi_clock_now();
+    out->uptime_ns = out->figures_ns - a->born_ns;
+    out->pid = (uint32_t)getpid();
+    out->page_size = (uint32_t)tsi_os.page_bytes;
+    out->epoch_count = a->phases.ring_size;
+    out->max_labels = a->phases.labels.capacity;
+    out->segment_publications = tsi_load_relaxed(&a->seat.publications);
+    out->segment_failures = tsi_load_relaxed(&a->seat.failures);
+    memcpy(out->process_state, "running", sizeof "running");
+    fill(&w, kept);
+    return true;
+}
+
+bool tsi_report_take_rows(TsiArena* a, int each, TsiReport* out) {
+    if (!take(a, NULL, out)) return false;
+    out->phases_ns = out->figures_ns;
+    tsi_report_choose(out, each);
+    return true;
+}
+
+bool tsi_report_take(TsiArena* a, TsiReport* out) { return tsi_report_take_rows(a, TSI_ROWS_ALL, out); }
+
+bool tsi_report_figures(TsiArena* a, TsiKept* kept, TsiReport* out) {
+    if (!take(a, kept, out)) return false;
+    out->phases = kept->phases;
+    out->phase_count = kept->phase_count;
+    out->epochs = kept->epochs;
+    out->epoch_rows = kept->epoch_rows;
+    out->phases_ns = kept->phases_ns;
+    out->phases_left_out = kept->phases_left_out;
+    out->epochs_left_out = kept->epochs_left_out;
+    return true;
+}
