@@ -5,6 +5,7 @@
 #include "heap/records.h"
 #include "heap/sample.h"
 
+#include "heap/profile.h"
 #include "heap/sweep.h"
 #include "heap/warm.h"
 #include "mem/stock.h"

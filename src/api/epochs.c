@@ -3,6 +3,7 @@
 
 #include "heap/charge.h"
 #include "heap/close.h"
+#include "heap/late.h"
 #include "stats/segment.h"
 #include "stats/snapshot.h"
 
@@ -102,7 +103,7 @@ void slab_epoch_set_label(SlabAllocator* s, EpochId id, const char* label) {
     tsi_inc_take(i);
     if (tsi_inc_era(i) == tsi_ref_era(ref)) {
         if (i->heaps != 0 || i->orphans != 0) tsi_snapshot_slabs(a, add_held, &w);
-        tsi_relabel_locked(a, tsi_binding_get(a, false), i, name, &w.held);
+        if (tsi_relabel_locked(a, tsi_binding_get(a, false), i, name, &w.held)) tsi_late_note_locked(a, i);
     }
     tsi_inc_give(i);
 }

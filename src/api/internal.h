@@ -7,6 +7,7 @@
 #include "base/sanitize.h"
 #include "heap/arena.h"
 #include "heap/refuse.h"
+#include "heap/leave.h"
 #include "heap/registry.h"
 
 #include <errno.h>

@@ -17,6 +17,10 @@
 #include "heap/free.h"
 #include "heap/handles.h"
 #include "heap/heap.h"
+#include "heap/issue.h"
+#include "heap/leave.h"
+#include "heap/living.h"
+#include "heap/profile.h"
 #include "heap/refuse.h"
 #include "heap/registry.h"
 #include "heap/room.h"
@@ -174,11 +178,6 @@ static TsiRef ambient_ref(TsiBinding* b) {
 static TsiRef target_of(TsiBinding* b, TsiRef ref) {
     if (ref == TSI_REF_CURRENT) return tsi_phases_current(&b->arena->phases);
     return ref != 0 ? ref : ambient_ref(b);
-}
-
-TSI_COLD void* tsi_alloc_left(TsiBinding* b, TsiHeap* h, void* p) {
-    tsi_handover(b, h);
-    return p;
 }
 
 void* tsi_alloc_again(TsiBinding* b, TsiHeap* h, unsigned cls, SlabHandle* handle) {

@@ -4,7 +4,7 @@
 #ifndef TSI_HEAP_ALLOC_H
 #define TSI_HEAP_ALLOC_H
 
-#include "heap/bracket.h"
+#include "heap/fast.h"
 
 /* In place of a reference: the ring's current epoch, whatever scope the thread is in. */
 #define TSI_REF_CURRENT (~(TsiRef)0)
@@ -13,16 +13,6 @@
  * had better go to ref; when ref accepts no more, as with 0. handle: NULL, or where the object's handle goes. NULL
  * with errno. */
 void* tsi_alloc_slow(TsiArena* a, size_t size, unsigned cls, size_t align, TsiRef ref, bool prefer, SlabHandle* handle);
-
-/* How a fast path ends. */
-typedef enum TsiFast {
-    TSI_FAST_DONE,
-    TSI_FAST_LEFT,   /* done; the caller tail-calls what hands over */
-    TSI_FAST_MISSED, /* busy still names the line: the caller tail-calls what starts with tsi_bracket_missed */
-    TSI_FAST_NEVER,  /* nothing was entered */
-    TSI_FAST_SPECIAL, /* done; the region looks empty, see bump.h */
-    TSI_FAST_BUMPED   /* nothing was entered; it is a region's, see bump.h */
-} TsiFast;
 
 /* A ready slot of the current line in *out, unless MISSED. */
 TSI_INLINE TsiFast tsi_alloc_fast(TsiBinding* b, TsiHeap* h, TsiLine* const* cur, unsigned cls, void** out) {
@@ -43,7 +33,5 @@ void* tsi_alloc_again(TsiBinding* b, TsiHeap* h, unsigned cls, SlabHandle* handl
 /* For the next most common misses, from the same bracket: other lines of the heap, a region or a slab. NULL when it
  * could not allocate; the bracket may be open or not then. */
 void* tsi_alloc_more(TsiBinding* b, TsiHeap* h, size_t size, unsigned cls);
-/* Hands over after a successful allocation; returns p. */
-void* tsi_alloc_left(TsiBinding* b, TsiHeap* h, void* p);
 
 #endif

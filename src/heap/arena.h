@@ -36,7 +36,7 @@
 #define TSI_HEAP_ARENA_H
 
 #include "heap/closelog.h"
-#include "heap/profile.h"
+#include "heap/profile_tables.h"
 #include "mem/space.h"
 #include "phase/epoch.h"
 
@@ -345,5 +345,8 @@ TSI_INLINE TsiHeap* tsi_line_heap(const TsiBinding* b, const TsiLine* l) {
 TSI_INLINE uint64_t tsi_named(EpochId id) { return 1ull << 32 | id; }
 /* Counters: single writer, so a load and a store will do. */
 #define tsi_count(p) tsi_store_relaxed((p), tsi_load_relaxed(p) + 1)
+TSI_INLINE TsiLabel* tsi_label_of(TsiArena* a, TsiInc* i) {
+    return tsi_label(&a->phases.labels, tsi_inc_label(i));
+}
 
 #endif

@@ -19,23 +19,7 @@ enum {
     ALONE = 16               /* objects of a heap that grow in regions of their own, at a time */
 };
 
-TsiRegion tsi_no_region;
-
 /* ---- regions of a heap ---- */
-
-static void set_region(TsiBinding* b, TsiHeap* h, TsiRegion* r) {
-    tsi_store_relaxed(&h->region, r);
-    tsi_store_relaxed(&h->last, NULL);
-    if (b != NULL && b->heap == h) b->region = r != &tsi_no_region ? r : NULL;
-}
-
-void tsi_bump_drop(TsiBinding* b, TsiHeap* h) {
-    TsiRegion* r = tsi_load_relaxed(&h->region);
-    h->bumped += tsi_load_relaxed(&r->rel);
-    h->spare = h->looked = h->alone = 0;
-    set_region(b, h, &tsi_no_region);
-    if (TSI_UNLIKELY(h->granter != NULL)) tsi_grant_end(h, r);
-}
 
 static void not_alone(TsiHeap* h, TsiRegion* r) {
     if (r->alone && h->alone != 0) h->alone--; /* a trim has forgotten how many there are */
@@ -70,14 +54,14 @@ static bool begin_again(TsiBinding* b, TsiHeap* h, uint32_t slab_id) {
     i->allocated.bytes += ended.issued_bytes;
     if (!locked) tsi_inc_give(i);
     for (; ended.twice != 0; ended.twice--) tsi_refuse_count(a, TSI_REFUSED_LATE);
-    if (!open && tsi_load_relaxed(&h->region) == r) set_region(b, h, &tsi_no_region);
+    if (!open && tsi_load_relaxed(&h->region) == r) tsi_heap_set_region(b, h, &tsi_no_region);
     return open;
 }
 
 /* Uses an empty region again. */
 static bool renew(TsiBinding* b, TsiHeap* h, uint32_t slab_id) {
     bool open = begin_again(b, h, slab_id);
-    if (open) set_region(b, h, tsi_region(&b->arena->space, slab_id));
+    if (open) tsi_heap_set_region(b, h, tsi_region(&b->arena->space, slab_id));
     return open;
 }
 
@@ -163,7 +147,7 @@ static bool take_huge(TsiBinding* b, TsiHeap* h) {
         h->spare = ids[1] + 1;
         tsi_region(s, ids[1])->spare = true;
     }
-    set_region(b, h, tsi_region(s, ids[0]));
+    tsi_heap_set_region(b, h, tsi_region(s, ids[0]));
     return true;
 }
 
@@ -182,7 +166,7 @@ static bool take_region(TsiBinding* b, TsiHeap* h, size_t bytes) {
     }
     h->ranked = true;
     h->rank = (uint8_t)(rank + 1 < TSI_RANK_HUGE ? rank + 1 : rank);
-    set_region(b, h, tsi_region(s, slab_id));
+    tsi_heap_set_region(b, h, tsi_region(s, slab_id));
     return true;
 }
 
@@ -211,7 +195,7 @@ static bool next_region(TsiBinding* b, TsiHeap* h, size_t bytes) {
     bool again = use_again(b, h, bytes, &stop) && tsi_region_room(tsi_load_relaxed(&h->region)) >= bytes;
     if (!again && stop) {
         h->bumps = false;
-        set_region(b, h, &tsi_no_region);
+        tsi_heap_set_region(b, h, &tsi_no_region);
         return false;
     }
     if (!again && !take_region(b, h, bytes)) {
@@ -375,7 +359,7 @@ bool tsi_bump_grow(TsiBinding* b, const TsiPlace* at, size_t size) {
     uint32_t start = tsi_region_granule(s, at) << TSI_GRANULE_SHIFT, rel = tsi_load_relaxed(&r->rel);
     uint32_t end = start + ((uint32_t)size + TSI_GRANULE - 1) / TSI_GRANULE * TSI_GRANULE;
     bool last = tsi_load_relaxed(tag_word) == tag && (current || r->alone) && end > rel &&
-                tsi_bump_check(s, at) == TSI_FREE_OK &&
+                tsi_granule_check(s, at) == TSI_FREE_OK &&
                 start + tsi_region_size_at(s, at->slab_id, start >> TSI_GRANULE_SHIFT) == rel;
     bool ok = last && end <= (TSI_UNLIKELY(b->cuts) ? tsi_region_room(r) : tsi_load_relaxed(&r->lim));
     if (ok && TSI_UNLIKELY(b->cuts)) tsi_grant_grown(b, h, r, end);
@@ -389,24 +373,6 @@ bool tsi_bump_grow(TsiBinding* b, const TsiPlace* at, size_t size) {
 }
 
 /* ---- frees of others ---- */
-
-static int check_byte(const TsiRegion* r, unsigned gen, uint32_t granule) {
-    /* acquire: pairs with the mark of another freer, and with the owner's handing on of p */
-    unsigned byte = tsi_load_acquire(&tsi_region_map(r)[granule]);
-    if (byte == gen) return TSI_FREE_OK;
-    if ((byte & TSI_GEN_BYTE) == gen) return SLAB_MISUSE_DOUBLE_FREE;
-    /* acquire: pairs with tsi_bump_take; it only tells one refusal from another */
-    return granule < tsi_load_acquire(&r->rel) >> TSI_GRANULE_SHIFT ? SLAB_MISUSE_INTERIOR_POINTER
-                                                                    : SLAB_MISUSE_STALE_FREE;
-}
-
-int tsi_bump_check(const TsiSpace* s, const TsiPlace* at) {
-    const TsiRegion* r = tsi_region(s, at->slab_id);
-    /* seq_cst: pairs with tsi_region_open. After the flag of handles it pairs with ready.c, which ends a life and
-     * then looks for the flag. */
-    unsigned gen = tsi_region_gen(tsi_load_seq(&r->word));
-    return gen != 0 ? check_byte(r, gen, tsi_region_granule(s, at)) : SLAB_MISUSE_STALE_FREE;
-}
 
 /* Under the life of `word`; false when that has ended. *word is what the caller has entered. */
 static bool enter(TsiRegion* r, uint64_t* word) {
@@ -441,7 +407,7 @@ int tsi_bump_free_shared(TsiArena* a, const TsiPlace* at, uint32_t seq, uint32_t
     if (!enter(r, &word)) return SLAB_MISUSE_STALE_FREE;
     unsigned gen = tsi_region_gen(word);
     *tag = tsi_load_seq(&slab->tag); /* again: the life that was entered is one of this incarnation */
-    int result = tsi_tag_seq(*tag) == seq && tsi_state_holds_objects(*tag) ? check_byte(r, gen, granule)
+    int result = tsi_tag_seq(*tag) == seq && tsi_state_holds_objects(*tag) ? tsi_byte_check(r, gen, granule)
                                                                            : SLAB_MISUSE_STALE_FREE;
     if (generation != UINT32_MAX && tsi_load_seq(&slab->gen_base) != generation)
         result = SLAB_MISUSE_STALE_FREE; /* see renew */

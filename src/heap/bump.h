@@ -14,7 +14,9 @@
 #ifndef TSI_HEAP_BUMP_H
 #define TSI_HEAP_BUMP_H
 
-#include "heap/alloc.h"
+#include "heap/current.h"
+#include "heap/fast.h"
+#include "heap/living.h"
 #include "mem/handle.h"
 #include "mem/region.h"
 
@@ -26,12 +28,6 @@ enum {
     TSI_ALONE_MAX = 128 << 10  /* the largest such object that gets a region of its own */
 };
 
-/* The slab whose record r is. */
-TSI_INLINE uint32_t tsi_region_id(const TsiSpace* s, const TsiRegion* r) {
-    size_t at = (size_t)((const uint8_t*)r - s->regions);
-    uint32_t in_chunk = (uint32_t)(at & ((1u << TSI_REGIONS_SHIFT) - 1)) - TSI_REGIONS_MAP;
-    return (uint32_t)(at >> TSI_REGIONS_SHIFT) << 8 | in_chunk / (uint32_t)sizeof(TsiRegion);
-}
 TSI_INLINE uint64_t tsi_busy_region(const TsiRegion* r) { return (uint64_t)(uintptr_t)r; }
 
 /* Bytes of a region that an object of `size` takes. size <= TSI_BUMP_MAX */
@@ -162,9 +158,6 @@ TSI_INLINE TsiFast tsi_bump_handle_fast(TsiBinding* b, TsiHeap* h, TsiRegion* r,
 void* tsi_bump_alloc(TsiBinding* b, TsiHeap* h, size_t size, size_t align);
 /* After tsi_bump_free said SPECIAL, outside of brackets: the region waits for its next use. Returns true. */
 bool tsi_bump_spare(TsiBinding* b, TsiHeap* h, TsiRegion* r);
-/* The heap bumps in no region, until it takes one. Its owner, or who has SEIZED it. b: the owner, or NULL when that is
- * not the caller. */
-void tsi_bump_drop(TsiBinding* b, TsiHeap* h);
 /* The rank of the region that a phase of this label begins with on this thread. */
 TSI_INLINE unsigned tsi_bump_first_rank(const TsiBinding* b, uint32_t label) {
     const TsiLearned* l = &b->learned[label % TSI_LEARNED];
@@ -182,7 +175,5 @@ bool tsi_bump_grow(TsiBinding* b, const TsiPlace* at, size_t size);
 /* Frees by compare-exchange, for any thread: TSI_FREE_OK or a SlabMisuse. seq: of the region's slab. generation: what
  * its handles must have, or UINT32_MAX for a pointer. *tag is the slab's afterwards. */
 int tsi_bump_free_shared(TsiArena* a, const TsiPlace* at, uint32_t seq, uint32_t generation, uint64_t* tag);
-/* TSI_FREE_OK when an object lives there, else what a free of it is refused as. */
-int tsi_bump_check(const TsiSpace* s, const TsiPlace* at);
 
 #endif

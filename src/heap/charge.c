@@ -1,8 +1,6 @@
 /* charge.c - see charge.h. */
 #include "heap/charge.h"
 
-#include "heap/late.h"
-
 #include <string.h>
 
 static uint32_t label_in(uint64_t charge) { return (uint32_t)(charge >> TSI_CHARGE_BITS); }
@@ -249,7 +247,7 @@ static void move_live_locked(TsiInc* i, TsiLabel* from, TsiLabel* to) {
     tsi_add_relaxed(&to->moved_bytes, bytes);
 }
 
-void tsi_relabel_locked(TsiArena* a, TsiBinding* b, TsiInc* i, const char name[TSI_LABEL_BYTES], const TsiHeld* held) {
+bool tsi_relabel_locked(TsiArena* a, TsiBinding* b, TsiInc* i, const char name[TSI_LABEL_BYTES], const TsiHeld* held) {
     TSI_HOLDS(tsi_inc_lock(i));
     uint32_t to = tsi_label_find(&a->phases.labels, name);
     memcpy(i->label, name, TSI_LABEL_BYTES);
@@ -257,13 +255,13 @@ void tsi_relabel_locked(TsiArena* a, TsiBinding* b, TsiInc* i, const char name[T
     post_held_locked(a, b, i, held);
     uint64_t was = tsi_load_relaxed(&i->charge);
     while (!tsi_cas_seq(&i->charge, &was, (uint64_t)to << TSI_CHARGE_BITS | bytes_in(was))) {} /* see charge.h */
-    if (label_in(was) == to) return;
+    if (label_in(was) == to) return false;
     move_live_locked(i, tsi_label(&a->phases.labels, label_in(was)), tsi_label(&a->phases.labels, to));
     if (to == TSI_LABEL_OTHER) tsi_add_relaxed(&tsi_label(&a->phases.labels, to)->swallowed, 1);
     label_uncharge(a, b, label_in(was), bytes_in(was));
     /* It is there: no budget can refuse it. */
     (void)label_now(tsi_label(&a->phases.labels, to), (int64_t)bytes_in(was));
-    tsi_late_note_locked(a, i);
+    return true;
 }
 
 /* ---- accounts ---- */

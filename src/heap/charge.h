@@ -51,8 +51,9 @@ void tsi_charge_again(TsiArena* a, TsiInc* i, uint64_t bytes);
 typedef struct TsiHeld {
     TsiTotals issued, live;
 } TsiHeld;
-/* All that is past stays with the old label. Stripe held. */
-void tsi_relabel_locked(TsiArena* a, TsiBinding* b, TsiInc* i, const char name[TSI_LABEL_BYTES], const TsiHeld* held);
+/* All that is past stays with the old label. True when it has another one: then tsi_late_note_locked is due. Stripe
+ * held. */
+bool tsi_relabel_locked(TsiArena* a, TsiBinding* b, TsiInc* i, const char name[TSI_LABEL_BYTES], const TsiHeld* held);
 /* Posts what the phase has accounted since it was posted last. Stripe held. */
 void tsi_post_locked(TsiArena* a, TsiBinding* b, TsiInc* i);
 /* The same, and the objects freed singly so far: no heap holds slabs of the phase. Stripe held. */
@@ -139,10 +140,6 @@ TSI_INLINE void tsi_post_ended(TsiBinding* b, TsiPending* p, const TsiEnded* e, 
     tsi_pending_sum(&p->sums.lock_fast, e->locks);
     tsi_pending_count(b, p, &p->peaks[tsi_label_bucket(peak)]);
     tsi_pending_count(b, p, &p->duration[tsi_label_bucket(age_ns)]);
-}
-
-TSI_INLINE TsiLabel* tsi_label_of(TsiArena* a, TsiInc* i) {
-    return tsi_label(&a->phases.labels, tsi_inc_label(i));
 }
 
 #endif

@@ -23,50 +23,6 @@
 #include "heap/room.h"
 #include "heap/settle.h"
 
-TSI_INLINE int slot_check(TsiLine* l, unsigned slot, uint32_t seq, uint64_t* remote) {
-    /* acquire, and in this order: invariant F */
-    *remote = tsi_load_acquire(&l->remote[slot >> 5]);
-    uint64_t freed = tsi_load_acquire(&l->freed), avail = tsi_load_acquire(&l->avail);
-    if (!tsi_remote_is(slot >> 5, *remote, seq)) return SLAB_MISUSE_STALE_FREE;
-    bool gone = ((freed | avail) >> slot & 1) != 0 || (*remote & tsi_remote_bit(slot)) != 0;
-    return gone ? SLAB_MISUSE_DOUBLE_FREE : TSI_FREE_OK;
-}
-
-int tsi_slot_check(const TsiSpace* s, const TsiPlace* at, uint32_t seq, uint64_t* remote) {
-    *remote = 0;
-    if (tsi_class_is_region(at->cls)) return tsi_bump_check(s, at);
-    return slot_check(tsi_line(s, at->line_id), at->slot, seq, remote);
-}
-
-int tsi_place_check(TsiArena* a, const TsiPlace* at, uint64_t* tag) {
-    uint64_t remote;
-    *tag = tsi_load_seq(&tsi_slab(&a->space, at->slab_id)->tag);
-    if (!tsi_state_holds_objects(*tag) || tsi_chunk_class(&a->space, at->line_id >> 10) != at->cls)
-        return SLAB_MISUSE_STALE_FREE;
-    return tsi_slot_check(&a->space, at, tsi_tag_seq(*tag), &remote);
-}
-
-bool tsi_slab_ref(TsiArena* a, const TsiPlace* at, TsiRef* ref) {
-    uint64_t tag;
-    do {
-        tag = tsi_load_seq(&tsi_slab(&a->space, at->slab_id)->tag);
-        if (!tsi_state_holds_objects(tag)) return false;
-        if (tsi_tag_state(tag) == TSI_SLAB_OWNED) {
-            *ref = tsi_load_acquire(&tsi_heap(a, tsi_tag_index(tag))->ref); /* before the tag is read again */
-        } else {
-            TsiInc* i = tsi_inc(&a->phases, tsi_tag_index(tag));
-            *ref = tsi_ref(tsi_inc_era(i), tsi_tag_index(tag));
-        }
-        /* The heap's record may have passed to another incarnation: then the tag has changed first. */
-    } while (tsi_load_seq(&tsi_slab(&a->space, at->slab_id)->tag) != tag);
-    return *ref != 0;
-}
-
-bool tsi_place_ref(TsiArena* a, const TsiPlace* at, TsiRef* ref) {
-    uint64_t tag;
-    return tsi_place_is_live(a, at, &tag) && tsi_slab_ref(a, at, ref);
-}
-
 /* ---- the owner ---- */
 
 /* Frees as the owner. False when the heap is not (any longer) the thread's: free remotely. */
@@ -189,7 +145,7 @@ TSI_INLINE TsiFast free_slot(TsiArena* a, TsiBinding* b, const TsiPlace* at, Tsi
     uint64_t word;
     /* Read after the tag, as in tsi_free_place. */
     if (tsi_chunk_class(s, at->line_id >> 10) != at->cls) return TSI_FAST_NEVER;
-    if (slot_check(l, at->slot, tsi_tag_seq(tag), &word) != TSI_FREE_OK) return TSI_FAST_NEVER;
+    if (tsi_line_check(l, at->slot, tsi_tag_seq(tag), &word) != TSI_FREE_OK) return TSI_FAST_NEVER;
     if (b != NULL) tsi_count(&b->counters[at->cls].free_tries);
     /* As in free_as_other, which goes on. */
     if (TSI_UNLIKELY(!tsi_cas_seq(&l->remote[at->slot >> 5], &word, word | tsi_remote_bit(at->slot)))) {
@@ -266,7 +222,7 @@ static int free_as_other(TsiArena* a, TsiBinding* b, const TsiPlace* at, uint32_
     _Atomic uint64_t* r = &l->remote[at->slot >> 5];
     for (;;) {
         uint64_t word;
-        int bad = slot_check(l, at->slot, seq, &word);
+        int bad = tsi_line_check(l, at->slot, seq, &word);
         if (bad != TSI_FREE_OK) return bad;
         if (b != NULL) tsi_count(&b->counters[at->cls].free_tries);
         /* seq_cst: publishes the caller's use of the object to the next owner (merge: acquire), and

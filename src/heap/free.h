@@ -4,9 +4,8 @@
 #ifndef TSI_HEAP_FREE_H
 #define TSI_HEAP_FREE_H
 
-#include "heap/alloc.h"
-
-enum { TSI_FREE_OK = -1 }; /* else a SlabMisuse */
+#include "heap/fast.h"
+#include "heap/living.h"
 
 /* Frees the object at a place. seq: the slab incarnation it must belong to, 0 for "the present one".
  * handled: the caller has won the slot's count already. Returns TSI_FREE_OK or a SlabMisuse. */
@@ -20,22 +19,6 @@ bool tsi_free_bumped(TsiBinding* b, const void* p);
 bool tsi_free_pointer(TsiArena* a, void* p, size_t least);
 /* What a pointer that is not a live object is refused as. */
 SlabMisuse tsi_misuse_of(TsiPlaceResult r);
-/* Misuse if the slot is not a live object of the slab incarnation seq, TSI_FREE_OK if it is. *remote is its remote
- * word. */
-int tsi_slot_check(const TsiSpace* s, const TsiPlace* at, uint32_t seq, uint64_t* remote);
-TSI_INLINE bool tsi_state_holds_objects(uint64_t tag) {
-    unsigned state = tsi_tag_state(tag);
-    return state == TSI_SLAB_OWNED || state == TSI_SLAB_ORPHAN || state == TSI_SLAB_PARTIAL;
-}
-/* TSI_FREE_OK when the place holds a live object now, else what a free of it is refused as; *tag is its slab's. */
-int tsi_place_check(TsiArena* a, const TsiPlace* at, uint64_t* tag);
-TSI_INLINE bool tsi_place_is_live(TsiArena* a, const TsiPlace* at, uint64_t* tag) {
-    return tsi_place_check(a, at, tag) == TSI_FREE_OK;
-}
-/* Incarnation that a place's slab is in, whether the object lives or not; false when it is in none. */
-bool tsi_slab_ref(TsiArena* a, const TsiPlace* at, TsiRef* ref);
-/* Incarnation of a live object. */
-bool tsi_place_ref(TsiArena* a, const TsiPlace* at, TsiRef* ref);
 /*
  * The owner's free of a slot of an ordinary line. LEFT: *out is the heap. BUMPED: *at is the entry.
  *

@@ -15,45 +15,9 @@
 #ifndef TSI_HEAP_HANDLES_H
 #define TSI_HEAP_HANDLES_H
 
-#include "heap/free.h"
-#include "mem/handle.h"
+#include "heap/fast.h"
+#include "heap/names.h"
 
-/* A count word as it reads in the incarnation seq. */
-TSI_INLINE uint64_t tsi_count_now(uint64_t word, uint32_t seq) {
-    uint64_t none = (uint64_t)(seq & TSI_INC_MASK) << 32;
-    return TSI_LIKELY(word >> 32 == none >> 32) ? word : none;
-}
-TSI_INLINE uint32_t tsi_count_of(uint64_t word, uint32_t seq) { return (uint32_t)tsi_count_now(word, seq); }
-
-/* Makes a slot's count odd, from the even value `word` had; true for exactly one caller. */
-TSI_INLINE bool tsi_count_move(_Atomic uint64_t* at, uint32_t seq, uint64_t word) {
-    uint64_t now = tsi_count_now(word, seq);
-    while ((now & 1) == 0) {
-        if (tsi_cas_seq(at, &word, now + 1)) return true; /* decides among racing frees */
-        if (tsi_count_now(word, seq) != now) return false; /* else a free of an earlier incarnation had slept */
-    }
-    return false;
-}
-
-/* Owner, at a refill of a line of a slab that has issued handles: the slots that it takes in get the next even counts,
- * and the line is marked. A count may be even still, where a plain free had not seen the first handle: that ends the
- * handle, too. Counts stop below their limit, where no generation matches. */
-void tsi_counts_even(TsiSpace* s, TsiLine* l, uint32_t line_id, uint32_t seq, uint64_t slots);
-
-/* An object's first handle. */
-typedef struct TsiIssue {
-    SlabHandle handle; /* 0: its generations ran out (spent), or there is no memory for counts */
-    bool spent;
-    TsiPlace at; /* the object, and the seq of its slab */
-    uint32_t seq;
-} TsiIssue;
-/* For the object at p, which nobody can end meanwhile: its owner's bracket is open, or its stripe taken. Spent lines
- * are set aside. */
-void tsi_handle_issue_held(TsiArena* a, void* p, TsiIssue* out);
-/* Handle of an object, for any thread; 0 when it does not live, its generations ran out, or memory is short. */
-SlabHandle tsi_handle_of(TsiArena* a, TsiBinding* b, const TsiPlace* at);
-/* Place of the object a handle names; false when it has ended. */
-bool tsi_handle_find(TsiArena* a, SlabHandle h, TsiPlace* at);
 /* Frees by a handle into a region of this chunk; false, and nothing done, when that is to be looked at more closely. */
 bool tsi_free_handle_bumped(TsiBinding* b, SlabHandle h);
 /* Frees by handle, counts and tells a refusal. */

@@ -328,3 +328,8 @@ void tsi_heaps_detach_all(TsiBinding* b) {
         tsi_handover(b, h);
     }
 }
+
+TSI_COLD void* tsi_alloc_left(TsiBinding* b, TsiHeap* h, void* p) {
+    tsi_handover(b, h);
+    return p;
+}

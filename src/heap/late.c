@@ -2,7 +2,7 @@
 #include "heap/late.h"
 
 #include "heap/charge.h"
-#include "heap/settle.h"
+#include "heap/living.h"
 #include "mem/region.h"
 #include "phase/draining.h"
 

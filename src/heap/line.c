@@ -24,10 +24,13 @@
  * there, others free more, or the epoch ends.
  */
 #include "base/check.h"
+
 #include "base/probes.h"
 #include "heap/bracket.h"
 #include "heap/handles.h"
 #include "heap/heap.h"
+#include "heap/names.h"
+#include "heap/profile.h"
 #include "heap/room.h"
 #include "heap/sample.h"
 #include "heap/shared.h"

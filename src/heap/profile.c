@@ -2,9 +2,7 @@
 #include "heap/profile.h"
 
 #include "heap/arena.h"
-#include "heap/free.h"
-#include "heap/handles.h"
-#include "heap/settle.h"
+#include "heap/names.h"
 #include "os/stack.h"
 
 #include <errno.h>

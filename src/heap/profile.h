@@ -24,82 +24,28 @@
 #ifndef TSI_HEAP_PROFILE_H
 #define TSI_HEAP_PROFILE_H
 
-#include "os/lock.h"
-
-#include "slab_alloc.h"
-
-enum {
-    TSI_PROFILE_FRAMES = 32,
-    TSI_PROFILE_STACKS = 4096,
-    TSI_PROFILE_INDEX = 2 * TSI_PROFILE_STACKS, /* a power of two */
-    TSI_PROFILE_LIVE = 1 << 15,
-    TSI_PROFILE_PATIENCE = 1 << 12 /* samples lost before a full table is looked through again */
-};
-
-/* Everything ever sampled of one stack and label. */
-typedef struct TsiProfileStack {
-    uint32_t label; /* record */
-    uint32_t depth;
-    uint64_t hash;
-    double objects, bytes; /* weighted */
-    uintptr_t frames[TSI_PROFILE_FRAMES]; /* return addresses, innermost first */
-} TsiProfileStack;
-
-typedef struct TsiProfileLive {
-    uint64_t name; /* handle; in regions, and of LARGE ones, the address */
-    uint64_t era, bytes;
-    uint32_t seq, life; /* of the slab; generation of the handles of the region's life */
-    uint32_t cls, stack;
-} TsiProfileLive;
-
-typedef struct TsiProfile {
-    uint64_t mean; /* 0: off, and no tables */
-    TsiProfileStack* stacks;
-    TsiProfileLive* live;
-    uint16_t* index; /* of stacks, + 1, by hash; open addressing */
-    size_t mapping_bytes;
-    TsiLock lock; /* all below, and what the tables hold */
-    uint32_t stack_count, live_count, live_high, lost_since;
-    uint32_t index_pages; /* a bit for each page of the index that was written */
-    uint64_t samples, lost_stacks, lost_live;
-} TsiProfile;
-
-/* What a copy of the tables comes with. */
-typedef struct TsiProfileCounts {
-    uint64_t mean, samples, lost_stacks, lost_live;
-    uint32_t stack_count, live_count;
-} TsiProfileCounts;
-
-struct TsiArena;
-struct TsiBinding;
-struct TsiClass;
-struct TsiLine;
-
-/* Where a call came from: the return address into the program, and its frame pointer if it keeps one. */
-typedef struct TsiCaller {
-    uintptr_t pc, fp;
-} TsiCaller;
+#include "heap/arena.h"
 
 /* Tables for a mean distance; false without memory. */
 bool tsi_profile_init(TsiProfile* p, uint64_t mean);
 void tsi_profile_destroy(TsiProfile* p);
 /* The distance to a thread's first mark. */
-void tsi_profile_start(struct TsiBinding* b, uint64_t mean);
+void tsi_profile_start(TsiBinding* b, uint64_t mean);
 /* What a refill of slots of so many bytes may hand out; marks the line when that is less than `ready`. b->profile_hit
  * when the first of them is sampled. */
-uint64_t tsi_profile_cut(struct TsiBinding* b, struct TsiLine* l, uint32_t bytes, uint64_t ready);
+uint64_t tsi_profile_cut(TsiBinding* b, TsiLine* l, uint32_t bytes, uint64_t ready);
 /* Bytes to the next mark of places that have had none before; `within` or more when it lies further. */
-uint64_t tsi_profile_distance(struct TsiBinding* b, uint64_t within);
+uint64_t tsi_profile_distance(TsiBinding* b, uint64_t within);
 /* One allocation that no refill has counted: sets b->profile_hit when it is sampled. */
-void tsi_profile_one(struct TsiBinding* b, uint64_t bytes);
+void tsi_profile_one(TsiBinding* b, uint64_t bytes);
 /* Records a sampled object. gained: what it has gained where it is, when that is sampled, else 0. ref: its phase. No
  * lock held and no bracket open. Preserves errno. */
-void tsi_profile_record(struct TsiBinding* b, const void* object, uint64_t gained, uint64_t ref, TsiCaller from);
+void tsi_profile_record(TsiBinding* b, const void* object, uint64_t gained, uint64_t ref, TsiCaller from);
 /* Objects that one sampled of so many bytes stands for. */
 double tsi_profile_weight(uint64_t bytes, uint64_t mean);
 /* Bytes of the tables that were written. */
-size_t tsi_profile_bytes(struct TsiArena* a);
+size_t tsi_profile_bytes(TsiArena* a);
 /* Copies the tables, of the live samples those that are; room for all of both. */
-void tsi_profile_copy(struct TsiArena* a, TsiProfileStack* stacks, TsiProfileLive* live, TsiProfileCounts* counts);
+void tsi_profile_copy(TsiArena* a, TsiProfileStack* stacks, TsiProfileLive* live, TsiProfileCounts* counts);
 
 #endif

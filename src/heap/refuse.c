@@ -2,8 +2,7 @@
 #include "heap/refuse.h"
 
 #include "base/probes.h"
-#include "heap/charge.h"
-#include "heap/free.h"
+#include "heap/living.h"
 #include "heap/registry.h"
 
 #include <errno.h>

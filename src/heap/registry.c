@@ -3,15 +3,8 @@
 
 #include "base/check.h"
 #include "heap/bracket.h"
-#include "heap/charge.h"
-#include "heap/close.h"
-#include "heap/fork.h"
-#include "heap/heap.h"
-#include "heap/ready.h"
-#include "heap/records.h"
+#include "heap/profile.h"
 #include "heap/sample.h"
-#include "heap/sweep.h"
-#include "heap/warm.h"
 #include "mem/region.h"
 
 #include <pthread.h>
@@ -23,7 +16,6 @@ _Thread_local TsiTls tsi_tls TSI_TLS_MODEL = {.record = &tsi_no_thread, .serial 
 TsiThread tsi_no_thread = {.owner = TSI_NO_OWNER};
 TsiLock tsi_registry_lock = TSI_LOCK_OF(REGISTRY);
 _Atomic uint64_t tsi_registry_removals;
-void (*tsi_thread_end_scopes)(TsiThread*);
 uint32_t (*tsi_domain_scopes)(const TsiArena*, uint32_t domain, TsiRef ref);
 
 static TsiTable arena_slots; /* TsiArenaSlot; under the registry lock */
@@ -32,24 +24,11 @@ static uint64_t threads_made;
 static uint64_t serial_next = 1; /* a serial is this and the slot */
 static pthread_key_t key;
 static bool key_ok;
-static pthread_once_t once = PTHREAD_ONCE_INIT;
 
 typedef struct TsiArenaSlot {
     uint64_t serial;
     TsiArena* arena;
 } TsiArenaSlot;
-
-static void thread_exit(void* arg);
-
-static void process_init_once(void) {
-    tsi_os_init();
-    tsi_space_process_init();
-    key_ok = pthread_key_create(&key, thread_exit) == 0;
-    tsi_heap_init();
-    tsi_fork_init();
-}
-
-void tsi_process_init(void) { (void)pthread_once(&once, process_init_once); }
 
 static TsiArena* arena_by_serial_locked(uint64_t serial) {
     TSI_HOLDS(&tsi_registry_lock);
@@ -156,6 +135,8 @@ void tsi_tls_forget(void) {
     if (tsi_tls.record != &tsi_no_thread) tsi_store_relaxed(&tsi_tls.record->owner, TSI_NO_OWNER);
     tsi_tls.serial = UINT64_MAX;
 }
+
+void tsi_registry_at_exit(void (*fn)(void*)) { key_ok = pthread_key_create(&key, fn) == 0; }
 
 static TsiThread* thread_get(void) {
     if (tsi_tls.thread != NULL) return tsi_tls.thread;
@@ -358,52 +339,7 @@ void tsi_registry_tidy(TsiArena* a, bool all) {
     tsi_lock_give(&tsi_registry_lock);
 }
 
-void tsi_binding_release(TsiBinding* b) {
-    TsiArena* a = b->arena;
-    tsi_ready_close(b); /* before the heaps that phases have */
-    tsi_heaps_detach_all(b);
-    tsi_sweep_displaced(a, b); /* in shared mode no heap goes with its thread */
-    tsi_inbox_close(b);
-    tsi_binding_flush_records(b);
-    tsi_warm_leave(b);
-    tsi_charges_flush(b);
-    tsi_lock_take(&tsi_registry_lock);
-    tsi_samples_fold(&a->samples, &b->samples); /* the next thread's are its own; counters go on */
-    tsi_clear(&b->samples, sizeof b->samples);
-    tsi_store_release(&b->in_use, false); /* pairs with the acquire in tsi_trim_all */
-    tsi_lock_give(&tsi_registry_lock);
-    tsi_table_give(&a->bindings, b->index);
-    tsi_records_tidy(a);
-}
-
-/* One pass over the arenas the thread has used; false when there was none to leave. */
-static bool leave_arenas(TsiThread* t) {
-    bool any = false;
-    for (uint32_t i = 0; i < t->ref_capacity; i++) {
-        TsiBindingRef r = t->refs[i];
-        if (r.serial == 0 || r.binding == NULL) continue;
-        any = true;
-        /* Gone from our tables first: a cleanup that runs below and allocates gets a binding of its own. */
-        t->refs[i].binding = NULL;
-        tsi_tls_forget();
-        TsiArena* a = tsi_registry_hold(r.serial);
-        if (a == NULL) continue;
-        t->held = a;
-        tsi_binding_release(r.binding);
-        t->held = NULL;
-        tsi_registry_unhold(a);
-    }
-    return any;
-}
-
-/* Leaves every living arena the thread has used. Cleanups may use this or other arenas meanwhile, so until
- * nothing is left to leave. */
-static void thread_leave(TsiThread* t) {
-    tsi_tls.late++; /* calls of cleanups below are not the outermost */
-    do {
-        if (t->scope_count != 0 && tsi_thread_end_scopes != NULL) tsi_thread_end_scopes(t);
-    } while (leave_arenas(t));
-    tsi_tls.late--;
+void tsi_thread_give(TsiThread* t) {
     if (t->refs != t->first_refs) tsi_os.unmap(t->refs, array_bytes(t->ref_capacity, sizeof *t->refs));
     if (t->scopes != t->first_scopes) tsi_os.unmap(t->scopes, array_bytes(t->scope_capacity, sizeof *t->scopes));
     memset(t->first_refs, 0, sizeof t->first_refs);
@@ -418,16 +354,6 @@ static void thread_leave(TsiThread* t) {
     tsi_table_give(&threads, t->index);
     tsi_table_tidy(&threads);
     tsi_lock_give(&tsi_registry_lock);
-}
-
-static void thread_exit(void* arg) {
-    tsi_tls.exiting = true;
-    if (arg != NULL && tsi_tls.thread == arg) thread_leave(arg);
-}
-
-void tsi_thread_late_leave_slow(void) {
-    TsiThread* t = tsi_tls.thread;
-    if (--tsi_tls.late == 0 && t != NULL && t->scope_count == 0) thread_leave(t);
 }
 
 void tsi_registry_child(void) {

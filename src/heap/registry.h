@@ -92,17 +92,10 @@ TsiBinding* tsi_binding_find(TsiArena* a, bool make);
 TSI_INLINE TsiBinding* tsi_binding_get(TsiArena* a, bool make) {
     return TSI_LIKELY(tsi_tls.serial == a->serial) ? tsi_tls.binding : tsi_binding_find(a, make);
 }
-/* Around calls that a thread may make past its destructor: the outermost lets go of everything, unless a scope
- * is open. */
-void tsi_thread_late_leave_slow(void);
-TSI_INLINE void tsi_thread_late_enter(void) {
-    if (TSI_UNLIKELY(tsi_tls.exiting)) tsi_tls.late++;
-}
-TSI_INLINE void tsi_thread_late_leave(void) {
-    if (TSI_UNLIKELY(tsi_tls.exiting)) tsi_thread_late_leave_slow();
-}
-/* Ends a thread's part in an arena: heaps detached, inbox closed, records and warm slabs returned. */
-void tsi_binding_release(TsiBinding* b);
+/* What is called with a thread's record as the thread exits. Once per process. */
+void tsi_registry_at_exit(void (*fn)(void*));
+/* The calling thread's record goes back: it has left every arena. */
+void tsi_thread_give(TsiThread* t);
 /* In a fork child: the other threads are gone. */
 void tsi_registry_child(void);
 /* Pages of records of threads that have exited, and of an arena's bindings: all, or what is more than is worth keeping.
@@ -124,10 +117,5 @@ bool tsi_scopes_grow(TsiThread* t);
 
 /* Set by the domain layer: scopes inside of a domain's own incarnation. */
 extern uint32_t (*tsi_domain_scopes)(const TsiArena*, uint32_t domain, TsiRef ref);
-/* Set by the domain layer: ends the scopes of an exiting thread, innermost first. */
-extern void (*tsi_thread_end_scopes)(TsiThread*);
-
-/* Once per process: key, fork handlers, system table. */
-void tsi_process_init(void);
 
 #endif

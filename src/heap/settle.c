@@ -26,92 +26,6 @@
 #include "mem/region.h"
 #include "mem/stock.h"
 
-/* ---- reading a slab ---- */
-
-typedef struct LineState {
-    uint64_t used, live, twice;
-} LineState;
-
-static LineState line_state(const TsiSpace* s, unsigned cls, uint32_t line_id, uint64_t remote_bits) {
-    TsiLine* l = tsi_line(s, line_id);
-    uint64_t freed = tsi_load_acquire(&l->freed);
-    uint64_t avail = tsi_load_acquire(&l->avail);
-    LineState st = {s->classes->c[cls].full, 0, remote_bits & freed};
-    st.live = st.used & ~(remote_bits | freed | avail);
-    return st;
-}
-
-/* Objects of a line that were ever handed out. A snapshot asks before it reads what is free: then it never takes a
- * slot that is handed out meanwhile for one that was freed. */
-static uint64_t handed_out(TsiLine* l) {
-    /* pairs with refills: last, after the slots have left freed or avail */
-    uint64_t issued = tsi_load_acquire(&l->issued);
-    uint64_t avail = tsi_load_acquire(&l->avail); /* before the remote words */
-    return avail != 0 ? issued - tsi_popcount(avail) : issued;
-}
-
-static void sum_line(const TsiSpace* s, unsigned cls, uint32_t line_id, uint64_t issued, uint64_t remote_bits,
-                     TsiSlabSum* sum) {
-    LineState st = line_state(s, cls, line_id, remote_bits);
-    uint64_t live = st.live != 0 ? tsi_popcount(st.live) : 0;
-    uint64_t size = cls == TSI_CLASS_LARGE ? tsi_slab_bytes(s, cls, line_id >> 10 << 8) : s->classes->c[cls].size;
-    /* A snapshot that runs beside the owner, or beside claims that are not counted yet. */
-    if ((int64_t)issued < (int64_t)live) {
-        if (s->config.shared) live = issued;
-        else issued = live;
-    }
-    if (TSI_UNLIKELY(st.twice != 0)) sum->twice += tsi_popcount(st.twice);
-    sum->live.objects += live;
-    sum->live.bytes += live * size;
-    sum->issued.objects += issued;
-    sum->issued.bytes += issued * size;
-}
-
-static uint64_t remote_bits_of(const TsiSpace* s, uint32_t line_id) {
-    _Atomic uint64_t* r = tsi_remote(s, line_id);
-    uint64_t w0 = tsi_load_seq(&r[0]); /* pairs with the freer's compare-exchange, see free_as_other */
-    return tsi_remote_bits(w0, tsi_load_seq(&r[1]));
-}
-
-static TsiSlabSum sum_of_region(TsiRegionSum r) {
-    return (TsiSlabSum){{r.issued, r.issued_bytes}, {r.live, r.live_bytes}, r.twice};
-}
-
-uint64_t tsi_line_live(const TsiSpace* s, unsigned cls, uint32_t line_id) {
-    if (tsi_class_is_region(cls)) {
-        /* The chunk may serve another class by now: a snapshot looks at the tag again. */
-        const TsiClass* c = &s->classes->c[cls];
-        uint32_t slab_id = (line_id >> 10) << 8 | (line_id & (TSI_CHUNK_LINES - 1)) >> c->lines_log2;
-        return tsi_region_live64(s, slab_id, (line_id - tsi_first_line(c, slab_id)) << 6);
-    }
-    return line_state(s, cls, line_id, remote_bits_of(s, line_id)).live;
-}
-
-TsiSlabSum tsi_slab_sum(const TsiSpace* s, unsigned cls, uint32_t slab_id) {
-    const TsiClass* c = &s->classes->c[cls];
-    TsiSlabSum sum = {{0, 0}, {0, 0}, 0};
-    if (tsi_class_is_region(cls)) return sum_of_region(tsi_region_sum(s, slab_id));
-    for (uint32_t i = 0, first = tsi_first_line(c, slab_id); i < 1u << c->lines_log2; i++) {
-        uint64_t issued = handed_out(tsi_line(s, first + i));
-        sum_line(s, cls, first + i, issued, remote_bits_of(s, first + i), &sum);
-    }
-    return sum;
-}
-
-bool tsi_slab_is_empty(const TsiSpace* s, unsigned cls, uint32_t slab_id) {
-    if (tsi_class_is_region(cls)) return tsi_region_is_empty(s, slab_id);
-    const TsiClass* c = &s->classes->c[cls];
-    for (uint32_t i = 0, first = tsi_first_line(c, slab_id); i < 1u << c->lines_log2; i++)
-        if (line_state(s, cls, first + i, remote_bits_of(s, first + i)).live != 0) return false;
-    return true;
-}
-
-size_t tsi_place_bytes(const TsiSpace* s, const TsiPlace* at) {
-    if (at->cls == TSI_CLASS_LARGE) return tsi_slab_bytes(s, at->cls, at->slab_id);
-    if (tsi_class_is_region(at->cls)) return tsi_region_size_at(s, at->slab_id, tsi_region_granule(s, at));
-    return s->classes->c[at->cls].size;
-}
-
 /* ---- claims ---- */
 
 /* Handles of the incarnation that ends must never match again: the base passes every count used. */
@@ -164,12 +78,13 @@ static TsiSlabSum renew_words(TsiSweep* w, unsigned cls, uint32_t slab_id, uint6
     uint32_t seq = tsi_seq_next(tsi_tag_seq(old));
     TsiSlabSum sum = {{0, 0}, {0, 0}, 0};
     bool region = tsi_class_is_region(cls);
-    if (region) sum = sum_of_region(tsi_region_end(s, slab_id));
+    if (region) sum = tsi_region_told(tsi_region_end(s, slab_id));
     for (uint32_t i = 0, first = tsi_first_line(c, slab_id); !region && i < 1u << c->lines_log2; i++) {
         _Atomic uint64_t* r = tsi_remote(s, first + i);
         uint64_t w0 = tsi_swap_seq(&r[0], tsi_remote_fresh(0, seq)); /* decides each racing free */
         uint64_t w1 = tsi_swap_seq(&r[1], tsi_remote_fresh(1, seq));
-        sum_line(s, cls, first + i, handed_out(tsi_line(s, first + i)), tsi_remote_bits(w0, w1), &sum);
+        uint64_t issued = tsi_line_handed_out(tsi_line(s, first + i));
+        tsi_line_sum(s, cls, first + i, issued, tsi_remote_bits(w0, w1), &sum);
     }
     for (; sum.twice != 0; sum.twice--) tsi_refuse_count(w->arena, TSI_REFUSED_LATE);
     if ((old & TSI_SLAB_HANDLED) != 0) raise_generations(w->arena, cls, slab_id, tsi_tag_seq(old));
@@ -481,7 +396,7 @@ void tsi_unlink_claimed(TsiArena* a, TsiInc* i) {
         if (tsi_tag_state(tsi_load_relaxed(&tsi_slab(&a->space, at - 1)->tag)) != TSI_SLAB_PURGING) continue;
         unsigned cls = tsi_chunk_class(&a->space, (at - 1) >> 8);
         /* A region's life may have been ended by then. */
-        TsiSlabSum sum = tsi_class_is_region(cls) ? sum_of_region(tsi_region_issued(&a->space, at - 1))
+        TsiSlabSum sum = tsi_class_is_region(cls) ? tsi_region_told(tsi_region_issued(&a->space, at - 1))
                                                   : tsi_slab_sum(&a->space, cls, at - 1);
         orphan_unlink_locked(a, i, at - 1, sum.issued);
     }

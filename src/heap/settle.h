@@ -4,7 +4,7 @@
 #ifndef TSI_HEAP_SETTLE_H
 #define TSI_HEAP_SETTLE_H
 
-#include "heap/arena.h"
+#include "heap/living.h"
 
 /* What a sweep has taken and must give back once it holds no lock. Chains of slab id + 1. */
 typedef struct TsiSweep {
@@ -30,19 +30,6 @@ typedef struct TsiSweep {
     TsiTotals escaped;  /* at the first close that drains */
     TsiCloseTally* tally; /* by class, for the close log; or NULL */
 } TsiSweep;
-
-/* Live objects and bytes of a slab, and what it has issued. Words are read in the direction of invariant F. */
-typedef struct TsiSlabSum {
-    TsiTotals issued, live;
-    unsigned twice; /* slots that an owner and another thread have both freed */
-} TsiSlabSum;
-TsiSlabSum tsi_slab_sum(const TsiSpace* s, unsigned cls, uint32_t slab_id);
-/* Live slots of a line, or granules of a region's KiB where live objects start: a bit each. */
-uint64_t tsi_line_live(const TsiSpace* s, unsigned cls, uint32_t line_id);
-/* True when no object of the slab is live. */
-bool tsi_slab_is_empty(const TsiSpace* s, unsigned cls, uint32_t slab_id);
-/* Usable bytes of a live object. */
-size_t tsi_place_bytes(const TsiSpace* s, const TsiPlace* at);
 
 /* The slab joins, or with n = -1 leaves, those that a sweep has left to their owner. Stripe held. */
 void tsi_skipped_add_locked(TsiArena* a, TsiInc* i, uint32_t slab_id, int n);

@@ -41,6 +41,8 @@
 #include "heap/bump.h"
 #include "heap/close.h"
 #include "heap/heap.h"
+#include "heap/issue.h"
+#include "heap/profile.h"
 #include "heap/registry.h"
 #include "heap/sweep.h"
 

@@ -2,6 +2,8 @@
 #include "heap/take.h"
 
 #include "heap/charge.h"
+#include "heap/issue.h"
+#include "heap/profile.h"
 #include "heap/settle.h"
 #include "heap/warm.h"
 #include "mem/large.h"

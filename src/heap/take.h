@@ -6,7 +6,7 @@
 
 #include "base/probes.h"
 #include "heap/alloc.h"
-#include "heap/handles.h"
+#include "heap/issue.h"
 
 /* Who may hand out the slots of a slab that is opened, and so where its free slots are told: see slab.h. */
 typedef enum TsiOpen {

@@ -7,6 +7,7 @@
  */
 #include "stats/pprof.h"
 
+#include "heap/profile.h"
 #include "stats/diagnose.h"
 #include "stats/out.h"
 

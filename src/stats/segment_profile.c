@@ -8,6 +8,7 @@
  */
 #include "stats/segment_profile.h"
 
+#include "heap/profile.h"
 #include "os/shared.h"
 #include "stats/diagnose.h"
 #include "stats/segment_pace.h"

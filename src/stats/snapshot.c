@@ -1,6 +1,7 @@
 /* snapshot.c - see snapshot.h. */
 #include "stats/snapshot.h"
 
+#include "heap/profile.h"
 #include "heap/registry.h"
 #include "mem/written.h"
 

@@ -1,0 +1,26 @@
+/*
+ * current.h - the region in which a heap bumps.
+ */
+#ifndef TSI_HEAP_CURRENT_H
+#define TSI_HEAP_CURRENT_H
+
+#include "heap/arena.h"
+#include "mem/region.h"
+
+/* The slab whose record r is. */
+TSI_INLINE uint32_t tsi_region_id(const TsiSpace* s, const TsiRegion* r) {
+    size_t at = (size_t)((const uint8_t*)r - s->regions);
+    uint32_t in_chunk = (uint32_t)(at & ((1u << TSI_REGIONS_SHIFT) - 1)) - TSI_REGIONS_MAP;
+    return (uint32_t)(at >> TSI_REGIONS_SHIFT) << 8 | in_chunk / (uint32_t)sizeof(TsiRegion);
+}
+/* The heap bumps in r from now on; tsi_no_region: in none. As tsi_bump_drop. */
+TSI_INLINE void tsi_heap_set_region(TsiBinding* b, TsiHeap* h, TsiRegion* r) {
+    tsi_store_relaxed(&h->region, r);
+    tsi_store_relaxed(&h->last, NULL);
+    if (b != NULL && b->heap == h) b->region = r != &tsi_no_region ? r : NULL;
+}
+/* The heap bumps in no region, until it takes one. Its owner, or who has SEIZED it. b: the owner, or NULL when that is
+ * not the caller. */
+void tsi_bump_drop(TsiBinding* b, TsiHeap* h);
+
+#endif

@@ -1,0 +1,22 @@
+/*
+ * fast.h - how the fast paths end, which are in alloc.h, free.h, bump.h and handles.h.
+ */
+#ifndef TSI_HEAP_FAST_H
+#define TSI_HEAP_FAST_H
+
+#include "heap/bracket.h"
+
+/* How a fast path ends. */
+typedef enum TsiFast {
+    TSI_FAST_DONE,
+    TSI_FAST_LEFT,   /* done; the caller tail-calls what hands over */
+    TSI_FAST_MISSED, /* busy still names the line: the caller tail-calls what starts with tsi_bracket_missed */
+    TSI_FAST_NEVER,  /* nothing was entered */
+    TSI_FAST_SPECIAL, /* done; the region looks empty, see bump.h */
+    TSI_FAST_BUMPED   /* nothing was entered; it is a region's, see bump.h */
+} TsiFast;
+
+/* Hands over after a successful allocation; returns p. */
+TSI_COLD void* tsi_alloc_left(TsiBinding* b, TsiHeap* h, void* p);
+
+#endif

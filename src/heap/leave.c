@@ -1,0 +1,88 @@
+/* leave.c - see leave.h. */
+#include "heap/leave.h"
+
+#include "heap/charge.h"
+#include "heap/close.h"
+#include "heap/fork.h"
+#include "heap/heap.h"
+#include "heap/ready.h"
+#include "heap/records.h"
+#include "heap/sample.h"
+#include "heap/warm.h"
+
+#include <pthread.h>
+
+void (*tsi_thread_end_scopes)(TsiThread*);
+
+/* Ends a thread's part in an arena: heaps detached, inbox closed, records and warm slabs returned. */
+static void binding_release(TsiBinding* b) {
+    TsiArena* a = b->arena;
+    tsi_ready_close(b); /* before the heaps that phases have */
+    tsi_heaps_detach_all(b);
+    tsi_sweep_displaced(a, b); /* in shared mode no heap goes with its thread */
+    tsi_inbox_close(b);
+    tsi_binding_flush_records(b);
+    tsi_warm_leave(b);
+    tsi_charges_flush(b);
+    tsi_lock_take(&tsi_registry_lock);
+    tsi_samples_fold(&a->samples, &b->samples); /* the next thread's are its own; counters go on */
+    tsi_clear(&b->samples, sizeof b->samples);
+    tsi_store_release(&b->in_use, false); /* pairs with the acquire in tsi_trim_all */
+    tsi_lock_give(&tsi_registry_lock);
+    tsi_table_give(&a->bindings, b->index);
+    tsi_records_tidy(a);
+}
+
+/* One pass over the arenas the thread has used; false when there was none to leave. */
+static bool leave_arenas(TsiThread* t) {
+    bool any = false;
+    for (uint32_t i = 0; i < t->ref_capacity; i++) {
+        TsiBindingRef r = t->refs[i];
+        if (r.serial == 0 || r.binding == NULL) continue;
+        any = true;
+        /* Gone from our tables first: a cleanup that runs below and allocates gets a binding of its own. */
+        t->refs[i].binding = NULL;
+        tsi_tls_forget();
+        TsiArena* a = tsi_registry_hold(r.serial);
+        if (a == NULL) continue;
+        t->held = a;
+        binding_release(r.binding);
+        t->held = NULL;
+        tsi_registry_unhold(a);
+    }
+    return any;
+}
+
+/* Leaves every living arena the thread has used. Cleanups may use this or other arenas meanwhile, so until
+ * nothing is left to leave. */
+static void thread_leave(TsiThread* t) {
+    tsi_tls.late++; /* calls of cleanups below are not the outermost */
+    do {
+        if (t->scope_count != 0 && tsi_thread_end_scopes != NULL) tsi_thread_end_scopes(t);
+    } while (leave_arenas(t));
+    tsi_tls.late--;
+    tsi_thread_give(t);
+}
+
+static void thread_exit(void* arg) {
+    tsi_tls.exiting = true;
+    if (arg != NULL && tsi_tls.thread == arg) thread_leave(arg);
+}
+
+void tsi_thread_late_leave_slow(void) {
+    TsiThread* t = tsi_tls.thread;
+    if (--tsi_tls.late == 0 && t != NULL && t->scope_count == 0) thread_leave(t);
+}
+
+static void process_init_once(void) {
+    tsi_os_init();
+    tsi_space_process_init();
+    tsi_registry_at_exit(thread_exit);
+    tsi_heap_init();
+    tsi_fork_init();
+}
+
+void tsi_process_init(void) {
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    (void)pthread_once(&once, process_init_once);
+}

@@ -1,0 +1,129 @@
+/* living.c - see living.h. */
+#include "heap/living.h"
+
+#include "mem/handle.h"
+
+/* ---- places ---- */
+
+int tsi_granule_check(const TsiSpace* s, const TsiPlace* at) {
+    const TsiRegion* r = tsi_region(s, at->slab_id);
+    /* seq_cst: pairs with tsi_region_open. After the flag of handles it pairs with ready.c, which ends a life and
+     * then looks for the flag. */
+    unsigned gen = tsi_region_gen(tsi_load_seq(&r->word));
+    return gen != 0 ? tsi_byte_check(r, gen, tsi_region_granule(s, at)) : SLAB_MISUSE_STALE_FREE;
+}
+
+int tsi_slot_check(const TsiSpace* s, const TsiPlace* at, uint32_t seq, uint64_t* remote) {
+    *remote = 0;
+    if (tsi_class_is_region(at->cls)) return tsi_granule_check(s, at);
+    return tsi_line_check(tsi_line(s, at->line_id), at->slot, seq, remote);
+}
+
+int tsi_place_check(TsiArena* a, const TsiPlace* at, uint64_t* tag) {
+    uint64_t remote;
+    *tag = tsi_load_seq(&tsi_slab(&a->space, at->slab_id)->tag);
+    if (!tsi_state_holds_objects(*tag) || tsi_chunk_class(&a->space, at->line_id >> 10) != at->cls)
+        return SLAB_MISUSE_STALE_FREE;
+    return tsi_slot_check(&a->space, at, tsi_tag_seq(*tag), &remote);
+}
+
+bool tsi_slab_ref(TsiArena* a, const TsiPlace* at, TsiRef* ref) {
+    uint64_t tag;
+    do {
+        tag = tsi_load_seq(&tsi_slab(&a->space, at->slab_id)->tag);
+        if (!tsi_state_holds_objects(tag)) return false;
+        if (tsi_tag_state(tag) == TSI_SLAB_OWNED) {
+            *ref = tsi_load_acquire(&tsi_heap(a, tsi_tag_index(tag))->ref); /* before the tag is read again */
+        } else {
+            TsiInc* i = tsi_inc(&a->phases, tsi_tag_index(tag));
+            *ref = tsi_ref(tsi_inc_era(i), tsi_tag_index(tag));
+        }
+        /* The heap's record may have passed to another incarnation: then the tag has changed first. */
+    } while (tsi_load_seq(&tsi_slab(&a->space, at->slab_id)->tag) != tag);
+    return *ref != 0;
+}
+
+bool tsi_place_ref(TsiArena* a, const TsiPlace* at, TsiRef* ref) {
+    uint64_t tag;
+    return tsi_place_is_live(a, at, &tag) && tsi_slab_ref(a, at, ref);
+}
+
+/* ---- slabs ---- */
+
+typedef struct LineState {
+    uint64_t used, live, twice;
+} LineState;
+
+static LineState line_state(const TsiSpace* s, unsigned cls, uint32_t line_id, uint64_t remote_bits) {
+    TsiLine* l = tsi_line(s, line_id);
+    uint64_t freed = tsi_load_acquire(&l->freed);
+    uint64_t avail = tsi_load_acquire(&l->avail);
+    LineState st = {s->classes->c[cls].full, 0, remote_bits & freed};
+    st.live = st.used & ~(remote_bits | freed | avail);
+    return st;
+}
+
+uint64_t tsi_line_handed_out(TsiLine* l) {
+    /* pairs with refills: last, after the slots have left freed or avail */
+    uint64_t issued = tsi_load_acquire(&l->issued);
+    uint64_t avail = tsi_load_acquire(&l->avail); /* before the remote words */
+    return avail != 0 ? issued - tsi_popcount(avail) : issued;
+}
+
+void tsi_line_sum(const TsiSpace* s, unsigned cls, uint32_t line_id, uint64_t issued, uint64_t remote_bits,
+                  TsiSlabSum* sum) {
+    LineState st = line_state(s, cls, line_id, remote_bits);
+    uint64_t live = st.live != 0 ? tsi_popcount(st.live) : 0;
+    uint64_t size = cls == TSI_CLASS_LARGE ? tsi_slab_bytes(s, cls, line_id >> 10 << 8) : s->classes->c[cls].size;
+    /* A snapshot that runs beside the owner, or beside claims that are not counted yet. */
+    if ((int64_t)issued < (int64_t)live) {
+        if (s->config.shared) live = issued;
+        else issued = live;
+    }
+    if (TSI_UNLIKELY(st.twice != 0)) sum->twice += tsi_popcount(st.twice);
+    sum->live.objects += live;
+    sum->live.bytes += live * size;
+    sum->issued.objects += issued;
+    sum->issued.bytes += issued * size;
+}
+
+static uint64_t remote_bits_of(const TsiSpace* s, uint32_t line_id) {
+    _Atomic uint64_t* r = tsi_remote(s, line_id);
+    uint64_t w0 = tsi_load_seq(&r[0]); /* pairs with the freer's compare-exchange, see free_as_other */
+    return tsi_remote_bits(w0, tsi_load_seq(&r[1]));
+}
+
+uint64_t tsi_line_live(const TsiSpace* s, unsigned cls, uint32_t line_id) {
+    if (tsi_class_is_region(cls)) {
+        /* The chunk may serve another class by now: a snapshot looks at the tag again. */
+        const TsiClass* c = &s->classes->c[cls];
+        uint32_t slab_id = (line_id >> 10) << 8 | (line_id & (TSI_CHUNK_LINES - 1)) >> c->lines_log2;
+        return tsi_region_live64(s, slab_id, (line_id - tsi_first_line(c, slab_id)) << 6);
+    }
+    return line_state(s, cls, line_id, remote_bits_of(s, line_id)).live;
+}
+
+TsiSlabSum tsi_slab_sum(const TsiSpace* s, unsigned cls, uint32_t slab_id) {
+    const TsiClass* c = &s->classes->c[cls];
+    TsiSlabSum sum = {{0, 0}, {0, 0}, 0};
+    if (tsi_class_is_region(cls)) return tsi_region_told(tsi_region_sum(s, slab_id));
+    for (uint32_t i = 0, first = tsi_first_line(c, slab_id); i < 1u << c->lines_log2; i++) {
+        uint64_t issued = tsi_line_handed_out(tsi_line(s, first + i));
+        tsi_line_sum(s, cls, first + i, issued, remote_bits_of(s, first + i), &sum);
+    }
+    return sum;
+}
+
+bool tsi_slab_is_empty(const TsiSpace* s, unsigned cls, uint32_t slab_id) {
+    if (tsi_class_is_region(cls)) return tsi_region_is_empty(s, slab_id);
+    const TsiClass* c = &s->classes->c[cls];
+    for (uint32_t i = 0, first = tsi_first_line(c, slab_id); i < 1u << c->lines_log2; i++)
+        if (line_state(s, cls, first + i, remote_bits_of(s, first + i)).live != 0) return false;
+    return true;
+}
+
+size_t tsi_place_bytes(const TsiSpace* s, const TsiPlace* at) {
+    if (at->cls == TSI_CLASS_LARGE) return tsi_slab_bytes(s, at->cls, at->slab_id);
+    if (tsi_class_is_region(at->cls)) return tsi_region_size_at(s, at->slab_id, tsi_region_granule(s, at));
+    return s->classes->c[at->cls].size;
+}

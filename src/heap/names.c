@@ -1,0 +1,127 @@
+/* names.c - see names.h. */
+#include "heap/names.h"
+
+#include "heap/bracket.h"
+#include "mem/written.h"
+
+bool tsi_generation_of(TsiArena* a, const TsiPlace* at, uint64_t tag, uint64_t* generation, uint64_t* word) {
+    if ((tag & TSI_SLAB_HANDLED) == 0) return false;
+    if (tsi_class_is_region(at->cls)) { /* one for a life: a granule is used once in it */
+        *word = 0;
+        *generation = tsi_load_seq(&tsi_slab(&a->space, at->slab_id)->gen_base);
+        return true;
+    }
+    *word = tsi_load_seq(&tsi_counts(&a->space, at->line_id)[at->slot]);
+    *generation = tsi_load_relaxed(&tsi_slab(&a->space, at->slab_id)->gen_base);
+    *generation += (tsi_count_of(*word, tsi_tag_seq(tag)) + 1) / 2; /* odd: the next one, not issued yet */
+    return true;
+}
+
+bool tsi_handle_flag_slab(TsiSpace* s, uint32_t slab_id, uint32_t seq) {
+    _Atomic uint64_t* tag_word = &tsi_slab(s, slab_id)->tag;
+    bool lines = !tsi_class_is_region(tsi_chunk_class(s, slab_id >> 8));
+    /* seq_cst, before the mark: who would see that in a refill sees this (line.c) */
+    if (lines && !tsi_load_seq(&s->counted)) tsi_store_seq(&s->counted, true);
+    uint64_t tag = tsi_load_seq(tag_word);
+    do {
+        if (!tsi_state_holds_objects(tag) || tsi_tag_seq(tag) != seq) return false;
+        if ((tag & TSI_SLAB_HANDLED) != 0) return true;
+    } while (!tsi_cas_seq(tag_word, &tag, tag | TSI_SLAB_HANDLED));
+    if (lines) tsi_written_counts(s, slab_id); /* frees will write them */
+    return true;
+}
+
+/* True when the caller owns the slab: its line is marked then. */
+static bool mark_own_line(TsiArena* a, TsiBinding* b, const TsiPlace* at, uint32_t seq) {
+    uint64_t tag = tsi_load_seq(&tsi_slab(&a->space, at->slab_id)->tag);
+    if (b == NULL || tsi_tag_state(tag) != TSI_SLAB_OWNED) return false;
+    TsiHeap* h = tsi_heap(a, tsi_tag_index(tag));
+    if (!tsi_heap_is_live(b, h) || !tsi_bracket_enter(b, h, tsi_busy_all(h))) return false;
+    uint64_t now = tsi_load_relaxed(&tsi_slab(&a->space, at->slab_id)->tag);
+    bool ours = tsi_tag_state(now) == TSI_SLAB_OWNED && tsi_tag_seq(now) == seq && tsi_tag_index(now) == h->index;
+    if (ours && tsi_class_is_region(at->cls)) tsi_store_relaxed(&tsi_region(&a->space, at->slab_id)->heap_at, 0);
+    else if (ours) tsi_line_mark_handled(tsi_line(&a->space, at->line_id));
+    tsi_bracket_leave(b, h);
+    return ours;
+}
+
+/* May a plain free be under way that does not look at the slab's flag? Where no heap has it, its frees see the flag. */
+static bool has_unfenced_owner(TsiArena* a, const TsiPlace* at) {
+    uint64_t tag = tsi_load_seq(&tsi_slab(&a->space, at->slab_id)->tag);
+    if (tsi_tag_state(tag) != TSI_SLAB_OWNED) return false;
+    uint64_t word = tsi_load_seq(&tsi_heap(a, tsi_tag_index(tag))->word);
+    unsigned state = tsi_heap_state(word);
+    bool owned =
+        state == TSI_HEAP_LIVE || state == TSI_HEAP_RETIRE || state == TSI_HEAP_REVOKED || state == TSI_HEAP_DEAD;
+    return owned && !tsi_binding_is_fenced(tsi_binding_at(a, word));
+}
+
+SlabHandle tsi_handle_of(TsiArena* a, TsiBinding* b, const TsiPlace* at) {
+    TsiSpace* s = &a->space;
+    _Atomic uint64_t* tag_word = &tsi_slab(s, at->slab_id)->tag;
+    uint64_t tag, generation, word, remote;
+    bool region = tsi_class_is_region(at->cls);
+    if (!tsi_place_is_live(a, at, &tag) || (!region && !tsi_space_commit_counts(s, at->line_id >> 10))) return 0;
+    uint32_t seq = tsi_tag_seq(tag);
+    if (!tsi_handle_flag_slab(s, at->slab_id, seq)) return 0;
+    bool marked = region ? tsi_load_acquire(&tsi_region(s, at->slab_id)->heap_at) == 0
+                         : tsi_load_acquire(&tsi_line(s, at->line_id)->handled) != 0;
+    bool plain_frees = !marked && !a->options.shared; /* where no owner frees, every free looks at the flag */
+    if (plain_frees && !mark_own_line(a, b, at, seq)) {
+        /* its owner's next free looks at the map byte as others do */
+        if (region) tsi_store_seq(&tsi_region(s, at->slab_id)->heap_at, 0);
+        if (!tsi_barrier() && has_unfenced_owner(a, at)) return 0; /* see handles.h */
+    }
+    if (!tsi_generation_of(a, at, tag | TSI_SLAB_HANDLED, &generation, &word)) return 0;
+    if ((tsi_count_of(word, seq) & 1) != 0 || generation >= TSI_GEN_LIMIT) return 0;
+    /* It lived all the while, and its count stood still. */
+    if (tsi_slot_check(s, at, seq, &remote) != TSI_FREE_OK) return 0;
+    if (region ? tsi_load_seq(&tsi_slab(s, at->slab_id)->gen_base) != generation
+               : tsi_load_seq(&tsi_counts(s, at->line_id)[at->slot]) != word)
+        return 0;
+    if (tsi_tag_seq(tsi_load_seq(tag_word)) != seq) return 0;
+    return tsi_handle_make(a->secret, tsi_handle_place(at->line_id, at->slot), (uint32_t)generation);
+}
+
+/* A generation below what has been issued is old, another is made up. Issued ones start low, so this
+ * holds well enough even when the chunk has changed class since. Both are refused. */
+static int classify(uint64_t key, uint32_t scrambled, uint64_t issued) {
+    uint32_t generation = tsi_handle_unscramble(key, scrambled);
+    return generation < issued || (issued != 0 && generation < 1u << 20) ? SLAB_MISUSE_STALE_HANDLE
+                                                                         : SLAB_MISUSE_BAD_HANDLE;
+}
+
+int tsi_handle_decode(TsiArena* a, SlabHandle h, TsiPlace* at, uint64_t* tag, uint64_t* word) {
+    TsiSpace* s = &a->space;
+    uint32_t place = tsi_handle_place_of(h), chunk = tsi_place_line(place) >> 10;
+    uint64_t now, remote;
+    if ((h & 3) != TSI_HANDLE_VERSION || chunk >= s->chunk_count) return SLAB_MISUSE_BAD_HANDLE;
+    at->line_id = tsi_place_line(place);
+    at->slot = tsi_place_slot(place);
+    at->cls = tsi_chunk_class(s, chunk);
+    uint32_t line = at->line_id & (TSI_CHUNK_LINES - 1);
+    const TsiClass* c = &s->classes->c[at->cls];
+    uint64_t key = tsi_handle_key(a->secret, place);
+    uint32_t scrambled = tsi_handle_stamp_of(h);
+    if (at->cls == 0 || at->cls == TSI_CLASS_CONT || line >= (1u << TSI_CHUNK_SHIFT) >> c->line_shift ||
+        !tsi_line_has_slab(c, line) || (c->full >> at->slot & 1) == 0)
+        return classify(key, scrambled, chunk < tsi_load_relaxed(&s->chunk_high) ? 1u << 20 : 0);
+    at->slab_id = chunk << 8 | line >> c->lines_log2;
+    *tag = tsi_load_seq(&tsi_slab(s, at->slab_id)->tag);
+    if (!tsi_state_holds_objects(*tag) || !tsi_generation_of(a, at, *tag, &now, word)) {
+        uint32_t floor = tsi_load_relaxed(&s->chunks[chunk].gen_floor);
+        now = tsi_load_relaxed(&tsi_slab(s, at->slab_id)->gen_base);
+        if (now < floor) now = floor; /* not taken since the chunk got its class */
+        return classify(key, scrambled, now);
+    }
+    if (now >= TSI_GEN_LIMIT || tsi_handle_scramble(key, (uint32_t)now) != scrambled)
+        return classify(key, scrambled, now);
+    /* The next one: never issued. */
+    if ((tsi_count_of(*word, tsi_tag_seq(*tag)) & 1) != 0) return SLAB_MISUSE_BAD_HANDLE;
+    return tsi_slot_check(s, at, tsi_tag_seq(*tag), &remote) == TSI_FREE_OK ? TSI_FREE_OK : SLAB_MISUSE_STALE_HANDLE;
+}
+
+bool tsi_handle_find(TsiArena* a, SlabHandle h, TsiPlace* at) {
+    uint64_t tag, word;
+    return tsi_handle_decode(a, h, at, &tag, &word) == TSI_FREE_OK;
+}

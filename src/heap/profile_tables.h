@@ -1,0 +1,56 @@
+/*
+ * profile_tables.h - what a heap profile is kept in; profile.h says how it is filled.
+ */
+#ifndef TSI_HEAP_PROFILE_TABLES_H
+#define TSI_HEAP_PROFILE_TABLES_H
+
+#include "os/lock.h"
+
+enum {
+    TSI_PROFILE_FRAMES = 32,
+    TSI_PROFILE_STACKS = 4096,
+    TSI_PROFILE_INDEX = 2 * TSI_PROFILE_STACKS, /* a power of two */
+    TSI_PROFILE_LIVE = 1 << 15,
+    TSI_PROFILE_PATIENCE = 1 << 12 /* samples lost before a full table is looked through again */
+};
+
+/* Everything ever sampled of one stack and label. */
+typedef struct TsiProfileStack {
+    uint32_t label; /* record */
+    uint32_t depth;
+    uint64_t hash;
+    double objects, bytes; /* weighted */
+    uintptr_t frames[TSI_PROFILE_FRAMES]; /* return addresses, innermost first */
+} TsiProfileStack;
+
+typedef struct TsiProfileLive {
+    uint64_t name; /* handle; in regions, and of LARGE ones, the address */
+    uint64_t era, bytes;
+    uint32_t seq, life; /* of the slab; generation of the handles of the region's life */
+    uint32_t cls, stack;
+} TsiProfileLive;
+
+typedef struct TsiProfile {
+    uint64_t mean; /* 0: off, and no tables */
+    TsiProfileStack* stacks;
+    TsiProfileLive* live;
+    uint16_t* index; /* of stacks, + 1, by hash; open addressing */
+    size_t mapping_bytes;
+    TsiLock lock; /* all below, and what the tables hold */
+    uint32_t stack_count, live_count, live_high, lost_since;
+    uint32_t index_pages; /* a bit for each page of the index that was written */
+    uint64_t samples, lost_stacks, lost_live;
+} TsiProfile;
+
+/* What a copy of the tables comes with. */
+typedef struct TsiProfileCounts {
+    uint64_t mean, samples, lost_stacks, lost_live;
+    uint32_t stack_count, live_count;
+} TsiProfileCounts;
+
+/* Where a call came from: the return address into the program, and its frame pointer if it keeps one. */
+typedef struct TsiCaller {
+    uintptr_t pc, fp;
+} TsiCaller;
+
+#endif
