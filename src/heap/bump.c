@@ -1,9 +1,7 @@
 /* bump.c - see bump.h. */
 #include "heap/bump.h"
 
-#include "heap/free.h"
 #include "heap/grant.h"
-#include "heap/heap.h"
 #include "heap/refuse.h"
 #include "heap/sample.h"
 #include "heap/take.h"

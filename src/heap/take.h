@@ -5,7 +5,7 @@
 #define TSI_HEAP_TAKE_H
 
 #include "base/probes.h"
-#include "heap/alloc.h"
+#include "heap/fast.h"
 #include "heap/issue.h"
 
 /* Who may hand out the slots of a slab that is opened, and so where its free slots are told: see slab.h. */
