@@ -6,11 +6,11 @@
 #include "heap/sample.h"
 
 #include "heap/profile.h"
-#include "heap/sweep.h"
 #include "heap/warm.h"
 #include "mem/stock.h"
 #include "os/clock.h"
 #include "stats/segment.h"
+#include "heap/trim.h"
 
 #include <string.h>
 

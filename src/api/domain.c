@@ -12,11 +12,12 @@
 #include "api/domain.h"
 
 #include "base/probes.h"
-#include "heap/charge.h"
 #include "heap/close.h"
 #include "heap/close_tell.h"
-#include "heap/heap.h"
+#include "heap/own.h"
+#include "heap/pin.h"
 #include "heap/ready.h"
+#include "heap/records.h"
 #include "stats/segment.h"
 
 #include <inttypes.h>

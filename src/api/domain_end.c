@@ -12,8 +12,8 @@
 #include "api/domain.h"
 
 #include "heap/close.h"
-#include "heap/heap.h"
 #include "stats/segment.h"
+#include "heap/pin.h"
 
 #include <string.h>
 

@@ -5,9 +5,8 @@
 #include "api/domain.h"
 
 #include "heap/alloc.h"
-#include "heap/bump.h"
-#include "heap/close.h"
 #include "heap/heap.h"
+#include "heap/pin.h"
 
 /* ---- into a domain ---- */
 

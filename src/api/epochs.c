@@ -6,6 +6,8 @@
 #include "heap/late.h"
 #include "stats/segment.h"
 #include "stats/snapshot.h"
+#include "heap/finish.h"
+#include "heap/pin.h"
 
 TsiRef tsi_resolve(TsiArena* a, EpochId id) {
     TsiRef ref = tsi_phases_resolve(&a->phases, id);

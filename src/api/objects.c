@@ -12,7 +12,6 @@
 #include "heap/heap.h"
 #include "heap/profile.h"
 #include "heap/ready.h"
-#include "heap/settle.h"
 #include "mem/purge.h"
 #include "stats/segment.h"
 

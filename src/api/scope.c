@@ -6,9 +6,9 @@
  */
 #include "api/domain.h"
 
-#include "heap/close.h"
 #include "heap/fork.h"
 #include "heap/heap.h"
+#include "heap/pin.h"
 
 #include <pthread.h>
 #include <string.h>

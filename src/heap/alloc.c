@@ -13,21 +13,23 @@
 #include "base/probes.h"
 #include "heap/bump.h"
 #include "heap/charge.h"
-#include "heap/close.h"
+#include "heap/finish.h"
 #include "heap/free.h"
 #include "heap/handles.h"
 #include "heap/heap.h"
 #include "heap/issue.h"
 #include "heap/leave.h"
+#include "heap/line.h"
 #include "heap/living.h"
 #include "heap/profile.h"
+#include "heap/ready.h"
 #include "heap/refuse.h"
 #include "heap/registry.h"
 #include "heap/room.h"
 #include "heap/sample.h"
 #include "heap/shared.h"
-#include "heap/sweep.h"
 #include "heap/take.h"
+#include "heap/trim.h"
 #include "heap/warm.h"
 
 #include <errno.h>
@@ -294,7 +296,7 @@ static TsiOutcome alloc_owned(TsiBinding* b, TsiRef target, bool ambient, size_t
                               void** out, TsiIssue* issue, TsiBudgetEvents* e) {
     TsiHeap* h;
     e->soft = e->hard = 0;
-    TsiBirth birth = tsi_heap_get(b, target, size <= TSI_BUMP_MAX && align <= TSI_BUMP_ALIGN_MAX, &h);
+    TsiBirth birth = tsi_ready_heap(b, target, size <= TSI_BUMP_MAX && align <= TSI_BUMP_ALIGN_MAX, &h);
     if (birth != TSI_BIRTH_OK) return birth == TSI_BIRTH_STALE ? TSI_STALE : TSI_NO_MEMORY;
     if (ambient && tsi_heap_is_live(b, h) && tsi_load_relaxed(&h->ref) == target) tsi_binding_set_ambient(b, h);
     return alloc_in_heap(b, h, target, size, cls, align, out, issue, e);

@@ -156,6 +156,7 @@ typedef struct TsiArena TsiArena;
 
 /* Budgets that charges of one allocation have passed (soft) or would have exceeded (hard); a bit each. Told of once no
  * lock is held and no bracket open. */
+enum { TSI_RECEIPT_VERSION = 2 };
 enum { TSI_BUDGET_PHASE = 1, TSI_BUDGET_LABEL = 2, TSI_BUDGET_SPACE = 4 /* max_bytes: hard, and nobody is told */ };
 typedef struct TsiBudgetEvents {
     uint8_t soft, hard;

@@ -11,140 +11,18 @@
 #include "base/probes.h"
 #include "heap/charge.h"
 #include "heap/close_tell.h"
-#include "heap/heap.h"
+#include "heap/finish.h"
 #include "heap/late.h"
+#include "heap/pin.h"
 #include "heap/ready.h"
+#include "heap/records.h"
 #include "heap/registry.h"
 #include "heap/sweep.h"
 #include "heap/warm.h"
 
 #include <string.h>
 
-/* ---- drained incarnations ---- */
-
-static uint32_t take_ends_if_drained_locked(TsiInc* i) {
-    TSI_HOLDS(tsi_inc_lock(i));
-    unsigned state = tsi_inc_state(i);
-    if (i->drained || state < TSI_INC_CLOSED || i->heaps != 0 || tsi_load_relaxed(&i->slab_count) != 0) return 0;
-    i->drained = true;
-    uint32_t ends = i->ends;
-    i->ends = 0;
-    return ends;
-}
-
-static void run_ends(TsiArena* a, uint32_t at) {
-    while (at != 0) {
-        TsiEnd e = *(TsiEnd*)tsi_table_at(&a->phases.ends, at - 1);
-        tsi_table_give(&a->phases.ends, at - 1);
-        e.fn(e.arg);
-        at = e.next;
-    }
-}
-
-void tsi_inc_unpin(TsiArena* a, TsiBinding* b, TsiInc* i) {
-    TsiLock* lock = tsi_inc_lock(i);
-    tsi_inc_take(i);
-    uint32_t ends = take_ends_if_drained_locked(i);
-    if (ends != 0) {
-        tsi_lock_give_probed(lock); /* still pinned by the caller */
-        run_ends(a, ends);
-        tsi_lock_take(lock);
-    }
-    bool reuse = --i->pins == 0 && i->drained;
-    if (reuse) tsi_post_last_locked(a, b, i);
-    if (reuse) tsi_store_release(&i->word, TSI_INC_RELEASED); /* era 0: matches no reference */
-    tsi_lock_give_probed(lock);
-    if (reuse) tsi_record_give_inc(a, b, i->index);
-}
-
-bool tsi_inc_on_end(TsiArena* a, TsiRef ref, void (*fn)(void*), void* arg) {
-    TsiInc* i = tsi_inc(&a->phases, tsi_ref_index(ref));
-    uint32_t index;
-    if (!tsi_table_take(&a->phases.ends, &index, 0)) return false;
-    TsiEnd* e = tsi_table_at(&a->phases.ends, index);
-    e->fn = fn;
-    e->arg = arg;
-    tsi_inc_take(i);
-    bool ok = tsi_inc_era(i) == tsi_ref_era(ref) && tsi_inc_state(i) <= TSI_INC_ADVANCED;
-    if (ok) {
-        e->next = i->ends;
-        i->ends = index + 1;
-    }
-    tsi_inc_give(i);
-    if (!ok) tsi_table_give(&a->phases.ends, index);
-    return ok;
-}
-
 /* ---- ends ---- */
-
-static void sum_orphans_locked(TsiArena* a, TsiInc* i, TsiTotals* live) {
-    TSI_HOLDS(tsi_inc_lock(i));
-    for (uint32_t at = i->orphans; at != 0; at = tsi_slab(&a->space, at - 1)->next) {
-        if (tsi_tag_state(tsi_load_seq(&tsi_slab(&a->space, at - 1)->tag)) == TSI_SLAB_PURGING) continue; /* empty */
-        TsiSlabSum sum = tsi_slab_sum(&a->space, tsi_chunk_class(&a->space, (at - 1) >> 8), at - 1);
-        live->objects += sum.live.objects;
-        live->bytes += sum.live.bytes;
-    }
-}
-
-static void fill_receipt_locked(TsiInc* i, TsiTotals live, EpochReceipt* r) {
-    TSI_HOLDS(tsi_inc_lock(i));
-    r->version = TSI_RECEIPT_VERSION;
-    r->epoch_id = tsi_load_relaxed(&i->id);
-    r->epoch_era = tsi_inc_era(i);
-    memcpy(r->label, i->label, sizeof r->label);
-    r->objects_allocated = i->allocated.objects;
-    r->bytes_allocated = i->allocated.bytes;
-    r->objects_released = i->released.objects;
-    r->bytes_released = i->released.bytes;
-    r->objects_escaped = live.objects;
-    r->bytes_escaped = live.bytes;
-    r->objects_freed = r->objects_allocated - r->objects_released - r->objects_escaped;
-    r->bytes_freed = r->bytes_allocated - r->bytes_released - r->bytes_escaped;
-}
-
-/* Stripe held. One that could not be sure that nobody is inside has left it. */
-static bool is_held_by_a_sweep(TsiHeap* h) {
-    return tsi_load_relaxed(&h->word) == TSI_HELD_WORD && h->revoker != TSI_NO_TICKET;
-}
-
-/* Shared mode: all that lives here is in one heap, and another sweep, between its two holds, may have it. A receipt
- * made now would lack everything. That sweep waits for claims only (shared.c), and then settles the heap by the state
- * that we have set (S2). */
-static void await_held_locked(TsiSweep* w, TsiLock* lock) {
-    TSI_HOLDS(tsi_inc_lock(w->inc));
-    TsiInc* i = w->inc;
-    /* Relaxed: the word becomes HELD, and is no longer, under the stripe, which is held at each look. */
-    for (unsigned turn = 0; i->heaps != 0 && is_held_by_a_sweep(tsi_heap(w->arena, i->heaps - 1));) {
-        tsi_lock_give_probed(lock);
-        tsi_os_yield(&turn);
-        tsi_lock_take(lock);
-    }
-}
-
-/* now_ns: 0 where no clock was read. */
-static void end_swept(TsiSweep* w, unsigned state, EpochReceipt* out, TsiLock* lock, uint64_t now_ns) {
-    TsiInc* i = w->inc;
-    unsigned was = tsi_inc_state(i);
-    if (was < state) tsi_store_seq(&i->word, tsi_inc_era(i) << 2 | state);
-    if (state != 0) await_held_locked(w, lock);
-    if (i->heaps != 0 || i->orphans != 0) tsi_sweep_locked(w, NULL);
-    w->deferred += i->skipped; /* also those that an earlier end has skipped and nobody has settled yet */
-    w->deferred_bytes += i->skipped_bytes;
-    if (was == TSI_INC_ACTIVE && state != TSI_INC_ACTIVE) tsi_post_end_locked(w->arena, w->b, i, now_ns);
-    tsi_post_locked(w->arena, w->b, i);
-    /* Also of one that the ring has taken the id from: nobody has looked at what lives there. */
-    bool drains = state == TSI_INC_CLOSED && was != TSI_INC_RELEASED && !i->escapes_posted;
-    if (drains) i->escapes_posted = true;
-    TsiTotals live = {0, 0};
-    if (out != NULL || drains) sum_orphans_locked(w->arena, i, &live);
-    if (drains) w->escaped = live;
-    if (drains && live.objects != 0) tsi_post_escapes(w->arena, i, live);
-    if (out != NULL) fill_receipt_locked(i, live, out);
-    tsi_late_note_locked(w->arena, i);
-    tsi_lock_give_probed(lock);
-    tsi_sweep_finish(w);
-}
 
 /* The close's time goes to its classes by the slabs it looked at. */
 static void count_close(TsiSweep* w, const TsiCloseTally* tally, uint64_t ns) {
@@ -188,7 +66,7 @@ bool tsi_epoch_end(TsiArena* a, TsiRef ref, EpochCloseMode mode, bool measure_rs
         return false;
     }
     i->pins++;
-    end_swept(&w, mode == EPOCH_RELEASE ? TSI_INC_RELEASED : TSI_INC_CLOSED, &r, lock, start);
+    tsi_end_swept(&w, mode == EPOCH_RELEASE ? TSI_INC_RELEASED : TSI_INC_CLOSED, &r, lock, start);
     if (start != 0) r.close_ns = tsi_os.now_ns() - start;
     if (rss_before != 0) {
         uint64_t rss_after = tsi_os.rss_bytes();
@@ -268,7 +146,7 @@ static TSI_NOINLINE void end_swept_alone(TsiBinding* b, TsiInc* i, TsiHeap* h, u
     tsi_sweep_own_locked(&w, h);
     tsi_post_alone_locked(a, b, i, start_ns); /* no heap is left, so nobody charges it */
     w.uncharged = 0;
-    if (out != NULL) fill_receipt_locked(i, (TsiTotals){0, 0}, out);
+    if (out != NULL) tsi_receipt_fill_locked(i, (TsiTotals){0, 0}, out);
     tsi_store_release(&i->word, TSI_INC_RELEASED); /* as in tsi_inc_end_alone */
     tsi_inc_give(i);
     tsi_sweep_finish(&w);
@@ -284,7 +162,7 @@ static void end_ready_locked(TsiBinding* b, TsiInc* i, uint64_t start_ns, size_t
     TsiArena* a = b->arena;
     tsi_post_alone_locked(a, b, i, start_ns);
     if (out != NULL) {
-        fill_receipt_locked(i, (TsiTotals){0, 0}, out);
+        tsi_receipt_fill_locked(i, (TsiTotals){0, 0}, out);
         out->slabs_returned = out->regions_returned = 1;
         out->bytes_returned = bytes;
     }
@@ -325,19 +203,6 @@ bool tsi_inc_end_alone(TsiBinding* b, TsiRef ref, EpochReceipt* out) {
     }
     tsi_record_give_inc(a, b, i->index);
     return true;
-}
-
-unsigned tsi_inc_sweep(TsiArena* a, TsiBinding* b, TsiInc* i, uint64_t era) {
-    TsiSweep w = {.arena = a, .b = b, .inc = i};
-    tsi_inc_take(i);
-    if (tsi_inc_era(i) != era || era == 0 || tsi_inc_state(i) == TSI_INC_ACTIVE || (i->heaps == 0 && i->orphans == 0)) {
-        tsi_inc_give(i);
-        return 0;
-    }
-    i->pins++;
-    end_swept(&w, 0, NULL, tsi_inc_lock(i), 0);
-    tsi_inc_unpin(a, b, i);
-    return w.interrupts;
 }
 
 /* ---- advance ---- */
@@ -410,22 +275,6 @@ EpochId tsi_epoch_advance(TsiArena* a, TsiRef from) {
                                 tsi_ref_era(ref));
     }
     return now;
-}
-
-unsigned tsi_sweep_displaced(TsiArena* a, TsiBinding* b) {
-    unsigned interrupts = 0;
-    if (TSI_LIKELY(!tsi_load_relaxed(&a->has_displaced))) return 0;
-    for (;;) {
-        tsi_lock_take(&a->phases.ring_lock);
-        uint32_t index = a->displaced;
-        if (index != 0) a->displaced = tsi_inc(&a->phases, index)->next_displaced;
-        if (a->displaced == 0) tsi_store_relaxed(&a->has_displaced, false);
-        tsi_lock_give(&a->phases.ring_lock);
-        if (index == 0) return interrupts;
-        TsiInc* i = tsi_inc(&a->phases, index);
-        interrupts += tsi_inc_sweep(a, b, i, tsi_inc_era(i));
-        tsi_inc_unpin(a, NULL, i); /* the ring's pin; to the table, where the ring takes the next one */
-    }
 }
 
 bool tsi_epoch_close(TsiArena* a, TsiRef ref, EpochCloseMode mode, bool measure_rss, EpochReceipt* out) {

@@ -6,8 +6,6 @@
 
 #include "heap/arena.h"
 
-enum { TSI_RECEIPT_VERSION = 2 };
-
 /* Ends an incarnation; false when the reference is stale. Fills *out when not NULL. Resident size and
  * time are measured only for incarnations that hold something: both cost more than an empty close. */
 bool tsi_epoch_end(TsiArena* a, TsiRef ref, EpochCloseMode mode, bool measure_rss, EpochReceipt* out);
@@ -22,16 +20,7 @@ bool tsi_inc_end_empty(TsiArena* a, TsiBinding* b, TsiRef ref, char label[TSI_LA
  * cleanups. Its record is free afterwards. False, and nothing done, when it is not so. out: NULL when nobody will
  * ask. */
 bool tsi_inc_end_alone(TsiBinding* b, TsiRef ref, EpochReceipt* out);
-/* Sweeps an incarnation that is no longer ACTIVE, in the mode of its state; nothing when the era has gone. How often
- * that interrupted other threads. */
-unsigned tsi_inc_sweep(TsiArena* a, TsiBinding* b, TsiInc* i, uint64_t era);
 /* Moves the ring on; where `from` is not 0, only while that is current. Returns the current id afterwards. */
 EpochId tsi_epoch_advance(TsiArena* a, TsiRef from);
-/* Sweeps incarnations that lost their ring id while they still held slabs. How often that interrupted other threads. */
-unsigned tsi_sweep_displaced(TsiArena* a, TsiBinding* b);
-/* Lets go of a record; when it has drained, its cleanups run and nothing pins it, it is reused. */
-void tsi_inc_unpin(TsiArena* a, TsiBinding* b, TsiInc* i);
-/* Registers a cleanup. */
-bool tsi_inc_on_end(TsiArena* a, TsiRef ref, void (*fn)(void*), void* arg);
 
 #endif

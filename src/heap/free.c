@@ -13,15 +13,14 @@
 #include "heap/free.h"
 
 #include "heap/bump.h"
-#include "heap/close.h"
-#include "heap/handles.h"
-#include "heap/heap.h"
+#include "heap/finish.h"
 #include "heap/late.h"
+#include "heap/line.h"
+#include "heap/names.h"
 #include "heap/partial.h"
 #include "heap/refuse.h"
 #include "heap/registry.h"
 #include "heap/room.h"
-#include "heap/settle.h"
 
 /* ---- the owner ---- */
 
@@ -43,6 +42,18 @@ static bool free_as_owner(TsiArena* a, TsiBinding* b, const TsiPlace* at, uint64
     return ours;
 }
 
+/* In a line that has issued handles. As free_here. */
+static TsiFast free_counted(TsiBinding* b, TsiHeap* h, TsiLine* l, unsigned slot) {
+    TsiSpace* s = &b->arena->space;
+    _Atomic uint64_t* at = &tsi_counts(s, tsi_line_id(s, l))[slot];
+    uint32_t seq = tsi_remote_seq(0, tsi_load_relaxed(&l->remote[0]));
+    bool gone = ((tsi_load_relaxed(&l->avail) | tsi_load_relaxed(&l->freed) | tsi_remote_seen(l)) >> slot & 1) != 0;
+    if (gone || !tsi_count_move(at, seq, tsi_load_relaxed(at))) return TSI_FAST_MISSED;
+    tsi_line_freed(b, l, slot);
+    tsi_bracket_clear(b);
+    return TSI_LIKELY(tsi_load_relaxed(&h->word) == b->live_word) ? TSI_FAST_DONE : TSI_FAST_LEFT;
+}
+
 /* ---- other threads ---- */
 
 static TSI_NOINLINE void after_orphans_free(TsiArena* a, TsiBinding* b, TsiPlace at, uint64_t tag) {
@@ -53,7 +64,9 @@ static TSI_NOINLINE void after_orphans_free(TsiArena* a, TsiBinding* b, TsiPlace
         return;
     }
     tsi_late_mark(a, at.slab_id);
-    if (orphan) tsi_partial_page_freed(a, b, &at, tag);
+    TsiInc* i;
+    uint64_t era;
+    if (orphan && tsi_partial_page_freed(a, &at, tag, &i, &era)) tsi_inc_sweep(a, b, i, era);
 }
 
 /* Another object lives in the page of the one that was freed, and in its line: then neither its slab nor that page
@@ -130,7 +143,7 @@ static TSI_NOINLINE void count_retry(TsiArena* a, TsiBinding* b, TsiPlace at) {
 TSI_INLINE TsiFast free_here(TsiBinding* b, TsiHeap* h, TsiLine* l, const void* p) {
     uint64_t slot = tsi_rotate_right((uint64_t)((uintptr_t)p - (uintptr_t)l->base), l->shift);
     if (slot >= TSI_LINE_SLOTS) return TSI_FAST_MISSED;
-    if (tsi_line_is_handled(l)) return tsi_free_counted(b, h, l, (unsigned)slot);
+    if (tsi_line_is_handled(l)) return free_counted(b, h, l, (unsigned)slot);
     uint64_t gone = tsi_load_relaxed(&l->freed) | tsi_load_relaxed(&l->avail) | tsi_remote_seen(l);
     if ((gone >> slot & 1) != 0) return TSI_FAST_MISSED;
     tsi_line_freed_in(b, h, l, (unsigned)slot);

@@ -2,7 +2,6 @@
 #include "heap/handles.h"
 
 #include "heap/free.h"
-#include "heap/heap.h"
 #include "heap/refuse.h"
 #include "heap/registry.h"
 
@@ -39,15 +38,4 @@ bool tsi_free_handle(TsiArena* a, SlabHandle h) {
     }
     if (bad != TSI_FREE_OK) tsi_refuse_as(a, &(TsiMisuse){.what = (SlabMisuse)bad, .handle = h});
     return bad == TSI_FREE_OK;
-}
-
-TsiFast tsi_free_counted(TsiBinding* b, TsiHeap* h, TsiLine* l, unsigned slot) {
-    TsiSpace* s = &b->arena->space;
-    _Atomic uint64_t* at = &tsi_counts(s, tsi_line_id(s, l))[slot];
-    uint32_t seq = tsi_remote_seq(0, tsi_load_relaxed(&l->remote[0]));
-    bool gone = ((tsi_load_relaxed(&l->avail) | tsi_load_relaxed(&l->freed) | tsi_remote_seen(l)) >> slot & 1) != 0;
-    if (gone || !tsi_count_move(at, seq, tsi_load_relaxed(at))) return TSI_FAST_MISSED;
-    tsi_line_freed(b, l, slot);
-    tsi_bracket_clear(b);
-    return TSI_LIKELY(tsi_load_relaxed(&h->word) == b->live_word) ? TSI_FAST_DONE : TSI_FAST_LEFT;
 }

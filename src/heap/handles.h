@@ -93,7 +93,4 @@ TSI_INLINE TsiFast tsi_free_handle_fast(TsiBinding* b, SlabHandle handle, TsiHea
     return TSI_LIKELY(tsi_load_relaxed(&h->word) == b->live_word) ? TSI_FAST_DONE : TSI_FAST_LEFT;
 }
 
-/* The owner's free by pointer in a line that has issued handles, as free_here in free.c. */
-TsiFast tsi_free_counted(TsiBinding* b, TsiHeap* h, TsiLine* l, unsigned slot);
-
 #endif

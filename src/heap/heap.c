@@ -10,11 +10,9 @@
 
 #include "base/check.h"
 #include "heap/bracket.h"
-#include "heap/bump.h"
-#include "heap/ready.h"
-#include "heap/records.h"
+#include "heap/fast.h"
+#include "heap/line.h"
 #include "heap/room.h"
-#include "heap/shared.h"
 
 #include <string.h>
 
@@ -25,42 +23,6 @@ TsiLine* tsi_no_cur[TSI_SMALL_CLASSES + 1];
 void tsi_heap_init(void) {
     for (unsigned i = 0; i <= TSI_SMALL_CLASSES; i++) tsi_no_cur[i] = &no_line;
     tsi_store_relaxed(&tsi_no_heap.region, &tsi_no_region);
-}
-
-/* ---- record stores ---- */
-
-void tsi_record_give(TsiTable* t, uint32_t* cache, uint32_t* count, uint32_t index) {
-    if (*count < TSI_RECORD_CACHE) cache[(*count)++] = index;
-    else tsi_table_give(t, index);
-}
-
-static void give_to_table(TsiArena* a, TsiTable* t, uint32_t index) {
-    tsi_table_give(t, index);
-    if (t == &a->phases.incs) tsi_records_phase_given(a);
-    else tsi_records_tidy(a);
-}
-
-void tsi_record_give_domain_slow(TsiArena* a, uint32_t index) { give_to_table(a, &a->domains, index); }
-void tsi_record_give_inc_slow(TsiArena* a, uint32_t index) { give_to_table(a, &a->phases.incs, index); }
-
-bool tsi_record_take_inc_slow(TsiArena* a, TsiBinding* b, uint32_t* index) {
-    /* The ring keeps enough for one turn: advance must not fail because domains took every record. */
-    if (tsi_table_take(&a->phases.incs, index, a->phases.ring_size + 1)) return true;
-    if (b->inc_count == 0) return false;
-    *index = b->inc_cache[b->inc_first];
-    b->inc_first = (b->inc_first + 1) % TSI_RECORD_CACHE;
-    b->inc_count--;
-    return true;
-}
-
-void tsi_binding_flush_records(TsiBinding* b) {
-    TsiArena* a = b->arena;
-    tsi_ready_close(b);
-    for (; b->inc_count != 0; b->inc_count--, b->inc_first = (b->inc_first + 1) % TSI_RECORD_CACHE)
-        tsi_table_give(&a->phases.incs, b->inc_cache[b->inc_first]);
-    while (b->domain_count != 0) tsi_table_give(&a->domains, b->domain_cache[--b->domain_count]);
-    while (b->heap_count != 0) tsi_table_give(&a->heaps, b->heap_cache[--b->heap_count]);
-    while (b->room_count != 0) tsi_table_give(&a->rooms, b->room_cache[--b->room_count]);
 }
 
 /* ---- rooms ---- */
@@ -80,20 +42,6 @@ bool tsi_heap_ensure_room(TsiBinding* b, TsiHeap* h) {
     return true;
 }
 
-void tsi_room_give(TsiArena* a, TsiBinding* b, TsiHeap* h) {
-    if (h->room == NULL) return;
-    if (b != NULL) tsi_record_give(&a->rooms, b->room_cache, &b->room_count, h->room->index);
-    else tsi_table_give(&a->rooms, h->room->index);
-    h->room = NULL;
-}
-
-void tsi_binding_set_ambient(TsiBinding* b, TsiHeap* h) {
-    b->heap = h;
-    b->cur = h->room != NULL ? h->room->cur : tsi_no_cur;
-    TsiRegion* r = tsi_load_relaxed(&h->region);
-    b->region = r != &tsi_no_region ? r : NULL;
-}
-
 void tsi_heap_rebuild_room(TsiBinding* b, TsiHeap* h) {
     TsiArena* a = b->arena;
     const TsiSpace* s = &a->space;
@@ -111,54 +59,6 @@ void tsi_heap_rebuild_room(TsiBinding* b, TsiHeap* h) {
             else if (tsi_load_relaxed(&l->avail) != 0 || !tsi_line_leave(b, cls, l))
                 tsi_room_push(a, room, cls, l, false);
         }
-    }
-}
-
-/* ---- the owner's chain ---- */
-
-static void own_link(TsiBinding* b, TsiHeap* h) {
-    h->own_prev = 0;
-    h->own_next = b->own_heaps;
-    if (h->own_next != 0) tsi_heap(b->arena, h->own_next - 1)->own_prev = h->index + 1;
-    b->own_heaps = h->index + 1;
-}
-
-static void own_unlink(TsiBinding* b, TsiHeap* h) {
-    if (h->own_prev != 0) tsi_heap(b->arena, h->own_prev - 1)->own_next = h->own_next;
-    else b->own_heaps = h->own_next;
-    if (h->own_next != 0) tsi_heap(b->arena, h->own_next - 1)->own_prev = h->own_prev;
-    if (b->by_inc[tsi_ref_index(tsi_load_relaxed(&h->ref)) % TSI_HEAP_CACHE] == h)
-        b->by_inc[tsi_ref_index(tsi_load_relaxed(&h->ref)) % TSI_HEAP_CACHE] = NULL;
-    for (unsigned n = 0; n < TSI_ID_CACHE; n++)
-        /* another thread may have it next, in the epoch of the same id */
-        if (b->by_id[n] == h) b->by_id[n] = &tsi_no_heap;
-    if (b->heap == h) tsi_binding_set_ambient(b, &tsi_no_heap);
-}
-
-void tsi_heap_free(TsiArena* a, TsiBinding* b, TsiHeap* h) {
-    tsi_room_give(a, b, h);
-    tsi_lanes_give(a, h);
-    tsi_store_relaxed(&h->ref, 0);
-    tsi_store_release(&h->word, TSI_HEAP_FREE); /* pairs with readers of a stale index */
-    if (b != NULL) tsi_record_give(&a->heaps, b->heap_cache, &b->heap_count, h->index);
-    else tsi_table_give(&a->heaps, h->index);
-}
-
-void tsi_heap_drop_own(TsiBinding* b, TsiHeap* h) {
-    own_unlink(b, h);
-    tsi_heap_free(b->arena, b, h);
-}
-
-void tsi_heaps_prune(TsiBinding* b) {
-    if (tsi_load_relaxed(&b->dead_heaps) == 0) return;
-    (void)tsi_swap_seq(&b->dead_heaps, 0); /* before the walk: pairs with seize_locked */
-    for (uint32_t at = b->own_heaps, next; at != 0; at = next) {
-        TsiHeap* h = tsi_heap(b->arena, at - 1);
-        next = h->own_next;
-        /* acquire: pairs with the release of the sweep that left it DEAD */
-        if (tsi_heap_state(tsi_load_acquire(&h->word)) != TSI_HEAP_DEAD) continue;
-        TSI_CHECK(h->skip == 0); /* B3: settled before the call that was inside of it returned */
-        tsi_heap_drop_own(b, h);
     }
 }
 
@@ -232,17 +132,10 @@ static TsiHeap* find_own_locked(TsiBinding* b, TsiInc* i, TsiHeap** asked) {
     return NULL;
 }
 
-TsiBirth tsi_heap_get(TsiBinding* b, TsiRef ref, bool bumps, TsiHeap** out) {
+TsiBirth tsi_heap_make(TsiBinding* b, TsiRef ref, TsiHeap** out) {
     TsiArena* a = b->arena;
-    *out = tsi_heap_cached(b, ref);
-    if (*out != NULL) return TSI_BIRTH_OK;
-    tsi_heaps_prune(b);
-    *out = bumps ? tsi_ready_take(b, ref) : NULL;
-    if (*out != NULL) {
-        b->by_inc[tsi_ref_index(ref) % TSI_HEAP_CACHE] = *out;
-        return TSI_BIRTH_OK;
-    }
     uint32_t index;
+    *out = NULL;
     if (!tsi_record_take(&a->heaps, b->heap_cache, &b->heap_count, &index)) return TSI_BIRTH_NO_MEMORY;
     TsiInc* i = tsi_inc(&a->phases, tsi_ref_index(ref));
     uint64_t now = tsi_inc_opening_ns(i, ref), live = tsi_heap_word(b->index, TSI_HEAP_LIVE);
@@ -264,7 +157,7 @@ TsiBirth tsi_heap_get(TsiBinding* b, TsiRef ref, bool bumps, TsiHeap** out) {
     }
     if (!born) tsi_record_give(&a->heaps, b->heap_cache, &b->heap_count, index);
     if (!active) return TSI_BIRTH_STALE;
-    if (born || adopted) own_link(b, *out);
+    if (born || adopted) tsi_own_link(b, *out);
     b->by_inc[tsi_ref_index(ref) % TSI_HEAP_CACHE] = *out;
     if (adopted && tsi_bracket_enter(b, *out, tsi_busy_all(*out))) {
         if (tsi_load_relaxed(&(*out)->ref) == ref) { /* as in alloc_in_heap */
@@ -286,7 +179,7 @@ bool tsi_heap_adopt_more(TsiBinding* b, TsiHeap* h) {
     TsiHeap* more = tsi_ref_is_active(&a->phases, tsi_load_relaxed(&h->ref)) ? adopt_locked(b, i) : NULL;
     tsi_inc_give(i);
     if (more == NULL) return false;
-    own_link(b, more);
+    tsi_own_link(b, more);
     more->primary = h->index;
     tsi_store_relaxed(&more->named, 0); /* this thread may have had it before, as its first, and by its id */
     /* Our bracket names all heaps of the incarnation, `more` from its compare-exchange on. */
@@ -299,7 +192,7 @@ bool tsi_heap_adopt_more(TsiBinding* b, TsiHeap* h) {
 void tsi_heap_detach_locked(TsiBinding* b, TsiHeap* h) {
     TSI_HOLDS(tsi_inc_lock(tsi_heap_inc(b->arena, h)));
     TsiArena* a = b->arena;
-    own_unlink(b, h);
+    tsi_own_unlink(b, h);
     tsi_room_give(a, b, h);
     h->primary = h->index;
     tsi_add_relaxed(&tsi_heap_inc(a, h)->detached, 1);

@@ -3,7 +3,6 @@
 
 #include "heap/current.h"
 #include "heap/registry.h"
-#include "heap/room.h"
 
 /* Owner, in a bracket: the line hands out no more slots. */
 static void retire_line(TsiArena* a, const TsiPlace* at, uint64_t tag) {

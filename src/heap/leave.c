@@ -2,10 +2,10 @@
 #include "heap/leave.h"
 
 #include "heap/charge.h"
-#include "heap/close.h"
+#include "heap/finish.h"
 #include "heap/fork.h"
 #include "heap/heap.h"
-#include "heap/ready.h"
+#include "heap/line.h"
 #include "heap/records.h"
 #include "heap/sample.h"
 #include "heap/warm.h"

@@ -27,20 +27,12 @@
 
 #include "base/probes.h"
 #include "heap/bracket.h"
-#include "heap/handles.h"
-#include "heap/heap.h"
+#include "heap/line.h"
 #include "heap/names.h"
 #include "heap/profile.h"
 #include "heap/room.h"
 #include "heap/sample.h"
-#include "heap/shared.h"
-
-uint64_t tsi_line_free_bits(const TsiSpace* s, TsiLine* l, uint32_t line_id) {
-    _Atomic uint64_t* r = tsi_remote(s, line_id);
-    uint64_t w0 = tsi_load_seq(&r[0]), w1 = tsi_load_seq(&r[1]); /* T4 */
-    uint64_t freed = tsi_load_acquire(&l->freed); /* invariant F: remote before freed */
-    return tsi_remote_bits(w0, w1) | (freed & s->classes->c[tsi_chunk_class(s, line_id >> 10)].full);
-}
+#include "heap/lanes.h"
 
 void tsi_room_turn(const TsiSpace* s, TsiRoom* r, unsigned cls) {
     for (uint32_t at = r->back[cls], next; at != 0; at = next) {
@@ -122,25 +114,6 @@ unsigned tsi_line_refill(TsiBinding* b, TsiLine* l, const TsiClass* c, unsigned 
     tsi_store_release(&l->freed, freed & ~out); /* pairs with the acquire of whoever asks "is it free?" */
     tsi_store_release(&l->issued, tsi_load_relaxed(&l->issued) + n); /* last: pairs with handed_out in settle.c */
     return n;
-}
-
-bool tsi_line_disarm(TsiSpace* s, uint32_t line_id, uint32_t seq, unsigned threshold) {
-    _Atomic uint64_t* r = tsi_remote(s, line_id);
-    uint64_t w = tsi_load_seq(&r[0]); /* T4 */
-    while (tsi_remote_is(0, w, seq) && (w & TSI_REMOTE_TOKEN) != 0) {
-        if (tsi_popcount(tsi_line_free_bits(s, tsi_line(s, line_id), line_id)) < threshold) return false;
-        if (tsi_cas_seq(&r[0], &w, w & ~TSI_REMOTE_TOKEN)) return true;
-    }
-    return false;
-}
-
-bool tsi_line_arm(TsiSpace* s, uint32_t line_id, uint32_t seq) {
-    _Atomic uint64_t* r = tsi_remote(s, line_id);
-    uint64_t w = tsi_load_seq(&r[0]);
-    while (tsi_remote_is(0, w, seq)) {
-        if (tsi_cas_seq(&r[0], &w, w | TSI_REMOTE_TOKEN)) return true; /* T4 */
-    }
-    return false; /* the slab has left its incarnation: the token is void */
 }
 
 bool tsi_line_leave(TsiBinding* b, unsigned cls, TsiLine* l) {

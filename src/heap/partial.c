@@ -7,7 +7,6 @@
  */
 #include "heap/partial.h"
 
-#include "heap/close.h"
 #include "mem/purge.h"
 #include "mem/region.h"
 
@@ -59,8 +58,7 @@ void tsi_partial_claim(TsiSweep* w, unsigned cls, uint32_t slab_id) {
 }
 
 void tsi_partial_give(TsiSweep* w, uint32_t* ids, unsigned n) {
-    TsiArena* a = w->arena;
-    TsiSpace* s = &a->space;
+    TsiSpace* s = &w->arena->space;
     size_t page;
     uint8_t *from = NULL, *to = NULL;
     for (unsigned k = 0; k < n; k++) { /* ids ascend: adjoining pages of neighbours make one run */
@@ -84,17 +82,16 @@ void tsi_partial_give(TsiSweep* w, uint32_t* ids, unsigned n) {
         }
     }
     if (to != from) tsi_space_purge_pages(s, from, (size_t)(to - from));
-    for (unsigned k = 0; k < n; k++) {
-        _Atomic uint64_t* tag = &tsi_slab(s, ids[k])->tag;
-        uint64_t old = tsi_load_relaxed(tag);
-        uint64_t now = (old & ~(uint64_t)TSI_SLAB_STATE) | TSI_SLAB_ORPHAN;
-        /* seq_cst, then the words: a freer sets its bit, then looks at the tag. One of us sees that the slab is
-         * complete. */
-        while (!tsi_cas_seq(tag, &old, now)) now = (old & ~(uint64_t)TSI_SLAB_STATE) | TSI_SLAB_ORPHAN;
-        /* While it was PARTIAL nobody else could return it: was it completed, or released? */
-        if (tsi_inc_state(w->inc) == TSI_INC_RELEASED) tsi_inc_sweep(a, w->b, w->inc, tsi_inc_era(w->inc));
-        else if (tsi_slab_is_empty(s, tsi_chunk_class(s, ids[k] >> 8), ids[k])) tsi_slab_complete(a, w->b, ids[k], now);
-    }
+}
+
+uint64_t tsi_partial_let_go(TsiSpace* s, uint32_t slab_id) {
+    _Atomic uint64_t* tag = &tsi_slab(s, slab_id)->tag;
+    uint64_t old = tsi_load_relaxed(tag);
+    uint64_t now = (old & ~(uint64_t)TSI_SLAB_STATE) | TSI_SLAB_ORPHAN;
+    /* seq_cst, then the words: a freer sets its bit, then looks at the tag. One of us sees that the slab is
+     * complete. */
+    while (!tsi_cas_seq(tag, &old, now)) now = (old & ~(uint64_t)TSI_SLAB_STATE) | TSI_SLAB_ORPHAN;
+    return now;
 }
 
 /* No live object is in the page of an object that was freed: each late free asks this, and the answer is mostly no.
@@ -127,23 +124,23 @@ static bool page_may_be_dead(const TsiSpace* s, const TsiPlace* at, size_t bytes
 
 enum { LATE_PAGES_BYTES = 256 << 10 };
 
-void tsi_partial_page_freed(TsiArena* a, TsiBinding* b, const TsiPlace* at, uint64_t tag) {
+bool tsi_partial_page_freed(TsiArena* a, const TsiPlace* at, uint64_t tag, TsiInc** inc, uint64_t* era) {
     TsiSpace* s = &a->space;
     const TsiClass* c = &s->classes->c[at->cls];
     size_t part, size = tsi_place_bytes(s, at);
-    if (size == 0 || !page_may_be_dead(s, at, size)) return;
+    if (size == 0 || !page_may_be_dead(s, at, size)) return false;
     uint64_t dead = dead_pages(s, at->cls, at->slab_id, &part);
-    if (dead == 0) return;
+    if (dead == 0) return false;
     size_t from =
         ((size_t)(at->line_id - tsi_first_line(c, at->slab_id)) << c->line_shift) + tsi_class_offset(c, at->slot);
     uint64_t reached = ((2ull << (from + size - 1) / part) - 1) & ~((1ull << from / part) - 1);
     unsigned parts = tsi_popcount(dead & reached);
-    if (parts == 0) return;
-    TsiInc* i = tsi_inc(&a->phases, tsi_tag_index(tag));
-    uint64_t era = tsi_inc_era(i);
+    if (parts == 0) return false;
+    TsiInc* i = *inc = tsi_inc(&a->phases, tsi_tag_index(tag));
+    *era = tsi_inc_era(i);
     uint64_t bytes = tsi_add_relaxed(&i->late_bytes, parts * part) + parts * part;
     /* In proportion to the orphans, so that the walks stay O(1) per page. */
-    if (bytes < LATE_PAGES_BYTES || bytes < (uint64_t)tsi_load_relaxed(&i->slab_count) * c->slab_bytes / 8) return;
+    if (bytes < LATE_PAGES_BYTES || bytes < (uint64_t)tsi_load_relaxed(&i->slab_count) * c->slab_bytes / 8) return false;
     tsi_store_relaxed(&i->late_bytes, 0);
-    tsi_inc_sweep(a, b, i, era);
+    return true;
 }

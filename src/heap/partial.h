@@ -4,14 +4,17 @@
 #ifndef TSI_HEAP_PARTIAL_H
 #define TSI_HEAP_PARTIAL_H
 
-#include "heap/settle.h"
+#include "heap/taken.h"
 
 /* Claims an orphan for the sweep if it has such pages; else does nothing. Stripe held. */
 void tsi_partial_claim(TsiSweep* w, unsigned cls, uint32_t slab_id);
-/* Gives back pages of claimed slabs, whose ids ascend, and lets go of the slabs. No lock held. */
+/* Gives back pages of claimed slabs, whose ids ascend. No lock held. */
 void tsi_partial_give(TsiSweep* w, uint32_t* ids, unsigned n);
-/* A free has left a page of an orphan without a live slot, perhaps: enough of them start a sweep. */
-void tsi_partial_page_freed(TsiArena* a, TsiBinding* b, const TsiPlace* at, uint64_t tag);
+/* Lets go of one of them; its tag. While it was PARTIAL nobody else could return it: was it completed, or released? */
+uint64_t tsi_partial_let_go(TsiSpace* s, uint32_t slab_id);
+/* A free has left a page of an orphan without a live slot, perhaps. True when that were enough for a sweep of its
+ * incarnation, *inc in *era. */
+bool tsi_partial_page_freed(TsiArena* a, const TsiPlace* at, uint64_t tag, TsiInc** inc, uint64_t* era);
 
 /* Slots of a line in the page that a slot lies in: all of them where a page has several lines; 0 where objects lie in
  * two pages. */

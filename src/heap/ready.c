@@ -2,24 +2,24 @@
 #include "heap/ready.h"
 
 #include "base/check.h"
+#include "base/probes.h"
 #include "heap/bump.h"
 #include "heap/charge.h"
-#include "heap/close.h"
 #include "heap/grant.h"
 #include "heap/heap.h"
+#include "heap/records.h"
 #include "heap/refuse.h"
 #include "heap/registry.h"
-#include "heap/take.h"
+#include "heap/waiting.h"
 #include "heap/warm.h"
 #include "mem/pool.h"
 #include "mem/region.h"
 
 #include <string.h>
 
-enum { SLAB_SHIFT = 40 }; /* slab ids have 24 bits */
 
 static uint64_t ready_word(const TsiBinding* b, uint32_t slab_id) {
-    return (uint64_t)slab_id << SLAB_SHIFT | tsi_heap_word(b->index, TSI_HEAP_READY);
+    return (uint64_t)slab_id << TSI_READY_SLAB_SHIFT | tsi_heap_word(b->index, TSI_HEAP_READY);
 }
 
 static size_t region_bytes(const TsiBinding* b, unsigned rank) {
@@ -112,7 +112,15 @@ TSI_INLINE TsiHeap* take(TsiBinding* b, TsiRef ref) {
     return h;
 }
 
-TsiHeap* tsi_ready_take(TsiBinding* b, TsiRef ref) { return take(b, ref); }
+TsiBirth tsi_ready_heap(TsiBinding* b, TsiRef ref, bool bumps, TsiHeap** out) {
+    *out = tsi_heap_cached(b, ref);
+    if (*out != NULL) return TSI_BIRTH_OK;
+    tsi_heaps_prune(b);
+    *out = bumps ? take(b, ref) : NULL;
+    if (*out == NULL) return tsi_heap_make(b, ref, out);
+    b->by_inc[tsi_ref_index(ref) % TSI_HEAP_CACHE] = *out;
+    return TSI_BIRTH_OK;
+}
 
 void* tsi_ready_first(TsiBinding* b, TsiRef ref, uint32_t bytes) {
     /* What a slow path sees to before it allocates, but for tsi_warm_look, which ends have, too. */
@@ -321,73 +329,6 @@ bool tsi_ready_end(TsiBinding* b, TsiRef ref, EpochReceipt* out) {
 }
 
 /* ---- memory back ---- */
-
-static bool waits(uint32_t binding, uint64_t word) {
-    return (uint32_t)(word >> 8) == binding && tsi_heap_state(word) == TSI_HEAP_READY;
-}
-
-uint64_t tsi_ready_bytes(const TsiArena* a, uint32_t binding) {
-    /* It may be made just now: nothing but atomics is read of it. */
-    TsiBinding* b = tsi_table_at(&a->bindings, binding);
-    uint64_t bytes = 0;
-    for (unsigned rank = 0; rank < TSI_READY_RANKS; rank++) {
-        for (unsigned k = 0; k < TSI_READY_HEAPS; k++) {
-            uint32_t at = tsi_load_relaxed(&b->ready[rank][k]);
-            if (at != 0 && waits(binding, tsi_load_relaxed(&tsi_heap(a, at - 1)->word)))
-                bytes += a->space.classes->c[tsi_region_class(rank)].slab_bytes;
-        }
-    }
-    return bytes;
-}
-
-/* The region of a heap that waits; slab id + 1, or 0. The heap is BARE after that. */
-static uint32_t seize(TsiBinding* b, TsiHeap* h) {
-    uint64_t word = tsi_load_acquire(&h->word); /* pairs with tsi_ready_put_locked */
-    if (!waits(b->index, word)) return 0;
-    /* seq_cst: decides between those who flush and the heap's thread; the word says which region it is */
-    return tsi_cas_seq(&h->word, &word, tsi_heap_word(b->index, TSI_HEAP_BARE)) ? (uint32_t)(word >> SLAB_SHIFT) + 1
-                                                                                : 0;
-}
-
-void tsi_ready_flush(TsiBinding* b) {
-    TsiArena* a = b->arena;
-    tsi_warm_call_in(b); /* be it nothing: an end that had asked before the last call may have kept a heap after it */
-    for (unsigned rank = 0; rank < TSI_READY_RANKS; rank++) {
-        uint32_t ids[TSI_READY_HEAPS];
-        unsigned n = 0;
-        for (unsigned k = 0; k < TSI_READY_HEAPS; k++) {
-            uint32_t at = tsi_load_acquire(&b->ready[rank][k]); /* pairs with tsi_ready_put_locked */
-            uint32_t slab = at != 0 ? seize(b, tsi_heap(a, at - 1)) : 0;
-            if (slab != 0) ids[n++] = slab - 1;
-        }
-        if (n != 0) (void)tsi_space_purge(&a->space, ids, n);
-    }
-}
-
-void tsi_ready_close(TsiBinding* b) {
-    TsiArena* a = b->arena;
-    uint32_t chain = 0;
-    for (unsigned rank = 0; rank < TSI_READY_RANKS; rank++) {
-        while (b->ready_count[rank] != 0) {
-            _Atomic uint32_t* at = &b->ready[rank][--b->ready_count[rank]];
-            TsiHeap* h = tsi_heap(a, tsi_load_relaxed(at) - 1);
-            uint32_t slab = seize(b, h);
-            tsi_store_relaxed(at, 0);
-            if (slab != 0) {
-                tsi_slab(&a->space, slab - 1)->next = chain;
-                chain = slab;
-            }
-            tsi_heap_drop_own(b, h);
-        }
-    }
-    tsi_warm_call_in(b);
-    b->ready_bytes = 0;
-    for (chain = tsi_warm_put(a, b, chain, false); chain != 0;) {
-        uint32_t id = chain - 1;
-        chain = tsi_slab(&a->space, id)->next;
-        (void)tsi_space_purge(&a->space, &id, 1);
-    }
-}
 
 void tsi_ready_child(TsiArena* a, TsiHeap* h, bool own) {
     TsiBinding* b = tsi_binding_at(a, tsi_load_relaxed(&h->word));

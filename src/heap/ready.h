@@ -26,11 +26,12 @@
 #ifndef TSI_HEAP_READY_H
 #define TSI_HEAP_READY_H
 
-#include "heap/settle.h"
+#include "heap/heap.h"
 
-/* A heap with a region for a domain's phase that has none, when the thread has one of the size that the phase's label
- * had need of last; NULL else. Outside of brackets. */
-TsiHeap* tsi_ready_take(TsiBinding* b, TsiRef ref);
+/* The binding's heap in an incarnation: one that it has; where bumps, for an object of a region, one that waits with a
+ * region of the size that the phase's label had need of last, when a domain's phase has none; one that is adopted or
+ * made. Outside of brackets. */
+TsiBirth tsi_ready_heap(TsiBinding* b, TsiRef ref, bool bumps, TsiHeap** out);
 /* The first object of a phase in such a heap, of `bytes` of its region, by the shortest way. NULL when there is no
  * heap, or anything else to do first: then the slow path does all of it. Outside of brackets. */
 void* tsi_ready_first(TsiBinding* b, TsiRef ref, uint32_t bytes);
@@ -43,12 +44,6 @@ bool tsi_ready_put_locked(TsiBinding* b, TsiInc* i, TsiHeap* h, size_t* bytes);
  * when it is not so; then nothing was done, or its objects have ended and are counted, and the common way follows.
  * out: may be NULL. */
 bool tsi_ready_end(TsiBinding* b, TsiRef ref, EpochReceipt* out);
-/* Bytes of the regions that wait with heaps of a binding, by its index. Any thread; a hint for others. */
-uint64_t tsi_ready_bytes(const TsiArena* a, uint32_t binding);
-/* Gives the memory back. Any thread. */
-void tsi_ready_flush(TsiBinding* b);
-/* The thread leaves: its heaps are freed, and their regions are in the warm store. */
-void tsi_ready_close(TsiBinding* b);
 /* In a fork child: the regions are found by their tags; own: the heaps' thread is the one that has forked. */
 void tsi_ready_child(TsiArena* a, TsiHeap* h, bool own);
 

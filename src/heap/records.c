@@ -1,10 +1,12 @@
 /* records.c - see records.h. */
 #include "heap/records.h"
 
-#include "heap/heap.h"
+#include "heap/own.h"
 #include "heap/registry.h"
+#include "heap/waiting.h"
 #include "heap/warm.h"
 #include "mem/chunk.h"
+#include "mem/pool.h"
 #include "mem/stock.h"
 
 enum { SPARSE_CHUNKS = 8, SPARSE_BYTES = 64 << 10, MANY_PHASES = 1024 };
@@ -38,6 +40,41 @@ static bool is_sparse(TsiArena* a) {
     return chunks > SPARSE_CHUNKS && tsi_load_relaxed(&a->space.committed_bytes) < chunks * SPARSE_BYTES;
 }
 
+void tsi_ready_close(TsiBinding* b) {
+    TsiArena* a = b->arena;
+    uint32_t chain = 0;
+    for (unsigned rank = 0; rank < TSI_READY_RANKS; rank++) {
+        while (b->ready_count[rank] != 0) {
+            _Atomic uint32_t* at = &b->ready[rank][--b->ready_count[rank]];
+            TsiHeap* h = tsi_heap(a, tsi_load_relaxed(at) - 1);
+            uint32_t slab = tsi_ready_seize(b, h);
+            tsi_store_relaxed(at, 0);
+            if (slab != 0) {
+                tsi_slab(&a->space, slab - 1)->next = chain;
+                chain = slab;
+            }
+            tsi_heap_drop_own(b, h);
+        }
+    }
+    tsi_warm_call_in(b);
+    b->ready_bytes = 0;
+    for (chain = tsi_warm_put(a, b, chain, false); chain != 0;) {
+        uint32_t id = chain - 1;
+        chain = tsi_slab(&a->space, id)->next;
+        (void)tsi_space_purge(&a->space, &id, 1);
+    }
+}
+
+void tsi_binding_flush_records(TsiBinding* b) {
+    TsiArena* a = b->arena;
+    tsi_ready_close(b);
+    for (; b->inc_count != 0; b->inc_count--, b->inc_first = (b->inc_first + 1) % TSI_RECORD_CACHE)
+        tsi_table_give(&a->phases.incs, b->inc_cache[b->inc_first]);
+    while (b->domain_count != 0) tsi_table_give(&a->domains, b->domain_cache[--b->domain_count]);
+    while (b->heap_count != 0) tsi_table_give(&a->heaps, b->heap_cache[--b->heap_count]);
+    while (b->room_count != 0) tsi_table_give(&a->rooms, b->room_cache[--b->room_count]);
+}
+
 /* After many phases, each time that those which are open have become a quarter: what was kept of the first that ended
  * may lie anywhere. */
 void tsi_records_phase_given(TsiArena* a) {
@@ -63,4 +100,25 @@ void tsi_records_trim(TsiArena* a, TsiBinding* b) {
     if (b != NULL) tsi_binding_flush_records(b);
     tidy(a, true);
     if (tsi_space_gives_back(&a->space)) tsi_chunks_leave(&a->space, 0);
+}
+
+/* ---- stores ---- */
+
+static void give_to_table(TsiArena* a, TsiTable* t, uint32_t index) {
+    tsi_table_give(t, index);
+    if (t == &a->phases.incs) tsi_records_phase_given(a);
+    else tsi_records_tidy(a);
+}
+
+void tsi_record_give_domain_slow(TsiArena* a, uint32_t index) { give_to_table(a, &a->domains, index); }
+void tsi_record_give_inc_slow(TsiArena* a, uint32_t index) { give_to_table(a, &a->phases.incs, index); }
+
+bool tsi_record_take_inc_slow(TsiArena* a, TsiBinding* b, uint32_t* index) {
+    /* The ring keeps enough for one turn: advance must not fail because domains took every record. */
+    if (tsi_table_take(&a->phases.incs, index, a->phases.ring_size + 1)) return true;
+    if (b->inc_count == 0) return false;
+    *index = b->inc_cache[b->inc_first];
+    b->inc_first = (b->inc_first + 1) % TSI_RECORD_CACHE;
+    b->inc_count--;
+    return true;
 }

@@ -24,4 +24,31 @@ void tsi_records_phase_given(TsiArena* a);
 /* All pages of free records, and what this thread has kept. b may be NULL. No lock held. */
 void tsi_records_trim(TsiArena* a, TsiBinding* b);
 
+/* The thread leaves: its heaps are freed, and their regions are in the warm store. */
+void tsi_ready_close(TsiBinding* b);
+void tsi_binding_flush_records(TsiBinding* b);
+
+/* Domain and incarnation records through the thread's own small stores. */
+bool tsi_record_take_inc_slow(TsiArena* a, TsiBinding* b, uint32_t* index);
+/* b may be NULL. */
+void tsi_record_give_inc_slow(TsiArena* a, uint32_t index);
+void tsi_record_give_domain_slow(TsiArena* a, uint32_t index);
+/* Incarnations first in, first out, so that a domain's id comes back late. */
+TSI_INLINE bool tsi_record_take_inc(TsiArena* a, TsiBinding* b, uint32_t* index) {
+    if (TSI_UNLIKELY(b->inc_count < TSI_RECORD_CACHE / 2)) return tsi_record_take_inc_slow(a, b, index);
+    *index = b->inc_cache[b->inc_first];
+    b->inc_first = (b->inc_first + 1) % TSI_RECORD_CACHE;
+    b->inc_count--;
+    return true;
+}
+TSI_INLINE void tsi_record_give_inc(TsiArena* a, TsiBinding* b, uint32_t index) {
+    if (TSI_LIKELY(b != NULL && b->inc_count < TSI_RECORD_CACHE))
+        b->inc_cache[(b->inc_first + b->inc_count++) % TSI_RECORD_CACHE] = index;
+    else tsi_record_give_inc_slow(a, index);
+}
+TSI_INLINE void tsi_record_give_domain(TsiArena* a, TsiBinding* b, uint32_t index) {
+    if (TSI_LIKELY(b != NULL && b->domain_count < TSI_RECORD_CACHE)) b->domain_cache[b->domain_count++] = index;
+    else tsi_record_give_domain_slow(a, index);
+}
+
 #endif

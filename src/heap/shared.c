@@ -39,12 +39,12 @@
 
 #include "heap/bracket.h"
 #include "heap/bump.h"
-#include "heap/close.h"
 #include "heap/heap.h"
 #include "heap/issue.h"
+#include "heap/lanes.h"
+#include "heap/pin.h"
 #include "heap/profile.h"
-#include "heap/registry.h"
-#include "heap/sweep.h"
+#include "heap/trim.h"
 
 #include <string.h>
 
@@ -81,11 +81,6 @@ static unsigned lane_for(TsiBinding* b, unsigned cls) {
 }
 
 /* ---- the heap of an incarnation ---- */
-
-void tsi_lanes_give(TsiArena* a, TsiHeap* h) {
-    if (h->lanes != NULL) tsi_table_give(&a->lanes, h->lanes->index);
-    h->lanes = NULL;
-}
 
 static bool lanes_take(TsiArena* a, TsiLanes** out) {
     uint32_t index;
@@ -150,18 +145,6 @@ static bool enter(TsiBinding* b, TsiHeap* h, TsiRef ref) {
 static void leave(TsiBinding* b) {
     if (b->live_word == TSI_FENCED) (void)tsi_swap_seq(&b->busy, 0);
     else tsi_bracket_clear(b);
-}
-
-bool tsi_shared_wait(TsiArena* a, const TsiHeap* h, const TsiBinding* b, bool proven) {
-    bool waited = true;
-    for (uint32_t n = 0; n < tsi_table_used(&a->bindings); n++) {
-        TsiBinding* other = tsi_table_at(&a->bindings, n);
-        /* in_use seq_cst: pairs with binding_make */
-        if (!proven && other != b && tsi_load_seq(&other->in_use) && !tsi_binding_is_fenced(other)) waited = false;
-        /* seq_cst: pairs with the releases in enter and leave, and with their exchanges in the fenced form */
-        for (unsigned turn = 0; tsi_load_seq(&other->busy) == tsi_busy_all(h);) tsi_os_yield(&turn);
-    }
-    return waited;
 }
 
 static TSI_NOINLINE void count_retry(TsiBinding* b, TsiRef ref, unsigned cls) {
@@ -232,26 +215,6 @@ static void* from_current(TsiBinding* b, TsiHeap* h, TsiRef ref, unsigned cls, u
 
 /* ---- lines; the stripe is held and the word SHARED ---- */
 
-/* False when it is listed already, or retired. */
-static bool list_line(TsiArena* a, TsiLanes* lanes, unsigned cls, TsiLine* l) {
-    uint8_t flags = tsi_load_relaxed(&l->flags);
-    if ((flags & (TSI_LINE_LISTED | TSI_LINE_RETIRED)) != 0) return false;
-    tsi_store_relaxed(&l->flags, flags | TSI_LINE_LISTED);
-    l->link = lanes->head[cls];
-    lanes->head[cls] = tsi_line_id(&a->space, l) + 1;
-    return true;
-}
-
-/* Leaves a used-up line to whoever frees there; false when enough has been freed there meanwhile. */
-static bool put_aside(TsiArena* a, TsiLanes* lanes, unsigned cls, uint32_t line_id) {
-    TsiSpace* s = &a->space;
-    uint32_t seq = tsi_remote_seq(0, tsi_load_relaxed(&tsi_remote(s, line_id)[0]));
-    (void)tsi_line_arm(s, line_id, seq);
-    if (!tsi_line_disarm(s, line_id, seq, s->classes->c[cls].threshold)) return true; /* T4 */
-    (void)list_line(a, lanes, cls, tsi_line(s, line_id));
-    return false;
-}
-
 /* A listed line, or the line of another lane when threads are no longer spread; 0 when there is none. */
 static uint32_t take_listed(TsiArena* a, TsiLanes* lanes, unsigned cls, unsigned lane) {
     for (unsigned n = 1; lane == 0 && n < TSI_SHARED_LANES && tsi_load_relaxed(&a->scan[cls].spread) == 0; n++) {
@@ -274,7 +237,7 @@ static bool next_line(TsiBinding* b, TsiHeap* h, unsigned cls, unsigned lane, un
     uint32_t was = tsi_load_relaxed(&lanes->cur[lane][cls]), at = take_listed(a, lanes, cls, lane);
     if (was != 0) {
         tsi_store_relaxed(&lanes->cur[lane][cls], 0);
-        if (put_aside(a, lanes, cls, was - 1)) tsi_count(&b->counters[cls].parked);
+        if (tsi_lanes_put_aside(a, lanes, cls, was - 1)) tsi_count(&b->counters[cls].parked);
     }
     if (at == 0) {
         uint32_t slab_id;
@@ -283,7 +246,7 @@ static bool next_line(TsiBinding* b, TsiHeap* h, unsigned cls, unsigned lane, un
         const TsiClass* c = &b->classes->c[cls];
         uint32_t first = tsi_first_line(c, slab_id);
         for (uint32_t n = (1u << c->lines_log2) - 1; n != 0; n--)
-            (void)list_line(a, lanes, cls, tsi_line(&a->space, first + n));
+            (void)tsi_lanes_list(a, lanes, cls, tsi_line(&a->space, first + n));
         at = first + 1;
     }
     /* the next one, then */
@@ -310,52 +273,6 @@ static void* from_lines(TsiBinding* b, TsiHeap* h, TsiRef ref, unsigned cls, uns
         tsi_count_slow(b, h, cls, TSI_SLOW_MISS);
         return NULL;
     }
-}
-
-void tsi_shared_rebuild(TsiArena* a, TsiHeap* h) {
-    TsiSpace* s = &a->space;
-    TsiLanes* lanes = h->lanes;
-    for (unsigned n = 0; n < TSI_SHARED_LANES; n++)
-        for (unsigned cls = 0; cls <= TSI_SMALL_CLASSES; cls++) tsi_store_relaxed(&lanes->cur[n][cls], 0);
-    memset(lanes->head, 0, sizeof lanes->head);
-    for (uint32_t at = h->slabs; at != 0; at = tsi_slab(s, at - 1)->next) {
-        unsigned cls = tsi_chunk_class(s, (at - 1) >> 8);
-        if (cls > TSI_SMALL_CLASSES) continue;
-        const TsiClass* c = &s->classes->c[cls];
-        for (uint32_t i = 0, id = tsi_first_line(c, at - 1); i < 1u << c->lines_log2; i++, id++) {
-            TsiLine* l = tsi_line(s, id);
-            tsi_store_relaxed(&l->flags, tsi_load_relaxed(&l->flags) & (uint8_t)~TSI_LINE_LISTED);
-            if (tsi_line_free_bits(s, l, id) != 0) (void)list_line(a, lanes, cls, l);
-            else (void)put_aside(a, lanes, cls, id);
-        }
-    }
-}
-
-/* Is the slab in a shared heap, in this incarnation of it? */
-static bool is_in_shared(TsiArena* a, uint32_t slab_id, uint32_t seq, TsiHeap** h) {
-    /* seq_cst: pairs with the exchanges of settle.c that end an incarnation; a slab seen OWNED under the stripe stays
-     * so there */
-    uint64_t tag = tsi_load_seq(&tsi_slab(&a->space, slab_id)->tag);
-    if (tsi_tag_state(tag) != TSI_SLAB_OWNED || tsi_tag_seq(tag) != seq) return false;
-    *h = tsi_heap(a, tsi_tag_index(tag));
-    return true;
-}
-
-void tsi_shared_unpark(TsiArena* a, uint32_t line_id, uint32_t slab_id, uint32_t seq) {
-    TsiHeap *h, *now;
-    if (!is_in_shared(a, slab_id, seq, &h)) return;
-    TsiInc* i = tsi_heap_inc(a, h);
-    unsigned cls = tsi_chunk_class(&a->space, line_id >> 10);
-    bool listed = false;
-    tsi_inc_take(i);
-    /* Once more under the lock, where slabs leave heaps. HELD: a trim lists it, and what it lists stays listed. */
-    if (is_in_shared(a, slab_id, seq, &now) && now == h && tsi_heap_inc(a, h) == i)
-        listed = list_line(a, h->lanes, cls, tsi_line(&a->space, line_id));
-    tsi_inc_give(i);
-    if (!listed) return;
-    TsiBinding* b = tsi_binding_get(a, false);
-    if (b != NULL) tsi_count(&b->counters[cls].unparked);
-    else tsi_add_relaxed(&a->counters[cls].unparked, 1);
 }
 
 /* ---- the allocation ---- */
@@ -413,7 +330,7 @@ static void retire_line(TsiBinding* b, TsiRef ref, const TsiIssue* issue) {
     TsiInc* i = tsi_inc(&a->phases, tsi_ref_index(ref));
     TsiHeap* h;
     tsi_inc_take(i);
-    if (is_in_shared(a, issue->at.slab_id, issue->seq, &h) && tsi_load_relaxed(&h->ref) == ref &&
+    if (tsi_lanes_heap_of(a, issue->at.slab_id, issue->seq, &h) && tsi_load_relaxed(&h->ref) == ref &&
         issue->at.cls <= TSI_SMALL_CLASSES) {
         TsiLine* l = tsi_line(&a->space, issue->at.line_id);
         tsi_store_relaxed(&l->flags, tsi_load_relaxed(&l->flags) | TSI_LINE_RETIRED);

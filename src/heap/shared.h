@@ -12,15 +12,6 @@ typedef enum TsiOutcome { TSI_GOT, TSI_AGAIN, TSI_STALE, TSI_NO_MEMORY, TSI_OVER
 /* Any class and size, in the incarnation `ref`. *e: budgets that were passed or in the way. */
 TsiOutcome tsi_shared_alloc(TsiBinding* b, TsiRef ref, size_t size, unsigned cls, size_t align, void** out,
                             TsiIssue* issue, TsiBudgetEvents* e);
-/* Waits until no thread is inside a claim on the heap, which is HELD. proven: a membarrier has passed; else false when
- * some thread but b's may be inside unseen. No lock held. */
-bool tsi_shared_wait(TsiArena* a, const TsiHeap* h, const TsiBinding* b, bool proven);
-/* Makes the lists of a heap anew that nobody claims in: after a trim, in a fork child. Stripe held. */
-void tsi_shared_rebuild(TsiArena* a, TsiHeap* h);
-/* A freer that has a line's token: the line has room again. Any thread. */
-void tsi_shared_unpark(TsiArena* a, uint32_t line_id, uint32_t slab_id, uint32_t seq);
-void tsi_lanes_give(TsiArena* a, TsiHeap* h);
-
 /* Tells the controller of so many allocations of a class and what they repeated. Any thread. */
 void tsi_scan_note(TsiArena* a, unsigned cls, uint64_t allocations, uint64_t retries);
 

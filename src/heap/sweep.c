@@ -26,11 +26,10 @@
 
 #include "heap/bracket.h"
 #include "heap/bump.h"
-#include "heap/close.h"
 #include "heap/heap.h"
-#include "heap/late.h"
-#include "heap/shared.h"
-#include "heap/warm.h"
+#include "heap/lanes.h"
+#include "heap/orphan.h"
+#include "heap/settle.h"
 #include "mem/stock.h"
 
 _Atomic bool tsi_barrier_failed;
@@ -264,8 +263,7 @@ void tsi_sweep_own_locked(TsiSweep* w, TsiHeap* h) {
     seize_locked(w, h, tsi_heap_word(w->b->index, TSI_HEAP_LIVE), 0);
 }
 
-/* What handover does for each heap of the calling thread that somebody has asked for. */
-static void handover_locked(TsiSweep* w, TsiBinding* b) {
+void tsi_sweep_handed_locked(TsiSweep* w, TsiBinding* b) {
     TSI_HOLDS(tsi_inc_lock(w->inc));
     /* All heaps of a binding in an incarnation share a room: they go together. */
     bool asked = false;
@@ -291,8 +289,7 @@ static void handover_locked(TsiSweep* w, TsiBinding* b) {
     }
 }
 
-/* The slab that a sweep left to this thread: in `h`, or in a heap that h's room serves as well. */
-static void settle_skipped_locked(TsiSweep* w, TsiBinding* b, TsiRef ref) {
+void tsi_sweep_skipped_locked(TsiSweep* w, TsiBinding* b, TsiRef ref) {
     TSI_HOLDS(tsi_inc_lock(w->inc));
     for (uint32_t at = b->own_heaps; at != 0; at = tsi_heap(w->arena, at - 1)->own_next) {
         TsiHeap* h = tsi_heap(w->arena, at - 1);
@@ -305,99 +302,3 @@ static void settle_skipped_locked(TsiSweep* w, TsiBinding* b, TsiRef ref) {
     }
 }
 
-void tsi_handover(TsiBinding* b, TsiHeap* h) {
-    TsiArena* a = b->arena;
-    TsiRef ref = tsi_load_relaxed(&h->ref);
-    tsi_binding_heed(b);
-    if (ref == 0 || h == &tsi_no_heap) return;
-    TsiInc* i = tsi_inc(&a->phases, tsi_ref_index(ref));
-    TsiSweep w = {.arena = a, .b = b, .inc = i};
-    tsi_inc_take(i);
-    bool current = tsi_inc_era(i) == tsi_ref_era(ref);
-    if (current) {
-        i->pins++;
-        if (tsi_load_relaxed(&b->dead_heaps) != 0) settle_skipped_locked(&w, b, ref);
-        handover_locked(&w, b);
-        tsi_late_note_locked(a, i);
-    }
-    tsi_inc_give(i);
-    if (!current) return;
-    tsi_sweep_finish(&w);
-    tsi_inc_unpin(a, b, i);
-}
-
-/* A heap of the thread that somebody has asked for; NULL when there is none. */
-static TsiHeap* asked_for(TsiBinding* b) {
-    for (uint32_t at = b->own_heaps; at != 0; at = tsi_heap(b->arena, at - 1)->own_next) {
-        unsigned state = tsi_heap_state(tsi_load_seq(&tsi_heap(b->arena, at - 1)->word));
-        if (state == TSI_HEAP_RETIRE || state == TSI_HEAP_REVOKED) return tsi_heap(b->arena, at - 1);
-    }
-    return NULL;
-}
-
-/* Also lets go of what sweeps have left to the thread because they could not see it: it might never use those heaps
- * again. */
-void tsi_binding_fence(TsiBinding* b) {
-    if (b->live_word == TSI_FENCED) return;
-    b->live_word = TSI_FENCED;
-    tsi_store_seq(&b->fenced, true); /* pairs with tsi_binding_is_fenced */
-    for (TsiHeap* h; (h = asked_for(b)) != NULL;) tsi_handover(b, h);
-}
-
-/* ---- trim ---- */
-
-static void trim_inc(TsiArena* a, TsiBinding* b, TsiInc* i, TsiBinding* only, bool at_once) {
-    TsiSweep w = {.arena = a, .b = b, .inc = i, .at_once = at_once};
-    tsi_inc_take(i);
-    if (tsi_inc_era(i) == 0 || (i->heaps == 0 && i->orphans == 0)) {
-        tsi_inc_give(i);
-        return;
-    }
-    i->pins++;
-    tsi_sweep_locked(&w, only);
-    tsi_late_note_locked(a, i);
-    tsi_inc_give(i);
-    tsi_sweep_finish(&w);
-    tsi_inc_unpin(a, b, i);
-}
-
-void tsi_trim_inc(TsiArena* a, TsiBinding* b, TsiInc* i) { trim_inc(a, b, i, NULL, false); }
-
-void tsi_trim(TsiArena* a, TsiBinding* b, TsiBinding* only) {
-    tsi_sweep_displaced(a, b);
-    for (uint32_t index = 1; index < tsi_table_used(&a->phases.incs); index++) {
-        TsiInc* i = tsi_inc(&a->phases, index);
-        if (tsi_load_relaxed(&i->heap_count) != 0 || tsi_load_relaxed(&i->slab_count) != 0)
-            trim_inc(a, b, i, only, true);
-    }
-}
-
-void tsi_heap_scavenge(TsiBinding* b, TsiHeap* h) { trim_inc(b->arena, b, tsi_heap_inc(b->arena, h), b, false); }
-
-/* What threads keep, and the stock. */
-static void give_kept(TsiArena* a) {
-    for (uint32_t n = 0; n < tsi_table_used(&a->bindings); n++) {
-        TsiBinding* other = tsi_table_at(&a->bindings, n);
-        if (tsi_load_acquire(&other->in_use)) (void)tsi_warm_flush(other); /* pairs with binding_make */
-    }
-    (void)tsi_stock_give_back(&a->space, UINT64_MAX);
-}
-
-void tsi_trim_all(TsiArena* a, TsiBinding* b) {
-    tsi_trim(a, b, NULL);
-    give_kept(a);
-}
-
-void tsi_trim_for_room(TsiArena* a, TsiBinding* b) {
-    tsi_sweep_displaced(a, b);
-    uint32_t look = tsi_add_relaxed(&a->room_looks, 1) + 1;
-    for (uint32_t n = 0; n < tsi_table_used(&a->heaps); n++) {
-        TsiRef ref = tsi_load_relaxed(&tsi_heap(a, n)->ref);
-        if (ref == 0) continue;
-        TsiInc* i = tsi_inc(&a->phases, tsi_ref_index(ref));
-        if (tsi_load_relaxed(&i->room_look) == look) continue; /* it has several heaps */
-        tsi_store_relaxed(&i->room_look, look);
-        trim_inc(a, b, i, NULL, true);
-    }
-    give_kept(a);
-}

@@ -3,8 +3,8 @@
 
 #include "heap/charge.h"
 #include "heap/issue.h"
+#include "heap/orphan.h"
 #include "heap/profile.h"
-#include "heap/settle.h"
 #include "heap/warm.h"
 #include "mem/large.h"
 #include "mem/pool.h"

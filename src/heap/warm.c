@@ -1,7 +1,7 @@
 /* warm.c - see warm.h. */
 #include "heap/warm.h"
 
-#include "heap/ready.h"
+#include "heap/waiting.h"
 #include "mem/handle.h"
 #include "mem/pool.h"
 #include "mem/stock.h"
@@ -128,11 +128,6 @@ bool tsi_warm_lend(TsiBinding* b, size_t bytes) {
     }
     warm_unlock(w);
     return ok;
-}
-
-void tsi_warm_call_in(TsiBinding* b) {
-    uint64_t lent = tsi_swap_seq(&b->warm.lent, 0); /* decides who returns it */
-    if (lent != 0) tsi_stock_unreserve(&b->arena->space, lent);
 }
 
 bool tsi_warm_take(TsiBinding* b, unsigned cls, uint32_t* slab_id) {

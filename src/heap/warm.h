@@ -24,9 +24,7 @@ bool tsi_warm_flush(TsiBinding* b);
 /* Some of the binding's share, at least so much, for what it keeps elsewhere (ready.h): b->warm.lent rises. Own
  * thread. */
 bool tsi_warm_lend(TsiBinding* b, size_t bytes);
-/* All that is lent goes back to the budget. Any thread. */
-void tsi_warm_call_in(TsiBinding* b);
-/* The same as its thread leaves: to the stock as far as there is room. */
+/* As tsi_warm_flush, as its thread leaves: to the stock as far as there is room. */
 void tsi_warm_leave(TsiBinding* b);
 /* Once a second, where the budget has risen: it falls by half for each second it was not needed, and stores that
  * nobody has used go back. At ends, slow paths and statistics; no bracket open and no lock held. */

@@ -14,12 +14,10 @@
  */
 #include "stats/check.h"
 
-#include "heap/bump.h"
-#include "heap/handles.h"
-
-#include "heap/heap.h"
 #include "heap/late.h"
-#include "heap/settle.h"
+#include "heap/living.h"
+#include "heap/names.h"
+#include "heap/token.h"
 #include "mem/parts.h"
 #include "phase/draining.h"
 

@@ -7,8 +7,6 @@
  */
 #include "stats/report_walk.h"
 
-#include "heap/charge.h"
-#include "heap/late.h"
 #include "phase/draining.h"
 
 #include <string.h>

@@ -1,0 +1,224 @@
+/* finish.c - see finish.h. */
+#include "heap/finish.h"
+
+#include "heap/charge.h"
+#include "heap/late.h"
+#include "heap/orphan.h"
+#include "heap/partial.h"
+#include "heap/pin.h"
+#include "heap/settle.h"
+#include "heap/sweep.h"
+#include "heap/warm.h"
+#include "mem/handle.h"
+#include "mem/large.h"
+#include "mem/parts.h"
+#include "mem/pool.h"
+#include "mem/purge.h"
+#include "mem/stock.h"
+
+#include <string.h>
+
+/* ---- giving back ---- */
+
+enum { BATCH = 256 };
+
+static void count_bytes(TsiSweep* w, unsigned cls, size_t bytes) {
+    tsi_sweep_purged(w, cls, bytes);
+    w->purged += bytes;
+}
+
+/* The slab's pages are about to go to the system; a page that it shares is counted when it goes. */
+static void count_gone(TsiSweep* w, uint32_t slab_id) {
+    TsiSpace* s = &w->arena->space;
+    unsigned cls = tsi_chunk_class(s, slab_id >> 8);
+    tsi_add_relaxed(&w->arena->overflowed[tsi_class_row(cls)], 1);
+    if (!tsi_parts_share(s, cls)) count_bytes(w, cls, s->classes->c[cls].slab_bytes);
+}
+
+/* To the stock as far as the budget allows, the others to the system. */
+static void give_slabs(TsiSweep* w, uint32_t* ids, unsigned n) {
+    TsiSpace* s = &w->arena->space;
+    unsigned kept = w->at_once ? 0 : tsi_stock_choose(s, ids, n, w->learns);
+    for (unsigned i = kept; i < n; i++) count_gone(w, ids[i]);
+    if (kept < n) count_bytes(w, TSI_CLASS_PART, tsi_space_purge(s, ids + kept, n - kept));
+    if (kept != 0) tsi_space_keep(s, ids, kept);
+}
+
+/* Halves of huge pages are never kept. One that goes without the other breaks its page, and the system must not join
+ * it again. */
+static void give_huge(TsiSweep* w, uint32_t* ids, unsigned n) {
+    TsiSpace* s = &w->arena->space;
+    tsi_sort_ids(ids, n);
+    for (unsigned i = 0; i < n; i++) {
+        uint32_t other = tsi_space_other_half(s, ids[i] >> 8);
+        bool whole = (i > 0 && ids[i - 1] >> 8 == other) || (i + 1 < n && ids[i + 1] >> 8 == other);
+        if (!whole && s->chunks[ids[i] >> 8].huge) tsi_space_avoid_huge(s, ids[i] >> 8);
+        count_gone(w, ids[i]);
+    }
+    (void)tsi_space_purge(s, ids, n);
+}
+
+/* The first n, and halves of huge pages from there to the end. */
+static void give_all(TsiSweep* w, uint32_t* ids, unsigned n, unsigned halves) {
+    if (n != 0) give_slabs(w, ids, n);
+    if (halves != BATCH) give_huge(w, ids + halves, BATCH - halves);
+}
+
+/* Others may have completed or released it while its pages went. */
+static void look_again(TsiSweep* w, uint32_t slab_id, uint64_t tag) {
+    TsiSpace* s = &w->arena->space;
+    if (tsi_inc_state(w->inc) == TSI_INC_RELEASED) tsi_inc_sweep(w->arena, w->b, w->inc, tsi_inc_era(w->inc));
+    else if (tsi_slab_is_empty(s, tsi_chunk_class(s, slab_id >> 8), slab_id))
+        tsi_slab_complete(w->arena, w->b, slab_id, tag);
+}
+
+void tsi_sweep_finish(TsiSweep* w) {
+    TsiArena* a = w->arena;
+    TsiSpace* s = &a->space;
+    uint32_t ids[BATCH];
+    unsigned n = 0, halves = BATCH; /* halves of huge pages from the end on */
+    tsi_uncharge(a, w->b, w->inc, w->uncharged);
+    w->uncharged = 0;
+    tsi_warm_look(a);
+    if (!w->at_once) w->out = tsi_warm_put(a, w->b, w->out, w->learns);
+    while (w->out != 0) {
+        uint32_t id = w->out - 1;
+        w->out = tsi_slab(s, id)->next;
+        if (tsi_load_relaxed(&tsi_slab(s, id)->gen_base) >= TSI_GEN_LIMIT) {
+            count_gone(w, id);
+            tsi_slab_retire(a, id);
+            continue;
+        }
+        if (tsi_chunk_class(s, id >> 8) == TSI_CLASS_HUGE) ids[--halves] = id;
+        else ids[n++] = id;
+        if (n < halves) continue;
+        give_all(w, ids, n, halves);
+        n = 0;
+        halves = BATCH;
+    }
+    give_all(w, ids, n, halves);
+    while (w->large != 0) {
+        uint32_t id = w->large - 1;
+        w->large = tsi_slab(s, id)->next;
+        uint64_t gone = tsi_space_give_large(s, id, w->learns);
+        w->purged += gone;
+        tsi_sweep_purged(w, TSI_CLASS_LARGE, gone);
+    }
+    while (w->partial != 0) {
+        for (n = 0; w->partial != 0 && n < BATCH; n++) {
+            ids[n] = w->partial - 1;
+            w->partial = tsi_load_relaxed(&tsi_slab(s, ids[n])->extra);
+        }
+        tsi_sort_ids(ids, n);
+        tsi_partial_give(w, ids, n);
+        for (unsigned k = 0; k < n; k++) look_again(w, ids[k], tsi_partial_let_go(s, ids[k]));
+    }
+    if (w->purged != 0 && tsi_space_gives_back(s)) tsi_add_relaxed(&w->inc->purged, w->purged);
+    w->purged = 0;
+}
+
+void tsi_slab_complete(TsiArena* a, TsiBinding* b, uint32_t slab_id, uint64_t tag) {
+    TsiSweep w = {.arena = a, .b = b, .inc = tsi_inc(&a->phases, tsi_tag_index(tag))};
+    if (!tsi_settle_complete(&w, slab_id, tag)) return;
+    tsi_sweep_finish(&w);
+    tsi_inc_unpin(a, b, w.inc);
+}
+
+/* ---- ends ---- */
+
+static void sum_orphans_locked(TsiArena* a, TsiInc* i, TsiTotals* live) {
+    TSI_HOLDS(tsi_inc_lock(i));
+    for (uint32_t at = i->orphans; at != 0; at = tsi_slab(&a->space, at - 1)->next) {
+        if (tsi_tag_state(tsi_load_seq(&tsi_slab(&a->space, at - 1)->tag)) == TSI_SLAB_PURGING) continue; /* empty */
+        TsiSlabSum sum = tsi_slab_sum(&a->space, tsi_chunk_class(&a->space, (at - 1) >> 8), at - 1);
+        live->objects += sum.live.objects;
+        live->bytes += sum.live.bytes;
+    }
+}
+
+void tsi_receipt_fill_locked(TsiInc* i, TsiTotals live, EpochReceipt* r) {
+    TSI_HOLDS(tsi_inc_lock(i));
+    r->version = TSI_RECEIPT_VERSION;
+    r->epoch_id = tsi_load_relaxed(&i->id);
+    r->epoch_era = tsi_inc_era(i);
+    memcpy(r->label, i->label, sizeof r->label);
+    r->objects_allocated = i->allocated.objects;
+    r->bytes_allocated = i->allocated.bytes;
+    r->objects_released = i->released.objects;
+    r->bytes_released = i->released.bytes;
+    r->objects_escaped = live.objects;
+    r->bytes_escaped = live.bytes;
+    r->objects_freed = r->objects_allocated - r->objects_released - r->objects_escaped;
+    r->bytes_freed = r->bytes_allocated - r->bytes_released - r->bytes_escaped;
+}
+
+/* Stripe held. One that could not be sure that nobody is inside has left it. */
+static bool is_held_by_a_sweep(TsiHeap* h) {
+    return tsi_load_relaxed(&h->word) == TSI_HELD_WORD && h->revoker != TSI_NO_TICKET;
+}
+
+/* Shared mode: all that lives here is in one heap, and another sweep, between its two holds, may have it. A receipt
+ * made now would lack everything. That sweep waits for claims only (shared.c), and then settles the heap by the state
+ * that we have set (S2). */
+static void await_held_locked(TsiSweep* w, TsiLock* lock) {
+    TSI_HOLDS(tsi_inc_lock(w->inc));
+    TsiInc* i = w->inc;
+    /* Relaxed: the word becomes HELD, and is no longer, under the stripe, which is held at each look. */
+    for (unsigned turn = 0; i->heaps != 0 && is_held_by_a_sweep(tsi_heap(w->arena, i->heaps - 1));) {
+        tsi_lock_give_probed(lock);
+        tsi_os_yield(&turn);
+        tsi_lock_take(lock);
+    }
+}
+
+void tsi_end_swept(TsiSweep* w, unsigned state, EpochReceipt* out, TsiLock* lock, uint64_t now_ns) {
+    TsiInc* i = w->inc;
+    unsigned was = tsi_inc_state(i);
+    if (was < state) tsi_store_seq(&i->word, tsi_inc_era(i) << 2 | state);
+    if (state != 0) await_held_locked(w, lock);
+    if (i->heaps != 0 || i->orphans != 0) tsi_sweep_locked(w, NULL);
+    w->deferred += i->skipped; /* also those that an earlier end has skipped and nobody has settled yet */
+    w->deferred_bytes += i->skipped_bytes;
+    if (was == TSI_INC_ACTIVE && state != TSI_INC_ACTIVE) tsi_post_end_locked(w->arena, w->b, i, now_ns);
+    tsi_post_locked(w->arena, w->b, i);
+    /* Also of one that the ring has taken the id from: nobody has looked at what lives there. */
+    bool drains = state == TSI_INC_CLOSED && was != TSI_INC_RELEASED && !i->escapes_posted;
+    if (drains) i->escapes_posted = true;
+    TsiTotals live = {0, 0};
+    if (out != NULL || drains) sum_orphans_locked(w->arena, i, &live);
+    if (drains) w->escaped = live;
+    if (drains && live.objects != 0) tsi_post_escapes(w->arena, i, live);
+    if (out != NULL) tsi_receipt_fill_locked(i, live, out);
+    tsi_late_note_locked(w->arena, i);
+    tsi_lock_give_probed(lock);
+    tsi_sweep_finish(w);
+}
+
+unsigned tsi_inc_sweep(TsiArena* a, TsiBinding* b, TsiInc* i, uint64_t era) {
+    TsiSweep w = {.arena = a, .b = b, .inc = i};
+    tsi_inc_take(i);
+    if (tsi_inc_era(i) != era || era == 0 || tsi_inc_state(i) == TSI_INC_ACTIVE || (i->heaps == 0 && i->orphans == 0)) {
+        tsi_inc_give(i);
+        return 0;
+    }
+    i->pins++;
+    tsi_end_swept(&w, 0, NULL, tsi_inc_lock(i), 0);
+    tsi_inc_unpin(a, b, i);
+    return w.interrupts;
+}
+
+unsigned tsi_sweep_displaced(TsiArena* a, TsiBinding* b) {
+    unsigned interrupts = 0;
+    if (TSI_LIKELY(!tsi_load_relaxed(&a->has_displaced))) return 0;
+    for (;;) {
+        tsi_lock_take(&a->phases.ring_lock);
+        uint32_t index = a->displaced;
+        if (index != 0) a->displaced = tsi_inc(&a->phases, index)->next_displaced;
+        if (a->displaced == 0) tsi_store_relaxed(&a->has_displaced, false);
+        tsi_lock_give(&a->phases.ring_lock);
+        if (index == 0) return interrupts;
+        TsiInc* i = tsi_inc(&a->phases, index);
+        interrupts += tsi_inc_sweep(a, b, i, tsi_inc_era(i));
+        tsi_inc_unpin(a, NULL, i); /* the ring's pin; to the table, where the ring takes the next one */
+    }
+}

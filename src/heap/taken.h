@@ -1,0 +1,41 @@
+/*
+ * taken.h - what a sweep has taken from an incarnation, and what it counts.
+ */
+#ifndef TSI_HEAP_TAKEN_H
+#define TSI_HEAP_TAKEN_H
+
+#include "heap/living.h"
+
+/* What a sweep has taken and must give back once it holds no lock. Chains of slab id + 1. */
+typedef struct TsiSweep {
+    TsiArena* arena;
+    TsiBinding* b; /* the sweeping thread's, or NULL */
+    TsiInc* inc;
+    uint64_t ticket;
+    bool others;      /* other threads own heaps here */
+    TsiHeap* held;    /* a shared heap that others may be inside of, or NULL */
+    bool proven;      /* whoever is inside of a bracket is seen; else fenced owners only */
+    bool waited;      /* nobody is inside of `held` */
+    bool closing;     /* not a trim */
+    bool at_once;     /* the program has chosen this moment: nothing is kept */
+    bool learns;      /* the end of a scope: what goes for want of budget may have gone in vain */
+    uint32_t out;     /* by `next`: slabs for the warm store or the pool */
+    uint32_t large;   /* by `next` */
+    uint32_t partial; /* by `extra`: claimed PARTIAL, some pages to give back */
+    uint64_t slabs, bytes, deferred, deferred_bytes;
+    uint32_t regions;    /* of `slabs` */
+    uint32_t interrupts; /* membarriers issued */
+    uint64_t uncharged; /* bytes of slabs that have left the incarnation */
+    uint64_t purged;    /* bytes given back to the system */
+    TsiTotals escaped;  /* at the first close that drains */
+    TsiCloseTally* tally; /* by class, for the close log; or NULL */
+} TsiSweep;
+
+/* Adds n for the class in a field of TsiClassCounters. */
+void tsi_sweep_count(TsiSweep* w, size_t field, unsigned cls, uint64_t n);
+/* Notes bytes that the system is given back, for the class in the close log. */
+void tsi_sweep_purged(TsiSweep* w, unsigned cls, size_t bytes);
+/* An end has looked at a slab of the class. Stripe held. */
+void tsi_sweep_look(TsiSweep* w, unsigned cls);
+
+#endif

@@ -1,0 +1,22 @@
+/*
+ * trim.h - empty slabs go back though their phases go on; and an owner hands over what was asked of it (bracket.h).
+ */
+#ifndef TSI_HEAP_TRIM_H
+#define TSI_HEAP_TRIM_H
+
+#include "heap/arena.h"
+
+/* Returns the empty slabs of one incarnation. */
+void tsi_trim_inc(TsiArena* a, TsiBinding* b, TsiInc* i);
+/* Returns empty slabs of every incarnation; of one binding only when `only` is not NULL. */
+void tsi_trim(TsiArena* a, TsiBinding* b, TsiBinding* only);
+/* tsi_trim of everything, and the warm stores of all threads. */
+void tsi_trim_all(TsiArena* a, TsiBinding* b);
+/* The same where max_bytes is in the way: incarnations that only drain are passed over. Their slabs go back as they
+ * empty, and single pages of them count as committed until then, so nothing is to be had there. O(heaps). */
+void tsi_trim_for_room(TsiArena* a, TsiBinding* b);
+/* Own thread, outside brackets: returns the empty slabs this thread has in the heap's incarnation. The
+ * heap is DETACHED afterwards and found again by its next use. */
+void tsi_heap_scavenge(TsiBinding* b, TsiHeap* h);
+
+#endif
