@@ -20,7 +20,7 @@
  *       the heap's last sweep, a pointer may be stale.
  *   B4  Renaming goes through busy = 0 and a check, never X -> Y directly. The name of no line is as good as 0.
  *   B5  None of a thread's heaps becomes LIVE in an incarnation where the thread has one that it was asked for, but
- *       inside a bracket of that one (tsi_heap_get, tsi_heap_adopt_more). So when a sweep leaves a heap to an owner
+ *       inside a bracket of that one (tsi_heap_make, tsi_heap_adopt_more). So when a sweep leaves a heap to an owner
  *       that names the whole incarnation, what the owner checks as it leaves is a heap that the sweep has revoked, too.
  *
  * busy = name and busy = 0 are releases so that the sweeper's acquire orders the owner's plain
@@ -38,7 +38,7 @@
 
 #include "heap/arena.h"
 
-/* Settles what a revoked heap's owner was busy with; b->busy is 0. In sweep.c. */
+/* Settles what a revoked heap's owner was busy with; b->busy is 0. In trim.c. */
 void tsi_handover(TsiBinding* b, TsiHeap* h);
 /* The heap whose slab the line in `busy` lies in, by the slab's tag; NULL when no heap owns it. The line may be any of
  * the arena: a stale pointer's, or one that a room still names though its slab has gone elsewhere. Its

@@ -32,7 +32,7 @@ static bool begin_again(TsiBinding* b, TsiHeap* h, uint32_t slab_id) {
     TsiRegion* r = tsi_region(s, slab_id);
     if (!tsi_region_is_empty(s, slab_id)) return false;
     not_alone(h, r);
-    /* seq_cst: pairs with flag_slab in handles.c, as the look after the renewal does */
+    /* seq_cst: pairs with tsi_handle_flag_slab, as the look after the renewal does */
     bool handled = (tsi_load_seq(&slab->tag) & TSI_SLAB_HANDLED) != 0;
     if (handled || b->profile_mean != 0) { /* the profile names objects by it, too */
         uint32_t generation = tsi_load_relaxed(&slab->gen_base) + 1;
@@ -45,7 +45,7 @@ static bool begin_again(TsiBinding* b, TsiHeap* h, uint32_t slab_id) {
     if (!locked) tsi_inc_take(i);
     TsiRegionSum ended;
     bool open = tsi_region_renew(s, slab_id, handled ? 0 : tsi_heap_at(h), &ended);
-    /* seq_cst: somebody may have asked for a handle since we looked, and cleared heap_at before it was set (handles.c)
+    /* seq_cst: somebody may have asked for a handle since we looked, and cleared heap_at before it was set (names.c)
      * */
     if (!handled && (tsi_load_seq(&slab->tag) & TSI_SLAB_HANDLED) != 0) tsi_store_seq(&r->heap_at, 0);
     i->allocated.objects += ended.issued;

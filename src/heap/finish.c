@@ -124,75 +124,7 @@ void tsi_slab_complete(TsiArena* a, TsiBinding* b, uint32_t slab_id, uint64_t ta
     tsi_inc_unpin(a, b, w.inc);
 }
 
-/* ---- ends ---- */
-
-static void sum_orphans_locked(TsiArena* a, TsiInc* i, TsiTotals* live) {
-    TSI_HOLDS(tsi_inc_lock(i));
-    for (uint32_t at = i->orphans; at != 0; at = tsi_slab(&a->space, at - 1)->next) {
-        if (tsi_tag_state(tsi_load_seq(&tsi_slab(&a->space, at - 1)->tag)) == TSI_SLAB_PURGING) continue; /* empty */
-        TsiSlabSum sum = tsi_slab_sum(&a->space, tsi_chunk_class(&a->space, (at - 1) >> 8), at - 1);
-        live->objects += sum.live.objects;
-        live->bytes += sum.live.bytes;
-    }
-}
-
-void tsi_receipt_fill_locked(TsiInc* i, TsiTotals live, EpochReceipt* r) {
-    TSI_HOLDS(tsi_inc_lock(i));
-    r->version = TSI_RECEIPT_VERSION;
-    r->epoch_id = tsi_load_relaxed(&i->id);
-    r->epoch_era = tsi_inc_era(i);
-    memcpy(r->label, i->label, sizeof r->label);
-    r->objects_allocated = i->allocated.objects;
-    r->bytes_allocated = i->allocated.bytes;
-    r->objects_released = i->released.objects;
-    r->bytes_released = i->released.bytes;
-    r->objects_escaped = live.objects;
-    r->bytes_escaped = live.bytes;
-    r->objects_freed = r->objects_allocated - r->objects_released - r->objects_escaped;
-    r->bytes_freed = r->bytes_allocated - r->bytes_released - r->bytes_escaped;
-}
-
-/* Stripe held. One that could not be sure that nobody is inside has left it. */
-static bool is_held_by_a_sweep(TsiHeap* h) {
-    return tsi_load_relaxed(&h->word) == TSI_HELD_WORD && h->revoker != TSI_NO_TICKET;
-}
-
-/* Shared mode: all that lives here is in one heap, and another sweep, between its two holds, may have it. A receipt
- * made now would lack everything. That sweep waits for claims only (shared.c), and then settles the heap by the state
- * that we have set (S2). */
-static void await_held_locked(TsiSweep* w, TsiLock* lock) {
-    TSI_HOLDS(tsi_inc_lock(w->inc));
-    TsiInc* i = w->inc;
-    /* Relaxed: the word becomes HELD, and is no longer, under the stripe, which is held at each look. */
-    for (unsigned turn = 0; i->heaps != 0 && is_held_by_a_sweep(tsi_heap(w->arena, i->heaps - 1));) {
-        tsi_lock_give_probed(lock);
-        tsi_os_yield(&turn);
-        tsi_lock_take(lock);
-    }
-}
-
-void tsi_end_swept(TsiSweep* w, unsigned state, EpochReceipt* out, TsiLock* lock, uint64_t now_ns) {
-    TsiInc* i = w->inc;
-    unsigned was = tsi_inc_state(i);
-    if (was < state) tsi_store_seq(&i->word, tsi_inc_era(i) << 2 | state);
-    if (state != 0) await_held_locked(w, lock);
-    if (i->heaps != 0 || i->orphans != 0) tsi_sweep_locked(w, NULL);
-    w->deferred += i->skipped; /* also those that an earlier end has skipped and nobody has settled yet */
-    w->deferred_bytes += i->skipped_bytes;
-    if (was == TSI_INC_ACTIVE && state != TSI_INC_ACTIVE) tsi_post_end_locked(w->arena, w->b, i, now_ns);
-    tsi_post_locked(w->arena, w->b, i);
-    /* Also of one that the ring has taken the id from: nobody has looked at what lives there. */
-    bool drains = state == TSI_INC_CLOSED && was != TSI_INC_RELEASED && !i->escapes_posted;
-    if (drains) i->escapes_posted = true;
-    TsiTotals live = {0, 0};
-    if (out != NULL || drains) sum_orphans_locked(w->arena, i, &live);
-    if (drains) w->escaped = live;
-    if (drains && live.objects != 0) tsi_post_escapes(w->arena, i, live);
-    if (out != NULL) tsi_receipt_fill_locked(i, live, out);
-    tsi_late_note_locked(w->arena, i);
-    tsi_lock_give_probed(lock);
-    tsi_sweep_finish(w);
-}
+/* ---- once more ---- */
 
 unsigned tsi_inc_sweep(TsiArena* a, TsiBinding* b, TsiInc* i, uint64_t era) {
     TsiSweep w = {.arena = a, .b = b, .inc = i};
@@ -202,7 +134,11 @@ unsigned tsi_inc_sweep(TsiArena* a, TsiBinding* b, TsiInc* i, uint64_t era) {
         return 0;
     }
     i->pins++;
-    tsi_end_swept(&w, 0, NULL, tsi_inc_lock(i), 0);
+    tsi_sweep_locked(&w, NULL);
+    tsi_post_locked(a, b, i);
+    tsi_late_note_locked(a, i);
+    tsi_inc_give(i);
+    tsi_sweep_finish(&w);
     tsi_inc_unpin(a, b, i);
     return w.interrupts;
 }

@@ -6,11 +6,6 @@
 
 #include "heap/taken.h"
 
-/* What a receipt tells of an incarnation in which so much lives. Stripe held. */
-void tsi_receipt_fill_locked(TsiInc* i, TsiTotals live, EpochReceipt* r);
-/* An end, of the state when that is further than the incarnation's, 0 for a look; its receipt in *out when not NULL.
- * now_ns: 0 where no clock was read. The lock is the incarnation's, held and given; the incarnation is pinned. */
-void tsi_end_swept(TsiSweep* w, unsigned state, EpochReceipt* out, TsiLock* lock, uint64_t now_ns);
 /* Sweeps an incarnation that is no longer ACTIVE, in the mode of its state; nothing when the era has gone. How often
  * that interrupted other threads. */
 unsigned tsi_inc_sweep(TsiArena* a, TsiBinding* b, TsiInc* i, uint64_t era);

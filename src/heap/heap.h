@@ -1,5 +1,5 @@
 /*
- * heap.h - heaps: birth, look-up, adoption, rooms; lines: refill, park, inbox.
+ * heap.h - heaps: birth, look-up, adoption, rooms.
  */
 #ifndef TSI_HEAP_HEAP_H
 #define TSI_HEAP_HEAP_H

@@ -112,7 +112,7 @@ unsigned tsi_line_refill(TsiBinding* b, TsiLine* l, const TsiClass* c, unsigned 
     if (TSI_UNLIKELY(tsi_load_seq(&s->counted))) tsi_line_counts_even(s, l, c, out);
     tsi_store_release(&l->avail, out);          /* invariant F: before the bits leave freed */
     tsi_store_release(&l->freed, freed & ~out); /* pairs with the acquire of whoever asks "is it free?" */
-    tsi_store_release(&l->issued, tsi_load_relaxed(&l->issued) + n); /* last: pairs with handed_out in settle.c */
+    tsi_store_release(&l->issued, tsi_load_relaxed(&l->issued) + n); /* last: pairs with tsi_line_handed_out */
     return n;
 }
 

@@ -140,7 +140,8 @@ bool tsi_partial_page_freed(TsiArena* a, const TsiPlace* at, uint64_t tag, TsiIn
     *era = tsi_inc_era(i);
     uint64_t bytes = tsi_add_relaxed(&i->late_bytes, parts * part) + parts * part;
     /* In proportion to the orphans, so that the walks stay O(1) per page. */
-    if (bytes < LATE_PAGES_BYTES || bytes < (uint64_t)tsi_load_relaxed(&i->slab_count) * c->slab_bytes / 8) return false;
+    uint64_t orphans = (uint64_t)tsi_load_relaxed(&i->slab_count) * c->slab_bytes;
+    if (bytes < LATE_PAGES_BYTES || bytes < orphans / 8) return false;
     tsi_store_relaxed(&i->late_bytes, 0);
     return true;
 }

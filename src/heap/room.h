@@ -1,6 +1,6 @@
 /*
  * room.h - the queue of a room's lines, and what a line has free. Each used-up line needs these, so they are inlined.
- * As heap.h; in the owner's bracket.
+ * As line.h; in the owner's bracket.
  */
 #ifndef TSI_HEAP_ROOM_H
 #define TSI_HEAP_ROOM_H

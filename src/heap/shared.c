@@ -165,7 +165,7 @@ static bool claim(TsiBinding* b, TsiRef ref, unsigned cls, TsiLine* l, unsigned*
             /* seq_cst: pairs with the freer's exchange, whose use of the object is over, and comes before the look at
              * the tag */
             if (tsi_cas_seq(&l->remote[half], &w, w & ~(1ull << bit))) {
-                /* pairs with handed_out in settle.c, which knows of no object that still looks free */
+                /* pairs with tsi_line_handed_out, which knows of no object that still looks free */
                 tsi_add_release(&l->issued, 1);
                 return true;
             }

@@ -31,8 +31,8 @@ uint32_t tsi_ready_seize(TsiBinding* b, TsiHeap* h) {
     uint64_t word = tsi_load_acquire(&h->word); /* pairs with tsi_ready_put_locked */
     if (!waits(b->index, word)) return 0;
     /* seq_cst: decides between those who flush and the heap's thread; the word says which region it is */
-    return tsi_cas_seq(&h->word, &word, tsi_heap_word(b->index, TSI_HEAP_BARE)) ? (uint32_t)(word >> TSI_READY_SLAB_SHIFT) + 1
-                                                                                : 0;
+    bool ours = tsi_cas_seq(&h->word, &word, tsi_heap_word(b->index, TSI_HEAP_BARE));
+    return ours ? (uint32_t)(word >> TSI_READY_SLAB_SHIFT) + 1 : 0;
 }
 
 void tsi_ready_flush(TsiBinding* b) {

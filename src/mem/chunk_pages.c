@@ -2,7 +2,7 @@
  * chunk_pages.c - pages of the bookkeeping of chunks that have no slab in use.
  *
  * All of it goes: words of slabs and lines, records and maps of regions, counts of handles, entries. What old addresses
- * and handles are judged by is in the chunk's floors (space.c), and zeros match none of them: a tag of 0 is in the
+ * and handles are judged by is in the chunk's floors (chunk.h), and zeros match none of them: a tag of 0 is in the
  * pool, a remote word has no seq of 0, a region's generation 0 is nobody's. Two things outlive a slab, and keep their
  * pages until they are over:
  *

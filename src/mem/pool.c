@@ -1,6 +1,6 @@
 /*
- * pool.c - see pool.h. Chunks are found by first fit in a bitmap, so a process that shrinks uses low chunks again. Slabs
- * of a chunk are handed out from its free list first, then in address order.
+ * pool.c - see pool.h. Chunks are found by first fit in a bitmap, so a process that shrinks uses low chunks again.
+ * Slabs of a chunk are handed out from its free list first, then in address order.
  */
 #include "mem/pool.h"
 

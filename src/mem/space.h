@@ -1,6 +1,6 @@
 /*
- * space.h - the address space of one allocator: its record, its tables, and what addresses mean in them. What changes them
- * is above it: chunk.h, stock.h, parts.h, pool.h, large.h.
+ * space.h - the address space of one allocator: its record, its tables, and what addresses mean in them. What changes
+ * them is above it: chunk.h, stock.h, parts.h, pool.h, large.h.
  *
  *   one reservation:  [ payload chunks | a page | bookkeeping, 128 KiB a chunk | handle counts, 512 KiB a chunk |
  *                       regions, 128 KiB a chunk | entries, 4 KiB a chunk | chunk tables ]
@@ -243,7 +243,8 @@ void tsi_space_destroy(TsiSpace* s);
 TSI_INLINE uint32_t tsi_space_other_half(const TsiSpace* s, uint32_t chunk) {
     return (((uintptr_t)s->base >> TSI_CHUNK_SHIFT) + chunk) % 2 == 0 ? chunk + 1 : chunk - 1;
 }
-/* Makes the entries of chunks below `end` readable; false without memory. Lock held, or nobody knows of the space yet. */
+/* Makes the entries of chunks below `end` readable; false without memory. Lock held, or nobody knows of the space
+ * yet. */
 bool tsi_space_cover(TsiSpace* s, uint32_t end);
 /* Makes the handle counts of a chunk usable. */
 bool tsi_space_commit_counts(TsiSpace* s, uint32_t chunk);

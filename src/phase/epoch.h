@@ -60,7 +60,7 @@ typedef struct TsiInc {
     _Atomic uint32_t reuse; /* times the record was opened: part of a domain's id; 0: its page has gone, see epoch.c */
     _Atomic uint64_t charge; /* label record << 48 | committed bytes, see heap/charge.h */
     char label[TSI_LABEL_BYTES];
-    _Atomic uint32_t room_look; /* the last look for room (heap/sweep.h) that came by: a hint */
+    _Atomic uint32_t room_look; /* the last look for room (heap/trim.h) that came by: a hint */
     _Atomic uint32_t domain; /* record + 1 of the domain whose own it is or was: the domain knows */
 
     /* stripe: */

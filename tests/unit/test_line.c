@@ -8,6 +8,7 @@
 
 #include "heap/bracket.h"
 #include "heap/heap.h"
+#include "heap/line.h"
 #include "heap/room.h"
 #include "mem/region.h"
 

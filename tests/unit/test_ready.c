@@ -2,8 +2,9 @@
 #include "fake_os.h"
 #include "unit.h"
 
-#include "heap/warm.h"
 #include "heap/ready.h"
+#include "heap/waiting.h"
+#include "heap/warm.h"
 #include "mem/handle.h"
 #include "mem/region.h"
 

@@ -41,7 +41,7 @@ static void generations_are_used_in_turn(void** state) {
         bool last = gen == TSI_GEN_BYTE;
         assert_int_equal(tsi_region_gen(tsi_load_relaxed(&r->word)), last ? 0 : gen + 1);
         TsiPlace first = unit_place(a, r->base);
-        assert_int_not_equal(tsi_bump_check(space, &first), TSI_FREE_OK);
+        assert_int_not_equal(tsi_granule_check(space, &first), TSI_FREE_OK);
         assert_int_equal(live_bits(id), 0);
         if (last) assert_int_equal(tsi_region_end(space, id).issued, 0); /* it is over, whoever asks */
         assert_true(tsi_region_open(space, TSI_CLASS_REGION, id, 0));

@@ -10,6 +10,7 @@
 #include "slab_diagnostics.h"
 
 #include "heap/fork.h"
+#include "heap/profile.h"
 #include "stats/segment.h"
 #include "stats/segment_profile.h"
 
