@@ -18,7 +18,6 @@
 #include "heap/pin.h"
 #include "heap/ready.h"
 #include "heap/records.h"
-#include "stats/segment.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -90,14 +89,14 @@ void tsi_domain_end_ref(TsiArena* a, TsiDomain* d, TsiRef ref, EpochCloseMode mo
     if (empty && !renamed) return;
     if (heaps == 1 && b != NULL && mode == EPOCH_RELEASE) alone = tsi_inc_end_alone(b, ref, told ? &r : NULL);
     if (alone && !told) {
-        tsi_segment_tick(a);
+        tsi_closed(a);
         return;
     }
     if (!empty && !alone && !tsi_epoch_close(a, ref, mode, false, &r)) return;
     if (told) note_receipt(d, ref, empty, label, &r);
     if (empty) return;
     if (own && !alone) tsi_inc_unpin(a, tsi_binding_get(a, false), tsi_inc(&a->phases, tsi_ref_index(ref)));
-    tsi_segment_tick(a);
+    tsi_closed(a);
 }
 
 /* ---- create, wrap, destroy ---- */
@@ -226,7 +225,7 @@ TSI_INLINE void destroy(TsiDomain* d) {
     TsiRef ref = tsi_load_acquire(&d->ref); /* pairs with tsi_domain_open_own */
     TsiBinding* b = tsi_binding_get(a, false);
     if (d->own && ref != 0 && b != NULL && !tsi_closes_are_watched() && tsi_ready_end(b, ref, NULL))
-        tsi_segment_tick(a);
+        tsi_closed(a);
     else end_with_domain(a, d, ref);
     discard(a, b, d);
 }

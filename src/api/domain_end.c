@@ -12,7 +12,6 @@
 #include "api/domain.h"
 
 #include "heap/close.h"
-#include "stats/segment.h"
 #include "heap/pin.h"
 
 #include <string.h>
@@ -96,7 +95,7 @@ static bool end_whole(TsiDomain* d, EpochCloseMode mode, EpochReceipt* out) {
     else if (ref == 0) (void)tsi_domain_last_receipt(d, out); /* it has ended before */
     else end_own(a, d, ref, mode, out);
     tsi_domain_discard(a, d);
-    tsi_segment_tick(a);
+    tsi_closed(a);
     return true;
 }
 

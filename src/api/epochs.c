@@ -4,7 +4,6 @@
 #include "heap/charge.h"
 #include "heap/close.h"
 #include "heap/late.h"
-#include "stats/segment.h"
 #include "stats/snapshot.h"
 #include "heap/finish.h"
 #include "heap/pin.h"
@@ -35,7 +34,7 @@ EpochId epoch_advance_id(SlabAllocator* s) {
     TsiArena* a = tsi_arena(s);
     if (a == NULL) return 0;
     EpochId id = tsi_epoch_advance(a, 0);
-    tsi_segment_tick(a);
+    tsi_closed(a);
     return id;
 }
 
@@ -43,7 +42,7 @@ void epoch_advance(SlabAllocator* s) { (void)epoch_advance_id(s); }
 
 static bool end(TsiArena* a, TsiRef ref, EpochCloseMode mode, EpochReceipt* out) {
     bool ended = tsi_epoch_close(a, ref, mode, true, out);
-    tsi_segment_tick(a);
+    tsi_closed(a);
     return ended;
 }
 

@@ -6,9 +6,11 @@
 
 #include "base/sanitize.h"
 #include "heap/arena.h"
-#include "heap/refuse.h"
 #include "heap/leave.h"
+#include "heap/refuse.h"
 #include "heap/registry.h"
+#include "stats/check.h"
+#include "stats/segment.h"
 
 #include <errno.h>
 
@@ -27,6 +29,13 @@ TSI_INLINE TsiArena* tsi_arena(SlabAllocator* a) {
 /* In functions between the program and those: the chain of frames leads through them. */
 #define TSI_KEEP_FRAME() __asm__ volatile("" ::"r"(__builtin_frame_address(0)))
 
+/* A phase has ended, or the ring moved on, in a call that is about to return: no lock held, no bracket open. */
+TSI_INLINE void tsi_closed(TsiArena* a) {
+#ifdef TSI_DEBUG
+    tsi_check_closed(a->owner);
+#endif
+    tsi_segment_tick(a);
+}
 /* A reference for an epoch id; 0 and a counted refusal with errno EINVAL when there is none. */
 TsiRef tsi_resolve(TsiArena* a, EpochId id);
 /* Allocates in an incarnation; NULL with errno. */

@@ -14,6 +14,7 @@
  */
 #include "stats/check.h"
 
+#include "base/check.h"
 #include "heap/late.h"
 #include "heap/living.h"
 #include "heap/names.h"
@@ -24,6 +25,9 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+#if defined TSI_DEBUG && __has_include(<sys/single_threaded.h>)
+#include <sys/single_threaded.h>
+#endif
 
 typedef struct Check {
     TsiArena* a;
@@ -412,3 +416,33 @@ bool tsi_check_allocator(SlabAllocator* owner, char* why, size_t why_len) {
     for (uint32_t at = 0; at < tsi_table_used(&k.a->phases.labels.records); at++) check_label(&k, at);
     return k.ok;
 }
+
+#ifdef TSI_DEBUG
+
+enum { RECORDS_A_CLOSE = 512 };
+
+/* glibc says so from 2.32 on; where nothing does, nothing is known of other threads. */
+static bool is_alone(void) {
+#if __has_include(<sys/single_threaded.h>)
+    return __libc_single_threaded;
+#else
+    return false;
+#endif
+}
+
+void tsi_check_closed(SlabAllocator* owner) {
+    static uint64_t credit; /* of one thread */
+    char why[160], text[256];
+    TsiArena* a = ((TsiPublic*)(void*)owner)->arena;
+    if (!is_alone() || a == NULL) return;
+    uint64_t cost = tsi_table_used(&a->phases.incs) + (uint64_t)TSI_CHUNK_SLABS * tsi_load_relaxed(&a->space.chunk_high);
+    credit += RECORDS_A_CLOSE;
+    if (credit < cost) return;
+    credit = 0;
+    if (tsi_check_allocator(owner, why, sizeof why)) return;
+    int n = snprintf(text, sizeof text, "temporal-slab: after a close: %s\n", why);
+    tsi_os.complain(text, (size_t)n);
+    TSI_CHECK(false);
+}
+
+#endif
