@@ -13,12 +13,6 @@ int tsi_granule_check(const TsiSpace* s, const TsiPlace* at) {
     return gen != 0 ? tsi_byte_check(r, gen, tsi_region_granule(s, at)) : SLAB_MISUSE_STALE_FREE;
 }
 
-int tsi_slot_check(const TsiSpace* s, const TsiPlace* at, uint32_t seq, uint64_t* remote) {
-    *remote = 0;
-    if (tsi_class_is_region(at->cls)) return tsi_granule_check(s, at);
-    return tsi_line_check(tsi_line(s, at->line_id), at->slot, seq, remote);
-}
-
 int tsi_place_check(TsiArena* a, const TsiPlace* at, uint64_t* tag) {
     uint64_t remote;
     *tag = tsi_load_seq(&tsi_slab(&a->space, at->slab_id)->tag);

@@ -32,7 +32,11 @@ TSI_INLINE int tsi_byte_check(const TsiRegion* r, unsigned gen, uint32_t granule
 int tsi_granule_check(const TsiSpace* s, const TsiPlace* at);
 /* Misuse if the slot is not a live object of the slab incarnation seq, TSI_FREE_OK if it is. *remote is its remote
  * word. */
-int tsi_slot_check(const TsiSpace* s, const TsiPlace* at, uint32_t seq, uint64_t* remote);
+TSI_INLINE int tsi_slot_check(const TsiSpace* s, const TsiPlace* at, uint32_t seq, uint64_t* remote) {
+    *remote = 0;
+    if (tsi_class_is_region(at->cls)) return tsi_granule_check(s, at);
+    return tsi_line_check(tsi_line(s, at->line_id), at->slot, seq, remote);
+}
 TSI_INLINE bool tsi_state_holds_objects(uint64_t tag) {
     unsigned state = tsi_tag_state(tag);
     return state == TSI_SLAB_OWNED || state == TSI_SLAB_ORPHAN || state == TSI_SLAB_PARTIAL;

@@ -435,7 +435,8 @@ void tsi_check_closed(SlabAllocator* owner) {
     char why[160], text[256];
     TsiArena* a = ((TsiPublic*)(void*)owner)->arena;
     if (!is_alone() || a == NULL) return;
-    uint64_t cost = tsi_table_used(&a->phases.incs) + (uint64_t)TSI_CHUNK_SLABS * tsi_load_relaxed(&a->space.chunk_high);
+    uint64_t slabs = (uint64_t)TSI_CHUNK_SLABS * tsi_load_relaxed(&a->space.chunk_high);
+    uint64_t cost = slabs + tsi_table_used(&a->phases.incs);
     credit += RECORDS_A_CLOSE;
     if (credit < cost) return;
     credit = 0;
