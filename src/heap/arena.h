@@ -194,6 +194,7 @@ enum { TSI_PENDING_LABELS = 16 };
 typedef struct TsiPending {
     _Alignas(512) _Atomic uint64_t whose; /* times it changed labels << 32 | label's record + 1; 0: nobody's */
     int64_t bytes;          /* committed */
+    _Atomic uint64_t grant; /* of a budget: the label's record + 1 << 40 | bytes; 0: none. Others may take it back */
     TsiLabelSums sums;
     _Atomic uint32_t duration[TSI_LABEL_BUCKETS], peaks[TSI_LABEL_BUCKETS];
 } TsiPending;

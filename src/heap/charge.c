@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+enum { FAR_BYTES = 4 * TSI_PENDING_BYTES };
+
 static uint32_t label_in(uint64_t charge) { return (uint32_t)(charge >> TSI_CHARGE_BITS); }
 static uint64_t bytes_in(uint64_t charge) { return charge & TSI_CHARGE_MASK; }
 
@@ -43,9 +45,20 @@ static void move_histogram(_Atomic uint32_t* from, _Atomic uint64_t* to) {
     }
 }
 
+/* What is granted to a thread goes back to the label; false when it is another label's, or nothing. */
+static bool grant_back(TsiLabel* l, TsiPending* p, uint32_t label) {
+    uint64_t now = tsi_load_relaxed(&p->grant);
+    do {
+        if (now >> TSI_BUDGET_SHIFT != label + 1 || (now & TSI_BUDGET_BYTES) == 0) return false;
+    } while (!tsi_cas_seq(&p->grant, &now, 0)); /* as in tsi_budget_use; then its bytes are ours */
+    (void)tsi_sub_relaxed(&l->committed, now & TSI_BUDGET_BYTES);
+    return true;
+}
+
 /* All that the thread has for the record's label goes to the label. */
 static void empty(TsiBinding* b, TsiPending* p) {
     if ((uint32_t)tsi_load_relaxed(&p->whose) == 0) return;
+    (void)grant_back(tsi_label(&b->arena->phases.labels, tsi_pending_label(p)), p, tsi_pending_label(p));
     TsiLabel* l = tsi_label(&b->arena->phases.labels, tsi_pending_label(p));
     TsiLabelShard* s = &l->shard[b->index % TSI_LABEL_SHARDS];
     tsi_pending_push(b->arena, p);
@@ -63,10 +76,78 @@ void tsi_pending_turn(TsiBinding* b, TsiPending* p, uint32_t label) {
     tsi_store_relaxed(&p->whose, ((whose >> 32) + 1) << 32 | (label + 1)); /* before the sums, see add */
 }
 
+/* ---- budgets of labels ---- */
+
+static bool passes(uint64_t soft, uint64_t was, uint64_t now) {
+    return soft != 0 && (int64_t)now > 0 && now > soft && (int64_t)was <= (int64_t)soft;
+}
+
+/* So much can be granted in advance: both limits are far, by as much for some threads more, and nobody is at one. */
+static bool is_far(TsiLabel* l, uint64_t committed) {
+    uint64_t soft = tsi_load_relaxed(&l->budget.soft), hard = tsi_load_relaxed(&l->budget.hard);
+    uint64_t most = soft != 0 && (hard == 0 || soft < hard) ? soft : hard;
+    /* seq_cst: pairs with the count in budget_charge */
+    return (int64_t)committed >= 0 && committed + FAR_BYTES <= most && tsi_load_seq(&l->exact) == 0;
+}
+
+/* The grants of all threads go back (G4); false when there are none. */
+static bool grants_back(TsiArena* a, TsiLabel* l, uint32_t label) {
+    bool any = false;
+    tsi_lock_take(&a->phases.labels.lock);
+    for (uint32_t n = 0; n < tsi_table_used(&a->bindings); n++) {
+        TsiBinding* b = tsi_table_at(&a->bindings, n);
+        any |= grant_back(l, &b->pending[label % TSI_PENDING_LABELS], label);
+    }
+    tsi_lock_give(&a->phases.labels.lock);
+    return any;
+}
+
+/* Charges the label, and takes a grant where it may. False when the hard budget forbids it. */
+static bool budget_charge(TsiArena* a, TsiLabel* l, TsiPending* p, TsiCharge* c) {
+    uint64_t soft = tsi_load_relaxed(&l->budget.soft), hard = tsi_load_relaxed(&l->budget.hard), now, more;
+    bool exact = false, over;
+    (void)grant_back(l, p, c->label); /* it was not enough */
+    c->of_label = tsi_load_relaxed(&l->committed);
+    for (;;) {
+        now = c->of_label + c->bytes;
+        over = hard != 0 && (int64_t)now > 0 && now > hard;
+        if (over || passes(soft, c->of_label, now)) {
+            /* seq_cst, before grants are looked for: who takes one later sees it */
+            if (!exact) tsi_add_seq(&l->exact, 1);
+            exact = true;
+            if (grants_back(a, l, c->label)) {
+                c->of_label = tsi_load_relaxed(&l->committed);
+                continue;
+            }
+            if (over) break;
+        }
+        more = is_far(l, now) ? TSI_PENDING_BYTES : 0;
+        /* a sum with a limit: nothing else is ordered by it */
+        if (!tsi_cas_seq(&l->committed, &c->of_label, now + more)) continue;
+        /* Empty since we have given it back: nobody but its thread fills it. */
+        if (more != 0) tsi_store_seq(&p->grant, (uint64_t)(c->label + 1) << TSI_BUDGET_SHIFT | more);
+        break;
+    }
+    if (exact) (void)tsi_sub_relaxed(&l->exact, 1);
+    return !over;
+}
+
+void tsi_budget_give(TsiArena* a, TsiPending* p, uint32_t label, uint64_t bytes) {
+    TsiLabel* l = tsi_label(&a->phases.labels, label);
+    uint64_t now = tsi_load_relaxed(&p->grant), to;
+    tsi_pending_push(a, p); /* of before there was a budget */
+    do {
+        to = (now & TSI_BUDGET_BYTES) + bytes;
+        if (to > TSI_PENDING_BYTES || !is_far(l, tsi_load_relaxed(&l->committed))) {
+            (void)label_now(l, -(int64_t)bytes);
+            return;
+        }
+    } while (!tsi_cas_seq(&p->grant, &now, (uint64_t)(label + 1) << TSI_BUDGET_SHIFT | to)); /* as in tsi_budget_use */
+}
+
 /* False when the label's hard budget forbids it. */
 static bool label_charge(TsiArena* a, TsiBinding* b, TsiCharge* c) {
     TsiLabel* l = tsi_label(&a->phases.labels, c->label);
-    uint64_t hard = tsi_load_relaxed(&l->budget.hard), now;
     TsiPending* p = tsi_pending_of(b, c->label);
     c->pending = !tsi_label_has_budget(l);
     if (c->pending) {
@@ -74,23 +155,13 @@ static bool label_charge(TsiArena* a, TsiBinding* b, TsiCharge* c) {
         return true;
     }
     tsi_pending_push(a, p);
-    c->of_label = tsi_load_relaxed(&l->committed);
-    do {
-        now = c->of_label + c->bytes;
-        if (hard != 0 && (int64_t)now > 0 && now > hard) return false;
-    } while (!tsi_cas_seq(&l->committed, &c->of_label, now)); /* a sum with a limit: nothing else is ordered by it */
-    return true;
+    c->pending = tsi_budget_use(p, c->label, c->bytes);
+    return c->pending || budget_charge(a, l, p, c);
 }
 
 static void label_uncharge(TsiArena* a, TsiBinding* b, uint32_t at, uint64_t bytes) {
-    TsiLabel* l = tsi_label(&a->phases.labels, at);
-    if (b == NULL || tsi_label_has_budget(l)) {
-        if (b != NULL) tsi_pending_push(a, tsi_pending_of(b, at));
-        (void)label_now(l, -(int64_t)bytes);
-        return;
-    }
-    TsiPending* p = tsi_pending_of(b, at);
-    tsi_pending_add(a, p, -(int64_t)bytes);
+    if (b != NULL) tsi_label_less(b, tsi_pending_of(b, at), at, bytes);
+    else (void)label_now(tsi_label(&a->phases.labels, at), -(int64_t)bytes);
 }
 
 /* ---- phases ---- */
@@ -143,10 +214,6 @@ bool tsi_charge(TsiBinding* b, TsiInc* i, uint64_t bytes, TsiCharge* c) {
     return false;
 }
 
-static bool passes(uint64_t soft, uint64_t was, uint64_t now) {
-    return soft != 0 && (int64_t)now > 0 && now > soft && (int64_t)was <= (int64_t)soft;
-}
-
 void tsi_charge_keep(TsiBinding* b, TsiInc* i, const TsiCharge* c) {
     TsiLabel* l = tsi_label(&b->arena->phases.labels, c->label);
     uint64_t now = c->phase + c->bytes;
@@ -174,12 +241,16 @@ void tsi_charges_forget(TsiArena* a) {
         /* else its page may be with the system */
         if ((now & TSI_CHARGE_MASK) != 0) tsi_store_relaxed(charge, now & ~TSI_CHARGE_MASK);
     }
-    for (uint32_t at = 0; at < tsi_table_used(&a->phases.labels.records); at++)
+    for (uint32_t at = 0; at < tsi_table_used(&a->phases.labels.records); at++) {
         tsi_store_relaxed(&tsi_label(&a->phases.labels, at)->committed, 0);
+        tsi_store_relaxed(&tsi_label(&a->phases.labels, at)->exact, 0);
+    }
     for (uint32_t n = 0; n < tsi_table_used(&a->bindings); n++) {
         TsiBinding* b = tsi_table_at(&a->bindings, n);
-        for (unsigned k = 0; k < TSI_PENDING_LABELS; k++)
+        for (unsigned k = 0; k < TSI_PENDING_LABELS; k++) {
             if (b->pending[k].bytes != 0) b->pending[k].bytes = 0;
+            if (tsi_load_relaxed(&b->pending[k].grant) != 0) tsi_store_relaxed(&b->pending[k].grant, 0);
+        }
     }
 }
 
@@ -331,8 +402,7 @@ void tsi_post_alone_locked(TsiArena* a, TsiBinding* b, TsiInc* i, uint64_t now_n
     if (bytes > peak) peak = bytes;
     /* What was posted before (a phase that was relabelled; one whose pages a drain looked at) is told apart in the
      * common way. */
-    if (TSI_UNLIKELY((i->posted.lock_fast | i->posted.lock_contended | i->pinned_slabs) != 0 || peak == 0 ||
-                     tsi_label_has_budget(tsi_label(&a->phases.labels, label)))) {
+    if (TSI_UNLIKELY((i->posted.lock_fast | i->posted.lock_contended | i->pinned_slabs) != 0 || peak == 0)) {
         tsi_post_end_locked(a, b, i, now_ns);
         tsi_post_last_locked(a, b, i);
         tsi_uncharge_all_locked(a, b, i);
@@ -344,7 +414,7 @@ void tsi_post_alone_locked(TsiArena* a, TsiBinding* b, TsiInc* i, uint64_t now_n
     tsi_post_ended(b, p, &(TsiEnded){sum, i->closed_slabs, i->slow, i->lock_fast, now_ns}, peak,
                    now_ns > since ? now_ns - since : 0);
     if (i->lock_contended != 0) tsi_pending_sum(&p->sums.lock_contended, i->lock_contended);
-    tsi_pending_add(a, p, -(int64_t)bytes);
+    tsi_label_less(b, p, label, bytes);
     tsi_store_relaxed(&i->charge, (uint64_t)label << TSI_CHARGE_BITS);
 }
 

@@ -4,7 +4,19 @@
  * A phase's word `charge` holds its label and its committed bytes, so a charge and a relabelling that race agree
  * about which label has the bytes. Labels without a budget are charged through a small store of the thread, up to
  * 64 KiB either way, so that threads that serve one route do not contend for its counter; `peak` of a label is exact
- * but for that. Labels with a budget are charged at once.
+ * but for that.
+ *
+ * A label with a budget is charged before its phases are, in grants: a thread that has to go to the label takes up to
+ * 64 KiB in advance, and keeps what its phases give back up to as much, as long as the label is far from both limits.
+ *
+ *   G3  What a label is charged with = the charges of its phases + the grants of all threads (and what is pending). A
+ *       move between the two takes from one after it has given to the other, so a hard budget is never exceeded.
+ *   G4  Before a charge is refused, or passes the soft budget, the grants of all threads go back to the label, under
+ *       the labels' lock: of two who do so at a time the second finds what the first has returned. From before that
+ *       until the charge is made no grant is given (`exact`). So only calls that are under way are missed, and near
+ *       its limits a budget acts by exact figures.
+ *
+ * Model: tests/models/grants.pml.
  *
  * What phases post when they end is kept by the thread as well, in a record for each of the labels that it used last,
  * written by plain stores. A reader that finds, after reading, that the record has become another label's leaves it
@@ -24,7 +36,7 @@ enum { TSI_PENDING_BYTES = 64 << 10 };
 typedef struct TsiCharge {
     uint64_t bytes, phase, of_label;
     uint32_t label;
-    bool pending;
+    bool pending; /* or from a grant: the label does not know of it yet, or knew before */
 } TsiCharge;
 
 /* Adds the bytes of a slab that is about to be taken to the phase and its label. False when a hard budget forbids it:
@@ -109,18 +121,40 @@ TSI_INLINE bool tsi_label_has_budget(TsiLabel* l) {
     return (tsi_load_relaxed(&l->budget.soft) | tsi_load_relaxed(&l->budget.hard)) != 0;
 }
 
-/* Charges the first slab of a phase that no heap is in, where no budget is in the way. Otherwise false, and nothing
+enum { TSI_BUDGET_SHIFT = 40 }; /* of TsiPending.grant */
+#define TSI_BUDGET_BYTES ((1ull << TSI_BUDGET_SHIFT) - 1)
+
+/* Takes so much out of the thread's grant of the label, whose record p is. */
+TSI_INLINE bool tsi_budget_use(TsiPending* p, uint32_t label, uint64_t bytes) {
+    uint64_t now = tsi_load_relaxed(&p->grant);
+    do {
+        if (now >> TSI_BUDGET_SHIFT != label + 1 || (now & TSI_BUDGET_BYTES) < bytes) return false;
+        /* seq_cst, as all that moves grants: decides between us and who takes it back */
+    } while (!tsi_cas_seq(&p->grant, &now, now - bytes));
+    return true;
+}
+/* What a phase of a label with a budget gives back: into the thread's grant, or to the label. */
+void tsi_budget_give(TsiArena* a, TsiPending* p, uint32_t label, uint64_t bytes);
+/* Takes committed bytes off a label that is p's. */
+TSI_INLINE void tsi_label_less(TsiBinding* b, TsiPending* p, uint32_t label, uint64_t bytes) {
+    if (TSI_LIKELY(!tsi_label_has_budget(tsi_label(&b->arena->phases.labels, label))))
+        tsi_pending_add(b->arena, p, -(int64_t)bytes);
+    else tsi_budget_give(b->arena, p, label, bytes);
+}
+
+/* Charges the first slab of a phase that no heap is in, where it has no budget and its label none, or a grant. Otherwise false, and nothing
  * done. Stripe held. */
 TSI_INLINE bool tsi_charge_first_locked(TsiBinding* b, TsiInc* i, uint64_t bytes) {
     TSI_HOLDS(tsi_inc_lock(i));
     uint64_t was = tsi_load_relaxed(&i->charge);
     uint32_t label = (uint32_t)(was >> TSI_CHARGE_BITS);
-    TsiLabel* l = tsi_label(&b->arena->phases.labels, label);
-    if (((was & TSI_CHARGE_MASK) | tsi_load_relaxed(&i->budget.hard) | tsi_load_relaxed(&i->budget.soft)) != 0 ||
-        tsi_label_has_budget(l))
+    TsiPending* p = tsi_pending_of(b, label);
+    if (((was & TSI_CHARGE_MASK) | tsi_load_relaxed(&i->budget.hard) | tsi_load_relaxed(&i->budget.soft)) != 0)
         return false;
+    if (TSI_LIKELY(!tsi_label_has_budget(tsi_label(&b->arena->phases.labels, label))))
+        tsi_pending_add(b->arena, p, (int64_t)bytes);
+    else if (!tsi_budget_use(p, label, bytes)) return false;
     tsi_store_relaxed(&i->charge, was + bytes);
-    tsi_pending_add(b->arena, tsi_pending_of(b, label), (int64_t)bytes);
     return true;
 }
 

@@ -43,7 +43,7 @@ static bool free_as_owner(TsiArena* a, TsiBinding* b, const TsiPlace* at, uint64
 }
 
 /* In a line that has issued handles. As free_here. */
-static TsiFast free_counted(TsiBinding* b, TsiHeap* h, TsiLine* l, unsigned slot) {
+static TSI_NOINLINE TsiFast free_counted(TsiBinding* b, TsiHeap* h, TsiLine* l, unsigned slot) {
     TsiSpace* s = &b->arena->space;
     _Atomic uint64_t* at = &tsi_counts(s, tsi_line_id(s, l))[slot];
     uint32_t seq = tsi_remote_seq(0, tsi_load_relaxed(&l->remote[0]));

@@ -243,9 +243,10 @@ TSI_INLINE void post_locked(TsiBinding* b, TsiInc* i, const TsiEnded* e) {
     TSI_HOLDS(tsi_inc_lock(i));
     uint64_t charge = tsi_load_relaxed(&i->charge), since = tsi_load_relaxed(&i->open_since_ns);
     uint64_t bytes = charge & TSI_CHARGE_MASK;
-    TsiPending* p = tsi_pending_of(b, (uint32_t)(charge >> TSI_CHARGE_BITS));
+    uint32_t label = (uint32_t)(charge >> TSI_CHARGE_BITS);
+    TsiPending* p = tsi_pending_of(b, label);
     tsi_post_ended(b, p, e, bytes, e->now_ns > since ? e->now_ns - since : 0);
-    tsi_pending_add(b->arena, p, -(int64_t)bytes);
+    tsi_label_less(b, p, label, bytes);
 }
 
 /* As tsi_bump_learn, of a phase that has had one region. */
@@ -293,8 +294,7 @@ bool tsi_ready_end(TsiBinding* b, TsiRef ref, EpochReceipt* out) {
     uint32_t label = tsi_inc_label(i);
     TsiRegion* r = &tsi_no_region;
     unsigned rank = TSI_READY_RANKS;
-    if (TSI_LIKELY(is_untouched_locked(b, i, ref, h) && !tsi_label_has_budget(tsi_label(&a->phases.labels, label))) &&
-        may_wait(b, h)) {
+    if (TSI_LIKELY(is_untouched_locked(b, i, ref, h)) && may_wait(b, h)) {
         r = tsi_load_relaxed(&h->region);
         rank = h->rank - 1u; /* of the one region that it has taken */
     }

@@ -10,11 +10,13 @@
  *            are in the pool, by bit and tag
  *   drains   what an incarnation's orphans were counted for is what lives there; a label's tree has the sum of its
  *            ended phases
- *   charges  a phase's charge = bytes of its slabs; a label's, with what threads have pending = charges of its phases
+ *   charges  a phase's charge = bytes of its slabs; a label's, with what threads have pending and
+ *            less what is granted to them = charges of its phases
  */
 #include "stats/check.h"
 
 #include "base/check.h"
+#include "heap/charge.h"
 #include "heap/late.h"
 #include "heap/living.h"
 #include "heap/names.h"
@@ -390,6 +392,8 @@ static void check_label(Check* k, uint32_t at) {
         const TsiBinding* b = tsi_table_at(&k->a->bindings, n);
         const TsiPending* p = &b->pending[at % TSI_PENDING_LABELS];
         if ((uint32_t)tsi_load_relaxed(&p->whose) == at + 1) sum += p->bytes;
+        uint64_t grant = tsi_load_relaxed(&p->grant);
+        if (grant >> TSI_BUDGET_SHIFT == at + 1) sum -= (int64_t)(grant & TSI_BUDGET_BYTES);
     }
     for (uint32_t n = 1; n < tsi_table_used(&k->a->phases.incs); n++) {
         TsiInc* i = tsi_inc(&k->a->phases, n);
