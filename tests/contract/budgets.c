@@ -257,7 +257,118 @@ static void whoever_is_refused_by_max_bytes_is_told_so(void) {
     }
 }
 
+/* ---- grants: a label with a budget, and phases on many threads ---- */
+
+enum { HARD = 1 << 20, GRANTED = 8 };
+
+typedef struct Idle {
+    SlabAllocator* a;
+    pthread_barrier_t here, go;
+} Idle;
+
+static void small_phase(SlabAllocator* a) {
+    epoch_domain_t* d = epoch_domain_begin(a, "granted");
+    CHECK(d != NULL && epoch_domain_malloc(d, 100) != NULL);
+    CHECK(epoch_domain_end(d));
+}
+
+/* Is granted a part of the budget, and stays without using it. */
+static void* idle_main(void* arg) {
+    Idle* i = arg;
+    for (unsigned n = 0; n < 10; n++) small_phase(i->a);
+    pthread_barrier_wait(&i->here);
+    pthread_barrier_wait(&i->go);
+    return NULL;
+}
+
+/* Fills the label up; what it has then. */
+static uint64_t fill_label(SlabAllocator* a) {
+    epoch_domain_t* d = epoch_domain_begin(a, "granted");
+    size_t n = 0;
+    for (; epoch_domain_malloc(d, 1000) != NULL; n++) CHECK(n < HARD / 1000);
+    CHECK_EQ(errno, EDQUOT);
+    uint64_t bytes = label_row(a, "granted").committed_bytes;
+    CHECK_LE(bytes, HARD);
+    CHECK(epoch_domain_end(d));
+    return bytes;
+}
+
+static void what_others_do_not_use_makes_room(void) {
+    Idle i = {.a = kit_create()};
+    pthread_t threads[GRANTED];
+    CHECK(slab_label_set_budget(i.a, "granted", 0, HARD, NULL, NULL));
+    pthread_barrier_init(&i.here, NULL, GRANTED + 1);
+    pthread_barrier_init(&i.go, NULL, GRANTED + 1);
+    for (unsigned t = 0; t < GRANTED; t++) threads[t] = kit_thread(idle_main, &i);
+    pthread_barrier_wait(&i.here);
+    CHECK_GT(fill_label(i.a), HARD - (8 << 10)); /* all but less than two pages */
+    pthread_barrier_wait(&i.go);
+    for (unsigned t = 0; t < GRANTED; t++) pthread_join(threads[t], NULL);
+    CHECK_GT(fill_label(i.a), HARD - (8 << 10)); /* and nothing went with the threads */
+    CHECK_EQ(label_row(i.a, "granted").committed_bytes, 0);
+    pthread_barrier_destroy(&i.here);
+    pthread_barrier_destroy(&i.go);
+    slab_allocator_free(i.a);
+}
+
+static void count_soft(SlabAllocator* a, EpochId epoch, uint64_t bytes, bool hard, void* ctx) {
+    (void)a, (void)epoch, (void)bytes, (void)hard;
+    atomic_fetch_add((_Atomic unsigned*)ctx, 1);
+}
+
+/* A soft limit is passed when what phases have passes it, however much is granted. */
+static void a_grant_passes_no_soft_limit(void) {
+    _Atomic unsigned soft = 0;
+    Idle i = {.a = kit_create()};
+    pthread_t threads[GRANTED];
+    CHECK(slab_label_set_budget(i.a, "granted", 600 << 10, 0, count_soft, (void*)&soft));
+    pthread_barrier_init(&i.here, NULL, GRANTED + 1);
+    pthread_barrier_init(&i.go, NULL, GRANTED + 1);
+    for (unsigned t = 0; t < GRANTED; t++) threads[t] = kit_thread(idle_main, &i);
+    pthread_barrier_wait(&i.here);
+    epoch_domain_t* d = epoch_domain_begin(i.a, "granted");
+    while (label_row(i.a, "granted").committed_bytes <= 500 << 10) {
+        CHECK_EQ(soft, 0);
+        CHECK(epoch_domain_malloc(d, 1000) != NULL);
+    }
+    while (label_row(i.a, "granted").committed_bytes <= 600 << 10) CHECK(epoch_domain_malloc(d, 1000) != NULL);
+    CHECK_EQ(soft, 1);
+    CHECK(epoch_domain_end(d));
+    pthread_barrier_wait(&i.go);
+    for (unsigned t = 0; t < GRANTED; t++) pthread_join(threads[t], NULL);
+    pthread_barrier_destroy(&i.here);
+    pthread_barrier_destroy(&i.go);
+    slab_allocator_free(i.a);
+}
+
+/* Phases of all sizes, on all threads, below and at the limit. */
+static void* phases_main(void* arg) {
+    SlabAllocator* a = arg;
+    for (size_t round = check_count(3000); round != 0; round--) {
+        epoch_domain_t* d = epoch_domain_begin(a, "granted");
+        size_t n = round % 16 == 0 ? 400 : round % 7 + 1;
+        for (errno = 0; n != 0 && epoch_domain_malloc(d, 500) != NULL;) n--;
+        CHECK(n == 0 || errno == EDQUOT);
+        CHECK(epoch_domain_end(d));
+    }
+    return NULL;
+}
+
+static void a_hard_limit_holds_for_all_threads(void) {
+    SlabAllocator* a = kit_create();
+    pthread_t threads[6];
+    CHECK(slab_label_set_budget(a, "granted", 400 << 10, 500 << 10, NULL, NULL));
+    for (unsigned t = 0; t < 6; t++) threads[t] = kit_thread(phases_main, a);
+    for (unsigned t = 0; t < 6; t++) pthread_join(threads[t], NULL);
+    CHECK_LE(label_row(a, "granted").peak_bytes, 500 << 10);
+    CHECK_EQ(label_row(a, "granted").committed_bytes, 0);
+    slab_allocator_free(a);
+}
+
 static const CheckCase cases[] = {
+    CHECK_CASE(what_others_do_not_use_makes_room),
+    CHECK_CASE(a_grant_passes_no_soft_limit),
+    CHECK_CASE(a_hard_limit_holds_for_all_threads),
     CHECK_CASE(both_are_told_of_one_slab),    CHECK_CASE(each_is_told_before_the_end),
     CHECK_CASE(a_refusal_is_counted_once),    CHECK_CASE(what_was_refused_is_in_no_peak),
     CHECK_CASE(a_soft_limit_refuses_nothing), CHECK_CASE(whoever_is_refused_by_max_bytes_is_told_so),
