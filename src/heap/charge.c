@@ -90,7 +90,7 @@ static bool is_far(TsiLabel* l, uint64_t committed) {
     return (int64_t)committed >= 0 && committed + FAR_BYTES <= most && tsi_load_seq(&l->exact) == 0;
 }
 
-/* The grants of all threads go back (G4); false when there are none. */
+/* The grants of all threads go back (L2); false when there are none. */
 static bool grants_back(TsiArena* a, TsiLabel* l, uint32_t label) {
     bool any = false;
     tsi_lock_take(&a->phases.labels.lock);

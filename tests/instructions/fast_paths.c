@@ -157,6 +157,7 @@ static const struct {
     {"grow", grow, grow},
     {"phase", phase, phase},
     {"phase_freed", phase_freed, phase_freed},
+    {"phase_budget", phase, phase}, /* of a label with a budget */
     {"refused", fill, refused},
 };
 
@@ -175,6 +176,9 @@ int main(int argc, char** argv) {
         if (strcmp(argv[1], paths[i].name) != 0 || count == 0 || count > COUNT_MAX) continue;
         pthread_t t;
         a = slab_allocator_create_with(&o);
+        bool budget = a != NULL && strcmp(argv[1], "phase_budget") == 0;
+        if (budget) label = "GET /users";
+        if (budget && !slab_label_set_budget(a, label, 0, 1 << 30, NULL, NULL)) return 1;
         epoch_domain_t* around = a != NULL ? epoch_domain_create_labeled(a, label) : NULL;
         if (around == NULL) return 1;
         epoch_domain_enter(around);
