@@ -68,9 +68,9 @@ static void unknown_flag(const struct command_line* c, const char* word) {
         for (const struct flag* f = *t; f->name; f++)
             if (f->help && f->name[0] == '-') look_nearer(&n, f->name);
     if (n.known)
-        (void)flags_wrong("'%s' is not a flag; did you mean %s?", name, n.known);
+        (void)flags_wrong("'%s' is not a flag; did you mean %s?", word, n.known);
     else
-        (void)flags_wrong("'%s' is not a flag; see %s --help", name, c->program);
+        (void)flags_wrong("'%s' is not a flag; see %s --help", word, c->program);
 }
 
 int flags_word(const char* name, const char* text, const char* const* words) {

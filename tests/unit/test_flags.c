@@ -119,7 +119,7 @@ static void files_may_be_left_out(void** state) {
 static void wrong_flags(void** state) {
     (void)state;
     WRONG("'--no' is not a flag; did you mean --on?", "--no");
-    WRONG("'--a_conut' is not a flag; did you mean --a_count?", "--a_conut=3");
+    WRONG("'--a_conut=3' is not a flag; did you mean --a_count?", "--a_conut=3");
     WRONG("'--of' is not a flag; did you mean --on?", "--of"); /* a name is not shortened */
     WRONG("'--hepl' is not a flag; did you mean --help?", "--hepl");
     WRONG("'--ayn-such-flag' is not a flag; see prog --help", "--ayn-such-flag");
