@@ -29,6 +29,7 @@ struct flag_file {
     const char* path; /* NULL: standard output */
 };
 
+/* A list of words; in a function it ends with the block around it. */
 #define FLAG_WORDS(...) ((const char* const[]){__VA_ARGS__, NULL})
 
 struct flag {
