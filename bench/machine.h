@@ -1,5 +1,5 @@
 /*
- * machine.h - where a result comes from: processor, kernel, compiler, commit, command line; and strings as JSON.
+ * machine.h - where a result comes from: processor, kernel, compiler, commit, command line.
  */
 #ifndef MACHINE_H
 #define MACHINE_H
@@ -86,27 +86,6 @@ static inline const char* command_text(int argc, char** argv) {
         n += (size_t)snprintf(text + n, sizeof text - n, "%s%s", i ? " " : "", word);
     }
     return text;
-}
-
-static inline void json_string(FILE* f, const char* text) {
-    fputc('"', f);
-    for (; *text; text++) {
-        unsigned char c = (unsigned char)*text;
-        if (c == '"' || c == '\\')
-            fprintf(f, "\\%c", c);
-        else if (c < 0x20)
-            fprintf(f, "\\u%04x", c);
-        else
-            fputc(c, f);
-    }
-    fputc('"', f);
-}
-
-static inline void json_member(FILE* f, const char* name, const char* value) {
-    json_string(f, name);
-    fputs(": ", f);
-    json_string(f, value);
-    fputs(",\n", f);
 }
 
 #endif

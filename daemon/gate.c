@@ -17,8 +17,8 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include "common/flags.h"
 #include "gate.h"
-#include "load/words.h"
 #include "measure.h"
 
 enum { FDS_KEPT = 24, BACKLOG = 4096, REST_NS = 100000000 };

@@ -11,7 +11,7 @@
 #include <sys/signalfd.h>
 #include <unistd.h>
 
-#include "load/words.h"
+#include "common/flags.h"
 #include "measure.h"
 #include "own.h"
 #include "serve.h"
@@ -66,9 +66,7 @@ static void drain(int signals) {
 }
 
 int main(int argc, char** argv) {
-    program_name = "tslabd";
     int status = options_read(&options, argc, argv);
-    if (status == 0 && (fflush(stdout) != 0 || ferror(stdout))) status = 1;
     if (status >= 0) return status;
     int signals = take_signals();
     if (signals < 0) return fprintf(stderr, "tslabd: signals: %s\n", strerror(errno)), 1;

@@ -3,69 +3,17 @@
  * other flag of the load overrides its preset.
  */
 #include <arpa/inet.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include <slab_alloc.h>
 
-#include "load/words.h"
+#include "common/flags.h"
 #include "options.h"
 
 #define IDLE "idle"
-
-enum {
-    FLAG_LISTEN,
-    FLAG_REMOTE,
-    FLAG_HOST,
-    FLAG_CONNECTIONS,
-    FLAG_TIMEOUT,
-    FLAG_DRAIN,
-    FLAG_MAX_BYTES,
-    FLAG_SAMPLING,
-    FLAG_PROCESSES,
-    FLAG_LEAK_THRESHOLD,
-    FLAG_STALE_AFTER,
-    FLAG_HELP,
-    FLAG_VERSION,
-    FLAGS
-};
-
-static const struct flag flags[FLAGS] = {
-    [FLAG_LISTEN] = {"--listen", "ADDRESS:PORT",
-                     "numbers, an IPv6 address in brackets; port 0: any, it is printed (default: 127.0.0.1:8080)", 0,
-                     0},
-    [FLAG_REMOTE] = {"--allow-remote", NULL,
-                     "needed to listen where other machines reach it; there is no password and no encryption", 0, 0},
-    [FLAG_HOST] =
-        {"--allow-host", "NAME",
-         "a name that browsers and scrapers may call this server by, beside localhost and its address; may be "
-         "given several times",
-         0, 0},
-    [FLAG_CONNECTIONS] = {"--max_connections", "N", "at a time; more wait (default: 64)", 1, 10000},
-    [FLAG_TIMEOUT] = {"--timeout_s", "S", "a connection is closed after that, done or not (default: 10)", 0.1, 3600},
-    [FLAG_DRAIN] = {"--drain_s", "S", "what is being answered when it is told to end has that long (default: 5)", 0,
-                    3600},
-    [FLAG_MAX_BYTES] = {"--max_bytes", "BYTES",
-                        "most memory of the allocator: a load that leaks comes to an end; 0: no limit (default: "
-                        "268435456)",
-                        0, 1e15},
-    [FLAG_SAMPLING] = {"--sampling_period", "N", "times one allocation in so many, 16 or more; 0: none (default: 1024)",
-                       0, 1048576},
-    [FLAG_PROCESSES] =
-        {"--processes", "on|off",
-         "whether /processes shows the statistics segments of this user's processes, their labels and "
-         "command names, to whoever reaches this server (default: on, off where other machines reach it)",
-         0, 0},
-    [FLAG_LEAK_THRESHOLD] = {"--leak_threshold_s", "S",
-                             "age from which an ended phase that holds objects is a leak (default: 60)", 0, 1000000},
-    [FLAG_STALE_AFTER] = {"--stale_after_s", "S",
-                          "a load without a request for so long, and older figures of a process, are not healthy; "
-                          "0: never (default: 60)",
-                          0, 1000000},
-    [FLAG_HELP] = {"--help", NULL, "", 0, 0},
-    [FLAG_VERSION] = {"--version", NULL, "", 0, 0},
-};
 
 bool address_is_loopback(const struct sockaddr* address) {
     if (address->sa_family == AF_INET)
@@ -73,7 +21,8 @@ bool address_is_loopback(const struct sockaddr* address) {
     return IN6_IS_ADDR_LOOPBACK(&((const struct sockaddr_in6*)(const void*)address)->sin6_addr);
 }
 
-static bool set_address(struct options* o, const char* value) {
+static bool set_address(void* options, const char* value) {
+    struct options* o = options;
     char host[64] = "", *end = NULL;
     const char* colon = strrchr(value, ':');
     size_t n = colon ? (size_t)(colon - value) : 0;
@@ -93,9 +42,7 @@ static bool set_address(struct options* o, const char* value) {
             return true;
         }
     }
-    fprintf(stderr, "%s: --listen takes an address and a port, like 127.0.0.1:8080 or [::1]:8080, not '%s'\n",
-            program_name, value);
-    return false;
+    return flags_wrong("--listen takes an address and a port, like 127.0.0.1:8080 or [::1]:8080, not '%s'", value);
 }
 
 static bool is_host(const char* s) {
@@ -104,76 +51,16 @@ static bool is_host(const char* s) {
     return true;
 }
 
-static bool set_host(struct options* o, const char* value) {
-    if (!is_host(value)) {
-        fprintf(stderr, "%s: --allow-host takes a name without scheme and port, like metrics.example, not '%s'\n",
-                program_name, value);
-        return false;
-    }
-    if (o->host_count == HOSTS_MAX) {
-        fprintf(stderr, "%s: --allow-host can be given %d times at most\n", program_name, HOSTS_MAX);
-        return false;
-    }
+static bool set_host(void* options, const char* value) {
+    struct options* o = options;
+    if (!is_host(value))
+        return flags_wrong("--allow-host takes a name without scheme and port, like metrics.example, not '%s'", value);
+    if (o->host_count == HOSTS_MAX) return flags_wrong("--allow-host can be given %d times at most", HOSTS_MAX);
     o->hosts[o->host_count++] = value;
     return true;
 }
 
-static bool set_number(struct options* o, int id, const char* value) {
-    double v = 0;
-    bool fraction = id == FLAG_TIMEOUT || id == FLAG_DRAIN || id == FLAG_STALE_AFTER;
-    if (!number(flags[id].name, value, flags[id].low, flags[id].high, !fraction, &v)) return false;
-    switch (id) {
-    case FLAG_CONNECTIONS:
-        o->max_connections = (unsigned)v;
-        return true;
-    case FLAG_TIMEOUT:
-        o->timeout_s = v;
-        return true;
-    case FLAG_DRAIN:
-        o->drain_s = v;
-        return true;
-    case FLAG_STALE_AFTER:
-        o->stale_after_s = v;
-        return true;
-    case FLAG_LEAK_THRESHOLD:
-        o->leak_threshold_s = (unsigned)v;
-        return true;
-    case FLAG_SAMPLING:
-        o->sampling_period = (unsigned)v;
-        if (v == 0 || v >= 16) return true;
-        fprintf(stderr, "%s: --sampling_period takes 0, or 16 to 1048576, not '%s'\n", program_name, value);
-        return false;
-    default:
-        o->max_bytes = (uint64_t)v;
-        if (v == 0 || v >= 65536) return true;
-        fprintf(stderr, "%s: --max_bytes takes 0, or 65536 and more, not '%s'\n", program_name, value);
-        return false;
-    }
-}
-
-static bool set_processes(struct options* o, const char* value) {
-    o->processes = strcmp(value, "on") == 0;
-    if (o->processes || strcmp(value, "off") == 0) return true;
-    fprintf(stderr, "%s: --processes takes on or off, not '%s'\n", program_name, value);
-    return false;
-}
-
-static bool set_own(struct options* o, int id, const char* value) {
-    switch (id) {
-    case FLAG_LISTEN:
-        return set_address(o, value);
-    case FLAG_REMOTE:
-        return o->remote_allowed = true;
-    case FLAG_HOST:
-        return set_host(o, value);
-    case FLAG_PROCESSES:
-        return set_processes(o, value);
-    default:
-        return set_number(o, id, value);
-    }
-}
-
-static void print_help(void) {
+static void print_help(const struct command_line* c) {
     printf("NAME\n  tslabd - serves the numbers of an allocator over HTTP\n\n"
            "SYNOPSIS\n  tslabd [--pattern=NAME] [--listen=ADDRESS:PORT] [flag]...\n\n"
            "DESCRIPTION\n"
@@ -195,9 +82,9 @@ static void print_help(void) {
            "  tslabd --pattern=steady --req_rate=20000 --threads=2\n"
            "  curl -s http://127.0.0.1:8080/metrics | grep draining\n\n"
            "OPTIONS\n");
-    flags_print(&(struct flag_table){flags, FLAGS});
+    flags_print(c, c->tables[0]);
     printf("  --help, --version\n\nLOAD\n");
-    flags_print(&load_flags);
+    flags_print(c, c->tables[1]);
     printf("\nPATTERNS\n  %-11s no load (default)\n", IDLE);
     patterns_print();
     printf("\nEXIT STATUS\n  0  ended by a signal\n  1  something could not be made, or the address is taken\n"
@@ -205,34 +92,52 @@ static void print_help(void) {
 }
 
 static bool consistent(struct options* o, const struct flag* of_load) {
-    if (o->load.pattern == NULL && of_load != NULL) {
-        fprintf(stderr, "%s: %s changes a pattern, but there is none; add --pattern=burst, or another of --help\n",
-                program_name, of_load->name);
-        return false;
-    }
-    if (!address_is_loopback(&o->address.any) && !o->remote_allowed) {
-        fprintf(stderr,
-                "%s: --listen names an address that other machines may reach; add --allow-remote if they should "
-                "(there is no password and no encryption), or use 127.0.0.1\n",
-                program_name);
-        return false;
-    }
+    for (const struct flag* f = of_load; o->load.pattern == NULL && f->name; f++)
+        if (f != of_load && f->given) /* the first is the pattern */
+            return flags_wrong("%s changes a pattern, but there is none; add --pattern=burst, or another of --help",
+                               f->name);
+    if (!address_is_loopback(&o->address.any) && !o->remote_allowed)
+        return flags_wrong("--listen names an address that other machines may reach; add --allow-remote if they should "
+                           "(there is no password and no encryption), or use 127.0.0.1");
+    if (o->sampling_period != 0 && o->sampling_period < 16)
+        return flags_wrong("--sampling_period takes 0, or 16 to 1048576, not '%u'", o->sampling_period);
+    if (o->max_bytes != 0 && o->max_bytes < 65536)
+        return flags_wrong("--max_bytes takes 0, or 65536 and more, not '%" PRIu64 "'", o->max_bytes);
     return o->load.pattern == NULL || settings_settle(&o->load);
 }
 
 int options_read(struct options* o, int argc, char** argv) {
-    const struct flag_table tables[] = {{flags, FLAGS}, load_flags};
-    const struct pattern* p = NULL;
-    const struct flag* of_load = NULL;
-    bool of_processes = false;
-    const char* value = NULL;
-    for (int i = 1; i < argc; i++) {
-        const struct flag* f = flag_take(tables, 2, argc, argv, &i, &value);
-        if (f == NULL) return 2;
-        if (f == &flags[FLAG_HELP]) return print_help(), 0;
-        if (f == &flags[FLAG_VERSION]) return printf("tslabd %s\n", slab_version()) < 0;
-        if (f == pattern_flag && !pattern_named(value, IDLE, &p)) return 2;
-    }
+    const char* processes = NULL;
+    struct flag flags[] = {
+        {"--listen", FLAG_TEXT, o, set_address, .argument = "ADDRESS:PORT",
+         .help = "numbers, an IPv6 address in brackets; port 0: any, it is printed (default: 127.0.0.1:8080)"},
+        {"--allow-remote", FLAG_SWITCH, &o->remote_allowed,
+         .help = "needed to listen where other machines reach it; there is no password and no encryption"},
+        {"--allow-host", FLAG_TEXT, o, set_host, .argument = "NAME",
+         .help = "a name that browsers and scrapers may call this server by, beside localhost and its address; may be "
+                 "given several times"},
+        {"--max_connections", FLAG_UNSIGNED, &o->max_connections, .least = 1, .most = 10000,
+         .help = "at a time; more wait (default: 64)"},
+        {"--timeout_s", FLAG_REAL, &o->timeout_s, .least = 0.1, .most = 3600, .argument = "S",
+         .help = "a connection is closed after that, done or not (default: 10)"},
+        {"--drain_s", FLAG_REAL, &o->drain_s, .most = 3600, .argument = "S",
+         .help = "what is being answered when it is told to end has that long (default: 5)"},
+        {"--max_bytes", FLAG_COUNT, &o->max_bytes, .most = 1e15, .argument = "BYTES",
+         .help = "most memory of the allocator: a load that leaks comes to an end; 0: no limit (default: 268435456)"},
+        {"--sampling_period", FLAG_UNSIGNED, &o->sampling_period, .most = 1048576,
+         .help = "times one allocation in so many, 16 or more; 0: none (default: 1024)"},
+        {"--processes", FLAG_WORD, &processes, .words = FLAG_WORDS("on", "off"), .argument = "on|off",
+         .help = "whether /processes shows the statistics segments of this user's processes, their labels and command "
+                 "names, to whoever reaches this server (default: on, off where other machines reach it)"},
+        {"--leak_threshold_s", FLAG_UNSIGNED, &o->leak_threshold_s, .most = 1000000, .argument = "S",
+         .help = "age from which an ended phase that holds objects is a leak (default: 60)"},
+        {"--stale_after_s", FLAG_REAL, &o->stale_after_s, .most = 1000000, .argument = "S",
+         .help = "a load without a request for so long, and older figures of a process, are not healthy; 0: never "
+                 "(default: 60)"},
+        {.name = NULL},
+    };
+    struct flag* of_load = settings_flags(&o->load, IDLE);
+    const struct command_line c = {"tslabd", slab_version(), print_help, 26, '=', {flags, of_load}, argc, argv};
     *o = (struct options){.max_connections = 64,
                           .timeout_s = 10,
                           .drain_s = 5,
@@ -240,17 +145,10 @@ int options_read(struct options* o, int argc, char** argv) {
                           .sampling_period = 1024,
                           .leak_threshold_s = 60,
                           .stale_after_s = 60};
-    if (!set_address(o, "127.0.0.1:8080")) return 2;
-    settings_preset(&o->load, p != NULL ? p : pattern_default());
-    for (int i = 1; i < argc; i++) {
-        const struct flag* f = flag_take(tables, 2, argc, argv, &i, &value);
-        bool own = f >= flags && f < flags + FLAGS;
-        if (f == pattern_flag) continue;
-        if (!(own ? set_own(o, (int)(f - flags), value) : settings_set(&o->load, f, value))) return 2;
-        if (!own) of_load = f;
-        of_processes |= f == &flags[FLAG_PROCESSES];
-    }
-    if (!of_processes) o->processes = address_is_loopback(&o->address.any);
-    o->load.pattern = p;
+    (void)set_address(o, "127.0.0.1:8080");
+    settings_preset(&o->load, flags_value(&c, "--pattern"));
+    int status = flags_read(&c);
+    if (status >= 0) return status;
+    o->processes = processes != NULL ? strcmp(processes, "on") == 0 : address_is_loopback(&o->address.any);
     return consistent(o, of_load) ? -1 : 2;
 }

@@ -13,8 +13,9 @@
 #include <slab_diagnostics.h>
 #include <slab_stats.h>
 
+#include "common/flags.h"
+#include "common/json.h"
 #include "load/load.h"
-#include "load/words.h"
 #include "measure.h"
 #include "own.h"
 #include "reports.h"
@@ -61,11 +62,12 @@ static bool own_stats(void* self, struct text* t) {
 
 static bool own_reports(void* self, struct text* t) {
     struct own* w = self;
-    text_put(t, "{\"source\":");
-    text_json_string(t, w->source.name);
-    text_put(t, ",");
-    bool ok = reports_write(w->a, w->o->leak_threshold_s, t);
-    text_put(t, "}\n");
+    struct json j = {.write = text_write, .ctx = t, .tight = true};
+    json_object(&j, NULL);
+    json_text(&j, "source", w->source.name);
+    bool ok = reports_write(w->a, w->o->leak_threshold_s, &j);
+    json_close(&j);
+    text_put(t, "\n");
     return ok && !t->failed;
 }
 

@@ -23,6 +23,7 @@
 #include <slab_alloc.h>
 #include <slab_segment.h>
 
+#include "common/json.h"
 #include "measure.h"
 #include "processes.h"
 
@@ -151,7 +152,7 @@ unsigned process_text(const struct process_question* q, struct text* out, char* 
 
 /* ---- the list ---- */
 
-static void put_command(uint32_t pid, struct text* t) {
+static void put_command(uint32_t pid, struct json* j) {
     char path[40], name[64];
     (void)snprintf(path, sizeof path, "/proc/%" PRIu32 "/comm", pid);
     int fd = open(path, O_RDONLY | O_CLOEXEC);
@@ -159,72 +160,77 @@ static void put_command(uint32_t pid, struct text* t) {
     if (fd >= 0) (void)close(fd);
     if (n > 0 && name[n - 1] == '\n') n--;
     name[n > 0 ? n : 0] = 0;
-    text_json_string(t, name);
+    json_text(j, "command", name);
 }
 
-static void put_age(struct text* t, uint64_t age) {
+static void put_age(struct json* j, uint64_t age) {
     if (age == UINT64_MAX)
-        text_put(t, ",\"age_ns\":null");
+        json_text(j, "age_ns", NULL);
     else
-        text_format(t, ",\"age_ns\":%" PRIu64, age);
+        json_count(j, "age_ns", age);
 }
 
 /* A row each for allocators that have published; returns the age of the latest, UINT64_MAX when there is none. */
-static uint64_t put_allocators(SlabSegment* s, uint64_t until, struct text* t) {
+static uint64_t put_allocators(SlabSegment* s, uint64_t until, struct json* j) {
     uint32_t places = slab_segment_slots(s);
     uint64_t least = UINT64_MAX;
-    const char* between = "";
-    text_put(t, ",\"allocators\":[");
+    json_array(j, "allocators");
     for (uint32_t n = 0; n < places && n < ALLOCATORS_MOST && now_ns() < until; n++) {
         SlabSegmentView v;
         SlabSegmentResult r = slab_segment_read(s, n, &v);
         if (r == SLAB_SEGMENT_NOTHING) continue;
         bool whole = r == SLAB_SEGMENT_OK;
         uint64_t now = now_ns(), age = whole && v.published_ns <= now ? now - v.published_ns : UINT64_MAX;
-        text_format(t, "%s{\"allocator\":%" PRIu32 ",\"state\":\"%s\"", between, n,
-                    whole ? state_word(s, &v) : "inconsistent");
-        put_age(t, age);
-        text_put(t, "}");
+        json_object(j, NULL);
+        json_count(j, "allocator", n);
+        json_text(j, "state", whole ? state_word(s, &v) : "inconsistent");
+        put_age(j, age);
+        json_close(j);
         if (age < least) least = age;
-        between = ",";
     }
-    text_put(t, "]");
+    json_close(j);
     return least;
 }
 
 /* A row, if the process has a segment, or something that should be one. */
-static void put_process(uint32_t pid, uint64_t until, unsigned* rows, struct text* t) {
+static void put_process(uint32_t pid, uint64_t until, struct json* j) {
     char why[256];
     unsigned code;
     SlabSegment* s = open_segment(pid, &code, why, sizeof why);
     if (s == NULL && code != 502) return;
-    text_format(t, "%s{\"pid\":%" PRIu32 ",\"command\":", (*rows)++ == 0 ? "\n" : ",\n", pid);
-    put_command(pid, t);
-    if (s != NULL) {
-        put_age(t, put_allocators(s, until, t));
-    } else {
-        text_put(t, ",\"error\":");
-        text_json_string(t, why);
-    }
-    text_put(t, "}");
+    json_line(j, 0);
+    json_object(j, NULL);
+    json_count(j, "pid", pid);
+    put_command(pid, j);
+    if (s != NULL)
+        put_age(j, put_allocators(s, until, j));
+    else
+        json_text(j, "error", why);
+    json_close(j);
     slab_segment_close(s);
 }
 
 static bool make_list(struct text* t) {
-    unsigned rows = 0, seen = 0, left_out = 0;
+    unsigned seen = 0, left_out = 0;
+    struct json j = {.write = text_write, .ctx = t, .tight = true};
     uint64_t until = now_ns() + SCAN_NS;
     DIR* all = opendir("/proc");
     if (all == NULL) return false;
-    text_put(t, "{\"processes\":[");
+    json_object(&j, NULL);
+    json_array(&j, "processes");
     for (struct dirent* e; (e = readdir(all)) != NULL;) {
         if (!isdigit((unsigned char)e->d_name[0])) continue;
         uint32_t pid = (uint32_t)strtoul(e->d_name, NULL, 10);
         if (look(pid) != 0) continue;
-        if (seen++ < PROCESSES_MOST && now_ns() < until) put_process(pid, until, &rows, t);
+        if (seen++ < PROCESSES_MOST && now_ns() < until) put_process(pid, until, &j);
         left_out += now_ns() >= until || seen > PROCESSES_MOST;
     }
     (void)closedir(all);
-    text_format(t, "],\n\"left_out\":%u}\n", left_out);
+    json_close(&j);
+    json_line(&j, 0);
+    json_count(&j, "left_out", left_out);
+    json_close(&j);
+    text_put(t, "\n");
     return !t->failed;
 }
 

@@ -8,11 +8,11 @@
 
 #include <slab_alloc.h>
 
-#include "text.h"
+struct json;
 
-/* Members of a JSON object, without its braces: leak_threshold_s, leaks (by label, most bytes first), leaking_labels
+/* Members of the object that is open: leak_threshold_s, leaks (by label, most bytes first), leaking_labels
  * (how many there are), receipts (newest first), phase_count and phases (the oldest and the newest). False without
  * memory. */
-bool reports_write(SlabAllocator* a, uint32_t leak_threshold_s, struct text* t);
+bool reports_write(SlabAllocator* a, uint32_t leak_threshold_s, struct json* j);
 
 #endif

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "assets.h"
+#include "common/json.h"
 #include "measure.h"
 #include "openmetrics.h"
 #include "routes.h"
@@ -73,9 +74,11 @@ static void complain(struct answer* out, unsigned code, const char* why, bool js
     free(out->body.bytes);
     *out = (struct answer){.code = code, .type = json ? JSON : PLAIN, .body.limit = 4096};
     if (json) {
-        text_put(&out->body, "{\"error\":");
-        text_json_string(&out->body, why);
-        text_put(&out->body, "}\n");
+        struct json j = {.write = text_write, .ctx = &out->body, .tight = true};
+        json_object(&j, NULL);
+        json_text(&j, "error", why);
+        json_close(&j);
+        text_put(&out->body, "\n");
     } else {
         text_format(&out->body, "%s.\n", why);
     }

@@ -21,7 +21,7 @@
 #include <string.h>
 #include <strings.h>
 
-#include "load/words.h"
+#include "common/flags.h"
 #include "measure.h"
 #include "openmetrics.h"
 #include "routes.h"

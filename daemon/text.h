@@ -17,7 +17,5 @@ struct text {
 bool text_write(void* ctx, const char* bytes, size_t n);
 void text_put(struct text* t, const char* s);
 void text_format(struct text* t, const char* format, ...) __attribute__((format(printf, 2, 3)));
-/* With quotes. Bytes that are not UTF-8 become U+FFFD. */
-void text_json_string(struct text* t, const char* s);
 
 #endif

@@ -19,15 +19,8 @@
 int main(int argc, char** argv) {
     Options options;
     output_init();
-    switch (options_parse(argc, argv, &options)) {
-    case OPTIONS_HELP:
-        options_help();
-        return 0;
-    case OPTIONS_BAD:
-        return 2;
-    case OPTIONS_OK:
-        break;
-    }
+    int status = options_read(argc, argv, &options);
+    if (status >= 0) return status;
     if (!data_present(options.data_dir)) return 1;
     return options.backend ? run_backend(&options) : compare_backends(&options);
 }

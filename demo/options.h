@@ -20,10 +20,7 @@ typedef struct Options {
     uint64_t sums_fd;         /* with backend: file for the checksums of all requests; 0: none */
 } Options;
 
-typedef enum OptionsResult { OPTIONS_OK, OPTIONS_HELP, OPTIONS_BAD } OptionsResult;
-
-/* Fills *o. On OPTIONS_BAD stderr has said what is wrong and what is right. */
-OptionsResult options_parse(int argc, char** argv, Options* o);
-void options_help(void);
+/* Fills *o. -1 to go on, else the exit status. */
+int options_read(int argc, char** argv, Options* o);
 
 #endif

@@ -20,6 +20,7 @@
 #include <slab_segment.h>
 #include <slab_stats.h>
 
+#include "common/flags.h"
 #include "epoch_domain.h"
 
 #include <errno.h>
@@ -37,120 +38,43 @@ typedef struct Options {
     bool json, text, doctor;
     const char* pattern;
     double seconds;
-    uint32_t pid; /* 0: the workload */
-    const char* workload_only; /* a flag that makes no sense with --pid */
+    unsigned pid; /* 0: the workload */
 } Options;
 
-static const char* const flags[] = {"--json", "--no-json", "--text",    "--no-text", "--doctor",
-                                    "--help", "--version", "--pattern", "--seconds", "--pid"};
-static const char* const patterns[] = {"leak", "clean", "mixed"};
-enum { FLAGS = sizeof flags / sizeof flags[0], WITH_VALUE = 3, PATTERNS = sizeof patterns / sizeof patterns[0] };
-
-static const char help[] =
-    "usage: stats_dump [options]\n"
-    "Runs a small workload on a temporal-slab allocator and writes the allocator's statistics.\n"
-    "\n"
-    "  --json, --no-json    statistics as JSON on standard output (default: yes)\n"
-    "  --text, --no-text    statistics as text on standard error (default: yes)\n"
-    "  --doctor             a diagnosis on standard error: leaks, slow paths, reclamation, health\n"
-    "  --pattern NAME       workload: leak, clean or mixed (default: mixed)\n"
-    "  --seconds N          how long it runs (default: 1)\n"
-    "  --pid N              no workload: the statistics of process N, which has the option segment=1\n"
-    "  --help, --version\n";
-
-static unsigned least(unsigned a, unsigned b) { return a < b ? a : b; }
-
-/* Edits that turn a into b: letters put in, taken out, changed or swapped with their neighbour. */
-static unsigned distance(const char* a, const char* b) {
-    enum { MOST = 24 };
-    unsigned d[MOST + 1][MOST + 1];
-    size_t la = strlen(a), lb = strlen(b);
-    if (la > MOST || lb > MOST) return MOST;
-    for (size_t i = 0; i <= la; i++) {
-        for (size_t k = 0; k <= lb; k++) {
-            if (i == 0 || k == 0) {
-                d[i][k] = (unsigned)(i + k);
-                continue;
-            }
-            d[i][k] = least(least(d[i - 1][k], d[i][k - 1]) + 1, d[i - 1][k - 1] + (a[i - 1] != b[k - 1]));
-            if (i > 1 && k > 1 && a[i - 1] == b[k - 2] && a[i - 2] == b[k - 1])
-                d[i][k] = least(d[i][k], d[i - 2][k - 2] + 1);
-        }
-    }
-    return d[la][lb];
-}
-
-/* Says what is wrong with a word, and which one may have been meant. */
-static int wrong_word(const char* kind, const char* word, const char* const* known, size_t count) {
-    const char* best = NULL;
-    unsigned best_distance = 4; /* further away it is another word */
-    for (size_t n = 0; n < count; n++) {
-        unsigned d = distance(word, known[n]);
-        if (d < best_distance) {
-            best = known[n];
-            best_distance = d;
-        }
-    }
-    if (best != NULL)
-        fprintf(stderr, "stats_dump: unknown %s '%s'; did you mean %s?\n", kind, word, best);
-    else
-        fprintf(stderr, "stats_dump: unknown %s '%s'; see stats_dump --help\n", kind, word);
-    return 2;
-}
-
-static int set_value(Options* o, const char* flag, const char* value) {
-    char* end = NULL;
-    if (value == NULL || *value == 0) {
-        fprintf(stderr, "stats_dump: %s needs a value\n", flag);
-        return 2;
-    }
-    if (strcmp(flag, "--pattern") == 0) {
-        for (size_t n = 0; n < PATTERNS; n++)
-            if (strcmp(value, patterns[n]) == 0) o->pattern = patterns[n];
-        return strcmp(value, o->pattern) == 0 ? 0 : wrong_word("pattern", value, patterns, PATTERNS);
-    }
-    if (strcmp(flag, "--pid") == 0) {
-        unsigned long pid = value[0] >= '0' && value[0] <= '9' ? strtoul(value, &end, 10) : 0;
-        o->pid = pid <= INT32_MAX ? (uint32_t)pid : 0;
-        if (o->pid != 0 && *end == 0) return 0;
-        fprintf(stderr, "stats_dump: --pid takes a process id, not '%s'\n", value);
-        return 2;
-    }
-    o->seconds = strtod(value, &end);
-    if (*end == 0 && o->seconds >= 0 && o->seconds <= 1e6) return 0;
-    fprintf(stderr, "stats_dump: --seconds takes a number from 0 to 1000000, not '%s'\n", value);
-    return 2;
+static void print_help(const struct command_line* c) {
+    printf("usage: stats_dump [options]\n"
+           "Runs a small workload on a temporal-slab allocator and writes the allocator's statistics.\n\n");
+    flags_print(c, c->tables[0]);
+    flags_print(c, c->tables[1]);
+    printf("  --help, --version\n");
 }
 
 /* -1 to go on, else the exit status. */
 static int read_options(Options* o, int argc, char** argv) {
-    for (int i = 1; i < argc; i++) {
-        char flag[32];
-        const char* eq = strchr(argv[i], '=');
-        size_t n = eq != NULL ? (size_t)(eq - argv[i]) : strlen(argv[i]), which = 0;
-        (void)snprintf(flag, sizeof flag, "%.*s", (int)n, argv[i]);
-        while (which < FLAGS && strcmp(flag, flags[which]) != 0) which++;
-        if (which == FLAGS || n >= sizeof flag)
-            return wrong_word("option", n < sizeof flag ? flag : argv[i], flags, FLAGS);
-        bool takes_value = which >= FLAGS - WITH_VALUE;
-        bool other = which == FLAGS - 1 || (!takes_value && which != 4); /* --pid, --json and the like */
-        if (!other) o->workload_only = flags[which];
-        if (!takes_value && eq != NULL) {
-            fprintf(stderr, "stats_dump: %s takes no value\n", flag);
-            return 2;
-        }
-        if (takes_value && set_value(o, flag, eq != NULL ? eq + 1 : i + 1 < argc ? argv[++i] : NULL) != 0) return 2;
-        if (which == 0 || which == 1) o->json = which == 0;
-        if (which == 2 || which == 3) o->text = which == 2;
-        if (which == 4) o->doctor = true;
-        if (which == 5) return fputs(help, stdout) == EOF;
-        if (which == 6) return printf("stats_dump %s\n", slab_version()) < 0;
-    }
-    if (o->pid != 0 && o->workload_only != NULL) {
-        fprintf(stderr, "stats_dump: %s does not go with --pid\n", o->workload_only);
-        return 2;
-    }
-    return -1;
+    struct flag streams[] = {
+        {"--json", FLAG_SWITCH, &o->json, .argument = ", --no-json",
+         .help = "statistics as JSON on standard output (default: yes)"},
+        {"--no-json", FLAG_CLEAR, &o->json, .help = ""},
+        {"--text", FLAG_SWITCH, &o->text, .argument = ", --no-text",
+         .help = "statistics as text on standard error (default: yes)"},
+        {"--no-text", FLAG_CLEAR, &o->text, .help = ""},
+        {.name = NULL},
+    };
+    struct flag flags[] = {
+        {"--doctor", FLAG_SWITCH, &o->doctor,
+         .help = "a diagnosis on standard error: leaks, slow paths, reclamation, health"},
+        {"--pattern", FLAG_WORD, &o->pattern, .words = FLAG_WORDS("leak", "clean", "mixed"), .argument = "NAME",
+         .help = "workload: leak, clean or mixed (default: mixed)"},
+        {"--seconds", FLAG_REAL, &o->seconds, .most = 1e6, .help = "how long it runs (default: 1)"},
+        {"--pid", FLAG_UNSIGNED, &o->pid, .least = 1, .most = INT32_MAX,
+         .help = "no workload: the statistics of process N, which has the option segment=1"},
+        {.name = NULL},
+    };
+    int status = flags_read(
+        &(struct command_line){"stats_dump", slab_version(), print_help, 23, ' ', {streams, flags}, argc, argv});
+    for (const struct flag* f = flags; status < 0 && o->pid != 0 && f->to != &o->pid; f++)
+        if (f->given) return flags_wrong("%s does not go with --pid", f->name), 2;
+    return status;
 }
 
 /* ---- workload ---- */
@@ -431,7 +355,7 @@ int main(int argc, char** argv) {
     World w = {.random = 88172645463325252ull};
     (void)signal(SIGPIPE, SIG_IGN); /* a reader that leaves is an error like any other */
     int status = read_options(&o, argc, argv);
-    if (status >= 0) return status != 0 ? status : finish(stdout, "standard output");
+    if (status >= 0) return status;
     if (o.pid != 0) return dump_process(&o);
     w.a = slab_allocator_create();
     w.sessions = epoch_domain_create_labeled(w.a, "sessions");

@@ -100,7 +100,7 @@ enum { SECTION_ROUTING, SECTION_LIFETIMES, SECTION_SWEEP, SECTION_GRANULES, SECT
 
 extern const double sweep_steps[SWEEP_STEPS];
 extern const double published_dsr[SWEEP_STEPS];
-extern const char* const section_names[SECTIONS];
+extern const char* const section_names[SECTIONS + 1]; /* NULL ends them */
 
 struct results {
     volatile sig_atomic_t stop; /* set by the parent's signal handler, looked at after each epoch */

@@ -3,124 +3,136 @@
  *
  * CSV has one line per sample. "closed_": of epochs that have been closed; "close_slabs": what closes gave back so far.
  */
+#include <math.h>
+
+#include "common/json.h"
 #include "drainability.h"
 #include "machine.h"
 
 #define ULL(x) ((unsigned long long)(x))
 
-static void json_sample(FILE* f, const struct sample* s) {
-    fprintf(f,
-            "{\"requests\": %llu, \"rss_bytes\": %llu, \"slabs\": %llu, \"committed_bytes\": %llu, "
-            "\"live_bytes\": %llu, \"metadata_bytes\": %llu, \"closed_slabs\": %llu, \"closed_bytes\": %llu, "
-            "\"fresh_slabs\": %llu, \"reused_slabs\": %llu, \"close_slabs\": %llu, \"closes\": %llu, "
-            "\"drainable\": %llu}",
-            ULL(s->requests), ULL(s->rss_bytes), ULL(s->slabs), ULL(s->committed_bytes), ULL(s->live_bytes),
-            ULL(s->metadata_bytes), ULL(s->closed_slabs), ULL(s->closed_bytes), ULL(s->fresh_slabs),
-            ULL(s->reused_slabs), ULL(s->close_slabs), ULL(s->closes), ULL(s->drainable));
+#define COUNT(field) json_count(j, #field, s->field)
+
+static void put_sample(struct json* j, const struct sample* s) {
+    json_object(j, NULL);
+    COUNT(requests), COUNT(rss_bytes), COUNT(slabs), COUNT(committed_bytes), COUNT(live_bytes), COUNT(metadata_bytes);
+    COUNT(closed_slabs), COUNT(closed_bytes), COUNT(fresh_slabs), COUNT(reused_slabs), COUNT(close_slabs);
+    COUNT(closes), COUNT(drainable);
+    json_close(j);
 }
+
+#undef COUNT
 
 /* Ratios that have no meaning for an arm are null. */
-static void json_ratio(FILE* f, const char* name, double v, bool known) {
-    if (known)
-        fprintf(f, "\"%s\": %.6f, ", name, v);
-    else
-        fprintf(f, "\"%s\": null, ", name);
+static void put_ratio(struct json* j, const char* name, double v, bool known) {
+    json_fixed(j, name, known ? v : (double)NAN, 6);
 }
 
-static void json_arm(FILE* f, const struct arm* a, bool course) {
+static void put_load(struct json* j, const struct arm* a) {
     const struct load* l = &a->load;
-    fprintf(f,
-            "    {\"name\": \"%s\", \"p\": %g, \"replaced_per_request\": %g, \"sessions_per_epoch\": %u, "
-            "\"requests_per_epoch\": %u, \"epochs\": %u, \"lag\": %u, \"finished\": %s,\n     ",
-            l->name, l->p, l->replaced, l->endless, l->batch, l->epochs, l->lag, a->finished ? "true" : "false");
-    fprintf(f,
-            "\"closes\": %llu, \"drainable\": %llu, \"escaped_objects\": %llu, \"counted_closes\": %llu, "
-            "\"end_slabs\": %llu, \"left_slabs\": %llu, \"most_closed_slabs\": %llu,\n     ",
-            ULL(a->closes), ULL(a->drainable), ULL(a->escaped), ULL(a->counted), ULL(a->end_slabs), ULL(a->left_slabs),
-            ULL(a->most_closed_slabs));
-    json_ratio(f, "dsr", arm_dsr(a), a->closes > 0);
-    json_ratio(f, "theory_dsr", ratio(a->theory_drainable, (double)a->closes), a->closes > 0);
-    json_ratio(f, "slab_dsr", arm_slab_dsr(a), a->end_slabs > 0);
-    json_ratio(f, "theory_slab_dsr", 1 - ratio(a->theory_left, (double)a->end_slabs), a->end_slabs > 0);
-    json_ratio(f, "label_drainability", a->label_drainability, a->closes > 0);
-    fprintf(f, "\"label_closed_slabs\": %llu, \"label_pinned_slabs\": %llu, \"defects\": %llu,\n     \"course\": [",
-            ULL(a->label_slabs), ULL(a->label_pinned), ULL(a->defects));
-    for (unsigned i = 0; course && i < a->samples; i++) {
-        fputs(i ? ",\n      " : "\n      ", f);
-        json_sample(f, &a->sample[i]);
-    }
-    fputs("]}", f);
+    json_text(j, "name", l->name);
+    json_short(j, "p", l->p, 6);
+    json_short(j, "replaced_per_request", l->replaced, 6);
+    json_count(j, "sessions_per_epoch", l->endless);
+    json_count(j, "requests_per_epoch", l->batch);
+    json_count(j, "epochs", l->epochs);
+    json_count(j, "lag", l->lag);
+    json_bool(j, "finished", a->finished);
 }
 
-struct list {
-    FILE* f;
-    bool course, some;
-};
-
-static void json_one(struct list* list, const struct arm* a) {
+static void put_arm(struct json* j, const struct arm* a, bool course) {
     if (!a->started) return;
-    fputs(list->some ? ",\n" : "\n", list->f);
-    list->some = true;
-    json_arm(list->f, a, list->course);
+    json_line(j, 4);
+    json_object(j, NULL);
+    put_load(j, a);
+    json_line(j, 5);
+    json_count(j, "closes", a->closes);
+    json_count(j, "drainable", a->drainable);
+    json_count(j, "escaped_objects", a->escaped);
+    json_count(j, "counted_closes", a->counted);
+    json_count(j, "end_slabs", a->end_slabs);
+    json_count(j, "left_slabs", a->left_slabs);
+    json_count(j, "most_closed_slabs", a->most_closed_slabs);
+    json_line(j, 5);
+    put_ratio(j, "dsr", arm_dsr(a), a->closes > 0);
+    put_ratio(j, "theory_dsr", ratio(a->theory_drainable, (double)a->closes), a->closes > 0);
+    put_ratio(j, "slab_dsr", arm_slab_dsr(a), a->end_slabs > 0);
+    put_ratio(j, "theory_slab_dsr", 1 - ratio(a->theory_left, (double)a->end_slabs), a->end_slabs > 0);
+    put_ratio(j, "label_drainability", a->label_drainability, a->closes > 0);
+    json_count(j, "label_closed_slabs", a->label_slabs);
+    json_count(j, "label_pinned_slabs", a->label_pinned);
+    json_count(j, "defects", a->defects);
+    json_line(j, 5);
+    json_array(j, "course");
+    for (unsigned i = 0; course && i < a->samples; i++) {
+        json_line(j, 6);
+        put_sample(j, &a->sample[i]);
+    }
+    json_close(j);
+    json_close(j);
 }
 
-static void json_granules(FILE* f, const struct results* r) {
-    bool some = false;
-    for (unsigned i = 0; i < GRANULE_SIZES; i++)
-        for (unsigned k = 0; k < SWEEP_STEPS; k++) {
-            const struct granule* g = &r->granules[i][k];
-            if (!g->finished) continue;
-            fprintf(f,
-                    "%s\n    {\"object_bytes\": %u, \"objects_per_slab\": %u, \"p\": %g, \"slabs\": %llu, "
-                    "\"left_slabs\": %llu, \"slab_dsr\": %.6f, \"theory_slab_dsr\": %.6f, "
-                    "\"label_drainability\": %.6f, \"defects\": %llu}",
-                    some ? "," : "", g->size, g->per_slab, g->p, ULL(g->slabs), ULL(g->left_slabs),
-                    1 - ratio((double)g->left_slabs, (double)g->slabs), g->theory, g->label_drainability,
-                    ULL(g->defects));
-            some = true;
-        }
+static void put_arms(struct json* j, const char* section, const struct arm* arms, unsigned count, bool course) {
+    json_array(j, section);
+    for (unsigned i = 0; i < count; i++) put_arm(j, &arms[i], course);
+    json_close(j);
+}
+
+static void put_granule(struct json* j, const struct granule* g) {
+    if (!g->finished) return;
+    json_line(j, 4);
+    json_object(j, NULL);
+    json_count(j, "object_bytes", g->size);
+    json_count(j, "objects_per_slab", g->per_slab);
+    json_short(j, "p", g->p, 6);
+    json_count(j, "slabs", g->slabs);
+    json_count(j, "left_slabs", g->left_slabs);
+    json_fixed(j, "slab_dsr", 1 - ratio((double)g->left_slabs, (double)g->slabs), 6);
+    json_fixed(j, "theory_slab_dsr", g->theory, 6);
+    json_fixed(j, "label_drainability", g->label_drainability, 6);
+    json_count(j, "defects", g->defects);
+    json_close(j);
+}
+
+static void put_head(struct json* j, const struct results* r) {
+    struct machine m = machine_read();
+    const char* first = "";
+    uint64_t defects = results_defects(r, &first);
+    json_text(j, "program", "tslab_drainability");
+    json_text(j, "cpu", m.cpu);
+    json_count(j, "cpus", (uint64_t)m.cpus);
+    json_count(j, "memory_mb", (uint64_t)m.memory_mb);
+    json_text(j, "kernel", m.kernel);
+    json_text(j, "compiler", compiler_text());
+    json_text(j, "commit", commit_text());
+    json_text(j, "command", r->command);
+    json_text(j, "options", r->options ? r->options : "");
+    json_count(j, "seed", r->seed);
+    json_count(j, "requests", r->requests);
+    json_count(j, "pool", POOL);
+    json_count(j, "session_bytes", SESSION_BYTES);
+    json_bool(j, "complete", !r->stop);
+    json_count(j, "defects", defects);
+    json_count(j, "failures", r->failures);
+    json_text(j, "first_defect", first);
+    json_array(j, "published_dsr");
+    for (unsigned k = 0; k < SWEEP_STEPS; k++) json_short(j, NULL, published_dsr[k], 6);
+    json_close(j);
 }
 
 void export_json(const struct results* r, FILE* f) {
-    struct machine m = machine_read();
-    const char* first = "";
-    fputs("{\n  ", f);
-    json_member(f, "program", "tslab_drainability");
-    fputs("  ", f);
-    json_member(f, "cpu", m.cpu);
-    fprintf(f, "  \"cpus\": %ld,\n  \"memory_mb\": %ld,\n  ", m.cpus, m.memory_mb);
-    json_member(f, "kernel", m.kernel);
-    fputs("  ", f);
-    json_member(f, "compiler", compiler_text());
-    fputs("  ", f);
-    json_member(f, "commit", commit_text());
-    fputs("  ", f);
-    json_member(f, "command", r->command);
-    fputs("  ", f);
-    json_member(f, "options", r->options ? r->options : "");
-    fprintf(f,
-            "  \"seed\": %llu,\n  \"requests\": %llu,\n  \"pool\": %d,\n  \"session_bytes\": %d,\n  \"complete\": %s,\n"
-            "  \"defects\": %llu,\n  \"failures\": %u,\n",
-            ULL(r->seed), ULL(r->requests), POOL, SESSION_BYTES, r->stop ? "false" : "true",
-            ULL(results_defects(r, &first)), r->failures);
-    fputs("  ", f);
-    json_member(f, "first_defect", first);
-    fputs("  \"published_dsr\": [", f);
-    for (unsigned k = 0; k < SWEEP_STEPS; k++) fprintf(f, "%s%g", k ? ", " : "", published_dsr[k]);
-    fputs("],\n  \"routing\": [", f);
-    struct list list = {f, true, false};
-    for (unsigned k = 0; k < ROUTING_ARMS; k++) json_one(&list, &r->routing[k]);
-    fputs("],\n  \"lifetimes\": [", f);
-    list.some = false;
-    for (unsigned i = 0; i < LIFETIMES; i++)
-        for (unsigned k = 0; k < ROUTING_ARMS; k++) json_one(&list, &r->lifetimes[i][k]);
-    fputs("],\n  \"sweep\": [", f);
-    list = (struct list){f, false, false};
-    for (unsigned i = 0; i < SWEEPS; i++)
-        for (unsigned k = 0; k < SWEEP_STEPS; k++) json_one(&list, &r->sweep[i][k]);
-    fputs("],\n  \"granules\": [", f);
-    json_granules(f, r);
-    fputs("]\n}\n", f);
+    struct json j = {.write = json_file, .ctx = f, .lines = 1, .indent = 2};
+    json_object(&j, NULL);
+    put_head(&j, r);
+    put_arms(&j, "routing", r->routing, ROUTING_ARMS, true);
+    put_arms(&j, "lifetimes", r->lifetimes[0], LIFETIMES * ROUTING_ARMS, true);
+    put_arms(&j, "sweep", r->sweep[0], SWEEPS * SWEEP_STEPS, false);
+    json_array(&j, "granules");
+    for (unsigned i = 0; i < GRANULE_SIZES; i++)
+        for (unsigned k = 0; k < SWEEP_STEPS; k++) put_granule(&j, &r->granules[i][k]);
+    json_close(&j);
+    json_close(&j);
+    fputc('\n', f);
 }
 
 static void csv_arm(FILE* f, const char* section, const struct arm* a) {

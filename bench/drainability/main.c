@@ -9,12 +9,14 @@
  * after an interrupt.
  */
 #include <errno.h>
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "common/flags.h"
 #include "drainability.h"
 #include "machine.h"
 
@@ -70,77 +72,45 @@ static void run_all(struct results* r) {
 
 struct arguments {
     const char *json, *csv;
-    bool some;
 };
 
-static void print_usage(FILE* f) {
-    fprintf(f,
-            "usage: tslab_drainability [--quick] [--only SECTION]... [--requests N] [--seed N]\n"
-            "                          [--json FILE] [--csv FILE] [--help]\n"
-            "Which closes of an epoch find it empty when long-lived objects are allocated in it, and what those pin.\n"
-            "  --quick         10,000 requests, fewer loads and epochs\n"
-            "  --only SECTION  routing, lifetimes, sweep or granules; may be repeated\n"
-            "  --requests N    length of each arm of routing and lifetimes, %d to %d in steps of %d (default 200000)\n"
-            "  --seed N        of all random choices, 0 to 4294967295 (default 42)\n"
-            "  --json FILE     writes all results\n"
-            "  --csv FILE      writes the course of each arm of routing and lifetimes\n"
-            "Exit code 1: more slabs were held than live objects can pin, or a receipt did not balance.\n",
-            LEAST_REQUESTS, MOST_REQUESTS, REQUEST_STEP);
+static void print_help(const struct command_line* c) {
+    printf("usage: tslab_drainability [--quick] [--only SECTION]... [--requests N] [--seed N]\n"
+           "                          [--json FILE] [--csv FILE] [--help]\n"
+           "Which closes of an epoch find it empty when long-lived objects are allocated in it, and what those pin.\n");
+    flags_print(c, c->tables[0]);
+    printf("Exit code 1: more slabs were held than live objects can pin, or a receipt did not balance.\n");
 }
 
-static bool take_number(const char* flag, const char* text, uint64_t least, uint64_t most, uint64_t step,
-                        uint64_t* out) {
-    char* end;
-    errno = 0;
-    unsigned long long n = strtoull(text, &end, 10);
-    if (text[0] >= '0' && text[0] <= '9' && !*end && errno == 0 && n >= least && n <= most && n % step == 0) {
-        *out = n;
-        return true;
-    }
-    fprintf(stderr, "tslab_drainability: %s takes a number from %llu to %llu%s, not '%s'\n", flag,
-            (unsigned long long)least, (unsigned long long)most, step > 1 ? " in steps of 1000" : "", text);
-    return false;
+static bool want_section(void* wanted, const char* name) {
+    for (unsigned i = 0; i < SECTIONS; i++) ((bool*)wanted)[i] |= strcmp(section_names[i], name) == 0;
+    return true;
 }
 
-static bool take_section(struct results* r, struct arguments* args, const char* name) {
-    for (unsigned i = 0; i < SECTIONS; i++)
-        if (strcmp(section_names[i], name) == 0) return args->some = r->wanted[i] = true;
-    fprintf(stderr, "tslab_drainability: there is no section '%s'; the sections are", name);
-    for (unsigned i = 0; i < SECTIONS; i++) fprintf(stderr, " %s", section_names[i]);
-    fputc('\n', stderr);
-    return false;
-}
-
-static bool take_value(struct results* r, struct arguments* args, const char* flag, const char* value) {
-    const char** path = !strcmp(flag, "--json") ? &args->json : !strcmp(flag, "--csv") ? &args->csv : NULL;
-    if (path) return *path = value, true;
-    if (!strcmp(flag, "--only")) return take_section(r, args, value);
-    if (!strcmp(flag, "--seed")) return take_number(flag, value, 0, UINT32_MAX, 1, &r->seed);
-    return take_number(flag, value, LEAST_REQUESTS, MOST_REQUESTS, REQUEST_STEP, &r->requests);
-}
-
-/* 0: go on, 1: done, 2: wrong usage. */
+/* -1: go on, else the exit code. */
 static int parse(int argc, char** argv, struct results* r, struct arguments* args) {
-    static const char* const with_value[] = {"--json", "--csv", "--only", "--seed", "--requests"};
-    for (int i = 1; i < argc; i++) {
-        const char* flag = argv[i];
-        bool takes_value = false;
-        for (unsigned k = 0; k < sizeof with_value / sizeof *with_value; k++)
-            takes_value |= !strcmp(flag, with_value[k]);
-        if (!strcmp(flag, "--help")) return print_usage(stdout), 1;
-        if (!strcmp(flag, "--quick")) {
-            r->quick = true;
-        } else if (!takes_value) {
-            fprintf(stderr, "tslab_drainability: '%s' is not a flag\n", flag);
-            return print_usage(stderr), 2;
-        } else if (++i == argc) {
-            fprintf(stderr, "tslab_drainability: %s needs a value\n", flag);
-            return print_usage(stderr), 2;
-        } else if (!take_value(r, args, flag, argv[i])) {
-            return 2;
-        }
-    }
-    return 0;
+    bool some = false;
+    struct flag flags[] = {
+        {"--quick", FLAG_SWITCH, &r->quick, .help = "10,000 requests, fewer loads and epochs"},
+        {"--only", FLAG_WORD, r->wanted, want_section, .words = section_names, .argument = "SECTION",
+         .help = "routing, lifetimes, sweep or granules; may be repeated"},
+        {"--requests", FLAG_COUNT, &r->requests, .least = LEAST_REQUESTS, .most = MOST_REQUESTS,
+         .help = "length of each arm of routing and lifetimes, 10000 to 300000 in steps of 1000 (default 200000)"},
+        {"--seed", FLAG_COUNT, &r->seed, .most = UINT32_MAX,
+         .help = "of all random choices, 0 to 4294967295 (default 42)"},
+        {"--json", FLAG_TEXT, &args->json, .argument = "FILE", .help = "writes all results"},
+        {"--csv", FLAG_TEXT, &args->csv, .argument = "FILE",
+         .help = "writes the course of each arm of routing and lifetimes"},
+        {.name = NULL},
+    };
+    r->seed = 42;
+    int code = flags_read(&(struct command_line){"tslab_drainability", NULL, print_help, 18, ' ', {flags}, argc, argv});
+    if (code >= 0) return code;
+    if (r->requests % REQUEST_STEP != 0)
+        return flags_wrong("--requests goes in steps of %d, not '%" PRIu64 "'", REQUEST_STEP, r->requests), 2;
+    for (unsigned i = 0; i < SECTIONS; i++) some |= r->wanted[i];
+    for (unsigned i = 0; i < SECTIONS; i++) r->wanted[i] |= !some;
+    return -1;
 }
 
 /* ---- files ------------------------------------------------------------------------------ */
@@ -178,10 +148,8 @@ int main(int argc, char** argv) {
     }
     struct results* r = results;
     struct arguments args = {0};
-    r->seed = 42;
-    int parsed = parse(argc, argv, r, &args);
-    if (parsed) return parsed == 2 ? 2 : 0;
-    for (unsigned i = 0; i < SECTIONS; i++) r->wanted[i] |= !args.some;
+    int code = parse(argc, argv, r, &args);
+    if (code >= 0) return code;
     r->command = command_text(argc, argv);
     r->options = getenv("TSLAB_OPTIONS");
     plan_fill(r);

@@ -16,7 +16,7 @@ enum { BATCH = 1000, REQUESTS = 200000, QUICK_REQUESTS = 10000, LAG = 4, SWEEP_E
 
 const double sweep_steps[SWEEP_STEPS] = {0, .01, .05, .1, .25, .5, 1};
 const double published_dsr[SWEEP_STEPS] = {1, 1, .98, .95, .77, .54, 0};
-const char* const section_names[SECTIONS] = {"routing", "lifetimes", "sweep", "granules"};
+const char* const section_names[SECTIONS + 1] = {"routing", "lifetimes", "sweep", "granules"};
 
 /* The three arms that answer a question of routing. */
 static struct load routed(const struct results* r, unsigned arm, double replaced, unsigned batch) {

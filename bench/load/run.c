@@ -5,8 +5,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "common/flags.h"
 #include "load/load.h"
-#include "load/words.h"
 
 bool run_prepare(struct run* r) {
     pthread_mutex_init(&r->ring.lock, NULL);

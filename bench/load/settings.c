@@ -4,8 +4,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "common/flags.h"
 #include "load/settings.h"
-#include "load/words.h"
 
 /* clang-format off */
 static const struct pattern patterns[] = {
@@ -37,163 +37,128 @@ static const struct pattern patterns[] = {
 /* clang-format on */
 enum { PATTERNS = sizeof patterns / sizeof *patterns };
 
-enum {
-    FLAG_PATTERN,
-    FLAG_THREADS,
-    FLAG_RATE,
-    FLAG_OBJS_MIN,
-    FLAG_OBJS_MAX,
-    FLAG_SIZE,
-    FLAG_EPOCH_POLICY,
-    FLAG_FREE_POLICY,
-    FLAG_PHASES,
-    FLAG_SEED,
-    FLAGS
-};
-
-static const struct flag flags[FLAGS] = {
-    [FLAG_PATTERN] = {"--pattern", "NAME", "the preset that the other flags change, see below (default: burst)", 0, 0},
-    [FLAG_THREADS] = {"--threads", "N", "threads that serve requests", 1, WORKERS_MAX},
-    [FLAG_RATE] = {"--req_rate", "R", "requests per second of all threads together; 0: as fast as they can", 0, 1e9},
-    [FLAG_OBJS_MIN] = {"--objs_min", "N", "least objects of a request", 1, 100000},
-    [FLAG_OBJS_MAX] = {"--objs_max", "N", "most objects of a request", 1, 100000},
-    [FLAG_SIZE] = {"--size", "BYTES", "of an object, 8 to 16777216, or mixed: 64 to 768, half of them 128", 8,
-                   16777216},
-    [FLAG_EPOCH_POLICY] = {"--epoch_policy", "P",
-                           "when a phase ends: per_req, batch:N (requests), or manual: on SIGUSR1 and at the end", 1,
-                           1e9},
-    [FLAG_FREE_POLICY] =
-        {"--free_policy", "P",
-         "when an object is freed: within_req, lag:N (N requests later), or leak:PCT (that share never)", 0, 100},
-    [FLAG_PHASES] = {"--phases", "KIND",
-                     "ring: shared by all threads; domain: of each thread (default: domain for per_req with several "
-                     "threads, else ring)",
-                     0, 0},
-    [FLAG_SEED] = {"--seed", "N", "the same seed gives each thread the same requests (default: 1)", 0, 1e18},
-};
-
-const struct flag_table load_flags = {flags, FLAGS};
-const struct flag* const pattern_flag = &flags[FLAG_PATTERN];
-
-bool pattern_named(const char* name, const char* also, const struct pattern** out) {
-    const char* names[PATTERNS + 1];
-    size_t count = 0;
-    while (count < PATTERNS) names[count] = patterns[count].name, count++;
-    if (also) names[count++] = also;
-    int index = word_index("pattern", name, names, count);
-    *out = index >= 0 && index < PATTERNS ? &patterns[index] : NULL;
-    return index >= 0;
-}
-
-const struct pattern* pattern_default(void) { return &patterns[0]; }
-
-void settings_preset(struct settings* s, const struct pattern* p) {
+void settings_preset(struct settings* s, const char* pattern) {
+    const struct pattern* p = NULL;
+    for (int n = 0; pattern != NULL && n < PATTERNS; n++)
+        if (strcmp(patterns[n].name, pattern) == 0) p = &patterns[n];
+    const struct pattern* as = p != NULL ? p : &patterns[0];
     *s = (struct settings){.pattern = p,
-                           .req_rate = p->req_rate,
-                           .threads = p->threads,
-                           .objs_min = p->objs_min,
-                           .objs_max = p->objs_max,
-                           .size = p->size,
-                           .epoch_policy = p->epoch_policy,
-                           .batch = p->batch,
-                           .free_policy = p->free_policy,
-                           .lag = p->lag,
-                           .leak_pct = p->leak_pct,
+                           .req_rate = as->req_rate,
+                           .threads = as->threads,
+                           .objs_min = as->objs_min,
+                           .objs_max = as->objs_max,
+                           .size = as->size,
+                           .epoch_policy = as->epoch_policy,
+                           .batch = as->batch,
+                           .free_policy = as->free_policy,
+                           .lag = as->lag,
+                           .leak_pct = as->leak_pct,
                            .phases = PHASES_BY_POLICY,
                            .seed = 1};
 }
 
 /* ---- values ---- */
 
-/* A policy is a word, or a word and a number: "lag:8". */
-static bool policy(const struct flag* f, const char* value, const char* const* words, size_t count, int* index,
-                   double* amount) {
+/* A policy is a word, or a word and a number: "lag:8". The index of the word; -1 after a complaint. */
+static int policy(const char* flag, const char* value, const char* const* words, const char** amount) {
     char word[32];
-    const char* colon = strchr(value, ':');
-    size_t n = colon ? (size_t)(colon - value) : strlen(value);
+    size_t n = strcspn(value, ":");
     (void)snprintf(word, sizeof word, "%.*s", (int)n, value);
-    *index = word_index(f->name + 2, n < sizeof word ? word : value, words, count);
-    if (*index < 0) return false;
-    bool batch = strcmp(word, "batch") == 0, lag = strcmp(word, "lag") == 0, leak = strcmp(word, "leak") == 0;
-    if (!batch && !lag && !leak && !colon) return true;
-    if ((batch || lag || leak) && colon)
-        return number(f->name, colon + 1, leak ? 0 : 1, leak ? 100 : lag ? LAG_MAX : 1e9, !leak, amount);
-    fprintf(stderr, "%s: %s %s %s\n", program_name, f->name, word,
-            batch  ? "needs a number of requests, like batch:16"
-            : lag  ? "needs a number of requests, like lag:8"
-            : leak ? "needs a percentage, like leak:1"
-                   : "takes no number");
-    return false;
+    *amount = value[n] ? value + n + 1 : NULL;
+    return flags_word(flag, n < sizeof word ? word : value, words);
 }
 
-static bool set_policy(struct settings* s, const struct flag* f, const char* value) {
-    static const char* const epochs[] = {"per_req", "batch", "manual"};
-    static const char* const frees[] = {"within_req", "lag", "leak"};
-    int index;
-    double amount = 0;
-    if (!policy(f, value, f == &flags[FLAG_EPOCH_POLICY] ? epochs : frees, 3, &index, &amount)) return false;
-    if (f == &flags[FLAG_EPOCH_POLICY]) {
-        s->epoch_policy = (enum epoch_policy)index;
-        s->batch = (unsigned)amount;
-    } else {
-        s->free_policy = (enum free_policy)index;
-        s->lag = index == FREE_LAG ? (unsigned)amount : 0;
-        s->leak_pct = index == FREE_LEAK ? amount : 0;
-    }
+static bool set_epoch_policy(void* to, const char* value) {
+    static const char flag[] = "--epoch_policy", *const words[] = {"per_req", "batch", "manual", NULL};
+    struct settings* s = to;
+    const char* amount;
+    uint64_t batch = 0;
+    int index = policy(flag, value, words, &amount);
+    if (index < 0) return false;
+    if ((index == EPOCH_BATCH) != (amount != NULL))
+        return flags_wrong("%s %s %s", flag, words[index],
+                           amount ? "takes no number" : "needs a number of requests, like batch:16");
+    if (amount != NULL && !flags_count(flag, amount, 1, 1e9, &batch)) return false;
+    s->epoch_policy = (enum epoch_policy)index;
+    s->batch = (unsigned)batch;
     return true;
 }
 
-static bool set_number(struct settings* s, const struct flag* f, const char* value) {
-    double v = 0;
-    bool mixed = f == &flags[FLAG_SIZE] && strcmp(value, "mixed") == 0;
-    if (!mixed && !number(f->name, value, f->low, f->high, f != &flags[FLAG_RATE], &v)) return false;
-    switch (f - flags) {
-    case FLAG_THREADS:
-        s->threads = (unsigned)v;
-        break;
-    case FLAG_RATE:
-        s->req_rate = v;
-        break;
-    case FLAG_OBJS_MIN:
-        s->objs_min = (unsigned)v;
-        break;
-    case FLAG_OBJS_MAX:
-        s->objs_max = (unsigned)v;
-        break;
-    case FLAG_SIZE:
-        s->size = (unsigned)v;
-        break;
-    default:
-        s->seed = (uint64_t)v;
-        break;
-    }
+static bool set_free_policy(void* to, const char* value) {
+    static const char flag[] = "--free_policy", *const words[] = {"within_req", "lag", "leak", NULL};
+    struct settings* s = to;
+    const char* amount;
+    uint64_t lag = 0;
+    double leak = 0;
+    int index = policy(flag, value, words, &amount);
+    if (index < 0) return false;
+    if ((index != FREE_WITHIN_REQ) != (amount != NULL))
+        return flags_wrong("%s %s %s", flag, words[index],
+                           amount              ? "takes no number"
+                           : index == FREE_LAG ? "needs a number of requests, like lag:8"
+                                               : "needs a percentage, like leak:1");
+    if (index == FREE_LAG && !flags_count(flag, amount, 1, LAG_MAX, &lag)) return false;
+    if (index == FREE_LEAK && !flags_real(flag, amount, 0, 100, &leak)) return false;
+    s->free_policy = (enum free_policy)index;
+    s->lag = (unsigned)lag;
+    s->leak_pct = leak;
     return true;
 }
 
-bool settings_set(struct settings* s, const struct flag* f, const char* value) {
-    static const char* const kinds[] = {"ring", "domain"};
-    if (f == &flags[FLAG_EPOCH_POLICY] || f == &flags[FLAG_FREE_POLICY]) return set_policy(s, f, value);
-    if (f != &flags[FLAG_PHASES]) return set_number(s, f, value);
-    int index = word_index("kind of phases", value, kinds, 2);
-    if (index >= 0) s->phases = (enum phase_kind)index;
-    return index >= 0;
+static bool set_size(void* to, const char* value) {
+    uint64_t size = 0;
+    bool good = strcmp(value, "mixed") == 0 || flags_count("--size", value, 8, 16777216, &size);
+    if (good) ((struct settings*)to)->size = (unsigned)size;
+    return good;
+}
+
+static bool set_phases(void* to, const char* value) {
+    ((struct settings*)to)->phases = strcmp(value, "ring") == 0 ? PHASES_RING : PHASES_DOMAIN;
+    return true;
+}
+
+struct flag* settings_flags(struct settings* s, const char* also) {
+    static const char *names[PATTERNS + 2], *pattern; /* which settings_preset has been told */
+    static const char* const kinds[] = {"ring", "domain", NULL};
+    static struct flag flags[11];
+    const struct flag table[] = {
+        {"--pattern", FLAG_WORD, &pattern, .words = names, .argument = "NAME",
+         .help = "the preset that the other flags change, see below (default: burst)"},
+        {"--threads", FLAG_UNSIGNED, &s->threads, .least = 1, .most = WORKERS_MAX,
+         .help = "threads that serve requests"},
+        {"--req_rate", FLAG_REAL, &s->req_rate, .most = 1e9, .argument = "R",
+         .help = "requests per second of all threads together; 0: as fast as they can"},
+        {"--objs_min", FLAG_UNSIGNED, &s->objs_min, .least = 1, .most = 100000, .help = "least objects of a request"},
+        {"--objs_max", FLAG_UNSIGNED, &s->objs_max, .least = 1, .most = 100000, .help = "most objects of a request"},
+        {"--size", FLAG_TEXT, s, set_size, .argument = "BYTES",
+         .help = "of an object, 8 to 16777216, or mixed: 64 to 768, half of them 128"},
+        {"--epoch_policy", FLAG_TEXT, s, set_epoch_policy, .argument = "P",
+         .help = "when a phase ends: per_req, batch:N (requests), or manual: on SIGUSR1 and at the end"},
+        {"--free_policy", FLAG_TEXT, s, set_free_policy, .argument = "P",
+         .help = "when an object is freed: within_req, lag:N (N requests later), or leak:PCT (that share never)"},
+        {"--phases", FLAG_WORD, s, set_phases, .words = kinds, .argument = "KIND",
+         .help = "ring: shared by all threads; domain: of each thread (default: domain for per_req with several "
+                 "threads, else ring)"},
+        {"--seed", FLAG_COUNT, &s->seed, .most = 1e18,
+         .help = "the same seed gives each thread the same requests (default: 1)"},
+        {.name = NULL},
+    };
+    for (int n = 0; n < PATTERNS; n++) names[n] = patterns[n].name;
+    names[PATTERNS] = also;
+    return memcpy(flags, table, sizeof table);
 }
 
 bool settings_settle(struct settings* s) {
     bool several = s->threads > 1 && s->epoch_policy == EPOCH_PER_REQ;
     if (s->phases == PHASES_BY_POLICY) s->phases = several ? PHASES_DOMAIN : PHASES_RING;
     if (s->objs_min > s->objs_max)
-        return fprintf(stderr, "%s: --objs_min %u is above --objs_max %u; pattern %s has %u to %u, set both\n",
-                       program_name, s->objs_min, s->objs_max, s->pattern->name, s->pattern->objs_min,
-                       s->pattern->objs_max),
-               false;
+        return flags_wrong("--objs_min %u is above --objs_max %u; pattern %s has %u to %u, set both", s->objs_min,
+                           s->objs_max, s->pattern->name, s->pattern->objs_min, s->pattern->objs_max);
     double kept = (double)s->threads * (s->lag + 1.0) * (s->objs_max * 8.0 + 64);
     if (kept > 1e9)
-        return fprintf(stderr,
-                       "%s: --threads %u, --free_policy lag:%u and --objs_max %u need lists of %.1f GB; "
-                       "1 GB is the limit, lower one of them\n",
-                       program_name, s->threads, s->lag, s->objs_max, kept / 1e9),
-               false;
+        return flags_wrong("--threads %u, --free_policy lag:%u and --objs_max %u need lists of %.1f GB; 1 GB is the "
+                           "limit, lower one of them",
+                           s->threads, s->lag, s->objs_max, kept / 1e9);
     return true;
 }
 

@@ -8,7 +8,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "load/flags.h"
+struct flag;
 
 enum { ROUTES = 4, LEAKING_ROUTE = 2, WORKERS_MAX = 256, LAG_MAX = 100000, EVERY_ROUTE_LEAKS_ABOVE = 20 };
 
@@ -45,16 +45,11 @@ struct settings {
     uint64_t seed;
 };
 
-extern const struct flag_table load_flags;
-extern const struct flag* const pattern_flag; /* one of them; it comes before the others, wherever it stands */
-
-/* False after a complaint. `also`: a word that means *out = NULL, or NULL. */
-bool pattern_named(const char* name, const char* also, const struct pattern** out);
-const struct pattern* pattern_default(void);
-/* Everything as the pattern has it. */
-void settings_preset(struct settings* s, const struct pattern* p);
-/* One of load_flags, except the pattern. */
-bool settings_set(struct settings* s, const struct flag* flag, const char* value);
+/* Everything as that pattern has it; as the first pattern, without one, where there is none of that name. */
+void settings_preset(struct settings* s, const char* pattern);
+/* The flags that change settings, --pattern first. Its preset is to be there before they are read (flags_value), so
+ * that they override it wherever it stands. `also`: another word for a pattern, or NULL. */
+struct flag* settings_flags(struct settings* s, const char* also);
 /* When all flags are set: what follows from them, and whether they go together. */
 bool settings_settle(struct settings* s);
 /* The table of patterns, for --help. */

@@ -192,7 +192,6 @@ static uint64_t random_seed(void) {
 int main(int argc, char** argv) {
     struct options o = {0};
     struct results* r = &results;
-    backends_read(r, options_peers(argc, argv));
     int code = options_read(argc, argv, &o, r);
     if (code >= 0) return code;
     struct sigaction action = {.sa_handler = on_signal, .sa_flags = (int)SA_RESETHAND}; /* a second one ends it all */

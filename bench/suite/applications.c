@@ -255,18 +255,19 @@ static void domain(void) {
 }
 
 int main(int argc, char** argv) {
-    const struct arg args[] = {
-        {.name = "--starts", .kind = ARG_NUMBER, .to = &starts, .least = 1, .most = MOST_STARTS, .preset = 50, .quick = 10, .help = "cold starts"},
-        {.name = "--state", .kind = ARG_NUMBER, .to = &state_objects, .least = 1, .most = 10000000, .preset = 20000, .help = "objects that a start makes"},
-        {.name = "--queries", .kind = ARG_NUMBER, .to = &queries, .least = 1, .most = MOST_STARTS, .preset = 100, .quick = 20, .help = "queries"},
-        {.name = "--query-objects", .kind = ARG_NUMBER, .to = &query_objects, .least = 1, .most = 10000000, .preset = 20000, .help = "objects of a query"},
-        {.name = "--batches", .kind = ARG_NUMBER, .to = &batches, .least = 1, .most = 100000, .preset = 50, .quick = 10, .help = "batches"},
-        {.name = "--records", .kind = ARG_NUMBER, .to = &records, .least = 1, .most = 10000000, .preset = 100000, .help = "records of a batch"},
-        {.name = "--frames", .kind = ARG_NUMBER, .to = &frames, .least = 1, .most = 1000000, .preset = 600, .quick = 120, .help = "frames"},
-        {.name = "--frame-objects", .kind = ARG_NUMBER, .to = &frame_objects, .least = 1, .most = 10000000, .preset = 3000, .help = "objects of a frame"},
-        {.name = "--laps", .kind = ARG_NUMBER, .to = &laps, .least = 1, .most = 10000000, .preset = 50000, .quick = 5000, .help = "of sixteen domains"},
+    struct flag args[] = {
+        {.name = "--starts", .kind = FLAG_COUNT, .to = &starts, .least = 1, .most = MOST_STARTS, .preset = 50, .quick = 10, .help = "cold starts"},
+        {.name = "--state", .kind = FLAG_COUNT, .to = &state_objects, .least = 1, .most = 10000000, .preset = 20000, .help = "objects that a start makes"},
+        {.name = "--queries", .kind = FLAG_COUNT, .to = &queries, .least = 1, .most = MOST_STARTS, .preset = 100, .quick = 20, .help = "queries"},
+        {.name = "--query-objects", .kind = FLAG_COUNT, .to = &query_objects, .least = 1, .most = 10000000, .preset = 20000, .help = "objects of a query"},
+        {.name = "--batches", .kind = FLAG_COUNT, .to = &batches, .least = 1, .most = 100000, .preset = 50, .quick = 10, .help = "batches"},
+        {.name = "--records", .kind = FLAG_COUNT, .to = &records, .least = 1, .most = 10000000, .preset = 100000, .help = "records of a batch"},
+        {.name = "--frames", .kind = FLAG_COUNT, .to = &frames, .least = 1, .most = 1000000, .preset = 600, .quick = 120, .help = "frames"},
+        {.name = "--frame-objects", .kind = FLAG_COUNT, .to = &frame_objects, .least = 1, .most = 10000000, .preset = 3000, .help = "objects of a frame"},
+        {.name = "--laps", .kind = FLAG_COUNT, .to = &laps, .least = 1, .most = 10000000, .preset = 50000, .quick = 5000, .help = "of sixteen domains"},
+        {.name = NULL},
     };
-    suite_start(argc, argv, "Shows what memory takes in a cold start, a query, a batch and a frame.", args, COUNT_OF(args));
+    suite_start(argc, argv, "Shows what memory takes in a cold start, a query, a batch and a frame.", args);
     uint64_t most = records > query_objects ? records : query_objects;
     void** list = harness_memory((most > frame_objects ? most : frame_objects) * sizeof *list);
     csv_header(CSV_LATENCY);

@@ -12,7 +12,7 @@
 #include "suite.h"
 
 static uint64_t rss_objects, ops, size;
-static struct arg_file fragmentation_csv;
+static struct flag_file fragmentation_csv;
 
 static const uint16_t requested[25] = {16,  24,  32,  48,  56,  64,  72,  80,  96,  100, 112, 128, 144,
                                        160, 192, 200, 224, 256, 300, 320, 384, 400, 512, 600, 768};
@@ -144,17 +144,15 @@ static void measure_fragmentation(void) {
 }
 
 int main(int argc, char** argv) {
-    const struct arg args[] = {
-        {.name = "--objects", .kind = ARG_NUMBER, .to = &rss_objects, .least = 1, .most = 100000000, .preset = 2000000, .quick = 100000, .help = "objects whose resident memory is measured"},
-        {.name = "--ops", .kind = ARG_NUMBER, .to = &ops, .least = 1, .most = 100000000, .preset = 1000000, .quick = 100000, .help = "timed allocations, and as many frees"},
-        {.name = "--size", .kind = ARG_NUMBER, .to = &size, .least = 16, .most = 1 << 20, .preset = 128, .help = "bytes of an object"},
-        {.name = "--fragmentation-csv", .kind = ARG_FILE, .to = &fragmentation_csv, .help = "the table of sizes as CSV"},
+    struct flag args[] = {
+        {.name = "--objects", .kind = FLAG_COUNT, .to = &rss_objects, .least = 1, .most = 100000000, .preset = 2000000, .quick = 100000, .help = "objects whose resident memory is measured"},
+        {.name = "--ops", .kind = FLAG_COUNT, .to = &ops, .least = 1, .most = 100000000, .preset = 1000000, .quick = 100000, .help = "timed allocations, and as many frees"},
+        {.name = "--size", .kind = FLAG_COUNT, .to = &size, .least = 16, .most = 1 << 20, .preset = 128, .help = "bytes of an object"},
+        {.name = "--fragmentation-csv", .kind = FLAG_FILE, .to = &fragmentation_csv, .help = "the table of sizes as CSV"},
+        {.name = NULL},
     };
-    suite_start(argc, argv, "Measures resident bytes per object, latency of calls, and internal fragmentation.", args, COUNT_OF(args));
-    if (fragmentation_csv.asked && !fragmentation_csv.path) {
-        fprintf(stderr, "%s: --fragmentation-csv needs a FILE\n", suite.program);
-        return 2;
-    }
+    suite_start(argc, argv, "Measures resident bytes per object, latency of calls, and internal fragmentation.", args);
+    if (fragmentation_csv.asked && !fragmentation_csv.path) return flags_wrong("--fragmentation-csv needs a FILE"), 2;
     csv_header(CSV_LATENCY);
     measure_resident();
     measure_latency();

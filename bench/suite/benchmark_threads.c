@@ -246,14 +246,15 @@ static void run_threads(uint64_t threads) {
 }
 
 int main(int argc, char** argv) {
-    const struct arg args[] = {
-        {.name = "--threads", .kind = ARG_NUMBER, .to = &most_threads, .least = 1, .most = MOST, .preset = 16, .help = "the most threads; runs 1, 2, 4, ... up to it"},
-        {.name = "--objects", .kind = ARG_NUMBER, .to = &objects, .least = 1, .most = 10000000, .preset = 100000, .quick = 10000, .help = "objects of a thread"},
-        {.name = "--size", .kind = ARG_NUMBER, .to = &size, .least = 16, .most = 1 << 20, .preset = 128, .help = "bytes of an object"},
-        {.name = "--trials", .kind = ARG_NUMBER, .to = &trials, .least = 1, .most = MOST_TRIALS, .preset = 10, .quick = 3, .help = "trials"},
-        {.name = "--cross-pct", .kind = ARG_NUMBER, .to = &cross_pct, .most = 100, .preset = 50, .help = "part of its objects that another thread frees, %"},
+    struct flag args[] = {
+        {.name = "--threads", .kind = FLAG_COUNT, .to = &most_threads, .least = 1, .most = MOST, .preset = 16, .help = "the most threads; runs 1, 2, 4, ... up to it"},
+        {.name = "--objects", .kind = FLAG_COUNT, .to = &objects, .least = 1, .most = 10000000, .preset = 100000, .quick = 10000, .help = "objects of a thread"},
+        {.name = "--size", .kind = FLAG_COUNT, .to = &size, .least = 16, .most = 1 << 20, .preset = 128, .help = "bytes of an object"},
+        {.name = "--trials", .kind = FLAG_COUNT, .to = &trials, .least = 1, .most = MOST_TRIALS, .preset = 10, .quick = 3, .help = "trials"},
+        {.name = "--cross-pct", .kind = FLAG_COUNT, .to = &cross_pct, .most = 100, .preset = 50, .help = "part of its objects that another thread frees, %"},
+        {.name = NULL},
     };
-    suite_start(argc, argv, "Scales allocation and freeing, also by other threads, over threads.", args, COUNT_OF(args));
+    suite_start(argc, argv, "Scales allocation and freeing, also by other threads, over threads.", args);
     for (uint64_t t = 0; t < most_threads; t++) run.list[t] = harness_memory(objects * sizeof(void*));
     run.latency = harness_memory(2 * MOST * sizeof *run.latency);
     csv_header(CSV_SCALING);

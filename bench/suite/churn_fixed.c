@@ -47,15 +47,16 @@ static uint64_t run(void** list, uint64_t* number, struct latency* a, struct lat
 }
 
 int main(int argc, char** argv) {
-    const struct arg args[] = {
-        {.name = "--size", .kind = ARG_NUMBER, .to = &size, .least = 16, .most = 1 << 20, .preset = 128, .help = "bytes of an object"},
-        {.name = "--objects", .kind = ARG_NUMBER, .to = &objects, .least = 1, .most = 100000000, .preset = 100000, .quick = 20000, .help = "live objects"},
-        {.name = "--cycles", .kind = ARG_NUMBER, .to = &cycles, .least = 1, .most = 100000000, .preset = 1000, .quick = 50, .help = "cycles"},
-        {.name = "--churn-size", .kind = ARG_NUMBER, .to = &churn_size, .most = 100000000, .help = "objects replaced in a cycle, 0: a tenth of the objects"},
+    struct flag args[] = {
+        {.name = "--size", .kind = FLAG_COUNT, .to = &size, .least = 16, .most = 1 << 20, .preset = 128, .help = "bytes of an object"},
+        {.name = "--objects", .kind = FLAG_COUNT, .to = &objects, .least = 1, .most = 100000000, .preset = 100000, .quick = 20000, .help = "live objects"},
+        {.name = "--cycles", .kind = FLAG_COUNT, .to = &cycles, .least = 1, .most = 100000000, .preset = 1000, .quick = 50, .help = "cycles"},
+        {.name = "--churn-size", .kind = FLAG_COUNT, .to = &churn_size, .most = 100000000, .help = "objects replaced in a cycle, 0: a tenth of the objects (default 0)"},
+        {.name = NULL},
     };
     static struct latency a, f;
     struct memory m = {0};
-    suite_start(argc, argv, "Replaces objects of one size first in, first out and times each call.", args, COUNT_OF(args));
+    suite_start(argc, argv, "Replaces objects of one size first in, first out and times each call.", args);
     if (churn_size == 0) churn_size = objects < 10 ? 1 : objects / 10;
     void** list = harness_memory(objects * sizeof *list);
     uint64_t* number = harness_memory(objects * sizeof *number);

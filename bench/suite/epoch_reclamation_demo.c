@@ -31,12 +31,13 @@ static struct cycle play(void** list, uint64_t c) {
 }
 
 int main(int argc, char** argv) {
-    const struct arg args[] = {
-        {.name = "--cycles", .kind = ARG_NUMBER, .to = &cycles, .least = 1, .most = 1000, .preset = 20, .quick = 8, .help = "cycles"},
-        {.name = "--objects", .kind = ARG_NUMBER, .to = &objects, .least = 1, .most = 50000000, .preset = 50000, .help = "objects of a cycle"},
-        {.name = "--size", .kind = ARG_NUMBER, .to = &size, .least = 16, .most = 1 << 20, .preset = 128, .help = "bytes of an object"},
+    struct flag args[] = {
+        {.name = "--cycles", .kind = FLAG_COUNT, .to = &cycles, .least = 1, .most = 1000, .preset = 20, .quick = 8, .help = "cycles"},
+        {.name = "--objects", .kind = FLAG_COUNT, .to = &objects, .least = 1, .most = 50000000, .preset = 50000, .help = "objects of a cycle"},
+        {.name = "--size", .kind = FLAG_COUNT, .to = &size, .least = 16, .most = 1 << 20, .preset = 128, .help = "bytes of an object"},
+        {.name = NULL},
     };
-    suite_start(argc, argv, "Shows what a closed phase gives back, cycle by cycle.", args, COUNT_OF(args));
+    suite_start(argc, argv, "Shows what a closed phase gives back, cycle by cycle.", args);
     void** list = harness_memory(objects * sizeof *list);
     struct cycle* all = harness_memory(cycles * sizeof *all);
     uint64_t done = 0, before = rss_now().total;

@@ -65,19 +65,17 @@ static double over_live(double kb, const struct population* w) {
 }
 
 int main(int argc, char** argv) {
-    const struct arg args[] = {
-        {.name = "--min-size", .kind = ARG_NUMBER, .to = &min_size, .least = 16, .most = 1 << 20, .preset = 64, .help = "bytes of the smallest object"},
-        {.name = "--max-size", .kind = ARG_NUMBER, .to = &max_size, .least = 16, .most = 1 << 20, .preset = 768, .help = "bytes of the largest"},
-        {.name = "--count", .kind = ARG_NUMBER, .to = &count, .least = 1, .most = 50000000, .preset = 10000, .help = "objects of a round"},
-        {.name = "--rounds", .kind = ARG_NUMBER, .to = &rounds, .least = 1, .most = 1000000, .preset = 100, .quick = 12, .help = "rounds"},
-        {.name = "--keep-every", .kind = ARG_NUMBER, .to = &keep_every, .least = 1, .most = 1000000, .preset = 8, .help = "one object in so many survives its round"},
-        {.name = "--phases", .kind = ARG_FLAG, .to = &phases, .help = "a round is a phase (tslab): closed by draining at its end"},
+    struct flag args[] = {
+        {.name = "--min-size", .kind = FLAG_COUNT, .to = &min_size, .least = 16, .most = 1 << 20, .preset = 64, .help = "bytes of the smallest object"},
+        {.name = "--max-size", .kind = FLAG_COUNT, .to = &max_size, .least = 16, .most = 1 << 20, .preset = 768, .help = "bytes of the largest"},
+        {.name = "--count", .kind = FLAG_COUNT, .to = &count, .least = 1, .most = 50000000, .preset = 10000, .help = "objects of a round"},
+        {.name = "--rounds", .kind = FLAG_COUNT, .to = &rounds, .least = 1, .most = 1000000, .preset = 100, .quick = 12, .help = "rounds"},
+        {.name = "--keep-every", .kind = FLAG_COUNT, .to = &keep_every, .least = 1, .most = 1000000, .preset = 8, .help = "one object in so many survives its round"},
+        {.name = "--phases", .kind = FLAG_SWITCH, .to = &phases, .help = "a round is a phase (tslab): closed by draining at its end"},
+        {.name = NULL},
     };
-    suite_start(argc, argv, "Leaves survivors among holes that the next sizes do not fit.", args, COUNT_OF(args));
-    if (max_size < min_size) {
-        fprintf(stderr, "%s: --max-size is at least --min-size\n", suite.program);
-        return 2;
-    }
+    suite_start(argc, argv, "Leaves survivors among holes that the next sizes do not fit.", args);
+    if (max_size < min_size) return flags_wrong("--max-size is at least --min-size"), 2;
     struct population w = {.random = suite.seed};
     w.round = harness_memory(count * sizeof *w.round);
     for (int i = 0; i < LAPS; i++) w.kept[i] = harness_memory((count / keep_every + 1) * sizeof *w.kept[i]);

@@ -63,16 +63,17 @@ static void* work(void* arg) {
 }
 
 int main(int argc, char** argv) {
-    const struct arg args[] = {
-        {.name = "--threads", .kind = ARG_NUMBER, .to = &threads, .least = 1, .most = 64, .preset = 4, .help = "threads"},
-        {.name = "--ops", .kind = ARG_NUMBER, .to = &ops, .least = 1, .most = 1000000000, .preset = 1000000, .quick = 50000, .help = "replacements, all threads together"},
-        {.name = "--working-set", .kind = ARG_NUMBER, .to = &working_set, .least = 1, .most = 1000000, .preset = 256, .help = "objects of a thread"},
-        {.name = "--size", .kind = ARG_NUMBER, .to = &size, .least = 32, .most = 65536, .preset = 128, .help = "bytes of an object"},
+    struct flag args[] = {
+        {.name = "--threads", .kind = FLAG_COUNT, .to = &threads, .least = 1, .most = 64, .preset = 4, .help = "threads"},
+        {.name = "--ops", .kind = FLAG_COUNT, .to = &ops, .least = 1, .most = 1000000000, .preset = 1000000, .quick = 50000, .help = "replacements, all threads together"},
+        {.name = "--working-set", .kind = FLAG_COUNT, .to = &working_set, .least = 1, .most = 1000000, .preset = 256, .help = "objects of a thread"},
+        {.name = "--size", .kind = FLAG_COUNT, .to = &size, .least = 32, .most = 65536, .preset = 128, .help = "bytes of an object"},
+        {.name = NULL},
     };
     static struct worker all[64];
     static struct latency merged;
     pthread_t ids[64];
-    suite_start(argc, argv, "Times accesses to a working set that is replaced all the time.", args, COUNT_OF(args));
+    suite_start(argc, argv, "Times accesses to a working set that is replaced all the time.", args);
     ops = (ops + threads - 1) / threads;
     for (uint64_t i = 0; i < threads; i++) {
         all[i].seed = suite.seed + i;

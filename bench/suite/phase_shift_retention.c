@@ -107,14 +107,15 @@ static void report_outcome(const struct outcome* o) {
 }
 
 int main(int argc, char** argv) {
-    const struct arg args[] = {
-        {.name = "BURSTS", .kind = ARG_NUMBER, .to = &bursts, .least = 1, .most = 100000, .preset = 20, .quick = 4, .help = "bursts of three phases"},
-        {.name = "--objects", .kind = ARG_NUMBER, .to = &objects, .least = 1, .most = 10000000, .preset = 20000, .help = "objects of a phase"},
-        {.name = "--pinned-pct", .kind = ARG_NUMBER, .to = &pinned_pct, .most = 100, .preset = 40, .help = "part of a phase that lives until the cool-down, %"},
-        {.name = "--alone", .kind = ARG_FLAG, .to = &alone, .help = "does not run malloc beside tslab"},
+    struct flag args[] = {
+        {.name = "BURSTS", .kind = FLAG_COUNT, .to = &bursts, .least = 1, .most = 100000, .preset = 20, .quick = 4, .help = "bursts of three phases"},
+        {.name = "--objects", .kind = FLAG_COUNT, .to = &objects, .least = 1, .most = 10000000, .preset = 20000, .help = "objects of a phase"},
+        {.name = "--pinned-pct", .kind = FLAG_COUNT, .to = &pinned_pct, .most = 100, .preset = 40, .help = "part of a phase that lives until the cool-down, %"},
+        {.name = "--alone", .kind = FLAG_SWITCH, .to = &alone, .help = "does not run malloc beside tslab"},
+        {.name = NULL},
     };
     struct outcome other = {0};
-    suite_start(argc, argv, "Runs bursts of phases with pinned objects and shows what stays resident after each.", args, COUNT_OF(args));
+    suite_start(argc, argv, "Runs bursts of phases with pinned objects and shows what stays resident after each.", args);
     bool compared = suite.tslab && !alone, ok = !compared || run_on_malloc(&other);
     csv_header(CSV_RSS);
     struct outcome mine = run(true);

@@ -120,14 +120,15 @@ static int run_all(struct arm_result* shared) {
 }
 
 int main(int argc, char** argv) {
-    const struct arg args[] = {
-        {.name = "--requests", .kind = ARG_NUMBER, .to = &requests, .least = 1, .most = MOST_REQUESTS, .preset = 1200, .quick = 400, .help = "requests of an arm"},
-        {.name = "--threads", .kind = ARG_NUMBER, .to = &threads, .least = 1, .most = MOST_THREADS, .preset = 4, .help = "threads, or connections with --http"},
-        {.name = "--policy", .kind = ARG_WORD, .to = &policy, .words = "all|never|per-request|batch-100|batch-1000", .help = "when phases are closed"},
-        {.name = "--recycling", .kind = ARG_WORD, .to = &recycling, .words = "both|continuous|deferred", .help = "when freed memory can be used again"},
-        {.name = "--http", .kind = ARG_FLAG, .to = &http, .help = "through HTTP/1.1 on 127.0.0.1"},
+    struct flag args[] = {
+        {.name = "--requests", .kind = FLAG_COUNT, .to = &requests, .least = 1, .most = MOST_REQUESTS, .preset = 1200, .quick = 400, .help = "requests of an arm"},
+        {.name = "--threads", .kind = FLAG_COUNT, .to = &threads, .least = 1, .most = MOST_THREADS, .preset = 4, .help = "threads, or connections with --http"},
+        {.name = "--policy", .kind = FLAG_WORD, .to = &policy, .words = FLAG_WORDS("all", "never", "per-request", "batch-100", "batch-1000"), .help = "when phases are closed"},
+        {.name = "--recycling", .kind = FLAG_WORD, .to = &recycling, .words = FLAG_WORDS("both", "continuous", "deferred"), .help = "when freed memory can be used again"},
+        {.name = "--http", .kind = FLAG_SWITCH, .to = &http, .help = "through HTTP/1.1 on 127.0.0.1"},
+        {.name = NULL},
     };
-    suite_start(argc, argv, "Serves requests of 225 objects each and shows latency and resident memory.", args, COUNT_OF(args));
+    suite_start(argc, argv, "Serves requests of 225 objects each and shows latency and resident memory.", args);
     load_prepare(requests);
     latencies = harness_memory(threads * sizeof *latencies);
     struct arm_result* shared = mmap(NULL, sizeof *shared, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);

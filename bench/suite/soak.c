@@ -94,14 +94,15 @@ static void check_empty(void) {
 }
 
 int main(int argc, char** argv) {
-    const struct arg args[] = {
-        {.name = "--threads", .kind = ARG_NUMBER, .to = &threads, .least = 1, .most = MOST, .preset = 8, .help = "threads"},
-        {.name = "--seconds", .kind = ARG_NUMBER, .to = &seconds, .least = 1, .most = 10000000, .preset = 60, .quick = 2, .help = "how long"},
-        {.name = "--places", .kind = ARG_NUMBER, .to = &places, .least = 1, .most = 100000000, .preset = 20000, .help = "objects that live at a time, at most"},
+    struct flag args[] = {
+        {.name = "--threads", .kind = FLAG_COUNT, .to = &threads, .least = 1, .most = MOST, .preset = 8, .help = "threads"},
+        {.name = "--seconds", .kind = FLAG_COUNT, .to = &seconds, .least = 1, .most = 10000000, .preset = 60, .quick = 2, .help = "how long"},
+        {.name = "--places", .kind = FLAG_COUNT, .to = &places, .least = 1, .most = 100000000, .preset = 20000, .help = "objects that live at a time, at most"},
+        {.name = NULL},
     };
     static struct worker all[MOST];
     pthread_t ids[MOST];
-    suite_start(argc, argv, "Allocates, frees and verifies on many threads until the time is up.", args, COUNT_OF(args));
+    suite_start(argc, argv, "Allocates, frees and verifies on many threads until the time is up.", args);
     table = harness_memory(places * sizeof *table);
     csv_header(CSV_RSS);
     uint64_t start = now_ns(), first_kb = 0, last_kb = 0, peak_kb = 0, second = 0;

@@ -39,13 +39,14 @@ static uint64_t churn(struct object* o, const uint32_t* order, uint64_t* next_nu
 }
 
 int main(int argc, char** argv) {
-    const struct arg args[] = {
-        {.name = "--size", .kind = ARG_NUMBER, .to = &size, .least = 16, .most = 1 << 20, .preset = 128, .help = "bytes of an object"},
-        {.name = "--steady-state", .kind = ARG_NUMBER, .to = &steady_state, .least = 1, .most = 100000000, .preset = 100000, .quick = 20000, .help = "live objects"},
-        {.name = "--churn-size", .kind = ARG_NUMBER, .to = &churn_size, .least = 1, .most = 100000000, .preset = 10000, .quick = 2000, .help = "objects replaced in a cycle"},
-        {.name = "--cycles", .kind = ARG_NUMBER, .to = &cycles, .least = 1, .most = 100000000, .preset = 100, .quick = 20, .help = "cycles"},
+    struct flag args[] = {
+        {.name = "--size", .kind = FLAG_COUNT, .to = &size, .least = 16, .most = 1 << 20, .preset = 128, .help = "bytes of an object"},
+        {.name = "--steady-state", .kind = FLAG_COUNT, .to = &steady_state, .least = 1, .most = 100000000, .preset = 100000, .quick = 20000, .help = "live objects"},
+        {.name = "--churn-size", .kind = FLAG_COUNT, .to = &churn_size, .least = 1, .most = 100000000, .preset = 10000, .quick = 2000, .help = "objects replaced in a cycle"},
+        {.name = "--cycles", .kind = FLAG_COUNT, .to = &cycles, .least = 1, .most = 100000000, .preset = 100, .quick = 20, .help = "cycles"},
+        {.name = NULL},
     };
-    suite_start(argc, argv, "Keeps a steady population and replaces a random part of it in every cycle.", args, COUNT_OF(args));
+    suite_start(argc, argv, "Keeps a steady population and replaces a random part of it in every cycle.", args);
     if (churn_size > steady_state) {
         fprintf(stderr, "%s: --churn-size is at most --steady-state\n", suite.program);
         return 2;

@@ -2,7 +2,7 @@
  * suite.h - what the programs of the comparison suite share: start and finish, the allocator switch, objects that can be
  * verified, latencies, CSV rows.
  *
- * A program calls suite_start with its table of arguments, works until suite_stopped(), puts what it found between the
+ * A program calls suite_start with its table of flags, works until suite_stopped(), puts what it found between the
  * report_* calls, and returns suite_finish(). `--allocator malloc` is whatever answers malloc in the process: the C
  * library, or a peer that was preloaded. The switch is one branch that is always taken the same way.
  *
@@ -18,7 +18,7 @@
 #include <stdatomic.h>
 
 #include "../measure.h"
-#include "args.h"
+#include "common/flags.h"
 #include "epoch_domain.h"
 #include "proc.h"
 #include "report.h"
@@ -34,11 +34,11 @@
 #define CSV_RSS "allocator,cycle,rss_mib,slabs_allocated,slabs_recycled,slabs_overflowed"
 
 static struct {
-    const char* program;
+    const char *program, *what;
     const char* allocator; /* the word of --allocator */
     bool tslab, quick, inject;
     uint64_t seed;
-    struct arg_file json, csv;
+    struct flag_file json, csv;
     FILE* csv_to;
     SlabAllocator* a;
     struct timer timer;
@@ -55,9 +55,7 @@ static inline bool suite_stopped(void) { return suite_signal != 0; }
 
 /* ---- start ------------------------------------------------------------------------------ */
 
-enum { SUITE_MOST_ARGS = 40 };
-
-static FILE* suite_file(const struct arg_file* f) {
+static FILE* suite_file(const struct flag_file* f) {
     FILE* to = f->path ? fopen(f->path, "w") : stdout;
     if (to) return to;
     fprintf(stderr, "%s: cannot write '%s': %s\n", suite.program, f->path, strerror(errno));
@@ -66,8 +64,7 @@ static FILE* suite_file(const struct arg_file* f) {
 
 static void suite_streams(void) {
     if (suite.json.asked && suite.csv.asked && !suite.json.path && !suite.csv.path) {
-        fprintf(stderr, "%s: only one of --json and --csv can go to standard output; give the other a FILE\n",
-                suite.program);
+        (void)flags_wrong("only one of --json and --csv can go to standard output; give the other a FILE");
         exit(2);
     }
     if (suite.json.asked && suite.json.path) fclose(suite_file(&suite.json)); /* fail now, not after the work */
@@ -84,7 +81,7 @@ static void suite_allocator(void) {
 }
 
 /* The head of the report: what was run. */
-static void suite_head(const struct arg* args, size_t n) {
+static void suite_head(const struct flag* args) {
     const char* preload = getenv("LD_PRELOAD");
     report_open(NULL);
     report_word("program", suite.program);
@@ -94,37 +91,58 @@ static void suite_head(const struct arg* args, size_t n) {
     report_count("seed", suite.seed);
     report_bool("quick", suite.quick);
     report_open("arguments");
-    for (size_t i = 0; i < n; i++) {
-        const char* key = args[i].name + (arg_is_flag(&args[i]) ? 2 : 0);
-        if (args[i].kind == ARG_NUMBER) report_count(key, *(uint64_t*)args[i].to);
-        if (args[i].kind == ARG_WORD) report_word(key, *(const char**)args[i].to);
-        if (args[i].kind == ARG_FLAG) report_bool(key, *(bool*)args[i].to);
+    for (const struct flag* f = args; f->name; f++) {
+        const char* key = f->name + (f->name[0] == '-' ? 2 : 0);
+        if (f->kind == FLAG_COUNT) report_count(key, *(uint64_t*)f->to);
+        if (f->kind == FLAG_WORD) report_word(key, *(const char**)f->to);
+        if (f->kind == FLAG_SWITCH) report_bool(key, *(bool*)f->to);
     }
     report_close();
 }
 
-static void suite_start(int argc, char** argv, const char* what, const struct arg* own, size_t n) {
-    static struct arg args[SUITE_MOST_ARGS];
-    const struct arg common[] = {
-        {.name = "--allocator", .kind = ARG_WORD, .to = &suite.allocator, .words = "tslab|malloc|temporal_slab|system_malloc", .help = "allocator under test"},
-        {.name = "--seed", .kind = ARG_NUMBER, .to = &suite.seed, .most = UINT64_MAX, .preset = 1, .help = "of the random numbers"},
-        {.name = "--json", .kind = ARG_FILE, .to = &suite.json, .help = "results as JSON"},
-        {.name = "--csv", .kind = ARG_FILE, .to = &suite.csv, .help = "rows as CSV"},
-        {.name = "--quick", .kind = ARG_FLAG, .to = &suite.quick, .help = "little work: whether it runs, not how fast"},
-        {.name = "--inject-corruption", .kind = ARG_FLAG, .to = &suite.inject, .help = "damage one object, which has to be found"},
+static void suite_help(const struct command_line* c) {
+    printf("usage: %s [options]", c->program);
+    for (const struct flag* f = c->tables[0]; f->name; f++)
+        if (f->name[0] != '-') printf(" [%s]", f->name);
+    printf("\n%s\n\n", suite.what);
+    flags_print(c, c->tables[0]);
+    flags_print(c, c->tables[1]);
+    printf("  --help                 this text\n  --version              the version of temporal-slab\n"
+           "Exit status: 0; 1 contents were damaged or output failed; 2 wrong arguments; 3 out of memory; 130 interrupted.\n");
+}
+
+/* Words are the first of theirs, numbers what --quick has, where nothing is given. */
+static void suite_presets(struct flag* args) {
+    for (struct flag* f = args; f->name; f++) {
+        if (f->kind == FLAG_WORD && !f->given) *(const char**)f->to = f->words[0];
+        if (f->kind == FLAG_COUNT && !f->given && suite.quick && f->quick) *(uint64_t*)f->to = f->quick;
+    }
+}
+
+/* What a program has, beside what all have: its arguments are words that may be left out from the right, and flags. */
+static void suite_start(int argc, char** argv, const char* what, struct flag* args) {
+    struct flag common[] = {
+        {.name = "--allocator", .kind = FLAG_WORD, .to = &suite.allocator, .words = FLAG_WORDS("tslab", "malloc", "temporal_slab", "system_malloc"), .help = "allocator under test"},
+        {.name = "--seed", .kind = FLAG_COUNT, .to = &suite.seed, .preset = 1, .help = "of the random numbers"},
+        {.name = "--json", .kind = FLAG_FILE, .to = &suite.json, .help = "results as JSON"},
+        {.name = "--csv", .kind = FLAG_FILE, .to = &suite.csv, .help = "rows as CSV"},
+        {.name = "--quick", .kind = FLAG_SWITCH, .to = &suite.quick, .help = "little work: whether it runs, not how fast"},
+        {.name = "--inject-corruption", .kind = FLAG_SWITCH, .to = &suite.inject, .help = "damage one object, which has to be found"},
+        {.name = NULL},
     };
     suite.program = strrchr(argv[0], '/') ? strrchr(argv[0], '/') + 1 : argv[0];
-    if (n + COUNT_OF(common) > SUITE_MOST_ARGS) abort();
-    memcpy(args, own, n * sizeof *own);
-    memcpy(args + n, common, sizeof common);
-    arg_parse(argc, argv, suite.program, what, slab_version(), args, n + COUNT_OF(common), &suite.quick);
+    suite.what = what;
+    int status = flags_read(&(struct command_line){suite.program, slab_version(), suite_help, 25, ' ', {args, common}, argc, argv});
+    if (status >= 0) exit(status);
+    suite_presets(args);
+    suite_presets(common);
     suite_streams();
     struct sigaction action = {.sa_handler = suite_on_signal, .sa_flags = (int)SA_RESETHAND};
     sigaction(SIGINT, &action, NULL);
     sigaction(SIGTERM, &action, NULL);
     suite.timer = timer_calibrate();
     suite_allocator();
-    suite_head(args, n);
+    suite_head(args);
 }
 
 /* ---- the allocator ---------------------------------------------------------------------- */
@@ -257,7 +275,7 @@ static inline void report_histogram(const char* key, const struct latency* l) {
             n += l->h.count[i];
         line += n;
         if (line && ((bound & (bound - 1)) == 0 || i == HIST_SIZE)) {
-            report_print(&report.text, "%*sbelow %llu ns: %llu\n", (int)(2 * report.depth - 2), "",
+            report_print("%*sbelow %llu ns: %llu\n", (int)(2 * report.writer.depth - 2), "",
                          (unsigned long long)bound, (unsigned long long)line);
             line = 0;
         }

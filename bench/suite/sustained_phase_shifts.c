@@ -171,18 +171,19 @@ static void report_verdict(void) {
 }
 
 int main(int argc, char** argv) {
-    const struct arg args[] = {
-        {.name = "CYCLES", .kind = ARG_NUMBER, .to = &cycles, .least = 1, .most = 10000000, .preset = 2000, .quick = 100, .help = "phases"},
-        {.name = "INTERVAL", .kind = ARG_NUMBER, .to = &interval, .least = 1, .most = 100000, .preset = 10, .quick = 5, .help = "phases from one cool-down to the next"},
-        {.name = "PINNED", .kind = ARG_NUMBER, .to = &pinned_pct, .most = 100, .preset = 20, .help = "part of a phase that outlives it, %"},
-        {.name = "PRESSURE_MB", .kind = ARG_NUMBER, .to = &pressure_mb, .most = 65536, .preset = 256, .quick = 16, .help = "foreign memory used at a cool-down"},
-        {.name = "STEP_MB", .kind = ARG_NUMBER, .to = &step_mb, .least = 1, .most = 65536, .preset = 64, .quick = 16, .help = "in steps of"},
-        {.name = "--phase-kb", .kind = ARG_NUMBER, .to = &phase_kb, .least = 1, .most = 1 << 22, .preset = 1024, .help = "bytes allocated in a phase, KiB"},
-        {.name = "--pin-cycles", .kind = ARG_NUMBER, .to = &pin_cycles, .most = 1000, .help = "life of what is pinned, in phases; 0: to the next cool-down"},
-        {.name = "--sessions", .kind = ARG_NUMBER, .to = &sessions, .most = 10000000, .preset = 500, .help = "256 B objects that live on"},
-        {.name = "--route", .kind = ARG_WORD, .to = &route, .words = "isolated|mixed", .help = "where tslab puts what outlives its phase"},
+    struct flag args[] = {
+        {.name = "CYCLES", .kind = FLAG_COUNT, .to = &cycles, .least = 1, .most = 10000000, .preset = 2000, .quick = 100, .help = "phases"},
+        {.name = "INTERVAL", .kind = FLAG_COUNT, .to = &interval, .least = 1, .most = 100000, .preset = 10, .quick = 5, .help = "phases from one cool-down to the next"},
+        {.name = "PINNED", .kind = FLAG_COUNT, .to = &pinned_pct, .most = 100, .preset = 20, .help = "part of a phase that outlives it, %"},
+        {.name = "PRESSURE_MB", .kind = FLAG_COUNT, .to = &pressure_mb, .most = 65536, .preset = 256, .quick = 16, .help = "foreign memory used at a cool-down"},
+        {.name = "STEP_MB", .kind = FLAG_COUNT, .to = &step_mb, .least = 1, .most = 65536, .preset = 64, .quick = 16, .help = "in steps of"},
+        {.name = "--phase-kb", .kind = FLAG_COUNT, .to = &phase_kb, .least = 1, .most = 1 << 22, .preset = 1024, .help = "bytes allocated in a phase, KiB"},
+        {.name = "--pin-cycles", .kind = FLAG_COUNT, .to = &pin_cycles, .most = 1000, .help = "life of what is pinned, in phases; 0: to the next cool-down (default 0)"},
+        {.name = "--sessions", .kind = FLAG_COUNT, .to = &sessions, .most = 10000000, .preset = 500, .help = "256 B objects that live on"},
+        {.name = "--route", .kind = FLAG_WORD, .to = &route, .words = FLAG_WORDS("isolated", "mixed"), .help = "where tslab puts what outlives its phase"},
+        {.name = NULL},
     };
-    suite_start(argc, argv, "Runs phases of shifting sizes for a long time and judges whether memory drifts.", args, COUNT_OF(args));
+    suite_start(argc, argv, "Runs phases of shifting sizes for a long time and judges whether memory drifts.", args);
     prepare();
     uint64_t done = 0;
     csv_header(CSV_RSS);

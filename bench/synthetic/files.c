@@ -2,12 +2,12 @@
  * files.c - files that are never seen half written, and the statistics document.
  */
 #include <errno.h>
-#include <inttypes.h>
 #include <stdlib.h>
 #include <sys/stat.h>
 
 #include <slab_stats.h>
 
+#include "common/json.h"
 #include "synthetic.h"
 
 bool out_open(struct out_file* o, const char* name) {
@@ -48,22 +48,27 @@ struct document {
     bool begun;
 };
 
-static void put_members(struct document* d, const char* before, const char* after) {
-    const struct run* r = d->run;
+/* An object that is left open. */
+static struct json put_members(FILE* f, const struct run* r) {
+    struct json j = {.write = json_file, .ctx = f, .tight = true};
     struct totals t = totals_now(r);
-    fprintf(d->f,
-            "%s\"benchmark_allocator\":\"%s\",\"benchmark_pattern\":\"%s\",\"benchmark_elapsed_ns\":%" PRIu64
-            ",\"benchmark_requests_completed\":%" PRIu64 ",\"benchmark_objects_allocated\":%" PRIu64
-            ",\"benchmark_objects_freed\":%" PRIu64 ",\"benchmark_objects_leaked\":%" PRIu64 "%s",
-            before, r->s.use_malloc ? "malloc" : "tslab", r->s.pattern->name,
-            (r->end_ns ? r->end_ns : now_ns()) - r->begin_ns, t.requests, t.allocated, t.freed, t.leaked, after);
+    json_object(&j, NULL);
+    json_text(&j, "benchmark_allocator", r->s.use_malloc ? "malloc" : "tslab");
+    json_text(&j, "benchmark_pattern", r->s.pattern->name);
+    json_count(&j, "benchmark_elapsed_ns", (r->end_ns ? r->end_ns : now_ns()) - r->begin_ns);
+    json_count(&j, "benchmark_requests_completed", t.requests);
+    json_count(&j, "benchmark_objects_allocated", t.allocated);
+    json_count(&j, "benchmark_objects_freed", t.freed);
+    json_count(&j, "benchmark_objects_leaked", t.leaked);
+    return j;
 }
 
 /* The library's text, with our members after its first brace. */
 static bool pass_on(void* ctx, const char* bytes, size_t n) {
     struct document* d = ctx;
     if (!d->begun && n != 0) {
-        put_members(d, "{", ",");
+        (void)put_members(d->f, d->run);
+        (void)fputc(',', d->f);
         d->begun = true;
         bytes++, n--;
     }
@@ -75,10 +80,12 @@ bool stats_write(const struct run* r, const char* name) {
     if (!out_open(&o, name)) return false;
     struct document d = {o.f, r, false};
     bool good = true;
-    if (r->a != NULL)
+    if (r->a != NULL) {
         good = slab_stats_json(r->a, pass_on, &d);
-    else
-        put_members(&d, "{", "}");
+    } else {
+        struct json j = put_members(o.f, r);
+        json_close(&j);
+    }
     int error = errno;
     (void)fputc('\n', o.f);
     if (!out_close(&o, good)) return false;

@@ -11,7 +11,6 @@
 #include <slab_diagnostics.h>
 #include <slab_stats.h>
 
-#include "load/words.h"
 #include "synthetic.h"
 
 #define SECOND 1000000000ull
@@ -185,9 +184,7 @@ static bool open_files(struct bench* b, struct out_file* json) {
 int main(int argc, char** argv) {
     struct out_file json = {0};
     sigset_t signals;
-    program_name = "synthetic_bench";
     int status = settings_read(&bench, argc, argv);
-    if (status == 0 && (fflush(stdout) != 0 || ferror(stdout))) status = 1;
     if (status >= 0) return status;
     sigemptyset(&signals);
     sigaddset(&signals, SIGINT);

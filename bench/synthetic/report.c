@@ -5,6 +5,7 @@
 
 #include <slab_stats.h>
 
+#include "common/json.h"
 #include "synthetic.h"
 
 #define MIB 1048576.0
@@ -135,60 +136,115 @@ void report_text(const struct bench* b, const struct totals* t, const struct las
 
 /* ---- JSON ---- */
 
-static void json_settings(const struct bench* b, FILE* f) {
+static void put_settings(struct json* j, const struct bench* b) {
     const struct settings* s = &b->run.s;
-    fprintf(f,
-            "{\n \"allocator\": \"%s\",\n \"pattern\": \"%s\",\n \"settings\": {\"duration_s\": %.15g, \"requests\": "
-            "%" PRIu64 ", \"threads\": %u, \"req_rate\": %.15g, \"objs_min\": %u, \"objs_max\": %u, \"size\": ",
-            s->use_malloc ? "malloc" : "tslab", s->pattern->name, b->plan.duration_s, s->requests, s->threads,
-            s->req_rate, s->objs_min, s->objs_max);
-    fprintf(f, s->size != 0 ? "%u" : "\"mixed\"", s->size);
-    fprintf(f,
-            ", \"epoch_policy\": \"%s\", \"free_policy\": \"%s\", \"phases\": \"%s\", \"rss_sample_ms\": %u, "
-            "\"leak_threshold_s\": %u, \"seed\": %" PRIu64 "},\n",
-            settings_epoch_policy(s), settings_free_policy(s), has_own_phases(&b->run) ? "domain" : "ring",
-            b->plan.rss_sample_ms, b->plan.leak_threshold_s, s->seed);
+    json_object(j, "settings");
+    json_short(j, "duration_s", b->plan.duration_s, 15);
+    json_count(j, "requests", s->requests);
+    json_count(j, "threads", s->threads);
+    json_short(j, "req_rate", s->req_rate, 15);
+    json_count(j, "objs_min", s->objs_min);
+    json_count(j, "objs_max", s->objs_max);
+    if (s->size != 0)
+        json_count(j, "size", s->size);
+    else
+        json_text(j, "size", "mixed");
+    json_text(j, "epoch_policy", settings_epoch_policy(s));
+    json_text(j, "free_policy", settings_free_policy(s));
+    json_text(j, "phases", has_own_phases(&b->run) ? "domain" : "ring");
+    json_count(j, "rss_sample_ms", b->plan.rss_sample_ms);
+    json_count(j, "leak_threshold_s", b->plan.leak_threshold_s);
+    json_count(j, "seed", s->seed);
+    json_close(j);
 }
 
-static void json_times(FILE* f, const char* name, const struct histogram* h, uint64_t max) {
-    fprintf(f,
-            " \"%s\": {\"count\": %" PRIu64
-            ", \"p50\": %.0f, \"p90\": %.0f, \"p99\": %.0f, \"p999\": %.0f, \"max\": %" PRIu64 "},\n",
-            name, h->total, percentile(h, max, 50), percentile(h, max, 90), percentile(h, max, 99),
-            percentile(h, max, 99.9), max);
+static void put_times(struct json* j, const char* name, const struct histogram* h, uint64_t max) {
+    json_object(j, name);
+    json_count(j, "count", h->total);
+    json_fixed(j, "p50", percentile(h, max, 50), 0);
+    json_fixed(j, "p90", percentile(h, max, 90), 0);
+    json_fixed(j, "p99", percentile(h, max, 99), 0);
+    json_fixed(j, "p999", percentile(h, max, 99.9), 0);
+    json_count(j, "max", max);
+    json_close(j);
 }
 
-static void json_routes(const struct run* r, const struct totals* t, FILE* f) {
-    fprintf(f, " \"routes\": [");
-    for (unsigned n = 0; n < ROUTES; n++)
-        fprintf(f, "%s{\"route\": \"%s\", \"allocated\": %" PRIu64 ", \"freed\": %" PRIu64 ", \"leaked\": %" PRIu64 "}",
-                n ? ", " : "", r->s.pattern->routes[n], t->route[n].allocated, t->route[n].freed, t->route[n].leaked);
-    fprintf(f, "],\n");
+/* A member that has the name of the field. */
+#define COUNT(from, field) json_count(j, #field, (from)->field)
+
+static void put_objects(struct json* j, const struct totals* t) {
+    json_object(j, "objects");
+    COUNT(t, allocated), COUNT(t, freed), COUNT(t, leaked), COUNT(t, live), COUNT(t, failed);
+    json_close(j);
 }
 
-static void json_library(const struct bench* b, const struct last_close* last, FILE* f) {
-    const struct run* r = &b->run;
+static void put_phases(struct json* j, const struct phase_log* p) {
+    json_object(j, "phases");
+    COUNT(p, begun), COUNT(p, ended), COUNT(p, refused), COUNT(p, close_ns_sum), COUNT(p, slabs_returned);
+    COUNT(p, bytes_returned), COUNT(p, slabs_deferred);
+    json_close(j);
+}
+
+static void put_routes(struct json* j, const struct run* r, const struct totals* t) {
+    json_array(j, "routes");
+    for (unsigned n = 0; n < ROUTES; n++) {
+        json_object(j, NULL);
+        json_text(j, "route", r->s.pattern->routes[n]);
+        COUNT(&t->route[n], allocated), COUNT(&t->route[n], freed), COUNT(&t->route[n], leaked);
+        json_close(j);
+    }
+    json_close(j);
+}
+
+static void put_library(struct json* j, const struct run* r) {
     SlabGlobalStats g;
     uint64_t closed, pinned;
     slab_stats_global(r->a, &g);
     closed_slabs(r, &closed, &pinned);
-    fprintf(f,
-            " \"library\": {\"version\": \"%s\", \"slow_path_hits\": %" PRIu64 ", \"closed_slabs\": %" PRIu64
-            ", \"pinned_slabs\": %" PRIu64 ", \"madvise_calls\": %" PRIu64 ", \"madvise_bytes\": %" PRIu64
-            ", \"madvise_failures\": %" PRIu64 ", \"committed_bytes\": %" PRIu64 ", \"metadata_bytes\": %" PRIu64
-            "},\n",
-            slab_version(), g.total_slow_path_hits, closed, pinned, g.total_madvise_calls, g.total_madvise_bytes,
-            g.total_madvise_failures, g.committed_bytes, g.metadata_bytes);
-    fprintf(f,
-            " \"last_close\": {\"freed\": %" PRIu64 ", \"bytes_returned\": %" PRIu64 ", \"close_ns\": %" PRIu64
-            ", \"rss_before\": %" PRIu64 ", \"rss_after\": %" PRIu64 ", \"drop_ns\": ",
-            last->freed, last->bytes_returned, last->close_ns, last->rss_before, last->rss_after);
-    fprintf(f, last->drop_ns ? "%" PRIu64 "},\n" : "null},\n", last->drop_ns);
-    if (b->seen.leak_named_s >= 0)
-        fprintf(f, " \"leak_named\": {\"label\": \"%s\", \"after_s\": %.3f},\n", b->seen.leak_named,
-                b->seen.leak_named_s);
+    json_object(j, "library");
+    json_text(j, "version", slab_version());
+    json_count(j, "slow_path_hits", g.total_slow_path_hits);
+    json_count(j, "closed_slabs", closed);
+    json_count(j, "pinned_slabs", pinned);
+    json_count(j, "madvise_calls", g.total_madvise_calls);
+    json_count(j, "madvise_bytes", g.total_madvise_bytes);
+    json_count(j, "madvise_failures", g.total_madvise_failures);
+    json_count(j, "committed_bytes", g.committed_bytes);
+    json_count(j, "metadata_bytes", g.metadata_bytes);
+    json_close(j);
+}
+
+static void put_end(struct json* j, const struct seen* seen, const struct last_close* last) {
+    json_object(j, "last_close");
+    COUNT(last, freed), COUNT(last, bytes_returned), COUNT(last, close_ns), COUNT(last, rss_before);
+    COUNT(last, rss_after);
+    if (last->drop_ns != 0)
+        json_count(j, "drop_ns", last->drop_ns);
     else
-        fprintf(f, " \"leak_named\": null,\n");
+        json_text(j, "drop_ns", NULL);
+    json_close(j);
+    if (seen->leak_named_s < 0) {
+        json_text(j, "leak_named", NULL);
+        return;
+    }
+    json_object(j, "leak_named");
+    json_text(j, "label", seen->leak_named);
+    json_fixed(j, "after_s", seen->leak_named_s, 3);
+    json_close(j);
+}
+
+static void put_resident(struct json* j, const struct seen* seen, const struct last_close* last) {
+    json_object(j, "stats_file");
+    json_count(j, "written", seen->stats_written);
+    json_count(j, "failed", seen->stats_failed);
+    json_close(j);
+    json_object(j, "rss");
+    json_count(j, "start", seen->rss_start);
+    json_count(j, "peak", seen->rss_peak);
+    json_count(j, "end", seen->rss_end);
+    json_count(j, "after_close", last->rss_after);
+    json_count(j, "samples", seen->rss_samples);
+    json_close(j);
 }
 
 bool report_json(const struct bench* b, const struct totals* t, const struct last_close* last, unsigned complaints,
@@ -196,32 +252,26 @@ bool report_json(const struct bench* b, const struct totals* t, const struct las
     const struct run* r = &b->run;
     const struct sums* s = sum_up(r);
     double time = seconds(r);
-    json_settings(b, f);
-    fprintf(f,
-            " \"interrupted\": %s,\n \"balanced\": %s,\n \"elapsed_s\": %.6f,\n \"requests\": %" PRIu64
-            ",\n \"requests_per_s\": %.3f,\n",
-            b->seen.interrupted ? "true" : "false", complaints == 0 ? "true" : "false", time, t->requests,
-            time > 0 ? (double)t->requests / time : 0);
-    fprintf(f,
-            " \"objects\": {\"allocated\": %" PRIu64 ", \"freed\": %" PRIu64 ", \"leaked\": %" PRIu64
-            ", \"live\": %" PRIu64 ", \"failed\": %" PRIu64 "},\n \"allocations_per_s\": %.3f,\n",
-            t->allocated, t->freed, t->leaked, t->live, t->failed, time > 0 ? (double)t->allocated / time : 0);
-    json_times(f, "latency_ns", &s->service, s->service_max);
-    json_times(f, "since_due_ns", &s->response, s->response_max);
-    json_times(f, "close_ns", &s->close_ns, s->phases.close_ns_max);
-    fprintf(f,
-            " \"phases\": {\"begun\": %" PRIu64 ", \"ended\": %" PRIu64 ", \"refused\": %" PRIu64
-            ", \"close_ns_sum\": %" PRIu64 ", \"slabs_returned\": %" PRIu64 ", \"bytes_returned\": %" PRIu64
-            ", \"slabs_deferred\": %" PRIu64 "},\n",
-            s->phases.begun, s->phases.ended, s->phases.refused, s->phases.close_ns_sum, s->phases.slabs_returned,
-            s->phases.bytes_returned, s->phases.slabs_deferred);
-    json_routes(r, t, f);
-    if (r->a != NULL) json_library(b, last, f);
-    fprintf(f,
-            " \"stats_file\": {\"written\": %" PRIu64 ", \"failed\": %" PRIu64 "},\n \"rss\": {\"start\": %" PRIu64
-            ", \"peak\": %" PRIu64 ", \"end\": %" PRIu64 ", \"after_close\": %" PRIu64 ", \"samples\": %" PRIu64
-            "}\n}\n",
-            b->seen.stats_written, b->seen.stats_failed, b->seen.rss_start, b->seen.rss_peak, b->seen.rss_end,
-            last->rss_after, b->seen.rss_samples);
+    struct json writer = {.write = json_file, .ctx = f, .lines = 1, .indent = 1}, *j = &writer;
+    json_object(j, NULL);
+    json_text(j, "allocator", r->s.use_malloc ? "malloc" : "tslab");
+    json_text(j, "pattern", r->s.pattern->name);
+    put_settings(j, b);
+    json_bool(j, "interrupted", b->seen.interrupted);
+    json_bool(j, "balanced", complaints == 0);
+    json_fixed(j, "elapsed_s", time, 6);
+    json_count(j, "requests", t->requests);
+    json_fixed(j, "requests_per_s", time > 0 ? (double)t->requests / time : 0, 3);
+    put_objects(j, t);
+    json_fixed(j, "allocations_per_s", time > 0 ? (double)t->allocated / time : 0, 3);
+    put_times(j, "latency_ns", &s->service, s->service_max);
+    put_times(j, "since_due_ns", &s->response, s->response_max);
+    put_times(j, "close_ns", &s->close_ns, s->phases.close_ns_max);
+    put_phases(j, &s->phases);
+    put_routes(j, r, t);
+    if (r->a != NULL) put_library(j, r), put_end(j, &b->seen, last);
+    put_resident(j, &b->seen, last);
+    json_close(j);
+    fputc('\n', f);
     return !ferror(f);
 }

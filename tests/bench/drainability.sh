@@ -18,7 +18,7 @@ wrong 'is not a flag' --quik
 wrong 'is not a flag' stray
 wrong 'needs a value' --json
 wrong 'needs a value' --quick --seed
-wrong 'the sections are routing' --only rooting
+wrong '--only takes routing|.*; did you mean routing?' --only rooting
 wrong 'from 0 to 4294967295' --seed -1
 wrong 'from 0 to 4294967295' --seed 4294967296
 wrong "not '7x'" --seed 7x

@@ -121,7 +121,7 @@ a, b = (json.load(open(n))["seeds"] for n in ("1.json", "2.json"))
 assert a[0] == b[0] == 1 and a[1] != b[1] and 1 not in (a[1], b[1]), (a, b)
 ' || complain "the seeds of two runs"
 "$bench" --seed x 2>err && complain "a seed that is no number"
-has err "--seed takes a number from 1 to 4294967295, not 'x'"
+has err "--seed takes a whole number from 1 to 4294967295, not 'x'"
 
 # ---- the same seed asks for the same sizes, another one for as many in another order
 for run in "1 a" "1 b" "2 c"; do

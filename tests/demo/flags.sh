@@ -13,16 +13,16 @@ wrong() { # MESSAGE ARGUMENT...
     empty out
     has err "$message"
 }
-wrong "there is no flag '--laek'; the flags are --requests .* --leak --data .* --json --figures --backend --help" --laek
-wrong "there is no flag 'leak'" leak
+wrong "'--laek' is not a flag; did you mean --leak?" --laek
+wrong "'leak' is not a flag; did you mean --leak?" leak
 wrong '--leak takes no value' --leak=yes
-wrong "there is no flag 'yes'" --leak yes
-wrong '--json needs a FILE' --json
-wrong '--json needs a FILE' --json=
-wrong '--figures needs a FILE' --figures ''
-wrong "--rounds '0': a whole number from 1 to 99" --rounds 0
-wrong "--threads 'two'" --threads two
-wrong 'it is glibc or tslab' --backend jemalloc
+wrong "'yes' is not a flag; see tslab_demo --help" --leak yes
+wrong '--json needs a value: --json FILE' --json
+wrong '--json needs a value: --json FILE' --json=
+wrong '--figures needs a value: --figures FILE' --figures ''
+wrong "--rounds takes a whole number from 1 to 99, not '0'" --rounds 0
+wrong "--threads takes a whole number from 1 to 256, not 'two'" --threads two
+wrong "--backend takes glibc|tslab, not 'jemalloc'" --backend jemalloc
 wrong 'with --backend they go to standard output' --backend tslab --figures figures.json
 wrong 'glibc has no statistics' --backend glibc --json stats.json
 wrong 'with --backend standard output has the figures' --backend tslab --json -

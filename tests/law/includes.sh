@@ -1,12 +1,12 @@
 #!/bin/bash
 # The law of the floors: a file in src/ includes its own floor and floors below it, never one above; mem and phase do
-# not know each other. Programs (tools, daemon, bench, examples, demo) include nothing of src/.
+# not know each other. Programs (tools, daemon, bench, examples, demo, and their common) include nothing of src/.
 set -eu
 . "$TSLAB_SOURCE_DIR/tests/kit.bash"
 cd "$TSLAB_SOURCE_DIR"
 
 floors="base os mem phase heap stats api" # from the bottom up
-programs="tools daemon bench examples demo"
+programs="tools daemon bench examples demo common"
 
 
 height() {

@@ -116,7 +116,7 @@ def check_damage(name, word):
 
 
 def check_arguments(name):
-    for wrong, hint in ((["--alocator", "tslab"], "did you mean --allocator?"), (["--seed", "soon"], "takes a number"),
+    for wrong, hint in ((["--alocator", "tslab"], "did you mean --allocator?"), (["--seed", "soon"], "takes a whole number"),
                         (["--seed"], "needs a value"), (["--allocator", "jemalloc"], "takes tslab|malloc"),
                         (["--quick=1"], "takes no value"), (["--json", "--csv"], "only one of --json and --csv"),
                         (["--nothing-that-anyone-would-mean"], f"see {name} --help")):
@@ -125,7 +125,7 @@ def check_arguments(name):
             fail(name, *wrong, "says", done.stderr, done.stdout[:100])
     if name == "churn_fixed":
         for wrong in ("15", "1048577", "64k", "-1", "99999999999999999999999"):
-            if "--size takes a number from 16 to 1048576" not in run(name, "--size", wrong, status=2).stderr:
+            if "--size takes a whole number from 16 to 1048576" not in run(name, "--size", wrong, status=2).stderr:
                 fail(name, "--size", wrong)
     text = run(name, "--help").stdout
     for flag in ("--allocator", "--seed", "--json", "--csv", "--quick", "--help", "--version"):

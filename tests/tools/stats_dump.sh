@@ -72,8 +72,8 @@ wrong 'takes a number' --seconds soon
 wrong 'takes a number' --seconds -1
 wrong 'takes no value' --json=yes
 
-wrong 'takes a process id' --pid 12x
-wrong 'takes a process id' --pid 0
+wrong '--pid takes a whole number from 1 ' --pid 12x
+wrong '--pid takes a whole number from 1 ' --pid 0
 wrong 'does not go with --pid' --pid 1 --seconds 2
 wrong 'does not go with --pid' --doctor --pid 1
 
