@@ -88,7 +88,8 @@ static void walk_locked(TsiSweep* w, TsiHeap* h, uint32_t skip) {
     unsigned state = tsi_inc_state(w->inc);
     w->closing = state != TSI_INC_ACTIVE;
     TsiRegion* region = tsi_load_relaxed(&h->region);
-    uint32_t kept = 0, kept_count = 0, current = region != &tsi_no_region ? tsi_region_id(s, region) + 1 : 0;
+    uint32_t kept = 0, kept_count = 0, kept_regions = 0;
+    uint32_t current = region != &tsi_no_region ? tsi_region_id(s, region) + 1 : 0;
     uint64_t kept_bytes = 0;
     bool goes_on = false;
     for (uint32_t at = h->slabs, next; at != 0; at = next) {
@@ -104,6 +105,7 @@ static void walk_locked(TsiSweep* w, TsiHeap* h, uint32_t skip) {
             tsi_slab(s, at - 1)->next = kept;
             kept = at;
             kept_count++;
+            kept_regions += tsi_class_is_region(cls);
             goes_on |= at == current;
             kept_bytes += tsi_slab_bytes(s, tsi_chunk_class(s, (at - 1) >> 8), at - 1);
         }
@@ -112,6 +114,7 @@ static void walk_locked(TsiSweep* w, TsiHeap* h, uint32_t skip) {
     h->spare = h->looked = h->alone = 0;
     if (!goes_on) tsi_bump_drop(w->b != NULL && w->b->heap == h ? w->b : NULL, h);
     h->takes = 0;
+    h->regions = kept_regions;
     tsi_store_relaxed(&h->slab_count, kept_count);
     tsi_store_relaxed(&h->slab_bytes, kept_bytes);
 }
