@@ -33,6 +33,8 @@
 #include "heap/warm.h"
 #include "mem/stock.h"
 
+enum { LITTLE = 8 /* slabs */ };
+
 _Atomic bool tsi_barrier_failed;
 
 bool tsi_barrier(void) {
@@ -81,7 +83,8 @@ static void heap_leave_inc_locked(TsiArena* a, TsiInc* i, TsiHeap* h) {
     i->slow += tsi_load_relaxed(&h->slow);
 }
 
-/* Settles every slab of a SEIZED heap but `skip`; in an ACTIVE incarnation only the empty ones go. */
+/* Settles every slab of a SEIZED heap, or of one that the caller is letting go of, but `skip`; in an ACTIVE
+ * incarnation only the empty ones go. */
 static void walk_locked(TsiSweep* w, TsiHeap* h, uint32_t skip) {
     TSI_HOLDS(tsi_inc_lock(w->inc));
     TsiSpace* s = &w->arena->space;
@@ -267,6 +270,12 @@ void tsi_sweep_own_locked(TsiSweep* w, TsiHeap* h) {
     seize_locked(w, h, tsi_heap_word(w->b->index, TSI_HEAP_LIVE), 0);
 }
 
+/* A heap of the thread's that has had little. What is empty of it goes when the thread leaves it to others: they would begin with
+ * regions of their own, and it might stay for as long as the epoch. */
+static bool has_little(const TsiSweep* w, const TsiHeap* h) {
+    return h->bumps && h->ring && tsi_inc_state(w->inc) == TSI_INC_ACTIVE && tsi_load_relaxed(&h->slab_count) <= LITTLE;
+}
+
 /* What handover does for each heap of the calling thread that somebody has asked for. */
 static void handover_locked(TsiSweep* w, TsiBinding* b) {
     TSI_HOLDS(tsi_inc_lock(w->inc));
@@ -287,6 +296,7 @@ static void handover_locked(TsiSweep* w, TsiBinding* b) {
         uint64_t word = tsi_load_seq(&h->word);
         if ((uint32_t)(word >> 8) != b->index) continue;
         if (tsi_heap_state(word) == TSI_HEAP_RETIRE && tsi_inc_state(w->inc) <= TSI_INC_ADVANCED) {
+            if (has_little(w, h)) walk_locked(w, h, 0);
             tsi_heap_detach_locked(b, h);
         } else if (tsi_heap_state(word) == TSI_HEAP_RETIRE || tsi_heap_state(word) == TSI_HEAP_REVOKED) {
             seize_locked(w, h, word, 0);

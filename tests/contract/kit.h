@@ -102,6 +102,14 @@ static inline SlabOptions kit_options(void) {
     return o;
 }
 
+/* Objects of the ring's epochs by size class from the first one on, where otherwise those of a thread's first 12 KiB lie in regions:
+ * for cases that know how slabs of classes lie. */
+static inline SlabAllocator* kit_create_by_class(void) {
+    SlabOptions o = kit_options();
+    o.bump = 3;
+    return kit_create_with(&o);
+}
+
 /* Without warm pages, so that what is committed is what epochs hold. */
 static inline SlabAllocator* kit_create_cold(void) {
     SlabOptions o = kit_options();
