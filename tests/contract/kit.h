@@ -123,6 +123,11 @@ static inline SlabGlobalStats kit_global(SlabAllocator* a) {
     return g;
 }
 
+/* TSLAB_OPTIONS says that the ring's epochs allocate by size class from the first object on. */
+static inline bool kit_by_class(void) {
+    const char* text = getenv("TSLAB_OPTIONS");
+    return text != NULL && (strstr(text, "shared=1") != NULL || strstr(text, "bump=3") != NULL);
+}
 /* The program runs with TSLAB_OPTIONS=shared=1. */
 static inline bool kit_shared(void) {
     const char* text = getenv("TSLAB_OPTIONS");

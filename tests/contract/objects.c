@@ -61,7 +61,7 @@ static void every_size_at_first(void) {
         for (unsigned i = 0; i < 3; i++) {
             REQUIRE((p[i] = slab_malloc(a, kit_size(size))) != NULL);
             size_t usable = slab_usable_size(a, p[i]);
-            CHECK_EQ(usable, size <= 4096 && !kit_shared() ? (size + 15) / 16 * 16 : slab_good_size(a, size));
+            CHECK_EQ(usable, size <= 4096 && !kit_by_class() ? (size + 15) / 16 * 16 : slab_good_size(a, size));
             CHECK_EQ((uintptr_t)p[i] % 16, 0);
             kit_fill(p[i], usable, size + i);
         }
