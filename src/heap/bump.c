@@ -197,7 +197,8 @@ static bool use_again(TsiBinding* b, TsiHeap* h, size_t bytes, bool* stop) {
     *stop = false;
     if (r != &tsi_no_region) {
         uint32_t slab_id = tsi_region_id(s, r);
-        if (!h->ring && h->rank <= FIRST_RANK_MAX && tsi_region_is_empty(s, slab_id) && take_region(b, h, bytes)) return true;
+        bool small = !h->ring && h->rank <= FIRST_RANK_MAX;
+        if (small && tsi_region_is_empty(s, slab_id) && take_region(b, h, bytes)) return true;
         if (renew(b, h, slab_id)) return true;
     }
     return use_spare(b, h) || use_emptied(b, h, stop);

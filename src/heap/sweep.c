@@ -270,8 +270,8 @@ void tsi_sweep_own_locked(TsiSweep* w, TsiHeap* h) {
     seize_locked(w, h, tsi_heap_word(w->b->index, TSI_HEAP_LIVE), 0);
 }
 
-/* A heap of the thread's that has had little. What is empty of it goes when the thread leaves it to others: they would begin with
- * regions of their own, and it might stay for as long as the epoch. */
+/* A heap of the thread's that has had little. What is empty of it goes as the thread lets go of it: whoever has a heap
+ * there does not use its regions, so they might stay for as long as the epoch. */
 static bool has_little(const TsiSweep* w, const TsiHeap* h) {
     return h->bumps && h->ring && tsi_inc_state(w->inc) == TSI_INC_ACTIVE && tsi_load_relaxed(&h->slab_count) <= LITTLE;
 }
