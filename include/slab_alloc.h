@@ -149,8 +149,8 @@ typedef struct SlabOptions {
     uint8_t numa_local; /* 1: slabs come from the memory node of the thread that takes them */
     uint8_t segment;    /* 1: show the statistics to other processes of the user, see slab_segment.h */
     uint8_t shared;     /* 1: all threads of an epoch allocate from the same slabs; no thread keeps any */
-    /* where objects lie one behind the other in regions, 0 or 1: in domains, and the first 12 KiB of a thread in an epoch
-     * of the ring; 2: nowhere, all by size class; 3: in domains only */
+    /* where objects lie one behind the other in regions, 0 or 1: in domains, and the first 12 KiB of a thread in each
+     * epoch of the ring; 2: nowhere, all by size class; 3: in domains only */
     uint8_t bump;
     uint8_t reserved_[4];
     /* profile one allocation in about so many bytes, see slab_profile_write; 0: none, else 512..2^40 */
