@@ -6,8 +6,8 @@
  *
  * Conventions for every function below, unless its comment says otherwise
  *   units          sizes in bytes, times in nanoseconds (CLOCK_MONOTONIC)
- *   alignment      every object is 16-byte aligned; a size class that is a power of two is
- *                  aligned to its size (up to 256 KiB; larger objects to 1 MiB)
+ *   alignment      every object is 16-byte aligned; in a size class that is a power of two it is
+ *                  aligned to its size (up to 256 KiB; larger objects to 1 MiB), in a region it is not
  *   ownership      the caller owns an object from the call that returned it until it is freed or
  *                  its epoch is released; no object ever moves and none carries a header
  *   thread safety  any thread may call anything at any time; an object may be freed by any thread
@@ -149,7 +149,9 @@ typedef struct SlabOptions {
     uint8_t numa_local; /* 1: slabs come from the memory node of the thread that takes them */
     uint8_t segment;    /* 1: show the statistics to other processes of the user, see slab_segment.h */
     uint8_t shared;     /* 1: all threads of an epoch allocate from the same slabs; no thread keeps any */
-    uint8_t bump;       /* 2: objects of domains by size class as well; 0 or 1: one behind the other in regions */
+    /* where objects lie one behind the other in regions, 0 or 1: in domains, and the first 12 KiB of a thread in each
+     * epoch of the ring; 2: nowhere, all by size class; 3: in domains only */
+    uint8_t bump;
     uint8_t reserved_[4];
     /* profile one allocation in about so many bytes, see slab_profile_write; 0: none, else 512..2^40 */
     uint64_t profile_bytes;
@@ -185,7 +187,7 @@ typedef struct EpochReceipt {
     uint64_t rss_before, rss_after; /* resident bytes of the process; 0 when not measured */
     uint64_t close_ns; /* time the close took, without measuring; 0 when the epoch held nothing */
     uint32_t interrupts;       /* times this close interrupted the process's running threads (membarrier) */
-    uint32_t regions_returned; /* of slabs_returned: regions, where objects of domains lie one behind the other */
+    uint32_t regions_returned; /* of slabs_returned: regions, where objects lie one behind the other */
 } EpochReceipt;
 
 /* The receipt as one line without an end of line: label, epoch, era, objects and bytes, what was returned and deferred,
@@ -266,7 +268,7 @@ SLAB_API char* slab_asprintf(SlabAllocator* a, const char* format, ...) SLAB_ALL
  * (alloc_size, _FORTIFY_SOURCE): to use all of them, ask for slab_good_size. */
 SLAB_API size_t slab_usable_size(SlabAllocator* a, const void* p);
 /* The size to ask for instead of `size` so that no byte of the object goes unused: an object asked for with it has
- * exactly so many usable bytes, in every epoch. (One asked for with `size` may have fewer in a domain, where sizes are
+ * exactly so many usable bytes, in every epoch. (One asked for with `size` may have fewer in a region, where sizes are
  * rounded to 16 only.) 0 for sizes that cannot be served. */
 SLAB_API size_t slab_good_size(SlabAllocator* a, size_t size);
 /* True when p lies where this allocator keeps objects or has kept some: tells which allocator a pointer must be

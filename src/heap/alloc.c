@@ -2,7 +2,8 @@
  * alloc.c - allocation when the current line has no slot ready.
  *
  * In order: refill the current line from what was freed; the next line with room; an ownerless heap
- * of the same incarnation; a slab (warm, pooled, fresh). A domain bumps first (bump.c), whatever the sizes up to 4 KiB.
+ * of the same incarnation; a slab (warm, pooled, fresh). A heap that bumps does that first (bump.c), with sizes up to
+ * 4 KiB.
  *
  * All of it runs inside the bracket that names the whole incarnation, system calls for fresh memory
  * included: a close that comes by meanwhile leaves the heap to this thread.

@@ -66,7 +66,8 @@ enum {
 };
 #define TSI_RESERVE_MAX (1ull << 36)
 #define TSI_RESERVE_MIN (1ull << 24)
-#define TSI_BUMP_OFF 2 /* of SlabOptions.bump */
+/* Of SlabOptions.bump: no heap bumps; those of epochs of the ring do not. */
+enum { TSI_BUMP_OFF = 2, TSI_BUMP_DOMAINS = 3 };
 #define TSI_INBOX_CLOSED 0u /* as in a record whose page has gone: nothing is pushed there */
 #define TSI_INBOX_EMPTY 0xffffffffu
 #define TSI_FENCED UINT64_MAX /* a live_word that no heap has */
@@ -113,7 +114,9 @@ typedef struct TsiHeap {
     uint64_t bumped;             /* [own] bytes used of regions before the current one */
     uint8_t rank;                /* [own] of the next region, once one was taken: `ranked` */
     bool ranked, bumps;          /* [own] */
+    bool ring;                   /* of an epoch of the ring: bumps what it allocates first, see bump.h */
     uint32_t noted, mark;        /* [own] of the current region, see grant.h: counted starts; the profile's next mark */
+    uint32_t regions;            /* [own] that it has taken and not given back */
     _Atomic(const void*) last;   /* grew last in the current region, or NULL; the last object while rel is last_end */
     _Atomic uint32_t last_end;
     uint32_t alone;              /* [own] regions that an object has alone, see bump.h */

@@ -127,7 +127,7 @@ static unsigned first_rank(TsiBinding* b, TsiHeap* h) {
     TsiHeap* other = tsi_heap(b->arena, before - 1);
     const TsiRegion* r = tsi_load_relaxed(&other->region);
     bool open = tsi_load_relaxed(&other->word) == b->live_word && tsi_load_relaxed(&other->slab_count) == 1 &&
-                r != &tsi_no_region;
+                r != &tsi_no_region && !other->ring;
     /* By atomic words: others may take the heap meanwhile, and what they leave there will do. */
     return open && tsi_load_relaxed(&r->rel) <= TSI_PART_BYTES ? TSI_RANK_PART : TSI_RANK_PAGE;
 }
@@ -152,8 +152,10 @@ static bool take_huge(TsiBinding* b, TsiHeap* h) {
 /* A region where so many bytes fit. The next one is larger, unless memory or a budget allows only a smaller one. */
 static bool take_region(TsiBinding* b, TsiHeap* h, size_t bytes) {
     TsiSpace* s = &b->arena->space;
-    unsigned rank = h->ranked ? h->rank : first_rank(b, h),
-             least = rank == TSI_RANK_PART ? TSI_RANK_PART : TSI_RANK_PAGE;
+    unsigned rank = h->ring     ? TSI_RANK_PAGE
+                    : h->ranked ? h->rank
+                                : first_rank(b, h);
+    unsigned least = rank == TSI_RANK_PART ? TSI_RANK_PART : TSI_RANK_PAGE;
     if (TSI_UNLIKELY(h->bumped >= HUGE_AFTER) && take_huge(b, h)) return true;
     while (s->classes->c[tsi_region_class(least)].slab_bytes < bytes) least++;
     if (rank < least) rank = least;
@@ -162,7 +164,8 @@ static bool take_region(TsiBinding* b, TsiHeap* h, size_t bytes) {
         if (rank == least) return false;
         rank--;
     }
-    h->ranked = true;
+    h->regions++;
+    h->ranked = !h->ring; /* such a heap learns nothing for phases of its label */
     h->rank = (uint8_t)(rank + 1 < TSI_RANK_HUGE ? rank + 1 : rank);
     tsi_heap_set_region(b, h, tsi_region(s, slab_id));
     return true;
@@ -176,10 +179,16 @@ static bool use_again(TsiBinding* b, TsiHeap* h, size_t bytes, bool* stop) {
     *stop = false;
     if (r != &tsi_no_region) {
         uint32_t slab_id = tsi_region_id(s, r);
-        if (h->rank <= FIRST_RANK_MAX && tsi_region_is_empty(s, slab_id) && take_region(b, h, bytes)) return true;
+        bool small = !h->ring && h->rank <= FIRST_RANK_MAX;
+        if (small && tsi_region_is_empty(s, slab_id) && take_region(b, h, bytes)) return true;
         if (renew(b, h, slab_id)) return true;
     }
     return use_spare(b, h) || use_emptied(b, h, stop);
+}
+
+/* A heap of an epoch of the ring has as many regions as it may. */
+static bool is_full(const TsiSpace* s, const TsiHeap* h) {
+    return h->regions != 0 && (h->regions + 1) * s->classes->c[TSI_CLASS_REGION].slab_bytes > TSI_RING_BYTES;
 }
 
 /* Another region that is current; false when the classes are to take over, or there is no memory: then smaller objects
@@ -187,11 +196,11 @@ static bool use_again(TsiBinding* b, TsiHeap* h, size_t bytes, bool* stop) {
 static bool next_region(TsiBinding* b, TsiHeap* h, size_t bytes) {
     TsiRegion* r = tsi_load_relaxed(&h->region);
     uint32_t rel = tsi_load_relaxed(&r->rel);
-    bool stop;
     h->bumped += rel;
     uint32_t takes = h->takes;
-    bool again = use_again(b, h, bytes, &stop) && tsi_region_room(tsi_load_relaxed(&h->region)) >= bytes;
-    if (!again && stop) {
+    bool stop = h->ring && h->bumped >= SETTLED_BYTES;
+    bool again = !stop && use_again(b, h, bytes, &stop) && tsi_region_room(tsi_load_relaxed(&h->region)) >= bytes;
+    if (!again && (stop || (h->ring && is_full(&b->arena->space, h)))) {
         h->bumps = false;
         tsi_heap_set_region(b, h, &tsi_no_region);
         return false;
@@ -270,8 +279,7 @@ static TsiRegion* spare_of(TsiBinding* b, TsiHeap* h, size_t bytes) {
 static void* alloc_alone(TsiBinding* b, TsiHeap* h, size_t size) {
     TsiSpace* s = &b->arena->space;
     size_t want = size + size / 4;
-    bool bumps = (tsi_load_relaxed(&tsi_heap_inc(b->arena, h)->id) & TSI_DOMAIN_ID_BIT) != 0 &&
-                 b->arena->options.bump != TSI_BUMP_OFF;
+    bool bumps = !h->ring && b->arena->options.bump != TSI_BUMP_OFF;
     if (!bumps || size > TSI_ALONE_MAX || h->alone == ALONE || h->lanes != NULL) return NULL;
     TsiRegion* r = spare_of(b, h, want);
     unsigned rank, least = TSI_RANK_PAGE;

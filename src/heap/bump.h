@@ -5,6 +5,11 @@
  * What is freed is marked and not handed out again by itself; a region that has become empty is used again first. When
  * much is freed and no region becomes empty, the size classes take over for the rest of the phase.
  *
+ * A heap of an epoch of the ring begins in the same way, with regions of a page and TSI_RING_BYTES of them at most: a
+ * thread that has few objects there needs no slab of each class. When they are used up and none of them is empty, or
+ * were used over and over, the classes take over for good; its regions are slabs like others from then on. It learns
+ * nothing for phases of its label, has no huge pages, and no object of it has a region alone.
+ *
  * The last object of a region grows where it is: realloc of the current region's, and of an object that was found to
  * grow beyond what is bumped and has a region alone. The heap remembers the former and where it ended, so that the next
  * growth is as fast as an allocation.
@@ -23,6 +28,7 @@
 enum {
     TSI_BUMP_MAX = 4096, /* largest object that is bumped */
     TSI_BUMP_ALIGN_MAX = 1024,
+    TSI_RING_BYTES = 12 << 10, /* of regions that a heap of an epoch of the ring has */
     TSI_BIG_BYTES = 4 << 20, /* a phase that needs more is worth huge pages */
     TSI_ALIGN_GROWS = 0,       /* in place of an alignment: of an object that has grown, and may again */
     TSI_ALONE_MAX = 128 << 10  /* the largest such object that gets a region of its own */

@@ -99,7 +99,11 @@ TsiHeap* tsi_heap_birth_locked(TsiArena* a, TsiInc* i, TsiRef ref, uint32_t inde
     h->bumped = 0;
     h->ranked = false;
     tsi_store_relaxed(&h->named, tsi_named(tsi_load_relaxed(&i->id)));
-    h->bumps = (tsi_load_relaxed(&i->id) & TSI_DOMAIN_ID_BIT) != 0 && a->options.bump != TSI_BUMP_OFF;
+    h->ring = (tsi_load_relaxed(&i->id) & TSI_DOMAIN_ID_BIT) == 0;
+    /* In shared mode all threads have one heap in such an epoch: there is nothing to save. */
+    bool classes = h->ring && (lanes != NULL || a->options.bump == TSI_BUMP_DOMAINS);
+    h->bumps = a->options.bump != TSI_BUMP_OFF && !classes;
+    h->regions = 0;
     h->slabs = 0;
     tsi_store_relaxed(&h->slab_count, 0);
     tsi_store_relaxed(&h->slab_bytes, 0);

@@ -127,6 +127,7 @@ enum { LATE_PAGES_BYTES = 256 << 10 };
 bool tsi_partial_page_freed(TsiArena* a, const TsiPlace* at, uint64_t tag, TsiInc** inc, uint64_t* era) {
     TsiSpace* s = &a->space;
     const TsiClass* c = &s->classes->c[at->cls];
+    if (c->slab_bytes <= tsi_os.page_bytes) return false; /* it goes as a whole */
     size_t part, size = tsi_place_bytes(s, at);
     if (size == 0 || !page_may_be_dead(s, at, size)) return false;
     uint64_t dead = dead_pages(s, at->cls, at->slab_id, &part);

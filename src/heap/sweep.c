@@ -32,6 +32,8 @@
 #include "heap/settle.h"
 #include "mem/stock.h"
 
+enum { LITTLE = 8 /* slabs */ };
+
 _Atomic bool tsi_barrier_failed;
 
 bool tsi_barrier(void) {
@@ -80,14 +82,16 @@ static void heap_leave_inc_locked(TsiArena* a, TsiInc* i, TsiHeap* h) {
     i->slow += tsi_load_relaxed(&h->slow);
 }
 
-/* Settles every slab of a SEIZED heap but `skip`; in an ACTIVE incarnation only the empty ones go. */
+/* Settles every slab of a SEIZED heap, or of one that the caller is letting go of, but `skip`; in an ACTIVE
+ * incarnation only the empty ones go. */
 static void walk_locked(TsiSweep* w, TsiHeap* h, uint32_t skip) {
     TSI_HOLDS(tsi_inc_lock(w->inc));
     TsiSpace* s = &w->arena->space;
     unsigned state = tsi_inc_state(w->inc);
     w->closing = state != TSI_INC_ACTIVE;
     TsiRegion* region = tsi_load_relaxed(&h->region);
-    uint32_t kept = 0, kept_count = 0, current = region != &tsi_no_region ? tsi_region_id(s, region) + 1 : 0;
+    uint32_t kept = 0, kept_count = 0, kept_regions = 0;
+    uint32_t current = region != &tsi_no_region ? tsi_region_id(s, region) + 1 : 0;
     uint64_t kept_bytes = 0;
     bool goes_on = false;
     for (uint32_t at = h->slabs, next; at != 0; at = next) {
@@ -103,6 +107,7 @@ static void walk_locked(TsiSweep* w, TsiHeap* h, uint32_t skip) {
             tsi_slab(s, at - 1)->next = kept;
             kept = at;
             kept_count++;
+            kept_regions += tsi_class_is_region(cls);
             goes_on |= at == current;
             kept_bytes += tsi_slab_bytes(s, tsi_chunk_class(s, (at - 1) >> 8), at - 1);
         }
@@ -111,6 +116,7 @@ static void walk_locked(TsiSweep* w, TsiHeap* h, uint32_t skip) {
     h->spare = h->looked = h->alone = 0;
     if (!goes_on) tsi_bump_drop(w->b != NULL && w->b->heap == h ? w->b : NULL, h);
     h->takes = 0;
+    h->regions = kept_regions;
     tsi_store_relaxed(&h->slab_count, kept_count);
     tsi_store_relaxed(&h->slab_bytes, kept_bytes);
 }
@@ -263,6 +269,12 @@ void tsi_sweep_own_locked(TsiSweep* w, TsiHeap* h) {
     seize_locked(w, h, tsi_heap_word(w->b->index, TSI_HEAP_LIVE), 0);
 }
 
+/* A heap of the thread's that has had little. What is empty of it goes as the thread lets go of it: whoever has a heap
+ * there does not use its regions, so they might stay for as long as the epoch. */
+static bool has_little(const TsiSweep* w, const TsiHeap* h) {
+    return h->bumps && h->ring && tsi_inc_state(w->inc) == TSI_INC_ACTIVE && tsi_load_relaxed(&h->slab_count) <= LITTLE;
+}
+
 void tsi_sweep_handed_locked(TsiSweep* w, TsiBinding* b) {
     TSI_HOLDS(tsi_inc_lock(w->inc));
     /* All heaps of a binding in an incarnation share a room: they go together. */
@@ -282,6 +294,7 @@ void tsi_sweep_handed_locked(TsiSweep* w, TsiBinding* b) {
         uint64_t word = tsi_load_seq(&h->word);
         if ((uint32_t)(word >> 8) != b->index) continue;
         if (tsi_heap_state(word) == TSI_HEAP_RETIRE && tsi_inc_state(w->inc) <= TSI_INC_ADVANCED) {
+            if (has_little(w, h)) walk_locked(w, h, 0);
             tsi_heap_detach_locked(b, h);
         } else if (tsi_heap_state(word) == TSI_HEAP_RETIRE || tsi_heap_state(word) == TSI_HEAP_REVOKED) {
             seize_locked(w, h, word, 0);

@@ -12,7 +12,7 @@ static void borrowed_with_auto_close_drains(void) {
     CHECK_EQ(d->epoch_era, epoch_era(a, 3));
     CHECK(d->auto_close);
     epoch_domain_enter(d);
-    void* p = slab_malloc(a, 100);
+    void* p = slab_malloc(a, 128);
     CHECK_EQ(kit_era_of(a, p), d->epoch_era);
     epoch_domain_enter(d);
     epoch_domain_exit(d);

@@ -102,6 +102,14 @@ static inline SlabOptions kit_options(void) {
     return o;
 }
 
+/* Objects of the ring's epochs by size class from the first one on, where otherwise those of a thread's first 12 KiB lie in regions:
+ * for cases that know how slabs of classes lie. */
+static inline SlabAllocator* kit_create_by_class(void) {
+    SlabOptions o = kit_options();
+    o.bump = 3;
+    return kit_create_with(&o);
+}
+
 /* Without warm pages, so that what is committed is what epochs hold. */
 static inline SlabAllocator* kit_create_cold(void) {
     SlabOptions o = kit_options();
@@ -115,6 +123,11 @@ static inline SlabGlobalStats kit_global(SlabAllocator* a) {
     return g;
 }
 
+/* TSLAB_OPTIONS says that the ring's epochs allocate by size class from the first object on. */
+static inline bool kit_by_class(void) {
+    const char* text = getenv("TSLAB_OPTIONS");
+    return text != NULL && (strstr(text, "shared=1") != NULL || strstr(text, "bump=3") != NULL);
+}
 /* The program runs with TSLAB_OPTIONS=shared=1. */
 static inline bool kit_shared(void) {
     const char* text = getenv("TSLAB_OPTIONS");

@@ -220,7 +220,8 @@ static bool walked(const SlabLiveObject* o, void* ctx) {
     CHECK_EQ(kit_era_of(w->a, o->address), w->era);
     SlabClassStats c;
     slab_stats_class(w->a, o->class_index, &c);
-    CHECK(c.object_size == o->usable_bytes || o->usable_bytes > 256 << 10); /* or a large object */
+    /* Or a large object. In a region the class is that of the usable bytes. */
+    CHECK(c.object_size == slab_good_size(w->a, o->usable_bytes) || o->usable_bytes > 256 << 10);
     w->objects++;
     w->bytes += o->usable_bytes;
     return true;

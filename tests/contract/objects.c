@@ -33,7 +33,7 @@ static void check_one_size(SlabAllocator* a, size_t size) {
 }
 
 static void every_size(void) {
-    SlabAllocator* a = kit_create();
+    SlabAllocator* a = kit_create_by_class();
     for (size_t size = 1; size <= 4200; size++) {
         check_one_size(a, size);
     }
@@ -50,6 +50,30 @@ static void every_size(void) {
     check_one_size(a, 5 * KIT_MIB);
     CHECK_EQ(kit_live(a), 0);
     CHECK_EQ(kit_refused_frees(a), 0);
+    slab_allocator_free(a);
+}
+
+/* What a thread allocates first in an epoch of the ring: its size is rounded to 16, not to a class's. */
+static void every_size_at_first(void) {
+    SlabAllocator* a = kit_create();
+    for (size_t size = 1; size <= 4200; size += size < 600 ? 1 : 7) {
+        void* p[3];
+        for (unsigned i = 0; i < 3; i++) {
+            REQUIRE((p[i] = slab_malloc(a, kit_size(size))) != NULL);
+            size_t usable = slab_usable_size(a, p[i]);
+            CHECK_EQ(usable, size <= 4096 && !kit_by_class() ? (size + 15) / 16 * 16 : slab_good_size(a, size));
+            CHECK_EQ((uintptr_t)p[i] % 16, 0);
+            kit_fill(p[i], usable, size + i);
+        }
+        for (unsigned i = 0; i < 3; i++) {
+            CHECK(kit_intact(p[i], slab_usable_size(a, p[i]), size + i));
+            CHECK(slab_free_checked(a, p[i]));
+            CHECK(!slab_free_checked(a, kit_hide(p[i])));
+        }
+        epoch_advance(a);
+    }
+    CHECK_EQ(kit_live(a), 0);
+    CHECK_EQ(kit_refusals(a).double_free + kit_refusals(a).stale_free, kit_refused_frees(a));
     slab_allocator_free(a);
 }
 
@@ -77,7 +101,7 @@ static void fixed_classes_keep_index_and_size(void) {
 
 static void many_of_each_class_are_aligned(void) {
     enum { COUNT = 300 };
-    SlabAllocator* a = kit_create();
+    SlabAllocator* a = kit_create_by_class();
     void* kept[COUNT];
     for (size_t size = 16; size <= 256 * 1024; size = slab_good_size(a, size + 1)) {
         size_t count = size <= 8192 ? COUNT : 20;
@@ -310,6 +334,7 @@ static void small_tools_tell_the_truth(void) {
 
 static const CheckCase cases[] = {
     CHECK_CASE(every_size),
+    CHECK_CASE(every_size_at_first),
     CHECK_CASE(fixed_classes_keep_index_and_size),
     CHECK_CASE(many_of_each_class_are_aligned),
     CHECK_CASE(contents_survive_random_churn),

@@ -164,9 +164,8 @@ static void domain_cycles_do_not_drift(void) {
 }
 
 /* Random replacement of a constant number of objects in one epoch that never closes. */
-static void steady_churn_does_not_drift(void) {
+static void steady_churn(SlabAllocator* a, size_t settled) {
     enum { LIVE = 20000 };
-    SlabAllocator* a = kit_create();
     uint64_t rng = 1, early = 0;
     size_t cycles = check_count(200);
     for (size_t i = 0; i < LIVE; i++) {
@@ -179,7 +178,7 @@ static void steady_churn_does_not_drift(void) {
             kept[k] = slab_malloc(a, SIZE);
             REQUIRE(kept[k] != NULL);
         }
-        if (c == 5) {
+        if (c == settled) {
             early = kit_committed(a);
         }
     }
@@ -188,6 +187,9 @@ static void steady_churn_does_not_drift(void) {
     CHECK_LE(kit_committed(a), (uint64_t)LIVE * SIZE * 5 / 4);
     slab_allocator_free(a);
 }
+static void steady_churn_does_not_drift(void) { steady_churn(kit_create_by_class(), 5); }
+/* The same once the classes have what was in the regions that the thread began with. */
+static void steady_churn_after_regions_does_not_drift(void) { steady_churn(kit_create(), check_count(200) * 3 / 4); }
 
 /* One object in so many survives its phase: only its page may stay, not its slab. */
 typedef struct Survivors {
@@ -405,6 +407,7 @@ static const CheckCase cases[] = {
     CHECK_CASE(phase_cycles_do_not_drift),
     CHECK_CASE(domain_cycles_do_not_drift),
     CHECK_CASE(steady_churn_does_not_drift),
+    CHECK_CASE(steady_churn_after_regions_does_not_drift),
     CHECK_CASE(pages_without_a_survivor_go_back),
     CHECK_CASE(trim_gives_back_empties),
     CHECK_CASE(flush_is_for_one_thread),

@@ -6,12 +6,14 @@
 
 enum { THREADS = 16, SIZE = 128, EACH = 4, HERE = 3 };
 
-static SlabAllocator* create(bool shared) {
+static SlabAllocator* create_as(bool shared, uint8_t bump) {
     SlabOptions o = kit_options();
+    o.bump = bump;
     o.shared = shared;
     o.warm_bytes = UINT64_MAX;
     return kit_create_with(&o);
 }
+static SlabAllocator* create(bool shared) { return create_as(shared, 0); }
 
 static SlabPhaseStats phase_of(SlabAllocator* a, EpochId id) {
     static SlabPhaseStats rows[64];
@@ -35,8 +37,8 @@ static void* few_objects(void* a) {
     return NULL;
 }
 
-static SlabPhaseStats with_many_threads(bool shared) {
-    SlabAllocator* a = create(shared);
+static SlabPhaseStats with_many_threads(bool shared, uint8_t bump) {
+    SlabAllocator* a = create_as(shared, bump);
     pthread_t t[THREADS];
     for (int i = 0; i < THREADS; i++) t[i] = kit_thread(few_objects, a);
     pthread_barrier_wait(&all_there);
@@ -55,10 +57,13 @@ static SlabPhaseStats with_many_threads(bool shared) {
 
 static void many_threads_need_few_slabs(void) {
     REQUIRE(pthread_barrier_init(&all_there, NULL, THREADS + 1) == 0);
-    SlabPhaseStats owned = with_many_threads(false), shared = with_many_threads(true);
+    SlabPhaseStats owned = with_many_threads(false, 3), shared = with_many_threads(true, 3);
+    SlabPhaseStats first = with_many_threads(false, 0), both = with_many_threads(true, 0);
     NOTE("%d threads of %d objects: %" PRIu64 " slabs, %" PRIu64 " KiB; shared %" PRIu64 " slabs, %" PRIu64 " KiB", THREADS,
          EACH * 5, owned.slabs, owned.committed_bytes >> 10, shared.slabs, shared.committed_bytes >> 10);
     CHECK_EQ(owned.slabs, THREADS * 5);
+    CHECK_EQ(first.slabs, THREADS * (5 + 3)); /* three regions of a thread's own, which have not been enough */
+    CHECK_EQ(both.slabs, shared.slabs);
     CHECK_LE(shared.slabs * 2, owned.slabs);
     CHECK_LE(shared.committed_bytes * 2, owned.committed_bytes);
     CHECK_EQ(owned.threads, THREADS);

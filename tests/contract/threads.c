@@ -16,9 +16,9 @@ typedef struct Job {
 static void* leave_objects(void* arg) {
     Job* j = arg;
     for (size_t i = 0; i < EACH; i++) {
-        j->kept[i] = slab_malloc(j->a, 100);
+        j->kept[i] = slab_malloc(j->a, 128);
         if (CHECK(j->kept[i] != NULL)) {
-            kit_fill(j->kept[i], 100, j->seed + i);
+            kit_fill(j->kept[i], 128, j->seed + i);
         }
     }
     return NULL;
@@ -36,7 +36,7 @@ static void objects_survive_their_thread(void) {
     for (size_t t = 0; t < 50; t++) {
         for (size_t i = 0; i < EACH; i++) {
             CHECK_EQ(slab_usable_size(a, jobs[t].kept[i]), 128);
-            CHECK(kit_intact(jobs[t].kept[i], 100, t * 1000 + i));
+            CHECK(kit_intact(jobs[t].kept[i], 128, t * 1000 + i));
             CHECK(slab_free_checked(a, jobs[t].kept[i]));
             CHECK(!slab_free_checked(a, kit_hide(jobs[t].kept[i])));
         }

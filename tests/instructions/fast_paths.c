@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { SIZE = 128, COUNT_MAX = 1 << 17, OBJECTS = 225 };
+enum { SIZE = 128, COUNT_MAX = 1 << 17, OBJECTS = 225, FIRST_BYTES = 12 << 10 };
 
 static SlabAllocator* a;
 static const char* label; /* of the domain around, and of domains */
@@ -33,8 +33,10 @@ static void alloc(unsigned n) {
 static void release(unsigned n) {
     for (unsigned i = 0; i < n; i++) slab_free(a, p[i]);
 }
-/* In lines, where the ring's epochs allocate. */
+/* In lines, where the ring's epochs allocate behind a thread's first 12 KiB. */
 static void alloc_in_ring(unsigned n) {
+    for (unsigned bytes = 0; bytes < FIRST_BYTES; bytes += SIZE)
+        if (slab_malloc_epoch(a, SIZE, epoch_current(a)) == NULL) exit(1);
     for (unsigned i = 0; i < n; i++) p[i] = slab_malloc_epoch(a, SIZE, epoch_current(a));
 }
 static void alloc_and_close(unsigned n) {

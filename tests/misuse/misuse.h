@@ -116,8 +116,8 @@ int main(void) {
         fprintf(stderr, "no allocator: %s\n", slab_last_error());
         return 3;
     }
-    unsigned char* bystander = slab_malloc(a, 100);
-    memset(bystander, 0x5C, 100);
+    unsigned char* bystander = slab_malloc(a, 128);
+    memset(bystander, 0x5C, 128);
     SlabRefusals before, after;
     slab_stats_refusals(a, &before);
     bool ok = say(misuse(a), "refused");
@@ -128,7 +128,7 @@ int main(void) {
                 right, all, expected_count());
         ok = false;
     }
-    for (size_t i = 0; i < 100; i++) {
+    for (size_t i = 0; i < 128; i++) {
         ok = bystander[i] == 0x5C && ok;
     }
     ok = say(slab_usable_size(a, bystander) == 128, "the bystander is live") && ok;

@@ -25,13 +25,21 @@ static inline bool may_be_over(struct side* s, const struct inc* inc) {
     return inc->limit.hard || account_of(s, inc)->limit.hard || s->options.max_bytes;
 }
 
+/* Whether heaps of the incarnation have regions at all. */
+static inline bool has_regions(const struct side* s, const struct inc* inc) {
+    return s->options.bump != BUMP_OFF && !(inc->ring && (s->options.bump == BUMP_DOMAINS || s->options.shared));
+}
+
 /* Whether an object of a size may be in a slab of its class. Regions have the objects of a domain's own epoch until much was
- * bumped and something was freed; but a line of the class that is there for other reasons is used where a region ends. */
+ * bumped and something was freed, and in an epoch of the ring the first ones of a thread, three regions of a page: each has been
+ * used up when the next object did not fit, so the first two have more than a page. But a line of the class that is there for other
+ * reasons is used where a region ends. */
 static inline bool class_may_serve(const struct side* s, const struct inc* inc, size_t size, size_t align) {
-    bool bumps = !inc->ring && s->options.bump != BUMP_OFF && size <= BUMPED_MOST && align <= BUMPED_ALIGN;
+    bool bumps = has_regions(s, inc) && size <= BUMPED_MOST && align <= BUMPED_ALIGN;
     if (!bumps || (inc->classed >> class_of_bytes(size) & 1)) return true;
     for (unsigned c = 0; align > 16 && c < REGION_INDEX; c++) /* aligned: a larger class may be the first that is, too */
         if ((inc->classed >> c & 1) && class_size(c) >= size && class_size(c) % align == 0) return true;
+    if (inc->ring) return inc->bytes.allocated + inc->gaps_most > REGION_LEAST;
     return inc->bytes.allocated + inc->gaps_most >= SETTLED && inc->objects.freed > 0;
 }
 

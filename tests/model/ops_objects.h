@@ -36,8 +36,8 @@ static inline size_t granules_of(size_t bytes) { return (bytes + 15) / 16 * 16; 
 
 /* In a region an object has its own size; one that had to move to grow that of its class, unless it got a region alone. */
 static inline void check_bumped(struct world* w, struct side* s, const struct obj* o, size_t align, bool grown) {
-    size_t most = grown ? ALONE_MOST : BUMPED_MOST;
-    bool may = !o->inc->ring && s->options.bump != BUMP_OFF && o->asked <= most && align <= BUMPED_ALIGN;
+    size_t most = grown && !o->inc->ring ? ALONE_MOST : BUMPED_MOST;
+    bool may = has_regions(s, o->inc) && o->asked <= most && align <= BUMPED_ALIGN;
     REQUIRE(w, may, "an object of %zu bytes, aligned to %zu, of %s epoch is in a region", o->asked, align,
             o->inc->ring ? "a ring" : "a domain's");
     size_t due = grown && o->asked <= BUMPED_MOST ? slab_good_size(s->a, o->asked) : granules_of(o->asked);
@@ -52,8 +52,8 @@ static inline void check_size_of_new(struct world* w, struct side* s, const stru
         check_bumped(w, s, o, align, grown);
     } else {
         REQUIRE(w, class_may_serve(s, o->inc, o->asked, align) || may_be_over(s, o->inc),
-                "an object of %zu bytes in a young domain (%llu bytes so far, %llu objects freed) is in no region",
-                o->asked, (unsigned long long)o->inc->bytes.allocated, (unsigned long long)o->inc->objects.freed);
+                "an object of %zu bytes in a young %s (%llu bytes so far, %llu objects freed) is in no region",
+                o->asked, o->inc->ring ? "ring epoch" : "domain", (unsigned long long)o->inc->bytes.allocated, (unsigned long long)o->inc->objects.freed);
         REQUIRE(w, o->usable >= good || align > 16, "asked %zu, good size %zu, usable %zu", o->asked, good, o->usable);
         if (align <= 16 && o->asked <= 768) {
             unsigned c = 0;

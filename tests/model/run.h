@@ -114,7 +114,7 @@ static void side_open(struct world* w, int index) {
     s->options.profile_bytes = chance(w, 20) ? (uint64_t)512 << below(w, 8) : 0;
     if (!w->fed && chance(w, 20)) s->options.max_bytes = ((uint64_t)64 << 10) << below(w, 11);
     s->options.shared = chance(w, 30);
-    s->options.bump = chance(w, 30) ? BUMP_OFF : (uint8_t)below(w, 2);
+    s->options.bump = chance(w, 30) ? BUMP_OFF : chance(w, 20) ? BUMP_DOMAINS : (uint8_t)below(w, 2);
     s->options.misuse_fn = misuse_told;
     s->options.misuse_ctx = s;
     accounts_open(s, s->options.max_labels ? s->options.max_labels : MOST_LABELS);

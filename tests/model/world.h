@@ -49,6 +49,7 @@ enum {
     ALONE_MOST = 128 << 10, /* when they have grown they may have a region alone */
     SETTLED = 64 << 10,     /* bytes that a phase bumps, whatever it frees */
     BUMP_OFF = 2,
+    BUMP_DOMAINS = 3,
     LOG_LINES = 30,
     LOG_WIDTH = 160
 };

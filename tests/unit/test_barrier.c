@@ -4,6 +4,7 @@
  * A sweep without one cannot see who is inside of a bracket that is not fenced: it takes nothing of such an owner, who lets go on
  * its own, or leaves it to a later sweep, and is fenced from its next slow path on. Objects of 1024 bytes, 16 to a slab.
  */
+#define UNIT_RING_BY_CLASS
 #include "fake_os.h"
 #include "unit.h"
 

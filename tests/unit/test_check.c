@@ -1,6 +1,7 @@
 /*
  * test_check.c - the checker finds what is wrong, and says what: each case breaks one word of an allocator at rest.
  */
+#define UNIT_RING_BY_CLASS
 #include "unit.h"
 
 #include "heap/heap.h"

@@ -1,4 +1,5 @@
 /* test_diagnose.c - leaks, the walk, the slow path and the log of closes. */
+#define UNIT_RING_BY_CLASS
 #include "clock.h"
 #include "fake_os.h"
 

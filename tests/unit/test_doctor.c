@@ -1,4 +1,5 @@
 /* test_doctor.c - the doctor's text: of allocators, and of figures made up for it. */
+#define UNIT_RING_BY_CLASS
 #include "clock.h"
 #include "fake_os.h"
 

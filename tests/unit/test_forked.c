@@ -4,6 +4,7 @@
  * A thread in the middle of a call is one that the fake system stops inside of it, or whose words are set as
  * between two stores of the call. What a child finds is its exit code.
  */
+#define UNIT_RING_BY_CLASS
 #include "fake_os.h"
 #include "unit.h"
 

@@ -4,6 +4,7 @@
  * An owner that is inside a call is played by a thread that opens a bracket and then stops. Objects of 1024
  * bytes, 16 to a slab.
  */
+#define UNIT_RING_BY_CLASS
 #include "fake_os.h"
 #include "unit.h"
 

@@ -1,4 +1,5 @@
 /* test_heap.c - birth, look-up, adoption and end of heaps; regions; rooms that are made anew. */
+#define UNIT_RING_BY_CLASS
 #include "unit.h"
 
 #include "heap/heap.h"

@@ -4,6 +4,7 @@
  * The class of 1024 bytes is used throughout: one line of 16 slots a slab, at most 8 slots a refill, and 4
  * free slots before a parked line is used again.
  */
+#define UNIT_RING_BY_CLASS
 #include "unit.h"
 
 #include "heap/bracket.h"
@@ -312,7 +313,7 @@ static void a_settled_room_makes_do(void** state) {
 static void without_memory_every_slot_counts(void** state) {
     (void)state;
     enum { N = 64 };
-    SlabOptions o = {.struct_size = sizeof o, .max_bytes = N * SIZE, .warm_bytes = 1};
+    SlabOptions o = {.struct_size = sizeof o, .max_bytes = N * SIZE, .warm_bytes = 1, .bump = UNIT_BUMP};
     SlabAllocator* small = slab_allocator_create_with(&o);
     void* p[N];
     for (unsigned i = 0; i < N; i++) assert_non_null(p[i] = slab_malloc(small, SIZE));

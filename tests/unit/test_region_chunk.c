@@ -1,4 +1,5 @@
 /* test_region_chunk.c - regions and what is around them: chunks that change what they serve, budgets, options, many allocators. */
+#define UNIT_RING_BY_CLASS
 #include "regions.h"
 #include "mem/pool.h"
 

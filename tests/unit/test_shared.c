@@ -5,6 +5,7 @@
  * handler of the fault lets another thread begin its close before it makes the page readable again. That thread waits, so
  * here the handler does not wait for its end, but until the heap is HELD.
  */
+#define UNIT_RING_BY_CLASS
 #include "fake_os.h"
 #include "unit.h"
 

@@ -1,4 +1,5 @@
 /* test_size_class.c - the class tables for every page size and slab size: exhaustive where that is cheap. */
+#define UNIT_RING_BY_CLASS
 #include "unit.h"
 
 #include "mem/size_class.h"

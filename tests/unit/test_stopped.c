@@ -8,6 +8,7 @@
  * What stands still names a line that is not, or no longer, its own heap's: of another heap of the same thread, of a
  * chunk that has another class by now, or none; or it holds a record that is given out again.
  */
+#define UNIT_RING_BY_CLASS
 #include "fake_os.h"
 #include "unit.h"
 

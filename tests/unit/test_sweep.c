@@ -4,6 +4,7 @@
  * Objects of 1024 bytes: 16 to a slab of four pages, so page n of a slab holds its slots 4n to 4n + 3. Sweeps that
  * meet other threads are in test_handover.
  */
+#define UNIT_RING_BY_CLASS
 #include "fake_os.h"
 #include "unit.h"
 

@@ -2,6 +2,7 @@
  * test_traps.c - the traps of the design that one thread at a time can step into, one test each. The other
  * lines of that list need an interleaving; README.md says which model or test has them.
  */
+#define UNIT_RING_BY_CLASS
 #include "fake_os.h"
 #include "unit.h"
 

@@ -35,11 +35,20 @@ static inline void* unit_hide(void* p) {
     return p;
 }
 
+/* A test that knows how lines and slabs of classes lie defines UNIT_RING_BY_CLASS: its epochs of the ring allocate by class from
+ * the first object on, not only from behind the first 12 KiB. */
+#ifdef UNIT_RING_BY_CLASS
+enum { UNIT_BUMP = TSI_BUMP_DOMAINS };
+#else
+enum { UNIT_BUMP = 0 };
+#endif
+
 static inline SlabOptions unit_options(void) {
     SlabOptions o;
     memset(&o, 0, sizeof o);
     o.struct_size = sizeof o;
     o.reserve_bytes = TSI_RESERVE_MIN * 16;
+    o.bump = UNIT_BUMP;
     return o;
 }
 
