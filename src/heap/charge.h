@@ -142,8 +142,8 @@ TSI_INLINE void tsi_label_less(TsiBinding* b, TsiPending* p, uint32_t label, uin
     else tsi_budget_give(b->arena, p, label, bytes);
 }
 
-/* Charges the first slab of a phase that no heap is in, where it has no budget and its label none, or a grant. Otherwise false, and nothing
- * done. Stripe held. */
+/* Charges the first slab of a phase that no heap is in, where it has no budget, and its label none or a grant.
+ * Otherwise false, and nothing done. Stripe held. */
 TSI_INLINE bool tsi_charge_first_locked(TsiBinding* b, TsiInc* i, uint64_t bytes) {
     TSI_HOLDS(tsi_inc_lock(i));
     uint64_t was = tsi_load_relaxed(&i->charge);
