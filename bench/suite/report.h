@@ -1,8 +1,8 @@
 /*
  * report.h - one set of calls, two renderings: what a program found, as JSON and as indented text.
  *
- * Both are written into fixed buffers, so that reporting asks nothing of the allocator that is measured. A value without
- * a number (NaN) is null.
+ * Both are written into fixed buffers, so that reporting asks nothing of the allocator that is measured. A value
+ * without a number (NaN) is null.
  */
 #ifndef SUITE_REPORT_H
 #define SUITE_REPORT_H

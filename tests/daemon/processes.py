@@ -267,5 +267,5 @@ with Daemon("--allow-remote", listen="0.0.0.0:0") as daemon:
 with Daemon("--processes=on", "--allow-remote", listen="0.0.0.0:0") as daemon:
     check(daemon.ask("/processes").code == 200, "no list although it is on")
 got = subprocess.run([TSLABD, "--processes=yes"], capture_output=True, text=True, timeout=300)
-check(got.returncode == 2 and "takes on or off, not 'yes'" in got.stderr, got)
+check(got.returncode == 2 and "takes on|off, not 'yes'" in got.stderr, got)
 finish()
