@@ -39,11 +39,19 @@ static void alloc_in_ring(unsigned n) {
         if (slab_malloc_epoch(a, SIZE, epoch_current(a)) == NULL) exit(1);
     for (unsigned i = 0; i < n; i++) p[i] = slab_malloc_epoch(a, SIZE, epoch_current(a));
 }
-static void alloc_and_close(unsigned n) {
-    alloc_in_ring(n);
+static void close_ring(void) {
     EpochId id = epoch_current(a);
     epoch_advance(a);
     epoch_close(a, id);
+}
+static void alloc_and_close(unsigned n) {
+    alloc_in_ring(n);
+    close_ring();
+}
+/* In the regions that the thread begins with there, if n is no more than they hold. */
+static void alloc_first_and_close(unsigned n) {
+    for (unsigned i = 0; i < n; i++) p[i] = slab_malloc_epoch(a, SIZE, epoch_current(a));
+    close_ring();
 }
 /* Most of the line's or page's neighbours live on as one is freed. */
 static void release_apart(unsigned n) {
@@ -151,6 +159,7 @@ static const struct {
     {"remote_free_line", alloc_in_ring, NULL},
     {"remote_free_unbound", alloc_in_ring, NULL},
     {"late_free", alloc_and_close, release_apart},
+    {"late_free_first", alloc_first_and_close, release},
     {"handle_alloc", NULL, handle_alloc},
     {"handle_free", handle_alloc, handle_free},
     {"domain", domain, domain},
