@@ -124,9 +124,11 @@ class Mutant:
 def program_of(test):
     """(source, target, environment) of a test as ctest names it."""
     folder, _, name = test.partition("/")
-    shared = name.startswith("shared_") and folder in ("contract", "misuse", "stress")
-    name = name[len("shared_"):] if shared else name
-    return f"tests/{folder}/{name}.c", f"{folder}_{name}", {"TSLAB_OPTIONS": "shared=1"} if shared else {}
+    environment = {}
+    for prefix, options in ("shared_", "shared=1"), ("classes_", "bump=3"):
+        if name.startswith(prefix) and folder != "model":
+            name, environment = name[len(prefix):], {"TSLAB_OPTIONS": options}
+    return f"tests/{folder}/{name}.c", f"{folder}_{name}", environment
 
 
 def load(folder, patterns):
