@@ -250,7 +250,9 @@ static void begin(struct world* w, struct arm* arm) {
     (void)slab_rss_bytes();               /* what reading it touches belongs to the start */
     w->rss_start = slab_rss_bytes();
     if (!arm->load.glibc) {
-        w->a = or_die(slab_allocator_create());
+        /* By size class: what is measured, and the theory, are of slabs of one class. */
+        const SlabOptions by_class = {.struct_size = sizeof by_class, .bump = 3};
+        w->a = or_die(slab_allocator_create_with(&by_class));
         w->sessions = or_die(epoch_domain_create_labeled(w->a, "sessions"));
         slab_epoch_set_label(w->a, epoch_current(w->a), "requests");
     }

@@ -70,7 +70,8 @@ static void run_epoch(struct granule* g, SlabAllocator* a, uint64_t* coin) {
 }
 
 void granule_run(struct granule* g, bool quick, uint64_t seed) {
-    SlabAllocator* a = slab_allocator_create();
+    const SlabOptions by_class = {.struct_size = sizeof by_class, .bump = 3}; /* as in arm.c */
+    SlabAllocator* a = slab_allocator_create_with(&by_class);
     if (!a) _exit(1);
     uint64_t coin = seed * 7 + 1;
     g->per_slab = objects_per_slab(a, g->size);

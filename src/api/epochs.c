@@ -136,13 +136,6 @@ static bool budget_fits(size_t soft, size_t hard) {
     return false;
 }
 
-static void budget_write(TsiBudget* budget, size_t soft, size_t hard, SlabBudgetFn fn, void* ctx) {
-    budget->fn = (void (*)(void))fn;
-    budget->ctx = ctx;
-    tsi_store_relaxed(&budget->soft, soft);
-    tsi_store_relaxed(&budget->hard, hard);
-}
-
 bool slab_epoch_set_budget(SlabAllocator* s, EpochId id, size_t soft, size_t hard, SlabBudgetFn fn, void* ctx) {
     TsiArena* a;
     TsiRef ref;
@@ -151,7 +144,7 @@ bool slab_epoch_set_budget(SlabAllocator* s, EpochId id, size_t soft, size_t har
     if (i == NULL || !budget_fits(soft, hard)) return false;
     tsi_inc_take(i);
     bool ok = tsi_inc_era(i) == tsi_ref_era(ref);
-    if (ok) budget_write(&i->budget, soft, hard, fn, ctx);
+    if (ok) tsi_budget_write(&i->budget, soft, hard, fn, ctx);
     tsi_inc_give(i);
     if (!ok) errno = ESTALE;
     return ok;
@@ -169,7 +162,7 @@ bool slab_label_set_budget(SlabAllocator* s, const char* label, size_t soft, siz
         return false;
     }
     tsi_lock_take(&a->phases.labels.lock);
-    budget_write(&tsi_label(&a->phases.labels, at)->budget, soft, hard, fn, ctx);
+    tsi_budget_change_locked(a, at, soft, hard, fn, ctx);
     tsi_lock_give(&a->phases.labels.lock);
     return true;
 }

@@ -45,20 +45,19 @@ static void move_histogram(_Atomic uint32_t* from, _Atomic uint64_t* to) {
     }
 }
 
-/* What is granted to a thread goes back to the label; false when it is another label's, or nothing. */
-static bool grant_back(TsiLabel* l, TsiPending* p, uint32_t label) {
+/* What is granted to a thread of the label's budget goes back. */
+static void grant_back(TsiLabel* l, TsiPending* p, uint32_t label) {
     uint64_t now = tsi_load_relaxed(&p->grant);
     do {
-        if (now >> TSI_BUDGET_SHIFT != label + 1 || (now & TSI_BUDGET_BYTES) == 0) return false;
+        if (now >> TSI_BUDGET_SHIFT != label + 1 || (now & TSI_BUDGET_BYTES) == 0) return;
     } while (!tsi_cas_seq(&p->grant, &now, 0)); /* as in tsi_budget_use; then its bytes are ours */
     (void)tsi_sub_relaxed(&l->committed, now & TSI_BUDGET_BYTES);
-    return true;
 }
 
 /* All that the thread has for the record's label goes to the label. */
 static void empty(TsiBinding* b, TsiPending* p) {
     if ((uint32_t)tsi_load_relaxed(&p->whose) == 0) return;
-    (void)grant_back(tsi_label(&b->arena->phases.labels, tsi_pending_label(p)), p, tsi_pending_label(p));
+    grant_back(tsi_label(&b->arena->phases.labels, tsi_pending_label(p)), p, tsi_pending_label(p));
     TsiLabel* l = tsi_label(&b->arena->phases.labels, tsi_pending_label(p));
     TsiLabelShard* s = &l->shard[b->index % TSI_LABEL_SHARDS];
     tsi_pending_push(b->arena, p);
@@ -90,23 +89,50 @@ static bool is_far(TsiLabel* l, uint64_t committed) {
     return (int64_t)committed >= 0 && committed + FAR_BYTES <= most && tsi_load_seq(&l->exact) == 0;
 }
 
-/* The grants of all threads go back (L2); false when there are none. */
-static bool grants_back(TsiArena* a, TsiLabel* l, uint32_t label) {
-    bool any = false;
-    tsi_lock_take(&a->phases.labels.lock);
+/* The grants of all threads go back (L2). */
+static void grants_back_locked(TsiArena* a, TsiLabel* l, uint32_t label) {
+    TSI_HOLDS(&a->phases.labels.lock);
     for (uint32_t n = 0; n < tsi_table_used(&a->bindings); n++) {
         TsiBinding* b = tsi_table_at(&a->bindings, n);
-        any |= grant_back(l, &b->pending[label % TSI_PENDING_LABELS], label);
+        grant_back(l, &b->pending[label % TSI_PENDING_LABELS], label);
     }
+}
+
+/* What the label is charged with after that. */
+static uint64_t without_grants(TsiArena* a, TsiLabel* l, uint32_t label) {
+    tsi_lock_take(&a->phases.labels.lock);
+    grants_back_locked(a, l, label);
+    uint64_t committed = tsi_load_relaxed(&l->committed);
     tsi_lock_give(&a->phases.labels.lock);
-    return any;
+    return committed;
+}
+
+/* Bytes that threads have been granted. */
+static uint64_t granted_locked(TsiArena* a, uint32_t label) {
+    TSI_HOLDS(&a->phases.labels.lock);
+    uint64_t sum = 0;
+    for (uint32_t n = 0; n < tsi_table_used(&a->bindings); n++) {
+        const TsiBinding* b = tsi_table_at(&a->bindings, n);
+        uint64_t grant = tsi_load_relaxed(&b->pending[label % TSI_PENDING_LABELS].grant);
+        if (grant >> TSI_BUDGET_SHIFT == label + 1) sum += grant & TSI_BUDGET_BYTES;
+    }
+    return sum;
+}
+
+void tsi_budget_change_locked(TsiArena* a, uint32_t label, uint64_t soft, uint64_t hard, SlabBudgetFn fn, void* ctx) {
+    TSI_HOLDS(&a->phases.labels.lock);
+    TsiLabel* l = tsi_label(&a->phases.labels, label);
+    tsi_add_seq(&l->exact, 1); /* as in budget_charge: nobody is granted anything by the old limits from here on */
+    tsi_budget_write(&l->budget, soft, hard, fn, ctx);
+    grants_back_locked(a, l, label);
+    (void)tsi_sub_relaxed(&l->exact, 1);
 }
 
 /* Charges the label, and takes a grant where it may. False when the hard budget forbids it. */
 static bool budget_charge(TsiArena* a, TsiLabel* l, TsiPending* p, TsiCharge* c) {
     uint64_t soft = tsi_load_relaxed(&l->budget.soft), hard = tsi_load_relaxed(&l->budget.hard), now, more;
     bool exact = false, over;
-    (void)grant_back(l, p, c->label); /* it was not enough */
+    grant_back(l, p, c->label); /* it was not enough */
     c->of_label = tsi_load_relaxed(&l->committed);
     for (;;) {
         now = c->of_label + c->bytes;
@@ -115,8 +141,10 @@ static bool budget_charge(TsiArena* a, TsiLabel* l, TsiPending* p, TsiCharge* c)
             /* seq_cst, before grants are looked for: who takes one later sees it */
             if (!exact) tsi_add_seq(&l->exact, 1);
             exact = true;
-            if (grants_back(a, l, c->label)) {
-                c->of_label = tsi_load_relaxed(&l->committed);
+            /* Once more when that is less, whoever has taken the grants back. */
+            uint64_t again = without_grants(a, l, c->label);
+            if (again < c->of_label) {
+                c->of_label = again;
                 continue;
             }
             if (over) break;
@@ -437,7 +465,8 @@ static SlabBudgetFn budget_read(TsiArena* a, const TsiBudgetEvents* e, unsigned 
     bool there = of_label || tsi_inc_era(i) == tsi_ref_era(e->ref);
     SlabBudgetFn fn = there ? (SlabBudgetFn)budget->fn : NULL;
     *ctx = budget->ctx;
-    *now = of_label ? tsi_load_relaxed(&l->committed) : bytes_in(tsi_load_relaxed(&i->charge));
+    *now = of_label ? tsi_load_relaxed(&l->committed) - granted_locked(a, e->label)
+                    : bytes_in(tsi_load_relaxed(&i->charge));
     tsi_lock_give(lock);
     if ((int64_t)*now < 0) *now = 0; /* others' pending bytes are missing */
     return fn;

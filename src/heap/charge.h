@@ -14,7 +14,7 @@
  *   L2  Before a charge is refused, or passes the soft budget, the grants of all threads go back to the label, under
  *       the labels' lock: of two who do so at a time the second finds what the first has returned. From before that
  *       until the charge is made no grant is given (`exact`). So only calls that are under way are missed, and near
- *       its limits a budget acts by exact figures.
+ *       its limits a budget acts by exact figures. The same when a budget is changed.
  *
  * Model: tests/models/grants.pml.
  *
@@ -120,6 +120,16 @@ TSI_INLINE void tsi_pending_add(TsiArena* a, TsiPending* p, int64_t bytes) {
 TSI_INLINE bool tsi_label_has_budget(TsiLabel* l) {
     return (tsi_load_relaxed(&l->budget.soft) | tsi_load_relaxed(&l->budget.hard)) != 0;
 }
+
+/* Under the lock of whose it is. */
+TSI_INLINE void tsi_budget_write(TsiBudget* budget, uint64_t soft, uint64_t hard, SlabBudgetFn fn, void* ctx) {
+    budget->fn = (void (*)(void))fn;
+    budget->ctx = ctx;
+    tsi_store_relaxed(&budget->soft, soft);
+    tsi_store_relaxed(&budget->hard, hard);
+}
+/* Of a label: what was granted by the limits before goes back. The labels' lock is held. */
+void tsi_budget_change_locked(TsiArena* a, uint32_t label, uint64_t soft, uint64_t hard, SlabBudgetFn fn, void* ctx);
 
 enum { TSI_BUDGET_SHIFT = 40 }; /* of TsiPending.grant */
 #define TSI_BUDGET_BYTES ((1ull << TSI_BUDGET_SHIFT) - 1)

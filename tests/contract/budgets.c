@@ -311,9 +311,55 @@ static void what_others_do_not_use_makes_room(void) {
     slab_allocator_free(i.a);
 }
 
+
 static void count_soft(SlabAllocator* a, EpochId epoch, uint64_t bytes, bool hard, void* ctx) {
     (void)a, (void)epoch, (void)bytes, (void)hard;
     atomic_fetch_add((_Atomic unsigned*)ctx, 1);
+}
+
+/* Holds phases open from one barrier to the next. */
+static void* opener_main(void* arg) {
+    Idle* i = arg;
+    epoch_domain_t* open[15];
+    for (unsigned n = 0; n < 10; n++) small_phase(i->a);
+    pthread_barrier_wait(&i->here);
+    pthread_barrier_wait(&i->go); /* the budget is another now */
+    for (unsigned n = 0; n < 15; n++) {
+        open[n] = epoch_domain_create_labeled(i->a, "granted");
+        CHECK(open[n] != NULL);
+        if (epoch_domain_malloc(open[n], 3000) == NULL) CHECK_EQ(errno, EDQUOT);
+    }
+    pthread_barrier_wait(&i->here);
+    pthread_barrier_wait(&i->go);
+    for (unsigned n = 0; n < 15; n++) epoch_domain_destroy(open[n]);
+    return NULL;
+}
+
+/* What was granted by the old limits is not used under the new ones. */
+static void a_smaller_budget_holds_at_once(void) {
+    enum { LESS = 128 << 10 };
+    for (unsigned soft = 0; soft < 2; soft++) {
+        _Atomic unsigned told_soft = 0;
+        Idle i = {.a = kit_create()};
+        pthread_t threads[GRANTED];
+        CHECK(slab_label_set_budget(i.a, "granted", soft ? 4 << 20 : 0, soft ? 0 : 4 << 20, NULL, NULL));
+        pthread_barrier_init(&i.here, NULL, GRANTED + 1);
+        pthread_barrier_init(&i.go, NULL, GRANTED + 1);
+        for (unsigned t = 0; t < GRANTED; t++) threads[t] = kit_thread(opener_main, &i);
+        pthread_barrier_wait(&i.here);
+        CHECK(slab_label_set_budget(i.a, "granted", soft ? LESS : 0, soft ? 0 : LESS, count_soft, (void*)&told_soft));
+        pthread_barrier_wait(&i.go);
+        pthread_barrier_wait(&i.here);
+        uint64_t bytes = label_row(i.a, "granted").committed_bytes;
+        if (soft) CHECK_EQ(told_soft, 1);
+        if (soft) CHECK_GT(bytes, LESS);
+        else CHECK_LE(bytes, LESS);
+        pthread_barrier_wait(&i.go);
+        for (unsigned t = 0; t < GRANTED; t++) pthread_join(threads[t], NULL);
+        pthread_barrier_destroy(&i.here);
+        pthread_barrier_destroy(&i.go);
+        slab_allocator_free(i.a);
+    }
 }
 
 /* A soft limit is passed when what phases have passes it, however much is granted. */
@@ -368,6 +414,7 @@ static void a_hard_limit_holds_for_all_threads(void) {
 static const CheckCase cases[] = {
     CHECK_CASE(what_others_do_not_use_makes_room),
     CHECK_CASE(a_grant_passes_no_soft_limit),
+    CHECK_CASE(a_smaller_budget_holds_at_once),
     CHECK_CASE(a_hard_limit_holds_for_all_threads),
     CHECK_CASE(both_are_told_of_one_slab),    CHECK_CASE(each_is_told_before_the_end),
     CHECK_CASE(a_refusal_is_counted_once),    CHECK_CASE(what_was_refused_is_in_no_peak),

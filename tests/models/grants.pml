@@ -56,7 +56,8 @@ inline all_back()
 	:: k < NTH -> take_back(k); any = any || got != 0; k++
 	:: else -> break
 	od;
-	labels_lock = 0
+	skip;
+	d_step { again = committed; labels_lock = 0 }
 }
 
 inline is_far(c)
@@ -90,13 +91,19 @@ inline charge()
 	      :: else
 	      fi;
 	      any = 0;
+	      again = c;
 #ifndef MUTANT_KEEPS_OTHERS
 	      all_back();
 #endif
 	      if
+#ifdef MUTANT_LOOKS_AT_OWN_CATCH
 	      :: any -> c = committed
+#else
+	      :: again < c -> c = again
+#endif
 	      :: else ->
 	         d_step {
+	            assert(again + 1 > HARD); /* by the label's sum after the look */
 	            assert(met[me] || held + 1 > HARD);
 	            k = 0;
 	            do
@@ -141,7 +148,7 @@ inline give()
 
 proctype thread(byte me)
 {
-	byte ops, mine, c, got, k;
+	byte ops, mine, c, got, k, again;
 	bool far, any, at_limit;
 	do
 	:: ops < NOPS ->
