@@ -312,6 +312,25 @@ static void what_others_do_not_use_makes_room(void) {
 }
 
 
+/* A thread keeps records of some labels only: what it was granted for one that it leaves goes back. */
+static void a_label_that_is_left_keeps_its_budget(void) {
+    SlabAllocator* a = kit_create();
+    CHECK(slab_label_set_budget(a, "granted", 0, HARD, NULL, NULL));
+    for (unsigned n = 0; n < 40; n++) {
+        char label[32];
+        snprintf(label, sizeof label, "other %u", n);
+        CHECK(slab_label_set_budget(a, label, 0, 4 * HARD, NULL, NULL));
+        for (unsigned k = 0; k < 10; k++) small_phase(a);
+        for (unsigned k = 0; k < 10; k++) {
+            epoch_domain_t* d = epoch_domain_begin(a, label);
+            CHECK(d != NULL && epoch_domain_malloc(d, 100) != NULL);
+            CHECK(epoch_domain_end(d));
+        }
+    }
+    CHECK_GT(fill_label(a), HARD - (8 << 10));
+    slab_allocator_free(a);
+}
+
 static void count_soft(SlabAllocator* a, EpochId epoch, uint64_t bytes, bool hard, void* ctx) {
     (void)a, (void)epoch, (void)bytes, (void)hard;
     atomic_fetch_add((_Atomic unsigned*)ctx, 1);
@@ -413,6 +432,7 @@ static void a_hard_limit_holds_for_all_threads(void) {
 
 static const CheckCase cases[] = {
     CHECK_CASE(what_others_do_not_use_makes_room),
+    CHECK_CASE(a_label_that_is_left_keeps_its_budget),
     CHECK_CASE(a_grant_passes_no_soft_limit),
     CHECK_CASE(a_smaller_budget_holds_at_once),
     CHECK_CASE(a_hard_limit_holds_for_all_threads),
