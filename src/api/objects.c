@@ -287,25 +287,37 @@ static TSI_NOINLINE bool free_obj_missed(TsiBinding* b, SlabHandle h) {
     return free_obj_in(a, h);
 }
 
-static TSI_NOINLINE bool free_obj_bumped(TsiBinding* b, SlabHandle h) {
-    TsiArena* a = b->arena;
-    return tsi_free_handle_bumped(b, h) || free_obj_in(a, h);
-}
-
 static TSI_NOINLINE bool free_left(TsiBinding* b, TsiHeap* h) {
     tsi_handover(b, h);
     return true;
 }
 
-bool free_obj(SlabAllocator* s, SlabHandle handle) {
+static TSI_NOINLINE bool free_obj_elsewhere(TsiBinding* b, SlabHandle h) {
+    TsiArena* a = b->arena;
+    tsi_bracket_missed(b);
+    return tsi_free_handle_bumped(a, b, h) || free_obj_in(a, h);
+}
+/* In a region. */
+static TSI_NOINLINE bool free_obj_bumped(TsiBinding* b, SlabHandle handle) {
     TsiHeap* h;
-    if (TSI_UNLIKELY(!tsi_word_is(&tsi_tls.record->owner, s))) return free_obj_any(s, handle);
-    TsiBinding* b = tsi_tls.binding;
+    TsiFast f = tsi_bump_handle_free(b, handle, &h);
+    if (TSI_LIKELY(f == TSI_FAST_DONE)) return true;
+    if (f == TSI_FAST_NEVER) return free_obj_never(b, handle);
+    return f == TSI_FAST_LEFT ? free_left(b, h) : free_obj_elsewhere(b, handle);
+}
+
+static TSI_NOINLINE bool free_obj_line(TsiBinding* b, SlabHandle handle) {
+    TsiHeap* h;
     TsiFast f = tsi_free_handle_fast(b, handle, &h);
     if (TSI_LIKELY(f == TSI_FAST_DONE)) return true;
-    if (f == TSI_FAST_BUMPED) return free_obj_bumped(b, handle);
     if (f == TSI_FAST_MISSED) return free_obj_missed(b, handle);
     return f == TSI_FAST_LEFT ? free_left(b, h) : free_obj_never(b, handle);
+}
+
+bool free_obj(SlabAllocator* s, SlabHandle handle) {
+    if (TSI_UNLIKELY(!tsi_word_is(&tsi_tls.record->owner, s))) return free_obj_any(s, handle);
+    TsiBinding* b = tsi_tls.binding;
+    return tsi_handle_is_bumped(b, handle) ? free_obj_bumped(b, handle) : free_obj_line(b, handle);
 }
 
 void* slab_handle_ptr(SlabAllocator* s, SlabHandle h) {

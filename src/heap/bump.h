@@ -159,6 +159,47 @@ TSI_INLINE TsiFast tsi_bump_handle_fast(TsiBinding* b, TsiHeap* h, TsiRegion* r,
     return TSI_LIKELY(tsi_word_is(&h->word, live)) ? TSI_FAST_DONE : TSI_FAST_LEFT;
 }
 
+/* A hint: the place is in a chunk of regions. */
+TSI_INLINE bool tsi_handle_is_bumped(const TsiBinding* b, SlabHandle handle) {
+    uint32_t chunk = tsi_place_line(tsi_handle_place_of(handle)) >> 10;
+    if (TSI_UNLIKELY((uint64_t)chunk << TSI_CHUNK_SHIFT >= b->covered)) return false;
+    return (tsi_load_relaxed(&b->keys[chunk]) & TSI_KEY_REGION) != 0;
+}
+/*
+ * The owner's free by handle, of an object in a region. As tsi_bump_free, but the slab's tag says whose the region is
+ * (handles clear heap_at), and a compare-exchange decides among racing frees. A region that it empties is found when
+ * the heap looks for its next. NEVER: nothing was entered.
+ */
+TSI_INLINE TsiFast tsi_bump_handle_free(TsiBinding* b, SlabHandle handle, TsiHeap** out) {
+    uint64_t live = b->live_word;
+    uint32_t place = tsi_handle_place_of(handle);
+    uint64_t off = (uint64_t)place << TSI_GRANULE_SHIFT;
+    if (TSI_UNLIKELY((handle & 3) != TSI_HANDLE_VERSION || off >= b->covered)) return TSI_FAST_NEVER;
+    uint32_t entry = tsi_load_acquire(&b->entries[off >> TSI_LINE_MIN_SHIFT]); /* as in tsi_free_fast */
+    if (TSI_UNLIKELY((entry & TSI_ENTRY_REGION) == 0)) return TSI_FAST_NEVER;
+    TsiRegion* r = (TsiRegion*)(void*)b->words + (entry & ~TSI_ENTRY_REGION);
+    tsi_bracket_name(b, tsi_busy_region(r));
+    const TsiSpace* s = &b->arena->space;
+    TsiSlab* slab = tsi_slab(s, tsi_region_id(s, r));
+    uint64_t tag = tsi_load_relaxed(&slab->tag);
+    TsiHeap* h = b->heaps_base + tsi_tag_index(tag);
+    bool handled = tsi_tag_state(tag) == TSI_SLAB_OWNED && (tag & TSI_SLAB_HANDLED) != 0;
+    if (TSI_UNLIKELY(!handled || !tsi_word_is(&h->word, live))) return TSI_FAST_MISSED;
+    uint32_t generation = tsi_load_relaxed(&slab->gen_base);
+    bool its = tsi_handle_stamp(b->secret, place, generation) == tsi_handle_stamp_of(handle);
+    if (TSI_UNLIKELY(!its || generation >= TSI_GEN_LIMIT)) return TSI_FAST_MISSED;
+    uint8_t gen = r->gen, byte = gen;
+    uint64_t at = off - (uint64_t)(tsi_load_relaxed(&r->base) - b->base);
+    /* seq_cst: decides among racing frees, as in tsi_bump_free_shared */
+    if (TSI_UNLIKELY(!tsi_cas_seq(&tsi_load_relaxed(&r->map)[at >> TSI_GRANULE_SHIFT], &byte,
+                                  (uint8_t)(gen | TSI_MARK_OWN))))
+        return TSI_FAST_MISSED;
+    tsi_store_release(&r->freed, tsi_load_relaxed(&r->freed) + 1); /* pairs with tsi_region_sum */
+    tsi_bracket_clear(b);
+    *out = h;
+    return TSI_LIKELY(tsi_word_is(&h->word, live)) ? TSI_FAST_DONE : TSI_FAST_LEFT;
+}
+
 /* An object, from another region where the current one is used up; NULL when the heap does not bump, the object is too
  * large for it or there is no memory. align: or TSI_ALIGN_GROWS. As tsi_slab_take. */
 void* tsi_bump_alloc(TsiBinding* b, TsiHeap* h, size_t size, size_t align);

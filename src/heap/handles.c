@@ -5,8 +5,7 @@
 #include "heap/refuse.h"
 #include "heap/registry.h"
 
-bool tsi_free_handle_bumped(TsiBinding* b, SlabHandle h) {
-    TsiArena* a = b->arena;
+bool tsi_free_handle_bumped(TsiArena* a, TsiBinding* b, SlabHandle h) {
     TsiSpace* s = &a->space;
     uint32_t place = tsi_handle_place_of(h);
     TsiPlace at = {.line_id = tsi_place_line(place), .slot = tsi_place_slot(place)};

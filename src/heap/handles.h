@@ -18,8 +18,9 @@
 #include "heap/fast.h"
 #include "heap/names.h"
 
-/* Frees by a handle into a region of this chunk; false, and nothing done, when that is to be looked at more closely. */
-bool tsi_free_handle_bumped(TsiBinding* b, SlabHandle h);
+/* Another thread's free by a handle into a region; false, and nothing done, when that is to be looked at more closely.
+ * b: may be NULL. */
+bool tsi_free_handle_bumped(TsiArena* a, TsiBinding* b, SlabHandle h);
 /* Frees by handle, counts and tells a refusal. */
 bool tsi_free_handle(TsiArena* a, SlabHandle h);
 
@@ -65,7 +66,7 @@ TSI_INLINE TsiFast tsi_free_handle_fast(TsiBinding* b, SlabHandle handle, TsiHea
     if (TSI_UNLIKELY((handle & 3) != TSI_HANDLE_VERSION || (uint64_t)chunk << TSI_CHUNK_SHIFT >= b->payload_bytes))
         return TSI_FAST_NEVER;
     uint32_t key = tsi_load_acquire(&b->keys[chunk]); /* pairs with set_class */
-    if (TSI_UNLIKELY((key & TSI_KEY_REGION) != 0)) return TSI_FAST_BUMPED;
+    if (TSI_UNLIKELY((key & TSI_KEY_REGION) != 0)) return TSI_FAST_NEVER;
     const TsiClass* c = tsi_key_class(b->classes, key);
     if (TSI_UNLIKELY(line >= (1u << TSI_CHUNK_SHIFT) >> tsi_key_line_shift(key) || (c->full >> slot & 1) == 0))
         return TSI_FAST_NEVER;
