@@ -12,6 +12,7 @@ enum {
     SLOT_SHIFT = 24,            /* of nanoseconds: 17 ms */
     COLD_TICKS = 6,             /* as long as what was given back is remembered */
     TOGETHER_BYTES = 64 << 10,  /* less than this does not go back alone */
+    BALANCE = 3,                /* of what is regretted together the part that is worth keeping: decision 0031 */
     LOOK = 64                   /* chunks that are compared for the coldest */
 };
 
@@ -100,7 +101,7 @@ static void regret_locked(TsiStock* k, uint64_t bytes) {
     tsi_store_relaxed(&k->regretted, tsi_load_relaxed(&k->regretted) + regretted);
     tsi_store_relaxed(&k->used_ns, ns);
     uint64_t budget = tsi_load_relaxed(&k->budget), to = budget + regretted;
-    if (to > k->rued_sum / 2) to = k->rued_sum / 2;
+    if (to > k->rued_sum / BALANCE) to = k->rued_sum / BALANCE;
     if (to > k->limit) to = k->limit;
     if (to > budget) set_budget_locked(k, to);
 }
