@@ -10,6 +10,7 @@
 
 #include "base/check.h"
 #include "heap/bracket.h"
+#include "heap/bump.h"
 #include "heap/fast.h"
 #include "heap/line.h"
 #include "heap/room.h"
@@ -207,6 +208,11 @@ void tsi_heap_detach_locked(TsiBinding* b, TsiHeap* h) {
 void tsi_heap_let_go(TsiBinding* b, TsiRef ref) {
     TsiHeap* h = ref != 0 ? tsi_heap_cached(b, ref) : NULL;
     if (h == NULL || h->lanes != NULL) return; /* in shared mode it is anybody's anyway */
+    /* Who ends the phase learns for its own next one. This thread learns here what the phase has needed so far. */
+    if (h->ranked && tsi_bracket_enter(b, h, tsi_busy_all(h))) {
+        tsi_bump_learn(b, h, tsi_inc_label(tsi_heap_inc(b->arena, h)));
+        tsi_bracket_leave(b, h);
+    }
     uint64_t live = tsi_heap_word(b->index, TSI_HEAP_LIVE);
     (void)tsi_cas_seq(&h->word, &live, tsi_heap_word(b->index, TSI_HEAP_RETIRE)); /* as in tsi_heaps_detach_all */
     tsi_handover(b, h);

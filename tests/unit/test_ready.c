@@ -238,6 +238,27 @@ static void a_phase_handed_on_interrupts_nobody(void** state) {
     unit_worker_stop(&w);
 }
 
+static void begin_large_and_detach(void* label) {
+    handed = epoch_domain_begin(a, label);
+    for (unsigned n = 0; n < 5000 / SIZE; n++) (void)slab_malloc(a, SIZE); /* more than a page */
+    (void)epoch_domain_detach(handed);
+}
+
+/* Who hands phases on, and ends none, begins the next one with a region that is large enough. */
+static void who_hands_on_learns(void** state) {
+    (void)state;
+    UnitWorker w;
+    unit_worker_start(&w);
+    for (unsigned turn = 0; turn < 4; turn++) {
+        unit_worker_run(&w, begin_large_and_detach, "handed on");
+        assert_true(epoch_domain_attach(handed));
+        EpochReceipt r;
+        assert_true(epoch_domain_end_ex(handed, &r));
+        assert_int_equal(r.regions_returned, turn == 0 ? 2 : 1);
+    }
+    unit_worker_stop(&w);
+}
+
 static unsigned ended;
 static void note_end(void* arg) {
     (void)arg;
@@ -355,6 +376,7 @@ int main(void) {
         TEST(a_region_whose_handles_run_out_is_not_kept),
         TEST(receipts_are_exact),
         TEST(a_phase_handed_on_interrupts_nobody),
+        TEST(who_hands_on_learns),
         TEST(what_was_done_to_a_phase_ends_with_it),
         TEST(an_untouched_phase_leaves_its_record_clean),
         TEST(budgets_count),
