@@ -5,6 +5,7 @@
 #include "api/domain.h"
 
 #include "heap/alloc.h"
+#include "heap/bump.h"
 #include "heap/heap.h"
 #include "heap/pin.h"
 
@@ -59,7 +60,6 @@ static TSI_NOINLINE void* outside_missed(TsiBinding* b, TsiHeap* h, size_t size)
     return tsi_alloc_any(a, size, 1, TSI_REF_CURRENT, false, NULL);
 }
 
-/* An epoch of the ring has no regions: its heap's lines are all there is to look at. */
 void* slab_malloc_outside(SlabAllocator* s, size_t size) {
     void* p;
     if (TSI_UNLIKELY(tsi_load_relaxed(&tsi_tls.record->owner) != s))
@@ -67,9 +67,12 @@ void* slab_malloc_outside(SlabAllocator* s, size_t size) {
     TsiBinding* b = tsi_tls.binding;
     if (b->scope == 0) return slab_malloc(s, size);
     TsiHeap* h = tsi_heap_cached(b, tsi_phases_current(&b->arena->phases));
-    if (h == NULL || h->room == NULL || size - 1 >= TSI_LUT_MAX)
-        return tsi_alloc_any(b->arena, size, 1, TSI_REF_CURRENT, false, NULL);
-    TsiFast f = tsi_alloc_fast(b, h, h->room->cur, tsi_size_lut[((size - 1) >> 4) + 1], &p);
-    if (TSI_UNLIKELY(f == TSI_FAST_MISSED)) return outside_missed(b, h, size);
-    return TSI_LIKELY(f == TSI_FAST_DONE) ? p : tsi_alloc_left(b, h, p);
+    if (h == NULL || size - 1 >= TSI_LUT_MAX) return tsi_alloc_any(b->arena, size, 1, TSI_REF_CURRENT, false, NULL);
+    TsiRegion* r = tsi_load_relaxed(&h->region);
+    bool fits = tsi_bump_fits(r, tsi_bump_bytes(size));
+    if (!fits && h->room == NULL) return tsi_alloc_any(b->arena, size, 1, TSI_REF_CURRENT, false, NULL);
+    TsiFast f = fits ? tsi_bump_fast(b, h, r, tsi_bump_bytes(size), &p)
+                     : tsi_alloc_fast(b, h, h->room->cur, tsi_size_lut[((size - 1) >> 4) + 1], &p);
+    if (TSI_LIKELY(f == TSI_FAST_DONE)) return p;
+    return f == TSI_FAST_LEFT ? tsi_alloc_left(b, h, p) : outside_missed(b, h, size);
 }

@@ -107,15 +107,14 @@ void* slab_malloc(SlabAllocator* s, size_t size) {
     TsiBinding* b = tsi_tls.binding;
     TsiHeap* h = b->heap;
     TsiRegion* r = b->region;
-    TsiFast f;
     if (r != NULL && tsi_bump_fits(r, tsi_bump_bytes(size))) {
-        f = tsi_bump_fast(b, h, r, tsi_bump_bytes(size), &p);
-        if (TSI_UNLIKELY(f == TSI_FAST_MISSED)) return bump_missed(b, size, 0, false, h, NULL);
-    } else {
-        f = tsi_alloc_fast(b, h, b->cur, tsi_size_lut[((size - 1) >> 4) + 1], &p);
-        if (TSI_UNLIKELY(f == TSI_FAST_MISSED)) return missed(b, size, 0, false, h, NULL);
+        TsiFast f = tsi_bump_fast(b, h, r, tsi_bump_bytes(size), &p);
+        if (TSI_LIKELY(f == TSI_FAST_DONE)) return p;
+        return f == TSI_FAST_LEFT ? tsi_alloc_left(b, h, p) : bump_missed(b, size, 0, false, h, NULL);
     }
-    return TSI_LIKELY(f == TSI_FAST_DONE) ? p : tsi_alloc_left(b, h, p);
+    TsiFast f = tsi_alloc_fast(b, h, b->cur, tsi_size_lut[((size - 1) >> 4) + 1], &p);
+    if (TSI_LIKELY(f == TSI_FAST_DONE)) return p;
+    return f == TSI_FAST_LEFT ? tsi_alloc_left(b, h, p) : missed(b, size, 0, false, h, NULL);
 }
 
 static TsiRef resolve_for_alloc(SlabAllocator* s, EpochId epoch) {
@@ -138,18 +137,18 @@ TSI_INLINE void* alloc_ref(SlabAllocator* s, size_t size, TsiRef ref, bool prefe
     if (TSI_UNLIKELY(!tsi_word_is(&tsi_tls.record->owner, s) || size - 1 >= TSI_LUT_MAX))
         return alloc_far(s, size, ref, prefer);
     TsiBinding* b = tsi_tls.binding;
-    TsiHeap* h = tsi_heap_cached(b, ref);
-    if (TSI_UNLIKELY(h == NULL)) return first(b, size, ref, prefer);
+    TsiHeap* h = tsi_heap_of_ref(b, ref);
+    /* Of a heap that is not the thread's the record's page may have gone, and with it what the next lines read. */
+    if (TSI_UNLIKELY(h == NULL || !tsi_word_is(&h->word, b->live_word))) return first(b, size, ref, prefer);
     TsiRegion* r = tsi_load_relaxed(&h->region);
-    TsiFast f;
     if (tsi_bump_fits(r, tsi_bump_bytes(size))) {
-        f = tsi_bump_fast(b, h, r, tsi_bump_bytes(size), &p);
-        if (TSI_UNLIKELY(f == TSI_FAST_MISSED)) return bump_missed(b, size, ref, prefer, h, NULL);
-    } else {
-        f = tsi_alloc_fast(b, h, cur_of(h), tsi_size_lut[((size - 1) >> 4) + 1], &p);
-        if (TSI_UNLIKELY(f == TSI_FAST_MISSED)) return missed(b, size, ref, prefer, h, NULL);
+        TsiFast f = tsi_bump_fast(b, h, r, tsi_bump_bytes(size), &p);
+        if (TSI_LIKELY(f == TSI_FAST_DONE)) return p;
+        return f == TSI_FAST_LEFT ? tsi_alloc_left(b, h, p) : bump_missed(b, size, ref, prefer, h, NULL);
     }
-    return TSI_LIKELY(f == TSI_FAST_DONE) ? p : tsi_alloc_left(b, h, p);
+    TsiFast f = tsi_alloc_fast(b, h, cur_of(h), tsi_size_lut[((size - 1) >> 4) + 1], &p);
+    if (TSI_LIKELY(f == TSI_FAST_DONE)) return p;
+    return f == TSI_FAST_LEFT ? tsi_alloc_left(b, h, p) : missed(b, size, ref, prefer, h, NULL);
 }
 
 static void* alloc_near(SlabAllocator* s, size_t size, TsiRef ref, bool prefer) {
@@ -191,17 +190,18 @@ void* slab_malloc_epoch(SlabAllocator* s, size_t size, EpochId epoch) {
         return alloc_by_id(s, size, epoch);
     TsiBinding* b = tsi_tls.binding;
     TsiHeap* h = b->by_id[epoch % TSI_ID_CACHE];
-    if (TSI_UNLIKELY(!tsi_word_is(&h->named, tsi_named(epoch)))) return alloc_by_id(s, size, epoch);
+    /* As in alloc_ref. */
+    if (TSI_UNLIKELY(!tsi_word_is(&h->named, tsi_named(epoch)) || !tsi_word_is(&h->word, b->live_word)))
+        return alloc_by_id(s, size, epoch);
     TsiRegion* r = tsi_load_relaxed(&h->region);
-    TsiFast f;
     if (tsi_bump_fits(r, tsi_bump_bytes(size))) {
-        f = tsi_bump_fast(b, h, r, tsi_bump_bytes(size), &p);
-        if (TSI_UNLIKELY(f == TSI_FAST_MISSED)) return missed_by_id(b, size, epoch, h, true);
-    } else {
-        f = tsi_alloc_fast(b, h, cur_of(h), tsi_size_lut[((size - 1) >> 4) + 1], &p);
-        if (TSI_UNLIKELY(f == TSI_FAST_MISSED)) return missed_by_id(b, size, epoch, h, false);
+        TsiFast f = tsi_bump_fast(b, h, r, tsi_bump_bytes(size), &p);
+        if (TSI_LIKELY(f == TSI_FAST_DONE)) return p;
+        return f == TSI_FAST_LEFT ? tsi_alloc_left(b, h, p) : missed_by_id(b, size, epoch, h, true);
     }
-    return TSI_LIKELY(f == TSI_FAST_DONE) ? p : tsi_alloc_left(b, h, p);
+    TsiFast f = tsi_alloc_fast(b, h, cur_of(h), tsi_size_lut[((size - 1) >> 4) + 1], &p);
+    if (TSI_LIKELY(f == TSI_FAST_DONE)) return p;
+    return f == TSI_FAST_LEFT ? tsi_alloc_left(b, h, p) : missed_by_id(b, size, epoch, h, false);
 }
 
 void* tsi_alloc_zeroed(SlabAllocator* s, size_t n, size_t size, TsiRef ref) {
@@ -255,15 +255,15 @@ TSI_INLINE void* obj(SlabAllocator* s, uint32_t size, TsiRef ref, SlabHandle* ou
     TsiHeap* h = ref != 0 ? tsi_heap_cached(b, ref) : b->heap;
     if (TSI_UNLIKELY(ref != 0 && h == NULL)) return obj_any(s, size, ref, out);
     TsiRegion* r = tsi_load_relaxed(&h->region);
+    *out = 0;
     if (tsi_bump_fits(r, tsi_bump_bytes(size)) && tsi_load_relaxed(&r->heap_at) == 0) {
-        *out = 0;
-        TsiFast bumped = tsi_bump_handle_fast(b, h, r, tsi_bump_bytes(size), &p, out);
-        if (TSI_UNLIKELY(bumped == TSI_FAST_MISSED)) return bump_missed(b, size, ref, false, h, out);
-        return TSI_LIKELY(bumped == TSI_FAST_DONE) ? p : tsi_alloc_left(b, h, p);
+        TsiFast f = tsi_bump_handle_fast(b, h, r, tsi_bump_bytes(size), &p, out);
+        if (TSI_LIKELY(f == TSI_FAST_DONE)) return p;
+        return f == TSI_FAST_LEFT ? tsi_alloc_left(b, h, p) : bump_missed(b, size, ref, false, h, out);
     }
     TsiFast f = tsi_obj_fast(b, h, ref != 0 ? cur_of(h) : b->cur, tsi_size_lut[((size - 1) >> 4) + 1], &p, out);
-    if (TSI_UNLIKELY(f == TSI_FAST_MISSED)) return missed(b, size, ref, false, h, out);
-    return TSI_LIKELY(f == TSI_FAST_DONE) ? p : tsi_alloc_left(b, h, p);
+    if (TSI_LIKELY(f == TSI_FAST_DONE)) return p;
+    return f == TSI_FAST_LEFT ? tsi_alloc_left(b, h, p) : missed(b, size, ref, false, h, out);
 }
 
 static void* obj_near(SlabAllocator* s, uint32_t size, TsiRef ref, SlabHandle* out) { return obj(s, size, ref, out); }

@@ -38,13 +38,12 @@ TSI_INLINE SlabHandle tsi_handle_here(const TsiBinding* b, const TsiClass* c, co
     return tsi_handle_make(b->secret, place, generation);
 }
 
-/* As tsi_alloc_fast; a line that has not issued handles yet is a miss. */
+/* As tsi_alloc_fast; a line that has not issued handles yet is a miss. *handle: 0 before, and unless DONE or LEFT. */
 TSI_INLINE TsiFast tsi_obj_fast(TsiBinding* b, TsiHeap* h, TsiLine* const* cur, unsigned cls, void** out,
                                 SlabHandle* handle) {
     TsiLine* l = cur[cls];
     tsi_bracket_name(b, tsi_busy_line(l));
     uint64_t avail = tsi_load_relaxed(&l->avail);
-    *handle = 0;
     if (TSI_UNLIKELY(avail == 0)) return TSI_FAST_MISSED;
     if (TSI_UNLIKELY(tsi_load_relaxed(&h->word) != b->live_word)) return TSI_FAST_MISSED;
     const TsiClass* c = &b->classes->c[cls];

@@ -15,12 +15,14 @@ typedef enum TsiBirth { TSI_BIRTH_OK, TSI_BIRTH_STALE, TSI_BIRTH_NO_MEMORY } Tsi
 /* The binding's heap in an incarnation for which it has none cached: another one of its own, adopted, or made. */
 TsiBirth tsi_heap_make(TsiBinding* b, TsiRef ref, TsiHeap** out);
 /* The one that it has cached, or NULL. */
-TSI_INLINE TsiHeap* tsi_heap_cached(TsiBinding* b, TsiRef ref) {
+TSI_INLINE TsiHeap* tsi_heap_of_ref(const TsiBinding* b, TsiRef ref) { /* or one that is not the thread's any more */
     TsiHeap* h = b->by_inc[tsi_ref_index(ref) % TSI_HEAP_CACHE];
-    if (h != NULL && tsi_load_relaxed(&h->ref) == ref &&
-        tsi_load_relaxed(&h->word) == tsi_heap_word(b->index, TSI_HEAP_LIVE))
-        return h;
-    return NULL;
+    return h != NULL && tsi_load_relaxed(&h->ref) == ref ? h : NULL;
+}
+TSI_INLINE TsiHeap* tsi_heap_cached(TsiBinding* b, TsiRef ref) {
+    TsiHeap* h = tsi_heap_of_ref(b, ref);
+    bool live = h != NULL && tsi_load_relaxed(&h->word) == tsi_heap_word(b->index, TSI_HEAP_LIVE);
+    return live ? h : NULL;
 }
 /* Enters a new heap into the incarnation, in `word`'s state; the stripe is held. */
 TsiHeap* tsi_heap_birth_locked(TsiArena* a, TsiInc* i, TsiRef ref, uint32_t index, TsiLanes* lanes, uint64_t word);
