@@ -19,7 +19,7 @@
  * and, beside one of them,
  *   MISUSE      pointers that were freed, or are being freed, are freed once more, by the owner, too
  *   STALE       an address of an earlier incarnation is freed, whether it has been handed out again or not
- *   HANDLES     the owner issues handles; others free by them, early, late and twice
+ *   HANDLES     the owner issues handles; others free by them, early, late and twice, and with OWNER_TOO the owner does
  *   ASKED       HANDLES: another thread asks for a handle, and is slow
  *   RECLASS     S_RELEASE: between two lives the chunk may serve another class (tsi_regions_prepare)
  *   GONE        S_RELEASE: between two lives the pages of the region's record, map and tag may go back (chunk_pages.c)
@@ -30,7 +30,8 @@
  * Checked
  *   a free that returns true is counted, and the other way round; an object is freed once, but for an owner and another
  *   thread that do so at the same time; a second free is refused, also when the first is long past; a first free is
- *   accepted unless the slab was released before it was counted (or others misuse the region); a free that began in one
+ *   accepted unless the slab was released before it was counted (or others misuse the region); of frees by one handle one
+ *   returns true, whoever calls them; a free that began in one
  *   incarnation frees nothing of another, and a handle nothing of another life; a byte is marked only in the life that
  *   was entered; a life that ends without a release has no live object, and each end accounts for every object;
  *   `entered` and `late` do not underflow and are 0 at rest; an ORPHAN without a live object has been returned, once.
@@ -403,6 +404,30 @@ inline look_at_base(t)
 inline look_at_base(t) { skip }
 #endif
 
+#ifdef HANDLES
+/* What the handle names, then free_shared */
+inline free_by_handle(t)
+{
+	d_step { ok = (HOLDS(tag) && (tag & HANDLED)); q = (HOLDS(tag) -> TSEQ(tag) : 0) }
+	if
+	:: ok -> d_step { mm_get(t, L_BASE, x); ok = (x == hb); x = 0 }
+	:: else
+	fi;
+	if
+	:: ok -> ok = 0; free_shared(t)
+	:: else -> assert(MAY_FAIL)
+	fi
+}
+
+/* The last handle of object 0, whatever has become of that. */
+#define PICK_HANDLE \
+	i = 0; hb = h_base[0]; began = h_life[0]; dead = (began == life && st[0] == 2); \
+	if \
+	:: began == life && FIRST(0) -> first = 1; claimed[0] = 1 \
+	:: else \
+	fi
+#endif
+
 #define PICK(n) i = n; began = life; q = TSEQ(tag)
 
 proctype other(byte me; byte n)
@@ -423,27 +448,14 @@ proctype other(byte me; byte n)
 		:: d_step { HOLDS(tag) && st[1] == 0 && seq_of > 1 -> PICK(1); mess = 1 }
 #endif
 #ifdef HANDLES
-		:: d_step { h_base[0] && PUBLISHED(0) -> i = 0; hb = h_base[0]; began = h_life[0]; dead = (began == life && st[0] == 2);
-			if
-			:: began == life && FIRST(0) -> first = 1; claimed[0] = 1
-			:: else
-			fi }
+		:: d_step { h_base[0] && PUBLISHED(0) -> PICK_HANDLE }
 #endif
 		:: true -> break
 		fi;
 #ifdef HANDLES
 		if
-		:: hb != 0 ->   /* handle_decode */
-			d_step { ok = (HOLDS(tag) && (tag & HANDLED)); q = (HOLDS(tag) -> TSEQ(tag) : 0) }
-			if
-			:: ok -> d_step { ok = (mem[L_BASE] == hb) }
-			:: else
-			fi
-		:: else -> ok = 1
-		fi;
-		if
-		:: ok -> ok = 0; free_shared(me)
-		:: else -> assert(MAY_FAIL)
+		:: hb != 0 -> free_by_handle(me)
+		:: else -> free_shared(me)
 		fi;
 #else
 		free_shared(me);
@@ -592,6 +604,82 @@ inline owner_free()
 	fi
 }
 
+#ifdef OWNER_TOO
+/* tsi_bump_handle_free, in the bracket: whether it found the region to be the thread's, by its tag. ok: freed. */
+inline free_handled()
+{
+	d_step {
+		ok = ((tag & HANDLED) != 0);
+		mm_get(0, L_BASE, x);
+#ifndef MUTANT_OWNER_ANY_BASE
+		ok = ok & (x == hb);
+#endif
+		x = 0
+	}
+#ifdef MUTANT_OWNER_STORES
+	if
+	:: ok -> d_step { mm_get(0, L_BYTE + i, x); ok = (x == rgen); x = 0 }
+	:: else
+	fi;
+#endif
+	if
+	:: ok ->        /* who frees it */
+		d_step {
+#ifdef MUTANT_OWNER_STORES
+			ROOM(0) -> mm_put(0, L_BYTE + i, rgen | MARK_OWN, 0);
+#else
+			mm_drain(0);
+			ok = (mem[L_BYTE + i] == rgen);
+			if
+			:: ok -> mem[L_BYTE + i] = rgen | MARK_OWN
+			:: else
+			fi;
+#endif
+			if
+			:: ok ->
+				assert(began == life && !dead && st[i] != 0 && !(by[i] & 1));
+				assert(mess || st[i] == 1);
+				hit[i] = 1; by[i] = by[i] | 1; st[i] = 2; claimed[i] = 0
+			:: else
+			fi
+		}
+	:: else
+	fi;
+	if
+	:: ok ->
+		LOAD(0, L_FR, x);
+		STORE_REL(0, L_FR, x + 1);
+		x = 0
+	:: else
+	fi
+}
+
+/* Object i by the last handle. What the bracket does not free is looked at as another thread's free. */
+inline owner_free_handle()
+{
+	d_step {        /* enter */
+		if
+#ifdef MUTANT_OWNER_ANY_TAG
+		:: !inbr -> inbr = 1; in = 1
+#else
+		:: IS_OWN && !inbr -> inbr = 1; in = 1
+#endif
+		:: else
+		fi
+	}
+	if
+	:: in -> free_handled();
+		d_step { inbr = 0; in = 0 }
+	:: else
+	fi;
+	if
+	:: ok -> ok = 0
+	:: else -> free_by_handle(0)
+	fi;
+	d_step { i = 0; q = 0; hb = 0; began = 0; first = 0; dead = 0 }
+}
+#endif
+
 #ifdef GONE
 /* tsi_chunk_leave: all reads as 0 afterwards, but for what is in the chunk's floors. */
 inline leave_chunk()
@@ -729,6 +817,9 @@ proctype owner(byte n)
 			plain = 0;
 #endif
 			h_base[0] = mem[L_BASE]; h_life[0] = life; inbr = 0 }
+#endif
+#ifdef OWNER_TOO
+		:: d_step { h_base[0] -> PICK_HANDLE } owner_free_handle()
 #endif
 #ifndef S_LIVES
 		:: TST(tag) == POOL -> take()

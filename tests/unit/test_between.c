@@ -563,6 +563,68 @@ static void a_free_while_its_handle_is_made(void** state) {
     everywhere((Try){one_of_theirs_for_a_handle, ask_for_its_handle, free_first, its_handle_has_ended, false});
 }
 
+/* ---- frees by handle ---- */
+
+static SlabHandle of[2];
+
+static void two_by_handle(void) {
+    memset(freed, 0, sizeof freed);
+    freed_again = false;
+    assert_non_null(d = epoch_domain_create_labeled(a, "between"));
+    for (unsigned k = 0; k < 2; k++) assert_non_null(p[k] = alloc_obj_epoch(a, (uint32_t)size, d->epoch_id, &of[k]));
+}
+static void one_by_handle(void) {
+    two_by_handle();
+    freed[1] = free_obj(a, of[1]);
+}
+static void two_of_theirs_by_handle(void) { let_them(two_by_handle); }
+static void one_of_theirs_by_handle(void) { let_them(one_by_handle); }
+
+static void free_by_handle(void) { freed[0] |= free_obj(a, of[0]); }
+static void free_by_handle_again(void) { freed_again = free_obj(a, of[0]); }
+
+/* Of two frees by one handle one was right, and was counted once. */
+static void the_handle_was_good_once(void) {
+    assert_int_equal(freed[0] + freed_again, 1);
+    assert_false(free_obj(a, of[0]));
+    unit_check(a);
+    EpochReceipt r;
+    assert_true(epoch_close_ex(a, d->epoch_id, EPOCH_DRAIN, &r));
+    assert_int_equal(r.objects_freed, 1);
+    assert_int_equal(r.objects_escaped, 1);
+    freed[0] = true;
+    freed[1] = free_obj(a, of[1]);
+    both_are_gone();
+}
+
+/* By the owner and by another thread, either of them at any point of the other. */
+static void a_handle_freed_by_two(void** state) {
+    (void)state;
+    everywhere((Try){two_by_handle, free_by_handle, free_by_handle_again, the_handle_was_good_once, false});
+    everywhere((Try){two_by_handle, free_by_handle, free_by_handle_again, the_handle_was_good_once, true});
+    everywhere((Try){two_of_theirs_by_handle, free_by_handle, free_by_handle_again, the_handle_was_good_once, false});
+    everywhere((Try){two_of_theirs_by_handle, free_by_handle, free_by_handle_again, the_handle_was_good_once, true});
+}
+/* Another thread ends the phase at any point of the owner's free; the owner frees at any point of the end, also when it
+ * has stood in its bracket since before. */
+static void a_drain_while_a_handle_is_freed(void** state) {
+    (void)state;
+    everywhere((Try){one_by_handle, free_by_handle, drain, both_are_gone, false});
+    everywhere_by((Try){one_of_theirs_by_handle, drain, free_by_handle, both_are_gone, false}, 11 * STRIDE); /* a long way */
+    everywhere_by((Try){one_of_theirs_by_handle, drain, free_by_handle, both_are_gone, true}, 11 * STRIDE);
+}
+static void a_release_while_a_handle_is_freed(void** state) {
+    (void)state;
+    everywhere((Try){one_by_handle, free_by_handle, release, it_ended_once, false});
+    everywhere_by((Try){one_of_theirs_by_handle, release, free_by_handle, it_ended_once, false}, 11 * STRIDE);
+}
+static void a_trim_while_a_handle_is_freed(void** state) {
+    (void)state;
+    everywhere((Try){two_by_handle, free_by_handle, trim, the_second_is_left, false});
+    everywhere_by((Try){two_of_theirs_by_handle, trim, free_by_handle, the_second_is_left, false}, 31 * STRIDE);
+    everywhere_by((Try){two_of_theirs_by_handle, trim, free_by_handle, the_second_is_left, true}, 31 * STRIDE);
+}
+
 static void a_sum_while_a_line_is_refilled(void** state) {
     (void)state;
     everywhere((Try){a_line_of_theirs, sum_up, take_one, it_told_the_truth, false});
@@ -669,6 +731,10 @@ static const struct CMUnitTest tests[] = {
     IN(a_line_is_parked_while_others_free, classes),
     IN(a_line_is_parked_while_others_free, paged),
     IN_ALL(a_free_while_its_handle_is_made),
+    IN_ALL(a_handle_freed_by_two),
+    IN_ALL(a_drain_while_a_handle_is_freed),
+    IN_ALL(a_release_while_a_handle_is_freed),
+    IN_ALL(a_trim_while_a_handle_is_freed),
     IN(an_end_while_one_grows, regions),
     IN(one_grows_while_it_ends, regions),
     IN(an_account_moves_while_it_is_read, regions),
