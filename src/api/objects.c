@@ -280,7 +280,10 @@ static bool free_obj_in(TsiArena* a, SlabHandle h) { return a != NULL && h != 0 
 static TSI_NOINLINE bool free_obj_any(SlabAllocator* s, SlabHandle h) {
     return turn_to(s) ? free_obj(s, h) : free_obj_in(tsi_arena(s), h);
 }
-static TSI_NOINLINE bool free_obj_never(TsiBinding* b, SlabHandle h) { return free_obj_in(b->arena, h); }
+static TSI_NOINLINE bool free_obj_never(TsiBinding* b, SlabHandle h) {
+    b->covered = tsi_load_acquire(&b->arena->space.covered); /* as in free_never: the next one finds its entry */
+    return free_obj_in(b->arena, h);
+}
 static TSI_NOINLINE bool free_obj_missed(TsiBinding* b, SlabHandle h) {
     TsiArena* a = b->arena;
     tsi_bracket_missed(b);
