@@ -297,6 +297,10 @@ static TSI_NOINLINE bool free_left(TsiBinding* b, TsiHeap* h) {
 
 static TSI_NOINLINE bool free_obj_elsewhere(TsiBinding* b, SlabHandle h) {
     TsiArena* a = b->arena;
+    return tsi_free_handle_bumped(a, b, h) || free_obj_in(a, h);
+}
+static TSI_NOINLINE bool free_obj_bumped_missed(TsiBinding* b, SlabHandle h) {
+    TsiArena* a = b->arena;
     tsi_bracket_missed(b);
     return tsi_free_handle_bumped(a, b, h) || free_obj_in(a, h);
 }
@@ -305,8 +309,9 @@ static TSI_NOINLINE bool free_obj_bumped(TsiBinding* b, SlabHandle handle) {
     TsiHeap* h;
     TsiFast f = tsi_bump_handle_free(b, handle, &h);
     if (TSI_LIKELY(f == TSI_FAST_DONE)) return true;
-    if (f == TSI_FAST_NEVER) return free_obj_never(b, handle);
-    return f == TSI_FAST_LEFT ? free_left(b, h) : free_obj_elsewhere(b, handle);
+    if (f == TSI_FAST_BUMPED) return free_obj_elsewhere(b, handle);
+    if (f == TSI_FAST_MISSED) return free_obj_bumped_missed(b, handle);
+    return f == TSI_FAST_LEFT ? free_left(b, h) : free_obj_never(b, handle);
 }
 
 static TSI_NOINLINE bool free_obj_line(TsiBinding* b, SlabHandle handle) {

@@ -166,9 +166,14 @@ TSI_INLINE bool tsi_handle_is_bumped(const TsiBinding* b, SlabHandle handle) {
     return (tsi_load_relaxed(&b->keys[chunk]) & TSI_KEY_REGION) != 0;
 }
 /*
- * The owner's free by handle, of an object in a region. As tsi_bump_free, but the slab's tag says whose the region is
- * (handles clear heap_at), and a compare-exchange decides among racing frees. A region that it empties is found when
- * the heap looks for its next. NEVER: nothing was entered.
+ * The owner's free by handle, of an object in a region. As tsi_bump_free, but a compare-exchange decides among racing
+ * frees, and the slab's tag says whose the region is, since handles clear heap_at. The argument is the one of
+ * tsi_free_fast: a slab that leaves heap h gets another tag before h's word leaves SEIZED or DEAD, so "the tag names h,
+ * and then, in the bracket, h is LIVE and mine" means that the slab is in h and has been since before this call. Its
+ * generation and its life stand still then: this thread alone renews them. The generation is compared first, since the
+ * byte of a renewed life may be the start of another object.
+ * A region that it empties is found when the heap looks for its next. BUMPED: in no heap of the thread's, nothing was
+ * entered. NEVER: the same, and perhaps no region.
  */
 TSI_INLINE TsiFast tsi_bump_handle_free(TsiBinding* b, SlabHandle handle, TsiHeap** out) {
     uint64_t live = b->live_word;
@@ -178,13 +183,14 @@ TSI_INLINE TsiFast tsi_bump_handle_free(TsiBinding* b, SlabHandle handle, TsiHea
     uint32_t entry = tsi_load_acquire(&b->entries[off >> TSI_LINE_MIN_SHIFT]); /* as in tsi_free_fast */
     if (TSI_UNLIKELY((entry & TSI_ENTRY_REGION) == 0)) return TSI_FAST_NEVER;
     TsiRegion* r = (TsiRegion*)(void*)b->words + (entry & ~TSI_ENTRY_REGION);
-    tsi_bracket_name(b, tsi_busy_region(r));
     const TsiSpace* s = &b->arena->space;
     TsiSlab* slab = tsi_slab(s, tsi_region_id(s, r));
     uint64_t tag = tsi_load_relaxed(&slab->tag);
     TsiHeap* h = b->heaps_base + tsi_tag_index(tag);
     bool handled = tsi_tag_state(tag) == TSI_SLAB_OWNED && (tag & TSI_SLAB_HANDLED) != 0;
-    if (TSI_UNLIKELY(!handled || !tsi_word_is(&h->word, live))) return TSI_FAST_MISSED;
+    if (TSI_UNLIKELY(!handled || (uint32_t)(tsi_load_relaxed(&h->word) >> 8) != b->index)) return TSI_FAST_BUMPED;
+    tsi_bracket_name(b, tsi_busy_region(r));
+    if (TSI_UNLIKELY(!tsi_word_is(&h->word, live))) return TSI_FAST_MISSED;
     uint32_t generation = tsi_load_relaxed(&slab->gen_base);
     bool its = tsi_handle_stamp(b->secret, place, generation) == tsi_handle_stamp_of(handle);
     if (TSI_UNLIKELY(!its || generation >= TSI_GEN_LIMIT)) return TSI_FAST_MISSED;

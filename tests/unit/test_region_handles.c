@@ -53,6 +53,7 @@ static void each_side_counts_its_own(void** state) {
     assert_false(freed_elsewhere);
     assert_false(free_obj(a, h[1]));
     assert_int_equal(unit_refusals(a).stale_handle, 2);
+    assert_int_equal(tsi_load_relaxed(&unit_binding(a)->busy), 0);
     unit_worker_stop(&other);
     unit_check(a);
     end(EPOCH_RELEASE, 3, 2, 3 * SIZE);
