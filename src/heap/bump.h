@@ -187,7 +187,7 @@ TSI_INLINE TsiFast tsi_bump_handle_free(TsiBinding* b, SlabHandle handle, TsiHea
     TsiSlab* slab = tsi_slab(s, tsi_region_id(s, r));
     uint64_t tag = tsi_load_relaxed(&slab->tag);
     TsiHeap* h = b->heaps_base + tsi_tag_index(tag);
-    bool handled = tsi_tag_state(tag) == TSI_SLAB_OWNED && (tag & TSI_SLAB_HANDLED) != 0;
+    bool handled = (tag & (TSI_SLAB_STATE | TSI_SLAB_HANDLED)) == (TSI_SLAB_OWNED | TSI_SLAB_HANDLED);
     if (TSI_UNLIKELY(!handled || (uint32_t)(tsi_load_relaxed(&h->word) >> 8) != b->index)) return TSI_FAST_BUMPED;
     tsi_bracket_name(b, tsi_busy_region(r));
     if (TSI_UNLIKELY(!tsi_word_is(&h->word, live))) return TSI_FAST_MISSED;
