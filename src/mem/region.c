@@ -200,7 +200,7 @@ static TsiRegionSum sum_of_life(const TsiRegion* r, unsigned gen, uint64_t word)
     } else if (freed == gaps && objects == 0) { /* nothing was freed singly */
         sum.live = sum.issued;
         sum.live_bytes = sum.issued_bytes;
-    } else if (freed + objects != issued || any_live(r, gen, end)) {
+    } else if (freed + objects != issued || (objects != 0 && any_live(r, gen, end))) { /* owners free nothing twice */
         Count n = count_map(r, gen, end);
         /* Marked and not counted: such a free fails, so the object lives to the end. */
         uint32_t marked = n.other > objects ? n.other - objects : 0;

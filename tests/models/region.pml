@@ -121,6 +121,7 @@ inline sum_life(t, z)
 		if
 		:: g == 0 -> x = 0; y = 0; w = 0
 		:: g != 0 && y == 0 && W_OBJ(w) == 0 -> l = x
+		:: g != 0 && y != 0 && y == x && W_OBJ(w) == 0        /* its owner alone has freed all */
 		:: else ->
 			l = (mem[L_BYTE] == g) + (mem[L_BYTE + 1] == g);
 			if
