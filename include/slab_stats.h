@@ -16,9 +16,9 @@ extern "C" {
 
 #define SLAB_STATS_VERSION 3
 
-/* The whole allocator. Fields that only the shared mode gives meaning (compare-exchange retries and attempts of
- * allocations, current_partial counts) read 0: slabs are owned by threads. Those of frees count those by other
- * threads. */
+/* The whole allocator. Of the fields on compare-exchanges those of frees count those by other threads; those of
+ * allocations count, in shared mode, allocations through a lane (attempts) and those that found it held (retries), else
+ * 0; those of current_partial read 0. */
 typedef struct SlabGlobalStats {
     uint32_t version, current_epoch, active_epoch_count, closing_epoch_count;
     uint64_t total_slabs_allocated, total_slabs_recycled;
@@ -44,8 +44,9 @@ typedef struct SlabGlobalStats {
 } SlabGlobalStats;
 
 /* One size class. cache_capacity: slabs of the class that the warm budget would
- * hold if it held no others; cache_overflow_len reads 0: there is no second cache. scan_*: the search order of shared
- * mode, which spreads threads over several lines while they collide (scan_mode 1); 0 where slabs have owners.
+ * hold if it held no others; cache_overflow_len reads 0: there is no second cache. scan_*: of the allocator, the same
+ * in each class: the controller of shared mode, which spreads threads over four lanes while they meet (scan_mode 1);
+ * else 0.
  * object_size is 0 where each object has its own. Indices go on after the sizes to regions (whose objects count
  * under the class of their usable size) and large objects; the first bad index gives version 0. */
 typedef struct SlabClassStats {

@@ -40,8 +40,8 @@ static struct contention contention_now(void) {
         if (s.version == 0) break;
         c.acquired += s.lock_fast_acquire;
         c.contended += s.lock_contended;
-        c.scan_checks += s.scan_adapt_checks;
-        c.scan_switches += s.scan_adapt_switches;
+        c.scan_checks = s.scan_adapt_checks; /* the allocator's, in each class */
+        c.scan_switches = s.scan_adapt_switches;
     }
     slab_stats_global(suite.a, &g);
     c.retries = g.total_bitmap_alloc_cas_retries + g.total_bitmap_free_cas_retries;

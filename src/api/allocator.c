@@ -46,17 +46,15 @@ static bool arena_open(TsiArena* a, const SlabOptions* o, uint64_t bytes) {
                              .purge_policy = (int32_t)o->purge_policy,
                              .prefault = o->prefault != 0,
                              .huge_pages = o->huge_pages != 0,
-                             .numa_local = o->numa_local != 0,
-                             .shared = o->shared != 0};
+                             .numa_local = o->numa_local != 0};
     tsi_lock_init(&a->closed_log.lock, TSI_LOCK_CLOSE_LOG);
     if (!tsi_space_init(&a->space, &config) || !tsi_profile_init(&a->profile, o->profile_bytes)) return false;
     if (!tsi_phases_init(&a->phases, o->ring_size, records(bytes, TSI_INC_MAX, 8192), o->max_labels)) return false;
+    for (unsigned n = 0; n < TSI_SHARED_LANES; n++) tsi_lock_init(&a->lane[n].lock, TSI_LOCK_LANE);
     uint32_t nobody; /* record 0 stands for no heap, see tsi_heap_at */
     return tsi_table_init(&a->heaps, sizeof(TsiHeap), records(bytes, TSI_HEAPS_MAX, 16384)) &&
            tsi_table_take(&a->heaps, &nobody, 0) &&
-           (o->shared ? tsi_table_init(&a->lanes, sizeof(TsiLanes), records(bytes, TSI_INC_MAX, 8192))
-                      : tsi_table_init(&a->rooms, (sizeof(TsiRoom) + 63) & ~(size_t)63,
-                                       records(bytes, TSI_ROOMS_MAX, 2048))) &&
+           tsi_table_init(&a->rooms, (sizeof(TsiRoom) + 63) & ~(size_t)63, records(bytes, TSI_ROOMS_MAX, 2048)) &&
            tsi_domain_table_init(&a->domains, records(bytes, TSI_INC_MAX, 8192)) &&
            tsi_bindings_init(&a->bindings, records(bytes, TSI_BINDINGS_MAX, 256));
 }
@@ -64,7 +62,6 @@ static bool arena_open(TsiArena* a, const SlabOptions* o, uint64_t bytes) {
 static void arena_close(TsiArena* a) {
     tsi_table_destroy(&a->heaps);
     tsi_table_destroy(&a->rooms);
-    tsi_table_destroy(&a->lanes);
     tsi_table_destroy(&a->domains);
     tsi_table_destroy(&a->bindings);
     tsi_phases_destroy(&a->phases);

@@ -10,6 +10,7 @@
 #include "heap/free.h"
 #include "heap/handles.h"
 #include "heap/heap.h"
+#include "heap/lane.h"
 #include "heap/profile.h"
 #include "heap/ready.h"
 #include "mem/purge.h"
@@ -89,14 +90,32 @@ static TSI_NOINLINE void* bump_missed(TsiBinding* b, size_t size, TsiRef ref, bo
     return tsi_alloc_any(a, size, 1, ref, prefer, handle);
 }
 
+/* Shared mode: the thread's binding there, which is never at hand for a fast path; else NULL. */
+TSI_INLINE TsiBinding* sharer(SlabAllocator* s) {
+    TsiArena* a = tsi_arena(s);
+    bool shared = a != NULL && a->options.shared && tsi_tls.serial == a->serial;
+    return shared ? tsi_tls.binding : NULL;
+}
+
+/* What is ready in the thread's lane, or NULL. */
+static void* in_lane(TsiBinding* b, size_t size, TsiRef ref, SlabHandle* handle) {
+    void* p = size - 1 < TSI_LUT_MAX ? tsi_alloc_ready(b, size, ref, handle) : NULL;
+    if (p != NULL) tsi_segment_tick(b->arena);
+    return p;
+}
+
 /* The allocator that the thread used last is another: true when this one is at hand now. */
 static bool turn_to(SlabAllocator* s) {
     TsiArena* a = tsi_arena(s);
-    return a != NULL && tsi_load_relaxed(&tsi_tls.record->owner) != s && tsi_binding_find(a, false) != NULL &&
+    if (a == NULL || a->options.shared) return false;
+    return tsi_load_relaxed(&tsi_tls.record->owner) != s && tsi_binding_find(a, false) != NULL &&
            tsi_load_relaxed(&tsi_tls.record->owner) == s;
 }
 
 static TSI_NOINLINE void* alloc_ambient(SlabAllocator* s, size_t size) {
+    TsiBinding* b = sharer(s);
+    void* p = b != NULL ? in_lane(b, size, 0, NULL) : NULL;
+    if (p != NULL) return p;
     return turn_to(s) ? slab_malloc(s, size) : tsi_alloc_any(tsi_arena(s), size, 1, 0, false, NULL);
 }
 
@@ -128,6 +147,9 @@ TSI_INLINE TsiLine* const* cur_of(const TsiHeap* h) { return h->room != NULL ? h
 
 static void* alloc_near(SlabAllocator* s, size_t size, TsiRef ref, bool prefer);
 static TSI_NOINLINE void* alloc_far(SlabAllocator* s, size_t size, TsiRef ref, bool prefer) {
+    TsiBinding* b = sharer(s);
+    void* p = b != NULL ? in_lane(b, size, ref, NULL) : NULL;
+    if (p != NULL) return p;
     return turn_to(s) ? alloc_near(s, size, ref, prefer) : tsi_alloc_any(tsi_arena(s), size, 1, ref, prefer, NULL);
 }
 
@@ -240,6 +262,9 @@ void* slab_aligned_alloc_epoch(SlabAllocator* s, size_t alignment, size_t size, 
 
 static void* obj_near(SlabAllocator* s, uint32_t size, TsiRef ref, SlabHandle* out);
 static TSI_NOINLINE void* obj_any(SlabAllocator* s, size_t size, TsiRef ref, SlabHandle* out) {
+    TsiBinding* b = sharer(s);
+    void* p = b != NULL ? in_lane(b, size, ref, out) : NULL;
+    if (p != NULL) return p;
     *out = 0;
     if (turn_to(s)) return obj_near(s, (uint32_t)size, ref, out);
     return tsi_alloc_any(tsi_arena(s), size, 1, ref, false, out);
@@ -277,9 +302,6 @@ void* alloc_obj_epoch(SlabAllocator* s, uint32_t size, EpochId epoch, SlabHandle
 }
 
 static bool free_obj_in(TsiArena* a, SlabHandle h) { return a != NULL && h != 0 && tsi_free_handle(a, h); }
-static TSI_NOINLINE bool free_obj_any(SlabAllocator* s, SlabHandle h) {
-    return turn_to(s) ? free_obj(s, h) : free_obj_in(tsi_arena(s), h);
-}
 static TSI_NOINLINE bool free_obj_never(TsiBinding* b, SlabHandle h) {
     b->covered = tsi_load_acquire(&b->arena->space.covered); /* as in free_never: the next one finds its entry */
     return free_obj_in(b->arena, h);
@@ -321,11 +343,28 @@ static TSI_NOINLINE bool free_obj_line(TsiBinding* b, SlabHandle handle) {
     if (f == TSI_FAST_MISSED) return free_obj_missed(b, handle);
     return f == TSI_FAST_LEFT ? free_left(b, h) : free_obj_never(b, handle);
 }
+TSI_INLINE bool free_obj_of(TsiBinding* b, SlabHandle handle) {
+    return tsi_handle_is_bumped(b, handle) ? free_obj_bumped(b, handle) : free_obj_line(b, handle);
+}
+
+/* As free_in_lane. */
+static TSI_NOINLINE bool free_obj_in_lane(TsiBinding* own, SlabHandle h) {
+    TsiLane* lane;
+    if (!tsi_lane_try(own, &lane)) return free_obj_of(own, h);
+    bool freed = free_obj_of(tsi_lane_binding(lane), h);
+    tsi_lane_leave(lane);
+    return freed;
+}
+
+static TSI_NOINLINE bool free_obj_any(SlabAllocator* s, SlabHandle h) {
+    TsiBinding* b = sharer(s);
+    if (b != NULL) return free_obj_in_lane(b, h);
+    return turn_to(s) ? free_obj(s, h) : free_obj_in(tsi_arena(s), h);
+}
 
 bool free_obj(SlabAllocator* s, SlabHandle handle) {
     if (TSI_UNLIKELY(!tsi_word_is(&tsi_tls.record->owner, s))) return free_obj_any(s, handle);
-    TsiBinding* b = tsi_tls.binding;
-    return tsi_handle_is_bumped(b, handle) ? free_obj_bumped(b, handle) : free_obj_line(b, handle);
+    return free_obj_of(tsi_tls.binding, handle);
 }
 
 void* slab_handle_ptr(SlabAllocator* s, SlabHandle h) {
@@ -338,7 +377,12 @@ SlabHandle slab_ptr_handle(SlabAllocator* s, const void* p) {
     TsiArena* a = tsi_arena(s);
     TsiPlace at;
     if (a == NULL || tsi_space_locate(&a->space, p, &at) != TSI_PLACE_OK) return 0;
-    return tsi_handle_of(a, tsi_binding_get(a, false), &at);
+    TsiBinding* b = tsi_binding_get(a, false);
+    TsiLane* lane;
+    if (TSI_LIKELY(!a->options.shared) || b == NULL || !tsi_lane_try(b, &lane)) return tsi_handle_of(a, b, &at);
+    SlabHandle h = tsi_handle_of(a, tsi_lane_binding(lane), &at); /* the owner marks its line itself */
+    tsi_lane_leave(lane);
+    return h;
 }
 
 /* ---- free ---- */
@@ -376,17 +420,10 @@ static TSI_NOINLINE bool free_never(TsiBinding* b, void* p) {
     b->covered = tsi_load_acquire(&b->arena->space.covered); /* pairs with cover in space.c */
     return free_any(b->arena, p, 0);
 }
-static TSI_NOINLINE bool free_whole(SlabAllocator* s, void* p) {
-    TsiArena* a = tsi_arena(s);
-    if (a != NULL && p != NULL && tsi_tls.thread == NULL) return tsi_free_unbound(a, p);
-    return turn_to(s) ? slab_free_checked(s, p) : free_any(a, p, 0);
-}
 
-TSI_INLINE bool free_inline(SlabAllocator* s, void* p) {
+TSI_INLINE bool free_inline(TsiBinding* b, void* p) {
     TsiHeap* h;
     unsigned at;
-    if (TSI_UNLIKELY(!tsi_word_is(&tsi_tls.record->owner, s))) return free_whole(s, p);
-    TsiBinding* b = tsi_tls.binding;
     TsiFast f = tsi_free_fast(b, p, &h, &at);
     if (TSI_LIKELY(f == TSI_FAST_DONE)) return true;
     if (f == TSI_FAST_BUMPED) return free_bumped(b, p, at);
@@ -394,9 +431,31 @@ TSI_INLINE bool free_inline(SlabAllocator* s, void* p) {
     return f == TSI_FAST_LEFT ? free_left(b, h) : free_never(b, p);
 }
 
-bool slab_free_checked(SlabAllocator* s, void* p) { return free_inline(s, p); }
+/* In the thread's lane where that is free: the object may be there, as owner's. Else as another thread. */
+static TSI_NOINLINE bool free_in_lane(TsiBinding* own, void* p) {
+    TsiLane* lane;
+    if (!tsi_lane_try(own, &lane)) return free_inline(own, p);
+    bool freed = free_inline(tsi_lane_binding(lane), p);
+    tsi_lane_leave(lane);
+    return freed;
+}
 
-void slab_free(SlabAllocator* s, void* p) { (void)free_inline(s, p); }
+static TSI_NOINLINE bool free_whole(SlabAllocator* s, void* p) {
+    TsiArena* a = tsi_arena(s);
+    TsiBinding* b = sharer(s);
+    if (b != NULL) return free_in_lane(b, p);
+    if (a != NULL && p != NULL && tsi_tls.thread == NULL) return tsi_free_unbound(a, p);
+    return turn_to(s) ? slab_free_checked(s, p) : free_any(a, p, 0);
+}
+
+TSI_INLINE bool free_at(SlabAllocator* s, void* p) {
+    if (TSI_UNLIKELY(!tsi_word_is(&tsi_tls.record->owner, s))) return free_whole(s, p);
+    return free_inline(tsi_tls.binding, p);
+}
+
+bool slab_free_checked(SlabAllocator* s, void* p) { return free_at(s, p); }
+
+void slab_free(SlabAllocator* s, void* p) { (void)free_at(s, p); }
 
 void slab_free_sized(SlabAllocator* s, void* p, size_t size) { (void)free_any(tsi_arena(s), p, size); }
 
@@ -458,7 +517,7 @@ TSI_NOINLINE void* tsi_resize(SlabAllocator* s, void* p, size_t size, TsiRef ref
     if (q == NULL) return size <= usable ? p : NULL;
     /* The two may overlap where another thread ends this block's phase meanwhile: then its memory is used again. */
     memmove(q, p, size < usable ? size : usable);
-    (void)free_inline(s, p);
+    (void)free_at(s, p);
     return q;
 }
 

@@ -19,6 +19,7 @@
 #include "heap/handles.h"
 #include "heap/heap.h"
 #include "heap/issue.h"
+#include "heap/lane.h"
 #include "heap/leave.h"
 #include "heap/line.h"
 #include "heap/living.h"
@@ -28,12 +29,14 @@
 #include "heap/registry.h"
 #include "heap/room.h"
 #include "heap/sample.h"
-#include "heap/shared.h"
 #include "heap/take.h"
 #include "heap/trim.h"
 #include "heap/warm.h"
 
 #include <errno.h>
+
+/* How an allocation in one incarnation ends. AGAIN: what it was tried in has changed meanwhile. */
+typedef enum TsiOutcome { TSI_GOT, TSI_AGAIN, TSI_STALE, TSI_NO_MEMORY, TSI_OVER } TsiOutcome;
 
 /* ---- lines ---- */
 
@@ -117,7 +120,7 @@ TSI_INLINE bool next_listed(TsiBinding* b, TsiHeap* h, unsigned cls, unsigned le
 static bool next_slab(TsiBinding* b, TsiHeap* h, unsigned cls) {
     TsiSpace* s = &b->arena->space;
     uint32_t slab_id;
-    if (!tsi_slab_take(b, h, cls, TSI_OPEN_OWNED, &slab_id)) return false;
+    if (!tsi_slab_take(b, h, cls, &slab_id)) return false;
     const TsiClass* c = &b->classes->c[cls];
     uint32_t first = tsi_first_line(c, slab_id);
     for (uint32_t n = (1u << c->lines_log2) - 1; n != 0; n--)
@@ -303,6 +306,65 @@ static TsiOutcome alloc_owned(TsiBinding* b, TsiRef target, bool ambient, size_t
     return alloc_in_heap(b, h, target, size, cls, align, out, issue, e);
 }
 
+/* ---- shared mode ---- */
+
+TSI_INLINE TsiLine* const* cur_of(const TsiHeap* h) { return h->room != NULL ? h->room->cur : tsi_no_cur; }
+
+/* What is ready in the heap; NULL when anything else is to be done, and no bracket is open. */
+TSI_INLINE void* take_ready(TsiBinding* b, TsiHeap* h, uint32_t bytes, unsigned cls, SlabHandle* handle) {
+    TsiRegion* r = tsi_load_relaxed(&h->region);
+    bool bumps = tsi_bump_fits(r, bytes) && (handle == NULL || tsi_load_relaxed(&r->heap_at) == 0);
+    void* p;
+    TsiFast f = bumps && handle != NULL ? tsi_bump_handle_fast(b, h, r, bytes, &p, handle)
+                : bumps                 ? tsi_bump_fast(b, h, r, bytes, &p)
+                : handle != NULL        ? tsi_obj_fast(b, h, cur_of(h), cls, &p, handle)
+                                        : tsi_alloc_fast(b, h, cur_of(h), cls, &p);
+    if (TSI_LIKELY(f == TSI_FAST_DONE)) return p;
+    if (f == TSI_FAST_LEFT) return tsi_alloc_left(b, h, p);
+    tsi_bracket_missed(b);
+    if (!tsi_heap_is_live(b, h)) tsi_handover(b, h);
+    return NULL;
+}
+
+void* tsi_alloc_ready(TsiBinding* own, size_t size, TsiRef ref, SlabHandle* handle) {
+    TsiLane* lane;
+    unsigned cls = tsi_size_lut[((size - 1) >> 4) + 1];
+    TsiRef target = target_of(own, ref);
+    bool waiting = tsi_load_relaxed(&own->arena->has_displaced) || own->cuts || tsi_tls.exiting;
+    if (TSI_UNLIKELY(waiting) || !tsi_lane_try(own, &lane)) return NULL;
+    TsiBinding* b = tsi_lane_binding(lane);
+    TsiHeap* h = tsi_heap_cached(b, target);
+    void* p = NULL;
+    if (TSI_LIKELY(h != NULL && tsi_load_relaxed(&b->inbox) == TSI_INBOX_EMPTY))
+        p = take_ready(b, h, tsi_bump_bytes(size), cls, handle);
+    else if (h == NULL && handle == NULL) p = tsi_ready_first(b, target, tsi_bump_bytes(size));
+    if (TSI_LIKELY(p != NULL)) tsi_lane_count(b, lane, cls);
+    tsi_lane_leave(lane);
+    return p;
+}
+
+/* As the thread whose lane it is. */
+static TsiOutcome alloc_in_lane(TsiBinding* own, TsiRef target, size_t size, unsigned cls, size_t align, void** out,
+                                TsiIssue* issue, TsiBudgetEvents* e) {
+    TsiArena* a = own->arena;
+    e->soft = e->hard = 0;
+    TsiLane* lane = tsi_lane_enter(own, tsi_class_row(cls != 0 ? cls : TSI_CLASS_LARGE), target);
+    if (lane == NULL) return TSI_NO_MEMORY;
+    TsiBinding* b = tsi_lane_binding(lane);
+    tsi_binding_heed(b);
+    tsi_inbox_drain(b);
+    tsi_sweep_displaced(a, b);
+    TsiOutcome o = alloc_owned(b, target, false, size, cls, align, out, issue, e);
+    if (o == TSI_GOT) tsi_lane_count(b, lane, cls != 0 ? cls : TSI_CLASS_LARGE);
+    tsi_lane_leave(lane);
+    TsiPlace at;
+    if (TSI_UNLIKELY(own->cuts) && o == TSI_GOT && tsi_space_locate(&a->space, *out, &at) == TSI_PLACE_OK)
+        tsi_profile_one(own, tsi_place_bytes(&a->space, &at));
+    return o;
+}
+
+/* ---- any mode ---- */
+
 static void* alloc_untimed(TsiArena* a, size_t size, unsigned cls, size_t align, TsiRef ref, bool prefer,
                            SlabHandle* handle) {
     TsiIssue issue, *its = handle != NULL ? &issue : NULL;
@@ -320,7 +382,7 @@ static void* alloc_untimed(TsiArena* a, size_t size, unsigned cls, size_t align,
         tsi_sweep_displaced(a, b);
         tsi_warm_look(a);
         TsiRef target = target_of(b, ref);
-        TsiOutcome o = a->options.shared ? tsi_shared_alloc(b, target, size, cls, align, &p, its, &budgets)
+        TsiOutcome o = a->options.shared ? alloc_in_lane(b, target, size, cls, align, &p, its, &budgets)
                                          : alloc_owned(b, target, ref == 0, size, cls, align, &p, its, &budgets);
         if (o == TSI_STALE) {
             bool follows = ref == TSI_REF_CURRENT || (ref == 0 && b->scope == 0);

@@ -14,6 +14,9 @@
  * with errno. */
 void* tsi_alloc_slow(TsiArena* a, size_t size, unsigned cls, size_t align, TsiRef ref, bool prefer, SlabHandle* handle);
 
+/* Shared mode: what is ready in the thread's lane when that is free, or NULL. size <= TSI_LUT_MAX; ref as above. */
+void* tsi_alloc_ready(TsiBinding* own, size_t size, TsiRef ref, SlabHandle* handle);
+
 /* A ready slot of the current line in *out, unless MISSED. */
 TSI_INLINE TsiFast tsi_alloc_fast(TsiBinding* b, TsiHeap* h, TsiLine* const* cur, unsigned cls, void** out) {
     uint64_t live = b->live_word;

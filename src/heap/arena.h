@@ -5,7 +5,7 @@
  *   TsiBinding  one thread in one arena: the bracket word, the ambient heap, what the thread keeps
  *   TsiHeap     one binding's slabs in one incarnation: the unit of ownership and of hand-over
  *   TsiRoom     a heap's lines to allocate from, by class; private to the owner, a cache
- *   TsiLanes    the same of a shared heap
+ *   TsiLane     in shared mode, a binding of no thread behind a lock: its holder is its thread (lane.h)
  *
  * Heap word    binding | state:8. Shared transitions are compare-exchanges, those out of SEIZED stores
  *              by the only holder; REVOKED -> SEIZED only
@@ -23,10 +23,6 @@
  *   DETACHED  nobody's; an ACTIVE incarnation's may be adopted
  *   DEAD      swept, waiting for its binding to unlink it
  *   READY     in no incarnation, kept by its binding for the next phase with a region; BARE without it (ready.h)
- *   READY     in no incarnation, kept by its binding for the next phase with a region; BARE without it (ready.h)
- *
- * Shared mode has heaps of no binding instead (shared.c): FREE -> SHARED <-> HELD -> SEIZED -> FREE | SHARED.
- * Every thread allocates in a SHARED one; HELD is to it what REVOKED is to the others.
  *
  * Locks: registry (registry.h), ring, stripe, pool, table. Fields say who may touch them:
  * [own] the binding's thread, or a sweeper that has SEIZED the heap; [stripe] under the
@@ -50,10 +46,8 @@ enum {
     TSI_HEAP_SEIZED = 4,
     TSI_HEAP_DETACHED = 5,
     TSI_HEAP_DEAD = 6,
-    TSI_HEAP_SHARED = 7,
-    TSI_HEAP_HELD = 8,
-    TSI_HEAP_READY = 9,
-    TSI_HEAP_BARE = 10
+    TSI_HEAP_READY = 7,
+    TSI_HEAP_BARE = 8
 };
 enum {
     TSI_BINDINGS_MAX = 1 << 14,
@@ -88,13 +82,6 @@ typedef struct TsiRoom {
     uint32_t served[TSI_SMALL_CLASSES + 1]; /* lines that the queue has given since the last new slab */
 } TsiRoom;
 
-enum { TSI_SHARED_LANES = 4 };
-typedef struct TsiLanes {
-    uint32_t index;
-    _Atomic uint32_t cur[TSI_SHARED_LANES][TSI_SMALL_CLASSES + 1]; /* line id + 1; written under the stripe */
-    uint32_t head[TSI_SMALL_CLASSES + 1];                          /* [stripe] line id + 1 */
-} __attribute__((aligned(64))) TsiLanes;
-
 typedef struct TsiHeap {
     uint32_t index;
     _Atomic uint64_t word;      /* binding << 8 | state */
@@ -125,26 +112,30 @@ typedef struct TsiHeap {
     uint64_t revoker;            /* [stripe] ticket of the sweep that revoked it; TSI_NO_TICKET: of one that could not
                                   * prove enough, so any sweep may take it */
     _Atomic uint64_t slow;       /* allocations that left the fast path; owner writes */
-    TsiLanes* lanes;             /* of a shared heap, else NULL; then its [own] fields are [stripe] */
-    uint32_t user;               /* [stripe] of a shared heap: the binding that made it */
-    bool many;                   /* [stripe] others have used it since */
 } __attribute__((aligned(64))) TsiHeap; /* an array as well as a table: the stride is the size */
 
 /* Counters kept by one thread after the other, summed by readers. Plain relaxed stores by the owner. */
 typedef struct TsiClassCounters {
     _Atomic uint64_t slow, slow_by[TSI_SLOW_CAUSES], new_slab, parked, unparked, recycled, close_scanned,
         close_returned, closes, close_ns, free_tries, free_retries;
-    _Atomic uint64_t alloc_tries, alloc_retries, line_tries, line_lost; /* shared mode */
-    uint64_t noted_retries;                                             /* what the controller knows of alloc_retries */
+    _Atomic uint64_t alloc_tries, alloc_retries; /* shared mode: through a lane; after a wait for it */
 } TsiClassCounters;
 
-/* Shared mode's controller of a class, see tsi_scan_note. */
+/* Shared mode's controller, see tsi_lane_note. */
 typedef struct TsiScan {
-    _Atomic uint64_t allocations, retries; /* since the last look */
+    _Atomic uint64_t allocations, waits;   /* since the last look */
     _Atomic uint32_t looking;              /* a thread is: it alone writes what follows */
     _Atomic uint32_t spread, checks, switches;
     uint32_t changed_at; /* checks then; 0: never */
 } TsiScan;
+
+enum { TSI_SHARED_LANES = 4 };
+/* See lane.h. */
+typedef struct TsiLane {
+    TsiLock lock;
+    _Atomic(struct TsiBinding*) binding; /* set under the lock; NULL until somebody comes by */
+    uint32_t allocations, waits;         /* [lock] that the controller has not heard of */
+} __attribute__((aligned(64))) TsiLane;
 
 typedef struct TsiWarm {
     _Atomic uint32_t busy; /* try-lock: the owner never waits */
@@ -242,7 +233,6 @@ typedef struct TsiBinding {
     _Atomic uint32_t ready[TSI_READY_RANKS][TSI_READY_HEAPS];
     uint64_t ready_bytes; /* of their regions, and of those that were flushed and not met since */
     TsiHeap* by_inc[TSI_HEAP_CACHE];
-    TsiRef by_ref[TSI_HEAP_CACHE]; /* shared mode: what by_inc was found for */
     TsiHeap* by_id[TSI_ID_CACHE]; /* heaps that calls have named by an id, or tsi_no_heap */
     TsiWarm warm;
     TsiLearned learned[TSI_LEARNED];
@@ -253,7 +243,7 @@ typedef struct TsiBinding {
     uint32_t usual;       /* bytes of an object in the region that was looked at last, see grant.h */
     _Atomic uint32_t bumped_elsewhere; /* objects of this thread in regions that left their heaps, not counted yet */
     TsiLine* cut;         /* its refill was cut short for a sample; the line's phase may have ended since */
-    unsigned turn;        /* shared mode: looks at a word that a trim holds, since the last allocation under a stripe */
+    uint32_t lane;        /* shared mode: how many lanes it has gone on since one was held for too long */
     bool popped;          /* this slow path served a cut line, or a region at the end of a grant */
     bool cuts;            /* refills may be cut: samples or a profile are taken */
     bool profile_hit;     /* what this slow path allocates is sampled by the profile */
@@ -284,7 +274,7 @@ typedef struct TsiSeat {
 struct TsiArena {
     TsiSpace space;
     TsiPhases phases;
-    TsiTable heaps, rooms, lanes, domains, bindings; /* rooms, or in shared mode lanes */
+    TsiTable heaps, rooms, domains, bindings;
     uint64_t serial;
     uint64_t secret;
     SlabAllocator* owner;
@@ -311,8 +301,9 @@ struct TsiArena {
     TsiCloseLog closed_log;
     TsiProfile profile;
     _Atomic uint64_t free_retries_by_label[TSI_CLASSES][TSI_LABEL_LANES];  /* lost compare-exchanges of remote frees */
-    _Atomic uint64_t alloc_retries_by_label[TSI_CLASSES][TSI_LABEL_LANES]; /* and of allocations, in shared mode */
-    TsiScan scan[TSI_CLASSES];
+    _Atomic uint64_t alloc_retries_by_label[TSI_CLASSES][TSI_LABEL_LANES]; /* in shared mode, waits for lanes */
+    TsiScan scan;
+    TsiLane lane[TSI_SHARED_LANES];
     TsiClassCounters counters[TSI_CLASSES]; /* by threads without a binding */
     TsiSamples samples;                     /* of threads that left; under the registry lock */
 };
@@ -331,8 +322,6 @@ extern TsiLine* tsi_no_cur[TSI_SMALL_CLASSES + 1];
 
 TSI_INLINE TsiHeap* tsi_heap(const TsiArena* a, uint32_t index) { return tsi_table_at(&a->heaps, index); }
 TSI_INLINE uint64_t tsi_heap_word(uint32_t binding, unsigned state) { return (uint64_t)binding << 8 | state; }
-#define TSI_SHARED_WORD tsi_heap_word(TSI_BINDINGS_MAX, TSI_HEAP_SHARED) /* no binding's */
-#define TSI_HELD_WORD tsi_heap_word(TSI_BINDINGS_MAX, TSI_HEAP_HELD)
 TSI_INLINE unsigned tsi_heap_state(uint64_t word) { return (unsigned)word & 0xff; }
 TSI_INLINE TsiBinding* tsi_binding_at(const TsiArena* a, uint64_t heap_word) {
     return tsi_table_at(&a->bindings, (uint32_t)(heap_word >> 8));

@@ -34,15 +34,14 @@ static bool begin_again(TsiBinding* b, TsiHeap* h, uint32_t slab_id) {
     not_alone(h, r);
     /* seq_cst: pairs with tsi_handle_flag_slab, as the look after the renewal does */
     bool handled = (tsi_load_seq(&slab->tag) & TSI_SLAB_HANDLED) != 0;
-    if (handled || b->profile_mean != 0) { /* the profile names objects by it, too */
+    if (handled || a->profile.mean != 0) { /* the profile names objects by it, too */
         uint32_t generation = tsi_load_relaxed(&slab->gen_base) + 1;
         if (generation >= TSI_GEN_LIMIT) return false;
         tsi_store_seq(&slab->gen_base,
                       generation); /* before the word: pairs with tsi_bump_free_shared, which enters, then looks */
     }
     TsiInc* i = tsi_heap_inc(a, h);
-    bool locked = a->options.shared;
-    if (!locked) tsi_inc_take(i);
+    tsi_inc_take(i);
     TsiRegionSum ended;
     bool open = tsi_region_renew(s, slab_id, handled ? 0 : tsi_heap_at(h), &ended);
     /* seq_cst: somebody may have asked for a handle since we looked, and cleared heap_at before it was set (names.c)
@@ -50,7 +49,7 @@ static bool begin_again(TsiBinding* b, TsiHeap* h, uint32_t slab_id) {
     if (!handled && (tsi_load_seq(&slab->tag) & TSI_SLAB_HANDLED) != 0) tsi_store_seq(&r->heap_at, 0);
     i->allocated.objects += ended.issued;
     i->allocated.bytes += ended.issued_bytes;
-    if (!locked) tsi_inc_give(i);
+    tsi_inc_give(i);
     for (; ended.twice != 0; ended.twice--) tsi_refuse_count(a, TSI_REFUSED_LATE);
     if (!open && tsi_load_relaxed(&h->region) == r) tsi_heap_set_region(b, h, &tsi_no_region);
     return open;
@@ -137,7 +136,7 @@ static unsigned first_rank(TsiBinding* b, TsiHeap* h) {
 static bool take_huge(TsiBinding* b, TsiHeap* h) {
     TsiSpace* s = &b->arena->space;
     uint32_t ids[2];
-    if (h->bumped < HUGE_AFTER || !tsi_os.has_huge || h->lanes != NULL || !tsi_space_gives_back(s)) return false;
+    if (h->bumped < HUGE_AFTER || !tsi_os.has_huge || !tsi_space_gives_back(s)) return false;
     if (h->bumped < TSI_BIG_BYTES && !was_big(b, h)) return false;
     if (!tsi_huge_take(b, h, ids)) return false;
     if (ids[1] != ids[0]) {
@@ -160,7 +159,7 @@ static bool take_region(TsiBinding* b, TsiHeap* h, size_t bytes) {
     while (s->classes->c[tsi_region_class(least)].slab_bytes < bytes) least++;
     if (rank < least) rank = least;
     uint32_t slab_id;
-    while (!tsi_slab_take(b, h, tsi_region_class(rank), TSI_OPEN_OWNED, &slab_id)) {
+    while (!tsi_slab_take(b, h, tsi_region_class(rank), &slab_id)) {
         if (rank == least) return false;
         rank--;
     }
@@ -248,7 +247,7 @@ static TSI_COLD void* take_watched(TsiBinding* b, TsiHeap* h, TsiRegion* r, uint
     bool due = tsi_grant_settle(b, h) && !first;
     void* p = due ? take_timed(b, h, r, bytes, align) : take_aligned(r, bytes, align);
     if (p == NULL) return NULL;
-    if (h->lanes == NULL && !first) { /* shared heaps are bumped under their stripe only: all of that is slow */
+    if (!first) {
         if (b->period != 0 && !due) (void)tsi_sample_pass(b, 1);
         b->popped = true;
     }
@@ -280,13 +279,13 @@ static void* alloc_alone(TsiBinding* b, TsiHeap* h, size_t size) {
     TsiSpace* s = &b->arena->space;
     size_t want = size + size / 4;
     bool bumps = !h->ring && b->arena->options.bump != TSI_BUMP_OFF;
-    if (!bumps || size > TSI_ALONE_MAX || h->alone == ALONE || h->lanes != NULL) return NULL;
+    if (!bumps || size > TSI_ALONE_MAX || h->alone == ALONE) return NULL;
     TsiRegion* r = spare_of(b, h, want);
     unsigned rank, least = TSI_RANK_PAGE;
     while (s->classes->c[tsi_region_class(least)].slab_bytes < size) least++;
     for (rank = least; s->classes->c[tsi_region_class(rank)].slab_bytes < want;) rank++;
     for (uint32_t slab_id; r == NULL; rank--) {
-        if (tsi_slab_take(b, h, tsi_region_class(rank), TSI_OPEN_OWNED, &slab_id)) r = tsi_region(s, slab_id);
+        if (tsi_slab_take(b, h, tsi_region_class(rank), &slab_id)) r = tsi_region(s, slab_id);
         else if (rank == least) return NULL;
     }
     r->alone = true;

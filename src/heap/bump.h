@@ -42,7 +42,7 @@ TSI_INLINE uint32_t tsi_bump_bytes(size_t size) { return ((uint32_t)size + TSI_G
 TSI_INLINE bool tsi_bump_fits(const TsiRegion* r, uint32_t bytes) {
     return tsi_load_relaxed(&r->lim) - tsi_load_relaxed(&r->rel) >= bytes;
 }
-/* The next bytes, which fit. In the owner's bracket, or of a shared heap under its stripe. */
+/* The next bytes, which fit. In the owner's bracket. */
 TSI_INLINE void* tsi_bump_take(TsiRegion* r, uint32_t bytes) {
     uint32_t rel = tsi_load_relaxed(&r->rel);
     tsi_store_relaxed(&tsi_load_relaxed(&r->map)[rel >> TSI_GRANULE_SHIFT], r->gen);

@@ -12,6 +12,7 @@
 #include "heap/charge.h"
 #include "heap/close_tell.h"
 #include "heap/finish.h"
+#include "heap/lane.h"
 #include "heap/late.h"
 #include "heap/pin.h"
 #include "heap/ready.h"
@@ -50,31 +51,11 @@ static void fill_receipt_locked(TsiInc* i, TsiTotals live, EpochReceipt* r) {
     r->bytes_freed = r->bytes_allocated - r->bytes_released - r->bytes_escaped;
 }
 
-/* Stripe held. One that could not be sure that nobody is inside has left it. */
-static bool is_held_by_a_sweep(TsiHeap* h) {
-    return tsi_load_relaxed(&h->word) == TSI_HELD_WORD && h->revoker != TSI_NO_TICKET;
-}
-
-/* Shared mode: all that lives here is in one heap, and another sweep, between its two holds, may have it. A receipt
- * made now would lack everything. That sweep waits for claims only (shared.c), and then settles the heap by the state
- * that we have set (S2). */
-static void await_held_locked(TsiSweep* w, TsiLock* lock) {
-    TSI_HOLDS(tsi_inc_lock(w->inc));
-    TsiInc* i = w->inc;
-    /* Relaxed: the word becomes HELD, and is no longer, under the stripe, which is held at each look. */
-    for (unsigned turn = 0; i->heaps != 0 && is_held_by_a_sweep(tsi_heap(w->arena, i->heaps - 1));) {
-        tsi_lock_give_probed(lock);
-        tsi_os_yield(&turn);
-        tsi_lock_take(lock);
-    }
-}
-
 /* now_ns: 0 where no clock was read. */
 static void end_swept(TsiSweep* w, unsigned state, EpochReceipt* out, TsiLock* lock, uint64_t now_ns) {
     TsiInc* i = w->inc;
     unsigned was = tsi_inc_state(i);
     if (was < state) tsi_store_seq(&i->word, tsi_inc_era(i) << 2 | state);
-    if (state != 0) await_held_locked(w, lock);
     if (i->heaps != 0 || i->orphans != 0) tsi_sweep_locked(w, NULL);
     w->deferred += i->skipped; /* also those that an earlier end has skipped and nobody has settled yet */
     w->deferred_bytes += i->skipped_bytes;
@@ -90,6 +71,7 @@ static void end_swept(TsiSweep* w, unsigned state, EpochReceipt* out, TsiLock* l
     if (out != NULL) fill_receipt_locked(i, live, out);
     tsi_late_note_locked(w->arena, i);
     tsi_lock_give_probed(lock);
+    tsi_lanes_give(w->arena, w->lanes);
     tsi_sweep_finish(w);
 }
 
@@ -124,14 +106,15 @@ bool tsi_epoch_end(TsiArena* a, TsiRef ref, EpochCloseMode mode, bool measure_rs
     bool holds = tsi_load_relaxed(&i->heap_count) != 0 || tsi_load_relaxed(&i->slab_count) != 0;
     EpochReceipt r;
     uint64_t rss_before = holds && measure_rss ? tsi_os.rss_bytes() : 0;
-    /* Also where all is gone that it held: a large object that was freed, in shared mode. */
     uint64_t start = holds || tsi_inc_peak(i) != 0 ? tsi_os.now_ns() : 0;
     TsiCloseTally tally;
     if (rss_before != 0) memset(w.tally = &tally, 0, sizeof tally);
     memset(&r, 0, sizeof r);
+    w.lanes = tsi_lanes_take(a);
     tsi_inc_take(i);
     if (ref == 0 || tsi_inc_era(i) != tsi_ref_era(ref)) {
         tsi_lock_give_probed(lock);
+        tsi_lanes_give(a, w.lanes);
         return false;
     }
     i->pins++;
@@ -179,7 +162,6 @@ bool tsi_inc_end_empty(TsiArena* a, TsiBinding* b, TsiRef ref, char label[TSI_LA
     if (tsi_load_relaxed(&i->heap_count) != 0) return false;
     tsi_lock_take(tsi_inc_lock(i)); /* not counted: there would be nothing else to post */
     uint64_t word = tsi_load_relaxed(&i->word);
-    /* slow: of large objects that it was refused, in shared mode. */
     bool empty = word >> 2 == tsi_ref_era(ref) && i->heaps == 0 && i->ends == 0 && i->pins == 1 && i->slow == 0 &&
                  tsi_load_relaxed(&i->slab_count) == 0 && i->allocated.objects == 0;
     if (empty) {
@@ -240,11 +222,10 @@ static void end_ready_locked(TsiBinding* b, TsiInc* i, uint64_t start_ns, size_t
     tsi_warm_look(a);
 }
 
-bool tsi_inc_end_alone(TsiBinding* b, TsiRef ref, EpochReceipt* out) {
+static bool end_alone(TsiBinding* b, TsiRef ref, EpochReceipt* out) {
     TsiArena* a = b->arena;
     TsiInc* i = tsi_inc(&a->phases, tsi_ref_index(ref));
     EpochReceipt told;
-    if (a->options.shared) return false;
     bool watched = TSI_UNLIKELY(tsi_closes_are_watched());
     if (watched && out == NULL) out = &told;
     if (TSI_LIKELY(tsi_ready_end(b, ref, out))) {
@@ -272,6 +253,19 @@ bool tsi_inc_end_alone(TsiBinding* b, TsiRef ref, EpochReceipt* out) {
     }
     tsi_record_give_inc(a, b, i->index);
     return true;
+}
+
+bool tsi_inc_end_alone(TsiBinding* b, TsiRef ref, EpochReceipt* out) {
+    TsiLane* lane;
+    if (TSI_LIKELY(!b->arena->options.shared)) return end_alone(b, ref, out);
+    if (!tsi_lane_try(b, &lane)) return false;
+    TsiBinding* as = tsi_lane_binding(lane);
+    bool ended = end_alone(as, ref, out);
+    uint32_t record; /* of an incarnation: lanes are given them, and threads take them */
+    if (ended && as->inc_count >= TSI_RECORD_CACHE / 2 && tsi_record_take_inc(b->arena, as, &record))
+        tsi_record_give_inc(b->arena, b, record);
+    tsi_lane_leave(lane);
+    return ended;
 }
 
 /* ---- advance ---- */

@@ -20,7 +20,7 @@
 #include "heap/close.h"
 #include "heap/current.h"
 #include "heap/finish.h"
-#include "heap/lanes.h"
+#include "heap/lane.h"
 #include "heap/late.h"
 #include "heap/orphan.h"
 #include "heap/pin.h"
@@ -46,7 +46,6 @@ static void arena_locks(TsiArena* a, void (*op)(TsiLock*)) {
     op(&a->phases.ends.lock);
     op(&a->heaps.lock);
     op(&a->rooms.lock);
-    op(&a->lanes.lock);
     op(&a->domains.lock);
     op(&a->bindings.lock);
     op(&a->closed_log.lock);
@@ -91,12 +90,6 @@ static void child_heaps(TsiArena* a) {
         uint64_t word = tsi_load_relaxed(&h->word);
         unsigned state = tsi_heap_state(word);
         if (state == TSI_HEAP_DETACHED) {
-            forget_slabs(h);
-            continue;
-        }
-        if (state == TSI_HEAP_SHARED || state == TSI_HEAP_HELD) {
-            tsi_store_relaxed(&h->word, TSI_SHARED_WORD);
-            tsi_bump_drop(NULL, h); /* bumped under the stripe: whole, but its chain is not made yet */
             forget_slabs(h);
             continue;
         }
@@ -153,7 +146,7 @@ static void child_owned(TsiArena* a, uint32_t id, unsigned cls, uint64_t tag) {
     TsiSpace* s = &a->space;
     TsiHeap* h = tsi_heap(a, tsi_tag_index(tag));
     uint64_t word = tsi_load_relaxed(&h->word);
-    if (tsi_heap_state(word) == TSI_HEAP_DETACHED || tsi_heap_state(word) == TSI_HEAP_SHARED) {
+    if (tsi_heap_state(word) == TSI_HEAP_DETACHED) {
         tsi_slab(s, id)->next = h->slabs;
         h->slabs = id + 1;
         tsi_add_relaxed(&h->slab_count, 1);
@@ -182,7 +175,7 @@ static void child_slabs(TsiArena* a) {
             if (tsi_load_relaxed(&tsi_slab(s, id)->inbox) != 0) tsi_store_relaxed(&tsi_slab(s, id)->inbox, 0);
             bool region = tsi_class_is_region(cls);
             if (region) tsi_region_recount(s, id, tsi_state_holds_objects(tsi_load_relaxed(tag)));
-            if (state == TSI_SLAB_OWNED && !region && !a->options.shared) child_lines(s, id, cls);
+            if (state == TSI_SLAB_OWNED && !region) child_lines(s, id, cls);
             if (state == TSI_SLAB_OWNED) child_owned(a, id, cls, now);
             if (state == TSI_SLAB_PURGING) tsi_return_claimed(a, id);
             if (state == TSI_SLAB_WARM) (void)tsi_space_purge(s, &id, 1);
@@ -191,10 +184,6 @@ static void child_slabs(TsiArena* a) {
         }
     }
     tsi_space_rebuild(s);
-    for (uint32_t n = 0; n < tsi_table_used(&a->heaps); n++) { /* a vanished thread may have had a line's token */
-        TsiHeap* h = tsi_heap(a, n);
-        if (tsi_load_relaxed(&h->word) == TSI_SHARED_WORD) tsi_shared_rebuild(a, h);
-    }
 }
 
 /* What phases and labels are charged with, by the tags. */
@@ -225,7 +214,7 @@ static void child_arena(TsiArena* a, void* unused) {
     (void)unused;
     child_heaps(a);
     child_bindings(a);
-    for (unsigned cls = 0; cls < TSI_CLASSES; cls++) tsi_store_relaxed(&a->scan[cls].looking, 0);
+    tsi_lanes_child(a);
     child_slabs(a);
     child_charges(a);
     tsi_late_child(a);

@@ -13,7 +13,7 @@ bool tsi_grant_settle(TsiBinding* b, TsiHeap* h) {
     const TsiRegion* r = tsi_load_relaxed(&h->region);
     uint32_t issued = tsi_load_relaxed(&r->issued), n = not_counted(h, issued);
     h->noted = issued;
-    if (b->period == 0 || h->lanes != NULL) return false;
+    if (b->period == 0) return false;
     if (issued >= TELLING) b->usual = tsi_load_relaxed(&r->rel) / issued;
     if (tsi_load_relaxed(&b->bumped_elsewhere) != 0)
         n += atomic_exchange_explicit(&b->bumped_elsewhere, 0, memory_order_relaxed);
@@ -49,7 +49,7 @@ void tsi_grant_open(TsiBinding* b, TsiHeap* h, uint32_t bytes, bool fresh) {
         if (some < lim - rel) lim = rel + (uint32_t)some;
     }
     h->noted = tsi_load_relaxed(&r->issued);
-    h->granter = b->period != 0 && h->lanes == NULL ? b : NULL;
+    h->granter = b->period != 0 ? b : NULL;
     tsi_store_relaxed(&r->lim, lim);
 }
 

@@ -90,7 +90,7 @@ static TsiHeap* adopt_locked(TsiBinding* b, TsiInc* i) {
     return NULL;
 }
 
-TsiHeap* tsi_heap_birth_locked(TsiArena* a, TsiInc* i, TsiRef ref, uint32_t index, TsiLanes* lanes, uint64_t word) {
+TsiHeap* tsi_heap_birth_locked(TsiArena* a, TsiInc* i, TsiRef ref, uint32_t index, uint64_t word) {
     TSI_HOLDS(tsi_inc_lock(i));
     TsiHeap* h = tsi_heap(a, index);
     h->index = index;
@@ -102,7 +102,7 @@ TsiHeap* tsi_heap_birth_locked(TsiArena* a, TsiInc* i, TsiRef ref, uint32_t inde
     tsi_store_relaxed(&h->named, tsi_named(tsi_load_relaxed(&i->id)));
     h->ring = (tsi_load_relaxed(&i->id) & TSI_DOMAIN_ID_BIT) == 0;
     /* In shared mode all threads have one heap in such an epoch: there is nothing to save. */
-    bool classes = h->ring && (lanes != NULL || a->options.bump == TSI_BUMP_DOMAINS);
+    bool classes = h->ring && (a->options.shared || a->options.bump == TSI_BUMP_DOMAINS);
     h->bumps = a->options.bump != TSI_BUMP_OFF && !classes;
     h->regions = 0;
     h->slabs = 0;
@@ -112,8 +112,6 @@ TsiHeap* tsi_heap_birth_locked(TsiArena* a, TsiInc* i, TsiRef ref, uint32_t inde
     h->takes = 0;
     h->skip = 0;
     h->revoker = 0;
-    h->lanes = lanes;
-    h->many = false;
     tsi_store_relaxed(&h->slow, 0);
     tsi_store_relaxed(&h->ref, ref);
     heap_join_locked(a, i, h);
@@ -155,7 +153,7 @@ TsiBirth tsi_heap_make(TsiBinding* b, TsiRef ref, TsiHeap** out) {
             continue;
         }
         if (active && *out == NULL) adopted = (*out = adopt_locked(b, i)) != NULL;
-        if (active && *out == NULL) born = (*out = tsi_heap_birth_locked(a, i, ref, index, NULL, live)) != NULL;
+        if (active && *out == NULL) born = (*out = tsi_heap_birth_locked(a, i, ref, index, live)) != NULL;
         if (active) tsi_inc_opened_locked(i, now);
         tsi_inc_give(i);
         break;
@@ -207,7 +205,7 @@ void tsi_heap_detach_locked(TsiBinding* b, TsiHeap* h) {
 
 void tsi_heap_let_go(TsiBinding* b, TsiRef ref) {
     TsiHeap* h = ref != 0 ? tsi_heap_cached(b, ref) : NULL;
-    if (h == NULL || h->lanes != NULL) return; /* in shared mode it is anybody's anyway */
+    if (h == NULL) return; /* in shared mode it is anybody's anyway */
     /* Who ends the phase learns for its own next one. This thread learns here what the phase has needed so far. */
     if (h->ranked && tsi_bracket_enter(b, h, tsi_busy_all(h))) {
         tsi_bump_learn(b, h, tsi_inc_label(tsi_heap_inc(b->arena, h)));

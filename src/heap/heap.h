@@ -25,7 +25,7 @@ TSI_INLINE TsiHeap* tsi_heap_cached(TsiBinding* b, TsiRef ref) {
     return live ? h : NULL;
 }
 /* Enters a new heap into the incarnation, in `word`'s state; the stripe is held. */
-TsiHeap* tsi_heap_birth_locked(TsiArena* a, TsiInc* i, TsiRef ref, uint32_t index, TsiLanes* lanes, uint64_t word);
+TsiHeap* tsi_heap_birth_locked(TsiArena* a, TsiInc* i, TsiRef ref, uint32_t index, uint64_t word);
 /* The time, where it has to be read because the incarnation is about to be used for the first time, else 0. */
 TSI_INLINE uint64_t tsi_inc_opening_ns(TsiInc* i, TsiRef ref) {
     /* The first incarnation of id 0 has always been open: its time is 0. */

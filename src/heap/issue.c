@@ -29,12 +29,11 @@ void tsi_handle_issue_held(TsiArena* a, void* p, TsiIssue* out) {
     if (!tsi_handle_flag_slab(s, out->at.slab_id, out->seq)) return;
     if (region) /* frees by handle and by pointer meet in the map byte */
         tsi_store_relaxed(&tsi_region(s, out->at.slab_id)->heap_at, 0);
-    else if (!a->options.shared) tsi_line_mark_handled(tsi_line(s, out->at.line_id));
+    else tsi_line_mark_handled(tsi_line(s, out->at.line_id));
     uint64_t tag = tsi_load_seq(tag_word);
     if (!tsi_generation_of(a, &out->at, tag, &generation, &word)) return;
     out->spent = generation >= TSI_GEN_LIMIT;
     if (!out->spent)
         out->handle = tsi_handle_make(a->secret, tsi_handle_place(out->at.line_id, out->at.slot), (uint32_t)generation);
-    else if (region || !a->options.shared) /* else tsi_shared_alloc does, under the stripe */
-        retire_line(a, &out->at, tag);
+    else retire_line(a, &out->at, tag);
 }

@@ -11,8 +11,7 @@
  *   T1  The token of a line is in exactly one place: in the remote word (armed), with a freer or in an
  *       inbox (on its way), or with the owner. TSI_LINE_ARMED is set while it is not with the owner.
  *   T2  Whoever takes the token out of the word delivers the line: to the inbox of the heap's owner, or,
- *       when nobody owns the heap or the owner is leaving, back into the word, and then looks again; in shared mode
- *       into the heap's list (tsi_shared_unpark).
+ *       when nobody owns the heap or the owner is leaving, back into the word, and then looks again.
  *   T3  Inboxes hold slabs. A slab is linked into at most one: its link is claimed by a compare-exchange
  *       from 0. A slab that was returned and reused meanwhile may still sit in an old inbox; whoever
  *       pops it there looks at all its lines and passes it on as a freer would (tsi_line_notify). So a freer that sees,
@@ -32,7 +31,7 @@
 #include "heap/profile.h"
 #include "heap/room.h"
 #include "heap/sample.h"
-#include "heap/lanes.h"
+#include "heap/token.h"
 
 void tsi_room_turn(const TsiSpace* s, TsiRoom* r, unsigned cls) {
     for (uint32_t at = r->back[cls], next; at != 0; at = next) {
@@ -48,7 +47,7 @@ void tsi_line_freed(TsiBinding* b, TsiLine* l, unsigned slot) { tsi_line_freed_i
 
 void tsi_counts_even(TsiSpace* s, TsiLine* l, uint32_t line_id, uint32_t seq, uint64_t slots) {
     _Atomic uint64_t* counts = tsi_counts(s, line_id);
-    if (!s->config.shared) tsi_line_mark_handled(l); /* there all frees look at the flag */
+    tsi_line_mark_handled(l);
     for (; slots != 0; slots &= slots - 1) {
         _Atomic uint64_t* w = &counts[tsi_ctz64(slots)];
         uint64_t now = tsi_count_now(tsi_load_relaxed(w), seq);
@@ -187,10 +186,6 @@ static bool line_deliver(TsiArena* a, uint32_t line_id, uint32_t slab_id, uint32
         unsigned state = tsi_heap_state(word);
         /* Also one that a trim has SEIZED: the trim may have looked at the line before our bit, and nobody looks
          * later. */
-        if (a->options.shared) {
-            tsi_shared_unpark(a, line_id, slab_id, seq);
-            return others;
-        }
         bool owned = state == TSI_HEAP_LIVE || state == TSI_HEAP_RETIRE || state == TSI_HEAP_REVOKED;
         Push p = owned ? inbox_push(s, tsi_binding_at(a, word), slab_id) : PUSH_CLOSED;
         if (p == PUSHED) return others;

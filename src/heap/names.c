@@ -66,8 +66,7 @@ SlabHandle tsi_handle_of(TsiArena* a, TsiBinding* b, const TsiPlace* at) {
     if (!tsi_handle_flag_slab(s, at->slab_id, seq)) return 0;
     bool marked = region ? tsi_load_acquire(&tsi_region(s, at->slab_id)->heap_at) == 0
                          : tsi_load_acquire(&tsi_line(s, at->line_id)->handled) != 0;
-    bool plain_frees = !marked && !a->options.shared; /* where no owner frees, every free looks at the flag */
-    if (plain_frees && !mark_own_line(a, b, at, seq)) {
+    if (!marked && !mark_own_line(a, b, at, seq)) {
         /* its owner's next free looks at the map byte as others do */
         if (region) tsi_store_seq(&tsi_region(s, at->slab_id)->heap_at, 0);
         if (!tsi_barrier() && has_unfenced_owner(a, at)) return 0; /* see handles.h */

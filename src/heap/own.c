@@ -2,7 +2,6 @@
 #include "heap/own.h"
 
 #include "base/check.h"
-#include "heap/lanes.h"
 
 void tsi_record_give(TsiTable* t, uint32_t* cache, uint32_t* count, uint32_t index) {
     if (*count < TSI_RECORD_CACHE) cache[(*count)++] = index;
@@ -44,7 +43,6 @@ void tsi_own_unlink(TsiBinding* b, TsiHeap* h) {
 
 void tsi_heap_free(TsiArena* a, TsiBinding* b, TsiHeap* h) {
     tsi_room_give(a, b, h);
-    tsi_lanes_give(a, h);
     tsi_store_relaxed(&h->ref, 0);
     tsi_store_release(&h->word, TSI_HEAP_FREE); /* pairs with readers of a stale index */
     if (b != NULL) tsi_record_give(&a->heaps, b->heap_cache, &b->heap_count, h->index);

@@ -12,10 +12,9 @@
 enum { SPARSE_CHUNKS = 8, SPARSE_BYTES = 64 << 10, MANY_PHASES = 1024 };
 
 static void tidy(TsiArena* a, bool all) {
-    TsiTable* const tables[] = {&a->phases.incs, &a->phases.ends, &a->heaps, &a->rooms, &a->lanes, &a->domains};
+    TsiTable* const tables[] = {&a->phases.incs, &a->phases.ends, &a->heaps, &a->rooms, &a->domains};
     if (!tsi_space_gives_back(&a->space)) return;
     for (unsigned n = 0; n < sizeof tables / sizeof *tables; n++) {
-        if (tables[n]->base == NULL) continue; /* rooms or lanes */
         if (all) tsi_table_tidy_slow(tables[n], true);
         else tsi_table_tidy(tables[n]);
     }

@@ -15,7 +15,7 @@ TSI_INLINE void tsi_records_tidy(TsiArena* a) {
     const TsiPhases* p = &a->phases;
     bool surplus = tsi_load_relaxed(&p->incs.surplus) || tsi_load_relaxed(&p->ends.surplus) ||
                    tsi_load_relaxed(&a->heaps.surplus) || tsi_load_relaxed(&a->rooms.surplus) ||
-                   tsi_load_relaxed(&a->lanes.surplus) || tsi_load_relaxed(&a->domains.surplus) ||
+                   tsi_load_relaxed(&a->domains.surplus) ||
                    tsi_load_relaxed(&a->bindings.surplus);
     if (TSI_UNLIKELY(surplus)) tsi_records_tidy_slow(a);
 }

@@ -2,8 +2,8 @@
 #include "heap/refuse.h"
 
 #include "base/probes.h"
+#include "heap/lane.h"
 #include "heap/living.h"
-#include "heap/registry.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -97,7 +97,9 @@ void tsi_refuse_as(TsiArena* a, const TsiMisuse* m) {
     count(a, m->what);
     tsi_probe_refusal(a->owner, m->what, m->where);
     if (label != NULL) tsi_add_relaxed(&label->refusals, 1);
+    TsiLanePause pause = tsi_lane_pause();
     if (a->options.misuse_fn != NULL) a->options.misuse_fn(a->owner, m->what, m->where, a->options.misuse_ctx);
+    tsi_lane_resume(pause);
     if (a->options.misuse_fatal) die(m, label);
     errno = saved;
 }

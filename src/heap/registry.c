@@ -231,11 +231,8 @@ void tsi_scopes_refresh_slow(TsiThread* t, uint64_t removals) {
 
 /* ---- bindings ---- */
 
-static TsiBinding* binding_make(TsiArena* a) {
-    TsiThread* t = thread_get();
+static TsiBinding* binding_open(TsiArena* a, TsiThread* t, uint32_t period, uint64_t mean) {
     uint32_t index = 0;
-    if (t == NULL) return NULL;
-    if (t->ref_count * 2 >= t->ref_capacity && !refs_grow(t)) return NULL;
     if (!tsi_table_take(&a->bindings, &index, 0)) return NULL;
     TsiBinding* b = tsi_table_at(&a->bindings, index);
     b->index = index;
@@ -258,9 +255,10 @@ static TsiBinding* binding_make(TsiArena* a) {
     b->cur = tsi_no_cur;
     b->region = NULL;
     memset(b->by_inc, 0, sizeof b->by_inc);
-    memset(b->by_ref, 0, sizeof b->by_ref);
     for (unsigned n = 0; n < TSI_ID_CACHE; n++) b->by_id[n] = &tsi_no_heap;
-    b->period = b->samples.locks.period = a->options.sampling_period;
+    b->lane = 0;
+    b->period = period;
+    if (period != 0) b->samples.locks.period = period; /* else its page stays with the system */
     b->slow_left = b->period;
     b->dice = (uint32_t)tsi_os.random();
     b->cut = NULL;
@@ -268,9 +266,9 @@ static TsiBinding* binding_make(TsiArena* a) {
     b->usual = TSI_GRANULE;
     tsi_store_relaxed(&b->bumped_elsewhere, 0);
     if (b->period != 0) tsi_sample_next(b);
-    tsi_profile_start(b, a->profile.mean);
+    tsi_profile_start(b, mean);
     b->stack_low = b->stack_high = 0; /* the record was another thread's, perhaps */
-    b->cuts = b->period != 0 || b->profile_mean != 0;
+    b->cuts = a->options.sampling_period != 0 || a->profile.mean != 0;
     tsi_store_relaxed(&b->busy, 0);
     tsi_store_relaxed(&b->dead_heaps, 0);
     /* Without membarrier no word matches: every call takes the slow path, whose bracket is fenced. */
@@ -281,10 +279,22 @@ static TsiBinding* binding_make(TsiArena* a) {
      * other. Pairs with the acquire in tsi_trim_all, too. */
     tsi_store_seq(&b->in_use, true);
     if (tsi_load_seq(&tsi_barrier_failed)) tsi_binding_fence(b);
+    return b;
+}
+
+static TsiBinding* binding_make(TsiArena* a) {
+    TsiThread* t = thread_get();
+    if (t == NULL) return NULL;
+    if (t->ref_count * 2 >= t->ref_capacity && !refs_grow(t)) return NULL;
+    TsiBinding* b = binding_open(a, t, a->options.sampling_period, a->profile.mean);
+    if (b == NULL) return NULL;
     *ref_find(t->refs, t->ref_capacity, a->serial) = (TsiBindingRef){a->serial, b};
     t->ref_count++;
     return b;
 }
+
+/* Its `thread` is nobody's: no fork finds it to be its own. Who samples is the thread that allocates. */
+TsiBinding* tsi_binding_of_nobody(TsiArena* a) { return binding_open(a, &tsi_no_thread, 0, 0); }
 
 TsiBinding* tsi_binding_find(TsiArena* a, bool make) {
     TsiThread* t = tsi_tls.thread;
@@ -293,7 +303,8 @@ TsiBinding* tsi_binding_find(TsiArena* a, bool make) {
     if (b != NULL) {
         tsi_tls.serial = a->serial;
         tsi_tls.binding = b;
-        tsi_store_relaxed(&tsi_tls.thread->owner, a->owner);
+        /* In shared mode each call looks for a lane. */
+        tsi_store_relaxed(&tsi_tls.thread->owner, a->options.shared ? TSI_NO_OWNER : a->owner);
     }
     return b;
 }

@@ -56,6 +56,8 @@ typedef struct TsiTls {
     TsiThread* thread;
     bool exiting;        /* the thread's destructor has run */
     uint32_t late;       /* calls it is inside of since */
+    TsiLane* lane;       /* that it holds, or NULL; then `binding` is the lane's, and this its own: */
+    TsiBinding* own;
     TsiCaller caller;    /* of the allocation that left the fast path last */
 } TsiTls;
 
@@ -88,6 +90,8 @@ TsiArena* tsi_registry_hold_domain(const void* record);
 void tsi_registry_each(void (*fn)(TsiArena*, void*), void* ctx);
 
 TsiBinding* tsi_binding_find(TsiArena* a, bool make);
+/* A binding of no thread, for a lane (lane.h); NULL without memory. */
+TsiBinding* tsi_binding_of_nobody(TsiArena* a);
 /* This thread's binding in the arena, made when `make`; NULL otherwise or without memory. */
 TSI_INLINE TsiBinding* tsi_binding_get(TsiArena* a, bool make) {
     return TSI_LIKELY(tsi_tls.serial == a->serial) ? tsi_tls.binding : tsi_binding_find(a, make);

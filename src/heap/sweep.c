@@ -16,8 +16,8 @@
  *       stronger close that finds a heap revoked by an earlier sweep need not wait for it.
  *   S3  Another thread's heap that another sweep has revoked is left to that sweep, by ticket: its busy would have to
  *       be read after a barrier that followed *its* revocation. The sweeping thread's own heaps it takes whoever
- *       revoked them: it is inside no bracket. In shared mode an end waits for that sweep (await_held_locked in
- *       close.c). A sweep whose membarrier has failed takes heaps of fenced owners only (bracket.h) and gives its
+ *       revoked them: it is inside no bracket. So it does with the heaps of lanes that it holds (lane.h). A sweep whose
+ *       membarrier has failed takes heaps of fenced owners only (bracket.h) and gives its
  *       ticket back for the others: then they are any later sweep's, or their owner's.
  *   S4  A record is reused only when it has drained and nothing pins it; a sweep pins it.
  * Freers wait for a walk only if they empty a slab of an incarnation of the same stripe that has ended.
@@ -27,7 +27,7 @@
 #include "heap/bracket.h"
 #include "heap/bump.h"
 #include "heap/heap.h"
-#include "heap/lanes.h"
+#include "heap/lane.h"
 #include "heap/orphan.h"
 #include "heap/settle.h"
 #include "mem/stock.h"
@@ -43,7 +43,10 @@ bool tsi_barrier(void) {
     return false;
 }
 
-static bool is_mine(TsiSweep* w, uint64_t word) { return w->b != NULL && (uint32_t)(word >> 8) == w->b->index; }
+static bool is_mine(TsiSweep* w, uint64_t word) {
+    uint32_t binding = (uint32_t)(word >> 8);
+    return (w->b != NULL && binding == w->b->index) || tsi_lanes_have(w->arena, w->lanes, binding);
+}
 
 static void revoke_locked(TsiSweep* w, TsiBinding* only) {
     TSI_HOLDS(tsi_inc_lock(w->inc));
@@ -54,22 +57,13 @@ static void revoke_locked(TsiSweep* w, TsiBinding* only) {
         unsigned state = tsi_heap_state(word);
         if (only != NULL && (uint32_t)(word >> 8) != only->index) continue;
         if (h->revoker == TSI_NO_TICKET && state == TSI_HEAP_REVOKED) h->revoker = w->ticket;
-        if (h->revoker == TSI_NO_TICKET && state == TSI_HEAP_HELD) {
-            h->revoker = w->ticket;
-            w->held = h;
-        }
-        if (state == TSI_HEAP_SHARED && tsi_cas_seq(&h->word, &word, TSI_HELD_WORD)) { /* pairs with shared.c's enter */
-            h->revoker = w->ticket;
-            if (h->many || w->b == NULL || h->user != w->b->index) w->held = h;
-        }
         while (state == TSI_HEAP_LIVE || state == TSI_HEAP_RETIRE) {
             h->revoker = w->ticket;
             /* seq_cst: before the membarrier, and pairs with tsi_heap_is_live in the fenced form */
             if (tsi_cas_seq(&h->word, &word, tsi_heap_word((uint32_t)(word >> 8), TSI_HEAP_REVOKED))) break;
             state = tsi_heap_state(word);
         }
-        bool owned = state != TSI_HEAP_DETACHED && state != TSI_HEAP_SHARED && state != TSI_HEAP_HELD;
-        if (owned && !is_mine(w, word)) w->others = true;
+        if (state != TSI_HEAP_DETACHED && !is_mine(w, word)) w->others = true;
     }
 }
 
@@ -121,22 +115,20 @@ static void walk_locked(TsiSweep* w, TsiHeap* h, uint32_t skip) {
     tsi_store_relaxed(&h->slab_bytes, kept_bytes);
 }
 
-/* Takes a heap nobody is inside of, except on the slab `skip`. `word` is REVOKED, HELD or DETACHED, or LIVE for the
+/* Takes a heap nobody is inside of, except on the slab `skip`. `word` is REVOKED or DETACHED, or LIVE for the
  * caller's own. */
 static void seize_locked(TsiSweep* w, TsiHeap* h, uint64_t word, uint32_t skip) {
     TSI_HOLDS(tsi_inc_lock(w->inc));
     TsiArena* a = w->arena;
-    bool detached = tsi_heap_state(word) == TSI_HEAP_DETACHED, shared = tsi_heap_state(word) == TSI_HEAP_HELD;
+    bool detached = tsi_heap_state(word) == TSI_HEAP_DETACHED, mine = !detached && is_mine(w, word);
     bool active = tsi_inc_state(w->inc) == TSI_INC_ACTIVE;
-    TsiBinding* owner = detached || shared ? NULL : tsi_binding_at(a, word);
+    TsiBinding* owner = detached ? NULL : tsi_binding_at(a, word);
     if (!tsi_cas_seq(&h->word, &word, tsi_heap_word((uint32_t)(word >> 8), TSI_HEAP_SEIZED))) return;
-    if (!active && w->b != NULL && h->ranked) tsi_bump_learn(w->b, h, tsi_inc_label(w->inc));
+    TsiBinding* learns = mine ? owner : w->b; /* whose next phase of the label it is likely to be */
+    if (!active && learns != NULL && h->ranked) tsi_bump_learn(learns, h, tsi_inc_label(w->inc));
     walk_locked(w, h, skip);
     if (active) { /* a trim: the heap goes on, its room has to be made anew */
-        if (shared) {
-            tsi_shared_rebuild(a, h);
-            tsi_store_seq(&h->word, TSI_SHARED_WORD); /* publishes the lanes to those that enter */
-        } else if (owner != NULL && owner == w->b) {
+        if (mine) {
             tsi_store_seq(&h->word, tsi_heap_word(owner->index, TSI_HEAP_RETIRE));
             tsi_heap_detach_locked(owner, h);
         } else {
@@ -146,10 +138,10 @@ static void seize_locked(TsiSweep* w, TsiHeap* h, uint64_t word, uint32_t skip) 
         return;
     }
     heap_leave_inc_locked(a, w->inc, h);
-    if (detached || shared) {
-        if (detached) tsi_sub_relaxed(&w->inc->detached, 1);
+    if (detached) {
+        tsi_sub_relaxed(&w->inc->detached, 1);
         tsi_heap_free(a, w->b, h);
-    } else if (owner == w->b) {
+    } else if (mine) {
         tsi_heap_drop_own(owner, h);
     } else {
         h->skip = skip;
@@ -204,11 +196,9 @@ static uint32_t busy_in(TsiArena* a, TsiHeap* h, TsiBinding* owner) {
 }
 
 /* A heap with our ticket that may have somebody inside whom we cannot see. */
-static void forsake_locked(const TsiSweep* w, TsiHeap* h, bool active) {
+static void forsake_locked(const TsiSweep* w, TsiHeap* h) {
     TSI_HOLDS(tsi_inc_lock(w->inc));
     h->revoker = TSI_NO_TICKET;
-    /* nothing was taken */
-    if (active && tsi_load_relaxed(&h->word) == TSI_HELD_WORD) tsi_store_seq(&h->word, TSI_SHARED_WORD);
 }
 
 static void seize_all_locked(TsiSweep* w) {
@@ -222,16 +212,16 @@ static void seize_all_locked(TsiSweep* w) {
         unsigned state = tsi_heap_state(word);
         uint32_t skip = 0;
         bool mine = is_mine(w, word);
-        bool revoked = state == TSI_HEAP_REVOKED || state == TSI_HEAP_HELD;
+        bool revoked = state == TSI_HEAP_REVOKED;
         bool ours = state == TSI_HEAP_DETACHED || (revoked && (mine || h->revoker == w->ticket)); /* S3 */
-        bool unseen = ours && h == w->held && !w->waited;
-        if (ours && state == TSI_HEAP_REVOKED && !mine) {
+        bool unseen = false;
+        if (ours && revoked && !mine) {
             unseen = !w->proven && !tsi_binding_is_fenced(tsi_binding_at(a, word));
             if (!unseen) skip = busy_in(a, h, tsi_binding_at(a, word));
         }
         if (unseen) {
             skip = UINT32_MAX;
-            forsake_locked(w, h, active);
+            forsake_locked(w, h);
         }
         if (!ours || skip == UINT32_MAX || (active && skip != 0)) {
             if (revoked) {
@@ -250,12 +240,11 @@ void tsi_sweep_locked(TsiSweep* w, TsiBinding* only) {
     TsiLock* lock = tsi_inc_lock(w->inc);
     w->ticket = tsi_add_relaxed(&w->arena->tickets, 1) + 1;
     revoke_locked(w, only);
-    if (w->others || w->held != NULL) {
+    if (w->others) {
         tsi_lock_give_probed(lock);
         w->proven = tsi_barrier();
         w->interrupts += w->proven;
         tsi_add_relaxed(&w->arena->barriers, 1);
-        w->waited = w->held == NULL || tsi_shared_wait(w->arena, w->held, w->b, w->proven);
         tsi_lock_take(lock);
     }
     seize_all_locked(w);

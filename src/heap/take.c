@@ -14,14 +14,13 @@
 /* ---- slabs ---- */
 
 /* A line of an owned slab of a class comes with its first refill, unless refills are cut for samples. */
-static void line_init(TsiSpace* s, const TsiClass* c, uint32_t line_id, uint32_t seq, uint32_t heap_at, TsiOpen how,
+static void line_init(TsiSpace* s, const TsiClass* c, uint32_t line_id, uint32_t seq, uint32_t heap_at,
                       uint64_t ready) {
     TsiLine* l = tsi_line(s, line_id);
-    uint64_t others = how == TSI_OPEN_SHARED ? c->full : 0;
     uint64_t offset = ((uint64_t)(line_id >> 10) << TSI_CHUNK_SHIFT) +
                       ((uint64_t)(line_id & (TSI_CHUNK_LINES - 1)) << c->line_shift);
     tsi_store_relaxed(&l->avail, ready);
-    tsi_store_relaxed(&l->freed, ~(ready | others)); /* holes, too */
+    tsi_store_relaxed(&l->freed, ~ready); /* holes, too */
     tsi_store_relaxed(&l->issued, ready != 0 ? c->slots : 0);
     l->base = s->base + offset;
     tsi_store_relaxed(&l->heap_at, heap_at);
@@ -30,14 +29,13 @@ static void line_init(TsiSpace* s, const TsiClass* c, uint32_t line_id, uint32_t
     tsi_store_relaxed(&l->flags, 0);
     tsi_store_relaxed(&l->handled, 0);
     l->shift = c->unit_shift;
-    tsi_store_relaxed(&tsi_remote(s, line_id)[0], tsi_remote_fresh(0, seq) | others << 32);
-    tsi_store_relaxed(&tsi_remote(s, line_id)[1], tsi_remote_fresh(1, seq) | others >> 32);
+    tsi_store_relaxed(&tsi_remote(s, line_id)[0], tsi_remote_fresh(0, seq));
+    tsi_store_relaxed(&tsi_remote(s, line_id)[1], tsi_remote_fresh(1, seq));
 }
 
 /* Words of a slab that only the caller holds, and its new tag. False for a region that cannot be used again (region.h,
  * R2). */
-static bool slab_open(TsiSpace* s, unsigned cls, uint32_t slab_id, uint32_t index, unsigned state, TsiOpen how,
-                      bool ready) {
+static bool slab_open(TsiSpace* s, unsigned cls, uint32_t slab_id, uint32_t index, unsigned state, bool ready) {
     const TsiClass* c = &s->classes->c[cls];
     uint32_t heap_at = state == TSI_SLAB_OWNED ? index * (uint32_t)sizeof(TsiHeap) : 0;
     TsiSlab* slab = tsi_slab(s, slab_id);
@@ -47,7 +45,7 @@ static bool slab_open(TsiSpace* s, unsigned cls, uint32_t slab_id, uint32_t inde
     bool region = tsi_class_is_region(cls);
     if (region && !tsi_region_open(s, cls, slab_id, heap_at)) return false;
     for (uint32_t i = 0, first = tsi_first_line(c, slab_id); !region && i < 1u << c->lines_log2; i++)
-        line_init(s, c, first + i, seq, heap_at, how, ready ? c->full : 0);
+        line_init(s, c, first + i, seq, heap_at, ready ? c->full : 0);
     tsi_store_release(&slab->tag, tsi_tag(seq, index, state)); /* publishes the words to freers, which acquire it */
     return true;
 }
@@ -73,14 +71,14 @@ static void join(TsiBinding* b, TsiHeap* h, unsigned cls, uint32_t slab_id) {
     h->takes++;
 }
 
-bool tsi_slab_take(TsiBinding* b, TsiHeap* h, unsigned cls, TsiOpen how, uint32_t* slab_id) {
+bool tsi_slab_take(TsiBinding* b, TsiHeap* h, unsigned cls, uint32_t* slab_id) {
     TsiSpace* s = &b->arena->space;
     TsiInc* i = tsi_heap_inc(b->arena, h);
     size_t bytes = s->classes->c[cls].slab_bytes;
     TsiCharge charge;
     *slab_id = 0;
     if (!tsi_charge(b, i, bytes, &charge)) return false;
-    bool ready = cls <= TSI_SMALL_CLASSES && how == TSI_OPEN_OWNED && !b->cuts, warm;
+    bool ready = cls <= TSI_SMALL_CLASSES && !b->cuts, warm;
     unsigned lane = tsi_lane_of(b->arena, i);
     TsiClassCounters* counters = &b->counters[tsi_class_row(cls)];
     for (;;) {
@@ -94,7 +92,7 @@ bool tsi_slab_take(TsiBinding* b, TsiHeap* h, unsigned cls, TsiOpen how, uint32_
             return false;
         }
         warm = taken == TSI_TAKEN_KEPT;
-        if (slab_open(s, cls, *slab_id, h->index, TSI_SLAB_OWNED, how, ready)) break;
+        if (slab_open(s, cls, *slab_id, h->index, TSI_SLAB_OWNED, ready)) break;
         tsi_slab_retire(b->arena, *slab_id);
     }
     if (warm) tsi_count(&counters->recycled);
@@ -117,7 +115,7 @@ bool tsi_huge_take(TsiBinding* b, TsiHeap* h, uint32_t slab_ids[2]) {
     bool taken = tsi_space_take_huge(s, tsi_lane_of(b->arena, i), slab_ids);
     bool open[2] = {false, false};
     for (unsigned n = 0; taken && n < 2; n++) {
-        open[n] = slab_open(s, TSI_CLASS_HUGE, slab_ids[n], h->index, TSI_SLAB_OWNED, TSI_OPEN_OWNED, false);
+        open[n] = slab_open(s, TSI_CLASS_HUGE, slab_ids[n], h->index, TSI_SLAB_OWNED, false);
         if (open[n]) join(b, h, TSI_CLASS_HUGE, slab_ids[n]);
         else tsi_slab_retire(b->arena, slab_ids[n]);
     }
@@ -155,7 +153,7 @@ void* tsi_large_alloc(TsiBinding* b, TsiRef ref, size_t size, size_t align, TsiI
     tsi_inc_take(i);
     bool active = tsi_ref_is_active(&a->phases, ref);
     if (active) {
-        (void)slab_open(s, TSI_CLASS_LARGE, slab_id, i->index, TSI_SLAB_ORPHAN, TSI_OPEN_OWNED, false);
+        (void)slab_open(s, TSI_CLASS_LARGE, slab_id, i->index, TSI_SLAB_ORPHAN, false);
         TsiLine* l = tsi_line(s, line_id);
         tsi_store_relaxed(&l->issued, 1);
         tsi_store_seq(&l->freed, ~s->classes->c[TSI_CLASS_LARGE].full); /* from here on the object is live */

@@ -8,15 +8,9 @@
 #include "heap/fast.h"
 #include "heap/issue.h"
 
-/* Who may hand out the slots of a slab that is opened, and so where its free slots are told: see slab.h. */
-typedef enum TsiOpen {
-    TSI_OPEN_OWNED, /* the heap's owner: in avail and freed */
-    TSI_OPEN_SHARED /* any thread: in the remote words */
-} TsiOpen;
-
 /* A slab for the heap, charged to its incarnation and in its chain; false without memory or against a budget (b->budget
- * says). In the owner's bracket, or, of a shared heap, under its stripe. */
-bool tsi_slab_take(TsiBinding* b, TsiHeap* h, unsigned cls, TsiOpen how, uint32_t* slab_id);
+ * says). In the owner's bracket. */
+bool tsi_slab_take(TsiBinding* b, TsiHeap* h, unsigned cls, uint32_t* slab_id);
 /* The same of two regions that are the halves of a huge page. */
 bool tsi_huge_take(TsiBinding* b, TsiHeap* h, uint32_t slab_ids[2]);
 /* A large object in an incarnation; NULL without memory, against a budget, or when ref is not ACTIVE any more. The

@@ -13,9 +13,8 @@ typedef struct TsiSweep {
     TsiInc* inc;
     uint64_t ticket;
     bool others;      /* other threads own heaps here */
-    TsiHeap* held;    /* a shared heap that others may be inside of, or NULL */
+    unsigned lanes;   /* shared mode: bits of the lanes that the sweeping thread holds */
     bool proven;      /* whoever is inside of a bracket is seen; else fenced owners only */
-    bool waited;      /* nobody is inside of `held` */
     bool closing;     /* not a trim */
     bool at_once;     /* the program has chosen this moment: nothing is kept */
     bool learns;      /* the end of a scope: what goes for want of budget may have gone in vain */

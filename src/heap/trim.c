@@ -3,6 +3,7 @@
 
 #include "heap/bracket.h"
 #include "heap/finish.h"
+#include "heap/lane.h"
 #include "heap/late.h"
 #include "heap/pin.h"
 #include "heap/sweep.h"
@@ -54,15 +55,18 @@ void tsi_binding_fence(TsiBinding* b) {
 
 static void trim_inc(TsiArena* a, TsiBinding* b, TsiInc* i, TsiBinding* only, bool at_once) {
     TsiSweep w = {.arena = a, .b = b, .inc = i, .at_once = at_once};
+    w.lanes = only == NULL ? tsi_lanes_take(a) : 0;
     tsi_inc_take(i);
     if (tsi_inc_era(i) == 0 || (i->heaps == 0 && i->orphans == 0)) {
         tsi_inc_give(i);
+        tsi_lanes_give(a, w.lanes);
         return;
     }
     i->pins++;
     tsi_sweep_locked(&w, only);
     tsi_late_note_locked(a, i);
     tsi_inc_give(i);
+    tsi_lanes_give(a, w.lanes);
     tsi_sweep_finish(&w);
     tsi_inc_unpin(a, b, i);
 }

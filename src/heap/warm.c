@@ -1,6 +1,7 @@
 /* warm.c - see warm.h. */
 #include "heap/warm.h"
 
+#include "heap/lane.h"
 #include "heap/waiting.h"
 #include "mem/handle.h"
 #include "mem/pool.h"
@@ -103,6 +104,7 @@ static bool evict(TsiArena* a, TsiWarm* w, bool learn) {
 }
 
 uint32_t tsi_warm_put(TsiArena* a, TsiBinding* b, uint32_t chain, bool learn) {
+    if (a->options.shared) b = tsi_lane_taker(a); /* who allocates; a thread of its own takes no slabs */
     if (chain == 0 || b == NULL || !warm_lock(&b->warm)) return chain;
     size_t rest_bytes;
     uint32_t rest = keep(a, &b->warm, chain, &rest_bytes);

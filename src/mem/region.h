@@ -26,7 +26,7 @@
  *       can meet the generation that it knows. Where the chunk's pages go back, generations start over as well
  *       (chunk_pages.c, G2).
  *   R3  The owner alone writes issued, freed, rel, lim, gaps and the mark by_owner, in its bracket (heap/bracket.h),
- *       or who has SEIZED the heap. In shared mode the stripe stands for the bracket.
+ *       or who has SEIZED the heap.
  *   R4  Counts are events: the region is empty when issued = freed + objects of the word. An owner and another thread
  *       that free one object at the same time are both counted; so emptiness is confirmed by the map before it is
  *       acted upon.

@@ -64,8 +64,8 @@ typedef struct TsiSlab {
 typedef struct TsiLine {
     _Atomic uint64_t avail;     /* owner: ready to hand out */
     _Atomic uint64_t freed;     /* owner: freed since the last refill; holes */
-    _Atomic uint64_t issued;    /* slots ever moved to avail (shared mode: slots ever claimed) */
-    _Atomic uint64_t remote[2]; /* what other threads have freed; shared mode: all that is free */
+    _Atomic uint64_t issued;    /* slots ever moved to avail */
+    _Atomic uint64_t remote[2]; /* what other threads have freed */
     uint8_t* base;              /* payload of slot 0 */
     _Atomic uint32_t heap_at;   /* owner: whose plain frees may end here; 0 = nobody's */
     _Atomic uint32_t home;      /* owner: whose it is */

@@ -70,21 +70,28 @@ static void pause_for_other(void) {
 #endif
 }
 
-void tsi_lock_slow(TsiLock* l) {
+bool tsi_lock_slow_within(TsiLock* l, uint64_t ns) {
     for (int look = 0; look < LOOKS; look++) {
-        if (tsi_load_relaxed(&l->word) == 0 && tsi_lock_try(l)) return;
+        if (tsi_load_relaxed(&l->word) == 0 && tsi_lock_try(l)) return true;
         if (look >= CLOSE_LOOKS) pause_for_other();
     }
-    uint64_t since = tsi_os.now_ns();
+    uint64_t since = tsi_os.now_ns(), slept = 0;
+    bool got;
     tsi_add_seq(&l->waiters, 1);                       /* pairs with the look in tsi_lock_give */
     const struct timespec nap = {0, 1000000}, sleep = {0, 20000000};
     bool seen = !tsi_os.has_membarrier || tsi_os.membarrier(); /* see lock.h */
-    while (!tsi_lock_try(l)) futex(l, FUTEX_WAIT, 1, seen ? &sleep : &nap);
+    while (!(got = tsi_lock_try(l)) && slept < ns) {
+        futex(l, FUTEX_WAIT, 1, seen && ns == UINT64_MAX ? &sleep : &nap);
+        slept = tsi_os.now_ns() - since;
+    }
     uint32_t waiters = tsi_load_relaxed(&l->waiters);
     /* seq_cst where relaxed would do: it is rare. */
     while (waiters != 0 && !tsi_cas_seq(&l->waiters, &waiters, waiters - 1)) {}
-    tsi_lock_slept_ns += tsi_os.now_ns() - since;
+    tsi_lock_slept_ns += slept;
+    return got;
 }
+
+void tsi_lock_slow(TsiLock* l) { (void)tsi_lock_slow_within(l, UINT64_MAX); }
 
 void tsi_lock_wake(TsiLock* l) { futex(l, FUTEX_WAKE, 1, NULL); }
 

@@ -25,7 +25,7 @@
  * that is only tried may come at any place.
  *
  * A lock is held for bounded work only; the pool's, the tables' and the registry's may cover
- * a system call that commits memory or gives bookkeeping back, in shared mode a stripe's as well;
+ * a system call that commits memory or gives bookkeeping back, and a lane's all of an allocation;
  * one in which a phase ends may cover the return of up to 64 KiB that make room for its heap to wait (ready.h). The
  * others none.
  */
@@ -97,6 +97,8 @@ extern _Thread_local TsiLockStats* tsi_lock_stats;
 extern _Thread_local uint64_t tsi_lock_slept_ns;
 
 void tsi_lock_slow(TsiLock* l);
+/* The same for about so long at most; false when it was held by others all the while. */
+bool tsi_lock_slow_within(TsiLock* l, uint64_t ns);
 /* The same when tsi_lock_stats is set; true when it was free at once. */
 bool tsi_lock_probed(TsiLock* l);
 void tsi_lock_probe_end(TsiLock* l);
@@ -114,6 +116,11 @@ TSI_INLINE bool tsi_lock_try(TsiLock* l) {
 TSI_INLINE void tsi_lock_take(TsiLock* l) {
     tsi_lock_wanted(l);
     if (TSI_UNLIKELY(!tsi_lock_try(l))) tsi_lock_slow(l);
+}
+
+TSI_INLINE bool tsi_lock_take_within(TsiLock* l, uint64_t ns) {
+    tsi_lock_wanted(l);
+    return TSI_LIKELY(tsi_lock_try(l)) || tsi_lock_slow_within(l, ns);
 }
 
 TSI_INLINE void tsi_lock_give(TsiLock* l) {

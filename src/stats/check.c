@@ -3,7 +3,6 @@
  *
  *   slabs    words are disjoint and within the class; each slab is in exactly the list its tag names
  *   lines    a line with PARKED is in no room; LISTED ones are in exactly one; current ones are neither
- *   lanes    lines that a shared heap hands out are its own; their free slots are in the remote words; all are found
  *   heaps    chain length = slab_count; each is in its incarnation's list; counts agree
  *   phases   orphan list length = slab_count; detached count; a drained incarnation holds nothing
  *   space    committed bytes = slabs out of the pool, but for retired ones; free counts of chunks; halves of pages that
@@ -243,65 +242,6 @@ static void check_room(Check* k, TsiHeap* h) {
     }
 }
 
-/* A line that a shared heap hands out; H3 of shared.c. */
-static void check_shared_line(Check* k, TsiHeap* h, unsigned cls, uint32_t id) {
-    TsiSpace* s = &k->a->space;
-    TsiLine* l = tsi_line(s, id);
-    uint64_t tag = tsi_load_relaxed(&tsi_slab(s, tsi_slab_of_line(s, id))->tag);
-    if (tsi_chunk_class(s, id >> 10) != cls) fail(k, "line %u: in a lane of another class", id);
-    if (tsi_tag_state(tag) != TSI_SLAB_OWNED || tsi_tag_index(tag) != h->index)
-        fail(k, "line %u: in a lane, slab not of the heap", id);
-    if (tsi_load_relaxed(&l->avail) != 0 || (tsi_load_relaxed(&l->freed) & s->classes->c[cls].full) != 0)
-        fail(k, "line %u: shared, and an owner's words are not 0", id);
-}
-
-static bool is_current(const TsiHeap* h, unsigned cls, uint32_t id) {
-    for (unsigned lane = 0; lane < TSI_SHARED_LANES; lane++)
-        if (tsi_load_relaxed(&h->lanes->cur[lane][cls]) == id + 1) return true;
-    return false;
-}
-
-/* Whoever frees in a line that nobody hands out must find its token, and enough free slots have taken it away; H3 of
- * shared.c. True when the line says that it is listed. */
-static bool check_used_up(Check* k, TsiHeap* h, unsigned cls, uint32_t id) {
-    TsiSpace* s = &k->a->space;
-    TsiLine* l = tsi_line(s, id);
-    uint8_t flags = tsi_load_relaxed(&l->flags);
-    if ((flags & TSI_LINE_LISTED) != 0) return true;
-    if ((flags & TSI_LINE_RETIRED) != 0 || is_current(h, cls, id)) return false;
-    unsigned n = tsi_popcount(tsi_line_free_bits(s, l, id));
-    bool armed = (tsi_load_relaxed(&l->remote[0]) & TSI_REMOTE_TOKEN) != 0;
-    if (!armed || n >= s->classes->c[cls].threshold) fail(k, "line %u: used up, %u slots free, token %d", id, n, armed);
-    return false;
-}
-
-static void check_lanes(Check* k, TsiHeap* h) {
-    TsiSpace* s = &k->a->space;
-    uint32_t listed = 0, marked = 0;
-    for (uint32_t at = h->slabs; at != 0 && k->ok; at = tsi_slab(s, at - 1)->next) {
-        unsigned cls = tsi_chunk_class(s, (at - 1) >> 8);
-        const TsiClass* c = &s->classes->c[cls];
-        uint32_t first = tsi_first_line(c, at - 1);
-        for (uint32_t i = 0; cls <= TSI_SMALL_CLASSES && i < 1u << c->lines_log2; i++)
-            marked += check_used_up(k, h, cls, first + i);
-    }
-    for (unsigned cls = 1; cls <= TSI_SMALL_CLASSES; cls++) {
-        uint32_t n = 0;
-        for (unsigned lane = 0; lane < TSI_SHARED_LANES; lane++) {
-            uint32_t at = tsi_load_relaxed(&h->lanes->cur[lane][cls]);
-            if (at != 0) check_shared_line(k, h, cls, at - 1);
-        }
-        for (uint32_t at = h->lanes->head[cls]; at != 0 && k->ok; at = tsi_line(s, at - 1)->link) {
-            if ((tsi_load_relaxed(&tsi_line(s, at - 1)->flags) & TSI_LINE_LISTED) == 0)
-                fail(k, "line %u: listed, not marked", at - 1);
-            check_shared_line(k, h, cls, at - 1);
-            if (++n > 1u << 24) fail(k, "heap %u: list of class %u has a cycle", h->index, cls);
-        }
-        listed += n;
-    }
-    if (k->ok && listed != marked) fail(k, "heap %u: %u lines listed, %u marked", h->index, listed, marked);
-}
-
 /* *bytes grows by what the heap's slabs are charged for. */
 static void check_heap(Check* k, TsiInc* i, TsiHeap* h, uint64_t* bytes) {
     TsiSpace* s = &k->a->space;
@@ -309,8 +249,8 @@ static void check_heap(Check* k, TsiInc* i, TsiHeap* h, uint64_t* bytes) {
     unsigned state = tsi_heap_state(word);
     uint32_t n = 0;
     /* What a sweep without a membarrier has left (S3) may stay so for as long as its owner does nothing. */
-    bool left = (state == TSI_HEAP_REVOKED || state == TSI_HEAP_HELD) && h->revoker == TSI_NO_TICKET;
-    bool passing = state == TSI_HEAP_SEIZED || state == TSI_HEAP_REVOKED || state == TSI_HEAP_HELD;
+    bool left = state == TSI_HEAP_REVOKED && h->revoker == TSI_NO_TICKET;
+    bool passing = state == TSI_HEAP_SEIZED || state == TSI_HEAP_REVOKED;
     if ((passing && !left) || state == TSI_HEAP_FREE || state == TSI_HEAP_DEAD)
         fail(k, "heap %u: state %u in an incarnation's list", h->index, state);
     if (tsi_ref_index(tsi_load_relaxed(&h->ref)) != i->index)
@@ -325,8 +265,6 @@ static void check_heap(Check* k, TsiInc* i, TsiHeap* h, uint64_t* bytes) {
     if (n != tsi_load_relaxed(&h->slab_count))
         fail(k, "heap %u: %u slabs, counted %u", h->index, n, tsi_load_relaxed(&h->slab_count));
     if (state == TSI_HEAP_LIVE && h->room != NULL) check_room(k, h);
-    if (state == TSI_HEAP_SHARED) check_lanes(k, h);
-    else if (k->a->options.shared && !left) fail(k, "heap %u: state %u in shared mode", h->index, state);
 }
 
 /* What its orphans hold, by their words. */

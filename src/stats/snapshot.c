@@ -99,7 +99,7 @@ uint64_t tsi_snapshot_metadata_bytes(TsiArena* a) {
     TsiSpace* s = &a->space;
     uint32_t chunks = tsi_load_relaxed(&s->chunk_high);
     uint64_t bytes = filled_pages(a, sizeof *a) + table_pages(&a->heaps) + table_pages(&a->rooms) +
-                     table_pages(&a->lanes) + table_pages(&a->domains) + table_pages(&a->bindings) +
+                     table_pages(&a->domains) + table_pages(&a->bindings) +
                      table_pages(&a->phases.incs) + table_pages(&a->phases.ends) +
                      table_pages(&a->phases.labels.records);
     if (((const TsiPublic*)(const void*)a->owner)->on_heap != 0) bytes += tsi_os.page_bytes;
@@ -144,8 +144,6 @@ static void add_counters(TsiClassSum* out, TsiClassCounters* c) {
     out->free_retries += tsi_load_relaxed(&c->free_retries);
     out->alloc_tries += tsi_load_relaxed(&c->alloc_tries);
     out->alloc_retries += tsi_load_relaxed(&c->alloc_retries);
-    out->line_tries += tsi_load_relaxed(&c->line_tries);
-    out->line_lost += tsi_load_relaxed(&c->line_lost);
 }
 
 void tsi_snapshot_class(TsiArena* a, unsigned cls, TsiClassSum* out) {

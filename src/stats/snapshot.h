@@ -31,7 +31,7 @@ uint64_t tsi_snapshot_refused(TsiArena* a, unsigned what);
 typedef struct TsiClassSum {
     PerfCounters perf;
     uint64_t miss, closed, close_scanned, close_returned, closes, close_ns, free_tries, free_retries, alloc_tries,
-        alloc_retries, line_tries, line_lost;
+        alloc_retries;
 } TsiClassSum;
 /* Sum of a class's counters over all threads. */
 void tsi_snapshot_class(TsiArena* a, unsigned cls, TsiClassSum* out);

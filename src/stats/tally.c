@@ -82,8 +82,6 @@ void tsi_tally_global_begin(TsiArena* a, SlabGlobalStats* out) {
         out->total_bitmap_free_cas_retries += c.free_retries;
         out->total_bitmap_alloc_attempts += c.alloc_tries;
         out->total_bitmap_alloc_cas_retries += c.alloc_retries;
-        out->total_current_partial_cas_attempts += c.line_tries;
-        out->total_current_partial_cas_failures += c.line_lost;
     }
     out->rss_bytes_current = tsi_os.rss_bytes();
     out->total_madvise_calls = tsi_load_relaxed(&a->space.purge_calls);
@@ -149,10 +147,7 @@ void tsi_tally_class_begin(TsiArena* a, uint32_t index, SlabClassStats* out) {
     out->bitmap_alloc_attempts = c.alloc_tries;
     out->bitmap_alloc_cas_retries = c.alloc_retries;
     out->avg_alloc_cas_retries_per_attempt = share(c.alloc_retries, c.alloc_tries);
-    out->current_partial_cas_attempts = c.line_tries;
-    out->current_partial_cas_failures = c.line_lost;
-    out->current_partial_cas_failure_rate = share(c.line_lost, c.line_tries);
-    const TsiScan* scan = &a->scan[cls];
+    const TsiScan* scan = &a->scan;
     out->scan_adapt_checks = tsi_load_relaxed(&scan->checks);
     out->scan_adapt_switches = tsi_load_relaxed(&scan->switches);
     out->scan_mode = tsi_load_relaxed(&scan->spread);

@@ -108,7 +108,8 @@ static void close_beside(EpochCloseMode mode, bool trims) {
     enum { ACTORS = 4 };
     static Actor x[ACTORS], trimmer;
     SlabAllocator* a = create(true);
-    for (size_t round = 0, rounds = check_count(40); round < rounds; round++) {
+    size_t told = 0, rounds = check_count(40);
+    for (size_t round = 0; round < rounds; round++) {
         _Atomic int going = 0, trimming = trims;
         epoch_domain_t* d = epoch_domain_create(a);
         REQUIRE(d != NULL);
@@ -137,10 +138,13 @@ static void close_beside(EpochCloseMode mode, bool trims) {
         atomic_store(&trimming, 0);
         if (trims) pthread_join(with, NULL);
         KIT_BALANCED(&r);
-        CHECK_GE(r.bytes_deferred, 300000 * r.slabs_deferred); /* none but a large object whose free is under way */
-        CHECK_EQ(r.objects_allocated, allocated);
+        /* Else a large object whose free is under way, or a thread that has stood in a lane for a tenth of a second. */
+        bool exact = r.slabs_deferred == 0;
+        told += exact;
+        CHECK_LE(r.objects_allocated, allocated);
+        if (exact) CHECK_EQ(r.objects_allocated, allocated);
         CHECK_LE(r.objects_freed, freed); /* a free may come after the close, of what it told as escaped */
-        if (mode == EPOCH_RELEASE) CHECK_EQ(r.objects_freed, freed);
+        if (exact && mode == EPOCH_RELEASE) CHECK_EQ(r.objects_freed, freed);
         if (mode == EPOCH_DRAIN) {
             CHECK_EQ(kit_live(a), allocated - freed);
             for (unsigned i = 0; i < ACTORS; i++)
@@ -150,6 +154,7 @@ static void close_beside(EpochCloseMode mode, bool trims) {
         CHECK_EQ(kit_committed(a), 0);
         epoch_domain_destroy(d);
     }
+    CHECK_GT(told, rounds / 2);
     slab_allocator_free(a);
 }
 static void drains_count_every_object(void) { close_beside(EPOCH_DRAIN, false); }
@@ -236,8 +241,11 @@ typedef struct Reuse {
 
 static void* free_and_use_again(void* arg) {
     Reuse* u = arg;
+    void* p[500];
+    for (unsigned n = 0; n < 500; n++) p[n] = slab_malloc_epoch(u->a, SIZE, HERE);
     CHECK(free_obj(u->a, u->h));
-    u->q = slab_malloc_epoch(u->a, SIZE, HERE);
+    for (unsigned n = 0; n < 500; n++) slab_free(u->a, p[n]); /* a line comes back when enough of it is free */
+    for (unsigned n = 0; n < 1000 && kit_hide(u->q) != kit_hide(u->p); n++) u->q = slab_malloc_epoch(u->a, SIZE, HERE);
     return NULL;
 }
 
@@ -368,6 +376,7 @@ static void every_lock_is_counted(void) {
     enum { GROWERS = 4 };
     SlabOptions o = kit_options();
     o.shared = 1;
+    o.bump = 2; /* slabs of classes alone */
     SlabAllocator* a = kit_create_with(&o);
     pthread_t t[GROWERS];
     for (unsigned i = 0; i < GROWERS; i++) t[i] = kit_thread(grow, a);

@@ -37,8 +37,8 @@ static const struct {
      "warm_budget_bytes warm_bytes warm_stock_bytes warm_regretted_bytes "},
     {TSI_SECTION_GLOBAL, NOTHING,
      " total_madvise_failures total_bitmap_alloc_cas_retries total_bitmap_free_cas_retries "
-     "total_current_partial_cas_failures total_repairs repairs_full_bitmap repairs_list_mismatch repairs_other "},
-    {TSI_SECTION_GLOBAL, SHARED, " total_bitmap_alloc_attempts total_current_partial_cas_attempts "},
+     "total_current_partial_cas_failures total_current_partial_cas_attempts total_repairs repairs_full_bitmap repairs_list_mismatch repairs_other "},
+    {TSI_SECTION_GLOBAL, SHARED, " total_bitmap_alloc_attempts "},
     {TSI_SECTION_GLOBAL, SANE, " rss_bytes_current "},
 
     {TSI_SECTION_REGISTRY, EXACT, " count max_labels "},
@@ -52,7 +52,7 @@ static const struct {
      "lock_fast_acquire_by_label cache_size total_partial_slabs total_full_slabs recycle_rate_pct net_slabs "
      "estimated_rss_bytes slab_bytes "},
     {TSI_SECTION_CLASS, NOTHING,
-     " madvise_failures bitmap_alloc_cas_retries bitmap_free_cas_retries current_partial_cas_failures "
+     " madvise_failures current_partial_cas_attempts bitmap_alloc_cas_retries bitmap_free_cas_retries current_partial_cas_failures "
      "lock_contended scan_adapt_switches "
      "scan_mode "
      "avg_alloc_cas_retries_per_attempt avg_free_cas_retries_per_attempt current_partial_cas_failure_rate "
@@ -60,7 +60,7 @@ static const struct {
      "bitmap_alloc_cas_retries_by_label "
      "bitmap_free_cas_retries_by_label cache_overflow_len "},
     {TSI_SECTION_CLASS, SANE, " cache_capacity "},
-    {TSI_SECTION_CLASS, SHARED, " bitmap_alloc_attempts current_partial_cas_attempts scan_adapt_checks "},
+    {TSI_SECTION_CLASS, SHARED, " bitmap_alloc_attempts scan_adapt_checks "},
 
     {TSI_SECTION_EPOCH, EXACT, " epoch_id epoch_era state refcount label label_id alloc_count "},
     {TSI_SECTION_EPOCH, TIED,

@@ -1,6 +1,6 @@
 /*
  * handed_out.pml - a snapshot's count of frees beside the threads that allocate (living.c: tsi_line_handed_out,
- * tsi_line_sum; line.c and alloc.c: refills; bump.h: tsi_bump_take; shared.c: claim).  One line of two slots.
+ * tsi_line_sum; line.c and alloc.c: refills; bump.h: tsi_bump_take).  One line of two slots.
  *
  * Nobody counts frees.  A snapshot, which holds no lock that an allocation takes, says: freed singly is what was ever
  * handed out and is not live.  Accounts of labels keep what they were told, so a slot must never look freed because it
@@ -17,13 +17,11 @@
  * its granules leave avail is not live yet, on any machine.
  *
  * A pop takes a bit from avail by a plain store and touches no count: issued - avail rises by itself.  Objects of a
- * mixed slab come in a row: avail is what has not been used, `starts` where objects begin, and issued counts them.  In
- * shared mode all free slots are in the remote word and a claim takes one, then counts it.
+ * mixed slab come in a row: avail is what has not been used, `starts` where objects begin, and issued counts them.
  *
  * Scenarios (exactly one)
  *   S_REFILL  an owner that allocates, frees, and gives objects to a thread that frees them; a reader
  *   S_MIXED   the same, in a mixed slab
- *   S_SHARED  two claimers, a freer, a reader
  *
  * Checked
  *   frees told <= frees begun, objects told <= objects handed out, at the end of each snapshot; once all is quiet both
@@ -32,16 +30,12 @@
  * Not covered: lines of different slabs, and slabs that leave their incarnation meanwhile (view_slab looks at the tag
  * twice).  What a snapshot told may be less than the one before: accounts take only what is more.
  */
-#ifdef S_SHARED
-#define NTH 2
-#else
 #define NTH 1
-#endif
 #ifndef BUFD
 #define BUFD 3
 #endif
 #ifndef NOPS
-#define NOPS 4          /* calls of the owner; of each claimer */
+#define NOPS 4          /* calls of the owner */
 #endif
 #ifndef NFREE
 #define NFREE 1         /* frees by another thread */
@@ -50,7 +44,7 @@
 #define L_AV     0
 #define L_FR     1
 #define L_ST     2      /* TsiMixed.starts */
-#define L_ISS(t) (3 + (t))      /* issued; shared mode: what each thread has added, which may be late */
+#define L_ISS(t) (3 + (t))      /* issued */
 #define ON_FLUSH(t, l) skip
 
 #ifdef MUTANT_ISSUED_RELAXED
@@ -62,7 +56,7 @@
 #define FULL 3
 #define POP2(x) (((x) & 1) + ((x) >> 1))
 
-byte rem;               /* bits that others freed; in shared mode all that are free */
+byte rem;               /* bits that others freed */
 /* ghosts */
 byte live;              /* slots in users' hands, from the instant they are taken */
 byte out;               /* of these, given to another thread to free */
@@ -73,7 +67,6 @@ byte done;
 
 /* ---- the owner ---- */
 
-#ifndef S_SHARED
 /* Counted after its slots show in avail. */
 inline show_slots(o)
 {
@@ -176,60 +169,6 @@ proctype owner(byte n)
 	od;
 	done++
 }
-#else
-
-/* ---- shared mode ---- */
-
-proctype owner(byte me; byte n)
-{
-	byte w, c;
-	bit ok;
-	do
-	:: n > 0 ->
-		n--;
-		do
-		:: d_step { w = rem }
-		   if
-		   :: w ->
-#ifdef MUTANT_COUNTED_FIRST
-			d_step { ROOM(me) -> mm_get(me, L_ISS(me), c); mm_put(me, L_ISS(me), c + 1, 0); c = 0 }
-#endif
-			d_step {
-				mm_drain(me);
-				ok = (rem == w);
-				if
-				:: ok -> rem = w & (w - 1); w = w & ~(w - 1); live = live | w; n_alloc++
-				:: else
-				fi
-			}
-#ifdef MUTANT_COUNTED_FIRST
-			if
-			:: !ok -> d_step { ROOM(me) -> mm_get(me, L_ISS(me), c); mm_put(me, L_ISS(me), c - 1, 0); c = 0 }
-			:: else
-			fi;
-#endif
-			if
-			:: ok -> break
-			:: else
-			fi
-		   :: else -> break
-		   fi
-		od;
-		if
-		:: ok ->
-#ifndef MUTANT_COUNTED_FIRST
-			d_step { ROOM(me) -> mm_get(me, L_ISS(me), c); mm_put(me, L_ISS(me), c + 1, 0); c = 0 }
-#endif
-			/* busy = 0 is a release, and the address is told after it */
-			d_step { b_n[me] == 0 -> out = out | w }
-		:: else
-		fi;
-		d_step { ok = 0; w = 0 }
-	:: n == 0 -> break
-	od;
-	done++
-}
-#endif
 
 /* ---- another thread ---- */
 
@@ -251,11 +190,7 @@ proctype freer(byte n)
 
 /* ---- the snapshot ---- */
 
-#ifdef S_SHARED
-#define ISSUED (mem[L_ISS(0)] + mem[L_ISS(1)])
-#else
 #define ISSUED mem[L_ISS(0)]
-#endif
 
 inline line_state()
 {
@@ -274,7 +209,7 @@ inline line_state()
 
 inline handed_out()
 {
-#if defined(S_MIXED) || defined(S_SHARED)
+#if defined(S_MIXED)
 	h = ISSUED
 #elif defined(MUTANT_AVAIL_READ_FIRST)
 	a = mem[L_AV];
@@ -290,9 +225,7 @@ inline handed_out()
 inline sum()
 {
 	if
-#if defined(S_SHARED)
-	:: h < l -> l = h
-#elif !defined(S_MIXED) || !defined(MUTANT_ISSUED_NOT_LAST)
+#if !defined(S_MIXED) || !defined(MUTANT_ISSUED_NOT_LAST)
 	:: h < l -> h = l
 #endif
 	:: else
@@ -319,11 +252,7 @@ proctype reader()
 	done++
 }
 
-#ifdef S_SHARED
-#define NPROC 4
-#else
 #define NPROC 3
-#endif
 
 init
 {
@@ -336,20 +265,13 @@ init
 #elif defined(S_MIXED)
 		mem[L_AV] = FULL;
 		run owner(NOPS);
-#else
-		rem = FULL;
-		run owner(0, NOPS); run owner(1, NOPS); run flusher(1);
 #endif
 		run flusher(0);
 		run freer(NFREE);
 		run reader()
 	}
 	atomic {
-		done == NPROC && b_n[0] == 0 &&
-#ifdef S_SHARED
-		b_n[1] == 0 &&
-#endif
-		true ->
+		done == NPROC && b_n[0] == 0 ->
 		handed_out();
 		line_state();
 		sum();

@@ -1,17 +1,18 @@
 /*
- * test_shared.c - shared mode: the controller, ends beside claims that stand still, who is waited for, lines that come back.
+ * test_shared.c - shared mode: the controller, threads that stand still inside of a lane, who is waited for, lines that come
+ * back.
  *
- * A claim stands still as calls do in test_stopped: the page of the line it is about to read is unreadable, and the
- * handler of the fault lets another thread begin its close before it makes the page readable again. That thread waits, so
- * here the handler does not wait for its end, but until the heap is HELD.
+ * A thread stands still as calls do in test_stopped: the page of the line it is about to read is unreadable, and the
+ * handler of the fault waits for what another thread does meanwhile.
  */
 #define UNIT_RING_BY_CLASS
 #include "fake_os.h"
 #include "unit.h"
 
-#include "heap/shared.h"
+#include "heap/bracket.h"
+#include "heap/lane.h"
+#include "mem/handle.h"
 
-#include <sched.h>
 #include <signal.h>
 #include <sys/mman.h>
 
@@ -49,9 +50,7 @@ static SlabClassStats class_of(size_t bytes) {
     slab_free(a, p);
     return c;
 }
-static EpochId next_id = HERE;
 static void alloc_here(void* out) { *(void**)out = slab_malloc_epoch(a, SIZE, HERE); }
-static void alloc_next(void* out) { *(void**)out = slab_malloc_epoch(a, SIZE, next_id); }
 static void alloc_and_free_here(void* unused) {
     (void)unused;
     slab_free(a, slab_malloc_epoch(a, SIZE, HERE));
@@ -59,83 +58,115 @@ static void alloc_and_free_here(void* unused) {
 
 /* ---- the controller ---- */
 
-/* One window of a class, with so many of 1000 allocations repeated once. */
-static void windows(unsigned cls, unsigned n, unsigned repeated) {
-    for (; n != 0; n--) tsi_scan_note(arena, cls, WINDOW, (uint64_t)WINDOW * repeated / 1000);
+/* A window, with so many of 1000 allocations that had to wait. */
+static void windows(unsigned n, unsigned waited) {
+    for (; n != 0; n--) tsi_lane_note(arena, WINDOW, (uint64_t)WINDOW * waited / 1000);
 }
-static void scan_is(unsigned cls, uint32_t mode, uint32_t checks, uint32_t switches) {
-    SlabClassStats c;
-    slab_stats_class(a, cls - 1, &c);
-    assert_int_equal(c.scan_mode, mode);
-    assert_int_equal(c.scan_adapt_checks, checks);
-    assert_int_equal(c.scan_adapt_switches, switches);
+static void scan_is(uint32_t mode, uint32_t checks, uint32_t switches) {
+    for (uint32_t cls = 0; cls < 10; cls++) { /* there is one for all of them */
+        SlabClassStats c;
+        slab_stats_class(a, cls, &c);
+        assert_int_equal(c.scan_mode, mode);
+        assert_int_equal(c.scan_adapt_checks, checks);
+        assert_int_equal(c.scan_adapt_switches, switches);
+    }
 }
 
 static void the_controller_spreads_and_gathers(void** state) {
     (void)state;
-    enum { CLS = 7 };
-    scan_is(CLS, 0, 0, 0);
-    tsi_scan_note(arena, CLS, WINDOW - 1, WINDOW);
-    scan_is(CLS, 0, 0, 0); /* the window is not full */
-    tsi_scan_note(arena, CLS, 1, 0);
-    scan_is(CLS, 1, 1, 1);
-    windows(CLS, APART - 1, 0); /* below, and too early */
-    scan_is(CLS, 1, APART, 1);
-    windows(CLS, 1, 0);
-    scan_is(CLS, 0, APART + 1, 2);
-    windows(CLS, APART - 1, 1000); /* above, and too early again */
-    scan_is(CLS, 0, 2 * APART, 2);
-    windows(CLS, 1, 1000);
-    scan_is(CLS, 1, 2 * APART + 1, 3);
-    scan_is(CLS + 1, 0, 0, 0); /* each class for itself */
+    scan_is(0, 0, 0);
+    tsi_lane_note(arena, WINDOW - 1, WINDOW);
+    scan_is(0, 0, 0); /* the window is not full */
+    tsi_lane_note(arena, 1, 0);
+    scan_is(1, 1, 1);
+    windows(APART - 1, 0); /* below, and too early */
+    scan_is(1, APART, 1);
+    windows(1, 0);
+    scan_is(0, APART + 1, 2);
+    windows(APART - 1, 1000); /* above, and too early again */
+    scan_is(0, 2 * APART, 2);
+    windows(1, 1000);
+    scan_is(1, 2 * APART + 1, 3);
 }
 
 static void the_controller_keeps_between(void** state) {
     (void)state;
-    enum { CLS = 3 };
-    windows(CLS, 3, 300); /* not above */
-    scan_is(CLS, 0, 3, 0);
-    windows(CLS, 1, 301);
-    scan_is(CLS, 1, 4, 1);
-    windows(CLS, APART + 10, 200);
-    windows(CLS, 1, 101); /* not below */
-    scan_is(CLS, 1, APART + 15, 1);
-    windows(CLS, 1, 99);
-    scan_is(CLS, 0, APART + 16, 2);
-    windows(CLS, APART + 10, 200);
-    scan_is(CLS, 0, 2 * APART + 26, 2);
+    windows(3, 300); /* not above */
+    scan_is(0, 3, 0);
+    windows(1, 301);
+    scan_is(1, 4, 1);
+    windows(APART + 10, 200);
+    windows(1, 101); /* not below */
+    scan_is(1, APART + 15, 1);
+    windows(1, 99);
+    scan_is(0, APART + 16, 2);
+    windows(APART + 10, 200);
+    scan_is(0, 2 * APART + 26, 2);
 }
 
 /* What real allocations tell it, in parts of the window. */
 static void allocations_are_noted(void** state) {
     (void)state;
-    void* p = slab_malloc(a, SIZE);
-    unsigned cls = unit_place(a, p).cls;
-    slab_free(a, p);
-    for (unsigned n = 1; n < 1023; n++) slab_free(a, slab_malloc(a, SIZE));
-    assert_int_equal(tsi_load_relaxed(&arena->scan[cls].allocations), 0);
+    for (unsigned n = 0; n < 1023; n++) slab_free(a, slab_malloc(a, SIZE + n % 3 * SIZE));
+    assert_int_equal(tsi_load_relaxed(&arena->scan.allocations), 0);
     slab_free(a, slab_malloc(a, SIZE));
-    assert_int_equal(tsi_load_relaxed(&arena->scan[cls].allocations), 1024);
-    assert_int_equal(tsi_load_relaxed(&arena->scan[cls].retries), 0);
+    assert_int_equal(tsi_load_relaxed(&arena->scan.allocations), 1024);
+    assert_int_equal(tsi_load_relaxed(&arena->scan.waits), 0);
+    SlabGlobalStats g;
+    slab_stats_global(a, &g);
+    assert_int_equal(g.total_bitmap_alloc_attempts, 1024);
+    assert_int_equal(g.total_bitmap_alloc_cas_retries, 0);
 }
 
-/* A thread that was looking when its process forked looks no more in the child. */
-static void a_child_has_its_own_controller(void** state) {
+static void* alloc_one(void* out) {
+    alloc_here(out);
+    return NULL;
+}
+
+/* Who finds the lane held is counted, for the class and its label, and tells the controller. */
+static void waits_are_counted(void** state) {
     (void)state;
-    enum { CLS = 7 };
+    slab_epoch_set_label(a, HERE, "here");
+    void *p = slab_malloc_epoch(a, SIZE, HERE), *q = NULL;
+    pthread_t t;
+    assert_true(tsi_lock_try(&arena->lane[0].lock));
+    assert_int_equal(pthread_create(&t, NULL, alloc_one, &q), 0);
+    for (unsigned looks = 0; looks < 20 && !tsi_load_seq(&arena->lane[0].lock.waiters); looks++) usleep(1000);
+    tsi_lock_give(&arena->lane[0].lock);
+    assert_int_equal(pthread_join(t, NULL), 0);
+    assert_non_null(q);
+    SlabClassStats c;
+    slab_stats_class(a, unit_place(a, p).cls - 1, &c);
+    assert_int_equal(c.bitmap_alloc_attempts, 2);
+    assert_int_equal(c.bitmap_alloc_cas_retries, 1);
+    assert_int_equal(c.bitmap_alloc_cas_retries_by_label[1], 1);
+    (void)unit_end(a, HERE, EPOCH_RELEASE);
+}
+
+/* A thread that was looking, or in a lane, when its process forked is in none of them in the child. */
+static void a_child_has_its_own_lanes(void** state) {
+    (void)state;
     int status;
-    tsi_store_relaxed(&arena->scan[CLS].looking, 1);
+    void* p = slab_malloc_epoch(a, SIZE, HERE);
+    tsi_store_relaxed(&arena->scan.looking, 1);
+    assert_true(tsi_lock_try(&arena->lane[0].lock));
     pid_t child = fork();
     assert_int_not_equal(child, -1);
     if (child == 0) {
-        windows(CLS, 1, 1000);
-        _exit(tsi_load_relaxed(&arena->scan[CLS].spread) == 1 ? 0 : 1);
+        windows(1, 1000);
+        void* q = slab_malloc_epoch(a, SIZE, HERE);
+        bool ok = tsi_load_relaxed(&arena->scan.spread) == 1 && q != NULL && slab_free_checked(a, p);
+        EpochReceipt r;
+        ok = ok && epoch_close_ex(a, HERE, EPOCH_RELEASE, &r) && r.objects_allocated == 2 && r.objects_released == 1;
+        _exit(ok && r.slabs_deferred == 0 ? 0 : 1);
     }
+    tsi_lock_give(&arena->lane[0].lock);
     assert_int_equal(waitpid(child, &status, 0), child);
     assert_int_equal(status, 0);
-    windows(CLS, 1, 1000);
-    scan_is(CLS, 0, 0, 0);
-    tsi_store_relaxed(&arena->scan[CLS].looking, 0);
+    windows(1, 1000);
+    scan_is(0, 0, 0);
+    tsi_store_relaxed(&arena->scan.looking, 0);
+    (void)unit_end(a, HERE, EPOCH_RELEASE);
 }
 
 typedef struct Text {
@@ -154,9 +185,8 @@ static bool add_text(void* ctx, const char* bytes, size_t n) {
 static void the_controller_is_reported(void** state) {
     (void)state;
     static Text t;
-    unsigned cls = unit_place(a, slab_malloc(a, SIZE)).cls;
-    windows(cls, 1, 500);
-    windows(cls, 2, 200);
+    windows(1, 500);
+    windows(2, 200);
     t.n = 0;
     assert_true(slab_stats_json(a, add_text, &t));
     assert_non_null(strstr(t.bytes, "\"scan_mode\":1"));
@@ -164,51 +194,37 @@ static void the_controller_is_reported(void** state) {
     assert_non_null(strstr(t.bytes, "\"scan_adapt_switches\":1"));
 }
 
-/* A thread takes from the lane of its number when spread, and all from one when not. */
-static void threads_are_spread_over_lines(void** state) {
+/* A thread allocates in the lane of its number when spread, and all in one when not. */
+static void threads_are_spread_over_lanes(void** state) {
     (void)state;
     void *p = slab_malloc_epoch(a, SIZE, HERE), *q;
-    unsigned cls = unit_place(a, p).cls;
     unit_worker_run(&worker, alloc_here, &q);
     assert_ptr_equal(line_of(p), line_of(q));
-    windows(cls, 1, 1000);
-    slab_free(a, p);
-    slab_free(a, q);
-    p = slab_malloc_epoch(a, SIZE, HERE);
+    windows(1, 1000);
+    void* r = slab_malloc_epoch(a, SIZE, HERE);
     unit_worker_run(&worker, alloc_here, &q);
-    assert_ptr_not_equal(line_of(p), line_of(q));
-    windows(cls, APART, 0);
-    slab_free(a, p);
-    slab_free(a, q);
-    /* The lines of the others are used before a slab is taken. */
-    uint64_t committed = unit_committed(a);
-    for (unsigned n = 0; n < 2 * SLOTS; n++) assert_non_null(slab_malloc_epoch(a, SIZE, HERE));
-    assert_int_equal(unit_committed(a), committed);
-    assert_int_equal(unit_end(a, HERE, EPOCH_RELEASE).objects_allocated, 4 + 2 * SLOTS);
+    assert_ptr_not_equal(heap_of(r), heap_of(q));
+    windows(APART, 0);
+    unit_worker_run(&worker, alloc_here, &q);
+    assert_ptr_equal(heap_of(q), heap_of(p));
+    EpochReceipt e = unit_end(a, HERE, EPOCH_RELEASE); /* of all lanes */
+    assert_int_equal(e.objects_released, 5);
+    assert_int_equal(e.slabs_deferred, 0);
+    assert_int_equal(unit_committed(a), 0);
 }
 
-/* ---- ends beside claims ---- */
+/* ---- threads that stand still in a lane ---- */
 
 static struct Stop {
-    pthread_t owner, closer;
+    pthread_t owner;
     uint8_t* page; /* NULL = none */
     size_t bytes;
     uint64_t named;
-    TsiHeap* heap;
-    EpochCloseMode mode;
     EpochReceipt receipt;
-    _Atomic bool may_close, closed;
-    bool was_closed; /* before the claim went on */
+    void (*meanwhile)(void*);
+    void* result;
     struct sigaction before[2]; /* cmocka has handlers of its own, anew for each test */
 } stop;
-
-static void* close_beside(void* unused) {
-    (void)unused;
-    while (!atomic_load(&stop.may_close)) usleep(100);
-    (void)epoch_close_ex(a, HERE, stop.mode, &stop.receipt);
-    atomic_store(&stop.closed, true);
-    return NULL;
-}
 
 static void on_fault(int sig, siginfo_t* info, void* context) {
     (void)context;
@@ -219,26 +235,17 @@ static void on_fault(int sig, siginfo_t* info, void* context) {
     }
     (void)mprotect(stop.page, stop.bytes, PROT_READ | PROT_WRITE);
     stop.page = NULL;
-    stop.named = tsi_load_seq(&unit_binding(a)->busy);
-    atomic_store(&stop.may_close, true);
-    uint64_t held = 0;
-    for (unsigned looks = 0; held == 0 && !atomic_load(&stop.closed); looks++) {
-        held = tsi_load_seq(&stop.heap->word) == TSI_HELD_WORD;
-        sched_yield();
-    }
-    for (unsigned looks = 0; looks < 200 && !atomic_load(&stop.closed); looks++) usleep(100); /* it would have gone on by now */
-    stop.was_closed = atomic_load(&stop.closed);
+    stop.named = tsi_load_seq(&tsi_lane_binding(&arena->lane[0])->busy);
+    unit_worker_run(&worker, stop.meanwhile, &stop.result);
 }
 
-/* The next call that reads what lies there stands still inside, while another thread closes HERE. */
-static void stop_at(const void* there, TsiHeap* h, EpochCloseMode mode) {
+/* The next call that reads what lies there stands still inside, while another thread does `meanwhile`. */
+static void stop_at(const void* there, void (*meanwhile)(void*)) {
     memset(&stop, 0, sizeof stop);
     stop.owner = pthread_self();
-    stop.mode = mode;
-    stop.heap = h;
+    stop.meanwhile = meanwhile;
     stop.bytes = (size_t)sysconf(_SC_PAGESIZE);
     stop.page = (uint8_t*)((uintptr_t)there & ~(uintptr_t)(stop.bytes - 1));
-    assert_int_equal(pthread_create(&stop.closer, NULL, close_beside, NULL), 0);
     struct sigaction sa;
     memset(&sa, 0, sizeof sa);
     sa.sa_sigaction = on_fault;
@@ -251,188 +258,145 @@ static void stopped(void) {
     assert_int_equal(sigaction(SIGSEGV, &stop.before[0], NULL), 0);
     assert_int_equal(sigaction(SIGBUS, &stop.before[1], NULL), 0);
     assert_null(stop.page);
-    assert_int_equal(pthread_join(stop.closer, NULL), 0);
-    assert_int_equal(tsi_load_relaxed(&unit_binding(a)->busy), 0);
-    unit_balanced(&stop.receipt);
+    assert_int_not_equal(stop.named, 0);
+    assert_int_equal(tsi_load_relaxed(&tsi_lane_binding(&arena->lane[0])->busy), 0);
+    assert_null(tsi_tls.lane);
+    assert_false(tsi_lock_is_held(&arena->lane[0].lock));
     unit_check(a);
 }
 
-static void an_end_waits_for_a_claim(EpochCloseMode mode) {
-    void *p = slab_malloc_epoch(a, SIZE, HERE), *q;
-    unit_worker_run(&worker, alloc_here, &q);
-    slab_free(a, q);
-    TsiHeap* h = heap_of(p);
-    stop_at(line_of(p), h, mode);
-    void* r = slab_malloc_epoch(a, SIZE, HERE);
+/* Others allocate in another lane, and go on there. */
+static void a_stopped_thread_keeps_nobody_from_allocating(void** state) {
+    (void)state;
+    void* p = slab_malloc_epoch(a, SIZE, HERE);
+    stop_at(line_of(p), alloc_here);
+    void* q = slab_malloc_epoch(a, SIZE, HERE);
     stopped();
-    assert_int_equal(stop.named, tsi_busy_all(h));
-    assert_false(stop.was_closed);
-    assert_non_null(r); /* it was claimed before the end, which counts it */
-    assert_int_equal(stop.receipt.objects_allocated, 3);
-    assert_int_equal(stop.receipt.objects_freed, 1);
-    assert_int_equal(stop.receipt.slabs_deferred, 0);
-    if (mode == EPOCH_RELEASE) {
-        assert_int_equal(stop.receipt.objects_released, 2);
-        assert_int_equal(slab_usable_size(a, r), 0);
-        assert_int_equal(unit_committed(a), 0);
-    } else {
-        assert_int_equal(stop.receipt.objects_escaped, 2);
-        assert_true(slab_free_checked(a, r));
-        assert_true(slab_free_checked(a, p));
-        assert_int_equal(unit_committed(a), 0);
-    }
-}
-static void a_drain_waits_for_a_claim(void** state) {
-    (void)state;
-    an_end_waits_for_a_claim(EPOCH_DRAIN);
-}
-static void a_release_waits_for_a_claim(void** state) {
-    (void)state;
-    an_end_waits_for_a_claim(EPOCH_RELEASE);
+    assert_ptr_equal(heap_of(q), heap_of(p));
+    assert_non_null(stop.result);
+    assert_ptr_not_equal(heap_of(stop.result), heap_of(p));
+    unit_worker_run(&worker, alloc_here, &stop.result);
+    assert_ptr_not_equal(heap_of(stop.result), heap_of(p));
+    assert_int_equal(unit_end(a, HERE, EPOCH_DRAIN).objects_escaped, 4);
 }
 
-/* Who comes by while it is HELD does not name it, however often it looks: so an end is not kept from going on. */
-static void* alloc_one(void* out) {
-    alloc_here(out);
-    return NULL;
+static void free_it(void* p) { slab_free(a, p); }
+static void free_kept(void* unused) {
+    (void)unused;
+    static void* kept;
+    if (kept == NULL) kept = slab_malloc_epoch(a, SIZE, HERE);
+    free_it(kept);
+    kept = NULL;
 }
-static uint64_t locks_of(unsigned cls) {
-    return tsi_load_relaxed(&arena->space.lock_fast[cls][0]) + tsi_load_relaxed(&arena->space.lock_contended[cls][0]);
-}
-static void a_held_heap_is_not_named(void** state) {
+/* A free does not wait at all: it is another thread's. */
+static void a_stopped_thread_keeps_nobody_from_freeing(void** state) {
     (void)state;
-    void *p = slab_malloc_epoch(a, SIZE, HERE), *q = NULL;
-    unit_worker_run(&worker, alloc_here, &q);
-    TsiHeap* h = heap_of(p);
-    tsi_store_seq(&h->word, TSI_HELD_WORD);
-    pthread_t t;
-    assert_int_equal(pthread_create(&t, NULL, alloc_one, &q), 0);
-    unsigned named = 0, cls = unit_place(a, p).cls;
-    uint64_t before = locks_of(cls);
-    while (locks_of(cls) - before < 3000) { /* so often it has come by */
-        for (uint32_t n = 0; n < tsi_table_used(&arena->bindings); n++)
-            named += tsi_load_seq(&((TsiBinding*)tsi_table_at(&arena->bindings, n))->busy) != 0;
-    }
-    tsi_store_seq(&h->word, TSI_SHARED_WORD);
-    assert_int_equal(pthread_join(t, NULL), 0);
-    assert_int_equal(named, 0);
+    void* p = slab_malloc_epoch(a, SIZE, HERE);
+    unit_worker_run(&worker, free_kept, NULL);
+    stop_at(line_of(p), free_kept);
+    void* q = slab_malloc_epoch(a, SIZE, HERE);
+    stopped();
     assert_non_null(q);
-    assert_int_equal(unit_end(a, HERE, EPOCH_DRAIN).objects_escaped, 3);
+    assert_int_equal(unit_end(a, HERE, EPOCH_DRAIN).objects_escaped, 2);
 }
 
-/* An end that comes by while a trim holds the heap: its receipt has what lives there, and defers nothing. */
-static void ends_while_held(EpochCloseMode mode) {
-    void* p[3];
-    for (unsigned n = 0; n < 3; n++) assert_non_null(p[n] = slab_malloc_epoch(a, SIZE, HERE));
-    slab_free(a, p[0]);
-    TsiHeap* h = heap_of(p[1]);
-    memset(&stop, 0, sizeof stop);
-    stop.mode = mode;
-    tsi_store_seq(&h->word, TSI_HELD_WORD);
-    assert_int_equal(pthread_create(&stop.closer, NULL, close_beside, NULL), 0);
-    atomic_store(&stop.may_close, true);
-    for (unsigned looks = 0; looks < 200 && !atomic_load(&stop.closed); looks++) usleep(100); /* it would have gone on by now */
-    bool was_closed = atomic_load(&stop.closed);
-    tsi_store_seq(&h->word, TSI_SHARED_WORD);
-    assert_int_equal(pthread_join(stop.closer, NULL), 0);
-    assert_false(was_closed);
-    unit_balanced(&stop.receipt);
-    assert_int_equal(stop.receipt.slabs_deferred, 0);
-    assert_int_equal(stop.receipt.objects_allocated, 3);
-    assert_int_equal(stop.receipt.objects_freed, 1);
-    assert_int_equal(mode == EPOCH_RELEASE ? stop.receipt.objects_released : stop.receipt.objects_escaped, 2);
-    unit_check(a);
+static EpochCloseMode mode_of_stop;
+static void close_here(void* unused) {
+    (void)unused;
+    (void)epoch_close_ex(a, HERE, mode_of_stop, &stop.receipt);
 }
-static void a_drain_waits_for_a_trim(void** state) {
-    (void)state;
-    ends_while_held(EPOCH_DRAIN);
+/* An end does without the lane then, as in owned mode: what the thread is inside of is left to it. */
+static void an_end_beside(EpochCloseMode mode) {
+    void* p = slab_malloc_epoch(a, SIZE, HERE);
+    mode_of_stop = mode;
+    stop_at(line_of(p), close_here);
+    void* q = slab_malloc_epoch(a, SIZE, HERE);
+    stopped();
+    assert_int_equal(stop.receipt.slabs_deferred, 1);
+    assert_true(q == NULL || mode == EPOCH_DRAIN || slab_usable_size(a, q) == 0);
+    if (mode == EPOCH_DRAIN) {
+        assert_true(slab_free_checked(a, p));
+        assert_true(q == NULL || slab_free_checked(a, q));
+    }
+    assert_int_equal(unit_committed(a), 0);
+    assert_int_equal(unit_live(a), 0);
 }
-static void a_release_waits_for_a_trim(void** state) {
+static void a_drain_leaves_it_to_the_stopped(void** state) {
     (void)state;
-    ends_while_held(EPOCH_RELEASE);
+    an_end_beside(EPOCH_DRAIN);
+}
+static void a_release_leaves_it_to_the_stopped(void** state) {
+    (void)state;
+    an_end_beside(EPOCH_RELEASE);
 }
 
-static void* trim(void* done) {
-    slab_trim(a);
-    atomic_store((_Atomic bool*)done, true);
-    return NULL;
+/* ---- functions of the program ---- */
+
+static bool is_outside_of_lanes(void) {
+    bool held = false;
+    for (unsigned n = 0; n < TSI_SHARED_LANES; n++) held |= tsi_lock_is_held(&arena->lane[n].lock);
+    return tsi_tls.lane == NULL && !held;
+}
+static unsigned cleanups;
+static void* of_cleanup;
+static void clean_up(void* unused) {
+    (void)unused;
+    assert_true(is_outside_of_lanes());
+    assert_non_null(of_cleanup = slab_malloc_epoch(a, SIZE, HERE + 1));
+    unit_worker_run(&worker, alloc_and_free_here, NULL); /* nor is another thread kept out */
+    cleanups++;
+}
+/* The end was left to the thread that stood still; the cleanup runs as it leaves its bracket. */
+static void cleanups_run_outside_of_lanes(void** state) {
+    (void)state;
+    cleanups = 0;
+    mode_of_stop = EPOCH_RELEASE;
+    void* p = slab_malloc_epoch(a, SIZE, HERE);
+    assert_true(slab_epoch_on_end(a, HERE, clean_up, NULL));
+    stop_at(line_of(p), close_here);
+    (void)slab_malloc_epoch(a, SIZE, HERE);
+    stopped();
+    assert_int_equal(cleanups, 1);
+    assert_true(slab_free_checked(a, of_cleanup));
 }
 
-/* A thread that is cancelled while it waits for a claim goes on: nobody else would give back what it holds. */
-static void a_wait_is_no_cancellation_point(void** state) {
+static unsigned misuses;
+static void on_misuse(SlabAllocator* s, SlabMisuse what, const void* where, void* ctx) {
+    (void)s, (void)where, (void)ctx;
+    assert_true(is_outside_of_lanes());
+    misuses += what == SLAB_MISUSE_DOUBLE_FREE;
+}
+static void misuse_is_told_outside_of_lanes(void** state) {
     (void)state;
-    void *p = slab_malloc_epoch(a, SIZE, HERE), *q, *ended;
-    unit_worker_run(&worker, alloc_here, &q);
-    TsiHeap* h = heap_of(p);
-    TsiBinding* b = unit_binding(a);
-    _Atomic bool done = false;
-    pthread_t t;
-    tsi_store_seq(&b->busy, tsi_busy_all(h)); /* as if inside a claim */
-    assert_int_equal(pthread_create(&t, NULL, trim, &done), 0);
-    while (tsi_load_seq(&h->word) != TSI_HELD_WORD) usleep(100);
-    for (unsigned looks = 0; looks < 100; looks++) usleep(200); /* it sleeps by now */
-    assert_int_equal(pthread_cancel(t), 0);
-    for (unsigned looks = 0; looks < 100; looks++) usleep(200);
-    tsi_store_seq(&b->busy, 0);
-    assert_int_equal(pthread_join(t, &ended), 0);
-    assert_true(atomic_load(&done));
-    assert_int_equal(tsi_load_seq(&h->word), TSI_SHARED_WORD);
+    misuses = 0;
+    arena->options.misuse_fn = on_misuse;
+    void* p = slab_malloc_epoch(a, SIZE, HERE);
+    assert_true(slab_free_checked(a, p));
+    assert_false(slab_free_checked(a, p));
+    assert_int_equal(misuses, 1);
+    assert_true(is_outside_of_lanes());
+    (void)unit_end(a, HERE, EPOCH_RELEASE);
 }
 
 /* ---- who is waited for ---- */
 
-static uint64_t barriers(void) { return tsi_load_relaxed(&arena->barriers); }
-
-static void the_only_user_waits_for_nobody(void** state) {
+/* Who holds the lanes knows that nobody is inside of them: no membarrier, whoever has used them. */
+static void ends_issue_no_barrier(void** state) {
     (void)state;
+    void* p;
     uint64_t asked = fake_os.barriers;
     assert_non_null(slab_malloc_epoch(a, SIZE, HERE));
+    unit_worker_run(&worker, alloc_here, &p);
+    windows(1, 1000);
+    assert_non_null(slab_malloc_epoch(a, SIZE, HERE));
+    unit_worker_run(&worker, alloc_here, &p);
     slab_trim(a);
-    (void)unit_end(a, HERE, EPOCH_RELEASE);
-    assert_int_equal(barriers(), 0);
+    EpochReceipt r = unit_end(a, HERE, EPOCH_RELEASE);
+    assert_int_equal(r.objects_released, 4);
+    assert_int_equal(r.interrupts, 0);
+    assert_int_equal(r.slabs_deferred, 0);
+    assert_int_equal(tsi_load_relaxed(&arena->barriers), 0);
     assert_int_equal(fake_os.barriers, asked);
-    void* p;
-    next_id = HERE + 1;
-    assert_non_null(slab_malloc_epoch(a, SIZE, next_id));
-    unit_worker_run(&worker, alloc_next, &p);
-    (void)unit_end(a, next_id, EPOCH_RELEASE);
-    assert_int_equal(barriers(), 1);
-    assert_int_equal(fake_os.barriers, asked + tsi_os.has_membarrier);
-    next_id = HERE + 2;
-    unit_worker_run(&worker, alloc_next, &p); /* of which we are no user */
-    (void)unit_end(a, next_id, EPOCH_RELEASE);
-    assert_int_equal(barriers(), 2);
-}
-
-typedef struct Theirs {
-    epoch_domain_t* domain;
-    void* p;
-} Theirs;
-static void alloc_theirs(void* arg) {
-    Theirs* t = arg;
-    t->p = epoch_domain_malloc(t->domain, SIZE);
-}
-
-/* A record that serves incarnation after incarnation, while another thread remembers it from an earlier one. */
-static void an_end_knows_of_users_from_before(void** state) {
-    (void)state;
-    unsigned same = 0;
-    TsiHeap* last = NULL;
-    for (unsigned n = 1; n <= 100; n++) {
-        Theirs theirs = {epoch_domain_create(a), NULL};
-        assert_non_null(theirs.domain);
-        TsiHeap* h = heap_of(epoch_domain_malloc(theirs.domain, SIZE));
-        same += h == last;
-        last = h;
-        assert_false(h->many);
-        unit_worker_run(&worker, alloc_theirs, &theirs);
-        assert_ptr_equal(heap_of(theirs.p), h);
-        assert_true(h->many);
-        uint64_t before = barriers();
-        epoch_domain_destroy(theirs.domain);
-        assert_int_equal(barriers(), before + 1);
-    }
-    assert_true(same > 50); /* it was the same record */
 }
 
 /* ---- lines ---- */
@@ -461,60 +425,6 @@ static void lines_come_back(void** state) {
     SlabClassStats after = class_of(SIZE);
     assert_int_equal(after.new_slab_count, before.new_slab_count);
     assert_int_equal(unit_end(a, HERE, EPOCH_DRAIN).objects_escaped, N);
-}
-
-/* A slot freed where fewer are free than a line needs to come back is not lost either: the next one brings both. */
-static void a_line_waits_for_its_threshold(void** state) {
-    (void)state;
-    void* p[2 * SLOTS];
-    for (unsigned n = 0; n < 2 * SLOTS; n++) assert_non_null(p[n] = slab_malloc_epoch(a, SIZE, HERE));
-    TsiLine* l = line_of(p[0]);
-    unsigned threshold = arena->space.classes->c[unit_place(a, p[0]).cls].threshold;
-    assert_true(threshold > 1);
-    TsiLanes* lanes = heap_of(p[0])->lanes;
-    unsigned cls = unit_place(a, p[0]).cls;
-    assert_int_not_equal(tsi_load_seq(&l->remote[0]) & TSI_REMOTE_TOKEN, 0);
-    SlabClassStats row;
-    for (unsigned n = 0; n + 1 < threshold; n++) slab_free(a, p[n]);
-    assert_int_equal(lanes->head[cls], 0);
-    slab_stats_class(a, cls - 1, &row);
-    assert_int_equal(row.list_move_partial_to_full, 1);
-    assert_int_equal(row.list_move_full_to_partial, 0);
-    slab_free(a, p[threshold - 1]);
-    slab_stats_class(a, cls - 1, &row);
-    assert_int_equal(row.list_move_full_to_partial, 1);
-    assert_int_equal(lanes->head[cls], tsi_line_id(&arena->space, l) + 1);
-    assert_int_equal(tsi_load_seq(&l->remote[0]) & TSI_REMOTE_TOKEN, 0);
-    for (unsigned n = 0; n < threshold; n++) assert_ptr_equal(line_of(p[n] = slab_malloc_epoch(a, SIZE, HERE)), l);
-    (void)unit_end(a, HERE, EPOCH_RELEASE);
-}
-
-/* A freer that has a line's token comes by while a trim walks, which has looked at the line before. */
-static void* free_it(void* p) {
-    slab_free(a, p);
-    return NULL;
-}
-static void a_token_met_by_a_trim(void** state) {
-    (void)state;
-    void* p[2 * SLOTS];
-    for (unsigned n = 0; n < 2 * SLOTS; n++) assert_non_null(p[n] = slab_malloc_epoch(a, SIZE, HERE));
-    TsiPlace at = unit_place(a, p[0]);
-    TsiHeap* h = heap_of(p[0]);
-    TsiLine* l = line_of(p[0]);
-    unsigned threshold = arena->space.classes->c[at.cls].threshold;
-    for (unsigned n = 0; n + 1 < threshold; n++) slab_free(a, p[n]);
-    TsiInc* i = tsi_heap_inc(arena, h);
-    pthread_t t;
-    tsi_inc_take(i);
-    tsi_store_seq(&h->word, tsi_heap_word(TSI_BINDINGS_MAX, TSI_HEAP_SEIZED));
-    assert_int_equal(pthread_create(&t, NULL, free_it, p[threshold - 1]), 0);
-    for (unsigned looks = 0; looks < 100; looks++) usleep(200); /* it has the token, and stands where it stands */
-    tsi_store_seq(&h->word, TSI_SHARED_WORD);
-    tsi_inc_give(i);
-    assert_int_equal(pthread_join(t, NULL), 0);
-    assert_int_equal(h->lanes->head[at.cls], at.line_id + 1);
-    assert_int_not_equal(tsi_load_relaxed(&l->flags) & TSI_LINE_LISTED, 0);
-    (void)unit_end(a, HERE, EPOCH_RELEASE);
 }
 
 /* Handles that run out retire the line, then the slab. */
@@ -556,7 +466,7 @@ static void a_trim_keeps_what_lives(void** state) {
     slab_trim(a);
     assert_true(unit_committed(a) < full);
     unit_check(a);
-    assert_int_equal(tsi_load_relaxed(&heap_of(q)->word), TSI_SHARED_WORD);
+    assert_true(slab_usable_size(a, q) >= SIZE);
     for (unsigned n = SLOTS; n < 4 * SLOTS; n++) assert_non_null(p[n] = slab_malloc_epoch(a, SIZE, HERE));
     assert_true(unit_committed(a) <= full);
     EpochReceipt r = unit_end(a, HERE, EPOCH_RELEASE);
@@ -565,28 +475,14 @@ static void a_trim_keeps_what_lives(void** state) {
     assert_int_equal(r.objects_released, 1 + 4 * SLOTS);
 }
 
-/* Also what was too little for a line to come back. */
-static void a_trim_lists_every_free_slot(void** state) {
-    (void)state;
-    void *p[2 * SLOTS], *q;
-    for (unsigned n = 0; n < 2 * SLOTS; n++) assert_non_null(p[n] = slab_malloc_epoch(a, SIZE, HERE));
-    slab_free(a, p[0]);
-    slab_trim(a);
-    assert_non_null(q = slab_malloc_epoch(a, SIZE, HERE));
-    assert_ptr_equal(q, p[0]);
-    (void)unit_end(a, HERE, EPOCH_RELEASE);
-}
-
 #define TEST(fn) cmocka_unit_test_setup_teardown(fn, open_allocator, close_allocator)
 static const struct CMUnitTest tests[] = {
     TEST(the_controller_spreads_and_gathers), TEST(the_controller_keeps_between), TEST(allocations_are_noted),
-    TEST(a_child_has_its_own_controller), TEST(the_controller_is_reported), TEST(threads_are_spread_over_lines), TEST(a_drain_waits_for_a_claim),
-    TEST(a_release_waits_for_a_claim), TEST(a_held_heap_is_not_named),
-    TEST(a_drain_waits_for_a_trim), TEST(a_release_waits_for_a_trim),
-    TEST(a_wait_is_no_cancellation_point), TEST(the_only_user_waits_for_nobody),
-    TEST(an_end_knows_of_users_from_before), TEST(lines_come_back), TEST(a_line_waits_for_its_threshold),
-    TEST(a_token_met_by_a_trim), TEST(spent_lines_hand_out_no_more), TEST(a_trim_keeps_what_lives),
-    TEST(a_trim_lists_every_free_slot),
+    TEST(waits_are_counted), TEST(a_child_has_its_own_lanes), TEST(the_controller_is_reported),
+    TEST(threads_are_spread_over_lanes), TEST(a_stopped_thread_keeps_nobody_from_allocating),
+    TEST(a_stopped_thread_keeps_nobody_from_freeing), TEST(a_drain_leaves_it_to_the_stopped),
+    TEST(a_release_leaves_it_to_the_stopped), TEST(cleanups_run_outside_of_lanes), TEST(misuse_is_told_outside_of_lanes),
+    TEST(ends_issue_no_barrier), TEST(lines_come_back), TEST(spent_lines_hand_out_no_more), TEST(a_trim_keeps_what_lives),
 };
 
 static void without_membarrier(void** state) {

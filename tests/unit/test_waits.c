@@ -1,19 +1,18 @@
 /*
  * test_waits.c - who waits for another thread sleeps, so that a thread of lower priority gets the processor, too.
  *
- * The main thread pretends to be in the way, with a claim, a held heap, an exit. It goes out of it when the kernel has
+ * The main thread pretends to be in the way, in a lane, or of an exit. It goes out of it when the kernel has
  * seen the waiter sleep some more times: one that merely yields never sleeps. Sleeps are counted, nothing is timed.
  */
 #define _GNU_SOURCE
 #include "unit.h"
 
-#include "heap/shared.h"
+#include "heap/lane.h"
 
 enum { SIZE = 1024, HERE = 5, SLEEPS = 20, PATIENCE = 6000 /* looks, 10 ms apart */ };
 
 static SlabAllocator* a;
 static void* object;
-static TsiHeap* heap;
 static _Atomic int waiter; /* its thread id */
 static _Atomic bool over;
 
@@ -23,7 +22,6 @@ static int open_allocator(void** state) {
     o.shared = 1;
     assert_non_null(a = slab_allocator_create_with(&o));
     assert_non_null(object = slab_malloc_epoch(a, SIZE, HERE));
-    heap = tsi_heap(tsi_arena(a), tsi_tag_index(unit_tag(a, object)));
     atomic_store(&waiter, 0);
     atomic_store(&over, false);
     return 0;
@@ -74,24 +72,19 @@ static void expect_sleeps(void (*call)(void), void (*let_go)(void)) {
 
 /* ---- who waits ---- */
 
-static void trim(void) { slab_trim(a); }
-static void drain(void) { (void)epoch_close_ex(a, HERE, EPOCH_DRAIN, NULL); }
+static void alloc(void) { (void)slab_malloc_epoch(a, SIZE, HERE); }
 static void destroy(void) { slab_allocator_free(a); }
 
-static void end_claim(void) { tsi_store_seq(&unit_binding(a)->busy, 0); }
-static void end_hold(void) { tsi_store_seq(&heap->word, TSI_SHARED_WORD); }
+static void end_lanes(void) {
+    for (unsigned n = 0; n < TSI_SHARED_LANES; n++) tsi_lock_give(&tsi_arena(a)->lane[n].lock);
+}
 static void end_exit(void) { atomic_store(&tsi_arena(a)->exiting, 0); }
 
-static void a_sweep_sleeps_until_a_claim_ends(void** state) {
+/* All of them are in use: then it goes on from one to the next. */
+static void an_allocation_sleeps_until_a_lane_is_free(void** state) {
     (void)state;
-    tsi_store_seq(&unit_binding(a)->busy, tsi_busy_all(heap));
-    expect_sleeps(trim, end_claim);
-}
-
-static void a_close_sleeps_until_a_sweep_ends(void** state) {
-    (void)state;
-    tsi_store_seq(&heap->word, TSI_HELD_WORD);
-    expect_sleeps(drain, end_hold);
+    for (unsigned n = 0; n < TSI_SHARED_LANES; n++) assert_true(tsi_lock_try(&tsi_arena(a)->lane[n].lock));
+    expect_sleeps(alloc, end_lanes);
 }
 
 static void a_destroy_sleeps_until_threads_have_left(void** state) {
@@ -103,8 +96,7 @@ static void a_destroy_sleeps_until_threads_have_left(void** state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(a_sweep_sleeps_until_a_claim_ends, open_allocator, close_allocator),
-        cmocka_unit_test_setup_teardown(a_close_sleeps_until_a_sweep_ends, open_allocator, close_allocator),
+        cmocka_unit_test_setup_teardown(an_allocation_sleeps_until_a_lane_is_free, open_allocator, close_allocator),
         cmocka_unit_test_setup_teardown(a_destroy_sleeps_until_threads_have_left, open_allocator, close_allocator),
     };
     return cmocka_run_group_tests_name("waits", tests, NULL, NULL);

@@ -1,0 +1,111 @@
+/* lane.c - see lane.h. */
+#include "heap/lane.h"
+
+/* PARAMETERS of the controller: allocations between two looks, looks between two changes. */
+enum { SCAN_WINDOW = 1 << 18, SCAN_APART = 50 };
+enum { SCAN_SPREAD_ABOVE = 30, SCAN_GATHER_BELOW = 10 }; /* percent of the allocations that had to wait */
+/* How long a lane is waited for, by an allocation, which has others to go to, and by a sweep, which can do without.
+ * Longer than what is done in one takes, and than most turns of other threads on its processor. */
+enum { ALLOCATES_NS = 20000000, SWEEPS_NS = 100000000 };
+/* Before that: looks at the lock, and how often the processor is given away between them. A lane is held for no longer
+ * than a few looks take, or its holder has lost its processor; to sleep would cost a membarrier. */
+enum { LOOKS = 50, TURNS = 16 };
+
+void tsi_lane_note(TsiArena* a, uint64_t allocations, uint64_t waits) {
+    TsiScan* s = &a->scan;
+    tsi_add_relaxed(&s->waits, waits);
+    if (tsi_add_relaxed(&s->allocations, allocations) + allocations < SCAN_WINDOW) return;
+    if (tsi_swap_acquire(&s->looking, 1) != 0) return; /* pairs with the release below */
+    uint64_t n = tsi_load_relaxed(&s->allocations), waited = tsi_load_relaxed(&s->waits);
+    if (n >= SCAN_WINDOW) { /* else another thread has just looked */
+        tsi_sub_relaxed(&s->allocations, n);
+        tsi_sub_relaxed(&s->waits, waited);
+        uint32_t checks = tsi_load_relaxed(&s->checks) + 1, spread = tsi_load_relaxed(&s->spread);
+        bool change = spread ? waited * 100 < n * SCAN_GATHER_BELOW : waited * 100 > n * SCAN_SPREAD_ABOVE;
+        tsi_store_relaxed(&s->checks, checks);
+        if (change && (s->changed_at == 0 || checks - s->changed_at >= SCAN_APART)) {
+            s->changed_at = checks;
+            tsi_store_relaxed(&s->spread, !spread);
+            tsi_count(&s->switches);
+        }
+    }
+    tsi_store_release(&s->looking, 0); /* pairs with the swap above */
+}
+
+/* The thread has found its lane held. */
+static void count_wait(TsiBinding* b, TsiLane* l, unsigned cls, TsiRef target) {
+    TsiArena* a = b->arena;
+    uint32_t label = tsi_inc_label(tsi_inc(&a->phases, tsi_ref_index(target)));
+    l->waits++;
+    tsi_count(&b->counters[cls].alloc_retries);
+    tsi_add_relaxed(&a->alloc_retries_by_label[cls][tsi_label_lane(&a->phases.labels, label)], 1);
+}
+
+static bool wait_for(TsiLock* l) {
+    for (unsigned turn = 0; turn < TURNS; tsi_os_yield(&turn))
+        for (unsigned look = 0; look < LOOKS; look++)
+            if (!tsi_lock_is_held(l) && tsi_lock_try(l)) return true;
+    return tsi_lock_take_within(l, ALLOCATES_NS);
+}
+
+TsiLane* tsi_lane_enter(TsiBinding* own, unsigned cls, TsiRef target) {
+    bool waited = false;
+    TsiLane* l = tsi_lane_chosen(own);
+    for (; !tsi_lock_try(&l->lock); waited = true) {
+        if (wait_for(&l->lock)) {
+            waited = true;
+            break;
+        }
+        own->lane++; /* a thread is stopped there: L3 */
+        l = tsi_lane_chosen(own);
+    }
+    TsiBinding* b = tsi_lane_binding(l);
+    if (TSI_UNLIKELY(b == NULL)) {
+        b = tsi_binding_of_nobody(own->arena);
+        tsi_store_release(&l->binding, b); /* pairs with those who look without the lock */
+    }
+    if (b == NULL) {
+        tsi_lock_give(&l->lock);
+        return NULL;
+    }
+    if (TSI_UNLIKELY(waited)) count_wait(b, l, cls, target);
+    tsi_lane_begin(l);
+    return l;
+}
+
+TsiLanePause tsi_lane_pause(void) {
+    TsiLanePause p = {tsi_tls.lane, tsi_tls.own};
+    if (p.lane != NULL) tsi_lane_leave(p.lane);
+    return p;
+}
+
+void tsi_lane_resume(TsiLanePause p) {
+    if (p.lane == NULL) return;
+    tsi_lock_take(&p.lane->lock);
+    tsi_tls.binding = p.own; /* another allocator's, perhaps, by now */
+    tsi_tls.serial = p.own->arena->serial;
+    tsi_lane_begin(p.lane);
+}
+
+unsigned tsi_lanes_take(TsiArena* a) {
+    unsigned lanes = 0;
+    if (TSI_LIKELY(!a->options.shared) || tsi_tls.lane != NULL) return 0;
+    for (unsigned n = 0; n < TSI_SHARED_LANES; n++) {
+        TsiLane* l = &a->lane[n];
+        /* acquire: the index of a binding that is there. One that comes later is another thread's. */
+        if (tsi_load_acquire(&l->binding) != NULL && tsi_lock_take_within(&l->lock, SWEEPS_NS)) lanes |= 1u << n;
+    }
+    return lanes;
+}
+
+void tsi_lanes_give(TsiArena* a, unsigned lanes) {
+    for (; lanes != 0; lanes &= lanes - 1) tsi_lock_give(&a->lane[tsi_ctz64(lanes)].lock);
+}
+
+void tsi_lanes_child(TsiArena* a) {
+    tsi_store_relaxed(&a->scan.looking, 0);
+    for (unsigned n = 0; n < TSI_SHARED_LANES; n++) {
+        tsi_lock_reset(&a->lane[n].lock);
+        tsi_store_relaxed(&a->lane[n].binding, NULL); /* a record as those of vanished threads */
+    }
+}
