@@ -93,7 +93,9 @@ unsigned tsi_lanes_take(TsiArena* a) {
     for (unsigned n = 0; n < TSI_SHARED_LANES; n++) {
         TsiLane* l = &a->lane[n];
         /* acquire: the index of a binding that is there. One that comes later is another thread's. */
-        if (tsi_load_acquire(&l->binding) != NULL && tsi_lock_take_within(&l->lock, SWEEPS_NS)) lanes |= 1u << n;
+        if (tsi_load_acquire(&l->binding) == NULL) continue;
+        if (lanes == 0) tsi_lock_wanted(&l->lock); /* among lanes, their order is that of their numbers */
+        if (tsi_lock_try(&l->lock) || tsi_lock_slow_within(&l->lock, SWEEPS_NS)) lanes |= 1u << n;
     }
     return lanes;
 }
