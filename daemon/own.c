@@ -19,6 +19,7 @@
 #include "measure.h"
 #include "own.h"
 #include "reports.h"
+#include "self.h"
 
 static struct own {
     struct source source;
@@ -29,22 +30,18 @@ static struct own {
     _Atomic uint64_t served, moved_ns; /* requests when it was last looked, and since when they are as many */
 } own;
 
-static void load_family(struct text* t, const char* name, const char* type, const char* help) {
-    text_format(t, "# HELP tslabd_load_%s %s\n# TYPE tslabd_load_%s %s\n", name, help, name, type);
-}
-
 static void write_load(struct own* w, struct text* t) {
-    load_family(t, "info", "gauge", "Pattern of the load; always 1.");
+    self_family(t, "load_info", "gauge", "Pattern of the load; always 1.");
     text_format(t, "tslabd_load_info{pattern=\"%s\"} 1\n", w->source.name);
     struct totals sum = {0};
     if (w->loaded) sum = totals_now(&w->run);
-    load_family(t, "requests_total", "counter", "Requests the load has served.");
+    self_family(t, "load_requests_total", "counter", "Requests the load has served.");
     text_format(t, "tslabd_load_requests_total %" PRIu64 "\n", sum.requests);
     const struct {
         const char* outcome;
         uint64_t count;
     } rows[] = {{"allocated", sum.allocated}, {"freed", sum.freed}, {"leaked", sum.leaked}, {"failed", sum.failed}};
-    load_family(t, "objects_total", "counter", "Objects by what the load did with them, by its own count.");
+    self_family(t, "load_objects_total", "counter", "Objects by what the load did with them, by its own count.");
     for (size_t n = 0; n < sizeof rows / sizeof *rows; n++)
         text_format(t, "tslabd_load_objects_total{outcome=\"%s\"} %" PRIu64 "\n", rows[n].outcome, rows[n].count);
 }

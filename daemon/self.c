@@ -16,18 +16,18 @@ void self_answered(struct self* s, const char* route, unsigned code) {
     s->answers[r].codes[c]++;
 }
 
-static void family(struct text* t, const char* name, const char* type, const char* help) {
+void self_family(struct text* t, const char* name, const char* type, const char* help) {
     text_format(t, "# HELP tslabd_%s %s\n# TYPE tslabd_%s %s\n", name, help, name, type);
 }
 
 static void number(struct text* t, const char* name, const char* type, const char* help, uint64_t v) {
-    family(t, name, type, help);
+    self_family(t, name, type, help);
     text_format(t, "tslabd_%s %" PRIu64 "\n", name, v);
 }
 
 void self_metrics(const struct self* s, struct text* t) {
     struct gate* g = s->gate;
-    family(t, "http_requests_total", "counter", "Requests answered, by route and status.");
+    self_family(t, "http_requests_total", "counter", "Requests answered, by route and status.");
     for (unsigned r = 0; r < SELF_ROUTES && s->answers[r].route != NULL; r++)
         for (unsigned c = 0; c < 8; c++)
             if (s->answers[r].codes[c] != 0)
@@ -42,6 +42,6 @@ void self_metrics(const struct self* s, struct text* t) {
            atomic_load(&g->accept_failures));
     number(t, "snapshots_total", "counter", "Snapshots taken for /metrics, this one included.", s->snapshots);
     number(t, "snapshot_failures_total", "counter", "Snapshots that could not be taken.", s->snapshot_failures);
-    family(t, "snapshot_seconds_total", "counter", "Time that snapshots for /metrics took, this one included.");
+    self_family(t, "snapshot_seconds_total", "counter", "Time that snapshots for /metrics took, this one included.");
     text_format(t, "tslabd_snapshot_seconds_total %.9f\n", (double)s->snapshot_ns_sum / 1e9);
 }

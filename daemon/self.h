@@ -19,6 +19,8 @@ struct self { /* written by the server's one thread */
 };
 
 void self_answered(struct self* s, const char* route, unsigned code);
+/* HELP and TYPE of the family tslabd_`name`: each that is no number of the library begins here. */
+void self_family(struct text* t, const char* name, const char* type, const char* help);
 void self_metrics(const struct self* s, struct text* t);
 
 #endif

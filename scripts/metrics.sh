@@ -6,7 +6,7 @@ cd "$(dirname "$0")/.."
 
 program=$(mktemp)
 trap 'rm -f "$program"' EXIT
-"${CC:-cc}" -std=gnu11 -Iinclude -Isrc scripts/metrics_pages.c -o "$program"
+"${CC:-cc}" -std=gnu11 -Iinclude -Isrc scripts/metrics_pages.c src/stats/metrics.c -o "$program"
 if [ $# -eq 0 ]; then
     "$program" page >docs/metrics.md
     mkdir -p share

@@ -5,6 +5,7 @@
  */
 #include "stats/metrics.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -14,6 +15,7 @@ typedef struct Section {
 typedef struct Line {
     const char *section, *field /* NULL: derived */, *key, *type, *kind, *unit, *family, *help, *question;
     bool json_only;
+    unsigned entries; /* of an array */
 } Line;
 
 #define SECTION(section, Row, key, form, title, labels, about) {#section, #Row, key, #form, title, labels, about},
@@ -24,9 +26,10 @@ static const Section sections[] = {
 #define JSON_ONLY ""
 #define METRIC(section, field, ...) RENAMED(section, field, #field, __VA_ARGS__)
 #define RENAMED(section, field, key, type, kind, unit, family, help, question) \
-    {#section, #field, key, #type, #kind, #unit, family, help, question, sizeof(family) == 1},
+    {#section, #field, key, #type, #kind, #unit, family, help, question, sizeof(family) == 1, \
+     sizeof ((TsiRow_##section*)0)->field / sizeof(uint64_t)},
 #define DERIVED(section, key, type, kind, unit, family, help, question) \
-    {#section, NULL, #key, #type, #kind, #unit, family, help, question, sizeof(family) == 1},
+    {#section, NULL, #key, #type, #kind, #unit, family, help, question, sizeof(family) == 1, 0},
 static const Line lines[] = {
 #include "stats/metrics.def"
 };
@@ -125,10 +128,7 @@ static void put_type(const Line* l) {
     else if (l->field == NULL) printf("\"type\": \"string\", \"pattern\": \"^[0-9]+\\\\.[0-9]+\\\\.[0-9]+$\"");
     else if (is(l->type, "STRING")) printf("\"type\": \"string\", \"maxLength\": 31");
     else {
-        int entries = is(l->type, "DOUBLING") ? SLAB_HISTOGRAM_BUCKETS : SLAB_LATENCY_BUCKETS;
-        if (is(l->type, "BY_LABEL")) entries = 16;
-        if (is(l->type, "LIST")) entries = 3;
-        printf("\"type\": \"array\", \"minItems\": %d, \"maxItems\": %d, ", entries, entries);
+        printf("\"type\": \"array\", \"minItems\": %u, \"maxItems\": %u, ", l->entries, l->entries);
         printf("\"items\": {" COUNT_SCHEMA "}");
     }
 }
@@ -259,9 +259,27 @@ static void print_schema(void) {
 
 /* ---- the table ---- */
 
+/* Entries of each type that is an array, and the largest value that each of its buckets counts; the last has no such bound. */
+static void print_arrays(void) {
+    for (unsigned i = 0; i < LINES; i++) {
+        const TsiMetric* m = &tsi_metrics[i];
+        unsigned before = 0;
+        while (before < i && tsi_metrics[before].type != m->type) before++;
+        if (!tsi_metric_is_array(m) || before < i) continue;
+        printf("array\t%s\t%u", lines[i].type, lines[i].entries);
+        for (unsigned k = 0; tsi_metric_has_buckets(m) && k + 1 < lines[i].entries; k++)
+            printf("%s%" PRIu64, k == 0 ? "\t" : " ", tsi_metric_bucket_top(m->type, k));
+        printf("\n");
+    }
+}
+
 static void print_table(void) {
     printf("# Written by scripts/metrics.sh from src/stats/metrics.def; do not edit.\n");
     printf("version\t%d\n", SLAB_STATS_VERSION);
+    printf("prefix\t" TSI_METRIC_PREFIX "\n");
+    printf("ring\t%d\n", TSI_RING_MAX);
+    printf("states\t%s\t%s\n", tsi_metric_state(0), tsi_metric_state(1));
+    print_arrays();
     for (unsigned s = 0; s < SECTIONS; s++)
         printf("section\t%s\t%s\t%s\t%s\n", sections[s].name, sections[s].key, sections[s].form, sections[s].title);
 #define FAMILY(family, help) printf("family\t%s\t%s\n", family, help);

@@ -33,11 +33,11 @@ function age(s) {
 
 // ---- /metrics ----
 
-const WANTED = new Set(["rss_bytes", "committed_bytes", "live_bytes", "live_objects", "metadata_bytes", "slow_path_hits_total",
+const WANTED = new Set(["rss_bytes", "committed_bytes", "live_bytes", "live_objects", "slow_path_hits_total",
   "open_phases", "draining_phases", "uptime_seconds", "label_committed_bytes", "label_objects_allocated_total", "label_draining_bytes",
-  "label_draining_phases", "label_draining_objects", "label_oldest_draining_seconds", "phases_left_out", "class_slow_current_full_total", "class_slow_current_null_total", "class_slow_cache_miss_total",
+  "label_draining_phases", "label_draining_objects", "label_oldest_draining_seconds", "class_slow_current_full_total", "class_slow_current_null_total", "class_slow_cache_miss_total",
   "class_slow_epoch_closed_total", "class_slow_path_hits_total", "class_live_bytes", "class_committed_bytes", "class_net_slabs",
-  "class_recycle_ratio", "class_lock_contention_ratio", "class_new_slabs_total", "sampling_enabled", "sampled_allocs_total",
+  "class_recycle_ratio", "class_lock_contention_ratio", "class_new_slabs_total", "sampled_allocs_total",
   "sampled_alloc_cpu_seconds_total", "sampled_alloc_wait_seconds_total", "madvise_failures_total", "out_of_memory_total",
   "over_budget_total"].map(n => PREFIX + n));
 const LABEL = /([a-zA-Z_]\w*)="((?:[^"\\]|\\.)*)"/g;

@@ -95,6 +95,9 @@ TSI_INLINE bool tsi_metric_is_array(const TsiMetric* m) {
     return m->type == TSI_TYPE_BY_LABEL || m->type == TSI_TYPE_DOUBLING || m->type == TSI_TYPE_LATENCY ||
            m->type == TSI_TYPE_LIST;
 }
+TSI_INLINE bool tsi_metric_has_buckets(const TsiMetric* m) {
+    return m->type == TSI_TYPE_DOUBLING || m->type == TSI_TYPE_LATENCY;
+}
 /* Entries of an array. */
 TSI_INLINE unsigned tsi_metric_entries(const TsiMetric* m) { return m->bytes / sizeof(uint64_t); }
 TsiValue tsi_metric_value(const TsiMetric* m, const void* row);

@@ -105,8 +105,21 @@ var (
 	units = []string{"COUNT", "BYTES", "NS", "SECONDS", "PERCENT", "RATIO", "MIB", "ID", "TEXT"}
 )
 
-// States are the names of the values of type State.
-var States = []string{"ACTIVE", "CLOSING"}
+// What the table says besides: the prefix of all families, the ids of a ring (larger ones are domains' own), and the
+// names of the values of type State.
+var (
+	Prefix  string
+	RingMax uint64
+	States  []string
+)
+
+// array is what the table says of a type that is a list of counts.
+type array struct {
+	entries int
+	tops    []uint64 // of a histogram: the largest value that each bucket counts; the last has no such bound
+}
+
+var arrays = map[Type]array{}
 
 // Metric is one line of the table.
 type Metric struct {
@@ -130,30 +143,10 @@ func (m *Metric) IsArray() bool { return m.Type >= ByLabel }
 func (m *Metric) IsNumber() bool { return m.Type != String && !m.IsArray() }
 
 // Entries is the length of an array.
-func (m *Metric) Entries() int {
-	switch m.Type {
-	case ByLabel:
-		return 16
-	case Doubling:
-		return 48
-	case List:
-		return 3
-	default:
-		return 96
-	}
-}
+func (m *Metric) Entries() int { return arrays[m.Type].entries }
 
 // BucketTop is the largest value that bucket i of a histogram counts; its last bucket has no such bound.
-func (m *Metric) BucketTop(i int) uint64 {
-	switch {
-	case m.Type == Doubling:
-		return 2<<i - 1
-	case i < 4:
-		return uint64(i)
-	default:
-		return uint64(5+i%4)<<(i/4-1) - 1
-	}
-}
+func (m *Metric) BucketTop(i int) uint64 { return arrays[m.Type].tops[i] }
 
 // SectionInfo is what the table says of a section, and its metrics in order.
 type SectionInfo struct {
@@ -213,6 +206,14 @@ func load(text string) error {
 		case strings.HasPrefix(line, "#"):
 		case f[0] == "version" && len(f) == 2:
 			Version, err = strconv.ParseUint(f[1], 10, 32)
+		case f[0] == "prefix" && len(f) == 2:
+			Prefix = f[1]
+		case f[0] == "ring" && len(f) == 2:
+			RingMax, err = strconv.ParseUint(f[1], 10, 32)
+		case f[0] == "states":
+			States = f[1:]
+		case f[0] == "array" && len(f) >= 3:
+			err = loadArray(f[1:])
 		case f[0] == "section" && len(f) == 5:
 			err = loadSection(f[1:])
 		case f[0] == "family" && len(f) == 3:
@@ -231,6 +232,26 @@ func load(text string) error {
 			return fmt.Errorf("section %s has %d metrics", sectionNames[s], len(infos[s].Metrics))
 		}
 	}
+	return nil
+}
+
+func loadArray(f []string) error {
+	t, err := index(types, f[0])
+	if err != nil {
+		return err
+	}
+	a := array{}
+	if a.entries, err = strconv.Atoi(f[1]); err != nil {
+		return err
+	}
+	for _, word := range strings.Fields(strings.Join(f[2:], " ")) {
+		top, err := strconv.ParseUint(word, 10, 64)
+		if err != nil {
+			return err
+		}
+		a.tops = append(a.tops, top)
+	}
+	arrays[Type(t)] = a
 	return nil
 }
 

@@ -21,11 +21,6 @@ import (
 	"temporal-slab/tslab/internal/snapshot"
 )
 
-// Prefix of all names.
-const Prefix = "temporal_slab_"
-
-const ringMax = 1024 // ids of a ring; larger ones are domains' own
-
 // Collector shows one snapshot to a registry.
 type Collector struct{ Snap *snapshot.Snapshot }
 
@@ -69,7 +64,7 @@ func (p *page) index() {
 	at := map[uint64]int{}
 	for _, e := range p.snap.Rows(metrics.Epoch) {
 		id := e.U("epoch_id")
-		if id >= ringMax {
+		if id >= metrics.RingMax {
 			continue
 		}
 		if k, ok := at[id]; !ok {
@@ -104,7 +99,7 @@ func (p *page) family(m, sum *metrics.Metric) {
 			continue
 		}
 		names, values := p.rowLabels(m, r)
-		desc := prometheus.NewDesc(Prefix+m.Family, metrics.FamilyHelp(m), names, nil)
+		desc := prometheus.NewDesc(metrics.Prefix+m.Family, metrics.FamilyHelp(m), names, nil)
 		if m.Kind == metrics.Histogram {
 			p.histogram(desc, m, sum, r, values)
 			continue
@@ -208,7 +203,7 @@ func (p *page) phases(m *metrics.Metric) {
 			sums[id] = snapshot.Add(old, v)
 		}
 	}
-	desc := prometheus.NewDesc(Prefix+m.Family, metrics.FamilyHelp(m), []string{"label"}, nil)
+	desc := prometheus.NewDesc(metrics.Prefix+m.Family, metrics.FamilyHelp(m), []string{"label"}, nil)
 	for _, id := range order {
 		p.send(desc, m, InUnit(m, float64(sums[id])), []string{p.label(id)})
 	}
