@@ -14,6 +14,7 @@
 #include "mem/region.h"
 #include "os/clock.h"
 #include "stats/tally.h"
+#include "stats/words.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -237,43 +238,30 @@ void tsi_leaks_drop(TsiLeaks* l) {
 
 /* ---- the slow path ---- */
 
-/* At most 127 bytes each. */
-static const char advice_closed[] = "Fix the rotation: epoch ids are used after their close or advance and are "
-                                    "refused; take the id anew for each phase.";
-static const char advice_miss_cold[] =
-    "Larger cache: slabs come fresh from the system; set warm_bytes to twice what the phases that end together hold.";
-static const char advice_miss_warm[] =
-    "Growth: most hits take a slab, and the cache serves it. Nothing is wrong; a larger slab_bytes makes fewer hits.";
-static const char advice_null[] = "Contention or empty cache: threads have no current line, being new or just trimmed. "
-                                  "Keep threads; trim less often.";
-static const char advice_full[] = "Slabs too small for the churn: their lines run dry. Free in batches: a refill then "
-                                  "finds many slots instead of a few.";
-static const char advice_large[] =
-    "Large objects have pages of their own, so each is a miss. Reuse buffers, or keep them within 256 KiB.";
-static const char advice_none[] = "No cause prevails: nothing to tune.";
-_Static_assert(sizeof advice_closed <= 128 && sizeof advice_miss_cold <= 128 && sizeof advice_miss_warm <= 128 &&
-                   sizeof advice_null <= 128 && sizeof advice_full <= 128 && sizeof advice_large <= 128,
-               "a recommendation fits its field");
+#define ADVICE(name, words)                                                                            \
+    _Static_assert(sizeof tsi_advice_##name <= sizeof((SlowPathAttribution*)0)->recommendation, \
+                   "a recommendation fits its field");
+#include "stats/words.def"
 
 static double share(uint64_t part, uint64_t whole) { return whole != 0 ? 100.0 * (double)part / (double)whole : 0.0; }
 
 void tsi_slow_path_judge(SlowPathAttribution* s, unsigned warm_share) {
     uint64_t hits = s->total_slow_path_hits;
-    const char* advice = advice_none;
+    const char* advice = tsi_advice_none;
     s->cache_miss_pct = share(s->cache_miss_count, hits);
     s->epoch_closed_pct = share(s->epoch_closed_count, hits);
     s->partial_null_pct = share(s->partial_null_count, hits);
     s->partial_full_pct = share(s->partial_full_count, hits);
-    if (s->epoch_closed_pct > 50)
-        advice = advice_closed;
-    else if (s->cache_miss_pct > 50 && s->class_index == TSI_CLASS_LARGE - 1)
-        advice = advice_large;
-    else if (s->cache_miss_pct > 50)
-        advice = warm_share >= 50 ? advice_miss_warm : advice_miss_cold;
-    else if (s->partial_null_pct > 50)
-        advice = advice_null;
-    else if (s->partial_full_pct > 50)
-        advice = advice_full;
+    if (s->epoch_closed_pct > TSI_DOCTOR_PREVAILS)
+        advice = tsi_advice_closed;
+    else if (s->cache_miss_pct > TSI_DOCTOR_PREVAILS && s->class_index == TSI_CLASS_LARGE - 1)
+        advice = tsi_advice_large;
+    else if (s->cache_miss_pct > TSI_DOCTOR_PREVAILS)
+        advice = warm_share >= TSI_DOCTOR_WARM_SHARE ? tsi_advice_warm : tsi_advice_cold;
+    else if (s->partial_null_pct > TSI_DOCTOR_PREVAILS)
+        advice = tsi_advice_null;
+    else if (s->partial_full_pct > TSI_DOCTOR_PREVAILS)
+        advice = tsi_advice_full;
     (void)snprintf(s->recommendation, sizeof s->recommendation, "%s", advice);
 }
 

@@ -1,16 +1,13 @@
 /*
  * doctor.c - leaks, slow path and reclamation in words; see doctor.h. health.c has the rest.
  *
- * Each section is one line when nothing is wrong. What somebody should do is a line that starts with ACTION, so the
- * text can be searched and the last line can count them.
+ * What others say, too, is in words.def, as all thresholds are. Each section is one line when nothing is wrong. What
+ * somebody should do is a line that starts with ACTION, so the text can be searched and the last line can count them.
  */
 #include "stats/doctor.h"
 
 #include <stdio.h>
 #include <string.h>
-
-enum { CLOSES_SHOWN = 8, FEW_HITS = 100 };
-#define KEPT_MIN_BYTES (1u << 20) /* below, other threads move the resident size as much */
 
 typedef unsigned long long Num;
 
@@ -21,26 +18,18 @@ static void put_leak(TsiText* t, unsigned n, const TsiLeakRow* r) {
     TsiWord cls = tsi_word_class(r->c.class_index, r->c.object_size);
     Num era = r->c.epoch_era, objects = r->c.alloc_count, age = r->c.age_sec;
     unsigned slabs = r->c.partial_slab_count + r->c.full_slab_count + r->c.reclaimable_slab_count;
-    tsi_text_put(
-        t,
-        "   %u. %s, %s: %llu live in %u slabs of %s; %u phases, the oldest %llu s, epoch %u, era %llu; refcount %llu\n",
+    char of[sizeof cls + 4];
+    (void)snprintf(of, sizeof of, " of %s", cls.at);
+    tsi_text_line(
+        t, "%u. %s, %s: %llu live in %u slabs of %s; %u phases, the oldest %llu s, epoch %u, era %llu; refcount %llu",
         n, label.at, cls.at, objects, slabs, bytes.at, r->phases, age, r->c.epoch_id, era, (Num)r->refcount);
     if (r->refcount != 0)
-        tsi_text_action(
-            t,
-            "%s holds %llu objects of %s (%s) after %llu s, and %llu references to it are open: look for the missing "
-            "epoch_domain_exit or slab_epoch_dec_refcount",
-            label.at, objects, cls.at, bytes.at, age, (Num)r->refcount);
+        tsi_text_action(t, tsi_say_leak_entered, label.at, objects, of, bytes.at, age, (Num)r->refcount, "it");
     else if (r->unclosed != 0)
-        tsi_text_action(t,
-                        "%s was advanced past and never closed, and holds %llu objects of %s (%s) after %llu s: "
-                        "close it by its era (%llu) and free the rest; %u slabs of it are empty",
-                        label.at, objects, cls.at, bytes.at, age, era, r->c.reclaimable_slab_count);
+        tsi_text_action(t, tsi_say_leak_unclosed, label.at, objects, of, bytes.at, age, era,
+                        r->c.reclaimable_slab_count);
     else
-        tsi_text_action(t,
-                        "%s leaks %llu objects of %s (%s), for up to %llu s: slab_epoch_walk_era(a, %llu, ...) tells "
-                        "addresses; free them where the phase ends, or release the phase if nobody needs them",
-                        label.at, objects, cls.at, bytes.at, age, era);
+        tsi_text_action(t, tsi_say_leak, label.at, objects, of, bytes.at, age, era);
 }
 
 typedef struct LeakSum {
@@ -62,6 +51,14 @@ static void put_drains(TsiText* t, const SlabLabelStats* l) {
     tsi_text_put(t, "\n");
 }
 
+static void put_young(TsiText* t, const LeakSum* young) {
+    const EpochLeakCandidate* most = &young->first->c;
+    char cls[sizeof(TsiWord) + 2];
+    (void)snprintf(cls, sizeof cls, ", %s", tsi_word_class(most->class_index, most->object_size).at);
+    tsi_text_line(t, tsi_say_leaks_young, (Num)young->objects, tsi_word_bytes(young->bytes).at,
+                  tsi_word_label(most->label).at, cls);
+}
+
 static void section_leaks(TsiText* t, const TsiReport* report, const TsiLeaks* l, unsigned leak_sec) {
     char which[64] = "";
     LeakSum old = {0, 0, 0, NULL}, young = old;
@@ -74,38 +71,34 @@ static void section_leaks(TsiText* t, const TsiReport* report, const TsiLeaks* l
     }
     unsigned leaking = 0; /* labels: they know, whatever the walk has met */
     for (uint32_t n = 0; n < report->label_count; n++) leaking += label_leaks(&report->labels[n], leak_sec);
-    if (leak_sec != 0) (void)snprintf(which, sizeof which, " of %u s or more", leak_sec);
-    tsi_text_put(t, "1. Leaks: ");
+    if (leak_sec != 0) (void)snprintf(which, sizeof which, tsi_say_leaks_age, leak_sec);
     if (leaking == 0 && old.rows == 0)
-        tsi_text_put(t, "nothing leaks: no ended phase%s holds an object.\n", which);
+        tsi_text_head(t, 1, tsi_say_leaks_none, which);
     else
-        tsi_text_put(t, "%llu objects, %s of slabs, in ended phases%s.\n", (Num)old.objects,
-                     tsi_word_bytes(old.bytes).at, which);
+        tsi_text_head(t, 1, "Leaks: %llu objects, %s of slabs, in ended phases%s.", (Num)old.objects,
+                      tsi_word_bytes(old.bytes).at, which);
     unsigned shown = 0;
     for (uint32_t n = 0; n < l->count && shown < TSI_DOCTOR_ROWS; n++)
         if (l->rows[n].c.age_sec >= leak_sec) put_leak(t, ++shown, &l->rows[n]);
-    if (old.rows > shown) tsi_text_put(t, "   and %u smaller ones.\n", old.rows - shown);
+    if (old.rows > shown) tsi_text_line(t, "and %u smaller ones.", old.rows - shown);
     unsigned told = 0;
     for (uint32_t n = 0; n < report->label_count && told < TSI_DOCTOR_ROWS; n++)
         if (label_leaks(&report->labels[n], leak_sec)) put_drains(t, &report->labels[n]), told++;
-    if (leaking > told) tsi_text_put(t, "   and %u more labels.\n", leaking - told);
-    if (young.rows != 0)
-        tsi_text_put(t, "   Too young to judge: %llu objects, %s of slabs, most of it %s, %s.\n", (Num)young.objects,
-                     tsi_word_bytes(young.bytes).at, tsi_word_label(young.first->c.label).at,
-                     tsi_word_class(young.first->c.class_index, young.first->c.object_size).at);
+    if (leaking > told) tsi_text_line(t, "and %u more labels.", leaking - told);
+    if (young.rows != 0) put_young(t, &young);
 }
 
 /* ---- slow path ---- */
 
 static void put_slow(TsiText* t, const SlowPathAttribution* s) {
-    tsi_text_put(t, "   %s: %llu hits; miss %.1f %%, closed %.1f %%, null %.1f %%, full %.1f %%\n",
-                 tsi_word_class(s->class_index, s->object_size).at, (Num)s->total_slow_path_hits, s->cache_miss_pct,
-                 s->epoch_closed_pct, s->partial_null_pct, s->partial_full_pct);
-    if (s->total_slow_path_hits < FEW_HITS) return;
-    if (s->epoch_closed_pct > 50)
+    tsi_text_line(t, tsi_say_slow_class, tsi_word_class(s->class_index, s->object_size).at,
+                  (Num)s->total_slow_path_hits, s->cache_miss_pct, s->epoch_closed_pct, s->partial_null_pct,
+                  s->partial_full_pct);
+    if (s->total_slow_path_hits < TSI_DOCTOR_FEW_HITS) return;
+    if (s->epoch_closed_pct > TSI_DOCTOR_PREVAILS)
         tsi_text_action(t, "%s", s->recommendation);
     else
-        tsi_text_put(t, "      %s\n", s->recommendation);
+        tsi_text_line(t, "   %s", s->recommendation);
 }
 
 /* The class with most hits among those below `*less` (and after it, where equal). */
@@ -125,21 +118,17 @@ static void section_slow(TsiText* t, const TsiDoctorView* v) {
     uint64_t hits = 0;
     for (uint32_t n = 0; n < v->slow_count; n++) hits += v->slow[n].total_slow_path_hits;
     if (v->report->global.total_repairs != 0)
-        tsi_text_action(t,
-                        "%llu lists of lines were found wrong and mended: somebody writes where it may not, or the "
-                        "library has a fault",
-                        (Num)v->report->global.total_repairs);
+        tsi_text_action(t, tsi_say_repairs, (Num)v->report->global.total_repairs);
     if (hits == 0) {
-        tsi_text_put(t, "2. Slow path: nothing is slow: no allocation has left the fast path.\n");
+        tsi_text_head(t, 2, tsi_say_slow_none);
         return;
     }
-    tsi_text_put(t, "2. Slow path: %llu hits in %u classes; the first allocations of a phase are always among them.\n",
-                 (Num)hits, v->slow_count);
+    tsi_text_head(t, 2, tsi_say_slow, (Num)hits, v->slow_count);
     unsigned shown = 0;
     for (const SlowPathAttribution* s = next_most(v, NULL); s != NULL && shown < TSI_DOCTOR_ROWS;
          s = next_most(v, s), shown++)
         put_slow(t, s);
-    if (v->slow_count > shown) tsi_text_put(t, "   and %u classes with fewer hits.\n", v->slow_count - shown);
+    if (v->slow_count > shown) tsi_text_line(t, tsi_say_slow_more, v->slow_count - shown);
 }
 
 /* ---- reclamation ---- */
@@ -163,17 +152,19 @@ static Close close_before(const TsiDoctorView* v, uint32_t* end) {
         c.bytes += r->bytes_madvised;
         --*end;
     }
-    c.kept = c.bytes >= KEPT_MIN_BYTES && last->rss_delta < (int64_t)(c.bytes / 10);
+    c.kept = c.bytes >= TSI_DOCTOR_KEPT_MIN_BYTES && last->rss_delta < (int64_t)(c.bytes / TSI_DOCTOR_KEPT_SHARE);
     return c;
 }
 
 static void put_close(TsiText* t, const Close* c) {
     int64_t fell = c->row->rss_delta;
-    tsi_text_put(t, "   %s, era %llu: %llu slabs back, %s given to the system; RSS %s -> %s (%s %s)%s\n",
-                 tsi_word_label(c->row->label).at, (Num)c->row->epoch_era, (Num)c->slabs, tsi_word_bytes(c->bytes).at,
-                 tsi_word_bytes(c->row->rss_before).at, tsi_word_bytes(c->row->rss_after).at,
-                 fell < 0 ? "rose by" : "fell by", tsi_word_bytes(fell < 0 ? (uint64_t)-fell : (uint64_t)fell).at,
-                 c->kept ? " - the kernel kept the pages" : "");
+    tsi_text_put(t, "   ");
+    tsi_text_put(t, tsi_say_close_of, tsi_word_label(c->row->label).at, (Num)c->row->epoch_era);
+    tsi_text_put(t, "%llu slabs back, ", (Num)c->slabs);
+    tsi_text_put(t, tsi_say_close, tsi_word_bytes(c->bytes).at, tsi_word_bytes(c->row->rss_before).at,
+                 tsi_word_bytes(c->row->rss_after).at, fell < 0 ? tsi_say_close_rose : tsi_say_close_fell,
+                 tsi_word_bytes(fell < 0 ? (uint64_t)-fell : (uint64_t)fell).at, c->kept ? tsi_say_close_kept : "");
+    tsi_text_put(t, "\n");
 }
 
 static void put_kept(TsiText* t, unsigned kept, unsigned policy) {
@@ -183,37 +174,27 @@ static void put_kept(TsiText* t, unsigned kept, unsigned policy) {
                         "keep pages until it is short of memory; take policy 0 (DONTNEED) if RSS must fall at once",
                         kept);
     else
-        tsi_text_action(t,
-                        "%u closes gave pages back and RSS stayed: look at transparent huge pages (AnonHugePages in "
-                        "/proc/PID/smaps), at the memory cgroup (memory.stat), at locked memory (mlockall), and at "
-                        "other threads that allocated meanwhile",
-                        kept);
+        tsi_text_action(t, tsi_say_kept, kept);
 }
 
 static void section_reclamation(TsiText* t, const TsiDoctorView* v) {
     const SlabGlobalStats* g = &v->report->global;
     unsigned closes = 0, kept = 0;
     for (uint32_t end = v->close_count; end != 0; closes++) kept += close_before(v, &end).kept;
-    tsi_text_put(t, "3. Reclamation: %llu calls gave %s to the system, %llu failed; %u closes on record%s\n",
-                 (Num)g->total_madvise_calls, tsi_word_bytes(g->total_madvise_bytes).at, (Num)g->total_madvise_failures,
-                 closes, closes == 0 ? "." : ", latest first:");
+    tsi_text_head(t, 3, tsi_say_reclamation, (Num)g->total_madvise_calls, tsi_word_bytes(g->total_madvise_bytes).at,
+                  (Num)g->total_madvise_failures, closes, closes == 0 ? tsi_say_closes_none : tsi_say_closes_some);
     unsigned shown = 0;
-    for (uint32_t end = v->close_count; end != 0 && shown < CLOSES_SHOWN; shown++) {
+    for (uint32_t end = v->close_count; end != 0 && shown < TSI_DOCTOR_CLOSES; shown++) {
         Close c = close_before(v, &end);
         put_close(t, &c);
     }
-    tsi_text_put(t, "   Kept warm: %s of a budget of %s; %s went back and came again at once.\n",
-                 tsi_word_bytes(g->warm_bytes).at, tsi_word_bytes(g->warm_budget_bytes).at,
-                 tsi_word_bytes(g->warm_regretted_bytes).at);
+    tsi_text_line(t, tsi_say_warm, tsi_word_bytes(g->warm_bytes).at, tsi_word_bytes(g->warm_budget_bytes).at,
+                  tsi_word_bytes(g->warm_regretted_bytes).at);
     if (kept != 0)
         put_kept(t, kept, v->purge_policy);
     else if (v->purge_policy == SLAB_PURGE_NEVER)
-        tsi_text_put(t, "   purge_policy is 2: pages are kept for reuse, RSS does not fall.\n");
-    if (g->total_madvise_failures != 0)
-        tsi_text_action(t,
-                        "%llu of the calls failed: a seccomp filter, locked memory or a kernel limit "
-                        "(vm.max_map_count) stands in the way",
-                        (Num)g->total_madvise_failures);
+        tsi_text_line(t, "purge_policy is 2: pages are kept for reuse, RSS does not fall.");
+    if (g->total_madvise_failures != 0) tsi_text_action(t, tsi_say_madvise_failed, (Num)g->total_madvise_failures);
 }
 
 /* ---- all of it ---- */
@@ -221,9 +202,9 @@ static void section_reclamation(TsiText* t, const TsiDoctorView* v) {
 bool tsi_doctor_write(const TsiDoctorView* v, TsiWriteFn write, void* ctx) {
     TsiText t = {.write = write, .ctx = ctx};
     const TsiReport* r = v->report;
-    tsi_text_put(&t, "temporal-slab doctor: pid %u, %llu objects live, %s of slabs committed, RSS %s\n", r->pid,
-                 (Num)r->global.live_objects, tsi_word_bytes(r->global.committed_bytes).at,
+    tsi_text_put(&t, tsi_say_head, r->pid, (Num)r->global.live_objects, tsi_word_bytes(r->global.committed_bytes).at,
                  tsi_word_bytes(r->global.rss_bytes_current).at);
+    tsi_text_put(&t, "\n");
     section_leaks(&t, r, v->leaks, v->leak_sec);
     section_slow(&t, v);
     section_reclamation(&t, v);
@@ -232,10 +213,9 @@ bool tsi_doctor_write(const TsiDoctorView* v, TsiWriteFn write, void* ctx) {
     tsi_health_refusals(&t, &r->refusals);
     tsi_health_labels(&t, r);
     tsi_health_segment(&t, &v->segment);
-    if (t.actions == 0)
-        tsi_text_put(&t, "Nothing needs attention.\n");
-    else
-        tsi_text_put(&t, "%u %s attention: see ACTION above.\n", t.actions,
-                     t.actions == 1 ? "thing needs" : "things need");
+    if (t.actions == 0) tsi_text_put(&t, tsi_say_end_none);
+    else if (t.actions == 1) tsi_text_put(&t, tsi_say_end_one);
+    else tsi_text_put(&t, tsi_say_end_some, t.actions);
+    tsi_text_put(&t, "\n");
     return tsi_text_end(&t);
 }

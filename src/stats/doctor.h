@@ -8,8 +8,7 @@
 #include "stats/report.h"
 #include "stats/segment.h"
 #include "stats/text.h"
-
-enum { TSI_DOCTOR_LEAK_SECONDS = 60, TSI_DOCTOR_ROWS = 10 };
+#include "stats/words.h"
 
 typedef struct TsiDoctorView {
     const TsiReport* report;
@@ -26,19 +25,10 @@ typedef struct TsiDoctorView {
 /* False as soon as `write` returns false. */
 bool tsi_doctor_write(const TsiDoctorView* v, TsiWriteFn write, void* ctx);
 
-/* Where sampled allocations spent their time. */
-typedef enum TsiVerdict {
-    TSI_VERDICT_ALLOCATOR,
-    TSI_VERDICT_LOCKS, /* the allocator's */
-    TSI_VERDICT_BALANCED,
-    TSI_VERDICT_SCHEDULER,
-    TSI_VERDICT_HYPERVISOR
-} TsiVerdict;
-/* "About equal" is within a quarter. locks: slept for the allocator's own. */
+/* Where sampled allocations spent their time. locks: slept for the allocator's own. */
 TsiVerdict tsi_sampling_verdict(uint64_t wait_ns, uint64_t cpu_ns, uint64_t locks_ns);
 
-/* Health of a rate; the thresholds are at the head of health.c. */
-typedef enum TsiHealth { TSI_HEALTH_GOOD, TSI_HEALTH_NORMAL, TSI_HEALTH_WATCH, TSI_HEALTH_ACT } TsiHealth;
+/* Health of a rate. */
 TsiHealth tsi_lock_health(uint64_t contended, uint64_t total);
 TsiHealth tsi_retry_health(uint64_t retries, uint64_t operations);
 

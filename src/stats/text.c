@@ -2,6 +2,7 @@
 #include "stats/text.h"
 
 #include "mem/size_class.h"
+#include "stats/words.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -25,6 +26,24 @@ void tsi_text_put(TsiText* t, const char* format, ...) {
     va_start(args, format);
     put_list(t, format, args);
     va_end(args);
+}
+
+void tsi_text_head(TsiText* t, unsigned section, const char* format, ...) {
+    va_list args;
+    tsi_text_put(t, "%u. ", section);
+    va_start(args, format);
+    put_list(t, format, args);
+    va_end(args);
+    tsi_text_put(t, "\n");
+}
+
+void tsi_text_line(TsiText* t, const char* format, ...) {
+    va_list args;
+    tsi_text_put(t, "   ");
+    va_start(args, format);
+    put_list(t, format, args);
+    va_end(args);
+    tsi_text_put(t, "\n");
 }
 
 void tsi_text_action(TsiText* t, const char* format, ...) {
@@ -71,10 +90,10 @@ TsiWord tsi_word_label(const char* label) {
 TsiWord tsi_word_class(uint32_t class_index, uint32_t object_size) {
     TsiWord w;
     if (class_index == TSI_CLASS_REGION - 1)
-        (void)snprintf(w.at, sizeof w.at, "regions");
+        (void)snprintf(w.at, sizeof w.at, "%s", tsi_say_class_regions);
     else if (class_index == TSI_CLASS_LARGE - 1)
-        (void)snprintf(w.at, sizeof w.at, "large objects");
+        (void)snprintf(w.at, sizeof w.at, "%s", tsi_say_class_large);
     else
-        (void)snprintf(w.at, sizeof w.at, "class %u (%u B)", class_index, object_size);
+        (void)snprintf(w.at, sizeof w.at, tsi_say_class, class_index, object_size);
     return w;
 }

@@ -22,7 +22,9 @@ typedef struct TsiText {
 
 /* At most 500 bytes at a time; longer ones are cut. */
 void tsi_text_put(TsiText* t, const char* format, ...) __attribute__((format(printf, 2, 3)));
-/* One line that starts with ACTION. */
+/* A line of its own: the head of a section, "1. ..."; one below it; one below it that starts with ACTION. */
+void tsi_text_head(TsiText* t, unsigned section, const char* format, ...) __attribute__((format(printf, 3, 4)));
+void tsi_text_line(TsiText* t, const char* format, ...) __attribute__((format(printf, 2, 3)));
 void tsi_text_action(TsiText* t, const char* format, ...) __attribute__((format(printf, 2, 3)));
 /* Hands over what is left; false when anything was refused. */
 bool tsi_text_end(TsiText* t);
