@@ -14,6 +14,8 @@
 #include "options.h"
 
 #define IDLE "idle"
+#define IN_QUOTES(x) #x
+#define TEXT_OF(number) IN_QUOTES(number)
 
 bool address_is_loopback(const struct sockaddr* address) {
     if (address->sa_family == AF_INET)
@@ -130,7 +132,7 @@ int options_read(struct options* o, int argc, char** argv) {
          .help = "whether /processes shows the statistics segments of this user's processes, their labels and command "
                  "names, to whoever reaches this server (default: on, off where other machines reach it)"},
         {"--leak_threshold_s", FLAG_UNSIGNED, &o->leak_threshold_s, .most = 1000000, .argument = "S",
-         .help = "age from which an ended phase that holds objects is a leak (default: 60)"},
+         .help = "age from which an ended phase that holds objects is a leak (default: " TEXT_OF(DOCTOR_LEAK_SECONDS) ")"},
         {"--stale_after_s", FLAG_REAL, &o->stale_after_s, .most = 1000000, .argument = "S",
          .help = "a load without a request for so long, and older figures of a process, are not healthy; 0: never "
                  "(default: 60)"},
@@ -143,7 +145,7 @@ int options_read(struct options* o, int argc, char** argv) {
                           .drain_s = 5,
                           .max_bytes = 268435456,
                           .sampling_period = 1024,
-                          .leak_threshold_s = 60,
+                          .leak_threshold_s = DOCTOR_LEAK_SECONDS,
                           .stale_after_s = 60};
     (void)set_address(o, "127.0.0.1:8080");
     settings_preset(&o->load, flags_value(&c, "--pattern"));

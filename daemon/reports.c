@@ -14,7 +14,7 @@
 #include "common/json.h"
 #include "reports.h"
 
-enum { LEAKS_MAX = 10, RECEIPTS_MAX = 16, OLDEST = 16, NEWEST = 32 };
+enum { RECEIPTS_MAX = 16, OLDEST = 16, NEWEST = 32 };
 
 /* ---- leaks ---- */
 
@@ -44,7 +44,7 @@ static bool write_leaks(SlabAllocator* a, uint32_t threshold_s, struct json* j) 
     qsort(rows, leaks, sizeof *rows, more_bytes_first);
     json_count(j, "leak_threshold_s", threshold_s);
     json_array(j, "leaks");
-    for (size_t n = 0; n < leaks && n < LEAKS_MAX; n++) write_leak(&rows[n], j);
+    for (size_t n = 0; n < leaks && n < DOCTOR_ROWS; n++) write_leak(&rows[n], j);
     json_close(j);
     json_count(j, "leaking_labels", leaks);
     free(rows);

@@ -9,7 +9,7 @@
  */
 "use strict";
 
-const KEPT_S = 300, EVERY_MS = 1000, GAP_S = 3, NAMES_SHOWN = 6, LEAKS_SHOWN = 10, PREFIX = "temporal_slab_";
+const KEPT_S = 300, EVERY_MS = 1000, GAP_S = 3, NAMES_SHOWN = 6, LEAKS_SHOWN = @DOCTOR_ROWS@, PREFIX = "temporal_slab_";
 const samples = []; // {t, m: Map name -> [{labels, v}]}; m is null in a gap
 const state = { paused: false, reports: null, turn: 0 };
 const byId = id => document.getElementById(id);

@@ -162,7 +162,6 @@ func (a *app) stats(i *rates.Interval) {
 
 func (a *app) doctorCommand() *cobra.Command {
 	var leakSeconds uint64
-	t := doctor.Thresholds
 	c := &cobra.Command{
 		Use: "doctor", Short: "Say what is wrong and what to do", Args: noArgs,
 		Long: fmt.Sprintf(`Reads one snapshot and says, in seven sections, what needs attention: leaks, slow path, reclamation, sampled times,
@@ -171,12 +170,13 @@ slab_doctor makes in the program, from what a snapshot shows: leaks are told by 
 
 Exit code 1 when there is an ACTION, 0 when there is none, 2 when nothing could be read.
 
-Thresholds: an ended phase leaks when it holds objects for %d s (--leak-age). Locks: less than %g %% of acquisitions that
-wait are good, less than %g %% normal, up to %g %% to be watched, more calls for action; fewer than %d are not judged.
-Retries per free: %g, %g and %g in the same way. A cause of the slow path prevails above %g %%; classes with fewer
+Thresholds: an ended phase leaks when it holds objects for %d s (--leak-age). Locks: less than %d %% of acquisitions that
+wait are good, less than %d %% normal, up to %d %% to be watched, more calls for action; fewer than %d are not judged.
+Retries per free: %g, %g and %g in the same way. A cause of the slow path prevails above %d %%; classes with fewer
 than %d hits get no advice. Samples: a verdict on fewer than %d is a hint, without ACTION. The kernel kept the pages
-of a close when at least %s were given back and RSS fell by less than a tenth of it.`, t.LeakSeconds, t.LockPercent[0], t.LockPercent[1],
-			t.LockPercent[2], t.FewLocks, t.RetryRate[0], t.RetryRate[1], t.RetryRate[2], t.Prevails, t.FewHits, t.FewSamples, units.Bytes(t.KeptMinBytes)),
+of a close when at least %s were given back and RSS fell by less than a tenth of it.`, doctor.LeakSeconds, doctor.LockGood, doctor.LockNormal,
+			doctor.LockWatch, doctor.FewLocks, doctor.RetryGood, doctor.RetryNormal, doctor.RetryWatch, doctor.Prevails, doctor.FewHits,
+			doctor.FewSamples, units.Bytes(doctor.KeptMinBytes)),
 		Example: `  tslab doctor --pid 4711
   tslab doctor --pid 4711 --leak-age 5      # phases here drain within five seconds
   tslab doctor --file stats.json --json | jq -r '.findings[].action'
@@ -191,7 +191,7 @@ of a close when at least %s were given back and RSS fell by less than a tenth of
 	}
 	a.sourceFlags(c)
 	c.Flags().BoolVar(&a.json, "json", false, "answer in JSON")
-	c.Flags().Uint64Var(&leakSeconds, "leak-age", t.LeakSeconds, "take an ended phase that holds objects for a leak after so many seconds")
+	c.Flags().Uint64Var(&leakSeconds, "leak-age", doctor.LeakSeconds, "take an ended phase that holds objects for a leak after so many seconds")
 	return c
 }
 

@@ -1,5 +1,5 @@
 // Package doctor says in words what a snapshot shows, as slab_doctor does in the program itself: the same sections, the
-// same thresholds, the same ACTION lines. A snapshot knows less than the allocator: leaks are told by label and not by
+// same thresholds, the same ACTION lines, which words.go has from the library. A snapshot knows less than the allocator: leaks are told by label and not by
 // label and class, and closes without the number of slabs each took back.
 package doctor
 
@@ -58,11 +58,11 @@ func (r *Report) Write(w io.Writer, mark func(string) string) {
 	}
 	switch n := len(r.Findings()); n {
 	case 0:
-		fmt.Fprintln(w, "Nothing needs attention.")
+		fmt.Fprintln(w, sayEndNone)
 	case 1:
-		fmt.Fprintln(w, "1 thing needs attention: see ACTION above.")
+		fmt.Fprintln(w, sayEndOne)
 	default:
-		fmt.Fprintf(w, "%d things need attention: see ACTION above.\n", n)
+		fmt.Fprintf(w, sayEndSome+"\n", n)
 	}
 }
 
@@ -79,7 +79,7 @@ func (s *Section) action(subject, format string, args ...any) {
 // Examine makes the diagnosis; leakSeconds is the age from which an ended phase that holds objects leaks.
 func Examine(snap *snapshot.Snapshot, leakSeconds uint64) *Report {
 	g := snap.Global()
-	r := &Report{Head: fmt.Sprintf("temporal-slab doctor: pid %d, %d objects live, %s of slabs committed, RSS %s",
+	r := &Report{Head: fmt.Sprintf(sayHead,
 		snap.Document().U("pid"), g.U("live_objects"), units.Bytes(g.U("committed_bytes")), units.Bytes(g.U("rss_bytes_current")))}
 	for _, part := range []struct {
 		name string
@@ -101,11 +101,11 @@ func Examine(snap *snapshot.Snapshot, leakSeconds uint64) *Report {
 func className(index, size uint64, classes int) string {
 	switch { // the last two of the list; see docs/metrics.md
 	case size == 0 && int(index) == classes-2:
-		return "regions"
+		return sayClassRegions
 	case size == 0 && int(index) == classes-1:
-		return "large objects"
+		return sayClassLarge
 	}
-	return fmt.Sprintf("class %d (%d B)", index, size)
+	return fmt.Sprintf(sayClass, index, size)
 }
 
 // ClassName is what a class is called.
@@ -113,35 +113,24 @@ func ClassName(snap *snapshot.Snapshot, r *snapshot.Row) string {
 	return className(r.U("class_index"), r.U("object_size"), len(snap.Rows(metrics.Class)))
 }
 
-const (
-	adviceClosed = "Fix the rotation: epoch ids are used after their close or advance and are refused; take the id anew for each phase."
-	adviceCold   = "Larger cache: slabs come fresh from the system; set warm_bytes to twice what the phases that end together hold."
-	adviceWarm   = "Growth: most hits take a slab, and the cache serves it. Nothing is wrong; a larger slab_bytes makes fewer hits."
-	adviceNull   = "Contention or empty cache: threads have no current line, being new or just trimmed. Keep threads; trim less often."
-	adviceFull   = "Slabs too small for the churn: their lines run dry. Free in batches: a refill then finds many slots instead of a few."
-	adviceLarge  = "Large objects have pages of their own, so each is a miss. Reuse buffers, or keep them within 256 KiB."
-	adviceNone   = "No cause prevails: nothing to tune."
-)
-
 type shares struct{ miss, closed, null, full float64 }
 
 func judge(c *snapshot.Row, isLarge bool) (shares, string) {
 	hits := c.U("slow_path_hits")
 	p := shares{percent(c.U("slow_path_cache_miss"), hits), percent(c.U("slow_path_epoch_closed"), hits),
 		percent(c.U("current_partial_null"), hits), percent(c.U("current_partial_full"), hits)}
-	most := Thresholds.Prevails
 	switch {
-	case p.closed > most:
+	case p.closed > Prevails:
 		return p, adviceClosed
-	case p.miss > most && isLarge:
+	case p.miss > Prevails && isLarge:
 		return p, adviceLarge
-	case p.miss > most && uint64(percent(c.U("empty_slab_recycled"), c.U("new_slab_count"))) >= Thresholds.WarmShare:
+	case p.miss > Prevails && uint64(percent(c.U("empty_slab_recycled"), c.U("new_slab_count"))) >= WarmShare:
 		return p, adviceWarm
-	case p.miss > most:
+	case p.miss > Prevails:
 		return p, adviceCold
-	case p.null > most:
+	case p.null > Prevails:
 		return p, adviceNull
-	case p.full > most:
+	case p.full > Prevails:
 		return p, adviceFull
 	}
 	return p, adviceNone
@@ -150,7 +139,7 @@ func judge(c *snapshot.Row, isLarge bool) (shares, string) {
 func slowPath(s *Section, snap *snapshot.Snapshot) {
 	slowClasses(s, snap)
 	if n := snap.Global().U("total_repairs"); n != 0 {
-		s.action("repairs", "%d lists of lines were found wrong and mended: somebody writes where it may not, or the library has a fault", n)
+		s.action("repairs", sayRepairs, n)
 	}
 }
 
@@ -162,26 +151,24 @@ func slowClasses(s *Section, snap *snapshot.Snapshot) {
 		}
 	}
 	if len(rows) == 0 {
-		s.say("Slow path: nothing is slow: no allocation has left the fast path.")
+		s.say(saySlowNone)
 		return
 	}
-	s.say("Slow path: %d hits in %d classes; the first allocations of a phase are always among them.",
-		snap.Total(metrics.Class, "slow_path_hits"), len(rows))
+	s.say(saySlow, snap.Total(metrics.Class, "slow_path_hits"), len(rows))
 	sortDescending(rows, "slow_path_hits")
-	for _, c := range rows[:min(len(rows), Thresholds.Rows)] {
+	for _, c := range rows[:min(len(rows), Rows)] {
 		name := ClassName(snap, c)
-		p, advice := judge(c, name == "large objects")
-		s.say("%s: %d hits; miss %.1f %%, closed %.1f %%, null %.1f %%, full %.1f %%", name, c.U("slow_path_hits"),
-			p.miss, p.closed, p.null, p.full)
+		p, advice := judge(c, name == sayClassLarge)
+		s.say(saySlowClass, name, c.U("slow_path_hits"), p.miss, p.closed, p.null, p.full)
 		switch {
-		case c.U("slow_path_hits") < Thresholds.FewHits:
-		case p.closed > Thresholds.Prevails:
+		case c.U("slow_path_hits") < FewHits:
+		case p.closed > Prevails:
 			s.action(name, "%s", advice)
 		default:
 			s.say("   %s", advice)
 		}
 	}
-	if rest := len(rows) - Thresholds.Rows; rest > 0 {
-		s.say("and %d classes with fewer hits.", rest)
+	if rest := len(rows) - Rows; rest > 0 {
+		s.say(saySlowMore, rest)
 	}
 }

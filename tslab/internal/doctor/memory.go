@@ -132,16 +132,16 @@ func leaks(s *Section, snap *snapshot.Snapshot, leakSeconds uint64) {
 	}
 	which := ""
 	if leakSeconds != 0 {
-		which = fmt.Sprintf(" of %d s or more", leakSeconds)
+		which = fmt.Sprintf(sayLeaksAge, leakSeconds)
 	}
 	switch {
 	case !told(snap):
 		s.say("Leaks: unknown: what was read does not tell for every label what ended phases hold.")
 		s.action("", "read it with the tslab of the library's own version: whether something leaks cannot be said")
-	case len(old) == 0 && sinceTaken(snap) >= uint64(Thresholds.Stale):
+	case len(old) == 0 && sinceTaken(snap) >= uint64(Stale):
 		s.say("Leaks: nothing leaked %s ago, when the process published last: no ended phase%s held an object.", units.Duration(snap.Age), which)
 	case len(old) == 0:
-		s.say("Leaks: nothing leaks: no ended phase%s holds an object.", which)
+		s.say(sayLeaksNone, which)
 	default:
 		objects, bytes, phases := sum(old)
 		some := which
@@ -150,16 +150,16 @@ func leaks(s *Section, snap *snapshot.Snapshot, leakSeconds uint64) {
 		}
 		s.say("Leaks: %d objects, %s of slabs, in %d ended phases of %s%s.", objects, units.Bytes(bytes), phases, labelCount(len(old)), some)
 	}
-	for n, l := range old[:min(len(old), Thresholds.Rows)] {
+	for n, l := range old[:min(len(old), Rows)] {
 		putLeak(s, n+1, l, which)
 	}
-	if rest := len(old) - Thresholds.Rows; rest > 0 {
-		objects, bytes, _ := sum(old[Thresholds.Rows:])
+	if rest := len(old) - Rows; rest > 0 {
+		objects, bytes, _ := sum(old[Rows:])
 		s.say("and %s with less: %d objects, %s of slabs.", labelCount(rest), objects, units.Bytes(bytes))
 	}
 	if len(young) != 0 {
 		objects, bytes, _ := sum(young)
-		s.say("Too young to judge: %d objects, %s of slabs, most of it %s.", objects, units.Bytes(bytes), units.Label(young[0].Label))
+		s.say(sayLeaksYoung, objects, units.Bytes(bytes), units.Label(young[0].Label), "")
 	}
 }
 
@@ -196,14 +196,11 @@ func putLeak(s *Section, n int, l *Leak, which string) {
 	s.say("%s", line)
 	switch {
 	case l.Entered != 0:
-		s.action(label, "%s holds %d objects (%s) after %d s, and %d references to its phases are open: look for the missing "+
-			"epoch_domain_exit or slab_epoch_dec_refcount", label, l.Objects, bytes, age, l.Entered)
+		s.action(label, sayLeakEntered, label, l.Objects, "", bytes, age, l.Entered, "its phases")
 	case l.Unclosed != 0:
-		s.action(label, "%s was advanced past and never closed, and holds %d objects (%s) after %d s: "+
-			"close it by its era (%d) and free the rest; %d slabs of it are empty", label, l.Objects, bytes, age, era, l.Empty)
+		s.action(label, sayLeakUnclosed, label, l.Objects, "", bytes, age, era, l.Empty)
 	default:
-		s.action(label, "%s leaks %d objects (%s), for up to %d s: slab_epoch_walk_era(a, %d, ...) tells "+
-			"addresses; free them where the phase ends, or release the phase if nobody needs them", label, l.Objects, bytes, age, era)
+		s.action(label, sayLeak, label, l.Objects, "", bytes, age, era)
 	}
 }
 
@@ -223,25 +220,22 @@ func reclamation(s *Section, snap *snapshot.Snapshot) {
 		}
 	}
 	sortDescending(closes, "closed_ns")
-	end := "."
+	end := sayClosesNone
 	if len(closes) != 0 {
-		end = ", latest first:"
+		end = sayClosesSome
 	}
-	s.say("Reclamation: %d calls gave %s to the system, %d failed; %d closes on record%s", g.U("total_madvise_calls"),
+	s.say(sayReclamation, g.U("total_madvise_calls"),
 		units.Bytes(g.U("total_madvise_bytes")), g.U("total_madvise_failures"), len(closes), end)
-	for _, e := range closes[:min(len(closes), Thresholds.ClosesShown)] {
+	for _, e := range closes[:min(len(closes), Closes)] {
 		putClose(s, e)
 	}
-	s.say("Kept warm: %s of a budget of %s; %s went back and came again at once.", units.Bytes(g.U("warm_bytes")),
+	s.say(sayWarm, units.Bytes(g.U("warm_bytes")),
 		units.Bytes(g.U("warm_budget_bytes")), units.Bytes(g.U("warm_regretted_bytes")))
 	if kept != 0 {
-		s.action("", "%d closes gave pages back and RSS stayed: look at transparent huge pages (AnonHugePages in "+
-			"/proc/PID/smaps), at the memory cgroup (memory.stat), at locked memory (mlockall), and at "+
-			"other threads that allocated meanwhile; with purge_policy 1 (MADV_FREE) the kernel may keep pages until it is "+
-			"short of memory", kept)
+		s.action("", sayKept+"; with purge_policy 1 (MADV_FREE) the kernel may keep pages until it is short of memory", kept)
 	}
 	if n := g.U("total_madvise_failures"); n != 0 {
-		s.action("", "%d of the calls failed: a seccomp filter, locked memory or a kernel limit (vm.max_map_count) stands in the way", n)
+		s.action("", sayMadviseFailed, n)
 	}
 }
 
@@ -257,19 +251,19 @@ func fell(e *snapshot.Row) (uint64, bool) {
 func wasKept(e *snapshot.Row) bool {
 	by, down := fell(e)
 	asked := e.U("bytes_madvised")
-	return asked >= Thresholds.KeptMinBytes && (!down || by < asked/Thresholds.KeptShare)
+	return asked >= KeptMinBytes && (!down || by < asked/KeptShare)
 }
 
 func putClose(s *Section, e *snapshot.Row) {
 	by, down := fell(e)
-	way, kept := "rose by", ""
+	way, kept := sayCloseRose, ""
 	if down {
-		way = "fell by"
+		way = sayCloseFell
 	}
 	if wasKept(e) {
-		kept = " - the kernel kept the pages"
+		kept = sayCloseKept
 	}
-	s.say("%s, era %d: %s given to the system; RSS %s -> %s (%s %s)%s", units.Label(e.S("label")), e.U("epoch_era"),
+	s.say(sayCloseOf+sayClose, units.Label(e.S("label")), e.U("epoch_era"),
 		units.Bytes(e.U("bytes_madvised")), units.Bytes(e.U("rss_before_close")), units.Bytes(e.U("rss_after_close")), way,
 		units.Bytes(by), kept)
 }

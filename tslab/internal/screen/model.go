@@ -126,7 +126,7 @@ func (m *model) wait() tea.Cmd {
 
 func (m *model) take(snap *snapshot.Snapshot) {
 	m.now = m.readings.Next(snap)
-	m.report = doctor.Examine(snap, doctor.Thresholds.LeakSeconds)
+	m.report = doctor.Examine(snap, doctor.LeakSeconds)
 	for k := range view.Flows {
 		v, ok := view.Flows[k].Value(m.now)
 		if !ok {
