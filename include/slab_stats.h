@@ -43,8 +43,9 @@ typedef struct SlabGlobalStats {
     uint64_t warm_budget_bytes, warm_bytes, warm_stock_bytes, warm_regretted_bytes;
 } SlabGlobalStats;
 
-/* One size class. cache_capacity: slabs of the class that the warm budget would
- * hold if it held no others; cache_overflow_len reads 0: there is no second cache. scan_*: of the allocator, the same
+/* One size class. cache_size: slabs that threads keep warm; cache_capacity: slabs of the class that the warm budget in
+ * force would hold if it held no others, 0 for regions and large objects, which have no one size; cache_overflow_len
+ * reads 0: there is no second cache. scan_*: of the allocator, the same
  * in each class: the controller of shared mode, which spreads threads over four lanes while they meet (scan_mode 1);
  * else 0.
  * object_size is 0 where each object has its own. Indices go on after the sizes to regions (whose objects count
@@ -66,7 +67,7 @@ typedef struct SlabClassStats {
     uint32_t cache_size, cache_capacity, cache_overflow_len, total_partial_slabs, total_full_slabs;
     double recycle_rate_pct;
     uint64_t net_slabs, estimated_rss_bytes;
-    uint64_t slab_bytes; /* bytes of one slab */
+    uint64_t slab_bytes; /* bytes of one slab; of regions a page, of large objects a chunk */
 } SlabClassStats;
 
 /* One class within the incarnation an epoch id names now. */

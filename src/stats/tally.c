@@ -135,8 +135,8 @@ void tsi_tally_class_begin(TsiArena* a, uint32_t index, SlabClassStats* out) {
     out->madvise_calls = tsi_load_relaxed(&a->space.purges[cls]);
     out->madvise_bytes = tsi_load_relaxed(&a->space.purged[cls]);
     out->madvise_failures = tsi_load_relaxed(&a->space.purges_failed[cls]);
-    uint64_t capacity = tsi_load_relaxed(&a->space.stock.budget) / out->slab_bytes;
-    out->cache_capacity = cls == TSI_CLASS_LARGE ? 0 : capacity < UINT32_MAX ? (uint32_t)capacity : UINT32_MAX;
+    uint64_t capacity = cls > TSI_SMALL_CLASSES ? 0 : tsi_load_relaxed(&a->space.stock.budget) / out->slab_bytes;
+    out->cache_capacity = capacity < UINT32_MAX ? (uint32_t)capacity : UINT32_MAX;
     out->epoch_close_calls = c.closes;
     out->epoch_close_total_ns = c.close_ns;
     out->epoch_close_scanned_slabs = c.close_scanned;

@@ -81,6 +81,14 @@ leaning=$(scripts/metrics.sh table | awk -F'\t' '
     }')
 [ -z "$leaning" ] || complain "help of families that says nothing alone: $leaning"
 
+# What reads 0, always or without the option shared, is on the page that says why; what always does makes no series.
+zeros=$(sed -n '/^## Numbers that read 0/,/^## /p' docs/which-number.md)
+while IFS=$'\t' read -r key family help; do
+    case $key:$help in total_*) continue ;; *"Shared mode only"* | *"Always 0"*) ;; *) continue ;; esac
+    grep -q "^|[^|]*\`$key\`" <<<"$zeros" || complain "docs/which-number.md does not say why $key reads 0"
+    case $family:$help in -:*) ;; *"Always 0"*) complain "$family is always 0 and a series" ;; esac
+done < <(scripts/metrics.sh table | awk -F'\t' -v OFS='\t' '$1 == "metric" { print $3, $7, $8 }')
+
 # Names that dashboards and alerts out there ask for.
 for name in class_{lock_contended,lock_acquisitions,slow_path_hits,bitmap_alloc_cas_retries,bitmap_alloc_attempts}_total \
     class_current_partial_cas_{failures,attempts}_total slow_cache_miss_total slow_epoch_closed_total \

@@ -49,7 +49,7 @@ static const struct {
      "current_partial_full empty_slab_recycled empty_slab_overflowed slow_path_cache_miss slow_path_epoch_closed "
      "madvise_calls madvise_bytes epoch_close_calls epoch_close_scanned_slabs epoch_close_recycled_slabs "
      "epoch_close_total_ns bitmap_free_attempts lock_fast_acquire lock_acquisitions committed_bytes empty_slabs_count "
-     "lock_fast_acquire_by_label cache_size total_partial_slabs total_full_slabs recycle_rate_pct net_slabs "
+     "lock_fast_acquire_by_label cache_size cache_capacity total_partial_slabs total_full_slabs recycle_rate_pct net_slabs "
      "estimated_rss_bytes slab_bytes "},
     {TSI_SECTION_CLASS, NOTHING,
      " madvise_failures current_partial_cas_attempts bitmap_alloc_cas_retries bitmap_free_cas_retries current_partial_cas_failures "
@@ -59,7 +59,6 @@ static const struct {
      "lock_contention_rate lock_contention_pct cas_retry_rate lock_contended_by_label "
      "bitmap_alloc_cas_retries_by_label "
      "bitmap_free_cas_retries_by_label cache_overflow_len "},
-    {TSI_SECTION_CLASS, SANE, " cache_capacity "},
     {TSI_SECTION_CLASS, SHARED, " bitmap_alloc_attempts scan_adapt_checks "},
 
     {TSI_SECTION_EPOCH, EXACT, " epoch_id epoch_era state refcount label label_id alloc_count "},
