@@ -1,5 +1,6 @@
 /*
- * machine.h - where a result comes from: processor, kernel, compiler, commit, command line.
+ * machine.h - where a result comes from: processor, kernel, compiler, commit, command line. What of it goes into a
+ * document is written here alone; scripts ask `tslab_bench --machine`.
  */
 #ifndef MACHINE_H
 #define MACHINE_H
@@ -10,15 +11,17 @@
 #include <sys/utsname.h>
 #include <time.h>
 
+#include "common/json.h"
+
 static inline const char* first_line_with(const char* path, const char* key, char* out, size_t size) {
     FILE* f = fopen(path, "r");
     char line[512];
     out[0] = 0;
     while (f && fgets(line, sizeof line, f)) {
         if (strncmp(line, key, strlen(key)) != 0) continue;
-        const char* text = strchr(line, ':');
-        text = text ? text + 1 + strspn(text + 1, " \t") : line;
-        snprintf(out, size, "%.*s", (int)strcspn(text, "\n"), text);
+        const char* text = strpbrk(line, ":=");
+        text = text ? text + 1 + strspn(text + 1, " \t\"") : line;
+        snprintf(out, size, "%.*s", (int)strcspn(text, "\"\n"), text);
         break;
     }
     if (f) fclose(f);
@@ -51,7 +54,7 @@ static inline const char* compiler_text(void) {
 }
 
 struct machine {
-    char cpu[256], kernel[256];
+    char cpu[256], kernel[256], system[256];
     long cpus, memory_mb;
 };
 
@@ -62,12 +65,25 @@ static inline struct machine machine_read(void) {
     snprintf(m.cpu, sizeof m.cpu, "%s", first_line_with("/proc/cpuinfo", "model name", text, sizeof text));
     if (uname(&u) != 0) memset(&u, 0, sizeof u);
     snprintf(m.kernel, sizeof m.kernel, "%s %.80s %s", u.sysname, u.release, u.machine);
+    snprintf(m.system, sizeof m.system, "%s", first_line_with("/etc/os-release", "PRETTY_NAME", text, sizeof text));
     m.cpus = 0;
     FILE* f = fopen("/proc/cpuinfo", "r");
     while (f && fgets(text, sizeof text, f)) m.cpus += strncmp(text, "processor", 9) == 0;
     if (f) fclose(f);
     m.memory_mb = atol(first_line_with("/proc/meminfo", "MemTotal", text, sizeof text)) / 1024;
     return m;
+}
+
+/* Members of the object that is open. */
+static inline void machine_json(struct json* j) {
+    struct machine m = machine_read();
+    json_text(j, "cpu", m.cpu);
+    json_count(j, "cpus", (uint64_t)m.cpus);
+    json_count(j, "memory_mb", (uint64_t)m.memory_mb);
+    json_text(j, "kernel", m.kernel);
+    json_text(j, "system", m.system);
+    json_text(j, "compiler", compiler_text());
+    json_text(j, "commit", commit_text());
 }
 
 /* UTC, as in ISO 8601. */

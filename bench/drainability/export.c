@@ -95,16 +95,10 @@ static void put_granule(struct json* j, const struct granule* g) {
 }
 
 static void put_head(struct json* j, const struct results* r) {
-    struct machine m = machine_read();
     const char* first = "";
     uint64_t defects = results_defects(r, &first);
     json_text(j, "program", "tslab_drainability");
-    json_text(j, "cpu", m.cpu);
-    json_count(j, "cpus", (uint64_t)m.cpus);
-    json_count(j, "memory_mb", (uint64_t)m.memory_mb);
-    json_text(j, "kernel", m.kernel);
-    json_text(j, "compiler", compiler_text());
-    json_text(j, "commit", commit_text());
+    machine_json(j);
     json_text(j, "command", r->command);
     json_text(j, "options", r->options ? r->options : "");
     json_count(j, "seed", r->seed);

@@ -145,8 +145,8 @@ enum { BACKENDS = sizeof table / sizeof *table };
 
 _Static_assert((int)BACKENDS <= (int)MAX_BACKENDS, "room for every backend");
 
-/* A path relative to the folder of this program; that is asked once, the file may be replaced while it runs. */
-static const char* beside(const char* name) {
+/* The folder is asked for once: the file may be replaced while it runs. */
+const char* beside(const char* name) {
     static char folder[1024], path[1200];
     if (!folder[0]) {
         ssize_t n = readlink("/proc/self/exe", folder, sizeof folder - 1);

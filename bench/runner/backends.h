@@ -13,6 +13,9 @@ void backends_identify(struct results* r);
 /* Index of the backend of that name, -1 for none. */
 int backend_find(const struct results* r, const char* name);
 
+/* A path relative to the folder of this program, until the next one. */
+const char* beside(const char* name);
+
 /* The worker program of a backend. */
 void worker_path(const struct backend* b, char* out, size_t size);
 

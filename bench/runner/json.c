@@ -14,19 +14,13 @@ static void put_text(struct json* j, const char* key, const char* text) {
 static void put_number(struct json* j, const char* key, double v) { json_short(j, key, v, 6); }
 
 static void put_head(struct json* j, const struct results* r) {
-    struct machine m = machine_read();
     json_text(j, "program", "tslab_bench");
     json_count(j, "format", 2);
     put_text(j, "date", date_text());
     put_text(j, "form", r->quick ? "quick" : "full");
     json_count(j, "part", r->part);
     json_bool(j, "complete", r->complete);
-    put_text(j, "cpu", m.cpu);
-    json_count(j, "cpus", (uint64_t)m.cpus);
-    json_count(j, "memory_mb", (uint64_t)m.memory_mb);
-    put_text(j, "kernel", m.kernel);
-    put_text(j, "compiler", compiler_text());
-    put_text(j, "commit", commit_text());
+    machine_json(j);
     put_text(j, "command", r->command);
     json_array(j, "seeds");
     for (unsigned i = 0; i < r->repetitions; i++) json_count(j, NULL, r->seeds[i % 2]);

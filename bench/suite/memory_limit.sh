@@ -19,7 +19,7 @@
 # removes its group and the scratch folder. $scratch/load has the process group of the load, $scratch/group its control group.
 # shellcheck disable=SC2317,SC2086,SC3045  # functions called by name; words; dash and bash have ulimit -d
 set -u
-here=$(cd "$(dirname "$0")" && pwd)
+here=$(dirname "$(readlink -f "$0")")
 root=$(cd "$here/../.." && pwd)
 command="memory_limit.sh $*"
 proc=${MEMORY_LIMIT_PROC:-/proc} # tests show it mounts and groups of their own
@@ -59,6 +59,9 @@ esac
 program=$build/suite/${load%% *}
 [ -x "$program" ] || { echo "memory_limit.sh: no $program: cmake --preset bench && cmake --build --preset bench" >&2; exit 2; }
 [ -z "$json" ] || : >"$json" || exit 1
+# The members of an object, without its braces.
+machine=$(cd "$root" && "$(readlink -f "$build")/tslab_bench" --machine | sed '1d;$d')
+[ -n "$machine" ] || { echo "memory_limit.sh: no $build/tslab_bench" >&2; exit 2; }
 
 # ---- the helper that cleans up -----------------------------------------------------------
 
@@ -258,9 +261,7 @@ add_json() { # NAME VERSION
 write_json() {
     {
         printf '{\n  "program": "memory_limit", "format": 1, "complete": %s,\n' $complete
-        printf '  "date": "%s", "kernel": %s, "cpu": %s, "cpus": %s,\n' "$(date -u +%Y-%m-%dT%H:%M:%SZ)" "$(quoted "$(uname -sr)")" \
-            "$(quoted "$(sed -n 's/^model name[^:]*: //p' /proc/cpuinfo | head -n 1)")" "$(grep -c '^processor' /proc/cpuinfo)"
-        printf '  "commit": %s,\n' "$(quoted "$(git -C "$root" log -1 --format='%h %cI' 2>/dev/null)")"
+        printf '  "date": "%s",\n%s,\n' "$(date -u +%Y-%m-%dT%H:%M:%SZ)" "$machine"
         printf '  "command": %s,\n  "limit_mb": %s, "method": "%s", "not": %s,\n' "$(quoted "$command")" "$limit" "$chosen" \
             "$(quoted "$(paste -s -d ';' "$scratch/not" 2>/dev/null)")"
         printf '  "load": %s,\n  "allocators": [\n' "$(quoted "$load")"

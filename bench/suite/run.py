@@ -10,7 +10,7 @@ Three forms: full; --quick, with less work where a run takes long, so that every
 two processors; --smoke, which only shows that all programs run.
 
 Written into the output directory, as it goes:
-  run.json       machine, commit, versions, peers that are missing and why, whether the run is complete
+  run.json       the head that all documents of the benchmark have, versions, peers that are missing and why
   results.jsonl  one line a run: program, allocator, repetition, command, status, seconds, the program's own report
   csv/           the CSV rows of each run; column "allocator" holds the peer's name
   summary.csv    every number of the reports: median, least, most, and the median ratio to glibc
@@ -29,7 +29,7 @@ import subprocess
 import sys
 import time
 
-ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.realpath(__file__))))
 PROGRAMS = {  # name of the run: program and its arguments
     "churn_fixed": ["churn_fixed"],
     "steady_state_churn": ["steady_state_churn"],
@@ -106,21 +106,13 @@ def output_of(*command):
         return None
 
 
-def machine():
-    def field(path, key):
-        try:
-            with open(path, encoding="utf-8") as lines:
-                return next((line.split(":", 1)[1].strip() for line in lines if line.startswith(key)), None)
-        except OSError:
-            return None
+def machine(build):
+    """Where results come from, as every document of the benchmark says it."""
+    return json.loads(output_of(os.path.join(os.path.abspath(build), "tslab_bench"), "--machine") or "{}")
 
-    try:
-        system = platform.freedesktop_os_release().get("PRETTY_NAME")
-    except OSError:
-        system = None
-    return {"cpu": field("/proc/cpuinfo", "model name"), "cores": os.cpu_count(), "usable_cores": len(os.sched_getaffinity(0)),
-            "memory": field("/proc/meminfo", "MemTotal"), "kernel": platform.release(), "system": system,
-            "architecture": platform.machine()}
+
+def utc():
+    return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
 
 
 def write_json(path, value):
@@ -271,8 +263,9 @@ def main():
     names = pick("program", options.only, list(PROGRAMS))
     program = os.path.join(options.build, "suite", "churn_fixed")
     version = output_of(program, "--version")
-    if version is None:
-        print(f"run.py: no programs in {options.build}/suite: cmake --preset bench && cmake --build --preset bench",
+    facts = machine(options.build)
+    if version is None or not facts:
+        print(f"run.py: no programs in {options.build}: cmake --preset bench && cmake --build --preset bench",
               file=sys.stderr)
         return 2
     known, missing = read_peers(options.peers, version.split()[-1])
@@ -281,10 +274,8 @@ def main():
     for peer, reason in missing.items():
         print(f"missing: {peer}: {reason}", file=sys.stderr)
     os.makedirs(os.path.join(options.out, "csv"), exist_ok=True)
-    changes = output_of("git", "status", "--porcelain", "--untracked-files=no")
-    head = {"command": ["run.py", *sys.argv[1:]], "started": time.strftime("%Y-%m-%dT%H:%M:%S%z"), "complete": False,
-            "commit": output_of("git", "rev-parse", "HEAD"), "uncommitted_changes": changes is None or changes != "",
-            "machine": machine(), "form": options.form, "quick": options.form == "smoke", "repetitions": options.reps, "seed": options.seed,
+    head = {"program": "suite", "format": 2, "date": utc(), "form": options.form, "complete": False, **facts,
+            "command": " ".join(["run.py", *sys.argv[1:]]), "repetitions": options.reps, "seed": options.seed,
             "programs": names, "allocators": [{"name": a.name, "version": a.version, "kind": a.kind, "preload": a.preload} for a in allocators],
             "missing": missing}
     results, interrupted, others, start = [], False, busy_seconds(), time.monotonic()
@@ -298,7 +289,7 @@ def main():
     failures = [f"{r['program']} {r['allocator']}: {r['error']}" for r in results if r["error"]]
     head["others_busy"] = None if others is None else round(max(busy_seconds() - others, 0) / (time.monotonic() - start), 3)
     head["seconds"] = round(time.monotonic() - start)
-    head.update(complete=not interrupted, finished=time.strftime("%Y-%m-%dT%H:%M:%S%z"), runs=len(results), failures=failures)
+    head.update(complete=not interrupted, finished=utc(), runs=len(results), failures=failures)
     write_json(os.path.join(options.out, "run.json"), head)
     write_summary(os.path.join(options.out, "summary.csv"), results)
     print(f"{len(results)} runs, {len(failures)} failed; results in {options.out}")

@@ -339,7 +339,7 @@ def of_the_suite():
         if (run["program"], run["allocator"], run["repetition"]) == ("churn_fixed", "glibc", 0):
             run.update(report=None, error="status -11", status=-11)
 
-    text = suite_page(suite("failing", change=fail, complete=False, quick=True, repetitions=1))
+    text = suite_page(suite("failing", change=fail, complete=False, form="smoke", repetitions=1))
     for said in ("- suite, failed: churn_fixed glibc, repetition 1: status -11", "The run was interrupted", "Run with --smoke", "only one repetition"):
         check(said in text, "the page does not say", said)
     check("| churn_fixed: latency.alloc_p99_ns | 50.0 | 100 | 100 |" in text, "what is left of glibc", text)

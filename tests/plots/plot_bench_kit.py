@@ -174,8 +174,9 @@ def suite(folder, programs=PROGRAMS, change=None, **head):
                           + "".join("%s,%d,%.3f,,,\n" % (a, c, 40 + c + repetition) for c in range(4)))
     write(folder + "/results.jsonl", "\n".join(lines) + "\n")
     write(folder + "/run.json", {
-        "command": ["run.py", "--out", "/some/where/out"], "started": "2026-01-31T12:00:00+0000", "complete": True, "commit": "def5678" * 5,
-        "uncommitted_changes": False, "machine": {"cpu": "Some CPU", "usable_cores": 2, "kernel": "6.1"}, "quick": False, "repetitions": 2, "seed": 1,
+        "program": "suite", "format": 2, "date": "2026-01-31T12:00:00Z", "form": "quick", "complete": True, "cpu": "Some CPU", "cpus": 2, "memory_mb": 8000,
+        "kernel": "Linux 6.1", "system": "Some System", "compiler": "gcc 12", "commit": "def5678 2026-01-31T11:00:00+00:00",
+        "command": "run.py --out /some/where/out", "repetitions": 2, "seed": 1,
         "programs": list(programs), "allocators": [{"name": a, "version": "1.0", "preload": None} for a in allocators],
         "missing": {"scudo": "/no/such/libscudo.so does not exist"}, **head})
     return folder

@@ -22,7 +22,10 @@ import csv, json, os, sys
 at = sys.argv[1]
 head = json.load(open(f"{at}/run.json"))
 assert head["complete"] and head["runs"] == 8 and head["failures"] == [], head
-assert head["machine"]["cores"] and [a["name"] for a in head["allocators"]] == ["tslab", "glibc"], head
+assert head["program"] == "suite" and head["format"] == 2 and head["form"] == "smoke" and head["repetitions"] == 2, head
+assert head["cpus"] >= 1 and head["memory_mb"] and head["cpu"] and head["kernel"] and head["system"] and head["compiler"] and head["commit"], head
+assert head["command"].startswith("run.py --build ") and head["date"].endswith("Z"), head
+assert [a["name"] for a in head["allocators"]] == ["tslab", "glibc"], head
 runs = [json.loads(line) for line in open(f"{at}/results.jsonl")]
 order = [(r["repetition"], r["program"], r["allocator"]) for r in runs]
 assert order == [(0, p, a) for p in ("churn_fixed", "epoch_reclamation_demo") for a in ("tslab", "glibc")] + [
@@ -50,6 +53,19 @@ has two/csv/epoch_reclamation_demo.ours.0.csv '^ours,0,'
 printf 'broken\t1\tgeneral\t%s\t\n' "$PWD/peers.tsv" >broken.tsv
 run 1 --smoke --only epoch_reclamation_demo --reps 1 --peers broken.tsv --out three
 has out 'failed: epoch_reclamation_demo broken: the library was not preloaded'
+
+# The same by the benchmark's own program, and facts of the machine in one form.
+expect 0 "$TSLAB_BUILD_DIR/tslab_bench" suite --smoke --only epoch_reclamation_demo --reps 1 --peers nowhere.tsv --out four
+has out '2 runs, 0 failed'
+expect 2 "$TSLAB_BUILD_DIR/tslab_bench" suite --only churn_fixd
+has err 'did you mean churn_fixed?'
+expect 2 "$TSLAB_BUILD_DIR/tslab_bench" limit --limit-mb none
+has err 'takes a number of MiB'
+expect 0 "$TSLAB_BUILD_DIR/tslab_bench" --machine
+python3 -c '
+import json
+facts, head = json.load(open("out")), json.load(open("four/run.json"))
+assert len(facts) == 7 and {k: head[k] for k in facts} == facts, (facts, head)' || complain "run.py and tslab_bench name different machines"
 
 # Wrong words.
 run 2 --only churn_fixd
@@ -109,7 +125,7 @@ expect 1 "$suite/memory_limit.sh" --build "$TSLAB_BUILD_DIR" --peers peers.tsv -
 python3 -c '
 import json
 t = json.load(open("table.json"))
-assert t["complete"] is True and t["limit_mb"] == 64 and t["method"] == "watch" and t["not"] is None and t["cpus"], t
+assert t["complete"] is True and t["limit_mb"] == 64 and t["method"] == "watch" and t["not"] is None and t["cpus"] and t["compiler"] and t["system"], t
 by = {a["name"]: a for a in t["allocators"]}
 assert list(by) == ["tslab", "glibc", "rare", "ours", "broken"], list(by)
 for name in "tslab", "glibc", "ours":

@@ -15,7 +15,7 @@ from .read import Damaged, Nothing, field, read_json, without_folders
 from .suite import Run, Suite, histogram, number
 from .suite_metrics import METRICS, OURS_ALONE, at, names_of
 
-FORMAT = 1
+FORMAT = 2
 MOST_BYTES = 300 * 1000
 MORE = {"benchmark_threads": ["scaling[%d].latency.both_p99_ns" % n for n in (1, 2, 4, 8, 16)]}  # of pictures
 PARTS = ("start_kb", "full_kb", "freed_kb", "closed_kb")
@@ -23,7 +23,7 @@ HISTOGRAMS = {"churn_fixed": ["latency.histogram.alloc", "latency.histogram.free
               "request_bench": ["arms"]}
 OVER_TIME = ("sustained_phase_shifts", "soak", "steady_state_churn", "phase_shift_retention")
 POINTS = 120
-HEAD = ("started", "finished", "complete", "commit", "uncommitted_changes", "machine", "form", "quick", "repetitions", "seed", "programs", "missing",
+HEAD = ("date", "finished", "complete", "cpu", "cpus", "memory_mb", "kernel", "system", "commit", "form", "repetitions", "seed", "programs", "missing",
         "others_busy", "seconds")
 
 

@@ -139,10 +139,9 @@ def bench_tables(bench, why):
 def suite_part(suite):
     lines = ["## The comparison suite", ""]
     loads = sorted(r.load for r in suite.runs if r.load is not None)
-    m = suite.machine
-    where = ", ".join(str(v) for v in (m.get("cpu"), "%s processors" % m.get("usable_cores"), m.get("memory"), m.get("system"), m.get("kernel")) if v)
-    facts = [item("machine", escape(where)), item("commit", escape((suite.commit or "unknown")[:12]) +
-             (", with uncommitted changes" if suite.changed else "")), item("date", escape(suite.started or "unknown")),
+    where = [suite.cpu, "%d processors" % suite.cpus, "%d MiB" % suite.memory_mb if suite.memory_mb else None, suite.system, suite.kernel]
+    facts = [item("machine", escape(", ".join(w for w in where if w))), item("commit", escape(suite.commit or "unknown")),
+             item("date", escape(suite.date or "unknown")),
              item("command", "`%s`" % suite.command.replace("`", "'").replace("|", "/")), item("repetitions", str(suite.repetitions)),
              item("load average before a run", "median %.1f, most %.1f" % (loads[len(loads) // 2], loads[-1]) if loads else None),
              item("allocators", escape(", ".join("%s %s" % (n, suite.versions[n] or "") for n in suite.allocators())))]

@@ -70,14 +70,13 @@ class Suite:
             raise Damaged("%s has no runs" % os.path.join(path, "results.jsonl"))
 
     def read_head(self, head, where):
-        self.machine = field(head, "machine", dict, where)
-        self.complete, self.quick = (field(head, key, bool, where) for key in ("complete", "quick"))
-        self.started, self.commit = (field(head, key, str, where, True) for key in ("started", "commit"))
-        self.changed = field(head, "uncommitted_changes", bool, where, True)
-        self.form = field(head, "form", str, where, True)
+        self.complete = field(head, "complete", bool, where)
+        self.date, self.cpu, self.kernel, self.system, self.commit, self.form = (
+            field(head, key, str, where, True) for key in ("date", "cpu", "kernel", "system", "commit", "form"))
+        self.cpus, self.memory_mb = (int(field(head, key, float, where, True) or 0) for key in ("cpus", "memory_mb"))
+        self.quick = self.form == "smoke"
         self.others_busy = field(head, "others_busy", float, where, True)
-        command = head.get("command")
-        self.command = without_folders(command if isinstance(command, str) else " ".join(str(w) for w in field(head, "command", list, where)))
+        self.command = without_folders(field(head, "command", str, where))
         self.repetitions = int(field(head, "repetitions", float, where))
         self.programs = [str(p) for p in field(head, "programs", list, where)]
         allocators = field(head, "allocators", list, where)

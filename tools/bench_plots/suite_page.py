@@ -28,12 +28,9 @@ WORDS = {"won": "won", "level": "level", "behind": "**behind**"}
 
 
 def facts(suite, source):
-    m = suite.machine
-    memory = re.match(r"(\d+) kB", m.get("memory") or "")
-    where = ["%s processors" % m.get("usable_cores"), "%d MiB" % (int(memory[1]) // 1024) if memory else None, m.get("system"), "Linux " + str(m.get("kernel"))]
-    rows = [("machine", escape(", ".join(str(w) for w in [m.get("cpu") or "unknown processor", *where] if w))),
-            ("commit", escape((suite.commit or "unknown")[:12]) + (", with uncommitted changes" if suite.changed else "")),
-            ("date", escape(suite.started or "unknown")), ("command", "`%s`" % suite.command.replace("`", "'").replace("|", "/")),
+    where = [suite.cpu or "unknown processor", "%d processors" % suite.cpus, "%d MiB" % suite.memory_mb if suite.memory_mb else None, suite.system, suite.kernel]
+    rows = [("machine", escape(", ".join(w for w in where if w))), ("commit", escape(suite.commit or "unknown")),
+            ("date", escape(suite.date or "unknown")), ("command", "`%s`" % suite.command.replace("`", "'").replace("|", "/")),
             ("form", "%s, %d repetition%s%s" % (escape(suite.form or "unknown"), suite.repetitions, "" if suite.repetitions == 1 else "s",
                                                 ", %.0f s" % suite.seconds if suite.seconds else "")),
             ("others on the machine", None if suite.others_busy is None else "kept %.2f processors busy meanwhile" % suite.others_busy),
