@@ -178,45 +178,95 @@ typedef struct Figures {
     size_t class_count, label_count;
 } Figures;
 
+/* A field that is written as text, behind its words or below its heading. Scopes and metrics of a segment have the
+ * names of the structures' fields, so the same table says what is read there. */
+typedef struct Field {
+    const char* words;
+    int width;
+    enum { PLAIN, KIB, MIB, TEXT } as;
+    const char* name; /* NULL ends a table */
+    size_t offset, bytes;
+} Field;
+#define FIELD(Row, field) #field, offsetof(Row, field), sizeof((Row*)0)->field
+#define G(field) FIELD(SlabGlobalStats, field)
+#define C(field) FIELD(SlabClassStats, field)
+#define L(field) FIELD(SlabLabelStats, field)
+static const Field global_fields[] = {
+    {"memory    RSS ", 0, MIB, G(rss_bytes_current)}, {" MiB; slabs ", 0, PLAIN, G(net_slabs)},
+    {", ", 0, KIB, G(committed_bytes)}, {" KiB committed; live ", 0, PLAIN, G(live_objects)},
+    {" objects, ", 0, KIB, G(live_bytes)}, {" KiB; bookkeeping ", 0, KIB, G(metadata_bytes)},
+    {" KiB\nphases    current id ", 0, PLAIN, G(current_epoch)}, {"; ", 0, PLAIN, G(open_phases)},
+    {" open, ", 0, PLAIN, G(draining_phases)}, {" draining; of the ring ", 0, PLAIN, G(active_epoch_count)},
+    {" open, ", 0, PLAIN, G(closing_epoch_count)}, {" closed\nslow path ", 0, PLAIN, G(total_slow_path_hits)},
+    {" hits; ", 0, PLAIN, G(total_slow_cache_miss)}, {" missed, ", 0, PLAIN, G(total_slow_epoch_closed)},
+    {" refused\nkernel    ", 0, PLAIN, G(total_madvise_calls)}, {" madvise calls, ", 0, MIB, G(total_madvise_bytes)},
+    {" MiB, ", 0, PLAIN, G(total_madvise_failures)}, {.words = " failed\n"},
+};
+static const Field class_fields[] = {
+    {"size", 9, PLAIN, C(object_size)}, {"slabs", 9, PLAIN, C(net_slabs)}, {"live KiB", 11, KIB, C(live_bytes)},
+    {"held KiB", 11, KIB, C(committed_bytes)}, {"slow", 9, PLAIN, C(slow_path_hits)},
+    {"miss", 9, PLAIN, C(slow_path_cache_miss)}, {"closed", 9, PLAIN, C(slow_path_epoch_closed)},
+    {"null", 9, PLAIN, C(current_partial_null)}, {"full", 9, PLAIN, C(current_partial_full)}, {.words = "\n"},
+};
+static const Field label_fields[] = {
+    {"label", -32, TEXT, L(label)}, {"phases", 9, PLAIN, L(phases_opened)},
+    {"draining", 9, PLAIN, L(draining_phases)}, {"allocated", 11, PLAIN, L(objects_allocated)},
+    {"live", 11, PLAIN, L(live_objects)}, {"live KiB", 11, KIB, L(live_bytes)},
+    {"escaped", 11, PLAIN, L(objects_escaped)}, {.words = "\n"},
+};
+
+static void text_value(const Field* f, const void* row) {
+    const char* at = (const char*)row + f->offset;
+    uint32_t narrow;
+    uint64_t wide;
+    if (f->as == TEXT) {
+        fprintf(stderr, "%*s", f->width, at);
+        return;
+    }
+    if (f->bytes == sizeof narrow) memcpy(&narrow, at, sizeof narrow), wide = narrow;
+    else memcpy(&wide, at, sizeof wide);
+    if (f->as == PLAIN) fprintf(stderr, "%*" PRIu64, f->width, wide);
+    else fprintf(stderr, "%*.1f", f->width, (double)wide / (f->as == KIB ? 1024 : 1048576));
+}
+
+static void text_row(const Field* f, const void* row) {
+    for (; f->name != NULL; f++) text_value(f, row);
+    fputs(f->words, stderr);
+}
+
+static void text_heads(const Field* f) {
+    for (; f->name != NULL; f++) fprintf(stderr, "%*s", f->width, f->words);
+    fputs(f->words, stderr);
+}
+
 static void text_classes(const Figures* f) {
-    fprintf(stderr, "\n%6s %8s %8s %10s %10s %8s %8s %8s %8s %8s\n", "class", "size", "slabs", "live KiB", "held KiB",
-            "slow", "miss", "closed", "null", "full");
+    fprintf(stderr, "\n%6s", "class");
+    text_heads(class_fields);
     for (uint32_t n = 0; n < f->class_count; n++) {
         const SlabClassStats* c = &f->classes[n];
         if (c->net_slabs == 0 && c->slow_path_hits == 0) continue;
-        fprintf(stderr,
-                "%6u %8u %8" PRIu64 " %10.1f %10.1f %8" PRIu64 " %8" PRIu64 " %8" PRIu64 " %8" PRIu64 " %8" PRIu64 "\n",
-                n, c->object_size, c->net_slabs, (double)c->live_bytes / 1024, (double)c->committed_bytes / 1024,
-                c->slow_path_hits, c->slow_path_cache_miss, c->slow_path_epoch_closed, c->current_partial_null,
-                c->current_partial_full);
+        fprintf(stderr, "%6u", n);
+        text_row(class_fields, c);
     }
 }
 
 static void text_labels(const Figures* f) {
-    fprintf(stderr, "\n%-32s %8s %8s %10s %10s %10s %10s\n", "label", "phases", "draining", "allocated", "live",
-            "live KiB", "escaped");
+    fputc('\n', stderr);
+    text_heads(label_fields);
     for (size_t n = 0; n < f->label_count; n++) {
         const SlabLabelStats* l = &f->labels[n];
         if (l->phases_opened == 0 && l->objects_allocated == 0) continue;
-        fprintf(stderr, "%-32s %8" PRIu64 " %8" PRIu64 " %10" PRIu64 " %10" PRIu64 " %10.1f %10" PRIu64 "\n", l->label,
-                l->phases_opened, l->draining_phases, l->objects_allocated, l->live_objects,
-                (double)l->live_bytes / 1024, l->objects_escaped);
+        text_row(label_fields, l);
     }
 }
 
 static void write_text(const Figures* f) {
-    const SlabGlobalStats* g = &f->global;
-    fprintf(stderr,
-            "memory    RSS %.1f MiB; slabs %" PRIu64 ", %.1f KiB committed; live %" PRIu64
-            " objects, %.1f KiB; bookkeeping %.1f KiB\n"
-            "phases    current id %u; %" PRIu64 " open, %" PRIu64 " draining; of the ring %u open, %u closed\n"
-            "slow path %" PRIu64 " hits; %" PRIu64 " missed, %" PRIu64 " refused\n"
-            "kernel    %" PRIu64 " madvise calls, %.1f MiB, %" PRIu64 " failed\n",
-            (double)g->rss_bytes_current / 1048576, g->net_slabs, (double)g->committed_bytes / 1024, g->live_objects,
-            (double)g->live_bytes / 1024, (double)g->metadata_bytes / 1024, g->current_epoch, g->open_phases,
-            g->draining_phases, g->active_epoch_count, g->closing_epoch_count, g->total_slow_path_hits,
-            g->total_slow_cache_miss, g->total_slow_epoch_closed, g->total_madvise_calls,
-            (double)g->total_madvise_bytes / 1048576, g->total_madvise_failures);
+    const Field* g = global_fields;
+    for (; g->name != NULL; g++) {
+        fputs(g->words, stderr);
+        text_value(g, &f->global);
+    }
+    fputs(g->words, stderr);
     text_classes(f);
     text_labels(f);
     fputc('\n', stderr);
@@ -257,26 +307,6 @@ static int dump(const World* w, const Options* o) {
 }
 
 /* ---- another process ---- */
-
-/* A field that is written as text; scopes and metrics of the segment have the names of the structures' fields. */
-typedef struct Field {
-    const char* name;
-    size_t offset, bytes;
-} Field;
-#define FIELD(Row, field) {#field, offsetof(Row, field), sizeof((Row*)0)->field}
-#define G(field) FIELD(SlabGlobalStats, field)
-#define C(field) FIELD(SlabClassStats, field)
-#define L(field) FIELD(SlabLabelStats, field)
-static const Field global_fields[] = {
-    G(rss_bytes_current), G(net_slabs), G(committed_bytes), G(live_objects), G(live_bytes), G(metadata_bytes),
-    G(current_epoch), G(open_phases), G(draining_phases), G(active_epoch_count), G(closing_epoch_count),
-    G(total_slow_path_hits), G(total_slow_cache_miss), G(total_slow_epoch_closed), G(total_madvise_calls),
-    G(total_madvise_bytes), G(total_madvise_failures), {NULL, 0, 0}};
-static const Field class_fields[] = {
-    C(object_size), C(net_slabs), C(live_bytes), C(committed_bytes), C(slow_path_hits), C(slow_path_cache_miss),
-    C(slow_path_epoch_closed), C(current_partial_null), C(current_partial_full), {NULL, 0, 0}};
-static const Field label_fields[] = {L(label), L(phases_opened), L(draining_phases), L(objects_allocated),
-                                     L(live_objects), L(live_bytes), L(objects_escaped), {NULL, 0, 0}};
 
 static uint32_t scope_named(const SlabSegment* s, const char* name) {
     const SlabSegmentScope* scopes;
