@@ -2,7 +2,7 @@
  * accounts.c - who is charged: figures by label, phase and class where they are easily booked twice, never, or to
  * somebody else. The model test compares all of them at random; here are the single cases.
  */
-#include "kit.h"
+#include "kit/fixture.h"
 
 enum { ROWS = 64 };
 

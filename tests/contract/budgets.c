@@ -1,7 +1,7 @@
 /*
  * budgets.c - who is told of a budget, when, how often, and what a refusal leaves behind.
  */
-#include "kit.h"
+#include "kit/fixture.h"
 
 typedef struct Told {
     unsigned soft, hard;

@@ -13,7 +13,7 @@
  * In the cases with stumbling threads a further thread sends signals to all others, the closing one
  * included; the handler sleeps for a moment. That stretches every window a few instructions wide.
  */
-#include "kit.h"
+#include "kit/fixture.h"
 
 #include <signal.h>
 

@@ -2,7 +2,7 @@
  * domain_objects.c - objects that go elsewhere than where the thread is: into a domain that is named, or outside of every scope; and
  * what slab_last_error says of a domain that could not be made.
  */
-#include "kit.h"
+#include "kit/fixture.h"
 
 static const size_t sizes[] = {1, 64, 100, 1000, 4096, 5000, 70000, 300000};
 enum { SIZES = sizeof sizes / sizeof sizes[0] };

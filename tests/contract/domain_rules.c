@@ -2,7 +2,7 @@
  * domain_rules.c - borrowed domains, forced ends, and every refusal: misuse of a domain is counted
  * and changes nothing.
  */
-#include "kit.h"
+#include "kit/fixture.h"
 
 static void borrowed_with_auto_close_drains(void) {
     SlabAllocator* a = kit_create_cold();
@@ -158,7 +158,7 @@ static void released_around_a_scope(void) {
     CHECK_NULL(slab_malloc(a, 64));
     CHECK_EQ(errno, ESTALE);
     CHECK_NULL(epoch_domain_malloc(d, 64));
-    CHECK_PTR_EQ(epoch_domain_current(), d);
+    CHECK_EQ(epoch_domain_current(), d);
     CHECK_EQ(d->refcount, 1);
     epoch_domain_end(d);
     CHECK_NULL(epoch_domain_current());
@@ -180,7 +180,7 @@ static void misuse_is_counted_and_changes_nothing(void) {
     void* p = slab_malloc(a, 64);
     epoch_domain_exit(d); /* out of order */
     CHECK_EQ(kit_refusals(a).domain_order, ++expected);
-    CHECK_PTR_EQ(epoch_domain_current(), e);
+    CHECK_EQ(epoch_domain_current(), e);
     CHECK_EQ(d->refcount, 1);
     epoch_domain_destroy(e); /* while entered */
     CHECK_EQ(kit_refusals(a).domain_order, ++expected);
@@ -189,7 +189,7 @@ static void misuse_is_counted_and_changes_nothing(void) {
     CHECK_EQ(slab_usable_size(a, p), 64);
     CHECK(!epoch_domain_detach(d)); /* not on top */
     CHECK(!epoch_domain_attach(d)); /* not detached */
-    CHECK_PTR_EQ(epoch_domain_current(), e);
+    CHECK_EQ(epoch_domain_current(), e);
     epoch_domain_exit(e);
     epoch_domain_exit(d);
     CHECK_NULL(epoch_domain_current());
@@ -217,7 +217,7 @@ static void detached_and_attached(void) {
     CHECK_EQ(slab_usable_size(a, p), 64);
     CHECK(epoch_domain_attach(d));
     CHECK(!epoch_domain_attach(d));
-    CHECK_PTR_EQ(epoch_domain_current(), d);
+    CHECK_EQ(epoch_domain_current(), d);
     CHECK_EQ(d->refcount, 1);
     CHECK_EQ(kit_era_of(a, slab_malloc(a, 64)), d->epoch_era);
     epoch_domain_end(d);
@@ -234,7 +234,7 @@ static void allocator_destroyed_inside_a_scope(void) {
     epoch_domain_t* inner = epoch_domain_begin(a, NULL);
     CHECK(inner != NULL && slab_malloc(a, 64) != NULL);
     slab_allocator_free(a);
-    CHECK_PTR_EQ(epoch_domain_current(), outer);
+    CHECK_EQ(epoch_domain_current(), outer);
     CHECK_EQ(kit_era_of(b, slab_malloc(b, 64)), outer->epoch_era);
     epoch_domain_end(outer);
     CHECK_NULL(epoch_domain_current());
@@ -252,7 +252,7 @@ static void allocator_destroyed_under_a_scope(void) {
         CHECK(outer != NULL && slab_malloc(gone, 64) != NULL);
         slab_allocator_free(gone);
         if (look != 0) {
-            CHECK_PTR_EQ(epoch_domain_current(), inner);
+            CHECK_EQ(epoch_domain_current(), inner);
             CHECK_EQ(kit_era_of(b, slab_malloc(b, 64)), inner->epoch_era);
         }
         epoch_domain_end(inner);
@@ -268,7 +268,7 @@ static void allocator_destroyed_under_a_scope(void) {
         CHECK_EQ(kit_refusals(next).domain_order, 1);
         CHECK_EQ(d->refcount, 0);
         epoch_domain_enter(d);
-        CHECK_PTR_EQ(epoch_domain_current(), d);
+        CHECK_EQ(epoch_domain_current(), d);
         CHECK_EQ(kit_era_of(next, slab_malloc(next, 64)), d->epoch_era);
         epoch_domain_exit(d);
         epoch_domain_destroy(d);

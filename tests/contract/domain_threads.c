@@ -2,7 +2,7 @@
  * domain_threads.c - one domain and several threads: all inside at once, handed from thread to
  * thread, ended elsewhere, left open by a thread that exits, and seen by a fork child.
  */
-#include "kit.h"
+#include "kit/fixture.h"
 
 enum { TEAM = 4, EACH = 400 };
 
@@ -26,7 +26,7 @@ static void* visit_main(void* arg) {
         v->p = slab_malloc(v->a, 16 + (size_t)i);
         CHECK_EQ(kit_era_of(v->a, v->p), v->d->epoch_era);
     }
-    CHECK_PTR_EQ(epoch_domain_current(), v->d);
+    CHECK_EQ(epoch_domain_current(), v->d);
     if (v->meet != NULL) {
         pthread_barrier_wait(v->meet);
     }
@@ -107,7 +107,7 @@ static void* attach_and_end(void* arg) {
     Visit* v = arg;
     CHECK(epoch_domain_attach(v->d));
     CHECK(!epoch_domain_attach(v->d));
-    CHECK_PTR_EQ(epoch_domain_current(), v->d);
+    CHECK_EQ(epoch_domain_current(), v->d);
     CHECK_EQ(v->d->refcount, 1);
     v->p = slab_malloc(v->a, 64);
     CHECK_EQ(kit_era_of(v->a, v->p), v->d->epoch_era);
@@ -163,7 +163,7 @@ static void a_strangers_scope_is_left_alone(void) {
     CHECK_GE(kit_refusals(a).domain_order, 2);
     CHECK_EQ(d->refcount, 1);
     CHECK_EQ(slab_usable_size(a, p), 64);
-    CHECK_PTR_EQ(epoch_domain_current(), d);
+    CHECK_EQ(epoch_domain_current(), d);
     epoch_domain_end(d);
     slab_allocator_free(a);
 }
@@ -235,7 +235,7 @@ static void* sit_inside(void* arg) {
 
 static void child_of_fork(void* arg) {
     Fork* f = arg;
-    CHECK_PTR_EQ(epoch_domain_current(), f->mine);
+    CHECK_EQ(epoch_domain_current(), f->mine);
     CHECK_EQ(f->mine->refcount, 1);
     CHECK_EQ(f->theirs->refcount, 0);
     CHECK_EQ(slab_usable_size(f->a, f->p), 64);

@@ -2,13 +2,13 @@
  * domains.c - scopes on one thread: domains of their own, borrowed ones, nesting, ending, reset,
  * and what is refused. domain_threads.c has several threads, thread exit and fork.
  */
-#include "kit.h"
+#include "kit/fixture.h"
 
 static void a_domain_of_its_own(void) {
     SlabAllocator* a = kit_create_cold();
     epoch_domain_t* d = epoch_domain_create_labeled(a, "request");
     REQUIRE(d != NULL);
-    CHECK_PTR_EQ(d->alloc, a);
+    CHECK_EQ(d->alloc, a);
     CHECK_EQ(d->epoch_id >> 31, 1);
     CHECK_GT(d->epoch_era, 0);
     CHECK_EQ(d->epoch_era, epoch_era(a, d->epoch_id));
@@ -25,8 +25,8 @@ static void a_domain_of_its_own(void) {
     CHECK_NULL(epoch_domain_current());
     epoch_domain_enter(d);
     CHECK_EQ(d->refcount, 1);
-    CHECK_PTR_EQ(epoch_domain_current(), d);
-    CHECK_PTR_EQ(epoch_domain_allocator(), a);
+    CHECK_EQ(epoch_domain_current(), d);
+    CHECK_EQ(epoch_domain_allocator(), a);
     void* p = slab_malloc(a, 100);
     CHECK_EQ(kit_era_of(a, p), d->epoch_era);
     SlabHandle h = 0;
@@ -70,7 +70,7 @@ static void ended_domains(void) {
     CHECK_STR(kit_epoch(a, 0, d->epoch_id).label, "again");
     void* p = slab_malloc(a, 100);
     CHECK_EQ(kit_era_of(a, p), d->epoch_era);
-    CHECK_PTR_NE(epoch_domain_malloc(d, 100), NULL);
+    CHECK_NE(epoch_domain_malloc(d, 100), NULL);
     EpochReceipt r;
     CHECK(epoch_domain_receipt(d, &r)); /* of the incarnation that ended last */
     CHECK_EQ(r.epoch_era, era);
@@ -97,7 +97,7 @@ static void query_ends_before_transaction(void) {
         epoch_domain_end(query);
         CHECK_EQ(kit_committed(a), base);
         CHECK_EQ(kit_live(a), 1);
-        CHECK_PTR_EQ(epoch_domain_current(), tx);
+        CHECK_EQ(epoch_domain_current(), tx);
         CHECK(kit_intact(row, 500, 1));
     }
     epoch_domain_end(tx);
@@ -151,7 +151,7 @@ static void a_thousand_deep(void) {
     }
     CHECK_EQ(kit_live(a), DEPTH);
     for (size_t i = DEPTH; i-- > 0;) {
-        CHECK_PTR_EQ(epoch_domain_current(), nest[i]);
+        CHECK_EQ(epoch_domain_current(), nest[i]);
         CHECK_EQ(kit_era_of(a, slab_malloc(a, 64)), nest[i]->epoch_era);
         epoch_domain_end(nest[i]);
         CHECK_EQ(kit_live(a), i);
@@ -180,8 +180,8 @@ static void scopes_of_several_allocators(void) {
     SlabAllocator* b = kit_create();
     epoch_domain_t* a1 = epoch_domain_begin(a, NULL);
     epoch_domain_t* b1 = epoch_domain_begin(b, NULL);
-    CHECK_PTR_EQ(epoch_domain_current(), b1);
-    CHECK_PTR_EQ(epoch_domain_allocator(), b);
+    CHECK_EQ(epoch_domain_current(), b1);
+    CHECK_EQ(epoch_domain_allocator(), b);
     CHECK_EQ(kit_era_of(a, slab_malloc(a, 64)), a1->epoch_era);
     CHECK_EQ(kit_era_of(b, slab_malloc(b, 64)), b1->epoch_era);
     epoch_domain_t* a2 = epoch_domain_begin(a, NULL);
@@ -296,7 +296,7 @@ static void frame_loop(void) {
         CHECK(epoch_domain_reset(frame));
         CHECK_EQ(slab_usable_size(a, kit_hide(p)), 0);
         CHECK_EQ(frame->refcount, 1);
-        CHECK_PTR_EQ(epoch_domain_current(), frame);
+        CHECK_EQ(epoch_domain_current(), frame);
     }
     EpochReceipt r;
     CHECK(epoch_domain_receipt(frame, &r));

@@ -3,7 +3,7 @@
  * with the variable set; TSLAB_TEST_ROLE names the function that looks at the result. What the
  * library does not understand is ignored and counted, never fatal.
  */
-#include "kit.h"
+#include "kit/fixture.h"
 
 #include <signal.h>
 #include <sys/resource.h>
@@ -56,7 +56,7 @@ static int look_at_row(size_t row) {
     CHECK(p != NULL);
     CHECK(slab_free_checked(a, p));
     slab_allocator_free(a);
-    return atomic_load(&check_state.failures) != 0;
+    return check_failures() != 0;
 }
 
 /* The environment overrides the struct; both may fill in what the other leaves out. */
@@ -75,7 +75,7 @@ static int look_at_override(void) {
     SlabAllocator* bad = slab_allocator_create_with(&o);
     CHECK(bad == NULL || kit_global(bad).active_epoch_count == 4);
     slab_allocator_free(bad);
-    return atomic_load(&check_state.failures) != 0;
+    return check_failures() != 0;
 }
 
 static int misuse_with_fatal(void) {
@@ -98,7 +98,7 @@ static int look_at_reservation(void) {
     }
     CHECK_GE(n, 16);
     CHECK_LE(n, 32);
-    return atomic_load(&check_state.failures) != 0;
+    return check_failures() != 0;
 }
 
 static int look_at_warm(void) {
@@ -109,7 +109,7 @@ static int look_at_warm(void) {
     }
     CHECK(epoch_close_ex(a, 0, EPOCH_RELEASE, NULL));
     CHECK_LE(kit_committed(a), 128 * 1024);
-    return atomic_load(&check_state.failures) != 0;
+    return check_failures() != 0;
 }
 
 static int play_role(const char* role) {

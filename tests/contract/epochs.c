@@ -2,7 +2,7 @@
  * epochs.c - the ring: what is open at the start, advance and wrap, who is refused when, eras,
  * labels, the program's own counts, and cleanups.
  */
-#include "kit.h"
+#include "kit/fixture.h"
 
 static void all_open_at_creation(void) {
     SlabAllocator* a = kit_create();

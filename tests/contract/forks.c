@@ -6,7 +6,7 @@
  * Objects that no thread touches after they were made ("kept", made by the workers) must be whole
  * in the child: their contents, their epoch, one free each, and an exact release.
  */
-#include "kit.h"
+#include "kit/fixture.h"
 
 enum { WORKERS = 4, KEPT = 200 };
 
@@ -156,7 +156,7 @@ static void child_at_any_moment(void) {
     }
     start(&w, workers, threads);
     size_t rounds = check_count(200);
-    for (size_t i = 0; i < rounds && atomic_load(&check_state.failures) == 0; i++) {
+    for (size_t i = 0; i < rounds && check_failures() == 0; i++) {
         kit_sleep_us((unsigned)(i * 37) % 500);
         check_child(child_main, &w);
     }
@@ -186,7 +186,7 @@ static void child_with_threads(void) {
     }
     start(&w, workers, threads);
     size_t rounds = check_count(25);
-    for (size_t i = 0; i < rounds && atomic_load(&check_state.failures) == 0; i++) {
+    for (size_t i = 0; i < rounds && check_failures() == 0; i++) {
         check_child(threaded_child, &w);
     }
     stop(&w, threads);
@@ -214,7 +214,7 @@ static void grandchildren_and_destroy(void) {
     }
     start(&w, workers, threads);
     size_t rounds = check_count(25);
-    for (size_t i = 0; i < rounds && atomic_load(&check_state.failures) == 0; i++) {
+    for (size_t i = 0; i < rounds && check_failures() == 0; i++) {
         check_child(child_that_forks, &w);
     }
     stop(&w, threads);
@@ -279,7 +279,7 @@ static void child_while_domains_end(void) {
     pthread_t t = kit_thread(through_the_doors, &w);
     kit_await(&w.ready, 1);
     size_t rounds = check_count(400);
-    for (size_t i = 0; i < rounds && atomic_load(&check_state.failures) == 0; i++) {
+    for (size_t i = 0; i < rounds && check_failures() == 0; i++) {
         check_child(child_at_the_doors, &w);
     }
     atomic_store(&w.over, 1);
@@ -330,7 +330,7 @@ static void child_while_threads_exit(void) {
     pthread_t t = kit_thread(keep_exiting, &w);
     kit_await(&w.ready, 1);
     size_t rounds = check_count(400);
-    for (size_t i = 0; i < rounds && atomic_load(&check_state.failures) == 0; i++) {
+    for (size_t i = 0; i < rounds && check_failures() == 0; i++) {
         check_child(child_that_destroys, &w);
     }
     atomic_store(&w.over, 1);
@@ -346,7 +346,7 @@ static void* destroy_after_it(void* a) {
     pthread_join(leaver, NULL);
     CHECK(slab_free_checked(a, slab_malloc(a, 100)));
     slab_allocator_free(a); /* waits for threads that are leaving: this one has left */
-    _exit(atomic_load(&check_state.failures) != 0);
+    _exit(check_failures() != 0);
 }
 
 static void fork_in_cleanup(void* a) {
@@ -376,7 +376,7 @@ static void child_of_a_thread_that_exits(void) {
     }
     SlabAllocator* a = kit_create();
     size_t rounds = check_count(20);
-    for (size_t i = 0; i < rounds && atomic_load(&check_state.failures) == 0; i++) {
+    for (size_t i = 0; i < rounds && check_failures() == 0; i++) {
         kit_on_thread(leave_with_a_fork, a);
     }
     CHECK_EQ(kit_live(a), 0);

@@ -6,7 +6,7 @@
  * the slab's words are merged; then it is counted, nothing is handed out twice, and the allocator
  * goes on.
  */
-#include "kit.h"
+#include "kit/fixture.h"
 
 enum { TEAM = 4, BATCH = 2000 };
 

@@ -6,7 +6,7 @@
  * an order of its own and counts its successes per handle; after the second barrier the counts
  * must be one each.
  */
-#include "kit.h"
+#include "kit/fixture.h"
 
 enum { TEAM = 4, BATCH = 256 };
 

@@ -19,7 +19,7 @@
  * untouched memory reads as is no anonymous memory. Each case runs in a process of its own, in which an allocator has
  * come and gone before the first reading, so that what the library keeps for the process is there.
  */
-#include "kit.h"
+#include "kit/fixture.h"
 
 #include <fcntl.h>
 

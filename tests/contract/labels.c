@@ -4,7 +4,7 @@
  * When the world stands still every figure is compared with the program's own count. While it runs, sums must not go
  * back and rows must stay plausible.
  */
-#include "check.h"
+#include "kit/check.h"
 
 #include "epoch_domain.h"
 #include "slab_stats.h"
@@ -260,7 +260,7 @@ static void sums_never_go_back(void) {
     shared = slab_allocator_create();
     atomic_store(&stop, false);
     for (uintptr_t i = 0; i < THREADS; i++) REQUIRE(pthread_create(&t[i], NULL, phases, (void*)(i + 1)) == 0);
-    for (unsigned long n = 0; n < LAPS * check_scale(); n++) {
+    for (unsigned long n = 0; n < (unsigned long)(LAPS * check_scale()); n++) {
         const SlabLabelStats* r = row_of(shared, "GET /a");
         if (r == NULL) continue;
         CHECK_LE(last.phases_opened, r->phases_opened);

@@ -4,7 +4,7 @@
  * thread that is gone. Allocators here keep no warm pages, so committed bytes are exactly what
  * epochs hold.
  */
-#include "kit.h"
+#include "kit/fixture.h"
 
 enum { COUNT = 40000, SIZE = 128 };
 

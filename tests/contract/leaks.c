@@ -3,7 +3,7 @@
  * were closed by draining, is named first and by its label; nothing is named when nothing leaks; the walk
  * tells every object that escaped.
  */
-#include "kit.h"
+#include "kit/fixture.h"
 
 #include <slab_diagnostics.h>
 

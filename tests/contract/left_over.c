@@ -5,7 +5,7 @@
  * Resident sizes are the system's; beside the bookkeeping there may be the pages that are kept warm. Every array is
  * touched before the first reading, and threads run on stacks of the program's own.
  */
-#include "kit.h"
+#include "kit/fixture.h"
 
 #include <sys/mman.h>
 

@@ -6,7 +6,7 @@
  * Limits are set in children. Objects are chained through themselves, so that the test needs no
  * memory of its own while there is none.
  */
-#include "kit.h"
+#include "kit/fixture.h"
 
 #include <sys/mman.h>
 #include <sys/resource.h>

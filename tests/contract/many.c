@@ -3,7 +3,7 @@
  * that used an allocator which is gone must not find its caches again in a new allocator at the
  * same address.
  */
-#include "kit.h"
+#include "kit/fixture.h"
 
 #include <sys/mman.h>
 

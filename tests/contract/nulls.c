@@ -2,7 +2,7 @@
  * nulls.c - NULL allocators, inert allocators, NULL results and numbers that name nothing: every
  * entry point answers NULL, false, 0 or a zeroed structure, and nothing crashes.
  */
-#include "kit.h"
+#include "kit/fixture.h"
 
 static int ended;
 static void count_end(void* arg) {

@@ -2,7 +2,7 @@
  * numbers.c - the C snapshots agree with each other and with what was done: classes add up to the
  * whole, epochs to the classes, the causes of the slow path to its hits.
  */
-#include "kit.h"
+#include "kit/fixture.h"
 
 enum { COUNT = 20000 };
 

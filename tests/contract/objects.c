@@ -3,7 +3,7 @@
  * allocator, and the rules of calloc and aligned allocation. Live objects never overlap: every
  * object is filled to its usable end with a pattern of its own and read back before it is freed.
  */
-#include "kit.h"
+#include "kit/fixture.h"
 
 static const uint32_t fixed_sizes[SLAB_FIXED_CLASSES] = {64, 96, 128, 192, 256, 384, 512, 768};
 

@@ -2,7 +2,7 @@
  * options.c - the options struct: what is accepted, what is refused with a sentence, and what each
  * option does. environment.c has the same through TSLAB_OPTIONS.
  */
-#include "kit.h"
+#include "kit/fixture.h"
 
 #include <signal.h>
 #include <sys/resource.h>
@@ -189,7 +189,7 @@ typedef struct Told {
 
 static void told(SlabAllocator* a, SlabMisuse what, const void* where, void* ctx) {
     Told* t = ctx;
-    CHECK_PTR_EQ(a, t->a);
+    CHECK_EQ(a, t->a);
     REQUIRE(what < SLAB_MISUSE_COUNT);
     t->times[what]++;
     t->where = where;

@@ -5,7 +5,7 @@
  * with what was really allocated within 10 %: some thousand samples each, so that is five standard deviations and more.
  * The document is read by a reader of its own.
  */
-#include "kit.h"
+#include "kit/fixture.h"
 
 #include "os/os.h"
 
@@ -60,7 +60,7 @@ static bool next(const unsigned char** p, const unsigned char* end, Field* f) {
     f->at = *p;
     CHECK(f->kind == 0 || (f->kind == 2 && f->v <= (uint64_t)(end - *p)));
     if (f->kind == 2) *p += f->v;
-    return check_state.failures == 0;
+    return check_failures() == 0;
 }
 
 typedef struct Sums {

@@ -2,7 +2,7 @@
  * receipts.c - what a close reports, to the object and the byte, and the cleanups that run when
  * an epoch has ended.
  */
-#include "kit.h"
+#include "kit/fixture.h"
 
 typedef struct Sum {
     uint64_t objects, bytes;

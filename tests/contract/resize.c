@@ -2,7 +2,7 @@
  * resize.c - realloc, aligned allocation, and what can be asked about a pointer: its usable size,
  * its epoch, its allocator.
  */
-#include "kit.h"
+#include "kit/fixture.h"
 
 static void realloc_keeps_contents(void) {
     static const size_t steps[] = {1, 64, 65, 4000, 4096, 100000, 3 * KIT_MIB, 200000, 700, 16, 5 * KIT_MIB, 1};

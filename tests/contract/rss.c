@@ -3,7 +3,7 @@
  * allocator says is committed. Resident sizes are only looked at in builds without a sanitizer;
  * every array of the test is touched before the first reading.
  */
-#include "kit.h"
+#include "kit/fixture.h"
 
 #include <sys/mman.h>
 

@@ -1,7 +1,7 @@
 /*
  * safety.c - frees of what is no live object: refused, counted under their cause, harmless.
  */
-#include "kit.h"
+#include "kit/fixture.h"
 
 #include <sys/mman.h>
 

@@ -2,7 +2,7 @@
  * small_phases.c - many small phases open at once: what they cost, that none of it stays, and that phases that share pages of the
  * system do not share anything else.
  */
-#include "kit.h"
+#include "kit/fixture.h"
 
 #include <sys/wait.h>
 #include <unistd.h>
@@ -143,7 +143,7 @@ static void in_child(SlabAllocator* a) {
     }
     slab_trim(a);
     CHECK_EQ(kit_committed(a), 0);
-    _exit(atomic_load(&check_state.failures) != 0);
+    _exit(check_failures() != 0);
 }
 static void children(void) {
     SlabAllocator* a = kit_create();

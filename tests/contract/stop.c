@@ -4,7 +4,7 @@
  * statistics: nobody waits for it, and what it held is returned as it leaves its call. A whole
  * process is stopped and continued, and goes on as if nothing had happened.
  */
-#include "kit.h"
+#include "kit/fixture.h"
 
 #include <signal.h>
 
@@ -300,7 +300,7 @@ static void stopped_process(void) {
         alarm(seconds + 300);
         working_child(&pipe_ends[1]);
         fflush(NULL);
-        _exit(atomic_load(&check_state.failures) != 0);
+        _exit(check_failures() != 0);
     }
     char byte;
     CHECK(read(pipe_ends[0], &byte, 1) == 1);

@@ -1,7 +1,7 @@
 /*
  * strings.c - copies, formatted text, typed allocation and scopes by macro; receipts and kinds of misuse in words.
  */
-#include "kit.h"
+#include "kit/fixture.h"
 
 #include <locale.h>
 

@@ -2,7 +2,7 @@
  * system.c - what the library asks of the system: address space that is there if any is, mappings that do not
  * grow with the objects, and no trace of a call that fails inside a free.
  */
-#include "kit.h"
+#include "kit/fixture.h"
 
 #include <sys/mman.h>
 #include <sys/resource.h>

@@ -3,7 +3,7 @@
  * the thread, and destructors of thread-specific data that come after the library's own. Whatever they take, each
  * cleanup runs once, and nothing of the thread stays behind.
  */
-#include "kit.h"
+#include "kit/fixture.h"
 
 enum { TEAM = 4 };
 
@@ -172,11 +172,11 @@ static void* thread_with_late_destructor(void* arg) {
 /* More threads than so small an allocator knows at a time. */
 static void late_destructors_with_domains(void) {
     SlabOptions o = kit_options();
-    size_t threads = 600 * check_scale();
+    size_t threads = (size_t)(600 * check_scale());
     o.reserve_bytes = 16 * KIT_MIB;
     open_both(&o);
     CHECK_EQ(pthread_key_create(&late_key, late), 0); /* younger than the library's */
-    for (size_t i = 0; i < threads && atomic_load(&check_state.failures) == 0; i++) {
+    for (size_t i = 0; i < threads && check_failures() == 0; i++) {
         kit_on_thread(thread_with_late_destructor, (void*)(uintptr_t)(i + 1));
         CHECK_EQ(kit_live(first), 0);
     }

@@ -3,7 +3,7 @@
  * nothing grows: not over a thousand short-lived threads, not when destructors of thread-specific
  * data use the allocator after its own has run.
  */
-#include "kit.h"
+#include "kit/fixture.h"
 
 enum { EACH = 300 };
 

@@ -6,7 +6,7 @@
  * each other without a pause, and a reader often meets one that is being written. One that falls asleep in a copy finds
  * it overwritten when it wakes.
  */
-#include "contract/kit.h"
+#include "kit/fixture.h"
 
 #include "api/segment.h"
 #include "os/os.h"
@@ -79,7 +79,7 @@ static Process start(unsigned threads) {
     if (p.pid == 0) {
         close(stop[1]);
         at_work(ready[1], stop[0], threads);
-        _exit(atomic_load(&check_state.failures) != 0);
+        _exit(check_failures() != 0);
     }
     close(ready[1]);
     close(stop[0]);
@@ -215,7 +215,7 @@ static void read_while_threads_publish(void) {
     CHECK(signal(SIGALRM, nap) != SIG_ERR);
     if (reading_open(&r, p.pid)) {
         for (size_t tries = 0; accepted < wanted && tries < 1000 * wanted; tries++) {
-            if (atomic_load(&check_state.failures) != 0 || !slab_segment_alive(r.s)) break;
+            if (check_failures() != 0 || !slab_segment_alive(r.s)) break;
             SlabSegmentResult result;
             nap_within(1 + (unsigned)(kit_rand(&rng) % 100));
             accepted += reading_next(&r, &result);
@@ -247,7 +247,7 @@ static void read_while_stopped(void) {
     int status;
     if (reading_open(&r, p.pid)) {
         /* As often as wanted, and until it was met while it published: that takes luck. */
-        for (; (n < rounds || halfway == 0) && n < 100 * rounds && atomic_load(&check_state.failures) == 0; n++) {
+        for (; (n < rounds || halfway == 0) && n < 100 * rounds && check_failures() == 0; n++) {
             SlabSegmentResult result;
             kit_sleep_us((unsigned)(n * 131) % 1000);
             CHECK_EQ(kill(p.pid, SIGSTOP), 0);
@@ -324,7 +324,7 @@ static void quiet_parent(void* unused) {
         pid_t child = (pid_t)syscall(SYS_clone, SIGCHLD, 0, 0, 0, 0);
         if (child == 0) {
             slab_trim(a);
-            _exit(number_of(getpid()) != 1 || atomic_load(&check_state.failures) != 0);
+            _exit(number_of(getpid()) != 1 || check_failures() != 0);
         }
         CHECK_EQ(waitpid(child, &status, 0), child);
         CHECK_EQ(status, 0);
@@ -340,7 +340,7 @@ static void busy_parent(void* unused) {
     pthread_t t[THREADS];
     SlabAllocator* a = create();
     for (unsigned i = 0; i < THREADS; i++) t[i] = kit_thread(worker_main, a);
-    for (size_t n = 0, rounds = check_count(12); n < rounds && atomic_load(&check_state.failures) == 0; n++) {
+    for (size_t n = 0, rounds = check_count(12); n < rounds && check_failures() == 0; n++) {
         kit_sleep_us((unsigned)(n * 37) % 500);
         check_child(has_its_own, a);
     }

@@ -3,7 +3,7 @@
  * without a pause. Whatever the reader accepts is whole: it is of one publication, its rows end where it says, and every
  * stack and object in it is one that can be.
  */
-#include "contract/kit.h"
+#include "kit/fixture.h"
 #include "contract/shown_profile.h"
 
 #include "os/os.h"
@@ -72,7 +72,7 @@ static void read_while_threads_publish(void) {
     size_t accepted = 0, most = check_count(40);
     uint64_t first = 0, last = 0;
     double total = 0;
-    for (size_t tries = 0; accepted < most && tries < 100000 * most && atomic_load(&check_state.failures) == 0; tries++) {
+    for (size_t tries = 0; accepted < most && tries < 100000 * most && check_failures() == 0; tries++) {
         double allocated, in_use;
         size_t n = shown_read(&shown, 0, copy, ROOM);
         bool old = n >= sizeof(SlabProfileBuffer) && n != SIZE_MAX && copy[0] == last && accepted != 0;

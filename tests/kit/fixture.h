@@ -1,14 +1,14 @@
 /*
- * kit.h - what several contract programs need besides check.h: readings of the allocator's own
- * numbers, contents patterns, a generator of repeatable pseudo-random numbers, and threads.
+ * fixture.h - what tests do with an allocator through the public headers: make one with options, read its numbers, fill
+ * and compare contents, run threads, throw dice. Tests that look inside take inside.h.
  *
  * kit_hide launders a pointer: the compiler may assume that a fresh object equals no earlier
  * pointer, and these programs compare exactly such pointers.
  */
-#ifndef TESTS_KIT_H
-#define TESTS_KIT_H
+#ifndef TESTS_KIT_FIXTURE_H
+#define TESTS_KIT_FIXTURE_H
 
-#include "check.h"
+#include "kit/check.h"
 
 #include <pthread.h>
 #include <sched.h>
@@ -33,14 +33,17 @@ static inline size_t kit_size(size_t n) {
     return n;
 }
 
-static inline uint64_t kit_rand(uint64_t* state) {
-    uint64_t x = *state;
-    x ^= x << 13;
-    x ^= x >> 7;
-    x ^= x << 17;
-    *state = x;
-    return x * 0x2545F4914F6CDD1Dull;
+/* ---- dice: repeatable, any state will do ---- */
+
+static inline uint64_t kit_mix(uint64_t x) {
+    x ^= x >> 30;
+    x *= 0xbf58476d1ce4e5b9u;
+    x ^= x >> 27;
+    x *= 0x94d049bb133111ebu;
+    return x ^ (x >> 31);
 }
+
+static inline uint64_t kit_rand(uint64_t* state) { return kit_mix(*state += 0x9e3779b97f4a7c15u); }
 
 /* A size between 1 and max, small ones likelier. */
 static inline size_t kit_rand_size(uint64_t* state, size_t max) {
@@ -50,6 +53,8 @@ static inline size_t kit_rand_size(uint64_t* state, size_t max) {
     }
     return 1 + (size_t)(kit_rand(state) % top);
 }
+
+/* ---- contents ---- */
 
 static inline unsigned char kit_byte(uint64_t seed, size_t i) {
     uint64_t x = (seed + i) * 0x9E3779B97F4A7C15ull;
@@ -83,6 +88,8 @@ __attribute__((noinline, unused)) static bool kit_all_zero(const void* p, size_t
     return true;
 }
 
+/* ---- allocators ---- */
+
 /* Allocators are created with this: a program cannot go on without one. */
 static inline SlabAllocator* kit_create_with(const SlabOptions* options) {
     SlabAllocator* a = slab_allocator_create_with(options);
@@ -93,20 +100,37 @@ static inline SlabAllocator* kit_create_with(const SlabOptions* options) {
     return a;
 }
 
-static inline SlabAllocator* kit_create(void) { return kit_create_with(NULL); }
+/* A program may define, before it includes this: KIT_RESERVE_BYTES, for all its allocators; KIT_RING_BY_CLASS when it
+ * knows how lines and slabs of classes lie. Then objects of the ring's epochs lie by size class from the first one on,
+ * where otherwise those of a thread's first 12 KiB lie in regions. */
+#ifndef KIT_RESERVE_BYTES
+#define KIT_RESERVE_BYTES 0
+#endif
+enum { KIT_BY_CLASS = 3 };
+#ifdef KIT_RING_BY_CLASS
+enum { KIT_BUMP = KIT_BY_CLASS };
+#else
+enum { KIT_BUMP = 0 };
+#endif
 
 static inline SlabOptions kit_options(void) {
     SlabOptions o;
     memset(&o, 0, sizeof o);
     o.struct_size = sizeof o;
+    o.reserve_bytes = KIT_RESERVE_BYTES;
+    o.bump = KIT_BUMP;
     return o;
 }
 
-/* Objects of the ring's epochs by size class from the first one on, where otherwise those of a thread's first 12 KiB lie in regions:
- * for cases that know how slabs of classes lie. */
+static inline SlabAllocator* kit_create(void) {
+    SlabOptions o = kit_options();
+    return kit_create_with(&o);
+}
+
+/* As of programs with KIT_RING_BY_CLASS. */
 static inline SlabAllocator* kit_create_by_class(void) {
     SlabOptions o = kit_options();
-    o.bump = 3;
+    o.bump = KIT_BY_CLASS;
     return kit_create_with(&o);
 }
 
@@ -116,6 +140,8 @@ static inline SlabAllocator* kit_create_cold(void) {
     o.warm_bytes = UINT64_MAX;
     return kit_create_with(&o);
 }
+
+/* ---- its numbers ---- */
 
 static inline SlabGlobalStats kit_global(SlabAllocator* a) {
     SlabGlobalStats g;
@@ -162,12 +188,14 @@ static inline uint64_t kit_era_of(SlabAllocator* a, const void* p) {
 }
 
 static inline void kit_check_balance(const EpochReceipt* r, const char* file, int line) {
-    check_compare(CHECK_OP_EQ, file, line, "objects allocated", "freed + released + escaped", r->objects_allocated,
+    check_compare(file, line, "objects allocated", "==", "freed + released + escaped", r->objects_allocated,
                   r->objects_freed + r->objects_released + r->objects_escaped);
-    check_compare(CHECK_OP_EQ, file, line, "bytes allocated", "freed + released + escaped", r->bytes_allocated,
+    check_compare(file, line, "bytes allocated", "==", "freed + released + escaped", r->bytes_allocated,
                   r->bytes_freed + r->bytes_released + r->bytes_escaped);
 }
 #define KIT_BALANCED(r) kit_check_balance((r), __FILE__, __LINE__)
+
+/* ---- threads ---- */
 
 static inline pthread_t kit_thread(void* (*fn)(void*), void* arg) {
     pthread_t t;
