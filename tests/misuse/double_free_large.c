@@ -6,5 +6,5 @@ CAUSES(r, r->double_free + r->stale_free, 2)
 static bool misuse(SlabAllocator* a) {
     void* p = slab_malloc(a, 5u << 20);
     slab_free(a, p);
-    return !slab_free_checked(a, hide(p)) && !free_elsewhere(a, hide(p));
+    return !slab_free_checked(a, kit_hide(p)) && !free_elsewhere(a, kit_hide(p));
 }

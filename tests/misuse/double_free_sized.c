@@ -6,6 +6,6 @@ CAUSES(r, r->double_free, 1)
 static bool misuse(SlabAllocator* a) {
     void* p = slab_malloc(a, 100);
     slab_free_sized(a, p, 100);
-    slab_free_sized(a, hide(p), 100);
-    return slab_usable_size(a, hide(p)) == 0;
+    slab_free_sized(a, kit_hide(p), 100);
+    return slab_usable_size(a, kit_hide(p)) == 0;
 }

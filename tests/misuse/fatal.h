@@ -6,31 +6,13 @@
 #ifndef TESTS_FATAL_H
 #define TESTS_FATAL_H
 
-#ifndef _GNU_SOURCE
-#define _GNU_SOURCE
-#endif
+#include "kit/fixture.h"
 
-#include <inttypes.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
-#include <sys/wait.h>
-#include <unistd.h>
-
-#include <epoch_domain.h>
-#include <slab_alloc.h>
 
 static void misuse(SlabAllocator* a);
-
-__attribute__((unused)) static void* hide(const void* p) {
-    uintptr_t v = (uintptr_t)p;
-    __asm__ volatile("" : "+r"(v));
-    return (void*)v;
-}
 
 static char* expected; /* shared with the child */
 
@@ -55,17 +37,12 @@ static int status_with(uint8_t fatal, char said[512]) {
         dup2(ends[1], STDERR_FILENO);
         close(ends[0]);
         close(ends[1]);
-        SlabOptions o;
         struct rlimit no_core = {0, 0};
         setrlimit(RLIMIT_CORE, &no_core);
-        alarm(300);
-        memset(&o, 0, sizeof o);
-        o.struct_size = sizeof o;
+        alarm(CHECK_CHILD_SECONDS);
+        SlabOptions o = kit_options();
         o.misuse_fatal = fatal;
-        SlabAllocator* a = slab_allocator_create_with(&o);
-        if (a == NULL) {
-            _exit(3);
-        }
+        SlabAllocator* a = kit_create_with(&o);
         misuse(a);
         _exit(slab_malloc(a, 100) != NULL ? 0 : 4);
     }
@@ -85,26 +62,16 @@ static int status_with(uint8_t fatal, char said[512]) {
 int main(void) {
     char said[512], silent[512];
     expected = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-    if (expected == MAP_FAILED) {
-        return 1;
-    }
+    REQUIRE(expected != MAP_FAILED);
     int tolerant = status_with(0, silent);
     memset(expected, 0, 512);
     int fatal = status_with(1, said);
-    if (!WIFSIGNALED(fatal) || WTERMSIG(fatal) != SIGABRT) {
-        fprintf(stderr, "failed: with misuse_fatal: wait status %d, not SIGABRT\n", fatal);
-        return 1;
-    }
-    if (!WIFEXITED(tolerant) || WEXITSTATUS(tolerant) != 0) {
-        fprintf(stderr, "failed: without misuse_fatal: wait status %d\n", tolerant);
-        return 1;
-    }
-    if (strcmp(said, expected) != 0 || silent[0] != 0) {
-        fprintf(stderr, "failed: it said\n    %s  and should have said\n    %s  and without misuse_fatal nothing but said\n    %s\n", said, expected,
-                silent);
-        return 1;
-    }
-    return 0;
+    CHECK(WIFSIGNALED(fatal));
+    CHECK_EQ(WTERMSIG(fatal), SIGABRT);
+    CHECK_EQ(tolerant, 0);
+    CHECK_STR(said, expected);
+    CHECK_STR(silent, "");
+    return check_failures() != 0;
 }
 
 #endif

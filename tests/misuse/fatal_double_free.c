@@ -6,5 +6,5 @@ static void misuse(SlabAllocator* a) {
     void* p = slab_malloc(a, 100);
     will_say("label \"orders?\"", "double_free, pointer %p", p);
     slab_free(a, p);
-    slab_free(a, hide(p));
+    slab_free(a, kit_hide(p));
 }

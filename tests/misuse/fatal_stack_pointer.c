@@ -4,5 +4,5 @@
 static void misuse(SlabAllocator* a) {
     char local[64] = {0};
     will_say("no label", "foreign_pointer, pointer %p", (void*)local);
-    slab_free(a, hide(local));
+    slab_free(a, kit_hide(local));
 }

@@ -3,4 +3,4 @@
 
 CAUSES(r, r->foreign_pointer, 1)
 
-static bool misuse(SlabAllocator* a) { return !slab_free_checked(a, hide((const void*)(uintptr_t)&misuse)); }
+static bool misuse(SlabAllocator* a) { return !slab_free_checked(a, kit_hide((const void*)(uintptr_t)&misuse)); }

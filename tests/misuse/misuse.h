@@ -11,20 +11,7 @@
 #ifndef TESTS_MISUSE_H
 #define TESTS_MISUSE_H
 
-#ifndef _GNU_SOURCE
-#define _GNU_SOURCE
-#endif
-
-#include <errno.h>
-#include <inttypes.h>
-#include <pthread.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <epoch_domain.h>
-#include <slab_alloc.h>
-#include <slab_stats.h>
+#include "kit/fixture.h"
 
 static bool misuse(SlabAllocator* a);
 static uint64_t counted(const SlabRefusals* r);
@@ -33,19 +20,6 @@ static uint64_t expected_count(void);
 #define CAUSES(r, sum, times)                                      \
     static uint64_t counted(const SlabRefusals* r) { return sum; } \
     static uint64_t expected_count(void) { return times; }
-
-/* The compiler must not conclude that a fresh object differs from every earlier pointer, nor that
- * a pointer is not used after its free. */
-__attribute__((unused)) static void* hide(const void* p) {
-    uintptr_t v = (uintptr_t)p;
-    __asm__ volatile("" : "+r"(v));
-    return (void*)v;
-}
-
-__attribute__((unused)) static size_t hide_size(size_t n) {
-    __asm__ volatile("" : "+r"(n));
-    return n;
-}
 
 typedef struct RemoteFree {
     SlabAllocator* a;
@@ -62,12 +36,7 @@ static void* remote_free_main(void* arg) {
 /* slab_free_checked on a thread of its own. */
 __attribute__((unused)) static bool free_elsewhere(SlabAllocator* a, void* p) {
     RemoteFree f = {a, p, false};
-    pthread_t t;
-    if (pthread_create(&t, NULL, remote_free_main, &f) != 0) {
-        fputs("no thread\n", stderr);
-        exit(3);
-    }
-    pthread_join(t, NULL);
+    kit_on_thread(remote_free_main, &f);
     return f.freed;
 }
 
@@ -77,15 +46,7 @@ static uint64_t all_causes(const SlabRefusals* r) {
            r->late_double_free;
 }
 
-static bool say(bool ok, const char* what) {
-    if (!ok) {
-        fprintf(stderr, "failed: %s\n", what);
-    }
-    return ok;
-}
-
-static bool usable_after(SlabAllocator* a) {
-    bool ok = true;
+static void check_usable(SlabAllocator* a) {
     SlabHandle h = 0;
     while (epoch_domain_current() != NULL) {
         epoch_domain_exit(epoch_domain_current());
@@ -93,49 +54,38 @@ static bool usable_after(SlabAllocator* a) {
     epoch_advance(a);
     for (size_t size = 1; size < 400000; size = size * 3 + 1) {
         char* p = slab_malloc(a, size);
-        ok = say(p != NULL, "an object afterwards") && ok;
-        if (p != NULL) {
+        if (CHECK(p != NULL)) {
             memset(p, 1, size);
-            ok = say(slab_free_checked(a, p), "its free") && ok;
+            CHECK(slab_free_checked(a, p));
         }
     }
-    ok = say(alloc_obj(a, 100, &h) != NULL && free_obj(a, h), "a handle afterwards") && ok;
+    CHECK(alloc_obj(a, 100, &h) != NULL && free_obj(a, h));
     epoch_domain_t* d = epoch_domain_begin(a, "afterwards");
-    ok = say(d != NULL && slab_malloc(a, 100) != NULL, "a domain afterwards") && ok;
+    CHECK(d != NULL && slab_malloc(a, 100) != NULL);
     epoch_domain_end(d);
-    EpochReceipt r;
-    ok = say(slab_malloc(a, 100) != NULL, "an epoch afterwards") && ok;
-    ok = say(epoch_close_ex(a, epoch_current(a), EPOCH_RELEASE, &r), "a close afterwards") && ok;
-    ok = say(r.objects_released == 1, "its receipt") && ok;
-    return ok;
+    EpochReceipt r = {0};
+    CHECK(slab_malloc(a, 100) != NULL);
+    CHECK(epoch_close_ex(a, epoch_current(a), EPOCH_RELEASE, &r));
+    CHECK_EQ(r.objects_released, 1);
 }
 
 int main(void) {
-    SlabAllocator* a = slab_allocator_create();
-    if (a == NULL) {
-        fprintf(stderr, "no allocator: %s\n", slab_last_error());
-        return 3;
-    }
+    SlabAllocator* a = kit_create();
     unsigned char* bystander = slab_malloc(a, 128);
     memset(bystander, 0x5C, 128);
-    SlabRefusals before, after;
-    slab_stats_refusals(a, &before);
-    bool ok = say(misuse(a), "refused");
-    slab_stats_refusals(a, &after);
-    uint64_t right = counted(&after) - counted(&before), all = all_causes(&after) - all_causes(&before);
-    if (right != expected_count() || all != expected_count()) {
-        fprintf(stderr, "failed: counted %" PRIu64 " times under its cause and %" PRIu64 " in all, not %" PRIu64 "\n",
-                right, all, expected_count());
-        ok = false;
-    }
+    SlabRefusals before = kit_refusals(a);
+    CHECK(misuse(a));
+    SlabRefusals after = kit_refusals(a);
+    CHECK_EQ(counted(&after) - counted(&before), expected_count());
+    CHECK_EQ(all_causes(&after) - all_causes(&before), expected_count());
     for (size_t i = 0; i < 128; i++) {
-        ok = bystander[i] == 0x5C && ok;
+        CHECK_EQ(bystander[i], 0x5C);
     }
-    ok = say(slab_usable_size(a, bystander) == 128, "the bystander is live") && ok;
-    ok = usable_after(a) && ok;
-    ok = say(slab_free_checked(a, bystander), "the bystander's free") && ok;
+    CHECK_EQ(slab_usable_size(a, bystander), 128);
+    check_usable(a);
+    CHECK(slab_free_checked(a, bystander));
     slab_allocator_free(a);
-    return ok ? 0 : 1;
+    return check_failures() != 0;
 }
 
 #endif

@@ -7,6 +7,6 @@ static bool misuse(SlabAllocator* a) {
     void* p = slab_malloc(a, 100);
     slab_free(a, p);
     errno = 0;
-    bool ok = slab_realloc(a, hide(p), 5000) == NULL && errno == EINVAL;
-    return ok && slab_realloc_epoch(a, hide(p), 5000, 1) == NULL;
+    bool ok = slab_realloc(a, kit_hide(p), 5000) == NULL && errno == EINVAL;
+    return ok && slab_realloc_epoch(a, kit_hide(p), 5000, 1) == NULL;
 }

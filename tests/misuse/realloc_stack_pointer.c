@@ -6,5 +6,5 @@ CAUSES(r, r->foreign_pointer, 1)
 static bool misuse(SlabAllocator* a) {
     char local[64] = {5};
     errno = 0;
-    return slab_realloc(a, hide(local), 5000) == NULL && errno == EINVAL && local[0] == 5;
+    return slab_realloc(a, kit_hide(local), 5000) == NULL && errno == EINVAL && local[0] == 5;
 }

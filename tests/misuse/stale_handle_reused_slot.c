@@ -8,13 +8,13 @@ static bool misuse(SlabAllocator* a) {
     void* p = alloc_obj(a, 700, &old);
     bool ok = free_obj(a, old);
     void* q = alloc_obj(a, 700, &now);
-    for (int i = 0; i < 200 && hide(q) != hide(p); i++) {
+    for (int i = 0; i < 200 && kit_hide(q) != kit_hide(p); i++) {
         q = alloc_obj(a, 700, &now);
     }
     ok = ok && !free_obj(a, old) && slab_handle_ptr(a, now) == q && free_obj(a, now);
     for (int i = 0; i < 200; i++) {
         q = slab_malloc(a, 700);
-        if (hide(q) == hide(p)) {
+        if (kit_hide(q) == kit_hide(p)) {
             break;
         }
     }
