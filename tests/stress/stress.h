@@ -1,5 +1,5 @@
 /*
- * stress.h - what the stress programs share: dice, cookies, failure, threads that come and go.
+ * stress.h - what the stress programs share beside the kit: cookies, threads that come and go, how a run ends.
  *
  * Ownership is proved by contents: whoever gets an object writes its own cookie over all of it and
  * checks every word before the object is freed or handed on, so an object that two parties hold is
@@ -9,69 +9,15 @@
 #ifndef STRESS_H
 #define STRESS_H
 
-#include <pthread.h>
-#include <sched.h>
-#include <stdarg.h>
+/* What part of the work a sanitizer's build does. */
+#define CHECK_DIVISOR (CHECK_TSAN ? 16 : CHECK_ASAN ? 4 : 1)
+
+#include "kit/inside.h"
+
 #include <stdatomic.h>
-#include <stdbool.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include "epoch_domain.h"
-#include "slab_alloc.h"
-#include "slab_stats.h"
-#include "stats/check.h"
-
-#define SANITIZER_DIVISOR 1
-#if defined(__has_feature)
-#if __has_feature(thread_sanitizer)
-#undef SANITIZER_DIVISOR
-#define SANITIZER_DIVISOR 16
-#elif __has_feature(address_sanitizer)
-#undef SANITIZER_DIVISOR
-#define SANITIZER_DIVISOR 4
-#endif
-#endif
-#if defined(__SANITIZE_THREAD__)
-#undef SANITIZER_DIVISOR
-#define SANITIZER_DIVISOR 16
-#elif defined(__SANITIZE_ADDRESS__)
-#undef SANITIZER_DIVISOR
-#define SANITIZER_DIVISOR 4
-#endif
 
 /* The default of SlabOptions.warm_limit_bytes: nothing lives and nothing is open, and no more than that may have been learned. */
 #define WARM_BOUND ((uint64_t)64 << 20)
-
-static const char* stress_name = "stress";
-
-__attribute__((noreturn, format(printf, 3, 4))) static inline void die_at(const char* file, int line,
-                                                                          const char* format, ...) {
-    fprintf(stderr, "FAILED %s (%s:%d): ", stress_name, file, line);
-    va_list args;
-    va_start(args, format);
-    vfprintf(stderr, format, args);
-    va_end(args);
-    fputc('\n', stderr);
-    fflush(stderr);
-    abort();
-}
-
-#define REQUIRE(condition, ...)                                    \
-    do {                                                           \
-        if (!(condition)) die_at(__FILE__, __LINE__, __VA_ARGS__); \
-    } while (0)
-
-/* Operations to do when `n` are due at scale 1. */
-static inline uint64_t scaled(uint64_t n) {
-    const char* text = getenv("TSLAB_TEST_SCALE");
-    double factor = text ? strtod(text, NULL) : 1.0;
-    if (!(factor > 0)) factor = 1.0;
-    double due = (double)n * factor / SANITIZER_DIVISOR;
-    return due < 1 ? 1 : (uint64_t)due;
-}
 
 /* ---- dice ------------------------------------------------------------------------------- */
 
@@ -79,13 +25,7 @@ struct dice {
     uint64_t state;
 };
 
-static inline uint64_t roll(struct dice* d) {
-    d->state += 0x9e3779b97f4a7c15u;
-    uint64_t x = d->state;
-    x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9u;
-    x = (x ^ (x >> 27)) * 0x94d049bb133111ebu;
-    return x ^ (x >> 31);
-}
+static inline uint64_t roll(struct dice* d) { return kit_rand(&d->state); }
 
 static inline uint64_t below(struct dice* d, uint64_t n) { return roll(d) % n; }
 
@@ -114,11 +54,11 @@ static inline void cookie_write(void* p, size_t size, uint64_t value) {
 static inline void cookie_check(const void* p, size_t size) {
     const struct cookie* head = p;
     uint64_t value = head->value;
-    REQUIRE(head->size_mixed == cookie_word(value, size), "object %p of %zu bytes: its head is not its owner's", p,
-            size);
+    REQUIRE_OR(head->size_mixed == cookie_word(value, size), "object %p of %zu bytes: its head is not its owner's", p,
+               size);
     const uint64_t* words = p;
     for (size_t i = 2; i < size / 8; i++)
-        REQUIRE(words[i] == cookie_word(value, i), "object %p of %zu bytes: word %zu is another owner's", p, size, i);
+        REQUIRE_OR(words[i] == cookie_word(value, i), "object %p of %zu bytes: word %zu is another owner's", p, size, i);
 }
 
 static inline size_t small_size(struct dice* d) {
@@ -147,14 +87,14 @@ static inline size_t parcel_size(struct dice* d) {
 
 static inline void parcel_check(struct parcel* parcel) {
     size_t size = parcel->size;
-    REQUIRE(size >= sizeof *parcel && size < (64u << 10), "parcel %p claims %zu bytes", (void*)parcel, size);
+    REQUIRE_OR(size >= sizeof *parcel && size < (64u << 10), "parcel %p claims %zu bytes", (void*)parcel, size);
     const uint64_t* words = (const uint64_t*)parcel;
     uint64_t value = parcel->cookie.value;
-    REQUIRE(parcel->cookie.size_mixed == cookie_word(value, size), "parcel %p: its head is not its owner's",
-            (void*)parcel);
+    REQUIRE_OR(parcel->cookie.size_mixed == cookie_word(value, size), "parcel %p: its head is not its owner's",
+               (void*)parcel);
     for (size_t i = sizeof *parcel / 8; i < size / 8; i++)
-        REQUIRE(words[i] == cookie_word(value, i), "parcel %p of %zu bytes: word %zu is another owner's", (void*)parcel,
-                size, i);
+        REQUIRE_OR(words[i] == cookie_word(value, i), "parcel %p of %zu bytes: word %zu is another owner's",
+                   (void*)parcel, size, i);
 }
 
 /* ---- threads ---------------------------------------------------------------------------- */
@@ -179,7 +119,7 @@ static inline void* slot_keeper(void* arg) {
     struct slot* self = arg;
     for (int i = 0; i < self->lives; i++) {
         pthread_t thread;
-        REQUIRE(pthread_create(&thread, NULL, slot_life, self) == 0, "no thread");
+        REQUIRE_OR(pthread_create(&thread, NULL, slot_life, self) == 0, "no thread");
         pthread_join(thread, NULL);
         if (self->after) self->after(self);
     }
@@ -192,58 +132,49 @@ enum { MAX_SLOTS = 32 };
 static inline void run_slots(int n, int lives, uint64_t ops_per_life, uint64_t seed, void (*live)(struct slot*),
                              void (*after)(struct slot*)) {
     static struct slot slots[MAX_SLOTS];
-    REQUIRE(n <= MAX_SLOTS, "too many slots");
+    REQUIRE_OR(n <= MAX_SLOTS, "too many slots");
     for (int i = 0; i < n; i++) {
         slots[i] =
             (struct slot){.index = i, .lives = lives, .ops_per_life = ops_per_life, .live = live, .after = after};
         slots[i].dice.state = seed * 1000003u + (uint64_t)i * 7919u;
-        REQUIRE(pthread_create(&slots[i].keeper, NULL, slot_keeper, &slots[i]) == 0, "no thread");
+        REQUIRE_OR(pthread_create(&slots[i].keeper, NULL, slot_keeper, &slots[i]) == 0, "no thread");
     }
     for (int i = 0; i < n; i++) pthread_join(slots[i].keeper, NULL);
 }
 
 /* ---- the end ---------------------------------------------------------------------------- */
 
-static inline void check_invariants(SlabAllocator* a) {
-    char why[256] = "";
-    REQUIRE(tsi_check_allocator(a, why, sizeof why), "the allocator's own checker: %s", why);
-}
-
 /* Nothing runs and nothing should be live: closes all ring epochs and looks at what is left. */
 static inline void check_all_gone(SlabAllocator* a, uint32_t ring_size) {
     SlabGlobalStats g;
-    check_invariants(a);
+    kit_check(a);
     slab_stats_global(a, &g);
-    REQUIRE(g.live_objects == 0 && g.live_bytes == 0, "%llu objects (%llu bytes) are live, none should be",
-            (unsigned long long)g.live_objects, (unsigned long long)g.live_bytes);
+    REQUIRE_OR(g.live_objects == 0 && g.live_bytes == 0, "%llu objects (%llu bytes) are live, none should be",
+               (unsigned long long)g.live_objects, (unsigned long long)g.live_bytes);
     for (uint32_t id = 0; id < ring_size; id++) epoch_close(a, id);
-    check_invariants(a);
+    kit_check(a);
     slab_stats_global(a, &g);
-    REQUIRE(g.committed_bytes == g.warm_bytes && g.warm_bytes <= g.warm_budget_bytes && g.warm_budget_bytes <= WARM_BOUND,
-            "%llu bytes are committed after everything was closed, %llu kept warm, of a budget of %llu",
-            (unsigned long long)g.committed_bytes, (unsigned long long)g.warm_bytes, (unsigned long long)g.warm_budget_bytes);
+    REQUIRE_OR(g.committed_bytes == g.warm_bytes && g.warm_bytes <= g.warm_budget_bytes &&
+               g.warm_budget_bytes <= WARM_BOUND,
+               "%llu bytes are committed after everything was closed, %llu kept warm, of a budget of %llu",
+               (unsigned long long)g.committed_bytes, (unsigned long long)g.warm_bytes,
+               (unsigned long long)g.warm_budget_bytes);
     slab_trim(a);
-    check_invariants(a);
+    kit_check(a);
     slab_stats_global(a, &g);
-    REQUIRE(g.committed_bytes == 0, "%llu bytes are committed after a trim", (unsigned long long)g.committed_bytes);
+    REQUIRE_OR(g.committed_bytes == 0, "%llu bytes are committed after a trim", (unsigned long long)g.committed_bytes);
 }
 
 /* No misuse happened, so none may have been counted; late_double_free would be the library's own. */
 static inline void check_no_misuse(SlabAllocator* a) {
     SlabRefusals r;
     slab_stats_refusals(a, &r);
-    REQUIRE(r.double_free == 0 && r.late_double_free == 0 && r.interior_pointer == 0 && r.foreign_pointer == 0 &&
-                r.stale_free == 0 && r.bad_handle == 0,
-            "misuse counted: double %llu late %llu interior %llu foreign %llu stale %llu bad handle %llu",
-            (unsigned long long)r.double_free, (unsigned long long)r.late_double_free,
-            (unsigned long long)r.interior_pointer, (unsigned long long)r.foreign_pointer,
-            (unsigned long long)r.stale_free, (unsigned long long)r.bad_handle);
-}
-
-static inline SlabAllocator* new_allocator(void) {
-    SlabAllocator* a = slab_allocator_create();
-    REQUIRE(a, "no allocator: %s", slab_last_error());
-    return a;
+    REQUIRE_OR(r.double_free == 0 && r.late_double_free == 0 && r.interior_pointer == 0 && r.foreign_pointer == 0 &&
+               r.stale_free == 0 && r.bad_handle == 0,
+               "misuse counted: double %llu late %llu interior %llu foreign %llu stale %llu bad handle %llu",
+               (unsigned long long)r.double_free, (unsigned long long)r.late_double_free,
+               (unsigned long long)r.interior_pointer, (unsigned long long)r.foreign_pointer,
+               (unsigned long long)r.stale_free, (unsigned long long)r.bad_handle);
 }
 
 #endif

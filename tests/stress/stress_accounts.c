@@ -31,9 +31,9 @@ static void phase(struct dice* d, unsigned n) {
     atomic_fetch_add(&freed_singly[n], singly);
     if (objects != 0) atomic_fetch_add(&used[n], 1);
     epoch_domain_t* domain = epoch_domain_create_labeled(a, name);
-    REQUIRE(domain, "no domain");
+    REQUIRE_OR(domain, "no domain");
     for (unsigned k = 0; k < objects; k++)
-        REQUIRE((p[k] = epoch_domain_malloc(domain, 16 + 16 * below(d, 8))) != NULL, "no object");
+        REQUIRE_OR((p[k] = epoch_domain_malloc(domain, 16 + 16 * below(d, 8))) != NULL, "no object");
     for (unsigned k = 0; k < singly; k++) slab_free(a, p[k]);
     epoch_domain_destroy(domain);
 }
@@ -48,8 +48,8 @@ static struct sums sums_of(const SlabLabelStats* l) {
 }
 
 #define RISES(what)                                                                                                 \
-    REQUIRE(now.what >= last[n].what, "label %u: " #what " is %llu after %llu", n, (unsigned long long)now.what, \
-            (unsigned long long)last[n].what)
+    REQUIRE_OR(now.what >= last[n].what, "label %u: " #what " is %llu after %llu", n, (unsigned long long)now.what, \
+               (unsigned long long)last[n].what)
 
 static unsigned read_labels(void) {
     static SlabLabelStats rows[LABELS + 2];
@@ -66,9 +66,9 @@ static unsigned read_labels(void) {
         RISES(slabs);
         RISES(durations);
         RISES(peaks);
-        REQUIRE(now.ended <= atomic_load(&begun[n]) && now.allocated <= atomic_load(&issued[n]) &&
-                    now.freed <= atomic_load(&freed_singly[n]) && now.peaks <= atomic_load(&used[n]),
-                "label %u: more than there was", n);
+        REQUIRE_OR(now.ended <= atomic_load(&begun[n]) && now.allocated <= atomic_load(&issued[n]) &&
+                   now.freed <= atomic_load(&freed_singly[n]) && now.peaks <= atomic_load(&used[n]),
+                   "label %u: more than there was", n);
         last[n] = now;
         seen++;
     }
@@ -87,26 +87,26 @@ static void live(struct slot* self) {
 }
 
 int main(void) {
-    stress_name = "stress_accounts";
     SlabOptions o = {.struct_size = sizeof o, .max_labels = LABELS + 2};
     a = slab_allocator_create_with(&o);
-    REQUIRE(a, "no allocator: %s", slab_last_error());
+    REQUIRE_OR(a, "no allocator: %s", slab_last_error());
     for (unsigned life = 0; life < LIVES; life++) {
         atomic_store(&writing, WRITERS);
-        run_slots(WRITERS + 1, 1, scaled(PHASES) / LIVES + 1, life, live, NULL);
+        run_slots(WRITERS + 1, 1, check_count(PHASES) / LIVES + 1, life, live, NULL);
     }
-    REQUIRE(read_labels() == LABELS, "labels are missing");
+    REQUIRE_OR(read_labels() == LABELS, "labels are missing");
     for (unsigned n = 0; n < LABELS; n++) {
         const struct sums* s = &last[n];
-        REQUIRE(s->ended == begun[n], "label %u: %llu phases, %llu ended", n, (unsigned long long)begun[n],
-                (unsigned long long)s->ended);
-        REQUIRE(s->allocated == issued[n] && s->freed == freed_singly[n] && s->released == issued[n] - freed_singly[n],
-                "label %u: objects are missing", n);
-        REQUIRE(s->peaks == used[n] && s->durations == used[n], "label %u: %llu phases held something, %llu and %llu told", n,
-                (unsigned long long)used[n], (unsigned long long)s->peaks, (unsigned long long)s->durations);
+        REQUIRE_OR(s->ended == begun[n], "label %u: %llu phases, %llu ended", n, (unsigned long long)begun[n],
+                   (unsigned long long)s->ended);
+        REQUIRE_OR(s->allocated == issued[n] && s->freed == freed_singly[n] &&
+                   s->released == issued[n] - freed_singly[n], "label %u: objects are missing", n);
+        REQUIRE_OR(s->peaks == used[n] && s->durations == used[n],
+                   "label %u: %llu phases held something, %llu and %llu told", n, (unsigned long long)used[n],
+                   (unsigned long long)s->peaks, (unsigned long long)s->durations);
     }
     char why[256];
-    REQUIRE(tsi_check_allocator(a, why, sizeof why), "%s", why);
+    REQUIRE_OR(tsi_check_allocator(a, why, sizeof why), "%s", why);
     slab_allocator_free(a);
     puts("stress_accounts: ok");
     return 0;

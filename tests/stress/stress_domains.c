@@ -33,7 +33,7 @@ static void phase_alloc(struct phase* ph, struct dice* d, unsigned n) {
         size_t size = small_size(d);
         SlabHandle h = 0;
         void* p = chance(d, 6) ? alloc_obj(a, (uint32_t)size, &h) : slab_malloc(a, size);
-        REQUIRE(p, "no memory in an open domain");
+        REQUIRE_OR(p, "no memory in an open domain");
         cookie_write(p, size, roll(d));
         ph->things[ph->n++] = (struct thing){p, size};
         ph->allocated++;
@@ -46,7 +46,7 @@ static void phase_free(struct phase* ph, struct dice* d, unsigned n) {
         struct thing t = ph->things[at];
         ph->things[at] = ph->things[--ph->n];
         cookie_check(t.p, t.size);
-        REQUIRE(slab_free_checked(a, t.p), "free of live %p refused", t.p);
+        REQUIRE_OR(slab_free_checked(a, t.p), "free of live %p refused", t.p);
         ph->freed++;
     }
 }
@@ -58,18 +58,16 @@ static void phase_check(const struct phase* ph) {
 /* The receipt of a phase that ended with the objects of `ph` still live. */
 static void receipt_check(epoch_domain_t* d, const struct phase* ph, const char* label) {
     EpochReceipt r;
-    REQUIRE(epoch_domain_receipt(d, &r), "an ended domain has no receipt");
-    REQUIRE(strcmp(r.label, label) == 0, "receipt of '%s', due '%s'", r.label, label);
-    REQUIRE(r.objects_allocated == r.objects_freed + r.objects_released + r.objects_escaped &&
-                r.bytes_allocated == r.bytes_freed + r.bytes_released + r.bytes_escaped,
-            "receipt does not balance");
+    REQUIRE_OR(epoch_domain_receipt(d, &r), "an ended domain has no receipt");
+    REQUIRE_OR(strcmp(r.label, label) == 0, "receipt of '%s', due '%s'", r.label, label);
+    REQUIRE_OR(r.objects_allocated == r.objects_freed + r.objects_released + r.objects_escaped &&
+               r.bytes_allocated == r.bytes_freed + r.bytes_released + r.bytes_escaped, "receipt does not balance");
     if (r.slabs_deferred > 0) return;
-    REQUIRE(r.objects_allocated == ph->allocated && r.objects_freed == ph->freed && r.objects_released == ph->n &&
-                r.objects_escaped == 0,
-            "receipt: %llu allocated %llu freed %llu released %llu escaped; due %u %u %u 0",
-            (unsigned long long)r.objects_allocated, (unsigned long long)r.objects_freed,
-            (unsigned long long)r.objects_released, (unsigned long long)r.objects_escaped, ph->allocated, ph->freed,
-            ph->n);
+    REQUIRE_OR(r.objects_allocated == ph->allocated && r.objects_freed == ph->freed && r.objects_released == ph->n &&
+               r.objects_escaped == 0, "receipt: %llu allocated %llu freed %llu released %llu escaped; due %u %u %u 0",
+               (unsigned long long)r.objects_allocated, (unsigned long long)r.objects_freed,
+               (unsigned long long)r.objects_released, (unsigned long long)r.objects_escaped, ph->allocated, ph->freed,
+               ph->n);
 }
 
 /* ---- request ---------------------------------------------------------------------------- */
@@ -79,13 +77,13 @@ static void request(struct dice* d, unsigned depth) {
     const char* label = routes[below(d, 4)];
     struct phase ph = {.n = 0};
     epoch_domain_t* domain = epoch_domain_begin(a, label);
-    REQUIRE(domain && epoch_domain_current() == domain, "begin failed");
+    REQUIRE_OR(domain && epoch_domain_current() == domain, "begin failed");
     phase_alloc(&ph, d, 1 + (unsigned)below(d, chance(d, 3) ? MOST : 20));
     if (depth < 40 && chance(d, 3)) request(d, depth + 1);
     phase_free(&ph, d, (unsigned)below(d, ph.n + 1));
     phase_alloc(&ph, d, (unsigned)below(d, 30));
     phase_check(&ph);
-    REQUIRE(epoch_domain_current() == domain, "the innermost domain is another one");
+    REQUIRE_OR(epoch_domain_current() == domain, "the innermost domain is another one");
     if (chance(d, 2)) {
         epoch_domain_end(domain);
         return;
@@ -102,7 +100,7 @@ static void frames(struct dice* d) {
         phase_alloc(&ph, d, (unsigned)below(d, 120));
         phase_free(&ph, d, (unsigned)below(d, ph.n + 1));
         phase_check(&ph);
-        REQUIRE(epoch_domain_reset(domain), "reset refused");
+        REQUIRE_OR(epoch_domain_reset(domain), "reset refused");
         receipt_check(domain, &ph, "frame");
     }
     epoch_domain_end(domain);
@@ -120,10 +118,10 @@ static _Atomic(struct relay*) relays[RELAYS];
 
 static void relay_on(struct dice* d, struct relay* r) {
     if (r) {
-        REQUIRE(epoch_domain_attach(r->domain), "attach of a detached scope refused");
+        REQUIRE_OR(epoch_domain_attach(r->domain), "attach of a detached scope refused");
     } else {
         r = calloc(1, sizeof *r);
-        REQUIRE(r, "out of memory");
+        REQUIRE_OR(r, "out of memory");
         r->domain = epoch_domain_begin(a, "relay");
         r->hops = 1 + (unsigned)below(d, 6);
     }
@@ -131,7 +129,7 @@ static void relay_on(struct dice* d, struct relay* r) {
     phase_free(&r->ph, d, (unsigned)below(d, r->ph.n / 2 + 1));
     phase_alloc(&r->ph, d, (unsigned)below(d, 40));
     if (--r->hops > 0) {
-        REQUIRE(epoch_domain_detach(r->domain), "detach refused");
+        REQUIRE_OR(epoch_domain_detach(r->domain), "detach refused");
         struct relay* old = atomic_exchange(&relays[below(d, RELAYS)], r);
         if (old) {
             old->hops = 1;
@@ -190,7 +188,7 @@ struct left_behind {
 /* Ends a life inside one to eight domains; the keeper looks at what became of them. */
 static void desert(struct slot* self) {
     struct left_behind* left = calloc(1, sizeof *left);
-    REQUIRE(left, "out of memory");
+    REQUIRE_OR(left, "out of memory");
     left->n = 1 + (unsigned)below(&self->dice, 8);
     for (unsigned i = 0; i < left->n; i++) {
         left->domains[i] = epoch_domain_begin(a, "deserted");
@@ -204,7 +202,7 @@ static void find_deserted(struct slot* self) {
     struct left_behind* left = self->own;
     self->own = NULL;
     for (unsigned i = 0; left && i < left->n; i++) {
-        REQUIRE(left->domains[i]->refcount == 0, "a dead thread is still inside its domain");
+        REQUIRE_OR(left->domains[i]->refcount == 0, "a dead thread is still inside its domain");
         receipt_check(left->domains[i], &left->ph[i], "deserted");
         epoch_domain_destroy(left->domains[i]);
     }
@@ -235,16 +233,15 @@ static void live(struct slot* self) {
             break;
         }
     }
-    REQUIRE(epoch_domain_current() == NULL, "a scope was left on the stack");
+    REQUIRE_OR(epoch_domain_current() == NULL, "a scope was left on the stack");
     if (chance(d, 2)) desert(self);
 }
 
 int main(void) {
-    stress_name = "stress_domains";
-    a = new_allocator();
+    a = kit_create();
     crowd = epoch_domain_create_labeled(a, "crowd");
-    REQUIRE(crowd, "no domain");
-    run_slots(THREADS, 20, scaled(150000) / THREADS / 20, 3, live, find_deserted);
+    REQUIRE_OR(crowd, "no domain");
+    run_slots(THREADS, 20, check_count(150000) / THREADS / 20, 3, live, find_deserted);
 
     struct dice d = {4};
     for (unsigned i = 0; i < RELAYS; i++) {
@@ -253,12 +250,12 @@ int main(void) {
         r->hops = 1;
         relay_on(&d, r);
     }
-    REQUIRE(crowd->refcount == 0, "%u scopes are left in the crowd", crowd->refcount);
+    REQUIRE_OR(crowd->refcount == 0, "%u scopes are left in the crowd", crowd->refcount);
     epoch_domain_destroy(crowd);
     check_no_misuse(a);
     SlabRefusals r;
     slab_stats_refusals(a, &r);
-    REQUIRE(r.domain_order == 0, "%llu scopes out of order", (unsigned long long)r.domain_order);
+    REQUIRE_OR(r.domain_order == 0, "%llu scopes out of order", (unsigned long long)r.domain_order);
     check_all_gone(a, RING);
     slab_allocator_free(a);
     puts("stress_domains: ok");

@@ -37,7 +37,7 @@ static void fill(struct slot* self, bool with_handles) {
             pointers[i] = alloc_obj_epoch(a, (uint32_t)size, doomed->epoch_id, &handles[i]);
         else
             pointers[i] = with_handles ? alloc_obj(a, (uint32_t)size, &handles[i]) : slab_malloc(a, size);
-        REQUIRE(pointers[i], "no memory");
+        REQUIRE_OR(pointers[i], "no memory");
         cookie_write(pointers[i], size, roll(d));
         cookie_check(pointers[i], size);
         atomic_store(&wins[i], 0);
@@ -63,8 +63,8 @@ static uint64_t race(struct slot* self, int pointer_percent) {
 static void check_wins(struct slot* self, bool exactly) {
     for (int i = self->index; i < OBJECTS; i += THREADS) {
         unsigned n = atomic_load(&wins[i]);
-        REQUIRE(n >= 1 && (n == 1 || !exactly), "object %d (%p) was freed %u times", i, pointers[i], n);
-        if (exactly) REQUIRE(!free_obj(a, handles[i]) && !slab_handle_ptr(a, handles[i]), "a dead handle is alive");
+        REQUIRE_OR(n >= 1 && (n == 1 || !exactly), "object %d (%p) was freed %u times", i, pointers[i], n);
+        if (exactly) REQUIRE_OR(!free_obj(a, handles[i]) && !slab_handle_ptr(a, handles[i]), "a dead handle is alive");
     }
     wait_all();
 }
@@ -87,8 +87,8 @@ static void round_pointers(struct slot* self) {
     slab_trim(a);
     slab_stats_refusals(a, &after);
     uint64_t late = after.late_double_free - before.late_double_free;
-    REQUIRE(atomic_load(&pointer_wins) == OBJECTS + late, "%llu frees of %u objects were accepted, %llu found late",
-            (unsigned long long)atomic_load(&pointer_wins), (unsigned)OBJECTS, (unsigned long long)late);
+    REQUIRE_OR(atomic_load(&pointer_wins) == OBJECTS + late, "%llu frees of %u objects were accepted, %llu found late",
+               (unsigned long long)atomic_load(&pointer_wins), (unsigned)OBJECTS, (unsigned long long)late);
     wait_all();
 }
 
@@ -97,7 +97,7 @@ static _Atomic uint64_t release_wins;
 static void round_release(struct slot* self) {
     if (wait_all()) {
         doomed = epoch_domain_create_labeled(a, "doomed");
-        REQUIRE(doomed, "no domain");
+        REQUIRE_OR(doomed, "no domain");
         atomic_store(&release_wins, 0);
     }
     wait_all();
@@ -105,25 +105,25 @@ static void round_release(struct slot* self) {
     EpochReceipt r;
     if (self->index == 0) {
         for (uint64_t n = below(&self->dice, 2000); n > 0; n--) atomic_fetch_add(&churn_made, 0); /* a random moment */
-        REQUIRE(epoch_close_ex(a, doomed->epoch_id, EPOCH_RELEASE, &r), "release refused");
-        REQUIRE(r.objects_allocated == r.objects_freed + r.objects_released + r.objects_escaped,
-                "receipt does not balance");
+        REQUIRE_OR(epoch_close_ex(a, doomed->epoch_id, EPOCH_RELEASE, &r), "release refused");
+        REQUIRE_OR(r.objects_allocated == r.objects_freed + r.objects_released + r.objects_escaped,
+                   "receipt does not balance");
         wait_all();
     } else {
         atomic_fetch_add(&release_wins, race(self, 0));
     }
     for (int i = self->index; i < OBJECTS; i += THREADS) {
-        REQUIRE(atomic_load(&wins[i]) <= 1, "object %d was freed %u times", i, atomic_load(&wins[i]));
-        REQUIRE(!free_obj(a, handles[i]), "the handle of an ended object was freed");
+        REQUIRE_OR(atomic_load(&wins[i]) <= 1, "object %d was freed %u times", i, atomic_load(&wins[i]));
+        REQUIRE_OR(!free_obj(a, handles[i]), "the handle of an ended object was freed");
     }
     wait_all();
     if (self->index == 0) {
-        REQUIRE(epoch_close_ex(a, doomed->epoch_id, EPOCH_RELEASE, &r), "second release refused");
+        REQUIRE_OR(epoch_close_ex(a, doomed->epoch_id, EPOCH_RELEASE, &r), "second release refused");
         uint64_t won = atomic_load(&release_wins);
-        REQUIRE(r.objects_allocated == OBJECTS && r.objects_freed == won && r.objects_released == OBJECTS - won,
-                "settled receipt: %llu allocated %llu freed %llu released, %llu frees succeeded",
-                (unsigned long long)r.objects_allocated, (unsigned long long)r.objects_freed,
-                (unsigned long long)r.objects_released, (unsigned long long)won);
+        REQUIRE_OR(r.objects_allocated == OBJECTS && r.objects_freed == won && r.objects_released == OBJECTS - won,
+                   "settled receipt: %llu allocated %llu freed %llu released, %llu frees succeeded",
+                   (unsigned long long)r.objects_allocated, (unsigned long long)r.objects_freed,
+                   (unsigned long long)r.objects_released, (unsigned long long)won);
         epoch_domain_destroy(doomed);
         doomed = NULL;
     }
@@ -136,7 +136,7 @@ static void round_churn(struct slot* self) {
     for (unsigned i = 0; i < 4000; i++) {
         SlabHandle h = 0;
         if (chance(d, 2)) {
-            REQUIRE(alloc_obj(a, (uint32_t)small_size(d), &h) && h, "no memory");
+            REQUIRE_OR(alloc_obj(a, (uint32_t)small_size(d), &h) && h, "no memory");
             atomic_fetch_add(&churn_made, 1);
         }
         _Atomic uint64_t* cell = &cells[below(d, CELLS)];
@@ -147,7 +147,7 @@ static void round_churn(struct slot* self) {
             old[i % 16] = found;
         }
         SlabHandle dead = old[below(d, 16)];
-        if (dead) REQUIRE(!free_obj(a, dead) && !slab_handle_ptr(a, dead), "a stale handle was honoured");
+        if (dead) REQUIRE_OR(!free_obj(a, dead) && !slab_handle_ptr(a, dead), "a stale handle was honoured");
     }
     if (!wait_all()) {
         wait_all();
@@ -157,8 +157,8 @@ static void round_churn(struct slot* self) {
         SlabHandle h = atomic_exchange(&cells[i], 0);
         if (h && free_obj(a, h)) atomic_fetch_add(&churn_freed, 1);
     }
-    REQUIRE(atomic_load(&churn_made) == atomic_load(&churn_freed), "%llu objects made, %llu freed",
-            (unsigned long long)churn_made, (unsigned long long)churn_freed);
+    REQUIRE_OR(atomic_load(&churn_made) == atomic_load(&churn_freed), "%llu objects made, %llu freed",
+               (unsigned long long)churn_made, (unsigned long long)churn_freed);
     wait_all();
 }
 
@@ -174,7 +174,7 @@ static void live(struct slot* self) {
         round_release(self);
         round_churn(self);
         if (self->index == 0) {
-            check_invariants(a);
+            kit_check(a);
             epoch_advance(a);
             epoch_close(a, (epoch_current(a) + RING - 1) % RING);
         }
@@ -183,9 +183,8 @@ static void live(struct slot* self) {
 }
 
 int main(void) {
-    stress_name = "stress_handles";
-    a = new_allocator();
-    rounds = scaled(500);
+    a = kit_create();
+    rounds = check_count(500);
     pthread_barrier_init(&barrier, NULL, THREADS);
     run_slots(THREADS, 1, 0, 5, live, NULL);
     pthread_barrier_destroy(&barrier);

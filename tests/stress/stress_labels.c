@@ -32,8 +32,8 @@ static void read_labels(void) {
         if (strcmp(rows[n].label, "(unlabeled)") == 0 || strcmp(rows[n].label, "(other)") == 0) continue;
         (void)sscanf(rows[n].label, "label-%u", &number);
         name_of(name, number);
-        REQUIRE(strcmp(rows[n].label, name) == 0, "row %zu of %zu: '%.31s' is no label anybody set", n, count,
-                rows[n].label);
+        REQUIRE_OR(strcmp(rows[n].label, name) == 0, "row %zu of %zu: '%.31s' is no label anybody set", n, count,
+                   rows[n].label);
     }
 }
 
@@ -45,15 +45,14 @@ static void live(struct slot* self) {
 }
 
 int main(void) {
-    stress_name = "stress_labels";
-    for (uint64_t lap = 0; lap < scaled(ROUNDS * 16) / 4 + 1; lap++) {
+    for (uint64_t lap = 0; lap < check_count(ROUNDS * 16) / 4 + 1; lap++) {
         SlabOptions o = {.struct_size = sizeof o, .max_labels = LABELS};
         a = slab_allocator_create_with(&o);
-        REQUIRE(a, "no allocator: %s", slab_last_error());
+        REQUIRE_OR(a, "no allocator: %s", slab_last_error());
         atomic_store(&next_name, 0);
         atomic_store(&writing, WRITERS);
         run_slots(WRITERS + 1, 1, LABELS - 2, lap, live, NULL);
-        REQUIRE(slab_stats_labels(a, NULL, 0) == LABELS, "labels are missing");
+        REQUIRE_OR(slab_stats_labels(a, NULL, 0) == LABELS, "labels are missing");
         slab_allocator_free(a);
     }
     puts("stress_labels: ok");

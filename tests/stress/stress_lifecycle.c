@@ -30,9 +30,9 @@ static void berth_fill(struct berth* b, struct dice* d) {
         b->a = slab_allocator_create_with(&o);
     } else {
         b->a = &b->storage;
-        REQUIRE(allocator_init_with(b->a, &o), "no allocator: %s", slab_last_error());
+        REQUIRE_OR(allocator_init_with(b->a, &o), "no allocator: %s", slab_last_error());
     }
-    REQUIRE(b->a, "no allocator: %s", slab_last_error());
+    REQUIRE_OR(b->a, "no allocator: %s", slab_last_error());
     b->ring_size = o.ring_size;
     atomic_fetch_add(&b->generation, 1);
 }
@@ -45,36 +45,37 @@ static void berth_replace(struct berth* b, struct dice* d) {
         if (!parcel) continue;
         parcel_check(parcel);
         b->last_handle = slab_ptr_handle(b->a, parcel);
-        REQUIRE(slab_handle_ptr(b->a, b->last_handle) == parcel, "the handle of %p leads elsewhere", (void*)parcel);
-        REQUIRE(!empty || slab_free_checked(b->a, parcel), "free of live %p refused", (void*)parcel);
+        REQUIRE_OR(slab_handle_ptr(b->a, b->last_handle) == parcel, "the handle of %p leads elsewhere", (void*)parcel);
+        REQUIRE_OR(!empty || slab_free_checked(b->a, parcel), "free of live %p refused", (void*)parcel);
     }
     /* No check of the allocator's invariants here: threads that used it may be leaving it. */
     SlabGlobalStats g;
     slab_stats_global(b->a, &g);
-    REQUIRE(!empty || g.live_objects == 0, "%llu objects live, none should be (ring of %u, %llu open, %llu draining)",
-            (unsigned long long)g.live_objects, b->ring_size, (unsigned long long)g.open_phases,
-            (unsigned long long)g.draining_phases);
+    REQUIRE_OR(!empty || g.live_objects == 0,
+               "%llu objects live, none should be (ring of %u, %llu open, %llu draining)",
+               (unsigned long long)g.live_objects, b->ring_size, (unsigned long long)g.open_phases,
+               (unsigned long long)g.draining_phases);
     if (b->a == &b->storage)
         allocator_destroy(b->a);
     else
         slab_allocator_free(b->a);
     berth_fill(b, d);
-    REQUIRE(!free_obj(b->a, b->last_handle) && !slab_handle_ptr(b->a, b->last_handle),
-            "a dead allocator's handle means something to its successor");
+    REQUIRE_OR(!free_obj(b->a, b->last_handle) && !slab_handle_ptr(b->a, b->last_handle),
+               "a dead allocator's handle means something to its successor");
     slab_stats_global(b->a, &g);
-    REQUIRE(g.live_objects == 0 && g.current_epoch == 0, "a new allocator is not fresh");
+    REQUIRE_OR(g.live_objects == 0 && g.current_epoch == 0, "a new allocator is not fresh");
 }
 
 static void in_domain(struct berth* b, struct dice* d) {
     epoch_domain_t* domain = epoch_domain_begin(b->a, "visit");
-    REQUIRE(domain, "no domain");
+    REQUIRE_OR(domain, "no domain");
     void* things[20];
     size_t sizes[20];
     unsigned n = 1 + (unsigned)below(d, 20);
     for (unsigned i = 0; i < n; i++) {
         sizes[i] = small_size(d);
         things[i] = slab_malloc(b->a, sizes[i]);
-        REQUIRE(things[i], "no memory");
+        REQUIRE_OR(things[i], "no memory");
         cookie_write(things[i], sizes[i], roll(d));
     }
     for (unsigned i = 0; i < n; i++) cookie_check(things[i], sizes[i]);
@@ -88,7 +89,7 @@ static void visit(struct berth* b, struct dice* d) {
         parcel = atomic_exchange(&b->kept[below(d, KEPT)], parcel);
         if (!parcel) continue;
         parcel_check(parcel);
-        REQUIRE(slab_free_checked(b->a, parcel), "free of live %p refused", (void*)parcel);
+        REQUIRE_OR(slab_free_checked(b->a, parcel), "free of live %p refused", (void*)parcel);
     }
     if (chance(d, 4)) in_domain(b, d);
     if (chance(d, 10)) epoch_advance(b->a);
@@ -118,16 +119,16 @@ static void many_at_once(void) {
     SlabOptions o = {.struct_size = sizeof o, .reserve_bytes = (uint64_t)16 << 20};
     for (unsigned i = 0; i < CROWD; i++) {
         all[i] = slab_allocator_create_with(&o);
-        REQUIRE(all[i], "allocator %u: %s", i, slab_last_error());
+        REQUIRE_OR(all[i], "allocator %u: %s", i, slab_last_error());
         things[i] = slab_malloc(all[i], 100);
-        REQUIRE(things[i], "no memory in allocator %u", i);
+        REQUIRE_OR(things[i], "no memory in allocator %u", i);
         cookie_write(things[i], 100, i);
     }
     for (unsigned i = 0; i < CROWD; i++) {
         unsigned k = (i * 7) % CROWD;
         cookie_check(things[k], 100);
-        REQUIRE(!slab_free_checked(all[(k + 1) % CROWD] ? all[(k + 1) % CROWD] : NULL, things[k]),
-                "freed by a stranger");
+        REQUIRE_OR(!slab_free_checked(all[(k + 1) % CROWD] ? all[(k + 1) % CROWD] : NULL, things[k]),
+                   "freed by a stranger");
         if (k % 3) slab_free(all[k], things[k]);
         slab_allocator_free(all[k]);
         all[k] = NULL;
@@ -135,13 +136,12 @@ static void many_at_once(void) {
 }
 
 int main(void) {
-    stress_name = "stress_lifecycle";
     struct dice d = {7};
     for (unsigned i = 0; i < BERTHS; i++) {
         pthread_rwlock_init(&berths[i].lock, NULL);
         berth_fill(&berths[i], &d);
     }
-    run_slots(THREADS, 50, scaled(120000) / THREADS / 50, 8, live, NULL);
+    run_slots(THREADS, 50, check_count(120000) / THREADS / 50, 8, live, NULL);
     for (unsigned i = 0; i < BERTHS; i++) {
         berth_replace(&berths[i], &d);
         check_all_gone(berths[i].a, 2);

@@ -36,7 +36,7 @@ static void take_over(struct dice* d, Survivor s) {
     pthread_mutex_unlock(&lock);
     if (old.p == NULL) return;
     cookie_check(old.p, old.size);
-    REQUIRE(slab_free_checked(a, old.p), "late free of live %p refused", (void*)old.p);
+    REQUIRE_OR(slab_free_checked(a, old.p), "late free of live %p refused", (void*)old.p);
     atomic_fetch_add(&survived, 1);
 }
 
@@ -49,11 +49,11 @@ typedef struct Phase {
 
 static void open_one(struct dice* d, Phase* ph) {
     ph->domain = epoch_domain_create_labeled(a, chance(d, 2) ? "one" : "other");
-    REQUIRE(ph->domain, "no domain");
+    REQUIRE_OR(ph->domain, "no domain");
     ph->n = 1 + (unsigned)below(d, MOST);
     for (unsigned k = 0; k < ph->n; k++) {
         ph->size[k] = 16 + 16 * below(d, 18); /* six of them fit into half a page */
-        REQUIRE((ph->p[k] = epoch_domain_malloc(ph->domain, ph->size[k])) != NULL, "no object");
+        REQUIRE_OR((ph->p[k] = epoch_domain_malloc(ph->domain, ph->size[k])) != NULL, "no object");
         cookie_write(ph->p[k], ph->size[k], roll(d));
     }
 }
@@ -62,22 +62,22 @@ static void end_one(struct dice* d, Phase* ph) {
     for (unsigned k = 0; k < ph->n; k++) cookie_check(ph->p[k], ph->size[k]);
     bool drains = chance(d, 4);
     for (unsigned k = drains; k < ph->n; k++)
-        if (drains || chance(d, 3)) REQUIRE(slab_free_checked(a, ph->p[k]), "free of live %p refused", ph->p[k]);
+        if (drains || chance(d, 3)) REQUIRE_OR(slab_free_checked(a, ph->p[k]), "free of live %p refused", ph->p[k]);
     if (drains) {
         EpochReceipt r;
-        REQUIRE(epoch_close_ex(a, ph->domain->epoch_id, EPOCH_DRAIN, &r), "no close");
-        REQUIRE(r.objects_escaped == 1, "%llu objects escaped", (unsigned long long)r.objects_escaped);
+        REQUIRE_OR(epoch_close_ex(a, ph->domain->epoch_id, EPOCH_DRAIN, &r), "no close");
+        REQUIRE_OR(r.objects_escaped == 1, "%llu objects escaped", (unsigned long long)r.objects_escaped);
         /* Before the domain goes, which ends what is left of it. */
         cookie_check(ph->p[0], ph->size[0]);
-        if (chance(d, 2)) REQUIRE(slab_free_checked(a, ph->p[0]), "free of live %p refused", ph->p[0]);
+        if (chance(d, 2)) REQUIRE_OR(slab_free_checked(a, ph->p[0]), "free of live %p refused", ph->p[0]);
     }
     epoch_domain_destroy(ph->domain);
 }
 
 /* The same of a phase that nobody ends: its survivor is another's, and the domain goes with the allocator. */
 static void leave_one(struct dice* d, Phase* ph) {
-    for (unsigned k = 1; k < ph->n; k++) REQUIRE(slab_free_checked(a, ph->p[k]), "free of live %p refused", ph->p[k]);
-    REQUIRE(epoch_close_ex(a, ph->domain->epoch_id, EPOCH_DRAIN, NULL), "no close");
+    for (unsigned k = 1; k < ph->n; k++) REQUIRE_OR(slab_free_checked(a, ph->p[k]), "free of live %p refused", ph->p[k]);
+    REQUIRE_OR(epoch_close_ex(a, ph->domain->epoch_id, EPOCH_DRAIN, NULL), "no close");
     take_over(d, (Survivor){ph->p[0], ph->size[0]});
 }
 
@@ -99,7 +99,7 @@ static void child(void) {
     Phase ph[OPEN];
     for (unsigned k = 0; k < OPEN; k++) open_one(&d, &ph[k]);
     for (unsigned k = 0; k < OPEN; k++) end_one(&d, &ph[k]);
-    check_invariants(a);
+    kit_check(a);
     _exit(0);
 }
 
@@ -114,32 +114,31 @@ static void live(struct slot* self) {
             int status = 0;
             pid_t pid = fork();
             if (pid == 0) child();
-            REQUIRE(pid > 0 && waitpid(pid, &status, 0) == pid, "no child");
-            REQUIRE(WIFEXITED(status) && WEXITSTATUS(status) == 0, "the child ended with %d", status);
+            REQUIRE_OR(pid > 0 && waitpid(pid, &status, 0) == pid, "no child");
+            REQUIRE_OR(WIFEXITED(status) && WEXITSTATUS(status) == 0, "the child ended with %d", status);
         }
     }
 }
 
 int main(void) {
-    stress_name = "stress_parts";
     a = slab_allocator_create();
-    REQUIRE(a, "no allocator: %s", slab_last_error());
+    REQUIRE_OR(a, "no allocator: %s", slab_last_error());
     for (unsigned life = 0; life < 3; life++) {
         atomic_store(&working, WORKERS);
-        run_slots(WORKERS + 2, 1, scaled(1200) / 3 + 1, life, live, NULL);
-        check_invariants(a);
+        run_slots(WORKERS + 2, 1, check_count(1200) / 3 + 1, life, live, NULL);
+        kit_check(a);
     }
     for (unsigned k = 0; k < LEFT; k++) {
         if (left[k].p == NULL) continue;
         cookie_check(left[k].p, left[k].size);
-        REQUIRE(slab_free_checked(a, left[k].p), "late free refused");
+        REQUIRE_OR(slab_free_checked(a, left[k].p), "late free refused");
     }
     slab_trim(a);
-    check_invariants(a);
+    kit_check(a);
     SlabGlobalStats g;
     slab_stats_global(a, &g);
-    REQUIRE(g.live_objects == 0 && g.committed_bytes == 0, "%llu objects, %llu bytes are left", (unsigned long long)g.live_objects,
-            (unsigned long long)g.committed_bytes);
+    REQUIRE_OR(g.live_objects == 0 && g.committed_bytes == 0, "%llu objects, %llu bytes are left",
+               (unsigned long long)g.live_objects, (unsigned long long)g.committed_bytes);
     slab_allocator_free(a);
     puts("stress_parts: ok");
     return 0;

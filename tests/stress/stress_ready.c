@@ -30,26 +30,27 @@ static void phase(struct slot* self) {
     size_t size[MOST];
     unsigned n = 1 + (unsigned)below(d, MOST), mine = (unsigned)below(d, SHOWN);
     epoch_domain_t* domain = epoch_domain_create_labeled(a, chance(d, 2) ? "one" : "other");
-    REQUIRE(domain, "no domain");
+    REQUIRE_OR(domain, "no domain");
     epoch_domain_enter(domain);
     for (unsigned k = 0; k < n; k++) {
         size[k] = 16 + 16 * below(d, 24); /* all fit into the smallest region */
-        REQUIRE((p[k] = slab_malloc(a, size[k])) != NULL, "no object");
+        REQUIRE_OR((p[k] = slab_malloc(a, size[k])) != NULL, "no object");
         if (k != 0) cookie_write(p[k], size[k], roll(d));
     }
     atomic_store(&shown[mine], p[0]);
     meddle(d);
     for (unsigned k = 1; k < n; k++) {
         cookie_check(p[k], size[k]);
-        if (chance(d, 3)) REQUIRE(slab_free_checked(a, p[k]), "free of live %p refused", p[k]);
+        if (chance(d, 3)) REQUIRE_OR(slab_free_checked(a, p[k]), "free of live %p refused", p[k]);
     }
     epoch_domain_exit(domain);
     EpochReceipt r;
-    REQUIRE(epoch_domain_receipt(domain, &r), "no receipt");
-    REQUIRE(r.objects_allocated == n && r.objects_allocated == r.objects_freed + r.objects_released + r.objects_escaped,
-            "receipt: %llu allocated, %llu freed, %llu released, of %u", (unsigned long long)r.objects_allocated,
-            (unsigned long long)r.objects_freed, (unsigned long long)r.objects_released, n);
-    REQUIRE(r.bytes_allocated == r.bytes_freed + r.bytes_released, "receipt: bytes do not balance");
+    REQUIRE_OR(epoch_domain_receipt(domain, &r), "no receipt");
+    REQUIRE_OR(r.objects_allocated == n &&
+               r.objects_allocated == r.objects_freed + r.objects_released + r.objects_escaped,
+               "receipt: %llu allocated, %llu freed, %llu released, of %u", (unsigned long long)r.objects_allocated,
+               (unsigned long long)r.objects_freed, (unsigned long long)r.objects_released, n);
+    REQUIRE_OR(r.bytes_allocated == r.bytes_freed + r.bytes_released, "receipt: bytes do not balance");
     epoch_domain_destroy(domain);
 }
 
@@ -66,19 +67,18 @@ static void live(struct slot* self) {
 }
 
 int main(void) {
-    stress_name = "stress_ready";
     a = slab_allocator_create();
-    REQUIRE(a, "no allocator: %s", slab_last_error());
+    REQUIRE_OR(a, "no allocator: %s", slab_last_error());
     for (unsigned life = 0; life < 4; life++) {
         atomic_store(&working, WORKERS);
-        run_slots(WORKERS + 2, 1, scaled(40000) / 4 + 1, life, live, NULL);
-        check_invariants(a);
+        run_slots(WORKERS + 2, 1, check_count(40000) / 4 + 1, life, live, NULL);
+        kit_check(a);
     }
     slab_trim(a);
     SlabGlobalStats g;
     slab_stats_global(a, &g);
-    REQUIRE(g.live_objects == 0 && g.committed_bytes == 0, "%llu objects, %llu bytes are left",
-            (unsigned long long)g.live_objects, (unsigned long long)g.committed_bytes);
+    REQUIRE_OR(g.live_objects == 0 && g.committed_bytes == 0, "%llu objects, %llu bytes are left",
+               (unsigned long long)g.live_objects, (unsigned long long)g.committed_bytes);
     slab_allocator_free(a);
     puts("stress_ready: ok");
     return 0;

@@ -36,7 +36,7 @@ static _Atomic uint64_t freed, late, refused;
 
 static struct phase* phase_new(void) {
     struct phase* ph = calloc(1, sizeof *ph);
-    REQUIRE(ph != NULL, "no memory");
+    REQUIRE_OR(ph != NULL, "no memory");
     atomic_store(&ph->users, 1);
     return ph;
 }
@@ -53,13 +53,13 @@ static void free_first(struct offer* o, struct dice* d) {
     if (by_pointer) { /* not once the phase may end: the address may be another object's then */
         atomic_fetch_add(&ph->inside, 1);
         ok = atomic_load(&ph->state) == OPEN;
-        if (ok) REQUIRE(slab_free_checked(a, o->p), "a live object was not freed");
+        if (ok) REQUIRE_OR(slab_free_checked(a, o->p), "a live object was not freed");
         atomic_fetch_sub(&ph->inside, 1);
     } else {
         bool ended = atomic_load(&ph->state) == ENDED;
         ok = free_obj(a, o->handle);
-        if (atomic_load(&ph->state) == OPEN) REQUIRE(ok, "a live object was not freed by its handle");
-        if (ended) REQUIRE(!ok, "an object of a phase that had ended was freed");
+        if (atomic_load(&ph->state) == OPEN) REQUIRE_OR(ok, "a live object was not freed by its handle");
+        if (ended) REQUIRE_OR(!ok, "an object of a phase that had ended was freed");
     }
     atomic_fetch_add(ok ? &freed : &late, 1);
 }
@@ -67,10 +67,10 @@ static void free_first(struct offer* o, struct dice* d) {
 /* Of a phase that has ended. */
 static void try_again(struct offer* o) {
     if (o->handle != 0) {
-        REQUIRE(slab_handle_ptr(a, o->handle) == NULL, "a handle of what was freed leads somewhere");
-        REQUIRE(!free_obj(a, o->handle), "a handle freed twice");
+        REQUIRE_OR(slab_handle_ptr(a, o->handle) == NULL, "a handle of what was freed leads somewhere");
+        REQUIRE_OR(!free_obj(a, o->handle), "a handle freed twice");
     }
-    REQUIRE(slab_malloc_epoch(a, 32, o->id) == NULL, "an id of a phase that has ended allocates");
+    REQUIRE_OR(slab_malloc_epoch(a, 32, o->id) == NULL, "an id of a phase that has ended allocates");
     atomic_fetch_add(&refused, 1);
 }
 
@@ -105,7 +105,7 @@ static void* freer(void* arg) {
 
 static void offer(struct phase* ph, void* p, SlabHandle h, struct dice* d) {
     struct offer* o = malloc(sizeof *o);
-    REQUIRE(o != NULL, "no memory");
+    REQUIRE_OR(o != NULL, "no memory");
     *o = (struct offer){ph, p, h, ph->id};
     atomic_fetch_add(&ph->users, 1);
     o = atomic_exchange(&cells[below(d, CELLS)], o);
@@ -119,7 +119,7 @@ static void lap(struct dice* d) {
     struct phase* phases[PHASES];
     for (int i = 0; i < PHASES; i++) {
         domains[i] = epoch_domain_create(a);
-        REQUIRE(domains[i] != NULL, "no domain");
+        REQUIRE_OR(domains[i] != NULL, "no domain");
         phases[i] = phase_new();
         phases[i]->id = domains[i]->epoch_id;
         for (int k = 0; k < EACH; k++) {
@@ -127,7 +127,7 @@ static void lap(struct dice* d) {
             uint32_t size = (uint32_t)(chance(d, 8) ? 1 + below(d, 4000) : 16 + below(d, 200));
             bool by_handle = chance(d, 2);
             void* p = by_handle ? alloc_obj_epoch(a, size, phases[i]->id, &h) : epoch_domain_malloc(domains[i], size);
-            REQUIRE(p != NULL, "no memory");
+            REQUIRE_OR(p != NULL, "no memory");
             *(volatile char*)p = 1;
             if (chance(d, 3)) offer(phases[i], p, h, d);
         }
@@ -145,20 +145,19 @@ static void lap(struct dice* d) {
 static void* opener(void* arg) {
     struct dice d = {0};
     d.state = 7 + (uint64_t)(uintptr_t)arg;
-    for (uint64_t n = scaled(600); n != 0; n--) lap(&d);
+    for (uint64_t n = check_count(600); n != 0; n--) lap(&d);
     atomic_fetch_sub(&openers_left, 1);
     return NULL;
 }
 
 int main(void) {
     pthread_t t[OPENERS + FREERS];
-    stress_name = "records";
     SlabOptions o;
     memset(&o, 0, sizeof o);
     o.struct_size = sizeof o;
     o.warm_bytes = UINT64_MAX; /* none: chunks empty again and again */
     a = slab_allocator_create_with(&o);
-    REQUIRE(a != NULL, "no allocator");
+    REQUIRE_OR(a != NULL, "no allocator");
     atomic_store(&openers_left, OPENERS);
     for (uintptr_t i = 0; i < OPENERS; i++) pthread_create(&t[i], NULL, opener, (void*)(i + 1));
     for (uintptr_t i = 0; i < FREERS; i++) pthread_create(&t[OPENERS + i], NULL, freer, (void*)(i + 1));
@@ -170,12 +169,13 @@ int main(void) {
         phase_drop(last->phase);
         free(last);
     }
-    REQUIRE(atomic_load(&freed) > 0 && atomic_load(&refused) > 0, "nothing was freed, or nothing refused");
-    check_invariants(a);
+    REQUIRE_OR(atomic_load(&freed) > 0 && atomic_load(&refused) > 0, "nothing was freed, or nothing refused");
+    kit_check(a);
     slab_trim(a);
     SlabGlobalStats g;
     slab_stats_global(a, &g);
-    REQUIRE(g.live_objects == 0 && g.committed_bytes == 0, "%llu objects are left", (unsigned long long)g.live_objects);
+    REQUIRE_OR(g.live_objects == 0 && g.committed_bytes == 0, "%llu objects are left",
+               (unsigned long long)g.live_objects);
     slab_allocator_free(a);
     return 0;
 }

@@ -21,40 +21,43 @@ static const char* const names[] = {"one", "two", "three", "four"};
 /* ---- what every row must be ---------------------------------------------------------------- */
 
 static void phase_is_sound(const SlabPhaseStats* p) {
-    REQUIRE(p->live_objects <= p->objects_allocated && p->live_bytes <= p->bytes_allocated,
-            "phase %llu: %llu objects, %llu bytes live of %llu, %llu allocated", (unsigned long long)p->epoch_era,
-            (unsigned long long)p->live_objects, (unsigned long long)p->live_bytes, (unsigned long long)p->objects_allocated,
-            (unsigned long long)p->bytes_allocated);
-    REQUIRE(p->live_bytes <= p->committed_bytes && p->committed_bytes <= p->peak_bytes && p->empty_slabs <= p->slabs,
-            "phase %llu: %llu bytes live, %llu committed, peak %llu", (unsigned long long)p->epoch_era, (unsigned long long)p->live_bytes,
-            (unsigned long long)p->committed_bytes, (unsigned long long)p->peak_bytes);
+    REQUIRE_OR(p->live_objects <= p->objects_allocated && p->live_bytes <= p->bytes_allocated,
+               "phase %llu: %llu objects, %llu bytes live of %llu, %llu allocated", (unsigned long long)p->epoch_era,
+               (unsigned long long)p->live_objects, (unsigned long long)p->live_bytes,
+               (unsigned long long)p->objects_allocated, (unsigned long long)p->bytes_allocated);
+    REQUIRE_OR(p->live_bytes <= p->committed_bytes && p->committed_bytes <= p->peak_bytes && p->empty_slabs <= p->slabs,
+               "phase %llu: %llu bytes live, %llu committed, peak %llu", (unsigned long long)p->epoch_era,
+               (unsigned long long)p->live_bytes, (unsigned long long)p->committed_bytes,
+               (unsigned long long)p->peak_bytes);
 }
 
 static void sums_are_sound(const char* label, const char* what, uint64_t allocated, uint64_t freed, uint64_t released, uint64_t live) {
     if (relabel) { /* objects that a relabelled phase has brought along were allocated under another label */
-        REQUIRE(live < 1u << 30, "label '%s': %llu %s live", label, (unsigned long long)live, what);
+        REQUIRE_OR(live < 1u << 30, "label '%s': %llu %s live", label, (unsigned long long)live, what);
         return;
     }
-    REQUIRE(freed <= allocated && released <= allocated && live <= allocated && allocated == freed + released + live,
-            "label '%s': %llu %s allocated, %llu freed, %llu released, %llu live", label, (unsigned long long)allocated, what,
-            (unsigned long long)freed, (unsigned long long)released, (unsigned long long)live);
+    REQUIRE_OR(freed <= allocated && released <= allocated && live <= allocated && allocated == freed + released + live,
+               "label '%s': %llu %s allocated, %llu freed, %llu released, %llu live", label,
+               (unsigned long long)allocated, what, (unsigned long long)freed, (unsigned long long)released,
+               (unsigned long long)live);
 }
 
 static void label_is_sound(const SlabLabelStats* l) {
     sums_are_sound(l->label, "objects", l->objects_allocated, l->objects_freed, l->objects_released, l->live_objects);
     sums_are_sound(l->label, "bytes", l->bytes_allocated, l->bytes_freed, l->bytes_released, l->live_bytes);
-    REQUIRE(l->live_bytes <= l->committed_bytes && l->committed_bytes <= l->peak_bytes,
-            "label '%s': %llu bytes live, %llu committed, peak %llu", l->label, (unsigned long long)l->live_bytes,
-            (unsigned long long)l->committed_bytes, (unsigned long long)l->peak_bytes);
-    REQUIRE(l->pinned_slabs <= l->closed_slabs && l->drainability >= 0 && l->drainability <= 1, "label '%s': %llu of %llu slabs pinned",
-            l->label, (unsigned long long)l->pinned_slabs, (unsigned long long)l->closed_slabs);
+    REQUIRE_OR(l->live_bytes <= l->committed_bytes && l->committed_bytes <= l->peak_bytes,
+               "label '%s': %llu bytes live, %llu committed, peak %llu", l->label, (unsigned long long)l->live_bytes,
+               (unsigned long long)l->committed_bytes, (unsigned long long)l->peak_bytes);
+    REQUIRE_OR(l->pinned_slabs <= l->closed_slabs && l->drainability >= 0 && l->drainability <= 1,
+               "label '%s': %llu of %llu slabs pinned", l->label, (unsigned long long)l->pinned_slabs,
+               (unsigned long long)l->closed_slabs);
 }
 
 static void nothing_is_taken_back(const SlabLabelStats* was, const SlabLabelStats* now) {
-    REQUIRE(was->objects_allocated <= now->objects_allocated && was->bytes_allocated <= now->bytes_allocated &&
-                was->objects_freed <= now->objects_freed && was->bytes_freed <= now->bytes_freed &&
-                was->objects_released <= now->objects_released && was->bytes_released <= now->bytes_released,
-            "label '%s' takes something back", now->label);
+    REQUIRE_OR(was->objects_allocated <= now->objects_allocated && was->bytes_allocated <= now->bytes_allocated &&
+               was->objects_freed <= now->objects_freed && was->bytes_freed <= now->bytes_freed &&
+               was->objects_released <= now->objects_released && was->bytes_released <= now->bytes_released,
+               "label '%s' takes something back", now->label);
 }
 
 /* ---- threads ------------------------------------------------------------------------------- */
@@ -126,25 +129,25 @@ static void exact_at_rest(void) {
         gone += labels[i].objects_freed + labels[i].objects_released;
     }
     for (size_t i = 0; i < rows && i < PHASES; i++) by_phase += phases[i].live_objects;
-    REQUIRE(by_label == g.live_objects && by_phase == g.live_objects && allocated == gone + g.live_objects,
-            "%llu live, %llu by labels, %llu by phases, %llu allocated, %llu gone", (unsigned long long)g.live_objects,
-            (unsigned long long)by_label, (unsigned long long)by_phase, (unsigned long long)allocated, (unsigned long long)gone);
+    REQUIRE_OR(by_label == g.live_objects && by_phase == g.live_objects && allocated == gone + g.live_objects,
+               "%llu live, %llu by labels, %llu by phases, %llu allocated, %llu gone",
+               (unsigned long long)g.live_objects, (unsigned long long)by_label, (unsigned long long)by_phase,
+               (unsigned long long)allocated, (unsigned long long)gone);
 }
 
 int main(void) {
-    stress_name = "stress_rows";
     for (uint64_t lap = 0; lap < 4; lap++) {
         SlabOptions o = {.struct_size = sizeof o, .max_labels = LABELS, .ring_size = RING, .shared = lap >= 2};
         a = slab_allocator_create_with(&o);
-        REQUIRE(a, "no allocator: %s", slab_last_error());
+        REQUIRE_OR(a, "no allocator: %s", slab_last_error());
         relabel = lap % 2 != 0;
         for (EpochId id = 0; id < RING; id++) slab_epoch_set_label(a, id, names[id % 4]);
         atomic_store(&working, WORKERS);
-        run_slots(WORKERS + READERS, 1, scaled(600000), lap, live, NULL);
+        run_slots(WORKERS + READERS, 1, check_count(600000), lap, live, NULL);
         exact_at_rest();
         for (size_t n = 0; n < EXCHANGE; n++) slab_free(a, atomic_exchange(&exchange[n], NULL));
         exact_at_rest();
-        check_invariants(a);
+        kit_check(a);
         slab_allocator_free(a);
     }
     printf("stress_rows: ok, %llu readings, %llu rows of phases\n", (unsigned long long)readings, (unsigned long long)rows_seen);

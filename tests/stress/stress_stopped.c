@@ -87,18 +87,17 @@ static void end_something(unsigned way) {
 }
 
 int main(void) {
-    stress_name = "stress_stopped";
     struct dice d = {11};
     struct sigaction sa;
     memset(&sa, 0, sizeof sa);
     sa.sa_handler = stop;
     sigaction(SIGUSR1, &sa, NULL);
-    REQUIRE((a = slab_allocator_create()) != NULL, "no allocator");
+    REQUIRE_OR((a = slab_allocator_create()) != NULL, "no allocator");
     pthread_barrier_init(&round_begins, NULL, 2);
     pthread_barrier_init(&round_ends, NULL, 2);
     pthread_t thread;
-    REQUIRE(pthread_create(&thread, NULL, worker, NULL) == 0, "no thread");
-    uint64_t rounds = scaled(ROUNDS);
+    REQUIRE_OR(pthread_create(&thread, NULL, worker, NULL) == 0, "no thread");
+    uint64_t rounds = check_count(ROUNDS);
     for (uint64_t n = 0; n < rounds; n++) {
         atomic_store(&state, RUNS);
         last = NULL; /* the worker may be stopped before its first call */
@@ -110,9 +109,10 @@ int main(void) {
         atomic_store(&state, GOES_ON);
         pthread_barrier_wait(&round_ends);
         char why[160] = "";
-        REQUIRE(tsi_check_allocator(a, why, sizeof why), "round %llu: %s", (unsigned long long)n, why);
+        REQUIRE_OR(tsi_check_allocator(a, why, sizeof why), "round %llu: %s", (unsigned long long)n, why);
         /* A drain and a trim end no object: not the one that was just coming, either. */
-        if (n % 3 != 0 && last != NULL) REQUIRE(slab_free_checked(a, last), "round %llu: a live object is gone", (unsigned long long)n);
+        if (n % 3 != 0 && last != NULL) REQUIRE_OR(slab_free_checked(a, last), "round %llu: a live object is gone",
+                                                   (unsigned long long)n);
     }
     atomic_store(&over, true);
     pthread_barrier_wait(&round_begins);

@@ -28,7 +28,7 @@ static struct parcel* alloc_drained(struct slot* self) {
     } else if (chance(d, 4)) {
         SlabHandle h;
         p = alloc_obj(drained, (uint32_t)size, &h);
-        REQUIRE(!p == !h, "pointer %p with handle %#llx", p, (unsigned long long)h);
+        REQUIRE_OR(!p == !h, "pointer %p with handle %#llx", p, (unsigned long long)h);
     } else {
         EpochId id = chance(d, 4) ? (EpochId)below(d, RING) : epoch_current(drained);
         uint64_t before = atomic_load(&closed_era[id]);
@@ -36,9 +36,9 @@ static struct parcel* alloc_drained(struct slot* self) {
         EpochId in = 0;
         uint64_t era = 0;
         if (p) {
-            REQUIRE(slab_ptr_epoch(drained, p, &in, &era), "no epoch for a live object");
-            REQUIRE(in == id && era > before, "allocated in epoch %u era %llu; asked epoch %u, era %llu is closed", in,
-                    (unsigned long long)era, id, (unsigned long long)before);
+            REQUIRE_OR(slab_ptr_epoch(drained, p, &in, &era), "no epoch for a live object");
+            REQUIRE_OR(in == id && era > before, "allocated in epoch %u era %llu; asked epoch %u, era %llu is closed",
+                       in, (unsigned long long)era, id, (unsigned long long)before);
         }
     }
     return parcel_make(p, size, roll(d));
@@ -52,10 +52,10 @@ static void free_drained(struct slot* self, struct parcel* parcel) {
         slab_free_sized(drained, parcel, size);
         break;
     case 1:
-        REQUIRE(free_obj(drained, slab_ptr_handle(drained, parcel)), "handle of a live object refused");
+        REQUIRE_OR(free_obj(drained, slab_ptr_handle(drained, parcel)), "handle of a live object refused");
         break;
     default:
-        REQUIRE(slab_free_checked(drained, parcel), "free of live %p refused", (void*)parcel);
+        REQUIRE_OR(slab_free_checked(drained, parcel), "free of live %p refused", (void*)parcel);
         break;
     }
 }
@@ -77,9 +77,9 @@ static void resize_drained(struct slot* self, struct parcel* parcel) {
 static void close_drained(struct slot* self) {
     EpochId id = (EpochId)below(&self->dice, RING);
     EpochReceipt r;
-    REQUIRE(epoch_close_ex(drained, id, EPOCH_DRAIN, &r), "close of epoch %u refused", id);
-    REQUIRE(r.objects_allocated == r.objects_freed + r.objects_released + r.objects_escaped && r.objects_released == 0,
-            "receipt of epoch %u does not balance", id);
+    REQUIRE_OR(epoch_close_ex(drained, id, EPOCH_DRAIN, &r), "close of epoch %u refused", id);
+    REQUIRE_OR(r.objects_allocated == r.objects_freed + r.objects_released + r.objects_escaped &&
+               r.objects_released == 0, "receipt of epoch %u does not balance", id);
     uint64_t seen = atomic_load(&closed_era[id]);
     while (seen < r.epoch_era && !atomic_compare_exchange_weak(&closed_era[id], &seen, r.epoch_era)) {
     }
@@ -120,7 +120,7 @@ static void gate_open(struct gate* g, bool on_ring) {
         g->era = epoch_era(released, g->id);
     } else {
         g->domain = epoch_domain_create_labeled(released, "gate");
-        REQUIRE(g->domain, "no domain");
+        REQUIRE_OR(g->domain, "no domain");
         g->id = g->domain->epoch_id;
         g->era = g->domain->epoch_era;
     }
@@ -147,18 +147,18 @@ static void gate_release(struct gate* g) {
         if (n < STALE && i % 4 == 0) g->stale[n++] = slab_ptr_handle(released, parcel);
     }
     EpochReceipt r;
-    REQUIRE(epoch_close_era(released, g->era, EPOCH_RELEASE, &r), "release of era %llu refused",
-            (unsigned long long)g->era);
-    REQUIRE(r.objects_allocated == r.objects_freed + r.objects_released + r.objects_escaped,
-            "receipt does not balance");
+    REQUIRE_OR(epoch_close_era(released, g->era, EPOCH_RELEASE, &r), "release of era %llu refused",
+               (unsigned long long)g->era);
+    REQUIRE_OR(r.objects_allocated == r.objects_freed + r.objects_released + r.objects_escaped,
+               "receipt does not balance");
     if (r.slabs_deferred == 0)
-        REQUIRE(r.objects_allocated == allocated && r.objects_freed == freed && r.objects_escaped == 0,
-                "receipt: %llu allocated, %llu freed, %llu escaped; counted %llu and %llu",
-                (unsigned long long)r.objects_allocated, (unsigned long long)r.objects_freed,
-                (unsigned long long)r.objects_escaped, (unsigned long long)allocated, (unsigned long long)freed);
+        REQUIRE_OR(r.objects_allocated == allocated && r.objects_freed == freed && r.objects_escaped == 0,
+                   "receipt: %llu allocated, %llu freed, %llu escaped; counted %llu and %llu",
+                   (unsigned long long)r.objects_allocated, (unsigned long long)r.objects_freed,
+                   (unsigned long long)r.objects_escaped, (unsigned long long)allocated, (unsigned long long)freed);
     for (unsigned i = 0; i < n; i++) {
-        REQUIRE(g->stale[i] && !slab_handle_ptr(released, g->stale[i]), "a released object's handle leads somewhere");
-        REQUIRE(!free_obj(released, g->stale[i]), "a released object's handle was freed");
+        REQUIRE_OR(g->stale[i] && !slab_handle_ptr(released, g->stale[i]), "a released object's handle leads somewhere");
+        REQUIRE_OR(!free_obj(released, g->stale[i]), "a released object's handle was freed");
     }
     if (g->domain) epoch_domain_destroy(g->domain);
     g->domain = NULL;
@@ -182,13 +182,13 @@ static void work_released(struct slot* self) {
             SlabHandle h;
             p = chance(d, 5) ? alloc_obj_epoch(released, (uint32_t)size, g->id, &h)
                              : slab_malloc_epoch(released, size, g->id);
-            REQUIRE(p, "no memory in open epoch %#x era %llu", g->id, (unsigned long long)g->era);
+            REQUIRE_OR(p, "no memory in open epoch %#x era %llu", g->id, (unsigned long long)g->era);
             atomic_fetch_add(&g->allocated, 1);
         }
         struct parcel* old = atomic_exchange(&g->slots[below(d, GATE_SLOTS)], parcel_make(p, size, roll(d)));
         if (!old) continue;
         parcel_check(old);
-        REQUIRE(slab_free_checked(released, old), "free of live %p refused", (void*)old);
+        REQUIRE_OR(slab_free_checked(released, old), "free of live %p refused", (void*)old);
         atomic_fetch_add(&g->freed, 1);
     }
     atomic_fetch_sub(&g->users, 1);
@@ -207,8 +207,8 @@ static void live(struct slot* self) {
 }
 
 static void run(int threads, uint64_t ops, uint64_t seed) {
-    drained = new_allocator();
-    released = new_allocator();
+    drained = kit_create();
+    released = kit_create();
     for (unsigned i = 0; i < RING; i++) atomic_store(&closed_era[i], 0);
     for (unsigned i = 0; i < GATES; i++) gate_open(&gates[i], i == 0);
     run_slots(threads, 12, ops / (uint64_t)threads / 12, seed, live, NULL);
@@ -228,9 +228,8 @@ static void run(int threads, uint64_t ops, uint64_t seed) {
 }
 
 int main(void) {
-    stress_name = "stress_threads";
-    run(8, scaled(6000000), 1);
-    run(16, scaled(6000000), 2);
+    run(8, check_count(6000000), 1);
+    run(16, check_count(6000000), 2);
     puts("stress_threads: ok");
     return 0;
 }

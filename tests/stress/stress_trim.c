@@ -22,7 +22,7 @@ struct held {
 static void renew(struct held* h, struct dice* d) {
     if (h->p) {
         cookie_check(h->p, h->size);
-        REQUIRE(slab_free_checked(a, h->p), "free of live %p refused", h->p);
+        REQUIRE_OR(slab_free_checked(a, h->p), "free of live %p refused", h->p);
         h->p = NULL;
     }
     h->size = chance(d, 500) ? 1 + below(d, 200000) : small_size(d);
@@ -40,13 +40,13 @@ static void pass_on(struct dice* d) {
     parcel = atomic_exchange(&passed[below(d, PASSED)], parcel);
     if (!parcel) return;
     parcel_check(parcel);
-    REQUIRE(slab_free_checked(a, parcel), "free of live %p refused", (void*)parcel);
+    REQUIRE_OR(slab_free_checked(a, parcel), "free of live %p refused", (void*)parcel);
 }
 
 static void work(struct slot* self) {
     struct dice* d = &self->dice;
     struct held* held = calloc(HELD, sizeof *held);
-    REQUIRE(held, "out of memory");
+    REQUIRE_OR(held, "out of memory");
     unsigned most = HELD;
     for (uint64_t i = 0; i < self->ops_per_life; i++) {
         if (chance(d, 3000)) { /* a burst is over: much becomes empty */
@@ -79,10 +79,10 @@ static void close_all(struct dice* d) {
     EpochId current = epoch_current(a);
     for (EpochId id = 0; id < RING; id++) {
         if (id == current && !chance(d, 50)) continue;
-        REQUIRE(epoch_close_ex(a, id, EPOCH_DRAIN, &r), "close refused");
-        REQUIRE(r.objects_allocated == r.objects_freed + r.objects_released + r.objects_escaped &&
-                    r.objects_released == 0 && r.bytes_allocated == r.bytes_freed + r.bytes_escaped,
-                "receipt does not balance");
+        REQUIRE_OR(epoch_close_ex(a, id, EPOCH_DRAIN, &r), "close refused");
+        REQUIRE_OR(r.objects_allocated == r.objects_freed + r.objects_released + r.objects_escaped &&
+                   r.objects_released == 0 && r.bytes_allocated == r.bytes_freed + r.bytes_escaped,
+                   "receipt does not balance");
         atomic_fetch_add(&closes, 1);
     }
     if (epoch_state(a, epoch_current(a)) == EPOCH_CLOSING) epoch_advance(a);
@@ -92,13 +92,13 @@ static void read_figures(void) {
     SlabGlobalStats g;
     slab_stats_global(a, &g);
     uint64_t ever = atomic_load(&allocated) + 2 * WORKERS; /* some have allocated and not counted yet */
-    REQUIRE(g.live_objects <= ever, "%llu objects live, %llu ever allocated", (unsigned long long)g.live_objects,
-            (unsigned long long)ever);
-    REQUIRE(g.live_bytes < (uint64_t)1 << 40 && g.committed_bytes < (uint64_t)1 << 40, "negative figures");
+    REQUIRE_OR(g.live_objects <= ever, "%llu objects live, %llu ever allocated", (unsigned long long)g.live_objects,
+               (unsigned long long)ever);
+    REQUIRE_OR(g.live_bytes < (uint64_t)1 << 40 && g.committed_bytes < (uint64_t)1 << 40, "negative figures");
     for (unsigned c = 0; c < SLAB_FIXED_CLASSES; c++) {
         SlabClassStats k;
         slab_stats_class(a, c, &k);
-        REQUIRE(k.live_bytes < (uint64_t)1 << 40, "negative figures");
+        REQUIRE_OR(k.live_bytes < (uint64_t)1 << 40, "negative figures");
     }
 }
 
@@ -128,12 +128,11 @@ static void live(struct slot* self) {
 }
 
 int main(void) {
-    stress_name = "stress_trim";
-    a = new_allocator();
+    a = kit_create();
     for (uint64_t lap = 0; lap < 4; lap++) {
         atomic_store(&working, WORKERS);
-        run_slots(WORKERS + HOUSEKEEPERS, 1, scaled(16000000) / WORKERS / 4, 6 + lap, live, NULL);
-        check_invariants(a);
+        run_slots(WORKERS + HOUSEKEEPERS, 1, check_count(16000000) / WORKERS / 4, 6 + lap, live, NULL);
+        kit_check(a);
     }
     for (unsigned i = 0; i < PASSED; i++) {
         struct parcel* parcel = atomic_exchange(&passed[i], NULL);
@@ -144,7 +143,7 @@ int main(void) {
     check_no_misuse(a);
     check_all_gone(a, RING);
     slab_allocator_free(a);
-    REQUIRE(trims > 0 && closes > 0, "nothing was trimmed or closed");
+    REQUIRE_OR(trims > 0 && closes > 0, "nothing was trimmed or closed");
     puts("stress_trim: ok");
     return 0;
 }

@@ -28,7 +28,7 @@ static void end_phase(struct dice* d) {
     pthread_mutex_lock(&turn); /* one at a time, or an id could name the epoch after next */
     EpochId old = epoch_current(a), now = epoch_advance_id(a);
     slab_epoch_set_label(a, now, labels[below(d, 4)]);
-    REQUIRE(epoch_close_ex(a, old, EPOCH_DRAIN, NULL), "the ring's own id is refused");
+    REQUIRE_OR(epoch_close_ex(a, old, EPOCH_DRAIN, NULL), "the ring's own id is refused");
     pthread_mutex_unlock(&turn);
 }
 
@@ -42,13 +42,13 @@ static void live(struct slot* self) {
     for (uint64_t n = 0; n < self->ops_per_life; n++) {
         for (unsigned k = 0; k < OBJECTS; k++) {
             held[k] = slab_malloc(a, 128);
-            REQUIRE(held[k] != NULL, "no memory");
+            REQUIRE_OR(held[k] != NULL, "no memory");
             cookie_write(held[k], 128, roll(d));
         }
         for (unsigned k = 0; k < OBJECTS; k++) {
             cookie_check(held[k], 128);
             if (chance(d, 40)) continue; /* lives on in an epoch that has ended */
-            REQUIRE(slab_free_checked(a, held[k]), "free of live %p refused", held[k]);
+            REQUIRE_OR(slab_free_checked(a, held[k]), "free of live %p refused", held[k]);
             held[k] = NULL;
         }
         atomic_fetch_add_explicit(&allocated, OBJECTS, memory_order_relaxed);
@@ -60,12 +60,12 @@ static void live(struct slot* self) {
 
 /* Some threads, phases of so many requests, and one that reads. */
 static void lap(int n, unsigned requests, uint64_t turns) {
-    a = new_allocator();
+    a = kit_create();
     threads = n;
     requests_of_phase = requests;
     atomic_store(&working, n);
     atomic_store(&allocated, 0);
-    run_slots(n + 1, 1, scaled(turns * requests) / (uint64_t)n, 11, live, NULL);
+    run_slots(n + 1, 1, check_count(turns * requests) / (uint64_t)n, 11, live, NULL);
     SlabLabelStats rows[8];
     size_t count = slab_stats_labels(a, rows, 8);
     uint64_t seen = 0, ended = 0; /* what a phase holds when it gets its label is allocated under one, freed under the other */
@@ -73,18 +73,17 @@ static void lap(int n, unsigned requests, uint64_t turns) {
         seen += rows[r].objects_allocated;
         ended += rows[r].objects_freed + rows[r].objects_released;
     }
-    REQUIRE(ended == seen, "%llu objects ended under all labels, %llu were allocated", (unsigned long long)ended,
-            (unsigned long long)seen);
-    REQUIRE(seen == allocated, "%llu objects under all labels, %llu were allocated", (unsigned long long)seen,
-            (unsigned long long)allocated);
+    REQUIRE_OR(ended == seen, "%llu objects ended under all labels, %llu were allocated", (unsigned long long)ended,
+               (unsigned long long)seen);
+    REQUIRE_OR(seen == allocated, "%llu objects under all labels, %llu were allocated", (unsigned long long)seen,
+               (unsigned long long)allocated);
     check_no_misuse(a);
     check_all_gone(a, RING);
     slab_allocator_free(a);
 }
 
 int main(void) {
-    stress_name = "stress_turns";
-    lap(THREADS, 1, SANITIZER_DIVISOR > 4 ? 640000 : 60000); /* the race is for the slow ones to see */
+    lap(THREADS, 1, CHECK_DIVISOR > 4 ? 640000 : 60000); /* the race is for the slow ones to see */
     lap(1, 100, 20000);                                       /* labelled, and a moment later full of objects */
     puts("stress_turns: ok");
     return 0;
