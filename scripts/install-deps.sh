@@ -10,7 +10,7 @@ packages_of() {
     case $1 in
     build) echo gcc libc6-dev make cmake ninja-build pkg-config ;;
     # compilers and libraries only
-    core) echo g++ binutils musl-tools libcmocka-dev libmicrohttpd-dev liblua5.4-dev libcjson-dev ;;
+    core) echo g++ binutils musl-tools libmicrohttpd-dev liblua5.4-dev libcjson-dev ;;
     daemon) echo pkg-config libmicrohttpd-dev ;;
     clang) echo clang-14 libclang-rt-14-dev ;;
     test) echo spin tcc valgrind gdb strace curl util-linux python3-jsonschema prometheus systemtap-sdt-dev bpftrace ;;

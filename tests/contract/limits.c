@@ -233,8 +233,7 @@ static void small_address_space(void* arg) {
     if (!limit(RLIMIT_AS, "VmSize:", 256 * KIT_MIB)) {
         SKIP("RLIMIT_AS is not enforced here");
     }
-    SlabAllocator* a = slab_allocator_create();
-    REQUIRE(a != NULL);
+    SlabAllocator* a = kit_create();
     SlabGlobalStats g = kit_global(a);
     CHECK_LE(g.reserved_bytes, 256 * KIT_MIB);
     CHECK_GE(g.reserved_bytes, 16 * KIT_MIB);
@@ -284,8 +283,7 @@ static void no_address_space_at_all(void) {
 
 static void small_data_segment(void* arg) {
     (void)arg;
-    SlabAllocator* a = slab_allocator_create();
-    REQUIRE(a != NULL);
+    SlabAllocator* a = kit_create();
     CHECK(slab_malloc(a, 64) != NULL);
     if (!limit(RLIMIT_DATA, "VmData:", 48 * KIT_MIB)) {
         SKIP("RLIMIT_DATA is not enforced here");
@@ -359,14 +357,12 @@ __attribute__((noinline)) static void touch_stack(void) {
 static void every_map_fails(void* arg) {
     bool warm = *(bool*)arg;
     touch_stack();
-    SlabAllocator* a = slab_allocator_create();
-    REQUIRE(a != NULL);
+    SlabAllocator* a = kit_create();
     pthread_t t = kit_thread(use_without_maps, a); /* this one gets its thread record in time */
     pthread_join(t, NULL);
     if (!warm) {
         slab_allocator_free(a);
-        a = slab_allocator_create();
-        REQUIRE(a != NULL);
+        a = kit_create();
     }
     if (!limit(RLIMIT_AS, "VmSize:", 0) || !limit(RLIMIT_DATA, "VmData:", 0)) {
         SKIP("RLIMIT_AS or RLIMIT_DATA is not enforced here");
@@ -436,8 +432,7 @@ static void pages_that_cannot_be_returned(void) {
 /* A reset needs a record for the fresh incarnation. Without one it does nothing: also not to the last receipt. */
 static void a_reset_without_records(void) {
     SlabOptions o = {.struct_size = sizeof o, .reserve_bytes = 16 * KIT_MIB};
-    SlabAllocator* a = slab_allocator_create_with(&o);
-    REQUIRE(a != NULL);
+    SlabAllocator* a = kit_create_with(&o);
     epoch_domain_t* frame = epoch_domain_begin(a, "frame");
     REQUIRE(frame != NULL);
     EpochReceipt before, after;

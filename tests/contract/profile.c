@@ -279,8 +279,7 @@ static void regions_are_unbiased(void) {
     for (unsigned timed = 0; timed < 2; timed++) {
         SlabOptions o = {.struct_size = sizeof o, .profile_bytes = MEAN, .sampling_period = timed != 0 ? 64 : 0};
         tsi_os.random = same_random;
-        SlabAllocator* a = slab_allocator_create_with(&o);
-        REQUIRE(a != NULL);
+        SlabAllocator* a = kit_create_with(&o);
         Truth t[KINDS] = {{0, 0}};
         uint64_t dice = 88172645463325252u;
         for (unsigned n = 0; n < KINDS; n++) {
@@ -418,8 +417,7 @@ static void samples_end_with_their_objects(void) {
 static void other_calls_and_timed_samples(void) {
     SlabOptions o = {.struct_size = sizeof o, .profile_bytes = MEAN, .sampling_period = 32};
     tsi_os.random = same_random;
-    SlabAllocator* a = slab_allocator_create_with(&o);
-    REQUIRE(a != NULL);
+    SlabAllocator* a = kit_create_with(&o);
     Truth t = {0, 0};
     slab_epoch_set_label(a, epoch_current(a), "calls");
     for (unsigned k = 0; k < 20000; k++) {
@@ -452,7 +450,7 @@ static void tables_are_bounded(void) {
     Sums s = label_of(&p, "many");
     NEAR(s.v[0], N); /* of all that were taken */
     CHECK_EQ(s.live_samples, 1 << 15);
-    CHECK(strstr(p.comments, "not followed") != NULL);
+    CHECK_HAS(p.comments, "not followed");
     epoch_domain_end(d);
     d = epoch_domain_begin(a, "many"); /* the dead ones make room */
     for (unsigned k = 0; k < N / 8; k++) (void)slab_malloc(a, 64);

@@ -214,7 +214,7 @@ static void names_of_misuse(void) {
     for (unsigned what = 0; what < SLAB_MISUSE_COUNT; what++) {
         char cause[64];
         (void)snprintf(cause, sizeof cause, "cause=\"%s\"", slab_misuse_name((SlabMisuse)what));
-        CHECK(strstr(shown, cause) != NULL); /* the word that outputs count it under */
+        CHECK_HAS(shown, cause); /* the word that outputs count it under */
         for (unsigned other = 0; other < what; other++)
             CHECK(strcmp(slab_misuse_name((SlabMisuse)what), slab_misuse_name((SlabMisuse)other)) != 0);
     }

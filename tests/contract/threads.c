@@ -271,8 +271,7 @@ static void* one_more(void* a) {
 static void cancelled_threads_end_their_calls(void) {
     enum { THREADS = 400 };
     SlabOptions o = {.struct_size = sizeof o, .reserve_bytes = 64 << 20}; /* records for 256 threads at a time */
-    SlabAllocator* a = slab_allocator_create_with(&o);
-    REQUIRE(a != NULL);
+    SlabAllocator* a = kit_create_with(&o);
     for (size_t n = 0; n < THREADS; n++) kit_on_thread(cancelled_at_once, a);
     CHECK_EQ(atomic_load(&came_back), THREADS);
     kit_on_thread(one_more, a);

@@ -6,7 +6,7 @@
  *   FAIL, SKIP  say why, and then nothing behind them is done
  *
  * The suffixes are the same for both: none (a condition), _EQ _NE _LE _GE _GT (whole numbers and pointers), _BETWEEN,
- * _NULL, _STR. REQUIRE_OR has words of its own for the condition.
+ * _NULL, _STR, and _HAS (a text, a part of it). REQUIRE_OR has words of its own for the condition.
  *
  * A program is a table of named cases and CHECK_MAIN: without arguments it runs every case, with names only those, with
  * --list it prints them. The last line is always "N passed, M failed". A program without cases, which does one thing in
@@ -75,8 +75,8 @@ typedef struct CheckCase {
     void (*after)(void);  /* NULL: nothing; runs after a failure, too */
 } CheckCase;
 
-#define CHECK_CASE(fn) CHECK_CASE_WITH(NULL, fn, NULL)
-#define CHECK_CASE_WITH(before, fn, after) \
+#define CHECK_CASE(fn) CHECK_CASE_WITH(fn, NULL, NULL)
+#define CHECK_CASE_WITH(fn, before, after) \
     { #fn, fn, before, after }
 
 static struct {
@@ -181,6 +181,12 @@ static inline bool check_strings(const char* file, int line, const char* left, c
     return ok;
 }
 
+static inline bool check_has(const char* file, int line, const char* text, const char* part, const char* t, const char* p) {
+    bool ok = t != NULL && strstr(t, p) != NULL;
+    if (!ok) check_failed(file, line, "%s has %s: \"%s\" is not in:\n%s", text, part, p, t != NULL ? t : "(null)");
+    return ok;
+}
+
 /* Texts are made where the arguments are still what the test wrote. */
 #define CHECK_TRUE_(text, x) check_true(__FILE__, __LINE__, text, (x))
 #define CHECK_COMPARE_(left, a, op, right, b) \
@@ -188,6 +194,7 @@ static inline bool check_strings(const char* file, int line, const char* left, c
 #define CHECK_BETWEEN_(text, x, least, most) \
     check_between(__FILE__, __LINE__, text, (uint64_t)(x), (uint64_t)(least), (uint64_t)(most))
 #define CHECK_STR_(left, a, right, b) check_strings(__FILE__, __LINE__, left, right, (a), (b))
+#define CHECK_HAS_(text, a, part, b) check_has(__FILE__, __LINE__, text, part, (a), (b))
 #define CHECK_OR_LEAVE_(ok) ((ok) ? (void)0 : check_leave())
 
 #define CHECK(x) CHECK_TRUE_(#x, x)
@@ -199,6 +206,7 @@ static inline bool check_strings(const char* file, int line, const char* left, c
 #define CHECK_BETWEEN(x, least, most) CHECK_BETWEEN_(#x, x, least, most)
 #define CHECK_NULL(a) CHECK_COMPARE_(#a, a, "==", "NULL", NULL)
 #define CHECK_STR(a, b) CHECK_STR_(#a, a, #b, b)
+#define CHECK_HAS(text, part) CHECK_HAS_(#text, text, #part, part)
 
 #define REQUIRE(x) CHECK_OR_LEAVE_(CHECK_TRUE_(#x, x))
 #define REQUIRE_EQ(a, b) CHECK_OR_LEAVE_(CHECK_COMPARE_(#a, a, "==", #b, b))
@@ -209,6 +217,7 @@ static inline bool check_strings(const char* file, int line, const char* left, c
 #define REQUIRE_BETWEEN(x, least, most) CHECK_OR_LEAVE_(CHECK_BETWEEN_(#x, x, least, most))
 #define REQUIRE_NULL(a) CHECK_OR_LEAVE_(CHECK_COMPARE_(#a, a, "==", "NULL", NULL))
 #define REQUIRE_STR(a, b) CHECK_OR_LEAVE_(CHECK_STR_(#a, a, #b, b))
+#define REQUIRE_HAS(text, part) CHECK_OR_LEAVE_(CHECK_HAS_(#text, text, #part, part))
 #define REQUIRE_OR(x, ...) ((x) ? (void)0 : FAIL(__VA_ARGS__))
 
 #define FAIL(...) (check_failed(__FILE__, __LINE__, __VA_ARGS__), check_leave())
@@ -324,10 +333,9 @@ static inline int check_main(int argc, char** argv, const CheckCase* cases, size
     return tally.failed != 0 ? 1 : tally.passed != 0 ? 0 : tally.skipped != 0 ? CHECK_EXIT_SKIP : 2;
 }
 
-/* In a main that has arguments of its own, or more than one table: the exit status of all cases. */
-#define CHECK_RUN(table) check_main(0, NULL, (table), sizeof(table) / sizeof((table)[0]))
-
+/* For a main that does something else, too: the exit status. With arguments of its own it gives 0 and NULL. */
+#define CHECK_RUN(argc, argv, table) check_main((argc), (argv), (table), sizeof(table) / sizeof((table)[0]))
 #define CHECK_MAIN(table) \
-    int main(int argc, char** argv) { return check_main(argc, argv, (table), sizeof(table) / sizeof((table)[0])); }
+    int main(int argc, char** argv) { return CHECK_RUN(argc, argv, table); }
 
 #endif

@@ -90,13 +90,9 @@ __attribute__((noinline, unused)) static bool kit_all_zero(const void* p, size_t
 
 /* ---- allocators ---- */
 
-/* Allocators are created with this: a program cannot go on without one. */
 static inline SlabAllocator* kit_create_with(const SlabOptions* options) {
     SlabAllocator* a = slab_allocator_create_with(options);
-    if (a == NULL) {
-        fprintf(stderr, "no allocator: %s\n", slab_last_error());
-        exit(3);
-    }
+    REQUIRE_OR(a != NULL, "no allocator: %s", slab_last_error());
     return a;
 }
 
@@ -139,6 +135,14 @@ static inline SlabAllocator* kit_create_cold(void) {
     SlabOptions o = kit_options();
     o.warm_bytes = UINT64_MAX;
     return kit_create_with(&o);
+}
+
+/* n objects of `size` bytes, each filled with its number. */
+static inline void kit_take(SlabAllocator* a, size_t size, void** p, unsigned n) {
+    for (unsigned i = 0; i < n; i++) {
+        REQUIRE((p[i] = slab_malloc(a, size)) != NULL);
+        memset(p[i], (int)i, size);
+    }
 }
 
 /* ---- its numbers ---- */
@@ -200,15 +204,61 @@ static inline void kit_check_balance(const EpochReceipt* r, const char* file, in
 static inline pthread_t kit_thread(void* (*fn)(void*), void* arg) {
     pthread_t t;
     int rc = pthread_create(&t, NULL, fn, arg);
-    if (rc != 0) {
-        fprintf(stderr, "pthread_create: %s\n", strerror(rc));
-        exit(3);
-    }
+    REQUIRE_OR(rc == 0, "pthread_create: %s", strerror(rc));
     return t;
 }
 
 /* Runs fn(arg) on a thread of its own, to its end. */
 static inline void kit_on_thread(void* (*fn)(void*), void* arg) { pthread_join(kit_thread(fn, arg), NULL); }
+
+/* A thread that stays and runs one piece at a time while the caller waits. */
+typedef struct KitWorker {
+    pthread_t thread;
+    pthread_mutex_t lock;
+    pthread_cond_t changed;
+    void (*fn)(void*); /* NULL = idle */
+    void* arg;
+    bool stop;
+} KitWorker;
+
+static inline void* kit_worker_main(void* arg) {
+    KitWorker* w = arg;
+    pthread_mutex_lock(&w->lock);
+    while (!w->stop) {
+        if (w->fn != NULL) {
+            w->fn(w->arg);
+            w->fn = NULL;
+            pthread_cond_broadcast(&w->changed);
+        }
+        if (!w->stop && w->fn == NULL) pthread_cond_wait(&w->changed, &w->lock);
+    }
+    pthread_mutex_unlock(&w->lock);
+    return NULL;
+}
+
+static inline void kit_worker_start(KitWorker* w) {
+    memset(w, 0, sizeof *w);
+    pthread_mutex_init(&w->lock, NULL);
+    pthread_cond_init(&w->changed, NULL);
+    w->thread = kit_thread(kit_worker_main, w);
+}
+
+static inline void kit_worker_run(KitWorker* w, void (*fn)(void*), void* arg) {
+    pthread_mutex_lock(&w->lock);
+    w->arg = arg;
+    w->fn = fn;
+    pthread_cond_broadcast(&w->changed);
+    while (w->fn != NULL) pthread_cond_wait(&w->changed, &w->lock);
+    pthread_mutex_unlock(&w->lock);
+}
+
+static inline void kit_worker_stop(KitWorker* w) {
+    pthread_mutex_lock(&w->lock);
+    w->stop = true;
+    pthread_cond_broadcast(&w->changed);
+    pthread_mutex_unlock(&w->lock);
+    pthread_join(w->thread, NULL);
+}
 
 static inline void kit_sleep_us(unsigned us) {
     struct timespec t = {.tv_sec = us / 1000000u, .tv_nsec = (long)(us % 1000000u) * 1000};
@@ -219,6 +269,20 @@ static inline void kit_await(const _Atomic int* flag, int value) {
     while (atomic_load(flag) != value) {
         sched_yield();
     }
+}
+
+/* ---- processes ---- */
+
+/* Runs this program again with one argument and returns its exit code, or 128 + the signal that ended it. */
+static inline int kit_rerun(const char* argument) {
+    int status = 0;
+    pid_t child = fork();
+    if (child == 0) {
+        execl("/proc/self/exe", "again", argument, (char*)NULL);
+        _exit(127);
+    }
+    if (child < 0 || waitpid(child, &status, 0) != child) return 126;
+    return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 }
 
 #endif

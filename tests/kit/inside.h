@@ -4,10 +4,15 @@
 #ifndef TESTS_KIT_INSIDE_H
 #define TESTS_KIT_INSIDE_H
 
-#include "kit/fixture.h"
-
 #include "api/internal.h"
 #include "stats/check.h"
+
+/* Small reservations: there are many of them, and some are used up. */
+#ifndef KIT_RESERVE_BYTES
+#define KIT_RESERVE_BYTES (TSI_RESERVE_MIN * 16)
+#endif
+
+#include "kit/fixture.h"
 
 /* The allocator's own checker finds nothing wrong. */
 static inline void kit_check_at(SlabAllocator* a, const char* file, int line) {
@@ -19,7 +24,7 @@ static inline void kit_check_at(SlabAllocator* a, const char* file, int line) {
 #define kit_check(a) kit_check_at((a), __FILE__, __LINE__)
 
 /* As it stands: no call of the library looks at anything else. */
-static inline uint64_t kit_committed_word(SlabAllocator* a) {
+static inline uint64_t kit_committed_now(SlabAllocator* a) {
     return tsi_load_relaxed(&tsi_arena(a)->space.committed_bytes);
 }
 

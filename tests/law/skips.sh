@@ -32,9 +32,9 @@ ran unit/one "skipped: only root can do that today" >log
 expect 1 core "SKIPPED, NOT ALLOWED in unit/one: only root can do that today"
 ran unit/three "skipped: only root can do that" >log
 expect 1 core "SKIPPED, NOT ALLOWED in unit/three"
-ran unit/two "[  SKIPPED ] a_case" "[  SKIPPED ] 1 test(s), listed below:" "[  SKIPPED ] a_case" >log
+ran unit/two "a_case" "1 skipped" "2 passed, 0 failed" >log
 expect 1 core "SKIPPED, NOT ALLOWED in unit/two: no reason given by a case"
-ran unit/two "skipped: only you can do that" "[  SKIPPED ] 1 test(s), listed below:" >log
+ran unit/two "  skipped: only you can do that" "1 skipped" >log
 expect 0 core "skipped in unit/two: only you can do that"
 ran unit/three silent >log
 echo '1/9 Test  #1: unit/three .............***Skipped   0.01 sec' >said

@@ -207,16 +207,15 @@ def tail(log, lines=12):
     return "\n".join("    " + line for line in said_in(log).splitlines()[-lines:])
 
 
-FAILED = re.compile(r"^\[  (?:FAILED |ERROR  ) \] ([a-z]\w+)|^ *FAILED: (\w+)|^(FAILED .*|failed: .*)", re.M)
+FAILED = re.compile(r"^ *FAILED: (\w+)|^FAILED (?:\S*/)?(.*)", re.M)
 
 
 def complaint(log, status):
     """What a test that failed says of it, in one line: the case, and the signal that ended it."""
     text = said_in(log)
     case = FAILED.search(text)
-    begun = re.findall(r"^\[ RUN      \] (\w+)", text, flags=re.M)
     lines = [line.strip() for line in text.splitlines() if line.strip()] or [""]
-    said = next(filter(None, case.groups())) if case else begun[-1] if begun else lines[-1]
+    said = next(filter(None, case.groups())) if case else lines[-1]
     return (said[:90] + (f" ({signal.Signals(-status).name})" if status < 0 else "")).strip()
 
 

@@ -9,8 +9,8 @@
 #ifndef STRESS_H
 #define STRESS_H
 
-/* What part of the work a sanitizer's build does. */
 #define CHECK_DIVISOR (CHECK_TSAN ? 16 : CHECK_ASAN ? 4 : 1)
+#define KIT_RESERVE_BYTES 0 /* the default */
 
 #include "kit/inside.h"
 

@@ -88,8 +88,7 @@ static void live(struct slot* self) {
 
 int main(void) {
     SlabOptions o = {.struct_size = sizeof o, .max_labels = LABELS + 2};
-    a = slab_allocator_create_with(&o);
-    REQUIRE_OR(a, "no allocator: %s", slab_last_error());
+    a = kit_create_with(&o);
     for (unsigned life = 0; life < LIVES; life++) {
         atomic_store(&writing, WRITERS);
         run_slots(WRITERS + 1, 1, check_count(PHASES) / LIVES + 1, life, live, NULL);

@@ -47,8 +47,7 @@ static void live(struct slot* self) {
 int main(void) {
     for (uint64_t lap = 0; lap < check_count(ROUNDS * 16) / 4 + 1; lap++) {
         SlabOptions o = {.struct_size = sizeof o, .max_labels = LABELS};
-        a = slab_allocator_create_with(&o);
-        REQUIRE_OR(a, "no allocator: %s", slab_last_error());
+        a = kit_create_with(&o);
         atomic_store(&next_name, 0);
         atomic_store(&writing, WRITERS);
         run_slots(WRITERS + 1, 1, LABELS - 2, lap, live, NULL);

@@ -121,8 +121,7 @@ static void live(struct slot* self) {
 }
 
 int main(void) {
-    a = slab_allocator_create();
-    REQUIRE_OR(a, "no allocator: %s", slab_last_error());
+    a = kit_create();
     for (unsigned life = 0; life < 3; life++) {
         atomic_store(&working, WORKERS);
         run_slots(WORKERS + 2, 1, check_count(1200) / 3 + 1, life, live, NULL);

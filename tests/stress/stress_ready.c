@@ -67,8 +67,7 @@ static void live(struct slot* self) {
 }
 
 int main(void) {
-    a = slab_allocator_create();
-    REQUIRE_OR(a, "no allocator: %s", slab_last_error());
+    a = kit_create();
     for (unsigned life = 0; life < 4; life++) {
         atomic_store(&working, WORKERS);
         run_slots(WORKERS + 2, 1, check_count(40000) / 4 + 1, life, live, NULL);

@@ -138,8 +138,7 @@ static void exact_at_rest(void) {
 int main(void) {
     for (uint64_t lap = 0; lap < 4; lap++) {
         SlabOptions o = {.struct_size = sizeof o, .max_labels = LABELS, .ring_size = RING, .shared = lap >= 2};
-        a = slab_allocator_create_with(&o);
-        REQUIRE_OR(a, "no allocator: %s", slab_last_error());
+        a = kit_create_with(&o);
         relabel = lap % 2 != 0;
         for (EpochId id = 0; id < RING; id++) slab_epoch_set_label(a, id, names[id % 4]);
         atomic_store(&working, WORKERS);

@@ -1,32 +1,28 @@
 /*
- * clock.h - a clock that a test moves on: set_clock and reset_clock are cmocka's setup and teardown.
+ * clock.h - a clock that a test moves on: what is before and after each case is set_clock and reset_clock.
  */
 #ifndef TESTS_UNIT_CLOCK_H
 #define TESTS_UNIT_CLOCK_H
 
-#include "unit.h"
+#include "kit/inside.h"
 
 static uint64_t clock_skip;
 static uint64_t (*real_now)(void), (*real_quick)(void);
 static uint64_t later(void) { return real_now() + clock_skip; }
 
-static int set_clock(void** state) {
-    (void)state;
+static void set_clock(void) {
     (void)slab_page_size(); /* the table is filled */
     real_now = tsi_os.now_ns;
     real_quick = tsi_os.quick_ns;
     tsi_os.now_ns = tsi_os.quick_ns = later;
     clock_skip = 0;
-    return 0;
 }
-static int reset_clock(void** state) {
-    (void)state;
+static void reset_clock(void) {
     tsi_os.now_ns = real_now;
     tsi_os.quick_ns = real_quick;
-    return 0;
 }
 static void pass_seconds(unsigned n) { clock_skip += n * 1000000000ull; }
 
-#define TEST(fn) cmocka_unit_test_setup_teardown(fn, set_clock, reset_clock)
+#define TEST(fn) CHECK_CASE_WITH(fn, set_clock, reset_clock)
 
 #endif

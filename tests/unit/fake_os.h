@@ -13,7 +13,7 @@
  * Page sizes are multiples of the real one, so that real mprotect and madvise still work; every
  * range is checked against the pretended page, which the real kernel would not notice. The page size
  * must be set before the process makes its first allocator: a program tries several by running
- * itself again (see unit_rerun).
+ * itself again (see kit_rerun).
  */
 #ifndef TESTS_UNIT_FAKE_OS_H
 #define TESTS_UNIT_FAKE_OS_H

@@ -5,7 +5,7 @@
 #define TESTS_UNIT_REGIONS_H
 
 #include "fake_os.h"
-#include "unit.h"
+#include "kit/inside.h"
 
 #include "heap/bump.h"
 #include "heap/heap.h"
@@ -17,37 +17,34 @@ static TsiSpace* space;
 static epoch_domain_t* d;
 static void* p[4 * ALL];
 
-static inline int open_allocator(void** state) {
-    (void)state;
-    a = unit_create_cold();
+static inline void open_allocator(void) {
+    a = kit_create_cold();
     space = &tsi_arena(a)->space;
     d = epoch_domain_create(a);
-    return d == NULL;
+    REQUIRE(d != NULL);
 }
-static inline int close_allocator(void** state) {
-    (void)state;
+static inline void close_allocator(void) {
     epoch_domain_destroy(d);
-    unit_check(a);
-    assert_int_equal(unit_committed(a), 0); /* retired slabs included: their pages have gone */
+    kit_check(a);
+    REQUIRE_EQ(kit_committed_now(a), 0); /* retired slabs included: their pages have gone */
     slab_allocator_free(a);
-    return 0;
 }
 
 static inline TsiRegion* region_of(const void* at) {
-    TsiPlace place = unit_place(a, at);
-    assert_true(tsi_class_is_region(place.cls));
+    TsiPlace place = kit_place(a, at);
+    REQUIRE(tsi_class_is_region(place.cls));
     return tsi_region(space, place.slab_id);
 }
 static inline void* make(size_t bytes) {
     void* q = epoch_domain_malloc(d, bytes);
-    assert_non_null(q);
-    return unit_hide(q);
+    REQUIRE(q != NULL);
+    return kit_hide(q);
 }
 static inline void fill(void** q, unsigned n) {
     for (unsigned i = 0; i < n; i++) memset(q[i] = make(SIZE), (int)i, SIZE);
 }
 static inline void give(void** q, unsigned n) {
-    for (unsigned i = 0; i < n; i++) assert_true(slab_free_checked(a, q[i]));
+    for (unsigned i = 0; i < n; i++) REQUIRE(slab_free_checked(a, q[i]));
 }
 
 typedef struct Batch {
@@ -61,16 +58,16 @@ static inline void* give_batch(void* arg) {
 }
 static inline void give_elsewhere(void** q, unsigned n) {
     Batch b = {q, n, 0};
-    unit_on_thread(give_batch, &b);
-    assert_int_equal(b.freed, n);
+    kit_on_thread(give_batch, &b);
+    REQUIRE_EQ(b.freed, n);
 }
 
 /* Ends the domain's epoch; what the receipt must say. */
 static inline EpochReceipt end(EpochCloseMode mode, uint64_t allocated, uint64_t freed, uint64_t bytes) {
-    EpochReceipt r = unit_end(a, d->epoch_id, mode);
-    assert_int_equal(r.objects_allocated, allocated);
-    assert_int_equal(r.objects_freed, freed);
-    assert_int_equal(r.bytes_allocated, bytes);
+    EpochReceipt r = kit_end(a, d->epoch_id, mode);
+    REQUIRE_EQ(r.objects_allocated, allocated);
+    REQUIRE_EQ(r.objects_freed, freed);
+    REQUIRE_EQ(r.bytes_allocated, bytes);
     return r;
 }
 
@@ -83,20 +80,20 @@ static inline uint64_t* cause(SlabRefusals* r, int misuse) {
 static inline void* refuse_elsewhere(void* q) { return slab_free_checked(a, q) ? q : NULL; }
 /* Refused as that, by its owner and by another thread; nothing is changed by it. */
 static inline void refused(void* q, int misuse) {
-    SlabRefusals before = unit_refusals(a), after;
-    uint64_t live = unit_live(a);
+    SlabRefusals before = kit_refusals(a), after;
+    uint64_t live = kit_live(a);
     pthread_t t;
     void* freed = q;
-    assert_false(slab_free_checked(a, q));
-    assert_int_equal(pthread_create(&t, NULL, refuse_elsewhere, q), 0);
-    assert_int_equal(pthread_join(t, &freed), 0);
-    assert_null(freed);
-    after = unit_refusals(a);
-    assert_int_equal(*cause(&after, misuse), *cause(&before, misuse) + 2);
-    assert_int_equal(unit_live(a), live);
-    assert_int_equal(slab_usable_size(a, q), 0);
-    assert_true(slab_ptr_handle(a, q) == 0);
-    unit_check(a);
+    REQUIRE(!slab_free_checked(a, q));
+    REQUIRE_EQ(pthread_create(&t, NULL, refuse_elsewhere, q), 0);
+    REQUIRE_EQ(pthread_join(t, &freed), 0);
+    REQUIRE_NULL(freed);
+    after = kit_refusals(a);
+    REQUIRE_EQ(*cause(&after, misuse), *cause(&before, misuse) + 2);
+    REQUIRE_EQ(kit_live(a), live);
+    REQUIRE_EQ(slab_usable_size(a, q), 0);
+    REQUIRE(slab_ptr_handle(a, q) == 0);
+    kit_check(a);
 }
 
 #endif

@@ -10,7 +10,7 @@
 #define TESTS_UNIT_SCENARIO_H
 
 #include "fake_os.h"
-#include "unit.h"
+#include "kit/inside.h"
 
 enum { SCENARIO_OBJECTS = 4096, SCENARIO_DOMAINS = 300, SCENARIO_DEPTH = 40, SCENARIO_HANDLES = 64 };
 
@@ -24,7 +24,7 @@ typedef struct Scenario {
 } Scenario;
 
 static void scenario_keep(Scenario* r, void* p, size_t bytes) {
-    assert_true(r->count < SCENARIO_OBJECTS);
+    REQUIRE(r->count < SCENARIO_OBJECTS);
     memset(p, (int)(r->count & 0xff), bytes < 64 ? bytes : 64);
     ((uint8_t*)p)[bytes - 1] = (uint8_t)r->count;
     r->at[r->count] = p;
@@ -34,7 +34,7 @@ static void scenario_keep(Scenario* r, void* p, size_t bytes) {
 /* Success, or no memory. */
 static bool scenario_got(Scenario* r, const void* p) {
     if (p != NULL) return true;
-    assert_int_equal(errno, ENOMEM);
+    REQUIRE_EQ(errno, ENOMEM);
     r->refused++;
     return false;
 }
@@ -46,14 +46,14 @@ static void scenario_take(Scenario* r, size_t bytes) {
 }
 
 static void scenario_verify(const Scenario* r, unsigned n) {
-    assert_int_equal(r->at[n][0], n & 0xff);
-    assert_int_equal(r->at[n][r->bytes[n] - 1], n & 0xff);
+    REQUIRE_EQ(r->at[n][0], n & 0xff);
+    REQUIRE_EQ(r->at[n][r->bytes[n] - 1], n & 0xff);
 }
 
 static void scenario_drop(Scenario* r, unsigned n) {
     if (r->at[n] == NULL) return;
     scenario_verify(r, n);
-    assert_true(slab_free_checked(r->a, r->at[n])); /* a free needs no memory */
+    REQUIRE(slab_free_checked(r->a, r->at[n])); /* a free needs no memory */
     r->at[n] = NULL;
 }
 
@@ -68,13 +68,13 @@ static void scenario_sizes(Scenario* r) {
     errno = 0;
     void* p = slab_aligned_alloc(r->a, 1 << 21, 5000);
     if (scenario_got(r, p)) {
-        assert_int_equal((uintptr_t)p & ((1 << 21) - 1), 0);
+        REQUIRE_EQ((uintptr_t)p & ((1 << 21) - 1), 0);
         scenario_keep(r, p, 5000);
     }
     errno = 0;
     p = slab_calloc(r->a, 10, 500);
     if (scenario_got(r, p)) {
-        for (unsigned i = 0; i < 5000; i++) assert_int_equal(((uint8_t*)p)[i], 0);
+        for (unsigned i = 0; i < 5000; i++) REQUIRE_EQ(((uint8_t*)p)[i], 0);
         scenario_keep(r, p, 5000);
     }
 }
@@ -88,7 +88,7 @@ static void scenario_resize(Scenario* r) {
             scenario_verify(r, n);
             continue;
         }
-        assert_int_equal(p[0], n & 0xff);
+        REQUIRE_EQ(p[0], n & 0xff);
         r->at[n] = p;
         r->bytes[n] *= 3;
         p[r->bytes[n] - 1] = (uint8_t)n;
@@ -102,17 +102,17 @@ static void scenario_handles(Scenario* r) {
         errno = 0;
         p[i] = alloc_obj(r->a, 40 + i * 30, &h[i]);
         bool got = scenario_got(r, p[i]);
-        assert_true(got == (h[i] != 0));
-        if (got) assert_ptr_equal(slab_handle_ptr(r->a, h[i]), p[i]);
+        REQUIRE(got == (h[i] != 0));
+        if (got) REQUIRE_EQ(slab_handle_ptr(r->a, h[i]), p[i]);
     }
     for (unsigned i = 0; i < SCENARIO_HANDLES; i++) {
         if (h[i] == 0) continue;
         if (i % 2 == 0)
-            assert_true(free_obj(r->a, h[i]));
+            REQUIRE(free_obj(r->a, h[i]));
         else
-            assert_true(slab_free_checked(r->a, p[i]));
-        assert_false(free_obj(r->a, h[i]));
-        assert_null(slab_handle_ptr(r->a, h[i]));
+            REQUIRE(slab_free_checked(r->a, p[i]));
+        REQUIRE(!free_obj(r->a, h[i]));
+        REQUIRE_NULL(slab_handle_ptr(r->a, h[i]));
     }
 }
 
@@ -134,17 +134,17 @@ static void scenario_domains(Scenario* r) {
         errno = 0;
         d[i] = epoch_domain_begin(r->a, "nest");
         if (!scenario_got(r, d[i])) continue;
-        assert_ptr_equal(epoch_domain_current(), d[i]);
+        REQUIRE_EQ(epoch_domain_current(), d[i]);
         errno = 0;
         void* p = slab_malloc(r->a, 300);
         uint64_t era = 0;
         if (scenario_got(r, p)) {
-            assert_true(slab_ptr_epoch(r->a, p, NULL, &era));
-            assert_int_equal(era, d[i]->epoch_era);
+            REQUIRE(slab_ptr_epoch(r->a, p, NULL, &era));
+            REQUIRE_EQ(era, d[i]->epoch_era);
         }
     }
     for (unsigned i = SCENARIO_DEPTH; i-- != 0;) epoch_domain_end(d[i]);
-    assert_null(epoch_domain_current());
+    REQUIRE_NULL(epoch_domain_current());
 }
 
 /* On another thread: frees a third of what there is, leaves some of its own behind. */
@@ -172,25 +172,25 @@ static void* scenario_other(void* arg) {
 static void scenario_close(Scenario* r) {
     EpochId old = epoch_current(r->a), next = epoch_advance_id(r->a);
     EpochReceipt receipt;
-    assert_int_not_equal(old, next); /* advance never fails */
+    REQUIRE_NE(old, next); /* advance never fails */
     scenario_take(r, 2000);
-    assert_true(epoch_close_ex(r->a, old, EPOCH_DRAIN, &receipt));
-    unit_balanced(&receipt);
-    unit_check(r->a);
+    REQUIRE(epoch_close_ex(r->a, old, EPOCH_DRAIN, &receipt));
+    KIT_BALANCED(&receipt);
+    kit_check(r->a);
     for (unsigned n = 0; n < r->count; n++) scenario_drop(r, n);
-    assert_int_equal(unit_live(r->a), 0);
-    unit_check(r->a);
+    REQUIRE_EQ(kit_live(r->a), 0);
+    kit_check(r->a);
     unsigned first = r->count;
     for (size_t bytes = 64; bytes < 100000; bytes *= 2) scenario_take(r, bytes);
     scenario_take(r, 1 << 20);
-    assert_true(epoch_close_ex(r->a, next, EPOCH_RELEASE, &receipt));
-    unit_balanced(&receipt);
-    assert_int_equal(receipt.objects_released, r->count - first);
-    assert_int_equal(unit_live(r->a), 0);
+    REQUIRE(epoch_close_ex(r->a, next, EPOCH_RELEASE, &receipt));
+    KIT_BALANCED(&receipt);
+    REQUIRE_EQ(receipt.objects_released, r->count - first);
+    REQUIRE_EQ(kit_live(r->a), 0);
     for (unsigned n = first; n < r->count; n++) r->at[n] = NULL;
     for (unsigned n = 0; n < 40; n++) {
         old = epoch_current(r->a);
-        assert_int_not_equal(epoch_advance_id(r->a), old);
+        REQUIRE_NE(epoch_advance_id(r->a), old);
     }
 }
 
@@ -201,9 +201,9 @@ static void scenario_recovered(Scenario* r) {
     scenario_sizes(r);
     scenario_handles(r);
     scenario_domains(r);
-    assert_int_equal(r->refused, refused);
+    REQUIRE_EQ(r->refused, refused);
     for (unsigned n = first; n < r->count; n++) scenario_drop(r, n);
-    unit_check(r->a);
+    kit_check(r->a);
     r->count = first;
 }
 
@@ -214,12 +214,12 @@ static bool scenario_run(const SlabOptions* options) {
     errno = 0;
     r.a = slab_allocator_create_with(options);
     if (r.a == NULL) {
-        assert_int_equal(errno, ENOMEM);
-        assert_true(slab_last_error()[0] != 0);
+        REQUIRE_EQ(errno, ENOMEM);
+        REQUIRE(slab_last_error()[0] != 0);
         bool struck = fake_os_heal();
-        assert_true(struck);
+        REQUIRE(struck);
         r.a = slab_allocator_create_with(options);
-        assert_non_null(r.a);
+        REQUIRE(r.a != NULL);
         scenario_recovered(&r);
         slab_allocator_free(r.a);
         return true;
@@ -227,20 +227,20 @@ static bool scenario_run(const SlabOptions* options) {
     scenario_sizes(&r);
     scenario_handles(&r);
     scenario_resize(&r);
-    unit_check(r.a);
+    kit_check(r.a);
     scenario_domains(&r);
-    unit_on_thread(scenario_other, &r);
-    if (r.wrong != NULL) fail_msg("%s", r.wrong);
-    unit_check(r.a);
+    kit_on_thread(scenario_other, &r);
+    if (r.wrong != NULL) FAIL("%s", r.wrong);
+    kit_check(r.a);
     for (unsigned n = 0; n < 100; n++) scenario_take(&r, 1000); /* adopts what the other thread has left */
     slab_trim(r.a);
-    unit_check(r.a);
+    kit_check(r.a);
     scenario_close(&r);
     slab_thread_flush(r.a);
     slab_trim(r.a);
-    unit_check(r.a);
+    kit_check(r.a);
     bool struck = fake_os_heal();
-    if (!struck) assert_int_equal(r.refused, 0);
+    if (!struck) REQUIRE_EQ(r.refused, 0);
     r.count = 0;
     scenario_recovered(&r);
     slab_allocator_free(r.a);

@@ -2,7 +2,7 @@
  * test_allocators.c - a thread knows the allocator that it used last by its address: one that has gone is nobody's, one
  * that comes in its place is another, and several are used in turn.
  */
-#include "unit.h"
+#include "kit/inside.h"
 
 #include "heap/registry.h"
 
@@ -29,43 +29,41 @@ static void free_one(void* arg) {
 
 static bool is_at_hand(const SlabAllocator* a) { return tsi_load_relaxed(&tsi_tls.record->owner) == a; }
 
-static void an_allocator_in_the_place_of_another(void** state) {
-    (void)state;
+static void an_allocator_in_the_place_of_another(void) {
     enum { LAPS = 4 };
-    UnitWorker w;
+    KitWorker w;
     Use here = {.a = &storage}, there = {.a = &storage};
-    unit_worker_start(&w);
+    kit_worker_start(&w);
     for (unsigned lap = 0; lap < LAPS; lap++) {
         allocator_init(&storage);
         take_one(&here);
-        unit_worker_run(&w, take_one, &there);
-        assert_true(here.p != NULL && there.p != NULL && here.p != there.p);
-        assert_int_equal(unit_live(&storage), 2); /* by this one's own records */
-        assert_true(is_at_hand(&storage));
-        if (lap % 2 == 0) unit_worker_run(&w, free_one, &there);
-        assert_true(lap % 2 != 0 || there.freed);
-        unit_check(&storage);
+        kit_worker_run(&w, take_one, &there);
+        REQUIRE(here.p != NULL && there.p != NULL && here.p != there.p);
+        REQUIRE_EQ(kit_live(&storage), 2); /* by this one's own records */
+        REQUIRE(is_at_hand(&storage));
+        if (lap % 2 == 0) kit_worker_run(&w, free_one, &there);
+        REQUIRE(lap % 2 != 0 || there.freed);
+        kit_check(&storage);
         allocator_destroy(&storage);
-        assert_false(is_at_hand(&storage));
-        unit_worker_run(&w, free_one, &there); /* of none */
-        assert_false(there.freed);
-        unit_worker_run(&w, take_one, &there);
-        assert_null(there.p);
+        REQUIRE(!is_at_hand(&storage));
+        kit_worker_run(&w, free_one, &there); /* of none */
+        REQUIRE(!there.freed);
+        kit_worker_run(&w, take_one, &there);
+        REQUIRE_NULL(there.p);
     }
-    unit_worker_stop(&w);
+    kit_worker_stop(&w);
 }
 
-static void no_allocator_is_nobodys(void** state) {
-    (void)state;
-    UnitWorker w;
+static void no_allocator_is_nobodys(void) {
+    KitWorker w;
     Use none = {.a = NULL, .p = &none};
-    unit_worker_start(&w); /* a thread that has used none */
-    unit_worker_run(&w, take_one, &none);
-    assert_null(none.p);
+    kit_worker_start(&w); /* a thread that has used none */
+    kit_worker_run(&w, take_one, &none);
+    REQUIRE_NULL(none.p);
     none.p = &none;
-    unit_worker_run(&w, free_one, &none);
-    assert_false(none.freed);
-    unit_worker_stop(&w);
+    kit_worker_run(&w, free_one, &none);
+    REQUIRE(!none.freed);
+    kit_worker_stop(&w);
 }
 
 static pthread_key_t late_key; /* made after the library's: its destructors run behind */
@@ -83,28 +81,26 @@ static void* late_thread(void* arg) {
 }
 
 /* Threads that have gone without a word, and their storage with them. */
-static void the_last_destructor_is_the_first_use(void** state) {
-    (void)state;
+static void the_last_destructor_is_the_first_use(void) {
     unsigned rounds = 0;
     pthread_attr_t large;
     pthread_t t;
-    late_allocator = unit_create_cold();
-    assert_int_equal(pthread_key_create(&late_key, late_use), 0);
-    assert_int_equal(pthread_attr_init(&large), 0);
-    assert_int_equal(pthread_attr_setstacksize(&large, (size_t)64 << 20), 0); /* not kept by libc for another thread */
-    assert_int_equal(pthread_create(&t, &large, late_thread, &rounds), 0);
-    assert_int_equal(pthread_join(t, NULL), 0);
-    assert_int_equal(rounds, PTHREAD_DESTRUCTOR_ITERATIONS);
+    late_allocator = kit_create_cold();
+    REQUIRE_EQ(pthread_key_create(&late_key, late_use), 0);
+    REQUIRE_EQ(pthread_attr_init(&large), 0);
+    REQUIRE_EQ(pthread_attr_setstacksize(&large, (size_t)64 << 20), 0); /* not kept by libc for another thread */
+    REQUIRE_EQ(pthread_create(&t, &large, late_thread, &rounds), 0);
+    REQUIRE_EQ(pthread_join(t, NULL), 0);
+    REQUIRE_EQ(rounds, PTHREAD_DESTRUCTOR_ITERATIONS);
     slab_allocator_free(late_allocator);
     (void)pthread_attr_destroy(&large);
     (void)pthread_key_delete(late_key);
 }
 
 /* Each turn is the fast path's: nothing of it is counted as slow. */
-static void two_in_turn(void** state) {
-    (void)state;
+static void two_in_turn(void) {
     enum { TURNS = 1000 };
-    SlabAllocator* a[2] = {unit_create_cold(), unit_create_cold()};
+    SlabAllocator* a[2] = {kit_create_cold(), kit_create_cold()};
     PerfCounters before[2], after[2];
     SlabHandle h;
     for (unsigned k = 0; k < 2; k++) slab_free(a[k], slab_malloc(a[k], 1000));
@@ -112,29 +108,29 @@ static void two_in_turn(void** state) {
     for (unsigned n = 0; n < TURNS; n++) {
         for (unsigned k = 0; k < 2; k++) {
             void* p = n % 3 != 0 ? slab_malloc(a[k], 1000) : slab_malloc_epoch(a[k], 1000, epoch_current(a[k]));
-            assert_non_null(p);
-            assert_true(is_at_hand(a[k]));
-            assert_false(slab_free_checked(a[1 - k], p)); /* the other's, which is at hand afterwards */
-            assert_true(slab_free_checked(a[k], p));
+            REQUIRE(p != NULL);
+            REQUIRE(is_at_hand(a[k]));
+            REQUIRE(!slab_free_checked(a[1 - k], p)); /* the other's, which is at hand afterwards */
+            REQUIRE(slab_free_checked(a[k], p));
         }
     }
     for (unsigned k = 0; k < 2; k++) {
         get_perf_counters(a[k], 11, &after[k]);
-        assert_true(after[k].slow_path_hits - before[k].slow_path_hits <= TURNS / 8); /* refills: a line has 16 slots */
-        assert_non_null(alloc_obj(a[k], 1000, &h));
-        assert_false(free_obj(a[1 - k], h));
-        assert_true(free_obj(a[k], h));
-        unit_check(a[k]);
+        REQUIRE(after[k].slow_path_hits - before[k].slow_path_hits <= TURNS / 8); /* refills: a line has 16 slots */
+        REQUIRE(alloc_obj(a[k], 1000, &h) != NULL);
+        REQUIRE(!free_obj(a[1 - k], h));
+        REQUIRE(free_obj(a[k], h));
+        kit_check(a[k]);
     }
     for (unsigned k = 0; k < 2; k++) slab_allocator_free(a[k]);
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(an_allocator_in_the_place_of_another),
-        cmocka_unit_test(no_allocator_is_nobodys),
-        cmocka_unit_test(the_last_destructor_is_the_first_use),
-        cmocka_unit_test(two_in_turn),
+int main(int argc, char** argv) {
+    const CheckCase tests[] = {
+        CHECK_CASE(an_allocator_in_the_place_of_another),
+        CHECK_CASE(no_allocator_is_nobodys),
+        CHECK_CASE(the_last_destructor_is_the_first_use),
+        CHECK_CASE(two_in_turn),
     };
-    return cmocka_run_group_tests_name("allocators", tests, NULL, NULL);
+    return CHECK_RUN(argc, argv, tests);
 }

@@ -9,7 +9,7 @@
  * everything before, and does the rest where the call stops.
  */
 #define _GNU_SOURCE
-#include "unit.h"
+#include "kit/inside.h"
 
 #include "heap/charge.h"
 #include "heap/close.h"
@@ -178,7 +178,7 @@ static void once(const Try* t) {
     while (sem_wait(&between.done) != 0) {}
     while (sem_trywait(&between.rest) == 0) {} /* where it did not stop */
     t->look();
-    unit_check(a);
+    kit_check(a);
 }
 
 /* The path of either where the other comes later, after what is made once. */
@@ -200,7 +200,7 @@ static void everywhere_by(Try t, unsigned stride) {
     memset(&sa, 0, sizeof sa);
     sa.sa_sigaction = on_trap;
     sa.sa_flags = SA_SIGINFO;
-    assert_int_equal(sigaction(SIGTRAP, &sa, &between.before), 0);
+    REQUIRE_EQ(sigaction(SIGTRAP, &sa, &between.before), 0);
     learn(&t);
     for (unsigned half = 0; half < (t.halved ? between.other.steps : 1) && halves < HALVES_MAX; half++) {
         if (t.halved && *between.other.path[half] != LOCKED) continue;
@@ -212,9 +212,9 @@ static void everywhere_by(Try t, unsigned stride) {
         }
         halves++;
     }
-    assert_int_equal(sigaction(SIGTRAP, &between.before, NULL), 0);
-    print_message("stopped %u times, %u asked, %u halves\n", stops, laps, halves);
-    assert_true(!CAN_STOP || (between.call.steps > 40 && stops > laps / 10));
+    REQUIRE_EQ(sigaction(SIGTRAP, &between.before, NULL), 0);
+    printf("stopped %u times, %u asked, %u halves\n", stops, laps, halves);
+    REQUIRE(!CAN_STOP || (between.call.steps > 40 && stops > laps / 10));
 }
 
 static void everywhere(Try t) { everywhere_by(t, STRIDE); }
@@ -225,34 +225,31 @@ static epoch_domain_t *neighbour, *d;
 static size_t size;
 static uint64_t rest; /* bytes committed when everything of a try has gone */
 
-static int open_with(uint8_t bump, size_t bytes) {
-    SlabOptions o = unit_options();
+static void open_with(uint8_t bump, size_t bytes) {
+    SlabOptions o = kit_options();
     o.warm_bytes = UINT64_MAX;
     o.bump = bump;
-    a = slab_allocator_create_with(&o);
-    if (a == NULL) return -1;
+    a = kit_create_with(&o);
     arena = tsi_arena(a);
     size = bytes;
     neighbour = epoch_domain_create(a); /* so that chunks keep their class */
-    if (epoch_domain_malloc(neighbour, size) == NULL) return -1;
-    rest = unit_committed(a);
+    REQUIRE(epoch_domain_malloc(neighbour, size) != NULL);
+    rest = kit_committed_now(a);
     sem_init(&between.go, 0, 0);
     sem_init(&between.halved, 0, 0);
     sem_init(&between.rest, 0, 0);
     sem_init(&between.done, 0, 0);
-    return pthread_create(&between.worker, NULL, work, NULL);
+    between.worker = kit_thread(work, NULL);
 }
 enum { SMALL = 48, PAGED = 1024 }; /* a slab is a page; four pages */
-static int open_regions(void** state) { return (void)state, open_with(0, SMALL); }
-static int open_classes(void** state) { return (void)state, open_with(TSI_BUMP_OFF, SMALL); }
-static int open_paged(void** state) { return (void)state, open_with(TSI_BUMP_OFF, PAGED); }
-static int close_allocator(void** state) {
-    (void)state;
+static void open_regions(void) { open_with(0, SMALL); }
+static void open_classes(void) { open_with(TSI_BUMP_OFF, SMALL); }
+static void open_paged(void) { open_with(TSI_BUMP_OFF, PAGED); }
+static void close_allocator(void) {
     between.meanwhile = NULL;
     sem_post(&between.go);
     pthread_join(between.worker, NULL);
     slab_allocator_free(a);
-    return 0;
 }
 
 /* ---- before ---- */
@@ -263,11 +260,11 @@ static EpochReceipt receipt;
 
 static void two(void) {
     memset(freed, 0, sizeof freed);
-    assert_non_null(d = epoch_domain_create_labeled(a, "between"));
-    for (unsigned k = 0; k < 2; k++) assert_non_null(p[k] = epoch_domain_malloc(d, size));
+    REQUIRE((d = epoch_domain_create_labeled(a, "between")) != NULL);
+    for (unsigned k = 0; k < 2; k++) REQUIRE((p[k] = epoch_domain_malloc(d, size)) != NULL);
 }
 static void give_second(void) {
-    assert_true(slab_free_checked(a, p[1]));
+    REQUIRE(slab_free_checked(a, p[1]));
     freed[1] = true;
 }
 static void one(void) {
@@ -291,7 +288,7 @@ static void let_them(void (*fn)(void)) {
 static void one_of_theirs(void) { let_them(one); }
 static void two_late(void) {
     two();
-    assert_true(epoch_close_ex(a, d->epoch_id, EPOCH_DRAIN, NULL));
+    REQUIRE(epoch_close_ex(a, d->epoch_id, EPOCH_DRAIN, NULL));
 }
 static void one_late(void) {
     two_late();
@@ -299,15 +296,15 @@ static void one_late(void) {
 }
 static void two_late_of_three(void) {
     two();
-    assert_non_null(third = epoch_domain_malloc(d, size));
-    assert_true(epoch_close_ex(a, d->epoch_id, EPOCH_DRAIN, NULL));
-    assert_true(slab_free_checked(a, third));
+    REQUIRE((third = epoch_domain_malloc(d, size)) != NULL);
+    REQUIRE(epoch_close_ex(a, d->epoch_id, EPOCH_DRAIN, NULL));
+    REQUIRE(slab_free_checked(a, third));
 }
 
 /* The second has grown where it is, and may again. */
 static void two_that_grow(void) {
     two();
-    assert_ptr_equal(unit_hide(slab_realloc(a, p[1], 2 * size)), p[1]);
+    REQUIRE_EQ(kit_hide(slab_realloc(a, p[1], 2 * size)), p[1]);
     memset(p[1], 7, 2 * size);
 }
 
@@ -338,38 +335,38 @@ static void trim(void) { slab_trim(a); }
 /* ---- afterwards ---- */
 
 static void all_is_gone(void) {
-    assert_int_equal(unit_committed(a), rest);
-    assert_int_equal(unit_live(a), 1);
+    REQUIRE_EQ(kit_committed_now(a), rest);
+    REQUIRE_EQ(kit_live(a), 1);
     epoch_domain_destroy(d);
 }
 static void both_are_gone(void) {
-    assert_true(freed[0] && freed[1]);
+    REQUIRE(freed[0] && freed[1]);
     all_is_gone();
 }
 static void the_next_goes_on(void) {
-    unit_check(a);
-    assert_int_equal(unit_live(a), 2);
+    kit_check(a);
+    REQUIRE_EQ(kit_live(a), 2);
     epoch_domain_destroy(next);
     both_are_gone();
 }
 /* Its page, where it had one, went with it. */
 static void the_first_is_left(void) {
-    assert_true(!freed[0] && freed[1]);
-    unit_check(a);
-    assert_int_equal(unit_live(a), 2);
+    REQUIRE(!freed[0] && freed[1]);
+    kit_check(a);
+    REQUIRE_EQ(kit_live(a), 2);
     free_first();
     both_are_gone();
 }
 /* It grew where it was before the phase ended, or moved to the thread's epoch. */
 static void it_has_grown(void) {
-    unit_balanced(&receipt);
+    KIT_BALANCED(&receipt);
     EpochReceipt r;
-    assert_true(epoch_close_ex(a, d->epoch_id, EPOCH_DRAIN, &r));
-    unit_balanced(&r);
-    assert_int_equal(r.slabs_deferred, 0);
-    assert_int_equal(r.objects_allocated - r.objects_freed, r.objects_escaped);
-    assert_int_equal(slab_usable_size(a, p[1]), 4 * size);
-    for (size_t n = 0; n < 2 * size; n++) assert_int_equal(((uint8_t*)p[1])[n], 7);
+    REQUIRE(epoch_close_ex(a, d->epoch_id, EPOCH_DRAIN, &r));
+    KIT_BALANCED(&r);
+    REQUIRE_EQ(r.slabs_deferred, 0);
+    REQUIRE_EQ(r.objects_allocated - r.objects_freed, r.objects_escaped);
+    REQUIRE_EQ(slab_usable_size(a, p[1]), 4 * size);
+    for (size_t n = 0; n < 2 * size; n++) REQUIRE_EQ(((uint8_t*)p[1])[n], 7);
     free_first();
     give_second();
     slab_trim(a);
@@ -377,87 +374,78 @@ static void it_has_grown(void) {
 }
 /* The same, of a phase that was released: it is gone, or moved. */
 static void it_grew_or_ended(void) {
-    unit_balanced(&receipt);
+    KIT_BALANCED(&receipt);
     (void)slab_free_checked(a, p[1]);
     slab_trim(a);
     all_is_gone();
 }
 /* Of two frees of one object one was right. */
 static void it_was_freed_once(void) {
-    assert_int_equal(freed[0] + freed_again, 1);
+    REQUIRE_EQ(freed[0] + freed_again, 1);
     freed[0] = true;
-    assert_int_equal(unit_live(a), 2);
+    REQUIRE_EQ(kit_live(a), 2);
     give_second();
     both_are_gone();
 }
 /* An end tells of each object once: its free was in time, or it was refused. */
 static void it_ended_once(void) {
-    unit_balanced(&receipt);
+    KIT_BALANCED(&receipt);
     EpochReceipt r;
-    assert_true(epoch_close_ex(a, d->epoch_id, EPOCH_RELEASE, &r));
-    unit_balanced(&r);
-    assert_int_equal(r.slabs_deferred, 0);
-    assert_int_equal(r.objects_freed, 1 + freed[0]);
-    assert_int_equal(r.objects_released, !freed[0]);
+    REQUIRE(epoch_close_ex(a, d->epoch_id, EPOCH_RELEASE, &r));
+    KIT_BALANCED(&r);
+    REQUIRE_EQ(r.slabs_deferred, 0);
+    REQUIRE_EQ(r.objects_freed, 1 + freed[0]);
+    REQUIRE_EQ(r.objects_released, !freed[0]);
     all_is_gone();
 }
 /* A trim takes what is empty and nothing else. */
 static void the_second_is_left(void) {
-    assert_true(freed[0] && !freed[1]);
-    assert_int_equal(unit_live(a), 2);
-    assert_int_equal(slab_usable_size(a, p[1]), size);
+    REQUIRE(freed[0] && !freed[1]);
+    REQUIRE_EQ(kit_live(a), 2);
+    REQUIRE_EQ(slab_usable_size(a, p[1]), size);
     give_second();
     EpochReceipt r;
-    assert_true(epoch_close_ex(a, d->epoch_id, EPOCH_DRAIN, &r));
-    assert_int_equal(r.objects_freed, 2);
+    REQUIRE(epoch_close_ex(a, d->epoch_id, EPOCH_DRAIN, &r));
+    REQUIRE_EQ(r.objects_freed, 2);
     both_are_gone();
 }
 
 /* ---- tests ---- */
 
 /* The last object of a slab goes while the slab is on its way to the orphans: either sees the other. */
-static void a_last_free_while_it_drains(void** state) {
-    (void)state;
+static void a_last_free_while_it_drains(void) {
     everywhere((Try){one, drain, free_first, both_are_gone, false});
     everywhere((Try){one, drain, free_first, both_are_gone, true});
 }
-static void a_drain_while_the_last_is_freed(void** state) {
-    (void)state;
+static void a_drain_while_the_last_is_freed(void) {
     everywhere((Try){one, free_first, drain, both_are_gone, false});
     everywhere((Try){one_of_theirs, free_first, drain, both_are_gone, false});
 }
-static void a_free_while_it_is_released(void** state) {
-    (void)state;
+static void a_free_while_it_is_released(void) {
     everywhere((Try){one, release, free_first, it_ended_once, false});
     everywhere((Try){one, release, free_first, it_ended_once, true});
 }
-static void a_release_while_it_is_freed(void** state) {
-    (void)state;
+static void a_release_while_it_is_freed(void) {
     everywhere((Try){one, free_first, release, it_ended_once, false});
     everywhere((Try){one_of_theirs, free_first, release, it_ended_once, false});
 }
 /* Of two late frees one is the last, whichever. */
-static void two_last_frees(void** state) {
-    (void)state;
+static void two_last_frees(void) {
     everywhere((Try){two_late, free_first, free_second, both_are_gone, false});
     everywhere((Try){two_late, free_first, free_second, both_are_gone, true});
 }
-static void one_object_freed_twice(void** state) {
-    (void)state;
+static void one_object_freed_twice(void) {
     everywhere((Try){two_late, free_first, free_first_again, it_was_freed_once, false});
     everywhere((Try){two_late, free_first, free_first_again, it_was_freed_once, true});
 }
 /* What drains is counted while the slab goes. */
-static void a_last_free_while_it_is_counted(void** state) {
-    (void)state;
+static void a_last_free_while_it_is_counted(void) {
     everywhere((Try){one_late, count, free_first_and_go_on, the_next_goes_on, false});
 }
-static void a_free_while_it_is_counted(void** state) {
-    (void)state;
+static void a_free_while_it_is_counted(void) {
     everywhere((Try){two_late_of_three, count, free_second, the_first_is_left, false});
 }
-static void a_count_while_the_last_is_freed(void** state) {
-    (void)state;
+static void a_count_while_the_last_is_freed(void) {
     everywhere((Try){one_late, free_first, count, both_are_gone, false});
 }
 /* ---- what a snapshot tells of a slab ---- */
@@ -469,10 +457,10 @@ static uint64_t begun, given; /* allocations and frees of the worker */
 static void fill_and_free(void) {
     const TsiClass* c = &arena->space.classes->c[tsi_class_of(size)];
     static void* q[TSI_LINE_SLOTS];
-    assert_non_null(d = epoch_domain_create(a));
-    for (begun = 0; begun < c->slots; begun++) assert_non_null(q[begun] = epoch_domain_malloc(d, size));
-    theirs = unit_place(a, q[0]);
-    for (given = 0; given < begun; given++) assert_true(slab_free_checked(a, q[given]));
+    REQUIRE((d = epoch_domain_create(a)) != NULL);
+    for (begun = 0; begun < c->slots; begun++) REQUIRE((q[begun] = epoch_domain_malloc(d, size)) != NULL);
+    theirs = kit_place(a, q[0]);
+    for (given = 0; given < begun; given++) REQUIRE(slab_free_checked(a, q[given]));
 }
 static void a_line_of_theirs(void) { let_them(fill_and_free); }
 static void take_one(void) {
@@ -482,8 +470,8 @@ static void take_one(void) {
 static void sum_up(void) { told = tsi_slab_sum(&arena->space, theirs.cls, theirs.slab_id); }
 /* Nothing was handed out that nobody asked for, or freed that nobody began to free. */
 static void it_told_the_truth(void) {
-    assert_in_range(told.issued.objects, told.live.objects, begun);
-    assert_in_range(told.issued.objects - told.live.objects, 0, given);
+    REQUIRE_BETWEEN(told.issued.objects, told.live.objects, begun);
+    REQUIRE_BETWEEN(told.issued.objects - told.live.objects, 0, given);
     epoch_domain_destroy(d);
 }
 /* ---- lines that are refilled and parked ---- */
@@ -495,12 +483,12 @@ static unsigned slots;
 static void a_used_up_line(void) {
     slots = arena->space.classes->c[tsi_class_of(size)].slots;
     freed_again = false;
-    assert_non_null(d = epoch_domain_create(a));
-    for (unsigned n = 0; n < slots; n++) assert_non_null(line[n] = epoch_domain_malloc(d, size));
-    for (unsigned n = 0; n < slots / 2; n++) assert_true(slab_free_checked(a, line[n]));
+    REQUIRE((d = epoch_domain_create(a)) != NULL);
+    for (unsigned n = 0; n < slots; n++) REQUIRE((line[n] = epoch_domain_malloc(d, size)) != NULL);
+    for (unsigned n = 0; n < slots / 2; n++) REQUIRE(slab_free_checked(a, line[n]));
 }
 static void free_a_quarter(void) {
-    for (unsigned n = slots / 2; n < slots / 2 + slots / 4; n++) assert_true(slab_free_checked(a, line[n]));
+    for (unsigned n = slots / 2; n < slots / 2 + slots / 4; n++) REQUIRE(slab_free_checked(a, line[n]));
 }
 static void a_line_to_refill(void) {
     a_used_up_line();
@@ -511,35 +499,33 @@ static void take_some(void) { (void)epoch_domain_malloc(d, size); }
 static void free_own_again(void) { freed_again |= slab_free_checked(a, line[slots / 2 - 1]); }
 static void free_theirs_again(void) { freed_again |= slab_free_checked(a, line[slots / 2 + slots / 4 - 1]); }
 static void it_was_refused(void) {
-    assert_false(freed_again);
+    REQUIRE(!freed_again);
     epoch_domain_destroy(d);
 }
 /* What is free is seen to be, wherever its bit is just now. */
-static void a_second_free_while_a_line_is_refilled(void** state) {
-    (void)state;
+static void a_second_free_while_a_line_is_refilled(void) {
     everywhere((Try){a_line_to_refill, take_some, free_own_again, it_was_refused, false});
     everywhere((Try){a_line_to_refill, take_some, free_theirs_again, it_was_refused, false});
 }
 
 static void a_full_line(void) {
     slots = arena->space.classes->c[tsi_class_of(size)].slots;
-    assert_non_null(d = epoch_domain_create(a));
-    for (unsigned n = 0; n < slots; n++) assert_non_null(line[n] = epoch_domain_malloc(d, size));
+    REQUIRE((d = epoch_domain_create(a)) != NULL);
+    for (unsigned n = 0; n < slots; n++) REQUIRE((line[n] = epoch_domain_malloc(d, size)) != NULL);
 }
 static void free_the_line(void) {
-    for (unsigned n = 0; n < slots; n++) assert_true(slab_free_checked(a, line[n]));
+    for (unsigned n = 0; n < slots; n++) REQUIRE(slab_free_checked(a, line[n]));
 }
 /* The owner hears of it: what is taken next is of the line, not of more memory. */
 static void the_line_is_found(void) {
     const TsiClass* c = &arena->space.classes->c[tsi_class_of(size)];
-    uint64_t before = unit_committed(a);
+    uint64_t before = kit_committed_now(a);
     unsigned lines = 1u << c->lines_log2;
-    for (unsigned n = 0; n < lines * slots - 1; n++) assert_non_null(epoch_domain_malloc(d, size));
-    assert_int_equal(unit_committed(a), before);
+    for (unsigned n = 0; n < lines * slots - 1; n++) REQUIRE(epoch_domain_malloc(d, size) != NULL);
+    REQUIRE_EQ(kit_committed_now(a), before);
     epoch_domain_destroy(d);
 }
-static void a_line_is_parked_while_others_free(void** state) {
-    (void)state;
+static void a_line_is_parked_while_others_free(void) {
     everywhere((Try){a_full_line, take_some, free_the_line, the_line_is_found, false});
 }
 
@@ -550,16 +536,15 @@ static void one_of_theirs_for_a_handle(void) {
 }
 static void ask_for_its_handle(void) { handle = slab_ptr_handle(a, p[0]); }
 static void its_handle_has_ended(void) {
-    assert_true(freed[0]);
-    assert_null(slab_handle_ptr(a, handle));
-    assert_false(free_obj(a, handle));
+    REQUIRE(freed[0]);
+    REQUIRE_NULL(slab_handle_ptr(a, handle));
+    REQUIRE(!free_obj(a, handle));
     EpochReceipt r;
-    assert_true(epoch_close_ex(a, d->epoch_id, EPOCH_DRAIN, &r));
+    REQUIRE(epoch_close_ex(a, d->epoch_id, EPOCH_DRAIN, &r));
     both_are_gone();
 }
 /* The owner frees by pointer what another thread asks the handle of. */
-static void a_free_while_its_handle_is_made(void** state) {
-    (void)state;
+static void a_free_while_its_handle_is_made(void) {
     everywhere((Try){one_of_theirs_for_a_handle, ask_for_its_handle, free_first, its_handle_has_ended, false});
 }
 
@@ -570,8 +555,8 @@ static SlabHandle of[2];
 static void two_by_handle(void) {
     memset(freed, 0, sizeof freed);
     freed_again = false;
-    assert_non_null(d = epoch_domain_create_labeled(a, "between"));
-    for (unsigned k = 0; k < 2; k++) assert_non_null(p[k] = alloc_obj_epoch(a, (uint32_t)size, d->epoch_id, &of[k]));
+    REQUIRE((d = epoch_domain_create_labeled(a, "between")) != NULL);
+    for (unsigned k = 0; k < 2; k++) REQUIRE((p[k] = alloc_obj_epoch(a, (uint32_t)size, d->epoch_id, &of[k])) != NULL);
 }
 static void one_by_handle(void) {
     two_by_handle();
@@ -585,21 +570,20 @@ static void free_by_handle_again(void) { freed_again = free_obj(a, of[0]); }
 
 /* Of two frees by one handle one was right, and was counted once. */
 static void the_handle_was_good_once(void) {
-    assert_int_equal(freed[0] + freed_again, 1);
-    assert_false(free_obj(a, of[0]));
-    unit_check(a);
+    REQUIRE_EQ(freed[0] + freed_again, 1);
+    REQUIRE(!free_obj(a, of[0]));
+    kit_check(a);
     EpochReceipt r;
-    assert_true(epoch_close_ex(a, d->epoch_id, EPOCH_DRAIN, &r));
-    assert_int_equal(r.objects_freed, 1);
-    assert_int_equal(r.objects_escaped, 1);
+    REQUIRE(epoch_close_ex(a, d->epoch_id, EPOCH_DRAIN, &r));
+    REQUIRE_EQ(r.objects_freed, 1);
+    REQUIRE_EQ(r.objects_escaped, 1);
     freed[0] = true;
     freed[1] = free_obj(a, of[1]);
     both_are_gone();
 }
 
 /* By the owner and by another thread, either of them at any point of the other. */
-static void a_handle_freed_by_two(void** state) {
-    (void)state;
+static void a_handle_freed_by_two(void) {
     everywhere((Try){two_by_handle, free_by_handle, free_by_handle_again, the_handle_was_good_once, false});
     everywhere((Try){two_by_handle, free_by_handle, free_by_handle_again, the_handle_was_good_once, true});
     everywhere((Try){two_of_theirs_by_handle, free_by_handle, free_by_handle_again, the_handle_was_good_once, false});
@@ -607,42 +591,35 @@ static void a_handle_freed_by_two(void** state) {
 }
 /* Another thread ends the phase at any point of the owner's free; the owner frees at any point of the end, also when it
  * has stood in its bracket since before. */
-static void a_drain_while_a_handle_is_freed(void** state) {
-    (void)state;
+static void a_drain_while_a_handle_is_freed(void) {
     everywhere((Try){one_by_handle, free_by_handle, drain, both_are_gone, false});
     everywhere_by((Try){one_of_theirs_by_handle, drain, free_by_handle, both_are_gone, false}, 11 * STRIDE); /* a long way */
     everywhere_by((Try){one_of_theirs_by_handle, drain, free_by_handle, both_are_gone, true}, 11 * STRIDE);
 }
-static void a_release_while_a_handle_is_freed(void** state) {
-    (void)state;
+static void a_release_while_a_handle_is_freed(void) {
     everywhere((Try){one_by_handle, free_by_handle, release, it_ended_once, false});
     everywhere_by((Try){one_of_theirs_by_handle, release, free_by_handle, it_ended_once, false}, 11 * STRIDE);
 }
-static void a_trim_while_a_handle_is_freed(void** state) {
-    (void)state;
+static void a_trim_while_a_handle_is_freed(void) {
     everywhere((Try){two_by_handle, free_by_handle, trim, the_second_is_left, false});
     everywhere_by((Try){two_of_theirs_by_handle, trim, free_by_handle, the_second_is_left, false}, 31 * STRIDE);
     everywhere_by((Try){two_of_theirs_by_handle, trim, free_by_handle, the_second_is_left, true}, 31 * STRIDE);
 }
 
-static void a_sum_while_a_line_is_refilled(void** state) {
-    (void)state;
+static void a_sum_while_a_line_is_refilled(void) {
     everywhere((Try){a_line_of_theirs, sum_up, take_one, it_told_the_truth, false});
 }
 
-static void a_trim_while_one_is_freed(void** state) {
-    (void)state;
+static void a_trim_while_one_is_freed(void) {
     everywhere((Try){two, free_first, trim, the_second_is_left, false});
 }
 
-static void an_end_while_one_grows(void** state) {
-    (void)state;
+static void an_end_while_one_grows(void) {
     everywhere((Try){two_that_grow, grow_second, drain, it_has_grown, false});
     everywhere((Try){two_that_grow, grow_second, drain, it_has_grown, true});
     everywhere((Try){two_that_grow, grow_second, release, it_grew_or_ended, false});
 }
-static void one_grows_while_it_ends(void** state) {
-    (void)state;
+static void one_grows_while_it_ends(void) {
     everywhere((Try){two_that_grow, drain, grow_second, it_has_grown, false});
     everywhere((Try){two_that_grow, release, grow_second, it_grew_or_ended, false});
 }
@@ -671,15 +648,14 @@ static void read_accounts(void) {
 static void all_is_told(void) {
     const SlabLabelStats* l = &accounts[2];
     uint64_t durations = 0;
-    assert_string_equal(l->label, "accounts");
+    REQUIRE_STR(l->label, "accounts");
     for (unsigned n = 0; n < SLAB_HISTOGRAM_BUCKETS; n++) durations += l->duration_ns[n];
-    assert_int_equal(l->phases_ended, ended);
-    assert_int_equal(l->objects_allocated, ended);
-    assert_int_equal(l->objects_released, ended);
-    assert_int_equal(durations, ended);
+    REQUIRE_EQ(l->phases_ended, ended);
+    REQUIRE_EQ(l->objects_allocated, ended);
+    REQUIRE_EQ(l->objects_released, ended);
+    REQUIRE_EQ(durations, ended);
 }
-static void an_account_moves_while_it_is_read(void** state) {
-    (void)state;
+static void an_account_moves_while_it_is_read(void) {
     ended = 0;
     everywhere_by((Try){an_account_of_theirs, read_accounts, move_account, all_is_told, false}, 11 * STRIDE); /* a long way */
 }
@@ -695,23 +671,21 @@ static void an_epoch_is_current(void) {
 }
 static void close_it(void) { epoch_close(a, was_current); }
 static void take_unnamed(void) { unnamed = slab_malloc(a, size); }
-static void the_ring_is_one_further(void) { assert_int_equal(epoch_current(a), (was_current + 1) % 16); }
+static void the_ring_is_one_further(void) { REQUIRE_EQ(epoch_current(a), (was_current + 1) % 16); }
 static void nobody_was_refused(void) {
     the_ring_is_one_further();
-    assert_non_null(unnamed);
-    assert_true(slab_free_checked(a, unnamed));
+    REQUIRE(unnamed != NULL);
+    REQUIRE(slab_free_checked(a, unnamed));
 }
-static void an_allocation_while_the_current_epoch_is_closed(void** state) {
-    (void)state;
+static void an_allocation_while_the_current_epoch_is_closed(void) {
     everywhere_by((Try){an_epoch_is_current, close_it, take_unnamed, nobody_was_refused, false}, 5 * STRIDE); /* a long way */
 }
-static void two_closes_of_the_current_epoch(void** state) {
-    (void)state;
+static void two_closes_of_the_current_epoch(void) {
     everywhere((Try){an_epoch_is_current, close_it, close_it, the_ring_is_one_further, false});
 }
 
-static const struct CMUnitTest tests[] = {
-#define IN(name, kind) {#name ", " #kind, name, open_##kind, close_allocator, NULL}
+static const CheckCase tests[] = {
+#define IN(name, kind) {#name "_" #kind, name, open_##kind, close_allocator}
 #define IN_ALL(name) IN(name, regions), IN(name, classes), IN(name, paged)
     IN_ALL(a_last_free_while_it_drains),
     IN_ALL(a_drain_while_the_last_is_freed),
@@ -740,7 +714,7 @@ static const struct CMUnitTest tests[] = {
     IN(an_account_moves_while_it_is_read, regions),
 };
 
-int main(void) {
+int main(int argc, char** argv) {
     size_t page = (size_t)sysconf(_SC_PAGESIZE);
     uintptr_t from = (uintptr_t)&__executable_start & ~(page - 1);
     if (!CAN_STOP) puts("no breakpoints here: what comes between comes afterwards");
@@ -748,5 +722,5 @@ int main(void) {
         puts("skipped: the system does not let a program write to its own code");
         return 77;
     }
-    return cmocka_run_group_tests_name("between", tests, NULL, NULL);
+    return CHECK_RUN(argc, argv, tests);
 }

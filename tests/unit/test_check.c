@@ -1,8 +1,8 @@
 /*
  * test_check.c - the checker finds what is wrong, and says what: each case breaks one word of an allocator at rest.
  */
-#define UNIT_RING_BY_CLASS
-#include "unit.h"
+#define KIT_RING_BY_CLASS
+#include "kit/inside.h"
 
 #include "heap/heap.h"
 #include "mem/region.h"
@@ -20,20 +20,19 @@ static epoch_domain_t* d;
 static TsiHeap* heap;
 static TsiInc *inc, *ended;
 
-static TsiSlab* slab_of(const void* p) { return tsi_slab(space, unit_place(a, p).slab_id); }
-static TsiLine* line_of(const void* p) { return tsi_line(space, unit_place(a, p).line_id); }
-static TsiRegion* region_of(const void* p) { return tsi_region(space, unit_place(a, p).slab_id); }
+static TsiSlab* slab_of(const void* p) { return tsi_slab(space, kit_place(a, p).slab_id); }
+static TsiLine* line_of(const void* p) { return tsi_line(space, kit_place(a, p).line_id); }
+static TsiRegion* region_of(const void* p) { return tsi_region(space, kit_place(a, p).slab_id); }
 
-static int open_allocator(void** state) {
-    (void)state;
+static void open_allocator(void) {
     void* p[4 * SLOTS];
-    a = unit_create_cold();
+    a = kit_create_cold();
     arena = tsi_arena(a);
     space = &arena->space;
-    unit_take(a, SIZE, p, 2 * SLOTS);
+    kit_take(a, SIZE, p, 2 * SLOTS);
     full = p[0];
     listed = p[2 * SLOTS - 1];
-    unit_take(a, SIZE, p + 2 * SLOTS, SLOTS + 1); /* the line of `listed` is parked, then listed again */
+    kit_take(a, SIZE, p + 2 * SLOTS, SLOTS + 1); /* the line of `listed` is parked, then listed again */
     for (unsigned n = 0; n < SLOTS / 2; n++) slab_free(a, p[SLOTS + n]);
     some = p[3 * SLOTS];
     orphan = slab_malloc_epoch(a, SIZE, 1);
@@ -42,17 +41,15 @@ static int open_allocator(void** state) {
     d = epoch_domain_create(a);
     bumped = epoch_domain_malloc(d, 64);
     slab_free(a, epoch_domain_malloc(d, 64));
-    heap = tsi_heap(arena, tsi_tag_index(unit_tag(a, full)));
+    heap = tsi_heap(arena, tsi_tag_index(kit_tag(a, full)));
     inc = tsi_heap_inc(arena, heap);
-    unit_check(a);
-    return full == NULL || bumped == NULL || orphan == NULL;
+    kit_check(a);
+    REQUIRE(full != NULL && bumped != NULL && orphan != NULL);
 }
-static int close_allocator(void** state) {
-    (void)state;
-    unit_check(a);
+static void close_allocator(void) {
+    kit_check(a);
     epoch_domain_destroy(d);
     slab_allocator_free(a);
-    return 0;
 }
 
 /* ---- cases ---- */
@@ -70,7 +67,7 @@ static void plain_though_parked(void) { FLIP(line_of(full)->heap_at, tsi_heap_at
 static void parked_with_room(void) { FLIP(line_of(full)->freed, 1ull); }
 static void parked_and_listed(void) { FLIP(line_of(full)->flags, TSI_LINE_LISTED); }
 static void not_listed(void) { FLIP(line_of(listed)->flags, TSI_LINE_LISTED); }
-static void current_is_parked(void) { FLIP(heap->room->cur[unit_place(a, full).cls]->flags, TSI_LINE_LISTED); }
+static void current_is_parked(void) { FLIP(heap->room->cur[kit_place(a, full).cls]->flags, TSI_LINE_LISTED); }
 static void handled_alone(void) { FLIP(line_of(full)->handled, 1); }
 static void issued_more(void) { FLIP(region_of(bumped)->issued, 4u); }
 static void freed_more(void) { FLIP(region_of(bumped)->freed, 4u); }
@@ -80,7 +77,7 @@ static void other_generation(void) { region_of(bumped)->gen ^= 1; }
 static void beyond_rel(void) { FLIP(region_of(bumped)->rel, 0x80u); }
 static void region_of_another_heap(void) { FLIP(region_of(bumped)->heap_at, 1u << 20); }
 static void committed_less(void) { FLIP(space->committed_bytes, 4096ull); }
-static void pooled_more(void) { space->chunks[unit_place(a, full).slab_id >> 8].free_count ^= 1; }
+static void pooled_more(void) { space->chunks[kit_place(a, full).slab_id >> 8].free_count ^= 1; }
 static void claimed(void) { FLIP(slab_of(orphan)->tag, (uint64_t)(TSI_SLAB_ORPHAN ^ TSI_SLAB_PURGING)); }
 static void owned_by_another(void) { FLIP(slab_of(full)->tag, 1ull << 8); }
 static void not_an_orphan(void) { FLIP(slab_of(orphan)->tag, (uint64_t)(TSI_SLAB_ORPHAN ^ TSI_SLAB_WARM)); }
@@ -145,8 +142,7 @@ static const struct {
     {label_charged_more, ": charged with "},
 };
 
-static void each_says_what_it_is(void** state) {
-    (void)state;
+static void each_says_what_it_is(void) {
     for (unsigned n = 0; n < sizeof cases / sizeof *cases; n++) {
         char why[160] = "", cut[8] = "", none[4] = "abc";
         cases[n].spoil();
@@ -154,18 +150,18 @@ static void each_says_what_it_is(void** state) {
         bool found_cut = !tsi_check_allocator(a, cut, sizeof cut), found_silent = !tsi_check_allocator(a, none, 0);
         cases[n].spoil();
         if (!found || strstr(why, cases[n].sentence) == NULL)
-            fail_msg("case %u, '%s': found %d, says '%s'", n, cases[n].sentence, found, why);
-        assert_true(found_cut && found_silent);
-        assert_int_equal(strlen(cut), sizeof cut - 1);
-        assert_memory_equal(cut, why, sizeof cut - 1);
-        assert_string_equal(none, "abc");
-        unit_check(a);
+            FAIL("case %u, '%s': found %d, says '%s'", n, cases[n].sentence, found, why);
+        REQUIRE(found_cut && found_silent);
+        REQUIRE_EQ(strlen(cut), sizeof cut - 1);
+        REQUIRE(memcmp(cut, why, sizeof cut - 1) == 0);
+        REQUIRE_STR(none, "abc");
+        kit_check(a);
     }
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(each_says_what_it_is, open_allocator, close_allocator),
+int main(int argc, char** argv) {
+    const CheckCase tests[] = {
+        CHECK_CASE_WITH(each_says_what_it_is, open_allocator, close_allocator),
     };
-    return cmocka_run_group_tests_name("check", tests, NULL, NULL);
+    return CHECK_RUN(argc, argv, tests);
 }

@@ -7,7 +7,7 @@
  * clearer, and to the second, where the holds are long enough to stay above it.
  */
 #define _GNU_SOURCE
-#include "unit.h"
+#include "kit/inside.h"
 
 #include <sched.h>
 #include <slab_diagnostics.h>
@@ -34,11 +34,10 @@ static uint64_t scale(void) {
 }
 
 static void setup(void) {
-    SlabOptions o = unit_options();
+    SlabOptions o = kit_options();
     o.warm_bytes = UINT64_MAX;
     o.sampling_period = PERIOD;
-    allocator = slab_allocator_create_with(&o);
-    assert_non_null(allocator);
+    allocator = kit_create_with(&o);
     atomic_store(&stop, false);
 }
 
@@ -59,11 +58,8 @@ static bool append(void* ctx, const char* bytes, size_t n) {
 static void expect_verdict(const char* words) {
     static char text[65536];
     memset(text, 0, sizeof text);
-    assert_true(slab_doctor(allocator, append, text));
-    if (strstr(text, words) == NULL) {
-        print_error("no \"%s\" in\n%s", words, text);
-        fail();
-    }
+    REQUIRE(slab_doctor(allocator, append, text));
+    REQUIRE_HAS(text, words);
 }
 
 static uint64_t slept(const SlabSamplingStats* s) {
@@ -72,9 +68,9 @@ static uint64_t slept(const SlabSamplingStats* s) {
 
 static void print_sums(const SlabSamplingStats* s) {
     const ThreadStats* t = &s->sum;
-    print_message("%llu samples: cpu %llu us, wait %llu us, locks %llu us\n", (unsigned long long)t->alloc_samples,
-                  (unsigned long long)(t->alloc_cpu_ns_sum / 1000), (unsigned long long)(t->alloc_wait_ns_sum / 1000),
-                  (unsigned long long)(slept(s) / 1000));
+    printf("%llu samples: cpu %llu us, wait %llu us, locks %llu us\n", (unsigned long long)t->alloc_samples,
+           (unsigned long long)(t->alloc_cpu_ns_sum / 1000), (unsigned long long)(t->alloc_wait_ns_sum / 1000),
+           (unsigned long long)(slept(s) / 1000));
 }
 
 /* ---- the scheduler ---- */
@@ -87,22 +83,21 @@ static void* busy(void* arg) {
 
 static void on_one_processor(cpu_set_t* before) {
     cpu_set_t one;
-    assert_int_equal(sched_getaffinity(0, sizeof *before, before), 0);
+    REQUIRE_EQ(sched_getaffinity(0, sizeof *before, before), 0);
     int first = 0;
     while (!CPU_ISSET(first, before)) first++;
     CPU_ZERO(&one);
     CPU_SET(first, &one);
-    assert_int_equal(sched_setaffinity(0, sizeof one, &one), 0); /* threads born from here on inherit it */
+    REQUIRE_EQ(sched_setaffinity(0, sizeof one, &one), 0); /* threads born from here on inherit it */
 }
 
-static void a_crowd_on_one_processor(void** state) {
-    (void)state;
+static void a_crowd_on_one_processor(void) {
     cpu_set_t before;
     pthread_t t[THREADS];
     setup();
     on_one_processor(&before);
-    for (unsigned n = 0; n < THREADS; n++) assert_int_equal(pthread_create(&t[n], NULL, busy, NULL), 0);
-    assert_int_equal(sched_setaffinity(0, sizeof before, &before), 0);
+    for (unsigned n = 0; n < THREADS; n++) REQUIRE_EQ(pthread_create(&t[n], NULL, busy, NULL), 0);
+    REQUIRE_EQ(sched_setaffinity(0, sizeof before, &before), 0);
     SlabSamplingStats s = sampled();
     for (uint64_t n = 0; n < PATIENCE && (n < LOOKS * (scale() < 5 ? scale() : 5) || s.sum.alloc_samples < ENOUGH);
          n++) {
@@ -112,10 +107,10 @@ static void a_crowd_on_one_processor(void** state) {
     atomic_store(&stop, true);
     for (unsigned n = 0; n < THREADS; n++) (void)pthread_join(t[n], NULL);
     print_sums(&s);
-    assert_true(s.sum.alloc_samples >= ENOUGH);
-    assert_true(s.sum.alloc_wait_ns_sum > s.sum.alloc_cpu_ns_sum);
-    assert_true(s.sum.alloc_wall_ns_sum >= s.sum.alloc_wait_ns_sum + s.sum.alloc_cpu_ns_sum);
-    assert_true(s.sum.alloc_wait_ns_max > 0);
+    REQUIRE(s.sum.alloc_samples >= ENOUGH);
+    REQUIRE(s.sum.alloc_wait_ns_sum > s.sum.alloc_cpu_ns_sum);
+    REQUIRE(s.sum.alloc_wall_ns_sum >= s.sum.alloc_wait_ns_sum + s.sum.alloc_cpu_ns_sum);
+    REQUIRE(s.sum.alloc_wait_ns_max > 0);
     expect_verdict("Verdict: scheduler");
     slab_allocator_free(allocator);
 }
@@ -147,12 +142,11 @@ static void* needy(void* arg) {
     return NULL;
 }
 
-static void a_lock_held_long(void** state) {
-    (void)state;
+static void a_lock_held_long(void) {
     pthread_t holder, t[THREADS];
     setup();
-    assert_int_equal(pthread_create(&holder, NULL, hold, allocator), 0);
-    for (unsigned n = 0; n < THREADS; n++) assert_int_equal(pthread_create(&t[n], NULL, needy, NULL), 0);
+    REQUIRE_EQ(pthread_create(&holder, NULL, hold, allocator), 0);
+    for (unsigned n = 0; n < THREADS; n++) REQUIRE_EQ(pthread_create(&t[n], NULL, needy, NULL), 0);
     SlabSamplingStats s = sampled();
     for (unsigned n = 0; n < PATIENCE && (s.sum.alloc_samples < ENOUGH || slept(&s) < HOLDS * HOLD_US * UINT64_C(1000));
          n++) {
@@ -163,18 +157,18 @@ static void a_lock_held_long(void** state) {
     for (unsigned n = 0; n < THREADS; n++) (void)pthread_join(t[n], NULL);
     (void)pthread_join(holder, NULL);
     print_sums(&s);
-    assert_true(s.sum.alloc_samples >= ENOUGH);
-    assert_true(slept(&s) > s.sum.alloc_cpu_ns_sum);
-    assert_true(slept(&s) > s.sum.alloc_wait_ns_sum);
-    assert_true(s.lock_wait_ns_max > s.sum.alloc_cpu_ns_max);
+    REQUIRE(s.sum.alloc_samples >= ENOUGH);
+    REQUIRE(slept(&s) > s.sum.alloc_cpu_ns_sum);
+    REQUIRE(slept(&s) > s.sum.alloc_wait_ns_sum);
+    REQUIRE(s.lock_wait_ns_max > s.sum.alloc_cpu_ns_max);
     expect_verdict("Verdict: allocator: threads sleep for its locks");
     slab_allocator_free(allocator);
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_crowd_on_one_processor),
-        cmocka_unit_test(a_lock_held_long),
+int main(int argc, char** argv) {
+    const CheckCase tests[] = {
+        CHECK_CASE(a_crowd_on_one_processor),
+        CHECK_CASE(a_lock_held_long),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return CHECK_RUN(argc, argv, tests);
 }

@@ -1,5 +1,5 @@
 /* Doubles as text: read back exactly, no longer than needed, with a point in every locale. */
-#include "unit.h"
+#include "kit/inside.h"
 
 #include "stats/decimal.h"
 
@@ -11,13 +11,12 @@ static const char* text_of(double v) {
     static char text[TSI_DECIMAL_BYTES + 1];
     memset(text, 'x', sizeof text);
     size_t n = tsi_decimal_write(text, v);
-    assert_in_range(n, 1, TSI_DECIMAL_BYTES);
+    REQUIRE_BETWEEN(n, 1, TSI_DECIMAL_BYTES);
     text[n] = 0;
     return text;
 }
 
-static void known_numbers(void** state) {
-    (void)state;
+static void known_numbers(void) {
     static const struct {
         double v;
         const char* text;
@@ -53,7 +52,7 @@ static void known_numbers(void** state) {
         {-INFINITY, "0"},
     };
     for (unsigned i = 0; i < sizeof known / sizeof known[0]; i++)
-        assert_string_equal(text_of(known[i].v), known[i].text);
+        REQUIRE_STR(text_of(known[i].v), known[i].text);
 }
 
 /* Digits of a number without zeros around them. */
@@ -73,15 +72,14 @@ static void reads_back(double v) {
     char* end;
     char wide[64];
     double back = strtod(text, &end);
-    assert_int_equal(*end, 0);
-    assert_memory_equal(&back, &v, sizeof v);
+    REQUIRE_EQ(*end, 0);
+    REQUIRE(memcmp(&back, &v, sizeof v) == 0);
     if (significant(text) <= 1) return;
     (void)snprintf(wide, sizeof wide, "%.*e", significant(text) - 2, v); /* one digit fewer */
-    assert_true(strtod(wide, NULL) != v);
+    REQUIRE(strtod(wide, NULL) != v);
 }
 
-static void all_kinds_read_back(void** state) {
-    (void)state;
+static void all_kinds_read_back(void) {
     uint64_t seed = 88172645463325252u;
     for (int e = -1074; e < 1024; e++) {
         double v = ldexp(1.0, e);
@@ -100,22 +98,21 @@ static void all_kinds_read_back(void** state) {
     }
 }
 
-static void locales_change_nothing(void** state) {
-    (void)state;
+static void locales_change_nothing(void) {
     static const char* const names[] = {"de_DE.UTF-8", "fr_FR.UTF-8", "de_DE", "C.UTF-8"};
     for (unsigned i = 0; i < sizeof names / sizeof names[0]; i++) {
         if (setlocale(LC_ALL, names[i]) == NULL) continue;
-        assert_string_equal(text_of(1.5), "1.5");
-        assert_string_equal(text_of(1.25e-30), "1.25e-30");
+        REQUIRE_STR(text_of(1.5), "1.5");
+        REQUIRE_STR(text_of(1.25e-30), "1.25e-30");
     }
     setlocale(LC_ALL, "C");
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(known_numbers),
-        cmocka_unit_test(all_kinds_read_back),
-        cmocka_unit_test(locales_change_nothing),
+int main(int argc, char** argv) {
+    const CheckCase tests[] = {
+        CHECK_CASE(known_numbers),
+        CHECK_CASE(all_kinds_read_back),
+        CHECK_CASE(locales_change_nothing),
     };
-    return cmocka_run_group_tests_name("decimal", tests, NULL, NULL);
+    return CHECK_RUN(argc, argv, tests);
 }

@@ -1,5 +1,5 @@
 /* test_doctor.c - the doctor's text: of allocators, and of figures made up for it. */
-#define UNIT_RING_BY_CLASS
+#define KIT_RING_BY_CLASS
 #include "clock.h"
 #include "fake_os.h"
 
@@ -15,7 +15,7 @@ typedef struct Text {
 
 static bool collect(void* ctx, const char* bytes, size_t n) {
     Text* t = ctx;
-    assert_true(n != 0 && t->used + n < sizeof t->at);
+    REQUIRE(n != 0 && t->used + n < sizeof t->at);
     memcpy(t->at + t->used, bytes, n);
     t->used += n;
     t->at[t->used] = 0;
@@ -23,10 +23,6 @@ static bool collect(void* ctx, const char* bytes, size_t n) {
 }
 
 static bool has(const Text* t, const char* words) { return strstr(t->at, words) != NULL; }
-#define assert_has(t, words)                                                         \
-    do {                                                                             \
-        if (!has((t), (words))) fail_msg("\"%s\" is not in:\n%s", (words), (t)->at); \
-    } while (0)
 
 static unsigned actions(const Text* t) {
     unsigned n = 0;
@@ -36,118 +32,113 @@ static unsigned actions(const Text* t) {
 
 /* ---- of allocators ---- */
 
-static void a_healthy_allocator(void** state) {
+static void a_healthy_allocator(void) {
     static Text t;
-    SlabAllocator* a = unit_create();
-    (void)state;
+    SlabAllocator* a = kit_create();
     memset(&t, 0, sizeof t);
     for (int n = 0; n < 100; n++) slab_free(a, slab_malloc(a, 64));
-    assert_true(slab_doctor(a, collect, &t));
-    assert_has(&t, "nothing leaks");
-    assert_has(&t, "nothing was refused");
-    assert_has(&t, "Sampling: off");
-    assert_has(&t, "7. Labels: ");
-    assert_has(&t, "Nothing needs attention.");
-    assert_int_equal(actions(&t), 0);
+    REQUIRE(slab_doctor(a, collect, &t));
+    REQUIRE_HAS(t.at, "nothing leaks");
+    REQUIRE_HAS(t.at, "nothing was refused");
+    REQUIRE_HAS(t.at, "Sampling: off");
+    REQUIRE_HAS(t.at, "7. Labels: ");
+    REQUIRE_HAS(t.at, "Nothing needs attention.");
+    REQUIRE_EQ(actions(&t), 0);
     slab_allocator_free(a);
 }
 
-static void the_doctor_names_the_leak(void** state) {
+static void the_doctor_names_the_leak(void) {
     static Text t;
-    SlabAllocator* a = unit_create();
-    (void)state;
+    SlabAllocator* a = kit_create();
     memset(&t, 0, sizeof t);
     EpochId id = epoch_advance_id(a);
     slab_epoch_set_label(a, id, "GET /x\n");
-    for (int n = 0; n < 40; n++) assert_non_null(slab_malloc(a, 128));
+    for (int n = 0; n < 40; n++) REQUIRE(slab_malloc(a, 128) != NULL);
     slab_epoch_set_label(a, epoch_advance_id(a), "held");
     slab_epoch_inc_refcount(a, epoch_current(a));
-    assert_non_null(slab_malloc(a, 128));
+    REQUIRE(slab_malloc(a, 128) != NULL);
     epoch_close(a, epoch_current(a));
     epoch_advance(a);
-    assert_true(slab_doctor(a, collect, &t));
-    assert_has(&t, "nothing leaks: no ended phase of 60 s or more holds an object.");
-    assert_has(&t, "Too young to judge: 41 objects");
+    REQUIRE(slab_doctor(a, collect, &t));
+    REQUIRE_HAS(t.at, "nothing leaks: no ended phase of 60 s or more holds an object.");
+    REQUIRE_HAS(t.at, "Too young to judge: 41 objects");
     memset(&t, 0, sizeof t);
-    assert_true(slab_doctor_ex(a, 0, collect, &t)); /* whoever knows that all is over need not wait */
-    assert_has(&t, "1. Leaks: 41 objects, ");
-    assert_has(&t, " of slabs, in ended phases.\n");
-    assert_has(&t, "ACTION: \"GET /x?\"");
-    assert_int_equal(actions(&t), 2);
-    assert_null(strstr(t.at, "Too young"));
+    REQUIRE(slab_doctor_ex(a, 0, collect, &t)); /* whoever knows that all is over need not wait */
+    REQUIRE_HAS(t.at, "1. Leaks: 41 objects, ");
+    REQUIRE_HAS(t.at, " of slabs, in ended phases.\n");
+    REQUIRE_HAS(t.at, "ACTION: \"GET /x?\"");
+    REQUIRE_EQ(actions(&t), 2);
+    REQUIRE_NULL(strstr(t.at, "Too young"));
     pass_seconds(5);
     memset(&t, 0, sizeof t);
-    assert_true(slab_doctor_ex(a, 6, collect, &t));
-    assert_has(&t, "nothing leaks: no ended phase of 6 s or more");
+    REQUIRE(slab_doctor_ex(a, 6, collect, &t));
+    REQUIRE_HAS(t.at, "nothing leaks: no ended phase of 6 s or more");
     memset(&t, 0, sizeof t);
-    assert_true(slab_doctor_ex(a, 5, collect, &t));
-    assert_has(&t, "in ended phases of 5 s or more.\n");
-    assert_int_equal(actions(&t), 2);
+    REQUIRE(slab_doctor_ex(a, 5, collect, &t));
+    REQUIRE_HAS(t.at, "in ended phases of 5 s or more.\n");
+    REQUIRE_EQ(actions(&t), 2);
     pass_seconds(56);
     memset(&t, 0, sizeof t);
-    assert_true(slab_doctor(a, collect, &t));
-    assert_has(&t, "1. \"GET /x?\", class 2 (128 B): 40 live");
-    assert_has(&t, "never closed");
-    assert_has(&t, "2. \"held\"");
-    assert_has(&t, "1 references to it are open");
-    assert_int_equal(actions(&t), 2);
-    assert_has(&t, "2 things need attention");
+    REQUIRE(slab_doctor(a, collect, &t));
+    REQUIRE_HAS(t.at, "1. \"GET /x?\", class 2 (128 B): 40 live");
+    REQUIRE_HAS(t.at, "never closed");
+    REQUIRE_HAS(t.at, "2. \"held\"");
+    REQUIRE_HAS(t.at, "1 references to it are open");
+    REQUIRE_EQ(actions(&t), 2);
+    REQUIRE_HAS(t.at, "2 things need attention");
     epoch_close(a, id);
     memset(&t, 0, sizeof t);
-    assert_true(slab_doctor(a, collect, &t));
-    assert_has(&t, "slab_epoch_walk_era(a, 17,");
+    REQUIRE(slab_doctor(a, collect, &t));
+    REQUIRE_HAS(t.at, "slab_epoch_walk_era(a, 17,");
     memset(&t, 0, sizeof t);
     t.stop_after = 1;
-    assert_false(slab_doctor(a, collect, &t));
-    assert_int_equal(t.calls, 1);
+    REQUIRE(!slab_doctor(a, collect, &t));
+    REQUIRE_EQ(t.calls, 1);
     slab_allocator_free(a);
 }
 
 /* A little in each of many phases is one leak. */
-static void phases_of_one_label(void** state) {
+static void phases_of_one_label(void) {
     static Text t;
-    SlabAllocator* a = unit_create();
-    (void)state;
+    SlabAllocator* a = kit_create();
     for (int n = 0; n < 40; n++) {
         EpochId id = epoch_current(a);
         slab_epoch_set_label(a, id, n % 2 == 0 ? "even" : n == 1 ? "once" : "odd");
-        if (n % 2 == 0 || n == 1) assert_non_null(slab_malloc(a, n == 1 ? 2000 : 128));
+        if (n % 2 == 0 || n == 1) REQUIRE(slab_malloc(a, n == 1 ? 2000 : 128) != NULL);
         epoch_advance(a);
         epoch_close(a, id);
         if (n == 19) pass_seconds(100);
     }
     memset(&t, 0, sizeof t);
-    assert_true(slab_doctor(a, collect, &t));
-    assert_has(
-        &t,
+    REQUIRE(slab_doctor(a, collect, &t));
+    REQUIRE_HAS(t.at,
         "1. \"even\", class 2 (128 B): 10 live in 10 slabs of 80.0 KiB; 10 phases, the oldest 100 s, epoch 0, era 1;");
-    assert_has(&t, "2. \"once\"");
-    assert_has(&t, "Too young to judge: 10 objects, 80.0 KiB of slabs, most of it \"even\"");
-    assert_int_equal(actions(&t), 2);
+    REQUIRE_HAS(t.at, "2. \"once\"");
+    REQUIRE_HAS(t.at, "Too young to judge: 10 objects, 80.0 KiB of slabs, most of it \"even\"");
+    REQUIRE_EQ(actions(&t), 2);
     memset(&t, 0, sizeof t);
-    assert_true(slab_doctor_ex(a, 0, collect, &t)); /* of any age: one row */
-    assert_has(&t, "1. \"even\", class 2 (128 B): 20 live in 20 slabs of 160.0 KiB; 20 phases, the oldest 100 s");
-    assert_int_equal(actions(&t), 2);
+    REQUIRE(slab_doctor_ex(a, 0, collect, &t)); /* of any age: one row */
+    REQUIRE_HAS(t.at, "1. \"even\", class 2 (128 B): 20 live in 20 slabs of 160.0 KiB; 20 phases, the oldest 100 s");
+    REQUIRE_EQ(actions(&t), 2);
     slab_allocator_free(a);
 }
 
-static void refusals_and_options(void** state) {
+static void refusals_and_options(void) {
     static Text t;
-    (void)state;
     memset(&t, 0, sizeof t);
     setenv("TSLAB_OPTIONS", "ring_size=1,no_such_thing=1", 1);
-    SlabAllocator* a = unit_create();
+    SlabAllocator* a = kit_create();
     unsetenv("TSLAB_OPTIONS");
     epoch_close(a, 1);
-    assert_null(slab_malloc_epoch(a, 64, 1));
+    REQUIRE_NULL(slab_malloc_epoch(a, 64, 1));
     void* p = slab_malloc(a, 64);
     slab_free(a, p);
     slab_free(a, p);
-    assert_true(slab_doctor(a, collect, &t));
-    assert_has(&t, "ACTION: double_free 1:");
-    assert_has(&t, "ACTION: closed_epoch 1:");
-    assert_has(&t, "ACTION: 2 words of TSLAB_OPTIONS");
-    assert_int_equal(actions(&t), 3);
+    REQUIRE(slab_doctor(a, collect, &t));
+    REQUIRE_HAS(t.at, "ACTION: double_free 1:");
+    REQUIRE_HAS(t.at, "ACTION: closed_epoch 1:");
+    REQUIRE_HAS(t.at, "ACTION: 2 words of TSLAB_OPTIONS");
+    REQUIRE_EQ(actions(&t), 3);
     slab_allocator_free(a);
 }
 
@@ -179,13 +170,12 @@ static void figures(Figures* f) {
 static Text* text_of(Figures* f) {
     static Text t;
     memset(&t, 0, sizeof t);
-    assert_true(tsi_doctor_write(&f->view, collect, &t));
+    REQUIRE(tsi_doctor_write(&f->view, collect, &t));
     return &t;
 }
 
-static void pages_that_the_kernel_kept(void** state) {
+static void pages_that_the_kernel_kept(void) {
     static Figures f;
-    (void)state;
     figures(&f);
     f.view.close_count = 3;
     for (unsigned n = 0; n < 3; n++) {
@@ -194,108 +184,104 @@ static void pages_that_the_kernel_kept(void** state) {
         f.closes[n].rss_before = f.closes[n].rss_after = 100 << 20;
     }
     Text* t = text_of(&f);
-    assert_has(t, "era 7: 10 slabs back, 10.0 MiB given to the system; RSS 100.0 MiB -> 100.0 MiB");
-    assert_has(t, "2 closes gave pages back and RSS stayed: look at transparent huge pages");
-    assert_has(t, "memory cgroup");
+    REQUIRE_HAS(t->at, "era 7: 10 slabs back, 10.0 MiB given to the system; RSS 100.0 MiB -> 100.0 MiB");
+    REQUIRE_HAS(t->at, "2 closes gave pages back and RSS stayed: look at transparent huge pages");
+    REQUIRE_HAS(t->at, "memory cgroup");
     f.view.purge_policy = SLAB_PURGE_FREE;
-    assert_has(text_of(&f), "MADV_FREE");
+    REQUIRE_HAS(text_of(&f)->at, "MADV_FREE");
     for (unsigned n = 0; n < 3; n++) {
         f.closes[n].rss_after = 90 << 20;
         f.closes[n].rss_delta = 10 << 20;
     }
     t = text_of(&f);
-    assert_has(t, "(fell by 10.0 MiB)");
-    assert_int_equal(actions(t), 0);
+    REQUIRE_HAS(t->at, "(fell by 10.0 MiB)");
+    REQUIRE_EQ(actions(t), 0);
     f.report.global.total_madvise_failures = 3;
-    assert_has(text_of(&f), "ACTION: 3 of the calls failed");
+    REQUIRE_HAS(text_of(&f)->at, "ACTION: 3 of the calls failed");
 }
 
-static void the_truth_table(void** state) {
+static void the_truth_table(void) {
     static Figures f;
-    (void)state;
-    assert_int_equal(tsi_sampling_verdict(10, 100, 0), TSI_VERDICT_ALLOCATOR);
-    assert_int_equal(tsi_sampling_verdict(74, 100, 0), TSI_VERDICT_ALLOCATOR);
-    assert_int_equal(tsi_sampling_verdict(75, 100, 0), TSI_VERDICT_BALANCED);
-    assert_int_equal(tsi_sampling_verdict(125, 100, 0), TSI_VERDICT_BALANCED);
-    assert_int_equal(tsi_sampling_verdict(126, 100, 0), TSI_VERDICT_SCHEDULER);
-    assert_int_equal(tsi_sampling_verdict(200, 100, 0), TSI_VERDICT_SCHEDULER);
-    assert_int_equal(tsi_sampling_verdict(201, 100, 0), TSI_VERDICT_HYPERVISOR);
-    assert_int_equal(tsi_sampling_verdict(1, 0, 0), TSI_VERDICT_HYPERVISOR);
-    assert_int_equal(tsi_sampling_verdict(100, 100, 100), TSI_VERDICT_BALANCED);
-    assert_int_equal(tsi_sampling_verdict(300, 100, 301), TSI_VERDICT_LOCKS);
-    assert_int_equal(tsi_sampling_verdict(10, 100, 101), TSI_VERDICT_LOCKS);
+    REQUIRE_EQ(tsi_sampling_verdict(10, 100, 0), TSI_VERDICT_ALLOCATOR);
+    REQUIRE_EQ(tsi_sampling_verdict(74, 100, 0), TSI_VERDICT_ALLOCATOR);
+    REQUIRE_EQ(tsi_sampling_verdict(75, 100, 0), TSI_VERDICT_BALANCED);
+    REQUIRE_EQ(tsi_sampling_verdict(125, 100, 0), TSI_VERDICT_BALANCED);
+    REQUIRE_EQ(tsi_sampling_verdict(126, 100, 0), TSI_VERDICT_SCHEDULER);
+    REQUIRE_EQ(tsi_sampling_verdict(200, 100, 0), TSI_VERDICT_SCHEDULER);
+    REQUIRE_EQ(tsi_sampling_verdict(201, 100, 0), TSI_VERDICT_HYPERVISOR);
+    REQUIRE_EQ(tsi_sampling_verdict(1, 0, 0), TSI_VERDICT_HYPERVISOR);
+    REQUIRE_EQ(tsi_sampling_verdict(100, 100, 100), TSI_VERDICT_BALANCED);
+    REQUIRE_EQ(tsi_sampling_verdict(300, 100, 301), TSI_VERDICT_LOCKS);
+    REQUIRE_EQ(tsi_sampling_verdict(10, 100, 101), TSI_VERDICT_LOCKS);
     figures(&f);
     SlabSamplingStats* s = &f.report.sampling;
     s->period = 1024;
-    assert_has(text_of(&f), "none so far");
+    REQUIRE_HAS(text_of(&f)->at, "none so far");
     s->sum.alloc_samples = 1000;
-    assert_has(text_of(&f), "Verdict: none");
+    REQUIRE_HAS(text_of(&f)->at, "Verdict: none");
     s->sum.alloc_wall_ns_sum = 200000;
     s->sum.alloc_cpu_ns_sum = 190000;
     s->sum.alloc_wait_ns_sum = 10000;
     s->dropped = 4;
-    assert_has(text_of(&f), "on average 200 ns = cpu 190 + wait 10 + locks 0");
-    assert_has(text_of(&f), "4 dropped");
-    assert_has(text_of(&f), "Verdict: allocator");
+    REQUIRE_HAS(text_of(&f)->at, "on average 200 ns = cpu 190 + wait 10 + locks 0");
+    REQUIRE_HAS(text_of(&f)->at, "4 dropped");
+    REQUIRE_HAS(text_of(&f)->at, "Verdict: allocator");
     s->sum.alloc_wait_ns_sum = 190000;
-    assert_has(text_of(&f), "Verdict: balanced");
+    REQUIRE_HAS(text_of(&f)->at, "Verdict: balanced");
     s->sum.alloc_wait_ns_sum = 300000;
-    assert_has(text_of(&f), "Verdict: scheduler:");
-    assert_int_equal(actions(text_of(&f)), 1);
+    REQUIRE_HAS(text_of(&f)->at, "Verdict: scheduler:");
+    REQUIRE_EQ(actions(text_of(&f)), 1);
     s->sum.alloc_wait_ns_sum = 1800000;
-    assert_has(text_of(&f), "Verdict: scheduler or hypervisor");
+    REQUIRE_HAS(text_of(&f)->at, "Verdict: scheduler or hypervisor");
     s->sum.alloc_wall_ns_sum = 5000000;
-    assert_has(text_of(&f), "Verdict: allocator: threads sleep for its locks");
-    assert_int_equal(actions(text_of(&f)), 1);
+    REQUIRE_HAS(text_of(&f)->at, "Verdict: allocator: threads sleep for its locks");
+    REQUIRE_EQ(actions(text_of(&f)), 1);
     s->sum.alloc_samples = 3;
-    assert_int_equal(actions(text_of(&f)), 0); /* too few */
+    REQUIRE_EQ(actions(text_of(&f)), 0); /* too few */
     s->lock_samples = 2;
     s->lock_wait_ns_sum = 500;
-    assert_has(text_of(&f), "Locks: 2 samples; waited for 250 ns");
+    REQUIRE_HAS(text_of(&f)->at, "Locks: 2 samples; waited for 250 ns");
 }
 
-static void thresholds_of_health(void** state) {
+static void thresholds_of_health(void) {
     static Figures f;
-    (void)state;
-    assert_int_equal(tsi_lock_health(0, 0), TSI_HEALTH_GOOD);
-    assert_int_equal(tsi_lock_health(149, 1000), TSI_HEALTH_GOOD);
-    assert_int_equal(tsi_lock_health(150, 1000), TSI_HEALTH_NORMAL);
-    assert_int_equal(tsi_lock_health(200, 1000), TSI_HEALTH_WATCH);
-    assert_int_equal(tsi_lock_health(300, 1000), TSI_HEALTH_WATCH);
-    assert_int_equal(tsi_lock_health(301, 1000), TSI_HEALTH_ACT);
-    assert_int_equal(tsi_retry_health(5, 0), TSI_HEALTH_GOOD);
-    assert_int_equal(tsi_retry_health(9, 1000), TSI_HEALTH_GOOD);
-    assert_int_equal(tsi_retry_health(10, 1000), TSI_HEALTH_NORMAL);
-    assert_int_equal(tsi_retry_health(50, 1000), TSI_HEALTH_WATCH);
-    assert_int_equal(tsi_retry_health(99, 1000), TSI_HEALTH_WATCH);
-    assert_int_equal(tsi_retry_health(100, 1000), TSI_HEALTH_ACT);
+    REQUIRE_EQ(tsi_lock_health(0, 0), TSI_HEALTH_GOOD);
+    REQUIRE_EQ(tsi_lock_health(149, 1000), TSI_HEALTH_GOOD);
+    REQUIRE_EQ(tsi_lock_health(150, 1000), TSI_HEALTH_NORMAL);
+    REQUIRE_EQ(tsi_lock_health(200, 1000), TSI_HEALTH_WATCH);
+    REQUIRE_EQ(tsi_lock_health(300, 1000), TSI_HEALTH_WATCH);
+    REQUIRE_EQ(tsi_lock_health(301, 1000), TSI_HEALTH_ACT);
+    REQUIRE_EQ(tsi_retry_health(5, 0), TSI_HEALTH_GOOD);
+    REQUIRE_EQ(tsi_retry_health(9, 1000), TSI_HEALTH_GOOD);
+    REQUIRE_EQ(tsi_retry_health(10, 1000), TSI_HEALTH_NORMAL);
+    REQUIRE_EQ(tsi_retry_health(50, 1000), TSI_HEALTH_WATCH);
+    REQUIRE_EQ(tsi_retry_health(99, 1000), TSI_HEALTH_WATCH);
+    REQUIRE_EQ(tsi_retry_health(100, 1000), TSI_HEALTH_ACT);
     figures(&f);
-    assert_has(text_of(&f), "Locks: 0 acquisitions on record, too few to judge; no free was repeated");
+    REQUIRE_HAS(text_of(&f)->at, "Locks: 0 acquisitions on record, too few to judge; no free was repeated");
     f.classes[0].lock_fast_acquire = 550;
     f.classes[0].lock_contended = 450;
     f.labels[1].lock_contended = 400;
     f.labels[1].objects_freed = 1000;
     f.labels[1].cas_retries = 20;
-    assert_has(text_of(&f),
+    REQUIRE_HAS(text_of(&f)->at,
                "45.0 % of 1000 acquisitions had to wait: act, most under \"busy\"; 0.0200 retries per free: normal");
-    assert_int_equal(actions(text_of(&f)), 1);
+    REQUIRE_EQ(actions(text_of(&f)), 1);
     f.labels[1].cas_retries = 200;
-    assert_int_equal(actions(text_of(&f)), 2);
+    REQUIRE_EQ(actions(text_of(&f)), 2);
 }
 
-static void labels_without_room(void** state) {
+static void labels_without_room(void) {
     static Figures f;
-    (void)state;
     figures(&f);
-    assert_has(text_of(&f), "3 of 3 ids in use");
+    REQUIRE_HAS(text_of(&f)->at, "3 of 3 ids in use");
     f.labels[2].swallowed = 12;
-    assert_has(text_of(&f), "ACTION: 12 phases went to \"(other)\"");
+    REQUIRE_HAS(text_of(&f)->at, "ACTION: 12 phases went to \"(other)\"");
 }
 
-static void slow_classes_in_order(void** state) {
+static void slow_classes_in_order(void) {
     static SlowPathAttribution rows[20];
     static Figures f;
-    (void)state;
     figures(&f);
     for (unsigned n = 0; n < 20; n++) {
         rows[n] = (SlowPathAttribution){.class_index = n, .object_size = 16, .total_slow_path_hits = 1000 + n % 5};
@@ -305,49 +291,47 @@ static void slow_classes_in_order(void** state) {
     f.view.slow = rows;
     f.view.slow_count = 20;
     Text* t = text_of(&f);
-    assert_true(strstr(t->at, "class 4 ") < strstr(t->at, "class 9 ") &&
-                strstr(t->at, "class 9 ") < strstr(t->at, "class 14 "));
-    assert_has(t, "class 3 ");
-    assert_true(!has(t, "class 12 ") && has(t, "and 10 classes with fewer hits"));
-    assert_has(t, "ACTION: Fix the rotation");
+    REQUIRE(strstr(t->at, "class 4 ") < strstr(t->at, "class 9 ") &&
+            strstr(t->at, "class 9 ") < strstr(t->at, "class 14 "));
+    REQUIRE_HAS(t->at, "class 3 ");
+    REQUIRE(!has(t, "class 12 ") && has(t, "and 10 classes with fewer hits"));
+    REQUIRE_HAS(t->at, "ACTION: Fix the rotation");
 }
 
-static void words(void** state) {
-    (void)state;
-    assert_string_equal(tsi_word_bytes(0).at, "0 B");
-    assert_string_equal(tsi_word_bytes(1023).at, "1023 B");
-    assert_string_equal(tsi_word_bytes(1536).at, "1.5 KiB");
-    assert_string_equal(tsi_word_bytes(10 << 20).at, "10.0 MiB");
-    assert_string_equal(tsi_word_bytes(UINT64_MAX).at, "15.9 EiB");
-    assert_string_equal(tsi_word_class(TSI_CLASS_REGION - 1, 64).at, "regions");
-    assert_string_equal(tsi_word_label("").at, "(unlabeled)");
+static void words(void) {
+    REQUIRE_STR(tsi_word_bytes(0).at, "0 B");
+    REQUIRE_STR(tsi_word_bytes(1023).at, "1023 B");
+    REQUIRE_STR(tsi_word_bytes(1536).at, "1.5 KiB");
+    REQUIRE_STR(tsi_word_bytes(10 << 20).at, "10.0 MiB");
+    REQUIRE_STR(tsi_word_bytes(UINT64_MAX).at, "15.9 EiB");
+    REQUIRE_STR(tsi_word_class(TSI_CLASS_REGION - 1, 64).at, "regions");
+    REQUIRE_STR(tsi_word_label("").at, "(unlabeled)");
 }
 
-static void no_memory_no_text(void** state) {
-    SlabAllocator* a = unit_create();
+static void no_memory_no_text(void) {
+    SlabAllocator* a = kit_create();
     static Text t;
-    (void)state;
     for (FakeCall what = FAKE_RESERVE; what <= FAKE_COMMIT; what++) {
         for (uint64_t k = 1; k <= 3; k++) {
             fake_os_fail(what, k, true);
             errno = 0;
-            assert_false(slab_doctor(a, collect, &t));
-            assert_int_equal(errno, ENOMEM);
-            assert_int_equal(t.used, 0);
-            assert_true(fake_os_heal());
+            REQUIRE(!slab_doctor(a, collect, &t));
+            REQUIRE_EQ(errno, ENOMEM);
+            REQUIRE_EQ(t.used, 0);
+            REQUIRE(fake_os_heal());
         }
     }
     errno = 0;
-    assert_false(slab_doctor(NULL, collect, &t));
-    assert_int_equal(errno, EINVAL);
+    REQUIRE(!slab_doctor(NULL, collect, &t));
+    REQUIRE_EQ(errno, EINVAL);
     errno = 0;
-    assert_false(slab_doctor(a, NULL, NULL));
-    assert_int_equal(errno, EINVAL);
+    REQUIRE(!slab_doctor(a, NULL, NULL));
+    REQUIRE_EQ(errno, EINVAL);
     slab_allocator_free(a);
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
+int main(int argc, char** argv) {
+    const CheckCase tests[] = {
         TEST(a_healthy_allocator),        TEST(the_doctor_names_the_leak),
         TEST(phases_of_one_label),        TEST(refusals_and_options),
         TEST(pages_that_the_kernel_kept), TEST(the_truth_table),
@@ -356,5 +340,5 @@ int main(void) {
         TEST(no_memory_no_text),
     };
     fake_os_install(0, false, false);
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return CHECK_RUN(argc, argv, tests);
 }

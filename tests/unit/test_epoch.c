@@ -1,6 +1,6 @@
 /* test_epoch.c - records, ids and the ring, without heaps; then what the public calls make of ids. */
 #include "fake_os.h"
-#include "unit.h"
+#include "kit/inside.h"
 
 #include "phase/epoch.h"
 
@@ -10,15 +10,12 @@ enum { RING = 8, RECORDS = 200 };
 
 static TsiPhases phases;
 
-static int open_phases(void** state) {
-    (void)state;
+static void open_phases(void) {
     fake_os_clear();
-    return tsi_phases_init(&phases, RING, RECORDS, 16) ? 0 : -1;
+    REQUIRE(tsi_phases_init(&phases, RING, RECORDS, 16));
 }
-static int close_phases(void** state) {
-    (void)state;
+static void close_phases(void) {
     tsi_phases_destroy(&phases);
-    return 0;
 }
 
 static bool step(TsiRef* was, TsiRef* displaced) {
@@ -35,80 +32,75 @@ static void recycle(TsiRef ref) {
 
 static TsiRef open_domain(EpochId* id) {
     uint32_t index;
-    assert_true(tsi_table_take(&phases.incs, &index, 0));
+    REQUIRE(tsi_table_take(&phases.incs, &index, 0));
     *id = tsi_domain_id(&phases, index);
     uint64_t era = tsi_add_relaxed(&phases.era_next, 1);
     tsi_inc_open(&phases, index, era, *id, TSI_LABEL_NONE, tsi_no_label);
     return tsi_ref(era, index);
 }
 
-static void references(void** state) {
-    (void)state;
+static void references(void) {
     TsiRef r = tsi_ref(0x3fffffffffffull, TSI_INC_MAX);
-    assert_int_equal(tsi_ref_index(r), TSI_INC_MAX);
-    assert_true(tsi_ref_era(r) == 0x3fffffffffffull);
-    assert_false(tsi_ref_is_current(&phases, 0));
+    REQUIRE_EQ(tsi_ref_index(r), TSI_INC_MAX);
+    REQUIRE(tsi_ref_era(r) == 0x3fffffffffffull);
+    REQUIRE(!tsi_ref_is_current(&phases, 0));
 }
 
-static void a_new_ring(void** state) {
-    (void)state;
-    assert_int_equal(tsi_load_relaxed(&phases.current), 0);
+static void a_new_ring(void) {
+    REQUIRE_EQ(tsi_load_relaxed(&phases.current), 0);
     for (EpochId id = 0; id < RING; id++) {
         TsiRef r = tsi_phases_resolve(&phases, id);
-        assert_int_not_equal(r, 0);
-        assert_int_equal(tsi_ref_era(r), id + 1); /* eras start at 1 */
-        assert_true(tsi_ref_is_active(&phases, r));
-        assert_true(tsi_phases_find_era(&phases, id + 1) == r);
+        REQUIRE_NE(r, 0);
+        REQUIRE_EQ(tsi_ref_era(r), id + 1); /* eras start at 1 */
+        REQUIRE(tsi_ref_is_active(&phases, r));
+        REQUIRE(tsi_phases_find_era(&phases, id + 1) == r);
     }
-    assert_int_equal(tsi_phases_resolve(&phases, RING), 0);
-    assert_int_equal(tsi_phases_resolve(&phases, TSI_DOMAIN_ID_BIT - 1), 0);
-    assert_int_equal(tsi_phases_find_era(&phases, 0), 0);
-    assert_int_equal(tsi_phases_find_era(&phases, 1000), 0);
-    assert_true(tsi_phases_current(&phases) == tsi_phases_resolve(&phases, 0));
+    REQUIRE_EQ(tsi_phases_resolve(&phases, RING), 0);
+    REQUIRE_EQ(tsi_phases_resolve(&phases, TSI_DOMAIN_ID_BIT - 1), 0);
+    REQUIRE_EQ(tsi_phases_find_era(&phases, 0), 0);
+    REQUIRE_EQ(tsi_phases_find_era(&phases, 1000), 0);
+    REQUIRE(tsi_phases_current(&phases) == tsi_phases_resolve(&phases, 0));
 }
 
 /* Each step takes the next id, under a larger era, and tells who was current and who has lost the id. */
-static void stepping(void** state) {
-    (void)state;
+static void stepping(void) {
     uint64_t era = RING;
     for (unsigned n = 1; n <= 4 * RING; n++) {
         TsiRef was, displaced, before = tsi_phases_current(&phases), next = tsi_phases_resolve(&phases, n % RING);
-        assert_true(step(&was, &displaced));
-        assert_true(was == before);
-        assert_true(displaced == next);
-        assert_int_equal(tsi_load_relaxed(&phases.current), n % RING);
+        REQUIRE(step(&was, &displaced));
+        REQUIRE(was == before);
+        REQUIRE(displaced == next);
+        REQUIRE_EQ(tsi_load_relaxed(&phases.current), n % RING);
         TsiRef now = tsi_phases_current(&phases);
-        assert_true(tsi_phases_resolve(&phases, n % RING) == now);
-        assert_true(tsi_ref_era(now) > era);
+        REQUIRE(tsi_phases_resolve(&phases, n % RING) == now);
+        REQUIRE(tsi_ref_era(now) > era);
         era = tsi_ref_era(now);
-        assert_true(tsi_ref_is_active(&phases, now));
-        assert_true(tsi_ref_is_current(&phases, displaced)); /* alive as long as it is pinned */
+        REQUIRE(tsi_ref_is_active(&phases, now));
+        REQUIRE(tsi_ref_is_current(&phases, displaced)); /* alive as long as it is pinned */
         recycle(displaced);
-        assert_false(tsi_ref_is_current(&phases, displaced));
+        REQUIRE(!tsi_ref_is_current(&phases, displaced));
     }
-    assert_int_equal(tsi_load_relaxed(&phases.advances_refused), 0);
+    REQUIRE_EQ(tsi_load_relaxed(&phases.advances_refused), 0);
 }
 
 /* Without records the ring keeps its spare for one step; then it stays, and goes on when one is back. */
-static void stepping_without_records(void** state) {
-    (void)state;
+static void stepping_without_records(void) {
     uint32_t index, last = 0;
     while (tsi_table_take(&phases.incs, &index, 0)) last = index;
     TsiRef was, displaced;
-    assert_true(step(&was, &displaced));
+    REQUIRE(step(&was, &displaced));
     EpochId now = tsi_load_relaxed(&phases.current);
-    assert_false(step(&was, &displaced));
-    assert_int_equal(tsi_load_relaxed(&phases.current), now);
-    assert_int_equal(tsi_load_relaxed(&phases.advances_refused), 1);
+    REQUIRE(!step(&was, &displaced));
+    REQUIRE_EQ(tsi_load_relaxed(&phases.current), now);
+    REQUIRE_EQ(tsi_load_relaxed(&phases.advances_refused), 1);
     tsi_table_give(&phases.incs, last);
-    assert_true(step(&was, &displaced));
-    assert_int_not_equal(tsi_load_relaxed(&phases.current), now);
+    REQUIRE(step(&was, &displaced));
+    REQUIRE_NE(tsi_load_relaxed(&phases.current), now);
 }
 
 /* A kept id is refused, as one that was a domain's, whether its record's page has gone or not, until the record was opened as often
  * as the id can tell: 8192 times. Records are taken in turn, so that lies far away. */
-static void ids_outlive_their_records(void** state) {
-    (void)state;
+static void ids_outlive_their_records(void) {
     EpochId id, next;
     TsiRef first[2 * RING]; /* beyond what shares a page with the ring */
     for (unsigned n = 0; n < 2 * RING; n++) first[n] = open_domain(&id);
@@ -117,38 +109,36 @@ static void ids_outlive_their_records(void** state) {
     uint64_t openings = 0;
     for (unsigned again = 0; again < 1u << TSI_REUSE_BITS;) {
         if (openings % 97 == 0) tsi_table_tidy_slow(&phases.incs, true);
-        assert_int_equal(tsi_phases_resolve(&phases, id), 0);
-        assert_true(tsi_phases_was_domain(&phases, id));
+        REQUIRE_EQ(tsi_phases_resolve(&phases, id), 0);
+        REQUIRE(tsi_phases_was_domain(&phases, id));
         TsiRef ref = open_domain(&next);
         openings++;
         again += tsi_ref_index(ref) == index;
-        assert_true((next == id) == (again == 1u << TSI_REUSE_BITS));
+        REQUIRE((next == id) == (again == 1u << TSI_REUSE_BITS));
         recycle(ref);
     }
-    assert_true(openings > 16u << TSI_REUSE_BITS);
+    REQUIRE(openings > 16u << TSI_REUSE_BITS);
 }
 
-static void ids_of_domains(void** state) {
-    (void)state;
+static void ids_of_domains(void) {
     EpochId id, other;
     TsiRef r = open_domain(&id), q = open_domain(&other);
-    assert_true((id & TSI_DOMAIN_ID_BIT) != 0);
-    assert_int_not_equal(id, other);
-    assert_true(tsi_phases_resolve(&phases, id) == r);
-    assert_true(tsi_phases_resolve(&phases, other) == q);
-    assert_true(tsi_phases_was_domain(&phases, id));
-    assert_int_equal(tsi_phases_resolve(&phases, TSI_DOMAIN_ID_BIT), 0);           /* record 0 */
-    assert_int_equal(tsi_phases_resolve(&phases, TSI_DOMAIN_ID_BIT | RECORDS), 0); /* beyond all */
-    assert_int_equal(tsi_phases_resolve(&phases, UINT32_MAX), 0);
+    REQUIRE((id & TSI_DOMAIN_ID_BIT) != 0);
+    REQUIRE_NE(id, other);
+    REQUIRE(tsi_phases_resolve(&phases, id) == r);
+    REQUIRE(tsi_phases_resolve(&phases, other) == q);
+    REQUIRE(tsi_phases_was_domain(&phases, id));
+    REQUIRE_EQ(tsi_phases_resolve(&phases, TSI_DOMAIN_ID_BIT), 0);           /* record 0 */
+    REQUIRE_EQ(tsi_phases_resolve(&phases, TSI_DOMAIN_ID_BIT | RECORDS), 0); /* beyond all */
+    REQUIRE_EQ(tsi_phases_resolve(&phases, UINT32_MAX), 0);
     recycle(r);
-    assert_int_equal(tsi_phases_resolve(&phases, id), 0);
-    assert_true(tsi_phases_was_domain(&phases, id));
-    assert_true(tsi_phases_resolve(&phases, other) == q);
+    REQUIRE_EQ(tsi_phases_resolve(&phases, id), 0);
+    REQUIRE(tsi_phases_was_domain(&phases, id));
+    REQUIRE(tsi_phases_resolve(&phases, other) == q);
 }
 
 /* However often a record is reused, an id of it does not name its later owners until the bits wrap. */
-static void stale_ids_of_one_record(void** state) {
-    (void)state;
+static void stale_ids_of_one_record(void) {
     EpochId first;
     TsiRef r = open_domain(&first);
     uint32_t index = tsi_ref_index(r);
@@ -156,48 +146,45 @@ static void stale_ids_of_one_record(void** state) {
         uint64_t era = tsi_add_relaxed(&phases.era_next, 1);
         EpochId id = tsi_domain_id(&phases, index);
         tsi_inc_open(&phases, index, era, id, TSI_LABEL_NONE, tsi_no_label);
-        assert_int_not_equal(id, first);
-        assert_int_equal(tsi_phases_resolve(&phases, first), 0);
-        assert_true(tsi_phases_resolve(&phases, id) == tsi_ref(era, index));
-        assert_false(tsi_ref_is_active(&phases, r));
+        REQUIRE_NE(id, first);
+        REQUIRE_EQ(tsi_phases_resolve(&phases, first), 0);
+        REQUIRE(tsi_phases_resolve(&phases, id) == tsi_ref(era, index));
+        REQUIRE(!tsi_ref_is_active(&phases, r));
     }
-    assert_int_equal(tsi_domain_id(&phases, index), first);
+    REQUIRE_EQ(tsi_domain_id(&phases, index), first);
 }
 
 /* Records come back late, so that the id of a phase that has ended stays unknown for a while. */
-static void records_come_back_late(void** state) {
-    (void)state;
+static void records_come_back_late(void) {
     EpochId id;
     TsiRef r = open_domain(&id);
     recycle(r);
     for (unsigned n = 0; n < 50; n++) {
         EpochId other;
         TsiRef q = open_domain(&other);
-        assert_int_not_equal(tsi_ref_index(q), tsi_ref_index(r));
+        REQUIRE_NE(tsi_ref_index(q), tsi_ref_index(r));
         recycle(q);
     }
 }
 
-static void states_are_monotone(void** state) {
-    (void)state;
-    SlabAllocator* a = unit_create();
+static void states_are_monotone(void) {
+    SlabAllocator* a = kit_create();
     uint64_t era = epoch_era(a, 0);
     TsiInc* i = tsi_inc(&tsi_arena(a)->phases, tsi_ref_index(tsi_phases_resolve(&tsi_arena(a)->phases, 0)));
-    assert_int_equal(tsi_inc_state(i), TSI_INC_ACTIVE);
+    REQUIRE_EQ(tsi_inc_state(i), TSI_INC_ACTIVE);
     (void)epoch_advance_id(a);
-    assert_int_equal(tsi_inc_state(i), TSI_INC_ADVANCED);
-    assert_true(epoch_close_ex(a, 0, EPOCH_DRAIN, NULL));
-    assert_int_equal(tsi_inc_state(i), TSI_INC_CLOSED);
-    assert_true(epoch_close_ex(a, 0, EPOCH_RELEASE, NULL));
-    assert_int_equal(tsi_inc_state(i), TSI_INC_RELEASED);
-    assert_true(epoch_close_ex(a, 0, EPOCH_DRAIN, NULL));
-    assert_int_equal(tsi_inc_state(i), TSI_INC_RELEASED);
-    assert_int_equal(epoch_era(a, 0), era);
+    REQUIRE_EQ(tsi_inc_state(i), TSI_INC_ADVANCED);
+    REQUIRE(epoch_close_ex(a, 0, EPOCH_DRAIN, NULL));
+    REQUIRE_EQ(tsi_inc_state(i), TSI_INC_CLOSED);
+    REQUIRE(epoch_close_ex(a, 0, EPOCH_RELEASE, NULL));
+    REQUIRE_EQ(tsi_inc_state(i), TSI_INC_RELEASED);
+    REQUIRE(epoch_close_ex(a, 0, EPOCH_DRAIN, NULL));
+    REQUIRE_EQ(tsi_inc_state(i), TSI_INC_RELEASED);
+    REQUIRE_EQ(epoch_era(a, 0), era);
     slab_allocator_free(a);
 }
 
-static void labels_end_at_a_character(void** state) {
-    (void)state;
+static void labels_end_at_a_character(void) {
     static const struct {
         const char *in, *out;
     } cases[] = {
@@ -217,39 +204,38 @@ static void labels_end_at_a_character(void** state) {
         char out[TSI_LABEL_BYTES];
         memset(out, 'x', sizeof out);
         tsi_label_copy(out, cases[n].in);
-        assert_string_equal(out, cases[n].out);
-        for (size_t i = strlen(out); i < sizeof out; i++) assert_int_equal(out[i], 0);
+        REQUIRE_STR(out, cases[n].out);
+        for (size_t i = strlen(out); i < sizeof out; i++) REQUIRE_EQ(out[i], 0);
     }
 }
 
-static void what_ids_mean_to_the_callers(void** state) {
-    (void)state;
-    SlabAllocator* a = unit_create();
+static void what_ids_mean_to_the_callers(void) {
+    SlabAllocator* a = kit_create();
     epoch_domain_t* d = epoch_domain_create_labeled(a, "x");
     EpochId id = d->epoch_id;
     EpochReceipt r;
-    assert_int_equal(epoch_era(a, id), d->epoch_era);
-    assert_int_equal(epoch_state(a, id), EPOCH_ACTIVE);
-    assert_non_null(slab_malloc_epoch(a, 10, id));
+    REQUIRE_EQ(epoch_era(a, id), d->epoch_era);
+    REQUIRE_EQ(epoch_state(a, id), EPOCH_ACTIVE);
+    REQUIRE(slab_malloc_epoch(a, 10, id) != NULL);
     epoch_domain_destroy(d);
-    assert_int_equal(epoch_era(a, id), 0);
-    assert_int_equal(epoch_state(a, id), EPOCH_CLOSING);
+    REQUIRE_EQ(epoch_era(a, id), 0);
+    REQUIRE_EQ(epoch_state(a, id), EPOCH_CLOSING);
     errno = 0;
-    assert_null(slab_malloc_epoch(a, 10, id));
-    assert_int_equal(errno, ESTALE);
+    REQUIRE_NULL(slab_malloc_epoch(a, 10, id));
+    REQUIRE_EQ(errno, ESTALE);
     errno = 0;
-    assert_null(slab_malloc_epoch(a, 10, 16)); /* beyond the ring */
-    assert_int_equal(errno, EINVAL);
-    assert_false(epoch_close_ex(a, id, EPOCH_DRAIN, &r));
-    assert_false(epoch_close_era(a, 99999, EPOCH_DRAIN, &r));
-    assert_int_equal(unit_refusals(a).bad_epoch, 2);
+    REQUIRE_NULL(slab_malloc_epoch(a, 10, 16)); /* beyond the ring */
+    REQUIRE_EQ(errno, EINVAL);
+    REQUIRE(!epoch_close_ex(a, id, EPOCH_DRAIN, &r));
+    REQUIRE(!epoch_close_era(a, 99999, EPOCH_DRAIN, &r));
+    REQUIRE_EQ(kit_refusals(a).bad_epoch, 2);
     slab_epoch_inc_refcount(a, 3);
     slab_epoch_inc_refcount(a, 3);
     slab_epoch_dec_refcount(a, 3);
-    assert_int_equal(slab_epoch_get_refcount(a, 3), 1);
+    REQUIRE_EQ(slab_epoch_get_refcount(a, 3), 1);
     slab_epoch_dec_refcount(a, 3);
     slab_epoch_dec_refcount(a, 3);
-    assert_int_equal(slab_epoch_get_refcount(a, 3), 0);
+    REQUIRE_EQ(slab_epoch_get_refcount(a, 3), 0);
     slab_allocator_free(a);
 }
 
@@ -259,34 +245,33 @@ static void* advance_thread(void* arg) {
 }
 
 /* Whoever has the next id, and hears that it is current, gets objects of the new era, however far the advance has come. */
-static void an_id_names_the_new_era_at_once(void** state) {
-    (void)state;
-    SlabAllocator* s = unit_create_cold();
+static void an_id_names_the_new_era_at_once(void) {
+    SlabAllocator* s = kit_create_cold();
     TsiPhases* p = &tsi_arena(s)->phases;
     EpochId now = epoch_current(s), next = now + 1;
     pthread_t t;
     uint64_t era = 0, old = 0;
-    for (unsigned n = 0; n < 2; n++) assert_true(slab_ptr_epoch(s, slab_malloc_epoch(s, 64, next), NULL, &old)); /* at hand by its id */
+    for (unsigned n = 0; n < 2; n++) REQUIRE(slab_ptr_epoch(s, slab_malloc_epoch(s, 64, next), NULL, &old)); /* at hand by its id */
     TsiInc* was = tsi_inc(p, tsi_ref_index(tsi_load_relaxed(&p->ring[now])));
     tsi_inc_take(was); /* the advance waits here, once the ring has moved */
     tsi_lock_disown(tsi_inc_lock(was)); /* as another thread would have it: this one takes others meanwhile */
-    assert_int_equal(pthread_create(&t, NULL, advance_thread, s), 0);
+    REQUIRE_EQ(pthread_create(&t, NULL, advance_thread, s), 0);
     for (unsigned turn = 0; epoch_current(s) != next;) tsi_os_yield(&turn);
     uint64_t named = tsi_ref_era(tsi_load_relaxed(&p->ring[next]));
     void* q = slab_malloc_epoch(s, 64, next);
     tsi_lock_own(tsi_inc_lock(was));
     tsi_inc_give(was);
-    assert_int_equal(pthread_join(t, NULL), 0);
-    assert_true(slab_ptr_epoch(s, q, NULL, &era));
-    assert_int_equal(era, named);
-    assert_int_not_equal(era, old);
-    unit_check(s);
+    REQUIRE_EQ(pthread_join(t, NULL), 0);
+    REQUIRE(slab_ptr_epoch(s, q, NULL, &era));
+    REQUIRE_EQ(era, named);
+    REQUIRE_NE(era, old);
+    kit_check(s);
     slab_allocator_free(s);
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-#define TEST(name) cmocka_unit_test_setup_teardown(name, open_phases, close_phases)
+int main(int argc, char** argv) {
+    const CheckCase tests[] = {
+#define TEST(name) CHECK_CASE_WITH(name, open_phases, close_phases)
         TEST(references),
         TEST(a_new_ring),
         TEST(stepping),
@@ -295,11 +280,11 @@ int main(void) {
         TEST(stale_ids_of_one_record),
         TEST(records_come_back_late),
         TEST(ids_outlive_their_records),
-        cmocka_unit_test(states_are_monotone),
-        cmocka_unit_test(labels_end_at_a_character),
-        cmocka_unit_test(what_ids_mean_to_the_callers),
-        cmocka_unit_test(an_id_names_the_new_era_at_once),
+        CHECK_CASE(states_are_monotone),
+        CHECK_CASE(labels_end_at_a_character),
+        CHECK_CASE(what_ids_mean_to_the_callers),
+        CHECK_CASE(an_id_names_the_new_era_at_once),
     };
     fake_os_install(0, false, false);
-    return cmocka_run_group_tests_name("epoch", tests, NULL, NULL);
+    return CHECK_RUN(argc, argv, tests);
 }

@@ -1,5 +1,5 @@
 /* test_flags.c - the reader of command lines: every kind of value, what is refused and with which words, --help. */
-#include "unit.h"
+#include "kit/inside.h"
 
 #include "common/flags.h"
 
@@ -30,7 +30,7 @@ static char out[2048], err[2048];
 /* What a stream says while the line is read. */
 static void read_back(FILE* f, int fd, int saved, char* to, size_t size) {
     fflush(fd == 1 ? stdout : stderr);
-    assert_true(dup2(saved, fd) == fd);
+    REQUIRE(dup2(saved, fd) == fd);
     close(saved);
     rewind(f);
     to[fread(to, 1, size - 1, f)] = 0;
@@ -66,7 +66,7 @@ static int read_line(const char* version, const char* const* words) {
     v = (struct values){.off = true};
     fflush(stdout);
     FILE *to_out = tmpfile(), *to_err = tmpfile();
-    assert_true(to_out && to_err);
+    REQUIRE(to_out && to_err);
     int saved_out = dup(1), saved_err = dup(2);
     dup2(fileno(to_out), 1);
     dup2(fileno(to_err), 2);
@@ -78,46 +78,43 @@ static int read_line(const char* version, const char* const* words) {
 }
 
 #define READ(...) read_line("1.2", (const char* const[]){__VA_ARGS__, NULL})
-#define GOOD(...) assert_int_equal(READ(__VA_ARGS__), -1), assert_string_equal(err, ""), assert_string_equal(out, "")
+#define GOOD(...) REQUIRE_EQ(READ(__VA_ARGS__), -1), REQUIRE_STR(err, ""), REQUIRE_STR(out, "")
 #define WRONG(said, ...)                          \
-    assert_int_equal(READ(__VA_ARGS__), 2);       \
-    assert_string_equal(err, "prog: " said "\n"); \
-    assert_string_equal(out, "")
+    REQUIRE_EQ(READ(__VA_ARGS__), 2);       \
+    REQUIRE_STR(err, "prog: " said "\n"); \
+    REQUIRE_STR(out, "")
 
-static void values_are_stored(void** state) {
-    (void)state;
+static void values_are_stored(void) {
     GOOD("--on", "--off");
-    assert_true(v.on && !v.off && first[0].given && !first[2].given);
+    REQUIRE(v.on && !v.off && first[0].given && !first[2].given);
     GOOD("--a_count=2", "--real", "0.5", "--few=99", "--word=second", "--text", "-t=1", "5");
-    assert_true(v.count == 2 && v.real == 0.5 && v.few == 99 && v.place == 5 && !v.on && v.off && v.preset == 7);
-    assert_string_equal(v.word, "second");
-    assert_string_equal(v.text, "-t=1");
+    REQUIRE(v.count == 2 && v.real == 0.5 && v.few == 99 && v.place == 5 && !v.on && v.off && v.preset == 7);
+    REQUIRE_STR(v.word, "second");
+    REQUIRE_STR(v.text, "-t=1");
     GOOD("--a-count", "1000000", "--a_count=3", "--preset=8");
-    assert_true(v.count == 3 && v.preset == 8);
+    REQUIRE(v.count == 3 && v.preset == 8);
     GOOD("--any=18446744073709551615", "--text=a", "--text=b");
-    assert_true(v.count == UINT64_MAX);
-    assert_string_equal(seen, "b");
+    REQUIRE(v.count == UINT64_MAX);
+    REQUIRE_STR(seen, "b");
     GOOD("--each=first", "--each", "first");
-    assert_int_equal(v.taken, 2);
-    assert_null(seen);
+    REQUIRE_EQ(v.taken, 2);
+    REQUIRE_NULL(seen);
 }
 
-static void files_may_be_left_out(void** state) {
-    (void)state;
+static void files_may_be_left_out(void) {
     GOOD("--file");
-    assert_true(v.file.asked && v.file.path == NULL);
+    REQUIRE(v.file.asked && v.file.path == NULL);
     GOOD("--file", "--on");
-    assert_true(v.file.path == NULL && v.on);
+    REQUIRE(v.file.path == NULL && v.on);
     GOOD("--file", "3");
-    assert_true(v.file.path == NULL && v.place == 3);
+    REQUIRE(v.file.path == NULL && v.place == 3);
     GOOD("--file", "3.json");
-    assert_string_equal(v.file.path, "3.json");
+    REQUIRE_STR(v.file.path, "3.json");
     GOOD("--file=3");
-    assert_string_equal(v.file.path, "3");
+    REQUIRE_STR(v.file.path, "3");
 }
 
-static void wrong_flags(void** state) {
-    (void)state;
+static void wrong_flags(void) {
     WRONG("'--no' is not a flag; did you mean --on?", "--no");
     WRONG("'--a_conut=3' is not a flag; did you mean --a_count?", "--a_conut=3");
     WRONG("'--of' is not a flag; did you mean --on?", "--of"); /* a name is not shortened */
@@ -129,18 +126,17 @@ static void wrong_flags(void** state) {
     WRONG("--text needs a value: --text T", "--text");
     WRONG("--few needs a value: --few F", "--few=");
     WRONG("--a_count needs a value: --a_count N", "--a_count", "");
-    assert_int_equal(read_line(NULL, (const char* const[]){"--version", NULL}), 2);
+    REQUIRE_EQ(read_line(NULL, (const char* const[]){"--version", NULL}), 2);
 }
 
-static void wrong_values(void** state) {
-    (void)state;
+static void wrong_values(void) {
     static const char* const wrong[] = {"1",    "1000001", "-2",  "+2",                   " 2", "2.5",
                                         "0x10", "2e3",     "2 ", "99999999999999999999", "x"};
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
         char wanted[128];
         snprintf(wanted, sizeof wanted, "prog: --a_count takes a whole number from 2 to 1000000, not '%s'\n", wrong[i]);
-        assert_int_equal(READ("--a_count", wrong[i]), 2);
-        assert_string_equal(err, wanted);
+        REQUIRE_EQ(READ("--a_count", wrong[i]), 2);
+        REQUIRE_STR(err, wanted);
     }
     WRONG("--any takes a whole number, not '18446744073709551616'", "--any=18446744073709551616");
     WRONG("--real takes a number from 0.5 to 10, not '0.4'", "--real=0.4");
@@ -155,33 +151,26 @@ static void wrong_values(void** state) {
     WRONG("not the third", "--each=third");
 }
 
-static void help_and_version(void** state) {
-    (void)state;
-    assert_int_equal(READ("--version", "--no"), 0);
-    assert_string_equal(out, "prog 1.2\n");
+static void help_and_version(void) {
+    REQUIRE_EQ(READ("--version", "--no"), 0);
+    REQUIRE_STR(out, "prog 1.2\n");
     for (int n = 0; n < 2; n++) {
-        assert_int_equal(READ("--on", n ? "-h" : "--help", "--nonsense"), 0);
-        assert_string_equal(err, "");
-        assert_string_equal(out, "head\n"
-                                 "  --on              switches\n"
-                                 "  --a_count N       counts\n"
-                                 "  --few F           few\n"
-                                 "  --real N          a sentence that is too long for the hundred columns of a page "
-                                 "beside its flag,\n"
-                                 "                    which is on the left\n"
-                                 "  --word WORD       one: first|second\n"
-                                 "  --each EACH       some\n"
-                                 "  --preset N        preset (default 7, quick 3)\n"
-                                 "  --file[=FILE]     output\n"
-                                 "  PLACE             a place\n"
-                                 "tail\n");
+        REQUIRE_EQ(READ("--on", n ? "-h" : "--help", "--nonsense"), 0);
+        REQUIRE_STR(err, "");
+        REQUIRE_STR(out, "head\n" "  --on              switches\n" "  --a_count N       counts\n"
+                    "  --few F           few\n"
+                    "  --real N          a sentence that is too long for the hundred columns of a page "
+                    "beside its flag,\n" "                    which is on the left\n"
+                    "  --word WORD       one: first|second\n" "  --each EACH       some\n"
+                    "  --preset N        preset (default 7, quick 3)\n" "  --file[=FILE]     output\n"
+                    "  PLACE             a place\n" "tail\n");
     }
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(values_are_stored), cmocka_unit_test(files_may_be_left_out), cmocka_unit_test(wrong_flags),
-        cmocka_unit_test(wrong_values),      cmocka_unit_test(help_and_version),
+int main(int argc, char** argv) {
+    const CheckCase tests[] = {
+        CHECK_CASE(values_are_stored), CHECK_CASE(files_may_be_left_out), CHECK_CASE(wrong_flags),
+        CHECK_CASE(wrong_values),      CHECK_CASE(help_and_version),
     };
-    return cmocka_run_group_tests_name("flags", tests, NULL, NULL);
+    return CHECK_RUN(argc, argv, tests);
 }

@@ -4,9 +4,9 @@
  * A thread in the middle of a call is one that the fake system stops inside of it, or whose words are set as
  * between two stores of the call. What a child finds is its exit code.
  */
-#define UNIT_RING_BY_CLASS
+#define KIT_RING_BY_CLASS
 #include "fake_os.h"
-#include "unit.h"
+#include "kit/inside.h"
 
 #include "heap/heap.h"
 #include "mem/region.h"
@@ -16,44 +16,40 @@
 enum { SIZE = 1024, SLOTS = 16, SLAB = SLOTS * SIZE };
 
 static SlabAllocator* a;
-static UnitWorker worker;
+static KitWorker worker;
 static sem_t inside, go;
 
-static int open_allocator(void** state) {
-    (void)state;
+static void open_allocator(void) {
     sem_init(&inside, 0, 0);
     sem_init(&go, 0, 0);
-    unit_worker_start(&worker);
-    a = unit_create_cold();
+    kit_worker_start(&worker);
+    a = kit_create_cold();
     fake_os_clear();
-    return 0;
 }
-static int close_allocator(void** state) {
-    (void)state;
+static void close_allocator(void) {
     sem_post(&go); /* where a test has failed */
-    unit_worker_stop(&worker);
-    unit_check(a);
+    kit_worker_stop(&worker);
+    kit_check(a);
     slab_allocator_free(a);
-    return 0;
 }
 
 /* Exit code of a child that runs fn; 128 + the signal that ended it. */
 static int in_child(int (*fn)(void*), void* arg) {
     int status = 0;
     pid_t child = fork();
-    assert_int_not_equal(child, -1);
+    REQUIRE_NE(child, -1);
     if (child == 0) {
         (void)alarm(300); /* one that hangs is killed */
         _exit(fn(arg));
     }
-    assert_int_equal(waitpid(child, &status, 0), child);
+    REQUIRE_EQ(waitpid(child, &status, 0), child);
     return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 }
 
 static bool is_whole(void) {
     char why[160];
     bool ok = tsi_check_allocator(a, why, sizeof why);
-    if (!ok) print_error("in the child: %s\n", why);
+    if (!ok) fprintf(stderr, "in the child: %s\n", why);
     return ok;
 }
 
@@ -93,27 +89,26 @@ static int all_apart(void* unused) {
         for (unsigned k = 0; k < i; k++)
             if (o.p[k] == o.p[i]) return 1;
     }
-    uint64_t live = unit_live(a);
+    uint64_t live = kit_live(a);
     free_them(&o);
-    return live != o.n ? 3 : unit_live(a) != 0 ? 4 : is_whole() ? 0 : 5;
+    return live != o.n ? 3 : kit_live(a) != 0 ? 4 : is_whole() ? 0 : 5;
 }
 
-static void a_refill_is_done_or_was_never(void** state) {
-    (void)state;
+static void a_refill_is_done_or_was_never(void) {
     Objects o = {.n = SLOTS};
-    unit_worker_run(&worker, take_them, &o);
-    TsiLine* l = tsi_line(&tsi_arena(a)->space, unit_place(a, o.p[0]).line_id);
-    unit_worker_run(&worker, free_them, &o);
+    kit_worker_run(&worker, take_them, &o);
+    TsiLine* l = tsi_line(&tsi_arena(a)->space, kit_place(a, o.p[0]).line_id);
+    kit_worker_run(&worker, free_them, &o);
     uint64_t full = (1ull << SLOTS) - 1, words = tsi_load_relaxed(&l->freed), freed = words & full;
     uint64_t issued = tsi_load_relaxed(&l->issued);
-    assert_int_not_equal(freed, 0);
-    assert_int_equal(tsi_load_relaxed(&l->avail), 0);
-    assert_int_equal(in_child(all_apart, NULL), 0);
+    REQUIRE_NE(freed, 0);
+    REQUIRE_EQ(tsi_load_relaxed(&l->avail), 0);
+    REQUIRE_EQ(in_child(all_apart, NULL), 0);
     tsi_store_relaxed(&l->avail, freed);
-    assert_int_equal(in_child(all_apart, NULL), 0); /* shown, and still among the freed */
+    REQUIRE_EQ(in_child(all_apart, NULL), 0); /* shown, and still among the freed */
     tsi_store_relaxed(&l->freed, words & ~full);
     tsi_store_relaxed(&l->issued, issued + tsi_popcount(freed));
-    assert_int_equal(in_child(all_apart, NULL), 0);
+    REQUIRE_EQ(in_child(all_apart, NULL), 0);
 }
 
 /* ---- regions ---- */
@@ -135,7 +130,7 @@ static int bumped_are_exact(void* arg) {
     Bumped* u = arg;
     EpochReceipt r;
     if (!is_whole()) return 1;
-    if (unit_live(a) != u->live) return 2;
+    if (kit_live(a) != u->live) return 2;
     if (u->live > 0 && !slab_free_checked(a, u->p[0])) return 3;
     if (slab_free_checked(a, u->p[0])) return 4;
     for (unsigned i = 0; i < 100; i++) /* a heap of the child's own, or the one that is left */
@@ -145,46 +140,45 @@ static int bumped_are_exact(void* arg) {
     if (r.objects_escaped != u->live - 1 + 100 || r.bytes_escaped != r.objects_escaped * 64) return 8;
     for (unsigned i = 1; i < u->live; i++)
         if (!slab_free_checked(a, u->p[i]) || slab_free_checked(a, u->p[i])) return 9;
-    if (!epoch_close_ex(a, u->domain->epoch_id, EPOCH_RELEASE, &r) || unit_live(a) != 0) return 10;
-    return unit_committed(a) != 0 ? 11 : is_whole() ? 0 : 12;
+    if (!epoch_close_ex(a, u->domain->epoch_id, EPOCH_RELEASE, &r) || kit_live(a) != 0) return 10;
+    return kit_committed_now(a) != 0 ? 11 : is_whole() ? 0 : 12;
 }
 
 static int five_are_live(void* unused) {
     (void)unused;
-    return !is_whole() ? 1 : unit_live(a) != 5 ? 2 : 0;
+    return !is_whole() ? 1 : kit_live(a) != 5 ? 2 : 0;
 }
 static int nobody_is_late(void* region) { return tsi_load_relaxed(&((TsiRegion*)region)->late) == 0 ? 0 : 1; }
 
 /* A bump, a free by the owner, one by another thread: each between its stores. */
-static void a_region_in_the_middle(void** state) {
-    (void)state;
+static void a_region_in_the_middle(void) {
     Bumped u = {.live = 4};
-    unit_worker_run(&worker, bump_them, &u);
+    kit_worker_run(&worker, bump_them, &u);
     TsiSpace* s = &tsi_arena(a)->space;
-    uint32_t id = unit_place(a, u.p[0]).slab_id;
+    uint32_t id = kit_place(a, u.p[0]).slab_id;
     TsiRegion* r = tsi_region(s, id);
     uint32_t rel = tsi_load_relaxed(&r->rel), granule = 3 * 64 / TSI_GRANULE;
     uint64_t word = tsi_load_relaxed(&r->word);
-    assert_int_equal(in_child(bumped_are_exact, &u), 0);
+    REQUIRE_EQ(in_child(bumped_are_exact, &u), 0);
     tsi_store_relaxed(&r->map[rel >> TSI_GRANULE_SHIFT], r->gen); /* a start that is not reached yet */
-    assert_int_equal(in_child(bumped_are_exact, &u), 0);
+    REQUIRE_EQ(in_child(bumped_are_exact, &u), 0);
     tsi_store_relaxed(&r->rel, rel + 64); /* reached, and not counted: it is an object, of nobody */
     u.live = 5;
-    assert_int_equal(in_child(five_are_live, NULL), 0);
+    REQUIRE_EQ(in_child(five_are_live, NULL), 0);
     tsi_store_relaxed(&r->rel, rel);
     tsi_store_relaxed(&r->map[rel >> TSI_GRANULE_SHIFT], 0);
     u.live = 3;
     tsi_store_relaxed(&r->map[granule], (uint8_t)(r->gen | TSI_MARK_OWN)); /* freed by its owner, and not counted */
-    assert_int_equal(in_child(bumped_are_exact, &u), 0);
+    REQUIRE_EQ(in_child(bumped_are_exact, &u), 0);
     tsi_store_relaxed(&r->word, word + TSI_REGION_ENTERED); /* by another thread, which has marked it */
     tsi_store_relaxed(&r->map[granule], (uint8_t)(r->gen | TSI_MARK_OTHER));
-    assert_int_equal(in_child(bumped_are_exact, &u), 0);
+    REQUIRE_EQ(in_child(bumped_are_exact, &u), 0);
     u.live = 4; /* or not yet */
     tsi_store_relaxed(&r->map[granule], r->gen);
-    assert_int_equal(in_child(bumped_are_exact, &u), 0);
+    REQUIRE_EQ(in_child(bumped_are_exact, &u), 0);
     tsi_store_relaxed(&r->word, word);
     tsi_store_relaxed(&r->late, 1); /* a freer that slept through an end has vanished as well */
-    assert_int_equal(in_child(nobody_is_late, r), 0);
+    REQUIRE_EQ(in_child(nobody_is_late, r), 0);
     tsi_store_relaxed(&r->late, 0);
     epoch_domain_destroy(u.domain);
 }
@@ -195,11 +189,11 @@ static void a_region_in_the_middle(void** state) {
 static int used_again(void* arg) {
     Objects* o = arg;
     for (unsigned round = 0; round < 3; round++) {
-        uint64_t was = unit_committed(a);
+        uint64_t was = kit_committed_now(a);
         pthread_t t;
         if (pthread_create(&t, NULL, free_them_on_a_thread, o) != 0 || pthread_join(t, NULL) != 0) return 2;
         take_them(o);
-        if (unit_committed(a) > was) return 1;
+        if (kit_committed_now(a) > was) return 1;
     }
     return is_whole() ? 0 : 3;
 }
@@ -209,40 +203,38 @@ static void use_again_in_a_child(void* arg) { *(int*)((void**)arg)[1] = in_child
 /* Freed before the fork by a thread that brought the tokens to an inbox, which its owner never looks into again. */
 static int filled_then_used_again(void* arg) {
     Objects* o = arg;
-    uint64_t was = unit_committed(a);
+    uint64_t was = kit_committed_now(a);
     take_them(o);
-    return unit_committed(a) > was ? 4 : used_again(o);
+    return kit_committed_now(a) > was ? 4 : used_again(o);
 }
 
-static void tokens_in_an_inbox(void** state) {
-    (void)state;
+static void tokens_in_an_inbox(void) {
     Objects theirs = {.n = 8 * SLOTS}, mine = {.n = 8 * SLOTS};
-    unit_worker_run(&worker, take_them, &theirs);
+    kit_worker_run(&worker, take_them, &theirs);
     free_them(&theirs);
-    assert_int_equal(in_child(filled_then_used_again, &theirs), 0);
+    REQUIRE_EQ(in_child(filled_then_used_again, &theirs), 0);
     slab_trim(a);
     take_them(&mine);
-    unit_worker_run(&worker, free_them, &mine); /* and in the inbox of the thread that forks */
-    assert_int_equal(in_child(filled_then_used_again, &mine), 0);
+    kit_worker_run(&worker, free_them, &mine); /* and in the inbox of the thread that forks */
+    REQUIRE_EQ(in_child(filled_then_used_again, &mine), 0);
 }
 
-static void tokens_that_vanished_threads_had(void** state) {
-    (void)state;
+static void tokens_that_vanished_threads_had(void) {
     Objects o = {.n = 8 * SLOTS};
     take_them(&o);
     unsigned had = 0;
     for (unsigned i = 0; i < o.n; i += SLOTS) { /* as after tsi_line_disarm */
-        _Atomic uint64_t* word = tsi_remote(&tsi_arena(a)->space, unit_place(a, o.p[i]).line_id);
+        _Atomic uint64_t* word = tsi_remote(&tsi_arena(a)->space, kit_place(a, o.p[i]).line_id);
         uint64_t w = tsi_load_relaxed(word);
         had += (w & TSI_REMOTE_TOKEN) != 0;
         tsi_store_relaxed(word, w & ~TSI_REMOTE_TOKEN);
     }
-    assert_true(had >= 6); /* of all lines that are full and not the current one */
+    REQUIRE(had >= 6); /* of all lines that are full and not the current one */
     int mine = in_child(used_again, &o), another = -1;
-    assert_int_equal(mine, 0);
+    REQUIRE_EQ(mine, 0);
     void* both[] = {&o, &another};
-    unit_worker_run(&worker, use_again_in_a_child, both); /* whose heaps have lost their owner there */
-    assert_int_equal(another, 0);
+    kit_worker_run(&worker, use_again_in_a_child, both); /* whose heaps have lost their owner there */
+    REQUIRE_EQ(another, 0);
     slab_trim(a); /* puts the lines in order again */
 }
 
@@ -266,18 +258,17 @@ static int cleanups_were_run(void* unused) {
     return (int)tsi_load_relaxed(&cleanups);
 }
 
-static void cleanups_of_a_phase_that_was_ending(void** state) {
-    (void)state;
+static void cleanups_of_a_phase_that_was_ending(void) {
     pthread_t t;
     tsi_store_relaxed(&cleanups, 0);
     fake_os_interrupt_call(FAKE_PURGE, stop_here, NULL);
-    assert_int_equal(pthread_create(&t, NULL, a_phase, NULL), 0);
+    REQUIRE_EQ(pthread_create(&t, NULL, a_phase, NULL), 0);
     sem_wait(&inside);
-    assert_int_equal(tsi_load_relaxed(&cleanups), 0);
-    assert_int_equal(in_child(cleanups_were_run, NULL), 1);
+    REQUIRE_EQ(tsi_load_relaxed(&cleanups), 0);
+    REQUIRE_EQ(in_child(cleanups_were_run, NULL), 1);
     sem_post(&go);
-    assert_int_equal(pthread_join(t, NULL), 0);
-    assert_int_equal(tsi_load_relaxed(&cleanups), 1);
+    REQUIRE_EQ(pthread_join(t, NULL), 0);
+    REQUIRE_EQ(tsi_load_relaxed(&cleanups), 1);
 }
 
 static void* leave_with_a_cleanup(void* unused) {
@@ -312,14 +303,13 @@ static int ends_in_a_grandchild(void* unused) {
 }
 
 /* The child's next thread takes over a record of somebody who was leaving. */
-static void a_thread_that_was_leaving(void** state) {
-    (void)state;
+static void a_thread_that_was_leaving(void) {
     pthread_t t;
-    assert_int_equal(pthread_create(&t, NULL, leave_with_a_cleanup, NULL), 0);
+    REQUIRE_EQ(pthread_create(&t, NULL, leave_with_a_cleanup, NULL), 0);
     sem_wait(&inside);
-    assert_int_equal(in_child(ends_in_a_grandchild, NULL), 0);
+    REQUIRE_EQ(in_child(ends_in_a_grandchild, NULL), 0);
     sem_post(&go);
-    assert_int_equal(pthread_join(t, NULL), 0);
+    REQUIRE_EQ(pthread_join(t, NULL), 0);
 }
 
 /* ---- the warm store ---- */
@@ -341,24 +331,23 @@ static int stays_warm(void* warm) {
     return fake_os.calls[FAKE_PURGE] == 0 ? 0 : 1;
 }
 
-static void a_trim_that_had_the_warm_store(void** state) {
-    (void)state;
-    SlabAllocator* warm = unit_create();
+static void a_trim_that_had_the_warm_store(void) {
+    SlabAllocator* warm = kit_create();
     pthread_t t;
-    assert_int_equal(stays_warm(warm), 0);
+    REQUIRE_EQ(stays_warm(warm), 0);
     fake_os_interrupt_call(FAKE_PURGE, stop_here, NULL);
-    assert_int_equal(pthread_create(&t, NULL, trim, warm), 0);
+    REQUIRE_EQ(pthread_create(&t, NULL, trim, warm), 0);
     sem_wait(&inside);
-    assert_int_equal(in_child(stays_warm, warm), 0);
+    REQUIRE_EQ(in_child(stays_warm, warm), 0);
     sem_post(&go);
-    assert_int_equal(pthread_join(t, NULL), 0);
-    unit_check(warm);
+    REQUIRE_EQ(pthread_join(t, NULL), 0);
+    kit_check(warm);
     slab_allocator_free(warm);
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-#define TEST(name) cmocka_unit_test_setup_teardown(name, open_allocator, close_allocator)
+int main(int argc, char** argv) {
+    const CheckCase tests[] = {
+#define TEST(name) CHECK_CASE_WITH(name, open_allocator, close_allocator)
         TEST(a_refill_is_done_or_was_never),
         TEST(a_region_in_the_middle),
         TEST(tokens_in_an_inbox),
@@ -368,5 +357,5 @@ int main(void) {
         TEST(a_trim_that_had_the_warm_store),
     };
     fake_os_install(0, false, false);
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return CHECK_RUN(argc, argv, tests);
 }

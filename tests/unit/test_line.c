@@ -4,8 +4,8 @@
  * The class of 1024 bytes is used throughout: one line of 16 slots a slab, at most 8 slots a refill, and 4
  * free slots before a parked line is used again.
  */
-#define UNIT_RING_BY_CLASS
-#include "unit.h"
+#define KIT_RING_BY_CLASS
+#include "kit/inside.h"
 
 #include "heap/bracket.h"
 #include "heap/heap.h"
@@ -19,26 +19,22 @@ static SlabAllocator* a;
 static TsiSpace* space;
 static const TsiClass* c;
 
-static int open_allocator(void** state) {
-    (void)state;
-    a = unit_create_cold();
+static void open_allocator(void) {
+    a = kit_create_cold();
     space = &tsi_arena(a)->space;
     c = &space->classes->c[CLS];
-    return 0;
 }
-static int close_allocator(void** state) {
-    (void)state;
-    unit_check(a);
+static void close_allocator(void) {
+    kit_check(a);
     slab_allocator_free(a);
-    return 0;
 }
 
 static void take(void** p, unsigned n) {
-    for (unsigned i = 0; i < n; i++) assert_non_null(p[i] = slab_malloc(a, SIZE));
+    for (unsigned i = 0; i < n; i++) REQUIRE((p[i] = slab_malloc(a, SIZE)) != NULL);
 }
 
-static uint32_t line_of(const void* p) { return unit_place(a, p).line_id; }
-static uint64_t bit_of(const void* p) { return 1ull << unit_place(a, p).slot; }
+static uint32_t line_of(const void* p) { return kit_place(a, p).line_id; }
+static uint64_t bit_of(const void* p) { return 1ull << kit_place(a, p).slot; }
 static TsiLine* line(uint32_t id) { return tsi_line(space, id); }
 static uint64_t avail(uint32_t id) { return tsi_load_relaxed(&line(id)->avail); }
 static uint64_t freed(uint32_t id) { return tsi_load_relaxed(&line(id)->freed) & c->full; }
@@ -67,46 +63,43 @@ static void* free_thread(void* arg) {
 }
 static void free_elsewhere(void** p, unsigned n) {
     Frees f = {p, n, 0};
-    unit_on_thread(free_thread, &f);
-    assert_int_equal(f.done, n);
+    kit_on_thread(free_thread, &f);
+    REQUIRE_EQ(f.done, n);
 }
 
 /* Fills one line and has it parked by the allocation after it. */
 static uint32_t parked_line(void** p) {
     take(p, SLOTS + 1);
     uint32_t id = line_of(p[0]);
-    assert_int_equal(line_of(p[SLOTS - 1]), id);
-    assert_int_not_equal(line_of(p[SLOTS]), id);
-    assert_int_equal(flags(id), TSI_LINE_PARKED | TSI_LINE_ARMED);
-    assert_true(token(id));
+    REQUIRE_EQ(line_of(p[SLOTS - 1]), id);
+    REQUIRE_NE(line_of(p[SLOTS]), id);
+    REQUIRE_EQ(flags(id), TSI_LINE_PARKED | TSI_LINE_ARMED);
+    REQUIRE(token(id));
     return id;
 }
 
-static void the_class_is_as_said(void** state) {
-    (void)state;
-    assert_int_equal(c->size, SIZE);
-    assert_int_equal(c->slots, SLOTS);
-    assert_int_equal(c->threshold, THRESHOLD);
-    assert_int_equal(c->lines_log2, 0);
+static void the_class_is_as_said(void) {
+    REQUIRE_EQ(c->size, SIZE);
+    REQUIRE_EQ(c->slots, SLOTS);
+    REQUIRE_EQ(c->threshold, THRESHOLD);
+    REQUIRE_EQ(c->lines_log2, 0);
 }
 
-static void a_line_is_handed_out_from_its_lowest_slot(void** state) {
-    (void)state;
+static void a_line_is_handed_out_from_its_lowest_slot(void) {
     void* p[SLOTS];
     take(p, 1);
     uint32_t id = line_of(p[0]);
-    assert_int_equal(avail(id), 0xfffe);
-    assert_int_equal(freed(id), 0);
-    assert_int_equal(tsi_load_relaxed(&line(id)->issued), SLOTS);
+    REQUIRE_EQ(avail(id), 0xfffe);
+    REQUIRE_EQ(freed(id), 0);
+    REQUIRE_EQ(tsi_load_relaxed(&line(id)->issued), SLOTS);
     take(p + 1, SLOTS - 1);
-    for (unsigned i = 0; i < SLOTS; i++) assert_int_equal(unit_place(a, p[i]).slot, i);
-    assert_int_equal(avail(id) | freed(id) | remote(id), 0);
-    assert_int_equal(tsi_load_relaxed(&line(id)->issued), SLOTS);
+    for (unsigned i = 0; i < SLOTS; i++) REQUIRE_EQ(kit_place(a, p[i]).slot, i);
+    REQUIRE_EQ(avail(id) | freed(id) | remote(id), 0);
+    REQUIRE_EQ(tsi_load_relaxed(&line(id)->issued), SLOTS);
 }
 
 /* Frees by the owner and by others meet in one refill; below the minimum nothing moves. */
-static void a_refill_merges_remote_and_freed(void** state) {
-    (void)state;
+static void a_refill_merges_remote_and_freed(void) {
     void *p[SLOTS], *theirs[3];
     take(p, SLOTS);
     uint32_t id = line_of(p[0]);
@@ -115,140 +108,134 @@ static void a_refill_merges_remote_and_freed(void** state) {
     slab_free(a, p[3]);
     slab_free(a, p[5]);
     free_elsewhere(theirs, 3);
-    assert_int_equal(freed(id), bit_of(p[3]) | bit_of(p[5]));
-    assert_int_equal(remote(id), bit_of(p[2]) | bit_of(p[9]) | bit_of(p[12]));
-    assert_int_equal(tsi_line_free_bits(space, line(id), id), 0x122c);
-    assert_int_equal(tsi_line_refill(unit_binding(a), line(id), c, 6), 0);
-    assert_int_equal(avail(id), 0);
-    assert_int_equal(tsi_popcount(remote(id)), 3);
-    assert_int_equal(tsi_line_refill(unit_binding(a), line(id), c, 5), 5);
-    assert_int_equal(avail(id), 0x122c);
-    assert_int_equal(freed(id) | remote(id), 0);
-    assert_true(tsi_load_relaxed(&tsi_remote(space, id)[0]) == word); /* still of this incarnation */
-    assert_int_equal(tsi_load_relaxed(&line(id)->issued), SLOTS + 5);
-    assert_int_equal(unit_hide(slab_malloc(a, SIZE)) == p[2], 1);
+    REQUIRE_EQ(freed(id), bit_of(p[3]) | bit_of(p[5]));
+    REQUIRE_EQ(remote(id), bit_of(p[2]) | bit_of(p[9]) | bit_of(p[12]));
+    REQUIRE_EQ(tsi_line_free_bits(space, line(id), id), 0x122c);
+    REQUIRE_EQ(tsi_line_refill(kit_binding(a), line(id), c, 6), 0);
+    REQUIRE_EQ(avail(id), 0);
+    REQUIRE_EQ(tsi_popcount(remote(id)), 3);
+    REQUIRE_EQ(tsi_line_refill(kit_binding(a), line(id), c, 5), 5);
+    REQUIRE_EQ(avail(id), 0x122c);
+    REQUIRE_EQ(freed(id) | remote(id), 0);
+    REQUIRE(tsi_load_relaxed(&tsi_remote(space, id)[0]) == word); /* still of this incarnation */
+    REQUIRE_EQ(tsi_load_relaxed(&line(id)->issued), SLOTS + 5);
+    REQUIRE_EQ(kit_hide(slab_malloc(a, SIZE)) == p[2], 1);
 }
 
 /* Two racing frees of one object, one by the owner, can both pass: the merge finds it, one slot comes back. */
-static void a_doubled_slot_is_found_at_the_merge(void** state) {
-    (void)state;
+static void a_doubled_slot_is_found_at_the_merge(void) {
     void* p[SLOTS];
     take(p, SLOTS);
     uint32_t id = line_of(p[0]);
     for (unsigned i = 0; i < 5; i++) slab_free(a, p[i]);
-    tsi_add_seq(&tsi_remote(space, id)[0], tsi_remote_bit(unit_place(a, p[2]).slot)); /* as the other free would have left it */
-    assert_int_equal(tsi_line_refill(unit_binding(a), line(id), c, THRESHOLD), 5);
-    assert_int_equal(avail(id), 0x1f);
-    assert_int_equal(remote(id) | freed(id), 0);
-    assert_int_equal(unit_refusals(a).late_double_free, 1);
-    assert_int_equal(unit_live(a), SLOTS - 5);
+    tsi_add_seq(&tsi_remote(space, id)[0], tsi_remote_bit(kit_place(a, p[2]).slot)); /* as the other free would have left it */
+    REQUIRE_EQ(tsi_line_refill(kit_binding(a), line(id), c, THRESHOLD), 5);
+    REQUIRE_EQ(avail(id), 0x1f);
+    REQUIRE_EQ(remote(id) | freed(id), 0);
+    REQUIRE_EQ(kit_refusals(a).late_double_free, 1);
+    REQUIRE_EQ(kit_live(a), SLOTS - 5);
 }
 
 /* The owner's frees of a parked line are as strict as any. */
-static void a_parked_line_refuses_what_is_free(void** state) {
-    (void)state;
+static void a_parked_line_refuses_what_is_free(void) {
     void* p[SLOTS + 1];
     uint32_t id = parked_line(p);
     free_elsewhere(p + 1, 1);
-    assert_false(is_plain(id));
-    assert_false(slab_free_checked(a, p[1]));
-    assert_false(slab_free_checked(a, (char*)p[2] + 8));
-    assert_false(slab_free_checked(a, (char*)p[2] + SIZE / 2));
-    assert_int_equal(flags(id), TSI_LINE_PARKED | TSI_LINE_ARMED);
-    assert_true(slab_free_checked(a, p[0]));
-    assert_false(slab_free_checked(a, p[0]));
-    assert_int_equal(unit_refusals(a).double_free, 2);
-    assert_int_equal(unit_refusals(a).interior_pointer, 2);
-    assert_int_equal(unit_live(a), SLOTS - 1);
-    unit_check(a);
+    REQUIRE(!is_plain(id));
+    REQUIRE(!slab_free_checked(a, p[1]));
+    REQUIRE(!slab_free_checked(a, (char*)p[2] + 8));
+    REQUIRE(!slab_free_checked(a, (char*)p[2] + SIZE / 2));
+    REQUIRE_EQ(flags(id), TSI_LINE_PARKED | TSI_LINE_ARMED);
+    REQUIRE(slab_free_checked(a, p[0]));
+    REQUIRE(!slab_free_checked(a, p[0]));
+    REQUIRE_EQ(kit_refusals(a).double_free, 2);
+    REQUIRE_EQ(kit_refusals(a).interior_pointer, 2);
+    REQUIRE_EQ(kit_live(a), SLOTS - 1);
+    kit_check(a);
 }
 
 /* The first free of a line that has issued handles unparks it as well, be it by handle or by pointer. */
-static void counted_frees_unpark_a_line(void** state) {
-    (void)state;
+static void counted_frees_unpark_a_line(void) {
     SlabHandle h[2 * SLOTS + 1];
     void* p[2 * SLOTS + 1];
-    for (unsigned i = 0; i <= 2 * SLOTS; i++) assert_non_null(p[i] = alloc_obj(a, SIZE, &h[i]));
+    for (unsigned i = 0; i <= 2 * SLOTS; i++) REQUIRE((p[i] = alloc_obj(a, SIZE, &h[i])) != NULL);
     for (unsigned k = 0; k < 2; k++) {
         uint32_t id = line_of(p[k * SLOTS]);
-        assert_int_equal(flags(id) & (TSI_LINE_PARKED | TSI_LINE_LISTED), TSI_LINE_PARKED);
+        REQUIRE_EQ(flags(id) & (TSI_LINE_PARKED | TSI_LINE_LISTED), TSI_LINE_PARKED);
         for (unsigned i = k; i < k + THRESHOLD; i++) {
-            assert_false(is_plain(id));
-            if (i % 2 == 0) assert_true(free_obj(a, h[k * SLOTS + i]));
-            else assert_true(slab_free_checked(a, p[k * SLOTS + i]));
-            assert_false(free_obj(a, h[k * SLOTS + i]));
-            assert_false(slab_free_checked(a, p[k * SLOTS + i]));
-            assert_int_equal(flags(id) & (TSI_LINE_PARKED | TSI_LINE_LISTED), TSI_LINE_LISTED);
-            unit_check(a);
+            REQUIRE(!is_plain(id));
+            if (i % 2 == 0) REQUIRE(free_obj(a, h[k * SLOTS + i]));
+            else REQUIRE(slab_free_checked(a, p[k * SLOTS + i]));
+            REQUIRE(!free_obj(a, h[k * SLOTS + i]));
+            REQUIRE(!slab_free_checked(a, p[k * SLOTS + i]));
+            REQUIRE_EQ(flags(id) & (TSI_LINE_PARKED | TSI_LINE_LISTED), TSI_LINE_LISTED);
+            kit_check(a);
         }
     }
 }
 
 /* Objects of several sizes side by side: freed by their owner, each once, by nothing but their start. */
-static void regions_are_as_strict(void** state) {
-    (void)state;
+static void regions_are_as_strict(void) {
     enum { N = 12 };
     static const uint16_t sizes[] = {64, 96, 300, 16};
     void* p[N];
     SlabHandle h;
     epoch_domain_t* d = epoch_domain_begin(a, "side by side");
     for (unsigned i = 0; i < N; i++) {
-        assert_non_null(p[i] = slab_malloc(a, sizes[i % 4]));
-        assert_int_equal(unit_place(a, p[i]).cls, TSI_CLASS_REGION);
+        REQUIRE((p[i] = slab_malloc(a, sizes[i % 4])) != NULL);
+        REQUIRE_EQ(kit_place(a, p[i]).cls, TSI_CLASS_REGION);
     }
-    TsiRegion* r = tsi_region(space, unit_place(a, p[0]).slab_id);
-    uint32_t heap_at = tsi_heap_at(unit_binding(a)->heap);
-    assert_int_equal(tsi_load_relaxed(&r->heap_at), heap_at);
-    for (unsigned i = 0; i < 4; i++) assert_true(slab_free_checked(a, p[i]));
+    TsiRegion* r = tsi_region(space, kit_place(a, p[0]).slab_id);
+    uint32_t heap_at = tsi_heap_at(kit_binding(a)->heap);
+    REQUIRE_EQ(tsi_load_relaxed(&r->heap_at), heap_at);
+    for (unsigned i = 0; i < 4; i++) REQUIRE(slab_free_checked(a, p[i]));
     free_elsewhere(p + 4, 1);
-    for (unsigned i = 0; i < 5; i++) assert_false(slab_free_checked(a, p[i]));
-    assert_false(slab_free_checked(a, (char*)p[6] + TSI_GRANULE)); /* a granule that no object starts in */
-    assert_int_equal(unit_refusals(a).double_free, 5);
-    assert_int_equal(unit_refusals(a).interior_pointer, 1);
-    assert_int_equal(tsi_load_relaxed(&r->freed), 4);
-    assert_int_equal(tsi_region_objects(tsi_load_relaxed(&r->word)), 1);
-    assert_int_equal(tsi_load_relaxed(&r->heap_at), heap_at);
-    assert_true((h = slab_ptr_handle(a, p[7])) != 0); /* from here on all frees meet in the map */
-    assert_int_equal(tsi_load_relaxed(&r->heap_at), 0);
-    assert_true(slab_free_checked(a, p[7]));
-    assert_int_equal(tsi_region_objects(tsi_load_relaxed(&r->word)), 2);
-    assert_false(free_obj(a, h));
-    unit_check(a);
+    for (unsigned i = 0; i < 5; i++) REQUIRE(!slab_free_checked(a, p[i]));
+    REQUIRE(!slab_free_checked(a, (char*)p[6] + TSI_GRANULE)); /* a granule that no object starts in */
+    REQUIRE_EQ(kit_refusals(a).double_free, 5);
+    REQUIRE_EQ(kit_refusals(a).interior_pointer, 1);
+    REQUIRE_EQ(tsi_load_relaxed(&r->freed), 4);
+    REQUIRE_EQ(tsi_region_objects(tsi_load_relaxed(&r->word)), 1);
+    REQUIRE_EQ(tsi_load_relaxed(&r->heap_at), heap_at);
+    REQUIRE((h = slab_ptr_handle(a, p[7])) != 0); /* from here on all frees meet in the map */
+    REQUIRE_EQ(tsi_load_relaxed(&r->heap_at), 0);
+    REQUIRE(slab_free_checked(a, p[7]));
+    REQUIRE_EQ(tsi_region_objects(tsi_load_relaxed(&r->word)), 2);
+    REQUIRE(!free_obj(a, h));
+    kit_check(a);
     EpochReceipt receipt;
     epoch_domain_exit(d);
-    assert_true(epoch_domain_receipt(d, &receipt));
+    REQUIRE(epoch_domain_receipt(d, &receipt));
     epoch_domain_destroy(d);
-    assert_int_equal(receipt.objects_allocated, N);
-    assert_int_equal(receipt.objects_freed, 6);
-    assert_int_equal(receipt.objects_released, N - 6);
+    REQUIRE_EQ(receipt.objects_allocated, N);
+    REQUIRE_EQ(receipt.objects_freed, 6);
+    REQUIRE_EQ(receipt.objects_released, N - 6);
 }
 
-static void the_owners_first_free_unparks_a_line(void** state) {
-    (void)state;
+static void the_owners_first_free_unparks_a_line(void) {
     void *p[SLOTS + 1], *q[THRESHOLD + SLOTS];
     uint32_t id = parked_line(p);
-    assert_false(is_plain(id));
+    REQUIRE(!is_plain(id));
     for (unsigned i = 0; i < THRESHOLD; i++) {
         slab_free(a, p[i]);
-        assert_int_equal(flags(id), TSI_LINE_LISTED | TSI_LINE_ARMED); /* the token stays out: T1 */
-        assert_true(is_plain(id));
+        REQUIRE_EQ(flags(id), TSI_LINE_LISTED | TSI_LINE_ARMED); /* the token stays out: T1 */
+        REQUIRE(is_plain(id));
     }
-    assert_true(token(id));
-    unit_check(a);
+    REQUIRE(token(id));
+    kit_check(a);
     take(q, SLOTS - 1 + THRESHOLD); /* the rest of the current line, then this one again */
-    for (unsigned i = 0; i < THRESHOLD; i++) assert_ptr_equal(unit_hide(q[SLOTS - 1 + i]), p[i]);
+    for (unsigned i = 0; i < THRESHOLD; i++) REQUIRE_EQ(kit_hide(q[SLOTS - 1 + i]), p[i]);
     take(q, 1);
-    assert_int_equal(flags(id), TSI_LINE_PARKED | TSI_LINE_ARMED);
-    assert_true(token(id));
+    REQUIRE_EQ(flags(id), TSI_LINE_PARKED | TSI_LINE_ARMED);
+    REQUIRE(token(id));
     PerfCounters n;
     get_perf_counters(a, CLS - 1, &n);
-    assert_int_equal(n.list_move_partial_to_full, 3);
-    assert_int_equal(n.list_move_full_to_partial, 1);
+    REQUIRE_EQ(n.list_move_partial_to_full, 3);
+    REQUIRE_EQ(n.list_move_full_to_partial, 1);
 }
 
 /* Lines are used in the order of their first frees; one with less than the threshold waits on, and others go first. */
-static void lines_wait_in_a_queue(void** state) {
-    (void)state;
+static void lines_wait_in_a_queue(void) {
     enum { LINES = 4 };
     void *p[LINES * SLOTS + SLOTS], *q[SLOTS];
     take(p, LINES * SLOTS + SLOTS);
@@ -259,14 +246,14 @@ static void lines_wait_in_a_queue(void** state) {
     static const unsigned used[] = {2, 3, 1}; /* 0 has one free slot only */
     for (unsigned i = 0; i < LINES - 1; i++) {
         take(q, THRESHOLD);
-        for (unsigned n = 0; n < THRESHOLD; n++) assert_int_equal(line_of(q[n]), line_of(p[used[i] * SLOTS]));
-        unit_check(a);
+        for (unsigned n = 0; n < THRESHOLD; n++) REQUIRE_EQ(line_of(q[n]), line_of(p[used[i] * SLOTS]));
+        kit_check(a);
     }
-    assert_int_equal(flags(line_of(p[0])) & TSI_LINE_LISTED, TSI_LINE_LISTED);
+    REQUIRE_EQ(flags(line_of(p[0])) & TSI_LINE_LISTED, TSI_LINE_LISTED);
     for (unsigned n = 1; n < THRESHOLD; n++) slab_free(a, p[n]);
     take(q, THRESHOLD);
-    assert_int_equal(line_of(q[0]), line_of(p[0]));
-    unit_check(a);
+    REQUIRE_EQ(line_of(q[0]), line_of(p[0]));
+    kit_check(a);
 }
 
 enum { CHURNED = 2 * TSI_ROOM_LOOKS + 1 };
@@ -275,7 +262,7 @@ static bool comes_from_the_queue(void** p, unsigned n) {
     for (unsigned i = 0; i < CHURNED; i++)
         for (unsigned k = 0; k < n; k++) slab_free(a, p[i * SLOTS + k]);
     void* q = slab_malloc(a, SIZE);
-    assert_non_null(q);
+    REQUIRE(q != NULL);
     for (unsigned i = 0; i < CHURNED; i++)
         if (line_of(q) == line_of(p[i * SLOTS + SLOTS - 1])) return true;
     return false;
@@ -287,207 +274,198 @@ static void churn(void** p, unsigned lines_given) {
         void** of = p + n % CHURNED * SLOTS;
         for (unsigned k = 0; k < THRESHOLD; k++) slab_free(a, of[k]);
         take(of, THRESHOLD);
-        assert_int_equal(line_of(of[0]), line_of(of[SLOTS - 1]));
+        REQUIRE_EQ(line_of(of[0]), line_of(of[SLOTS - 1]));
     }
 }
 
 /* Poor lines in a row are a reason for a new slab, but in a room whose queue has served for long they have to be very poor. */
-static void a_settled_room_makes_do(void** state) {
+static void a_settled_room_makes_do(void) {
     void* p[CHURNED * SLOTS + SLOTS];
     churn(p, TSI_ROOM_SETTLED - 1);
-    assert_false(comes_from_the_queue(p, THRESHOLD / 2));
-    close_allocator(state), open_allocator(state);
+    REQUIRE(!comes_from_the_queue(p, THRESHOLD / 2));
+    close_allocator(), open_allocator();
     churn(p, TSI_ROOM_SETTLED);
-    assert_true(comes_from_the_queue(p, THRESHOLD / 2));
-    close_allocator(state), open_allocator(state);
+    REQUIRE(comes_from_the_queue(p, THRESHOLD / 2));
+    close_allocator(), open_allocator();
     churn(p, TSI_ROOM_SETTLED);
-    assert_false(comes_from_the_queue(p, THRESHOLD / 2 - 1));
-    close_allocator(state), open_allocator(state);
+    REQUIRE(!comes_from_the_queue(p, THRESHOLD / 2 - 1));
+    close_allocator(), open_allocator();
     churn(p, 2 * TSI_ROOM_SETTLED);
     take(p, SLOTS); /* what a new slab has, which makes it one that grows again */
     churn(p, 1);
-    assert_false(comes_from_the_queue(p, THRESHOLD / 2));
+    REQUIRE(!comes_from_the_queue(p, THRESHOLD / 2));
 }
 
 /* Without memory for a slab the last free slot is found. */
-static void without_memory_every_slot_counts(void** state) {
-    (void)state;
+static void without_memory_every_slot_counts(void) {
     enum { N = 64 };
-    SlabOptions o = {.struct_size = sizeof o, .max_bytes = N * SIZE, .warm_bytes = 1, .bump = UNIT_BUMP};
+    SlabOptions o = {.struct_size = sizeof o, .max_bytes = N * SIZE, .warm_bytes = 1, .bump = KIT_BUMP};
     SlabAllocator* small = slab_allocator_create_with(&o);
     void* p[N];
-    for (unsigned i = 0; i < N; i++) assert_non_null(p[i] = slab_malloc(small, SIZE));
-    assert_null(slab_malloc(small, SIZE));
+    for (unsigned i = 0; i < N; i++) REQUIRE((p[i] = slab_malloc(small, SIZE)) != NULL);
+    REQUIRE_NULL(slab_malloc(small, SIZE));
     for (unsigned i = 0; i < N; i += SLOTS) {
         slab_free(small, p[i + 3]);
-        assert_ptr_equal(unit_hide(slab_malloc(small, SIZE)), p[i + 3]);
-        assert_null(slab_malloc(small, SIZE));
+        REQUIRE_EQ(kit_hide(slab_malloc(small, SIZE)), p[i + 3]);
+        REQUIRE_NULL(slab_malloc(small, SIZE));
     }
-    unit_check(small);
+    kit_check(small);
     slab_allocator_free(small);
 }
 
-static void frees_of_others_tell_the_owner(void** state) {
-    (void)state;
+static void frees_of_others_tell_the_owner(void) {
     void *p[SLOTS + 1], *q[SLOTS];
     uint32_t id = parked_line(p);
-    TsiBinding* b = unit_binding(a);
+    TsiBinding* b = kit_binding(a);
     free_elsewhere(p, THRESHOLD - 1);
-    assert_true(token(id));
-    assert_int_equal(tsi_load_relaxed(&b->inbox), TSI_INBOX_EMPTY);
+    REQUIRE(token(id));
+    REQUIRE_EQ(tsi_load_relaxed(&b->inbox), TSI_INBOX_EMPTY);
     free_elsewhere(p + THRESHOLD - 1, 1);
-    assert_false(token(id)); /* on its way */
-    assert_int_equal(tsi_load_relaxed(&b->inbox), inbox_name(id));
-    assert_int_equal(linked(id), 1);
-    assert_int_equal(flags(id), TSI_LINE_PARKED | TSI_LINE_ARMED);
+    REQUIRE(!token(id)); /* on its way */
+    REQUIRE_EQ(tsi_load_relaxed(&b->inbox), inbox_name(id));
+    REQUIRE_EQ(linked(id), 1);
+    REQUIRE_EQ(flags(id), TSI_LINE_PARKED | TSI_LINE_ARMED);
     free_elsewhere(p + THRESHOLD, 2); /* linked once */
-    assert_int_equal(linked(id), 1);
+    REQUIRE_EQ(linked(id), 1);
     tsi_inbox_drain(b);
-    assert_int_equal(tsi_load_relaxed(&b->inbox), TSI_INBOX_EMPTY);
-    assert_int_equal(linked(id), 0);
-    assert_int_equal(flags(id), TSI_LINE_LISTED);
-    unit_check(a);
+    REQUIRE_EQ(tsi_load_relaxed(&b->inbox), TSI_INBOX_EMPTY);
+    REQUIRE_EQ(linked(id), 0);
+    REQUIRE_EQ(flags(id), TSI_LINE_LISTED);
+    kit_check(a);
     take(q, SLOTS - 1);
     take(q, 1);
-    assert_int_equal(line_of(q[0]), id);
-    assert_ptr_equal(unit_hide(q[0]), p[0]);
+    REQUIRE_EQ(line_of(q[0]), id);
+    REQUIRE_EQ(kit_hide(q[0]), p[0]);
 }
 
 /* What a freer asks before it takes the token is asked again as it does: others may have been there meanwhile. */
-static void a_token_is_taken_with_enough_slots(void** state) {
-    (void)state;
+static void a_token_is_taken_with_enough_slots(void) {
     void* p[SLOTS + 1];
     uint32_t id = parked_line(p), slab = inbox_name(id) - 2;
-    TsiBinding* b = unit_binding(a);
+    TsiBinding* b = kit_binding(a);
     uint32_t seq = tsi_tag_seq(tsi_load_relaxed(&tsi_slab(space, slab)->tag));
     free_elsewhere(p, THRESHOLD - 1);
-    assert_false(tsi_line_disarm(space, id, seq, THRESHOLD));
-    assert_true(token(id));
+    REQUIRE(!tsi_line_disarm(space, id, seq, THRESHOLD));
+    REQUIRE(token(id));
     tsi_store_relaxed(&tsi_slab(space, slab)->inbox, 1);
     free_elsewhere(p + THRESHOLD - 1, 1);
     tsi_line_notify(tsi_arena(a), id, slab, seq); /* whose link is taken by now */
-    assert_true(token(id));
-    assert_int_equal(tsi_load_relaxed(&b->inbox), TSI_INBOX_EMPTY);
+    REQUIRE(token(id));
+    REQUIRE_EQ(tsi_load_relaxed(&b->inbox), TSI_INBOX_EMPTY);
     tsi_store_relaxed(&tsi_slab(space, slab)->inbox, 0);
 }
 
 /* A freer that sees the link taken, after its bit, leaves the token where it is: who has taken it looks. */
-static void a_taken_link_keeps_the_token(void** state) {
-    (void)state;
+static void a_taken_link_keeps_the_token(void) {
     void* p[SLOTS + 1];
     uint32_t id = parked_line(p);
-    TsiBinding* b = unit_binding(a);
+    TsiBinding* b = kit_binding(a);
     _Atomic uint32_t* link = &tsi_slab(space, inbox_name(id) - 2)->inbox;
     tsi_store_relaxed(link, 1);
     free_elsewhere(p, THRESHOLD);
-    assert_true(token(id));
-    assert_int_equal(linked(id), 1);
-    assert_int_equal(tsi_load_relaxed(&b->inbox), TSI_INBOX_EMPTY);
+    REQUIRE(token(id));
+    REQUIRE_EQ(linked(id), 1);
+    REQUIRE_EQ(tsi_load_relaxed(&b->inbox), TSI_INBOX_EMPTY);
     tsi_store_relaxed(link, 0);
     free_elsewhere(p + THRESHOLD, 1);
-    assert_false(token(id));
-    assert_int_equal(tsi_load_relaxed(&b->inbox), inbox_name(id));
+    REQUIRE(!token(id));
+    REQUIRE_EQ(tsi_load_relaxed(&b->inbox), inbox_name(id));
 }
 
 /* Threads that never allocated free as strictly as others, and find what is to be told. */
 static void* free_unbound(void* arg) {
     Frees* f = arg;
-    assert_null(tsi_tls.thread);
+    REQUIRE_NULL(tsi_tls.thread);
     for (unsigned i = 0; i < f->n; i++) {
-        assert_false(slab_free_checked(a, (char*)f->p[i] + 16)); /* no object's start */
+        REQUIRE(!slab_free_checked(a, (char*)f->p[i] + 16)); /* no object's start */
         f->done += slab_free_checked(a, f->p[i]);
-        assert_false(slab_free_checked(a, f->p[i]));
+        REQUIRE(!slab_free_checked(a, f->p[i]));
     }
-    assert_true(slab_free_checked(a, NULL));
-    assert_false(slab_free_checked(a, &f));
-    assert_null(tsi_tls.thread);
+    REQUIRE(slab_free_checked(a, NULL));
+    REQUIRE(!slab_free_checked(a, &f));
+    REQUIRE_NULL(tsi_tls.thread);
     return NULL;
 }
-static void a_thread_that_only_frees(void** state) {
-    (void)state;
+static void a_thread_that_only_frees(void) {
     void* p[SLOTS + 1];
     uint32_t id = parked_line(p);
     Frees f = {p, SLOTS, 0};
-    unit_on_thread(free_unbound, &f);
-    assert_int_equal(f.done, SLOTS);
-    assert_int_equal(remote(id), c->full);
-    assert_false(token(id));
-    assert_int_equal(tsi_load_relaxed(&unit_binding(a)->inbox), inbox_name(id));
+    kit_on_thread(free_unbound, &f);
+    REQUIRE_EQ(f.done, SLOTS);
+    REQUIRE_EQ(remote(id), c->full);
+    REQUIRE(!token(id));
+    REQUIRE_EQ(tsi_load_relaxed(&kit_binding(a)->inbox), inbox_name(id));
 }
 
 /* What others have freed before stays, and is taken in with the owner's. */
-static void an_unparked_line_has_what_others_freed(void** state) {
-    (void)state;
+static void an_unparked_line_has_what_others_freed(void) {
     void *p[SLOTS + 1], *q[SLOTS];
     uint32_t id = parked_line(p);
     free_elsewhere(p, THRESHOLD - 1);
-    assert_int_equal(flags(id), TSI_LINE_PARKED | TSI_LINE_ARMED);
-    unit_check(a);
+    REQUIRE_EQ(flags(id), TSI_LINE_PARKED | TSI_LINE_ARMED);
+    kit_check(a);
     slab_free(a, p[THRESHOLD - 1]);
-    assert_int_equal(flags(id), TSI_LINE_LISTED | TSI_LINE_ARMED);
-    unit_check(a);
+    REQUIRE_EQ(flags(id), TSI_LINE_LISTED | TSI_LINE_ARMED);
+    kit_check(a);
     take(q, SLOTS - 1);
     take(q, THRESHOLD);
-    for (unsigned i = 0; i < THRESHOLD; i++) assert_ptr_equal(unit_hide(q[i]), p[i]);
+    for (unsigned i = 0; i < THRESHOLD; i++) REQUIRE_EQ(kit_hide(q[i]), p[i]);
 }
 
 /* What an inbox tells may be over: the line was filed, used up and parked since. */
-static void an_inbox_that_tells_what_is_over(void** state) {
-    (void)state;
+static void an_inbox_that_tells_what_is_over(void) {
     void *p[SLOTS + 1], *q[SLOTS];
     uint32_t id = parked_line(p);
-    TsiBinding* b = unit_binding(a);
+    TsiBinding* b = kit_binding(a);
     free_elsewhere(p, THRESHOLD);
-    assert_int_equal(tsi_load_relaxed(&b->inbox), inbox_name(id));
+    REQUIRE_EQ(tsi_load_relaxed(&b->inbox), inbox_name(id));
     TsiHeap* h = tsi_line_heap(b, line(id));
-    assert_true(tsi_bracket_enter(b, h, tsi_busy_all(h))); /* as the owner's free does, without a look at the inbox */
-    tsi_line_freed(b, line(id), unit_place(a, p[THRESHOLD]).slot);
-    assert_int_equal(flags(id), TSI_LINE_LISTED | TSI_LINE_ARMED);
+    REQUIRE(tsi_bracket_enter(b, h, tsi_busy_all(h))); /* as the owner's free does, without a look at the inbox */
+    tsi_line_freed(b, line(id), kit_place(a, p[THRESHOLD]).slot);
+    REQUIRE_EQ(flags(id), TSI_LINE_LISTED | TSI_LINE_ARMED);
     unsigned n;
-    assert_ptr_equal(tsi_room_pop(space, h->room, c, CLS, THRESHOLD, &n), line(id));
-    assert_int_equal(n, THRESHOLD + 1);
-    assert_int_equal(tsi_line_refill(b, line(id), c, THRESHOLD), THRESHOLD + 1);
+    REQUIRE_EQ(tsi_room_pop(space, h->room, c, CLS, THRESHOLD, &n), line(id));
+    REQUIRE_EQ(n, THRESHOLD + 1);
+    REQUIRE_EQ(tsi_line_refill(b, line(id), c, THRESHOLD), THRESHOLD + 1);
     tsi_store_relaxed(&line(id)->avail, 0); /* handed out */
-    assert_true(tsi_line_leave(b, CLS, line(id)));
+    REQUIRE(tsi_line_leave(b, CLS, line(id)));
     tsi_bracket_leave(b, h);
-    assert_int_equal(flags(id), TSI_LINE_PARKED | TSI_LINE_ARMED);
-    assert_false(token(id)); /* on its way */
+    REQUIRE_EQ(flags(id), TSI_LINE_PARKED | TSI_LINE_ARMED);
+    REQUIRE(!token(id)); /* on its way */
     tsi_inbox_drain(b);
-    assert_int_equal(flags(id), TSI_LINE_PARKED | TSI_LINE_ARMED);
-    assert_true(token(id));
-    unit_check(a);
+    REQUIRE_EQ(flags(id), TSI_LINE_PARKED | TSI_LINE_ARMED);
+    REQUIRE(token(id));
+    kit_check(a);
     take(q, SLOTS - 1);
     take(q, 1);
-    assert_int_not_equal(line_of(q[0]), id);
-    assert_int_equal(slab_stats_thread().repair_count, 0);
-    for (unsigned i = 0; i <= THRESHOLD; i++) assert_true(slab_free_checked(a, p[i])); /* they live again */
+    REQUIRE_NE(line_of(q[0]), id);
+    REQUIRE_EQ(slab_stats_thread().repair_count, 0);
+    for (unsigned i = 0; i <= THRESHOLD; i++) REQUIRE(slab_free_checked(a, p[i])); /* they live again */
 }
 
-static void a_line_with_room_is_not_parked(void** state) {
-    (void)state;
+static void a_line_with_room_is_not_parked(void) {
     void* p[SLOTS];
     take(p, SLOTS);
     uint32_t id = line_of(p[0]);
     free_elsewhere(p, THRESHOLD); /* after the refill that found nothing, say */
-    assert_false(tsi_line_leave(unit_binding(a), CLS, line(id)));
-    assert_false(token(id)); /* it was not armed */
-    assert_int_equal(flags(id), 0);
-    assert_true(is_plain(id));
+    REQUIRE(!tsi_line_leave(kit_binding(a), CLS, line(id)));
+    REQUIRE(!token(id)); /* it was not armed */
+    REQUIRE_EQ(flags(id), 0);
+    REQUIRE(is_plain(id));
 }
 
 /* Several lines in one inbox come out each once. */
-static void an_inbox_holds_many(void** state) {
-    (void)state;
+static void an_inbox_holds_many(void) {
     enum { LINES = 20 };
     void* p[LINES * SLOTS + 1];
     take(p, LINES * SLOTS + 1);
     for (unsigned i = 0; i < LINES; i++) free_elsewhere(p + i * SLOTS, THRESHOLD + i % 3);
-    tsi_inbox_drain(unit_binding(a));
+    tsi_inbox_drain(kit_binding(a));
     for (unsigned i = 0; i < LINES; i++) {
-        assert_int_equal(flags(line_of(p[i * SLOTS])), TSI_LINE_LISTED);
-        assert_int_equal(linked(line_of(p[i * SLOTS])), 0);
+        REQUIRE_EQ(flags(line_of(p[i * SLOTS])), TSI_LINE_LISTED);
+        REQUIRE_EQ(linked(line_of(p[i * SLOTS])), 0);
     }
-    unit_check(a);
+    kit_check(a);
 }
 
 typedef struct Fill {
@@ -499,72 +477,70 @@ typedef struct Fill {
 static void fill_here(void* arg) {
     Fill* f = arg;
     for (unsigned i = 0; i < f->n; i++) f->p[i] = slab_malloc(a, SIZE);
-    f->b = unit_binding(a);
+    f->b = kit_binding(a);
 }
 
 /* The line's slab is returned while the line sits in our inbox, and another thread gets it: it is
  * linked to our inbox, cannot be linked to theirs, and is passed on when we look. */
-static void a_line_outlives_its_slab_in_an_inbox(void** state) {
-    (void)state;
+static void a_line_outlives_its_slab_in_an_inbox(void) {
     void* p[SLOTS + 1];
-    UnitWorker w;
+    KitWorker w;
     Fill f = {.n = SLOTS + 1};
     uint32_t id = parked_line(p);
     free_elsewhere(p, THRESHOLD);
-    TsiBinding* b = unit_binding(a);
-    assert_int_equal(tsi_load_relaxed(&b->inbox), inbox_name(id));
-    uint64_t before = unit_tag(a, p[0]);
-    assert_true(epoch_close_ex(a, epoch_current(a), EPOCH_RELEASE, NULL));
-    assert_int_equal(unit_committed(a), 0);
+    TsiBinding* b = kit_binding(a);
+    REQUIRE_EQ(tsi_load_relaxed(&b->inbox), inbox_name(id));
+    uint64_t before = kit_tag(a, p[0]);
+    REQUIRE(epoch_close_ex(a, epoch_current(a), EPOCH_RELEASE, NULL));
+    REQUIRE_EQ(kit_committed_now(a), 0);
     (void)epoch_advance_id(a);
-    unit_worker_start(&w);
-    unit_worker_run(&w, fill_here, &f);
+    kit_worker_start(&w);
+    kit_worker_run(&w, fill_here, &f);
     unsigned first = 0; /* of the worker's objects in our line */
-    while (line_of(f.p[first]) != id) assert_true(++first < SLOTS);
-    assert_true(tsi_tag_seq(unit_tag(a, f.p[first])) > tsi_tag_seq(before));
-    assert_int_equal(tsi_load_relaxed(&b->inbox), inbox_name(id));
+    while (line_of(f.p[first]) != id) REQUIRE(++first < SLOTS);
+    REQUIRE(tsi_tag_seq(kit_tag(a, f.p[first])) > tsi_tag_seq(before));
+    REQUIRE_EQ(tsi_load_relaxed(&b->inbox), inbox_name(id));
     if (!token(id)) { /* the line that is current needs the other one to be full as well */
         Fill more = {.n = SLOTS};
-        unit_worker_run(&w, fill_here, &more);
+        kit_worker_run(&w, fill_here, &more);
     }
-    assert_true(token(id));
-    for (unsigned i = 0; i < THRESHOLD; i++) assert_true(slab_free_checked(a, f.p[first + i]));
-    assert_true(token(id)); /* put back: the line is linked elsewhere */
-    assert_int_equal(tsi_load_relaxed(&f.b->inbox), TSI_INBOX_EMPTY);
+    REQUIRE(token(id));
+    for (unsigned i = 0; i < THRESHOLD; i++) REQUIRE(slab_free_checked(a, f.p[first + i]));
+    REQUIRE(token(id)); /* put back: the line is linked elsewhere */
+    REQUIRE_EQ(tsi_load_relaxed(&f.b->inbox), TSI_INBOX_EMPTY);
     tsi_inbox_drain(b);
-    assert_int_equal(tsi_load_relaxed(&b->inbox), TSI_INBOX_EMPTY);
-    assert_int_equal(tsi_load_relaxed(&f.b->inbox), inbox_name(id)); /* passed on */
-    assert_false(token(id));
+    REQUIRE_EQ(tsi_load_relaxed(&b->inbox), TSI_INBOX_EMPTY);
+    REQUIRE_EQ(tsi_load_relaxed(&f.b->inbox), inbox_name(id)); /* passed on */
+    REQUIRE(!token(id));
     Fill again = {.n = SLOTS + THRESHOLD};
-    unit_worker_run(&w, fill_here, &again);
+    kit_worker_run(&w, fill_here, &again);
     unsigned found = 0;
     for (unsigned i = 0; i < SLOTS + THRESHOLD; i++) found += line_of(again.p[i]) == id;
-    assert_int_equal(found, THRESHOLD);
-    unit_check(a);
-    unit_worker_stop(&w);
+    REQUIRE_EQ(found, THRESHOLD);
+    kit_check(a);
+    kit_worker_stop(&w);
 }
 
 /* The same, but the slab's chunk now serves another class, or none. */
-static void a_line_outlives_its_class_in_an_inbox(void** state) {
-    (void)state;
+static void a_line_outlives_its_class_in_an_inbox(void) {
     void* p[SLOTS + 1];
     uint32_t id = parked_line(p);
     free_elsewhere(p, THRESHOLD);
-    TsiBinding* b = unit_binding(a);
-    assert_true(epoch_close_ex(a, epoch_current(a), EPOCH_RELEASE, NULL));
-    assert_int_equal(tsi_chunk_class(space, id >> 10), 0);
+    TsiBinding* b = kit_binding(a);
+    REQUIRE(epoch_close_ex(a, epoch_current(a), EPOCH_RELEASE, NULL));
+    REQUIRE_EQ(tsi_chunk_class(space, id >> 10), 0);
     tsi_inbox_drain(b);
-    assert_int_equal(tsi_load_relaxed(&b->inbox), TSI_INBOX_EMPTY);
-    assert_int_equal(linked(id), 0);
+    REQUIRE_EQ(tsi_load_relaxed(&b->inbox), TSI_INBOX_EMPTY);
+    REQUIRE_EQ(linked(id), 0);
 
     (void)epoch_advance_id(a);
     id = parked_line(p);
     free_elsewhere(p, THRESHOLD);
-    assert_true(epoch_close_ex(a, epoch_current(a), EPOCH_RELEASE, NULL));
+    REQUIRE(epoch_close_ex(a, epoch_current(a), EPOCH_RELEASE, NULL));
     (void)epoch_advance_id(a);
-    for (unsigned n = 0; n < 200; n++) assert_non_null(slab_malloc_epoch(a, 64, epoch_current(a)));
-    assert_int_equal(linked(id), 0);
-    unit_check(a);
+    for (unsigned n = 0; n < 200; n++) REQUIRE(slab_malloc_epoch(a, 64, epoch_current(a)) != NULL);
+    REQUIRE_EQ(linked(id), 0);
+    kit_check(a);
 }
 
 static void* fill_thread(void* arg) {
@@ -573,52 +549,50 @@ static void* fill_thread(void* arg) {
 }
 
 /* A line whose owner has left keeps its token in the word; the adopter finds the slots by looking. */
-static void the_token_of_an_ownerless_line(void** state) {
-    (void)state;
+static void the_token_of_an_ownerless_line(void) {
     Fill f = {.n = SLOTS + 1};
-    unit_on_thread(fill_thread, &f);
+    kit_on_thread(fill_thread, &f);
     uint32_t id = line_of(f.p[0]);
-    assert_true(token(id));
-    for (unsigned i = 0; i < THRESHOLD + 1; i++) assert_true(slab_free_checked(a, f.p[i]));
-    assert_true(token(id));
+    REQUIRE(token(id));
+    for (unsigned i = 0; i < THRESHOLD + 1; i++) REQUIRE(slab_free_checked(a, f.p[i]));
+    REQUIRE(token(id));
     void* q[SLOTS + THRESHOLD];
     take(q, SLOTS + THRESHOLD);
     unsigned found = 0;
     for (unsigned i = 0; i < SLOTS + THRESHOLD; i++) found += line_of(q[i]) == id;
-    assert_int_equal(found, THRESHOLD + 1);
-    unit_check(a);
+    REQUIRE_EQ(found, THRESHOLD + 1);
+    kit_check(a);
 }
 
 /* Lines in the inbox of a thread that leaves are not lost. */
-static void an_inbox_is_emptied_at_thread_exit(void** state) {
-    (void)state;
-    UnitWorker w;
+static void an_inbox_is_emptied_at_thread_exit(void) {
+    KitWorker w;
     Fill f = {.n = SLOTS + 1};
-    unit_worker_start(&w);
-    unit_worker_run(&w, fill_here, &f);
+    kit_worker_start(&w);
+    kit_worker_run(&w, fill_here, &f);
     uint32_t id = line_of(f.p[0]);
-    for (unsigned i = 0; i < THRESHOLD; i++) assert_true(slab_free_checked(a, f.p[i]));
-    assert_int_equal(tsi_load_relaxed(&f.b->inbox), inbox_name(id));
-    unit_worker_stop(&w);
-    assert_int_equal(linked(id), 0);
-    assert_int_equal(tsi_load_relaxed(&f.b->inbox), TSI_INBOX_CLOSED);
+    for (unsigned i = 0; i < THRESHOLD; i++) REQUIRE(slab_free_checked(a, f.p[i]));
+    REQUIRE_EQ(tsi_load_relaxed(&f.b->inbox), inbox_name(id));
+    kit_worker_stop(&w);
+    REQUIRE_EQ(linked(id), 0);
+    REQUIRE_EQ(tsi_load_relaxed(&f.b->inbox), TSI_INBOX_CLOSED);
     void* q[SLOTS + THRESHOLD - 1];
     take(q, SLOTS + THRESHOLD - 1);
     unsigned found = 0;
     for (unsigned i = 0; i < SLOTS + THRESHOLD - 1; i++) found += line_of(q[i]) == id;
-    assert_int_equal(found, THRESHOLD);
+    REQUIRE_EQ(found, THRESHOLD);
     /* Parked again under the new owner: its token works as before. */
     void* r[SLOTS];
     take(r, SLOTS);
-    assert_true(token(id));
+    REQUIRE(token(id));
     free_elsewhere(f.p + THRESHOLD, THRESHOLD);
-    tsi_inbox_drain(unit_binding(a));
-    assert_int_equal(flags(id) & TSI_LINE_PARKED, 0);
+    tsi_inbox_drain(kit_binding(a));
+    REQUIRE_EQ(flags(id) & TSI_LINE_PARKED, 0);
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-#define TEST(name) cmocka_unit_test_setup_teardown(name, open_allocator, close_allocator)
+int main(int argc, char** argv) {
+    const CheckCase tests[] = {
+#define TEST(name) CHECK_CASE_WITH(name, open_allocator, close_allocator)
         TEST(the_class_is_as_said),
         TEST(a_line_is_handed_out_from_its_lowest_slot),
         TEST(a_refill_merges_remote_and_freed),
@@ -643,5 +617,5 @@ int main(void) {
         TEST(the_token_of_an_ownerless_line),
         TEST(an_inbox_is_emptied_at_thread_exit),
     };
-    return cmocka_run_group_tests_name("line", tests, NULL, NULL);
+    return CHECK_RUN(argc, argv, tests);
 }

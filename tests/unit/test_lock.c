@@ -1,6 +1,6 @@
 /* test_lock.c - mutual exclusion with and without contention; sleeping and waking; what debug builds check. */
 #include "fake_os.h"
-#include "unit.h"
+#include "kit/inside.h"
 
 #include "os/lock.h"
 
@@ -13,21 +13,20 @@ static TsiLock lock;
 static uint64_t plain; /* guarded by lock */
 static _Atomic unsigned inside, worst;
 
-static void one_thread(void** state) {
-    (void)state;
+static void one_thread(void) {
     TsiLock l = {0};
-    assert_false(tsi_lock_is_held(&l));
+    REQUIRE(!tsi_lock_is_held(&l));
     tsi_lock_take(&l);
-    assert_true(tsi_lock_is_held(&l));
-    assert_false(tsi_lock_try(&l));
+    REQUIRE(tsi_lock_is_held(&l));
+    REQUIRE(!tsi_lock_try(&l));
     tsi_lock_give(&l);
-    assert_true(tsi_lock_try(&l));
+    REQUIRE(tsi_lock_try(&l));
 #ifndef TSI_DEBUG
-    assert_int_equal(sizeof l, 8);
+    REQUIRE_EQ(sizeof l, 8);
 #endif
     tsi_lock_disown(&l); /* as in a fork child: who had it is not there */
     tsi_lock_reset(&l);
-    assert_true(tsi_lock_try(&l));
+    REQUIRE(tsi_lock_try(&l));
     tsi_lock_give(&l);
 }
 
@@ -39,7 +38,7 @@ static void in_order(void) {
     tsi_lock_take(&table);
     tsi_lock_give(&pool); /* in any order */
     TSI_HOLDS(&table);
-    assert_true(tsi_lock_try(&pool)); /* one that is only tried may come at any place */
+    REQUIRE(tsi_lock_try(&pool)); /* one that is only tried may come at any place */
     tsi_lock_give(&table);
     tsi_lock_give(&pool);
 }
@@ -76,27 +75,26 @@ static void given_twice(void) {
 static bool stops(void (*what)(void)) {
     int status;
     pid_t child = fork();
-    assert_true(child >= 0);
+    REQUIRE(child >= 0);
     if (child == 0) {
         for (int sig = 1; sig < NSIG; sig++) (void)signal(sig, SIG_DFL);
         what();
         _exit(0);
     }
-    assert_int_equal(waitpid(child, &status, 0), child);
-    assert_true(WIFSIGNALED(status) || WEXITSTATUS(status) == 0);
+    REQUIRE_EQ(waitpid(child, &status, 0), child);
+    REQUIRE(WIFSIGNALED(status) || WEXITSTATUS(status) == 0);
     return WIFSIGNALED(status);
 }
 
-static void debug_builds_check(void** state) {
-    (void)state;
+static void debug_builds_check(void) {
     in_order();
-    assert_true(stops(out_of_order));
-    assert_true(stops(two_of_a_kind));
-    assert_true(stops(twice));
-    assert_true(stops(not_held));
-    assert_true(stops(held_by_another));
-    assert_true(stops(given_twice));
-    assert_false(stops(in_order));
+    REQUIRE(stops(out_of_order));
+    REQUIRE(stops(two_of_a_kind));
+    REQUIRE(stops(twice));
+    REQUIRE(stops(not_held));
+    REQUIRE(stops(held_by_another));
+    REQUIRE(stops(given_twice));
+    REQUIRE(!stops(in_order));
 }
 #endif
 
@@ -113,28 +111,26 @@ static void* contender(void* arg) {
     return NULL;
 }
 
-static void contention(void** state) {
-    (void)state;
+static void contention(void) {
     pthread_t t[THREADS];
-    for (unsigned i = 0; i < THREADS; i++) assert_int_equal(pthread_create(&t[i], NULL, contender, NULL), 0);
-    for (unsigned i = 0; i < THREADS; i++) assert_int_equal(pthread_join(t[i], NULL), 0);
-    assert_int_equal(plain, THREADS * LAPS);
-    assert_int_equal(worst, 1);
-    assert_false(tsi_lock_is_held(&lock));
+    for (unsigned i = 0; i < THREADS; i++) REQUIRE_EQ(pthread_create(&t[i], NULL, contender, NULL), 0);
+    for (unsigned i = 0; i < THREADS; i++) REQUIRE_EQ(pthread_join(t[i], NULL), 0);
+    REQUIRE_EQ(plain, THREADS * LAPS);
+    REQUIRE_EQ(worst, 1);
+    REQUIRE(!tsi_lock_is_held(&lock));
 }
 
 /* Waiters that sleep in the kernel are all woken, one after the other. */
-static void sleepers_are_woken(void** state) {
-    (void)state;
+static void sleepers_are_woken(void) {
     pthread_t t[THREADS];
     plain = 0;
     tsi_lock_take(&lock);
-    for (unsigned i = 0; i < THREADS; i++) assert_int_equal(pthread_create(&t[i], NULL, contender, NULL), 0);
+    for (unsigned i = 0; i < THREADS; i++) REQUIRE_EQ(pthread_create(&t[i], NULL, contender, NULL), 0);
     while (tsi_load_relaxed(&lock.waiters) != THREADS) (void)usleep(100);
-    assert_int_equal(plain, 0);
+    REQUIRE_EQ(plain, 0);
     tsi_lock_give(&lock);
-    for (unsigned i = 0; i < THREADS; i++) assert_int_equal(pthread_join(t[i], NULL), 0);
-    assert_int_equal(plain, THREADS * LAPS);
+    for (unsigned i = 0; i < THREADS; i++) REQUIRE_EQ(pthread_join(t[i], NULL), 0);
+    REQUIRE_EQ(plain, THREADS * LAPS);
 }
 
 static void* wait_for_it(void* arg) {
@@ -145,29 +141,28 @@ static void* wait_for_it(void* arg) {
 }
 
 /* The giver looks for waiters without a fence: each that waits has issued one for both. */
-static void a_waiter_fences_for_both(void** state) {
-    (void)state;
+static void a_waiter_fences_for_both(void) {
     pthread_t t;
     fake_os_clear();
     tsi_lock_take(&lock);
-    assert_int_equal(pthread_create(&t, NULL, wait_for_it, NULL), 0);
+    REQUIRE_EQ(pthread_create(&t, NULL, wait_for_it, NULL), 0);
     while (tsi_load_relaxed(&lock.waiters) == 0) (void)usleep(100);
     tsi_lock_give(&lock);
-    assert_int_equal(pthread_join(t, NULL), 0);
-    assert_int_equal(fake_os.barriers, tsi_os.has_membarrier);
+    REQUIRE_EQ(pthread_join(t, NULL), 0);
+    REQUIRE_EQ(fake_os.barriers, tsi_os.has_membarrier);
 }
 
-int main(void) {
+int main(int argc, char** argv) {
     fake_os_install(0, false, false);
     tsi_process_init();
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(one_thread),
+    const CheckCase tests[] = {
+        CHECK_CASE(one_thread),
 #ifdef TSI_DEBUG
-        cmocka_unit_test(debug_builds_check),
+        CHECK_CASE(debug_builds_check),
 #endif
-        cmocka_unit_test(contention),
-        cmocka_unit_test(sleepers_are_woken),
-        cmocka_unit_test(a_waiter_fences_for_both),
+        CHECK_CASE(contention),
+        CHECK_CASE(sleepers_are_woken),
+        CHECK_CASE(a_waiter_fences_for_both),
     };
-    return cmocka_run_group_tests_name("lock", tests, NULL, NULL);
+    return CHECK_RUN(argc, argv, tests);
 }

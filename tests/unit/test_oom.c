@@ -26,81 +26,72 @@ static SlabOptions options;
 static void each_call(FakeCall what, bool on, unsigned step) {
     uint64_t k = 1;
     for (;; k += step * STRIDE) {
-        assert_true(k < CALLS_MAX);
+        REQUIRE(k < CALLS_MAX);
         fake_os_clear();
         fake_os_fail(what, k, on);
         if (!scenario_run(&options)) break;
     }
-    assert_true(k > 1); /* the scenario does make such calls */
-    assert_int_equal(fake_os.misaligned, 0);
+    REQUIRE(k > 1); /* the scenario does make such calls */
+    REQUIRE_EQ(fake_os.misaligned, 0);
 }
 
-static void reserve_fails_once(void** state) {
-    (void)state;
+static void reserve_fails_once(void) {
     each_call(FAKE_RESERVE, false, 1);
 }
-static void reserve_fails_for_good(void** state) {
-    (void)state;
+static void reserve_fails_for_good(void) {
     each_call(FAKE_RESERVE, true, 1);
 }
-static void commit_fails_once(void** state) {
-    (void)state;
+static void commit_fails_once(void) {
     each_call(FAKE_COMMIT, false, tsi_os.strict_commit ? 7 : 1);
 }
-static void commit_fails_for_good(void** state) {
-    (void)state;
+static void commit_fails_for_good(void) {
     each_call(FAKE_COMMIT, true, tsi_os.strict_commit ? 7 : 1);
 }
-static void purge_fails_once(void** state) {
-    (void)state;
+static void purge_fails_once(void) {
     each_call(FAKE_PURGE, false, 13);
 }
-static void purge_fails_for_good(void** state) {
-    (void)state;
+static void purge_fails_for_good(void) {
     each_call(FAKE_PURGE, true, 53);
 }
 
 /* A failed purge is counted; the slabs are reused all the same. */
-static void failed_purges_are_counted(void** state) {
-    (void)state;
-    SlabAllocator* a = unit_create_cold();
+static void failed_purges_are_counted(void) {
+    SlabAllocator* a = kit_create_cold();
     SlabGlobalStats g;
     fake_os_clear();
-    for (unsigned n = 0; n < 100; n++) assert_non_null(slab_malloc(a, 4000));
+    for (unsigned n = 0; n < 100; n++) REQUIRE(slab_malloc(a, 4000) != NULL);
     fake_os_fail(FAKE_PURGE, 1, true);
-    assert_true(epoch_close_ex(a, 0, EPOCH_RELEASE, NULL));
+    REQUIRE(epoch_close_ex(a, 0, EPOCH_RELEASE, NULL));
     slab_stats_global(a, &g);
-    assert_true(g.total_madvise_failures > 0);
-    assert_int_equal(g.total_madvise_failures, g.total_madvise_calls);
-    assert_int_equal(g.total_madvise_bytes, 0);
+    REQUIRE(g.total_madvise_failures > 0);
+    REQUIRE_EQ(g.total_madvise_failures, g.total_madvise_calls);
+    REQUIRE_EQ(g.total_madvise_bytes, 0);
     fake_os_heal();
     (void)epoch_advance_id(a);
-    for (unsigned n = 0; n < 100; n++) assert_non_null(slab_malloc(a, 4000));
-    unit_check(a);
+    for (unsigned n = 0; n < 100; n++) REQUIRE(slab_malloc(a, 4000) != NULL);
+    kit_check(a);
     slab_allocator_free(a);
 }
 
 /* A reservation that is used up fails allocations, and works again after frees. */
-static void reservation_exhausted(void** state) {
-    (void)state;
-    SlabOptions o = unit_options();
+static void reservation_exhausted(void) {
+    SlabOptions o = kit_options();
     o.reserve_bytes = TSI_RESERVE_MIN;
-    SlabAllocator* a = slab_allocator_create_with(&o);
-    assert_non_null(a);
+    SlabAllocator* a = kit_create_with(&o);
     static void* p[16 * 1024];
     for (unsigned lap = 0; lap < 3; lap++) {
         unsigned n = 0;
         size_t bytes = lap == 0 ? 4000 : lap == 1 ? 200000 : 1 << 20;
         errno = 0;
         while (n < sizeof p / sizeof p[0] && (p[n] = slab_malloc(a, bytes)) != NULL) n++;
-        assert_int_equal(errno, ENOMEM);
-        assert_true((n + 1) * bytes > TSI_RESERVE_MIN / 2);
-        assert_true(unit_refusals(a).out_of_memory > lap);
-        unit_check(a);
-        while (n != 0) assert_true(slab_free_checked(a, p[--n]));
+        REQUIRE_EQ(errno, ENOMEM);
+        REQUIRE((n + 1) * bytes > TSI_RESERVE_MIN / 2);
+        REQUIRE(kit_refusals(a).out_of_memory > lap);
+        kit_check(a);
+        while (n != 0) REQUIRE(slab_free_checked(a, p[--n]));
         slab_trim(a);
-        assert_int_equal(unit_committed(a), 0);
-        unit_check(a);
+        REQUIRE_EQ(kit_committed_now(a), 0);
+        kit_check(a);
     }
     slab_allocator_free(a);
 }
@@ -109,7 +100,7 @@ static void reservation_exhausted(void** state) {
 static int first_allocator(const char* which) {
     FakeCall what = which[0] == 'r' ? FAKE_RESERVE : FAKE_COMMIT;
     uint64_t k = strtoull(which + 1, NULL, 10);
-    SlabOptions o = unit_options();
+    SlabOptions o = kit_options();
     fake_os_install(0, false, false);
     fake_os_fail(what, k, false);
     errno = 0;
@@ -124,49 +115,47 @@ static int first_allocator(const char* which) {
     return struck ? 0 : 1;
 }
 
-static void first_allocator_of_a_process(void** state) {
+static void first_allocator_of_a_process(void) {
     static const char kinds[] = "rc";
-    (void)state;
     for (unsigned i = 0; i < 2; i++) {
         int code = 0;
         for (unsigned k = 1; code == 0; k++) {
             char argument[32];
             (void)snprintf(argument, sizeof argument, "first %c%u", kinds[i], k);
-            code = unit_rerun(argument);
-            if (code > 1) fail_msg("%s: exit code %d", argument, code);
+            code = kit_rerun(argument);
+            if (code > 1) FAIL("%s: exit code %d", argument, code);
         }
     }
 }
 
-static void under_strict_commit(void** state) {
-    (void)state;
-    assert_int_equal(unit_rerun("strict"), 0);
+static void under_strict_commit(void) {
+    REQUIRE_EQ(kit_rerun("strict"), 0);
 }
 
 int main(int argc, char** argv) {
-    const struct CMUnitTest all[] = {
-        cmocka_unit_test(reserve_fails_once),
-        cmocka_unit_test(reserve_fails_for_good),
-        cmocka_unit_test(commit_fails_once),
-        cmocka_unit_test(commit_fails_for_good),
-        cmocka_unit_test(purge_fails_once),
-        cmocka_unit_test(purge_fails_for_good),
-        cmocka_unit_test(failed_purges_are_counted),
-        cmocka_unit_test(reservation_exhausted),
-        cmocka_unit_test(first_allocator_of_a_process),
-        cmocka_unit_test(under_strict_commit),
+    const CheckCase all[] = {
+        CHECK_CASE(reserve_fails_once),
+        CHECK_CASE(reserve_fails_for_good),
+        CHECK_CASE(commit_fails_once),
+        CHECK_CASE(commit_fails_for_good),
+        CHECK_CASE(purge_fails_once),
+        CHECK_CASE(purge_fails_for_good),
+        CHECK_CASE(failed_purges_are_counted),
+        CHECK_CASE(reservation_exhausted),
+        CHECK_CASE(first_allocator_of_a_process),
+        CHECK_CASE(under_strict_commit),
     };
-    const struct CMUnitTest strict[] = {
-        cmocka_unit_test(commit_fails_once),
-        cmocka_unit_test(commit_fails_for_good),
-        cmocka_unit_test(purge_fails_for_good),
-        cmocka_unit_test(reservation_exhausted),
+    const CheckCase strict[] = {
+        CHECK_CASE(commit_fails_once),
+        CHECK_CASE(commit_fails_for_good),
+        CHECK_CASE(purge_fails_for_good),
+        CHECK_CASE(reservation_exhausted),
     };
     if (argc > 1 && strncmp(argv[1], "first ", 6) == 0) return first_allocator(argv[1] + 6);
-    options = unit_options();
+    options = kit_options();
     bool is_strict = argc > 1 && strcmp(argv[1], "strict") == 0;
     fake_os_install(is_strict ? 16384 : 0, is_strict, is_strict);
     (void)slab_page_size(); /* the process's own tables: first_allocator_of_a_process is about those */
-    if (is_strict) return cmocka_run_group_tests_name("oom, strict commit", strict, NULL, NULL);
-    return cmocka_run_group_tests_name("oom", all, NULL, NULL);
+    if (is_strict) return CHECK_RUN(0, NULL, strict);
+    return CHECK_RUN(0, NULL, all);
 }

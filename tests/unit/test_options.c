@@ -1,5 +1,5 @@
 /* test_options.c - every option of options.def: default, limits, beyond them, and as a word of the environment. */
-#include "unit.h"
+#include "kit/inside.h"
 
 typedef struct Option {
     const char* name;
@@ -26,22 +26,20 @@ static bool is_warm(const Option* t) { return strcmp(t->name, "warm_bytes") == 0
 static SlabOptions read_ok(const SlabOptions* in, uint32_t bad_words) {
     SlabOptions out;
     uint32_t bad = 77;
-    assert_true(tsi_options_read(&out, in, &bad));
-    assert_int_equal(bad, bad_words);
+    REQUIRE(tsi_options_read(&out, in, &bad));
+    REQUIRE_EQ(bad, bad_words);
     return out;
 }
 
-static void zero_means_the_default(void** state) {
-    (void)state;
+static void zero_means_the_default(void) {
     SlabOptions zero = {.struct_size = sizeof zero}, small = {.struct_size = offsetof(SlabOptions, purge_policy)};
     for (unsigned n = 0; n < 3; n++) {
         SlabOptions out = read_ok(n == 0 ? NULL : n == 1 ? &zero : &small, 0);
-        for (unsigned i = 0; i < OPTIONS; i++) assert_true(get(&out, &table[i]) == table[i].preset);
+        for (unsigned i = 0; i < OPTIONS; i++) REQUIRE(get(&out, &table[i]) == table[i].preset);
     }
 }
 
-static void limits_are_accepted(void** state) {
-    (void)state;
+static void limits_are_accepted(void) {
     for (unsigned i = 0; i < OPTIONS; i++) {
         const Option* t = &table[i];
         uint64_t values[2] = {t->least, t->most};
@@ -50,13 +48,12 @@ static void limits_are_accepted(void** state) {
             set(&in, t, values[n]);
             SlabOptions out = read_ok(&in, 0);
             uint64_t want = values[n] == 0 ? t->preset : is_warm(t) && values[n] == UINT64_MAX ? 0 : values[n];
-            assert_true(get(&out, t) == want);
+            REQUIRE(get(&out, t) == want);
         }
     }
 }
 
-static void beyond_the_limits_is_refused(void** state) {
-    (void)state;
+static void beyond_the_limits_is_refused(void) {
     for (unsigned i = 0; i < OPTIONS; i++) {
         const Option* t = &table[i];
         uint64_t widest = t->size == 8 ? UINT64_MAX : (1ull << 8 * t->size) - 1;
@@ -68,30 +65,29 @@ static void beyond_the_limits_is_refused(void** state) {
             uint32_t bad = 0;
             if (values[n] == 0) continue;
             set(&in, t, values[n]);
-            assert_false(tsi_options_read(&out, &in, &bad));
-            assert_non_null(strstr(slab_last_error(), t->name));
+            REQUIRE(!tsi_options_read(&out, &in, &bad));
+            REQUIRE_HAS(slab_last_error(), t->name);
             errno = 0;
-            assert_null(slab_allocator_create_with(&in));
-            assert_int_equal(errno, EINVAL);
-            assert_false(allocator_init_with(&storage, &in));
-            assert_null(slab_malloc(&storage, 10)); /* valid and inert */
+            REQUIRE_NULL(slab_allocator_create_with(&in));
+            REQUIRE_EQ(errno, EINVAL);
+            REQUIRE(!allocator_init_with(&storage, &in));
+            REQUIRE_NULL(slab_malloc(&storage, 10)); /* valid and inert */
             allocator_destroy(&storage);
         }
     }
     SlabOptions in = {.struct_size = sizeof in, .slab_bytes = 12288}, out;
     uint32_t bad;
-    assert_false(tsi_options_read(&out, &in, &bad)); /* no power of two */
+    REQUIRE(!tsi_options_read(&out, &in, &bad)); /* no power of two */
 }
 
-static void struct_sizes(void** state) {
-    (void)state;
+static void struct_sizes(void) {
     static const size_t wrong[] = {0, 1, 8, 11, 4097, SIZE_MAX};
     SlabOptions out;
     uint32_t bad;
     for (unsigned i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
         SlabOptions in = {.struct_size = wrong[i]};
-        assert_false(tsi_options_read(&out, &in, &bad));
-        assert_non_null(strstr(slab_last_error(), "struct_size"));
+        REQUIRE(!tsi_options_read(&out, &in, &bad));
+        REQUIRE_HAS(slab_last_error(), "struct_size");
     }
     struct {
         SlabOptions o;
@@ -101,11 +97,11 @@ static void struct_sizes(void** state) {
     newer.o.struct_size = sizeof newer;
     newer.o.ring_size = 5;
     out = read_ok(&newer.o, 0); /* a later struct that uses nothing new */
-    assert_int_equal(out.ring_size, 5);
+    REQUIRE_EQ(out.ring_size, 5);
     newer.later[1] = 1;
-    assert_false(tsi_options_read(&out, &newer.o, &bad));
+    REQUIRE(!tsi_options_read(&out, &newer.o, &bad));
     SlabOptions reserved = {.struct_size = sizeof reserved, .reserved_ = {0, 1}};
-    assert_false(tsi_options_read(&out, &reserved, &bad));
+    REQUIRE(!tsi_options_read(&out, &reserved, &bad));
 }
 
 static void words(const char* text, uint32_t bad, SlabOptions* out) {
@@ -114,8 +110,7 @@ static void words(const char* text, uint32_t bad, SlabOptions* out) {
     unsetenv("TSLAB_OPTIONS");
 }
 
-static void each_option_has_a_word(void** state) {
-    (void)state;
+static void each_option_has_a_word(void) {
     char text[96];
     SlabOptions out;
     for (unsigned i = 0; i < OPTIONS; i++) {
@@ -124,33 +119,32 @@ static void each_option_has_a_word(void** state) {
         for (unsigned n = 0; n < 2; n++) {
             (void)snprintf(text, sizeof text, "%s=%llu", t->name, (unsigned long long)values[n]);
             words(text, 0, &out);
-            assert_true(get(&out, t) == (is_warm(t) && values[n] == UINT64_MAX ? 0 : values[n]));
+            REQUIRE(get(&out, t) == (is_warm(t) && values[n] == UINT64_MAX ? 0 : values[n]));
         }
         if (t->least > 0) {
             (void)snprintf(text, sizeof text, "%s=%llu", t->name, (unsigned long long)t->least - 1);
             words(text, 1, &out);
-            assert_true(get(&out, t) == t->preset);
+            REQUIRE(get(&out, t) == t->preset);
         }
         if (t->most < UINT64_MAX) {
             (void)snprintf(text, sizeof text, "%s=%llu", t->name, (unsigned long long)t->most + 1);
             words(text, 1, &out);
-            assert_true(get(&out, t) == t->preset);
+            REQUIRE(get(&out, t) == t->preset);
         }
     }
 }
 
-static void words_of_the_environment(void** state) {
-    (void)state;
+static void words_of_the_environment(void) {
     SlabOptions out;
     words("ring_size=64,warm_bytes=4m,reserve_bytes=1g,slab_bytes=16k", 0, &out);
-    assert_int_equal(out.ring_size, 64);
-    assert_int_equal(out.warm_bytes, 4 << 20);
-    assert_int_equal(out.reserve_bytes, 1 << 30);
-    assert_int_equal(out.slab_bytes, 16384);
+    REQUIRE_EQ(out.ring_size, 64);
+    REQUIRE_EQ(out.warm_bytes, 4 << 20);
+    REQUIRE_EQ(out.reserve_bytes, 1 << 30);
+    REQUIRE_EQ(out.slab_bytes, 16384);
     words(",,ring_size=9,", 0, &out);
-    assert_int_equal(out.ring_size, 9);
+    REQUIRE_EQ(out.ring_size, 9);
     words("ring_size=7,ring_size=8", 0, &out); /* the last one holds */
-    assert_int_equal(out.ring_size, 8);
+    REQUIRE_EQ(out.ring_size, 8);
     static const char* const wrong[] = {"nonsense",
                                         "ring_size",
                                         "ring_size=",
@@ -173,70 +167,67 @@ static void words_of_the_environment(void** state) {
         char text[128];
         (void)snprintf(text, sizeof text, "%s,purge_policy=2", wrong[i]);
         words(text, 1, &out);
-        assert_int_equal(out.purge_policy, 2);
-        assert_int_equal(out.ring_size, 16);
+        REQUIRE_EQ(out.purge_policy, 2);
+        REQUIRE_EQ(out.ring_size, 16);
     }
     words("warm_bytes=0", 0, &out);
-    assert_int_equal(out.warm_bytes, 0);
+    REQUIRE_EQ(out.warm_bytes, 0);
 }
 
-static void the_environment_overrides_and_is_counted(void** state) {
-    (void)state;
-    SlabOptions in = unit_options();
+static void the_environment_overrides_and_is_counted(void) {
+    SlabOptions in = kit_options();
     in.ring_size = 5;
     setenv("TSLAB_OPTIONS", "ring_size=6,what=1,ever", 1);
     errno = 77;
     SlabAllocator* a = slab_allocator_create_with(&in);
     unsetenv("TSLAB_OPTIONS");
-    assert_non_null(a);
-    assert_int_equal(errno, 77);
-    assert_int_equal(tsi_arena(a)->options.ring_size, 6);
-    assert_int_equal(unit_refusals(a).bad_environment, 2);
-    for (EpochId id = 1; id <= 6; id++) assert_int_equal(epoch_advance_id(a), id % 6);
+    REQUIRE(a != NULL);
+    REQUIRE_EQ(errno, 77);
+    REQUIRE_EQ(tsi_arena(a)->options.ring_size, 6);
+    REQUIRE_EQ(kit_refusals(a).bad_environment, 2);
+    for (EpochId id = 1; id <= 6; id++) REQUIRE_EQ(epoch_advance_id(a), id % 6);
     slab_allocator_free(a);
 }
 
 /* Every limit makes an allocator that works. */
-static void allocators_at_the_limits(void** state) {
-    (void)state;
+static void allocators_at_the_limits(void) {
     for (unsigned i = 0; i < OPTIONS; i++) {
         const Option* t = &table[i];
         uint64_t values[2] = {t->least, t->most};
         for (unsigned n = 0; n < 2; n++) {
-            SlabOptions in = unit_options();
+            SlabOptions in = kit_options();
             set(&in, t, values[n]);
-            SlabAllocator* a = slab_allocator_create_with(&in);
-            assert_non_null(a);
+            SlabAllocator* a = kit_create_with(&in);
             for (size_t bytes = 1; bytes < 3u << 20; bytes = bytes * 3 + 1) {
                 uint8_t* p = slab_malloc(a, bytes);
                 if (p == NULL) { /* the one option that forbids it */
-                    assert_string_equal(t->name, "max_bytes");
-                    assert_int_equal(errno, EDQUOT);
+                    REQUIRE_STR(t->name, "max_bytes");
+                    REQUIRE_EQ(errno, EDQUOT);
                     continue;
                 }
                 p[0] = p[bytes - 1] = 1;
-                if (bytes % 2 == 0) assert_true(slab_free_checked(a, p));
+                if (bytes % 2 == 0) REQUIRE(slab_free_checked(a, p));
             }
-            assert_true(epoch_close_ex(a, 0, EPOCH_RELEASE, NULL));
+            REQUIRE(epoch_close_ex(a, 0, EPOCH_RELEASE, NULL));
             (void)epoch_advance_id(a);
-            assert_non_null(slab_malloc(a, 100));
-            unit_check(a);
+            REQUIRE(slab_malloc(a, 100) != NULL);
+            kit_check(a);
             slab_allocator_free(a);
         }
     }
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(zero_means_the_default),
-        cmocka_unit_test(limits_are_accepted),
-        cmocka_unit_test(beyond_the_limits_is_refused),
-        cmocka_unit_test(struct_sizes),
-        cmocka_unit_test(each_option_has_a_word),
-        cmocka_unit_test(words_of_the_environment),
-        cmocka_unit_test(the_environment_overrides_and_is_counted),
-        cmocka_unit_test(allocators_at_the_limits),
+int main(int argc, char** argv) {
+    const CheckCase tests[] = {
+        CHECK_CASE(zero_means_the_default),
+        CHECK_CASE(limits_are_accepted),
+        CHECK_CASE(beyond_the_limits_is_refused),
+        CHECK_CASE(struct_sizes),
+        CHECK_CASE(each_option_has_a_word),
+        CHECK_CASE(words_of_the_environment),
+        CHECK_CASE(the_environment_overrides_and_is_counted),
+        CHECK_CASE(allocators_at_the_limits),
     };
     unsetenv("TSLAB_OPTIONS");
-    return cmocka_run_group_tests_name("options", tests, NULL, NULL);
+    return CHECK_RUN(argc, argv, tests);
 }

@@ -2,7 +2,7 @@
  * test_parts.c - regions of half a page: which are taken, when their pages go back, who begins with one, and where there are none.
  */
 #include "fake_os.h"
-#include "unit.h"
+#include "kit/inside.h"
 
 #include "heap/bump.h"
 #include "heap/heap.h"
@@ -18,32 +18,28 @@ static SlabAllocator* a;
 static TsiSpace* space;
 
 static void open_with(SlabOptions o) {
-    assert_non_null(a = slab_allocator_create_with(&o));
+    a = kit_create_with(&o);
     space = &tsi_arena(a)->space;
     fake_os_clear();
 }
-static int open_cold(void** state) {
-    (void)state;
-    SlabOptions o = unit_options();
+static void open_cold(void) {
+    SlabOptions o = kit_options();
     o.warm_bytes = UINT64_MAX;
     open_with(o);
-    return tsi_os.page_bytes != PAGE;
+    REQUIRE_EQ(tsi_os.page_bytes, PAGE);
 }
-static int open_warm(void** state) {
-    (void)state;
-    open_with(unit_options());
-    return tsi_os.page_bytes != PAGE;
+static void open_warm(void) {
+    open_with(kit_options());
+    REQUIRE_EQ(tsi_os.page_bytes, PAGE);
 }
-static int close_allocator(void** state) {
-    (void)state;
-    unit_check(a);
+static void close_allocator(void) {
+    kit_check(a);
     slab_allocator_free(a);
-    return 0;
 }
 
 static uint32_t take(void) {
     uint32_t id;
-    assert_true(tsi_space_take(space, TSI_CLASS_PART, 0, &id));
+    REQUIRE(tsi_space_take(space, TSI_CLASS_PART, 0, &id));
     return id;
 }
 static void give(uint32_t id) { (void)tsi_space_purge(space, &id, 1); }
@@ -56,61 +52,58 @@ static uint64_t purged(void) {
 
 /* ---- pages ---- */
 
-static void a_page_goes_with_its_second_half(void** state) {
-    (void)state;
+static void a_page_goes_with_its_second_half(void) {
     uint32_t id[8];
-    for (unsigned n = 0; n < 8; n++) assert_int_equal(id[n] = take(), n);
-    assert_int_equal(unit_committed(a), 8 * PART);
-    for (unsigned n = 0; n < 8; n++) assert_ptr_equal(at(id[n]), space->base + n * PART);
+    for (unsigned n = 0; n < 8; n++) REQUIRE_EQ(id[n] = take(), n);
+    REQUIRE_EQ(kit_committed_now(a), 8 * PART);
+    for (unsigned n = 0; n < 8; n++) REQUIRE_EQ(at(id[n]), space->base + n * PART);
     give(id[2]);
-    assert_int_equal(fake_os.run_count, 0);
-    assert_int_equal(unit_committed(a), 7 * PART);
+    REQUIRE_EQ(fake_os.run_count, 0);
+    REQUIRE_EQ(kit_committed_now(a), 7 * PART);
     give(id[3]);
-    assert_int_equal(fake_os.run_count, 1);
-    assert_true(fake_os.runs[0].from == (uintptr_t)space->base + PAGE && fake_os.runs[0].bytes == PAGE);
+    REQUIRE_EQ(fake_os.run_count, 1);
+    REQUIRE(fake_os.runs[0].from == (uintptr_t)space->base + PAGE && fake_os.runs[0].bytes == PAGE);
     uint32_t together[5] = {id[7], id[0], id[6], id[4], id[5]}; /* pages 2 and 3, and half of page 0 */
-    assert_int_equal(tsi_space_purge(space, together, 5), 2 * PAGE);
-    assert_int_equal(fake_os.run_count, 2);
-    assert_true(fake_os.runs[1].from == (uintptr_t)space->base + 2 * PAGE && fake_os.runs[1].bytes == 2 * PAGE);
-    assert_int_equal(unit_committed(a), PART);
-    assert_int_equal(tsi_chunk_class(space, 0), TSI_CLASS_PART);
+    REQUIRE_EQ(tsi_space_purge(space, together, 5), 2 * PAGE);
+    REQUIRE_EQ(fake_os.run_count, 2);
+    REQUIRE(fake_os.runs[1].from == (uintptr_t)space->base + 2 * PAGE && fake_os.runs[1].bytes == 2 * PAGE);
+    REQUIRE_EQ(kit_committed_now(a), PART);
+    REQUIRE_EQ(tsi_chunk_class(space, 0), TSI_CLASS_PART);
     give(id[1]);
-    assert_int_equal(unit_committed(a), 0);
-    assert_int_equal(tsi_chunk_class(space, 0), 0); /* with its last page */
+    REQUIRE_EQ(kit_committed_now(a), 0);
+    REQUIRE_EQ(tsi_chunk_class(space, 0), 0); /* with its last page */
 }
 
-static void a_half_of_a_used_page_is_taken_first(void** state) {
-    (void)state;
+static void a_half_of_a_used_page_is_taken_first(void) {
     uint32_t id[200];
     for (unsigned n = 0; n < 200; n++) id[n] = take();
     for (unsigned n = 0; n < 70; n++) give(id[n]); /* 35 whole pages */
     give(id[131]);
     give(id[180]);
-    assert_int_equal(take(), id[131]);
-    assert_int_equal(take(), id[180]);
-    assert_int_equal(take(), id[0]);
-    assert_int_equal(take(), id[1]);
+    REQUIRE_EQ(take(), id[131]);
+    REQUIRE_EQ(take(), id[180]);
+    REQUIRE_EQ(take(), id[0]);
+    REQUIRE_EQ(take(), id[1]);
     for (unsigned n = 0; n < 200; n++)
         if (n < 2 || n >= 70) give(id[n]);
 }
 
 /* All that a chunk has, and no more: the next one is of another chunk. Nothing lies in the other half of its addresses. */
-static void a_chunk_has_256(void** state) {
-    (void)state;
+static void a_chunk_has_256(void) {
     uint32_t id[TSI_CHUNK_SLABS + 1];
     TsiPlace place;
     for (unsigned n = 0; n <= TSI_CHUNK_SLABS; n++) id[n] = take();
-    assert_int_equal(id[TSI_CHUNK_SLABS - 1], TSI_CHUNK_SLABS - 1);
-    assert_int_equal(id[TSI_CHUNK_SLABS], 1 << 8);
-    assert_int_equal(tsi_space_locate(space, space->base + TSI_CHUNK_SLABS * PART - 16, &place), TSI_PLACE_OK);
-    assert_int_equal(place.slab_id, TSI_CHUNK_SLABS - 1);
+    REQUIRE_EQ(id[TSI_CHUNK_SLABS - 1], TSI_CHUNK_SLABS - 1);
+    REQUIRE_EQ(id[TSI_CHUNK_SLABS], 1 << 8);
+    REQUIRE_EQ(tsi_space_locate(space, space->base + TSI_CHUNK_SLABS * PART - 16, &place), TSI_PLACE_OK);
+    REQUIRE_EQ(place.slab_id, TSI_CHUNK_SLABS - 1);
     for (uint32_t from = TSI_CHUNK_SLABS * PART; from < 1u << TSI_CHUNK_SHIFT; from += 512) {
-        assert_int_equal(tsi_space_locate(space, space->base + from, &place), TSI_PLACE_GONE);
-        assert_int_equal(tsi_load_relaxed(&tsi_entries_of(space, 0)[from >> TSI_LINE_MIN_SHIFT]), 0);
-        assert_false(slab_free_checked(a, space->base + from));
+        REQUIRE_EQ(tsi_space_locate(space, space->base + from, &place), TSI_PLACE_GONE);
+        REQUIRE_EQ(tsi_load_relaxed(&tsi_entries_of(space, 0)[from >> TSI_LINE_MIN_SHIFT]), 0);
+        REQUIRE(!slab_free_checked(a, space->base + from));
         /* A handle that is made up */
         uint32_t granule = from >> TSI_GRANULE_SHIFT;
-        assert_false(free_obj(a, tsi_handle_make(tsi_arena(a)->secret, granule, 0)));
+        REQUIRE(!free_obj(a, tsi_handle_make(tsi_arena(a)->secret, granule, 0)));
     }
     (void)tsi_space_purge(space, id, TSI_CHUNK_SLABS + 1);
 }
@@ -122,15 +115,14 @@ static void take_meanwhile(void* unused) {
 }
 
 /* Whoever takes parts while a page is on its way gets none of it, though one half was in the pool before. */
-static void nobody_has_a_page_that_goes(void** state) {
-    (void)state;
+static void nobody_has_a_page_that_goes(void) {
     uint32_t id[4];
     for (unsigned n = 0; n < 4; n++) id[n] = take();
     give(id[1]);
     fake_os.at_call[FAKE_PURGE] = take_meanwhile;
     give(id[0]);
-    for (unsigned n = 0; n < 4; n++) assert_int_equal(meanwhile[n], 4 + n);
-    assert_int_equal(take(), id[0]);
+    for (unsigned n = 0; n < 4; n++) REQUIRE_EQ(meanwhile[n], 4 + n);
+    REQUIRE_EQ(take(), id[0]);
     for (unsigned n = 0; n < 4; n++) give(meanwhile[n]);
     for (unsigned n = 0; n < 4; n++)
         if (n != 1) give(id[n]);
@@ -138,57 +130,54 @@ static void nobody_has_a_page_that_goes(void** state) {
 
 /* The page that goes has a half that was never used. What is taken meanwhile is known to have been: a fork child, and the
  * floors of a chunk that leaves its class, look no further than that. */
-static void a_half_that_was_never_used_goes_with_its_page(void** state) {
-    (void)state;
+static void a_half_that_was_never_used_goes_with_its_page(void) {
     uint32_t id[3];
     for (unsigned n = 0; n < 3; n++) id[n] = take();
     fake_os.at_call[FAKE_PURGE] = take_meanwhile;
     give(id[2]);
-    for (unsigned n = 0; n < 4; n++) assert_int_equal(meanwhile[n], 4 + n);
-    assert_int_equal(space->chunks[0].fresh, 8);
-    assert_int_equal(take(), id[2]);
-    assert_int_equal(take(), 3);
+    for (unsigned n = 0; n < 4; n++) REQUIRE_EQ(meanwhile[n], 4 + n);
+    REQUIRE_EQ(space->chunks[0].fresh, 8);
+    REQUIRE_EQ(take(), id[2]);
+    REQUIRE_EQ(take(), 3);
     for (unsigned n = 0; n < 4; n++) give(meanwhile[n]);
     for (unsigned n = 0; n < 3; n++) give(id[n]);
     give(3);
 }
 
 /* The last free half of a chunk is claimed: the chunk has nothing to hand out meanwhile. */
-static void a_claim_may_take_a_chunks_last(void** state) {
-    (void)state;
+static void a_claim_may_take_a_chunks_last(void) {
     uint32_t id[TSI_CHUNK_SLABS];
     for (unsigned n = 0; n < TSI_CHUNK_SLABS; n++) id[n] = take();
     give(id[9]);
     fake_os.at_call[FAKE_PURGE] = take_meanwhile;
     give(id[8]);
-    for (unsigned n = 0; n < 4; n++) assert_int_equal(meanwhile[n], (1 << 8) + n);
+    for (unsigned n = 0; n < 4; n++) REQUIRE_EQ(meanwhile[n], (1 << 8) + n);
     (void)tsi_space_purge(space, meanwhile, 4);
     for (unsigned n = 0; n < TSI_CHUNK_SLABS; n++)
         if (n != 8 && n != 9) give(id[n]);
 }
 
-static void retired_halves_go_with_the_other(void** state) {
-    (void)state;
+static void retired_halves_go_with_the_other(void) {
     uint32_t id[6];
     for (unsigned n = 0; n < 6; n++) id[n] = take();
     tsi_parts_retire(space, id[0]);
-    assert_int_equal(fake_os.run_count, 0); /* the other is used */
+    REQUIRE_EQ(fake_os.run_count, 0); /* the other is used */
     give(id[1]);
-    assert_int_equal(purged(), PAGE);
+    REQUIRE_EQ(purged(), PAGE);
     give(id[3]);
     tsi_parts_retire(space, id[2]); /* the other is in the pool, and stays there */
-    assert_int_equal(purged(), 2 * PAGE);
+    REQUIRE_EQ(purged(), 2 * PAGE);
     tsi_parts_retire(space, id[4]);
     tsi_parts_retire(space, id[5]);
-    assert_int_equal(purged(), 3 * PAGE);
-    assert_int_equal(take(), id[1]);
-    assert_int_equal(take(), id[3]);
-    assert_int_equal(take(), 6);
+    REQUIRE_EQ(purged(), 3 * PAGE);
+    REQUIRE_EQ(take(), id[1]);
+    REQUIRE_EQ(take(), id[3]);
+    REQUIRE_EQ(take(), 6);
     give(6);
     give(id[3]);
-    assert_int_equal(purged(), 5 * PAGE); /* again with the retired one */
+    REQUIRE_EQ(purged(), 5 * PAGE); /* again with the retired one */
     give(id[1]);
-    assert_int_equal(unit_committed(a), 0);
+    REQUIRE_EQ(kit_committed_now(a), 0);
 }
 
 /* ---- phases ---- */
@@ -196,123 +185,117 @@ static void retired_halves_go_with_the_other(void** state) {
 static void* object[OPEN];
 static epoch_domain_t* begin_of(unsigned n, size_t bytes) {
     epoch_domain_t* d = epoch_domain_create_labeled(a, "small");
-    assert_non_null(d);
+    REQUIRE(d != NULL);
     for (size_t left = bytes; left >= SIZE; left -= SIZE) {
-        assert_non_null(object[n] = unit_hide(epoch_domain_malloc(d, SIZE)));
+        REQUIRE((object[n] = kit_hide(epoch_domain_malloc(d, SIZE))) != NULL);
         memset(object[n], (int)n, SIZE);
     }
     return d;
 }
-static bool is_part(const void* p) { return unit_place(a, p).cls == TSI_CLASS_PART; }
+static bool is_part(const void* p) { return kit_place(a, p).cls == TSI_CLASS_PART; }
 static void phase_of(size_t bytes) { epoch_domain_destroy(begin_of(0, bytes)); }
 
 /* The first of a label has a page; those that follow while it is open have what it has needed so far. */
-static void open_phases_tell(void** state) {
-    (void)state;
+static void open_phases_tell(void) {
     epoch_domain_t* d[OPEN];
     for (unsigned n = 0; n < OPEN; n++) {
         d[n] = begin_of(n, 1000);
-        assert_int_equal(is_part(object[n]), n != 0);
+        REQUIRE_EQ(is_part(object[n]), n != 0);
     }
-    assert_int_equal(unit_committed(a), PAGE + (OPEN - 1) * PART);
-    unit_check(a);
+    REQUIRE_EQ(kit_committed_now(a), PAGE + (OPEN - 1) * PART);
+    kit_check(a);
     for (unsigned n = 0; n < OPEN; n++) {
-        assert_int_equal(*(uint8_t*)object[n], n);
-        assert_int_equal(slab_usable_size(a, object[n]), 112);
+        REQUIRE_EQ(*(uint8_t*)object[n], n);
+        REQUIRE_EQ(slab_usable_size(a, object[n]), 112);
         epoch_domain_destroy(d[n]);
-        unit_check(a);
+        kit_check(a);
     }
-    assert_int_equal(unit_live(a), 0);
+    REQUIRE_EQ(kit_live(a), 0);
 }
 
 /* Phases that have ended tell: four small ones in a row, and none that was larger since. */
-static void ended_phases_tell(void** state) {
-    (void)state;
+static void ended_phases_tell(void) {
     for (unsigned n = 0; n < 3; n++) phase_of(1000);
     epoch_domain_t* d = begin_of(0, 1000);
-    assert_false(is_part(object[0]));
+    REQUIRE(!is_part(object[0]));
     epoch_domain_destroy(d);
     slab_trim(a); /* or it waits with its page */
     d = begin_of(0, 1000);
-    assert_true(is_part(object[0]));
+    REQUIRE(is_part(object[0]));
     epoch_domain_t* other = begin_of(1, 6000); /* goes on in larger ones */
-    assert_false(is_part(object[1]));
-    unit_check(a);
+    REQUIRE(!is_part(object[1]));
+    kit_check(a);
     epoch_domain_destroy(other);
     epoch_domain_destroy(d);
     slab_trim(a);
     d = begin_of(0, 1000);
-    assert_false(is_part(object[0]));
+    REQUIRE(!is_part(object[0]));
     epoch_domain_destroy(d);
 }
 
 /* A region that waits with its page is better than half of a page that has to be taken. */
-static void waiting_pages_are_used_first(void** state) {
-    (void)state;
+static void waiting_pages_are_used_first(void) {
     for (unsigned n = 0; n < 10; n++) phase_of(1000);
-    uint64_t committed = unit_committed(a);
+    uint64_t committed = kit_committed_now(a);
     epoch_domain_t* d = begin_of(0, 1000);
-    assert_false(is_part(object[0]));
-    assert_int_equal(unit_committed(a), committed);
+    REQUIRE(!is_part(object[0]));
+    REQUIRE_EQ(kit_committed_now(a), committed);
     epoch_domain_t* other = begin_of(1, 1000);
-    assert_true(is_part(object[1]));
+    REQUIRE(is_part(object[1]));
     epoch_domain_destroy(other);
     epoch_domain_destroy(d);
-    assert_int_equal(unit_binding(a)->ready_count[TSI_RANK_PART], 1);
-    assert_int_equal(unit_binding(a)->ready_count[TSI_RANK_PAGE], 1);
+    REQUIRE_EQ(kit_binding(a)->ready_count[TSI_RANK_PART], 1);
+    REQUIRE_EQ(kit_binding(a)->ready_count[TSI_RANK_PAGE], 1);
 }
 
 /* Objects that live on in one half keep the page; what the other half had goes with the last of them. */
-static void survivors_keep_the_page(void** state) {
-    (void)state;
+static void survivors_keep_the_page(void) {
     epoch_domain_t* d[3];
     for (unsigned n = 0; n < 3; n++) d[n] = begin_of(n, 1000);
-    assert_true(is_part(object[1]) && is_part(object[2]));
-    assert_true((uintptr_t)object[1] / PAGE == (uintptr_t)object[2] / PAGE);
-    EpochReceipt r = unit_end(a, d[1]->epoch_id, EPOCH_DRAIN);
-    assert_int_equal(r.objects_escaped, 10);
-    assert_int_equal(r.slabs_returned, 0);
-    r = unit_end(a, d[2]->epoch_id, EPOCH_RELEASE);
-    assert_int_equal(r.bytes_returned, PART);
+    REQUIRE(is_part(object[1]) && is_part(object[2]));
+    REQUIRE((uintptr_t)object[1] / PAGE == (uintptr_t)object[2] / PAGE);
+    EpochReceipt r = kit_end(a, d[1]->epoch_id, EPOCH_DRAIN);
+    REQUIRE_EQ(r.objects_escaped, 10);
+    REQUIRE_EQ(r.slabs_returned, 0);
+    r = kit_end(a, d[2]->epoch_id, EPOCH_RELEASE);
+    REQUIRE_EQ(r.bytes_returned, PART);
     epoch_domain_destroy(d[2]);
     slab_trim(a);
-    assert_int_equal(purged(), 0);
-    unit_check(a);
+    REQUIRE_EQ(purged(), 0);
+    kit_check(a);
     uint8_t* first = (uint8_t*)((uintptr_t)object[1] & ~(uintptr_t)(PART - 1));
     for (unsigned n = 0; n < 10; n++) {
         uint8_t* p = first + 112 * n;
-        for (unsigned k = 0; k < SIZE; k++) assert_int_equal(p[k], 1);
-        assert_int_equal(purged(), 0);
-        assert_true(slab_free_checked(a, p));
-        assert_false(slab_free_checked(a, p));
+        for (unsigned k = 0; k < SIZE; k++) REQUIRE_EQ(p[k], 1);
+        REQUIRE_EQ(purged(), 0);
+        REQUIRE(slab_free_checked(a, p));
+        REQUIRE(!slab_free_checked(a, p));
     }
-    assert_int_equal(purged(), PAGE);
+    REQUIRE_EQ(purged(), PAGE);
     epoch_domain_destroy(d[1]);
     epoch_domain_destroy(d[0]);
 }
 
 /* A phase that outgrows its part goes on in a page, then in regions four times as large each. */
-static void a_larger_phase_goes_on(void** state) {
-    (void)state;
+static void a_larger_phase_goes_on(void) {
     epoch_domain_t *first = begin_of(0, 1000), *d = begin_of(1, 1000);
     unsigned cls = TSI_CLASS_PART, next = TSI_RANK_PART;
     for (unsigned n = 0; n < 3000; n++) {
-        void* p = unit_hide(epoch_domain_malloc(d, SIZE));
-        assert_non_null(p);
-        if (unit_place(a, p).cls != cls) assert_int_equal(cls = unit_place(a, p).cls, tsi_region_class(++next));
+        void* p = kit_hide(epoch_domain_malloc(d, SIZE));
+        REQUIRE(p != NULL);
+        if (kit_place(a, p).cls != cls) REQUIRE_EQ(cls = kit_place(a, p).cls, tsi_region_class(++next));
     }
-    assert_int_equal(next, 4);
+    REQUIRE_EQ(next, 4);
     epoch_domain_destroy(d);
     epoch_domain_destroy(first);
 }
 
 /* An object of more than a part in a phase that would begin with one. */
-static void a_large_first_object_has_a_page(void** state) {
-    (void)state;
+static void a_large_first_object_has_a_page(void) {
     epoch_domain_t *first = begin_of(0, 1000), *d = epoch_domain_create_labeled(a, "small");
-    void* p = unit_hide(epoch_domain_malloc(d, 3000));
-    assert_non_null(p);
-    assert_int_equal(unit_place(a, p).cls, TSI_CLASS_REGION);
+    void* p = kit_hide(epoch_domain_malloc(d, 3000));
+    REQUIRE(p != NULL);
+    REQUIRE_EQ(kit_place(a, p).cls, TSI_CLASS_REGION);
     epoch_domain_destroy(d);
     epoch_domain_destroy(first);
 }
@@ -320,47 +303,48 @@ static void a_large_first_object_has_a_page(void** state) {
 /* ---- the stock ---- */
 
 /* Pages that were kept are used for parts as well, once both halves are there; parts do not go there. */
-static void parts_lie_in_pages_that_were_kept(void** state) {
-    (void)state;
-    SlabOptions o = unit_options();
+static void parts_lie_in_pages_that_were_kept(void) {
+    SlabOptions o = kit_options();
     uint32_t id, part[4];
     slab_allocator_free(a);
     open_with(o);
-    assert_true(tsi_stock_learns(space));
-    assert_true(tsi_space_take(space, tsi_region_class(3), 0, &id));
-    assert_int_equal(tsi_stock_choose(space, &id, 1, false), 1);
+    REQUIRE(tsi_stock_learns(space));
+    REQUIRE(tsi_space_take(space, tsi_region_class(3), 0, &id));
+    REQUIRE_EQ(tsi_stock_choose(space, &id, 1, false), 1);
     tsi_space_keep(space, &id, 1);
-    assert_int_equal(tsi_load_relaxed(&space->stock.bytes), 64 << 10);
+    REQUIRE_EQ(tsi_load_relaxed(&space->stock.bytes), 64 << 10);
     for (unsigned n = 0; n < 4; n++) part[n] = take();
-    assert_int_equal(part[0] >> 8, id >> 8);
-    assert_int_equal(tsi_load_relaxed(&space->stock.bytes), (64 << 10) - 2 * PAGE);
-    assert_int_equal(unit_committed(a), (64 << 10) - 2 * PAGE + 4 * PART);
+    REQUIRE_EQ(part[0] >> 8, id >> 8);
+    REQUIRE_EQ(tsi_load_relaxed(&space->stock.bytes), (64 << 10) - 2 * PAGE);
+    REQUIRE_EQ(kit_committed_now(a), (64 << 10) - 2 * PAGE + 4 * PART);
     uint32_t mixed[5] = {part[3], part[1], part[0], part[2], 0};
-    assert_true(tsi_space_take(space, tsi_region_class(3), 0, &mixed[4]));
+    REQUIRE(tsi_space_take(space, tsi_region_class(3), 0, &mixed[4]));
     id = mixed[4];
-    assert_int_equal(tsi_stock_choose(space, mixed, 5, true), 1);
-    assert_int_equal(mixed[0], id);
+    REQUIRE_EQ(tsi_stock_choose(space, mixed, 5, true), 1);
+    REQUIRE_EQ(mixed[0], id);
     tsi_space_keep(space, mixed, 1);
     fake_os_clear();
     (void)tsi_space_purge(space, mixed + 1, 4);
-    assert_int_equal(purged(), 2 * PAGE);
+    REQUIRE_EQ(purged(), 2 * PAGE);
     (void)tsi_stock_give_back(space, UINT64_MAX);
-    assert_int_equal(unit_committed(a), 0);
+    REQUIRE_EQ(kit_committed_now(a), 0);
 }
 
 /* ---- where there are none ---- */
 
-static void none_where_commits_are_strict(void** state) {
-    (void)state;
+static void none_where_commits_are_strict(void) {
     tsi_os.strict_commit = true;
     epoch_domain_t* d[OPEN];
     for (unsigned n = 0; n < 6; n++) phase_of(1000);
-    for (unsigned n = 0; n < OPEN; n++) assert_false((d[n] = begin_of(n, 1000), is_part(object[n])));
+    for (unsigned n = 0; n < OPEN; n++) {
+        d[n] = begin_of(n, 1000);
+        REQUIRE(!is_part(object[n]));
+    }
     for (unsigned n = 0; n < OPEN; n++) epoch_domain_destroy(d[n]);
-    assert_int_equal(fake_os.misaligned, 0);
+    REQUIRE_EQ(fake_os.misaligned, 0);
     slab_allocator_free(a);
     tsi_os.strict_commit = false;
-    open_with(unit_options());
+    open_with(kit_options());
 }
 
 /* ---- a fork ---- */
@@ -380,7 +364,7 @@ static void* end_elsewhere(void* arg) {
 }
 
 static int look_in_child(uint32_t part) {
-    unit_check(a);
+    kit_check(a);
     unsigned calls = 0; /* once more: whether the parent's was made before the fork is not known */
     for (unsigned n = 0; n < fake_os.run_count; n++) calls += fake_os.runs[n].from == (uintptr_t)at(part & ~1u) && fake_os.runs[n].bytes == PAGE;
     if (calls != 1) return 1;
@@ -389,8 +373,7 @@ static int look_in_child(uint32_t part) {
 }
 
 /* The thread that has claimed a page is gone: the child finds the half that it gave, and then the page. */
-static void a_child_finishes_a_claim(void** state) {
-    (void)state;
+static void a_child_finishes_a_claim(void) {
     pthread_t t;
     uint32_t id[3];
     for (unsigned n = 0; n < 3; n++) id[n] = take();
@@ -400,58 +383,56 @@ static void a_child_finishes_a_claim(void** state) {
     sem_init(&go_on, 0, 0);
     give(id[1]);
     fake_os.at_call[FAKE_PURGE] = wait_in_purge;
-    assert_int_equal(pthread_create(&t, NULL, end_elsewhere, &id[0]), 0);
+    REQUIRE_EQ(pthread_create(&t, NULL, end_elsewhere, &id[0]), 0);
     sem_wait(&in_purge);
     int status = 0;
     pid_t child = fork();
     if (child == 0) _exit(look_in_child(id[0]));
-    assert_int_equal(waitpid(child, &status, 0), child);
+    REQUIRE_EQ(waitpid(child, &status, 0), child);
     sem_post(&go_on);
-    assert_int_equal(pthread_join(t, NULL), 0);
-    assert_int_equal(WIFEXITED(status) ? WEXITSTATUS(status) : -1, 0);
+    REQUIRE_EQ(pthread_join(t, NULL), 0);
+    REQUIRE_EQ(WIFEXITED(status) ? WEXITSTATUS(status) : -1, 0);
     give(id[2]);
 }
 
 /* One half was in the hands of a thread that has vanished, the other has been used and is in the pool: nobody else will give the page. */
-static void a_child_purges_what_was_in_hands(void** state) {
-    (void)state;
+static void a_child_purges_what_was_in_hands(void) {
     uint32_t in_hands = take(), used = take();
     memset(at(used), 7, PART);
     give(used);
-    assert_int_equal(purged(), 0);
+    REQUIRE_EQ(purged(), 0);
     int status = 0;
     pid_t child = fork();
     if (child == 0) {
-        unit_check(a);
+        kit_check(a);
         if (purged() != PAGE) _exit(1);
         if (take() != in_hands || take() != used) _exit(2);
         for (unsigned n = 0; n < PART; n++)
             if (at(used)[n] != 0) _exit(3);
         _exit(0);
     }
-    assert_int_equal(waitpid(child, &status, 0), child);
-    assert_int_equal(WIFEXITED(status) ? WEXITSTATUS(status) : -1, 0);
+    REQUIRE_EQ(waitpid(child, &status, 0), child);
+    REQUIRE_EQ(WIFEXITED(status) ? WEXITSTATUS(status) : -1, 0);
     give(in_hands);
 }
 
 /* A half that is empty again is used again, but not for what does not fit into it: that has a region all the same. */
-static void an_empty_half_is_too_small(void** state) {
-    (void)state;
+static void an_empty_half_is_too_small(void) {
     enum { LARGE = 3000 };
     epoch_domain_t* d[2] = {begin_of(0, SIZE), begin_of(1, SIZE)};
-    assert_true(is_part(object[1]));
+    REQUIRE(is_part(object[1]));
     unsigned n = 0;
-    for (; n < 40; n++) assert_true(tsi_class_is_region(unit_place(a, epoch_domain_malloc(d[1], LARGE)).cls));
-    assert_true(slab_free_checked(a, object[1]));
-    for (; n < 200; n++) assert_true(tsi_class_is_region(unit_place(a, epoch_domain_malloc(d[1], LARGE)).cls));
+    for (; n < 40; n++) REQUIRE(tsi_class_is_region(kit_place(a, epoch_domain_malloc(d[1], LARGE)).cls));
+    REQUIRE(slab_free_checked(a, object[1]));
+    for (; n < 200; n++) REQUIRE(tsi_class_is_region(kit_place(a, epoch_domain_malloc(d[1], LARGE)).cls));
     for (unsigned k = 0; k < 2; k++) epoch_domain_destroy(d[k]);
 }
 
-#define COLD(name) cmocka_unit_test_setup_teardown(name, open_cold, close_allocator)
-#define WARM(name) cmocka_unit_test_setup_teardown(name, open_warm, close_allocator)
+#define COLD(name) CHECK_CASE_WITH(name, open_cold, close_allocator)
+#define WARM(name) CHECK_CASE_WITH(name, open_warm, close_allocator)
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
+int main(int argc, char** argv) {
+    const CheckCase tests[] = {
         COLD(a_page_goes_with_its_second_half),
         COLD(a_half_of_a_used_page_is_taken_first),
         COLD(a_chunk_has_256),
@@ -472,5 +453,5 @@ int main(void) {
         COLD(a_child_purges_what_was_in_hands),
     };
     fake_os_install(0, false, false);
-    return cmocka_run_group_tests_name("parts", tests, NULL, NULL);
+    return CHECK_RUN(argc, argv, tests);
 }

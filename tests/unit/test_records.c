@@ -3,7 +3,7 @@
  * what is told of threads that have left, and which loads give nothing back.
  */
 #include "fake_os.h"
-#include "unit.h"
+#include "kit/inside.h"
 
 #include "api/domain.h"
 #include "heap/records.h"
@@ -15,19 +15,15 @@ enum { MANY = 2000, TEAM = 60 };
 static SlabAllocator* a;
 static TsiArena* arena;
 
-static int open_allocator(void** state) {
-    (void)state;
-    SlabOptions o = unit_options();
+static void open_allocator(void) {
+    SlabOptions o = kit_options();
     o.reserve_bytes = 0; /* room for the records of MANY */
     fake_os_clear();
-    a = slab_allocator_create_with(&o);
-    arena = a != NULL ? tsi_arena(a) : NULL;
-    return a != NULL ? 0 : -1;
+    a = kit_create_with(&o);
+    arena = tsi_arena(a);
 }
-static int close_allocator(void** state) {
-    (void)state;
+static void close_allocator(void) {
     slab_allocator_free(a);
-    return 0;
 }
 
 static unsigned purges_in(const TsiTable* t) {
@@ -48,8 +44,8 @@ static epoch_domain_t* domains[MANY];
 
 static void open_many(unsigned n) {
     for (unsigned i = 0; i < n; i++) {
-        assert_non_null(domains[i] = epoch_domain_create(a));
-        assert_non_null(epoch_domain_malloc(domains[i], 100));
+        REQUIRE((domains[i] = epoch_domain_create(a)) != NULL);
+        REQUIRE(epoch_domain_malloc(domains[i], 100) != NULL);
     }
 }
 
@@ -59,33 +55,31 @@ static void end_many(unsigned n) {
 
 /* Phases one after the other, one in the other, and many at once: nothing of records goes back, so nothing of them
  * has to be fetched again. */
-static void steady_loads_keep_their_records(void** state) {
-    (void)state;
+static void steady_loads_keep_their_records(void) {
     for (unsigned i = 0; i < 20000; i++) {
         epoch_domain_t* d = epoch_domain_begin(a, "one");
-        for (unsigned k = 0; k < 10; k++) assert_non_null(slab_malloc(a, 100));
+        for (unsigned k = 0; k < 10; k++) REQUIRE(slab_malloc(a, 100) != NULL);
         epoch_domain_end(d);
     }
     for (unsigned lap = 0; lap < 100; lap++) {
-        for (unsigned i = 0; i < 100; i++) assert_non_null(domains[i] = epoch_domain_begin(a, "nested"));
+        for (unsigned i = 0; i < 100; i++) REQUIRE((domains[i] = epoch_domain_begin(a, "nested")) != NULL);
         for (unsigned i = 100; i != 0; i--) epoch_domain_end(domains[i - 1]);
     }
     for (unsigned lap = 0; lap < 30; lap++) {
         open_many(150);
         end_many(150);
     }
-    assert_int_equal(purges_of_records(), 0);
+    REQUIRE_EQ(purges_of_records(), 0);
     open_many(MANY);
     end_many(MANY);
-    assert_true(purges_in(&arena->phases.incs) > 0 && purges_in(&arena->domains) > 0 && purges_in(&arena->heaps) > 0);
-    assert_true(arena->domains.filled <= 2 * arena->domains.taken + arena->domains.keep);
-    unit_check(a);
+    REQUIRE(purges_in(&arena->phases.incs) > 0 && purges_in(&arena->domains) > 0 && purges_in(&arena->heaps) > 0);
+    REQUIRE(arena->domains.filled <= 2 * arena->domains.taken + arena->domains.keep);
+    kit_check(a);
 }
 
 /* Pointers, ids and eras of ended domains are refused, each under its cause, before their records go back, while they
  * are with the system and after they have been taken again. */
-static void what_is_stale_stays_refused(void** state) {
-    (void)state;
+static void what_is_stale_stays_refused(void) {
     static epoch_domain_t* stale[MANY];
     static EpochId ids[MANY];
     static uint64_t eras[MANY];
@@ -98,29 +92,29 @@ static void what_is_stale_stays_refused(void** state) {
     end_many(MANY);
     for (unsigned turn = 0; turn < 3; turn++) {
         if (turn == 1) slab_trim(a);
-        if (turn == 1) assert_true(arena->phases.incs.filled < 100 && arena->domains.filled == 0);
+        if (turn == 1) REQUIRE(arena->phases.incs.filled < 100 && arena->domains.filled == 0);
         if (turn == 2) open_many(MANY);
-        SlabRefusals before = unit_refusals(a);
+        SlabRefusals before = kit_refusals(a);
         EpochReceipt r;
         for (unsigned i = 0; i < MANY; i++) {
             errno = 0;
-            assert_null(slab_malloc_epoch(a, 10, ids[i]));
-            assert_int_equal(errno, ESTALE);
-            assert_false(epoch_close_era(a, eras[i], EPOCH_RELEASE, &r));
+            REQUIRE_NULL(slab_malloc_epoch(a, 10, ids[i]));
+            REQUIRE_EQ(errno, ESTALE);
+            REQUIRE(!epoch_close_era(a, eras[i], EPOCH_RELEASE, &r));
             if (turn == 2) continue; /* the pointers are other domains' */
             epoch_domain_enter(stale[i]);
-            assert_null(epoch_domain_malloc(stale[i], 10));
-            assert_false(epoch_domain_reset(stale[i]));
+            REQUIRE_NULL(epoch_domain_malloc(stale[i], 10));
+            REQUIRE(!epoch_domain_reset(stale[i]));
             epoch_domain_destroy(stale[i]);
         }
-        SlabRefusals after = unit_refusals(a);
-        assert_int_equal(after.closed_epoch - before.closed_epoch, MANY);
-        assert_int_equal(after.domain_stale - before.domain_stale, turn == 2 ? 0 : 4 * MANY);
+        SlabRefusals after = kit_refusals(a);
+        REQUIRE_EQ(after.closed_epoch - before.closed_epoch, MANY);
+        REQUIRE_EQ(after.domain_stale - before.domain_stale, turn == 2 ? 0 : 4 * MANY);
     }
     for (unsigned i = 0; i < MANY; i++)
-        assert_true(slab_ptr_epoch(a, epoch_domain_malloc(domains[i], 10), NULL, NULL));
+        REQUIRE(slab_ptr_epoch(a, epoch_domain_malloc(domains[i], 10), NULL, NULL));
     end_many(MANY);
-    unit_check(a);
+    kit_check(a);
 }
 
 /* ---- threads ---- */
@@ -131,7 +125,7 @@ static void* work(void* arg) {
     void* p[300];
     for (unsigned i = 0; i < 300; i++) p[i] = slab_malloc(a, 16 + i * 7 % 3000);
     for (unsigned i = 0; i < 300; i++) slab_free(a, p[i]);
-    slab_free(a, unit_hide(p[7])); /* refused */
+    slab_free(a, kit_hide(p[7])); /* refused */
     pthread_barrier_wait(&meet);
     pthread_barrier_wait(&meet);
     return arg;
@@ -139,57 +133,55 @@ static void* work(void* arg) {
 
 static void waves(unsigned n) {
     pthread_t t[TEAM];
-    assert_int_equal(pthread_barrier_init(&meet, NULL, n + 1), 0);
-    for (unsigned i = 0; i < n; i++) assert_int_equal(pthread_create(&t[i], NULL, work, NULL), 0);
+    REQUIRE_EQ(pthread_barrier_init(&meet, NULL, n + 1), 0);
+    for (unsigned i = 0; i < n; i++) REQUIRE_EQ(pthread_create(&t[i], NULL, work, NULL), 0);
     pthread_barrier_wait(&meet);
     pthread_barrier_wait(&meet);
-    for (unsigned i = 0; i < n; i++) assert_int_equal(pthread_join(t[i], NULL), 0);
+    for (unsigned i = 0; i < n; i++) REQUIRE_EQ(pthread_join(t[i], NULL), 0);
     pthread_barrier_destroy(&meet);
 }
 
 /* What threads have counted is told when their records have gone, and not twice when those could not go. */
-static void counters_outlive_their_threads(void** state) {
-    (void)state;
+static void counters_outlive_their_threads(void) {
     enum { CLASSES = 8 };
     SlabClassStats was[CLASSES];
     waves(TEAM);
-    assert_true(purges_in(&arena->bindings) > 0);
-    assert_true(arena->bindings.filled <= arena->bindings.keep + 2);
-    uint64_t refused = unit_refusals(a).double_free + unit_refusals(a).stale_free, slow = 0;
-    assert_int_equal(refused, TEAM);
+    REQUIRE(purges_in(&arena->bindings) > 0);
+    REQUIRE(arena->bindings.filled <= arena->bindings.keep + 2);
+    uint64_t refused = kit_refusals(a).double_free + kit_refusals(a).stale_free, slow = 0;
+    REQUIRE_EQ(refused, TEAM);
     for (uint32_t c = 0; c < CLASSES; c++) {
         slab_stats_class(a, c, &was[c]);
         slow += was[c].slow_path_hits;
     }
-    assert_true(slow > TEAM);
+    REQUIRE(slow > TEAM);
     for (unsigned turn = 0; turn < 2; turn++) {
         if (turn == 0) fake_os_fail(FAKE_PURGE, 1, true);
         else fake_os_heal();
-        tsi_records_trim(arena, unit_binding(a));
-        assert_int_equal(unit_refusals(a).double_free + unit_refusals(a).stale_free, refused);
+        tsi_records_trim(arena, kit_binding(a));
+        REQUIRE_EQ(kit_refusals(a).double_free + kit_refusals(a).stale_free, refused);
         for (uint32_t c = 0; c < CLASSES; c++) {
             SlabClassStats now;
             slab_stats_class(a, c, &now);
-            assert_int_equal(now.slow_path_hits, was[c].slow_path_hits);
-            assert_int_equal(now.new_slab_count, was[c].new_slab_count);
+            REQUIRE_EQ(now.slow_path_hits, was[c].slow_path_hits);
+            REQUIRE_EQ(now.new_slab_count, was[c].new_slab_count);
         }
     }
-    assert_true(arena->bindings.filled <= 1);
+    REQUIRE(arena->bindings.filled <= 1);
     waves(TEAM / 2); /* and their records serve again */
-    assert_int_equal(unit_refusals(a).double_free + unit_refusals(a).stale_free, refused + TEAM / 2);
-    unit_check(a);
+    REQUIRE_EQ(kit_refusals(a).double_free + kit_refusals(a).stale_free, refused + TEAM / 2);
+    kit_check(a);
 }
 
 /* ---- fork ---- */
 
 /* The child looks at every record, and fetches no page for those that are with the system. */
-static void a_child_fetches_nothing(void** state) {
-    (void)state;
+static void a_child_fetches_nothing(void) {
     open_many(MANY);
     end_many(MANY);
     slab_trim(a);
     pid_t child = fork();
-    assert_true(child >= 0);
+    REQUIRE(child >= 0);
     if (child == 0) {
         unsigned filled = 0;
         const TsiTable* const tables[] = {&arena->phases.incs, &arena->heaps, &arena->domains};
@@ -206,18 +198,18 @@ static void a_child_fetches_nothing(void** state) {
         _exit(filled != 0);
     }
     int status = 0;
-    assert_int_equal(waitpid(child, &status, 0), child);
-    assert_true(WIFEXITED(status) && (WEXITSTATUS(status) == 0 || WEXITSTATUS(status) == 77));
+    REQUIRE_EQ(waitpid(child, &status, 0), child);
+    REQUIRE(WIFEXITED(status) && (WEXITSTATUS(status) == 0 || WEXITSTATUS(status) == 77));
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-#define TEST(name) cmocka_unit_test_setup_teardown(name, open_allocator, close_allocator)
+int main(int argc, char** argv) {
+    const CheckCase tests[] = {
+#define TEST(name) CHECK_CASE_WITH(name, open_allocator, close_allocator)
         TEST(steady_loads_keep_their_records),
         TEST(what_is_stale_stays_refused),
         TEST(counters_outlive_their_threads),
         TEST(a_child_fetches_nothing),
     };
     fake_os_install(0, false, false);
-    return cmocka_run_group_tests_name("records", tests, NULL, NULL);
+    return CHECK_RUN(argc, argv, tests);
 }

@@ -13,236 +13,224 @@
 
 static uint32_t open_one(unsigned cls, TsiRegion** r) {
     uint32_t id;
-    assert_true(tsi_space_take(space, cls, 0, &id));
-    assert_true(tsi_region_open(space, cls, id, 0));
+    REQUIRE(tsi_space_take(space, cls, 0, &id));
+    REQUIRE(tsi_region_open(space, cls, id, 0));
     *r = tsi_region(space, id);
     return id;
 }
 static uint64_t live_bits(uint32_t id) { return tsi_region_live64(space, id, 0); }
 
 /* 63 generations, then the map is cleared: a byte of the first one is no object of the next first one. */
-static void generations_are_used_in_turn(void** state) {
-    (void)state;
+static void generations_are_used_in_turn(void) {
     TsiRegion* r;
     uint32_t id = open_one(TSI_CLASS_REGION, &r);
     for (unsigned n = 0; n < 3 * TSI_GEN_BYTE; n++) {
         unsigned gen = n % TSI_GEN_BYTE + 1;
-        assert_int_equal(r->gen, gen);
-        assert_int_equal(tsi_region_gen(tsi_load_relaxed(&r->word)), gen);
-        assert_int_equal(live_bits(id), 0);
+        REQUIRE_EQ(r->gen, gen);
+        REQUIRE_EQ(tsi_region_gen(tsi_load_relaxed(&r->word)), gen);
+        REQUIRE_EQ(live_bits(id), 0);
         bool dense = n == 0; /* starts where the next life of this generation has none */
         uint32_t bytes = dense ? 16 : 256;
-        for (unsigned k = 0; k < 16; k++) assert_ptr_equal(tsi_bump_take(r, bytes), r->base + k * bytes);
-        for (unsigned k = 0; k < 16; k++) assert_int_equal(tsi_region_size_at(space, id, k * bytes / 16), bytes);
-        assert_int_equal(live_bits(id), dense ? 0xffff : 0x0001000100010001);
+        for (unsigned k = 0; k < 16; k++) REQUIRE_EQ(tsi_bump_take(r, bytes), r->base + k * bytes);
+        for (unsigned k = 0; k < 16; k++) REQUIRE_EQ(tsi_region_size_at(space, id, k * bytes / 16), bytes);
+        REQUIRE_EQ(live_bits(id), dense ? 0xffff : 0x0001000100010001);
         TsiRegionSum sum = tsi_region_end(space, id);
-        assert_int_equal(sum.live, 16);
-        assert_int_equal(sum.issued_bytes, 16 * bytes);
+        REQUIRE_EQ(sum.live, 16);
+        REQUIRE_EQ(sum.issued_bytes, 16 * bytes);
         bool last = gen == TSI_GEN_BYTE;
-        assert_int_equal(tsi_region_gen(tsi_load_relaxed(&r->word)), last ? 0 : gen + 1);
-        TsiPlace first = unit_place(a, r->base);
-        assert_int_not_equal(tsi_granule_check(space, &first), TSI_FREE_OK);
-        assert_int_equal(live_bits(id), 0);
-        if (last) assert_int_equal(tsi_region_end(space, id).issued, 0); /* it is over, whoever asks */
-        assert_true(tsi_region_open(space, TSI_CLASS_REGION, id, 0));
-        assert_int_equal(tsi_region_sum(space, id).issued, 0);
-        assert_true(tsi_region_is_empty(space, id));
+        REQUIRE_EQ(tsi_region_gen(tsi_load_relaxed(&r->word)), last ? 0 : gen + 1);
+        TsiPlace first = kit_place(a, r->base);
+        REQUIRE_NE(tsi_granule_check(space, &first), TSI_FREE_OK);
+        REQUIRE_EQ(live_bits(id), 0);
+        if (last) REQUIRE_EQ(tsi_region_end(space, id).issued, 0); /* it is over, whoever asks */
+        REQUIRE(tsi_region_open(space, TSI_CLASS_REGION, id, 0));
+        REQUIRE_EQ(tsi_region_sum(space, id).issued, 0);
+        REQUIRE(tsi_region_is_empty(space, id));
     }
     tsi_space_purge(space, &id, 1);
 }
 
 /* A freer that slept through an end keeps the map from being cleared: then the region is not used again. */
-static void a_late_freer_blocks_the_last_life(void** state) {
-    (void)state;
+static void a_late_freer_blocks_the_last_life(void) {
     TsiRegion* r;
     uint32_t id = open_one(TSI_CLASS_REGION, &r);
     tsi_add_relaxed(&r->word, 2 * TSI_REGION_ENTERED);
     (void)tsi_region_end(space, id);
-    assert_int_equal(tsi_load_relaxed(&r->late), 2);
+    REQUIRE_EQ(tsi_load_relaxed(&r->late), 2);
     while (tsi_region_gen(tsi_load_relaxed(&r->word)) != 0) {
-        assert_true(tsi_region_open(space, TSI_CLASS_REGION, id, 0)); /* other generations may go on */
+        REQUIRE(tsi_region_open(space, TSI_CLASS_REGION, id, 0)); /* other generations may go on */
         (void)tsi_region_end(space, id);
     }
-    assert_false(tsi_region_open(space, TSI_CLASS_REGION, id, 0));
+    REQUIRE(!tsi_region_open(space, TSI_CLASS_REGION, id, 0));
     tsi_sub_relaxed(&r->late, 1);
-    assert_false(tsi_region_open(space, TSI_CLASS_REGION, id, 0));
+    REQUIRE(!tsi_region_open(space, TSI_CLASS_REGION, id, 0));
     tsi_sub_relaxed(&r->late, 1);
-    assert_true(tsi_region_open(space, TSI_CLASS_REGION, id, 0));
-    assert_int_equal(r->gen, 1);
+    REQUIRE(tsi_region_open(space, TSI_CLASS_REGION, id, 0));
+    REQUIRE_EQ(r->gen, 1);
     (void)tsi_region_end(space, id);
     tsi_space_purge(space, &id, 1);
 }
 
 /* A phase that meets such a region takes another, and the region is retired. */
-static void a_blocked_region_is_retired(void** state) {
-    (void)state;
+static void a_blocked_region_is_retired(void) {
     void* first = make(SIZE);
     TsiRegion* r = region_of(first);
-    uint32_t id = unit_place(a, first).slab_id;
+    uint32_t id = kit_place(a, first).slab_id;
     tsi_store_relaxed(&r->map[0], TSI_GEN_BYTE);
     r->gen = TSI_GEN_BYTE;
     tsi_store_relaxed(&r->word, (uint64_t)TSI_GEN_BYTE << TSI_REGION_GEN_SHIFT | TSI_REGION_ENTERED);
     end(EPOCH_RELEASE, 1, 0, SIZE);
-    assert_int_equal(tsi_load_relaxed(&r->late), 1);
-    assert_int_equal(unit_refusals(a).retired_slabs, 0);
+    REQUIRE_EQ(tsi_load_relaxed(&r->late), 1);
+    REQUIRE_EQ(kit_refusals(a).retired_slabs, 0);
     epoch_domain_destroy(d);
     d = epoch_domain_create(a);
     void* next = make(SIZE);
-    assert_int_not_equal(unit_place(a, next).slab_id, id);
-    assert_int_equal(unit_refusals(a).retired_slabs, 1);
-    assert_int_equal(tsi_tag_state(tsi_load_relaxed(&tsi_slab(space, id)->tag)), TSI_SLAB_RETIRED);
-    assert_int_equal(unit_committed(a), TSI_REGION_MIN);
+    REQUIRE_NE(kit_place(a, next).slab_id, id);
+    REQUIRE_EQ(kit_refusals(a).retired_slabs, 1);
+    REQUIRE_EQ(tsi_tag_state(tsi_load_relaxed(&tsi_slab(space, id)->tag)), TSI_SLAB_RETIRED);
+    REQUIRE_EQ(kit_committed_now(a), TSI_REGION_MIN);
     tsi_store_relaxed(&r->late, 0);
     fill(p, ALL); /* takes more regions, not that one */
-    for (unsigned i = 0; i < ALL; i++) assert_int_not_equal(unit_place(a, p[i]).slab_id, id);
+    for (unsigned i = 0; i < ALL; i++) REQUIRE_NE(kit_place(a, p[i]).slab_id, id);
     end(EPOCH_RELEASE, ALL + 1, 0, (ALL + 1) * SIZE);
 }
 
 /* ---- sums ---- */
 
-static void nothing_was_freed(void** state) {
-    (void)state;
+static void nothing_was_freed(void) {
     size_t bytes = 0;
     for (unsigned i = 1; i <= 300; i++) {
         p[i] = make(i);
         bytes += (i + 15) / 16 * 16;
     }
     EpochReceipt r = end(EPOCH_RELEASE, 300, 0, bytes);
-    assert_int_equal(r.objects_released, 300);
-    assert_int_equal(r.bytes_released, bytes);
+    REQUIRE_EQ(r.objects_released, 300);
+    REQUIRE_EQ(r.bytes_released, bytes);
 }
 
 /* Some by the owner, some by others, of several sizes. */
-static void some_were_freed(void** state) {
-    (void)state;
+static void some_were_freed(void) {
     size_t bytes = 0, freed = 0;
     for (unsigned i = 0; i < 300; i++) {
         p[i] = make(i + 1);
         size_t usable = (i + 16) / 16 * 16;
-        assert_int_equal(slab_usable_size(a, p[i]), usable);
+        REQUIRE_EQ(slab_usable_size(a, p[i]), usable);
         bytes += usable;
         if (i % 3 != 2) freed += usable;
     }
     for (unsigned i = 0; i < 300; i += 3) give(p + i, 1);
     for (unsigned i = 1; i < 300; i += 3) give_elsewhere(p + i, 1);
-    unit_check(a);
-    assert_int_equal(unit_live(a), 100);
+    kit_check(a);
+    REQUIRE_EQ(kit_live(a), 100);
     EpochReceipt r = end(EPOCH_RELEASE, 300, 200, bytes);
-    assert_int_equal(r.bytes_freed, freed);
-    assert_int_equal(r.bytes_released, bytes - freed);
+    REQUIRE_EQ(r.bytes_freed, freed);
+    REQUIRE_EQ(r.bytes_released, bytes - freed);
 }
 
 /* A gap before an aligned object is no object: not counted, not freed, and it ends the one before it. */
-static void gaps_are_no_objects(void** state) {
-    (void)state;
+static void gaps_are_no_objects(void) {
     size_t bytes = 0;
     unsigned n = 0, gaps = 0;
     for (size_t align = 16; align <= TSI_BUMP_ALIGN_MAX; align *= 2) {
         p[n++] = make(16);
         uint8_t* q = p[n++] = slab_aligned_alloc_epoch(a, align, 40, d->epoch_id);
-        assert_int_equal((uintptr_t)q % align, 0);
-        assert_non_null(region_of(q));
-        assert_int_equal(slab_usable_size(a, p[n - 2]), 16);
-        assert_int_equal(slab_usable_size(a, q), 48);
+        REQUIRE_EQ((uintptr_t)q % align, 0);
+        REQUIRE(region_of(q) != NULL);
+        REQUIRE_EQ(slab_usable_size(a, p[n - 2]), 16);
+        REQUIRE_EQ(slab_usable_size(a, q), 48);
         if (q != (uint8_t*)p[n - 2] + 16) {
             gaps++;
-            assert_false(slab_free_checked(a, (uint8_t*)p[n - 2] + 16));
-            assert_int_equal(slab_usable_size(a, (uint8_t*)p[n - 2] + 16), 0);
+            REQUIRE(!slab_free_checked(a, (uint8_t*)p[n - 2] + 16));
+            REQUIRE_EQ(slab_usable_size(a, (uint8_t*)p[n - 2] + 16), 0);
         }
         bytes += 16 + 48;
     }
-    assert_int_equal(unit_live(a), n);
-    unit_check(a);
-    assert_true(gaps >= 5);
-    assert_int_equal(unit_refusals(a).double_free + unit_refusals(a).interior_pointer, gaps);
+    REQUIRE_EQ(kit_live(a), n);
+    kit_check(a);
+    REQUIRE(gaps >= 5);
+    REQUIRE_EQ(kit_refusals(a).double_free + kit_refusals(a).interior_pointer, gaps);
     give(p, 1);
     give_elsewhere(p + 3, 1);
     EpochReceipt r = end(EPOCH_DRAIN, n, 2, bytes);
-    assert_int_equal(r.bytes_freed, 16 + 48);
-    assert_int_equal(r.objects_escaped, n - 2);
+    REQUIRE_EQ(r.bytes_freed, 16 + 48);
+    REQUIRE_EQ(r.objects_escaped, n - 2);
     for (unsigned i = 1; i < n; i++)
-        if (i != 3) assert_true(slab_free_checked(a, p[i]));
-    assert_int_equal(unit_committed(a), 0);
+        if (i != 3) REQUIRE(slab_free_checked(a, p[i]));
+    REQUIRE_EQ(kit_committed_now(a), 0);
 }
 
 /* The owner and another thread have freed one object at the same time: both were told so, and the end finds it. */
-static void an_object_freed_by_two_sides(void** state) {
-    (void)state;
+static void an_object_freed_by_two_sides(void) {
     fill(p, 3);
     TsiRegion* r = region_of(p[0]);
     give(p + 1, 1);
     tsi_add_relaxed(&r->word, TSI_REGION_OBJECT + SIZE / TSI_GRANULE); /* the other one, whose mark was overwritten */
     give(p, 1);
     /* three frees of three objects: the map knows that one lives */
-    assert_false(tsi_region_is_empty(space, unit_place(a, p[0]).slab_id));
+    REQUIRE(!tsi_region_is_empty(space, kit_place(a, p[0]).slab_id));
     EpochReceipt receipt;
-    assert_true(epoch_close_ex(a, d->epoch_id, EPOCH_RELEASE, &receipt));
-    unit_balanced(&receipt);
-    assert_int_equal(receipt.objects_allocated, 3);
-    assert_int_equal(receipt.objects_freed, 2);
-    assert_int_equal(receipt.objects_released, 1);
-    assert_int_equal(unit_refusals(a).late_double_free, 1);
+    REQUIRE(epoch_close_ex(a, d->epoch_id, EPOCH_RELEASE, &receipt));
+    KIT_BALANCED(&receipt);
+    REQUIRE_EQ(receipt.objects_allocated, 3);
+    REQUIRE_EQ(receipt.objects_freed, 2);
+    REQUIRE_EQ(receipt.objects_released, 1);
+    REQUIRE_EQ(kit_refusals(a).late_double_free, 1);
 }
 
 /* The same where the region is used again. */
-static void a_doubled_free_before_a_renewal(void** state) {
-    (void)state;
+static void a_doubled_free_before_a_renewal(void) {
     fill(p, ALL);
     TsiRegion* r = region_of(p[ALL - 1]);
     give(p + FIRST + SECOND, THIRD);
     tsi_add_relaxed(&r->word, TSI_REGION_OBJECT + SIZE / TSI_GRANULE);
-    assert_ptr_equal(make(SIZE), p[FIRST + SECOND]); /* used again, in place */
-    assert_int_equal(unit_refusals(a).late_double_free, 1);
-    unit_check(a);
+    REQUIRE_EQ(make(SIZE), p[FIRST + SECOND]); /* used again, in place */
+    REQUIRE_EQ(kit_refusals(a).late_double_free, 1);
+    kit_check(a);
     end(EPOCH_RELEASE, ALL + 1, THIRD, (ALL + 1) * SIZE);
 }
 
 /* A free that was marked and not counted when its region ended has failed: what it wanted to free lived to the end. */
-static void a_free_that_the_end_overtakes(void** state) {
-    (void)state;
+static void a_free_that_the_end_overtakes(void) {
     fill(p, 4);
     TsiRegion* r = region_of(p[0]);
     give(p, 1);
     tsi_add_relaxed(&r->word, TSI_REGION_ENTERED);
     tsi_store_relaxed(&r->map[1 * SIZE / TSI_GRANULE], (uint8_t)(r->gen | TSI_MARK_OTHER));
     EpochReceipt receipt;
-    assert_true(epoch_close_ex(a, d->epoch_id, EPOCH_RELEASE, &receipt));
-    unit_balanced(&receipt);
-    assert_int_equal(receipt.objects_freed, 1);
-    assert_int_equal(receipt.objects_released, 3);
-    assert_int_equal(receipt.bytes_released, 3 * SIZE);
-    assert_int_equal(unit_refusals(a).late_double_free, 0);
-    assert_int_equal(tsi_load_relaxed(&r->late), 1);
+    REQUIRE(epoch_close_ex(a, d->epoch_id, EPOCH_RELEASE, &receipt));
+    KIT_BALANCED(&receipt);
+    REQUIRE_EQ(receipt.objects_freed, 1);
+    REQUIRE_EQ(receipt.objects_released, 3);
+    REQUIRE_EQ(receipt.bytes_released, 3 * SIZE);
+    REQUIRE_EQ(kit_refusals(a).late_double_free, 0);
+    REQUIRE_EQ(tsi_load_relaxed(&r->late), 1);
     tsi_store_relaxed(&r->late, 0);
 }
 
 /* ---- sizes and refusals ---- */
 
-static void every_size_to_the_granule(void** state) {
-    (void)state;
+static void every_size_to_the_granule(void) {
     for (size_t bytes = 1; bytes <= TSI_BUMP_MAX; bytes += bytes < 300 ? 1 : 37) {
         void* q = make(bytes);
-        assert_non_null(region_of(q));
-        assert_int_equal(slab_usable_size(a, q), (bytes + 15) / 16 * 16);
-        assert_int_equal((uintptr_t)q % 16, 0);
+        REQUIRE(region_of(q) != NULL);
+        REQUIRE_EQ(slab_usable_size(a, q), (bytes + 15) / 16 * 16);
+        REQUIRE_EQ((uintptr_t)q % 16, 0);
     }
-    assert_int_equal(slab_usable_size(a, make(TSI_BUMP_MAX)), TSI_BUMP_MAX);
-    assert_false(tsi_class_is_region(unit_place(a, make(TSI_BUMP_MAX + 1)).cls));
-    assert_false(tsi_class_is_region(unit_place(a, slab_aligned_alloc_epoch(a, 2 * TSI_BUMP_ALIGN_MAX, 64, d->epoch_id)).cls));
+    REQUIRE_EQ(slab_usable_size(a, make(TSI_BUMP_MAX)), TSI_BUMP_MAX);
+    REQUIRE(!tsi_class_is_region(kit_place(a, make(TSI_BUMP_MAX + 1)).cls));
+    REQUIRE(!tsi_class_is_region(kit_place(a, slab_aligned_alloc_epoch(a, 2 * TSI_BUMP_ALIGN_MAX, 64, d->epoch_id)).cls));
 }
 
 /* What is asked for in a good size has no byte more, wherever the object goes. */
-static void a_good_size_is_kept(void** state) {
-    (void)state;
+static void a_good_size_is_kept(void) {
     for (size_t bytes = 1; bytes < 6000; bytes += 13) {
         size_t good = slab_good_size(a, bytes);
-        assert_true(good >= bytes);
-        assert_int_equal(slab_usable_size(a, make(good)), good);
+        REQUIRE(good >= bytes);
+        REQUIRE_EQ(slab_usable_size(a, make(good)), good);
     }
 }
 
-static void nothing_but_starts_is_freed(void** state) {
-    (void)state;
+static void nothing_but_starts_is_freed(void) {
     uint8_t *q = make(100), *last = make(40);
     refused(q + 1, SLAB_MISUSE_INTERIOR_POINTER);
     refused(q + 8, SLAB_MISUSE_INTERIOR_POINTER);
@@ -252,7 +240,7 @@ static void nothing_but_starts_is_freed(void** state) {
     refused(last + 48, SLAB_MISUSE_STALE_FREE); /* nothing has begun there yet */
     refused(last + 56, SLAB_MISUSE_INTERIOR_POINTER);
     refused(q - 112 + 4096, SLAB_MISUSE_STALE_FREE);
-    assert_true(slab_free_checked(a, q));
+    REQUIRE(slab_free_checked(a, q));
     refused(q, SLAB_MISUSE_DOUBLE_FREE);
     refused(q + 16, SLAB_MISUSE_INTERIOR_POINTER);
     give_elsewhere((void**)&last, 1);
@@ -264,91 +252,85 @@ static void nothing_but_starts_is_freed(void** state) {
 /* ---- renewal ---- */
 
 /* The current region is empty as it is used up: it is used again where it is. */
-static void a_region_is_renewed_in_place(void** state) {
-    (void)state;
+static void a_region_is_renewed_in_place(void) {
     fill(p, ALL);
     void** third = p + FIRST + SECOND;
     TsiRegion* r = region_of(third[0]);
     unsigned gen = r->gen;
-    uint64_t committed = unit_committed(a);
+    uint64_t committed = kit_committed_now(a);
     give(third, THIRD / 2);
     give_elsewhere(third + THIRD / 2, THIRD / 2);
     uint8_t* q = make(100);
-    assert_ptr_equal(q, third[0]);
-    assert_int_equal(r->gen, gen + 1);
-    assert_int_equal(unit_committed(a), committed);
+    REQUIRE_EQ(q, third[0]);
+    REQUIRE_EQ(r->gen, gen + 1);
+    REQUIRE_EQ(kit_committed_now(a), committed);
     refused(third[1], SLAB_MISUSE_INTERIOR_POINTER);
     refused(third[7], SLAB_MISUSE_STALE_FREE); /* beyond what this life has used */
     refused(third[THIRD - 1], SLAB_MISUSE_STALE_FREE);
-    assert_true(slab_free_checked(a, q));
+    REQUIRE(slab_free_checked(a, q));
     end(EPOCH_RELEASE, ALL + 1, THIRD + 1, ALL * SIZE + 112);
 }
 
-static void a_region_with_a_survivor_is_not_renewed(void** state) {
-    (void)state;
+static void a_region_with_a_survivor_is_not_renewed(void) {
     fill(p, ALL);
     void** third = p + FIRST + SECOND;
     give(third, 5);
     give(third + 6, THIRD - 6);
     uint8_t* q = make(SIZE);
-    assert_int_not_equal(unit_place(a, q).slab_id, unit_place(a, third[5]).slab_id);
-    for (unsigned i = 0; i < SIZE; i++) assert_int_equal(((uint8_t*)third[5])[i], (FIRST + SECOND + 5) & 0xff);
-    assert_true(slab_free_checked(a, third[5]));
+    REQUIRE_NE(kit_place(a, q).slab_id, kit_place(a, third[5]).slab_id);
+    for (unsigned i = 0; i < SIZE; i++) REQUIRE_EQ(((uint8_t*)third[5])[i], (FIRST + SECOND + 5) & 0xff);
+    REQUIRE(slab_free_checked(a, third[5]));
     end(EPOCH_RELEASE, ALL + 1, THIRD, (ALL + 1) * SIZE);
 }
 
 /* One that the owner has emptied since it was left comes before a new one. */
-static void spare_regions_are_used_first(void** state) {
-    (void)state;
+static void spare_regions_are_used_first(void) {
     fill(p, ALL);
-    uint64_t committed = unit_committed(a);
+    uint64_t committed = kit_committed_now(a);
     give(p, FIRST + SECOND);
-    assert_true(region_of(p[0])->spare && region_of(p[FIRST])->spare);
-    assert_false(region_of(p[ALL - 1])->spare);
-    unit_check(a);
+    REQUIRE(region_of(p[0])->spare && region_of(p[FIRST])->spare);
+    REQUIRE(!(region_of(p[ALL - 1])->spare));
+    kit_check(a);
     fill(p + ALL, SECOND);
-    assert_ptr_equal(p[ALL], p[FIRST]); /* the last one that fell empty */
+    REQUIRE_EQ(p[ALL], p[FIRST]); /* the last one that fell empty */
     fill(p + ALL + SECOND, FIRST);
-    assert_ptr_equal(p[ALL + SECOND], p[0]);
-    assert_int_equal(unit_committed(a), committed);
+    REQUIRE_EQ(p[ALL + SECOND], p[0]);
+    REQUIRE_EQ(kit_committed_now(a), committed);
     (void)make(SIZE);
-    assert_true(unit_committed(a) > committed);
-    for (unsigned i = 0; i < SIZE; i++) assert_int_equal(((uint8_t*)p[ALL - 1])[i], (ALL - 1) & 0xff);
+    REQUIRE(kit_committed_now(a) > committed);
+    for (unsigned i = 0; i < SIZE; i++) REQUIRE_EQ(((uint8_t*)p[ALL - 1])[i], (ALL - 1) & 0xff);
     end(EPOCH_RELEASE, ALL + SECOND + FIRST + 1, FIRST + SECOND, (ALL + SECOND + FIRST + 1) * SIZE);
 }
 
 /* However many regions came after it. */
-static void spare_regions_are_not_searched(void** state) {
-    (void)state;
+static void spare_regions_are_not_searched(void) {
     enum { LATER = 20 * 262144 / 4096 };
     fill(p, ALL);
     for (unsigned i = 0; i < LATER; i++) (void)make(4096);
     give(p, FIRST);
-    assert_ptr_equal(make(SIZE), p[0]); /* the current region is used up to the byte */
-    EpochReceipt r = unit_end(a, d->epoch_id, EPOCH_RELEASE);
-    assert_int_equal(r.objects_allocated, ALL + LATER + 1);
-    assert_int_equal(r.objects_freed, FIRST);
+    REQUIRE_EQ(make(SIZE), p[0]); /* the current region is used up to the byte */
+    EpochReceipt r = kit_end(a, d->epoch_id, EPOCH_RELEASE);
+    REQUIRE_EQ(r.objects_allocated, ALL + LATER + 1);
+    REQUIRE_EQ(r.objects_freed, FIRST);
 }
 
 /* So does one that others have emptied, or the owner and others together. */
-static void emptied_regions_are_found(void** state) {
-    (void)state;
+static void emptied_regions_are_found(void) {
     fill(p, ALL);
-    uint64_t committed = unit_committed(a);
+    uint64_t committed = kit_committed_now(a);
     give_elsewhere(p, FIRST);
     give(p + FIRST, SECOND / 2);
     give_elsewhere(p + FIRST + SECOND / 2, SECOND / 2);
     fill(p + ALL, FIRST + SECOND);
-    assert_int_equal(unit_committed(a), committed);
-    unit_check(a);
+    REQUIRE_EQ(kit_committed_now(a), committed);
+    kit_check(a);
     (void)make(SIZE);
-    assert_true(unit_committed(a) > committed);
+    REQUIRE(kit_committed_now(a) > committed);
     end(EPOCH_RELEASE, ALL + FIRST + SECOND + 1, FIRST + SECOND, (ALL + FIRST + SECOND + 1) * SIZE);
 }
 
 /* However many regions came after it: each look goes on where the one before has ended. Class slabs between them do not count. */
-static void emptied_regions_are_not_missed(void** state) {
-    (void)state;
+static void emptied_regions_are_not_missed(void) {
     enum { LATER = 20 * 262144 / 4096, SOON = 6 * 262144 / 4096 };
     fill(p, ALL);
     for (unsigned i = 0; i < LATER; i++) {
@@ -358,9 +340,9 @@ static void emptied_regions_are_not_missed(void** state) {
     give_elsewhere(p, FIRST);
     unsigned n = 0;
     while (n < SOON && make(SIZE) != p[0]) n++, (void)make(4096 - SIZE);
-    assert_true(n < SOON);
-    EpochReceipt r = unit_end(a, d->epoch_id, EPOCH_RELEASE);
-    assert_int_equal(r.objects_freed, FIRST);
+    REQUIRE(n < SOON);
+    EpochReceipt r = kit_end(a, d->epoch_id, EPOCH_RELEASE);
+    REQUIRE_EQ(r.objects_freed, FIRST);
 }
 
 /* ---- the classes take over ---- */
@@ -369,55 +351,53 @@ static void emptied_regions_are_not_missed(void** state) {
 enum { MOST = 4 * ALL };
 static void give_one(void* q) { slab_free(a, q); }
 static unsigned bumped_objects(unsigned every, bool elsewhere) {
-    UnitWorker other;
+    KitWorker other;
     epoch_domain_t* was = d;
     unsigned n = 0, freed = 0;
     d = epoch_domain_create(a);
-    unit_worker_start(&other);
+    kit_worker_start(&other);
     for (; n < MOST; n++) {
         p[n] = make(SIZE);
-        if (!tsi_class_is_region(unit_place(a, p[n]).cls)) break;
+        if (!tsi_class_is_region(kit_place(a, p[n]).cls)) break;
         if (n % every != 0) continue;
         freed++;
-        if (elsewhere) unit_worker_run(&other, give_one, p[n]);
+        if (elsewhere) kit_worker_run(&other, give_one, p[n]);
         else give(p + n, 1);
     }
-    unit_check(a);
-    unit_worker_stop(&other);
+    kit_check(a);
+    kit_worker_stop(&other);
     unsigned more = n == MOST ? 0 : 1;
     for (unsigned i = 0; i < 100 && more != 0; i++) /* to the end of the phase */
-        assert_false(tsi_class_is_region(unit_place(a, make(SIZE)).cls));
+        REQUIRE(!tsi_class_is_region(kit_place(a, make(SIZE)).cls));
     if (more != 0) more += 100;
-    EpochReceipt r = unit_end(a, d->epoch_id, EPOCH_RELEASE);
-    assert_int_equal(r.objects_allocated, n + more);
-    assert_int_equal(r.objects_freed, freed);
+    EpochReceipt r = kit_end(a, d->epoch_id, EPOCH_RELEASE);
+    REQUIRE_EQ(r.objects_allocated, n + more);
+    REQUIRE_EQ(r.objects_freed, freed);
     epoch_domain_destroy(d);
     d = was;
     return n;
 }
 
 /* More than a quarter was freed when 64 KiB have been bumped, and no region is empty. */
-static void classes_take_over(void** state) {
-    (void)state;
-    assert_int_equal(bumped_objects(2, false), ALL);
+static void classes_take_over(void) {
+    REQUIRE_EQ(bumped_objects(2, false), ALL);
     slab_thread_flush(a);
-    assert_int_equal(bumped_objects(3, true), SECOND * 4); /* the phase before it of the label began with 64 KiB */
-    assert_int_equal(bumped_objects(4, false), MOST); /* a quarter is not more than a quarter */
-    assert_int_equal(bumped_objects(5, true), MOST);
+    REQUIRE_EQ(bumped_objects(3, true), SECOND * 4); /* the phase before it of the label began with 64 KiB */
+    REQUIRE_EQ(bumped_objects(4, false), MOST); /* a quarter is not more than a quarter */
+    REQUIRE_EQ(bumped_objects(5, true), MOST);
 }
 
 /* Half of the starts are gaps, and hundreds of kilobytes are bumped: nobody has freed anything. */
-static void gaps_are_not_frees(void** state) {
-    (void)state;
+static void gaps_are_not_frees(void) {
     for (unsigned n = 0; n < 600; n++) {
         void* p = slab_aligned_alloc_epoch(a, 1024, SIZE, d->epoch_id);
-        assert_true(tsi_class_is_region(unit_place(a, p).cls));
+        REQUIRE(tsi_class_is_region(kit_place(a, p).cls));
     }
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-#define TEST(name) cmocka_unit_test_setup_teardown(name, open_allocator, close_allocator)
+int main(int argc, char** argv) {
+    const CheckCase tests[] = {
+#define TEST(name) CHECK_CASE_WITH(name, open_allocator, close_allocator)
         TEST(generations_are_used_in_turn),
         TEST(a_late_freer_blocks_the_last_life),
         TEST(a_blocked_region_is_retired),
@@ -440,5 +420,5 @@ int main(void) {
         TEST(gaps_are_not_frees),
     };
     fake_os_install(0, false, false);
-    return cmocka_run_group_tests_name("region", tests, NULL, NULL);
+    return CHECK_RUN(argc, argv, tests);
 }

@@ -8,8 +8,8 @@
 
 enum { OURS = TSI_RING_BYTES / SIZE /* objects until the classes take over */, MORE = 100 };
 
-static bool bumped(const void* q) { return tsi_class_is_region(unit_place(a, q).cls); }
-static TsiHeap* heap_of(const void* q) { return tsi_heap(tsi_arena(a), tsi_tag_index(unit_tag(a, q))); }
+static bool bumped(const void* q) { return tsi_class_is_region(kit_place(a, q).cls); }
+static TsiHeap* heap_of(const void* q) { return tsi_heap(tsi_arena(a), tsi_tag_index(kit_tag(a, q))); }
 static unsigned regions_among(void** q, unsigned n) {
     unsigned regions = 0;
     for (unsigned i = 0; i < n; i++) regions += bumped(q[i]);
@@ -18,99 +18,95 @@ static unsigned regions_among(void** q, unsigned n) {
 static EpochReceipt end_current(EpochCloseMode mode) {
     EpochId old = epoch_current(a);
     epoch_advance(a);
-    return unit_end(a, old, mode);
+    return kit_end(a, old, mode);
 }
 static uint64_t rest_of(unsigned regions) { return (uint64_t)regions * space->classes->c[TSI_CLASS_REGION].slab_bytes; }
 
 /* ---- how far ---- */
 
-static void the_first_bytes(void** state) {
-    (void)state;
-    unit_take(a, SIZE, p, OURS + MORE);
-    for (unsigned i = 0; i < OURS + MORE; i++) assert_int_equal(bumped(p[i]), i < OURS);
+static void the_first_bytes(void) {
+    kit_take(a, SIZE, p, OURS + MORE);
+    for (unsigned i = 0; i < OURS + MORE; i++) REQUIRE_EQ(bumped(p[i]), i < OURS);
     for (unsigned i = 1; i < OURS; i++) /* one behind the other, a page at a time */
-        assert_true(i % FIRST == 0 || (uint8_t*)p[i] == (uint8_t*)p[i - 1] + SIZE);
-    TsiBinding* b = unit_binding(a);
-    assert_null(b->region); /* the fast path is that of the classes */
-    assert_ptr_equal(tsi_load_relaxed(&b->heap->region), &tsi_no_region);
-    assert_false(b->heap->bumps);
-    uint64_t all = unit_committed(a);
+        REQUIRE(i % FIRST == 0 || (uint8_t*)p[i] == (uint8_t*)p[i - 1] + SIZE);
+    TsiBinding* b = kit_binding(a);
+    REQUIRE_NULL(b->region); /* the fast path is that of the classes */
+    REQUIRE_EQ(tsi_load_relaxed(&b->heap->region), &tsi_no_region);
+    REQUIRE(!b->heap->bumps);
+    uint64_t all = kit_committed_now(a);
     give(p, OURS);
-    unit_take(a, SIZE, p, OURS); /* for good, whatever is empty */
-    assert_int_equal(regions_among(p, OURS), 0);
-    unit_check(a);
+    kit_take(a, SIZE, p, OURS); /* for good, whatever is empty */
+    REQUIRE_EQ(regions_among(p, OURS), 0);
+    kit_check(a);
     slab_trim(a);
-    assert_int_equal(regions_among(p, OURS + MORE), 0);
-    assert_true(unit_committed(a) > all - rest_of(3));
+    REQUIRE_EQ(regions_among(p, OURS + MORE), 0);
+    REQUIRE(kit_committed_now(a) > all - rest_of(3));
     SlabClassStats c;
     slab_stats_class(a, TSI_CLASS_REGION - 1, &c);
-    assert_int_equal(c.new_slab_count, 3);
-    assert_int_equal(c.net_slabs, 0); /* the trim has given them back */
+    REQUIRE_EQ(c.new_slab_count, 3);
+    REQUIRE_EQ(c.net_slabs, 0); /* the trim has given them back */
     EpochReceipt r = end_current(EPOCH_RELEASE);
-    assert_int_equal(r.objects_allocated, 2 * OURS + MORE);
-    assert_int_equal(r.objects_freed, OURS);
-    assert_int_equal(r.bytes_allocated, (2 * OURS + MORE) * SIZE);
-    assert_int_equal(r.objects_released, OURS + MORE);
-    assert_int_equal(unit_committed(a), 0);
+    REQUIRE_EQ(r.objects_allocated, 2 * OURS + MORE);
+    REQUIRE_EQ(r.objects_freed, OURS);
+    REQUIRE_EQ(r.bytes_allocated, (2 * OURS + MORE) * SIZE);
+    REQUIRE_EQ(r.objects_released, OURS + MORE);
+    REQUIRE_EQ(kit_committed_now(a), 0);
 }
 
 /* Each thread and each epoch begins anew. */
-static UnitWorker worker;
-static void take_theirs(void* n) { unit_take(a, SIZE, p + 2 * FIRST, *(unsigned*)n); }
-static void each_heap_has_its_own(void** state) {
-    (void)state;
+static KitWorker worker;
+static void take_theirs(void* n) { kit_take(a, SIZE, p + 2 * FIRST, *(unsigned*)n); }
+static void each_heap_has_its_own(void) {
     unsigned n = OURS + 1;
-    unit_worker_start(&worker);
-    unit_worker_run(&worker, take_theirs, &n);
-    assert_int_equal(regions_among(p + 2 * FIRST, n), OURS);
-    unit_take(a, SIZE, p, 2 * FIRST);
-    assert_int_equal(regions_among(p, 2 * FIRST), 2 * FIRST);
+    kit_worker_start(&worker);
+    kit_worker_run(&worker, take_theirs, &n);
+    REQUIRE_EQ(regions_among(p + 2 * FIRST, n), OURS);
+    kit_take(a, SIZE, p, 2 * FIRST);
+    REQUIRE_EQ(regions_among(p, 2 * FIRST), 2 * FIRST);
     epoch_advance(a);
-    unit_take(a, SIZE, p, OURS);
-    assert_int_equal(regions_among(p, OURS), OURS);
+    kit_take(a, SIZE, p, OURS);
+    REQUIRE_EQ(regions_among(p, OURS), OURS);
     n = 1;
-    unit_worker_run(&worker, take_theirs, &n);
-    assert_true(bumped(p[2 * FIRST]));
+    kit_worker_run(&worker, take_theirs, &n);
+    REQUIRE(bumped(p[2 * FIRST]));
     n = OURS + 1;
-    unit_worker_run(&worker, take_theirs, &n);
-    unit_worker_stop(&worker);
+    kit_worker_run(&worker, take_theirs, &n);
+    kit_worker_stop(&worker);
     epoch_advance(a);
-    unit_take(a, SIZE, p, 1);
-    assert_true(bumped(p[0]));
-    for (EpochId id = 0; id < 3; id++) assert_true(epoch_close_ex(a, id, EPOCH_RELEASE, NULL));
-    assert_int_equal(unit_committed(a), 0);
+    kit_take(a, SIZE, p, 1);
+    REQUIRE(bumped(p[0]));
+    for (EpochId id = 0; id < 3; id++) REQUIRE(epoch_close_ex(a, id, EPOCH_RELEASE, NULL));
+    REQUIRE_EQ(kit_committed_now(a), 0);
 }
 
-static void too_large_for_it(void** state) {
-    (void)state;
+static void too_large_for_it(void) {
     void* large = slab_malloc(a, TSI_BUMP_MAX + 1);
-    assert_false(bumped(large));
+    REQUIRE(!bumped(large));
     void* whole = slab_malloc(a, TSI_BUMP_MAX);
-    assert_true(bumped(whole));
+    REQUIRE(bumped(whole));
     void* apart = slab_aligned_alloc(a, 2 * TSI_BUMP_ALIGN_MAX, 32);
-    assert_false(bumped(apart));
+    REQUIRE(!bumped(apart));
     void* aligned = slab_aligned_alloc(a, TSI_BUMP_ALIGN_MAX, 32);
-    assert_true(bumped(aligned));
-    assert_int_equal((uintptr_t)aligned % TSI_BUMP_ALIGN_MAX, 0);
+    REQUIRE(bumped(aligned));
+    REQUIRE_EQ((uintptr_t)aligned % TSI_BUMP_ALIGN_MAX, 0);
     void* odd = slab_malloc(a, 65);
-    assert_int_equal(slab_usable_size(a, odd), 80);
-    unit_check(a);
-    assert_int_equal(end_current(EPOCH_RELEASE).objects_released, 5);
+    REQUIRE_EQ(slab_usable_size(a, odd), 80);
+    kit_check(a);
+    REQUIRE_EQ(end_current(EPOCH_RELEASE).objects_released, 5);
 }
 
 /* Options: as before, and nowhere. */
-static void by_class_from_the_first(void** state) {
-    (void)state;
+static void by_class_from_the_first(void) {
     for (uint8_t bump = 0; bump <= TSI_BUMP_DOMAINS; bump++) {
         for (uint8_t shared = 0; shared < 2; shared++) {
-            SlabOptions o = unit_options();
+            SlabOptions o = kit_options();
             o.bump = bump;
             o.shared = shared;
             SlabAllocator *mine = a, *other = slab_allocator_create_with(&o);
-            assert_non_null(a = other);
+            REQUIRE((a = other) != NULL);
             epoch_domain_t* phase = epoch_domain_create(a);
-            assert_int_equal(bumped(slab_malloc(a, SIZE)), bump < TSI_BUMP_OFF && !shared);
-            assert_int_equal(bumped(epoch_domain_malloc(phase, SIZE)), bump != TSI_BUMP_OFF);
+            REQUIRE_EQ(bumped(slab_malloc(a, SIZE)), bump < TSI_BUMP_OFF && !shared);
+            REQUIRE_EQ(bumped(epoch_domain_malloc(phase, SIZE)), bump != TSI_BUMP_OFF);
             epoch_domain_destroy(phase);
             slab_allocator_free(a);
             a = mine;
@@ -121,67 +117,63 @@ static void by_class_from_the_first(void** state) {
 /* ---- again ---- */
 
 /* What is empty is used first, and counts once; but who uses it over and over is better off with the classes. */
-static void an_empty_region_is_used_again(void** state) {
-    (void)state;
+static void an_empty_region_is_used_again(void) {
     unsigned laps = 0, all = 0;
     bool there = true;
     while (there) {
-        unit_take(a, SIZE, p, FIRST);
+        kit_take(a, SIZE, p, FIRST);
         there = regions_among(p, FIRST) == FIRST;
-        assert_true(!there || unit_committed(a) == rest_of(1));
+        REQUIRE(!there || kit_committed_now(a) == rest_of(1));
         give(p, FIRST);
         laps += there;
         all += FIRST;
     }
-    assert_int_equal(laps, (64 << 10) / 4096);
-    unit_take(a, SIZE, p, FIRST);
-    assert_int_equal(regions_among(p, FIRST), 0);
-    unit_check(a);
+    REQUIRE_EQ(laps, (64 << 10) / 4096);
+    kit_take(a, SIZE, p, FIRST);
+    REQUIRE_EQ(regions_among(p, FIRST), 0);
+    kit_check(a);
     EpochReceipt r = end_current(EPOCH_DRAIN);
-    assert_int_equal(r.objects_allocated, all + FIRST);
-    assert_int_equal(r.objects_escaped, FIRST);
+    REQUIRE_EQ(r.objects_allocated, all + FIRST);
+    REQUIRE_EQ(r.objects_escaped, FIRST);
     give(p, FIRST);
-    assert_int_equal(unit_committed(a), 0);
+    REQUIRE_EQ(kit_committed_now(a), 0);
 }
 
-static void one_that_others_have_emptied(void** state) {
-    (void)state;
-    unit_take(a, SIZE, p, 3 * FIRST);
+static void one_that_others_have_emptied(void) {
+    kit_take(a, SIZE, p, 3 * FIRST);
     give_elsewhere(p, FIRST);             /* the first */
     give(p + FIRST, FIRST);               /* the second: a spare */
-    unit_take(a, SIZE, p, 2 * FIRST);
-    assert_int_equal(regions_among(p, 2 * FIRST), 2 * FIRST);
-    assert_int_equal(unit_committed(a), rest_of(3));
-    unit_take(a, SIZE, p + 3 * FIRST, 1);
-    assert_false(bumped(p[3 * FIRST]));
-    unit_check(a);
-    assert_int_equal(end_current(EPOCH_RELEASE).objects_released, 3 * FIRST + 1);
+    kit_take(a, SIZE, p, 2 * FIRST);
+    REQUIRE_EQ(regions_among(p, 2 * FIRST), 2 * FIRST);
+    REQUIRE_EQ(kit_committed_now(a), rest_of(3));
+    kit_take(a, SIZE, p + 3 * FIRST, 1);
+    REQUIRE(!bumped(p[3 * FIRST]));
+    kit_check(a);
+    REQUIRE_EQ(end_current(EPOCH_RELEASE).objects_released, 3 * FIRST + 1);
 }
 
 /* What a trim gives back can be taken anew. */
-static void a_trim_while_it_bumps(void** state) {
-    (void)state;
+static void a_trim_while_it_bumps(void) {
     for (unsigned lap = 0; lap < 5; lap++) {
-        unit_take(a, SIZE, p, FIRST + 1);
-        assert_int_equal(regions_among(p, FIRST + 1), FIRST + 1);
+        kit_take(a, SIZE, p, FIRST + 1);
+        REQUIRE_EQ(regions_among(p, FIRST + 1), FIRST + 1);
         give(p, FIRST);
         slab_trim(a);
-        assert_int_equal(unit_committed(a), rest_of(1));
-        unit_check(a);
+        REQUIRE_EQ(kit_committed_now(a), rest_of(1));
+        kit_check(a);
         give(p + FIRST, 1);
         slab_trim(a);
-        assert_int_equal(unit_committed(a), 0);
-        assert_true(heap_of(unit_hide(slab_malloc(a, SIZE)))->bumps);
+        REQUIRE_EQ(kit_committed_now(a), 0);
+        REQUIRE(heap_of(kit_hide(slab_malloc(a, SIZE)))->bumps);
         slab_trim(a);
-        assert_int_equal(end_current(EPOCH_RELEASE).objects_released, 1);
+        REQUIRE_EQ(end_current(EPOCH_RELEASE).objects_released, 1);
     }
 }
 
 /* ---- what is promised of objects ---- */
 
-static void refusals(void** state) {
-    (void)state;
-    unit_take(a, SIZE, p, 4);
+static void refusals(void) {
+    kit_take(a, SIZE, p, 4);
     refused((uint8_t*)p[1] + 16, SLAB_MISUSE_INTERIOR_POINTER);
     give(p, 1);
     refused(p[0], SLAB_MISUSE_DOUBLE_FREE);
@@ -189,159 +181,151 @@ static void refusals(void** state) {
     refused(p[1], SLAB_MISUSE_DOUBLE_FREE);
     refused((uint8_t*)p[3] + SIZE, SLAB_MISUSE_STALE_FREE); /* nothing has been there */
     EpochReceipt r = end_current(EPOCH_RELEASE);
-    assert_int_equal(r.objects_allocated, 4);
-    assert_int_equal(r.objects_freed, 2);
-    assert_int_equal(r.objects_released, 2);
-    assert_int_equal(r.bytes_released, 2 * SIZE);
-    assert_int_equal(r.regions_returned, 1);
+    REQUIRE_EQ(r.objects_allocated, 4);
+    REQUIRE_EQ(r.objects_freed, 2);
+    REQUIRE_EQ(r.objects_released, 2);
+    REQUIRE_EQ(r.bytes_released, 2 * SIZE);
+    REQUIRE_EQ(r.regions_returned, 1);
     refused(p[2], SLAB_MISUSE_STALE_FREE);
-    unit_take(a, SIZE, p, 1);
+    kit_take(a, SIZE, p, 1);
     refused(p[2], SLAB_MISUSE_STALE_FREE);
-    assert_int_equal(end_current(EPOCH_RELEASE).objects_released, 1);
+    REQUIRE_EQ(end_current(EPOCH_RELEASE).objects_released, 1);
 }
 
-static void late_frees(void** state) {
-    (void)state;
+static void late_frees(void) {
     for (unsigned theirs = 0; theirs < 2; theirs++) {
-        unit_take(a, SIZE, p, OURS);
+        kit_take(a, SIZE, p, OURS);
         EpochReceipt r = end_current(EPOCH_DRAIN);
-        assert_int_equal(r.objects_escaped, OURS);
-        assert_int_equal(unit_committed(a), rest_of(3));
+        REQUIRE_EQ(r.objects_escaped, OURS);
+        REQUIRE_EQ(kit_committed_now(a), rest_of(3));
         for (unsigned k = 0; k < 3; k++) {
             if (theirs) give_elsewhere(p + k * FIRST, FIRST);
             else give(p + k * FIRST, FIRST);
-            assert_int_equal(unit_committed(a), rest_of(2 - k));
-            unit_check(a);
+            REQUIRE_EQ(kit_committed_now(a), rest_of(2 - k));
+            kit_check(a);
         }
     }
 }
 
 /* The ring has moved on, and the epoch is not closed: a region that becomes empty goes, whoever was the last. */
-static void an_advanced_epoch(void** state) {
-    (void)state;
+static void an_advanced_epoch(void) {
     for (unsigned theirs = 0; theirs < 2; theirs++) {
-        unit_take(a, SIZE, p, FIRST + 1);
+        kit_take(a, SIZE, p, FIRST + 1);
         EpochId old = epoch_current(a);
         epoch_advance(a);
-        unit_take(a, SIZE, p + FIRST + 1, 1); /* the thread lets go of the other */
+        kit_take(a, SIZE, p + FIRST + 1, 1); /* the thread lets go of the other */
         if (theirs) give_elsewhere(p, FIRST + 1);
         else give(p, FIRST + 1);
-        assert_int_equal(unit_committed(a), rest_of(1));
-        unit_check(a);
-        EpochReceipt r = unit_end(a, old, EPOCH_RELEASE);
-        assert_int_equal(r.objects_allocated, FIRST + 1);
-        assert_int_equal(r.objects_freed, FIRST + 1);
-        assert_int_equal(end_current(EPOCH_RELEASE).objects_released, 1);
+        REQUIRE_EQ(kit_committed_now(a), rest_of(1));
+        kit_check(a);
+        EpochReceipt r = kit_end(a, old, EPOCH_RELEASE);
+        REQUIRE_EQ(r.objects_allocated, FIRST + 1);
+        REQUIRE_EQ(r.objects_freed, FIRST + 1);
+        REQUIRE_EQ(end_current(EPOCH_RELEASE).objects_released, 1);
     }
 }
 
 static void* close_it(void* r) { return epoch_close_ex(a, 0, EPOCH_RELEASE, r) ? r : NULL; }
-static void another_thread_closes(void** state) {
-    (void)state;
+static void another_thread_closes(void) {
     EpochReceipt r;
-    unit_take(a, SIZE, p, FIRST + 2);
+    kit_take(a, SIZE, p, FIRST + 2);
     give(p, 2);
-    unit_on_thread(close_it, &r);
-    unit_balanced(&r);
-    assert_int_equal(r.objects_released, FIRST);
-    assert_int_equal(r.regions_returned, 2);
-    assert_int_equal(unit_committed(a), 0);
+    kit_on_thread(close_it, &r);
+    KIT_BALANCED(&r);
+    REQUIRE_EQ(r.objects_released, FIRST);
+    REQUIRE_EQ(r.regions_returned, 2);
+    REQUIRE_EQ(kit_committed_now(a), 0);
     refused(p[FIRST], SLAB_MISUSE_STALE_FREE);
-    unit_take(a, SIZE, p, 1);
-    assert_true(bumped(p[0]));
-    assert_int_equal(end_current(EPOCH_RELEASE).objects_released, 1);
+    kit_take(a, SIZE, p, 1);
+    REQUIRE(bumped(p[0]));
+    REQUIRE_EQ(end_current(EPOCH_RELEASE).objects_released, 1);
 }
 
-static void handles(void** state) {
-    (void)state;
+static void handles(void) {
     SlabHandle h[OURS + 1], second;
     for (unsigned i = 0; i <= OURS; i++) {
-        assert_non_null(p[i] = alloc_obj(a, SIZE, &h[i]));
-        assert_int_equal(bumped(p[i]), i < OURS);
-        assert_ptr_equal(slab_handle_ptr(a, h[i]), p[i]);
+        REQUIRE((p[i] = alloc_obj(a, SIZE, &h[i])) != NULL);
+        REQUIRE_EQ(bumped(p[i]), i < OURS);
+        REQUIRE_EQ(slab_handle_ptr(a, h[i]), p[i]);
     }
-    assert_true(free_obj(a, h[0]));
-    assert_false(free_obj(a, h[0]));
-    assert_false(slab_free_checked(a, p[0]));
-    assert_true(slab_free_checked(a, p[1]));
-    assert_null(slab_handle_ptr(a, h[1]));
+    REQUIRE(free_obj(a, h[0]));
+    REQUIRE(!free_obj(a, h[0]));
+    REQUIRE(!slab_free_checked(a, p[0]));
+    REQUIRE(slab_free_checked(a, p[1]));
+    REQUIRE_NULL(slab_handle_ptr(a, h[1]));
     second = slab_ptr_handle(a, p[2]);
-    assert_true(second != 0 && slab_handle_ptr(a, second) == p[2]);
-    unit_check(a);
-    assert_int_equal(end_current(EPOCH_RELEASE).objects_released, OURS - 1);
-    for (unsigned i = 0; i <= OURS; i++) assert_null(slab_handle_ptr(a, h[i]));
-    assert_false(free_obj(a, h[OURS - 1]));
+    REQUIRE(second != 0 && slab_handle_ptr(a, second) == p[2]);
+    kit_check(a);
+    REQUIRE_EQ(end_current(EPOCH_RELEASE).objects_released, OURS - 1);
+    for (unsigned i = 0; i <= OURS; i++) REQUIRE_NULL(slab_handle_ptr(a, h[i]));
+    REQUIRE(!free_obj(a, h[OURS - 1]));
 }
 
 /* Where it is in its region; it gets none alone. */
-static void growth(void** state) {
-    (void)state;
+static void growth(void) {
     void* q = slab_malloc(a, 100);
     memset(q, 7, 100);
-    assert_ptr_equal(unit_hide(slab_realloc(a, q, 1000)), q);
-    assert_ptr_equal(unit_hide(slab_realloc(a, q, 4000)), q);
-    assert_int_equal(slab_usable_size(a, q), 4000);
+    REQUIRE_EQ(kit_hide(slab_realloc(a, q, 1000)), q);
+    REQUIRE_EQ(kit_hide(slab_realloc(a, q, 4000)), q);
+    REQUIRE_EQ(slab_usable_size(a, q), 4000);
     q = slab_realloc(a, q, 20000);
-    assert_false(bumped(q));
-    for (unsigned i = 0; i < 100; i++) assert_int_equal(((uint8_t*)q)[i], 7);
-    unit_check(a);
-    assert_int_equal(end_current(EPOCH_RELEASE).objects_released, 1);
+    REQUIRE(!bumped(q));
+    for (unsigned i = 0; i < 100; i++) REQUIRE_EQ(((uint8_t*)q)[i], 7);
+    kit_check(a);
+    REQUIRE_EQ(end_current(EPOCH_RELEASE).objects_released, 1);
 }
 
 /* ---- figures ---- */
 
-static void figures(void** state) {
-    (void)state;
+static void figures(void) {
     SlabClassStats c;
-    unit_take(a, 100, p, 30);
+    kit_take(a, 100, p, 30);
     give(p, 10);
     slab_stats_class(a, (uint32_t)tsi_class_of(112) - 1, &c);
-    assert_int_equal(c.live_bytes, 20 * 112);
-    assert_int_equal(c.net_slabs, 0);
+    REQUIRE_EQ(c.live_bytes, 20 * 112);
+    REQUIRE_EQ(c.net_slabs, 0);
     slab_stats_class(a, TSI_CLASS_REGION - 1, &c);
-    assert_int_equal(c.net_slabs, 1);
-    assert_int_equal(c.committed_bytes, rest_of(1));
+    REQUIRE_EQ(c.net_slabs, 1);
+    REQUIRE_EQ(c.committed_bytes, rest_of(1));
     SlabEpochStats e;
     slab_stats_epoch(a, (uint32_t)tsi_class_of(112) - 1, 0, &e);
-    assert_int_equal(e.alloc_count, 20);
-    assert_int_equal(unit_live(a), 20);
+    REQUIRE_EQ(e.alloc_count, 20);
+    REQUIRE_EQ(kit_live(a), 20);
     SlabPhaseStats row[4];
-    assert_int_equal(slab_stats_phases(a, row, 4) >= 1, 1);
-    assert_int_equal(end_current(EPOCH_RELEASE).objects_released, 20);
+    REQUIRE_EQ(slab_stats_phases(a, row, 4) >= 1, 1);
+    REQUIRE_EQ(end_current(EPOCH_RELEASE).objects_released, 20);
 }
 
 /* A label's phases begin with what a domain of it has needed; epochs of the ring say nothing of that. */
-static void nothing_is_learned(void** state) {
-    (void)state;
+static void nothing_is_learned(void) {
     epoch_domain_t* phase;
     slab_epoch_set_label(a, epoch_current(a), "much");
-    unit_take(a, SIZE, p, OURS + MORE);
-    assert_int_equal(end_current(EPOCH_RELEASE).objects_released, OURS + MORE);
-    assert_non_null(phase = epoch_domain_create_labeled(a, "much"));
+    kit_take(a, SIZE, p, OURS + MORE);
+    REQUIRE_EQ(end_current(EPOCH_RELEASE).objects_released, OURS + MORE);
+    REQUIRE((phase = epoch_domain_create_labeled(a, "much")) != NULL);
     TsiRegion* r = region_of(epoch_domain_malloc(phase, SIZE));
-    assert_int_equal(tsi_region_room(r), 4096);
+    REQUIRE_EQ(tsi_region_room(r), 4096);
     epoch_domain_destroy(phase);
 }
 
 /* Each allocation counts for the samples and for the profile, wherever it lies. */
-static void samples_and_profile(void** state) {
-    (void)state;
-    SlabOptions o = unit_options();
+static void samples_and_profile(void) {
+    SlabOptions o = kit_options();
     o.sampling_period = 16;
     o.profile_bytes = 512;
     SlabAllocator* mine = a;
-    assert_non_null(a = slab_allocator_create_with(&o));
+    a = kit_create_with(&o);
     space = &tsi_arena(a)->space;
     for (unsigned lap = 0; lap < 20; lap++) {
-        unit_take(a, SIZE, p, OURS + MORE);
-        assert_int_equal(regions_among(p, OURS + MORE), OURS);
+        kit_take(a, SIZE, p, OURS + MORE);
+        REQUIRE_EQ(regions_among(p, OURS + MORE), OURS);
         give(p, OURS);
         (void)end_current(EPOCH_RELEASE);
     }
-    TsiBinding* b = unit_binding(a);
+    TsiBinding* b = kit_binding(a);
     uint64_t due = 20 * (OURS + MORE) / 16, sampled = tsi_load_relaxed(&b->samples.sum[TSI_SAMPLE_ALLOC]);
-    assert_true(sampled + sampled / 8 >= due && sampled <= due + due / 8);
-    unit_check(a);
+    REQUIRE(sampled + sampled / 8 >= due && sampled <= due + due / 8);
+    kit_check(a);
     slab_allocator_free(a);
     a = mine;
     space = &tsi_arena(a)->space;
@@ -351,39 +335,37 @@ static void samples_and_profile(void** state) {
 
 static void* leave_some(void* keep) {
     void* q[FIRST];
-    unit_take(a, SIZE, q, FIRST / 2);
+    kit_take(a, SIZE, q, FIRST / 2);
     give(q + 1, FIRST / 2 - 1);
     if (*(void**)keep != NULL) *(void**)keep = q[0];
     else give(q, 1);
     return NULL;
 }
 /* A thread that had little and kept nothing leaves nothing; else who comes goes on in its region. */
-static void a_thread_that_leaves(void** state) {
-    (void)state;
+static void a_thread_that_leaves(void) {
     void* kept = NULL;
-    for (unsigned i = 0; i < 5; i++) unit_on_thread(leave_some, &kept);
-    assert_int_equal(unit_committed(a), 0);
+    for (unsigned i = 0; i < 5; i++) kit_on_thread(leave_some, &kept);
+    REQUIRE_EQ(kit_committed_now(a), 0);
     kept = &kept;
-    unit_on_thread(leave_some, &kept);
-    assert_int_equal(unit_committed(a), rest_of(1));
-    unit_take(a, SIZE, p, FIRST / 2);
-    assert_int_equal(unit_committed(a), rest_of(1));
-    assert_int_equal(unit_place(a, p[0]).slab_id, unit_place(a, kept).slab_id);
-    unit_check(a);
-    assert_true(slab_free_checked(a, kept));
-    assert_int_equal(end_current(EPOCH_RELEASE).objects_released, FIRST / 2);
+    kit_on_thread(leave_some, &kept);
+    REQUIRE_EQ(kit_committed_now(a), rest_of(1));
+    kit_take(a, SIZE, p, FIRST / 2);
+    REQUIRE_EQ(kit_committed_now(a), rest_of(1));
+    REQUIRE_EQ(kit_place(a, p[0]).slab_id, kit_place(a, kept).slab_id);
+    kit_check(a);
+    REQUIRE(slab_free_checked(a, kept));
+    REQUIRE_EQ(end_current(EPOCH_RELEASE).objects_released, FIRST / 2);
 }
 
 /* A child frees and allocates in its own region, and what it finds of a thread that is not there any more. */
-static void a_child(void** state) {
-    (void)state;
+static void a_child(void) {
     unsigned n = FIRST / 2;
     int status;
-    unit_take(a, SIZE, p, n);
-    unit_worker_start(&worker);
-    unit_worker_run(&worker, take_theirs, &n);
+    kit_take(a, SIZE, p, n);
+    kit_worker_start(&worker);
+    kit_worker_run(&worker, take_theirs, &n);
     pid_t child = fork();
-    assert_true(child >= 0);
+    REQUIRE(child >= 0);
     if (child == 0) {
         char why[160];
         bool ok = tsi_check_allocator(a, why, sizeof why);
@@ -391,18 +373,18 @@ static void a_child(void** state) {
         for (unsigned i = 0; i < OURS + MORE; i++) ok &= (p[i] = slab_malloc(a, SIZE)) != NULL;
         EpochReceipt r;
         ok &= epoch_close_ex(a, 0, EPOCH_RELEASE, &r) && r.objects_released == OURS + MORE;
-        ok &= tsi_check_allocator(a, why, sizeof why) && unit_committed(a) == 0;
+        ok &= tsi_check_allocator(a, why, sizeof why) && kit_committed_now(a) == 0;
         _exit(ok ? 0 : 1);
     }
-    assert_int_equal(waitpid(child, &status, 0), child);
-    assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 0);
-    unit_worker_stop(&worker);
-    assert_int_equal(end_current(EPOCH_RELEASE).objects_released, 2 * n);
+    REQUIRE_EQ(waitpid(child, &status, 0), child);
+    REQUIRE(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+    kit_worker_stop(&worker);
+    REQUIRE_EQ(end_current(EPOCH_RELEASE).objects_released, 2 * n);
 }
 
-#define TEST(f) cmocka_unit_test_setup_teardown(f, open_allocator, close_allocator)
-int main(void) {
-    const struct CMUnitTest tests[] = {
+#define TEST(f) CHECK_CASE_WITH(f, open_allocator, close_allocator)
+int main(int argc, char** argv) {
+    const CheckCase tests[] = {
         TEST(the_first_bytes),
         TEST(each_heap_has_its_own),
         TEST(too_large_for_it),
@@ -422,5 +404,5 @@ int main(void) {
         TEST(a_thread_that_leaves),
         TEST(a_child),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return CHECK_RUN(argc, argv, tests);
 }

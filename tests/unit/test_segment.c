@@ -49,8 +49,8 @@ static uint64_t frozen_clock(void) { return frozen_at + clock_skip; }
 
 static void start_over(void) { tsi_fork_drop_segment(); }
 
-static int set_up(void** state) {
-    set_clock(state);
+static void set_up(void) {
+    set_clock();
     tsi_segment_init();
     start_over();
     real_coarse = tsi_os.coarse_ns;
@@ -62,28 +62,26 @@ static int set_up(void** state) {
     tsi_os.reserve_file = fake_reserve_file;
     memfd_calls = reserve_calls = reserve_fails = 0;
     memfd_fails = false;
-    return 0;
 }
-static int take_down(void** state) {
+static void take_down(void) {
     tsi_os.coarse_ns = real_coarse;
     tsi_os.memfd = real_memfd;
     tsi_os.reserve_file = real_reserve_file;
-    return reset_clock(state);
+    reset_clock();
 }
 
 static SlabAllocator* create(void) {
-    SlabOptions o = unit_options();
+    SlabOptions o = kit_options();
     o.segment = 1;
-    SlabAllocator* a = slab_allocator_create_with(&o);
-    assert_non_null(a);
-    assert_string_equal(slab_last_error(), "");
+    SlabAllocator* a = kit_create_with(&o);
+    REQUIRE_STR(slab_last_error(), "");
     return a;
 }
 
 static SlabSegment* open_own(void) {
     SlabSegment* s = slab_segment_open((uint32_t)getpid());
-    if (s == NULL) print_error("%s\n", slab_last_error());
-    assert_non_null(s);
+    if (s == NULL) fprintf(stderr, "%s\n", slab_last_error());
+    REQUIRE(s != NULL);
     return s;
 }
 
@@ -92,13 +90,13 @@ static uint64_t failures(SlabAllocator* a) { return tsi_segment_health(tsi_arena
 
 static SlabSegmentView view_of(SlabSegment* s, uint32_t slot) {
     SlabSegmentView v;
-    assert_int_equal(slab_segment_read(s, slot, &v), SLAB_SEGMENT_OK);
+    REQUIRE_EQ(slab_segment_read(s, slot, &v), SLAB_SEGMENT_OK);
     return v;
 }
 
 static SlabSegmentHeader header_of(SlabSegment* s) {
     SlabSegmentHeader h;
-    assert_true(slab_segment_header(s, &h));
+    REQUIRE(slab_segment_header(s, &h));
     return h;
 }
 
@@ -122,41 +120,40 @@ static void same_value(const TsiMetric* m, const void* row, const SlabSegmentVal
         same = memcmp(&want.f, &v->f, sizeof want.f) == 0;
     else if (tsi_metric_is_array(m))
         same = v->entries == tsi_metric_entries(m) && memcmp(want.a, v->counts, m->bytes) == 0;
-    if (!same && !is_of_the_moment(m)) fail_msg("%s is not what was published", m->key);
+    if (!same && !is_of_the_moment(m)) FAIL("%s is not what was published", m->key);
 }
 
-static void rows_are_those_of_the_report(void** state) {
-    (void)state;
+static void rows_are_those_of_the_report(void) {
     SlabAllocator* a = create();
     void* p[40];
     epoch_domain_t* d = epoch_domain_begin(a, "GET /users");
-    unit_take(a, 100, p, 40);
+    kit_take(a, 100, p, 40);
     slab_free(a, p[0]);
     slab_free(a, p[0]); /* a refusal */
     pass_seconds(1);
     slab_trim(a);
     SlabSegment* s = open_own();
-    assert_true(view_of(s, 0).number >= 2);
-    assert_true(view_of(s, 0).serial == tsi_arena(a)->serial);
+    REQUIRE(view_of(s, 0).number >= 2);
+    REQUIRE(view_of(s, 0).serial == tsi_arena(a)->serial);
     TsiReport r;
-    assert_true(tsi_report_take(tsi_arena(a), &r));
+    REQUIRE(tsi_report_take(tsi_arena(a), &r));
     const SlabSegmentMetric* metrics;
     const SlabSegmentScope* scopes;
-    assert_int_equal(slab_segment_metrics(s, &metrics), tsi_metric_count);
-    assert_int_equal(slab_segment_scopes(s, &scopes), TSI_SECTIONS);
+    REQUIRE_EQ(slab_segment_metrics(s, &metrics), tsi_metric_count);
+    REQUIRE_EQ(slab_segment_scopes(s, &scopes), TSI_SECTIONS);
     for (uint32_t i = 0; i < tsi_metric_count; i++) {
         const TsiMetric* m = &tsi_metrics[i];
         TsiRows rows = tsi_report_rows(&r, (TsiSection)m->section);
-        assert_string_equal(metrics[i].name, m->key);
-        assert_string_equal(scopes[metrics[i].scope].key, tsi_sections[m->section].key);
-        assert_int_equal(slab_segment_rows(s, metrics[i].scope).count, rows.count);
-        assert_int_equal(slab_segment_rows(s, metrics[i].scope).left_out, 0);
+        REQUIRE_STR(metrics[i].name, m->key);
+        REQUIRE_STR(scopes[metrics[i].scope].key, tsi_sections[m->section].key);
+        REQUIRE_EQ(slab_segment_rows(s, metrics[i].scope).count, rows.count);
+        REQUIRE_EQ(slab_segment_rows(s, metrics[i].scope).left_out, 0);
         SlabSegmentValue v;
         for (uint32_t n = 0; n < rows.count; n++) {
-            assert_true(slab_segment_value(s, i, n, &v));
+            REQUIRE(slab_segment_value(s, i, n, &v));
             same_value(m, rows.first + n * rows.bytes, &v);
         }
-        assert_false(slab_segment_value(s, i, rows.count, &v));
+        REQUIRE(!slab_segment_value(s, i, rows.count, &v));
     }
     tsi_report_drop(&r);
     slab_segment_close(s);
@@ -164,14 +161,13 @@ static void rows_are_those_of_the_report(void** state) {
     slab_allocator_free(a);
 }
 
-static void what_has_no_room_is_counted(void** state) {
+static void what_has_no_room_is_counted(void) {
     enum { PHASES = 300 };
     epoch_domain_t* d[PHASES];
-    (void)state;
     SlabAllocator* a = create();
     for (unsigned n = 0; n < PHASES; n++) {
         d[n] = epoch_domain_create_labeled(a, NULL);
-        assert_non_null(slab_malloc_epoch(a, 64, d[n]->epoch_id));
+        REQUIRE(slab_malloc_epoch(a, 64, d[n]->epoch_id) != NULL);
     }
     pass_seconds(1);
     slab_trim(a);
@@ -181,12 +177,12 @@ static void what_has_no_room_is_counted(void** state) {
     uint32_t count = slab_segment_scopes(s, &scopes), checked = 0;
     for (uint32_t n = 0; n < count; n++) {
         SlabSegmentRows rows = slab_segment_rows(s, n);
-        if (strcmp(scopes[n].name, "PHASE") == 0) assert_int_equal(rows.count + rows.left_out, PHASES), checked++;
+        if (strcmp(scopes[n].name, "PHASE") == 0) REQUIRE_EQ(rows.count + rows.left_out, PHASES), checked++;
         if (strcmp(scopes[n].name, "EPOCH") == 0)
-            assert_true(rows.count == 256 && rows.left_out >= PHASES - 256), checked++;
-        assert_true(rows.count <= scopes[n].capacity);
+            REQUIRE(rows.count == 256 && rows.left_out >= PHASES - 256), checked++;
+        REQUIRE(rows.count <= scopes[n].capacity);
     }
-    assert_int_equal(checked, 2);
+    REQUIRE_EQ(checked, 2);
     slab_segment_close(s);
     for (unsigned n = 0; n < PHASES; n++) epoch_domain_destroy(d[n]);
     slab_allocator_free(a);
@@ -202,52 +198,49 @@ static void* torn_page;
 /* The reader has copied the first page of a publication and comes to the second. */
 static void publish_twice(int signal) {
     (void)signal;
-    assert_int_equal(mprotect(torn_page, tsi_os.page_bytes, PROT_READ), 0);
-    assert_true(slab_stats_publish(torn_of) && slab_stats_publish(torn_of)); /* into the other buffer, then into this one */
+    REQUIRE_EQ(mprotect(torn_page, tsi_os.page_bytes, PROT_READ), 0);
+    REQUIRE(slab_stats_publish(torn_of) && slab_stats_publish(torn_of)); /* into the other buffer, then into this one */
 }
 
-static void what_is_overwritten_while_it_is_copied_is_not_told(void** state) {
-    (void)state;
+static void what_is_overwritten_while_it_is_copied_is_not_told(void) {
     struct sigaction act = {.sa_handler = publish_twice}, was;
     SlabSegmentSlot slot;
     SlabAllocator* a = torn_of = create();
     SlabSegment* s = open_own();
-    assert_non_null(s->map);
-    assert_true(tsi_segment_copy(s, s->header.slots.offset, &slot, sizeof slot));
+    REQUIRE(s->map != NULL);
+    REQUIRE(tsi_segment_copy(s, s->header.slots.offset, &slot, sizeof slot));
     uint64_t n = view_of(s, 0).number;
     torn_page = (void*)(uintptr_t)(s->map + slot.buffer[n & 1] + tsi_os.page_bytes);
-    assert_int_equal(sigaction(SIGSEGV, &act, &was), 0);
-    assert_int_equal(mprotect(torn_page, tsi_os.page_bytes, PROT_NONE), 0);
-    assert_int_equal(view_of(s, 0).number, n + 2);
-    assert_int_equal(sigaction(SIGSEGV, &was, NULL), 0);
+    REQUIRE_EQ(sigaction(SIGSEGV, &act, &was), 0);
+    REQUIRE_EQ(mprotect(torn_page, tsi_os.page_bytes, PROT_NONE), 0);
+    REQUIRE_EQ(view_of(s, 0).number, n + 2);
+    REQUIRE_EQ(sigaction(SIGSEGV, &was, NULL), 0);
     slab_segment_close(s);
     slab_allocator_free(a);
 }
 
-static void published_when_asked(void** state) {
-    (void)state;
+static void published_when_asked(void) {
     SlabOptions o = {.struct_size = sizeof o};
     SlabAllocator *a = create(), *quiet = slab_allocator_create_with(&o);
     uint64_t n = publications(a);
-    assert_true(slab_stats_publish(a)); /* at once: the clock stands still */
-    assert_true(slab_stats_publish(a));
-    assert_int_equal(publications(a), n + 2);
-    assert_false(slab_stats_publish(quiet));
-    assert_false(slab_stats_publish(NULL));
+    REQUIRE(slab_stats_publish(a)); /* at once: the clock stands still */
+    REQUIRE(slab_stats_publish(a));
+    REQUIRE_EQ(publications(a), n + 2);
+    REQUIRE(!slab_stats_publish(quiet));
+    REQUIRE(!slab_stats_publish(NULL));
     slab_allocator_free(quiet);
     slab_allocator_free(a);
 }
 
 /* Each second at least, however long a walk over everything takes; that one as rarely as before. */
-static void figures_do_not_wait_for_the_walk(void** state) {
-    (void)state;
+static void figures_do_not_wait_for_the_walk(void) {
     enum { PHASES = 300 };
     epoch_domain_t* d[PHASES];
     SlabAllocator* a = create();
     for (unsigned n = 0; n < PHASES; n++) {
         d[n] = epoch_domain_begin(a, "drains");
         d[n]->auto_close = false;
-        assert_non_null(slab_malloc(a, 64));
+        REQUIRE(slab_malloc(a, 64) != NULL);
         epoch_domain_exit(d[n]);
     }
     tsi_os.now_ns = slow_clock; /* a walk seems to take some milliseconds */
@@ -255,24 +248,24 @@ static void figures_do_not_wait_for_the_walk(void** state) {
     slab_trim(a);
     tsi_os.now_ns = frozen_clock;
     uint64_t walked = tsi_arena(a)->seat.kept->phases_ns, n = publications(a);
-    for (unsigned k = 0; k < PHASES; k++) assert_true(epoch_close_ex(a, d[k]->epoch_id, EPOCH_DRAIN, NULL));
+    for (unsigned k = 0; k < PHASES; k++) REQUIRE(epoch_close_ex(a, d[k]->epoch_id, EPOCH_DRAIN, NULL));
     tsi_arena(a)->seat.walk_due_ns = UINT64_MAX;
     for (unsigned k = 1; k <= 3; k++) {
         pass_seconds(1);
         slab_trim(a);
-        assert_int_equal(publications(a), n + k);
+        REQUIRE_EQ(publications(a), n + k);
     }
-    assert_int_equal(tsi_arena(a)->seat.kept->phases_ns, walked);
+    REQUIRE_EQ(tsi_arena(a)->seat.kept->phases_ns, walked);
     SlabLabelStats rows[8];
     TsiReport r;
-    assert_true(tsi_report_figures(tsi_arena(a), tsi_arena(a)->seat.kept, &r));
-    assert_true(r.figures_ns - r.phases_ns >= 3000000000u && r.phase_count != 0);
+    REQUIRE(tsi_report_figures(tsi_arena(a), tsi_arena(a)->seat.kept, &r));
+    REQUIRE(r.figures_ns - r.phases_ns >= 3000000000u && r.phase_count != 0);
     size_t labels = slab_stats_labels(a, rows, 8); /* by a walk over everything */
-    assert_int_equal(labels, r.label_count);
+    REQUIRE_EQ(labels, r.label_count);
     for (size_t k = 0; k < labels; k++) {
-        assert_int_equal(r.labels[k].draining_phases, strcmp(rows[k].label, "drains") == 0 ? PHASES : 0);
+        REQUIRE_EQ(r.labels[k].draining_phases, strcmp(rows[k].label, "drains") == 0 ? PHASES : 0);
         rows[k].lock_fast_acquire = r.labels[k].lock_fast_acquire; /* what settled phases have not posted yet is told by the walk */
-        assert_memory_equal(&r.labels[k], &rows[k], sizeof rows[k]); /* the clock stands still */
+        REQUIRE(memcmp(&r.labels[k], &rows[k], sizeof rows[k]) == 0); /* the clock stands still */
     }
     tsi_report_drop(&r);
     for (unsigned k = 0; k < PHASES; k++) epoch_domain_destroy(d[k]);
@@ -281,64 +274,60 @@ static void figures_do_not_wait_for_the_walk(void** state) {
 
 /* ---- when ---- */
 
-static void a_tenth_of_a_second_apart(void** state) {
-    (void)state;
+static void a_tenth_of_a_second_apart(void) {
     SlabAllocator* a = create();
     pass_seconds(1);
     slab_trim(a);
-    assert_int_equal(publications(a), 2);
+    REQUIRE_EQ(publications(a), 2);
     clock_skip += TSI_SEGMENT_PERIOD_NS - 1;
     slab_trim(a);
-    assert_int_equal(publications(a), 2);
+    REQUIRE_EQ(publications(a), 2);
     clock_skip += 1;
     slab_trim(a);
-    assert_int_equal(publications(a), 3);
+    REQUIRE_EQ(publications(a), 3);
     slab_allocator_free(a);
 }
 
-static void not_too_often(void** state) {
-    (void)state;
+static void not_too_often(void) {
     SlabAllocator* a = create();
-    assert_int_equal(publications(a), 1);
+    REQUIRE_EQ(publications(a), 1);
     tsi_os.now_ns = slow_clock; /* a publication seems to take some milliseconds */
     clock_skip += 10 * TSI_SEGMENT_PERIOD_NS;
     uint64_t before = clock_skip;
     slab_trim(a);
-    assert_int_equal(publications(a), 2);
+    REQUIRE_EQ(publications(a), 2);
     uint64_t took = clock_skip - before;
     tsi_os.now_ns = frozen_clock;
-    assert_true(took * TSI_SEGMENT_SHARE > 2 * TSI_SEGMENT_PERIOD_NS); /* so it is the share that counts */
+    REQUIRE(took * TSI_SEGMENT_SHARE > 2 * TSI_SEGMENT_PERIOD_NS); /* so it is the share that counts */
     clock_skip += 2 * TSI_SEGMENT_PERIOD_NS;
     slab_trim(a);
-    assert_int_equal(publications(a), 2);
+    REQUIRE_EQ(publications(a), 2);
     clock_skip += took * TSI_SEGMENT_SHARE;
     slab_trim(a);
-    assert_int_equal(publications(a), 3);
+    REQUIRE_EQ(publications(a), 3);
     slab_allocator_free(a);
 }
 
 static uint64_t stopped_clock(void) { return frozen_at + (clock_skip += 600000000000); } /* ten minutes pass at each look */
 
 /* A debugger, a frozen control group: what it took was not its own time. */
-static void a_process_that_was_stopped_goes_on(void** state) {
-    (void)state;
+static void a_process_that_was_stopped_goes_on(void) {
     SlabAllocator* a = create();
     pass_seconds(1);
     tsi_os.now_ns = stopped_clock;
     slab_trim(a);
-    assert_int_equal(publications(a), 2);
+    REQUIRE_EQ(publications(a), 2);
     tsi_os.now_ns = frozen_clock;
     clock_skip += TSI_SEGMENT_PAUSE_NS - 1;
     slab_trim(a);
-    assert_int_equal(publications(a), 2);
+    REQUIRE_EQ(publications(a), 2);
     pass_seconds(1);
     slab_trim(a);
-    assert_int_equal(publications(a), 3);
+    REQUIRE_EQ(publications(a), 3);
     slab_allocator_free(a);
 }
 
-static void at_every_kind_of_slow_call(void** state) {
-    (void)state;
+static void at_every_kind_of_slow_call(void) {
     SlabAllocator* a = create();
     uint64_t n = publications(a);
 #define PUBLISHES(call)                         \
@@ -346,63 +335,62 @@ static void at_every_kind_of_slow_call(void** state) {
         pass_seconds(1);                        \
         errno = 4711;                           \
         call;                                   \
-        assert_int_equal(publications(a), ++n); \
-        assert_int_equal(errno, 4711);          \
+        REQUIRE_EQ(publications(a), ++n); \
+        REQUIRE_EQ(errno, 4711);          \
     } while (0)
-    PUBLISHES(assert_non_null(slab_malloc(a, 100)));
+    PUBLISHES(REQUIRE(slab_malloc(a, 100) != NULL));
     PUBLISHES(for (unsigned k = 0; k < 2000; k++)
-                  assert_non_null(slab_malloc(a, 100))); /* without a binding or a heap to make */
-    PUBLISHES(assert_non_null(slab_malloc(a, 1 << 20)));
+                  REQUIRE(slab_malloc(a, 100) != NULL)); /* without a binding or a heap to make */
+    PUBLISHES(REQUIRE(slab_malloc(a, 1 << 20) != NULL));
     PUBLISHES(epoch_advance(a));
     PUBLISHES(epoch_close(a, 0));
-    PUBLISHES(assert_true(epoch_close_era(a, epoch_era(a, 1), EPOCH_DRAIN, NULL)));
+    PUBLISHES(REQUIRE(epoch_close_era(a, epoch_era(a, 1), EPOCH_DRAIN, NULL)));
     PUBLISHES(slab_trim(a));
     pass_seconds(1);
     epoch_domain_t* d = epoch_domain_begin(a, "phase");
     void* p = slab_malloc(a, 100);
     n = publications(a);
     PUBLISHES(epoch_domain_end(d));
-    assert_non_null(p);
+    REQUIRE(p != NULL);
     pass_seconds(1);
-    assert_false(tsi_lock_is_held(&tsi_segment_lock));
+    REQUIRE(!tsi_lock_is_held(&tsi_segment_lock));
     tsi_lock_take(&tsi_segment_lock); /* somebody else is publishing: nobody waits */
     slab_trim(a);
     tsi_lock_give(&tsi_segment_lock);
-    assert_int_equal(publications(a), n);
+    REQUIRE_EQ(publications(a), n);
     slab_allocator_free(a);
-    a = unit_create(); /* not asked for */
+    a = kit_create(); /* not asked for */
     pass_seconds(1);
     slab_trim(a);
-    assert_int_equal(publications(a), 0);
+    REQUIRE_EQ(publications(a), 0);
     slab_allocator_free(a);
 }
 
 /* ---- slots ---- */
 
-static void slots_run_out_and_cool_off(void** state) {
+static void slots_run_out_and_cool_off(void) {
     SlabAllocator* a[SLAB_SEGMENT_SLOTS + 1];
-    (void)state;
     for (unsigned n = 0; n <= SLAB_SEGMENT_SLOTS; n++) a[n] = create();
     SlabAllocator* last = a[SLAB_SEGMENT_SLOTS];
-    assert_int_equal(publications(last), 0);
-    assert_int_equal(failures(last), 1);
-    assert_non_null(slab_malloc(last, 100));
+    REQUIRE_EQ(publications(last), 0);
+    REQUIRE_EQ(failures(last), 1);
+    REQUIRE(slab_malloc(last, 100) != NULL);
     SlabSegment* s = open_own();
-    assert_int_equal(header_of(s).allocators_left_out, 1);
+    REQUIRE_EQ(header_of(s).allocators_left_out, 1);
     uint64_t serial = view_of(s, 3).serial, number = view_of(s, 3).number;
     slab_allocator_free(a[3]);
-    assert_int_equal(view_of(s, 3).state, SLAB_SEGMENT_ENDED); /* still readable */
+    REQUIRE_EQ(view_of(s, 3).state, SLAB_SEGMENT_ENDED); /* still readable */
     clock_skip += 900000000; /* the last one would try again, but a tenth of a second is missing */
     tsi_store_relaxed(&tsi_arena(last)->seat.due_ns, 0);
     slab_trim(last);
-    assert_int_equal(publications(last), 0);
-    assert_true(view_of(s, 3).serial == serial);
+    REQUIRE_EQ(publications(last), 0);
+    REQUIRE(view_of(s, 3).serial == serial);
     pass_seconds(2);
     slab_trim(last);
-    assert_int_equal(publications(last), 1);
-    assert_true(view_of(s, 3).serial == tsi_arena(last)->serial && view_of(s, 3).number == number + 1);
-    assert_int_equal(view_of(s, 3).state, SLAB_SEGMENT_LIVE);
-    assert_int_equal(header_of(s).allocators_left_out, 1);
+    REQUIRE_EQ(publications(last), 1);
+    REQUIRE(view_of(s, 3).serial == tsi_arena(last)->serial && view_of(s, 3).number == number + 1);
+    REQUIRE_EQ(view_of(s, 3).state, SLAB_SEGMENT_LIVE);
+    REQUIRE_EQ(header_of(s).allocators_left_out, 1);
     slab_segment_close(s);
     a[3] = last;
     for (unsigned n = 0; n < SLAB_SEGMENT_SLOTS; n++) slab_allocator_free(a[n]);
@@ -424,19 +412,18 @@ static uint64_t ending_clock(void) {
     return now;
 }
 
-static void one_that_ends_while_a_slot_is_looked_for(void** state) {
-    (void)state;
+static void one_that_ends_while_a_slot_is_looked_for(void) {
     SlabAllocator* first = create();
     SlabSegment* s = open_own();
     uint64_t serial = view_of(s, 0).serial;
     tsi_os.now_ns = ending_clock;
     to_end = first;
     SlabAllocator* second = create();
-    assert_null(to_end);
-    assert_int_equal(publications(second), 1);
-    assert_int_equal(view_of(s, 0).state, SLAB_SEGMENT_ENDED); /* for a second it can be read */
-    assert_true(view_of(s, 0).serial == serial);
-    assert_true(view_of(s, 1).serial == tsi_arena(second)->serial);
+    REQUIRE_NULL(to_end);
+    REQUIRE_EQ(publications(second), 1);
+    REQUIRE_EQ(view_of(s, 0).state, SLAB_SEGMENT_ENDED); /* for a second it can be read */
+    REQUIRE(view_of(s, 0).serial == serial);
+    REQUIRE(view_of(s, 1).serial == tsi_arena(second)->serial);
     slab_segment_close(s);
     slab_allocator_free(second);
 }
@@ -453,25 +440,24 @@ static bool collect(void* ctx, const char* bytes, size_t n) {
 static void doctor_says(SlabAllocator* a, const char* what) {
     static char text[16384];
     text[0] = 0;
-    assert_true(slab_doctor(a, collect, text));
-    if (strstr(text, what) == NULL) fail_msg("the doctor does not say '%s': %s", what, text);
+    REQUIRE(slab_doctor(a, collect, text));
+    REQUIRE_HAS(text, what);
 }
 
-static void without_pages(void** state) {
-    (void)state;
+static void without_pages(void) {
     for (unsigned call = 1; call <= 2; call++) { /* those of the tables, those of the slot */
         start_over();
         reserve_calls = 0;
         reserve_fails = call;
         SlabAllocator* a = create();
-        assert_int_equal(publications(a), 0);
-        assert_int_equal(failures(a), 1);
+        REQUIRE_EQ(publications(a), 0);
+        REQUIRE_EQ(failures(a), 1);
         doctor_says(a, "ACTION: other processes cannot watch this allocator: reserving");
-        assert_non_null(slab_malloc(a, 100));
+        REQUIRE(slab_malloc(a, 100) != NULL);
         pass_seconds(2);
         slab_trim(a); /* there are pages again */
-        assert_int_equal(publications(a), 1);
-        assert_int_equal(failures(a), 1);
+        REQUIRE_EQ(publications(a), 1);
+        REQUIRE_EQ(failures(a), 1);
         slab_allocator_free(a);
     }
 }
@@ -484,107 +470,103 @@ static int own_descriptor(char text[512]) {
         ssize_t n = readlink(path, text, 511);
         text[n > 0 ? n : 0] = 0;
         if (strstr(text, "temporal-slab") == NULL) continue;
-        assert_true((fcntl(fd, F_GETFD) & FD_CLOEXEC) != 0);
+        REQUIRE((fcntl(fd, F_GETFD) & FD_CLOEXEC) != 0);
         return fd;
     }
-    fail_msg("no descriptor of the segment");
+    FAIL("no descriptor of the segment");
     return -1;
 }
 
-static void nobody_else_writes(void** state) {
+static void nobody_else_writes(void) {
     enum { NEEDED = F_SEAL_SHRINK | F_SEAL_GROW };
     char text[512];
     struct stat st;
-    (void)state;
     int input = dup(0);
     for (unsigned n = 0; n < 2; n++) {
         start_over();
         if (n == 1) close(0); /* a program that has closed its input does not find us there */
         SlabAllocator* a = create();
         int fd = own_descriptor(text);
-        assert_true(fd > 2);
-        assert_true(strncmp(text, "/memfd:temporal-slab", 20) == 0);
-        assert_true(fstat(fd, &st) == 0 && (st.st_mode & 0777) == 0600);
-        assert_int_equal(fcntl(fd, F_GET_SEALS) & NEEDED, NEEDED);
-        assert_true(ftruncate(fd, 4096) != 0 && errno == EPERM);
+        REQUIRE(fd > 2);
+        REQUIRE(strncmp(text, "/memfd:temporal-slab", 20) == 0);
+        REQUIRE(fstat(fd, &st) == 0 && (st.st_mode & 0777) == 0600);
+        REQUIRE_EQ(fcntl(fd, F_GET_SEALS) & NEEDED, NEEDED);
+        REQUIRE(ftruncate(fd, 4096) != 0 && errno == EPERM);
         if ((fcntl(fd, F_GET_SEALS) & F_SEAL_FUTURE_WRITE) != 0) /* Linux 5.1 */
-            assert_true(pwrite(fd, "x", 1, 0) != 1 && errno == EPERM);
+            REQUIRE(pwrite(fd, "x", 1, 0) != 1 && errno == EPERM);
         else
-            print_message("this kernel has no F_SEAL_FUTURE_WRITE: others of the user could write\n");
+            printf("this kernel has no F_SEAL_FUTURE_WRITE: others of the user could write\n");
         slab_allocator_free(a);
     }
-    assert_true(input < 0 || dup2(input, 0) == 0);
+    REQUIRE(input < 0 || dup2(input, 0) == 0);
     if (input >= 0) close(input);
 }
 
-static void in_a_folder(void** state) {
+static void in_a_folder(void) {
     char folder[] = "/tmp/segment-test-XXXXXX", sub[64], text[512];
-    (void)state;
-    assert_non_null(mkdtemp(folder));
+    REQUIRE(mkdtemp(folder) != NULL);
     (void)snprintf(sub, sizeof sub, "%s/temporal-slab", folder);
     setenv("XDG_RUNTIME_DIR", folder, 1);
     memfd_fails = true;
     /* 0: not there yet; 1: there; 2: others may enter; 3: a link to a folder that would do; 4: a file */
     for (unsigned how = 0; how < 5; how++) {
         start_over();
-        if (how == 2) assert_int_equal(chmod(sub, 0755), 0);
-        if (how == 3) assert_true(rmdir(sub) == 0 && chmod(folder, 0700) == 0 && symlink(folder, sub) == 0);
-        if (how == 4) assert_true(unlink(sub) == 0 && mknod(sub, S_IFREG | 0600, 0) == 0);
+        if (how == 2) REQUIRE_EQ(chmod(sub, 0755), 0);
+        if (how == 3) REQUIRE(rmdir(sub) == 0 && chmod(folder, 0700) == 0 && symlink(folder, sub) == 0);
+        if (how == 4) REQUIRE(unlink(sub) == 0 && mknod(sub, S_IFREG | 0600, 0) == 0);
         SlabAllocator* a = create();
-        assert_int_equal(publications(a), 1);
+        REQUIRE_EQ(publications(a), 1);
         SlabSegment* s = open_own();
         (void)own_descriptor(text);
         bool ours = strncmp(text, sub, strlen(sub)) == 0;
-        if (ours != (how < 2)) fail_msg("case %u: %s", how, text);
-        assert_int_equal(view_of(s, 0).number, 1);
+        if (ours != (how < 2)) FAIL("case %u: %s", how, text);
+        REQUIRE_EQ(view_of(s, 0).number, 1);
         slab_segment_close(s);
         start_over();
         pass_seconds(2);
         errno = 4711; /* what making the segment has met is nobody's business */
         slab_trim(a);
-        assert_int_equal(errno, 4711);
-        assert_int_equal(publications(a), 2);
+        REQUIRE_EQ(errno, 4711);
+        REQUIRE_EQ(publications(a), 2);
         slab_allocator_free(a);
     }
-    assert_int_equal(unlink(sub), 0);
-    assert_int_equal(rmdir(folder), 0); /* nothing was left in it */
+    REQUIRE_EQ(unlink(sub), 0);
+    REQUIRE_EQ(rmdir(folder), 0); /* nothing was left in it */
     unsetenv("XDG_RUNTIME_DIR");
 }
 
-static void under_a_limit_of_file_sizes(void** state) {
+static void under_a_limit_of_file_sizes(void) {
     struct rlimit was, limit;
-    (void)state;
-    assert_int_equal(getrlimit(RLIMIT_FSIZE, &was), 0);
+    REQUIRE_EQ(getrlimit(RLIMIT_FSIZE, &was), 0);
     limit = was;
     limit.rlim_cur = 1 << 20;
-    assert_int_equal(setrlimit(RLIMIT_FSIZE, &limit), 0);
+    REQUIRE_EQ(setrlimit(RLIMIT_FSIZE, &limit), 0);
     SlabAllocator* a = create(); /* beyond it ftruncate is SIGXFSZ */
-    assert_int_equal(setrlimit(RLIMIT_FSIZE, &was), 0);
-    assert_int_equal(failures(a), 1);
-    assert_int_equal(memfd_calls, 0);
+    REQUIRE_EQ(setrlimit(RLIMIT_FSIZE, &was), 0);
+    REQUIRE_EQ(failures(a), 1);
+    REQUIRE_EQ(memfd_calls, 0);
     doctor_says(a, "limit on the size of files (RLIMIT_FSIZE)");
-    assert_null(slab_segment_open((uint32_t)getpid()));
+    REQUIRE_NULL(slab_segment_open((uint32_t)getpid()));
     slab_allocator_free(a);
 }
 
 /* A program that closed what it did not open may find its own file under our number: a child must not close that. */
-static void a_foreign_descriptor_is_left_alone(void** state) {
+static void a_foreign_descriptor_is_left_alone(void) {
     TsiShared m;
     const char* what;
-    (void)state;
-    assert_int_equal(tsi_shared_open(&m, (TsiSharedName){"temporal-slab", "segment"}, 1 << 20, 4096, &what), 0);
+    REQUIRE_EQ(tsi_shared_open(&m, (TsiSharedName){"temporal-slab", "segment"}, 1 << 20, 4096, &what), 0);
     int fd = m.fd;
-    assert_int_equal(close(fd), 0);
-    assert_int_equal(open("/dev/null", O_RDONLY), fd);
+    REQUIRE_EQ(close(fd), 0);
+    REQUIRE_EQ(open("/dev/null", O_RDONLY), fd);
     tsi_shared_forget(&m);
-    assert_int_equal(close(fd), 0);
+    REQUIRE_EQ(close(fd), 0);
 }
 
 #undef TEST
-#define TEST(fn) cmocka_unit_test_setup_teardown(fn, set_up, take_down)
+#define TEST(fn) CHECK_CASE_WITH(fn, set_up, take_down)
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
+int main(int argc, char** argv) {
+    const CheckCase tests[] = {
         TEST(rows_are_those_of_the_report),
         TEST(what_has_no_room_is_counted),
         TEST(what_is_overwritten_while_it_is_copied_is_not_told),
@@ -602,5 +584,5 @@ int main(void) {
         TEST(under_a_limit_of_file_sizes),
         TEST(a_foreign_descriptor_is_left_alone),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return CHECK_RUN(argc, argv, tests);
 }

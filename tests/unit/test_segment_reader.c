@@ -5,7 +5,7 @@
  * a process with a segment does. Reading ends, in an error or in numbers, and never in a signal or a wait.
  */
 #define _GNU_SOURCE
-#include "unit.h"
+#include "kit/inside.h"
 
 #include "slab_segment.h"
 
@@ -45,7 +45,7 @@ static SlabSegmentRows* rows_in(Image* m, unsigned n) {
 static uint64_t start_time(void) {
     char text[1024];
     FILE* f = fopen("/proc/self/stat", "r");
-    assert_non_null(f);
+    REQUIRE(f != NULL);
     size_t n = fread(text, 1, sizeof text - 1, f);
     fclose(f);
     text[n] = 0;
@@ -60,7 +60,7 @@ static void image_make(Image* m) {
     tsi_plan_make(&m->plan, 4096);
     m->bytes = m->plan.total_bytes;
     m->at = mmap(NULL, m->bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    assert_true(m->at != MAP_FAILED);
+    REQUIRE(m->at != MAP_FAILED);
     SlabSegmentHeader* h = header_in(m);
     memcpy(h->magic, SLAB_SEGMENT_MAGIC, 8);
     h->endian = SLAB_SEGMENT_ENDIAN;
@@ -77,9 +77,9 @@ static void image_make(Image* m) {
         .state = SLAB_SEGMENT_LIVE, .serial = SERIAL, .sequence = 2 * NUMBER, .buffer_bytes = m->plan.buffer_bytes};
     slot_in(m)->buffer[0] = tsi_plan_buffer(&m->plan, 0, 0);
     slot_in(m)->buffer[1] = tsi_plan_buffer(&m->plan, 0, 1);
-    SlabAllocator* a = unit_create();
-    assert_non_null(slab_malloc(a, 100));
-    assert_true(tsi_report_take(tsi_arena(a), &r));
+    SlabAllocator* a = kit_create();
+    REQUIRE(slab_malloc(a, 100) != NULL);
+    REQUIRE(tsi_report_take(tsi_arena(a), &r));
     tsi_plan_rows(&m->plan, &r, buffer_in(m));
     tsi_report_drop(&r);
     slab_allocator_free(a);
@@ -92,12 +92,12 @@ static void image_make(Image* m) {
 static void image_show(Image* m, size_t bytes, bool sealed, mode_t mode) {
     size_t used = tsi_plan_buffer(&m->plan, 1, 0);
     m->fd = memfd_create("temporal-slab", MFD_CLOEXEC | MFD_ALLOW_SEALING);
-    assert_true(m->fd >= 0);
-    assert_int_equal(fchmod(m->fd, mode), 0);
-    assert_int_equal(ftruncate(m->fd, (off_t)bytes), 0);
+    REQUIRE(m->fd >= 0);
+    REQUIRE_EQ(fchmod(m->fd, mode), 0);
+    REQUIRE_EQ(ftruncate(m->fd, (off_t)bytes), 0);
     if (used > bytes) used = bytes;
-    assert_int_equal(pwrite(m->fd, m->at, used, 0), used);
-    if (sealed) assert_int_equal(fcntl(m->fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW), 0);
+    REQUIRE_EQ(pwrite(m->fd, m->at, used, 0), used);
+    if (sealed) REQUIRE_EQ(fcntl(m->fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW), 0);
 }
 
 static void image_drop(Image* m) {
@@ -124,18 +124,18 @@ static SlabSegmentResult read_all(SlabSegment* s) {
     uint32_t scope_count = slab_segment_scopes(s, &scopes), metric_count = slab_segment_metrics(s, &metrics);
     for (uint32_t n = 0; n < metric_count; n++) {
         uint64_t rows = slab_segment_rows(s, metrics[n].scope).count;
-        assert_true(metrics[n].scope < scope_count && rows <= scopes[metrics[n].scope].capacity);
+        REQUIRE(metrics[n].scope < scope_count && rows <= scopes[metrics[n].scope].capacity);
         for (uint32_t row = 0; row < rows; row++) {
-            assert_true(slab_segment_value(s, n, row, &v));
+            REQUIRE(slab_segment_value(s, n, row, &v));
             if (v.text != NULL) text += strlen(v.text);
             for (uint32_t k = 0; k < v.entries; k++) text += v.counts[k] & 1;
         }
     }
     bool json = slab_segment_json(s, swallow, &text), prometheus = slab_segment_prometheus(s, swallow, &text);
     if (result == SLAB_SEGMENT_OK)
-        assert_true((json && prometheus) || errno == ENOMEM);
+        REQUIRE((json && prometheus) || errno == ENOMEM);
     else
-        assert_false(json || prometheus);
+        REQUIRE(!(json || prometheus));
     return result;
 }
 
@@ -213,8 +213,7 @@ static const struct {
     {metric_of_many_bytes, EPROTO, "a row of its tables"},
 };
 
-static void headers_and_tables(void** state) {
-    (void)state;
+static void headers_and_tables(void) {
     for (unsigned n = 0; n < sizeof openings / sizeof *openings; n++) {
         for (unsigned sealed = 0; sealed < 2; sealed++) {
             Image m;
@@ -224,10 +223,10 @@ static void headers_and_tables(void** state) {
             errno = 0;
             SlabSegment* s = open_own();
             if ((s == NULL) != (openings[n].error != 0) || (s == NULL && errno != openings[n].error))
-                fail_msg("case %u: errno %d, '%s'", n, errno, slab_last_error());
+                FAIL("case %u: errno %d, '%s'", n, errno, slab_last_error());
             if (strstr(slab_last_error(), openings[n].sentence) == NULL)
-                fail_msg("case %u says '%s'", n, slab_last_error());
-            if (s != NULL) assert_int_equal(read_all(s), SLAB_SEGMENT_OK);
+                FAIL("case %u says '%s'", n, slab_last_error());
+            if (s != NULL) REQUIRE_EQ(read_all(s), SLAB_SEGMENT_OK);
             slab_segment_close(s);
             image_drop(&m);
         }
@@ -288,8 +287,7 @@ static const struct {
     {no_global, SLAB_SEGMENT_INCONSISTENT},
 };
 
-static void slots_and_buffers(void** state) {
-    (void)state;
+static void slots_and_buffers(void) {
     for (unsigned n = 0; n < sizeof readings / sizeof *readings; n++) {
         for (unsigned sealed = 0; sealed < 2; sealed++) {
             Image m;
@@ -297,10 +295,10 @@ static void slots_and_buffers(void** state) {
             readings[n].spoil(&m);
             image_show(&m, m.bytes, sealed, 0600);
             SlabSegment* s = open_own();
-            if (s == NULL) fail_msg("case %u: '%s'", n, slab_last_error());
+            if (s == NULL) FAIL("case %u: '%s'", n, slab_last_error());
             SlabSegmentResult result = read_all(s);
-            if (result != readings[n].result) fail_msg("case %u: %d instead of %d", n, result, readings[n].result);
-            assert_int_equal(slab_segment_read(s, 1, NULL), SLAB_SEGMENT_NOTHING);
+            if (result != readings[n].result) FAIL("case %u: %d instead of %d", n, result, readings[n].result);
+            REQUIRE_EQ(slab_segment_read(s, 1, NULL), SLAB_SEGMENT_NOTHING);
             slab_segment_close(s);
             image_drop(&m);
         }
@@ -312,12 +310,11 @@ static void slots_and_buffers(void** state) {
 static void refused(int error, const char* part) {
     errno = 0;
     SlabSegment* s = open_own();
-    assert_null(s);
-    if (errno != error || strstr(slab_last_error(), part) == NULL) fail_msg("errno %d, '%s'", errno, slab_last_error());
+    REQUIRE_NULL(s);
+    if (errno != error || strstr(slab_last_error(), part) == NULL) FAIL("errno %d, '%s'", errno, slab_last_error());
 }
 
-static void short_and_open_files(void** state) {
-    (void)state;
+static void short_and_open_files(void) {
     Image m;
     image_make(&m);
     const size_t lengths[] = {0, 8, 255, 256, 4096};
@@ -335,79 +332,76 @@ static void short_and_open_files(void** state) {
     no_magic(&bad);
     image_show(&bad, bad.bytes, true, 0600);
     SlabSegment* s = open_own();
-    assert_non_null(s);
-    assert_true(slab_segment_alive(s));
+    REQUIRE(s != NULL);
+    REQUIRE(slab_segment_alive(s));
     slab_segment_close(s);
     image_drop(&bad);
     image_drop(&m);
 }
 
-static void shrunk_after_opening(void** state) {
-    (void)state;
+static void shrunk_after_opening(void) {
     Image m;
     SlabSegmentHeader h;
     image_make(&m);
     image_show(&m, m.bytes, false, 0600);
     SlabSegment* s = open_own();
-    assert_non_null(s);
-    assert_int_equal(read_all(s), SLAB_SEGMENT_OK);
-    assert_int_equal(ftruncate(m.fd, 4096), 0);
-    assert_int_equal(read_all(s), SLAB_SEGMENT_INCONSISTENT);
-    assert_int_equal(ftruncate(m.fd, 0), 0);
-    assert_false(slab_segment_header(s, &h));
+    REQUIRE(s != NULL);
+    REQUIRE_EQ(read_all(s), SLAB_SEGMENT_OK);
+    REQUIRE_EQ(ftruncate(m.fd, 4096), 0);
+    REQUIRE_EQ(read_all(s), SLAB_SEGMENT_INCONSISTENT);
+    REQUIRE_EQ(ftruncate(m.fd, 0), 0);
+    REQUIRE(!slab_segment_header(s, &h));
     slab_segment_close(s);
     image_drop(&m);
 }
 
-static void what_is_no_file(void** state) {
+static void what_is_no_file(void) {
     char folder[] = "/tmp/temporal-slab-test-XXXXXX", path[64], link[64];
-    (void)state;
-    assert_non_null(mkdtemp(folder));
+    REQUIRE(mkdtemp(folder) != NULL);
     (void)snprintf(path, sizeof path, "%s/segment.fifo", folder);
-    assert_int_equal(mkfifo(path, 0600), 0);
+    REQUIRE_EQ(mkfifo(path, 0600), 0);
     int fifo = open(path, O_RDWR | O_CLOEXEC); /* opening it for reading alone would wait for a writer */
-    assert_true(fifo >= 0);
+    REQUIRE(fifo >= 0);
     refused(ENOENT, "shows no statistics");
     close(fifo);
-    assert_int_equal(unlink(path), 0);
-    assert_int_equal(mkdir(path, 0700), 0);
+    REQUIRE_EQ(unlink(path), 0);
+    REQUIRE_EQ(mkdir(path, 0700), 0);
     int dir = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     refused(ENOENT, "shows no statistics");
     close(dir);
-    assert_int_equal(rmdir(path), 0);
+    REQUIRE_EQ(rmdir(path), 0);
     (void)snprintf(link, sizeof link, "%s/segment.link", folder);
-    assert_int_equal(symlink("/dev/null", link), 0);
+    REQUIRE_EQ(symlink("/dev/null", link), 0);
     int opened = open(link, O_PATH | O_NOFOLLOW | O_CLOEXEC); /* the descriptor of a link itself */
-    assert_true(opened >= 0);
+    REQUIRE(opened >= 0);
     refused(ENOENT, "shows no statistics");
     close(opened);
-    assert_int_equal(unlink(link), 0);
-    assert_int_equal(rmdir(folder), 0);
+    REQUIRE_EQ(unlink(link), 0);
+    REQUIRE_EQ(rmdir(folder), 0);
 }
 
 /* What lies where a look may never end is known by its mount. */
-static void far_file_systems(void** state) {
+static void far_file_systems(void) {
     static const char list[] = "24 1 0:22 / / rw,relatime shared:1 - ext4 /dev/sda1 rw\n"
                                "31 24 0:40 / /run/user/7 rw - tmpfs tmpfs rw\n"
                                "77 24 0:51 / /home rw,noatime shared:3 master:1 - nfs4 server:/home rw\n"
                                "78 24 0:52 / /mnt/s rw - fuse.sshfs me@there: rw\n"
                                "79 24 0:53 / /a\n";
     char path[] = "/tmp/temporal-slab-test-XXXXXX";
-    (void)state;
     int fd = mkstemp(path);
-    assert_true(fd >= 0 && write(fd, list, sizeof list - 1) == sizeof list - 1);
+    REQUIRE(fd >= 0 && write(fd, list, sizeof list - 1) == sizeof list - 1);
     const struct {
         long mount;
         bool far, far_without_memory;
     } cases[] = {{24, false, false}, {31, false, false}, {77, true, true}, {78, true, true},
                  {79, true, false},  {5, false, false},  {7, true, false}, {-1, true, false}};
     for (unsigned n = 0; n < sizeof cases / sizeof *cases; n++) {
-        if (tsi_segment_is_far(cases[n].mount, 5, path) != cases[n].far) fail_msg("mount %ld", cases[n].mount);
+        if (tsi_segment_is_far(cases[n].mount, 5, path) != cases[n].far) FAIL("mount %ld", cases[n].mount);
         if (tsi_segment_is_far(cases[n].mount, -1, path) != cases[n].far_without_memory)
-            fail_msg("mount %ld, memory unknown", cases[n].mount);
+            FAIL("mount %ld, memory unknown", cases[n].mount);
     }
-    assert_int_equal(unlink(path), 0);
-    assert_true(tsi_segment_is_far(24, 5, path) && !tsi_segment_is_far(24, -1, path)); /* no list */
+    REQUIRE_EQ(unlink(path), 0);
+    REQUIRE(tsi_segment_is_far(24, 5, path) && !tsi_segment_is_far(24, -1, path)); /* no list */
     close(fd);
 }
 
@@ -424,56 +418,51 @@ static int open_on_lost_mount(const char* folder, const char* name) {
     return strstr(slab_last_error(), "may not answer") != NULL ? 0 : 4;
 }
 
-static void a_mount_that_is_gone(void** state) {
+static void a_mount_that_is_gone(void) {
     static const char* const names[] = {"temporal-slab/segment.1", "memfd:temporal-slab"};
     char folder[] = "/tmp/temporal-slab-test-XXXXXX";
-    (void)state;
-    assert_non_null(mkdtemp(folder));
+    REQUIRE(mkdtemp(folder) != NULL);
     for (unsigned n = 0; n < 2; n++) {
         int status;
         pid_t child = fork();
         if (child == 0) _exit(open_on_lost_mount(folder, names[n]));
-        assert_int_equal(waitpid(child, &status, 0), child);
+        REQUIRE_EQ(waitpid(child, &status, 0), child);
         if (WIFEXITED(status) && WEXITSTATUS(status) == 77) {
-            print_message("skipped: only root can mount\n");
-            assert_int_equal(rmdir(folder), 0);
-            skip();
+            REQUIRE_EQ(rmdir(folder), 0);
+            SKIP("only root can mount");
         }
-        if (status != 0) fail_msg("%s: status %#x", names[n], (unsigned)status);
+        if (status != 0) FAIL("%s: status %#x", names[n], (unsigned)status);
     }
-    assert_int_equal(rmdir(folder), 0);
+    REQUIRE_EQ(rmdir(folder), 0);
 }
 
 /* ---- processes ---- */
 
-static void processes_that_are_not_there(void** state) {
-    (void)state;
+static void processes_that_are_not_there(void) {
     int status;
     const uint32_t none[] = {0, 0x7fffffff, UINT32_MAX};
     for (unsigned n = 0; n < 3; n++) {
-        assert_null(slab_segment_open(none[n]));
-        assert_int_equal(errno, ESRCH);
+        REQUIRE_NULL(slab_segment_open(none[n]));
+        REQUIRE_EQ(errno, ESRCH);
     }
     pid_t child = fork();
     if (child == 0) _exit(0);
     siginfo_t info;
-    assert_int_equal(waitid(P_PID, (id_t)child, &info, WEXITED | WNOWAIT), 0);
-    assert_null(slab_segment_open((uint32_t)child)); /* a zombie */
-    assert_int_equal(errno, ESRCH);
-    assert_int_equal(waitpid(child, &status, 0), child);
-    assert_null(slab_segment_open((uint32_t)child));
-    assert_int_equal(errno, ESRCH);
-    assert_false(slab_segment_alive(NULL));
-    assert_int_equal(slab_segment_read(NULL, 0, NULL), SLAB_SEGMENT_NOTHING);
+    REQUIRE_EQ(waitid(P_PID, (id_t)child, &info, WEXITED | WNOWAIT), 0);
+    REQUIRE_NULL(slab_segment_open((uint32_t)child)); /* a zombie */
+    REQUIRE_EQ(errno, ESRCH);
+    REQUIRE_EQ(waitpid(child, &status, 0), child);
+    REQUIRE_NULL(slab_segment_open((uint32_t)child));
+    REQUIRE_EQ(errno, ESRCH);
+    REQUIRE(!slab_segment_alive(NULL));
+    REQUIRE_EQ(slab_segment_read(NULL, 0, NULL), SLAB_SEGMENT_NOTHING);
     slab_segment_close(NULL);
 }
 
-static void another_users_process(void** state) {
-    (void)state;
+static void another_users_process(void) {
     int status;
     if (geteuid() != 0) {
-        print_message("skipped: only root can become another user\n");
-        skip();
+        SKIP("only root can become another user");
     }
     pid_t parent = getpid(), child = fork();
     if (child == 0) {
@@ -482,8 +471,8 @@ static void another_users_process(void** state) {
              strstr(slab_last_error(), "another user") != NULL;
         _exit(ok ? 0 : 1);
     }
-    assert_int_equal(waitpid(child, &status, 0), child);
-    assert_int_equal(status, 0);
+    REQUIRE_EQ(waitpid(child, &status, 0), child);
+    REQUIRE_EQ(status, 0);
 }
 
 /* ---- a writer that is faster than the reader ---- */
@@ -512,8 +501,7 @@ static void* write_fast(void* arg) {
     return NULL;
 }
 
-static void written_while_it_is_read(void** state) {
-    (void)state;
+static void written_while_it_is_read(void) {
     static Writer w;
     pthread_t t;
     unsigned accepted = 0, newer = 0;
@@ -522,10 +510,10 @@ static void written_while_it_is_read(void** state) {
            w.m.plan.buffer_bytes); /* counts are right in both */
     image_show(&w.m, w.m.bytes, true, 0600);
     w.at = mmap(NULL, w.m.bytes, PROT_READ | PROT_WRITE, MAP_SHARED, w.m.fd, 0);
-    assert_true(w.at != MAP_FAILED);
+    REQUIRE(w.at != MAP_FAILED);
     SlabSegment* s = open_own();
-    assert_non_null(s);
-    assert_int_equal(pthread_create(&t, NULL, write_fast, &w), 0);
+    REQUIRE(s != NULL);
+    REQUIRE_EQ(pthread_create(&t, NULL, write_fast, &w), 0);
     for (unsigned tries = 0; newer < 500 && tries < 100000; tries++) {
         SlabSegmentView v;
         if (slab_segment_read(s, 0, &v) != SLAB_SEGMENT_OK) continue;
@@ -533,11 +521,11 @@ static void written_while_it_is_read(void** state) {
         newer += v.number > NUMBER + 1;
         for (size_t at = GAP; v.number > NUMBER && at + GAP <= s->copy_bytes; at += GAP)
             if (s->copy[at / 8] != v.number)
-                fail_msg("publication %u has a word of %u", (unsigned)v.number, (unsigned)s->copy[at / 8]);
+                FAIL("publication %u has a word of %u", (unsigned)v.number, (unsigned)s->copy[at / 8]);
     }
     tsi_store_relaxed(&w.stop, true);
-    assert_int_equal(pthread_join(t, NULL), 0);
-    assert_true(newer == 500 && accepted >= newer);
+    REQUIRE_EQ(pthread_join(t, NULL), 0);
+    REQUIRE(newer == 500 && accepted >= newer);
     slab_segment_close(s);
     munmap(w.at, w.m.bytes);
     image_drop(&w.m);
@@ -545,8 +533,7 @@ static void written_while_it_is_read(void** state) {
 
 /* ---- at random ---- */
 
-static void spoilt_at_random(void** state) {
-    (void)state;
+static void spoilt_at_random(void) {
     Image m;
     uint64_t rng = 88172645463325252ull;
     unsigned opened = 0, accepted = 0;
@@ -564,27 +551,27 @@ static void spoilt_at_random(void** state) {
         uint64_t values[] = {0,  1, UINT32_MAX, UINT64_MAX, UINT64_MAX - 7, m.bytes, (uint64_t)1 << (rng >> 56) % 64,
                              rng},
                  was;
-        assert_int_equal(pread(m.fd, &was, 8, (off_t)at), 8);
-        assert_int_equal(pwrite(m.fd, &values[rng & 7], 8, (off_t)at), 8);
+        REQUIRE_EQ(pread(m.fd, &was, 8, (off_t)at), 8);
+        REQUIRE_EQ(pwrite(m.fd, &values[rng & 7], 8, (off_t)at), 8);
         SlabSegment* s = open_own();
         opened += s != NULL;
         accepted += s != NULL && read_all(s) == SLAB_SEGMENT_OK;
         slab_segment_close(s);
-        assert_int_equal(pwrite(m.fd, &was, 8, (off_t)at), 8);
+        REQUIRE_EQ(pwrite(m.fd, &was, 8, (off_t)at), 8);
     }
-    print_message("of %u spoilt segments %u were opened and %u read\n", SPOILT, opened, accepted);
-    assert_true(opened > SPOILT / 4 && opened < SPOILT && accepted > SPOILT / 4 && accepted < opened);
+    printf("of %u spoilt segments %u were opened and %u read\n", SPOILT, opened, accepted);
+    REQUIRE(opened > SPOILT / 4 && opened < SPOILT && accepted > SPOILT / 4 && accepted < opened);
     image_drop(&m);
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(headers_and_tables),       cmocka_unit_test(slots_and_buffers),
-        cmocka_unit_test(short_and_open_files),     cmocka_unit_test(shrunk_after_opening),
-        cmocka_unit_test(what_is_no_file),          cmocka_unit_test(processes_that_are_not_there),
-        cmocka_unit_test(another_users_process),    cmocka_unit_test(spoilt_at_random),
-        cmocka_unit_test(written_while_it_is_read),
-        cmocka_unit_test(far_file_systems),         cmocka_unit_test(a_mount_that_is_gone),
+int main(int argc, char** argv) {
+    const CheckCase tests[] = {
+        CHECK_CASE(headers_and_tables),       CHECK_CASE(slots_and_buffers),
+        CHECK_CASE(short_and_open_files),     CHECK_CASE(shrunk_after_opening),
+        CHECK_CASE(what_is_no_file),          CHECK_CASE(processes_that_are_not_there),
+        CHECK_CASE(another_users_process),    CHECK_CASE(spoilt_at_random),
+        CHECK_CASE(written_while_it_is_read),
+        CHECK_CASE(far_file_systems),         CHECK_CASE(a_mount_that_is_gone),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return CHECK_RUN(argc, argv, tests);
 }

@@ -5,9 +5,9 @@
  * A thread stands still as calls do in test_stopped: the page of the line it is about to read is unreadable, and the
  * handler of the fault waits for what another thread does meanwhile.
  */
-#define UNIT_RING_BY_CLASS
+#define KIT_RING_BY_CLASS
 #include "fake_os.h"
-#include "unit.h"
+#include "kit/inside.h"
 
 #include "heap/bracket.h"
 #include "heap/lane.h"
@@ -20,33 +20,29 @@ enum { SIZE = 1024, SLOTS = 16, HERE = 5, WINDOW = 1 << 18, APART = 50 };
 
 static SlabAllocator* a;
 static TsiArena* arena;
-static UnitWorker worker;
+static KitWorker worker;
 
-static int open_allocator(void** state) {
-    (void)state;
-    SlabOptions o = unit_options();
+static void open_allocator(void) {
+    SlabOptions o = kit_options();
     o.shared = 1;
     o.warm_bytes = UINT64_MAX;
     a = slab_allocator_create_with(&o);
-    assert_non_null(a);
+    REQUIRE(a != NULL);
     arena = tsi_arena(a);
-    unit_worker_start(&worker);
-    return 0;
+    kit_worker_start(&worker);
 }
-static int close_allocator(void** state) {
-    (void)state;
-    unit_worker_stop(&worker);
-    unit_check(a);
+static void close_allocator(void) {
+    kit_worker_stop(&worker);
+    kit_check(a);
     slab_allocator_free(a);
-    return 0;
 }
 
-static TsiHeap* heap_of(const void* p) { return tsi_heap(arena, tsi_tag_index(unit_tag(a, p))); }
-static TsiLine* line_of(const void* p) { return tsi_line(&arena->space, unit_place(a, p).line_id); }
+static TsiHeap* heap_of(const void* p) { return tsi_heap(arena, tsi_tag_index(kit_tag(a, p))); }
+static TsiLine* line_of(const void* p) { return tsi_line(&arena->space, kit_place(a, p).line_id); }
 static SlabClassStats class_of(size_t bytes) {
     void* p = slab_malloc(a, bytes);
     SlabClassStats c;
-    slab_stats_class(a, unit_place(a, p).cls - 1, &c);
+    slab_stats_class(a, kit_place(a, p).cls - 1, &c);
     slab_free(a, p);
     return c;
 }
@@ -66,14 +62,13 @@ static void scan_is(uint32_t mode, uint32_t checks, uint32_t switches) {
     for (uint32_t cls = 0; cls < 10; cls++) { /* there is one for all of them */
         SlabClassStats c;
         slab_stats_class(a, cls, &c);
-        assert_int_equal(c.scan_mode, mode);
-        assert_int_equal(c.scan_adapt_checks, checks);
-        assert_int_equal(c.scan_adapt_switches, switches);
+        REQUIRE_EQ(c.scan_mode, mode);
+        REQUIRE_EQ(c.scan_adapt_checks, checks);
+        REQUIRE_EQ(c.scan_adapt_switches, switches);
     }
 }
 
-static void the_controller_spreads_and_gathers(void** state) {
-    (void)state;
+static void the_controller_spreads_and_gathers(void) {
     scan_is(0, 0, 0);
     tsi_lane_note(arena, WINDOW - 1, WINDOW);
     scan_is(0, 0, 0); /* the window is not full */
@@ -89,8 +84,7 @@ static void the_controller_spreads_and_gathers(void** state) {
     scan_is(1, 2 * APART + 1, 3);
 }
 
-static void the_controller_keeps_between(void** state) {
-    (void)state;
+static void the_controller_keeps_between(void) {
     windows(3, 300); /* not above */
     scan_is(0, 3, 0);
     windows(1, 301);
@@ -105,17 +99,16 @@ static void the_controller_keeps_between(void** state) {
 }
 
 /* What real allocations tell it, in parts of the window. */
-static void allocations_are_noted(void** state) {
-    (void)state;
+static void allocations_are_noted(void) {
     for (unsigned n = 0; n < 1023; n++) slab_free(a, slab_malloc(a, SIZE + n % 3 * SIZE));
-    assert_int_equal(tsi_load_relaxed(&arena->scan.allocations), 0);
+    REQUIRE_EQ(tsi_load_relaxed(&arena->scan.allocations), 0);
     slab_free(a, slab_malloc(a, SIZE));
-    assert_int_equal(tsi_load_relaxed(&arena->scan.allocations), 1024);
-    assert_int_equal(tsi_load_relaxed(&arena->scan.waits), 0);
+    REQUIRE_EQ(tsi_load_relaxed(&arena->scan.allocations), 1024);
+    REQUIRE_EQ(tsi_load_relaxed(&arena->scan.waits), 0);
     SlabGlobalStats g;
     slab_stats_global(a, &g);
-    assert_int_equal(g.total_bitmap_alloc_attempts, 1024);
-    assert_int_equal(g.total_bitmap_alloc_cas_retries, 0);
+    REQUIRE_EQ(g.total_bitmap_alloc_attempts, 1024);
+    REQUIRE_EQ(g.total_bitmap_alloc_cas_retries, 0);
 }
 
 static void* alloc_one(void* out) {
@@ -124,34 +117,32 @@ static void* alloc_one(void* out) {
 }
 
 /* Who finds the lane held is counted, for the class and its label, and tells the controller. */
-static void waits_are_counted(void** state) {
-    (void)state;
+static void waits_are_counted(void) {
     slab_epoch_set_label(a, HERE, "here");
     void *p = slab_malloc_epoch(a, SIZE, HERE), *q = NULL;
     pthread_t t;
-    assert_true(tsi_lock_try(&arena->lane[0].lock));
-    assert_int_equal(pthread_create(&t, NULL, alloc_one, &q), 0);
+    REQUIRE(tsi_lock_try(&arena->lane[0].lock));
+    REQUIRE_EQ(pthread_create(&t, NULL, alloc_one, &q), 0);
     for (unsigned looks = 0; looks < 20 && !tsi_load_seq(&arena->lane[0].lock.waiters); looks++) usleep(1000);
     tsi_lock_give(&arena->lane[0].lock);
-    assert_int_equal(pthread_join(t, NULL), 0);
-    assert_non_null(q);
+    REQUIRE_EQ(pthread_join(t, NULL), 0);
+    REQUIRE(q != NULL);
     SlabClassStats c;
-    slab_stats_class(a, unit_place(a, p).cls - 1, &c);
-    assert_int_equal(c.bitmap_alloc_attempts, 2);
-    assert_int_equal(c.bitmap_alloc_cas_retries, 1);
-    assert_int_equal(c.bitmap_alloc_cas_retries_by_label[1], 1);
-    (void)unit_end(a, HERE, EPOCH_RELEASE);
+    slab_stats_class(a, kit_place(a, p).cls - 1, &c);
+    REQUIRE_EQ(c.bitmap_alloc_attempts, 2);
+    REQUIRE_EQ(c.bitmap_alloc_cas_retries, 1);
+    REQUIRE_EQ(c.bitmap_alloc_cas_retries_by_label[1], 1);
+    (void)kit_end(a, HERE, EPOCH_RELEASE);
 }
 
 /* A thread that was looking, or in a lane, when its process forked is in none of them in the child. */
-static void a_child_has_its_own_lanes(void** state) {
-    (void)state;
+static void a_child_has_its_own_lanes(void) {
     int status;
     void* p = slab_malloc_epoch(a, SIZE, HERE);
     tsi_store_relaxed(&arena->scan.looking, 1);
-    assert_true(tsi_lock_try(&arena->lane[0].lock));
+    REQUIRE(tsi_lock_try(&arena->lane[0].lock));
     pid_t child = fork();
-    assert_int_not_equal(child, -1);
+    REQUIRE_NE(child, -1);
     if (child == 0) {
         windows(1, 1000);
         void* q = slab_malloc_epoch(a, SIZE, HERE);
@@ -161,12 +152,12 @@ static void a_child_has_its_own_lanes(void** state) {
         _exit(ok && r.slabs_deferred == 0 ? 0 : 1);
     }
     tsi_lock_give(&arena->lane[0].lock);
-    assert_int_equal(waitpid(child, &status, 0), child);
-    assert_int_equal(status, 0);
+    REQUIRE_EQ(waitpid(child, &status, 0), child);
+    REQUIRE_EQ(status, 0);
     windows(1, 1000);
     scan_is(0, 0, 0);
     tsi_store_relaxed(&arena->scan.looking, 0);
-    (void)unit_end(a, HERE, EPOCH_RELEASE);
+    (void)kit_end(a, HERE, EPOCH_RELEASE);
 }
 
 typedef struct Text {
@@ -182,35 +173,33 @@ static bool add_text(void* ctx, const char* bytes, size_t n) {
     return true;
 }
 
-static void the_controller_is_reported(void** state) {
-    (void)state;
+static void the_controller_is_reported(void) {
     static Text t;
     windows(1, 500);
     windows(2, 200);
     t.n = 0;
-    assert_true(slab_stats_json(a, add_text, &t));
-    assert_non_null(strstr(t.bytes, "\"scan_mode\":1"));
-    assert_non_null(strstr(t.bytes, "\"scan_adapt_checks\":3"));
-    assert_non_null(strstr(t.bytes, "\"scan_adapt_switches\":1"));
+    REQUIRE(slab_stats_json(a, add_text, &t));
+    REQUIRE(strstr(t.bytes, "\"scan_mode\":1") != NULL);
+    REQUIRE(strstr(t.bytes, "\"scan_adapt_checks\":3") != NULL);
+    REQUIRE(strstr(t.bytes, "\"scan_adapt_switches\":1") != NULL);
 }
 
 /* A thread allocates in the lane of its number when spread, and all in one when not. */
-static void threads_are_spread_over_lanes(void** state) {
-    (void)state;
+static void threads_are_spread_over_lanes(void) {
     void *p = slab_malloc_epoch(a, SIZE, HERE), *q;
-    unit_worker_run(&worker, alloc_here, &q);
-    assert_ptr_equal(line_of(p), line_of(q));
+    kit_worker_run(&worker, alloc_here, &q);
+    REQUIRE_EQ(line_of(p), line_of(q));
     windows(1, 1000);
     void* r = slab_malloc_epoch(a, SIZE, HERE);
-    unit_worker_run(&worker, alloc_here, &q);
-    assert_ptr_not_equal(heap_of(r), heap_of(q));
+    kit_worker_run(&worker, alloc_here, &q);
+    REQUIRE_NE(heap_of(r), heap_of(q));
     windows(APART, 0);
-    unit_worker_run(&worker, alloc_here, &q);
-    assert_ptr_equal(heap_of(q), heap_of(p));
-    EpochReceipt e = unit_end(a, HERE, EPOCH_RELEASE); /* of all lanes */
-    assert_int_equal(e.objects_released, 5);
-    assert_int_equal(e.slabs_deferred, 0);
-    assert_int_equal(unit_committed(a), 0);
+    kit_worker_run(&worker, alloc_here, &q);
+    REQUIRE_EQ(heap_of(q), heap_of(p));
+    EpochReceipt e = kit_end(a, HERE, EPOCH_RELEASE); /* of all lanes */
+    REQUIRE_EQ(e.objects_released, 5);
+    REQUIRE_EQ(e.slabs_deferred, 0);
+    REQUIRE_EQ(kit_committed_now(a), 0);
 }
 
 /* ---- threads that stand still in a lane ---- */
@@ -223,7 +212,7 @@ static struct Stop {
     EpochReceipt receipt;
     void (*meanwhile)(void*);
     void* result;
-    struct sigaction before[2]; /* cmocka has handlers of its own, anew for each test */
+    struct sigaction before[2]; /* a sanitizer has handlers of its own */
 } stop;
 
 static void on_fault(int sig, siginfo_t* info, void* context) {
@@ -236,7 +225,7 @@ static void on_fault(int sig, siginfo_t* info, void* context) {
     (void)mprotect(stop.page, stop.bytes, PROT_READ | PROT_WRITE);
     stop.page = NULL;
     stop.named = tsi_load_seq(&tsi_lane_binding(&arena->lane[0])->busy);
-    unit_worker_run(&worker, stop.meanwhile, &stop.result);
+    kit_worker_run(&worker, stop.meanwhile, &stop.result);
 }
 
 /* The next call that reads what lies there stands still inside, while another thread does `meanwhile`. */
@@ -250,34 +239,33 @@ static void stop_at(const void* there, void (*meanwhile)(void*)) {
     memset(&sa, 0, sizeof sa);
     sa.sa_sigaction = on_fault;
     sa.sa_flags = SA_SIGINFO;
-    assert_int_equal(sigaction(SIGSEGV, &sa, &stop.before[0]), 0);
-    assert_int_equal(sigaction(SIGBUS, &sa, &stop.before[1]), 0);
-    assert_int_equal(mprotect(stop.page, stop.bytes, PROT_NONE), 0);
+    REQUIRE_EQ(sigaction(SIGSEGV, &sa, &stop.before[0]), 0);
+    REQUIRE_EQ(sigaction(SIGBUS, &sa, &stop.before[1]), 0);
+    REQUIRE_EQ(mprotect(stop.page, stop.bytes, PROT_NONE), 0);
 }
 static void stopped(void) {
-    assert_int_equal(sigaction(SIGSEGV, &stop.before[0], NULL), 0);
-    assert_int_equal(sigaction(SIGBUS, &stop.before[1], NULL), 0);
-    assert_null(stop.page);
-    assert_int_not_equal(stop.named, 0);
-    assert_int_equal(tsi_load_relaxed(&tsi_lane_binding(&arena->lane[0])->busy), 0);
-    assert_null(tsi_tls.lane);
-    assert_false(tsi_lock_is_held(&arena->lane[0].lock));
-    unit_check(a);
+    REQUIRE_EQ(sigaction(SIGSEGV, &stop.before[0], NULL), 0);
+    REQUIRE_EQ(sigaction(SIGBUS, &stop.before[1], NULL), 0);
+    REQUIRE_NULL(stop.page);
+    REQUIRE_NE(stop.named, 0);
+    REQUIRE_EQ(tsi_load_relaxed(&tsi_lane_binding(&arena->lane[0])->busy), 0);
+    REQUIRE_NULL(tsi_tls.lane);
+    REQUIRE(!tsi_lock_is_held(&arena->lane[0].lock));
+    kit_check(a);
 }
 
 /* Others allocate in another lane, and go on there. */
-static void a_stopped_thread_keeps_nobody_from_allocating(void** state) {
-    (void)state;
+static void a_stopped_thread_keeps_nobody_from_allocating(void) {
     void* p = slab_malloc_epoch(a, SIZE, HERE);
     stop_at(line_of(p), alloc_here);
     void* q = slab_malloc_epoch(a, SIZE, HERE);
     stopped();
-    assert_ptr_equal(heap_of(q), heap_of(p));
-    assert_non_null(stop.result);
-    assert_ptr_not_equal(heap_of(stop.result), heap_of(p));
-    unit_worker_run(&worker, alloc_here, &stop.result);
-    assert_ptr_not_equal(heap_of(stop.result), heap_of(p));
-    assert_int_equal(unit_end(a, HERE, EPOCH_DRAIN).objects_escaped, 4);
+    REQUIRE_EQ(heap_of(q), heap_of(p));
+    REQUIRE(stop.result != NULL);
+    REQUIRE_NE(heap_of(stop.result), heap_of(p));
+    kit_worker_run(&worker, alloc_here, &stop.result);
+    REQUIRE_NE(heap_of(stop.result), heap_of(p));
+    REQUIRE_EQ(kit_end(a, HERE, EPOCH_DRAIN).objects_escaped, 4);
 }
 
 static void free_it(void* p) { slab_free(a, p); }
@@ -289,15 +277,14 @@ static void free_kept(void* unused) {
     kept = NULL;
 }
 /* A free does not wait at all: it is another thread's. */
-static void a_stopped_thread_keeps_nobody_from_freeing(void** state) {
-    (void)state;
+static void a_stopped_thread_keeps_nobody_from_freeing(void) {
     void* p = slab_malloc_epoch(a, SIZE, HERE);
-    unit_worker_run(&worker, free_kept, NULL);
+    kit_worker_run(&worker, free_kept, NULL);
     stop_at(line_of(p), free_kept);
     void* q = slab_malloc_epoch(a, SIZE, HERE);
     stopped();
-    assert_non_null(q);
-    assert_int_equal(unit_end(a, HERE, EPOCH_DRAIN).objects_escaped, 2);
+    REQUIRE(q != NULL);
+    REQUIRE_EQ(kit_end(a, HERE, EPOCH_DRAIN).objects_escaped, 2);
 }
 
 static EpochCloseMode mode_of_stop;
@@ -312,21 +299,19 @@ static void an_end_beside(EpochCloseMode mode) {
     stop_at(line_of(p), close_here);
     void* q = slab_malloc_epoch(a, SIZE, HERE);
     stopped();
-    assert_int_equal(stop.receipt.slabs_deferred, 1);
-    assert_true(q == NULL || mode == EPOCH_DRAIN || slab_usable_size(a, q) == 0);
+    REQUIRE_EQ(stop.receipt.slabs_deferred, 1);
+    REQUIRE(q == NULL || mode == EPOCH_DRAIN || slab_usable_size(a, q) == 0);
     if (mode == EPOCH_DRAIN) {
-        assert_true(slab_free_checked(a, p));
-        assert_true(q == NULL || slab_free_checked(a, q));
+        REQUIRE(slab_free_checked(a, p));
+        REQUIRE(q == NULL || slab_free_checked(a, q));
     }
-    assert_int_equal(unit_committed(a), 0);
-    assert_int_equal(unit_live(a), 0);
+    REQUIRE_EQ(kit_committed_now(a), 0);
+    REQUIRE_EQ(kit_live(a), 0);
 }
-static void a_drain_leaves_it_to_the_stopped(void** state) {
-    (void)state;
+static void a_drain_leaves_it_to_the_stopped(void) {
     an_end_beside(EPOCH_DRAIN);
 }
-static void a_release_leaves_it_to_the_stopped(void** state) {
-    (void)state;
+static void a_release_leaves_it_to_the_stopped(void) {
     an_end_beside(EPOCH_RELEASE);
 }
 
@@ -341,142 +326,136 @@ static unsigned cleanups;
 static void* of_cleanup;
 static void clean_up(void* unused) {
     (void)unused;
-    assert_true(is_outside_of_lanes());
-    assert_non_null(of_cleanup = slab_malloc_epoch(a, SIZE, HERE + 1));
-    unit_worker_run(&worker, alloc_and_free_here, NULL); /* nor is another thread kept out */
+    REQUIRE(is_outside_of_lanes());
+    REQUIRE((of_cleanup = slab_malloc_epoch(a, SIZE, HERE + 1)) != NULL);
+    kit_worker_run(&worker, alloc_and_free_here, NULL); /* nor is another thread kept out */
     cleanups++;
 }
 /* The end was left to the thread that stood still; the cleanup runs as it leaves its bracket. */
-static void cleanups_run_outside_of_lanes(void** state) {
-    (void)state;
+static void cleanups_run_outside_of_lanes(void) {
     cleanups = 0;
     mode_of_stop = EPOCH_RELEASE;
     void* p = slab_malloc_epoch(a, SIZE, HERE);
-    assert_true(slab_epoch_on_end(a, HERE, clean_up, NULL));
+    REQUIRE(slab_epoch_on_end(a, HERE, clean_up, NULL));
     stop_at(line_of(p), close_here);
     (void)slab_malloc_epoch(a, SIZE, HERE);
     stopped();
-    assert_int_equal(cleanups, 1);
-    assert_true(slab_free_checked(a, of_cleanup));
+    REQUIRE_EQ(cleanups, 1);
+    REQUIRE(slab_free_checked(a, of_cleanup));
 }
 
 static unsigned misuses;
 static void on_misuse(SlabAllocator* s, SlabMisuse what, const void* where, void* ctx) {
     (void)s, (void)where, (void)ctx;
-    assert_true(is_outside_of_lanes());
+    REQUIRE(is_outside_of_lanes());
     misuses += what == SLAB_MISUSE_DOUBLE_FREE;
 }
-static void misuse_is_told_outside_of_lanes(void** state) {
-    (void)state;
+static void misuse_is_told_outside_of_lanes(void) {
     misuses = 0;
     arena->options.misuse_fn = on_misuse;
     void* p = slab_malloc_epoch(a, SIZE, HERE);
-    assert_true(slab_free_checked(a, p));
-    assert_false(slab_free_checked(a, p));
-    assert_int_equal(misuses, 1);
-    assert_true(is_outside_of_lanes());
-    (void)unit_end(a, HERE, EPOCH_RELEASE);
+    REQUIRE(slab_free_checked(a, p));
+    REQUIRE(!slab_free_checked(a, p));
+    REQUIRE_EQ(misuses, 1);
+    REQUIRE(is_outside_of_lanes());
+    (void)kit_end(a, HERE, EPOCH_RELEASE);
 }
 
 /* ---- who is waited for ---- */
 
 /* Who holds the lanes knows that nobody is inside of them: no membarrier, whoever has used them. */
-static void ends_issue_no_barrier(void** state) {
-    (void)state;
+static void ends_issue_no_barrier(void) {
     void* p;
     uint64_t asked = fake_os.barriers;
-    assert_non_null(slab_malloc_epoch(a, SIZE, HERE));
-    unit_worker_run(&worker, alloc_here, &p);
+    REQUIRE(slab_malloc_epoch(a, SIZE, HERE) != NULL);
+    kit_worker_run(&worker, alloc_here, &p);
     windows(1, 1000);
-    assert_non_null(slab_malloc_epoch(a, SIZE, HERE));
-    unit_worker_run(&worker, alloc_here, &p);
+    REQUIRE(slab_malloc_epoch(a, SIZE, HERE) != NULL);
+    kit_worker_run(&worker, alloc_here, &p);
     slab_trim(a);
-    EpochReceipt r = unit_end(a, HERE, EPOCH_RELEASE);
-    assert_int_equal(r.objects_released, 4);
-    assert_int_equal(r.interrupts, 0);
-    assert_int_equal(r.slabs_deferred, 0);
-    assert_int_equal(tsi_load_relaxed(&arena->barriers), 0);
-    assert_int_equal(fake_os.barriers, asked);
+    EpochReceipt r = kit_end(a, HERE, EPOCH_RELEASE);
+    REQUIRE_EQ(r.objects_released, 4);
+    REQUIRE_EQ(r.interrupts, 0);
+    REQUIRE_EQ(r.slabs_deferred, 0);
+    REQUIRE_EQ(tsi_load_relaxed(&arena->barriers), 0);
+    REQUIRE_EQ(fake_os.barriers, asked);
 }
 
 /* ---- lines ---- */
 
 /* Used up, freed by others, and used again without a slab more. */
-static void lines_come_back(void** state) {
-    (void)state;
+static void lines_come_back(void) {
     enum { N = 40 * SLOTS };
     static void* p[N];
-    for (unsigned n = 0; n < N; n++) assert_non_null(p[n] = slab_malloc_epoch(a, SIZE, HERE));
+    for (unsigned n = 0; n < N; n++) REQUIRE((p[n] = slab_malloc_epoch(a, SIZE, HERE)) != NULL);
     uint64_t committed = 0;
     SlabClassStats before = class_of(SIZE);
     for (unsigned round = 0; round < 20; round++) {
         for (unsigned n = 0; n < N; n++) {
             slab_free(a, p[n]);
-            unit_worker_run(&worker, alloc_and_free_here, NULL);
+            kit_worker_run(&worker, alloc_and_free_here, NULL);
         }
-        for (unsigned n = 0; n < N; n++) assert_non_null(p[n] = slab_malloc_epoch(a, SIZE, HERE));
+        for (unsigned n = 0; n < N; n++) REQUIRE((p[n] = slab_malloc_epoch(a, SIZE, HERE)) != NULL);
         if (round == 0) { /* one more, while too little was free in any line */
-            committed = unit_committed(a);
+            committed = kit_committed_now(a);
             before = class_of(SIZE);
         }
-        assert_int_equal(unit_committed(a), committed);
-        unit_check(a);
+        REQUIRE_EQ(kit_committed_now(a), committed);
+        kit_check(a);
     }
     SlabClassStats after = class_of(SIZE);
-    assert_int_equal(after.new_slab_count, before.new_slab_count);
-    assert_int_equal(unit_end(a, HERE, EPOCH_DRAIN).objects_escaped, N);
+    REQUIRE_EQ(after.new_slab_count, before.new_slab_count);
+    REQUIRE_EQ(kit_end(a, HERE, EPOCH_DRAIN).objects_escaped, N);
 }
 
 /* Handles that run out retire the line, then the slab. */
-static void spent_lines_hand_out_no_more(void** state) {
-    (void)state;
+static void spent_lines_hand_out_no_more(void) {
     SlabHandle h;
     void* p = slab_malloc(a, 1000);
-    TsiPlace at = unit_place(a, p);
+    TsiPlace at = kit_place(a, p);
     TsiSlab* slab = tsi_slab(&arena->space, at.slab_id);
     slab_free(a, p);
     tsi_store_relaxed(&slab->gen_base, TSI_GEN_LIMIT - 2); /* as after some 2^30 reuses */
     for (unsigned n = 0; n < 200; n++) { /* goes on, elsewhere in the end */
-        assert_non_null(p = alloc_obj(a, 1000, &h));
-        assert_ptr_equal(slab_handle_ptr(a, h), p);
-        assert_true(free_obj(a, h));
+        REQUIRE((p = alloc_obj(a, 1000, &h)) != NULL);
+        REQUIRE_EQ(slab_handle_ptr(a, h), p);
+        REQUIRE(free_obj(a, h));
     }
-    assert_int_not_equal(unit_place(a, p).slab_id, at.slab_id);
-    assert_int_not_equal(tsi_load_relaxed(&tsi_line(&arena->space, at.line_id)->flags) & TSI_LINE_RETIRED, 0);
-    unit_check(a);
+    REQUIRE_NE(kit_place(a, p).slab_id, at.slab_id);
+    REQUIRE_NE(tsi_load_relaxed(&tsi_line(&arena->space, at.line_id)->flags) & TSI_LINE_RETIRED, 0);
+    kit_check(a);
     for (unsigned n = 0; n < 3 * SLOTS; n++) { /* not for plain objects either, nor after a trim */
-        assert_non_null(p = slab_malloc(a, 1000));
-        assert_int_not_equal(unit_place(a, p).line_id, at.line_id);
+        REQUIRE((p = slab_malloc(a, 1000)) != NULL);
+        REQUIRE_NE(kit_place(a, p).line_id, at.line_id);
         if (n == SLOTS) slab_trim(a);
     }
-    unit_check(a);
-    assert_true(epoch_close_ex(a, 0, EPOCH_RELEASE, NULL));
-    assert_int_equal(unit_refusals(a).retired_slabs, 1);
+    kit_check(a);
+    REQUIRE(epoch_close_ex(a, 0, EPOCH_RELEASE, NULL));
+    REQUIRE_EQ(kit_refusals(a).retired_slabs, 1);
 }
 
 /* ---- trim ---- */
 
-static void a_trim_keeps_what_lives(void** state) {
-    (void)state;
+static void a_trim_keeps_what_lives(void) {
     void *p[4 * SLOTS], *q;
-    unit_worker_run(&worker, alloc_here, &q);
-    for (unsigned n = 0; n < 4 * SLOTS; n++) assert_non_null(p[n] = slab_malloc_epoch(a, SIZE, HERE));
-    uint64_t full = unit_committed(a);
+    kit_worker_run(&worker, alloc_here, &q);
+    for (unsigned n = 0; n < 4 * SLOTS; n++) REQUIRE((p[n] = slab_malloc_epoch(a, SIZE, HERE)) != NULL);
+    uint64_t full = kit_committed_now(a);
     for (unsigned n = SLOTS; n < 4 * SLOTS; n++) slab_free(a, p[n]);
     slab_trim(a);
-    assert_true(unit_committed(a) < full);
-    unit_check(a);
-    assert_true(slab_usable_size(a, q) >= SIZE);
-    for (unsigned n = SLOTS; n < 4 * SLOTS; n++) assert_non_null(p[n] = slab_malloc_epoch(a, SIZE, HERE));
-    assert_true(unit_committed(a) <= full);
-    EpochReceipt r = unit_end(a, HERE, EPOCH_RELEASE);
-    assert_int_equal(r.objects_allocated, 1 + 7 * SLOTS);
-    assert_int_equal(r.objects_freed, 3 * SLOTS);
-    assert_int_equal(r.objects_released, 1 + 4 * SLOTS);
+    REQUIRE(kit_committed_now(a) < full);
+    kit_check(a);
+    REQUIRE(slab_usable_size(a, q) >= SIZE);
+    for (unsigned n = SLOTS; n < 4 * SLOTS; n++) REQUIRE((p[n] = slab_malloc_epoch(a, SIZE, HERE)) != NULL);
+    REQUIRE(kit_committed_now(a) <= full);
+    EpochReceipt r = kit_end(a, HERE, EPOCH_RELEASE);
+    REQUIRE_EQ(r.objects_allocated, 1 + 7 * SLOTS);
+    REQUIRE_EQ(r.objects_freed, 3 * SLOTS);
+    REQUIRE_EQ(r.objects_released, 1 + 4 * SLOTS);
 }
 
-#define TEST(fn) cmocka_unit_test_setup_teardown(fn, open_allocator, close_allocator)
-static const struct CMUnitTest tests[] = {
+#define TEST(fn) CHECK_CASE_WITH(fn, open_allocator, close_allocator)
+static const CheckCase tests[] = {
     TEST(the_controller_spreads_and_gathers), TEST(the_controller_keeps_between), TEST(allocations_are_noted),
     TEST(waits_are_counted), TEST(a_child_has_its_own_lanes), TEST(the_controller_is_reported),
     TEST(threads_are_spread_over_lanes), TEST(a_stopped_thread_keeps_nobody_from_allocating),
@@ -485,16 +464,15 @@ static const struct CMUnitTest tests[] = {
     TEST(ends_issue_no_barrier), TEST(lines_come_back), TEST(spent_lines_hand_out_no_more), TEST(a_trim_keeps_what_lives),
 };
 
-static void without_membarrier(void** state) {
-    (void)state;
-    assert_int_equal(unit_rerun("fenced"), 0);
+static void without_membarrier(void) {
+    REQUIRE_EQ(kit_rerun("fenced"), 0);
 }
 
 int main(int argc, char** argv) {
-    const struct CMUnitTest systems[] = {cmocka_unit_test(without_membarrier)};
+    const CheckCase systems[] = {CHECK_CASE(without_membarrier)};
     bool fenced = argc > 1 && strcmp(argv[1], "fenced") == 0;
     fake_os_install(0, false, fenced);
-    int failed = cmocka_run_group_tests_name(fenced ? "fenced" : "shared", tests, NULL, NULL);
+    int failed = CHECK_RUN(0, NULL, tests);
     if (fenced) return failed;
-    return failed + cmocka_run_group_tests_name("systems", systems, NULL, NULL);
+    return failed + CHECK_RUN(0, NULL, systems);
 }

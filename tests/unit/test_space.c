@@ -1,6 +1,6 @@
 /* test_space.c - chunks, slabs, large objects and purges of one reservation, without any heap. */
 #include "fake_os.h"
-#include "unit.h"
+#include "kit/inside.h"
 
 #include "mem/chunk.h"
 #include "mem/large.h"
@@ -15,18 +15,16 @@ enum { CHUNKS = 16, CLASS_64 = 1, CLASS_1024 = 12 };
 static TsiSpace space;
 static TsiSpaceConfig config;
 
-static int open_space(void** state) {
-    (void)state;
+static void open_space(void) {
     fake_os_clear();
     tsi_os.strict_commit = false;
     config = (TsiSpaceConfig){.reserve_bytes = (uint64_t)CHUNKS << TSI_CHUNK_SHIFT, .purge_policy = SLAB_PURGE_DONTNEED};
-    return tsi_space_init(&space, &config) ? 0 : -1;
+    REQUIRE(tsi_space_init(&space, &config));
 }
 
-static int close_space(void** state) {
-    (void)state;
+static void close_space(void) {
     tsi_space_destroy(&space);
-    return fake_os.misaligned != 0 ? -1 : 0;
+    REQUIRE_EQ(fake_os.misaligned, 0);
 }
 
 static void reopen(int policy, bool prefault, bool strict) {
@@ -34,69 +32,64 @@ static void reopen(int policy, bool prefault, bool strict) {
     config.purge_policy = policy;
     config.prefault = prefault;
     tsi_os.strict_commit = strict;
-    assert_true(tsi_space_init(&space, &config));
+    REQUIRE(tsi_space_init(&space, &config));
     fake_os_clear();
 }
 
 static uint32_t take(unsigned cls) {
     uint32_t id = UINT32_MAX;
-    assert_true(tsi_space_take(&space, cls, 0, &id));
-    assert_int_equal(tsi_tag_state(tsi_load_relaxed(&tsi_slab(&space, id)->tag)), TSI_SLAB_POOL);
+    REQUIRE(tsi_space_take(&space, cls, 0, &id));
+    REQUIRE_EQ(tsi_tag_state(tsi_load_relaxed(&tsi_slab(&space, id)->tag)), TSI_SLAB_POOL);
     return id;
 }
 
 static const char* runs(void) { return fake_os_runs(space.base, space.payload_bytes); }
 
-static void fresh_slabs_in_address_order(void** state) {
-    (void)state;
+static void fresh_slabs_in_address_order(void) {
     unsigned n = tsi_chunk_slab_count(&space, CLASS_1024);
-    for (unsigned i = 0; i < n + 1; i++) assert_int_equal(take(CLASS_1024), i < n ? i : 1u << 8);
-    assert_int_equal(take(CLASS_64), 2u << 8);
-    assert_int_equal(tsi_load_relaxed(&space.chunk_high), 3);
-    assert_int_equal(tsi_load_relaxed(&space.committed_bytes),
-                     (n + 1) * space.classes->c[CLASS_1024].slab_bytes + space.classes->c[CLASS_64].slab_bytes);
+    for (unsigned i = 0; i < n + 1; i++) REQUIRE_EQ(take(CLASS_1024), i < n ? i : 1u << 8);
+    REQUIRE_EQ(take(CLASS_64), 2u << 8);
+    REQUIRE_EQ(tsi_load_relaxed(&space.chunk_high), 3);
+    REQUIRE_EQ(tsi_load_relaxed(&space.committed_bytes),
+               (n + 1) * space.classes->c[CLASS_1024].slab_bytes + space.classes->c[CLASS_64].slab_bytes);
 }
 
-static void given_slabs_come_first(void** state) {
-    (void)state;
+static void given_slabs_come_first(void) {
     uint32_t ids[4];
     for (unsigned i = 0; i < 4; i++) ids[i] = take(CLASS_64);
     tsi_space_give(&space, &ids[1], 2);
-    assert_int_equal(space.chunks[0].free_count, tsi_chunk_slab_count(&space, CLASS_64) - 2);
-    assert_int_equal(take(CLASS_64), ids[2]);
-    assert_int_equal(take(CLASS_64), ids[1]);
-    assert_int_equal(take(CLASS_64), ids[3] + 1);
+    REQUIRE_EQ(space.chunks[0].free_count, tsi_chunk_slab_count(&space, CLASS_64) - 2);
+    REQUIRE_EQ(take(CLASS_64), ids[2]);
+    REQUIRE_EQ(take(CLASS_64), ids[1]);
+    REQUIRE_EQ(take(CLASS_64), ids[3] + 1);
 }
 
-static void an_empty_chunk_serves_any_class(void** state) {
-    (void)state;
+static void an_empty_chunk_serves_any_class(void) {
     TsiPlace at;
     uint32_t id = take(CLASS_64);
     uint8_t* p = tsi_slab_payload(&space, &space.classes->c[CLASS_64], id);
-    assert_int_equal(tsi_space_locate(&space, p, &at), TSI_PLACE_OK);
-    assert_int_equal(tsi_space_locate(&space, p + 1, &at), TSI_PLACE_INTERIOR);
-    assert_int_equal(tsi_space_locate(&space, p + (1 << TSI_CHUNK_SHIFT), &at), TSI_PLACE_FOREIGN);
-    assert_int_equal(tsi_space_locate(&space, space.base - 16, &at), TSI_PLACE_FOREIGN);
-    assert_int_equal(tsi_space_locate(&space, space.base + space.payload_bytes, &at), TSI_PLACE_FOREIGN);
+    REQUIRE_EQ(tsi_space_locate(&space, p, &at), TSI_PLACE_OK);
+    REQUIRE_EQ(tsi_space_locate(&space, p + 1, &at), TSI_PLACE_INTERIOR);
+    REQUIRE_EQ(tsi_space_locate(&space, p + (1 << TSI_CHUNK_SHIFT), &at), TSI_PLACE_FOREIGN);
+    REQUIRE_EQ(tsi_space_locate(&space, space.base - 16, &at), TSI_PLACE_FOREIGN);
+    REQUIRE_EQ(tsi_space_locate(&space, space.base + space.payload_bytes, &at), TSI_PLACE_FOREIGN);
     tsi_space_give(&space, &id, 1);
-    assert_int_equal(tsi_chunk_class(&space, 0), 0);
-    assert_int_equal(tsi_space_locate(&space, p, &at), TSI_PLACE_GONE);
-    assert_int_equal(take(CLASS_1024), 0);
-    assert_int_equal(tsi_chunk_class(&space, 0), CLASS_1024);
+    REQUIRE_EQ(tsi_chunk_class(&space, 0), 0);
+    REQUIRE_EQ(tsi_space_locate(&space, p, &at), TSI_PLACE_GONE);
+    REQUIRE_EQ(take(CLASS_1024), 0);
+    REQUIRE_EQ(tsi_chunk_class(&space, 0), CLASS_1024);
 }
 
 /* An address of an unused chunk is no slot, at any offset that the table filler could be taken for. */
-static void no_slot_in_a_chunk_without_class(void** state) {
-    (void)state;
+static void no_slot_in_a_chunk_without_class(void) {
     TsiPlace at;
     (void)take(CLASS_64);
     for (size_t off = 0; off < 1u << TSI_CHUNK_SHIFT; off += 16)
-        assert_int_equal(tsi_space_locate(&space, space.base + (5u << TSI_CHUNK_SHIFT) + off, &at), TSI_PLACE_FOREIGN);
+        REQUIRE_EQ(tsi_space_locate(&space, space.base + (5u << TSI_CHUNK_SHIFT) + off, &at), TSI_PLACE_FOREIGN);
 }
 
 /* After a change of class every slab starts above what any slab of the chunk has used. */
-static void floors_survive_a_change_of_class(void** state) {
-    (void)state;
+static void floors_survive_a_change_of_class(void) {
     uint32_t ids[8];
     for (unsigned i = 0; i < 8; i++) ids[i] = take(CLASS_64);
     tsi_store_relaxed(&tsi_slab(&space, ids[3])->tag, tsi_tag(70, 0, TSI_SLAB_PURGING));
@@ -108,55 +101,52 @@ static void floors_survive_a_change_of_class(void** state) {
         uint32_t other[TSI_CHUNK_SLABS];
         for (unsigned i = 0; i < n; i++) {
             other[i] = take(cls);
-            assert_int_equal(other[i] >> 8, 0);
-            assert_true(tsi_tag_seq(tsi_load_relaxed(&tsi_slab(&space, other[i])->tag)) >= 70);
-            assert_true(tsi_load_relaxed(&tsi_slab(&space, other[i])->gen_base) >= 900);
+            REQUIRE_EQ(other[i] >> 8, 0);
+            REQUIRE(tsi_tag_seq(tsi_load_relaxed(&tsi_slab(&space, other[i])->tag)) >= 70);
+            REQUIRE(tsi_load_relaxed(&tsi_slab(&space, other[i])->gen_base) >= 900);
         }
         tsi_space_give(&space, other, n);
     }
     uint32_t large;
-    assert_true(tsi_space_take_large(&space, 1 << 20, 1, 0, &large));
-    assert_int_equal(large, 0);
-    assert_true(tsi_tag_seq(tsi_load_relaxed(&tsi_slab(&space, large)->tag)) >= 70);
-    assert_true(tsi_load_relaxed(&tsi_slab(&space, large)->gen_base) >= 900);
+    REQUIRE(tsi_space_take_large(&space, 1 << 20, 1, 0, &large));
+    REQUIRE_EQ(large, 0);
+    REQUIRE(tsi_tag_seq(tsi_load_relaxed(&tsi_slab(&space, large)->tag)) >= 70);
+    REQUIRE(tsi_load_relaxed(&tsi_slab(&space, large)->gen_base) >= 900);
     tsi_store_relaxed(&tsi_slab(&space, large)->tag, tsi_tag(200, 0, TSI_SLAB_PURGING));
     tsi_space_give_large(&space, large, false);
     for (unsigned i = 0; i < 4; i++)
-        assert_true(tsi_tag_seq(tsi_load_relaxed(&tsi_slab(&space, take(CLASS_64))->tag)) >= 200);
+        REQUIRE(tsi_tag_seq(tsi_load_relaxed(&tsi_slab(&space, take(CLASS_64))->tag)) >= 200);
 }
 
 /* Adjoining slabs are one run, whatever order they come in; runs ascend. */
-static void purges_are_sorted_runs(void** state) {
-    (void)state;
+static void purges_are_sorted_runs(void) {
     uint32_t id[16], out[8];
     for (unsigned i = 0; i < 16; i++) id[i] = take(CLASS_1024); /* 4 pages each */
     static const unsigned order[8] = {9, 1, 3, 8, 2, 15, 0, 5};
     for (unsigned i = 0; i < 8; i++) out[i] = id[order[i]];
     fake_os_clear();
     tsi_space_purge(&space, out, 8);
-    assert_string_equal(runs(), "[0x0-0xf][0x14-0x17][0x20-0x27][0x3c-0x3f]");
-    assert_string_equal(fake_os_pages(space.base, 24), "xxxxxxxxxxxxxxxx....xxxx");
-    assert_int_equal(tsi_load_relaxed(&space.purge_calls), 4);
-    assert_int_equal(tsi_load_relaxed(&space.purge_bytes), 8 * 16384);
+    REQUIRE_STR(runs(), "[0x0-0xf][0x14-0x17][0x20-0x27][0x3c-0x3f]");
+    REQUIRE_STR(fake_os_pages(space.base, 24), "xxxxxxxxxxxxxxxx....xxxx");
+    REQUIRE_EQ(tsi_load_relaxed(&space.purge_calls), 4);
+    REQUIRE_EQ(tsi_load_relaxed(&space.purge_bytes), 8 * 16384);
     fake_os_clear();
     tsi_space_purge_pages(&space, space.base + 0x10000, 4096);
-    assert_string_equal(runs(), "[0x10-0x10]");
+    REQUIRE_STR(runs(), "[0x10-0x10]");
 }
 
 /* Slabs of different classes in neighbouring chunks join as well. */
-static void runs_cross_chunks(void** state) {
-    (void)state;
+static void runs_cross_chunks(void) {
     static uint32_t id[TSI_CHUNK_SLABS + 1];
     unsigned n = tsi_chunk_slab_count(&space, CLASS_1024);
     for (unsigned i = 0; i < n; i++) id[i] = take(CLASS_1024);
     uint32_t out[3] = {take(CLASS_64), id[n - 1], id[n - 2]};
     fake_os_clear();
     tsi_space_purge(&space, out, 3);
-    assert_string_equal(runs(), "[0xf8-0x101]");
+    REQUIRE_STR(runs(), "[0xf8-0x101]");
 }
 
-static void sorting(void** state) {
-    (void)state;
+static void sorting(void) {
     uint32_t v[300], seed = 1;
     enum { ANYHOW, RISING, FALLING, RISING_BUT_LAST, FALLING_BUT_LAST, SHAPES };
     for (unsigned lap = 0; lap < 10 * SHAPES; lap++) {
@@ -172,67 +162,64 @@ static void sorting(void** state) {
         tsi_sort_ids(v, n);
         for (unsigned i = 0; i < n; i++) {
             after += v[i];
-            if (i != 0) assert_true(v[i - 1] <= v[i]);
+            if (i != 0) REQUIRE(v[i - 1] <= v[i]);
         }
-        assert_int_equal(before, after);
+        REQUIRE_EQ(before, after);
     }
 }
 
-static void large_objects_take_whole_chunks(void** state) {
-    (void)state;
+static void large_objects_take_whole_chunks(void) {
     uint32_t a, b, c, d;
     TsiPlace at;
-    assert_true(tsi_space_take_large(&space, (5u << 20) / 2, 1, 0, &a));
-    assert_int_equal(a, 0);
-    assert_int_equal(space.chunks[0].run, 3);
-    assert_int_equal(tsi_chunk_class(&space, 0), TSI_CLASS_LARGE);
-    assert_int_equal(tsi_chunk_class(&space, 2), TSI_CLASS_CONT);
-    assert_int_equal(tsi_slab_bytes(&space, TSI_CLASS_LARGE, a), (5u << 20) / 2);
-    assert_int_equal(tsi_space_locate(&space, space.base, &at), TSI_PLACE_OK);
-    assert_int_equal(tsi_space_locate(&space, space.base + (2u << 20), &at), TSI_PLACE_INTERIOR);
-    assert_int_equal(tsi_space_locate(&space, space.base + 16, &at), TSI_PLACE_INTERIOR);
+    REQUIRE(tsi_space_take_large(&space, (5u << 20) / 2, 1, 0, &a));
+    REQUIRE_EQ(a, 0);
+    REQUIRE_EQ(space.chunks[0].run, 3);
+    REQUIRE_EQ(tsi_chunk_class(&space, 0), TSI_CLASS_LARGE);
+    REQUIRE_EQ(tsi_chunk_class(&space, 2), TSI_CLASS_CONT);
+    REQUIRE_EQ(tsi_slab_bytes(&space, TSI_CLASS_LARGE, a), (5u << 20) / 2);
+    REQUIRE_EQ(tsi_space_locate(&space, space.base, &at), TSI_PLACE_OK);
+    REQUIRE_EQ(tsi_space_locate(&space, space.base + (2u << 20), &at), TSI_PLACE_INTERIOR);
+    REQUIRE_EQ(tsi_space_locate(&space, space.base + 16, &at), TSI_PLACE_INTERIOR);
     space.base[(5u << 20) / 2 - 1] = 1;
-    assert_true(tsi_space_take_large(&space, 1, 1, 0, &b));
-    assert_int_equal(b >> 8, 3);
-    assert_true(tsi_space_take_large(&space, 5000, 4u << 20, 0, &c));
-    assert_int_equal((uintptr_t)(space.base + ((size_t)(c >> 8) << TSI_CHUNK_SHIFT)) & ((4u << 20) - 1), 0);
-    assert_false(tsi_space_take_large(&space, (size_t)CHUNKS << 20, 1, 0, &d));
-    assert_false(tsi_space_take_large(&space, (size_t)(CHUNKS + 1) << 20, 1, 0, &d));
+    REQUIRE(tsi_space_take_large(&space, 1, 1, 0, &b));
+    REQUIRE_EQ(b >> 8, 3);
+    REQUIRE(tsi_space_take_large(&space, 5000, 4u << 20, 0, &c));
+    REQUIRE_EQ((uintptr_t)(space.base + ((size_t)(c >> 8) << TSI_CHUNK_SHIFT)) & ((4u << 20) - 1), 0);
+    REQUIRE(!tsi_space_take_large(&space, (size_t)CHUNKS << 20, 1, 0, &d));
+    REQUIRE(!tsi_space_take_large(&space, (size_t)(CHUNKS + 1) << 20, 1, 0, &d));
     fake_os_clear();
     tsi_space_give_large(&space, a, false);
-    assert_string_equal(runs(), "[0x0-0x27f]");
-    assert_int_equal(tsi_chunk_class(&space, 2), 0);
-    assert_int_equal(take(CLASS_64), 0); /* low chunks first */
-    assert_true(tsi_space_take_large(&space, 2u << 20, 1, 0, &d));
-    assert_int_equal(d >> 8, 1);
+    REQUIRE_STR(runs(), "[0x0-0x27f]");
+    REQUIRE_EQ(tsi_chunk_class(&space, 2), 0);
+    REQUIRE_EQ(take(CLASS_64), 0); /* low chunks first */
+    REQUIRE(tsi_space_take_large(&space, 2u << 20, 1, 0, &d));
+    REQUIRE_EQ(d >> 8, 1);
 }
 
-static void everything_can_be_taken(void** state) {
-    (void)state;
+static void everything_can_be_taken(void) {
     uint32_t id;
     unsigned n = 0;
     while (tsi_space_take(&space, 40, 0, &id)) n++;
-    assert_int_equal(n, CHUNKS * tsi_chunk_slab_count(&space, 40));
-    assert_false(tsi_space_take(&space, CLASS_64, 0, &id));
-    assert_false(tsi_space_take_large(&space, 1, 1, 0, &id));
+    REQUIRE_EQ(n, CHUNKS * tsi_chunk_slab_count(&space, 40));
+    REQUIRE(!tsi_space_take(&space, CLASS_64, 0, &id));
+    REQUIRE(!tsi_space_take_large(&space, 1, 1, 0, &id));
     tsi_space_give(&space, &id, 1);
-    assert_int_equal(take(40), id);
+    REQUIRE_EQ(take(40), id);
 }
 
-static void failed_commits_change_nothing(void** state) {
-    (void)state;
+static void failed_commits_change_nothing(void) {
     for (unsigned lap = 0; lap < 2; lap++) {
         reopen(SLAB_PURGE_DONTNEED, false, lap == 1);
         uint32_t id = 77;
         for (uint64_t k = 1; k <= 2; k++) {
             fake_os_fail(FAKE_COMMIT, k, false);
-            assert_false(tsi_space_take(&space, CLASS_64, 0, &id));
-            assert_int_equal(tsi_load_relaxed(&space.committed_bytes), 0);
-            assert_int_equal(id, 77);
+            REQUIRE(!tsi_space_take(&space, CLASS_64, 0, &id));
+            REQUIRE_EQ(tsi_load_relaxed(&space.committed_bytes), 0);
+            REQUIRE_EQ(id, 77);
             fake_os_fail(FAKE_COMMIT, 1, true);
-            assert_false(tsi_space_take_large(&space, 3u << 20, 1, 0, &id));
-            assert_int_equal(tsi_chunk_class(&space, 1), 0);
-            assert_int_equal(tsi_chunk_class(&space, 2), 0);
+            REQUIRE(!tsi_space_take_large(&space, 3u << 20, 1, 0, &id));
+            REQUIRE_EQ(tsi_chunk_class(&space, 1), 0);
+            REQUIRE_EQ(tsi_chunk_class(&space, 2), 0);
             fake_os_heal();
             if (lap == 0)
                 reopen(SLAB_PURGE_DONTNEED, false, false);
@@ -242,16 +229,15 @@ static void failed_commits_change_nothing(void** state) {
         id = take(CLASS_64);
         *tsi_slab_payload(&space, &space.classes->c[CLASS_64], id) = 1;
         fake_os_fail(FAKE_COMMIT, 1, true);
-        assert_false(tsi_space_commit_counts(&space, 0));
+        REQUIRE(!tsi_space_commit_counts(&space, 0));
         fake_os_heal();
-        assert_true(tsi_space_commit_counts(&space, 0));
-        assert_true(tsi_space_commit_counts(&space, 0));
-        assert_int_equal(tsi_load_relaxed(tsi_counts(&space, 0)), 0);
+        REQUIRE(tsi_space_commit_counts(&space, 0));
+        REQUIRE(tsi_space_commit_counts(&space, 0));
+        REQUIRE_EQ(tsi_load_relaxed(tsi_counts(&space, 0)), 0);
     }
 }
 
-static void policies(void** state) {
-    (void)state;
+static void policies(void) {
     static const struct {
         int policy;
         bool strict;
@@ -264,202 +250,194 @@ static void policies(void** state) {
         uint32_t id[2] = {take(CLASS_64), take(CLASS_64)};
         fake_os_clear();
         tsi_space_purge(&space, id, 1);
-        assert_int_equal(fake_os.run_count, 1);
-        assert_int_equal(fake_os.runs[0].how, cases[i].how);
+        REQUIRE_EQ(fake_os.run_count, 1);
+        REQUIRE_EQ(fake_os.runs[0].how, cases[i].how);
         *tsi_slab_payload(&space, &space.classes->c[CLASS_64], take(CLASS_64)) = 1; /* usable again */
     }
     reopen(SLAB_PURGE_NEVER, false, false);
     uint32_t id = take(CLASS_64);
     tsi_space_purge(&space, &id, 1);
-    assert_int_equal(fake_os.calls[FAKE_PURGE], 0);
-    assert_int_equal(tsi_load_relaxed(&space.purge_calls), 0);
+    REQUIRE_EQ(fake_os.calls[FAKE_PURGE], 0);
+    REQUIRE_EQ(tsi_load_relaxed(&space.purge_calls), 0);
 }
 
 /* Takes, dirties the first page of each chunk, gives back; takes again and makes zero. Which pages were purged for that. */
 static const char* zeroed_again(unsigned chunks) {
     uint32_t id;
-    assert_true(tsi_space_take_large(&space, (size_t)chunks << TSI_CHUNK_SHIFT, 1, 0, &id));
-    assert_int_equal(id, 0);
+    REQUIRE(tsi_space_take_large(&space, (size_t)chunks << TSI_CHUNK_SHIFT, 1, 0, &id));
+    REQUIRE_EQ(id, 0);
     for (unsigned i = 0; i < chunks; i++) memset(space.base + ((size_t)i << TSI_CHUNK_SHIFT), 0xEE, tsi_os.page_bytes);
     tsi_space_give_large(&space, id, false);
     fake_os_heal();
-    assert_true(tsi_space_take_large(&space, (size_t)chunks << TSI_CHUNK_SHIFT, 1, 0, &id));
-    assert_int_equal(id, 0);
+    REQUIRE(tsi_space_take_large(&space, (size_t)chunks << TSI_CHUNK_SHIFT, 1, 0, &id));
+    REQUIRE_EQ(id, 0);
     fake_os.run_count = 0;
     tsi_space_zero_large(&space, space.base, (size_t)chunks << TSI_CHUNK_SHIFT);
-    for (unsigned i = 0; i < chunks << TSI_CHUNK_SHIFT; i++) assert_int_equal(space.base[i], 0);
+    for (unsigned i = 0; i < chunks << TSI_CHUNK_SHIFT; i++) REQUIRE_EQ(space.base[i], 0);
     return runs();
 }
 
-static void zeros_cost_what_dirt_there_is(void** state) {
-    (void)state;
-    assert_string_equal(zeroed_again(3), ""); /* purged as it was given back */
+static void zeros_cost_what_dirt_there_is(void) {
+    REQUIRE_STR(zeroed_again(3), ""); /* purged as it was given back */
     reopen(SLAB_PURGE_DONTNEED, false, true);
-    assert_string_equal(zeroed_again(3), ""); /* mapped anew */
+    REQUIRE_STR(zeroed_again(3), ""); /* mapped anew */
     reopen(SLAB_PURGE_FREE, false, false);
-    assert_string_equal(zeroed_again(3), "[0x0-0x2ff]"); /* what MADV_FREE has got may be there still */
+    REQUIRE_STR(zeroed_again(3), "[0x0-0x2ff]"); /* what MADV_FREE has got may be there still */
     reopen(SLAB_PURGE_NEVER, false, false);
-    assert_string_equal(zeroed_again(3), ""); /* written */
+    REQUIRE_STR(zeroed_again(3), ""); /* written */
     reopen(SLAB_PURGE_DONTNEED, false, false);
     fake_os_fail(FAKE_PURGE, 1, false);
-    assert_string_equal(zeroed_again(3), "[0x0-0x2ff]"); /* the system had refused, and does no more */
+    REQUIRE_STR(zeroed_again(3), "[0x0-0x2ff]"); /* the system had refused, and does no more */
     fake_os_clear();
     fake_os_fail(FAKE_PURGE, 1, true);
     tsi_space_give_large(&space, 0, false);
     uint32_t id;
-    assert_true(tsi_space_take_large(&space, 2u << 20, 1, 0, &id));
+    REQUIRE(tsi_space_take_large(&space, 2u << 20, 1, 0, &id));
     memset(space.base, 0xEE, 2u << 20);
     tsi_space_zero_large(&space, space.base, 2u << 20); /* it refuses always: written */
-    for (unsigned i = 0; i < 2u << 20; i++) assert_int_equal(space.base[i], 0);
+    for (unsigned i = 0; i < 2u << 20; i++) REQUIRE_EQ(space.base[i], 0);
     fake_os_heal();
 }
 
 /* Chunks are dirty by themselves: of an object that lies over some that are and some that are not, the clean are left. */
-static void zeros_over_clean_and_dirty_chunks(void** state) {
-    (void)state;
+static void zeros_over_clean_and_dirty_chunks(void) {
     uint32_t a, b, c, d;
-    assert_true(tsi_space_take_large(&space, 1u << 20, 1, 0, &a));
-    assert_true(tsi_space_take_large(&space, 1u << 20, 1, 0, &b));
-    assert_true(tsi_space_take_large(&space, 2u << 20, 1, 0, &c));
+    REQUIRE(tsi_space_take_large(&space, 1u << 20, 1, 0, &a));
+    REQUIRE(tsi_space_take_large(&space, 1u << 20, 1, 0, &b));
+    REQUIRE(tsi_space_take_large(&space, 2u << 20, 1, 0, &c));
     memset(space.base, 0xEE, 4u << 20);
     fake_os_fail(FAKE_PURGE, 2, false);
     tsi_space_give_large(&space, a, false);
     tsi_space_give_large(&space, b, false);
     tsi_space_give_large(&space, c, false);
-    assert_true(fake_os_heal());
-    assert_true(tsi_space_take_large(&space, 4u << 20, 1, 0, &d));
+    REQUIRE(fake_os_heal());
+    REQUIRE(tsi_space_take_large(&space, 4u << 20, 1, 0, &d));
     fake_os_clear();
     tsi_space_zero_large(&space, space.base, 4u << 20);
-    assert_string_equal(runs(), "[0x100-0x1ff]");
-    for (unsigned i = 0; i < 4u << 20; i++) assert_int_equal(space.base[i], 0);
+    REQUIRE_STR(runs(), "[0x100-0x1ff]");
+    for (unsigned i = 0; i < 4u << 20; i++) REQUIRE_EQ(space.base[i], 0);
     tsi_space_give_large(&space, d, false); /* all of them purged: clean again */
-    assert_true(tsi_space_take_large(&space, 4u << 20, 1, 0, &d));
+    REQUIRE(tsi_space_take_large(&space, 4u << 20, 1, 0, &d));
     fake_os_clear();
     tsi_space_zero_large(&space, space.base, 4u << 20);
-    assert_string_equal(runs(), "");
+    REQUIRE_STR(runs(), "");
 }
 
 /* All pages of its bookkeeping; what old words are judged by is in its floors. */
-static void an_empty_chunk_returns_all(void** state) {
-    (void)state;
+static void an_empty_chunk_returns_all(void) {
     uint32_t id = take(CLASS_64);
     tsi_store_relaxed(&tsi_slab(&space, id)->tag, tsi_tag(9, 0, TSI_SLAB_PURGING));
     tsi_store_relaxed(&tsi_slab(&space, id)->gen_base, 70);
     tsi_store_relaxed(&tsi_line(&space, 0)->issued, 5);
     fake_os_clear();
     tsi_space_give(&space, &id, 1);
-    assert_int_equal(tsi_load_relaxed(&tsi_line(&space, 0)->issued), 0);
-    assert_int_equal(tsi_load_relaxed(&tsi_slab(&space, id)->tag), 0);
-    assert_memory_equal(fake_os_pages(tsi_meta_of(&space, 0), 19), "xxxxxxxxxxxxxxxxxx.", 19);
-    assert_int_equal(tsi_written_bytes(&space, 0), 0);
+    REQUIRE_EQ(tsi_load_relaxed(&tsi_line(&space, 0)->issued), 0);
+    REQUIRE_EQ(tsi_load_relaxed(&tsi_slab(&space, id)->tag), 0);
+    REQUIRE(memcmp(fake_os_pages(tsi_meta_of(&space, 0), 19), "xxxxxxxxxxxxxxxxxx.", 19) == 0);
+    REQUIRE_EQ(tsi_written_bytes(&space, 0), 0);
     for (unsigned turn = 0; turn < 2; turn++) {
         id = take(turn == 0 ? CLASS_64 : tsi_region_class(0));
-        assert_int_equal(id >> 8, 0);
-        assert_int_equal(tsi_tag_seq(tsi_load_relaxed(&tsi_slab(&space, id)->tag)), 9);
-        assert_int_equal(tsi_load_relaxed(&tsi_slab(&space, id)->gen_base), 70);
+        REQUIRE_EQ(id >> 8, 0);
+        REQUIRE_EQ(tsi_tag_seq(tsi_load_relaxed(&tsi_slab(&space, id)->tag)), 9);
+        REQUIRE_EQ(tsi_load_relaxed(&tsi_slab(&space, id)->gen_base), 70);
         tsi_space_give(&space, &id, 1);
     }
 }
 
 /* Where the system refuses, all is as it was, and links are nobody's. */
-static void an_empty_chunk_that_cannot_go(void** state) {
-    (void)state;
+static void an_empty_chunk_that_cannot_go(void) {
     uint32_t id = take(CLASS_64);
     tsi_store_relaxed(&tsi_slab(&space, id)->tag, tsi_tag(9, 0, TSI_SLAB_PURGING));
     fake_os_fail(FAKE_PURGE, 1, true);
     tsi_space_give(&space, &id, 1);
-    assert_true(fake_os_heal());
-    assert_int_equal(tsi_tag_seq(tsi_load_relaxed(&tsi_slab(&space, id)->tag)), 9);
-    for (uint32_t i = 0; i < TSI_CHUNK_SLABS; i++) assert_int_equal(tsi_load_relaxed(&tsi_slab(&space, i)->inbox), 0);
+    REQUIRE(fake_os_heal());
+    REQUIRE_EQ(tsi_tag_seq(tsi_load_relaxed(&tsi_slab(&space, id)->tag)), 9);
+    for (uint32_t i = 0; i < TSI_CHUNK_SLABS; i++) REQUIRE_EQ(tsi_load_relaxed(&tsi_slab(&space, i)->inbox), 0);
     tsi_chunks_leave(&space, 0);
-    assert_int_equal(tsi_load_relaxed(&tsi_slab(&space, id)->tag), 0);
+    REQUIRE_EQ(tsi_load_relaxed(&tsi_slab(&space, id)->tag), 0);
 }
 
 /* Of many at once; a few that come and go keep theirs. */
-static void large_objects_leave_no_words(void** state) {
-    (void)state;
+static void large_objects_leave_no_words(void) {
     uint32_t id[200], many = space.chunk_count < 200 ? space.chunk_count : 200;
     for (unsigned lap = 0; lap < 300; lap++) {
-        assert_true(tsi_space_take_large(&space, 1 << 20, 1, 0, &id[lap % 2]));
+        REQUIRE(tsi_space_take_large(&space, 1 << 20, 1, 0, &id[lap % 2]));
         if (lap % 2 == 1) tsi_space_give_large(&space, id[1], false), tsi_space_give_large(&space, id[0], false);
     }
     for (unsigned i = 0; i < fake_os.run_count; i++)
-        assert_false(fake_os.runs[i].from - (uintptr_t)space.meta < (uintptr_t)space.chunk_count << TSI_META_SHIFT);
-    for (uint32_t i = 0; i < many; i++) assert_true(tsi_space_take_large(&space, 1 << 20, 1, 0, &id[i]));
+        REQUIRE(!(fake_os.runs[i].from - (uintptr_t)space.meta < (uintptr_t)space.chunk_count << TSI_META_SHIFT));
+    for (uint32_t i = 0; i < many; i++) REQUIRE(tsi_space_take_large(&space, 1 << 20, 1, 0, &id[i]));
     for (uint32_t i = 0; i < many; i++) tsi_space_give_large(&space, id[i], false);
     uint64_t bytes = 0;
     for (uint32_t i = 0; i < many; i++) bytes += tsi_written_bytes(&space, i);
-    assert_true(many < 150 || bytes <= 130 * 2 * tsi_os.page_bytes);
+    REQUIRE(many < 150 || bytes <= 130 * 2 * tsi_os.page_bytes);
     tsi_chunks_leave(&space, 0);
-    for (uint32_t i = 0; i < many; i++) assert_int_equal(tsi_written_bytes(&space, i), 0);
+    for (uint32_t i = 0; i < many; i++) REQUIRE_EQ(tsi_written_bytes(&space, i), 0);
 }
 
 /* A slab in an inbox, whose link outlives it, keeps the pages of links. */
-static void an_empty_chunk_with_a_slab_in_an_inbox(void** state) {
-    (void)state;
+static void an_empty_chunk_with_a_slab_in_an_inbox(void) {
     uint32_t id = take(CLASS_64);
     tsi_store_relaxed(&tsi_slab(&space, id)->tag, tsi_tag(9, 0, TSI_SLAB_PURGING));
     tsi_store_relaxed(&tsi_line(&space, 0)->issued, 5);
     tsi_store_relaxed(&tsi_slab(&space, 3)->inbox, 1);
     fake_os_clear();
     tsi_space_give(&space, &id, 1);
-    assert_int_equal(tsi_load_relaxed(&tsi_line(&space, 0)->issued), 0);
-    assert_int_equal(tsi_tag_seq(tsi_load_relaxed(&tsi_slab(&space, id)->tag)), 9);
-    assert_int_equal(tsi_load_relaxed(&tsi_slab(&space, 3)->inbox), 1);
-    assert_memory_equal(fake_os_pages(tsi_meta_of(&space, 0), 10), "..xxxxxxxx", 10);
-    for (uint32_t i = 0; i < TSI_CHUNK_SLABS; i++) assert_int_equal(tsi_load_relaxed(&tsi_slab(&space, i)->inbox), i == 3);
+    REQUIRE_EQ(tsi_load_relaxed(&tsi_line(&space, 0)->issued), 0);
+    REQUIRE_EQ(tsi_tag_seq(tsi_load_relaxed(&tsi_slab(&space, id)->tag)), 9);
+    REQUIRE_EQ(tsi_load_relaxed(&tsi_slab(&space, 3)->inbox), 1);
+    REQUIRE(memcmp(fake_os_pages(tsi_meta_of(&space, 0), 10), "..xxxxxxxx", 10) == 0);
+    for (uint32_t i = 0; i < TSI_CHUNK_SLABS; i++) REQUIRE_EQ(tsi_load_relaxed(&tsi_slab(&space, i)->inbox), i == 3);
     tsi_store_relaxed(&tsi_slab(&space, 3)->inbox, 0);
     tsi_chunks_leave(&space, 0);
-    assert_int_equal(tsi_load_relaxed(&tsi_slab(&space, id)->tag), 0);
+    REQUIRE_EQ(tsi_load_relaxed(&tsi_slab(&space, id)->tag), 0);
 }
 
 /* Each KiB of a slab leads to the words of its line or region; also where its chunk had another class before. */
-static void entries_lead_to_words(void** state) {
-    (void)state;
+static void entries_lead_to_words(void) {
     reopen(SLAB_PURGE_NEVER, false, false); /* so that words and entries stay as a chunk loses its class */
-    for (unsigned cls = 1; cls < TSI_CLASSES; cls = unit_class_after(cls)) {
+    for (unsigned cls = 1; cls < TSI_CLASSES; cls = kit_class_after(cls)) {
         const TsiClass* c = &space.classes->c[cls];
         bool region = tsi_class_is_region(cls);
         uint32_t id = take(cls);
-        assert_int_equal(id >> 8, 0); /* the same chunk for all */
-        assert_true(tsi_load_relaxed(&space.covered) >= TSI_KIB(1024));
+        REQUIRE_EQ(id >> 8, 0); /* the same chunk for all */
+        REQUIRE(tsi_load_relaxed(&space.covered) >= TSI_KIB(1024));
         for (uint32_t at = 0; at < c->slab_bytes; at += TSI_KIB(1)) {
             uint8_t* p = tsi_slab_payload(&space, c, id) + at;
             uint32_t entry = tsi_load_relaxed(&space.entries[(size_t)(p - space.base) >> TSI_LINE_MIN_SHIFT]);
             const void* words = space.words + (size_t)(entry & ~TSI_ENTRY_REGION) * sizeof(TsiLine);
-            assert_int_equal((entry & TSI_ENTRY_REGION) != 0, region);
-            if (region) assert_ptr_equal(words, tsi_region(&space, id));
-            else assert_ptr_equal(words, tsi_line(&space, tsi_first_line(c, id) + (at >> c->line_shift)));
+            REQUIRE_EQ((entry & TSI_ENTRY_REGION) != 0, region);
+            if (region) REQUIRE_EQ(words, tsi_region(&space, id));
+            else REQUIRE_EQ(words, tsi_line(&space, tsi_first_line(c, id) + (at >> c->line_shift)));
         }
         tsi_space_give(&space, &id, 1);
-        assert_int_equal(tsi_chunk_class(&space, 0), 0);
+        REQUIRE_EQ(tsi_chunk_class(&space, 0), 0);
     }
-    assert_int_equal(((const TsiLine*)(const void*)space.words)->heap_at, 0); /* entry 0 */
+    REQUIRE_EQ(((const TsiLine*)(const void*)space.words)->heap_at, 0); /* entry 0 */
 }
 
-static void ids_and_addresses_agree(void** state) {
-    (void)state;
-    for (unsigned cls = 1; cls < TSI_CLASSES; cls = unit_class_after(cls)) {
+static void ids_and_addresses_agree(void) {
+    for (unsigned cls = 1; cls < TSI_CLASSES; cls = kit_class_after(cls)) {
         const TsiClass* c = &space.classes->c[cls];
         uint32_t id = take(cls);
         (void)take(cls);
         for (uint32_t i = 0, first = tsi_first_line(c, id); i < 1u << c->lines_log2; i++) {
-            assert_int_equal(tsi_slab_of_line(&space, first + i), id);
-            assert_int_equal(tsi_line_id(&space, tsi_line(&space, first + i)), first + i);
+            REQUIRE_EQ(tsi_slab_of_line(&space, first + i), id);
+            REQUIRE_EQ(tsi_line_id(&space, tsi_line(&space, first + i)), first + i);
             for (unsigned slot = 0; slot < TSI_LINE_SLOTS; slot++) {
                 if ((c->full >> slot & 1) == 0) continue;
                 TsiPlace in = {first + i, id, cls, slot}, out;
-                assert_int_equal(tsi_space_locate(&space, tsi_place_address(&space, &in), &out), TSI_PLACE_OK);
-                assert_memory_equal(&in, &out, sizeof in);
+                REQUIRE_EQ(tsi_space_locate(&space, tsi_place_address(&space, &in), &out), TSI_PLACE_OK);
+                REQUIRE(memcmp(&in, &out, sizeof in) == 0);
             }
         }
         if (cls % 12 == 0) reopen(SLAB_PURGE_DONTNEED, false, false); /* each class takes a chunk: start over */
     }
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-#define TEST(name) cmocka_unit_test_setup_teardown(name, open_space, close_space)
+int main(int argc, char** argv) {
+    const CheckCase tests[] = {
+#define TEST(name) CHECK_CASE_WITH(name, open_space, close_space)
         TEST(fresh_slabs_in_address_order),
         TEST(given_slabs_come_first),
         TEST(an_empty_chunk_serves_any_class),
@@ -483,5 +461,5 @@ int main(void) {
     };
     fake_os_install(0, false, false);
     (void)slab_page_size(); /* the process's own tables */
-    return cmocka_run_group_tests_name("space", tests, NULL, NULL);
+    return CHECK_RUN(argc, argv, tests);
 }

@@ -4,7 +4,7 @@
  * A chain of frames is made by hand in a mapping that stands for a stack, and goes on in its upper half. Neighbours
  * are one mapping for the kernel, so bounds that were looked up once still have that half when it is no longer there.
  */
-#include "unit.h"
+#include "kit/inside.h"
 
 #include "os/stack.h"
 
@@ -18,7 +18,7 @@ typedef struct Frame {
 
 static Frame* map_chain(uint8_t** at) {
     *at = mmap(NULL, 2 * HALF, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    assert_true(*at != MAP_FAILED);
+    REQUIRE(*at != MAP_FAILED);
     Frame *low = (Frame*)(void*)(*at + 64), *high = (Frame*)(void*)(*at + HALF + 64);
     low[0] = (Frame){(uintptr_t)&low[1], 1001};
     low[1] = (Frame){(uintptr_t)high, 1002};
@@ -32,36 +32,35 @@ static unsigned walk(const Frame* from, uintptr_t low, uintptr_t high, uintptr_t
     return tsi_stack_walk((uintptr_t)from, low, high, out, FRAMES);
 }
 
-static void what_was_above_the_stack_is_gone(void** state) {
-    (void)state;
+static void what_was_above_the_stack_is_gone(void) {
     tsi_process_init();
     uint8_t* at;
     uintptr_t low, high, out[FRAMES];
     Frame* first = map_chain(&at);
-    assert_true(tsi_stack_bounds((uintptr_t)first, &low, &high));
-    assert_true(low <= (uintptr_t)at && high >= (uintptr_t)at + 2 * HALF);
+    REQUIRE(tsi_stack_bounds((uintptr_t)first, &low, &high));
+    REQUIRE(low <= (uintptr_t)at && high >= (uintptr_t)at + 2 * HALF);
 #if defined(__x86_64__) || defined(__aarch64__)
-    assert_int_equal(walk(first, low, high, out), 4);
-    assert_int_equal(out[3], 1004);
+    REQUIRE_EQ(walk(first, low, high, out), 4);
+    REQUIRE_EQ(out[3], 1004);
     errno = 77;
-    assert_int_equal(mprotect(at + HALF, HALF, PROT_NONE), 0);
-    assert_int_equal(walk(first, low, high, out), 2);
-    assert_int_equal(munmap(at + HALF, HALF), 0);
-    assert_int_equal(walk(first, low, high, out), 2);
-    assert_int_equal(out[1], 1002);
+    REQUIRE_EQ(mprotect(at + HALF, HALF, PROT_NONE), 0);
+    REQUIRE_EQ(walk(first, low, high, out), 2);
+    REQUIRE_EQ(munmap(at + HALF, HALF), 0);
+    REQUIRE_EQ(walk(first, low, high, out), 2);
+    REQUIRE_EQ(out[1], 1002);
     /* A frame that begins in the last word there is. */
     Frame* edge = (Frame*)(void*)(at + HALF - sizeof(uintptr_t));
     first[1].up = (uintptr_t)edge;
-    assert_int_equal(walk(first, low, high, out), 2);
-    assert_int_equal(errno, 77);
+    REQUIRE_EQ(walk(first, low, high, out), 2);
+    REQUIRE_EQ(errno, 77);
 #else
-    assert_int_equal(walk(first, low, high, out), 0);
-    assert_int_equal(munmap(at + HALF, HALF), 0);
+    REQUIRE_EQ(walk(first, low, high, out), 0);
+    REQUIRE_EQ(munmap(at + HALF, HALF), 0);
 #endif
-    assert_int_equal(munmap(at, HALF), 0);
+    REQUIRE_EQ(munmap(at, HALF), 0);
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(what_was_above_the_stack_is_gone)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
+int main(int argc, char** argv) {
+    const CheckCase tests[] = {CHECK_CASE(what_was_above_the_stack_is_gone)};
+    return CHECK_RUN(argc, argv, tests);
 }

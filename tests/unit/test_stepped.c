@@ -5,7 +5,7 @@
  * snapshot does, which takes no lock: nothing may look freed that nobody began to free, and nothing handed out that nobody asked
  * for. Orders that only a snapshot of several looks can tell apart are left to tests/models/handed_out.pml.
  */
-#include "unit.h"
+#include "kit/inside.h"
 
 #include "stats/snapshot.h"
 
@@ -57,41 +57,32 @@ static void step(void) {
     struct sigaction sa;
     memset(&sa, 0, sizeof sa);
     sa.sa_handler = look;
-    assert_int_equal(sigaction(SIGTRAP, &sa, &before), 0);
+    REQUIRE_EQ(sigaction(SIGTRAP, &sa, &before), 0);
     trap(true);
 }
 static void stop(void) {
     trap(false);
-    assert_int_equal(sigaction(SIGTRAP, &before, NULL), 0);
+    REQUIRE_EQ(sigaction(SIGTRAP, &before, NULL), 0);
     look(0);
-    assert_int_equal(seen.handed_out, seen.begun);
-    assert_int_equal(seen.handed_out - seen.live, seen.freed);
-    assert_int_equal(seen.wrong, 0);
+    REQUIRE_EQ(seen.handed_out, seen.begun);
+    REQUIRE_EQ(seen.handed_out - seen.live, seen.freed);
+    REQUIRE_EQ(seen.wrong, 0);
 #if CAN_STEP
-    assert_in_range(seen.looks, 100, UINT64_MAX);
+    REQUIRE_BETWEEN(seen.looks, 100, UINT64_MAX);
 #endif
 }
 
-static int open_with(bool shared) {
-    SlabOptions o = unit_options();
+static void open_with(bool shared) {
+    SlabOptions o = kit_options();
     o.shared = shared;
     memset(&seen, 0, sizeof seen);
-    a = slab_allocator_create_with(&o);
-    return a == NULL;
+    a = kit_create_with(&o);
 }
-static int open_owned(void** state) {
-    (void)state;
-    return open_with(false);
-}
-static int open_shared(void** state) {
-    (void)state;
-    return open_with(true);
-}
-static int close_allocator(void** state) {
-    (void)state;
-    unit_check(a);
+static void open_owned(void) { open_with(false); }
+static void open_shared(void) { open_with(true); }
+static void close_allocator(void) {
+    kit_check(a);
     slab_allocator_free(a);
-    return 0;
 }
 
 static void* take(size_t size) {
@@ -104,14 +95,13 @@ static void give(void* p) {
 }
 
 /* A domain's objects, one after the other in its region, with a gap before an aligned one. */
-static void objects_of_a_region(void** state) {
-    (void)state;
+static void objects_of_a_region(void) {
     epoch_domain_t* d = epoch_domain_create(a);
-    assert_non_null(d);
+    REQUIRE(d != NULL);
     epoch_domain_enter(d);
     void* p[6];
     p[0] = slab_malloc(a, 64);
-    assert_int_equal(unit_place(a, p[0]).cls, TSI_CLASS_REGION);
+    REQUIRE_EQ(kit_place(a, p[0]).cls, TSI_CLASS_REGION);
     seen.begun = 1;
     step();
     for (unsigned n = 1; n < 6; n++) {
@@ -136,13 +126,12 @@ static void* give_all(void* arg) {
 }
 
 /* Lines that are used up, refilled by what their owner freed and by what others did, left and come back to. */
-static void refills(void** state) {
-    (void)state;
+static void refills(void) {
     static void *p[MOST + 1], *others[MOST / 4 + 1];
     for (unsigned n = 0; n < MOST; n++) p[n] = take(512);
     for (unsigned n = 0; n < MOST / 4; n++) others[n] = p[4 * n];
     seen.freed += MOST / 4;
-    unit_on_thread(give_all, others);
+    kit_on_thread(give_all, others);
     step();
     for (unsigned n = 0; n < MOST / 4; n++) {
         give(p[4 * n + 1]);
@@ -154,14 +143,14 @@ static void refills(void** state) {
     stop();
 }
 
-static const struct CMUnitTest tests[] = {
-    cmocka_unit_test_setup_teardown(objects_of_a_region, open_owned, close_allocator),
-    cmocka_unit_test_setup_teardown(refills, open_owned, close_allocator),
-    {"objects_of_a_region, shared mode", objects_of_a_region, open_shared, close_allocator, NULL},
-    {"refills, shared mode", refills, open_shared, close_allocator, NULL},
+static const CheckCase tests[] = {
+    CHECK_CASE_WITH(objects_of_a_region, open_owned, close_allocator),
+    CHECK_CASE_WITH(refills, open_owned, close_allocator),
+    {"objects_of_a_region_shared", objects_of_a_region, open_shared, close_allocator},
+    {"refills_shared", refills, open_shared, close_allocator},
 };
 
-int main(void) {
+int main(int argc, char** argv) {
     if (!CAN_STEP) puts("no trap after each instruction here: allocations and frees are made, and looked at once");
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return CHECK_RUN(argc, argv, tests);
 }

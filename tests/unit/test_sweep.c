@@ -4,128 +4,119 @@
  * Objects of 1024 bytes: 16 to a slab of four pages, so page n of a slab holds its slots 4n to 4n + 3. Sweeps that
  * meet other threads are in test_handover.
  */
-#define UNIT_RING_BY_CLASS
+#define KIT_RING_BY_CLASS
 #include "fake_os.h"
-#include "unit.h"
+#include "kit/inside.h"
 
 enum { SIZE = 1024, SLOTS = 16, SLAB = SLOTS * SIZE };
 
 static SlabAllocator* a;
 static TsiSpace* space;
 
-static int open_allocator(void** state) {
-    (void)state;
-    a = unit_create_cold();
+static void open_allocator(void) {
+    a = kit_create_cold();
     space = &tsi_arena(a)->space;
     fake_os_clear();
-    return 0;
 }
-static int close_allocator(void** state) {
-    (void)state;
-    unit_check(a);
+static void close_allocator(void) {
+    kit_check(a);
     slab_allocator_free(a);
-    assert_int_equal(fake_os.misaligned, 0);
-    return 0;
+    REQUIRE_EQ(fake_os.misaligned, 0);
 }
-static void take(void** p, unsigned n) { unit_take(a, SIZE, p, n); }
-static EpochReceipt end(EpochId id, EpochCloseMode mode) { return unit_end(a, id, mode); }
+static void take(void** p, unsigned n) { kit_take(a, SIZE, p, n); }
+static EpochReceipt end(EpochId id, EpochCloseMode mode) { return kit_end(a, id, mode); }
 static const char* pages(unsigned n) { return fake_os_pages(space->base, n); }
 
 /* ---- drain ---- */
 
-static void draining_what_is_all_free(void** state) {
-    (void)state;
+static void draining_what_is_all_free(void) {
     void* p[3 * SLOTS];
     take(p, 3 * SLOTS);
     for (unsigned i = 0; i < 3 * SLOTS; i++) slab_free(a, p[i]);
     fake_os_clear();
     EpochReceipt r = end(0, EPOCH_DRAIN);
-    assert_int_equal(r.objects_allocated, 3 * SLOTS);
-    assert_int_equal(r.objects_freed, 3 * SLOTS);
-    assert_int_equal(r.bytes_freed, 3 * SLOTS * SIZE);
-    assert_int_equal(r.slabs_returned, 3);
-    assert_int_equal(r.bytes_returned, 3 * SLAB);
-    assert_int_equal(unit_committed(a), 0);
-    assert_string_equal(pages(14), "xxxxxxxxxxxx..");
-    assert_string_equal(fake_os_runs(space->base, space->payload_bytes), "[0x0-0xb]");
+    REQUIRE_EQ(r.objects_allocated, 3 * SLOTS);
+    REQUIRE_EQ(r.objects_freed, 3 * SLOTS);
+    REQUIRE_EQ(r.bytes_freed, 3 * SLOTS * SIZE);
+    REQUIRE_EQ(r.slabs_returned, 3);
+    REQUIRE_EQ(r.bytes_returned, 3 * SLAB);
+    REQUIRE_EQ(kit_committed_now(a), 0);
+    REQUIRE_STR(pages(14), "xxxxxxxxxxxx..");
+    REQUIRE_STR(fake_os_runs(space->base, space->payload_bytes), "[0x0-0xb]");
     r = end(0, EPOCH_DRAIN); /* nothing more to say */
-    assert_int_equal(r.objects_freed, 3 * SLOTS);
-    assert_int_equal(r.slabs_returned, 0);
+    REQUIRE_EQ(r.objects_freed, 3 * SLOTS);
+    REQUIRE_EQ(r.slabs_returned, 0);
 }
 
 /* A survivor keeps its page, and the pages beside it go; each slab goes with its last object. */
-static void survivors_keep_their_pages_only(void** state) {
-    (void)state;
+static void survivors_keep_their_pages_only(void) {
     void* p[3 * SLOTS];
     take(p, 3 * SLOTS);
     for (unsigned i = 0; i < 3 * SLOTS; i++)
         if (i != 5 && i != SLOTS && i != SLOTS + 15) slab_free(a, p[i]);
     fake_os_clear();
     EpochReceipt r = end(0, EPOCH_DRAIN);
-    assert_int_equal(r.objects_escaped, 3);
-    assert_int_equal(r.bytes_escaped, 3 * SIZE);
-    assert_int_equal(r.slabs_returned, 1);
-    assert_string_equal(pages(14), "x.xx.xx.xxxx..");
-    assert_int_equal(unit_committed(a), 2 * SLAB);
-    for (unsigned i = 0; i < SIZE; i++) assert_int_equal(((uint8_t*)p[5])[i], 5);
-    for (unsigned i = 0; i < SIZE; i++) assert_int_equal(((uint8_t*)p[SLOTS])[i], SLOTS);
-    assert_true(slab_free_checked(a, p[5]));
-    assert_int_equal(unit_committed(a), SLAB);
-    assert_true(slab_free_checked(a, p[SLOTS]));
-    assert_int_equal(unit_committed(a), SLAB);
-    unit_check(a);
-    assert_true(slab_free_checked(a, p[SLOTS + 15]));
-    assert_int_equal(unit_committed(a), 0);
-    assert_false(slab_free_checked(a, p[SLOTS + 15]));
-    unit_check(a);
+    REQUIRE_EQ(r.objects_escaped, 3);
+    REQUIRE_EQ(r.bytes_escaped, 3 * SIZE);
+    REQUIRE_EQ(r.slabs_returned, 1);
+    REQUIRE_STR(pages(14), "x.xx.xx.xxxx..");
+    REQUIRE_EQ(kit_committed_now(a), 2 * SLAB);
+    for (unsigned i = 0; i < SIZE; i++) REQUIRE_EQ(((uint8_t*)p[5])[i], 5);
+    for (unsigned i = 0; i < SIZE; i++) REQUIRE_EQ(((uint8_t*)p[SLOTS])[i], SLOTS);
+    REQUIRE(slab_free_checked(a, p[5]));
+    REQUIRE_EQ(kit_committed_now(a), SLAB);
+    REQUIRE(slab_free_checked(a, p[SLOTS]));
+    REQUIRE_EQ(kit_committed_now(a), SLAB);
+    kit_check(a);
+    REQUIRE(slab_free_checked(a, p[SLOTS + 15]));
+    REQUIRE_EQ(kit_committed_now(a), 0);
+    REQUIRE(!slab_free_checked(a, p[SLOTS + 15]));
+    kit_check(a);
 }
 
 /* Runs of dead pages join across slabs of one sweep. */
-static void dead_pages_of_neighbours_are_one_run(void** state) {
-    (void)state;
+static void dead_pages_of_neighbours_are_one_run(void) {
     void* p[4 * SLOTS];
     take(p, 4 * SLOTS);
     for (unsigned i = 0; i < 4 * SLOTS; i++)
         if (i % SLOTS != (i / SLOTS % 2 == 0 ? 0 : 15)) slab_free(a, p[i]);
     fake_os_clear();
     (void)end(0, EPOCH_DRAIN);
-    assert_string_equal(fake_os_runs(space->base, space->payload_bytes), "[0x1-0x6][0x9-0xe]");
+    REQUIRE_STR(fake_os_runs(space->base, space->payload_bytes), "[0x1-0x6][0x9-0xe]");
 }
 
 /* Pages that frees after the close leave without a live object go at the latest with a trim, once. */
-static void late_frees_leave_pages_for_a_trim(void** state) {
-    (void)state;
+static void late_frees_leave_pages_for_a_trim(void) {
     void* p[2 * SLOTS];
     take(p, 2 * SLOTS);
     (void)end(0, EPOCH_DRAIN);
     for (unsigned i = 0; i < 12; i++) slab_free(a, p[i]);
     fake_os_clear();
     slab_trim(a);
-    assert_string_equal(pages(8), "xxx.....");
-    unit_check(a);
+    REQUIRE_STR(pages(8), "xxx.....");
+    kit_check(a);
     fake_os_clear();
     slab_trim(a);
-    assert_string_equal(pages(8), "........");
+    REQUIRE_STR(pages(8), "........");
     for (unsigned i = 12; i < 16; i++) slab_free(a, p[i]);
-    assert_int_equal(unit_committed(a), SLAB);
-    assert_int_equal(unit_live(a), SLOTS);
+    REQUIRE_EQ(kit_committed_now(a), SLAB);
+    REQUIRE_EQ(kit_live(a), SLOTS);
 }
 
 /* ... or without one when there are enough of them. */
-static void many_late_frees_return_pages_by_themselves(void** state) {
-    (void)state;
+static void many_late_frees_return_pages_by_themselves(void) {
     enum { SLABS = 400 };
     static void* p[SLABS * SLOTS];
     take(p, SLABS * SLOTS);
     (void)end(0, EPOCH_DRAIN);
     fake_os_clear();
     for (unsigned i = 0; i < SLABS * SLOTS; i++)
-        if (i % SLOTS != 7) assert_true(slab_free_checked(a, p[i]));
-    assert_true(tsi_load_relaxed(&space->purge_bytes) > (uint64_t)SLABS * SLAB / 2);
-    assert_int_equal(unit_live(a), SLABS);
-    unit_check(a);
-    for (unsigned i = 7; i < SLABS * SLOTS; i += SLOTS) assert_true(slab_free_checked(a, p[i]));
-    assert_int_equal(unit_committed(a), 0);
+        if (i % SLOTS != 7) REQUIRE(slab_free_checked(a, p[i]));
+    REQUIRE(tsi_load_relaxed(&space->purge_bytes) > (uint64_t)SLABS * SLAB / 2);
+    REQUIRE_EQ(kit_live(a), SLABS);
+    kit_check(a);
+    for (unsigned i = 7; i < SLABS * SLOTS; i += SLOTS) REQUIRE(slab_free_checked(a, p[i]));
+    REQUIRE_EQ(kit_committed_now(a), 0);
 }
 
 /* Bytes of dead pages that late frees note when a full slab of a drained epoch loses all of its page n. */
@@ -133,198 +124,189 @@ static uint64_t late_bytes_without_page(size_t size, unsigned n) {
     static void* at[1024];
     const TsiClass* c = &space->classes->c[tsi_class_of(size)];
     unsigned count = (unsigned)c->slots << c->lines_log2;
-    assert_true(count <= 1024);
-    for (unsigned i = 0; i < count; i++) assert_non_null(at[i] = slab_malloc(a, size));
+    REQUIRE(count <= 1024);
+    for (unsigned i = 0; i < count; i++) REQUIRE((at[i] = slab_malloc(a, size)) != NULL);
     EpochId id = epoch_current(a);
     TsiInc* inc = tsi_inc(&tsi_arena(a)->phases, tsi_ref_index(tsi_phases_current(&tsi_arena(a)->phases)));
     EpochReceipt r;
-    assert_true(epoch_close_ex(a, id, EPOCH_DRAIN, &r));
+    REQUIRE(epoch_close_ex(a, id, EPOCH_DRAIN, &r));
     uint64_t before = tsi_load_relaxed(&inc->late_bytes);
     uintptr_t slab = (uintptr_t)at[0] & ~(uintptr_t)(c->slab_bytes - 1);
     for (unsigned i = 0; i < count; i++) {
         if (((uintptr_t)at[i] - slab) / tsi_os.page_bytes != n) continue;
-        assert_true(slab_free_checked(a, at[i]));
+        REQUIRE(slab_free_checked(a, at[i]));
         at[i] = NULL;
     }
     uint64_t noted = tsi_load_relaxed(&inc->late_bytes) - before;
     for (unsigned i = 0; i < count; i++) slab_free(a, at[i]);
-    assert_int_not_equal(epoch_advance_id(a), id);
+    REQUIRE_NE(epoch_advance_id(a), id);
     return noted;
 }
 
 /* The last object of a page is noticed in any page of a slab, and once, for every class whose slabs have several. */
-static void each_page_that_dies_late_is_noticed(void** state) {
-    (void)state;
+static void each_page_that_dies_late_is_noticed(void) {
     unsigned tried = 0;
     for (unsigned cls = 1; cls <= TSI_SMALL_CLASSES; cls++) {
         const TsiClass* c = &space->classes->c[cls];
         if (c->size > 1024) continue;
         for (unsigned n = 0; n < c->slab_bytes / tsi_os.page_bytes && c->slab_bytes > tsi_os.page_bytes; n++, tried++)
-            assert_int_equal(late_bytes_without_page(c->size, n), tsi_os.page_bytes);
+            REQUIRE_EQ(late_bytes_without_page(c->size, n), tsi_os.page_bytes);
     }
-    assert_true(tried >= 20);
+    REQUIRE(tried >= 20);
 }
 
-static void a_failed_purge_of_pages_keeps_the_objects(void** state) {
-    (void)state;
+static void a_failed_purge_of_pages_keeps_the_objects(void) {
     void* p[SLOTS];
     take(p, SLOTS);
     for (unsigned i = 0; i < SLOTS - 1; i++) slab_free(a, p[i]);
     fake_os_fail(FAKE_PURGE, 1, true);
     EpochReceipt r = end(0, EPOCH_DRAIN);
-    assert_int_equal(r.objects_escaped, 1);
-    for (unsigned i = 0; i < SIZE; i++) assert_int_equal(((uint8_t*)p[SLOTS - 1])[i], SLOTS - 1);
+    REQUIRE_EQ(r.objects_escaped, 1);
+    for (unsigned i = 0; i < SIZE; i++) REQUIRE_EQ(((uint8_t*)p[SLOTS - 1])[i], SLOTS - 1);
     fake_os_heal();
-    assert_true(slab_free_checked(a, p[SLOTS - 1]));
-    assert_int_equal(unit_committed(a), 0);
+    REQUIRE(slab_free_checked(a, p[SLOTS - 1]));
+    REQUIRE_EQ(kit_committed_now(a), 0);
 }
 
 /* ---- release ---- */
 
-static void releasing_ends_what_is_live(void** state) {
-    (void)state;
+static void releasing_ends_what_is_live(void) {
     void *p[2 * SLOTS], *large = slab_malloc(a, 3 << 20);
-    assert_non_null(large);
+    REQUIRE(large != NULL);
     take(p, 2 * SLOTS);
     for (unsigned i = 0; i < 10; i++) slab_free(a, p[i]);
     fake_os_clear();
     EpochReceipt r = end(0, EPOCH_RELEASE);
-    assert_int_equal(r.objects_allocated, 2 * SLOTS + 1);
-    assert_int_equal(r.objects_freed, 10);
-    assert_int_equal(r.objects_released, 2 * SLOTS + 1 - 10);
-    assert_int_equal(r.bytes_released, (2 * SLOTS - 10) * SIZE + (3 << 20));
-    assert_int_equal(r.objects_escaped, 0);
-    assert_int_equal(r.slabs_returned, 3);
-    assert_int_equal(unit_committed(a), 0);
-    uint64_t stale = unit_refusals(a).stale_free;
-    for (unsigned i = 0; i < 2 * SLOTS; i++) assert_false(slab_free_checked(a, p[i]));
-    assert_false(slab_free_checked(a, large));
-    assert_int_equal(unit_refusals(a).stale_free, stale + 2 * SLOTS + 1);
+    REQUIRE_EQ(r.objects_allocated, 2 * SLOTS + 1);
+    REQUIRE_EQ(r.objects_freed, 10);
+    REQUIRE_EQ(r.objects_released, 2 * SLOTS + 1 - 10);
+    REQUIRE_EQ(r.bytes_released, (2 * SLOTS - 10) * SIZE + (3 << 20));
+    REQUIRE_EQ(r.objects_escaped, 0);
+    REQUIRE_EQ(r.slabs_returned, 3);
+    REQUIRE_EQ(kit_committed_now(a), 0);
+    uint64_t stale = kit_refusals(a).stale_free;
+    for (unsigned i = 0; i < 2 * SLOTS; i++) REQUIRE(!slab_free_checked(a, p[i]));
+    REQUIRE(!slab_free_checked(a, large));
+    REQUIRE_EQ(kit_refusals(a).stale_free, stale + 2 * SLOTS + 1);
 }
 
-static void a_release_ends_what_a_drain_left(void** state) {
-    (void)state;
+static void a_release_ends_what_a_drain_left(void) {
     void* p[2 * SLOTS];
     take(p, 2 * SLOTS);
     (void)end(0, EPOCH_DRAIN);
     for (unsigned i = 0; i < 20; i++) slab_free(a, p[i]);
-    assert_int_equal(unit_committed(a), SLAB);
+    REQUIRE_EQ(kit_committed_now(a), SLAB);
     EpochReceipt r = end(0, EPOCH_RELEASE);
-    assert_int_equal(r.objects_freed, 20);
-    assert_int_equal(r.objects_released, 12);
-    assert_int_equal(r.slabs_returned, 1);
-    assert_int_equal(unit_committed(a), 0);
+    REQUIRE_EQ(r.objects_freed, 20);
+    REQUIRE_EQ(r.objects_released, 12);
+    REQUIRE_EQ(r.slabs_returned, 1);
+    REQUIRE_EQ(kit_committed_now(a), 0);
     r = end(0, EPOCH_DRAIN); /* a weaker close changes nothing */
-    assert_int_equal(r.objects_released, 12);
-    assert_int_equal(epoch_state(a, 0), EPOCH_CLOSING);
+    REQUIRE_EQ(r.objects_released, 12);
+    REQUIRE_EQ(epoch_state(a, 0), EPOCH_CLOSING);
     errno = 0;
-    assert_null(slab_malloc_epoch(a, 64, 0));
-    assert_int_equal(errno, ESTALE);
+    REQUIRE_NULL(slab_malloc_epoch(a, 64, 0));
+    REQUIRE_EQ(errno, ESTALE);
 }
 
 /* The ring moving past an epoch with survivors keeps them; their frees return the memory. */
-static void the_ring_moves_past(void** state) {
-    (void)state;
+static void the_ring_moves_past(void) {
     void* p[SLOTS];
     take(p, SLOTS);
     uint64_t era = epoch_era(a, 0);
     for (unsigned i = 0; i < tsi_arena(a)->phases.ring_size; i++) (void)epoch_advance_id(a);
-    assert_true(epoch_era(a, 0) > era);
+    REQUIRE(epoch_era(a, 0) > era);
     void* q = slab_malloc(a, SIZE); /* sweeps what the ring has displaced */
     uint64_t now = 0;
-    assert_true(slab_ptr_epoch(a, p[0], NULL, &now));
-    assert_int_equal(now, era);
-    unit_check(a);
-    for (unsigned i = 0; i < SLOTS; i++) assert_true(slab_free_checked(a, p[i]));
-    assert_int_equal(unit_committed(a), SLAB);
+    REQUIRE(slab_ptr_epoch(a, p[0], NULL, &now));
+    REQUIRE_EQ(now, era);
+    kit_check(a);
+    for (unsigned i = 0; i < SLOTS; i++) REQUIRE(slab_free_checked(a, p[i]));
+    REQUIRE_EQ(kit_committed_now(a), SLAB);
     slab_free(a, q);
     slab_trim(a);
-    assert_int_equal(unit_committed(a), 0);
+    REQUIRE_EQ(kit_committed_now(a), 0);
 }
 
 /* ---- trim ---- */
 
-static void trim_takes_empties_of_active_epochs(void** state) {
-    (void)state;
+static void trim_takes_empties_of_active_epochs(void) {
     void *p[3 * SLOTS], *q[SLOTS];
     take(p, 3 * SLOTS);
     for (unsigned i = 0; i < 2 * SLOTS; i++) slab_free(a, p[i]);
-    assert_int_equal(unit_committed(a), 3 * SLAB); /* an active epoch keeps its empties */
+    REQUIRE_EQ(kit_committed_now(a), 3 * SLAB); /* an active epoch keeps its empties */
     fake_os_clear();
     slab_trim(a);
-    assert_string_equal(pages(12), "xxxxxxxx....");
-    assert_int_equal(unit_committed(a), SLAB);
-    assert_int_equal(unit_live(a), SLOTS);
-    assert_int_equal(epoch_state(a, 0), EPOCH_ACTIVE);
+    REQUIRE_STR(pages(12), "xxxxxxxx....");
+    REQUIRE_EQ(kit_committed_now(a), SLAB);
+    REQUIRE_EQ(kit_live(a), SLOTS);
+    REQUIRE_EQ(epoch_state(a, 0), EPOCH_ACTIVE);
     take(q, SLOTS);
-    unit_check(a);
+    kit_check(a);
     EpochReceipt r = end(0, EPOCH_RELEASE);
-    assert_int_equal(r.objects_allocated, 4 * SLOTS); /* what was trimmed is not forgotten */
-    assert_int_equal(r.objects_freed, 2 * SLOTS);
+    REQUIRE_EQ(r.objects_allocated, 4 * SLOTS); /* what was trimmed is not forgotten */
+    REQUIRE_EQ(r.objects_freed, 2 * SLOTS);
 }
 
 /* Cleanups run once, when the last object has gone, last registered first. */
 static char order[8];
 static void note(void* arg) { strcat(order, arg); }
 
-static void cleanups_run_when_the_epoch_has_drained(void** state) {
-    (void)state;
+static void cleanups_run_when_the_epoch_has_drained(void) {
     void* p[2];
     order[0] = 0;
     take(p, 2);
-    assert_true(slab_epoch_on_end(a, 0, note, "1"));
-    assert_true(slab_epoch_on_end(a, 0, note, "2"));
+    REQUIRE(slab_epoch_on_end(a, 0, note, "1"));
+    REQUIRE(slab_epoch_on_end(a, 0, note, "2"));
     (void)end(0, EPOCH_DRAIN);
-    assert_false(slab_epoch_on_end(a, 0, note, "3"));
+    REQUIRE(!slab_epoch_on_end(a, 0, note, "3"));
     slab_free(a, p[0]);
-    assert_string_equal(order, "");
+    REQUIRE_STR(order, "");
     slab_free(a, p[1]);
-    assert_string_equal(order, "21");
+    REQUIRE_STR(order, "21");
     (void)end(0, EPOCH_RELEASE);
-    assert_string_equal(order, "21");
+    REQUIRE_STR(order, "21");
 }
 
 /* One that comes too late leaves nothing behind. */
-static void a_refused_cleanup_keeps_no_record(void** state) {
-    (void)state;
+static void a_refused_cleanup_keeps_no_record(void) {
     (void)end(0, EPOCH_DRAIN);
-    for (unsigned i = 0; i < 500; i++) assert_false(slab_epoch_on_end(a, 0, note, "x"));
-    assert_true(tsi_table_used(&tsi_arena(a)->phases.ends) <= 200);
+    for (unsigned i = 0; i < 500; i++) REQUIRE(!slab_epoch_on_end(a, 0, note, "x"));
+    REQUIRE(tsi_table_used(&tsi_arena(a)->phases.ends) <= 200);
 }
 
 /* ---- fork ---- */
 
 /* Threads that vanish may have been between a charge and its slab, with or without the label's part, or have bytes pending. */
-static void a_child_is_charged_for_what_it_has(void** state) {
-    (void)state;
+static void a_child_is_charged_for_what_it_has(void) {
     TsiArena* arena = tsi_arena(a);
     void *p[3 * SLOTS], *large = slab_malloc(a, 500000);
     int status;
     take(p, 3 * SLOTS);
-    assert_non_null(large);
-    assert_non_null(slab_malloc_epoch(a, SIZE, 1));
+    REQUIRE(large != NULL);
+    REQUIRE(slab_malloc_epoch(a, SIZE, 1) != NULL);
     (void)end(1, EPOCH_DRAIN); /* an orphan */
     TsiInc* i = tsi_inc(&arena->phases, tsi_ref_index(tsi_phases_resolve(&arena->phases, 0)));
     _Atomic uint64_t* of_label = &tsi_label(&arena->phases.labels, TSI_LABEL_NONE)->committed;
     tsi_add_relaxed(&i->charge, 2 * SLAB);
     tsi_add_relaxed(of_label, SLAB);
     pid_t child = fork();
-    assert_int_not_equal(child, -1);
+    REQUIRE_NE(child, -1);
     if (child == 0) {
         char why[256];
         bool right = tsi_check_allocator(a, why, sizeof why);
         uint64_t bytes = tsi_load_relaxed(&i->charge) & TSI_CHARGE_MASK;
         _exit(right && bytes == 3 * SLAB + tsi_align_up(500000, tsi_os.page_bytes) && tsi_load_relaxed(of_label) == bytes + SLAB ? 0 : 1);
     }
-    assert_int_equal(waitpid(child, &status, 0), child);
-    assert_int_equal(status, 0);
+    REQUIRE_EQ(waitpid(child, &status, 0), child);
+    REQUIRE_EQ(status, 0);
     tsi_sub_relaxed(of_label, SLAB);
     tsi_sub_relaxed(&i->charge, 2 * SLAB);
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-#define TEST(name) cmocka_unit_test_setup_teardown(name, open_allocator, close_allocator)
+int main(int argc, char** argv) {
+    const CheckCase tests[] = {
+#define TEST(name) CHECK_CASE_WITH(name, open_allocator, close_allocator)
         TEST(draining_what_is_all_free),
         TEST(survivors_keep_their_pages_only),
         TEST(dead_pages_of_neighbours_are_one_run),
@@ -341,5 +323,5 @@ int main(void) {
         TEST(a_child_is_charged_for_what_it_has),
     };
     fake_os_install(0, false, false);
-    return cmocka_run_group_tests_name("sweep", tests, NULL, NULL);
+    return CHECK_RUN(argc, argv, tests);
 }

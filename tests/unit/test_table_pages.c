@@ -3,7 +3,7 @@
  * put aside see.
  */
 #include "fake_os.h"
-#include "unit.h"
+#include "kit/inside.h"
 
 #include "os/table.h"
 
@@ -19,10 +19,10 @@ static uint64_t word_of(uint32_t index, uint32_t taking) { return (uint64_t)taki
 static _Atomic uint64_t* word_at(uint32_t index) { return tsi_table_at(&table, index); }
 
 static bool leave(TsiTable* t, uint32_t index) {
-    assert_ptr_equal(t, &table);
-    assert_true(tsi_lock_is_held(&t->lock));
+    REQUIRE_EQ(t, &table);
+    REQUIRE(tsi_lock_is_held(&t->lock));
     if (index == vetoed) return false;
-    assert_int_equal(left[index], 0);
+    REQUIRE_EQ(left[index], 0);
     left[index] = 1;
     if (t->aside) tsi_store_relaxed(tsi_table_aside(t, index), (uint16_t)(tsi_load_relaxed(word_at(index)) >> 32));
     return true;
@@ -30,7 +30,7 @@ static bool leave(TsiTable* t, uint32_t index) {
 
 static void stay(TsiTable* t, uint32_t index) {
     (void)t;
-    assert_int_equal(left[index], 1);
+    REQUIRE_EQ(left[index], 1);
     left[index] = 0;
 }
 
@@ -38,14 +38,14 @@ static void open_table(size_t stride, bool aside) {
     fake_os_clear();
     memset(left, 0, sizeof left);
     vetoed = UINT32_MAX;
-    assert_true(aside ? tsi_table_init_aside(&table, stride, CAPACITY) : tsi_table_init(&table, stride, CAPACITY));
+    REQUIRE(aside ? tsi_table_init_aside(&table, stride, CAPACITY) : tsi_table_init(&table, stride, CAPACITY));
     table.leave = leave;
     table.stay = stay;
 }
 
 static uint32_t take(void) {
     uint32_t index;
-    assert_true(tsi_table_take(&table, &index, 0));
+    REQUIRE(tsi_table_take(&table, &index, 0));
     return index;
 }
 
@@ -62,7 +62,7 @@ static size_t pages_left(void) {
         bytes += any ? table.unit * table.stride : 0;
     }
     for (uint32_t at = 0; tsi_table_pages(&table, &at, &some);) told += some.bytes;
-    assert_true(told >= bytes || told + table.unit * table.stride > bytes); /* the last may be cut */
+    REQUIRE(told >= bytes || told + table.unit * table.stride > bytes); /* the last may be cut */
     return bytes;
 }
 
@@ -73,8 +73,7 @@ static void peak(uint32_t n) {
     }
 }
 
-static void a_trim_gives_all_but_units_in_use(void** state) {
-    (void)state;
+static void a_trim_gives_all_but_units_in_use(void) {
     for (unsigned s = 0; s < STRIDES; s++) {
         open_table(strides[s], false);
         uint32_t n = CAPACITY / 2 / table.unit * table.unit;
@@ -89,19 +88,18 @@ static void a_trim_gives_all_but_units_in_use(void** state) {
         uint32_t first = n / 2 / table.unit * table.unit;
         for (uint32_t i = 0; i < n; i++) {
             bool stays = i >= first && i < first + table.unit;
-            assert_int_equal(tsi_load_relaxed(word_at(i)), stays ? word_of(i, 1) : 0);
-            assert_int_equal(left[i], !stays);
+            REQUIRE_EQ(tsi_load_relaxed(word_at(i)), stays ? word_of(i, 1) : 0);
+            REQUIRE_EQ(left[i], !stays);
         }
-        assert_int_equal(table.filled, table.unit);
-        assert_int_equal(table.taken, 1);
-        assert_int_equal(pages_left(), table.unit * table.stride);
+        REQUIRE_EQ(table.filled, table.unit);
+        REQUIRE_EQ(table.taken, 1);
+        REQUIRE_EQ(pages_left(), table.unit * table.stride);
         tsi_table_destroy(&table);
     }
 }
 
 /* What comes back is taken from the lowest, and reads as 0. */
-static void what_returns_is_low_and_zero(void** state) {
-    (void)state;
+static void what_returns_is_low_and_zero(void) {
     open_table(512, false);
     peak(5000);
     for (uint32_t i = 0; i < 5000; i++)
@@ -109,16 +107,15 @@ static void what_returns_is_low_and_zero(void** state) {
     tsi_table_tidy_slow(&table, true);
     for (unsigned i = 0; i < 3000; i++) {
         uint32_t index = take();
-        assert_true(index < 3200);
-        if (index / table.unit != 100 / table.unit) assert_int_equal(tsi_load_relaxed(word_at(index)), 0);
+        REQUIRE(index < 3200);
+        if (index / table.unit != 100 / table.unit) REQUIRE_EQ(tsi_load_relaxed(word_at(index)), 0);
     }
     tsi_table_destroy(&table);
 }
 
 /* No call where a load takes and gives the same again and again, one or many at a time; a peak goes at once, but for
  * what is kept. */
-static void only_a_peak_calls_the_system(void** state) {
-    (void)state;
+static void only_a_peak_calls_the_system(void) {
     for (unsigned s = 1; s < STRIDES; s++) { /* of the smallest all are kept */
         open_table(strides[s], false);
         if (table.unit > CAPACITY / 8) { /* so large that hardly any is idle */
@@ -135,8 +132,8 @@ static void only_a_peak_calls_the_system(void** state) {
             for (uint32_t i = 0; i < n; i++) tsi_table_give(&table, held[i]);
             tsi_table_tidy(&table);
         }
-        assert_int_equal(purges(), 0);
-        assert_false(tsi_load_relaxed(&table.surplus));
+        REQUIRE_EQ(purges(), 0);
+        REQUIRE(!tsi_load_relaxed(&table.surplus));
         uint32_t n = CAPACITY - 1000;
         for (uint32_t i = 0; i < n; i++) {
             held[i] = take();
@@ -145,17 +142,16 @@ static void only_a_peak_calls_the_system(void** state) {
         for (uint32_t i = 0; i < n; i++) { /* in no order: 7919 is prime */
             tsi_table_give(&table, held[(uint64_t)i * 7919 % n]);
             tsi_table_tidy(&table);
-            assert_true(table.idle <= 2 * table.taken + table.keep);
+            REQUIRE(table.idle <= 2 * table.taken + table.keep);
         }
-        assert_true(purges() > 0);
-        assert_true(table.filled <= table.keep);
-        assert_true(pages_left() <= (256 << 10) + 3 * table.unit * table.stride || pages_left() <= 64 * table.stride);
+        REQUIRE(purges() > 0);
+        REQUIRE(table.filled <= table.keep);
+        REQUIRE(pages_left() <= (256 << 10) + 3 * table.unit * table.stride || pages_left() <= 64 * table.stride);
         tsi_table_destroy(&table);
     }
 }
 
-static void a_record_that_stays_keeps_its_unit(void** state) {
-    (void)state;
+static void a_record_that_stays_keeps_its_unit(void) {
     open_table(192, false);
     peak(640);
     for (uint32_t i = 0; i < 640; i++) tsi_table_give(&table, i);
@@ -163,38 +159,36 @@ static void a_record_that_stays_keeps_its_unit(void** state) {
     tsi_table_tidy_slow(&table, true);
     for (uint32_t i = 0; i < 640; i++) {
         bool stays = i / table.unit == 330 / table.unit;
-        assert_int_equal(tsi_load_relaxed(word_at(i)) != 0, stays);
-        assert_int_equal(left[i], !stays);
+        REQUIRE_EQ(tsi_load_relaxed(word_at(i)) != 0, stays);
+        REQUIRE_EQ(left[i], !stays);
     }
     vetoed = UINT32_MAX;
     tsi_table_tidy_slow(&table, true);
-    assert_int_equal(table.filled, 0);
+    REQUIRE_EQ(table.filled, 0);
     tsi_table_destroy(&table);
 }
 
-static void a_refusal_of_the_system_changes_nothing(void** state) {
-    (void)state;
+static void a_refusal_of_the_system_changes_nothing(void) {
     open_table(384, false);
     peak(2000);
     for (uint32_t i = 0; i < 2000; i++) tsi_table_give(&table, i);
     fake_os_fail(FAKE_PURGE, 1, true);
     tsi_table_tidy_slow(&table, true);
-    assert_int_equal(purges(), 1); /* it is not asked again for each run */
+    REQUIRE_EQ(purges(), 1); /* it is not asked again for each run */
     for (uint32_t i = 0; i < 2000; i++) {
-        assert_int_equal(tsi_load_relaxed(word_at(i)), word_of(i, 1));
-        assert_int_equal(left[i], 0);
+        REQUIRE_EQ(tsi_load_relaxed(word_at(i)), word_of(i, 1));
+        REQUIRE_EQ(left[i], 0);
     }
     tsi_table_tidy(&table);
-    assert_int_equal(purges(), 1);
+    REQUIRE_EQ(purges(), 1);
     fake_os_heal();
     tsi_table_tidy_slow(&table, true);
-    assert_int_equal(table.filled, 0);
+    REQUIRE_EQ(table.filled, 0);
     tsi_table_destroy(&table);
 }
 
 /* Against an array: nobody gets what is taken, content is what was left there or 0, what is aside outlives it. */
-static void as_a_plain_array(void** state) {
-    (void)state;
+static void as_a_plain_array(void) {
     uint64_t seed = 4711;
     for (unsigned s = 0; s < STRIDES; s++) {
         static uint32_t takings[CAPACITY];
@@ -212,12 +206,12 @@ static void as_a_plain_array(void** state) {
                 tsi_table_tidy_slow(&table, dice % 8192 == 0);
             } else if ((dice >> 12) % 4 < (grows ? 3 : 1)) {
                 if (!tsi_table_take(&table, &index, 0)) continue;
-                assert_false(taken[index]);
+                REQUIRE(!taken[index]);
                 uint64_t word = tsi_load_relaxed(word_at(index));
-                if (left[index] != 0) assert_int_equal(word, 0);
-                else assert_int_equal(word, takings[index] != 0 ? word_of(index, takings[index]) : 0);
+                if (left[index] != 0) REQUIRE_EQ(word, 0);
+                else REQUIRE_EQ(word, takings[index] != 0 ? word_of(index, takings[index]) : 0);
                 if (table.aside && left[index] != 0)
-                    assert_int_equal(tsi_load_relaxed(tsi_table_aside(&table, index)), (uint16_t)takings[index]);
+                    REQUIRE_EQ(tsi_load_relaxed(tsi_table_aside(&table, index)), (uint16_t)takings[index]);
                 left[index] = 0;
                 taken[index] = true;
                 tsi_store_relaxed(word_at(index), word_of(index, ++takings[index]));
@@ -225,13 +219,13 @@ static void as_a_plain_array(void** state) {
             } else {
                 while (index < CAPACITY && !taken[index]) index++;
                 if (index == CAPACITY) continue;
-                assert_int_equal(tsi_load_relaxed(word_at(index)), word_of(index, takings[index]));
+                REQUIRE_EQ(tsi_load_relaxed(word_at(index)), word_of(index, takings[index]));
                 taken[index] = false;
                 count--;
                 tsi_table_give(&table, index);
                 tsi_table_tidy(&table);
             }
-            assert_int_equal(table.taken, count);
+            REQUIRE_EQ(table.taken, count);
         }
         tsi_table_destroy(&table);
     }
@@ -298,8 +292,7 @@ static bool leave_beside(TsiTable* t, uint32_t index) {
     return true;
 }
 
-static void beside_readers_and_takers(void** state) {
-    (void)state;
+static void beside_readers_and_takers(void) {
     for (unsigned s = 0; s < STRIDES; s++) {
         pthread_t t[3], reader;
         open_table(strides[s], false);
@@ -307,45 +300,44 @@ static void beside_readers_and_takers(void** state) {
         table.stay = NULL;
         tsi_store_relaxed(&stop, false);
         tsi_store_relaxed(&done, 0);
-        assert_int_equal(pthread_barrier_init(&meet, NULL, 4), 0);
-        assert_int_equal(pthread_create(&reader, NULL, read_stale, NULL), 0);
-        for (uintptr_t i = 0; i < 3; i++) assert_int_equal(pthread_create(&t[i], NULL, churn, (void*)(i + 1)), 0);
+        REQUIRE_EQ(pthread_barrier_init(&meet, NULL, 4), 0);
+        REQUIRE_EQ(pthread_create(&reader, NULL, read_stale, NULL), 0);
+        for (uintptr_t i = 0; i < 3; i++) REQUIRE_EQ(pthread_create(&t[i], NULL, churn, (void*)(i + 1)), 0);
         pthread_barrier_wait(&meet);
         tsi_table_tidy_slow(&table, true);
-        assert_int_equal(table.filled, 0);
+        REQUIRE_EQ(table.filled, 0);
         pthread_barrier_wait(&meet);
         while (tsi_load_relaxed(&done) < 3) tsi_table_tidy_slow(&table, true);
-        for (unsigned i = 0; i < 3; i++) assert_int_equal(pthread_join(t[i], NULL), 0);
+        for (unsigned i = 0; i < 3; i++) REQUIRE_EQ(pthread_join(t[i], NULL), 0);
         tsi_store_relaxed(&stop, true);
-        assert_int_equal(pthread_join(reader, NULL), 0);
-        assert_int_equal(held_twice, 0);
-        assert_int_equal(torn, 0);
-        assert_int_equal(table.taken, 0);
+        REQUIRE_EQ(pthread_join(reader, NULL), 0);
+        REQUIRE_EQ(held_twice, 0);
+        REQUIRE_EQ(torn, 0);
+        REQUIRE_EQ(table.taken, 0);
         tsi_table_tidy_slow(&table, true);
-        assert_int_equal(table.filled, 0);
+        REQUIRE_EQ(table.filled, 0);
         tsi_table_destroy(&table);
     }
-    assert_true(seen_zero > 0 && seen_old > 0);
+    REQUIRE(seen_zero > 0 && seen_old > 0);
 }
 
-static void with_large_pages(void** state) {
-    (void)state;
-    assert_int_equal(unit_rerun("16384"), 0);
-    assert_int_equal(unit_rerun("65536"), 0);
+static void with_large_pages(void) {
+    REQUIRE_EQ(kit_rerun("16384"), 0);
+    REQUIRE_EQ(kit_rerun("65536"), 0);
 }
 
 int main(int argc, char** argv) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_trim_gives_all_but_units_in_use),
-        cmocka_unit_test(what_returns_is_low_and_zero),
-        cmocka_unit_test(only_a_peak_calls_the_system),
-        cmocka_unit_test(a_record_that_stays_keeps_its_unit),
-        cmocka_unit_test(a_refusal_of_the_system_changes_nothing),
-        cmocka_unit_test(as_a_plain_array),
-        cmocka_unit_test(beside_readers_and_takers),
+    const CheckCase tests[] = {
+        CHECK_CASE(a_trim_gives_all_but_units_in_use),
+        CHECK_CASE(what_returns_is_low_and_zero),
+        CHECK_CASE(only_a_peak_calls_the_system),
+        CHECK_CASE(a_record_that_stays_keeps_its_unit),
+        CHECK_CASE(a_refusal_of_the_system_changes_nothing),
+        CHECK_CASE(as_a_plain_array),
+        CHECK_CASE(beside_readers_and_takers),
     };
-    const struct CMUnitTest more[] = {cmocka_unit_test(with_large_pages)};
+    const CheckCase more[] = {CHECK_CASE(with_large_pages)};
     fake_os_install(argc > 1 ? (size_t)atoi(argv[1]) : 0, false, false);
-    int failed = cmocka_run_group_tests_name("table_pages", tests, NULL, NULL);
-    return argc > 1 ? failed : failed + cmocka_run_group_tests_name("table_pages, by page size", more, NULL, NULL);
+    int failed = CHECK_RUN(0, NULL, tests);
+    return argc > 1 ? failed : failed + CHECK_RUN(0, NULL, more);
 }

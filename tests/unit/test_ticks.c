@@ -1,5 +1,5 @@
 /* test_ticks.c - a clock drawn by lines: near the system's, and never back. */
-#include "unit.h"
+#include "kit/inside.h"
 
 #include "os/clock.h"
 #include "os/ticks.h"
@@ -23,7 +23,7 @@ static void pass(uint64_t ns, int ppm) {
 static uint64_t ask(void) {
     uint64_t ns;
     if (!tsi_ticks_at(&ticks, count, &ns)) ns = tsi_ticks_draw(&ticks, count, system_ns);
-    assert_true(ns >= last);
+    REQUIRE(ns >= last);
     return last = ns;
 }
 
@@ -35,36 +35,32 @@ static uint64_t off(void) {
 static void calibrate(void) {
     start();
     for (int n = 0; n < 1000; n++, pass(100000, 0)) (void)ask();
-    assert_true(tsi_load_relaxed(&ticks.lines) >= 3);
+    REQUIRE(tsi_load_relaxed(&ticks.lines) >= 3);
 }
 
-static void is_the_system_s_until_its_rate_is_known(void** state) {
-    (void)state;
+static void is_the_system_s_until_its_rate_is_known(void) {
     start();
-    for (int n = 0; n < 20; n++, pass(50000, 0)) assert_true(off() == 0 && tsi_load_relaxed(&ticks.lines) == 0);
+    for (int n = 0; n < 20; n++, pass(50000, 0)) REQUIRE(off() == 0 && tsi_load_relaxed(&ticks.lines) == 0);
 }
 
-static void keeps_near(void** state) {
-    (void)state;
+static void keeps_near(void) {
     calibrate();
-    for (int n = 0; n < 100000; n++, pass(1000 + (uint64_t)n % 45000 * 2, 0)) assert_true(off() <= 20);
+    for (int n = 0; n < 100000; n++, pass(1000 + (uint64_t)n % 45000 * 2, 0)) REQUIRE(off() <= 20);
     uint64_t drawn = tsi_load_relaxed(&ticks.lines);
     for (int n = 0; n < 1000; n++, pass(10, 0)) (void)ask();
-    assert_true(tsi_load_relaxed(&ticks.lines) <= drawn + 1); /* a line is good for a while */
+    REQUIRE(tsi_load_relaxed(&ticks.lines) <= drawn + 1); /* a line is good for a while */
 }
 
-static void follows_a_clock_that_is_slewed(void** state) {
-    (void)state;
+static void follows_a_clock_that_is_slewed(void) {
     calibrate();
     for (int k = 0; k < 40; k++)
-        for (int n = 0; n < 2000; n++, pass(50000, k % 2 ? 500 : -500)) assert_true(off() <= 60000); /* 500 ppm of two lines */
+        for (int n = 0; n < 2000; n++, pass(50000, k % 2 ? 500 : -500)) REQUIRE(off() <= 60000); /* 500 ppm of two lines */
     for (int n = 0; n < 20000; n++, pass(50000, 0)) (void)ask();
-    assert_true(off() <= 100);
+    REQUIRE(off() <= 100);
 }
 
 /* The clock goes slower than the counter: each line ends ahead of it. */
-static void does_not_go_back_where_lines_meet(void** state) {
-    (void)state;
+static void does_not_go_back_where_lines_meet(void) {
     calibrate();
     for (int k = 0; k < 50; k++) {
         uint64_t end = tsi_load_relaxed(&ticks.line[tsi_load_relaxed(&ticks.lines) & 1].count) + TSI_TICKS_SPAN;
@@ -75,27 +71,25 @@ static void does_not_go_back_where_lines_meet(void** state) {
         (void)ask();
         count += 2;
         (void)ask();
-        assert_int_equal(tsi_load_relaxed(&ticks.lines), drawn + 1);
+        REQUIRE_EQ(tsi_load_relaxed(&ticks.lines), drawn + 1);
     }
 }
 
-static void is_level_again_after_rests(void** state) {
-    (void)state;
+static void is_level_again_after_rests(void) {
     calibrate();
     for (int k = 0; k < 50; k++) {
         pass(UINT64_C(7200000000000), 3); /* two hours */
-        assert_true(off() <= 100);
+        REQUIRE(off() <= 100);
         pass(30000000, 0);
-        assert_true(off() <= 1000);
+        REQUIRE(off() <= 1000);
     }
     count += UINT64_C(1) << 40; /* suspended: the counter went on, the clock did not */
-    assert_true(off() <= 60000000);
+    REQUIRE(off() <= 60000000);
     for (int n = 0; n < 4000; n++, pass(50000, 0)) (void)ask();
-    assert_true(off() <= 1000);
+    REQUIRE(off() <= 1000);
 }
 
-static void gives_a_counter_up_that_cannot_be_believed(void** state) {
-    (void)state;
+static void gives_a_counter_up_that_cannot_be_believed(void) {
     calibrate();
     for (int n = 0; n < 5000 && !tsi_load_relaxed(&ticks.off); n++) {
         pass(100000, 0);
@@ -103,57 +97,55 @@ static void gives_a_counter_up_that_cannot_be_believed(void** state) {
         uint64_t ns;
         if (!tsi_ticks_at(&ticks, count, &ns)) (void)tsi_ticks_draw(&ticks, count, system_ns);
     }
-    assert_true(tsi_load_relaxed(&ticks.off));
+    REQUIRE(tsi_load_relaxed(&ticks.off));
 }
 
-static void waits_for_nobody_who_draws(void** state) {
-    (void)state;
+static void waits_for_nobody_who_draws(void) {
     calibrate();
     pass(40000000, 0);
     tsi_store_relaxed(&ticks.taken, 1); /* and was stopped */
-    for (int n = 0; n < 100; n++, pass(1000000, 0)) assert_true(off() <= 1000);
+    for (int n = 0; n < 100; n++, pass(1000000, 0)) REQUIRE(off() <= 1000);
     tsi_ticks_child(&ticks);
     uint64_t drawn = tsi_load_relaxed(&ticks.lines);
     (void)ask();
-    assert_true(tsi_load_relaxed(&ticks.lines) == drawn + 1);
+    REQUIRE(tsi_load_relaxed(&ticks.lines) == drawn + 1);
 }
 
 static uint64_t told_ns;
 static uint64_t tell(void) { return told_ns; }
 
 /* Two clocks that are a little apart are one for a thread: what it stamps lies between what it is told before and after. */
-static void what_a_thread_is_told_and_stamps_does_not_go_back(void** state) {
-    (void)state;
+static void what_a_thread_is_told_and_stamps_does_not_go_back(void) {
     TsiOs saved = tsi_os;
     uint64_t (*system)(void) = tell;
     tsi_os.now_ns = tsi_os.quick_ns = system;
     tsi_clock_told = 0;
     told_ns = 5000000000u;
-    assert_true(tsi_clock_now() == 5000000000u);
+    REQUIRE(tsi_clock_now() == 5000000000u);
     told_ns -= 900;
-    assert_true(tsi_clock_stamp() == 5000000000u); /* the quick one is behind */
+    REQUIRE(tsi_clock_stamp() == 5000000000u); /* the quick one is behind */
     told_ns += 1900;
-    assert_true(tsi_clock_stamp() == 5000001000u); /* ahead */
+    REQUIRE(tsi_clock_stamp() == 5000001000u); /* ahead */
     told_ns -= 500;
-    assert_true(tsi_clock_now() == 5000001000u);
+    REQUIRE(tsi_clock_now() == 5000001000u);
     told_ns += 600;
-    assert_true(tsi_clock_now() == 5000001100u);
+    REQUIRE(tsi_clock_now() == 5000001100u);
     told_ns -= TSI_CLOCK_APART; /* as far back as that: it is another clock */
-    assert_true(tsi_clock_now() == told_ns);
+    REQUIRE(tsi_clock_now() == told_ns);
     tsi_clock_told = 0;
     tsi_os = saved;
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(what_a_thread_is_told_and_stamps_does_not_go_back),
-        cmocka_unit_test(is_the_system_s_until_its_rate_is_known),
-        cmocka_unit_test(keeps_near),
-        cmocka_unit_test(follows_a_clock_that_is_slewed),
-        cmocka_unit_test(does_not_go_back_where_lines_meet),
-        cmocka_unit_test(is_level_again_after_rests),
-        cmocka_unit_test(gives_a_counter_up_that_cannot_be_believed),
-        cmocka_unit_test(waits_for_nobody_who_draws),
+int main(int argc, char** argv) {
+    const CheckCase tests[] = {
+        CHECK_CASE(what_a_thread_is_told_and_stamps_does_not_go_back),
+        CHECK_CASE(is_the_system_s_until_its_rate_is_known),
+        CHECK_CASE(keeps_near),
+        CHECK_CASE(follows_a_clock_that_is_slewed),
+        CHECK_CASE(does_not_go_back_where_lines_meet),
+        CHECK_CASE(is_level_again_after_rests),
+        CHECK_CASE(gives_a_counter_up_that_cannot_be_believed),
+        CHECK_CASE(waits_for_nobody_who_draws),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return CHECK_RUN(argc, argv, tests);
 }

@@ -5,7 +5,7 @@
  * seen the waiter sleep some more times: one that merely yields never sleeps. Sleeps are counted, nothing is timed.
  */
 #define _GNU_SOURCE
-#include "unit.h"
+#include "kit/inside.h"
 
 #include "heap/lane.h"
 
@@ -16,21 +16,17 @@ static void* object;
 static _Atomic int waiter; /* its thread id */
 static _Atomic bool over;
 
-static int open_allocator(void** state) {
-    (void)state;
-    SlabOptions o = unit_options();
+static void open_allocator(void) {
+    SlabOptions o = kit_options();
     o.shared = 1;
-    assert_non_null(a = slab_allocator_create_with(&o));
-    assert_non_null(object = slab_malloc_epoch(a, SIZE, HERE));
+    REQUIRE((a = slab_allocator_create_with(&o)) != NULL);
+    REQUIRE((object = slab_malloc_epoch(a, SIZE, HERE)) != NULL);
     atomic_store(&waiter, 0);
     atomic_store(&over, false);
-    return 0;
 }
-static int close_allocator(void** state) {
-    (void)state;
-    unit_check(a);
+static void close_allocator(void) {
+    kit_check(a);
     slab_allocator_free(a);
-    return 0;
 }
 
 /* How often the waiter has slept; a yield is no such switch. */
@@ -55,7 +51,7 @@ static void* wait_in(void* call) {
 /* The call waits until `let_go`, and sleeps again and again before that. */
 static void expect_sleeps(void (*call)(void), void (*let_go)(void)) {
     pthread_t t;
-    assert_int_equal(pthread_create(&t, NULL, wait_in, &call), 0);
+    REQUIRE_EQ(pthread_create(&t, NULL, wait_in, &call), 0);
     while (atomic_load(&waiter) == 0) (void)usleep(100);
     unsigned long before = sleeps();
     bool slept = false;
@@ -65,9 +61,9 @@ static void expect_sleeps(void (*call)(void), void (*let_go)(void)) {
     }
     bool early = atomic_load(&over);
     let_go();
-    assert_int_equal(pthread_join(t, NULL), 0);
-    assert_false(early);
-    assert_true(slept);
+    REQUIRE_EQ(pthread_join(t, NULL), 0);
+    REQUIRE(!early);
+    REQUIRE(slept);
 }
 
 /* ---- who waits ---- */
@@ -81,23 +77,21 @@ static void end_lanes(void) {
 static void end_exit(void) { atomic_store(&tsi_arena(a)->exiting, 0); }
 
 /* All of them are in use: then it goes on from one to the next. */
-static void an_allocation_sleeps_until_a_lane_is_free(void** state) {
-    (void)state;
-    for (unsigned n = 0; n < TSI_SHARED_LANES; n++) assert_true(tsi_lock_try(&tsi_arena(a)->lane[n].lock));
+static void an_allocation_sleeps_until_a_lane_is_free(void) {
+    for (unsigned n = 0; n < TSI_SHARED_LANES; n++) REQUIRE(tsi_lock_try(&tsi_arena(a)->lane[n].lock));
     expect_sleeps(alloc, end_lanes);
 }
 
-static void a_destroy_sleeps_until_threads_have_left(void** state) {
-    (void)state;
+static void a_destroy_sleeps_until_threads_have_left(void) {
     atomic_store(&tsi_arena(a)->exiting, 1);
     expect_sleeps(destroy, end_exit);
-    assert_int_equal(open_allocator(state), 0); /* for the teardown */
+    open_allocator(); /* for the teardown */
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(an_allocation_sleeps_until_a_lane_is_free, open_allocator, close_allocator),
-        cmocka_unit_test_setup_teardown(a_destroy_sleeps_until_threads_have_left, open_allocator, close_allocator),
+int main(int argc, char** argv) {
+    const CheckCase tests[] = {
+        CHECK_CASE_WITH(an_allocation_sleeps_until_a_lane_is_free, open_allocator, close_allocator),
+        CHECK_CASE_WITH(a_destroy_sleeps_until_threads_have_left, open_allocator, close_allocator),
     };
-    return cmocka_run_group_tests_name("waits", tests, NULL, NULL);
+    return CHECK_RUN(argc, argv, tests);
 }
