@@ -55,12 +55,10 @@ static void* batch_main(void* arg) {
 static void op_batch_elsewhere(struct world* w) {
     struct actor stranger = {.w = w, .slot = MAX_ACTORS, .alive = true};
     struct actor* here = w->actor;
-    pthread_t thread;
     note(w, "a batch on a thread of its own");
     w->actor = &stranger;
     w->strangers = true;
-    if (pthread_create(&thread, NULL, batch_main, w) != 0) FAIL(w, "no thread");
-    pthread_join(thread, NULL);
+    kit_on_thread(batch_main, w);
     actor_left(w, &stranger);
     w->actor = here;
 }
@@ -185,9 +183,9 @@ int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
 /* Left alone, libFuzzer tries hardly anything but short inputs, which end before anything interesting is live: a
  * short one, and now and then any, goes on with random bytes. */
 size_t LLVMFuzzerCustomMutator(uint8_t* data, size_t size, size_t most, unsigned seed) {
-    uint64_t dice = mix64(seed + 1);
+    uint64_t dice = kit_mix(seed + 1);
     if (size == most || (size >= 256 && dice % 4 != 0)) return LLVMFuzzerMutate(data, size, most);
     size_t to = size + 1 + (dice >> 8) % (most - size);
-    for (size_t i = size; i < to; i++) data[i] = (uint8_t)mix64(dice + i);
+    for (size_t i = size; i < to; i++) data[i] = (uint8_t)kit_mix(dice + i);
     return to;
 }

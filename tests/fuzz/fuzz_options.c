@@ -14,19 +14,7 @@
 #include "epoch_domain.h"
 #include "slab_stats.h"
 
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#define REQUIRE(condition, ...)                                     \
-    do {                                                            \
-        if (!(condition)) {                                         \
-            fprintf(stderr, "FAILED %s:%d: ", __FILE__, __LINE__);  \
-            fprintf(stderr, __VA_ARGS__);                           \
-            fprintf(stderr, "\n  TSLAB_OPTIONS=%s\n", environment); \
-            abort();                                                \
-        }                                                           \
-    } while (0)
+#include "kit/check.h"
 
 #define UNSAID (UINT64_MAX - 1) /* no number that the input can say in so few digits */
 
@@ -222,8 +210,8 @@ static Verdict judge(const SlabOptions* o, size_t room) {
 /* ---- the library ------------------------------------------------------------------------ */
 
 static void check_refused(const Verdict* is, int error) {
-    REQUIRE(error == EINVAL, "refused options: errno %d", error);
-    REQUIRE(strstr(slab_last_error(), is->culprit) != NULL, "'%s' does not name %s", slab_last_error(), is->culprit);
+    REQUIRE_OR(error == EINVAL, "refused options: errno %d", error);
+    REQUIRE_OR(strstr(slab_last_error(), is->culprit) != NULL, "'%s' does not name %s", slab_last_error(), is->culprit);
 }
 
 static void check_reader(const SlabOptions* o, const Verdict* is) {
@@ -231,17 +219,17 @@ static void check_reader(const SlabOptions* o, const Verdict* is) {
     uint32_t bad = 0;
     uint64_t v[FIELDS];
     bool good = tsi_options_read(&out, o, &bad);
-    REQUIRE(good == is->good, "options were %s: %s", good ? "taken" : "refused",
-            good ? is->culprit : slab_last_error());
+    REQUIRE_OR(good == is->good, "options were %s: %s", good ? "taken" : "refused",
+               good ? is->culprit : slab_last_error());
     if (!good) {
         check_refused(is, EINVAL);
         return;
     }
-    REQUIRE(bad == is->bad_words, "%u words ignored, %u due", bad, is->bad_words);
+    REQUIRE_OR(bad == is->bad_words, "%u words ignored, %u due", bad, is->bad_words);
     fields_of(&out, v);
     for (unsigned f = 0; f < FIELDS; f++)
-        REQUIRE(v[f] == is->v[f], "%s became %llu, due %llu", fields[f].name, (unsigned long long)v[f],
-                (unsigned long long)is->v[f]);
+        REQUIRE_OR(v[f] == is->v[f], "%s became %llu, due %llu", fields[f].name, (unsigned long long)v[f],
+                   (unsigned long long)is->v[f]);
 }
 
 /* An allocator with those options does what they say. */
@@ -253,33 +241,33 @@ static void check_allocator(SlabAllocator* a, const Verdict* is) {
     slab_stats_refusals(a, &refused);
     slab_stats_global(a, &g);
     slab_stats_class(a, 0, &k);
-    REQUIRE(refused.bad_environment == is->bad_words, "bad_environment is %llu, due %u",
-            (unsigned long long)refused.bad_environment, is->bad_words);
-    REQUIRE(epoch_era(a, ring - 1) != 0 && epoch_era(a, ring) == 0, "the ring has not %u epochs", ring);
-    REQUIRE(g.reserved_bytes <= is->v[2] && g.reserved_bytes >= fields[2].least, "%llu bytes reserved of %llu",
-            (unsigned long long)g.reserved_bytes, (unsigned long long)is->v[2]);
-    REQUIRE(k.slab_bytes >= is->v[4], "slabs of %llu bytes, %llu due", (unsigned long long)k.slab_bytes,
-            (unsigned long long)is->v[4]);
+    REQUIRE_OR(refused.bad_environment == is->bad_words, "bad_environment is %llu, due %u",
+               (unsigned long long)refused.bad_environment, is->bad_words);
+    REQUIRE_OR(epoch_era(a, ring - 1) != 0 && epoch_era(a, ring) == 0, "the ring has not %u epochs", ring);
+    REQUIRE_OR(g.reserved_bytes <= is->v[2] && g.reserved_bytes >= fields[2].least, "%llu bytes reserved of %llu",
+               (unsigned long long)g.reserved_bytes, (unsigned long long)is->v[2]);
+    REQUIRE_OR(k.slab_bytes >= is->v[4], "slabs of %llu bytes, %llu due", (unsigned long long)k.slab_bytes,
+               (unsigned long long)is->v[4]);
     unsigned char* p = slab_malloc(a, 100);
-    REQUIRE(p != NULL, "no object, errno %d", errno);
+    REQUIRE_OR(p != NULL, "no object, errno %d", errno);
     memset(p, 1, 100);
-    REQUIRE(slab_free_checked(a, p), "the object cannot be freed");
+    REQUIRE_OR(slab_free_checked(a, p), "the object cannot be freed");
 }
 
 static void check_makers(const SlabOptions* o, const Verdict* is) {
     SlabAllocator storage;
     errno = 0;
     bool good = allocator_init_with(&storage, o);
-    REQUIRE(good == is->good, "init: %s", slab_last_error());
+    REQUIRE_OR(good == is->good, "init: %s", slab_last_error());
     if (good)
         check_allocator(&storage, is);
     else
         check_refused(is, errno);
     allocator_destroy(&storage);
-    REQUIRE(slab_malloc(&storage, 1) == NULL, "a destroyed or inert allocator gave memory");
+    REQUIRE_OR(slab_malloc(&storage, 1) == NULL, "a destroyed or inert allocator gave memory");
     errno = 0;
     SlabAllocator* a = slab_allocator_create_with(o);
-    REQUIRE((a != NULL) == is->good, "create: %s", slab_last_error());
+    REQUIRE_OR((a != NULL) == is->good, "create: %s", slab_last_error());
     if (a != NULL)
         check_allocator(a, is);
     else
@@ -288,6 +276,8 @@ static void check_makers(const SlabOptions* o, const Verdict* is) {
 }
 
 /* ---- one input -------------------------------------------------------------------------- */
+
+static void print_environment(void) { fprintf(stderr, "  TSLAB_OPTIONS=%s\n", environment); }
 
 int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size);
 
@@ -337,6 +327,7 @@ static SlabOptions* take_struct(Input* in, size_t* room) {
 int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     Input in = {data, size};
     size_t room = 0;
+    check_state.last_words = print_environment;
     SlabOptions* given = take(&in, 1) % 8 != 0 ? take_struct(&in, &room) : NULL;
     take_environment(&in);
     if (environment[0] != 0)

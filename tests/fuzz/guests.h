@@ -89,9 +89,9 @@ static inline bool guest_open(struct world* w, struct guest* g) {
         made = (g->a = slab_allocator_create_with(&o)) != NULL;
         break;
     }
-    REQUIRE(w, made == good, "a guest with %s options: %s", good ? "good" : "bad", slab_last_error());
-    REQUIRE(w, made || (errno == EINVAL && slab_last_error()[0]), "bad options: errno %d, '%s'", errno,
-            slab_last_error());
+    REQUIRE_OR(made == good, "a guest with %s options: %s", good ? "good" : "bad", slab_last_error());
+    REQUIRE_OR(made || (errno == EINVAL && slab_last_error()[0]), "bad options: errno %d, '%s'", errno,
+               slab_last_error());
     g->reports = how >= 3 && good && o.leak_report && o.leak_fn;
     return made;
 }
@@ -104,36 +104,28 @@ static inline void guest_inert(struct world* w, SlabAllocator* a) {
     size_t n = any_number(w);
     void* p = any_pointer(w, &w->side[0]);
     note(w, "inert guest %p", (void*)a);
-    REQUIRE(w, !slab_malloc(a, n) && !slab_malloc_epoch(a, n, 0) && !slab_calloc(a, 1, n) && !slab_realloc(a, p, n),
-            "an inert allocator gave memory");
-    REQUIRE(w,
-            !slab_aligned_alloc(a, 64, n) && !slab_realloc_epoch(a, p, n, 0) && !slab_calloc_epoch(a, n, n, 0) &&
-                !slab_aligned_alloc_epoch(a, n, n, 0) && !alloc_obj(a, (uint32_t)n, &h) && !h &&
-                !alloc_obj_epoch(a, (uint32_t)n, 0, NULL),
-            "an inert allocator gave memory");
-    REQUIRE(w, slab_free_checked(a, NULL) && (!p || !slab_free_checked(a, p)) && !free_obj(a, n), "it freed");
-    REQUIRE(w,
-            !slab_usable_size(a, p) && !slab_owns(a, p) && !slab_ptr_epoch(a, p, NULL, NULL) &&
-                !slab_handle_ptr(a, n) && !slab_ptr_handle(a, p) && !slab_good_size(a, n),
-            "it knows %p", p);
+    REQUIRE_OR(!slab_malloc(a, n) && !slab_malloc_epoch(a, n, 0) && !slab_calloc(a, 1, n) && !slab_realloc(a, p, n),
+               "an inert allocator gave memory");
+    REQUIRE_OR(!slab_aligned_alloc(a, 64, n) && !slab_realloc_epoch(a, p, n, 0) && !slab_calloc_epoch(a, n, n, 0) &&
+               !slab_aligned_alloc_epoch(a, n, n, 0) && !alloc_obj(a, (uint32_t)n, &h) && !h &&
+               !alloc_obj_epoch(a, (uint32_t)n, 0, NULL), "an inert allocator gave memory");
+    REQUIRE_OR(slab_free_checked(a, NULL) && (!p || !slab_free_checked(a, p)) && !free_obj(a, n), "it freed");
+    REQUIRE_OR(!slab_usable_size(a, p) && !slab_owns(a, p) && !slab_ptr_epoch(a, p, NULL, NULL) &&
+               !slab_handle_ptr(a, n) && !slab_ptr_handle(a, p) && !slab_good_size(a, n), "it knows %p", p);
     slab_free(a, p);
     slab_free_sized(a, p, n);
-    REQUIRE(w, !epoch_close_ex(a, 0, EPOCH_RELEASE, &r) && !epoch_close_era(a, n, EPOCH_DRAIN, &r), "it closed");
-    REQUIRE(w,
-            !epoch_domain_create(a) && !epoch_domain_begin(a, "x") && !epoch_domain_wrap(a, 0, true) &&
-                !epoch_domain_create_labeled(a, "x"),
-            "it has domains");
-    REQUIRE(w,
-            !epoch_advance_id(a) && !epoch_current(a) && !epoch_era(a, 0) && epoch_state(a, 0) == EPOCH_CLOSING &&
-                !slab_epoch_get_refcount(a, 0) && !slab_epoch_on_end(a, 0, cleanup_runs, w),
-            "it has epochs");
+    REQUIRE_OR(!epoch_close_ex(a, 0, EPOCH_RELEASE, &r) && !epoch_close_era(a, n, EPOCH_DRAIN, &r), "it closed");
+    REQUIRE_OR(!epoch_domain_create(a) && !epoch_domain_begin(a, "x") && !epoch_domain_wrap(a, 0, true) &&
+               !epoch_domain_create_labeled(a, "x"), "it has domains");
+    REQUIRE_OR(!epoch_advance_id(a) && !epoch_current(a) && !epoch_era(a, 0) && epoch_state(a, 0) == EPOCH_CLOSING &&
+               !slab_epoch_get_refcount(a, 0) && !slab_epoch_on_end(a, 0, cleanup_runs, w), "it has epochs");
     slab_epoch_set_label(a, 0, "x");
     slab_epoch_inc_refcount(a, 0);
     slab_epoch_dec_refcount(a, 0);
     slab_trim(a);
     slab_thread_flush(a);
     slab_stats_global(a, &g);
-    REQUIRE(w, g.version == 0 && g.live_objects == 0, "it has statistics");
+    REQUIRE_OR(g.version == 0 && g.live_objects == 0, "it has statistics");
 }
 
 static inline void guest_alloc(struct world* w, struct guest* g) {
@@ -143,18 +135,18 @@ static inline void guest_alloc(struct world* w, struct guest* g) {
     if (g->n == GUEST_MOST) return;
     unsigned char* p = chance(w, 30) ? alloc_obj(g->a, (uint32_t)size, &h) : slab_malloc(g->a, size);
     if (!p) {
-        REQUIRE(w, errno == ENOMEM || size == 0 || (uint32_t)size == 0, "guest: %zu bytes, errno %d", size, errno);
+        REQUIRE_OR(errno == ENOMEM || size == 0 || (uint32_t)size == 0, "guest: %zu bytes, errno %d", size, errno);
         return;
     }
     size_t usable = slab_usable_size(g->a, p);
-    REQUIRE(w, usable >= (size <= usable ? size : (uint32_t)size) && h, "guest: %zu bytes, %zu usable", size, usable);
+    REQUIRE_OR(usable >= (size <= usable ? size : (uint32_t)size) && h, "guest: %zu bytes, %zu usable", size, usable);
     for (unsigned i = 0; i < g->n; i++)
-        REQUIRE(w, p + usable <= g->live[i].p || g->live[i].p + g->live[i].usable <= p, "guest: objects overlap");
+        REQUIRE_OR(p + usable <= g->live[i].p || g->live[i].p + g->live[i].usable <= p, "guest: objects overlap");
     if (usable > most_kept) {
-        REQUIRE(w, slab_free_checked(g->a, p), "guest: free of %p refused", (void*)p);
+        REQUIRE_OR(slab_free_checked(g->a, p), "guest: free of %p refused", (void*)p);
         return;
     }
-    uint64_t seed = mix64(w->seed + ++w->born);
+    uint64_t seed = kit_mix(w->seed + ++w->born);
     pattern(p, usable, usable, seed, true);
     g->live[g->n].p = p, g->live[g->n].usable = usable, g->live[g->n++].seed = seed;
 }
@@ -163,11 +155,11 @@ static inline void guest_free(struct world* w, struct guest* g) {
     if (g->n == 0) return;
     unsigned i = (unsigned)below(w, g->n);
     unsigned char* p = g->live[i].p;
-    REQUIRE(w, pattern(p, g->live[i].usable, g->live[i].usable, g->live[i].seed, false), "guest: contents changed");
-    REQUIRE(w, !slab_free_checked(w->side[0].a, p), "an allocator freed a guest's object");
+    REQUIRE_OR(pattern(p, g->live[i].usable, g->live[i].usable, g->live[i].seed, false), "guest: contents changed");
+    REQUIRE_OR(!slab_free_checked(w->side[0].a, p), "an allocator freed a guest's object");
     want_one(&w->side[0], BIT(SLAB_MISUSE_FOREIGN_POINTER));
-    REQUIRE(w, slab_free_checked(g->a, p), "guest: free of %p refused", (void*)p);
-    REQUIRE(w, !slab_free_checked(g->a, p), "guest: %p was freed twice", (void*)p);
+    REQUIRE_OR(slab_free_checked(g->a, p), "guest: free of %p refused", (void*)p);
+    REQUIRE_OR(!slab_free_checked(g->a, p), "guest: %p was freed twice", (void*)p);
     g->live[i] = g->live[--g->n];
 }
 
@@ -180,7 +172,7 @@ static inline void guest_call(struct world* w, struct guest* g) {
         epoch_advance(g->a);
         break;
     case 2:
-        REQUIRE(w, epoch_close_ex(g->a, epoch_current(g->a), EPOCH_DRAIN, NULL), "guest: close refused");
+        REQUIRE_OR(epoch_close_ex(g->a, epoch_current(g->a), EPOCH_DRAIN, NULL), "guest: close refused");
         epoch_advance(g->a);
         break;
     case 3:
@@ -189,7 +181,7 @@ static inline void guest_call(struct world* w, struct guest* g) {
     case 4: /* a scope that is left open: its allocator goes away under it */
         if (g->scope) break;
         g->scope = epoch_domain_begin(g->a, "guest");
-        REQUIRE(w, !g->scope || epoch_domain_current() == g->scope, "guest: the scope is not the innermost");
+        REQUIRE_OR(!g->scope || epoch_domain_current() == g->scope, "guest: the scope is not the innermost");
         break;
     default:
         guest_alloc(w, g);
@@ -200,7 +192,6 @@ static inline void guest_call(struct world* w, struct guest* g) {
 /* The whole life of a guest. */
 static inline void op_guest(struct world* w) {
     struct guest* g = must_alloc(sizeof *g);
-    char why[256] = "";
     if (!guest_open(w, g)) {
         guest_inert(w, g->a);
         allocator_destroy(g->a);
@@ -208,10 +199,10 @@ static inline void op_guest(struct world* w) {
         return;
     }
     for (uint64_t n = below(w, GUEST_CALLS); n > 0; n--) guest_call(w, g);
-    REQUIRE(w, tsi_check_allocator(g->a, why, sizeof why), "guest: the allocator's own checker: %s", why);
+    kit_check(g->a);
     for (unsigned i = 0; i < g->n; i++)
-        REQUIRE(w, pattern(g->live[i].p, g->live[i].usable, g->live[i].usable, g->live[i].seed, false),
-                "guest: contents changed");
+        REQUIRE_OR(pattern(g->live[i].p, g->live[i].usable, g->live[i].usable, g->live[i].seed, false),
+                   "guest: contents changed");
     if (g->scope && chance(w, 50)) { /* releases what was allocated inside: the count below is not known */
         epoch_domain_end(g->scope);
         g->reports = false;
@@ -222,7 +213,7 @@ static inline void op_guest(struct world* w) {
     } else {
         slab_allocator_free(g->a);
     }
-    REQUIRE(w, !g->reports || g->told == g->n, "guest: %llu objects leaked, %u due", (unsigned long long)g->told, g->n);
+    REQUIRE_OR(!g->reports || g->told == g->n, "guest: %llu objects leaked, %u due", (unsigned long long)g->told, g->n);
     check_scopes(w);
     free(g);
 }

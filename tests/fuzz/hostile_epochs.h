@@ -26,13 +26,13 @@ static inline bool unsure(const struct inc* inc) { return inc && !inc->ring && i
 
 static inline void judge_close(struct world* w, struct side* s, struct inc* inc, EpochCloseMode mode, bool done,
                                const EpochReceipt* r, uint64_t bytes) {
-    REQUIRE(w, done == (inc != NULL), "close of %s epoch said %d", inc ? "an" : "no", done);
+    REQUIRE_OR(done == (inc != NULL), "close of %s epoch said %d", inc ? "an" : "no", done);
     if (!inc) {
         want_one(s, closed_causes);
         return;
     }
     ended(w, inc, mode);
-    if (r) check_receipt(w, r, inc, mode == EPOCH_RELEASE ? bytes : 0);
+    if (r) check_receipt(r, inc, mode == EPOCH_RELEASE ? bytes : 0);
 }
 
 static inline void hostile_close(struct world* w) {
@@ -83,7 +83,7 @@ static inline void hostile_label(struct world* w) {
         return;
     }
     book_relabelled(s, inc, label);
-    check_named(w, s, inc);
+    check_named(s, inc);
 }
 
 static inline void hostile_counts(struct world* w) {
@@ -92,17 +92,17 @@ static inline void hostile_counts(struct world* w) {
     struct inc* inc = inc_by_id(s, id);
     if (unsure(inc)) return;
     note(w, "hostile refcount and cleanup s%d %#x", side_index(w, s), id);
-    REQUIRE(w, !slab_epoch_on_end(s->a, id, NULL, w), "a cleanup without a function was taken");
+    REQUIRE_OR(!slab_epoch_on_end(s->a, id, NULL, w), "a cleanup without a function was taken");
     slab_epoch_dec_refcount(s->a, id);
     slab_epoch_inc_refcount(s->a, id);
     if (inc) {
         inc->refcount += inc->refcount == 0;
-        check_named(w, s, inc);
+        check_named(s, inc);
         return;
     }
-    REQUIRE(w, !slab_epoch_on_end(s->a, id, cleanup_runs, NULL), "a cleanup for no epoch was taken");
-    REQUIRE(w, slab_epoch_get_refcount(s->a, id) == 0 && epoch_era(s->a, id) == 0, "no epoch %#x answers", id);
-    REQUIRE(w, epoch_state(s->a, id) == EPOCH_CLOSING, "no epoch %#x is open", id);
+    REQUIRE_OR(!slab_epoch_on_end(s->a, id, cleanup_runs, NULL), "a cleanup for no epoch was taken");
+    REQUIRE_OR(slab_epoch_get_refcount(s->a, id) == 0 && epoch_era(s->a, id) == 0, "no epoch %#x answers", id);
+    REQUIRE_OR(epoch_state(s->a, id) == EPOCH_CLOSING, "no epoch %#x is open", id);
     want(s, closed_causes, 4, 5);
 }
 
@@ -115,7 +115,7 @@ static inline void hostile_create(struct world* w) {
     if (w->n_doms == MAX_DOMAINS) return;
     note(w, "hostile domain s%d", side_index(w, s));
     epoch_domain_t* raw = epoch_domain_create_labeled(s->a, label);
-    REQUIRE(w, raw, "no domain, errno %d", errno);
+    REQUIRE_OR(raw, "no domain, errno %d", errno);
     struct dom* d = dom_new(w, s, raw, true, label);
     follow(w, d);
     check_dom(w, d);
@@ -127,8 +127,8 @@ static inline void hostile_wrap(struct world* w) {
     if (inc_by_id(s, id)) return; /* op_domain_wrap */
     note(w, "hostile wrap s%d %#x", side_index(w, s), id);
     errno = 0;
-    REQUIRE(w, !epoch_domain_wrap(s->a, id, chance(w, 50)), "a domain over no epoch");
-    REQUIRE(w, errno == EINVAL || errno == ESTALE, "wrap of no epoch: errno %d", errno);
+    REQUIRE_OR(!epoch_domain_wrap(s->a, id, chance(w, 50)), "a domain over no epoch");
+    REQUIRE_OR(errno == EINVAL || errno == ESTALE, "wrap of no epoch: errno %d", errno);
     want_one(s, closed_causes);
 }
 
@@ -175,7 +175,7 @@ static inline void hostile_dead_domain(struct world* w) {
         done = epoch_domain_attach(raw);
         break;
     }
-    REQUIRE(w, !done, "the dead domain %p obeys", (void*)raw);
+    REQUIRE_OR(!done, "the dead domain %p obeys", (void*)raw);
     want(&w->side[w->dead_doms[which].side], BIT(SLAB_MISUSE_DOMAIN_STALE), refusals, refusals);
     check_scopes(w);
 }
@@ -193,20 +193,20 @@ static inline void hostile_questions(struct world* w) {
     slab_stats_class(s->a, (uint32_t)n, &k);
     slab_stats_epoch(s->a, (uint32_t)n, id, &e);
     get_perf_counters(s->a, (uint32_t)n, &p);
-    REQUIRE(w, k.version == 0 || k.class_index == (uint32_t)n, "class %u answers for another", (uint32_t)n);
+    REQUIRE_OR(k.version == 0 || k.class_index == (uint32_t)n, "class %u answers for another", (uint32_t)n);
     struct inc* inc = inc_by_id(s, id);
-    REQUIRE(w, inc || e.version == 0, "statistics of no epoch %#x", id);
+    REQUIRE_OR(inc || e.version == 0, "statistics of no epoch %#x", id);
     slab_stats_class(s->a, (uint32_t)n, NULL);
     slab_stats_epoch(s->a, (uint32_t)n, id, NULL);
     slab_stats_global(s->a, NULL);
     slab_stats_refusals(s->a, NULL);
     get_perf_counters(s->a, (uint32_t)n, NULL);
     size_t good = slab_good_size(s->a, n);
-    REQUIRE(w, good == 0 ? n == 0 || n > sure_to_fit : good >= n, "good size of %llu is %zu", (unsigned long long)n,
-            good);
+    REQUIRE_OR(good == 0 ? n == 0 || n > sure_to_fit : good >= n, "good size of %llu is %zu", (unsigned long long)n,
+               good);
     (void)slab_object_count((uint32_t)n);
-    REQUIRE(w, slab_now_ns() > 0 && slab_rss_bytes() > 0 && slab_page_size() >= 4096, "the basics");
-    if (w->n_doms) REQUIRE(w, !epoch_domain_receipt(w->doms[0]->d, NULL), "a receipt into nothing");
+    REQUIRE_OR(slab_now_ns() > 0 && slab_rss_bytes() > 0 && slab_page_size() >= 4096, "the basics");
+    if (w->n_doms) REQUIRE_OR(!epoch_domain_receipt(w->doms[0]->d, NULL), "a receipt into nothing");
 }
 
 #endif

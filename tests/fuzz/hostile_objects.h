@@ -75,17 +75,17 @@ static inline void ran_out(struct side* s) {
 static inline void keep_or_end(struct world* w, struct side* s, struct inc* inc, unsigned char* p, size_t size,
                                size_t align) {
     size_t usable = slab_usable_size(s->a, p);
-    REQUIRE(w, usable >= size, "new object %p of %zu bytes has %zu usable", (void*)p, size, usable);
-    REQUIRE(w, ((uintptr_t)p & (align - 1)) == 0, "object %p is not aligned to %zu", (void*)p, align);
+    REQUIRE_OR(usable >= size, "new object %p of %zu bytes has %zu usable", (void*)p, size, usable);
+    REQUIRE_OR(((uintptr_t)p & (align - 1)) == 0, "object %p is not aligned to %zu", (void*)p, align);
     if (usable <= most_kept && s->n_objs < MAX_LIVE && s->live_bytes < max_live_bytes) {
         obj_born(w, s, inc, p, size, align, 0, false);
         return;
     }
     size_t i = sorted_find(s, p);
-    REQUIRE(w, i == s->n_objs || s->sorted[i]->p >= p + usable, "new object %p +%zu overlaps live %p", (void*)p, usable,
-            (void*)s->sorted[i]->p);
+    REQUIRE_OR(i == s->n_objs || s->sorted[i]->p >= p + usable, "new object %p +%zu overlaps live %p", (void*)p, usable,
+               (void*)s->sorted[i]->p);
     p[0] = p[usable - 1] = 0x5a;
-    REQUIRE(w, slab_free_checked(s->a, p), "free of the live object %p was refused", (void*)p);
+    REQUIRE_OR(slab_free_checked(s->a, p), "free of the live object %p was refused", (void*)p);
     book_birth(s, inc, usable, usable > LARGE_OVER || align > LARGE_OVER);
     book_freed(s, inc, usable, usable > LARGE_OVER || align > LARGE_OVER);
 }
@@ -104,23 +104,22 @@ static inline void judge_birth(struct world* w, struct side* s, const struct wis
     bool open = inc && inc->state == INC_ACTIVE;
     if (inc) used_by(w, inc);
     if (p) {
-        REQUIRE(w, aligns && sized && open, "%zu bytes aligned to %zu in epoch %#x gave %p", q->size, q->align, q->id,
-                (void*)p);
+        REQUIRE_OR(aligns && sized && open, "%zu bytes aligned to %zu in epoch %#x gave %p", q->size, q->align, q->id,
+                   (void*)p);
         keep_or_end(w, s, inc, p, q->size, q->align);
         return;
     }
     if (!aligns || !sized || !open) {
-        REQUIRE(w, error == EINVAL || error == ENOMEM || error == ESTALE, "errno %d", error);
-        REQUIRE(w, error != ESTALE || !open, "ESTALE although the epoch is open");
-        REQUIRE(w, aligns || !open || error == EINVAL, "a bad alignment gave errno %d", error);
-        REQUIRE(w, q->size || q->overflows || !open || error == EINVAL, "size 0 gave errno %d", error);
+        REQUIRE_OR(error == EINVAL || error == ENOMEM || error == ESTALE, "errno %d", error);
+        REQUIRE_OR(error != ESTALE || !open, "ESTALE although the epoch is open");
+        REQUIRE_OR(aligns || !open || error == EINVAL, "a bad alignment gave errno %d", error);
+        REQUIRE_OR(q->size || q->overflows || !open || error == EINVAL, "size 0 gave errno %d", error);
         want_one(s, BIT(SLAB_MISUSE_BAD_SIZE) | (open ? 0 : closed_causes));
         return;
     }
-    REQUIRE(w, error == ENOMEM, "allocation of %zu bytes aligned to %zu failed with errno %d", q->size, q->align,
-            error);
-    REQUIRE(w, q->size > sure_to_fit || q->align > sure_to_fit, "no memory for %zu bytes aligned to %zu", q->size,
-            q->align);
+    REQUIRE_OR(error == ENOMEM, "allocation of %zu bytes aligned to %zu failed with errno %d", q->size, q->align, error);
+    REQUIRE_OR(q->size > sure_to_fit || q->align > sure_to_fit, "no memory for %zu bytes aligned to %zu", q->size,
+               q->align);
     inc->tried = true;
     ran_out(s);
 }
@@ -158,7 +157,7 @@ static inline void hostile_calloc(struct world* w) {
     note(w, "hostile calloc s%d %zu x %zu epoch %#x", side_index(w, s), n, size, q.id);
     errno = 0;
     unsigned char* p = q.explicit_epoch ? slab_calloc_epoch(s->a, n, size, q.id) : slab_calloc(s->a, n, size);
-    if (p) check_zeroed(w, p, q.size);
+    if (p) check_zeroed(p, q.size);
     judge_birth(w, s, &q, p, errno);
 }
 
@@ -171,9 +170,9 @@ static inline void hostile_obj(struct world* w) {
     errno = 0;
     unsigned char* p =
         q.explicit_epoch ? alloc_obj_epoch(s->a, (uint32_t)q.size, q.id, out) : alloc_obj(s->a, (uint32_t)q.size, out);
-    REQUIRE(w, !out || !p == !h, "object %p with handle %#llx", (void*)p, (unsigned long long)h);
-    REQUIRE(w, !p || !out || slab_handle_ptr(s->a, h) == p, "handle %#llx of %p leads elsewhere", (unsigned long long)h,
-            (void*)p);
+    REQUIRE_OR(!out || !p == !h, "object %p with handle %#llx", (void*)p, (unsigned long long)h);
+    REQUIRE_OR(!p || !out || slab_handle_ptr(s->a, h) == p, "handle %#llx of %p leads elsewhere", (unsigned long long)h,
+               (void*)p);
     judge_birth(w, s, &q, p, errno);
 }
 
@@ -190,7 +189,7 @@ static inline void hostile_realloc(struct world* w) {
     struct inc* home = o->inc->state == INC_ACTIVE ? o->inc : implicit_target(w->actor, side_index(w, s));
     struct inc* to = named ? inc_by_id(s, id) : home;
     note(w, "hostile realloc s%d %p %zu -> %zu epoch %#x", side_index(w, s), (void*)o->p, o->asked, size, id);
-    check_contents(w, o);
+    check_contents(o);
     if (to) used_by(w, to);
     w->in_call = o;
     errno = 0;
@@ -198,7 +197,7 @@ static inline void hostile_realloc(struct world* w) {
     int error = errno;
     w->in_call = NULL;
     if (p) {
-        REQUIRE(w, size > 0 && size < never_fits && to, "realloc to %zu bytes gave %p", size, (void*)p);
+        REQUIRE_OR(size > 0 && size < never_fits && to, "realloc to %zu bytes gave %p", size, (void*)p);
         resized(w, s, o, p, size, to);
         return;
     }
@@ -207,14 +206,14 @@ static inline void hostile_realloc(struct world* w) {
         return;
     }
     bool open = to && to->state == INC_ACTIVE;
-    REQUIRE(w, !open || size >= never_fits, "realloc of %zu bytes failed with errno %d", size, error);
-    REQUIRE(w, error == EINVAL || error == ESTALE || error == ENOMEM, "realloc failed with errno %d", error);
+    REQUIRE_OR(!open || size >= never_fits, "realloc of %zu bytes failed with errno %d", size, error);
+    REQUIRE_OR(error == EINVAL || error == ESTALE || error == ENOMEM, "realloc failed with errno %d", error);
     if (open && size <= PTRDIFF_MAX)
         to->tried = true, ran_out(s);
     else
         want_one(s, open ? BIT(SLAB_MISUSE_BAD_SIZE) : closed_causes | BIT(SLAB_MISUSE_BAD_SIZE));
-    check_contents(w, o);
-    check_identity(w, s, o);
+    check_contents(o);
+    check_identity(s, o);
 }
 
 /* ---- pointers and handles --------------------------------------------------------------- */
@@ -253,14 +252,14 @@ static inline void hostile_pointer(struct world* w) {
     if (!p) return;
     note(w, "hostile pointer s%d %p%s", side_index(w, s), p, o ? o->p == p ? ", live" : ", inside a live one" : "");
     if (o && o->p == p) {
-        check_identity(w, s, o);
+        check_identity(s, o);
         if (chance(w, 50)) free_one(w, s, o);
         return;
     }
-    REQUIRE(w, slab_usable_size(s->a, p) == 0, "%p is no object and has a size", p);
-    REQUIRE(w, !slab_ptr_epoch(s->a, p, NULL, NULL), "%p is no object and has an epoch", p);
-    REQUIRE(w, slab_ptr_handle(s->a, p) == 0, "%p is no object and has a handle", p);
-    REQUIRE(w, !o || slab_owns(s->a, p), "the inside of %p is disowned", (void*)o->p);
+    REQUIRE_OR(slab_usable_size(s->a, p) == 0, "%p is no object and has a size", p);
+    REQUIRE_OR(!slab_ptr_epoch(s->a, p, NULL, NULL), "%p is no object and has an epoch", p);
+    REQUIRE_OR(slab_ptr_handle(s->a, p) == 0, "%p is no object and has a handle", p);
+    REQUIRE_OR(!o || slab_owns(s->a, p), "the inside of %p is disowned", (void*)o->p);
     (void)slab_owns(s->a, p);
     try_free(w, s, p, o ? BIT(SLAB_MISUSE_INTERIOR_POINTER) : dead_pointer);
 }
@@ -279,14 +278,14 @@ static inline void hostile_handle(struct world* w) {
     }
     note(w, "hostile handle s%d %#llx", side_index(w, s), (unsigned long long)h);
     if (t == s && o && h && h == o->h) {
-        REQUIRE(w, slab_handle_ptr(s->a, h) == o->p, "handle %#llx leads elsewhere", (unsigned long long)h);
+        REQUIRE_OR(slab_handle_ptr(s->a, h) == o->p, "handle %#llx leads elsewhere", (unsigned long long)h);
         free_one(w, s, o);
         return;
     }
-    REQUIRE(w, !slab_handle_ptr(s->a, h), "forged handle %#llx leads to an object", (unsigned long long)h);
+    REQUIRE_OR(!slab_handle_ptr(s->a, h), "forged handle %#llx leads to an object", (unsigned long long)h);
     errno = 77;
-    REQUIRE(w, !free_obj(s->a, h), "forged handle %#llx was freed", (unsigned long long)h);
-    REQUIRE(w, errno == 77, "a refused free changed errno to %d", errno);
+    REQUIRE_OR(!free_obj(s->a, h), "forged handle %#llx was freed", (unsigned long long)h);
+    REQUIRE_OR(errno == 77, "a refused free changed errno to %d", errno);
     want(s, BIT(SLAB_MISUSE_STALE_HANDLE) | BIT(SLAB_MISUSE_BAD_HANDLE), h ? 1 : 0, h ? 1 : 0);
 }
 
@@ -296,7 +295,7 @@ static inline void hostile_sized(struct world* w) {
     size_t size = o && chance(w, 60) ? o->usable + below(w, 5) - 2 : any_number(w);
     if (!o) return;
     note(w, "hostile free_sized s%d %p %zu", side_index(w, s), (void*)o->p, size);
-    check_contents(w, o);
+    check_contents(o);
     w->in_call = o;
     slab_free_sized(s->a, o->p, size);
     w->in_call = NULL;
@@ -305,7 +304,7 @@ static inline void hostile_sized(struct world* w) {
         return;
     }
     want_one(s, BIT(SLAB_MISUSE_SIZE_MISMATCH));
-    check_identity(w, s, o);
+    check_identity(s, o);
 }
 
 #endif

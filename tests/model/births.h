@@ -59,16 +59,16 @@ struct committed {
     uint64_t all, phase, label, empty_slabs; /* the last: of the incarnation */
 };
 
-static inline struct committed committed_now(struct world* w, struct side* s, const struct inc* inc, unsigned account) {
+static inline struct committed committed_now(struct side* s, const struct inc* inc, unsigned account) {
     TsiReport r;
-    REQUIRE(w, tsi_report_take(arena_of(s), &r), "no report");
+    REQUIRE_OR(tsi_report_take(arena_of(s), &r), "no report");
     const SlabPhaseStats* row = inc ? phase_row(&r, inc->era) : NULL;
     struct committed now = {r.global.committed_bytes, row ? row->committed_bytes : 0, UINT64_MAX,
                             row ? row->empty_slabs : 0};
     for (uint32_t n = 0; n < r.label_count; n++)
         if (r.labels[n].label_id == account_id(s, account)) now.label = r.labels[n].committed_bytes;
     tsi_report_drop(&r);
-    REQUIRE(w, now.label != UINT64_MAX, "no row of label '%s'", s->accounts[account].name);
+    REQUIRE_OR(now.label != UINT64_MAX, "no row of label '%s'", s->accounts[account].name);
     return now;
 }
 
@@ -85,28 +85,28 @@ static inline void judge_over(struct world* w, const struct birth* b, size_t siz
         a->over_most += a->limit.hard != 0;
         return;
     }
-    struct committed now = committed_now(w, s, b->inc, b->inc->account);
+    struct committed now = committed_now(s, b->inc, b->inc->account);
     uint64_t need = bytes_needed(s, b->inc, size, align);
     bool of_phase = hard && now.phase + need > hard, of_all = most && now.all + need > most;
     bool of_label = a->limit.hard && now.label + need + late > a->limit.hard;
-    REQUIRE(
-        w, of_phase || of_label || of_all,
-        "%zu bytes refused, for %llu more than %llu of %llu in the phase, %llu of %llu under '%s', %llu of %llu in all",
-        size, (unsigned long long)need, (unsigned long long)now.phase, (unsigned long long)hard,
-        (unsigned long long)now.label, (unsigned long long)a->limit.hard, a->name, (unsigned long long)now.all,
-        (unsigned long long)most);
-    REQUIRE(w, b->made_room || now.empty_slabs == 0, "%zu bytes were refused, and %llu slabs of the phase are empty",
-            size, (unsigned long long)now.empty_slabs);
+    REQUIRE_OR(of_phase || of_label || of_all,
+               "%zu bytes refused, for %llu more than %llu of %llu in the phase, %llu of %llu under '%s', %llu of %llu in all",
+               size, (unsigned long long)need, (unsigned long long)now.phase, (unsigned long long)hard,
+               (unsigned long long)now.label, (unsigned long long)a->limit.hard, a->name, (unsigned long long)now.all,
+               (unsigned long long)most);
+    REQUIRE_OR(b->made_room || now.empty_slabs == 0, "%zu bytes were refused, and %llu slabs of the phase are empty",
+               size, (unsigned long long)now.empty_slabs);
     bool exact = align <= 16 && !of_all, mute = b->inc->limit.mute || a->limit.mute;
     /* Where a heap may bump still, whoever is in the way of the smallest region is told; that may be the label alone. */
     bool region = has_regions(s, b->inc) && size <= BUMPED_MOST && need > REGION_LEAST && b->hard_label;
-    REQUIRE(w, !exact || !of_phase || region || b->inc->limit.mute || b->hard_phase, "the phase's budget of %llu told nobody (%llu held, %llu needed)",
-            (unsigned long long)hard, (unsigned long long)now.phase, (unsigned long long)need);
-    REQUIRE(w, !exact || of_phase || a->limit.mute || b->hard_label,
-            "the label's budget of %llu told nobody (%llu held, %llu late, %llu needed; the phase's: %llu of %llu, told %u)",
-            (unsigned long long)a->limit.hard, (unsigned long long)now.label, (unsigned long long)late,
-            (unsigned long long)need, (unsigned long long)now.phase, (unsigned long long)hard, b->hard_phase);
-    REQUIRE(w, of_all || mute || b->hard_phase + b->hard_label > 0, "no budget told anybody");
+    REQUIRE_OR(!exact || !of_phase || region || b->inc->limit.mute || b->hard_phase,
+               "the phase's budget of %llu told nobody (%llu held, %llu needed)", (unsigned long long)hard,
+               (unsigned long long)now.phase, (unsigned long long)need);
+    REQUIRE_OR(!exact || of_phase || a->limit.mute || b->hard_label,
+               "the label's budget of %llu told nobody (%llu held, %llu late, %llu needed; the phase's: %llu of %llu, told %u)",
+               (unsigned long long)a->limit.hard, (unsigned long long)now.label, (unsigned long long)late,
+               (unsigned long long)need, (unsigned long long)now.phase, (unsigned long long)hard, b->hard_phase);
+    REQUIRE_OR(of_all || mute || b->hard_phase + b->hard_label > 0, "no budget told anybody");
     a->over_most += of_label, a->over_least += exact && !most && late == 0 && !of_phase;
 }
 
@@ -125,10 +125,10 @@ static inline bool birth_end(struct world* w, const struct birth* b, const void*
     int error = errno;
     w->birth = NULL;
     dead_moved(w, b->s);
-    REQUIRE(w, b->soft_phase < 2 && b->soft_label < 2 && b->hard_phase < 2 && b->hard_label < 2,
-            "told twice of a budget in one call");
+    REQUIRE_OR(b->soft_phase < 2 && b->soft_label < 2 && b->hard_phase < 2 && b->hard_label < 2,
+               "told twice of a budget in one call");
     if (p || error != EDQUOT || b->inc->state != INC_ACTIVE) return false;
-    REQUIRE(w, may_be_over(b->s, b->inc), "EDQUOT without a budget");
+    REQUIRE_OR(may_be_over(b->s, b->inc), "EDQUOT without a budget");
     judge_over(w, b, size, align);
     return true;
 }

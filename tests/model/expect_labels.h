@@ -15,17 +15,17 @@ enum { PENDING_BYTES = 64 << 10 };
 
 /* ---- labels ----------------------------------------------------------------------------- */
 
-static inline void check_label_balance(struct world* w, const SlabLabelStats* l, const struct account* a) {
-    SAME(w, l->objects_allocated, a->objects.allocated, "objects_allocated of a label");
-    SAME(w, l->bytes_allocated, a->bytes.allocated, "bytes_allocated of a label");
-    SAME(w, l->objects_freed, a->objects.freed, "objects_freed of a label");
-    SAME(w, l->bytes_freed, a->bytes.freed, "bytes_freed of a label");
-    SAME(w, l->objects_released, a->objects.released, "objects_released of a label");
-    SAME(w, l->bytes_released, a->bytes.released, "bytes_released of a label");
-    SAME(w, l->objects_escaped, a->objects_escaped, "objects_escaped of a label");
-    SAME(w, l->bytes_escaped, a->bytes_escaped, "bytes_escaped of a label");
-    SAME(w, l->live_objects, a->objects.live, "live_objects of a label");
-    SAME(w, l->live_bytes, a->bytes.live, "live_bytes of a label");
+static inline void check_label_balance(const SlabLabelStats* l, const struct account* a) {
+    REQUIRE_EQ(l->objects_allocated, a->objects.allocated);
+    REQUIRE_EQ(l->bytes_allocated, a->bytes.allocated);
+    REQUIRE_EQ(l->objects_freed, a->objects.freed);
+    REQUIRE_EQ(l->bytes_freed, a->bytes.freed);
+    REQUIRE_EQ(l->objects_released, a->objects.released);
+    REQUIRE_EQ(l->bytes_released, a->bytes.released);
+    REQUIRE_EQ(l->objects_escaped, a->objects_escaped);
+    REQUIRE_EQ(l->bytes_escaped, a->bytes_escaped);
+    REQUIRE_EQ(l->live_objects, a->objects.live);
+    REQUIRE_EQ(l->live_bytes, a->bytes.live);
 }
 
 static inline uint64_t histogram_sum(const uint64_t h[SLAB_HISTOGRAM_BUCKETS]) {
@@ -34,37 +34,35 @@ static inline uint64_t histogram_sum(const uint64_t h[SLAB_HISTOGRAM_BUCKETS]) {
     return n;
 }
 
-static inline void check_label_ends(struct world* w, const SlabLabelStats* l, const struct account* a) {
-    NO_MORE(w, a->closed_least, l->closed_slabs, "slabs that closes must have looked at");
-    NO_MORE(w, a->pinned_least, l->pinned_slabs, "slabs that live objects must have pinned");
-    NO_MORE(w, l->pinned_slabs, l->closed_slabs, "pinned_slabs");
+static inline void check_label_ends(const SlabLabelStats* l, const struct account* a) {
+    REQUIRE_LE(a->closed_least, l->closed_slabs);
+    REQUIRE_LE(a->pinned_least, l->pinned_slabs);
+    REQUIRE_LE(l->pinned_slabs, l->closed_slabs);
     double due = l->closed_slabs ? 1.0 - (double)l->pinned_slabs / (double)l->closed_slabs : 1.0;
-    REQUIRE(w, l->drainability == due, "drainability is %g, due %g", l->drainability, due);
-    SAME(w, histogram_sum(l->duration_ns), a->ended_held, "phases in duration_ns");
-    SAME(w, histogram_sum(l->peak_bytes_hist), a->ended_held, "phases in peak_bytes_hist");
+    REQUIRE_OR(l->drainability == due, "drainability is %g, due %g", l->drainability, due);
+    REQUIRE_EQ(histogram_sum(l->duration_ns), a->ended_held);
+    REQUIRE_EQ(histogram_sum(l->peak_bytes_hist), a->ended_held);
     size_t least = slab_page_size() == 4096 ? 2048 : slab_page_size(); /* bytes of the smallest region */
     for (unsigned b = 0; 2u << b <= least; b++)
-        SAME(w, l->peak_bytes_hist[b], 0, "phases that held less than the smallest region");
+        REQUIRE_EQ(l->peak_bytes_hist[b], 0);
 }
 
 static inline void check_label_limits(struct world* w, struct side* s, const SlabLabelStats* l,
                                       const struct account* a) {
-    SAME(w, l->budget_soft_bytes, a->limit.soft, "budget_soft_bytes of a label");
-    SAME(w, l->budget_hard_bytes, a->limit.hard, "budget_hard_bytes of a label");
-    check_limit(w, &a->limit, l->committed_bytes, "committed_bytes of a label under a budget");
-    REQUIRE(w, a->muted ? l->budget_warnings >= a->limit.told_soft : l->budget_warnings == a->limit.told_soft,
-            "budget_warnings is %llu, told of %llu", (unsigned long long)l->budget_warnings,
-            (unsigned long long)a->limit.told_soft);
-    REQUIRE(w, l->budget_refusals >= a->over_least && l->budget_refusals <= a->over_most,
-            "budget_refusals is %llu, due %llu..%llu", (unsigned long long)l->budget_refusals,
-            (unsigned long long)a->over_least, (unsigned long long)a->over_most);
-    NO_MORE(w, l->live_bytes, l->committed_bytes, "live_bytes of a label");
-    NO_MORE(w, l->committed_bytes, l->peak_bytes, "committed_bytes of a label");
-    NO_MORE(w, a->most_live, l->peak_bytes + (uint64_t)PENDING_BYTES * (unsigned)w->threads,
-            "most bytes that were live under a label");
+    REQUIRE_EQ(l->budget_soft_bytes, a->limit.soft);
+    REQUIRE_EQ(l->budget_hard_bytes, a->limit.hard);
+    check_limit(&a->limit, l->committed_bytes, "committed_bytes of a label under a budget");
+    REQUIRE_OR(a->muted ? l->budget_warnings >= a->limit.told_soft : l->budget_warnings == a->limit.told_soft,
+               "budget_warnings is %llu, told of %llu", (unsigned long long)l->budget_warnings,
+               (unsigned long long)a->limit.told_soft);
+    REQUIRE_OR(l->budget_refusals >= a->over_least && l->budget_refusals <= a->over_most,
+               "budget_refusals is %llu, due %llu..%llu", (unsigned long long)l->budget_refusals,
+               (unsigned long long)a->over_least, (unsigned long long)a->over_most);
+    REQUIRE_LE(l->live_bytes, l->committed_bytes);
+    REQUIRE_LE(l->committed_bytes, l->peak_bytes);
+    REQUIRE_LE(a->most_live, l->peak_bytes + (uint64_t)PENDING_BYTES * (unsigned)w->threads);
     if (s->options.max_bytes && a->opened_most == a->ended + a->open && !w->strangers)
-        NO_MORE(w, l->peak_bytes, s->options.max_bytes + (uint64_t)PENDING_BYTES * (unsigned)w->threads,
-                "peak_bytes of a label");
+        REQUIRE_LE(l->peak_bytes, s->options.max_bytes + (uint64_t)PENDING_BYTES * (unsigned)w->threads);
 }
 
 /* What phases say, added up by label. */
@@ -74,41 +72,41 @@ struct by_label {
 };
 
 /* What a label tells of ended phases is the sum of the phases that have ended and hold objects. */
-static inline void check_label_drains(struct world* w, const SlabLabelStats* l, const struct by_label* phases) {
+static inline void check_label_drains(const SlabLabelStats* l, const struct by_label* phases) {
     uint64_t counted = 0, objects = 0;
-    SAME(w, l->phases_draining, phases->draining, "phases_draining");
-    SAME(w, l->draining_phases, phases->draining, "draining_phases");
-    SAME(w, l->draining_objects, phases->drain_objects, "draining_objects");
-    SAME(w, l->draining_bytes, phases->drain_bytes, "draining_bytes");
-    SAME(w, l->oldest_draining_ns, phases->oldest, "oldest_draining_ns");
+    REQUIRE_EQ(l->phases_draining, phases->draining);
+    REQUIRE_EQ(l->draining_phases, phases->draining);
+    REQUIRE_EQ(l->draining_objects, phases->drain_objects);
+    REQUIRE_EQ(l->draining_bytes, phases->drain_bytes);
+    REQUIRE_EQ(l->oldest_draining_ns, phases->oldest);
     for (unsigned b = 0; b < SLAB_HISTOGRAM_BUCKETS; b++) counted += l->draining_age_ns[b];
-    SAME(w, counted, phases->draining, "phases in draining_age_ns");
-    SAME(w, l->worst_bytes[0], phases->worst, "bytes of the phase that holds most");
+    REQUIRE_EQ(counted, phases->draining);
+    REQUIRE_EQ(l->worst_bytes[0], phases->worst);
     for (unsigned n = 0; n < 3; n++) {
-        REQUIRE(w, (l->worst_eras[n] != 0) == (n < phases->draining), "worst phase %u has era %llu", n, (unsigned long long)l->worst_eras[n]);
-        if (n != 0) NO_MORE(w, l->worst_bytes[n], l->worst_bytes[n - 1], "bytes of the next worst phase");
+        REQUIRE_EQ(l->worst_eras[n] != 0, n < phases->draining);
+        if (n != 0) REQUIRE_LE(l->worst_bytes[n], l->worst_bytes[n - 1]);
         objects += l->worst_objects[n];
     }
-    NO_MORE(w, objects, l->draining_objects, "objects of the worst phases");
+    REQUIRE_LE(objects, l->draining_objects);
 }
 
 static inline void check_label_row(struct world* w, struct side* s, const SlabLabelStats* l, unsigned k,
                                    const struct by_label* phases) {
     const struct account* a = &s->accounts[k];
     about(w, "label", account_id(s, k), a->name);
-    SAME(w, l->version, SLAB_STATS_VERSION, "label version");
-    SAME(w, l->label_id, account_id(s, k), "label_id");
-    REQUIRE(w, memcmp(l->label, a->name, 32) == 0, "label '%.31s', due '%s'", l->label, a->name);
-    SAME(w, l->phases_open, a->open, "phases_open");
-    SAME(w, l->phases_ended, a->ended, "phases_ended");
-    check_label_drains(w, l, phases);
-    REQUIRE(w, l->phases_opened >= a->open + a->ended && l->phases_opened <= a->opened_most,
-            "phases_opened is %llu, due %llu..%llu", (unsigned long long)l->phases_opened,
-            (unsigned long long)(a->open + a->ended), (unsigned long long)a->opened_most);
-    SAME(w, l->swallowed, a->swallowed, "swallowed");
-    SAME(w, l->committed_bytes, phases->committed, "committed_bytes of a label's phases");
-    check_label_balance(w, l, a);
-    check_label_ends(w, l, a);
+    REQUIRE_EQ(l->version, SLAB_STATS_VERSION);
+    REQUIRE_EQ(l->label_id, account_id(s, k));
+    REQUIRE_OR(memcmp(l->label, a->name, 32) == 0, "label '%.31s', due '%s'", l->label, a->name);
+    REQUIRE_EQ(l->phases_open, a->open);
+    REQUIRE_EQ(l->phases_ended, a->ended);
+    check_label_drains(l, phases);
+    REQUIRE_OR(l->phases_opened >= a->open + a->ended && l->phases_opened <= a->opened_most,
+               "phases_opened is %llu, due %llu..%llu", (unsigned long long)l->phases_opened,
+               (unsigned long long)(a->open + a->ended), (unsigned long long)a->opened_most);
+    REQUIRE_EQ(l->swallowed, a->swallowed);
+    REQUIRE_EQ(l->committed_bytes, phases->committed);
+    check_label_balance(l, a);
+    check_label_ends(l, a);
     check_label_limits(w, s, l, a);
 }
 
@@ -117,7 +115,7 @@ static inline void check_label_rows(struct world* w, struct side* s, const TsiRe
     const SlabRefusals* f = &r->refusals;
     uint64_t slow = 0, refused = 0, refused_least = 0, looked = 0;
     ThreadStats sampled = {.alloc_samples = 0};
-    SAME(w, r->label_count, s->n_accounts, "the number of labels");
+    REQUIRE_EQ(r->label_count, s->n_accounts);
     for (size_t i = 0; i < s->n_incs; i++) {
         const struct inc* inc = s->incs[i];
         const SlabPhaseStats* p = phase_row(r, inc->era);
@@ -134,22 +132,22 @@ static inline void check_label_rows(struct world* w, struct side* s, const TsiRe
         unsigned k = n == 0 ? ACCOUNT_NONE : n + 1 == s->n_accounts ? ACCOUNT_OTHER : n + 1;
         const SlabLabelStats* l = &r->labels[n];
         check_label_row(w, s, l, k, &phases[k]);
-        REQUIRE(w, l->refusals >= s->accounts[k].refused_least, "refusals of a label are %llu, %llu at least",
-                (unsigned long long)l->refusals, (unsigned long long)s->accounts[k].refused_least);
+        REQUIRE_OR(l->refusals >= s->accounts[k].refused_least, "refusals of a label are %llu, %llu at least",
+                   (unsigned long long)l->refusals, (unsigned long long)s->accounts[k].refused_least);
         sampled.alloc_samples += l->alloc_samples, sampled.alloc_wall_ns_sum += l->alloc_wall_ns_sum;
         sampled.alloc_cpu_ns_sum += l->alloc_cpu_ns_sum, sampled.alloc_wait_ns_sum += l->alloc_wait_ns_sum;
         slow += l->slow_path_hits, looked += l->closed_slabs;
         refused += l->refusals, refused_least += s->accounts[k].refused_least;
     }
-    SAME(w, slow, sum->hits - sum->closed, "slow_path_hits of all labels");
-    SAME(w, looked, sum->looked, "closed_slabs of all labels");
-    SAME(w, sampled.alloc_samples, r->sampling.sum.alloc_samples, "alloc_samples of all labels");
-    SAME(w, sampled.alloc_wall_ns_sum, r->sampling.sum.alloc_wall_ns_sum, "alloc_wall_ns_sum of all labels");
-    SAME(w, sampled.alloc_cpu_ns_sum, r->sampling.sum.alloc_cpu_ns_sum, "alloc_cpu_ns_sum of all labels");
-    SAME(w, sampled.alloc_wait_ns_sum, r->sampling.sum.alloc_wait_ns_sum, "alloc_wait_ns_sum of all labels");
+    REQUIRE_EQ(slow, sum->hits - sum->closed);
+    REQUIRE_EQ(looked, sum->looked);
+    REQUIRE_EQ(sampled.alloc_samples, r->sampling.sum.alloc_samples);
+    REQUIRE_EQ(sampled.alloc_wall_ns_sum, r->sampling.sum.alloc_wall_ns_sum);
+    REQUIRE_EQ(sampled.alloc_cpu_ns_sum, r->sampling.sum.alloc_cpu_ns_sum);
+    REQUIRE_EQ(sampled.alloc_wait_ns_sum, r->sampling.sum.alloc_wait_ns_sum);
     uint64_t attributable = f->double_free + f->stale_free + f->interior_pointer + f->size_mismatch + f->closed_epoch;
-    NO_MORE(w, refused, attributable, "refusals of all labels");
-    NO_MORE(w, refused_least, refused, "refusals of labels that are known");
+    REQUIRE_LE(refused, attributable);
+    REQUIRE_LE(refused_least, refused);
 }
 
 /* ---- samples ---------------------------------------------------------------------------- */
@@ -160,32 +158,31 @@ static inline uint64_t latency_sum(const uint64_t h[SLAB_LATENCY_BUCKETS]) {
     return n;
 }
 
-static inline void check_samples(struct world* w, struct side* s, const SlabSamplingStats* m) {
+static inline void check_samples(struct side* s, const SlabSamplingStats* m) {
     static const SlabSamplingStats none;
     const ThreadStats* t = &m->sum;
     if (s->options.sampling_period == 0) {
-        REQUIRE(w, memcmp(m, &none, sizeof none) == 0, "samples although sampling is off");
+        REQUIRE_OR(memcmp(m, &none, sizeof none) == 0, "samples although sampling is off");
         return;
     }
-    SAME(w, m->version, SLAB_STATS_VERSION, "version of samples");
-    SAME(w, m->period, s->options.sampling_period, "sampling_period");
-    SAME(w, latency_sum(m->alloc_wall_ns), t->alloc_samples, "samples in alloc_wall_ns");
-    NO_MORE(w, t->alloc_wall_ns_max, t->alloc_wall_ns_sum, "alloc_wall_ns_max");
-    NO_MORE(w, t->alloc_cpu_ns_max, t->alloc_cpu_ns_sum, "alloc_cpu_ns_max");
-    NO_MORE(w, t->alloc_wait_ns_max, t->alloc_wait_ns_sum, "alloc_wait_ns_max");
-    NO_MORE(w, t->alloc_cpu_ns_sum + t->alloc_wait_ns_sum, t->alloc_wall_ns_sum, "cpu and wait of samples");
-    SAME(w, latency_sum(m->lock_wait_ns), m->lock_samples, "locks in lock_wait_ns");
-    SAME(w, latency_sum(m->lock_hold_ns), m->lock_samples, "locks in lock_hold_ns");
-    NO_MORE(w, m->lock_wait_ns_max, m->lock_wait_ns_sum, "lock_wait_ns_max");
-    NO_MORE(w, m->lock_hold_ns_max, m->lock_hold_ns_sum, "lock_hold_ns_max");
+    REQUIRE_EQ(m->version, SLAB_STATS_VERSION);
+    REQUIRE_EQ(m->period, s->options.sampling_period);
+    REQUIRE_EQ(latency_sum(m->alloc_wall_ns), t->alloc_samples);
+    REQUIRE_LE(t->alloc_wall_ns_max, t->alloc_wall_ns_sum);
+    REQUIRE_LE(t->alloc_cpu_ns_max, t->alloc_cpu_ns_sum);
+    REQUIRE_LE(t->alloc_wait_ns_max, t->alloc_wait_ns_sum);
+    REQUIRE_LE(t->alloc_cpu_ns_sum + t->alloc_wait_ns_sum, t->alloc_wall_ns_sum);
+    REQUIRE_EQ(latency_sum(m->lock_wait_ns), m->lock_samples);
+    REQUIRE_EQ(latency_sum(m->lock_hold_ns), m->lock_samples);
+    REQUIRE_LE(m->lock_wait_ns_max, m->lock_wait_ns_sum);
+    REQUIRE_LE(m->lock_hold_ns_max, m->lock_hold_ns_sum);
     ThreadStats repairs = *t; /* nothing is ever found wrong */
     memset(&repairs, 0, offsetof(ThreadStats, repair_count));
-    REQUIRE(w, memcmp(&repairs, &none.sum, sizeof repairs) == 0, "%llu repairs", (unsigned long long)t->repair_count);
+    REQUIRE_OR(memcmp(&repairs, &none.sum, sizeof repairs) == 0, "%llu repairs", (unsigned long long)t->repair_count);
     uint64_t allocated = 0;
     for (unsigned k = 0; k < s->n_accounts; k++) allocated += s->accounts[k].objects.allocated;
-    NO_MORE(w, t->alloc_samples + m->dropped,
-            allocated + s->seen[CAUSE_BUDGET] + s->seen[CAUSE_NO_MEMORY] + s->seen[SLAB_MISUSE_CLOSED_EPOCH],
-            "samples");
+    REQUIRE_LE(t->alloc_samples + m->dropped,
+               allocated + s->seen[CAUSE_BUDGET] + s->seen[CAUSE_NO_MEMORY] + s->seen[SLAB_MISUSE_CLOSED_EPOCH]);
 }
 
 static inline void add_samples(ThreadStats* to, const ThreadStats* more) {
@@ -210,8 +207,8 @@ static inline void check_threads(struct world* w) {
         add_samples(&sides, &m.sum);
     }
     if (w->strangers) return;
-    REQUIRE(w, memcmp(&threads, &sides, sizeof sides) == 0, "the threads have %llu samples, the allocators %llu",
-            (unsigned long long)threads.alloc_samples, (unsigned long long)sides.alloc_samples);
+    REQUIRE_OR(memcmp(&threads, &sides, sizeof sides) == 0, "the threads have %llu samples, the allocators %llu",
+               (unsigned long long)threads.alloc_samples, (unsigned long long)sides.alloc_samples);
 }
 
 /* ---- reports that explain --------------------------------------------------------------- */
@@ -226,11 +223,11 @@ struct walk {
 static inline bool walk_meets(const SlabLiveObject* o, void* ctx) {
     struct walk* k = ctx;
     struct obj* known = obj_covering(k->s, o->address);
-    REQUIRE(k->w, known && known->p == o->address && known->inc == k->inc && known->walk != k->number,
-            "a walk over era %llu met %p", (unsigned long long)k->inc->era, o->address);
-    REQUIRE(k->w, o->usable_bytes == known->usable && o->class_index == class_of(known),
-            "a walk met %p with %zu bytes of class %u, %zu are usable", o->address, o->usable_bytes, o->class_index,
-            known->usable);
+    REQUIRE_OR(known && known->p == o->address && known->inc == k->inc && known->walk != k->number,
+               "a walk over era %llu met %p", (unsigned long long)k->inc->era, o->address);
+    REQUIRE_OR(o->usable_bytes == known->usable && o->class_index == class_of(known),
+               "a walk met %p with %zu bytes of class %u, %zu are usable", o->address, o->usable_bytes, o->class_index,
+               known->usable);
     known->walk = k->number;
     return true;
 }
@@ -239,66 +236,66 @@ static inline void check_walk(struct world* w, struct side* s, const struct inc*
     struct walk k = {w, s, inc, ++s->walks};
     uint64_t met = inc->named && s->walks % 2 ? slab_epoch_walk(s->a, inc->id, walk_meets, &k)
                                               : slab_epoch_walk_era(s->a, inc->era, walk_meets, &k);
-    SAME(w, met, inc->objects.live, "the number of objects that a walk met");
+    REQUIRE_EQ(met, inc->objects.live);
 }
 
-static inline void check_leaks(struct world* w, struct side* s, const TsiReport* r) {
+static inline void check_leaks(struct side* s, const TsiReport* r) {
     EpochLeakReport leaks;
     uint64_t due = 0, found = 0;
     for (size_t i = 0; i < s->n_incs; i++) due += s->incs[i]->state == INC_ACTIVE ? 0 : s->incs[i]->objects.live;
     uint32_t n = slab_detect_epoch_leaks(s->a, 0, UINT32_MAX, &leaks);
-    REQUIRE(w, n == leaks.candidate_count && n == leaks.top_count, "%u leaks, %u rows", n, leaks.top_count);
+    REQUIRE_OR(n == leaks.candidate_count && n == leaks.top_count, "%u leaks, %u rows", n, leaks.top_count);
     for (uint32_t i = 0; i < n; i++) {
         const EpochLeakCandidate* c = &leaks.candidates[i];
         const struct inc* inc = inc_by_era(s, c->epoch_era);
         const SlabPhaseStats* p = phase_row(r, c->epoch_era);
         uint64_t live = 0;
-        REQUIRE(w, inc && p && inc->state != INC_ACTIVE, "era %llu leaks", (unsigned long long)c->epoch_era);
+        REQUIRE_OR(inc && p && inc->state != INC_ACTIVE, "era %llu leaks", (unsigned long long)c->epoch_era);
         for (size_t k = 0; k < s->n_objs; k++) live += s->objs[k]->inc == inc && class_of(s->objs[k]) == c->class_index;
-        SAME(w, c->alloc_count, live, "objects of a class that leak");
-        SAME(w, c->object_size, class_size(c->class_index), "object_size of a leak");
-        SAME(w, c->epoch_id, inc->id, "epoch_id of a leak");
-        REQUIRE(w, memcmp(c->label, inc->label, 32) == 0, "label of a leak '%.31s', due '%s'", c->label, inc->label);
-        NO_MORE(w, c->estimated_rss_bytes, p->committed_bytes, "bytes of a leak");
-        NO_MORE(w, c->partial_slab_count + c->full_slab_count + c->reclaimable_slab_count, p->slabs, "slabs of a leak");
-        REQUIRE(w, i == 0 || c[-1].estimated_rss_bytes >= c->estimated_rss_bytes, "leaks are not sorted by bytes");
+        REQUIRE_EQ(c->alloc_count, live);
+        REQUIRE_EQ(c->object_size, class_size(c->class_index));
+        REQUIRE_EQ(c->epoch_id, inc->id);
+        REQUIRE_OR(memcmp(c->label, inc->label, 32) == 0, "label of a leak '%.31s', due '%s'", c->label, inc->label);
+        REQUIRE_LE(c->estimated_rss_bytes, p->committed_bytes);
+        REQUIRE_LE(c->partial_slab_count + c->full_slab_count + c->reclaimable_slab_count, p->slabs);
+        REQUIRE_OR(i == 0 || c[-1].estimated_rss_bytes >= c->estimated_rss_bytes, "leaks are not sorted by bytes");
         found += c->alloc_count;
     }
-    SAME(w, found, due, "objects that leak");
+    REQUIRE_EQ(found, due);
     free(leaks.candidates);
 }
 
-static inline void check_slow_path(struct world* w, struct side* s, const TsiReport* r) {
+static inline void check_slow_path(struct side* s, const TsiReport* r) {
     SlowPathReport slow;
     uint64_t hits = 0;
     slab_analyze_slow_path(s->a, &slow);
     for (uint32_t i = 0; i < slow.class_count; i++) {
         const SlowPathAttribution* c = &slow.classes[i];
         const SlabClassStats* k = &r->classes[c->class_index];
-        SAME(w, c->object_size, k->object_size, "object_size of a slow path");
-        SAME(w, c->total_slow_path_hits, k->slow_path_hits, "slow path hits");
-        SAME(w, c->cache_miss_count, k->slow_path_cache_miss, "slow paths that missed");
-        SAME(w, c->epoch_closed_count, k->slow_path_epoch_closed, "slow paths of closed epochs");
-        SAME(w, c->partial_null_count, k->current_partial_null, "slow paths without a line");
-        SAME(w, c->partial_full_count, k->current_partial_full, "slow paths of used lines");
+        REQUIRE_EQ(c->object_size, k->object_size);
+        REQUIRE_EQ(c->total_slow_path_hits, k->slow_path_hits);
+        REQUIRE_EQ(c->cache_miss_count, k->slow_path_cache_miss);
+        REQUIRE_EQ(c->epoch_closed_count, k->slow_path_epoch_closed);
+        REQUIRE_EQ(c->partial_null_count, k->current_partial_null);
+        REQUIRE_EQ(c->partial_full_count, k->current_partial_full);
         double all = c->cache_miss_pct + c->epoch_closed_pct + c->partial_null_pct + c->partial_full_pct;
-        REQUIRE(w, all > 99.999 && all < 100.001, "the causes of slow paths add up to %g %%", all);
+        REQUIRE_OR(all > 99.999 && all < 100.001, "the causes of slow paths add up to %g %%", all);
         hits += c->total_slow_path_hits;
     }
-    SAME(w, hits, r->global.total_slow_path_hits, "slow path hits of all classes");
+    REQUIRE_EQ(hits, r->global.total_slow_path_hits);
     free(slow.classes);
 }
 
-static inline void check_reclamation(struct world* w, struct side* s, const TsiReport* r) {
+static inline void check_reclamation(struct side* s, const TsiReport* r) {
     ReclamationReport back;
     slab_analyze_reclamation(s->a, &back);
-    SAME(w, back.total_madvise_calls, r->global.total_madvise_calls, "madvise calls of the report");
-    SAME(w, back.total_madvise_bytes, r->global.total_madvise_bytes, "madvise bytes of the report");
+    REQUIRE_EQ(back.total_madvise_calls, r->global.total_madvise_calls);
+    REQUIRE_EQ(back.total_madvise_bytes, r->global.total_madvise_bytes);
     for (uint32_t i = 0; i < back.epoch_count; i++) {
         const EpochReclamation* e = &back.epochs[i];
         const struct inc* inc = inc_by_era(s, e->epoch_era);
-        REQUIRE(w, e->was_closed && e->rss_delta == (int64_t)(e->rss_before - e->rss_after), "a row of a close");
-        REQUIRE(w, !inc || inc->asked, "era %llu was not closed", (unsigned long long)e->epoch_era);
+        REQUIRE_OR(e->was_closed && e->rss_delta == (int64_t)(e->rss_before - e->rss_after), "a row of a close");
+        REQUIRE_OR(!inc || inc->asked, "era %llu was not closed", (unsigned long long)e->epoch_era);
     }
     free(back.epochs);
 }
@@ -306,37 +303,37 @@ static inline void check_reclamation(struct world* w, struct side* s, const TsiR
 /* ---- all of it -------------------------------------------------------------------------- */
 
 /* The public calls say what the report says. */
-static inline void check_public(struct world* w, struct side* s, const TsiReport* r) {
+static inline void check_public(struct side* s, const TsiReport* r) {
     SlabGlobalStats g;
     SlabRefusals f;
     SlabLabelStats* labels = must_alloc(MOST_LABELS * sizeof *labels);
     slab_stats_global(s->a, &g);
     g.rss_bytes_current = r->global.rss_bytes_current;
     g.metadata_bytes = r->global.metadata_bytes; /* the report may have touched some itself */
-    REQUIRE(w, memcmp(&g, &r->global, sizeof g) == 0, "slab_stats_global and the report differ");
+    REQUIRE_OR(memcmp(&g, &r->global, sizeof g) == 0, "slab_stats_global and the report differ");
     slab_stats_refusals(s->a, &f);
-    REQUIRE(w, memcmp(&f, &r->refusals, sizeof f) == 0, "slab_stats_refusals and the report differ");
+    REQUIRE_OR(memcmp(&f, &r->refusals, sizeof f) == 0, "slab_stats_refusals and the report differ");
     for (unsigned c = 0; c <= r->class_count; c++) {
         SlabClassStats k;
         PerfCounters p;
         slab_stats_class(s->a, c, &k);
         get_perf_counters(s->a, c, &p);
-        REQUIRE(w, (k.version == 0) == (c == r->class_count), "class %u has version %u", c, k.version);
+        REQUIRE_OR((k.version == 0) == (c == r->class_count), "class %u has version %u", c, k.version);
         if (c == r->class_count) break;
-        REQUIRE(w, memcmp(&k, &r->classes[c], sizeof k) == 0, "slab_stats_class and the report differ in class %u", c);
-        REQUIRE(w, memcmp(&p, &k.slow_path_hits, sizeof p) == 0, "get_perf_counters and the report differ");
+        REQUIRE_OR(memcmp(&k, &r->classes[c], sizeof k) == 0, "slab_stats_class and the report differ in class %u", c);
+        REQUIRE_OR(memcmp(&p, &k.slow_path_hits, sizeof p) == 0, "get_perf_counters and the report differ");
     }
-    SAME(w, slab_stats_labels(s->a, labels, MOST_LABELS), r->label_count, "slab_stats_labels");
+    REQUIRE_EQ(slab_stats_labels(s->a, labels, MOST_LABELS), r->label_count);
     for (uint32_t n = 0; n < r->label_count; n++) { /* time has passed */
         const SlabLabelStats* told = &r->labels[n];
         labels[n].oldest_draining_ns = told->oldest_draining_ns;
         memcpy(labels[n].draining_age_ns, told->draining_age_ns, sizeof told->draining_age_ns);
         memcpy(labels[n].worst_ages_ns, told->worst_ages_ns, sizeof told->worst_ages_ns);
     }
-    REQUIRE(w, memcmp(labels, r->labels, r->label_count * sizeof *labels) == 0, "slab_stats_labels differs");
+    REQUIRE_OR(memcmp(labels, r->labels, r->label_count * sizeof *labels) == 0, "slab_stats_labels differs");
     SlabPhaseStats row;
-    SAME(w, slab_stats_phases(s->a, &row, 1), r->phase_count, "slab_stats_phases");
-    if (r->phase_count) SAME(w, row.epoch_era, r->phases[0].epoch_era, "the first row of slab_stats_phases");
+    REQUIRE_EQ(slab_stats_phases(s->a, &row, 1), r->phase_count);
+    if (r->phase_count) REQUIRE_EQ(row.epoch_era, r->phases[0].epoch_era);
     free(labels);
 }
 
@@ -344,21 +341,21 @@ static inline void check_report(struct world* w, struct side* s, bool everything
     TsiReport r;
     struct sums sum = {.hits = 0};
     uint64_t before = slab_now_ns();
-    REQUIRE(w, tsi_report_take(arena_of(s), &r), "no report");
+    REQUIRE_OR(tsi_report_take(arena_of(s), &r), "no report");
     uint64_t after = slab_now_ns();
-    check_document(w, s, &r);
-    check_growth(w, s, &r);
-    check_global(w, s, &r.global);
+    check_document(s, &r);
+    check_growth(s, &r);
+    check_global(s, &r.global);
     check_class_rows(w, s, &r, &sum);
     check_phase_rows(w, s, &r, &sum, before, after);
-    check_global_sums(w, s, &r, &sum);
+    check_global_sums(s, &r, &sum);
     check_label_rows(w, s, &r, &sum);
-    check_samples(w, s, &r.sampling);
+    check_samples(s, &r.sampling);
     if (everything) {
-        check_public(w, s, &r);
-        check_leaks(w, s, &r);
-        check_slow_path(w, s, &r);
-        check_reclamation(w, s, &r);
+        check_public(s, &r);
+        check_leaks(s, &r);
+        check_slow_path(s, &r);
+        check_reclamation(s, &r);
         for (size_t i = 0; i < s->n_incs; i += 1 + s->n_incs / 4) check_walk(w, s, s->incs[i]);
     }
     about(w, NULL, 0, NULL);
@@ -372,12 +369,11 @@ static uint64_t stopped_clock(void) { return stopped_ns; }
 /* The time of what is kept warm stands still meanwhile: else a second that ends between two questions gives memory back,
  * and their answers differ. */
 static inline void check_both(struct world* w, bool everything) {
-    char why[256] = "";
     uint64_t (*ticking)(void) = tsi_os.coarse_ns;
     stopped_ns = ticking();
     tsi_os.coarse_ns = stopped_clock;
     for (int i = 0; i < SIDES; i++) {
-        REQUIRE(w, tsi_check_allocator(w->side[i].a, why, sizeof why), "the allocator's own checker: %s", why);
+        kit_check(w->side[i].a);
         check_report(w, &w->side[i], everything);
     }
     tsi_os.coarse_ns = ticking;
@@ -392,20 +388,20 @@ static inline void check_everything(struct world* w) {
     for (int i = 0; i < SIDES; i++) {
         struct side* s = &w->side[i];
         for (size_t k = 0; k < s->n_objs; k++) {
-            check_contents(w, s->sorted[k]);
-            check_identity(w, s, s->sorted[k]);
+            check_contents(s->sorted[k]);
+            check_identity(s, s->sorted[k]);
             if (k > 0)
-                REQUIRE(w, s->sorted[k - 1]->p + s->sorted[k - 1]->usable <= s->sorted[k]->p,
-                        "objects %p and %p overlap", (void*)s->sorted[k - 1]->p, (void*)s->sorted[k]->p);
+                REQUIRE_OR(s->sorted[k - 1]->p + s->sorted[k - 1]->usable <= s->sorted[k]->p,
+                           "objects %p and %p overlap", (void*)s->sorted[k - 1]->p, (void*)s->sorted[k]->p);
         }
         unsigned held = 0;
         for (size_t k = 0; k < s->n_incs; k++) {
             const struct inc* inc = s->incs[(k + w->checks) % s->n_incs];
             if (!inc->named || (!inc->ring && inc->state != INC_ACTIVE)) continue;
-            check_named(w, s, inc);
-            if (held < 4 && (inc->objects.live > 0 || k % 8 == 0)) check_held(w, s, inc), held++;
+            check_named(s, inc);
+            if (held < 4 && (inc->objects.live > 0 || k % 8 == 0)) check_held(s, inc), held++;
         }
-        check_refusals(w, s); /* questions are not misuse */
+        check_refusals(s); /* questions are not misuse */
     }
 }
 

@@ -17,13 +17,6 @@
 _Static_assert((int)REGION_INDEX == (int)TSI_CLASS_REGION - 1 && (int)LARGE_INDEX == (int)TSI_CLASS_LARGE - 1,
                "the last two classes");
 
-#define SAME(w, got, due, what)                                                                             \
-    REQUIRE(w, (uint64_t)(got) == (uint64_t)(due), "%s is %llu, due %llu", what, (unsigned long long)(got), \
-            (unsigned long long)(due))
-#define NO_MORE(w, got, most, what)                                                                              \
-    REQUIRE(w, (uint64_t)(got) <= (uint64_t)(most), "%s is %llu, %llu at most", what, (unsigned long long)(got), \
-            (unsigned long long)(most))
-
 enum { SCAN_WINDOW = 1 << 18 }; /* allocations of a class between two looks of shared mode's controller */
 enum { REGION_PART = 2 << 10, REGION_LEAST = 4 << 10, REGION_MOST = 1 << 20 };
 
@@ -43,25 +36,25 @@ static const TsiSection lasting[] = {TSI_SECTION_GLOBAL, TSI_SECTION_CLASS, TSI_
                                      TSI_SECTION_LABEL};
 enum { LASTING = sizeof lasting / sizeof *lasting };
 
-static inline void check_not_less(struct world* w, const TsiMetric* m, const char* was, const char* now) {
+static inline void check_not_less(const TsiMetric* m, const char* was, const char* now) {
     TsiValue old = tsi_metric_value(m, was), new = tsi_metric_value(m, now);
     unsigned entries = tsi_metric_is_array(m) ? tsi_metric_entries(m) : 1;
     if (strcmp(m->key, "draining_age_ns") == 0) return; /* of those that drain now */
     for (unsigned i = 0; i < entries; i++) {
         uint64_t o = tsi_metric_is_array(m) ? old.a[i] : old.u, n = tsi_metric_is_array(m) ? new.a[i] : new.u;
-        REQUIRE(w, n >= o, "%s of \"%s\" fell from %llu to %llu (entry %u)", m->key, tsi_sections[m->section].key,
-                (unsigned long long)o, (unsigned long long)n, i);
+        REQUIRE_OR(n >= o, "%s of \"%s\" fell from %llu to %llu (entry %u)", m->key, tsi_sections[m->section].key,
+                   (unsigned long long)o, (unsigned long long)n, i);
     }
 }
 
-static inline void check_zero(struct world* w, const TsiMetric* m, const char* row) {
+static inline void check_zero(const TsiMetric* m, const char* row) {
     TsiValue v = tsi_metric_value(m, row);
     bool zero = m->type == TSI_TYPE_F64 ? v.f == 0.0 : v.u == 0;
     if (tsi_metric_is_array(m)) {
         zero = true;
         for (unsigned i = 0; i < tsi_metric_entries(m); i++) zero = zero && v.a[i] == 0;
     }
-    REQUIRE(w, zero, "%s of \"%s\" is not 0", m->key, tsi_sections[m->section].key);
+    REQUIRE_OR(zero, "%s of \"%s\" is not 0", m->key, tsi_sections[m->section].key);
 }
 
 static inline bool only_grows(const TsiMetric* m) {
@@ -78,7 +71,7 @@ static inline const char* row_before(const struct rows* last, TsiSection section
     return last->first + (size_t)n * now.bytes;
 }
 
-static inline void check_growth(struct world* w, struct side* s, const TsiReport* r) {
+static inline void check_growth(struct side* s, const TsiReport* r) {
     if (!s->last) s->last = must_alloc(sizeof *s->last);
     for (unsigned n = 0; n < tsi_metric_count; n++) {
         const TsiMetric* m = &tsi_metrics[n];
@@ -86,10 +79,10 @@ static inline void check_growth(struct world* w, struct side* s, const TsiReport
         const struct rows* last = &s->last->rows[m->section];
         for (uint32_t k = 0; k < now.count; k++) {
             const char* row = now.first + (size_t)k * now.bytes;
-            if (verdicts[n] == NOTHING || (verdicts[n] == SHARED && !s->options.shared)) check_zero(w, m, row);
+            if (verdicts[n] == NOTHING || (verdicts[n] == SHARED && !s->options.shared)) check_zero(m, row);
             if (!last->first || !only_grows(m)) continue;
             const char* was = row_before(last, m->section, now, k);
-            if (was) check_not_less(w, m, was, row);
+            if (was) check_not_less(m, was, row);
         }
     }
     for (unsigned i = 0; i < LASTING; i++) {
@@ -122,19 +115,19 @@ static inline uint64_t warm_start(const struct side* s) {
     return asked == 0 ? WARM_START : asked == UINT64_MAX ? 0 : asked;
 }
 
-static inline void check_warm(struct world* w, struct side* s, const SlabGlobalStats* g) {
+static inline void check_warm(struct side* s, const SlabGlobalStats* g) {
     uint64_t most = warm_start(s) + g->warm_regretted_bytes;
     if (warm_learns(s)) {
-        NO_MORE(w, warm_start(s), g->warm_budget_bytes, "the start of the warm budget");
-        NO_MORE(w, g->warm_budget_bytes, most < WARM_LIMIT ? most : WARM_LIMIT, "the warm budget");
+        REQUIRE_LE(warm_start(s), g->warm_budget_bytes);
+        REQUIRE_LE(g->warm_budget_bytes, most < WARM_LIMIT ? most : WARM_LIMIT);
     } else {
-        SAME(w, g->warm_budget_bytes, warm_start(s), "a fixed warm budget");
-        SAME(w, g->warm_stock_bytes, 0, "warm_stock_bytes of a fixed budget");
-        SAME(w, g->warm_regretted_bytes, 0, "warm_regretted_bytes of a fixed budget");
+        REQUIRE_EQ(g->warm_budget_bytes, warm_start(s));
+        REQUIRE_EQ(g->warm_stock_bytes, 0);
+        REQUIRE_EQ(g->warm_regretted_bytes, 0);
     }
-    NO_MORE(w, g->warm_regretted_bytes, g->total_madvise_bytes, "warm_regretted_bytes");
-    NO_MORE(w, g->warm_stock_bytes, g->warm_bytes, "warm_stock_bytes");
-    NO_MORE(w, g->warm_bytes, g->warm_budget_bytes, "warm_bytes");
+    REQUIRE_LE(g->warm_regretted_bytes, g->total_madvise_bytes);
+    REQUIRE_LE(g->warm_stock_bytes, g->warm_bytes);
+    REQUIRE_LE(g->warm_bytes, g->warm_budget_bytes);
 }
 
 /* Sums over the rows of classes and of phases. */
@@ -147,7 +140,7 @@ struct sums {
 
 /* Slabs are taken with the pool's lock held, by the label of the phase; warm ones are not. In shared mode the lock of the phase
  * is counted as well, whenever an allocation finds no current line. */
-static inline void check_lanes(struct world* w, struct side* s, const SlabClassStats* k) {
+static inline void check_lanes(struct side* s, const SlabClassStats* k) {
     uint64_t all = 0, large[16] = {0};
     bool failures = s->options.max_bytes || s->seen[CAUSE_NO_MEMORY];
     for (unsigned n = 0; n < s->n_accounts; n++) {
@@ -158,59 +151,57 @@ static inline void check_lanes(struct world* w, struct side* s, const SlabClassS
         uint64_t here = k->lock_fast_acquire_by_label[lane];
         all += here;
         if (k->class_index == LARGE_INDEX)
-            REQUIRE(w, failures ? here >= large[lane] : here == large[lane],
-                    "label lane %u took the lock %llu times for %llu large objects", lane, (unsigned long long)here,
-                    (unsigned long long)large[lane]);
+            REQUIRE_OR(failures ? here >= large[lane] : here == large[lane],
+                       "label lane %u took the lock %llu times for %llu large objects", lane, (unsigned long long)here,
+                       (unsigned long long)large[lane]);
         bool known = lane == 0 || lane == 15 || lane + 1 < s->n_accounts || lane == s->max_labels - 1;
-        if (!known) SAME(w, here, 0, "lock_fast_acquire of no label");
+        if (!known) REQUIRE_EQ(here, 0);
     }
-    SAME(w, all, k->lock_fast_acquire, "the labels' sum of lock_fast_acquire");
+    REQUIRE_EQ(all, k->lock_fast_acquire);
     uint64_t pooled = k->new_slab_count - k->empty_slab_recycled;
     bool more = failures || s->options.shared || warm_learns(s); /* what comes from the stock takes the lock as well */
-    REQUIRE(w, more ? all >= pooled : all == pooled, "class %u: the lock was taken %llu times for %llu slabs",
-            k->class_index, (unsigned long long)all, (unsigned long long)pooled);
-    if (!failures && !s->options.shared) NO_MORE(w, all, k->new_slab_count, "the lock of the pool by class");
+    REQUIRE_OR(more ? all >= pooled : all == pooled, "class %u: the lock was taken %llu times for %llu slabs",
+               k->class_index, (unsigned long long)all, (unsigned long long)pooled);
+    if (!failures && !s->options.shared) REQUIRE_LE(all, k->new_slab_count);
 }
 
 /* Regions have six sizes: half of a page, where that is 4 KiB, a page, and each further one four times the one before. */
-static inline void check_region_bytes(struct world* w, uint64_t bytes, uint64_t regions, const char* what) {
+static inline void check_region_bytes(uint64_t bytes, uint64_t regions, const char* what) {
     uint64_t least = slab_page_size() > REGION_LEAST ? slab_page_size() : REGION_PART;
     uint64_t most = slab_page_size() > REGION_MOST ? slab_page_size() : REGION_MOST;
-    REQUIRE(w, bytes >= regions * least && bytes <= regions * most && bytes % least == 0,
-            "%s are %llu, of %llu regions", what, (unsigned long long)bytes, (unsigned long long)regions);
+    REQUIRE_OR(bytes >= regions * least && bytes <= regions * most && bytes % least == 0,
+               "%s are %llu, of %llu regions", what, (unsigned long long)bytes, (unsigned long long)regions);
 }
 
 static inline void check_class_row(struct world* w, struct side* s, const SlabClassStats* k, uint64_t live) {
     bool large = k->class_index == LARGE_INDEX;
     about(w, "class", k->class_index, "");
-    SAME(w, k->version, SLAB_STATS_VERSION, "class version");
-    SAME(w, k->object_size, class_size(k->class_index), "object_size");
-    SAME(w, k->live_bytes, live, "live_bytes of a class");
-    SAME(w, k->slow_path_hits,
-         k->slow_path_cache_miss + k->slow_path_epoch_closed + k->current_partial_null + k->current_partial_full,
-         "slow_path_hits by cause");
-    SAME(w, k->empty_slabs_count + k->total_partial_slabs + k->total_full_slabs, k->net_slabs,
-         "empty, partial and full slabs together");
-    SAME(w, k->estimated_rss_bytes, k->committed_bytes, "estimated_rss_bytes");
+    REQUIRE_EQ(k->version, SLAB_STATS_VERSION);
+    REQUIRE_EQ(k->object_size, class_size(k->class_index));
+    REQUIRE_EQ(k->live_bytes, live);
+    REQUIRE_EQ(k->slow_path_hits,
+               k->slow_path_cache_miss + k->slow_path_epoch_closed + k->current_partial_null + k->current_partial_full);
+    REQUIRE_EQ(k->empty_slabs_count + k->total_partial_slabs + k->total_full_slabs, k->net_slabs);
+    REQUIRE_EQ(k->estimated_rss_bytes, k->committed_bytes);
     bool regions = k->class_index == REGION_INDEX;
-    if (!large && !regions) SAME(w, k->committed_bytes, k->net_slabs * k->slab_bytes, "committed_bytes of a class");
-    if (regions) check_region_bytes(w, k->committed_bytes, k->net_slabs, "committed_bytes of regions");
-    if (regions && s->options.bump == BUMP_OFF) SAME(w, k->new_slab_count, 0, "regions, without bumping,");
-    if (large) SAME(w, k->committed_bytes, k->live_bytes, "committed_bytes of large objects");
-    if (!regions && !large) NO_MORE(w, s->options.slab_bytes, k->slab_bytes, "least slab_bytes");
+    if (!large && !regions) REQUIRE_EQ(k->committed_bytes, k->net_slabs * k->slab_bytes);
+    if (regions) check_region_bytes(k->committed_bytes, k->net_slabs, "committed_bytes of regions");
+    if (regions && s->options.bump == BUMP_OFF) REQUIRE_EQ(k->new_slab_count, 0);
+    if (large) REQUIRE_EQ(k->committed_bytes, k->live_bytes);
+    if (!regions && !large) REQUIRE_LE(s->options.slab_bytes, k->slab_bytes);
     /* Each slab that was taken is in a phase, warm, or has gone: to the pool, or by way of a warm store to a phase. */
     uint64_t again = warm_learns(s) ? 0 : k->empty_slab_recycled; /* what comes from the stock may have been another class's */
-    NO_MORE(w, k->net_slabs + k->empty_slab_overflowed + again, k->new_slab_count, "slabs that are here, went or were taken again");
-    NO_MORE(w, k->cache_size, k->empty_slabs_count, "warm slabs of a class");
-    REQUIRE(w, (k->madvise_calls == 0) == (k->madvise_bytes == 0) && k->madvise_bytes % slab_page_size() == 0,
-            "%llu madvise calls gave %llu bytes", (unsigned long long)k->madvise_calls,
-            (unsigned long long)k->madvise_bytes);
-    NO_MORE(w, k->epoch_close_recycled_slabs, k->epoch_close_scanned_slabs, "slabs that closes took back");
-    NO_MORE(w, k->epoch_close_calls, k->epoch_close_scanned_slabs, "closes that looked at slabs");
-    REQUIRE(w, k->epoch_close_calls || !k->epoch_close_total_ns, "closes took time and there were none");
+    REQUIRE_LE(k->net_slabs + k->empty_slab_overflowed + again, k->new_slab_count);
+    REQUIRE_LE(k->cache_size, k->empty_slabs_count);
+    REQUIRE_OR((k->madvise_calls == 0) == (k->madvise_bytes == 0) && k->madvise_bytes % slab_page_size() == 0,
+               "%llu madvise calls gave %llu bytes", (unsigned long long)k->madvise_calls,
+               (unsigned long long)k->madvise_bytes);
+    REQUIRE_LE(k->epoch_close_recycled_slabs, k->epoch_close_scanned_slabs);
+    REQUIRE_LE(k->epoch_close_calls, k->epoch_close_scanned_slabs);
+    REQUIRE_OR(k->epoch_close_calls || !k->epoch_close_total_ns, "closes took time and there were none");
     double rate = k->new_slab_count ? 100.0 * (double)k->empty_slab_recycled / (double)k->new_slab_count : 0.0;
-    REQUIRE(w, k->recycle_rate_pct == rate, "recycle_rate_pct is %g, due %g", k->recycle_rate_pct, rate);
-    check_lanes(w, s, k);
+    REQUIRE_OR(k->recycle_rate_pct == rate, "recycle_rate_pct is %g, due %g", k->recycle_rate_pct, rate);
+    check_lanes(s, k);
 }
 
 /* What the budget would hold of a class; none where slabs have no one size. */
@@ -222,15 +213,15 @@ static inline void check_capacity(struct world* w, const SlabClassStats* k, uint
 
 static inline void check_class_rows(struct world* w, struct side* s, const TsiReport* r, struct sums* sum) {
     uint64_t live[LARGE_INDEX + 1] = {0};
-    SAME(w, r->class_count, LARGE_INDEX + 1, "the number of classes");
+    REQUIRE_EQ(r->class_count, LARGE_INDEX + 1);
     for (size_t i = 0; i < s->n_objs; i++) live[class_of(s->objs[i])] += s->objs[i]->usable;
     for (unsigned c = 0; c < r->class_count; c++) {
         const SlabClassStats* k = &r->classes[c];
-        SAME(w, k->class_index, c, "class_index");
+        REQUIRE_EQ(k->class_index, c);
         uint64_t looks = k->scan_adapt_checks, tries = k->bitmap_alloc_attempts;
-        REQUIRE(w, looks <= tries / SCAN_WINDOW && looks >= tries / SCAN_WINDOW / 2,
-                "the controller of class %u looked %llu times in %llu allocations", c, (unsigned long long)looks,
-                (unsigned long long)tries);
+        REQUIRE_OR(looks <= tries / SCAN_WINDOW && looks >= tries / SCAN_WINDOW / 2,
+                   "the controller of class %u looked %llu times in %llu allocations", c, (unsigned long long)looks,
+                   (unsigned long long)tries);
         check_class_row(w, s, k, live[c]);
         check_capacity(w, k, r->global.warm_budget_bytes);
         sum->hits += k->slow_path_hits, sum->closed += k->slow_path_epoch_closed, sum->miss += k->slow_path_cache_miss;
@@ -249,26 +240,27 @@ static inline void check_class_rows(struct world* w, struct side* s, const TsiRe
 /* ---- phases ----------------------------------------------------------------------------- */
 
 /* A budget against what is committed under it. */
-static inline void check_limit(struct world* w, const struct limit* l, uint64_t committed, const char* whose) {
-    if (l->hard) NO_MORE(w, committed, l->hard + limit_slack(l), whose);
+static inline void check_limit(const struct limit* l, uint64_t committed, const char* whose) {
+    if (l->hard) REQUIRE_LE(committed, l->hard + limit_slack(l));
     if (l->soft && committed > l->soft && !l->passed && !l->mute)
-        REQUIRE(w, l->told_soft > l->told_before, "%s: %llu committed, soft %llu, and nobody was told", whose,
-                (unsigned long long)committed, (unsigned long long)l->soft);
+        REQUIRE_OR(l->told_soft > l->told_before, "%s: %llu committed, soft %llu, and nobody was told", whose,
+                   (unsigned long long)committed, (unsigned long long)l->soft);
 }
 
-static inline void check_phase_times(struct world* w, struct side* s, const SlabPhaseStats* p, const struct inc* inc,
-                                     uint64_t before, uint64_t after) {
+static inline void check_phase_times(struct side* s, const SlabPhaseStats* p, const struct inc* inc, uint64_t before,
+                                     uint64_t after) {
     if (p->epoch_era == 1) {
-        SAME(w, p->open_since_ns, 0, "open_since_ns of the first phase");
-        NO_MORE(w, p->age_ns, after - s->created_ns + 1000000000u, "age_ns of the first phase");
+        REQUIRE_EQ(p->open_since_ns, 0);
+        REQUIRE_LE(p->age_ns, after - s->created_ns + 1000000000u);
         return;
     }
-    REQUIRE(w, p->open_since_ns >= inc->opened_ns && (!inc->used_ns || p->open_since_ns <= inc->used_ns),
-            "era %llu is open since %llu, due %llu..%llu", (unsigned long long)inc->era,
-            (unsigned long long)p->open_since_ns, (unsigned long long)inc->opened_ns, (unsigned long long)inc->used_ns);
-    REQUIRE(w, p->age_ns >= before - p->open_since_ns && p->age_ns <= after - p->open_since_ns,
-            "era %llu is %llu ns old, due %llu..%llu", (unsigned long long)inc->era, (unsigned long long)p->age_ns,
-            (unsigned long long)(before - p->open_since_ns), (unsigned long long)(after - p->open_since_ns));
+    REQUIRE_OR(p->open_since_ns >= inc->opened_ns && (!inc->used_ns || p->open_since_ns <= inc->used_ns),
+               "era %llu is open since %llu, due %llu..%llu", (unsigned long long)inc->era,
+               (unsigned long long)p->open_since_ns, (unsigned long long)inc->opened_ns,
+               (unsigned long long)inc->used_ns);
+    REQUIRE_OR(p->age_ns >= before - p->open_since_ns && p->age_ns <= after - p->open_since_ns,
+               "era %llu is %llu ns old, due %llu..%llu", (unsigned long long)inc->era, (unsigned long long)p->age_ns,
+               (unsigned long long)(before - p->open_since_ns), (unsigned long long)(after - p->open_since_ns));
 }
 
 /* What is computed from the row. */
@@ -281,35 +273,35 @@ static inline uint64_t phase_number(const SlabPhaseStats* p, const char* key) {
 
 static inline void check_phase_row(struct world* w, struct side* s, const SlabPhaseStats* p, const struct inc* inc) {
     about(w, "phase", inc->era, inc->label);
-    SAME(w, p->version, SLAB_STATS_VERSION, "phase version");
-    SAME(w, p->epoch_id, inc->id, "epoch_id of a phase");
-    REQUIRE(w, memcmp(p->label, inc->label, 32) == 0, "phase label '%.31s', due '%s'", p->label, inc->label);
-    SAME(w, p->label_id, account_id(s, inc->account), "label_id of a phase");
-    SAME(w, p->state == EPOCH_ACTIVE, inc->state == INC_ACTIVE, "a phase's being open");
+    REQUIRE_EQ(p->version, SLAB_STATS_VERSION);
+    REQUIRE_EQ(p->epoch_id, inc->id);
+    REQUIRE_OR(memcmp(p->label, inc->label, 32) == 0, "phase label '%.31s', due '%s'", p->label, inc->label);
+    REQUIRE_EQ(p->label_id, account_id(s, inc->account));
+    REQUIRE_EQ(p->state == EPOCH_ACTIVE, inc->state == INC_ACTIVE);
     bool over = inc->state != INC_ACTIVE;
-    SAME(w, phase_number(p, "draining_age_ns"), over ? p->age_ns : 0, "draining_age_ns of a phase");
-    SAME(w, phase_number(p, "draining_bytes"), over ? p->committed_bytes : 0, "draining_bytes of a phase");
-    SAME(w, p->refcount, inc->refcount + inc->scopes, "refcount of a phase");
-    NO_MORE(w, p->threads, __builtin_popcountll(inc->users), "threads of a phase");
-    SAME(w, p->objects_allocated, inc->objects.allocated, "objects_allocated of a phase");
-    SAME(w, p->bytes_allocated, inc->bytes.allocated, "bytes_allocated of a phase");
-    SAME(w, p->live_objects, inc->objects.live, "live_objects of a phase");
-    SAME(w, p->live_bytes, inc->bytes.live, "live_bytes of a phase");
-    NO_MORE(w, p->live_bytes, p->committed_bytes, "live_bytes of a phase");
-    NO_MORE(w, p->committed_bytes, p->peak_bytes, "committed_bytes of a phase");
-    NO_MORE(w, inc->most_live, p->peak_bytes, "most bytes that were live in a phase");
-    if (s->options.max_bytes) NO_MORE(w, p->peak_bytes, s->options.max_bytes, "peak_bytes of a phase");
-    NO_MORE(w, p->empty_slabs, p->slabs, "empty_slabs");
-    SAME(w, p->slabs == 0, p->committed_bytes == 0, "a phase's having no slabs");
-    REQUIRE(w, p->live_objects == 0 || p->slabs > p->empty_slabs, "objects live in no slab");
-    REQUIRE(w, inc->state < INC_CLOSED || p->empty_slabs == 0, "era %llu was closed and holds %llu empty slabs",
-            (unsigned long long)inc->era, (unsigned long long)p->empty_slabs);
-    REQUIRE(w, s->options.purge_policy != SLAB_PURGE_NEVER || p->purged_bytes == 0, "purged %llu bytes, policy never",
-            (unsigned long long)p->purged_bytes);
-    SAME(w, p->budget_soft_bytes, inc->limit.soft, "budget_soft_bytes of a phase");
-    SAME(w, p->budget_hard_bytes, inc->limit.hard, "budget_hard_bytes of a phase");
-    check_limit(w, &inc->limit, p->committed_bytes, "committed_bytes of a phase under a budget");
-    check_rss_of(w, inc, p->rss_before_close, p->rss_after_close);
+    REQUIRE_EQ(phase_number(p, "draining_age_ns"), over ? p->age_ns : 0);
+    REQUIRE_EQ(phase_number(p, "draining_bytes"), over ? p->committed_bytes : 0);
+    REQUIRE_EQ(p->refcount, inc->refcount + inc->scopes);
+    REQUIRE_LE(p->threads, __builtin_popcountll(inc->users));
+    REQUIRE_EQ(p->objects_allocated, inc->objects.allocated);
+    REQUIRE_EQ(p->bytes_allocated, inc->bytes.allocated);
+    REQUIRE_EQ(p->live_objects, inc->objects.live);
+    REQUIRE_EQ(p->live_bytes, inc->bytes.live);
+    REQUIRE_LE(p->live_bytes, p->committed_bytes);
+    REQUIRE_LE(p->committed_bytes, p->peak_bytes);
+    REQUIRE_LE(inc->most_live, p->peak_bytes);
+    if (s->options.max_bytes) REQUIRE_LE(p->peak_bytes, s->options.max_bytes);
+    REQUIRE_LE(p->empty_slabs, p->slabs);
+    REQUIRE_EQ(p->slabs == 0, p->committed_bytes == 0);
+    REQUIRE_OR(p->live_objects == 0 || p->slabs > p->empty_slabs, "objects live in no slab");
+    REQUIRE_OR(inc->state < INC_CLOSED || p->empty_slabs == 0, "era %llu was closed and holds %llu empty slabs",
+               (unsigned long long)inc->era, (unsigned long long)p->empty_slabs);
+    REQUIRE_OR(s->options.purge_policy != SLAB_PURGE_NEVER || p->purged_bytes == 0, "purged %llu bytes, policy never",
+               (unsigned long long)p->purged_bytes);
+    REQUIRE_EQ(p->budget_soft_bytes, inc->limit.soft);
+    REQUIRE_EQ(p->budget_hard_bytes, inc->limit.hard);
+    check_limit(&inc->limit, p->committed_bytes, "committed_bytes of a phase under a budget");
+    check_rss_of(inc, p->rss_before_close, p->rss_after_close);
 }
 
 static inline const SlabPhaseStats* phase_row(const TsiReport* r, uint64_t era) {
@@ -331,25 +323,23 @@ static inline const TsiEpochRow* epoch_row(const TsiReport* r, uint64_t era) {
 }
 
 /* The row of the JSON document for the same incarnation. A ring id keeps its row when nothing is left. */
-static inline void check_epoch_row(struct world* w, struct side* s, const TsiEpochRow* e, const struct inc* inc,
-                                   const SlabPhaseStats* p) {
-    SAME(w, e->epoch_id, inc->id, "epoch_id of a row");
-    SAME(w, e->state == EPOCH_ACTIVE, inc->state == INC_ACTIVE, "a row's being open");
-    SAME(w, e->refcount, inc->refcount + inc->scopes, "refcount of a row");
-    SAME(w, e->label_id, account_id(s, inc->account), "label_id of a row");
-    SAME(w, e->alloc_count, inc->objects.live, "alloc_count of a row");
-    REQUIRE(w, memcmp(e->label, inc->label, 32) == 0, "row label '%.31s', due '%s'", e->label, inc->label);
-    SAME(w, e->total_reclaimable_slabs, e->reclaimable_slab_count, "total_reclaimable_slabs");
-    SAME(w, e->total_partial_slabs + e->total_full_slabs + e->reclaimable_slab_count, p ? p->slabs : 0,
-         "slabs of a row");
-    SAME(w, e->reclaimable_slab_count, p ? p->empty_slabs : 0, "reclaimable_slab_count of a row");
-    SAME(w, e->estimated_rss_bytes, p ? p->committed_bytes : 0, "estimated_rss_bytes of a row");
-    if (p) SAME(w, e->open_since_ns, p->open_since_ns, "open_since_ns of a row");
-    if (p) SAME(w, e->madvise_bytes, p->purged_bytes, "madvise_bytes of a row");
-    check_rss_of(w, inc, e->rss_before_close, e->rss_after_close);
+static inline void check_epoch_row(struct side* s, const TsiEpochRow* e, const struct inc* inc, const SlabPhaseStats* p) {
+    REQUIRE_EQ(e->epoch_id, inc->id);
+    REQUIRE_EQ(e->state == EPOCH_ACTIVE, inc->state == INC_ACTIVE);
+    REQUIRE_EQ(e->refcount, inc->refcount + inc->scopes);
+    REQUIRE_EQ(e->label_id, account_id(s, inc->account));
+    REQUIRE_EQ(e->alloc_count, inc->objects.live);
+    REQUIRE_OR(memcmp(e->label, inc->label, 32) == 0, "row label '%.31s', due '%s'", e->label, inc->label);
+    REQUIRE_EQ(e->total_reclaimable_slabs, e->reclaimable_slab_count);
+    REQUIRE_EQ(e->total_partial_slabs + e->total_full_slabs + e->reclaimable_slab_count, p ? p->slabs : 0);
+    REQUIRE_EQ(e->reclaimable_slab_count, p ? p->empty_slabs : 0);
+    REQUIRE_EQ(e->estimated_rss_bytes, p ? p->committed_bytes : 0);
+    if (p) REQUIRE_EQ(e->open_since_ns, p->open_since_ns);
+    if (p) REQUIRE_EQ(e->madvise_bytes, p->purged_bytes);
+    check_rss_of(inc, e->rss_before_close, e->rss_after_close);
     double delta = ((double)e->rss_before_close - (double)e->rss_after_close) / (1 << 20);
-    REQUIRE(w, e->rss_delta_mb == delta, "rss_delta_mb is %g, due %g", e->rss_delta_mb, delta);
-    REQUIRE(w, e->age_sec >= 0 && e->age_sec < 86400, "age_sec is %g", e->age_sec);
+    REQUIRE_OR(e->rss_delta_mb == delta, "rss_delta_mb is %g, due %g", e->rss_delta_mb, delta);
+    REQUIRE_OR(e->age_sec >= 0 && e->age_sec < 86400, "age_sec is %g", e->age_sec);
 }
 
 static inline void check_phase_rows(struct world* w, struct side* s, const TsiReport* r, struct sums* sum,
@@ -360,45 +350,45 @@ static inline void check_phase_rows(struct world* w, struct side* s, const TsiRe
         bool used = inc->objects.allocated > 0, open = inc->state == INC_ACTIVE;
         const SlabPhaseStats* p = phase_row(r, inc->era);
         const TsiEpochRow* e = epoch_row(r, inc->era);
-        REQUIRE(w, p || !(used && (open || inc->objects.live)), "era %llu (state %d, %llu live) has no phase row",
-                (unsigned long long)inc->era, inc->state, (unsigned long long)inc->objects.live);
-        REQUIRE(w, !p || (used && (open || inc->objects.live || inc->state == INC_ADVANCED)),
-                "era %llu (state %d, %llu objects so far) has a phase row", (unsigned long long)inc->era, inc->state,
-                (unsigned long long)inc->objects.allocated);
+        REQUIRE_OR(p || !(used && (open || inc->objects.live)), "era %llu (state %d, %llu live) has no phase row",
+                   (unsigned long long)inc->era, inc->state, (unsigned long long)inc->objects.live);
+        REQUIRE_OR(!p || (used && (open || inc->objects.live || inc->state == INC_ADVANCED)),
+                   "era %llu (state %d, %llu objects so far) has a phase row", (unsigned long long)inc->era, inc->state,
+                   (unsigned long long)inc->objects.allocated);
         bool has = used && ((inc->ring && inc->named) || (p && p->slabs));
-        REQUIRE(w, has == (e != NULL), "era %llu (state %d, named %d) has %s epoch row", (unsigned long long)inc->era,
-                inc->state, inc->named, e ? "an" : "no");
+        REQUIRE_OR(has == (e != NULL), "era %llu (state %d, named %d) has %s epoch row", (unsigned long long)inc->era,
+                   inc->state, inc->named, e ? "an" : "no");
         about(w, "epoch", inc->era, inc->label);
-        if (e) check_epoch_row(w, s, e, inc, p), epochs++;
+        if (e) check_epoch_row(s, e, inc, p), epochs++;
         if (!p) continue;
         check_phase_row(w, s, p, inc);
-        check_phase_times(w, s, p, inc, before, after);
+        check_phase_times(s, p, inc, before, after);
         sum->phase_slabs += p->slabs, sum->phase_bytes += p->committed_bytes, sum->purged += p->purged_bytes;
         rows++;
     }
-    SAME(w, rows, r->phase_count, "the number of phase rows");
-    SAME(w, epochs, r->epoch_rows, "the number of epoch rows");
+    REQUIRE_EQ(rows, r->phase_count);
+    REQUIRE_EQ(epochs, r->epoch_rows);
     for (uint32_t n = 1; n < r->phase_count; n++)
-        REQUIRE(w, r->phases[n - 1].epoch_era < r->phases[n].epoch_era, "phases are not sorted by era");
+        REQUIRE_OR(r->phases[n - 1].epoch_era < r->phases[n].epoch_era, "phases are not sorted by era");
     for (uint32_t n = 1; n < r->epoch_rows; n++)
-        REQUIRE(w, r->epochs[n - 1].epoch_era < r->epochs[n].epoch_era, "epochs are not sorted by era");
+        REQUIRE_OR(r->epochs[n - 1].epoch_era < r->epochs[n].epoch_era, "epochs are not sorted by era");
 }
 
 /* ---- the whole -------------------------------------------------------------------------- */
 
-static inline void check_document(struct world* w, struct side* s, const TsiReport* r) {
+static inline void check_document(struct side* s, const TsiReport* r) {
     struct timespec t;
     clock_gettime(CLOCK_REALTIME, &t);
-    SAME(w, r->pid, getpid(), "pid");
-    SAME(w, r->page_size, slab_page_size(), "page_size");
-    SAME(w, r->epoch_count, s->ring_size, "epoch_count");
-    SAME(w, r->max_labels, s->max_labels, "max_labels");
-    NO_MORE(w, r->uptime_ns, slab_now_ns() - s->created_ns + 1000000000u, "uptime_ns");
-    REQUIRE(w, llabs((long long)(r->timestamp_ns / 1000000000u) - (long long)t.tv_sec) < 86400, "timestamp_ns is %llu",
-            (unsigned long long)r->timestamp_ns);
+    REQUIRE_EQ(r->pid, getpid());
+    REQUIRE_EQ(r->page_size, slab_page_size());
+    REQUIRE_EQ(r->epoch_count, s->ring_size);
+    REQUIRE_EQ(r->max_labels, s->max_labels);
+    REQUIRE_LE(r->uptime_ns, slab_now_ns() - s->created_ns + 1000000000u);
+    REQUIRE_OR(llabs((long long)(r->timestamp_ns / 1000000000u) - (long long)t.tv_sec) < 86400, "timestamp_ns is %llu",
+               (unsigned long long)r->timestamp_ns);
 }
 
-static inline void check_phase_counts(struct world* w, struct side* s, const SlabGlobalStats* g) {
+static inline void check_phase_counts(struct side* s, const SlabGlobalStats* g) {
     uint64_t open = 0, draining_least = 0, draining_most = 0, active_ids = 0;
     for (size_t i = 0; i < s->n_incs; i++) {
         const struct inc* inc = s->incs[i];
@@ -407,56 +397,56 @@ static inline void check_phase_counts(struct world* w, struct side* s, const Sla
         draining_most += inc->state == INC_ADVANCED || (inc->state != INC_ACTIVE && inc->objects.live > 0);
     }
     for (uint32_t id = 0; id < s->ring_size; id++) active_ids += s->ring[id]->state == INC_ACTIVE;
-    SAME(w, g->open_phases, open, "open_phases");
-    REQUIRE(w, g->draining_phases >= draining_least && g->draining_phases <= draining_most,
-            "draining_phases %llu, due %llu..%llu", (unsigned long long)g->draining_phases,
-            (unsigned long long)draining_least, (unsigned long long)draining_most);
-    SAME(w, g->active_epoch_count, active_ids, "active_epoch_count");
-    SAME(w, g->closing_epoch_count, s->ring_size - active_ids, "closing_epoch_count");
+    REQUIRE_EQ(g->open_phases, open);
+    REQUIRE_OR(g->draining_phases >= draining_least && g->draining_phases <= draining_most,
+               "draining_phases %llu, due %llu..%llu", (unsigned long long)g->draining_phases,
+               (unsigned long long)draining_least, (unsigned long long)draining_most);
+    REQUIRE_EQ(g->active_epoch_count, active_ids);
+    REQUIRE_EQ(g->closing_epoch_count, s->ring_size - active_ids);
 }
 
-static inline void check_global(struct world* w, struct side* s, const SlabGlobalStats* g) {
-    SAME(w, g->version, SLAB_STATS_VERSION, "statistics version");
-    SAME(w, g->live_objects, s->n_objs, "live_objects");
-    SAME(w, g->live_bytes, s->live_bytes, "live_bytes");
-    SAME(w, g->current_epoch, s->current, "current_epoch");
-    SAME(w, epoch_current(s->a), s->current, "epoch_current");
-    NO_MORE(w, g->live_bytes, g->committed_bytes, "live_bytes");
-    if (s->options.max_bytes) NO_MORE(w, g->committed_bytes, s->options.max_bytes, "committed_bytes under max_bytes");
-    check_phase_counts(w, s, g);
+static inline void check_global(struct side* s, const SlabGlobalStats* g) {
+    REQUIRE_EQ(g->version, SLAB_STATS_VERSION);
+    REQUIRE_EQ(g->live_objects, s->n_objs);
+    REQUIRE_EQ(g->live_bytes, s->live_bytes);
+    REQUIRE_EQ(g->current_epoch, s->current);
+    REQUIRE_EQ(epoch_current(s->a), s->current);
+    REQUIRE_LE(g->live_bytes, g->committed_bytes);
+    if (s->options.max_bytes) REQUIRE_LE(g->committed_bytes, s->options.max_bytes);
+    check_phase_counts(s, g);
 }
 
-static inline void check_global_sums(struct world* w, struct side* s, const TsiReport* r, const struct sums* sum) {
+static inline void check_global_sums(struct side* s, const TsiReport* r, const struct sums* sum) {
     const SlabGlobalStats* g = &r->global;
     uint64_t freed = 0, reserve = (uint64_t)64 << 30;
     for (unsigned k = 0; k < s->n_accounts; k++) freed += s->accounts[k].objects.freed;
     while (reserve > g->reserved_bytes) reserve /= 2;
-    SAME(w, g->reserved_bytes, reserve, "reserved_bytes");
-    SAME(w, g->total_slabs_allocated, sum->taken, "total_slabs_allocated");
-    SAME(w, g->total_slabs_recycled, sum->recycled, "total_slabs_recycled");
-    SAME(w, g->net_slabs, sum->net, "net_slabs");
-    SAME(w, g->net_slabs, sum->phase_slabs + sum->warm_slabs, "net_slabs by phase");
-    SAME(w, g->committed_bytes, sum->committed + g->warm_stock_bytes, "committed_bytes");
+    REQUIRE_EQ(g->reserved_bytes, reserve);
+    REQUIRE_EQ(g->total_slabs_allocated, sum->taken);
+    REQUIRE_EQ(g->total_slabs_recycled, sum->recycled);
+    REQUIRE_EQ(g->net_slabs, sum->net);
+    REQUIRE_EQ(g->net_slabs, sum->phase_slabs + sum->warm_slabs);
+    REQUIRE_EQ(g->committed_bytes, sum->committed + g->warm_stock_bytes);
     uint64_t warm = g->committed_bytes - sum->phase_bytes;
-    NO_MORE(w, sum->phase_bytes + sum->warm_bytes, g->committed_bytes, "committed_bytes by phase");
-    SAME(w, warm, g->warm_bytes, "warm_bytes");
-    check_region_bytes(w, warm - g->warm_stock_bytes - sum->warm_bytes, sum->warm_regions, "bytes of warm regions");
-    check_warm(w, s, g);
-    SAME(w, g->estimated_slab_rss_bytes, g->committed_bytes, "estimated_slab_rss_bytes");
-    SAME(w, g->total_slow_path_hits, sum->hits, "total_slow_path_hits");
-    SAME(w, g->total_slow_cache_miss, sum->miss, "total_slow_cache_miss");
-    SAME(w, g->total_slow_epoch_closed, sum->closed, "total_slow_epoch_closed");
-    NO_MORE(w, sum->closed, r->refusals.closed_epoch, "total_slow_epoch_closed");
-    SAME(w, g->total_cache_overflows, sum->overflowed, "total_cache_overflows");
-    SAME(w, g->total_madvise_calls, sum->madvise_calls, "total_madvise_calls");
-    SAME(w, g->total_madvise_bytes, sum->madvise_bytes, "total_madvise_bytes");
-    if (s->options.purge_policy == SLAB_PURGE_NEVER) SAME(w, g->total_madvise_calls, 0, "madvise calls, policy never,");
-    NO_MORE(w, sum->purged, g->total_madvise_bytes, "bytes that phases gave back");
-    SAME(w, g->total_bitmap_free_attempts, sum->tries, "total_bitmap_free_attempts");
-    NO_MORE(w, sum->tries, freed, "frees by other threads"); /* nobody gets in the way: one attempt each */
-    REQUIRE(w, g->metadata_bytes > 0 && g->metadata_bytes % slab_page_size() == 0, "metadata_bytes is %llu",
-            (unsigned long long)g->metadata_bytes);
-    NO_MORE(w, g->metadata_bytes, g->rss_bytes_current, "metadata_bytes");
+    REQUIRE_LE(sum->phase_bytes + sum->warm_bytes, g->committed_bytes);
+    REQUIRE_EQ(warm, g->warm_bytes);
+    check_region_bytes(warm - g->warm_stock_bytes - sum->warm_bytes, sum->warm_regions, "bytes of warm regions");
+    check_warm(s, g);
+    REQUIRE_EQ(g->estimated_slab_rss_bytes, g->committed_bytes);
+    REQUIRE_EQ(g->total_slow_path_hits, sum->hits);
+    REQUIRE_EQ(g->total_slow_cache_miss, sum->miss);
+    REQUIRE_EQ(g->total_slow_epoch_closed, sum->closed);
+    REQUIRE_LE(sum->closed, r->refusals.closed_epoch);
+    REQUIRE_EQ(g->total_cache_overflows, sum->overflowed);
+    REQUIRE_EQ(g->total_madvise_calls, sum->madvise_calls);
+    REQUIRE_EQ(g->total_madvise_bytes, sum->madvise_bytes);
+    if (s->options.purge_policy == SLAB_PURGE_NEVER) REQUIRE_EQ(g->total_madvise_calls, 0);
+    REQUIRE_LE(sum->purged, g->total_madvise_bytes);
+    REQUIRE_EQ(g->total_bitmap_free_attempts, sum->tries);
+    REQUIRE_LE(sum->tries, freed); /* nobody gets in the way: one attempt each */
+    REQUIRE_OR(g->metadata_bytes > 0 && g->metadata_bytes % slab_page_size() == 0, "metadata_bytes is %llu",
+               (unsigned long long)g->metadata_bytes);
+    REQUIRE_LE(g->metadata_bytes, g->rss_bytes_current);
 }
 
 #endif

@@ -8,16 +8,7 @@
  *
  * Usage: model_handles [--seed N]; TSLAB_TEST_SCALE multiplies the phases.
  */
-#include <stdbool.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include "epoch_domain.h"
-#include "slab_alloc.h"
-#include "slab_stats.h"
-#include "stats/check.h"
+#include "kit/inside.h"
 
 enum { SET_BITS = 23, SET_SIZE = 1 << SET_BITS, SET_MOST = SET_SIZE / 4 * 3, PHASE_MOST = 6000, SAMPLE = 3000 };
 
@@ -26,31 +17,16 @@ static SlabHandle* set;  /* open addressing; 0 = free */
 static SlabHandle* dead; /* in the order of death */
 static size_t n_issued, n_dead;
 
-static uint64_t roll(void) {
-    dice += 0x9e3779b97f4a7c15u;
-    uint64_t x = dice;
-    x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9u;
-    x = (x ^ (x >> 27)) * 0x94d049bb133111ebu;
-    return x ^ (x >> 31);
+static uint64_t below(uint64_t n) { return kit_rand(&dice) % n; }
+
+static void tell_of_run(void) {
+    fprintf(stderr, "  seed %llu, phase %llu\n", (unsigned long long)seed, (unsigned long long)phase);
 }
-
-static uint64_t below(uint64_t n) { return roll() % n; }
-
-#define REQUIRE(condition, ...)                                                                                     \
-    do {                                                                                                            \
-        if (!(condition)) {                                                                                         \
-            fprintf(stderr, "FAILED model_handles:%d, seed %llu, phase %llu: ", __LINE__, (unsigned long long)seed, \
-                    (unsigned long long)phase);                                                                     \
-            fprintf(stderr, __VA_ARGS__);                                                                           \
-            fputc('\n', stderr);                                                                                    \
-            exit(1);                                                                                                \
-        }                                                                                                           \
-    } while (0)
 
 static void issued(SlabHandle h) {
     size_t at = (size_t)((h * 0x9e3779b97f4a7c15u) >> (64 - SET_BITS));
     while (set[at]) {
-        REQUIRE(set[at] != h, "handle %#llx was issued before", (unsigned long long)h);
+        REQUIRE_OR(set[at] != h, "handle %#llx was issued before", (unsigned long long)h);
         at = (at + 1) % SET_SIZE;
     }
     set[at] = h;
@@ -61,8 +37,8 @@ static void issued(SlabHandle h) {
 static void try_the_dead(SlabAllocator* a) {
     for (size_t i = 0; i < SAMPLE && i < n_dead; i++) {
         SlabHandle h = dead[i < SAMPLE / 2 ? n_dead - 1 - i : below(n_dead)];
-        REQUIRE(!slab_handle_ptr(a, h), "the dead handle %#llx leads to an object", (unsigned long long)h);
-        REQUIRE(!free_obj(a, h), "the dead handle %#llx was freed", (unsigned long long)h);
+        REQUIRE_OR(!slab_handle_ptr(a, h), "the dead handle %#llx leads to an object", (unsigned long long)h);
+        REQUIRE_OR(!free_obj(a, h), "the dead handle %#llx was freed", (unsigned long long)h);
     }
 }
 
@@ -88,27 +64,27 @@ static void run_phase(SlabAllocator* a, struct thing* things) {
         if (n > 0 && below(3) == 0) {
             size_t at = below(n);
             bool ok = below(2) ? free_obj(a, things[at].h) : slab_free_checked(a, things[at].p);
-            REQUIRE(ok, "free of the live handle %#llx was refused", (unsigned long long)things[at].h);
+            REQUIRE_OR(ok, "free of the live handle %#llx was refused", (unsigned long long)things[at].h);
             die_of(&things[at]);
             things[at] = things[--n];
             continue;
         }
         struct thing* t = &things[n];
         t->p = alloc_obj_epoch(a, (uint32_t)size, id, &t->h);
-        REQUIRE(t->p && t->h, "no object of %zu bytes", size);
+        REQUIRE_OR(t->p && t->h, "no object of %zu bytes", size);
         issued(t->h);
         n++;
     }
     for (size_t i = 0; i < n; i++) {
-        REQUIRE(slab_handle_ptr(a, things[i].h) == things[i].p, "handle %#llx leads elsewhere",
-                (unsigned long long)things[i].h);
-        REQUIRE(slab_ptr_handle(a, things[i].p) == things[i].h, "the object at %p has another handle", things[i].p);
+        REQUIRE_OR(slab_handle_ptr(a, things[i].h) == things[i].p, "handle %#llx leads elsewhere",
+                   (unsigned long long)things[i].h);
+        REQUIRE_OR(slab_ptr_handle(a, things[i].p) == things[i].h, "the object at %p has another handle", things[i].p);
     }
     if (d) {
         epoch_domain_destroy(d);
     } else {
         epoch_advance(a);
-        REQUIRE(epoch_close_ex(a, id, EPOCH_RELEASE, NULL), "release refused");
+        REQUIRE_OR(epoch_close_ex(a, id, EPOCH_RELEASE, NULL), "release refused");
     }
     for (size_t i = 0; i < n; i++) die_of(&things[i]);
     if (below(2)) slab_trim(a);
@@ -116,14 +92,9 @@ static void run_phase(SlabAllocator* a, struct thing* things) {
 }
 
 static void check_counts(SlabAllocator* a) {
-    char why[256] = "";
-    SlabGlobalStats g;
-    SlabRefusals r;
-    REQUIRE(tsi_check_allocator(a, why, sizeof why), "the allocator's own checker: %s", why);
-    slab_stats_global(a, &g);
-    slab_stats_refusals(a, &r);
-    REQUIRE(g.live_objects == 0, "%llu objects are live", (unsigned long long)g.live_objects);
-    REQUIRE(r.bad_handle == 0, "%llu handles that were issued once were called bad", (unsigned long long)r.bad_handle);
+    kit_check(a);
+    REQUIRE_EQ(kit_live(a), 0);
+    REQUIRE_EQ(kit_refusals(a).bad_handle, 0); /* all were issued once */
 }
 
 int main(int argc, char** argv) {
@@ -133,17 +104,16 @@ int main(int argc, char** argv) {
         fprintf(stderr, "usage: model_handles [--seed N]\n");
         return 2;
     }
-    const char* scale = getenv("TSLAB_TEST_SCALE");
-    double factor = scale ? strtod(scale, NULL) : 1.0;
-    uint64_t phases = (uint64_t)(600 * (factor > 0 ? factor : 1.0));
+    uint64_t phases = (uint64_t)(600 * check_scale());
+    check_state.last_words = tell_of_run;
     dice = seed * 77;
     set = calloc(SET_SIZE, sizeof *set);
     dead = malloc((SET_MOST + PHASE_MOST) * sizeof *dead);
     struct thing* things = malloc(PHASE_MOST * sizeof *things);
     /* A small reservation: the same chunks serve again and again. */
     SlabOptions o = {.struct_size = sizeof o, .reserve_bytes = (uint64_t)128 << 20};
-    SlabAllocator* a = slab_allocator_create_with(&o);
-    REQUIRE(set && dead && things && a, "no memory");
+    SlabAllocator* a = kit_create_with(&o);
+    REQUIRE_OR(set && dead && things, "no memory");
     for (phase = 0; phase < phases && n_issued < SET_MOST; phase++) {
         run_phase(a, things);
         if (phase % 50 == 0) check_counts(a);

@@ -6,21 +6,10 @@
  * Usage: model_test [--seed N] [--ops N] [--threads N] [--verbose]
  * Without --seed or --threads a fixed set of runs is made. TSLAB_TEST_SCALE multiplies operations.
  */
-#include <signal.h>
-
+#define CHECK_DIVISOR (CHECK_TSAN || CHECK_ASAN ? 4 : 1)
 #include "run.h"
 
-#if defined(__has_feature)
-#if __has_feature(thread_sanitizer) || __has_feature(address_sanitizer)
-#define SANITIZED 1
-#endif
-#endif
-#if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
-#define SANITIZED 1
-#endif
-#ifndef SANITIZED
-#define SANITIZED 0
-#endif
+#include <signal.h>
 
 /* ---- operations ------------------------------------------------------------------------- */
 
@@ -91,20 +80,17 @@ static void pick_by_weight(struct world* w) {
 
 /* ---- one run ---------------------------------------------------------------------------- */
 
-static struct world* running;
-
 static void on_crash(int signal_number) {
     signal(signal_number, SIG_DFL);
-    fprintf(stderr, "FAILED: signal %d in operation %llu\n", signal_number, (unsigned long long)running->op);
-    print_journal(running);
+    fprintf(stderr, "FAILED: signal %d in operation %llu\n", signal_number, (unsigned long long)told_of->op);
+    print_journal(told_of);
     fflush(stderr);
     raise(signal_number);
 }
 
 static void run_world(uint64_t seed, uint64_t n_ops, int threads, bool verbose) {
     struct world* w = world_new(threads);
-    w->seed = seed, w->dice = mix64(seed + 1), w->ops = n_ops, w->pick = pick_by_weight;
-    running = w;
+    w->seed = seed, w->dice = kit_mix(seed + 1), w->ops = n_ops, w->pick = pick_by_weight;
     world_run(w);
     world_end(w);
     if (verbose)
@@ -114,17 +100,10 @@ static void run_world(uint64_t seed, uint64_t n_ops, int threads, bool verbose) 
                 (unsigned long long)seed, (unsigned long long)w->op, threads, (unsigned long long)w->born,
                 (unsigned long long)w->most_live, (unsigned long long)w->turned_away, (unsigned long long)w->over,
                 (unsigned long long)w->phases, (unsigned long long)w->cleanups_ran);
-    running = NULL;
     free(w);
 }
 
 /* ---- command line ----------------------------------------------------------------------- */
-
-static double scale(void) {
-    const char* text = getenv("TSLAB_TEST_SCALE");
-    double value = text ? strtod(text, NULL) : 1.0;
-    return (value > 0 ? value : 1.0) * (SANITIZED ? 0.25 : 1.0);
-}
 
 static const char usage[] = "usage: model_test [--seed N] [--ops N] [--threads 1..16] [--verbose]\n";
 
@@ -152,19 +131,19 @@ int main(int argc, char** argv) {
         return 2;
     }
     unsetenv("TSLAB_OPTIONS"); /* it would have the last word, and the reference expects the options that the seed chose */
-    if (!SANITIZED) {
+    if (!(CHECK_TSAN || CHECK_ASAN)) {
         signal(SIGSEGV, on_crash);
         signal(SIGBUS, on_crash);
         signal(SIGABRT, on_crash);
     }
     if (seeded || threads) {
-        run_world(seed, n_ops ? n_ops : (uint64_t)(100000 * scale()), threads ? threads : 1, true);
+        run_world(seed, n_ops ? n_ops : check_count(100000), threads ? threads : 1, true);
         puts("model: ok");
         return 0;
     }
     static const int crowd[] = {1, 2, 4, 8};
     for (uint64_t k = 0; k < 16; k++)
-        run_world(1 + k, n_ops ? n_ops : (uint64_t)(40000 * scale()), crowd[k % 4], verbose);
+        run_world(1 + k, n_ops ? n_ops : check_count(40000), crowd[k % 4], verbose);
     puts("model: ok");
     return 0;
 }

@@ -27,36 +27,36 @@ static inline void make_room(struct world* w, struct side* s, const struct inc* 
 static inline void told(struct limit* l, unsigned* soft, unsigned* hard, uint64_t bytes, bool is_hard) {
     struct world* w = budget_world;
     note(w, "  told of a %s budget, %llu bytes", is_hard ? "hard" : "soft", (unsigned long long)bytes);
-    REQUIRE(w, !l->mute, "a budget without a function told somebody");
+    REQUIRE_OR(!l->mute, "a budget without a function told somebody");
     if (is_hard) {
-        REQUIRE(w, l->hard && bytes <= l->hard + limit_slack(l), "told of %llu bytes, hard %llu",
-                (unsigned long long)bytes, (unsigned long long)l->hard);
+        REQUIRE_OR(l->hard && bytes <= l->hard + limit_slack(l), "told of %llu bytes, hard %llu",
+                   (unsigned long long)bytes, (unsigned long long)l->hard);
         ++*hard;
         make_room(w, w->birth->s, w->birth->inc);
     } else {
-        REQUIRE(w, l->soft && bytes > l->soft, "told of %llu bytes, soft %llu", (unsigned long long)bytes,
-                (unsigned long long)l->soft);
+        REQUIRE_OR(l->soft && bytes > l->soft, "told of %llu bytes, soft %llu", (unsigned long long)bytes,
+                   (unsigned long long)l->soft);
         ++*soft, l->told_soft++;
     }
 }
 
 static inline void check_birth(struct world* w, SlabAllocator* a, EpochId epoch, const struct birth* b) {
-    REQUIRE(w, b, "told of a budget outside of an allocation");
-    REQUIRE(w, b->s->a == a && b->inc->id == epoch, "told of epoch %#x, allocating in %#x", epoch, b->inc->id);
-    REQUIRE(w, pthread_equal(pthread_self(), w->actor->thread), "told of a budget on another thread");
+    REQUIRE_OR(b, "told of a budget outside of an allocation");
+    REQUIRE_OR(b->s->a == a && b->inc->id == epoch, "told of epoch %#x, allocating in %#x", epoch, b->inc->id);
+    REQUIRE_OR(pthread_equal(pthread_self(), w->actor->thread), "told of a budget on another thread");
 }
 
 static void phase_told(SlabAllocator* a, EpochId epoch, uint64_t bytes, bool hard, void* ctx) {
     struct birth* b = budget_world->birth;
     check_birth(budget_world, a, epoch, b);
-    REQUIRE(budget_world, ctx == b->inc, "told of another phase's budget");
+    REQUIRE_OR(ctx == b->inc, "told of another phase's budget");
     told(&b->inc->limit, &b->soft_phase, &b->hard_phase, bytes, hard);
 }
 
 static void label_told(SlabAllocator* a, EpochId epoch, uint64_t bytes, bool hard, void* ctx) {
     struct birth* b = budget_world->birth;
     check_birth(budget_world, a, epoch, b);
-    REQUIRE(budget_world, ctx == account_of(b->s, b->inc), "told of another label's budget");
+    REQUIRE_OR(ctx == account_of(b->s, b->inc), "told of another label's budget");
     told(&account_of(b->s, b->inc)->limit, &b->soft_label, &b->hard_label, bytes, hard);
 }
 
@@ -90,7 +90,7 @@ static inline void budget_of_label(struct world* w, struct side* s, bool mute) {
     const char* label = any_name(w, s, text);
     ref_label(name, label);
     unsigned k = name[0] ? account_known(s, name) : ACCOUNT_NONE;
-    uint64_t committed = k < s->n_accounts ? committed_now(w, s, NULL, k).label : 0;
+    uint64_t committed = k < s->n_accounts ? committed_now(s, NULL, k).label : 0;
     struct limits l = any_limits(w, committed);
     bool sane = name[0] && (l.hard == 0 || l.hard >= l.soft);
     note(w, "budget s%d label '%s' soft %llu hard %llu", side_index(w, s), name, (unsigned long long)l.soft,
@@ -98,8 +98,8 @@ static inline void budget_of_label(struct world* w, struct side* s, bool mute) {
     if (sane) k = account_find(s, name);
     errno = 0;
     bool done = slab_label_set_budget(s->a, label, l.soft, l.hard, mute ? NULL : label_told, &s->accounts[k]);
-    REQUIRE(w, done == (sane && k != ACCOUNT_OTHER), "a budget of label '%s' said %d", name, done);
-    REQUIRE(w, done || errno == (sane ? ENOMEM : EINVAL), "a refused budget gave errno %d", errno);
+    REQUIRE_OR(done == (sane && k != ACCOUNT_OTHER), "a budget of label '%s' said %d", name, done);
+    REQUIRE_OR(done || errno == (sane ? ENOMEM : EINVAL), "a refused budget gave errno %d", errno);
     if (!done) return;
     struct account* a = &s->accounts[k];
     a->muted |= mute;
@@ -108,14 +108,14 @@ static inline void budget_of_label(struct world* w, struct side* s, bool mute) {
 
 static inline void budget_of_epoch(struct world* w, struct side* s, bool mute) {
     struct inc* inc = any_named(w, s);
-    uint64_t committed = committed_now(w, s, inc, 0).phase;
+    uint64_t committed = committed_now(s, inc, 0).phase;
     struct limits l = any_limits(w, committed);
     note(w, "budget s%d epoch %#x soft %llu hard %llu", side_index(w, s), inc->id, (unsigned long long)l.soft,
          (unsigned long long)l.hard);
     errno = 0;
     bool done = slab_epoch_set_budget(s->a, inc->id, l.soft, l.hard, mute ? NULL : phase_told, inc);
-    REQUIRE(w, done == (l.hard == 0 || l.hard >= l.soft), "a budget of epoch %#x said %d", inc->id, done);
-    REQUIRE(w, done || errno == EINVAL, "a refused budget gave errno %d", errno);
+    REQUIRE_OR(done == (l.hard == 0 || l.hard >= l.soft), "a budget of epoch %#x said %d", inc->id, done);
+    REQUIRE_OR(done || errno == EINVAL, "a refused budget gave errno %d", errno);
     if (done) limit_set(&inc->limit, &l, mute, committed, 0);
 }
 

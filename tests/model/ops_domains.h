@@ -22,39 +22,38 @@ static inline bool dom_stale(const struct dom* d) { return !d->own && !d->inc->n
 
 /* What the public fields and the thread's view must say. */
 static inline void check_dom(struct world* w, const struct dom* d) {
-    REQUIRE(w, d->d->alloc == w->side[d->side].a, "domain %p names another allocator", (void*)d->d);
-    REQUIRE(w, d->d->epoch_id == d->inc->id && d->d->epoch_era == d->inc->era,
-            "domain %p is in %#x era %llu, due %#x era %llu", (void*)d->d, d->d->epoch_id,
-            (unsigned long long)d->d->epoch_era, d->inc->id, (unsigned long long)d->inc->era);
-    REQUIRE(w, d->d->refcount == d->refcount, "domain %p: refcount %u, due %u", (void*)d->d, d->d->refcount,
-            d->refcount);
-    REQUIRE(w, d->d->auto_close == d->auto_close, "domain %p: auto_close changed", (void*)d->d);
+    REQUIRE_OR(d->d->alloc == w->side[d->side].a, "domain %p names another allocator", (void*)d->d);
+    REQUIRE_OR(d->d->epoch_id == d->inc->id && d->d->epoch_era == d->inc->era,
+               "domain %p is in %#x era %llu, due %#x era %llu", (void*)d->d, d->d->epoch_id,
+               (unsigned long long)d->d->epoch_era, d->inc->id, (unsigned long long)d->inc->era);
+    REQUIRE_OR(d->d->refcount == d->refcount, "domain %p: refcount %u, due %u", (void*)d->d, d->d->refcount, d->refcount);
+    REQUIRE_OR(d->d->auto_close == d->auto_close, "domain %p: auto_close changed", (void*)d->d);
 }
 
 static inline void check_scopes(struct world* w) {
     const struct dom* top = top_dom(w);
-    REQUIRE(w, epoch_domain_current() == (top ? top->d : NULL), "innermost domain is %p, due %p",
-            (void*)epoch_domain_current(), top ? (void*)top->d : NULL);
-    REQUIRE(w, epoch_domain_allocator() == (top ? w->side[top->side].a : NULL), "innermost domain's allocator");
+    REQUIRE_OR(epoch_domain_current() == (top ? top->d : NULL), "innermost domain is %p, due %p",
+               (void*)epoch_domain_current(), top ? (void*)top->d : NULL);
+    REQUIRE_OR(epoch_domain_allocator() == (top ? w->side[top->side].a : NULL), "innermost domain's allocator");
     for (unsigned i = 0; i < w->actor->depth; i++) check_dom(w, w->actor->stack[i]);
 }
 
 /* A domain's own incarnation may have been replaced: takes note of the fresh one. */
 static inline void follow(struct world* w, struct dom* d) {
-    REQUIRE(w, d->d->epoch_id & 0x80000000u, "a domain's own epoch has id %#x", d->d->epoch_id);
+    REQUIRE_OR(d->d->epoch_id & 0x80000000u, "a domain's own epoch has id %#x", d->d->epoch_id);
     char label[32];
     SlabEpochStats e;
     slab_stats_epoch(w->side[d->side].a, 0, d->d->epoch_id, &e);
     memcpy(label, e.label, sizeof label);
-    REQUIRE(w, strcmp(label, d->label) == 0 || (d->inc && strcmp(label, d->inc->label) == 0),
-            "a fresh incarnation is labelled '%s', the domain '%s'", label, d->label);
+    REQUIRE_OR(strcmp(label, d->label) == 0 || (d->inc && strcmp(label, d->inc->label) == 0),
+               "a fresh incarnation is labelled '%s', the domain '%s'", label, d->label);
     dom_bind(d, ref_open(w, d->side, d->d->epoch_era, d->d->epoch_id, false, label));
 }
 
-static inline void check_dom_receipt(struct world* w, struct dom* d, const struct inc* inc, uint64_t released_now) {
+static inline void check_dom_receipt(struct dom* d, const struct inc* inc, uint64_t released_now) {
     EpochReceipt r;
-    REQUIRE(w, epoch_domain_receipt(d->d, &r), "no receipt of a domain that has ended");
-    check_receipt(w, &r, inc, released_now);
+    REQUIRE_OR(epoch_domain_receipt(d->d, &r), "no receipt of a domain that has ended");
+    check_receipt(&r, inc, released_now);
 }
 
 /* ---- making ----------------------------------------------------------------------------- */
@@ -78,11 +77,11 @@ static inline void op_domain_create(struct world* w) {
     epoch_domain_t* raw = begin   ? epoch_domain_begin(s->a, label)
                           : label ? epoch_domain_create_labeled(s->a, label)
                                   : epoch_domain_create(s->a);
-    REQUIRE(w, raw, "no domain, errno %d", errno);
+    REQUIRE_OR(raw, "no domain, errno %d", errno);
     struct dom* d = dom_new(w, s, raw, true, label);
-    REQUIRE(w, d->auto_close, "auto_close is not the default");
+    REQUIRE_OR(d->auto_close, "auto_close is not the default");
     EpochReceipt r;
-    REQUIRE(w, !epoch_domain_receipt(raw, &r), "a receipt before any end");
+    REQUIRE_OR(!epoch_domain_receipt(raw, &r), "a receipt before any end");
     follow(w, d);
     if (begin) ref_enter(w->actor, d);
     if (!begin && chance(w, 20)) d->auto_close = d->d->auto_close = false;
@@ -98,12 +97,12 @@ static inline void op_domain_wrap(struct world* w) {
     note(w, "wrap s%d epoch %u era %llu auto %d", side_index(w, s), inc->id, (unsigned long long)inc->era, auto_close);
     epoch_domain_t* raw = epoch_domain_wrap(s->a, inc->id, auto_close);
     if (!raw) {
-        REQUIRE(w, inc->state != INC_ACTIVE, "no domain over an open epoch, errno %d", errno);
+        REQUIRE_OR(inc->state != INC_ACTIVE, "no domain over an open epoch, errno %d", errno);
         want(s, BIT(SLAB_MISUSE_CLOSED_EPOCH), 0, 1);
         return;
     }
     struct dom* d = dom_new(w, s, raw, false, NULL);
-    REQUIRE(w, d->auto_close == auto_close, "auto_close of a borrowed domain");
+    REQUIRE_OR(d->auto_close == auto_close, "auto_close of a borrowed domain");
     dom_bind(d, inc);
     check_dom(w, d);
 }
@@ -123,9 +122,9 @@ static inline void op_domain_enter(struct world* w) {
         return;
     }
     bool fresh = d->d->epoch_era != before->era;
-    REQUIRE(w, !fresh || (d->own && before->state != INC_ACTIVE), "entering an open epoch changed its era");
-    REQUIRE(w, fresh || !d->own || before->state != INC_RELEASED || d->refcount > 0,
-            "entering an ended domain opened no fresh incarnation");
+    REQUIRE_OR(!fresh || (d->own && before->state != INC_ACTIVE), "entering an open epoch changed its era");
+    REQUIRE_OR(fresh || !d->own || before->state != INC_RELEASED || d->refcount > 0,
+               "entering an ended domain opened no fresh incarnation");
     if (fresh) follow(w, d);
     ref_enter(w->actor, d);
     check_scopes(w);
@@ -145,9 +144,9 @@ static inline void exit_top(struct world* w) {
     inc->releasing = false;
     if (dom_stale(d)) want(&w->side[d->side], BIT(SLAB_MISUSE_DOMAIN_STALE), 0, 1);
     if (closed && d->own)
-        check_dom_receipt(w, d, inc, bytes);
+        check_dom_receipt(d, inc, bytes);
     else if (closed && open)
-        check_dom_receipt(w, d, inc, 0);
+        check_dom_receipt(d, inc, 0);
     check_dom(w, d);
     check_scopes(w);
 }
@@ -203,7 +202,7 @@ static inline void end_whole(struct world* w, struct dom* d, EpochCloseMode mode
     if (alone && drains) (void)ending(inc);
     EpochReceipt r;
     bool done = mode == EPOCH_DRAIN ? epoch_domain_drain(d->d, &r) : epoch_domain_end_ex(d->d, &r);
-    REQUIRE(w, done == alone, "the whole end of a domain said %d, due %d", done, alone);
+    REQUIRE_OR(done == alone, "the whole end of a domain said %d, due %d", done, alone);
     if (!done) {
         want_one(&w->side[d->side], domain_misuse);
         check_dom(w, d);
@@ -216,8 +215,8 @@ static inline void end_whole(struct world* w, struct dom* d, EpochCloseMode mode
         inc->scopes--;
     }
     if (d->own || drains) ended(w, inc, drains ? EPOCH_DRAIN : EPOCH_RELEASE);
-    if (before || d->own || drains) check_receipt(w, &r, inc, bytes);
-    else REQUIRE(w, r.version == 2 && (r.epoch_era == 0 || r.epoch_era == inc->era), "a receipt of era %llu", (unsigned long long)r.epoch_era);
+    if (before || d->own || drains) check_receipt(&r, inc, bytes);
+    else REQUIRE_OR(r.version == 2 && (r.epoch_era == 0 || r.epoch_era == inc->era), "a receipt of era %llu", (unsigned long long)r.epoch_era);
     ref_dom_drop(w, d);
     check_scopes(w);
 }
@@ -276,7 +275,7 @@ static inline void op_domain_force_close(struct world* w) {
         if (again)
             want(s, domain_misuse, 0, 1);
         else
-            check_dom_receipt(w, d, inc, bytes);
+            check_dom_receipt(d, inc, bytes);
     }
     check_dom(w, d);
 }
@@ -292,14 +291,14 @@ static inline void op_domain_reset(struct world* w) {
     uint64_t bytes = ending(inc);
     bool done = epoch_domain_reset(d->d);
     inc->releasing = false;
-    REQUIRE(w, !done || (d->own && !others), "reset of a %s domain succeeded", d->own ? "shared" : "borrowed");
-    REQUIRE(w, done || !d->own || others || d->detached || inc->state != INC_ACTIVE, "reset was refused");
+    REQUIRE_OR(!done || (d->own && !others), "reset of a %s domain succeeded", d->own ? "shared" : "borrowed");
+    REQUIRE_OR(done || !d->own || others || d->detached || inc->state != INC_ACTIVE, "reset was refused");
     if (done) {
         inc->pins++;
         ref_release(w, inc);
-        REQUIRE(w, d->d->epoch_era != inc->era, "reset kept the era");
+        REQUIRE_OR(d->d->epoch_era != inc->era, "reset kept the era");
         follow(w, d);
-        check_dom_receipt(w, d, inc, bytes);
+        check_dom_receipt(d, inc, bytes);
         inc->pins--;
     } else {
         want(&w->side[d->side], domain_misuse, 0, 1);
@@ -316,7 +315,7 @@ static inline void op_domain_detach(struct world* w) {
     if (!d) return;
     note(w, "detach s%d era %llu refcount %u", d->side, (unsigned long long)d->inc->era, d->refcount);
     bool done = epoch_domain_detach(d->d);
-    REQUIRE(w, done == (d == top), "detach of %s said %d", d == top ? "the innermost scope" : "another scope", done);
+    REQUIRE_OR(done == (d == top), "detach of %s said %d", d == top ? "the innermost scope" : "another scope", done);
     if (done) {
         w->actor->depth--;
         d->detached++;
@@ -333,7 +332,7 @@ static inline void op_domain_attach(struct world* w) {
     if (!d || w->actor->depth == MAX_STACK) return;
     note(w, "attach s%d era %llu detached %u", d->side, (unsigned long long)d->inc->era, d->detached);
     bool done = epoch_domain_attach(d->d);
-    REQUIRE(w, done == (d->detached > 0), "attach with %u detached scopes said %d", d->detached, done);
+    REQUIRE_OR(done == (d->detached > 0), "attach with %u detached scopes said %d", d->detached, done);
     if (done) {
         w->actor->stack[w->actor->depth++] = d;
         d->detached--;
@@ -358,11 +357,11 @@ static inline void op_domain_malloc(struct world* w) {
     unsigned char* p = epoch_domain_malloc(d->d, size);
     if (birth_end(w, &b, p, size, 1)) return;
     if (d->inc->state == INC_ACTIVE) {
-        REQUIRE(w, p, "domain_malloc failed with errno %d", errno);
+        REQUIRE_OR(p, "domain_malloc failed with errno %d", errno);
         obj_born(w, s, d->inc, p, size, 0, 0, false);
         return;
     }
-    REQUIRE(w, !p && errno == ESTALE, "domain_malloc in a closed incarnation: %p, errno %d", (void*)p, errno);
+    REQUIRE_OR(!p && errno == ESTALE, "domain_malloc in a closed incarnation: %p, errno %d", (void*)p, errno);
     want_one(s, BIT(SLAB_MISUSE_CLOSED_EPOCH) | BIT(SLAB_MISUSE_DOMAIN_STALE));
 }
 
@@ -377,9 +376,9 @@ static inline void op_domain_close_ex(struct world* w) {
          mode == EPOCH_DRAIN ? "drain" : "release", d->refcount);
     uint64_t bytes = ending(inc);
     EpochReceipt r;
-    REQUIRE(w, epoch_close_ex(w->side[d->side].a, inc->id, mode, &r), "close of a domain's epoch refused");
+    REQUIRE_OR(epoch_close_ex(w->side[d->side].a, inc->id, mode, &r), "close of a domain's epoch refused");
     ended(w, inc, mode);
-    check_receipt(w, &r, inc, mode == EPOCH_RELEASE ? bytes : 0);
+    check_receipt(&r, inc, mode == EPOCH_RELEASE ? bytes : 0);
     check_dom(w, d);
 }
 

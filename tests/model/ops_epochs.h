@@ -28,11 +28,11 @@ static inline void op_advance(struct world* w) {
     EpochId next = (s->current + 1) % s->ring_size;
     if (chance(w, 50)) {
         EpochId told = epoch_advance_id(s->a);
-        REQUIRE(w, told == next, "advanced to %u, due %u", told, next);
+        REQUIRE_OR(told == next, "advanced to %u, due %u", told, next);
     } else {
         epoch_advance(s->a);
     }
-    check_named(w, s, ref_ring_moved(w, s));
+    check_named(s, ref_ring_moved(w, s));
 }
 
 static inline void op_close(struct world* w) {
@@ -49,11 +49,11 @@ static inline void op_close(struct world* w) {
     if (plain)
         epoch_close(s->a, inc->id);
     else
-        REQUIRE(w, epoch_close_ex(s->a, inc->id, mode, &r), "close of ring epoch %u refused", inc->id);
+        REQUIRE_OR(epoch_close_ex(s->a, inc->id, mode, &r), "close of ring epoch %u refused", inc->id);
     ended(w, inc, mode);
-    if (!plain) check_receipt(w, &r, inc, mode == EPOCH_RELEASE ? bytes : 0);
-    check_named(w, s, inc);
-    if (chance(w, 30)) check_held(w, s, inc);
+    if (!plain) check_receipt(&r, inc, mode == EPOCH_RELEASE ? bytes : 0);
+    check_named(s, inc);
+    if (chance(w, 30)) check_held(s, inc);
 }
 
 /* Closes any remembered incarnation by its era: ring, moved past, or a domain's. */
@@ -72,15 +72,15 @@ static inline void op_close_era(struct world* w) {
     uint64_t bytes = ending(inc);
     EpochReceipt r;
     bool done = epoch_close_era(s->a, inc->era, mode, &r);
-    REQUIRE(w, done || !sure, "close of era %llu refused with %llu live objects", (unsigned long long)inc->era,
-            (unsigned long long)inc->objects.live);
+    REQUIRE_OR(done || !sure, "close of era %llu refused with %llu live objects", (unsigned long long)inc->era,
+               (unsigned long long)inc->objects.live);
     if (!done) {
         inc->releasing = false;
         want(s, BIT(SLAB_MISUSE_BAD_EPOCH), 0, 1);
         return;
     }
     ended(w, inc, mode);
-    check_receipt(w, &r, inc, mode == EPOCH_RELEASE ? bytes : 0);
+    check_receipt(&r, inc, mode == EPOCH_RELEASE ? bytes : 0);
 }
 
 /* An incarnation that is over: either unknown by now, or its balance is what it was. */
@@ -91,7 +91,7 @@ static inline void op_close_gone(struct world* w) {
     EpochReceipt r;
     note(w, "close s%d gone era %llu", side_index(w, s), (unsigned long long)g->era);
     if (epoch_close_era(s->a, g->era, any_mode(w), &r))
-        check_sums(w, &r, &g->objects, &g->bytes);
+        check_sums(&r, &g->objects, &g->bytes);
     else
         want(s, BIT(SLAB_MISUSE_BAD_EPOCH), 0, 1);
 }
@@ -129,10 +129,10 @@ static inline const char* any_name(struct world* w, const struct side* s, char t
 }
 
 /* What moves to a label may break its budget, and nobody is told. */
-static inline void label_moved(struct world* w, struct side* s, const struct inc* inc) {
+static inline void label_moved(struct side* s, const struct inc* inc) {
     struct limit* l = &account_of(s, inc)->limit;
     if (!l->soft && !l->hard) return;
-    uint64_t committed = committed_now(w, s, NULL, inc->account).label;
+    uint64_t committed = committed_now(s, NULL, inc->account).label;
     if (committed > l->allowed) l->allowed = committed;
     l->passed |= committed > l->soft;
 }
@@ -145,8 +145,8 @@ static inline void op_label(struct world* w) {
     note(w, "label s%d epoch %#x '%s'", side_index(w, s), inc->id, label ? label : "(null)");
     slab_epoch_set_label(s->a, inc->id, label);
     book_relabelled(s, inc, label);
-    label_moved(w, s, inc);
-    check_named(w, s, inc);
+    label_moved(s, inc);
+    check_named(s, inc);
 }
 
 static inline void op_refcount(struct world* w) {
@@ -160,7 +160,7 @@ static inline void op_refcount(struct world* w) {
         slab_epoch_dec_refcount(s->a, inc->id);
         if (inc->refcount > 0) inc->refcount--;
     }
-    REQUIRE(w, slab_epoch_get_refcount(s->a, inc->id) == inc->refcount, "refcount of epoch %u", inc->id);
+    REQUIRE_OR(slab_epoch_get_refcount(s->a, inc->id) == inc->refcount, "refcount of epoch %u", inc->id);
 }
 
 /* ---- cleanups --------------------------------------------------------------------------- */
@@ -171,9 +171,9 @@ static void cleanup_runs(void* arg) {
     struct world* w = c->w;
     struct inc* inc = c->inc;
     note(w, "  cleanup %u of era %llu", c->index, (unsigned long long)inc->era);
-    REQUIRE(w, c->index == inc->n_cleanups - inc->n_ran - 1, "cleanup %u of era %llu ran as number %u of %u", c->index,
-            (unsigned long long)inc->era, inc->n_ran, inc->n_cleanups);
-    REQUIRE(w, pthread_equal(pthread_self(), w->actor->thread), "a cleanup ran on a thread that was not called");
+    REQUIRE_OR(c->index == inc->n_cleanups - inc->n_ran - 1, "cleanup %u of era %llu ran as number %u of %u", c->index,
+               (unsigned long long)inc->era, inc->n_ran, inc->n_cleanups);
+    REQUIRE_OR(pthread_equal(pthread_self(), w->actor->thread), "a cleanup ran on a thread that was not called");
     inc->n_ran++;
     w->cleanups_ran++;
     struct side* s = &w->side[inc->side];
@@ -193,8 +193,8 @@ static inline void op_on_end(struct world* w) {
     *c = (struct cleanup){.w = w, .inc = inc, .index = inc->n_cleanups};
     note(w, "on_end s%d era %llu state %d", side_index(w, s), (unsigned long long)inc->era, inc->state);
     bool taken = slab_epoch_on_end(s->a, inc->id, cleanup_runs, c);
-    REQUIRE(w, taken || inc->state != INC_ACTIVE, "a cleanup for an open epoch was refused");
-    REQUIRE(w, !taken || inc->state < INC_CLOSED, "a cleanup for a closed epoch was taken");
+    REQUIRE_OR(taken || inc->state != INC_ACTIVE, "a cleanup for an open epoch was refused");
+    REQUIRE_OR(!taken || inc->state < INC_CLOSED, "a cleanup for a closed epoch was taken");
     if (taken)
         inc->cleanups[inc->n_cleanups++] = c;
     else
@@ -219,8 +219,8 @@ static inline void op_upkeep(struct world* w) {
     SlabGlobalStats g;
     slab_stats_global(s->a, &g);
     if (s->n_objs == 0 && s->options.purge_policy == SLAB_PURGE_DONTNEED)
-        REQUIRE(w, g.committed_bytes == 0, "%llu bytes committed after a trim with nothing live",
-                (unsigned long long)g.committed_bytes);
+        REQUIRE_OR(g.committed_bytes == 0, "%llu bytes committed after a trim with nothing live",
+                   (unsigned long long)g.committed_bytes);
 }
 
 static inline void op_small_questions(struct world* w) {
@@ -231,14 +231,13 @@ static inline void op_small_questions(struct world* w) {
     note(w, "counters of class %u", c);
     get_perf_counters(s->a, c, &p);
     slab_stats_class(s->a, c, &k);
-    REQUIRE(w, p.slow_path_hits == k.slow_path_hits && p.new_slab_count == k.new_slab_count, "class %u: two counts", c);
+    REQUIRE_OR(p.slow_path_hits == k.slow_path_hits && p.new_slab_count == k.new_slab_count, "class %u: two counts", c);
     get_perf_counters(s->a, 1u << 20, &p);
-    REQUIRE(w, p.slow_path_hits == 0, "a bad class has counters");
-    REQUIRE(w, slab_object_count(fixed_class[c]) >= 1, "no objects in a slab of class %u", c);
-    REQUIRE(w, slab_page_size() >= 4096 && slab_now_ns() > 0 && slab_version()[0] != 0, "the basics");
+    REQUIRE_OR(p.slow_path_hits == 0, "a bad class has counters");
+    REQUIRE_OR(slab_object_count(fixed_class[c]) >= 1, "no objects in a slab of class %u", c);
+    REQUIRE_OR(slab_page_size() >= 4096 && slab_now_ns() > 0 && slab_version()[0] != 0, "the basics");
     SlabOptions bad = {.struct_size = sizeof bad, .ring_size = 1};
-    REQUIRE(w, slab_allocator_create_with(&bad) == NULL && slab_last_error()[0] != 0,
-            "a ring of one epoch was accepted");
+    REQUIRE_OR(slab_allocator_create_with(&bad) == NULL && slab_last_error()[0] != 0, "a ring of one epoch was accepted");
 }
 
 #endif

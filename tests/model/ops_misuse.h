@@ -20,19 +20,19 @@ static inline void try_free(struct world* w, struct side* s, void* p, uint32_t c
         slab_free(s->a, p);
         break;
     case 1:
-        REQUIRE(w, !slab_free_checked(s->a, p), "free of %p was accepted", p);
+        REQUIRE_OR(!slab_free_checked(s->a, p), "free of %p was accepted", p);
         break;
     case 2:
         slab_free_sized(s->a, p, 1);
         break;
     default:
-        REQUIRE(w, slab_realloc(s->a, p, 100) == NULL, "realloc of %p was accepted", p);
-        REQUIRE(w, errno == EINVAL, "realloc of a bad pointer: errno %d", errno);
+        REQUIRE_OR(slab_realloc(s->a, p, 100) == NULL, "realloc of %p was accepted", p);
+        REQUIRE_OR(errno == EINVAL, "realloc of a bad pointer: errno %d", errno);
         errno = 77;
         causes |= BIT(SLAB_MISUSE_STALE_FREE); /* realloc does not say in which way the block is dead */
         break;
     }
-    REQUIRE(w, errno == 77, "a refused free changed errno to %d", errno);
+    REQUIRE_OR(errno == 77, "a refused free changed errno to %d", errno);
     want_one(s, causes);
 }
 
@@ -43,7 +43,7 @@ static inline void misuse_double_free(struct world* w, struct side* s) {
     const struct dead* d = &s->dead[last ? (s->n_dead - 1) % DEAD_KEPT : below(w, known)];
     if (d->h && chance(w, 40)) {
         note(w, "misuse s%d: dead handle %#llx", side_index(w, s), (unsigned long long)d->h);
-        REQUIRE(w, !free_obj(s->a, d->h), "dead handle %#llx was freed", (unsigned long long)d->h);
+        REQUIRE_OR(!free_obj(s->a, d->h), "dead handle %#llx was freed", (unsigned long long)d->h);
         want_one(s, BIT(SLAB_MISUSE_STALE_HANDLE));
         return;
     }
@@ -66,7 +66,7 @@ static inline void misuse_free_twice(struct world* w, struct side* s) {
         if (obj_covering(&w->side[k], p)) return; /* cannot be: nothing was allocated since */
     note(w, "misuse s%d: %p freed twice", side_index(w, s), p);
     if (h && chance(w, 50)) {
-        REQUIRE(w, !free_obj(s->a, h), "handle %#llx freed twice", (unsigned long long)h);
+        REQUIRE_OR(!free_obj(s->a, h), "handle %#llx freed twice", (unsigned long long)h);
         want_one(s, BIT(SLAB_MISUSE_STALE_HANDLE));
     }
     try_free(w, s, p, causes);
@@ -98,8 +98,8 @@ static inline void misuse_foreign(struct world* w, struct side* s) {
                           strange ? (void*)strange->p : in_data + 16};
     void* p = candidates[below(w, sizeof candidates / sizeof *candidates)];
     note(w, "misuse s%d: foreign pointer %p", side_index(w, s), p);
-    REQUIRE(w, !slab_owns(s->a, p), "allocator claims the foreign pointer %p", p);
-    REQUIRE(w, slab_usable_size(s->a, p) == 0, "foreign pointer %p has a size", p);
+    REQUIRE_OR(!slab_owns(s->a, p), "allocator claims the foreign pointer %p", p);
+    REQUIRE_OR(slab_usable_size(s->a, p) == 0, "foreign pointer %p has a size", p);
     try_free(w, s, p, BIT(SLAB_MISUSE_FOREIGN_POINTER));
     free(on_heap);
 }
@@ -114,8 +114,8 @@ static inline void misuse_handle(struct world* w, struct side* s) {
     if (kind == 1 && o && o->h) h = o->h ^ ((uint64_t)1 << below(w, 64));
     if (kind == 2 && strange && strange->h) h = strange->h;
     note(w, "misuse s%d: forged handle %#llx", side_index(w, s), (unsigned long long)h);
-    REQUIRE(w, slab_handle_ptr(s->a, h) == NULL, "forged handle %#llx leads to an object", (unsigned long long)h);
-    REQUIRE(w, !free_obj(s->a, h), "forged handle %#llx was freed", (unsigned long long)h);
+    REQUIRE_OR(slab_handle_ptr(s->a, h) == NULL, "forged handle %#llx leads to an object", (unsigned long long)h);
+    REQUIRE_OR(!free_obj(s->a, h), "forged handle %#llx was freed", (unsigned long long)h);
     want(s, causes, h ? 1 : 0, 1);
 }
 
@@ -151,14 +151,14 @@ static inline void misuse_sizes(struct world* w, struct side* s) {
         slab_free_sized(s->a, o->p, o->usable + 1);
         account_of(s, o->inc)->refused_least++;
         want_one(s, BIT(SLAB_MISUSE_SIZE_MISMATCH));
-        check_identity(w, s, o);
-        check_contents(w, o);
+        check_identity(s, o);
+        check_contents(o);
         return;
     }
-    REQUIRE(w, p == NULL, "a senseless size gave %p", p);
-    REQUIRE(w, errno == EINVAL || errno == ENOMEM, "a senseless size gave errno %d", errno);
-    REQUIRE(w, kind != 1 || h == 0, "a refused allocation left a handle");
-    REQUIRE(w, slab_good_size(s->a, huge) == 0 && slab_good_size(s->a, zero) == 0, "a good size for a senseless one");
+    REQUIRE_OR(p == NULL, "a senseless size gave %p", p);
+    REQUIRE_OR(errno == EINVAL || errno == ENOMEM, "a senseless size gave errno %d", errno);
+    REQUIRE_OR(kind != 1 || h == 0, "a refused allocation left a handle");
+    REQUIRE_OR(slab_good_size(s->a, huge) == 0 && slab_good_size(s->a, zero) == 0, "a good size for a senseless one");
     want(s, BIT(SLAB_MISUSE_BAD_SIZE) | BIT(CAUSE_NO_MEMORY), kind == 4 ? 0 : 1, 1);
 }
 
@@ -170,13 +170,13 @@ static inline void misuse_epoch_ids(struct world* w, struct side* s) {
     unsigned kind = (unsigned)below(w, 7);
     errno = 0;
     if (kind == 0) {
-        REQUIRE(w, !slab_malloc_epoch(s->a, 64, id) && errno == EINVAL, "allocated in bad epoch, errno %d", errno);
+        REQUIRE_OR(!slab_malloc_epoch(s->a, 64, id) && errno == EINVAL, "allocated in bad epoch, errno %d", errno);
         want_one(s, BIT(SLAB_MISUSE_BAD_EPOCH));
         return;
     }
     switch (kind) {
     case 1:
-        REQUIRE(w, !epoch_close_ex(s->a, id, EPOCH_RELEASE, &r), "closed a bad epoch");
+        REQUIRE_OR(!epoch_close_ex(s->a, id, EPOCH_RELEASE, &r), "closed a bad epoch");
         break;
     case 2:
         epoch_close(s->a, id);
@@ -185,18 +185,18 @@ static inline void misuse_epoch_ids(struct world* w, struct side* s) {
         slab_epoch_set_label(s->a, id, "nowhere");
         break;
     case 4:
-        REQUIRE(w, !epoch_close_era(s->a, s->max_era + 1000, EPOCH_DRAIN, &r), "closed a future era");
+        REQUIRE_OR(!epoch_close_era(s->a, s->max_era + 1000, EPOCH_DRAIN, &r), "closed a future era");
         break;
     case 5:
-        REQUIRE(w, epoch_domain_wrap(s->a, id, true) == NULL, "wrapped a bad epoch");
+        REQUIRE_OR(epoch_domain_wrap(s->a, id, true) == NULL, "wrapped a bad epoch");
         break;
     default:
         slab_epoch_inc_refcount(s->a, id);
         slab_epoch_dec_refcount(s->a, id);
-        REQUIRE(w, slab_epoch_get_refcount(s->a, id) == 0, "refcount of a bad epoch");
+        REQUIRE_OR(slab_epoch_get_refcount(s->a, id) == 0, "refcount of a bad epoch");
         break;
     }
-    REQUIRE(w, epoch_era(s->a, id) == 0 && epoch_state(s->a, id) == EPOCH_CLOSING, "a bad epoch answers");
+    REQUIRE_OR(epoch_era(s->a, id) == 0 && epoch_state(s->a, id) == EPOCH_CLOSING, "a bad epoch answers");
     want(s, BIT(SLAB_MISUSE_BAD_EPOCH), 0, 3);
 }
 
@@ -206,34 +206,32 @@ static inline void misuse_null(struct world* w) {
     SlabGlobalStats g;
     struct obj* o = any_obj(w, &w->side[0]);
     note(w, "misuse: NULL allocator");
-    REQUIRE(w, !slab_malloc(NULL, 8) && !slab_malloc_epoch(NULL, 8, 0), "memory from NULL");
-    REQUIRE(w, !alloc_obj(NULL, 8, &h) && h == 0, "memory from NULL");
-    REQUIRE(w, !slab_calloc(NULL, 1, 8) && !slab_realloc(NULL, NULL, 8) && !slab_aligned_alloc(NULL, 64, 64),
-            "memory from NULL");
-    REQUIRE(w, !free_obj(NULL, 12345) && !slab_handle_ptr(NULL, 12345), "a handle of NULL");
-    REQUIRE(w, !o || !slab_free_checked(NULL, o->p), "NULL allocator freed");
+    REQUIRE_OR(!slab_malloc(NULL, 8) && !slab_malloc_epoch(NULL, 8, 0), "memory from NULL");
+    REQUIRE_OR(!alloc_obj(NULL, 8, &h) && h == 0, "memory from NULL");
+    REQUIRE_OR(!slab_calloc(NULL, 1, 8) && !slab_realloc(NULL, NULL, 8) && !slab_aligned_alloc(NULL, 64, 64),
+               "memory from NULL");
+    REQUIRE_OR(!free_obj(NULL, 12345) && !slab_handle_ptr(NULL, 12345), "a handle of NULL");
+    REQUIRE_OR(!o || !slab_free_checked(NULL, o->p), "NULL allocator freed");
     slab_free(NULL, NULL);
-    REQUIRE(w, slab_free_checked(w->side[0].a, NULL), "free of NULL was refused");
+    REQUIRE_OR(slab_free_checked(w->side[0].a, NULL), "free of NULL was refused");
     epoch_advance(NULL);
     epoch_close(NULL, 0);
-    REQUIRE(w, !epoch_close_ex(NULL, 0, EPOCH_DRAIN, NULL) && !epoch_close_era(NULL, 1, EPOCH_DRAIN, NULL),
-            "closed NULL");
-    REQUIRE(w, epoch_era(NULL, 0) == 0 && !slab_epoch_on_end(NULL, 0, NULL, NULL), "an epoch of NULL");
-    REQUIRE(w, !epoch_domain_create(NULL) && !epoch_domain_wrap(NULL, 0, true) && !epoch_domain_begin(NULL, "x"),
-            "a domain of NULL");
+    REQUIRE_OR(!epoch_close_ex(NULL, 0, EPOCH_DRAIN, NULL) && !epoch_close_era(NULL, 1, EPOCH_DRAIN, NULL),
+               "closed NULL");
+    REQUIRE_OR(epoch_era(NULL, 0) == 0 && !slab_epoch_on_end(NULL, 0, NULL, NULL), "an epoch of NULL");
+    REQUIRE_OR(!epoch_domain_create(NULL) && !epoch_domain_wrap(NULL, 0, true) && !epoch_domain_begin(NULL, "x"),
+               "a domain of NULL");
     epoch_domain_enter(NULL);
     epoch_domain_exit(NULL);
     epoch_domain_destroy(NULL);
     epoch_domain_force_close(NULL);
     epoch_domain_end(NULL);
-    REQUIRE(w,
-            !epoch_domain_malloc(NULL, 8) && !epoch_domain_reset(NULL) && !epoch_domain_detach(NULL) &&
-                !epoch_domain_attach(NULL) && !epoch_domain_receipt(NULL, NULL),
-            "a NULL domain obeys");
+    REQUIRE_OR(!epoch_domain_malloc(NULL, 8) && !epoch_domain_reset(NULL) && !epoch_domain_detach(NULL) &&
+               !epoch_domain_attach(NULL) && !epoch_domain_receipt(NULL, NULL), "a NULL domain obeys");
     slab_trim(NULL);
     slab_thread_flush(NULL);
     slab_stats_global(NULL, &g);
-    REQUIRE(w, g.live_objects == 0 && g.version == 0, "statistics of NULL");
+    REQUIRE_OR(g.live_objects == 0 && g.version == 0, "statistics of NULL");
 }
 
 static inline void op_misuse(struct world* w) {

@@ -35,38 +35,38 @@ static inline size_t any_size(struct world* w) {
 static inline size_t granules_of(size_t bytes) { return (bytes + 15) / 16 * 16; }
 
 /* In a region an object has its own size; one that had to move to grow that of its class, unless it got a region alone. */
-static inline void check_bumped(struct world* w, struct side* s, const struct obj* o, size_t align, bool grown) {
+static inline void check_bumped(struct side* s, const struct obj* o, size_t align, bool grown) {
     size_t most = grown && !o->inc->ring ? ALONE_MOST : BUMPED_MOST;
     bool may = has_regions(s, o->inc) && o->asked <= most && align <= BUMPED_ALIGN;
-    REQUIRE(w, may, "an object of %zu bytes, aligned to %zu, of %s epoch is in a region", o->asked, align,
-            o->inc->ring ? "a ring" : "a domain's");
+    REQUIRE_OR(may, "an object of %zu bytes, aligned to %zu, of %s epoch is in a region", o->asked, align,
+               o->inc->ring ? "a ring" : "a domain's");
     size_t due = grown && o->asked <= BUMPED_MOST ? slab_good_size(s->a, o->asked) : granules_of(o->asked);
-    REQUIRE(w, o->usable == due, "an object of %zu bytes in a region has %zu usable", o->asked, o->usable);
+    REQUIRE_OR(o->usable == due, "an object of %zu bytes in a region has %zu usable", o->asked, o->usable);
 }
 
-static inline void check_size_of_new(struct world* w, struct side* s, const struct obj* o, size_t align,
-                                     bool grown) {
+static inline void check_size_of_new(struct side* s, const struct obj* o, size_t align, bool grown) {
     size_t good = slab_good_size(s->a, o->asked), due = align < 16 ? 16 : align;
-    REQUIRE(w, good >= o->asked, "asked %zu, good size %zu", o->asked, good);
+    REQUIRE_OR(good >= o->asked, "asked %zu, good size %zu", o->asked, good);
     if (o->bumped) {
-        check_bumped(w, s, o, align, grown);
+        check_bumped(s, o, align, grown);
     } else {
-        REQUIRE(w, class_may_serve(s, o->inc, o->asked, align) || may_be_over(s, o->inc),
-                "an object of %zu bytes in a young %s (%llu bytes so far, %llu objects freed) is in no region",
-                o->asked, o->inc->ring ? "ring epoch" : "domain", (unsigned long long)o->inc->bytes.allocated, (unsigned long long)o->inc->objects.freed);
-        REQUIRE(w, o->usable >= good || align > 16, "asked %zu, good size %zu, usable %zu", o->asked, good, o->usable);
+        REQUIRE_OR(class_may_serve(s, o->inc, o->asked, align) || may_be_over(s, o->inc),
+                   "an object of %zu bytes in a young %s (%llu bytes so far, %llu objects freed) is in no region",
+                   o->asked, o->inc->ring ? "ring epoch" : "domain", (unsigned long long)o->inc->bytes.allocated,
+                   (unsigned long long)o->inc->objects.freed);
+        REQUIRE_OR(o->usable >= good || align > 16, "asked %zu, good size %zu, usable %zu", o->asked, good, o->usable);
         if (align <= 16 && o->asked <= 768) {
             unsigned c = 0;
             while (fixed_class[c] < o->asked) c++;
             bool right = o->asked <= 64 ? o->usable <= 64 : o->usable == fixed_class[c];
-            REQUIRE(w, right, "an object of %zu bytes has %zu usable", o->asked, o->usable);
+            REQUIRE_OR(right, "an object of %zu bytes has %zu usable", o->asked, o->usable);
         } else if (align <= 16) {
-            REQUIRE(w, o->usable <= 2 * o->asked, "an object of %zu bytes has %zu usable", o->asked, o->usable);
+            REQUIRE_OR(o->usable <= 2 * o->asked, "an object of %zu bytes has %zu usable", o->asked, o->usable);
         }
         if ((o->usable & (o->usable - 1)) == 0 && o->usable <= (256u << 10) && o->usable > due) due = o->usable;
     }
-    REQUIRE(w, (uintptr_t)o->p % due == 0, "object %p (%zu asked, %zu usable) is not aligned to %zu", (void*)o->p,
-            o->asked, o->usable, due);
+    REQUIRE_OR((uintptr_t)o->p % due == 0, "object %p (%zu asked, %zu usable) is not aligned to %zu", (void*)o->p,
+               o->asked, o->usable, due);
 }
 
 /* Whether it lies in a region. */
@@ -79,27 +79,27 @@ static inline bool is_bumped(const struct side* s, const void* p) {
 static inline struct obj* obj_born(struct world* w, struct side* s, struct inc* inc, void* p, size_t asked,
                                    size_t align, SlabHandle h, bool grown) {
     struct obj* o = must_alloc(sizeof *o);
-    o->p = p, o->asked = asked, o->seed = mix64(w->seed + ++w->born), o->h = h, o->inc = inc;
+    o->p = p, o->asked = asked, o->seed = kit_mix(w->seed + ++w->born), o->h = h, o->inc = inc;
     o->usable = slab_usable_size(s->a, p);
     o->large = o->usable > LARGE_OVER || align > LARGE_OVER;
     o->bumped = is_bumped(s, p);
-    REQUIRE(w, o->usable >= asked, "new object %p of %zu bytes has %zu usable", p, asked, o->usable);
+    REQUIRE_OR(o->usable >= asked, "new object %p of %zu bytes has %zu usable", p, asked, o->usable);
     size_t i = sorted_find(s, p);
-    REQUIRE(w, i == s->n_objs || s->sorted[i]->p >= o->p + o->usable, "new object %p +%zu overlaps live %p +%zu", p,
-            o->usable, (void*)s->sorted[i]->p, s->sorted[i]->usable);
-    check_size_of_new(w, s, o, align, grown);
+    REQUIRE_OR(i == s->n_objs || s->sorted[i]->p >= o->p + o->usable, "new object %p +%zu overlaps live %p +%zu", p,
+               o->usable, (void*)s->sorted[i]->p, s->sorted[i]->usable);
+    check_size_of_new(s, o, align, grown);
     if (!o->bumped) inc->classed |= (uint64_t)1 << class_of(o);
     if (o->bumped && align > 16) inc->gaps_most += align - 16;
     ref_add(s, o);
     if (s->n_objs > w->most_live) w->most_live = s->n_objs;
-    check_identity(w, s, o);
+    check_identity(s, o);
     pattern(o->p, o->usable, o->usable, o->seed, true);
     return o;
 }
 
-static inline void check_zeroed(struct world* w, const unsigned char* p, size_t n) {
+static inline void check_zeroed(const unsigned char* p, size_t n) {
     for (size_t i = 0; i < n; i++)
-        REQUIRE(w, p[i] == 0, "calloc: byte %zu of %zu at %p is %#x", i, n, (const void*)p, p[i]);
+        REQUIRE_OR(p[i] == 0, "calloc: byte %zu of %zu at %p is %#x", i, n, (const void*)p, p[i]);
 }
 
 /* An epoch id to name explicitly: the current one, any of the ring, or a domain's own. */
@@ -135,7 +135,7 @@ static inline void* do_request(struct side* s, const struct request* q, SlabHand
 
 /* Refusals of an allocation in an incarnation that takes none. */
 static inline void expect_refused(struct world* w, struct side* s, const struct inc* inc) {
-    REQUIRE(w, errno == ESTALE, "allocation in closed era %llu: errno %d", (unsigned long long)inc->era, errno);
+    REQUIRE_OR(errno == ESTALE, "allocation in closed era %llu: errno %d", (unsigned long long)inc->era, errno);
     w->turned_away++;
     bool there = inc->objects.live > 0 || (inc->named && (inc->ring || inc->state != INC_RELEASED));
     account_of(s, inc)->refused_least += there; /* else the record may be another's by now */
@@ -161,18 +161,18 @@ static inline void op_alloc(struct world* w) {
     birth_begin(w, &b, s, q.inc);
     unsigned char* p = do_request(s, &q, out);
     if (birth_end(w, &b, p, q.size, q.align)) {
-        REQUIRE(w, !out || h == 0, "a refused allocation left handle %#llx", (unsigned long long)h);
+        REQUIRE_OR(!out || h == 0, "a refused allocation left handle %#llx", (unsigned long long)h);
         return;
     }
     if (!open) {
-        REQUIRE(w, p == NULL, "allocated %p in era %llu which is closed", (void*)p, (unsigned long long)q.inc->era);
-        REQUIRE(w, !out || h == 0, "a refused allocation left handle %#llx", (unsigned long long)h);
+        REQUIRE_OR(p == NULL, "allocated %p in era %llu which is closed", (void*)p, (unsigned long long)q.inc->era);
+        REQUIRE_OR(!out || h == 0, "a refused allocation left handle %#llx", (unsigned long long)h);
         expect_refused(w, s, q.inc);
         return;
     }
-    REQUIRE(w, p != NULL, "allocation of %zu bytes failed with errno %d", q.size, errno);
-    REQUIRE(w, !out || h != 0, "no handle for %p", (void*)p);
-    if (q.zeroed) check_zeroed(w, p, q.size);
+    REQUIRE_OR(p != NULL, "allocation of %zu bytes failed with errno %d", q.size, errno);
+    REQUIRE_OR(!out || h != 0, "no handle for %p", (void*)p);
+    if (q.zeroed) check_zeroed(p, q.size);
     obj_born(w, s, q.inc, p, q.size, q.align, out ? h : 0, false);
 }
 
@@ -196,7 +196,7 @@ static inline void op_alloc_many(struct world* w) {
         else
             p = named ? slab_malloc_epoch(s->a, size, inc->id) : slab_malloc(s->a, size);
         if (birth_end(w, &b, p, size, 1)) return;
-        REQUIRE(w, p && !by_handle == !h, "allocation of %zu bytes failed with errno %d", size, errno);
+        REQUIRE_OR(p && !by_handle == !h, "allocation of %zu bytes failed with errno %d", size, errno);
         obj_born(w, s, inc, p, size, 0, h, false);
     }
 }
@@ -204,7 +204,7 @@ static inline void op_alloc_many(struct world* w) {
 /* ---- death ------------------------------------------------------------------------------ */
 
 static inline void free_one(struct world* w, struct side* s, struct obj* o) {
-    check_contents(w, o);
+    check_contents(o);
     unsigned how = (unsigned)below(w, o->h ? 6 : 4);
     note(w, "free s%d %p usable %zu era %llu by way %u", side_index(w, s), (void*)o->p, o->usable,
          (unsigned long long)o->inc->era, how);
@@ -216,20 +216,20 @@ static inline void free_one(struct world* w, struct side* s, struct obj* o) {
         slab_free(s->a, o->p);
         break;
     case 1:
-        REQUIRE(w, slab_free_checked(s->a, o->p), "free of the live object %p was refused", (void*)o->p);
+        REQUIRE_OR(slab_free_checked(s->a, o->p), "free of the live object %p was refused", (void*)o->p);
         break;
     case 2:
         slab_free_sized(s->a, o->p, chance(w, 50) ? o->asked : o->usable);
         break;
     case 3:
-        REQUIRE(w, slab_realloc(s->a, o->p, 0) == NULL, "realloc to 0 returned memory");
+        REQUIRE_OR(slab_realloc(s->a, o->p, 0) == NULL, "realloc to 0 returned memory");
         errno = 77;
         break;
     default:
-        REQUIRE(w, free_obj(s->a, o->h), "free of the live handle %#llx was refused", (unsigned long long)o->h);
+        REQUIRE_OR(free_obj(s->a, o->h), "free of the live handle %#llx was refused", (unsigned long long)o->h);
         break;
     }
-    REQUIRE(w, errno == 77, "a free changed errno to %d", errno);
+    REQUIRE_OR(errno == 77, "a free changed errno to %d", errno);
     w->in_call = outer;
     ref_freed(w, o);
 }
@@ -260,17 +260,17 @@ static inline void op_free_many(struct world* w) {
 
 /* ---- resizing --------------------------------------------------------------------------- */
 
-static inline void check_kept(struct world* w, const struct obj* o, unsigned char* p, size_t upto) {
-    REQUIRE(w, pattern(p, o->usable, upto, o->seed, false), "realloc of %p to %p lost contents", (void*)o->p, (void*)p);
+static inline void check_kept(const struct obj* o, unsigned char* p, size_t upto) {
+    REQUIRE_OR(pattern(p, o->usable, upto, o->seed, false), "realloc of %p to %p lost contents", (void*)o->p, (void*)p);
 }
 
 /* An object at the end of its region became larger where it is. */
-static inline void grown(struct world* w, struct side* s, struct obj* o, size_t size, const struct inc* to) {
+static inline void grown(struct side* s, struct obj* o, size_t size, const struct inc* to) {
     size_t usable = slab_usable_size(s->a, o->p), i = sorted_find(s, o->p);
-    REQUIRE(w, o->bumped && to == o->inc && to->state == INC_ACTIVE && usable == granules_of(size),
-            "realloc in place to %zu made %zu usable bytes of %zu", size, usable, o->usable);
-    REQUIRE(w, i + 1 == s->n_objs || s->sorted[i + 1]->p >= o->p + usable, "grown object %p +%zu overlaps live %p",
-            (void*)o->p, usable, (void*)s->sorted[i + 1]->p);
+    REQUIRE_OR(o->bumped && to == o->inc && to->state == INC_ACTIVE && usable == granules_of(size),
+               "realloc in place to %zu made %zu usable bytes of %zu", size, usable, o->usable);
+    REQUIRE_OR(i + 1 == s->n_objs || s->sorted[i + 1]->p >= o->p + usable, "grown object %p +%zu overlaps live %p",
+               (void*)o->p, usable, (void*)s->sorted[i + 1]->p);
     book_grown(s, o->inc, usable - o->usable);
     s->live_bytes += usable - o->usable;
     o->usable = usable;
@@ -280,18 +280,18 @@ static inline void grown(struct world* w, struct side* s, struct obj* o, size_t 
 static inline void resized(struct world* w, struct side* s, struct obj* o, unsigned char* p, size_t size,
                            struct inc* to) {
     size_t kept = o->asked < size ? o->asked : size;
-    check_kept(w, o, p, kept);
+    check_kept(o, p, kept);
     if (p == o->p) {
-        if (size > o->usable) grown(w, s, o, size, to);
-        REQUIRE(w, slab_usable_size(s->a, p) == o->usable, "realloc in place changed usable %zu to %zu", o->usable,
-                slab_usable_size(s->a, p));
-        REQUIRE(w, o->usable >= size, "realloc in place to %zu with %zu usable", size, o->usable);
+        if (size > o->usable) grown(s, o, size, to);
+        REQUIRE_OR(slab_usable_size(s->a, p) == o->usable, "realloc in place changed usable %zu to %zu", o->usable,
+                   slab_usable_size(s->a, p));
+        REQUIRE_OR(o->usable >= size, "realloc in place to %zu with %zu usable", size, o->usable);
         o->asked = size;
         pattern(o->p, o->usable, o->usable, o->seed, true);
         return;
     }
-    REQUIRE(w, to->state == INC_ACTIVE, "realloc moved %p into closed era %llu", (void*)o->p,
-            (unsigned long long)to->era);
+    REQUIRE_OR(to->state == INC_ACTIVE, "realloc moved %p into closed era %llu", (void*)o->p,
+               (unsigned long long)to->era);
     struct inc* from = o->inc;
     /* The new object was born before the old one ended, so no address can be shared. */
     struct obj* fresh = obj_born(w, s, to, p, size, 0, 0, size > o->usable);
@@ -311,7 +311,7 @@ static inline void op_realloc(struct world* w) {
         named ? any_named(w, s) : (o->inc->state == INC_ACTIVE ? o->inc : implicit_target(w->actor, side_index(w, s)));
     note(w, "realloc s%d %p %zu -> %zu era %llu, goes to era %llu%s", side_index(w, s), (void*)o->p, o->asked, size,
          (unsigned long long)o->inc->era, (unsigned long long)to->era, named ? " explicit" : "");
-    check_contents(w, o);
+    check_contents(o);
     w->in_call = o;
     struct birth b;
     birth_begin(w, &b, s, to);
@@ -321,21 +321,21 @@ static inline void op_realloc(struct world* w) {
     if (p) {
         bool moves = size < o->usable / 2 && to->state == INC_ACTIVE && (named || o->inc->state == INC_ACTIVE);
         if (moves && p == o->p) judge_over(w, &b, size, 1);
-        REQUIRE(w, !named || to == o->inc || p != o->p || size <= o->usable, "realloc to another epoch grew in place");
+        REQUIRE_OR(!named || to == o->inc || p != o->p || size <= o->usable, "realloc to another epoch grew in place");
         resized(w, s, o, p, size, to);
         return;
     }
     if (over) {
-        REQUIRE(w, size > o->usable, "realloc to %zu failed although %zu are usable", size, o->usable);
-        check_contents(w, o);
-        check_identity(w, s, o);
+        REQUIRE_OR(size > o->usable, "realloc to %zu failed although %zu are usable", size, o->usable);
+        check_contents(o);
+        check_identity(s, o);
         return;
     }
-    REQUIRE(w, to->state != INC_ACTIVE, "realloc of %zu bytes failed with errno %d", size, errno);
-    REQUIRE(w, named || size > o->usable, "realloc to %zu failed although %zu are usable", size, o->usable);
+    REQUIRE_OR(to->state != INC_ACTIVE, "realloc of %zu bytes failed with errno %d", size, errno);
+    REQUIRE_OR(named || size > o->usable, "realloc to %zu failed although %zu are usable", size, o->usable);
     expect_refused(w, s, to);
-    check_contents(w, o);
-    check_identity(w, s, o);
+    check_contents(o);
+    check_identity(s, o);
 }
 
 /* realloc of nothing allocates. */
@@ -350,11 +350,11 @@ static inline void op_realloc_null(struct world* w) {
     unsigned char* p = slab_realloc(s->a, NULL, size);
     if (birth_end(w, &b, p, size, 1)) return;
     if (inc->state != INC_ACTIVE) {
-        REQUIRE(w, p == NULL, "allocated in closed era %llu", (unsigned long long)inc->era);
+        REQUIRE_OR(p == NULL, "allocated in closed era %llu", (unsigned long long)inc->era);
         expect_refused(w, s, inc);
         return;
     }
-    REQUIRE(w, p != NULL, "allocation failed with errno %d", errno);
+    REQUIRE_OR(p != NULL, "allocation failed with errno %d", errno);
     obj_born(w, s, inc, p, size, 0, 0, false);
 }
 
@@ -365,24 +365,24 @@ static inline void op_ask(struct world* w) {
     struct obj* o = any_obj(w, s);
     if (!o) return;
     note(w, "ask s%d about %p era %llu", side_index(w, s), (void*)o->p, (unsigned long long)o->inc->era);
-    check_contents(w, o);
-    check_identity(w, s, o);
+    check_contents(o);
+    check_identity(s, o);
     if (chance(w, 40)) {
         SlabHandle h = slab_ptr_handle(s->a, o->p);
-        REQUIRE(w, h != 0, "no handle for the live object %p", (void*)o->p);
-        REQUIRE(w, o->h == 0 || o->h == h, "handle of %p was %#llx, is %#llx", (void*)o->p, (unsigned long long)o->h,
-                (unsigned long long)h);
+        REQUIRE_OR(h != 0, "no handle for the live object %p", (void*)o->p);
+        REQUIRE_OR(o->h == 0 || o->h == h, "handle of %p was %#llx, is %#llx", (void*)o->p, (unsigned long long)o->h,
+                   (unsigned long long)h);
         o->h = h;
-        REQUIRE(w, slab_handle_ptr(s->a, h) == o->p, "handle of %p leads to %p", (void*)o->p, slab_handle_ptr(s->a, h));
+        REQUIRE_OR(slab_handle_ptr(s->a, h) == o->p, "handle of %p leads to %p", (void*)o->p, slab_handle_ptr(s->a, h));
     }
     struct side* other = &w->side[1 - side_index(w, s)];
-    REQUIRE(w, !slab_owns(other->a, o->p), "another allocator claims %p", (void*)o->p);
-    REQUIRE(w, slab_usable_size(other->a, o->p) == 0, "another allocator knows a size for %p", (void*)o->p);
+    REQUIRE_OR(!slab_owns(other->a, o->p), "another allocator claims %p", (void*)o->p);
+    REQUIRE_OR(slab_usable_size(other->a, o->p) == 0, "another allocator knows a size for %p", (void*)o->p);
     if (o->usable > 1) {
         unsigned char* inside = o->p + 1 + below(w, o->usable - 1);
-        REQUIRE(w, slab_usable_size(s->a, inside) == 0, "interior pointer %p has a size", (void*)inside);
-        REQUIRE(w, !slab_ptr_epoch(s->a, inside, NULL, NULL), "interior pointer %p has an epoch", (void*)inside);
-        REQUIRE(w, slab_ptr_handle(s->a, inside) == 0, "interior pointer %p has a handle", (void*)inside);
+        REQUIRE_OR(slab_usable_size(s->a, inside) == 0, "interior pointer %p has a size", (void*)inside);
+        REQUIRE_OR(!slab_ptr_epoch(s->a, inside, NULL, NULL), "interior pointer %p has an epoch", (void*)inside);
+        REQUIRE_OR(slab_ptr_handle(s->a, inside) == 0, "interior pointer %p has a handle", (void*)inside);
     }
 }
 
@@ -394,13 +394,12 @@ static inline void op_ask_dead(struct world* w) {
     const struct dead* d = &s->dead[below(w, known)];
     note(w, "ask s%d about dead %p", side_index(w, s), d->p);
     if (d->h)
-        REQUIRE(w, slab_handle_ptr(s->a, d->h) == NULL, "dead handle %#llx leads to an object",
-                (unsigned long long)d->h);
+        REQUIRE_OR(slab_handle_ptr(s->a, d->h) == NULL, "dead handle %#llx leads to an object", (unsigned long long)d->h);
     const struct obj* cover = obj_covering(s, d->p);
     if (cover && cover->p == d->p) return;
-    REQUIRE(w, slab_usable_size(s->a, d->p) == 0, "dead object %p has a size", d->p);
-    REQUIRE(w, !slab_ptr_epoch(s->a, d->p, NULL, NULL), "dead object %p has an epoch", d->p);
-    REQUIRE(w, slab_ptr_handle(s->a, d->p) == 0, "dead object %p has a handle", d->p);
+    REQUIRE_OR(slab_usable_size(s->a, d->p) == 0, "dead object %p has a size", d->p);
+    REQUIRE_OR(!slab_ptr_epoch(s->a, d->p, NULL, NULL), "dead object %p has an epoch", d->p);
+    REQUIRE_OR(slab_ptr_handle(s->a, d->p) == 0, "dead object %p has a handle", d->p);
 }
 
 #endif

@@ -108,8 +108,8 @@ static inline void ref_remove(struct side* s, struct obj* o) {
 /* ---- incarnations ----------------------------------------------------------------------- */
 
 /* Eras of the ring rise; those of domains are only unique. */
-static inline void era_is_new(struct world* w, struct side* s, uint64_t era, EpochId id, bool ring) {
-    REQUIRE(w, era > 0 && era < (1u << 28), "epoch %#x has era %llu", id, (unsigned long long)era);
+static inline void era_is_new(struct side* s, uint64_t era, EpochId id, bool ring) {
+    REQUIRE_OR(era > 0 && era < (1u << 28), "epoch %#x has era %llu", id, (unsigned long long)era);
     while (era / 8 >= s->eras_known) {
         uint64_t more = s->eras_known ? 2 * s->eras_known : 4096;
         s->era_used = realloc(s->era_used, more);
@@ -117,18 +117,18 @@ static inline void era_is_new(struct world* w, struct side* s, uint64_t era, Epo
         memset(s->era_used + s->eras_known, 0, more - s->eras_known);
         s->eras_known = more;
     }
-    REQUIRE(w, (s->era_used[era / 8] >> era % 8 & 1) == 0, "era %llu of epoch %#x was used before",
-            (unsigned long long)era, id);
+    REQUIRE_OR((s->era_used[era / 8] >> era % 8 & 1) == 0, "era %llu of epoch %#x was used before",
+               (unsigned long long)era, id);
     s->era_used[era / 8] |= (uint8_t)(1u << era % 8);
-    REQUIRE(w, !ring || era > s->max_ring_era, "era %llu of ring epoch %u is not larger than %llu",
-            (unsigned long long)era, id, (unsigned long long)s->max_ring_era);
+    REQUIRE_OR(!ring || era > s->max_ring_era, "era %llu of ring epoch %u is not larger than %llu",
+               (unsigned long long)era, id, (unsigned long long)s->max_ring_era);
     if (ring) s->max_ring_era = era;
     if (era > s->max_era) s->max_era = era;
 }
 
 static inline struct inc* ref_open(struct world* w, int side, uint64_t era, EpochId id, bool ring, const char* label) {
     struct side* s = &w->side[side];
-    era_is_new(w, s, era, id, ring);
+    era_is_new(s, era, id, ring);
     w->phases++;
     struct inc* inc = must_alloc(sizeof *inc);
     inc->side = side, inc->era = era, inc->id = id, inc->ring = ring, inc->named = true;

@@ -75,7 +75,7 @@ static void give_turn(struct world* w, struct actor* t) {
         t->alive = true;
         memset(&t->sampled, 0, sizeof t->sampled);
         sem_init(&t->go, 0, 0);
-        if (pthread_create(&t->thread, NULL, actor_main, t) != 0) FAIL(w, "no thread");
+        t->thread = kit_thread(actor_main, t);
     }
     sem_post(&t->go);
     while (sem_wait(&w->turn_over) != 0) {
@@ -120,13 +120,13 @@ static void side_open(struct world* w, int index) {
     accounts_open(s, s->options.max_labels ? s->options.max_labels : MOST_LABELS);
     s->created_ns = slab_now_ns();
     s->a = slab_allocator_create_with(&s->options);
-    REQUIRE(w, s->a, "no allocator: %s", slab_last_error());
+    REQUIRE_OR(s->a, "no allocator: %s", slab_last_error());
     s->ring_size = s->options.ring_size ? s->options.ring_size : 16;
     s->current = epoch_current(s->a);
-    REQUIRE(w, s->current == 0, "the first epoch is %u", s->current);
+    REQUIRE_OR(s->current == 0, "the first epoch is %u", s->current);
     for (uint32_t id = 0; id < s->ring_size; id++) {
         s->ring[id] = ref_open(w, index, epoch_era(s->a, id), id, true, "");
-        check_named(w, s, s->ring[id]);
+        check_named(s, s->ring[id]);
     }
 }
 
@@ -141,27 +141,27 @@ static void side_end(struct world* w, struct side* s) {
         bool sure = inc->named || inc->objects.live > 0;
         note(w, "last close s%d era %llu", side_index(w, s), (unsigned long long)inc->era);
         bool done = epoch_close_era(s->a, inc->era, EPOCH_RELEASE, &r);
-        REQUIRE(w, done || !sure, "last close of era %llu refused", (unsigned long long)inc->era);
+        REQUIRE_OR(done || !sure, "last close of era %llu refused", (unsigned long long)inc->era);
         ended(w, inc, EPOCH_RELEASE);
         if (done)
-            check_receipt(w, &r, inc, bytes);
+            check_receipt(&r, inc, bytes);
         else
             want(s, BIT(SLAB_MISUSE_BAD_EPOCH), 0, 1);
-        check_refusals(w, s);
-        check_cleanups(w, inc);
+        check_refusals(s);
+        check_cleanups(inc);
     }
 }
 
 /* Expects nothing left, and takes the allocator down. */
-static void side_shut(struct world* w, struct side* s) {
+static void side_shut(struct side* s) {
     SlabGlobalStats g;
     slab_stats_global(s->a, &g);
-    REQUIRE(w, g.live_objects == 0 && g.live_bytes == 0, "%llu objects left after the end",
-            (unsigned long long)g.live_objects);
+    REQUIRE_OR(g.live_objects == 0 && g.live_bytes == 0, "%llu objects left after the end",
+               (unsigned long long)g.live_objects);
     uint64_t warm = warm_learns(s) ? g.warm_budget_bytes : warm_start(s);
     if (s->options.purge_policy != SLAB_PURGE_NEVER)
-        REQUIRE(w, g.committed_bytes <= warm, "%llu bytes committed after the end, %llu may stay warm",
-                (unsigned long long)g.committed_bytes, (unsigned long long)warm);
+        REQUIRE_OR(g.committed_bytes <= warm, "%llu bytes committed after the end, %llu may stay warm",
+                   (unsigned long long)g.committed_bytes, (unsigned long long)warm);
     slab_allocator_free(s->a);
     for (size_t i = 0; i < s->n_incs; i++) {
         for (unsigned c = 0; c < s->incs[i]->n_cleanups; c++) free(s->incs[i]->cleanups[c]);
@@ -176,11 +176,13 @@ static void side_shut(struct world* w, struct side* s) {
 
 /* What the library takes for random follows from the seed too: by sampling it decides where objects lie. */
 static uint64_t library_dice;
-static uint64_t random_of_seed(void) { return mix64(library_dice += 0x9e3779b97f4a7c15u); }
+static uint64_t random_of_seed(void) { return kit_mix(library_dice += 0x9e3779b97f4a7c15u); }
 
 static struct world* world_new(int threads) {
     struct world* w = must_alloc(sizeof *w);
     w->threads = threads;
+    told_of = w;
+    check_state.last_words = tell_of_world;
     check_decided();
     sem_init(&w->turn_over, 0, 0);
     for (int i = 0; i < threads; i++) w->actors[i].w = w, w->actors[i].slot = i;
@@ -191,7 +193,7 @@ static struct world* world_new(int threads) {
 
 static void world_run(struct world* w) {
     (void)slab_page_size(); /* the table is filled */
-    library_dice = mix64(w->seed + 2);
+    library_dice = kit_mix(w->seed + 2);
     tsi_os.random = random_of_seed;
     w->budgets = !w->fed && chance(w, 60);
     for (int i = 0; i < SIDES; i++) side_open(w, i);
@@ -216,7 +218,7 @@ static void world_leave(struct world* w) {
     while (w->n_doms > 0) { /* detached scopes come home first */
         struct dom* d = w->doms[0];
         while (d->detached > 0) {
-            REQUIRE(w, epoch_domain_attach(d->d), "attach of a detached scope refused");
+            REQUIRE_OR(epoch_domain_attach(d->d), "attach of a detached scope refused");
             w->actor->stack[w->actor->depth++] = d;
             d->detached--;
             exit_top(w);
@@ -234,7 +236,7 @@ static void world_end(struct world* w) {
     check_everything(w);
     for (int i = 0; i < SIDES; i++) side_end(w, &w->side[i]);
     check_everything(w);
-    for (int i = 0; i < SIDES; i++) side_shut(w, &w->side[i]);
+    for (int i = 0; i < SIDES; i++) side_shut(&w->side[i]);
     sem_destroy(&w->turn_over);
 }
 

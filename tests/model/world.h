@@ -19,18 +19,9 @@
 #ifndef MODEL_WORLD_H
 #define MODEL_WORLD_H
 
-#include <pthread.h>
-#include <semaphore.h>
-#include <stdarg.h>
-#include <stdbool.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
+#include "kit/inside.h"
 
-#include "epoch_domain.h"
-#include "slab_alloc.h"
-#include "slab_stats.h"
+#include <semaphore.h>
 
 enum {
     SIDES = 2,
@@ -245,14 +236,6 @@ struct world {
 
 /* ---- dice ------------------------------------------------------------------------------- */
 
-static inline uint64_t mix64(uint64_t x) {
-    x ^= x >> 30;
-    x *= 0xbf58476d1ce4e5b9u;
-    x ^= x >> 27;
-    x *= 0x94d049bb133111ebu;
-    return x ^ (x >> 31);
-}
-
 /* The next n bytes of the input as a number; zeros after its end, where the run stops. */
 static inline uint64_t take_input(struct world* w, unsigned n) {
     uint64_t v = 0;
@@ -268,8 +251,7 @@ static inline uint64_t take_input(struct world* w, unsigned n) {
 
 static inline uint64_t roll(struct world* w) {
     if (w->fed) return take_input(w, 8);
-    w->dice += 0x9e3779b97f4a7c15u;
-    return mix64(w->dice);
+    return kit_rand(&w->dice);
 }
 
 static inline uint64_t below(struct world* w, uint64_t n) {
@@ -308,35 +290,23 @@ static inline void print_journal(const struct world* w) {
                 (unsigned long long)w->ops, w->threads);
 }
 
-__attribute__((noreturn, format(printf, 4, 5))) static inline void fail_at(struct world* w, const char* file, int line,
-                                                                           const char* format, ...) {
-    char why[512], row[128] = "";
-    va_list args;
-    va_start(args, format);
-    vsnprintf(why, sizeof why, format, args);
-    va_end(args);
+static const struct world* told_of; /* whose failures there may be */
+
+/* What is added to one: of which run, and what that did last. */
+static inline void tell_of_world(void) {
+    const struct world* w = told_of;
     if (w->about.what)
-        snprintf(row, sizeof row, " (%s %llu '%.31s')", w->about.what, (unsigned long long)w->about.number,
-                 w->about.name);
-    fprintf(stderr, "FAILED %s:%d: ", file, line);
-    print_line(strncat(why, row, sizeof why - strlen(why) - 1));
+        fprintf(stderr, "  of %s %llu ", w->about.what, (unsigned long long)w->about.number), print_line(w->about.name);
     fprintf(stderr, "  seed %llu, operation %llu, threads %d\n", (unsigned long long)w->seed, (unsigned long long)w->op,
             w->threads);
     print_journal(w);
     fflush(stderr);
-    if (w->input) abort(); /* what a fuzzer takes for a finding */
-    _Exit(1);
+    if (!w->input) _Exit(1); /* an abort is what a fuzzer takes for a finding */
 }
 
 static inline void about(struct world* w, const char* what, uint64_t number, const char* name) {
     w->about.what = what, w->about.number = number, w->about.name = name;
 }
-
-#define FAIL(w, ...) fail_at((w), __FILE__, __LINE__, __VA_ARGS__)
-#define REQUIRE(w, condition, ...)                \
-    do {                                          \
-        if (!(condition)) FAIL((w), __VA_ARGS__); \
-    } while (0)
 
 static inline void* must_alloc(size_t n) {
     void* p = calloc(1, n);
