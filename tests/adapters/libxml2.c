@@ -4,7 +4,7 @@
  */
 #include <temporal_slab/libxml2.h>
 
-#include "adapters/kit.h"
+#include "adapters/adapter.h"
 
 #include <libxml/HTMLparser.h>
 #include <libxml/HTMLtree.h>
@@ -18,23 +18,23 @@
 #include <libxml/xpath.h>
 #include <pthread.h>
 
-static const unsigned long kit_least = 300000;
+static const unsigned long adapter_least = 300000;
 enum { QUIET = XML_PARSE_NOERROR | XML_PARSE_NOWARNING | XML_PARSE_NONET };
 
-static const Text* document(void) { return kit_file("/usr/share/xml/iso-codes/iso_639-3.xml"); }
+static const Text* document(void) { return adapter_file("/usr/share/xml/iso-codes/iso_639-3.xml"); }
 
 /* Begins inside of a phase, to see that nothing of the process gets into it. */
-static void kit_install(SlabAllocator* a) {
-    CHECK(!tslab_xml_init(NULL));
+static void adapter_install(SlabAllocator* a) {
+    REQUIRE(!tslab_xml_init(NULL));
     (void)document();
-    epoch_domain_t* d = kit_enter(a, "first");
-    if (a != NULL) CHECK(tslab_xml_init(a));
-    CHECK(kit_leave(d).objects_allocated == 0);
+    epoch_domain_t* d = adapter_enter(a, "first");
+    if (a != NULL) REQUIRE(tslab_xml_init(a));
+    REQUIRE(adapter_leave(d).objects_allocated == 0);
 }
 
-static void kit_remove(SlabAllocator* a) {
+static void adapter_remove(SlabAllocator* a) {
     xmlCleanupParser();
-    if (a != NULL) CHECK(xmlMemSetup(free, malloc, realloc, strdup) == 0);
+    if (a != NULL) REQUIRE(xmlMemSetup(free, malloc, realloc, strdup) == 0);
 }
 
 /* Messages are part of what is compared: the callbacks keep them off the terminal. */
@@ -53,7 +53,7 @@ static void add_doc(Text* out, xmlDocPtr doc, const char* encoding, bool frees) 
     xmlChar* bytes = NULL;
     int n = 0;
     xmlDocDumpFormatMemoryEnc(doc, &bytes, &n, encoding, 1);
-    CHECK(bytes != NULL);
+    REQUIRE(bytes != NULL);
     text_add(out, bytes, (size_t)n);
     if (frees) xmlFree(bytes);
 }
@@ -61,7 +61,7 @@ static void add_doc(Text* out, xmlDocPtr doc, const char* encoding, bool frees) 
 static void ask(Text* out, xmlDocPtr doc, const char* path, bool frees) {
     xmlXPathContextPtr context = xmlXPathNewContext(doc);
     xmlXPathObjectPtr found = xmlXPathEvalExpression(BAD_CAST path, context);
-    CHECK(found != NULL);
+    REQUIRE(found != NULL);
     xmlChar* text = xmlXPathCastToString(found);
     text_format(out, "%s: %d %.200s\n", path, found->nodesetval != NULL ? found->nodesetval->nodeNr : -1, (char*)text);
     if (!frees) return;
@@ -76,25 +76,25 @@ static void change(xmlDocPtr doc) {
         if (row->type != XML_ELEMENT_NODE) continue;
         char text[60];
         (void)snprintf(text, sizeof text, "note <%u> & \"more\"", n);
-        if (n % 3 == 0) CHECK(xmlNewTextChild(row, NULL, BAD_CAST "note", BAD_CAST text) != NULL);
-        if (n % 5 == 0) CHECK(xmlSetProp(row, BAD_CAST "number", BAD_CAST text) != NULL);
+        if (n % 3 == 0) REQUIRE(xmlNewTextChild(row, NULL, BAD_CAST "note", BAD_CAST text) != NULL);
+        if (n % 5 == 0) REQUIRE(xmlSetProp(row, BAD_CAST "number", BAD_CAST text) != NULL);
         if (n++ % 7 == 0) (void)xmlUnsetProp(row, BAD_CAST "type");
     }
 }
 
 static void as_tree(Text* out, bool frees) {
     xmlDocPtr doc = xmlReadMemory(document()->bytes, (int)document()->size, "iso.xml", NULL, QUIET | XML_PARSE_DTDATTR);
-    CHECK(doc != NULL);
+    REQUIRE(doc != NULL);
     ask(out, doc, "//iso_639_3_entry[@type='A']", frees);
     ask(out, doc, "count(//*[starts-with(@name, 'Old ')])", frees);
     ask(out, doc, "string(//iso_639_3_entry[last() - 5]/@name)", frees);
     xmlDocPtr copy = xmlCopyDoc(doc, 1);
-    CHECK(copy != NULL);
+    REQUIRE(copy != NULL);
     change(copy);
     add_doc(out, copy, "UTF-8", frees);
     xmlChar* canonical = NULL;
     int n = xmlC14NDocDumpMemory(doc, NULL, XML_C14N_1_0, NULL, 0, &canonical);
-    CHECK(n > 500000);
+    REQUIRE(n > 500000);
     text_add(out, canonical, (size_t)n);
     if (!frees) return;
     xmlFree(canonical);
@@ -105,7 +105,7 @@ static void as_tree(Text* out, bool frees) {
 static void as_stream(Text* out, bool frees) {
     unsigned nodes = 0, attributes = 0;
     xmlTextReaderPtr reader = xmlReaderForMemory(document()->bytes, (int)document()->size, NULL, NULL, QUIET);
-    CHECK(reader != NULL);
+    REQUIRE(reader != NULL);
     while (xmlTextReaderRead(reader) == 1) {
         nodes++;
         while (xmlTextReaderMoveToNextAttribute(reader) == 1) attributes++;
@@ -116,9 +116,9 @@ static void as_stream(Text* out, bool frees) {
     xmlParserCtxtPtr push = xmlCreatePushParserCtxt(NULL, NULL, NULL, 0, NULL);
     for (size_t at = 0; at < document()->size; at += 1000) {
         size_t n = document()->size - at < 1000 ? document()->size - at : 1000;
-        CHECK(xmlParseChunk(push, document()->bytes + at, (int)n, 0) == 0);
+        REQUIRE(xmlParseChunk(push, document()->bytes + at, (int)n, 0) == 0);
     }
-    CHECK(xmlParseChunk(push, "", 0, 1) == 0 && push->wellFormed);
+    REQUIRE(xmlParseChunk(push, "", 0, 1) == 0 && push->wellFormed);
     add_doc(out, push->myDoc, "ISO-8859-1", frees); /* what it cannot say becomes a reference */
     if (!frees) return;
     xmlFreeDoc(push->myDoc);
@@ -131,7 +131,7 @@ static void encodings(Text* out, bool frees) {
         xmlDocPtr doc = parsed("<a \xc3\xa4='\xe6\x97\xa5\xe6\x9c\xac'>\xd0\x9c\xd0\xb8\xd1\x80<b/>&#233;</a>", 0);
         xmlChar* bytes = NULL;
         int n = 0;
-        CHECK(doc != NULL);
+        REQUIRE(doc != NULL);
         xmlDocDumpMemoryEnc(doc, &bytes, &n, names[i]);
         text_add(out, bytes, (size_t)n);
         xmlDocPtr again = bytes != NULL ? xmlReadMemory((char*)bytes, n, NULL, NULL, QUIET) : NULL;
@@ -159,8 +159,8 @@ static void validity(Text* out, bool frees) {
     xmlSchemaParserCtxtPtr from = xmlSchemaNewMemParserCtxt(schema_text, sizeof schema_text - 1);
     xmlRelaxNGParserCtxtPtr relax_from = xmlRelaxNGNewMemParserCtxt(relax_text, sizeof relax_text - 1);
     xmlRelaxNGPtr relax = NULL;
-    CHECK(from != NULL && (schema = xmlSchemaParse(from)) != NULL);
-    CHECK(relax_from != NULL && (relax = xmlRelaxNGParse(relax_from)) != NULL);
+    REQUIRE(from != NULL && (schema = xmlSchemaParse(from)) != NULL);
+    REQUIRE(relax_from != NULL && (relax = xmlRelaxNGParse(relax_from)) != NULL);
     for (int i = 0; i < 4; i++) {
         xmlDocPtr doc = parsed(docs[i], 0);
         xmlSchemaValidCtxtPtr by = xmlSchemaNewValidCtxt(schema);
@@ -198,12 +198,12 @@ static void wrong(Text* out, bool frees) {
         if (frees) xmlFreeDoc(doc);
     }
     xmlDocPtr doc = parsed("<?oasis-xml-catalog catalog='no.catalog'?><!DOCTYPE a PUBLIC '-//NO//ONE' 'no.dtd'><a/>", XML_PARSE_DTDLOAD);
-    CHECK(doc != NULL);
+    REQUIRE(doc != NULL);
     if (frees) xmlFreeDoc(doc);
     htmlDocPtr page = htmlReadMemory("<p>one<p>two<table><td>cell<script>x<y</script>", 46, NULL, NULL, HTML_PARSE_NOERROR);
     xmlChar* text = NULL;
     int n = 0;
-    CHECK(page != NULL);
+    REQUIRE(page != NULL);
     htmlDocDumpMemory(page, &text, &n);
     text_add(out, text, (size_t)n);
     if (!frees) return;
@@ -214,11 +214,11 @@ static void wrong(Text* out, bool frees) {
 static void written(Text* out, bool frees) {
     xmlBufferPtr buffer = xmlBufferCreate();
     xmlTextWriterPtr writer = xmlNewTextWriterMemory(buffer, 0);
-    CHECK(writer != NULL && xmlTextWriterStartDocument(writer, NULL, "UTF-8", NULL) >= 0);
-    CHECK(xmlTextWriterStartElement(writer, BAD_CAST "all") >= 0);
+    REQUIRE(writer != NULL && xmlTextWriterStartDocument(writer, NULL, "UTF-8", NULL) >= 0);
+    REQUIRE(xmlTextWriterStartElement(writer, BAD_CAST "all") >= 0);
     for (int i = 0; i < 5000; i++)
-        CHECK(xmlTextWriterWriteFormatElement(writer, BAD_CAST "n", "%d < %d", i, i * i) >= 0);
-    CHECK(xmlTextWriterEndDocument(writer) >= 0);
+        REQUIRE(xmlTextWriterWriteFormatElement(writer, BAD_CAST "n", "%d < %d", i, i * i) >= 0);
+    REQUIRE(xmlTextWriterEndDocument(writer) >= 0);
     text_add(out, xmlBufferContent(buffer), (size_t)xmlBufferLength(buffer));
     if (!frees) return;
     xmlFreeTextWriter(writer);
@@ -232,7 +232,7 @@ static void work(Text* out, bool frees) {
     validity(out, frees);
     wrong(out, frees);
     written(out, frees);
-    CHECK(parsed("<last", 0) == NULL && xmlGetLastError() != NULL); /* the thread's last error lies in the phase */
+    REQUIRE(parsed("<last", 0) == NULL && xmlGetLastError() != NULL); /* the thread's last error lies in the phase */
 }
 
 /* ---- runs ---- */
@@ -246,42 +246,42 @@ typedef struct Turn {
 static void* turn(void* arg) {
     Turn* t = arg;
     EpochReceipt r = {0};
-    epoch_domain_t* d = kit_enter(t->a, "document");
+    epoch_domain_t* d = adapter_enter(t->a, "document");
     work(t->out, t->frees || d == NULL);
     if (d != NULL) {
-        CHECK(tslab_xml_end(d, &r));
-        kit_count(&r);
-        CHECK(t->frees ? r.objects_released == 0 : r.objects_released > 100000);
+        REQUIRE(tslab_xml_end(d, &r));
+        adapter_count(&r);
+        REQUIRE(t->frees ? r.objects_released == 0 : r.objects_released > 100000);
     }
-    CHECK(d == NULL || xmlGetLastError() == NULL);
+    REQUIRE(d == NULL || xmlGetLastError() == NULL);
     return NULL;
 }
 
-static void kit_run(Text* out, SlabAllocator* a) {
+static void adapter_run(Text* out, SlabAllocator* a) {
     Turn first = {out, a, false}, second = {out, a, true};
     pthread_t thread;
     (void)turn(&first);
-    CHECK(pthread_create(&thread, NULL, turn, &second) == 0 && pthread_join(thread, NULL) == 0);
+    REQUIRE(pthread_create(&thread, NULL, turn, &second) == 0 && pthread_join(thread, NULL) == 0);
 }
 
-static void kit_starve(SlabAllocator* a) {
+static void adapter_starve(SlabAllocator* a) {
     unsigned refused = 0, done = 0;
     xmlSetGenericErrorFunc(NULL, quiet); /* it says so each time that it finds no memory */
     for (size_t budget = 64 << 10; budget <= 64 << 20; budget *= 4) {
-        epoch_domain_t* d = kit_enter(a, "hungry document");
-        CHECK(slab_epoch_set_budget(a, d->epoch_id, 0, budget, NULL, NULL));
+        epoch_domain_t* d = adapter_enter(a, "hungry document");
+        REQUIRE(slab_epoch_set_budget(a, d->epoch_id, 0, budget, NULL, NULL));
         xmlResetLastError();
         xmlDocPtr doc = xmlReadMemory(document()->bytes, (int)document()->size, NULL, NULL, QUIET);
         bool whole = doc != NULL && xmlChildElementCount(xmlDocGetRootElement(doc)) > 7000;
         *(whole ? &done : &refused) += 1;
         /* Which allocation is the refused one differs from run to run (libxml2 seeds its dictionary by the clock). Where
            it is one of a node, libxml2 stops, says that it has no memory, and hands out the part that it has read. */
-        CHECK(whole || doc == NULL ||
+        REQUIRE(whole || doc == NULL ||
               (xmlGetLastError() != NULL && xmlGetLastError()->code == XML_ERR_NO_MEMORY));
         xmlFreeDoc(doc);
         EpochReceipt r;
-        CHECK(tslab_xml_end(d, &r));
-        kit_count(&r);
+        REQUIRE(tslab_xml_end(d, &r));
+        adapter_count(&r);
     }
-    CHECK(refused >= 2 && done >= 1);
+    REQUIRE(refused >= 2 && done >= 1);
 }

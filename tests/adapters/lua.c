@@ -3,12 +3,12 @@
  */
 #include <temporal_slab/lua.h>
 
-#include "adapters/kit.h"
+#include "adapters/adapter.h"
 
 #include <lauxlib.h>
 #include <lualib.h>
 
-static const unsigned long kit_least = 300000;
+static const unsigned long adapter_least = 300000;
 
 static int emit(lua_State* L) {
     Text* out = *(Text**)lua_getextraspace(L);
@@ -24,8 +24,8 @@ static int emit(lua_State* L) {
 }
 
 static int program(lua_State* L) {
-    const Text* code = kit_file(ADAPTERS_DIR "/program.lua");
-    const Text* source = kit_file("/usr/share/iso-codes/json/iso_3166-2.json");
+    const Text* code = adapter_file(ADAPTERS_DIR "/program.lua");
+    const Text* source = adapter_file("/usr/share/iso-codes/json/iso_3166-2.json");
     luaL_openlibs(L);
     lua_register(L, "emit", emit);
     if (luaL_loadbufferx(L, code->bytes, code->size, "@program.lua", "t") != LUA_OK) return lua_error(L);
@@ -43,57 +43,57 @@ static int run_program(lua_State* L, Text* out) {
     return status;
 }
 
-static void kit_install(SlabAllocator* a) { (void)a; }
-static void kit_remove(SlabAllocator* a) { (void)a; }
+static void adapter_install(SlabAllocator* a) { (void)a; }
+static void adapter_remove(SlabAllocator* a) { (void)a; }
 
-static void kit_run(Text* out, SlabAllocator* a) {
+static void adapter_run(Text* out, SlabAllocator* a) {
     for (int closes = 0; closes < 2; closes++) {
-        epoch_domain_t* d = kit_create(a, "script");
+        epoch_domain_t* d = adapter_create(a, "script");
         lua_State* L = d != NULL ? tslab_lua_newstate(d) : luaL_newstate();
-        CHECK(L != NULL);
-        CHECK(run_program(L, out) == LUA_OK);
+        REQUIRE(L != NULL);
+        REQUIRE(run_program(L, out) == LUA_OK);
         if (closes || d == NULL) lua_close(L);
-        EpochReceipt r = kit_end(d);
-        if (d != NULL) CHECK(closes ? r.objects_released == 0 : r.objects_released > 10000);
+        EpochReceipt r = adapter_end(d);
+        if (d != NULL) REQUIRE(closes ? r.objects_released == 0 : r.objects_released > 10000);
     }
 }
 
 /* Before Lua 5.4 nothing that shrinks may fail. */
 static void shrink(SlabAllocator* a) {
-    epoch_domain_t* d = kit_create(a, "full");
-    CHECK(slab_epoch_set_budget(a, d->epoch_id, 0, 1 << 20, NULL, NULL));
+    epoch_domain_t* d = adapter_create(a, "full");
+    REQUIRE(slab_epoch_set_budget(a, d->epoch_id, 0, 1 << 20, NULL, NULL));
     char* p = tslab_lua_alloc(d, NULL, 0, 200000);
-    CHECK(p != NULL);
+    REQUIRE(p != NULL);
     memset(p, 'x', 200000);
     for (size_t size = 65536; size >= 16; size /= 2)
         while (tslab_lua_alloc(d, NULL, 0, size) != NULL) {}
-    CHECK(tslab_lua_alloc(d, p, 200000, 400000) == NULL);
-    CHECK((p = tslab_lua_alloc(d, p, 200000, 5000)) != NULL && p[4999] == 'x');
-    CHECK(tslab_lua_alloc(d, p, 5000, 0) == NULL && tslab_lua_alloc(d, NULL, 0, 0) == NULL);
-    CHECK(kit_end(d).objects_freed == 1);
+    REQUIRE(tslab_lua_alloc(d, p, 200000, 400000) == NULL);
+    REQUIRE((p = tslab_lua_alloc(d, p, 200000, 5000)) != NULL && p[4999] == 'x');
+    REQUIRE(tslab_lua_alloc(d, p, 5000, 0) == NULL && tslab_lua_alloc(d, NULL, 0, 0) == NULL);
+    REQUIRE(adapter_end(d).objects_freed == 1);
 }
 
-static void kit_starve(SlabAllocator* a) {
+static void adapter_starve(SlabAllocator* a) {
     shrink(a);
     unsigned states = 0, refused = 0;
-    CHECK(tslab_lua_newstate(NULL) == NULL);
+    REQUIRE(tslab_lua_newstate(NULL) == NULL);
     for (size_t budget = 4096; budget <= 4 << 20; budget *= 4) {
         Text out = {NULL, 0, 0};
-        epoch_domain_t* d = kit_create(a, "hungry script");
-        CHECK(slab_epoch_set_budget(a, d->epoch_id, 0, budget, NULL, NULL));
+        epoch_domain_t* d = adapter_create(a, "hungry script");
+        REQUIRE(slab_epoch_set_budget(a, d->epoch_id, 0, budget, NULL, NULL));
         lua_State* L = tslab_lua_newstate(d);
         if (L != NULL) {
             states++;
             *(Text**)lua_getextraspace(L) = &out;
             lua_pushcfunction(L, program);
             int status = lua_pcall(L, 0, 0, 0);
-            CHECK(status == LUA_ERRMEM);
-            CHECK(lua_gc(L, LUA_GCCOLLECT, 0) == 0 && strcmp(lua_tostring(L, -1), "not enough memory") == 0);
+            REQUIRE(status == LUA_ERRMEM);
+            REQUIRE(lua_gc(L, LUA_GCCOLLECT, 0) == 0 && strcmp(lua_tostring(L, -1), "not enough memory") == 0);
             refused++;
             lua_close(L);
         }
-        (void)kit_end(d);
+        (void)adapter_end(d);
         free(out.bytes);
     }
-    CHECK(states >= 3 && refused == states);
+    REQUIRE(states >= 3 && refused == states);
 }

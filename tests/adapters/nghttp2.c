@@ -4,15 +4,15 @@
  */
 #include <temporal_slab/nghttp2.h>
 
-#include "adapters/kit.h"
+#include "adapters/adapter.h"
 
 #include <stdint.h>
 
-static const unsigned long kit_least = 15000;
+static const unsigned long adapter_least = 15000;
 enum { REQUESTS = 400, BODY = 3000, BATCH = 20 };
 
-static void kit_install(SlabAllocator* a) { (void)a; }
-static void kit_remove(SlabAllocator* a) { (void)a; }
+static void adapter_install(SlabAllocator* a) { (void)a; }
+static void adapter_remove(SlabAllocator* a) { (void)a; }
 
 /* ---- one end of a connection ---- */
 
@@ -101,7 +101,7 @@ static int open_end(End* end, const char* name, Text* out, epoch_domain_t* d) {
     memset(end, 0, sizeof *end);
     end->name = name;
     end->out = out;
-    CHECK(nghttp2_session_callbacks_new(&callbacks) == 0);
+    REQUIRE(nghttp2_session_callbacks_new(&callbacks) == 0);
     nghttp2_session_callbacks_set_on_header_callback(callbacks, on_header);
     nghttp2_session_callbacks_set_on_data_chunk_recv_callback(callbacks, on_data);
     nghttp2_session_callbacks_set_on_stream_close_callback(callbacks, on_close);
@@ -163,8 +163,8 @@ static void compress(Text* out, epoch_domain_t* d) {
     nghttp2_mem mem = tslab_nghttp2_mem(d);
     nghttp2_hd_deflater* deflater;
     nghttp2_hd_inflater* inflater;
-    CHECK(nghttp2_hd_deflate_new2(&deflater, 4096, d != NULL ? &mem : NULL) == 0);
-    CHECK(nghttp2_hd_inflate_new2(&inflater, d != NULL ? &mem : NULL) == 0);
+    REQUIRE(nghttp2_hd_deflate_new2(&deflater, 4096, d != NULL ? &mem : NULL) == 0);
+    REQUIRE(nghttp2_hd_inflate_new2(&inflater, d != NULL ? &mem : NULL) == 0);
     for (int n = 0; n < 3000; n++) {
         char name[30], value[60];
         uint8_t bytes[1000];
@@ -172,18 +172,18 @@ static void compress(Text* out, epoch_domain_t* d) {
         (void)snprintf(value, sizeof value, "the value %d of %d", n % 7, n % 400);
         nghttp2_nv nv[] = {pair(":path", value), pair(name, value), pair("cookie", name)};
         ssize_t size = nghttp2_hd_deflate_hd(deflater, bytes, sizeof bytes, nv, 3);
-        CHECK(size > 0);
+        REQUIRE(size > 0);
         text_add(out, bytes, (size_t)size);
         for (ssize_t at = 0; at < size;) {
             nghttp2_nv got;
             int flags = 0;
             ssize_t used = nghttp2_hd_inflate_hd2(inflater, &got, &flags, bytes + at, (size_t)(size - at), 1);
-            CHECK(used >= 0);
+            REQUIRE(used >= 0);
             at += used;
             if (flags & NGHTTP2_HD_INFLATE_EMIT) text_format(out, "%s=%s\n", (char*)got.name, (char*)got.value);
         }
-        CHECK(nghttp2_hd_inflate_end_headers(inflater) == 0);
-        if (n == 1500) CHECK(nghttp2_hd_deflate_change_table_size(deflater, 1000) == 0 && nghttp2_hd_inflate_change_table_size(inflater, 1000) == 0);
+        REQUIRE(nghttp2_hd_inflate_end_headers(inflater) == 0);
+        if (n == 1500) REQUIRE(nghttp2_hd_deflate_change_table_size(deflater, 1000) == 0 && nghttp2_hd_inflate_change_table_size(inflater, 1000) == 0);
     }
     nghttp2_hd_deflate_del(deflater);
     nghttp2_hd_inflate_del(inflater);
@@ -191,56 +191,56 @@ static void compress(Text* out, epoch_domain_t* d) {
 
 /* ---- runs ---- */
 
-static void kit_run(Text* out, SlabAllocator* a) {
+static void adapter_run(Text* out, SlabAllocator* a) {
     static End client, server;
-    epoch_domain_t* here = kit_create(a, "client");
-    epoch_domain_t* there = kit_create(a, "server");
-    CHECK(open_end(&client, "client", out, here) == 0 && open_end(&server, "server", out, there) == 0);
-    CHECK(converse(&client, &server) == 0);
-    CHECK(client.answered > REQUESTS / 2 && client.answered < REQUESTS);
+    epoch_domain_t* here = adapter_create(a, "client");
+    epoch_domain_t* there = adapter_create(a, "server");
+    REQUIRE(open_end(&client, "client", out, here) == 0 && open_end(&server, "server", out, there) == 0);
+    REQUIRE(converse(&client, &server) == 0);
+    REQUIRE(client.answered > REQUESTS / 2 && client.answered < REQUESTS);
     text_format(out, "%u %u\n", client.answered, server.answered);
     Text unheard = {NULL, 0, 0};
     client.out = server.out = &unheard; /* what is told of streams that deletion closes */
     nghttp2_session_del(client.session);
     if (a == NULL) nghttp2_session_del(server.session);
     free(unheard.bytes);
-    CHECK(kit_end(here).objects_released == 0);
-    CHECK(kit_end(there).objects_released > 10 || a == NULL); /* the session itself, its tables, its open streams */
+    REQUIRE(adapter_end(here).objects_released == 0);
+    REQUIRE(adapter_end(there).objects_released > 10 || a == NULL); /* the session itself, its tables, its open streams */
 
-    epoch_domain_t* d = kit_create(a, "headers");
+    epoch_domain_t* d = adapter_create(a, "headers");
     compress(out, d);
-    CHECK(kit_end(d).objects_released == 0);
+    REQUIRE(adapter_end(d).objects_released == 0);
 }
 
-static void kit_starve(SlabAllocator* a) {
+static void adapter_starve(SlabAllocator* a) {
     static End client, server;
     unsigned refused = 0, done = 0;
-    CHECK(open_end(&client, "client", NULL, NULL) == 0); /* malloc's, for the comparison below */
+    REQUIRE(open_end(&client, "client", NULL, NULL) == 0); /* malloc's, for the comparison below */
     nghttp2_session_del(client.session);
     nghttp2_mem nowhere = tslab_nghttp2_mem(NULL);
-    CHECK(nowhere.malloc(1, nowhere.mem_user_data) == NULL && nowhere.calloc(0, 0, NULL) == NULL && nowhere.realloc(NULL, 1, NULL) == NULL);
-    epoch_domain_t* d = kit_create(a, "nothing"); /* of 0 bytes there is an object, as with malloc */
+    REQUIRE(nowhere.malloc(1, nowhere.mem_user_data) == NULL && nowhere.calloc(0, 0, NULL) == NULL && nowhere.realloc(NULL, 1, NULL) == NULL);
+    epoch_domain_t* d = adapter_create(a, "nothing"); /* of 0 bytes there is an object, as with malloc */
     nghttp2_mem mem = tslab_nghttp2_mem(d);
     void* of_nothing[] = {mem.malloc(0, d), mem.calloc(0, 8, d), mem.calloc(8, 0, d), mem.realloc(NULL, 0, d)};
     for (int i = 0; i < 4; i++) {
-        CHECK(of_nothing[i] != NULL && (i == 0 || of_nothing[i] != of_nothing[i - 1]));
+        REQUIRE(of_nothing[i] != NULL && (i == 0 || of_nothing[i] != of_nothing[i - 1]));
         mem.free(of_nothing[i], d);
     }
     mem.free(NULL, d);
-    CHECK(kit_end(d).objects_freed == 4);
+    REQUIRE(adapter_end(d).objects_freed == 4);
     for (size_t budget = 4096; budget <= 16 << 20; budget *= 2) {
         Text out = {NULL, 0, 0};
-        d = kit_create(a, "hungry connection");
-        CHECK(slab_epoch_set_budget(a, d->epoch_id, 0, budget, NULL, NULL));
+        d = adapter_create(a, "hungry connection");
+        REQUIRE(slab_epoch_set_budget(a, d->epoch_id, 0, budget, NULL, NULL));
         int status = open_end(&client, "client", &out, d);
         int other = open_end(&server, "server", &out, d);
         if (status == 0 && other == 0) status = converse(&client, &server);
-        CHECK(status == 0 || status == NGHTTP2_ERR_NOMEM);
+        REQUIRE(status == 0 || status == NGHTTP2_ERR_NOMEM);
         *(status == 0 && other == 0 ? &done : &refused) += 1;
         if (client.session != NULL) nghttp2_session_del(client.session);
         if (server.session != NULL) nghttp2_session_del(server.session);
-        (void)kit_end(d);
+        (void)adapter_end(d);
         free(out.bytes);
     }
-    CHECK(refused >= 3 && done >= 1);
+    REQUIRE(refused >= 3 && done >= 1);
 }

@@ -4,14 +4,14 @@
  */
 #include <temporal_slab/pcre2.h>
 
-#include "adapters/kit.h"
+#include "adapters/adapter.h"
 
-static const unsigned long kit_least = 15000;
+static const unsigned long adapter_least = 15000;
 
-static const Text* subject(void) { return kit_file("/usr/share/xml/iso-codes/iso_639-3.xml"); }
+static const Text* subject(void) { return adapter_file("/usr/share/xml/iso-codes/iso_639-3.xml"); }
 
-static void kit_install(SlabAllocator* a) { (void)a; }
-static void kit_remove(SlabAllocator* a) { (void)a; }
+static void adapter_install(SlabAllocator* a) { (void)a; }
+static void adapter_remove(SlabAllocator* a) { (void)a; }
 
 typedef struct Pattern {
     const char* text;
@@ -115,15 +115,15 @@ static int search_all_ways(Text* out, const pcre2_code* code, const Tools* t, bo
 static void work(Text* out, const Tools* t, bool frees) {
     PCRE2_SIZE size = 2 * subject()->size;
     PCRE2_UCHAR* room = malloc(size);
-    CHECK(room != NULL);
+    REQUIRE(room != NULL);
     for (int i = 0; i < PATTERNS; i++) {
         int error = 0;
         pcre2_code* code = compiled(&patterns[i], t, &error);
-        CHECK(code != NULL);
+        REQUIRE(code != NULL);
         text_format(out, "pattern %d\n", i);
-        CHECK(search(out, code, t, i == 10 ? STEPS : subject()->size / 3, frees) == 0);
-        CHECK(substitute(out, code, &patterns[i], t, room, size) == 0);
-        CHECK(search_all_ways(out, code, t, frees) == 0);
+        REQUIRE(search(out, code, t, i == 10 ? STEPS : subject()->size / 3, frees) == 0);
+        REQUIRE(substitute(out, code, &patterns[i], t, room, size) == 0);
+        REQUIRE(search_all_ways(out, code, t, frees) == 0);
         if (frees) pcre2_code_free(code);
     }
     free(room);
@@ -131,11 +131,11 @@ static void work(Text* out, const Tools* t, bool frees) {
     for (int i = 0; i < 4; i++) {
         int error = 0;
         PCRE2_UCHAR text[200];
-        CHECK(compiled(&bad[i], t, &error) == NULL && pcre2_get_error_message(error, text, sizeof text) > 0);
+        REQUIRE(compiled(&bad[i], t, &error) == NULL && pcre2_get_error_message(error, text, sizeof text) > 0);
         text_format(out, "%d %s\n", error, (char*)text);
     }
     const uint8_t* tables = pcre2_maketables(t->general);
-    CHECK(tables != NULL);
+    REQUIRE(tables != NULL);
     text_add(out, tables, 256);
     if (frees) pcre2_maketables_free(t->general, tables);
 }
@@ -143,59 +143,59 @@ static void work(Text* out, const Tools* t, bool frees) {
 /* A pattern for all requests, translated to machine code where PCRE2 does that: it is freed before its phase ends. */
 static void shared(Text* out, SlabAllocator* a) {
     static const Pattern word = {"\\bL\\w+n\\b", 0, NULL};
-    epoch_domain_t* program = kit_create(a, "program");
+    epoch_domain_t* program = adapter_create(a, "program");
     Tools all, t;
     int error = 0;
-    CHECK(open_tools(&all, program));
+    REQUIRE(open_tools(&all, program));
     pcre2_code* code = compiled(&word, &all, &error);
-    CHECK(code != NULL);
+    REQUIRE(code != NULL);
     error = pcre2_jit_compile(code, PCRE2_JIT_COMPLETE);
-    CHECK(error == 0 || error == PCRE2_ERROR_JIT_BADOPTION || error == PCRE2_ERROR_NOMEMORY);
+    REQUIRE(error == 0 || error == PCRE2_ERROR_JIT_BADOPTION || error == PCRE2_ERROR_NOMEMORY);
     for (int n = 0; n < 20; n++) {
-        epoch_domain_t* request = kit_create(a, "request");
-        CHECK(open_tools(&t, request));
-        CHECK(search(out, code, &t, STEPS / 2, a == NULL) == 0);
+        epoch_domain_t* request = adapter_create(a, "request");
+        REQUIRE(open_tools(&t, request));
+        REQUIRE(search(out, code, &t, STEPS / 2, a == NULL) == 0);
         if (a == NULL) close_tools(&t);
-        EpochReceipt r = kit_end(request);
-        CHECK(a == NULL || (r.objects_allocated >= 4 && r.objects_freed == 0));
+        EpochReceipt r = adapter_end(request);
+        REQUIRE(a == NULL || (r.objects_allocated >= 4 && r.objects_freed == 0));
     }
     pcre2_code_free(code);
     close_tools(&all);
-    CHECK(kit_end(program).objects_released == 0);
+    REQUIRE(adapter_end(program).objects_released == 0);
 }
 
-static void kit_run(Text* out, SlabAllocator* a) {
+static void adapter_run(Text* out, SlabAllocator* a) {
     for (int frees = 0; frees < 2; frees++) {
-        epoch_domain_t* d = kit_create(a, "patterns");
+        epoch_domain_t* d = adapter_create(a, "patterns");
         Tools t;
-        CHECK(open_tools(&t, d));
+        REQUIRE(open_tools(&t, d));
         work(out, &t, frees || a == NULL);
         if (frees || a == NULL) close_tools(&t);
-        EpochReceipt r = kit_end(d);
-        if (d != NULL) CHECK(frees ? r.objects_released == 0 : r.objects_released > 300);
+        EpochReceipt r = adapter_end(d);
+        if (d != NULL) REQUIRE(frees ? r.objects_released == 0 : r.objects_released > 300);
     }
     shared(out, a);
 }
 
-static void kit_starve(SlabAllocator* a) {
+static void adapter_starve(SlabAllocator* a) {
     unsigned refused = 0, done = 0;
-    CHECK(tslab_pcre2_context(NULL) == NULL);
+    REQUIRE(tslab_pcre2_context(NULL) == NULL);
     for (size_t budget = 4096; budget <= 16 << 20; budget *= 4) {
-        epoch_domain_t* d = kit_create(a, "hungry patterns");
-        CHECK(slab_epoch_set_budget(a, d->epoch_id, 0, budget, NULL, NULL));
+        epoch_domain_t* d = adapter_create(a, "hungry patterns");
+        REQUIRE(slab_epoch_set_budget(a, d->epoch_id, 0, budget, NULL, NULL));
         Text out = {NULL, 0, 0};
         Tools t;
-        if (!open_tools(&t, d)) CHECK(++refused);
+        if (!open_tools(&t, d)) REQUIRE(++refused);
         for (int i = 0; t.match != NULL && i < PATTERNS; i++) {
             int error = 0;
             pcre2_code* code = compiled(&patterns[i], &t, &error);
-            CHECK(code != NULL || error == PCRE2_ERROR_HEAP_FAILED);
+            REQUIRE(code != NULL || error == PCRE2_ERROR_HEAP_FAILED);
             int status = code != NULL ? search(&out, code, &t, STEPS, true) : PCRE2_ERROR_NOMEMORY;
-            CHECK(status == 0 || status == PCRE2_ERROR_NOMEMORY);
+            REQUIRE(status == 0 || status == PCRE2_ERROR_NOMEMORY);
             *(status == 0 ? &done : &refused) += 1;
         }
-        (void)kit_end(d);
+        (void)adapter_end(d);
         free(out.bytes);
     }
-    CHECK(refused >= 3 && done >= PATTERNS);
+    REQUIRE(refused >= 3 && done >= PATTERNS);
 }

@@ -4,39 +4,39 @@
  */
 #include <temporal_slab/sqlite3.h>
 
-#include "adapters/kit.h"
+#include "adapters/adapter.h"
 
 #include <pthread.h>
 
-static const unsigned long kit_least = 100000;
+static const unsigned long adapter_least = 100000;
 enum { ROWS = 3000, THREADS = 2 };
 
 static epoch_domain_t* domain; /* NULL: malloc */
 
 static void start(SlabAllocator* a, size_t budget) {
-    domain = kit_create(a, "sqlite");
+    domain = adapter_create(a, "sqlite");
     if (domain == NULL) return;
-    if (budget != 0) CHECK(slab_epoch_set_budget(a, domain->epoch_id, 0, budget, NULL, NULL));
-    CHECK(tslab_sqlite3_config(domain) == SQLITE_OK);
+    if (budget != 0) REQUIRE(slab_epoch_set_budget(a, domain->epoch_id, 0, budget, NULL, NULL));
+    REQUIRE(tslab_sqlite3_config(domain) == SQLITE_OK);
 }
 
 /* What is left for the end of the phase: `forgotten` objects. */
 static void stop(uint64_t forgotten) {
-    CHECK(sqlite3_memory_used() == 0 || forgotten != 0);
-    CHECK(sqlite3_shutdown() == SQLITE_OK);
-    EpochReceipt r = kit_end(domain);
-    CHECK(r.objects_released == (domain != NULL ? forgotten : 0));
+    REQUIRE(sqlite3_memory_used() == 0 || forgotten != 0);
+    REQUIRE(sqlite3_shutdown() == SQLITE_OK);
+    EpochReceipt r = adapter_end(domain);
+    REQUIRE(r.objects_released == (domain != NULL ? forgotten : 0));
     domain = NULL;
 }
 
-static void kit_install(SlabAllocator* a) {
-    CHECK(tslab_sqlite3_config(NULL) == SQLITE_MISUSE);
+static void adapter_install(SlabAllocator* a) {
+    REQUIRE(tslab_sqlite3_config(NULL) == SQLITE_MISUSE);
     start(a, 0);
 }
 
-static void kit_remove(SlabAllocator* a) {
+static void adapter_remove(SlabAllocator* a) {
     char* forgotten = sqlite3_mprintf("%s", "forgotten");
-    CHECK(forgotten != NULL);
+    REQUIRE(forgotten != NULL);
     if (a == NULL) sqlite3_free(forgotten);
     stop(a != NULL ? 1 : 0);
 }
@@ -152,40 +152,40 @@ static int work(Text* out) {
     }
     if (status == SQLITE_OK) status = run(disk, out, "DELETE FROM item WHERE id % 3 = 0; VACUUM; ALTER TABLE item ADD COLUMN more");
     if (status == SQLITE_OK) status = dump(disk, out);
-    CHECK(sqlite3_close(db) == SQLITE_OK && sqlite3_close(disk) == SQLITE_OK);
+    REQUIRE(sqlite3_close(db) == SQLITE_OK && sqlite3_close(disk) == SQLITE_OK);
     return status;
 }
 
 static void* thread_main(void* out) {
-    CHECK(work(out) == SQLITE_OK);
+    REQUIRE(work(out) == SQLITE_OK);
     return NULL;
 }
 
-static void kit_run(Text* out, SlabAllocator* a) {
+static void adapter_run(Text* out, SlabAllocator* a) {
     pthread_t threads[THREADS];
     Text outs[THREADS] = {{NULL, 0, 0}};
-    for (int i = 0; i < THREADS; i++) CHECK(pthread_create(&threads[i], NULL, thread_main, &outs[i]) == 0);
+    for (int i = 0; i < THREADS; i++) REQUIRE(pthread_create(&threads[i], NULL, thread_main, &outs[i]) == 0);
     for (int i = 0; i < THREADS; i++) {
-        CHECK(pthread_join(threads[i], NULL) == 0);
+        REQUIRE(pthread_join(threads[i], NULL) == 0);
         text_add(out, outs[i].bytes, outs[i].size);
         free(outs[i].bytes);
     }
-    CHECK(sqlite3_memory_used() == 0);
-    CHECK(sqlite3_memory_highwater(false) > 1000000);
+    REQUIRE(sqlite3_memory_used() == 0);
+    REQUIRE(sqlite3_memory_highwater(false) > 1000000);
     if (a != NULL) { /* what SQLite counts is what the phase holds */
         void* p = sqlite3_malloc(100);
-        CHECK(p != NULL && sqlite3_memory_used() == (sqlite3_int64)slab_usable_size(a, p));
-        CHECK(sqlite3_msize(p) >= 112 && sqlite3_msize(p) <= 128); /* no more is asked for than is needed */
-        CHECK((p = sqlite3_realloc(p, 5000)) != NULL && sqlite3_memory_used() == (sqlite3_int64)slab_usable_size(a, p));
+        REQUIRE(p != NULL && sqlite3_memory_used() == (sqlite3_int64)slab_usable_size(a, p));
+        REQUIRE(sqlite3_msize(p) >= 112 && sqlite3_msize(p) <= 128); /* no more is asked for than is needed */
+        REQUIRE((p = sqlite3_realloc(p, 5000)) != NULL && sqlite3_memory_used() == (sqlite3_int64)slab_usable_size(a, p));
         sqlite3_free(p);
-        epoch_domain_t* other = kit_create(a, "other");
-        CHECK(tslab_sqlite3_config(other) == SQLITE_MISUSE); /* it is in use, and stays where it is */
+        epoch_domain_t* other = adapter_create(a, "other");
+        REQUIRE(tslab_sqlite3_config(other) == SQLITE_MISUSE); /* it is in use, and stays where it is */
         sqlite3_free(sqlite3_malloc(100));
-        CHECK(kit_end(other).objects_allocated == 0);
+        REQUIRE(adapter_end(other).objects_allocated == 0);
     }
 }
 
-static void kit_starve(SlabAllocator* a) {
+static void adapter_starve(SlabAllocator* a) {
     unsigned refused = 0, done = 0;
     sqlite3_free(sqlite3_malloc(1));
     stop(0);
@@ -193,12 +193,12 @@ static void kit_starve(SlabAllocator* a) {
         Text out = {NULL, 0, 0};
         start(a, budget);
         int status = work(&out);
-        CHECK(status == SQLITE_OK || status == SQLITE_NOMEM || status == (SQLITE_NOMEM | 256));
+        REQUIRE(status == SQLITE_OK || status == SQLITE_NOMEM || status == (SQLITE_NOMEM | 256));
         *(status == SQLITE_OK ? &done : &refused) += 1;
         stop(0);
         free(out.bytes);
     }
-    CHECK(refused >= 2 && done >= 1);
+    REQUIRE(refused >= 2 && done >= 1);
     start(a, 0);
-    CHECK(sqlite3_initialize() == SQLITE_OK);
+    REQUIRE(sqlite3_initialize() == SQLITE_OK);
 }

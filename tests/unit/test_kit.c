@@ -196,12 +196,16 @@ static void programs_without_cases(void) {
     REQUIRE_EQ(run("plain", "require"), 128 + SIGABRT);
     REQUIRE_HAS(said, ": plain 7\nlast words\n");
     REQUIRE_NULL(strstr(said, "the end"));
+    REQUIRE_EQ(run("plain", "skip"), CHECK_EXIT_SKIP);
+    REQUIRE_STR(said, "  skipped: nothing here\n");
+    REQUIRE_NULL(strstr(said, "the end"));
 }
 
 static void last_words(void) { fputs("last words\n", stderr); }
 static int plain(const char* how) {
     check_state.last_words = last_words;
     REQUIRE_OR(strcmp(how, "require") != 0, "plain %d", 7);
+    if (strcmp(how, "skip") == 0) SKIP("nothing %s", "here");
     CHECK_EQ(1, 2);
     puts("the end");
     return check_failures() != 0;
