@@ -232,9 +232,10 @@ static inline int adapter_test(void) {
     REQUIRE(out.size == expected.size && memcmp(out.bytes, expected.bytes, out.size) == 0);
     adapter_starve(a);
     adapter_remove(a);
-    printf("%zu bytes as with malloc; %u phases: %llu objects of %llu bytes, %llu freed, %llu ended with their phase\n", out.size,
-           adapter_phases, (unsigned long long)adapter_sum.objects_allocated, (unsigned long long)adapter_sum.bytes_allocated,
-           (unsigned long long)adapter_sum.objects_freed, (unsigned long long)adapter_sum.objects_released);
+    printf("%zu bytes as with malloc; %u phases: %llu objects of %llu bytes, %llu freed, %llu ended with their phase\n",
+           out.size, adapter_phases, (unsigned long long)adapter_sum.objects_allocated,
+           (unsigned long long)adapter_sum.bytes_allocated, (unsigned long long)adapter_sum.objects_freed,
+           (unsigned long long)adapter_sum.objects_released);
     REQUIRE(adapter_sum.objects_allocated >= 2 * adapter_least);
     adapter_nothing_left(a);
     free(out.bytes);

@@ -10,7 +10,9 @@ static const unsigned long adapter_least = 400000;
 static const Text* document(void) { return adapter_file("/usr/share/iso-codes/json/iso_639-3.json"); }
 
 static void adapter_install(SlabAllocator* a) { REQUIRE(tslab_cjson_init(a) == (a != NULL)); }
-static void adapter_remove(SlabAllocator* a) { if (a != NULL) cJSON_InitHooks(NULL); }
+static void adapter_remove(SlabAllocator* a) {
+    if (a != NULL) cJSON_InitHooks(NULL);
+}
 
 static cJSON* change(cJSON* tree) {
     cJSON* rows = cJSON_GetObjectItemCaseSensitive(tree, "639-3");

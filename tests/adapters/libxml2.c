@@ -276,8 +276,7 @@ static void adapter_starve(SlabAllocator* a) {
         *(whole ? &done : &refused) += 1;
         /* Which allocation is the refused one differs from run to run (libxml2 seeds its dictionary by the clock). Where
            it is one of a node, libxml2 stops, says that it has no memory, and hands out the part that it has read. */
-        REQUIRE(whole || doc == NULL ||
-              (xmlGetLastError() != NULL && xmlGetLastError()->code == XML_ERR_NO_MEMORY));
+        REQUIRE(whole || doc == NULL || (xmlGetLastError() != NULL && xmlGetLastError()->code == XML_ERR_NO_MEMORY));
         xmlFreeDoc(doc);
         EpochReceipt r;
         REQUIRE(tslab_xml_end(d, &r));

@@ -183,7 +183,9 @@ static void compress(Text* out, epoch_domain_t* d) {
             if (flags & NGHTTP2_HD_INFLATE_EMIT) text_format(out, "%s=%s\n", (char*)got.name, (char*)got.value);
         }
         REQUIRE(nghttp2_hd_inflate_end_headers(inflater) == 0);
-        if (n == 1500) REQUIRE(nghttp2_hd_deflate_change_table_size(deflater, 1000) == 0 && nghttp2_hd_inflate_change_table_size(inflater, 1000) == 0);
+        if (n == 1500)
+            REQUIRE(nghttp2_hd_deflate_change_table_size(deflater, 1000) == 0 &&
+                    nghttp2_hd_inflate_change_table_size(inflater, 1000) == 0);
     }
     nghttp2_hd_deflate_del(deflater);
     nghttp2_hd_inflate_del(inflater);
@@ -205,7 +207,8 @@ static void adapter_run(Text* out, SlabAllocator* a) {
     if (a == NULL) nghttp2_session_del(server.session);
     free(unheard.bytes);
     REQUIRE(adapter_end(here).objects_released == 0);
-    REQUIRE(adapter_end(there).objects_released > 10 || a == NULL); /* the session itself, its tables, its open streams */
+    REQUIRE(adapter_end(there).objects_released > 10 ||
+            a == NULL); /* the session itself, its tables, its open streams */
 
     epoch_domain_t* d = adapter_create(a, "headers");
     compress(out, d);
@@ -218,7 +221,8 @@ static void adapter_starve(SlabAllocator* a) {
     REQUIRE(open_end(&client, "client", NULL, NULL) == 0); /* malloc's, for the comparison below */
     nghttp2_session_del(client.session);
     nghttp2_mem nowhere = tslab_nghttp2_mem(NULL);
-    REQUIRE(nowhere.malloc(1, nowhere.mem_user_data) == NULL && nowhere.calloc(0, 0, NULL) == NULL && nowhere.realloc(NULL, 1, NULL) == NULL);
+    REQUIRE(nowhere.malloc(1, nowhere.mem_user_data) == NULL && nowhere.calloc(0, 0, NULL) == NULL &&
+            nowhere.realloc(NULL, 1, NULL) == NULL);
     epoch_domain_t* d = adapter_create(a, "nothing"); /* of 0 bytes there is an object, as with malloc */
     nghttp2_mem mem = tslab_nghttp2_mem(d);
     void* of_nothing[] = {mem.malloc(0, d), mem.calloc(0, 8, d), mem.calloc(8, 0, d), mem.realloc(NULL, 0, d)};

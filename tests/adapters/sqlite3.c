@@ -176,7 +176,8 @@ static void adapter_run(Text* out, SlabAllocator* a) {
         void* p = sqlite3_malloc(100);
         REQUIRE(p != NULL && sqlite3_memory_used() == (sqlite3_int64)slab_usable_size(a, p));
         REQUIRE(sqlite3_msize(p) >= 112 && sqlite3_msize(p) <= 128); /* no more is asked for than is needed */
-        REQUIRE((p = sqlite3_realloc(p, 5000)) != NULL && sqlite3_memory_used() == (sqlite3_int64)slab_usable_size(a, p));
+        REQUIRE((p = sqlite3_realloc(p, 5000)) != NULL &&
+                sqlite3_memory_used() == (sqlite3_int64)slab_usable_size(a, p));
         sqlite3_free(p);
         epoch_domain_t* other = adapter_create(a, "other");
         REQUIRE(tslab_sqlite3_config(other) == SQLITE_MISUSE); /* it is in use, and stays where it is */

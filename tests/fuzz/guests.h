@@ -107,18 +107,22 @@ static inline void guest_inert(struct world* w, SlabAllocator* a) {
     REQUIRE_OR(!slab_malloc(a, n) && !slab_malloc_epoch(a, n, 0) && !slab_calloc(a, 1, n) && !slab_realloc(a, p, n),
                "an inert allocator gave memory");
     REQUIRE_OR(!slab_aligned_alloc(a, 64, n) && !slab_realloc_epoch(a, p, n, 0) && !slab_calloc_epoch(a, n, n, 0) &&
-               !slab_aligned_alloc_epoch(a, n, n, 0) && !alloc_obj(a, (uint32_t)n, &h) && !h &&
-               !alloc_obj_epoch(a, (uint32_t)n, 0, NULL), "an inert allocator gave memory");
+                   !slab_aligned_alloc_epoch(a, n, n, 0) && !alloc_obj(a, (uint32_t)n, &h) && !h &&
+                   !alloc_obj_epoch(a, (uint32_t)n, 0, NULL),
+               "an inert allocator gave memory");
     REQUIRE_OR(slab_free_checked(a, NULL) && (!p || !slab_free_checked(a, p)) && !free_obj(a, n), "it freed");
     REQUIRE_OR(!slab_usable_size(a, p) && !slab_owns(a, p) && !slab_ptr_epoch(a, p, NULL, NULL) &&
-               !slab_handle_ptr(a, n) && !slab_ptr_handle(a, p) && !slab_good_size(a, n), "it knows %p", p);
+                   !slab_handle_ptr(a, n) && !slab_ptr_handle(a, p) && !slab_good_size(a, n),
+               "it knows %p", p);
     slab_free(a, p);
     slab_free_sized(a, p, n);
     REQUIRE_OR(!epoch_close_ex(a, 0, EPOCH_RELEASE, &r) && !epoch_close_era(a, n, EPOCH_DRAIN, &r), "it closed");
     REQUIRE_OR(!epoch_domain_create(a) && !epoch_domain_begin(a, "x") && !epoch_domain_wrap(a, 0, true) &&
-               !epoch_domain_create_labeled(a, "x"), "it has domains");
+                   !epoch_domain_create_labeled(a, "x"),
+               "it has domains");
     REQUIRE_OR(!epoch_advance_id(a) && !epoch_current(a) && !epoch_era(a, 0) && epoch_state(a, 0) == EPOCH_CLOSING &&
-               !slab_epoch_get_refcount(a, 0) && !slab_epoch_on_end(a, 0, cleanup_runs, w), "it has epochs");
+                   !slab_epoch_get_refcount(a, 0) && !slab_epoch_on_end(a, 0, cleanup_runs, w),
+               "it has epochs");
     slab_epoch_set_label(a, 0, "x");
     slab_epoch_inc_refcount(a, 0);
     slab_epoch_dec_refcount(a, 0);

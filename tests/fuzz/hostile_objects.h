@@ -117,7 +117,8 @@ static inline void judge_birth(struct world* w, struct side* s, const struct wis
         want_one(s, BIT(SLAB_MISUSE_BAD_SIZE) | (open ? 0 : closed_causes));
         return;
     }
-    REQUIRE_OR(error == ENOMEM, "allocation of %zu bytes aligned to %zu failed with errno %d", q->size, q->align, error);
+    REQUIRE_OR(error == ENOMEM, "allocation of %zu bytes aligned to %zu failed with errno %d", q->size, q->align,
+               error);
     REQUIRE_OR(q->size > sure_to_fit || q->align > sure_to_fit, "no memory for %zu bytes aligned to %zu", q->size,
                q->align);
     inc->tried = true;

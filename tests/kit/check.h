@@ -83,8 +83,8 @@ static struct {
     const char* name; /* of the case that runs; NULL: the program has none */
     _Atomic unsigned failures;
     _Atomic bool skipped;
-    pid_t process; /* that runs it, and not a child of it */
-    jmp_buf end;   /* of the step that runs */
+    pid_t process;            /* that runs it, and not a child of it */
+    jmp_buf end;              /* of the step that runs */
     void (*last_words)(void); /* what a program adds to a failure that ends it; NULL: nothing */
 } check_state;
 
@@ -183,7 +183,8 @@ static inline bool check_strings(const char* file, int line, const char* left, c
     return ok;
 }
 
-static inline bool check_has(const char* file, int line, const char* text, const char* part, const char* t, const char* p) {
+static inline bool check_has(const char* file, int line, const char* text, const char* part, const char* t,
+                             const char* p) {
     bool ok = t != NULL && strstr(t, p) != NULL;
     if (!ok) check_failed(file, line, "%s has %s: \"%s\" is not in:\n%s", text, part, p, t != NULL ? t : "(null)");
     return ok;

@@ -89,11 +89,12 @@ static inline void judge_over(struct world* w, const struct birth* b, size_t siz
     uint64_t need = bytes_needed(s, b->inc, size, align);
     bool of_phase = hard && now.phase + need > hard, of_all = most && now.all + need > most;
     bool of_label = a->limit.hard && now.label + need + late > a->limit.hard;
-    REQUIRE_OR(of_phase || of_label || of_all,
-               "%zu bytes refused, for %llu more than %llu of %llu in the phase, %llu of %llu under '%s', %llu of %llu in all",
-               size, (unsigned long long)need, (unsigned long long)now.phase, (unsigned long long)hard,
-               (unsigned long long)now.label, (unsigned long long)a->limit.hard, a->name, (unsigned long long)now.all,
-               (unsigned long long)most);
+    REQUIRE_OR(
+        of_phase || of_label || of_all,
+        "%zu bytes refused, for %llu more than %llu of %llu in the phase, %llu of %llu under '%s', %llu of %llu in all",
+        size, (unsigned long long)need, (unsigned long long)now.phase, (unsigned long long)hard,
+        (unsigned long long)now.label, (unsigned long long)a->limit.hard, a->name, (unsigned long long)now.all,
+        (unsigned long long)most);
     REQUIRE_OR(b->made_room || now.empty_slabs == 0, "%zu bytes were refused, and %llu slabs of the phase are empty",
                size, (unsigned long long)now.empty_slabs);
     bool exact = align <= 16 && !of_all, mute = b->inc->limit.mute || a->limit.mute;
@@ -103,7 +104,8 @@ static inline void judge_over(struct world* w, const struct birth* b, size_t siz
                "the phase's budget of %llu told nobody (%llu held, %llu needed)", (unsigned long long)hard,
                (unsigned long long)now.phase, (unsigned long long)need);
     REQUIRE_OR(!exact || of_phase || a->limit.mute || b->hard_label,
-               "the label's budget of %llu told nobody (%llu held, %llu late, %llu needed; the phase's: %llu of %llu, told %u)",
+               "the label's budget of %llu told nobody (%llu held, %llu late, %llu needed; the phase's: %llu of %llu, "
+               "told %u)",
                (unsigned long long)a->limit.hard, (unsigned long long)now.label, (unsigned long long)late,
                (unsigned long long)need, (unsigned long long)now.phase, (unsigned long long)hard, b->hard_phase);
     REQUIRE_OR(of_all || mute || b->hard_phase + b->hard_label > 0, "no budget told anybody");

@@ -92,7 +92,7 @@ static inline void settle(struct world* w) {
 static inline void check_balance(const char* what, const struct balance* want_, uint64_t allocated, uint64_t freed,
                                  uint64_t released, uint64_t escaped) {
     REQUIRE_OR(allocated == want_->allocated && freed == want_->freed && released == want_->released &&
-               escaped == want_->live,
+                   escaped == want_->live,
                "receipt %s: allocated %llu freed %llu released %llu escaped %llu; due %llu %llu %llu %llu", what,
                (unsigned long long)allocated, (unsigned long long)freed, (unsigned long long)released,
                (unsigned long long)escaped, (unsigned long long)want_->allocated, (unsigned long long)want_->freed,

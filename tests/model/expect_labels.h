@@ -43,8 +43,7 @@ static inline void check_label_ends(const SlabLabelStats* l, const struct accoun
     REQUIRE_EQ(histogram_sum(l->duration_ns), a->ended_held);
     REQUIRE_EQ(histogram_sum(l->peak_bytes_hist), a->ended_held);
     size_t least = slab_page_size() == 4096 ? 2048 : slab_page_size(); /* bytes of the smallest region */
-    for (unsigned b = 0; 2u << b <= least; b++)
-        REQUIRE_EQ(l->peak_bytes_hist[b], 0);
+    for (unsigned b = 0; 2u << b <= least; b++) REQUIRE_EQ(l->peak_bytes_hist[b], 0);
 }
 
 static inline void check_label_limits(struct world* w, struct side* s, const SlabLabelStats* l,

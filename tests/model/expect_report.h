@@ -323,7 +323,8 @@ static inline const TsiEpochRow* epoch_row(const TsiReport* r, uint64_t era) {
 }
 
 /* The row of the JSON document for the same incarnation. A ring id keeps its row when nothing is left. */
-static inline void check_epoch_row(struct side* s, const TsiEpochRow* e, const struct inc* inc, const SlabPhaseStats* p) {
+static inline void check_epoch_row(struct side* s, const TsiEpochRow* e, const struct inc* inc,
+                                   const SlabPhaseStats* p) {
     REQUIRE_EQ(e->epoch_id, inc->id);
     REQUIRE_EQ(e->state == EPOCH_ACTIVE, inc->state == INC_ACTIVE);
     REQUIRE_EQ(e->refcount, inc->refcount + inc->scopes);

@@ -142,8 +142,7 @@ int main(int argc, char** argv) {
         return 0;
     }
     static const int crowd[] = {1, 2, 4, 8};
-    for (uint64_t k = 0; k < 16; k++)
-        run_world(1 + k, n_ops ? n_ops : check_count(40000), crowd[k % 4], verbose);
+    for (uint64_t k = 0; k < 16; k++) run_world(1 + k, n_ops ? n_ops : check_count(40000), crowd[k % 4], verbose);
     puts("model: ok");
     return 0;
 }

@@ -26,7 +26,8 @@ static inline void check_dom(struct world* w, const struct dom* d) {
     REQUIRE_OR(d->d->epoch_id == d->inc->id && d->d->epoch_era == d->inc->era,
                "domain %p is in %#x era %llu, due %#x era %llu", (void*)d->d, d->d->epoch_id,
                (unsigned long long)d->d->epoch_era, d->inc->id, (unsigned long long)d->inc->era);
-    REQUIRE_OR(d->d->refcount == d->refcount, "domain %p: refcount %u, due %u", (void*)d->d, d->d->refcount, d->refcount);
+    REQUIRE_OR(d->d->refcount == d->refcount, "domain %p: refcount %u, due %u", (void*)d->d, d->d->refcount,
+               d->refcount);
     REQUIRE_OR(d->d->auto_close == d->auto_close, "domain %p: auto_close changed", (void*)d->d);
 }
 
@@ -215,8 +216,11 @@ static inline void end_whole(struct world* w, struct dom* d, EpochCloseMode mode
         inc->scopes--;
     }
     if (d->own || drains) ended(w, inc, drains ? EPOCH_DRAIN : EPOCH_RELEASE);
-    if (before || d->own || drains) check_receipt(&r, inc, bytes);
-    else REQUIRE_OR(r.version == 2 && (r.epoch_era == 0 || r.epoch_era == inc->era), "a receipt of era %llu", (unsigned long long)r.epoch_era);
+    if (before || d->own || drains)
+        check_receipt(&r, inc, bytes);
+    else
+        REQUIRE_OR(r.version == 2 && (r.epoch_era == 0 || r.epoch_era == inc->era), "a receipt of era %llu",
+                   (unsigned long long)r.epoch_era);
     ref_dom_drop(w, d);
     check_scopes(w);
 }

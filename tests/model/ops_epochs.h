@@ -237,7 +237,8 @@ static inline void op_small_questions(struct world* w) {
     REQUIRE_OR(slab_object_count(fixed_class[c]) >= 1, "no objects in a slab of class %u", c);
     REQUIRE_OR(slab_page_size() >= 4096 && slab_now_ns() > 0 && slab_version()[0] != 0, "the basics");
     SlabOptions bad = {.struct_size = sizeof bad, .ring_size = 1};
-    REQUIRE_OR(slab_allocator_create_with(&bad) == NULL && slab_last_error()[0] != 0, "a ring of one epoch was accepted");
+    REQUIRE_OR(slab_allocator_create_with(&bad) == NULL && slab_last_error()[0] != 0,
+               "a ring of one epoch was accepted");
 }
 
 #endif

@@ -227,7 +227,8 @@ static inline void misuse_null(struct world* w) {
     epoch_domain_force_close(NULL);
     epoch_domain_end(NULL);
     REQUIRE_OR(!epoch_domain_malloc(NULL, 8) && !epoch_domain_reset(NULL) && !epoch_domain_detach(NULL) &&
-               !epoch_domain_attach(NULL) && !epoch_domain_receipt(NULL, NULL), "a NULL domain obeys");
+                   !epoch_domain_attach(NULL) && !epoch_domain_receipt(NULL, NULL),
+               "a NULL domain obeys");
     slab_trim(NULL);
     slab_thread_flush(NULL);
     slab_stats_global(NULL, &g);

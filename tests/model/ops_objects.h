@@ -394,7 +394,8 @@ static inline void op_ask_dead(struct world* w) {
     const struct dead* d = &s->dead[below(w, known)];
     note(w, "ask s%d about dead %p", side_index(w, s), d->p);
     if (d->h)
-        REQUIRE_OR(slab_handle_ptr(s->a, d->h) == NULL, "dead handle %#llx leads to an object", (unsigned long long)d->h);
+        REQUIRE_OR(slab_handle_ptr(s->a, d->h) == NULL, "dead handle %#llx leads to an object",
+                   (unsigned long long)d->h);
     const struct obj* cover = obj_covering(s, d->p);
     if (cover && cover->p == d->p) return;
     REQUIRE_OR(slab_usable_size(s->a, d->p) == 0, "dead object %p has a size", d->p);

@@ -58,7 +58,8 @@ static inline void cookie_check(const void* p, size_t size) {
                size);
     const uint64_t* words = p;
     for (size_t i = 2; i < size / 8; i++)
-        REQUIRE_OR(words[i] == cookie_word(value, i), "object %p of %zu bytes: word %zu is another owner's", p, size, i);
+        REQUIRE_OR(words[i] == cookie_word(value, i), "object %p of %zu bytes: word %zu is another owner's", p, size,
+                   i);
 }
 
 static inline size_t small_size(struct dice* d) {
@@ -155,7 +156,7 @@ static inline void check_all_gone(SlabAllocator* a, uint32_t ring_size) {
     kit_check(a);
     slab_stats_global(a, &g);
     REQUIRE_OR(g.committed_bytes == g.warm_bytes && g.warm_bytes <= g.warm_budget_bytes &&
-               g.warm_budget_bytes <= WARM_BOUND,
+                   g.warm_budget_bytes <= WARM_BOUND,
                "%llu bytes are committed after everything was closed, %llu kept warm, of a budget of %llu",
                (unsigned long long)g.committed_bytes, (unsigned long long)g.warm_bytes,
                (unsigned long long)g.warm_budget_bytes);
@@ -170,7 +171,7 @@ static inline void check_no_misuse(SlabAllocator* a) {
     SlabRefusals r;
     slab_stats_refusals(a, &r);
     REQUIRE_OR(r.double_free == 0 && r.late_double_free == 0 && r.interior_pointer == 0 && r.foreign_pointer == 0 &&
-               r.stale_free == 0 && r.bad_handle == 0,
+                   r.stale_free == 0 && r.bad_handle == 0,
                "misuse counted: double %llu late %llu interior %llu foreign %llu stale %llu bad handle %llu",
                (unsigned long long)r.double_free, (unsigned long long)r.late_double_free,
                (unsigned long long)r.interior_pointer, (unsigned long long)r.foreign_pointer,

@@ -67,7 +67,7 @@ static unsigned read_labels(void) {
         RISES(durations);
         RISES(peaks);
         REQUIRE_OR(now.ended <= atomic_load(&begun[n]) && now.allocated <= atomic_load(&issued[n]) &&
-                   now.freed <= atomic_load(&freed_singly[n]) && now.peaks <= atomic_load(&used[n]),
+                       now.freed <= atomic_load(&freed_singly[n]) && now.peaks <= atomic_load(&used[n]),
                    "label %u: more than there was", n);
         last[n] = now;
         seen++;
@@ -99,7 +99,8 @@ int main(void) {
         REQUIRE_OR(s->ended == begun[n], "label %u: %llu phases, %llu ended", n, (unsigned long long)begun[n],
                    (unsigned long long)s->ended);
         REQUIRE_OR(s->allocated == issued[n] && s->freed == freed_singly[n] &&
-                   s->released == issued[n] - freed_singly[n], "label %u: objects are missing", n);
+                       s->released == issued[n] - freed_singly[n],
+                   "label %u: objects are missing", n);
         REQUIRE_OR(s->peaks == used[n] && s->durations == used[n],
                    "label %u: %llu phases held something, %llu and %llu told", n, (unsigned long long)used[n],
                    (unsigned long long)s->peaks, (unsigned long long)s->durations);

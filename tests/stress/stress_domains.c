@@ -61,10 +61,12 @@ static void receipt_check(epoch_domain_t* d, const struct phase* ph, const char*
     REQUIRE_OR(epoch_domain_receipt(d, &r), "an ended domain has no receipt");
     REQUIRE_OR(strcmp(r.label, label) == 0, "receipt of '%s', due '%s'", r.label, label);
     REQUIRE_OR(r.objects_allocated == r.objects_freed + r.objects_released + r.objects_escaped &&
-               r.bytes_allocated == r.bytes_freed + r.bytes_released + r.bytes_escaped, "receipt does not balance");
+                   r.bytes_allocated == r.bytes_freed + r.bytes_released + r.bytes_escaped,
+               "receipt does not balance");
     if (r.slabs_deferred > 0) return;
     REQUIRE_OR(r.objects_allocated == ph->allocated && r.objects_freed == ph->freed && r.objects_released == ph->n &&
-               r.objects_escaped == 0, "receipt: %llu allocated %llu freed %llu released %llu escaped; due %u %u %u 0",
+                   r.objects_escaped == 0,
+               "receipt: %llu allocated %llu freed %llu released %llu escaped; due %u %u %u 0",
                (unsigned long long)r.objects_allocated, (unsigned long long)r.objects_freed,
                (unsigned long long)r.objects_released, (unsigned long long)r.objects_escaped, ph->allocated, ph->freed,
                ph->n);

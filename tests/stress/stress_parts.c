@@ -76,7 +76,8 @@ static void end_one(struct dice* d, Phase* ph) {
 
 /* The same of a phase that nobody ends: its survivor is another's, and the domain goes with the allocator. */
 static void leave_one(struct dice* d, Phase* ph) {
-    for (unsigned k = 1; k < ph->n; k++) REQUIRE_OR(slab_free_checked(a, ph->p[k]), "free of live %p refused", ph->p[k]);
+    for (unsigned k = 1; k < ph->n; k++)
+        REQUIRE_OR(slab_free_checked(a, ph->p[k]), "free of live %p refused", ph->p[k]);
     REQUIRE_OR(epoch_close_ex(a, ph->domain->epoch_id, EPOCH_DRAIN, NULL), "no close");
     take_over(d, (Survivor){ph->p[0], ph->size[0]});
 }

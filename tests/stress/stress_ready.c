@@ -47,7 +47,7 @@ static void phase(struct slot* self) {
     EpochReceipt r;
     REQUIRE_OR(epoch_domain_receipt(domain, &r), "no receipt");
     REQUIRE_OR(r.objects_allocated == n &&
-               r.objects_allocated == r.objects_freed + r.objects_released + r.objects_escaped,
+                   r.objects_allocated == r.objects_freed + r.objects_released + r.objects_escaped,
                "receipt: %llu allocated, %llu freed, %llu released, of %u", (unsigned long long)r.objects_allocated,
                (unsigned long long)r.objects_freed, (unsigned long long)r.objects_released, n);
     REQUIRE_OR(r.bytes_allocated == r.bytes_freed + r.bytes_released, "receipt: bytes do not balance");

@@ -55,8 +55,8 @@ static void label_is_sound(const SlabLabelStats* l) {
 
 static void nothing_is_taken_back(const SlabLabelStats* was, const SlabLabelStats* now) {
     REQUIRE_OR(was->objects_allocated <= now->objects_allocated && was->bytes_allocated <= now->bytes_allocated &&
-               was->objects_freed <= now->objects_freed && was->bytes_freed <= now->bytes_freed &&
-               was->objects_released <= now->objects_released && was->bytes_released <= now->bytes_released,
+                   was->objects_freed <= now->objects_freed && was->bytes_freed <= now->bytes_freed &&
+                   was->objects_released <= now->objects_released && was->bytes_released <= now->bytes_released,
                "label '%s' takes something back", now->label);
 }
 

@@ -111,8 +111,8 @@ int main(void) {
         char why[160] = "";
         REQUIRE_OR(tsi_check_allocator(a, why, sizeof why), "round %llu: %s", (unsigned long long)n, why);
         /* A drain and a trim end no object: not the one that was just coming, either. */
-        if (n % 3 != 0 && last != NULL) REQUIRE_OR(slab_free_checked(a, last), "round %llu: a live object is gone",
-                                                   (unsigned long long)n);
+        if (n % 3 != 0 && last != NULL)
+            REQUIRE_OR(slab_free_checked(a, last), "round %llu: a live object is gone", (unsigned long long)n);
     }
     atomic_store(&over, true);
     pthread_barrier_wait(&round_begins);

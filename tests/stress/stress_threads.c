@@ -79,7 +79,8 @@ static void close_drained(struct slot* self) {
     EpochReceipt r;
     REQUIRE_OR(epoch_close_ex(drained, id, EPOCH_DRAIN, &r), "close of epoch %u refused", id);
     REQUIRE_OR(r.objects_allocated == r.objects_freed + r.objects_released + r.objects_escaped &&
-               r.objects_released == 0, "receipt of epoch %u does not balance", id);
+                   r.objects_released == 0,
+               "receipt of epoch %u does not balance", id);
     uint64_t seen = atomic_load(&closed_era[id]);
     while (seen < r.epoch_era && !atomic_compare_exchange_weak(&closed_era[id], &seen, r.epoch_era)) {
     }
@@ -157,7 +158,8 @@ static void gate_release(struct gate* g) {
                    (unsigned long long)r.objects_allocated, (unsigned long long)r.objects_freed,
                    (unsigned long long)r.objects_escaped, (unsigned long long)allocated, (unsigned long long)freed);
     for (unsigned i = 0; i < n; i++) {
-        REQUIRE_OR(g->stale[i] && !slab_handle_ptr(released, g->stale[i]), "a released object's handle leads somewhere");
+        REQUIRE_OR(g->stale[i] && !slab_handle_ptr(released, g->stale[i]),
+                   "a released object's handle leads somewhere");
         REQUIRE_OR(!free_obj(released, g->stale[i]), "a released object's handle was freed");
     }
     if (g->domain) epoch_domain_destroy(g->domain);

@@ -81,7 +81,7 @@ static void close_all(struct dice* d) {
         if (id == current && !chance(d, 50)) continue;
         REQUIRE_OR(epoch_close_ex(a, id, EPOCH_DRAIN, &r), "close refused");
         REQUIRE_OR(r.objects_allocated == r.objects_freed + r.objects_released + r.objects_escaped &&
-                   r.objects_released == 0 && r.bytes_allocated == r.bytes_freed + r.bytes_escaped,
+                       r.objects_released == 0 && r.bytes_allocated == r.bytes_freed + r.bytes_escaped,
                    "receipt does not balance");
         atomic_fetch_add(&closes, 1);
     }

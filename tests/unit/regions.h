@@ -5,21 +5,18 @@
 #define TESTS_UNIT_REGIONS_H
 
 #include "fake_os.h"
-#include "kit/inside.h"
+#include "kit/one.h"
 
 #include "heap/bump.h"
 #include "heap/heap.h"
 
 enum { SIZE = 64, FIRST = 4096 / SIZE, SECOND = 16384 / SIZE, THIRD = 65536 / SIZE, ALL = FIRST + SECOND + THIRD };
 
-static SlabAllocator* a;
-static TsiSpace* space;
 static epoch_domain_t* d;
 static void* p[4 * ALL];
 
 static inline void open_allocator(void) {
-    a = kit_create_cold();
-    space = &tsi_arena(a)->space;
+    kit_open_cold();
     d = epoch_domain_create(a);
     REQUIRE(d != NULL);
 }

@@ -6,14 +6,13 @@
  */
 #define KIT_RING_BY_CLASS
 #include "fake_os.h"
-#include "kit/inside.h"
+#include "kit/one.h"
 
 #include "heap/bracket.h"
 #include "os/lock.h"
 
 enum { SIZE = 1024, SLOTS = 16, SLAB = SLOTS * SIZE, OBJECTS = 2 * SLOTS };
 
-static SlabAllocator* a;
 static KitWorker worker;
 
 static void open_with(uint8_t shared) {
@@ -22,7 +21,7 @@ static void open_with(uint8_t shared) {
     o.shared = shared;
     tsi_store_seq(&tsi_barrier_failed, false); /* of the test before */
     kit_worker_start(&worker);
-    a = kit_create_with(&o);
+    kit_open_with(o);
     fake_os_clear();
 }
 static void open_owned(void) { open_with(0); }
@@ -30,8 +29,7 @@ static void open_shared(void) { open_with(1); }
 static void close_allocator(void) {
     fake_os_heal();
     kit_worker_stop(&worker);
-    kit_check(a);
-    slab_allocator_free(a);
+    kit_close();
 }
 
 typedef struct Theirs {

@@ -9,7 +9,7 @@
  * everything before, and does the rest where the call stops.
  */
 #define _GNU_SOURCE
-#include "kit/inside.h"
+#include "kit/one.h"
 
 #include "heap/charge.h"
 #include "heap/close.h"
@@ -50,9 +50,6 @@ static inline void trap_on(void) {}
 static inline void trap_off(void) {}
 static greg_t* registers_in(void* context) { return context; }
 #endif
-
-static SlabAllocator* a;
-static TsiArena* arena;
 
 /* ---- a call, and what comes between ---- */
 
@@ -229,8 +226,7 @@ static void open_with(uint8_t bump, size_t bytes) {
     SlabOptions o = kit_options();
     o.warm_bytes = UINT64_MAX;
     o.bump = bump;
-    a = kit_create_with(&o);
-    arena = tsi_arena(a);
+    kit_open_with(o);
     size = bytes;
     neighbour = epoch_domain_create(a); /* so that chunks keep their class */
     REQUIRE(epoch_domain_malloc(neighbour, size) != NULL);
@@ -610,9 +606,7 @@ static void a_sum_while_a_line_is_refilled(void) {
     everywhere((Try){a_line_of_theirs, sum_up, take_one, it_told_the_truth, false});
 }
 
-static void a_trim_while_one_is_freed(void) {
-    everywhere((Try){two, free_first, trim, the_second_is_left, false});
-}
+static void a_trim_while_one_is_freed(void) { everywhere((Try){two, free_first, trim, the_second_is_left, false}); }
 
 static void an_end_while_one_grows(void) {
     everywhere((Try){two_that_grow, grow_second, drain, it_has_grown, false});
@@ -685,7 +679,8 @@ static void two_closes_of_the_current_epoch(void) {
 }
 
 static const CheckCase tests[] = {
-#define IN(name, kind) {#name "_" #kind, name, open_##kind, close_allocator}
+#define IN(name, kind) \
+    { #name "_" #kind, name, open_##kind, close_allocator }
 #define IN_ALL(name) IN(name, regions), IN(name, classes), IN(name, paged)
     IN_ALL(a_last_free_while_it_drains),
     IN_ALL(a_drain_while_the_last_is_freed),

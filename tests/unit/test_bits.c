@@ -76,8 +76,8 @@ static void remote_words(void) {
 
 int main(int argc, char** argv) {
     const CheckCase tests[] = {
-        CHECK_CASE(logarithms), CHECK_CASE(rounding), CHECK_CASE(shares),     CHECK_CASE(lowest_bits),
-        CHECK_CASE(tags),       CHECK_CASE(remote_words),
+        CHECK_CASE(logarithms),  CHECK_CASE(rounding), CHECK_CASE(shares),
+        CHECK_CASE(lowest_bits), CHECK_CASE(tags),     CHECK_CASE(remote_words),
     };
     return CHECK_RUN(argc, argv, tests);
 }

@@ -2,16 +2,12 @@
  * test_check.c - the checker finds what is wrong, and says what: each case breaks one word of an allocator at rest.
  */
 #define KIT_RING_BY_CLASS
-#include "kit/inside.h"
+#include "kit/one.h"
 
 #include "heap/heap.h"
 #include "mem/region.h"
 
 enum { SIZE = 1024, SLOTS = 16 };
-
-static SlabAllocator* a;
-static TsiArena* arena;
-static TsiSpace* space;
 
 /* What all cases look at: a full slab, the current one, one that is listed; an orphan; a region. */
 static void *full, *some, *orphan, *listed;
@@ -26,8 +22,7 @@ static TsiRegion* region_of(const void* p) { return tsi_region(space, kit_place(
 
 static void open_allocator(void) {
     void* p[4 * SLOTS];
-    a = kit_create_cold();
-    arena = tsi_arena(a);
+    kit_open_cold();
     space = &arena->space;
     kit_take(a, SIZE, p, 2 * SLOTS);
     full = p[0];

@@ -51,8 +51,7 @@ static void known_numbers(void) {
         {INFINITY, "0"},
         {-INFINITY, "0"},
     };
-    for (unsigned i = 0; i < sizeof known / sizeof known[0]; i++)
-        REQUIRE_STR(text_of(known[i].v), known[i].text);
+    for (unsigned i = 0; i < sizeof known / sizeof known[0]; i++) REQUIRE_STR(text_of(known[i].v), known[i].text);
 }
 
 /* Digits of a number without zeros around them. */

@@ -172,7 +172,8 @@ static void walk_tells_address_class_and_size(void) {
         for (unsigned n = 0; n < SIZES; n++) slab_free(a, q[n]);
         for (int closed = 0; closed < 2; closed++) {
             memset(&s, 0, sizeof s);
-            REQUIRE_EQ(closed == 0 ? slab_epoch_walk(a, id, see, &s) : slab_epoch_walk_era(a, epoch_era(a, id), see, &s),
+            REQUIRE_EQ(closed == 0 ? slab_epoch_walk(a, id, see, &s)
+                                   : slab_epoch_walk_era(a, epoch_era(a, id), see, &s),
                        SIZES);
             for (unsigned n = 0; n < SIZES; n++) {
                 const SlabLiveObject* o = seen_at(&s, p[n]);
@@ -181,7 +182,8 @@ static void walk_tells_address_class_and_size(void) {
                 SlabClassStats c;
                 slab_stats_class(a, o->class_index, &c);
                 const TsiClass* classes = tsi_arena(a)->space.classes->c;
-                REQUIRE(o->class_index == TSI_CLASS_LARGE - 1 || c.object_size == classes[tsi_class_of(o->usable_bytes)].size);
+                REQUIRE(o->class_index == TSI_CLASS_LARGE - 1 ||
+                        c.object_size == classes[tsi_class_of(o->usable_bytes)].size);
             }
             epoch_close(a, id);
         }

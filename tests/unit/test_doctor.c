@@ -111,7 +111,8 @@ static void phases_of_one_label(void) {
     }
     memset(&t, 0, sizeof t);
     REQUIRE(slab_doctor(a, collect, &t));
-    REQUIRE_HAS(t.at,
+    REQUIRE_HAS(
+        t.at,
         "1. \"even\", class 2 (128 B): 10 live in 10 slabs of 80.0 KiB; 10 phases, the oldest 100 s, epoch 0, era 1;");
     REQUIRE_HAS(t.at, "2. \"once\"");
     REQUIRE_HAS(t.at, "Too young to judge: 10 objects, 80.0 KiB of slabs, most of it \"even\"");
@@ -265,7 +266,7 @@ static void thresholds_of_health(void) {
     f.labels[1].objects_freed = 1000;
     f.labels[1].cas_retries = 20;
     REQUIRE_HAS(text_of(&f)->at,
-               "45.0 % of 1000 acquisitions had to wait: act, most under \"busy\"; 0.0200 retries per free: normal");
+                "45.0 % of 1000 acquisitions had to wait: act, most under \"busy\"; 0.0200 retries per free: normal");
     REQUIRE_EQ(actions(text_of(&f)), 1);
     f.labels[1].cas_retries = 200;
     REQUIRE_EQ(actions(text_of(&f)), 2);

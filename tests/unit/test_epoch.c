@@ -14,9 +14,7 @@ static void open_phases(void) {
     fake_os_clear();
     REQUIRE(tsi_phases_init(&phases, RING, RECORDS, 16));
 }
-static void close_phases(void) {
-    tsi_phases_destroy(&phases);
-}
+static void close_phases(void) { tsi_phases_destroy(&phases); }
 
 static bool step(TsiRef* was, TsiRef* displaced) {
     tsi_lock_take(&phases.ring_lock);
@@ -251,7 +249,8 @@ static void an_id_names_the_new_era_at_once(void) {
     EpochId now = epoch_current(s), next = now + 1;
     pthread_t t;
     uint64_t era = 0, old = 0;
-    for (unsigned n = 0; n < 2; n++) REQUIRE(slab_ptr_epoch(s, slab_malloc_epoch(s, 64, next), NULL, &old)); /* at hand by its id */
+    for (unsigned n = 0; n < 2; n++)
+        REQUIRE(slab_ptr_epoch(s, slab_malloc_epoch(s, 64, next), NULL, &old)); /* at hand by its id */
     TsiInc* was = tsi_inc(p, tsi_ref_index(tsi_load_relaxed(&p->ring[now])));
     tsi_inc_take(was); /* the advance waits here, once the ring has moved */
     tsi_lock_disown(tsi_inc_lock(was)); /* as another thread would have it: this one takes others meanwhile */

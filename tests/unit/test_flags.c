@@ -79,8 +79,8 @@ static int read_line(const char* version, const char* const* words) {
 
 #define READ(...) read_line("1.2", (const char* const[]){__VA_ARGS__, NULL})
 #define GOOD(...) REQUIRE_EQ(READ(__VA_ARGS__), -1), REQUIRE_STR(err, ""), REQUIRE_STR(out, "")
-#define WRONG(said, ...)                          \
-    REQUIRE_EQ(READ(__VA_ARGS__), 2);       \
+#define WRONG(said, ...)                  \
+    REQUIRE_EQ(READ(__VA_ARGS__), 2);     \
     REQUIRE_STR(err, "prog: " said "\n"); \
     REQUIRE_STR(out, "")
 
@@ -157,13 +157,19 @@ static void help_and_version(void) {
     for (int n = 0; n < 2; n++) {
         REQUIRE_EQ(READ("--on", n ? "-h" : "--help", "--nonsense"), 0);
         REQUIRE_STR(err, "");
-        REQUIRE_STR(out, "head\n" "  --on              switches\n" "  --a_count N       counts\n"
-                    "  --few F           few\n"
-                    "  --real N          a sentence that is too long for the hundred columns of a page "
-                    "beside its flag,\n" "                    which is on the left\n"
-                    "  --word WORD       one: first|second\n" "  --each EACH       some\n"
-                    "  --preset N        preset (default 7, quick 3)\n" "  --file[=FILE]     output\n"
-                    "  PLACE             a place\n" "tail\n");
+        REQUIRE_STR(out, "head\n"
+                         "  --on              switches\n"
+                         "  --a_count N       counts\n"
+                         "  --few F           few\n"
+                         "  --real N          a sentence that is too long for the hundred columns of a page "
+                         "beside its flag,\n"
+                         "                    which is on the left\n"
+                         "  --word WORD       one: first|second\n"
+                         "  --each EACH       some\n"
+                         "  --preset N        preset (default 7, quick 3)\n"
+                         "  --file[=FILE]     output\n"
+                         "  PLACE             a place\n"
+                         "tail\n");
     }
 }
 

@@ -6,7 +6,7 @@
  */
 #define KIT_RING_BY_CLASS
 #include "fake_os.h"
-#include "kit/inside.h"
+#include "kit/one.h"
 
 #include "heap/heap.h"
 #include "mem/region.h"
@@ -15,7 +15,6 @@
 
 enum { SIZE = 1024, SLOTS = 16, SLAB = SLOTS * SIZE };
 
-static SlabAllocator* a;
 static KitWorker worker;
 static sem_t inside, go;
 
@@ -23,14 +22,13 @@ static void open_allocator(void) {
     sem_init(&inside, 0, 0);
     sem_init(&go, 0, 0);
     kit_worker_start(&worker);
-    a = kit_create_cold();
+    kit_open_cold();
     fake_os_clear();
 }
 static void close_allocator(void) {
     sem_post(&go); /* where a test has failed */
     kit_worker_stop(&worker);
-    kit_check(a);
-    slab_allocator_free(a);
+    kit_close();
 }
 
 /* Exit code of a child that runs fn; 128 + the signal that ended it. */

@@ -6,7 +6,7 @@
  */
 #define KIT_RING_BY_CLASS
 #include "fake_os.h"
-#include "kit/inside.h"
+#include "kit/one.h"
 
 #include "heap/bracket.h"
 #include "heap/heap.h"
@@ -14,20 +14,16 @@
 
 enum { SIZE = 1024, SLOTS = 16, SLAB = SLOTS * SIZE };
 
-static SlabAllocator* a;
-static TsiSpace* space;
 static KitWorker worker;
 
 static void open_allocator(void) {
     kit_worker_start(&worker);
-    a = kit_create_cold();
-    space = &tsi_arena(a)->space;
+    kit_open_cold();
     fake_os_clear();
 }
 static void close_allocator(void) {
     kit_worker_stop(&worker);
-    kit_check(a);
-    slab_allocator_free(a);
+    kit_close();
     REQUIRE_EQ(fake_os.misaligned, 0);
 }
 static void take(void** p, unsigned n) { kit_take(a, SIZE, p, n); }

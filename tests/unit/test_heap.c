@@ -1,24 +1,13 @@
 /* test_heap.c - birth, look-up, adoption and end of heaps; regions; rooms that are made anew. */
 #define KIT_RING_BY_CLASS
-#include "kit/inside.h"
+#include "kit/one.h"
 
 #include "heap/heap.h"
 #include "mem/region.h"
 
 enum { SIZE = 1024, SLOTS = 16, SLAB = SLOTS * SIZE };
 
-static SlabAllocator* a;
-static TsiArena* arena;
 static KitWorker worker;
-
-static void open_allocator(void) {
-    a = kit_create_cold();
-    arena = tsi_arena(a);
-}
-static void close_allocator(void) {
-    kit_check(a);
-    slab_allocator_free(a);
-}
 
 static TsiInc* inc_of(EpochId id) {
     return tsi_inc(&arena->phases, tsi_ref_index(tsi_phases_resolve(&arena->phases, id)));
@@ -379,7 +368,8 @@ static void lines_that_take_turns(void) {
     for (unsigned lap = 0; lap < 12; lap++) {
         Batch* b = &turn[lap % 2];
         uint32_t line = kit_place(a, b->p[0]).line_id;
-        if (lap % 3 == 1) kit_on_thread(free_batch, b);
+        if (lap % 3 == 1)
+            kit_on_thread(free_batch, b);
         else (void)free_batch(b);
         batch_take(b);
         for (unsigned i = 0; i < SLOTS; i++) REQUIRE_EQ(kit_place(a, b->p[i]).line_id, line);
@@ -412,7 +402,8 @@ static void an_id_leads_to_the_first_heap(void) {
     REQUIRE(slab_malloc_epoch(a, SIZE, here) != NULL); /* found anew */
     uint64_t slow = tsi_load_relaxed(&now->slow) + tsi_load_relaxed(&further->slow);
     for (unsigned i = 0; i < 2 * SLOTS; i++) REQUIRE(slab_malloc_epoch(a, SIZE, here) != NULL);
-    REQUIRE_BETWEEN(tsi_load_relaxed(&now->slow) + tsi_load_relaxed(&further->slow) - slow, 1, 3); /* for used-up lines only */
+    REQUIRE_BETWEEN(tsi_load_relaxed(&now->slow) + tsi_load_relaxed(&further->slow) - slow, 1,
+                    3); /* for used-up lines only */
     REQUIRE_NULL(further->room);
     REQUIRE_EQ(now, other); /* or this shows nothing */
     kit_check(a);
@@ -420,7 +411,7 @@ static void an_id_leads_to_the_first_heap(void) {
 
 int main(int argc, char** argv) {
     const CheckCase tests[] = {
-#define TEST(name) CHECK_CASE_WITH(name, open_allocator, close_allocator)
+#define TEST(name) CHECK_CASE_WITH(name, kit_open_cold, kit_close)
         TEST(a_heap_for_each_thread_and_epoch),
         TEST(adoption),
         TEST(adopting_more),

@@ -2,7 +2,7 @@
  * test_huge.c - regions on huge pages: who gets them, that they go back whole, and what is asked of the system when they do not.
  */
 #include "fake_os.h"
-#include "kit/inside.h"
+#include "kit/one.h"
 
 #include "mem/region.h"
 #include "mem/stock.h"
@@ -10,18 +10,10 @@
 enum { SIZE = 512 };
 #define MIB ((uint64_t)1 << 20)
 
-static SlabAllocator* a;
-static TsiSpace* space;
-
 static void open_allocator(void) {
     tsi_os.has_huge = true;
-    a = kit_create();
-    space = &tsi_arena(a)->space;
+    kit_open_with(kit_options());
     fake_os_clear();
-}
-static void close_allocator(void) {
-    kit_check(a);
-    slab_allocator_free(a);
 }
 
 static void* last;
@@ -160,7 +152,7 @@ static void other_classes_use_the_addresses(void) {
 
 int main(int argc, char** argv) {
     const CheckCase tests[] = {
-#define TEST(name) CHECK_CASE_WITH(name, open_allocator, close_allocator)
+#define TEST(name) CHECK_CASE_WITH(name, open_allocator, kit_close)
         TEST(big_phases_get_them),         TEST(others_do_not),        TEST(a_budget_gets_smaller_ones),
         TEST(survivors_keep_no_huge_page), TEST(one_that_lives_alone), TEST(other_classes_use_the_addresses),
     };

@@ -46,11 +46,11 @@ static void layouts(void) {
     j = begin(1, false);
     write_something(&j);
     REQUIRE_STR(said, "{\n  \"a\": 18446744073709551615,\n  \"b\": [true, {}, false],\n"
-                "  \"c\": [],\n  \"d\": null\n}");
+                      "  \"c\": [],\n  \"d\": null\n}");
     j = begin(JSON_DEPTH, false);
     write_something(&j);
     REQUIRE_STR(said, "{\n  \"a\": 18446744073709551615,\n  \"b\": [\n    true,\n    {},\n    false\n  ],\n"
-                "  \"c\": [],\n  \"d\": null\n}");
+                      "  \"c\": [],\n  \"d\": null\n}");
 }
 
 static void lines_by_hand(void) {
@@ -121,8 +121,7 @@ static void to_a_file(void) {
 
 int main(int argc, char** argv) {
     const CheckCase tests[] = {
-        CHECK_CASE(layouts), CHECK_CASE(lines_by_hand), CHECK_CASE(strings),
-        CHECK_CASE(numbers), CHECK_CASE(to_a_file),
+        CHECK_CASE(layouts), CHECK_CASE(lines_by_hand), CHECK_CASE(strings), CHECK_CASE(numbers), CHECK_CASE(to_a_file),
     };
     return CHECK_RUN(argc, argv, tests);
 }

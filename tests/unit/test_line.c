@@ -5,7 +5,7 @@
  * free slots before a parked line is used again.
  */
 #define KIT_RING_BY_CLASS
-#include "kit/inside.h"
+#include "kit/one.h"
 
 #include "heap/bracket.h"
 #include "heap/heap.h"
@@ -15,18 +15,11 @@
 
 enum { CLS = 12, SIZE = 1024, SLOTS = 16, THRESHOLD = 4 };
 
-static SlabAllocator* a;
-static TsiSpace* space;
 static const TsiClass* c;
 
 static void open_allocator(void) {
-    a = kit_create_cold();
-    space = &tsi_arena(a)->space;
+    kit_open_cold();
     c = &space->classes->c[CLS];
-}
-static void close_allocator(void) {
-    kit_check(a);
-    slab_allocator_free(a);
 }
 
 static void take(void** p, unsigned n) {
@@ -128,7 +121,8 @@ static void a_doubled_slot_is_found_at_the_merge(void) {
     take(p, SLOTS);
     uint32_t id = line_of(p[0]);
     for (unsigned i = 0; i < 5; i++) slab_free(a, p[i]);
-    tsi_add_seq(&tsi_remote(space, id)[0], tsi_remote_bit(kit_place(a, p[2]).slot)); /* as the other free would have left it */
+    tsi_add_seq(&tsi_remote(space, id)[0],
+                tsi_remote_bit(kit_place(a, p[2]).slot)); /* as the other free would have left it */
     REQUIRE_EQ(tsi_line_refill(kit_binding(a), line(id), c, THRESHOLD), 5);
     REQUIRE_EQ(avail(id), 0x1f);
     REQUIRE_EQ(remote(id) | freed(id), 0);
@@ -164,8 +158,10 @@ static void counted_frees_unpark_a_line(void) {
         REQUIRE_EQ(flags(id) & (TSI_LINE_PARKED | TSI_LINE_LISTED), TSI_LINE_PARKED);
         for (unsigned i = k; i < k + THRESHOLD; i++) {
             REQUIRE(!is_plain(id));
-            if (i % 2 == 0) REQUIRE(free_obj(a, h[k * SLOTS + i]));
-            else REQUIRE(slab_free_checked(a, p[k * SLOTS + i]));
+            if (i % 2 == 0)
+                REQUIRE(free_obj(a, h[k * SLOTS + i]));
+            else
+                REQUIRE(slab_free_checked(a, p[k * SLOTS + i]));
             REQUIRE(!free_obj(a, h[k * SLOTS + i]));
             REQUIRE(!slab_free_checked(a, p[k * SLOTS + i]));
             REQUIRE_EQ(flags(id) & (TSI_LINE_PARKED | TSI_LINE_LISTED), TSI_LINE_LISTED);
@@ -283,13 +279,13 @@ static void a_settled_room_makes_do(void) {
     void* p[CHURNED * SLOTS + SLOTS];
     churn(p, TSI_ROOM_SETTLED - 1);
     REQUIRE(!comes_from_the_queue(p, THRESHOLD / 2));
-    close_allocator(), open_allocator();
+    kit_close(), open_allocator();
     churn(p, TSI_ROOM_SETTLED);
     REQUIRE(comes_from_the_queue(p, THRESHOLD / 2));
-    close_allocator(), open_allocator();
+    kit_close(), open_allocator();
     churn(p, TSI_ROOM_SETTLED);
     REQUIRE(!comes_from_the_queue(p, THRESHOLD / 2 - 1));
-    close_allocator(), open_allocator();
+    kit_close(), open_allocator();
     churn(p, 2 * TSI_ROOM_SETTLED);
     take(p, SLOTS); /* what a new slab has, which makes it one that grows again */
     churn(p, 1);
@@ -592,7 +588,7 @@ static void an_inbox_is_emptied_at_thread_exit(void) {
 
 int main(int argc, char** argv) {
     const CheckCase tests[] = {
-#define TEST(name) CHECK_CASE_WITH(name, open_allocator, close_allocator)
+#define TEST(name) CHECK_CASE_WITH(name, open_allocator, kit_close)
         TEST(the_class_is_as_said),
         TEST(a_line_is_handed_out_from_its_lowest_slot),
         TEST(a_refill_merges_remote_and_freed),

@@ -160,9 +160,7 @@ int main(int argc, char** argv) {
 #ifdef TSI_DEBUG
         CHECK_CASE(debug_builds_check),
 #endif
-        CHECK_CASE(contention),
-        CHECK_CASE(sleepers_are_woken),
-        CHECK_CASE(a_waiter_fences_for_both),
+        CHECK_CASE(contention),         CHECK_CASE(sleepers_are_woken), CHECK_CASE(a_waiter_fences_for_both),
     };
     return CHECK_RUN(argc, argv, tests);
 }

@@ -240,12 +240,18 @@ static void an_allocator_lives_with_both(void) {
 
 int main(int argc, char** argv) {
     const CheckCase tests[] = {
-        CHECK_CASE(nothing_is_asked_for_by_default), CHECK_CASE(each_node_has_chunks_of_its_own),
-        CHECK_CASE(an_empty_chunk_moves),            CHECK_CASE(other_nodes_help_out),
-        CHECK_CASE(large_objects_too),               CHECK_CASE(more_nodes_than_are_told_apart),
-        CHECK_CASE(huge_pages_are_committed_whole),  CHECK_CASE(a_half_that_was_committed_before),
-        CHECK_CASE(a_failed_commit_of_a_pair),       CHECK_CASE(an_allocator_lives_with_both),
-        CHECK_CASE(what_is_uncommitted_is_as_reserved), CHECK_CASE(wishes_outlive_a_strict_kernels_purge),
+        CHECK_CASE(nothing_is_asked_for_by_default),
+        CHECK_CASE(each_node_has_chunks_of_its_own),
+        CHECK_CASE(an_empty_chunk_moves),
+        CHECK_CASE(other_nodes_help_out),
+        CHECK_CASE(large_objects_too),
+        CHECK_CASE(more_nodes_than_are_told_apart),
+        CHECK_CASE(huge_pages_are_committed_whole),
+        CHECK_CASE(a_half_that_was_committed_before),
+        CHECK_CASE(a_failed_commit_of_a_pair),
+        CHECK_CASE(an_allocator_lives_with_both),
+        CHECK_CASE(what_is_uncommitted_is_as_reserved),
+        CHECK_CASE(wishes_outlive_a_strict_kernels_purge),
     };
     fake_os_install(0, false, false);
     (void)slab_page_size(); /* the process's own tables */

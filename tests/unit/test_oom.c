@@ -35,24 +35,12 @@ static void each_call(FakeCall what, bool on, unsigned step) {
     REQUIRE_EQ(fake_os.misaligned, 0);
 }
 
-static void reserve_fails_once(void) {
-    each_call(FAKE_RESERVE, false, 1);
-}
-static void reserve_fails_for_good(void) {
-    each_call(FAKE_RESERVE, true, 1);
-}
-static void commit_fails_once(void) {
-    each_call(FAKE_COMMIT, false, tsi_os.strict_commit ? 7 : 1);
-}
-static void commit_fails_for_good(void) {
-    each_call(FAKE_COMMIT, true, tsi_os.strict_commit ? 7 : 1);
-}
-static void purge_fails_once(void) {
-    each_call(FAKE_PURGE, false, 13);
-}
-static void purge_fails_for_good(void) {
-    each_call(FAKE_PURGE, true, 53);
-}
+static void reserve_fails_once(void) { each_call(FAKE_RESERVE, false, 1); }
+static void reserve_fails_for_good(void) { each_call(FAKE_RESERVE, true, 1); }
+static void commit_fails_once(void) { each_call(FAKE_COMMIT, false, tsi_os.strict_commit ? 7 : 1); }
+static void commit_fails_for_good(void) { each_call(FAKE_COMMIT, true, tsi_os.strict_commit ? 7 : 1); }
+static void purge_fails_once(void) { each_call(FAKE_PURGE, false, 13); }
+static void purge_fails_for_good(void) { each_call(FAKE_PURGE, true, 53); }
 
 /* A failed purge is counted; the slabs are reused all the same. */
 static void failed_purges_are_counted(void) {
@@ -128,9 +116,7 @@ static void first_allocator_of_a_process(void) {
     }
 }
 
-static void under_strict_commit(void) {
-    REQUIRE_EQ(kit_rerun("strict"), 0);
-}
+static void under_strict_commit(void) { REQUIRE_EQ(kit_rerun("strict"), 0); }
 
 int main(int argc, char** argv) {
     const CheckCase all[] = {

@@ -40,8 +40,10 @@ static void slabs_are_whole_pages(void) {
     SlabAllocator* a = kit_create();
     for (unsigned cls = 1; cls < TSI_CLASSES; cls = kit_class_after(cls)) {
         const TsiClass* c = &tsi_arena(a)->space.classes->c[cls];
-        if (!tsi_parts_share(&tsi_arena(a)->space, cls)) REQUIRE_EQ(c->slab_bytes % tsi_os.page_bytes, 0);
-        else REQUIRE_EQ(2 * c->slab_bytes, tsi_os.page_bytes);
+        if (!tsi_parts_share(&tsi_arena(a)->space, cls))
+            REQUIRE_EQ(c->slab_bytes % tsi_os.page_bytes, 0);
+        else
+            REQUIRE_EQ(2 * c->slab_bytes, tsi_os.page_bytes);
         REQUIRE((size_t)c->slab_bytes >= (size_t)1 << c->line_shift);
         REQUIRE_EQ(c->slab_bytes >> c->lines_log2, 1u << c->line_shift);
     }
@@ -127,21 +129,11 @@ static const CheckCase tests[] = {
 };
 static const CheckCase strict_tests[] = {CHECK_CASE(strict_commit_gives_back_the_charge)};
 
-static void system_16k(void) {
-    REQUIRE_EQ(kit_rerun("16384"), 0);
-}
-static void system_64k(void) {
-    REQUIRE_EQ(kit_rerun("65536"), 0);
-}
-static void system_strict(void) {
-    REQUIRE_EQ(kit_rerun("0 strict"), 0);
-}
-static void system_fenced(void) {
-    REQUIRE_EQ(kit_rerun("0 fenced"), 0);
-}
-static void system_64k_strict_fenced(void) {
-    REQUIRE_EQ(kit_rerun("65536 strict fenced"), 0);
-}
+static void system_16k(void) { REQUIRE_EQ(kit_rerun("16384"), 0); }
+static void system_64k(void) { REQUIRE_EQ(kit_rerun("65536"), 0); }
+static void system_strict(void) { REQUIRE_EQ(kit_rerun("0 strict"), 0); }
+static void system_fenced(void) { REQUIRE_EQ(kit_rerun("0 fenced"), 0); }
+static void system_64k_strict_fenced(void) { REQUIRE_EQ(kit_rerun("65536 strict fenced"), 0); }
 
 int main(int argc, char** argv) {
     const CheckCase systems[] = {

@@ -2,7 +2,7 @@
  * test_parts.c - regions of half a page: which are taken, when their pages go back, who begins with one, and where there are none.
  */
 #include "fake_os.h"
-#include "kit/inside.h"
+#include "kit/one.h"
 
 #include "heap/bump.h"
 #include "heap/heap.h"
@@ -14,12 +14,8 @@
 
 enum { PART = TSI_PART_BYTES, PAGE = 4096, SIZE = 100, OPEN = 40 };
 
-static SlabAllocator* a;
-static TsiSpace* space;
-
 static void open_with(SlabOptions o) {
-    a = kit_create_with(&o);
-    space = &tsi_arena(a)->space;
+    kit_open_with(o);
     fake_os_clear();
 }
 static void open_cold(void) {
@@ -31,10 +27,6 @@ static void open_cold(void) {
 static void open_warm(void) {
     open_with(kit_options());
     REQUIRE_EQ(tsi_os.page_bytes, PAGE);
-}
-static void close_allocator(void) {
-    kit_check(a);
-    slab_allocator_free(a);
 }
 
 static uint32_t take(void) {
@@ -428,8 +420,8 @@ static void an_empty_half_is_too_small(void) {
     for (unsigned k = 0; k < 2; k++) epoch_domain_destroy(d[k]);
 }
 
-#define COLD(name) CHECK_CASE_WITH(name, open_cold, close_allocator)
-#define WARM(name) CHECK_CASE_WITH(name, open_warm, close_allocator)
+#define COLD(name) CHECK_CASE_WITH(name, open_cold, kit_close)
+#define WARM(name) CHECK_CASE_WITH(name, open_warm, kit_close)
 
 int main(int argc, char** argv) {
     const CheckCase tests[] = {

@@ -1,6 +1,6 @@
 /* test_ready.c - heaps that wait for a phase with their region: what they keep, who takes it away, what is refused. */
 #include "fake_os.h"
-#include "kit/inside.h"
+#include "kit/one.h"
 
 #include "heap/ready.h"
 #include "heap/waiting.h"
@@ -10,17 +10,11 @@
 
 enum { OBJECTS = 5, SIZE = 64 };
 
-static SlabAllocator* a;
 static void* object[OBJECTS];
 
 static void open_allocator(void) {
-    SlabOptions o = kit_options();
-    a = kit_create_with(&o);
+    kit_open_with(kit_options());
     fake_os_clear();
-}
-static void close_allocator(void) {
-    kit_check(a);
-    slab_allocator_free(a);
 }
 
 static epoch_domain_t* begin(const char* label) {
@@ -255,13 +249,23 @@ static uint64_t began(const epoch_domain_t* d) { return tsi_load_relaxed(&inc_of
 /* Something is done to a phase before it ends: that counts, and no later phase in its record has any of it. */
 static void touch(epoch_domain_t* d, unsigned how) {
     switch (how) {
-    case 0: REQUIRE(slab_epoch_on_end(a, d->epoch_id, note_end, NULL)); break;
-    case 1: REQUIRE(slab_epoch_set_budget(a, d->epoch_id, 0, 1, NULL, NULL)); break;
+    case 0:
+        REQUIRE(slab_epoch_on_end(a, d->epoch_id, note_end, NULL));
+        break;
+    case 1:
+        REQUIRE(slab_epoch_set_budget(a, d->epoch_id, 0, 1, NULL, NULL));
+        break;
     case 2: slab_epoch_inc_refcount(a, d->epoch_id); break;
     case 3: slab_epoch_set_label(a, d->epoch_id, "touched"); break;
-    case 4: REQUIRE(kit_hide(slab_malloc_epoch(a, 300000, d->epoch_id)) != NULL); break;
-    case 5: REQUIRE(epoch_close_ex(a, d->epoch_id, EPOCH_DRAIN, NULL)); break;
-    case 6: REQUIRE(epoch_close_ex(a, d->epoch_id, EPOCH_RELEASE, NULL)); break;
+    case 4:
+        REQUIRE(kit_hide(slab_malloc_epoch(a, 300000, d->epoch_id)) != NULL);
+        break;
+    case 5:
+        REQUIRE(epoch_close_ex(a, d->epoch_id, EPOCH_DRAIN, NULL));
+        break;
+    case 6:
+        REQUIRE(epoch_close_ex(a, d->epoch_id, EPOCH_RELEASE, NULL));
+        break;
     case 7: slab_trim(a); break;
     default: break;
     }
@@ -285,7 +289,8 @@ static void what_was_done_to_a_phase_ends_with_it(void) {
             TsiInc* i = inc_of(d);
             REQUIRE_EQ(tsi_inc_peak(i) | began(d) | i->slow | i->closed_slabs | i->ends | i->orphans, 0);
             REQUIRE_EQ(slab_epoch_get_refcount(a, d->epoch_id), 0);
-            for (unsigned k = 0; k < OBJECTS; k++) REQUIRE((object[k] = kit_hide(epoch_domain_malloc(d, 1000))) != NULL);
+            for (unsigned k = 0; k < OBJECTS; k++)
+                REQUIRE((object[k] = kit_hide(epoch_domain_malloc(d, 1000))) != NULL);
             REQUIRE(began(d) >= from && began(d) <= slab_now_ns());
             REQUIRE_STR(i->label, "straight");
             epoch_domain_enter(d);
@@ -346,7 +351,7 @@ static void a_child_goes_on(void) {
 
 int main(int argc, char** argv) {
     const CheckCase tests[] = {
-#define TEST(name) CHECK_CASE_WITH(name, open_allocator, close_allocator)
+#define TEST(name) CHECK_CASE_WITH(name, open_allocator, kit_close)
         TEST(old_ids_are_refused),
         TEST(large_objects_leave_them),
         TEST(the_next_phase_has_them),

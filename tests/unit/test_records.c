@@ -3,7 +3,7 @@
  * what is told of threads that have left, and which loads give nothing back.
  */
 #include "fake_os.h"
-#include "kit/inside.h"
+#include "kit/one.h"
 
 #include "api/domain.h"
 #include "heap/records.h"
@@ -12,19 +12,13 @@
 
 enum { MANY = 2000, TEAM = 60 };
 
-static SlabAllocator* a;
-static TsiArena* arena;
-
 static void open_allocator(void) {
     SlabOptions o = kit_options();
     o.reserve_bytes = 0; /* room for the records of MANY */
     fake_os_clear();
-    a = kit_create_with(&o);
-    arena = tsi_arena(a);
+    kit_open_with(o);
 }
-static void close_allocator(void) {
-    slab_allocator_free(a);
-}
+static void close_allocator(void) { slab_allocator_free(a); }
 
 static unsigned purges_in(const TsiTable* t) {
     unsigned n = 0;
@@ -111,8 +105,7 @@ static void what_is_stale_stays_refused(void) {
         REQUIRE_EQ(after.closed_epoch - before.closed_epoch, MANY);
         REQUIRE_EQ(after.domain_stale - before.domain_stale, turn == 2 ? 0 : 4 * MANY);
     }
-    for (unsigned i = 0; i < MANY; i++)
-        REQUIRE(slab_ptr_epoch(a, epoch_domain_malloc(domains[i], 10), NULL, NULL));
+    for (unsigned i = 0; i < MANY; i++) REQUIRE(slab_ptr_epoch(a, epoch_domain_malloc(domains[i], 10), NULL, NULL));
     end_many(MANY);
     kit_check(a);
 }

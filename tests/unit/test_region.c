@@ -218,7 +218,8 @@ static void every_size_to_the_granule(void) {
     }
     REQUIRE_EQ(slab_usable_size(a, make(TSI_BUMP_MAX)), TSI_BUMP_MAX);
     REQUIRE(!tsi_class_is_region(kit_place(a, make(TSI_BUMP_MAX + 1)).cls));
-    REQUIRE(!tsi_class_is_region(kit_place(a, slab_aligned_alloc_epoch(a, 2 * TSI_BUMP_ALIGN_MAX, 64, d->epoch_id)).cls));
+    REQUIRE(
+        !tsi_class_is_region(kit_place(a, slab_aligned_alloc_epoch(a, 2 * TSI_BUMP_ALIGN_MAX, 64, d->epoch_id)).cls));
 }
 
 /* What is asked for in a good size has no byte more, wherever the object goes. */
@@ -361,7 +362,8 @@ static unsigned bumped_objects(unsigned every, bool elsewhere) {
         if (!tsi_class_is_region(kit_place(a, p[n]).cls)) break;
         if (n % every != 0) continue;
         freed++;
-        if (elsewhere) kit_worker_run(&other, give_one, p[n]);
+        if (elsewhere)
+            kit_worker_run(&other, give_one, p[n]);
         else give(p + n, 1);
     }
     kit_check(a);
@@ -383,7 +385,7 @@ static void classes_take_over(void) {
     REQUIRE_EQ(bumped_objects(2, false), ALL);
     slab_thread_flush(a);
     REQUIRE_EQ(bumped_objects(3, true), SECOND * 4); /* the phase before it of the label began with 64 KiB */
-    REQUIRE_EQ(bumped_objects(4, false), MOST); /* a quarter is not more than a quarter */
+    REQUIRE_EQ(bumped_objects(4, false), MOST);      /* a quarter is not more than a quarter */
     REQUIRE_EQ(bumped_objects(5, true), MOST);
 }
 

@@ -160,7 +160,8 @@ static void maps_of_other_sizes_are_cleared(void) {
             r = tsi_region(space, id);
             REQUIRE_EQ(r->gen, from == to ? r->gen : 1);
             tsi_store_relaxed(&r->rel, space->classes->c[tsi_region_class(to)].slab_bytes);
-            for (uint32_t g = 0; g < tsi_load_relaxed(&r->rel) / 16; g += 64) REQUIRE_EQ(tsi_region_live64(space, id, g), 0);
+            for (uint32_t g = 0; g < tsi_load_relaxed(&r->rel) / 16; g += 64)
+                REQUIRE_EQ(tsi_region_live64(space, id, g), 0);
             tsi_store_relaxed(&r->rel, 0);
             (void)tsi_region_end(space, id);
             tsi_space_purge(space, &id, 1);

@@ -37,7 +37,7 @@ static void the_last_object_grows_where_it_is(void) {
         memset(q + bytes - 200, 7, 200);
         refused(q + 112, SLAB_MISUSE_INTERIOR_POINTER);
     }
-    REQUIRE_EQ(make(16), q + 3808); /* behind all of it */
+    REQUIRE_EQ(make(16), q + 3808);         /* behind all of it */
     r = kit_hide(slab_realloc(a, q, 3900)); /* not the last any more */
     REQUIRE_NE(r, q);
     for (unsigned i = 0; i < 3800; i++) REQUIRE_EQ(r[i], 7);
@@ -205,7 +205,8 @@ static void growth_is_not_confused(void) {
         uint8_t* t = make(16);
         TsiRegion* r = region_of(t);
         if (r->size_log2 == 16 && t == tsi_load_relaxed(&r->base)) at = t;
-        else REQUIRE(slab_free_checked(a, t));
+        else
+            REQUIRE(slab_free_checked(a, t));
     }
     REQUIRE(at != NULL);
     REQUIRE_EQ(grow(at, 160, true), at);
@@ -378,7 +379,8 @@ static void dead_parts_are_given_back(void) {
     unsigned last = (unsigned)(r->size_log2);
     REQUIRE_EQ(last, 18); /* 256 KiB: parts of a page */
     for (unsigned i = 0; i < MANY; i++) {
-        if (i % (4 * PAGE_OBJECTS) != 0) REQUIRE(slab_free_checked(a, q[i]));
+        if (i % (4 * PAGE_OBJECTS) != 0)
+            REQUIRE(slab_free_checked(a, q[i]));
         else kept++;
     }
     fake_os_clear();

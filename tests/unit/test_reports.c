@@ -174,7 +174,8 @@ static void numbers_that_are_none(void) {
     REQUIRE(has(text, "\"live_bytes\":18446744073709551615"));
     REQUIRE(has(text, "1.7976931348623157e308"));
     text = text_of(tsi_report_prometheus, &s.r);
-    REQUIRE(has(text, "temporal_slab_class_alloc_cas_retries_per_attempt{class=\"0\",object_size=\"4294967295\"} NaN\n"));
+    REQUIRE(
+        has(text, "temporal_slab_class_alloc_cas_retries_per_attempt{class=\"0\",object_size=\"4294967295\"} NaN\n"));
     REQUIRE(has(text, "temporal_slab_uptime_seconds 18446744073.709551615\n"));
 }
 

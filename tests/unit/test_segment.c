@@ -6,18 +6,16 @@
  * on.
  */
 #define _GNU_SOURCE
-#include "clock.h"
+#include "frozen.h"
 
 #include "slab_diagnostics.h"
 #include "slab_segment.h"
 #include "slab_stats.h"
 
 #include "api/segment.h"
-#include "heap/fork.h"
 #include "os/shared.h"
 #include "stats/metrics.h"
 #include "stats/report_take.h"
-#include "stats/segment.h"
 
 #include <fcntl.h>
 #include <signal.h>
@@ -29,10 +27,7 @@
 #define F_SEAL_FUTURE_WRITE 16
 #endif
 
-static uint64_t (*real_coarse)(void);
-static int (*real_memfd)(const char*);
-static int (*real_reserve_file)(int, size_t, size_t);
-static unsigned memfd_calls, reserve_calls, reserve_fails; /* the number of the call that fails; 0: none */
+static unsigned memfd_calls;
 static bool memfd_fails;
 
 static int fake_memfd(const char* name) {
@@ -40,34 +35,11 @@ static int fake_memfd(const char* name) {
     errno = EPERM;
     return memfd_fails ? -1 : real_memfd(name);
 }
-static int fake_reserve_file(int fd, size_t offset, size_t bytes) {
-    return ++reserve_calls == reserve_fails ? ENOSPC : real_reserve_file(fd, offset, bytes);
-}
-
-static uint64_t frozen_at;
-static uint64_t frozen_clock(void) { return frozen_at + clock_skip; }
-
-static void start_over(void) { tsi_fork_drop_segment(); }
 
 static void set_up(void) {
-    set_clock();
-    tsi_segment_init();
-    start_over();
-    real_coarse = tsi_os.coarse_ns;
-    real_memfd = tsi_os.memfd;
-    real_reserve_file = tsi_os.reserve_file;
-    frozen_at = real_now();
-    tsi_os.now_ns = tsi_os.quick_ns = tsi_os.coarse_ns = frozen_clock;
-    tsi_os.memfd = fake_memfd;
-    tsi_os.reserve_file = fake_reserve_file;
-    memfd_calls = reserve_calls = reserve_fails = 0;
+    memfd_calls = 0;
     memfd_fails = false;
-}
-static void take_down(void) {
-    tsi_os.coarse_ns = real_coarse;
-    tsi_os.memfd = real_memfd;
-    tsi_os.reserve_file = real_reserve_file;
-    reset_clock();
+    freeze(fake_memfd);
 }
 
 static SlabAllocator* create(void) {
@@ -84,9 +56,6 @@ static SlabSegment* open_own(void) {
     REQUIRE(s != NULL);
     return s;
 }
-
-static uint64_t publications(SlabAllocator* a) { return tsi_segment_health(tsi_arena(a)).publications; }
-static uint64_t failures(SlabAllocator* a) { return tsi_segment_health(tsi_arena(a)).failures; }
 
 static SlabSegmentView view_of(SlabSegment* s, uint32_t slot) {
     SlabSegmentView v;
@@ -330,11 +299,11 @@ static void a_process_that_was_stopped_goes_on(void) {
 static void at_every_kind_of_slow_call(void) {
     SlabAllocator* a = create();
     uint64_t n = publications(a);
-#define PUBLISHES(call)                         \
-    do {                                        \
-        pass_seconds(1);                        \
-        errno = 4711;                           \
-        call;                                   \
+#define PUBLISHES(call)                   \
+    do {                                  \
+        pass_seconds(1);                  \
+        errno = 4711;                     \
+        call;                             \
         REQUIRE_EQ(publications(a), ++n); \
         REQUIRE_EQ(errno, 4711);          \
     } while (0)
@@ -563,7 +532,7 @@ static void a_foreign_descriptor_is_left_alone(void) {
 }
 
 #undef TEST
-#define TEST(fn) CHECK_CASE_WITH(fn, set_up, take_down)
+#define TEST(fn) CHECK_CASE_WITH(fn, set_up, thaw)
 
 int main(int argc, char** argv) {
     const CheckCase tests[] = {

@@ -4,35 +4,24 @@
  * As in test_segment.c the clock stands still but for what a test lets pass, and a trim is a call that publishes.
  */
 #define _GNU_SOURCE
-#include "clock.h"
+#include "frozen.h"
 #include "contract/shown_profile.h"
 
 #include "slab_diagnostics.h"
 
-#include "heap/fork.h"
 #include "heap/profile.h"
-#include "stats/segment.h"
 #include "stats/segment_profile.h"
 
 #include <math.h>
 
 enum { MEAN = 512, ROOM = 1 << 23 };
 
-static uint64_t frozen_at;
-static uint64_t frozen_clock(void) { return frozen_at + clock_skip; }
-static uint64_t (*real_coarse)(void);
-static int (*real_memfd)(const char*);
-static int (*real_reserve_file)(int, size_t, size_t);
 static const char* refused; /* the name of the memfd that the system has none of */
-static unsigned reserve_calls, reserve_fails;
 static uint64_t copy[ROOM / sizeof(uint64_t)];
 
 static int fake_memfd(const char* name) {
     errno = EMFILE;
     return refused != NULL && strcmp(name, refused) == 0 ? -1 : real_memfd(name);
-}
-static int fake_reserve_file(int fd, size_t offset, size_t bytes) {
-    return ++reserve_calls == reserve_fails ? ENOSPC : real_reserve_file(fd, offset, bytes);
 }
 /* Stands still for so many looks, then each takes ten milliseconds. */
 static unsigned looks, quick_looks;
@@ -42,35 +31,16 @@ static uint64_t slow_clock(void) {
 }
 
 static void set_up(void) {
-    set_clock();
-    tsi_segment_init();
-    tsi_fork_drop_segment(); /* what an earlier test has left */
-    real_coarse = tsi_os.coarse_ns;
-    real_memfd = tsi_os.memfd;
-    real_reserve_file = tsi_os.reserve_file;
-    frozen_at = real_now();
-    tsi_os.now_ns = tsi_os.quick_ns = tsi_os.coarse_ns = frozen_clock;
-    tsi_os.memfd = fake_memfd;
-    tsi_os.reserve_file = fake_reserve_file;
     refused = NULL;
-    reserve_calls = reserve_fails = 0;
-}
-static void take_down(void) {
-    tsi_os.coarse_ns = real_coarse;
-    tsi_os.memfd = real_memfd;
-    tsi_os.reserve_file = real_reserve_file;
-    reset_clock();
+    freeze(fake_memfd);
 }
 
 static SlabAllocator* create(uint64_t mean) {
     SlabOptions o = kit_options();
     o.segment = 1;
     o.profile_bytes = mean;
-    SlabAllocator* a = kit_create_with(&o);
-    return a;
+    return kit_create_with(&o);
 }
-static uint64_t failures(SlabAllocator* a) { return tsi_segment_health(tsi_arena(a)).failures; }
-static uint64_t publications(SlabAllocator* a) { return tsi_segment_health(tsi_arena(a)).publications; }
 
 static const SlabProfileBuffer* read_slot(unsigned slot, const char* label, double* allocated, double* in_use) {
     Shown s = shown_open();
@@ -336,7 +306,7 @@ static void it_grows(void) {
 }
 
 #undef TEST
-#define TEST(fn) CHECK_CASE_WITH(fn, set_up, take_down)
+#define TEST(fn) CHECK_CASE_WITH(fn, set_up, thaw)
 
 int main(int argc, char** argv) {
     const CheckCase tests[] = {

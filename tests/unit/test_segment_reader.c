@@ -566,12 +566,10 @@ static void spoilt_at_random(void) {
 
 int main(int argc, char** argv) {
     const CheckCase tests[] = {
-        CHECK_CASE(headers_and_tables),       CHECK_CASE(slots_and_buffers),
-        CHECK_CASE(short_and_open_files),     CHECK_CASE(shrunk_after_opening),
-        CHECK_CASE(what_is_no_file),          CHECK_CASE(processes_that_are_not_there),
-        CHECK_CASE(another_users_process),    CHECK_CASE(spoilt_at_random),
-        CHECK_CASE(written_while_it_is_read),
-        CHECK_CASE(far_file_systems),         CHECK_CASE(a_mount_that_is_gone),
+        CHECK_CASE(headers_and_tables),    CHECK_CASE(slots_and_buffers),    CHECK_CASE(short_and_open_files),
+        CHECK_CASE(shrunk_after_opening),  CHECK_CASE(what_is_no_file),      CHECK_CASE(processes_that_are_not_there),
+        CHECK_CASE(another_users_process), CHECK_CASE(spoilt_at_random),     CHECK_CASE(written_while_it_is_read),
+        CHECK_CASE(far_file_systems),      CHECK_CASE(a_mount_that_is_gone),
     };
     return CHECK_RUN(argc, argv, tests);
 }

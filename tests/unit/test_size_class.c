@@ -39,8 +39,7 @@ static void every_size_gets_the_smallest_class(void) {
 /* No class wastes more than a quarter on the sizes it serves. */
 static void inner_waste_is_bounded(void) {
     tsi_class_table_init(&table, 4096, 0);
-    for (size_t size = 129; size <= TSI_SMALL_MAX; size++)
-        REQUIRE(table.c[tsi_class_of(size)].size <= size + size / 2);
+    for (size_t size = 129; size <= TSI_SMALL_MAX; size++) REQUIRE(table.c[tsi_class_of(size)].size <= size + size / 2);
 }
 
 static void slots_of_lines(size_t page, size_t slab) {
@@ -70,29 +69,28 @@ static void slots_of_lines(size_t page, size_t slab) {
         REQUIRE(slots > 0 && c->threshold >= 1 && c->threshold <= slots);
     }
 }
-static void slots_fit_their_lines(void) {
-    for_each_table(slots_of_lines);
-}
+static void slots_fit_their_lines(void) { for_each_table(slots_of_lines); }
 
 static void slabs_of_classes(size_t page, size_t slab) {
     for (unsigned cls = 1; cls < TSI_CLASSES; cls = kit_class_after(cls)) {
         const TsiClass* c = &table.c[cls];
         REQUIRE(tsi_is_pow2(c->slab_bytes));
         bool part = cls == TSI_CLASS_PART && page == 4096; /* else a page has one owner */
-        if (part) REQUIRE_EQ(2 * c->slab_bytes, page);
-        else REQUIRE_EQ(c->slab_bytes % page, 0);
+        if (part)
+            REQUIRE_EQ(2 * c->slab_bytes, page);
+        else
+            REQUIRE_EQ(c->slab_bytes % page, 0);
         if (cls <= TSI_SMALL_CLASSES) REQUIRE(c->slab_bytes >= slab);
         REQUIRE(c->slab_bytes <= 1u << TSI_CHUNK_SHIFT);
         REQUIRE_EQ(c->slab_bytes >> c->lines_log2, 1u << c->line_shift);
         REQUIRE((1u << TSI_CHUNK_SHIFT) >> c->line_shift <= 1024); /* lines of a chunk */
-        REQUIRE((1u << TSI_CHUNK_SHIFT) / c->slab_bytes <= (part ? 512 : 256)); /* slabs of a chunk; parts use half of it */
+        REQUIRE((1u << TSI_CHUNK_SHIFT) / c->slab_bytes <=
+                (part ? 512 : 256)); /* slabs of a chunk; parts use half of it */
         /* Slots fill at least 15/16 of a line up to 8 KiB; the tail of larger cells is never touched. */
         if (c->size <= 8192) REQUIRE((uint64_t)c->slots * c->size * 16 >= ((uint64_t)15 << c->line_shift));
     }
 }
-static void slabs_are_whole_pages_and_cells(void) {
-    for_each_table(slabs_of_classes);
-}
+static void slabs_are_whole_pages_and_cells(void) { for_each_table(slabs_of_classes); }
 
 /* Whatever the line offset: it is the start of a slot or it is refused. */
 static void interior_addresses_are_refused(void) {

@@ -407,8 +407,10 @@ static void entries_lead_to_words(void) {
             uint32_t entry = tsi_load_relaxed(&space.entries[(size_t)(p - space.base) >> TSI_LINE_MIN_SHIFT]);
             const void* words = space.words + (size_t)(entry & ~TSI_ENTRY_REGION) * sizeof(TsiLine);
             REQUIRE_EQ((entry & TSI_ENTRY_REGION) != 0, region);
-            if (region) REQUIRE_EQ(words, tsi_region(&space, id));
-            else REQUIRE_EQ(words, tsi_line(&space, tsi_first_line(c, id) + (at >> c->line_shift)));
+            if (region)
+                REQUIRE_EQ(words, tsi_region(&space, id));
+            else
+                REQUIRE_EQ(words, tsi_line(&space, tsi_first_line(c, id) + (at >> c->line_shift)));
         }
         tsi_space_give(&space, &id, 1);
         REQUIRE_EQ(tsi_chunk_class(&space, 0), 0);

@@ -5,7 +5,7 @@
  * snapshot does, which takes no lock: nothing may look freed that nobody began to free, and nothing handed out that nobody asked
  * for. Orders that only a snapshot of several looks can tell apart are left to tests/models/handed_out.pml.
  */
-#include "kit/inside.h"
+#include "kit/one.h"
 
 #include "stats/snapshot.h"
 
@@ -29,7 +29,6 @@ static inline void trap(bool on) { (void)on; }
 
 enum { HERE = 5, MOST = 200 };
 
-static SlabAllocator* a;
 static struct sigaction before;
 static struct Seen {
     volatile uint64_t begun, freed; /* allocations and frees */
@@ -76,14 +75,10 @@ static void open_with(bool shared) {
     SlabOptions o = kit_options();
     o.shared = shared;
     memset(&seen, 0, sizeof seen);
-    a = kit_create_with(&o);
+    kit_open_with(o);
 }
 static void open_owned(void) { open_with(false); }
 static void open_shared(void) { open_with(true); }
-static void close_allocator(void) {
-    kit_check(a);
-    slab_allocator_free(a);
-}
 
 static void* take(size_t size) {
     seen.begun++;
@@ -144,10 +139,10 @@ static void refills(void) {
 }
 
 static const CheckCase tests[] = {
-    CHECK_CASE_WITH(objects_of_a_region, open_owned, close_allocator),
-    CHECK_CASE_WITH(refills, open_owned, close_allocator),
-    {"objects_of_a_region_shared", objects_of_a_region, open_shared, close_allocator},
-    {"refills_shared", refills, open_shared, close_allocator},
+    CHECK_CASE_WITH(objects_of_a_region, open_owned, kit_close),
+    CHECK_CASE_WITH(refills, open_owned, kit_close),
+    {"objects_of_a_region_shared", objects_of_a_region, open_shared, kit_close},
+    {"refills_shared", refills, open_shared, kit_close},
 };
 
 int main(int argc, char** argv) {

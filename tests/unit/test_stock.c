@@ -4,7 +4,7 @@
  * The clock is the test's. Phases without regions are of slabs of one size, so that bytes can be told.
  */
 #include "fake_os.h"
-#include "kit/inside.h"
+#include "kit/one.h"
 
 #include "heap/warm.h"
 #include "mem/stock.h"
@@ -15,8 +15,6 @@
 #define MS ((uint64_t)1000000)
 enum { SIZE = 1024, SLAB = 16384, START = 1 << 20 };
 
-static SlabAllocator* a;
-static TsiSpace* space;
 static uint64_t clock_ns;
 
 static uint64_t told_time(void) { return clock_ns; }
@@ -24,8 +22,7 @@ static uint64_t told_time(void) { return clock_ns; }
 static void open_with(SlabOptions o) {
     tsi_os.coarse_ns = told_time;
     clock_ns = 1000 * MS;
-    a = kit_create_with(&o);
-    space = &tsi_arena(a)->space;
+    kit_open_with(o);
     fake_os_clear();
 }
 
@@ -35,13 +32,7 @@ static SlabOptions by_class(void) {
     return o;
 }
 
-static void open_allocator(void) {
-    open_with(by_class());
-}
-static void close_allocator(void) {
-    kit_check(a);
-    slab_allocator_free(a);
-}
+static void open_allocator(void) { open_with(by_class()); }
 
 static uint64_t budget(void) { return tsi_load_relaxed(&space->stock.budget); }
 static uint64_t stock(void) { return tsi_load_relaxed(&space->stock.bytes); }
@@ -133,7 +124,8 @@ static void it_has_a_limit(void) {
 
 static void learn(uint64_t bytes) {
     for (unsigned n = 0; n < 100 && budget() < bytes; n++) phase(bytes);
-    REQUIRE_BETWEEN(budget(), bytes, bytes + MIB); /* more by what regions are rounded to, and the stores of other threads */
+    REQUIRE_BETWEEN(budget(), bytes,
+                    bytes + MIB); /* more by what regions are rounded to, and the stores of other threads */
     REQUIRE_BETWEEN(kit_committed_now(a), bytes - MIB / 2, budget());
 }
 
@@ -241,8 +233,7 @@ static void regions_and_large_objects_take_it(void) {
     REQUIRE_EQ(fake_os.calls[FAKE_PURGE], 0);
     uint8_t* p = slab_calloc(a, 1, 3000000);
     REQUIRE(p != NULL);
-    for (unsigned i = 0; i < 3000000; i++)
-        REQUIRE_EQ(p[i], 0);
+    for (unsigned i = 0; i < 3000000; i++) REQUIRE_EQ(p[i], 0);
     slab_free(a, p);
     slab_trim(a);
     REQUIRE_EQ(kit_committed_now(a), 0);
@@ -314,7 +305,8 @@ static void a_close_by_id_returns_everything(void) {
         REQUIRE(slab_malloc_epoch(a, 700000, id) != NULL);
         epoch_advance(a);
         if (n == 0) epoch_close_ex(a, id, EPOCH_RELEASE, NULL);
-        else if (n == 1) REQUIRE(epoch_close_era(a, epoch_era(a, id), EPOCH_RELEASE, NULL));
+        else if (n == 1)
+            REQUIRE(epoch_close_era(a, epoch_era(a, id), EPOCH_RELEASE, NULL));
         else {
             epoch_domain_t* d = begin(2 * MIB, SIZE);
             epoch_domain_exit(d); /* refused: never entered */
@@ -384,8 +376,7 @@ static void a_refused_purge_is_remembered(void) {
     REQUIRE(fake_os_heal());
     uint8_t* p = slab_calloc(a, 1, 8 * MIB);
     REQUIRE(p != NULL);
-    for (unsigned i = 0; i < 8 * MIB; i++)
-        REQUIRE_EQ(p[i], 0);
+    for (unsigned i = 0; i < 8 * MIB; i++) REQUIRE_EQ(p[i], 0);
     slab_free(a, p);
 }
 
@@ -425,7 +416,7 @@ static void a_child_goes_on(void) {
 
 int main(int argc, char** argv) {
     const CheckCase tests[] = {
-#define TEST(name) CHECK_CASE_WITH(name, open_allocator, close_allocator)
+#define TEST(name) CHECK_CASE_WITH(name, open_allocator, kit_close)
         TEST(what_was_given_back_in_vain_raises_it),
         TEST(it_rises_to_a_balance),
         TEST(nothing_else_does),

@@ -10,7 +10,7 @@
  */
 #define KIT_RING_BY_CLASS
 #include "fake_os.h"
-#include "kit/inside.h"
+#include "kit/one.h"
 
 #include "heap/bracket.h"
 #include "mem/region.h"
@@ -20,8 +20,6 @@
 
 enum { SIZE = 1024, SLOTS = 16, SLAB = SLOTS * SIZE, TINY = 16, TINIES = 64 * 600, HERE = 5 };
 
-static SlabAllocator* a;
-static TsiSpace* space;
 static KitWorker worker;
 
 static struct Stop {
@@ -74,13 +72,11 @@ static void stopped_at(TsiLine* l) { stopped_naming(tsi_busy_line(l)); }
 
 static void open_allocator(void) {
     kit_worker_start(&worker);
-    a = kit_create_cold();
-    space = &tsi_arena(a)->space;
+    kit_open_cold();
 }
 static void close_allocator(void) {
     kit_worker_stop(&worker);
-    kit_check(a);
-    slab_allocator_free(a);
+    kit_close();
 }
 
 static TsiLine* line_of(void* p) { return tsi_line(space, kit_place(a, p).line_id); }
@@ -189,12 +185,8 @@ static void an_allocation_on_a_line_of_another_class(size_t size, uint64_t bytes
     nothing_is_left_here(2);
     REQUIRE(slab_free_checked(a, r));
 }
-static void an_allocation_where_slabs_are_fewer(void) {
-    an_allocation_on_a_line_of_another_class(SIZE, SLAB);
-}
-static void an_allocation_where_a_large_object_is(void) {
-    an_allocation_on_a_line_of_another_class(300000, 300000);
-}
+static void an_allocation_where_slabs_are_fewer(void) { an_allocation_on_a_line_of_another_class(SIZE, SLAB); }
+static void an_allocation_where_a_large_object_is(void) { an_allocation_on_a_line_of_another_class(300000, 300000); }
 
 /* Another thread's object, which ends while it is freed, and with it the chunk's class. */
 static void a_free_where_no_class_is(void) {

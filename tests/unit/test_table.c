@@ -18,9 +18,7 @@ static void open_table(void) {
     fake_os_clear();
     REQUIRE(tsi_table_init(&table, STRIDE, CAPACITY));
 }
-static void close_table(void) {
-    tsi_table_destroy(&table);
-}
+static void close_table(void) { tsi_table_destroy(&table); }
 static uint32_t take(void) {
     uint32_t index = UINT32_MAX;
     REQUIRE(tsi_table_take(&table, &index, 0));
@@ -147,9 +145,8 @@ static void threads(void) {
 int main(int argc, char** argv) {
     const CheckCase tests[] = {
 #define TEST(name) CHECK_CASE_WITH(name, open_table, close_table)
-        TEST(all_records_once), TEST(growth_is_in_steps), TEST(taken_in_turn),
-        TEST(reuse_is_late),    TEST(some_are_kept_back), TEST(no_memory),
-        TEST(threads),
+        TEST(all_records_once),   TEST(growth_is_in_steps), TEST(taken_in_turn), TEST(reuse_is_late),
+        TEST(some_are_kept_back), TEST(no_memory),          TEST(threads),
     };
     fake_os_install(0, false, false);
     return CHECK_RUN(argc, argv, tests);

@@ -208,8 +208,10 @@ static void as_a_plain_array(void) {
                 if (!tsi_table_take(&table, &index, 0)) continue;
                 REQUIRE(!taken[index]);
                 uint64_t word = tsi_load_relaxed(word_at(index));
-                if (left[index] != 0) REQUIRE_EQ(word, 0);
-                else REQUIRE_EQ(word, takings[index] != 0 ? word_of(index, takings[index]) : 0);
+                if (left[index] != 0)
+                    REQUIRE_EQ(word, 0);
+                else
+                    REQUIRE_EQ(word, takings[index] != 0 ? word_of(index, takings[index]) : 0);
                 if (table.aside && left[index] != 0)
                     REQUIRE_EQ(tsi_load_relaxed(tsi_table_aside(&table, index)), (uint16_t)takings[index]);
                 left[index] = 0;

@@ -54,7 +54,8 @@ static void keeps_near(void) {
 static void follows_a_clock_that_is_slewed(void) {
     calibrate();
     for (int k = 0; k < 40; k++)
-        for (int n = 0; n < 2000; n++, pass(50000, k % 2 ? 500 : -500)) REQUIRE(off() <= 60000); /* 500 ppm of two lines */
+        for (int n = 0; n < 2000; n++, pass(50000, k % 2 ? 500 : -500))
+            REQUIRE(off() <= 60000); /* 500 ppm of two lines */
     for (int n = 0; n < 20000; n++, pass(50000, 0)) (void)ask();
     REQUIRE(off() <= 100);
 }

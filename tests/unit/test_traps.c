@@ -4,7 +4,7 @@
  */
 #define KIT_RING_BY_CLASS
 #include "fake_os.h"
-#include "kit/inside.h"
+#include "kit/one.h"
 
 #include "heap/free.h"
 #include "heap/heap.h"
@@ -14,15 +14,9 @@
 
 #include "slab_stats.h"
 
-static SlabAllocator* a;
-
 static void open_allocator(void) {
-    a = kit_create_cold();
+    kit_open_cold();
     fake_os_clear();
-}
-static void close_allocator(void) {
-    kit_check(a);
-    slab_allocator_free(a);
 }
 
 typedef struct Free {
@@ -98,8 +92,7 @@ static void a_pointer_free_ends_the_handle(void) {
     void *p = kit_hide(alloc_obj(a, 64, &old)), *q = NULL, *more[15];
     for (unsigned n = 0; n < 15; n++) REQUIRE((more[n] = slab_malloc(a, 64)) != NULL);
     REQUIRE(slab_free_checked(a, p));
-    for (unsigned n = 0; n < 15; n++)
-        REQUIRE(slab_free_checked(a, more[n])); /* enough for the line to be used again */
+    for (unsigned n = 0; n < 15; n++) REQUIRE(slab_free_checked(a, more[n])); /* enough for the line to be used again */
     for (unsigned n = 0; n < 200 && q != p; n++) q = kit_hide(slab_malloc(a, 64));
     REQUIRE_EQ(q, p);
     REQUIRE(!free_obj(a, old));
@@ -465,16 +458,24 @@ static void another_in_the_place_of_ours(void) {
 
 int main(int argc, char** argv) {
     const CheckCase tests[] = {
-#define TEST(name) CHECK_CASE_WITH(name, open_allocator, close_allocator)
-        TEST(a_pointer_freed_by_two_sides),    TEST(a_free_that_slept_through_a_release),
-        TEST(a_hot_pair_is_counted),           TEST(a_pointer_free_ends_the_handle),
-        TEST(allocators_do_not_share_handles), TEST(short_incarnations_do_not_wrap),
-        TEST(bursts_do_not_return_pages),      TEST(the_same_storage_again),
-        TEST(a_reference_that_slept),          TEST(live_counts_are_exact),
-        TEST(a_remote_free_does_not_write),    TEST(callbacks_are_outside_brackets),
-        TEST(a_slab_that_left_its_heap),       TEST(counts_of_a_line_without_handles),
+#define TEST(name) CHECK_CASE_WITH(name, open_allocator, kit_close)
+        TEST(a_pointer_freed_by_two_sides),
+        TEST(a_free_that_slept_through_a_release),
+        TEST(a_hot_pair_is_counted),
+        TEST(a_pointer_free_ends_the_handle),
+        TEST(allocators_do_not_share_handles),
+        TEST(short_incarnations_do_not_wrap),
+        TEST(bursts_do_not_return_pages),
+        TEST(the_same_storage_again),
+        TEST(a_reference_that_slept),
+        TEST(live_counts_are_exact),
+        TEST(a_remote_free_does_not_write),
+        TEST(callbacks_are_outside_brackets),
+        TEST(a_slab_that_left_its_heap),
+        TEST(counts_of_a_line_without_handles),
         TEST(a_chunk_changes_class_under_a_stale_free),
-        TEST(lists_made_wrong),                TEST(another_in_the_place_of_ours),
+        TEST(lists_made_wrong),
+        TEST(another_in_the_place_of_ours),
     };
     fake_os_install(0, false, false);
     return CHECK_RUN(argc, argv, tests);

@@ -4,7 +4,7 @@
  * Phases are of slabs of one class, all of one size; regions, whose sizes differ, are at the end.
  */
 #include "fake_os.h"
-#include "kit/inside.h"
+#include "kit/one.h"
 
 #include "heap/warm.h"
 #include "mem/handle.h"
@@ -12,20 +12,12 @@
 
 enum { SIZE = 1024, SLAB = 16384, BUDGET = 1 << 20, SLABS = 4 * BUDGET / SLAB };
 
-static SlabAllocator* a;
-static TsiArena* arena;
-
 static void open_allocator(void) {
     SlabOptions o = kit_options();
     o.warm_bytes = BUDGET;
     o.bump = 2;
-    a = kit_create_with(&o);
-    arena = tsi_arena(a);
+    kit_open_with(o);
     fake_os_clear();
-}
-static void close_allocator(void) {
-    kit_check(a);
-    slab_allocator_free(a);
 }
 
 /* A phase of so many slabs, on the calling thread. */
@@ -197,7 +189,8 @@ enum { PAGE_OBJECTS = 85, MANY = 1100 };
 /* Slabs of a class in the calling thread's store. */
 static uint32_t stored(unsigned cls, uint32_t* oldest) {
     uint32_t n = 0;
-    for (uint32_t at = kit_binding(a)->warm.head[cls]; at != 0; at = tsi_slab(&arena->space, at - 1)->next, n++) *oldest = at;
+    for (uint32_t at = kit_binding(a)->warm.head[cls]; at != 0; at = tsi_slab(&arena->space, at - 1)->next, n++)
+        *oldest = at;
     return n;
 }
 
@@ -281,13 +274,17 @@ static void a_spent_slab_displaces_nothing(void) {
 
 int main(int argc, char** argv) {
     const CheckCase tests[] = {
-#define TEST(name) CHECK_CASE_WITH(name, open_allocator, close_allocator)
-        TEST(one_thread_keeps_half),    TEST(small_phases_never_reach_the_system),
+#define TEST(name) CHECK_CASE_WITH(name, open_allocator, kit_close)
+        TEST(one_thread_keeps_half),
+        TEST(small_phases_never_reach_the_system),
         TEST(a_share_comes_back_whole),
         TEST(a_full_store_gives_back_in_bulk),
-        TEST(threads_share_the_budget), TEST(a_busy_store_is_passed_by),
-        TEST(taking_is_by_class),       TEST(no_budget_keeps_nothing),
-        TEST(a_long_list_is_cut_within_reach), TEST(a_spent_slab_displaces_nothing),
+        TEST(threads_share_the_budget),
+        TEST(a_busy_store_is_passed_by),
+        TEST(taking_is_by_class),
+        TEST(no_budget_keeps_nothing),
+        TEST(a_long_list_is_cut_within_reach),
+        TEST(a_spent_slab_displaces_nothing),
         TEST(regions_stay_warm),
     };
     fake_os_install(0, false, false);
