@@ -37,6 +37,14 @@ clean() { # [NAME...]
     rm -rf -- "$@"
 }
 
+# A program of tests/, with the library that is being tested.
+compile_test() { # FILE OUT FLAG...
+    local file=$TSLAB_SOURCE_DIR/tests/$1 out=$2
+    shift 2
+    cc -std=gnu11 -O1 -g -pthread "$@" -I"$TSLAB_SOURCE_DIR/include" -I"$TSLAB_SOURCE_DIR/src" -I"$TSLAB_SOURCE_DIR/tests" \
+        "$file" "$TSLAB_BUILD_DIR/libtemporal_slab.a" -lm -o "$out" || fail "$file does not compile"
+}
+
 # Runs with standard output to ./out and standard error to ./err.
 expect() { # STATUS ARGUMENT...
     local wanted=$1 status=0

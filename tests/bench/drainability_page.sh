@@ -2,31 +2,26 @@
 # docs/results/drainability.md says what tslab_drainability counts: page, published results and the program, a short form of it.
 # With TSLAB_TEST_SCALE of 10 and more the whole run. Then that the comparison can fail.
 set -u
+. "$TSLAB_SOURCE_DIR/tests/kit.bash"
 program=$TSLAB_BUILD_DIR/tslab_drainability
 tool=$TSLAB_SOURCE_DIR/tools/drainability_page.py
 published=$TSLAB_SOURCE_DIR/docs/results/drainability.json
 page=$TSLAB_SOURCE_DIR/docs/results/drainability.md
-failures=0
-
-fail() {
-    echo "FAILED: $*" >&2
-    failures=$((failures + 1))
-}
-command -v python3 >/dev/null || { echo "skipped: no python3"; exit 77; }
+need python3
 export PYTHONDONTWRITEBYTECODE=1
-rm -rf ./*
+clean
 unset TSLAB_OPTIONS
 
 run() { # FILE ARGUMENT...
     local file=$1
     shift
-    "$program" "$@" --json "$file" >out 2>err || fail "tslab_drainability $*: $(head -c 300 err)"
+    "$program" "$@" --json "$file" >out 2>err || complain "tslab_drainability $*: $(head -c 300 err)"
 }
 check() { # STATUS ARGUMENT...
     local wanted=$1 status=0
     shift
     python3 "$tool" --check "$@" >>compared 2>err || status=$?
-    [ $status -eq "$wanted" ] || fail "drainability_page.py --check $*: exit $status instead of $wanted: $(head -c 600 err)"
+    [ $status -eq "$wanted" ] || complain "drainability_page.py --check $*: exit $status instead of $wanted: $(head -c 600 err)"
 }
 
 run lives.json --only lifetimes --requests 10000
@@ -34,7 +29,7 @@ run first.json --only routing --requests 20000
 run rest.json --only sweep --only granules
 check 0 --against lives.json --against first.json --against rest.json
 printf '%s\n' "lives.json: 352 counts compared" "first.json: 66 counts compared" "rest.json: 518 counts compared" | cmp -s - compared ||
-    fail "other counts than expected: $(cat compared)"
+    complain "other counts than expected: $(cat compared)"
 if [ "${TSLAB_TEST_SCALE:-1}" -ge 10 ]; then
     run whole.json
     check 0 --against whole.json
@@ -45,18 +40,18 @@ run other.json --only routing --requests 10000 --seed 43
 check 1 --against other.json
 sed 's/"slabs": 123,/"slabs": 124,/' first.json >differs.json
 check 1 --against differs.json
-grep -q 'slabs: 123 published, 124 in the run' err || fail "the count that differs is not named: $(cat err)"
+grep -q 'slabs: 123 published, 124 in the run' err || complain "the count that differs is not named: $(cat err)"
 sed 's/"left_slabs": [0-9]*, "slab_dsr"/"left_slabs": 1, "slab_dsr"/' rest.json >differs.json
 check 1 --against differs.json
 sed '0,/"drainable": 196/s//"drainable": 195/' "$published" >older.json
 check 1 --published older.json
-grep -q 'tables differ' err || fail "a table that differs is not told: $(cat err)"
+grep -q 'tables differ' err || complain "a table that differs is not told: $(cat err)"
 sed 's/(126 slabs against 137)/(112 slabs against 124)/' "$page" >lags.md
 check 1 --page lags.md
-grep -q 'a sentence lacks: about the same' err || fail "the sentence is not told: $(cat err)"
+grep -q 'a sentence lacks: about the same' err || complain "the sentence is not told: $(cat err)"
 sed 's/^<!-- sweep -->$//' "$page" >lags.md
 check 1 --page lags.md
 
 # The published results are found again in themselves.
 check 0 --against "$published"
-[ $failures -eq 0 ]
+finish

@@ -8,8 +8,7 @@ pprof_help=$(timeout 600 "$go" tool pprof -h 2>&1) # newer Go compiles it when i
 case $pprof_help in *usage*) ;; *) skip "go tool pprof does not work here: $pprof_help" ;; esac
 unset TSLAB_OPTIONS NO_COLOR
 build_tslab "$PWD/tslab"
-cc -std=gnu11 -O1 -g -pthread -fno-omit-frame-pointer -I"$source/include" "$source/tests/profile/phases.c" \
-    "$TSLAB_BUILD_DIR/libtemporal_slab.a" -o holder || exit 1
+compile_test profile/phases.c holder -fno-omit-frame-pointer
 
 rm -f input truth
 mkfifo input

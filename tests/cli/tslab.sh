@@ -1,18 +1,15 @@
 #!/bin/bash
 # The tests of tslab/, among them its output against the library's own: its doctor's, and its reports in every form.
 set -u
-. "$TSLAB_SOURCE_DIR/tests/kit.bash"
+. "$TSLAB_SOURCE_DIR/tests/cli/kit.bash"
 scratch=$PWD
-source=$TSLAB_SOURCE_DIR
-go=$("$source/scripts/find-go.sh" 2>&1) || skip "$go"
-cc -std=gnu11 -O1 -pthread -I"$source/include" -I"$source/src" -I"$source/tests" "$source/tests/reports/print.c" \
-    "$TSLAB_BUILD_DIR/libtemporal_slab.a" -lm -o print && ./print || exit 1
+need_go
+compile_test reports/print.c print
+./print || exit 1
 
 cd "$source/tslab" || exit 1
-export CGO_ENABLED=0 GOTOOLCHAIN=local GOFLAGS=-buildvcs=false
+export CGO_ENABLED=0
 unset NO_COLOR TSLAB_OPTIONS
-"$go" mod download >"$scratch/download.log" 2>&1 ||
-    skip "the Go modules of tslab cannot be fetched: $(tail -n 1 "$scratch/download.log")"
 "$TSLAB_BUILD_DIR/stats_dump" --help | grep -q -e '--pid' ||
     echo "skipped: the test with a real process, because this stats_dump shows none of its statistics"
 TSLAB_REPORTS=$scratch TSLAB_STATS_DUMP=$TSLAB_BUILD_DIR/stats_dump "$go" test -v -trimpath -vet=off -count=1 ./... >"$scratch/log" 2>&1

@@ -37,7 +37,7 @@ place=$(mktemp -d) || exit 1
 pids=
 trap 'kill $pids 2>/dev/null; rm -rf "$place"' EXIT
 chmod 755 "$place"
-cc -std=gnu11 -O1 -g -pthread -I"$source/include" -I"$source/src" "$source/tests/cli/owner.c" "$TSLAB_BUILD_DIR/libtemporal_slab.a" -lm -o "$place/owner" || exit 1
+compile_test cli/owner.c "$place/owner"
 cp tslab "$TSLAB_BUILD_DIR/stats_dump" "$place" || exit 1
 chmod 755 "$place"/*
 as $third "$place/tslab" --version >/dev/null 2>errors || skip "another user cannot run a program in $place: $(cat errors)"

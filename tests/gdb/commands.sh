@@ -8,7 +8,7 @@ need gdb "gdb is not installed (Debian package gdb)"
 [ "$(gdb -nx -batch -ex 'python print(6 * 7)' 2>&1)" = 42 ] || skip "this gdb has no Python"
 grep -q '^TSLAB_DEBUG_INFO:BOOL=ON' "$TSLAB_BUILD_DIR/CMakeCache.txt" || skip "built without TSLAB_DEBUG_INFO"
 
-cc -std=gnu11 -O1 -pthread -I"$source/include" -I"$source/src" "$source/tests/gdb/held.c" "$TSLAB_BUILD_DIR/libtemporal_slab.a" -o held
+compile_test gdb/held.c held -g0
 
 # look OUT ARGUMENT... : runs gdb, output to OUT, errors to OUT.errors. Its exit code is that of the last command.
 look() {

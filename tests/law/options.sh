@@ -1,6 +1,7 @@
 #!/bin/bash
 # docs/options.md has exactly the options of src/api/options.def: same names, types, ranges and defaults, same order.
 set -eu
+. "$TSLAB_SOURCE_DIR/tests/kit.bash"
 cd "$TSLAB_SOURCE_DIR"
 
 in_table() {
@@ -13,13 +14,11 @@ on_page() {
 
 table=$(in_table)
 [ "$(wc -l <<<"$table")" = "$(grep -c '^OPTION(' src/api/options.def)" ] ||
-    { echo "a line of src/api/options.def has a form that this test does not read" >&2; exit 1; }
-if ! diff -u --label src/api/options.def <(echo "$table") --label docs/options.md <(on_page); then
-    echo "docs/options.md does not list the options of src/api/options.def" >&2
-    exit 1
-fi
+    fail "a line of src/api/options.def has a form that this test does not read"
+diff -u --label src/api/options.def <(echo "$table") --label docs/options.md <(on_page) ||
+    fail "docs/options.md does not list the options of src/api/options.def"
 
 # A value of the struct must have a field: the names are those of SlabOptions.
 for name in $(cut -d' ' -f1 <<<"$table"); do
-    grep -qE "^ +uint[0-9]+_t $name;" include/slab_alloc.h || { echo "SlabOptions has no field $name" >&2; exit 1; }
+    grep -qE "^ +uint[0-9]+_t $name;" include/slab_alloc.h || fail "SlabOptions has no field $name"
 done

@@ -3,10 +3,9 @@
 # its receipts and statistics. Then every one-liner of docs/probes.md is run as it stands there.
 set -eu
 . "$TSLAB_SOURCE_DIR/tests/kit.bash"
-here=$TSLAB_SOURCE_DIR/tests/probes
 page=$TSLAB_SOURCE_DIR/docs/probes.md
 
-cc -std=gnu11 -O1 -pthread -I"$TSLAB_SOURCE_DIR/include" "$here/small.c" "$TSLAB_BUILD_DIR/libtemporal_slab.a" -o program
+compile_test probes/small.c program
 ./program >alone
 need bpftrace "bpftrace is not installed (Debian package bpftrace)"
 [ "$(id -u)" -eq 0 ] || skip "bpftrace needs root"

@@ -3,18 +3,12 @@
 # program keeps frame pointers its functions are named.
 set -eu
 . "$TSLAB_SOURCE_DIR/tests/kit.bash"
-source=$TSLAB_SOURCE_DIR
 PATH=$PATH:/usr/local/go/bin
 need go "go is not installed: nothing else here opens the format"
 # Newer Go compiles pprof when it is first used: that is not this test's work.
 timeout 600 go tool pprof -h >help 2>&1 || true
 grep -q '^usage' help || skip "go tool pprof does not work here: $(head -n 1 help)"
 
-compile() { # OUT FLAG...
-    local out=$1
-    shift
-    cc -std=gnu11 -O1 -g -pthread "$@" -I"$source/include" "$source/tests/profile/phases.c" "$TSLAB_BUILD_DIR/libtemporal_slab.a" -o "$out"
-}
 pprof() { timeout 300 go tool pprof -symbolize=local "$@" 2>errors || fail "pprof $*: $(cat errors)"; }
 # Bytes of the line "Showing nodes accounting for N, ..." or "for NB, ..."
 total() { sed -nE 's/^Showing nodes accounting for ([0-9]+)B?, .*/\1/p' | head -n 1; }
@@ -23,8 +17,8 @@ near() { # WHAT GOT WANTED
     awk -v got="${2:-0}" -v want="$3" 'BEGIN { exit !(got > 0.85 * want && got < 1.15 * want) }' || fail "$1: pprof says '$2' bytes, the program $3"
 }
 
-compile plain -fomit-frame-pointer
-compile framed -fno-omit-frame-pointer
+compile_test profile/phases.c plain -fomit-frame-pointer
+compile_test profile/phases.c framed -fno-omit-frame-pointer
 for program in plain framed; do
     ./$program $program.pb >$program.truth
     [ "$(wc -l <$program.truth)" = 3 ] || fail "the program told of $(wc -l <$program.truth) labels"

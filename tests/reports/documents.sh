@@ -4,8 +4,7 @@
 set -eu
 . "$TSLAB_SOURCE_DIR/tests/kit.bash"
 source=$TSLAB_SOURCE_DIR
-cc -std=gnu11 -O1 -pthread -I"$source/include" -I"$source/src" -I"$source/tests" "$source/tests/reports/print.c" \
-    "$TSLAB_BUILD_DIR/libtemporal_slab.a" -lm -o print
+compile_test reports/print.c print
 
 ./print
 for report in full extreme empty live; do

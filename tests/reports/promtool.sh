@@ -2,10 +2,8 @@
 # promtool has nothing to say about the Prometheus text, and no label or number keeps it from reading it.
 set -eu
 . "$TSLAB_SOURCE_DIR/tests/kit.bash"
-source=$TSLAB_SOURCE_DIR
 need promtool "promtool is not installed (Debian package prometheus)"
-cc -std=gnu11 -O1 -pthread -I"$source/include" -I"$source/src" -I"$source/tests" "$source/tests/reports/print.c" \
-    "$TSLAB_BUILD_DIR/libtemporal_slab.a" -lm -o print
+compile_test reports/print.c print
 
 ./print
 for report in live full extreme empty; do

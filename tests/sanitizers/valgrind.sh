@@ -4,7 +4,7 @@
 set -eu
 . "$TSLAB_SOURCE_DIR/tests/kit.bash"
 need valgrind "valgrind is not installed"
-cc -std=gnu11 -g -O1 -pthread -I"$TSLAB_SOURCE_DIR/include" "$TSLAB_SOURCE_DIR/tests/sanitizers/calls.c" "$TSLAB_BUILD_DIR/libtemporal_slab.a" -o calls
+compile_test sanitizers/calls.c calls
 ./calls set >plain
 valgrind -q --error-exitcode=9 --log-file=log ./calls set >out || fail "exit code $?: $(grep -v 'Warning: set address range' log | head -n 40)"
 cat out
