@@ -206,14 +206,9 @@ static void chunks_that_came_later(void) {
 int main(int argc, char** argv) {
     const CheckCase tests[] = {
 #define TEST(name) CHECK_CASE_WITH(name, open_allocator, close_allocator)
-        TEST(each_side_counts_its_own),
-        TEST(an_orphan_is_in_no_heap),
-        TEST(one_that_was_not_issued),
-        TEST(one_beyond_the_generations),
-        TEST(those_of_other_places),
-        TEST(emptied_regions_are_used_again),
-        TEST(emptied_regions_are_found_in_time),
-        TEST(chunks_that_came_later),
+        TEST(each_side_counts_its_own),          TEST(an_orphan_is_in_no_heap), TEST(one_that_was_not_issued),
+        TEST(one_beyond_the_generations),        TEST(those_of_other_places),   TEST(emptied_regions_are_used_again),
+        TEST(emptied_regions_are_found_in_time), TEST(chunks_that_came_later),
     };
     fake_os_install(0, false, false);
     return CHECK_RUN(argc, argv, tests);
