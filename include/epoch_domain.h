@@ -108,7 +108,7 @@ static inline void slab_scope_end_(epoch_domain_t* const* d) {
  * left but by longjmp, exit and, without -fexceptions, the end of the thread. epoch_domain_current() is the domain.
  * Where it could not be begun, slab_last_error() says why, and the block goes on in the scope around it. One to a
  * line. Needs the cleanup attribute of gcc and clang. */
-#define SLAB_SCOPE(a, label)                                                                                     \
+#define SLAB_SCOPE(a, label)                                                                             \
     epoch_domain_t* const SLAB_SCOPE_NAME_(__LINE__) __attribute__((cleanup(slab_scope_end_), unused)) = \
         epoch_domain_begin((a), (label))
 #endif

@@ -126,18 +126,18 @@ typedef void (*SlabLeakFn)(SlabAllocator* a, const char* label, uint64_t era, ui
  * a 0 means the default. The environment variable TSLAB_OPTIONS="name=value,..." overrides
  * (ignored in set-user-id programs); sizes there take k, m and g. See docs/options.md. */
 typedef struct SlabOptions {
-    size_t struct_size;     /* sizeof(SlabOptions) of the caller */
-    uint32_t ring_size;     /* ring epochs: 2..1024, default 16 */
-    uint32_t purge_policy;  /* SlabPurgePolicy, default DONTNEED */
-    uint64_t reserve_bytes; /* address space for objects: 16 MiB..64 GiB, default 64 GiB; halved
+    size_t struct_size;       /* sizeof(SlabOptions) of the caller */
+    uint32_t ring_size;       /* ring epochs: 2..1024, default 16 */
+    uint32_t purge_policy;    /* SlabPurgePolicy, default DONTNEED */
+    uint64_t reserve_bytes;   /* address space for objects: 16 MiB..64 GiB, default 64 GiB; halved
                                until the system grants it */
-    uint64_t warm_bytes;    /* pages of no epoch kept for reuse, a fixed budget; UINT64_MAX = none; default: it starts
+    uint64_t warm_bytes;      /* pages of no epoch kept for reuse, a fixed budget; UINT64_MAX = none; default: it starts
                                at 1 MiB and learns */
-    uint32_t slab_bytes;    /* least bytes of a slab, a power of two 4 KiB..64 KiB; default: by class */
-    uint8_t prefault;       /* 1: touch pages as they are committed */
-    uint8_t misuse_fatal;   /* 1: on misuse say on standard error which it is, and abort() */
-    uint8_t leak_report;    /* 1: call leak_fn for every epoch with live objects at destroy */
-    uint8_t huge_pages;     /* 1: ask for transparent huge pages for objects */
+    uint32_t slab_bytes;      /* least bytes of a slab, a power of two 4 KiB..64 KiB; default: by class */
+    uint8_t prefault;         /* 1: touch pages as they are committed */
+    uint8_t misuse_fatal;     /* 1: on misuse say on standard error which it is, and abort() */
+    uint8_t leak_report;      /* 1: call leak_fn for every epoch with live objects at destroy */
+    uint8_t huge_pages;       /* 1: ask for transparent huge pages for objects */
     uint32_t max_labels;      /* label ids, "(unlabeled)" and "(other)" included: 3..4096, default 256 */
     uint32_t sampling_period; /* time one allocation in so many, end to end; 0: none, else 16..1048576 */
     /* most bytes of slabs and large objects committed at a time, 64 KiB at least; 0: no limit */
@@ -185,9 +185,9 @@ typedef struct EpochReceipt {
     uint64_t slabs_returned, bytes_returned; /* what this close took back from the epoch */
     uint64_t slabs_deferred, bytes_deferred;
     uint64_t rss_before, rss_after; /* resident bytes of the process; 0 when not measured */
-    uint64_t close_ns; /* time the close took, without measuring; 0 when the epoch held nothing */
-    uint32_t interrupts;       /* times this close interrupted the process's running threads (membarrier) */
-    uint32_t regions_returned; /* of slabs_returned: regions, where objects lie one behind the other */
+    uint64_t close_ns;              /* time the close took, without measuring; 0 when the epoch held nothing */
+    uint32_t interrupts;            /* times this close interrupted the process's running threads (membarrier) */
+    uint32_t regions_returned;      /* of slabs_returned: regions, where objects lie one behind the other */
 } EpochReceipt;
 
 /* The receipt as one line without an end of line: label, epoch, era, objects and bytes, what was returned and deferred,

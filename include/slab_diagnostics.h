@@ -67,8 +67,8 @@ typedef struct EpochReclamation {
 typedef struct ReclamationReport {
     uint32_t version;
     uint64_t total_madvise_calls, total_madvise_bytes, total_madvise_failures;
-    uint32_t epoch_count;      /* rows */
-    EpochReclamation* epochs;  /* oldest first; the last 256 rows of epoch_close and its kin, not of domains */
+    uint32_t epoch_count;     /* rows */
+    EpochReclamation* epochs; /* oldest first; the last 256 rows of epoch_close and its kin, not of domains */
 } ReclamationReport;
 
 /* O(1). */

@@ -82,9 +82,10 @@ static inline void slab_papers_stats_epoch(SlabAllocator* a, EpochId epoch, Epoc
 #define epoch_domain_enter(...) SLAB_PAPERS_THIRD_(__VA_ARGS__, epoch_domain_begin, epoch_domain_enter, 0)(__VA_ARGS__)
 
 /* (a, "label") is epoch_domain_create_labeled; (a) is left out. */
-#define epoch_domain_create(...)                                                                    \
-    SLAB_PAPERS_THIRD_(__VA_ARGS__, epoch_domain_create_labeled,                                     \
-                       epoch_domain_create_has_changed_see_docs_coming_from_papers_md, 0)(__VA_ARGS__)
+#define epoch_domain_create(...)                                                          \
+    SLAB_PAPERS_THIRD_(__VA_ARGS__, epoch_domain_create_labeled,                          \
+                       epoch_domain_create_has_changed_see_docs_coming_from_papers_md, 0) \
+    (__VA_ARGS__)
 
 #ifdef SLAB_PAPERS_LEFT_OUT_
 /* The papers' wrapped the current ring epoch and kept its objects at the last exit. */

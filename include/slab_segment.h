@@ -43,17 +43,17 @@ typedef struct SlabSegmentHeader {
     uint16_t major, minor;
     uint32_t header_bytes; /* SLAB_SEGMENT_HEADER_BYTES at least */
     uint32_t reserved;
-    uint64_t total_bytes; /* of the segment; the file is as long */
-    uint64_t pid;         /* as the process itself sees it */
-    uint64_t start_time;  /* of the process: field 22 of /proc/PID/stat */
-    char boot_id[40];     /* /proc/sys/kernel/random/boot_id, zeros behind; empty when unknown */
-    uint64_t created_ns;  /* CLOCK_MONOTONIC */
-    uint64_t heartbeat_ns;     /* * CLOCK_MONOTONIC of the latest publication of any allocator */
-    uint64_t publications;     /* * of all allocators */
+    uint64_t total_bytes;         /* of the segment; the file is as long */
+    uint64_t pid;                 /* as the process itself sees it */
+    uint64_t start_time;          /* of the process: field 22 of /proc/PID/stat */
+    char boot_id[40];             /* /proc/sys/kernel/random/boot_id, zeros behind; empty when unknown */
+    uint64_t created_ns;          /* CLOCK_MONOTONIC */
+    uint64_t heartbeat_ns;        /* * CLOCK_MONOTONIC of the latest publication of any allocator */
+    uint64_t publications;        /* * of all allocators */
     uint64_t allocators_left_out; /* * allocators that found no slot or no memory when they asked for one */
-    SlabSegmentTable scopes;   /* SlabSegmentScope */
-    SlabSegmentTable metrics;  /* SlabSegmentMetric */
-    SlabSegmentTable slots;    /* SlabSegmentSlot */
+    SlabSegmentTable scopes;      /* SlabSegmentScope */
+    SlabSegmentTable metrics;     /* SlabSegmentMetric */
+    SlabSegmentTable slots;       /* SlabSegmentSlot */
     uint8_t zero[88];
 } SlabSegmentHeader;
 
@@ -114,11 +114,11 @@ typedef enum SlabSegmentUnit {
 
 /* One line of docs/metrics.md: a value of each row of its scope. In the order of the JSON document. */
 typedef struct SlabSegmentMetric {
-    char name[64];   /* JSON key */
+    char name[64]; /* JSON key */
     /* Prometheus name after "temporal_slab_", perhaps with a fixed label "{name=word}"; "" when none */
     char family[96];
     char help[160];
-    uint32_t scope;  /* row of the table of scopes */
+    uint32_t scope; /* row of the table of scopes */
     uint32_t type, kind, unit;
     uint32_t offset, bytes; /* in the row */
     uint64_t reserved;
@@ -151,8 +151,8 @@ typedef struct SlabSegmentRows {
 /* At the start of a buffer; then one SlabSegmentRows for each scope, in their order; then rows, by
  * SlabSegmentScope.offset. */
 typedef struct SlabSegmentBuffer {
-    uint64_t number; /* of the publication */
-    uint64_t serial; /* of its allocator */
+    uint64_t number;   /* of the publication */
+    uint64_t serial;   /* of its allocator */
     uint64_t begun_ns; /* CLOCK_MONOTONIC when the figures were taken */
     uint64_t reserved;
 } SlabSegmentBuffer;
@@ -185,9 +185,9 @@ typedef struct SlabProfileLive {
 /* All that was ever sampled with one label by one stack. `depth` return addresses of 8 bytes follow, innermost
  * first. */
 typedef struct SlabProfileStack {
-    char label[32]; /* ends with a 0; UTF-8 */
+    char label[32];        /* ends with a 0; UTF-8 */
     double objects, bytes; /* that the samples stand for */
-    uint64_t depth; /* 1 to 32 */
+    uint64_t depth;        /* 1 to 32 */
 } SlabProfileStack;
 
 /* ---- a reader --------------------------------------------------------------------------- */

@@ -32,8 +32,8 @@ typedef struct SlabGlobalStats {
     uint64_t metadata_bytes;
     uint64_t committed_bytes; /* slabs in an epoch, and what is kept warm */
     uint64_t live_bytes, live_objects;
-    uint64_t reserved_bytes; /* address space */
-    uint64_t open_phases;    /* incarnations that accept allocations */
+    uint64_t reserved_bytes;  /* address space */
+    uint64_t open_phases;     /* incarnations that accept allocations */
     uint64_t draining_phases; /* incarnations that do not, and still hold slabs */
     /* Lists of lines that an allocation found wrong and mended, and why; counted without sampling, too. */
     uint64_t total_repairs, repairs_full_bitmap, repairs_list_mismatch, repairs_other;
@@ -52,8 +52,8 @@ typedef struct SlabGlobalStats {
  * under the class of their usable size) and large objects; the first bad index gives version 0. */
 typedef struct SlabClassStats {
     uint32_t version, class_index, object_size;
-    uint64_t slow_path_hits, new_slab_count, list_move_partial_to_full, list_move_full_to_partial,
-        current_partial_null, current_partial_full, empty_slab_recycled, empty_slab_overflowed;
+    uint64_t slow_path_hits, new_slab_count, list_move_partial_to_full, list_move_full_to_partial, current_partial_null,
+        current_partial_full, empty_slab_recycled, empty_slab_overflowed;
     uint64_t slow_path_cache_miss, slow_path_epoch_closed, madvise_calls, madvise_bytes, madvise_failures,
         epoch_close_calls, epoch_close_scanned_slabs, epoch_close_recycled_slabs, epoch_close_total_ns,
         bitmap_alloc_cas_retries, bitmap_free_cas_retries, current_partial_cas_failures, bitmap_alloc_attempts,
@@ -114,7 +114,7 @@ enum {
 typedef struct SlabLabelStats {
     uint32_t version, label_id;
     char label[32];
-    uint64_t phases_opened, phases_ended; /* ended: closed or released, drained or not */
+    uint64_t phases_opened, phases_ended;  /* ended: closed or released, drained or not */
     uint64_t phases_open, phases_draining; /* now; draining: ended, and objects live on */
     uint64_t objects_allocated, bytes_allocated;
     uint64_t objects_freed, bytes_freed;       /* singly */
@@ -131,10 +131,10 @@ typedef struct SlabLabelStats {
     uint64_t budget_soft_bytes, budget_hard_bytes, budget_warnings, budget_refusals; /* 0 bytes: no budget */
     /* slabs and large objects looked at by ends; those that live objects kept from going back */
     uint64_t closed_slabs, pinned_slabs;
-    double drainability;                 /* 1 - pinned / closed; 1 when nothing ended */
-    uint64_t swallowed;                  /* "(other)" only: phases opened under a label that found no room */
-    uint64_t duration_ns[SLAB_HISTOGRAM_BUCKETS];      /* ended phases that had held something, first slab to end */
-    uint64_t peak_bytes_hist[SLAB_HISTOGRAM_BUCKETS];  /* ended phases that had held something, by their peak */
+    double drainability;                          /* 1 - pinned / closed; 1 when nothing ended */
+    uint64_t swallowed;                           /* "(other)" only: phases opened under a label that found no room */
+    uint64_t duration_ns[SLAB_HISTOGRAM_BUCKETS]; /* ended phases that had held something, first slab to end */
+    uint64_t peak_bytes_hist[SLAB_HISTOGRAM_BUCKETS]; /* ended phases that had held something, by their peak */
     /* Phases that have ended and in which objects live: how many, their live objects, the slabs and large objects they
      * hold, the time since the first slab of the oldest (0: none), and how many are how old. Kept by the library, exact
      * but for what is under way, and told without a look at the phases. */
@@ -154,8 +154,8 @@ typedef struct SlabPhaseStats {
     EpochLifecycleState state;
     /* from its first slab; both 0 before; the first of id 0 was open from the allocator's birth */
     uint64_t open_since_ns, age_ns;
-    uint64_t refcount;              /* scopes inside and slab_epoch_inc_refcount */
-    uint32_t threads;               /* that own slabs of it */
+    uint64_t refcount; /* scopes inside and slab_epoch_inc_refcount */
+    uint32_t threads;  /* that own slabs of it */
     uint64_t objects_allocated, bytes_allocated, live_objects, live_bytes;
     uint64_t slabs, empty_slabs, committed_bytes, peak_bytes;
     uint64_t purged_bytes; /* given back to the system by its closes */

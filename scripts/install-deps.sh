@@ -13,7 +13,7 @@ packages_of() {
     core) echo g++ binutils musl-tools libmicrohttpd-dev liblua5.4-dev libcjson-dev ;;
     daemon) echo pkg-config libmicrohttpd-dev ;;
     clang) echo clang-14 libclang-rt-14-dev ;;
-    test) echo spin tcc valgrind gdb strace curl util-linux python3-jsonschema prometheus systemtap-sdt-dev bpftrace ;;
+    test) echo clang-format-14 spin tcc valgrind gdb strace curl util-linux python3-jsonschema prometheus systemtap-sdt-dev bpftrace ;;
     # the browser that one test drives, unless there is one: the smallest package of it
     browser) command -v chromium >/dev/null || command -v google-chrome >/dev/null || echo chromium-headless-shell ;;
     demo) echo pkg-config liblua5.4-dev libcjson-dev iso-codes ;;

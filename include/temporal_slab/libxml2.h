@@ -62,9 +62,7 @@ static inline SlabAllocator** tslab_xml_allocator_(void) {
     return &allocator;
 }
 
-static inline void* tslab_xml_malloc(size_t size) {
-    return slab_malloc(*tslab_xml_allocator_(), size != 0 ? size : 1);
-}
+static inline void* tslab_xml_malloc(size_t size) { return slab_malloc(*tslab_xml_allocator_(), size != 0 ? size : 1); }
 
 static inline void tslab_xml_free(void* p) { slab_free(*tslab_xml_allocator_(), p); }
 

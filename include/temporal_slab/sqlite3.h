@@ -54,9 +54,7 @@ static inline void* tslab_sqlite3_realloc(void* p, int size) {
     return epoch_domain_realloc(*tslab_sqlite3_domain_(), p, (size_t)size);
 }
 
-static inline int tslab_sqlite3_size(void* p) {
-    return (int)slab_usable_size((*tslab_sqlite3_domain_())->alloc, p);
-}
+static inline int tslab_sqlite3_size(void* p) { return (int)slab_usable_size((*tslab_sqlite3_domain_())->alloc, p); }
 
 /* What an object has at least. Many have just that, so that SQLite sees without a call when a block is large enough. */
 static inline int tslab_sqlite3_roundup(int size) { return (size + 15) & ~15; }

@@ -12,10 +12,8 @@
 /* A copy for the caller; NULL for nothing, and with errno ENOMEM without memory. */
 static void* copy_out(const void* rows, size_t count, size_t bytes_each) {
     void* p = count != 0 ? malloc(count * bytes_each) : NULL;
-    if (p != NULL)
-        memcpy(p, rows, count * bytes_each);
-    else if (count != 0)
-        errno = ENOMEM;
+    if (p != NULL) memcpy(p, rows, count * bytes_each);
+    else if (count != 0) errno = ENOMEM;
     return p;
 }
 

@@ -200,7 +200,7 @@ epoch_domain_t* epoch_domain_wrap(SlabAllocator* s, EpochId epoch, bool auto_clo
     d->pub.auto_close = auto_close;
     d->pub.epoch_id = epoch;
     d->pub.epoch_era = tsi_ref_era(ref);
-    tsi_store_release(&d->ref, ref);            /* as in tsi_domain_open_own */
+    tsi_store_release(&d->ref, ref);                /* as in tsi_domain_open_own */
     tsi_store_release(&d->alive, TSI_DOMAIN_ALIVE); /* pairs with tsi_domain_is_alive */
     return &d->pub;
 }
@@ -222,10 +222,9 @@ static TSI_NOINLINE void end_with_domain(TsiArena* a, TsiDomain* d, TsiRef ref) 
 TSI_INLINE void destroy(TsiDomain* d) {
     TsiArena* a = d->arena;
     tsi_store_relaxed(&d->left, TSI_DOMAIN_GOING); /* a cleanup that asks for it again is refused */
-    TsiRef ref = tsi_load_acquire(&d->ref); /* pairs with tsi_domain_open_own */
+    TsiRef ref = tsi_load_acquire(&d->ref);        /* pairs with tsi_domain_open_own */
     TsiBinding* b = tsi_binding_get(a, false);
-    if (d->own && ref != 0 && b != NULL && !tsi_closes_are_watched() && tsi_ready_end(b, ref, NULL))
-        tsi_closed(a);
+    if (d->own && ref != 0 && b != NULL && !tsi_closes_are_watched() && tsi_ready_end(b, ref, NULL)) tsi_closed(a);
     else end_with_domain(a, d, ref);
     discard(a, b, d);
 }

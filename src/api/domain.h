@@ -17,14 +17,14 @@ typedef struct TsiDomain {
     _Atomic uint32_t detached;
     bool own;
     _Atomic bool shows_scopes; /* `own` for other threads: the others add theirs to the incarnation */
-    bool entered, drained;  /* borrowed: entered once; drained by this domain */
+    bool entered, drained;     /* borrowed: entered once; drained by this domain */
     bool has_receipt;
-    bool empty_receipt;     /* only id, era and label of `receipt` are set; the rest is 0 */
-    uint32_t index;         /* of this record */
+    bool empty_receipt; /* only id, era and label of `receipt` are set; the rest is 0 */
+    uint32_t index;     /* of this record */
     EpochReceipt receipt;
     uint32_t label_at; /* its record */
     char label[TSI_LABEL_BYTES];
-    uint64_t maker; /* number of the thread that made it */
+    uint64_t maker;        /* number of the thread that made it */
     _Atomic uint32_t left; /* see tsi_domain_leave_behind; 0 mostly */
 } TsiDomain;
 

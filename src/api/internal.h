@@ -23,7 +23,7 @@ TSI_INLINE TsiArena* tsi_arena(SlabAllocator* a) {
 }
 
 /* Where the function it is used in was called from. It has a frame pointer then, whatever the compiler was told. */
-#define TSI_CALLER()                                                     \
+#define TSI_CALLER()                                             \
     (TSI_DEFINED(__builtin_frame_address(0), sizeof(uintptr_t)), \
      (TsiCaller){(uintptr_t)__builtin_return_address(0), *(uintptr_t*)__builtin_frame_address(0)})
 /* In functions between the program and those: the chain of frames leads through them. */

@@ -121,8 +121,7 @@ static TSI_NOINLINE void* alloc_ambient(SlabAllocator* s, size_t size) {
 
 void* slab_malloc(SlabAllocator* s, size_t size) {
     void* p;
-    if (TSI_UNLIKELY(!tsi_word_is(&tsi_tls.record->owner, s) || size - 1 >= TSI_LUT_MAX))
-        return alloc_ambient(s, size);
+    if (TSI_UNLIKELY(!tsi_word_is(&tsi_tls.record->owner, s) || size - 1 >= TSI_LUT_MAX)) return alloc_ambient(s, size);
     TsiBinding* b = tsi_tls.binding;
     TsiHeap* h = b->heap;
     TsiRegion* r = b->region;

@@ -14,12 +14,12 @@ struct SlabSegment {
     int fd;
     const uint8_t* map; /* NULL: a file that could shrink, read by pread */
     size_t bytes;
-    uint32_t pid; /* as the reader sees it */
+    uint32_t pid;             /* as the reader sees it */
     SlabSegmentHeader header; /* as it was when it was opened */
     uint32_t scope_count, metric_count, slot_count;
     SlabSegmentScope* scopes; /* own copies, all in `memory` */
     SlabSegmentMetric* metrics;
-    uint64_t* copy; /* of a buffer */
+    uint64_t* copy;    /* of a buffer */
     size_t copy_bytes; /* room, and bytes a buffer has at least by the scopes */
     bool filled;
     uint32_t state; /* of the slot that was copied: SlabSegmentState */

@@ -32,17 +32,13 @@ static uint32_t metric_of(const SlabSegment* s, uint32_t scope, const char* key)
 
 static void set_field(const TsiMetric* m, const SlabSegmentValue* v, char* at) {
     uint32_t word = v->u > UINT32_MAX ? UINT32_MAX : (uint32_t)v->u;
-    if (m->type == TSI_TYPE_STRING)
-        memcpy(at, v->text, strnlen(v->text, m->bytes - 1u));
+    if (m->type == TSI_TYPE_STRING) memcpy(at, v->text, strnlen(v->text, m->bytes - 1u));
     else if (tsi_metric_is_array(m))
         memcpy(at, v->counts,
                (v->entries < tsi_metric_entries(m) ? v->entries : tsi_metric_entries(m)) * sizeof(uint64_t));
-    else if (m->type == TSI_TYPE_F64)
-        memcpy(at, &v->f, sizeof v->f);
-    else if (m->type == TSI_TYPE_U64)
-        memcpy(at, &v->u, sizeof v->u);
-    else
-        memcpy(at, &word, sizeof word);
+    else if (m->type == TSI_TYPE_F64) memcpy(at, &v->f, sizeof v->f);
+    else if (m->type == TSI_TYPE_U64) memcpy(at, &v->u, sizeof v->u);
+    else memcpy(at, &word, sizeof word);
 }
 
 /* A value of the segment may have become another type in a later version. */
@@ -100,10 +96,10 @@ static bool report_make(const SlabSegment* s, TsiReport* r) {
     uint32_t classes = count_of(s, scopes, TSI_SECTION_CLASS), labels = count_of(s, scopes, TSI_SECTION_LABEL);
     uint32_t epochs = count_of(s, scopes, TSI_SECTION_EPOCH), phases = count_of(s, scopes, TSI_SECTION_PHASE);
     uint32_t closes = count_of(s, scopes, TSI_SECTION_CLOSE);
-    r->mapping_bytes = tsi_align_up(classes * sizeof *r->classes + labels * sizeof *r->labels +
-                                        epochs * sizeof *r->epochs + phases * sizeof *r->phases +
-                                        closes * sizeof *r->closes + 1,
-                                    tsi_os.page_bytes);
+    r->mapping_bytes =
+        tsi_align_up(classes * sizeof *r->classes + labels * sizeof *r->labels + epochs * sizeof *r->epochs +
+                         phases * sizeof *r->phases + closes * sizeof *r->closes + 1,
+                     tsi_os.page_bytes);
     r->mapping = tsi_os.reserve(r->mapping_bytes);
     if (r->mapping == NULL || tsi_os.commit(r->mapping, r->mapping_bytes) != 0) {
         tsi_report_drop(r);

@@ -36,17 +36,17 @@
  * into a register first. Volatile, so neither is moved over a fence of the compiler or an access of the same kind.
  */
 #if defined(__x86_64__) && defined(__LP64__) && defined(__GCC_ASM_FLAG_OUTPUTS__) && !TSI_WATCHED_THREADS
-#define tsi_word_is(p, v)                                                                                     \
-    __extension__({                                                                                           \
-        bool tsi_same;                                                                                        \
-        __asm__ volatile("cmpq %2, %1" : "=@cce"(tsi_same) : "m"(*(p)), "r"(v) : );                           \
-        tsi_same;                                                                                             \
+#define tsi_word_is(p, v)                                                          \
+    __extension__({                                                                \
+        bool tsi_same;                                                             \
+        __asm__ volatile("cmpq %2, %1" : "=@cce"(tsi_same) : "m"(*(p)), "r"(v) :); \
+        tsi_same;                                                                  \
     })
-#define tsi_or_word(x, p)                                                                                     \
-    __extension__({                                                                                           \
-        uint64_t tsi_sum = (x);                                                                               \
-        __asm__ volatile("orq %1, %0" : "+r"(tsi_sum) : "m"(*(p)) : "cc");                                    \
-        tsi_sum;                                                                                              \
+#define tsi_or_word(x, p)                                                  \
+    __extension__({                                                        \
+        uint64_t tsi_sum = (x);                                            \
+        __asm__ volatile("orq %1, %0" : "+r"(tsi_sum) : "m"(*(p)) : "cc"); \
+        tsi_sum;                                                           \
     })
 #else
 #define tsi_word_is(p, v) (tsi_load_relaxed(p) == (v))

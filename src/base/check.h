@@ -8,8 +8,8 @@
 #include "base/bits.h"
 
 /* Holds in every build: guards memory safety on slow paths. */
-#define TSI_CHECK(cond)                          \
-    do {                                         \
+#define TSI_CHECK(cond)                              \
+    do {                                             \
         if (TSI_UNLIKELY(!(cond))) __builtin_trap(); \
     } while (0)
 

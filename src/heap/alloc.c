@@ -197,7 +197,7 @@ void* tsi_alloc_again(TsiBinding* b, TsiHeap* h, unsigned cls, SlabHandle* handl
     if (!plain || waiting || (handle != NULL && !tsi_line_is_handled(l))) return NULL;
     /* As tsi_line_refill, with nothing of others to merge. */
     if (TSI_UNLIKELY(tsi_load_seq(&b->arena->space.counted))) tsi_line_counts_even(&b->arena->space, l, c, freed);
-    tsi_store_release(&l->avail, freed); /* invariant F: before the bits leave freed */
+    tsi_store_release(&l->avail, freed);    /* invariant F: before the bits leave freed */
     tsi_store_release(&l->freed, ~c->full); /* pairs with the acquire of whoever asks "is it free?" */
     tsi_store_release(&l->issued, tsi_load_relaxed(&l->issued) + tsi_popcount(freed)); /* as in tsi_line_refill */
     if (handle != NULL && (*handle = tsi_handle_here(b, c, l, tsi_ctz64(freed))) == 0) return NULL;

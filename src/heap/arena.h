@@ -106,12 +106,12 @@ typedef struct TsiHeap {
     uint32_t regions;            /* [own] that it has taken and not given back */
     _Atomic(const void*) last;   /* grew last in the current region, or NULL; the last object while rel is last_end */
     _Atomic uint32_t last_end;
-    uint32_t alone;              /* [own] regions that an object has alone, see bump.h */
-    struct TsiBinding* granter;  /* [own] whose samples its starts count for; NULL: nobody's */
-    uint32_t skip;               /* [stripe] slab id + 1 that the owner settles itself */
-    uint64_t revoker;            /* [stripe] ticket of the sweep that revoked it; TSI_NO_TICKET: of one that could not
+    uint32_t alone;             /* [own] regions that an object has alone, see bump.h */
+    struct TsiBinding* granter; /* [own] whose samples its starts count for; NULL: nobody's */
+    uint32_t skip;              /* [stripe] slab id + 1 that the owner settles itself */
+    uint64_t revoker;           /* [stripe] ticket of the sweep that revoked it; TSI_NO_TICKET: of one that could not
                                   * prove enough, so any sweep may take it */
-    _Atomic uint64_t slow;       /* allocations that left the fast path; owner writes */
+    _Atomic uint64_t slow;      /* allocations that left the fast path; owner writes */
 } __attribute__((aligned(64))) TsiHeap; /* an array as well as a table: the stride is the size */
 
 /* Counters kept by one thread after the other, summed by readers. Plain relaxed stores by the owner. */
@@ -123,8 +123,8 @@ typedef struct TsiClassCounters {
 
 /* Shared mode's controller, see tsi_lane_note. */
 typedef struct TsiScan {
-    _Atomic uint64_t allocations, waits;   /* since the last look */
-    _Atomic uint32_t looking;              /* a thread is: it alone writes what follows */
+    _Atomic uint64_t allocations, waits; /* since the last look */
+    _Atomic uint32_t looking;            /* a thread is: it alone writes what follows */
     _Atomic uint32_t spread, checks, switches;
     uint32_t changed_at; /* checks then; 0: never */
 } TsiScan;
@@ -138,7 +138,7 @@ typedef struct TsiLane {
 } __attribute__((aligned(64))) TsiLane;
 
 typedef struct TsiWarm {
-    _Atomic uint32_t busy; /* try-lock: the owner never waits */
+    _Atomic uint32_t busy;      /* try-lock: the owner never waits */
     uint32_t head[TSI_CLASSES]; /* slab id + 1 */
     _Atomic uint64_t bytes;
     uint64_t quota;        /* bytes granted from the arena's budget */
@@ -187,7 +187,7 @@ enum { TSI_PENDING_LABELS = 16 };
 /* What a thread has for a label that the label does not have yet, see heap/charge.h. Its thread writes. On one page. */
 typedef struct TsiPending {
     _Alignas(512) _Atomic uint64_t whose; /* times it changed labels << 32 | label's record + 1; 0: nobody's */
-    int64_t bytes;          /* committed */
+    int64_t bytes;                        /* committed */
     _Atomic uint64_t grant; /* of a budget: the label's record + 1 << 40 | bytes; 0: none. Others may take it back */
     TsiLabelSums sums;
     _Atomic uint32_t duration[TSI_LABEL_BUCKETS], peaks[TSI_LABEL_BUCKETS];
@@ -202,9 +202,9 @@ typedef struct TsiBinding {
     /* Away from the start of a page, where lines and chunks' keys begin, too: processors that predict the way of their
      * first cache from a hash of the address hold few of such lines at once. */
     _Alignas(64) uint64_t live_word; /* the word of this binding's live heaps; TSI_FENCED when brackets need fences */
-    TsiHeap* heap;      /* ambient heap, or tsi_no_heap */
-    TsiLine** cur;      /* its current lines by class */
-    TsiRegion* region;  /* that it bumps, or NULL */
+    TsiHeap* heap;                   /* ambient heap, or tsi_no_heap */
+    TsiLine** cur;                   /* its current lines by class */
+    TsiRegion* region;               /* that it bumps, or NULL */
     /* 0, a TsiLine* or TsiRegion*, or a TsiHeap* | 1: all heaps that this thread has in that heap's incarnation. */
     _Atomic uint64_t busy;
     uint8_t* base;
@@ -223,7 +223,7 @@ typedef struct TsiBinding {
     _Atomic bool in_use;
     _Atomic bool fenced; /* live_word is TSI_FENCED: for others */
     struct TsiThread* thread;
-    uint32_t scope; /* index + 1 of the innermost scope of this arena on the thread's stack */
+    uint32_t scope;     /* index + 1 of the innermost scope of this arena on the thread's stack */
     uint32_t own_heaps; /* chain, heap index + 1 */
     _Atomic uint32_t dead_heaps;
     _Atomic uint32_t inbox; /* slab id + 2, TSI_INBOX_EMPTY or TSI_INBOX_CLOSED */
@@ -240,15 +240,15 @@ typedef struct TsiBinding {
     uint32_t sample_left; /* slots to hand out before the next sample */
     uint32_t sample_over; /* allocations that went by after one was due */
     uint32_t slow_left, dice;
-    uint32_t usual;       /* bytes of an object in the region that was looked at last, see grant.h */
+    uint32_t usual;                    /* bytes of an object in the region that was looked at last, see grant.h */
     _Atomic uint32_t bumped_elsewhere; /* objects of this thread in regions that left their heaps, not counted yet */
-    TsiLine* cut;         /* its refill was cut short for a sample; the line's phase may have ended since */
-    uint32_t lane;        /* shared mode: how many lanes it has gone on since one was held for too long */
-    bool popped;          /* this slow path served a cut line, or a region at the end of a grant */
-    bool cuts;            /* refills may be cut: samples or a profile are taken */
-    bool profile_hit;     /* what this slow path allocates is sampled by the profile */
+    TsiLine* cut;     /* its refill was cut short for a sample; the line's phase may have ended since */
+    uint32_t lane;    /* shared mode: how many lanes it has gone on since one was held for too long */
+    bool popped;      /* this slow path served a cut line, or a region at the end of a grant */
+    bool cuts;        /* refills may be cut: samples or a profile are taken */
+    bool profile_hit; /* what this slow path allocates is sampled by the profile */
     uint64_t profile_mean, profile_left, profile_dice; /* bytes; 0 = off; to the next mark */
-    uintptr_t stack_low, stack_high; /* the mapping that the thread's stack was last seen in */
+    uintptr_t stack_low, stack_high;                   /* the mapping that the thread's stack was last seen in */
     TsiSamples samples;
     TsiBudgetEvents budget; /* of the allocation that is inside its bracket */
     TsiPending pending[TSI_PENDING_LABELS];
@@ -260,14 +260,14 @@ typedef struct TsiBinding {
 
 /* An allocator's place in the statistics segment, see stats/segment.h. Under tsi_segment_lock but for the atomics. */
 typedef struct TsiSeat {
-    uint32_t slot; /* + 1; 0: none */
-    uint32_t segment; /* which of the process's segments the slot is of */
-    bool left_out;    /* counted as such */
-    bool has_profile;     /* in the segment's second file */
+    uint32_t slot;             /* + 1; 0: none */
+    uint32_t segment;          /* which of the process's segments the slot is of */
+    bool left_out;             /* counted as such */
+    bool has_profile;          /* in the segment's second file */
     uint64_t profile_retry_ns; /* after a failure */
-    _Atomic uint64_t due_ns; /* not published before */
-    uint64_t walk_due_ns;    /* the same of a walk over everything */
-    struct TsiKept* kept;    /* what the last one found, see stats/report.h; NULL: none was made */
+    _Atomic uint64_t due_ns;   /* not published before */
+    uint64_t walk_due_ns;      /* the same of a walk over everything */
+    struct TsiKept* kept;      /* what the last one found, see stats/report.h; NULL: none was made */
     _Atomic uint64_t publications, failures;
 } TsiSeat;
 
@@ -291,11 +291,11 @@ struct TsiArena {
     _Atomic bool phases_fall;     /* from many */
     uint32_t left_count;          /* registry lock, both: domains that exiting threads left, number << 32 | record */
     uint64_t left[TSI_LEFT_MAX];
-    uint32_t displaced;          /* incarnations without a ring id that hold slabs, index; ring lock */
-    _Atomic uint32_t exiting;    /* threads that are leaving: destroy waits for them */
-    uint32_t slot;               /* in the registry */
+    uint32_t displaced;       /* incarnations without a ring id that hold slabs, index; ring lock */
+    _Atomic uint32_t exiting; /* threads that are leaving: destroy waits for them */
+    uint32_t slot;            /* in the registry */
     bool inert;
-    bool watched;                /* slow paths look at samples or a profile */
+    bool watched; /* slow paths look at samples or a profile */
     uint64_t born_ns;
     TsiSeat seat;
     TsiCloseLog closed_log;
@@ -339,8 +339,6 @@ TSI_INLINE TsiHeap* tsi_line_heap(const TsiBinding* b, const TsiLine* l) {
 TSI_INLINE uint64_t tsi_named(EpochId id) { return 1ull << 32 | id; }
 /* Counters: single writer, so a load and a store will do. */
 #define tsi_count(p) tsi_store_relaxed((p), tsi_load_relaxed(p) + 1)
-TSI_INLINE TsiLabel* tsi_label_of(TsiArena* a, TsiInc* i) {
-    return tsi_label(&a->phases.labels, tsi_inc_label(i));
-}
+TSI_INLINE TsiLabel* tsi_label_of(TsiArena* a, TsiInc* i) { return tsi_label(&a->phases.labels, tsi_inc_label(i)); }
 
 #endif

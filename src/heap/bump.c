@@ -8,13 +8,13 @@
 #include "mem/parts.h"
 
 enum {
-    LOOK = 16,               /* regions of a heap that are looked at before it takes another */
-    STEPS = 4 * LOOK,        /* and other slabs that are passed meanwhile */
-    FIRST_RANK_MAX = 3,      /* a phase begins with no larger region */
-    SMALL_PHASES = 4,        /* one after the other, before the next one begins with part of a page */
+    LOOK = 16,                /* regions of a heap that are looked at before it takes another */
+    STEPS = 4 * LOOK,         /* and other slabs that are passed meanwhile */
+    FIRST_RANK_MAX = 3,       /* a phase begins with no larger region */
+    SMALL_PHASES = 4,         /* one after the other, before the next one begins with part of a page */
     SETTLED_BYTES = 64 << 10, /* bumped, before what was freed tells anything */
     HUGE_AFTER = 256 << 10,   /* bumped, before a phase of a label that was big takes huge pages */
-    ALONE = 16               /* objects of a heap that grow in regions of their own, at a time */
+    ALONE = 16                /* objects of a heap that grow in regions of their own, at a time */
 };
 
 /* ---- regions of a heap ---- */
@@ -151,9 +151,7 @@ static bool take_huge(TsiBinding* b, TsiHeap* h) {
 /* A region where so many bytes fit. The next one is larger, unless memory or a budget allows only a smaller one. */
 static bool take_region(TsiBinding* b, TsiHeap* h, size_t bytes) {
     TsiSpace* s = &b->arena->space;
-    unsigned rank = h->ring     ? TSI_RANK_PAGE
-                    : h->ranked ? h->rank
-                                : first_rank(b, h);
+    unsigned rank = h->ring ? TSI_RANK_PAGE : h->ranked ? h->rank : first_rank(b, h);
     unsigned least = rank == TSI_RANK_PART ? TSI_RANK_PART : TSI_RANK_PAGE;
     if (TSI_UNLIKELY(h->bumped >= HUGE_AFTER) && take_huge(b, h)) return true;
     while (s->classes->c[tsi_region_class(least)].slab_bytes < bytes) least++;
@@ -423,8 +421,7 @@ int tsi_bump_free_shared(TsiArena* a, const TsiPlace* at, uint32_t seq, uint32_t
          * again */
         if (tsi_cas_seq(&tsi_load_relaxed(&r->map)[granule], &byte, (uint8_t)(gen | TSI_MARK_OTHER)))
             counted = TSI_REGION_OBJECT + (bytes >> TSI_GRANULE_SHIFT);
-        else
-            result = SLAB_MISUSE_DOUBLE_FREE;
+        else result = SLAB_MISUSE_DOUBLE_FREE;
     }
     if (!leave(r, gen, counted) && result == TSI_FREE_OK) return SLAB_MISUSE_STALE_FREE;
     /* seq_cst, after the count: pairs with make_orphan, which changes the tag, then reads the counts */

@@ -29,7 +29,7 @@ enum {
     TSI_BUMP_MAX = 4096, /* largest object that is bumped */
     TSI_BUMP_ALIGN_MAX = 1024,
     TSI_RING_BYTES = 12 << 10, /* of regions that a heap of an epoch of the ring has */
-    TSI_BIG_BYTES = 4 << 20, /* a phase that needs more is worth huge pages */
+    TSI_BIG_BYTES = 4 << 20,   /* a phase that needs more is worth huge pages */
     TSI_ALIGN_GROWS = 0,       /* in place of an alignment: of an object that has grown, and may again */
     TSI_ALONE_MAX = 128 << 10  /* the largest such object that gets a region of its own */
 };
@@ -197,8 +197,8 @@ TSI_INLINE TsiFast tsi_bump_handle_free(TsiBinding* b, SlabHandle handle, TsiHea
     uint8_t gen = r->gen, byte = gen;
     uint64_t at = off - (uint64_t)(tsi_load_relaxed(&r->base) - b->base);
     /* seq_cst: decides among racing frees, as in tsi_bump_free_shared */
-    if (TSI_UNLIKELY(!tsi_cas_seq(&tsi_load_relaxed(&r->map)[at >> TSI_GRANULE_SHIFT], &byte,
-                                  (uint8_t)(gen | TSI_MARK_OWN))))
+    if (TSI_UNLIKELY(
+            !tsi_cas_seq(&tsi_load_relaxed(&r->map)[at >> TSI_GRANULE_SHIFT], &byte, (uint8_t)(gen | TSI_MARK_OWN))))
         return TSI_FAST_MISSED;
     tsi_store_release(&r->freed, tsi_load_relaxed(&r->freed) + 1); /* pairs with tsi_region_sum */
     tsi_bracket_clear(b);

@@ -89,10 +89,15 @@ static void count_close(TsiSweep* w, const TsiCloseTally* tally, uint64_t ns) {
 /* Not of every domain: those come too often. */
 static void log_end(TsiSweep* w, const EpochReceipt* r) {
     if (r->rss_before == 0 && w->escaped.objects == 0) return;
-    TsiCloseRow row = {tsi_os.now_ns(), r->epoch_id, r->epoch_era, "", r->objects_freed, r->objects_released,
-                       r->objects_escaped, r->bytes_freed, r->bytes_released, r->bytes_escaped, r->slabs_returned,
-                       r->bytes_returned, r->slabs_deferred, tsi_load_relaxed(&w->inc->purged), r->rss_before,
-                       r->rss_after, r->close_ns};
+    TsiCloseRow row = {tsi_os.now_ns(),    r->epoch_id,
+                       r->epoch_era,       "",
+                       r->objects_freed,   r->objects_released,
+                       r->objects_escaped, r->bytes_freed,
+                       r->bytes_released,  r->bytes_escaped,
+                       r->slabs_returned,  r->bytes_returned,
+                       r->slabs_deferred,  tsi_load_relaxed(&w->inc->purged),
+                       r->rss_before,      r->rss_after,
+                       r->close_ns};
     memcpy(row.label, r->label, sizeof row.label);
     tsi_closelog_end(&w->arena->closed_log, &row);
 }
@@ -122,8 +127,8 @@ bool tsi_epoch_end(TsiArena* a, TsiRef ref, EpochCloseMode mode, bool measure_rs
     if (start != 0) r.close_ns = tsi_os.now_ns() - start;
     if (rss_before != 0) {
         uint64_t rss_after = tsi_os.rss_bytes();
-        EpochReclamation row = {.epoch_era = tsi_ref_era(ref), .rss_before = rss_before, .rss_after = rss_after,
-                                .was_closed = true};
+        EpochReclamation row = {
+            .epoch_era = tsi_ref_era(ref), .rss_before = rss_before, .rss_after = rss_after, .was_closed = true};
         row.rss_delta = (int64_t)(rss_before - rss_after);
         tsi_lock_take(lock);
         i->rss_before = rss_before;

@@ -8,9 +8,9 @@
 /* The names are those that <sys/sdt.h> puts into the notes; others know them by ours. */
 #define SEMAPHORE(name) \
     static volatile unsigned short temporal_slab_##name##_semaphore __attribute__((section(".probes"), used))
-#define KNOWN_AS(name)                                                                                       \
-    extern volatile unsigned short tsi_listen_##name __attribute__((visibility("hidden"),                    \
-                                                                    alias("temporal_slab_" #name "_semaphore")))
+#define KNOWN_AS(name)                               \
+    extern volatile unsigned short tsi_listen_##name \
+        __attribute__((visibility("hidden"), alias("temporal_slab_" #name "_semaphore")))
 SEMAPHORE(epoch_close);
 SEMAPHORE(close_objects);
 SEMAPHORE(close_bytes);

@@ -9,9 +9,9 @@
 /* How a fast path ends. */
 typedef enum TsiFast {
     TSI_FAST_DONE,
-    TSI_FAST_LEFT,   /* done; the caller tail-calls what hands over */
-    TSI_FAST_MISSED, /* busy still names the line: the caller tail-calls what starts with tsi_bracket_missed */
-    TSI_FAST_NEVER,  /* nothing was entered */
+    TSI_FAST_LEFT,    /* done; the caller tail-calls what hands over */
+    TSI_FAST_MISSED,  /* busy still names the line: the caller tail-calls what starts with tsi_bracket_missed */
+    TSI_FAST_NEVER,   /* nothing was entered */
     TSI_FAST_SPECIAL, /* done; the region looks empty, see bump.h */
     TSI_FAST_BUMPED   /* nothing was entered; it is a region's, see bump.h */
 } TsiFast;

@@ -32,8 +32,8 @@ static bool free_as_owner(TsiArena* a, TsiBinding* b, const TsiPlace* at, uint64
     uint64_t name = tsi_busy_all(h); /* the room may change */
     if (!tsi_bracket_enter(b, h, name)) return false;
     uint64_t now = tsi_load_relaxed(&tsi_slab(s, at->slab_id)->tag), remote;
-    bool ours = tsi_tag_state(now) == TSI_SLAB_OWNED && tsi_tag_seq(now) == tsi_tag_seq(tag) &&
-                tsi_tag_index(now) == h->index;
+    bool ours =
+        tsi_tag_state(now) == TSI_SLAB_OWNED && tsi_tag_seq(now) == tsi_tag_seq(tag) && tsi_tag_index(now) == h->index;
     if (ours) {
         *result = tsi_slot_check(s, at, tsi_tag_seq(tag), &remote);
         if (*result == TSI_FREE_OK) tsi_line_freed(b, tsi_line(s, at->line_id), at->slot);

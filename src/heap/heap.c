@@ -54,7 +54,7 @@ void tsi_heap_rebuild_room(TsiBinding* b, TsiHeap* h) {
         const TsiClass* c = &s->classes->c[cls];
         for (uint32_t i = 0, first = tsi_first_line(c, id); i < 1u << c->lines_log2; i++) {
             TsiLine* l = tsi_line(s, first + i);
-            uint8_t flags = tsi_load_relaxed(&l->flags) & (uint8_t)~(TSI_LINE_LISTED | TSI_LINE_PARKED);
+            uint8_t flags = tsi_load_relaxed(&l->flags) & (uint8_t) ~(TSI_LINE_LISTED | TSI_LINE_PARKED);
             tsi_store_relaxed(&l->flags, flags);
             if ((flags & TSI_LINE_RETIRED) != 0) tsi_store_relaxed(&l->flags, flags | TSI_LINE_PARKED);
             else if (tsi_load_relaxed(&l->avail) != 0 || !tsi_line_leave(b, cls, l))

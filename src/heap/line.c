@@ -78,7 +78,8 @@ static uint64_t take_remote(TsiBinding* b, TsiLine* l, _Atomic uint64_t* r) {
         }
         freed |= bits;
         tsi_store_release(&l->freed, freed); /* invariant F: before the bits leave the remote word */
-        while (!tsi_cas_seq(&r[half], &w, w & ~theirs)) {}
+        while (!tsi_cas_seq(&r[half], &w, w & ~theirs)) {
+        }
     }
     return freed;
 }
@@ -144,7 +145,7 @@ static Push inbox_push(TsiSpace* s, TsiBinding* b, uint32_t slab_id) {
     TsiSlab* x = tsi_slab(s, slab_id);
     uint32_t none = 0;
     if (!tsi_cas_seq(&x->inbox, &none, 1)) return PUSH_LINKED; /* T3 */
-    uint32_t head = tsi_load_acquire(&b->inbox); /* pairs with binding_make: open again */
+    uint32_t head = tsi_load_acquire(&b->inbox);               /* pairs with binding_make: open again */
     do {
         if (head == TSI_INBOX_CLOSED) {
             tsi_store_seq(&x->inbox, 0); /* pairs with the next pusher's compare-exchange */

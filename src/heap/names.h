@@ -19,7 +19,7 @@ TSI_INLINE uint32_t tsi_count_of(uint64_t word, uint32_t seq) { return (uint32_t
 TSI_INLINE bool tsi_count_move(_Atomic uint64_t* at, uint32_t seq, uint64_t word) {
     uint64_t now = tsi_count_now(word, seq);
     while ((now & 1) == 0) {
-        if (tsi_cas_seq(at, &word, now + 1)) return true; /* decides among racing frees */
+        if (tsi_cas_seq(at, &word, now + 1)) return true;  /* decides among racing frees */
         if (tsi_count_now(word, seq) != now) return false; /* else a free of an earlier incarnation had slept */
     }
     return false;

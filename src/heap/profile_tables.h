@@ -19,7 +19,7 @@ typedef struct TsiProfileStack {
     uint32_t label; /* record */
     uint32_t depth;
     uint64_t hash;
-    double objects, bytes; /* weighted */
+    double objects, bytes;                /* weighted */
     uintptr_t frames[TSI_PROFILE_FRAMES]; /* return addresses, innermost first */
 } TsiProfileStack;
 

@@ -15,8 +15,7 @@ TSI_INLINE void tsi_records_tidy(TsiArena* a) {
     const TsiPhases* p = &a->phases;
     bool surplus = tsi_load_relaxed(&p->incs.surplus) || tsi_load_relaxed(&p->ends.surplus) ||
                    tsi_load_relaxed(&a->heaps.surplus) || tsi_load_relaxed(&a->rooms.surplus) ||
-                   tsi_load_relaxed(&a->domains.surplus) ||
-                   tsi_load_relaxed(&a->bindings.surplus);
+                   tsi_load_relaxed(&a->domains.surplus) || tsi_load_relaxed(&a->bindings.surplus);
     if (TSI_UNLIKELY(surplus)) tsi_records_tidy_slow(a);
 }
 /* Where the record of a phase has just been given to its table, so that many phases were open at once. No lock held. */

@@ -10,18 +10,12 @@
 
 const char* tsi_misuse_name(SlabMisuse what) {
     static const char* const names[] = {
-        [SLAB_MISUSE_STALE_HANDLE] = "stale_handle",
-        [SLAB_MISUSE_BAD_HANDLE] = "bad_handle",
-        [SLAB_MISUSE_DOUBLE_FREE] = "double_free",
-        [SLAB_MISUSE_STALE_FREE] = "stale_free",
-        [SLAB_MISUSE_INTERIOR_POINTER] = "interior_pointer",
-        [SLAB_MISUSE_FOREIGN_POINTER] = "foreign_pointer",
-        [SLAB_MISUSE_SIZE_MISMATCH] = "size_mismatch",
-        [SLAB_MISUSE_BAD_EPOCH] = "bad_epoch",
-        [SLAB_MISUSE_CLOSED_EPOCH] = "closed_epoch",
-        [SLAB_MISUSE_BAD_SIZE] = "bad_size",
-        [SLAB_MISUSE_DOMAIN_ORDER] = "domain_order",
-        [SLAB_MISUSE_DOMAIN_STALE] = "domain_stale",
+        [SLAB_MISUSE_STALE_HANDLE] = "stale_handle",         [SLAB_MISUSE_BAD_HANDLE] = "bad_handle",
+        [SLAB_MISUSE_DOUBLE_FREE] = "double_free",           [SLAB_MISUSE_STALE_FREE] = "stale_free",
+        [SLAB_MISUSE_INTERIOR_POINTER] = "interior_pointer", [SLAB_MISUSE_FOREIGN_POINTER] = "foreign_pointer",
+        [SLAB_MISUSE_SIZE_MISMATCH] = "size_mismatch",       [SLAB_MISUSE_BAD_EPOCH] = "bad_epoch",
+        [SLAB_MISUSE_CLOSED_EPOCH] = "closed_epoch",         [SLAB_MISUSE_BAD_SIZE] = "bad_size",
+        [SLAB_MISUSE_DOMAIN_ORDER] = "domain_order",         [SLAB_MISUSE_DOMAIN_STALE] = "domain_stale",
     };
     _Static_assert(sizeof names / sizeof *names == SLAB_MISUSE_COUNT, "each has a name");
     return (unsigned)what < SLAB_MISUSE_COUNT ? names[what] : "unknown";

@@ -9,9 +9,9 @@
 
 typedef struct TsiMisuse {
     SlabMisuse what;
-    const void* where; /* the offending pointer, or NULL */
-    SlabHandle handle; /* the offending handle, or 0 */
-    TsiRef ref;        /* the phase, or 0: that of the slab that `where` points into; counted for its label */
+    const void* where;     /* the offending pointer, or NULL */
+    SlabHandle handle;     /* the offending handle, or 0 */
+    TsiRef ref;            /* the phase, or 0: that of the slab that `where` points into; counted for its label */
     const TsiLabel* label; /* where there is no phase: only told, or NULL */
 } TsiMisuse;
 

@@ -19,7 +19,7 @@ _Atomic uint64_t tsi_registry_removals;
 uint32_t (*tsi_domain_scopes)(const TsiArena*, uint32_t domain, TsiRef ref);
 
 static TsiTable arena_slots; /* TsiArenaSlot; under the registry lock */
-static TsiTable threads; /* under the registry lock */
+static TsiTable threads;     /* under the registry lock */
 static uint64_t threads_made;
 static uint64_t serial_next = 1; /* a serial is this and the slot */
 static pthread_key_t key;
@@ -274,7 +274,7 @@ static TsiBinding* binding_open(TsiArena* a, TsiThread* t, uint32_t period, uint
     /* Without membarrier no word matches: every call takes the slow path, whose bracket is fenced. */
     b->live_word = tsi_os.has_membarrier ? tsi_heap_word(index, TSI_HEAP_LIVE) : TSI_FENCED;
     tsi_store_seq(&b->fenced, !tsi_os.has_membarrier);
-    tsi_store_release(&b->inbox, 0);     /* pairs with the acquire of a pusher: the inbox is open */
+    tsi_store_release(&b->inbox, 0); /* pairs with the acquire of a pusher: the inbox is open */
     /* seq_cst, then the look: a sweep whose membarrier fails says so and then looks at in_use; one of us sees the
      * other. Pairs with the acquire in tsi_trim_all, too. */
     tsi_store_seq(&b->in_use, true);

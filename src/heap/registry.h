@@ -13,11 +13,11 @@
 #include "heap/arena.h"
 
 typedef struct TsiScope {
-    void* domain;          /* TsiDomain, known to the floor above */
+    void* domain;              /* TsiDomain, known to the floor above */
     const _Atomic TsiRef* ref; /* the domain's incarnation now */
-    uint64_t serial;       /* of the domain's arena */
+    uint64_t serial;           /* of the domain's arena */
     TsiBinding* binding;
-    uint32_t outer;        /* the binding's scope below this one, index + 1 */
+    uint32_t outer; /* the binding's scope below this one, index + 1 */
 } TsiScope;
 
 /* A binding by serial: the pointer is used only while that serial is alive. */
@@ -29,15 +29,15 @@ typedef struct TsiBindingRef {
 enum { TSI_REFS_FIRST = 16, TSI_SCOPES_FIRST = 32 };
 
 typedef struct TsiThread {
-    uint64_t number;        /* never used again */
+    uint64_t number; /* never used again */
     uint32_t index;
-    bool alive;             /* registry lock */
+    bool alive; /* registry lock */
     /* Whose calls may use the thread's `binding` without a further look: the arena's allocator, by address, or
      * TSI_NO_OWNER. An allocator that is destroyed is taken out here in all records (not in the threads' own storage: a
      * thread that used its first allocator in its last round of destructors has gone without a word), so that one which
      * is made at its address matches nobody. */
     _Atomic(SlabAllocator*) owner;
-    TsiBindingRef* refs;    /* open addressing by serial; own thread only, like all below */
+    TsiBindingRef* refs;              /* open addressing by serial; own thread only, like all below */
     uint32_t ref_count, ref_capacity; /* capacity: a power of two */
     TsiScope* scopes;
     uint32_t scope_count, scope_capacity;
@@ -50,15 +50,15 @@ typedef struct TsiThread {
 #define TSI_NO_OWNER ((SlabAllocator*)(uintptr_t)1) /* no allocator's address, nor NULL */
 
 typedef struct TsiTls {
-    TsiThread* record;   /* `thread`, or one that has no owner */
+    TsiThread* record; /* `thread`, or one that has no owner */
     TsiBinding* binding;
-    uint64_t serial;     /* of `binding`; no arena has UINT64_MAX */
+    uint64_t serial; /* of `binding`; no arena has UINT64_MAX */
     TsiThread* thread;
-    bool exiting;        /* the thread's destructor has run */
-    uint32_t late;       /* calls it is inside of since */
-    TsiLane* lane;       /* that it holds, or NULL; then `binding` is the lane's, and this its own: */
+    bool exiting;  /* the thread's destructor has run */
+    uint32_t late; /* calls it is inside of since */
+    TsiLane* lane; /* that it holds, or NULL; then `binding` is the lane's, and this its own: */
     TsiBinding* own;
-    TsiCaller caller;    /* of the allocation that left the fast path last */
+    TsiCaller caller; /* of the allocation that left the fast path last */
 } TsiTls;
 
 /* Own thread: no binding is at hand any more. */

@@ -303,4 +303,3 @@ void tsi_sweep_skipped_locked(TsiSweep* w, TsiBinding* b, TsiRef ref) {
         else tsi_settle_drain(w, slab_id);
     }
 }
-

@@ -17,8 +17,8 @@
 static void line_init(TsiSpace* s, const TsiClass* c, uint32_t line_id, uint32_t seq, uint32_t heap_at,
                       uint64_t ready) {
     TsiLine* l = tsi_line(s, line_id);
-    uint64_t offset = ((uint64_t)(line_id >> 10) << TSI_CHUNK_SHIFT) +
-                      ((uint64_t)(line_id & (TSI_CHUNK_LINES - 1)) << c->line_shift);
+    uint64_t offset =
+        ((uint64_t)(line_id >> 10) << TSI_CHUNK_SHIFT) + ((uint64_t)(line_id & (TSI_CHUNK_LINES - 1)) << c->line_shift);
     tsi_store_relaxed(&l->avail, ready);
     tsi_store_relaxed(&l->freed, ~ready); /* holes, too */
     tsi_store_relaxed(&l->issued, ready != 0 ? c->slots : 0);
@@ -50,9 +50,7 @@ static bool slab_open(TsiSpace* s, unsigned cls, uint32_t slab_id, uint32_t inde
     return true;
 }
 
-unsigned tsi_lane_of(TsiArena* a, TsiInc* i) {
-    return tsi_label_lane(&a->phases.labels, tsi_inc_label(i));
-}
+unsigned tsi_lane_of(TsiArena* a, TsiInc* i) { return tsi_label_lane(&a->phases.labels, tsi_inc_label(i)); }
 
 /* The space gave nothing: was it max_bytes? */
 static void note_over(TsiBinding* b, uint32_t why) {

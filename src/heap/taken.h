@@ -22,11 +22,11 @@ typedef struct TsiSweep {
     uint32_t large;   /* by `next` */
     uint32_t partial; /* by `extra`: claimed PARTIAL, some pages to give back */
     uint64_t slabs, bytes, deferred, deferred_bytes;
-    uint32_t regions;    /* of `slabs` */
-    uint32_t interrupts; /* membarriers issued */
-    uint64_t uncharged; /* bytes of slabs that have left the incarnation */
-    uint64_t purged;    /* bytes given back to the system */
-    TsiTotals escaped;  /* at the first close that drains */
+    uint32_t regions;     /* of `slabs` */
+    uint32_t interrupts;  /* membarriers issued */
+    uint64_t uncharged;   /* bytes of slabs that have left the incarnation */
+    uint64_t purged;      /* bytes given back to the system */
+    TsiTotals escaped;    /* at the first close that drains */
     TsiCloseTally* tally; /* by class, for the close log; or NULL */
 } TsiSweep;
 

@@ -73,7 +73,7 @@ void tsi_space_purge_range(TsiSpace* s, unsigned cls, void* p, size_t bytes, boo
 void tsi_space_zero_large(TsiSpace* s, void* p, size_t bytes) {
     uint8_t *at = p, *end = at + tsi_align_up(bytes, tsi_os.page_bytes), *to;
     TSI_DEFINED(p, (size_t)(end - at)); /* a program may have left there what it never set */
-    for (; at < end; at = to) { /* in runs of chunks that are alike */
+    for (; at < end; at = to) {         /* in runs of chunks that are alike */
         bool dirty = tsi_load_relaxed(&s->chunks[chunk_of(s, at)].dirty) != 0;
         for (to = at; to < end && (tsi_load_relaxed(&s->chunks[chunk_of(s, to)].dirty) != 0) == dirty;)
             to += 1u << TSI_CHUNK_SHIFT;

@@ -182,10 +182,8 @@ bool tsi_region_renew(TsiSpace* s, uint32_t slab_id, uint32_t heap_at, TsiRegion
     *ended = tsi_region_issued(s, slab_id);
     tsi_region_count_nothing(r); /* before the word: a snapshot takes none of its objects for live */
     uint64_t word = take_word(r);
-    if (tsi_region_gen(word) == 0)
-        *ended = (TsiRegionSum){0, 0, 0, 0, 0}; /* not opened since it was ended before */
-    else
-        ended->twice = freed + tsi_region_objects(word) - issued;
+    if (tsi_region_gen(word) == 0) *ended = (TsiRegionSum){0, 0, 0, 0, 0}; /* not opened since it was ended before */
+    else ended->twice = freed + tsi_region_objects(word) - issued;
     return begin_life(r, heap_at);
 }
 

@@ -19,7 +19,7 @@ static uint32_t class_size(unsigned cls) {
 }
 
 unsigned tsi_class_of_big(size_t size) {
-    unsigned k = tsi_log2(size - 1);                /* 2^k < size <= 2^(k+1) */
+    unsigned k = tsi_log2(size - 1);                          /* 2^k < size <= 2^(k+1) */
     unsigned quarter = (unsigned)((size - 1) >> (k - 2)) & 3; /* 0..3: which quarter of the doubling */
     return 12 + (k - 10) * 4 + quarter + 1;
 }

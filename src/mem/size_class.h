@@ -20,7 +20,7 @@
 
 enum {
     TSI_FIXED_CLASSES = 8,
-    TSI_SMALL_CLASSES = 44,                  /* classes that heaps keep rooms for: 1..44 */
+    TSI_SMALL_CLASSES = 44,                   /* classes that heaps keep rooms for: 1..44 */
     TSI_CLASS_REGION = TSI_SMALL_CLASSES + 1, /* 45: regions of a page */
     TSI_CLASS_LARGE,
     TSI_CLASS_CONT,
@@ -32,10 +32,10 @@ enum {
     TSI_CHUNK_SHIFT = 20,
     TSI_SLAB_MIN_SHIFT = 12,
     TSI_LINE_MIN_SHIFT = 10,
-    TSI_LUT_MAX = 1024,       /* sizes looked up in a byte table */
-    TSI_SMALL_MAX = 1 << 18,  /* largest object in a slab of a class */
-    TSI_REGION_MIN = 4096,    /* bytes of a region of rank 1, or a page; each larger one has four times as many */
-    TSI_PART_BYTES = 2048,    /* of a region of rank 0, where two share a page: see parts.h */
+    TSI_LUT_MAX = 1024,      /* sizes looked up in a byte table */
+    TSI_SMALL_MAX = 1 << 18, /* largest object in a slab of a class */
+    TSI_REGION_MIN = 4096,   /* bytes of a region of rank 1, or a page; each larger one has four times as many */
+    TSI_PART_BYTES = 2048,   /* of a region of rank 0, where two share a page: see parts.h */
     TSI_LINE_SLOTS = 64
 };
 

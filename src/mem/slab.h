@@ -55,7 +55,7 @@ typedef struct TsiSlab {
     _Atomic uint64_t tag;
     _Atomic uint32_t gen_base; /* handle generations used up by earlier incarnations */
     uint32_t next, prev;       /* slab id + 1; a heap's chain, an orphan list, a warm or pool list */
-    _Atomic uint32_t extra;            /* LARGE: usable KiB; else the next PARTIAL slab of a sweep, id + 1 */
+    _Atomic uint32_t extra;    /* LARGE: usable KiB; else the next PARTIAL slab of a sweep, id + 1 */
     _Atomic uint32_t inbox;    /* 0 = in no inbox, 1 = last in one, else next slab id + 2; outlives incarnations */
     /* pages given back while the slab still holds objects; others read it as a hint. LARGE: an end has looked at it */
     _Atomic uint32_t gone;
@@ -73,38 +73,38 @@ typedef struct TsiLine {
     _Atomic uint8_t flags;      /* owner writes */
     /* a handle was issued here in this incarnation: frees are counted; owner writes, and see handles.h */
     _Atomic uint8_t handled;
-    uint8_t shift;              /* of its class's unit */
+    uint8_t shift; /* of its class's unit */
     uint8_t unused_;
 } TsiLine; /* 64 bytes: one cache line for everything a plain free touches */
 
 enum {
-    TSI_LINE_PARKED = 1, /* full: in no room, until its owner frees a slot or hears of free ones */
-    TSI_LINE_LISTED = 2, /* in a room's queue */
-    TSI_LINE_ARMED = 4,  /* the token is not with the owner */
+    TSI_LINE_PARKED = 1,   /* full: in no room, until its owner frees a slot or hears of free ones */
+    TSI_LINE_LISTED = 2,   /* in a room's queue */
+    TSI_LINE_ARMED = 4,    /* the token is not with the owner */
     TSI_LINE_RETIRED = 16, /* handle generations ran out: hands out no more */
     TSI_LINE_CUT = 32      /* its refill ends before a slot that the profile samples */
 };
 
 /* Beside the slabs of a region class, which have no lines: one each, see region.h. */
 typedef struct TsiRegion {
-    _Atomic uint64_t word;     /* what other threads have freed */
-    _Atomic uint32_t issued;   /* owner: starts, gaps included */
-    _Atomic uint32_t freed;    /* owner: of those it has freed, gaps included */
-    _Atomic uint32_t rel;      /* owner: bytes used */
+    _Atomic uint64_t word;   /* what other threads have freed */
+    _Atomic uint32_t issued; /* owner: starts, gaps included */
+    _Atomic uint32_t freed;  /* owner: of those it has freed, gaps included */
+    _Atomic uint32_t rel;    /* owner: bytes used */
     /* owner: bytes that the fast path may use; of an orphan what it was counted for, see late.c */
     _Atomic uint32_t lim;
     /* payload; with the map written as the region is opened, and read by snapshots that come late */
     _Atomic(uint8_t*) base;
     _Atomic(_Atomic uint8_t*) map; /* NULL where the record's page has gone: see tsi_region_map */
-    _Atomic uint64_t gone;     /* parts given back while the region still holds objects; others read it as a hint */
-    _Atomic uint32_t heap_at;  /* as in a line */
+    _Atomic uint64_t gone;         /* parts given back while the region still holds objects; others read it as a hint */
+    _Atomic uint32_t heap_at;      /* as in a line */
     _Atomic uint16_t gaps, gap_granules; /* owner */
-    _Atomic uint32_t late;     /* freers that sleep in a life that has ended */
-    uint8_t gen;               /* owner: of this life */
+    _Atomic uint32_t late;               /* freers that sleep in a life that has ended */
+    uint8_t gen;                         /* owner: of this life */
     uint8_t size_log2;
-    bool spare;                /* owner: empty, and in its heap's list of such */
-    bool alone;                /* owner: one object is all that this life begins with, and it may grow */
-} TsiRegion; /* 64 bytes */
+    bool spare; /* owner: empty, and in its heap's list of such */
+    bool alone; /* owner: one object is all that this life begins with, and it may grow */
+} TsiRegion;    /* 64 bytes */
 
 TSI_INLINE bool tsi_line_is_handled(const TsiLine* l) { return tsi_load_relaxed(&l->handled) != 0; }
 /* Owner, in a bracket. */

@@ -38,9 +38,9 @@ enum {
     TSI_REGIONS_SHIFT = 17,
     TSI_REGIONS_MAP = 64 << 10,
     TSI_REGIONS_END = TSI_REGIONS_MAP + TSI_CHUNK_SLABS * (int)sizeof(TsiRegion),
-    TSI_NODES_MAX = 8,  /* memory nodes told apart; nodes beyond share chunks with others */
+    TSI_NODES_MAX = 8, /* memory nodes told apart; nodes beyond share chunks with others */
     TSI_HUGE_SHIFT = 21,
-    TSI_LANES = 16,     /* counters of slabs taken are kept apart for so many kinds of callers */
+    TSI_LANES = 16,       /* counters of slabs taken are kept apart for so many kinds of callers */
     TSI_STOCK_SHIFT = 12, /* of the bytes that a bit of the stock stands for */
     TSI_STOCK_UNITS = 1 << (TSI_CHUNK_SHIFT - TSI_STOCK_SHIFT),
     TSI_STOCK_SLOTS = 6
@@ -49,33 +49,33 @@ enum {
 enum { TSI_DIRTY = 1, TSI_DIRTY_KEPT = 2 /* the stock alone */ };
 
 typedef struct TsiChunk {
-    uint32_t free_head;      /* pool: slab id + 1 */
-    uint32_t prev, next;     /* chunks of the class with pool slabs, chunk + 1 */
-    uint16_t free_count;     /* slabs in the pool, never-used ones included */
-    uint16_t fresh;          /* slabs handed out at least once since the chunk got its class */
-    uint32_t run;            /* LARGE: chunks of the object */
+    uint32_t free_head;  /* pool: slab id + 1 */
+    uint32_t prev, next; /* chunks of the class with pool slabs, chunk + 1 */
+    uint16_t free_count; /* slabs in the pool, never-used ones included */
+    uint16_t fresh;      /* slabs handed out at least once since the chunk got its class */
+    uint32_t run;        /* LARGE: chunks of the object */
     uint32_t seq_floor;
-    _Atomic uint32_t gen_floor; /* both: no slab of the chunk has used these yet, in any class */
+    _Atomic uint32_t gen_floor;       /* both: no slab of the chunk has used these yet, in any class */
     _Atomic uint8_t counts_committed; /* set once, never cleared */
     uint8_t meta_committed;
-    uint8_t region_class;    /* of the chunk's regions, the last that it had; 0: none, and they are not committed */
+    uint8_t region_class;      /* of the chunk's regions, the last that it had; 0: none, and they are not committed */
     uint8_t payload_committed; /* all of it; only asked where commits are not charged */
     uint8_t listed;
-    _Atomic uint8_t dirty;   /* TSI_DIRTY: memory of it went back and may hold something. Otherwise all that is in no
+    _Atomic uint8_t dirty; /* TSI_DIRTY: memory of it went back and may hold something. Otherwise all that is in no
                               * slab is zero, or in the stock */
-    uint8_t node;            /* whose threads get its slabs: a row of with_free */
-    uint8_t asked_node;      /* whose memory they are made of: it was last asked of, + 1 */
+    uint8_t node;          /* whose threads get its slabs: a row of with_free */
+    uint8_t asked_node;    /* whose memory they are made of: it was last asked of, + 1 */
     _Atomic uint32_t meta_pages, region_pages; /* bits of written.h */
     _Atomic uint64_t counts_pages[2];
-    _Atomic uint64_t late; /* marks of heap/late.h */
+    _Atomic uint64_t late;                /* marks of heap/late.h */
     uint64_t stock[TSI_STOCK_UNITS / 64]; /* pages of no slab that are kept, see stock.h */
     uint64_t parts[TSI_CHUNK_SLABS / 64]; /* of slabs that share pages: those in the pool, see parts.h */
-    uint32_t stock_tick;     /* when some of them came or went */
-    uint8_t last_class;      /* for the counters of what goes back; while it has no class, the one it had */
-    bool held;               /* pages of it are on their way to the system */
-    bool meta_kept;          /* its words did not go back as its last slab did */
-    bool regions_clear;      /* the regions' pages have gone since they were used last: all of them read as 0 */
-    bool huge;               /* it was asked to be made of huge pages, with its neighbour, for regions */
+    uint32_t stock_tick;                  /* when some of them came or went */
+    uint8_t last_class;            /* for the counters of what goes back; while it has no class, the one it had */
+    bool held;                     /* pages of it are on their way to the system */
+    bool meta_kept;                /* its words did not go back as its last slab did */
+    bool regions_clear;            /* the regions' pages have gone since they were used last: all of them read as 0 */
+    bool huge;                     /* it was asked to be made of huge pages, with its neighbour, for regions */
     _Atomic uint8_t entries_class; /* of its entries; 0: they are 0 */
 } TsiChunk;
 
@@ -91,10 +91,10 @@ _Static_assert(sizeof(TsiClass) % 256 == 0, "the low byte of a key is free");
 
 typedef struct TsiSpaceConfig {
     uint64_t reserve_bytes;
-    uint64_t slab_min_bytes; /* 0 = default */
-    uint64_t max_bytes;      /* most committed_bytes; 0 = no limit */
+    uint64_t slab_min_bytes;               /* 0 = default */
+    uint64_t max_bytes;                    /* most committed_bytes; 0 = no limit */
     uint64_t warm_bytes, warm_limit_bytes; /* budget of what is kept, and how far it may rise; 0: it does not */
-    int32_t purge_policy;    /* SlabPurgePolicy */
+    int32_t purge_policy;                  /* SlabPurgePolicy */
     bool prefault;
     bool huge_pages;
     bool numa_local;
@@ -104,17 +104,17 @@ _Static_assert(sizeof(TsiSpaceConfig) == 5 * sizeof(uint64_t) + sizeof(int32_t) 
 
 /* Pages of no slab that are kept, and the budget of all that is kept warm: see stock.h. */
 typedef struct TsiStock {
-    uint64_t start, limit;     /* of the budget */
-    _Atomic uint64_t budget;   /* in force */
-    _Atomic int64_t left;      /* of it, granted to no thread and not filled; below 0: less budget than is kept */
-    _Atomic uint64_t bytes;    /* in the stock */
+    uint64_t start, limit;      /* of the budget */
+    _Atomic uint64_t budget;    /* in force */
+    _Atomic int64_t left;       /* of it, granted to no thread and not filled; below 0: less budget than is kept */
+    _Atomic uint64_t bytes;     /* in the stock */
     _Atomic uint64_t regretted; /* given back in vain */
-    _Atomic uint64_t used_ns;  /* when more than half of the budget was last needed, or as many seconds later as the
+    _Atomic uint64_t used_ns;   /* when more than half of the budget was last needed, or as many seconds later as the
                                 * budget has been falling for */
     uint64_t gone[TSI_STOCK_SLOTS], gone_sum; /* given back for want of budget, by time */
     uint64_t rued[TSI_STOCK_SLOTS], rued_sum; /* of that, what was taken again, by then */
     uint32_t gone_tick;
-    uint32_t hand;             /* where the next look for cold chunks begins, in words of `stocked` */
+    uint32_t hand; /* where the next look for cold chunks begins, in words of `stocked` */
 } TsiStock;
 
 typedef struct TsiSpace {
@@ -123,13 +123,13 @@ typedef struct TsiSpace {
     uint8_t* meta;
     uint8_t* counts;
     uint8_t* regions;
-    uint8_t* words;            /* the page before `meta` */
+    uint8_t* words; /* the page before `meta` */
     TsiEntry* entries;
     TsiChunkKey* keys;
     const TsiClassTable* classes;
     uint32_t chunk_count;
     TsiChunk* chunks;
-    uint64_t* used; /* bit per chunk */
+    uint64_t* used;    /* bit per chunk */
     uint64_t* stocked; /* bit per chunk that has pages in the stock */
     void* mapping;
     size_t mapping_bytes;
@@ -138,15 +138,15 @@ typedef struct TsiSpace {
     unsigned nodes;            /* 1 unless numa_local */
     _Atomic bool counted;      /* a slab with lines has issued a handle: before that, no slot's count was ever moved */
 
-    TsiLock lock; /* all below */
+    TsiLock lock;                                   /* all below */
     uint32_t with_free[TSI_NODES_MAX][TSI_CLASSES]; /* chunk + 1 */
     TsiStock stock;
-    uint32_t used_hint;              /* no free chunk below */
+    uint32_t used_hint;               /* no free chunk below */
     uint32_t large_gives, words_kept; /* large objects given back; chunks with meta_kept */
-    _Atomic uint32_t open_chunks;    /* that serve a class of slabs; readers may look */
-    _Atomic uint32_t chunk_high;     /* chunks ever used; readers may look */
-    _Atomic uint64_t covered;        /* bytes of payload whose entries are committed, all of chunk_high; no lock */
-    _Atomic uint64_t committed_bytes;  /* slabs out of the pool, and the stock */
+    _Atomic uint32_t open_chunks;     /* that serve a class of slabs; readers may look */
+    _Atomic uint32_t chunk_high;      /* chunks ever used; readers may look */
+    _Atomic uint64_t covered;         /* bytes of payload whose entries are committed, all of chunk_high; no lock */
+    _Atomic uint64_t committed_bytes; /* slabs out of the pool, and the stock */
     _Atomic uint64_t purge_calls, purge_bytes, purge_failures;
     /* Readers may look: */
     /* without the lock; these by tsi_class_row */

@@ -9,11 +9,11 @@
 enum {
     WORDS = TSI_STOCK_UNITS / 64,
     CHUNK_BYTES = 1 << TSI_CHUNK_SHIFT,
-    SLOT_SHIFT = 24,            /* of nanoseconds: 17 ms */
-    COLD_TICKS = 6,             /* as long as what was given back is remembered */
-    TOGETHER_BYTES = 64 << 10,  /* less than this does not go back alone */
-    BALANCE = 3,                /* of what is regretted together the part that is worth keeping: decision 0031 */
-    LOOK = 64                   /* chunks that are compared for the coldest */
+    SLOT_SHIFT = 24,           /* of nanoseconds: 17 ms */
+    COLD_TICKS = 6,            /* as long as what was given back is remembered */
+    TOGETHER_BYTES = 64 << 10, /* less than this does not go back alone */
+    BALANCE = 3,               /* of what is regretted together the part that is worth keeping: decision 0031 */
+    LOOK = 64                  /* chunks that are compared for the coldest */
 };
 
 static bool is_marked(const TsiSpace* s, uint32_t chunk) { return s->stocked[chunk >> 6] >> (chunk & 63) & 1; }

@@ -77,7 +77,7 @@ bool tsi_lock_slow_within(TsiLock* l, uint64_t ns) {
     }
     uint64_t since = tsi_os.now_ns(), slept = 0;
     bool got;
-    tsi_add_seq(&l->waiters, 1);                       /* pairs with the look in tsi_lock_give */
+    tsi_add_seq(&l->waiters, 1); /* pairs with the look in tsi_lock_give */
     const struct timespec nap = {0, 1000000}, sleep = {0, 20000000};
     bool seen = !tsi_os.has_membarrier || tsi_os.membarrier(); /* see lock.h */
     while (!(got = tsi_lock_try(l)) && slept < ns) {
@@ -86,7 +86,8 @@ bool tsi_lock_slow_within(TsiLock* l, uint64_t ns) {
     }
     uint32_t waiters = tsi_load_relaxed(&l->waiters);
     /* seq_cst where relaxed would do: it is rare. */
-    while (waiters != 0 && !tsi_cas_seq(&l->waiters, &waiters, waiters - 1)) {}
+    while (waiters != 0 && !tsi_cas_seq(&l->waiters, &waiters, waiters - 1)) {
+    }
     tsi_lock_slept_ns += slept;
     return got;
 }

@@ -49,8 +49,8 @@ TSI_INLINE unsigned tsi_latency_bucket(uint64_t ns) {
 typedef struct TsiLockStats {
     _Atomic uint64_t samples, wait_sum, wait_max, hold_sum, hold_max;
     _Atomic uint64_t wait[TSI_LATENCY_BUCKETS], hold[TSI_LATENCY_BUCKETS];
-    uint32_t period, tick;    /* one in so many */
-    struct TsiLock* held;     /* the sampled lock that is held now */
+    uint32_t period, tick; /* one in so many */
+    struct TsiLock* held;  /* the sampled lock that is held now */
     uint64_t held_since;
 } TsiLockStats;
 
@@ -72,17 +72,19 @@ typedef struct TsiLock {
 
 /* What this thread holds. Nothing of it is there in release builds. */
 #ifdef TSI_DEBUG
-#define TSI_LOCK_OF(r) {.rank = TSI_LOCK_##r}
+#define TSI_LOCK_OF(r) \
+    { .rank = TSI_LOCK_##r }
 TSI_INLINE void tsi_lock_init(TsiLock* l, TsiLockRank rank) { tsi_store_relaxed(&l->rank, rank); }
-void tsi_lock_wanted(const TsiLock* l);        /* about to be waited for */
-void tsi_lock_own(const TsiLock* l);           /* taken, or handed to this thread */
-void tsi_lock_disown(const TsiLock* l);        /* given, or kept by nobody in particular */
+void tsi_lock_wanted(const TsiLock* l); /* about to be waited for */
+void tsi_lock_own(const TsiLock* l);    /* taken, or handed to this thread */
+void tsi_lock_disown(const TsiLock* l); /* given, or kept by nobody in particular */
 bool tsi_lock_is_mine(const TsiLock* l);
 /* Between them a fork has every lock of the process. */
 void tsi_lock_all(bool mine);
 #define TSI_HOLDS(l) TSI_CHECK(tsi_lock_is_mine(l))
 #else
-#define TSI_LOCK_OF(r) {0}
+#define TSI_LOCK_OF(r) \
+    { 0 }
 TSI_INLINE void tsi_lock_init(TsiLock* l, TsiLockRank rank) { (void)l, (void)rank; }
 TSI_INLINE void tsi_lock_wanted(const TsiLock* l) { (void)l; }
 TSI_INLINE void tsi_lock_own(const TsiLock* l) { (void)l; }

@@ -20,15 +20,15 @@ typedef struct TsiMapping {
     uintptr_t low, high;
     uint64_t offset; /* in the file */
     bool readable, executable;
-    char path[256];  /* cut; empty when it is no file's */
+    char path[256]; /* cut; empty when it is no file's */
 } TsiMapping;
 
 typedef struct TsiOs {
-    size_t page_bytes;    /* power of two, >= 4096 */
-    bool strict_commit;   /* the kernel charges what is writable (overcommit_memory = 2) */
-    bool has_membarrier;  /* private expedited membarrier is registered */
-    unsigned nodes;       /* memory nodes, 1 at least */
-    bool has_huge;        /* a wish for huge pages of 2 MiB is heard */
+    size_t page_bytes;   /* power of two, >= 4096 */
+    bool strict_commit;  /* the kernel charges what is writable (overcommit_memory = 2) */
+    bool has_membarrier; /* private expedited membarrier is registered */
+    unsigned nodes;      /* memory nodes, 1 at least */
+    bool has_huge;       /* a wish for huge pages of 2 MiB is heard */
     /* Address space without access or charge, or NULL. */
     void* (*reserve)(size_t bytes);
     /* Makes whole pages readable and writable; 0 or an errno value. */

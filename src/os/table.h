@@ -59,7 +59,7 @@ struct TsiTable {
     _Atomic bool surplus;  /* tsi_table_tidy has something to do */
     TsiLock lock;          /* below */
     size_t bits_committed;
-    uint32_t taken, filled, idle; /* idle: filled ones of units of which none is taken */
+    uint32_t taken, filled, idle;   /* idle: filled ones of units of which none is taken */
     uint32_t limit, low_free, turn; /* records below limit are handed out, from turn on; so many of them are free */
     uint32_t look_at; /* idle ones: no look while there are fewer, because the last could give no more back */
     TsiTableBits first[TSI_TABLE_FIRST];

@@ -4,9 +4,9 @@
 enum {
     /* between the first reading and the first line: its rate is off by less than one in 10,000 */
     FIRST_NS = 2000000,
-    LONG_NS = 1000000000,      /* after so long the process may have been suspended: the rate is kept if it disagrees */
+    LONG_NS = 1000000000, /* after so long the process may have been suspended: the rate is kept if it disagrees */
     STRIKES_MAX = 3,
-    SLOWER_MAX_LOG2 = 1        /* a line goes at half the clock's rate at least */
+    SLOWER_MAX_LOG2 = 1 /* a line goes at half the clock's rate at least */
 };
 
 static uint64_t rate_of(uint64_t ns, uint64_t counts) { return (uint64_t)((double)ns / (double)counts * 4294967296.0); }
@@ -72,7 +72,7 @@ static uint64_t draw_taken(TsiTicks* t, uint64_t count, uint64_t system_ns) {
 
 uint64_t tsi_ticks_draw(TsiTicks* t, uint64_t count, uint64_t system_ns) {
     uint32_t free = 0;
-    if (!tsi_cas_seq(&t->taken, &free, 1)) { /* decides who draws */
+    if (!tsi_cas_seq(&t->taken, &free, 1)) {            /* decides who draws */
         uint64_t n = tsi_load_acquire(&t->lines), told; /* pairs with draw */
         TsiTickLine* l = &t->line[n & 1];
         told = tsi_load_acquire(&l->rate) != 0 ? line_ns(l, count) : 0;

@@ -34,7 +34,7 @@ typedef struct TsiTickLine {
 typedef struct TsiTicks {
     _Atomic uint64_t lines; /* drawn; 0: none */
     TsiTickLine line[2];
-    _Atomic uint32_t taken; /* somebody draws one: it alone writes what is above, and below */
+    _Atomic uint32_t taken;       /* somebody draws one: it alone writes what is above, and below */
     uint64_t seen_count, seen_ns; /* the system's clock at the last line */
     uint64_t rate;                /* of the counter; a line's is less while that is ahead */
     unsigned strikes;             /* lines on which the counter and the clock disagreed */

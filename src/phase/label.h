@@ -67,7 +67,7 @@ typedef struct TsiLabel {
     char name[TSI_LABEL_BYTES];
     _Atomic uint64_t committed __attribute__((aligned(64))); /* but for what threads have pending, see heap/charge.h */
     _Atomic uint64_t peak;
-    TsiBudget budget; /* fn and ctx: the registry's lock */
+    TsiBudget budget;       /* fn and ctx: the registry's lock */
     _Atomic uint32_t exact; /* charges under way that are at a limit of the budget, see heap/charge.h */
     _Atomic uint64_t warnings, over;
     _Atomic uint64_t objects_escaped __attribute__((aligned(64)));

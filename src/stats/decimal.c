@@ -15,7 +15,7 @@
 enum { WORDS = 40, DIGITS = 17 }; /* 1280 bits: 2^1076, 10^324 and a margin */
 
 typedef struct Big {
-    unsigned used; /* no zero words on top */
+    unsigned used;        /* no zero words on top */
     uint32_t word[WORDS]; /* lowest first */
 } Big;
 

@@ -75,12 +75,9 @@ static TsiLeakRow* row_of(Collect* k, TsiRef ref, unsigned cls) {
 static void add_slab(TsiLeakRow* r, const TsiSlabView* v, uint64_t object_bytes) {
     if (r == NULL) return;
     r->c.estimated_rss_bytes += v->bytes;
-    if (v->sum.live.objects == 0)
-        r->c.reclaimable_slab_count++;
-    else if (v->sum.live.bytes + object_bytes > v->bytes)
-        r->c.full_slab_count++;
-    else
-        r->c.partial_slab_count++;
+    if (v->sum.live.objects == 0) r->c.reclaimable_slab_count++;
+    else if (v->sum.live.bytes + object_bytes > v->bytes) r->c.full_slab_count++;
+    else r->c.partial_slab_count++;
 }
 
 /* Objects of a region count under the class of their size. The region itself counts under the class that has most
@@ -238,7 +235,7 @@ void tsi_leaks_drop(TsiLeaks* l) {
 
 /* ---- the slow path ---- */
 
-#define ADVICE(name, words)                                                                            \
+#define ADVICE(name, words)                                                                     \
     _Static_assert(sizeof tsi_advice_##name <= sizeof((SlowPathAttribution*)0)->recommendation, \
                    "a recommendation fits its field");
 #include "stats/words.def"
@@ -252,16 +249,13 @@ void tsi_slow_path_judge(SlowPathAttribution* s, unsigned warm_share) {
     s->epoch_closed_pct = share(s->epoch_closed_count, hits);
     s->partial_null_pct = share(s->partial_null_count, hits);
     s->partial_full_pct = share(s->partial_full_count, hits);
-    if (s->epoch_closed_pct > TSI_DOCTOR_PREVAILS)
-        advice = tsi_advice_closed;
+    if (s->epoch_closed_pct > TSI_DOCTOR_PREVAILS) advice = tsi_advice_closed;
     else if (s->cache_miss_pct > TSI_DOCTOR_PREVAILS && s->class_index == TSI_CLASS_LARGE - 1)
         advice = tsi_advice_large;
     else if (s->cache_miss_pct > TSI_DOCTOR_PREVAILS)
         advice = warm_share >= TSI_DOCTOR_WARM_SHARE ? tsi_advice_warm : tsi_advice_cold;
-    else if (s->partial_null_pct > TSI_DOCTOR_PREVAILS)
-        advice = tsi_advice_null;
-    else if (s->partial_full_pct > TSI_DOCTOR_PREVAILS)
-        advice = tsi_advice_full;
+    else if (s->partial_null_pct > TSI_DOCTOR_PREVAILS) advice = tsi_advice_null;
+    else if (s->partial_full_pct > TSI_DOCTOR_PREVAILS) advice = tsi_advice_full;
     (void)snprintf(s->recommendation, sizeof s->recommendation, "%s", advice);
 }
 

@@ -28,8 +28,7 @@ static void put_leak(TsiText* t, unsigned n, const TsiLeakRow* r) {
     else if (r->unclosed != 0)
         tsi_text_action(t, tsi_say_leak_unclosed, label.at, objects, of, bytes.at, age, era,
                         r->c.reclaimable_slab_count);
-    else
-        tsi_text_action(t, tsi_say_leak, label.at, objects, of, bytes.at, age, era);
+    else tsi_text_action(t, tsi_say_leak, label.at, objects, of, bytes.at, age, era);
 }
 
 typedef struct LeakSum {
@@ -72,8 +71,7 @@ static void section_leaks(TsiText* t, const TsiReport* report, const TsiLeaks* l
     unsigned leaking = 0; /* labels: they know, whatever the walk has met */
     for (uint32_t n = 0; n < report->label_count; n++) leaking += label_leaks(&report->labels[n], leak_sec);
     if (leak_sec != 0) (void)snprintf(which, sizeof which, tsi_say_leaks_age, leak_sec);
-    if (leaking == 0 && old.rows == 0)
-        tsi_text_head(t, 1, tsi_say_leaks_none, which);
+    if (leaking == 0 && old.rows == 0) tsi_text_head(t, 1, tsi_say_leaks_none, which);
     else
         tsi_text_head(t, 1, "Leaks: %llu objects, %s of slabs, in ended phases%s.", (Num)old.objects,
                       tsi_word_bytes(old.bytes).at, which);
@@ -95,10 +93,8 @@ static void put_slow(TsiText* t, const SlowPathAttribution* s) {
                   (Num)s->total_slow_path_hits, s->cache_miss_pct, s->epoch_closed_pct, s->partial_null_pct,
                   s->partial_full_pct);
     if (s->total_slow_path_hits < TSI_DOCTOR_FEW_HITS) return;
-    if (s->epoch_closed_pct > TSI_DOCTOR_PREVAILS)
-        tsi_text_action(t, "%s", s->recommendation);
-    else
-        tsi_text_line(t, "   %s", s->recommendation);
+    if (s->epoch_closed_pct > TSI_DOCTOR_PREVAILS) tsi_text_action(t, "%s", s->recommendation);
+    else tsi_text_line(t, "   %s", s->recommendation);
 }
 
 /* The class with most hits among those below `*less` (and after it, where equal). */
@@ -117,8 +113,7 @@ static const SlowPathAttribution* next_most(const TsiDoctorView* v, const SlowPa
 static void section_slow(TsiText* t, const TsiDoctorView* v) {
     uint64_t hits = 0;
     for (uint32_t n = 0; n < v->slow_count; n++) hits += v->slow[n].total_slow_path_hits;
-    if (v->report->global.total_repairs != 0)
-        tsi_text_action(t, tsi_say_repairs, (Num)v->report->global.total_repairs);
+    if (v->report->global.total_repairs != 0) tsi_text_action(t, tsi_say_repairs, (Num)v->report->global.total_repairs);
     if (hits == 0) {
         tsi_text_head(t, 2, tsi_say_slow_none);
         return;
@@ -173,8 +168,7 @@ static void put_kept(TsiText* t, unsigned kept, unsigned policy) {
                         "%u closes gave pages back and RSS stayed: purge_policy is MADV_FREE, which lets the kernel "
                         "keep pages until it is short of memory; take policy 0 (DONTNEED) if RSS must fall at once",
                         kept);
-    else
-        tsi_text_action(t, tsi_say_kept, kept);
+    else tsi_text_action(t, tsi_say_kept, kept);
 }
 
 static void section_reclamation(TsiText* t, const TsiDoctorView* v) {
@@ -190,8 +184,7 @@ static void section_reclamation(TsiText* t, const TsiDoctorView* v) {
     }
     tsi_text_line(t, tsi_say_warm, tsi_word_bytes(g->warm_bytes).at, tsi_word_bytes(g->warm_budget_bytes).at,
                   tsi_word_bytes(g->warm_regretted_bytes).at);
-    if (kept != 0)
-        put_kept(t, kept, v->purge_policy);
+    if (kept != 0) put_kept(t, kept, v->purge_policy);
     else if (v->purge_policy == SLAB_PURGE_NEVER)
         tsi_text_line(t, "purge_policy is 2: pages are kept for reuse, RSS does not fall.");
     if (g->total_madvise_failures != 0) tsi_text_action(t, tsi_say_madvise_failed, (Num)g->total_madvise_failures);

@@ -25,15 +25,27 @@ static void write_value(TsiOut* o, const TsiMetric* m, const void* row) {
     TsiValue v = tsi_metric_value(m, row);
     switch ((TsiType)m->type) {
     case TSI_TYPE_U32:
-    case TSI_TYPE_U64: tsi_out_u64(o, v.u); break;
-    case TSI_TYPE_F64: tsi_out_f64(o, v.f); break;
-    case TSI_TYPE_FLAG: tsi_out_text(o, v.u != 0 ? "true" : "false"); break;
-    case TSI_TYPE_STRING: tsi_out_json_string(o, v.s, m->bytes != 0 ? m->bytes : SIZE_MAX); break;
-    case TSI_TYPE_STATE: tsi_out_json_string(o, tsi_metric_state(v.u), SIZE_MAX); break;
+    case TSI_TYPE_U64:
+        tsi_out_u64(o, v.u);
+        break;
+    case TSI_TYPE_F64:
+        tsi_out_f64(o, v.f);
+        break;
+    case TSI_TYPE_FLAG:
+        tsi_out_text(o, v.u != 0 ? "true" : "false");
+        break;
+    case TSI_TYPE_STRING:
+        tsi_out_json_string(o, v.s, m->bytes != 0 ? m->bytes : SIZE_MAX);
+        break;
+    case TSI_TYPE_STATE:
+        tsi_out_json_string(o, tsi_metric_state(v.u), SIZE_MAX);
+        break;
     case TSI_TYPE_BY_LABEL:
     case TSI_TYPE_DOUBLING:
     case TSI_TYPE_LATENCY:
-    case TSI_TYPE_LIST: write_array(o, v.a, tsi_metric_entries(m)); break;
+    case TSI_TYPE_LIST:
+        write_array(o, v.a, tsi_metric_entries(m));
+        break;
     }
 }
 

@@ -65,20 +65,36 @@ MEAN(avg_repair_wait_ns, sum.repair_wait_ns_sum, sum.repair_count)
 #define BYTES_LIST (3 * sizeof(uint64_t))
 #define BYTES_LATENCY (SLAB_LATENCY_BUCKETS * sizeof(uint64_t))
 #define FIELD(section, field) ((TsiRow_##section*)0)->field
-#define IS_DOUBLE(x) _Generic(x, double: true, default: false)
-#define RENAMED(section, field, key, type, kind, unit, family, help, question)                 \
-    _Static_assert(sizeof FIELD(section, field) == BYTES_##type &&                             \
+#define IS_DOUBLE(x) _Generic(x, double : true, default : false)
+#define RENAMED(section, field, key, type, kind, unit, family, help, question)                \
+    _Static_assert(sizeof FIELD(section, field) == BYTES_##type &&                            \
                        IS_DOUBLE(FIELD(section, field)) == (TSI_TYPE_##type == TSI_TYPE_F64), \
                    "metrics.def: " #section "." #field " is no " #type);
 #include "stats/metrics.def"
 
 #define JSON_ONLY NULL
-#define RENAMED(section, field, key, type, kind, unit, family, help, question)                         \
-    {key, family, help, NULL, offsetof(TsiRow_##section, field), sizeof FIELD(section, field),         \
-     TSI_SECTION_##section, TSI_TYPE_##type, TSI_KIND_##kind, TSI_UNIT_##unit},
+#define RENAMED(section, field, key, type, kind, unit, family, help, question) \
+    {key,                                                                      \
+     family,                                                                   \
+     help,                                                                     \
+     NULL,                                                                     \
+     offsetof(TsiRow_##section, field),                                        \
+     sizeof FIELD(section, field),                                             \
+     TSI_SECTION_##section,                                                    \
+     TSI_TYPE_##type,                                                          \
+     TSI_KIND_##kind,                                                          \
+     TSI_UNIT_##unit},
 #define DERIVED(section, key, type, kind, unit, family, help, question) \
-    {#key, family, help, derive_##section##_##key, 0, 0,                \
-     TSI_SECTION_##section, TSI_TYPE_##type, TSI_KIND_##kind, TSI_UNIT_##unit},
+    {#key,                                                              \
+     family,                                                            \
+     help,                                                              \
+     derive_##section##_##key,                                          \
+     0,                                                                 \
+     0,                                                                 \
+     TSI_SECTION_##section,                                             \
+     TSI_TYPE_##type,                                                   \
+     TSI_KIND_##kind,                                                   \
+     TSI_UNIT_##unit},
 const TsiMetric tsi_metrics[] = {
 #include "stats/metrics.def"
 };
@@ -127,15 +143,32 @@ TsiRows tsi_report_rows(const TsiReport* r, TsiSection section) {
     TsiRows rows = {(const char*)r, tsi_sections[section].row_bytes, 1};
     const void* first = r;
     switch (section) {
-    case TSI_SECTION_GLOBAL: first = &r->global; break;
-    case TSI_SECTION_REFUSAL: first = &r->refusals; break;
-    case TSI_SECTION_SAMPLING: first = &r->sampling; break;
-    case TSI_SECTION_CLASS: first = r->classes, rows.count = r->class_count; break;
-    case TSI_SECTION_EPOCH: first = r->epochs, rows.count = r->epoch_rows; break;
-    case TSI_SECTION_PHASE: first = r->phases, rows.count = r->phase_count; break;
-    case TSI_SECTION_LABEL: first = r->labels, rows.count = r->label_count; break;
-    case TSI_SECTION_CLOSE: first = r->closes, rows.count = r->close_count; break;
-    default: break;
+    case TSI_SECTION_GLOBAL:
+        first = &r->global;
+        break;
+    case TSI_SECTION_REFUSAL:
+        first = &r->refusals;
+        break;
+    case TSI_SECTION_SAMPLING:
+        first = &r->sampling;
+        break;
+    case TSI_SECTION_CLASS:
+        first = r->classes, rows.count = r->class_count;
+        break;
+    case TSI_SECTION_EPOCH:
+        first = r->epochs, rows.count = r->epoch_rows;
+        break;
+    case TSI_SECTION_PHASE:
+        first = r->phases, rows.count = r->phase_count;
+        break;
+    case TSI_SECTION_LABEL:
+        first = r->labels, rows.count = r->label_count;
+        break;
+    case TSI_SECTION_CLOSE:
+        first = r->closes, rows.count = r->close_count;
+        break;
+    default:
+        break;
     }
     rows.first = first;
     return rows;

@@ -64,7 +64,7 @@ typedef union TsiValue {
 } TsiValue;
 
 typedef struct TsiMetric {
-    const char *key, *family, *help; /* family NULL: JSON only */
+    const char *key, *family, *help;     /* family NULL: JSON only */
     TsiValue (*derive)(const void* row); /* NULL: the field at `offset` */
     uint16_t offset, bytes;
     uint8_t section, type, kind, unit;

@@ -31,10 +31,10 @@ typedef struct TsiReport {
     uint64_t uptime_ns;    /* since the allocator was made */
     uint32_t pid, page_size, epoch_count /* of the ring */, max_labels;
     uint64_t segment_publications, segment_failures;
-    uint64_t publication;              /* read from a segment: its number; else 0 */
-    uint64_t figures_ns, phases_ns;    /* monotonic clock of global, class and label figures, and of rows of phases */
+    uint64_t publication;           /* read from a segment: its number; else 0 */
+    uint64_t figures_ns, phases_ns; /* monotonic clock of global, class and label figures, and of rows of phases */
     uint64_t figures_age_ns, phases_age_ns; /* 0 in the process itself */
-    char process_state[32];            /* running, stopped, ended */
+    char process_state[32];                 /* running, stopped, ended */
     uint64_t phases_left_out, epochs_left_out;
     SlabGlobalStats global;
     SlabRefusals refusals;

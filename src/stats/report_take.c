@@ -46,7 +46,7 @@ static void copy_phase(TsiWalk* w, uint32_t n) {
     if (tsi_inc_era(i) == 0) return;
     bool settled = tsi_inc_state(i) != TSI_INC_ACTIVE && tsi_load_relaxed(&i->heap_count) == 0;
     if (w->figures && settled) return; /* its label knows */
-    tsi_lock_take(tsi_inc_lock(i)); /* not counted for the phase: it is ours */
+    tsi_lock_take(tsi_inc_lock(i));    /* not counted for the phase: it is ours */
     c->era = tsi_inc_era(i);
     if (c->era == 0) { /* being reused: its fields are somebody's */
         tsi_lock_give(tsi_inc_lock(i));
@@ -212,12 +212,12 @@ static void* carve(uint8_t** at, size_t n, size_t size) {
 static bool tables_map(TsiWalk* w) {
     TsiReport* r = w->r;
     uint32_t incs = w->incs, labels = r->label_count, classes = r->class_count, rows = w->figures ? 0 : incs;
-    size_t bytes =
-        2 * tsi_align_up(classes * sizeof(SlabClassStats), 64) + tsi_align_up(labels * sizeof(SlabLabelStats), 64) +
-        tsi_align_up(TSI_CLOSES * sizeof(TsiCloseRow), 64) + tsi_align_up(rows * sizeof(TsiEpochRow), 64) +
-        tsi_align_up(rows * sizeof(SlabPhaseStats), 64) + tsi_align_up(incs * sizeof(TsiPhaseCopy), 64) +
-        tsi_align_up(incs * sizeof(TsiPhaseSum), 64) + tsi_align_up(labels * sizeof(TsiDrainSum), 64) +
-        tsi_align_up(incs * sizeof(uint32_t), 64) + tsi_align_up(w->bindings * sizeof(uint32_t), 64);
+    size_t bytes = 2 * tsi_align_up(classes * sizeof(SlabClassStats), 64) +
+                   tsi_align_up(labels * sizeof(SlabLabelStats), 64) +
+                   tsi_align_up(TSI_CLOSES * sizeof(TsiCloseRow), 64) + tsi_align_up(rows * sizeof(TsiEpochRow), 64) +
+                   tsi_align_up(rows * sizeof(SlabPhaseStats), 64) + tsi_align_up(incs * sizeof(TsiPhaseCopy), 64) +
+                   tsi_align_up(incs * sizeof(TsiPhaseSum), 64) + tsi_align_up(labels * sizeof(TsiDrainSum), 64) +
+                   tsi_align_up(incs * sizeof(uint32_t), 64) + tsi_align_up(w->bindings * sizeof(uint32_t), 64);
     r->mapping_bytes = tsi_align_up(bytes, tsi_os.page_bytes);
     r->mapping = tsi_os.reserve(r->mapping_bytes);
     if (r->mapping == NULL) return false;

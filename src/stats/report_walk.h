@@ -19,7 +19,7 @@ typedef struct TsiPhaseCopy {
     uint64_t era; /* 0: nothing to tell of */
     EpochId id;
     unsigned state;
-    bool is_id;  /* its id still names it */
+    bool is_id; /* its id still names it */
     bool used;
     uint32_t label, threads;
     char text[TSI_LABEL_BYTES];
@@ -28,7 +28,7 @@ typedef struct TsiPhaseCopy {
     TsiTotals not_walked;          /* what lives in those */
     uint64_t closed_slabs, pinned_slabs, slow, lock_fast, lock_contended; /* all that was not posted */
     TsiTotals new_allocated, new_released, posted_freed;
-    bool draining; /* in the tree of its label, */
+    bool draining;      /* in the tree of its label, */
     TsiHolding settled; /* with this */
 } TsiPhaseCopy;
 
@@ -39,7 +39,7 @@ typedef struct TsiWalk {
     TsiPhaseSum* sums;
     uint32_t* copied; /* records that have a copy: a look at each of the others would fetch a page for it */
     uint32_t copies_made;
-    uint32_t* seen; /* by binding: the record in which it was counted last */
+    uint32_t* seen;      /* by binding: the record in which it was counted last */
     TsiDrainSum* drains; /* by label's record */
     uint32_t incs, bindings;
     bool figures; /* phases that have settled are not looked at: their labels know what they hold */

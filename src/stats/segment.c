@@ -160,7 +160,7 @@ static bool segment_ready(uint64_t now) {
 /* ---- slots ---- */
 
 static bool is_free(Slot* s, uint64_t now) {
-    uint64_t state = tsi_load_acquire(&s->state); /* pairs with tsi_segment_end */
+    uint64_t state = tsi_load_acquire(&s->state);    /* pairs with tsi_segment_end */
     uint64_t ended = tsi_load_relaxed(&s->ended_ns); /* after `now`, perhaps: ends take no lock */
     return state == SLAB_SEGMENT_FREE || (state == SLAB_SEGMENT_ENDED && now > ended && now - ended >= COOL_NS);
 }

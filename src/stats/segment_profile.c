@@ -31,7 +31,7 @@ typedef struct Slot {
 } Slot;
 
 static struct {
-    TsiShared memory; /* base NULL: none */
+    TsiShared memory;             /* base NULL: none */
     size_t buffers, buffer_bytes; /* where they begin */
     Slot slots[SLAB_SEGMENT_SLOTS];
     uint64_t due_ns, publications;
@@ -162,7 +162,7 @@ static int publish(TsiArena* a, const Tables* t, unsigned slot, uint64_t begun) 
     tsi_store_relaxed(SLOT(slot, published_ns), now);
     tsi_store_relaxed(SLOT(slot, cost_ns), now - begun);
     s->sequence = 2 * n;
-    tsi_store_release(SLOT(slot, sequence), s->sequence); /* pairs with the reader's acquire, P2 */
+    tsi_store_release(SLOT(slot, sequence), s->sequence);    /* pairs with the reader's acquire, P2 */
     tsi_store_release(SLOT(slot, state), SLAB_SEGMENT_LIVE); /* the serial and a publication of it are there */
     tsi_store_relaxed(HEADER(publications), ++prof.publications);
     tsi_store_relaxed(HEADER(heartbeat_ns), now);

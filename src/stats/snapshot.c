@@ -99,9 +99,8 @@ uint64_t tsi_snapshot_metadata_bytes(TsiArena* a) {
     TsiSpace* s = &a->space;
     uint32_t chunks = tsi_load_relaxed(&s->chunk_high);
     uint64_t bytes = filled_pages(a, sizeof *a) + table_pages(&a->heaps) + table_pages(&a->rooms) +
-                     table_pages(&a->domains) + table_pages(&a->bindings) +
-                     table_pages(&a->phases.incs) + table_pages(&a->phases.ends) +
-                     table_pages(&a->phases.labels.records);
+                     table_pages(&a->domains) + table_pages(&a->bindings) + table_pages(&a->phases.incs) +
+                     table_pages(&a->phases.ends) + table_pages(&a->phases.labels.records);
     if (((const TsiPublic*)(const void*)a->owner)->on_heap != 0) bytes += tsi_os.page_bytes;
     bytes += chunk_table_pages(s, chunks);
     for (uint32_t chunk = 0; chunk < chunks; chunk++) bytes += tsi_written_bytes(s, chunk);

@@ -89,11 +89,8 @@ TsiWord tsi_word_label(const char* label) {
 
 TsiWord tsi_word_class(uint32_t class_index, uint32_t object_size) {
     TsiWord w;
-    if (class_index == TSI_CLASS_REGION - 1)
-        (void)snprintf(w.at, sizeof w.at, "%s", tsi_say_class_regions);
-    else if (class_index == TSI_CLASS_LARGE - 1)
-        (void)snprintf(w.at, sizeof w.at, "%s", tsi_say_class_large);
-    else
-        (void)snprintf(w.at, sizeof w.at, tsi_say_class, class_index, object_size);
+    if (class_index == TSI_CLASS_REGION - 1) (void)snprintf(w.at, sizeof w.at, "%s", tsi_say_class_regions);
+    else if (class_index == TSI_CLASS_LARGE - 1) (void)snprintf(w.at, sizeof w.at, "%s", tsi_say_class_large);
+    else (void)snprintf(w.at, sizeof w.at, tsi_say_class, class_index, object_size);
     return w;
 }

@@ -223,12 +223,15 @@ static void a_resize_beside_an_advance(void) {
         REQUIRE(p != NULL && there != NULL);
         memset(p, 0x5a, SMALL);
         TsiLine* l = line_of(there);
+        TsiHeap* h = tsi_heap(tsi_arena(a), tsi_tag_index(kit_tag(a, there)));
+        /* By id the fast path asks for a live heap first, and where brackets are fenced it has none. */
+        bool fenced = kit_binding(a)->live_word == TSI_FENCED;
         REQUIRE_NE(kit_place(a, p).line_id >> 10, kit_place(a, there).line_id >> 10);
         stop_at(l, advance_only);
         errno = 0;
         uint8_t* q = named ? slab_realloc_epoch(a, p, SIZE, id) : slab_realloc(a, p, SIZE);
         int error = errno;
-        stopped_at(l);
+        stopped_naming(fenced ? tsi_busy_all(h) : tsi_busy_line(l));
         REQUIRE_EQ(kit_refusals(a).closed_epoch, named);
         if (named) {
             REQUIRE_NULL(q);
