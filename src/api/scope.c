@@ -158,9 +158,8 @@ bool epoch_domain_attach(epoch_domain_t* p) {
     TsiDomain* d = tsi_domain_of(p);
     if (!tsi_domain_usable(d)) return false;
     TsiArena* a = d->arena;
-    uint32_t n = tsi_load_seq(&d->detached); /* pairs with detach */
-    while (n != 0 && !tsi_cas_seq(&d->detached, &n, n - 1)) {
-    } /* decides among those that attach: once per detach */
+    uint32_t n = tsi_load_seq(&d->detached);                   /* pairs with detach */
+    while (n != 0 && !tsi_cas_seq(&d->detached, &n, n - 1)) {} /* decides among those that attach: once per detach */
     if (n == 0) {
         tsi_domain_refuse(d, SLAB_MISUSE_DOMAIN_ORDER);
         return false;

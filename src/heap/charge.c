@@ -10,8 +10,7 @@ static uint64_t bytes_in(uint64_t charge) { return charge & TSI_CHARGE_MASK; }
 
 static void rise(_Atomic uint64_t* peak, uint64_t to) {
     uint64_t seen = tsi_load_relaxed(peak);
-    while (to > seen && !tsi_cas_seq(peak, &seen, to)) {
-    } /* a maximum: nothing is ordered by it */
+    while (to > seen && !tsi_cas_seq(peak, &seen, to)) {} /* a maximum: nothing is ordered by it */
 }
 
 /* ---- labels ---- */
@@ -354,8 +353,7 @@ bool tsi_relabel_locked(TsiArena* a, TsiBinding* b, TsiInc* i, const char name[T
     tsi_post_locked(a, b, i);
     post_held_locked(a, b, i, held);
     uint64_t was = tsi_load_relaxed(&i->charge);
-    while (!tsi_cas_seq(&i->charge, &was, (uint64_t)to << TSI_CHARGE_BITS | bytes_in(was))) {
-    } /* see charge.h */
+    while (!tsi_cas_seq(&i->charge, &was, (uint64_t)to << TSI_CHARGE_BITS | bytes_in(was))) {} /* see charge.h */
     if (label_in(was) == to) return false;
     move_live_locked(i, tsi_label(&a->phases.labels, label_in(was)), tsi_label(&a->phases.labels, to));
     if (to == TSI_LABEL_OTHER) tsi_add_relaxed(&tsi_label(&a->phases.labels, to)->swallowed, 1);

@@ -78,8 +78,7 @@ static uint64_t take_remote(TsiBinding* b, TsiLine* l, _Atomic uint64_t* r) {
         }
         freed |= bits;
         tsi_store_release(&l->freed, freed); /* invariant F: before the bits leave the remote word */
-        while (!tsi_cas_seq(&r[half], &w, w & ~theirs)) {
-        }
+        while (!tsi_cas_seq(&r[half], &w, w & ~theirs)) {}
     }
     return freed;
 }

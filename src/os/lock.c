@@ -86,8 +86,7 @@ bool tsi_lock_slow_within(TsiLock* l, uint64_t ns) {
     }
     uint32_t waiters = tsi_load_relaxed(&l->waiters);
     /* seq_cst where relaxed would do: it is rare. */
-    while (waiters != 0 && !tsi_cas_seq(&l->waiters, &waiters, waiters - 1)) {
-    }
+    while (waiters != 0 && !tsi_cas_seq(&l->waiters, &waiters, waiters - 1)) {}
     tsi_lock_slept_ns += slept;
     return got;
 }

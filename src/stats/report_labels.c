@@ -156,8 +156,7 @@ static void label_end(TsiLabel* l, SlabLabelStats* out) {
     out->live_objects = live_by(&shown[1], &out->objects_allocated, objects_ended, &l->moved_objects);
     out->live_bytes = live_by(&shown[2], &out->bytes_allocated, bytes_ended, &l->moved_bytes);
     /* What threads have pending is in the slabs already: what was told of a peak stays. */
-    while (out->peak_bytes < out->committed_bytes && !tsi_cas_seq(&l->peak, &out->peak_bytes, out->committed_bytes)) {
-    }
+    while (out->peak_bytes < out->committed_bytes && !tsi_cas_seq(&l->peak, &out->peak_bytes, out->committed_bytes)) {}
     /* Live objects lie in slabs, whether the walk has met those or not. */
     if (out->committed_bytes < out->live_bytes) out->committed_bytes = out->live_bytes;
     if (out->peak_bytes < out->committed_bytes) out->peak_bytes = out->committed_bytes;
@@ -205,8 +204,7 @@ void tsi_labels_begin(TsiWalk* w) {
     TsiReport* r = w->r;
     for (uint32_t at = 0; at < r->label_count; at++) {
         unsigned tries = 0;
-        while (!label_begin(a, at, &r->labels[at]) && ++tries < TRIES) {
-        }
+        while (!label_begin(a, at, &r->labels[at]) && ++tries < TRIES) {}
     }
 }
 
