@@ -135,12 +135,15 @@ static void waits_are_counted(void) {
     (void)kit_end(a, HERE, EPOCH_RELEASE);
 }
 
+static void hold_lane(void* lock) { tsi_lock_take(lock); }
+static void give_lane(void* lock) { tsi_lock_give(lock); }
+
 /* A thread that was looking, or in a lane, when its process forked is in none of them in the child. */
 static void a_child_has_its_own_lanes(void) {
     int status;
     void* p = slab_malloc_epoch(a, SIZE, HERE);
     tsi_store_relaxed(&arena->scan.looking, 1);
-    REQUIRE(tsi_lock_try(&arena->lane[0].lock));
+    kit_worker_run(&worker, hold_lane, &arena->lane[0].lock);
     pid_t child = fork();
     REQUIRE_NE(child, -1);
     if (child == 0) {
@@ -151,7 +154,7 @@ static void a_child_has_its_own_lanes(void) {
         ok = ok && epoch_close_ex(a, HERE, EPOCH_RELEASE, &r) && r.objects_allocated == 2 && r.objects_released == 1;
         _exit(ok && r.slabs_deferred == 0 ? 0 : 1);
     }
-    tsi_lock_give(&arena->lane[0].lock);
+    kit_worker_run(&worker, give_lane, &arena->lane[0].lock);
     REQUIRE_EQ(waitpid(child, &status, 0), child);
     REQUIRE_EQ(status, 0);
     windows(1, 1000);
