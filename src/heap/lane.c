@@ -48,6 +48,14 @@ static bool wait_for(TsiLock* l) {
     return tsi_lock_take_within(l, ALLOCATES_NS);
 }
 
+/* A function of the program has used another allocator, perhaps: this one's binding is at hand again, and no other's
+ * calls find it there. */
+static void take_up(TsiBinding* own) {
+    tsi_tls_forget();
+    tsi_tls.binding = own;
+    tsi_tls.serial = own->arena->serial;
+}
+
 TsiLane* tsi_lane_enter(TsiBinding* own, unsigned cls, TsiRef target) {
     bool waited = false;
     TsiLane* l = tsi_lane_chosen(own);
@@ -69,6 +77,7 @@ TsiLane* tsi_lane_enter(TsiBinding* own, unsigned cls, TsiRef target) {
         return NULL;
     }
     if (TSI_UNLIKELY(waited)) count_wait(b, l, cls, target);
+    if (TSI_UNLIKELY(tsi_tls.binding != own)) take_up(own); /* a cleanup, before we came */
     tsi_lane_begin(l);
     return l;
 }
@@ -82,8 +91,7 @@ TsiLanePause tsi_lane_pause(void) {
 void tsi_lane_resume(TsiLanePause p) {
     if (p.lane == NULL) return;
     tsi_lock_take(&p.lane->lock);
-    tsi_tls.binding = p.own; /* another allocator's, perhaps, by now */
-    tsi_tls.serial = p.own->arena->serial;
+    take_up(p.own);
     tsi_lane_begin(p.lane);
 }
 

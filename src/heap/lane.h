@@ -39,6 +39,7 @@ TSI_INLINE TsiLane* tsi_lane_chosen(const TsiBinding* own) {
 }
 /* The thread whose own binding is at hand has the lane's lock. */
 TSI_INLINE void tsi_lane_begin(TsiLane* l) {
+    TSI_ASSERT(tsi_tls.lane == NULL && tsi_tls.serial == tsi_tls.binding->arena->serial);
     tsi_tls.own = tsi_tls.binding;
     tsi_tls.binding = tsi_lane_binding(l);
     tsi_tls.lane = l;

@@ -364,6 +364,31 @@ static void misuse_is_told_outside_of_lanes(void) {
     (void)kit_end(a, HERE, EPOCH_RELEASE);
 }
 
+/* A function of the program may use another allocator, which is then the one at hand: this one is not taken for it. */
+static SlabAllocator* other;
+static void use_other(void) {
+    void* p = slab_malloc(other, SIZE);
+    REQUIRE(slab_owns(other, p) && !slab_owns(a, p));
+    slab_free(other, p);
+}
+static void on_misuse_elsewhere(SlabAllocator* s, SlabMisuse what, const void* where, void* ctx) {
+    (void)s, (void)what, (void)where, (void)ctx;
+    use_other();
+}
+static void another_allocator_is_used_meanwhile(void) {
+    other = kit_create();
+    arena->options.misuse_fn = on_misuse_elsewhere;
+    void *p = slab_malloc_epoch(a, SIZE, HERE), *before = slab_malloc(other, SIZE);
+    REQUIRE(slab_free_checked(a, p));
+    REQUIRE(!slab_free_checked(a, p));
+    use_other();
+    REQUIRE(slab_free_checked(other, before));
+    REQUIRE((p = slab_malloc_epoch(a, SIZE, HERE)) != NULL);
+    REQUIRE(slab_owns(a, p));
+    (void)kit_end(a, HERE, EPOCH_RELEASE);
+    slab_allocator_free(other);
+}
+
 /* ---- who is waited for ---- */
 
 /* Who holds the lanes knows that nobody is inside of them: no membarrier, whoever has used them. */
@@ -463,8 +488,9 @@ static const CheckCase tests[] = {
     TEST(waits_are_counted), TEST(a_child_has_its_own_lanes), TEST(the_controller_is_reported),
     TEST(threads_are_spread_over_lanes), TEST(a_stopped_thread_keeps_nobody_from_allocating),
     TEST(a_stopped_thread_keeps_nobody_from_freeing), TEST(a_drain_leaves_it_to_the_stopped),
-    TEST(a_release_leaves_it_to_the_stopped), TEST(cleanups_run_outside_of_lanes), TEST(misuse_is_told_outside_of_lanes),
-    TEST(ends_issue_no_barrier), TEST(lines_come_back), TEST(spent_lines_hand_out_no_more), TEST(a_trim_keeps_what_lives),
+    TEST(a_release_leaves_it_to_the_stopped), TEST(cleanups_run_outside_of_lanes),
+    TEST(misuse_is_told_outside_of_lanes), TEST(another_allocator_is_used_meanwhile), TEST(ends_issue_no_barrier),
+    TEST(lines_come_back), TEST(spent_lines_hand_out_no_more), TEST(a_trim_keeps_what_lives),
 };
 
 static void without_membarrier(void) {
