@@ -135,6 +135,7 @@ typedef struct TsiLane {
     TsiLock lock;
     _Atomic(struct TsiBinding*) binding; /* set under the lock; NULL until somebody comes by */
     uint32_t allocations, waits;         /* [lock] that the controller has not heard of */
+    _Atomic bool stood;                  /* a sweep has waited for it in vain: the next ones look, and do without */
 } __attribute__((aligned(64))) TsiLane;
 
 typedef struct TsiWarm {

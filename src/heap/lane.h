@@ -72,7 +72,8 @@ void tsi_lane_note(TsiArena* a, uint64_t allocations, uint64_t waits);
 /* One allocation in the lane. */
 TSI_INLINE void tsi_lane_count(TsiBinding* b, TsiLane* l, unsigned cls) {
     tsi_count(&b->counters[cls].alloc_tries);
-    if (TSI_LIKELY(++l->allocations != TSI_LANE_NOTE)) return;
+    if (TSI_LIKELY(++l->allocations < TSI_LANE_NOTE))
+        return; /* more: in a fork child, whose lanes may be as they were */
     tsi_lane_note(b->arena, TSI_LANE_NOTE, l->waits);
     l->allocations = l->waits = 0;
 }

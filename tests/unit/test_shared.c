@@ -318,6 +318,28 @@ static void a_release_leaves_it_to_the_stopped(void) {
     an_end_beside(EPOCH_RELEASE);
 }
 
+/* A trim waits for the lane once, not in each epoch again. */
+static uint64_t trim_ns;
+static void trim(void* unused) {
+    (void)unused;
+    struct timespec from, to;
+    (void)clock_gettime(CLOCK_MONOTONIC, &from);
+    slab_trim(a);
+    (void)clock_gettime(CLOCK_MONOTONIC, &to);
+    trim_ns = (uint64_t)(to.tv_sec - from.tv_sec) * 1000000000 + (uint64_t)to.tv_nsec - (uint64_t)from.tv_nsec;
+}
+static void a_trim_waits_for_the_stopped_once(void) {
+    enum { EPOCHS = 15 };
+    for (EpochId id = 0; id < EPOCHS; id++) REQUIRE(slab_malloc_epoch(a, SIZE, id) != NULL);
+    void* p = slab_malloc_epoch(a, SIZE, HERE);
+    stop_at(line_of(p), trim);
+    REQUIRE(slab_malloc_epoch(a, SIZE, HERE) != NULL);
+    stopped();
+    REQUIRE(trim_ns < 900000000); /* one wait is of 100 ms */
+    slab_trim(a);
+    REQUIRE_EQ(kit_end(a, HERE, EPOCH_RELEASE).interrupts, 0); /* who comes by later has the lane again */
+}
+
 /* ---- functions of the program ---- */
 
 static bool is_outside_of_lanes(void) {
@@ -488,7 +510,8 @@ static const CheckCase tests[] = {
     TEST(waits_are_counted), TEST(a_child_has_its_own_lanes), TEST(the_controller_is_reported),
     TEST(threads_are_spread_over_lanes), TEST(a_stopped_thread_keeps_nobody_from_allocating),
     TEST(a_stopped_thread_keeps_nobody_from_freeing), TEST(a_drain_leaves_it_to_the_stopped),
-    TEST(a_release_leaves_it_to_the_stopped), TEST(cleanups_run_outside_of_lanes),
+    TEST(a_release_leaves_it_to_the_stopped), TEST(a_trim_waits_for_the_stopped_once),
+    TEST(cleanups_run_outside_of_lanes),
     TEST(misuse_is_told_outside_of_lanes), TEST(another_allocator_is_used_meanwhile), TEST(ends_issue_no_barrier),
     TEST(lines_come_back), TEST(spent_lines_hand_out_no_more), TEST(a_trim_keeps_what_lives),
 };
