@@ -148,7 +148,7 @@ typedef struct SlabOptions {
     void* leak_ctx;
     uint8_t numa_local; /* 1: slabs come from the memory node of the thread that takes them */
     uint8_t segment;    /* 1: show the statistics to other processes of the user, see slab_segment.h */
-    uint8_t shared;     /* 1: all threads of an epoch allocate from the same slabs; no thread keeps any */
+    uint8_t shared;     /* 1: threads allocate by turns from slabs that are no thread's: least memory */
     /* where objects lie one behind the other in regions, 0 or 1: in domains, and the first 12 KiB of a thread in each
      * epoch of the ring; 2: nowhere, all by size class; 3: in domains only */
     uint8_t bump;
@@ -173,8 +173,8 @@ typedef struct PerfCounters {
 /* What an epoch held and what its end did. Exact:
  * objects_allocated == objects_freed + objects_released + objects_escaped, and so for bytes.
  * "deferred" slabs were held by a thread inside a call when the epoch was closed; that thread
- * returns them as it leaves. Objects in a slab that its owner held are in no term until then (in shared
- * mode slabs have no owner, and objects are in their terms at once). bytes are usable bytes. */
+ * returns them as it leaves. Objects in a slab that its owner held are in no term until then. bytes are
+ * usable bytes. */
 typedef struct EpochReceipt {
     uint32_t version; /* 2 */
     EpochId epoch_id;

@@ -13,7 +13,7 @@
  *   as it comes by, or by who takes the region from the heap, for the owner (`bumped_elsewhere`): a phase that ends
  *   within a grant counts what it has used of it, and no more.
  *
- * [own] as in arena.h. A heap of shared mode is bumped under its stripe: there is nothing to grant, but it has marks.
+ * [own] as in arena.h. Bindings of lanes take no samples: there is nothing to grant, but regions have marks.
  */
 #ifndef TSI_HEAP_GRANT_H
 #define TSI_HEAP_GRANT_H

@@ -2,9 +2,9 @@
  * handles.h - objects by handle: issue, find, free; the owner's paths inline.
  *
  * A slot's count word is described in mem/handle.h. Whoever makes it odd, by compare-exchange, has the right to
- * free the slot; until its owner takes the slot in again (in shared mode: until the slot is claimed, alone) nobody else
- * of that incarnation moves it. The owner's paths work inside
- * the bracket of its plain ones: there the line's slab cannot leave its incarnation, so its seq and base stand still.
+ * free the slot; until its owner takes the slot in again nobody else of that incarnation moves it. The owner's paths
+ * work inside the bracket of its plain ones: there the line's slab cannot leave its incarnation, so its seq and base
+ * stand still.
  *
  * A slab whose tag has the flag HANDLED has counts: refills make them even. Whoever asks for a handle sets it. The mark
  * `handled` of a line says that its owner knows: it alone sets it, inside its bracket, and only then issues and frees

@@ -101,7 +101,7 @@ TsiHeap* tsi_heap_birth_locked(TsiArena* a, TsiInc* i, TsiRef ref, uint32_t inde
     h->ranked = false;
     tsi_store_relaxed(&h->named, tsi_named(tsi_load_relaxed(&i->id)));
     h->ring = (tsi_load_relaxed(&i->id) & TSI_DOMAIN_ID_BIT) == 0;
-    /* In shared mode all threads have one heap in such an epoch: there is nothing to save. */
+    /* In shared mode threads have few heaps in such an epoch, all together: there is nothing to save. */
     bool classes = h->ring && (a->options.shared || a->options.bump == TSI_BUMP_DOMAINS);
     h->bumps = a->options.bump != TSI_BUMP_OFF && !classes;
     h->regions = 0;
@@ -205,7 +205,7 @@ void tsi_heap_detach_locked(TsiBinding* b, TsiHeap* h) {
 
 void tsi_heap_let_go(TsiBinding* b, TsiRef ref) {
     TsiHeap* h = ref != 0 ? tsi_heap_cached(b, ref) : NULL;
-    if (h == NULL) return; /* in shared mode it is anybody's anyway */
+    if (h == NULL) return; /* in shared mode it is a lane's */
     /* Who ends the phase learns for its own next one. This thread learns here what the phase has needed so far. */
     if (h->ranked && tsi_bracket_enter(b, h, tsi_busy_all(h))) {
         tsi_bump_learn(b, h, tsi_inc_label(tsi_heap_inc(b->arena, h)));

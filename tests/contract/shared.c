@@ -1,5 +1,5 @@
 /*
- * shared.c - the option `shared`: all threads of an epoch allocate from the same slabs. What is the same as without it is
+ * shared.c - the option `shared`: threads allocate by turns from slabs that are no thread's. What is the same as without it is
  * held by running the other programs again with TSLAB_OPTIONS=shared=1; here is what is different, and what races only here.
  */
 #include "kit/fixture.h"
