@@ -41,14 +41,14 @@ static void count_wait(TsiBinding* b, TsiLane* l, unsigned cls, TsiRef target) {
     tsi_add_relaxed(&a->alloc_retries_by_label[cls][tsi_label_lane(&a->phases.labels, label)], 1);
 }
 
-static bool look_for(TsiLock* l) {
-    for (unsigned turn = 0; turn < TURNS; tsi_os_yield(&turn))
+static bool look_for(TsiLock* l, unsigned turns) {
+    for (unsigned turn = 0; turn < turns; tsi_os_yield(&turn))
         for (unsigned look = 0; look < LOOKS; look++)
             if (!tsi_lock_is_held(l) && tsi_lock_try(l)) return true;
     return false;
 }
 
-static bool wait_for(TsiLock* l) { return look_for(l) || tsi_lock_take_within(l, ALLOCATES_NS); }
+static bool wait_for(TsiLock* l) { return look_for(l, TURNS) || tsi_lock_take_within(l, ALLOCATES_NS); }
 
 /* A function of the program has used another allocator, perhaps: this one's binding is at hand again, and no other's
  * calls find it there. */
@@ -106,7 +106,7 @@ unsigned tsi_lanes_take(TsiArena* a) {
         if (tsi_load_acquire(&l->binding) == NULL) continue;
         if (lanes == 0) tsi_lock_wanted(&l->lock); /* among lanes, their order is that of their numbers */
         bool stood = tsi_load_relaxed(&l->stood), got = tsi_lock_try(&l->lock);
-        if (!got) got = stood ? look_for(&l->lock) : tsi_lock_slow_within(&l->lock, SWEEPS_NS);
+        if (!got) got = stood ? look_for(&l->lock, 1) : tsi_lock_slow_within(&l->lock, SWEEPS_NS);
         if (got) lanes |= 1u << n;
         if (got == stood) tsi_store_relaxed(&l->stood, !got);
     }

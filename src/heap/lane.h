@@ -21,7 +21,8 @@
  *       sweeper's own (S3 of sweep.c), so its receipt is exact and needs no membarrier.
  *   L3  Nobody waits for a lane for ever: an allocation goes on to another one, and a sweep does without, as in owned
  *       mode, where what an owner is inside of is left to it. So a thread that is stopped inside of a lane holds up
- *       others for moments. (Only when all four are held by stopped threads do allocations wait.)
+ *       others for moments. (Only when all four are held by stopped threads do allocations wait, and who has run a
+ *       function of the program waits for its own lane.)
  *   L4  What is in a lane is not the thread's that forks: a child drops the lanes, whose heaps lose their owner there.
  */
 #ifndef TSI_HEAP_LANE_H
