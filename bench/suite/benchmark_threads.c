@@ -40,11 +40,13 @@ static struct contention contention_now(void) {
         if (s.version == 0) break;
         c.acquired += s.lock_fast_acquire;
         c.contended += s.lock_contended;
+        c.acquired += s.bitmap_alloc_attempts - s.bitmap_alloc_cas_retries; /* of lanes, in shared mode */
+        c.contended += s.bitmap_alloc_cas_retries;
         c.scan_checks = s.scan_adapt_checks; /* the allocator's, in each class */
         c.scan_switches = s.scan_adapt_switches;
     }
     slab_stats_global(suite.a, &g);
-    c.retries = g.total_bitmap_alloc_cas_retries + g.total_bitmap_free_cas_retries;
+    c.retries = g.total_bitmap_free_cas_retries; /* allocations have none: in shared mode they wait for a lane */
     c.slow = g.total_slow_path_hits;
     return c;
 }

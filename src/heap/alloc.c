@@ -296,8 +296,8 @@ static bool budgets_told(TsiBinding* b, TsiOutcome o, const TsiBudgetEvents* e, 
 }
 
 /* ambient: the thread's next allocations are to go where this one goes. */
-static TsiOutcome alloc_owned(TsiBinding* b, TsiRef target, bool ambient, size_t size, unsigned cls, size_t align,
-                              void** out, TsiIssue* issue, TsiBudgetEvents* e) {
+TSI_INLINE TsiOutcome alloc_owned(TsiBinding* b, TsiRef target, bool ambient, size_t size, unsigned cls, size_t align,
+                                  void** out, TsiIssue* issue, TsiBudgetEvents* e) {
     TsiHeap* h;
     e->soft = e->hard = 0;
     TsiBirth birth = tsi_ready_heap(b, target, size <= TSI_BUMP_MAX && align <= TSI_BUMP_ALIGN_MAX, &h);

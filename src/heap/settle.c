@@ -144,6 +144,9 @@ static uint64_t make_orphan(TsiArena* a, TsiInc* i, unsigned cls, uint32_t slab_
         /* seq_cst, then the words: a freer sets its bit, then looks at the tag; one of us sees both */
     } while (!tsi_cas_seq(tag, &old, tsi_tag(tsi_tag_seq(old), i->index, TSI_SLAB_ORPHAN) | flags));
     *sum = tsi_slab_sum(s, cls, slab_id);
+    /* Whoever frees the last object may have ended the region's life since. What it has issued stands until the slab
+     * is unlinked, under the stripe. */
+    if (tsi_class_is_region(cls)) sum->issued = tsi_region_told(tsi_region_issued(s, slab_id)).issued;
     add(&i->allocated, sum->issued);
     return old;
 }

@@ -98,6 +98,7 @@ typedef struct TsiSpaceConfig {
     bool prefault;
     bool huge_pages;
     bool numa_local;
+    bool unused; /* no padding */
 } TsiSpaceConfig;
 _Static_assert(sizeof(TsiSpaceConfig) == 5 * sizeof(uint64_t) + sizeof(int32_t) + 4 * sizeof(bool),
                "no padding: tsi_space_init reads all of a space that it has filled before");

@@ -167,7 +167,7 @@ static void domain_cycles_do_not_drift(void) {
 static void steady_churn(SlabAllocator* a, size_t settled) {
     enum { LIVE = 20000 };
     uint64_t rng = 1, early = 0;
-    size_t cycles = check_count(200);
+    size_t cycles = settled + check_count(150);
     for (size_t i = 0; i < LIVE; i++) {
         kept[i] = slab_malloc(a, SIZE);
     }
@@ -189,7 +189,7 @@ static void steady_churn(SlabAllocator* a, size_t settled) {
 }
 static void steady_churn_does_not_drift(void) { steady_churn(kit_create_by_class(), 5); }
 /* The same once the classes have what was in the regions that the thread began with. */
-static void steady_churn_after_regions_does_not_drift(void) { steady_churn(kit_create(), check_count(200) * 3 / 4); }
+static void steady_churn_after_regions_does_not_drift(void) { steady_churn(kit_create(), 50); }
 
 /* One object in so many survives its phase: only its page may stay, not its slab. */
 typedef struct Survivors {
