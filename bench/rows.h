@@ -14,7 +14,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { MAX_METRICS = 12, SAMPLING_PERIOD = 1024 };
+enum { MAX_METRICS = 12, SAMPLING_PERIOD = 64 };
 
 enum row_id {
     ROW_PAIR,

@@ -127,7 +127,7 @@ int options_read(struct options* o, int argc, char** argv) {
         {"--max_bytes", FLAG_COUNT, &o->max_bytes, .most = 1e15, .argument = "BYTES",
          .help = "most memory of the allocator: a load that leaks comes to an end; 0: no limit (default: 268435456)"},
         {"--sampling_period", FLAG_UNSIGNED, &o->sampling_period, .most = 1048576,
-         .help = "times one allocation in so many, 16 or more; 0: none (default: 1024)"},
+         .help = "times one slow allocation in so many, 16 or more; 0: none (default: 64)"},
         {"--processes", FLAG_WORD, &processes, .words = FLAG_WORDS("on", "off"), .argument = "on|off",
          .help = "whether /processes shows the statistics segments of this user's processes, their labels and command "
                  "names, to whoever reaches this server (default: on, off where other machines reach it)"},
@@ -144,7 +144,7 @@ int options_read(struct options* o, int argc, char** argv) {
                           .timeout_s = 10,
                           .drain_s = 5,
                           .max_bytes = 268435456,
-                          .sampling_period = 1024,
+                          .sampling_period = 64,
                           .leak_threshold_s = DOCTOR_LEAK_SECONDS,
                           .stale_after_s = 60};
     (void)set_address(o, "127.0.0.1:8080");

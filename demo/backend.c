@@ -26,7 +26,7 @@ static void hook_free(void* p) { slab_free(slab, p); }
 bool backend_start(BackendKind kind) {
     current = kind;
     if (kind == BACKEND_GLIBC) return true;
-    slab = slab_allocator_create_with(&(SlabOptions){.struct_size = sizeof(SlabOptions), .sampling_period = 1024});
+    slab = slab_allocator_create_with(&(SlabOptions){.struct_size = sizeof(SlabOptions), .sampling_period = 64});
     if (!slab) {
         fprintf(stderr, "tslab_demo: no allocator: %s\n", slab_last_error());
         return false;

@@ -41,14 +41,14 @@ void report_labels(const cJSON* run) {
     const cJSON* l;
     if (!labels) return;
     printf("\nBy label, from the allocator's own accounts (slab_stats_labels); sums of one run\n"
-           "                                                                            sampled allocations\n"
+           "                                                                            sampled slow allocations\n"
            "  %-21s %7s %10s %8s %8s %7s %6s %7s %7s %8s\n",
            "", "phases", "objects", "bytes", "peak", "escaped", "slow", "number", "cpu", "wait");
     for (int r = 0; r < ROUTE_COUNT; r++)
         if ((l = label_named(labels, ROUTES[r].label))) print_label(l);
     cJSON_ArrayForEach(l, labels) if (route_find(name_of(l), strlen(name_of(l))) == ROUTE_COUNT) print_label(l);
     printf("  peak: most bytes of pages that its phases held at once; escaped: objects that outlived their\n"
-           "  phase; slow: share of its allocations that left the fast path; cpu, wait: of one allocation in\n"
+           "  phase; slow: share of its allocations that left the fast path; cpu, wait: of one slow one in\n"
            "  %.0f, on average, the time that its thread ran and that it waited for a processor\n",
            figure(run, "sampling_period"));
 }

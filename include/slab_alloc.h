@@ -139,7 +139,7 @@ typedef struct SlabOptions {
     uint8_t leak_report;      /* 1: call leak_fn for every epoch with live objects at destroy */
     uint8_t huge_pages;       /* 1: ask for transparent huge pages for objects */
     uint32_t max_labels;      /* label ids, "(unlabeled)" and "(other)" included: 3..4096, default 256 */
-    uint32_t sampling_period; /* time one allocation in so many, end to end; 0: none, else 16..1048576 */
+    uint32_t sampling_period; /* time one slow allocation in so many, see slab_stats.h; 0: none, else 16..1048576 */
     /* most bytes of slabs and large objects committed at a time, 64 KiB at least; 0: no limit */
     uint64_t max_bytes;
     SlabMisuseFn misuse_fn;

@@ -163,8 +163,10 @@ typedef struct SlabPhaseStats {
     uint64_t rss_before_close, rss_after_close; /* of the process; 0 when not measured */
 } SlabPhaseStats;
 
-/* Sampled allocations of one thread: option sampling_period. wait = wall - cpu, what the clocks themselves cost
- * taken off, never below 0; samples in which cpu exceeds wall are dropped. */
+/* Sampled allocations of one thread, option sampling_period: one in so many of those that leave the fast path (a line
+ * or region is used up, a phase allocates for the first time, the object is large). They alone can wait for a lock, the
+ * kernel or memory. wait = wall - cpu, what the clocks themselves cost taken off, never below 0; samples in which cpu
+ * exceeds wall are dropped. */
 typedef struct ThreadStats {
     uint64_t alloc_samples, alloc_wall_ns_sum, alloc_cpu_ns_sum, alloc_wait_ns_sum, alloc_wall_ns_max, alloc_cpu_ns_max,
         alloc_wait_ns_max, repair_count, repair_wall_ns_sum, repair_cpu_ns_sum, repair_wait_ns_sum, repair_wall_ns_max,
@@ -175,7 +177,7 @@ typedef struct ThreadStats {
 /* Samples of all threads of an allocator, and its locks. */
 typedef struct SlabSamplingStats {
     uint32_t version;
-    uint32_t period; /* one allocation in so many is sampled; 0: off */
+    uint32_t period; /* one slow allocation in so many is sampled; 0: off */
     ThreadStats sum;
     uint64_t dropped; /* samples with more cpu than wall */
     uint64_t lock_samples, lock_wait_ns_sum, lock_wait_ns_max, lock_hold_ns_sum, lock_hold_ns_max;

@@ -2,7 +2,7 @@
  * ours.h - what temporal-slab by pointer and by handle have in common: one allocator with default options, the current
  * epoch of the ring under a label, a phase is a labelled domain.
  *
- *   TSLAB_SAMPLED     the library times one allocation in SAMPLING_PERIOD
+ *   TSLAB_SAMPLED     the library times one slow allocation in SAMPLING_PERIOD
  *   TSLAB_UNLABELLED  nothing has a label: what labels cost
  */
 #ifndef BENCH_OURS_H

@@ -47,7 +47,7 @@ PROGRAMS = {  # name of the run: program and its arguments
     "threads_shared": ["benchmark_threads"],
     "threads_sampled": ["benchmark_threads"],
 }
-OPTIONS = {"threads_shared": "shared=1", "threads_sampled": "sampling_period=1024"}  # TSLAB_OPTIONS; runs of tslab alone
+OPTIONS = {"threads_shared": "shared=1", "threads_sampled": "sampling_period=64"}  # TSLAB_OPTIONS; runs of tslab alone
 QUICK = {"sustained_phase_shifts": ["400"], "soak": ["--seconds", "6"]}  # arguments of the quick form: these two take long
 FULL = {"soak": ["--seconds", "20"]}
 FEWER = {"sustained_phase_shifts": 3, "soak": 3}  # repetitions of the full form, by default

@@ -47,26 +47,10 @@ static void* line_pop(TsiBinding* b, TsiLine* l, unsigned cls) {
     return l->base + tsi_class_offset(&b->classes->c[cls], slot);
 }
 
-/* The allocation that a cut refill was to make miss: takes in the rest, then is timed. NULL when there is no rest. */
-static TSI_COLD void* sampled_pop(TsiBinding* b, TsiHeap* h, TsiLine* l, unsigned cls) {
-    b->cut = NULL;
-    tsi_sample_next(b);
-    if (tsi_load_relaxed(&l->avail) == 0 && tsi_line_refill(b, l, &b->classes->c[cls], 1) == 0) return NULL;
-    b->popped = true;
-    uint64_t ns[3];
-    TsiStopwatch w = tsi_sample_start();
-    void* p = line_pop(b, l, cls);
-    if (tsi_sample_stop_alloc(b, w, ns)) tsi_sample_label(b, tsi_load_relaxed(&h->ref), ns);
-    return p;
-}
-
-/* For an allocation that finds its line used up because a refill was cut for samples or the profile. It is not
- * counted as slow. */
-static TSI_COLD void* cut_pop(TsiBinding* b, TsiHeap* h, TsiLine* l, unsigned cls) {
-    if (b->cut != NULL && l == b->cut) return sampled_pop(b, h, l, cls);
+/* For an allocation that finds its line used up because the profile has cut its refill. It is not counted as slow. */
+static TSI_COLD void* cut_pop(TsiBinding* b, TsiLine* l, unsigned cls) {
     if ((tsi_load_relaxed(&l->flags) & TSI_LINE_CUT) == 0 || tsi_load_relaxed(&l->avail) != 0) return NULL;
     if (tsi_line_refill(b, l, &b->classes->c[cls], 1) == 0) return NULL;
-    b->popped = true;
     return line_pop(b, l, cls);
 }
 
@@ -90,7 +74,8 @@ static void count_closed(TsiBinding* b, unsigned cls) {
  * lines. */
 TSI_INLINE bool refill_plain(TsiBinding* b, TsiLine* l, const TsiClass* c, unsigned n) {
     uint64_t out = tsi_load_relaxed(&l->freed) & c->full;
-    if (TSI_UNLIKELY(out == 0 || tsi_remote_seen(l) != 0 || b->cuts || tsi_load_seq(&b->arena->space.counted)))
+    if (TSI_UNLIKELY(out == 0 || tsi_remote_seen(l) != 0 || b->profile_mean != 0 ||
+                     tsi_load_seq(&b->arena->space.counted)))
         return false;
     tsi_store_release(&l->avail, out);      /* invariant F: before the bits leave freed */
     tsi_store_release(&l->freed, ~c->full); /* pairs with the acquire of whoever asks "is it free?" */
@@ -155,8 +140,8 @@ static TSI_NOINLINE void* class_search(TsiBinding* b, TsiHeap* h, unsigned cls, 
 static TSI_NOINLINE void* class_alloc(TsiBinding* b, TsiHeap* h, unsigned cls) {
     if (!tsi_heap_ensure_room(b, h)) return NULL;
     TsiRoom* room = h->room;
-    if (TSI_UNLIKELY(b->cuts)) {
-        void* p = cut_pop(b, h, room->cur[cls], cls);
+    if (TSI_UNLIKELY(b->profile_mean != 0)) {
+        void* p = cut_pop(b, room->cur[cls], cls);
         if (p != NULL) return p;
     }
     return class_search(b, h, cls, room->cur[cls] == tsi_no_cur[0] ? TSI_SLOW_NULL : TSI_SLOW_FULL, false);
@@ -191,7 +176,7 @@ void* tsi_alloc_again(TsiBinding* b, TsiHeap* h, unsigned cls, SlabHandle* handl
     const TsiClass* c = &b->classes->c[cls];
     uint64_t freed = tsi_load_relaxed(&l->freed) & c->full;
     if (freed == 0) return NULL; /* what a line is used up with most often */
-    bool plain = tsi_load_relaxed(&h->word) == b->live_word && tsi_load_relaxed(&l->avail) == 0 && !b->cuts &&
+    bool plain = tsi_load_relaxed(&h->word) == b->live_word && tsi_load_relaxed(&l->avail) == 0 && !b->watched &&
                  tsi_remote_seen(l) == 0 && tsi_popcount(freed) >= c->threshold;
     bool waiting = tsi_load_relaxed(&b->inbox) != TSI_INBOX_EMPTY || tsi_load_relaxed(&b->arena->has_displaced);
     if (!plain || waiting || (handle != NULL && !tsi_line_is_handled(l))) return NULL;
@@ -263,7 +248,7 @@ void* tsi_alloc_more(TsiBinding* b, TsiHeap* h, size_t size, unsigned cls) {
     TsiHeap* of = l == tsi_no_cur[0] ? h : tsi_line_heap(b, l);
     bool owned = tsi_load_relaxed(&h->word) == b->live_word && tsi_load_relaxed(&of->word) == b->live_word;
     bool waiting = tsi_load_relaxed(&b->inbox) != TSI_INBOX_EMPTY || tsi_load_relaxed(&b->arena->has_displaced);
-    if (!owned || waiting || b->cuts || tsi_tls.exiting) return NULL;
+    if (!owned || waiting || b->watched || tsi_tls.exiting) return NULL;
     tsi_bracket_clear(b); /* B4 */
     bool left = tsi_load_relaxed(&of->word) != b->live_word;
     if (TSI_UNLIKELY(left)) tsi_handover(b, of);
@@ -330,7 +315,7 @@ void* tsi_alloc_ready(TsiBinding* own, size_t size, TsiRef ref, SlabHandle* hand
     TsiLane* lane;
     unsigned cls = tsi_size_lut[((size - 1) >> 4) + 1];
     TsiRef target = target_of(own, ref);
-    bool waiting = tsi_load_relaxed(&own->arena->has_displaced) || own->cuts || tsi_tls.exiting;
+    bool waiting = tsi_load_relaxed(&own->arena->has_displaced) || own->watched || tsi_tls.exiting;
     if (TSI_UNLIKELY(waiting) || !tsi_lane_try(own, &lane)) return NULL;
     TsiBinding* b = tsi_lane_binding(lane);
     TsiHeap* h = tsi_heap_cached(b, target);
@@ -358,7 +343,7 @@ static TsiOutcome alloc_in_lane(TsiBinding* own, TsiRef target, size_t size, uns
     if (o == TSI_GOT) tsi_lane_count(b, lane, cls != 0 ? cls : TSI_CLASS_LARGE);
     tsi_lane_leave(lane);
     TsiPlace at;
-    if (TSI_UNLIKELY(own->cuts) && o == TSI_GOT && tsi_space_locate(&a->space, *out, &at) == TSI_PLACE_OK)
+    if (TSI_UNLIKELY(own->profile_mean != 0) && o == TSI_GOT && tsi_space_locate(&a->space, *out, &at) == TSI_PLACE_OK)
         tsi_profile_one(own, tsi_place_bytes(&a->space, &at));
     return o;
 }
@@ -434,18 +419,13 @@ static TsiRef landed_in(TsiBinding* b, const void* p, TsiRef ref) {
 static TSI_NOINLINE void* alloc_sampled(TsiBinding* b, size_t size, unsigned cls, size_t align, TsiRef ref, bool prefer,
                                         SlabHandle* handle) {
     TsiLockStats* outer = tsi_lock_stats; /* a cleanup may allocate inside */
-    bool chosen = b->slow_left == 1, outer_popped = b->popped;
-    b->popped = false;
+    bool chosen = tsi_sample_due(b);
     tsi_lock_stats = &b->samples.locks;
     TsiStopwatch w = chosen ? tsi_sample_start() : (TsiStopwatch){0, 0, 0};
     void* p = alloc_untimed(b->arena, size, cls, align, ref, prefer, handle);
     bool still = tsi_tls.binding == b && tsi_tls.serial == b->arena->serial; /* not given back by a late leave */
-    if (still && !b->popped) { /* else it was there for a sample of its own */
-        b->slow_left = chosen ? b->period : b->slow_left - 1;
-        uint64_t ns[3];
-        if (chosen && tsi_sample_stop_alloc(b, w, ns)) tsi_sample_label(b, landed_in(b, p, ref), ns);
-    }
-    if (still) b->popped = outer_popped;
+    uint64_t ns[3];
+    if (chosen && still && tsi_sample_stop_alloc(b, w, ns)) tsi_sample_label(b, landed_in(b, p, ref), ns);
     tsi_lock_stats = outer;
     return p;
 }

@@ -102,16 +102,15 @@ typedef struct TsiHeap {
     uint8_t rank;                /* [own] of the next region, once one was taken: `ranked` */
     bool ranked, bumps;          /* [own] */
     bool ring;                   /* of an epoch of the ring: bumps what it allocates first, see bump.h */
-    uint32_t noted, mark;        /* [own] of the current region, see grant.h: counted starts; the profile's next mark */
+    uint32_t mark;               /* [own] the profile's next one in the current region, see profile.h */
     uint32_t regions;            /* [own] that it has taken and not given back */
     _Atomic(const void*) last;   /* grew last in the current region, or NULL; the last object while rel is last_end */
     _Atomic uint32_t last_end;
-    uint32_t alone;             /* [own] regions that an object has alone, see bump.h */
-    struct TsiBinding* granter; /* [own] whose samples its starts count for; NULL: nobody's */
-    uint32_t skip;              /* [stripe] slab id + 1 that the owner settles itself */
-    uint64_t revoker;           /* [stripe] ticket of the sweep that revoked it; TSI_NO_TICKET: of one that could not
+    uint32_t alone;        /* [own] regions that an object has alone, see bump.h */
+    uint32_t skip;         /* [stripe] slab id + 1 that the owner settles itself */
+    uint64_t revoker;      /* [stripe] ticket of the sweep that revoked it; TSI_NO_TICKET: of one that could not
                                   * prove enough, so any sweep may take it */
-    _Atomic uint64_t slow;      /* allocations that left the fast path; owner writes */
+    _Atomic uint64_t slow; /* allocations that left the fast path; owner writes */
 } __attribute__((aligned(64))) TsiHeap; /* an array as well as a table: the stride is the size */
 
 /* Counters kept by one thread after the other, summed by readers. Plain relaxed stores by the owner. */
@@ -237,17 +236,11 @@ typedef struct TsiBinding {
     TsiHeap* by_id[TSI_ID_CACHE]; /* heaps that calls have named by an id, or tsi_no_heap */
     TsiWarm warm;
     TsiLearned learned[TSI_LEARNED];
-    uint32_t period;      /* sampling; 0 = off */
-    uint32_t sample_left; /* slots to hand out before the next sample */
-    uint32_t sample_over; /* allocations that went by after one was due */
-    uint32_t slow_left, dice;
-    uint32_t usual;                    /* bytes of an object in the region that was looked at last, see grant.h */
-    _Atomic uint32_t bumped_elsewhere; /* objects of this thread in regions that left their heaps, not counted yet */
-    TsiLine* cut;     /* its refill was cut short for a sample; the line's phase may have ended since */
-    uint32_t lane;    /* shared mode: how many lanes it has gone on since one was held for too long */
-    bool popped;      /* this slow path served a cut line, or a region at the end of a grant */
-    bool cuts;        /* refills may be cut: samples or a profile are taken */
-    bool profile_hit; /* what this slow path allocates is sampled by the profile */
+    uint32_t period;          /* sampling; 0 = off */
+    uint32_t slow_left, dice; /* slow paths to the next sample, that one included */
+    uint32_t lane;            /* shared mode: how many lanes it has gone on since one was held for too long */
+    bool watched;             /* samples or a profile are taken: every slow path goes by tsi_alloc_slow */
+    bool profile_hit;         /* what this slow path allocates is sampled by the profile */
     uint64_t profile_mean, profile_left, profile_dice; /* bytes; 0 = off; to the next mark */
     uintptr_t stack_low, stack_high;                   /* the mapping that the thread's stack was last seen in */
     TsiSamples samples;

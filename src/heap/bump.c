@@ -1,9 +1,8 @@
 /* bump.c - see bump.h. */
 #include "heap/bump.h"
 
-#include "heap/grant.h"
+#include "heap/profile.h"
 #include "heap/refuse.h"
-#include "heap/sample.h"
 #include "heap/take.h"
 #include "mem/parts.h"
 
@@ -228,28 +227,11 @@ static void* take_aligned(TsiRegion* r, uint32_t bytes, size_t align) {
     return tsi_bump_take(r, bytes);
 }
 
-/* The same, timed. */
-static void* take_timed(TsiBinding* b, TsiHeap* h, TsiRegion* r, uint32_t bytes, size_t align) {
-    uint64_t ns[3];
-    TsiStopwatch w = tsi_sample_start();
+/* The same, at the profile's mark or the end of the region. */
+static TSI_COLD void* take_marked(TsiBinding* b, TsiHeap* h, TsiRegion* r, uint32_t bytes, size_t align) {
+    bool first = tsi_load_relaxed(&r->rel) == 0; /* of a heap that has waited for the phase */
     void* p = take_aligned(r, bytes, align);
-    if (p == NULL) return NULL; /* not what the fast path does; it is chosen by count */
-    tsi_sample_next(b);
-    if (tsi_sample_stop_alloc(b, w, ns)) tsi_sample_label(b, tsi_load_relaxed(&h->ref), ns);
-    return p;
-}
-
-/* The same, at the end of a grant. */
-static TSI_COLD void* take_watched(TsiBinding* b, TsiHeap* h, TsiRegion* r, uint32_t bytes, size_t align) {
-    bool first = tsi_load_relaxed(&r->rel) == 0; /* of a heap that has waited for the phase: slow by itself */
-    bool due = tsi_grant_settle(b, h) && !first;
-    void* p = due ? take_timed(b, h, r, bytes, align) : take_aligned(r, bytes, align);
-    if (p == NULL) return NULL;
-    if (!first) {
-        if (b->period != 0 && !due) (void)tsi_sample_pass(b, 1);
-        b->popped = true;
-    }
-    tsi_grant_open(b, h, bytes, first);
+    if (p != NULL) tsi_profile_bumped(b, h, bytes, first);
     return p;
 }
 
@@ -291,7 +273,7 @@ static void* alloc_alone(TsiBinding* b, TsiHeap* h, size_t size) {
     uint32_t bytes = tsi_bump_bytes(size);
     h->bumped += bytes; /* the next phase may have room for it */
     void* p = tsi_bump_take(r, bytes);
-    if (TSI_UNLIKELY(b->cuts)) tsi_grant_alone(b, r, bytes);
+    if (TSI_UNLIKELY(b->profile_mean != 0)) tsi_profile_alone(b, r, bytes);
     tsi_count_slow(b, h, TSI_CLASS_REGION, TSI_SLOW_MISS);
     return p;
 }
@@ -302,10 +284,11 @@ void* tsi_bump_alloc(TsiBinding* b, TsiHeap* h, size_t size, size_t align) {
     if (align < TSI_GRANULE) align = TSI_GRANULE;
     uint32_t bytes = tsi_bump_bytes(size);
     TsiRegion* r = tsi_load_relaxed(&h->region);
-    void* p = TSI_UNLIKELY(b->cuts) ? take_watched(b, h, r, bytes, align) : take_aligned(r, bytes, align);
+    bool profiled = b->profile_mean != 0;
+    void* p = TSI_UNLIKELY(profiled) ? take_marked(b, h, r, bytes, align) : take_aligned(r, bytes, align);
     if (p != NULL || !next_region(b, h, bytes)) return p;
     p = take_aligned(tsi_load_relaxed(&h->region), bytes, align);
-    if (TSI_UNLIKELY(b->cuts) && p != NULL) tsi_grant_open(b, h, bytes, true);
+    if (TSI_UNLIKELY(profiled) && p != NULL) tsi_profile_bumped(b, h, bytes, true);
     return p;
 }
 
@@ -364,8 +347,9 @@ bool tsi_bump_grow(TsiBinding* b, const TsiPlace* at, size_t size) {
     bool last = tsi_load_relaxed(tag_word) == tag && (current || r->alone) && end > rel &&
                 tsi_granule_check(s, at) == TSI_FREE_OK &&
                 start + tsi_region_size_at(s, at->slab_id, start >> TSI_GRANULE_SHIFT) == rel;
-    bool ok = last && end <= (TSI_UNLIKELY(b->cuts) ? tsi_region_room(r) : tsi_load_relaxed(&r->lim));
-    if (ok && TSI_UNLIKELY(b->cuts)) tsi_grant_grown(b, h, r, end);
+    bool profiled = b->profile_mean != 0;
+    bool ok = last && end <= (TSI_UNLIKELY(profiled) ? tsi_region_room(r) : tsi_load_relaxed(&r->lim));
+    if (ok && TSI_UNLIKELY(profiled)) tsi_profile_grown(b, h, r, end);
     if (ok) tsi_store_release(&r->rel, end); /* as in tsi_bump_take */
     if (ok && current) {
         tsi_store_relaxed(&h->last, tsi_load_relaxed(&r->base) + start);

@@ -1,8 +1,6 @@
 /* current.c - see current.h. */
 #include "heap/current.h"
 
-#include "heap/grant.h"
-
 TsiRegion tsi_no_region;
 
 void tsi_bump_drop(TsiBinding* b, TsiHeap* h) {
@@ -10,5 +8,4 @@ void tsi_bump_drop(TsiBinding* b, TsiHeap* h) {
     h->bumped += tsi_load_relaxed(&r->rel);
     h->spare = h->looked = h->alone = 0;
     tsi_heap_set_region(b, h, &tsi_no_region);
-    if (TSI_UNLIKELY(h->granter != NULL)) tsi_grant_end(h, r);
 }

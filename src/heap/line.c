@@ -30,7 +30,6 @@
 #include "heap/names.h"
 #include "heap/profile.h"
 #include "heap/room.h"
-#include "heap/sample.h"
 #include "heap/token.h"
 
 void tsi_room_turn(const TsiSpace* s, TsiRoom* r, unsigned cls) {
@@ -83,15 +82,6 @@ static uint64_t take_remote(TsiBinding* b, TsiLine* l, _Atomic uint64_t* r) {
     return freed;
 }
 
-/* What a refill may hand out of what is ready, for timed samples and the profile: whichever comes first ends it. */
-static TSI_COLD uint64_t cut(TsiBinding* b, TsiLine* l, const TsiClass* c, uint64_t ready) {
-    unsigned n = tsi_popcount(ready), keep = b->period != 0 ? tsi_sample_keep(b, n) : n;
-    uint64_t most = tsi_lowest_bits(ready, keep),
-             out = b->profile_mean != 0 ? tsi_profile_cut(b, l, c->size, most) : most;
-    if (b->period != 0) tsi_sample_count(b, l, tsi_popcount(out), out == most && keep < n);
-    return out;
-}
-
 unsigned tsi_line_refill(TsiBinding* b, TsiLine* l, const TsiClass* c, unsigned least) {
     TsiSpace* s = &b->arena->space;
     uint64_t freed = tsi_load_relaxed(&l->freed);
@@ -103,8 +93,8 @@ unsigned tsi_line_refill(TsiBinding* b, TsiLine* l, const TsiClass* c, unsigned 
         n = tsi_popcount(freed & c->full);
     }
     uint64_t out = freed & c->full;
-    if (TSI_UNLIKELY(b->cuts)) {
-        out = cut(b, l, c, out);
+    if (TSI_UNLIKELY(b->profile_mean != 0)) {
+        out = tsi_profile_cut(b, l, c->size, out);
         n = tsi_popcount(out);
     }
     /* seq_cst, after the remote bits were taken: a mark set before a free that did not see it is seen here */

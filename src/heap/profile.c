@@ -3,6 +3,7 @@
 
 #include "heap/arena.h"
 #include "heap/names.h"
+#include "mem/region.h"
 #include "os/stack.h"
 
 #include <errno.h>
@@ -56,7 +57,8 @@ void tsi_profile_start(TsiBinding* b, uint64_t mean) {
     if (mean != 0) next_mark(b);
 }
 
-uint64_t tsi_profile_distance(TsiBinding* b, uint64_t within) {
+/* Bytes to the next mark of places that have had none before; `within` or more when it lies further. */
+static uint64_t distance(TsiBinding* b, uint64_t within) {
     double u = uniform(&b->profile_dice), mean = (double)b->profile_mean;
     if ((1 - u) * mean >= (double)within) return within; /* -ln u >= 1 - u: mostly the logarithm is not needed */
     return (uint64_t)(-ln(u) * mean);
@@ -92,6 +94,43 @@ uint64_t tsi_profile_cut(TsiBinding* b, TsiLine* l, uint32_t bytes, uint64_t rea
     if (first + k == n) return ready;
     tsi_store_relaxed(&l->flags, tsi_load_relaxed(&l->flags) | TSI_LINE_CUT);
     return tsi_lowest_bits(ready, first + (unsigned)k);
+}
+
+/* ---- regions ---- */
+
+/* The first mark at or behind `from`, of places that have had none before. */
+static uint32_t mark_in(TsiBinding* b, uint32_t from, uint32_t end) {
+    uint64_t bytes = distance(b, end - from);
+    return bytes < end - from ? from + (uint32_t)bytes : end;
+}
+
+static void limit(TsiRegion* r, uint32_t mark) { tsi_store_relaxed(&r->lim, mark & ~(TSI_GRANULE - 1u)); }
+
+void tsi_profile_bumped(TsiBinding* b, TsiHeap* h, uint32_t bytes, bool fresh) {
+    TsiRegion* r = tsi_load_relaxed(&h->region);
+    uint32_t rel = tsi_load_relaxed(&r->rel), start = rel - bytes, end = tsi_region_room(r);
+    if (fresh || h->mark < start) h->mark = mark_in(b, start, end); /* or it lay in a gap */
+    if (h->mark < rel) {
+        b->profile_hit = true;
+        h->mark = mark_in(b, rel, end);
+    }
+    limit(r, h->mark);
+}
+
+void tsi_profile_alone(TsiBinding* b, TsiRegion* r, uint32_t bytes) {
+    tsi_profile_one(b, bytes);
+    limit(r, mark_in(b, bytes, tsi_region_room(r)));
+}
+
+void tsi_profile_grown(TsiBinding* b, TsiHeap* h, TsiRegion* r, uint32_t end) {
+    bool current = r == tsi_load_relaxed(&h->region);
+    uint32_t mark = current ? h->mark : tsi_load_relaxed(&r->lim);
+    if (mark < end) {
+        b->profile_hit = true;
+        mark = mark_in(b, end, tsi_region_room(r));
+    }
+    if (current) h->mark = mark;
+    limit(r, mark);
 }
 
 /* ---- tables ---- */

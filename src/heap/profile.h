@@ -9,8 +9,10 @@
  * refill that a mark falls into is cut before that slot, and the line is marked (TSI_LINE_CUT). The allocation that
  * finds it used up is the one; it takes in the rest. Slots that are made ready and never taken do no harm: a mark
  * belongs to a slot before anybody knows whether it will be taken. In a region marks lie on its bytes, and the owner's
- * limit ends before the next one (grant.h); what an object gains where it is, is sampled like an object of so many
- * bytes. What is slow anyway (large objects) asks for itself.
+ * limit (`lim`) ends before the next one: the allocation that misses is recorded, and the limit goes on to the mark
+ * behind it. A life begins with a distance of its own, as does what follows a mark; what lies behind the last object
+ * when a life ends may be forgotten, as the distances have no memory. What an object gains where it is, is sampled like
+ * an object of so many bytes. What is slow anyway (large objects) asks for itself.
  *
  * Live. A sample keeps a handle of its object (mem/handle.h), so it ends when the object is freed or its phase is
  * released, exactly, and nothing is done at that moment. Its price: a line with a sample counts the frees of its slots
@@ -34,8 +36,13 @@ void tsi_profile_start(TsiBinding* b, uint64_t mean);
 /* What a refill of slots of so many bytes may hand out; marks the line when that is less than `ready`. b->profile_hit
  * when the first of them is sampled. */
 uint64_t tsi_profile_cut(TsiBinding* b, TsiLine* l, uint32_t bytes, uint64_t ready);
-/* Bytes to the next mark of places that have had none before; `within` or more when it lies further. */
-uint64_t tsi_profile_distance(TsiBinding* b, uint64_t within);
+/* An object of so many bytes was bumped in the current region: b->profile_hit when it is sampled, and the next mark.
+ * fresh: the region's life has begun with it. There is a profile. */
+void tsi_profile_bumped(TsiBinding* b, TsiHeap* h, uint32_t bytes, bool fresh);
+/* The same of an object that has a region alone. */
+void tsi_profile_alone(TsiBinding* b, TsiRegion* r, uint32_t bytes);
+/* The last object of a region is about to reach to `end`: b->profile_hit when what it gains is sampled. */
+void tsi_profile_grown(TsiBinding* b, TsiHeap* h, TsiRegion* r, uint32_t end);
 /* One allocation that no refill has counted: sets b->profile_hit when it is sampled. */
 void tsi_profile_one(TsiBinding* b, uint64_t bytes);
 /* Records a sampled object. gained: what it has gained where it is, when that is sampled, else 0. ref: its phase. No

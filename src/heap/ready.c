@@ -5,7 +5,6 @@
 #include "base/probes.h"
 #include "heap/bump.h"
 #include "heap/charge.h"
-#include "heap/grant.h"
 #include "heap/heap.h"
 #include "heap/records.h"
 #include "heap/refuse.h"
@@ -53,7 +52,7 @@ static void enter_locked(TsiBinding* b, TsiInc* i, TsiHeap* h, TsiRef ref, unsig
     tsi_store_relaxed(&h->ref, ref);
     i->heaps = h->index + 1;
     tsi_store_relaxed(&i->heap_count, 1);
-    if (TSI_UNLIKELY(b->cuts)) tsi_store_relaxed(&r->lim, 0); /* what is bumped first opens a grant */
+    if (TSI_UNLIKELY(b->profile_mean != 0)) tsi_store_relaxed(&r->lim, 0); /* what is bumped first draws a mark */
     tsi_store_relaxed(&r->heap_at, tsi_heap_at(h));
     tsi_store_relaxed(&slab->gone, 0);
     /* release: as in slab_open of take.c */
@@ -126,7 +125,7 @@ void* tsi_ready_first(TsiBinding* b, TsiRef ref, uint32_t bytes) {
     /* What a slow path sees to before it allocates, but for tsi_warm_look, which ends have, too. */
     bool waiting = tsi_load_relaxed(&b->inbox) != TSI_INBOX_EMPTY || tsi_load_relaxed(&b->arena->has_displaced) ||
                    tsi_load_relaxed(&b->dead_heaps) != 0 || tsi_load_relaxed(&tsi_barrier_failed);
-    if (waiting || b->cuts || tsi_tls.exiting) return NULL;
+    if (waiting || b->watched || tsi_tls.exiting) return NULL;
     TsiHeap* h = take(b, ref);
     if (TSI_UNLIKELY(h == NULL)) return NULL;
     b->by_inc[tsi_ref_index(ref) % TSI_HEAP_CACHE] = h;
@@ -192,7 +191,6 @@ bool tsi_ready_put_locked(TsiBinding* b, TsiInc* i, TsiHeap* h, size_t* bytes) {
     uint32_t count = b->ready_count[rank];
     if (count == TSI_READY_HEAPS || !has_budget(b, *bytes)) return false;
     if (h->ranked) tsi_bump_learn(b, h, tsi_inc_label(i));
-    if (TSI_UNLIKELY(h->granter != NULL)) tsi_grant_end(h, r);
     bool renewed = renew_region(b->arena, r, tsi_slab(&b->arena->space, h->slabs - 1), &sum);
     i->allocated.objects += sum.issued;
     i->allocated.bytes += sum.issued_bytes;
@@ -287,7 +285,8 @@ TSI_INLINE bool may_wait(TsiBinding* b, const TsiHeap* h) {
 bool tsi_ready_end(TsiBinding* b, TsiRef ref, EpochReceipt* out) {
     TsiArena* a = b->arena;
     TsiHeap* h = tsi_heap_cached(b, ref);
-    if (h == NULL || tsi_load_relaxed(&h->slab_count) != 1 || b->cuts) return false; /* hints but for the last */
+    if (h == NULL || tsi_load_relaxed(&h->slab_count) != 1 || b->profile_mean != 0)
+        return false; /* hints but for the last */
     TsiInc* i = tsi_inc(&a->phases, tsi_ref_index(ref));
     TsiEnded e = {.now_ns = tsi_os.quick_ns(), .slabs = 1, .locks = 2};
     tsi_inc_take(i); /* before anything that the heap's owner has is read: a trim may be at it */

@@ -4,7 +4,6 @@
 #include "base/check.h"
 #include "heap/bracket.h"
 #include "heap/profile.h"
-#include "heap/sample.h"
 #include "mem/region.h"
 
 #include <pthread.h>
@@ -259,16 +258,11 @@ static TsiBinding* binding_open(TsiArena* a, TsiThread* t, uint32_t period, uint
     b->lane = 0;
     b->period = period;
     if (period != 0) b->samples.locks.period = period; /* else its page stays with the system */
-    b->slow_left = b->period;
     b->dice = (uint32_t)tsi_os.random();
-    b->cut = NULL;
-    b->sample_over = 0;
-    b->usual = TSI_GRANULE;
-    tsi_store_relaxed(&b->bumped_elsewhere, 0);
-    if (b->period != 0) tsi_sample_next(b);
+    b->slow_left = 1 + (period != 0 ? b->dice % period : 0);
     tsi_profile_start(b, mean);
     b->stack_low = b->stack_high = 0; /* the record was another thread's, perhaps */
-    b->cuts = a->options.sampling_period != 0 || a->profile.mean != 0;
+    b->watched = period != 0 || mean != 0;
     tsi_store_relaxed(&b->busy, 0);
     tsi_store_relaxed(&b->dead_heaps, 0);
     /* Without membarrier no word matches: every call takes the slow path, whose bracket is fenced. */

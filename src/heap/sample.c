@@ -99,31 +99,13 @@ void tsi_sample_repair(TsiBinding* b, unsigned why, TsiStopwatch since) {
     if (b->period != 0) (void)book(&b->samples, TSI_SAMPLE_REPAIR + 1, since, ns);
 }
 
-void tsi_sample_next(TsiBinding* b) {
+bool tsi_sample_due(TsiBinding* b) {
+    if (--b->slow_left != 0) return false;
     /* Within a quarter either way, so that no loop of the program keeps step with it. */
     b->dice = b->dice * 1664525u + 1013904223u;
     uint32_t span = b->period / 2 + 1;
-    b->sample_left = b->period - b->period / 4 + (uint32_t)(((uint64_t)b->dice * span) >> 32);
-    uint32_t late = b->sample_over < b->sample_left ? b->sample_over : b->sample_left;
-    b->sample_left -= late; /* what came too late is followed by one that comes earlier */
-    b->sample_over -= late;
-}
-
-bool tsi_sample_pass(TsiBinding* b, uint32_t n) {
-    bool due = n >= b->sample_left;
-    if (due) b->sample_over += n - b->sample_left;
-    b->sample_left = due ? 0 : b->sample_left - n;
-    return due;
-}
-
-unsigned tsi_sample_keep(const TsiBinding* b, unsigned n) {
-    /* One goes to the allocation that asked for the refill. */
-    return b->sample_left + 1 >= n ? n : b->sample_left + 1;
-}
-
-void tsi_sample_count(TsiBinding* b, TsiLine* l, unsigned n, bool cut) {
-    b->sample_left -= cut || b->sample_left < n ? b->sample_left : n;
-    if (cut) b->cut = l;
+    b->slow_left = b->period - b->period / 4 + (uint32_t)(((uint64_t)b->dice * span) >> 32);
+    return true;
 }
 
 void tsi_samples_fold(TsiSamples* to, TsiSamples* from) {

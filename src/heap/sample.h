@@ -1,10 +1,10 @@
 /*
- * sample.h - allocations timed end to end, one in so many; no branch in any fast path.
+ * sample.h - slow allocations timed end to end, one in so many.
  *
- * An allocation that was to be fast is chosen by handing out fewer slots: a refill whose slots reach past the next
- * sample is cut there, so the chosen allocation misses. It then takes in the rest, untimed, and is timed at what
- * the fast path does. Those that are slow by themselves are chosen by count. Both at one in `period`, so the
- * samples are in proportion. In a region the owner's limit ends before the next sample (grant.h).
+ * Slow are those that leave the fast path: a line is used up, a region is full, a phase allocates for the first time or
+ * its heap is looked for, an object is large, the profile has a mark. They alone wait for locks, the kernel or memory.
+ * Each thread counts its own and times one in `period`. A fast one takes less time than to read a clock: it is not
+ * timed.
  *
  * The thread's cpu clock is read outside, the wall clock inside; what the readings cost (calibrated once, the
  * least of many) is taken off, and nothing goes below 0. wait = wall - cpu - time slept for our own locks, which
@@ -36,15 +36,8 @@ bool tsi_sample_stop_alloc(TsiBinding* b, TsiStopwatch since, uint64_t ns[3]);
 void tsi_sample_label(TsiBinding* b, TsiRef of, const uint64_t ns[3]);
 /* why: 0 no free slot, 1 not of this owner or class, 2 other. `since` counts when sampling is on. */
 void tsi_sample_repair(TsiBinding* b, unsigned why, TsiStopwatch since);
-/* How many of n slots a refill may hand out. */
-unsigned tsi_sample_keep(const TsiBinding* b, unsigned n);
-/* So many it has handed out. cut: fewer than it had, because of that: sets b->cut. */
-void tsi_sample_count(TsiBinding* b, TsiLine* l, unsigned n, bool cut);
-/* So many were allocated elsewhere. True when the next one is to be timed; then tsi_sample_next follows, or this
- * again. */
-bool tsi_sample_pass(TsiBinding* b, uint32_t n);
-/* Sets the next sample. */
-void tsi_sample_next(TsiBinding* b);
+/* Counts a slow path of the thread; true when it is to be timed. Sampling is on. */
+bool tsi_sample_due(TsiBinding* b);
 /* Adds a thread's samples to the arena's, for threads that leave. Registry lock. */
 void tsi_samples_fold(TsiSamples* to, TsiSamples* from);
 

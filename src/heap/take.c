@@ -13,7 +13,7 @@
 
 /* ---- slabs ---- */
 
-/* A line of an owned slab of a class comes with its first refill, unless refills are cut for samples. */
+/* A line of an owned slab of a class comes with its first refill, unless there is a profile. */
 static void line_init(TsiSpace* s, const TsiClass* c, uint32_t line_id, uint32_t seq, uint32_t heap_at,
                       uint64_t ready) {
     TsiLine* l = tsi_line(s, line_id);
@@ -76,7 +76,7 @@ bool tsi_slab_take(TsiBinding* b, TsiHeap* h, unsigned cls, uint32_t* slab_id) {
     TsiCharge charge;
     *slab_id = 0;
     if (!tsi_charge(b, i, bytes, &charge)) return false;
-    bool ready = cls <= TSI_SMALL_CLASSES && !b->cuts, warm;
+    bool ready = cls <= TSI_SMALL_CLASSES && b->profile_mean == 0, warm;
     unsigned lane = tsi_lane_of(b->arena, i);
     TsiClassCounters* counters = &b->counters[tsi_class_row(cls)];
     for (;;) {
@@ -169,6 +169,6 @@ void* tsi_large_alloc(TsiBinding* b, TsiRef ref, size_t size, size_t align, TsiI
     }
     tsi_count(&b->counters[TSI_CLASS_LARGE].new_slab);
     tsi_charge_keep(b, i, &charge);
-    if (b->cuts) tsi_profile_one(b, bytes);
+    tsi_profile_one(b, bytes);
     return b->base + ((size_t)(slab_id >> 8) << TSI_CHUNK_SHIFT);
 }

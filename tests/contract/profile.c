@@ -413,7 +413,7 @@ static void samples_end_with_their_objects(void) {
     slab_allocator_free(a);
 }
 
-/* calloc, realloc, aligned; with timed samples, whose cuts cross these. */
+/* calloc, realloc, aligned; beside samples of slow paths, to which the profile's marks add some. */
 static void other_calls_and_timed_samples(void) {
     SlabOptions o = {.struct_size = sizeof o, .profile_bytes = MEAN, .sampling_period = 32};
     tsi_os.random = same_random;
@@ -435,9 +435,9 @@ static void other_calls_and_timed_samples(void) {
     NEAR(s.v[1], t.bytes);
     SlabSamplingStats sampling;
     slab_stats_sampling(a, &sampling);
-    uint64_t timed = (sampling.sum.alloc_samples + sampling.dropped) * 32; /* in proportion for one class, roughly for several */
-    CHECK_GE(2 * timed, t.objects);
-    CHECK_LE(20 * timed, 27 * t.objects);
+    uint64_t timed = (sampling.sum.alloc_samples + sampling.dropped) * 32, slow = kit_global(a).total_slow_path_hits;
+    CHECK_GE(21 * timed, 20 * slow);
+    CHECK_LE(timed, t.objects / 2);
     slab_allocator_free(a);
 }
 

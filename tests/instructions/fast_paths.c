@@ -181,7 +181,7 @@ int main(int argc, char** argv) {
         if (strcmp(argv[i], "sampled") == 0) sampled = true;
         if (strcmp(argv[i], "segment") == 0) o.segment = 1;
     }
-    if (sampled) o.sampling_period = 1024;
+    if (sampled) o.sampling_period = 64;
     if (argc > 1 && strcmp(argv[1], "refused") == 0) o.max_bytes = 256u << 20;
     for (size_t i = 0; argc > 2 && i < sizeof paths / sizeof *paths; i++) {
         if (strcmp(argv[1], paths[i].name) != 0 || count == 0 || count > COUNT_MAX) continue;

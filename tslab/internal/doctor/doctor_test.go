@@ -143,7 +143,7 @@ func TestVerdicts(t *testing.T) {
 		{retries(50, 1000), "watch it", 0},
 		{retries(100, 1000), "per free: act", 1},
 		{told(), "4. Sampling: off.", 0},
-		{samples(0, 0, 0, 0), "one allocation in 1024, none so far", 0},
+		{samples(0, 0, 0, 0), "one slow allocation in 1024, none so far", 0},
 		{samples(100, 0, 0, 0), "Verdict: none; the samples are shorter", 0},
 		{samples(100, 1000, 800, 200), "Verdict: allocator: the time is spent in it", 0},
 		{samples(100, 3000, 800, 200), "threads sleep for its locks longer", 1},

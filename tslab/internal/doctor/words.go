@@ -72,9 +72,9 @@ const WaitsLong = 2
 
 // EqualPart: Waiting and running are equal within one in so many.
 const EqualPart = 4
-const saySamplingOff = "Sampling: off. SlabOptions.sampling_period = 1024, or TSLAB_OPTIONS=sampling_period=1024, times one allocation in 1024."
-const saySamplingNone = "Sampling: one allocation in %d, none so far."
-const saySampling = "Sampling: %d samples, one allocation in %d; on average %d ns = cpu %d + wait %d + locks %d; longest %d ns; %d dropped (more cpu than wall)"
+const saySamplingOff = "Sampling: off. SlabOptions.sampling_period = 64, or TSLAB_OPTIONS=sampling_period=64, times one slow allocation in 64."
+const saySamplingNone = "Sampling: one slow allocation in %d, none so far."
+const saySampling = "Sampling: %d samples, one slow allocation in %d; on average %d ns = cpu %d + wait %d + locks %d; longest %d ns; %d dropped (more cpu than wall)"
 const sayVerdictNone = "Verdict: none; the samples are shorter than the clocks can tell."
 const sayVerdict = "Verdict: %s."
 const sayVerdictLocks = "look at 5 for the label whose threads wait; a system call under a lock that takes long (see the holds below) points at the kernel: memory cgroup, swapping, or a tracer"

@@ -109,10 +109,10 @@ func sampling(s *snapshot.Snapshot) string {
 		return "off"
 	}
 	if r.U("samples") == 0 {
-		return fmt.Sprintf("one allocation in %d, none so far", r.U("period"))
+		return fmt.Sprintf("one slow allocation in %d, none so far", r.U("period"))
 	}
 	ns := func(key string) string { return units.Duration(time.Duration(min(r.F(key), 9e18))) }
-	return fmt.Sprintf("%s on average = cpu %s + wait %s; longest %s (%d samples, one in %d)", ns("avg_wall_ns"), ns("avg_cpu_ns"),
+	return fmt.Sprintf("%s on average = cpu %s + wait %s; longest %s (%d samples, one slow one in %d)", ns("avg_wall_ns"), ns("avg_cpu_ns"),
 		ns("avg_wait_ns"), ns("max_wall_ns"), r.U("samples"), r.U("period"))
 }
 
