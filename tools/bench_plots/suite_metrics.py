@@ -172,7 +172,7 @@ FIGURES = [
     ("processor and waiting time at 1, 8 and 16 threads", "benchmark_threads",
      "processor {0}, {1}, {2} ns an operation, waiting {3}, {4}, {5}; glibc {6}, {7}, {8} and {9}, {10}, {11}",
      [("scaling[%d].time.%s" % (n, key), who) for who in ("tslab", "glibc") for key in ("cpu_ns_per_op", "waiting_ns_per_op") for n in (1, 8, 16)]),
-    ("the same, as the library tells it of one slow allocation in 64", "threads_sampled", "processor {0}, {1}, {2} ns an allocation, waiting {3}, {4}, {5}",
+    ("the same, as the library's samples tell it", "threads_sampled", "processor {0}, {1}, {2} ns an allocation, waiting {3}, {4}, {5}",
      [("scaling[%d].sampling.%s" % (n, key), "tslab") for key in ("cpu_ns", "waiting_ns") for n in (1, 8, 16)]),
     ("cycle of a domain 180 ns: create 40, enter 30, exit 30, destroy 80", "applications",
      "create {0}, enter {1}, exit {2}, destroy {3} ns, together {4}; {5} from begin to end of one after the other",
