@@ -37,6 +37,12 @@ static uint32_t records(uint64_t reserve_bytes, uint32_t most, uint32_t least) {
     return n < least ? least : (uint32_t)n;
 }
 
+/* Each kind of record that phases have may keep an eighth of what pages may. */
+static void let_learn(const TsiSpace* s, TsiTable* t) {
+    uint64_t most = tsi_stock_learns(s) ? s->stock.limit / 8 / t->stride : 0;
+    t->learned_most = most < t->capacity ? (uint32_t)most : t->capacity;
+}
+
 static bool arena_open(TsiArena* a, const SlabOptions* o, uint64_t bytes) {
     TsiSpaceConfig config = {.reserve_bytes = bytes,
                              .slab_min_bytes = o->slab_bytes,
@@ -52,11 +58,16 @@ static bool arena_open(TsiArena* a, const SlabOptions* o, uint64_t bytes) {
     if (!tsi_phases_init(&a->phases, o->ring_size, records(bytes, TSI_INC_MAX, 8192), o->max_labels)) return false;
     for (unsigned n = 0; n < TSI_SHARED_LANES; n++) tsi_lock_init(&a->lane[n].lock, TSI_LOCK_LANE);
     uint32_t nobody; /* record 0 stands for no heap, see tsi_heap_at */
-    return tsi_table_init(&a->heaps, sizeof(TsiHeap), records(bytes, TSI_HEAPS_MAX, 16384)) &&
-           tsi_table_take(&a->heaps, &nobody, 0) &&
-           tsi_table_init(&a->rooms, (sizeof(TsiRoom) + 63) & ~(size_t)63, records(bytes, TSI_ROOMS_MAX, 2048)) &&
-           tsi_domain_table_init(&a->domains, records(bytes, TSI_INC_MAX, 8192)) &&
-           tsi_bindings_init(&a->bindings, records(bytes, TSI_BINDINGS_MAX, 256));
+    bool ok = tsi_table_init(&a->heaps, sizeof(TsiHeap), records(bytes, TSI_HEAPS_MAX, 16384)) &&
+              tsi_table_take(&a->heaps, &nobody, 0) &&
+              tsi_table_init(&a->rooms, (sizeof(TsiRoom) + 63) & ~(size_t)63, records(bytes, TSI_ROOMS_MAX, 2048)) &&
+              tsi_domain_table_init(&a->domains, records(bytes, TSI_INC_MAX, 8192)) &&
+              tsi_bindings_init(&a->bindings, records(bytes, TSI_BINDINGS_MAX, 256));
+    if (!ok) return false;
+    let_learn(&a->space, &a->phases.incs);
+    let_learn(&a->space, &a->heaps);
+    let_learn(&a->space, &a->domains);
+    return true;
 }
 
 static void arena_close(TsiArena* a) {

@@ -152,6 +152,7 @@ TSI_INLINE TsiDomain* make(SlabAllocator* s, const char* label, TsiBinding** b) 
 }
 
 TSI_INLINE void discard(TsiArena* a, TsiBinding* b, TsiDomain* d) {
+    tsi_store_relaxed(&d->ref, 0);   /* epoch_domain_malloc asks for no more */
     tsi_store_release(&d->alive, 0); /* pairs with tsi_domain_is_alive */
     tsi_record_give_domain(a, b, d->index);
 }

@@ -8,10 +8,11 @@
 
 #define TSI_DOMAIN_ALIVE 0x646f6d31u
 
+/* What a phase of one thread alone reads and writes lies in the first three cache lines. */
 typedef struct TsiDomain {
     epoch_domain_t pub;
     TsiArena* arena;
-    _Atomic TsiRef ref;
+    _Atomic TsiRef ref;     /* 0 while it has ended, and from when it is none any more */
     _Atomic uint32_t alive; /* TSI_DOMAIN_ALIVE; a record of a destroyed domain stays readable */
     TsiLock lock;           /* opening, ending, the receipt */
     _Atomic uint32_t detached;
@@ -21,11 +22,11 @@ typedef struct TsiDomain {
     bool has_receipt;
     bool empty_receipt; /* only id, era and label of `receipt` are set; the rest is 0 */
     uint32_t index;     /* of this record */
-    EpochReceipt receipt;
-    uint32_t label_at; /* its record */
+    uint32_t label_at;  /* its record */
     char label[TSI_LABEL_BYTES];
     uint64_t maker;        /* number of the thread that made it */
     _Atomic uint32_t left; /* see tsi_domain_leave_behind; 0 mostly */
+    EpochReceipt receipt;
 } TsiDomain;
 
 #define TSI_DOMAIN_GOING UINT32_MAX /* `left` of one that is being ended for good, until it is none any more */

@@ -21,16 +21,34 @@ static TsiRef ref_of(TsiDomain* d) {
     return 0;
 }
 
-static TSI_NOINLINE void* malloc_refused(TsiDomain* d) {
-    (void)ref_of(d);
-    return NULL;
+static TSI_NOINLINE void* malloc_any(TsiDomain* d, size_t size) {
+    TsiRef ref = ref_of(d);
+    return ref != 0 ? tsi_alloc_ref(d->pub.alloc, size, ref) : NULL;
 }
 
+static TSI_NOINLINE void* malloc_missed(TsiBinding* b, TsiHeap* h, TsiDomain* d, size_t size) {
+    tsi_bracket_missed(b);
+    if (!tsi_heap_is_live(b, h)) tsi_handover(b, h);
+    return malloc_any(d, size);
+}
+
+/* The fast path of what lies in a region. A domain that has ended, or is none any more, names no incarnation. */
 void* epoch_domain_malloc(epoch_domain_t* p, size_t size) {
     TsiDomain* d = tsi_domain_of(p);
-    if (TSI_UNLIKELY(!tsi_domain_is_alive(d))) return malloc_refused(d);
+    void* out;
+    if (TSI_UNLIKELY(d == NULL)) return malloc_any(d, size);
     TsiRef ref = tsi_load_acquire(&d->ref); /* pairs with tsi_domain_open_own */
-    return TSI_LIKELY(ref != 0) ? tsi_alloc_ref(p->alloc, size, ref) : malloc_refused(d);
+    if (TSI_UNLIKELY(ref == 0 || !tsi_word_is(&tsi_tls.record->owner, p->alloc) || size - 1 >= TSI_LUT_MAX))
+        return malloc_any(d, size);
+    TsiBinding* b = tsi_tls.binding;
+    TsiHeap* h = tsi_heap_of_ref(b, ref);
+    /* As in alloc_ref of objects.c. */
+    if (TSI_UNLIKELY(h == NULL || !tsi_word_is(&h->word, b->live_word))) return tsi_alloc_first(b, size, ref, false);
+    TsiRegion* r = tsi_load_relaxed(&h->region);
+    if (TSI_UNLIKELY(!tsi_bump_fits(r, tsi_bump_bytes(size)))) return malloc_any(d, size);
+    TsiFast f = tsi_bump_fast(b, h, r, tsi_bump_bytes(size), &out);
+    if (TSI_LIKELY(f == TSI_FAST_DONE)) return out;
+    return f == TSI_FAST_LEFT ? tsi_alloc_left(b, h, out) : malloc_missed(b, h, d, size);
 }
 
 void* epoch_domain_calloc(epoch_domain_t* d, size_t n, size_t size) {

@@ -40,6 +40,8 @@ TSI_INLINE void tsi_closed(TsiArena* a) {
 TsiRef tsi_resolve(TsiArena* a, EpochId id);
 /* Allocates in an incarnation; NULL with errno. */
 void* tsi_alloc_ref(SlabAllocator* s, size_t size, TsiRef ref);
+/* The thread has no heap in this phase at hand: mostly it allocates there for the first time. size <= TSI_LUT_MAX. */
+void* tsi_alloc_first(TsiBinding* b, size_t size, TsiRef ref, bool prefer);
 /* Everything a fast path turns down: NULL and inert allocators, sizes, first use, used-up lines. As tsi_alloc_slow; the
  * caller of whoever tail-calls it is who asks. */
 void* tsi_alloc_any(TsiArena* a, size_t size, size_t align, TsiRef ref, bool prefer, SlabHandle* handle);

@@ -39,16 +39,15 @@ TSI_NOINLINE void* tsi_alloc_any(TsiArena* a, size_t size, size_t align, TsiRef 
     return p;
 }
 
-/* The thread has no heap in this phase at hand: mostly it allocates there for the first time. size <= TSI_LUT_MAX. */
-static TSI_NOINLINE void* first(TsiBinding* b, size_t size, TsiRef ref, bool prefer) {
+TSI_NOINLINE void* tsi_alloc_first(TsiBinding* b, size_t size, TsiRef ref, bool prefer) {
     void* p = tsi_ready_first(b, ref, tsi_bump_bytes(size));
     if (TSI_UNLIKELY(p == NULL)) return tsi_alloc_any(b->arena, size, 1, ref, prefer, NULL);
     tsi_segment_tick(b->arena);
     return p;
 }
 
-/* As first(), in the thread's innermost scope, which the next calls go to. NULL when there is no scope, or when there
- * is anything else to do. */
+/* As tsi_alloc_first, in the thread's innermost scope, which the next calls go to. NULL when there is no scope, or when
+ * there is anything else to do. */
 static void* first_in_scope(TsiBinding* b, size_t size) {
     if (b->scope == 0) return NULL;
     TsiRef ref = tsi_load_relaxed(b->thread->scopes[b->scope - 1].ref);
@@ -160,7 +159,7 @@ TSI_INLINE void* alloc_ref(SlabAllocator* s, size_t size, TsiRef ref, bool prefe
     TsiBinding* b = tsi_tls.binding;
     TsiHeap* h = tsi_heap_of_ref(b, ref);
     /* Of a heap that is not the thread's the record's page may have gone, and with it what the next lines read. */
-    if (TSI_UNLIKELY(h == NULL || !tsi_word_is(&h->word, b->live_word))) return first(b, size, ref, prefer);
+    if (TSI_UNLIKELY(h == NULL || !tsi_word_is(&h->word, b->live_word))) return tsi_alloc_first(b, size, ref, prefer);
     TsiRegion* r = tsi_load_relaxed(&h->region);
     if (tsi_bump_fits(r, tsi_bump_bytes(size))) {
         TsiFast f = tsi_bump_fast(b, h, r, tsi_bump_bytes(size), &p);

@@ -82,35 +82,38 @@ typedef struct TsiRoom {
     uint32_t served[TSI_SMALL_CLASSES + 1]; /* lines that the queue has given since the last new slab */
 } TsiRoom;
 
+/* What a phase with one region reads and writes lies in the first two cache lines. */
 typedef struct TsiHeap {
     uint32_t index;
+    _Atomic uint32_t slab_count;
     _Atomic uint64_t word;      /* binding << 8 | state */
     _Atomic uint64_t named;     /* [own] of a primary: tsi_named of the id of the incarnation while it is ACTIVE */
     _Atomic TsiRef ref;         /* incarnation; 0 while free */
     TsiRoom* room;              /* [own] NULL until the first slab of a class */
     _Atomic(TsiRegion*) region; /* [own] that objects are bumped in, or tsi_no_region */
     uint32_t slabs;             /* [own] slab id + 1 */
-    _Atomic uint32_t slab_count;
+    uint32_t primary;           /* [own] heap index whose room takes this heap's lines */
     _Atomic uint64_t slab_bytes;
+
     uint32_t inc_next, inc_prev; /* [stripe] heap index + 1 */
     uint32_t own_next, own_prev; /* the owner's chain; only its thread */
-    uint32_t primary;            /* [own] heap index whose room takes this heap's lines */
     uint32_t takes;              /* [own] slabs taken since the last scavenge */
     uint32_t spare;              /* [own] its empty regions, slab id + 1, by `prev` */
     uint32_t looked;             /* [own] where the look for regions that others have emptied goes on, slab id + 1 */
+    uint32_t alone;              /* [own] regions that an object has alone, see bump.h */
     uint64_t bumped;             /* [own] bytes used of regions before the current one */
+    _Atomic uint64_t slow;       /* allocations that left the fast path; owner writes */
+    _Atomic(const void*) last;   /* grew last in the current region, or NULL; the last object while rel is last_end */
+    uint32_t skip;               /* [stripe] slab id + 1 that the owner settles itself */
     uint8_t rank;                /* [own] of the next region, once one was taken: `ranked` */
     bool ranked, bumps;          /* [own] */
     bool ring;                   /* of an epoch of the ring: bumps what it allocates first, see bump.h */
-    uint32_t mark;               /* [own] the profile's next one in the current region, see profile.h */
-    uint32_t regions;            /* [own] that it has taken and not given back */
-    _Atomic(const void*) last;   /* grew last in the current region, or NULL; the last object while rel is last_end */
+
     _Atomic uint32_t last_end;
-    uint32_t alone;        /* [own] regions that an object has alone, see bump.h */
-    uint32_t skip;         /* [stripe] slab id + 1 that the owner settles itself */
-    uint64_t revoker;      /* [stripe] ticket of the sweep that revoked it; TSI_NO_TICKET: of one that could not
-                                  * prove enough, so any sweep may take it */
-    _Atomic uint64_t slow; /* allocations that left the fast path; owner writes */
+    uint32_t mark;    /* [own] the profile's next one in the current region, see profile.h */
+    uint32_t regions; /* [own] that it has taken and not given back */
+    uint64_t revoker; /* [stripe] ticket of the sweep that revoked it; TSI_NO_TICKET: of one that could not
+                       * prove enough, so any sweep may take it */
 } __attribute__((aligned(64))) TsiHeap; /* an array as well as a table: the stride is the size */
 
 /* Counters kept by one thread after the other, summed by readers. Plain relaxed stores by the owner. */
@@ -118,6 +121,9 @@ typedef struct TsiClassCounters {
     _Atomic uint64_t slow, slow_by[TSI_SLOW_CAUSES], new_slab, parked, unparked, recycled, close_scanned,
         close_returned, closes, close_ns, free_tries, free_retries;
     _Atomic uint64_t alloc_tries, alloc_retries; /* shared mode: through a lane; after a wait for it */
+    /* Phases that began with a heap that waited: a miss and a slab that was recycled each, which the counts above do
+     * not have; and those that ended by the straight way (ready.h): a slab each that a close has met and returned. */
+    _Atomic uint64_t straight_begun, straight_ended;
 } TsiClassCounters;
 
 /* Shared mode's controller, see tsi_lane_note. */

@@ -152,15 +152,14 @@ TSI_INLINE void tsi_label_less(TsiBinding* b, TsiPending* p, uint32_t label, uin
     else tsi_budget_give(b->arena, p, label, bytes);
 }
 
-/* Charges the first slab of a phase that no heap is in, where it has no budget, and its label none or a grant.
- * Otherwise false, and nothing done. Stripe held. */
+/* Charges the first slab of a phase that nobody has touched since it was opened: it has no budget. False, and nothing
+ * done, where its label has one and the thread no grant. Stripe held. */
 TSI_INLINE bool tsi_charge_first_locked(TsiBinding* b, TsiInc* i, uint64_t bytes) {
     TSI_HOLDS(tsi_inc_lock(i));
     uint64_t was = tsi_load_relaxed(&i->charge);
     uint32_t label = (uint32_t)(was >> TSI_CHARGE_BITS);
     TsiPending* p = tsi_pending_of(b, label);
-    if (((was & TSI_CHARGE_MASK) | tsi_load_relaxed(&i->budget.hard) | tsi_load_relaxed(&i->budget.soft)) != 0)
-        return false;
+    TSI_ASSERT(((was & TSI_CHARGE_MASK) | tsi_load_relaxed(&i->budget.hard) | tsi_load_relaxed(&i->budget.soft)) == 0);
     if (TSI_LIKELY(!tsi_label_has_budget(tsi_label(&b->arena->phases.labels, label))))
         tsi_pending_add(b->arena, p, (int64_t)bytes);
     else if (!tsi_budget_use(p, label, bytes)) return false;
@@ -168,22 +167,29 @@ TSI_INLINE bool tsi_charge_first_locked(TsiBinding* b, TsiInc* i, uint64_t bytes
     return true;
 }
 
+/* Posts what was freed singly of a phase that has posted what was released, as allocated, too. */
+TSI_INLINE void tsi_post_freed(TsiPending* p, const TsiRegionSum* sum) {
+    uint64_t objects = sum->issued - sum->live, bytes = sum->issued_bytes - sum->live_bytes;
+    tsi_pending_sum(&p->sums.objects_allocated, objects);
+    tsi_pending_sum(&p->sums.bytes_allocated, bytes);
+    tsi_pending_sum(&p->sums.objects_freed, objects);
+    tsi_pending_sum(&p->sums.bytes_freed, bytes);
+}
+/* Posts its size and age. */
+TSI_INLINE void tsi_post_shape(TsiBinding* b, TsiPending* p, uint64_t peak, uint64_t age_ns) {
+    tsi_pending_count(b, p, &p->peaks[tsi_label_bucket(peak)]);
+    tsi_pending_count(b, p, &p->duration[tsi_label_bucket(age_ns)]);
+}
 /* Posts it. Nobody sees the phase any more, or its stripe is held all the while. */
 TSI_INLINE void tsi_post_ended(TsiBinding* b, TsiPending* p, const TsiEnded* e, uint64_t peak, uint64_t age_ns) {
     tsi_pending_sum(&p->sums.ended, 1);
-    tsi_pending_sum(&p->sums.objects_allocated, e->sum.issued);
-    tsi_pending_sum(&p->sums.bytes_allocated, e->sum.issued_bytes);
-    tsi_pending_sum(&p->sums.objects_released, e->sum.live);
-    tsi_pending_sum(&p->sums.bytes_released, e->sum.live_bytes);
-    if (e->sum.issued != e->sum.live) {
-        tsi_pending_sum(&p->sums.objects_freed, e->sum.issued - e->sum.live);
-        tsi_pending_sum(&p->sums.bytes_freed, e->sum.issued_bytes - e->sum.live_bytes);
-    }
+    tsi_pending_sum(&p->sums.straight_objects, e->sum.live);
+    tsi_pending_sum(&p->sums.straight_bytes, e->sum.live_bytes);
+    if (e->sum.issued != e->sum.live) tsi_post_freed(p, &e->sum);
     tsi_pending_sum(&p->sums.closed_slabs, e->slabs);
     tsi_pending_sum(&p->sums.slow, e->slow);
     tsi_pending_sum(&p->sums.lock_fast, e->locks);
-    tsi_pending_count(b, p, &p->peaks[tsi_label_bucket(peak)]);
-    tsi_pending_count(b, p, &p->duration[tsi_label_bucket(age_ns)]);
+    tsi_post_shape(b, p, peak, age_ns);
 }
 
 #endif

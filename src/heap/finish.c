@@ -31,8 +31,9 @@ static void count_bytes(TsiSweep* w, unsigned cls, size_t bytes) {
 static void count_gone(TsiSweep* w, uint32_t slab_id) {
     TsiSpace* s = &w->arena->space;
     unsigned cls = tsi_chunk_class(s, slab_id >> 8);
+    if (tsi_parts_share(s, cls)) return;
     tsi_add_relaxed(&w->arena->overflowed[tsi_class_row(cls)], 1);
-    if (!tsi_parts_share(s, cls)) count_bytes(w, cls, s->classes->c[cls].slab_bytes);
+    count_bytes(w, cls, s->classes->c[cls].slab_bytes);
 }
 
 /* To the stock as far as the budget allows, the others to the system. */
@@ -40,7 +41,11 @@ static void give_slabs(TsiSweep* w, uint32_t* ids, unsigned n) {
     TsiSpace* s = &w->arena->space;
     unsigned kept = w->at_once ? 0 : tsi_stock_choose(s, ids, n, w->learns);
     for (unsigned i = kept; i < n; i++) count_gone(w, ids[i]);
-    if (kept < n) count_bytes(w, TSI_CLASS_PART, tsi_space_purge(s, ids + kept, n - kept));
+    size_t shared = w->at_once ? tsi_space_purge(s, ids, n) : tsi_space_leave(s, ids + kept, n - kept, w->learns);
+    if (shared != 0) {
+        tsi_add_relaxed(&w->arena->overflowed[TSI_CLASS_REGION], shared / tsi_os.page_bytes);
+        count_bytes(w, TSI_CLASS_PART, shared);
+    }
     if (kept != 0) tsi_space_keep(s, ids, kept);
 }
 

@@ -33,21 +33,15 @@ static void drop_bare(TsiBinding* b, TsiHeap* h, unsigned rank) {
 }
 
 /* The phase has no heap yet, and h is the thread's: it is the first one. */
-static void enter_locked(TsiBinding* b, TsiInc* i, TsiHeap* h, TsiRef ref, unsigned rank) {
+TSI_INLINE void enter_locked(TsiBinding* b, TsiInc* i, TsiHeap* h, TsiRef ref) {
     TSI_HOLDS(tsi_inc_lock(i));
     TsiRegion* r = tsi_load_relaxed(&h->region);
     TsiSlab* slab = tsi_slab(&b->arena->space, h->slabs - 1);
     TSI_ASSERT(!h->ring); /* heaps wait for domains, and come from them */
-    h->bumped = 0;
-    h->spare = h->looked = h->skip = h->alone = 0;
+    TSI_ASSERT(h->bumps && h->ranked && h->takes == 1 && (h->bumped | h->revoker) == 0);
+    TSI_ASSERT((h->spare | h->looked | h->skip | h->alone | h->inc_next | h->inc_prev) == 0);
     tsi_store_relaxed(&h->last, NULL); /* it grew in another life */
-    h->ranked = true;
-    h->rank = (uint8_t)(rank + 1);
-    h->bumps = true;
-    h->takes = 1;
-    h->revoker = 0;
-    h->inc_next = h->inc_prev = 0;
-    tsi_store_relaxed(&h->slow, 1); /* this one */
+    tsi_store_relaxed(&h->slow, 1);    /* this one */
     tsi_store_relaxed(&h->named, tsi_named(tsi_load_relaxed(&i->id)));
     tsi_store_relaxed(&h->ref, ref);
     i->heaps = h->index + 1;
@@ -60,12 +54,8 @@ static void enter_locked(TsiBinding* b, TsiInc* i, TsiHeap* h, TsiRef ref, unsig
 }
 
 /* As tsi_count_slow, whose counts h has; and what it is besides. */
-static void count_taken(TsiBinding* b) {
-    TsiClassCounters* n = &b->counters[TSI_CLASS_REGION];
-    tsi_count(&n->new_slab);
-    tsi_count(&n->recycled);
-    tsi_count(&n->slow);
-    tsi_count(&n->slow_by[TSI_SLOW_MISS]);
+TSI_INLINE void count_begun(TsiBinding* b) {
+    tsi_count(&b->counters[TSI_CLASS_REGION].straight_begun);
     tsi_probe_slow_path(b->arena->owner, TSI_CLASS_REGION - 1, b->classes->c[TSI_CLASS_REGION].size, TSI_SLOW_MISS);
 }
 
@@ -86,28 +76,27 @@ TSI_INLINE TsiHeap* take(TsiBinding* b, TsiRef ref) {
     /* A page that is there is better than to take part of one. */
     if (rank == TSI_RANK_PART && b->ready_count[rank] == 0) rank = TSI_RANK_PAGE;
     uint32_t count = b->ready_count[rank];
-    /* Hints: both are looked at again. */
-    if (TSI_UNLIKELY(count == 0 || tsi_load_relaxed(&i->heap_count) != 0 ||
-                     (tsi_load_relaxed(&i->id) & TSI_DOMAIN_ID_BIT) == 0))
-        return NULL;
+    /* The id is the incarnation's, or of one that came after it. */
+    if (TSI_UNLIKELY(count == 0 || (tsi_load_relaxed(&i->id) & TSI_DOMAIN_ID_BIT) == 0)) return NULL;
     _Atomic uint32_t* at = &b->ready[rank][count - 1];
     TsiHeap* h = b->heaps_base + (tsi_load_relaxed(at) - 1);
     size_t bytes = region_bytes(b, rank);
     uint64_t now = tsi_inc_opening_ns(i, ref), seen = ready_word(b, h->slabs - 1);
     tsi_inc_take(i);
-    bool first = tsi_load_relaxed(&i->word) == (tsi_ref_era(ref) << 2 | TSI_INC_ACTIVE) && i->heaps == 0 &&
-                 (tsi_load_relaxed(&i->id) & TSI_DOMAIN_ID_BIT) != 0;
+    /* The first to take the stripe: nobody has closed it, there is no heap, no slab and no budget. */
+    bool first = tsi_load_relaxed(&i->word) == (tsi_ref_era(ref) << 2 | TSI_INC_ACTIVE) &&
+                 ((i->lock_fast ^ 1) | i->lock_contended) == 0;
     bool charged = TSI_LIKELY(first) && tsi_charge_first_locked(b, i, bytes);
     /* seq_cst: decides between us and who flushes */
     if (TSI_UNLIKELY(!charged || !tsi_cas_seq(&h->word, &seen, tsi_heap_word(b->index, TSI_HEAP_LIVE))))
         return not_taken(b, i, h, rank, seen, charged);
-    enter_locked(b, i, h, ref, rank);
+    enter_locked(b, i, h, ref);
     tsi_inc_opened_locked(i, now);
     tsi_inc_give(i);
     tsi_store_relaxed(at, 0);
     b->ready_count[rank] = count - 1;
     b->ready_bytes -= bytes;
-    count_taken(b);
+    count_begun(b);
     return h;
 }
 
@@ -203,6 +192,12 @@ bool tsi_ready_put_locked(TsiBinding* b, TsiInc* i, TsiHeap* h, size_t* bytes) {
     i->heaps = 0;
     tsi_store_relaxed(&i->heap_count, 0);
     i->slow += tsi_load_relaxed(&h->slow);
+    h->bumped = h->revoker = 0;
+    h->spare = h->looked = h->skip = h->alone = 0;
+    h->inc_next = h->inc_prev = 0;
+    h->rank = (uint8_t)(rank + 1);
+    h->ranked = h->bumps = true;
+    h->takes = 1;
     put(b, h, rank, count, *bytes);
     return true;
 }
@@ -216,10 +211,10 @@ TSI_INLINE bool is_untouched_locked(TsiBinding* b, TsiInc* i, TsiRef ref, const 
     TSI_HOLDS(tsi_inc_lock(i));
     bool here = tsi_load_relaxed(&i->word) == (tsi_ref_era(ref) << 2 | TSI_INC_ACTIVE) && i->heaps == h->index + 1 &&
                 tsi_load_relaxed(&h->word) == tsi_heap_word(b->index, TSI_HEAP_LIVE);
-    uint64_t more = (i->lock_fast ^ 2) | i->lock_contended | tsi_load_relaxed(&i->peak) |
-                    tsi_load_relaxed(&i->user_refs) | tsi_load_relaxed(&i->budget.soft) |
-                    tsi_load_relaxed(&i->budget.hard);
+    uint64_t more =
+        (i->lock_fast ^ 2) | i->lock_contended | tsi_load_relaxed(&i->peak) | tsi_load_relaxed(&i->user_refs);
     if (!here || more != 0) return false;
+    TSI_ASSERT((tsi_load_relaxed(&i->budget.soft) | tsi_load_relaxed(&i->budget.hard)) == 0);
     TSI_ASSERT(h->inc_next == 0 && i->pins == 1 &&
                (i->orphans | i->ends | tsi_load_relaxed(&i->slab_count) | i->allocated.objects) == 0);
     TSI_ASSERT((i->posted.lock_fast | i->pinned_slabs | i->closed_slabs | i->slow | tsi_load_relaxed(&i->scopes)) == 0);
@@ -243,7 +238,12 @@ TSI_INLINE void post_locked(TsiBinding* b, TsiInc* i, const TsiEnded* e) {
     uint64_t bytes = charge & TSI_CHARGE_MASK;
     uint32_t label = (uint32_t)(charge >> TSI_CHARGE_BITS);
     TsiPending* p = tsi_pending_of(b, label);
-    tsi_post_ended(b, p, e, bytes, e->now_ns > since ? e->now_ns - since : 0);
+    tsi_pending_sum(&p->sums.straight, 1);
+    tsi_pending_sum(&p->sums.straight_objects, e->sum.live);
+    tsi_pending_sum(&p->sums.straight_bytes, e->sum.live_bytes);
+    if (e->sum.issued != e->sum.live) tsi_post_freed(p, &e->sum);
+    if (TSI_UNLIKELY(e->slow != 1)) tsi_pending_sum(&p->sums.slow, e->slow - 1);
+    tsi_post_shape(b, p, bytes, e->now_ns > since ? e->now_ns - since : 0);
     tsi_label_less(b, p, label, bytes);
 }
 
@@ -278,7 +278,7 @@ static TSI_NOINLINE void fill(TsiInc* i, TsiRef ref, const TsiEnded* e, size_t b
 /* The heap has taken one region, still bumps in it, and there is room for one more that waits. */
 TSI_INLINE bool may_wait(TsiBinding* b, const TsiHeap* h) {
     unsigned rank = h->rank - 1u;
-    return h->takes == 1 && h->room == NULL && h->ranked && rank < TSI_READY_RANKS &&
+    return h->takes == 1 && h->room == NULL && h->ranked && h->bumps && rank < TSI_READY_RANKS &&
            b->ready_count[rank] != TSI_READY_HEAPS && has_budget(b, region_bytes(b, rank));
 }
 
@@ -288,7 +288,7 @@ bool tsi_ready_end(TsiBinding* b, TsiRef ref, EpochReceipt* out) {
     if (h == NULL || tsi_load_relaxed(&h->slab_count) != 1 || b->profile_mean != 0)
         return false; /* hints but for the last */
     TsiInc* i = tsi_inc(&a->phases, tsi_ref_index(ref));
-    TsiEnded e = {.now_ns = tsi_os.quick_ns(), .slabs = 1, .locks = 2};
+    TsiEnded e = {.now_ns = tsi_os.quick_ns()};
     tsi_inc_take(i); /* before anything that the heap's owner has is read: a trim may be at it */
     uint32_t label = tsi_inc_label(i);
     TsiRegion* r = &tsi_no_region;
@@ -317,8 +317,7 @@ bool tsi_ready_end(TsiBinding* b, TsiRef ref, EpochReceipt* out) {
     tsi_store_release(&i->word, TSI_INC_RELEASED);
     post_locked(b, i, &e);
     clean_locked(i, label);
-    tsi_count(&b->counters[TSI_CLASS_REGION].close_scanned);
-    tsi_count(&b->counters[TSI_CLASS_REGION].close_returned);
+    tsi_count(&b->counters[TSI_CLASS_REGION].straight_ended);
     put(b, h, rank, count, bytes);
     tsi_inc_give(i);
     if (out != NULL) fill(i, ref, &e, bytes, out);

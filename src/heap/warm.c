@@ -79,11 +79,19 @@ static unsigned cut(TsiSpace* s, TsiWarm* w, unsigned cls, uint32_t* ids, unsign
 
 /* Slabs of a store, to the stock if there is room. */
 static void move_out(TsiArena* a, uint32_t* ids, unsigned n, bool keep, bool learn) {
-    unsigned kept = keep ? tsi_stock_choose(&a->space, ids, n, learn) : 0;
-    for (unsigned i = kept; keep && i < n; i++)
-        tsi_add_relaxed(&a->overflowed[tsi_class_row(tsi_chunk_class(&a->space, ids[i] >> 8))], 1);
-    if (kept < n) (void)tsi_space_purge(&a->space, ids + kept, n - kept);
-    if (kept != 0) tsi_space_keep(&a->space, ids, kept);
+    TsiSpace* s = &a->space;
+    if (!keep) {
+        (void)tsi_space_purge(s, ids, n);
+        return;
+    }
+    unsigned kept = tsi_stock_choose(s, ids, n, learn);
+    for (unsigned i = kept; i < n; i++) {
+        unsigned cls = tsi_chunk_class(s, ids[i] >> 8);
+        if (!tsi_parts_share(s, cls)) tsi_add_relaxed(&a->overflowed[tsi_class_row(cls)], 1);
+    }
+    size_t shared = tsi_space_leave(s, ids + kept, n - kept, learn);
+    tsi_add_relaxed(&a->overflowed[TSI_CLASS_REGION], shared / tsi_os.page_bytes); /* a page that is shared is one */
+    if (kept != 0) tsi_space_keep(s, ids, kept);
 }
 
 /* Some of the coldest slabs leave at once; false when there are none. */
@@ -192,16 +200,30 @@ static void recall(TsiArena* a) {
     }
 }
 
+/* What records have learned falls with the budget, and is forgotten when that is where it began: nobody looks then. */
+static void look_at_records(TsiArena* a, uint64_t ns) {
+    TsiStock* k = &a->space.stock;
+    TsiTable* const tables[] = {&a->phases.incs, &a->heaps, &a->domains};
+    bool forget = tsi_load_relaxed(&k->budget) <= k->start;
+    for (unsigned n = 0; n < sizeof tables / sizeof *tables; n++) {
+        tsi_table_look(tables[n], ns, forget);
+        tsi_table_tidy(tables[n]);
+    }
+}
+
 void tsi_warm_look(TsiArena* a) {
     TsiStock* k = &a->space.stock;
     if (TSI_LIKELY(tsi_load_relaxed(&k->budget) <= k->start)) return;
     uint64_t ns = tsi_os.coarse_ns(), looked = tsi_load_relaxed(&a->warm_look_ns);
     tsi_stock_look(&a->space, ns);
+    if (tsi_load_relaxed(&k->budget) <= k->start) look_at_records(a, ns);
     if (ns < looked + TSI_STOCK_SECOND && tsi_load_relaxed(&k->left) >= 0) return;
     if (!atomic_compare_exchange_strong_explicit(&a->warm_look_ns, &looked, ns, memory_order_relaxed,
                                                  memory_order_relaxed))
         return;
-    if (looked != 0) recall(a);
+    if (looked == 0) return;
+    recall(a);
+    look_at_records(a, ns);
 }
 
 uint64_t tsi_warm_bytes(TsiArena* a) {

@@ -42,9 +42,11 @@ TSI_INLINE void tsi_parts_in(TsiChunk* k, unsigned slab) { k->parts[slab / 64] |
 TSI_INLINE void tsi_parts_out(TsiChunk* k, unsigned slab) { k->parts[slab / 64] &= ~(1ull << slab % 64); }
 
 /* ---- without it ---- */
-/* Slabs, in ascending order, go to the pool, and pages whose halves are both unused go to the system. Overwrites the
- * ids. Returns how many bytes have gone. */
-size_t tsi_parts_give(TsiSpace* s, uint32_t* slab_ids, unsigned n);
+/* What becomes of pages whose halves are both unused: they go to the system, or to the stock as far as there is room;
+ * LEARN as in tsi_stock_choose. */
+typedef enum TsiPartsHow { TSI_PARTS_GO, TSI_PARTS_KEEP, TSI_PARTS_LEARN } TsiPartsHow;
+/* Slabs, in ascending order, go to the pool. Overwrites the ids. Returns how many bytes have gone to the system. */
+size_t tsi_parts_give(TsiSpace* s, uint32_t* slab_ids, unsigned n, TsiPartsHow how);
 /* The slab is never used again; its tag becomes RETIRED. */
 void tsi_parts_retire(TsiSpace* s, uint32_t slab_id);
 /* In a fork child, before slabs are given: what is in the pool is what the tags say. */

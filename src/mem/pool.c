@@ -150,16 +150,21 @@ static void purge_whole(TsiSpace* s, const uint32_t* slab_ids, unsigned n) {
     tsi_space_give(s, slab_ids, n);
 }
 
-size_t tsi_space_purge(TsiSpace* s, uint32_t* slab_ids, unsigned n) {
+static size_t leave(TsiSpace* s, uint32_t* slab_ids, unsigned n, TsiPartsHow how) {
     size_t bytes = 0;
     tsi_sort_ids(slab_ids, n);
     for (unsigned i = 0, end; i < n; i = end) {
         bool part = tsi_slab_shares(s, slab_ids[i]);
         for (end = i + 1; end < n && tsi_slab_shares(s, slab_ids[end]) == part;) end++;
-        if (part) bytes += tsi_parts_give(s, slab_ids + i, end - i);
+        if (part) bytes += tsi_parts_give(s, slab_ids + i, end - i, how);
         else purge_whole(s, slab_ids + i, end - i);
     }
     return bytes;
+}
+
+size_t tsi_space_purge(TsiSpace* s, uint32_t* slab_ids, unsigned n) { return leave(s, slab_ids, n, TSI_PARTS_GO); }
+size_t tsi_space_leave(TsiSpace* s, uint32_t* slab_ids, unsigned n, bool learn) {
+    return leave(s, slab_ids, n, learn ? TSI_PARTS_LEARN : TSI_PARTS_KEEP);
 }
 
 static uint64_t chunk_rebuild(TsiSpace* s, uint32_t chunk, unsigned cls) {

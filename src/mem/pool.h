@@ -22,6 +22,8 @@ void tsi_space_keep(TsiSpace* s, const uint32_t* slab_ids, unsigned n);
 /* Gives the pages of slabs back, adjoining ones in one call and without the lock, and puts the slabs
  * into the pool. Sorts ids. How many bytes of pages went that slabs had shared. */
 size_t tsi_space_purge(TsiSpace* s, uint32_t* slab_ids, unsigned n);
+/* The same of those that tsi_stock_choose has not let stay: pages that slabs share may be kept yet. */
+size_t tsi_space_leave(TsiSpace* s, uint32_t* slab_ids, unsigned n, bool learn);
 /* In a fork child: makes lists and sums anew from the tags. Slabs tagged POOL that a vanished thread was handling
  * come back. */
 void tsi_space_rebuild(TsiSpace* s);

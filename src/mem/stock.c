@@ -260,7 +260,15 @@ static void make_room(TsiSpace* s, uint64_t need) {
     tsi_lock_give(&s->lock);
 }
 
-/* Those that share pages go behind the others, of which there are so many, in order. Pages are kept as a whole. */
+uint64_t tsi_stock_room(TsiSpace* s, uint64_t bytes, bool learn) {
+    if (!tsi_stock_learns(s)) return 0;
+    uint64_t got = tsi_stock_reserve(s, bytes, tsi_os.page_bytes);
+    if (!learn || got == bytes || tsi_load_relaxed(&s->stock.bytes) == 0) return got;
+    make_room(s, bytes - got);
+    return got + tsi_stock_reserve(s, bytes - got, tsi_os.page_bytes);
+}
+
+/* Those that share pages go behind the others, of which there are so many, in order: parts.h decides on them. */
 static unsigned without_parts(const TsiSpace* s, uint32_t* slab_ids, unsigned n) {
     unsigned whole = 0;
     for (unsigned i = 0; i < n; i++) {
@@ -279,11 +287,7 @@ unsigned tsi_stock_choose(TsiSpace* s, uint32_t* slab_ids, unsigned n, bool lear
     tsi_sort_ids(slab_ids, n); /* low addresses stay: there the pool looks first */
     n = without_parts(s, slab_ids, n);
     for (unsigned i = 0; i < n; i++) want += tsi_slab_class(s, slab_ids[i])->slab_bytes;
-    uint64_t got = tsi_stock_reserve(s, want, tsi_os.page_bytes);
-    if (learn && got < want && tsi_load_relaxed(&s->stock.bytes) != 0) {
-        make_room(s, want - got);
-        got += tsi_stock_reserve(s, want - got, tsi_os.page_bytes);
-    }
+    uint64_t got = tsi_stock_room(s, want, learn);
     for (; keep < n; keep++) {
         size_t more = tsi_slab_class(s, slab_ids[keep])->slab_bytes;
         if (bytes + more > got) break;

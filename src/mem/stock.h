@@ -43,8 +43,11 @@ TSI_INLINE void tsi_stock_unreserve(TsiSpace* s, uint64_t bytes) {
     (void)tsi_add_relaxed(&s->stock.left, (int64_t)bytes);
 }
 /* How many of the slabs, which it sorts, may stay: the first so many. Their room is taken; the others are to go, with
- * `learn` for want of budget. */
+ * `learn` for want of budget, but for those that share pages, which tsi_space_leave decides on. */
 unsigned tsi_stock_choose(TsiSpace* s, uint32_t* slab_ids, unsigned n, bool learn);
+/* Room of the budget for so many bytes, or for less, in pages; with `learn`, first at the cost of what was not used for
+ * long. */
+uint64_t tsi_stock_room(TsiSpace* s, uint64_t bytes, bool learn);
 /* Ends give so much back for want of budget. */
 void tsi_stock_note_gone(TsiSpace* s, uint64_t bytes);
 /* Lets the budget fall for each second it was not used, and gives back what is beyond it. */

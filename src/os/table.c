@@ -4,6 +4,7 @@
 #include <string.h>
 
 enum { WORD = 64, KEEP_BYTES = 96 << 10, KEEP_LEAST = 32, SPARE = 64, SPARE_LARGE = 8, RUN_BYTES = 256 << 10 };
+enum { VAIN_NS = 100000000, SECOND_NS = 1000000000 };
 
 /* ---- bits ---- */
 
@@ -140,6 +141,29 @@ static uint32_t idle_around(TsiTable* t, uint32_t index) {
     return unit_idle(t, first, end < used ? end : used);
 }
 
+/* A record is filled that had no page: was it there just now? */
+static void note_filled_locked(TsiTable* t) {
+    TSI_HOLDS(&t->lock);
+    uint32_t learned = tsi_load_relaxed(&t->learned);
+    if (t->gone == 0) return;
+    uint64_t now = tsi_os.coarse_ns();
+    if (now - t->gone_ns > VAIN_NS) {
+        t->gone = 0;
+        return;
+    }
+    t->gone--;
+    t->learned_used_ns = now;
+    if (learned < t->learned_most) tsi_store_relaxed(&t->learned, learned + 1);
+}
+
+static void note_gone_locked(TsiTable* t, uint32_t records) {
+    TSI_HOLDS(&t->lock);
+    if (t->learned_most == 0) return;
+    uint64_t now = tsi_os.coarse_ns();
+    t->gone = now - t->gone_ns > VAIN_NS ? records : t->gone + records;
+    t->gone_ns = now;
+}
+
 bool tsi_table_take(TsiTable* t, uint32_t* index, uint32_t keep) {
     tsi_lock_take(&t->lock);
     widen(t);
@@ -152,8 +176,11 @@ bool tsi_table_take(TsiTable* t, uint32_t* index, uint32_t keep) {
         if ((bits->filled & bit) == 0) {
             bits->filled |= bit;
             t->filled++;
+            note_filled_locked(t);
             if (t->back != NULL) t->back(t, *index);
         }
+        uint32_t learned = tsi_load_relaxed(&t->learned);
+        if (TSI_UNLIKELY(learned != 0) && t->idle < learned / 2) t->learned_used_ns = tsi_os.coarse_ns();
         t->taken++;
         t->low_free--;
         t->turn = *index + 1;
@@ -164,7 +191,9 @@ bool tsi_table_take(TsiTable* t, uint32_t* index, uint32_t keep) {
     return ok;
 }
 
-static bool is_surplus(const TsiTable* t) { return t->idle > 2 * t->taken + t->keep && t->idle > t->look_at; }
+static bool is_surplus(const TsiTable* t) {
+    return t->idle > 2 * t->taken + t->keep + tsi_load_relaxed(&t->learned) && t->idle > t->look_at;
+}
 
 void tsi_table_give(TsiTable* t, uint32_t index) {
     tsi_lock_take(&t->lock);
@@ -214,6 +243,7 @@ static bool purge(TsiTable* t, uint32_t first, uint32_t n, uint32_t used) {
         stay_all(t, first, end); /* U3 */
         return false;
     }
+    uint32_t filled = t->filled;
     for (uint32_t word = first / WORD; word * WORD < end; word++) {
         TsiTableBits* bits = bits_at(t, word);
         uint64_t gone = bits->filled & mask(word, first, end);
@@ -221,6 +251,7 @@ static bool purge(TsiTable* t, uint32_t first, uint32_t n, uint32_t used) {
         t->idle -= tsi_popcount(gone);
         bits->filled &= ~gone;
     }
+    note_gone_locked(t, filled - t->filled);
     return true;
 }
 
@@ -246,7 +277,7 @@ void tsi_table_tidy_slow(TsiTable* t, bool all) {
     for (bool more = true; more;) {
         tsi_lock_take(&t->lock); /* given between runs: takers wait for one call at most */
         if (end == UINT32_MAX) {
-            target = all ? 0 : t->taken + t->keep / 2;
+            target = all ? 0 : t->taken + t->keep / 2 + tsi_load_relaxed(&t->learned);
             end = (tsi_load_relaxed(&t->used) + t->unit - 1) / t->unit * t->unit;
             t->limit = t->low_free = 0; /* from here on the lowest are taken */
             widen(t);
@@ -254,11 +285,28 @@ void tsi_table_tidy_slow(TsiTable* t, bool all) {
         }
         more = purge_run(t, &end, target);
         if (!more) {
+            if (all) { /* as asked for, so not in vain */
+                t->gone = 0;
+                tsi_store_relaxed(&t->learned, 0);
+            }
             t->look_at = t->idle > target ? t->idle + t->keep / 2 : 0;
             tsi_store_relaxed(&t->surplus, false);
         }
         tsi_lock_give(&t->lock);
     }
+}
+
+void tsi_table_look(TsiTable* t, uint64_t now_ns, bool forget) {
+    if (tsi_load_relaxed(&t->learned) == 0) return;
+    tsi_lock_take(&t->lock);
+    uint64_t seconds = now_ns < t->learned_used_ns ? 0 : (now_ns - t->learned_used_ns) / SECOND_NS;
+    if (forget || seconds != 0) {
+        tsi_store_relaxed(&t->learned, forget || seconds >= 32 ? 0 : tsi_load_relaxed(&t->learned) >> seconds);
+        t->learned_used_ns += seconds * SECOND_NS;
+        t->look_at = 0;
+        if (is_surplus(t)) tsi_store_relaxed(&t->surplus, true);
+    }
+    tsi_lock_give(&t->lock);
 }
 
 /* Bits as they are, perhaps of a moment ago. */

@@ -22,6 +22,10 @@
  * Pages go back when the records of idle units, which nobody has and which have pages, are more than twice those that
  * are taken and `keep` (tsi_table_tidy), and at trims. A load that takes and gives the same number again and again
  * stays below that.
+ *
+ * A table that is allowed to learns how many more to keep: a record that is filled again within a tenth of a second
+ * after pages went back was given back in vain. What it has learned falls by half for each second in which less than
+ * half of it was needed (tsi_table_look).
  */
 #ifndef TSI_OS_TABLE_H
 #define TSI_OS_TABLE_H
@@ -61,7 +65,10 @@ struct TsiTable {
     size_t bits_committed;
     uint32_t taken, filled, idle;   /* idle: filled ones of units of which none is taken */
     uint32_t limit, low_free, turn; /* records below limit are handed out, from turn on; so many of them are free */
-    uint32_t look_at; /* idle ones: no look while there are fewer, because the last could give no more back */
+    uint32_t look_at;         /* idle ones: no look while there are fewer, because the last could give no more back */
+    _Atomic uint32_t learned; /* idle ones that may keep their pages beside `keep`; read without the lock */
+    uint32_t learned_most, gone;       /* records that went back, and were not filled again */
+    uint64_t gone_ns, learned_used_ns; /* when the last went; when more than half of `learned` was last needed */
     TsiTableBits first[TSI_TABLE_FIRST];
 };
 
@@ -78,6 +85,8 @@ void tsi_table_tidy_slow(TsiTable* t, bool all);
 TSI_INLINE void tsi_table_tidy(TsiTable* t) {
     if (TSI_UNLIKELY(tsi_load_relaxed(&t->surplus))) tsi_table_tidy_slow(t, false);
 }
+/* Lets what was learned fall, all of it where `forget`. The coarse clock's time. Tidying is due afterwards. */
+void tsi_table_look(TsiTable* t, uint64_t now_ns, bool forget);
 
 /* Records that somebody has, thread stores included. */
 uint32_t tsi_table_taken(TsiTable* t);

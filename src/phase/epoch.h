@@ -52,28 +52,36 @@ typedef struct TsiDraining {
     uint64_t max_bytes;
 } TsiDraining;
 
+/* What a phase of one thread alone reads and writes from its begin to its end lies in the first two cache lines. */
 typedef struct TsiInc {
-    uint32_t next_displaced; /* ring lock */
-    uint32_t index;
     _Atomic uint64_t word; /* era << 2 | state; state changes under the stripe */
     _Atomic EpochId id;
     _Atomic uint32_t reuse;  /* times the record was opened: part of a domain's id; 0: its page has gone, see epoch.c */
     _Atomic uint64_t charge; /* label record << 48 | committed bytes, see heap/charge.h */
+    uint32_t index;
+    _Atomic uint32_t domain; /* record + 1 of the domain whose own it is or was: the domain knows */
     char label[TSI_LABEL_BYTES];
-    _Atomic uint32_t room_look; /* the last look for room (heap/trim.h) that came by: a hint */
-    _Atomic uint32_t domain;    /* record + 1 of the domain whose own it is or was: the domain knows */
 
-    /* stripe: */
-    uint32_t pins;    /* ring, domains and calls that hold the record */
-    uint32_t heaps;   /* heap index + 1 */
-    uint32_t orphans; /* slab id + 1 */
-    uint32_t ends;    /* cleanups, record index + 1 */
-    bool clean;       /* ended as it was opened: all from here on is 0, but for `named` */
-    bool drained;
-    bool escapes_posted;         /* by its first close that drains */
-    bool named;                  /* only used in a fork child: a domain refers to it */
+    /* second line; stripe, but for atomics: */
+    uint32_t pins;               /* ring, domains and calls that hold the record */
+    uint32_t heaps;              /* heap index + 1 */
     _Atomic uint32_t heap_count; /* written under the stripe, read without it */
-    _Atomic uint32_t detached;   /* heaps without an owner: worth a look under the lock */
+    bool clean;                  /* ended as it was opened: all from here on is 0, but for `named` */
+    bool drained;
+    bool escapes_posted; /* by its first close that drains */
+    bool named;          /* only used in a fork child: a domain refers to it */
+    _Atomic uint64_t open_since_ns;
+    uint64_t lock_fast, lock_contended; /* accounts like `allocated` */
+    _Atomic uint64_t late_bytes;        /* pages of orphans that late frees have left without a live slot */
+    _Atomic uint64_t user_refs;         /* slab_epoch_inc_refcount */
+    _Atomic uint64_t peak;              /* most committed bytes before some left, see tsi_inc_peak */
+
+    uint32_t next_displaced;    /* ring lock */
+    _Atomic uint32_t room_look; /* the last look for room (heap/trim.h) that came by: a hint */
+    _Atomic uint32_t detached;  /* heaps without an owner: worth a look under the lock */
+    _Atomic uint32_t scopes;    /* scopes inside of domains that borrow it */
+    uint32_t orphans;           /* slab id + 1 */
+    uint32_t ends;              /* cleanups, record index + 1 */
     /* orphans, PARTIAL and PURGING ones that are not unlinked, and skipped ones included. */
     _Atomic uint32_t slab_count;
     uint32_t skipped; /* slabs that sweeps have left to their owners */
@@ -84,15 +92,9 @@ typedef struct TsiInc {
     TsiHolding holding; /* by the orphans, as they were last counted */
     TsiDraining draining;
     uint64_t rss_before, rss_after;
-    _Atomic uint64_t late_bytes; /* pages of orphans that late frees have left without a live slot */
-    _Atomic uint64_t open_since_ns;
-
-    _Atomic uint64_t user_refs; /* slab_epoch_inc_refcount */
-    _Atomic uint32_t scopes;    /* scopes inside of domains that borrow it */
-    _Atomic uint64_t peak;      /* most committed bytes before some left, see tsi_inc_peak */
-    _Atomic uint64_t purged;    /* bytes given back to the system by its closes */
-    TsiBudget budget;           /* fn and ctx: stripe */
-    uint64_t closed_slabs, pinned_slabs, slow, lock_fast, lock_contended; /* stripe; accounts like `allocated` */
+    _Atomic uint64_t purged;                   /* bytes given back to the system by its closes */
+    TsiBudget budget;                          /* fn and ctx: stripe */
+    uint64_t closed_slabs, pinned_slabs, slow; /* stripe; accounts like `allocated` */
     struct {
         uint64_t objects_allocated, bytes_allocated, objects_released, bytes_released, closed_slabs, pinned_slabs, slow,
             lock_fast, lock_contended, objects_freed, bytes_freed;
@@ -148,8 +150,8 @@ TSI_INLINE uint64_t tsi_inc_era(TsiInc* i) { return tsi_load_acquire(&i->word) >
 TSI_INLINE bool tsi_inc_take(TsiInc* i) {
     bool fast = tsi_lock_take_probed(tsi_inc_lock(i));
     if (tsi_inc_era(i) == 0) return fast;
-    i->lock_fast += fast;
-    i->lock_contended += !fast;
+    if (TSI_LIKELY(fast)) i->lock_fast++;
+    else i->lock_contended++;
     return fast;
 }
 TSI_INLINE unsigned tsi_inc_state(TsiInc* i) { return (unsigned)tsi_load_seq(&i->word) & TSI_INC_STATE; }

@@ -15,17 +15,19 @@ enum { TRIES = 64 };
 
 static void sums_add(SlabLabelStats* out, const TsiLabelSums* s) {
     /* acquire: pairs with add and move_sum in charge.c */
-    out->phases_ended += tsi_load_acquire(&s->ended);
-    out->objects_allocated += tsi_load_acquire(&s->objects_allocated);
-    out->bytes_allocated += tsi_load_acquire(&s->bytes_allocated);
-    out->objects_released += tsi_load_acquire(&s->objects_released);
-    out->bytes_released += tsi_load_acquire(&s->bytes_released);
+    uint64_t straight = tsi_load_acquire(&s->straight), objects = tsi_load_acquire(&s->straight_objects),
+             bytes = tsi_load_acquire(&s->straight_bytes);
+    out->phases_ended += tsi_load_acquire(&s->ended) + straight;
+    out->objects_allocated += tsi_load_acquire(&s->objects_allocated) + objects;
+    out->bytes_allocated += tsi_load_acquire(&s->bytes_allocated) + bytes;
+    out->objects_released += tsi_load_acquire(&s->objects_released) + objects;
+    out->bytes_released += tsi_load_acquire(&s->bytes_released) + bytes;
     out->objects_freed += tsi_load_acquire(&s->objects_freed);
     out->bytes_freed += tsi_load_acquire(&s->bytes_freed);
-    out->closed_slabs += tsi_load_acquire(&s->closed_slabs);
+    out->closed_slabs += tsi_load_acquire(&s->closed_slabs) + straight;
     out->pinned_slabs += tsi_load_acquire(&s->pinned_slabs);
-    out->slow_path_hits += tsi_load_acquire(&s->slow);
-    out->lock_fast_acquire += tsi_load_acquire(&s->lock_fast);
+    out->slow_path_hits += tsi_load_acquire(&s->slow) + straight;
+    out->lock_fast_acquire += tsi_load_acquire(&s->lock_fast) + 2 * straight;
     out->lock_contended += tsi_load_acquire(&s->lock_contended);
 }
 

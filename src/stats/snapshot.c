@@ -126,17 +126,18 @@ uint64_t tsi_snapshot_refused(TsiArena* a, unsigned what) {
 }
 
 static void add_counters(TsiClassSum* out, TsiClassCounters* c) {
-    out->perf.slow_path_hits += tsi_load_relaxed(&c->slow);
-    out->perf.new_slab_count += tsi_load_relaxed(&c->new_slab);
+    uint64_t begun = tsi_load_relaxed(&c->straight_begun), ended = tsi_load_relaxed(&c->straight_ended);
+    out->perf.slow_path_hits += tsi_load_relaxed(&c->slow) + begun;
+    out->perf.new_slab_count += tsi_load_relaxed(&c->new_slab) + begun;
     out->perf.list_move_partial_to_full += tsi_load_relaxed(&c->parked);
     out->perf.list_move_full_to_partial += tsi_load_relaxed(&c->unparked);
     out->perf.current_partial_null += tsi_load_relaxed(&c->slow_by[TSI_SLOW_NULL]);
     out->perf.current_partial_full += tsi_load_relaxed(&c->slow_by[TSI_SLOW_FULL]);
-    out->perf.empty_slab_recycled += tsi_load_relaxed(&c->recycled);
-    out->miss += tsi_load_relaxed(&c->slow_by[TSI_SLOW_MISS]);
+    out->perf.empty_slab_recycled += tsi_load_relaxed(&c->recycled) + begun;
+    out->miss += tsi_load_relaxed(&c->slow_by[TSI_SLOW_MISS]) + begun;
     out->closed += tsi_load_relaxed(&c->slow_by[TSI_SLOW_CLOSED]);
-    out->close_scanned += tsi_load_relaxed(&c->close_scanned);
-    out->close_returned += tsi_load_relaxed(&c->close_returned);
+    out->close_scanned += tsi_load_relaxed(&c->close_scanned) + ended;
+    out->close_returned += tsi_load_relaxed(&c->close_returned) + ended;
     out->closes += tsi_load_relaxed(&c->closes);
     out->close_ns += tsi_load_relaxed(&c->close_ns);
     out->free_tries += tsi_load_relaxed(&c->free_tries);

@@ -322,6 +322,76 @@ static void parts_lie_in_pages_that_were_kept(void) {
     REQUIRE_EQ(kit_committed_now(a), 0);
 }
 
+/* A page joins the stock with its second half, as far as there is room, and comes out of it with its first. */
+static void a_page_is_kept_with_its_second_half(void) {
+    uint32_t part[8], two[2];
+    uint64_t start = space->stock.start;
+    slab_allocator_free(a);
+    open_with(kit_options());
+    for (unsigned n = 0; n < 8; n++) part[n] = take();
+    fake_os_clear();
+    two[0] = part[0], two[1] = part[2];
+    REQUIRE_EQ(tsi_space_leave(space, two, 2, true), 0);
+    REQUIRE_EQ(tsi_load_relaxed(&space->stock.bytes), 0); /* the other halves are used */
+    REQUIRE_EQ(kit_committed_now(a), 6 * PART);
+    two[0] = part[3], two[1] = part[1];
+    REQUIRE_EQ(tsi_space_leave(space, two, 2, true), 0);
+    REQUIRE_EQ(tsi_load_relaxed(&space->stock.bytes), 2 * PAGE);
+    REQUIRE_EQ(tsi_load_relaxed(&space->stock.left), (int64_t)start - 2 * PAGE);
+    REQUIRE_EQ(kit_committed_now(a), 2 * PAGE + 4 * PART);
+    uint32_t again = take(), other = take();
+    REQUIRE_EQ(again | 1, other | 1);
+    REQUIRE_EQ(tsi_load_relaxed(&space->stock.bytes), PAGE);
+    REQUIRE_EQ(kit_committed_now(a), PAGE + 6 * PART);
+    REQUIRE_EQ(purged(), 0);
+    /* Without room a page goes, and that is remembered; one whose other half is never used again goes, too. */
+    uint64_t all = tsi_stock_reserve(space, UINT64_MAX / 2, 1);
+    REQUIRE(all > 0);
+    two[0] = again, two[1] = other;
+    REQUIRE_EQ(tsi_space_leave(space, two, 2, false), PAGE);
+    REQUIRE_EQ(space->stock.gone_sum, 0);
+    REQUIRE_EQ(tsi_load_relaxed(&space->stock.bytes), PAGE);
+    two[0] = part[4], two[1] = part[5];
+    REQUIRE_EQ(tsi_space_leave(space, two, 2, true), 0); /* the page that was there makes room for it */
+    REQUIRE_EQ(tsi_load_relaxed(&space->stock.bytes), PAGE);
+    REQUIRE_EQ(space->stock.gone_sum, PAGE);
+    REQUIRE_EQ(purged(), 2 * PAGE);
+    tsi_stock_unreserve(space, all);
+    tsi_parts_retire(space, part[6]);
+    uint64_t kept = tsi_load_relaxed(&space->stock.bytes);
+    REQUIRE_EQ(tsi_space_leave(space, &part[7], 1, true), PAGE);
+    REQUIRE_EQ(tsi_load_relaxed(&space->stock.bytes), kept);
+    (void)tsi_stock_give_back(space, UINT64_MAX);
+    REQUIRE_EQ(kit_committed_now(a), 0);
+}
+
+static uint64_t standing_clock(void) { return 1000000000000; }
+
+/* Thousands of phases that are open at once, again and again: their pages stay. */
+static void bursts_of_small_phases_are_kept(void) {
+    enum { MANY = 4000, LAPS = 12 };
+    static epoch_domain_t* d[MANY];
+    uint64_t (*coarse_ns)(void) = tsi_os.coarse_ns;
+    tsi_os.coarse_ns = standing_clock; /* however busy the machine is */
+    slab_allocator_free(a);
+    open_with(kit_options());
+    uint64_t went = 0;
+    for (unsigned lap = 0; lap < LAPS; lap++) {
+        fake_os_clear();
+        for (unsigned n = 0; n < MANY; n++) {
+            d[n] = epoch_domain_create_labeled(a, "small");
+            REQUIRE(epoch_domain_malloc(d[n], SIZE) != NULL);
+        }
+        for (unsigned n = 0; n < MANY; n++) epoch_domain_destroy(d[n]);
+        went = purged();
+        if (lap == 0) REQUIRE(went > MANY * PART / 2);
+    }
+    REQUIRE(went < MANY * PART / 4);
+    slab_trim(a);
+    REQUIRE_EQ(kit_committed_now(a), 0);
+    tsi_os.coarse_ns = coarse_ns;
+}
+
 /* ---- where there are none ---- */
 
 static void none_where_commits_are_strict(void) {
@@ -440,6 +510,8 @@ int main(int argc, char** argv) {
         COLD(a_large_first_object_has_a_page),
         COLD(an_empty_half_is_too_small),
         WARM(parts_lie_in_pages_that_were_kept),
+        WARM(a_page_is_kept_with_its_second_half),
+        WARM(bursts_of_small_phases_are_kept),
         COLD(none_where_commits_are_strict),
         COLD(a_child_finishes_a_claim),
         COLD(a_child_purges_what_was_in_hands),

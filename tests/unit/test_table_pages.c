@@ -151,6 +151,74 @@ static void only_a_peak_calls_the_system(void) {
     }
 }
 
+static uint64_t told_ns;
+static uint64_t told_clock(void) { return told_ns; }
+
+/* n records taken, written, given and tidied after each. */
+static void burst(uint32_t n) {
+    static uint32_t held[CAPACITY];
+    for (uint32_t i = 0; i < n; i++) {
+        held[i] = take();
+        tsi_store_relaxed(word_at(held[i]), word_of(held[i], 1));
+    }
+    for (uint32_t i = 0; i < n; i++) {
+        tsi_table_give(&table, held[i]);
+        tsi_table_tidy(&table);
+    }
+}
+
+/* Records that are filled again within a tenth of a second were given back in vain: as many more stay. What was learned
+ * falls by half for each second in which less than half of it was needed. */
+static void what_goes_in_vain_is_kept(void) {
+    uint64_t (*coarse_ns)(void) = tsi_os.coarse_ns;
+    uint32_t n = CAPACITY - 1000;
+    tsi_os.coarse_ns = told_clock;
+    told_ns = 5000000000000;
+    open_table(384, false);
+    table.leave = NULL;
+    table.stay = NULL;
+    burst(n);
+    burst(n); /* it may not learn */
+    REQUIRE_EQ(tsi_load_relaxed(&table.learned), 0);
+    table.learned_most = n / 2;
+    burst(n);
+    told_ns += 100000001;
+    burst(n); /* too long ago */
+    REQUIRE_EQ(tsi_load_relaxed(&table.learned), 0);
+    told_ns += 100000000;
+    burst(n);
+    REQUIRE_EQ(tsi_load_relaxed(&table.learned), n / 2);
+    REQUIRE(table.filled >= n / 2 && table.filled < n);
+    table.learned_most = CAPACITY;
+    burst(n);
+    REQUIRE(tsi_load_relaxed(&table.learned) > n / 2);
+    for (unsigned lap = 0; lap < 10; lap++) burst(n);
+    uint64_t calls = purges();
+    burst(n);
+    REQUIRE_EQ(purges(), calls);
+    uint32_t learned = tsi_load_relaxed(&table.learned);
+    told_ns += 999999999;
+    tsi_table_look(&table, told_ns, false);
+    REQUIRE_EQ(tsi_load_relaxed(&table.learned), learned);
+    burst(n); /* it is needed */
+    told_ns += 2500000000;
+    tsi_table_look(&table, told_ns, false);
+    tsi_table_look(&table, told_ns, false);
+    REQUIRE_EQ(tsi_load_relaxed(&table.learned), learned / 4);
+    tsi_table_tidy(&table);
+    REQUIRE(table.filled <= learned / 4 + table.keep);
+    tsi_table_look(&table, told_ns, true);
+    REQUIRE_EQ(tsi_load_relaxed(&table.learned), 0);
+    tsi_table_tidy(&table);
+    REQUIRE(table.filled <= table.keep);
+    burst(n);
+    tsi_table_tidy_slow(&table, true); /* as asked for: not in vain */
+    burst(n / 2);
+    REQUIRE_EQ(tsi_load_relaxed(&table.learned), 0);
+    tsi_table_destroy(&table);
+    tsi_os.coarse_ns = coarse_ns;
+}
+
 static void a_record_that_stays_keeps_its_unit(void) {
     open_table(192, false);
     peak(640);
@@ -333,6 +401,7 @@ int main(int argc, char** argv) {
         CHECK_CASE(a_trim_gives_all_but_units_in_use),
         CHECK_CASE(what_returns_is_low_and_zero),
         CHECK_CASE(only_a_peak_calls_the_system),
+        CHECK_CASE(what_goes_in_vain_is_kept),
         CHECK_CASE(a_record_that_stays_keeps_its_unit),
         CHECK_CASE(a_refusal_of_the_system_changes_nothing),
         CHECK_CASE(as_a_plain_array),
