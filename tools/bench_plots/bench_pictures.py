@@ -194,7 +194,7 @@ def phases(bench, _):
     return bars(bench, [("request_own", "1 thread", "request_own: 225 objects, freed singly"),
                         ("request_bulk", "1 thread", "request_bulk: ended in bulk"), ("phase100", "phase", "phase100: 100 objects and the end"),
                         ("domain", "without a label", "domain: an empty phase"),
-                        ("open_phases", "second lap, open to end", "open_phases: of 10,000 open ones, one"),
+                        ("open_phases", "eighth lap, open to end", "open_phases: of 10,000 open ones, one"),
                         ("open_phases", "resident bytes per phase", "open_phases: memory of one (1760 B live)")])
 
 

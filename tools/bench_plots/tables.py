@@ -10,7 +10,7 @@ SHORT = (("pair", "alloc + free"), ("batch", "alloc + free"), ("batch_tail", "al
          ("mixed", "free + alloc"), ("threads", "1 thread"), ("threads", "4 threads"), ("xthread", "4 threads"),
          ("request", "1 thread"), ("request_own", "1 thread"), ("request_bulk", "1 thread"), ("phase10", "in bulk"), ("domain", "with a label"),
          ("in_domain", "pair"), ("handed_on", "a phase"), ("realloc_grow", "a buffer"), ("big_phase", "an object"),
-         ("open_phases", "second lap, open to end"), ("open_phases", "resident bytes per phase"),
+         ("open_phases", "eighth lap, open to end"), ("open_phases", "resident bytes per phase"),
          ("big_phases", "left over start, ended"), ("churn_apart", "resident / live"), ("churn_left", "resident / live"),
          ("left_over", "over start, ended"), ("rss", "after the end"), ("drift", "drift"))
 SUITE = (("churn_fixed", "latency.alloc_p99_ns"), ("churn_fixed", "latency.alloc_p999_ns"), ("churn_fixed", "latency.free_p99_ns"),
