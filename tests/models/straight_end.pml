@@ -1,16 +1,17 @@
 /*
- * straight_end.pml - a phase that only its thread has touched ends by a straight way (ready.h, tsi_ready_end), and how the end knows.
+ * straight_end.pml - a phase that only its thread has touched begins and ends by a straight way (ready.h, tsi_ready_first and tsi_ready_end), and how
+ * both know.
  *
  * Record   word: era, 0 while it is nobody's; `fast`: how often its stripe was taken in this life. Who opens the record sets `fast` without the
  *          stripe, then the word.
- * Owner    opens; takes the stripe to begin, and to end. Two takes in all, and the word still says that it is open: the straight way, which
+ * Owner    opens; takes the stripe to begin, and to end. One take, or two in all, and the word still says that it is open: the straight way, which
  *          looks at nothing else. Else the common one, which finds what others have put there. The record is opened again.
  * Others   have read the word some time before. They take the stripe, count that if the record is anybody's (not all that close it do), and go on
  *          if the word is still the one they have read: then they put something there (a heap, a pin, a cleanup), or close the phase.
  *
  * Checked: what others have put there was found by the end of that life; nothing is put into a record that is nobody's, or another life.
  *
- * Not covered: words that are changed without the stripe (user references, peaks, budgets: the end looks at each); the heap (ready.pml).
+ * Not covered: words that are changed without the stripe (user references, peaks: the end looks at each); the heap (ready.pml).
  */
 #ifndef NLIVES
 #define NLIVES 3
@@ -55,6 +56,16 @@ proctype owner()
 #endif
 		take();                         /* the first object */
 		count();
+#ifdef MUTANT_BEGIN_ALWAYS
+		if
+		:: word == life && !closed ->
+#else
+		if
+		:: fast == 1 && word == life && !closed ->
+#endif
+			assert(extra == 0)      /* straight: no heap, no slab, no budget */
+		:: else                         /* the common one looks at what is there */
+		fi;
 		give();
 		take();
 		count();
