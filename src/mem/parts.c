@@ -81,21 +81,24 @@ static void purge_pages(TsiSpace* s, const uint32_t* slab_ids, unsigned n) {
     }
 }
 
-/* The claimed page joins the stock, where there is room for it: its halves are in the pool. */
+/* The claimed page joins the stock, where there is room for it: its halves are in the pool. All of it counts as
+ * committed there, and so far only the half that is given did. */
 static bool keep_locked(TsiSpace* s, uint32_t slab_id, uint64_t* room) {
     TSI_HOLDS(&s->lock);
-    if (*room < tsi_os.page_bytes || is_retired(s, slab_id ^ 1)) return false; /* taking a half takes the page out */
+    if (*room < tsi_os.page_bytes || tsi_space_is_over(s, TSI_PART_BYTES)) return false;
+    if (is_retired(s, slab_id ^ 1)) return false; /* taking a half takes the page out */
     *room -= tsi_os.page_bytes;
     TsiChunk* k = &s->chunks[slab_id >> 8];
     tsi_stock_put_locked(s, page_of(s, slab_id), tsi_os.page_bytes);
     if (k->listed && k->prev != 0) tsi_chunk_unlink(s, slab_id >> 8, TSI_CLASS_PART); /* to the head of its list */
     unclaim_locked(s, slab_id);
+    tsi_add_relaxed(&s->committed_bytes, TSI_PART_BYTES);
     return true;
 }
 
 size_t tsi_parts_give(TsiSpace* s, uint32_t* slab_ids, unsigned n, TsiPartsHow how) {
     uint64_t bytes = s->classes->c[TSI_CLASS_PART].slab_bytes, room = 0;
-    unsigned pages = 0, kept = 0;
+    unsigned pages = 0;
     if (!tsi_stock_learns(s)) how = TSI_PARTS_GO;
     if (how != TSI_PARTS_GO) { /* each may complete a page; mostly two do */
         room = tsi_stock_room(s, tsi_align_up(n * bytes, tsi_os.page_bytes), how == TSI_PARTS_LEARN);
@@ -103,12 +106,15 @@ size_t tsi_parts_give(TsiSpace* s, uint32_t* slab_ids, unsigned n, TsiPartsHow h
     }
     tsi_lock_take(&s->lock);
     for (unsigned i = 0; i < n; i++) {
-        if (!claim_locked(s, slab_ids[i])) put_locked(s, slab_ids[i]);
-        else if (keep_locked(s, slab_ids[i], &room)) kept++;
-        else slab_ids[pages++] = slab_ids[i];
+        bool page = claim_locked(s, slab_ids[i]);
+        if (page && keep_locked(s, slab_ids[i], &room)) continue;
+        if (page) {
+            slab_ids[pages++] = slab_ids[i];
+            continue;
+        }
+        put_locked(s, slab_ids[i]);
+        tsi_sub_relaxed(&s->committed_bytes, bytes);
     }
-    /* A page in the stock counts as committed, and so did one of its halves. */
-    tsi_sub_relaxed(&s->committed_bytes, (n - pages - kept) * bytes - kept * bytes);
     tsi_lock_give(&s->lock);
     if (room != 0) tsi_stock_unreserve(s, room);
     if (pages == 0) return 0;

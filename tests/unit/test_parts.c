@@ -365,6 +365,33 @@ static void a_page_is_kept_with_its_second_half(void) {
     REQUIRE_EQ(kit_committed_now(a), 0);
 }
 
+/* All of a page in the stock counts as committed: none is kept that would take it over the limit. */
+static void no_page_is_kept_over_the_limit(void) {
+    enum { LIMIT = 1 << 20 };
+    SlabOptions o = kit_options();
+    uint32_t others[64], two[2];
+    unsigned n_others = 0;
+    o.max_bytes = LIMIT;
+    slab_allocator_free(a);
+    open_with(o);
+    for (unsigned n = 0; n < 2; n++) two[n] = take();
+    REQUIRE_EQ(tsi_space_leave(space, &two[0], 1, true), 0);
+    while (kit_committed_now(a) + (64 << 10) <= LIMIT) REQUIRE(tsi_space_take(space, tsi_region_class(3), 0, &others[n_others++]));
+    while (kit_committed_now(a) + PAGE <= LIMIT) REQUIRE(tsi_space_take(space, tsi_region_class(1), 0, &others[n_others++]));
+    REQUIRE_EQ(kit_committed_now(a), LIMIT - PART);
+    uint32_t more = take(); /* of the same page */
+    REQUIRE_EQ(more, two[0]);
+    REQUIRE_EQ(kit_committed_now(a), LIMIT);
+    REQUIRE_EQ(tsi_space_leave(space, &two[1], 1, true), 0);
+    uint32_t third = take();
+    REQUIRE_EQ(third, two[1]);
+    tsi_add_relaxed(&space->committed_bytes, PART); /* as if another thread had taken it meanwhile */
+    REQUIRE_EQ(tsi_space_leave(space, two, 2, true), PAGE);
+    REQUIRE_EQ(tsi_load_relaxed(&space->stock.bytes), 0);
+    tsi_sub_relaxed(&space->committed_bytes, PART);
+    (void)tsi_space_purge(space, others, n_others);
+}
+
 static uint64_t standing_clock(void) { return 1000000000000; }
 
 /* Thousands of phases that are open at once, again and again: their pages stay. */
@@ -511,6 +538,7 @@ int main(int argc, char** argv) {
         COLD(an_empty_half_is_too_small),
         WARM(parts_lie_in_pages_that_were_kept),
         WARM(a_page_is_kept_with_its_second_half),
+        WARM(no_page_is_kept_over_the_limit),
         WARM(bursts_of_small_phases_are_kept),
         COLD(none_where_commits_are_strict),
         COLD(a_child_finishes_a_claim),
