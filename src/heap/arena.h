@@ -104,6 +104,7 @@ typedef struct TsiHeap {
     bool ring;                   /* of an epoch of the ring: bumps what it allocates first, see bump.h */
     uint32_t mark;               /* [own] the profile's next one in the current region, see profile.h */
     uint32_t regions;            /* [own] that it has taken and not given back */
+    uint32_t again;              /* [own] bytes used of regions that were empty when they were used up */
     _Atomic(const void*) last;   /* grew last in the current region, or NULL; the last object while rel is last_end */
     _Atomic uint32_t last_end;
     uint32_t alone;        /* [own] regions that an object has alone, see bump.h */
@@ -180,6 +181,7 @@ typedef struct TsiLearned {
     uint32_t begun; /* until a phase of the label has ended: the heap of the one that began last, index + 1 */
     uint8_t rank;   /* + 1; 0: none has ended */
     uint8_t small;  /* phases one after the other that a part would have done for */
+    int8_t general; /* above 0: they are taken for general work, which goes over to the classes */
     bool big;       /* it needed more than TSI_BIG_BYTES */
 } TsiLearned;
 

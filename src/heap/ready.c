@@ -38,7 +38,7 @@ static void enter_locked(TsiBinding* b, TsiInc* i, TsiHeap* h, TsiRef ref, unsig
     TsiRegion* r = tsi_load_relaxed(&h->region);
     TsiSlab* slab = tsi_slab(&b->arena->space, h->slabs - 1);
     TSI_ASSERT(!h->ring); /* heaps wait for domains, and come from them */
-    h->bumped = 0;
+    h->bumped = h->again = 0;
     h->spare = h->looked = h->skip = h->alone = 0;
     tsi_store_relaxed(&h->last, NULL); /* it grew in another life */
     h->ranked = true;
