@@ -208,6 +208,12 @@ static bool is_full(const TsiSpace* s, const TsiHeap* h) {
     return h->regions != 0 && (h->regions + 1) * s->classes->c[TSI_CLASS_REGION].slab_bytes > TSI_RING_BYTES;
 }
 
+/* What lay in the heap's current region would not have been slower by class: no handle was issued there, and nothing
+ * grew where it was. */
+static bool suits_classes(const TsiHeap* h, const TsiRegion* r) {
+    return tsi_load_relaxed(&r->heap_at) != 0 && tsi_load_relaxed(&h->last) == NULL;
+}
+
 /* Another region that is current; false when the classes are to take over, or there is no memory: then smaller objects
  * go on in the one that was. */
 static bool next_region(TsiBinding* b, TsiHeap* h, size_t bytes) {
@@ -215,6 +221,7 @@ static bool next_region(TsiBinding* b, TsiHeap* h, size_t bytes) {
     uint32_t rel = tsi_load_relaxed(&r->rel);
     h->bumped += rel;
     uint32_t takes = h->takes;
+    bool suits = suits_classes(h, r);
     bool stop = goes_over(b, h);
     bool again = !stop && use_again(b, h, bytes, &stop) && tsi_region_room(tsi_load_relaxed(&h->region)) >= bytes;
     if (!again && (stop || (h->ring && is_full(&b->arena->space, h)))) {
@@ -222,7 +229,7 @@ static bool next_region(TsiBinding* b, TsiHeap* h, size_t bytes) {
         tsi_heap_set_region(b, h, &tsi_no_region);
         return false;
     }
-    if (again) h->again += rel;
+    if (again && suits) h->again += rel;
     if (!again && !take_region(b, h, bytes)) {
         if (tsi_load_relaxed(&h->region) == r) h->bumped -= rel;
         return false;

@@ -426,6 +426,26 @@ static void what_is_freed_at_once_goes_over(void) {
     REQUIRE_EQ(pairs_bumped("begins with 64 KiB", 0), 5 * THIRD);
 }
 
+/* What grows where it is would have to move by class. */
+static void growing_ones_stay(void) {
+    for (unsigned i = 0; i < PAIRS_MOST; i++) {
+        void* q = make(SIZE / 2);
+        REQUIRE(tsi_class_is_region(kit_place(a, q).cls));
+        q = slab_realloc(a, q, SIZE);
+        give(&q, 1);
+    }
+}
+
+/* With handles regions are faster than classes. */
+static void handles_stay(void) {
+    SlabHandle h;
+    for (unsigned i = 0; i < PAIRS_MOST; i++) {
+        void* q = alloc_obj_epoch(a, SIZE, d->epoch_id, &h);
+        REQUIRE(tsi_class_is_region(kit_place(a, q).cls));
+        REQUIRE(free_obj(a, h));
+    }
+}
+
 /* A heap of more than 1 MiB would take as much again by class. */
 static void large_heaps_stay(void) {
     enum { KEPT = (2 << 20) / 4096 };
@@ -487,6 +507,8 @@ int main(int argc, char** argv) {
         TEST(classes_take_over),
         TEST(gaps_are_not_frees),
         TEST(what_is_freed_at_once_goes_over),
+        TEST(growing_ones_stay),
+        TEST(handles_stay),
         TEST(large_heaps_stay),
         TEST(labels_learn_what_goes_over),
     };
