@@ -104,12 +104,13 @@ typedef struct TsiHeap {
     uint64_t bumped;             /* [own] bytes used of regions before the current one */
     _Atomic uint64_t slow;       /* allocations that left the fast path; owner writes */
     _Atomic(const void*) last;   /* grew last in the current region, or NULL; the last object while rel is last_end */
-    uint32_t skip;               /* [stripe] slab id + 1 that the owner settles itself */
+    uint32_t again;              /* [own] bytes used of regions that were empty when they were used up */
     uint8_t rank;                /* [own] of the next region, once one was taken: `ranked` */
     bool ranked, bumps;          /* [own] */
     bool ring;                   /* of an epoch of the ring: bumps what it allocates first, see bump.h */
 
     _Atomic uint32_t last_end;
+    uint32_t skip;    /* [stripe] slab id + 1 that the owner settles itself */
     uint32_t mark;    /* [own] the profile's next one in the current region, see profile.h */
     uint32_t regions; /* [own] that it has taken and not given back */
     uint64_t revoker; /* [stripe] ticket of the sweep that revoked it; TSI_NO_TICKET: of one that could not
@@ -186,6 +187,7 @@ typedef struct TsiLearned {
     uint32_t begun; /* until a phase of the label has ended: the heap of the one that began last, index + 1 */
     uint8_t rank;   /* + 1; 0: none has ended */
     uint8_t small;  /* phases one after the other that a part would have done for */
+    int8_t general; /* above 0: they are taken for general work, which goes over to the classes */
     bool big;       /* it needed more than TSI_BIG_BYTES */
 } TsiLearned;
 

@@ -12,6 +12,10 @@ enum {
     FIRST_RANK_MAX = 3,       /* a phase begins with no larger region */
     SMALL_PHASES = 4,         /* one after the other, before the next one begins with part of a page */
     SETTLED_BYTES = 64 << 10, /* bumped, before what was freed tells anything */
+    AGAIN_BYTES = 256 << 10,  /* bumped in regions that were empty when they were used up: that will go on */
+    AGAIN_MOST = 1 << 20,     /* of slabs: a larger heap would take as much again */
+    OFTEN = 8,                /* slow paths for each slab of a heap that uses its slots again and again */
+    LESSONS = 4,              /* general phases of a label, after one of it that was wrongly taken for such */
     HUGE_AFTER = 256 << 10,   /* bumped, before a phase of a label that was big takes huge pages */
     ALONE = 16                /* objects of a heap that grow in regions of their own, at a time */
 };
@@ -95,10 +99,26 @@ static bool use_emptied(TsiBinding* b, TsiHeap* h, bool* stop) {
     return false;
 }
 
-static bool was_big(TsiBinding* b, TsiHeap* h) {
+/* What the last phases of the heap's label have taught. */
+static TsiLearned learned_of(TsiBinding* b, TsiHeap* h) {
     uint32_t label = tsi_inc_label(tsi_heap_inc(b->arena, h));
     TsiLearned l = b->learned[label % TSI_LEARNED];
-    return l.label == label && l.big;
+    return l.label == label ? l : (TsiLearned){.label = label};
+}
+
+/* The classes are to take over, whatever is empty. */
+static bool goes_over(TsiBinding* b, TsiHeap* h) {
+    if (h->bumped < SETTLED_BYTES) return false;
+    bool often = h->again >= AGAIN_BYTES && tsi_load_relaxed(&h->slab_bytes) <= AGAIN_MOST;
+    return h->ring || often || learned_of(b, h).general > 0;
+}
+
+/* How far phases of the label are taken for general work, when this one of so many bytes is over: above 0 they are.
+ * What one teaches that was short, or that has bumped to its end, is nothing. */
+static int general_after(const TsiHeap* h, int before, uint64_t bytes) {
+    if (h->bumps || bytes < SETTLED_BYTES) return before;
+    bool often = tsi_load_relaxed(&h->slow) >= OFTEN * (uint64_t)tsi_load_relaxed(&h->slab_count);
+    return !often ? (before > 0 ? -LESSONS : before) : before < 1 ? before + 1 : before;
 }
 
 void tsi_bump_learn(TsiBinding* b, const TsiHeap* h, uint32_t label) {
@@ -110,7 +130,8 @@ void tsi_bump_learn(TsiBinding* b, const TsiHeap* h, uint32_t label) {
     if (bytes > TSI_PART_BYTES || !tsi_parts_allowed(&b->arena->space)) small = 0;
     else if (small < SMALL_PHASES) small++;
     if (small == SMALL_PHASES) rank = TSI_RANK_PART;
-    *l = (TsiLearned){label, 0, (uint8_t)(rank + 1), (uint8_t)small, bytes > TSI_BIG_BYTES};
+    int general = general_after(h, l->label == label ? l->general : 0, bytes);
+    *l = (TsiLearned){label, 0, (uint8_t)(rank + 1), (uint8_t)small, (int8_t)general, bytes > TSI_BIG_BYTES};
 }
 
 /* The same for a phase that takes its first region now. Where no phase of its label has ended, the one that began
@@ -136,7 +157,7 @@ static bool take_huge(TsiBinding* b, TsiHeap* h) {
     TsiSpace* s = &b->arena->space;
     uint32_t ids[2];
     if (h->bumped < HUGE_AFTER || !tsi_os.has_huge || !tsi_space_gives_back(s)) return false;
-    if (h->bumped < TSI_BIG_BYTES && !was_big(b, h)) return false;
+    if (h->bumped < TSI_BIG_BYTES && !learned_of(b, h).big) return false;
     if (!tsi_huge_take(b, h, ids)) return false;
     if (ids[1] != ids[0]) {
         tsi_slab(s, ids[1])->prev = h->spare;
@@ -187,6 +208,12 @@ static bool is_full(const TsiSpace* s, const TsiHeap* h) {
     return h->regions != 0 && (h->regions + 1) * s->classes->c[TSI_CLASS_REGION].slab_bytes > TSI_RING_BYTES;
 }
 
+/* What lay in the heap's current region would not have been slower by class: no handle was issued there, and nothing
+ * grew where it was. */
+static bool suits_classes(const TsiHeap* h, const TsiRegion* r) {
+    return tsi_load_relaxed(&r->heap_at) != 0 && tsi_load_relaxed(&h->last) == NULL;
+}
+
 /* Another region that is current; false when the classes are to take over, or there is no memory: then smaller objects
  * go on in the one that was. */
 static bool next_region(TsiBinding* b, TsiHeap* h, size_t bytes) {
@@ -194,13 +221,15 @@ static bool next_region(TsiBinding* b, TsiHeap* h, size_t bytes) {
     uint32_t rel = tsi_load_relaxed(&r->rel);
     h->bumped += rel;
     uint32_t takes = h->takes;
-    bool stop = h->ring && h->bumped >= SETTLED_BYTES;
+    bool suits = suits_classes(h, r);
+    bool stop = goes_over(b, h);
     bool again = !stop && use_again(b, h, bytes, &stop) && tsi_region_room(tsi_load_relaxed(&h->region)) >= bytes;
     if (!again && (stop || (h->ring && is_full(&b->arena->space, h)))) {
         h->bumps = false;
         tsi_heap_set_region(b, h, &tsi_no_region);
         return false;
     }
+    if (again && suits) h->again += rel;
     if (!again && !take_region(b, h, bytes)) {
         if (tsi_load_relaxed(&h->region) == r) h->bumped -= rel;
         return false;

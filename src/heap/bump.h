@@ -2,8 +2,11 @@
  * bump.h - objects in regions: the owner's fast paths inline, regions and the frees of others behind them.
  *
  * A heap of a domain's own epoch bumps: each object lies behind the one before, in the region that the heap names.
- * What is freed is marked and not handed out again by itself; a region that has become empty is used again first. When
- * much is freed and no region becomes empty, the size classes take over for the rest of the phase.
+ * What is freed is marked and not handed out again by itself; a region that has become empty is used again first. The
+ * size classes take over for the rest of the phase when much is freed and no region becomes empty, and, in a heap
+ * that is not large, when nothing is left in its regions as they are used up, again and again. The next phase of its
+ * label on the thread then goes over after its first 64 KiB, for what is bumped stays where it is; unless one of them
+ * was wrongly taken for general work: it went over, and did not use its slots again.
  *
  * A heap of an epoch of the ring begins in the same way, with regions of a page and TSI_RING_BYTES of them at most: a
  * thread that has few objects there needs no slab of each class. When they are used up and none of them is empty, or

@@ -104,7 +104,7 @@ TsiHeap* tsi_heap_birth_locked(TsiArena* a, TsiInc* i, TsiRef ref, uint32_t inde
     /* In shared mode threads have few heaps in such an epoch, all together: there is nothing to save. */
     bool classes = h->ring && (a->options.shared || a->options.bump == TSI_BUMP_DOMAINS);
     h->bumps = a->options.bump != TSI_BUMP_OFF && !classes;
-    h->regions = 0;
+    h->regions = h->again = 0;
     h->slabs = 0;
     tsi_store_relaxed(&h->slab_count, 0);
     tsi_store_relaxed(&h->slab_bytes, 0);

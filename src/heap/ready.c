@@ -38,8 +38,9 @@ TSI_INLINE void enter_locked(TsiBinding* b, TsiInc* i, TsiHeap* h, TsiRef ref) {
     TsiRegion* r = tsi_load_relaxed(&h->region);
     TsiSlab* slab = tsi_slab(&b->arena->space, h->slabs - 1);
     TSI_ASSERT(!h->ring); /* heaps wait for domains, and come from them */
-    TSI_ASSERT(h->bumps && h->ranked && h->takes == 1 && (h->bumped | h->revoker) == 0);
+    TSI_ASSERT(h->bumps && h->ranked && h->takes == 1 && h->revoker == 0);
     TSI_ASSERT((h->spare | h->looked | h->skip | h->alone | h->inc_next | h->inc_prev) == 0);
+    h->bumped = h->again = 0;
     tsi_store_relaxed(&h->last, NULL); /* it grew in another life */
     tsi_store_relaxed(&h->slow, 1);    /* this one */
     tsi_store_relaxed(&h->named, tsi_named(tsi_load_relaxed(&i->id)));
@@ -192,7 +193,7 @@ bool tsi_ready_put_locked(TsiBinding* b, TsiInc* i, TsiHeap* h, size_t* bytes) {
     i->heaps = 0;
     tsi_store_relaxed(&i->heap_count, 0);
     i->slow += tsi_load_relaxed(&h->slow);
-    h->bumped = h->revoker = 0;
+    h->revoker = 0;
     h->spare = h->looked = h->skip = h->alone = 0;
     h->inc_next = h->inc_prev = 0;
     h->rank = (uint8_t)(rank + 1);

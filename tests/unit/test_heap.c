@@ -239,13 +239,14 @@ static void the_first_slab_of_a_domain_is_a_region(void) {
 }
 
 /* What is freed is not handed out again before the region is used up. A pair over and over makes the regions larger, to 64 KiB,
- * and from there on uses the same one. */
+ * and from there on uses the same one. It grows where it is: else the classes would take over. */
 static void a_region_is_used_again_and_again(void) {
     enum { PAIR = 64, SMALLER = (4 + 16) * 1024 / PAIR, FIT = 64 * 1024 / PAIR, LIVES = 70 }; /* more than generations */
     epoch_domain_t* d = epoch_domain_create(a);
     uint8_t* first = NULL;
     for (unsigned i = 0; i < SMALLER + LIVES * FIT; i++) {
-        uint8_t* p = kit_hide(epoch_domain_malloc(d, PAIR));
+        uint8_t* p = kit_hide(epoch_domain_malloc(d, PAIR / 2));
+        REQUIRE_EQ(kit_hide(slab_realloc(a, p, PAIR)), p);
         if (i >= SMALLER) {
             if (i == SMALLER) first = p;
             REQUIRE_EQ(p, first + (i - SMALLER) % FIT * PAIR);

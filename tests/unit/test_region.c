@@ -397,6 +397,92 @@ static void gaps_are_not_frees(void) {
     }
 }
 
+/* Objects that a new phase of a label allocates and frees at once, before the first one of a class. `more` follow. */
+enum { PAIRS_MOST = 2 * MOST };
+static unsigned pairs_bumped(const char* label, unsigned more) {
+    epoch_domain_t* phase = epoch_domain_create_labeled(a, label);
+    unsigned n = 0;
+    for (bool there = true; there && n < PAIRS_MOST; n += there) {
+        void* q = epoch_domain_malloc(phase, SIZE);
+        there = tsi_class_is_region(kit_place(a, q).cls);
+        give(&q, 1);
+    }
+    for (unsigned i = 0; i < more; i++) {
+        void* q = epoch_domain_malloc(phase, SIZE);
+        REQUIRE(!tsi_class_is_region(kit_place(a, q).cls)); /* to the end of the phase */
+        give(&q, 1);
+    }
+    kit_check(a);
+    epoch_domain_destroy(phase);
+    return n;
+}
+
+/* They do, too, where nothing is left in regions as they are used up, time and again: those of 4, 16 and 64 KiB, and
+ * the last one until 256 KiB were in such. */
+static void what_is_freed_at_once_goes_over(void) {
+    REQUIRE_EQ(pairs_bumped("pairs", 0), ALL + 4 * THIRD);
+    slab_thread_flush(a);
+    REQUIRE_EQ(pairs_bumped("begins with 64 KiB", 0), ALL + 4 * THIRD);
+    REQUIRE_EQ(pairs_bumped("begins with 64 KiB", 0), 5 * THIRD);
+}
+
+/* What grows where it is would have to move by class. */
+static void growing_ones_stay(void) {
+    for (unsigned i = 0; i < PAIRS_MOST; i++) {
+        void* q = make(SIZE / 2);
+        REQUIRE(tsi_class_is_region(kit_place(a, q).cls));
+        q = slab_realloc(a, q, SIZE);
+        give(&q, 1);
+    }
+}
+
+/* With handles regions are faster than classes. */
+static void handles_stay(void) {
+    SlabHandle h;
+    for (unsigned i = 0; i < PAIRS_MOST; i++) {
+        void* q = alloc_obj_epoch(a, SIZE, d->epoch_id, &h);
+        REQUIRE(tsi_class_is_region(kit_place(a, q).cls));
+        REQUIRE(free_obj(a, h));
+    }
+}
+
+/* A heap of more than 1 MiB would take as much again by class. */
+static void large_heaps_stay(void) {
+    enum { KEPT = (2 << 20) / 4096 };
+    for (unsigned i = 0; i < KEPT; i++) (void)make(4096);
+    for (unsigned i = 0; i < KEPT; i++) {
+        void* q = make(4096);
+        REQUIRE(tsi_class_is_region(kit_place(a, q).cls));
+        give(&q, 1);
+    }
+}
+
+/* Objects of a phase that frees none, before the first one of a class; MOST where there is none. */
+static unsigned kept_bumped(const char* label, unsigned most) {
+    epoch_domain_t* phase = epoch_domain_create_labeled(a, label);
+    unsigned n = 0;
+    while (n < most && tsi_class_is_region(kit_place(a, epoch_domain_malloc(phase, SIZE)).cls)) n++;
+    epoch_domain_destroy(phase);
+    return n;
+}
+
+/* The next phase of its label on this thread goes over at 64 KiB, until one of them was wrongly taken for such. */
+static void labels_learn_what_goes_over(void) {
+    enum { LESSONS = 4, MORE = 2 * MOST };
+    (void)pairs_bumped("l", MORE);
+    REQUIRE_EQ(kept_bumped("other", MOST), MOST);
+    REQUIRE_EQ(kept_bumped("l", THIRD / 2), THIRD / 2); /* too short to teach anything */
+    REQUIRE_EQ(pairs_bumped("l", MORE), THIRD);
+    REQUIRE_EQ(kept_bumped("l", MOST), THIRD);
+    REQUIRE_EQ(kept_bumped("l", MOST), MOST);
+    for (unsigned i = 0; i < LESSONS; i++) {
+        (void)pairs_bumped("l", MORE);
+        REQUIRE_EQ(kept_bumped("l", MOST), MOST);
+    }
+    (void)pairs_bumped("l", MORE);
+    REQUIRE_EQ(kept_bumped("l", MOST), THIRD);
+}
+
 int main(int argc, char** argv) {
     const CheckCase tests[] = {
 #define TEST(name) CHECK_CASE_WITH(name, open_allocator, close_allocator)
@@ -420,6 +506,11 @@ int main(int argc, char** argv) {
         TEST(emptied_regions_are_not_missed),
         TEST(classes_take_over),
         TEST(gaps_are_not_frees),
+        TEST(what_is_freed_at_once_goes_over),
+        TEST(growing_ones_stay),
+        TEST(handles_stay),
+        TEST(large_heaps_stay),
+        TEST(labels_learn_what_goes_over),
     };
     fake_os_install(0, false, false);
     return CHECK_RUN(argc, argv, tests);
