@@ -49,10 +49,9 @@ TSI_INLINE TsiFast tsi_free_fast(TsiBinding* b, const void* p, TsiHeap** out, un
     return TSI_LIKELY(tsi_word_is(&h->word, live)) ? TSI_FAST_DONE : TSI_FAST_LEFT;
 }
 
-/* What tsi_free_fast missed, in its bracket. The line is the thread's, and this is its first free since it was
- * parked, or it has issued handles. Or the slab is another thread's, and of the class that the pointer was judged by.
- * LEFT: *out is the heap. MISSED: nothing done, the bracket is open. NEVER: nothing done, the bracket is closed. */
-TsiFast tsi_free_missed(TsiBinding* b, const void* p, TsiHeap** out);
+/* A pointer that tsi_free_fast missed, its bracket open: the line is the thread's, and this is its first free since it
+ * was parked, or it has issued handles. Or the slab is another thread's, or nobody's. As tsi_free_pointer. */
+bool tsi_free_missed(TsiBinding* b, void* p);
 
 /* As tsi_free_pointer, by a thread without a binding, which has no heap: one that only frees. */
 bool tsi_free_unbound(TsiArena* a, void* p);
