@@ -391,17 +391,12 @@ static TSI_NOINLINE bool free_any(TsiArena* a, void* p, size_t least) {
     return a != NULL && tsi_free_pointer(a, p, least);
 }
 
-static TSI_NOINLINE bool free_bumped_missed(TsiBinding* b, void* p) {
-    TsiArena* a = b->arena;
-    return tsi_free_bumped(b, p) || free_any(a, p, 0);
-}
-
 static TSI_NOINLINE bool free_bumped(TsiBinding* b, void* p, uint32_t entry) {
     TsiHeap* h;
     TsiRegion* r;
     TsiFast f = tsi_bump_free(b, p, entry, &h, &r);
     if (TSI_LIKELY(f == TSI_FAST_DONE)) return true;
-    if (f == TSI_FAST_MISSED) return free_bumped_missed(b, p);
+    if (f == TSI_FAST_MISSED) return tsi_free_bumped(b, p);
     return f == TSI_FAST_LEFT ? free_left(b, h) : tsi_bump_spare(b, h, r);
 }
 

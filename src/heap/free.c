@@ -263,16 +263,6 @@ bool tsi_free_unbound(TsiArena* a, void* p) {
     return tsi_free_pointer(a, p, 0);
 }
 
-/* The slab that busy names has this tag and is in no heap of the thread's, so its bracket ends without a handover.
- * B3: only this thread makes a heap its own, so the line or region was in none of its heaps all the while. An
- * orphan's heap has been swept, and the sweep did not leave the slab to whoever named it: then it would still be
- * OWNED. */
-TSI_INLINE bool is_others(TsiArena* a, const TsiBinding* b, uint64_t tag) {
-    if (tsi_tag_state(tag) == TSI_SLAB_ORPHAN) return true;
-    return tsi_tag_state(tag) == TSI_SLAB_OWNED &&
-           (uint32_t)(tsi_load_relaxed(&tsi_heap(a, tsi_tag_index(tag))->word) >> 8) != b->index;
-}
-
 /* In the bracket, which is open. */
 static TSI_NOINLINE bool free_missed(TsiBinding* b, void* p) {
     TsiArena* a = b->arena;
@@ -326,19 +316,49 @@ static int free_as_other(TsiArena* a, TsiBinding* b, const TsiPlace* at, uint32_
     }
 }
 
-bool tsi_free_bumped(TsiBinding* b, const void* p) {
+/* By their counts, which are never too low (R4), other objects live in the region, and no page of it goes alone. */
+TSI_INLINE bool neighbour_is_bumped(const TsiSpace* s, const TsiRegion* r, uint32_t slab_id) {
+    uint64_t word = tsi_load_seq(&r->word); /* as in tsi_region_is_empty */
+    uint32_t issued = tsi_load_acquire(&r->issued), gone = tsi_load_relaxed(&r->freed) + tsi_region_objects(word);
+    return gone < issued && tsi_slab_class(s, slab_id)->slab_bytes <= tsi_os.page_bytes;
+}
+
+/* An object of a region was freed: what there is to do besides, of late frees mostly a mark. tag: read after the free,
+ * of the same incarnation. true */
+static TSI_NOINLINE bool freed_bumped(TsiBinding* b, const TsiRegion* r, const void* p, uint64_t tag) {
     TsiArena* a = b->arena;
-    TsiSpace* s = &a->space;
-    const TsiRegion* r = (const TsiRegion*)(uintptr_t)tsi_load_relaxed(&b->busy);
+    uint32_t slab_id = tsi_region_id(&a->space, r);
+    if (tsi_tag_state(tag) == TSI_SLAB_ORPHAN && neighbour_is_bumped(&a->space, r, slab_id)) {
+        tsi_late_mark(a, slab_id);
+        return true;
+    }
     TsiPlace at;
-    uint64_t tag = 0;
-    bool found = tsi_space_locate(s, p, &at) == TSI_PLACE_OK && tsi_class_is_region(at.cls);
-    if (found) tag = tsi_load_seq(&tsi_slab(s, at.slab_id)->tag);
-    if (found && at.slab_id == tsi_region_id(s, r) && is_others(a, b, tag)) tsi_bracket_clear(b);
-    else tsi_bracket_missed(b);
-    /* The class after the tag, as in tsi_free_place. */
-    if (!found || !tsi_state_holds_objects(tag) || tsi_chunk_class(s, at.line_id >> 10) != at.cls) return false;
-    return tsi_free_in_region(a, b, &at, tsi_tag_seq(tag), UINT32_MAX) == TSI_FREE_OK;
+    bool found = tsi_space_locate(&a->space, p, &at) == TSI_PLACE_OK && tsi_class_is_region(at.cls);
+    /* Else it has left its incarnation meanwhile: somebody else does all there is to do. */
+    if (found && at.slab_id == slab_id) after_free(a, b, &at, tag);
+    return true;
+}
+
+bool tsi_free_bumped(TsiBinding* b, void* p) {
+    TsiRegion* r = (TsiRegion*)(uintptr_t)tsi_load_relaxed(&b->busy);
+    const TsiSpace* s = &b->arena->space;
+    TsiSlab* slab = tsi_region_slab(s, r);
+    uint64_t tag = tsi_load_seq(&slab->tag), now;
+    bool orphan = tsi_tag_state(tag) == TSI_SLAB_ORPHAN;
+    TsiHeap* h = orphan ? b->heaps_base : b->heaps_base + tsi_tag_index(tag);
+    /* The slab that busy names is in no heap of the thread's, so its bracket ends without a handover. B3: only this
+     * thread makes a heap its own, so the region was in none of its heaps all the while. An orphan's heap has been
+     * swept, and the sweep did not leave the slab to whoever named it: then it would still be OWNED. */
+    bool others =
+        orphan || (tsi_tag_state(tag) == TSI_SLAB_OWNED && (uint32_t)(tsi_load_relaxed(&h->word) >> 8) != b->index);
+    if (TSI_UNLIKELY(!others || ((uintptr_t)p & (TSI_GRANULE - 1)) != 0)) return free_missed(b, p);
+    tsi_bracket_clear(b);
+    int result = tsi_bump_free_in_life(slab, r, p, tag, UINT32_MAX, &now);
+    if (TSI_UNLIKELY(result != TSI_FREE_OK)) return tsi_free_pointer(b->arena, p, 0);
+    tsi_count_word(&b->counters[TSI_CLASS_REGION].free_tries);
+    /* As in free_spot. */
+    if (TSI_UNLIKELY(now != tag)) return tsi_tag_seq(now) != tsi_tag_seq(tag) || freed_bumped(b, r, p, now);
+    return TSI_LIKELY(tsi_heap_state(tsi_load_seq(&h->word)) == TSI_HEAP_LIVE) || freed_bumped(b, r, p, now);
 }
 
 int tsi_free_place(TsiArena* a, TsiBinding* b, const TsiPlace* at, uint32_t seq, bool handled) {

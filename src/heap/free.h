@@ -12,9 +12,8 @@
 int tsi_free_place(TsiArena* a, TsiBinding* b, const TsiPlace* at, uint32_t seq, bool handled);
 /* The same in a region. generation: the handle's, or UINT32_MAX for a pointer. */
 int tsi_free_in_region(TsiArena* a, TsiBinding* b, const TsiPlace* at, uint32_t seq, uint32_t generation);
-/* A pointer into a region that tsi_bump_free missed, its bracket open. True when it was freed; the bracket is closed
- * in either case. */
-bool tsi_free_bumped(TsiBinding* b, const void* p);
+/* A pointer into a region that tsi_bump_free missed, its bracket open. As tsi_free_pointer. */
+bool tsi_free_bumped(TsiBinding* b, void* p);
 /* Frees a pointer, counts and tells a refusal. least: the object must have so many usable bytes. */
 bool tsi_free_pointer(TsiArena* a, void* p, size_t least);
 /* What a pointer that is not a live object is refused as. */
