@@ -215,14 +215,23 @@ static TSI_NOINLINE bool freed(TsiArena* a, TsiBinding* b, TsiLine* l, uint32_t 
     return true;
 }
 
-/* As after_free in an orphan, which it still was after the bit: mostly a mark. true */
-static TSI_NOINLINE bool freed_late(TsiArena* a, TsiBinding* b, TsiLine* l, uint32_t key, unsigned slot, uint64_t tag) {
+/* The same where the tag was this after the bit, and the heap is not LIVE. An orphan mostly gets a mark. Of a heap that
+ * is nobody's in a phase that goes on, whoever takes it looks at all its lines: the token stays. */
+static TSI_NOINLINE bool freed_unowned(TsiArena* a, TsiBinding* b, TsiLine* l, uint32_t key, unsigned slot,
+                                       uint64_t tag) {
     if (b != NULL) a = b->arena;
     TsiSpace* s = &a->space;
     const TsiClass* c = tsi_key_class(s->classes, key);
-    if (TSI_UNLIKELY(!neighbour_lives(c, l, slot))) return freed(a, b, l, key, slot, tag);
-    tsi_late_mark(a, tsi_slab_at(c, tsi_line_id(s, l)));
-    return true;
+    if (tsi_tag_state(tag) != TSI_SLAB_ORPHAN) {
+        TsiHeap* h = tsi_heap(a, tsi_tag_index(tag));
+        /* seq_cst, after the bit: pairs with adopt_locked */
+        bool nobodys = tsi_heap_state(tsi_load_seq(&h->word)) == TSI_HEAP_DETACHED;
+        if (nobodys && tsi_inc_state(tsi_heap_inc(a, h)) == TSI_INC_ACTIVE) return true;
+    } else if (TSI_LIKELY(neighbour_lives(c, l, slot))) {
+        tsi_late_mark(a, tsi_slab_at(c, tsi_line_id(s, l)));
+        return true;
+    }
+    return freed(a, b, l, key, slot, tag);
 }
 
 /*
@@ -245,10 +254,8 @@ TSI_INLINE bool free_spot(TsiArena* a, TsiBinding* b, const Spot* x, uint64_t ta
     TsiHeap* h = b != NULL ? b->heaps_base : tsi_heap(a, 0);
     h = (TsiHeap*)(void*)((uint8_t*)h + tsi_load_relaxed(&l->home));
     if (TSI_UNLIKELY(!same)) return freed(a, b, l, x->key, x->slot, tag);
-    if (TSI_UNLIKELY(tsi_heap_state(tsi_load_seq(&h->word)) != TSI_HEAP_LIVE)) {
-        if (tsi_tag_state(tag) == TSI_SLAB_ORPHAN) return freed_late(a, b, l, x->key, x->slot, tag);
-        return freed(a, b, l, x->key, x->slot, tag);
-    }
+    if (TSI_UNLIKELY(tsi_heap_state(tsi_load_seq(&h->word)) != TSI_HEAP_LIVE))
+        return freed_unowned(a, b, l, x->key, x->slot, tag);
     const TsiClass* c = tsi_key_class(b != NULL ? b->classes : a->space.classes, x->key);
     return TSI_LIKELY(!owner_waits(x->slab, l, c)) || freed(a, b, l, x->key, x->slot, tag);
 }
