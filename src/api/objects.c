@@ -390,27 +390,12 @@ static TSI_NOINLINE bool free_any(TsiArena* a, void* p, size_t least) {
     return a != NULL && tsi_free_pointer(a, p, least);
 }
 
-static TSI_NOINLINE bool free_missed(TsiBinding* b, void* p) {
-    TsiArena* a = b->arena;
-    TsiHeap* h;
-    TsiFast f = tsi_free_missed(b, p, &h);
-    if (TSI_LIKELY(f == TSI_FAST_DONE)) return true;
-    if (f == TSI_FAST_LEFT) return free_left(b, h);
-    if (f == TSI_FAST_MISSED) tsi_bracket_missed(b);
-    return free_any(a, p, 0);
-}
-
-static TSI_NOINLINE bool free_bumped_missed(TsiBinding* b, void* p) {
-    TsiArena* a = b->arena;
-    return tsi_free_bumped(b, p) || free_any(a, p, 0);
-}
-
 static TSI_NOINLINE bool free_bumped(TsiBinding* b, void* p, uint32_t entry) {
     TsiHeap* h;
     TsiRegion* r;
     TsiFast f = tsi_bump_free(b, p, entry, &h, &r);
     if (TSI_LIKELY(f == TSI_FAST_DONE)) return true;
-    if (f == TSI_FAST_MISSED) return free_bumped_missed(b, p);
+    if (f == TSI_FAST_MISSED) return tsi_free_bumped(b, p);
     return f == TSI_FAST_LEFT ? free_left(b, h) : tsi_bump_spare(b, h, r);
 }
 
@@ -425,7 +410,7 @@ TSI_INLINE bool free_inline(TsiBinding* b, void* p) {
     TsiFast f = tsi_free_fast(b, p, &h, &at);
     if (TSI_LIKELY(f == TSI_FAST_DONE)) return true;
     if (f == TSI_FAST_BUMPED) return free_bumped(b, p, at);
-    if (f == TSI_FAST_MISSED) return free_missed(b, p);
+    if (f == TSI_FAST_MISSED) return tsi_free_missed(b, p);
     return f == TSI_FAST_LEFT ? free_left(b, h) : free_never(b, p);
 }
 
@@ -438,12 +423,16 @@ static TSI_NOINLINE bool free_in_lane(TsiBinding* own, void* p) {
     return freed;
 }
 
-static TSI_NOINLINE bool free_whole(SlabAllocator* s, void* p) {
-    TsiArena* a = tsi_arena(s);
+static TSI_NOINLINE bool free_bound(SlabAllocator* s, void* p) {
     TsiBinding* b = sharer(s);
     if (b != NULL) return free_in_lane(b, p);
-    if (a != NULL && p != NULL && tsi_tls.thread == NULL) return tsi_free_unbound(a, p);
-    return turn_to(s) ? slab_free_checked(s, p) : free_any(a, p, 0);
+    return turn_to(s) ? slab_free_checked(s, p) : free_any(tsi_arena(s), p, 0);
+}
+
+static TSI_NOINLINE bool free_whole(SlabAllocator* s, void* p) {
+    TsiArena* a = tsi_arena(s);
+    if (tsi_tls.thread == NULL && a != NULL && p != NULL) return tsi_free_unbound(a, p);
+    return free_bound(s, p);
 }
 
 TSI_INLINE bool free_at(SlabAllocator* s, void* p) {

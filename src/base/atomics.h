@@ -48,7 +48,10 @@
         __asm__ volatile("orq %1, %0" : "+r"(tsi_sum) : "m"(*(p)) : "cc"); \
         tsi_sum;                                                           \
     })
+/* A word of one writer. */
+#define tsi_count_word(p) __asm__ volatile("addq $1, %0" : "+m"(*(p)) : : "cc")
 #else
+#define tsi_count_word(p) tsi_store_relaxed((p), tsi_load_relaxed(p) + 1)
 #define tsi_word_is(p, v) (tsi_load_relaxed(p) == (v))
 #define tsi_or_word(x, p) ((x) | tsi_load_relaxed(p))
 #endif

@@ -390,54 +390,8 @@ bool tsi_bump_grow(TsiBinding* b, const TsiPlace* at, size_t size) {
 
 /* ---- frees of others ---- */
 
-/* Under the life of `word`; false when that has ended. *word is what the caller has entered. */
-static bool enter(TsiRegion* r, uint64_t* word) {
-    *word = tsi_load_acquire(&r->word); /* pairs with tsi_region_open */
-    do {
-        if (tsi_region_gen(*word) == 0) return false;
-        /* seq_cst: before the tag and the generation of handles are read again */
-    } while (!tsi_cas_seq(&r->word, word, *word + TSI_REGION_ENTERED));
-    return true;
-}
-
-/* Counts what was freed, unless the life has ended since: then false. */
-static bool leave(TsiRegion* r, unsigned gen, uint64_t counted) {
-    uint64_t word = tsi_load_relaxed(&r->word);
-    do {
-        if (tsi_region_gen(word) != gen) {
-            atomic_fetch_sub_explicit(&r->late, 1,
-                                      memory_order_release); /* pairs with tsi_region_open: we write no byte any more */
-            return false;
-        }
-        /* seq_cst: decides between this free and the end; before the tag that the caller looks at */
-    } while (!tsi_cas_seq(&r->word, &word, word - TSI_REGION_ENTERED + counted));
-    return true;
-}
-
 int tsi_bump_free_shared(TsiArena* a, const TsiPlace* at, uint32_t seq, uint32_t generation, uint64_t* tag) {
     TsiSpace* s = &a->space;
-    TsiSlab* slab = tsi_slab(s, at->slab_id);
-    TsiRegion* r = tsi_region(s, at->slab_id);
-    uint32_t granule = tsi_region_granule(s, at);
-    uint64_t word, counted = 0;
-    if (!enter(r, &word)) return SLAB_MISUSE_STALE_FREE;
-    unsigned gen = tsi_region_gen(word);
-    *tag = tsi_load_seq(&slab->tag); /* again: the life that was entered is one of this incarnation */
-    int result = tsi_tag_seq(*tag) == seq && tsi_state_holds_objects(*tag) ? tsi_byte_check(r, gen, granule)
-                                                                           : SLAB_MISUSE_STALE_FREE;
-    if (generation != UINT32_MAX && tsi_load_seq(&slab->gen_base) != generation)
-        result = SLAB_MISUSE_STALE_FREE; /* see renew */
-    if (result == TSI_FREE_OK) {
-        uint8_t byte = (uint8_t)gen;
-        size_t bytes = tsi_region_size_at(s, at->slab_id, granule);
-        /* seq_cst: decides among racing frees; publishes the caller's use of the object to who hands the memory out
-         * again */
-        if (tsi_cas_seq(&tsi_load_relaxed(&r->map)[granule], &byte, (uint8_t)(gen | TSI_MARK_OTHER)))
-            counted = TSI_REGION_OBJECT + (bytes >> TSI_GRANULE_SHIFT);
-        else result = SLAB_MISUSE_DOUBLE_FREE;
-    }
-    if (!leave(r, gen, counted) && result == TSI_FREE_OK) return SLAB_MISUSE_STALE_FREE;
-    /* seq_cst, after the count: pairs with make_orphan, which changes the tag, then reads the counts */
-    *tag = tsi_load_seq(&slab->tag);
-    return result;
+    return tsi_bump_free_in_life(tsi_slab(s, at->slab_id), tsi_region(s, at->slab_id), tsi_place_address(s, at),
+                                 tsi_tag(seq, 0, 0), generation, tag);
 }

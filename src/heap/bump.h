@@ -228,6 +228,63 @@ TsiFast tsi_bump_grow_missed(TsiBinding* b, const void* p, size_t size, TsiHeap*
  * or there is no room. b->profile_hit when what it gains is to be recorded. */
 bool tsi_bump_grow(TsiBinding* b, const TsiPlace* at, size_t size);
 
+/* ---- frees of others ---- */
+
+/* Under the life of the word, *gen; false when that has ended. */
+TSI_INLINE bool tsi_bump_enter(TsiRegion* r, unsigned* gen) {
+    uint64_t word = tsi_load_acquire(&r->word); /* pairs with tsi_region_open */
+    do {
+        *gen = tsi_region_gen(word);
+        if (TSI_UNLIKELY(*gen == 0)) return false;
+        /* seq_cst: before the tag and the generation of handles are read again */
+    } while (TSI_UNLIKELY(!tsi_cas_seq(&r->word, &word, word + TSI_REGION_ENTERED)));
+    return true;
+}
+
+/* Counts what was freed, unless the life has ended since: then false. */
+TSI_INLINE bool tsi_bump_leave(TsiRegion* r, unsigned gen, uint64_t counted) {
+    uint64_t word = tsi_load_relaxed(&r->word);
+    do {
+        if (TSI_UNLIKELY(tsi_region_gen(word) != gen)) {
+            atomic_fetch_sub_explicit(&r->late, 1,
+                                      memory_order_release); /* pairs with tsi_region_open: we write no byte any more */
+            return false;
+        }
+        /* seq_cst: decides between this free and the end; before the tag that the caller looks at */
+    } while (TSI_UNLIKELY(!tsi_cas_seq(&r->word, &word, word - TSI_REGION_ENTERED + counted)));
+    return true;
+}
+
+/* As tsi_bump_free_shared; was: the slab's tag before. While a freer is inside, the region's place and its map stay
+ * (R2), so they are read there. */
+TSI_INLINE int tsi_bump_free_in_life(TsiSlab* slab, TsiRegion* r, const void* p, uint64_t was, uint32_t generation,
+                                     uint64_t* tag) {
+    unsigned gen;
+    if (TSI_UNLIKELY(!tsi_bump_enter(r, &gen))) return SLAB_MISUSE_STALE_FREE;
+    *tag = tsi_load_seq(&slab->tag); /* again: the life that was entered is one of this incarnation */
+    bool its = TSI_LIKELY(*tag == was) || tsi_tag_seq(*tag) == tsi_tag_seq(was);
+    if (generation != UINT32_MAX && tsi_load_seq(&slab->gen_base) != generation) its = false; /* see renew */
+    uint64_t at = (uint64_t)((uintptr_t)p - (uintptr_t)tsi_load_relaxed(&r->base)), counted = 0;
+    uint32_t granule = (uint32_t)at >> TSI_GRANULE_SHIFT;
+    /* acquire: pairs with tsi_bump_take: what has started lies below */
+    uint32_t rel = tsi_load_acquire(&r->rel);
+    int result = SLAB_MISUSE_STALE_FREE;
+    if (TSI_LIKELY(its && at < rel && tsi_state_holds_objects(*tag))) result = tsi_byte_check(r, gen, granule);
+    if (TSI_LIKELY(result == TSI_FREE_OK)) {
+        uint8_t byte = (uint8_t)gen;
+        uint32_t granules = tsi_region_granules_in(r, granule, rel >> TSI_GRANULE_SHIFT, gen);
+        /* seq_cst: decides among racing frees; publishes the caller's use of the object to who hands the memory out
+         * again */
+        if (TSI_LIKELY(tsi_cas_seq(&tsi_load_relaxed(&r->map)[granule], &byte, (uint8_t)(gen | TSI_MARK_OTHER))))
+            counted = TSI_REGION_OBJECT + granules;
+        else result = SLAB_MISUSE_DOUBLE_FREE;
+    }
+    if (TSI_UNLIKELY(!tsi_bump_leave(r, gen, counted)) && result == TSI_FREE_OK) return SLAB_MISUSE_STALE_FREE;
+    /* seq_cst, after the count: pairs with make_orphan, which changes the tag, then reads the counts */
+    *tag = tsi_load_seq(&slab->tag);
+    return result;
+}
+
 /* Frees by compare-exchange, for any thread: TSI_FREE_OK or a SlabMisuse. seq: of the region's slab. generation: what
  * its handles must have, or UINT32_MAX for a pointer. *tag is the slab's afterwards. */
 int tsi_bump_free_shared(TsiArena* a, const TsiPlace* at, uint32_t seq, uint32_t generation, uint64_t* tag);

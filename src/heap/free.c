@@ -71,15 +71,12 @@ static TSI_NOINLINE void after_orphans_free(TsiArena* a, TsiBinding* b, TsiPlace
 
 /* Another object lives in the page of the one that was freed, and in its line: then neither its slab nor that page
  * can go. This is what most late frees find. */
-TSI_INLINE bool neighbour_lives(const TsiSpace* s, const TsiPlace* at) {
-    if (at->cls > TSI_SMALL_CLASSES) return false;
-    const TsiClass* c = &s->classes->c[at->cls];
-    TsiLine* l = tsi_line(s, at->line_id);
+TSI_INLINE bool neighbour_lives(const TsiClass* c, TsiLine* l, unsigned slot) {
     uint64_t w0 = tsi_load_seq(&l->remote[0]); /* as in tsi_slab_is_empty: of two last freers one sees both bits */
     uint64_t gone = tsi_remote_bits(w0, tsi_load_seq(&l->remote[1]));
     gone |= tsi_load_acquire(&l->freed); /* invariant F: remote, freed, avail */
     gone |= tsi_load_acquire(&l->avail);
-    return (c->full & ~gone & tsi_partial_slots(c, at->slot)) != 0;
+    return (c->full & ~gone & tsi_partial_slots(c, slot)) != 0;
 }
 
 static TSI_NOINLINE void after_late_free(TsiArena* a, TsiBinding* b, TsiPlace at, TsiInc* i, TsiRef ref) {
@@ -89,7 +86,9 @@ static TSI_NOINLINE void after_late_free(TsiArena* a, TsiBinding* b, TsiPlace at
 /* The freed object may have been the last of its slab; tag: the slab's, read after the free. */
 TSI_INLINE void after_free(TsiArena* a, TsiBinding* b, const TsiPlace* at, uint64_t tag) {
     if (TSI_UNLIKELY(tsi_tag_state(tag) != TSI_SLAB_OWNED)) {
-        if (neighbour_lives(&a->space, at)) tsi_late_mark(a, at->slab_id);
+        bool neighbour = at->cls <= TSI_SMALL_CLASSES &&
+                         neighbour_lives(&a->space.classes->c[at->cls], tsi_line(&a->space, at->line_id), at->slot);
+        if (TSI_LIKELY(neighbour)) tsi_late_mark(a, at->slab_id);
         else after_orphans_free(a, b, *at, tag);
         return;
     }
@@ -151,83 +150,159 @@ TSI_INLINE TsiFast free_here(TsiBinding* b, TsiHeap* h, TsiLine* l, const void* 
     return TSI_LIKELY(tsi_load_relaxed(&h->word) == b->live_word) ? TSI_FAST_DONE : TSI_FAST_LEFT;
 }
 
-/* A slot of a slab that is no heap's of the caller's, its tag read before. DONE, or NEVER: nothing done. */
-TSI_INLINE TsiFast free_slot(TsiArena* a, TsiBinding* b, const TsiPlace* at, TsiSlab* slab, uint64_t tag) {
-    TsiSpace* s = &a->space;
-    TsiLine* l = tsi_line(s, at->line_id);
-    uint64_t word;
-    /* Read after the tag, as in tsi_free_place. */
-    if (tsi_chunk_class(s, at->line_id >> 10) != at->cls) return TSI_FAST_NEVER;
-    if (tsi_line_check(l, at->slot, tsi_tag_seq(tag), &word) != TSI_FREE_OK) return TSI_FAST_NEVER;
-    if (b != NULL) tsi_count(&b->counters[at->cls].free_tries);
-    /* As in free_as_other, which goes on. */
-    if (TSI_UNLIKELY(!tsi_cas_seq(&l->remote[at->slot >> 5], &word, word | tsi_remote_bit(at->slot)))) {
-        count_retry(a, b, *at);
-        return TSI_FAST_NEVER;
-    }
-    after_remote_free(a, b, at, slab, l, tsi_tag_seq(tag));
-    return TSI_FAST_DONE;
-}
-
-/* The slot of a pointer in a chunk of a class with lines; false when it starts none. */
-TSI_INLINE bool slot_in_chunk(const TsiClass* c, uint32_t chunk, uint32_t in_chunk, TsiPlace* at) {
-    uint32_t line = in_chunk >> c->line_shift, in_line = in_chunk & c->line_mask;
-    at->line_id = chunk << 10 | line;
-    at->slab_id = chunk << 8 | line >> c->lines_log2;
-    at->slot = tsi_class_slot(c, in_line);
-    return tsi_class_starts(c, in_line);
-}
-
+/* OWNED or ORPHAN, and has issued no handle. */
 TSI_INLINE bool frees_by_bit(uint64_t tag) {
-    return (tsi_tag_state(tag) == TSI_SLAB_OWNED || tsi_tag_state(tag) == TSI_SLAB_ORPHAN) &&
-           (tag & TSI_SLAB_HANDLED) == 0;
+    _Static_assert(TSI_SLAB_OWNED == 1 && TSI_SLAB_ORPHAN == 2, "one comparison");
+    return ((unsigned)tag & (TSI_SLAB_STATE | TSI_SLAB_HANDLED)) - 1u <= 1;
+}
+
+/* What a pointer into a chunk that serves a class with lines leads to, by that class. */
+typedef struct Spot {
+    TsiLine* line;
+    TsiSlab* slab;
+    const TsiChunkKey* key_at;
+    uint32_t key;
+    unsigned slot;
+} Spot;
+
+/* off: of the pointer in the payload. False: the chunk serves no such class, or no slot begins there. */
+TSI_INLINE bool spot_find(uint8_t* meta, const TsiChunkKey* keys, const TsiClassTable* classes, uint64_t off,
+                          Spot* out) {
+    out->key_at = &keys[off >> TSI_CHUNK_SHIFT];
+    out->key = tsi_load_acquire(out->key_at); /* as in tsi_chunk_class */
+    if (TSI_UNLIKELY(out->key >= TSI_CLASS_REGION * sizeof(TsiClass))) return false;
+    const TsiClass* c = tsi_key_class(classes, out->key);
+    uint32_t in_chunk = (uint32_t)off & ((1u << TSI_CHUNK_SHIFT) - 1), line = in_chunk >> tsi_key_line_shift(out->key);
+    uint8_t* words = meta + (off >> TSI_CHUNK_SHIFT << TSI_META_SHIFT);
+    out->line = (TsiLine*)(void*)(words + TSI_META_LINES) + line;
+    out->slab = (TsiSlab*)(void*)words + (line >> c->lines_log2);
+    uint64_t slot = tsi_rotate_right(in_chunk & c->line_mask, c->unit_shift); /* as in tsi_free_fast */
+    out->slot = (unsigned)slot;
+    return slot < TSI_LINE_SLOTS;
+}
+
+/* The slot holds an object of the slab that has this tag, and a bit is all that frees it. *word: its remote word. The
+ * class is read again after the tag, as in tsi_free_place. */
+TSI_INLINE bool spot_is_live(const Spot* x, uint64_t tag, uint64_t* word) {
+    TsiLine* l = x->line;
+    if (TSI_UNLIKELY(!frees_by_bit(tag) || tsi_load_acquire(x->key_at) != x->key)) return false;
+    /* As in tsi_line_check: acquire, and in this order. Of the last one the compare-exchange sees to that. */
+    *word = tsi_load_acquire(&l->remote[x->slot >> 5]);
+    if (TSI_UNLIKELY(!tsi_remote_is(x->slot >> 5, *word, tsi_tag_seq(tag)))) return false;
+    uint64_t gone = tsi_or_word(tsi_load_acquire(&l->freed), &l->avail);
+    return (gone >> x->slot & 1) == 0 && (*word & tsi_remote_bit(x->slot)) == 0;
+}
+
+static TsiPlace place_of(const TsiSpace* s, const TsiLine* l, uint32_t key, unsigned slot) {
+    uint32_t line_id = tsi_line_id(s, l);
+    return (TsiPlace){line_id, tsi_slab_at(tsi_key_class(s->classes, key), line_id), key / sizeof(TsiClass), slot};
+}
+
+/* The compare-exchange has failed. */
+static TSI_NOINLINE bool free_again(TsiArena* a, TsiBinding* b, TsiLine* l, uint32_t key, unsigned slot) {
+    if (b != NULL) a = b->arena;
+    TsiPlace at = place_of(&a->space, l, key, slot);
+    if (b != NULL) tsi_count(&b->counters[at.cls].free_tries);
+    count_retry(a, b, at);
+    return tsi_free_pointer(a, tsi_place_address(&a->space, &at), 0);
+}
+
+/* The bit is set, under this tag: what there is to do besides. true */
+static TSI_NOINLINE bool freed(TsiArena* a, TsiBinding* b, TsiLine* l, uint32_t key, unsigned slot, uint64_t tag) {
+    if (b != NULL) a = b->arena;
+    TsiPlace at = place_of(&a->space, l, key, slot);
+    after_remote_free(a, b, &at, tsi_slab(&a->space, at.slab_id), l, tsi_tag_seq(tag));
+    return true;
+}
+
+/* The same where the tag was this after the bit, and the heap is not LIVE. An orphan mostly gets a mark. Of a heap that
+ * is nobody's in a phase that goes on, whoever takes it looks at all its lines: the token stays. */
+static TSI_NOINLINE bool freed_unowned(TsiArena* a, TsiBinding* b, TsiLine* l, uint32_t key, unsigned slot,
+                                       uint64_t tag) {
+    if (b != NULL) a = b->arena;
+    TsiSpace* s = &a->space;
+    const TsiClass* c = tsi_key_class(s->classes, key);
+    if (tsi_tag_state(tag) != TSI_SLAB_ORPHAN) {
+        TsiHeap* h = tsi_heap(a, tsi_tag_index(tag));
+        /* seq_cst, after the bit: pairs with adopt_locked */
+        bool nobodys = tsi_heap_state(tsi_load_seq(&h->word)) == TSI_HEAP_DETACHED;
+        if (nobodys && tsi_inc_state(tsi_heap_inc(a, h)) == TSI_INC_ACTIVE) return true;
+    } else if (TSI_LIKELY(neighbour_lives(c, l, slot))) {
+        tsi_late_mark(a, tsi_slab_at(c, tsi_line_id(s, l)));
+        return true;
+    }
+    return freed(a, b, l, key, slot, tag);
+}
+
+/*
+ * The commonest free of another thread's object: one compare-exchange, then a look at the tag, the heap and the token.
+ * a: of a thread without a binding.
+ *
+ * Nothing is left to do where the tag is what it was and the heap is LIVE. What is in the slab is its owner's to look
+ * at: whoever takes the heap away, because the phase ends or the ring moves on, changes the heap's word first and looks
+ * at the words of its slabs afterwards. seq_cst on both sides, so either is our bit seen there, or the change here.
+ * Before the change the phase has not ended, as far as this free can tell, even if its state says so already.
+ * `home` is the heap of the tag, or 0 when a sweep is about to change that; record 0 is not LIVE.
+ */
+TSI_INLINE bool free_spot(TsiArena* a, TsiBinding* b, const Spot* x, uint64_t tag, uint64_t word) {
+    TsiLine* l = x->line;
+    /* As in free_as_other, which goes on. */
+    if (TSI_UNLIKELY(!tsi_cas_seq(&l->remote[x->slot >> 5], &word, word | tsi_remote_bit(x->slot))))
+        return free_again(a, b, l, x->key, x->slot);
+    if (b != NULL) tsi_count_word(&b->counters[x->key / sizeof(TsiClass)].free_tries);
+    bool same = tsi_load_seq(&x->slab->tag) == tag; /* as in after_remote_free */
+    TsiHeap* h = b != NULL ? b->heaps_base : tsi_heap(a, 0);
+    h = (TsiHeap*)(void*)((uint8_t*)h + tsi_load_relaxed(&l->home));
+    if (TSI_UNLIKELY(!same)) return freed(a, b, l, x->key, x->slot, tag);
+    if (TSI_UNLIKELY(tsi_heap_state(tsi_load_seq(&h->word)) != TSI_HEAP_LIVE))
+        return freed_unowned(a, b, l, x->key, x->slot, tag);
+    const TsiClass* c = tsi_key_class(b != NULL ? b->classes : a->space.classes, x->key);
+    return TSI_LIKELY(!owner_waits(x->slab, l, c)) || freed(a, b, l, x->key, x->slot, tag);
 }
 
 bool tsi_free_unbound(TsiArena* a, void* p) {
     TsiSpace* s = &a->space;
-    uint64_t off = (uint64_t)((uintptr_t)p - (uintptr_t)s->base);
-    uint32_t chunk = (uint32_t)(off >> TSI_CHUNK_SHIFT), in_chunk = (uint32_t)off & ((1u << TSI_CHUNK_SHIFT) - 1);
-    TsiPlace at = {.cls = off < s->payload_bytes ? tsi_chunk_class(s, chunk) : 0};
-    if (TSI_LIKELY(at.cls - 1 < TSI_SMALL_CLASSES) && slot_in_chunk(&s->classes->c[at.cls], chunk, in_chunk, &at)) {
-        TsiSlab* slab = tsi_slab(s, at.slab_id);
-        uint64_t tag = tsi_load_seq(&slab->tag);
-        if (TSI_LIKELY(frees_by_bit(tag)) && free_slot(a, NULL, &at, slab, tag) == TSI_FAST_DONE) return true;
-    }
+    uint64_t off = (uint64_t)((uintptr_t)p - (uintptr_t)s->base), tag, word;
+    Spot x;
+    if (TSI_LIKELY(off < s->payload_bytes && spot_find(s->meta, s->keys, s->classes, off, &x)) &&
+        TSI_LIKELY(spot_is_live(&x, tag = tsi_load_seq(&x.slab->tag), &word)))
+        return free_spot(a, NULL, &x, tag, word);
     return tsi_free_pointer(a, p, 0);
 }
 
-/* The slab that busy names has this tag and is in no heap of the thread's, so its bracket ends without a handover.
- * B3: only this thread makes a heap its own, so the line or region was in none of its heaps all the while. An
- * orphan's heap has been swept, and the sweep did not leave the slab to whoever named it: then it would still be
- * OWNED. */
-TSI_INLINE bool is_others(TsiArena* a, const TsiBinding* b, uint64_t tag) {
-    if (tsi_tag_state(tag) == TSI_SLAB_ORPHAN) return true;
-    return tsi_tag_state(tag) == TSI_SLAB_OWNED &&
-           (uint32_t)(tsi_load_relaxed(&tsi_heap(a, tsi_tag_index(tag))->word) >> 8) != b->index;
-}
-
-/* It is in none of the thread's heaps. */
-static TSI_NOINLINE TsiFast free_there(TsiBinding* b, TsiLine* l, const void* p) {
+/* In the bracket, which is open. */
+static TSI_NOINLINE bool free_missed(TsiBinding* b, void* p) {
     TsiArena* a = b->arena;
-    TsiSpace* s = &a->space;
-    if ((uint8_t*)l == b->words) return TSI_FAST_MISSED;
-    uint32_t line_id = tsi_line_id(s, l), chunk = line_id >> 10;
-    TsiPlace at = {.cls = tsi_chunk_class(s, chunk)};
-    uint32_t in_chunk = (uint32_t)((uintptr_t)p - (uintptr_t)b->base) & ((1u << TSI_CHUNK_SHIFT) - 1);
-    /* The chunk may have changed class since the line was found: then p is in another of its lines, or in none. */
-    if (!slot_in_chunk(&b->classes->c[at.cls], chunk, in_chunk, &at) || at.line_id != line_id) return TSI_FAST_MISSED;
-    TsiSlab* slab = tsi_slab(s, at.slab_id);
-    uint64_t tag = tsi_load_seq(&slab->tag);
-    if (!frees_by_bit(tag)) return TSI_FAST_MISSED; /* its counts, too */
-    if (!is_others(a, b, tag)) return TSI_FAST_MISSED;
-    tsi_bracket_clear(b);
-    return free_slot(a, b, &at, slab, tag);
+    tsi_bracket_missed(b);
+    return tsi_free_pointer(a, p, 0);
+}
+static TSI_NOINLINE bool free_left(TsiBinding* b, TsiHeap* h) {
+    tsi_handover(b, h);
+    return true;
+}
+static TSI_NOINLINE bool free_own(TsiBinding* b, TsiHeap* h, TsiLine* l, void* p) {
+    TsiFast f = free_here(b, h, l, p);
+    if (TSI_LIKELY(f == TSI_FAST_DONE)) return true;
+    return f == TSI_FAST_LEFT ? free_left(b, h) : free_missed(b, p);
 }
 
-TsiFast tsi_free_missed(TsiBinding* b, const void* p, TsiHeap** out) {
+bool tsi_free_missed(TsiBinding* b, void* p) {
     TsiLine* l = (TsiLine*)(uintptr_t)tsi_load_relaxed(&b->busy);
-    *out = tsi_line_heap(b, l); /* as in tsi_free_fast, where it is the thread's */
-    return tsi_load_relaxed(&(*out)->word) == b->live_word ? free_here(b, *out, l, p) : free_there(b, l, p);
+    TsiHeap* h = tsi_line_heap(b, l); /* as in tsi_free_fast, where it is the thread's */
+    uint64_t owner = tsi_load_relaxed(&h->word), tag, word;
+    if (owner == b->live_word) return free_own(b, h, l, p);
+    Spot x;
+    /* As is_others, by `home`: where that is not this thread's, no sweep has left the line to it, and it has not taken
+     * it since. */
+    if (TSI_UNLIKELY(owner != 0 && (uint32_t)(owner >> 8) == b->index)) return free_missed(b, p);
+    uint64_t off = (uint64_t)((uintptr_t)p - (uintptr_t)b->base);
+    if (TSI_UNLIKELY(!spot_find((uint8_t*)b->lines - TSI_META_LINES, b->keys, b->classes, off, &x)))
+        return free_missed(b, p);
+    /* The chunk may have changed class since the line was found: then p is in another of its lines, or in none. */
+    if (TSI_UNLIKELY(x.line != l)) return free_missed(b, p);
+    if (TSI_UNLIKELY(!spot_is_live(&x, tag = tsi_load_seq(&x.slab->tag), &word))) return free_missed(b, p);
+    tsi_bracket_clear(b);
+    return free_spot(NULL, b, &x, tag, word);
 }
 
 static int free_as_other(TsiArena* a, TsiBinding* b, const TsiPlace* at, uint32_t seq) {
@@ -248,19 +323,49 @@ static int free_as_other(TsiArena* a, TsiBinding* b, const TsiPlace* at, uint32_
     }
 }
 
-bool tsi_free_bumped(TsiBinding* b, const void* p) {
+/* By their counts, which are never too low (R4), other objects live in the region, and no page of it goes alone. */
+TSI_INLINE bool neighbour_is_bumped(const TsiSpace* s, const TsiRegion* r, uint32_t slab_id) {
+    uint64_t word = tsi_load_seq(&r->word); /* as in tsi_region_is_empty */
+    uint32_t issued = tsi_load_acquire(&r->issued), gone = tsi_load_relaxed(&r->freed) + tsi_region_objects(word);
+    return gone < issued && tsi_slab_class(s, slab_id)->slab_bytes <= tsi_os.page_bytes;
+}
+
+/* An object of a region was freed: what there is to do besides, of late frees mostly a mark. tag: read after the free,
+ * of the same incarnation. true */
+static TSI_NOINLINE bool freed_bumped(TsiBinding* b, const TsiRegion* r, const void* p, uint64_t tag) {
     TsiArena* a = b->arena;
-    TsiSpace* s = &a->space;
-    const TsiRegion* r = (const TsiRegion*)(uintptr_t)tsi_load_relaxed(&b->busy);
+    uint32_t slab_id = tsi_region_id(&a->space, r);
+    if (tsi_tag_state(tag) == TSI_SLAB_ORPHAN && neighbour_is_bumped(&a->space, r, slab_id)) {
+        tsi_late_mark(a, slab_id);
+        return true;
+    }
     TsiPlace at;
-    uint64_t tag = 0;
-    bool found = tsi_space_locate(s, p, &at) == TSI_PLACE_OK && tsi_class_is_region(at.cls);
-    if (found) tag = tsi_load_seq(&tsi_slab(s, at.slab_id)->tag);
-    if (found && at.slab_id == tsi_region_id(s, r) && is_others(a, b, tag)) tsi_bracket_clear(b);
-    else tsi_bracket_missed(b);
-    /* The class after the tag, as in tsi_free_place. */
-    if (!found || !tsi_state_holds_objects(tag) || tsi_chunk_class(s, at.line_id >> 10) != at.cls) return false;
-    return tsi_free_in_region(a, b, &at, tsi_tag_seq(tag), UINT32_MAX) == TSI_FREE_OK;
+    bool found = tsi_space_locate(&a->space, p, &at) == TSI_PLACE_OK && tsi_class_is_region(at.cls);
+    /* Else it has left its incarnation meanwhile: somebody else does all there is to do. */
+    if (found && at.slab_id == slab_id) after_free(a, b, &at, tag);
+    return true;
+}
+
+bool tsi_free_bumped(TsiBinding* b, void* p) {
+    TsiRegion* r = (TsiRegion*)(uintptr_t)tsi_load_relaxed(&b->busy);
+    const TsiSpace* s = &b->arena->space;
+    TsiSlab* slab = tsi_region_slab(s, r);
+    uint64_t tag = tsi_load_seq(&slab->tag), now;
+    bool orphan = tsi_tag_state(tag) == TSI_SLAB_ORPHAN;
+    TsiHeap* h = orphan ? b->heaps_base : b->heaps_base + tsi_tag_index(tag);
+    /* The slab that busy names is in no heap of the thread's, so its bracket ends without a handover. B3: only this
+     * thread makes a heap its own, so the region was in none of its heaps all the while. An orphan's heap has been
+     * swept, and the sweep did not leave the slab to whoever named it: then it would still be OWNED. */
+    bool others =
+        orphan || (tsi_tag_state(tag) == TSI_SLAB_OWNED && (uint32_t)(tsi_load_relaxed(&h->word) >> 8) != b->index);
+    if (TSI_UNLIKELY(!others || ((uintptr_t)p & (TSI_GRANULE - 1)) != 0)) return free_missed(b, p);
+    tsi_bracket_clear(b);
+    int result = tsi_bump_free_in_life(slab, r, p, tag, UINT32_MAX, &now);
+    if (TSI_UNLIKELY(result != TSI_FREE_OK)) return tsi_free_pointer(b->arena, p, 0);
+    tsi_count_word(&b->counters[TSI_CLASS_REGION].free_tries);
+    /* As in free_spot. */
+    if (TSI_UNLIKELY(now != tag)) return tsi_tag_seq(now) != tsi_tag_seq(tag) || freed_bumped(b, r, p, now);
+    return TSI_LIKELY(tsi_heap_state(tsi_load_seq(&h->word)) == TSI_HEAP_LIVE) || freed_bumped(b, r, p, now);
 }
 
 int tsi_free_place(TsiArena* a, TsiBinding* b, const TsiPlace* at, uint32_t seq, bool handled) {

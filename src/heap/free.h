@@ -12,9 +12,8 @@
 int tsi_free_place(TsiArena* a, TsiBinding* b, const TsiPlace* at, uint32_t seq, bool handled);
 /* The same in a region. generation: the handle's, or UINT32_MAX for a pointer. */
 int tsi_free_in_region(TsiArena* a, TsiBinding* b, const TsiPlace* at, uint32_t seq, uint32_t generation);
-/* A pointer into a region that tsi_bump_free missed, its bracket open. True when it was freed; the bracket is closed
- * in either case. */
-bool tsi_free_bumped(TsiBinding* b, const void* p);
+/* A pointer into a region that tsi_bump_free missed, its bracket open. As tsi_free_pointer. */
+bool tsi_free_bumped(TsiBinding* b, void* p);
 /* Frees a pointer, counts and tells a refusal. least: the object must have so many usable bytes. */
 bool tsi_free_pointer(TsiArena* a, void* p, size_t least);
 /* What a pointer that is not a live object is refused as. */
@@ -49,10 +48,9 @@ TSI_INLINE TsiFast tsi_free_fast(TsiBinding* b, const void* p, TsiHeap** out, un
     return TSI_LIKELY(tsi_word_is(&h->word, live)) ? TSI_FAST_DONE : TSI_FAST_LEFT;
 }
 
-/* What tsi_free_fast missed, in its bracket. The line is the thread's, and this is its first free since it was
- * parked, or it has issued handles. Or the slab is another thread's, and of the class that the pointer was judged by.
- * LEFT: *out is the heap. MISSED: nothing done, the bracket is open. NEVER: nothing done, the bracket is closed. */
-TsiFast tsi_free_missed(TsiBinding* b, const void* p, TsiHeap** out);
+/* A pointer that tsi_free_fast missed, its bracket open: the line is the thread's, and this is its first free since it
+ * was parked, or it has issued handles. Or the slab is another thread's, or nobody's. As tsi_free_pointer. */
+bool tsi_free_missed(TsiBinding* b, void* p);
 
 /* As tsi_free_pointer, by a thread without a binding, which has no heap: one that only frees. */
 bool tsi_free_unbound(TsiArena* a, void* p);

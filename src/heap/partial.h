@@ -18,11 +18,6 @@ bool tsi_partial_page_freed(TsiArena* a, const TsiPlace* at, uint64_t tag, TsiIn
 
 /* Slots of a line in the page that a slot lies in: all of them where a page has several lines; 0 where objects lie in
  * two pages. */
-TSI_INLINE uint64_t tsi_partial_slots(const TsiClass* c, unsigned slot) {
-    uint32_t page = (uint32_t)tsi_os.page_bytes, units = page >> c->unit_shift;
-    if (TSI_UNLIKELY(c->size > TSI_KIB(1) || page > TSI_KIB(4))) return 0;
-    if (units >= TSI_LINE_SLOTS) return ~0ull;
-    return ((1ull << units) - 1) << (slot & ~(units - 1));
-}
+TSI_INLINE uint64_t tsi_partial_slots(const TsiClass* c, unsigned slot) { return c->in_page << (slot & c->page_first); }
 
 #endif

@@ -10,10 +10,6 @@
 
 #include <string.h>
 
-#if defined(__SSE2__)
-#include <emmintrin.h>
-#endif
-
 _Atomic uint8_t tsi_no_map[TSI_NO_MAP_BYTES];
 
 /* Of 64 granules, a bit each. */
@@ -262,15 +258,19 @@ bool tsi_region_is_empty(const TsiSpace* s, uint32_t slab_id) {
     return freed + tsi_region_objects(word) >= issued && !any_live(r, tsi_region_gen(word), used_granules(r));
 }
 
+uint32_t tsi_region_granules_far(const TsiRegion* r, uint32_t granule, uint32_t end, unsigned gen) {
+    for (uint32_t at = granule + 1; at < end; at += 64) {
+        uint64_t starts = equal64(map_of(r) + at, TSI_GEN_BYTE, gen) & below(end - at);
+        if (starts != 0) return at + tsi_ctz64(starts) - granule;
+    }
+    return end > granule ? end - granule : 0;
+}
+
 size_t tsi_region_size_at(const TsiSpace* s, uint32_t slab_id, uint32_t granule) {
     const TsiRegion* r = tsi_region(s, slab_id);
     uint32_t end = used_granules(r);
     unsigned gen = tsi_region_gen(tsi_load_acquire(&r->word)); /* pairs with tsi_region_open */
-    for (uint32_t at = granule + 1; at < end; at += 64) {
-        uint64_t starts = equal64(map_of(r) + at, TSI_GEN_BYTE, gen) & below(end - at);
-        if (starts != 0) return (size_t)(at + tsi_ctz64(starts) - granule) << TSI_GRANULE_SHIFT;
-    }
-    return end > granule ? (size_t)(end - granule) << TSI_GRANULE_SHIFT : 0;
+    return (size_t)tsi_region_granules_far(r, granule, end, gen) << TSI_GRANULE_SHIFT;
 }
 
 uint64_t tsi_region_live64(const TsiSpace* s, uint32_t slab_id, uint32_t granule) {

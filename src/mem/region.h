@@ -36,6 +36,10 @@
 
 #include "mem/space.h"
 
+#if defined(__SSE2__)
+#include <emmintrin.h>
+#endif
+
 enum {
     TSI_GRANULE_SHIFT = 4,
     TSI_GRANULE = 1 << TSI_GRANULE_SHIFT,
@@ -80,6 +84,12 @@ TSI_INLINE uint32_t tsi_region_room(const TsiRegion* r) {
 TSI_INLINE uint32_t tsi_region_granule(const TsiSpace* s, const TsiPlace* at) {
     uint32_t first = tsi_first_line(&s->classes->c[at->cls], at->slab_id);
     return (at->line_id - first) << 6 | at->slot;
+}
+
+TSI_INLINE TsiSlab* tsi_region_slab(const TsiSpace* s, const TsiRegion* r) {
+    size_t d = (size_t)((const uint8_t*)r - s->regions), chunk = d >> TSI_REGIONS_SHIFT << TSI_META_SHIFT,
+           at = (d & ((1u << TSI_REGIONS_SHIFT) - 1)) - TSI_REGIONS_MAP;
+    return (TsiSlab*)(void*)(s->meta + chunk + at / sizeof(TsiRegion) * sizeof(TsiSlab));
 }
 
 /* Starts a life for the heap at heap_at; only the caller holds the slab. False when its generations are used up and a
@@ -132,6 +142,21 @@ TsiRegionSum tsi_region_sum(const TsiSpace* s, uint32_t slab_id);
 bool tsi_region_is_empty(const TsiSpace* s, uint32_t slab_id);
 /* Usable bytes of the object, live or freed, that starts at a granule; the caller knows that one does. */
 size_t tsi_region_size_at(const TsiSpace* s, uint32_t slab_id, uint32_t granule);
+/* The same in granules, in the life `gen`, of which so many are used. */
+uint32_t tsi_region_granules_far(const TsiRegion* r, uint32_t granule, uint32_t end, unsigned gen);
+TSI_INLINE uint32_t tsi_region_granules_in(const TsiRegion* r, uint32_t granule, uint32_t end, unsigned gen) {
+#if defined(__SSE2__) && !TSI_WATCHED_THREADS
+    /* Mostly the next start is near. */
+    const uint8_t* from = (const uint8_t*)tsi_region_map(r) + granule + 1;
+    __m128i bytes = _mm_loadu_si128((const __m128i*)(const void*)from);
+    bytes = _mm_cmpeq_epi8(_mm_and_si128(bytes, _mm_set1_epi8(TSI_GEN_BYTE)), _mm_set1_epi8((char)gen));
+    unsigned starts = (unsigned)_mm_movemask_epi8(bytes);
+    /* What lies beyond the end is another region's, or its owner is writing it. */
+    uint32_t next = granule + 1 + tsi_ctz64(starts | 1u << 16);
+    if (TSI_LIKELY(starts != 0)) return (next < end ? next : end) - granule;
+#endif
+    return tsi_region_granules_far(r, granule, end, gen);
+}
 /* Live starts of 64 granules from the one given on, a bit each. */
 uint64_t tsi_region_live64(const TsiSpace* s, uint32_t slab_id, uint32_t granule);
 /* Equal parts of the region, at most 64 and at least a page each, that no live object touches: a bit for each. */

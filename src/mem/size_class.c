@@ -70,6 +70,10 @@ static void class_init(TsiClass* c, uint32_t size, unsigned cell_shift, size_t p
     c->slab_bytes = (uint32_t)slab;
     c->lines_log2 = (uint8_t)(tsi_log2(slab) - line_shift);
     c->align_log2 = (uint8_t)tsi_ctz64(size);
+    size_t units = page >> unit_shift;
+    bool one_page = size <= TSI_KIB(1) && page <= TSI_KIB(4), all = one_page && units >= TSI_LINE_SLOTS;
+    c->in_page = all ? ~0ull : one_page ? (1ull << units) - 1 : 0;
+    c->page_first = one_page && !all ? (uint8_t)(TSI_LINE_SLOTS - units) : 0;
 }
 
 void tsi_size_lut_init(void) {

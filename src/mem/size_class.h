@@ -49,6 +49,8 @@ typedef struct TsiClass {
     uint8_t threshold;  /* free slots a full line needs before it is used again */
     uint8_t align_log2; /* natural alignment of every slot */
     uint64_t full;      /* word with a bit for each slot of a line */
+    uint64_t in_page;   /* numbers that lie in a slot's page, from the first of them on, which page_first leaves */
+    uint8_t page_first; /* in_page is all where a page has several lines, 0 where objects lie in two pages */
 } __attribute__((aligned(256))) TsiClass;
 
 typedef struct TsiClassTable {

@@ -129,11 +129,9 @@ TSI_INLINE uint32_t tsi_seq_next(uint32_t seq) { return ((seq + 1) & 0x7fffffffu
 TSI_INLINE uint64_t tsi_remote_fresh(unsigned half, uint32_t seq) {
     return (uint64_t)(seq & TSI_INC_MASK) << (half == 0 ? 1 : 33);
 }
-TSI_INLINE uint32_t tsi_remote_seq(unsigned half, uint64_t word) {
-    return (uint32_t)(half == 0 ? word : word >> 32) >> 1;
-}
+TSI_INLINE uint32_t tsi_remote_seq(unsigned half, uint64_t word) { return (uint32_t)(word >> half * 32) >> 1; }
 TSI_INLINE bool tsi_remote_is(unsigned half, uint64_t word, uint32_t seq) {
-    return tsi_remote_seq(half, word) == (seq & TSI_INC_MASK);
+    return ((uint32_t)(word >> half * 32) ^ seq << 1) <= 1; /* but for the token */
 }
 /* A slot's bit in the word of its half. */
 TSI_INLINE uint64_t tsi_remote_bit(unsigned slot) { return 1ull << (slot ^ 32); }

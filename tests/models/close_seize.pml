@@ -69,6 +69,9 @@ inline remote_free(t)
 	   if
 	   :: RSEQ(r) != q -> ok = 0; break     /* stale: released meanwhile */
 	   :: else ->
+#ifdef MUTANT_HEAP_BEFORE_BIT
+		hwas = HST(hw[HEAP(s)]);
+#endif
 		d_step {
 			mm_drain(t);
 			if
@@ -78,9 +81,9 @@ inline remote_free(t)
 				live[s] = live[s] & ~b; claim[s] = claim[s] & ~b;
 				n_freed++; ok = 1
 #ifdef S_ADVANCE
-				/* the last one, the owner's own frees being visible */
+				/* the last one, the owner's own frees being visible; an advance is over when it has asked */
 				; if
-				:: inc == ADVANCED && !live[s] && !b_n[0] && !inbr[s] -> late = late | (1 << s)
+				:: inc == ADVANCED && HST(hw[0]) != LIVE && !live[s] && !b_n[0] && !inbr[s] -> late = late | (1 << s)
 				:: else
 				fi
 #endif
@@ -108,7 +111,16 @@ inline remote_free(t)
 		}
 		if
 		:: TST(x) == ORPHAN && TSEQ(x) == q -> complete(t, s, false)
-		:: TST(x) == OWNED && TSEQ(x) == q && !AGAIN(HEAP(s)) && inc != ACTIVE && EMPTY(s) -> x = 0; sweep(t, 0, 0)
+		:: TST(x) == OWNED && TSEQ(x) == q ->
+			/* LIVE: who takes the heap away looks after that */
+			x = 0;
+#ifndef MUTANT_HEAP_BEFORE_BIT
+			hwas = HST(hw[HEAP(s)]);
+#endif
+			if
+			:: hwas != LIVE && !AGAIN(HEAP(s)) && inc != ACTIVE && EMPTY(s) -> hwas = 0; sweep(t, 0, 0)
+			:: else -> hwas = 0
+			fi
 		:: else -> x = 0
 		fi
 	:: else
@@ -119,7 +131,7 @@ inline remote_free(t)
 
 proctype freer(byte n)
 {
-	byte s, b, q, r, x, ok, sk, early, tk, h, i, in, w, df;
+	byte s, b, q, r, x, ok, sk, early, tk, h, i, in, w, df, hwas;
 	do
 	:: n > 0 ->
 		if
@@ -313,7 +325,7 @@ inline work(t)
 
 proctype owner(byte me; byte n)
 {
-	byte s, b, q, r, x, ok, sk, early, tk, h, i, in, w, op, hb, beg, df;
+	byte s, b, q, r, x, ok, sk, early, tk, h, i, in, w, op, hb, beg, df, hwas;
 	byte got = 1;   /* number + 1 of the heap that the bracket hangs on */
 	do
 	:: n > 0 ->
@@ -441,7 +453,8 @@ proctype trimmer()
 proctype advancer()
 {
 	take_lock(NOBUF);
-	d_step { inc = ADVANCED;
+	inc = ADVANCED;
+	d_step {
 		if
 		:: hw[0] == HW(LIVE, 0) -> hw[0] = HW(RETIRE, 0)
 		:: else

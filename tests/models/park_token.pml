@@ -391,6 +391,9 @@ proctype freer(byte n)
 #ifdef MUTANT_LOOKS_AT_LINK_FIRST
 		res = linked;
 #endif
+#ifdef MUTANT_LOOKS_AT_HEAP_FIRST
+		hx = HST(hw[q & 1]);
+#endif
 		d_step {
 			if
 			:: b < 4 && (rem0[ln] >> 3) == q -> rem0[ln] = rem0[ln] | b; ok = 1
@@ -409,11 +412,19 @@ proctype freer(byte n)
 		:: ok && !res -> notify(NOBUF, q)
 #else
 		:: ok && linked -> skip         /* whoever has claimed the link looks at all lines when it is free again */
-		:: ok && !linked -> notify(NOBUF, q)
+		:: ok && !linked ->
+			/* nobody's: whoever takes the heap looks at all its lines */
+#ifndef MUTANT_LOOKS_AT_HEAP_FIRST
+			hx = HST(hw[q & 1]);
+#endif
+			if
+			:: hx == DETACHED
+			:: else -> hx = 0; notify(NOBUF, q)
+			fi
 #endif
 		:: else
 		fi;
-		d_step { q = 0; ln = 0; res = 0; ok = 0 }
+		d_step { q = 0; ln = 0; res = 0; ok = 0; hx = 0 }
 	:: n == 0 -> break
 	od;
 	done++

@@ -127,6 +127,22 @@ static void some_were_freed(void) {
     REQUIRE_EQ(r.bytes_released, bytes - freed);
 }
 
+/* Behind the last object of a region that others free lies the first of the next region, of the same generation. */
+static void others_free_the_last_of_a_region(void) {
+    enum { BYTES = 112, N = TSI_REGION_MIN / BYTES };
+    for (unsigned i = 0; i < N; i++) p[i] = make(BYTES);
+    TsiRegion* r = region_of(p[N - 1]);
+    epoch_domain_t* other = epoch_domain_create(a);
+    void* q = epoch_domain_malloc(other, BYTES);
+    REQUIRE_EQ(region_of(p[0]), r);
+    REQUIRE_EQ(region_of(q), r + 1);
+    REQUIRE_EQ(region_of(q)->gen, r->gen);
+    give_elsewhere(p + N - 1, 1);
+    REQUIRE_EQ(tsi_region_granules(tsi_load_relaxed(&r->word)), BYTES / TSI_GRANULE);
+    epoch_domain_destroy(other);
+    end(EPOCH_RELEASE, N, 1, N * BYTES);
+}
+
 /* A gap before an aligned object is no object: not counted, not freed, and it ends the one before it. */
 static void gaps_are_no_objects(void) {
     size_t bytes = 0;
@@ -491,6 +507,7 @@ int main(int argc, char** argv) {
         TEST(a_blocked_region_is_retired),
         TEST(nothing_was_freed),
         TEST(some_were_freed),
+        TEST(others_free_the_last_of_a_region),
         TEST(gaps_are_no_objects),
         TEST(an_object_freed_by_two_sides),
         TEST(a_doubled_free_before_a_renewal),
