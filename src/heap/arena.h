@@ -291,6 +291,7 @@ struct TsiArena {
     _Atomic bool has_displaced;
     _Atomic uint32_t most_phases; /* open at once since they have become a quarter of that, see records.c */
     _Atomic bool phases_fall;     /* from many */
+    _Atomic bool records_learned; /* tables of them may have: worth a look once a second */
     uint32_t left_count;          /* registry lock, both: domains that exiting threads left, number << 32 | record */
     uint64_t left[TSI_LEFT_MAX];
     uint32_t displaced;       /* incarnations without a ring id that hold slabs, index; ring lock */

@@ -15,7 +15,7 @@ enum {
     AGAIN_BYTES = 256 << 10,  /* bumped in regions that were empty when they were used up: that will go on */
     AGAIN_MOST = 1 << 20,     /* of slabs: a larger heap would take as much again */
     OFTEN = 8,                /* slow paths for each slab of a heap that uses its slots again and again */
-    LESSONS = 4,              /* general phases of a label, after one of it that was wrongly taken for such */
+    LESSONS = 4,              /* general phases that a label needs beside one, once one was wrongly taken for such */
     HUGE_AFTER = 256 << 10,   /* bumped, before a phase of a label that was big takes huge pages */
     ALONE = 16                /* objects of a heap that grow in regions of their own, at a time */
 };
@@ -106,11 +106,18 @@ static TsiLearned learned_of(TsiBinding* b, TsiHeap* h) {
     return l.label == label ? l : (TsiLearned){.label = label};
 }
 
+/* There is a limit that slabs of classes may reach where regions that are used again never would. */
+static bool is_limited(TsiArena* a, TsiHeap* h) {
+    TsiInc* i = tsi_heap_inc(a, h);
+    return (tsi_load_relaxed(&i->budget.hard) | tsi_load_relaxed(&tsi_label_of(a, i)->budget.hard) |
+            a->space.config.max_bytes) != 0;
+}
+
 /* The classes are to take over, whatever is empty. */
 static bool goes_over(TsiBinding* b, TsiHeap* h) {
     if (h->bumped < SETTLED_BYTES) return false;
     bool often = h->again >= AGAIN_BYTES && tsi_load_relaxed(&h->slab_bytes) <= AGAIN_MOST;
-    return h->ring || often || learned_of(b, h).general > 0;
+    return h->ring || ((often || learned_of(b, h).general > 0) && !is_limited(b->arena, h));
 }
 
 /* How far phases of the label are taken for general work, when this one of so many bytes is over: above 0 they are.

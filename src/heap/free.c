@@ -170,7 +170,8 @@ TSI_INLINE bool spot_find(uint8_t* meta, const TsiChunkKey* keys, const TsiClass
                           Spot* out) {
     out->key_at = &keys[off >> TSI_CHUNK_SHIFT];
     out->key = tsi_load_acquire(out->key_at); /* as in tsi_chunk_class */
-    if (TSI_UNLIKELY(out->key >= TSI_CLASS_REGION * sizeof(TsiClass))) return false;
+    /* Nor the words of a chunk that was never used: key 0, and nothing there to read. */
+    if (TSI_UNLIKELY(out->key - sizeof(TsiClass) >= TSI_SMALL_CLASSES * sizeof(TsiClass))) return false;
     const TsiClass* c = tsi_key_class(classes, out->key);
     uint32_t in_chunk = (uint32_t)off & ((1u << TSI_CHUNK_SHIFT) - 1), line = in_chunk >> tsi_key_line_shift(out->key);
     uint8_t* words = meta + (off >> TSI_CHUNK_SHIFT << TSI_META_SHIFT);
@@ -189,7 +190,8 @@ TSI_INLINE bool spot_is_live(const Spot* x, uint64_t tag, uint64_t* word) {
     /* As in tsi_line_check: acquire, and in this order. Of the last one the compare-exchange sees to that. */
     *word = tsi_load_acquire(&l->remote[x->slot >> 5]);
     if (TSI_UNLIKELY(!tsi_remote_is(x->slot >> 5, *word, tsi_tag_seq(tag)))) return false;
-    uint64_t gone = tsi_or_word(tsi_load_acquire(&l->freed), &l->avail);
+    uint64_t freed = tsi_load_acquire(&l->freed); /* a statement of its own: before avail */
+    uint64_t gone = tsi_or_word(freed, &l->avail);
     return (gone >> x->slot & 1) == 0 && (*word & tsi_remote_bit(x->slot)) == 0;
 }
 
@@ -224,7 +226,9 @@ static TSI_NOINLINE bool freed_unowned(TsiArena* a, TsiBinding* b, TsiLine* l, u
     const TsiClass* c = tsi_key_class(s->classes, key);
     if (tsi_tag_state(tag) != TSI_SLAB_ORPHAN) {
         TsiHeap* h = tsi_heap(a, tsi_tag_index(tag));
-        /* seq_cst, after the bit: pairs with adopt_locked */
+        /* seq_cst, after the bit: pairs with adopt_locked. Who adopts looks at a line that was left before by a relaxed
+         * load, and what orders that after the word are the seq_cst loads in between: of the word in the bracket, of
+         * the stripe's waiters. x86-64 and arm64 keep to that; the language does not say so. */
         bool nobodys = tsi_heap_state(tsi_load_seq(&h->word)) == TSI_HEAP_DETACHED;
         if (nobodys && tsi_inc_state(tsi_heap_inc(a, h)) == TSI_INC_ACTIVE) return true;
     } else if (TSI_LIKELY(neighbour_lives(c, l, slot))) {

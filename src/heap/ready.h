@@ -16,8 +16,8 @@
  *
  * A phase that begins so, and that nobody but its thread touches, ends by a straight way. Its stripe has been taken
  * twice then. Whoever does anything else to a phase under its stripe takes the stripe through tsi_inc_take, which
- * counts. A new way to change an incarnation must do so, too, or is_untouched_locked must ask for it. (Reading, and
- * slab_epoch_inc_refcount, are not counted.)
+ * counts. A new way to change an incarnation must do so, too, or is_untouched_locked must ask for it. (Reading, an
+ * end that finds nothing, which changes the word, and slab_epoch_inc_refcount are not counted.)
  *
  * Models: tests/models/ready.pml, straight_end.pml.
  *

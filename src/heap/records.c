@@ -77,6 +77,10 @@ void tsi_binding_flush_records(TsiBinding* b) {
 /* After many phases, each time that those which are open have become a quarter: what was kept of the first that ended
  * may lie anywhere. */
 void tsi_records_phase_given(TsiArena* a) {
+    uint32_t learned = tsi_load_relaxed(&a->phases.incs.learned) | tsi_load_relaxed(&a->heaps.learned) |
+                       tsi_load_relaxed(&a->domains.learned);
+    if (TSI_UNLIKELY(learned != 0)) tsi_store_relaxed(&a->records_learned, true);
+    tsi_warm_look(a); /* a phase without objects has no end that would */
     uint32_t stores = tsi_table_taken(&a->bindings) * TSI_RECORD_CACHE + a->phases.ring_size + 2;
     uint32_t taken = tsi_table_taken(&a->phases.incs), open = taken > stores ? taken - stores : 0;
     uint32_t most = tsi_load_relaxed(&a->most_phases);

@@ -200,29 +200,30 @@ static void recall(TsiArena* a) {
     }
 }
 
-/* What records have learned falls with the budget, and is forgotten when that is where it began: nobody looks then. */
+/* What tables of records have learned. */
 static void look_at_records(TsiArena* a, uint64_t ns) {
-    TsiStock* k = &a->space.stock;
     TsiTable* const tables[] = {&a->phases.incs, &a->heaps, &a->domains};
-    bool forget = tsi_load_relaxed(&k->budget) <= k->start;
+    bool learned = false;
     for (unsigned n = 0; n < sizeof tables / sizeof *tables; n++) {
-        tsi_table_look(tables[n], ns, forget);
+        tsi_table_look(tables[n], ns);
         tsi_table_tidy(tables[n]);
+        learned |= tsi_load_relaxed(&tables[n]->learned) != 0;
     }
+    if (!learned) tsi_store_relaxed(&a->records_learned, false); /* the next record that is given sees to it */
 }
 
 void tsi_warm_look(TsiArena* a) {
     TsiStock* k = &a->space.stock;
-    if (TSI_LIKELY(tsi_load_relaxed(&k->budget) <= k->start)) return;
+    bool risen = tsi_load_relaxed(&k->budget) > k->start;
+    if (TSI_LIKELY(!risen && !tsi_load_relaxed(&a->records_learned))) return;
     uint64_t ns = tsi_os.coarse_ns(), looked = tsi_load_relaxed(&a->warm_look_ns);
-    tsi_stock_look(&a->space, ns);
-    if (tsi_load_relaxed(&k->budget) <= k->start) look_at_records(a, ns);
+    if (risen) tsi_stock_look(&a->space, ns);
     if (ns < looked + TSI_STOCK_SECOND && tsi_load_relaxed(&k->left) >= 0) return;
     if (!atomic_compare_exchange_strong_explicit(&a->warm_look_ns, &looked, ns, memory_order_relaxed,
                                                  memory_order_relaxed))
         return;
     if (looked == 0) return;
-    recall(a);
+    if (risen) recall(a);
     look_at_records(a, ns);
 }
 

@@ -26,8 +26,9 @@ bool tsi_warm_flush(TsiBinding* b);
 bool tsi_warm_lend(TsiBinding* b, size_t bytes);
 /* As tsi_warm_flush, as its thread leaves: to the stock as far as there is room. */
 void tsi_warm_leave(TsiBinding* b);
-/* Once a second, where the budget has risen: it falls by half for each second it was not needed, and stores that
- * nobody has used go back. At ends, slow paths and statistics; no bracket open and no lock held. */
+/* Once a second, where the budget has risen or tables of records have learned: either falls by half for each second it
+ * was not needed, and stores that nobody has used go back. At ends, slow paths and statistics; no bracket open and no
+ * lock held. */
 void tsi_warm_look(TsiArena* a);
 /* Bytes of all stores. */
 uint64_t tsi_warm_bytes(TsiArena* a);

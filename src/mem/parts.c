@@ -98,7 +98,7 @@ static bool keep_locked(TsiSpace* s, uint32_t slab_id, uint64_t* room) {
 
 size_t tsi_parts_give(TsiSpace* s, uint32_t* slab_ids, unsigned n, TsiPartsHow how) {
     uint64_t bytes = s->classes->c[TSI_CLASS_PART].slab_bytes, room = 0;
-    unsigned pages = 0;
+    unsigned pages = 0, wanted = 0; /* to go; of these for want of budget */
     if (!tsi_stock_learns(s)) how = TSI_PARTS_GO;
     if (how != TSI_PARTS_GO) { /* each may complete a page; mostly two do */
         room = tsi_stock_room(s, tsi_align_up(n * bytes, tsi_os.page_bytes), how == TSI_PARTS_LEARN);
@@ -109,6 +109,7 @@ size_t tsi_parts_give(TsiSpace* s, uint32_t* slab_ids, unsigned n, TsiPartsHow h
         bool page = claim_locked(s, slab_ids[i]);
         if (page && keep_locked(s, slab_ids[i], &room)) continue;
         if (page) {
+            wanted += room < tsi_os.page_bytes;
             slab_ids[pages++] = slab_ids[i];
             continue;
         }
@@ -118,7 +119,7 @@ size_t tsi_parts_give(TsiSpace* s, uint32_t* slab_ids, unsigned n, TsiPartsHow h
     tsi_lock_give(&s->lock);
     if (room != 0) tsi_stock_unreserve(s, room);
     if (pages == 0) return 0;
-    if (how == TSI_PARTS_LEARN) tsi_stock_note_gone(s, pages * tsi_os.page_bytes);
+    if (how == TSI_PARTS_LEARN && wanted != 0) tsi_stock_note_gone(s, wanted * tsi_os.page_bytes);
     purge_pages(s, slab_ids, pages);
     tsi_lock_take(&s->lock);
     for (unsigned i = 0; i < pages; i++) unclaim_locked(s, slab_ids[i]);

@@ -47,21 +47,18 @@ uint64_t tsi_stock_reserve(TsiSpace* s, uint64_t bytes, uint64_t step) {
     return got;
 }
 
-/* Whose stock it is. */
-TSI_INLINE const TsiSpace* stock_space(const TsiStock* k) {
-    return (const TsiSpace*)(const void*)((const uint8_t*)k - offsetof(TsiSpace, stock));
-}
-
-static void set_budget_locked(TsiStock* k, uint64_t to) {
-    TSI_HOLDS(&stock_space(k)->lock);
+static void set_budget_locked(TsiSpace* s, uint64_t to) {
+    TSI_HOLDS(&s->lock);
+    TsiStock* k = &s->stock;
     uint64_t was = tsi_load_relaxed(&k->budget);
     tsi_store_relaxed(&k->budget, to);
     (void)tsi_add_relaxed(&k->left, (int64_t)to - (int64_t)was);
 }
 
 /* Forgets what went back too long ago. */
-static void age_locked(TsiStock* k, uint32_t tick) {
-    TSI_HOLDS(&stock_space(k)->lock);
+static void age_locked(TsiSpace* s, uint32_t tick) {
+    TSI_HOLDS(&s->lock);
+    TsiStock* k = &s->stock;
     if (tick - k->gone_tick >= TSI_STOCK_SLOTS) {
         memset(k->gone, 0, sizeof k->gone);
         memset(k->rued, 0, sizeof k->rued);
@@ -76,18 +73,20 @@ static void age_locked(TsiStock* k, uint32_t tick) {
     }
 }
 
-static void note_gone_locked(TsiStock* k, uint64_t bytes, uint64_t ns) {
-    TSI_HOLDS(&stock_space(k)->lock);
-    age_locked(k, tick_of(ns));
+static void note_gone_locked(TsiSpace* s, uint64_t bytes, uint64_t ns) {
+    TSI_HOLDS(&s->lock);
+    TsiStock* k = &s->stock;
+    age_locked(s, tick_of(ns));
     k->gone[k->gone_tick % TSI_STOCK_SLOTS] += bytes;
     k->gone_sum += bytes;
 }
 
 /* So much is taken from the system: was it there just now? */
-static void regret_locked(TsiStock* k, uint64_t bytes) {
-    TSI_HOLDS(&stock_space(k)->lock);
+static void regret_locked(TsiSpace* s, uint64_t bytes) {
+    TSI_HOLDS(&s->lock);
+    TsiStock* k = &s->stock;
     uint64_t ns = now_ns(), regretted = 0;
-    age_locked(k, tick_of(ns));
+    age_locked(s, tick_of(ns));
     for (uint32_t n = 0; n < TSI_STOCK_SLOTS && regretted < bytes; n++) {
         uint64_t* gone = &k->gone[(k->gone_tick - n) % TSI_STOCK_SLOTS];
         uint64_t more = *gone < bytes - regretted ? *gone : bytes - regretted;
@@ -103,7 +102,7 @@ static void regret_locked(TsiStock* k, uint64_t bytes) {
     uint64_t budget = tsi_load_relaxed(&k->budget), to = budget + regretted;
     if (to > k->rued_sum / BALANCE) to = k->rued_sum / BALANCE;
     if (to > k->limit) to = k->limit;
-    if (to > budget) set_budget_locked(k, to);
+    if (to > budget) set_budget_locked(s, to);
 }
 
 /* ---- pages ---- */
@@ -143,7 +142,7 @@ size_t tsi_stock_take_locked(TsiSpace* s, const uint8_t* p, size_t bytes) {
         tsi_stock_unreserve(s, found);
         if (found != 0 && kept - found < tsi_load_relaxed(&k->budget) / 2) tsi_store_relaxed(&k->used_ns, ns);
     }
-    if (k->gone_sum != 0 && found < bytes) regret_locked(k, bytes - found);
+    if (k->gone_sum != 0 && found < bytes) regret_locked(s, bytes - found);
     return found;
 }
 
@@ -256,7 +255,7 @@ static void make_room(TsiSpace* s, uint64_t need) {
         if (chunk == TSI_STOCK_NONE) cold = false;
         else freed += evict_locked(s, chunk, cold ? UINT64_MAX : TOGETHER_BYTES);
     }
-    if (freed != 0) note_gone_locked(&s->stock, freed, ns);
+    if (freed != 0) note_gone_locked(s, freed, ns);
     tsi_lock_give(&s->lock);
 }
 
@@ -300,7 +299,7 @@ unsigned tsi_stock_choose(TsiSpace* s, uint32_t* slab_ids, unsigned n, bool lear
 
 void tsi_stock_note_gone(TsiSpace* s, uint64_t bytes) {
     tsi_lock_take(&s->lock);
-    note_gone_locked(&s->stock, bytes, now_ns());
+    note_gone_locked(s, bytes, now_ns());
     tsi_lock_give(&s->lock);
 }
 
@@ -313,12 +312,12 @@ void tsi_stock_look(TsiSpace* s, uint64_t ns) {
     uint64_t seconds = ns < used ? 0 : (ns - used) / TSI_STOCK_SECOND, budget = tsi_load_relaxed(&k->budget), freed = 0;
     if (seconds != 0) {
         uint64_t to = seconds < 64 ? budget >> seconds : 0;
-        set_budget_locked(k, to > k->start ? to : k->start);
+        set_budget_locked(s, to > k->start ? to : k->start);
         tsi_store_relaxed(&k->used_ns, used + seconds * TSI_STOCK_SECOND);
         for (uint32_t chunk;
              tsi_load_relaxed(&k->left) < 0 && (chunk = coldest_locked(s, false, tick_of(ns))) != TSI_STOCK_NONE;)
             freed += evict_locked(s, chunk, (uint64_t)-tsi_load_relaxed(&k->left));
-        if (freed != 0) note_gone_locked(k, freed, ns);
+        if (freed != 0) note_gone_locked(s, freed, ns);
     }
     tsi_lock_give(&s->lock);
 }

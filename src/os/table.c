@@ -296,12 +296,12 @@ void tsi_table_tidy_slow(TsiTable* t, bool all) {
     }
 }
 
-void tsi_table_look(TsiTable* t, uint64_t now_ns, bool forget) {
+void tsi_table_look(TsiTable* t, uint64_t now_ns) {
     if (tsi_load_relaxed(&t->learned) == 0) return;
     tsi_lock_take(&t->lock);
     uint64_t seconds = now_ns < t->learned_used_ns ? 0 : (now_ns - t->learned_used_ns) / SECOND_NS;
-    if (forget || seconds != 0) {
-        tsi_store_relaxed(&t->learned, forget || seconds >= 32 ? 0 : tsi_load_relaxed(&t->learned) >> seconds);
+    if (seconds != 0) {
+        tsi_store_relaxed(&t->learned, seconds < 32 ? tsi_load_relaxed(&t->learned) >> seconds : 0);
         t->learned_used_ns += seconds * SECOND_NS;
         t->look_at = 0;
         if (is_surplus(t)) tsi_store_relaxed(&t->surplus, true);

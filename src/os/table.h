@@ -85,8 +85,8 @@ void tsi_table_tidy_slow(TsiTable* t, bool all);
 TSI_INLINE void tsi_table_tidy(TsiTable* t) {
     if (TSI_UNLIKELY(tsi_load_relaxed(&t->surplus))) tsi_table_tidy_slow(t, false);
 }
-/* Lets what was learned fall, all of it where `forget`. The coarse clock's time. Tidying is due afterwards. */
-void tsi_table_look(TsiTable* t, uint64_t now_ns, bool forget);
+/* Lets what was learned fall. The coarse clock's time. Tidying is due afterwards. */
+void tsi_table_look(TsiTable* t, uint64_t now_ns);
 
 /* Records that somebody has, thread stores included. */
 uint32_t tsi_table_taken(TsiTable* t);

@@ -66,7 +66,7 @@ typedef struct TsiInc {
     uint32_t pins;               /* ring, domains and calls that hold the record */
     uint32_t heaps;              /* heap index + 1 */
     _Atomic uint32_t heap_count; /* written under the stripe, read without it */
-    bool clean;                  /* ended as it was opened: all from here on is 0, but for `named` */
+    bool clean;                  /* ended as it was opened: all that tsi_inc_reset sets is 0 */
     bool drained;
     bool escapes_posted; /* by its first close that drains */
     bool named;          /* only used in a fork child: a domain refers to it */

@@ -312,6 +312,33 @@ static void what_others_do_not_use_makes_room(void) {
 }
 
 
+/* One live object of each size, replaced in turn: regions that are used again serve all of them, where each size class would
+ * need a slab of its own. */
+static void used_over_and_over_stays_within(void) {
+    enum { SIZES = 24, TURNS = 20000, PHASE_HARD = 80 << 10, LABEL_HARD = 64 << 10, LEFT = 96 << 10 };
+    static const size_t sizes[SIZES] = {16,   32,   48,   64,   96,   128,  192,  256,  384, 512, 768, 1024,
+                                        1280, 1536, 1792, 2048, 2560, 3072, 3584, 4096, 80,  112, 160, 224};
+    for (int by = 0; by < 3; by++) {
+        SlabOptions o = kit_options();
+        if (by == 2) o.max_bytes = 1 << 20;
+        SlabAllocator* a = kit_create_with(&o);
+        void *live[SIZES] = {NULL}, *rest[64] = {NULL};
+        unsigned n = 0;
+        if (by == 1) CHECK(slab_label_set_budget(a, "busy", 0, LABEL_HARD, NULL, NULL));
+        epoch_domain_t* d = epoch_domain_create_labeled(a, "busy");
+        if (by == 0) CHECK(slab_epoch_set_budget(a, d->epoch_id, 0, PHASE_HARD, NULL, NULL));
+        if (by == 2) /* all but so much */
+            while (n < 64 && kit_global(a).committed_bytes + LEFT < o.max_bytes)
+                CHECK((rest[n++] = slab_malloc(a, 30000)) != NULL);
+        for (int i = 0; i < TURNS; i++) {
+            slab_free(a, live[i % SIZES]);
+            if (!CHECK((live[i % SIZES] = epoch_domain_malloc(d, sizes[i % SIZES])) != NULL)) break;
+        }
+        epoch_domain_destroy(d);
+        slab_allocator_free(a);
+    }
+}
+
 /* A thread keeps records of some labels only: what it was granted for one that it leaves goes back. */
 static void a_label_that_is_left_keeps_its_budget(void) {
     SlabAllocator* a = kit_create();
@@ -433,6 +460,7 @@ static void a_hard_limit_holds_for_all_threads(void) {
 static const CheckCase cases[] = {
     CHECK_CASE(what_others_do_not_use_makes_room),
     CHECK_CASE(a_label_that_is_left_keeps_its_budget),
+    CHECK_CASE(used_over_and_over_stays_within),
     CHECK_CASE(a_grant_passes_no_soft_limit),
     CHECK_CASE(a_smaller_budget_holds_at_once),
     CHECK_CASE(a_hard_limit_holds_for_all_threads),

@@ -31,16 +31,16 @@ static inline bool has_regions(const struct side* s, const struct inc* inc) {
 }
 
 /* Whether an object of a size may be in a slab of its class. Regions have the objects of a domain's own epoch until much was
- * bumped and something was freed, and in an epoch of the ring the first ones of a thread, three regions of a page: each has been
- * used up when the next object did not fit, so the first two have more than a page. But a line of the class that is there for other
- * reasons is used where a region ends. */
+ * bumped (from then on it depends on what was freed, there or in phases of the label before), and in an epoch of the ring the first
+ * ones of a thread, three regions of a page: each has been used up when the next object did not fit, so the first two have more than
+ * a page. But a line of the class that is there for other reasons is used where a region ends. */
 static inline bool class_may_serve(const struct side* s, const struct inc* inc, size_t size, size_t align) {
     bool bumps = has_regions(s, inc) && size <= BUMPED_MOST && align <= BUMPED_ALIGN;
     if (!bumps || (inc->classed >> class_of_bytes(size) & 1)) return true;
     for (unsigned c = 0; align > 16 && c < REGION_INDEX; c++) /* aligned: a larger class may be the first that is, too */
         if ((inc->classed >> c & 1) && class_size(c) >= size && class_size(c) % align == 0) return true;
     if (inc->ring) return inc->bytes.allocated + inc->gaps_most > REGION_LEAST;
-    return inc->bytes.allocated + inc->gaps_most >= SETTLED && inc->objects.freed > 0;
+    return inc->bytes.allocated + inc->gaps_most >= SETTLED;
 }
 
 /* Bytes of the slab or pages that an object would have needed: of the smallest that would do. With an alignment, of the largest
@@ -98,8 +98,9 @@ static inline void judge_over(struct world* w, const struct birth* b, size_t siz
     REQUIRE_OR(b->made_room || now.empty_slabs == 0, "%zu bytes were refused, and %llu slabs of the phase are empty",
                size, (unsigned long long)now.empty_slabs);
     bool exact = align <= 16 && !of_all, mute = b->inc->limit.mute || a->limit.mute;
-    /* Where a heap may bump still, whoever is in the way of the smallest region is told; that may be the label alone. */
-    bool region = has_regions(s, b->inc) && size <= BUMPED_MOST && need > REGION_LEAST && b->hard_label;
+    /* Where a heap may bump still, whoever is in the way of the smallest region is told; that may be the label alone, which may be mute. */
+    bool label = b->hard_label > 0 || a->limit.mute;
+    bool region = has_regions(s, b->inc) && size <= BUMPED_MOST && need > REGION_LEAST && label;
     REQUIRE_OR(!exact || !of_phase || region || b->inc->limit.mute || b->hard_phase,
                "the phase's budget of %llu told nobody (%llu held, %llu needed)", (unsigned long long)hard,
                (unsigned long long)now.phase, (unsigned long long)need);

@@ -195,10 +195,43 @@ static void a_child_fetches_nothing(void) {
     REQUIRE(WIFEXITED(status) && (WEXITSTATUS(status) == 0 || WEXITSTATUS(status) == 77));
 }
 
+static uint64_t told_ns;
+static uint64_t told_clock(void) { return told_ns; }
+
+/* Phases without objects, whose pages nobody takes or keeps: what their records have learned falls all the same, whether
+ * phases with objects or without come afterwards. */
+static void records_of_bursts_go_back(void) {
+    uint64_t (*coarse_ns)(void) = tsi_os.coarse_ns;
+    told_ns = 7000000000000;
+    tsi_os.coarse_ns = told_clock;
+    for (unsigned objects = 0; objects < 2; objects++) {
+        for (unsigned lap = 0; lap < 6; lap++) {
+            for (unsigned i = 0; i < MANY; i++) REQUIRE((domains[i] = epoch_domain_create(a)) != NULL);
+            end_many(MANY);
+        }
+        uint32_t learned = tsi_load_relaxed(&arena->phases.incs.learned);
+        REQUIRE(learned > MANY / 2);
+        REQUIRE(tsi_load_relaxed(&arena->space.stock.budget) <= arena->space.stock.start);
+        for (unsigned second = 0; second < 16; second++) {
+            told_ns += 1000000000;
+            open_many(objects * 10);
+            end_many(objects * 10);
+            for (unsigned i = 0; objects == 0 && i < 100; i++) REQUIRE((domains[i] = epoch_domain_create(a)) != NULL);
+            if (objects == 0) end_many(100);
+        }
+        REQUIRE_EQ(tsi_load_relaxed(&arena->phases.incs.learned), 0);
+        REQUIRE_EQ(tsi_load_relaxed(&arena->domains.learned), 0);
+        REQUIRE(arena->phases.incs.filled < MANY / 2);
+        REQUIRE(!tsi_load_relaxed(&arena->records_learned));
+    }
+    tsi_os.coarse_ns = coarse_ns;
+}
+
 int main(int argc, char** argv) {
     const CheckCase tests[] = {
 #define TEST(name) CHECK_CASE_WITH(name, open_allocator, close_allocator)
         TEST(steady_loads_keep_their_records),
+        TEST(records_of_bursts_go_back),
         TEST(what_is_stale_stays_refused),
         TEST(counters_outlive_their_threads),
         TEST(a_child_fetches_nothing),
