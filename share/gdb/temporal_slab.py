@@ -294,16 +294,22 @@ def type_of(of, name):
     return field_of(of, name).type
 
 
+def ended_in(data, start, of):
+    """Phases that sums have: those that ended, and those that ended by the straight way, which are counted apart."""
+    sums = start + offset_in(of, "sums")
+    counts = type_of(of, "sums")
+    return sum(int.from_bytes(data[sums + offset_in(counts, name) :][:8], "little") for name in ("ended", "straight"))
+
+
 def pending_of(binding):
     """Labels' records, and the phases of each that the thread has ended and the label does not have yet."""
     offset, many = binding.layout.at("pending")
     of = many.target()
-    sums = offset_in(of, "sums") + offset_in(type_of(of, "sums"), "ended")
     for n in range(many.range()[1] + 1):
         start = offset + n * of.sizeof
         whose = int.from_bytes(binding.data[start + offset_in(of, "whose") :][:4], "little")
         if whose != 0:
-            yield whose - 1, int.from_bytes(binding.data[start + sums :][:8], "little")
+            yield whose - 1, ended_in(binding.data, start, of)
 
 
 class TslabLabels(gdb.Command):
@@ -327,12 +333,9 @@ class TslabLabels(gdb.Command):
                 mine = [p for p in arena.phases + arena.idle if p.label_at == index]
                 shard = label.layout.at("shard")[1]
                 offset, count = label.layout.at("shard")[0], shard.range()[1] + 1
-                each = shard.target().sizeof
-                first = offset_in(shard.target(), "sums") + offset_in(type_of(shard.target(), "sums"), "ended")
                 over = ended.get(index, 0)
                 for n in range(count):
-                    start = offset + n * each + first
-                    over += int.from_bytes(label.data[start : start + 8], "little")
+                    over += ended_in(label.data, offset + n * shard.target().sizeof, shard.target())
                 row = [
                     label.text("name"),
                     sum(p.state == 0 for p in mine),
