@@ -30,6 +30,13 @@ static inline bool has_regions(const struct side* s, const struct inc* inc) {
     return s->options.bump != BUMP_OFF && !(inc->ring && (s->options.bump == BUMP_DOMAINS || s->options.shared));
 }
 
+/* Whether anything was freed, in the incarnation or in another before, whatever its label is by now. */
+static inline bool has_freed(const struct side* s, const struct inc* inc) {
+    bool freed = inc->objects.freed > 0;
+    for (unsigned n = 0; n < s->n_accounts; n++) freed |= s->accounts[n].objects.freed > 0;
+    return freed;
+}
+
 /* Whether an object of a size may be in a slab of its class. Regions have the objects of a domain's own epoch until much was
  * bumped (from then on it depends on what was freed, there or in phases of the label before), and in an epoch of the ring the first
  * ones of a thread, three regions of a page: each has been used up when the next object did not fit, so the first two have more than
@@ -40,7 +47,7 @@ static inline bool class_may_serve(const struct side* s, const struct inc* inc, 
     for (unsigned c = 0; align > 16 && c < REGION_INDEX; c++) /* aligned: a larger class may be the first that is, too */
         if ((inc->classed >> c & 1) && class_size(c) >= size && class_size(c) % align == 0) return true;
     if (inc->ring) return inc->bytes.allocated + inc->gaps_most > REGION_LEAST;
-    return inc->bytes.allocated + inc->gaps_most >= SETTLED;
+    return inc->bytes.allocated + inc->gaps_most >= SETTLED && has_freed(s, inc);
 }
 
 /* Bytes of the slab or pages that an object would have needed: of the smallest that would do. With an alignment, of the largest
