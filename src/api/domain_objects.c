@@ -3,10 +3,8 @@
  * every scope.
  */
 #include "api/domain.h"
+#include "api/there.h"
 
-#include "heap/alloc.h"
-#include "heap/bump.h"
-#include "heap/heap.h"
 #include "heap/pin.h"
 
 /* ---- into a domain ---- */
@@ -26,29 +24,11 @@ static TSI_NOINLINE void* malloc_any(TsiDomain* d, size_t size) {
     return ref != 0 ? tsi_alloc_ref(d->pub.alloc, size, ref) : NULL;
 }
 
-static TSI_NOINLINE void* malloc_missed(TsiBinding* b, TsiHeap* h, TsiDomain* d, size_t size) {
-    tsi_bracket_missed(b);
-    if (!tsi_heap_is_live(b, h)) tsi_handover(b, h);
-    return malloc_any(d, size);
-}
-
-/* The fast path of what lies in a region. A domain that has ended, or is none any more, names no incarnation. */
+/* A domain that has ended, or is none any more, names no incarnation. */
 void* epoch_domain_malloc(epoch_domain_t* p, size_t size) {
     TsiDomain* d = tsi_domain_of(p);
-    void* out;
-    if (TSI_UNLIKELY(d == NULL)) return malloc_any(d, size);
-    TsiRef ref = tsi_load_acquire(&d->ref); /* pairs with tsi_domain_open_own */
-    if (TSI_UNLIKELY(ref == 0 || !tsi_word_is(&tsi_tls.record->owner, p->alloc) || size - 1 >= TSI_LUT_MAX))
-        return malloc_any(d, size);
-    TsiBinding* b = tsi_tls.binding;
-    TsiHeap* h = tsi_heap_of_ref(b, ref);
-    /* As in alloc_ref of objects.c. */
-    if (TSI_UNLIKELY(h == NULL || !tsi_word_is(&h->word, b->live_word))) return tsi_alloc_first(b, size, ref, false);
-    TsiRegion* r = tsi_load_relaxed(&h->region);
-    if (TSI_UNLIKELY(!tsi_bump_fits(r, tsi_bump_bytes(size)))) return malloc_any(d, size);
-    TsiFast f = tsi_bump_fast(b, h, r, tsi_bump_bytes(size), &out);
-    if (TSI_LIKELY(f == TSI_FAST_DONE)) return out;
-    return f == TSI_FAST_LEFT ? tsi_alloc_left(b, h, out) : malloc_missed(b, h, d, size);
+    TsiRef ref = TSI_LIKELY(d != NULL) ? tsi_load_acquire(&d->ref) : 0; /* pairs with tsi_domain_open_own */
+    return TSI_LIKELY(ref != 0) ? tsi_alloc_there(p->alloc, size, ref, false) : malloc_any(d, size);
 }
 
 void* epoch_domain_calloc(epoch_domain_t* d, size_t n, size_t size) {
@@ -71,26 +51,15 @@ bool epoch_domain_on_end(epoch_domain_t* d, void (*fn)(void* arg), void* arg) {
 
 /* ---- outside of every scope ---- */
 
-static TSI_NOINLINE void* outside_missed(TsiBinding* b, TsiHeap* h, size_t size) {
-    TsiArena* a = b->arena;
-    tsi_bracket_missed(b);
-    if (!tsi_heap_is_live(b, h)) tsi_handover(b, h);
-    return tsi_alloc_any(a, size, 1, TSI_REF_CURRENT, false, NULL);
-}
-
 void* slab_malloc_outside(SlabAllocator* s, size_t size) {
-    void* p;
-    if (TSI_UNLIKELY(tsi_load_relaxed(&tsi_tls.record->owner) != s))
+    if (TSI_UNLIKELY(tsi_load_relaxed(&tsi_tls.record->owner) != s || size - 1 >= TSI_LUT_MAX))
         return tsi_alloc_any(tsi_arena(s), size, 1, TSI_REF_CURRENT, false, NULL);
     TsiBinding* b = tsi_tls.binding;
     if (b->scope == 0) return slab_malloc(s, size);
     TsiHeap* h = tsi_heap_cached(b, tsi_phases_current(&b->arena->phases));
-    if (h == NULL || size - 1 >= TSI_LUT_MAX) return tsi_alloc_any(b->arena, size, 1, TSI_REF_CURRENT, false, NULL);
+    if (h == NULL) return tsi_alloc_any(b->arena, size, 1, TSI_REF_CURRENT, false, NULL);
     TsiRegion* r = tsi_load_relaxed(&h->region);
-    bool fits = tsi_bump_fits(r, tsi_bump_bytes(size));
-    if (!fits && h->room == NULL) return tsi_alloc_any(b->arena, size, 1, TSI_REF_CURRENT, false, NULL);
-    TsiFast f = fits ? tsi_bump_fast(b, h, r, tsi_bump_bytes(size), &p)
-                     : tsi_alloc_fast(b, h, h->room->cur, tsi_size_lut[((size - 1) >> 4) + 1], &p);
-    if (TSI_LIKELY(f == TSI_FAST_DONE)) return p;
-    return f == TSI_FAST_LEFT ? tsi_alloc_left(b, h, p) : outside_missed(b, h, size);
+    uint32_t rel;
+    if (tsi_bump_fits(r, tsi_bump_bytes(size), &rel)) return tsi_bump_there(b, h, r, rel, size, TSI_REF_CURRENT, false);
+    return tsi_line_there(b, h, tsi_cur_of(h), size, TSI_REF_CURRENT, false);
 }

@@ -22,6 +22,16 @@ TSI_INLINE TsiArena* tsi_arena(SlabAllocator* a) {
     return a != NULL && tsi_public(a)->magic == TSI_MAGIC ? tsi_public(a)->arena : NULL;
 }
 
+/* Shared mode: the thread's binding there, which is never at hand for a fast path; else NULL. */
+TSI_INLINE TsiBinding* tsi_sharer(SlabAllocator* s) {
+    TsiArena* a = tsi_arena(s);
+    bool shared = a != NULL && a->options.shared && tsi_tls.serial == a->serial;
+    return shared ? tsi_tls.binding : NULL;
+}
+
+/* The allocator that the thread used last is another: true when this one is at hand now. */
+bool tsi_turn_to(SlabAllocator* s);
+
 /* Where the function it is used in was called from. It has a frame pointer then, whatever the compiler was told. */
 #define TSI_CALLER()                                             \
     (TSI_DEFINED(__builtin_frame_address(0), sizeof(uintptr_t)), \
@@ -40,10 +50,8 @@ TSI_INLINE void tsi_closed(TsiArena* a) {
 TsiRef tsi_resolve(TsiArena* a, EpochId id);
 /* Allocates in an incarnation; NULL with errno. */
 void* tsi_alloc_ref(SlabAllocator* s, size_t size, TsiRef ref);
-/* The thread has no heap in this phase at hand: mostly it allocates there for the first time. size <= TSI_LUT_MAX. */
-void* tsi_alloc_first(TsiBinding* b, size_t size, TsiRef ref, bool prefer);
-/* Everything a fast path turns down: NULL and inert allocators, sizes, first use, used-up lines. As tsi_alloc_slow; the
- * caller of whoever tail-calls it is who asks. */
+/* Everything a fast path turns down: NULL and inert allocators, sizes, first use, used-up lines. ref, prefer and handle
+ * as in TsiRequest; the caller of whoever tail-calls it is who asks. */
 void* tsi_alloc_any(TsiArena* a, size_t size, size_t align, TsiRef ref, bool prefer, SlabHandle* handle);
 /* A zeroed array; ref 0: where the thread is. */
 void* tsi_alloc_zeroed(SlabAllocator* s, size_t n, size_t size, TsiRef ref);

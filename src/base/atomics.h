@@ -48,9 +48,20 @@
         __asm__ volatile("orq %1, %0" : "+r"(tsi_sum) : "m"(*(p)) : "cc"); \
         tsi_sum;                                                           \
     })
+/* 32 bits: is what is there v or more? */
+#define tsi_half_reaches(p, v)                                                        \
+    __extension__({                                                                   \
+        bool tsi_enough;                                                              \
+        __asm__ volatile("cmpl %2, %1" : "=@ccae"(tsi_enough) : "m"(*(p)), "r"(v) :); \
+        tsi_enough;                                                                   \
+    })
 /* A word of one writer. */
 #define tsi_count_word(p) __asm__ volatile("addq $1, %0" : "+m"(*(p)) : : "cc")
+/* The same, 32 bits, as a release: what was written before is seen by who acquires it. */
+#define tsi_count_half_release(p) __asm__ volatile("addl $1, %0" : "+m"(*(p)) : : "cc", "memory")
 #else
+#define tsi_half_reaches(p, v) (tsi_load_relaxed(p) >= (v))
+#define tsi_count_half_release(p) tsi_store_release((p), tsi_load_relaxed(p) + 1)
 #define tsi_count_word(p) tsi_store_relaxed((p), tsi_load_relaxed(p) + 1)
 #define tsi_word_is(p, v) (tsi_load_relaxed(p) == (v))
 #define tsi_or_word(x, p) ((x) | tsi_load_relaxed(p))

@@ -38,6 +38,13 @@
 /* How an allocation in one incarnation ends. AGAIN: what it was tried in has changed meanwhile. */
 typedef enum TsiOutcome { TSI_GOT, TSI_AGAIN, TSI_STALE, TSI_NO_MEMORY, TSI_OVER } TsiOutcome;
 
+/* What a try has brought. */
+typedef struct TsiGot {
+    void* p;
+    TsiIssue issue;          /* where the request asks for a handle */
+    TsiBudgetEvents budgets; /* that were passed or in the way */
+} TsiGot;
+
 /* ---- lines ---- */
 
 static void* line_pop(TsiBinding* b, TsiLine* l, unsigned cls) {
@@ -63,6 +70,8 @@ static TSI_COLD void line_mend(TsiBinding* b, const TsiHeap* h, TsiLine* l, unsi
     tsi_sample_repair(b, ours ? 0 : 1, w);
 }
 
+static unsigned counted_as(const TsiRequest* q) { return q->cls != 0 ? q->cls : TSI_CLASS_LARGE; }
+
 /* One that was refused: no heap has it. */
 static void count_closed(TsiBinding* b, unsigned cls) {
     tsi_count(&b->counters[cls].slow);
@@ -77,9 +86,7 @@ TSI_INLINE bool refill_plain(TsiBinding* b, TsiLine* l, const TsiClass* c, unsig
     if (TSI_UNLIKELY(out == 0 || tsi_remote_seen(l) != 0 || b->profile_mean != 0 ||
                      tsi_load_seq(&b->arena->space.counted)))
         return false;
-    tsi_store_release(&l->avail, out);      /* invariant F: before the bits leave freed */
-    tsi_store_release(&l->freed, ~c->full); /* pairs with the acquire of whoever asks "is it free?" */
-    tsi_store_release(&l->issued, tsi_load_relaxed(&l->issued) + n); /* as in tsi_line_refill */
+    tsi_line_hand_out(l, out, ~c->full, n);
     return true;
 }
 
@@ -171,7 +178,9 @@ static TsiRef target_of(TsiBinding* b, TsiRef ref) {
     return ref != 0 ? ref : ambient_ref(b);
 }
 
-void* tsi_alloc_again(TsiBinding* b, TsiHeap* h, unsigned cls, SlabHandle* handle) {
+/* The commonest miss: the line that busy names is used up and has enough slots that its owner freed. NULL, and the
+ * bracket still open, when anything else is to be done. */
+TSI_INLINE void* alloc_again(TsiBinding* b, TsiHeap* h, unsigned cls, SlabHandle* handle) {
     TsiLine* l = (TsiLine*)(uintptr_t)tsi_load_relaxed(&b->busy);
     const TsiClass* c = &b->classes->c[cls];
     uint64_t freed = tsi_load_relaxed(&l->freed) & c->full;
@@ -182,9 +191,7 @@ void* tsi_alloc_again(TsiBinding* b, TsiHeap* h, unsigned cls, SlabHandle* handl
     if (!plain || waiting || (handle != NULL && !tsi_line_is_handled(l))) return NULL;
     /* As tsi_line_refill, with nothing of others to merge. */
     if (TSI_UNLIKELY(tsi_load_seq(&b->arena->space.counted))) tsi_line_counts_even(&b->arena->space, l, c, freed);
-    tsi_store_release(&l->avail, freed);    /* invariant F: before the bits leave freed */
-    tsi_store_release(&l->freed, ~c->full); /* pairs with the acquire of whoever asks "is it free?" */
-    tsi_store_release(&l->issued, tsi_load_relaxed(&l->issued) + tsi_popcount(freed)); /* as in tsi_line_refill */
+    tsi_line_hand_out(l, freed, ~c->full, tsi_popcount(freed));
     if (handle != NULL && (*handle = tsi_handle_here(b, c, l, tsi_ctz64(freed))) == 0) return NULL;
     tsi_count_slow(b, h, cls, TSI_SLOW_FULL);
     void* p = line_pop(b, l, cls);
@@ -192,7 +199,7 @@ void* tsi_alloc_again(TsiBinding* b, TsiHeap* h, unsigned cls, SlabHandle* handl
     return TSI_LIKELY(tsi_load_relaxed(&h->word) == b->live_word) ? p : tsi_alloc_left(b, h, p);
 }
 
-TSI_INLINE void* slab_alloc(TsiBinding* b, TsiHeap* h, size_t size, unsigned cls, size_t align) {
+static void* slab_alloc(TsiBinding* b, TsiHeap* h, size_t size, unsigned cls, size_t align) {
     void* p = tsi_bump_alloc(b, h, size, align);
     if (p != NULL) return p;
     /* The budget in the way of the smallest region that would do: that one is told of, not what a slab lacked. */
@@ -211,39 +218,41 @@ static void leave(TsiBinding* b, TsiHeap* h) {
     if (scavenge && tsi_load_relaxed(&h->slab_count) > 256) tsi_heap_scavenge(b, h);
 }
 
-/* The record may have been freed and born again, by a cleanup that ran in a handover: hence the reference. *e: budgets
- * that were passed or in the way. */
-static TsiOutcome alloc_in_heap(TsiBinding* b, TsiHeap* h, TsiRef ref, size_t size, unsigned cls, size_t align,
-                                void** out, TsiIssue* issue, TsiBudgetEvents* e) {
-    e->soft = e->hard = 0;
+/* The record may have been freed and born again, by a cleanup that ran in a handover: hence the reference. */
+static TsiOutcome alloc_in_heap(TsiBinding* b, TsiHeap* h, TsiRef ref, const TsiRequest* q, TsiGot* got) {
+    unsigned cls = q->cls;
+    TsiIssue* issue = q->handle != NULL ? &got->issue : NULL;
     if (!tsi_bracket_enter(b, h, tsi_busy_all(h))) return TSI_AGAIN;
     if (tsi_load_relaxed(&h->ref) != ref) {
         tsi_bracket_leave(b, h);
         return TSI_AGAIN;
     }
-    *out = NULL;
+    void* p;
     b->budget.soft = b->budget.hard = 0;
     if (cls == 0) {
         tsi_count_slow(b, h, TSI_CLASS_LARGE, TSI_SLOW_MISS);
-        *out = tsi_large_alloc(b, ref, size, align, issue);
-        if (*out == NULL && !tsi_heap_is_live(b, h)) {
+        p = tsi_large_alloc(b, ref, q->size, q->align, issue);
+        if (p == NULL && !tsi_heap_is_live(b, h)) {
             tsi_bracket_leave(b, h);
             return TSI_AGAIN;
         }
     } else {
-        *out = slab_alloc(b, h, size, cls, align);
-        if (*out == NULL) tsi_count_slow(b, h, cls, TSI_SLOW_MISS);
-        if (issue != NULL && *out != NULL) tsi_handle_issue_held(b->arena, *out, issue);
+        p = slab_alloc(b, h, q->size, cls, q->align);
+        if (p == NULL) tsi_count_slow(b, h, cls, TSI_SLOW_MISS);
+        if (issue != NULL && p != NULL) tsi_handle_issue_held(b->arena, p, issue);
     }
     /* Cleanups that run from here on may allocate. */
-    if (TSI_UNLIKELY((b->budget.soft | b->budget.hard) != 0)) *e = b->budget;
+    if (TSI_UNLIKELY((b->budget.soft | b->budget.hard) != 0)) got->budgets = b->budget;
     leave(b, h);
-    if (*out != NULL) return TSI_GOT;
-    return e->hard != 0 ? TSI_OVER : TSI_NO_MEMORY;
+    got->p = p;
+    if (p != NULL) return TSI_GOT;
+    return got->budgets.hard != 0 ? TSI_OVER : TSI_NO_MEMORY;
 }
 
-/* Binding and heap are known to be right for the call: the bracket goes over from the line to all of the heap. */
-void* tsi_alloc_more(TsiBinding* b, TsiHeap* h, size_t size, unsigned cls) {
+/* The next most common misses: other lines of the heap, a region or a slab. Binding and heap are known to be right for
+ * the call: the bracket goes over from the line to all of the heap. NULL when it could not allocate; the bracket may be
+ * open or not then. */
+static void* alloc_more(TsiBinding* b, TsiHeap* h, size_t size, unsigned cls) {
     TsiLine* l = (TsiLine*)(uintptr_t)tsi_load_relaxed(&b->busy);
     TsiHeap* of = l == tsi_no_cur[0] ? h : tsi_line_heap(b, l);
     bool owned = tsi_load_relaxed(&h->word) == b->live_word && tsi_load_relaxed(&of->word) == b->live_word;
@@ -266,9 +275,17 @@ void* tsi_alloc_more(TsiBinding* b, TsiHeap* h, size_t size, unsigned cls) {
     return p;
 }
 
+void* tsi_alloc_nearby(TsiBinding* b, TsiHeap* h, size_t size, SlabHandle* handle) {
+    unsigned cls = tsi_size_lut[((size - 1) >> 4) + 1];
+    bool has_line = tsi_load_relaxed(&b->busy) != tsi_busy_line(tsi_no_cur[0]);
+    void* p = has_line ? alloc_again(b, h, cls, handle) : NULL;
+    return p != NULL || handle != NULL ? p : alloc_more(b, h, size, cls);
+}
+
 /* Tells of budgets. True when an allocation that a hard one refused is to be tried again: once for each, after the
  * empty slabs of its epoch (of all epochs where max_bytes is in the way) went back and its function was called. */
 static bool budgets_told(TsiBinding* b, TsiOutcome o, const TsiBudgetEvents* e, unsigned* tried) {
+    if (TSI_LIKELY((e->soft | e->hard) == 0)) return false;
     TsiArena* a = b->arena;
     unsigned hard = o == TSI_OVER ? e->hard & ~*tried : 0;
     if ((hard & TSI_BUDGET_SPACE) != 0) tsi_trim_for_room(a, b);
@@ -281,29 +298,26 @@ static bool budgets_told(TsiBinding* b, TsiOutcome o, const TsiBudgetEvents* e, 
 }
 
 /* ambient: the thread's next allocations are to go where this one goes. */
-TSI_INLINE TsiOutcome alloc_owned(TsiBinding* b, TsiRef target, bool ambient, size_t size, unsigned cls, size_t align,
-                                  void** out, TsiIssue* issue, TsiBudgetEvents* e) {
+TSI_INLINE TsiOutcome alloc_owned(TsiBinding* b, TsiRef target, bool ambient, const TsiRequest* q, TsiGot* got) {
     TsiHeap* h;
-    e->soft = e->hard = 0;
-    TsiBirth birth = tsi_ready_heap(b, target, size <= TSI_BUMP_MAX && align <= TSI_BUMP_ALIGN_MAX, &h);
+    TsiBirth birth = tsi_ready_heap(b, target, q->size <= TSI_BUMP_MAX && q->align <= TSI_BUMP_ALIGN_MAX, &h);
     if (birth != TSI_BIRTH_OK) return birth == TSI_BIRTH_STALE ? TSI_STALE : TSI_NO_MEMORY;
     if (ambient && tsi_heap_is_live(b, h) && tsi_load_relaxed(&h->ref) == target) tsi_binding_set_ambient(b, h);
-    return alloc_in_heap(b, h, target, size, cls, align, out, issue, e);
+    return alloc_in_heap(b, h, target, q, got);
 }
 
 /* ---- shared mode ---- */
 
-TSI_INLINE TsiLine* const* cur_of(const TsiHeap* h) { return h->room != NULL ? h->room->cur : tsi_no_cur; }
-
 /* What is ready in the heap; NULL when anything else is to be done, and no bracket is open. */
 TSI_INLINE void* take_ready(TsiBinding* b, TsiHeap* h, uint32_t bytes, unsigned cls, SlabHandle* handle) {
     TsiRegion* r = tsi_load_relaxed(&h->region);
-    bool bumps = tsi_bump_fits(r, bytes) && (handle == NULL || tsi_load_relaxed(&r->heap_at) == 0);
+    uint32_t rel;
+    bool bumps = tsi_bump_fits(r, bytes, &rel) && (handle == NULL || tsi_load_relaxed(&r->heap_at) == 0);
     void* p;
-    TsiFast f = bumps && handle != NULL ? tsi_bump_handle_fast(b, h, r, bytes, &p, handle)
-                : bumps                 ? tsi_bump_fast(b, h, r, bytes, &p)
-                : handle != NULL        ? tsi_obj_fast(b, h, cur_of(h), cls, &p, handle)
-                                        : tsi_alloc_fast(b, h, cur_of(h), cls, &p);
+    TsiFast f = bumps && handle != NULL ? tsi_bump_handle_fast(b, h, r, rel, bytes, &p, handle)
+                : bumps                 ? tsi_bump_fast(b, h, r, rel, bytes, &p)
+                : handle != NULL        ? tsi_obj_fast(b, h, tsi_cur_of(h), cls, &p, handle)
+                                        : tsi_alloc_fast(b, h, tsi_cur_of(h), cls, &p);
     if (TSI_LIKELY(f == TSI_FAST_DONE)) return p;
     if (f == TSI_FAST_LEFT) return tsi_alloc_left(b, h, p);
     tsi_bracket_missed(b);
@@ -329,82 +343,89 @@ void* tsi_alloc_ready(TsiBinding* own, size_t size, TsiRef ref, SlabHandle* hand
 }
 
 /* As the thread whose lane it is. */
-static TsiOutcome alloc_in_lane(TsiBinding* own, TsiRef target, size_t size, unsigned cls, size_t align, void** out,
-                                TsiIssue* issue, TsiBudgetEvents* e) {
+static TsiOutcome alloc_in_lane(TsiBinding* own, TsiRef target, const TsiRequest* q, TsiGot* got) {
     TsiArena* a = own->arena;
-    e->soft = e->hard = 0;
-    TsiLane* lane = tsi_lane_enter(own, tsi_class_row(cls != 0 ? cls : TSI_CLASS_LARGE), target);
+    TsiLane* lane = tsi_lane_enter(own, tsi_class_row(counted_as(q)), target);
     if (lane == NULL) return TSI_NO_MEMORY;
     TsiBinding* b = tsi_lane_binding(lane);
     tsi_binding_heed(b);
     tsi_inbox_drain(b);
     tsi_sweep_displaced(a, b);
-    TsiOutcome o = alloc_owned(b, target, false, size, cls, align, out, issue, e);
-    if (o == TSI_GOT) tsi_lane_count(b, lane, cls != 0 ? cls : TSI_CLASS_LARGE);
+    TsiOutcome o = alloc_owned(b, target, false, q, got);
+    if (o == TSI_GOT) tsi_lane_count(b, lane, counted_as(q));
     tsi_lane_leave(lane);
     TsiPlace at;
-    if (TSI_UNLIKELY(own->profile_mean != 0) && o == TSI_GOT && tsi_space_locate(&a->space, *out, &at) == TSI_PLACE_OK)
+    if (TSI_UNLIKELY(own->profile_mean != 0) && o == TSI_GOT &&
+        tsi_space_locate(&a->space, got->p, &at) == TSI_PLACE_OK)
         tsi_profile_one(own, tsi_place_bytes(&a->space, &at));
     return o;
 }
 
 /* ---- any mode ---- */
 
-static void* alloc_untimed(TsiArena* a, size_t size, unsigned cls, size_t align, TsiRef ref, bool prefer,
-                           SlabHandle* handle) {
-    TsiIssue issue, *its = handle != NULL ? &issue : NULL;
+/* The phase accepts no more. True when the request goes elsewhere: with the ring, or from a phase that was only
+ * preferred. Else it was refused. */
+static bool stale_goes_on(TsiBinding* b, TsiRequest* q, TsiRef target) {
+    bool follows = q->ref == TSI_REF_CURRENT || (q->ref == 0 && b->scope == 0);
+    if (follows && target_of(b, q->ref) != target) return true;
+    if (q->ref != 0 && q->prefer) {
+        q->ref = 0;
+        return true;
+    }
+    count_closed(b, counted_as(q));
+    tsi_refuse_as(b->arena, &(TsiMisuse){.what = SLAB_MISUSE_CLOSED_EPOCH, .ref = target});
+    errno = ESTALE;
+    return false;
+}
+
+/* No memory, or a budget in the way. NULL */
+static void* refused(TsiArena* a, int error) {
+    tsi_refuse_count(a, error == EDQUOT ? TSI_REFUSED_BUDGET : TSI_REFUSED_MEMORY);
+    errno = error;
+    return NULL;
+}
+
+/* Each turn tries once; what is in the way is seen to between two. */
+static void* alloc_untimed(TsiArena* a, TsiRequest* q) {
     bool tried_trim = false;
     unsigned tried_budgets = 0;
-    TsiBudgetEvents budgets;
-    int error = ENOMEM;
-    void* p = NULL;
-    tsi_thread_late_enter();
     for (;;) {
+        TsiGot got = {.p = NULL};
         TsiBinding* b = tsi_binding_get(a, true);
-        if (b == NULL) break;
+        if (b == NULL) return refused(a, ENOMEM);
         tsi_binding_heed(b);
         tsi_inbox_drain(b);
         tsi_sweep_displaced(a, b);
         tsi_warm_look(a);
-        TsiRef target = target_of(b, ref);
-        TsiOutcome o = a->options.shared ? alloc_in_lane(b, target, size, cls, align, &p, its, &budgets)
-                                         : alloc_owned(b, target, ref == 0, size, cls, align, &p, its, &budgets);
+        TsiRef target = target_of(b, q->ref);
+        TsiOutcome o =
+            a->options.shared ? alloc_in_lane(b, target, q, &got) : alloc_owned(b, target, q->ref == 0, q, &got);
         if (o == TSI_STALE) {
-            bool follows = ref == TSI_REF_CURRENT || (ref == 0 && b->scope == 0);
-            if (follows && target_of(b, ref) != target) continue; /* the ring moved on: so do we */
-            if (ref != 0 && prefer) {
-                ref = 0;
-                continue;
-            }
-            count_closed(b, cls != 0 ? cls : TSI_CLASS_LARGE);
-            tsi_refuse_as(a, &(TsiMisuse){.what = SLAB_MISUSE_CLOSED_EPOCH, .ref = target});
-            errno = ESTALE;
-            tsi_thread_late_leave();
+            if (stale_goes_on(b, q, target)) continue;
             return NULL;
         }
-        bool again = TSI_UNLIKELY((budgets.soft | budgets.hard) != 0) && budgets_told(b, o, &budgets, &tried_budgets);
-        if (o == TSI_GOT && handle != NULL && issue.handle == 0) { /* not an object of the caller's: without a trace */
-            p = NULL;
-            (void)tsi_free_place(a, b, &issue.at, issue.seq, false);
-            if (issue.spent) continue; /* another line has generations left */
-            break;
+        bool again = budgets_told(b, o, &got.budgets, &tried_budgets);
+        if (o == TSI_GOT && q->handle != NULL) {
+            if (got.issue.handle == 0) { /* not an object of the caller's: without a trace */
+                (void)tsi_free_place(a, b, &got.issue.at, got.issue.seq, false);
+                if (got.issue.spent) continue; /* another line has generations left */
+                return refused(a, ENOMEM);
+            }
+            *q->handle = got.issue.handle;
         }
-        if (o == TSI_GOT && handle != NULL) *handle = issue.handle;
-        if (o == TSI_GOT) break;
-        if (o == TSI_OVER && !again) {
-            error = EDQUOT;
-            break;
-        }
+        if (o == TSI_GOT) return got.p;
+        if (o == TSI_OVER && !again) return refused(a, EDQUOT);
+        if (o == TSI_NO_MEMORY && tried_trim) return refused(a, ENOMEM);
         if (o == TSI_NO_MEMORY) {
-            if (tried_trim) break;
             tried_trim = true;
             tsi_trim_all(a, b);
         }
     }
-    if (p == NULL) {
-        tsi_refuse_count(a, error == EDQUOT ? TSI_REFUSED_BUDGET : TSI_REFUSED_MEMORY);
-        errno = error;
-    }
+}
+
+static void* alloc_unwatched(TsiArena* a, TsiRequest* q) {
+    tsi_thread_late_enter();
+    void* p = alloc_untimed(a, q);
     tsi_thread_late_leave();
     return p;
 }
@@ -416,13 +437,13 @@ static TsiRef landed_in(TsiBinding* b, const void* p, TsiRef ref) {
     return tsi_space_locate(&b->arena->space, p, &at) == TSI_PLACE_OK && tsi_slab_ref(b->arena, &at, &ref) ? ref : 0;
 }
 
-static TSI_NOINLINE void* alloc_sampled(TsiBinding* b, size_t size, unsigned cls, size_t align, TsiRef ref, bool prefer,
-                                        SlabHandle* handle) {
+static TSI_NOINLINE void* alloc_sampled(TsiBinding* b, TsiRequest* q) {
+    TsiRef ref = q->ref;                  /* the one that was asked for */
     TsiLockStats* outer = tsi_lock_stats; /* a cleanup may allocate inside */
     bool chosen = tsi_sample_due(b);
     tsi_lock_stats = &b->samples.locks;
     TsiStopwatch w = chosen ? tsi_sample_start() : (TsiStopwatch){0, 0, 0};
-    void* p = alloc_untimed(b->arena, size, cls, align, ref, prefer, handle);
+    void* p = alloc_unwatched(b->arena, q);
     bool still = tsi_tls.binding == b && tsi_tls.serial == b->arena->serial; /* not given back by a late leave */
     uint64_t ns[3];
     if (chosen && still && tsi_sample_stop_alloc(b, w, ns)) tsi_sample_label(b, landed_in(b, p, ref), ns);
@@ -430,13 +451,12 @@ static TSI_NOINLINE void* alloc_sampled(TsiBinding* b, size_t size, unsigned cls
     return p;
 }
 
-static TSI_NOINLINE void* alloc_watched(TsiBinding* b, size_t size, unsigned cls, size_t align, TsiRef ref, bool prefer,
-                                        SlabHandle* handle) {
+static TSI_NOINLINE void* alloc_watched(TsiBinding* b, TsiRequest* q) {
+    TsiRef ref = q->ref;             /* as in alloc_sampled */
     TsiCaller from = tsi_tls.caller; /* a cleanup may allocate inside, as in alloc_sampled */
     bool outer_hit = b->profile_hit;
     b->profile_hit = false;
-    void* p = b->period != 0 ? alloc_sampled(b, size, cls, align, ref, prefer, handle)
-                             : alloc_untimed(b->arena, size, cls, align, ref, prefer, handle);
+    void* p = b->period != 0 ? alloc_sampled(b, q) : alloc_unwatched(b->arena, q);
     if (tsi_tls.binding != b || tsi_tls.serial != b->arena->serial) return p; /* as in alloc_sampled */
     bool hit = b->profile_hit;
     b->profile_hit = outer_hit;
@@ -444,9 +464,7 @@ static TSI_NOINLINE void* alloc_watched(TsiBinding* b, size_t size, unsigned cls
     return p;
 }
 
-TSI_NOINLINE void* tsi_alloc_slow(TsiArena* a, size_t size, unsigned cls, size_t align, TsiRef ref, bool prefer,
-                                  SlabHandle* handle) {
+void* tsi_alloc_slow(TsiArena* a, TsiRequest* q) {
     TsiBinding* b = a->watched ? tsi_binding_get(a, true) : NULL;
-    if (TSI_UNLIKELY(b != NULL)) return alloc_watched(b, size, cls, align, ref, prefer, handle);
-    return alloc_untimed(a, size, cls, align, ref, prefer, handle);
+    return TSI_UNLIKELY(b != NULL) ? alloc_watched(b, q) : alloc_unwatched(a, q);
 }

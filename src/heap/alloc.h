@@ -9,10 +9,18 @@
 /* In place of a reference: the ring's current epoch, whatever scope the thread is in. */
 #define TSI_REF_CURRENT (~(TsiRef)0)
 
-/* Any class and size. ref 0: the thread's innermost scope of this arena, else the current epoch. prefer: the object
- * had better go to ref; when ref accepts no more, as with 0. handle: NULL, or where the object's handle goes. NULL
- * with errno. */
-void* tsi_alloc_slow(TsiArena* a, size_t size, unsigned cls, size_t align, TsiRef ref, bool prefer, SlabHandle* handle);
+/* What is asked for: any class and size. */
+typedef struct TsiRequest {
+    size_t size, align; /* align: 1 where it is the size's; or TSI_ALIGN_GROWS */
+    TsiRef ref;         /* where; 0: the thread's innermost scope of this arena, else the current epoch */
+    unsigned cls;       /* of size and align; 0: a large object */
+    bool prefer;        /* had better go to ref; when that accepts no more, as with 0 */
+    SlabHandle* handle; /* where the object's handle goes; NULL: none is asked for */
+} TsiRequest;
+
+/* The whole slow path, NULL with errno: binding, what waits for the thread, the phase's heap, and in that a region, a
+ * line or a slab; then what is in the way of it. Changes *q. */
+void* tsi_alloc_slow(TsiArena* a, TsiRequest* q);
 
 /* Shared mode: what is ready in the thread's lane when that is free, or NULL. size <= TSI_LUT_MAX; ref as above. */
 void* tsi_alloc_ready(TsiBinding* own, size_t size, TsiRef ref, SlabHandle* handle);
@@ -30,11 +38,11 @@ TSI_INLINE TsiFast tsi_alloc_fast(TsiBinding* b, TsiHeap* h, TsiLine* const* cur
     return TSI_LIKELY(tsi_word_is(&h->word, live)) ? TSI_FAST_DONE : TSI_FAST_LEFT;
 }
 
-/* The commonest miss, still inside the bracket of the fast path: the line that busy names is used up and has enough
- * slots that its owner freed. NULL, and the bracket still open, when anything else is to be done. */
-void* tsi_alloc_again(TsiBinding* b, TsiHeap* h, unsigned cls, SlabHandle* handle);
-/* For the next most common misses, from the same bracket: other lines of the heap, a region or a slab. NULL when it
- * could not allocate; the bracket may be open or not then. */
-void* tsi_alloc_more(TsiBinding* b, TsiHeap* h, size_t size, unsigned cls);
+/* The heap's current lines. */
+TSI_INLINE TsiLine* const* tsi_cur_of(const TsiHeap* h) { return h->room != NULL ? h->room->cur : tsi_no_cur; }
+
+/* The short slow path, from the bracket of tsi_alloc_fast that has missed: the line again, else another one, a region
+ * or a slab of the heap. size <= TSI_LUT_MAX. NULL when it could not allocate; the bracket may be open or not then. */
+void* tsi_alloc_nearby(TsiBinding* b, TsiHeap* h, size_t size, SlabHandle* handle);
 
 #endif

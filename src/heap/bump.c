@@ -260,7 +260,7 @@ static void* take_aligned(TsiRegion* r, uint32_t bytes, size_t align) {
         tsi_store_release(&r->rel, start);                               /* as in tsi_bump_take */
         tsi_store_release(&r->issued, tsi_load_relaxed(&r->issued) + 1); /* as in tsi_bump_take */
     }
-    return tsi_bump_take(r, bytes);
+    return tsi_bump_take(r, start, bytes);
 }
 
 /* The same, at the profile's mark or the end of the region. */
@@ -308,7 +308,7 @@ static void* alloc_alone(TsiBinding* b, TsiHeap* h, size_t size) {
     h->alone++;
     uint32_t bytes = tsi_bump_bytes(size);
     h->bumped += bytes; /* the next phase may have room for it */
-    void* p = tsi_bump_take(r, bytes);
+    void* p = tsi_bump_take(r, tsi_load_relaxed(&r->rel), bytes);
     if (TSI_UNLIKELY(b->profile_mean != 0)) tsi_profile_alone(b, r, bytes);
     tsi_count_slow(b, h, TSI_CLASS_REGION, TSI_SLOW_MISS);
     return p;

@@ -41,25 +41,25 @@ TSI_INLINE uint64_t tsi_busy_region(const TsiRegion* r) { return (uint64_t)(uint
 
 /* Bytes of a region that an object of `size` takes. size <= TSI_BUMP_MAX */
 TSI_INLINE uint32_t tsi_bump_bytes(size_t size) { return ((uint32_t)size + TSI_GRANULE - 1) & ~(TSI_GRANULE - 1u); }
-/* Holds for as long as the heap is the thread's. */
-TSI_INLINE bool tsi_bump_fits(const TsiRegion* r, uint32_t bytes) {
-    return tsi_load_relaxed(&r->lim) - tsi_load_relaxed(&r->rel) >= bytes;
+/* *rel: where the region's next object would begin. It and the answer hold for as long as the heap is the thread's. */
+TSI_INLINE bool tsi_bump_fits(const TsiRegion* r, uint32_t bytes, uint32_t* rel) {
+    *rel = tsi_load_relaxed(&r->rel);
+    return tsi_half_reaches(&r->lim, *rel + bytes);
 }
-/* The next bytes, which fit. In the owner's bracket. */
-TSI_INLINE void* tsi_bump_take(TsiRegion* r, uint32_t bytes) {
-    uint32_t rel = tsi_load_relaxed(&r->rel);
+/* The next bytes, which are at rel and fit. In the owner's bracket. */
+TSI_INLINE void* tsi_bump_take(TsiRegion* r, uint32_t rel, uint32_t bytes) {
     tsi_store_relaxed(&tsi_load_relaxed(&r->map)[rel >> TSI_GRANULE_SHIFT], r->gen);
-    tsi_store_release(&r->rel, rel + bytes);                         /* pairs with used_granules in region.c */
-    tsi_store_release(&r->issued, tsi_load_relaxed(&r->issued) + 1); /* last: pairs with tsi_region_sum */
+    tsi_store_release(&r->rel, rel + bytes); /* pairs with used_granules in region.c */
+    tsi_count_half_release(&r->issued);      /* last: pairs with tsi_region_sum */
     return tsi_load_relaxed(&r->base) + rel;
 }
 
-/* An object of so many bytes, which fit; MISSED: the bracket that names r is open, as in tsi_alloc_fast. */
-TSI_INLINE TsiFast tsi_bump_fast(TsiBinding* b, TsiHeap* h, TsiRegion* r, uint32_t bytes, void** out) {
+/* An object of so many bytes, which fit at rel; MISSED: the bracket that names r is open, as in tsi_alloc_fast. */
+TSI_INLINE TsiFast tsi_bump_fast(TsiBinding* b, TsiHeap* h, TsiRegion* r, uint32_t rel, uint32_t bytes, void** out) {
     uint64_t live = b->live_word;
     tsi_bracket_name(b, tsi_busy_region(r));
     if (TSI_UNLIKELY(!tsi_word_is(&h->word, live))) return TSI_FAST_MISSED;
-    *out = tsi_bump_take(r, bytes);
+    *out = tsi_bump_take(r, rel, bytes);
     tsi_bracket_clear(b);
     return TSI_LIKELY(tsi_word_is(&h->word, live)) ? TSI_FAST_DONE : TSI_FAST_LEFT;
 }
@@ -143,8 +143,8 @@ TSI_INLINE TsiFast tsi_bump_grow_fast(TsiBinding* b, const void* p, size_t size,
 }
 
 /* The same, with its handle, in a region that has issued one before in this life. */
-TSI_INLINE TsiFast tsi_bump_handle_fast(TsiBinding* b, TsiHeap* h, TsiRegion* r, uint32_t bytes, void** out,
-                                        SlabHandle* handle) {
+TSI_INLINE TsiFast tsi_bump_handle_fast(TsiBinding* b, TsiHeap* h, TsiRegion* r, uint32_t rel, uint32_t bytes,
+                                        void** out, SlabHandle* handle) {
     uint64_t live = b->live_word;
     tsi_bracket_name(b, tsi_busy_region(r));
     if (TSI_UNLIKELY(!tsi_word_is(&h->word, live))) return TSI_FAST_MISSED;
@@ -155,7 +155,7 @@ TSI_INLINE TsiFast tsi_bump_handle_fast(TsiBinding* b, TsiHeap* h, TsiRegion* r,
      * heap_at in this. */
     if (TSI_UNLIKELY((tsi_load_relaxed(&slab->tag) & TSI_SLAB_HANDLED) == 0 || generation >= TSI_GEN_LIMIT))
         return TSI_FAST_MISSED;
-    *out = tsi_bump_take(r, bytes);
+    *out = tsi_bump_take(r, rel, bytes);
     *handle =
         tsi_handle_make(b->secret, (uint32_t)((uint64_t)((uint8_t*)*out - b->base) >> TSI_GRANULE_SHIFT), generation);
     tsi_bracket_clear(b);

@@ -99,9 +99,7 @@ unsigned tsi_line_refill(TsiBinding* b, TsiLine* l, const TsiClass* c, unsigned 
     }
     /* seq_cst, after the remote bits were taken: a mark set before a free that did not see it is seen here */
     if (TSI_UNLIKELY(tsi_load_seq(&s->counted))) tsi_line_counts_even(s, l, c, out);
-    tsi_store_release(&l->avail, out);          /* invariant F: before the bits leave freed */
-    tsi_store_release(&l->freed, freed & ~out); /* pairs with the acquire of whoever asks "is it free?" */
-    tsi_store_release(&l->issued, tsi_load_relaxed(&l->issued) + n); /* last: pairs with tsi_line_handed_out */
+    tsi_line_hand_out(l, out, freed & ~out, n);
     return n;
 }
 

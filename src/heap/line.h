@@ -8,6 +8,13 @@
 
 /* ---- lines; all inside the owner's bracket unless stated ---- */
 
+/* Hands out n free slots of a used-up line; rest: what is free from then on. The only writer of these words while an
+ * owner has the line. */
+TSI_INLINE void tsi_line_hand_out(TsiLine* l, uint64_t out, uint64_t rest, unsigned n) {
+    tsi_store_release(&l->avail, out);  /* invariant F: before the bits leave freed */
+    tsi_store_release(&l->freed, rest); /* pairs with the acquire of whoever asks "is it free?" */
+    tsi_store_release(&l->issued, tsi_load_relaxed(&l->issued) + n); /* last: pairs with tsi_line_handed_out */
+}
 /* Moves remote and freed slots to avail if there are at least `least`; returns how many avail has. */
 unsigned tsi_line_refill(TsiBinding* b, TsiLine* l, const TsiClass* c, unsigned least);
 /* Puts a used-up line where its free slots will be found: at the back of the room's queue when it has some free

@@ -120,7 +120,8 @@ void* tsi_ready_first(TsiBinding* b, TsiRef ref, uint32_t bytes) {
     if (TSI_UNLIKELY(h == NULL)) return NULL;
     b->by_inc[tsi_ref_index(ref) % TSI_HEAP_CACHE] = h;
     void* p;
-    TsiFast f = tsi_bump_fast(b, h, tsi_load_relaxed(&h->region), bytes, &p); /* it fits: all of the region is free */
+    TsiFast f =
+        tsi_bump_fast(b, h, tsi_load_relaxed(&h->region), 0, bytes, &p); /* it fits: all of the region is free */
     if (TSI_LIKELY(f == TSI_FAST_DONE)) return p;
     if (f == TSI_FAST_LEFT) return tsi_alloc_left(b, h, p);
     tsi_bracket_missed(b);

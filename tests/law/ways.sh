@@ -1,5 +1,5 @@
 #!/bin/bash
-# The ways of docs/ARCHITECTURE.md ("Three ways to read") are those of the source: each function is in the file of its
+# The ways of docs/ARCHITECTURE.md ("Ways to read") are those of the source: each function is in the file of its
 # row, a function of the way before it calls it, each word changes in the function that is named with it, and a way
 # has four files at most.
 set -u
@@ -18,7 +18,7 @@ body() { # FILE FUNCTION: its definition, from the line of its name to the brace
 # "way NAME", then "step FILE FUNCTION" and "word WORD FUNCTION" of it, a line each.
 table() {
     awk -F'`' '
-        /^## / { on = $0 == "## Three ways to read" }
+        /^## / { on = $0 == "## Ways to read" }
         !on { next }
         /^### / { print "way " substr($0, 5) }
         /^\| `/ { split($0, cell, "|"); n = split(cell[3], name, "`"); for (k = 2; k <= n; k += 2) print "step " $2 " " name[k] }
@@ -58,6 +58,6 @@ $(tail -n +2 <<<"$text") ${text##*\{}"
     esac
 done < <(table)
 end_way
-[ $ways -eq 3 ] || complain "$page: $ways ways instead of three"
+[ $ways -eq 4 ] || complain "$page: $ways ways instead of four"
 echo "$ways ways, $steps functions"
 finish

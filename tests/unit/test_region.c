@@ -31,7 +31,8 @@ static void generations_are_used_in_turn(void) {
         REQUIRE_EQ(live_bits(id), 0);
         bool dense = n == 0; /* starts where the next life of this generation has none */
         uint32_t bytes = dense ? 16 : 256;
-        for (unsigned k = 0; k < 16; k++) REQUIRE_EQ(tsi_bump_take(r, bytes), r->base + k * bytes);
+        for (unsigned k = 0; k < 16; k++)
+            REQUIRE_EQ(tsi_bump_take(r, tsi_load_relaxed(&r->rel), bytes), r->base + k * bytes);
         for (unsigned k = 0; k < 16; k++) REQUIRE_EQ(tsi_region_size_at(space, id, k * bytes / 16), bytes);
         REQUIRE_EQ(live_bits(id), dense ? 0xffff : 0x0001000100010001);
         TsiRegionSum sum = tsi_region_end(space, id);
@@ -378,8 +379,7 @@ static unsigned bumped_objects(unsigned every, bool elsewhere) {
         if (!tsi_class_is_region(kit_place(a, p[n]).cls)) break;
         if (n % every != 0) continue;
         freed++;
-        if (elsewhere)
-            kit_worker_run(&other, give_one, p[n]);
+        if (elsewhere) kit_worker_run(&other, give_one, p[n]);
         else give(p + n, 1);
     }
     kit_check(a);

@@ -108,7 +108,7 @@ static void records_wait_for_freers(void) {
         REQUIRE(tsi_region_open(space, cls, id, 0));
         TsiRegion* r = tsi_region(space, id);
         REQUIRE_EQ(r->gen, 1); /* each time: the one before has gone */
-        (void)tsi_bump_take(r, 16);
+        (void)tsi_bump_take(r, tsi_load_relaxed(&r->rel), 16);
         (void)tsi_region_end(space, id);
         if (how == 1) tsi_add_relaxed(&r->word, TSI_REGION_ENTERED);
         if (how == 2) tsi_store_relaxed(&r->late, 1);
@@ -152,7 +152,8 @@ static void maps_of_other_sizes_are_cleared(void) {
             REQUIRE_EQ(id >> 8, 0);
             REQUIRE(tsi_region_open(space, tsi_region_class(from), id, 0));
             TsiRegion* r = tsi_region(space, id);
-            for (unsigned n = 0; n < space->classes->c[tsi_region_class(from)].slab_bytes / 16; n++) (void)tsi_bump_take(r, 16);
+            for (unsigned n = 0; n < space->classes->c[tsi_region_class(from)].slab_bytes / 16; n++)
+                (void)tsi_bump_take(r, tsi_load_relaxed(&r->rel), 16);
             (void)tsi_region_end(space, id);
             tsi_space_purge(space, &id, 1);
             id = take_of(tsi_region_class(to));
@@ -335,7 +336,8 @@ static void sampled_objects_are_bumped(void) {
 static void a_thousand_reservations(void) {
     enum { N = SANITIZED ? 32 : 1000 };
     static SlabAllocator* many[N];
-    if (SANITIZED) puts("the sanitizer takes most of the address space: 32, and reservations may be smaller than asked for");
+    if (SANITIZED)
+        puts("the sanitizer takes most of the address space: 32, and reservations may be smaller than asked for");
     for (unsigned n = 0; n < N; n++) {
         REQUIRE((many[n] = slab_allocator_create()) != NULL);
         SlabGlobalStats g;

@@ -1,0 +1,158 @@
+/*
+ * frees.c - free, by pointer and by handle; as in objects.c, fast paths are inlined and left by tail calls.
+ */
+#include "api/internal.h"
+
+#include "heap/bump.h"
+#include "heap/free.h"
+#include "heap/handles.h"
+#include "heap/lane.h"
+
+/* ---- by handle ---- */
+
+static bool free_obj_in(TsiArena* a, SlabHandle h) { return a != NULL && h != 0 && tsi_free_handle(a, h); }
+static TSI_NOINLINE bool free_obj_never(TsiBinding* b, SlabHandle h) {
+    b->covered = tsi_load_acquire(&b->arena->space.covered); /* as in free_never: the next one finds its entry */
+    return free_obj_in(b->arena, h);
+}
+static TSI_NOINLINE bool free_obj_missed(TsiBinding* b, SlabHandle h) {
+    TsiArena* a = b->arena;
+    tsi_bracket_missed(b);
+    return free_obj_in(a, h);
+}
+
+static TSI_NOINLINE bool free_left(TsiBinding* b, TsiHeap* h) {
+    tsi_handover(b, h);
+    return true;
+}
+
+static TSI_NOINLINE bool free_obj_elsewhere(TsiBinding* b, SlabHandle h) {
+    TsiArena* a = b->arena;
+    return tsi_free_handle_bumped(a, b, h) || free_obj_in(a, h);
+}
+static TSI_NOINLINE bool free_obj_bumped_missed(TsiBinding* b, SlabHandle h) {
+    TsiArena* a = b->arena;
+    tsi_bracket_missed(b);
+    return tsi_free_handle_bumped(a, b, h) || free_obj_in(a, h);
+}
+/* In a region. */
+static TSI_NOINLINE bool free_obj_bumped(TsiBinding* b, SlabHandle handle) {
+    TsiHeap* h;
+    TsiFast f = tsi_bump_handle_free(b, handle, &h);
+    if (TSI_LIKELY(f == TSI_FAST_DONE)) return true;
+    if (f == TSI_FAST_BUMPED) return free_obj_elsewhere(b, handle);
+    if (f == TSI_FAST_MISSED) return free_obj_bumped_missed(b, handle);
+    return f == TSI_FAST_LEFT ? free_left(b, h) : free_obj_never(b, handle);
+}
+
+static TSI_NOINLINE bool free_obj_line(TsiBinding* b, SlabHandle handle) {
+    TsiHeap* h;
+    TsiFast f = tsi_free_handle_fast(b, handle, &h);
+    if (TSI_LIKELY(f == TSI_FAST_DONE)) return true;
+    if (f == TSI_FAST_MISSED) return free_obj_missed(b, handle);
+    return f == TSI_FAST_LEFT ? free_left(b, h) : free_obj_never(b, handle);
+}
+TSI_INLINE bool free_obj_of(TsiBinding* b, SlabHandle handle) {
+    return tsi_handle_is_bumped(b, handle) ? free_obj_bumped(b, handle) : free_obj_line(b, handle);
+}
+
+/* As free_in_lane. */
+static TSI_NOINLINE bool free_obj_in_lane(TsiBinding* own, SlabHandle h) {
+    TsiLane* lane;
+    if (!tsi_lane_try(own, &lane)) return free_obj_of(own, h);
+    bool freed = free_obj_of(tsi_lane_binding(lane), h);
+    tsi_lane_leave(lane);
+    return freed;
+}
+
+static TSI_NOINLINE bool free_obj_any(SlabAllocator* s, SlabHandle h) {
+    TsiBinding* b = tsi_sharer(s);
+    if (b != NULL) return free_obj_in_lane(b, h);
+    return tsi_turn_to(s) ? free_obj(s, h) : free_obj_in(tsi_arena(s), h);
+}
+
+bool free_obj(SlabAllocator* s, SlabHandle handle) {
+    if (TSI_UNLIKELY(!tsi_word_is(&tsi_tls.record->owner, s))) return free_obj_any(s, handle);
+    return free_obj_of(tsi_tls.binding, handle);
+}
+
+void* slab_handle_ptr(SlabAllocator* s, SlabHandle h) {
+    TsiArena* a = tsi_arena(s);
+    TsiPlace at;
+    return a != NULL && h != 0 && tsi_handle_find(a, h, &at) ? tsi_place_address(&a->space, &at) : NULL;
+}
+
+SlabHandle slab_ptr_handle(SlabAllocator* s, const void* p) {
+    TsiArena* a = tsi_arena(s);
+    TsiPlace at;
+    if (a == NULL || tsi_space_locate(&a->space, p, &at) != TSI_PLACE_OK) return 0;
+    TsiBinding* b = tsi_binding_get(a, false);
+    TsiLane* lane;
+    if (TSI_LIKELY(!a->options.shared) || b == NULL || !tsi_lane_try(b, &lane)) return tsi_handle_of(a, b, &at);
+    SlabHandle h = tsi_handle_of(a, tsi_lane_binding(lane), &at); /* the owner marks its line itself */
+    tsi_lane_leave(lane);
+    return h;
+}
+
+/* ---- free ---- */
+
+static TSI_NOINLINE bool free_any(TsiArena* a, void* p, size_t least) {
+    if (p == NULL) return true;
+    return a != NULL && tsi_free_pointer(a, p, least);
+}
+
+static TSI_NOINLINE bool free_bumped(TsiBinding* b, void* p, uint32_t entry) {
+    TsiHeap* h;
+    TsiRegion* r;
+    TsiFast f = tsi_bump_free(b, p, entry, &h, &r);
+    if (TSI_LIKELY(f == TSI_FAST_DONE)) return true;
+    if (f == TSI_FAST_MISSED) return tsi_free_bumped(b, p);
+    return f == TSI_FAST_LEFT ? free_left(b, h) : tsi_bump_spare(b, h, r);
+}
+
+static TSI_NOINLINE bool free_never(TsiBinding* b, void* p) {
+    b->covered = tsi_load_acquire(&b->arena->space.covered); /* pairs with cover in space.c */
+    return free_any(b->arena, p, 0);
+}
+
+TSI_INLINE bool free_inline(TsiBinding* b, void* p) {
+    TsiHeap* h;
+    unsigned at;
+    TsiFast f = tsi_free_fast(b, p, &h, &at);
+    if (TSI_LIKELY(f == TSI_FAST_DONE)) return true;
+    if (f == TSI_FAST_BUMPED) return free_bumped(b, p, at);
+    if (f == TSI_FAST_MISSED) return tsi_free_missed(b, p);
+    return f == TSI_FAST_LEFT ? free_left(b, h) : free_never(b, p);
+}
+
+/* In the thread's lane where that is free: the object may be there, as owner's. Else as another thread. */
+static TSI_NOINLINE bool free_in_lane(TsiBinding* own, void* p) {
+    TsiLane* lane;
+    if (!tsi_lane_try(own, &lane)) return free_inline(own, p);
+    bool freed = free_inline(tsi_lane_binding(lane), p);
+    tsi_lane_leave(lane);
+    return freed;
+}
+
+static TSI_NOINLINE bool free_bound(SlabAllocator* s, void* p) {
+    TsiBinding* b = tsi_sharer(s);
+    if (b != NULL) return free_in_lane(b, p);
+    return tsi_turn_to(s) ? slab_free_checked(s, p) : free_any(tsi_arena(s), p, 0);
+}
+
+static TSI_NOINLINE bool free_whole(SlabAllocator* s, void* p) {
+    TsiArena* a = tsi_arena(s);
+    if (tsi_tls.thread == NULL && a != NULL && p != NULL) return tsi_free_unbound(a, p);
+    return free_bound(s, p);
+}
+
+TSI_INLINE bool free_at(SlabAllocator* s, void* p) {
+    if (TSI_UNLIKELY(!tsi_word_is(&tsi_tls.record->owner, s))) return free_whole(s, p);
+    return free_inline(tsi_tls.binding, p);
+}
+
+bool slab_free_checked(SlabAllocator* s, void* p) { return free_at(s, p); }
+
+void slab_free(SlabAllocator* s, void* p) { (void)free_at(s, p); }
+
+void slab_free_sized(SlabAllocator* s, void* p, size_t size) { (void)free_any(tsi_arena(s), p, size); }

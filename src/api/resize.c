@@ -1,0 +1,143 @@
+/*
+ * resize.c - blocks that change their size, and what a block is.
+ */
+#include "api/there.h"
+
+#include "heap/free.h"
+#include "heap/profile.h"
+
+#include <string.h>
+
+/* ---- resize ---- */
+
+static bool live_place(TsiArena* a, const void* p, TsiPlace* at) {
+    uint64_t tag;
+    return tsi_space_locate(&a->space, p, at) == TSI_PLACE_OK && tsi_place_is_live(a, at, &tag);
+}
+
+/* Where a block goes that has grown. A smaller one goes where it has as much room as a class would give it; a large
+ * one goes where it can grow on. */
+static void* alloc_grown(SlabAllocator* s, TsiArena* a, size_t size, TsiRef ref, bool prefer) {
+    TSI_KEEP_FRAME();
+    if (size > TSI_BUMP_MAX && size <= TSI_ALONE_MAX) return tsi_alloc_any(a, size, TSI_ALIGN_GROWS, ref, prefer, NULL);
+    if (size <= TSI_BUMP_MAX) size = a->space.classes->c[tsi_class_of(size)].size;
+    return ref != 0 ? tsi_alloc_there(s, size, ref, prefer) : slab_malloc(s, size);
+}
+
+/* What a block has gained where it is, when the profile samples that. */
+static TSI_COLD void* record_gain(TsiBinding* b, TsiPlace* at, void* p, size_t had, TsiCaller from) {
+    TsiRef ref;
+    b->profile_hit = false;
+    if (tsi_place_ref(b->arena, at, &ref))
+        tsi_profile_record(b, p, tsi_place_bytes(&b->arena->space, at) - had, ref, from);
+    return p;
+}
+
+TSI_NOINLINE void* tsi_resize(SlabAllocator* s, void* p, size_t size, TsiRef ref) {
+    TSI_KEEP_FRAME();
+    TsiArena* a = tsi_arena(s);
+    TsiPlace at;
+    if (p == NULL) return ref != 0 ? tsi_alloc_ref(s, size, ref) : slab_malloc(s, size);
+    if (a == NULL) return tsi_alloc_refuse(NULL, SLAB_MISUSE_BAD_SIZE, NULL, EINVAL);
+    if (size == 0) {
+        (void)tsi_free_pointer(a, p, 0);
+        return NULL;
+    }
+    uint64_t tag;
+    TsiPlaceResult where = tsi_space_locate(&a->space, p, &at);
+    int bad = where == TSI_PLACE_OK ? tsi_place_check(a, &at, &tag) : (int)tsi_misuse_of(where);
+    if (bad != TSI_FREE_OK) return tsi_alloc_refuse(a, (SlabMisuse)bad, p, EINVAL);
+    size_t usable = tsi_place_bytes(&a->space, &at);
+    if (size <= usable && size >= usable / 2) return p;
+    TsiRef own;
+    bool stays = ref == 0 || (tsi_place_ref(a, &at, &own) && own == ref);
+    if (size > usable && stays && tsi_class_is_region(at.cls)) {
+        TsiBinding* b = tsi_binding_get(a, false);
+        bool grew = b != NULL && tsi_bump_grow(b, &at, size);
+        if (grew) return TSI_LIKELY(!b->profile_hit) ? p : record_gain(b, &at, p, usable, TSI_CALLER());
+    }
+    bool prefer = ref == 0 && tsi_place_ref(a, &at, &own) && tsi_ref_is_active(&a->phases, own);
+    if (prefer) ref = own;
+    /* A block that shrinks need not move: only where that succeeds without a refusal. */
+    if (size <= usable && (ref == 0 || !tsi_ref_is_active(&a->phases, ref))) return p;
+    void* q = size > usable ? alloc_grown(s, a, size, ref, prefer)
+              : ref != 0    ? tsi_alloc_there(s, size, ref, prefer)
+                            : slab_malloc(s, size);
+    if (q == NULL) return size <= usable ? p : NULL;
+    /* The two may overlap where another thread ends this block's phase meanwhile: then its memory is used again. */
+    memmove(q, p, size < usable ? size : usable);
+    (void)slab_free_checked(s, p);
+    return q;
+}
+
+static TSI_NOINLINE void* resize_missed(TsiBinding* b, SlabAllocator* s, void* p, size_t size) {
+    TSI_KEEP_FRAME();
+    TsiHeap* h;
+    TsiFast f = tsi_bump_grow_missed(b, p, size, &h);
+    if (TSI_LIKELY(f == TSI_FAST_DONE)) return p;
+    if (f == TSI_FAST_LEFT) return tsi_alloc_left(b, h, p);
+    tsi_bracket_missed(b);
+    return tsi_resize(s, p, size, 0);
+}
+
+static TSI_NOINLINE void* resize_any(TsiBinding* b, SlabAllocator* s, void* p, size_t size) {
+    TSI_KEEP_FRAME();
+    TsiHeap* h;
+    TsiFast f = tsi_bump_grow_fast(b, p, size, &h);
+    if (TSI_LIKELY(f == TSI_FAST_DONE)) return p;
+    if (f == TSI_FAST_LEFT) return tsi_alloc_left(b, h, p);
+    return f == TSI_FAST_MISSED ? resize_missed(b, s, p, size) : tsi_resize(s, p, size, 0);
+}
+
+void* slab_realloc(SlabAllocator* s, void* p, size_t size) {
+    if (TSI_UNLIKELY(s == NULL || tsi_tls.serial != tsi_public(s)->serial)) return tsi_resize(s, p, size, 0);
+    TsiBinding* b = tsi_tls.binding;
+    TsiHeap* h = b->heap;
+    if (TSI_UNLIKELY(p != tsi_load_relaxed(&h->last) || size - 1 >= TSI_SMALL_MAX || p == NULL))
+        return resize_any(b, s, p, size);
+    TsiFast f = tsi_bump_grow_last(b, h, p, size);
+    if (TSI_LIKELY(f == TSI_FAST_DONE)) return p;
+    return f == TSI_FAST_LEFT ? tsi_alloc_left(b, h, p) : resize_missed(b, s, p, size);
+}
+
+void* slab_realloc_epoch(SlabAllocator* s, void* p, size_t size, EpochId epoch) {
+    if (p != NULL && size == 0) return tsi_resize(s, p, 0, 0);
+    TsiRef ref = tsi_resolve_for_alloc(s, epoch);
+    return ref != 0 ? tsi_resize(s, p, size, ref) : NULL;
+}
+
+size_t slab_usable_size(SlabAllocator* s, const void* p) {
+    TsiArena* a = tsi_arena(s);
+    TsiPlace at;
+    return a != NULL && live_place(a, p, &at) ? tsi_place_bytes(&a->space, &at) : 0;
+}
+
+size_t slab_good_size(SlabAllocator* s, size_t size) {
+    TsiArena* a = tsi_arena(s);
+    if (a == NULL || size == 0 || size > a->space.payload_bytes) return 0;
+    unsigned cls = tsi_class_of(size);
+    return cls != 0 ? a->space.classes->c[cls].size : tsi_align_up(size, tsi_os.page_bytes);
+}
+
+bool slab_owns(SlabAllocator* s, const void* p) {
+    TsiArena* a = tsi_arena(s);
+    TsiPlace at;
+    return a != NULL && tsi_space_locate(&a->space, p, &at) != TSI_PLACE_FOREIGN;
+}
+
+bool slab_ptr_epoch(SlabAllocator* s, const void* p, EpochId* id, uint64_t* era) {
+    TsiArena* a = tsi_arena(s);
+    TsiPlace at;
+    TsiRef ref;
+    if (a == NULL || tsi_space_locate(&a->space, p, &at) != TSI_PLACE_OK || !tsi_place_ref(a, &at, &ref)) return false;
+    if (id != NULL) *id = tsi_load_relaxed(&tsi_inc(&a->phases, tsi_ref_index(ref))->id);
+    if (era != NULL) *era = tsi_ref_era(ref);
+    return true;
+}
+
+uint32_t slab_object_count(uint32_t size) {
+    tsi_process_init();
+    unsigned cls = tsi_class_of(size);
+    const TsiClass* c = &tsi_space_default_classes()->c[cls];
+    return cls != 0 ? (uint32_t)c->slots << c->lines_log2 : 0;
+}
