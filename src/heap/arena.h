@@ -236,12 +236,12 @@ typedef struct TsiBinding {
     _Atomic uint32_t dead_heaps;
     _Atomic uint32_t inbox; /* slab id + 2, TSI_INBOX_EMPTY or TSI_INBOX_CLOSED */
     uint64_t era, era_end;  /* eras granted and not used */
-    uint32_t ready_count[TSI_READY_RANKS];
+    uint32_t ready_count[TSI_READY_RANKS], ready_size[TSI_READY_RANKS]; /* size: bytes of a region */
     /* By the rank of their regions: heap index + 1, see ready.h. */
     _Atomic uint32_t ready[TSI_READY_RANKS][TSI_READY_HEAPS];
-    uint64_t ready_bytes; /* of their regions, and of those that were flushed and not met since */
-    TsiHeap* by_inc[TSI_HEAP_CACHE];
-    TsiHeap* by_id[TSI_ID_CACHE]; /* heaps that calls have named by an id, or tsi_no_heap */
+    uint64_t ready_bytes;            /* of their regions, and of those that were flushed and not met since */
+    TsiHeap* by_inc[TSI_HEAP_CACHE]; /* the heap of an incarnation, or another's, or tsi_no_heap */
+    TsiHeap* by_id[TSI_ID_CACHE];    /* heaps that calls have named by an id, or tsi_no_heap */
     TsiWarm warm;
     TsiLearned learned[TSI_LEARNED];
     uint32_t period;          /* sampling; 0 = off */

@@ -17,7 +17,7 @@ TsiBirth tsi_heap_make(TsiBinding* b, TsiRef ref, TsiHeap** out);
 /* The one that it has cached, or NULL. */
 TSI_INLINE TsiHeap* tsi_heap_of_ref(const TsiBinding* b, TsiRef ref) { /* or one that is not the thread's any more */
     TsiHeap* h = b->by_inc[tsi_ref_index(ref) % TSI_HEAP_CACHE];
-    return h != NULL && tsi_load_relaxed(&h->ref) == ref ? h : NULL;
+    return tsi_load_relaxed(&h->ref) == ref ? h : NULL;
 }
 TSI_INLINE TsiHeap* tsi_heap_cached(TsiBinding* b, TsiRef ref) {
     TsiHeap* h = tsi_heap_of_ref(b, ref);

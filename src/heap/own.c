@@ -34,7 +34,7 @@ void tsi_own_unlink(TsiBinding* b, TsiHeap* h) {
     else b->own_heaps = h->own_next;
     if (h->own_next != 0) tsi_heap(b->arena, h->own_next - 1)->own_prev = h->own_prev;
     if (b->by_inc[tsi_ref_index(tsi_load_relaxed(&h->ref)) % TSI_HEAP_CACHE] == h)
-        b->by_inc[tsi_ref_index(tsi_load_relaxed(&h->ref)) % TSI_HEAP_CACHE] = NULL;
+        b->by_inc[tsi_ref_index(tsi_load_relaxed(&h->ref)) % TSI_HEAP_CACHE] = &tsi_no_heap;
     for (unsigned n = 0; n < TSI_ID_CACHE; n++) /* another thread may have it next, in the epoch of the same id */
         if (b->by_id[n] == h) b->by_id[n] = &tsi_no_heap;
     if (b->heap == h) tsi_binding_set_ambient(b, &tsi_no_heap);

@@ -20,16 +20,12 @@ static uint64_t ready_word(const TsiBinding* b, uint32_t slab_id) {
     return (uint64_t)slab_id << TSI_READY_SLAB_SHIFT | tsi_heap_word(b->index, TSI_HEAP_READY);
 }
 
-static size_t region_bytes(const TsiBinding* b, unsigned rank) {
-    return b->classes->c[tsi_region_class(rank)].slab_bytes;
-}
-
 /* ---- a phase begins ---- */
 
 /* A heap without its region. */
 static void drop_bare(TsiBinding* b, TsiHeap* h, unsigned rank) {
     tsi_heap_drop_own(b, h);
-    b->ready_bytes -= region_bytes(b, rank);
+    b->ready_bytes -= b->ready_size[rank];
 }
 
 /* The phase has no heap yet, and h is the thread's: it is the first one. */
@@ -81,7 +77,7 @@ TSI_INLINE TsiHeap* take(TsiBinding* b, TsiRef ref) {
     if (TSI_UNLIKELY(count == 0 || (tsi_load_relaxed(&i->id) & TSI_DOMAIN_ID_BIT) == 0)) return NULL;
     _Atomic uint32_t* at = &b->ready[rank][count - 1];
     TsiHeap* h = b->heaps_base + (tsi_load_relaxed(at) - 1);
-    size_t bytes = region_bytes(b, rank);
+    size_t bytes = b->ready_size[rank];
     uint64_t now = tsi_inc_opening_ns(i, ref), seen = ready_word(b, h->slabs - 1);
     tsi_inc_take(i);
     /* The first to take the stripe: nobody has closed it, there is no heap, no slab and no budget. */
@@ -138,7 +134,7 @@ static unsigned rank_of(TsiBinding* b, const TsiHeap* h, const TsiRegion* r) {
     if (h->slabs != id + 1 || tsi_slab(&b->arena->space, id)->next != 0) return TSI_READY_RANKS;
     if (1u << r->size_log2 == TSI_PART_BYTES) return TSI_RANK_PART;
     unsigned rank = TSI_RANK_PAGE;
-    while (rank < TSI_READY_RANKS && region_bytes(b, rank) != (size_t)1 << r->size_log2) rank++;
+    while (rank < TSI_READY_RANKS && b->ready_size[rank] != (size_t)1 << r->size_log2) rank++;
     return rank;
 }
 
@@ -178,7 +174,7 @@ bool tsi_ready_put_locked(TsiBinding* b, TsiInc* i, TsiHeap* h, size_t* bytes) {
     TsiRegionSum sum;
     unsigned rank = rank_of(b, h, r);
     if (rank == TSI_READY_RANKS) return false;
-    *bytes = region_bytes(b, rank);
+    *bytes = b->ready_size[rank];
     uint32_t count = b->ready_count[rank];
     if (count == TSI_READY_HEAPS || !has_budget(b, *bytes)) return false;
     if (h->ranked) tsi_bump_learn(b, h, tsi_inc_label(i));
@@ -281,7 +277,7 @@ static TSI_NOINLINE void fill(TsiInc* i, TsiRef ref, const TsiEnded* e, size_t b
 TSI_INLINE bool may_wait(TsiBinding* b, const TsiHeap* h) {
     unsigned rank = h->rank - 1u;
     return h->takes == 1 && h->room == NULL && h->ranked && h->bumps && rank < TSI_READY_RANKS &&
-           b->ready_count[rank] != TSI_READY_HEAPS && has_budget(b, region_bytes(b, rank));
+           b->ready_count[rank] != TSI_READY_HEAPS && has_budget(b, b->ready_size[rank]);
 }
 
 bool tsi_ready_end(TsiBinding* b, TsiRef ref, EpochReceipt* out) {
@@ -304,7 +300,7 @@ bool tsi_ready_end(TsiBinding* b, TsiRef ref, EpochReceipt* out) {
         return false;
     }
     uint32_t count = b->ready_count[rank];
-    size_t bytes = region_bytes(b, rank);
+    size_t bytes = b->ready_size[rank];
     TsiSlab* slab = tsi_slab(&a->space, h->slabs - 1);
     e.slow = tsi_load_relaxed(&h->slow);
     learn(b, h, r, label);

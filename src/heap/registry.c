@@ -246,6 +246,8 @@ static TsiBinding* binding_open(TsiArena* a, TsiThread* t, uint32_t period, uint
     b->secret = a->secret;
     b->heaps_base = tsi_heap(a, 0);
     b->classes = a->space.classes;
+    for (unsigned rank = 0; rank < TSI_READY_RANKS; rank++)
+        b->ready_size[rank] = b->classes->c[tsi_region_class(rank)].slab_bytes;
     b->arena = a;
     b->thread = t;
     b->scope = 0;
@@ -253,7 +255,7 @@ static TsiBinding* binding_open(TsiArena* a, TsiThread* t, uint32_t period, uint
     b->heap = &tsi_no_heap;
     b->cur = tsi_no_cur;
     b->region = NULL;
-    memset(b->by_inc, 0, sizeof b->by_inc);
+    for (unsigned n = 0; n < TSI_HEAP_CACHE; n++) b->by_inc[n] = &tsi_no_heap;
     for (unsigned n = 0; n < TSI_ID_CACHE; n++) b->by_id[n] = &tsi_no_heap;
     b->lane = 0;
     b->period = period;

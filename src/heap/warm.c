@@ -212,10 +212,9 @@ static void look_at_records(TsiArena* a, uint64_t ns) {
     if (!learned) tsi_store_relaxed(&a->records_learned, false); /* the next record that is given sees to it */
 }
 
-void tsi_warm_look(TsiArena* a) {
+void tsi_warm_look_now(TsiArena* a) {
     TsiStock* k = &a->space.stock;
     bool risen = tsi_load_relaxed(&k->budget) > k->start;
-    if (TSI_LIKELY(!risen && !tsi_load_relaxed(&a->records_learned))) return;
     uint64_t ns = tsi_os.coarse_ns(), looked = tsi_load_relaxed(&a->warm_look_ns);
     if (risen) tsi_stock_look(&a->space, ns);
     if (ns < looked + TSI_STOCK_SECOND && tsi_load_relaxed(&k->left) >= 0) return;

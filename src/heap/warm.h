@@ -29,7 +29,11 @@ void tsi_warm_leave(TsiBinding* b);
 /* Once a second, where the budget has risen or tables of records have learned: either falls by half for each second it
  * was not needed, and stores that nobody has used go back. At ends, slow paths and statistics; no bracket open and no
  * lock held. */
-void tsi_warm_look(TsiArena* a);
+void tsi_warm_look_now(TsiArena* a);
+TSI_INLINE void tsi_warm_look(TsiArena* a) {
+    bool risen = tsi_load_relaxed(&a->space.stock.budget) > a->space.stock.start;
+    if (TSI_UNLIKELY(risen || tsi_load_relaxed(&a->records_learned))) tsi_warm_look_now(a);
+}
 /* Bytes of all stores. */
 uint64_t tsi_warm_bytes(TsiArena* a);
 /* In a fork child: a vanished thread's store is empty; its slabs are found by their tags. */
