@@ -19,7 +19,6 @@
 #include "base/bits.h"
 
 enum {
-    TSI_FIXED_CLASSES = 8,
     TSI_SMALL_CLASSES = 44,                   /* classes that heaps keep rooms for: 1..44 */
     TSI_CLASS_REGION = TSI_SMALL_CLASSES + 1, /* 45: regions of a page */
     TSI_CLASS_LARGE,
@@ -30,7 +29,6 @@ enum {
 
 enum {
     TSI_CHUNK_SHIFT = 20,
-    TSI_SLAB_MIN_SHIFT = 12,
     TSI_LINE_MIN_SHIFT = 10,
     TSI_LUT_MAX = 1024,      /* sizes looked up in a byte table */
     TSI_SMALL_MAX = 1 << 18, /* largest object in a slab of a class */
