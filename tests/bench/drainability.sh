@@ -45,7 +45,7 @@ expect 0 --quick --only sweep --seed 7 --json again.json
 rm -f interrupted.json
 "$program" --only routing --json interrupted.json >out 2>err &
 pid=$!
-for _ in $(seq 100); do [ -e interrupted.json ] && break; sleep 0.1; done
+eventually 120 [ -e interrupted.json ]
 kill -INT $pid
 wait $pid
 status=$?

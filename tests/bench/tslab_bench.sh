@@ -132,7 +132,7 @@ expect 0 --quick --part 50 --reps 1 --row rss --row request --row request_bulk -
 # ---- ctrl-C: what is done is printed and written, and no worker stays
 "$bench" --quick --part 1 --reps 99 --row pair --backend glibc --backend tslab --peers peers.tsv --json cut.json >out 2>err &
 pid=$!
-for _ in $(seq 200); do
+for _ in $(seq 1200); do
     grep -q "repetition 2 of 99" err && break
     sleep 0.1
 done

@@ -65,7 +65,7 @@ def slow(d):
     silent, teasing, deaf = d.connect(), d.connect(), d.connect()
     deaf.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
     deaf.sendall(b"GET /stats.json HTTP/1.1\r\nHost: localhost\r\n\r\n")  # an answer of more than the buffers hold is not read
-    for byte in GOOD[:-1] * 1000:
+    for byte in GOOD[:-2] + b"X: " + b"y" * 10000:  # whatever it takes until then, no whole request
         try:
             teasing.sendall(bytes([byte]))
         except OSError:
@@ -165,7 +165,7 @@ def few_descriptors():
     """Started with a low limit, it takes fewer connections than asked for, says so, and never runs out."""
     limited = lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (40, 40))
     errors = open("few", "w")
-    with subprocess.Popen([TSLABD, "--listen=127.0.0.1:0", "--timeout_s=0.3"], stdout=subprocess.PIPE, stderr=errors, text=True,
+    with subprocess.Popen([TSLABD, "--listen=127.0.0.1:0", "--timeout_s=3"], stdout=subprocess.PIPE, stderr=errors, text=True,
                           preexec_fn=limited) as process:
         port = int(process.stdout.readline().split(":")[3].split("/")[0])
         hoard = [socket.create_connection(("127.0.0.1", port), 60) for _ in range(40)]
@@ -185,7 +185,7 @@ with Daemon("--timeout_s=30") as daemon:
     bombs(daemon)
     smuggled(daemon)
     no_descriptors(daemon)
-with Daemon("--timeout_s=0.5", "--max_connections=8", "--pattern=hotspot") as daemon:
+with Daemon("--timeout_s=3", "--max_connections=8", "--pattern=hotspot") as daemon:
     slow(daemon)
     hoarders(daemon)
 people = many_files()

@@ -78,12 +78,12 @@ wrong 'does not go with --pid' --pid 1 --seconds 2
 wrong 'does not go with --pid' --doctor --pid 1
 
 # Another process: one that shows its statistics, one that does not, one that is no more.
-TSLAB_OPTIONS=segment=1 "$dump" --seconds 60 --no-json --no-text &
+TSLAB_OPTIONS=segment=1 "$dump" --seconds 1200 --no-json --no-text &
 shown=$!
-"$dump" --seconds 60 --no-json --no-text &
+"$dump" --seconds 1200 --no-json --no-text &
 hidden=$!
 trap 'kill $shown $hidden 2>/dev/null' EXIT
-for _ in $(seq 100); do # until it has requests to tell of
+for _ in $(seq 1200); do # until it has requests to tell of
     "$dump" --pid $shown 2>err | grep -q '"label":"POST /orders"' && break
     sleep 0.1
 done
@@ -102,7 +102,7 @@ has err '^ *class '
 grep -qE '^POST /orders( +[0-9.]+){6}$' err || complain "no row of a label: $(cat err)"
 grep -E '^POST /orders' err | grep -qE ' [1-9][0-9]* +[1-9]' || complain "a row without figures: $(cat err)"
 kill -STOP $shown
-for _ in $(seq 100); do # it may be in the kernel still
+for _ in $(seq 1200); do # it may be in the kernel still
     expect 0 --pid $shown --no-json
     grep -q ': stopped;' err && break
     sleep 0.1

@@ -259,6 +259,6 @@ int main(int argc, char** argv) {
         return 77;
     }
     (void)slab_page_size(); /* the process's own tables */
-    alarm(60); /* a waiter that is never woken ends the program */
+    alarm(300); /* a waiter that is never woken ends the program */
     return CHECK_RUN(argc, argv, tests);
 }

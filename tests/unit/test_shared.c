@@ -16,7 +16,7 @@
 #include <signal.h>
 #include <sys/mman.h>
 
-enum { SIZE = 1024, SLOTS = 16, HERE = 5, WINDOW = 1 << 18, APART = 50 };
+enum { SIZE = 1024, SLOTS = 16, HERE = 5, WINDOW = 1 << 18, APART = 50, PATIENCE = 120000 /* looks, 1 ms apart */ };
 
 static SlabAllocator* a;
 static TsiArena* arena;
@@ -111,8 +111,10 @@ static void allocations_are_noted(void) {
     REQUIRE_EQ(g.total_bitmap_alloc_cas_retries, 0);
 }
 
+static _Atomic bool allocated;
 static void* alloc_one(void* out) {
     alloc_here(out);
+    atomic_store(&allocated, true);
     return NULL;
 }
 
@@ -122,8 +124,13 @@ static void waits_are_counted(void) {
     void *p = slab_malloc_epoch(a, SIZE, HERE), *q = NULL;
     pthread_t t;
     REQUIRE(tsi_lock_try(&arena->lane[0].lock));
+    atomic_store(&allocated, false);
     REQUIRE_EQ(pthread_create(&t, NULL, alloc_one, &q), 0);
-    for (unsigned looks = 0; looks < 20 && !tsi_load_seq(&arena->lane[0].lock.waiters); looks++) usleep(1000);
+    /* Until it has met the lock. It sleeps there for a while only: who misses that finds it gone to another lane. */
+    for (unsigned looks = 0; looks < PATIENCE; looks++) {
+        if (tsi_load_seq(&arena->lane[0].lock.waiters) != 0 || atomic_load(&allocated)) break;
+        (void)usleep(1000);
+    }
     tsi_lock_give(&arena->lane[0].lock);
     REQUIRE_EQ(pthread_join(t, NULL), 0);
     REQUIRE(q != NULL);
