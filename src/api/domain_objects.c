@@ -52,12 +52,12 @@ bool epoch_domain_on_end(epoch_domain_t* d, void (*fn)(void* arg), void* arg) {
 /* ---- outside of every scope ---- */
 
 void* slab_malloc_outside(SlabAllocator* s, size_t size) {
-    if (TSI_UNLIKELY(tsi_load_relaxed(&tsi_tls.record->owner) != s || size - 1 >= TSI_LUT_MAX))
+    if (TSI_UNLIKELY(tsi_load_relaxed(&tsi_tls.record->owner) != s))
         return tsi_alloc_any(tsi_arena(s), size, 1, TSI_REF_CURRENT, false, NULL);
     TsiBinding* b = tsi_tls.binding;
     if (b->scope == 0) return slab_malloc(s, size);
     TsiHeap* h = tsi_heap_cached(b, tsi_phases_current(&b->arena->phases));
-    if (h == NULL) return tsi_alloc_any(b->arena, size, 1, TSI_REF_CURRENT, false, NULL);
+    if (h == NULL || size - 1 >= TSI_LUT_MAX) return tsi_alloc_any(b->arena, size, 1, TSI_REF_CURRENT, false, NULL);
     TsiRegion* r = tsi_load_relaxed(&h->region);
     uint32_t rel;
     if (tsi_bump_fits(r, tsi_bump_bytes(size), &rel)) return tsi_bump_there(b, h, r, rel, size, TSI_REF_CURRENT, false);

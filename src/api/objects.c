@@ -7,11 +7,9 @@
 #include "base/sanitize.h"
 #include "heap/alloc.h"
 #include "heap/bump.h"
-#include "heap/free.h"
 #include "heap/handles.h"
 #include "heap/heap.h"
 #include "heap/lane.h"
-#include "heap/profile.h"
 #include "heap/ready.h"
 #include "mem/purge.h"
 #include "stats/segment.h"
@@ -80,13 +78,13 @@ TSI_NOINLINE void* tsi_alloc_missed(TsiBinding* b, size_t size, TsiRef ref, bool
         return p;
     }
     void* p = tsi_alloc_nearby(b, h, size, handle);
-    if (p == NULL) return tsi_bump_missed(b, size, ref, prefer, h, handle);
+    if (p == NULL) return tsi_leave_and_alloc(b, size, ref, prefer, h, handle);
     tsi_segment_tick(a);
     return p;
 }
 
-TSI_NOINLINE void* tsi_bump_missed(TsiBinding* b, size_t size, TsiRef ref, bool prefer, TsiHeap* h,
-                                   SlabHandle* handle) {
+TSI_NOINLINE void* tsi_leave_and_alloc(TsiBinding* b, size_t size, TsiRef ref, bool prefer, TsiHeap* h,
+                                       SlabHandle* handle) {
     TsiArena* a = b->arena;
     tsi_bracket_missed(b);
     if (!tsi_heap_is_live(b, h)) tsi_handover(b, h); /* whatever was named: h was asked for */
@@ -156,7 +154,8 @@ static TSI_NOINLINE void* missed_by_id(TsiBinding* b, size_t size, EpochId epoch
     SlabAllocator* s = b->arena->owner;
     if (tsi_heap_is_live(b, h)) {
         TsiRef ref = tsi_load_relaxed(&h->ref);
-        return bumped ? tsi_bump_missed(b, size, ref, false, h, NULL) : tsi_alloc_missed(b, size, ref, false, h, NULL);
+        return bumped ? tsi_leave_and_alloc(b, size, ref, false, h, NULL)
+                      : tsi_alloc_missed(b, size, ref, false, h, NULL);
     }
     tsi_bracket_missed(b);
     tsi_handover(b, h);
@@ -244,7 +243,7 @@ TSI_INLINE void* obj(SlabAllocator* s, uint32_t size, TsiRef ref, SlabHandle* ou
     if (tsi_bump_fits(r, bytes, &rel) && tsi_load_relaxed(&r->heap_at) == 0) {
         TsiFast f = tsi_bump_handle_fast(b, h, r, rel, bytes, &p, out);
         if (TSI_LIKELY(f == TSI_FAST_DONE)) return p;
-        return f == TSI_FAST_LEFT ? tsi_alloc_left(b, h, p) : tsi_bump_missed(b, size, ref, false, h, out);
+        return f == TSI_FAST_LEFT ? tsi_alloc_left(b, h, p) : tsi_leave_and_alloc(b, size, ref, false, h, out);
     }
     TsiFast f = tsi_obj_fast(b, h, ref != 0 ? tsi_cur_of(h) : b->cur, tsi_size_lut[((size - 1) >> 4) + 1], &p, out);
     if (TSI_LIKELY(f == TSI_FAST_DONE)) return p;

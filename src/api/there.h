@@ -20,7 +20,7 @@ void* tsi_alloc_first(TsiBinding* b, size_t size, TsiRef ref, bool prefer);
 /* A fast path of a line has missed, and its bracket is open. size <= TSI_LUT_MAX. */
 void* tsi_alloc_missed(TsiBinding* b, size_t size, TsiRef ref, bool prefer, TsiHeap* h, SlabHandle* handle);
 /* Leaves any bracket of a fast path that has missed in h; then as tsi_alloc_any. */
-void* tsi_bump_missed(TsiBinding* b, size_t size, TsiRef ref, bool prefer, TsiHeap* h, SlabHandle* handle);
+void* tsi_leave_and_alloc(TsiBinding* b, size_t size, TsiRef ref, bool prefer, TsiHeap* h, SlabHandle* handle);
 /* What tsi_alloc_there turns down: another allocator than the last one, shared mode, large sizes. */
 void* tsi_alloc_far(SlabAllocator* s, size_t size, TsiRef ref, bool prefer);
 /* A reference for an epoch id, as tsi_resolve; 0 with errno EINVAL without an allocator, too. */
@@ -34,7 +34,7 @@ TSI_INLINE void* tsi_bump_there(TsiBinding* b, TsiHeap* h, TsiRegion* r, uint32_
     void* p;
     TsiFast f = tsi_bump_fast(b, h, r, rel, tsi_bump_bytes(size), &p);
     if (TSI_LIKELY(f == TSI_FAST_DONE)) return p;
-    return f == TSI_FAST_LEFT ? tsi_alloc_left(b, h, p) : tsi_bump_missed(b, size, ref, prefer, h, NULL);
+    return f == TSI_FAST_LEFT ? tsi_alloc_left(b, h, p) : tsi_leave_and_alloc(b, size, ref, prefer, h, NULL);
 }
 
 /* From the heap's current line of the size. */
@@ -50,9 +50,10 @@ TSI_INLINE void* tsi_alloc_there(SlabAllocator* s, size_t size, TsiRef ref, bool
     if (TSI_UNLIKELY(!tsi_word_is(&tsi_tls.record->owner, s) || size - 1 >= TSI_LUT_MAX))
         return tsi_alloc_far(s, size, ref, prefer);
     TsiBinding* b = tsi_tls.binding;
-    TsiHeap* h = tsi_heap_of_ref(b, ref);
+    TsiHeap* h = b->by_inc[tsi_ref_index(ref) % TSI_HEAP_CACHE];
     /* Of a heap that is not the thread's the record's page may have gone, and with it what the next lines read. */
-    if (TSI_UNLIKELY(h == NULL || !tsi_word_is(&h->word, b->live_word))) return tsi_alloc_first(b, size, ref, prefer);
+    if (TSI_UNLIKELY(!tsi_word_is(&h->ref, ref) || !tsi_word_is(&h->word, b->live_word)))
+        return tsi_alloc_first(b, size, ref, prefer);
     TsiRegion* r = tsi_load_relaxed(&h->region);
     uint32_t rel;
     if (tsi_bump_fits(r, tsi_bump_bytes(size), &rel)) return tsi_bump_there(b, h, r, rel, size, ref, prefer);

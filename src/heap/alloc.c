@@ -423,7 +423,7 @@ static void* alloc_untimed(TsiArena* a, TsiRequest* q) {
     }
 }
 
-static void* alloc_unwatched(TsiArena* a, TsiRequest* q) {
+static void* alloc_whole(TsiArena* a, TsiRequest* q) {
     tsi_thread_late_enter();
     void* p = alloc_untimed(a, q);
     tsi_thread_late_leave();
@@ -443,7 +443,7 @@ static TSI_NOINLINE void* alloc_sampled(TsiBinding* b, TsiRequest* q) {
     bool chosen = tsi_sample_due(b);
     tsi_lock_stats = &b->samples.locks;
     TsiStopwatch w = chosen ? tsi_sample_start() : (TsiStopwatch){0, 0, 0};
-    void* p = alloc_unwatched(b->arena, q);
+    void* p = alloc_whole(b->arena, q);
     bool still = tsi_tls.binding == b && tsi_tls.serial == b->arena->serial; /* not given back by a late leave */
     uint64_t ns[3];
     if (chosen && still && tsi_sample_stop_alloc(b, w, ns)) tsi_sample_label(b, landed_in(b, p, ref), ns);
@@ -456,7 +456,7 @@ static TSI_NOINLINE void* alloc_watched(TsiBinding* b, TsiRequest* q) {
     TsiCaller from = tsi_tls.caller; /* a cleanup may allocate inside, as in alloc_sampled */
     bool outer_hit = b->profile_hit;
     b->profile_hit = false;
-    void* p = b->period != 0 ? alloc_sampled(b, q) : alloc_unwatched(b->arena, q);
+    void* p = b->period != 0 ? alloc_sampled(b, q) : alloc_whole(b->arena, q);
     if (tsi_tls.binding != b || tsi_tls.serial != b->arena->serial) return p; /* as in alloc_sampled */
     bool hit = b->profile_hit;
     b->profile_hit = outer_hit;
@@ -466,5 +466,5 @@ static TSI_NOINLINE void* alloc_watched(TsiBinding* b, TsiRequest* q) {
 
 void* tsi_alloc_slow(TsiArena* a, TsiRequest* q) {
     TsiBinding* b = a->watched ? tsi_binding_get(a, true) : NULL;
-    return TSI_UNLIKELY(b != NULL) ? alloc_watched(b, q) : alloc_unwatched(a, q);
+    return TSI_UNLIKELY(b != NULL) ? alloc_watched(b, q) : alloc_whole(a, q);
 }

@@ -41,7 +41,8 @@ TSI_INLINE uint64_t tsi_busy_region(const TsiRegion* r) { return (uint64_t)(uint
 
 /* Bytes of a region that an object of `size` takes. size <= TSI_BUMP_MAX */
 TSI_INLINE uint32_t tsi_bump_bytes(size_t size) { return ((uint32_t)size + TSI_GRANULE - 1) & ~(TSI_GRANULE - 1u); }
-/* *rel: where the region's next object would begin. It and the answer hold for as long as the heap is the thread's. */
+/* *rel: where the region's next object would begin. It and the answer hold for as long as the heap is the thread's
+ * and the thread does nothing else in it. */
 TSI_INLINE bool tsi_bump_fits(const TsiRegion* r, uint32_t bytes, uint32_t* rel) {
     *rel = tsi_load_relaxed(&r->rel);
     return tsi_half_reaches(&r->lim, *rel + bytes);

@@ -15,13 +15,9 @@ typedef enum TsiBirth { TSI_BIRTH_OK, TSI_BIRTH_STALE, TSI_BIRTH_NO_MEMORY } Tsi
 /* The binding's heap in an incarnation for which it has none cached: another one of its own, adopted, or made. */
 TsiBirth tsi_heap_make(TsiBinding* b, TsiRef ref, TsiHeap** out);
 /* The one that it has cached, or NULL. */
-TSI_INLINE TsiHeap* tsi_heap_of_ref(const TsiBinding* b, TsiRef ref) { /* or one that is not the thread's any more */
-    TsiHeap* h = b->by_inc[tsi_ref_index(ref) % TSI_HEAP_CACHE];
-    return tsi_load_relaxed(&h->ref) == ref ? h : NULL;
-}
 TSI_INLINE TsiHeap* tsi_heap_cached(TsiBinding* b, TsiRef ref) {
-    TsiHeap* h = tsi_heap_of_ref(b, ref);
-    bool live = h != NULL && tsi_load_relaxed(&h->word) == tsi_heap_word(b->index, TSI_HEAP_LIVE);
+    TsiHeap* h = b->by_inc[tsi_ref_index(ref) % TSI_HEAP_CACHE];
+    bool live = tsi_word_is(&h->ref, ref) && tsi_word_is(&h->word, tsi_heap_word(b->index, TSI_HEAP_LIVE));
     return live ? h : NULL;
 }
 /* Enters a new heap into the incarnation, in `word`'s state; the stripe is held. */

@@ -8,8 +8,7 @@
 
 /* ---- lines; all inside the owner's bracket unless stated ---- */
 
-/* Hands out n free slots of a used-up line; rest: what is free from then on. The only writer of these words while an
- * owner has the line. */
+/* Hands out n free slots of a used-up line; rest: what is free from then on. All refills end here. */
 TSI_INLINE void tsi_line_hand_out(TsiLine* l, uint64_t out, uint64_t rest, unsigned n) {
     tsi_store_release(&l->avail, out);  /* invariant F: before the bits leave freed */
     tsi_store_release(&l->freed, rest); /* pairs with the acquire of whoever asks "is it free?" */

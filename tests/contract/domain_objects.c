@@ -7,6 +7,34 @@
 static const size_t sizes[] = {1, 64, 100, 1000, 4096, 5000, 70000, 300000};
 enum { SIZES = sizeof sizes / sizeof sizes[0] };
 
+static uint64_t slow_paths(SlabAllocator* a) {
+    uint64_t n = 0;
+    for (uint32_t i = 0; i < SLAB_FIXED_CLASSES; i++) {
+        PerfCounters p;
+        get_perf_counters(a, i, &p);
+        n += p.slow_path_hits;
+    }
+    return n;
+}
+
+/* For objects of all sizes: the thread's next call finds the ring's new epoch at hand. */
+static void outside_of_no_scope_is_slab_malloc(void) {
+    if (kit_shared()) return; /* what is at hand there is a lane's */
+    SlabOptions o = kit_options();
+    o.bump = KIT_BY_CLASS;
+    SlabAllocator* a = kit_create_with(&o);
+    CHECK(slab_malloc(a, 64) != NULL); /* the allocator is the thread's last one */
+    for (int large = 0; large <= 1; large++) {
+        epoch_advance(a);
+        CHECK(slab_malloc_outside(a, large ? 2000 : 64) != NULL);
+        CHECK(slab_malloc_epoch(a, 64, epoch_current(a)) != NULL); /* the class has a line from here on */
+        uint64_t before = slow_paths(a);
+        CHECK(slab_malloc(a, 64) != NULL);
+        CHECK_EQ(slow_paths(a), before);
+    }
+    slab_allocator_free(a);
+}
+
 static void outside_of_every_scope(void) {
     SlabAllocator* a = kit_create();
     SlabAllocator* second = kit_create();
@@ -237,6 +265,7 @@ static void says_why_there_is_no_domain(void) {
 
 static const CheckCase cases[] = {
     CHECK_CASE(outside_of_every_scope),
+    CHECK_CASE(outside_of_no_scope_is_slab_malloc),
     CHECK_CASE(never_refused_because_of_an_advance),
     CHECK_CASE(outside_a_budget),
     CHECK_CASE(arrays_and_blocks_in_a_named_domain),

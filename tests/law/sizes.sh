@@ -8,7 +8,7 @@ find src -name '*.[ch]' -exec awk 'END { if (NR > 540) print "notice: " FILENAME
 # As the formatter leaves them: a definition begins in the first column and ends at the first "}" there.
 long=$(find src common daemon -name '*.[ch]' -exec awk '
     FNR == 1 { at = 0 }
-    /^[A-Za-z_].*\) \{$/ || (/^ .*\) \{$/ && before ~ /^[A-Za-z_].*[(,]$/) { at = FNR; name = $0; seen++ }
+    /^[A-Za-z_].*\) \{$/ || (at == 0 && /^ .*\) \{$/ && before ~ /^[A-Za-z_].*[(,]$/) { at = FNR; name = $0; seen++ }
     { before = /^ / ? before : $0 }
     /^}/ { if (at != 0 && FNR - at + 1 > 70) print FILENAME ": " FNR - at + 1 " lines: " name; at = 0 }
     END { print "seen", seen }' {} +)

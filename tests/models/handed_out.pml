@@ -1,6 +1,6 @@
 /*
  * handed_out.pml - a snapshot's count of frees beside the threads that allocate (living.c: tsi_line_handed_out,
- * tsi_line_sum; line.c and alloc.c: refills; bump.h: tsi_bump_take).  One line of two slots.
+ * tsi_line_sum; line.h: tsi_line_hand_out; bump.h: tsi_bump_take).  One line of two slots.
  *
  * Nobody counts frees.  A snapshot, which holds no lock that an allocation takes, says: freed singly is what was ever
  * handed out and is not live.  Accounts of labels keep what they were told, so a slot must never look freed because it
