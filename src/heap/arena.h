@@ -326,8 +326,9 @@ extern TsiLine* tsi_no_cur[TSI_SMALL_CLASSES + 1];
 TSI_INLINE TsiHeap* tsi_heap(const TsiArena* a, uint32_t index) { return tsi_table_at(&a->heaps, index); }
 TSI_INLINE uint64_t tsi_heap_word(uint32_t binding, unsigned state) { return (uint64_t)binding << 8 | state; }
 TSI_INLINE unsigned tsi_heap_state(uint64_t word) { return (unsigned)word & 0xff; }
+TSI_INLINE uint32_t tsi_heap_binding(uint64_t word) { return (uint32_t)(word >> 8); }
 TSI_INLINE TsiBinding* tsi_binding_at(const TsiArena* a, uint64_t heap_word) {
-    return tsi_table_at(&a->bindings, (uint32_t)(heap_word >> 8));
+    return tsi_table_at(&a->bindings, tsi_heap_binding(heap_word));
 }
 TSI_INLINE TsiInc* tsi_heap_inc(const TsiArena* a, TsiHeap* h) {
     return tsi_inc(&a->phases, tsi_ref_index(tsi_load_relaxed(&h->ref)));

@@ -87,7 +87,7 @@ static bool use_emptied(TsiBinding* b, TsiHeap* h, bool* stop) {
         if (at == 0 || at == first) break;
         if (first == 0) first = at;
         h->looked = tsi_slab(s, at - 1)->next;
-        if (!tsi_class_is_region(tsi_chunk_class(s, (at - 1) >> 8))) continue;
+        if (!tsi_class_is_region(tsi_class_of_slab(s, at - 1))) continue;
         looks++;
         if (renew(b, h, at - 1)) return true;
         TsiRegion* r = tsi_region(s, at - 1);

@@ -165,7 +165,7 @@ TSI_INLINE TsiFast tsi_bump_handle_fast(TsiBinding* b, TsiHeap* h, TsiRegion* r,
 
 /* A hint: the place is in a chunk of regions. */
 TSI_INLINE bool tsi_handle_is_bumped(const TsiBinding* b, SlabHandle handle) {
-    uint32_t chunk = tsi_place_line(tsi_handle_place_of(handle)) >> 10;
+    uint32_t chunk = tsi_line_chunk(tsi_place_line(tsi_handle_place_of(handle)));
     if (TSI_UNLIKELY((uint64_t)chunk << TSI_CHUNK_SHIFT >= b->covered)) return false;
     return (tsi_load_relaxed(&b->keys[chunk]) & TSI_KEY_REGION) != 0;
 }
@@ -192,7 +192,7 @@ TSI_INLINE TsiFast tsi_bump_handle_free(TsiBinding* b, SlabHandle handle, TsiHea
     uint64_t tag = tsi_load_relaxed(&slab->tag);
     TsiHeap* h = b->heaps_base + tsi_tag_index(tag);
     bool handled = (tag & (TSI_SLAB_STATE | TSI_SLAB_HANDLED)) == (TSI_SLAB_OWNED | TSI_SLAB_HANDLED);
-    if (TSI_UNLIKELY(!handled || (uint32_t)(tsi_load_relaxed(&h->word) >> 8) != b->index)) return TSI_FAST_BUMPED;
+    if (TSI_UNLIKELY(!handled || tsi_heap_binding(tsi_load_relaxed(&h->word)) != b->index)) return TSI_FAST_BUMPED;
     tsi_bracket_name(b, tsi_busy_region(r));
     if (TSI_UNLIKELY(!tsi_word_is(&h->word, live))) return TSI_FAST_MISSED;
     uint32_t generation = tsi_load_relaxed(&slab->gen_base);

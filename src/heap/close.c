@@ -29,7 +29,7 @@ static void sum_orphans_locked(TsiArena* a, TsiInc* i, TsiTotals* live) {
     TSI_HOLDS(tsi_inc_lock(i));
     for (uint32_t at = i->orphans; at != 0; at = tsi_slab(&a->space, at - 1)->next) {
         if (tsi_tag_state(tsi_load_seq(&tsi_slab(&a->space, at - 1)->tag)) == TSI_SLAB_PURGING) continue; /* empty */
-        TsiSlabSum sum = tsi_slab_sum(&a->space, tsi_chunk_class(&a->space, (at - 1) >> 8), at - 1);
+        TsiSlabSum sum = tsi_slab_sum(&a->space, tsi_class_of_slab(&a->space, at - 1), at - 1);
         live->objects += sum.live.objects;
         live->bytes += sum.live.bytes;
     }
@@ -282,7 +282,7 @@ static void ask_locked(TsiArena* a, TsiInc* i) {
         TsiHeap* h = tsi_heap(a, at - 1);
         uint64_t word = tsi_load_seq(&h->word);
         if (tsi_heap_state(word) == TSI_HEAP_LIVE)
-            (void)tsi_cas_seq(&h->word, &word, tsi_heap_word((uint32_t)(word >> 8), TSI_HEAP_RETIRE));
+            (void)tsi_cas_seq(&h->word, &word, tsi_heap_word(tsi_heap_binding(word), TSI_HEAP_RETIRE));
     }
 }
 

@@ -11,7 +11,7 @@
 TSI_INLINE uint32_t tsi_region_id(const TsiSpace* s, const TsiRegion* r) {
     size_t at = (size_t)((const uint8_t*)r - s->regions);
     uint32_t in_chunk = (uint32_t)(at & ((1u << TSI_REGIONS_SHIFT) - 1)) - TSI_REGIONS_MAP;
-    return (uint32_t)(at >> TSI_REGIONS_SHIFT) << 8 | in_chunk / (uint32_t)sizeof(TsiRegion);
+    return tsi_slab_id((uint32_t)(at >> TSI_REGIONS_SHIFT), in_chunk / (uint32_t)sizeof(TsiRegion));
 }
 /* The heap bumps in r from now on; tsi_no_region: in none. As tsi_bump_drop. */
 TSI_INLINE void tsi_heap_set_region(TsiBinding* b, TsiHeap* h, TsiRegion* r) {

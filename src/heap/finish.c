@@ -30,7 +30,7 @@ static void count_bytes(TsiSweep* w, unsigned cls, size_t bytes) {
 /* The slab's pages are about to go to the system; a page that it shares is counted when it goes. */
 static void count_gone(TsiSweep* w, uint32_t slab_id) {
     TsiSpace* s = &w->arena->space;
-    unsigned cls = tsi_chunk_class(s, slab_id >> 8);
+    unsigned cls = tsi_class_of_slab(s, slab_id);
     if (tsi_parts_share(s, cls)) return;
     tsi_add_relaxed(&w->arena->overflowed[tsi_class_row(cls)], 1);
     count_bytes(w, cls, s->classes->c[cls].slab_bytes);
@@ -55,9 +55,10 @@ static void give_huge(TsiSweep* w, uint32_t* ids, unsigned n) {
     TsiSpace* s = &w->arena->space;
     tsi_sort_ids(ids, n);
     for (unsigned i = 0; i < n; i++) {
-        uint32_t other = tsi_space_other_half(s, ids[i] >> 8);
-        bool whole = (i > 0 && ids[i - 1] >> 8 == other) || (i + 1 < n && ids[i + 1] >> 8 == other);
-        if (!whole && s->chunks[ids[i] >> 8].huge) tsi_space_avoid_huge(s, ids[i] >> 8);
+        uint32_t other = tsi_space_other_half(s, tsi_slab_chunk(ids[i]));
+        bool whole =
+            (i > 0 && tsi_slab_chunk(ids[i - 1]) == other) || (i + 1 < n && tsi_slab_chunk(ids[i + 1]) == other);
+        if (!whole && s->chunks[tsi_slab_chunk(ids[i])].huge) tsi_space_avoid_huge(s, tsi_slab_chunk(ids[i]));
         count_gone(w, ids[i]);
     }
     (void)tsi_space_purge(s, ids, n);
@@ -73,7 +74,7 @@ static void give_all(TsiSweep* w, uint32_t* ids, unsigned n, unsigned halves) {
 static void look_again(TsiSweep* w, uint32_t slab_id, uint64_t tag) {
     TsiSpace* s = &w->arena->space;
     if (tsi_inc_state(w->inc) == TSI_INC_RELEASED) tsi_inc_sweep(w->arena, w->b, w->inc, tsi_inc_era(w->inc));
-    else if (tsi_slab_is_empty(s, tsi_chunk_class(s, slab_id >> 8), slab_id))
+    else if (tsi_slab_is_empty(s, tsi_class_of_slab(s, slab_id), slab_id))
         tsi_slab_complete(w->arena, w->b, slab_id, tag);
 }
 
@@ -94,7 +95,7 @@ void tsi_sweep_finish(TsiSweep* w) {
             tsi_slab_retire(a, id);
             continue;
         }
-        if (tsi_chunk_class(s, id >> 8) == TSI_CLASS_HUGE) ids[--halves] = id;
+        if (tsi_class_of_slab(s, id) == TSI_CLASS_HUGE) ids[--halves] = id;
         else ids[n++] = id;
         if (n < halves) continue;
         give_all(w, ids, n, halves);

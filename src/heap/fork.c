@@ -100,7 +100,7 @@ static void child_heaps(TsiArena* a) {
         if (tsi_binding_at(a, word)->thread == tsi_tls.thread) {
             /* RETIRE: its room, whose lines may wait for a token, is made anew */
             if (state != TSI_HEAP_DEAD)
-                tsi_store_relaxed(&h->word, tsi_heap_word((uint32_t)(word >> 8), TSI_HEAP_RETIRE));
+                tsi_store_relaxed(&h->word, tsi_heap_word(tsi_heap_binding(word), TSI_HEAP_RETIRE));
             continue;
         }
         h->room = NULL;
@@ -167,7 +167,7 @@ static void child_slabs(TsiArena* a) {
         unsigned cls = tsi_chunk_class(s, chunk);
         if (cls == 0 || cls == TSI_CLASS_CONT) continue;
         for (uint32_t k = 0; k < tsi_chunk_slab_count(s, cls); k++) {
-            uint32_t id = chunk << 8 | k;
+            uint32_t id = tsi_slab_id(chunk, k);
             _Atomic uint64_t* tag = &tsi_slab(s, id)->tag;
             uint64_t now = tsi_load_relaxed(tag);
             unsigned state = tsi_tag_state(now);
@@ -193,12 +193,12 @@ static void child_charges(TsiArena* a) {
     for (uint32_t chunk = 0; chunk < tsi_load_relaxed(&s->chunk_high); chunk++) {
         unsigned cls = tsi_chunk_class(s, chunk);
         for (uint32_t k = 0; cls != 0 && cls != TSI_CLASS_CONT && k < tsi_chunk_slab_count(s, cls); k++) {
-            uint64_t tag = tsi_load_relaxed(&tsi_slab(s, chunk << 8 | k)->tag);
+            uint64_t tag = tsi_load_relaxed(&tsi_slab(s, tsi_slab_id(chunk, k))->tag);
             uint32_t index = tsi_tag_index(tag);
             bool owned = tsi_tag_state(tag) == TSI_SLAB_OWNED;
             if (!owned && tsi_tag_state(tag) != TSI_SLAB_ORPHAN) continue;
             tsi_charge_again(a, owned ? tsi_heap_inc(a, tsi_heap(a, index)) : tsi_inc(&a->phases, index),
-                             tsi_slab_bytes(s, cls, chunk << 8 | k));
+                             tsi_slab_bytes(s, cls, tsi_slab_id(chunk, k)));
         }
     }
 }

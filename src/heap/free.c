@@ -298,7 +298,7 @@ bool tsi_free_missed(TsiBinding* b, void* p) {
     Spot x;
     /* As is_others, by `home`: where that is not this thread's, no sweep has left the line to it, and it has not taken
      * it since. */
-    if (TSI_UNLIKELY(owner != 0 && (uint32_t)(owner >> 8) == b->index)) return free_missed(b, p);
+    if (TSI_UNLIKELY(owner != 0 && tsi_heap_binding(owner) == b->index)) return free_missed(b, p);
     uint64_t off = (uint64_t)((uintptr_t)p - (uintptr_t)b->base);
     if (TSI_UNLIKELY(!spot_find((uint8_t*)b->lines - TSI_META_LINES, b->keys, b->classes, off, &x)))
         return free_missed(b, p);
@@ -361,7 +361,7 @@ bool tsi_free_bumped(TsiBinding* b, void* p) {
      * thread makes a heap its own, so the region was in none of its heaps all the while. An orphan's heap has been
      * swept, and the sweep did not leave the slab to whoever named it: then it would still be OWNED. */
     bool others =
-        orphan || (tsi_tag_state(tag) == TSI_SLAB_OWNED && (uint32_t)(tsi_load_relaxed(&h->word) >> 8) != b->index);
+        orphan || (tsi_tag_state(tag) == TSI_SLAB_OWNED && tsi_heap_binding(tsi_load_relaxed(&h->word)) != b->index);
     if (TSI_UNLIKELY(!others || ((uintptr_t)p & (TSI_GRANULE - 1)) != 0)) return free_missed(b, p);
     tsi_bracket_clear(b);
     int result = tsi_bump_free_in_life(slab, r, p, tag, UINT32_MAX, &now);
@@ -377,7 +377,7 @@ int tsi_free_place(TsiArena* a, TsiBinding* b, const TsiPlace* at, uint32_t seq,
     uint64_t tag = tsi_load_seq(&tsi_slab(s, at->slab_id)->tag);
     if (seq == 0) seq = tsi_tag_seq(tag);
     /* The class is read again after the tag: a chunk changes class only when all its slabs have left. */
-    if (!tsi_state_holds_objects(tag) || tsi_tag_seq(tag) != seq || tsi_chunk_class(s, at->line_id >> 10) != at->cls)
+    if (!tsi_state_holds_objects(tag) || tsi_tag_seq(tag) != seq || tsi_class_of_line(s, at->line_id) != at->cls)
         return SLAB_MISUSE_STALE_FREE;
     if (tsi_class_is_region(at->cls)) return tsi_free_in_region(a, b, at, seq, UINT32_MAX);
     if ((tag & TSI_SLAB_HANDLED) != 0 && !handled) {

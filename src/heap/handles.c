@@ -9,10 +9,10 @@ bool tsi_free_handle_bumped(TsiArena* a, TsiBinding* b, SlabHandle h) {
     TsiSpace* s = &a->space;
     uint32_t place = tsi_handle_place_of(h);
     TsiPlace at = {.line_id = tsi_place_line(place), .slot = tsi_place_slot(place)};
-    at.cls = tsi_chunk_class(s, at.line_id >> 10);
+    at.cls = tsi_class_of_line(s, at.line_id);
     if (!tsi_class_is_region(at.cls)) return false;
-    if (!tsi_line_has_slab(&s->classes->c[at.cls], at.line_id & (TSI_CHUNK_LINES - 1))) return false;
-    at.slab_id = (at.line_id >> 10) << 8 | (at.line_id & (TSI_CHUNK_LINES - 1)) >> s->classes->c[at.cls].lines_log2;
+    if (!tsi_line_has_slab(&s->classes->c[at.cls], tsi_line_number(at.line_id))) return false;
+    at.slab_id = tsi_slab_at(&s->classes->c[at.cls], at.line_id);
     uint64_t tag = tsi_load_seq(&tsi_slab(s, at.slab_id)->tag);
     uint32_t generation = tsi_load_seq(&tsi_slab(s, at.slab_id)->gen_base);
     if (!tsi_state_holds_objects(tag) || (tag & TSI_SLAB_HANDLED) == 0 || generation >= TSI_GEN_LIMIT) return false;

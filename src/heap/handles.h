@@ -28,8 +28,8 @@ bool tsi_free_handle(TsiArena* a, SlabHandle h);
 TSI_INLINE SlabHandle tsi_handle_here(const TsiBinding* b, const TsiClass* c, const TsiLine* l, unsigned slot) {
     if (TSI_UNLIKELY(!tsi_line_is_handled(l))) return 0;
     uint64_t off = (uint64_t)(l->base - b->base);
-    uint32_t id =
-        (uint32_t)(off >> TSI_CHUNK_SHIFT) << 10 | ((uint32_t)off & ((1u << TSI_CHUNK_SHIFT) - 1)) >> c->line_shift;
+    uint32_t in_chunk = (uint32_t)off & ((1u << TSI_CHUNK_SHIFT) - 1);
+    uint32_t id = tsi_line_at((uint32_t)(off >> TSI_CHUNK_SHIFT), in_chunk >> c->line_shift);
     uint32_t place = tsi_handle_place(id, slot), seq = tsi_remote_seq(0, tsi_load_relaxed(&l->remote[0]));
     uint32_t count = tsi_count_of(tsi_load_relaxed(&b->counts[place]), seq);
     uint32_t generation = tsi_load_relaxed(&tsi_slab(&b->arena->space, tsi_slab_at(c, id))->gen_base) + count / 2;
@@ -60,7 +60,7 @@ TSI_INLINE TsiFast tsi_obj_fast(TsiBinding* b, TsiHeap* h, TsiLine* const* cur, 
 /* The owner's free by handle, as tsi_free_fast: the same places are looked at, in the same order. */
 TSI_INLINE TsiFast tsi_free_handle_fast(TsiBinding* b, SlabHandle handle, TsiHeap** out) {
     uint32_t place = tsi_handle_place_of(handle), id = tsi_place_line(place);
-    uint32_t chunk = id >> 10, line = id & (TSI_CHUNK_LINES - 1);
+    uint32_t chunk = tsi_line_chunk(id), line = tsi_line_number(id);
     unsigned slot = tsi_place_slot(place);
     if (TSI_UNLIKELY((handle & 3) != TSI_HANDLE_VERSION || (uint64_t)chunk << TSI_CHUNK_SHIFT >= b->payload_bytes))
         return TSI_FAST_NEVER;

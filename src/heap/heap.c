@@ -49,7 +49,7 @@ void tsi_heap_rebuild_room(TsiBinding* b, TsiHeap* h) {
     TsiRoom* room = tsi_heap(a, h->primary)->room;
     for (uint32_t at = h->slabs; at != 0; at = tsi_slab(s, at - 1)->next) {
         uint32_t id = at - 1;
-        unsigned cls = tsi_chunk_class(s, id >> 8);
+        unsigned cls = tsi_class_of_slab(s, id);
         if (cls > TSI_SMALL_CLASSES) continue;
         const TsiClass* c = &s->classes->c[cls];
         for (uint32_t i = 0, first = tsi_first_line(c, id); i < 1u << c->lines_log2; i++) {
@@ -128,7 +128,7 @@ static TsiHeap* find_own_locked(TsiBinding* b, TsiInc* i, TsiHeap** asked) {
         uint64_t word = tsi_load_relaxed(&h->word);
         bool live = tsi_heap_state(word) == TSI_HEAP_LIVE;
         at = h->inc_next;
-        if ((uint32_t)(word >> 8) != b->index || tsi_heap_state(word) == TSI_HEAP_DETACHED) continue;
+        if (tsi_heap_binding(word) != b->index || tsi_heap_state(word) == TSI_HEAP_DETACHED) continue;
         if (live && h->primary == h->index) return h;
         if (!live) *asked = h;
     }

@@ -25,7 +25,7 @@ void tsi_handle_issue_held(TsiArena* a, void* p, TsiIssue* out) {
     _Atomic uint64_t* tag_word = &tsi_slab(s, out->at.slab_id)->tag;
     out->seq = tsi_tag_seq(tsi_load_relaxed(tag_word));
     bool region = tsi_class_is_region(out->at.cls);
-    if (!region && !tsi_space_commit_counts(s, out->at.line_id >> 10)) return;
+    if (!region && !tsi_space_commit_counts(s, tsi_line_chunk(out->at.line_id))) return;
     if (!tsi_handle_flag_slab(s, out->at.slab_id, out->seq)) return;
     if (region) /* frees by handle and by pointer meet in the map byte */
         tsi_store_relaxed(&tsi_region(s, out->at.slab_id)->heap_at, 0);

@@ -21,7 +21,7 @@ static void count_write(TsiArena* a, unsigned cls, uint32_t slab_id, uint32_t wo
 }
 
 static TsiHolding counted(TsiArena* a, uint32_t slab_id) {
-    unsigned cls = tsi_chunk_class(&a->space, slab_id >> 8);
+    unsigned cls = tsi_class_of_slab(&a->space, slab_id);
     uint64_t word = count_read(a, cls, slab_id), slab_bytes = tsi_slab_bytes(&a->space, cls, slab_id);
     if (tsi_class_is_region(cls))
         return (TsiHolding){word & ((1u << GRANULES_SHIFT) - 1), (word >> GRANULES_SHIFT) * TSI_GRANULE, slab_bytes};
@@ -30,7 +30,7 @@ static TsiHolding counted(TsiArena* a, uint32_t slab_id) {
 
 void tsi_late_join_locked(TsiArena* a, TsiInc* i, uint32_t slab_id, TsiTotals live) {
     TSI_HOLDS(tsi_inc_lock(i));
-    unsigned cls = tsi_chunk_class(&a->space, slab_id >> 8);
+    unsigned cls = tsi_class_of_slab(&a->space, slab_id);
     uint64_t granules = tsi_class_is_region(cls) ? live.bytes / TSI_GRANULE : 0;
     count_write(a, cls, slab_id, (uint32_t)(live.objects | granules << GRANULES_SHIFT));
     TsiHolding now = counted(a, slab_id);
@@ -70,7 +70,7 @@ static void count_slab(TsiArena* a, uint32_t slab_id, unsigned cls) {
     tsi_lock_take(tsi_inc_lock(i)); /* not counted for the phase: it is ours */
     /* Orphans leave their list under the stripe, so one that is there now stays while it is held; a claimed one is
      * about to. */
-    if (tsi_chunk_class(&a->space, slab_id >> 8) == cls && is_orphan(a, slab_id, &now) && now == i) {
+    if (tsi_class_of_slab(&a->space, slab_id) == cls && is_orphan(a, slab_id, &now) && now == i) {
         tsi_late_leave_locked(a, i, slab_id);
         tsi_late_join_locked(a, i, slab_id, tsi_slab_sum(&a->space, cls, slab_id).live);
         tsi_late_note_locked(a, i);
@@ -88,7 +88,7 @@ void tsi_late_count(TsiArena* a) {
         for (uint64_t left = tsi_swap_seq(marks, 0); left != 0; left &= left - 1) { /* pairs with tsi_late_mark */
             uint32_t first = (uint32_t)tsi_ctz64(left) << TSI_LATE_SLABS_LOG2;
             for (uint32_t k = first; k < first + (1u << TSI_LATE_SLABS_LOG2) && k < slabs; k++)
-                count_slab(a, chunk << 8 | k, cls);
+                count_slab(a, tsi_slab_id(chunk, k), cls);
         }
     }
 }
@@ -104,7 +104,7 @@ void tsi_late_child(TsiArena* a) {
         tsi_lock_take(tsi_inc_lock(i));
         i->holding = (TsiHolding){0, 0, 0};
         for (uint32_t at = i->orphans; at != 0; at = tsi_slab(s, at - 1)->next)
-            tsi_late_join_locked(a, i, at - 1, tsi_slab_sum(s, tsi_chunk_class(s, (at - 1) >> 8), at - 1).live);
+            tsi_late_join_locked(a, i, at - 1, tsi_slab_sum(s, tsi_class_of_slab(s, at - 1), at - 1).live);
         tsi_late_note_locked(a, i);
         tsi_lock_give(tsi_inc_lock(i));
     }

@@ -22,8 +22,8 @@ enum { TSI_LATE_SLABS_LOG2 = 2 }; /* slabs to a mark */
 
 /* After a free in a slab of no heap. */
 TSI_INLINE void tsi_late_mark(TsiArena* a, uint32_t slab_id) {
-    _Atomic uint64_t* marks = &a->space.chunks[slab_id >> 8].late;
-    uint64_t bit = 1ull << ((slab_id & (TSI_CHUNK_SLABS - 1)) >> TSI_LATE_SLABS_LOG2);
+    _Atomic uint64_t* marks = &a->space.chunks[tsi_slab_chunk(slab_id)].late;
+    uint64_t bit = 1ull << (tsi_slab_number(slab_id) >> TSI_LATE_SLABS_LOG2);
     /* seq_cst, after the bit in the remote word: pairs with the exchange in tsi_late_count */
     if ((tsi_load_seq(marks) & bit) == 0) (void)tsi_or_seq(marks, bit);
 }

@@ -153,9 +153,8 @@ static bool nobody_to_tell(TsiArena* a, uint64_t word) {
 
 /* The first line of a slab of a size class, and how many there are; 0 where it is none any more. */
 static uint32_t lines_of(const TsiSpace* s, uint32_t slab_id, unsigned* cls, uint32_t* first) {
-    *cls = tsi_chunk_class(s, slab_id >> 8);
-    if (*cls == 0 || *cls > TSI_SMALL_CLASSES || (slab_id & (TSI_CHUNK_SLABS - 1)) >= tsi_chunk_slab_count(s, *cls))
-        return 0;
+    *cls = tsi_class_of_slab(s, slab_id);
+    if (*cls == 0 || *cls > TSI_SMALL_CLASSES || tsi_slab_number(slab_id) >= tsi_chunk_slab_count(s, *cls)) return 0;
     *first = tsi_first_line(&s->classes->c[*cls], slab_id);
     return 1u << s->classes->c[*cls].lines_log2;
 }
@@ -230,7 +229,7 @@ static void inbox_take_in(TsiBinding* b, uint32_t slab_id) {
     /* Asked for, and not let go yet: or the tokens would come back to this inbox for ever. */
     uint64_t word = tsi_load_seq(&h->word);
     bool asked = tsi_heap_state(word) == TSI_HEAP_RETIRE || tsi_heap_state(word) == TSI_HEAP_REVOKED;
-    if (asked && (uint32_t)(word >> 8) == b->index) tsi_handover(b, h);
+    if (asked && tsi_heap_binding(word) == b->index) tsi_handover(b, h);
     /* No bracket on another thread's heap: it would make sweeps leave our own heaps of that incarnation to us. */
     bool ours = tsi_load_seq(&h->word) == tsi_heap_word(b->index, TSI_HEAP_LIVE);
     if (!ours || !tsi_bracket_enter(b, h, tsi_busy_all(h))) {

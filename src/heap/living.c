@@ -16,7 +16,7 @@ int tsi_granule_check(const TsiSpace* s, const TsiPlace* at) {
 int tsi_place_check(TsiArena* a, const TsiPlace* at, uint64_t* tag) {
     uint64_t remote;
     *tag = tsi_load_seq(&tsi_slab(&a->space, at->slab_id)->tag);
-    if (!tsi_state_holds_objects(*tag) || tsi_chunk_class(&a->space, at->line_id >> 10) != at->cls)
+    if (!tsi_state_holds_objects(*tag) || tsi_class_of_line(&a->space, at->line_id) != at->cls)
         return SLAB_MISUSE_STALE_FREE;
     return tsi_slot_check(&a->space, at, tsi_tag_seq(*tag), &remote);
 }
@@ -68,7 +68,8 @@ void tsi_line_sum(const TsiSpace* s, unsigned cls, uint32_t line_id, uint64_t is
                   TsiSlabSum* sum) {
     LineState st = line_state(s, cls, line_id, remote_bits);
     uint64_t live = st.live != 0 ? tsi_popcount(st.live) : 0;
-    uint64_t size = cls == TSI_CLASS_LARGE ? tsi_slab_bytes(s, cls, line_id >> 10 << 8) : s->classes->c[cls].size;
+    uint64_t size = cls == TSI_CLASS_LARGE ? tsi_slab_bytes(s, cls, tsi_slab_id(tsi_line_chunk(line_id), 0))
+                                           : s->classes->c[cls].size;
     /* A snapshot that runs beside the owner. */
     if ((int64_t)issued < (int64_t)live) issued = live;
     if (TSI_UNLIKELY(st.twice != 0)) sum->twice += tsi_popcount(st.twice);
@@ -88,7 +89,7 @@ uint64_t tsi_line_live(const TsiSpace* s, unsigned cls, uint32_t line_id) {
     if (tsi_class_is_region(cls)) {
         /* The chunk may serve another class by now: a snapshot looks at the tag again. */
         const TsiClass* c = &s->classes->c[cls];
-        uint32_t slab_id = (line_id >> 10) << 8 | (line_id & (TSI_CHUNK_LINES - 1)) >> c->lines_log2;
+        uint32_t slab_id = tsi_slab_at(c, line_id);
         return tsi_region_live64(s, slab_id, (line_id - tsi_first_line(c, slab_id)) << 6);
     }
     return line_state(s, cls, line_id, remote_bits_of(s, line_id)).live;

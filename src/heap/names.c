@@ -19,7 +19,7 @@ bool tsi_generation_of(TsiArena* a, const TsiPlace* at, uint64_t tag, uint64_t* 
 
 bool tsi_handle_flag_slab(TsiSpace* s, uint32_t slab_id, uint32_t seq) {
     _Atomic uint64_t* tag_word = &tsi_slab(s, slab_id)->tag;
-    bool lines = !tsi_class_is_region(tsi_chunk_class(s, slab_id >> 8));
+    bool lines = !tsi_class_is_region(tsi_class_of_slab(s, slab_id));
     /* seq_cst, before the mark: who would see that in a refill sees this (line.c) */
     if (lines && !tsi_load_seq(&s->counted)) tsi_store_seq(&s->counted, true);
     uint64_t tag = tsi_load_seq(tag_word);
@@ -61,7 +61,8 @@ SlabHandle tsi_handle_of(TsiArena* a, TsiBinding* b, const TsiPlace* at) {
     _Atomic uint64_t* tag_word = &tsi_slab(s, at->slab_id)->tag;
     uint64_t tag, generation, word, remote;
     bool region = tsi_class_is_region(at->cls);
-    if (!tsi_place_is_live(a, at, &tag) || (!region && !tsi_space_commit_counts(s, at->line_id >> 10))) return 0;
+    if (!tsi_place_is_live(a, at, &tag) || (!region && !tsi_space_commit_counts(s, tsi_line_chunk(at->line_id))))
+        return 0;
     uint32_t seq = tsi_tag_seq(tag);
     if (!tsi_handle_flag_slab(s, at->slab_id, seq)) return 0;
     bool marked = region ? tsi_load_acquire(&tsi_region(s, at->slab_id)->heap_at) == 0
@@ -92,20 +93,20 @@ static int classify(uint64_t key, uint32_t scrambled, uint64_t issued) {
 
 int tsi_handle_decode(TsiArena* a, SlabHandle h, TsiPlace* at, uint64_t* tag, uint64_t* word) {
     TsiSpace* s = &a->space;
-    uint32_t place = tsi_handle_place_of(h), chunk = tsi_place_line(place) >> 10;
+    uint32_t place = tsi_handle_place_of(h), chunk = tsi_line_chunk(tsi_place_line(place));
     uint64_t now, remote;
     if ((h & 3) != TSI_HANDLE_VERSION || chunk >= s->chunk_count) return SLAB_MISUSE_BAD_HANDLE;
     at->line_id = tsi_place_line(place);
     at->slot = tsi_place_slot(place);
     at->cls = tsi_chunk_class(s, chunk);
-    uint32_t line = at->line_id & (TSI_CHUNK_LINES - 1);
+    uint32_t line = tsi_line_number(at->line_id);
     const TsiClass* c = &s->classes->c[at->cls];
     uint64_t key = tsi_handle_key(a->secret, place);
     uint32_t scrambled = tsi_handle_stamp_of(h);
     if (at->cls == 0 || at->cls == TSI_CLASS_CONT || line >= (1u << TSI_CHUNK_SHIFT) >> c->line_shift ||
         !tsi_line_has_slab(c, line) || (c->full >> at->slot & 1) == 0)
         return classify(key, scrambled, chunk < tsi_load_relaxed(&s->chunk_high) ? 1u << 20 : 0);
-    at->slab_id = chunk << 8 | line >> c->lines_log2;
+    at->slab_id = tsi_slab_id(chunk, line >> c->lines_log2);
     *tag = tsi_load_seq(&tsi_slab(s, at->slab_id)->tag);
     if (!tsi_state_holds_objects(*tag) || !tsi_generation_of(a, at, *tag, &now, word)) {
         uint32_t floor = tsi_load_relaxed(&s->chunks[chunk].gen_floor);

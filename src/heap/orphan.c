@@ -33,7 +33,7 @@ void tsi_orphan_link_locked(TsiArena* a, TsiInc* i, uint32_t slab_id, const TsiS
 
 void tsi_skipped_add_locked(TsiArena* a, TsiInc* i, uint32_t slab_id, int n) {
     TSI_HOLDS(tsi_inc_lock(i));
-    uint64_t bytes = tsi_slab_bytes(&a->space, tsi_chunk_class(&a->space, slab_id >> 8), slab_id);
+    uint64_t bytes = tsi_slab_bytes(&a->space, tsi_class_of_slab(&a->space, slab_id), slab_id);
     tsi_add_relaxed(&i->slab_count, (uint32_t)n);
     i->skipped += (uint32_t)n;
     i->skipped_bytes += (uint64_t)n * bytes;

@@ -62,12 +62,13 @@ void tsi_partial_give(TsiSweep* w, uint32_t* ids, unsigned n) {
     size_t page;
     uint8_t *from = NULL, *to = NULL;
     for (unsigned k = 0; k < n; k++) { /* ids ascend: adjoining pages of neighbours make one run */
-        unsigned cls = tsi_chunk_class(s, ids[k] >> 8);
+        unsigned cls = tsi_class_of_slab(s, ids[k]);
         const TsiClass* c = &s->classes->c[cls];
         uint8_t* payload = tsi_slab_payload(s, c, ids[k]);
         uint64_t dead = dead_pages(s, cls, ids[k], &page);
         /* or its pages come back by themselves */
-        if (cls == TSI_CLASS_HUGE && s->chunks[ids[k] >> 8].huge) tsi_space_avoid_huge(s, ids[k] >> 8);
+        if (cls == TSI_CLASS_HUGE && s->chunks[tsi_slab_chunk(ids[k])].huge)
+            tsi_space_avoid_huge(s, tsi_slab_chunk(ids[k]));
         note_gone(s, cls, ids[k], dead);
         for (; dead != 0; dead &= dead - 1) {
             uint8_t* p = payload + tsi_ctz64(dead) * page;

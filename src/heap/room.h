@@ -34,7 +34,7 @@ TSI_INLINE void tsi_line_freed_in(TsiBinding* b, const TsiHeap* h, TsiLine* l, u
     if ((tsi_load_relaxed(&l->flags) & (TSI_LINE_PARKED | TSI_LINE_RETIRED)) != TSI_LINE_PARKED) return;
     TsiArena* a = b->arena;
     TsiRoom* room = TSI_LIKELY(h->primary == h->index) ? h->room : tsi_heap(a, h->primary)->room;
-    unsigned cls = tsi_chunk_class(&a->space, tsi_line_id(&a->space, l) >> 10);
+    unsigned cls = tsi_class_of_line(&a->space, tsi_line_id(&a->space, l));
     if (room == NULL) return;
     tsi_room_push(a, room, cls, l, false);
     tsi_count(&b->counters[cls].unparked);

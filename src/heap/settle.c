@@ -109,7 +109,7 @@ static void add(TsiTotals* t, TsiTotals more) {
 }
 
 void tsi_settle_release(TsiSweep* w, uint32_t slab_id) {
-    unsigned cls = tsi_chunk_class(&w->arena->space, slab_id >> 8);
+    unsigned cls = tsi_class_of_slab(&w->arena->space, slab_id);
     uint64_t old;
     bool ok = claim(&w->arena->space, slab_id, TSI_SLAB_OWNED, &old);
     TSI_CHECK(ok);
@@ -122,7 +122,7 @@ void tsi_settle_release(TsiSweep* w, uint32_t slab_id) {
 
 bool tsi_settle_if_empty(TsiSweep* w, uint32_t slab_id) {
     TsiSpace* s = &w->arena->space;
-    unsigned cls = tsi_chunk_class(s, slab_id >> 8);
+    unsigned cls = tsi_class_of_slab(s, slab_id);
     uint64_t old;
     if (!tsi_slab_is_empty(s, cls, slab_id) || !claim(s, slab_id, TSI_SLAB_OWNED, &old)) return false;
     end_plain_frees(s, cls, slab_id);
@@ -153,7 +153,7 @@ static uint64_t make_orphan(TsiArena* a, TsiInc* i, unsigned cls, uint32_t slab_
 
 void tsi_slab_to_orphan(TsiArena* a, TsiInc* i, uint32_t slab_id) {
     TsiSlabSum sum;
-    (void)make_orphan(a, i, tsi_chunk_class(&a->space, slab_id >> 8), slab_id, &sum);
+    (void)make_orphan(a, i, tsi_class_of_slab(&a->space, slab_id), slab_id, &sum);
     tsi_orphan_link_locked(a, i, slab_id, &sum);
 }
 
@@ -161,7 +161,7 @@ void tsi_settle_drain(TsiSweep* w, uint32_t slab_id) {
     if (tsi_settle_if_empty(w, slab_id)) return;
     TsiArena* a = w->arena;
     TsiSpace* s = &a->space;
-    unsigned cls = tsi_chunk_class(s, slab_id >> 8);
+    unsigned cls = tsi_class_of_slab(s, slab_id);
     TsiSlabSum sum;
     uint64_t old = make_orphan(a, w->inc, cls, slab_id, &sum);
     /* By counts: in a region marks come before them. */
@@ -187,7 +187,7 @@ static bool look_at_large(TsiSweep* w, unsigned cls, uint32_t slab_id) {
 void tsi_settle_orphan_pages(TsiSweep* w) {
     TsiSpace* s = &w->arena->space;
     for (uint32_t at = w->inc->orphans; at != 0; at = tsi_slab(s, at - 1)->next) {
-        unsigned cls = tsi_chunk_class(s, (at - 1) >> 8);
+        unsigned cls = tsi_class_of_slab(s, at - 1);
         w->inc->pinned_slabs += look_at_large(w, cls, at - 1);
         tsi_partial_claim(w, cls, at - 1);
     }
@@ -197,7 +197,7 @@ void tsi_settle_release_orphans(TsiSweep* w) {
     TsiSpace* s = &w->arena->space;
     for (uint32_t at = w->inc->orphans, next; at != 0; at = next) {
         uint32_t slab_id = at - 1;
-        unsigned cls = tsi_chunk_class(s, slab_id >> 8);
+        unsigned cls = tsi_class_of_slab(s, slab_id);
         uint64_t old;
         next = tsi_slab(s, slab_id)->next;
         if (!claim(s, slab_id, TSI_SLAB_ORPHAN, &old)) {
@@ -215,7 +215,7 @@ void tsi_settle_release_orphans(TsiSweep* w) {
 
 bool tsi_settle_complete(TsiSweep* w, uint32_t slab_id, uint64_t tag) {
     TsiArena* a = w->arena;
-    unsigned cls = tsi_chunk_class(&a->space, slab_id >> 8);
+    unsigned cls = tsi_class_of_slab(&a->space, slab_id);
     uint32_t seq = tsi_tag_seq(tag);
     uint64_t to = tsi_tag(tsi_seq_next(seq), tsi_tag_index(tag), TSI_SLAB_PURGING);
     do { /* again if only the mark of an issued handle was added meanwhile */
@@ -238,7 +238,7 @@ void tsi_unlink_claimed(TsiArena* a, TsiInc* i) {
     for (uint32_t at = tsi_inc_era(i) != 0 ? i->orphans : 0, next; at != 0; at = next) {
         next = tsi_slab(&a->space, at - 1)->next;
         if (tsi_tag_state(tsi_load_relaxed(&tsi_slab(&a->space, at - 1)->tag)) != TSI_SLAB_PURGING) continue;
-        unsigned cls = tsi_chunk_class(&a->space, (at - 1) >> 8);
+        unsigned cls = tsi_class_of_slab(&a->space, at - 1);
         /* A region's life may have been ended by then. */
         TsiSlabSum sum = tsi_class_is_region(cls) ? tsi_region_told(tsi_region_issued(&a->space, at - 1))
                                                   : tsi_slab_sum(&a->space, cls, at - 1);
@@ -248,12 +248,12 @@ void tsi_unlink_claimed(TsiArena* a, TsiInc* i) {
 
 void tsi_return_claimed(TsiArena* a, uint32_t slab_id) {
     TsiSpace* s = &a->space;
-    unsigned cls = tsi_chunk_class(s, slab_id >> 8);
+    unsigned cls = tsi_class_of_slab(s, slab_id);
     uint32_t seq = tsi_tag_seq(tsi_load_relaxed(&tsi_slab(s, slab_id)->tag));
     /* Perhaps for a second time: who claimed it may have vanished before. */
     if (tsi_class_is_region(cls)) (void)tsi_region_end(s, slab_id);
     /* The claim dropped the flag that says whether handles were issued: look at the counts. */
-    if (tsi_class_is_region(cls) || tsi_load_relaxed(&s->chunks[slab_id >> 8].counts_committed) != 0)
+    if (tsi_class_is_region(cls) || tsi_load_relaxed(&s->chunks[tsi_slab_chunk(slab_id)].counts_committed) != 0)
         raise_generations(a, cls, slab_id, ((seq - 1) & TSI_INC_MASK) == 0 ? seq - 2 : seq - 1);
     if (cls == TSI_CLASS_LARGE) (void)tsi_space_give_large(s, slab_id, false);
     else (void)tsi_space_purge(s, &slab_id, 1);

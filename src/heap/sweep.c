@@ -44,7 +44,7 @@ bool tsi_barrier(void) {
 }
 
 static bool is_mine(TsiSweep* w, uint64_t word) {
-    uint32_t binding = (uint32_t)(word >> 8);
+    uint32_t binding = tsi_heap_binding(word);
     return (w->b != NULL && binding == w->b->index) || tsi_lanes_have(w->arena, w->lanes, binding);
 }
 
@@ -55,12 +55,12 @@ static void revoke_locked(TsiSweep* w, TsiBinding* only) {
         TsiHeap* h = tsi_heap(a, at - 1);
         uint64_t word = tsi_load_seq(&h->word);
         unsigned state = tsi_heap_state(word);
-        if (only != NULL && (uint32_t)(word >> 8) != only->index) continue;
+        if (only != NULL && tsi_heap_binding(word) != only->index) continue;
         if (h->revoker == TSI_NO_TICKET && state == TSI_HEAP_REVOKED) h->revoker = w->ticket;
         while (state == TSI_HEAP_LIVE || state == TSI_HEAP_RETIRE) {
             h->revoker = w->ticket;
             /* seq_cst: before the membarrier, and pairs with tsi_heap_is_live in the fenced form */
-            if (tsi_cas_seq(&h->word, &word, tsi_heap_word((uint32_t)(word >> 8), TSI_HEAP_REVOKED))) break;
+            if (tsi_cas_seq(&h->word, &word, tsi_heap_word(tsi_heap_binding(word), TSI_HEAP_REVOKED))) break;
             state = tsi_heap_state(word);
         }
         if (state != TSI_HEAP_DETACHED && !is_mine(w, word)) w->others = true;
@@ -90,7 +90,7 @@ static void walk_locked(TsiSweep* w, TsiHeap* h, uint32_t skip) {
     bool goes_on = false;
     for (uint32_t at = h->slabs, next; at != 0; at = next) {
         next = tsi_slab(s, at - 1)->next;
-        unsigned cls = tsi_chunk_class(s, (at - 1) >> 8);
+        unsigned cls = tsi_class_of_slab(s, at - 1);
         if (w->closing) tsi_sweep_look(w, cls);
         if (at == skip) continue;
         if (state == TSI_INC_RELEASED) {
@@ -103,7 +103,7 @@ static void walk_locked(TsiSweep* w, TsiHeap* h, uint32_t skip) {
             kept_count++;
             kept_regions += tsi_class_is_region(cls);
             goes_on |= at == current;
-            kept_bytes += tsi_slab_bytes(s, tsi_chunk_class(s, (at - 1) >> 8), at - 1);
+            kept_bytes += tsi_slab_bytes(s, tsi_class_of_slab(s, at - 1), at - 1);
         }
     }
     h->slabs = kept;
@@ -123,7 +123,7 @@ static void seize_locked(TsiSweep* w, TsiHeap* h, uint64_t word, uint32_t skip) 
     bool detached = tsi_heap_state(word) == TSI_HEAP_DETACHED, mine = !detached && is_mine(w, word);
     bool active = tsi_inc_state(w->inc) == TSI_INC_ACTIVE;
     TsiBinding* owner = detached ? NULL : tsi_binding_at(a, word);
-    if (!tsi_cas_seq(&h->word, &word, tsi_heap_word((uint32_t)(word >> 8), TSI_HEAP_SEIZED))) return;
+    if (!tsi_cas_seq(&h->word, &word, tsi_heap_word(tsi_heap_binding(word), TSI_HEAP_SEIZED))) return;
     TsiBinding* learns = mine ? owner : w->b; /* whose next phase of the label it is likely to be */
     if (!active && learns != NULL && h->ranked) tsi_bump_learn(learns, h, tsi_inc_label(w->inc));
     walk_locked(w, h, skip);
@@ -133,7 +133,7 @@ static void seize_locked(TsiSweep* w, TsiHeap* h, uint64_t word, uint32_t skip) 
             tsi_heap_detach_locked(owner, h);
         } else {
             tsi_store_seq(&h->word,
-                          tsi_heap_word((uint32_t)(word >> 8), detached ? TSI_HEAP_DETACHED : TSI_HEAP_RETIRE));
+                          tsi_heap_word(tsi_heap_binding(word), detached ? TSI_HEAP_DETACHED : TSI_HEAP_RETIRE));
         }
         return;
     }
@@ -158,14 +158,13 @@ TsiHeap* tsi_busy_heap(TsiArena* a, uint64_t busy, uint32_t* slab_id) {
     if (!region && busy - (uint64_t)(uintptr_t)s->meta >= (uint64_t)s->chunk_count << TSI_META_SHIFT) return NULL;
     uint32_t line_id = region ? 0 : tsi_line_id(s, (const TsiLine*)(uintptr_t)busy);
     uint32_t named = region ? tsi_region_id(s, (const TsiRegion*)(uintptr_t)busy) : 0,
-             chunk = region ? named >> 8 : line_id >> 10;
+             chunk = region ? tsi_slab_chunk(named) : tsi_line_chunk(line_id);
     unsigned cls = tsi_chunk_class(s, chunk);
     if (cls == 0 || cls == TSI_CLASS_LARGE || cls == TSI_CLASS_CONT || tsi_class_is_region(cls) != region) return NULL;
     /* The chunk may have changed class since the line was found: it need not be one of this class's. */
-    uint32_t slab =
-        region ? named & (TSI_CHUNK_SLABS - 1) : (line_id & (TSI_CHUNK_LINES - 1)) >> s->classes->c[cls].lines_log2;
+    uint32_t slab = region ? tsi_slab_number(named) : tsi_line_number(line_id) >> s->classes->c[cls].lines_log2;
     if (slab >= tsi_chunk_slab_count(s, cls)) return NULL;
-    *slab_id = chunk << 8 | slab;
+    *slab_id = tsi_slab_id(chunk, slab);
     uint64_t tag = tsi_load_seq(&tsi_slab(s, *slab_id)->tag);
     return tsi_tag_state(tag) == TSI_SLAB_OWNED ? tsi_heap(a, tsi_tag_index(tag)) : NULL;
 }
@@ -177,7 +176,7 @@ void tsi_bracket_missed(TsiBinding* b) {
     TsiHeap* h = tsi_busy_heap(b->arena, busy, &slab_id);
     uint64_t word = h != NULL ? tsi_load_relaxed(&h->word) : 0;
     /* B3 */
-    if (h != NULL && (uint32_t)(word >> 8) == b->index && tsi_heap_state(word) != TSI_HEAP_LIVE) tsi_handover(b, h);
+    if (h != NULL && tsi_heap_binding(word) == b->index && tsi_heap_state(word) != TSI_HEAP_LIVE) tsi_handover(b, h);
 }
 
 /* What the owner of a heap with our ticket is inside of: 0 nothing of it, a slab of it (id + 1), or UINT32_MAX for
@@ -270,7 +269,7 @@ void tsi_sweep_handed_locked(TsiSweep* w, TsiBinding* b) {
     bool asked = false;
     for (uint32_t at = w->inc->heaps; at != 0 && !asked; at = tsi_heap(w->arena, at - 1)->inc_next) {
         uint64_t word = tsi_load_seq(&tsi_heap(w->arena, at - 1)->word);
-        asked = (uint32_t)(word >> 8) == b->index &&
+        asked = tsi_heap_binding(word) == b->index &&
                 (tsi_heap_state(word) == TSI_HEAP_RETIRE || tsi_heap_state(word) == TSI_HEAP_REVOKED);
     }
     for (uint32_t at = w->inc->heaps; at != 0 && asked; at = tsi_heap(w->arena, at - 1)->inc_next) {
@@ -281,7 +280,7 @@ void tsi_sweep_handed_locked(TsiSweep* w, TsiBinding* b) {
         TsiHeap* h = tsi_heap(w->arena, at - 1);
         next = h->inc_next;
         uint64_t word = tsi_load_seq(&h->word);
-        if ((uint32_t)(word >> 8) != b->index) continue;
+        if (tsi_heap_binding(word) != b->index) continue;
         if (tsi_heap_state(word) == TSI_HEAP_RETIRE && tsi_inc_state(w->inc) <= TSI_INC_ADVANCED) {
             if (has_little(w, h)) walk_locked(w, h, 0);
             tsi_heap_detach_locked(b, h);

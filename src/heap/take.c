@@ -18,7 +18,7 @@ static void line_init(TsiSpace* s, const TsiClass* c, uint32_t line_id, uint32_t
                       uint64_t ready) {
     TsiLine* l = tsi_line(s, line_id);
     uint64_t offset =
-        ((uint64_t)(line_id >> 10) << TSI_CHUNK_SHIFT) + ((uint64_t)(line_id & (TSI_CHUNK_LINES - 1)) << c->line_shift);
+        ((uint64_t)tsi_line_chunk(line_id) << TSI_CHUNK_SHIFT) + ((uint64_t)tsi_line_number(line_id) << c->line_shift);
     tsi_store_relaxed(&l->avail, ready);
     tsi_store_relaxed(&l->freed, ~ready); /* holes, too */
     tsi_store_relaxed(&l->issued, ready != 0 ? c->slots : 0);
@@ -147,7 +147,7 @@ void* tsi_large_alloc(TsiBinding* b, TsiRef ref, size_t size, size_t align, TsiI
         note_over(b, slab_id);
         return NULL;
     }
-    uint32_t line_id = slab_id >> 8 << 10;
+    uint32_t line_id = tsi_line_at(tsi_slab_chunk(slab_id), 0);
     tsi_inc_take(i);
     bool active = tsi_ref_is_active(&a->phases, ref);
     if (active) {
@@ -159,7 +159,7 @@ void* tsi_large_alloc(TsiBinding* b, TsiRef ref, size_t size, size_t align, TsiI
         tsi_orphan_link_locked(a, i, slab_id, &(TsiSlabSum){one, one, 0});
         i->allocated.objects += one.objects;
         i->allocated.bytes += one.bytes;
-        if (issue != NULL) tsi_handle_issue_held(a, b->base + ((size_t)(slab_id >> 8) << TSI_CHUNK_SHIFT), issue);
+        if (issue != NULL) tsi_handle_issue_held(a, tsi_chunk_base(s, tsi_slab_chunk(slab_id)), issue);
     }
     tsi_inc_give(i);
     if (!active) {
@@ -170,5 +170,5 @@ void* tsi_large_alloc(TsiBinding* b, TsiRef ref, size_t size, size_t align, TsiI
     tsi_count(&b->counters[TSI_CLASS_LARGE].new_slab);
     tsi_charge_keep(b, i, &charge);
     tsi_profile_one(b, bytes);
-    return b->base + ((size_t)(slab_id >> 8) << TSI_CHUNK_SHIFT);
+    return tsi_chunk_base(s, tsi_slab_chunk(slab_id));
 }

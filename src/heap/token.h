@@ -11,7 +11,7 @@ TSI_INLINE uint64_t tsi_line_free_bits(const TsiSpace* s, TsiLine* l, uint32_t l
     _Atomic uint64_t* r = tsi_remote(s, line_id);
     uint64_t w0 = tsi_load_seq(&r[0]), w1 = tsi_load_seq(&r[1]); /* T4 */
     uint64_t freed = tsi_load_acquire(&l->freed);                /* invariant F: remote before freed */
-    return tsi_remote_bits(w0, w1) | (freed & s->classes->c[tsi_chunk_class(s, line_id >> 10)].full);
+    return tsi_remote_bits(w0, w1) | (freed & s->classes->c[tsi_class_of_line(s, line_id)].full);
 }
 /* Puts the token into the remote word, see line.c; false when the slab has left its incarnation. Any thread. */
 TSI_INLINE bool tsi_line_arm(TsiSpace* s, uint32_t line_id, uint32_t seq) {

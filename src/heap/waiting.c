@@ -10,7 +10,7 @@ void tsi_warm_call_in(TsiBinding* b) {
 }
 
 static bool waits(uint32_t binding, uint64_t word) {
-    return (uint32_t)(word >> 8) == binding && tsi_heap_state(word) == TSI_HEAP_READY;
+    return tsi_heap_binding(word) == binding && tsi_heap_state(word) == TSI_HEAP_READY;
 }
 
 uint64_t tsi_ready_bytes(const TsiArena* a, uint32_t binding) {

@@ -43,7 +43,7 @@ static uint32_t keep(TsiArena* a, TsiWarm* w, uint32_t chain, size_t* rest_bytes
     while (chain != 0) {
         uint32_t at = chain, id = at - 1;
         TsiSlab* slab = tsi_slab(s, id);
-        unsigned cls = tsi_chunk_class(s, id >> 8);
+        unsigned cls = tsi_class_of_slab(s, id);
         size_t size = s->classes->c[cls].slab_bytes;
         chain = slab->next;
         bool huge = cls == TSI_CLASS_HUGE, fits = !huge && (bytes + size <= w->quota || grant(a, w, size));
@@ -86,7 +86,7 @@ static void move_out(TsiArena* a, uint32_t* ids, unsigned n, bool keep, bool lea
     }
     unsigned kept = tsi_stock_choose(s, ids, n, learn);
     for (unsigned i = kept; i < n; i++) {
-        unsigned cls = tsi_chunk_class(s, ids[i] >> 8);
+        unsigned cls = tsi_class_of_slab(s, ids[i]);
         if (!tsi_parts_share(s, cls)) tsi_add_relaxed(&a->overflowed[tsi_class_row(cls)], 1);
     }
     size_t shared = tsi_space_leave(s, ids + kept, n - kept, learn);

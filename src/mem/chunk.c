@@ -56,7 +56,7 @@ void tsi_chunks_prefer_node(TsiSpace* s, uint32_t first, uint32_t n, unsigned no
         s->chunks[i].asked_node = (uint8_t)(node + 1);
     }
     if (asked) return;
-    tsi_os.prefer_node(s->base + ((size_t)first << TSI_CHUNK_SHIFT), (size_t)n << TSI_CHUNK_SHIFT, node);
+    tsi_os.prefer_node(tsi_chunk_base(s, first), (size_t)n << TSI_CHUNK_SHIFT, node);
     if (tsi_os.page_bytes <= TSI_META_LINES)
         tsi_os.prefer_node(tsi_meta_of(s, first), (size_t)n << TSI_META_SHIFT, node);
 }
@@ -69,7 +69,7 @@ bool tsi_chunk_commit_payload(TsiSpace* s, uint32_t chunk) {
         first = chunk & ~(pair - 1);
         n = pair;
     }
-    if (tsi_os.commit(s->base + ((size_t)first << TSI_CHUNK_SHIFT), (size_t)n << TSI_CHUNK_SHIFT) != 0) return false;
+    if (tsi_os.commit(tsi_chunk_base(s, first), (size_t)n << TSI_CHUNK_SHIFT) != 0) return false;
     for (uint32_t i = first; i < first + n; i++) s->chunks[i].payload_committed = 1;
     return true;
 }
@@ -101,7 +101,7 @@ void tsi_chunk_unlink(TsiSpace* s, uint32_t chunk, unsigned cls) {
 void tsi_floors_raise(TsiSpace* s, uint32_t chunk, uint32_t slabs) {
     TsiChunk* k = &s->chunks[chunk];
     for (uint32_t i = 0; i < slabs; i++) {
-        TsiSlab* b = tsi_slab(s, chunk << 8 | i);
+        TsiSlab* b = tsi_slab(s, tsi_slab_id(chunk, i));
         uint32_t seq = tsi_tag_seq(tsi_load_relaxed(&b->tag)), gen = tsi_load_relaxed(&b->gen_base);
         if (seq > k->seq_floor) k->seq_floor = seq;
         if (gen > tsi_load_relaxed(&k->gen_floor)) tsi_store_relaxed(&k->gen_floor, gen);
@@ -109,7 +109,7 @@ void tsi_floors_raise(TsiSpace* s, uint32_t chunk, uint32_t slabs) {
 }
 
 void tsi_floors_apply(TsiSpace* s, uint32_t slab_id) {
-    TsiChunk* k = &s->chunks[slab_id >> 8];
+    TsiChunk* k = &s->chunks[tsi_slab_chunk(slab_id)];
     TsiSlab* b = tsi_slab(s, slab_id);
     if (tsi_tag_seq(tsi_load_relaxed(&b->tag)) < k->seq_floor)
         tsi_store_relaxed(&b->tag, tsi_tag(k->seq_floor, 0, TSI_SLAB_POOL));
@@ -123,7 +123,8 @@ static void entries_set(TsiSpace* s, uint32_t chunk, unsigned cls) {
     bool region = tsi_class_is_region(cls);
     TsiEntry* at = tsi_entries_of(s, chunk);
     unsigned shift = region ? tsi_log2(s->classes->c[cls].slab_bytes) : s->classes->c[cls].line_shift;
-    const uint8_t* first = region ? (uint8_t*)tsi_region(s, chunk << 8) : (uint8_t*)tsi_line(s, chunk << 10);
+    const uint8_t* first =
+        region ? (uint8_t*)tsi_region(s, tsi_slab_id(chunk, 0)) : (uint8_t*)tsi_line(s, tsi_line_at(chunk, 0));
     uint32_t entry = (uint32_t)((size_t)(first - s->words) / sizeof(TsiLine)) | (region ? TSI_ENTRY_REGION : 0);
     uint32_t end = region ? tsi_chunk_slab_count(s, cls) << (shift - TSI_LINE_MIN_SHIFT) : TSI_CHUNK_LINES;
     for (uint32_t kib = 0; kib < 1u << (TSI_CHUNK_SHIFT - TSI_LINE_MIN_SHIFT); kib++)

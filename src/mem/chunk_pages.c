@@ -29,7 +29,8 @@ static bool purge(uint8_t* from, size_t bytes) {
 static void links_release(TsiSpace* s, uint32_t chunk, uint32_t n, uint32_t pages) {
     for (uint32_t i = 0; i < n; i++)
         if (is_written(pages, i * sizeof(TsiSlab)))
-            tsi_store_seq(&tsi_slab(s, chunk << 8 | i)->inbox, 0); /* pairs with the next pusher's compare-exchange */
+            tsi_store_seq(&tsi_slab(s, tsi_slab_id(chunk, i))->inbox,
+                          0); /* pairs with the next pusher's compare-exchange */
 }
 
 /* G1. */
@@ -38,7 +39,7 @@ static bool links_claim(TsiSpace* s, uint32_t chunk, uint32_t pages) {
         if (!is_written(pages, i * sizeof(TsiSlab))) continue;
         uint32_t none = 0;
         /* seq_cst: as inbox_push in heap/line.c */
-        if (tsi_cas_seq(&tsi_slab(s, chunk << 8 | i)->inbox, &none, 1)) continue;
+        if (tsi_cas_seq(&tsi_slab(s, tsi_slab_id(chunk, i))->inbox, &none, 1)) continue;
         links_release(s, chunk, i, pages);
         return false;
     }
@@ -62,7 +63,7 @@ static void leave_meta(TsiSpace* s, uint32_t chunk) {
 static bool regions_shut(TsiSpace* s, uint32_t chunk, uint32_t pages) {
     for (uint32_t i = 0; i < TSI_CHUNK_SLABS; i++) {
         if (!is_written(pages, TSI_REGIONS_MAP + i * sizeof(TsiRegion))) continue;
-        TsiRegion* r = tsi_region(s, chunk << 8 | i);
+        TsiRegion* r = tsi_region(s, tsi_slab_id(chunk, i));
         uint64_t word = tsi_load_relaxed(&r->word);
         /* acquire: pairs with the release of the last of them, after which it writes nothing */
         if (tsi_load_acquire(&r->late) != 0) return false;

@@ -25,7 +25,7 @@ static uint32_t pair_find(const TsiSpace* s) {
 
 /* Where small pages were, tables for them are left behind, and no huge page comes: the addresses are mapped anew. */
 static bool pair_ask(TsiSpace* s, uint32_t first) {
-    uint8_t* p = s->base + ((size_t)first << TSI_CHUNK_SHIFT);
+    uint8_t* p = tsi_chunk_base(s, first);
     size_t bytes = (size_t)2 << TSI_CHUNK_SHIFT;
     if (s->chunks[first].huge && s->chunks[first + 1].huge) return true;
     bool had = s->chunks[first].payload_committed || s->chunks[first + 1].payload_committed;
@@ -56,9 +56,9 @@ bool tsi_space_take_huge(TsiSpace* s, unsigned lane, uint32_t slab_ids[2]) {
         for (uint32_t i = first; i < first + 2; i++) {
             tsi_chunk_begin(s, i, TSI_CLASS_HUGE, 0);
             s->chunks[i].fresh = 1;
-            slab_ids[i - first] = i << 8;
-            tsi_floors_apply(s, i << 8);
-            tsi_written_slab(s, TSI_CLASS_HUGE, i << 8);
+            slab_ids[i - first] = tsi_slab_id(i, 0);
+            tsi_floors_apply(s, tsi_slab_id(i, 0));
+            tsi_written_slab(s, TSI_CLASS_HUGE, tsi_slab_id(i, 0));
             tsi_chunk_set_class(s, i, TSI_CLASS_HUGE);
         }
         tsi_add_relaxed(&s->committed_bytes, 2 * (uint64_t)c->slab_bytes);
@@ -72,7 +72,7 @@ bool tsi_space_take_huge(TsiSpace* s, unsigned lane, uint32_t slab_ids[2]) {
 /* Whole chunks where commits cost nothing, and bookkeeping that nobody needs of those behind the first: neighbours
  * then make one mapping for the kernel, which counts them. */
 static bool large_commit(TsiSpace* s, uint32_t first, uint32_t n, size_t bytes) {
-    uint8_t* payload = s->base + ((size_t)first << TSI_CHUNK_SHIFT);
+    uint8_t* payload = tsi_chunk_base(s, first);
     if (!tsi_chunk_commit(s, first, false)) return false;
     if (tsi_os.strict_commit) return tsi_os.commit(payload, bytes) == 0;
     bool meta = true;
@@ -103,17 +103,16 @@ bool tsi_space_take_large(TsiSpace* s, size_t bytes, size_t align, unsigned lane
     ok = ok && tsi_space_cover(s, first + n) && large_commit(s, first, n, bytes);
     if (ok) {
         tsi_chunk_set_used(s, first, n, true);
-        tsi_store_relaxed(&tsi_slab(s, first << 8)->extra, (uint32_t)(bytes >> 10));
-        tsi_floors_apply(s, first << 8);
-        tsi_written_slab(s, TSI_CLASS_LARGE, first << 8);
+        tsi_store_relaxed(&tsi_slab(s, tsi_slab_id(first, 0))->extra, (uint32_t)(bytes >> 10));
+        tsi_floors_apply(s, tsi_slab_id(first, 0));
+        tsi_written_slab(s, TSI_CLASS_LARGE, tsi_slab_id(first, 0));
         for (uint32_t i = 1; i < n; i++) tsi_chunk_set_class(s, first + i, TSI_CLASS_CONT);
         s->chunks[first].run = n;
-        tsi_add_relaxed(&s->committed_bytes,
-                        bytes - tsi_stock_take_locked(s, s->base + ((size_t)first << TSI_CHUNK_SHIFT), bytes));
+        tsi_add_relaxed(&s->committed_bytes, bytes - tsi_stock_take_locked(s, tsi_chunk_base(s, first), bytes));
         for (uint32_t i = first; i < first + n; i++)
             if (TSI_UNLIKELY(s->chunks[i].huge)) tsi_space_avoid_huge(s, i);
         tsi_chunk_set_class(s, first, TSI_CLASS_LARGE);
-        *slab_id = first << 8;
+        *slab_id = tsi_slab_id(first, 0);
     }
     tsi_lock_give_probed(&s->lock);
     return ok;
@@ -122,8 +121,8 @@ bool tsi_space_take_large(TsiSpace* s, size_t bytes, size_t align, unsigned lane
 enum { LARGE_LEFT = 64 };
 
 uint64_t tsi_space_give_large(TsiSpace* s, uint32_t slab_id, bool keep) {
-    uint32_t first = slab_id >> 8, n = s->chunks[first].run;
-    uint8_t* payload = s->base + ((size_t)first << TSI_CHUNK_SHIFT);
+    uint32_t first = tsi_slab_chunk(slab_id), n = s->chunks[first].run;
+    uint8_t* payload = tsi_chunk_base(s, first);
     size_t bytes = tsi_slab_bytes(s, TSI_CLASS_LARGE, slab_id), kept = 0;
     if (keep && tsi_stock_learns(s)) {
         kept = tsi_stock_reserve(s, bytes, tsi_os.page_bytes);

@@ -33,8 +33,8 @@ unsigned tsi_parts_next(const TsiChunk* k) {
 
 size_t tsi_parts_take_locked(TsiSpace* s, uint32_t slab_id) {
     TSI_HOLDS(&s->lock);
-    TsiChunk* k = &s->chunks[slab_id >> 8];
-    tsi_parts_out(k, slab_id & (TSI_CHUNK_SLABS - 1));
+    TsiChunk* k = &s->chunks[tsi_slab_chunk(slab_id)];
+    tsi_parts_out(k, tsi_slab_number(slab_id));
     return is_in(k, slab_id ^ 1) ? tsi_stock_take_locked(s, page_of(s, slab_id), tsi_os.page_bytes) : 0;
 }
 
@@ -42,11 +42,11 @@ size_t tsi_parts_take_locked(TsiSpace* s, uint32_t slab_id) {
 
 static void put_locked(TsiSpace* s, uint32_t slab_id) {
     TSI_HOLDS(&s->lock);
-    TsiChunk* k = &s->chunks[slab_id >> 8];
+    TsiChunk* k = &s->chunks[tsi_slab_chunk(slab_id)];
     set_tag(s, slab_id, TSI_SLAB_POOL);
-    tsi_parts_in(k, slab_id & (TSI_CHUNK_SLABS - 1));
+    tsi_parts_in(k, tsi_slab_number(slab_id));
     k->free_count++;
-    tsi_chunk_settle_locked(s, slab_id >> 8);
+    tsi_chunk_settle_locked(s, tsi_slab_chunk(slab_id));
 }
 
 static bool is_retired(const TsiSpace* s, uint32_t slab_id) {
@@ -57,11 +57,11 @@ static bool is_retired(const TsiSpace* s, uint32_t slab_id) {
 static bool claim_locked(TsiSpace* s, uint32_t slab_id) {
     TSI_HOLDS(&s->lock);
     uint32_t other = slab_id ^ 1;
-    TsiChunk* k = &s->chunks[slab_id >> 8];
+    TsiChunk* k = &s->chunks[tsi_slab_chunk(slab_id)];
     if (!is_in(k, other)) return is_retired(s, other);
-    tsi_parts_out(k, other & (TSI_CHUNK_SLABS - 1));
+    tsi_parts_out(k, tsi_slab_number(other));
     k->free_count--;
-    tsi_chunk_settle_locked(s, slab_id >> 8);
+    tsi_chunk_settle_locked(s, tsi_slab_chunk(slab_id));
     return true;
 }
 
@@ -88,9 +88,10 @@ static bool keep_locked(TsiSpace* s, uint32_t slab_id, uint64_t* room) {
     if (*room < tsi_os.page_bytes || tsi_space_is_over(s, TSI_PART_BYTES)) return false;
     if (is_retired(s, slab_id ^ 1)) return false; /* taking a half takes the page out */
     *room -= tsi_os.page_bytes;
-    TsiChunk* k = &s->chunks[slab_id >> 8];
+    TsiChunk* k = &s->chunks[tsi_slab_chunk(slab_id)];
     tsi_stock_put_locked(s, page_of(s, slab_id), tsi_os.page_bytes);
-    if (k->listed && k->prev != 0) tsi_chunk_unlink(s, slab_id >> 8, TSI_CLASS_PART); /* to the head of its list */
+    if (k->listed && k->prev != 0)
+        tsi_chunk_unlink(s, tsi_slab_chunk(slab_id), TSI_CLASS_PART); /* to the head of its list */
     unclaim_locked(s, slab_id);
     tsi_add_relaxed(&s->committed_bytes, TSI_PART_BYTES);
     return true;
@@ -143,11 +144,11 @@ void tsi_parts_retire(TsiSpace* s, uint32_t slab_id) {
 
 /* The half is in the pool, by its tag; *known: by the bits as well, or it is used, or retired. */
 static bool put_by_tag(TsiSpace* s, uint32_t slab_id, bool* known) {
-    TsiChunk* k = &s->chunks[slab_id >> 8];
+    TsiChunk* k = &s->chunks[tsi_slab_chunk(slab_id)];
     bool in = tsi_tag_state(tsi_load_relaxed(&tsi_slab(s, slab_id)->tag)) == TSI_SLAB_POOL;
     if (in != is_in(k, slab_id)) *known = false;
     if (!in) return is_retired(s, slab_id);
-    tsi_parts_in(k, slab_id & (TSI_CHUNK_SLABS - 1));
+    tsi_parts_in(k, tsi_slab_number(slab_id));
     k->free_count++;
     return true;
 }
@@ -158,7 +159,7 @@ void tsi_parts_child(TsiSpace* s) {
         if (!tsi_parts_share(s, tsi_chunk_class(s, chunk))) continue;
         k->free_count = 0;
         for (uint32_t n = 0; n < TSI_CHUNK_SLABS; n += 2) {
-            uint32_t id = chunk << 8 | n;
+            uint32_t id = tsi_slab_id(chunk, n);
             bool known = true, first = put_by_tag(s, id, &known), second = put_by_tag(s, id + 1, &known);
             if (first && second && !known) purge_pages(s, &id, 1); /* a vanished thread had one of them in its hands */
         }

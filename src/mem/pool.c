@@ -76,16 +76,16 @@ TsiTaken tsi_space_take(TsiSpace* s, unsigned cls, unsigned lane, uint32_t* slab
         uint32_t chunk = from - 1;
         TsiChunk* k = &s->chunks[chunk];
         bool part = tsi_parts_share(s, cls);
-        uint32_t id = part                ? chunk << 8 | tsi_parts_next(k)
+        uint32_t id = part                ? tsi_slab_id(chunk, tsi_parts_next(k))
                       : k->free_head != 0 ? k->free_head - 1
-                                          : chunk << 8 | k->fresh;
+                                          : tsi_slab_id(chunk, k->fresh);
         if (slab_commit(s, c, id)) {
-            uint32_t slab = id & (TSI_CHUNK_SLABS - 1);
+            uint32_t slab = tsi_slab_number(id);
             if (!part && slab != k->fresh) k->free_head = tsi_slab(s, id)->next;
             /* More than one: a half that was never used is on its way with its page. */
             for (; k->fresh <= slab; k->fresh++) {
-                tsi_floors_apply(s, chunk << 8 | k->fresh);
-                tsi_written_slab(s, cls, chunk << 8 | k->fresh);
+                tsi_floors_apply(s, tsi_slab_id(chunk, k->fresh));
+                tsi_written_slab(s, cls, tsi_slab_id(chunk, k->fresh));
             }
             if (--k->free_count == 0) tsi_chunk_unlink(s, chunk, cls);
             size_t kept = part ? tsi_parts_take_locked(s, id)
@@ -106,7 +106,7 @@ static void give(TsiSpace* s, const uint32_t* slab_ids, unsigned n, bool keep) {
     tsi_lock_take(&s->lock);
     for (unsigned i = 0; i < n; i++) {
         /* Of those that are kept the first are taken first. */
-        uint32_t id = slab_ids[keep ? n - 1 - i : i], chunk = id >> 8;
+        uint32_t id = slab_ids[keep ? n - 1 - i : i], chunk = tsi_slab_chunk(id);
         unsigned cls = tsi_chunk_class(s, chunk);
         const TsiClass* c = &s->classes->c[cls];
         TsiChunk* k = &s->chunks[chunk];
@@ -115,7 +115,7 @@ static void give(TsiSpace* s, const uint32_t* slab_ids, unsigned n, bool keep) {
         if (keep) tsi_stock_put_locked(s, tsi_slab_payload(s, c, id), c->slab_bytes);
         else bytes += c->slab_bytes;
         if (tsi_parts_share(s, cls)) {
-            tsi_parts_in(k, id & (TSI_CHUNK_SLABS - 1));
+            tsi_parts_in(k, tsi_slab_number(id));
         } else {
             b->next = k->free_head;
             k->free_head = id + 1;
@@ -144,7 +144,7 @@ static void purge_whole(TsiSpace* s, const uint32_t* slab_ids, unsigned n) {
             to += d->slab_bytes;
         }
         /* A run over chunks: the first's. */
-        tsi_space_purge_range(s, tsi_chunk_class(s, slab_ids[i] >> 8), from, (size_t)(to - from), true);
+        tsi_space_purge_range(s, tsi_class_of_slab(s, slab_ids[i]), from, (size_t)(to - from), true);
         i = j;
     }
     tsi_space_give(s, slab_ids, n);
@@ -176,7 +176,7 @@ static uint64_t chunk_rebuild(TsiSpace* s, uint32_t chunk, unsigned cls) {
     k->listed = 0;
     if (tsi_parts_share(s, cls)) memset(k->parts, 0xff, sizeof k->parts);
     for (uint32_t n = 0; n < k->fresh; n++) {
-        TsiSlab* b = tsi_slab(s, chunk << 8 | n);
+        TsiSlab* b = tsi_slab(s, tsi_slab_id(chunk, n));
         unsigned state = tsi_tag_state(tsi_load_relaxed(&b->tag));
         if (state != TSI_SLAB_POOL) {
             if (state != TSI_SLAB_RETIRED) bytes += s->classes->c[cls].slab_bytes;
@@ -184,7 +184,7 @@ static uint64_t chunk_rebuild(TsiSpace* s, uint32_t chunk, unsigned cls) {
             continue;
         }
         b->next = k->free_head;
-        k->free_head = (chunk << 8 | n) + 1;
+        k->free_head = tsi_slab_id(chunk, n) + 1;
         k->free_count++;
     }
     tsi_chunk_settle(s, chunk, cls);
@@ -201,7 +201,7 @@ void tsi_space_rebuild(TsiSpace* s) {
             tsi_store_relaxed(&s->chunks[chunk].dirty, TSI_DIRTY);
             s->chunks[chunk].held = false;
         }
-        if (cls == TSI_CLASS_LARGE) bytes += tsi_slab_bytes(s, cls, chunk << 8);
+        if (cls == TSI_CLASS_LARGE) bytes += tsi_slab_bytes(s, cls, tsi_slab_id(chunk, 0));
         else if (cls != 0 && cls != TSI_CLASS_CONT) bytes += chunk_rebuild(s, chunk, cls);
     }
     tsi_stock_rebuild(s);

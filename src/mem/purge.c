@@ -17,7 +17,7 @@ static void wish_again(TsiSpace* s, uint8_t* p, size_t bytes) {
     if (s->config.huge_pages) tsi_os.prefer_huge(p, bytes);
     for (uint8_t *end = p + bytes, *to; s->nodes != 1 && p < end; p = to) {
         uint32_t chunk = chunk_of(s, p);
-        to = s->base + ((size_t)(chunk + 1) << TSI_CHUNK_SHIFT);
+        to = tsi_chunk_base(s, chunk + 1);
         if (to > end) to = end;
         tsi_os.prefer_node(p, (size_t)(to - p), s->chunks[chunk].asked_node - 1u);
     }
@@ -42,8 +42,7 @@ void tsi_space_mark_gone(TsiChunk* k) { change_dirty(k, TSI_DIRTY_KEPT, 0); }
 
 void tsi_space_avoid_huge(TsiSpace* s, uint32_t chunk) {
     s->chunks[chunk].huge = false;
-    if (!s->config.huge_pages)
-        tsi_os.avoid_huge(s->base + ((size_t)chunk << TSI_CHUNK_SHIFT), (size_t)1 << TSI_CHUNK_SHIFT);
+    if (!s->config.huge_pages) tsi_os.avoid_huge(tsi_chunk_base(s, chunk), (size_t)1 << TSI_CHUNK_SHIFT);
 }
 
 static bool purge(TsiSpace* s, unsigned cls, void* p, size_t bytes, TsiPurgeHow how) {

@@ -325,7 +325,7 @@ void tsi_region_recount(TsiSpace* s, uint32_t slab_id, bool holds) {
 
 static bool freer_sleeps(const TsiSpace* s, uint32_t chunk) {
     for (uint32_t i = 0; i < TSI_CHUNK_SLABS; i++)
-        if (tsi_load_acquire(&tsi_region(s, chunk << 8 | i)->late) != 0) return true; /* as in tsi_region_open */
+        if (tsi_load_acquire(&tsi_region(s, tsi_slab_id(chunk, i))->late) != 0) return true; /* as in tsi_region_open */
     return false;
 }
 
@@ -346,7 +346,7 @@ bool tsi_regions_prepare(TsiSpace* s, uint32_t chunk, unsigned cls) {
         /* Bytes of other regions would be objects of these. */
         tsi_clear(regions, TSI_REGIONS_MAP);
         for (uint32_t i = 0; i < TSI_CHUNK_SLABS; i++) {
-            TsiRegion* r = tsi_region(s, chunk << 8 | i);
+            TsiRegion* r = tsi_region(s, tsi_slab_id(chunk, i));
             /* seq_cst: as in take_word; somebody may have entered since the last life ended, who finds the tag changed
              * and marks nothing */
             if (r->gen != 0) tsi_add_relaxed(&r->late, tsi_region_entered(tsi_swap_seq(&r->word, 0)));

@@ -60,7 +60,7 @@ TSI_INLINE uint8_t* tsi_regions_of(const TsiSpace* s, uint32_t chunk) {
     return s->regions + ((size_t)chunk << TSI_REGIONS_SHIFT);
 }
 TSI_INLINE TsiRegion* tsi_region(const TsiSpace* s, uint32_t slab_id) {
-    return (TsiRegion*)(void*)(tsi_regions_of(s, slab_id >> 8) + TSI_REGIONS_MAP) + (slab_id & (TSI_CHUNK_SLABS - 1));
+    return (TsiRegion*)(void*)(tsi_regions_of(s, tsi_slab_chunk(slab_id)) + TSI_REGIONS_MAP) + tsi_slab_number(slab_id);
 }
 /* Map byte of an address of a chunk. */
 TSI_INLINE _Atomic uint8_t* tsi_region_byte(const TsiSpace* s, uint64_t offset) {

@@ -39,6 +39,7 @@
 #include "base/bits.h"
 #include "base/sanitize.h"
 
+enum { TSI_CHUNK_SLABS = 256, TSI_CHUNK_LINES = 1024 };
 enum {
     TSI_SLAB_POOL = 0,
     TSI_SLAB_OWNED = 1,
@@ -112,6 +113,17 @@ TSI_INLINE void tsi_line_mark_handled(TsiLine* l) {
     tsi_store_relaxed(&l->handled, 1);
     tsi_store_relaxed(&l->heap_at, 0);
 }
+
+/* ---- ids of slabs and lines: their chunk, and their number in it ---- */
+
+TSI_INLINE uint32_t tsi_slab_id(uint32_t chunk, uint32_t number) { return chunk << 8 | number; }
+TSI_INLINE uint32_t tsi_slab_chunk(uint32_t slab_id) { return slab_id >> 8; }
+TSI_INLINE uint32_t tsi_slab_number(uint32_t slab_id) { return slab_id & (TSI_CHUNK_SLABS - 1); }
+TSI_INLINE uint32_t tsi_line_at(uint32_t chunk, uint32_t number) { return chunk << 10 | number; }
+TSI_INLINE uint32_t tsi_line_chunk(uint32_t line_id) { return line_id >> 10; }
+TSI_INLINE uint32_t tsi_line_number(uint32_t line_id) { return line_id & (TSI_CHUNK_LINES - 1); }
+
+/* ---- tags and remote words ---- */
 
 #define TSI_INC_MASK 0x7fffffffu
 #define TSI_REMOTE_TOKEN 1ull

@@ -120,8 +120,8 @@ TsiPlaceResult tsi_space_locate(const TsiSpace* s, const void* p, TsiPlace* out)
     uint32_t line = in_chunk >> c->line_shift;
     uint32_t in_line = in_chunk & c->line_mask;
     if (TSI_UNLIKELY(!tsi_line_has_slab(c, line))) return TSI_PLACE_GONE;
-    out->line_id = chunk << 10 | line;
-    out->slab_id = chunk << 8 | line >> c->lines_log2;
+    out->line_id = tsi_line_at(chunk, line);
+    out->slab_id = tsi_slab_id(chunk, line >> c->lines_log2);
     out->slot = tsi_class_slot(c, in_line);
     return tsi_class_starts(c, in_line) ? TSI_PLACE_OK : TSI_PLACE_INTERIOR;
 }

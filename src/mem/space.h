@@ -31,8 +31,6 @@ enum {
     TSI_META_STRIDE = (1 << TSI_META_SHIFT) / (int)sizeof(TsiLine), /* in lines, from a chunk's lines to the next's */
     TSI_META_END = TSI_META_LINES + (64 << 10),
     TSI_COUNTS_SHIFT = 19,
-    TSI_CHUNK_SLABS = 256,
-    TSI_CHUNK_LINES = 1024,
     TSI_CHUNKS_MAX = 1 << 16,
     TSI_ENTRIES_SHIFT = 12,
     TSI_REGIONS_SHIFT = 17,
@@ -159,21 +157,23 @@ TSI_INLINE bool tsi_space_gives_back(const TsiSpace* s) { return s->config.purge
 
 /* ---- addresses ---- */
 
+TSI_INLINE uint8_t* tsi_chunk_base(const TsiSpace* s, uint32_t chunk) {
+    return s->base + ((size_t)chunk << TSI_CHUNK_SHIFT);
+}
 TSI_INLINE uint8_t* tsi_meta_of(const TsiSpace* s, uint32_t chunk) {
     return s->meta + ((size_t)chunk << TSI_META_SHIFT);
 }
-/* Line id: chunk << 10 | line in chunk. Slab id: chunk << 8 | slab in chunk. */
 TSI_INLINE TsiLine* tsi_line(const TsiSpace* s, uint32_t id) {
-    return (TsiLine*)(void*)(tsi_meta_of(s, id >> 10) + TSI_META_LINES) + (id & (TSI_CHUNK_LINES - 1));
+    return (TsiLine*)(void*)(tsi_meta_of(s, tsi_line_chunk(id)) + TSI_META_LINES) + tsi_line_number(id);
 }
 TSI_INLINE uint32_t tsi_line_id(const TsiSpace* s, const TsiLine* l) {
     size_t d = (size_t)((const uint8_t*)l - s->meta);
-    return (uint32_t)(d >> TSI_META_SHIFT) << 10 |
-           (uint32_t)(((d & ((1u << TSI_META_SHIFT) - 1)) - TSI_META_LINES) / sizeof(TsiLine));
+    size_t number = ((d & ((1u << TSI_META_SHIFT) - 1)) - TSI_META_LINES) / sizeof(TsiLine);
+    return tsi_line_at((uint32_t)(d >> TSI_META_SHIFT), (uint32_t)number);
 }
 TSI_INLINE _Atomic uint64_t* tsi_remote(const TsiSpace* s, uint32_t line_id) { return tsi_line(s, line_id)->remote; }
 TSI_INLINE TsiSlab* tsi_slab(const TsiSpace* s, uint32_t id) {
-    return (TsiSlab*)(void*)tsi_meta_of(s, id >> 8) + (id & (TSI_CHUNK_SLABS - 1));
+    return (TsiSlab*)(void*)tsi_meta_of(s, tsi_slab_chunk(id)) + tsi_slab_number(id);
 }
 TSI_INLINE const TsiClass* tsi_key_class(const TsiClassTable* t, uint32_t key) {
     return (const TsiClass*)(const void*)((const uint8_t*)t + (key & ~255u));
@@ -187,23 +187,28 @@ TSI_INLINE unsigned tsi_chunk_class(const TsiSpace* s, uint32_t chunk) {
     /* acquire: pairs with the release in set_class: the chunk's bookkeeping is committed */
     return tsi_load_acquire(&s->keys[chunk]) / (unsigned)sizeof(TsiClass);
 }
+TSI_INLINE unsigned tsi_class_of_slab(const TsiSpace* s, uint32_t slab_id) {
+    return tsi_chunk_class(s, tsi_slab_chunk(slab_id));
+}
+TSI_INLINE unsigned tsi_class_of_line(const TsiSpace* s, uint32_t line_id) {
+    return tsi_chunk_class(s, tsi_line_chunk(line_id));
+}
 TSI_INLINE const TsiClass* tsi_slab_class(const TsiSpace* s, uint32_t slab_id) {
-    return &s->classes->c[tsi_chunk_class(s, slab_id >> 8)];
+    return &s->classes->c[tsi_class_of_slab(s, slab_id)];
 }
 TSI_INLINE uint32_t tsi_slab_at(const TsiClass* c, uint32_t line_id) {
-    return (line_id >> 10) << 8 | (line_id & (TSI_CHUNK_LINES - 1)) >> c->lines_log2;
+    return tsi_slab_id(tsi_line_chunk(line_id), tsi_line_number(line_id) >> c->lines_log2);
 }
 /* Slabs that share pages fill half of their chunk: the other lines are no slab's. line: in its chunk. */
 TSI_INLINE bool tsi_line_has_slab(const TsiClass* c, uint32_t line) { return line >> c->lines_log2 < TSI_CHUNK_SLABS; }
 TSI_INLINE uint32_t tsi_slab_of_line(const TsiSpace* s, uint32_t line_id) {
-    return tsi_slab_at(&s->classes->c[tsi_chunk_class(s, line_id >> 10)], line_id);
+    return tsi_slab_at(&s->classes->c[tsi_class_of_line(s, line_id)], line_id);
 }
 TSI_INLINE uint32_t tsi_first_line(const TsiClass* c, uint32_t slab_id) {
-    return (slab_id >> 8) << 10 | (slab_id & (TSI_CHUNK_SLABS - 1)) << c->lines_log2;
+    return tsi_line_at(tsi_slab_chunk(slab_id), tsi_slab_number(slab_id) << c->lines_log2);
 }
 TSI_INLINE uint8_t* tsi_slab_payload(const TsiSpace* s, const TsiClass* c, uint32_t slab_id) {
-    return s->base + ((size_t)(slab_id >> 8) << TSI_CHUNK_SHIFT) +
-           (size_t)(slab_id & (TSI_CHUNK_SLABS - 1)) * c->slab_bytes;
+    return tsi_chunk_base(s, tsi_slab_chunk(slab_id)) + (size_t)tsi_slab_number(slab_id) * c->slab_bytes;
 }
 /* Count words of a line's slots, see mem/handle.h. */
 TSI_INLINE _Atomic uint64_t* tsi_counts(const TsiSpace* s, uint32_t line_id) {
@@ -226,8 +231,8 @@ TsiPlaceResult tsi_space_locate(const TsiSpace* s, const void* p, TsiPlace* out)
 /* Address of a slot. */
 TSI_INLINE uint8_t* tsi_place_address(const TsiSpace* s, const TsiPlace* at) {
     const TsiClass* c = &s->classes->c[at->cls];
-    return s->base + ((size_t)(at->line_id >> 10) << TSI_CHUNK_SHIFT) +
-           ((size_t)(at->line_id & (TSI_CHUNK_LINES - 1)) << c->line_shift) + tsi_class_offset(c, at->slot);
+    return tsi_chunk_base(s, tsi_line_chunk(at->line_id)) + ((size_t)tsi_line_number(at->line_id) << c->line_shift) +
+           tsi_class_offset(c, at->slot);
 }
 
 /* ---- reservation ---- */
@@ -266,7 +271,7 @@ TSI_INLINE bool tsi_parts_share(const TsiSpace* s, unsigned cls) {
     return cls == TSI_CLASS_PART && s->classes->c[cls].slab_bytes < tsi_os.page_bytes;
 }
 TSI_INLINE bool tsi_slab_shares(const TsiSpace* s, uint32_t slab_id) {
-    return tsi_parts_share(s, tsi_chunk_class(s, slab_id >> 8));
+    return tsi_parts_share(s, tsi_class_of_slab(s, slab_id));
 }
 
 #endif

@@ -202,7 +202,7 @@ static uint32_t coldest_locked(TsiSpace* s, bool cold, uint32_t tick) {
 }
 
 static void purge_bits(TsiSpace* s, unsigned cls, uint32_t chunk, const uint64_t* bits) {
-    uint8_t* base = s->base + ((size_t)chunk << TSI_CHUNK_SHIFT);
+    uint8_t* base = tsi_chunk_base(s, chunk);
     for (unsigned at = 0; at < TSI_STOCK_UNITS;) {
         uint64_t w = bits[at / 64] >> at % 64;
         if (w == 0) {

@@ -8,8 +8,8 @@ static uint32_t meta_bits(size_t from, size_t to) {
 }
 
 void tsi_written_slab(TsiSpace* s, unsigned cls, uint32_t slab_id) {
-    TsiChunk* k = &s->chunks[slab_id >> 8];
-    size_t slab = slab_id & (TSI_CHUNK_SLABS - 1), lines = (size_t)1 << s->classes->c[cls].lines_log2;
+    TsiChunk* k = &s->chunks[tsi_slab_chunk(slab_id)];
+    size_t slab = tsi_slab_number(slab_id), lines = (size_t)1 << s->classes->c[cls].lines_log2;
     size_t from = slab * lines * sizeof(TsiLine), to = from + lines * sizeof(TsiLine);
     uint32_t bits = meta_bits(slab * sizeof(TsiSlab), (slab + 1) * sizeof(TsiSlab));
     if (tsi_class_is_region(cls)) { /* the bytes of a KiB are as many as a line */
@@ -26,11 +26,10 @@ void tsi_written_counts(TsiSpace* s, uint32_t slab_id) {
     const TsiClass* c = tsi_slab_class(s, slab_id);
     unsigned shift = tsi_log2(tsi_os.page_bytes);
     size_t line_bytes = ((size_t)1 << TSI_COUNTS_SHIFT) / TSI_CHUNK_LINES;
-    size_t from = (tsi_first_line(c, slab_id) & (TSI_CHUNK_LINES - 1)) * line_bytes,
-           to = from + (line_bytes << c->lines_log2);
+    size_t from = tsi_line_number(tsi_first_line(c, slab_id)) * line_bytes, to = from + (line_bytes << c->lines_log2);
     /* a sum for readers of statistics: nothing is ordered by it */
     for (size_t page = from >> shift; page << shift < to; page++)
-        atomic_fetch_or_explicit(&s->chunks[slab_id >> 8].counts_pages[page >> 6], 1ull << (page & 63),
+        atomic_fetch_or_explicit(&s->chunks[tsi_slab_chunk(slab_id)].counts_pages[page >> 6], 1ull << (page & 63),
                                  memory_order_relaxed);
 }
 

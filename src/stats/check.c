@@ -173,7 +173,7 @@ static void check_stock(Check* k) {
         if (s->chunks[chunk].held) fail(k, "chunk %u: held, and nobody gives its pages back", chunk);
         if (here != 0 && tsi_load_relaxed(&s->chunks[chunk].dirty) == 0) fail(k, "chunk %u: taken for zero", chunk);
         for (uint32_t i = 0; here != 0 && cls != 0 && cls != TSI_CLASS_CONT && i < tsi_chunk_slab_count(s, cls); i++) {
-            uint32_t id = chunk << 8 | i;
+            uint32_t id = tsi_slab_id(chunk, i);
             if (tsi_tag_state(tsi_load_relaxed(&tsi_slab(s, id)->tag)) == TSI_SLAB_POOL) continue;
             const uint8_t* p = tsi_slab_payload(s, &s->classes->c[cls], id);
             for (size_t at = 0, bytes = tsi_slab_bytes(s, cls, id); at < bytes; at += (size_t)1 << TSI_STOCK_SHIFT)
@@ -201,13 +201,13 @@ static void check_space(Check* k) {
         if (cls == 0 || cls == TSI_CLASS_CONT) continue;
         unsigned n = tsi_chunk_slab_count(s, cls);
         for (uint32_t i = 0; i < n; i++) {
-            bool in = tsi_tag_state(tsi_load_relaxed(&tsi_slab(s, chunk << 8 | i)->tag)) == TSI_SLAB_POOL;
+            bool in = tsi_tag_state(tsi_load_relaxed(&tsi_slab(s, tsi_slab_id(chunk, i))->tag)) == TSI_SLAB_POOL;
             pooled += in;
             if (!in && tsi_parts_share(s, cls) && i >= s->chunks[chunk].fresh)
-                fail(k, "slab %u: used, and not known to have been", chunk << 8 | i);
-            check_slab(k, chunk << 8 | i, cls);
+                fail(k, "slab %u: used, and not known to have been", tsi_slab_id(chunk, i));
+            check_slab(k, tsi_slab_id(chunk, i), cls);
             if (tsi_parts_share(s, cls) && in != (s->chunks[chunk].parts[i / 64] >> i % 64 & 1))
-                fail(k, "slab %u: in the pool, by its bit or by its tag", chunk << 8 | i);
+                fail(k, "slab %u: in the pool, by its bit or by its tag", tsi_slab_id(chunk, i));
         }
         if (cls != TSI_CLASS_LARGE && pooled != s->chunks[chunk].free_count)
             fail(k, "chunk %u: %u slabs in the pool, counted %u", chunk, pooled, s->chunks[chunk].free_count);
@@ -227,7 +227,7 @@ static void check_listed(Check* k, TsiHeap* h, unsigned cls, uint32_t at) {
         if (tsi_tag_state(tag) != TSI_SLAB_OWNED) fail(k, "line %u: in a room, slab not owned", at - 1);
         else if (tsi_load_relaxed(&tsi_heap(k->a, tsi_tag_index(tag))->word) != tsi_load_relaxed(&h->word))
             fail(k, "line %u: in a room of another owner", at - 1);
-        if (tsi_chunk_class(s, (at - 1) >> 10) != cls) fail(k, "line %u: in a room of another class", at - 1);
+        if (tsi_class_of_line(s, at - 1) != cls) fail(k, "line %u: in a room of another class", at - 1);
         if (++n > 1u << 24) fail(k, "heap %u: room of class %u has a cycle", h->index, cls);
     }
 }
@@ -260,7 +260,7 @@ static void check_heap(Check* k, TsiInc* i, TsiHeap* h, uint64_t* bytes) {
         if (tsi_tag_state(tag) != TSI_SLAB_OWNED || tsi_tag_index(tag) != h->index)
             fail(k, "heap %u: slab %u is not its own", h->index, at - 1);
         if (++n > 1u << 24) fail(k, "heap %u: cycle in its slabs", h->index);
-        *bytes += tsi_slab_bytes(s, tsi_chunk_class(s, (at - 1) >> 8), at - 1);
+        *bytes += tsi_slab_bytes(s, tsi_class_of_slab(s, at - 1), at - 1);
     }
     if (n != tsi_load_relaxed(&h->slab_count))
         fail(k, "heap %u: %u slabs, counted %u", h->index, n, tsi_load_relaxed(&h->slab_count));
@@ -296,7 +296,7 @@ static void check_inc(Check* k, TsiInc* i) {
         if (tsi_slab(&k->a->space, at - 1)->prev != prev) fail(k, "incarnation %u: orphan list is broken", i->index);
         if (tsi_tag_state(tsi_load_relaxed(&tsi_slab(&k->a->space, at - 1)->tag)) != TSI_SLAB_ORPHAN)
             fail(k, "incarnation %u: slab %u in its orphan list is none", i->index, at - 1);
-        unsigned cls = tsi_chunk_class(&k->a->space, (at - 1) >> 8);
+        unsigned cls = tsi_class_of_slab(&k->a->space, at - 1);
         TsiSlabSum sum = tsi_slab_sum(&k->a->space, cls, at - 1);
         issued.objects += sum.issued.objects;
         issued.bytes += sum.issued.bytes;

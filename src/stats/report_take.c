@@ -31,7 +31,7 @@
 /* A thread may own several heaps of a phase, and some without slabs. Stripe held. */
 static bool is_further_owner(TsiWalk* w, TsiHeap* h, uint32_t n) {
     uint64_t word = tsi_load_relaxed(&h->word);
-    uint32_t binding = (uint32_t)(word >> 8);
+    uint32_t binding = tsi_heap_binding(word);
     bool of_a_thread = tsi_heap_state(word) != TSI_HEAP_DETACHED && !w->a->options.shared;
     if (!of_a_thread || tsi_load_relaxed(&h->slab_count) == 0) return false;
     if (binding >= w->bindings || w->seen[binding] == n) return false;

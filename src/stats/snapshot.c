@@ -41,8 +41,8 @@ static void walk(TsiArena* a, bool settled, void (*fn)(const TsiSlabView*, void*
         if (cls == 0 || cls == TSI_CLASS_CONT) continue;
         for (uint32_t k = 0; k < tsi_chunk_slab_count(s, cls); k++) {
             TsiSlabView v;
-            if (!settled && cls != TSI_CLASS_LARGE && is_settled(a, chunk << 8 | k)) continue;
-            if (view_slab(a, chunk << 8 | k, cls, &v)) fn(&v, ctx);
+            if (!settled && cls != TSI_CLASS_LARGE && is_settled(a, tsi_slab_id(chunk, k))) continue;
+            if (view_slab(a, tsi_slab_id(chunk, k), cls, &v)) fn(&v, ctx);
         }
     }
 }

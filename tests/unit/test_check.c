@@ -72,7 +72,7 @@ static void other_generation(void) { region_of(bumped)->gen ^= 1; }
 static void beyond_rel(void) { FLIP(region_of(bumped)->rel, 0x80u); }
 static void region_of_another_heap(void) { FLIP(region_of(bumped)->heap_at, 1u << 20); }
 static void committed_less(void) { FLIP(space->committed_bytes, 4096ull); }
-static void pooled_more(void) { space->chunks[kit_place(a, full).slab_id >> 8].free_count ^= 1; }
+static void pooled_more(void) { space->chunks[tsi_slab_chunk(kit_place(a, full).slab_id)].free_count ^= 1; }
 static void claimed(void) { FLIP(slab_of(orphan)->tag, (uint64_t)(TSI_SLAB_ORPHAN ^ TSI_SLAB_PURGING)); }
 static void owned_by_another(void) { FLIP(slab_of(full)->tag, 1ull << 8); }
 static void not_an_orphan(void) { FLIP(slab_of(orphan)->tag, (uint64_t)(TSI_SLAB_ORPHAN ^ TSI_SLAB_WARM)); }

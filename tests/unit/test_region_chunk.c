@@ -71,7 +71,7 @@ static void a_chunk_changes_what_it_serves(void) {
     begin_with(&o);
     leave_starts();
     void* small = make(SIZE);
-    REQUIRE_EQ(kit_place(a, small).slab_id >> 8, 0);
+    REQUIRE_EQ(tsi_slab_chunk(kit_place(a, small).slab_id), 0);
     unsigned first_class = space->chunks[0].region_class;
     REQUIRE_EQ(first_class, kit_place(a, small).cls);
     anew();
@@ -79,7 +79,7 @@ static void a_chunk_changes_what_it_serves(void) {
     refused(small, SLAB_MISUSE_STALE_FREE);
 
     void* line = slab_malloc(a, 1000); /* a class, in the ring's epoch */
-    REQUIRE_EQ(kit_place(a, line).slab_id >> 8, 0);
+    REQUIRE_EQ(tsi_slab_chunk(kit_place(a, line).slab_id), 0);
     REQUIRE(!tsi_class_is_region(tsi_chunk_class(space, 0)));
     REQUIRE_EQ(space->chunks[0].region_class, first_class);
     if (small != line) REQUIRE(!slab_free_checked(a, small));
@@ -88,7 +88,7 @@ static void a_chunk_changes_what_it_serves(void) {
     REQUIRE_EQ(tsi_chunk_class(space, 0), 0);
 
     void* wide = make(4096); /* another size of region */
-    REQUIRE_EQ(kit_place(a, wide).slab_id >> 8, 0);
+    REQUIRE_EQ(tsi_slab_chunk(kit_place(a, wide).slab_id), 0);
     alone_in_its_region(wide, 4096);
     refused((uint8_t*)wide + 16, SLAB_MISUSE_INTERIOR_POINTER);
     kit_check(a);
@@ -174,7 +174,7 @@ static void maps_of_other_sizes_are_cleared(void) {
 static void a_sleeping_freer_keeps_its_chunk(void) {
     void* q = make(SIZE);
     TsiRegion* r = region_of(q);
-    uint32_t chunk = kit_place(a, q).slab_id >> 8;
+    uint32_t chunk = tsi_slab_chunk(kit_place(a, q).slab_id);
     tsi_add_relaxed(&r->word, TSI_REGION_ENTERED);
     anew();
     REQUIRE_EQ(tsi_load_relaxed(&r->late), 1);

@@ -171,7 +171,7 @@ static void an_allocation_on_a_line_of_another_class(size_t size, uint64_t bytes
     kit_worker_run(&worker, advance_and_release, NULL);
     void* q = slab_malloc_epoch(a, size, HERE); /* takes the chunk */
     TsiPlace now = kit_place(a, q);
-    REQUIRE_EQ(now.line_id >> 10, at.line_id >> 10);
+    REQUIRE_EQ(tsi_line_chunk(now.line_id), tsi_line_chunk(at.line_id));
     REQUIRE_NE(now.cls, at.cls);
     REQUIRE((at.line_id & (TSI_CHUNK_LINES - 1)) >= tsi_chunk_slab_count(space, now.cls));
     REQUIRE_EQ(kit_binding(a)->cur[at.cls], l);
@@ -194,7 +194,7 @@ static void a_free_where_no_class_is(void) {
     void* p = made[TINIES - 1];
     REQUIRE(p != NULL);
     TsiLine* l = line_of(p);
-    uint32_t chunk = kit_place(a, p).line_id >> 10;
+    uint32_t chunk = tsi_line_chunk(kit_place(a, p).line_id);
     REQUIRE(slab_malloc(a, SIZE) != NULL); /* makes us known */
     stop_at(l, release_here);
     slab_free(a, p);
@@ -226,7 +226,7 @@ static void a_resize_beside_an_advance(void) {
         TsiLine* l = line_of(there);
         TsiHeap* h = tsi_heap(tsi_arena(a), tsi_tag_index(kit_tag(a, there)));
         bool fenced = kit_binding(a)->live_word == TSI_FENCED;
-        REQUIRE_NE(kit_place(a, p).line_id >> 10, kit_place(a, there).line_id >> 10);
+        REQUIRE_NE(tsi_line_chunk(kit_place(a, p).line_id), tsi_line_chunk(kit_place(a, there).line_id));
         stop_at(l, advance_only);
         errno = 0;
         uint8_t* q = named ? slab_realloc_epoch(a, p, SIZE, id) : slab_realloc(a, p, SIZE);
