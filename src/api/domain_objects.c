@@ -58,8 +58,5 @@ void* slab_malloc_outside(SlabAllocator* s, size_t size) {
     if (b->scope == 0) return slab_malloc(s, size);
     TsiHeap* h = tsi_heap_cached(b, tsi_phases_current(&b->arena->phases));
     if (h == NULL || size - 1 >= TSI_LUT_MAX) return tsi_alloc_any(b->arena, size, 1, TSI_REF_CURRENT, false, NULL);
-    TsiRegion* r = tsi_load_relaxed(&h->region);
-    uint32_t rel;
-    if (tsi_bump_fits(r, tsi_bump_bytes(size), &rel)) return tsi_bump_there(b, h, r, rel, size, TSI_REF_CURRENT, false);
-    return tsi_line_there(b, h, tsi_cur_of(h), size, TSI_REF_CURRENT, false);
+    return tsi_alloc_in(b, h, size, TSI_REF_CURRENT, false);
 }

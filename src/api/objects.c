@@ -37,6 +37,8 @@ static TSI_COLD void* refuse_size(TsiArena* a, int error) {
 
 TSI_NOINLINE void* tsi_alloc_any(TsiArena* a, size_t size, size_t align, TsiRef ref, bool prefer, SlabHandle* handle) {
     tsi_tls.caller = TSI_CALLER();
+    if (handle != NULL) *handle = 0;
+    if (a != NULL && ref >> 32 == TSI_REF_BY_ID >> 32 && (ref = tsi_resolve(a, (EpochId)ref)) == 0) return NULL;
     if (a == NULL || size == 0) return refuse_size(a, EINVAL);
     if (size > PTRDIFF_MAX) return refuse_size(a, ENOMEM);
     unsigned cls = align <= 16 ? tsi_class_of(size) : tsi_class_aligned(a->space.classes, size, align);
@@ -98,22 +100,14 @@ static void* in_lane(TsiBinding* b, size_t size, TsiRef ref, SlabHandle* handle)
     return p;
 }
 
-static void* alloc_near(SlabAllocator* s, size_t size, TsiRef ref, bool prefer);
-
-static TSI_NOINLINE void* alloc_ambient(SlabAllocator* s, size_t size) {
-    TsiBinding* b = tsi_sharer(s);
-    void* p = b != NULL ? in_lane(b, size, 0, NULL) : NULL;
-    if (p != NULL) return p;
-    return tsi_turn_to(s) ? slab_malloc(s, size) : tsi_alloc_any(tsi_arena(s), size, 1, 0, false, NULL);
-}
-
 void* slab_malloc(SlabAllocator* s, size_t size) {
-    if (TSI_UNLIKELY(!tsi_word_is(&tsi_tls.record->owner, s) || size - 1 >= TSI_LUT_MAX)) return alloc_ambient(s, size);
+    if (TSI_UNLIKELY(!tsi_word_is(&tsi_tls.record->owner, s) || size - 1 >= TSI_LUT_MAX))
+        return tsi_alloc_far(s, size, 0, false, NULL);
     TsiBinding* b = tsi_tls.binding;
     TsiRegion* r = b->region;
     uint32_t rel, bytes = tsi_bump_bytes(size);
     if (r != NULL && tsi_bump_fits(r, bytes, &rel)) return tsi_bump_there(b, b->heap, r, rel, size, 0, false);
-    return tsi_line_there(b, b->heap, b->cur, size, 0, false);
+    return tsi_line_there(b, b->heap, b->cur, tsi_class_near(size), size, 0, false);
 }
 
 TsiRef tsi_resolve_for_alloc(SlabAllocator* s, EpochId epoch) {
@@ -123,15 +117,33 @@ TsiRef tsi_resolve_for_alloc(SlabAllocator* s, EpochId epoch) {
     return 0;
 }
 
-TSI_NOINLINE void* tsi_alloc_far(SlabAllocator* s, size_t size, TsiRef ref, bool prefer) {
-    TsiBinding* b = tsi_sharer(s);
-    void* p = b != NULL ? in_lane(b, size, ref, NULL) : NULL;
-    if (p != NULL) return p;
-    return tsi_turn_to(s) ? alloc_near(s, size, ref, prefer) : tsi_alloc_any(tsi_arena(s), size, 1, ref, prefer, NULL);
+static TSI_NOINLINE void* alloc_near(SlabAllocator* s, size_t size, TsiRef ref, bool prefer) {
+    return ref != 0 ? tsi_alloc_there(s, size, ref, prefer) : slab_malloc(s, size);
+}
+static TSI_NOINLINE void* obj_near(SlabAllocator* s, size_t size, TsiRef ref, SlabHandle* out);
+
+/* Sizes that have a class and are not looked up, where the thread has a heap. size in TSI_LUT_MAX + 1..TSI_SMALL_MAX */
+static TSI_NOINLINE void* alloc_wide(TsiBinding* b, size_t size, TsiRef ref, bool prefer) {
+    TsiHeap* h = ref != 0 ? tsi_heap_cached(b, ref) : b->heap;
+    if (h == NULL || h == &tsi_no_heap) return tsi_alloc_any(b->arena, size, 1, ref, prefer, NULL);
+    TsiRegion* r = tsi_load_relaxed(&h->region);
+    uint32_t rel;
+    if (size <= TSI_BUMP_MAX && tsi_bump_fits(r, tsi_bump_bytes(size), &rel))
+        return tsi_bump_there(b, h, r, rel, size, ref, prefer);
+    return tsi_line_there(b, h, tsi_cur_of(h), tsi_class_of(size), size, ref, prefer);
 }
 
-static void* alloc_near(SlabAllocator* s, size_t size, TsiRef ref, bool prefer) {
-    return tsi_alloc_there(s, size, ref, prefer);
+TSI_NOINLINE void* tsi_alloc_far(SlabAllocator* s, size_t size, TsiRef ref, bool prefer, SlabHandle* handle) {
+    if (TSI_LIKELY(tsi_word_is(&tsi_tls.record->owner, s) && handle == NULL)) {
+        TsiBinding* own = tsi_tls.binding;
+        if (TSI_LIKELY(size - 1 < TSI_SMALL_MAX)) return alloc_wide(own, size, ref, prefer);
+        return tsi_alloc_any(own->arena, size, 1, ref, prefer, NULL);
+    }
+    TsiBinding* b = tsi_sharer(s);
+    void* p = b != NULL ? in_lane(b, size, ref, handle) : NULL;
+    if (p != NULL) return p;
+    if (!tsi_turn_to(s)) return tsi_alloc_any(tsi_arena(s), size, 1, ref, prefer, handle);
+    return handle != NULL ? obj_near(s, size, ref, handle) : alloc_near(s, size, ref, prefer);
 }
 
 void* tsi_alloc_ref(SlabAllocator* s, size_t size, TsiRef ref) { return tsi_alloc_there(s, size, ref, false); }
@@ -147,25 +159,12 @@ static TSI_NOINLINE void* alloc_by_id(SlabAllocator* s, size_t size, EpochId epo
         if (h != NULL) b->by_id[epoch % TSI_ID_CACHE] = h;
         return alloc_near(s, size, ref, false);
     }
-    return tsi_alloc_far(s, size, ref, false);
-}
-
-static TSI_NOINLINE void* missed_by_id(TsiBinding* b, size_t size, EpochId epoch, TsiHeap* h, bool bumped) {
-    SlabAllocator* s = b->arena->owner;
-    if (tsi_heap_is_live(b, h)) {
-        TsiRef ref = tsi_load_relaxed(&h->ref);
-        return bumped ? tsi_leave_and_alloc(b, size, ref, false, h, NULL)
-                      : tsi_alloc_missed(b, size, ref, false, h, NULL);
-    }
-    tsi_bracket_missed(b);
-    tsi_handover(b, h);
-    return alloc_by_id(s, size, epoch);
+    return tsi_alloc_far(s, size, ref, false, NULL);
 }
 
 /* A heap whose id this is, and that is LIVE and the thread's, is in the incarnation which the id names: an advance, or
  * an end, takes the heap's word out of LIVE before the id can name another. */
 void* slab_malloc_epoch(SlabAllocator* s, size_t size, EpochId epoch) {
-    void* p;
     if (TSI_UNLIKELY(!tsi_word_is(&tsi_tls.record->owner, s) || size - 1 >= TSI_LUT_MAX))
         return alloc_by_id(s, size, epoch);
     TsiBinding* b = tsi_tls.binding;
@@ -173,16 +172,7 @@ void* slab_malloc_epoch(SlabAllocator* s, size_t size, EpochId epoch) {
     /* As in tsi_alloc_there. */
     if (TSI_UNLIKELY(!tsi_word_is(&h->named, tsi_named(epoch)) || !tsi_word_is(&h->word, b->live_word)))
         return alloc_by_id(s, size, epoch);
-    TsiRegion* r = tsi_load_relaxed(&h->region);
-    uint32_t rel, bytes = tsi_bump_bytes(size);
-    if (tsi_bump_fits(r, bytes, &rel)) {
-        TsiFast f = tsi_bump_fast(b, h, r, rel, bytes, &p);
-        if (TSI_LIKELY(f == TSI_FAST_DONE)) return p;
-        return f == TSI_FAST_LEFT ? tsi_alloc_left(b, h, p) : missed_by_id(b, size, epoch, h, true);
-    }
-    TsiFast f = tsi_alloc_fast(b, h, tsi_cur_of(h), tsi_size_lut[((size - 1) >> 4) + 1], &p);
-    if (TSI_LIKELY(f == TSI_FAST_DONE)) return p;
-    return f == TSI_FAST_LEFT ? tsi_alloc_left(b, h, p) : missed_by_id(b, size, epoch, h, false);
+    return tsi_alloc_in(b, h, size, TSI_REF_BY_ID | epoch, false);
 }
 
 void* tsi_alloc_zeroed(SlabAllocator* s, size_t n, size_t size, TsiRef ref) {
@@ -218,25 +208,15 @@ void* slab_aligned_alloc_epoch(SlabAllocator* s, size_t alignment, size_t size, 
 
 /* ---- handles ---- */
 
-static void* obj_near(SlabAllocator* s, uint32_t size, TsiRef ref, SlabHandle* out);
-static TSI_NOINLINE void* obj_any(SlabAllocator* s, size_t size, TsiRef ref, SlabHandle* out) {
-    TsiBinding* b = tsi_sharer(s);
-    void* p = b != NULL ? in_lane(b, size, ref, out) : NULL;
-    if (p != NULL) return p;
-    *out = 0;
-    if (tsi_turn_to(s)) return obj_near(s, (uint32_t)size, ref, out);
-    return tsi_alloc_any(tsi_arena(s), size, 1, ref, false, out);
-}
-
 /* ref 0: where the thread is. */
-TSI_INLINE void* obj(SlabAllocator* s, uint32_t size, TsiRef ref, SlabHandle* out) {
+TSI_INLINE void* obj(SlabAllocator* s, size_t size, TsiRef ref, SlabHandle* out) {
     void* p;
     if (out == NULL) return ref != 0 ? tsi_alloc_there(s, size, ref, false) : slab_malloc(s, size);
     if (TSI_UNLIKELY(!tsi_word_is(&tsi_tls.record->owner, s) || size - 1 >= TSI_LUT_MAX))
-        return obj_any(s, size, ref, out);
+        return tsi_alloc_far(s, size, ref, false, out);
     TsiBinding* b = tsi_tls.binding;
     TsiHeap* h = ref != 0 ? tsi_heap_cached(b, ref) : b->heap;
-    if (TSI_UNLIKELY(ref != 0 && h == NULL)) return obj_any(s, size, ref, out);
+    if (TSI_UNLIKELY(ref != 0 && h == NULL)) return tsi_alloc_any(b->arena, size, 1, ref, false, out);
     TsiRegion* r = tsi_load_relaxed(&h->region);
     *out = 0;
     uint32_t rel, bytes = tsi_bump_bytes(size);
@@ -245,12 +225,12 @@ TSI_INLINE void* obj(SlabAllocator* s, uint32_t size, TsiRef ref, SlabHandle* ou
         if (TSI_LIKELY(f == TSI_FAST_DONE)) return p;
         return f == TSI_FAST_LEFT ? tsi_alloc_left(b, h, p) : tsi_leave_and_alloc(b, size, ref, false, h, out);
     }
-    TsiFast f = tsi_obj_fast(b, h, ref != 0 ? tsi_cur_of(h) : b->cur, tsi_size_lut[((size - 1) >> 4) + 1], &p, out);
+    TsiFast f = tsi_obj_fast(b, h, ref != 0 ? tsi_cur_of(h) : b->cur, tsi_class_near(size), &p, out);
     if (TSI_LIKELY(f == TSI_FAST_DONE)) return p;
     return f == TSI_FAST_LEFT ? tsi_alloc_left(b, h, p) : tsi_alloc_missed(b, size, ref, false, h, out);
 }
 
-static void* obj_near(SlabAllocator* s, uint32_t size, TsiRef ref, SlabHandle* out) { return obj(s, size, ref, out); }
+static void* obj_near(SlabAllocator* s, size_t size, TsiRef ref, SlabHandle* out) { return obj(s, size, ref, out); }
 
 void* alloc_obj(SlabAllocator* s, uint32_t size, SlabHandle* out) { return obj(s, size, 0, out); }
 

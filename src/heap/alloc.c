@@ -276,7 +276,7 @@ static void* alloc_more(TsiBinding* b, TsiHeap* h, size_t size, unsigned cls) {
 }
 
 void* tsi_alloc_nearby(TsiBinding* b, TsiHeap* h, size_t size, SlabHandle* handle) {
-    unsigned cls = tsi_size_lut[((size - 1) >> 4) + 1];
+    unsigned cls = tsi_class_of(size);
     bool has_line = tsi_load_relaxed(&b->busy) != tsi_busy_line(tsi_no_cur[0]);
     void* p = has_line ? alloc_again(b, h, cls, handle) : NULL;
     return p != NULL || handle != NULL ? p : alloc_more(b, h, size, cls);
@@ -327,7 +327,7 @@ TSI_INLINE void* take_ready(TsiBinding* b, TsiHeap* h, uint32_t bytes, unsigned 
 
 void* tsi_alloc_ready(TsiBinding* own, size_t size, TsiRef ref, SlabHandle* handle) {
     TsiLane* lane;
-    unsigned cls = tsi_size_lut[((size - 1) >> 4) + 1];
+    unsigned cls = tsi_class_near(size);
     TsiRef target = target_of(own, ref);
     bool waiting = tsi_load_relaxed(&own->arena->has_displaced) || own->watched || tsi_tls.exiting;
     if (TSI_UNLIKELY(waiting) || !tsi_lane_try(own, &lane)) return NULL;

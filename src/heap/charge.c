@@ -423,29 +423,6 @@ void tsi_post_end_locked(TsiArena* a, TsiBinding* b, TsiInc* i, uint64_t now_ns)
     if (now_ns != 0) tsi_add_relaxed(&s->duration[age], 1);
 }
 
-void tsi_post_alone_locked(TsiArena* a, TsiBinding* b, TsiInc* i, uint64_t now_ns) {
-    TSI_HOLDS(tsi_inc_lock(i));
-    uint64_t charge = tsi_load_relaxed(&i->charge), bytes = bytes_in(charge), peak = tsi_load_relaxed(&i->peak);
-    uint32_t label = label_in(charge);
-    if (bytes > peak) peak = bytes;
-    /* What was posted before (a phase that was relabelled; one whose pages a drain looked at) is told apart in the
-     * common way. */
-    if (TSI_UNLIKELY((i->posted.lock_fast | i->posted.lock_contended | i->pinned_slabs) != 0 || peak == 0)) {
-        tsi_post_end_locked(a, b, i, now_ns);
-        tsi_post_last_locked(a, b, i);
-        tsi_uncharge_all_locked(a, b, i);
-        return;
-    }
-    TsiPending* p = tsi_pending_of(b, label);
-    uint64_t since = tsi_load_relaxed(&i->open_since_ns);
-    TsiRegionSum sum = {i->allocated.objects, i->allocated.bytes, i->released.objects, i->released.bytes, 0};
-    tsi_post_ended(b, p, &(TsiEnded){sum, i->closed_slabs, i->slow, i->lock_fast, now_ns}, peak,
-                   now_ns > since ? now_ns - since : 0);
-    if (i->lock_contended != 0) tsi_pending_sum(&p->sums.lock_contended, i->lock_contended);
-    tsi_label_less(b, p, label, bytes);
-    tsi_store_relaxed(&i->charge, (uint64_t)label << TSI_CHARGE_BITS);
-}
-
 void tsi_post_escapes(TsiArena* a, TsiInc* i, TsiTotals live) {
     TsiLabel* l = tsi_label_of(a, i);
     tsi_add_relaxed(&l->objects_escaped, live.objects);

@@ -75,14 +75,6 @@ void tsi_post_last_locked(TsiArena* a, TsiBinding* b, TsiInc* i);
 /* The phase leaves ACTIVE: counts it as ended. now_ns may be 0 when nothing was ever held. Stripe held. */
 void tsi_post_end_locked(TsiArena* a, TsiBinding* b, TsiInc* i, uint64_t now_ns);
 
-/* What a phase has done, which only this thread has had, and which was posted nowhere. */
-typedef struct TsiEnded {
-    TsiRegionSum sum; /* of its region: what lives is released */
-    uint64_t slabs, slow, locks, now_ns;
-} TsiEnded;
-/* A phase that is over and that only this thread has had: all of the above, and tsi_uncharge_all_locked. Its era ends
- * in the same hold of the stripe. */
-void tsi_post_alone_locked(TsiArena* a, TsiBinding* b, TsiInc* i, uint64_t now_ns);
 /* What was live when the phase was closed by draining. Stripe held. */
 void tsi_post_escapes(TsiArena* a, TsiInc* i, TsiTotals live);
 
@@ -179,17 +171,6 @@ TSI_INLINE void tsi_post_freed(TsiPending* p, const TsiRegionSum* sum) {
 TSI_INLINE void tsi_post_shape(TsiBinding* b, TsiPending* p, uint64_t peak, uint64_t age_ns) {
     tsi_pending_count(b, p, &p->peaks[tsi_label_bucket(peak)]);
     tsi_pending_count(b, p, &p->duration[tsi_label_bucket(age_ns)]);
-}
-/* Posts it. Nobody sees the phase any more, or its stripe is held all the while. */
-TSI_INLINE void tsi_post_ended(TsiBinding* b, TsiPending* p, const TsiEnded* e, uint64_t peak, uint64_t age_ns) {
-    tsi_pending_sum(&p->sums.ended, 1);
-    tsi_pending_sum(&p->sums.straight_objects, e->sum.live);
-    tsi_pending_sum(&p->sums.straight_bytes, e->sum.live_bytes);
-    if (e->sum.issued != e->sum.live) tsi_post_freed(p, &e->sum);
-    tsi_pending_sum(&p->sums.closed_slabs, e->slabs);
-    tsi_pending_sum(&p->sums.slow, e->slow);
-    tsi_pending_sum(&p->sums.lock_fast, e->locks);
-    tsi_post_shape(b, p, peak, age_ns);
 }
 
 #endif

@@ -186,77 +186,13 @@ bool tsi_inc_end_empty(TsiArena* a, TsiBinding* b, TsiRef ref, char label[TSI_LA
     return empty;
 }
 
-/* The incarnation has one heap, which is the caller's, and nothing else. */
-static bool is_alone_locked(TsiBinding* b, TsiInc* i, TsiRef ref, const TsiHeap* h) {
-    TSI_HOLDS(tsi_inc_lock(i));
-    /* LIVE and ours: nobody else changes the word but under the stripe. */
-    return tsi_load_relaxed(&i->word) == (tsi_ref_era(ref) << 2 | TSI_INC_ACTIVE) && i->heaps == h->index + 1 &&
-           tsi_load_relaxed(&h->word) == tsi_heap_word(b->index, TSI_HEAP_LIVE) && i->pins == 1 &&
-           (h->inc_next | i->orphans | i->ends | tsi_load_relaxed(&i->slab_count)) == 0;
-}
-
-/* The rest of an end whose heap does not wait for another phase. */
-static TSI_NOINLINE void end_swept_alone(TsiBinding* b, TsiInc* i, TsiHeap* h, uint64_t start_ns, EpochReceipt* out) {
-    TsiArena* a = b->arena;
-    TsiSweep w = {.arena = a, .b = b, .inc = i, .learns = true};
-    tsi_sweep_own_locked(&w, h);
-    tsi_post_alone_locked(a, b, i, start_ns); /* no heap is left, so nobody charges it */
-    w.uncharged = 0;
-    if (out != NULL) fill_receipt_locked(i, (TsiTotals){0, 0}, out);
-    tsi_store_release(&i->word, TSI_INC_RELEASED); /* as in tsi_inc_end_alone */
-    tsi_inc_give(i);
-    tsi_sweep_finish(&w);
-    if (out == NULL) return;
-    out->slabs_returned = w.slabs;
-    out->regions_returned = w.regions;
-    out->bytes_returned = w.bytes;
-}
-
-/* The same of one whose heap waits: the straight way of a small phase. */
-static void end_ready_locked(TsiBinding* b, TsiInc* i, uint64_t start_ns, size_t bytes, EpochReceipt* out) {
-    TSI_HOLDS(tsi_inc_lock(i));
-    TsiArena* a = b->arena;
-    tsi_post_alone_locked(a, b, i, start_ns);
-    if (out != NULL) {
-        fill_receipt_locked(i, (TsiTotals){0, 0}, out);
-        out->slabs_returned = out->regions_returned = 1;
-        out->bytes_returned = bytes;
-    }
-    tsi_store_release(&i->word, TSI_INC_RELEASED); /* as in tsi_inc_end_alone */
-    tsi_inc_give(i);
-    tsi_warm_look(a);
-}
-
 static bool end_alone(TsiBinding* b, TsiRef ref, EpochReceipt* out) {
-    TsiArena* a = b->arena;
-    TsiInc* i = tsi_inc(&a->phases, tsi_ref_index(ref));
     EpochReceipt told;
     bool watched = TSI_UNLIKELY(tsi_closes_are_watched());
+    if (!watched && out == NULL && !b->arena->options.shared) return false; /* who does not ask has tried it */
     if (watched && out == NULL) out = &told;
-    if (TSI_LIKELY(tsi_ready_end(b, ref, out))) {
-        if (watched) tsi_tell_close(a, EPOCH_RELEASE, out, (TsiTotals){0, 0});
-        return true;
-    }
-    uint64_t start = tsi_os.quick_ns();
-    tsi_inc_take(i);
-    TsiHeap* h = b->heaps_base + (i->heaps - 1);
-    size_t bytes;
-    if (i->heaps == 0 || !is_alone_locked(b, i, ref, h)) {
-        tsi_inc_give(i);
-        return false;
-    }
-    if (TSI_UNLIKELY(out != NULL)) memset(out, 0, sizeof *out);
-    /* release: no heap is left for anybody to enter, and whoever wants to make one waits for the stripe. Then era 0,
-     * which matches no reference. The record stays ours until it is given back. */
-    tsi_store_release(&i->word, tsi_ref_era(ref) << 2 | TSI_INC_RELEASED);
-    if (TSI_LIKELY(tsi_ready_put_locked(b, i, h, &bytes))) end_ready_locked(b, i, start, bytes, out);
-    else end_swept_alone(b, i, h, start, out);
-    if (TSI_UNLIKELY(out != NULL)) {
-        uint64_t end = tsi_os.quick_ns();
-        out->close_ns = end > start ? end - start : 0;
-        if (watched) tsi_tell_close(a, EPOCH_RELEASE, out, (TsiTotals){0, 0});
-    }
-    tsi_record_give_inc(a, b, i->index);
+    if (!tsi_ready_end(b, ref, out)) return false;
+    if (watched) tsi_tell_close(b->arena, EPOCH_RELEASE, out, (TsiTotals){0, 0});
     return true;
 }
 

@@ -16,9 +16,9 @@ bool tsi_epoch_close(TsiArena* a, TsiRef ref, EpochCloseMode mode, bool measure_
  * afterwards. *renamed when its label is another than `label`, which then has it. False, and nothing done, when it is
  * not so. */
 bool tsi_inc_end_empty(TsiArena* a, TsiBinding* b, TsiRef ref, char label[TSI_LABEL_BYTES], bool* renamed);
-/* Releases an incarnation that is pinned by the caller alone and has one heap, the caller's, no orphans and no
- * cleanups. Its record is free afterwards. False, and nothing done, when it is not so. out: NULL when nobody will
- * ask. */
+/* The straight end of heap/ready.h; in shared mode of a phase in the thread's lane, where that is free. The record is
+ * free afterwards. False when another end is due. out: NULL when nobody will ask; then the caller has tried
+ * tsi_ready_end, where nobody listens to ends. */
 bool tsi_inc_end_alone(TsiBinding* b, TsiRef ref, EpochReceipt* out);
 /* Moves the ring on; where `from` is not 0, only while that is current. Returns the current id afterwards. */
 EpochId tsi_epoch_advance(TsiArena* a, TsiRef from);

@@ -127,17 +127,6 @@ void* tsi_ready_first(TsiBinding* b, TsiRef ref, uint32_t bytes) {
 
 /* ---- a phase ends ---- */
 
-/* The rank of the only region of the heap, which is all that it has, or TSI_READY_RANKS. */
-static unsigned rank_of(TsiBinding* b, const TsiHeap* h, const TsiRegion* r) {
-    if (r == &tsi_no_region || h->room != NULL) return TSI_READY_RANKS;
-    uint32_t id = tsi_region_id(&b->arena->space, r);
-    if (h->slabs != id + 1 || tsi_slab(&b->arena->space, id)->next != 0) return TSI_READY_RANKS;
-    if (1u << r->size_log2 == TSI_PART_BYTES) return TSI_RANK_PART;
-    unsigned rank = TSI_RANK_PAGE;
-    while (rank < TSI_READY_RANKS && b->ready_size[rank] != (size_t)1 << r->size_log2) rank++;
-    return rank;
-}
-
 static bool has_budget(TsiBinding* b, size_t bytes) {
     if (TSI_LIKELY(b->ready_bytes + bytes <= tsi_load_relaxed(&b->warm.lent))) return true;
     return tsi_warm_lend(b, bytes) && b->ready_bytes + bytes <= tsi_load_relaxed(&b->warm.lent);
@@ -168,46 +157,12 @@ TSI_INLINE void put(TsiBinding* b, TsiHeap* h, unsigned rank, uint32_t count, si
     tsi_store_release(&h->word, ready_word(b, h->slabs - 1)); /* publishes the region to who flushes */
 }
 
-bool tsi_ready_put_locked(TsiBinding* b, TsiInc* i, TsiHeap* h, size_t* bytes) {
-    TSI_HOLDS(tsi_inc_lock(i));
-    TsiRegion* r = tsi_load_relaxed(&h->region);
-    TsiRegionSum sum;
-    unsigned rank = rank_of(b, h, r);
-    if (rank == TSI_READY_RANKS) return false;
-    *bytes = b->ready_size[rank];
-    uint32_t count = b->ready_count[rank];
-    if (count == TSI_READY_HEAPS || !has_budget(b, *bytes)) return false;
-    if (h->ranked) tsi_bump_learn(b, h, tsi_inc_label(i));
-    bool renewed = renew_region(b->arena, r, tsi_slab(&b->arena->space, h->slabs - 1), &sum);
-    i->allocated.objects += sum.issued;
-    i->allocated.bytes += sum.issued_bytes;
-    i->released.objects += sum.live;
-    i->released.bytes += sum.live_bytes;
-    if (!renewed) return false;
-    tsi_count(&b->counters[TSI_CLASS_REGION].close_scanned);
-    tsi_count(&b->counters[TSI_CLASS_REGION].close_returned);
-    i->closed_slabs++;
-    i->heaps = 0;
-    tsi_store_relaxed(&i->heap_count, 0);
-    i->slow += tsi_load_relaxed(&h->slow);
-    h->revoker = 0;
-    h->spare = h->looked = h->skip = h->alone = 0;
-    h->inc_next = h->inc_prev = 0;
-    h->rank = (uint8_t)(rank + 1);
-    h->ranked = h->bumps = true;
-    h->takes = 1;
-    put(b, h, rank, count, *bytes);
-    return true;
-}
-
-/* ---- the straight way ---- */
-
 /* The thread has taken the stripe to begin the phase and to end it, and nobody else has taken it. So nobody has
  * closed the phase or its heap, has a heap or a slab in it, registered a cleanup, pinned or relabelled it, or posted
  * anything of it. Other words can be changed without the stripe. */
 TSI_INLINE bool is_untouched_locked(TsiBinding* b, TsiInc* i, TsiRef ref, const TsiHeap* h) {
     TSI_HOLDS(tsi_inc_lock(i));
-    bool here = tsi_load_relaxed(&i->word) == (tsi_ref_era(ref) << 2 | TSI_INC_ACTIVE) && i->heaps == h->index + 1 &&
+    bool here = tsi_load_relaxed(&i->word) == (tsi_ref_era(ref) << 2 | TSI_INC_ACTIVE) &&
                 tsi_load_relaxed(&h->word) == tsi_heap_word(b->index, TSI_HEAP_LIVE);
     uint64_t more =
         (i->lock_fast ^ 2) | i->lock_contended | tsi_load_relaxed(&i->peak) | tsi_load_relaxed(&i->user_refs);
@@ -228,6 +183,12 @@ TSI_INLINE void clean_locked(TsiInc* i, uint32_t label) {
     tsi_store_relaxed(&i->charge, (uint64_t)label << TSI_CHARGE_BITS);
     i->clean = true;
 }
+
+/* What the phase has done. */
+typedef struct TsiEnded {
+    TsiRegionSum sum; /* of its region: what lives is released */
+    uint64_t slow, now_ns;
+} TsiEnded;
 
 /* What the phase leaves in its label's account. */
 TSI_INLINE void post_locked(TsiBinding* b, TsiInc* i, const TsiEnded* e) {
@@ -276,18 +237,17 @@ static TSI_NOINLINE void fill(TsiInc* i, TsiRef ref, const TsiEnded* e, size_t b
 /* The heap has taken one region, still bumps in it, and there is room for one more that waits. */
 TSI_INLINE bool may_wait(TsiBinding* b, const TsiHeap* h) {
     unsigned rank = h->rank - 1u;
-    return h->takes == 1 && h->room == NULL && h->ranked && h->bumps && rank < TSI_READY_RANKS &&
-           b->ready_count[rank] != TSI_READY_HEAPS && has_budget(b, b->ready_size[rank]);
+    return tsi_load_relaxed(&h->slab_count) == 1 && h->room == NULL && h->ranked && h->bumps &&
+           rank < TSI_READY_RANKS && b->ready_count[rank] != TSI_READY_HEAPS && has_budget(b, b->ready_size[rank]);
 }
 
 bool tsi_ready_end(TsiBinding* b, TsiRef ref, EpochReceipt* out) {
     TsiArena* a = b->arena;
-    TsiHeap* h = tsi_heap_cached(b, ref);
-    if (h == NULL || tsi_load_relaxed(&h->slab_count) != 1 || b->profile_mean != 0)
-        return false; /* hints but for the last */
     TsiInc* i = tsi_inc(&a->phases, tsi_ref_index(ref));
+    if (tsi_load_relaxed(&i->heap_count) != 1 || b->profile_mean != 0) return false; /* a hint, the first */
     TsiEnded e = {.now_ns = tsi_os.quick_ns()};
     tsi_inc_take(i); /* before anything that the heap's owner has is read: a trim may be at it */
+    TsiHeap* h = b->heaps_base + (i->heaps - (i->heaps != 0)); /* record 0 is nobody's */
     uint32_t label = tsi_inc_label(i);
     TsiRegion* r = &tsi_no_region;
     unsigned rank = TSI_READY_RANKS;
@@ -311,7 +271,8 @@ bool tsi_ready_end(TsiBinding* b, TsiRef ref, EpochReceipt* out) {
         return false;
     }
     /* Era 0, which matches no reference, before the account has the phase (label.h): nobody sees the phase between
-     * the two. The record is ours until it is given back. release: as in tsi_inc_end_alone. */
+     * the two. The record is ours until it is given back. release: nobody enters its heap any more, and whoever wants
+     * to make one waits for the stripe. */
     tsi_store_release(&i->word, TSI_INC_RELEASED);
     post_locked(b, i, &e);
     clean_locked(i, label);

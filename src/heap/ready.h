@@ -35,10 +35,6 @@ TsiBirth tsi_ready_heap(TsiBinding* b, TsiRef ref, bool bumps, TsiHeap** out);
 /* The first object of a phase in such a heap, of `bytes` of its region, by the shortest way. NULL when there is no
  * heap, or anything else to do first: then the slow path does all of it. Outside of brackets. */
 void* tsi_ready_first(TsiBinding* b, TsiRef ref, uint32_t bytes);
-/* Ends the phase's only heap, the caller's, which is inside no bracket, and keeps it; *bytes is what its region has.
- * False when the heap is not to be kept; its objects may have ended, and be counted, all the same. Stripe held, the
- * incarnation RELEASED. */
-bool tsi_ready_put_locked(TsiBinding* b, TsiInc* i, TsiHeap* h, size_t* bytes);
 /* The straight end of a phase that began with such a heap, or whose one region came with its heap, and that nobody
  * but its thread, the caller, has touched: its heap waits again, its record is free, its account is posted. False
  * when it is not so; then nothing was done, or its objects have ended and are counted, and the common way follows.

@@ -252,11 +252,6 @@ void tsi_sweep_locked(TsiSweep* w, TsiBinding* only) {
     else if (state != TSI_INC_ACTIVE) tsi_settle_orphan_pages(w);
 }
 
-void tsi_sweep_own_locked(TsiSweep* w, TsiHeap* h) {
-    TSI_HOLDS(tsi_inc_lock(w->inc));
-    seize_locked(w, h, tsi_heap_word(w->b->index, TSI_HEAP_LIVE), 0);
-}
-
 /* A heap of the thread's that has had little. What is empty of it goes as the thread lets go of it: whoever has a heap
  * there does not use its regions, so they might stay for as long as the epoch. */
 static bool has_little(const TsiSweep* w, const TsiHeap* h) {

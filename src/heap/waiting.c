@@ -28,7 +28,7 @@ uint64_t tsi_ready_bytes(const TsiArena* a, uint32_t binding) {
 }
 
 uint32_t tsi_ready_seize(TsiBinding* b, TsiHeap* h) {
-    uint64_t word = tsi_load_acquire(&h->word); /* pairs with tsi_ready_put_locked */
+    uint64_t word = tsi_load_acquire(&h->word); /* pairs with put in ready.c */
     if (!waits(b->index, word)) return 0;
     /* seq_cst: decides between those who flush and the heap's thread; the word says which region it is */
     bool ours = tsi_cas_seq(&h->word, &word, tsi_heap_word(b->index, TSI_HEAP_BARE));
@@ -42,7 +42,7 @@ void tsi_ready_flush(TsiBinding* b) {
         uint32_t ids[TSI_READY_HEAPS];
         unsigned n = 0;
         for (unsigned k = 0; k < TSI_READY_HEAPS; k++) {
-            uint32_t at = tsi_load_acquire(&b->ready[rank][k]); /* pairs with tsi_ready_put_locked */
+            uint32_t at = tsi_load_acquire(&b->ready[rank][k]); /* pairs with put in ready.c */
             uint32_t slab = at != 0 ? tsi_ready_seize(b, tsi_heap(a, at - 1)) : 0;
             if (slab != 0) ids[n++] = slab - 1;
         }

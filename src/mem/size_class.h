@@ -79,6 +79,8 @@ unsigned tsi_class_of_big(size_t size);
 /* Least class >= size whose slots are aligned to `align`; 0 when only LARGE will do. */
 unsigned tsi_class_aligned(const TsiClassTable* t, size_t size, size_t align);
 
+/* Class of a size in 1..TSI_LUT_MAX, for fast paths, which know size - 1. */
+TSI_INLINE unsigned tsi_class_near(size_t size) { return tsi_size_lut[((size - 1) >> 4) + 1]; }
 /* Class of a size; 0 for size 0 and for sizes that need LARGE. Constant time. */
 TSI_INLINE unsigned tsi_class_of(size_t size) {
     if (TSI_LIKELY(size <= TSI_LUT_MAX)) return tsi_size_lut[(size + 15) >> 4];

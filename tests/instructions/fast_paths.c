@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { SIZE = 128, COUNT_MAX = 1 << 17, OBJECTS = 225, FIRST_BYTES = 12 << 10 };
+enum { SIZE = 128, WIDE = 8000, COUNT_MAX = 1 << 17, OBJECTS = 225, FIRST_BYTES = 12 << 10 };
 
 static SlabAllocator* a;
 static const char* label; /* of the domain around, and of domains */
@@ -61,6 +61,13 @@ static void release_apart(unsigned n) {
 static void pair(unsigned n) {
     for (unsigned i = 0; i < n; i++) {
         void* volatile q = slab_malloc(a, SIZE);
+        slab_free(a, q);
+    }
+}
+/* Of a size that is not looked up, and in no region. */
+static void wide(unsigned n) {
+    for (unsigned i = 0; i < n; i++) {
+        void* volatile q = slab_malloc(a, WIDE);
         slab_free(a, q);
     }
 }
@@ -155,6 +162,7 @@ static const struct {
     {"alloc", NULL, alloc},
     {"free", alloc, release},
     {"pair", pair, pair},
+    {"wide", wide, wide},
     {"remote_free", alloc, NULL},
     {"remote_free_line", alloc_in_ring, NULL},
     {"remote_free_unbound", alloc_in_ring, NULL},
