@@ -11,46 +11,24 @@
 /* ---- by handle ---- */
 
 static bool free_obj_in(TsiArena* a, SlabHandle h) { return a != NULL && h != 0 && tsi_free_handle(a, h); }
-static TSI_NOINLINE bool free_obj_never(TsiBinding* b, SlabHandle h) {
-    b->covered = tsi_load_acquire(&b->arena->space.covered); /* as in free_never: the next one finds its entry */
-    return free_obj_in(b->arena, h);
-}
-static TSI_NOINLINE bool free_obj_missed(TsiBinding* b, SlabHandle h) {
+/* A fast path has ended so, and not with DONE. h: where it is LEFT. */
+static TSI_NOINLINE bool free_obj_more(TsiBinding* b, SlabHandle handle, TsiFast f, TsiHeap* h) {
     TsiArena* a = b->arena;
-    tsi_bracket_missed(b);
-    return free_obj_in(a, h);
+    if (f == TSI_FAST_LEFT) return tsi_free_left(b, h);
+    if (f == TSI_FAST_MISSED) tsi_bracket_missed(b);
+    else b->covered = tsi_load_acquire(&a->space.covered); /* as in free_never: the next one finds its entry */
+    return free_obj_in(a, handle);
 }
 
-static TSI_NOINLINE bool free_left(TsiBinding* b, TsiHeap* h) {
-    tsi_handover(b, h);
-    return true;
-}
-
-static TSI_NOINLINE bool free_obj_elsewhere(TsiBinding* b, SlabHandle h) {
-    TsiArena* a = b->arena;
-    return tsi_free_handle_bumped(a, b, h) || free_obj_in(a, h);
-}
-static TSI_NOINLINE bool free_obj_bumped_missed(TsiBinding* b, SlabHandle h) {
-    TsiArena* a = b->arena;
-    tsi_bracket_missed(b);
-    return tsi_free_handle_bumped(a, b, h) || free_obj_in(a, h);
-}
-/* In a region. */
 static TSI_NOINLINE bool free_obj_bumped(TsiBinding* b, SlabHandle handle) {
-    TsiHeap* h;
+    TsiHeap* h = NULL;
     TsiFast f = tsi_bump_handle_free(b, handle, &h);
-    if (TSI_LIKELY(f == TSI_FAST_DONE)) return true;
-    if (f == TSI_FAST_BUMPED) return free_obj_elsewhere(b, handle);
-    if (f == TSI_FAST_MISSED) return free_obj_bumped_missed(b, handle);
-    return f == TSI_FAST_LEFT ? free_left(b, h) : free_obj_never(b, handle);
+    return TSI_LIKELY(f == TSI_FAST_DONE) || free_obj_more(b, handle, f, h);
 }
-
 static TSI_NOINLINE bool free_obj_line(TsiBinding* b, SlabHandle handle) {
-    TsiHeap* h;
+    TsiHeap* h = NULL;
     TsiFast f = tsi_free_handle_fast(b, handle, &h);
-    if (TSI_LIKELY(f == TSI_FAST_DONE)) return true;
-    if (f == TSI_FAST_MISSED) return free_obj_missed(b, handle);
-    return f == TSI_FAST_LEFT ? free_left(b, h) : free_obj_never(b, handle);
+    return TSI_LIKELY(f == TSI_FAST_DONE) || free_obj_more(b, handle, f, h);
 }
 TSI_INLINE bool free_obj_of(TsiBinding* b, SlabHandle handle) {
     return tsi_handle_is_bumped(b, handle) ? free_obj_bumped(b, handle) : free_obj_line(b, handle);
@@ -107,7 +85,7 @@ static TSI_NOINLINE bool free_bumped(TsiBinding* b, void* p, uint32_t entry) {
     TsiFast f = tsi_bump_free(b, p, entry, &h, &r);
     if (TSI_LIKELY(f == TSI_FAST_DONE)) return true;
     if (f == TSI_FAST_MISSED) return tsi_free_bumped(b, p);
-    return f == TSI_FAST_LEFT ? free_left(b, h) : tsi_bump_spare(b, h, r);
+    return f == TSI_FAST_LEFT ? tsi_free_left(b, h) : tsi_bump_spare(b, h, r);
 }
 
 static TSI_NOINLINE bool free_never(TsiBinding* b, void* p) {
@@ -122,7 +100,7 @@ TSI_INLINE bool free_inline(TsiBinding* b, void* p) {
     if (TSI_LIKELY(f == TSI_FAST_DONE)) return true;
     if (f == TSI_FAST_BUMPED) return free_bumped(b, p, at);
     if (f == TSI_FAST_MISSED) return tsi_free_missed(b, p);
-    return f == TSI_FAST_LEFT ? free_left(b, h) : free_never(b, p);
+    return f == TSI_FAST_LEFT ? tsi_free_left(b, h) : free_never(b, p);
 }
 
 /* In the thread's lane where that is free: the object may be there, as owner's. Else as another thread. */

@@ -88,8 +88,7 @@ TSI_NOINLINE void* tsi_alloc_missed(TsiBinding* b, size_t size, TsiRef ref, bool
 TSI_NOINLINE void* tsi_leave_and_alloc(TsiBinding* b, size_t size, TsiRef ref, bool prefer, TsiHeap* h,
                                        SlabHandle* handle) {
     TsiArena* a = b->arena;
-    tsi_bracket_missed(b);
-    if (!tsi_heap_is_live(b, h)) tsi_handover(b, h); /* whatever was named: h was asked for */
+    tsi_fast_leave(b, h);
     return tsi_alloc_any(a, size, 1, ref, prefer, handle);
 }
 

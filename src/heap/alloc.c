@@ -79,13 +79,12 @@ static void count_closed(TsiBinding* b, unsigned cls) {
     tsi_probe_slow_path(b->arena->owner, cls - 1, b->classes->c[cls].size, TSI_SLOW_CLOSED);
 }
 
-/* As tsi_line_refill, of the n slots of a line that was popped, where only its owner has freed: so it is with most
- * lines. */
+/* As tsi_line_refill, of the n slots of a used-up line where only its owner has freed: so it is with most lines. */
 TSI_INLINE bool refill_plain(TsiBinding* b, TsiLine* l, const TsiClass* c, unsigned n) {
+    TsiSpace* s = &b->arena->space;
     uint64_t out = tsi_load_relaxed(&l->freed) & c->full;
-    if (TSI_UNLIKELY(out == 0 || tsi_remote_seen(l) != 0 || b->profile_mean != 0 ||
-                     tsi_load_seq(&b->arena->space.counted)))
-        return false;
+    if (TSI_UNLIKELY(out == 0 || tsi_remote_seen(l) != 0 || b->profile_mean != 0)) return false;
+    if (TSI_UNLIKELY(tsi_load_seq(&s->counted))) tsi_line_counts_even(s, l, c, out);
     tsi_line_hand_out(l, out, ~c->full, n);
     return true;
 }
@@ -185,13 +184,11 @@ TSI_INLINE void* alloc_again(TsiBinding* b, TsiHeap* h, unsigned cls, SlabHandle
     const TsiClass* c = &b->classes->c[cls];
     uint64_t freed = tsi_load_relaxed(&l->freed) & c->full;
     if (freed == 0) return NULL; /* what a line is used up with most often */
+    unsigned n = tsi_popcount(freed);
     bool plain = tsi_load_relaxed(&h->word) == b->live_word && tsi_load_relaxed(&l->avail) == 0 && !b->watched &&
-                 tsi_remote_seen(l) == 0 && tsi_popcount(freed) >= c->threshold;
+                 n >= c->threshold;
     bool waiting = tsi_load_relaxed(&b->inbox) != TSI_INBOX_EMPTY || tsi_load_relaxed(&b->arena->has_displaced);
-    if (!plain || waiting || (handle != NULL && !tsi_line_is_handled(l))) return NULL;
-    /* As tsi_line_refill, with nothing of others to merge. */
-    if (TSI_UNLIKELY(tsi_load_seq(&b->arena->space.counted))) tsi_line_counts_even(&b->arena->space, l, c, freed);
-    tsi_line_hand_out(l, freed, ~c->full, tsi_popcount(freed));
+    if (!plain || waiting || (handle != NULL && !tsi_line_is_handled(l)) || !refill_plain(b, l, c, n)) return NULL;
     if (handle != NULL && (*handle = tsi_handle_here(b, c, l, tsi_ctz64(freed))) == 0) return NULL;
     tsi_count_slow(b, h, cls, TSI_SLOW_FULL);
     void* p = line_pop(b, l, cls);
@@ -320,8 +317,7 @@ TSI_INLINE void* take_ready(TsiBinding* b, TsiHeap* h, uint32_t bytes, unsigned 
                                         : tsi_alloc_fast(b, h, tsi_cur_of(h), cls, &p);
     if (TSI_LIKELY(f == TSI_FAST_DONE)) return p;
     if (f == TSI_FAST_LEFT) return tsi_alloc_left(b, h, p);
-    tsi_bracket_missed(b);
-    if (!tsi_heap_is_live(b, h)) tsi_handover(b, h);
+    tsi_fast_leave(b, h);
     return NULL;
 }
 

@@ -91,9 +91,11 @@ TSI_INLINE TsiFast tsi_bump_free(TsiBinding* b, const void* p, uint32_t entry, T
     return TSI_UNLIKELY(empty) && r != tsi_load_relaxed(&h->region) ? TSI_FAST_SPECIAL : TSI_FAST_DONE;
 }
 
-/* In the bracket, of a live object that is the last one of its region. False, and nothing done, without room, or when
- * the object would shrink by much. */
+/* In the bracket, of an object that begins at `start` and is the last one of its region, used to rel. False, and nothing
+ * done, when it does not live, there is no room, or it would shrink by much. */
 TSI_INLINE bool tsi_bump_extend(TsiRegion* r, uint32_t start, uint32_t rel, size_t size, uint32_t* end) {
+    const _Atomic uint8_t* byte = &tsi_load_relaxed(&r->map)[start >> TSI_GRANULE_SHIFT];
+    if (TSI_UNLIKELY(tsi_load_relaxed(byte) != r->gen)) return false;
     uint32_t to = start + (((uint32_t)size + TSI_GRANULE - 1) & ~(TSI_GRANULE - 1u));
     *end = rel;
     if (TSI_UNLIKELY(to <= rel)) return size >= (rel - start) / 2;
@@ -113,8 +115,6 @@ TSI_INLINE TsiFast tsi_bump_grow_last(TsiBinding* b, TsiHeap* h, const void* p, 
     uint32_t rel = tsi_load_relaxed(&r->rel), end;
     if (TSI_UNLIKELY(rel != tsi_load_relaxed(&h->last_end) || p != tsi_load_relaxed(&h->last))) return TSI_FAST_MISSED;
     uint32_t start = (uint32_t)((const uint8_t*)p - tsi_load_relaxed(&r->base));
-    if (TSI_UNLIKELY(tsi_load_relaxed(&tsi_load_relaxed(&r->map)[start >> TSI_GRANULE_SHIFT]) != r->gen))
-        return TSI_FAST_MISSED;
     if (TSI_UNLIKELY(!tsi_bump_extend(r, start, rel, size, &end))) return TSI_FAST_MISSED;
     tsi_store_relaxed(&h->last_end, end);
     tsi_bracket_clear(b);
@@ -134,8 +134,6 @@ TSI_INLINE TsiFast tsi_bump_grow_fast(TsiBinding* b, const void* p, size_t size,
     /* Then the region is current. */
     bool current = p == tsi_load_relaxed(&h->last) && rel == tsi_load_relaxed(&h->last_end);
     if (TSI_UNLIKELY(!current && (start != 0 || !r->alone))) return TSI_FAST_MISSED;
-    if (TSI_UNLIKELY(tsi_load_relaxed(&tsi_load_relaxed(&r->map)[start >> TSI_GRANULE_SHIFT]) != r->gen))
-        return TSI_FAST_MISSED;
     if (TSI_UNLIKELY(!tsi_bump_extend(r, start, rel, size, &end))) return TSI_FAST_MISSED;
     if (current) tsi_store_relaxed(&h->last_end, end);
     tsi_bracket_clear(b);

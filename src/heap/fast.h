@@ -18,5 +18,7 @@ typedef enum TsiFast {
 
 /* Hands over after a successful allocation; returns p. */
 TSI_COLD void* tsi_alloc_left(TsiBinding* b, TsiHeap* h, void* p);
+/* Leaves the bracket of a fast path that has missed in h, whatever it names. */
+void tsi_fast_leave(TsiBinding* b, TsiHeap* h);
 
 #endif

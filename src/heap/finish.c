@@ -2,6 +2,7 @@
 #include "heap/finish.h"
 
 #include "heap/charge.h"
+#include "heap/lane.h"
 #include "heap/late.h"
 #include "heap/orphan.h"
 #include "heap/partial.h"
@@ -132,20 +133,29 @@ void tsi_slab_complete(TsiArena* a, TsiBinding* b, uint32_t slab_id, uint64_t ta
 
 /* ---- once more ---- */
 
+void tsi_sweep_whole(TsiSweep* w, TsiBinding* only) {
+    TsiInc* i = w->inc;
+    TSI_HOLDS(tsi_inc_lock(i));
+    bool any = i->heaps != 0 || i->orphans != 0;
+    if (any) {
+        i->pins++;
+        tsi_sweep_locked(w, only);
+        if (tsi_inc_state(i) != TSI_INC_ACTIVE) tsi_post_locked(w->arena, w->b, i);
+        tsi_late_note_locked(w->arena, i);
+    }
+    tsi_inc_give(i);
+    tsi_lanes_give(w->arena, w->lanes);
+    if (!any) return;
+    tsi_sweep_finish(w);
+    tsi_inc_unpin(w->arena, w->b, i);
+}
+
 unsigned tsi_inc_sweep(TsiArena* a, TsiBinding* b, TsiInc* i, uint64_t era) {
     TsiSweep w = {.arena = a, .b = b, .inc = i};
     tsi_inc_take(i);
-    if (tsi_inc_era(i) != era || era == 0 || tsi_inc_state(i) == TSI_INC_ACTIVE || (i->heaps == 0 && i->orphans == 0)) {
-        tsi_inc_give(i);
-        return 0;
-    }
-    i->pins++;
-    tsi_sweep_locked(&w, NULL);
-    tsi_post_locked(a, b, i);
-    tsi_late_note_locked(a, i);
-    tsi_inc_give(i);
-    tsi_sweep_finish(&w);
-    tsi_inc_unpin(a, b, i);
+    bool ended = tsi_inc_era(i) == era && era != 0 && tsi_inc_state(i) != TSI_INC_ACTIVE;
+    if (ended) tsi_sweep_whole(&w, NULL);
+    else tsi_inc_give(i);
     return w.interrupts;
 }
 

@@ -6,6 +6,9 @@
 
 #include "heap/taken.h"
 
+/* Sweeps w's incarnation, as tsi_sweep_locked, and sees to all that follows. Its stripe is held on entry and given, as
+ * are w's lanes. */
+void tsi_sweep_whole(TsiSweep* w, TsiBinding* only);
 /* Sweeps an incarnation that is no longer ACTIVE, in the mode of its state; nothing when the era has gone. How often
  * that interrupted other threads. */
 unsigned tsi_inc_sweep(TsiArena* a, TsiBinding* b, TsiInc* i, uint64_t era);

@@ -42,16 +42,35 @@ static bool free_as_owner(TsiArena* a, TsiBinding* b, const TsiPlace* at, uint64
     return ours;
 }
 
-/* In a line that has issued handles. As free_here. */
-static TSI_NOINLINE TsiFast free_counted(TsiBinding* b, TsiHeap* h, TsiLine* l, unsigned slot) {
+/* In the bracket that names the line, which is open: leaves it. */
+static TSI_NOINLINE bool free_missed(TsiBinding* b, void* p) {
+    TsiArena* a = b->arena;
+    tsi_bracket_missed(b);
+    return tsi_free_pointer(a, p, 0);
+}
+
+bool tsi_free_left(TsiBinding* b, TsiHeap* h) {
+    tsi_handover(b, h);
+    return true;
+}
+
+/* In a line that has issued handles: the slot's count decides, see handles.h. */
+static TSI_NOINLINE bool count_moves(TsiBinding* b, TsiLine* l, unsigned slot) {
     TsiSpace* s = &b->arena->space;
     _Atomic uint64_t* at = &tsi_counts(s, tsi_line_id(s, l))[slot];
-    uint32_t seq = tsi_remote_seq(0, tsi_load_relaxed(&l->remote[0]));
-    bool gone = ((tsi_load_relaxed(&l->avail) | tsi_load_relaxed(&l->freed) | tsi_remote_seen(l)) >> slot & 1) != 0;
-    if (gone || !tsi_count_move(at, seq, tsi_load_relaxed(at))) return TSI_FAST_MISSED;
-    tsi_line_freed(b, l, slot);
+    return tsi_count_move(at, tsi_remote_seq(0, tsi_load_relaxed(&l->remote[0])), tsi_load_relaxed(at));
+}
+
+/* The line in `busy` is in h, which is the thread's. */
+static TSI_NOINLINE bool free_own(TsiBinding* b, TsiHeap* h, TsiLine* l, void* p) {
+    uint64_t slot = tsi_rotate_right((uint64_t)((uintptr_t)p - (uintptr_t)l->base), l->shift);
+    if (slot >= TSI_LINE_SLOTS) return free_missed(b, p);
+    uint64_t gone = tsi_load_relaxed(&l->freed) | tsi_load_relaxed(&l->avail) | tsi_remote_seen(l);
+    if ((gone >> slot & 1) != 0) return free_missed(b, p);
+    if (TSI_UNLIKELY(tsi_line_is_handled(l)) && !count_moves(b, l, (unsigned)slot)) return free_missed(b, p);
+    tsi_line_freed_in(b, h, l, (unsigned)slot);
     tsi_bracket_clear(b);
-    return TSI_LIKELY(tsi_load_relaxed(&h->word) == b->live_word) ? TSI_FAST_DONE : TSI_FAST_LEFT;
+    return TSI_LIKELY(tsi_load_relaxed(&h->word) == b->live_word) || tsi_free_left(b, h);
 }
 
 /* ---- other threads ---- */
@@ -138,18 +157,6 @@ static TSI_NOINLINE void count_retry(TsiArena* a, TsiBinding* b, TsiPlace at) {
     tsi_add_relaxed(&a->free_retries_by_label[at.cls][tsi_label_lane(&a->phases.labels, label)], 1);
 }
 
-/* The line in `busy` is in h, which is the thread's. */
-TSI_INLINE TsiFast free_here(TsiBinding* b, TsiHeap* h, TsiLine* l, const void* p) {
-    uint64_t slot = tsi_rotate_right((uint64_t)((uintptr_t)p - (uintptr_t)l->base), l->shift);
-    if (slot >= TSI_LINE_SLOTS) return TSI_FAST_MISSED;
-    if (tsi_line_is_handled(l)) return free_counted(b, h, l, (unsigned)slot);
-    uint64_t gone = tsi_load_relaxed(&l->freed) | tsi_load_relaxed(&l->avail) | tsi_remote_seen(l);
-    if ((gone >> slot & 1) != 0) return TSI_FAST_MISSED;
-    tsi_line_freed_in(b, h, l, (unsigned)slot);
-    tsi_bracket_clear(b);
-    return TSI_LIKELY(tsi_load_relaxed(&h->word) == b->live_word) ? TSI_FAST_DONE : TSI_FAST_LEFT;
-}
-
 /* OWNED or ORPHAN, and has issued no handle. */
 TSI_INLINE bool frees_by_bit(uint64_t tag) {
     _Static_assert(TSI_SLAB_OWNED == 1 && TSI_SLAB_ORPHAN == 2, "one comparison");
@@ -200,11 +207,19 @@ static TsiPlace place_of(const TsiSpace* s, const TsiLine* l, uint32_t key, unsi
     return (TsiPlace){line_id, tsi_slab_at(tsi_key_class(s->classes, key), line_id), key / sizeof(TsiClass), slot};
 }
 
-/* The compare-exchange has failed. */
+/* Another thread's free of a slot of the line, as a bit: the remote word was found to be *word. False when it has
+ * changed. */
+TSI_INLINE bool set_bit(TsiBinding* b, TsiLine* l, unsigned cls, unsigned slot, uint64_t* word) {
+    if (b != NULL) tsi_count_word(&b->counters[cls].free_tries);
+    /* seq_cst: publishes the caller's use of the object to the next owner (merge: acquire), and
+     * orders the bit before the tag we read next */
+    return tsi_cas_seq(&l->remote[slot >> 5], word, *word | tsi_remote_bit(slot));
+}
+
+/* The bit was not set. */
 static TSI_NOINLINE bool free_again(TsiArena* a, TsiBinding* b, TsiLine* l, uint32_t key, unsigned slot) {
     if (b != NULL) a = b->arena;
     TsiPlace at = place_of(&a->space, l, key, slot);
-    if (b != NULL) tsi_count(&b->counters[at.cls].free_tries);
     count_retry(a, b, at);
     return tsi_free_pointer(a, tsi_place_address(&a->space, &at), 0);
 }
@@ -250,10 +265,8 @@ static TSI_NOINLINE bool freed_unowned(TsiArena* a, TsiBinding* b, TsiLine* l, u
  */
 TSI_INLINE bool free_spot(TsiArena* a, TsiBinding* b, const Spot* x, uint64_t tag, uint64_t word) {
     TsiLine* l = x->line;
-    /* As in free_as_other, which goes on. */
-    if (TSI_UNLIKELY(!tsi_cas_seq(&l->remote[x->slot >> 5], &word, word | tsi_remote_bit(x->slot))))
+    if (TSI_UNLIKELY(!set_bit(b, l, x->key / sizeof(TsiClass), x->slot, &word)))
         return free_again(a, b, l, x->key, x->slot);
-    if (b != NULL) tsi_count_word(&b->counters[x->key / sizeof(TsiClass)].free_tries);
     bool same = tsi_load_seq(&x->slab->tag) == tag; /* as in after_remote_free */
     TsiHeap* h = b != NULL ? b->heaps_base : tsi_heap(a, 0);
     h = (TsiHeap*)(void*)((uint8_t*)h + tsi_load_relaxed(&l->home));
@@ -272,22 +285,6 @@ bool tsi_free_unbound(TsiArena* a, void* p) {
         TSI_LIKELY(spot_is_live(&x, tag = tsi_load_seq(&x.slab->tag), &word)))
         return free_spot(a, NULL, &x, tag, word);
     return tsi_free_pointer(a, p, 0);
-}
-
-/* In the bracket, which is open. */
-static TSI_NOINLINE bool free_missed(TsiBinding* b, void* p) {
-    TsiArena* a = b->arena;
-    tsi_bracket_missed(b);
-    return tsi_free_pointer(a, p, 0);
-}
-static TSI_NOINLINE bool free_left(TsiBinding* b, TsiHeap* h) {
-    tsi_handover(b, h);
-    return true;
-}
-static TSI_NOINLINE bool free_own(TsiBinding* b, TsiHeap* h, TsiLine* l, void* p) {
-    TsiFast f = free_here(b, h, l, p);
-    if (TSI_LIKELY(f == TSI_FAST_DONE)) return true;
-    return f == TSI_FAST_LEFT ? free_left(b, h) : free_missed(b, p);
 }
 
 bool tsi_free_missed(TsiBinding* b, void* p) {
@@ -311,20 +308,13 @@ bool tsi_free_missed(TsiBinding* b, void* p) {
 
 static int free_as_other(TsiArena* a, TsiBinding* b, const TsiPlace* at, uint32_t seq) {
     TsiLine* l = tsi_line(&a->space, at->line_id);
-    _Atomic uint64_t* r = &l->remote[at->slot >> 5];
-    for (;;) {
-        uint64_t word;
+    for (uint64_t word;; count_retry(a, b, *at)) {
         int bad = tsi_line_check(l, at->slot, seq, &word);
         if (bad != TSI_FREE_OK) return bad;
-        if (b != NULL) tsi_count(&b->counters[at->cls].free_tries);
-        /* seq_cst: publishes the caller's use of the object to the next owner (merge: acquire), and
-         * orders the bit before the tag we read next */
-        if (tsi_cas_seq(r, &word, word | tsi_remote_bit(at->slot))) {
-            after_remote_free(a, b, at, tsi_slab(&a->space, at->slab_id), l, seq);
-            return TSI_FREE_OK;
-        }
-        count_retry(a, b, *at);
+        if (set_bit(b, l, at->cls, at->slot, &word)) break;
     }
+    after_remote_free(a, b, at, tsi_slab(&a->space, at->slab_id), l, seq);
+    return TSI_FREE_OK;
 }
 
 /* By their counts, which are never too low (R4), other objects live in the region, and no page of it goes alone. */

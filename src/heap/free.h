@@ -51,6 +51,8 @@ TSI_INLINE TsiFast tsi_free_fast(TsiBinding* b, const void* p, TsiHeap** out, un
 /* A pointer that tsi_free_fast missed, its bracket open: the line is the thread's, and this is its first free since it
  * was parked, or it has issued handles. Or the slab is another thread's, or nobody's. As tsi_free_pointer. */
 bool tsi_free_missed(TsiBinding* b, void* p);
+/* After a free in h that ended with LEFT. Returns true. */
+bool tsi_free_left(TsiBinding* b, TsiHeap* h);
 
 /* As tsi_free_pointer, by a thread without a binding, which has no heap: one that only frees. */
 bool tsi_free_unbound(TsiArena* a, void* p);

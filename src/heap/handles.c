@@ -5,14 +5,16 @@
 #include "heap/refuse.h"
 #include "heap/registry.h"
 
-bool tsi_free_handle_bumped(TsiArena* a, TsiBinding* b, SlabHandle h) {
+/* What most frees of other threads are: a live object in a region. False, and nothing done, when it is none. */
+static bool free_bumped(TsiArena* a, TsiBinding* b, SlabHandle h) {
     TsiSpace* s = &a->space;
     uint32_t place = tsi_handle_place_of(h);
     TsiPlace at = {.line_id = tsi_place_line(place), .slot = tsi_place_slot(place)};
+    if ((h & 3) != TSI_HANDLE_VERSION || tsi_line_chunk(at.line_id) >= s->chunk_count) return false;
     at.cls = tsi_class_of_line(s, at.line_id);
-    if (!tsi_class_is_region(at.cls)) return false;
-    if (!tsi_line_has_slab(&s->classes->c[at.cls], tsi_line_number(at.line_id))) return false;
-    at.slab_id = tsi_slab_at(&s->classes->c[at.cls], at.line_id);
+    const TsiClass* c = &s->classes->c[at.cls];
+    if (!tsi_class_is_region(at.cls) || !tsi_line_has_slab(c, tsi_line_number(at.line_id))) return false;
+    at.slab_id = tsi_slab_at(c, at.line_id);
     uint64_t tag = tsi_load_seq(&tsi_slab(s, at.slab_id)->tag);
     uint32_t generation = tsi_load_seq(&tsi_slab(s, at.slab_id)->gen_base);
     if (!tsi_state_holds_objects(tag) || (tag & TSI_SLAB_HANDLED) == 0 || generation >= TSI_GEN_LIMIT) return false;
@@ -21,19 +23,16 @@ bool tsi_free_handle_bumped(TsiArena* a, TsiBinding* b, SlabHandle h) {
 }
 
 bool tsi_free_handle(TsiArena* a, SlabHandle h) {
+    TsiBinding* b = tsi_binding_get(a, false);
     TsiPlace at;
     uint64_t tag, word;
+    if (free_bumped(a, b, h)) return true;
     int bad = tsi_handle_decode(a, h, &at, &tag, &word);
-    if (bad == TSI_FREE_OK && tsi_class_is_region(at.cls)) {
-        uint32_t generation =
-            tsi_handle_unscramble(tsi_handle_key(a->secret, tsi_handle_place_of(h)), tsi_handle_stamp_of(h));
-        if (tsi_free_in_region(a, tsi_binding_get(a, false), &at, tsi_tag_seq(tag), generation) != TSI_FREE_OK)
-            bad = SLAB_MISUSE_STALE_HANDLE;
-    } else if (bad == TSI_FREE_OK) {
-        if (!tsi_count_move(&tsi_counts(&a->space, at.line_id)[at.slot], tsi_tag_seq(tag), word))
-            bad = SLAB_MISUSE_STALE_HANDLE;
-        else if (tsi_free_place(a, tsi_binding_get(a, false), &at, tsi_tag_seq(tag), true) != TSI_FREE_OK)
-            bad = SLAB_MISUSE_STALE_HANDLE;
+    if (bad == TSI_FREE_OK) {
+        /* In a region somebody else frees it at this moment. */
+        bool mine = !tsi_class_is_region(at.cls) &&
+                    tsi_count_move(&tsi_counts(&a->space, at.line_id)[at.slot], tsi_tag_seq(tag), word);
+        if (!mine || tsi_free_place(a, b, &at, tsi_tag_seq(tag), true) != TSI_FREE_OK) bad = SLAB_MISUSE_STALE_HANDLE;
     }
     if (bad != TSI_FREE_OK) tsi_refuse_as(a, &(TsiMisuse){.what = (SlabMisuse)bad, .handle = h});
     return bad == TSI_FREE_OK;

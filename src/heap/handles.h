@@ -18,9 +18,6 @@
 #include "heap/fast.h"
 #include "heap/names.h"
 
-/* Another thread's free by a handle into a region; false, and nothing done, when that is to be looked at more closely.
- * b: may be NULL. */
-bool tsi_free_handle_bumped(TsiArena* a, TsiBinding* b, SlabHandle h);
 /* Frees by handle, counts and tells a refusal. */
 bool tsi_free_handle(TsiArena* a, SlabHandle h);
 

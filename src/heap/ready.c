@@ -120,8 +120,7 @@ void* tsi_ready_first(TsiBinding* b, TsiRef ref, uint32_t bytes) {
         tsi_bump_fast(b, h, tsi_load_relaxed(&h->region), 0, bytes, &p); /* it fits: all of the region is free */
     if (TSI_LIKELY(f == TSI_FAST_DONE)) return p;
     if (f == TSI_FAST_LEFT) return tsi_alloc_left(b, h, p);
-    tsi_bracket_missed(b);
-    if (!tsi_heap_is_live(b, h)) tsi_handover(b, h);
+    tsi_fast_leave(b, h);
     return NULL;
 }
 

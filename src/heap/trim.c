@@ -56,19 +56,8 @@ void tsi_binding_fence(TsiBinding* b) {
 static void trim_inc(TsiArena* a, TsiBinding* b, TsiInc* i, TsiBinding* only, bool at_once) {
     TsiSweep w = {.arena = a, .b = b, .inc = i, .at_once = at_once};
     w.lanes = only == NULL ? tsi_lanes_take(a) : 0;
-    tsi_inc_take(i);
-    if (tsi_inc_era(i) == 0 || (i->heaps == 0 && i->orphans == 0)) {
-        tsi_inc_give(i);
-        tsi_lanes_give(a, w.lanes);
-        return;
-    }
-    i->pins++;
-    tsi_sweep_locked(&w, only);
-    tsi_late_note_locked(a, i);
-    tsi_inc_give(i);
-    tsi_lanes_give(a, w.lanes);
-    tsi_sweep_finish(&w);
-    tsi_inc_unpin(a, b, i);
+    tsi_inc_take(i); /* one that is not open has neither heaps nor orphans */
+    tsi_sweep_whole(&w, only);
 }
 
 void tsi_trim_inc(TsiArena* a, TsiBinding* b, TsiInc* i) { trim_inc(a, b, i, NULL, false); }
