@@ -148,7 +148,7 @@ static void report_leaks(TsiArena* a) {
         char label[TSI_LABEL_BYTES];
         if (era == 0) continue;
         memcpy(label, i->label, sizeof label);
-        if (!tsi_epoch_end(a, tsi_ref(era, n), EPOCH_DRAIN, false, &r) || r.objects_escaped == 0) continue;
+        if (!tsi_epoch_end(a, tsi_ref(era, n), EPOCH_DRAIN, TSI_END_SCOPE, &r) || r.objects_escaped == 0) continue;
         a->options.leak_fn(a->owner, label, era, r.objects_escaped, r.bytes_escaped, a->options.leak_ctx);
     }
 }
@@ -158,7 +158,7 @@ static void run_cleanups(TsiArena* a) {
     for (uint32_t n = 1; n < tsi_table_used(&a->phases.incs); n++) {
         TsiInc* i = tsi_inc(&a->phases, n);
         uint64_t era = tsi_inc_era(i);
-        if (era != 0 && i->ends != 0) (void)tsi_epoch_end(a, tsi_ref(era, n), EPOCH_RELEASE, false, NULL);
+        if (era != 0 && i->ends != 0) (void)tsi_epoch_end(a, tsi_ref(era, n), EPOCH_RELEASE, TSI_END_SCOPE, NULL);
     }
 }
 

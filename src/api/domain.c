@@ -92,10 +92,9 @@ void tsi_domain_end_ref(TsiArena* a, TsiDomain* d, TsiRef ref, EpochCloseMode mo
         tsi_closed(a);
         return;
     }
-    if (!empty && !alone && !tsi_epoch_close(a, ref, mode, false, &r)) return;
+    if (!empty && !alone && !tsi_epoch_close(a, ref, mode, own ? TSI_END_OWN : TSI_END_SCOPE, &r)) return;
     if (told) note_receipt(d, ref, empty, label, &r);
     if (empty) return;
-    if (own && !alone) tsi_inc_unpin(a, tsi_binding_get(a, false), tsi_inc(&a->phases, tsi_ref_index(ref)));
     tsi_closed(a);
 }
 

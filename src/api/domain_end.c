@@ -35,8 +35,7 @@ static void end_own(TsiArena* a, TsiDomain* d, TsiRef ref, EpochCloseMode mode, 
     }
     if (mode == EPOCH_RELEASE && b != NULL && tsi_inc_end_alone(b, ref, out)) return;
     /* The domain's pin keeps the era. With it goes the record, now or when the last object is freed. */
-    (void)tsi_epoch_end(a, ref, mode, false, out);
-    tsi_inc_unpin(a, tsi_binding_get(a, false), tsi_inc(&a->phases, tsi_ref_index(ref)));
+    (void)tsi_epoch_end(a, ref, mode, TSI_END_OWN, out);
 }
 
 /* Lock held, `mine` of the scopes are the caller's; true: nobody is inside any more, and the domain is the caller's. */
@@ -62,7 +61,7 @@ static void end_borrowed(TsiArena* a, TsiDomain* d, EpochCloseMode mode, EpochRe
     bool drains = mode == EPOCH_DRAIN || (d->entered && d->pub.auto_close && !d->drained && tsi_domain_may_drain(a, d));
     if (!drains) (void)tsi_domain_last_receipt(d, out);
     else /* the ring may have moved on meanwhile: blank */
-        (void)tsi_epoch_close(a, tsi_load_relaxed(&d->ref), EPOCH_DRAIN, false, out);
+        (void)tsi_epoch_close(a, tsi_load_relaxed(&d->ref), EPOCH_DRAIN, TSI_END_SCOPE, out);
 }
 
 /* RELEASE: ends what epoch_domain_exit leaves; a borrowed epoch is drained. The caller is inside. DRAIN: the caller

@@ -41,7 +41,7 @@ EpochId epoch_advance_id(SlabAllocator* s) {
 void epoch_advance(SlabAllocator* s) { (void)epoch_advance_id(s); }
 
 static bool end(TsiArena* a, TsiRef ref, EpochCloseMode mode, EpochReceipt* out) {
-    bool ended = tsi_epoch_close(a, ref, mode, true, out);
+    bool ended = tsi_epoch_close(a, ref, mode, TSI_END_ASKED, out);
     tsi_closed(a);
     return ended;
 }

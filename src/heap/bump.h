@@ -91,7 +91,7 @@ TSI_INLINE TsiFast tsi_bump_free(TsiBinding* b, const void* p, uint32_t entry, T
     return TSI_UNLIKELY(empty) && r != tsi_load_relaxed(&h->region) ? TSI_FAST_SPECIAL : TSI_FAST_DONE;
 }
 
-/* In the bracket, of an object that begins at `start` and is the last one of its region, used to rel. False, and nothing
+/* In the bracket, of an object that begins at `start` and is the last one of its region, used to rel. False, nothing
  * done, when it does not live, there is no room, or it would shrink by much. */
 TSI_INLINE bool tsi_bump_extend(TsiRegion* r, uint32_t start, uint32_t rel, size_t size, uint32_t* end) {
     const _Atomic uint8_t* byte = &tsi_load_relaxed(&r->map)[start >> TSI_GRANULE_SHIFT];

@@ -35,24 +35,8 @@ static void sum_orphans_locked(TsiArena* a, TsiInc* i, TsiTotals* live) {
     }
 }
 
-static void fill_receipt_locked(TsiInc* i, TsiTotals live, EpochReceipt* r) {
-    TSI_HOLDS(tsi_inc_lock(i));
-    r->version = TSI_RECEIPT_VERSION;
-    r->epoch_id = tsi_load_relaxed(&i->id);
-    r->epoch_era = tsi_inc_era(i);
-    memcpy(r->label, i->label, sizeof r->label);
-    r->objects_allocated = i->allocated.objects;
-    r->bytes_allocated = i->allocated.bytes;
-    r->objects_released = i->released.objects;
-    r->bytes_released = i->released.bytes;
-    r->objects_escaped = live.objects;
-    r->bytes_escaped = live.bytes;
-    r->objects_freed = r->objects_allocated - r->objects_released - r->objects_escaped;
-    r->bytes_freed = r->bytes_allocated - r->bytes_released - r->bytes_escaped;
-}
-
 /* now_ns: 0 where no clock was read. */
-static void end_swept(TsiSweep* w, unsigned state, EpochReceipt* out, TsiLock* lock, uint64_t now_ns) {
+static void end_swept(TsiSweep* w, unsigned state, EpochReceipt* out, uint64_t now_ns) {
     TsiInc* i = w->inc;
     unsigned was = tsi_inc_state(i);
     if (was < state) tsi_store_seq(&i->word, tsi_inc_era(i) << 2 | state);
@@ -60,17 +44,19 @@ static void end_swept(TsiSweep* w, unsigned state, EpochReceipt* out, TsiLock* l
     w->deferred += i->skipped; /* also those that an earlier end has skipped and nobody has settled yet */
     w->deferred_bytes += i->skipped_bytes;
     if (was == TSI_INC_ACTIVE && state != TSI_INC_ACTIVE) tsi_post_end_locked(w->arena, w->b, i, now_ns);
-    tsi_post_locked(w->arena, w->b, i);
+    /* Else posted as its record becomes free, at the end of this call. */
+    bool stays = i->pins != 1 || i->heaps != 0 || i->ends != 0 || tsi_load_relaxed(&i->slab_count) != 0;
+    if (stays) tsi_post_locked(w->arena, w->b, i);
     /* Also of one that the ring has taken the id from: nobody has looked at what lives there. */
     bool drains = state == TSI_INC_CLOSED && was != TSI_INC_RELEASED && !i->escapes_posted;
     if (drains) i->escapes_posted = true;
     TsiTotals live = {0, 0};
-    if (out != NULL || drains) sum_orphans_locked(w->arena, i, &live);
+    sum_orphans_locked(w->arena, i, &live);
     if (drains) w->escaped = live;
     if (drains && live.objects != 0) tsi_post_escapes(w->arena, i, live);
-    if (out != NULL) fill_receipt_locked(i, live, out);
+    tsi_receipt_fill_locked(i, live, out);
     tsi_late_note_locked(w->arena, i);
-    tsi_lock_give_probed(lock);
+    tsi_inc_give(i);
     tsi_lanes_give(w->arena, w->lanes);
     tsi_sweep_finish(w);
 }
@@ -102,54 +88,52 @@ static void log_end(TsiSweep* w, const EpochReceipt* r) {
     tsi_closelog_end(&w->arena->closed_log, &row);
 }
 
-bool tsi_epoch_end(TsiArena* a, TsiRef ref, EpochCloseMode mode, bool measure_rss, EpochReceipt* out) {
+/* What an end that is measured tells the logs. start_ns: when it began. */
+static void log_measured(TsiSweep* w, EpochReceipt* r, uint64_t rss_before, uint64_t start_ns) {
+    TsiInc* i = w->inc;
+    uint64_t rss_after = tsi_os.rss_bytes();
+    EpochReclamation row = {.epoch_id = r->epoch_id,
+                            .epoch_era = r->epoch_era,
+                            .rss_before = rss_before,
+                            .rss_after = rss_after,
+                            .rss_delta = (int64_t)(rss_before - rss_after),
+                            .was_closed = true};
+    memcpy(row.label, r->label, sizeof row.label);
+    tsi_lock_take(tsi_inc_lock(i));
+    i->rss_before = r->rss_before = rss_before;
+    i->rss_after = r->rss_after = rss_after;
+    tsi_lock_give_probed(tsi_inc_lock(i));
+    tsi_closelog_note(&w->arena->closed_log, row, w->tally);
+    count_close(w, w->tally, tsi_os.now_ns() - start_ns);
+}
+
+bool tsi_epoch_end(TsiArena* a, TsiRef ref, EpochCloseMode mode, TsiEnding how, EpochReceipt* out) {
     TsiInc* i = tsi_inc(&a->phases, tsi_ref_index(ref));
-    TsiLock* lock = tsi_inc_lock(i);
-    /* An end that the program asks for by the epoch's id returns everything and is measured. The end of a scope does
-     * neither. */
-    TsiSweep w = {.arena = a, .b = tsi_binding_get(a, false), .inc = i, .at_once = measure_rss, .learns = !measure_rss};
+    bool asked = how == TSI_END_ASKED;
+    TsiSweep w = {.arena = a, .b = tsi_binding_get(a, false), .inc = i, .at_once = asked, .learns = !asked};
     bool holds = tsi_load_relaxed(&i->heap_count) != 0 || tsi_load_relaxed(&i->slab_count) != 0;
-    EpochReceipt r;
-    uint64_t rss_before = holds && measure_rss ? tsi_os.rss_bytes() : 0;
-    uint64_t start = holds || tsi_inc_peak(i) != 0 ? tsi_os.now_ns() : 0;
+    uint64_t rss_before = holds && asked ? tsi_os.rss_bytes() : 0, start = 0;
+    if (holds || tsi_inc_peak(i) != 0) start = asked ? tsi_os.now_ns() : tsi_os.quick_ns();
     TsiCloseTally tally;
+    EpochReceipt unwanted;
+    if (out == NULL) out = &unwanted;
     if (rss_before != 0) memset(w.tally = &tally, 0, sizeof tally);
-    memset(&r, 0, sizeof r);
     w.lanes = tsi_lanes_take(a);
     tsi_inc_take(i);
     if (ref == 0 || tsi_inc_era(i) != tsi_ref_era(ref)) {
-        tsi_lock_give_probed(lock);
+        tsi_inc_give(i);
         tsi_lanes_give(a, w.lanes);
         return false;
     }
-    i->pins++;
-    end_swept(&w, mode == EPOCH_RELEASE ? TSI_INC_RELEASED : TSI_INC_CLOSED, &r, lock, start);
-    if (start != 0) r.close_ns = tsi_os.now_ns() - start;
-    if (rss_before != 0) {
-        uint64_t rss_after = tsi_os.rss_bytes();
-        EpochReclamation row = {
-            .epoch_era = tsi_ref_era(ref), .rss_before = rss_before, .rss_after = rss_after, .was_closed = true};
-        row.rss_delta = (int64_t)(rss_before - rss_after);
-        tsi_lock_take(lock);
-        i->rss_before = rss_before;
-        i->rss_after = rss_after;
-        row.epoch_id = tsi_load_relaxed(&i->id);
-        memcpy(row.label, i->label, sizeof row.label);
-        tsi_lock_give_probed(lock);
-        tsi_closelog_note(&a->closed_log, row, &tally);
-        count_close(&w, &tally, tsi_os.now_ns() - start);
-        r.rss_before = rss_before;
-        r.rss_after = rss_after;
-    }
-    r.slabs_returned = w.slabs;
-    r.regions_returned = w.regions;
-    r.interrupts = w.interrupts;
-    r.bytes_returned = w.bytes;
-    r.slabs_deferred = w.deferred;
-    r.bytes_deferred = w.deferred_bytes;
-    tsi_tell_close(a, mode, &r, w.escaped);
-    log_end(&w, &r);
-    if (out != NULL) *out = r;
+    i->pins += how != TSI_END_OWN;
+    memset(out, 0, sizeof *out);
+    end_swept(&w, mode == EPOCH_RELEASE ? TSI_INC_RELEASED : TSI_INC_CLOSED, out, start);
+    uint64_t end = start == 0 ? 0 : asked ? tsi_os.now_ns() : tsi_os.quick_ns();
+    out->close_ns = end > start ? end - start : 0;
+    if (rss_before != 0) log_measured(&w, out, rss_before, start);
+    tsi_receipt_returned(&w, out);
+    tsi_tell_close(a, mode, out, w.escaped);
+    log_end(&w, out);
     tsi_inc_unpin(a, w.b, i);
     return true;
 }
@@ -281,14 +265,14 @@ EpochId tsi_epoch_advance(TsiArena* a, TsiRef from) {
     return now;
 }
 
-bool tsi_epoch_close(TsiArena* a, TsiRef ref, EpochCloseMode mode, bool measure_rss, EpochReceipt* out) {
+bool tsi_epoch_close(TsiArena* a, TsiRef ref, EpochCloseMode mode, TsiEnding how, EpochReceipt* out) {
     unsigned interrupts = 0;
     if (ref != 0 && tsi_phases_current(&a->phases) == ref) {
         (void)tsi_epoch_advance(a, ref);
         /* Who closes one id after the other closes all: what loses its id by that would be left out. */
         interrupts = tsi_sweep_displaced(a, tsi_binding_get(a, false));
     }
-    bool ended = tsi_epoch_end(a, ref, mode, measure_rss, out);
+    bool ended = tsi_epoch_end(a, ref, mode, how, out);
     if (ended && out != NULL) out->interrupts += interrupts;
     return ended;
 }

@@ -6,12 +6,15 @@
 
 #include "heap/arena.h"
 
-/* Ends an incarnation; false when the reference is stale. Fills *out when not NULL. Resident size and
- * time are measured only for incarnations that hold something: both cost more than an empty close. */
-bool tsi_epoch_end(TsiArena* a, TsiRef ref, EpochCloseMode mode, bool measure_rss, EpochReceipt* out);
+/* SCOPE: the end of a scope. OWN: the same, and the caller's pin goes with it. ASKED: the program asks for it by the
+ * epoch's id; then everything goes back at once, and resident size and time are measured, where the incarnation holds
+ * something: both cost more than an empty close. */
+typedef enum TsiEnding { TSI_END_SCOPE, TSI_END_OWN, TSI_END_ASKED } TsiEnding;
+/* Ends an incarnation; false, and nothing done, when the reference is stale. Fills *out when not NULL. */
+bool tsi_epoch_end(TsiArena* a, TsiRef ref, EpochCloseMode mode, TsiEnding how, EpochReceipt* out);
 /* As tsi_epoch_end, of one that may be the ring's current: the ring moves on first, so that calls without an epoch
  * find the next. */
-bool tsi_epoch_close(TsiArena* a, TsiRef ref, EpochCloseMode mode, bool measure_rss, EpochReceipt* out);
+bool tsi_epoch_close(TsiArena* a, TsiRef ref, EpochCloseMode mode, TsiEnding how, EpochReceipt* out);
 /* Ends an incarnation that never held anything, has no cleanups and is pinned by the caller alone; its record is free
  * afterwards. *renamed when its label is another than `label`, which then has it. False, and nothing done, when it is
  * not so. */

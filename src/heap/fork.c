@@ -234,7 +234,7 @@ static void child_sweep(TsiArena* a, void* unused) {
             tsi_inc_sweep(a, b, i, era);
             tsi_inc_unpin(a, b, i); /* it may have drained already, and who was to run its cleanups is gone */
         } else if (era != 0 && domain && !i->named) { /* its domain's thread vanished while it made or ended it */
-            if (tsi_epoch_end(a, tsi_ref(era, n), EPOCH_RELEASE, false, NULL)) tsi_inc_unpin(a, b, i);
+            (void)tsi_epoch_end(a, tsi_ref(era, n), EPOCH_RELEASE, TSI_END_OWN, NULL);
         }
     }
 }

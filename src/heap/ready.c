@@ -5,10 +5,12 @@
 #include "base/probes.h"
 #include "heap/bump.h"
 #include "heap/charge.h"
+#include "heap/finish.h"
 #include "heap/heap.h"
 #include "heap/records.h"
 #include "heap/refuse.h"
 #include "heap/registry.h"
+#include "heap/sweep.h"
 #include "heap/waiting.h"
 #include "heap/warm.h"
 #include "mem/pool.h"
@@ -185,8 +187,8 @@ TSI_INLINE void clean_locked(TsiInc* i, uint32_t label) {
 
 /* What the phase has done. */
 typedef struct TsiEnded {
-    TsiRegionSum sum; /* of its region: what lives is released */
-    uint64_t slow, now_ns;
+    TsiRegionSum sum; /* of its slabs: what lives is released */
+    uint64_t slow, slabs, now_ns;
 } TsiEnded;
 
 /* What the phase leaves in its label's account. */
@@ -201,6 +203,7 @@ TSI_INLINE void post_locked(TsiBinding* b, TsiInc* i, const TsiEnded* e) {
     tsi_pending_sum(&p->sums.straight_bytes, e->sum.live_bytes);
     if (e->sum.issued != e->sum.live) tsi_post_freed(p, &e->sum);
     if (TSI_UNLIKELY(e->slow != 1)) tsi_pending_sum(&p->sums.slow, e->slow - 1);
+    if (TSI_UNLIKELY(e->slabs != 1)) tsi_pending_sum(&p->sums.closed_slabs, e->slabs - 1);
     tsi_post_shape(b, p, bytes, e->now_ns > since ? e->now_ns - since : 0);
     tsi_label_less(b, p, label, bytes);
 }
@@ -215,60 +218,71 @@ TSI_INLINE void learn(TsiBinding* b, const TsiHeap* h, const TsiRegion* r, uint3
     tsi_bump_learn(b, h, label);
 }
 
-static TSI_NOINLINE void fill(TsiInc* i, TsiRef ref, const TsiEnded* e, size_t bytes, EpochReceipt* r) {
-    memset(r, 0, sizeof *r);
-    r->version = TSI_RECEIPT_VERSION;
-    r->epoch_id = tsi_load_relaxed(&i->id);
-    r->epoch_era = tsi_ref_era(ref);
-    memcpy(r->label, i->label, sizeof r->label);
-    r->objects_allocated = e->sum.issued;
-    r->bytes_allocated = e->sum.issued_bytes;
-    r->objects_released = e->sum.live;
-    r->bytes_released = e->sum.live_bytes;
-    r->objects_freed = e->sum.issued - e->sum.live;
-    r->bytes_freed = e->sum.issued_bytes - e->sum.live_bytes;
-    r->slabs_returned = r->regions_returned = 1;
-    r->bytes_returned = bytes;
-    uint64_t end = tsi_os.quick_ns();
-    r->close_ns = end > e->now_ns ? end - e->now_ns : 0;
-}
-
-/* The heap has taken one region, still bumps in it, and there is room for one more that waits. */
-TSI_INLINE bool may_wait(TsiBinding* b, const TsiHeap* h) {
+/* Where the heap may wait: the rank of its region, if that is all that it has taken, it still bumps there, and there is
+ * room for one more. Else TSI_READY_RANKS. */
+TSI_INLINE unsigned waits_at(TsiBinding* b, const TsiHeap* h) {
     unsigned rank = h->rank - 1u;
-    return tsi_load_relaxed(&h->slab_count) == 1 && h->room == NULL && h->ranked && h->bumps &&
-           rank < TSI_READY_RANKS && b->ready_count[rank] != TSI_READY_HEAPS && has_budget(b, b->ready_size[rank]);
+    if (tsi_load_relaxed(&h->slab_count) != 1 || h->room != NULL || !h->ranked || !h->bumps) return TSI_READY_RANKS;
+    if (TSI_UNLIKELY(tsi_load_relaxed(&h->region) == &tsi_no_region)) return TSI_READY_RANKS;
+    if (rank >= TSI_READY_RANKS || b->ready_count[rank] == TSI_READY_HEAPS) return TSI_READY_RANKS;
+    return TSI_UNLIKELY(b->profile_mean != 0) || !has_budget(b, b->ready_size[rank]) ? TSI_READY_RANKS : rank;
 }
 
-bool tsi_ready_end(TsiBinding* b, TsiRef ref, EpochReceipt* out) {
-    TsiArena* a = b->arena;
-    TsiInc* i = tsi_inc(&a->phases, tsi_ref_index(ref));
-    if (tsi_load_relaxed(&i->heap_count) != 1 || b->profile_mean != 0) return false; /* a hint, the first */
+/* Totals, into what the phase has in common with others for as long as it takes to fill the receipt. */
+static TSI_NOINLINE void fill_locked(TsiInc* i, const TsiRegionSum* sum, EpochReceipt* out) {
+    TSI_HOLDS(tsi_inc_lock(i));
+    memset(out, 0, sizeof *out);
+    i->allocated = (TsiTotals){sum->issued, sum->issued_bytes};
+    i->released = (TsiTotals){sum->live, sum->live_bytes};
+    tsi_receipt_fill_locked(i, (TsiTotals){0, 0}, out);
+    i->allocated = i->released = (TsiTotals){0, 0};
+}
+
+static void tell_time(uint64_t since_ns, EpochReceipt* out) {
+    uint64_t end = tsi_os.quick_ns();
+    out->close_ns = end > since_ns ? end - since_ns : 0;
+}
+
+/* The rest of a straight end whose heap does not wait: its slabs go, as from a sweep. The stripe is held, and given. */
+static TSI_NOINLINE void end_without_heap(TsiBinding* b, TsiInc* i, TsiHeap* h, EpochReceipt* out) {
+    TSI_HOLDS(tsi_inc_lock(i));
+    TsiSweep w = {.arena = b->arena, .b = b, .inc = i, .learns = true};
+    tsi_store_release(&i->word,
+                      tsi_inc_era(i) << 2 | TSI_INC_RELEASED); /* as in tsi_ready_end; the sweep asks for it */
     TsiEnded e = {.now_ns = tsi_os.quick_ns()};
-    tsi_inc_take(i); /* before anything that the heap's owner has is read: a trim may be at it */
-    TsiHeap* h = b->heaps_base + (i->heaps - (i->heaps != 0)); /* record 0 is nobody's */
-    uint32_t label = tsi_inc_label(i);
-    TsiRegion* r = &tsi_no_region;
-    unsigned rank = TSI_READY_RANKS;
-    if (TSI_LIKELY(is_untouched_locked(b, i, ref, h)) && may_wait(b, h)) {
-        r = tsi_load_relaxed(&h->region);
-        rank = h->rank - 1u; /* of the one region that it has taken */
-    }
-    if (TSI_UNLIKELY(r == &tsi_no_region)) {
-        tsi_inc_give(i);
-        return false;
-    }
-    uint32_t count = b->ready_count[rank];
+    tsi_sweep_own_locked(&w, h);
+    e.sum = (TsiRegionSum){i->allocated.objects, i->allocated.bytes, i->released.objects, i->released.bytes, 0};
+    e.slow = i->slow;
+    e.slabs = i->closed_slabs;
+    if (out != NULL) fill_locked(i, &e.sum, out);
+    tsi_store_release(&i->word, TSI_INC_RELEASED); /* as in tsi_ready_end */
+    post_locked(b, i, &e);
+    w.uncharged = 0; /* with the post; whoever opens the record sees to all other words */
+    tsi_inc_give(i);
+    tsi_sweep_finish(&w);
+    if (out == NULL) return;
+    tsi_receipt_returned(&w, out);
+    tell_time(e.now_ns, out);
+}
+
+/* The same of one whose heap waits. False when its region cannot be used again now: its objects have ended all the
+ * same, and the common way finds it empty. */
+TSI_INLINE bool end_with_heap(TsiBinding* b, TsiInc* i, TsiHeap* h, unsigned rank, EpochReceipt* out) {
+    TSI_HOLDS(tsi_inc_lock(i));
+    TsiArena* a = b->arena;
+    uint32_t count = b->ready_count[rank], label = tsi_inc_label(i);
     size_t bytes = b->ready_size[rank];
+    TsiRegion* r = tsi_load_relaxed(&h->region);
     TsiSlab* slab = tsi_slab(&a->space, h->slabs - 1);
-    e.slow = tsi_load_relaxed(&h->slow);
+    TsiEnded e = {.slow = tsi_load_relaxed(&h->slow), .slabs = 1, .now_ns = tsi_os.quick_ns()};
     learn(b, h, r, label);
-    if (TSI_UNLIKELY(!renew_region(a, r, slab, &e.sum))) { /* it goes the common way, where it is found to be empty */
+    if (TSI_UNLIKELY(!renew_region(a, r, slab, &e.sum))) {
         i->allocated = (TsiTotals){e.sum.issued, e.sum.issued_bytes};
         i->released = (TsiTotals){e.sum.live, e.sum.live_bytes};
         tsi_inc_give(i);
         return false;
     }
+    if (TSI_UNLIKELY(out != NULL)) fill_locked(i, &e.sum, out);
     /* Era 0, which matches no reference, before the account has the phase (label.h): nobody sees the phase between
      * the two. The record is ours until it is given back. release: nobody enters its heap any more, and whoever wants
      * to make one waits for the stripe. */
@@ -278,7 +292,26 @@ bool tsi_ready_end(TsiBinding* b, TsiRef ref, EpochReceipt* out) {
     tsi_count(&b->counters[TSI_CLASS_REGION].straight_ended);
     put(b, h, rank, count, bytes);
     tsi_inc_give(i);
-    if (out != NULL) fill(i, ref, &e, bytes, out);
+    if (TSI_LIKELY(out == NULL)) return true;
+    out->slabs_returned = out->regions_returned = 1;
+    out->bytes_returned = bytes;
+    tell_time(e.now_ns, out);
+    return true;
+}
+
+bool tsi_ready_end(TsiBinding* b, TsiRef ref, EpochReceipt* out) {
+    TsiArena* a = b->arena;
+    TsiInc* i = tsi_inc(&a->phases, tsi_ref_index(ref));
+    if (tsi_load_relaxed(&i->heap_count) != 1) return false; /* a hint */
+    tsi_inc_take(i); /* before anything that the heap's owner has is read: a trim may be at it */
+    TsiHeap* h = b->heaps_base + (i->heaps - (i->heaps != 0)); /* record 0 is nobody's */
+    if (TSI_UNLIKELY(!is_untouched_locked(b, i, ref, h))) {
+        tsi_inc_give(i);
+        return false;
+    }
+    unsigned rank = waits_at(b, h);
+    if (TSI_UNLIKELY(rank == TSI_READY_RANKS)) end_without_heap(b, i, h, out);
+    else if (TSI_UNLIKELY(!end_with_heap(b, i, h, rank, out))) return false;
     tsi_record_give_inc(a, b, i->index);
     tsi_warm_look(a);
     return true;

@@ -14,8 +14,8 @@
  * A READY word names the region, so the compare-exchange that changes it decides who has which; nobody waits. A thread
  * that looks at another thread's list may find old entries: the words of their heaps tell.
  *
- * A phase that begins so, and that nobody but its thread touches, ends by a straight way. Its stripe has been taken
- * twice then. Whoever does anything else to a phase under its stripe takes the stripe through tsi_inc_take, which
+ * A phase that nobody but its thread touches ends by a straight way, however it began. Its stripe has been taken twice
+ * then: as its heap entered, and as it ends. Whoever does anything else to a phase under its stripe takes the stripe through tsi_inc_take, which
  * counts. A new way to change an incarnation must do so, too, or is_untouched_locked must ask for it. (Reading, an
  * end that finds nothing, which changes the word, and slab_epoch_inc_refcount are not counted.)
  *
@@ -35,10 +35,10 @@ TsiBirth tsi_ready_heap(TsiBinding* b, TsiRef ref, bool bumps, TsiHeap** out);
 /* The first object of a phase in such a heap, of `bytes` of its region, by the shortest way. NULL when there is no
  * heap, or anything else to do first: then the slow path does all of it. Outside of brackets. */
 void* tsi_ready_first(TsiBinding* b, TsiRef ref, uint32_t bytes);
-/* The straight end of a phase that began with such a heap, or whose one region came with its heap, and that nobody
- * but its thread, the caller, has touched: its heap waits again, its record is free, its account is posted. False
- * when it is not so; then nothing was done, or its objects have ended and are counted, and the common way follows.
- * out: may be NULL. */
+/* The straight end of a phase whose one heap is the caller's, and that nobody else has touched: its record is free, its
+ * account is posted, and its heap waits, if one region is all that it has and there is room; else its slabs go as from
+ * a sweep. False when it is not so; then nothing was done, or its objects have ended and are counted, and the common
+ * way follows. out: may be NULL. */
 bool tsi_ready_end(TsiBinding* b, TsiRef ref, EpochReceipt* out);
 /* In a fork child: the regions are found by their tags; own: the heaps' thread is the one that has forked. */
 void tsi_ready_child(TsiArena* a, TsiHeap* h, bool own);

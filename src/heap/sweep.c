@@ -4,7 +4,7 @@
  * A sweep works in two holds of the incarnation's stripe, with one membarrier between them if
  * other threads own heaps there:
  *
- *   1  set the state; LIVE and RETIRE heaps -> REVOKED, stamped with this sweep's ticket
+ *   1  set the state; others' LIVE and RETIRE heaps -> REVOKED, stamped with this sweep's ticket
  *   -  membarrier: from here on no owner enters a bracket on a revoked heap
  *   2  for each heap with our ticket read the owner's busy: names nothing of the incarnation -> SEIZED,
  *      walk; names a slab of the heap -> SEIZED, walk all but that slab (`skip`); names the whole
@@ -55,7 +55,7 @@ static void revoke_locked(TsiSweep* w, TsiBinding* only) {
         TsiHeap* h = tsi_heap(a, at - 1);
         uint64_t word = tsi_load_seq(&h->word);
         unsigned state = tsi_heap_state(word);
-        if (only != NULL && tsi_heap_binding(word) != only->index) continue;
+        if ((only != NULL && tsi_heap_binding(word) != only->index) || is_mine(w, word)) continue;
         if (h->revoker == TSI_NO_TICKET && state == TSI_HEAP_REVOKED) h->revoker = w->ticket;
         while (state == TSI_HEAP_LIVE || state == TSI_HEAP_RETIRE) {
             h->revoker = w->ticket;
@@ -63,7 +63,7 @@ static void revoke_locked(TsiSweep* w, TsiBinding* only) {
             if (tsi_cas_seq(&h->word, &word, tsi_heap_word(tsi_heap_binding(word), TSI_HEAP_REVOKED))) break;
             state = tsi_heap_state(word);
         }
-        if (state != TSI_HEAP_DETACHED && !is_mine(w, word)) w->others = true;
+        if (state != TSI_HEAP_DETACHED) w->others = true;
     }
 }
 
@@ -194,12 +194,6 @@ static uint32_t busy_in(TsiArena* a, TsiHeap* h, TsiBinding* owner) {
     return tsi_busy_heap(a, busy, &slab_id) == h ? slab_id + 1 : 0;
 }
 
-/* A heap with our ticket that may have somebody inside whom we cannot see. */
-static void forsake_locked(const TsiSweep* w, TsiHeap* h) {
-    TSI_HOLDS(tsi_inc_lock(w->inc));
-    h->revoker = TSI_NO_TICKET;
-}
-
 static void seize_all_locked(TsiSweep* w) {
     TSI_HOLDS(tsi_inc_lock(w->inc));
     TsiArena* a = w->arena;
@@ -210,17 +204,12 @@ static void seize_all_locked(TsiSweep* w) {
         uint64_t word = tsi_load_seq(&h->word);
         unsigned state = tsi_heap_state(word);
         uint32_t skip = 0;
-        bool mine = is_mine(w, word);
-        bool revoked = state == TSI_HEAP_REVOKED;
-        bool ours = state == TSI_HEAP_DETACHED || (revoked && (mine || h->revoker == w->ticket)); /* S3 */
-        bool unseen = false;
-        if (ours && revoked && !mine) {
-            unseen = !w->proven && !tsi_binding_is_fenced(tsi_binding_at(a, word));
-            if (!unseen) skip = busy_in(a, h, tsi_binding_at(a, word));
-        }
-        if (unseen) {
-            skip = UINT32_MAX;
-            forsake_locked(w, h);
+        bool mine = state != TSI_HEAP_DETACHED && is_mine(w, word), revoked = state == TSI_HEAP_REVOKED && !mine;
+        bool ours = state == TSI_HEAP_DETACHED || mine || (revoked && h->revoker == w->ticket); /* S3 */
+        if (ours && revoked) {
+            bool unseen = !w->proven && !tsi_binding_is_fenced(tsi_binding_at(a, word));
+            if (unseen) h->revoker = TSI_NO_TICKET; /* somebody may be inside whom we cannot see */
+            skip = unseen ? UINT32_MAX : busy_in(a, h, tsi_binding_at(a, word));
         }
         if (!ours || skip == UINT32_MAX || (active && skip != 0)) {
             if (revoked) {
@@ -250,6 +239,11 @@ void tsi_sweep_locked(TsiSweep* w, TsiBinding* only) {
     unsigned state = tsi_inc_state(w->inc);
     if (state == TSI_INC_RELEASED) tsi_settle_release_orphans(w);
     else if (state != TSI_INC_ACTIVE) tsi_settle_orphan_pages(w);
+}
+
+void tsi_sweep_own_locked(TsiSweep* w, TsiHeap* h) {
+    TSI_HOLDS(tsi_inc_lock(w->inc));
+    seize_locked(w, h, tsi_heap_word(w->b->index, TSI_HEAP_LIVE), 0);
 }
 
 /* A heap of the thread's that has had little. What is empty of it goes as the thread lets go of it: whoever has a heap

@@ -36,5 +36,9 @@ void tsi_sweep_count(TsiSweep* w, size_t field, unsigned cls, uint64_t n);
 void tsi_sweep_purged(TsiSweep* w, unsigned cls, size_t bytes);
 /* An end has looked at a slab of the class. Stripe held. */
 void tsi_sweep_look(TsiSweep* w, unsigned cls);
+/* What the phase was, as it ends; live: what escapes. Stripe held. */
+void tsi_receipt_fill_locked(TsiInc* i, TsiTotals live, EpochReceipt* r);
+/* What the sweep has returned and left. */
+void tsi_receipt_returned(const TsiSweep* w, EpochReceipt* r);
 
 #endif

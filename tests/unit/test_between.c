@@ -322,7 +322,7 @@ static void free_first_and_go_on(void) {
 }
 static bool freed_again;
 static void free_first_again(void) { freed_again = slab_free_checked(a, p[0]); }
-static void end_it(EpochCloseMode mode) { (void)tsi_epoch_end(arena, tsi_phases_resolve(&arena->phases, d->epoch_id), mode, false, &receipt); }
+static void end_it(EpochCloseMode mode) { (void)tsi_epoch_end(arena, tsi_phases_resolve(&arena->phases, d->epoch_id), mode, TSI_END_SCOPE, &receipt); }
 static void drain(void) { end_it(EPOCH_DRAIN); }
 static void release(void) { end_it(EPOCH_RELEASE); }
 static void count(void) { tsi_late_count(arena); }
