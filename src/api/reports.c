@@ -2,8 +2,7 @@
 #include "api/internal.h"
 
 #include "slab_stats.h"
-#include "stats/report_rows.h"
-#include "stats/report_take.h"
+#include "stats/report.h"
 #include "stats/segment.h"
 
 enum { TOP_ROWS = 256 };

@@ -3,7 +3,7 @@
 
 #include "slab_stats.h"
 #include "heap/sample.h"
-#include "stats/report_take.h"
+#include "stats/report.h"
 #include "stats/tally.h"
 
 #include <string.h>

@@ -20,21 +20,6 @@
 #include <stdio.h>
 #include <string.h>
 
-bool tsi_scratch_take(TsiScratch* m, size_t bytes) {
-    m->bytes = tsi_align_up(bytes, tsi_os.page_bytes);
-    m->at = tsi_os.reserve(m->bytes);
-    if (m->at != NULL && tsi_os.commit(m->at, m->bytes) == 0) return true;
-    if (m->at != NULL) tsi_os.unmap(m->at, m->bytes);
-    m->at = NULL;
-    errno = ENOMEM;
-    return false;
-}
-
-void tsi_scratch_drop(TsiScratch* m) {
-    if (m->at != NULL) tsi_os.unmap(m->at, m->bytes);
-    m->at = NULL;
-}
-
 /* ---- leaks ---- */
 
 enum { FIRST_ROWS = 512 };
@@ -165,17 +150,17 @@ bool tsi_leaks_take(TsiArena* a, uint32_t threshold_sec, TsiLeaks* out) {
     Collect k = {.a = a, .threshold_ns = (uint64_t)threshold_sec * 1000000000u, .capacity = FIRST_ROWS};
     memset(out, 0, sizeof *out);
     for (;; k.capacity *= 2) {
-        if (!tsi_scratch_take(&out->mem, k.capacity * sizeof(TsiLeakRow))) return false;
-        k.rows = out->mem.at;
+        k.rows = tsi_os_map(k.capacity * sizeof *k.rows);
+        if (k.rows == NULL) return false;
         k.used = 0;
         k.full = false;
         k.now_ns = tsi_clock_now();
         tsi_snapshot_slabs(a, collect_slab, &k);
         if (!k.full) break;
-        tsi_scratch_drop(&out->mem);
+        tsi_os_drop(k.rows, k.capacity * sizeof *k.rows);
     }
     out->rows = k.rows;
-    out->now_ns = k.now_ns;
+    out->capacity = k.capacity;
     for (uint32_t n = 0; n < k.capacity; n++)
         if (complete_row(&k, &k.rows[n])) out->rows[out->count++] = k.rows[n];
     sort_rows(out->rows, out->count, is_larger);
@@ -229,7 +214,7 @@ void tsi_leaks_by_label(TsiLeaks* l, uint32_t old_sec) {
 }
 
 void tsi_leaks_drop(TsiLeaks* l) {
-    tsi_scratch_drop(&l->mem);
+    tsi_os_drop(l->rows, l->capacity * sizeof *l->rows);
     memset(l, 0, sizeof *l);
 }
 

@@ -23,30 +23,12 @@ static void write_array(TsiOut* o, const uint64_t* a, unsigned n) {
 
 static void write_value(TsiOut* o, const TsiMetric* m, const void* row) {
     TsiValue v = tsi_metric_value(m, row);
-    switch ((TsiType)m->type) {
-    case TSI_TYPE_U32:
-    case TSI_TYPE_U64:
-        tsi_out_u64(o, v.u);
-        break;
-    case TSI_TYPE_F64:
-        tsi_out_f64(o, v.f);
-        break;
-    case TSI_TYPE_FLAG:
-        tsi_out_text(o, v.u != 0 ? "true" : "false");
-        break;
-    case TSI_TYPE_STRING:
-        tsi_out_json_string(o, v.s, m->bytes != 0 ? m->bytes : SIZE_MAX);
-        break;
-    case TSI_TYPE_STATE:
-        tsi_out_json_string(o, tsi_metric_state(v.u), SIZE_MAX);
-        break;
-    case TSI_TYPE_BY_LABEL:
-    case TSI_TYPE_DOUBLING:
-    case TSI_TYPE_LATENCY:
-    case TSI_TYPE_LIST:
-        write_array(o, v.a, tsi_metric_entries(m));
-        break;
-    }
+    if (tsi_metric_is_array(m)) write_array(o, v.a, tsi_metric_entries(m));
+    else if (m->type == TSI_TYPE_F64) tsi_out_f64(o, v.f);
+    else if (m->type == TSI_TYPE_FLAG) tsi_out_text(o, v.u != 0 ? "true" : "false");
+    else if (m->type == TSI_TYPE_STRING) tsi_out_json_string(o, v.s, m->bytes != 0 ? m->bytes : SIZE_MAX);
+    else if (m->type == TSI_TYPE_STATE) tsi_out_json_string(o, tsi_metric_state(v.u), SIZE_MAX);
+    else tsi_out_u64(o, v.u);
 }
 
 static void write_key(TsiOut* o, bool* comma, const char* key, size_t n) {
@@ -74,11 +56,10 @@ static void write_sparse(TsiOut* o, const uint64_t* a, unsigned n) {
 }
 
 static void write_contention(TsiOut* o, bool* comma, const void* row) {
-    static const char key[] = "contention_by_label";
     bool inner = false;
-    write_key(o, comma, key, sizeof key - 1);
+    write_key(o, comma, "contention_by_label", strlen("contention_by_label"));
     tsi_out_char(o, '{');
-    for (unsigned i = 0; i < tsi_metric_count; i++) {
+    for (unsigned i = 0; i < TSI_METRICS; i++) {
         const TsiMetric* m = &tsi_metrics[i];
         if (m->type != TSI_TYPE_BY_LABEL) continue;
         write_key(o, &inner, m->key, strlen(m->key) - (sizeof BY_LABEL_SUFFIX - 1));
@@ -88,8 +69,7 @@ static void write_contention(TsiOut* o, bool* comma, const void* row) {
 }
 
 static void write_registry(TsiOut* o, bool* comma, const TsiReport* r) {
-    static const char key[] = "labels";
-    write_key(o, comma, key, sizeof key - 1);
+    write_key(o, comma, "labels", strlen("labels"));
     tsi_out_char(o, '[');
     for (uint32_t i = 0; i < r->label_count && o->ok; i++) {
         const SlabLabelStats* l = &r->labels[i];
@@ -105,7 +85,7 @@ static void write_registry(TsiOut* o, bool* comma, const TsiReport* r) {
 /* The members of one row. Those of the document itself are a line each. */
 static void write_members(TsiOut* o, bool* comma, const TsiReport* r, TsiSection section, const void* row) {
     bool top = tsi_sections[section].form == TSI_FORM_TOP;
-    for (unsigned i = 0; i < tsi_metric_count && o->ok; i++) {
+    for (unsigned i = 0; i < TSI_METRICS && o->ok; i++) {
         const TsiMetric* m = &tsi_metrics[i];
         if (m->section != section) continue;
         write_key(o, comma, m->key, strlen(m->key));

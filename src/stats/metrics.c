@@ -73,39 +73,36 @@ MEAN(avg_repair_wait_ns, sum.repair_wait_ns_sum, sum.repair_count)
 #include "stats/metrics.def"
 
 #define JSON_ONLY NULL
+#define WORDS(section, type, kind, unit) TSI_SECTION_##section, TSI_TYPE_##type, TSI_KIND_##kind, TSI_UNIT_##unit
+#define PLACE(section, field) offsetof(TsiRow_##section, field), sizeof FIELD(section, field)
 #define RENAMED(section, field, key, type, kind, unit, family, help, question) \
-    {key,                                                                      \
-     family,                                                                   \
-     help,                                                                     \
-     NULL,                                                                     \
-     offsetof(TsiRow_##section, field),                                        \
-     sizeof FIELD(section, field),                                             \
-     TSI_SECTION_##section,                                                    \
-     TSI_TYPE_##type,                                                          \
-     TSI_KIND_##kind,                                                          \
-     TSI_UNIT_##unit},
+    {key, family, help, NULL, PLACE(section, field), WORDS(section, type, kind, unit)},
 #define DERIVED(section, key, type, kind, unit, family, help, question) \
-    {#key,                                                              \
-     family,                                                            \
-     help,                                                              \
-     derive_##section##_##key,                                          \
-     0,                                                                 \
-     0,                                                                 \
-     TSI_SECTION_##section,                                             \
-     TSI_TYPE_##type,                                                   \
-     TSI_KIND_##kind,                                                   \
-     TSI_UNIT_##unit},
-const TsiMetric tsi_metrics[] = {
+    {#key, family, help, derive_##section##_##key, 0, 0, WORDS(section, type, kind, unit)},
+const TsiMetric tsi_metrics[TSI_METRICS] = {
 #include "stats/metrics.def"
 };
-const unsigned tsi_metric_count = sizeof tsi_metrics / sizeof tsi_metrics[0];
 
 #define FAMILY(family, help) {family, help},
 static const TsiFamily families[] = {
 #include "stats/metrics.def"
 };
 
-#define SECTION(section, Row, key, form, title, labels, about) {key, TSI_FORM_##form, sizeof(Row)},
+/* Where a report has a section's rows, and how many a segment has room for. */
+#define ROW(field) offsetof(TsiReport, field), 0, 1
+#define ROWS(field, count, most) offsetof(TsiReport, field), offsetof(TsiReport, count), most
+#define ROWS_DOCUMENT 0, 0, 1
+#define ROWS_REGISTRY 0, 0, 1
+#define ROWS_GLOBAL ROW(global)
+#define ROWS_REFUSAL ROW(refusals)
+#define ROWS_SAMPLING ROW(sampling)
+#define ROWS_CLASS ROWS(classes, class_count, TSI_CLASS_LARGE)
+#define ROWS_EPOCH ROWS(epochs, epoch_rows, TSI_KEPT_EPOCHS)
+#define ROWS_PHASE ROWS(phases, phase_count, TSI_KEPT_PHASES)
+#define ROWS_LABEL ROWS(labels, label_count, TSI_CHOSEN_LABELS)
+#define ROWS_CLOSE ROWS(closes, close_count, TSI_CLOSES)
+#define SECTION(section, Row, key, form, title, labels, about) \
+    {#section, key, labels, TSI_FORM_##form, sizeof(Row), ROWS_##section},
 const TsiSectionInfo tsi_sections[TSI_SECTIONS] = {
 #include "stats/metrics.def"
 };
@@ -140,36 +137,15 @@ const char* tsi_metric_family_help(const TsiMetric* m) {
 }
 
 TsiRows tsi_report_rows(const TsiReport* r, TsiSection section) {
-    TsiRows rows = {(const char*)r, tsi_sections[section].row_bytes, 1};
-    const void* first = r;
-    switch (section) {
-    case TSI_SECTION_GLOBAL:
-        first = &r->global;
-        break;
-    case TSI_SECTION_REFUSAL:
-        first = &r->refusals;
-        break;
-    case TSI_SECTION_SAMPLING:
-        first = &r->sampling;
-        break;
-    case TSI_SECTION_CLASS:
-        first = r->classes, rows.count = r->class_count;
-        break;
-    case TSI_SECTION_EPOCH:
-        first = r->epochs, rows.count = r->epoch_rows;
-        break;
-    case TSI_SECTION_PHASE:
-        first = r->phases, rows.count = r->phase_count;
-        break;
-    case TSI_SECTION_LABEL:
-        first = r->labels, rows.count = r->label_count;
-        break;
-    case TSI_SECTION_CLOSE:
-        first = r->closes, rows.count = r->close_count;
-        break;
-    default:
-        break;
-    }
-    rows.first = first;
+    const TsiSectionInfo* s = &tsi_sections[section];
+    TsiRows rows = {(const char*)r + s->first, s->row_bytes, 1};
+    if (s->form != TSI_FORM_ARRAY) return rows;
+    memcpy(&rows.first, rows.first, sizeof rows.first);
+    memcpy(&rows.count, (const char*)r + s->count, sizeof rows.count);
     return rows;
+}
+
+void tsi_report_set_rows(TsiReport* r, TsiSection section, void* first, uint32_t count) {
+    memcpy((char*)r + tsi_sections[section].first, &first, sizeof first);
+    memcpy((char*)r + tsi_sections[section].count, &count, sizeof count);
 }

@@ -53,6 +53,15 @@ typedef enum TsiUnit {
     TSI_UNIT_TEXT
 } TsiUnit;
 
+#define METRIC_ONE(...) +1
+enum {
+#define RENAMED METRIC_ONE
+#define DERIVED METRIC_ONE
+    TSI_METRICS = 0
+#include "stats/metrics.def"
+};
+#undef METRIC_ONE
+
 #define TSI_METRIC_PREFIX "temporal_slab_"
 
 /* By type: u for U32, U64, FLAG and STATE, f for F64, s for STRING, a for the arrays. */
@@ -75,9 +84,11 @@ typedef struct TsiFamily {
 } TsiFamily;
 
 typedef struct TsiSectionInfo {
-    const char* key;
+    const char *name, *key, *labels;
     TsiForm form;
-    size_t row_bytes;
+    size_t row_bytes, first,
+        count;     /* places in a report: of the row, or of the pointer to an ARRAY and of its length */
+    uint32_t most; /* rows that a segment has room for */
 } TsiSectionInfo;
 
 /* Rows of a report in a section. */
@@ -87,8 +98,7 @@ typedef struct TsiRows {
     uint32_t count;
 } TsiRows;
 
-extern const TsiMetric tsi_metrics[];
-extern const unsigned tsi_metric_count;
+extern const TsiMetric tsi_metrics[TSI_METRICS];
 extern const TsiSectionInfo tsi_sections[TSI_SECTIONS];
 
 TSI_INLINE bool tsi_metric_is_array(const TsiMetric* m) {
@@ -108,5 +118,7 @@ uint64_t tsi_metric_bucket_top(unsigned type, unsigned i);
 /* Help of the family a line belongs to: FAMILY's, else its own. */
 const char* tsi_metric_family_help(const TsiMetric* m);
 TsiRows tsi_report_rows(const TsiReport* r, TsiSection section);
+/* Of an ARRAY. */
+void tsi_report_set_rows(TsiReport* r, TsiSection section, void* first, uint32_t count);
 
 #endif

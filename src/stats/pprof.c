@@ -8,10 +8,8 @@
 #include "stats/pprof.h"
 
 #include "heap/profile.h"
-#include "stats/diagnose.h"
 #include "stats/out.h"
 
-#include <errno.h>
 #include <string.h>
 
 enum { MAPPINGS = 256, VALUES = 4 };
@@ -224,19 +222,18 @@ static void write_all(Writer* w) {
 size_t tsi_pprof_write(TsiArena* a, bool (*write)(void* ctx, const char* bytes, size_t n), void* ctx) {
     const size_t stacks = TSI_PROFILE_STACKS * sizeof(TsiProfileStack),
                  live = TSI_PROFILE_LIVE * sizeof(TsiProfileLive);
-    TsiScratch mem;
-    if (!tsi_scratch_take(&mem, sizeof(Writer) + stacks + live + TSI_LABELS_MAX * sizeof(uint32_t))) return 0;
-    uint8_t* at = mem.at;
-    Writer* w = (Writer*)(void*)at;
-    w->stacks = (TsiProfileStack*)(void*)(at += sizeof *w);
-    w->live = (TsiProfileLive*)(void*)(at += stacks);
-    w->names = (uint32_t*)(void*)(at + live);
+    const size_t bytes = sizeof(Writer) + stacks + live + TSI_LABELS_MAX * sizeof(uint32_t);
+    Writer* w = tsi_os_map(bytes);
+    if (w == NULL) return 0;
+    w->stacks = (TsiProfileStack*)(void*)(w + 1);
+    w->live = (TsiProfileLive*)(void*)(w->stacks + TSI_PROFILE_STACKS);
+    w->names = (uint32_t*)(void*)(w->live + TSI_PROFILE_LIVE);
     w->arena = a;
     tsi_profile_copy(a, w->stacks, w->live, &w->counts);
     tsi_os.each_mapping(keep_mapping, w); /* not while `write` is called */
     tsi_out_begin(&w->out, write, ctx);
     write_all(w);
     size_t written = tsi_out_end(&w->out) ? w->written : 0;
-    tsi_scratch_drop(&mem);
+    tsi_os_drop(w, bytes);
     return written;
 }

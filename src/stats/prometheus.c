@@ -35,10 +35,11 @@ static void write_name(TsiOut* o, const TsiMetric* m, const char* suffix) {
     tsi_out_text(o, suffix);
 }
 
+/* The name may have its '=' and more behind it. */
 static void begin_label(TsiOut* o, bool* any, const char* name) {
     tsi_out_char(o, *any ? ',' : '{');
     *any = true;
-    tsi_out_text(o, name);
+    tsi_out_bytes(o, name, strcspn(name, "="));
     tsi_out_text(o, "=\"");
 }
 
@@ -78,12 +79,9 @@ static void write_label(TsiOut* o, bool* any, const TsiReport* r, uint32_t id) {
 static void write_fixed_label(TsiOut* o, bool* any, const TsiMetric* m) {
     const char* name = strchr(m->family, '{');
     if (name == NULL) return;
-    const char* value = strchr(++name, '=');
-    tsi_out_char(o, *any ? ',' : '{');
-    *any = true;
-    tsi_out_bytes(o, name, (size_t)(value - name));
-    tsi_out_text(o, "=\"");
-    tsi_out_bytes(o, value + 1, strcspn(value + 1, "}"));
+    begin_label(o, any, name + 1);
+    const char* value = strchr(name, '=') + 1;
+    tsi_out_bytes(o, value, strcspn(value, "}"));
     tsi_out_char(o, '"');
 }
 
@@ -131,11 +129,16 @@ static void end_line(TsiOut* o, bool any, const TsiMetric* m, TsiValue v) {
 
 /* ---- one family ---- */
 
-static void write_sample(Page* p, const TsiMetric* m, const void* row) {
+static void write_value(Page* p, const TsiMetric* m, const TsiMetric* value_of, const char* suffix, const void* row,
+                        TsiValue v) {
     bool any = false;
-    write_name(&p->out, m, "");
+    write_name(&p->out, m, suffix);
     write_labels(&p->out, &any, p->r, m, row);
-    end_line(&p->out, any, m, tsi_metric_value(m, row));
+    end_line(&p->out, any, value_of, v);
+}
+
+static void write_sample(Page* p, const TsiMetric* m, const void* row) {
+    write_value(p, m, m, "", row, tsi_metric_value(m, row));
 }
 
 static void write_bucket(Page* p, const TsiMetric* m, const void* row, const uint64_t* top, uint64_t count) {
@@ -149,14 +152,6 @@ static void write_bucket(Page* p, const TsiMetric* m, const void* row, const uin
     tsi_out_text(o, "\"} ");
     tsi_out_u64(o, count);
     tsi_out_char(o, '\n');
-}
-
-static void write_total(Page* p, const TsiMetric* m, const TsiMetric* value_of, const char* suffix, const void* row,
-                        TsiValue v) {
-    bool any = false;
-    write_name(&p->out, m, suffix);
-    write_labels(&p->out, &any, p->r, m, row);
-    end_line(&p->out, any, value_of, v);
 }
 
 /* Buckets of a DOUBLING array go by fours, for there is one for each label. An empty histogram is left out. */
@@ -174,8 +169,8 @@ static void write_histogram(Page* p, const TsiMetric* m, const TsiMetric* sum, c
     }
     count = a[last] > UINT64_MAX - count ? UINT64_MAX : count + a[last];
     write_bucket(p, m, row, NULL, count);
-    if (sum != NULL) write_total(p, m, sum, "_sum", row, tsi_metric_value(sum, row));
-    write_total(p, m, &plain, "_count", row, (TsiValue){.u = count});
+    if (sum != NULL) write_value(p, m, sum, "_sum", row, tsi_metric_value(sum, row));
+    write_value(p, m, &plain, "_count", row, (TsiValue){.u = count});
 }
 
 /* Sums of the phases whose label ids are first .. first + CHUNK - 1; `last` is the highest. */
@@ -260,7 +255,7 @@ bool tsi_report_prometheus(const TsiReport* r, TsiWriteFn write, void* ctx) {
         uint32_t* row = &p.newest[id];
         if (*row == 0 || r->epochs[*row - 1].epoch_era <= r->epochs[i].epoch_era) *row = i + 1;
     }
-    for (unsigned i = 0; i < tsi_metric_count && p.out.ok; i++) {
+    for (unsigned i = 0; i < TSI_METRICS && p.out.ok; i++) {
         const TsiMetric* m = &tsi_metrics[i];
         if (m->family == NULL) continue;
         bool same = before != NULL && same_family(before, m);

@@ -1,9 +1,9 @@
 /*
- * report_rows.c - see report_rows.h.
+ * report_rows.c - which rows of a list a report keeps, see report.h.
  *
  * Nothing here asks for memory: the largest are found with a heap of places on the stack, and sorting is in place.
  */
-#include "stats/report_rows.h"
+#include "stats/report.h"
 
 #include <string.h>
 

@@ -1,5 +1,5 @@
 /*
- * report_take.c - one walk, every table. See report_take.h.
+ * report_take.c - one walk, every table. See report.h.
  *
  * A report of figures alone leaves out what a walk over all slabs and phases tells: rows of phases and epochs, and what
  * slabs of ended phases add to classes, which is as it was at the last walk. It looks at slabs that heaps hold and at
@@ -13,15 +13,13 @@
  * are there have: of each of these issued and live are read together, so what is missed is missed of both. A label's
  * live objects are what its sums leave, see phase/label.h.
  */
-#include "stats/report_take.h"
+#include "stats/report.h"
 
 #include "heap/late.h"
 #include "os/clock.h"
-#include "stats/report_rows.h"
 #include "stats/report_walk.h"
 #include "stats/tally.h"
 
-#include <errno.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
@@ -218,10 +216,9 @@ static bool tables_map(TsiWalk* w) {
                    tsi_align_up(rows * sizeof(SlabPhaseStats), 64) + tsi_align_up(incs * sizeof(TsiPhaseCopy), 64) +
                    tsi_align_up(incs * sizeof(TsiPhaseSum), 64) + tsi_align_up(labels * sizeof(TsiDrainSum), 64) +
                    tsi_align_up(incs * sizeof(uint32_t), 64) + tsi_align_up(w->bindings * sizeof(uint32_t), 64);
-    r->mapping_bytes = tsi_align_up(bytes, tsi_os.page_bytes);
-    r->mapping = tsi_os.reserve(r->mapping_bytes);
+    r->mapping_bytes = bytes;
+    r->mapping = tsi_os_map(bytes);
     if (r->mapping == NULL) return false;
-    if (tsi_os.commit(r->mapping, r->mapping_bytes) != 0) return false;
     uint8_t* at = r->mapping;
     r->classes = carve(&at, classes, sizeof(SlabClassStats));
     r->settled = carve(&at, classes, sizeof(SlabClassStats));
@@ -301,11 +298,7 @@ static bool take(TsiArena* a, const TsiKept* kept, TsiReport* out) {
     w.bindings = tsi_table_used(&a->bindings);
     out->class_count = TSI_CLASS_LARGE;
     out->label_count = tsi_label_count(&a->phases.labels);
-    if (!tables_map(&w)) {
-        tsi_report_drop(out);
-        errno = ENOMEM;
-        return false;
-    }
+    if (!tables_map(&w)) return false;
     out->timestamp_ns = wall_ns();
     out->figures_ns = tsi_clock_now();
     out->uptime_ns = out->figures_ns - a->born_ns;
@@ -339,4 +332,21 @@ bool tsi_report_figures(TsiArena* a, TsiKept* kept, TsiReport* out) {
     out->phases_left_out = kept->phases_left_out;
     out->epochs_left_out = kept->epochs_left_out;
     return true;
+}
+
+void tsi_report_keep(const TsiReport* r, TsiKept* out) {
+    memcpy(out->settled, r->settled, r->class_count * sizeof *r->settled);
+    out->metadata_bytes = r->global.metadata_bytes;
+    out->phases_ns = r->phases_ns;
+    out->phases_left_out = r->phases_left_out;
+    out->epochs_left_out = r->epochs_left_out;
+    out->phase_count = r->phase_count;
+    out->epoch_rows = r->epoch_rows;
+    memcpy(out->phases, r->phases, r->phase_count * sizeof *r->phases);
+    memcpy(out->epochs, r->epochs, r->epoch_rows * sizeof *r->epochs);
+}
+
+void tsi_report_drop(TsiReport* r) {
+    tsi_os_drop(r->mapping, r->mapping_bytes);
+    r->mapping = NULL;
 }

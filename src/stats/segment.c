@@ -31,8 +31,7 @@
 
 #include "heap/fork.h"
 #include "os/shared.h"
-#include "stats/report_rows.h"
-#include "stats/report_take.h"
+#include "stats/report.h"
 #include "stats/segment_profile.h"
 #include "stats/segment_rows.h"
 
@@ -238,14 +237,8 @@ static bool report_take(TsiArena* a, uint64_t now, TsiReport* r) {
 static bool kept_make(TsiArena* a) {
     TsiSeat* seat = &a->seat;
     if (seat->kept != NULL) return true;
-    size_t bytes = tsi_align_up(sizeof *seat->kept, tsi_os.page_bytes);
-    void* at = tsi_os.reserve(bytes);
-    if (at == NULL || tsi_os.commit(at, bytes) != 0) {
-        if (at != NULL) tsi_os.unmap(at, bytes);
-        return failed("memory for what walks have found", ENOMEM);
-    }
-    seat->kept = at;
-    return true;
+    seat->kept = tsi_os_map(sizeof *seat->kept);
+    return seat->kept != NULL || failed("memory for what walks have found", ENOMEM);
 }
 
 /* Nanoseconds in which nobody publishes: in proportion to the cost, and so that each allocator can once a second. */
@@ -319,7 +312,7 @@ void tsi_segment_begin(TsiArena* a) {
 
 void tsi_segment_end(TsiArena* a) {
     TsiSeat* seat = &a->seat;
-    if (seat->kept != NULL) tsi_os.unmap(seat->kept, tsi_align_up(sizeof *seat->kept, tsi_os.page_bytes));
+    tsi_os_drop(seat->kept, sizeof *seat->kept);
     seat->kept = NULL;
     if (a->options.segment == 0 || seat->slot == 0 || seat->segment != tsi_load_relaxed(&seg.segment)) return;
     if (tsi_load_relaxed(&seg.pid) != (uint32_t)getpid()) return; /* P7 */

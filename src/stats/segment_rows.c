@@ -1,7 +1,7 @@
 /* segment_rows.c - see segment_rows.h. */
 #include "stats/segment_rows.h"
 
-#include "stats/report_rows.h"
+#include "stats/report.h"
 
 #include <string.h>
 
@@ -54,30 +54,6 @@ SAME(TSI_UNIT_TEXT, SLAB_SEGMENT_TEXT);
 
 /* ---- places ---- */
 
-static const struct {
-    const char *name, *labels;
-} words[TSI_SECTIONS] = {
-#define SECTION(section, Row, key, form, title, labels, about) {#section, labels},
-#include "stats/metrics.def"
-};
-
-static uint32_t capacity_of(TsiSection s) {
-    switch (s) {
-    case TSI_SECTION_CLASS:
-        return TSI_CLASS_LARGE;
-    case TSI_SECTION_EPOCH:
-        return TSI_KEPT_EPOCHS;
-    case TSI_SECTION_PHASE:
-        return TSI_KEPT_PHASES;
-    case TSI_SECTION_LABEL:
-        return TSI_CHOSEN_LABELS;
-    case TSI_SECTION_CLOSE:
-        return TSI_CLOSES;
-    default:
-        return 1;
-    }
-}
-
 static uint32_t value_bytes(const TsiMetric* m) {
     if (m->type == TSI_TYPE_STRING) return TEXT_BYTES;
     return tsi_metric_is_array(m) ? m->bytes : (uint32_t)sizeof(uint64_t);
@@ -93,7 +69,7 @@ void tsi_plan_make(TsiPlan* p, size_t page_bytes) {
     }
     size_t at = sizeof(SlabSegmentBuffer) + TSI_SECTIONS * sizeof(SlabSegmentRows);
     for (unsigned s = 0; s < TSI_SECTIONS; s++) {
-        p->capacity[s] = capacity_of((TsiSection)s);
+        p->capacity[s] = tsi_sections[s].most;
         p->rows[s] = at;
         at += (size_t)p->capacity[s] * p->row_bytes[s];
     }
@@ -117,9 +93,9 @@ void tsi_plan_tables(const TsiPlan* p, uint8_t* base) {
                                 .row_bytes = p->row_bytes[s],
                                 .capacity = p->capacity[s],
                                 .offset = p->rows[s]};
-        put_text(row.name, sizeof row.name, words[s].name);
+        put_text(row.name, sizeof row.name, tsi_sections[s].name);
         put_text(row.key, sizeof row.key, tsi_sections[s].key);
-        put_text(row.labels, sizeof row.labels, words[s].labels);
+        put_text(row.labels, sizeof row.labels, tsi_sections[s].labels);
         memcpy(base + p->scopes + s * sizeof row, &row, sizeof row);
     }
     for (unsigned i = 0; i < TSI_METRICS; i++) {

@@ -12,15 +12,6 @@
 
 #include "slab_segment.h"
 
-#define METRIC_ONE(...) +1
-enum {
-#define RENAMED METRIC_ONE
-#define DERIVED METRIC_ONE
-    TSI_METRICS = 0
-#include "stats/metrics.def"
-};
-#undef METRIC_ONE
-
 typedef _Atomic uint64_t TsiShareWord;
 
 /* Places, in bytes. */

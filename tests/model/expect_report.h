@@ -73,7 +73,7 @@ static inline const char* row_before(const struct rows* last, TsiSection section
 
 static inline void check_growth(struct side* s, const TsiReport* r) {
     if (!s->last) s->last = must_alloc(sizeof *s->last);
-    for (unsigned n = 0; n < tsi_metric_count; n++) {
+    for (unsigned n = 0; n < TSI_METRICS; n++) {
         const TsiMetric* m = &tsi_metrics[n];
         TsiRows now = tsi_report_rows(r, m->section);
         const struct rows* last = &s->last->rows[m->section];
@@ -266,7 +266,7 @@ static inline void check_phase_times(struct side* s, const SlabPhaseStats* p, co
 
 /* What is computed from the row. */
 static inline uint64_t phase_number(const SlabPhaseStats* p, const char* key) {
-    for (unsigned n = 0; n < tsi_metric_count; n++)
+    for (unsigned n = 0; n < TSI_METRICS; n++)
         if (tsi_metrics[n].section == TSI_SECTION_PHASE && strcmp(tsi_metrics[n].key, key) == 0)
             return tsi_metric_value(&tsi_metrics[n], p).u;
     return UINT64_MAX;

@@ -15,7 +15,7 @@
 #include "api/segment.h"
 #include "os/shared.h"
 #include "stats/metrics.h"
-#include "stats/report_take.h"
+#include "stats/report.h"
 
 #include <fcntl.h>
 #include <signal.h>
@@ -108,9 +108,9 @@ static void rows_are_those_of_the_report(void) {
     REQUIRE(tsi_report_take(tsi_arena(a), &r));
     const SlabSegmentMetric* metrics;
     const SlabSegmentScope* scopes;
-    REQUIRE_EQ(slab_segment_metrics(s, &metrics), tsi_metric_count);
+    REQUIRE_EQ(slab_segment_metrics(s, &metrics), TSI_METRICS);
     REQUIRE_EQ(slab_segment_scopes(s, &scopes), TSI_SECTIONS);
-    for (uint32_t i = 0; i < tsi_metric_count; i++) {
+    for (uint32_t i = 0; i < TSI_METRICS; i++) {
         const TsiMetric* m = &tsi_metrics[i];
         TsiRows rows = tsi_report_rows(&r, (TsiSection)m->section);
         REQUIRE_STR(metrics[i].name, m->key);
