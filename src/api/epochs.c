@@ -86,11 +86,8 @@ typedef struct HeldWalk {
 static void add_held(const TsiSlabView* v, void* ctx) {
     HeldWalk* w = ctx;
     if (v->ref != w->ref) return;
-    w->held.live.objects += v->sum.live.objects;
-    w->held.live.bytes += v->sum.live.bytes;
-    if (v->state != TSI_SLAB_OWNED) return;
-    w->held.issued.objects += v->sum.issued.objects;
-    w->held.issued.bytes += v->sum.issued.bytes;
+    tsi_totals_add(&w->held.live, v->sum.live);
+    if (v->state == TSI_SLAB_OWNED) tsi_totals_add(&w->held.issued, v->sum.issued);
 }
 
 void slab_epoch_set_label(SlabAllocator* s, EpochId id, const char* label) {

@@ -41,6 +41,16 @@ typedef struct TsiHolding {
     uint64_t objects, live_bytes, slab_bytes;
 } TsiHolding;
 
+TSI_INLINE void tsi_totals_add(TsiTotals* to, TsiTotals more) {
+    to->objects += more.objects;
+    to->bytes += more.bytes;
+}
+TSI_INLINE void tsi_holding_add(TsiHolding* to, TsiHolding more) {
+    to->objects += more.objects;
+    to->live_bytes += more.live_bytes;
+    to->slab_bytes += more.slab_bytes;
+}
+
 /* Words only: TSI_LABEL_SUMS of them. */
 typedef struct TsiLabelSums {
     _Atomic uint64_t ended, objects_allocated, bytes_allocated, objects_released, bytes_released, closed_slabs,

@@ -298,11 +298,9 @@ static void check_inc(Check* k, TsiInc* i) {
             fail(k, "incarnation %u: slab %u in its orphan list is none", i->index, at - 1);
         unsigned cls = tsi_class_of_slab(&k->a->space, at - 1);
         TsiSlabSum sum = tsi_slab_sum(&k->a->space, cls, at - 1);
-        issued.objects += sum.issued.objects;
-        issued.bytes += sum.issued.bytes;
-        held.objects += sum.live.objects;
-        held.live_bytes += sum.live.bytes;
-        held.slab_bytes += tsi_slab_bytes(&k->a->space, cls, at - 1);
+        tsi_totals_add(&issued, sum.issued);
+        uint64_t slab_bytes = tsi_slab_bytes(&k->a->space, cls, at - 1);
+        tsi_holding_add(&held, (TsiHolding){sum.live.objects, sum.live.bytes, slab_bytes});
     }
     bytes += held.slab_bytes;
     check_drain(k, i, held);

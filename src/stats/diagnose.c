@@ -13,6 +13,7 @@
 
 #include "mem/region.h"
 #include "os/clock.h"
+#include "stats/report.h"
 #include "stats/tally.h"
 #include "stats/words.h"
 
@@ -116,7 +117,8 @@ static bool complete_row(Collect* k, TsiLeakRow* r) {
 }
 
 /* Larger first; then more objects, then the older. */
-static bool is_larger(const TsiLeakRow* x, const TsiLeakRow* y) {
+static bool is_larger(const void* one, const void* other) {
+    const TsiLeakRow *x = one, *y = other;
     if (x->c.estimated_rss_bytes != y->c.estimated_rss_bytes)
         return x->c.estimated_rss_bytes > y->c.estimated_rss_bytes;
     if (x->c.alloc_count != y->c.alloc_count) return x->c.alloc_count > y->c.alloc_count;
@@ -124,27 +126,9 @@ static bool is_larger(const TsiLeakRow* x, const TsiLeakRow* y) {
     return x->c.class_index < y->c.class_index;
 }
 
-typedef bool (*Order)(const TsiLeakRow*, const TsiLeakRow*);
+_Static_assert(sizeof(TsiLeakRow) <= TSI_ROW_MAX, "rows can be sorted");
 
-/* Heap sort: in place, and qsort may call malloc. */
-static void sort_rows(TsiLeakRow* v, uint32_t n, Order goes_before) {
-    for (uint32_t end = n, start = n / 2; end > 1;) {
-        if (start > 0) {
-            start--;
-        } else {
-            TsiLeakRow t = v[--end];
-            v[end] = v[0];
-            v[0] = t;
-        }
-        for (uint32_t root = start, child; (child = 2 * root + 1) < end; root = child) {
-            if (child + 1 < end && goes_before(&v[child], &v[child + 1])) child++;
-            if (!goes_before(&v[root], &v[child])) break;
-            TsiLeakRow t = v[root];
-            v[root] = v[child];
-            v[child] = t;
-        }
-    }
-}
+static void sort_by_size(TsiLeakRow* rows, uint32_t n) { tsi_rows_sort(rows, n, sizeof *rows, is_larger); }
 
 bool tsi_leaks_take(TsiArena* a, uint32_t threshold_sec, TsiLeaks* out) {
     Collect k = {.a = a, .threshold_ns = (uint64_t)threshold_sec * 1000000000u, .capacity = FIRST_ROWS};
@@ -163,11 +147,12 @@ bool tsi_leaks_take(TsiArena* a, uint32_t threshold_sec, TsiLeaks* out) {
     out->capacity = k.capacity;
     for (uint32_t n = 0; n < k.capacity; n++)
         if (complete_row(&k, &k.rows[n])) out->rows[out->count++] = k.rows[n];
-    sort_rows(out->rows, out->count, is_larger);
+    sort_by_size(out->rows, out->count);
     return true;
 }
 
-static bool by_label(const TsiLeakRow* x, const TsiLeakRow* y) {
+static bool by_label(const void* one, const void* other) {
+    const TsiLeakRow *x = one, *y = other;
     int order = memcmp(x->c.label, y->c.label, sizeof x->c.label);
     if (order != 0) return order < 0;
     if (x->c.class_index != y->c.class_index) return x->c.class_index < y->c.class_index;
@@ -189,7 +174,7 @@ static void join(TsiLeakRow* to, const TsiLeakRow* r) {
 void tsi_leaks_by_label(TsiLeaks* l, uint32_t old_sec) {
     TsiLeakRow* last = NULL;
     uint32_t n = l->count, old = 0;
-    sort_rows(l->rows, n, by_label); /* the oldest of a label and class first */
+    tsi_rows_sort(l->rows, n, sizeof *l->rows, by_label); /* the oldest of a label and class first */
     l->count = 0;
     for (uint32_t k = 0; k < n; k++) {
         const TsiLeakRow* r = &l->rows[k];
@@ -209,8 +194,8 @@ void tsi_leaks_by_label(TsiLeaks* l, uint32_t old_sec) {
         l->rows[old++] = l->rows[k];
         l->rows[k] = t;
     }
-    sort_rows(l->rows, old, is_larger);
-    sort_rows(l->rows + old, l->count - old, is_larger);
+    sort_by_size(l->rows, old);
+    sort_by_size(l->rows + old, l->count - old);
 }
 
 void tsi_leaks_drop(TsiLeaks* l) {

@@ -91,6 +91,10 @@ void tsi_report_choose(TsiReport* r, int each);
  * how many. The first and the last id are among them. */
 uint32_t tsi_report_choose_labels(TsiReport* r);
 
+/* Sorts rows of at most TSI_ROW_MAX bytes; no two of them are equal. */
+enum { TSI_ROW_MAX = 512 };
+void tsi_rows_sort(void* table, uint32_t count, size_t size, bool (*goes_before)(const void*, const void*));
+
 /* ---- json.c, prometheus.c ---- */
 
 typedef bool (*TsiWriteFn)(void* ctx, const char* bytes, size_t n);
