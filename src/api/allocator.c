@@ -109,22 +109,16 @@ bool allocator_init_with(SlabAllocator* s, const SlabOptions* options) {
     tsi_process_init();
     tsi_scope_init();
     tsi_segment_init();
-    if (s == NULL) {
-        tsi_set_error("the allocator is NULL");
-        errno = EINVAL;
-        return false;
-    }
+    if (s == NULL) return tsi_failed(EINVAL, "the allocator is NULL") != NULL;
     memset(s, 0, sizeof *s);
     if (!tsi_options_read(&o, options, &bad)) {
         errno = EINVAL;
         return false;
     }
     TsiArena* a = arena_create(&o, bad);
-    if (a == NULL) {
-        tsi_set_error("the system grants no memory for an allocator (RLIMIT_AS, overcommit or map count)");
-        errno = ENOMEM;
-        return false;
-    }
+    if (a == NULL)
+        return tsi_failed(ENOMEM,
+                          "the system grants no memory for an allocator (RLIMIT_AS, overcommit or map count)") != NULL;
     a->owner = s;
     *tsi_public(s) = (TsiPublic){a, a->serial, TSI_MAGIC, 0};
     tsi_segment_begin(a);
@@ -170,10 +164,7 @@ void allocator_destroy(SlabAllocator* s) {
 SlabAllocator* slab_allocator_create_with(const SlabOptions* options) {
     tsi_process_init();
     SlabAllocator* s = tsi_os_map(sizeof *s);
-    if (s == NULL) {
-        tsi_set_error("the system grants no memory for an allocator");
-        return NULL;
-    }
+    if (s == NULL) return tsi_failed(ENOMEM, "the system grants no memory for an allocator");
     if (!allocator_init_with(s, options)) {
         int saved = errno;
         tsi_os_drop(s, sizeof *s);

@@ -12,7 +12,6 @@
 
 #include "api/internal.h"
 
-#include <fcntl.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -50,7 +49,7 @@ static int refuse(const char* what, uint32_t pid) {
 
 static int header_check(SlabSegment* s, const TsiProcess* p) {
     SlabSegmentHeader* h = &s->header;
-    char boot[64] = "";
+    char boot[64];
     if (!tsi_segment_copy(s, 0, h, sizeof *h)) return refuse("it has no header", p->pid);
     if (memcmp(h->magic, SLAB_SEGMENT_MAGIC, sizeof h->magic) != 0)
         return refuse("it does not begin like one, or is being made", p->pid);
@@ -63,10 +62,8 @@ static int header_check(SlabSegment* s, const TsiProcess* p) {
         return refuse("its length is not what it says", p->pid);
     if (h->pid != p->inner_pid || h->start_time != p->start_time)
         return TSI_SEGMENT_FOREIGN; /* that it reads, or has inherited */
-    int fd = open("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC);
-    if (fd >= 0 && read(fd, boot, 36) != 36) boot[0] = 0;
-    if (fd >= 0) (void)close(fd);
-    if (boot[0] != 0 && h->boot_id[0] != 0 && memcmp(boot, h->boot_id, 36) != 0)
+    bool known = strlen(tsi_os_read_text("/proc/sys/kernel/random/boot_id", boot, sizeof boot)) >= 36;
+    if (known && h->boot_id[0] != 0 && memcmp(boot, h->boot_id, 36) != 0)
         return refuse("it is of another boot", p->pid);
     return 0;
 }

@@ -84,6 +84,9 @@ void tsi_os_yield(unsigned* turn);
 void* tsi_os_map(size_t bytes);
 /* Gives back what tsi_os_map has given; NULL is nothing. */
 void tsi_os_drop(void* p, size_t bytes);
+/* The beginning of a file as text: what there is room for and one read tells; empty when there is none. Not a
+ * cancellation point. */
+const char* tsi_os_read_text(const char* path, char* to, size_t n);
 /* Environment variable, NULL in set-user-id programs. */
 const char* tsi_os_getenv(const char* name);
 

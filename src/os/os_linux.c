@@ -145,8 +145,7 @@ static ssize_t read_file(const char* path, char* to, size_t n) {
     return got;
 }
 
-/* The beginning of a file as text; empty when there is none. */
-static const char* read_text(const char* path, char* to, size_t n) {
+const char* tsi_os_read_text(const char* path, char* to, size_t n) {
     ssize_t got = read_file(path, to, n - 1);
     to[got > 0 ? got : 0] = 0;
     return to;
@@ -155,7 +154,7 @@ static const char* read_text(const char* path, char* to, size_t n) {
 /* Second number of /proc/self/statm, in pages of the real kernel page size. */
 static uint64_t os_rss_bytes(void) {
     char buf[128], *end;
-    (void)strtoull(read_text("/proc/self/statm", buf, sizeof buf), &end, 10);
+    (void)strtoull(tsi_os_read_text("/proc/self/statm", buf, sizeof buf), &end, 10);
     return strtoull(end, NULL, 10) * (uint64_t)sysconf(_SC_PAGESIZE);
 }
 
@@ -270,10 +269,10 @@ static bool read_strict_commit(void) {
 static bool read_huge(void) {
 #define HUGE_PAGES "/sys/kernel/mm/transparent_hugepage/"
     char text[128];
-    if (strtoull(read_text(HUGE_PAGES "hpage_pmd_size", text, sizeof text), NULL, 10) != 2 << 20) return false;
-    (void)read_text(HUGE_PAGES "enabled", text, sizeof text);
+    if (strtoull(tsi_os_read_text(HUGE_PAGES "hpage_pmd_size", text, sizeof text), NULL, 10) != 2 << 20) return false;
+    (void)tsi_os_read_text(HUGE_PAGES "enabled", text, sizeof text);
     bool on = strstr(text, "[madvise]") != NULL || strstr(text, "[always]") != NULL;
-    (void)read_text(HUGE_PAGES "hugepages-2048kB/enabled", text, sizeof text);
+    (void)tsi_os_read_text(HUGE_PAGES "hugepages-2048kB/enabled", text, sizeof text);
     if (text[0] != 0 && strstr(text, "[inherit]") == NULL) on = strstr(text, "[never]") == NULL;
     return on && prctl(PR_GET_THP_DISABLE, 0, 0, 0, 0) == 0;
 }
@@ -282,7 +281,7 @@ static bool read_huge(void) {
 static unsigned read_nodes(void) {
     char buf[64];
     unsigned long last = 0;
-    for (const char* at = read_text("/sys/devices/system/node/online", buf, sizeof buf); *at != 0;) {
+    for (const char* at = tsi_os_read_text("/sys/devices/system/node/online", buf, sizeof buf); *at != 0;) {
         char* end;
         last = strtoul(at, &end, 10);
         at = *end != 0 ? end + 1 : end;

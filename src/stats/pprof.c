@@ -49,15 +49,10 @@ typedef struct Writer {
     TsiArena* arena;
 } Writer;
 
-static size_t varint(uint8_t out[10], uint64_t v) {
-    size_t n = 0;
-    for (; v >= 0x80; v >>= 7) out[n++] = (uint8_t)(v | 0x80);
-    out[n++] = (uint8_t)v;
-    return n;
-}
-
 static void put_varint(Message* m, uint64_t v) {
-    if (m->n + 10 <= sizeof m->bytes) m->n += varint(m->bytes + m->n, v);
+    if (m->n + 10 > sizeof m->bytes) return;
+    for (; v >= 0x80; v >>= 7) m->bytes[m->n++] = (uint8_t)(v | 0x80);
+    m->bytes[m->n++] = (uint8_t)v;
 }
 static void put_number(Message* m, unsigned field, uint64_t v) {
     put_varint(m, field << 3);
@@ -76,18 +71,19 @@ static void emit(Writer* w, const void* bytes, size_t n) {
     w->written += n;
 }
 static void emit_bytes(Writer* w, unsigned field, const void* bytes, size_t n) {
-    uint8_t head[20];
-    size_t at = varint(head, field << 3 | 2);
-    at += varint(head + at, n);
-    emit(w, head, at);
+    Message head;
+    head.n = 0;
+    put_varint(&head, field << 3 | 2);
+    put_varint(&head, n);
+    emit(w, head.bytes, head.n);
     emit(w, bytes, n);
 }
 static void emit_message(Writer* w, unsigned field, const Message* m) { emit_bytes(w, field, m->bytes, m->n); }
 static void emit_number(Writer* w, unsigned field, uint64_t v) {
-    uint8_t head[20];
-    size_t at = varint(head, field << 3);
-    at += varint(head + at, v);
-    emit(w, head, at);
+    Message m;
+    m.n = 0;
+    put_number(&m, field, v);
+    emit(w, m.bytes, m.n);
 }
 static uint64_t emit_string(Writer* w, const char* s, size_t n) {
     emit_bytes(w, STRING, s, n);

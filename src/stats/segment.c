@@ -36,9 +36,7 @@
 #include "stats/segment_rows.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <pthread.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -78,19 +76,10 @@ static bool failed(const char* what, int error) {
 
 /* ---- the segment ---- */
 
-static size_t read_small(const char* path, char* to, size_t n) {
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
-    ssize_t got = fd >= 0 ? read(fd, to, n - 1) : 0;
-    if (fd >= 0) (void)close(fd);
-    to[got > 0 ? got : 0] = 0;
-    return strlen(to);
-}
-
 /* Field 22; the second is a name in parentheses that may hold anything. */
 static uint64_t start_time(void) {
     char text[1024];
-    (void)read_small("/proc/self/stat", text, sizeof text);
-    const char* at = strrchr(text, ')');
+    const char* at = strrchr(tsi_os_read_text("/proc/self/stat", text, sizeof text), ')');
     for (int field = 2; at != NULL && field < 22; field++) at = strchr(at + 1, ' ');
     return at != NULL ? strtoull(at, NULL, 10) : 0;
 }
@@ -108,8 +97,8 @@ static SlabSegmentHeader header_of_process(void) {
     h.pid = tsi_load_relaxed(&seg.pid);
     h.start_time = start_time();
     char boot[64];
-    size_t n = read_small("/proc/sys/kernel/random/boot_id", boot, sizeof boot);
-    if (n >= 36) memcpy(h.boot_id, boot, 36);
+    if (strlen(tsi_os_read_text("/proc/sys/kernel/random/boot_id", boot, sizeof boot)) >= 36)
+        memcpy(h.boot_id, boot, 36);
     return h;
 }
 
