@@ -9,7 +9,6 @@
 #include "heap/warm.h"
 #include "mem/stock.h"
 #include "os/clock.h"
-#include "stats/segment.h"
 #include "heap/trim.h"
 
 #include <string.h>

@@ -98,22 +98,19 @@ static bool metric_fits(const SlabSegment* s, const SlabSegmentMetric* m) {
     return (uint64_t)m->offset + m->bytes <= s->scopes[m->scope].row_bytes;
 }
 
+static bool row_copy(const SlabSegment* s, const SlabSegmentTable* t, uint32_t n, void* to, size_t bytes) {
+    return tsi_segment_copy(s, t->offset + (uint64_t)n * t->stride, to, bytes);
+}
+
 static bool tables_copy(SlabSegment* s) {
     const SlabSegmentHeader* h = &s->header;
-    size_t end = sizeof(SlabSegmentBuffer) + s->scope_count * sizeof(SlabSegmentRows);
-    for (uint32_t n = 0; n < s->scope_count; n++) {
-        SlabSegmentScope* c = &s->scopes[n];
-        if (!tsi_segment_copy(s, h->scopes.offset + (uint64_t)n * h->scopes.stride, c, sizeof *c) ||
-            !scope_fits(s, c, &end))
-            return false;
-    }
-    for (uint32_t n = 0; n < s->metric_count; n++) {
-        SlabSegmentMetric* m = &s->metrics[n];
-        if (!tsi_segment_copy(s, h->metrics.offset + (uint64_t)n * h->metrics.stride, m, sizeof *m) ||
-            !metric_fits(s, m))
-            return false;
-    }
-    s->copy_bytes = end;
+    SlabSegmentScope* c = s->scopes;
+    SlabSegmentMetric* m = s->metrics;
+    s->copy_bytes = sizeof(SlabSegmentBuffer) + s->scope_count * sizeof(SlabSegmentRows);
+    for (uint32_t n = 0; n < s->scope_count; n++)
+        if (!row_copy(s, &h->scopes, n, &c[n], sizeof *c) || !scope_fits(s, &c[n], &s->copy_bytes)) return false;
+    for (uint32_t n = 0; n < s->metric_count; n++)
+        if (!row_copy(s, &h->metrics, n, &m[n], sizeof *m) || !metric_fits(s, &m[n])) return false;
     return true;
 }
 

@@ -115,10 +115,10 @@ static bool write_copy(const SlabSegment* s, TsiWriteFn write, void* ctx,
     return whole;
 }
 
-bool slab_segment_json(const SlabSegment* s, bool (*write)(void* ctx, const char* bytes, size_t n), void* ctx) {
+bool slab_segment_json(const SlabSegment* s, TsiWriteFn write, void* ctx) {
     return write_copy(s, write, ctx, tsi_report_json);
 }
 
-bool slab_segment_prometheus(const SlabSegment* s, bool (*write)(void* ctx, const char* bytes, size_t n), void* ctx) {
+bool slab_segment_prometheus(const SlabSegment* s, TsiWriteFn write, void* ctx) {
     return write_copy(s, write, ctx, tsi_report_prometheus);
 }

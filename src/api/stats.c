@@ -24,13 +24,15 @@ void slab_stats_global(SlabAllocator* s, SlabGlobalStats* out) {
     tsi_snapshot_slabs(a, add_global, out);
 }
 
-typedef struct ClassWalk {
+typedef struct Walk {
     TsiArena* a;
-    SlabClassStats* out;
-} ClassWalk;
+    void* out; /* what the function has */
+    unsigned cls;
+    TsiRef ref;
+} Walk;
 
 static void add_class(const TsiSlabView* v, void* ctx) {
-    ClassWalk* w = ctx;
+    Walk* w = ctx;
     TsiRegionTally region;
     tsi_tally_region(w->a, v, &region);
     tsi_tally_class_add(w->a, w->out, v, &region);
@@ -40,30 +42,23 @@ void slab_stats_class(SlabAllocator* s, uint32_t index, SlabClassStats* out) {
     TsiArena* a = begin(s, out, sizeof *out);
     if (a == NULL || tsi_class_number(index) == 0) return;
     tsi_tally_class_begin(a, index, out);
-    tsi_snapshot_slabs(a, add_class, &(ClassWalk){a, out});
+    tsi_snapshot_slabs(a, add_class, &(Walk){.a = a, .out = out});
     tsi_tally_class_end(out);
 }
 
-typedef struct EpochSum {
-    TsiArena* a;
-    SlabEpochStats* out;
-    unsigned cls;
-    TsiRef ref;
-} EpochSum;
-
 static void add_epoch(const TsiSlabView* v, void* ctx) {
-    EpochSum* sum = ctx;
-    SlabEpochStats* out = sum->out;
-    if (v->ref != sum->ref) return;
+    Walk* w = ctx;
+    SlabEpochStats* out = w->out;
+    if (v->ref != w->ref) return;
     TsiRegionTally region;
-    tsi_tally_region(sum->a, v, &region);
-    out->alloc_count += tsi_tally_live_of(v, &region, sum->cls);
-    if (tsi_class_row(v->cls) != sum->cls) return;
+    tsi_tally_region(w->a, v, &region);
+    out->alloc_count += tsi_tally_live_of(v, &region, w->cls);
+    if (tsi_class_row(v->cls) != w->cls) return;
     out->estimated_rss_bytes += v->bytes;
     if (v->sum.live.objects == 0) {
         out->reclaimable_slab_count++;
         out->reclaimable_bytes += v->bytes;
-    } else if (tsi_tally_is_full(sum->a, v)) {
+    } else if (tsi_tally_is_full(w->a, v)) {
         out->full_slab_count++;
     } else {
         out->partial_slab_count++;
@@ -88,7 +83,7 @@ void slab_stats_epoch(SlabAllocator* s, uint32_t index, EpochId epoch, SlabEpoch
     out->rss_after_close = i->rss_after;
     memcpy(out->label, i->label, sizeof out->label);
     tsi_inc_give(i);
-    tsi_snapshot_slabs(a, add_epoch, &(EpochSum){a, out, cls, ref});
+    tsi_snapshot_slabs(a, add_epoch, &(Walk){a, out, cls, ref});
 }
 
 void slab_stats_refusals(SlabAllocator* s, SlabRefusals* out) {
@@ -140,10 +135,10 @@ void slab_stats_sampling(SlabAllocator* s, SlabSamplingStats* out) {
 void get_perf_counters(SlabAllocator* s, uint32_t size_class, PerfCounters* out) {
     TsiArena* a = begin(s, out, sizeof *out);
     unsigned cls = tsi_class_number(size_class);
-    TsiClassSum c;
+    SlabClassStats c;
     if (a == NULL || cls == 0) return;
     tsi_snapshot_class(a, cls, &c);
-    *out = c.perf;
+    memcpy(out, &c.slow_path_hits, sizeof *out); /* in the same order */
 }
 
 /* ---- as text ---- */

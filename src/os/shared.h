@@ -9,7 +9,6 @@
 #ifndef TSI_OS_SHARED_H
 #define TSI_OS_SHARED_H
 
-#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 

@@ -17,7 +17,6 @@
 #include "stats/tally.h"
 #include "stats/words.h"
 
-#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -232,19 +231,19 @@ void tsi_slow_path_judge(SlowPathAttribution* s, unsigned warm_share) {
 uint32_t tsi_slow_path_take(TsiArena* a, SlowPathAttribution out[TSI_CLASSES]) {
     uint32_t n = 0;
     for (unsigned cls = 1; cls <= TSI_CLASS_LARGE; cls++) {
-        TsiClassSum c;
+        SlabClassStats c;
         tsi_snapshot_class(a, cls, &c);
-        if (c.perf.slow_path_hits == 0) continue;
+        if (c.slow_path_hits == 0) continue;
         SlowPathAttribution* s = &out[n++];
         memset(s, 0, sizeof *s);
         s->class_index = cls - 1;
         s->object_size = tsi_class_object_size(a, cls);
-        s->total_slow_path_hits = c.perf.slow_path_hits;
-        s->cache_miss_count = c.miss;
-        s->epoch_closed_count = c.closed;
-        s->partial_null_count = c.perf.current_partial_null;
-        s->partial_full_count = c.perf.current_partial_full;
-        tsi_slow_path_judge(s, (unsigned)share(c.perf.empty_slab_recycled, c.perf.new_slab_count));
+        s->total_slow_path_hits = c.slow_path_hits;
+        s->cache_miss_count = c.slow_path_cache_miss;
+        s->epoch_closed_count = c.slow_path_epoch_closed;
+        s->partial_null_count = c.current_partial_null;
+        s->partial_full_count = c.current_partial_full;
+        tsi_slow_path_judge(s, (unsigned)share(c.empty_slab_recycled, c.new_slab_count));
     }
     return n;
 }

@@ -125,12 +125,10 @@ void tsi_health_locks(TsiText* t, const TsiReport* r) {
 
 /* ---- refusals ---- */
 
-typedef struct Cause {
+static const struct {
     size_t offset;
     const char *name, *advice;
-} Cause;
-
-static const Cause causes[] = {
+} causes[] = {
 #define CAUSE(field, words) {offsetof(SlabRefusals, field), #field, words},
 #include "stats/words.def"
 };

@@ -111,16 +111,13 @@ static void write_section(TsiOut* o, bool* comma, const TsiReport* r, TsiSection
         return;
     }
     write_key(o, comma, s->key, strlen(s->key));
-    if (s->form == TSI_FORM_OBJECT) {
-        write_row(o, r, section, rows.first);
-    } else {
-        tsi_out_char(o, '[');
-        for (uint32_t i = 0; i < rows.count && o->ok; i++) {
-            tsi_out_text(o, i != 0 ? ",\n" : "\n");
-            write_row(o, r, section, rows.first + i * rows.bytes);
-        }
-        tsi_out_char(o, ']');
+    bool list = s->form == TSI_FORM_ARRAY;
+    if (list) tsi_out_char(o, '[');
+    for (uint32_t i = 0; i < rows.count && o->ok; i++) {
+        if (list) tsi_out_text(o, i != 0 ? ",\n" : "\n");
+        write_row(o, r, section, rows.first + i * rows.bytes);
     }
+    if (list) tsi_out_char(o, ']');
     tsi_out_char(o, '\n');
 }
 

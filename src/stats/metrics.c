@@ -84,7 +84,9 @@ const TsiMetric tsi_metrics[TSI_METRICS] = {
 };
 
 #define FAMILY(family, help) {family, help},
-static const TsiFamily families[] = {
+static const struct {
+    const char *family, *help;
+} families[] = {
 #include "stats/metrics.def"
 };
 

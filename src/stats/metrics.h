@@ -79,10 +79,6 @@ typedef struct TsiMetric {
     uint8_t section, type, kind, unit;
 } TsiMetric;
 
-typedef struct TsiFamily {
-    const char *family, *help;
-} TsiFamily;
-
 typedef struct TsiSectionInfo {
     const char *name, *key, *labels;
     TsiForm form;

@@ -7,8 +7,6 @@
  */
 #include "stats/report_walk.h"
 
-#include "phase/draining.h"
-
 #include <string.h>
 
 enum { TRIES = 64 };

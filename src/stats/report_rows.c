@@ -76,13 +76,7 @@ static void offer(Best* b, uint32_t place) {
     }
 }
 
-static void by_place(uint32_t* place, uint32_t count) {
-    for (uint32_t n = 1; n < count; n++) {
-        uint32_t its = place[n], at = n;
-        for (; at > 0 && place[at - 1] > its; at--) place[at] = place[at - 1];
-        place[at] = its;
-    }
-}
+static bool lower_place(const void* x, const void* y) { return *(const uint32_t*)x < *(const uint32_t*)y; }
 
 /* Rows with the largest keys of a kind, so many; those whose key is 0 are not asked for. */
 typedef struct Wanted {
@@ -104,7 +98,8 @@ static uint32_t choose(void* table, uint32_t count, size_t size, const Wanted* w
             else if (best.key(rows + k * size) != 0) offer(&best, k);
         }
         memcpy(chosen + n, best.place, best.count * sizeof *chosen);
-        by_place(chosen, n += best.count);
+        n += best.count;
+        tsi_rows_sort(chosen, n, sizeof *chosen, lower_place);
     }
     for (; kept < n; kept++)
         if (kept != chosen[kept]) memcpy(rows + kept * size, rows + chosen[kept] * size, size);

@@ -124,14 +124,9 @@ static void add_slab(const TsiSlabView* v, void* ctx) {
     tsi_totals_add(&p->issued, v->sum.issued);
     if (v->state == TSI_SLAB_OWNED)
         tsi_holding_add(&p->owned, (TsiHolding){v->sum.live.objects, v->sum.live.bytes, v->bytes});
-    if (v->sum.live.objects == 0) {
-        p->empty++;
-        p->empty_bytes += v->bytes;
-    } else if (tsi_tally_is_full(w->a, v)) {
-        p->full++;
-    } else {
-        p->partial++;
-    }
+    if (v->sum.live.objects == 0) p->empty++;
+    else if (tsi_tally_is_full(w->a, v)) p->full++;
+    else p->partial++;
 }
 
 static uint64_t age_of(const TsiWalk* w, const TsiPhaseCopy* c, uint64_t now) {

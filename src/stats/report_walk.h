@@ -9,7 +9,7 @@
 
 /* What a walk finds of one incarnation; by record index. */
 typedef struct TsiPhaseSum {
-    uint64_t slabs, empty, partial, full, bytes, empty_bytes;
+    uint64_t slabs, empty, partial, full, bytes;
     TsiTotals live, issued;
     TsiHolding owned; /* by slabs that a heap still holds */
 } TsiPhaseSum;

@@ -265,38 +265,29 @@ static uint64_t publish_locked(TsiArena* a, bool* done) {
     return begun + TSI_SEGMENT_PERIOD_NS;
 }
 
-/* The lock is held. */
-static bool publish_now(TsiArena* a) {
+/* waits: for the one that is under way; else there is no need for another. */
+static TSI_COLD bool publish(TsiArena* a, bool waits) {
     int saved = errno, state;
     bool done;
+    if (waits) tsi_lock_take(&tsi_segment_lock);
+    else if (!tsi_lock_try(&tsi_segment_lock)) return false;
     (void)pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &state);
     tsi_store_relaxed(&a->seat.due_ns, publish_locked(a, &done));
     (void)pthread_setcancelstate(state, NULL);
+    tsi_lock_give(&tsi_segment_lock);
     errno = saved;
     return done;
 }
 
-static TSI_COLD void publish(TsiArena* a) {
-    if (!tsi_lock_try(&tsi_segment_lock)) return;
-    (void)publish_now(a);
-    tsi_lock_give(&tsi_segment_lock);
-}
-
-bool tsi_segment_publish(TsiArena* a) {
-    if (a->options.segment == 0) return false;
-    tsi_lock_take(&tsi_segment_lock);
-    bool done = publish_now(a);
-    tsi_lock_give(&tsi_segment_lock);
-    return done;
-}
+bool tsi_segment_publish(TsiArena* a) { return a->options.segment != 0 && publish(a, true); }
 
 TSI_COLD void tsi_segment_look(TsiArena* a) {
     uint64_t now = tsi_os.coarse_ns();
-    if (now >= tsi_load_relaxed(&a->seat.due_ns) && now >= tsi_load_relaxed(&seg.due_ns)) publish(a);
+    if (now >= tsi_load_relaxed(&a->seat.due_ns) && now >= tsi_load_relaxed(&seg.due_ns)) (void)publish(a, false);
 }
 
 void tsi_segment_begin(TsiArena* a) {
-    if (a->options.segment != 0) publish(a);
+    if (a->options.segment != 0) (void)publish(a, false);
 }
 
 void tsi_segment_end(TsiArena* a) {

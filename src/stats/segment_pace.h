@@ -6,8 +6,6 @@
 
 #include "base/bits.h"
 
-#include <stdint.h>
-
 #define TSI_SEGMENT_PERIOD_NS 100000000u /* between publications of one allocator, at least */
 enum {
     TSI_SEGMENT_SHARE = 100, /* after each, the process makes none for so many times what it took, */
