@@ -89,10 +89,7 @@ bool slab_doctor_ex(SlabAllocator* s, uint32_t leak_sec, bool (*write)(void* ctx
     TsiReport report;
     TsiLeaks leaks;
     bool ok = false;
-    if (a == NULL || write == NULL) {
-        errno = EINVAL;
-        return false;
-    }
+    if (a == NULL || write == NULL) return errno = EINVAL, false;
     Chart* c = tsi_os_map(sizeof *c);
     if (c == NULL) return false;
     if (tsi_leaks_take(a, 0, &leaks)) {

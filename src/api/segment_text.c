@@ -28,19 +28,19 @@ static uint32_t metric_of(const SlabSegment* s, uint32_t scope, const char* key)
 
 static void set_field(const TsiMetric* m, const SlabSegmentValue* v, char* at) {
     uint32_t word = v->u > UINT32_MAX ? UINT32_MAX : (uint32_t)v->u;
-    if (m->type == TSI_TYPE_STRING) memcpy(at, v->text, strnlen(v->text, m->bytes - 1u));
+    if (m->type == SLAB_SEGMENT_STRING) memcpy(at, v->text, strnlen(v->text, m->bytes - 1u));
     else if (tsi_metric_is_array(m))
         memcpy(at, v->counts,
                (v->entries < tsi_metric_entries(m) ? v->entries : tsi_metric_entries(m)) * sizeof(uint64_t));
-    else if (m->type == TSI_TYPE_F64) memcpy(at, &v->f, sizeof v->f);
-    else if (m->type == TSI_TYPE_U64) memcpy(at, &v->u, sizeof v->u);
+    else if (m->type == SLAB_SEGMENT_F64) memcpy(at, &v->f, sizeof v->f);
+    else if (m->type == SLAB_SEGMENT_U64) memcpy(at, &v->u, sizeof v->u);
     else memcpy(at, &word, sizeof word);
 }
 
 /* A value of the segment may have become another type in a later version. */
 static bool same_kind(const TsiMetric* m, uint32_t type) {
-    if (m->type == TSI_TYPE_STRING || type == SLAB_SEGMENT_STRING) return m->type == type;
-    if (m->type == TSI_TYPE_F64 || type == SLAB_SEGMENT_F64) return m->type == type;
+    if (m->type == SLAB_SEGMENT_STRING || type == SLAB_SEGMENT_STRING) return m->type == type;
+    if (m->type == SLAB_SEGMENT_F64 || type == SLAB_SEGMENT_F64) return m->type == type;
     return tsi_metric_is_array(m) == (type > SLAB_SEGMENT_STATE);
 }
 
@@ -49,7 +49,7 @@ static bool same_kind(const TsiMetric* m, uint32_t type) {
 static void fill_section(const SlabSegment* s, TsiReport* r, TsiSection section, uint32_t scope) {
     TsiRows rows = tsi_report_rows(r, section);
     uint32_t count = (uint32_t)slab_segment_rows(s, scope).count; /* rows.count may be a field that was just set */
-    if (tsi_sections[section].form != TSI_FORM_ARRAY && count > 1) count = 1;
+    if (tsi_sections[section].form != SLAB_SEGMENT_ARRAY && count > 1) count = 1;
     for (unsigned i = 0; i < TSI_METRICS; i++) {
         const TsiMetric* m = &tsi_metrics[i];
         uint32_t at = m->section == section && m->derive == NULL ? metric_of(s, scope, m->key) : NONE;
@@ -86,14 +86,14 @@ static bool report_make(const SlabSegment* s, TsiReport* r) {
     r->mapping_bytes = 1;
     for (unsigned n = 0; n < TSI_SECTIONS; n++) {
         scopes[n] = scope_of(s, (TsiSection)n);
-        if (scopes[n] == NONE || tsi_sections[n].form != TSI_FORM_ARRAY) continue;
+        if (scopes[n] == NONE || tsi_sections[n].form != SLAB_SEGMENT_ARRAY) continue;
         counts[n] = (uint32_t)slab_segment_rows(s, scopes[n]).count; /* below 2^32 by its capacity */
         r->mapping_bytes += counts[n] * tsi_sections[n].row_bytes;
     }
     char* at = r->mapping = tsi_os_map(r->mapping_bytes);
     if (at == NULL) return false;
     for (unsigned n = 0; n < TSI_SECTIONS; n++) {
-        if (tsi_sections[n].form != TSI_FORM_ARRAY) continue;
+        if (tsi_sections[n].form != SLAB_SEGMENT_ARRAY) continue;
         tsi_report_set_rows(r, (TsiSection)n, at, counts[n]);
         at += counts[n] * tsi_sections[n].row_bytes; /* all rows are multiples of 8 bytes */
     }

@@ -20,17 +20,10 @@
 
 #include "os/table.h"
 
-enum {
-    TSI_LABEL_BYTES = 32,
-    TSI_LABELS_MAX = 4096,
-    TSI_LABEL_NONE = 0,
-    TSI_LABEL_OTHER = 1,
-    TSI_LABEL_SHARDS = 8,
-    TSI_LABEL_BUCKETS = 48,
-    TSI_LABEL_INDEX = 2 * TSI_LABELS_MAX,
-    TSI_LABEL_SHOWN = 11,
-    TSI_LABEL_LANES = 16 /* of the figures by class and label: ids 0..14, and the rest */
-};
+enum { TSI_LABEL_NONE = 0, TSI_LABEL_OTHER = 1 }; /* records */
+enum { TSI_LABEL_BYTES = 32, TSI_LABELS_MAX = 4096, TSI_LABEL_INDEX = 2 * TSI_LABELS_MAX };
+enum { TSI_LABEL_SHARDS = 8, TSI_LABEL_BUCKETS = 48, TSI_LABEL_SHOWN = 11 };
+enum { TSI_LABEL_LANES = 16 }; /* of the figures by class and label: ids 0..14, and the rest */
 
 typedef struct TsiTotals {
     uint64_t objects, bytes;

@@ -115,9 +115,10 @@ static bool complete_row(Collect* k, TsiLeakRow* r) {
     return same;
 }
 
-/* Larger first; then more objects, then the older. */
+/* The old ones first, then the larger; then more objects, then the older. */
 static bool is_larger(const void* one, const void* other) {
     const TsiLeakRow *x = one, *y = other;
+    if (x->old != y->old) return x->old;
     if (x->c.estimated_rss_bytes != y->c.estimated_rss_bytes)
         return x->c.estimated_rss_bytes > y->c.estimated_rss_bytes;
     if (x->c.alloc_count != y->c.alloc_count) return x->c.alloc_count > y->c.alloc_count;
@@ -172,14 +173,14 @@ static void join(TsiLeakRow* to, const TsiLeakRow* r) {
 
 void tsi_leaks_by_label(TsiLeaks* l, uint32_t old_sec) {
     TsiLeakRow* last = NULL;
-    uint32_t n = l->count, old = 0;
+    uint32_t n = l->count;
     tsi_rows_sort(l->rows, n, sizeof *l->rows, by_label); /* the oldest of a label and class first */
     l->count = 0;
     for (uint32_t k = 0; k < n; k++) {
-        const TsiLeakRow* r = &l->rows[k];
+        TsiLeakRow* r = &l->rows[k];
+        r->old = r->c.age_sec >= old_sec;
         bool same = last != NULL && last->c.class_index == r->c.class_index &&
-                    memcmp(last->c.label, r->c.label, sizeof r->c.label) == 0 &&
-                    (last->c.age_sec >= old_sec) == (r->c.age_sec >= old_sec);
+                    memcmp(last->c.label, r->c.label, sizeof r->c.label) == 0 && last->old == r->old;
         if (same) {
             join(last, r);
         } else {
@@ -187,14 +188,7 @@ void tsi_leaks_by_label(TsiLeaks* l, uint32_t old_sec) {
             *last = *r;
         }
     }
-    for (uint32_t k = 0; k < l->count; k++) { /* the old ones first, then each part by size */
-        if (l->rows[k].c.age_sec < old_sec) continue;
-        TsiLeakRow t = l->rows[old];
-        l->rows[old++] = l->rows[k];
-        l->rows[k] = t;
-    }
-    sort_by_size(l->rows, old);
-    sort_by_size(l->rows + old, l->count - old);
+    sort_by_size(l->rows, l->count);
 }
 
 void tsi_leaks_drop(TsiLeaks* l) {
@@ -209,15 +203,13 @@ void tsi_leaks_drop(TsiLeaks* l) {
                    "a recommendation fits its field");
 #include "stats/words.def"
 
-static double share(uint64_t part, uint64_t whole) { return whole != 0 ? 100.0 * (double)part / (double)whole : 0.0; }
-
 void tsi_slow_path_judge(SlowPathAttribution* s, unsigned warm_share) {
     uint64_t hits = s->total_slow_path_hits;
     const char* advice = tsi_advice_none;
-    s->cache_miss_pct = share(s->cache_miss_count, hits);
-    s->epoch_closed_pct = share(s->epoch_closed_count, hits);
-    s->partial_null_pct = share(s->partial_null_count, hits);
-    s->partial_full_pct = share(s->partial_full_count, hits);
+    s->cache_miss_pct = tsi_ratio(s->cache_miss_count, hits, 100.0);
+    s->epoch_closed_pct = tsi_ratio(s->epoch_closed_count, hits, 100.0);
+    s->partial_null_pct = tsi_ratio(s->partial_null_count, hits, 100.0);
+    s->partial_full_pct = tsi_ratio(s->partial_full_count, hits, 100.0);
     if (s->epoch_closed_pct > TSI_DOCTOR_PREVAILS) advice = tsi_advice_closed;
     else if (s->cache_miss_pct > TSI_DOCTOR_PREVAILS && s->class_index == TSI_CLASS_LARGE - 1)
         advice = tsi_advice_large;
@@ -243,7 +235,7 @@ uint32_t tsi_slow_path_take(TsiArena* a, SlowPathAttribution out[TSI_CLASSES]) {
         s->epoch_closed_count = c.slow_path_epoch_closed;
         s->partial_null_count = c.current_partial_null;
         s->partial_full_count = c.current_partial_full;
-        tsi_slow_path_judge(s, (unsigned)share(c.empty_slab_recycled, c.new_slab_count));
+        tsi_slow_path_judge(s, (unsigned)tsi_ratio(c.empty_slab_recycled, c.new_slab_count, 100.0));
     }
     return n;
 }

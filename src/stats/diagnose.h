@@ -17,6 +17,7 @@ typedef struct TsiLeakRow {
     EpochLeakCandidate c;
     TsiRef ref;
     uint64_t refcount;         /* scopes inside and slab_epoch_inc_refcount */
+    bool old;                  /* by tsi_leaks_by_label */
     uint32_t phases, unclosed; /* incarnations; those that the ring has moved past and nobody has closed */
 } TsiLeakRow;
 

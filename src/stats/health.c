@@ -65,7 +65,7 @@ void tsi_health_sampling(TsiText* t, const SlabSamplingStats* s) {
 /* ---- locks and retries ---- */
 
 TsiHealth tsi_lock_health(uint64_t contended, uint64_t total) {
-    double pct = total != 0 ? 100.0 * (double)contended / (double)total : 0.0;
+    double pct = tsi_ratio(contended, total, 100.0);
     return pct < TSI_DOCTOR_LOCK_GOOD     ? TSI_HEALTH_GOOD
            : pct < TSI_DOCTOR_LOCK_NORMAL ? TSI_HEALTH_NORMAL
            : pct <= TSI_DOCTOR_LOCK_WATCH ? TSI_HEALTH_WATCH
@@ -73,7 +73,7 @@ TsiHealth tsi_lock_health(uint64_t contended, uint64_t total) {
 }
 
 TsiHealth tsi_retry_health(uint64_t retries, uint64_t operations) {
-    double rate = operations != 0 ? (double)retries / (double)operations : 0.0;
+    double rate = tsi_ratio(retries, operations, 1.0);
     return rate < tsi_rate_RETRY_GOOD     ? TSI_HEALTH_GOOD
            : rate < tsi_rate_RETRY_NORMAL ? TSI_HEALTH_NORMAL
            : rate < tsi_rate_RETRY_WATCH  ? TSI_HEALTH_WATCH
@@ -88,7 +88,7 @@ static void put_locks(TsiText* t, const TsiReport* r, uint64_t fast, uint64_t co
         return;
     }
     TsiHealth h = tsi_lock_health(contended, total);
-    tsi_text_put(t, tsi_say_locks, 100.0 * (double)contended / (double)total, (Num)total, health_words[h]);
+    tsi_text_put(t, tsi_say_locks, tsi_ratio(contended, total, 100.0), (Num)total, health_words[h]);
     if (h < TSI_HEALTH_WATCH) return;
     const SlabLabelStats* worst = NULL;
     for (uint32_t n = 0; n < r->label_count; n++)
@@ -116,7 +116,7 @@ void tsi_health_locks(TsiText* t, const TsiReport* r) {
     put_locks(t, r, fast, contended);
     TsiHealth h = tsi_retry_health(retries, frees);
     if (retries == 0) tsi_text_put(t, tsi_say_retries_none);
-    else tsi_text_put(t, tsi_say_retries, frees != 0 ? (double)retries / (double)frees : 0.0, health_words[h]);
+    else tsi_text_put(t, tsi_say_retries, tsi_ratio(retries, frees, 1.0), health_words[h]);
     tsi_text_put(t, "\n");
     if (fast + contended >= TSI_DOCTOR_FEW_LOCKS && tsi_lock_health(contended, fast + contended) == TSI_HEALTH_ACT)
         tsi_text_action(t, tsi_say_locks_act);

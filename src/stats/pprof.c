@@ -14,17 +14,7 @@
 
 enum { MAPPINGS = 256, VALUES = 4 };
 /* Fields of Profile. */
-enum {
-    SAMPLE_TYPE = 1,
-    SAMPLE = 2,
-    MAPPING = 3,
-    LOCATION = 4,
-    STRING = 6,
-    PERIOD_TYPE = 11,
-    PERIOD = 12,
-    COMMENT = 13,
-    DEFAULT_TYPE = 14
-};
+enum { SAMPLE_TYPE = 1, SAMPLE, MAPPING, LOCATION, STRING = 6, PERIOD_TYPE = 11, PERIOD, COMMENT, DEFAULT_TYPE };
 /* The first strings; 0 is the empty one. */
 enum { NONE, ALLOC_OBJECTS, COUNT, ALLOC_SPACE, BYTES, INUSE_OBJECTS, INUSE_SPACE, SPACE, LABEL, ERA, CLASS, FIXED };
 static const char* const fixed[FIXED] = {"",      "alloc_objects", "count",       "alloc_space",

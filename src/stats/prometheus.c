@@ -101,7 +101,7 @@ static void write_labels(TsiOut* o, bool* any, const TsiReport* r, const TsiMetr
         write_label(o, any, r, ((const SlabLabelStats*)row)->label_id);
     }
     write_fixed_label(o, any, m);
-    if (m->kind == TSI_KIND_INFO) {
+    if (m->kind == SLAB_SEGMENT_INFO) {
         begin_label(o, any, m->key);
         (void)tsi_out_label_value(o, tsi_metric_value(m, row).s, SIZE_MAX);
         tsi_out_char(o, '"');
@@ -115,9 +115,9 @@ static void write_f64(TsiOut* o, double v) {
 }
 
 static void write_in_unit(TsiOut* o, const TsiMetric* m, TsiValue v) {
-    if (m->kind == TSI_KIND_INFO) tsi_out_char(o, '1');
-    else if (m->type == TSI_TYPE_F64) write_f64(o, m->unit == TSI_UNIT_PERCENT ? v.f / 100.0 : v.f);
-    else if (m->unit == TSI_UNIT_NS) tsi_out_seconds(o, v.u);
+    if (m->kind == SLAB_SEGMENT_INFO) tsi_out_char(o, '1');
+    else if (m->type == SLAB_SEGMENT_F64) write_f64(o, m->unit == SLAB_SEGMENT_PERCENT ? v.f / 100.0 : v.f);
+    else if (m->unit == SLAB_SEGMENT_NS) tsi_out_seconds(o, v.u);
     else tsi_out_u64(o, v.u);
 }
 
@@ -156,7 +156,7 @@ static void write_bucket(Page* p, const TsiMetric* m, const void* row, const uin
 
 /* Buckets of a DOUBLING array go by fours, for there is one for each label. An empty histogram is left out. */
 static void write_histogram(Page* p, const TsiMetric* m, const TsiMetric* sum, const void* row) {
-    static const TsiMetric plain = {.type = TSI_TYPE_U64, .unit = TSI_UNIT_COUNT};
+    static const TsiMetric plain = {.type = SLAB_SEGMENT_U64, .unit = SLAB_SEGMENT_COUNT};
     const uint64_t* a = tsi_metric_value(m, row).a;
     unsigned last = tsi_metric_entries(m) - 1;
     uint64_t count = 0, all = 0;
@@ -165,7 +165,7 @@ static void write_histogram(Page* p, const TsiMetric* m, const TsiMetric* sum, c
     for (unsigned i = 0; i < last && p->out.ok; i++) {
         uint64_t top = tsi_metric_bucket_top(m->type, i);
         count = a[i] > UINT64_MAX - count ? UINT64_MAX : count + a[i];
-        if (m->type == TSI_TYPE_LATENCY || i % 2 == 1) write_bucket(p, m, row, &top, count);
+        if (m->type == SLAB_SEGMENT_LATENCY || i % 2 == 1) write_bucket(p, m, row, &top, count);
     }
     count = a[last] > UINT64_MAX - count ? UINT64_MAX : count + a[last];
     write_bucket(p, m, row, NULL, count);
@@ -184,7 +184,7 @@ static void write_phase_sums(Page* p, const TsiMetric* m, uint32_t first, uint32
         if (id > last) id = last;
         if (id < first || id - first >= CHUNK) continue;
         uint64_t v = tsi_metric_value(m, row).u, *sum = &sums[id - first];
-        if (m->kind == TSI_KIND_PEAK) *sum = v > *sum ? v : *sum;
+        if (m->kind == SLAB_SEGMENT_PEAK) *sum = v > *sum ? v : *sum;
         else *sum = v > UINT64_MAX - *sum ? UINT64_MAX : *sum + v;
         seen[id - first] = true;
     }
@@ -210,8 +210,8 @@ static void write_epochs(Page* p, const TsiMetric* m) {
 /* promtool wants "_count" kept for histograms; names that users know end in it, and go without a type. */
 static const char* type_of(const TsiMetric* m) {
     size_t n = strlen(m->family);
-    if (m->kind == TSI_KIND_COUNTER) return "counter";
-    if (m->kind == TSI_KIND_HISTOGRAM || m->kind == TSI_KIND_SUM) return "histogram";
+    if (m->kind == SLAB_SEGMENT_COUNTER) return "counter";
+    if (m->kind == SLAB_SEGMENT_HISTOGRAM || m->kind == SLAB_SEGMENT_SUM) return "histogram";
     return n > 6 && strcmp(m->family + n - 6, "_count") == 0 ? "untyped" : "gauge";
 }
 
@@ -239,7 +239,7 @@ static void write_series(Page* p, const TsiMetric* m, const TsiMetric* sum) {
     } else {
         for (uint32_t i = 0; i < rows.count && p->out.ok; i++) {
             const void* row = rows.first + i * rows.bytes;
-            if (m->kind == TSI_KIND_HISTOGRAM) write_histogram(p, m, sum, row);
+            if (m->kind == SLAB_SEGMENT_HISTOGRAM) write_histogram(p, m, sum, row);
             else write_sample(p, m, row);
         }
     }
@@ -259,9 +259,10 @@ bool tsi_report_prometheus(const TsiReport* r, TsiWriteFn write, void* ctx) {
         const TsiMetric* m = &tsi_metrics[i];
         if (m->family == NULL) continue;
         bool same = before != NULL && same_family(before, m);
-        const TsiMetric* sum = same && before->kind == TSI_KIND_SUM ? before : NULL; /* stands above its histogram */
+        const TsiMetric* sum =
+            same && before->kind == SLAB_SEGMENT_SUM ? before : NULL; /* stands above its histogram */
         before = m;
-        if (m->kind == TSI_KIND_SUM) continue;
+        if (m->kind == SLAB_SEGMENT_SUM) continue;
         if (!same || sum != NULL) write_head(&p.out, m);
         write_series(&p, m, sum);
     }

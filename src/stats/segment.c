@@ -84,18 +84,14 @@ static uint64_t start_time(void) {
     return at != NULL ? strtoull(at, NULL, 10) : 0;
 }
 
-static SlabSegmentTable table(size_t offset, uint32_t count, size_t stride) {
-    return (SlabSegmentTable){offset, count, (uint32_t)stride};
-}
-
 /* Which process this is. */
 static SlabSegmentHeader header_of_process(void) {
     SlabSegmentHeader h = {.endian = SLAB_SEGMENT_ENDIAN,
                            .major = SLAB_SEGMENT_MAJOR,
                            .minor = SLAB_SEGMENT_MINOR,
-                           .header_bytes = sizeof h};
-    h.pid = tsi_load_relaxed(&seg.pid);
-    h.start_time = start_time();
+                           .header_bytes = sizeof h,
+                           .pid = tsi_load_relaxed(&seg.pid),
+                           .start_time = start_time()};
     char boot[64];
     if (strlen(tsi_os_read_text("/proc/sys/kernel/random/boot_id", boot, sizeof boot)) >= 36)
         memcpy(h.boot_id, boot, 36);
@@ -107,9 +103,9 @@ static void header_write(uint64_t now) {
     SlabSegmentHeader h = seg.process = header_of_process();
     h.total_bytes = p->total_bytes;
     h.created_ns = h.heartbeat_ns = now;
-    h.scopes = table(p->scopes, TSI_SECTIONS, sizeof(SlabSegmentScope));
-    h.metrics = table(p->metrics, TSI_METRICS, sizeof(SlabSegmentMetric));
-    h.slots = table(p->slots, SLAB_SEGMENT_SLOTS, sizeof(SlabSegmentSlot));
+    h.scopes = (SlabSegmentTable){p->scopes, TSI_SECTIONS, sizeof(SlabSegmentScope)};
+    h.metrics = (SlabSegmentTable){p->metrics, TSI_METRICS, sizeof(SlabSegmentMetric)};
+    h.slots = (SlabSegmentTable){p->slots, SLAB_SEGMENT_SLOTS, sizeof(SlabSegmentSlot)};
     memcpy(seg.memory.base, &h, sizeof h); /* all but the magic */
     tsi_plan_tables(p, seg.memory.base);
     for (unsigned slot = 0; slot < SLAB_SEGMENT_SLOTS; slot++) {
@@ -320,10 +316,9 @@ void tsi_segment_init(void) {
 }
 
 TsiSegmentHealth tsi_segment_health(TsiArena* a) {
-    TsiSegmentHealth h = {.asked = a->options.segment != 0};
-    h.publications = tsi_load_relaxed(&a->seat.publications);
-    h.failures = tsi_load_relaxed(&a->seat.failures);
-    h.what = tsi_load_relaxed(&seg.what);
-    h.error = tsi_load_relaxed(&seg.error);
-    return h;
+    return (TsiSegmentHealth){.asked = a->options.segment != 0,
+                              .publications = tsi_load_relaxed(&a->seat.publications),
+                              .failures = tsi_load_relaxed(&a->seat.failures),
+                              .what = tsi_load_relaxed(&seg.what),
+                              .error = tsi_load_relaxed(&seg.error)};
 }

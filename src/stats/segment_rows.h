@@ -10,8 +10,6 @@
 
 #include "stats/metrics.h"
 
-#include "slab_segment.h"
-
 typedef _Atomic uint64_t TsiShareWord;
 
 /* Places, in bytes. */

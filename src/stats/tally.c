@@ -105,8 +105,6 @@ void tsi_tally_global_add(SlabGlobalStats* out, const TsiSlabView* v) {
 
 /* ---- a class ---- */
 
-static double share(uint64_t of, uint64_t all) { return all != 0 ? (double)of / (double)all : 0.0; }
-
 static void class_locks(TsiArena* a, unsigned cls, SlabClassStats* out) {
     TsiSpace* s = &a->space;
     for (unsigned lane = 0; lane < TSI_LANES; lane++) {
@@ -117,7 +115,7 @@ static void class_locks(TsiArena* a, unsigned cls, SlabClassStats* out) {
         out->lock_fast_acquire += out->lock_fast_acquire_by_label[lane];
         out->lock_contended += out->lock_contended_by_label[lane];
     }
-    out->lock_contention_rate = share(out->lock_contended, out->lock_fast_acquire + out->lock_contended);
+    out->lock_contention_rate = tsi_ratio(out->lock_contended, out->lock_fast_acquire + out->lock_contended, 1.0);
 }
 
 void tsi_tally_class_begin(TsiArena* a, uint32_t index, SlabClassStats* out) {
@@ -132,8 +130,8 @@ void tsi_tally_class_begin(TsiArena* a, uint32_t index, SlabClassStats* out) {
     out->madvise_failures = tsi_load_relaxed(&a->space.purges_failed[cls]);
     uint64_t capacity = cls > TSI_SMALL_CLASSES ? 0 : tsi_load_relaxed(&a->space.stock.budget) / out->slab_bytes;
     out->cache_capacity = capacity < UINT32_MAX ? (uint32_t)capacity : UINT32_MAX;
-    out->avg_free_cas_retries_per_attempt = share(out->bitmap_free_cas_retries, out->bitmap_free_attempts);
-    out->avg_alloc_cas_retries_per_attempt = share(out->bitmap_alloc_cas_retries, out->bitmap_alloc_attempts);
+    out->avg_free_cas_retries_per_attempt = tsi_ratio(out->bitmap_free_cas_retries, out->bitmap_free_attempts, 1.0);
+    out->avg_alloc_cas_retries_per_attempt = tsi_ratio(out->bitmap_alloc_cas_retries, out->bitmap_alloc_attempts, 1.0);
     const TsiScan* scan = &a->scan;
     out->scan_adapt_checks = tsi_load_relaxed(&scan->checks);
     out->scan_adapt_switches = tsi_load_relaxed(&scan->switches);
@@ -156,8 +154,7 @@ void tsi_tally_class_add(TsiArena* a, SlabClassStats* out, const TsiSlabView* v,
 
 void tsi_tally_class_end(SlabClassStats* out) {
     out->estimated_rss_bytes = out->committed_bytes;
-    if (out->new_slab_count != 0)
-        out->recycle_rate_pct = 100.0 * (double)out->empty_slab_recycled / (double)out->new_slab_count;
+    out->recycle_rate_pct = tsi_ratio(out->empty_slab_recycled, out->new_slab_count, 100.0);
 }
 
 /* ---- samples ---- */

@@ -49,7 +49,7 @@ static inline void check_not_less(const TsiMetric* m, const char* was, const cha
 
 static inline void check_zero(const TsiMetric* m, const char* row) {
     TsiValue v = tsi_metric_value(m, row);
-    bool zero = m->type == TSI_TYPE_F64 ? v.f == 0.0 : v.u == 0;
+    bool zero = m->type == SLAB_SEGMENT_F64 ? v.f == 0.0 : v.u == 0;
     if (tsi_metric_is_array(m)) {
         zero = true;
         for (unsigned i = 0; i < tsi_metric_entries(m); i++) zero = zero && v.a[i] == 0;
@@ -59,7 +59,7 @@ static inline void check_zero(const TsiMetric* m, const char* row) {
 
 static inline bool only_grows(const TsiMetric* m) {
     bool peak = m->section == TSI_SECTION_LABEL && strcmp(m->key, "peak_bytes") == 0;
-    return peak || m->kind == TSI_KIND_COUNTER || m->kind == TSI_KIND_HISTOGRAM || m->kind == TSI_KIND_SUM;
+    return peak || m->kind == SLAB_SEGMENT_COUNTER || m->kind == SLAB_SEGMENT_HISTOGRAM || m->kind == SLAB_SEGMENT_SUM;
 }
 
 /* The row that was told last of what is in this one: new labels come before "(other)", the last row. */

@@ -83,9 +83,9 @@ static bool is_of_the_moment(const TsiMetric* m) {
 static void same_value(const TsiMetric* m, const void* row, const SlabSegmentValue* v) {
     TsiValue want = tsi_metric_value(m, row);
     bool same = want.u == v->u;
-    if (m->type == TSI_TYPE_STRING)
+    if (m->type == SLAB_SEGMENT_STRING)
         same = strncmp(want.s, v->text, 31) == 0;
-    else if (m->type == TSI_TYPE_F64)
+    else if (m->type == SLAB_SEGMENT_F64)
         same = memcmp(&want.f, &v->f, sizeof want.f) == 0;
     else if (tsi_metric_is_array(m))
         same = v->entries == tsi_metric_entries(m) && memcmp(want.a, v->counts, m->bytes) == 0;
