@@ -132,8 +132,7 @@ static bool segment_ready(uint64_t now) {
     if (seg.memory.base != NULL && tsi_load_relaxed(&seg.pid) == pid) return true;
     if (seg.memory.base != NULL) forget(); /* P7: a child that no handler has told */
     tsi_plan_make(&seg.plan, tsi_os.page_bytes);
-    int error = tsi_shared_open(&seg.memory, (TsiSharedName){"temporal-slab", "segment"}, seg.plan.total_bytes,
-                                seg.plan.buffers, &what);
+    int error = tsi_shared_open(&seg.memory, "temporal-slab", "segment", seg.plan.total_bytes, seg.plan.buffers, &what);
     if (error != 0) return failed(what, error);
     tsi_store_relaxed(&seg.pid, pid);
     tsi_add_relaxed(&seg.segment, 1);

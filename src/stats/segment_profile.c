@@ -10,7 +10,6 @@
 
 #include "heap/profile.h"
 #include "os/shared.h"
-#include "stats/segment_pace.h"
 #include "stats/segment_rows.h"
 
 #include <errno.h>
@@ -62,8 +61,7 @@ static int file_ready(const SlabSegmentHeader* like, const char** what) {
     h.scopes = h.metrics = (SlabSegmentTable){sizeof h, 0, 0};
     h.slots = (SlabSegmentTable){sizeof h, SLAB_SEGMENT_SLOTS, sizeof(SlabSegmentSlot)};
     h.created_ns = h.heartbeat_ns = tsi_os.now_ns();
-    int error =
-        tsi_shared_open(&prof.memory, (TsiSharedName){"tslab-profile", "profile"}, h.total_bytes, prof.buffers, what);
+    int error = tsi_shared_open(&prof.memory, "tslab-profile", "profile", h.total_bytes, prof.buffers, what);
     if (error != 0) return error;
     memset(h.magic, 0, sizeof h.magic);
     memcpy(prof.memory.base, &h, sizeof h);

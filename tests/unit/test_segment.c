@@ -16,6 +16,7 @@
 #include "os/shared.h"
 #include "stats/metrics.h"
 #include "stats/report.h"
+#include "stats/segment_rows.h"
 
 #include <fcntl.h>
 #include <signal.h>
@@ -523,7 +524,7 @@ static void under_a_limit_of_file_sizes(void) {
 static void a_foreign_descriptor_is_left_alone(void) {
     TsiShared m;
     const char* what;
-    REQUIRE_EQ(tsi_shared_open(&m, (TsiSharedName){"temporal-slab", "segment"}, 1 << 20, 4096, &what), 0);
+    REQUIRE_EQ(tsi_shared_open(&m, "temporal-slab", "segment", 1 << 20, 4096, &what), 0);
     int fd = m.fd;
     REQUIRE_EQ(close(fd), 0);
     REQUIRE_EQ(open("/dev/null", O_RDONLY), fd);
