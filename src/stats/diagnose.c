@@ -132,7 +132,6 @@ static void sort_by_size(TsiLeakRow* rows, uint32_t n) { tsi_rows_sort(rows, n, 
 
 bool tsi_leaks_take(TsiArena* a, uint32_t threshold_sec, TsiLeaks* out) {
     Collect k = {.a = a, .threshold_ns = (uint64_t)threshold_sec * 1000000000u, .capacity = FIRST_ROWS};
-    memset(out, 0, sizeof *out);
     for (;; k.capacity *= 2) {
         k.rows = tsi_os_map(k.capacity * sizeof *k.rows);
         if (k.rows == NULL) return false;
@@ -143,8 +142,7 @@ bool tsi_leaks_take(TsiArena* a, uint32_t threshold_sec, TsiLeaks* out) {
         if (!k.full) break;
         tsi_os_drop(k.rows, k.capacity * sizeof *k.rows);
     }
-    out->rows = k.rows;
-    out->capacity = k.capacity;
+    *out = (TsiLeaks){.rows = k.rows, .capacity = k.capacity};
     for (uint32_t n = 0; n < k.capacity; n++)
         if (complete_row(&k, &k.rows[n])) out->rows[out->count++] = k.rows[n];
     sort_by_size(out->rows, out->count);
