@@ -16,8 +16,8 @@ typedef struct TsiPhaseSum {
 
 /* What a report needs of a record, read under its stripe. */
 typedef struct TsiPhaseCopy {
-    SlabPhaseStats
-        row;        /* epoch_era 0: nothing to tell of. Allocated: by slabs that have left, or are not walked over. */
+    /* epoch_era 0: nothing to tell of. Allocated: by slabs that have left, or are not walked over. */
+    SlabPhaseStats row;
     unsigned state; /* TSI_INC_... */
     bool is_id;     /* its id still names it */
     bool used;
