@@ -9,7 +9,6 @@
 #include "heap/warm.h"
 #include "mem/stock.h"
 #include "os/clock.h"
-#include "stats/segment.h"
 #include "heap/trim.h"
 
 #include <string.h>
@@ -28,8 +27,6 @@ size_t slab_page_size(void) {
 
 uint64_t slab_now_ns(void) { return tsi_clock_now(); }
 uint64_t slab_rss_bytes(void) { return tsi_os.rss_bytes(); }
-
-static size_t arena_bytes(void) { return tsi_align_up(sizeof(TsiArena), tsi_os.page_bytes); }
 
 /* Records in proportion to the payload, so that a small reservation has small tables. */
 static uint32_t records(uint64_t reserve_bytes, uint32_t most, uint32_t least) {
@@ -82,16 +79,12 @@ static void arena_close(TsiArena* a) {
 
 static void arena_discard(TsiArena* a) {
     arena_close(a);
-    tsi_os.unmap(a, arena_bytes());
+    tsi_os_drop(a, sizeof *a);
 }
 
 static TsiArena* arena_create(const SlabOptions* o, uint32_t bad_environment) {
-    TsiArena* a = tsi_registry_open() ? tsi_os.reserve(arena_bytes()) : NULL;
+    TsiArena* a = tsi_registry_open() ? tsi_os_map(sizeof *a) : NULL;
     if (a == NULL) return NULL;
-    if (tsi_os.commit(a, arena_bytes()) != 0) {
-        tsi_os.unmap(a, arena_bytes());
-        return NULL;
-    }
     a->options = *o;
     a->bad_environment = bad_environment;
     if (o->sampling_period != 0) tsi_sample_calibrate();
@@ -115,22 +108,13 @@ bool allocator_init_with(SlabAllocator* s, const SlabOptions* options) {
     tsi_process_init();
     tsi_scope_init();
     tsi_segment_init();
-    if (s == NULL) {
-        tsi_set_error("the allocator is NULL");
-        errno = EINVAL;
-        return false;
-    }
+    if (s == NULL) return tsi_failed(EINVAL, "the allocator is NULL") != NULL;
     memset(s, 0, sizeof *s);
-    if (!tsi_options_read(&o, options, &bad)) {
-        errno = EINVAL;
-        return false;
-    }
+    if (!tsi_options_read(&o, options, &bad)) return errno = EINVAL, false;
     TsiArena* a = arena_create(&o, bad);
-    if (a == NULL) {
-        tsi_set_error("the system grants no memory for an allocator (RLIMIT_AS, overcommit or map count)");
-        errno = ENOMEM;
-        return false;
-    }
+    if (a == NULL)
+        return tsi_failed(ENOMEM,
+                          "the system grants no memory for an allocator (RLIMIT_AS, overcommit or map count)") != NULL;
     a->owner = s;
     *tsi_public(s) = (TsiPublic){a, a->serial, TSI_MAGIC, 0};
     tsi_segment_begin(a);
@@ -175,16 +159,11 @@ void allocator_destroy(SlabAllocator* s) {
 
 SlabAllocator* slab_allocator_create_with(const SlabOptions* options) {
     tsi_process_init();
-    SlabAllocator* s = tsi_os.reserve(tsi_os.page_bytes);
-    if (s == NULL || tsi_os.commit(s, tsi_os.page_bytes) != 0) {
-        if (s != NULL) tsi_os.unmap(s, tsi_os.page_bytes);
-        tsi_set_error("the system grants no memory for an allocator");
-        errno = ENOMEM;
-        return NULL;
-    }
+    SlabAllocator* s = tsi_os_map(sizeof *s);
+    if (s == NULL) return tsi_failed(ENOMEM, "the system grants no memory for an allocator");
     if (!allocator_init_with(s, options)) {
         int saved = errno;
-        tsi_os.unmap(s, tsi_os.page_bytes);
+        tsi_os_drop(s, sizeof *s);
         errno = saved;
         return NULL;
     }
@@ -198,7 +177,7 @@ void slab_allocator_free(SlabAllocator* s) {
     if (s == NULL) return;
     bool ours = tsi_public(s)->on_heap != 0;
     allocator_destroy(s);
-    if (ours) tsi_os.unmap(s, tsi_os.page_bytes);
+    if (ours) tsi_os_drop(s, sizeof *s);
 }
 
 void slab_trim(SlabAllocator* s) {

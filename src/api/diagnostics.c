@@ -4,7 +4,7 @@
 #include "stats/diagnose.h"
 #include "stats/doctor.h"
 #include "stats/pprof.h"
-#include "stats/report_take.h"
+#include "stats/report.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -49,18 +49,18 @@ void slab_analyze_slow_path(SlabAllocator* s, SlowPathReport* out) {
 
 void slab_analyze_reclamation(SlabAllocator* s, ReclamationReport* out) {
     TsiArena* a = tsi_arena(s);
-    TsiScratch mem;
     if (out == NULL) return;
     *out = (ReclamationReport){.version = SLAB_DIAGNOSTICS_VERSION};
     if (a == NULL) return;
     out->total_madvise_calls = tsi_load_relaxed(&a->space.purge_calls);
     out->total_madvise_bytes = tsi_load_relaxed(&a->space.purge_bytes);
     out->total_madvise_failures = tsi_load_relaxed(&a->space.purge_failures);
-    if (!tsi_scratch_take(&mem, TSI_CLOSELOG_ROWS * sizeof(EpochReclamation))) return;
-    uint32_t n = tsi_closelog_copy(&a->closed_log, mem.at);
-    out->epochs = copy_out(mem.at, n, sizeof *out->epochs);
+    EpochReclamation* rows = tsi_os_map(TSI_CLOSELOG_ROWS * sizeof *rows);
+    if (rows == NULL) return;
+    uint32_t n = tsi_closelog_copy(&a->closed_log, rows);
+    out->epochs = copy_out(rows, n, sizeof *rows);
     out->epoch_count = out->epochs != NULL ? n : 0;
-    tsi_scratch_drop(&mem);
+    tsi_os_drop(rows, TSI_CLOSELOG_ROWS * sizeof *rows);
 }
 
 uint64_t slab_epoch_walk(SlabAllocator* s, EpochId epoch, bool (*fn)(const SlabLiveObject*, void*), void* ctx) {
@@ -86,19 +86,15 @@ bool slab_doctor(SlabAllocator* s, bool (*write)(void* ctx, const char* bytes, s
 bool slab_doctor_ex(SlabAllocator* s, uint32_t leak_sec, bool (*write)(void* ctx, const char* bytes, size_t n),
                     void* ctx) {
     TsiArena* a = tsi_arena(s);
-    TsiScratch mem;
     TsiReport report;
     TsiLeaks leaks;
     bool ok = false;
-    if (a == NULL || write == NULL) {
-        errno = EINVAL;
-        return false;
-    }
-    if (!tsi_scratch_take(&mem, sizeof(Chart))) return false;
+    if (a == NULL || write == NULL) return errno = EINVAL, false;
+    Chart* c = tsi_os_map(sizeof *c);
+    if (c == NULL) return false;
     if (tsi_leaks_take(a, 0, &leaks)) {
         tsi_leaks_by_label(&leaks, leak_sec);
         if (tsi_report_take(a, &report)) {
-            Chart* c = mem.at;
             TsiDoctorView v = {.report = &report,
                                .leaks = &leaks,
                                .leak_sec = leak_sec,
@@ -113,7 +109,7 @@ bool slab_doctor_ex(SlabAllocator* s, uint32_t leak_sec, bool (*write)(void* ctx
         }
         tsi_leaks_drop(&leaks);
     }
-    tsi_scratch_drop(&mem);
+    tsi_os_drop(c, sizeof *c);
     return ok;
 }
 

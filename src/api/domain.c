@@ -116,16 +116,10 @@ TSI_INLINE void name_it(TsiArena* a, TsiBinding* b, TsiDomain* d, const char* la
     b->label_at = d->label_at;
 }
 
-static TSI_COLD void* failed(int error, const char* sentence) {
-    tsi_set_error("%s", sentence);
-    errno = error;
-    return NULL;
-}
-
 static TSI_COLD void* make_failed(TsiArena* a, TsiBinding* b) {
-    if (a == NULL) return failed(EINVAL, no_allocator);
-    if (b == NULL) return failed(ENOMEM, "no memory, or no record, for one more thread in the allocator");
-    return failed(ENOMEM, "no memory, or no record, for one more domain");
+    if (a == NULL) return tsi_failed(EINVAL, no_allocator);
+    if (b == NULL) return tsi_failed(ENOMEM, "no memory, or no record, for one more thread in the allocator");
+    return tsi_failed(ENOMEM, "no memory, or no record, for one more domain");
 }
 
 /* A record that is not alive yet, with neither id nor reference. */
@@ -160,7 +154,7 @@ void tsi_domain_discard(TsiArena* a, TsiDomain* d) { discard(a, tsi_binding_get(
 
 static TSI_NOINLINE epoch_domain_t* create_failed(TsiBinding* b, TsiDomain* d) {
     discard(b->arena, b, d);
-    return failed(ENOMEM, "no memory, or no record, for one more phase: end some, or let the ended ones drain");
+    return tsi_failed(ENOMEM, "no memory, or no record, for one more phase: end some, or let the ended ones drain");
 }
 
 TSI_INLINE epoch_domain_t* create(SlabAllocator* s, const char* label) {
@@ -192,7 +186,7 @@ epoch_domain_t* epoch_domain_wrap(SlabAllocator* s, EpochId epoch, bool auto_clo
     TsiBinding* b;
     TsiRef ref = a != NULL ? tsi_resolve(a, epoch) : 0;
     TsiDomain* d = ref != 0 ? make(s, NULL, &b) : NULL;
-    if (a == NULL) return failed(EINVAL, no_allocator);
+    if (a == NULL) return tsi_failed(EINVAL, no_allocator);
     if (ref == 0) tsi_set_error("no epoch has the id %" PRIu32, epoch);
     if (d == NULL) return NULL;
     d->own = false;
@@ -230,8 +224,8 @@ TSI_INLINE void destroy(TsiDomain* d) {
 }
 
 static TSI_NOINLINE void refuse_destroy(TsiDomain* d, bool found) {
-    if (!found) tsi_domain_refuse_destroyed(d);
-    else tsi_domain_refuse(d, SLAB_MISUSE_DOMAIN_ORDER);
+    if (!found) (void)tsi_domain_refuse_destroyed(d);
+    else (void)tsi_domain_refuse(d, SLAB_MISUSE_DOMAIN_ORDER);
 }
 
 TSI_INLINE bool destroy_asked(TsiDomain* d) {
@@ -297,9 +291,9 @@ bool epoch_domain_force_close(epoch_domain_t* p) {
         tsi_domain_note_ended_locked(d, d->pub.epoch_id, d->pub.epoch_era);
     }
     tsi_lock_give(&d->lock);
-    if (inside || stale) tsi_domain_refuse(d, inside ? SLAB_MISUSE_DOMAIN_ORDER : SLAB_MISUSE_DOMAIN_STALE);
-    else tsi_domain_end_ref(a, d, ref, EPOCH_RELEASE, d->own, label);
-    return !inside && !stale;
+    if (inside || stale) return tsi_domain_refuse(d, inside ? SLAB_MISUSE_DOMAIN_ORDER : SLAB_MISUSE_DOMAIN_STALE);
+    tsi_domain_end_ref(a, d, ref, EPOCH_RELEASE, d->own, label);
+    return true;
 }
 
 epoch_domain_t* epoch_domain_begin(SlabAllocator* s, const char* label) {
@@ -307,7 +301,7 @@ epoch_domain_t* epoch_domain_begin(SlabAllocator* s, const char* label) {
     if (d == NULL) return NULL;
     if (TSI_LIKELY(epoch_domain_enter(d))) return d;
     epoch_domain_destroy(d);
-    return failed(ENOMEM, "no memory for the thread's scopes");
+    return tsi_failed(ENOMEM, "no memory for the thread's scopes");
 }
 
 bool epoch_domain_end(epoch_domain_t* d) {
@@ -315,26 +309,25 @@ bool epoch_domain_end(epoch_domain_t* d) {
     return epoch_domain_destroy(d) && left;
 }
 
-void tsi_domain_refuse(TsiDomain* d, SlabMisuse what) {
+bool tsi_domain_refuse(TsiDomain* d, SlabMisuse what) {
     TsiPhases* p = &d->arena->phases;
     TsiRef ref = tsi_load_relaxed(&d->ref);
     const TsiLabel* label = d->own ? tsi_label(&p->labels, d->label_at) : NULL;
     if (!d->own && tsi_ref_is_current(p, ref)) label = tsi_label_of(d->arena, tsi_inc(p, tsi_ref_index(ref)));
     tsi_refuse_as(d->arena, &(TsiMisuse){.what = what, .where = d, .label = label});
+    return false;
+}
+
+void tsi_receipt_blank(EpochReceipt* r, EpochId id, uint64_t era, const char label[TSI_LABEL_BYTES]) {
+    *r = (EpochReceipt){.version = TSI_RECEIPT_VERSION, .epoch_id = id, .epoch_era = era};
+    memcpy(r->label, label, sizeof r->label);
 }
 
 bool tsi_domain_last_receipt(TsiDomain* d, EpochReceipt* out) {
     tsi_lock_take(&d->lock);
     bool ok = d->has_receipt;
-    if (ok && d->empty_receipt) {
-        memset(out, 0, sizeof *out);
-        out->version = TSI_RECEIPT_VERSION;
-        out->epoch_id = d->receipt.epoch_id;
-        out->epoch_era = d->receipt.epoch_era;
-        memcpy(out->label, d->receipt.label, sizeof out->label);
-    } else if (ok) {
-        *out = d->receipt;
-    }
+    if (ok && !d->empty_receipt) *out = d->receipt;
+    else if (ok) tsi_receipt_blank(out, d->receipt.epoch_id, d->receipt.epoch_era, d->receipt.label);
     tsi_lock_give(&d->lock);
     return ok;
 }
@@ -362,7 +355,7 @@ bool epoch_domain_reset(epoch_domain_t* p) {
     bool opened = ok && tsi_domain_open_own(a, b, d);
     if (opened && old != 0) tsi_domain_note_ended_locked(d, id, era);
     tsi_lock_give(&d->lock);
-    if (!ok) tsi_domain_refuse(d, SLAB_MISUSE_DOMAIN_ORDER);
+    if (!ok) return tsi_domain_refuse(d, SLAB_MISUSE_DOMAIN_ORDER);
     if (!opened) return false;
     if (old != 0) tsi_domain_end_ref(a, d, old, EPOCH_RELEASE, true, label);
     tsi_scope_ambient(b);

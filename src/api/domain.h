@@ -38,14 +38,14 @@ TSI_INLINE TsiDomain* tsi_domain_of(epoch_domain_t* d) { return (TsiDomain*)(voi
 TSI_INLINE bool tsi_domain_is_alive(TsiDomain* d) {
     return d != NULL && tsi_load_acquire(&d->alive) == TSI_DOMAIN_ALIVE;
 }
-void tsi_domain_refuse(TsiDomain* d, SlabMisuse what);
+/* Both are false, for those who return it. */
+bool tsi_domain_refuse(TsiDomain* d, SlabMisuse what);
 /* A call on a domain that was destroyed. */
-void tsi_domain_refuse_destroyed(TsiDomain* d);
+bool tsi_domain_refuse_destroyed(TsiDomain* d);
 /* False for NULL; false and a refusal for a domain that was destroyed. */
 TSI_INLINE bool tsi_domain_usable(TsiDomain* d) {
     if (TSI_LIKELY(tsi_domain_is_alive(d))) return true;
-    if (d != NULL) tsi_domain_refuse_destroyed(d);
-    return false;
+    return d != NULL && tsi_domain_refuse_destroyed(d);
 }
 /* The table of domains: their pages go back when nobody is inside of their locks. */
 bool tsi_domain_table_init(TsiTable* t, uint32_t capacity);
@@ -76,6 +76,8 @@ void tsi_scopes_add(TsiArena* a, TsiDomain* d, int n);
 void tsi_scope_ambient(TsiBinding* b);
 /* The domain is none any more; its epoch is not looked at. */
 void tsi_domain_discard(TsiArena* a, TsiDomain* d);
+/* Of an end that has met nothing. */
+void tsi_receipt_blank(EpochReceipt* r, EpochId id, uint64_t era, const char label[TSI_LABEL_BYTES]);
 /* What epoch_domain_receipt tells: false when nothing has ended. */
 bool tsi_domain_last_receipt(TsiDomain* d, EpochReceipt* out);
 /* A domain that its maker was inside of as it exited: it stays until TSI_LEFT_MAX others were left behind after it. */

@@ -16,21 +16,13 @@
 
 #include <string.h>
 
-static void blank(EpochReceipt* r) {
-    memset(r, 0, sizeof *r);
-    r->version = TSI_RECEIPT_VERSION;
-}
-
 static void end_own(TsiArena* a, TsiDomain* d, TsiRef ref, EpochCloseMode mode, EpochReceipt* out) {
     TsiBinding* b = tsi_binding_get(a, false);
     char label[TSI_LABEL_BYTES];
     bool renamed;
     memcpy(label, d->label, sizeof label);
     if (tsi_inc_end_empty(a, b, ref, label, &renamed)) {
-        blank(out);
-        out->epoch_id = d->pub.epoch_id;
-        out->epoch_era = tsi_ref_era(ref);
-        memcpy(out->label, label, sizeof out->label);
+        tsi_receipt_blank(out, d->pub.epoch_id, tsi_ref_era(ref), label);
         return;
     }
     if (mode == EPOCH_RELEASE && b != NULL && tsi_inc_end_alone(b, ref, out)) return;
@@ -72,24 +64,18 @@ static bool end_whole(TsiDomain* d, EpochCloseMode mode, EpochReceipt* out) {
     if (out == NULL) out = &unwanted;
     if (!tsi_domain_usable(d)) return false;
     TsiScope* top = tsi_scope_top(d);
-    if (!tsi_domain_found(d)) {
-        tsi_domain_refuse_destroyed(d);
-        return false;
-    }
+    if (!tsi_domain_found(d)) return tsi_domain_refuse_destroyed(d);
     TsiArena* a = d->arena;
     tsi_lock_take(&d->lock);
     bool ok = (top != NULL || mode == EPOCH_DRAIN) && leave_alone_locked(a, d, top != NULL, mode, &why);
     tsi_lock_give(&d->lock);
-    if (!ok) {
-        tsi_domain_refuse(d, why);
-        return false;
-    }
+    if (!ok) return tsi_domain_refuse(d, why);
     if (top != NULL) {
         tsi_scope_pop(top);
         tsi_scopes_add(a, d, -1);
     }
     TsiRef ref = tsi_load_acquire(&d->ref); /* pairs with tsi_domain_open_own */
-    blank(out);
+    tsi_receipt_blank(out, 0, 0, tsi_no_label);
     if (!d->own) end_borrowed(a, d, mode, out);
     else if (ref == 0) (void)tsi_domain_last_receipt(d, out); /* it has ended before */
     else end_own(a, d, ref, mode, out);
@@ -99,16 +85,12 @@ static bool end_whole(TsiDomain* d, EpochCloseMode mode, EpochReceipt* out) {
 }
 
 /* As enter and exit in scope.c. */
-bool epoch_domain_end_ex(epoch_domain_t* d, EpochReceipt* out) {
+static bool end_late(epoch_domain_t* d, EpochCloseMode mode, EpochReceipt* out) {
     tsi_thread_late_enter();
-    bool done = end_whole(tsi_domain_of(d), EPOCH_RELEASE, out);
+    bool done = end_whole(tsi_domain_of(d), mode, out);
     tsi_thread_late_leave();
     return done;
 }
 
-bool epoch_domain_drain(epoch_domain_t* d, EpochReceipt* out) {
-    tsi_thread_late_enter();
-    bool done = end_whole(tsi_domain_of(d), EPOCH_DRAIN, out);
-    tsi_thread_late_leave();
-    return done;
-}
+bool epoch_domain_end_ex(epoch_domain_t* d, EpochReceipt* out) { return end_late(d, EPOCH_RELEASE, out); }
+bool epoch_domain_drain(epoch_domain_t* d, EpochReceipt* out) { return end_late(d, EPOCH_DRAIN, out); }

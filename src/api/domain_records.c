@@ -29,10 +29,11 @@ bool tsi_domain_table_init(TsiTable* t, uint32_t capacity) {
     return ok;
 }
 
-void tsi_domain_refuse_destroyed(TsiDomain* d) {
+bool tsi_domain_refuse_destroyed(TsiDomain* d) {
     TsiArena* a = tsi_registry_hold_domain(d); /* the record may read as 0 */
-    if (a == NULL) return;
+    if (a == NULL) return false;
     const TsiLabel* label = d->own ? tsi_label(&a->phases.labels, d->label_at) : NULL;
     tsi_refuse_as(a, &(TsiMisuse){.what = SLAB_MISUSE_DOMAIN_STALE, .where = d, .label = label});
     tsi_registry_unhold(a);
+    return false;
 }

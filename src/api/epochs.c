@@ -18,11 +18,17 @@ TsiRef tsi_resolve(TsiArena* a, EpochId id) {
     return ref;
 }
 
-/* Incarnation that the id names; NULL and a refusal when none. */
-static TsiInc* inc_of(SlabAllocator* s, EpochId id, TsiArena** a, TsiRef* ref) {
-    *a = tsi_arena(s);
-    *ref = *a != NULL ? tsi_resolve(*a, id) : 0;
-    return *ref != 0 ? tsi_inc(&(*a)->phases, tsi_ref_index(*ref)) : NULL;
+/* What an id names: inc NULL, and a refusal, when it is nothing. */
+typedef struct Named {
+    TsiArena* a;
+    TsiRef ref;
+    TsiInc* inc;
+} Named;
+
+static Named named(SlabAllocator* s, EpochId id) {
+    TsiArena* a = tsi_arena(s);
+    TsiRef ref = a != NULL ? tsi_resolve(a, id) : 0;
+    return (Named){a, ref, ref != 0 ? tsi_inc(&a->phases, tsi_ref_index(ref)) : NULL};
 }
 
 EpochId epoch_current(SlabAllocator* s) {
@@ -47,11 +53,9 @@ static bool end(TsiArena* a, TsiRef ref, EpochCloseMode mode, EpochReceipt* out)
 }
 
 bool epoch_close_ex(SlabAllocator* s, EpochId id, EpochCloseMode mode, EpochReceipt* out) {
-    TsiArena* a;
-    TsiRef ref;
-    while (inc_of(s, id, &a, &ref) != NULL) {
-        if (end(a, ref, mode, out)) return true;
-        if (tsi_phases_resolve(&a->phases, id) == ref) return false; /* else the id was taken over meanwhile */
+    for (Named n; (n = named(s, id)).inc != NULL;) {
+        if (end(n.a, n.ref, mode, out)) return true;
+        if (tsi_phases_resolve(&n.a->phases, id) == n.ref) return false; /* else the id was taken over meanwhile */
     }
     return false;
 }
@@ -86,66 +90,53 @@ typedef struct HeldWalk {
 static void add_held(const TsiSlabView* v, void* ctx) {
     HeldWalk* w = ctx;
     if (v->ref != w->ref) return;
-    w->held.live.objects += v->sum.live.objects;
-    w->held.live.bytes += v->sum.live.bytes;
-    if (v->state != TSI_SLAB_OWNED) return;
-    w->held.issued.objects += v->sum.issued.objects;
-    w->held.issued.bytes += v->sum.issued.bytes;
+    tsi_totals_add(&w->held.live, v->sum.live);
+    if (v->state == TSI_SLAB_OWNED) tsi_totals_add(&w->held.issued, v->sum.issued);
 }
 
 void slab_epoch_set_label(SlabAllocator* s, EpochId id, const char* label) {
-    TsiArena* a;
-    TsiRef ref;
-    TsiInc* i = inc_of(s, id, &a, &ref);
+    Named n = named(s, id);
+    TsiInc* i = n.inc;
     char name[TSI_LABEL_BYTES];
     if (i == NULL) return;
     tsi_label_copy(name, label);
-    HeldWalk w = {.ref = ref};
+    HeldWalk w = {.ref = n.ref};
     tsi_inc_take(i);
-    if (tsi_inc_era(i) == tsi_ref_era(ref)) {
-        if (i->heaps != 0 || i->orphans != 0) tsi_snapshot_slabs(a, add_held, &w);
-        if (tsi_relabel_locked(a, tsi_binding_get(a, false), i, name, &w.held)) tsi_late_note_locked(a, i);
+    if (tsi_inc_era(i) == tsi_ref_era(n.ref)) {
+        if (i->heaps != 0 || i->orphans != 0) tsi_snapshot_slabs(n.a, add_held, &w);
+        if (tsi_relabel_locked(n.a, tsi_binding_get(n.a, false), i, name, &w.held)) tsi_late_note_locked(n.a, i);
     }
     tsi_inc_give(i);
 }
 
 static void refcount_add(SlabAllocator* s, EpochId id, bool up) {
-    TsiArena* a;
-    TsiRef ref;
-    TsiInc* i = inc_of(s, id, &a, &ref);
-    if (i == NULL) return;
-    tsi_lock_take(tsi_inc_lock(i));
-    uint64_t n = tsi_load_relaxed(&i->user_refs);
-    if (tsi_inc_era(i) == tsi_ref_era(ref) && (up || n != 0)) tsi_store_relaxed(&i->user_refs, up ? n + 1 : n - 1);
-    tsi_inc_give(i);
+    Named n = named(s, id);
+    if (n.inc == NULL) return;
+    tsi_lock_take(tsi_inc_lock(n.inc));
+    uint64_t refs = tsi_load_relaxed(&n.inc->user_refs);
+    if (tsi_inc_era(n.inc) == tsi_ref_era(n.ref) && (up || refs != 0))
+        tsi_store_relaxed(&n.inc->user_refs, up ? refs + 1 : refs - 1);
+    tsi_inc_give(n.inc);
 }
 
 void slab_epoch_inc_refcount(SlabAllocator* s, EpochId id) { refcount_add(s, id, true); }
 void slab_epoch_dec_refcount(SlabAllocator* s, EpochId id) { refcount_add(s, id, false); }
 
 uint64_t slab_epoch_get_refcount(SlabAllocator* s, EpochId id) {
-    TsiArena* a;
-    TsiRef ref;
-    TsiInc* i = inc_of(s, id, &a, &ref);
+    TsiInc* i = named(s, id).inc;
     return i != NULL ? tsi_load_relaxed(&i->user_refs) : 0;
 }
 
-static bool budget_fits(size_t soft, size_t hard) {
-    if (hard == 0 || hard >= soft) return true;
-    errno = EINVAL;
-    return false;
-}
+static bool budget_fits(size_t soft, size_t hard) { return hard == 0 || hard >= soft || (errno = EINVAL, false); }
 
 bool slab_epoch_set_budget(SlabAllocator* s, EpochId id, size_t soft, size_t hard, SlabBudgetFn fn, void* ctx) {
-    TsiArena* a;
-    TsiRef ref;
     errno = EINVAL;
-    TsiInc* i = inc_of(s, id, &a, &ref);
-    if (i == NULL || !budget_fits(soft, hard)) return false;
-    tsi_inc_take(i);
-    bool ok = tsi_inc_era(i) == tsi_ref_era(ref);
-    if (ok) tsi_budget_write(&i->budget, soft, hard, fn, ctx);
-    tsi_inc_give(i);
+    Named n = named(s, id);
+    if (n.inc == NULL || !budget_fits(soft, hard)) return false;
+    tsi_inc_take(n.inc);
+    bool ok = tsi_inc_era(n.inc) == tsi_ref_era(n.ref);
+    if (ok) tsi_budget_write(&n.inc->budget, soft, hard, fn, ctx);
+    tsi_inc_give(n.inc);
     if (!ok) errno = ESTALE;
     return ok;
 }
@@ -157,10 +148,7 @@ bool slab_label_set_budget(SlabAllocator* s, const char* label, size_t soft, siz
     tsi_label_copy(name, label);
     if (a == NULL || name[0] == 0 || !budget_fits(soft, hard)) return false;
     uint32_t at = tsi_label_find(&a->phases.labels, name);
-    if (at == TSI_LABEL_OTHER) {
-        errno = ENOMEM;
-        return false;
-    }
+    if (at == TSI_LABEL_OTHER) return errno = ENOMEM, false;
     tsi_lock_take(&a->phases.labels.lock);
     tsi_budget_change_locked(a, at, soft, hard, fn, ctx);
     tsi_lock_give(&a->phases.labels.lock);
@@ -168,7 +156,6 @@ bool slab_label_set_budget(SlabAllocator* s, const char* label, size_t soft, siz
 }
 
 bool slab_epoch_on_end(SlabAllocator* s, EpochId id, void (*fn)(void*), void* arg) {
-    TsiArena* a;
-    TsiRef ref;
-    return fn != NULL && inc_of(s, id, &a, &ref) != NULL && tsi_inc_on_end(a, ref, fn, arg);
+    Named n = fn != NULL ? named(s, id) : (Named){NULL, 0, NULL};
+    return n.inc != NULL && tsi_inc_on_end(n.a, n.ref, fn, arg);
 }

@@ -57,8 +57,10 @@ void* tsi_alloc_any(TsiArena* a, size_t size, size_t align, TsiRef ref, bool pre
 void* tsi_alloc_zeroed(SlabAllocator* s, size_t n, size_t size, TsiRef ref);
 /* ref: where a block that moves goes; 0 = the block's own incarnation if it is ACTIVE, else the ambient one. */
 void* tsi_resize(SlabAllocator* s, void* p, size_t size, TsiRef ref);
-/* Sets the sentence behind slab_last_error. */
-void tsi_set_error(const char* format, ...) __attribute__((format(printf, 1, 2)));
+/* Sets the sentence behind slab_last_error. False, for those who return it. */
+bool tsi_set_error(const char* format, ...) __attribute__((format(printf, 1, 2)));
+/* Sets errno as well. NULL, for those who return it. */
+TSI_COLD void* tsi_failed(int error, const char* sentence);
 /* Fills *out from *in (may be NULL) and the environment. False with tsi_set_error. */
 bool tsi_options_read(SlabOptions* out, const SlabOptions* in, uint32_t* bad_environment);
 

@@ -6,6 +6,7 @@
  */
 #include "api/internal.h"
 
+#include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,11 +16,18 @@ static _Thread_local char last_error[160];
 
 const char* slab_last_error(void) { return last_error; }
 
-void tsi_set_error(const char* format, ...) {
+bool tsi_set_error(const char* format, ...) {
     va_list args;
     va_start(args, format);
     (void)vsnprintf(last_error, sizeof last_error, format, args);
     va_end(args);
+    return false;
+}
+
+void* tsi_failed(int error, const char* sentence) {
+    (void)tsi_set_error("%s", sentence);
+    errno = error;
+    return NULL;
 }
 
 typedef struct Option {
@@ -102,41 +110,31 @@ static uint32_t apply_environment(SlabOptions* o, bool* fixed) {
 }
 
 static bool copy_struct(SlabOptions* out, const SlabOptions* in) {
-    if (in->struct_size < offsetof(SlabOptions, ring_size) + sizeof in->ring_size || in->struct_size > 4096) {
-        tsi_set_error("SlabOptions.struct_size is %zu; set it to sizeof(SlabOptions)", in->struct_size);
-        return false;
-    }
+    if (in->struct_size < offsetof(SlabOptions, ring_size) + sizeof in->ring_size || in->struct_size > 4096)
+        return tsi_set_error("SlabOptions.struct_size is %zu; set it to sizeof(SlabOptions)", in->struct_size);
     size_t known = in->struct_size < sizeof *out ? in->struct_size : sizeof *out;
     memcpy(out, in, known);
-    for (size_t i = sizeof *out; i < in->struct_size; i++) {
-        if (((const unsigned char*)in)[i] != 0) {
-            tsi_set_error("SlabOptions has a field at byte %zu that version %s does not know", i, slab_version());
-            return false;
-        }
-    }
+    for (size_t i = sizeof *out; i < in->struct_size; i++)
+        if (((const unsigned char*)in)[i] != 0)
+            return tsi_set_error("SlabOptions has a field at byte %zu that version %s does not know", i,
+                                 slab_version());
     return true;
 }
 
 bool tsi_options_read(SlabOptions* out, const SlabOptions* in, uint32_t* bad_environment) {
     memset(out, 0, sizeof *out);
     if (in != NULL && !copy_struct(out, in)) return false;
-    for (size_t i = 0; i < sizeof out->reserved_; i++) {
-        if (out->reserved_[i] == 0) continue;
-        tsi_set_error("SlabOptions.reserved_ must be 0");
-        return false;
-    }
+    for (size_t i = 0; i < sizeof out->reserved_; i++)
+        if (out->reserved_[i] != 0) return tsi_set_error("SlabOptions.reserved_ must be 0");
     bool fixed = out->warm_bytes != 0;
     for (size_t i = 0; i < sizeof table / sizeof table[0]; i++) {
         const Option* t = &table[i];
         uint64_t v = get(out, t);
-        if (v == 0) {
-            set(out, t, t->preset);
-        } else if (!fits(t, v)) {
-            tsi_set_error("option %s: %llu is not within %llu..%llu%s", t->name, (unsigned long long)v,
-                          (unsigned long long)t->least, (unsigned long long)t->most,
-                          t->offset == offsetof(SlabOptions, slab_bytes) ? ", a power of two" : "");
-            return false;
-        }
+        if (v == 0) set(out, t, t->preset);
+        else if (!fits(t, v))
+            return tsi_set_error("option %s: %" PRIu64 " is not within %" PRIu64 "..%" PRIu64 "%s", t->name, v,
+                                 t->least, t->most,
+                                 t->offset == offsetof(SlabOptions, slab_bytes) ? ", a power of two" : "");
     }
     *bad_environment = apply_environment(out, &fixed);
     if (out->warm_bytes == UINT64_MAX) out->warm_bytes = 0;

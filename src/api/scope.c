@@ -45,8 +45,8 @@ void tsi_scope_pop(TsiScope* top) {
     tsi_scope_ambient(b);
 }
 
-/* Of a borrowed epoch. */
-static void scopes_add_to(TsiArena* a, TsiDomain* d, int n) {
+void tsi_scopes_add(TsiArena* a, TsiDomain* d, int n) {
+    if (d->own) return;
     TsiRef ref = tsi_load_acquire(&d->ref); /* pairs with wrap */
     TsiInc* i = tsi_inc(&a->phases, tsi_ref_index(ref));
     if (ref == 0) return;
@@ -55,24 +55,15 @@ static void scopes_add_to(TsiArena* a, TsiDomain* d, int n) {
     tsi_inc_give(i);
 }
 
-void tsi_scopes_add(TsiArena* a, TsiDomain* d, int n) {
-    if (!d->own) scopes_add_to(a, d, n);
-}
-
 static bool domain_enter(epoch_domain_t* p) {
     TsiDomain* d = tsi_domain_of(p);
     if (!tsi_domain_usable(d)) return false;
-    if (!tsi_domain_found(d)) {
-        tsi_domain_refuse_destroyed(d);
-        return false;
-    }
+    if (!tsi_domain_found(d)) return tsi_domain_refuse_destroyed(d);
     TsiArena* a = d->arena;
     TsiBinding* b = tsi_binding_get(a, true);
     if (b == NULL) return false;
-    if (!d->own && tsi_phases_resolve(&a->phases, p->epoch_id) != tsi_load_acquire(&d->ref)) { /* pairs with wrap */
-        tsi_domain_refuse(d, SLAB_MISUSE_DOMAIN_STALE);
-        return false;
-    }
+    if (!d->own && tsi_phases_resolve(&a->phases, p->epoch_id) != tsi_load_acquire(&d->ref)) /* pairs with wrap */
+        return tsi_domain_refuse(d, SLAB_MISUSE_DOMAIN_STALE);
     tsi_lock_take(&d->lock);
     TsiRef ended = d->own && tsi_domain_refs(d) == 0 ? tsi_load_relaxed(&d->ref) : 0;
     if (ended != 0 && tsi_ref_is_active(&a->phases, ended)) ended = 0;
@@ -123,10 +114,7 @@ static bool domain_exit(epoch_domain_t* p) {
     if (!tsi_domain_usable(d)) return false;
     TsiArena* a = d->arena;
     TsiScope* top = tsi_scope_top(d);
-    if (top == NULL) {
-        tsi_domain_refuse(d, SLAB_MISUSE_DOMAIN_ORDER);
-        return false;
-    }
+    if (top == NULL) return tsi_domain_refuse(d, SLAB_MISUSE_DOMAIN_ORDER);
     tsi_scope_pop(top);
     leave(a, d);
     return true;
@@ -142,10 +130,7 @@ bool epoch_domain_detach(epoch_domain_t* p) {
     TsiDomain* d = tsi_domain_of(p);
     if (!tsi_domain_usable(d)) return false;
     TsiScope* top = tsi_scope_top(d);
-    if (top == NULL) {
-        tsi_domain_refuse(d, SLAB_MISUSE_DOMAIN_ORDER);
-        return false;
-    }
+    if (top == NULL) return tsi_domain_refuse(d, SLAB_MISUSE_DOMAIN_ORDER);
     TsiBinding* b = top->binding;
     tsi_scope_pop(top);
     /* so that whoever ends it need not interrupt us */
@@ -160,10 +145,7 @@ bool epoch_domain_attach(epoch_domain_t* p) {
     TsiArena* a = d->arena;
     uint32_t n = tsi_load_seq(&d->detached);                   /* pairs with detach */
     while (n != 0 && !tsi_cas_seq(&d->detached, &n, n - 1)) {} /* decides among those that attach: once per detach */
-    if (n == 0) {
-        tsi_domain_refuse(d, SLAB_MISUSE_DOMAIN_ORDER);
-        return false;
-    }
+    if (n == 0) return tsi_domain_refuse(d, SLAB_MISUSE_DOMAIN_ORDER);
     TsiBinding* b = tsi_binding_get(a, true);
     if (b != NULL && push(a, b, d)) return true;
     tsi_add_seq(&d->detached, 1);
@@ -173,19 +155,15 @@ bool epoch_domain_attach(epoch_domain_t* p) {
 
 /* Enter, exit and destroy: destructors of thread-specific data may still call them. */
 
-bool epoch_domain_enter(epoch_domain_t* d) {
+static bool late(bool (*fn)(epoch_domain_t*), epoch_domain_t* d) {
     tsi_thread_late_enter();
-    bool done = domain_enter(d);
+    bool done = fn(d);
     tsi_thread_late_leave();
     return done;
 }
 
-bool epoch_domain_exit(epoch_domain_t* d) {
-    tsi_thread_late_enter();
-    bool done = domain_exit(d);
-    tsi_thread_late_leave();
-    return done;
-}
+bool epoch_domain_enter(epoch_domain_t* d) { return late(domain_enter, d); }
+bool epoch_domain_exit(epoch_domain_t* d) { return late(domain_exit, d); }
 
 epoch_domain_t* epoch_domain_current(void) {
     TsiThread* t = tsi_tls.thread;

@@ -26,23 +26,12 @@
 #define F_SEAL_SHRINK 2
 #endif
 
-static bool read_text(const char* path, char* to, size_t n) {
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
-    size_t at = 0;
-    for (ssize_t got = 1; fd >= 0 && got > 0 && at<n - 1; at += got> 0 ? (size_t)got : 0)
-        got = read(fd, to + at, n - 1 - at);
-    if (fd >= 0) (void)close(fd);
-    to[at] = 0;
-    return at != 0;
-}
-
 bool tsi_process_look(uint32_t pid, TsiProcess* out) {
     char path[64], text[4096];
     struct stat st;
     *out = (TsiProcess){.pid = pid, .inner_pid = pid};
     (void)snprintf(path, sizeof path, "/proc/%u/stat", pid);
-    if (!read_text(path, text, sizeof text)) return false;
-    const char* at = strrchr(text, ')'); /* the name before it may hold anything */
+    const char* at = strrchr(tsi_os_read_text(path, text, sizeof text), ')'); /* the name before it may hold anything */
     if (at == NULL || strchr("ZXx", at[1] != 0 ? at[2] : 0) != NULL) return false;
     out->stopped = strchr("Tt", at[1] != 0 ? at[2] : 0) != NULL && at[1] != 0 && at[2] != 0;
     for (int field = 2; at != NULL && field < 22; field++) at = strchr(at + 1, ' ');
@@ -52,7 +41,7 @@ bool tsi_process_look(uint32_t pid, TsiProcess* out) {
     if (stat(path, &st) != 0) return false;
     out->uid = st.st_uid;
     (void)snprintf(path, sizeof path, "/proc/%u/status", pid);
-    if (!read_text(path, text, sizeof text) || (at = strstr(text, "\nNSpid:")) == NULL) return true;
+    if ((at = strstr(tsi_os_read_text(path, text, sizeof text), "\nNSpid:")) == NULL) return true;
     size_t line = strcspn(at + 1, "\n");
     const char* last = at + 1 + line;
     while (last > at && last[-1] >= '0' && last[-1] <= '9') last--;
@@ -86,7 +75,7 @@ static int look_at_file(SlabSegment* s, const TsiProcess* p) {
 /* The mount of an open file by its fdinfo; -1 when that is not told. */
 static long mount_of(const char* fdinfo) {
     char text[1024];
-    const char* at = read_text(fdinfo, text, sizeof text) ? strstr(text, "mnt_id:") : NULL;
+    const char* at = strstr(tsi_os_read_text(fdinfo, text, sizeof text), "mnt_id:");
     return at != NULL ? strtol(at + strlen("mnt_id:"), NULL, 10) : -1;
 }
 

@@ -12,7 +12,6 @@
 
 #include "api/internal.h"
 
-#include <fcntl.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -50,7 +49,7 @@ static int refuse(const char* what, uint32_t pid) {
 
 static int header_check(SlabSegment* s, const TsiProcess* p) {
     SlabSegmentHeader* h = &s->header;
-    char boot[64] = "";
+    char boot[64];
     if (!tsi_segment_copy(s, 0, h, sizeof *h)) return refuse("it has no header", p->pid);
     if (memcmp(h->magic, SLAB_SEGMENT_MAGIC, sizeof h->magic) != 0)
         return refuse("it does not begin like one, or is being made", p->pid);
@@ -63,10 +62,8 @@ static int header_check(SlabSegment* s, const TsiProcess* p) {
         return refuse("its length is not what it says", p->pid);
     if (h->pid != p->inner_pid || h->start_time != p->start_time)
         return TSI_SEGMENT_FOREIGN; /* that it reads, or has inherited */
-    int fd = open("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC);
-    if (fd >= 0 && read(fd, boot, 36) != 36) boot[0] = 0;
-    if (fd >= 0) (void)close(fd);
-    if (boot[0] != 0 && h->boot_id[0] != 0 && memcmp(boot, h->boot_id, 36) != 0)
+    bool known = strlen(tsi_os_read_text("/proc/sys/kernel/random/boot_id", boot, sizeof boot)) >= 36;
+    if (known && h->boot_id[0] != 0 && memcmp(boot, h->boot_id, 36) != 0)
         return refuse("it is of another boot", p->pid);
     return 0;
 }
@@ -101,22 +98,19 @@ static bool metric_fits(const SlabSegment* s, const SlabSegmentMetric* m) {
     return (uint64_t)m->offset + m->bytes <= s->scopes[m->scope].row_bytes;
 }
 
+static bool row_copy(const SlabSegment* s, const SlabSegmentTable* t, uint32_t n, void* to, size_t bytes) {
+    return tsi_segment_copy(s, t->offset + (uint64_t)n * t->stride, to, bytes);
+}
+
 static bool tables_copy(SlabSegment* s) {
     const SlabSegmentHeader* h = &s->header;
-    size_t end = sizeof(SlabSegmentBuffer) + s->scope_count * sizeof(SlabSegmentRows);
-    for (uint32_t n = 0; n < s->scope_count; n++) {
-        SlabSegmentScope* c = &s->scopes[n];
-        if (!tsi_segment_copy(s, h->scopes.offset + (uint64_t)n * h->scopes.stride, c, sizeof *c) ||
-            !scope_fits(s, c, &end))
-            return false;
-    }
-    for (uint32_t n = 0; n < s->metric_count; n++) {
-        SlabSegmentMetric* m = &s->metrics[n];
-        if (!tsi_segment_copy(s, h->metrics.offset + (uint64_t)n * h->metrics.stride, m, sizeof *m) ||
-            !metric_fits(s, m))
-            return false;
-    }
-    s->copy_bytes = end;
+    SlabSegmentScope* c = s->scopes;
+    SlabSegmentMetric* m = s->metrics;
+    s->copy_bytes = sizeof(SlabSegmentBuffer) + s->scope_count * sizeof(SlabSegmentRows);
+    for (uint32_t n = 0; n < s->scope_count; n++)
+        if (!row_copy(s, &h->scopes, n, &c[n], sizeof *c) || !scope_fits(s, &c[n], &s->copy_bytes)) return false;
+    for (uint32_t n = 0; n < s->metric_count; n++)
+        if (!row_copy(s, &h->metrics, n, &m[n], sizeof *m) || !metric_fits(s, &m[n])) return false;
     return true;
 }
 

@@ -15,12 +15,8 @@
 
 /* The section's scope in the segment. */
 static uint32_t scope_of(const SlabSegment* s, TsiSection section) {
-    static const char* const names[TSI_SECTIONS] = {
-#define SECTION(section, Row, key, form, title, labels, about) #section,
-#include "stats/metrics.def"
-    };
     for (uint32_t n = 0; n < s->scope_count; n++)
-        if (strcmp(s->scopes[n].name, names[section]) == 0) return n;
+        if (strcmp(s->scopes[n].name, tsi_sections[section].name) == 0) return n;
     return NONE;
 }
 
@@ -32,19 +28,19 @@ static uint32_t metric_of(const SlabSegment* s, uint32_t scope, const char* key)
 
 static void set_field(const TsiMetric* m, const SlabSegmentValue* v, char* at) {
     uint32_t word = v->u > UINT32_MAX ? UINT32_MAX : (uint32_t)v->u;
-    if (m->type == TSI_TYPE_STRING) memcpy(at, v->text, strnlen(v->text, m->bytes - 1u));
+    if (m->type == SLAB_SEGMENT_STRING) memcpy(at, v->text, strnlen(v->text, m->bytes - 1u));
     else if (tsi_metric_is_array(m))
         memcpy(at, v->counts,
                (v->entries < tsi_metric_entries(m) ? v->entries : tsi_metric_entries(m)) * sizeof(uint64_t));
-    else if (m->type == TSI_TYPE_F64) memcpy(at, &v->f, sizeof v->f);
-    else if (m->type == TSI_TYPE_U64) memcpy(at, &v->u, sizeof v->u);
+    else if (m->type == SLAB_SEGMENT_F64) memcpy(at, &v->f, sizeof v->f);
+    else if (m->type == SLAB_SEGMENT_U64) memcpy(at, &v->u, sizeof v->u);
     else memcpy(at, &word, sizeof word);
 }
 
 /* A value of the segment may have become another type in a later version. */
 static bool same_kind(const TsiMetric* m, uint32_t type) {
-    if (m->type == TSI_TYPE_STRING || type == SLAB_SEGMENT_STRING) return m->type == type;
-    if (m->type == TSI_TYPE_F64 || type == SLAB_SEGMENT_F64) return m->type == type;
+    if (m->type == SLAB_SEGMENT_STRING || type == SLAB_SEGMENT_STRING) return m->type == type;
+    if (m->type == SLAB_SEGMENT_F64 || type == SLAB_SEGMENT_F64) return m->type == type;
     return tsi_metric_is_array(m) == (type > SLAB_SEGMENT_STATE);
 }
 
@@ -53,8 +49,8 @@ static bool same_kind(const TsiMetric* m, uint32_t type) {
 static void fill_section(const SlabSegment* s, TsiReport* r, TsiSection section, uint32_t scope) {
     TsiRows rows = tsi_report_rows(r, section);
     uint32_t count = (uint32_t)slab_segment_rows(s, scope).count; /* rows.count may be a field that was just set */
-    if (tsi_sections[section].form != TSI_FORM_ARRAY && count > 1) count = 1;
-    for (unsigned i = 0; i < tsi_metric_count; i++) {
+    if (tsi_sections[section].form != SLAB_SEGMENT_ARRAY && count > 1) count = 1;
+    for (unsigned i = 0; i < TSI_METRICS; i++) {
         const TsiMetric* m = &tsi_metrics[i];
         uint32_t at = m->section == section && m->derive == NULL ? metric_of(s, scope, m->key) : NONE;
         if (at == NONE || !same_kind(m, s->metrics[at].type)) continue;
@@ -64,11 +60,6 @@ static void fill_section(const SlabSegment* s, TsiReport* r, TsiSection section,
                 set_field(m, &v, (char*)(uintptr_t)rows.first + n * rows.bytes + m->offset);
         }
     }
-}
-
-static uint32_t count_of(const SlabSegment* s, const uint32_t scopes[TSI_SECTIONS], TsiSection section) {
-    return scopes[section] != NONE ? (uint32_t)slab_segment_rows(s, scopes[section]).count
-                                   : 0; /* below 2^32 by its capacity */
 }
 
 /* Ids that index tables of the writers. */
@@ -90,35 +81,25 @@ static void set_ages(const SlabSegment* s, TsiReport* r) {
 }
 
 static bool report_make(const SlabSegment* s, TsiReport* r) {
-    uint32_t scopes[TSI_SECTIONS];
+    uint32_t scopes[TSI_SECTIONS], counts[TSI_SECTIONS] = {0};
     memset(r, 0, sizeof *r);
-    for (unsigned n = 0; n < TSI_SECTIONS; n++) scopes[n] = scope_of(s, (TsiSection)n);
-    uint32_t classes = count_of(s, scopes, TSI_SECTION_CLASS), labels = count_of(s, scopes, TSI_SECTION_LABEL);
-    uint32_t epochs = count_of(s, scopes, TSI_SECTION_EPOCH), phases = count_of(s, scopes, TSI_SECTION_PHASE);
-    uint32_t closes = count_of(s, scopes, TSI_SECTION_CLOSE);
-    r->mapping_bytes =
-        tsi_align_up(classes * sizeof *r->classes + labels * sizeof *r->labels + epochs * sizeof *r->epochs +
-                         phases * sizeof *r->phases + closes * sizeof *r->closes + 1,
-                     tsi_os.page_bytes);
-    r->mapping = tsi_os.reserve(r->mapping_bytes);
-    if (r->mapping == NULL || tsi_os.commit(r->mapping, r->mapping_bytes) != 0) {
-        tsi_report_drop(r);
-        errno = ENOMEM;
-        return false;
+    r->mapping_bytes = 1;
+    for (unsigned n = 0; n < TSI_SECTIONS; n++) {
+        scopes[n] = scope_of(s, (TsiSection)n);
+        if (scopes[n] == NONE || tsi_sections[n].form != SLAB_SEGMENT_ARRAY) continue;
+        counts[n] = (uint32_t)slab_segment_rows(s, scopes[n]).count; /* below 2^32 by its capacity */
+        r->mapping_bytes += counts[n] * tsi_sections[n].row_bytes;
     }
-    r->classes = r->mapping; /* all rows are multiples of 8 bytes */
-    r->labels = (SlabLabelStats*)(void*)(r->classes + classes);
-    r->epochs = (TsiEpochRow*)(void*)(r->labels + labels);
-    r->phases = (SlabPhaseStats*)(void*)(r->epochs + epochs);
-    r->closes = (TsiCloseRow*)(void*)(r->phases + phases);
-    r->close_count = closes;
-    r->class_count = classes;
-    r->label_count = labels;
-    r->epoch_rows = epochs;
-    r->phase_count = phases;
+    char* at = r->mapping = tsi_os_map(r->mapping_bytes);
+    if (at == NULL) return false;
+    for (unsigned n = 0; n < TSI_SECTIONS; n++) {
+        if (tsi_sections[n].form != SLAB_SEGMENT_ARRAY) continue;
+        tsi_report_set_rows(r, (TsiSection)n, at, counts[n]);
+        at += counts[n] * tsi_sections[n].row_bytes; /* all rows are multiples of 8 bytes */
+    }
     for (unsigned n = 0; n < TSI_SECTIONS; n++)
         if (scopes[n] != NONE) fill_section(s, r, (TsiSection)n, scopes[n]);
-    r->label_count = labels; /* the registry's count is of all */
+    r->label_count = counts[TSI_SECTION_LABEL]; /* the registry's count is of all */
     within_bounds(r);
     set_ages(s, r);
     return true;
@@ -134,10 +115,10 @@ static bool write_copy(const SlabSegment* s, TsiWriteFn write, void* ctx,
     return whole;
 }
 
-bool slab_segment_json(const SlabSegment* s, bool (*write)(void* ctx, const char* bytes, size_t n), void* ctx) {
+bool slab_segment_json(const SlabSegment* s, TsiWriteFn write, void* ctx) {
     return write_copy(s, write, ctx, tsi_report_json);
 }
 
-bool slab_segment_prometheus(const SlabSegment* s, bool (*write)(void* ctx, const char* bytes, size_t n), void* ctx) {
+bool slab_segment_prometheus(const SlabSegment* s, TsiWriteFn write, void* ctx) {
     return write_copy(s, write, ctx, tsi_report_prometheus);
 }

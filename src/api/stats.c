@@ -1,67 +1,64 @@
-/* stats.c - the public snapshots. */
+/* stats.c - the public snapshots, and all of them as text. */
 #include "api/internal.h"
 
-#include "slab_stats.h"
 #include "heap/sample.h"
-#include "stats/report_take.h"
+#include "stats/metrics.h"
 #include "stats/tally.h"
 
 #include <string.h>
 
+/* What *out is to be filled from; it is zeroed, and NULL is returned when there is nothing to do. */
+static TsiArena* begin(SlabAllocator* s, void* out, size_t bytes) {
+    if (out == NULL) return NULL;
+    memset(out, 0, bytes);
+    return tsi_arena(s);
+}
+
 static void add_global(const TsiSlabView* v, void* out) { tsi_tally_global_add(out, v); }
 
 void slab_stats_global(SlabAllocator* s, SlabGlobalStats* out) {
-    TsiArena* a = tsi_arena(s);
-    if (out == NULL) return;
-    memset(out, 0, sizeof *out);
+    TsiArena* a = begin(s, out, sizeof *out);
     if (a == NULL) return;
     tsi_tally_global_begin(a, out);
     out->metadata_bytes = tsi_snapshot_metadata_bytes(a);
     tsi_snapshot_slabs(a, add_global, out);
 }
 
-typedef struct ClassWalk {
+typedef struct Walk {
     TsiArena* a;
-    SlabClassStats* out;
-} ClassWalk;
+    void* out; /* what the function has */
+    unsigned cls;
+    TsiRef ref;
+} Walk;
 
 static void add_class(const TsiSlabView* v, void* ctx) {
-    ClassWalk* w = ctx;
+    Walk* w = ctx;
     TsiRegionTally region;
     tsi_tally_region(w->a, v, &region);
     tsi_tally_class_add(w->a, w->out, v, &region);
 }
 
 void slab_stats_class(SlabAllocator* s, uint32_t index, SlabClassStats* out) {
-    TsiArena* a = tsi_arena(s);
-    if (out == NULL) return;
-    memset(out, 0, sizeof *out);
+    TsiArena* a = begin(s, out, sizeof *out);
     if (a == NULL || tsi_class_number(index) == 0) return;
     tsi_tally_class_begin(a, index, out);
-    tsi_snapshot_slabs(a, add_class, &(ClassWalk){a, out});
+    tsi_snapshot_slabs(a, add_class, &(Walk){.a = a, .out = out});
     tsi_tally_class_end(out);
 }
 
-typedef struct EpochSum {
-    TsiArena* a;
-    SlabEpochStats* out;
-    unsigned cls;
-    TsiRef ref;
-} EpochSum;
-
 static void add_epoch(const TsiSlabView* v, void* ctx) {
-    EpochSum* sum = ctx;
-    SlabEpochStats* out = sum->out;
-    if (v->ref != sum->ref) return;
+    Walk* w = ctx;
+    SlabEpochStats* out = w->out;
+    if (v->ref != w->ref) return;
     TsiRegionTally region;
-    tsi_tally_region(sum->a, v, &region);
-    out->alloc_count += tsi_tally_live_of(v, &region, sum->cls);
-    if (tsi_class_row(v->cls) != sum->cls) return;
+    tsi_tally_region(w->a, v, &region);
+    out->alloc_count += tsi_tally_live_of(v, &region, w->cls);
+    if (tsi_class_row(v->cls) != w->cls) return;
     out->estimated_rss_bytes += v->bytes;
     if (v->sum.live.objects == 0) {
         out->reclaimable_slab_count++;
         out->reclaimable_bytes += v->bytes;
-    } else if (tsi_tally_is_full(sum->a, v)) {
+    } else if (tsi_tally_is_full(w->a, v)) {
         out->full_slab_count++;
     } else {
         out->partial_slab_count++;
@@ -69,10 +66,8 @@ static void add_epoch(const TsiSlabView* v, void* ctx) {
 }
 
 void slab_stats_epoch(SlabAllocator* s, uint32_t index, EpochId epoch, SlabEpochStats* out) {
-    TsiArena* a = tsi_arena(s);
+    TsiArena* a = begin(s, out, sizeof *out);
     unsigned cls = tsi_class_number(index);
-    if (out == NULL) return;
-    memset(out, 0, sizeof *out);
     TsiRef ref = a != NULL && cls != 0 ? tsi_phases_resolve(&a->phases, epoch) : 0;
     if (ref == 0) return;
     TsiInc* i = tsi_inc(&a->phases, tsi_ref_index(ref));
@@ -88,34 +83,32 @@ void slab_stats_epoch(SlabAllocator* s, uint32_t index, EpochId epoch, SlabEpoch
     out->rss_after_close = i->rss_after;
     memcpy(out->label, i->label, sizeof out->label);
     tsi_inc_give(i);
-    tsi_snapshot_slabs(a, add_epoch, &(EpochSum){a, out, cls, ref});
+    tsi_snapshot_slabs(a, add_epoch, &(Walk){a, out, cls, ref});
 }
 
 void slab_stats_refusals(SlabAllocator* s, SlabRefusals* out) {
-    TsiArena* a = tsi_arena(s);
-    if (out == NULL) return;
-    memset(out, 0, sizeof *out);
+    TsiArena* a = begin(s, out, sizeof *out);
     if (a != NULL) tsi_tally_refusals(a, out);
 }
 
-size_t slab_stats_labels(SlabAllocator* s, SlabLabelStats* out, size_t capacity) {
+/* As many rows of a section as there is room for; returns how many there are. */
+static size_t copy_rows(SlabAllocator* s, TsiSection section, void* out, size_t capacity) {
     TsiArena* a = tsi_arena(s);
     TsiReport r;
     if (a == NULL || !tsi_report_take(a, &r)) return 0;
-    size_t n = r.label_count;
-    if (out != NULL && capacity != 0) memcpy(out, r.labels, (capacity < n ? capacity : n) * sizeof *out);
+    TsiRows rows = tsi_report_rows(&r, section);
+    size_t n = capacity < rows.count ? capacity : rows.count;
+    if (out != NULL && n != 0) memcpy(out, rows.first, n * rows.bytes);
     tsi_report_drop(&r);
-    return n;
+    return rows.count;
+}
+
+size_t slab_stats_labels(SlabAllocator* s, SlabLabelStats* out, size_t capacity) {
+    return copy_rows(s, TSI_SECTION_LABEL, out, capacity);
 }
 
 size_t slab_stats_phases(SlabAllocator* s, SlabPhaseStats* out, size_t capacity) {
-    TsiArena* a = tsi_arena(s);
-    TsiReport r;
-    if (a == NULL || !tsi_report_take(a, &r)) return 0;
-    size_t n = r.phase_count;
-    if (out != NULL && capacity != 0) memcpy(out, r.phases, (capacity < n ? capacity : n) * sizeof *out);
-    tsi_report_drop(&r);
-    return n;
+    return copy_rows(s, TSI_SECTION_PHASE, out, capacity);
 }
 
 ThreadStats slab_stats_thread(void) {
@@ -135,19 +128,47 @@ ThreadStats slab_stats_thread(void) {
 }
 
 void slab_stats_sampling(SlabAllocator* s, SlabSamplingStats* out) {
-    TsiArena* a = tsi_arena(s);
-    if (out == NULL) return;
-    memset(out, 0, sizeof *out);
+    TsiArena* a = begin(s, out, sizeof *out);
     if (a != NULL) tsi_tally_sampling(a, out);
 }
 
 void get_perf_counters(SlabAllocator* s, uint32_t size_class, PerfCounters* out) {
-    TsiArena* a = tsi_arena(s);
+    TsiArena* a = begin(s, out, sizeof *out);
     unsigned cls = tsi_class_number(size_class);
-    TsiClassSum c;
-    if (out == NULL) return;
-    memset(out, 0, sizeof *out);
+    SlabClassStats c;
     if (a == NULL || cls == 0) return;
     tsi_snapshot_class(a, cls, &c);
-    *out = c.perf;
+    memcpy(out, &c.slow_path_hits, sizeof *out); /* in the same order */
+}
+
+/* ---- as text ---- */
+
+enum { TOP_ROWS = 256 };
+
+static bool write_report(SlabAllocator* s, TsiWriteFn write, void* ctx, int each,
+                         bool (*text)(const TsiReport*, TsiWriteFn, void*)) {
+    TsiArena* a = tsi_arena(s);
+    TsiReport r;
+    if (a == NULL || write == NULL) return errno = EINVAL, false;
+    if (!tsi_report_take_rows(a, each, &r)) return false;
+    bool whole = text(&r, write, ctx);
+    tsi_report_drop(&r);
+    return whole;
+}
+
+bool slab_stats_json(SlabAllocator* s, bool (*write)(void* ctx, const char* bytes, size_t n), void* ctx) {
+    return write_report(s, write, ctx, TOP_ROWS, tsi_report_json);
+}
+
+bool slab_stats_json_all(SlabAllocator* s, bool (*write)(void* ctx, const char* bytes, size_t n), void* ctx) {
+    return write_report(s, write, ctx, TSI_ROWS_ALL, tsi_report_json);
+}
+
+bool slab_stats_prometheus(SlabAllocator* s, bool (*write)(void* ctx, const char* bytes, size_t n), void* ctx) {
+    return write_report(s, write, ctx, TSI_ROWS_ALL, tsi_report_prometheus);
+}
+
+bool slab_stats_publish(SlabAllocator* s) {
+    TsiArena* a = tsi_arena(s);
+    return a != NULL && tsi_segment_publish(a);
 }

@@ -49,6 +49,11 @@ TSI_INLINE uint64_t tsi_share(uint64_t n, uint64_t of, uint64_t all) {
     return (uint64_t)((Wide)n * of / all);
 }
 
+/* scale * part / whole; 0 of nothing. */
+TSI_INLINE double tsi_ratio(uint64_t part, uint64_t whole, double scale) {
+    return whole != 0 ? scale * (double)part / (double)whole : 0.0;
+}
+
 /* Makes words zero, and writes only those that are not: pages that the system has not filled yet stay with it. */
 TSI_INLINE void tsi_clear(void* p, size_t bytes) {
     typedef uint64_t __attribute__((may_alias)) Word;

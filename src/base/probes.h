@@ -19,7 +19,6 @@
  * <sys/sdt.h> (Debian package systemtap-sdt-dev) makes the probes; it needs nothing at run time. Where it is missing,
  * and with TSI_NO_USDT (CMake: TSLAB_USDT=OFF), they compile to nothing. tests/probes compares this list with the
  * notes.
- * TSI_NO_USDT (CMake: TSLAB_USDT=OFF), they compile to nothing. tests/probes compares this list with the notes.
  */
 #ifndef TSI_BASE_PROBES_H
 #define TSI_BASE_PROBES_H

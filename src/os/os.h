@@ -80,6 +80,13 @@ void tsi_os_after_fork(void);
 /* Lets other threads run while the caller waits. *turn counts its turns, from 0: from the 64th on it sleeps for 50 us,
  * so that a thread of lower priority gets the processor, too. Not a cancellation point. */
 void tsi_os_yield(unsigned* turn);
+/* Zeros in whole pages of their own; NULL with errno ENOMEM. For what is neither an object nor bookkeeping in steps. */
+void* tsi_os_map(size_t bytes);
+/* Gives back what tsi_os_map has given; NULL is nothing. */
+void tsi_os_drop(void* p, size_t bytes);
+/* The beginning of a file as text: what there is room for and one read tells; empty when there is none. Not a
+ * cancellation point. */
+const char* tsi_os_read_text(const char* path, char* to, size_t n);
 /* Environment variable, NULL in set-user-id programs. */
 const char* tsi_os_getenv(const char* name);
 

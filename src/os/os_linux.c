@@ -18,7 +18,6 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
-#include <sys/prctl.h>
 #include <sys/random.h>
 #include <sys/syscall.h>
 #include <time.h>
@@ -64,17 +63,13 @@ static int os_purge(void* p, size_t bytes, TsiPurgeHow how) {
 
 static void os_unmap(void* p, size_t bytes) { (void)munmap(p, bytes); }
 
-static void os_prefer_huge(void* p, size_t bytes) {
+static void wish(void* p, size_t bytes, int advice) {
     int saved = errno;
-    (void)madvise(p, bytes, MADV_HUGEPAGE);
+    (void)madvise(p, bytes, advice);
     errno = saved;
 }
-
-static void os_avoid_huge(void* p, size_t bytes) {
-    int saved = errno;
-    (void)madvise(p, bytes, MADV_NOHUGEPAGE);
-    errno = saved;
-}
+static void os_prefer_huge(void* p, size_t bytes) { wish(p, bytes, MADV_HUGEPAGE); }
+static void os_avoid_huge(void* p, size_t bytes) { wish(p, bytes, MADV_NOHUGEPAGE); }
 
 /* By number, as libnuma would: the library needs libc alone. */
 static void os_prefer_node(void* p, size_t bytes, unsigned node) {
@@ -150,14 +145,16 @@ static ssize_t read_file(const char* path, char* to, size_t n) {
     return got;
 }
 
+const char* tsi_os_read_text(const char* path, char* to, size_t n) {
+    ssize_t got = read_file(path, to, n - 1);
+    to[got > 0 ? got : 0] = 0;
+    return to;
+}
+
 /* Second number of /proc/self/statm, in pages of the real kernel page size. */
 static uint64_t os_rss_bytes(void) {
-    char buf[128];
-    ssize_t n = read_file("/proc/self/statm", buf, sizeof buf - 1);
-    if (n <= 0) return 0;
-    buf[n] = 0;
-    char* end = buf;
-    (void)strtoull(buf, &end, 10);
+    char buf[128], *end;
+    (void)strtoull(tsi_os_read_text("/proc/self/statm", buf, sizeof buf), &end, 10);
     return strtoull(end, NULL, 10) * (uint64_t)sysconf(_SC_PAGESIZE);
 }
 
@@ -270,29 +267,24 @@ static bool read_strict_commit(void) {
 
 /* The setting of the system, then that of the size where the kernel knows one for each, then that of the process. */
 static bool read_huge(void) {
+#define HUGE_PAGES "/sys/kernel/mm/transparent_hugepage/"
     char text[128];
-    ssize_t n = read_file("/sys/kernel/mm/transparent_hugepage/hpage_pmd_size", text, sizeof text - 1);
-    text[n > 0 ? n : 0] = 0;
-    if (strtoull(text, NULL, 10) != 2 << 20) return false;
-    n = read_file("/sys/kernel/mm/transparent_hugepage/enabled", text, sizeof text - 1);
-    text[n > 0 ? n : 0] = 0;
+    if (strtoull(tsi_os_read_text(HUGE_PAGES "hpage_pmd_size", text, sizeof text), NULL, 10) != 2 << 20) return false;
+    (void)tsi_os_read_text(HUGE_PAGES "enabled", text, sizeof text);
     bool on = strstr(text, "[madvise]") != NULL || strstr(text, "[always]") != NULL;
-    n = read_file("/sys/kernel/mm/transparent_hugepage/hugepages-2048kB/enabled", text, sizeof text - 1);
-    text[n > 0 ? n : 0] = 0;
-    if (n > 0 && strstr(text, "[inherit]") == NULL) on = strstr(text, "[never]") == NULL;
+    (void)tsi_os_read_text(HUGE_PAGES "hugepages-2048kB/enabled", text, sizeof text);
+    if (text[0] != 0 && strstr(text, "[inherit]") == NULL) on = strstr(text, "[never]") == NULL;
     return on && prctl(PR_GET_THP_DISABLE, 0, 0, 0, 0) == 0;
 }
 
 /* "0-1" or "0,2-3": one more than the highest number. */
 static unsigned read_nodes(void) {
     char buf[64];
-    ssize_t n = read_file("/sys/devices/system/node/online", buf, sizeof buf - 1);
     unsigned long last = 0;
-    for (char* at = buf; n > 0 && at < buf + n;) {
-        char* end = at;
-        buf[n] = 0;
+    for (const char* at = tsi_os_read_text("/sys/devices/system/node/online", buf, sizeof buf); *at != 0;) {
+        char* end;
         last = strtoul(at, &end, 10);
-        at = end + 1;
+        at = *end != 0 ? end + 1 : end;
     }
     return last < TSI_OS_NODES_MAX ? (unsigned)last + 1 : TSI_OS_NODES_MAX;
 }
@@ -342,6 +334,19 @@ void tsi_os_yield(unsigned* turn) {
     (void)pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &state); /* as in read_file */
     (void)clock_nanosleep(CLOCK_MONOTONIC, 0, &nap, NULL);
     (void)pthread_setcancelstate(state, NULL);
+}
+
+void* tsi_os_map(size_t bytes) {
+    size_t whole = tsi_align_up(bytes, tsi_os.page_bytes);
+    void* p = tsi_os.reserve(whole);
+    if (p != NULL && tsi_os.commit(p, whole) == 0) return p;
+    tsi_os_drop(p, bytes);
+    errno = ENOMEM;
+    return NULL;
+}
+
+void tsi_os_drop(void* p, size_t bytes) {
+    if (p != NULL) tsi_os.unmap(p, tsi_align_up(bytes, tsi_os.page_bytes));
 }
 
 const char* tsi_os_getenv(const char* name) { return secure_getenv(name); }

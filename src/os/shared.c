@@ -77,7 +77,7 @@ static bool is_too_long(size_t bytes) {
     return getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY && limit.rlim_cur < bytes;
 }
 
-static int fill_in(TsiShared* m, bool memfd, size_t reserve, const char** what) {
+static int fill_in(TsiShared* m, bool sealed, size_t reserve, const char** what) {
     struct stat st;
     *what = "fchmod";
     if (fchmod(m->fd, 0600) != 0 || fstat(m->fd, &st) != 0) return errno;
@@ -86,7 +86,7 @@ static int fill_in(TsiShared* m, bool memfd, size_t reserve, const char** what) 
     *what = "ftruncate";
     if (ftruncate(m->fd, (off_t)m->bytes) != 0) return errno;
     *what = "seals";
-    if (memfd && fcntl(m->fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW) != 0) return errno;
+    if (sealed && fcntl(m->fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW) != 0) return errno;
     *what = "reserving its pages";
     int error = tsi_shared_reserve(m, 0, reserve);
     if (error != 0) return error;
@@ -96,22 +96,23 @@ static int fill_in(TsiShared* m, bool memfd, size_t reserve, const char** what) 
     m->base = p;
     *what = "MADV_DONTFORK";
     if (madvise(p, m->bytes, MADV_DONTFORK) != 0) return errno;
-    if (memfd) { /* from here on nobody else writes; kernels before 5.1 do not know it */
+    if (sealed) { /* from here on nobody else writes; kernels before 5.1 do not know it */
         (void)fcntl(m->fd, F_ADD_SEALS, F_SEAL_FUTURE_WRITE);
         (void)fcntl(m->fd, F_ADD_SEALS, F_SEAL_SEAL);
     }
     return 0;
 }
 
-int tsi_shared_open(TsiShared* m, TsiSharedName name, size_t bytes, size_t reserve, const char** what) {
+int tsi_shared_open(TsiShared* m, const char* memfd, const char* file, size_t bytes, size_t reserve,
+                    const char** what) {
     *m = (TsiShared){.bytes = bytes, .fd = -1};
     *what = "limit on the size of files (RLIMIT_FSIZE)";
     if (is_too_long(bytes)) return EFBIG;
-    m->fd = above_streams(tsi_os.memfd(name.memfd));
-    bool memfd = m->fd >= 0;
-    if (!memfd) m->fd = above_streams(file_open(name.file, what));
+    m->fd = above_streams(tsi_os.memfd(memfd));
+    bool sealed = m->fd >= 0;
+    if (!sealed) m->fd = above_streams(file_open(file, what));
     if (m->fd < 0) return errno;
-    int error = fill_in(m, memfd, reserve, what);
+    int error = fill_in(m, sealed, reserve, what);
     if (error == 0) return 0;
     if (m->base != NULL) (void)munmap(m->base, m->bytes);
     (void)close(m->fd);

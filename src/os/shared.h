@@ -9,7 +9,6 @@
 #ifndef TSI_OS_SHARED_H
 #define TSI_OS_SHARED_H
 
-#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -20,14 +19,9 @@ typedef struct TsiShared {
     uint64_t dev, ino; /* of fd: the program may have closed it and opened something else */
 } TsiShared;
 
-/* How readers know it: the name of the memfd, and of the file, FILE.PID.NUMBER. */
-typedef struct TsiSharedName {
-    const char *memfd, *file;
-} TsiSharedName;
-
-/* Makes one of `bytes` zeros, of which the first `reserve` may be touched. 0, or an errno value and *what has
- * failed. */
-int tsi_shared_open(TsiShared* m, TsiSharedName name, size_t bytes, size_t reserve, const char** what);
+/* Makes one of `bytes` zeros, of which the first `reserve` may be touched. Readers know it by the name of the memfd, or
+ * of the file, FILE.PID.NUMBER. 0, or an errno value and *what has failed. */
+int tsi_shared_open(TsiShared* m, const char* memfd, const char* file, size_t bytes, size_t reserve, const char** what);
 /* Makes further pages fit to be touched; 0 or an errno value. */
 int tsi_shared_reserve(const TsiShared* m, size_t offset, size_t bytes);
 /* In a fork child, which has the descriptor but no mapping. */

@@ -1,7 +1,6 @@
 /* stack.c - see stack.h. */
 #include "os/stack.h"
 
-#include "base/bits.h"
 #include "base/sanitize.h"
 
 typedef struct Search {

@@ -21,9 +21,6 @@
 #include "base/atomics.h"
 #include "base/bits.h"
 
-#include <stdbool.h>
-#include <stdint.h>
-
 enum { TSI_TICKS_SPAN_LOG2 = 26 };
 #define TSI_TICKS_SPAN (1ull << TSI_TICKS_SPAN_LOG2)
 

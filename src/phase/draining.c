@@ -16,12 +16,6 @@ static bool is_before(const TsiPhases* p, uint32_t at, uint64_t since_ns, uint32
     return its < since_ns || (its == since_ns && at < index);
 }
 
-static void add(TsiHolding* to, const TsiHolding* more) {
-    to->objects += more->objects;
-    to->live_bytes += more->live_bytes;
-    to->slab_bytes += more->slab_bytes;
-}
-
 /* Sums of a node from its own figures and its children's. */
 static void sum_up(const TsiPhases* p, uint32_t at) {
     TsiDraining* n = node(p, at);
@@ -32,7 +26,7 @@ static void sum_up(const TsiPhases* p, uint32_t at) {
         if (n->child[side] == 0) continue;
         const TsiDraining* c = node(p, n->child[side]);
         n->count += c->count;
-        add(&n->sum, &c->sum);
+        tsi_holding_add(&n->sum, c->sum);
         if (c->max_bytes > n->max_bytes) n->max_bytes = c->max_bytes;
     }
 }
@@ -187,7 +181,7 @@ void tsi_draining_tell(TsiPhases* p, uint32_t label_at, uint64_t now_ns, TsiDrai
 void tsi_draining_add(TsiDrainSum* sum, const TsiDrainRow* row, uint64_t now_ns) {
     uint64_t its = age(row->since_ns, now_ns);
     sum->phases++;
-    add(&sum->held, &row->held);
+    tsi_holding_add(&sum->held, row->held);
     sum->ages[tsi_label_bucket(its)]++;
     if (its > sum->oldest_ns) sum->oldest_ns = its;
     put_worst(sum->worst, row);
@@ -195,8 +189,8 @@ void tsi_draining_add(TsiDrainSum* sum, const TsiDrainRow* row, uint64_t now_ns)
 
 void tsi_draining_more(TsiDrainSum* sum, TsiDrainRow row, TsiHolding more) {
     unsigned kept = 0;
-    add(&sum->held, &more);
-    add(&row.held, &more);
+    tsi_holding_add(&sum->held, more);
+    tsi_holding_add(&row.held, more);
     for (unsigned n = 0; n < TSI_DRAIN_WORST; n++)
         if (sum->worst[n].era != row.era) sum->worst[kept++] = sum->worst[n];
     if (kept < TSI_DRAIN_WORST) sum->worst[kept] = (TsiDrainRow){0};

@@ -35,8 +35,8 @@ bool tsi_phases_init(TsiPhases* p, uint32_t ring_size, uint32_t inc_capacity, ui
     if (!tsi_table_init_aside(&p->incs, TSI_INC_STRIDE, inc_capacity)) return false;
     p->incs.leave = put_reuse_aside;
     p->incs.back = take_reuse_back;
-    if (!tsi_table_init(&p->ends, sizeof(TsiEnd), inc_capacity)) return false;
-    if (!tsi_labels_init(&p->labels, label_capacity)) return false;
+    if (!tsi_table_init(&p->ends, sizeof(TsiEnd), inc_capacity) || !tsi_labels_init(&p->labels, label_capacity))
+        return false;
     p->ring_size = ring_size;
     tsi_store_relaxed(&p->era_next, 1);
     uint32_t index = 0;
@@ -121,8 +121,7 @@ bool tsi_phases_step_locked(TsiPhases* p, TsiRef* was_current, TsiRef* displaced
 }
 
 TsiRef tsi_phases_find_era(const TsiPhases* p, uint64_t era) {
-    for (uint32_t index = 1; era != 0 && index < tsi_table_used(&p->incs); index++) {
+    for (uint32_t index = 1; era != 0 && index < tsi_table_used(&p->incs); index++)
         if (tsi_inc_era(tsi_inc(p, index)) == era) return tsi_ref(era, index);
-    }
     return 0;
 }

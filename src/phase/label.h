@@ -20,17 +20,10 @@
 
 #include "os/table.h"
 
-enum {
-    TSI_LABEL_BYTES = 32,
-    TSI_LABELS_MAX = 4096,
-    TSI_LABEL_NONE = 0,
-    TSI_LABEL_OTHER = 1,
-    TSI_LABEL_SHARDS = 8,
-    TSI_LABEL_BUCKETS = 48,
-    TSI_LABEL_INDEX = 2 * TSI_LABELS_MAX,
-    TSI_LABEL_SHOWN = 11,
-    TSI_LABEL_LANES = 16 /* of the figures by class and label: ids 0..14, and the rest */
-};
+enum { TSI_LABEL_NONE = 0, TSI_LABEL_OTHER = 1 }; /* records */
+enum { TSI_LABEL_BYTES = 32, TSI_LABELS_MAX = 4096, TSI_LABEL_INDEX = 2 * TSI_LABELS_MAX };
+enum { TSI_LABEL_SHARDS = 8, TSI_LABEL_BUCKETS = 48, TSI_LABEL_SHOWN = 11 };
+enum { TSI_LABEL_LANES = 16 }; /* of the figures by class and label: ids 0..14, and the rest */
 
 typedef struct TsiTotals {
     uint64_t objects, bytes;
@@ -40,6 +33,16 @@ typedef struct TsiTotals {
 typedef struct TsiHolding {
     uint64_t objects, live_bytes, slab_bytes;
 } TsiHolding;
+
+TSI_INLINE void tsi_totals_add(TsiTotals* to, TsiTotals more) {
+    to->objects += more.objects;
+    to->bytes += more.bytes;
+}
+TSI_INLINE void tsi_holding_add(TsiHolding* to, TsiHolding more) {
+    to->objects += more.objects;
+    to->live_bytes += more.live_bytes;
+    to->slab_bytes += more.slab_bytes;
+}
 
 /* Words only: TSI_LABEL_SUMS of them. */
 typedef struct TsiLabelSums {

@@ -30,6 +30,8 @@
 #include <sys/single_threaded.h>
 #endif
 
+typedef unsigned long long Num;
+
 typedef struct Check {
     TsiArena* a;
     char* why;
@@ -45,6 +47,10 @@ static void fail(Check* k, const char* format, ...) {
     va_start(args, format);
     if (k->len != 0) (void)vsnprintf(k->why, k->len, format, args);
     va_end(args);
+}
+
+static void check_count(Check* k, const char* of, uint32_t id, const char* what, uint64_t found, uint64_t counted) {
+    if (found != counted) fail(k, "%s %u: %llu %s, counted %llu", of, id, (Num)found, what, (Num)counted);
 }
 
 /* heap_at: of the heap that owns the slab, 0 when none does. */
@@ -109,12 +115,9 @@ static void check_region(Check* k, uint32_t id, unsigned cls, uint32_t heap_at) 
     }
     if (r->alone && (starts != 1 || tsi_load_relaxed(&r->rel) == 0))
         fail(k, "region %u: %u objects are alone", id, starts);
-    if (starts != tsi_load_relaxed(&r->issued))
-        fail(k, "region %u: %u starts, counted %u", id, starts, tsi_load_relaxed(&r->issued));
-    if (own != tsi_load_relaxed(&r->freed))
-        fail(k, "region %u: %u freed by its owner, counted %u", id, own, tsi_load_relaxed(&r->freed));
-    if (other != tsi_region_objects(word))
-        fail(k, "region %u: %u freed by others, counted %u", id, other, tsi_region_objects(word));
+    check_count(k, "region", id, "starts", starts, tsi_load_relaxed(&r->issued));
+    check_count(k, "region", id, "freed by its owner", own, tsi_load_relaxed(&r->freed));
+    check_count(k, "region", id, "freed by others", other, tsi_region_objects(word));
 }
 
 static bool in_chain(Check* k, uint32_t head, uint32_t slab_id) {
@@ -185,12 +188,10 @@ static void check_stock(Check* k) {
         granted += w->quota + tsi_load_relaxed(&w->lent);
     }
     if (kept != tsi_load_relaxed(&s->stock.bytes))
-        fail(k, "stock: %llu bytes by bits, counted %llu", (unsigned long long)kept,
-             (unsigned long long)tsi_load_relaxed(&s->stock.bytes));
+        fail(k, "stock: %llu bytes by bits, counted %llu", (Num)kept, (Num)tsi_load_relaxed(&s->stock.bytes));
     if ((int64_t)(kept + granted) + tsi_load_relaxed(&s->stock.left) != (int64_t)tsi_load_relaxed(&s->stock.budget))
-        fail(k, "budget %llu: %llu kept, %llu granted, %lld left",
-             (unsigned long long)tsi_load_relaxed(&s->stock.budget), (unsigned long long)kept,
-             (unsigned long long)granted, (long long)tsi_load_relaxed(&s->stock.left));
+        fail(k, "budget %llu: %llu kept, %llu granted, %lld left", (Num)tsi_load_relaxed(&s->stock.budget), (Num)kept,
+             (Num)granted, (long long)tsi_load_relaxed(&s->stock.left));
     k->committed += kept;
 }
 
@@ -209,13 +210,13 @@ static void check_space(Check* k) {
             if (tsi_parts_share(s, cls) && in != (s->chunks[chunk].parts[i / 64] >> i % 64 & 1))
                 fail(k, "slab %u: in the pool, by its bit or by its tag", tsi_slab_id(chunk, i));
         }
-        if (cls != TSI_CLASS_LARGE && pooled != s->chunks[chunk].free_count)
-            fail(k, "chunk %u: %u slabs in the pool, counted %u", chunk, pooled, s->chunks[chunk].free_count);
+        if (cls != TSI_CLASS_LARGE)
+            check_count(k, "chunk", chunk, "slabs in the pool", pooled, s->chunks[chunk].free_count);
     }
     check_stock(k);
     if (k->committed != tsi_load_relaxed(&s->committed_bytes))
-        fail(k, "committed bytes: %llu by tags, counted %llu", (unsigned long long)k->committed,
-             (unsigned long long)tsi_load_relaxed(&s->committed_bytes));
+        fail(k, "committed bytes: %llu by tags, counted %llu", (Num)k->committed,
+             (Num)tsi_load_relaxed(&s->committed_bytes));
 }
 
 static void check_listed(Check* k, TsiHeap* h, unsigned cls, uint32_t at) {
@@ -262,8 +263,7 @@ static void check_heap(Check* k, TsiInc* i, TsiHeap* h, uint64_t* bytes) {
         if (++n > 1u << 24) fail(k, "heap %u: cycle in its slabs", h->index);
         *bytes += tsi_slab_bytes(s, tsi_class_of_slab(s, at - 1), at - 1);
     }
-    if (n != tsi_load_relaxed(&h->slab_count))
-        fail(k, "heap %u: %u slabs, counted %u", h->index, n, tsi_load_relaxed(&h->slab_count));
+    check_count(k, "heap", h->index, "slabs", n, tsi_load_relaxed(&h->slab_count));
     if (state == TSI_HEAP_LIVE && h->room != NULL) check_room(k, h);
 }
 
@@ -273,8 +273,7 @@ static void check_drain(Check* k, TsiInc* i, TsiHolding held) {
     bool drains = held.objects != 0 && state != TSI_INC_ACTIVE && state != TSI_INC_RELEASED;
     if (memcmp(&i->holding, &held, sizeof held) != 0)
         fail(k, "incarnation %u: orphans hold %llu objects of %llu bytes, counted %llu of %llu", i->index,
-             (unsigned long long)held.objects, (unsigned long long)held.live_bytes,
-             (unsigned long long)i->holding.objects, (unsigned long long)i->holding.live_bytes);
+             (Num)held.objects, (Num)held.live_bytes, (Num)i->holding.objects, (Num)i->holding.live_bytes);
     if (i->draining.label != (drains ? tsi_inc_label(i) + 1 : 0))
         fail(k, "incarnation %u: draining under label %u", i->index, i->draining.label);
     if (drains && memcmp(&i->draining.held, &held, sizeof held) != 0)
@@ -298,26 +297,19 @@ static void check_inc(Check* k, TsiInc* i) {
             fail(k, "incarnation %u: slab %u in its orphan list is none", i->index, at - 1);
         unsigned cls = tsi_class_of_slab(&k->a->space, at - 1);
         TsiSlabSum sum = tsi_slab_sum(&k->a->space, cls, at - 1);
-        issued.objects += sum.issued.objects;
-        issued.bytes += sum.issued.bytes;
-        held.objects += sum.live.objects;
-        held.live_bytes += sum.live.bytes;
-        held.slab_bytes += tsi_slab_bytes(&k->a->space, cls, at - 1);
+        tsi_totals_add(&issued, sum.issued);
+        uint64_t slab_bytes = tsi_slab_bytes(&k->a->space, cls, at - 1);
+        tsi_holding_add(&held, (TsiHolding){sum.live.objects, sum.live.bytes, slab_bytes});
     }
     bytes += held.slab_bytes;
     check_drain(k, i, held);
     if (issued.objects != i->orphaned.objects || issued.bytes != i->orphaned.bytes)
-        fail(k, "incarnation %u: orphans have issued %llu objects, counted %llu", i->index,
-             (unsigned long long)issued.objects, (unsigned long long)i->orphaned.objects);
-    if (bytes != charge)
-        fail(k, "incarnation %u: %llu bytes, charged %llu", i->index, (unsigned long long)bytes,
-             (unsigned long long)charge);
-    if (heaps != tsi_load_relaxed(&i->heap_count))
-        fail(k, "incarnation %u: %u heaps, counted %u", i->index, heaps, tsi_load_relaxed(&i->heap_count));
-    if (detached != tsi_load_relaxed(&i->detached))
-        fail(k, "incarnation %u: %u detached, counted %u", i->index, detached, tsi_load_relaxed(&i->detached));
-    if (orphans != tsi_load_relaxed(&i->slab_count))
-        fail(k, "incarnation %u: %u orphans, counted %u", i->index, orphans, tsi_load_relaxed(&i->slab_count));
+        fail(k, "incarnation %u: orphans have issued %llu objects, counted %llu", i->index, (Num)issued.objects,
+             (Num)i->orphaned.objects);
+    if (bytes != charge) fail(k, "incarnation %u: %llu bytes, charged %llu", i->index, (Num)bytes, (Num)charge);
+    check_count(k, "incarnation", i->index, "heaps", heaps, tsi_load_relaxed(&i->heap_count));
+    check_count(k, "incarnation", i->index, "detached", detached, tsi_load_relaxed(&i->detached));
+    check_count(k, "incarnation", i->index, "orphans", orphans, tsi_load_relaxed(&i->slab_count));
     if (i->drained && (heaps != 0 || orphans != 0)) fail(k, "incarnation %u: drained, and holds slabs", i->index);
 }
 

@@ -127,16 +127,6 @@ static unsigned make_digits(uint64_t fraction, int exponent, char digits[DIGITS]
     }
 }
 
-static size_t put(char* out, size_t at, const char* text, size_t n) {
-    memcpy(out + at, text, n);
-    return at + n;
-}
-
-static size_t put_zeros(char* out, size_t at, int n) {
-    for (; n > 0; n--) out[at++] = '0';
-    return at;
-}
-
 static size_t put_exponent(char* out, size_t at, int e) {
     unsigned magnitude = (unsigned)(e < 0 ? -e : e);
     out[at++] = 'e';
@@ -162,19 +152,11 @@ size_t tsi_decimal_write(char out[TSI_DECIMAL_BYTES], double v) {
     if (biased != 0) fraction |= 1ull << 52;
     int count = (int)make_digits(fraction, biased != 0 ? (int)biased - 1075 : -1074, digits, &point);
     if (word >> 63) out[at++] = '-';
-    if (point > 17 || point < -5) { /* d.ddd e point - 1 */
-        out[at++] = digits[0];
-        if (count > 1) out[at++] = '.';
-        at = put(out, at, digits + 1, (size_t)count - 1);
-        return put_exponent(out, at, point - 1);
+    bool power = point > 17 || point < -5; /* d.ddd e point - 1 */
+    int whole = power ? 1 : point;         /* digits before the point; 0 and less: zeros behind it, and one before */
+    for (int n = whole < 1 ? whole - 1 : 0; n < count || n < whole; n++) {
+        if (n == whole) out[at++] = '.';
+        out[at++] = n >= 0 && n < count ? digits[n] : '0';
     }
-    if (point <= 0) {
-        at = put(out, at, "0.", 2);
-        at = put_zeros(out, at, -point);
-        return put(out, at, digits, (size_t)count);
-    }
-    if (count <= point) return put_zeros(out, put(out, at, digits, (size_t)count), point - count);
-    at = put(out, at, digits, (size_t)point);
-    out[at++] = '.';
-    return put(out, at, digits + point, (size_t)(count - point));
+    return power ? put_exponent(out, at, point - 1) : at;
 }

@@ -13,27 +13,12 @@
 
 #include "mem/region.h"
 #include "os/clock.h"
+#include "stats/report.h"
 #include "stats/tally.h"
 #include "stats/words.h"
 
-#include <errno.h>
 #include <stdio.h>
 #include <string.h>
-
-bool tsi_scratch_take(TsiScratch* m, size_t bytes) {
-    m->bytes = tsi_align_up(bytes, tsi_os.page_bytes);
-    m->at = tsi_os.reserve(m->bytes);
-    if (m->at != NULL && tsi_os.commit(m->at, m->bytes) == 0) return true;
-    if (m->at != NULL) tsi_os.unmap(m->at, m->bytes);
-    m->at = NULL;
-    errno = ENOMEM;
-    return false;
-}
-
-void tsi_scratch_drop(TsiScratch* m) {
-    if (m->at != NULL) tsi_os.unmap(m->at, m->bytes);
-    m->at = NULL;
-}
 
 /* ---- leaks ---- */
 
@@ -130,8 +115,10 @@ static bool complete_row(Collect* k, TsiLeakRow* r) {
     return same;
 }
 
-/* Larger first; then more objects, then the older. */
-static bool is_larger(const TsiLeakRow* x, const TsiLeakRow* y) {
+/* The old ones first, then the larger; then more objects, then the older. */
+static bool is_larger(const void* one, const void* other) {
+    const TsiLeakRow *x = one, *y = other;
+    if (x->old != y->old) return x->old;
     if (x->c.estimated_rss_bytes != y->c.estimated_rss_bytes)
         return x->c.estimated_rss_bytes > y->c.estimated_rss_bytes;
     if (x->c.alloc_count != y->c.alloc_count) return x->c.alloc_count > y->c.alloc_count;
@@ -139,50 +126,31 @@ static bool is_larger(const TsiLeakRow* x, const TsiLeakRow* y) {
     return x->c.class_index < y->c.class_index;
 }
 
-typedef bool (*Order)(const TsiLeakRow*, const TsiLeakRow*);
+_Static_assert(sizeof(TsiLeakRow) <= TSI_ROW_MAX, "rows can be sorted");
 
-/* Heap sort: in place, and qsort may call malloc. */
-static void sort_rows(TsiLeakRow* v, uint32_t n, Order goes_before) {
-    for (uint32_t end = n, start = n / 2; end > 1;) {
-        if (start > 0) {
-            start--;
-        } else {
-            TsiLeakRow t = v[--end];
-            v[end] = v[0];
-            v[0] = t;
-        }
-        for (uint32_t root = start, child; (child = 2 * root + 1) < end; root = child) {
-            if (child + 1 < end && goes_before(&v[child], &v[child + 1])) child++;
-            if (!goes_before(&v[root], &v[child])) break;
-            TsiLeakRow t = v[root];
-            v[root] = v[child];
-            v[child] = t;
-        }
-    }
-}
+static void sort_by_size(TsiLeakRow* rows, uint32_t n) { tsi_rows_sort(rows, n, sizeof *rows, is_larger); }
 
 bool tsi_leaks_take(TsiArena* a, uint32_t threshold_sec, TsiLeaks* out) {
     Collect k = {.a = a, .threshold_ns = (uint64_t)threshold_sec * 1000000000u, .capacity = FIRST_ROWS};
-    memset(out, 0, sizeof *out);
     for (;; k.capacity *= 2) {
-        if (!tsi_scratch_take(&out->mem, k.capacity * sizeof(TsiLeakRow))) return false;
-        k.rows = out->mem.at;
+        k.rows = tsi_os_map(k.capacity * sizeof *k.rows);
+        if (k.rows == NULL) return false;
         k.used = 0;
         k.full = false;
         k.now_ns = tsi_clock_now();
         tsi_snapshot_slabs(a, collect_slab, &k);
         if (!k.full) break;
-        tsi_scratch_drop(&out->mem);
+        tsi_os_drop(k.rows, k.capacity * sizeof *k.rows);
     }
-    out->rows = k.rows;
-    out->now_ns = k.now_ns;
+    *out = (TsiLeaks){.rows = k.rows, .capacity = k.capacity};
     for (uint32_t n = 0; n < k.capacity; n++)
         if (complete_row(&k, &k.rows[n])) out->rows[out->count++] = k.rows[n];
-    sort_rows(out->rows, out->count, is_larger);
+    sort_by_size(out->rows, out->count);
     return true;
 }
 
-static bool by_label(const TsiLeakRow* x, const TsiLeakRow* y) {
+static bool by_label(const void* one, const void* other) {
+    const TsiLeakRow *x = one, *y = other;
     int order = memcmp(x->c.label, y->c.label, sizeof x->c.label);
     if (order != 0) return order < 0;
     if (x->c.class_index != y->c.class_index) return x->c.class_index < y->c.class_index;
@@ -203,14 +171,14 @@ static void join(TsiLeakRow* to, const TsiLeakRow* r) {
 
 void tsi_leaks_by_label(TsiLeaks* l, uint32_t old_sec) {
     TsiLeakRow* last = NULL;
-    uint32_t n = l->count, old = 0;
-    sort_rows(l->rows, n, by_label); /* the oldest of a label and class first */
+    uint32_t n = l->count;
+    tsi_rows_sort(l->rows, n, sizeof *l->rows, by_label); /* the oldest of a label and class first */
     l->count = 0;
     for (uint32_t k = 0; k < n; k++) {
-        const TsiLeakRow* r = &l->rows[k];
+        TsiLeakRow* r = &l->rows[k];
+        r->old = r->c.age_sec >= old_sec;
         bool same = last != NULL && last->c.class_index == r->c.class_index &&
-                    memcmp(last->c.label, r->c.label, sizeof r->c.label) == 0 &&
-                    (last->c.age_sec >= old_sec) == (r->c.age_sec >= old_sec);
+                    memcmp(last->c.label, r->c.label, sizeof r->c.label) == 0 && last->old == r->old;
         if (same) {
             join(last, r);
         } else {
@@ -218,18 +186,11 @@ void tsi_leaks_by_label(TsiLeaks* l, uint32_t old_sec) {
             *last = *r;
         }
     }
-    for (uint32_t k = 0; k < l->count; k++) { /* the old ones first, then each part by size */
-        if (l->rows[k].c.age_sec < old_sec) continue;
-        TsiLeakRow t = l->rows[old];
-        l->rows[old++] = l->rows[k];
-        l->rows[k] = t;
-    }
-    sort_rows(l->rows, old, is_larger);
-    sort_rows(l->rows + old, l->count - old, is_larger);
+    sort_by_size(l->rows, l->count);
 }
 
 void tsi_leaks_drop(TsiLeaks* l) {
-    tsi_scratch_drop(&l->mem);
+    tsi_os_drop(l->rows, l->capacity * sizeof *l->rows);
     memset(l, 0, sizeof *l);
 }
 
@@ -240,15 +201,13 @@ void tsi_leaks_drop(TsiLeaks* l) {
                    "a recommendation fits its field");
 #include "stats/words.def"
 
-static double share(uint64_t part, uint64_t whole) { return whole != 0 ? 100.0 * (double)part / (double)whole : 0.0; }
-
 void tsi_slow_path_judge(SlowPathAttribution* s, unsigned warm_share) {
     uint64_t hits = s->total_slow_path_hits;
     const char* advice = tsi_advice_none;
-    s->cache_miss_pct = share(s->cache_miss_count, hits);
-    s->epoch_closed_pct = share(s->epoch_closed_count, hits);
-    s->partial_null_pct = share(s->partial_null_count, hits);
-    s->partial_full_pct = share(s->partial_full_count, hits);
+    s->cache_miss_pct = tsi_ratio(s->cache_miss_count, hits, 100.0);
+    s->epoch_closed_pct = tsi_ratio(s->epoch_closed_count, hits, 100.0);
+    s->partial_null_pct = tsi_ratio(s->partial_null_count, hits, 100.0);
+    s->partial_full_pct = tsi_ratio(s->partial_full_count, hits, 100.0);
     if (s->epoch_closed_pct > TSI_DOCTOR_PREVAILS) advice = tsi_advice_closed;
     else if (s->cache_miss_pct > TSI_DOCTOR_PREVAILS && s->class_index == TSI_CLASS_LARGE - 1)
         advice = tsi_advice_large;
@@ -262,19 +221,19 @@ void tsi_slow_path_judge(SlowPathAttribution* s, unsigned warm_share) {
 uint32_t tsi_slow_path_take(TsiArena* a, SlowPathAttribution out[TSI_CLASSES]) {
     uint32_t n = 0;
     for (unsigned cls = 1; cls <= TSI_CLASS_LARGE; cls++) {
-        TsiClassSum c;
+        SlabClassStats c;
         tsi_snapshot_class(a, cls, &c);
-        if (c.perf.slow_path_hits == 0) continue;
+        if (c.slow_path_hits == 0) continue;
         SlowPathAttribution* s = &out[n++];
         memset(s, 0, sizeof *s);
         s->class_index = cls - 1;
         s->object_size = tsi_class_object_size(a, cls);
-        s->total_slow_path_hits = c.perf.slow_path_hits;
-        s->cache_miss_count = c.miss;
-        s->epoch_closed_count = c.closed;
-        s->partial_null_count = c.perf.current_partial_null;
-        s->partial_full_count = c.perf.current_partial_full;
-        tsi_slow_path_judge(s, (unsigned)share(c.perf.empty_slab_recycled, c.perf.new_slab_count));
+        s->total_slow_path_hits = c.slow_path_hits;
+        s->cache_miss_count = c.slow_path_cache_miss;
+        s->epoch_closed_count = c.slow_path_epoch_closed;
+        s->partial_null_count = c.current_partial_null;
+        s->partial_full_count = c.current_partial_full;
+        tsi_slow_path_judge(s, (unsigned)tsi_ratio(c.empty_slab_recycled, c.new_slab_count, 100.0));
     }
     return n;
 }

@@ -13,27 +13,17 @@
 
 #include "slab_diagnostics.h"
 
-/* A mapping that tables live in. */
-typedef struct TsiScratch {
-    void* at;
-    size_t bytes;
-} TsiScratch;
-/* Zeroed; false with errno ENOMEM. */
-bool tsi_scratch_take(TsiScratch* m, size_t bytes);
-void tsi_scratch_drop(TsiScratch* m);
-
 typedef struct TsiLeakRow {
     EpochLeakCandidate c;
     TsiRef ref;
     uint64_t refcount;         /* scopes inside and slab_epoch_inc_refcount */
+    bool old;                  /* by tsi_leaks_by_label */
     uint32_t phases, unclosed; /* incarnations; those that the ring has moved past and nobody has closed */
 } TsiLeakRow;
 
 typedef struct TsiLeaks {
     TsiLeakRow* rows; /* largest first */
-    uint32_t count;
-    uint64_t now_ns;
-    TsiScratch mem;
+    uint32_t count, capacity;
 } TsiLeaks;
 
 /* Live objects of incarnations that accept no more, at least threshold_sec old; one row a class. False with errno

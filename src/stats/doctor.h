@@ -32,11 +32,4 @@ TsiVerdict tsi_sampling_verdict(uint64_t wait_ns, uint64_t cpu_ns, uint64_t lock
 TsiHealth tsi_lock_health(uint64_t contended, uint64_t total);
 TsiHealth tsi_retry_health(uint64_t retries, uint64_t operations);
 
-/* Sections of the text. */
-void tsi_health_sampling(TsiText* t, const SlabSamplingStats* s);
-void tsi_health_locks(TsiText* t, const TsiReport* r);
-void tsi_health_refusals(TsiText* t, const SlabRefusals* r);
-void tsi_health_labels(TsiText* t, const TsiReport* r);
-void tsi_health_segment(TsiText* t, const TsiSegmentHealth* h);
-
 #endif

@@ -23,30 +23,12 @@ static void write_array(TsiOut* o, const uint64_t* a, unsigned n) {
 
 static void write_value(TsiOut* o, const TsiMetric* m, const void* row) {
     TsiValue v = tsi_metric_value(m, row);
-    switch ((TsiType)m->type) {
-    case TSI_TYPE_U32:
-    case TSI_TYPE_U64:
-        tsi_out_u64(o, v.u);
-        break;
-    case TSI_TYPE_F64:
-        tsi_out_f64(o, v.f);
-        break;
-    case TSI_TYPE_FLAG:
-        tsi_out_text(o, v.u != 0 ? "true" : "false");
-        break;
-    case TSI_TYPE_STRING:
-        tsi_out_json_string(o, v.s, m->bytes != 0 ? m->bytes : SIZE_MAX);
-        break;
-    case TSI_TYPE_STATE:
-        tsi_out_json_string(o, tsi_metric_state(v.u), SIZE_MAX);
-        break;
-    case TSI_TYPE_BY_LABEL:
-    case TSI_TYPE_DOUBLING:
-    case TSI_TYPE_LATENCY:
-    case TSI_TYPE_LIST:
-        write_array(o, v.a, tsi_metric_entries(m));
-        break;
-    }
+    if (tsi_metric_is_array(m)) write_array(o, v.a, tsi_metric_entries(m));
+    else if (m->type == SLAB_SEGMENT_F64) tsi_out_f64(o, v.f);
+    else if (m->type == SLAB_SEGMENT_FLAG) tsi_out_text(o, v.u != 0 ? "true" : "false");
+    else if (m->type == SLAB_SEGMENT_STRING) tsi_out_json_string(o, v.s, m->bytes != 0 ? m->bytes : SIZE_MAX);
+    else if (m->type == SLAB_SEGMENT_STATE) tsi_out_json_string(o, tsi_metric_state(v.u), SIZE_MAX);
+    else tsi_out_u64(o, v.u);
 }
 
 static void write_key(TsiOut* o, bool* comma, const char* key, size_t n) {
@@ -74,13 +56,12 @@ static void write_sparse(TsiOut* o, const uint64_t* a, unsigned n) {
 }
 
 static void write_contention(TsiOut* o, bool* comma, const void* row) {
-    static const char key[] = "contention_by_label";
     bool inner = false;
-    write_key(o, comma, key, sizeof key - 1);
+    write_key(o, comma, "contention_by_label", strlen("contention_by_label"));
     tsi_out_char(o, '{');
-    for (unsigned i = 0; i < tsi_metric_count; i++) {
+    for (unsigned i = 0; i < TSI_METRICS; i++) {
         const TsiMetric* m = &tsi_metrics[i];
-        if (m->type != TSI_TYPE_BY_LABEL) continue;
+        if (m->type != SLAB_SEGMENT_BY_LABEL) continue;
         write_key(o, &inner, m->key, strlen(m->key) - (sizeof BY_LABEL_SUFFIX - 1));
         write_sparse(o, tsi_metric_value(m, row).a, tsi_metric_entries(m));
     }
@@ -88,8 +69,7 @@ static void write_contention(TsiOut* o, bool* comma, const void* row) {
 }
 
 static void write_registry(TsiOut* o, bool* comma, const TsiReport* r) {
-    static const char key[] = "labels";
-    write_key(o, comma, key, sizeof key - 1);
+    write_key(o, comma, "labels", strlen("labels"));
     tsi_out_char(o, '[');
     for (uint32_t i = 0; i < r->label_count && o->ok; i++) {
         const SlabLabelStats* l = &r->labels[i];
@@ -104,8 +84,8 @@ static void write_registry(TsiOut* o, bool* comma, const TsiReport* r) {
 
 /* The members of one row. Those of the document itself are a line each. */
 static void write_members(TsiOut* o, bool* comma, const TsiReport* r, TsiSection section, const void* row) {
-    bool top = tsi_sections[section].form == TSI_FORM_TOP;
-    for (unsigned i = 0; i < tsi_metric_count && o->ok; i++) {
+    bool top = tsi_sections[section].form == SLAB_SEGMENT_TOP;
+    for (unsigned i = 0; i < TSI_METRICS && o->ok; i++) {
         const TsiMetric* m = &tsi_metrics[i];
         if (m->section != section) continue;
         write_key(o, comma, m->key, strlen(m->key));
@@ -126,21 +106,18 @@ static void write_row(TsiOut* o, const TsiReport* r, TsiSection section, const v
 static void write_section(TsiOut* o, bool* comma, const TsiReport* r, TsiSection section) {
     const TsiSectionInfo* s = &tsi_sections[section];
     TsiRows rows = tsi_report_rows(r, section);
-    if (s->form == TSI_FORM_TOP) {
+    if (s->form == SLAB_SEGMENT_TOP) {
         write_members(o, comma, r, section, rows.first);
         return;
     }
     write_key(o, comma, s->key, strlen(s->key));
-    if (s->form == TSI_FORM_OBJECT) {
-        write_row(o, r, section, rows.first);
-    } else {
-        tsi_out_char(o, '[');
-        for (uint32_t i = 0; i < rows.count && o->ok; i++) {
-            tsi_out_text(o, i != 0 ? ",\n" : "\n");
-            write_row(o, r, section, rows.first + i * rows.bytes);
-        }
-        tsi_out_char(o, ']');
+    bool list = s->form == SLAB_SEGMENT_ARRAY;
+    if (list) tsi_out_char(o, '[');
+    for (uint32_t i = 0; i < rows.count && o->ok; i++) {
+        if (list) tsi_out_text(o, i != 0 ? ",\n" : "\n");
+        write_row(o, r, section, rows.first + i * rows.bytes);
     }
+    if (list) tsi_out_char(o, ']');
     tsi_out_char(o, '\n');
 }
 

@@ -5,10 +5,6 @@
 
 /* ---- derived values ---- */
 
-/* part / whole * scale; 0 of nothing. */
-static double share(uint64_t part, uint64_t whole, double scale) {
-    return whole != 0 ? scale * (double)part / (double)whole : 0.0;
-}
 static uint64_t sum(uint64_t a, uint64_t b) { return a > UINT64_MAX - b ? UINT64_MAX : a + b; }
 
 #define TEXT_OF(x) #x
@@ -22,10 +18,10 @@ static TsiValue CLASS_lock_acquisitions(const SlabClassStats* c) {
     return (TsiValue){.u = sum(c->lock_fast_acquire, c->lock_contended)};
 }
 static TsiValue CLASS_lock_contention_pct(const SlabClassStats* c) {
-    return (TsiValue){.f = share(c->lock_contended, CLASS_lock_acquisitions(c).u, 100.0)};
+    return (TsiValue){.f = tsi_ratio(c->lock_contended, CLASS_lock_acquisitions(c).u, 100.0)};
 }
 static TsiValue CLASS_cas_retry_rate(const SlabClassStats* c) {
-    return (TsiValue){.f = share(c->bitmap_alloc_cas_retries, c->bitmap_alloc_attempts, 1.0)};
+    return (TsiValue){.f = tsi_ratio(c->bitmap_alloc_cas_retries, c->bitmap_alloc_attempts, 1.0)};
 }
 static TsiValue EPOCH_rss_bytes(const TsiEpochRow* e) { return (TsiValue){.u = e->estimated_rss_bytes}; }
 
@@ -37,9 +33,9 @@ static TsiValue PHASE_draining_bytes(const SlabPhaseStats* p) {
 }
 
 static TsiValue SAMPLING_enabled(const SlabSamplingStats* s) { return (TsiValue){.u = s->period != 0}; }
-#define MEAN(key, total, count)                                  \
-    static TsiValue SAMPLING_##key(const SlabSamplingStats* s) { \
-        return (TsiValue){.f = share(s->total, s->count, 1.0)};  \
+#define MEAN(key, total, count)                                     \
+    static TsiValue SAMPLING_##key(const SlabSamplingStats* s) {    \
+        return (TsiValue){.f = tsi_ratio(s->total, s->count, 1.0)}; \
     }
 MEAN(avg_wall_ns, sum.alloc_wall_ns_sum, sum.alloc_samples)
 MEAN(avg_cpu_ns, sum.alloc_cpu_ns_sum, sum.alloc_samples)
@@ -66,46 +62,46 @@ MEAN(avg_repair_wait_ns, sum.repair_wait_ns_sum, sum.repair_count)
 #define BYTES_LATENCY (SLAB_LATENCY_BUCKETS * sizeof(uint64_t))
 #define FIELD(section, field) ((TsiRow_##section*)0)->field
 #define IS_DOUBLE(x) _Generic(x, double : true, default : false)
-#define RENAMED(section, field, key, type, kind, unit, family, help, question)                \
-    _Static_assert(sizeof FIELD(section, field) == BYTES_##type &&                            \
-                       IS_DOUBLE(FIELD(section, field)) == (TSI_TYPE_##type == TSI_TYPE_F64), \
+#define RENAMED(section, field, key, type, kind, unit, family, help, question)                        \
+    _Static_assert(sizeof FIELD(section, field) == BYTES_##type &&                                    \
+                       IS_DOUBLE(FIELD(section, field)) == (SLAB_SEGMENT_##type == SLAB_SEGMENT_F64), \
                    "metrics.def: " #section "." #field " is no " #type);
 #include "stats/metrics.def"
 
 #define JSON_ONLY NULL
+#define WORDS(section, type, kind, unit) \
+    TSI_SECTION_##section, SLAB_SEGMENT_##type, SLAB_SEGMENT_##kind, SLAB_SEGMENT_##unit
+#define PLACE(section, field) offsetof(TsiRow_##section, field), sizeof FIELD(section, field)
 #define RENAMED(section, field, key, type, kind, unit, family, help, question) \
-    {key,                                                                      \
-     family,                                                                   \
-     help,                                                                     \
-     NULL,                                                                     \
-     offsetof(TsiRow_##section, field),                                        \
-     sizeof FIELD(section, field),                                             \
-     TSI_SECTION_##section,                                                    \
-     TSI_TYPE_##type,                                                          \
-     TSI_KIND_##kind,                                                          \
-     TSI_UNIT_##unit},
+    {key, family, help, NULL, PLACE(section, field), WORDS(section, type, kind, unit)},
 #define DERIVED(section, key, type, kind, unit, family, help, question) \
-    {#key,                                                              \
-     family,                                                            \
-     help,                                                              \
-     derive_##section##_##key,                                          \
-     0,                                                                 \
-     0,                                                                 \
-     TSI_SECTION_##section,                                             \
-     TSI_TYPE_##type,                                                   \
-     TSI_KIND_##kind,                                                   \
-     TSI_UNIT_##unit},
-const TsiMetric tsi_metrics[] = {
+    {#key, family, help, derive_##section##_##key, 0, 0, WORDS(section, type, kind, unit)},
+const TsiMetric tsi_metrics[TSI_METRICS] = {
 #include "stats/metrics.def"
 };
-const unsigned tsi_metric_count = sizeof tsi_metrics / sizeof tsi_metrics[0];
 
 #define FAMILY(family, help) {family, help},
-static const TsiFamily families[] = {
+static const struct {
+    const char *family, *help;
+} families[] = {
 #include "stats/metrics.def"
 };
 
-#define SECTION(section, Row, key, form, title, labels, about) {key, TSI_FORM_##form, sizeof(Row)},
+/* Where a report has a section's rows, and how many a segment has room for. */
+#define ROW(field) offsetof(TsiReport, field), 0, 1
+#define ROWS(field, count, most) offsetof(TsiReport, field), offsetof(TsiReport, count), most
+#define ROWS_DOCUMENT 0, 0, 1
+#define ROWS_REGISTRY 0, 0, 1
+#define ROWS_GLOBAL ROW(global)
+#define ROWS_REFUSAL ROW(refusals)
+#define ROWS_SAMPLING ROW(sampling)
+#define ROWS_CLASS ROWS(classes, class_count, TSI_CLASS_LARGE)
+#define ROWS_EPOCH ROWS(epochs, epoch_rows, TSI_KEPT_EPOCHS)
+#define ROWS_PHASE ROWS(phases, phase_count, TSI_KEPT_PHASES)
+#define ROWS_LABEL ROWS(labels, label_count, TSI_CHOSEN_LABELS)
+#define ROWS_CLOSE ROWS(closes, close_count, TSI_CLOSES)
+#define SECTION(section, Row, key, form, title, labels, about) \
+    {#section, key, labels, SLAB_SEGMENT_##form, sizeof(Row), ROWS_##section},
 const TsiSectionInfo tsi_sections[TSI_SECTIONS] = {
 #include "stats/metrics.def"
 };
@@ -117,10 +113,10 @@ TsiValue tsi_metric_value(const TsiMetric* m, const void* row) {
     TsiValue v = {0};
     uint32_t word;
     if (m->derive != NULL) return m->derive(row);
-    if (m->type == TSI_TYPE_STRING) return (TsiValue){.s = at};
+    if (m->type == SLAB_SEGMENT_STRING) return (TsiValue){.s = at};
     if (tsi_metric_is_array(m)) return (TsiValue){.a = (const uint64_t*)(const void*)at};
-    if (m->type == TSI_TYPE_F64) return memcpy(&v.f, at, sizeof v.f), v;
-    if (m->type == TSI_TYPE_U64) return memcpy(&v.u, at, sizeof v.u), v;
+    if (m->type == SLAB_SEGMENT_F64) return memcpy(&v.f, at, sizeof v.f), v;
+    if (m->type == SLAB_SEGMENT_U64) return memcpy(&v.u, at, sizeof v.u), v;
     memcpy(&word, at, sizeof word);
     return (TsiValue){.u = word};
 }
@@ -128,7 +124,7 @@ TsiValue tsi_metric_value(const TsiMetric* m, const void* row) {
 const char* tsi_metric_state(uint64_t state) { return state == EPOCH_ACTIVE ? "ACTIVE" : "CLOSING"; }
 
 uint64_t tsi_metric_bucket_top(unsigned type, unsigned i) {
-    if (type == TSI_TYPE_DOUBLING) return (2ull << i) - 1;
+    if (type == SLAB_SEGMENT_DOUBLING) return (2ull << i) - 1;
     return i < 4 ? i : ((5ull + i % 4) << (i / 4 - 1)) - 1;
 }
 
@@ -140,36 +136,15 @@ const char* tsi_metric_family_help(const TsiMetric* m) {
 }
 
 TsiRows tsi_report_rows(const TsiReport* r, TsiSection section) {
-    TsiRows rows = {(const char*)r, tsi_sections[section].row_bytes, 1};
-    const void* first = r;
-    switch (section) {
-    case TSI_SECTION_GLOBAL:
-        first = &r->global;
-        break;
-    case TSI_SECTION_REFUSAL:
-        first = &r->refusals;
-        break;
-    case TSI_SECTION_SAMPLING:
-        first = &r->sampling;
-        break;
-    case TSI_SECTION_CLASS:
-        first = r->classes, rows.count = r->class_count;
-        break;
-    case TSI_SECTION_EPOCH:
-        first = r->epochs, rows.count = r->epoch_rows;
-        break;
-    case TSI_SECTION_PHASE:
-        first = r->phases, rows.count = r->phase_count;
-        break;
-    case TSI_SECTION_LABEL:
-        first = r->labels, rows.count = r->label_count;
-        break;
-    case TSI_SECTION_CLOSE:
-        first = r->closes, rows.count = r->close_count;
-        break;
-    default:
-        break;
-    }
-    rows.first = first;
+    const TsiSectionInfo* s = &tsi_sections[section];
+    TsiRows rows = {(const char*)r + s->first, s->row_bytes, 1};
+    if (s->form != SLAB_SEGMENT_ARRAY) return rows;
+    memcpy(&rows.first, rows.first, sizeof rows.first);
+    memcpy(&rows.count, (const char*)r + s->count, sizeof rows.count);
     return rows;
+}
+
+void tsi_report_set_rows(TsiReport* r, TsiSection section, void* first, uint32_t count) {
+    memcpy((char*)r + tsi_sections[section].first, &first, sizeof first);
+    memcpy((char*)r + tsi_sections[section].count, &count, sizeof count);
 }

@@ -9,6 +9,8 @@
 
 #include "stats/report.h"
 
+#include "slab_segment.h" /* forms, types, kinds and units: the words of metrics.def after SLAB_SEGMENT_ */
+
 typedef enum TsiSection {
 #define SECTION(section, Row, key, form, title, labels, about) TSI_SECTION_##section,
 #include "stats/metrics.def"
@@ -18,40 +20,14 @@ typedef enum TsiSection {
 #define SECTION(section, Row, key, form, title, labels, about) typedef Row TsiRow_##section;
 #include "stats/metrics.def"
 
-typedef enum TsiForm { TSI_FORM_TOP, TSI_FORM_OBJECT, TSI_FORM_ARRAY } TsiForm;
-typedef enum TsiType {
-    TSI_TYPE_U32,
-    TSI_TYPE_U64,
-    TSI_TYPE_F64,
-    TSI_TYPE_FLAG,
-    TSI_TYPE_STRING,
-    TSI_TYPE_STATE,
-    TSI_TYPE_BY_LABEL,
-    TSI_TYPE_DOUBLING,
-    TSI_TYPE_LATENCY,
-    TSI_TYPE_LIST
-} TsiType;
-typedef enum TsiKind {
-    TSI_KIND_COUNTER,
-    TSI_KIND_GAUGE,
-    TSI_KIND_PEAK,
-    TSI_KIND_HISTOGRAM,
-    TSI_KIND_SUM,
-    TSI_KIND_INFO,
-    TSI_KIND_IDENTITY,
-    TSI_KIND_COPY
-} TsiKind;
-typedef enum TsiUnit {
-    TSI_UNIT_COUNT,
-    TSI_UNIT_BYTES,
-    TSI_UNIT_NS,
-    TSI_UNIT_SECONDS,
-    TSI_UNIT_PERCENT,
-    TSI_UNIT_RATIO,
-    TSI_UNIT_MIB,
-    TSI_UNIT_ID,
-    TSI_UNIT_TEXT
-} TsiUnit;
+#define METRIC_ONE(...) +1
+enum {
+#define RENAMED METRIC_ONE
+#define DERIVED METRIC_ONE
+    TSI_METRICS = 0
+#include "stats/metrics.def"
+};
+#undef METRIC_ONE
 
 #define TSI_METRIC_PREFIX "temporal_slab_"
 
@@ -70,14 +46,12 @@ typedef struct TsiMetric {
     uint8_t section, type, kind, unit;
 } TsiMetric;
 
-typedef struct TsiFamily {
-    const char *family, *help;
-} TsiFamily;
-
 typedef struct TsiSectionInfo {
-    const char* key;
-    TsiForm form;
-    size_t row_bytes;
+    const char *name, *key, *labels;
+    SlabSegmentForm form;
+    size_t row_bytes, first,
+        count;     /* places in a report: of the row, or of the pointer to an ARRAY and of its length */
+    uint32_t most; /* rows that a segment has room for */
 } TsiSectionInfo;
 
 /* Rows of a report in a section. */
@@ -87,16 +61,15 @@ typedef struct TsiRows {
     uint32_t count;
 } TsiRows;
 
-extern const TsiMetric tsi_metrics[];
-extern const unsigned tsi_metric_count;
+extern const TsiMetric tsi_metrics[TSI_METRICS];
 extern const TsiSectionInfo tsi_sections[TSI_SECTIONS];
 
 TSI_INLINE bool tsi_metric_is_array(const TsiMetric* m) {
-    return m->type == TSI_TYPE_BY_LABEL || m->type == TSI_TYPE_DOUBLING || m->type == TSI_TYPE_LATENCY ||
-           m->type == TSI_TYPE_LIST;
+    return m->type == SLAB_SEGMENT_BY_LABEL || m->type == SLAB_SEGMENT_DOUBLING || m->type == SLAB_SEGMENT_LATENCY ||
+           m->type == SLAB_SEGMENT_LIST;
 }
 TSI_INLINE bool tsi_metric_has_buckets(const TsiMetric* m) {
-    return m->type == TSI_TYPE_DOUBLING || m->type == TSI_TYPE_LATENCY;
+    return m->type == SLAB_SEGMENT_DOUBLING || m->type == SLAB_SEGMENT_LATENCY;
 }
 /* Entries of an array. */
 TSI_INLINE unsigned tsi_metric_entries(const TsiMetric* m) { return m->bytes / sizeof(uint64_t); }
@@ -108,5 +81,7 @@ uint64_t tsi_metric_bucket_top(unsigned type, unsigned i);
 /* Help of the family a line belongs to: FAMILY's, else its own. */
 const char* tsi_metric_family_help(const TsiMetric* m);
 TsiRows tsi_report_rows(const TsiReport* r, TsiSection section);
+/* Of an ARRAY. */
+void tsi_report_set_rows(TsiReport* r, TsiSection section, void* first, uint32_t count);
 
 #endif

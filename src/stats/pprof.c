@@ -8,25 +8,13 @@
 #include "stats/pprof.h"
 
 #include "heap/profile.h"
-#include "stats/diagnose.h"
 #include "stats/out.h"
 
-#include <errno.h>
 #include <string.h>
 
 enum { MAPPINGS = 256, VALUES = 4 };
 /* Fields of Profile. */
-enum {
-    SAMPLE_TYPE = 1,
-    SAMPLE = 2,
-    MAPPING = 3,
-    LOCATION = 4,
-    STRING = 6,
-    PERIOD_TYPE = 11,
-    PERIOD = 12,
-    COMMENT = 13,
-    DEFAULT_TYPE = 14
-};
+enum { SAMPLE_TYPE = 1, SAMPLE, MAPPING, LOCATION, STRING = 6, PERIOD_TYPE = 11, PERIOD, COMMENT, DEFAULT_TYPE };
 /* The first strings; 0 is the empty one. */
 enum { NONE, ALLOC_OBJECTS, COUNT, ALLOC_SPACE, BYTES, INUSE_OBJECTS, INUSE_SPACE, SPACE, LABEL, ERA, CLASS, FIXED };
 static const char* const fixed[FIXED] = {"",      "alloc_objects", "count",       "alloc_space",
@@ -51,15 +39,10 @@ typedef struct Writer {
     TsiArena* arena;
 } Writer;
 
-static size_t varint(uint8_t out[10], uint64_t v) {
-    size_t n = 0;
-    for (; v >= 0x80; v >>= 7) out[n++] = (uint8_t)(v | 0x80);
-    out[n++] = (uint8_t)v;
-    return n;
-}
-
 static void put_varint(Message* m, uint64_t v) {
-    if (m->n + 10 <= sizeof m->bytes) m->n += varint(m->bytes + m->n, v);
+    if (m->n + 10 > sizeof m->bytes) return;
+    for (; v >= 0x80; v >>= 7) m->bytes[m->n++] = (uint8_t)(v | 0x80);
+    m->bytes[m->n++] = (uint8_t)v;
 }
 static void put_number(Message* m, unsigned field, uint64_t v) {
     put_varint(m, field << 3);
@@ -78,18 +61,19 @@ static void emit(Writer* w, const void* bytes, size_t n) {
     w->written += n;
 }
 static void emit_bytes(Writer* w, unsigned field, const void* bytes, size_t n) {
-    uint8_t head[20];
-    size_t at = varint(head, field << 3 | 2);
-    at += varint(head + at, n);
-    emit(w, head, at);
+    Message head;
+    head.n = 0;
+    put_varint(&head, field << 3 | 2);
+    put_varint(&head, n);
+    emit(w, head.bytes, head.n);
     emit(w, bytes, n);
 }
 static void emit_message(Writer* w, unsigned field, const Message* m) { emit_bytes(w, field, m->bytes, m->n); }
 static void emit_number(Writer* w, unsigned field, uint64_t v) {
-    uint8_t head[20];
-    size_t at = varint(head, field << 3);
-    at += varint(head + at, v);
-    emit(w, head, at);
+    Message m;
+    m.n = 0;
+    put_number(&m, field, v);
+    emit(w, m.bytes, m.n);
 }
 static uint64_t emit_string(Writer* w, const char* s, size_t n) {
     emit_bytes(w, STRING, s, n);
@@ -224,19 +208,18 @@ static void write_all(Writer* w) {
 size_t tsi_pprof_write(TsiArena* a, bool (*write)(void* ctx, const char* bytes, size_t n), void* ctx) {
     const size_t stacks = TSI_PROFILE_STACKS * sizeof(TsiProfileStack),
                  live = TSI_PROFILE_LIVE * sizeof(TsiProfileLive);
-    TsiScratch mem;
-    if (!tsi_scratch_take(&mem, sizeof(Writer) + stacks + live + TSI_LABELS_MAX * sizeof(uint32_t))) return 0;
-    uint8_t* at = mem.at;
-    Writer* w = (Writer*)(void*)at;
-    w->stacks = (TsiProfileStack*)(void*)(at += sizeof *w);
-    w->live = (TsiProfileLive*)(void*)(at += stacks);
-    w->names = (uint32_t*)(void*)(at + live);
+    const size_t bytes = sizeof(Writer) + stacks + live + TSI_LABELS_MAX * sizeof(uint32_t);
+    Writer* w = tsi_os_map(bytes);
+    if (w == NULL) return 0;
+    w->stacks = (TsiProfileStack*)(void*)(w + 1);
+    w->live = (TsiProfileLive*)(void*)(w->stacks + TSI_PROFILE_STACKS);
+    w->names = (uint32_t*)(void*)(w->live + TSI_PROFILE_LIVE);
     w->arena = a;
     tsi_profile_copy(a, w->stacks, w->live, &w->counts);
     tsi_os.each_mapping(keep_mapping, w); /* not while `write` is called */
     tsi_out_begin(&w->out, write, ctx);
     write_all(w);
     size_t written = tsi_out_end(&w->out) ? w->written : 0;
-    tsi_scratch_drop(&mem);
+    tsi_os_drop(w, bytes);
     return written;
 }

@@ -24,28 +24,36 @@ enum { CHUNK = 256 };
 typedef struct Page {
     TsiOut out;
     const TsiReport* r;
+    bool labelled;                 /* the line that is being written has a label */
     uint32_t newest[TSI_RING_MAX]; /* ring id -> row of `epochs` + 1 */
 } Page;
 
 /* ---- pieces of a line ---- */
 
-static void write_name(TsiOut* o, const TsiMetric* m, const char* suffix) {
-    tsi_out_text(o, TSI_METRIC_PREFIX);
-    tsi_out_bytes(o, m->family, strcspn(m->family, "{"));
-    tsi_out_text(o, suffix);
+static void write_name(Page* p, const TsiMetric* m, const char* suffix) {
+    p->labelled = false;
+    tsi_out_text(&p->out, TSI_METRIC_PREFIX);
+    tsi_out_bytes(&p->out, m->family, strcspn(m->family, "{"));
+    tsi_out_text(&p->out, suffix);
 }
 
-static void begin_label(TsiOut* o, bool* any, const char* name) {
-    tsi_out_char(o, *any ? ',' : '{');
-    *any = true;
-    tsi_out_text(o, name);
-    tsi_out_text(o, "=\"");
+/* The name may have its '=' and more behind it. */
+static TsiOut* begin_label(Page* p, const char* name) {
+    tsi_out_char(&p->out, p->labelled ? ',' : '{');
+    p->labelled = true;
+    tsi_out_bytes(&p->out, name, strcspn(name, "="));
+    tsi_out_text(&p->out, "=\"");
+    return &p->out;
 }
 
-static void write_number_label(TsiOut* o, bool* any, const char* name, uint64_t v) {
-    begin_label(o, any, name);
-    tsi_out_u64(o, v);
-    tsi_out_char(o, '"');
+static void write_number_label(Page* p, const char* name, uint64_t v) {
+    tsi_out_u64(begin_label(p, name), v);
+    tsi_out_char(&p->out, '"');
+}
+
+static void write_text_label(Page* p, const char* name, const char* text, size_t n) {
+    tsi_out_bytes(begin_label(p, name), text, n);
+    tsi_out_char(&p->out, '"');
 }
 
 /* Row of a label id; NULL when there is none. */
@@ -63,10 +71,10 @@ static uint32_t last_label(const TsiReport* r) {
 
 /* The label of an id. Strings that are not UTF-8 may look the same after repair, and two equal series would spoil the
  * whole page: their ids are put behind them, as behind whatever looks like a repaired one. */
-static void write_label(TsiOut* o, bool* any, const TsiReport* r, uint32_t id) {
-    if (id > last_label(r)) id = last_label(r);
-    const SlabLabelStats* l = find_label(r, id);
-    begin_label(o, any, "label");
+static void write_label(Page* p, uint32_t id) {
+    if (id > last_label(p->r)) id = last_label(p->r);
+    const SlabLabelStats* l = find_label(p->r, id);
+    TsiOut* o = begin_label(p, "label");
     if (l == NULL || tsi_out_label_value(o, l->label, sizeof l->label)) {
         tsi_out_text(o, " #");
         tsi_out_u64(o, id);
@@ -74,39 +82,28 @@ static void write_label(TsiOut* o, bool* any, const TsiReport* r, uint32_t id) {
     tsi_out_char(o, '"');
 }
 
-/* The fixed label of a family: "name{word=value}". */
-static void write_fixed_label(TsiOut* o, bool* any, const TsiMetric* m) {
-    const char* name = strchr(m->family, '{');
-    if (name == NULL) return;
-    const char* value = strchr(++name, '=');
-    tsi_out_char(o, *any ? ',' : '{');
-    *any = true;
-    tsi_out_bytes(o, name, (size_t)(value - name));
-    tsi_out_text(o, "=\"");
-    tsi_out_bytes(o, value + 1, strcspn(value + 1, "}"));
-    tsi_out_char(o, '"');
-}
-
-static void write_labels(TsiOut* o, bool* any, const TsiReport* r, const TsiMetric* m, const void* row) {
+static void write_labels(Page* p, const TsiMetric* m, const void* row) {
+    const char* fixed = strchr(m->family, '{'); /* "name{word=value}" */
     if (m->section == TSI_SECTION_CLASS) {
         const SlabClassStats* c = row;
-        write_number_label(o, any, "class", c->class_index);
-        write_number_label(o, any, "object_size", c->object_size);
+        write_number_label(p, "class", c->class_index);
+        write_number_label(p, "object_size", c->object_size);
     } else if (m->section == TSI_SECTION_EPOCH) {
         const TsiEpochRow* e = row;
-        write_number_label(o, any, "epoch", e->epoch_id);
-        begin_label(o, any, "state");
-        tsi_out_text(o, tsi_metric_state(e->state));
-        tsi_out_char(o, '"');
-        write_label(o, any, r, e->label_id);
+        const char* state = tsi_metric_state(e->state);
+        write_number_label(p, "epoch", e->epoch_id);
+        write_text_label(p, "state", state, strlen(state));
+        write_label(p, e->label_id);
     } else if (m->section == TSI_SECTION_LABEL) {
-        write_label(o, any, r, ((const SlabLabelStats*)row)->label_id);
+        write_label(p, ((const SlabLabelStats*)row)->label_id);
     }
-    write_fixed_label(o, any, m);
-    if (m->kind == TSI_KIND_INFO) {
-        begin_label(o, any, m->key);
-        (void)tsi_out_label_value(o, tsi_metric_value(m, row).s, SIZE_MAX);
-        tsi_out_char(o, '"');
+    if (fixed != NULL) {
+        const char* value = strchr(fixed, '=') + 1;
+        write_text_label(p, fixed + 1, value, strcspn(value, "}"));
+    }
+    if (m->kind == SLAB_SEGMENT_INFO) {
+        (void)tsi_out_label_value(begin_label(p, m->key), tsi_metric_value(m, row).s, SIZE_MAX);
+        tsi_out_char(&p->out, '"');
     }
 }
 
@@ -117,33 +114,35 @@ static void write_f64(TsiOut* o, double v) {
 }
 
 static void write_in_unit(TsiOut* o, const TsiMetric* m, TsiValue v) {
-    if (m->kind == TSI_KIND_INFO) tsi_out_char(o, '1');
-    else if (m->type == TSI_TYPE_F64) write_f64(o, m->unit == TSI_UNIT_PERCENT ? v.f / 100.0 : v.f);
-    else if (m->unit == TSI_UNIT_NS) tsi_out_seconds(o, v.u);
+    if (m->kind == SLAB_SEGMENT_INFO) tsi_out_char(o, '1');
+    else if (m->type == SLAB_SEGMENT_F64) write_f64(o, m->unit == SLAB_SEGMENT_PERCENT ? v.f / 100.0 : v.f);
+    else if (m->unit == SLAB_SEGMENT_NS) tsi_out_seconds(o, v.u);
     else tsi_out_u64(o, v.u);
 }
 
-static void end_line(TsiOut* o, bool any, const TsiMetric* m, TsiValue v) {
-    tsi_out_text(o, any ? "} " : " ");
-    write_in_unit(o, m, v);
-    tsi_out_char(o, '\n');
+static void end_line(Page* p, const TsiMetric* m, TsiValue v) {
+    tsi_out_text(&p->out, p->labelled ? "} " : " ");
+    write_in_unit(&p->out, m, v);
+    tsi_out_char(&p->out, '\n');
 }
 
 /* ---- one family ---- */
 
+static void write_value(Page* p, const TsiMetric* m, const TsiMetric* value_of, const char* suffix, const void* row,
+                        TsiValue v) {
+    write_name(p, m, suffix);
+    write_labels(p, m, row);
+    end_line(p, value_of, v);
+}
+
 static void write_sample(Page* p, const TsiMetric* m, const void* row) {
-    bool any = false;
-    write_name(&p->out, m, "");
-    write_labels(&p->out, &any, p->r, m, row);
-    end_line(&p->out, any, m, tsi_metric_value(m, row));
+    write_value(p, m, m, "", row, tsi_metric_value(m, row));
 }
 
 static void write_bucket(Page* p, const TsiMetric* m, const void* row, const uint64_t* top, uint64_t count) {
-    TsiOut* o = &p->out;
-    bool any = false;
-    write_name(o, m, "_bucket");
-    write_labels(o, &any, p->r, m, row);
-    begin_label(o, &any, "le");
+    write_name(p, m, "_bucket");
+    write_labels(p, m, row);
+    TsiOut* o = begin_label(p, "le");
     if (top != NULL) write_in_unit(o, m, (TsiValue){.u = *top});
     else tsi_out_text(o, "+Inf");
     tsi_out_text(o, "\"} ");
@@ -151,17 +150,9 @@ static void write_bucket(Page* p, const TsiMetric* m, const void* row, const uin
     tsi_out_char(o, '\n');
 }
 
-static void write_total(Page* p, const TsiMetric* m, const TsiMetric* value_of, const char* suffix, const void* row,
-                        TsiValue v) {
-    bool any = false;
-    write_name(&p->out, m, suffix);
-    write_labels(&p->out, &any, p->r, m, row);
-    end_line(&p->out, any, value_of, v);
-}
-
 /* Buckets of a DOUBLING array go by fours, for there is one for each label. An empty histogram is left out. */
 static void write_histogram(Page* p, const TsiMetric* m, const TsiMetric* sum, const void* row) {
-    static const TsiMetric plain = {.type = TSI_TYPE_U64, .unit = TSI_UNIT_COUNT};
+    static const TsiMetric plain = {.type = SLAB_SEGMENT_U64, .unit = SLAB_SEGMENT_COUNT};
     const uint64_t* a = tsi_metric_value(m, row).a;
     unsigned last = tsi_metric_entries(m) - 1;
     uint64_t count = 0, all = 0;
@@ -170,12 +161,12 @@ static void write_histogram(Page* p, const TsiMetric* m, const TsiMetric* sum, c
     for (unsigned i = 0; i < last && p->out.ok; i++) {
         uint64_t top = tsi_metric_bucket_top(m->type, i);
         count = a[i] > UINT64_MAX - count ? UINT64_MAX : count + a[i];
-        if (m->type == TSI_TYPE_LATENCY || i % 2 == 1) write_bucket(p, m, row, &top, count);
+        if (m->type == SLAB_SEGMENT_LATENCY || i % 2 == 1) write_bucket(p, m, row, &top, count);
     }
     count = a[last] > UINT64_MAX - count ? UINT64_MAX : count + a[last];
     write_bucket(p, m, row, NULL, count);
-    if (sum != NULL) write_total(p, m, sum, "_sum", row, tsi_metric_value(sum, row));
-    write_total(p, m, &plain, "_count", row, (TsiValue){.u = count});
+    if (sum != NULL) write_value(p, m, sum, "_sum", row, tsi_metric_value(sum, row));
+    write_value(p, m, &plain, "_count", row, (TsiValue){.u = count});
 }
 
 /* Sums of the phases whose label ids are first .. first + CHUNK - 1; `last` is the highest. */
@@ -189,16 +180,15 @@ static void write_phase_sums(Page* p, const TsiMetric* m, uint32_t first, uint32
         if (id > last) id = last;
         if (id < first || id - first >= CHUNK) continue;
         uint64_t v = tsi_metric_value(m, row).u, *sum = &sums[id - first];
-        if (m->kind == TSI_KIND_PEAK) *sum = v > *sum ? v : *sum;
+        if (m->kind == SLAB_SEGMENT_PEAK) *sum = v > *sum ? v : *sum;
         else *sum = v > UINT64_MAX - *sum ? UINT64_MAX : *sum + v;
         seen[id - first] = true;
     }
     for (uint32_t k = 0; k < CHUNK && p->out.ok; k++) {
-        bool any = false;
         if (!seen[k]) continue;
-        write_name(&p->out, m, "");
-        write_label(&p->out, &any, p->r, first + k);
-        end_line(&p->out, any, m, (TsiValue){.u = sums[k]});
+        write_name(p, m, "");
+        write_label(p, first + k);
+        end_line(p, m, (TsiValue){.u = sums[k]});
     }
 }
 
@@ -215,8 +205,8 @@ static void write_epochs(Page* p, const TsiMetric* m) {
 /* promtool wants "_count" kept for histograms; names that users know end in it, and go without a type. */
 static const char* type_of(const TsiMetric* m) {
     size_t n = strlen(m->family);
-    if (m->kind == TSI_KIND_COUNTER) return "counter";
-    if (m->kind == TSI_KIND_HISTOGRAM || m->kind == TSI_KIND_SUM) return "histogram";
+    if (m->kind == SLAB_SEGMENT_COUNTER) return "counter";
+    if (m->kind == SLAB_SEGMENT_HISTOGRAM || m->kind == SLAB_SEGMENT_SUM) return "histogram";
     return n > 6 && strcmp(m->family + n - 6, "_count") == 0 ? "untyped" : "gauge";
 }
 
@@ -225,14 +215,14 @@ static bool same_family(const TsiMetric* a, const TsiMetric* b) {
     return n == strcspn(b->family, "{") && memcmp(a->family, b->family, n) == 0;
 }
 
-static void write_head(TsiOut* o, const TsiMetric* m) {
-    tsi_out_text(o, "# HELP ");
-    write_name(o, m, " ");
-    tsi_out_text(o, tsi_metric_family_help(m));
-    tsi_out_text(o, "\n# TYPE ");
-    write_name(o, m, " ");
-    tsi_out_text(o, type_of(m));
-    tsi_out_char(o, '\n');
+static void write_head(Page* p, const TsiMetric* m) {
+    tsi_out_text(&p->out, "# HELP ");
+    write_name(p, m, " ");
+    tsi_out_text(&p->out, tsi_metric_family_help(m));
+    tsi_out_text(&p->out, "\n# TYPE ");
+    write_name(p, m, " ");
+    tsi_out_text(&p->out, type_of(m));
+    tsi_out_char(&p->out, '\n');
 }
 
 static void write_series(Page* p, const TsiMetric* m, const TsiMetric* sum) {
@@ -244,7 +234,7 @@ static void write_series(Page* p, const TsiMetric* m, const TsiMetric* sum) {
     } else {
         for (uint32_t i = 0; i < rows.count && p->out.ok; i++) {
             const void* row = rows.first + i * rows.bytes;
-            if (m->kind == TSI_KIND_HISTOGRAM) write_histogram(p, m, sum, row);
+            if (m->kind == SLAB_SEGMENT_HISTOGRAM) write_histogram(p, m, sum, row);
             else write_sample(p, m, row);
         }
     }
@@ -260,14 +250,15 @@ bool tsi_report_prometheus(const TsiReport* r, TsiWriteFn write, void* ctx) {
         uint32_t* row = &p.newest[id];
         if (*row == 0 || r->epochs[*row - 1].epoch_era <= r->epochs[i].epoch_era) *row = i + 1;
     }
-    for (unsigned i = 0; i < tsi_metric_count && p.out.ok; i++) {
+    for (unsigned i = 0; i < TSI_METRICS && p.out.ok; i++) {
         const TsiMetric* m = &tsi_metrics[i];
         if (m->family == NULL) continue;
         bool same = before != NULL && same_family(before, m);
-        const TsiMetric* sum = same && before->kind == TSI_KIND_SUM ? before : NULL; /* stands above its histogram */
+        const TsiMetric* sum =
+            same && before->kind == SLAB_SEGMENT_SUM ? before : NULL; /* stands above its histogram */
         before = m;
-        if (m->kind == TSI_KIND_SUM) continue;
-        if (!same || sum != NULL) write_head(&p.out, m);
+        if (m->kind == SLAB_SEGMENT_SUM) continue;
+        if (!same || sum != NULL) write_head(&p, m);
         write_series(&p, m, sum);
     }
     return tsi_out_end(&p.out);

@@ -1,5 +1,8 @@
 /*
- * report.h - one snapshot of everything, and what writes it out. report_take.h takes it.
+ * report.h - one snapshot of everything: what takes it and what writes it out.
+ *
+ * tsi_report_take walks the slabs once and fills every table from that walk, so the rows of a report agree with each
+ * other as far as threads stand still.
  *
  * The tables are in one mapping of the system, not on anybody's heap: a report must work inside a program whose malloc
  * is this library.
@@ -64,9 +67,35 @@ typedef struct TsiKept {
     TsiEpochRow epochs[TSI_KEPT_EPOCHS];
 } TsiKept;
 
+/* ---- report_take.c ---- */
+
+/* Everything, with all rows. False with errno ENOMEM. O(slabs + incarnations). */
+bool tsi_report_take(TsiArena* a, TsiReport* out);
+/* The same, with the rows of tsi_report_choose. */
+bool tsi_report_take_rows(TsiArena* a, int each, TsiReport* out);
+/* Figures without a look at phases that have ended and settled; the rest as it was kept, and `kept` must stay while the
+ * report is used. O(labels + incarnation records + slabs of heaps). */
+bool tsi_report_figures(TsiArena* a, TsiKept* kept, TsiReport* out);
 /* The report has at most as many rows as there is room for. */
 void tsi_report_keep(const TsiReport* r, TsiKept* out);
 void tsi_report_drop(TsiReport* r);
+
+/* ---- report_rows.c: which rows of a list a report keeps, and their order ---- */
+
+enum { TSI_ROWS_ALL = -1, TSI_CHOSEN_LABELS = 512 };
+/* Keeps the rows of the phases and epochs that hold most bytes, `each` of them, and as many that are oldest, half of
+ * these of those that drain; the rest is counted as left out. All: TSI_ROWS_ALL. Epochs of the ring come before others.
+ * Then both are by era. */
+void tsi_report_choose(TsiReport* r, int each);
+/* Brings the rows of the labels whose ended phases hold most, and of those that hold most, to the front, by id: returns
+ * how many. The first and the last id are among them. */
+uint32_t tsi_report_choose_labels(TsiReport* r);
+
+/* Sorts rows of at most TSI_ROW_MAX bytes; no two of them are equal. */
+enum { TSI_ROW_MAX = 512 };
+void tsi_rows_sort(void* table, uint32_t count, size_t size, bool (*goes_before)(const void*, const void*));
+
+/* ---- json.c, prometheus.c ---- */
 
 typedef bool (*TsiWriteFn)(void* ctx, const char* bytes, size_t n);
 /* Both return false as soon as `write` does. */

@@ -7,8 +7,6 @@
  */
 #include "stats/report_walk.h"
 
-#include "phase/draining.h"
-
 #include <string.h>
 
 enum { TRIES = 64 };
@@ -85,7 +83,7 @@ static bool label_begin(TsiArena* a, uint32_t at, SlabLabelStats* out) {
 static bool has_moved(TsiWalk* w, uint32_t n) {
     const TsiPhaseCopy* c = &w->copies[n];
     TsiInc* i = tsi_inc(&w->a->phases, n);
-    return tsi_inc_label(i) != c->label || tsi_inc_era(i) != c->era || tsi_inc_state(i) != c->state;
+    return tsi_inc_label(i) != c->label || tsi_inc_era(i) != c->row.epoch_era || tsi_inc_state(i) != c->state;
 }
 
 /* Freed singly is what is neither live nor released; what was posted of it is with some label. The parts are read one
@@ -103,7 +101,7 @@ static uint64_t more(uint64_t not_posted) { return (int64_t)not_posted > 0 ? not
 static void label_add(TsiWalk* w, uint32_t n) {
     const TsiPhaseCopy* c = &w->copies[n];
     const TsiPhaseSum* p = &w->sums[n];
-    if (c->era == 0 || c->label >= w->r->label_count) return; /* a label younger than this report */
+    if (c->row.epoch_era == 0 || c->label >= w->r->label_count) return; /* a label younger than this report */
     SlabLabelStats* out = &w->r->labels[c->label];
     if (c->state == TSI_INC_ACTIVE) out->phases_open++;
     if (!has_moved(w, n)) { /* else missed, this time: what is told of a label is never taken back */
@@ -111,9 +109,9 @@ static void label_add(TsiWalk* w, uint32_t n) {
         out->bytes_allocated += more(c->new_allocated.bytes + p->issued.bytes);
         uint64_t objects = p->live.objects + c->not_walked.objects, bytes = p->live.bytes + c->not_walked.bytes;
         out->objects_freed +=
-            freed(c->allocated.objects + p->issued.objects, c->released.objects, objects, c->posted_freed.objects);
+            freed(c->row.objects_allocated + p->issued.objects, c->released.objects, objects, c->posted_freed.objects);
         out->bytes_freed +=
-            freed(c->allocated.bytes + p->issued.bytes, c->released.bytes, bytes, c->posted_freed.bytes);
+            freed(c->row.bytes_allocated + p->issued.bytes, c->released.bytes, bytes, c->posted_freed.bytes);
     }
     out->objects_released += c->new_released.objects;
     out->bytes_released += c->new_released.bytes;
@@ -123,11 +121,6 @@ static void label_add(TsiWalk* w, uint32_t n) {
     out->lock_fast_acquire += c->lock_fast;
     out->lock_contended += c->lock_contended;
     out->committed_bytes += p->bytes;
-}
-
-static void keep_rising(uint64_t* shown, uint64_t* value) {
-    if (*value < *shown) *value = *shown;
-    *shown = *value;
 }
 
 /* What is live is what was allocated or brought along, and neither freed nor released. All sums are least ones, and so
@@ -142,17 +135,14 @@ static uint64_t live_by(uint64_t* shown, uint64_t* allocated, uint64_t ended, _A
 static void label_end(TsiLabel* l, SlabLabelStats* out) {
     uint64_t* shown = l->shown;
     out->phases_opened = out->phases_ended + out->phases_open;
-    keep_rising(&shown[0], &out->phases_opened);
-    keep_rising(&shown[8], &out->phases_ended);
-    keep_rising(&shown[1], &out->objects_allocated);
-    keep_rising(&shown[2], &out->bytes_allocated);
-    keep_rising(&shown[3], &out->slow_path_hits);
-    keep_rising(&shown[4], &out->objects_freed);
-    keep_rising(&shown[5], &out->bytes_freed);
-    keep_rising(&shown[6], &out->lock_fast_acquire);
-    keep_rising(&shown[7], &out->lock_contended);
-    keep_rising(&shown[9], &out->objects_released);
-    keep_rising(&shown[10], &out->bytes_released);
+    uint64_t* const sums[TSI_LABEL_SHOWN] = {&out->phases_opened,     &out->objects_allocated, &out->bytes_allocated,
+                                             &out->slow_path_hits,    &out->objects_freed,     &out->bytes_freed,
+                                             &out->lock_fast_acquire, &out->lock_contended,    &out->phases_ended,
+                                             &out->objects_released,  &out->bytes_released};
+    for (unsigned n = 0; n < TSI_LABEL_SHOWN; n++) { /* what was told once does not go back */
+        if (*sums[n] < shown[n]) *sums[n] = shown[n];
+        shown[n] = *sums[n];
+    }
     uint64_t objects_ended = out->objects_freed + out->objects_released;
     uint64_t bytes_ended = out->bytes_freed + out->bytes_released;
     out->live_objects = live_by(&shown[1], &out->objects_allocated, objects_ended, &l->moved_objects);
@@ -192,11 +182,11 @@ void tsi_labels_drains(TsiWalk* w) {
 static void add_unsettled(TsiWalk* w, uint32_t n) {
     const TsiPhaseCopy* c = &w->copies[n];
     const TsiHolding* owned = &w->sums[n].owned;
-    bool ended = c->era != 0 && (c->state == TSI_INC_ADVANCED || c->state == TSI_INC_CLOSED);
+    bool ended = c->row.epoch_era != 0 && (c->state == TSI_INC_ADVANCED || c->state == TSI_INC_CLOSED);
     if (!ended || c->label >= w->r->label_count || (owned->objects == 0 && !c->draining)) return;
     TsiDrainSum* sum = &w->drains[c->label];
-    if (c->draining) tsi_draining_more(sum, (TsiDrainRow){c->era, tsi_walk_since(w, c), c->settled}, *owned);
-    else tsi_draining_add(sum, &(TsiDrainRow){c->era, tsi_walk_since(w, c), *owned}, w->r->figures_ns);
+    if (c->draining) tsi_draining_more(sum, (TsiDrainRow){c->row.epoch_era, tsi_walk_since(w, c), c->settled}, *owned);
+    else tsi_draining_add(sum, &(TsiDrainRow){c->row.epoch_era, tsi_walk_since(w, c), *owned}, w->r->figures_ns);
 }
 
 /* ---- all labels ---- */

@@ -1,45 +1,39 @@
 /*
- * report_rows.c - see report_rows.h.
+ * report_rows.c - which rows of a list a report keeps, see report.h.
  *
  * Nothing here asks for memory: the largest are found with a heap of places on the stack, and sorting is in place.
  */
-#include "stats/report_rows.h"
+#include "stats/report.h"
 
 #include <string.h>
 
-enum { ROW_MAX = 512 };
-
-static uint64_t era_at(const uint8_t* rows, size_t size, size_t era_offset, uint32_t n) {
-    uint64_t era;
-    memcpy(&era, rows + n * size + era_offset, sizeof era);
-    return era;
-}
-
 static void swap_rows(uint8_t* rows, size_t size, uint32_t n, uint32_t m) {
-    uint8_t row[ROW_MAX];
+    uint8_t row[TSI_ROW_MAX];
     memcpy(row, rows + n * size, size);
     memcpy(rows + n * size, rows + m * size, size);
     memcpy(rows + m * size, row, size);
 }
 
 /* Heapsort: in place, because qsort may ask for memory. (J. W. J. Williams, Algorithm 232, 1964) */
-static void sort_by_era(void* table, uint32_t count, size_t size, size_t era_offset) {
+void tsi_rows_sort(void* table, uint32_t count, size_t size, bool (*goes_before)(const void*, const void*)) {
     uint8_t* rows = table;
     for (uint32_t built = count / 2, end = count; end > 1;) {
-        uint32_t root;
-        if (built > 0) {
-            root = --built;
-        } else {
-            swap_rows(rows, size, 0, --end);
-            root = 0;
-        }
+        uint32_t root = 0;
+        if (built > 0) root = --built;
+        else swap_rows(rows, size, 0, --end);
         for (uint32_t child; (child = 2 * root + 1) < end; root = child) {
-            if (child + 1 < end && era_at(rows, size, era_offset, child) < era_at(rows, size, era_offset, child + 1))
-                child++;
-            if (era_at(rows, size, era_offset, root) >= era_at(rows, size, era_offset, child)) break;
+            if (child + 1 < end && goes_before(rows + child * size, rows + (child + 1) * size)) child++;
+            if (!goes_before(rows + root * size, rows + child * size)) break;
             swap_rows(rows, size, root, child);
         }
     }
+}
+
+static bool older_phase(const void* x, const void* y) {
+    return ((const SlabPhaseStats*)x)->epoch_era < ((const SlabPhaseStats*)y)->epoch_era;
+}
+static bool older_epoch(const void* x, const void* y) {
+    return ((const TsiEpochRow*)x)->epoch_era < ((const TsiEpochRow*)y)->epoch_era;
 }
 
 /* ---- the largest ---- */
@@ -82,13 +76,7 @@ static void offer(Best* b, uint32_t place) {
     }
 }
 
-static void by_place(uint32_t* place, uint32_t count) {
-    for (uint32_t n = 1; n < count; n++) {
-        uint32_t its = place[n], at = n;
-        for (; at > 0 && place[at - 1] > its; at--) place[at] = place[at - 1];
-        place[at] = its;
-    }
-}
+static bool lower_place(const void* x, const void* y) { return *(const uint32_t*)x < *(const uint32_t*)y; }
 
 /* Rows with the largest keys of a kind, so many; those whose key is 0 are not asked for. */
 typedef struct Wanted {
@@ -110,7 +98,8 @@ static uint32_t choose(void* table, uint32_t count, size_t size, const Wanted* w
             else if (best.key(rows + k * size) != 0) offer(&best, k);
         }
         memcpy(chosen + n, best.place, best.count * sizeof *chosen);
-        by_place(chosen, n += best.count);
+        n += best.count;
+        tsi_rows_sort(chosen, n, sizeof *chosen, lower_place);
     }
     for (; kept < n; kept++)
         if (kept != chosen[kept]) memcpy(rows + kept * size, rows + chosen[kept] * size, size);
@@ -147,8 +136,8 @@ void tsi_report_choose(TsiReport* r, int each) {
     }
     r->phases_left_out = phases - r->phase_count;
     r->epochs_left_out = epochs - r->epoch_rows;
-    sort_by_era(r->phases, r->phase_count, sizeof *r->phases, offsetof(SlabPhaseStats, epoch_era));
-    sort_by_era(r->epochs, r->epoch_rows, sizeof *r->epochs, offsetof(TsiEpochRow, epoch_era));
+    tsi_rows_sort(r->phases, r->phase_count, sizeof *r->phases, older_phase);
+    tsi_rows_sort(r->epochs, r->epoch_rows, sizeof *r->epochs, older_epoch);
 }
 
 static uint64_t label_drains(const void* row) { return ((const SlabLabelStats*)row)->draining_bytes; }

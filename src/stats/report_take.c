@@ -1,5 +1,5 @@
 /*
- * report_take.c - one walk, every table. See report_take.h.
+ * report_take.c - one walk, every table. See report.h.
  *
  * A report of figures alone leaves out what a walk over all slabs and phases tells: rows of phases and epochs, and what
  * slabs of ended phases add to classes, which is as it was at the last walk. It looks at slabs that heaps hold and at
@@ -13,15 +13,13 @@
  * are there have: of each of these issued and live are read together, so what is missed is missed of both. A label's
  * live objects are what its sums leave, see phase/label.h.
  */
-#include "stats/report_take.h"
+#include "stats/report.h"
 
 #include "heap/late.h"
 #include "os/clock.h"
-#include "stats/report_rows.h"
 #include "stats/report_walk.h"
 #include "stats/tally.h"
 
-#include <errno.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
@@ -47,31 +45,35 @@ static void copy_phase(TsiWalk* w, uint32_t n) {
     bool settled = tsi_inc_state(i) != TSI_INC_ACTIVE && tsi_load_relaxed(&i->heap_count) == 0;
     if (w->figures && settled) return; /* its label knows */
     tsi_lock_take(tsi_inc_lock(i));    /* not counted for the phase: it is ours */
-    c->era = tsi_inc_era(i);
-    if (c->era == 0) { /* being reused: its fields are somebody's */
+    SlabPhaseStats* row = &c->row;
+    row->epoch_era = tsi_inc_era(i);
+    if (row->epoch_era == 0) { /* being reused: its fields are somebody's */
         tsi_lock_give(tsi_inc_lock(i));
         return;
     }
-    c->id = tsi_load_relaxed(&i->id);
     c->state = tsi_inc_state(i);
     c->label = tsi_inc_label(i);
-    memcpy(c->text, i->label, sizeof c->text);
-    c->since = tsi_load_relaxed(&i->open_since_ns);
-    c->refcount = tsi_snapshot_refcount(a, i);
-    c->peak = tsi_inc_peak(i);
-    c->purged = tsi_load_relaxed(&i->purged);
-    c->soft = tsi_load_relaxed(&i->budget.soft);
-    c->hard = tsi_load_relaxed(&i->budget.hard);
-    c->rss_before = i->rss_before;
-    c->rss_after = i->rss_after;
+    row->version = SLAB_STATS_VERSION;
+    row->epoch_id = tsi_load_relaxed(&i->id);
+    row->state = c->state == TSI_INC_ACTIVE ? EPOCH_ACTIVE : EPOCH_CLOSING;
+    row->label_id = tsi_label_id(&a->phases.labels, c->label);
+    memcpy(row->label, i->label, sizeof row->label);
+    row->open_since_ns = tsi_load_relaxed(&i->open_since_ns);
+    row->refcount = tsi_snapshot_refcount(a, i);
+    row->peak_bytes = tsi_inc_peak(i);
+    row->purged_bytes = tsi_load_relaxed(&i->purged);
+    row->budget_soft_bytes = tsi_load_relaxed(&i->budget.soft);
+    row->budget_hard_bytes = tsi_load_relaxed(&i->budget.hard);
+    row->rss_before_close = i->rss_before;
+    row->rss_after_close = i->rss_after;
     bool walked = !w->figures || c->state == TSI_INC_ACTIVE; /* its orphans, too */
-    c->allocated.objects = i->allocated.objects - (walked ? i->orphaned.objects : 0);
-    c->allocated.bytes = i->allocated.bytes - (walked ? i->orphaned.bytes : 0);
+    row->objects_allocated = i->allocated.objects - (walked ? i->orphaned.objects : 0);
+    row->bytes_allocated = i->allocated.bytes - (walked ? i->orphaned.bytes : 0);
     if (!walked) c->not_walked = (TsiTotals){i->holding.objects, i->holding.live_bytes};
     c->released = i->released;
     /* These two may be below 0, until the slabs are added. */
-    c->new_allocated.objects = c->allocated.objects - i->posted.objects_allocated;
-    c->new_allocated.bytes = c->allocated.bytes - i->posted.bytes_allocated;
+    c->new_allocated.objects = row->objects_allocated - i->posted.objects_allocated;
+    c->new_allocated.bytes = row->bytes_allocated - i->posted.bytes_allocated;
     c->new_released.objects = i->released.objects - i->posted.objects_released;
     c->new_released.bytes = i->released.bytes - i->posted.bytes_released;
     c->posted_freed = (TsiTotals){i->posted.objects_freed, i->posted.bytes_freed};
@@ -85,12 +87,12 @@ static void copy_phase(TsiWalk* w, uint32_t n) {
     for (uint32_t at = i->heaps; at != 0; at = tsi_heap(a, at - 1)->inc_next) {
         TsiHeap* h = tsi_heap(a, at - 1);
         c->slow += tsi_load_relaxed(&h->slow);
-        c->threads += is_further_owner(w, h, n);
+        row->threads += is_further_owner(w, h, n);
     }
     tsi_lock_give(tsi_inc_lock(i));
     w->copied[w->copies_made++] = n;
-    c->is_id = tsi_phases_resolve(&a->phases, c->id) == tsi_ref(c->era, n);
-    c->used = c->peak != 0;
+    c->is_id = tsi_phases_resolve(&a->phases, row->epoch_id) == tsi_ref(row->epoch_era, n);
+    c->used = row->peak_bytes != 0;
 }
 
 static void add_to_classes(TsiWalk* w, const TsiSlabView* v) {
@@ -110,7 +112,7 @@ static void add_slab(const TsiSlabView* v, void* ctx) {
     TsiWalk* w = ctx;
     add_to_classes(w, v);
     uint32_t n = tsi_ref_index(v->ref);
-    bool known = v->ref != 0 && n < w->incs && w->copies[n].era == tsi_ref_era(v->ref);
+    bool known = v->ref != 0 && n < w->incs && w->copies[n].row.epoch_era == tsi_ref_era(v->ref);
     bool ended = v->ref != 0 && (!known || w->copies[n].state != TSI_INC_ACTIVE);
     if (w->figures && v->cls == TSI_CLASS_LARGE && ended) return; /* its label tells of it */
     tsi_tally_global_add(&w->r->global, v);
@@ -118,23 +120,13 @@ static void add_slab(const TsiSlabView* v, void* ctx) {
     TsiPhaseSum* p = &w->sums[n];
     p->slabs++;
     p->bytes += v->bytes;
-    p->live.objects += v->sum.live.objects;
-    p->live.bytes += v->sum.live.bytes;
-    p->issued.objects += v->sum.issued.objects;
-    p->issued.bytes += v->sum.issued.bytes;
-    if (v->state == TSI_SLAB_OWNED) {
-        p->owned.objects += v->sum.live.objects;
-        p->owned.live_bytes += v->sum.live.bytes;
-        p->owned.slab_bytes += v->bytes;
-    }
-    if (v->sum.live.objects == 0) {
-        p->empty++;
-        p->empty_bytes += v->bytes;
-    } else if (tsi_tally_is_full(w->a, v)) {
-        p->full++;
-    } else {
-        p->partial++;
-    }
+    tsi_totals_add(&p->live, v->sum.live);
+    tsi_totals_add(&p->issued, v->sum.issued);
+    if (v->state == TSI_SLAB_OWNED)
+        tsi_holding_add(&p->owned, (TsiHolding){v->sum.live.objects, v->sum.live.bytes, v->bytes});
+    if (v->sum.live.objects == 0) p->empty++;
+    else if (tsi_tally_is_full(w->a, v)) p->full++;
+    else p->partial++;
 }
 
 static uint64_t age_of(const TsiWalk* w, const TsiPhaseCopy* c, uint64_t now) {
@@ -147,51 +139,40 @@ static void phase_row(TsiWalk* w, uint32_t n, uint64_t now) {
     const TsiPhaseSum* p = &w->sums[n];
     if (!c->used || (c->state != TSI_INC_ACTIVE && p->slabs == 0)) return;
     SlabPhaseStats* out = &w->r->phases[w->r->phase_count++];
-    *out = (SlabPhaseStats){.version = SLAB_STATS_VERSION, .epoch_id = c->id, .epoch_era = c->era};
-    memcpy(out->label, c->text, sizeof out->label);
-    out->label_id = tsi_label_id(&w->a->phases.labels, c->label);
-    out->state = c->state == TSI_INC_ACTIVE ? EPOCH_ACTIVE : EPOCH_CLOSING;
-    out->open_since_ns = c->since;
+    *out = c->row;
     out->age_ns = age_of(w, c, now);
-    out->refcount = c->refcount;
-    out->threads = c->threads;
-    out->objects_allocated = c->allocated.objects + p->issued.objects;
-    out->bytes_allocated = c->allocated.bytes + p->issued.bytes;
+    out->objects_allocated += p->issued.objects;
+    out->bytes_allocated += p->issued.bytes;
     out->live_objects = p->live.objects;
     out->live_bytes = p->live.bytes;
     out->slabs = p->slabs;
     out->empty_slabs = p->empty;
     out->committed_bytes = p->bytes;
-    out->peak_bytes = c->peak > p->bytes ? c->peak : p->bytes; /* a slab taken since the phase was copied */
-    out->purged_bytes = c->purged;
-    out->budget_soft_bytes = c->soft;
-    out->budget_hard_bytes = c->hard;
-    out->rss_before_close = c->rss_before;
-    out->rss_after_close = c->rss_after;
+    if (p->bytes > out->peak_bytes) out->peak_bytes = p->bytes; /* a slab taken since the phase was copied */
 }
 
 static void epoch_row(TsiWalk* w, uint32_t n, uint64_t now) {
     const TsiPhaseCopy* c = &w->copies[n];
     const TsiPhaseSum* p = &w->sums[n];
-    bool ring = (c->id & TSI_DOMAIN_ID_BIT) == 0;
+    const SlabPhaseStats* row = &c->row;
+    bool ring = (row->epoch_id & TSI_DOMAIN_ID_BIT) == 0;
     if (!c->used || (!(ring && c->is_id) && p->slabs == 0)) return;
     TsiEpochRow* out = &w->r->epochs[w->r->epoch_rows++];
-    *out = (TsiEpochRow){.epoch_id = c->id, .epoch_era = c->era};
-    out->state = c->state == TSI_INC_ACTIVE ? EPOCH_ACTIVE : EPOCH_CLOSING;
+    *out = (TsiEpochRow){.epoch_id = row->epoch_id, .epoch_era = row->epoch_era, .state = row->state};
     out->age_sec = (double)age_of(w, c, now) / 1e9;
-    out->refcount = c->refcount;
-    memcpy(out->label, c->text, sizeof out->label);
-    out->label_id = tsi_label_id(&w->a->phases.labels, c->label);
+    out->refcount = row->refcount;
+    memcpy(out->label, row->label, sizeof out->label);
+    out->label_id = row->label_id;
     out->total_partial_slabs = p->partial;
     out->total_full_slabs = p->full;
     out->total_reclaimable_slabs = out->reclaimable_slab_count = p->empty;
     out->alloc_count = p->live.objects;
     out->estimated_rss_bytes = p->bytes;
-    out->open_since_ns = c->since;
-    out->rss_before_close = c->rss_before;
-    out->rss_after_close = c->rss_after;
-    out->rss_delta_mb = ((double)c->rss_before - (double)c->rss_after) / (1 << 20); /* positive when it fell */
-    out->madvise_bytes = c->purged;
+    out->open_since_ns = row->open_since_ns;
+    out->rss_before_close = row->rss_before_close;
+    out->rss_after_close = row->rss_after_close;
+    out->rss_delta_mb = ((double)row->rss_before_close - (double)row->rss_after_close) / (1 << 20); /* fell: positive */
+    out->madvise_bytes = row->purged_bytes;
 }
 
 /* ---- the report ---- */
@@ -202,39 +183,27 @@ static uint64_t wall_ns(void) {
     return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
 }
 
-static void* carve(uint8_t** at, size_t n, size_t size) {
-    void* p = *at;
-    *at += tsi_align_up(n * size, 64);
-    return p;
-}
-
 /* One mapping for all tables; the walk's own come last. */
 static bool tables_map(TsiWalk* w) {
     TsiReport* r = w->r;
     uint32_t incs = w->incs, labels = r->label_count, classes = r->class_count, rows = w->figures ? 0 : incs;
-    size_t bytes = 2 * tsi_align_up(classes * sizeof(SlabClassStats), 64) +
-                   tsi_align_up(labels * sizeof(SlabLabelStats), 64) +
-                   tsi_align_up(TSI_CLOSES * sizeof(TsiCloseRow), 64) + tsi_align_up(rows * sizeof(TsiEpochRow), 64) +
-                   tsi_align_up(rows * sizeof(SlabPhaseStats), 64) + tsi_align_up(incs * sizeof(TsiPhaseCopy), 64) +
-                   tsi_align_up(incs * sizeof(TsiPhaseSum), 64) + tsi_align_up(labels * sizeof(TsiDrainSum), 64) +
-                   tsi_align_up(incs * sizeof(uint32_t), 64) + tsi_align_up(w->bindings * sizeof(uint32_t), 64);
-    r->mapping_bytes = tsi_align_up(bytes, tsi_os.page_bytes);
-    r->mapping = tsi_os.reserve(r->mapping_bytes);
-    if (r->mapping == NULL) return false;
-    if (tsi_os.commit(r->mapping, r->mapping_bytes) != 0) return false;
-    uint8_t* at = r->mapping;
-    r->classes = carve(&at, classes, sizeof(SlabClassStats));
-    r->settled = carve(&at, classes, sizeof(SlabClassStats));
-    r->labels = carve(&at, labels, sizeof(SlabLabelStats));
-    r->closes = carve(&at, TSI_CLOSES, sizeof(TsiCloseRow));
-    r->epochs = carve(&at, rows, sizeof(TsiEpochRow));
-    r->phases = carve(&at, rows, sizeof(SlabPhaseStats));
-    w->copies = carve(&at, incs, sizeof(TsiPhaseCopy));
-    w->sums = carve(&at, incs, sizeof(TsiPhaseSum));
-    w->drains = carve(&at, labels, sizeof(TsiDrainSum));
-    w->copied = carve(&at, incs, sizeof(uint32_t));
-    w->seen = carve(&at, w->bindings, sizeof(uint32_t));
-    return true;
+    const struct {
+        void* where; /* the pointer to it */
+        size_t count, each;
+    } tables[] = {{&r->classes, classes, sizeof *r->classes}, {&r->settled, classes, sizeof *r->settled},
+                  {&r->labels, labels, sizeof *r->labels},    {&r->closes, TSI_CLOSES, sizeof *r->closes},
+                  {&r->epochs, rows, sizeof *r->epochs},      {&r->phases, rows, sizeof *r->phases},
+                  {&w->copies, incs, sizeof *w->copies},      {&w->sums, incs, sizeof *w->sums},
+                  {&w->drains, labels, sizeof *w->drains},    {&w->copied, incs, sizeof *w->copied},
+                  {&w->seen, w->bindings, sizeof *w->seen}};
+    enum { TABLES = sizeof tables / sizeof tables[0] };
+    for (unsigned n = 0; n < TABLES; n++) r->mapping_bytes += tsi_align_up(tables[n].count * tables[n].each, 64);
+    uint8_t* at = r->mapping = tsi_os_map(r->mapping_bytes);
+    for (unsigned n = 0; n < TABLES && at != NULL; n++) {
+        memcpy(tables[n].where, &at, sizeof at);
+        at += tsi_align_up(tables[n].count * tables[n].each, 64);
+    }
+    return at != NULL;
 }
 
 /* What the slabs of ended phases add to their classes. */
@@ -301,11 +270,7 @@ static bool take(TsiArena* a, const TsiKept* kept, TsiReport* out) {
     w.bindings = tsi_table_used(&a->bindings);
     out->class_count = TSI_CLASS_LARGE;
     out->label_count = tsi_label_count(&a->phases.labels);
-    if (!tables_map(&w)) {
-        tsi_report_drop(out);
-        errno = ENOMEM;
-        return false;
-    }
+    if (!tables_map(&w)) return false;
     out->timestamp_ns = wall_ns();
     out->figures_ns = tsi_clock_now();
     out->uptime_ns = out->figures_ns - a->born_ns;
@@ -339,4 +304,21 @@ bool tsi_report_figures(TsiArena* a, TsiKept* kept, TsiReport* out) {
     out->phases_left_out = kept->phases_left_out;
     out->epochs_left_out = kept->epochs_left_out;
     return true;
+}
+
+void tsi_report_keep(const TsiReport* r, TsiKept* out) {
+    memcpy(out->settled, r->settled, r->class_count * sizeof *r->settled);
+    out->metadata_bytes = r->global.metadata_bytes;
+    out->phases_ns = r->phases_ns;
+    out->phases_left_out = r->phases_left_out;
+    out->epochs_left_out = r->epochs_left_out;
+    out->phase_count = r->phase_count;
+    out->epoch_rows = r->epoch_rows;
+    memcpy(out->phases, r->phases, r->phase_count * sizeof *r->phases);
+    memcpy(out->epochs, r->epochs, r->epoch_rows * sizeof *r->epochs);
+}
+
+void tsi_report_drop(TsiReport* r) {
+    tsi_os_drop(r->mapping, r->mapping_bytes);
+    r->mapping = NULL;
 }

@@ -9,23 +9,21 @@
 
 /* What a walk finds of one incarnation; by record index. */
 typedef struct TsiPhaseSum {
-    uint64_t slabs, empty, partial, full, bytes, empty_bytes;
+    uint64_t slabs, empty, partial, full, bytes;
     TsiTotals live, issued;
     TsiHolding owned; /* by slabs that a heap still holds */
 } TsiPhaseSum;
 
 /* What a report needs of a record, read under its stripe. */
 typedef struct TsiPhaseCopy {
-    uint64_t era; /* 0: nothing to tell of */
-    EpochId id;
-    unsigned state;
-    bool is_id; /* its id still names it */
+    /* epoch_era 0: nothing to tell of. Allocated: by slabs that have left, or are not walked over. */
+    SlabPhaseStats row;
+    unsigned state; /* TSI_INC_... */
+    bool is_id;     /* its id still names it */
     bool used;
-    uint32_t label, threads;
-    char text[TSI_LABEL_BYTES];
-    uint64_t since, refcount, peak, purged, soft, hard, rss_before, rss_after;
-    TsiTotals allocated, released; /* by slabs that have left, or are not walked over: */
-    TsiTotals not_walked;          /* what lives in those */
+    uint32_t label;       /* its record */
+    TsiTotals released;   /* by slabs that have left, or are not walked over: */
+    TsiTotals not_walked; /* what lives in those */
     uint64_t closed_slabs, pinned_slabs, slow, lock_fast, lock_contended; /* all that was not posted */
     TsiTotals new_allocated, new_released, posted_freed;
     bool draining;      /* in the tree of its label, */
@@ -47,7 +45,8 @@ typedef struct TsiWalk {
 
 /* Time since the first slab of a phase that was used. */
 TSI_INLINE uint64_t tsi_walk_since(const TsiWalk* w, const TsiPhaseCopy* c) {
-    return c->since > w->a->born_ns ? c->since : w->a->born_ns; /* the first incarnation of id 0 was always open */
+    uint64_t since = c->row.open_since_ns, born = w->a->born_ns;
+    return since > born ? since : born; /* the first incarnation of id 0 was always open */
 }
 
 /* In this order: what the accounts have, before any phase is read; what labels know of ended phases, before the slabs

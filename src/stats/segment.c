@@ -31,15 +31,12 @@
 
 #include "heap/fork.h"
 #include "os/shared.h"
-#include "stats/report_rows.h"
-#include "stats/report_take.h"
+#include "stats/report.h"
 #include "stats/segment_profile.h"
 #include "stats/segment_rows.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <pthread.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -79,25 +76,12 @@ static bool failed(const char* what, int error) {
 
 /* ---- the segment ---- */
 
-static size_t read_small(const char* path, char* to, size_t n) {
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
-    ssize_t got = fd >= 0 ? read(fd, to, n - 1) : 0;
-    if (fd >= 0) (void)close(fd);
-    to[got > 0 ? got : 0] = 0;
-    return strlen(to);
-}
-
 /* Field 22; the second is a name in parentheses that may hold anything. */
 static uint64_t start_time(void) {
     char text[1024];
-    (void)read_small("/proc/self/stat", text, sizeof text);
-    const char* at = strrchr(text, ')');
+    const char* at = strrchr(tsi_os_read_text("/proc/self/stat", text, sizeof text), ')');
     for (int field = 2; at != NULL && field < 22; field++) at = strchr(at + 1, ' ');
     return at != NULL ? strtoull(at, NULL, 10) : 0;
-}
-
-static SlabSegmentTable table(size_t offset, uint32_t count, size_t stride) {
-    return (SlabSegmentTable){offset, count, (uint32_t)stride};
 }
 
 /* Which process this is. */
@@ -105,12 +89,12 @@ static SlabSegmentHeader header_of_process(void) {
     SlabSegmentHeader h = {.endian = SLAB_SEGMENT_ENDIAN,
                            .major = SLAB_SEGMENT_MAJOR,
                            .minor = SLAB_SEGMENT_MINOR,
-                           .header_bytes = sizeof h};
-    h.pid = tsi_load_relaxed(&seg.pid);
-    h.start_time = start_time();
+                           .header_bytes = sizeof h,
+                           .pid = tsi_load_relaxed(&seg.pid),
+                           .start_time = start_time()};
     char boot[64];
-    size_t n = read_small("/proc/sys/kernel/random/boot_id", boot, sizeof boot);
-    if (n >= 36) memcpy(h.boot_id, boot, 36);
+    if (strlen(tsi_os_read_text("/proc/sys/kernel/random/boot_id", boot, sizeof boot)) >= 36)
+        memcpy(h.boot_id, boot, 36);
     return h;
 }
 
@@ -119,9 +103,9 @@ static void header_write(uint64_t now) {
     SlabSegmentHeader h = seg.process = header_of_process();
     h.total_bytes = p->total_bytes;
     h.created_ns = h.heartbeat_ns = now;
-    h.scopes = table(p->scopes, TSI_SECTIONS, sizeof(SlabSegmentScope));
-    h.metrics = table(p->metrics, TSI_METRICS, sizeof(SlabSegmentMetric));
-    h.slots = table(p->slots, SLAB_SEGMENT_SLOTS, sizeof(SlabSegmentSlot));
+    h.scopes = (SlabSegmentTable){p->scopes, TSI_SECTIONS, sizeof(SlabSegmentScope)};
+    h.metrics = (SlabSegmentTable){p->metrics, TSI_METRICS, sizeof(SlabSegmentMetric)};
+    h.slots = (SlabSegmentTable){p->slots, SLAB_SEGMENT_SLOTS, sizeof(SlabSegmentSlot)};
     memcpy(seg.memory.base, &h, sizeof h); /* all but the magic */
     tsi_plan_tables(p, seg.memory.base);
     for (unsigned slot = 0; slot < SLAB_SEGMENT_SLOTS; slot++) {
@@ -148,8 +132,7 @@ static bool segment_ready(uint64_t now) {
     if (seg.memory.base != NULL && tsi_load_relaxed(&seg.pid) == pid) return true;
     if (seg.memory.base != NULL) forget(); /* P7: a child that no handler has told */
     tsi_plan_make(&seg.plan, tsi_os.page_bytes);
-    int error = tsi_shared_open(&seg.memory, (TsiSharedName){"temporal-slab", "segment"}, seg.plan.total_bytes,
-                                seg.plan.buffers, &what);
+    int error = tsi_shared_open(&seg.memory, "temporal-slab", "segment", seg.plan.total_bytes, seg.plan.buffers, &what);
     if (error != 0) return failed(what, error);
     tsi_store_relaxed(&seg.pid, pid);
     tsi_add_relaxed(&seg.segment, 1);
@@ -238,14 +221,8 @@ static bool report_take(TsiArena* a, uint64_t now, TsiReport* r) {
 static bool kept_make(TsiArena* a) {
     TsiSeat* seat = &a->seat;
     if (seat->kept != NULL) return true;
-    size_t bytes = tsi_align_up(sizeof *seat->kept, tsi_os.page_bytes);
-    void* at = tsi_os.reserve(bytes);
-    if (at == NULL || tsi_os.commit(at, bytes) != 0) {
-        if (at != NULL) tsi_os.unmap(at, bytes);
-        return failed("memory for what walks have found", ENOMEM);
-    }
-    seat->kept = at;
-    return true;
+    seat->kept = tsi_os_map(sizeof *seat->kept);
+    return seat->kept != NULL || failed("memory for what walks have found", ENOMEM);
 }
 
 /* Nanoseconds in which nobody publishes: in proportion to the cost, and so that each allocator can once a second. */
@@ -283,43 +260,34 @@ static uint64_t publish_locked(TsiArena* a, bool* done) {
     return begun + TSI_SEGMENT_PERIOD_NS;
 }
 
-/* The lock is held. */
-static bool publish_now(TsiArena* a) {
+/* waits: for the one that is under way; else there is no need for another. */
+static TSI_COLD bool publish(TsiArena* a, bool waits) {
     int saved = errno, state;
     bool done;
+    if (waits) tsi_lock_take(&tsi_segment_lock);
+    else if (!tsi_lock_try(&tsi_segment_lock)) return false;
     (void)pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &state);
     tsi_store_relaxed(&a->seat.due_ns, publish_locked(a, &done));
     (void)pthread_setcancelstate(state, NULL);
+    tsi_lock_give(&tsi_segment_lock);
     errno = saved;
     return done;
 }
 
-static TSI_COLD void publish(TsiArena* a) {
-    if (!tsi_lock_try(&tsi_segment_lock)) return;
-    (void)publish_now(a);
-    tsi_lock_give(&tsi_segment_lock);
-}
-
-bool tsi_segment_publish(TsiArena* a) {
-    if (a->options.segment == 0) return false;
-    tsi_lock_take(&tsi_segment_lock);
-    bool done = publish_now(a);
-    tsi_lock_give(&tsi_segment_lock);
-    return done;
-}
+bool tsi_segment_publish(TsiArena* a) { return a->options.segment != 0 && publish(a, true); }
 
 TSI_COLD void tsi_segment_look(TsiArena* a) {
     uint64_t now = tsi_os.coarse_ns();
-    if (now >= tsi_load_relaxed(&a->seat.due_ns) && now >= tsi_load_relaxed(&seg.due_ns)) publish(a);
+    if (now >= tsi_load_relaxed(&a->seat.due_ns) && now >= tsi_load_relaxed(&seg.due_ns)) (void)publish(a, false);
 }
 
 void tsi_segment_begin(TsiArena* a) {
-    if (a->options.segment != 0) publish(a);
+    if (a->options.segment != 0) (void)publish(a, false);
 }
 
 void tsi_segment_end(TsiArena* a) {
     TsiSeat* seat = &a->seat;
-    if (seat->kept != NULL) tsi_os.unmap(seat->kept, tsi_align_up(sizeof *seat->kept, tsi_os.page_bytes));
+    tsi_os_drop(seat->kept, sizeof *seat->kept);
     seat->kept = NULL;
     if (a->options.segment == 0 || seat->slot == 0 || seat->segment != tsi_load_relaxed(&seg.segment)) return;
     if (tsi_load_relaxed(&seg.pid) != (uint32_t)getpid()) return; /* P7 */
@@ -347,10 +315,9 @@ void tsi_segment_init(void) {
 }
 
 TsiSegmentHealth tsi_segment_health(TsiArena* a) {
-    TsiSegmentHealth h = {.asked = a->options.segment != 0};
-    h.publications = tsi_load_relaxed(&a->seat.publications);
-    h.failures = tsi_load_relaxed(&a->seat.failures);
-    h.what = tsi_load_relaxed(&seg.what);
-    h.error = tsi_load_relaxed(&seg.error);
-    return h;
+    return (TsiSegmentHealth){.asked = a->options.segment != 0,
+                              .publications = tsi_load_relaxed(&a->seat.publications),
+                              .failures = tsi_load_relaxed(&a->seat.failures),
+                              .what = tsi_load_relaxed(&seg.what),
+                              .error = tsi_load_relaxed(&seg.error)};
 }

@@ -9,7 +9,6 @@
 #define TSI_STATS_SEGMENT_H
 
 #include "heap/arena.h"
-#include "stats/segment_pace.h"
 
 void tsi_segment_init(void); /* takes effect once per process */
 /* The first publication of a new allocator. */

@@ -10,8 +10,6 @@
 
 #include "heap/profile.h"
 #include "os/shared.h"
-#include "stats/diagnose.h"
-#include "stats/segment_pace.h"
 #include "stats/segment_rows.h"
 
 #include <errno.h>
@@ -63,8 +61,7 @@ static int file_ready(const SlabSegmentHeader* like, const char** what) {
     h.scopes = h.metrics = (SlabSegmentTable){sizeof h, 0, 0};
     h.slots = (SlabSegmentTable){sizeof h, SLAB_SEGMENT_SLOTS, sizeof(SlabSegmentSlot)};
     h.created_ns = h.heartbeat_ns = tsi_os.now_ns();
-    int error =
-        tsi_shared_open(&prof.memory, (TsiSharedName){"tslab-profile", "profile"}, h.total_bytes, prof.buffers, what);
+    int error = tsi_shared_open(&prof.memory, "tslab-profile", "profile", h.total_bytes, prof.buffers, what);
     if (error != 0) return error;
     memset(h.magic, 0, sizeof h.magic);
     memcpy(prof.memory.base, &h, sizeof h);
@@ -170,14 +167,13 @@ static int publish(TsiArena* a, const Tables* t, unsigned slot, uint64_t begun) 
 }
 
 static int copy_and_publish(TsiArena* a, unsigned slot, uint64_t begun, const char** what) {
-    TsiScratch mem;
     *what = "memory for a copy of the profile";
-    if (!tsi_scratch_take(&mem, sizeof(Tables))) return ENOMEM;
-    Tables* t = mem.at;
+    Tables* t = tsi_os_map(sizeof *t);
+    if (t == NULL) return ENOMEM;
     tsi_profile_copy(a, t->stacks, t->live, &t->counts);
     *what = "reserving pages for the profile";
     int error = publish(a, t, slot, begun);
-    tsi_scratch_drop(&mem);
+    tsi_os_drop(t, sizeof *t);
     return error;
 }
 

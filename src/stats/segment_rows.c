@@ -1,7 +1,7 @@
 /* segment_rows.c - see segment_rows.h. */
 #include "stats/segment_rows.h"
 
-#include "stats/report_rows.h"
+#include "stats/report.h"
 
 #include <string.h>
 
@@ -27,20 +27,6 @@ AT(SlabSegmentMetric, bytes, 340);
 AT(SlabSegmentSlot, sequence, 16);
 AT(SlabSegmentSlot, buffer, 64);
 
-/* Words of metrics.def are numbers there. */
-#define SAME(a, b) _Static_assert((int)(a) == (int)(b), #a)
-SAME(TSI_FORM_ARRAY, SLAB_SEGMENT_ARRAY);
-SAME(TSI_TYPE_F64, SLAB_SEGMENT_F64);
-SAME(TSI_TYPE_STRING, SLAB_SEGMENT_STRING);
-SAME(TSI_TYPE_STATE, SLAB_SEGMENT_STATE);
-SAME(TSI_TYPE_BY_LABEL, SLAB_SEGMENT_BY_LABEL);
-SAME(TSI_TYPE_LATENCY, SLAB_SEGMENT_LATENCY);
-SAME(TSI_TYPE_LIST, SLAB_SEGMENT_LIST);
-SAME(TSI_KIND_PEAK, SLAB_SEGMENT_PEAK);
-SAME(TSI_KIND_COPY, SLAB_SEGMENT_COPY);
-SAME(TSI_UNIT_SECONDS, SLAB_SEGMENT_SECONDS);
-SAME(TSI_UNIT_TEXT, SLAB_SEGMENT_TEXT);
-
 #define FITS(text, IN) \
     _Static_assert(sizeof text <= sizeof((SlabSegmentMetric*)0)->IN, "metrics.def: no room in the segment for a text")
 #define TEXTS_FIT(NAME, FAMILY_NAME, HELP) \
@@ -54,32 +40,8 @@ SAME(TSI_UNIT_TEXT, SLAB_SEGMENT_TEXT);
 
 /* ---- places ---- */
 
-static const struct {
-    const char *name, *labels;
-} words[TSI_SECTIONS] = {
-#define SECTION(section, Row, key, form, title, labels, about) {#section, labels},
-#include "stats/metrics.def"
-};
-
-static uint32_t capacity_of(TsiSection s) {
-    switch (s) {
-    case TSI_SECTION_CLASS:
-        return TSI_CLASS_LARGE;
-    case TSI_SECTION_EPOCH:
-        return TSI_KEPT_EPOCHS;
-    case TSI_SECTION_PHASE:
-        return TSI_KEPT_PHASES;
-    case TSI_SECTION_LABEL:
-        return TSI_CHOSEN_LABELS;
-    case TSI_SECTION_CLOSE:
-        return TSI_CLOSES;
-    default:
-        return 1;
-    }
-}
-
 static uint32_t value_bytes(const TsiMetric* m) {
-    if (m->type == TSI_TYPE_STRING) return TEXT_BYTES;
+    if (m->type == SLAB_SEGMENT_STRING) return TEXT_BYTES;
     return tsi_metric_is_array(m) ? m->bytes : (uint32_t)sizeof(uint64_t);
 }
 
@@ -93,7 +55,7 @@ void tsi_plan_make(TsiPlan* p, size_t page_bytes) {
     }
     size_t at = sizeof(SlabSegmentBuffer) + TSI_SECTIONS * sizeof(SlabSegmentRows);
     for (unsigned s = 0; s < TSI_SECTIONS; s++) {
-        p->capacity[s] = capacity_of((TsiSection)s);
+        p->capacity[s] = tsi_sections[s].most;
         p->rows[s] = at;
         at += (size_t)p->capacity[s] * p->row_bytes[s];
     }
@@ -117,9 +79,9 @@ void tsi_plan_tables(const TsiPlan* p, uint8_t* base) {
                                 .row_bytes = p->row_bytes[s],
                                 .capacity = p->capacity[s],
                                 .offset = p->rows[s]};
-        put_text(row.name, sizeof row.name, words[s].name);
+        put_text(row.name, sizeof row.name, tsi_sections[s].name);
         put_text(row.key, sizeof row.key, tsi_sections[s].key);
-        put_text(row.labels, sizeof row.labels, words[s].labels);
+        put_text(row.labels, sizeof row.labels, tsi_sections[s].labels);
         memcpy(base + p->scopes + s * sizeof row, &row, sizeof row);
     }
     for (unsigned i = 0; i < TSI_METRICS; i++) {
@@ -145,14 +107,14 @@ static void put(uint8_t* at, uint64_t v) { tsi_store_release((TsiShareWord*)(voi
 static void put_value(const TsiMetric* m, const void* row, uint8_t* at) {
     TsiValue v = tsi_metric_value(m, row);
     uint64_t text[TEXT_BYTES / sizeof(uint64_t)] = {0}, word = v.u;
-    if (m->type == TSI_TYPE_STRING) {
+    if (m->type == SLAB_SEGMENT_STRING) {
         size_t most = m->bytes != 0 && m->bytes < TEXT_BYTES ? m->bytes : TEXT_BYTES - 1;
         memcpy(text, v.s, strnlen(v.s, most));
         for (unsigned n = 0; n < TEXT_BYTES / sizeof *text; n++) put(at + n * sizeof *text, text[n]);
     } else if (tsi_metric_is_array(m)) {
         for (unsigned n = 0; n < tsi_metric_entries(m); n++) put(at + n * sizeof word, v.a[n]);
     } else {
-        if (m->type == TSI_TYPE_F64) memcpy(&word, &v.f, sizeof word);
+        if (m->type == SLAB_SEGMENT_F64) memcpy(&word, &v.f, sizeof word);
         put(at, word);
     }
 }

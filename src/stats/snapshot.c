@@ -125,28 +125,28 @@ uint64_t tsi_snapshot_refused(TsiArena* a, unsigned what) {
     return n;
 }
 
-static void add_counters(TsiClassSum* out, TsiClassCounters* c) {
+static void add_counters(SlabClassStats* out, TsiClassCounters* c) {
     uint64_t begun = tsi_load_relaxed(&c->straight_begun), ended = tsi_load_relaxed(&c->straight_ended);
-    out->perf.slow_path_hits += tsi_load_relaxed(&c->slow) + begun;
-    out->perf.new_slab_count += tsi_load_relaxed(&c->new_slab) + begun;
-    out->perf.list_move_partial_to_full += tsi_load_relaxed(&c->parked);
-    out->perf.list_move_full_to_partial += tsi_load_relaxed(&c->unparked);
-    out->perf.current_partial_null += tsi_load_relaxed(&c->slow_by[TSI_SLOW_NULL]);
-    out->perf.current_partial_full += tsi_load_relaxed(&c->slow_by[TSI_SLOW_FULL]);
-    out->perf.empty_slab_recycled += tsi_load_relaxed(&c->recycled) + begun;
-    out->miss += tsi_load_relaxed(&c->slow_by[TSI_SLOW_MISS]) + begun;
-    out->closed += tsi_load_relaxed(&c->slow_by[TSI_SLOW_CLOSED]);
-    out->close_scanned += tsi_load_relaxed(&c->close_scanned) + ended;
-    out->close_returned += tsi_load_relaxed(&c->close_returned) + ended;
-    out->closes += tsi_load_relaxed(&c->closes);
-    out->close_ns += tsi_load_relaxed(&c->close_ns);
-    out->free_tries += tsi_load_relaxed(&c->free_tries);
-    out->free_retries += tsi_load_relaxed(&c->free_retries);
-    out->alloc_tries += tsi_load_relaxed(&c->alloc_tries);
-    out->alloc_retries += tsi_load_relaxed(&c->alloc_retries);
+    out->slow_path_hits += tsi_load_relaxed(&c->slow) + begun;
+    out->new_slab_count += tsi_load_relaxed(&c->new_slab) + begun;
+    out->list_move_partial_to_full += tsi_load_relaxed(&c->parked);
+    out->list_move_full_to_partial += tsi_load_relaxed(&c->unparked);
+    out->current_partial_null += tsi_load_relaxed(&c->slow_by[TSI_SLOW_NULL]);
+    out->current_partial_full += tsi_load_relaxed(&c->slow_by[TSI_SLOW_FULL]);
+    out->empty_slab_recycled += tsi_load_relaxed(&c->recycled) + begun;
+    out->slow_path_cache_miss += tsi_load_relaxed(&c->slow_by[TSI_SLOW_MISS]) + begun;
+    out->slow_path_epoch_closed += tsi_load_relaxed(&c->slow_by[TSI_SLOW_CLOSED]);
+    out->epoch_close_scanned_slabs += tsi_load_relaxed(&c->close_scanned) + ended;
+    out->epoch_close_recycled_slabs += tsi_load_relaxed(&c->close_returned) + ended;
+    out->epoch_close_calls += tsi_load_relaxed(&c->closes);
+    out->epoch_close_total_ns += tsi_load_relaxed(&c->close_ns);
+    out->bitmap_free_attempts += tsi_load_relaxed(&c->free_tries);
+    out->bitmap_free_cas_retries += tsi_load_relaxed(&c->free_retries);
+    out->bitmap_alloc_attempts += tsi_load_relaxed(&c->alloc_tries);
+    out->bitmap_alloc_cas_retries += tsi_load_relaxed(&c->alloc_retries);
 }
 
-void tsi_snapshot_class(TsiArena* a, unsigned cls, TsiClassSum* out) {
+void tsi_snapshot_class(TsiArena* a, unsigned cls, SlabClassStats* out) {
     memset(out, 0, sizeof *out);
     tsi_lock_take(&tsi_registry_lock);
     add_counters(out, &a->counters[cls]);
@@ -155,5 +155,5 @@ void tsi_snapshot_class(TsiArena* a, unsigned cls, TsiClassSum* out) {
         add_counters(out, &b->counters[cls]);
     }
     tsi_lock_give(&tsi_registry_lock);
-    out->perf.empty_slab_overflowed = tsi_load_relaxed(&a->overflowed[cls]);
+    out->empty_slab_overflowed = tsi_load_relaxed(&a->overflowed[cls]);
 }

@@ -10,6 +10,8 @@
 #include "heap/arena.h"
 #include "heap/settle.h"
 
+#include "slab_stats.h"
+
 typedef struct TsiSlabView {
     uint32_t slab_id, seq;
     unsigned cls, state;
@@ -28,12 +30,7 @@ uint64_t tsi_snapshot_metadata_bytes(TsiArena* a);
 uint64_t tsi_snapshot_refcount(const TsiArena* a, TsiInc* i);
 /* Sum of a refusal counter over all threads, living and gone. */
 uint64_t tsi_snapshot_refused(TsiArena* a, unsigned what);
-typedef struct TsiClassSum {
-    PerfCounters perf;
-    uint64_t miss, closed, close_scanned, close_returned, closes, close_ns, free_tries, free_retries, alloc_tries,
-        alloc_retries;
-} TsiClassSum;
-/* Sum of a class's counters over all threads. */
-void tsi_snapshot_class(TsiArena* a, unsigned cls, TsiClassSum* out);
+/* Sums of a class's counters over all threads, under their names; the rest is 0. */
+void tsi_snapshot_class(TsiArena* a, unsigned cls, SlabClassStats* out);
 
 #endif

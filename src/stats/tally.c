@@ -70,18 +70,18 @@ void tsi_tally_global_begin(TsiArena* a, SlabGlobalStats* out) {
     out->current_epoch = tsi_load_acquire(&a->phases.current); /* pairs with tsi_phases_step_locked */
     count_phases(a, out);
     for (unsigned cls = 1; cls < TSI_CLASSES; cls++) {
-        TsiClassSum c;
+        SlabClassStats c;
         tsi_snapshot_class(a, cls, &c);
-        out->total_slow_epoch_closed += c.closed;
-        out->total_slow_path_hits += c.perf.slow_path_hits;
-        out->total_cache_overflows += c.perf.empty_slab_overflowed;
-        out->total_slow_cache_miss += c.miss;
-        out->total_slabs_allocated += c.perf.new_slab_count;
-        out->total_slabs_recycled += c.perf.empty_slab_recycled;
-        out->total_bitmap_free_attempts += c.free_tries;
-        out->total_bitmap_free_cas_retries += c.free_retries;
-        out->total_bitmap_alloc_attempts += c.alloc_tries;
-        out->total_bitmap_alloc_cas_retries += c.alloc_retries;
+        out->total_slow_epoch_closed += c.slow_path_epoch_closed;
+        out->total_slow_path_hits += c.slow_path_hits;
+        out->total_cache_overflows += c.empty_slab_overflowed;
+        out->total_slow_cache_miss += c.slow_path_cache_miss;
+        out->total_slabs_allocated += c.new_slab_count;
+        out->total_slabs_recycled += c.empty_slab_recycled;
+        out->total_bitmap_free_attempts += c.bitmap_free_attempts;
+        out->total_bitmap_free_cas_retries += c.bitmap_free_cas_retries;
+        out->total_bitmap_alloc_attempts += c.bitmap_alloc_attempts;
+        out->total_bitmap_alloc_cas_retries += c.bitmap_alloc_cas_retries;
     }
     out->rss_bytes_current = tsi_os.rss_bytes();
     out->total_madvise_calls = tsi_load_relaxed(&a->space.purge_calls);
@@ -105,8 +105,6 @@ void tsi_tally_global_add(SlabGlobalStats* out, const TsiSlabView* v) {
 
 /* ---- a class ---- */
 
-static double share(uint64_t of, uint64_t all) { return all != 0 ? (double)of / (double)all : 0.0; }
-
 static void class_locks(TsiArena* a, unsigned cls, SlabClassStats* out) {
     TsiSpace* s = &a->space;
     for (unsigned lane = 0; lane < TSI_LANES; lane++) {
@@ -117,36 +115,23 @@ static void class_locks(TsiArena* a, unsigned cls, SlabClassStats* out) {
         out->lock_fast_acquire += out->lock_fast_acquire_by_label[lane];
         out->lock_contended += out->lock_contended_by_label[lane];
     }
-    out->lock_contention_rate = share(out->lock_contended, out->lock_fast_acquire + out->lock_contended);
+    out->lock_contention_rate = tsi_ratio(out->lock_contended, out->lock_fast_acquire + out->lock_contended, 1.0);
 }
 
 void tsi_tally_class_begin(TsiArena* a, uint32_t index, SlabClassStats* out) {
     unsigned cls = tsi_class_number(index);
-    TsiClassSum c;
-    memset(out, 0, sizeof *out);
-    tsi_snapshot_class(a, cls, &c);
+    tsi_snapshot_class(a, cls, out);
     out->version = SLAB_STATS_VERSION;
     out->class_index = index;
     out->object_size = tsi_class_object_size(a, cls);
     out->slab_bytes = a->space.classes->c[cls].slab_bytes;
-    memcpy(&out->slow_path_hits, &c.perf, sizeof c.perf);
-    out->slow_path_cache_miss = c.miss;
-    out->slow_path_epoch_closed = c.closed;
     out->madvise_calls = tsi_load_relaxed(&a->space.purges[cls]);
     out->madvise_bytes = tsi_load_relaxed(&a->space.purged[cls]);
     out->madvise_failures = tsi_load_relaxed(&a->space.purges_failed[cls]);
     uint64_t capacity = cls > TSI_SMALL_CLASSES ? 0 : tsi_load_relaxed(&a->space.stock.budget) / out->slab_bytes;
     out->cache_capacity = capacity < UINT32_MAX ? (uint32_t)capacity : UINT32_MAX;
-    out->epoch_close_calls = c.closes;
-    out->epoch_close_total_ns = c.close_ns;
-    out->epoch_close_scanned_slabs = c.close_scanned;
-    out->epoch_close_recycled_slabs = c.close_returned;
-    out->bitmap_free_attempts = c.free_tries;
-    out->bitmap_free_cas_retries = c.free_retries;
-    out->avg_free_cas_retries_per_attempt = share(c.free_retries, c.free_tries);
-    out->bitmap_alloc_attempts = c.alloc_tries;
-    out->bitmap_alloc_cas_retries = c.alloc_retries;
-    out->avg_alloc_cas_retries_per_attempt = share(c.alloc_retries, c.alloc_tries);
+    out->avg_free_cas_retries_per_attempt = tsi_ratio(out->bitmap_free_cas_retries, out->bitmap_free_attempts, 1.0);
+    out->avg_alloc_cas_retries_per_attempt = tsi_ratio(out->bitmap_alloc_cas_retries, out->bitmap_alloc_attempts, 1.0);
     const TsiScan* scan = &a->scan;
     out->scan_adapt_checks = tsi_load_relaxed(&scan->checks);
     out->scan_adapt_switches = tsi_load_relaxed(&scan->switches);
@@ -169,8 +154,7 @@ void tsi_tally_class_add(TsiArena* a, SlabClassStats* out, const TsiSlabView* v,
 
 void tsi_tally_class_end(SlabClassStats* out) {
     out->estimated_rss_bytes = out->committed_bytes;
-    if (out->new_slab_count != 0)
-        out->recycle_rate_pct = 100.0 * (double)out->empty_slab_recycled / (double)out->new_slab_count;
+    out->recycle_rate_pct = tsi_ratio(out->empty_slab_recycled, out->new_slab_count, 100.0);
 }
 
 /* ---- samples ---- */

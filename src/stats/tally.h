@@ -8,8 +8,6 @@
 
 #include "stats/snapshot.h"
 
-#include "slab_stats.h"
-
 /* Class number behind a public index; 0 for a bad one. The last two indices are regions, of all sizes, and large
  * objects. */
 TSI_INLINE unsigned tsi_class_number(uint32_t index) { return index < TSI_CLASS_LARGE ? index + 1 : 0; }

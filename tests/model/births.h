@@ -11,7 +11,7 @@
 #include <errno.h>
 
 #include "expect_labels.h"
-#include "stats/report_take.h"
+#include "stats/report.h"
 
 /* An allocation that is under way, and who was told of budgets meanwhile. */
 struct birth {

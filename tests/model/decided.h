@@ -121,19 +121,19 @@ static inline enum verdict verdict_on(const TsiMetric* m) {
 
 /* Every number has one verdict, and every verdict a number. */
 static inline void check_decided(void) {
-    unsigned words = 0, bad = tsi_metric_count > MOST_METRICS;
+    unsigned words = 0, bad = (unsigned)TSI_METRICS > MOST_METRICS;
     for (size_t i = 0; i < sizeof decided / sizeof *decided; i++)
         for (const char* at = decided[i].keys; at[1]; at++) words += *at == ' ';
-    for (unsigned n = 0; n < tsi_metric_count && n < MOST_METRICS; n++) {
+    for (unsigned n = 0; n < TSI_METRICS && n < MOST_METRICS; n++) {
         verdicts[n] = verdict_on(&tsi_metrics[n]);
         if (verdicts[n] != UNDECIDED) continue;
         fprintf(stderr, "FAILED: decided.h has no place, or more than one, for %s of \"%s\"\n", tsi_metrics[n].key,
                 tsi_sections[tsi_metrics[n].section].key);
         bad++;
     }
-    if (words != tsi_metric_count)
-        fprintf(stderr, "FAILED: decided.h names %u numbers, there are %u\n", words, tsi_metric_count);
-    if (bad || words != tsi_metric_count) _Exit(1);
+    if (words != TSI_METRICS)
+        fprintf(stderr, "FAILED: decided.h names %u numbers, there are %u\n", words, TSI_METRICS);
+    if (bad || words != TSI_METRICS) _Exit(1);
 }
 
 #endif

@@ -9,7 +9,7 @@
 
 #include "expect_report.h"
 #include "slab_diagnostics.h"
-#include "stats/report_take.h"
+#include "stats/report.h"
 
 enum { PENDING_BYTES = 64 << 10 };
 

@@ -49,7 +49,7 @@ static inline void check_not_less(const TsiMetric* m, const char* was, const cha
 
 static inline void check_zero(const TsiMetric* m, const char* row) {
     TsiValue v = tsi_metric_value(m, row);
-    bool zero = m->type == TSI_TYPE_F64 ? v.f == 0.0 : v.u == 0;
+    bool zero = m->type == SLAB_SEGMENT_F64 ? v.f == 0.0 : v.u == 0;
     if (tsi_metric_is_array(m)) {
         zero = true;
         for (unsigned i = 0; i < tsi_metric_entries(m); i++) zero = zero && v.a[i] == 0;
@@ -59,7 +59,7 @@ static inline void check_zero(const TsiMetric* m, const char* row) {
 
 static inline bool only_grows(const TsiMetric* m) {
     bool peak = m->section == TSI_SECTION_LABEL && strcmp(m->key, "peak_bytes") == 0;
-    return peak || m->kind == TSI_KIND_COUNTER || m->kind == TSI_KIND_HISTOGRAM || m->kind == TSI_KIND_SUM;
+    return peak || m->kind == SLAB_SEGMENT_COUNTER || m->kind == SLAB_SEGMENT_HISTOGRAM || m->kind == SLAB_SEGMENT_SUM;
 }
 
 /* The row that was told last of what is in this one: new labels come before "(other)", the last row. */
@@ -73,7 +73,7 @@ static inline const char* row_before(const struct rows* last, TsiSection section
 
 static inline void check_growth(struct side* s, const TsiReport* r) {
     if (!s->last) s->last = must_alloc(sizeof *s->last);
-    for (unsigned n = 0; n < tsi_metric_count; n++) {
+    for (unsigned n = 0; n < TSI_METRICS; n++) {
         const TsiMetric* m = &tsi_metrics[n];
         TsiRows now = tsi_report_rows(r, m->section);
         const struct rows* last = &s->last->rows[m->section];
@@ -266,7 +266,7 @@ static inline void check_phase_times(struct side* s, const SlabPhaseStats* p, co
 
 /* What is computed from the row. */
 static inline uint64_t phase_number(const SlabPhaseStats* p, const char* key) {
-    for (unsigned n = 0; n < tsi_metric_count; n++)
+    for (unsigned n = 0; n < TSI_METRICS; n++)
         if (tsi_metrics[n].section == TSI_SECTION_PHASE && strcmp(tsi_metrics[n].key, key) == 0)
             return tsi_metric_value(&tsi_metrics[n], p).u;
     return UINT64_MAX;

@@ -9,7 +9,7 @@
 
 #include "api/internal.h"
 #include "epoch_domain.h"
-#include "stats/report_take.h"
+#include "stats/report.h"
 
 #include <inttypes.h>
 

@@ -243,13 +243,13 @@ static void many_labels(void) {
 
 static void bucket_tops(void) {
     for (unsigned i = 1; i < SLAB_LATENCY_BUCKETS; i++)
-        REQUIRE(tsi_metric_bucket_top(TSI_TYPE_LATENCY, i) > tsi_metric_bucket_top(TSI_TYPE_LATENCY, i - 1));
+        REQUIRE(tsi_metric_bucket_top(SLAB_SEGMENT_LATENCY, i) > tsi_metric_bucket_top(SLAB_SEGMENT_LATENCY, i - 1));
     for (uint64_t v = 4; v < 1u << 20; v++) { /* the index as slab_stats.h has it */
         unsigned log2 = tsi_log2(v), i = 4 * log2 + (unsigned)(v >> (log2 - 2) & 3) - 4;
-        REQUIRE(v <= tsi_metric_bucket_top(TSI_TYPE_LATENCY, i) && v > tsi_metric_bucket_top(TSI_TYPE_LATENCY, i - 1));
+        REQUIRE(v <= tsi_metric_bucket_top(SLAB_SEGMENT_LATENCY, i) && v > tsi_metric_bucket_top(SLAB_SEGMENT_LATENCY, i - 1));
     }
     for (unsigned i = 0; i < SLAB_HISTOGRAM_BUCKETS; i++)
-        REQUIRE(tsi_metric_bucket_top(TSI_TYPE_DOUBLING, i) == (2ull << i) - 1);
+        REQUIRE(tsi_metric_bucket_top(SLAB_SEGMENT_DOUBLING, i) == (2ull << i) - 1);
 }
 
 static void allocators(void) {

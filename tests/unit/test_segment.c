@@ -15,7 +15,8 @@
 #include "api/segment.h"
 #include "os/shared.h"
 #include "stats/metrics.h"
-#include "stats/report_take.h"
+#include "stats/report.h"
+#include "stats/segment_rows.h"
 
 #include <fcntl.h>
 #include <signal.h>
@@ -83,9 +84,9 @@ static bool is_of_the_moment(const TsiMetric* m) {
 static void same_value(const TsiMetric* m, const void* row, const SlabSegmentValue* v) {
     TsiValue want = tsi_metric_value(m, row);
     bool same = want.u == v->u;
-    if (m->type == TSI_TYPE_STRING)
+    if (m->type == SLAB_SEGMENT_STRING)
         same = strncmp(want.s, v->text, 31) == 0;
-    else if (m->type == TSI_TYPE_F64)
+    else if (m->type == SLAB_SEGMENT_F64)
         same = memcmp(&want.f, &v->f, sizeof want.f) == 0;
     else if (tsi_metric_is_array(m))
         same = v->entries == tsi_metric_entries(m) && memcmp(want.a, v->counts, m->bytes) == 0;
@@ -108,9 +109,9 @@ static void rows_are_those_of_the_report(void) {
     REQUIRE(tsi_report_take(tsi_arena(a), &r));
     const SlabSegmentMetric* metrics;
     const SlabSegmentScope* scopes;
-    REQUIRE_EQ(slab_segment_metrics(s, &metrics), tsi_metric_count);
+    REQUIRE_EQ(slab_segment_metrics(s, &metrics), TSI_METRICS);
     REQUIRE_EQ(slab_segment_scopes(s, &scopes), TSI_SECTIONS);
-    for (uint32_t i = 0; i < tsi_metric_count; i++) {
+    for (uint32_t i = 0; i < TSI_METRICS; i++) {
         const TsiMetric* m = &tsi_metrics[i];
         TsiRows rows = tsi_report_rows(&r, (TsiSection)m->section);
         REQUIRE_STR(metrics[i].name, m->key);
@@ -523,7 +524,7 @@ static void under_a_limit_of_file_sizes(void) {
 static void a_foreign_descriptor_is_left_alone(void) {
     TsiShared m;
     const char* what;
-    REQUIRE_EQ(tsi_shared_open(&m, (TsiSharedName){"temporal-slab", "segment"}, 1 << 20, 4096, &what), 0);
+    REQUIRE_EQ(tsi_shared_open(&m, "temporal-slab", "segment", 1 << 20, 4096, &what), 0);
     int fd = m.fd;
     REQUIRE_EQ(close(fd), 0);
     REQUIRE_EQ(open("/dev/null", O_RDONLY), fd);

@@ -11,6 +11,7 @@
 
 #include "heap/profile.h"
 #include "stats/segment_profile.h"
+#include "stats/segment_rows.h"
 
 #include <math.h>
 

@@ -11,7 +11,7 @@
 
 #include "api/segment.h"
 #include "stats/metrics.h"
-#include "stats/report_take.h"
+#include "stats/report.h"
 #include "stats/segment_rows.h"
 
 #include <fcntl.h>
