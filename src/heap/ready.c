@@ -9,7 +9,6 @@
 #include "heap/records.h"
 #include "heap/refuse.h"
 #include "heap/registry.h"
-#include "heap/waiting.h"
 #include "heap/warm.h"
 #include "mem/pool.h"
 #include "mem/region.h"

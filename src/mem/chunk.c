@@ -13,10 +13,7 @@ void tsi_space_lock_counted(TsiSpace* s, unsigned cls, unsigned lane) {
 }
 
 void tsi_chunk_set_used(TsiSpace* s, uint32_t first, uint32_t n, bool used) {
-    for (uint32_t i = first; i < first + n; i++) {
-        if (used) s->used[i >> 6] |= 1ull << (i & 63);
-        else s->used[i >> 6] &= ~(1ull << (i & 63));
-    }
+    for (uint32_t i = first; i < first + n; i++) tsi_bit_set(s->used, i, used);
     if (!used && first < s->used_hint) s->used_hint = first;
     if (used && first + n > tsi_load_relaxed(&s->chunk_high)) tsi_store_relaxed(&s->chunk_high, first + n);
 }
@@ -38,11 +35,8 @@ uint32_t tsi_chunk_find(TsiSpace* s, uint32_t n, size_t align) {
     return s->chunk_count;
 }
 
-/* With large pages the bookkeeping of neighbours shares pages: round outwards. */
 bool tsi_chunks_commit_meta(TsiSpace* s, uint32_t first, uint32_t n) {
-    uintptr_t page = tsi_os.page_bytes, from = (uintptr_t)tsi_meta_of(s, first) & ~(page - 1);
-    size_t bytes = tsi_align_up((uintptr_t)tsi_meta_of(s, first + n), page) - from;
-    if (tsi_os.commit((void*)from, bytes) != 0) return false;
+    if (!tsi_space_commit(tsi_meta_of(s, first), (size_t)n << TSI_META_SHIFT)) return false;
     for (uint32_t i = first; i < first + n; i++) s->chunks[i].meta_committed = 1;
     return true;
 }
@@ -171,14 +165,6 @@ void tsi_chunk_give_words(TsiSpace* s, uint32_t chunk) {
     tsi_chunk_leave(s, chunk);
 }
 
-static void chunk_close(TsiSpace* s, uint32_t chunk) {
-    tsi_store_relaxed(&s->open_chunks, tsi_load_relaxed(&s->open_chunks) - 1);
-    tsi_chunk_set_class(s, chunk, 0);
-    tsi_floors_raise(s, chunk, s->chunks[chunk].fresh);
-    tsi_chunk_give_words(s, chunk);
-    tsi_chunk_set_used(s, chunk, 1, false);
-}
-
 void tsi_chunk_hold_locked(TsiSpace* s, uint32_t chunk) {
     TSI_HOLDS(&s->lock);
     unsigned cls = tsi_chunk_class(s, chunk);
@@ -189,13 +175,15 @@ void tsi_chunk_hold_locked(TsiSpace* s, uint32_t chunk) {
 
 void tsi_chunk_settle(TsiSpace* s, uint32_t chunk, unsigned cls) {
     TsiChunk* k = &s->chunks[chunk];
-    if (k->free_count == tsi_chunk_slab_count(s, cls)) {
-        if (k->listed) tsi_chunk_unlink(s, chunk, cls);
-        chunk_close(s, chunk);
-    } else if (k->listed != (k->free_count != 0)) {
-        if (k->listed) tsi_chunk_unlink(s, chunk, cls);
-        else tsi_chunk_link(s, chunk, cls);
-    }
+    bool close = k->free_count == tsi_chunk_slab_count(s, cls), list = !close && k->free_count != 0;
+    if (k->listed && !list) tsi_chunk_unlink(s, chunk, cls);
+    if (!k->listed && list) tsi_chunk_link(s, chunk, cls);
+    if (!close) return;
+    tsi_store_relaxed(&s->open_chunks, tsi_load_relaxed(&s->open_chunks) - 1);
+    tsi_chunk_set_class(s, chunk, 0);
+    tsi_floors_raise(s, chunk, k->fresh);
+    tsi_chunk_give_words(s, chunk);
+    tsi_chunk_set_used(s, chunk, 1, false);
 }
 
 void tsi_chunk_settle_locked(TsiSpace* s, uint32_t chunk) {

@@ -15,7 +15,7 @@
 /* Takes the lock, and counts how. `lane`: where. */
 void tsi_space_lock_counted(TsiSpace* s, unsigned cls, unsigned lane);
 
-TSI_INLINE bool tsi_chunk_is_used(const TsiSpace* s, uint32_t chunk) { return s->used[chunk >> 6] >> (chunk & 63) & 1; }
+TSI_INLINE bool tsi_chunk_is_used(const TsiSpace* s, uint32_t chunk) { return tsi_bit_is(s->used, chunk); }
 TSI_INLINE bool tsi_chunk_has_stock(const TsiChunk* k) {
     return (k->stock[0] | k->stock[1] | k->stock[2] | k->stock[3]) != 0;
 }

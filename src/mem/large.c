@@ -2,10 +2,10 @@
 #include "mem/large.h"
 
 #include "mem/chunk.h"
+#include "mem/chunk_pages.h"
 #include "mem/purge.h"
 #include "mem/region.h"
 #include "mem/stock.h"
-#include "mem/written.h"
 
 /* ---- huge pages ---- */
 
@@ -15,10 +15,9 @@ static uint32_t pair_find(const TsiSpace* s) {
     uint32_t first = s->used_hint;
     if ((((uintptr_t)s->base >> TSI_CHUNK_SHIFT) + first) % 2 != 0) first++;
     for (; first + 2 <= s->chunk_count; first += 2) {
-        uint64_t both = 3ull << (first & 63), taken = s->used[first >> 6] | s->stocked[first >> 6];
-        if ((first & 63) == 63)
-            both = 1ull << 63, taken |= (s->used[(first >> 6) + 1] | s->stocked[(first >> 6) + 1]) << 63;
-        if ((taken & both) == 0) return first;
+        bool taken = false;
+        for (uint32_t i = first; i < first + 2; i++) taken |= tsi_bit_is(s->used, i) || tsi_bit_is(s->stocked, i);
+        if (!taken) return first;
     }
     return s->chunk_count;
 }

@@ -5,10 +5,9 @@
 #include "mem/purge.h"
 #include "mem/stock.h"
 
-enum { WORDS = TSI_CHUNK_SLABS / 64 };
 #define EVEN 0x5555555555555555ull
 
-static bool is_in(const TsiChunk* k, uint32_t slab_id) { return k->parts[slab_id / 64 % WORDS] >> slab_id % 64 & 1; }
+static bool is_in(const TsiChunk* k, uint32_t slab_id) { return tsi_bit_is(k->parts, tsi_slab_number(slab_id)); }
 static uint8_t* page_of(const TsiSpace* s, uint32_t slab_id) {
     return tsi_slab_payload(s, &s->classes->c[TSI_CLASS_PART], slab_id & ~1u);
 }
@@ -23,7 +22,7 @@ static void set_tag(TsiSpace* s, uint32_t slab_id, unsigned state) {
 /* One whose page is used already, else the first. */
 unsigned tsi_parts_next(const TsiChunk* k) {
     unsigned first = TSI_CHUNK_SLABS;
-    for (unsigned n = 0; n < WORDS; n++) {
+    for (unsigned n = 0; n < TSI_CHUNK_SLABS / 64; n++) {
         uint64_t in = k->parts[n], other = (in >> 1 & EVEN) | (in & EVEN) << 1, alone = in & ~other;
         if (alone != 0) return n * 64 + tsi_ctz64(alone);
         if (in != 0 && first == TSI_CHUNK_SLABS) first = n * 64 + tsi_ctz64(in);
@@ -34,7 +33,7 @@ unsigned tsi_parts_next(const TsiChunk* k) {
 size_t tsi_parts_take_locked(TsiSpace* s, uint32_t slab_id) {
     TSI_HOLDS(&s->lock);
     TsiChunk* k = &s->chunks[tsi_slab_chunk(slab_id)];
-    tsi_parts_out(k, tsi_slab_number(slab_id));
+    tsi_bit_set(k->parts, tsi_slab_number(slab_id), false);
     return is_in(k, slab_id ^ 1) ? tsi_stock_take_locked(s, page_of(s, slab_id), tsi_os.page_bytes) : 0;
 }
 
@@ -44,7 +43,7 @@ static void put_locked(TsiSpace* s, uint32_t slab_id) {
     TSI_HOLDS(&s->lock);
     TsiChunk* k = &s->chunks[tsi_slab_chunk(slab_id)];
     set_tag(s, slab_id, TSI_SLAB_POOL);
-    tsi_parts_in(k, tsi_slab_number(slab_id));
+    tsi_bit_set(k->parts, tsi_slab_number(slab_id), true);
     k->free_count++;
     tsi_chunk_settle_locked(s, tsi_slab_chunk(slab_id));
 }
@@ -59,7 +58,7 @@ static bool claim_locked(TsiSpace* s, uint32_t slab_id) {
     uint32_t other = slab_id ^ 1;
     TsiChunk* k = &s->chunks[tsi_slab_chunk(slab_id)];
     if (!is_in(k, other)) return is_retired(s, other);
-    tsi_parts_out(k, tsi_slab_number(other));
+    tsi_bit_set(k->parts, tsi_slab_number(other), false);
     k->free_count--;
     tsi_chunk_settle_locked(s, tsi_slab_chunk(slab_id));
     return true;
@@ -148,7 +147,7 @@ static bool put_by_tag(TsiSpace* s, uint32_t slab_id, bool* known) {
     bool in = tsi_tag_state(tsi_load_relaxed(&tsi_slab(s, slab_id)->tag)) == TSI_SLAB_POOL;
     if (in != is_in(k, slab_id)) *known = false;
     if (!in) return is_retired(s, slab_id);
-    tsi_parts_in(k, tsi_slab_number(slab_id));
+    tsi_bit_set(k->parts, tsi_slab_number(slab_id), true);
     k->free_count++;
     return true;
 }

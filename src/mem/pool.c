@@ -5,11 +5,11 @@
 #include "mem/pool.h"
 
 #include "mem/chunk.h"
+#include "mem/chunk_pages.h"
 #include "mem/parts.h"
 #include "mem/purge.h"
 #include "mem/region.h"
 #include "mem/stock.h"
-#include "mem/written.h"
 
 #include <string.h>
 
@@ -101,6 +101,17 @@ TsiTaken tsi_space_take(TsiSpace* s, unsigned cls, unsigned lane, uint32_t* slab
 
 /* ---- giving back ---- */
 
+/* Into the pool of its chunk. */
+static void slab_in(TsiSpace* s, TsiChunk* k, unsigned cls, uint32_t id) {
+    k->free_count++;
+    if (tsi_parts_share(s, cls)) {
+        tsi_bit_set(k->parts, tsi_slab_number(id), true);
+    } else {
+        tsi_slab(s, id)->next = k->free_head;
+        k->free_head = id + 1;
+    }
+}
+
 static void give(TsiSpace* s, const uint32_t* slab_ids, unsigned n, bool keep) {
     uint64_t bytes = 0;
     tsi_lock_take(&s->lock);
@@ -114,13 +125,7 @@ static void give(TsiSpace* s, const uint32_t* slab_ids, unsigned n, bool keep) {
         tsi_store_relaxed(&b->tag, tsi_tag(tsi_tag_seq(tsi_load_relaxed(&b->tag)), 0, TSI_SLAB_POOL));
         if (keep) tsi_stock_put_locked(s, tsi_slab_payload(s, c, id), c->slab_bytes);
         else bytes += c->slab_bytes;
-        if (tsi_parts_share(s, cls)) {
-            tsi_parts_in(k, tsi_slab_number(id));
-        } else {
-            b->next = k->free_head;
-            k->free_head = id + 1;
-        }
-        k->free_count++;
+        slab_in(s, k, cls, id);
         if (keep && k->listed && k->prev != 0) tsi_chunk_unlink(s, chunk, cls); /* to the head of its list */
         tsi_chunk_settle_locked(s, chunk);
     }
@@ -133,21 +138,17 @@ void tsi_space_keep(TsiSpace* s, const uint32_t* slab_ids, unsigned n) { give(s,
 
 /* Of slabs that have their pages to themselves. */
 static void purge_whole(TsiSpace* s, const uint32_t* slab_ids, unsigned n) {
-    for (unsigned i = 0; i < n;) {
-        const TsiClass* c = tsi_slab_class(s, slab_ids[i]);
-        uint8_t* from = tsi_slab_payload(s, c, slab_ids[i]);
-        uint8_t* to = from + c->slab_bytes;
-        unsigned j = i + 1;
-        for (; j < n; j++) {
-            const TsiClass* d = tsi_slab_class(s, slab_ids[j]);
-            if (tsi_slab_payload(s, d, slab_ids[j]) != to) break;
-            to += d->slab_bytes;
+    for (unsigned i = 0, j; i < n; i = j) {
+        uint8_t *from = tsi_slab_payload(s, tsi_slab_class(s, slab_ids[i]), slab_ids[i]), *to = from;
+        for (j = i; j < n; j++) {
+            const TsiClass* c = tsi_slab_class(s, slab_ids[j]);
+            if (tsi_slab_payload(s, c, slab_ids[j]) != to) break;
+            to += c->slab_bytes;
         }
         /* A run over chunks: the first's. */
         tsi_space_purge_range(s, tsi_class_of_slab(s, slab_ids[i]), from, (size_t)(to - from), true);
-        i = j;
     }
-    tsi_space_give(s, slab_ids, n);
+    give(s, slab_ids, n, false);
 }
 
 static size_t leave(TsiSpace* s, uint32_t* slab_ids, unsigned n, TsiPartsHow how) {
@@ -176,16 +177,10 @@ static uint64_t chunk_rebuild(TsiSpace* s, uint32_t chunk, unsigned cls) {
     k->listed = 0;
     if (tsi_parts_share(s, cls)) memset(k->parts, 0xff, sizeof k->parts);
     for (uint32_t n = 0; n < k->fresh; n++) {
-        TsiSlab* b = tsi_slab(s, tsi_slab_id(chunk, n));
-        unsigned state = tsi_tag_state(tsi_load_relaxed(&b->tag));
-        if (state != TSI_SLAB_POOL) {
-            if (state != TSI_SLAB_RETIRED) bytes += s->classes->c[cls].slab_bytes;
-            if (tsi_parts_share(s, cls)) tsi_parts_out(k, n);
-            continue;
-        }
-        b->next = k->free_head;
-        k->free_head = tsi_slab_id(chunk, n) + 1;
-        k->free_count++;
+        unsigned state = tsi_tag_state(tsi_load_relaxed(&tsi_slab(s, tsi_slab_id(chunk, n))->tag));
+        if (tsi_parts_share(s, cls)) tsi_bit_set(k->parts, n, false);
+        if (state == TSI_SLAB_POOL) slab_in(s, k, cls, tsi_slab_id(chunk, n));
+        else if (state != TSI_SLAB_RETIRED) bytes += s->classes->c[cls].slab_bytes;
     }
     tsi_chunk_settle(s, chunk, cls);
     return bytes;

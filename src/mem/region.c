@@ -6,8 +6,6 @@
  */
 #include "mem/region.h"
 
-#include "mem/written.h"
-
 #include <string.h>
 
 _Atomic uint8_t tsi_no_map[TSI_NO_MAP_BYTES];
@@ -338,9 +336,7 @@ bool tsi_regions_prepare(TsiSpace* s, uint32_t chunk, unsigned cls) {
     }
     uint8_t* regions = tsi_regions_of(s, chunk);
     if (k->region_class == 0) {
-        uintptr_t page = tsi_os.page_bytes, from = (uintptr_t)regions & ~(page - 1);
-        if (tsi_os.commit((void*)from, tsi_align_up((uintptr_t)regions + TSI_REGIONS_END, page) - from) != 0)
-            return false;
+        if (!tsi_space_commit(regions, TSI_REGIONS_END)) return false;
     } else {
         if (freer_sleeps(s, chunk)) return false;
         /* Bytes of other regions would be objects of these. */
