@@ -45,20 +45,24 @@ static void move_histogram(_Atomic uint32_t* from, _Atomic uint64_t* to) {
     }
 }
 
+/* Bytes of a grant that are of the label's budget. */
+static uint64_t granted(uint64_t grant, uint32_t label) {
+    return grant >> TSI_BUDGET_SHIFT == label + 1 ? grant & TSI_BUDGET_BYTES : 0;
+}
+
 /* What is granted to a thread of the label's budget goes back. */
 static void grant_back(TsiLabel* l, TsiPending* p, uint32_t label) {
     uint64_t now = tsi_load_relaxed(&p->grant);
     do {
-        if (now >> TSI_BUDGET_SHIFT != label + 1 || (now & TSI_BUDGET_BYTES) == 0) return;
+        if (granted(now, label) == 0) return;
     } while (!tsi_cas_seq(&p->grant, &now, 0)); /* as in tsi_budget_use; then its bytes are ours */
     (void)tsi_sub_relaxed(&l->committed, now & TSI_BUDGET_BYTES);
 }
 
-/* All that the thread has for the record's label goes to the label. */
-static void empty(TsiBinding* b, TsiPending* p) {
+void tsi_pending_empty(TsiBinding* b, TsiPending* p) {
     if ((uint32_t)tsi_load_relaxed(&p->whose) == 0) return;
-    grant_back(tsi_label(&b->arena->phases.labels, tsi_pending_label(p)), p, tsi_pending_label(p));
     TsiLabel* l = tsi_label(&b->arena->phases.labels, tsi_pending_label(p));
+    grant_back(l, p, tsi_pending_label(p));
     TsiLabelShard* s = &l->shard[b->index % TSI_LABEL_SHARDS];
     tsi_pending_push(b->arena, p);
     tsi_add_relaxed(&l->moves_begun, 1); /* before the first move, whose stores release it */
@@ -71,7 +75,7 @@ static void empty(TsiBinding* b, TsiPending* p) {
 
 void tsi_pending_turn(TsiBinding* b, TsiPending* p, uint32_t label) {
     uint64_t whose = tsi_load_relaxed(&p->whose);
-    empty(b, p);
+    tsi_pending_empty(b, p);
     tsi_store_relaxed(&p->whose, ((whose >> 32) + 1) << 32 | (label + 1)); /* before the sums, see add */
 }
 
@@ -113,8 +117,7 @@ static uint64_t granted_locked(TsiArena* a, uint32_t label) {
     uint64_t sum = 0;
     for (uint32_t n = 0; n < tsi_table_used(&a->bindings); n++) {
         const TsiBinding* b = tsi_table_at(&a->bindings, n);
-        uint64_t grant = tsi_load_relaxed(&b->pending[label % TSI_PENDING_LABELS].grant);
-        if (grant >> TSI_BUDGET_SHIFT == label + 1) sum += grant & TSI_BUDGET_BYTES;
+        sum += granted(tsi_load_relaxed(&b->pending[label % TSI_PENDING_LABELS].grant), label);
     }
     return sum;
 }
@@ -380,30 +383,21 @@ void tsi_post_locked(TsiArena* a, TsiBinding* b, TsiInc* i) {
     post(k, &s->lock_contended, &i->posted.lock_contended, i->lock_contended);
 }
 
-void tsi_post_settled_locked(TsiArena* a, TsiInc* i) {
+void tsi_post_settled_locked(TsiArena* a, TsiBinding* b, TsiInc* i) {
     TSI_HOLDS(tsi_inc_lock(i));
     TsiHeld held = {.live = {i->holding.objects, i->holding.live_bytes}};
-    tsi_post_locked(a, NULL, i);
-    post_freed_locked(a, NULL, i, &held);
-}
-
-void tsi_post_last_locked(TsiArena* a, TsiBinding* b, TsiInc* i) {
-    TSI_HOLDS(tsi_inc_lock(i));
-    static const TsiHeld nothing;
     tsi_post_locked(a, b, i);
-    post_freed_locked(a, b, i, &nothing);
+    post_freed_locked(a, b, i, &held);
 }
 
 void tsi_charges_flush(TsiBinding* b) {
     for (unsigned n = 0; n < TSI_PENDING_LABELS; n++) {
         TsiPending* p = &b->pending[n];
-        empty(b, p);
+        tsi_pending_empty(b, p);
         /* Not 0 where it was used: its page is told from one that never was (tsi_snapshot_metadata_bytes). */
         if (tsi_load_relaxed(&p->whose) != 0) tsi_store_relaxed(&p->whose, tsi_load_relaxed(&p->whose) >> 32 << 32);
     }
 }
-
-void tsi_pending_empty(TsiBinding* b, TsiPending* p) { empty(b, p); }
 
 void tsi_post_end_locked(TsiArena* a, TsiBinding* b, TsiInc* i, uint64_t now_ns) {
     TSI_HOLDS(tsi_inc_lock(i));
@@ -432,7 +426,7 @@ void tsi_post_alone_locked(TsiArena* a, TsiBinding* b, TsiInc* i, uint64_t now_n
      * common way. */
     if (TSI_UNLIKELY((i->posted.lock_fast | i->posted.lock_contended | i->pinned_slabs) != 0 || peak == 0)) {
         tsi_post_end_locked(a, b, i, now_ns);
-        tsi_post_last_locked(a, b, i);
+        tsi_post_settled_locked(a, b, i);
         tsi_uncharge_all_locked(a, b, i);
         return;
     }

@@ -20,12 +20,19 @@ static void count_write(TsiArena* a, unsigned cls, uint32_t slab_id, uint32_t wo
     else tsi_line(&a->space, tsi_first_line(&a->space.classes->c[cls], slab_id))->link = word;
 }
 
-static TsiHolding counted(TsiArena* a, uint32_t slab_id) {
+/* What it was counted for joins, or leaves, what its incarnation holds. */
+static void holding_add_locked(TsiArena* a, TsiInc* i, uint32_t slab_id, int sign) {
+    TSI_HOLDS(tsi_inc_lock(i));
     unsigned cls = tsi_class_of_slab(&a->space, slab_id);
-    uint64_t word = count_read(a, cls, slab_id), slab_bytes = tsi_slab_bytes(&a->space, cls, slab_id);
-    if (tsi_class_is_region(cls))
-        return (TsiHolding){word & ((1u << GRANULES_SHIFT) - 1), (word >> GRANULES_SHIFT) * TSI_GRANULE, slab_bytes};
-    return (TsiHolding){word, word * (cls == TSI_CLASS_LARGE ? slab_bytes : a->space.classes->c[cls].size), slab_bytes};
+    uint64_t objects = count_read(a, cls, slab_id), slab_bytes = tsi_slab_bytes(&a->space, cls, slab_id);
+    uint64_t size = cls == TSI_CLASS_LARGE ? slab_bytes : a->space.classes->c[cls].size, live_bytes = objects * size;
+    if (tsi_class_is_region(cls)) {
+        live_bytes = (objects >> GRANULES_SHIFT) * TSI_GRANULE;
+        objects &= (1u << GRANULES_SHIFT) - 1;
+    }
+    i->holding.objects += sign * objects;
+    i->holding.live_bytes += sign * live_bytes;
+    i->holding.slab_bytes += sign * slab_bytes;
 }
 
 void tsi_late_join_locked(TsiArena* a, TsiInc* i, uint32_t slab_id, TsiTotals live) {
@@ -33,25 +40,19 @@ void tsi_late_join_locked(TsiArena* a, TsiInc* i, uint32_t slab_id, TsiTotals li
     unsigned cls = tsi_class_of_slab(&a->space, slab_id);
     uint64_t granules = tsi_class_is_region(cls) ? live.bytes / TSI_GRANULE : 0;
     count_write(a, cls, slab_id, (uint32_t)(live.objects | granules << GRANULES_SHIFT));
-    TsiHolding now = counted(a, slab_id);
-    i->holding.objects += now.objects;
-    i->holding.live_bytes += now.live_bytes;
-    i->holding.slab_bytes += now.slab_bytes;
+    holding_add_locked(a, i, slab_id, 1);
 }
 
 void tsi_late_leave_locked(TsiArena* a, TsiInc* i, uint32_t slab_id) {
     TSI_HOLDS(tsi_inc_lock(i));
-    TsiHolding was = counted(a, slab_id);
-    i->holding.objects -= was.objects;
-    i->holding.live_bytes -= was.live_bytes;
-    i->holding.slab_bytes -= was.slab_bytes;
+    holding_add_locked(a, i, slab_id, -1);
 }
 
 void tsi_late_post_locked(TsiArena* a, TsiInc* i) {
     TSI_HOLDS(tsi_inc_lock(i));
     unsigned state = tsi_inc_state(i);
     bool drains = state == TSI_INC_ADVANCED || state == TSI_INC_CLOSED;
-    if (drains && i->heaps == 0 && i->skipped == 0) tsi_post_settled_locked(a, i);
+    if (drains && i->heaps == 0 && i->skipped == 0) tsi_post_settled_locked(a, NULL, i);
     tsi_draining_set_locked(&a->phases, i, tsi_inc_since(a, i), drains ? i->holding : (TsiHolding){0, 0, 0});
 }
 

@@ -142,11 +142,7 @@ bool tsi_profile_init(TsiProfile* p, uint64_t mean) {
     tsi_lock_init(&p->lock, TSI_LOCK_PROFILE);
     if (mean == 0) return true;
     p->mapping_bytes = tsi_align_up(stacks + live + TSI_PROFILE_INDEX * sizeof *p->index, tsi_os.page_bytes);
-    uint8_t* at = tsi_os.reserve(p->mapping_bytes);
-    if (at != NULL && tsi_os.commit(at, p->mapping_bytes) != 0) {
-        tsi_os.unmap(at, p->mapping_bytes);
-        at = NULL;
-    }
+    uint8_t* at = tsi_os_map(p->mapping_bytes);
     if (at == NULL) return false;
     p->stacks = (TsiProfileStack*)(void*)at;
     p->live = (TsiProfileLive*)(void*)(at + stacks);

@@ -15,18 +15,36 @@ typedef struct Marks {
     uint64_t starts, live, other;
 } Marks;
 
-/* Of 64 granules: those whose byte is `byte` under the mask. */
-TSI_UNORDERED static uint64_t equal64(const uint8_t* map, unsigned mask, unsigned byte) {
-    uint64_t bits = 0;
+typedef uint8_t Bytes __attribute__((vector_size(16)));
+
+/* Of 16 granules. Each byte is read once. */
+TSI_UNORDERED static Bytes load16(const uint8_t* map) {
+    Bytes bytes;
 #if defined(__SSE2__)
-    __m128i low = _mm_set1_epi8((char)mask), want = _mm_set1_epi8((char)byte);
-    for (unsigned i = 0; i < 4; i++) {
-        __m128i bytes = _mm_and_si128(_mm_loadu_si128((const __m128i*)(const void*)(map + 16 * i)), low);
-        bits |= (uint64_t)(uint32_t)_mm_movemask_epi8(_mm_cmpeq_epi8(bytes, want)) << (16 * i);
-    }
+    bytes = (Bytes)_mm_loadu_si128((const __m128i*)(const void*)map);
+    __asm__("" : "+x"(bytes)); /* not read again where it is used again */
 #else
-    for (unsigned i = 0; i < 64; i++) bits |= (uint64_t)((((const volatile uint8_t*)map)[i] & mask) == byte) << i;
+    for (unsigned i = 0; i < 16; i++) bytes[i] = ((const volatile uint8_t*)map)[i];
 #endif
+    return bytes;
+}
+
+/* A bit for each of those that are the byte. */
+static uint64_t equal16(Bytes bytes, unsigned byte) {
+    Bytes same = (Bytes)(bytes == (uint8_t)byte);
+#if defined(__SSE2__)
+    return (uint32_t)_mm_movemask_epi8((__m128i)same);
+#else
+    uint64_t bits = 0;
+    for (unsigned i = 0; i < 16; i++) bits |= (uint64_t)(same[i] & 1) << i;
+    return bits;
+#endif
+}
+
+/* Of 64 granules: those whose byte is `byte` under the mask. */
+static uint64_t equal64(const uint8_t* map, unsigned mask, unsigned byte) {
+    uint64_t bits = 0;
+    for (unsigned i = 0; i < 64; i += 16) bits |= equal16(load16(map + i) & (uint8_t)mask, byte) << i;
     return bits;
 }
 
@@ -34,27 +52,15 @@ static const uint8_t* map_of(const TsiRegion* r) { return (const uint8_t*)tsi_re
 
 static uint64_t below(uint32_t n) { return n >= 64 ? ~0ull : (1ull << n) - 1; }
 
-/* Of 64 granules. Each byte is read once: one that is marked meanwhile is live or marked, not both and not neither. */
-TSI_UNORDERED static Marks marks64(const uint8_t* map, unsigned gen) {
+/* Of 64 granules. One that is marked meanwhile is live or marked, not both and not neither. */
+static Marks marks64(const uint8_t* map, unsigned gen) {
     Marks m = {0, 0, 0};
-#if defined(__SSE2__)
-    __m128i low = _mm_set1_epi8(TSI_GEN_BYTE), live = _mm_set1_epi8((char)gen);
-    __m128i other = _mm_set1_epi8((char)(gen | TSI_MARK_OTHER));
-    for (unsigned i = 0; i < 4; i++) {
-        __m128i bytes = _mm_loadu_si128((const __m128i*)(const void*)(map + 16 * i));
-        __asm__("" : "+x"(bytes)); /* not read again where it is used again */
-        m.starts |= (uint64_t)(uint32_t)_mm_movemask_epi8(_mm_cmpeq_epi8(_mm_and_si128(bytes, low), live)) << (16 * i);
-        m.live |= (uint64_t)(uint32_t)_mm_movemask_epi8(_mm_cmpeq_epi8(bytes, live)) << (16 * i);
-        m.other |= (uint64_t)(uint32_t)_mm_movemask_epi8(_mm_cmpeq_epi8(bytes, other)) << (16 * i);
+    for (unsigned i = 0; i < 64; i += 16) {
+        Bytes bytes = load16(map + i);
+        m.starts |= equal16(bytes & TSI_GEN_BYTE, gen) << i;
+        m.live |= equal16(bytes, gen) << i;
+        m.other |= equal16(bytes, gen | TSI_MARK_OTHER) << i;
     }
-#else
-    for (unsigned i = 0; i < 64; i++) {
-        unsigned byte = ((const volatile uint8_t*)map)[i];
-        m.starts |= (uint64_t)((byte & TSI_GEN_BYTE) == gen) << i;
-        m.live |= (uint64_t)(byte == gen) << i;
-        m.other |= (uint64_t)(byte == (gen | TSI_MARK_OTHER)) << i;
-    }
-#endif
     return m;
 }
 

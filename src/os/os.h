@@ -80,6 +80,15 @@ void tsi_os_after_fork(void);
 /* Lets other threads run while the caller waits. *turn counts its turns, from 0: from the 64th on it sleeps for 50 us,
  * so that a thread of lower priority gets the processor, too. Not a cancellation point. */
 void tsi_os_yield(unsigned* turn);
+/* So many bytes, readable and writable; NULL without memory. */
+static inline void* tsi_os_map(size_t bytes) {
+    void* p = tsi_os.reserve(bytes);
+    if (p != NULL && tsi_os.commit(p, bytes) != 0) {
+        tsi_os.unmap(p, bytes);
+        p = NULL;
+    }
+    return p;
+}
 /* Environment variable, NULL in set-user-id programs. */
 const char* tsi_os_getenv(const char* name);
 
