@@ -53,7 +53,7 @@ static uint32_t keep(TsiArena* a, TsiWarm* w, uint32_t chain, size_t* rest_bytes
             continue;
         }
         bytes += size;
-        tsi_store_relaxed(&slab->tag, tsi_tag(tsi_tag_seq(tsi_load_relaxed(&slab->tag)), 0, TSI_SLAB_WARM));
+        tsi_slab_turn(slab, TSI_SLAB_WARM);
         slab->next = w->head[cls];
         w->head[cls] = at;
     }

@@ -57,12 +57,9 @@ void tsi_chunks_prefer_node(TsiSpace* s, uint32_t first, uint32_t n, unsigned no
 
 /* A huge page is filled only where all of it may be written: the neighbour of a chunk is committed with it. */
 bool tsi_chunk_commit_payload(TsiSpace* s, uint32_t chunk) {
-    uint32_t first = chunk, n = 1, pair = 1u << (TSI_HUGE_SHIFT - TSI_CHUNK_SHIFT);
-    if (s->config.huge_pages && (chunk ^ (pair - 1)) < s->chunk_count &&
-        !s->chunks[chunk ^ (pair - 1)].payload_committed) {
-        first = chunk & ~(pair - 1);
-        n = pair;
-    }
+    uint32_t other = chunk ^ 1;
+    bool both = s->config.huge_pages && other < s->chunk_count && !s->chunks[other].payload_committed;
+    uint32_t first = both && other < chunk ? other : chunk, n = both ? 2 : 1;
     if (tsi_os.commit(tsi_chunk_base(s, first), (size_t)n << TSI_CHUNK_SHIFT) != 0) return false;
     for (uint32_t i = first; i < first + n; i++) s->chunks[i].payload_committed = 1;
     return true;
@@ -136,31 +133,26 @@ void tsi_chunk_set_class(TsiSpace* s, uint32_t chunk, unsigned cls) {
 
 enum { WORDS_KEPT = 2 }; /* chunks whose words stay whatever is kept */
 
-static void words_kept(TsiSpace* s, TsiChunk* k, bool kept) {
-    s->words_kept += (uint32_t)kept - (uint32_t)k->meta_kept;
-    k->meta_kept = kept;
-}
-
 void tsi_chunk_begin(TsiSpace* s, uint32_t chunk, unsigned cls, unsigned slabs) {
     TsiChunk* k = &s->chunks[chunk];
     k->free_head = 0;
     k->fresh = 0;
     k->free_count = (uint16_t)slabs;
     k->last_class = (uint8_t)cls;
-    if (k->meta_kept) words_kept(s, k, false);
+    s->words_kept -= k->meta_kept;
+    k->meta_kept = false;
     tsi_store_relaxed(&s->open_chunks, tsi_load_relaxed(&s->open_chunks) + 1);
     tsi_chunk_set_used(s, chunk, 1, true);
 }
 
 void tsi_chunk_give_words(TsiSpace* s, uint32_t chunk) {
     TsiChunk* k = &s->chunks[chunk];
-    words_kept(s, k, false);
     /* Twice as many as the kept pages would fill, and some more: kept pages may be scattered over every chunk. */
     uint64_t most = (tsi_load_relaxed(&s->stock.bytes) >> (TSI_CHUNK_SHIFT - 1)) + WORDS_KEPT;
-    if (tsi_chunk_has_stock(k) && s->words_kept < most) {
-        words_kept(s, k, true);
-        return;
-    }
+    s->words_kept -= k->meta_kept;
+    k->meta_kept = tsi_chunk_has_stock(k) && s->words_kept < most;
+    s->words_kept += k->meta_kept;
+    if (k->meta_kept) return;
     if (!tsi_chunk_has_stock(k)) tsi_space_mark_gone(k);
     tsi_chunk_leave(s, chunk);
 }
@@ -175,6 +167,7 @@ void tsi_chunk_hold_locked(TsiSpace* s, uint32_t chunk) {
 
 void tsi_chunk_settle(TsiSpace* s, uint32_t chunk, unsigned cls) {
     TsiChunk* k = &s->chunks[chunk];
+    if (k->held) return;
     bool close = k->free_count == tsi_chunk_slab_count(s, cls), list = !close && k->free_count != 0;
     if (k->listed && !list) tsi_chunk_unlink(s, chunk, cls);
     if (!k->listed && list) tsi_chunk_link(s, chunk, cls);
@@ -186,9 +179,27 @@ void tsi_chunk_settle(TsiSpace* s, uint32_t chunk, unsigned cls) {
     tsi_chunk_set_used(s, chunk, 1, false);
 }
 
-void tsi_chunk_settle_locked(TsiSpace* s, uint32_t chunk) {
+void tsi_chunk_add(TsiSpace* s, uint32_t chunk, unsigned cls, unsigned slab) {
+    TsiChunk* k = &s->chunks[chunk];
+    uint32_t id = tsi_slab_id(chunk, slab);
+    k->free_count++;
+    if (tsi_parts_share(s, cls)) {
+        tsi_bit_set(k->parts, slab, true);
+    } else {
+        tsi_slab(s, id)->next = k->free_head;
+        k->free_head = id + 1;
+    }
+}
+
+void tsi_chunk_put_locked(TsiSpace* s, uint32_t slab_id, bool first) {
     TSI_HOLDS(&s->lock);
-    if (!s->chunks[chunk].held) tsi_chunk_settle(s, chunk, tsi_chunk_class(s, chunk));
+    uint32_t chunk = tsi_slab_chunk(slab_id);
+    unsigned cls = tsi_chunk_class(s, chunk);
+    const TsiChunk* k = &s->chunks[chunk];
+    tsi_slab_turn(tsi_slab(s, slab_id), TSI_SLAB_POOL);
+    tsi_chunk_add(s, chunk, cls, tsi_slab_number(slab_id));
+    if (first && k->listed && k->prev != 0) tsi_chunk_unlink(s, chunk, cls); /* to the head of its list */
+    tsi_chunk_settle(s, chunk, cls);
 }
 
 void tsi_chunk_unhold_locked(TsiSpace* s, uint32_t chunk) {

@@ -129,8 +129,7 @@ uint64_t tsi_space_give_large(TsiSpace* s, uint32_t slab_id, bool keep) {
     }
     if (kept < bytes) tsi_space_purge_range(s, TSI_CLASS_LARGE, payload + kept, bytes - kept, true);
     tsi_lock_take(&s->lock);
-    TsiSlab* b = tsi_slab(s, slab_id);
-    tsi_store_relaxed(&b->tag, tsi_tag(tsi_tag_seq(tsi_load_relaxed(&b->tag)), 0, TSI_SLAB_POOL));
+    tsi_slab_turn(tsi_slab(s, slab_id), TSI_SLAB_POOL);
     tsi_floors_raise(s, first, 1);
     if (kept != 0) tsi_stock_put_locked(s, payload, kept);
     tsi_sub_relaxed(&s->committed_bytes, bytes - kept);

@@ -101,33 +101,16 @@ TsiTaken tsi_space_take(TsiSpace* s, unsigned cls, unsigned lane, uint32_t* slab
 
 /* ---- giving back ---- */
 
-/* Into the pool of its chunk. */
-static void slab_in(TsiSpace* s, TsiChunk* k, unsigned cls, uint32_t id) {
-    k->free_count++;
-    if (tsi_parts_share(s, cls)) {
-        tsi_bit_set(k->parts, tsi_slab_number(id), true);
-    } else {
-        tsi_slab(s, id)->next = k->free_head;
-        k->free_head = id + 1;
-    }
-}
-
 static void give(TsiSpace* s, const uint32_t* slab_ids, unsigned n, bool keep) {
     uint64_t bytes = 0;
     tsi_lock_take(&s->lock);
     for (unsigned i = 0; i < n; i++) {
         /* Of those that are kept the first are taken first. */
-        uint32_t id = slab_ids[keep ? n - 1 - i : i], chunk = tsi_slab_chunk(id);
-        unsigned cls = tsi_chunk_class(s, chunk);
-        const TsiClass* c = &s->classes->c[cls];
-        TsiChunk* k = &s->chunks[chunk];
-        TsiSlab* b = tsi_slab(s, id);
-        tsi_store_relaxed(&b->tag, tsi_tag(tsi_tag_seq(tsi_load_relaxed(&b->tag)), 0, TSI_SLAB_POOL));
+        uint32_t id = slab_ids[keep ? n - 1 - i : i];
+        const TsiClass* c = tsi_slab_class(s, id);
         if (keep) tsi_stock_put_locked(s, tsi_slab_payload(s, c, id), c->slab_bytes);
         else bytes += c->slab_bytes;
-        slab_in(s, k, cls, id);
-        if (keep && k->listed && k->prev != 0) tsi_chunk_unlink(s, chunk, cls); /* to the head of its list */
-        tsi_chunk_settle_locked(s, chunk);
+        tsi_chunk_put_locked(s, id, keep);
     }
     if (bytes != 0) tsi_sub_relaxed(&s->committed_bytes, bytes);
     tsi_lock_give(&s->lock);
@@ -179,7 +162,7 @@ static uint64_t chunk_rebuild(TsiSpace* s, uint32_t chunk, unsigned cls) {
     for (uint32_t n = 0; n < k->fresh; n++) {
         unsigned state = tsi_tag_state(tsi_load_relaxed(&tsi_slab(s, tsi_slab_id(chunk, n))->tag));
         if (tsi_parts_share(s, cls)) tsi_bit_set(k->parts, n, false);
-        if (state == TSI_SLAB_POOL) slab_in(s, k, cls, tsi_slab_id(chunk, n));
+        if (state == TSI_SLAB_POOL) tsi_chunk_add(s, chunk, cls, n);
         else if (state != TSI_SLAB_RETIRED) bytes += s->classes->c[cls].slab_bytes;
     }
     tsi_chunk_settle(s, chunk, cls);

@@ -335,15 +335,10 @@ static bool freer_sleeps(const TsiSpace* s, uint32_t chunk) {
 
 bool tsi_regions_prepare(TsiSpace* s, uint32_t chunk, unsigned cls) {
     TsiChunk* k = &s->chunks[chunk];
-    if (k->region_class == cls || k->regions_clear) {
-        k->region_class = (uint8_t)cls;
-        k->regions_clear = false;
-        return true;
-    }
     uint8_t* regions = tsi_regions_of(s, chunk);
-    if (k->region_class == 0) {
-        if (!tsi_space_commit(regions, TSI_REGIONS_END)) return false;
-    } else {
+    bool ready = k->region_class == cls || k->regions_clear, had = k->region_class != 0;
+    if (!had && !ready && !tsi_space_commit(regions, TSI_REGIONS_END)) return false;
+    if (had && !ready) {
         if (freer_sleeps(s, chunk)) return false;
         /* Bytes of other regions would be objects of these. */
         tsi_clear(regions, TSI_REGIONS_MAP);
@@ -356,5 +351,6 @@ bool tsi_regions_prepare(TsiSpace* s, uint32_t chunk, unsigned cls) {
         }
     }
     k->region_class = (uint8_t)cls;
+    k->regions_clear = false;
     return true;
 }

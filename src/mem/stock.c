@@ -4,8 +4,6 @@
 #include "mem/chunk.h"
 #include "mem/purge.h"
 
-#include <string.h>
-
 enum {
     WORDS = TSI_STOCK_UNITS / 64,
     CHUNK_BYTES = 1 << TSI_CHUNK_SHIFT,
@@ -52,18 +50,13 @@ static void set_budget_locked(TsiSpace* s, uint64_t to) {
 static void age_locked(TsiSpace* s, uint32_t tick) {
     TSI_HOLDS(&s->lock);
     TsiStock* k = &s->stock;
-    if (tick - k->gone_tick >= TSI_STOCK_SLOTS) {
-        memset(k->gone, 0, sizeof k->gone);
-        memset(k->rued, 0, sizeof k->rued);
-        k->gone_sum = k->rued_sum = 0;
-        k->gone_tick = tick;
-    }
-    while (k->gone_tick != tick) {
+    for (unsigned n = 0; n < TSI_STOCK_SLOTS && k->gone_tick != tick; n++) {
         uint32_t oldest = ++k->gone_tick % TSI_STOCK_SLOTS;
         k->gone_sum -= k->gone[oldest];
         k->rued_sum -= k->rued[oldest];
         k->gone[oldest] = k->rued[oldest] = 0;
     }
+    k->gone_tick = tick;
 }
 
 static void note_gone_locked(TsiSpace* s, uint64_t bytes, uint64_t ns) {
