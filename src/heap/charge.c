@@ -76,7 +76,7 @@ void tsi_pending_empty(TsiBinding* b, TsiPending* p) {
 void tsi_pending_turn(TsiBinding* b, TsiPending* p, uint32_t label) {
     uint64_t whose = tsi_load_relaxed(&p->whose);
     tsi_pending_empty(b, p);
-    tsi_store_relaxed(&p->whose, ((whose >> 32) + 1) << 32 | (label + 1)); /* before the sums, see add */
+    tsi_store_relaxed(&p->whose, ((whose >> 32) + 1) << 32 | (label + 1)); /* before the sums, see tsi_pending_sum */
 }
 
 /* ---- budgets of labels ---- */
@@ -418,8 +418,14 @@ void tsi_post_alone_locked(TsiArena* a, TsiBinding* b, TsiInc* i, uint64_t now_n
     TsiPending* p = tsi_pending_of(b, label);
     uint64_t since = tsi_load_relaxed(&i->open_since_ns);
     TsiRegionSum sum = {i->allocated.objects, i->allocated.bytes, i->released.objects, i->released.bytes, 0};
-    tsi_post_ended(b, p, &(TsiEnded){sum, i->closed_slabs, i->slow, i->lock_fast, now_ns}, peak,
-                   now_ns > since ? now_ns - since : 0);
+    tsi_pending_sum(&p->sums.ended, 1);
+    tsi_pending_sum(&p->sums.straight_objects, sum.live);
+    tsi_pending_sum(&p->sums.straight_bytes, sum.live_bytes);
+    if (sum.issued != sum.live) tsi_post_freed(p, &sum);
+    tsi_pending_sum(&p->sums.closed_slabs, i->closed_slabs);
+    tsi_pending_sum(&p->sums.slow, i->slow);
+    tsi_pending_sum(&p->sums.lock_fast, i->lock_fast);
+    tsi_post_shape(b, p, peak, now_ns > since ? now_ns - since : 0);
     if (i->lock_contended != 0) tsi_pending_sum(&p->sums.lock_contended, i->lock_contended);
     tsi_label_less(b, p, label, bytes);
     tsi_store_relaxed(&i->charge, (uint64_t)label << TSI_CHARGE_BITS);

@@ -77,7 +77,7 @@ void tsi_post_end_locked(TsiArena* a, TsiBinding* b, TsiInc* i, uint64_t now_ns)
 /* What a phase has done, which only this thread has had, and which was posted nowhere. */
 typedef struct TsiEnded {
     TsiRegionSum sum; /* of its region: what lives is released */
-    uint64_t slabs, slow, locks, now_ns;
+    uint64_t slow, now_ns;
 } TsiEnded;
 /* A phase that is over and that only this thread has had: all of the above, and tsi_uncharge_all_locked. Its era ends
  * in the same hold of the stripe. */
@@ -178,17 +178,6 @@ TSI_INLINE void tsi_post_freed(TsiPending* p, const TsiRegionSum* sum) {
 TSI_INLINE void tsi_post_shape(TsiBinding* b, TsiPending* p, uint64_t peak, uint64_t age_ns) {
     tsi_pending_count(b, p, &p->peaks[tsi_label_bucket(peak)]);
     tsi_pending_count(b, p, &p->duration[tsi_label_bucket(age_ns)]);
-}
-/* Posts it. Nobody sees the phase any more, or its stripe is held all the while. */
-TSI_INLINE void tsi_post_ended(TsiBinding* b, TsiPending* p, const TsiEnded* e, uint64_t peak, uint64_t age_ns) {
-    tsi_pending_sum(&p->sums.ended, 1);
-    tsi_pending_sum(&p->sums.straight_objects, e->sum.live);
-    tsi_pending_sum(&p->sums.straight_bytes, e->sum.live_bytes);
-    if (e->sum.issued != e->sum.live) tsi_post_freed(p, &e->sum);
-    tsi_pending_sum(&p->sums.closed_slabs, e->slabs);
-    tsi_pending_sum(&p->sums.slow, e->slow);
-    tsi_pending_sum(&p->sums.lock_fast, e->locks);
-    tsi_post_shape(b, p, peak, age_ns);
 }
 
 #endif

@@ -199,21 +199,6 @@ static void child_charges(TsiArena* a) {
     }
 }
 
-/* Threads that were leaving are gone, but for the one that forks. */
-static void child_exiting(TsiArena* a) {
-    bool held = tsi_tls.thread != NULL && tsi_tls.thread->held == a;
-    tsi_store_relaxed(&a->exiting, held ? 1u : 0u);
-}
-
-static void child_arena(TsiArena* a) {
-    child_heaps(a);
-    child_bindings(a);
-    tsi_lanes_child(a);
-    child_slabs(a);
-    child_charges(a);
-    tsi_late_child(a);
-}
-
 static void child_sweep(TsiArena* a) {
     TsiBinding* b = tsi_binding_get(a, false);
     for (uint32_t n = 1; n < tsi_table_used(&a->phases.incs); n++) {
@@ -238,9 +223,20 @@ static void in_child(void) {
     tsi_os_after_fork();
     if (!tsi_os.has_membarrier) tsi_store_relaxed(&tsi_barrier_failed, true); /* it may have been there before */
     if (tsi_fork_drop_segment != NULL) tsi_fork_drop_segment();
-    for (uint32_t at = 0; (a = tsi_registry_next(&at)) != NULL;) child_exiting(a);
+    for (uint32_t at = 0; (a = tsi_registry_next(&at)) != NULL;) {
+        /* threads that were leaving are gone, but for the one that forks */
+        bool held = tsi_tls.thread != NULL && tsi_tls.thread->held == a;
+        tsi_store_relaxed(&a->exiting, held ? 1u : 0u);
+    }
     if (tsi_fork_drop_scopes != NULL) tsi_fork_drop_scopes();
-    for (uint32_t at = 0; (a = tsi_registry_next(&at)) != NULL;) child_arena(a);
+    for (uint32_t at = 0; (a = tsi_registry_next(&at)) != NULL;) {
+        child_heaps(a);
+        child_bindings(a);
+        tsi_lanes_child(a);
+        child_slabs(a);
+        child_charges(a);
+        tsi_late_child(a);
+    }
     tsi_registry_child();
     for (uint32_t at = 0; (a = tsi_registry_next(&at)) != NULL;) child_sweep(a);
     tsi_lock_all(false);

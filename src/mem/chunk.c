@@ -19,7 +19,7 @@ void tsi_chunk_set_used(TsiSpace* s, uint32_t first, uint32_t n, bool used) {
 }
 
 uint32_t tsi_chunk_find(TsiSpace* s, uint32_t n, size_t align) {
-    while (s->used_hint < s->chunk_count && tsi_chunk_is_used(s, s->used_hint)) {
+    while (s->used_hint < s->chunk_count && tsi_bit_is(s->used, s->used_hint)) {
         s->used_hint = s->used[s->used_hint >> 6] == ~0ull ? (s->used_hint | 63) + 1 : s->used_hint + 1;
     }
     uint32_t step = align >> TSI_CHUNK_SHIFT > 1 ? (uint32_t)(align >> TSI_CHUNK_SHIFT) : 1;
@@ -28,7 +28,7 @@ uint32_t tsi_chunk_find(TsiSpace* s, uint32_t n, size_t align) {
     first += (step - ((first + skew) & (step - 1))) & (step - 1);
     while (n <= s->chunk_count && first <= s->chunk_count - n) {
         uint32_t i = 0;
-        while (i < n && !tsi_chunk_is_used(s, first + i)) i++;
+        while (i < n && !tsi_bit_is(s->used, first + i)) i++;
         if (i == n) return first;
         first += (i / step + 1) * step;
     }
@@ -99,13 +99,14 @@ void tsi_floors_raise(TsiSpace* s, uint32_t chunk, uint32_t slabs) {
     }
 }
 
-void tsi_floors_apply(TsiSpace* s, uint32_t slab_id) {
+void tsi_floors_apply(TsiSpace* s, unsigned cls, uint32_t slab_id) {
     TsiChunk* k = &s->chunks[tsi_slab_chunk(slab_id)];
     TsiSlab* b = tsi_slab(s, slab_id);
     if (tsi_tag_seq(tsi_load_relaxed(&b->tag)) < k->seq_floor)
         tsi_store_relaxed(&b->tag, tsi_tag(k->seq_floor, 0, TSI_SLAB_POOL));
     uint32_t gen = tsi_load_relaxed(&k->gen_floor);
     if (tsi_load_relaxed(&b->gen_base) < gen) tsi_store_relaxed(&b->gen_base, gen);
+    tsi_written_slab(s, cls, slab_id);
 }
 
 /* They stay when the chunk loses its class: what they lead to is nobody's by then. */
@@ -218,9 +219,11 @@ void tsi_chunks_leave(TsiSpace* s, uint32_t most) {
     uint32_t n = 0;
     for (unsigned turn = 0; turn < 2 && (turn == 0 || n > most); turn++) {
         for (uint32_t chunk = 0; chunk < tsi_load_relaxed(&s->chunk_high); chunk++) {
-            if (tsi_chunk_has_left(s, chunk)) continue; /* a hint */
+            const TsiChunk* k = &s->chunks[chunk];
+            /* nothing of it has pages, counts of handles apart: a hint */
+            if ((tsi_load_relaxed(&k->meta_pages) | tsi_load_relaxed(&k->region_pages)) == 0) continue;
             tsi_lock_take(&s->lock);
-            bool unused = !tsi_chunk_is_used(s, chunk) && !tsi_chunk_has_stock(&s->chunks[chunk]);
+            bool unused = !tsi_bit_is(s->used, chunk) && !tsi_chunk_has_stock(k);
             n += unused && turn == 0;
             if (unused && turn == 1) tsi_chunk_leave(s, chunk);
             tsi_lock_give(&s->lock);

@@ -133,11 +133,6 @@ static void leave_regions(TsiSpace* s, uint32_t chunk) {
 
 /* ---- all ---- */
 
-bool tsi_chunk_has_left(const TsiSpace* s, uint32_t chunk) {
-    const TsiChunk* k = &s->chunks[chunk];
-    return (tsi_load_relaxed(&k->meta_pages) | tsi_load_relaxed(&k->region_pages)) == 0;
-}
-
 void tsi_chunk_leave(TsiSpace* s, uint32_t chunk) {
     TsiChunk* k = &s->chunks[chunk];
     if (!tsi_space_gives_back(s)) return;

@@ -22,7 +22,5 @@ size_t tsi_written_bytes(const TsiSpace* s, uint32_t chunk);
 /* The chunk serves no class, and all of its slabs are in the pool. What cannot go now goes when the chunk is left
  * again, or at a trim. Pool lock held. */
 void tsi_chunk_leave(TsiSpace* s, uint32_t chunk);
-/* None of its bookkeeping has pages, as far as is known; counts of handles apart. */
-bool tsi_chunk_has_left(const TsiSpace* s, uint32_t chunk);
 
 #endif

@@ -2,7 +2,6 @@
 #include "mem/large.h"
 
 #include "mem/chunk.h"
-#include "mem/chunk_pages.h"
 #include "mem/purge.h"
 #include "mem/region.h"
 #include "mem/stock.h"
@@ -56,8 +55,7 @@ bool tsi_space_take_huge(TsiSpace* s, unsigned lane, uint32_t slab_ids[2]) {
             tsi_chunk_begin(s, i, TSI_CLASS_HUGE, 0);
             s->chunks[i].fresh = 1;
             slab_ids[i - first] = tsi_slab_id(i, 0);
-            tsi_floors_apply(s, tsi_slab_id(i, 0));
-            tsi_written_slab(s, TSI_CLASS_HUGE, tsi_slab_id(i, 0));
+            tsi_floors_apply(s, TSI_CLASS_HUGE, tsi_slab_id(i, 0));
             tsi_chunk_set_class(s, i, TSI_CLASS_HUGE);
         }
         tsi_add_relaxed(&s->committed_bytes, 2 * (uint64_t)c->slab_bytes);
@@ -103,8 +101,7 @@ bool tsi_space_take_large(TsiSpace* s, size_t bytes, size_t align, unsigned lane
     if (ok) {
         tsi_chunk_set_used(s, first, n, true);
         tsi_store_relaxed(&tsi_slab(s, tsi_slab_id(first, 0))->extra, (uint32_t)(bytes >> 10));
-        tsi_floors_apply(s, tsi_slab_id(first, 0));
-        tsi_written_slab(s, TSI_CLASS_LARGE, tsi_slab_id(first, 0));
+        tsi_floors_apply(s, TSI_CLASS_LARGE, tsi_slab_id(first, 0));
         for (uint32_t i = 1; i < n; i++) tsi_chunk_set_class(s, first + i, TSI_CLASS_CONT);
         s->chunks[first].run = n;
         tsi_add_relaxed(&s->committed_bytes, bytes - tsi_stock_take_locked(s, tsi_chunk_base(s, first), bytes));

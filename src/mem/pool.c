@@ -5,7 +5,6 @@
 #include "mem/pool.h"
 
 #include "mem/chunk.h"
-#include "mem/chunk_pages.h"
 #include "mem/parts.h"
 #include "mem/purge.h"
 #include "mem/region.h"
@@ -84,8 +83,7 @@ TsiTaken tsi_space_take(TsiSpace* s, unsigned cls, unsigned lane, uint32_t* slab
             if (!part && slab != k->fresh) k->free_head = tsi_slab(s, id)->next;
             /* More than one: a half that was never used is on its way with its page. */
             for (; k->fresh <= slab; k->fresh++) {
-                tsi_floors_apply(s, tsi_slab_id(chunk, k->fresh));
-                tsi_written_slab(s, cls, tsi_slab_id(chunk, k->fresh));
+                tsi_floors_apply(s, cls, tsi_slab_id(chunk, k->fresh));
             }
             if (--k->free_count == 0) tsi_chunk_unlink(s, chunk, cls);
             size_t kept = part ? tsi_parts_take_locked(s, id)
@@ -182,6 +180,8 @@ void tsi_space_rebuild(TsiSpace* s) {
         if (cls == TSI_CLASS_LARGE) bytes += tsi_slab_bytes(s, cls, tsi_slab_id(chunk, 0));
         else if (cls != 0 && cls != TSI_CLASS_CONT) bytes += chunk_rebuild(s, chunk, cls);
     }
-    tsi_stock_rebuild(s);
-    tsi_store_relaxed(&s->committed_bytes, bytes + tsi_load_relaxed(&s->stock.bytes));
+    /* What is in the stock changes under the lock alone, bits and sum; no thread has a grant. */
+    uint64_t kept = tsi_load_relaxed(&s->stock.bytes), budget = tsi_load_relaxed(&s->stock.budget);
+    tsi_store_relaxed(&s->stock.left, (int64_t)budget - (int64_t)kept);
+    tsi_store_relaxed(&s->committed_bytes, bytes + kept);
 }

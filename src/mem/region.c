@@ -149,12 +149,7 @@ static bool begin_life(TsiRegion* r, uint32_t heap_at) {
          * clear */
         tsi_store_release(&r->word, 1ull << TSI_REGION_GEN_SHIFT);
     }
-    r->gen = (uint8_t)gen;
-    r->spare = r->alone = false;
-    tsi_region_count_nothing(r);
-    tsi_store_relaxed(&r->gone, 0);
-    tsi_store_relaxed(&r->lim, tsi_region_room(r));
-    tsi_store_relaxed(&r->heap_at, heap_at);
+    tsi_region_start(r, gen, heap_at);
     return true;
 }
 

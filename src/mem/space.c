@@ -42,16 +42,6 @@ static uintptr_t lay_out(TsiSpace* s, uintptr_t at) {
     return tsi_align_up(at + chunks * sizeof(TsiChunkKey), page);
 }
 
-/* Of what is kept warm; stock.h has the rest. */
-static void budget_begin(TsiSpace* s) {
-    TsiStock* k = &s->stock;
-    k->start = s->config.warm_bytes > INT64_MAX ? INT64_MAX : s->config.warm_bytes;
-    k->limit = tsi_space_gives_back(s) ? s->config.warm_limit_bytes : 0; /* else every page stays, budget or not */
-    if (k->limit > INT64_MAX) k->limit = INT64_MAX;
-    tsi_store_relaxed(&k->budget, k->start);
-    tsi_store_relaxed(&k->left, (int64_t)k->start);
-}
-
 bool tsi_space_init(TsiSpace* s, const TsiSpaceConfig* config) {
     _Static_assert(sizeof *s % sizeof(uint64_t) == 0, "whole words");
     tsi_clear(s, sizeof *s);
@@ -79,7 +69,13 @@ bool tsi_space_init(TsiSpace* s, const TsiSpaceConfig* config) {
         return false;
     }
     if (config->huge_pages) tsi_os.prefer_huge(s->base, s->payload_bytes);
-    budget_begin(s);
+    /* The budget of what is kept warm; stock.h has the rest. */
+    TsiStock* k = &s->stock;
+    k->start = config->warm_bytes > INT64_MAX ? INT64_MAX : config->warm_bytes;
+    k->limit = tsi_space_gives_back(s) ? config->warm_limit_bytes : 0; /* else every page stays, budget or not */
+    if (k->limit > INT64_MAX) k->limit = INT64_MAX;
+    tsi_store_relaxed(&k->budget, k->start);
+    tsi_store_relaxed(&k->left, (int64_t)k->start);
     return true;
 }
 

@@ -155,16 +155,6 @@ uint32_t tsi_stock_chunk_locked(const TsiSpace* s, unsigned cls, unsigned node) 
     return found;
 }
 
-void tsi_stock_rebuild(TsiSpace* s) {
-    TsiStock* k = &s->stock;
-    uint64_t bytes = 0;
-    for (uint32_t chunk = 0; chunk < tsi_load_relaxed(&s->chunk_high); chunk++)
-        for (unsigned n = 0; n < WORDS; n++)
-            bytes += (uint64_t)tsi_popcount(s->chunks[chunk].stock[n]) << TSI_STOCK_SHIFT;
-    tsi_store_relaxed(&k->bytes, bytes);
-    tsi_store_relaxed(&k->left, (int64_t)tsi_load_relaxed(&k->budget) - (int64_t)bytes);
-}
-
 /* ---- giving back ---- */
 
 /* A chunk with pages in the stock that nobody is giving back; the one that was left alone for longest of those that are
