@@ -102,15 +102,6 @@ static void grants_back_locked(TsiArena* a, TsiLabel* l, uint32_t label) {
     }
 }
 
-/* What the label is charged with after that. */
-static uint64_t without_grants(TsiArena* a, TsiLabel* l, uint32_t label) {
-    tsi_lock_take(&a->phases.labels.lock);
-    grants_back_locked(a, l, label);
-    uint64_t committed = tsi_load_relaxed(&l->committed);
-    tsi_lock_give(&a->phases.labels.lock);
-    return committed;
-}
-
 /* Bytes that threads have been granted. */
 static uint64_t granted_locked(TsiArena* a, uint32_t label) {
     TSI_HOLDS(&a->phases.labels.lock);
@@ -145,7 +136,10 @@ static bool budget_charge(TsiArena* a, TsiLabel* l, TsiPending* p, TsiCharge* c)
             if (!exact) tsi_add_seq(&l->exact, 1);
             exact = true;
             /* Once more when that is less, whoever has taken the grants back. */
-            uint64_t again = without_grants(a, l, c->label);
+            tsi_lock_take(&a->phases.labels.lock);
+            grants_back_locked(a, l, c->label);
+            uint64_t again = tsi_load_relaxed(&l->committed);
+            tsi_lock_give(&a->phases.labels.lock);
             if (again < c->of_label) {
                 c->of_label = again;
                 continue;

@@ -59,13 +59,10 @@ static void take_up(TsiBinding* own) {
 TsiLane* tsi_lane_enter(TsiBinding* own, unsigned cls, TsiRef target) {
     bool waited = false;
     TsiLane* l = tsi_lane_chosen(own);
-    for (; !tsi_lock_try(&l->lock); waited = true) {
-        if (look_for(&l->lock, TURNS) || tsi_lock_take_within(&l->lock, ALLOCATES_NS)) {
-            waited = true;
-            break;
-        }
+    for (; !tsi_lock_try(&l->lock); l = tsi_lane_chosen(own)) {
+        waited = true;
+        if (look_for(&l->lock, TURNS) || tsi_lock_take_within(&l->lock, ALLOCATES_NS)) break;
         own->lane++; /* a thread is stopped there: L3 */
-        l = tsi_lane_chosen(own);
     }
     TsiBinding* b = tsi_lane_binding(l);
     if (TSI_UNLIKELY(b == NULL)) {

@@ -255,7 +255,7 @@ static TsiBinding* binding_open(TsiArena* a, TsiThread* t, uint32_t period, uint
     tsi_store_seq(&b->fenced, !tsi_os.has_membarrier);
     tsi_store_release(&b->inbox, 0); /* pairs with the acquire of a pusher: the inbox is open */
     /* seq_cst, then the look: a sweep whose membarrier fails says so and then looks at in_use; one of us sees the
-     * other. Pairs with the acquire in tsi_trim_all, too. */
+     * other. Pairs with the acquire in flush_stores of warm.c, too. */
     tsi_store_seq(&b->in_use, true);
     if (tsi_load_seq(&tsi_barrier_failed)) tsi_binding_fence(b);
     return b;

@@ -52,21 +52,16 @@ static const uint8_t* map_of(const TsiRegion* r) { return (const uint8_t*)tsi_re
 
 static uint64_t below(uint32_t n) { return n >= 64 ? ~0ull : (1ull << n) - 1; }
 
-/* Of 64 granules. One that is marked meanwhile is live or marked, not both and not neither. */
-static Marks marks64(const uint8_t* map, unsigned gen) {
+/* The marks of the 64 granules from `at` on that lie below `end`. at < end. A byte that is marked meanwhile is live or
+ * marked, not both and not neither. */
+static Marks marks_at(const uint8_t* map, unsigned gen, uint32_t at, uint32_t end) {
     Marks m = {0, 0, 0};
     for (unsigned i = 0; i < 64; i += 16) {
-        Bytes bytes = load16(map + i);
+        Bytes bytes = load16(map + at + i);
         m.starts |= equal16(bytes & TSI_GEN_BYTE, gen) << i;
         m.live |= equal16(bytes, gen) << i;
         m.other |= equal16(bytes, gen | TSI_MARK_OTHER) << i;
     }
-    return m;
-}
-
-/* The marks of the granules from `at` on that lie below `end`. at < end */
-static Marks marks_at(const uint8_t* map, unsigned gen, uint32_t at, uint32_t end) {
-    Marks m = marks64(map + at, gen);
     uint64_t mask = below(end - at);
     return (Marks){m.starts & mask, m.live & mask, m.other & mask};
 }
@@ -100,12 +95,16 @@ static Count count_map(const TsiRegion* r, unsigned gen, uint32_t end) {
     return n;
 }
 
-static bool any_live(const TsiRegion* r, unsigned gen, uint32_t end) {
-    const uint8_t* map = map_of(r);
-    for (uint32_t at = 0; at < end; at += 64)
-        if ((equal64(map + at, 0xff, gen) & below(end - at)) != 0) return true;
-    return false;
+/* The first granule from `at` on whose byte is `byte` under the mask; `end` when there is none below it. */
+static uint32_t first_of(const TsiRegion* r, unsigned mask, unsigned byte, uint32_t at, uint32_t end) {
+    for (; at < end; at += 64) {
+        uint64_t found = equal64(map_of(r) + at, mask, byte) & below(end - at);
+        if (found != 0) return at + tsi_ctz64(found);
+    }
+    return end;
 }
+
+static bool any_live(const TsiRegion* r, unsigned gen, uint32_t end) { return first_of(r, 0xff, gen, 0, end) < end; }
 
 static uint32_t used_granules(const TsiRegion* r) {
     return tsi_load_acquire(&r->rel) >> TSI_GRANULE_SHIFT; /* pairs with the bump: the starts below are there */
@@ -258,11 +257,8 @@ bool tsi_region_is_empty(const TsiSpace* s, uint32_t slab_id) {
 }
 
 uint32_t tsi_region_granules_far(const TsiRegion* r, uint32_t granule, uint32_t end, unsigned gen) {
-    for (uint32_t at = granule + 1; at < end; at += 64) {
-        uint64_t starts = equal64(map_of(r) + at, TSI_GEN_BYTE, gen) & below(end - at);
-        if (starts != 0) return at + tsi_ctz64(starts) - granule;
-    }
-    return end > granule ? end - granule : 0;
+    uint32_t next = first_of(r, TSI_GEN_BYTE, gen, granule + 1, end);
+    return next > granule ? next - granule : 0;
 }
 
 size_t tsi_region_size_at(const TsiSpace* s, uint32_t slab_id, uint32_t granule) {
