@@ -15,7 +15,7 @@ static uint32_t* link_of(TsiArena* a, unsigned cls, uint32_t slab_id) {
 }
 
 /* What it was counted for joins, or leaves, what its incarnation holds. */
-static void holding_add_locked(TsiArena* a, TsiInc* i, uint32_t slab_id, int sign) {
+TSI_INLINE void holding_add_locked(TsiArena* a, TsiInc* i, uint32_t slab_id, int sign) {
     TSI_HOLDS(tsi_inc_lock(i));
     unsigned cls = tsi_class_of_slab(&a->space, slab_id);
     uint64_t objects, live_bytes, slab_bytes = tsi_slab_bytes(&a->space, cls, slab_id);

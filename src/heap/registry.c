@@ -17,20 +17,23 @@ TsiLock tsi_registry_lock = TSI_LOCK_OF(REGISTRY);
 _Atomic uint64_t tsi_registry_removals;
 uint32_t (*tsi_domain_scopes)(const TsiArena*, uint32_t domain, TsiRef ref);
 
-static TsiTable arena_slots; /* TsiArena*, or NULL; under the registry lock */
+static TsiTable arena_slots; /* TsiArenaSlot; under the registry lock */
 static TsiTable threads;     /* under the registry lock */
 static uint64_t threads_made;
 static uint64_t serial_next = 1; /* a serial is this and the slot */
 static pthread_key_t key;
 static bool key_ok;
 
-static TsiArena** arena_at(uint32_t slot) { return tsi_table_at(&arena_slots, slot); }
+typedef struct TsiArenaSlot {
+    uint64_t serial; /* share/gdb compares it with the arena's */
+    TsiArena* arena;
+} TsiArenaSlot;
 
 static TsiArena* arena_by_serial_locked(uint64_t serial) {
     TSI_HOLDS(&tsi_registry_lock);
     uint32_t slot = (uint32_t)serial % ARENAS_MAX;
-    TsiArena* a = slot < tsi_table_used(&arena_slots) ? *arena_at(slot) : NULL;
-    return a != NULL && a->serial == serial ? a : NULL;
+    TsiArenaSlot* s = slot < tsi_table_used(&arena_slots) ? tsi_table_at(&arena_slots, slot) : NULL;
+    return s != NULL && s->serial == serial ? s->arena : NULL;
 }
 
 /* Is there address space for a small allocator beside what is reserved by now? */
@@ -44,7 +47,7 @@ static bool room_for_one(void) {
 bool tsi_registry_open(void) {
     tsi_lock_take(&tsi_registry_lock);
     /* Here, not once per process: a process that was short of memory may have some now. */
-    bool ok = arena_slots.base != NULL || tsi_table_init(&arena_slots, sizeof(TsiArena*), ARENAS_MAX);
+    bool ok = arena_slots.base != NULL || tsi_table_init(&arena_slots, sizeof(TsiArenaSlot), ARENAS_MAX);
     for (uint32_t n = THREADS_MAX; ok && threads.base == NULL && n >= THREADS_LEAST; n /= 2) {
         bool made = tsi_table_init(&threads, (sizeof(TsiThread) + 63) & ~(size_t)63, n);
         if (made && n > THREADS_LEAST && !room_for_one()) tsi_table_destroy(&threads);
@@ -62,7 +65,7 @@ bool tsi_registry_add(TsiArena* a) {
     if (ok) {
         a->serial = serial_next++ * ARENAS_MAX + slot;
         a->slot = slot;
-        *arena_at(slot) = a;
+        *(TsiArenaSlot*)tsi_table_at(&arena_slots, slot) = (TsiArenaSlot){a->serial, a};
     }
     tsi_lock_give(&tsi_registry_lock);
     return ok;
@@ -70,7 +73,7 @@ bool tsi_registry_add(TsiArena* a) {
 
 void tsi_registry_remove(TsiArena* a) {
     tsi_lock_take(&tsi_registry_lock);
-    *arena_at(a->slot) = NULL;
+    *(TsiArenaSlot*)tsi_table_at(&arena_slots, a->slot) = (TsiArenaSlot){0, NULL};
     tsi_table_give(&arena_slots, a->slot);
     for (uint32_t n = 0; n < tsi_table_used(&threads); n++) {
         TsiThread* t = tsi_table_at(&threads, n);
@@ -90,8 +93,8 @@ void tsi_registry_remove(TsiArena* a) {
 
 TsiArena* tsi_registry_next(uint32_t* at) {
     while (*at < tsi_table_used(&arena_slots)) {
-        TsiArena* a = *arena_at((*at)++);
-        if (a != NULL) return a;
+        TsiArenaSlot* s = tsi_table_at(&arena_slots, (*at)++);
+        if (s->arena != NULL) return s->arena;
     }
     return NULL;
 }

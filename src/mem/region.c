@@ -97,8 +97,9 @@ static Count count_map(const TsiRegion* r, unsigned gen, uint32_t end) {
 
 /* The first granule from `at` on whose byte is `byte` under the mask; `end` when there is none below it. */
 static uint32_t first_of(const TsiRegion* r, unsigned mask, unsigned byte, uint32_t at, uint32_t end) {
+    const uint8_t* map = map_of(r);
     for (; at < end; at += 64) {
-        uint64_t found = equal64(map_of(r) + at, mask, byte) & below(end - at);
+        uint64_t found = equal64(map + at, mask, byte) & below(end - at);
         if (found != 0) return at + tsi_ctz64(found);
     }
     return end;
