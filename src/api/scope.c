@@ -207,8 +207,7 @@ static void end_scopes(TsiThread* t) {
 
 /* In a fork child: vanished threads may have held any domain's lock, anywhere in a call. What is left are the scopes of
  * this thread and the detached ones. */
-static void child_domains(TsiArena* a, void* unused) {
-    (void)unused;
+static void child_domains(TsiArena* a) {
     for (uint32_t n = 1; n < tsi_table_used(&a->phases.incs); n++) {
         TsiInc* i = tsi_inc(&a->phases, n);
         /* not written: its page may be with the system */
@@ -228,7 +227,8 @@ static void child_domains(TsiArena* a, void* unused) {
 }
 
 static void drop_scopes(void) {
-    tsi_registry_each(child_domains, NULL);
+    TsiArena* each;
+    for (uint32_t at = 0; (each = tsi_registry_next(&at)) != NULL;) child_domains(each);
     TsiThread* t = tsi_tls.thread;
     for (uint32_t n = 0; t != NULL && n < t->scope_count; n++) {
         TsiArena* a = tsi_registry_hold(t->scopes[n].serial);

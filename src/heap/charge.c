@@ -45,20 +45,24 @@ static void move_histogram(_Atomic uint32_t* from, _Atomic uint64_t* to) {
     }
 }
 
+/* Bytes of a grant that are of the label's budget. */
+static uint64_t granted(uint64_t grant, uint32_t label) {
+    return grant >> TSI_BUDGET_SHIFT == label + 1 ? grant & TSI_BUDGET_BYTES : 0;
+}
+
 /* What is granted to a thread of the label's budget goes back. */
 static void grant_back(TsiLabel* l, TsiPending* p, uint32_t label) {
     uint64_t now = tsi_load_relaxed(&p->grant);
     do {
-        if (now >> TSI_BUDGET_SHIFT != label + 1 || (now & TSI_BUDGET_BYTES) == 0) return;
+        if (granted(now, label) == 0) return;
     } while (!tsi_cas_seq(&p->grant, &now, 0)); /* as in tsi_budget_use; then its bytes are ours */
     (void)tsi_sub_relaxed(&l->committed, now & TSI_BUDGET_BYTES);
 }
 
-/* All that the thread has for the record's label goes to the label. */
-static void empty(TsiBinding* b, TsiPending* p) {
+void tsi_pending_empty(TsiBinding* b, TsiPending* p) {
     if ((uint32_t)tsi_load_relaxed(&p->whose) == 0) return;
-    grant_back(tsi_label(&b->arena->phases.labels, tsi_pending_label(p)), p, tsi_pending_label(p));
     TsiLabel* l = tsi_label(&b->arena->phases.labels, tsi_pending_label(p));
+    grant_back(l, p, tsi_pending_label(p));
     TsiLabelShard* s = &l->shard[b->index % TSI_LABEL_SHARDS];
     tsi_pending_push(b->arena, p);
     tsi_add_relaxed(&l->moves_begun, 1); /* before the first move, whose stores release it */
@@ -71,8 +75,8 @@ static void empty(TsiBinding* b, TsiPending* p) {
 
 void tsi_pending_turn(TsiBinding* b, TsiPending* p, uint32_t label) {
     uint64_t whose = tsi_load_relaxed(&p->whose);
-    empty(b, p);
-    tsi_store_relaxed(&p->whose, ((whose >> 32) + 1) << 32 | (label + 1)); /* before the sums, see add */
+    tsi_pending_empty(b, p);
+    tsi_store_relaxed(&p->whose, ((whose >> 32) + 1) << 32 | (label + 1)); /* before the sums, see tsi_pending_sum */
 }
 
 /* ---- budgets of labels ---- */
@@ -98,23 +102,13 @@ static void grants_back_locked(TsiArena* a, TsiLabel* l, uint32_t label) {
     }
 }
 
-/* What the label is charged with after that. */
-static uint64_t without_grants(TsiArena* a, TsiLabel* l, uint32_t label) {
-    tsi_lock_take(&a->phases.labels.lock);
-    grants_back_locked(a, l, label);
-    uint64_t committed = tsi_load_relaxed(&l->committed);
-    tsi_lock_give(&a->phases.labels.lock);
-    return committed;
-}
-
 /* Bytes that threads have been granted. */
 static uint64_t granted_locked(TsiArena* a, uint32_t label) {
     TSI_HOLDS(&a->phases.labels.lock);
     uint64_t sum = 0;
     for (uint32_t n = 0; n < tsi_table_used(&a->bindings); n++) {
         const TsiBinding* b = tsi_table_at(&a->bindings, n);
-        uint64_t grant = tsi_load_relaxed(&b->pending[label % TSI_PENDING_LABELS].grant);
-        if (grant >> TSI_BUDGET_SHIFT == label + 1) sum += grant & TSI_BUDGET_BYTES;
+        sum += granted(tsi_load_relaxed(&b->pending[label % TSI_PENDING_LABELS].grant), label);
     }
     return sum;
 }
@@ -142,7 +136,10 @@ static bool budget_charge(TsiArena* a, TsiLabel* l, TsiPending* p, TsiCharge* c)
             if (!exact) tsi_add_seq(&l->exact, 1);
             exact = true;
             /* Once more when that is less, whoever has taken the grants back. */
-            uint64_t again = without_grants(a, l, c->label);
+            tsi_lock_take(&a->phases.labels.lock);
+            grants_back_locked(a, l, c->label);
+            uint64_t again = tsi_load_relaxed(&l->committed);
+            tsi_lock_give(&a->phases.labels.lock);
             if (again < c->of_label) {
                 c->of_label = again;
                 continue;
@@ -286,64 +283,44 @@ void tsi_charge_again(TsiArena* a, TsiInc* i, uint64_t bytes) {
     (void)label_now(tsi_label(&a->phases.labels, label_in(tsi_add_relaxed(&i->charge, bytes))), (int64_t)bytes);
 }
 
-/* Where a thread's posts for the label of a phase go. */
-typedef struct Books {
-    TsiLabelSums* sums;
-    bool own; /* the calling thread's: plain stores */
-} Books;
-
-static Books books_of(TsiArena* a, TsiBinding* b, TsiInc* i) {
-    if (b != NULL) return (Books){&tsi_pending_of(b, tsi_inc_label(i))->sums, true};
-    return (Books){&tsi_label_of(a, i)->shard[0].sums, false};
+/* Where posts for the label of a phase go: by plain stores to what is the thread's own, if it has a binding. */
+static TsiLabelSums* books_of(TsiArena* a, TsiBinding* b, TsiInc* i) {
+    return b != NULL ? &tsi_pending_of(b, tsi_inc_label(i))->sums : &tsi_label_of(a, i)->shard[0].sums;
 }
 
-static void add(Books k, _Atomic uint64_t* sum, uint64_t n) {
-    /* release: pairs with the acquire in tsi_labels_begin: who reads it reads whose it is, too */
-    if (k.own) tsi_store_release(sum, tsi_load_relaxed(sum) + n);
+static void add(const TsiBinding* b, _Atomic uint64_t* sum, uint64_t n) {
+    if (b != NULL) tsi_pending_sum(sum, n);
     else tsi_add_relaxed(sum, n);
 }
 
-static void post(Books k, _Atomic uint64_t* account, uint64_t* posted, uint64_t now) {
+static void post(const TsiBinding* b, _Atomic uint64_t* account, uint64_t* posted, uint64_t now) {
     uint64_t more = now - *posted;
     if ((int64_t)more <= 0) return; /* negative: posted ahead, by a relabelling */
     *posted = now;                  /* before the account has it, see label.h */
-    add(k, account, more);
+    add(b, account, more);
 }
 
 /* What was freed singly is what is neither live nor released. */
 static void post_freed_locked(TsiArena* a, TsiBinding* b, TsiInc* i, const TsiHeld* held) {
     TSI_HOLDS(tsi_inc_lock(i));
-    Books k = books_of(a, b, i);
-    TsiLabelSums* s = k.sums;
-    post(k, &s->objects_freed, &i->posted.objects_freed,
+    TsiLabelSums* s = books_of(a, b, i);
+    post(b, &s->objects_freed, &i->posted.objects_freed,
          i->allocated.objects + held->issued.objects - i->released.objects - held->live.objects);
-    post(k, &s->bytes_freed, &i->posted.bytes_freed,
+    post(b, &s->bytes_freed, &i->posted.bytes_freed,
          i->allocated.bytes + held->issued.bytes - i->released.bytes - held->live.bytes);
 }
 
 /* Posts ahead of the settling of slabs and heaps. */
 static void post_held_locked(TsiArena* a, TsiBinding* b, TsiInc* i, const TsiHeld* held) {
     TSI_HOLDS(tsi_inc_lock(i));
-    Books k = books_of(a, b, i);
-    TsiLabelSums* s = k.sums;
+    TsiLabelSums* s = books_of(a, b, i);
     uint64_t slow = i->slow;
     for (uint32_t at = i->heaps; at != 0; at = tsi_heap(a, at - 1)->inc_next)
         slow += tsi_load_relaxed(&tsi_heap(a, at - 1)->slow);
-    post(k, &s->objects_allocated, &i->posted.objects_allocated, i->allocated.objects + held->issued.objects);
-    post(k, &s->bytes_allocated, &i->posted.bytes_allocated, i->allocated.bytes + held->issued.bytes);
-    post(k, &s->slow, &i->posted.slow, slow);
+    post(b, &s->objects_allocated, &i->posted.objects_allocated, i->allocated.objects + held->issued.objects);
+    post(b, &s->bytes_allocated, &i->posted.bytes_allocated, i->allocated.bytes + held->issued.bytes);
+    post(b, &s->slow, &i->posted.slow, slow);
     post_freed_locked(a, b, i, held);
-}
-
-/* What the phase holds live, by what was posted of it, goes from one label's books to the other's. */
-static void move_live_locked(TsiInc* i, TsiLabel* from, TsiLabel* to) {
-    TSI_HOLDS(tsi_inc_lock(i));
-    int64_t objects = (int64_t)(i->posted.objects_allocated - i->posted.objects_freed - i->posted.objects_released);
-    int64_t bytes = (int64_t)(i->posted.bytes_allocated - i->posted.bytes_freed - i->posted.bytes_released);
-    tsi_sub_relaxed(&from->moved_objects, objects);
-    tsi_sub_relaxed(&from->moved_bytes, bytes);
-    tsi_add_relaxed(&to->moved_objects, objects);
-    tsi_add_relaxed(&to->moved_bytes, bytes);
 }
 
 bool tsi_relabel_locked(TsiArena* a, TsiBinding* b, TsiInc* i, const char name[TSI_LABEL_BYTES], const TsiHeld* held) {
@@ -355,11 +332,18 @@ bool tsi_relabel_locked(TsiArena* a, TsiBinding* b, TsiInc* i, const char name[T
     uint64_t was = tsi_load_relaxed(&i->charge);
     while (!tsi_cas_seq(&i->charge, &was, (uint64_t)to << TSI_CHARGE_BITS | bytes_in(was))) {} /* see charge.h */
     if (label_in(was) == to) return false;
-    move_live_locked(i, tsi_label(&a->phases.labels, label_in(was)), tsi_label(&a->phases.labels, to));
-    if (to == TSI_LABEL_OTHER) tsi_add_relaxed(&tsi_label(&a->phases.labels, to)->swallowed, 1);
+    /* What it holds live, by what was posted of it, goes from one label's books to the other's. */
+    TsiLabel *from = tsi_label(&a->phases.labels, label_in(was)), *l = tsi_label(&a->phases.labels, to);
+    int64_t objects = (int64_t)(i->posted.objects_allocated - i->posted.objects_freed - i->posted.objects_released);
+    int64_t bytes = (int64_t)(i->posted.bytes_allocated - i->posted.bytes_freed - i->posted.bytes_released);
+    tsi_sub_relaxed(&from->moved_objects, objects);
+    tsi_sub_relaxed(&from->moved_bytes, bytes);
+    tsi_add_relaxed(&l->moved_objects, objects);
+    tsi_add_relaxed(&l->moved_bytes, bytes);
+    if (to == TSI_LABEL_OTHER) tsi_add_relaxed(&l->swallowed, 1);
     label_uncharge(a, b, label_in(was), bytes_in(was));
     /* It is there: no budget can refuse it. */
-    (void)label_now(tsi_label(&a->phases.labels, to), (int64_t)bytes_in(was));
+    (void)label_now(l, (int64_t)bytes_in(was));
     return true;
 }
 
@@ -367,49 +351,38 @@ bool tsi_relabel_locked(TsiArena* a, TsiBinding* b, TsiInc* i, const char name[T
 
 void tsi_post_locked(TsiArena* a, TsiBinding* b, TsiInc* i) {
     TSI_HOLDS(tsi_inc_lock(i));
-    Books k = books_of(a, b, i);
-    TsiLabelSums* s = k.sums;
-    post(k, &s->objects_allocated, &i->posted.objects_allocated, i->allocated.objects);
-    post(k, &s->bytes_allocated, &i->posted.bytes_allocated, i->allocated.bytes);
-    post(k, &s->objects_released, &i->posted.objects_released, i->released.objects);
-    post(k, &s->bytes_released, &i->posted.bytes_released, i->released.bytes);
-    post(k, &s->closed_slabs, &i->posted.closed_slabs, i->closed_slabs);
-    post(k, &s->pinned_slabs, &i->posted.pinned_slabs, i->pinned_slabs);
-    post(k, &s->slow, &i->posted.slow, i->slow);
-    post(k, &s->lock_fast, &i->posted.lock_fast, i->lock_fast);
-    post(k, &s->lock_contended, &i->posted.lock_contended, i->lock_contended);
+    TsiLabelSums* s = books_of(a, b, i);
+    post(b, &s->objects_allocated, &i->posted.objects_allocated, i->allocated.objects);
+    post(b, &s->bytes_allocated, &i->posted.bytes_allocated, i->allocated.bytes);
+    post(b, &s->objects_released, &i->posted.objects_released, i->released.objects);
+    post(b, &s->bytes_released, &i->posted.bytes_released, i->released.bytes);
+    post(b, &s->closed_slabs, &i->posted.closed_slabs, i->closed_slabs);
+    post(b, &s->pinned_slabs, &i->posted.pinned_slabs, i->pinned_slabs);
+    post(b, &s->slow, &i->posted.slow, i->slow);
+    post(b, &s->lock_fast, &i->posted.lock_fast, i->lock_fast);
+    post(b, &s->lock_contended, &i->posted.lock_contended, i->lock_contended);
 }
 
-void tsi_post_settled_locked(TsiArena* a, TsiInc* i) {
+void tsi_post_settled_locked(TsiArena* a, TsiBinding* b, TsiInc* i) {
     TSI_HOLDS(tsi_inc_lock(i));
     TsiHeld held = {.live = {i->holding.objects, i->holding.live_bytes}};
-    tsi_post_locked(a, NULL, i);
-    post_freed_locked(a, NULL, i, &held);
-}
-
-void tsi_post_last_locked(TsiArena* a, TsiBinding* b, TsiInc* i) {
-    TSI_HOLDS(tsi_inc_lock(i));
-    static const TsiHeld nothing;
     tsi_post_locked(a, b, i);
-    post_freed_locked(a, b, i, &nothing);
+    post_freed_locked(a, b, i, &held);
 }
 
 void tsi_charges_flush(TsiBinding* b) {
     for (unsigned n = 0; n < TSI_PENDING_LABELS; n++) {
         TsiPending* p = &b->pending[n];
-        empty(b, p);
+        tsi_pending_empty(b, p);
         /* Not 0 where it was used: its page is told from one that never was (tsi_snapshot_metadata_bytes). */
         if (tsi_load_relaxed(&p->whose) != 0) tsi_store_relaxed(&p->whose, tsi_load_relaxed(&p->whose) >> 32 << 32);
     }
 }
 
-void tsi_pending_empty(TsiBinding* b, TsiPending* p) { empty(b, p); }
-
 void tsi_post_end_locked(TsiArena* a, TsiBinding* b, TsiInc* i, uint64_t now_ns) {
     TSI_HOLDS(tsi_inc_lock(i));
-    Books k = books_of(a, b, i);
     uint64_t peak = tsi_inc_peak(i), since = tsi_load_relaxed(&i->open_since_ns);
-    add(k, &k.sums->ended, 1);
+    add(b, &books_of(a, b, i)->ended, 1);
     if (peak == 0) return;
     unsigned size = tsi_label_bucket(peak), age = tsi_label_bucket(now_ns > since ? now_ns - since : 0);
     if (b != NULL) {

@@ -68,10 +68,9 @@ typedef struct TsiHeld {
 bool tsi_relabel_locked(TsiArena* a, TsiBinding* b, TsiInc* i, const char name[TSI_LABEL_BYTES], const TsiHeld* held);
 /* Posts what the phase has accounted since it was posted last. Stripe held. */
 void tsi_post_locked(TsiArena* a, TsiBinding* b, TsiInc* i);
-/* The same, and the objects freed singly so far: no heap holds slabs of the phase. Stripe held. */
-void tsi_post_settled_locked(TsiArena* a, TsiInc* i);
-/* The same, and the objects freed singly: the phase is over and its record about to be used again. Stripe held. */
-void tsi_post_last_locked(TsiArena* a, TsiBinding* b, TsiInc* i);
+/* The same, and the objects freed singly so far: no heap holds slabs of the phase, or it is over, has no orphans
+ * either, and its record is about to be used again. Stripe held. */
+void tsi_post_settled_locked(TsiArena* a, TsiBinding* b, TsiInc* i);
 /* The phase leaves ACTIVE: counts it as ended. now_ns may be 0 when nothing was ever held. Stripe held. */
 void tsi_post_end_locked(TsiArena* a, TsiBinding* b, TsiInc* i, uint64_t now_ns);
 

@@ -1,17 +1,6 @@
 /* closelog.c - see closelog.h. */
 #include "heap/closelog.h"
 
-static void add_locked(TsiCloseLog* log, const EpochReclamation* row) {
-    TSI_HOLDS(&log->lock);
-    log->rows[log->added++ % TSI_CLOSELOG_ROWS] = *row;
-}
-
-void tsi_closelog_add(TsiCloseLog* log, const EpochReclamation* row) {
-    tsi_lock_take(&log->lock);
-    add_locked(log, row);
-    tsi_lock_give(&log->lock);
-}
-
 uint32_t tsi_closelog_copy(TsiCloseLog* log, EpochReclamation out[TSI_CLOSELOG_ROWS]) {
     tsi_lock_take(&log->lock);
     uint64_t n = log->added < TSI_CLOSELOG_ROWS ? log->added : TSI_CLOSELOG_ROWS;
@@ -27,7 +16,7 @@ void tsi_closelog_note(TsiCloseLog* log, EpochReclamation row, const TsiCloseTal
         row.class_index = cls - 1;
         row.slabs_recycled = tally->c[cls].returned;
         row.bytes_madvised = tally->c[cls].bytes;
-        add_locked(log, &row);
+        log->rows[log->added++ % TSI_CLOSELOG_ROWS] = row;
     }
     tsi_lock_give(&log->lock);
 }

@@ -40,7 +40,6 @@ typedef struct TsiCloseTally {
     } c[TSI_CLASSES];
 } TsiCloseTally;
 
-void tsi_closelog_add(TsiCloseLog* log, const EpochReclamation* row);
 /* Copies the rows, oldest first; returns how many. */
 uint32_t tsi_closelog_copy(TsiCloseLog* log, EpochReclamation out[TSI_CLOSELOG_ROWS]);
 void tsi_closelog_end(TsiCloseLog* log, const TsiCloseRow* row);

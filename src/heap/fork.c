@@ -38,7 +38,7 @@ void (*tsi_fork_drop_scopes)(void);
 void (*tsi_fork_drop_segment)(void);
 TsiLock tsi_segment_lock = TSI_LOCK_OF(SEGMENT);
 
-static void arena_locks(TsiArena* a, void (*op)(TsiLock*)) {
+static void inner_locks(TsiArena* a, void (*op)(TsiLock*)) {
     op(&a->space.lock);
     op(&a->phases.labels.lock);
     op(&a->phases.labels.records.lock);
@@ -51,27 +51,23 @@ static void arena_locks(TsiArena* a, void (*op)(TsiLock*)) {
     op(&a->closed_log.lock);
     op(&a->profile.lock);
 }
-static void take(TsiLock* l) { tsi_lock_take(l); }
-static void give(TsiLock* l) { tsi_lock_give(l); }
-static void reset(TsiLock* l) { tsi_lock_reset(l); }
-static void ring_op(TsiArena* a, void* op) { (*(void (**)(TsiLock*))op)(&a->phases.ring_lock); }
-static void inner_op(TsiArena* a, void* op) { arena_locks(a, *(void (**)(TsiLock*))op); }
 
 static void prepare(void) {
-    void (*op)(TsiLock*) = take;
+    TsiArena* a;
     tsi_lock_all(true);
     tsi_lock_take(&tsi_segment_lock);
     tsi_lock_take(&tsi_registry_lock);
-    tsi_registry_each(ring_op, &op);
+    for (uint32_t at = 0; (a = tsi_registry_next(&at)) != NULL;) tsi_lock_take(&a->phases.ring_lock);
     for (unsigned i = 0; i < TSI_STRIPES; i++) tsi_lock_take(&tsi_stripes[i].lock);
-    tsi_registry_each(inner_op, &op);
+    for (uint32_t at = 0; (a = tsi_registry_next(&at)) != NULL;) inner_locks(a, tsi_lock_take);
 }
 
 /* op is give in the parent, reset in the child: its waiters are gone. */
 static void release_all(void (*op)(TsiLock*)) {
-    tsi_registry_each(inner_op, &op);
+    TsiArena* a;
+    for (uint32_t at = 0; (a = tsi_registry_next(&at)) != NULL;) inner_locks(a, op);
     for (unsigned i = 0; i < TSI_STRIPES; i++) op(&tsi_stripes[i].lock);
-    tsi_registry_each(ring_op, &op);
+    for (uint32_t at = 0; (a = tsi_registry_next(&at)) != NULL;) op(&a->phases.ring_lock);
     op(&tsi_registry_lock);
     op(&tsi_segment_lock);
 }
@@ -203,25 +199,7 @@ static void child_charges(TsiArena* a) {
     }
 }
 
-/* Threads that were leaving are gone, but for the one that forks. */
-static void child_exiting(TsiArena* a, void* unused) {
-    (void)unused;
-    bool held = tsi_tls.thread != NULL && tsi_tls.thread->held == a;
-    tsi_store_relaxed(&a->exiting, held ? 1u : 0u);
-}
-
-static void child_arena(TsiArena* a, void* unused) {
-    (void)unused;
-    child_heaps(a);
-    child_bindings(a);
-    tsi_lanes_child(a);
-    child_slabs(a);
-    child_charges(a);
-    tsi_late_child(a);
-}
-
-static void child_sweep(TsiArena* a, void* unused) {
-    (void)unused;
+static void child_sweep(TsiArena* a) {
     TsiBinding* b = tsi_binding_get(a, false);
     for (uint32_t n = 1; n < tsi_table_used(&a->phases.incs); n++) {
         TsiInc* i = tsi_inc(&a->phases, n);
@@ -240,20 +218,32 @@ static void child_sweep(TsiArena* a, void* unused) {
 }
 
 static void in_child(void) {
-    release_all(reset);
+    TsiArena* a;
+    release_all(tsi_lock_reset);
     tsi_os_after_fork();
     if (!tsi_os.has_membarrier) tsi_store_relaxed(&tsi_barrier_failed, true); /* it may have been there before */
     if (tsi_fork_drop_segment != NULL) tsi_fork_drop_segment();
-    tsi_registry_each(child_exiting, NULL);
+    for (uint32_t at = 0; (a = tsi_registry_next(&at)) != NULL;) {
+        /* threads that were leaving are gone, but for the one that forks */
+        bool held = tsi_tls.thread != NULL && tsi_tls.thread->held == a;
+        tsi_store_relaxed(&a->exiting, held ? 1u : 0u);
+    }
     if (tsi_fork_drop_scopes != NULL) tsi_fork_drop_scopes();
-    tsi_registry_each(child_arena, NULL);
+    for (uint32_t at = 0; (a = tsi_registry_next(&at)) != NULL;) {
+        child_heaps(a);
+        child_bindings(a);
+        tsi_lanes_child(a);
+        child_slabs(a);
+        child_charges(a);
+        tsi_late_child(a);
+    }
     tsi_registry_child();
-    tsi_registry_each(child_sweep, NULL);
+    for (uint32_t at = 0; (a = tsi_registry_next(&at)) != NULL;) child_sweep(a);
     tsi_lock_all(false);
 }
 
 static void in_parent(void) {
-    release_all(give);
+    release_all(tsi_lock_give);
     tsi_lock_all(false);
 }
 

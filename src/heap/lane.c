@@ -48,8 +48,6 @@ static bool look_for(TsiLock* l, unsigned turns) {
     return false;
 }
 
-static bool wait_for(TsiLock* l) { return look_for(l, TURNS) || tsi_lock_take_within(l, ALLOCATES_NS); }
-
 /* A function of the program has used another allocator, perhaps: this one's binding is at hand again, and no other's
  * calls find it there. */
 static void take_up(TsiBinding* own) {
@@ -61,13 +59,10 @@ static void take_up(TsiBinding* own) {
 TsiLane* tsi_lane_enter(TsiBinding* own, unsigned cls, TsiRef target) {
     bool waited = false;
     TsiLane* l = tsi_lane_chosen(own);
-    for (; !tsi_lock_try(&l->lock); waited = true) {
-        if (wait_for(&l->lock)) {
-            waited = true;
-            break;
-        }
+    for (; !tsi_lock_try(&l->lock); l = tsi_lane_chosen(own)) {
+        waited = true;
+        if (look_for(&l->lock, TURNS) || tsi_lock_take_within(&l->lock, ALLOCATES_NS)) break;
         own->lane++; /* a thread is stopped there: L3 */
-        l = tsi_lane_chosen(own);
     }
     TsiBinding* b = tsi_lane_binding(l);
     if (TSI_UNLIKELY(b == NULL)) {

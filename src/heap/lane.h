@@ -89,10 +89,6 @@ TSI_INLINE bool tsi_lanes_have(const TsiArena* a, unsigned lanes, uint32_t bindi
         if (tsi_lane_binding(&a->lane[tsi_ctz64(lanes)])->index == binding) return true;
     return false;
 }
-/* A binding that slabs are kept warm for; NULL before anything was allocated. */
-TSI_INLINE TsiBinding* tsi_lane_taker(const TsiArena* a) {
-    return tsi_load_acquire(&a->lane[0].binding); /* pairs with tsi_lane_enter */
-}
 /* In a fork child. */
 void tsi_lanes_child(TsiArena* a);
 

@@ -10,48 +10,47 @@
  * nobody bumps in it. The objects of a region have sizes of their own: their granules are kept beside their number. */
 enum { GRANULES_SHIFT = 16 };
 
-static uint32_t count_read(TsiArena* a, unsigned cls, uint32_t slab_id) {
-    if (tsi_class_is_region(cls)) return tsi_load_relaxed(&tsi_region(&a->space, slab_id)->lim);
-    return tsi_line(&a->space, tsi_first_line(&a->space.classes->c[cls], slab_id))->link;
+static uint32_t* link_of(TsiArena* a, unsigned cls, uint32_t slab_id) {
+    return &tsi_line(&a->space, tsi_first_line(&a->space.classes->c[cls], slab_id))->link;
 }
 
-static void count_write(TsiArena* a, unsigned cls, uint32_t slab_id, uint32_t word) {
-    if (tsi_class_is_region(cls)) tsi_store_relaxed(&tsi_region(&a->space, slab_id)->lim, word);
-    else tsi_line(&a->space, tsi_first_line(&a->space.classes->c[cls], slab_id))->link = word;
-}
-
-static TsiHolding counted(TsiArena* a, uint32_t slab_id) {
+/* What it was counted for joins, or leaves, what its incarnation holds. */
+TSI_INLINE void holding_add_locked(TsiArena* a, TsiInc* i, uint32_t slab_id, int sign) {
+    TSI_HOLDS(tsi_inc_lock(i));
     unsigned cls = tsi_class_of_slab(&a->space, slab_id);
-    uint64_t word = count_read(a, cls, slab_id), slab_bytes = tsi_slab_bytes(&a->space, cls, slab_id);
-    if (tsi_class_is_region(cls))
-        return (TsiHolding){word & ((1u << GRANULES_SHIFT) - 1), (word >> GRANULES_SHIFT) * TSI_GRANULE, slab_bytes};
-    return (TsiHolding){word, word * (cls == TSI_CLASS_LARGE ? slab_bytes : a->space.classes->c[cls].size), slab_bytes};
+    uint64_t objects, live_bytes, slab_bytes = tsi_slab_bytes(&a->space, cls, slab_id);
+    if (tsi_class_is_region(cls)) {
+        uint32_t word = tsi_load_relaxed(&tsi_region(&a->space, slab_id)->lim);
+        objects = word & ((1u << GRANULES_SHIFT) - 1);
+        live_bytes = (uint64_t)(word >> GRANULES_SHIFT) * TSI_GRANULE;
+    } else {
+        objects = *link_of(a, cls, slab_id);
+        live_bytes = objects * (cls == TSI_CLASS_LARGE ? slab_bytes : a->space.classes->c[cls].size);
+    }
+    i->holding.objects += sign * objects;
+    i->holding.live_bytes += sign * live_bytes;
+    i->holding.slab_bytes += sign * slab_bytes;
 }
 
 void tsi_late_join_locked(TsiArena* a, TsiInc* i, uint32_t slab_id, TsiTotals live) {
     TSI_HOLDS(tsi_inc_lock(i));
     unsigned cls = tsi_class_of_slab(&a->space, slab_id);
-    uint64_t granules = tsi_class_is_region(cls) ? live.bytes / TSI_GRANULE : 0;
-    count_write(a, cls, slab_id, (uint32_t)(live.objects | granules << GRANULES_SHIFT));
-    TsiHolding now = counted(a, slab_id);
-    i->holding.objects += now.objects;
-    i->holding.live_bytes += now.live_bytes;
-    i->holding.slab_bytes += now.slab_bytes;
+    uint32_t word = (uint32_t)(live.objects | live.bytes / TSI_GRANULE << GRANULES_SHIFT);
+    if (tsi_class_is_region(cls)) tsi_store_relaxed(&tsi_region(&a->space, slab_id)->lim, word);
+    else *link_of(a, cls, slab_id) = (uint32_t)live.objects;
+    holding_add_locked(a, i, slab_id, 1);
 }
 
 void tsi_late_leave_locked(TsiArena* a, TsiInc* i, uint32_t slab_id) {
     TSI_HOLDS(tsi_inc_lock(i));
-    TsiHolding was = counted(a, slab_id);
-    i->holding.objects -= was.objects;
-    i->holding.live_bytes -= was.live_bytes;
-    i->holding.slab_bytes -= was.slab_bytes;
+    holding_add_locked(a, i, slab_id, -1);
 }
 
 void tsi_late_post_locked(TsiArena* a, TsiInc* i) {
     TSI_HOLDS(tsi_inc_lock(i));
     unsigned state = tsi_inc_state(i);
     bool drains = state == TSI_INC_ADVANCED || state == TSI_INC_CLOSED;
-    if (drains && i->heaps == 0 && i->skipped == 0) tsi_post_settled_locked(a, i);
+    if (drains && i->heaps == 0 && i->skipped == 0) tsi_post_settled_locked(a, NULL, i);
     tsi_draining_set_locked(&a->phases, i, tsi_inc_since(a, i), drains ? i->holding : (TsiHolding){0, 0, 0});
 }
 

@@ -27,7 +27,7 @@ static void binding_release(TsiBinding* b) {
     tsi_lock_take(&tsi_registry_lock);
     tsi_samples_fold(&a->samples, &b->samples); /* the next thread's are its own; counters go on */
     tsi_clear(&b->samples, sizeof b->samples);
-    tsi_store_release(&b->in_use, false); /* pairs with the acquire in tsi_trim_all */
+    tsi_store_release(&b->in_use, false); /* pairs with the acquire in flush_stores of warm.c */
     tsi_lock_give(&tsi_registry_lock);
     tsi_table_give(&a->bindings, b->index);
     tsi_records_tidy(a);

@@ -2,7 +2,7 @@
 #include "heap/names.h"
 
 #include "heap/bracket.h"
-#include "mem/written.h"
+#include "mem/chunk_pages.h"
 
 bool tsi_generation_of(TsiArena* a, const TsiPlace* at, uint64_t tag, uint64_t* generation, uint64_t* word) {
     if ((tag & TSI_SLAB_HANDLED) == 0) return false;

@@ -38,7 +38,7 @@ void tsi_inc_unpin(TsiArena* a, TsiBinding* b, TsiInc* i) {
         tsi_lock_take(lock);
     }
     bool reuse = --i->pins == 0 && i->drained;
-    if (reuse) tsi_post_last_locked(a, b, i);
+    if (reuse) tsi_post_settled_locked(a, b, i);
     if (reuse) tsi_store_release(&i->word, TSI_INC_RELEASED); /* era 0: matches no reference */
     tsi_lock_give_probed(lock);
     if (reuse) tsi_record_give_inc(a, b, i->index);

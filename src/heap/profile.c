@@ -57,13 +57,6 @@ void tsi_profile_start(TsiBinding* b, uint64_t mean) {
     if (mean != 0) next_mark(b);
 }
 
-/* Bytes to the next mark of places that have had none before; `within` or more when it lies further. */
-static uint64_t distance(TsiBinding* b, uint64_t within) {
-    double u = uniform(&b->profile_dice), mean = (double)b->profile_mean;
-    if ((1 - u) * mean >= (double)within) return within; /* -ln u >= 1 - u: mostly the logarithm is not needed */
-    return (uint64_t)(-ln(u) * mean);
-}
-
 /* How many of n allocations of so many bytes come before the next mark; n when it is further. The one with the mark is
  * counted, too. */
 static uint64_t before_mark(TsiBinding* b, uint64_t n, uint64_t bytes) {
@@ -100,7 +93,9 @@ uint64_t tsi_profile_cut(TsiBinding* b, TsiLine* l, uint32_t bytes, uint64_t rea
 
 /* The first mark at or behind `from`, of places that have had none before. */
 static uint32_t mark_in(TsiBinding* b, uint32_t from, uint32_t end) {
-    uint64_t bytes = distance(b, end - from);
+    double u = uniform(&b->profile_dice), mean = (double)b->profile_mean;
+    if ((1 - u) * mean >= end - from) return end; /* -ln u >= 1 - u: mostly the logarithm is not needed */
+    double bytes = -ln(u) * mean;
     return bytes < end - from ? from + (uint32_t)bytes : end;
 }
 
@@ -142,11 +137,7 @@ bool tsi_profile_init(TsiProfile* p, uint64_t mean) {
     tsi_lock_init(&p->lock, TSI_LOCK_PROFILE);
     if (mean == 0) return true;
     p->mapping_bytes = tsi_align_up(stacks + live + TSI_PROFILE_INDEX * sizeof *p->index, tsi_os.page_bytes);
-    uint8_t* at = tsi_os.reserve(p->mapping_bytes);
-    if (at != NULL && tsi_os.commit(at, p->mapping_bytes) != 0) {
-        tsi_os.unmap(at, p->mapping_bytes);
-        at = NULL;
-    }
+    uint8_t* at = tsi_os_map(p->mapping_bytes);
     if (at == NULL) return false;
     p->stacks = (TsiProfileStack*)(void*)at;
     p->live = (TsiProfileLive*)(void*)(at + stacks);
@@ -219,9 +210,8 @@ static void tidy_locked(TsiArena* a) {
 static bool live_room_locked(TsiArena* a) {
     TSI_HOLDS(&a->profile.lock);
     TsiProfile* p = &a->profile;
-    if (p->live_count < TSI_PROFILE_LIVE) return true;
     /* Not for each sample: a full table of living objects would be walked again and again. */
-    if (p->lost_since == 0) tidy_locked(a);
+    if (p->live_count == TSI_PROFILE_LIVE && p->lost_since == 0) tidy_locked(a);
     if (p->live_count < TSI_PROFILE_LIVE) return true;
     p->lost_since = (p->lost_since + 1) % TSI_PROFILE_PATIENCE;
     return false;

@@ -11,7 +11,6 @@
 #include "heap/refuse.h"
 #include "heap/registry.h"
 #include "heap/sweep.h"
-#include "heap/waiting.h"
 #include "heap/warm.h"
 #include "mem/pool.h"
 #include "mem/region.h"

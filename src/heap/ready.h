@@ -15,9 +15,10 @@
  * that looks at another thread's list may find old entries: the words of their heaps tell.
  *
  * A phase that nobody but its thread touches ends by a straight way, however it began. Its stripe has been taken twice
- * then: as its heap entered, and as it ends. Whoever does anything else to a phase under its stripe takes the stripe through tsi_inc_take, which
- * counts. A new way to change an incarnation must do so, too, or is_untouched_locked must ask for it. (Reading, an
- * end that finds nothing, which changes the word, and slab_epoch_inc_refcount are not counted.)
+ * then: as its heap entered, and as it ends. Whoever does anything else to a phase under its stripe takes the stripe
+ * through tsi_inc_take, which counts. A new way to change an incarnation must do so, too, or is_untouched_locked must
+ * ask for it. (Reading, an end that finds nothing, which changes the word, and slab_epoch_inc_refcount are not
+ * counted.)
  *
  * Models: tests/models/ready.pml, straight_end.pml.
  *

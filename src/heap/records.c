@@ -3,15 +3,13 @@
 
 #include "heap/own.h"
 #include "heap/registry.h"
-#include "heap/waiting.h"
 #include "heap/warm.h"
 #include "mem/chunk.h"
 #include "mem/pool.h"
-#include "mem/stock.h"
 
 enum { SPARSE_CHUNKS = 8, SPARSE_BYTES = 64 << 10, MANY_PHASES = 1024 };
 
-static void tidy(TsiArena* a, bool all) {
+void tsi_records_tidy_slow(TsiArena* a, bool all) {
     TsiTable* const tables[] = {&a->phases.incs, &a->phases.ends, &a->heaps, &a->rooms, &a->domains};
     if (!tsi_space_gives_back(&a->space)) return;
     for (unsigned n = 0; n < sizeof tables / sizeof *tables; n++) {
@@ -20,17 +18,6 @@ static void tidy(TsiArena* a, bool all) {
     }
     if (all || tsi_load_relaxed(&a->bindings.surplus)) tsi_registry_tidy(a, all);
 }
-
-/* Slabs and pages that are kept warm in many chunks. */
-static void give_up_kept(TsiArena* a) {
-    for (uint32_t n = 0; n < tsi_table_used(&a->bindings); n++) {
-        TsiBinding* b = tsi_table_at(&a->bindings, n);
-        if (tsi_load_acquire(&b->in_use)) (void)tsi_warm_flush(b); /* pairs with binding_make */
-    }
-    (void)tsi_stock_give_back(&a->space, UINT64_MAX);
-}
-
-void tsi_records_tidy_slow(TsiArena* a) { tidy(a, false); }
 
 /* A few slabs that are kept warm, one here and one there, keep the bookkeeping of as many chunks, twenty times as
  * much. */
@@ -67,16 +54,16 @@ void tsi_ready_close(TsiBinding* b) {
 void tsi_binding_flush_records(TsiBinding* b) {
     TsiArena* a = b->arena;
     tsi_ready_close(b);
-    for (; b->inc_count != 0; b->inc_count--, b->inc_first = (b->inc_first + 1) % TSI_RECORD_CACHE)
-        tsi_table_give(&a->phases.incs, b->inc_cache[b->inc_first]);
+    while (b->inc_count != 0) tsi_table_give(&a->phases.incs, tsi_record_pop_inc(b));
     while (b->domain_count != 0) tsi_table_give(&a->domains, b->domain_cache[--b->domain_count]);
     while (b->heap_count != 0) tsi_table_give(&a->heaps, b->heap_cache[--b->heap_count]);
     while (b->room_count != 0) tsi_table_give(&a->rooms, b->room_cache[--b->room_count]);
 }
 
-/* After many phases, each time that those which are open have become a quarter: what was kept of the first that ended
+/* Where the record of a phase has just been given to its table, so that many phases were open at once. After many
+ * phases, each time that those which are open have become a quarter: what was kept of the first that ended
  * may lie anywhere. */
-void tsi_records_phase_given(TsiArena* a) {
+static void phase_given(TsiArena* a) {
     uint32_t learned = tsi_load_relaxed(&a->phases.incs.learned) | tsi_load_relaxed(&a->heaps.learned) |
                        tsi_load_relaxed(&a->domains.learned);
     if (TSI_UNLIKELY(learned != 0)) tsi_store_relaxed(&a->records_learned, true);
@@ -94,34 +81,29 @@ void tsi_records_phase_given(TsiArena* a) {
     if (fewer) {
         TsiBinding* b = tsi_binding_get(a, false);
         if (b != NULL) tsi_binding_flush_records(b);
-        if (is_sparse(a)) give_up_kept(a);
+        if (is_sparse(a)) tsi_warm_give_up(a);
     }
     tsi_records_tidy(a);
 }
 
 void tsi_records_trim(TsiArena* a, TsiBinding* b) {
     if (b != NULL) tsi_binding_flush_records(b);
-    tidy(a, true);
+    tsi_records_tidy_slow(a, true);
     if (tsi_space_gives_back(&a->space)) tsi_chunks_leave(&a->space, 0);
 }
 
 /* ---- stores ---- */
 
-static void give_to_table(TsiArena* a, TsiTable* t, uint32_t index) {
+void tsi_record_give_slow(TsiArena* a, TsiTable* t, uint32_t index) {
     tsi_table_give(t, index);
-    if (t == &a->phases.incs) tsi_records_phase_given(a);
+    if (t == &a->phases.incs) phase_given(a);
     else tsi_records_tidy(a);
 }
-
-void tsi_record_give_domain_slow(TsiArena* a, uint32_t index) { give_to_table(a, &a->domains, index); }
-void tsi_record_give_inc_slow(TsiArena* a, uint32_t index) { give_to_table(a, &a->phases.incs, index); }
 
 bool tsi_record_take_inc_slow(TsiArena* a, TsiBinding* b, uint32_t* index) {
     /* The ring keeps enough for one turn: advance must not fail because domains took every record. */
     if (tsi_table_take(&a->phases.incs, index, a->phases.ring_size + 1)) return true;
     if (b->inc_count == 0) return false;
-    *index = b->inc_cache[b->inc_first];
-    b->inc_first = (b->inc_first + 1) % TSI_RECORD_CACHE;
-    b->inc_count--;
+    *index = tsi_record_pop_inc(b);
     return true;
 }

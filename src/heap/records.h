@@ -9,17 +9,16 @@
 
 #include "heap/arena.h"
 
-void tsi_records_tidy_slow(TsiArena* a);
+/* all: not only what is more than is worth keeping. */
+void tsi_records_tidy_slow(TsiArena* a, bool all);
 /* Where records have just been given to a table. No lock held. */
 TSI_INLINE void tsi_records_tidy(TsiArena* a) {
     const TsiPhases* p = &a->phases;
     bool surplus = tsi_load_relaxed(&p->incs.surplus) || tsi_load_relaxed(&p->ends.surplus) ||
                    tsi_load_relaxed(&a->heaps.surplus) || tsi_load_relaxed(&a->rooms.surplus) ||
                    tsi_load_relaxed(&a->domains.surplus) || tsi_load_relaxed(&a->bindings.surplus);
-    if (TSI_UNLIKELY(surplus)) tsi_records_tidy_slow(a);
+    if (TSI_UNLIKELY(surplus)) tsi_records_tidy_slow(a, false);
 }
-/* Where the record of a phase has just been given to its table, so that many phases were open at once. No lock held. */
-void tsi_records_phase_given(TsiArena* a);
 /* All pages of free records, and what this thread has kept. b may be NULL. No lock held. */
 void tsi_records_trim(TsiArena* a, TsiBinding* b);
 
@@ -29,25 +28,28 @@ void tsi_binding_flush_records(TsiBinding* b);
 
 /* Domain and incarnation records through the thread's own small stores. */
 bool tsi_record_take_inc_slow(TsiArena* a, TsiBinding* b, uint32_t* index);
-/* b may be NULL. */
-void tsi_record_give_inc_slow(TsiArena* a, uint32_t index);
-void tsi_record_give_domain_slow(TsiArena* a, uint32_t index);
-/* Incarnations first in, first out, so that a domain's id comes back late. */
-TSI_INLINE bool tsi_record_take_inc(TsiArena* a, TsiBinding* b, uint32_t* index) {
-    if (TSI_UNLIKELY(b->inc_count < TSI_RECORD_CACHE / 2)) return tsi_record_take_inc_slow(a, b, index);
-    *index = b->inc_cache[b->inc_first];
+void tsi_record_give_slow(TsiArena* a, TsiTable* t, uint32_t index);
+/* Incarnations first in, first out, so that a domain's id comes back late. The thread has one. */
+TSI_INLINE uint32_t tsi_record_pop_inc(TsiBinding* b) {
+    uint32_t index = b->inc_cache[b->inc_first];
     b->inc_first = (b->inc_first + 1) % TSI_RECORD_CACHE;
     b->inc_count--;
+    return index;
+}
+TSI_INLINE bool tsi_record_take_inc(TsiArena* a, TsiBinding* b, uint32_t* index) {
+    if (TSI_UNLIKELY(b->inc_count < TSI_RECORD_CACHE / 2)) return tsi_record_take_inc_slow(a, b, index);
+    *index = tsi_record_pop_inc(b);
     return true;
 }
+/* b may be NULL. */
 TSI_INLINE void tsi_record_give_inc(TsiArena* a, TsiBinding* b, uint32_t index) {
     if (TSI_LIKELY(b != NULL && b->inc_count < TSI_RECORD_CACHE))
         b->inc_cache[(b->inc_first + b->inc_count++) % TSI_RECORD_CACHE] = index;
-    else tsi_record_give_inc_slow(a, index);
+    else tsi_record_give_slow(a, &a->phases.incs, index);
 }
 TSI_INLINE void tsi_record_give_domain(TsiArena* a, TsiBinding* b, uint32_t index) {
     if (TSI_LIKELY(b != NULL && b->domain_count < TSI_RECORD_CACHE)) b->domain_cache[b->domain_count++] = index;
-    else tsi_record_give_domain_slow(a, index);
+    else tsi_record_give_slow(a, &a->domains, index);
 }
 
 #endif

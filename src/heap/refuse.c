@@ -21,15 +21,13 @@ const char* tsi_misuse_name(SlabMisuse what) {
     return (unsigned)what < SLAB_MISUSE_COUNT ? names[what] : "unknown";
 }
 
-static void count(TsiArena* a, unsigned what) {
+static void count(TsiArena* a, unsigned what, const void* where) {
     if (tsi_tls.serial == a->serial) tsi_count(&tsi_tls.binding->refused[what]);
     else tsi_add_relaxed(&a->refused[what], 1);
+    tsi_probe_refusal(a->owner, what, where);
 }
 
-void tsi_refuse_count(TsiArena* a, unsigned what) {
-    count(a, what);
-    tsi_probe_refusal(a->owner, what, NULL);
-}
+void tsi_refuse_count(TsiArena* a, unsigned what) { count(a, what, NULL); }
 
 /* The label that a misuse is of: the phase's, or that of a slab which is still in one; NULL when there is none. */
 static TsiLabel* label_of(TsiArena* a, const TsiMisuse* m) {
@@ -88,8 +86,7 @@ static _Noreturn void die(const TsiMisuse* m, const TsiLabel* label) {
 void tsi_refuse_as(TsiArena* a, const TsiMisuse* m) {
     int saved = errno;
     TsiLabel* label = label_of(a, m);
-    count(a, m->what);
-    tsi_probe_refusal(a->owner, m->what, m->where);
+    count(a, m->what, m->where);
     if (label != NULL) tsi_add_relaxed(&label->refusals, 1);
     TsiLanePause pause = tsi_lane_pause();
     if (a->options.misuse_fn != NULL) a->options.misuse_fn(a->owner, m->what, m->where, a->options.misuse_ctx);

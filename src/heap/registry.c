@@ -25,7 +25,7 @@ static pthread_key_t key;
 static bool key_ok;
 
 typedef struct TsiArenaSlot {
-    uint64_t serial;
+    uint64_t serial; /* share/gdb compares it with the arena's */
     TsiArena* arena;
 } TsiArenaSlot;
 
@@ -63,11 +63,9 @@ bool tsi_registry_add(TsiArena* a) {
     tsi_lock_take(&tsi_registry_lock);
     bool ok = tsi_table_take(&arena_slots, &slot, 0);
     if (ok) {
-        TsiArenaSlot* s = tsi_table_at(&arena_slots, slot);
         a->serial = serial_next++ * ARENAS_MAX + slot;
         a->slot = slot;
-        s->arena = a;
-        s->serial = a->serial;
+        *(TsiArenaSlot*)tsi_table_at(&arena_slots, slot) = (TsiArenaSlot){a->serial, a};
     }
     tsi_lock_give(&tsi_registry_lock);
     return ok;
@@ -75,9 +73,7 @@ bool tsi_registry_add(TsiArena* a) {
 
 void tsi_registry_remove(TsiArena* a) {
     tsi_lock_take(&tsi_registry_lock);
-    TsiArenaSlot* s = tsi_table_at(&arena_slots, a->slot);
-    s->serial = 0;
-    s->arena = NULL;
+    *(TsiArenaSlot*)tsi_table_at(&arena_slots, a->slot) = (TsiArenaSlot){0, NULL};
     tsi_table_give(&arena_slots, a->slot);
     for (uint32_t n = 0; n < tsi_table_used(&threads); n++) {
         TsiThread* t = tsi_table_at(&threads, n);
@@ -95,6 +91,14 @@ void tsi_registry_remove(TsiArena* a) {
     for (unsigned turn = 0; tsi_load_acquire(&a->exiting) != 0;) tsi_os_yield(&turn);
 }
 
+TsiArena* tsi_registry_next(uint32_t* at) {
+    while (*at < tsi_table_used(&arena_slots)) {
+        TsiArenaSlot* s = tsi_table_at(&arena_slots, (*at)++);
+        if (s->arena != NULL) return s->arena;
+    }
+    return NULL;
+}
+
 TsiArena* tsi_registry_hold(uint64_t serial) {
     tsi_lock_take(&tsi_registry_lock);
     TsiArena* a = arena_by_serial_locked(serial);
@@ -106,11 +110,9 @@ TsiArena* tsi_registry_hold(uint64_t serial) {
 TsiArena* tsi_registry_hold_domain(const void* record) {
     TsiArena* found = NULL;
     tsi_lock_take(&tsi_registry_lock);
-    for (uint32_t i = 0; found == NULL && i < tsi_table_used(&arena_slots); i++) {
-        TsiArenaSlot* s = tsi_table_at(&arena_slots, i);
-        const TsiTable* t = s->serial != 0 ? &s->arena->domains : NULL;
-        if (t != NULL && (uintptr_t)record - (uintptr_t)t->base < t->bytes_reserved) found = s->arena;
-    }
+    TsiArena* a;
+    for (uint32_t at = 0; found == NULL && (a = tsi_registry_next(&at)) != NULL;)
+        if ((uintptr_t)record - (uintptr_t)a->domains.base < a->domains.bytes_reserved) found = a;
     if (found != NULL) tsi_add_relaxed(&found->exiting, 1);
     tsi_lock_give(&tsi_registry_lock);
     return found;
@@ -119,13 +121,6 @@ TsiArena* tsi_registry_hold_domain(const void* record) {
 void tsi_registry_unhold(TsiArena* a) {
     /* release: pairs with the acquire in tsi_registry_remove */
     atomic_fetch_sub_explicit(&a->exiting, 1, memory_order_release);
-}
-
-void tsi_registry_each(void (*fn)(TsiArena*, void*), void* ctx) {
-    for (uint32_t i = 0; i < tsi_table_used(&arena_slots); i++) {
-        TsiArenaSlot* s = tsi_table_at(&arena_slots, i);
-        if (s->serial != 0) fn(s->arena, ctx);
-    }
 }
 
 /* ---- threads ---- */
@@ -163,15 +158,6 @@ static TsiThread* thread_get(void) {
     return t;
 }
 
-static void* array_map(size_t bytes) {
-    void* p = tsi_os.reserve(bytes);
-    if (p != NULL && tsi_os.commit(p, bytes) != 0) {
-        tsi_os.unmap(p, bytes);
-        p = NULL;
-    }
-    return p;
-}
-
 static size_t array_bytes(size_t n, size_t size) { return tsi_align_up(n * size, tsi_os.page_bytes); }
 
 static TsiBindingRef* ref_find(TsiBindingRef* refs, uint32_t capacity, uint64_t serial) {
@@ -192,7 +178,7 @@ static bool refs_grow(TsiThread* t) {
     }
     tsi_lock_give(&tsi_registry_lock);
     uint32_t capacity = live * 2 >= t->ref_capacity ? t->ref_capacity * 2 : t->ref_capacity;
-    TsiBindingRef* refs = array_map(array_bytes(capacity, sizeof *refs));
+    TsiBindingRef* refs = tsi_os_map(array_bytes(capacity, sizeof *refs));
     if (refs == NULL) return false;
     for (uint32_t i = 0; i < t->ref_capacity; i++) {
         if (t->refs[i].serial != 0 && t->refs[i].binding != NULL)
@@ -207,7 +193,7 @@ static bool refs_grow(TsiThread* t) {
 
 bool tsi_scopes_grow(TsiThread* t) {
     uint32_t capacity = t->scope_capacity * 2;
-    TsiScope* scopes = array_map(array_bytes(capacity, sizeof *scopes));
+    TsiScope* scopes = tsi_os_map(array_bytes(capacity, sizeof *scopes));
     if (scopes == NULL) return false;
     memcpy(scopes, t->scopes, t->scope_count * sizeof *scopes);
     TsiScope* old = t->scopes;
@@ -272,7 +258,7 @@ static TsiBinding* binding_open(TsiArena* a, TsiThread* t, uint32_t period, uint
     tsi_store_seq(&b->fenced, !tsi_os.has_membarrier);
     tsi_store_release(&b->inbox, 0); /* pairs with the acquire of a pusher: the inbox is open */
     /* seq_cst, then the look: a sweep whose membarrier fails says so and then looks at in_use; one of us sees the
-     * other. Pairs with the acquire in tsi_trim_all, too. */
+     * other. Pairs with the acquire in flush_stores of warm.c, too. */
     tsi_store_seq(&b->in_use, true);
     if (tsi_load_seq(&tsi_barrier_failed)) tsi_binding_fence(b);
     return b;
@@ -346,19 +332,25 @@ void tsi_registry_tidy(TsiArena* a, bool all) {
     tsi_lock_give(&tsi_registry_lock);
 }
 
-void tsi_thread_give(TsiThread* t) {
-    if (t->refs != t->first_refs) tsi_os.unmap(t->refs, array_bytes(t->ref_capacity, sizeof *t->refs));
-    if (t->scopes != t->first_scopes) tsi_os.unmap(t->scopes, array_bytes(t->scope_capacity, sizeof *t->scopes));
+/* The record goes back; its thread is gone, or about to. */
+static void thread_drop(TsiThread* t) {
     memset(t->first_refs, 0, sizeof t->first_refs);
     t->refs = NULL;
     t->ref_count = t->scope_count = 0;
+    t->alive = false;
+    t->held = NULL;
+    tsi_table_give(&threads, t->index);
+}
+
+void tsi_thread_give(TsiThread* t) {
+    if (t->refs != t->first_refs) tsi_os.unmap(t->refs, array_bytes(t->ref_capacity, sizeof *t->refs));
+    if (t->scopes != t->first_scopes) tsi_os.unmap(t->scopes, array_bytes(t->scope_capacity, sizeof *t->scopes));
     tsi_tls_forget();
     tsi_tls.binding = NULL;
     tsi_tls.thread = NULL;
     tsi_tls.record = &tsi_no_thread;
     tsi_lock_take(&tsi_registry_lock);
-    t->alive = false;
-    tsi_table_give(&threads, t->index);
+    thread_drop(t);
     tsi_table_tidy(&threads);
     tsi_lock_give(&tsi_registry_lock);
 }
@@ -366,12 +358,7 @@ void tsi_thread_give(TsiThread* t) {
 void tsi_registry_child(void) {
     for (uint32_t n = 0; n < tsi_table_used(&threads); n++) {
         TsiThread* t = tsi_table_at(&threads, n);
-        if (t == tsi_tls.thread || !t->alive) continue;
-        memset(t->first_refs, 0, sizeof t->first_refs);
-        t->refs = NULL; /* mapped arrays of dead threads stay: they may have been mid-growth */
-        t->ref_count = t->scope_count = 0;
-        t->alive = false;
-        t->held = NULL;
-        tsi_table_give(&threads, n);
+        /* mapped arrays of dead threads stay: they may have been mid-growth */
+        if (t != tsi_tls.thread && t->alive) thread_drop(t);
     }
 }

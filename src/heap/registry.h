@@ -86,8 +86,8 @@ TsiArena* tsi_registry_hold(uint64_t serial);
 void tsi_registry_unhold(TsiArena* a);
 /* The same of the one among whose domains the address lies. */
 TsiArena* tsi_registry_hold_domain(const void* record);
-/* Calls fn for each arena; registry lock held by the caller. */
-void tsi_registry_each(void (*fn)(TsiArena*, void*), void* ctx);
+/* The arenas, one after the other from *at = 0 on; NULL after the last. Registry lock held. */
+TsiArena* tsi_registry_next(uint32_t* at);
 
 TsiBinding* tsi_binding_find(TsiArena* a, bool make);
 /* A binding of no thread, for a lane (lane.h); NULL without memory. */

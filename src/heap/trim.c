@@ -8,7 +8,6 @@
 #include "heap/pin.h"
 #include "heap/sweep.h"
 #include "heap/warm.h"
-#include "mem/stock.h"
 
 /* ---- handover ---- */
 
@@ -73,18 +72,9 @@ void tsi_trim(TsiArena* a, TsiBinding* b, TsiBinding* only) {
 
 void tsi_heap_scavenge(TsiBinding* b, TsiHeap* h) { trim_inc(b->arena, b, tsi_heap_inc(b->arena, h), b, false); }
 
-/* What threads keep, and the stock. */
-static void give_kept(TsiArena* a) {
-    for (uint32_t n = 0; n < tsi_table_used(&a->bindings); n++) {
-        TsiBinding* other = tsi_table_at(&a->bindings, n);
-        if (tsi_load_acquire(&other->in_use)) (void)tsi_warm_flush(other); /* pairs with binding_make */
-    }
-    (void)tsi_stock_give_back(&a->space, UINT64_MAX);
-}
-
 void tsi_trim_all(TsiArena* a, TsiBinding* b) {
     tsi_trim(a, b, NULL);
-    give_kept(a);
+    tsi_warm_give_up(a);
 }
 
 void tsi_trim_for_room(TsiArena* a, TsiBinding* b) {
@@ -98,5 +88,5 @@ void tsi_trim_for_room(TsiArena* a, TsiBinding* b) {
         tsi_store_relaxed(&i->room_look, look);
         trim_inc(a, b, i, NULL, true);
     }
-    give_kept(a);
+    tsi_warm_give_up(a);
 }

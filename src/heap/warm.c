@@ -2,7 +2,6 @@
 #include "heap/warm.h"
 
 #include "heap/lane.h"
-#include "heap/waiting.h"
 #include "mem/handle.h"
 #include "mem/pool.h"
 #include "mem/stock.h"
@@ -54,7 +53,7 @@ static uint32_t keep(TsiArena* a, TsiWarm* w, uint32_t chain, size_t* rest_bytes
             continue;
         }
         bytes += size;
-        tsi_store_relaxed(&slab->tag, tsi_tag(tsi_tag_seq(tsi_load_relaxed(&slab->tag)), 0, TSI_SLAB_WARM));
+        tsi_slab_turn(slab, TSI_SLAB_WARM);
         slab->next = w->head[cls];
         w->head[cls] = at;
     }
@@ -112,7 +111,8 @@ static bool evict(TsiArena* a, TsiWarm* w, bool learn) {
 }
 
 uint32_t tsi_warm_put(TsiArena* a, TsiBinding* b, uint32_t chain, bool learn) {
-    if (a->options.shared) b = tsi_lane_taker(a); /* who allocates; a thread of its own takes no slabs */
+    /* Who allocates there: a thread of its own takes no slabs. acquire: pairs with tsi_lane_enter; NULL before that */
+    if (a->options.shared) b = tsi_load_acquire(&a->lane[0].binding);
     if (chain == 0 || b == NULL || !warm_lock(&b->warm)) return chain;
     size_t rest_bytes;
     uint32_t rest = keep(a, &b->warm, chain, &rest_bytes);
@@ -154,6 +154,56 @@ bool tsi_warm_take(TsiBinding* b, unsigned cls, uint32_t* slab_id) {
     return at != 0;
 }
 
+/* ---- of heaps that wait ---- */
+
+void tsi_warm_call_in(TsiBinding* b) {
+    uint64_t lent = tsi_swap_seq(&b->warm.lent, 0); /* decides who returns it */
+    if (lent != 0) tsi_stock_unreserve(&b->arena->space, lent);
+}
+
+static bool waits(uint32_t binding, uint64_t word) {
+    return tsi_heap_binding(word) == binding && tsi_heap_state(word) == TSI_HEAP_READY;
+}
+
+uint64_t tsi_ready_bytes(const TsiArena* a, uint32_t binding) {
+    /* It may be made just now: nothing but atomics is read of it. */
+    TsiBinding* b = tsi_table_at(&a->bindings, binding);
+    uint64_t bytes = 0;
+    for (unsigned rank = 0; rank < TSI_READY_RANKS; rank++) {
+        for (unsigned k = 0; k < TSI_READY_HEAPS; k++) {
+            uint32_t at = tsi_load_relaxed(&b->ready[rank][k]);
+            if (at != 0 && waits(binding, tsi_load_relaxed(&tsi_heap(a, at - 1)->word)))
+                bytes += a->space.classes->c[tsi_region_class(rank)].slab_bytes;
+        }
+    }
+    return bytes;
+}
+
+uint32_t tsi_ready_seize(TsiBinding* b, TsiHeap* h) {
+    uint64_t word = tsi_load_acquire(&h->word); /* pairs with put in ready.c */
+    if (!waits(b->index, word)) return 0;
+    /* seq_cst: decides between those who flush and the heap's thread; the word says which region it is */
+    bool ours = tsi_cas_seq(&h->word, &word, tsi_heap_word(b->index, TSI_HEAP_BARE));
+    return ours ? (uint32_t)(word >> TSI_READY_SLAB_SHIFT) + 1 : 0;
+}
+
+void tsi_ready_flush(TsiBinding* b) {
+    TsiArena* a = b->arena;
+    tsi_warm_call_in(b); /* be it nothing: an end that had asked before the last call may have kept a heap after it */
+    for (unsigned rank = 0; rank < TSI_READY_RANKS; rank++) {
+        uint32_t ids[TSI_READY_HEAPS];
+        unsigned n = 0;
+        for (unsigned k = 0; k < TSI_READY_HEAPS; k++) {
+            uint32_t at = tsi_load_acquire(&b->ready[rank][k]); /* pairs with put in ready.c */
+            uint32_t slab = at != 0 ? tsi_ready_seize(b, tsi_heap(a, at - 1)) : 0;
+            if (slab != 0) ids[n++] = slab - 1;
+        }
+        if (n != 0) (void)tsi_space_purge(&a->space, ids, n);
+    }
+}
+
+/* ---- giving back ---- */
+
 static bool empty_store(TsiBinding* b, bool keep) {
     TsiArena* a = b->arena;
     TsiWarm* w = &b->warm;
@@ -190,14 +240,21 @@ void tsi_warm_leave(TsiBinding* b) {
     while (!empty_store(b, tsi_stock_learns(&b->arena->space))) tsi_os_yield(&turn);
 }
 
-/* Stores that were not used since the last look, or all as long as more is kept than the budget allows. */
-static void recall(TsiArena* a) {
+/* All stores; or those that were not used since the last look, and all as long as more is kept than the budget
+ * allows. */
+static void flush_stores(TsiArena* a, bool all) {
     for (uint32_t n = 0; n < tsi_table_used(&a->bindings); n++) {
         TsiBinding* b = tsi_table_at(&a->bindings, n);
         if (!tsi_load_acquire(&b->in_use)) continue; /* pairs with binding_make */
-        if (!tsi_load_relaxed(&b->warm.used) || tsi_load_relaxed(&a->space.stock.left) < 0) (void)tsi_warm_flush(b);
+        if (all || !tsi_load_relaxed(&b->warm.used) || tsi_load_relaxed(&a->space.stock.left) < 0)
+            (void)tsi_warm_flush(b);
         tsi_store_relaxed(&b->warm.used, false);
     }
+}
+
+void tsi_warm_give_up(TsiArena* a) {
+    flush_stores(a, true);
+    (void)tsi_stock_give_back(&a->space, UINT64_MAX);
 }
 
 /* What tables of records have learned. */
@@ -222,7 +279,7 @@ void tsi_warm_look_now(TsiArena* a) {
                                                  memory_order_relaxed))
         return;
     if (looked == 0) return;
-    if (risen) recall(a);
+    if (risen) flush_stores(a, false);
     look_at_records(a, ns);
 }
 

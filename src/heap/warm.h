@@ -15,12 +15,16 @@
 
 #include "heap/arena.h"
 
+enum { TSI_READY_SLAB_SHIFT = 40 }; /* of a READY word: its region's slab, whose ids have 24 bits */
+
 /* Takes a chain of returned slabs (by `next`) and gives back what it did not keep. b may be NULL. learn: as in
  * TsiSweep. */
 uint32_t tsi_warm_put(TsiArena* a, TsiBinding* b, uint32_t chain, bool learn);
 bool tsi_warm_take(TsiBinding* b, unsigned cls, uint32_t* slab_id);
 /* Purges what a binding keeps and returns its share of the budget. Any thread; false when busy. */
 bool tsi_warm_flush(TsiBinding* b);
+/* What all threads keep, and the stock. No lock held. */
+void tsi_warm_give_up(TsiArena* a);
 /* Some of the binding's share, at least so much, for what it keeps elsewhere (ready.h): b->warm.lent rises. Own
  * thread. */
 bool tsi_warm_lend(TsiBinding* b, size_t bytes);
@@ -36,6 +40,17 @@ TSI_INLINE void tsi_warm_look(TsiArena* a) {
 }
 /* Bytes of all stores. */
 uint64_t tsi_warm_bytes(TsiArena* a);
+
+/* ---- the memory of heaps that wait for a phase (ready.h), as others may see and take it ---- */
+
+/* Bytes of the regions that wait with heaps of a binding, by its index. Any thread; a hint for others. */
+uint64_t tsi_ready_bytes(const TsiArena* a, uint32_t binding);
+/* Gives the memory back. Any thread. */
+void tsi_ready_flush(TsiBinding* b);
+/* The region of a heap that waits; slab id + 1, or 0. The heap is BARE after that. */
+uint32_t tsi_ready_seize(TsiBinding* b, TsiHeap* h);
+/* All that is lent goes back to the budget. Any thread. */
+void tsi_warm_call_in(TsiBinding* b);
 /* In a fork child: a vanished thread's store is empty; its slabs are found by their tags. */
 void tsi_warm_forget(TsiBinding* b);
 

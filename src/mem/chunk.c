@@ -13,16 +13,13 @@ void tsi_space_lock_counted(TsiSpace* s, unsigned cls, unsigned lane) {
 }
 
 void tsi_chunk_set_used(TsiSpace* s, uint32_t first, uint32_t n, bool used) {
-    for (uint32_t i = first; i < first + n; i++) {
-        if (used) s->used[i >> 6] |= 1ull << (i & 63);
-        else s->used[i >> 6] &= ~(1ull << (i & 63));
-    }
+    for (uint32_t i = first; i < first + n; i++) tsi_bit_set(s->used, i, used);
     if (!used && first < s->used_hint) s->used_hint = first;
     if (used && first + n > tsi_load_relaxed(&s->chunk_high)) tsi_store_relaxed(&s->chunk_high, first + n);
 }
 
 uint32_t tsi_chunk_find(TsiSpace* s, uint32_t n, size_t align) {
-    while (s->used_hint < s->chunk_count && tsi_chunk_is_used(s, s->used_hint)) {
+    while (s->used_hint < s->chunk_count && tsi_bit_is(s->used, s->used_hint)) {
         s->used_hint = s->used[s->used_hint >> 6] == ~0ull ? (s->used_hint | 63) + 1 : s->used_hint + 1;
     }
     uint32_t step = align >> TSI_CHUNK_SHIFT > 1 ? (uint32_t)(align >> TSI_CHUNK_SHIFT) : 1;
@@ -31,18 +28,15 @@ uint32_t tsi_chunk_find(TsiSpace* s, uint32_t n, size_t align) {
     first += (step - ((first + skew) & (step - 1))) & (step - 1);
     while (n <= s->chunk_count && first <= s->chunk_count - n) {
         uint32_t i = 0;
-        while (i < n && !tsi_chunk_is_used(s, first + i)) i++;
+        while (i < n && !tsi_bit_is(s->used, first + i)) i++;
         if (i == n) return first;
         first += (i / step + 1) * step;
     }
     return s->chunk_count;
 }
 
-/* With large pages the bookkeeping of neighbours shares pages: round outwards. */
 bool tsi_chunks_commit_meta(TsiSpace* s, uint32_t first, uint32_t n) {
-    uintptr_t page = tsi_os.page_bytes, from = (uintptr_t)tsi_meta_of(s, first) & ~(page - 1);
-    size_t bytes = tsi_align_up((uintptr_t)tsi_meta_of(s, first + n), page) - from;
-    if (tsi_os.commit((void*)from, bytes) != 0) return false;
+    if (!tsi_space_commit(tsi_meta_of(s, first), (size_t)n << TSI_META_SHIFT)) return false;
     for (uint32_t i = first; i < first + n; i++) s->chunks[i].meta_committed = 1;
     return true;
 }
@@ -63,12 +57,9 @@ void tsi_chunks_prefer_node(TsiSpace* s, uint32_t first, uint32_t n, unsigned no
 
 /* A huge page is filled only where all of it may be written: the neighbour of a chunk is committed with it. */
 bool tsi_chunk_commit_payload(TsiSpace* s, uint32_t chunk) {
-    uint32_t first = chunk, n = 1, pair = 1u << (TSI_HUGE_SHIFT - TSI_CHUNK_SHIFT);
-    if (s->config.huge_pages && (chunk ^ (pair - 1)) < s->chunk_count &&
-        !s->chunks[chunk ^ (pair - 1)].payload_committed) {
-        first = chunk & ~(pair - 1);
-        n = pair;
-    }
+    uint32_t other = chunk ^ 1;
+    bool both = s->config.huge_pages && other < s->chunk_count && !s->chunks[other].payload_committed;
+    uint32_t first = both && other < chunk ? other : chunk, n = both ? 2 : 1;
     if (tsi_os.commit(tsi_chunk_base(s, first), (size_t)n << TSI_CHUNK_SHIFT) != 0) return false;
     for (uint32_t i = first; i < first + n; i++) s->chunks[i].payload_committed = 1;
     return true;
@@ -108,13 +99,14 @@ void tsi_floors_raise(TsiSpace* s, uint32_t chunk, uint32_t slabs) {
     }
 }
 
-void tsi_floors_apply(TsiSpace* s, uint32_t slab_id) {
+void tsi_floors_apply(TsiSpace* s, unsigned cls, uint32_t slab_id) {
     TsiChunk* k = &s->chunks[tsi_slab_chunk(slab_id)];
     TsiSlab* b = tsi_slab(s, slab_id);
     if (tsi_tag_seq(tsi_load_relaxed(&b->tag)) < k->seq_floor)
         tsi_store_relaxed(&b->tag, tsi_tag(k->seq_floor, 0, TSI_SLAB_POOL));
     uint32_t gen = tsi_load_relaxed(&k->gen_floor);
     if (tsi_load_relaxed(&b->gen_base) < gen) tsi_store_relaxed(&b->gen_base, gen);
+    tsi_written_slab(s, cls, slab_id);
 }
 
 /* They stay when the chunk loses its class: what they lead to is nobody's by then. */
@@ -142,41 +134,28 @@ void tsi_chunk_set_class(TsiSpace* s, uint32_t chunk, unsigned cls) {
 
 enum { WORDS_KEPT = 2 }; /* chunks whose words stay whatever is kept */
 
-static void words_kept(TsiSpace* s, TsiChunk* k, bool kept) {
-    s->words_kept += (uint32_t)kept - (uint32_t)k->meta_kept;
-    k->meta_kept = kept;
-}
-
 void tsi_chunk_begin(TsiSpace* s, uint32_t chunk, unsigned cls, unsigned slabs) {
     TsiChunk* k = &s->chunks[chunk];
     k->free_head = 0;
     k->fresh = 0;
     k->free_count = (uint16_t)slabs;
     k->last_class = (uint8_t)cls;
-    if (k->meta_kept) words_kept(s, k, false);
+    s->words_kept -= k->meta_kept;
+    k->meta_kept = false;
     tsi_store_relaxed(&s->open_chunks, tsi_load_relaxed(&s->open_chunks) + 1);
     tsi_chunk_set_used(s, chunk, 1, true);
 }
 
 void tsi_chunk_give_words(TsiSpace* s, uint32_t chunk) {
     TsiChunk* k = &s->chunks[chunk];
-    words_kept(s, k, false);
     /* Twice as many as the kept pages would fill, and some more: kept pages may be scattered over every chunk. */
     uint64_t most = (tsi_load_relaxed(&s->stock.bytes) >> (TSI_CHUNK_SHIFT - 1)) + WORDS_KEPT;
-    if (tsi_chunk_has_stock(k) && s->words_kept < most) {
-        words_kept(s, k, true);
-        return;
-    }
+    s->words_kept -= k->meta_kept;
+    k->meta_kept = tsi_chunk_has_stock(k) && s->words_kept < most;
+    s->words_kept += k->meta_kept;
+    if (k->meta_kept) return;
     if (!tsi_chunk_has_stock(k)) tsi_space_mark_gone(k);
     tsi_chunk_leave(s, chunk);
-}
-
-static void chunk_close(TsiSpace* s, uint32_t chunk) {
-    tsi_store_relaxed(&s->open_chunks, tsi_load_relaxed(&s->open_chunks) - 1);
-    tsi_chunk_set_class(s, chunk, 0);
-    tsi_floors_raise(s, chunk, s->chunks[chunk].fresh);
-    tsi_chunk_give_words(s, chunk);
-    tsi_chunk_set_used(s, chunk, 1, false);
 }
 
 void tsi_chunk_hold_locked(TsiSpace* s, uint32_t chunk) {
@@ -189,18 +168,39 @@ void tsi_chunk_hold_locked(TsiSpace* s, uint32_t chunk) {
 
 void tsi_chunk_settle(TsiSpace* s, uint32_t chunk, unsigned cls) {
     TsiChunk* k = &s->chunks[chunk];
-    if (k->free_count == tsi_chunk_slab_count(s, cls)) {
-        if (k->listed) tsi_chunk_unlink(s, chunk, cls);
-        chunk_close(s, chunk);
-    } else if (k->listed != (k->free_count != 0)) {
-        if (k->listed) tsi_chunk_unlink(s, chunk, cls);
-        else tsi_chunk_link(s, chunk, cls);
+    if (k->held) return;
+    bool close = k->free_count == tsi_chunk_slab_count(s, cls), list = !close && k->free_count != 0;
+    if (k->listed && !list) tsi_chunk_unlink(s, chunk, cls);
+    if (!k->listed && list) tsi_chunk_link(s, chunk, cls);
+    if (!close) return;
+    tsi_store_relaxed(&s->open_chunks, tsi_load_relaxed(&s->open_chunks) - 1);
+    tsi_chunk_set_class(s, chunk, 0);
+    tsi_floors_raise(s, chunk, k->fresh);
+    tsi_chunk_give_words(s, chunk);
+    tsi_chunk_set_used(s, chunk, 1, false);
+}
+
+void tsi_chunk_add(TsiSpace* s, uint32_t chunk, unsigned cls, unsigned slab) {
+    TsiChunk* k = &s->chunks[chunk];
+    uint32_t id = tsi_slab_id(chunk, slab);
+    k->free_count++;
+    if (tsi_parts_share(s, cls)) {
+        tsi_bit_set(k->parts, slab, true);
+    } else {
+        tsi_slab(s, id)->next = k->free_head;
+        k->free_head = id + 1;
     }
 }
 
-void tsi_chunk_settle_locked(TsiSpace* s, uint32_t chunk) {
+void tsi_chunk_put_locked(TsiSpace* s, uint32_t slab_id, bool first) {
     TSI_HOLDS(&s->lock);
-    if (!s->chunks[chunk].held) tsi_chunk_settle(s, chunk, tsi_chunk_class(s, chunk));
+    uint32_t chunk = tsi_slab_chunk(slab_id);
+    unsigned cls = tsi_chunk_class(s, chunk);
+    const TsiChunk* k = &s->chunks[chunk];
+    tsi_slab_turn(tsi_slab(s, slab_id), TSI_SLAB_POOL);
+    tsi_chunk_add(s, chunk, cls, tsi_slab_number(slab_id));
+    if (first && k->listed && k->prev != 0) tsi_chunk_unlink(s, chunk, cls); /* to the head of its list */
+    tsi_chunk_settle(s, chunk, cls);
 }
 
 void tsi_chunk_unhold_locked(TsiSpace* s, uint32_t chunk) {
@@ -219,9 +219,11 @@ void tsi_chunks_leave(TsiSpace* s, uint32_t most) {
     uint32_t n = 0;
     for (unsigned turn = 0; turn < 2 && (turn == 0 || n > most); turn++) {
         for (uint32_t chunk = 0; chunk < tsi_load_relaxed(&s->chunk_high); chunk++) {
-            if (tsi_chunk_has_left(s, chunk)) continue; /* a hint */
+            const TsiChunk* k = &s->chunks[chunk];
+            /* nothing of it has pages, counts of handles apart: a hint */
+            if ((tsi_load_relaxed(&k->meta_pages) | tsi_load_relaxed(&k->region_pages)) == 0) continue;
             tsi_lock_take(&s->lock);
-            bool unused = !tsi_chunk_is_used(s, chunk) && !tsi_chunk_has_stock(&s->chunks[chunk]);
+            bool unused = !tsi_bit_is(s->used, chunk) && !tsi_chunk_has_stock(k);
             n += unused && turn == 0;
             if (unused && turn == 1) tsi_chunk_leave(s, chunk);
             tsi_lock_give(&s->lock);

@@ -15,7 +15,6 @@
 /* Takes the lock, and counts how. `lane`: where. */
 void tsi_space_lock_counted(TsiSpace* s, unsigned cls, unsigned lane);
 
-TSI_INLINE bool tsi_chunk_is_used(const TsiSpace* s, uint32_t chunk) { return s->used[chunk >> 6] >> (chunk & 63) & 1; }
 TSI_INLINE bool tsi_chunk_has_stock(const TsiChunk* k) {
     return (k->stock[0] | k->stock[1] | k->stock[2] | k->stock[3]) != 0;
 }
@@ -44,12 +43,15 @@ void tsi_chunk_link(TsiSpace* s, uint32_t chunk, unsigned cls);
 void tsi_chunk_unlink(TsiSpace* s, uint32_t chunk, unsigned cls);
 /* The floors rise to what the first so many slabs have used. */
 void tsi_floors_raise(TsiSpace* s, uint32_t chunk, uint32_t slabs);
-/* A slab that is fresh starts above them. */
-void tsi_floors_apply(TsiSpace* s, uint32_t slab_id);
+/* A slab of the class that is fresh starts above them, and its words are about to be written. */
+void tsi_floors_apply(TsiSpace* s, unsigned cls, uint32_t slab_id);
+/* A slab of the chunk is in the pool; so many more are. Also in a fork child, without the lock. */
+void tsi_chunk_add(TsiSpace* s, uint32_t chunk, unsigned cls, unsigned slab);
+/* The same of one that comes back: its tag, and what follows for the chunk. first: it is taken before slabs of other
+ * chunks. Lock held. */
+void tsi_chunk_put_locked(TsiSpace* s, uint32_t slab_id, bool first);
 /* The chunk's count of free slabs has changed: it goes into the list of chunks that have some, or loses its class if
- * all are free. Lock held. */
-void tsi_chunk_settle_locked(TsiSpace* s, uint32_t chunk);
-/* The same of one that nobody holds. Also in a fork child, without the lock. */
+ * all are free; one that is held does so later. Also in a fork child, without the lock. */
 void tsi_chunk_settle(TsiSpace* s, uint32_t chunk, unsigned cls);
 /* Nobody takes slabs of the chunk, or the chunk, from here on (stock.h, K3), until it is given free. Lock held. */
 void tsi_chunk_hold_locked(TsiSpace* s, uint32_t chunk);

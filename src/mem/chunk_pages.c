@@ -1,10 +1,10 @@
 /*
- * chunk_pages.c - pages of the bookkeeping of chunks that have no slab in use.
+ * chunk_pages.c - pages of the bookkeeping: which are written, and how they go back.
  *
- * All of it goes: words of slabs and lines, records and maps of regions, counts of handles, entries. What old addresses
- * and handles are judged by is in the chunk's floors (chunk.h), and zeros match none of them: a tag of 0 is in the
- * pool, a remote word has no seq of 0, a region's generation 0 is nobody's. Two things outlive a slab, and keep their
- * pages until they are over:
+ * All of a chunk's goes when no slab of it is in use: words of slabs and lines, records and maps of regions, counts of
+ * handles, entries. What old addresses and handles are judged by is in the chunk's floors (chunk.h), and zeros match
+ * none of them: a tag of 0 is in the pool, a remote word has no seq of 0, a region's generation 0 is nobody's. Two
+ * things outlive a slab, and keep their pages until they are over:
  *
  *   G1 A slab's link in an inbox. Whoever gives the pages back claims the links of all of the chunk's slabs, as a
  *       freer does that pushes (heap/line.c, T3): so none is in an inbox, and who is about to push claims its link
@@ -15,7 +15,50 @@
 #include "mem/chunk_pages.h"
 
 #include "mem/region.h"
-#include "mem/written.h"
+
+/* ---- what is written ---- */
+
+/* Pages that [from, to) of a chunk's bookkeeping touches, a bit each. */
+static uint32_t meta_bits(size_t from, size_t to) {
+    unsigned shift = tsi_log2(tsi_os.page_bytes);
+    return (uint32_t)((2ull << ((to - 1) >> shift)) - (1ull << (from >> shift)));
+}
+
+void tsi_written_slab(TsiSpace* s, unsigned cls, uint32_t slab_id) {
+    TsiChunk* k = &s->chunks[tsi_slab_chunk(slab_id)];
+    size_t slab = tsi_slab_number(slab_id), lines = (size_t)1 << s->classes->c[cls].lines_log2;
+    size_t from = slab * lines * sizeof(TsiLine), to = from + lines * sizeof(TsiLine);
+    uint32_t bits = meta_bits(slab * sizeof(TsiSlab), (slab + 1) * sizeof(TsiSlab));
+    if (tsi_class_is_region(cls)) { /* the bytes of a KiB are as many as a line */
+        size_t record = TSI_REGIONS_MAP + slab * sizeof(TsiRegion);
+        uint32_t own = meta_bits(from, to) | meta_bits(record, record + sizeof(TsiRegion));
+        tsi_store_relaxed(&k->region_pages, tsi_load_relaxed(&k->region_pages) | own);
+    } else {
+        bits |= meta_bits(TSI_META_LINES + from, TSI_META_LINES + to);
+    }
+    tsi_store_relaxed(&k->meta_pages, tsi_load_relaxed(&k->meta_pages) | bits);
+}
+
+void tsi_written_counts(TsiSpace* s, uint32_t slab_id) {
+    const TsiClass* c = tsi_slab_class(s, slab_id);
+    unsigned shift = tsi_log2(tsi_os.page_bytes);
+    size_t line_bytes = ((size_t)1 << TSI_COUNTS_SHIFT) / TSI_CHUNK_LINES;
+    size_t from = tsi_line_number(tsi_first_line(c, slab_id)) * line_bytes, to = from + (line_bytes << c->lines_log2);
+    /* a sum for readers of statistics: nothing is ordered by it */
+    for (size_t page = from >> shift; page << shift < to; page++)
+        atomic_fetch_or_explicit(&s->chunks[tsi_slab_chunk(slab_id)].counts_pages[page >> 6], 1ull << (page & 63),
+                                 memory_order_relaxed);
+}
+
+size_t tsi_written_bytes(const TsiSpace* s, uint32_t chunk) {
+    TsiChunk* k = &s->chunks[chunk];
+    unsigned pages = tsi_popcount(tsi_load_relaxed(&k->meta_pages)) + tsi_popcount(tsi_load_relaxed(&k->region_pages));
+    for (unsigned n = 0; n < 2; n++) pages += tsi_popcount(tsi_load_relaxed(&k->counts_pages[n]));
+    size_t entries = tsi_load_relaxed(&k->entries_class) != 0 ? (size_t)1 << TSI_ENTRIES_SHIFT : 0;
+    return pages * tsi_os.page_bytes + entries;
+}
+
+/* ---- giving back ---- */
 
 /* A page of the bookkeeping, counted from where its part begins, was written. */
 static bool is_written(uint32_t pages, size_t offset) { return pages >> (offset / tsi_os.page_bytes) & 1; }
@@ -50,10 +93,11 @@ static void leave_meta(TsiSpace* s, uint32_t chunk) {
     TsiChunk* k = &s->chunks[chunk];
     uint32_t pages = tsi_load_relaxed(&k->meta_pages);
     if (tsi_os.page_bytes <= (size_t)1 << TSI_META_SHIFT && links_claim(s, chunk, pages)) {
-        if (purge(tsi_meta_of(s, chunk), TSI_META_END)) tsi_written_forget_meta(k);
+        if (purge(tsi_meta_of(s, chunk), TSI_META_END)) tsi_store_relaxed(&k->meta_pages, 0);
         else links_release(s, chunk, TSI_CHUNK_SLABS, pages);
     } else if (tsi_os.page_bytes <= TSI_META_LINES) {
-        if (purge(tsi_meta_of(s, chunk) + TSI_META_LINES, TSI_META_END - TSI_META_LINES)) tsi_written_forget_lines(k);
+        if (purge(tsi_meta_of(s, chunk) + TSI_META_LINES, TSI_META_END - TSI_META_LINES))
+            tsi_store_relaxed(&k->meta_pages, pages & ~meta_bits(TSI_META_LINES, TSI_META_END));
     }
 }
 
@@ -80,19 +124,14 @@ static void leave_regions(TsiSpace* s, uint32_t chunk) {
     uint32_t pages = tsi_load_relaxed(&k->region_pages);
     bool all = tsi_os.page_bytes <= (size_t)1 << TSI_REGIONS_SHIFT && regions_shut(s, chunk, pages);
     if (all && purge(tsi_regions_of(s, chunk), TSI_REGIONS_END)) {
-        tsi_written_forget_regions(k);
+        tsi_store_relaxed(&k->region_pages, 0);
         k->regions_clear = true;
     } else if (tsi_os.page_bytes <= TSI_REGIONS_MAP && purge(tsi_regions_of(s, chunk), TSI_REGIONS_MAP)) {
-        tsi_written_forget_maps(k);
+        tsi_store_relaxed(&k->region_pages, pages & ~meta_bits(0, TSI_REGIONS_MAP));
     }
 }
 
 /* ---- all ---- */
-
-bool tsi_chunk_has_left(const TsiSpace* s, uint32_t chunk) {
-    const TsiChunk* k = &s->chunks[chunk];
-    return (tsi_load_relaxed(&k->meta_pages) | tsi_load_relaxed(&k->region_pages)) == 0;
-}
 
 void tsi_chunk_leave(TsiSpace* s, uint32_t chunk) {
     TsiChunk* k = &s->chunks[chunk];
@@ -103,5 +142,6 @@ void tsi_chunk_leave(TsiSpace* s, uint32_t chunk) {
     if (page && has && purge((uint8_t*)tsi_entries_of(s, chunk), tsi_os.page_bytes))
         tsi_store_relaxed(&k->entries_class, 0);
     uint8_t* counts = s->counts + ((size_t)chunk << TSI_COUNTS_SHIFT);
-    if (k->counts_committed && purge(counts, (size_t)1 << TSI_COUNTS_SHIFT)) tsi_written_forget_counts(k);
+    bool went = k->counts_committed && purge(counts, (size_t)1 << TSI_COUNTS_SHIFT);
+    for (unsigned n = 0; went && n < 2; n++) tsi_store_relaxed(&k->counts_pages[n], 0);
 }

@@ -5,7 +5,6 @@
 #include "mem/purge.h"
 #include "mem/region.h"
 #include "mem/stock.h"
-#include "mem/written.h"
 
 /* ---- huge pages ---- */
 
@@ -15,10 +14,9 @@ static uint32_t pair_find(const TsiSpace* s) {
     uint32_t first = s->used_hint;
     if ((((uintptr_t)s->base >> TSI_CHUNK_SHIFT) + first) % 2 != 0) first++;
     for (; first + 2 <= s->chunk_count; first += 2) {
-        uint64_t both = 3ull << (first & 63), taken = s->used[first >> 6] | s->stocked[first >> 6];
-        if ((first & 63) == 63)
-            both = 1ull << 63, taken |= (s->used[(first >> 6) + 1] | s->stocked[(first >> 6) + 1]) << 63;
-        if ((taken & both) == 0) return first;
+        bool taken = false;
+        for (uint32_t i = first; i < first + 2; i++) taken |= tsi_bit_is(s->used, i) || tsi_bit_is(s->stocked, i);
+        if (!taken) return first;
     }
     return s->chunk_count;
 }
@@ -57,8 +55,7 @@ bool tsi_space_take_huge(TsiSpace* s, unsigned lane, uint32_t slab_ids[2]) {
             tsi_chunk_begin(s, i, TSI_CLASS_HUGE, 0);
             s->chunks[i].fresh = 1;
             slab_ids[i - first] = tsi_slab_id(i, 0);
-            tsi_floors_apply(s, tsi_slab_id(i, 0));
-            tsi_written_slab(s, TSI_CLASS_HUGE, tsi_slab_id(i, 0));
+            tsi_floors_apply(s, TSI_CLASS_HUGE, tsi_slab_id(i, 0));
             tsi_chunk_set_class(s, i, TSI_CLASS_HUGE);
         }
         tsi_add_relaxed(&s->committed_bytes, 2 * (uint64_t)c->slab_bytes);
@@ -104,8 +101,7 @@ bool tsi_space_take_large(TsiSpace* s, size_t bytes, size_t align, unsigned lane
     if (ok) {
         tsi_chunk_set_used(s, first, n, true);
         tsi_store_relaxed(&tsi_slab(s, tsi_slab_id(first, 0))->extra, (uint32_t)(bytes >> 10));
-        tsi_floors_apply(s, tsi_slab_id(first, 0));
-        tsi_written_slab(s, TSI_CLASS_LARGE, tsi_slab_id(first, 0));
+        tsi_floors_apply(s, TSI_CLASS_LARGE, tsi_slab_id(first, 0));
         for (uint32_t i = 1; i < n; i++) tsi_chunk_set_class(s, first + i, TSI_CLASS_CONT);
         s->chunks[first].run = n;
         tsi_add_relaxed(&s->committed_bytes, bytes - tsi_stock_take_locked(s, tsi_chunk_base(s, first), bytes));
@@ -130,8 +126,7 @@ uint64_t tsi_space_give_large(TsiSpace* s, uint32_t slab_id, bool keep) {
     }
     if (kept < bytes) tsi_space_purge_range(s, TSI_CLASS_LARGE, payload + kept, bytes - kept, true);
     tsi_lock_take(&s->lock);
-    TsiSlab* b = tsi_slab(s, slab_id);
-    tsi_store_relaxed(&b->tag, tsi_tag(tsi_tag_seq(tsi_load_relaxed(&b->tag)), 0, TSI_SLAB_POOL));
+    tsi_slab_turn(tsi_slab(s, slab_id), TSI_SLAB_POOL);
     tsi_floors_raise(s, first, 1);
     if (kept != 0) tsi_stock_put_locked(s, payload, kept);
     tsi_sub_relaxed(&s->committed_bytes, bytes - kept);

@@ -5,17 +5,11 @@
 #include "mem/purge.h"
 #include "mem/stock.h"
 
-enum { WORDS = TSI_CHUNK_SLABS / 64 };
 #define EVEN 0x5555555555555555ull
 
-static bool is_in(const TsiChunk* k, uint32_t slab_id) { return k->parts[slab_id / 64 % WORDS] >> slab_id % 64 & 1; }
+static bool is_in(const TsiChunk* k, uint32_t slab_id) { return tsi_bit_is(k->parts, tsi_slab_number(slab_id)); }
 static uint8_t* page_of(const TsiSpace* s, uint32_t slab_id) {
     return tsi_slab_payload(s, &s->classes->c[TSI_CLASS_PART], slab_id & ~1u);
-}
-
-static void set_tag(TsiSpace* s, uint32_t slab_id, unsigned state) {
-    _Atomic uint64_t* tag = &tsi_slab(s, slab_id)->tag;
-    tsi_store_relaxed(tag, tsi_tag(tsi_tag_seq(tsi_load_relaxed(tag)), 0, state));
 }
 
 /* ---- taking ---- */
@@ -23,7 +17,7 @@ static void set_tag(TsiSpace* s, uint32_t slab_id, unsigned state) {
 /* One whose page is used already, else the first. */
 unsigned tsi_parts_next(const TsiChunk* k) {
     unsigned first = TSI_CHUNK_SLABS;
-    for (unsigned n = 0; n < WORDS; n++) {
+    for (unsigned n = 0; n < TSI_CHUNK_SLABS / 64; n++) {
         uint64_t in = k->parts[n], other = (in >> 1 & EVEN) | (in & EVEN) << 1, alone = in & ~other;
         if (alone != 0) return n * 64 + tsi_ctz64(alone);
         if (in != 0 && first == TSI_CHUNK_SLABS) first = n * 64 + tsi_ctz64(in);
@@ -34,20 +28,11 @@ unsigned tsi_parts_next(const TsiChunk* k) {
 size_t tsi_parts_take_locked(TsiSpace* s, uint32_t slab_id) {
     TSI_HOLDS(&s->lock);
     TsiChunk* k = &s->chunks[tsi_slab_chunk(slab_id)];
-    tsi_parts_out(k, tsi_slab_number(slab_id));
+    tsi_bit_set(k->parts, tsi_slab_number(slab_id), false);
     return is_in(k, slab_id ^ 1) ? tsi_stock_take_locked(s, page_of(s, slab_id), tsi_os.page_bytes) : 0;
 }
 
 /* ---- giving ---- */
-
-static void put_locked(TsiSpace* s, uint32_t slab_id) {
-    TSI_HOLDS(&s->lock);
-    TsiChunk* k = &s->chunks[tsi_slab_chunk(slab_id)];
-    set_tag(s, slab_id, TSI_SLAB_POOL);
-    tsi_parts_in(k, tsi_slab_number(slab_id));
-    k->free_count++;
-    tsi_chunk_settle_locked(s, tsi_slab_chunk(slab_id));
-}
 
 static bool is_retired(const TsiSpace* s, uint32_t slab_id) {
     return tsi_tag_state(tsi_load_relaxed(&tsi_slab(s, slab_id)->tag)) == TSI_SLAB_RETIRED;
@@ -59,17 +44,17 @@ static bool claim_locked(TsiSpace* s, uint32_t slab_id) {
     uint32_t other = slab_id ^ 1;
     TsiChunk* k = &s->chunks[tsi_slab_chunk(slab_id)];
     if (!is_in(k, other)) return is_retired(s, other);
-    tsi_parts_out(k, tsi_slab_number(other));
+    tsi_bit_set(k->parts, tsi_slab_number(other), false);
     k->free_count--;
-    tsi_chunk_settle_locked(s, tsi_slab_chunk(slab_id));
+    tsi_chunk_settle(s, tsi_slab_chunk(slab_id), TSI_CLASS_PART);
     return true;
 }
 
-/* The page has gone: its halves are in the pool, but for retired ones. */
-static void unclaim_locked(TsiSpace* s, uint32_t slab_id) {
+/* The page has gone, or is kept: its halves are in the pool, but for retired ones. */
+static void unclaim_locked(TsiSpace* s, uint32_t slab_id, bool kept) {
     TSI_HOLDS(&s->lock);
-    if (!is_retired(s, slab_id ^ 1)) put_locked(s, slab_id ^ 1);
-    if (!is_retired(s, slab_id)) put_locked(s, slab_id);
+    if (!is_retired(s, slab_id ^ 1)) tsi_chunk_put_locked(s, slab_id ^ 1, kept);
+    if (!is_retired(s, slab_id)) tsi_chunk_put_locked(s, slab_id, kept);
 }
 
 /* Of so many slabs, in order: adjoining pages in one call. */
@@ -88,11 +73,8 @@ static bool keep_locked(TsiSpace* s, uint32_t slab_id, uint64_t* room) {
     if (*room < tsi_os.page_bytes || tsi_space_is_over(s, TSI_PART_BYTES)) return false;
     if (is_retired(s, slab_id ^ 1)) return false; /* taking a half takes the page out */
     *room -= tsi_os.page_bytes;
-    TsiChunk* k = &s->chunks[tsi_slab_chunk(slab_id)];
     tsi_stock_put_locked(s, page_of(s, slab_id), tsi_os.page_bytes);
-    if (k->listed && k->prev != 0)
-        tsi_chunk_unlink(s, tsi_slab_chunk(slab_id), TSI_CLASS_PART); /* to the head of its list */
-    unclaim_locked(s, slab_id);
+    unclaim_locked(s, slab_id, true);
     tsi_add_relaxed(&s->committed_bytes, TSI_PART_BYTES);
     return true;
 }
@@ -114,7 +96,7 @@ size_t tsi_parts_give(TsiSpace* s, uint32_t* slab_ids, unsigned n, TsiPartsHow h
             slab_ids[pages++] = slab_ids[i];
             continue;
         }
-        put_locked(s, slab_ids[i]);
+        tsi_chunk_put_locked(s, slab_ids[i], false);
         tsi_sub_relaxed(&s->committed_bytes, bytes);
     }
     tsi_lock_give(&s->lock);
@@ -123,7 +105,7 @@ size_t tsi_parts_give(TsiSpace* s, uint32_t* slab_ids, unsigned n, TsiPartsHow h
     if (how == TSI_PARTS_LEARN && wanted != 0) tsi_stock_note_gone(s, wanted * tsi_os.page_bytes);
     purge_pages(s, slab_ids, pages);
     tsi_lock_take(&s->lock);
-    for (unsigned i = 0; i < pages; i++) unclaim_locked(s, slab_ids[i]);
+    for (unsigned i = 0; i < pages; i++) unclaim_locked(s, slab_ids[i], false);
     tsi_sub_relaxed(&s->committed_bytes, pages * bytes);
     tsi_lock_give(&s->lock);
     return pages * tsi_os.page_bytes;
@@ -131,14 +113,14 @@ size_t tsi_parts_give(TsiSpace* s, uint32_t* slab_ids, unsigned n, TsiPartsHow h
 
 void tsi_parts_retire(TsiSpace* s, uint32_t slab_id) {
     tsi_lock_take(&s->lock);
-    set_tag(s, slab_id, TSI_SLAB_RETIRED);
+    tsi_slab_turn(tsi_slab(s, slab_id), TSI_SLAB_RETIRED);
     tsi_sub_relaxed(&s->committed_bytes, s->classes->c[TSI_CLASS_PART].slab_bytes);
     bool page = claim_locked(s, slab_id);
     tsi_lock_give(&s->lock);
     if (!page) return;
     purge_pages(s, &slab_id, 1);
     tsi_lock_take(&s->lock);
-    unclaim_locked(s, slab_id);
+    unclaim_locked(s, slab_id, false);
     tsi_lock_give(&s->lock);
 }
 
@@ -148,8 +130,7 @@ static bool put_by_tag(TsiSpace* s, uint32_t slab_id, bool* known) {
     bool in = tsi_tag_state(tsi_load_relaxed(&tsi_slab(s, slab_id)->tag)) == TSI_SLAB_POOL;
     if (in != is_in(k, slab_id)) *known = false;
     if (!in) return is_retired(s, slab_id);
-    tsi_parts_in(k, tsi_slab_number(slab_id));
-    k->free_count++;
+    tsi_chunk_add(s, tsi_slab_chunk(slab_id), TSI_CLASS_PART, tsi_slab_number(slab_id));
     return true;
 }
 

@@ -38,8 +38,6 @@ TSI_INLINE bool tsi_parts_allowed(const TsiSpace* s) {
 unsigned tsi_parts_next(const TsiChunk* k);
 /* The slab leaves the pool. Bytes of its page that were in the stock, where it is the first of it. */
 size_t tsi_parts_take_locked(TsiSpace* s, uint32_t slab_id);
-TSI_INLINE void tsi_parts_in(TsiChunk* k, unsigned slab) { k->parts[slab / 64] |= 1ull << slab % 64; }
-TSI_INLINE void tsi_parts_out(TsiChunk* k, unsigned slab) { k->parts[slab / 64] &= ~(1ull << slab % 64); }
 
 /* ---- without it ---- */
 /* What becomes of pages whose halves are both unused: they go to the system, or to the stock as far as there is room;

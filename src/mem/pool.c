@@ -9,7 +9,6 @@
 #include "mem/purge.h"
 #include "mem/region.h"
 #include "mem/stock.h"
-#include "mem/written.h"
 
 #include <string.h>
 
@@ -84,8 +83,7 @@ TsiTaken tsi_space_take(TsiSpace* s, unsigned cls, unsigned lane, uint32_t* slab
             if (!part && slab != k->fresh) k->free_head = tsi_slab(s, id)->next;
             /* More than one: a half that was never used is on its way with its page. */
             for (; k->fresh <= slab; k->fresh++) {
-                tsi_floors_apply(s, tsi_slab_id(chunk, k->fresh));
-                tsi_written_slab(s, cls, tsi_slab_id(chunk, k->fresh));
+                tsi_floors_apply(s, cls, tsi_slab_id(chunk, k->fresh));
             }
             if (--k->free_count == 0) tsi_chunk_unlink(s, chunk, cls);
             size_t kept = part ? tsi_parts_take_locked(s, id)
@@ -106,23 +104,11 @@ static void give(TsiSpace* s, const uint32_t* slab_ids, unsigned n, bool keep) {
     tsi_lock_take(&s->lock);
     for (unsigned i = 0; i < n; i++) {
         /* Of those that are kept the first are taken first. */
-        uint32_t id = slab_ids[keep ? n - 1 - i : i], chunk = tsi_slab_chunk(id);
-        unsigned cls = tsi_chunk_class(s, chunk);
-        const TsiClass* c = &s->classes->c[cls];
-        TsiChunk* k = &s->chunks[chunk];
-        TsiSlab* b = tsi_slab(s, id);
-        tsi_store_relaxed(&b->tag, tsi_tag(tsi_tag_seq(tsi_load_relaxed(&b->tag)), 0, TSI_SLAB_POOL));
+        uint32_t id = slab_ids[keep ? n - 1 - i : i];
+        const TsiClass* c = tsi_slab_class(s, id);
         if (keep) tsi_stock_put_locked(s, tsi_slab_payload(s, c, id), c->slab_bytes);
         else bytes += c->slab_bytes;
-        if (tsi_parts_share(s, cls)) {
-            tsi_parts_in(k, tsi_slab_number(id));
-        } else {
-            b->next = k->free_head;
-            k->free_head = id + 1;
-        }
-        k->free_count++;
-        if (keep && k->listed && k->prev != 0) tsi_chunk_unlink(s, chunk, cls); /* to the head of its list */
-        tsi_chunk_settle_locked(s, chunk);
+        tsi_chunk_put_locked(s, id, keep);
     }
     if (bytes != 0) tsi_sub_relaxed(&s->committed_bytes, bytes);
     tsi_lock_give(&s->lock);
@@ -133,21 +119,17 @@ void tsi_space_keep(TsiSpace* s, const uint32_t* slab_ids, unsigned n) { give(s,
 
 /* Of slabs that have their pages to themselves. */
 static void purge_whole(TsiSpace* s, const uint32_t* slab_ids, unsigned n) {
-    for (unsigned i = 0; i < n;) {
-        const TsiClass* c = tsi_slab_class(s, slab_ids[i]);
-        uint8_t* from = tsi_slab_payload(s, c, slab_ids[i]);
-        uint8_t* to = from + c->slab_bytes;
-        unsigned j = i + 1;
-        for (; j < n; j++) {
-            const TsiClass* d = tsi_slab_class(s, slab_ids[j]);
-            if (tsi_slab_payload(s, d, slab_ids[j]) != to) break;
-            to += d->slab_bytes;
+    for (unsigned i = 0, j; i < n; i = j) {
+        uint8_t *from = tsi_slab_payload(s, tsi_slab_class(s, slab_ids[i]), slab_ids[i]), *to = from;
+        for (j = i; j < n; j++) {
+            const TsiClass* c = tsi_slab_class(s, slab_ids[j]);
+            if (tsi_slab_payload(s, c, slab_ids[j]) != to) break;
+            to += c->slab_bytes;
         }
         /* A run over chunks: the first's. */
         tsi_space_purge_range(s, tsi_class_of_slab(s, slab_ids[i]), from, (size_t)(to - from), true);
-        i = j;
     }
-    tsi_space_give(s, slab_ids, n);
+    give(s, slab_ids, n, false);
 }
 
 static size_t leave(TsiSpace* s, uint32_t* slab_ids, unsigned n, TsiPartsHow how) {
@@ -176,16 +158,10 @@ static uint64_t chunk_rebuild(TsiSpace* s, uint32_t chunk, unsigned cls) {
     k->listed = 0;
     if (tsi_parts_share(s, cls)) memset(k->parts, 0xff, sizeof k->parts);
     for (uint32_t n = 0; n < k->fresh; n++) {
-        TsiSlab* b = tsi_slab(s, tsi_slab_id(chunk, n));
-        unsigned state = tsi_tag_state(tsi_load_relaxed(&b->tag));
-        if (state != TSI_SLAB_POOL) {
-            if (state != TSI_SLAB_RETIRED) bytes += s->classes->c[cls].slab_bytes;
-            if (tsi_parts_share(s, cls)) tsi_parts_out(k, n);
-            continue;
-        }
-        b->next = k->free_head;
-        k->free_head = tsi_slab_id(chunk, n) + 1;
-        k->free_count++;
+        unsigned state = tsi_tag_state(tsi_load_relaxed(&tsi_slab(s, tsi_slab_id(chunk, n))->tag));
+        if (tsi_parts_share(s, cls)) tsi_bit_set(k->parts, n, false);
+        if (state == TSI_SLAB_POOL) tsi_chunk_add(s, chunk, cls, n);
+        else if (state != TSI_SLAB_RETIRED) bytes += s->classes->c[cls].slab_bytes;
     }
     tsi_chunk_settle(s, chunk, cls);
     return bytes;
@@ -204,6 +180,8 @@ void tsi_space_rebuild(TsiSpace* s) {
         if (cls == TSI_CLASS_LARGE) bytes += tsi_slab_bytes(s, cls, tsi_slab_id(chunk, 0));
         else if (cls != 0 && cls != TSI_CLASS_CONT) bytes += chunk_rebuild(s, chunk, cls);
     }
-    tsi_stock_rebuild(s);
-    tsi_store_relaxed(&s->committed_bytes, bytes + tsi_load_relaxed(&s->stock.bytes));
+    /* What is in the stock changes under the lock alone, bits and sum; no thread has a grant. */
+    uint64_t kept = tsi_load_relaxed(&s->stock.bytes), budget = tsi_load_relaxed(&s->stock.budget);
+    tsi_store_relaxed(&s->stock.left, (int64_t)budget - (int64_t)kept);
+    tsi_store_relaxed(&s->committed_bytes, bytes + kept);
 }

@@ -87,32 +87,24 @@ void tsi_space_purge_pages(TsiSpace* s, void* p, size_t bytes) {
     tsi_space_purge_range(s, tsi_chunk_class(s, chunk_of(s, p)), p, bytes, false);
 }
 
-/* Heap sort: no recursion, no allocation, n log n at worst (J. Williams, 1964). */
+/* Shell's sort (D. Shell, 1959): no recursion, no allocation; there are some hundred at most. */
 void tsi_sort_ids(uint32_t* v, unsigned n) {
     /* The slabs of an epoch mostly come in the order of their addresses, or against it. */
-    unsigned rising = 1, falling = 1;
+    unsigned rising = 1, falling = 1, gap = 1;
     while (rising < n && v[rising - 1] < v[rising]) rising++;
-    while (falling < n && v[falling - 1] > v[falling]) falling++;
     if (rising >= n) return;
+    while (falling < n && v[falling - 1] > v[falling]) falling++;
     for (unsigned i = 0; falling == n && i < n / 2; i++) {
         uint32_t t = v[i];
         v[i] = v[n - 1 - i];
         v[n - 1 - i] = t;
     }
-    if (falling == n) return;
-    for (unsigned end = n, start = n / 2; end > 1;) {
-        if (start > 0) start--;
-        else {
-            uint32_t t = v[--end];
-            v[end] = v[0];
-            v[0] = t;
-        }
-        for (unsigned root = start, child; (child = 2 * root + 1) < end; root = child) {
-            if (child + 1 < end && v[child] < v[child + 1]) child++;
-            if (v[root] >= v[child]) break;
-            uint32_t t = v[root];
-            v[root] = v[child];
-            v[child] = t;
+    while (gap < n / 3) gap = 3 * gap + 1;
+    for (; gap != 0; gap /= 3) {
+        for (unsigned i = gap; i < n; i++) {
+            uint32_t id = v[i], at = i;
+            for (; at >= gap && v[at - gap] > id; at -= gap) v[at] = v[at - gap];
+            v[at] = id;
         }
     }
 }

@@ -6,8 +6,6 @@
  */
 #include "mem/region.h"
 
-#include "mem/written.h"
-
 #include <string.h>
 
 _Atomic uint8_t tsi_no_map[TSI_NO_MAP_BYTES];
@@ -17,18 +15,36 @@ typedef struct Marks {
     uint64_t starts, live, other;
 } Marks;
 
-/* Of 64 granules: those whose byte is `byte` under the mask. */
-TSI_UNORDERED static uint64_t equal64(const uint8_t* map, unsigned mask, unsigned byte) {
-    uint64_t bits = 0;
+typedef uint8_t Bytes __attribute__((vector_size(16)));
+
+/* Of 16 granules. Each byte is read once. */
+TSI_UNORDERED static Bytes load16(const uint8_t* map) {
+    Bytes bytes;
 #if defined(__SSE2__)
-    __m128i low = _mm_set1_epi8((char)mask), want = _mm_set1_epi8((char)byte);
-    for (unsigned i = 0; i < 4; i++) {
-        __m128i bytes = _mm_and_si128(_mm_loadu_si128((const __m128i*)(const void*)(map + 16 * i)), low);
-        bits |= (uint64_t)(uint32_t)_mm_movemask_epi8(_mm_cmpeq_epi8(bytes, want)) << (16 * i);
-    }
+    bytes = (Bytes)_mm_loadu_si128((const __m128i*)(const void*)map);
+    __asm__("" : "+x"(bytes)); /* not read again where it is used again */
 #else
-    for (unsigned i = 0; i < 64; i++) bits |= (uint64_t)((((const volatile uint8_t*)map)[i] & mask) == byte) << i;
+    for (unsigned i = 0; i < 16; i++) bytes[i] = ((const volatile uint8_t*)map)[i];
 #endif
+    return bytes;
+}
+
+/* A bit for each of those that are the byte. */
+static uint64_t equal16(Bytes bytes, unsigned byte) {
+    Bytes same = (Bytes)(bytes == (uint8_t)byte);
+#if defined(__SSE2__)
+    return (uint32_t)_mm_movemask_epi8((__m128i)same);
+#else
+    uint64_t bits = 0;
+    for (unsigned i = 0; i < 16; i++) bits |= (uint64_t)(same[i] & 1) << i;
+    return bits;
+#endif
+}
+
+/* Of 64 granules: those whose byte is `byte` under the mask. */
+static uint64_t equal64(const uint8_t* map, unsigned mask, unsigned byte) {
+    uint64_t bits = 0;
+    for (unsigned i = 0; i < 64; i += 16) bits |= equal16(load16(map + i) & (uint8_t)mask, byte) << i;
     return bits;
 }
 
@@ -36,33 +52,16 @@ static const uint8_t* map_of(const TsiRegion* r) { return (const uint8_t*)tsi_re
 
 static uint64_t below(uint32_t n) { return n >= 64 ? ~0ull : (1ull << n) - 1; }
 
-/* Of 64 granules. Each byte is read once: one that is marked meanwhile is live or marked, not both and not neither. */
-TSI_UNORDERED static Marks marks64(const uint8_t* map, unsigned gen) {
-    Marks m = {0, 0, 0};
-#if defined(__SSE2__)
-    __m128i low = _mm_set1_epi8(TSI_GEN_BYTE), live = _mm_set1_epi8((char)gen);
-    __m128i other = _mm_set1_epi8((char)(gen | TSI_MARK_OTHER));
-    for (unsigned i = 0; i < 4; i++) {
-        __m128i bytes = _mm_loadu_si128((const __m128i*)(const void*)(map + 16 * i));
-        __asm__("" : "+x"(bytes)); /* not read again where it is used again */
-        m.starts |= (uint64_t)(uint32_t)_mm_movemask_epi8(_mm_cmpeq_epi8(_mm_and_si128(bytes, low), live)) << (16 * i);
-        m.live |= (uint64_t)(uint32_t)_mm_movemask_epi8(_mm_cmpeq_epi8(bytes, live)) << (16 * i);
-        m.other |= (uint64_t)(uint32_t)_mm_movemask_epi8(_mm_cmpeq_epi8(bytes, other)) << (16 * i);
-    }
-#else
-    for (unsigned i = 0; i < 64; i++) {
-        unsigned byte = ((const volatile uint8_t*)map)[i];
-        m.starts |= (uint64_t)((byte & TSI_GEN_BYTE) == gen) << i;
-        m.live |= (uint64_t)(byte == gen) << i;
-        m.other |= (uint64_t)(byte == (gen | TSI_MARK_OTHER)) << i;
-    }
-#endif
-    return m;
-}
-
-/* The marks of the granules from `at` on that lie below `end`. at < end */
+/* The marks of the 64 granules from `at` on that lie below `end`. at < end. A byte that is marked meanwhile is live or
+ * marked, not both and not neither. */
 static Marks marks_at(const uint8_t* map, unsigned gen, uint32_t at, uint32_t end) {
-    Marks m = marks64(map + at, gen);
+    Marks m = {0, 0, 0};
+    for (unsigned i = 0; i < 64; i += 16) {
+        Bytes bytes = load16(map + at + i);
+        m.starts |= equal16(bytes & TSI_GEN_BYTE, gen) << i;
+        m.live |= equal16(bytes, gen) << i;
+        m.other |= equal16(bytes, gen | TSI_MARK_OTHER) << i;
+    }
     uint64_t mask = below(end - at);
     return (Marks){m.starts & mask, m.live & mask, m.other & mask};
 }
@@ -96,12 +95,17 @@ static Count count_map(const TsiRegion* r, unsigned gen, uint32_t end) {
     return n;
 }
 
-static bool any_live(const TsiRegion* r, unsigned gen, uint32_t end) {
+/* The first granule from `at` on whose byte is `byte` under the mask; `end` when there is none below it. */
+static uint32_t first_of(const TsiRegion* r, unsigned mask, unsigned byte, uint32_t at, uint32_t end) {
     const uint8_t* map = map_of(r);
-    for (uint32_t at = 0; at < end; at += 64)
-        if ((equal64(map + at, 0xff, gen) & below(end - at)) != 0) return true;
-    return false;
+    for (; at < end; at += 64) {
+        uint64_t found = equal64(map + at, mask, byte) & below(end - at);
+        if (found != 0) return at + tsi_ctz64(found);
+    }
+    return end;
 }
+
+static bool any_live(const TsiRegion* r, unsigned gen, uint32_t end) { return first_of(r, 0xff, gen, 0, end) < end; }
 
 static uint32_t used_granules(const TsiRegion* r) {
     return tsi_load_acquire(&r->rel) >> TSI_GRANULE_SHIFT; /* pairs with the bump: the starts below are there */
@@ -145,12 +149,7 @@ static bool begin_life(TsiRegion* r, uint32_t heap_at) {
          * clear */
         tsi_store_release(&r->word, 1ull << TSI_REGION_GEN_SHIFT);
     }
-    r->gen = (uint8_t)gen;
-    r->spare = r->alone = false;
-    tsi_region_count_nothing(r);
-    tsi_store_relaxed(&r->gone, 0);
-    tsi_store_relaxed(&r->lim, tsi_region_room(r));
-    tsi_store_relaxed(&r->heap_at, heap_at);
+    tsi_region_start(r, gen, heap_at);
     return true;
 }
 
@@ -259,11 +258,8 @@ bool tsi_region_is_empty(const TsiSpace* s, uint32_t slab_id) {
 }
 
 uint32_t tsi_region_granules_far(const TsiRegion* r, uint32_t granule, uint32_t end, unsigned gen) {
-    for (uint32_t at = granule + 1; at < end; at += 64) {
-        uint64_t starts = equal64(map_of(r) + at, TSI_GEN_BYTE, gen) & below(end - at);
-        if (starts != 0) return at + tsi_ctz64(starts) - granule;
-    }
-    return end > granule ? end - granule : 0;
+    uint32_t next = first_of(r, TSI_GEN_BYTE, gen, granule + 1, end);
+    return next > granule ? next - granule : 0;
 }
 
 size_t tsi_region_size_at(const TsiSpace* s, uint32_t slab_id, uint32_t granule) {
@@ -331,17 +327,10 @@ static bool freer_sleeps(const TsiSpace* s, uint32_t chunk) {
 
 bool tsi_regions_prepare(TsiSpace* s, uint32_t chunk, unsigned cls) {
     TsiChunk* k = &s->chunks[chunk];
-    if (k->region_class == cls || k->regions_clear) {
-        k->region_class = (uint8_t)cls;
-        k->regions_clear = false;
-        return true;
-    }
     uint8_t* regions = tsi_regions_of(s, chunk);
-    if (k->region_class == 0) {
-        uintptr_t page = tsi_os.page_bytes, from = (uintptr_t)regions & ~(page - 1);
-        if (tsi_os.commit((void*)from, tsi_align_up((uintptr_t)regions + TSI_REGIONS_END, page) - from) != 0)
-            return false;
-    } else {
+    bool ready = k->region_class == cls || k->regions_clear, had = k->region_class != 0;
+    if (!had && !ready && !tsi_space_commit(regions, TSI_REGIONS_END)) return false;
+    if (had && !ready) {
         if (freer_sleeps(s, chunk)) return false;
         /* Bytes of other regions would be objects of these. */
         tsi_clear(regions, TSI_REGIONS_MAP);
@@ -354,5 +343,6 @@ bool tsi_regions_prepare(TsiSpace* s, uint32_t chunk, unsigned cls) {
         }
     }
     k->region_class = (uint8_t)cls;
+    k->regions_clear = false;
     return true;
 }

@@ -110,7 +110,16 @@ TSI_INLINE void tsi_region_count_nothing(TsiRegion* r) {
     tsi_store_relaxed(&r->gap_granules, 0);
     tsi_store_release(&r->rel, 0); /* pairs with used_granules: after issued */
 }
-/* The same, and the next life begins at once, for a heap that is not known yet. False as tsi_region_open. */
+/* The next life, of this generation. */
+TSI_INLINE void tsi_region_start(TsiRegion* r, unsigned gen, uint32_t heap_at) {
+    r->gen = (uint8_t)gen;
+    r->spare = r->alone = false;
+    tsi_region_count_nothing(r);
+    tsi_store_relaxed(&r->gone, 0);
+    tsi_store_relaxed(&r->lim, tsi_region_room(r));
+    tsi_store_relaxed(&r->heap_at, heap_at);
+}
+/* As tsi_region_end, and the next life begins at once, for a heap that is not known yet. False as tsi_region_open. */
 bool tsi_region_turn_slow(TsiRegion* r, unsigned gen, uint64_t word, TsiRegionSum* sum);
 TSI_INLINE bool tsi_region_turn(TsiRegion* r, TsiRegionSum* sum) {
     unsigned gen = r->gen;
@@ -123,12 +132,7 @@ TSI_INLINE bool tsi_region_turn(TsiRegion* r, TsiRegionSum* sum) {
     sum->issued = sum->live = tsi_load_relaxed(&r->issued);
     sum->issued_bytes = sum->live_bytes = tsi_load_relaxed(&r->rel);
     sum->twice = 0;
-    r->gen = (uint8_t)next;
-    r->spare = r->alone = false;
-    tsi_region_count_nothing(r);
-    tsi_store_relaxed(&r->gone, 0);
-    tsi_store_relaxed(&r->lim, tsi_region_room(r));
-    tsi_store_relaxed(&r->heap_at, 0);
+    tsi_region_start(r, (unsigned)next, 0);
     return true;
 }
 /* Ends the life of a region that is empty by its counts and its map, as its owner has just seen, and opens the next.

@@ -69,7 +69,6 @@ static void class_init(TsiClass* c, uint32_t size, unsigned cell_shift, size_t p
     if (slab < slab_min) slab = slab_min;
     c->slab_bytes = (uint32_t)slab;
     c->lines_log2 = (uint8_t)(tsi_log2(slab) - line_shift);
-    c->align_log2 = (uint8_t)tsi_ctz64(size);
     size_t units = page >> unit_shift;
     bool one_page = size <= TSI_KIB(1) && page <= TSI_KIB(4), all = one_page && units >= TSI_LINE_SLOTS;
     c->in_page = all ? ~0ull : one_page ? (1ull << units) - 1 : 0;
@@ -114,7 +113,7 @@ unsigned tsi_class_aligned(const TsiClassTable* t, size_t size, size_t align) {
     if (size > TSI_SMALL_MAX || align > TSI_SMALL_MAX) return 0;
     for (unsigned cls = 1; cls <= TSI_SMALL_CLASSES; cls++) {
         const TsiClass* c = &t->c[cls];
-        if (c->size < size || (size_t)1 << c->align_log2 < align) continue;
+        if (c->size < size || (size_t)1 << c->unit_shift < align) continue;
         if (best == 0 || c->size < t->c[best].size) best = cls;
     }
     return best;

@@ -41,11 +41,11 @@ typedef struct TsiClass {
     uint32_t size;      /* usable bytes of a slot */
     uint32_t line_mask; /* line bytes - 1; 0 where there are no slots */
     uint32_t slab_bytes;
-    uint8_t line_shift, unit_shift;
+    uint8_t line_shift;
+    uint8_t unit_shift; /* also the natural alignment of every slot */
     uint8_t lines_log2; /* lines of a slab, log2 */
     uint8_t slots;      /* of a line */
     uint8_t threshold;  /* free slots a full line needs before it is used again */
-    uint8_t align_log2; /* natural alignment of every slot */
     uint64_t full;      /* word with a bit for each slot of a line */
     uint64_t in_page;   /* numbers that lie in a slot's page, from the first of them on, which page_first leaves */
     uint8_t page_first; /* in_page is all where a page has several lines, 0 where objects lie in two pages */

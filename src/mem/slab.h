@@ -134,6 +134,10 @@ TSI_INLINE uint64_t tsi_tag(uint32_t seq, uint32_t index, unsigned state) {
 TSI_INLINE uint32_t tsi_tag_seq(uint64_t tag) { return (uint32_t)(tag >> 32); }
 TSI_INLINE uint32_t tsi_tag_index(uint64_t tag) { return (uint32_t)(tag >> 8) & 0xffffff; }
 TSI_INLINE unsigned tsi_tag_state(uint64_t tag) { return (unsigned)tag & TSI_SLAB_STATE; }
+/* Its only holder: in no heap or incarnation, under the same seq. */
+TSI_INLINE void tsi_slab_turn(TsiSlab* b, unsigned state) {
+    tsi_store_relaxed(&b->tag, tsi_tag(tsi_tag_seq(tsi_load_relaxed(&b->tag)), 0, state));
+}
 /* The seq after this one. Those whose low 31 bits are 0 are skipped: a purged remote word has them. */
 TSI_INLINE uint32_t tsi_seq_next(uint32_t seq) { return ((seq + 1) & 0x7fffffffu) == 0 ? seq + 2 : seq + 1; }
 

@@ -10,10 +10,6 @@ void tsi_space_process_init(void) {
 
 const TsiClassTable* tsi_space_default_classes(void) { return &shared_classes; }
 
-static size_t tables_bytes(uint32_t chunks) {
-    return (size_t)chunks * (sizeof(TsiChunk) + sizeof(TsiChunkKey)) + 2 * (((size_t)chunks + 63) / 64 * 8) + 64;
-}
-
 enum { COVER_CHUNKS = 64 }; /* at once, 256 KiB of entries */
 
 bool tsi_space_cover(TsiSpace* s, uint32_t end) {
@@ -30,37 +26,20 @@ static size_t payload_align(const TsiSpaceConfig* config) {
     return (size_t)1 << (config->huge_pages ? TSI_HUGE_SHIFT : TSI_CHUNK_SHIFT);
 }
 
-static size_t mapping_bytes_for(const TsiSpaceConfig* config, uint64_t chunks) {
-    size_t page = tsi_os.page_bytes;
-    size_t bytes = chunks << TSI_CHUNK_SHIFT;
-    bytes += tsi_align_up(chunks << TSI_META_SHIFT, page);
-    bytes += chunks << TSI_COUNTS_SHIFT;
-    bytes += chunks << TSI_REGIONS_SHIFT;
-    bytes += page + tsi_align_up(chunks << TSI_ENTRIES_SHIFT, page);
-    bytes += tsi_align_up(tables_bytes((uint32_t)chunks), page);
-    return bytes + payload_align(config);
-}
-
-static bool map_tables(TsiSpace* s) {
-    uint8_t* at = (uint8_t*)s->entries + tsi_align_up((size_t)s->chunk_count << TSI_ENTRIES_SHIFT, tsi_os.page_bytes);
-    size_t bytes = tsi_align_up(tables_bytes(s->chunk_count), tsi_os.page_bytes);
-    if (tsi_os.commit(at, bytes) != 0 || tsi_os.commit(s->words, tsi_os.page_bytes) != 0) return false;
-    s->chunks = (TsiChunk*)(void*)at;
-    at += (size_t)s->chunk_count * sizeof(TsiChunk);
-    s->used = (uint64_t*)(void*)tsi_align_up((uint64_t)(uintptr_t)at, 8);
-    s->stocked = s->used + (s->chunk_count + 63) / 64;
-    s->keys = (TsiChunkKey*)(void*)(s->stocked + (s->chunk_count + 63) / 64);
-    return true;
-}
-
-/* Of what is kept warm; stock.h has the rest. */
-static void budget_begin(TsiSpace* s) {
-    TsiStock* k = &s->stock;
-    k->start = s->config.warm_bytes > INT64_MAX ? INT64_MAX : s->config.warm_bytes;
-    k->limit = tsi_space_gives_back(s) ? s->config.warm_limit_bytes : 0; /* else every page stays, budget or not */
-    if (k->limit > INT64_MAX) k->limit = INT64_MAX;
-    tsi_store_relaxed(&k->budget, k->start);
-    tsi_store_relaxed(&k->left, (int64_t)k->start);
+/* Where everything is when the payload begins there; the end of it. */
+static uintptr_t lay_out(TsiSpace* s, uintptr_t at) {
+    size_t page = tsi_os.page_bytes, chunks = s->chunk_count, bitmap = (chunks + 63) / 64 * sizeof(uint64_t);
+    s->base = (uint8_t*)at;
+    s->words = (uint8_t*)(at += chunks << TSI_CHUNK_SHIFT);
+    s->meta = (uint8_t*)(at += page);
+    s->counts = (uint8_t*)(at += tsi_align_up(chunks << TSI_META_SHIFT, page));
+    s->regions = (uint8_t*)(at += chunks << TSI_COUNTS_SHIFT);
+    s->entries = (TsiEntry*)(at += chunks << TSI_REGIONS_SHIFT);
+    s->chunks = (TsiChunk*)(at += tsi_align_up(chunks << TSI_ENTRIES_SHIFT, page));
+    s->used = (uint64_t*)(at += chunks * sizeof(TsiChunk));
+    s->stocked = (uint64_t*)(at += bitmap);
+    s->keys = (TsiChunkKey*)(at += bitmap);
+    return tsi_align_up(at + chunks * sizeof(TsiChunkKey), page);
 }
 
 bool tsi_space_init(TsiSpace* s, const TsiSpaceConfig* config) {
@@ -77,24 +56,26 @@ bool tsi_space_init(TsiSpace* s, const TsiSpaceConfig* config) {
     uint64_t chunks = config->reserve_bytes >> TSI_CHUNK_SHIFT;
     if (chunks > TSI_CHUNKS_MAX) chunks = TSI_CHUNKS_MAX;
     s->nodes = !config->numa_local ? 1 : tsi_os.nodes < TSI_NODES_MAX ? tsi_os.nodes : TSI_NODES_MAX;
-    s->mapping_bytes = mapping_bytes_for(config, chunks);
-    s->mapping = tsi_os.reserve(s->mapping_bytes);
-    if (s->mapping == NULL) return false;
     s->chunk_count = (uint32_t)chunks;
     s->payload_bytes = chunks << TSI_CHUNK_SHIFT;
-    s->base = (uint8_t*)(uintptr_t)tsi_align_up((uint64_t)(uintptr_t)s->mapping, payload_align(config));
-    s->words = s->base + s->payload_bytes;
-    s->meta = s->words + tsi_os.page_bytes;
-    s->counts = s->meta + tsi_align_up(chunks << TSI_META_SHIFT, tsi_os.page_bytes);
-    s->regions = s->counts + (chunks << TSI_COUNTS_SHIFT);
-    s->entries = (TsiEntry*)(void*)(s->regions + (chunks << TSI_REGIONS_SHIFT));
-    if (!map_tables(s) || !tsi_space_cover(s, 1)) {
-        tsi_os.unmap(s->mapping, s->mapping_bytes);
-        s->mapping = NULL;
+    s->mapping_bytes = lay_out(s, 0) + payload_align(config);
+    s->mapping = tsi_os.reserve(s->mapping_bytes);
+    if (s->mapping == NULL) return false;
+    uintptr_t end = lay_out(s, tsi_align_up((uintptr_t)s->mapping, payload_align(config)));
+    bool ok =
+        tsi_os.commit(s->chunks, end - (uintptr_t)s->chunks) == 0 && tsi_os.commit(s->words, tsi_os.page_bytes) == 0;
+    if (!ok || !tsi_space_cover(s, 1)) {
+        tsi_space_destroy(s);
         return false;
     }
     if (config->huge_pages) tsi_os.prefer_huge(s->base, s->payload_bytes);
-    budget_begin(s);
+    /* The budget of what is kept warm; stock.h has the rest. */
+    TsiStock* k = &s->stock;
+    k->start = config->warm_bytes > INT64_MAX ? INT64_MAX : config->warm_bytes;
+    k->limit = tsi_space_gives_back(s) ? config->warm_limit_bytes : 0; /* else every page stays, budget or not */
+    if (k->limit > INT64_MAX) k->limit = INT64_MAX;
+    tsi_store_relaxed(&k->budget, k->start);
+    tsi_store_relaxed(&k->left, (int64_t)k->start);
     return true;
 }
 

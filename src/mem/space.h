@@ -63,7 +63,7 @@ typedef struct TsiChunk {
                               * slab is zero, or in the stock */
     uint8_t node;          /* whose threads get its slabs: a row of with_free */
     uint8_t asked_node;    /* whose memory they are made of: it was last asked of, + 1 */
-    _Atomic uint32_t meta_pages, region_pages; /* bits of written.h */
+    _Atomic uint32_t meta_pages, region_pages; /* bits of chunk_pages.h */
     _Atomic uint64_t counts_pages[2];
     _Atomic uint64_t late;                /* marks of heap/late.h */
     uint64_t stock[TSI_STOCK_UNITS / 64]; /* pages of no slab that are kept, see stock.h */
@@ -251,6 +251,11 @@ TSI_INLINE uint32_t tsi_space_other_half(const TsiSpace* s, uint32_t chunk) {
 /* Makes the entries of chunks below `end` readable; false without memory. Lock held, or nobody knows of the space
  * yet. */
 bool tsi_space_cover(TsiSpace* s, uint32_t end);
+/* Makes a chunk's part of a table usable. With large pages neighbours share some: it rounds outwards. */
+TSI_INLINE bool tsi_space_commit(uint8_t* p, size_t bytes) {
+    uintptr_t page = tsi_os.page_bytes, from = (uintptr_t)p & ~(page - 1);
+    return tsi_os.commit((void*)from, tsi_align_up((uintptr_t)p + bytes, page) - from) == 0;
+}
 /* Makes the handle counts of a chunk usable. */
 bool tsi_space_commit_counts(TsiSpace* s, uint32_t chunk);
 /* Slabs of a chunk that its class has, used or not. */

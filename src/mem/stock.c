@@ -4,8 +4,6 @@
 #include "mem/chunk.h"
 #include "mem/purge.h"
 
-#include <string.h>
-
 enum {
     WORDS = TSI_STOCK_UNITS / 64,
     CHUNK_BYTES = 1 << TSI_CHUNK_SHIFT,
@@ -16,23 +14,16 @@ enum {
     LOOK = 64                  /* chunks that are compared for the coldest */
 };
 
-static bool is_marked(const TsiSpace* s, uint32_t chunk) { return s->stocked[chunk >> 6] >> (chunk & 63) & 1; }
-
 static void mark(TsiSpace* s, uint32_t chunk) {
-    const uint64_t* w = s->chunks[chunk].stock;
-    uint64_t bit = 1ull << (chunk & 63);
-    if ((w[0] | w[1] | w[2] | w[3]) != 0) s->stocked[chunk >> 6] |= bit;
-    else s->stocked[chunk >> 6] &= ~bit;
+    tsi_bit_set(s->stocked, chunk, tsi_chunk_has_stock(&s->chunks[chunk]));
 }
 
-/* Units from..to-1 of a chunk that lie in a word of it. */
-static uint64_t units_in(unsigned word, unsigned from, unsigned to) {
-    unsigned low = word * 64, a = from > low ? from - low : 0, b = to > low ? to - low : 0;
-    if (b > 64) b = 64;
-    return a >= b ? 0 : (b == 64 ? ~0ull : (1ull << b) - 1) & ~((1ull << a) - 1);
+/* Of a word of a chunk the units below `end`. */
+static uint64_t units_below(unsigned word, unsigned end) {
+    unsigned low = word * 64;
+    return end >= low + 64 ? ~0ull : end > low ? (1ull << (end - low)) - 1 : 0;
 }
 
-static uint64_t now_ns(void) { return tsi_os.coarse_ns(); }
 static uint32_t tick_of(uint64_t ns) { return (uint32_t)(ns >> SLOT_SHIFT); }
 
 /* ---- the budget ---- */
@@ -59,18 +50,13 @@ static void set_budget_locked(TsiSpace* s, uint64_t to) {
 static void age_locked(TsiSpace* s, uint32_t tick) {
     TSI_HOLDS(&s->lock);
     TsiStock* k = &s->stock;
-    if (tick - k->gone_tick >= TSI_STOCK_SLOTS) {
-        memset(k->gone, 0, sizeof k->gone);
-        memset(k->rued, 0, sizeof k->rued);
-        k->gone_sum = k->rued_sum = 0;
-        k->gone_tick = tick;
-    }
-    while (k->gone_tick != tick) {
+    for (unsigned n = 0; n < TSI_STOCK_SLOTS && k->gone_tick != tick; n++) {
         uint32_t oldest = ++k->gone_tick % TSI_STOCK_SLOTS;
         k->gone_sum -= k->gone[oldest];
         k->rued_sum -= k->rued[oldest];
         k->gone[oldest] = k->rued[oldest] = 0;
     }
+    k->gone_tick = tick;
 }
 
 static void note_gone_locked(TsiSpace* s, uint64_t bytes, uint64_t ns) {
@@ -85,7 +71,7 @@ static void note_gone_locked(TsiSpace* s, uint64_t bytes, uint64_t ns) {
 static void regret_locked(TsiSpace* s, uint64_t bytes) {
     TSI_HOLDS(&s->lock);
     TsiStock* k = &s->stock;
-    uint64_t ns = now_ns(), regretted = 0;
+    uint64_t ns = tsi_os.coarse_ns(), regretted = 0;
     age_locked(s, tick_of(ns));
     for (uint32_t n = 0; n < TSI_STOCK_SLOTS && regretted < bytes; n++) {
         uint64_t* gone = &k->gone[(k->gone_tick - n) % TSI_STOCK_SLOTS];
@@ -117,8 +103,8 @@ static size_t change_locked(TsiSpace* s, const uint8_t* p, size_t bytes, bool se
         if (high > end) high = end;
         TsiChunk* k = &s->chunks[chunk];
         unsigned from = (unsigned)((at - low) >> TSI_STOCK_SHIFT), to = (unsigned)((high - low) >> TSI_STOCK_SHIFT);
-        for (unsigned n = 0; n < WORDS && (set || is_marked(s, chunk)); n++) {
-            uint64_t m = units_in(n, from, to) & (set ? ~k->stock[n] : k->stock[n]);
+        for (unsigned n = 0; n < WORDS && (set || tsi_bit_is(s->stocked, chunk)); n++) {
+            uint64_t m = units_below(n, to) & ~units_below(n, from) & (set ? ~k->stock[n] : k->stock[n]);
             k->stock[n] ^= m;
             changed += (size_t)tsi_popcount(m) << TSI_STOCK_SHIFT;
         }
@@ -136,7 +122,7 @@ size_t tsi_stock_take_locked(TsiSpace* s, const uint8_t* p, size_t bytes) {
     uint64_t kept = tsi_load_relaxed(&k->bytes);
     size_t found = 0;
     if (kept != 0) {
-        uint64_t ns = now_ns();
+        uint64_t ns = tsi_os.coarse_ns();
         found = change_locked(s, p, bytes, false, tick_of(ns));
         tsi_store_relaxed(&k->bytes, kept - found);
         tsi_stock_unreserve(s, found);
@@ -148,7 +134,7 @@ size_t tsi_stock_take_locked(TsiSpace* s, const uint8_t* p, size_t bytes) {
 
 void tsi_stock_put_locked(TsiSpace* s, const uint8_t* p, size_t bytes) {
     TSI_HOLDS(&s->lock);
-    (void)change_locked(s, p, bytes, true, tick_of(now_ns()));
+    (void)change_locked(s, p, bytes, true, tick_of(tsi_os.coarse_ns()));
     tsi_store_relaxed(&s->stock.bytes, tsi_load_relaxed(&s->stock.bytes) + bytes);
 }
 
@@ -167,16 +153,6 @@ uint32_t tsi_stock_chunk_locked(const TsiSpace* s, unsigned cls, unsigned node) 
         }
     }
     return found;
-}
-
-void tsi_stock_rebuild(TsiSpace* s) {
-    TsiStock* k = &s->stock;
-    uint64_t bytes = 0;
-    for (uint32_t chunk = 0; chunk < tsi_load_relaxed(&s->chunk_high); chunk++)
-        for (unsigned n = 0; n < WORDS; n++)
-            bytes += (uint64_t)tsi_popcount(s->chunks[chunk].stock[n]) << TSI_STOCK_SHIFT;
-    tsi_store_relaxed(&k->bytes, bytes);
-    tsi_store_relaxed(&k->left, (int64_t)tsi_load_relaxed(&k->budget) - (int64_t)bytes);
 }
 
 /* ---- giving back ---- */
@@ -211,7 +187,7 @@ static void purge_bits(TsiSpace* s, unsigned cls, uint32_t chunk, const uint64_t
         }
         at += tsi_ctz64(w);
         unsigned from = at;
-        while (at < TSI_STOCK_UNITS && (bits[at / 64] >> at % 64 & 1) != 0) at++;
+        while (at < TSI_STOCK_UNITS && tsi_bit_is(bits, at)) at++;
         tsi_space_purge_range(s, cls, base + ((size_t)from << TSI_STOCK_SHIFT), (size_t)(at - from) << TSI_STOCK_SHIFT,
                               true);
     }
@@ -244,10 +220,20 @@ static uint64_t evict_locked(TsiSpace* s, uint32_t chunk, uint64_t most) {
     return bytes;
 }
 
+/* Whole chunks but for the last, until so many bytes have gone; how many did. */
+static uint64_t evict_coldest_locked(TsiSpace* s, uint64_t most) {
+    TSI_HOLDS(&s->lock);
+    uint64_t freed = 0;
+    uint32_t chunk;
+    while (freed < most && (chunk = coldest_locked(s, false, tick_of(tsi_os.coarse_ns()))) != TSI_STOCK_NONE)
+        freed += evict_locked(s, chunk, most - freed);
+    return freed;
+}
+
 /* Room for so many bytes: first from what was not used for long; otherwise, for little, by a chunk, so that many
  * small phases do not make a system call each. */
 static void make_room(TsiSpace* s, uint64_t need) {
-    uint64_t freed = 0, ns = now_ns();
+    uint64_t freed = 0, ns = tsi_os.coarse_ns();
     tsi_lock_take(&s->lock);
     for (bool cold = true; freed < need;) { /* cold ones whole */
         uint32_t chunk = coldest_locked(s, cold, tick_of(ns));
@@ -299,7 +285,7 @@ unsigned tsi_stock_choose(TsiSpace* s, uint32_t* slab_ids, unsigned n, bool lear
 
 void tsi_stock_note_gone(TsiSpace* s, uint64_t bytes) {
     tsi_lock_take(&s->lock);
-    note_gone_locked(s, bytes, now_ns());
+    note_gone_locked(s, bytes, tsi_os.coarse_ns());
     tsi_lock_give(&s->lock);
 }
 
@@ -309,26 +295,22 @@ void tsi_stock_look(TsiSpace* s, uint64_t ns) {
     if (tsi_load_relaxed(&k->budget) <= k->start || ns < used + TSI_STOCK_SECOND) return;
     tsi_lock_take(&s->lock);
     used = tsi_load_relaxed(&k->used_ns);
-    uint64_t seconds = ns < used ? 0 : (ns - used) / TSI_STOCK_SECOND, budget = tsi_load_relaxed(&k->budget), freed = 0;
+    uint64_t seconds = ns < used ? 0 : (ns - used) / TSI_STOCK_SECOND, budget = tsi_load_relaxed(&k->budget);
     if (seconds != 0) {
         uint64_t to = seconds < 64 ? budget >> seconds : 0;
         set_budget_locked(s, to > k->start ? to : k->start);
         tsi_store_relaxed(&k->used_ns, used + seconds * TSI_STOCK_SECOND);
-        for (uint32_t chunk;
-             tsi_load_relaxed(&k->left) < 0 && (chunk = coldest_locked(s, false, tick_of(ns))) != TSI_STOCK_NONE;)
-            freed += evict_locked(s, chunk, (uint64_t)-tsi_load_relaxed(&k->left));
+        int64_t left = tsi_load_relaxed(&k->left);
+        uint64_t freed = evict_coldest_locked(s, left < 0 ? (uint64_t)-left : 0);
         if (freed != 0) note_gone_locked(s, freed, ns);
     }
     tsi_lock_give(&s->lock);
 }
 
 uint64_t tsi_stock_give_back(TsiSpace* s, uint64_t bytes) {
-    uint64_t freed = 0;
-    uint32_t chunk;
     if (tsi_load_relaxed(&s->stock.bytes) == 0) return 0;
     tsi_lock_take(&s->lock);
-    while (freed < bytes && (chunk = coldest_locked(s, false, tick_of(now_ns()))) != TSI_STOCK_NONE)
-        freed += evict_locked(s, chunk, bytes - freed);
+    uint64_t freed = evict_coldest_locked(s, bytes);
     tsi_lock_give(&s->lock);
     return freed;
 }

@@ -34,8 +34,6 @@ size_t tsi_stock_take_locked(TsiSpace* s, const uint8_t* p, size_t bytes);
 void tsi_stock_put_locked(TsiSpace* s, const uint8_t* p, size_t bytes);
 /* A free chunk with pages in the stock that a class may open, or TSI_STOCK_NONE. */
 uint32_t tsi_stock_chunk_locked(const TsiSpace* s, unsigned cls, unsigned node);
-/* In a fork child: sums anew from the bits; no thread has a grant. */
-void tsi_stock_rebuild(TsiSpace* s);
 /* ---- without it ---- */
 /* Room of the budget, all of `bytes` or less, in steps of `step`. */
 uint64_t tsi_stock_reserve(TsiSpace* s, uint64_t bytes, uint64_t step);

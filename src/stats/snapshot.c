@@ -3,7 +3,7 @@
 
 #include "heap/profile.h"
 #include "heap/registry.h"
-#include "mem/written.h"
+#include "mem/chunk_pages.h"
 
 #include <string.h>
 

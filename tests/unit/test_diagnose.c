@@ -257,8 +257,7 @@ static void the_log_keeps_the_last(void) {
     memset(&log, 0, sizeof log);
     REQUIRE_EQ(tsi_closelog_copy(&log, out), 0);
     for (uint64_t n = 1; n <= 1000; n++) {
-        EpochReclamation row = {.epoch_era = n};
-        tsi_closelog_add(&log, &row);
+        tsi_closelog_note(&log, (EpochReclamation){.epoch_era = n}, &(TsiCloseTally){.c[1].scanned = 1});
         uint32_t rows = tsi_closelog_copy(&log, out);
         REQUIRE_EQ(rows, n < TSI_CLOSELOG_ROWS ? n : TSI_CLOSELOG_ROWS);
         REQUIRE_EQ(out[rows - 1].epoch_era, n);

@@ -3,7 +3,6 @@
 #include "kit/one.h"
 
 #include "heap/ready.h"
-#include "heap/waiting.h"
 #include "heap/warm.h"
 #include "mem/handle.h"
 #include "mem/region.h"

@@ -57,7 +57,7 @@ static void slots_of_lines(size_t page, size_t slab) {
             REQUIRE(at >= end); /* they ascend and do not overlap */
             end = at + c->size;
             REQUIRE(end <= line);
-            REQUIRE_EQ(at % (1u << c->align_log2), 0);
+            REQUIRE_EQ(at % (1u << c->unit_shift), 0);
             REQUIRE_EQ(at % 16, 0);
             REQUIRE_EQ(tsi_class_slot(c, at), slot);
             REQUIRE(tsi_class_starts(c, at));

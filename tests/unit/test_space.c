@@ -8,7 +8,7 @@
 #include "mem/purge.h"
 #include "mem/region.h"
 #include "mem/space.h"
-#include "mem/written.h"
+#include "mem/chunk_pages.h"
 
 enum { CHUNKS = 16, CLASS_64 = 1, CLASS_1024 = 12 };
 
