@@ -343,6 +343,16 @@ TSI_INLINE TsiHeap* tsi_line_heap(const TsiBinding* b, const TsiLine* l) {
 TSI_INLINE uint64_t tsi_named(EpochId id) { return 1ull << 32 | id; }
 /* Counters: single writer, so a load and a store will do. */
 #define tsi_count(p) tsi_store_relaxed((p), tsi_load_relaxed(p) + 1)
+/* Adds to a sum of the thread's binding, b, or, for a thread without one, to a sum that it shares with others. */
+TSI_INLINE void tsi_sum_add(const TsiBinding* b, _Atomic uint64_t* sum, uint64_t n) {
+    /* release: pairs with the acquire in tsi_labels_begin: who reads a sum of a label reads whose it is, too */
+    if (b != NULL) tsi_store_release(sum, tsi_load_relaxed(sum) + n);
+    else tsi_add_relaxed(sum, n);
+}
+/* Those that the thread counts in. */
+TSI_INLINE TsiClassCounters* tsi_counters(TsiArena* a, TsiBinding* b, unsigned cls) {
+    return b != NULL ? &b->counters[cls] : &a->counters[cls];
+}
 TSI_INLINE TsiLabel* tsi_label_of(TsiArena* a, TsiInc* i) { return tsi_label(&a->phases.labels, tsi_inc_label(i)); }
 
 #endif

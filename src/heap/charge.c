@@ -288,16 +288,11 @@ static TsiLabelSums* books_of(TsiArena* a, TsiBinding* b, TsiInc* i) {
     return b != NULL ? &tsi_pending_of(b, tsi_inc_label(i))->sums : &tsi_label_of(a, i)->shard[0].sums;
 }
 
-static void add(const TsiBinding* b, _Atomic uint64_t* sum, uint64_t n) {
-    if (b != NULL) tsi_pending_sum(sum, n);
-    else tsi_add_relaxed(sum, n);
-}
-
 static void post(const TsiBinding* b, _Atomic uint64_t* account, uint64_t* posted, uint64_t now) {
     uint64_t more = now - *posted;
     if ((int64_t)more <= 0) return; /* negative: posted ahead, by a relabelling */
     *posted = now;                  /* before the account has it, see label.h */
-    add(b, account, more);
+    tsi_sum_add(b, account, more);
 }
 
 /* What was freed singly is what is neither live nor released. */
@@ -382,7 +377,7 @@ void tsi_charges_flush(TsiBinding* b) {
 void tsi_post_end_locked(TsiArena* a, TsiBinding* b, TsiInc* i, uint64_t now_ns) {
     TSI_HOLDS(tsi_inc_lock(i));
     uint64_t peak = tsi_inc_peak(i), since = tsi_load_relaxed(&i->open_since_ns);
-    add(b, &books_of(a, b, i)->ended, 1);
+    tsi_sum_add(b, &books_of(a, b, i)->ended, 1);
     if (peak == 0) return;
     unsigned size = tsi_label_bucket(peak), age = tsi_label_bucket(now_ns > since ? now_ns - since : 0);
     if (b != NULL) {

@@ -148,8 +148,7 @@ int tsi_free_in_region(TsiArena* a, TsiBinding* b, const TsiPlace* at, uint32_t 
 
 /* Another thread changed the word between our look and our exchange. */
 static TSI_NOINLINE void count_retry(TsiArena* a, TsiBinding* b, TsiPlace at) {
-    if (b != NULL) tsi_count(&b->counters[at.cls].free_retries);
-    else tsi_add_relaxed(&a->counters[at.cls].free_retries, 1);
+    tsi_sum_add(b, &tsi_counters(a, b, at.cls)->free_retries, 1);
     TsiRef ref;
     uint32_t label = TSI_LABEL_NONE;
     if (tsi_place_ref(a, &at, &ref)) label = tsi_inc_label(tsi_inc(&a->phases, tsi_ref_index(ref)));

@@ -22,8 +22,8 @@ const char* tsi_misuse_name(SlabMisuse what) {
 }
 
 static void count(TsiArena* a, unsigned what, const void* where) {
-    if (tsi_tls.serial == a->serial) tsi_count(&tsi_tls.binding->refused[what]);
-    else tsi_add_relaxed(&a->refused[what], 1);
+    TsiBinding* b = tsi_tls.serial == a->serial ? tsi_tls.binding : NULL;
+    tsi_sum_add(b, b != NULL ? &b->refused[what] : &a->refused[what], 1);
     tsi_probe_refusal(a->owner, what, where);
 }
 

@@ -4,11 +4,8 @@
 #include <string.h>
 
 void tsi_sweep_count(TsiSweep* w, size_t field, unsigned cls, uint64_t n) {
-    cls = tsi_class_row(cls);
-    TsiClassCounters* c = w->b != NULL ? &w->b->counters[cls] : &w->arena->counters[cls];
-    _Atomic uint64_t* sum = (_Atomic uint64_t*)(void*)((char*)c + field);
-    if (w->b != NULL) tsi_store_relaxed(sum, tsi_load_relaxed(sum) + n);
-    else tsi_add_relaxed(sum, n);
+    char* counters = (char*)tsi_counters(w->arena, w->b, tsi_class_row(cls));
+    tsi_sum_add(w->b, (_Atomic uint64_t*)(void*)(counters + field), n);
 }
 
 void tsi_sweep_purged(TsiSweep* w, unsigned cls, size_t bytes) {
