@@ -201,63 +201,70 @@ typedef struct TsiPending {
     _Atomic uint32_t duration[TSI_LABEL_BUCKETS], peaks[TSI_LABEL_BUCKETS];
 } TsiPending;
 
+/* Three parts, by who writes. */
 typedef struct TsiBinding {
-    uint32_t index;
-    uint32_t inc_cache[TSI_RECORD_CACHE], inc_first, inc_count; /* first in, first out */
-    uint32_t domain_cache[TSI_RECORD_CACHE], domain_count;
-    uint32_t heap_cache[TSI_RECORD_CACHE], heap_count;
-    uint32_t room_cache[TSI_RECORD_CACHE], room_count;
-    /* Away from the start of a page, where lines and chunks' keys begin, too: processors that predict the way of their
-     * first cache from a hash of the address hold few of such lines at once. */
-    _Alignas(64) uint64_t live_word; /* the word of this binding's live heaps; TSI_FENCED when brackets need fences */
-    TsiHeap* heap;                   /* ambient heap, or tsi_no_heap */
-    TsiLine** cur;                   /* its current lines by class */
-    TsiRegion* region;               /* that it bumps, or NULL */
-    /* 0, a TsiLine* or TsiRegion*, or a TsiHeap* | 1: all heaps that this thread has in that heap's incarnation. */
-    _Atomic uint64_t busy;
-    uint8_t* base;
-    TsiHeap* heaps_base;
-    const TsiClassTable* classes;
-    /* second line */
-    uint64_t covered; /* of the space, as the thread last looked: what its frees may look up */
-    const TsiEntry* entries;
-    uint8_t* words;
-    const TsiChunkKey* keys;
-    TsiLine* lines; /* of chunk 0 */
-    uint64_t payload_bytes;
-    _Atomic uint64_t* counts;
-    uint64_t secret;
-    TsiArena* arena;
-    _Atomic bool in_use;
-    _Atomic bool fenced; /* live_word is TSI_FENCED: for others */
-    struct TsiThread* thread;
-    uint32_t scope;     /* index + 1 of the innermost scope of this arena on the thread's stack */
-    uint32_t own_heaps; /* chain, heap index + 1 */
-    _Atomic uint32_t dead_heaps;
-    _Atomic uint32_t inbox; /* slab id + 2, TSI_INBOX_EMPTY or TSI_INBOX_CLOSED */
-    uint64_t era, era_end;  /* eras granted and not used */
-    uint32_t ready_count[TSI_READY_RANKS], ready_size[TSI_READY_RANKS]; /* size: bytes of a region */
-    /* By the rank of their regions: heap index + 1, see ready.h. */
-    _Atomic uint32_t ready[TSI_READY_RANKS][TSI_READY_HEAPS];
-    uint64_t ready_bytes;            /* of their regions, and of those that were flushed and not met since */
-    TsiHeap* by_inc[TSI_HEAP_CACHE]; /* the heap of an incarnation, or another's, or tsi_no_heap */
-    TsiHeap* by_id[TSI_ID_CACHE];    /* heaps that calls have named by an id, or tsi_no_heap */
-    TsiWarm warm;
-    TsiLearned learned[TSI_LEARNED];
-    uint32_t period;          /* sampling; 0 = off */
-    uint32_t slow_left, dice; /* slow paths to the next sample, that one included */
-    uint32_t lane;            /* shared mode: how many lanes it has gone on since one was held for too long */
-    bool watched;             /* samples or a profile are taken: every slow path goes by tsi_alloc_slow */
-    bool profile_hit;         /* what this slow path allocates is sampled by the profile */
-    uint64_t profile_mean, profile_left, profile_dice; /* bytes; 0 = off; to the next mark */
-    uintptr_t stack_low, stack_high;                   /* the mapping that the thread's stack was last seen in */
-    TsiSamples samples;
-    TsiBudgetEvents budget; /* of the allocation that is inside its bracket */
-    TsiPending pending[TSI_PENDING_LABELS];
-    char label[TSI_LABEL_BYTES]; /* of the domain made last, its record beside it */
-    uint32_t label_at;
-    _Atomic uint64_t refused[TSI_REFUSED_COUNT]; /* by cause */
-    TsiClassCounters counters[TSI_CLASSES];
+    struct { /* its thread alone; others may read what is atomic */
+        uint32_t index;
+        uint32_t inc_cache[TSI_RECORD_CACHE], inc_first, inc_count; /* first in, first out */
+        uint32_t domain_cache[TSI_RECORD_CACHE], domain_count;
+        uint32_t heap_cache[TSI_RECORD_CACHE], heap_count;
+        uint32_t room_cache[TSI_RECORD_CACHE], room_count;
+        /* Away from the start of a page, where lines and chunks' keys begin, too: processors that predict the way of
+         * their first cache from a hash of the address hold few of such lines at once. */
+        _Alignas(64) uint64_t live_word; /* of its live heaps; TSI_FENCED when brackets need fences */
+        TsiHeap* heap;                   /* ambient heap, or tsi_no_heap */
+        TsiLine** cur;                   /* its current lines by class */
+        TsiRegion* region;               /* that it bumps, or NULL */
+        /* 0, a TsiLine* or TsiRegion*, or a TsiHeap* | 1: all heaps that this thread has in that heap's incarnation. */
+        _Atomic uint64_t busy;
+        uint8_t* base;
+        TsiHeap* heaps_base;
+        const TsiClassTable* classes;
+        /* second line */
+        uint64_t covered; /* of the space, as the thread last looked: what its frees may look up */
+        const TsiEntry* entries;
+        uint8_t* words;
+        const TsiChunkKey* keys;
+        TsiLine* lines; /* of chunk 0 */
+        uint64_t payload_bytes;
+        _Atomic uint64_t* counts;
+        uint64_t secret;
+        TsiArena* arena;
+        _Atomic bool in_use;
+        _Atomic bool fenced; /* live_word is TSI_FENCED: for others */
+        bool watched;        /* samples or a profile are taken: every slow path goes by tsi_alloc_slow */
+        bool profile_hit;    /* what this slow path allocates is sampled by the profile */
+        struct TsiThread* thread;
+        uint32_t scope;        /* index + 1 of the innermost scope of this arena on the thread's stack */
+        uint32_t own_heaps;    /* chain, heap index + 1 */
+        uint64_t era, era_end; /* eras granted and not used */
+        uint64_t profile_mean, profile_left, profile_dice;                  /* bytes; 0 = off; to the next mark */
+        uint32_t ready_count[TSI_READY_RANKS], ready_size[TSI_READY_RANKS]; /* size: bytes of a region */
+        /* By the rank of their regions: heap index + 1, see ready.h. */
+        _Atomic uint32_t ready[TSI_READY_RANKS][TSI_READY_HEAPS];
+        uint64_t ready_bytes;            /* of their regions, and of those that were flushed and not met since */
+        TsiHeap* by_inc[TSI_HEAP_CACHE]; /* the heap of an incarnation, or another's, or tsi_no_heap */
+        TsiHeap* by_id[TSI_ID_CACHE];    /* heaps that calls have named by an id, or tsi_no_heap */
+        TsiLearned learned[TSI_LEARNED];
+        char label[TSI_LABEL_BYTES]; /* of the domain made last, its record beside it */
+        uint32_t label_at;
+        uint32_t lane;            /* shared mode: how many lanes it has gone on since one was held for too long */
+        uint32_t period;          /* sampling; 0 = off */
+        uint32_t slow_left, dice; /* slow paths to the next sample, that one included */
+        uintptr_t stack_low, stack_high; /* the mapping that the thread's stack was last seen in */
+        TsiBudgetEvents budget;          /* of the allocation that is inside its bracket */
+    };
+    struct {                                    /* others, too: each word says how */
+        _Alignas(64) _Atomic uint32_t inbox;    /* slab id + 2, TSI_INBOX_EMPTY or TSI_INBOX_CLOSED */
+        _Atomic uint32_t dead_heaps;            /* raised by sweeps */
+        TsiWarm warm;                           /* its try-lock */
+        TsiPending pending[TSI_PENDING_LABELS]; /* of these the grants */
+    };
+    struct {                                         /* its thread, for observers alone */
+        _Atomic uint64_t refused[TSI_REFUSED_COUNT]; /* by cause */
+        TsiClassCounters counters[TSI_CLASSES];
+        TsiSamples samples;
+    };
 } TsiBinding;
 
 /* An allocator's place in the statistics segment, see stats/segment.h. Under tsi_segment_lock but for the atomics. */
