@@ -36,7 +36,16 @@ class Layout:
         except gdb.error:
             raise gdb.GdbError("no debug information of temporal-slab: build it with -DTSLAB_DEBUG_INFO=ON") from None
         self.size = kind.sizeof
-        self.members = {f.name: (f.bitpos // 8, f.type) for f in kind.fields() if f.name}
+        self.members = {}
+        self.add(kind, 0)
+
+    def add(self, kind, start):
+        """The members of a structure that begins there, with those of its parts that have no name."""
+        for f in kind.strip_typedefs().fields():
+            if f.name:
+                self.members[f.name] = (start + f.bitpos // 8, f.type)
+            else:
+                self.add(f.type, start + f.bitpos // 8)
 
     def at(self, *path):
         """Offset and type of a member; further names are members of it."""
