@@ -123,7 +123,8 @@ typedef struct TsiClassCounters {
         close_returned, closes, close_ns, free_tries, free_retries;
     _Atomic uint64_t alloc_tries, alloc_retries; /* shared mode: through a lane; after a wait for it */
     /* Phases that began with a heap that waited: a miss and a slab that was recycled each, which the counts above do
-     * not have; and those that ended by the straight way (ready.h): a slab each that a close has met and returned. */
+     * not have; and those whose heap waits again after the straight end (ready.h): a slab each that a close has met and
+     * returned. */
     _Atomic uint64_t straight_begun, straight_ended;
 } TsiClassCounters;
 

@@ -337,8 +337,14 @@ bool tsi_relabel_locked(TsiArena* a, TsiBinding* b, TsiInc* i, const char name[T
     tsi_add_relaxed(&l->moved_bytes, bytes);
     if (to == TSI_LABEL_OTHER) tsi_add_relaxed(&l->swallowed, 1);
     label_uncharge(a, b, label_in(was), bytes_in(was));
-    /* It is there: no budget can refuse it. */
-    (void)label_now(l, (int64_t)bytes_in(was));
+    /* It is there: no budget can refuse it. Near a limit there are no grants (L2): or what threads were granted before
+     * would have passed it in silence. */
+    uint64_t now = label_now(l, (int64_t)bytes_in(was));
+    if (tsi_label_has_budget(l) && !is_far(l, now)) {
+        tsi_lock_take(&a->phases.labels.lock);
+        grants_back_locked(a, l, to);
+        tsi_lock_give(&a->phases.labels.lock);
+    }
     return true;
 }
 

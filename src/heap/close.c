@@ -44,9 +44,7 @@ static void end_swept(TsiSweep* w, unsigned state, EpochReceipt* out, uint64_t n
     w->deferred += i->skipped; /* also those that an earlier end has skipped and nobody has settled yet */
     w->deferred_bytes += i->skipped_bytes;
     if (was == TSI_INC_ACTIVE && state != TSI_INC_ACTIVE) tsi_post_end_locked(w->arena, w->b, i, now_ns);
-    /* Else posted as its record becomes free, at the end of this call. */
-    bool stays = i->pins != 1 || i->heaps != 0 || i->ends != 0 || tsi_load_relaxed(&i->slab_count) != 0;
-    if (stays) tsi_post_locked(w->arena, w->b, i);
+    tsi_post_locked(w->arena, w->b, i);
     /* Also of one that the ring has taken the id from: nobody has looked at what lives there. */
     bool drains = state == TSI_INC_CLOSED && was != TSI_INC_RELEASED && !i->escapes_posted;
     if (drains) i->escapes_posted = true;

@@ -196,6 +196,7 @@ TSI_INLINE void post_locked(TsiBinding* b, TsiInc* i, const TsiEnded* e) {
     uint64_t charge = tsi_load_relaxed(&i->charge), since = tsi_load_relaxed(&i->open_since_ns);
     uint64_t bytes = charge & TSI_CHARGE_MASK;
     uint32_t label = (uint32_t)(charge >> TSI_CHARGE_BITS);
+    TSI_ASSERT(e->slow != 0 && e->slabs != 0);
     TsiPending* p = tsi_pending_of(b, label);
     tsi_pending_sum(&p->sums.straight, 1);
     tsi_pending_sum(&p->sums.straight_objects, e->sum.live);
@@ -256,7 +257,8 @@ static TSI_NOINLINE void end_without_heap(TsiBinding* b, TsiInc* i, TsiHeap* h, 
     if (out != NULL) fill_locked(i, &e.sum, out);
     tsi_store_release(&i->word, TSI_INC_RELEASED); /* as in tsi_ready_end */
     post_locked(b, i, &e);
-    w.uncharged = 0; /* with the post; whoever opens the record sees to all other words */
+    w.uncharged = 0; /* with the post */
+    tsi_store_relaxed(&i->charge, tsi_load_relaxed(&i->charge) & ~TSI_CHARGE_MASK);
     tsi_inc_give(i);
     tsi_sweep_finish(&w);
     if (out == NULL) return;

@@ -103,11 +103,6 @@ static void take_out(TsiSweep* w, unsigned cls, uint32_t slab_id) {
     w->uncharged += bytes;
 }
 
-static void add(TsiTotals* t, TsiTotals more) {
-    t->objects += more.objects;
-    t->bytes += more.bytes;
-}
-
 void tsi_settle_release(TsiSweep* w, uint32_t slab_id) {
     unsigned cls = tsi_class_of_slab(&w->arena->space, slab_id);
     uint64_t old;
@@ -115,8 +110,8 @@ void tsi_settle_release(TsiSweep* w, uint32_t slab_id) {
     TSI_CHECK(ok);
     end_plain_frees(&w->arena->space, cls, slab_id);
     TsiSlabSum sum = renew_words(w, cls, slab_id, old);
-    add(&w->inc->allocated, sum.issued);
-    add(&w->inc->released, sum.live);
+    tsi_totals_add(&w->inc->allocated, sum.issued);
+    tsi_totals_add(&w->inc->released, sum.live);
     take_out(w, cls, slab_id);
 }
 
@@ -126,7 +121,7 @@ bool tsi_settle_if_empty(TsiSweep* w, uint32_t slab_id) {
     uint64_t old;
     if (!tsi_slab_is_empty(s, cls, slab_id) || !claim(s, slab_id, TSI_SLAB_OWNED, &old)) return false;
     end_plain_frees(s, cls, slab_id);
-    add(&w->inc->allocated, renew_words(w, cls, slab_id, old).issued);
+    tsi_totals_add(&w->inc->allocated, renew_words(w, cls, slab_id, old).issued);
     take_out(w, cls, slab_id);
     return true;
 }
@@ -147,7 +142,7 @@ static uint64_t make_orphan(TsiArena* a, TsiInc* i, unsigned cls, uint32_t slab_
     /* Whoever frees the last object may have ended the region's life since. What it has issued stands until the slab
      * is unlinked, under the stripe. */
     if (tsi_class_is_region(cls)) sum->issued = tsi_region_told(tsi_region_issued(s, slab_id)).issued;
-    add(&i->allocated, sum->issued);
+    tsi_totals_add(&i->allocated, sum->issued);
     return old;
 }
 
@@ -208,7 +203,7 @@ void tsi_settle_release_orphans(TsiSweep* w) {
         w->closing = look_at_large(w, cls, slab_id); /* others were counted when a heap was swept */
         TsiSlabSum sum = renew_words(w, cls, slab_id, old);
         tsi_orphan_unlink_locked(w->arena, w->inc, slab_id, sum.issued);
-        add(&w->inc->released, sum.live);
+        tsi_totals_add(&w->inc->released, sum.live);
         take_out(w, cls, slab_id);
     }
 }

@@ -6,8 +6,8 @@
  *
  *   1  set the state; others' LIVE and RETIRE heaps -> REVOKED, stamped with this sweep's ticket
  *   -  membarrier: from here on no owner enters a bracket on a revoked heap
- *   2  for each heap with our ticket read the owner's busy: names nothing of the incarnation -> SEIZED,
- *      walk; names a slab of the heap -> SEIZED, walk all but that slab (`skip`); names the whole
+ *   2  own heaps -> SEIZED, walk; of each with our ticket read the owner's busy: names nothing of the incarnation
+ *      -> SEIZED, walk; names a slab of the heap -> SEIZED, walk all but that slab (`skip`); names the whole
  *      incarnation -> stays REVOKED, its owner walks it as it leaves (tsi_handover)
  *
  * Invariants
@@ -115,8 +115,8 @@ static void walk_locked(TsiSweep* w, TsiHeap* h, uint32_t skip) {
     tsi_store_relaxed(&h->slab_bytes, kept_bytes);
 }
 
-/* Takes a heap nobody is inside of, except on the slab `skip`. `word` is REVOKED or DETACHED, or LIVE for the
- * caller's own. */
+/* Takes a heap nobody is inside of, except on the slab `skip`. `word` is REVOKED or DETACHED, or LIVE or RETIRE
+ * for the caller's own. */
 static void seize_locked(TsiSweep* w, TsiHeap* h, uint64_t word, uint32_t skip) {
     TSI_HOLDS(tsi_inc_lock(w->inc));
     TsiArena* a = w->arena;

@@ -51,8 +51,7 @@ typedef struct TsiLabelSums {
     _Atomic uint64_t objects_freed, bytes_freed; /* of phases that are over, or that went to another label */
     _Atomic uint64_t lock_fast, lock_contended;
     /* Phases that ended by the straight way (heap/ready.h): `ended`, `closed_slabs` and `slow` lack one each for them,
-     * `lock_fast` two. And what was both allocated and released, of them and of others that one thread has had alone:
-     * it is in neither of these. */
+     * `lock_fast` two. And what they have both allocated and released: it is in neither of these. */
     _Atomic uint64_t straight, straight_objects, straight_bytes;
 } TsiLabelSums;
 enum { TSI_LABEL_SUMS = sizeof(TsiLabelSums) / sizeof(uint64_t) };

@@ -139,7 +139,7 @@ TsiRows tsi_report_rows(const TsiReport* r, TsiSection section) {
     const TsiSectionInfo* s = &tsi_sections[section];
     TsiRows rows = {(const char*)r + s->first, s->row_bytes, 1};
     if (s->form != SLAB_SEGMENT_ARRAY) return rows;
-    memcpy(&rows.first, rows.first, sizeof rows.first);
+    memcpy(&rows.first, (const char*)r + s->first, sizeof rows.first);
     memcpy(&rows.count, (const char*)r + s->count, sizeof rows.count);
     return rows;
 }

@@ -12,7 +12,7 @@
 enum { TRIES = 64 };
 
 static void sums_add(SlabLabelStats* out, const TsiLabelSums* s) {
-    /* acquire: pairs with add and move_sum in charge.c */
+    /* acquire: pairs with tsi_sum_add, tsi_pending_sum and move_sum */
     uint64_t straight = tsi_load_acquire(&s->straight), objects = tsi_load_acquire(&s->straight_objects),
              bytes = tsi_load_acquire(&s->straight_bytes);
     out->phases_ended += tsi_load_acquire(&s->ended) + straight;
@@ -46,7 +46,7 @@ static void pending_add(SlabLabelStats* l, uint32_t at, const TsiPending* p) {
 static bool label_begin(TsiArena* a, uint32_t at, SlabLabelStats* out) {
     TsiLabels* ls = &a->phases.labels;
     TsiLabel* l = tsi_label(ls, at);
-    uint64_t moves = tsi_load_acquire(&l->moves_ended); /* pairs with empty in charge.c */
+    uint64_t moves = tsi_load_acquire(&l->moves_ended); /* pairs with tsi_pending_empty */
     *out = (SlabLabelStats){.version = SLAB_STATS_VERSION, .label_id = tsi_label_id(ls, at)};
     memcpy(out->label, l->name, sizeof out->label);
     for (unsigned n = 0; n < TSI_LABEL_SHARDS; n++) {

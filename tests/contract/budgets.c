@@ -446,6 +446,24 @@ static void* phases_main(void* arg) {
     return NULL;
 }
 
+/* A phase that joins a label brings it near its limit; what the thread was granted before does not hide that it is
+ * passed then. */
+static void relabelled_phases_pass_no_soft_limit(void) {
+    enum { SOFT = 400 << 10, MOVED = 350 << 10 };
+    SlabAllocator* a = kit_create();
+    Told t = {0, 0, 0, NULL};
+    slab_epoch_set_label(a, 1, "joined");
+    CHECK(slab_label_set_budget(a, "joined", SOFT, 0, told, &t));
+    CHECK(slab_malloc_epoch(a, 100, 1) != NULL); /* far from the limit: granted 64 KiB */
+    CHECK(slab_malloc_epoch(a, MOVED, 2) != NULL);
+    slab_epoch_set_label(a, 2, "joined");
+    CHECK_EQ(t.soft, 0);
+    CHECK_LE(label_row(a, "joined").committed_bytes, SOFT);
+    while (label_row(a, "joined").committed_bytes <= SOFT) CHECK(slab_malloc_epoch(a, 100, 1) != NULL);
+    CHECK_EQ(t.soft, 1);
+    slab_allocator_free(a);
+}
+
 static void a_hard_limit_holds_for_all_threads(void) {
     SlabAllocator* a = kit_create();
     pthread_t threads[6];
@@ -463,6 +481,7 @@ static const CheckCase cases[] = {
     CHECK_CASE(used_over_and_over_stays_within),
     CHECK_CASE(a_grant_passes_no_soft_limit),
     CHECK_CASE(a_smaller_budget_holds_at_once),
+    CHECK_CASE(relabelled_phases_pass_no_soft_limit),
     CHECK_CASE(a_hard_limit_holds_for_all_threads),
     CHECK_CASE(both_are_told_of_one_slab),    CHECK_CASE(each_is_told_before_the_end),
     CHECK_CASE(a_refusal_is_counted_once),    CHECK_CASE(what_was_refused_is_in_no_peak),

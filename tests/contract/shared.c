@@ -429,6 +429,24 @@ static void in_child(void* arg) {
     CHECK_EQ(kit_committed(x->a), 0);
 }
 
+/* Its lock is taken as it begins and as it ends, by whatever call. */
+static void a_small_phase_ends_straight(void) {
+    enum { PHASES = 200 };
+    static SlabLabelStats rows[8];
+    SlabAllocator* a = create(true);
+    for (unsigned n = 0; n < PHASES; n++) {
+        epoch_domain_t* d = epoch_domain_create_labeled(a, "small");
+        CHECK(epoch_domain_malloc(d, 100) != NULL);
+        if (n % 2 == 0) epoch_domain_enter(d), epoch_domain_exit(d);
+        epoch_domain_destroy(d);
+    }
+    size_t labels = slab_stats_labels(a, rows, 8), at = 0;
+    while (at < labels && strcmp(rows[at].label, "small") != 0) at++;
+    CHECK(at < labels);
+    CHECK_EQ(rows[at].lock_fast_acquire + rows[at].lock_contended, 2 * PHASES);
+    slab_allocator_free(a);
+}
+
 static void children_of_claims(void) {
     Neighbour n = {create(true), 0, 0};
     pthread_t t = kit_thread(keep_allocating, &n);
@@ -450,7 +468,7 @@ static const CheckCase cases[] = {
     CHECK_CASE(releases_count_every_object),    CHECK_CASE(trims_beside_allocations),
     CHECK_CASE(a_flush_leaves_the_epoch),       CHECK_CASE(a_handle_ends_with_its_object),
     CHECK_CASE(budgets_hold_for_all_threads),   CHECK_CASE(numbers_by_label_are_the_classes),
-    CHECK_CASE(every_lock_is_counted),
+    CHECK_CASE(every_lock_is_counted),          CHECK_CASE(a_small_phase_ends_straight),
     CHECK_CASE(a_domain_of_many_threads_is_one_page), CHECK_CASE(children_of_claims),
 };
 CHECK_MAIN(cases)
