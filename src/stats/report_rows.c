@@ -29,6 +29,8 @@ void tsi_rows_sort(void* table, uint32_t count, size_t size, bool (*goes_before)
     }
 }
 
+_Static_assert(sizeof(SlabPhaseStats) <= TSI_ROW_MAX && sizeof(TsiEpochRow) <= TSI_ROW_MAX, "rows can be sorted");
+
 static bool older_phase(const void* x, const void* y) {
     return ((const SlabPhaseStats*)x)->epoch_era < ((const SlabPhaseStats*)y)->epoch_era;
 }
