@@ -120,6 +120,23 @@ def names_of(page):
     return set(re.findall(r"^([a-zA-Z_:]\w*)[ {]", page, re.M))
 
 
+class Names(set):
+    """What the page has had; a family appears with the first label that it is of."""
+
+    def __init__(self, url):
+        super().__init__(names_of(fetch(url)))
+        self.url = url
+
+    def lacks(self, query, until):
+        """What a query names and the page does not have by then."""
+        while True:
+            unknown = [n for n in METRIC.findall(query) if n not in self]
+            if not unknown or time.monotonic() >= until:
+                return unknown
+            time.sleep(0.3)
+            self.update(names_of(fetch(self.url)))
+
+
 def ask(prometheus, query):
     """(values, error): numbers that are none are left out."""
     try:
@@ -137,7 +154,7 @@ def concrete(query):
 
 
 def check_query(where, query, prometheus, names, until):
-    unknown = [n for n in METRIC.findall(query) if n not in names]
+    unknown = names.lacks(query, until)
     if unknown:
         return complain(where, "names what tslabd does not have:", unknown)
     while True:
@@ -212,7 +229,7 @@ def main():
     prometheus = args.prometheus.rstrip("/")
     try:
         board = json.load(open(args.dashboard))
-        names = names_of(fetch(args.metrics))
+        names = Names(args.metrics)
         panels = check_file(board)
         until = time.monotonic() + args.wait
         while not ask(prometheus, "temporal_slab_build_info")[0] and time.monotonic() < until:

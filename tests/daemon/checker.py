@@ -54,10 +54,22 @@ for said, change in (
 
 answers = {"up": ([1.0], None), "temporal_slab_gone": ([], None), "bad(": ([], "parse error")}
 checker.ask = lambda prometheus, query: answers[query]
+pages = ["", "temporal_slab_late 1\n"]  # a family that comes with the second reading
+checker.fetch = lambda url: pages.pop(0)
+late = checker.Names("")
+check(late.lacks("temporal_slab_late", checker.time.monotonic() + 9) == [], "a name that comes later is missed")
+
+
+def named(names):
+    page = checker.Names.__new__(checker.Names)
+    page.update(names)
+    return page
+
+
 for query, names, said in (("up", set(), ""), ("temporal_slab_gone", {"temporal_slab_gone"}, "no number"),
                            ("temporal_slab_gone", {"temporal_slab_gone_total"}, "does not have"), ("bad(", set(), "cannot be read")):
     out = io.StringIO()
     with contextlib.redirect_stdout(out):
-        checker.check_query("x", query, "", names, 0)
+        checker.check_query("x", query, "", named(names), 0)
     check(said in out.getvalue() and bool(said) == bool(out.getvalue()), query, out.getvalue())
 finish()
