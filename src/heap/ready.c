@@ -247,15 +247,15 @@ static void tell_time(uint64_t since_ns, EpochReceipt* out) {
 static TSI_NOINLINE void end_without_heap(TsiBinding* b, TsiInc* i, TsiHeap* h, EpochReceipt* out) {
     TSI_HOLDS(tsi_inc_lock(i));
     TsiSweep w = {.arena = b->arena, .b = b, .inc = i, .learns = true};
-    tsi_store_release(&i->word,
-                      tsi_inc_era(i) << 2 | TSI_INC_RELEASED); /* as in tsi_ready_end; the sweep asks for it */
+    /* The sweep asks for the state. release: as in end_with_heap. */
+    tsi_store_release(&i->word, tsi_inc_era(i) << 2 | TSI_INC_RELEASED);
     TsiEnded e = {.now_ns = tsi_os.quick_ns()};
     tsi_sweep_own_locked(&w, h);
     e.sum = (TsiRegionSum){i->allocated.objects, i->allocated.bytes, i->released.objects, i->released.bytes, 0};
     e.slow = i->slow;
     e.slabs = i->closed_slabs;
     if (out != NULL) fill_locked(i, &e.sum, out);
-    tsi_store_release(&i->word, TSI_INC_RELEASED); /* as in tsi_ready_end */
+    tsi_store_release(&i->word, TSI_INC_RELEASED); /* era 0, as in end_with_heap */
     post_locked(b, i, &e);
     w.uncharged = 0; /* with the post */
     tsi_store_relaxed(&i->charge, tsi_load_relaxed(&i->charge) & ~TSI_CHARGE_MASK);
