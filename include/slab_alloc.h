@@ -196,6 +196,9 @@ typedef struct EpochReceipt {
  * than n means that it was cut. 0 for NULL. The same in every locale; allocates nothing. Control characters in the
  * label are shown as '?'. */
 SLAB_API size_t epoch_receipt_text(const EpochReceipt* r, char* out, size_t n);
+/* Writes the same text on lines of at most `width` bytes, for a terminal: an end of line takes the place of some spaces, so
+ * the text is as long. A word longer than `width` has a line of its own. out, n and the result are epoch_receipt_text's. */
+SLAB_API size_t epoch_receipt_lines(const EpochReceipt* r, size_t width, char* out, size_t n);
 
 /* ---- allocators ------------------------------------------------------------------------- */
 
