@@ -161,6 +161,7 @@ typedef struct TsiSpace {
     TsiLock lock;                                   /* all below */
     uint32_t with_free[TSI_NODES_MAX][TSI_CLASSES]; /* chunk + 1 */
     TsiStock stock;
+    _Atomic uint32_t resting;         /* regions that rest, slab id + 1, see rest.h; any thread may read */
     uint32_t used_hint;               /* no free chunk below */
     uint32_t large_gives, words_kept; /* large objects given back; chunks with meta_kept */
     _Atomic uint32_t open_chunks;     /* that serve a class of slabs; readers may look */
