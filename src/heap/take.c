@@ -152,8 +152,10 @@ void* tsi_large_alloc(TsiBinding* b, TsiRef ref, size_t size, size_t align, TsiI
         return NULL;
     }
     uint32_t line_id = tsi_line_at(tsi_slab_chunk(slab_id), 0);
+    bool named = issue == NULL || (tsi_space_commit_counts(s, tsi_slab_chunk(slab_id)) &&
+                                   tsi_load_relaxed(&tsi_slab(s, slab_id)->gen_base) < TSI_GEN_LIMIT);
     tsi_inc_take(i);
-    bool active = tsi_ref_is_active(&a->phases, ref);
+    bool active = named && tsi_ref_is_active(&a->phases, ref); /* issue.h, I1 */
     if (active) {
         (void)slab_open(s, TSI_CLASS_LARGE, slab_id, i->index, TSI_SLAB_ORPHAN, false);
         TsiLine* l = tsi_line(s, line_id);
@@ -163,7 +165,8 @@ void* tsi_large_alloc(TsiBinding* b, TsiRef ref, size_t size, size_t align, TsiI
         tsi_orphan_link_locked(a, i, slab_id, &(TsiSlabSum){one, one, 0});
         i->allocated.objects += one.objects;
         i->allocated.bytes += one.bytes;
-        if (issue != NULL) tsi_handle_issue_held(a, tsi_chunk_base(s, tsi_slab_chunk(slab_id)), issue);
+        TsiPlace at = {.line_id = line_id, .slab_id = slab_id, .cls = TSI_CLASS_LARGE, .slot = 0};
+        if (issue != NULL) (void)tsi_handle_issue_held(a, &at, issue);
     }
     tsi_inc_give(i);
     if (!active) {
