@@ -50,15 +50,17 @@ _Static_assert(TSI_META_LINES + TSI_CHUNK_LINES * sizeof(TsiLine) == TSI_META_EN
 _Static_assert(TSI_META_END <= 1 << TSI_META_SHIFT, "a chunk's bookkeeping fits its block");
 _Static_assert(TSI_REGIONS_END <= 1 << TSI_REGIONS_SHIFT, "a chunk's regions fit their block");
 _Static_assert(TSI_CHUNK_LINES == 1 << (TSI_CHUNK_SHIFT - TSI_LINE_MIN_SHIFT), "a line for each KiB of a chunk");
-_Static_assert(TSI_CHUNK_LINES * TSI_LINE_SLOTS * sizeof(uint64_t) == 1 << TSI_COUNTS_SHIFT, "a count for each slot");
+_Static_assert(TSI_CHUNK_LINES* TSI_LINE_SLOTS * sizeof(uint64_t) == 1 << TSI_COUNTS_SHIFT, "a count for each slot");
 _Static_assert(TSI_CHUNK_LINES * sizeof(uint32_t) == 1 << TSI_ENTRIES_SHIFT, "an entry for each KiB of a chunk");
-_Static_assert(TSI_CHUNK_SLABS * TSI_REGION_MIN == 1 << TSI_CHUNK_SHIFT, "no chunk has more slabs than pages");
+_Static_assert(TSI_CHUNK_SLABS* TSI_REGION_MIN == 1 << TSI_CHUNK_SHIFT, "no chunk has more slabs than pages");
 /* Handles have 26 bits for a line and 6 for a slot, entries 31 bits for how far behind TsiSpace.words a line or a
  * region is, in lines. */
-_Static_assert((uint64_t)TSI_CHUNKS_MAX * TSI_CHUNK_LINES * TSI_LINE_SLOTS == 1ull << 32, "handles name every slot");
+_Static_assert((uint64_t)TSI_CHUNKS_MAX* TSI_CHUNK_LINES* TSI_LINE_SLOTS == 1ull << 32, "handles name every slot");
 _Static_assert(sizeof(TsiRegion) == sizeof(TsiLine), "an entry counts both in the same unit");
 _Static_assert((((uint64_t)TSI_CHUNKS_MAX << TSI_META_SHIFT) + ((uint64_t)TSI_CHUNKS_MAX << TSI_COUNTS_SHIFT) +
-                ((uint64_t)TSI_CHUNKS_MAX << TSI_REGIONS_SHIFT)) / sizeof(TsiLine) < 1ull << 31,
+                ((uint64_t)TSI_CHUNKS_MAX << TSI_REGIONS_SHIFT)) /
+                       sizeof(TsiLine) <
+                   1ull << 31,
                "entries reach the last region");
 
 enum { TSI_DIRTY = 1, TSI_DIRTY_KEPT = 2 /* the stock alone */ };
@@ -96,7 +98,8 @@ typedef struct TsiChunk {
 
 _Static_assert(8 * sizeof(uint32_t) * TSI_REGION_MIN >= 1 << TSI_META_SHIFT && TSI_META_SHIFT == TSI_REGIONS_SHIFT,
                "a bit of meta_pages and of region_pages for each page");
-_Static_assert(8 * sizeof(uint64_t[2]) * TSI_REGION_MIN >= 1 << TSI_COUNTS_SHIFT, "a bit of counts_pages for each page");
+_Static_assert(8 * sizeof(uint64_t[2]) * TSI_REGION_MIN >= 1 << TSI_COUNTS_SHIFT,
+               "a bit of counts_pages for each page");
 
 /* Distance of the words from `words`, in 64 bytes; TSI_ENTRY_REGION beside it where they are a region's. */
 typedef _Atomic uint32_t TsiEntry;

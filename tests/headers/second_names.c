@@ -17,18 +17,18 @@ static void check(bool ok, const char* what) {
 }
 
 /* Each stores in a function of its own, where nothing else is done with the pointer. */
-#define STORES(p)            \
-    do {                     \
-        Pair* to = (p);      \
+#define STORES(p)               \
+    do {                        \
+        Pair* to = (p);         \
         if (to == NULL) return; \
-        to->first = 3;       \
-        to->second = 4;      \
+        to->first = 3;          \
+        to->second = 4;         \
     } while (0)
-#define BY_HANDLE(call)                                    \
-    do {                                                   \
-        SlabHandle h;                                      \
-        STORES(call);                                      \
-        const Pair* q = slab_handle_ptr(a, h);             \
+#define BY_HANDLE(call)                                             \
+    do {                                                            \
+        SlabHandle h;                                               \
+        STORES(call);                                               \
+        const Pair* q = slab_handle_ptr(a, h);                      \
         check(q != NULL && q->first == 3 && q->second == 4, #call); \
     } while (0)
 
@@ -44,14 +44,14 @@ static bool add(const SlabLiveObject* object, void* sum) {
     *(int*)sum += q->first * 10 + q->second;
     return true;
 }
-#define BY_WALK(call)                                                             \
-    do {                                                                          \
-        epoch_domain_t* d = epoch_domain_begin(a, "walked");                      \
-        int sum = 0;                                                              \
-        if (d == NULL) return;                                                    \
-        STORES(call);                                                             \
+#define BY_WALK(call)                                                               \
+    do {                                                                            \
+        epoch_domain_t* d = epoch_domain_begin(a, "walked");                        \
+        int sum = 0;                                                                \
+        if (d == NULL) return;                                                      \
+        STORES(call);                                                               \
         check(slab_epoch_walk(a, d->epoch_id, add, &sum) == 1 && sum == 34, #call); \
-        epoch_domain_end(d);                                                      \
+        epoch_domain_end(d);                                                        \
     } while (0)
 
 static void walk_malloc(SlabAllocator* a) { BY_WALK(slab_malloc(a, sizeof(Pair))); }

@@ -70,8 +70,7 @@ static void ask(int sig) {
         alive += what == TSI_FREE_OK;
         TsiPlaceResult where = tsi_space_locate(&arena->space, pointers[n], &at);
         what = where == TSI_PLACE_OK ? tsi_place_check(arena, &at, &tag) : (int)tsi_misuse_of(arena, where, &at);
-        other_causes +=
-            what != TSI_FREE_OK && what != SLAB_MISUSE_STALE_FREE && what != SLAB_MISUSE_DOUBLE_FREE;
+        other_causes += what != TSI_FREE_OK && what != SLAB_MISUSE_STALE_FREE && what != SLAB_MISUSE_DOUBLE_FREE;
     }
     asked++;
 }
