@@ -133,8 +133,11 @@ int tsi_handle_decode(TsiArena* a, SlabHandle h, TsiPlace* at, uint64_t* tag, ui
     uint64_t as_of = leaves ? tag_before(*tag) : *tag;
     if ((!holds && !leaves) || !tsi_generation_of(a, at, as_of, &now, word))
         return classify(key, scrambled, issued_before(s, at->slab_id));
-    if (now >= TSI_GEN_LIMIT || tsi_handle_scramble(key, (uint32_t)now) != scrambled)
-        return classify(key, scrambled, now);
+    if (now >= TSI_GEN_LIMIT || tsi_handle_scramble(key, (uint32_t)now) != scrambled) {
+        /* The page of the base may have gone since the tag was read: then the chunk's floor tells. */
+        uint64_t least = issued_before(s, at->slab_id);
+        return classify(key, scrambled, now > least ? now : least);
+    }
     /* The next one: never issued. */
     if ((tsi_count_of(*word, tsi_tag_seq(as_of)) & 1) != 0) return SLAB_MISUSE_BAD_HANDLE;
     if (leaves) return SLAB_MISUSE_STALE_HANDLE;
