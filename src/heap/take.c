@@ -1,9 +1,13 @@
 /* take.c - see take.h. */
 #include "heap/take.h"
 
+#include "heap/bump.h"
 #include "heap/charge.h"
+#include "heap/finish.h"
 #include "heap/issue.h"
+#include "heap/late.h"
 #include "heap/orphan.h"
+#include "heap/partial.h"
 #include "heap/profile.h"
 #include "heap/warm.h"
 #include "mem/large.h"
@@ -25,7 +29,6 @@ static void line_init(TsiSpace* s, const TsiClass* c, uint32_t line_id, uint32_t
     l->base = s->base + offset;
     tsi_store_relaxed(&l->heap_at, heap_at);
     tsi_store_relaxed(&l->home, heap_at);
-    l->link = 0;
     tsi_store_relaxed(&l->flags, 0);
     tsi_store_relaxed(&l->handled, 0);
     l->shift = c->unit_shift;
@@ -41,7 +44,7 @@ static bool slab_open(TsiSpace* s, unsigned cls, uint32_t slab_id, uint32_t inde
     TsiSlab* slab = tsi_slab(s, slab_id);
     uint32_t seq = tsi_tag_seq(tsi_load_relaxed(&slab->tag));
     if (seq == 0) seq = 1;
-    tsi_store_relaxed(&slab->gone, 0);
+    if (cls != TSI_CLASS_LARGE) tsi_store_relaxed(&slab->gone, 0);
     bool region = tsi_class_is_region(cls);
     if (region && !tsi_region_open(s, cls, slab_id, heap_at)) return false;
     for (uint32_t i = 0, first = tsi_first_line(c, slab_id); !region && i < 1u << c->lines_log2; i++)
@@ -137,29 +140,31 @@ void* tsi_large_alloc(TsiBinding* b, TsiRef ref, size_t size, size_t align, TsiI
         return NULL;
     }
     size_t bytes = tsi_align_up(size, tsi_os.page_bytes);
+    bool grows = align == TSI_ALIGN_GROWS;
     TsiCharge charge;
     if (!tsi_charge(b, i, bytes, &charge)) return NULL;
-    bool taken = tsi_space_take_large(s, size, align, tsi_lane_of(a, i), &slab_id);
+    bool taken = tsi_space_take_large(s, size, align, grows, tsi_lane_of(a, i), &slab_id);
     if (!taken && slab_id == TSI_SPACE_OVER && tsi_stock_give_back(s, bytes) != 0)
-        taken = tsi_space_take_large(s, size, align, tsi_lane_of(a, i), &slab_id);
+        taken = tsi_space_take_large(s, size, align, grows, tsi_lane_of(a, i), &slab_id);
     if (!taken) {
         tsi_charge_undo(a, b, i, bytes);
         note_over(b, slab_id);
         return NULL;
     }
-    uint32_t line_id = tsi_line_at(tsi_slab_chunk(slab_id), 0);
+    TsiPlace at = tsi_large_place(slab_id);
+    uint8_t* p = tsi_place_address(s, &at);
     tsi_inc_take(i);
     bool active = tsi_ref_is_active(&a->phases, ref);
     if (active) {
         (void)slab_open(s, TSI_CLASS_LARGE, slab_id, i->index, TSI_SLAB_ORPHAN, false);
-        TsiLine* l = tsi_line(s, line_id);
+        TsiLine* l = tsi_line(s, at.line_id);
         tsi_store_relaxed(&l->issued, 1);
         tsi_store_seq(&l->freed, ~s->classes->c[TSI_CLASS_LARGE].full); /* from here on the object is live */
         TsiTotals one = {1, tsi_slab_bytes(s, TSI_CLASS_LARGE, slab_id)};
         tsi_orphan_link_locked(a, i, slab_id, &(TsiSlabSum){one, one, 0});
         i->allocated.objects += one.objects;
         i->allocated.bytes += one.bytes;
-        if (issue != NULL) tsi_handle_issue_held(a, tsi_chunk_base(s, tsi_slab_chunk(slab_id)), issue);
+        if (issue != NULL) tsi_handle_issue_held(a, p, issue);
     }
     tsi_inc_give(i);
     if (!active) {
@@ -170,5 +175,62 @@ void* tsi_large_alloc(TsiBinding* b, TsiRef ref, size_t size, size_t align, TsiI
     tsi_count(&b->counters[TSI_CLASS_LARGE].new_slab);
     tsi_charge_keep(b, i, &charge);
     tsi_profile_one(b, bytes);
-    return tsi_chunk_base(s, tsi_slab_chunk(slab_id));
+    return p;
+}
+
+/* Keeps others from returning the object: its tag says PARTIAL then. Stripe held. */
+static bool large_claim_locked(TsiArena* a, TsiInc* i, const TsiPlace* at) {
+    TSI_HOLDS(tsi_inc_lock(i));
+    uint64_t tag;
+    if (!tsi_place_is_live(a, at, &tag) || tsi_tag_state(tag) != TSI_SLAB_ORPHAN || tsi_tag_index(tag) != i->index ||
+        tsi_inc_state(i) != TSI_INC_ACTIVE)
+        return false;
+    /* seq_cst: as in tsi_partial_claim */
+    return tsi_cas_seq(&tsi_slab(&a->space, at->slab_id)->tag, &tag,
+                       (tag & ~(uint64_t)TSI_SLAB_STATE) | TSI_SLAB_PARTIAL);
+}
+
+/* A free that came meanwhile has left the slab to us. */
+static void large_let_go(TsiBinding* b, uint32_t slab_id) {
+    TsiSpace* s = &b->arena->space;
+    uint64_t tag = tsi_partial_let_go(s, slab_id);
+    if (tsi_slab_is_empty(s, TSI_CLASS_LARGE, slab_id)) tsi_slab_complete(b->arena, b, slab_id, tag);
+}
+
+/* Of a claimed object. Stripe held. */
+static bool large_grow_locked(TsiBinding* b, TsiInc* i, uint32_t slab_id, size_t bytes) {
+    TSI_HOLDS(tsi_inc_lock(i));
+    TsiArena* a = b->arena;
+    TsiSpace* s = &a->space;
+    size_t more = bytes - tsi_slab_bytes(s, TSI_CLASS_LARGE, slab_id);
+    TsiCharge charge;
+    if (!tsi_charge(b, i, more, &charge)) return false;
+    tsi_late_leave_locked(a, i, slab_id); /* it was counted with its old size */
+    bool grown = tsi_space_grow_large(s, slab_id, bytes);
+    tsi_late_join_locked(a, i, slab_id, (TsiTotals){1, tsi_slab_bytes(s, TSI_CLASS_LARGE, slab_id)});
+    if (!grown) {
+        tsi_charge_undo(a, b, i, more);
+        return false;
+    }
+    i->orphaned.bytes += more;
+    i->allocated.bytes += more;
+    tsi_charge_keep(b, i, &charge);
+    return true;
+}
+
+bool tsi_large_grow(TsiBinding* b, const TsiPlace* at, size_t size) {
+    TsiArena* a = b->arena;
+    uint64_t tag = tsi_load_seq(&tsi_slab(&a->space, at->slab_id)->tag);
+    if (tsi_tag_state(tag) != TSI_SLAB_ORPHAN || size > a->space.payload_bytes) return false;
+    TsiInc* i = tsi_inc(&a->phases, tsi_tag_index(tag));
+    size_t bytes = tsi_align_up(size, tsi_os.page_bytes);
+    b->budget.soft = b->budget.hard = 0;
+    tsi_inc_take(i);
+    bool claimed = large_claim_locked(a, i, at);
+    size_t had = claimed ? tsi_slab_bytes(&a->space, TSI_CLASS_LARGE, at->slab_id) : 0;
+    bool grown = claimed && bytes > had && large_grow_locked(b, i, at->slab_id, bytes);
+    tsi_inc_give(i);
+    if (claimed) large_let_go(b, at->slab_id);
+    if (grown) tsi_profile_one(b, bytes - had);
+    return grown;
 }

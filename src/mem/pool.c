@@ -5,6 +5,7 @@
 #include "mem/pool.h"
 
 #include "mem/chunk.h"
+#include "mem/large.h"
 #include "mem/parts.h"
 #include "mem/purge.h"
 #include "mem/region.h"
@@ -18,11 +19,12 @@ static uint32_t chunk_choose(TsiSpace* s, unsigned cls, unsigned node) {
     uint32_t chunk = tsi_stock_chunk_locked(s, cls, node);
     if (chunk != TSI_STOCK_NONE && (!region || tsi_regions_prepare(s, chunk, cls))) return chunk;
     for (;;) {
-        chunk = tsi_chunk_find(s, 1, 1);
+        chunk = tsi_chunk_find(s);
+        if (chunk == s->chunk_count && tsi_large_reclaim_locked(s)) chunk = tsi_chunk_find(s);
         if (chunk == s->chunk_count || !region || tsi_regions_prepare(s, chunk, cls)) return chunk;
         if (s->chunks[chunk].region_class == 0 || !tsi_space_cover(s, chunk + 1)) return s->chunk_count; /* no memory */
         /* Set aside for good: a thread was stopped while it freed in it, many lives ago. */
-        tsi_chunk_set_used(s, chunk, 1, true);
+        tsi_chunk_set_used(s, chunk, true);
     }
 }
 
@@ -31,7 +33,7 @@ static bool chunk_open(TsiSpace* s, unsigned cls, unsigned node) {
     if (chunk == s->chunk_count) return false;
     tsi_chunks_prefer_node(s, chunk, 1, node);
     if (!tsi_space_cover(s, chunk + 1)) return false;
-    if (!tsi_chunk_commit(s, chunk, !tsi_os.strict_commit)) return false;
+    if (!tsi_chunk_commit(s, chunk)) return false;
     TsiChunk* k = &s->chunks[chunk];
     tsi_chunk_begin(s, chunk, cls, tsi_chunk_slab_count(s, cls));
     if (tsi_parts_share(s, cls)) memset(k->parts, 0xff, sizeof k->parts);
@@ -173,11 +175,11 @@ void tsi_space_rebuild(TsiSpace* s) {
     for (uint32_t chunk = 0; chunk < tsi_load_relaxed(&s->chunk_high); chunk++) {
         unsigned cls = tsi_chunk_class(s, chunk);
         if (s->chunks[chunk].held) { /* its pages are here yet */
-            if (cls == 0) tsi_chunk_set_used(s, chunk, 1, false);
+            if (cls == 0) tsi_chunk_set_used(s, chunk, false);
             tsi_store_relaxed(&s->chunks[chunk].dirty, TSI_DIRTY);
             s->chunks[chunk].held = false;
         }
-        if (cls == TSI_CLASS_LARGE) bytes += tsi_slab_bytes(s, cls, tsi_slab_id(chunk, 0));
+        if (cls == TSI_CLASS_LARGE) bytes += tsi_large_bytes(s, chunk);
         else if (cls != 0 && cls != TSI_CLASS_CONT) bytes += chunk_rebuild(s, chunk, cls);
     }
     /* What is in the stock changes under the lock alone, bits and sum; no thread has a grant. */
