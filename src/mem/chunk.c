@@ -13,19 +13,19 @@ void tsi_space_lock_counted(TsiSpace* s, unsigned cls, unsigned lane) {
 }
 
 void tsi_chunk_set_used(TsiSpace* s, uint32_t chunk, bool used) {
-    if (tsi_bit_is(s->used, chunk) != used) s->chunks_used += used ? 1u : ~0u;
-    tsi_bit_set(s->used, chunk, used);
+    if (tsi_chunk_is_used(s, chunk) != used) s->chunks_used += used ? 1u : ~0u;
+    tsi_word_set(&s->bits[chunk / 64].used, chunk % 64, used);
     if (!used && chunk < s->used_hint) s->used_hint = chunk;
     if (used && chunk >= tsi_load_relaxed(&s->chunk_high)) tsi_store_relaxed(&s->chunk_high, chunk + 1);
 }
 
 uint32_t tsi_chunk_find(TsiSpace* s) {
     uint32_t words = (s->chunk_count + 63) / 64, hint = s->used_hint / 64;
-    while (hint < words && s->used[hint] == ~0ull) hint++;
+    while (hint < words && s->bits[hint].used == ~0ull) hint++;
     s->used_hint = hint * 64;
     for (unsigned anywhere = !s->huge_apart; anywhere < 2; anywhere++) {
         for (uint32_t word = hint; word < words; word++) {
-            uint64_t free = ~s->used[word];
+            uint64_t free = ~s->bits[word].used;
             if (anywhere == 0) free &= ~tsi_chunk_huge_side(word);
             uint32_t chunk = free != 0 ? word * 64 + tsi_ctz64(free) : s->chunk_count;
             if (chunk < s->chunk_count) return chunk;
@@ -208,7 +208,7 @@ void tsi_chunks_leave(TsiSpace* s, uint32_t most) {
             /* nothing of it has pages, counts of handles apart: a hint */
             if ((tsi_load_relaxed(&k->meta_pages) | tsi_load_relaxed(&k->region_pages)) == 0) continue;
             tsi_lock_take(&s->lock);
-            bool unused = !tsi_bit_is(s->used, chunk) && !tsi_chunk_has_stock(k);
+            bool unused = !tsi_chunk_is_used(s, chunk) && !tsi_chunk_has_stock(k);
             n += unused && turn == 0;
             if (unused && turn == 1) tsi_chunk_leave(s, chunk);
             tsi_lock_give(&s->lock);

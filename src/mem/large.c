@@ -28,7 +28,7 @@ enum {
 static uint32_t pair_find(const TsiSpace* s, bool anywhere) {
     const uint64_t firsts = 0x5555555555555555u;
     for (uint32_t word = s->used_hint / 64; word < (s->chunk_count + 63) / 64; word++) {
-        uint64_t free = ~(s->used[word] | s->stocked[word]);
+        uint64_t free = ~(s->bits[word].used | s->bits[word].stocked);
         if (!anywhere) free &= tsi_chunk_huge_side(word);
         for (uint64_t pairs = free & free >> 1 & firsts; pairs != 0; pairs &= pairs - 1) {
             uint32_t first = word * 64 + tsi_ctz64(pairs);
@@ -110,8 +110,8 @@ static uint32_t units_in(const TsiSpace* s, uint32_t chunk, uint32_t from, uint3
 
 /* Units of a chunk that a large object may take. */
 static uint32_t free_units(const TsiSpace* s, uint32_t chunk) {
-    if (!tsi_bit_is(s->used, chunk)) return all_units(s);
-    return tsi_bit_is(s->open, chunk) && !s->chunks[chunk].held ? all_units(s) & ~s->chunks[chunk].units : 0;
+    if (!tsi_chunk_is_used(s, chunk)) return all_units(s);
+    return tsi_chunk_is_open(s, chunk) && !s->chunks[chunk].held ? all_units(s) & ~s->chunks[chunk].units : 0;
 }
 
 /* Free units from a position on, `most` at the most. */
@@ -134,9 +134,9 @@ static uint32_t find(const TsiSpace* s, uint32_t n, size_t align, bool anywhere)
     unsigned log2 = chunk_units_log2(s);
     uint32_t step = align >> unit_shift(s) > 1 ? (uint32_t)(align >> unit_shift(s)) : 1;
     uint32_t skew = (uint32_t)((uintptr_t)s->base >> unit_shift(s)) & (step - 1);
-    uint32_t begin = 0, end = 0; /* of the run that ends where the search has come to */
+    uint32_t begin = 0, end = NOWHERE; /* of the run that ends where the search has come to */
     for (uint32_t word = 0; word < (s->chunk_count + 63) / 64; word++) {
-        uint64_t some = ~s->used[word] | s->open[word];
+        uint64_t some = ~s->bits[word].used | s->bits[word].open;
         if (!anywhere && s->huge_apart) some &= ~tsi_chunk_huge_side(word);
         for (; some != 0; some &= some - 1) {
             uint32_t chunk = word * 64 + tsi_ctz64(some);
@@ -163,7 +163,7 @@ static void unit_begin(TsiSpace* s, uint32_t slab_id, bool inside) {
 
 static void set_units(TsiSpace* s, uint32_t chunk, uint32_t units) {
     s->chunks[chunk].units = (uint16_t)units;
-    tsi_bit_set(s->open, chunk, units != 0 && units != all_units(s));
+    tsi_word_set(&s->bits[chunk / 64].open, chunk % 64, units != 0 && units != all_units(s));
 }
 
 /* Units [from, end) become an object's, which begins at `from` if `starts`. Chunks that it fills are CONT, so that
@@ -173,7 +173,7 @@ static void place(TsiSpace* s, uint32_t from, uint32_t end, bool starts) {
     for (uint32_t chunk = from >> log2; chunk << log2 < end; chunk++) {
         TsiChunk* k = &s->chunks[chunk];
         uint32_t units = units_in(s, chunk, from, end);
-        bool free = !tsi_bit_is(s->used, chunk), first = starts && chunk == from >> log2;
+        bool free = !tsi_chunk_is_used(s, chunk), first = starts && chunk == from >> log2;
         if (free) {
             if (TSI_UNLIKELY(k->huge)) tsi_space_avoid_huge(s, chunk);
             k->units = 0;
@@ -290,7 +290,7 @@ static void prefer_node(TsiSpace* s, uint32_t from, uint32_t end, unsigned node)
     unsigned log2 = chunk_units_log2(s);
     uint32_t first = from >> log2, last = (end - 1) >> log2;
     for (uint32_t to; s->nodes != 1 && first <= last; first = to + 1) {
-        for (to = first; to <= last && !tsi_bit_is(s->used, to);) to++;
+        for (to = first; to <= last && !tsi_chunk_is_used(s, to);) to++;
         if (to != first) tsi_chunks_prefer_node(s, first, to - first, node);
     }
 }

@@ -58,7 +58,7 @@ bool tsi_space_extend(TsiSpace* s, TsiStrip strip, uint32_t first, uint32_t n) {
 
 /* Where everything is when the payload begins there; the end of it. */
 static uintptr_t lay_out(TsiSpace* s, uintptr_t at) {
-    size_t page = tsi_os.page_bytes, chunks = s->chunk_count, bitmap = (chunks + 63) / 64 * sizeof(uint64_t);
+    size_t page = tsi_os.page_bytes, chunks = s->chunk_count;
     s->base = (uint8_t*)at;
     s->words = (uint8_t*)(at += chunks << TSI_CHUNK_SHIFT);
     s->meta = (uint8_t*)(at += page);
@@ -66,10 +66,8 @@ static uintptr_t lay_out(TsiSpace* s, uintptr_t at) {
     s->regions = (uint8_t*)(at += chunks << TSI_COUNTS_SHIFT);
     s->entries = (TsiEntry*)(at += chunks << TSI_REGIONS_SHIFT);
     s->chunks = (TsiChunk*)(at += tsi_align_up(chunks << TSI_ENTRIES_SHIFT, page));
-    s->used = (uint64_t*)(at += chunks * sizeof(TsiChunk));
-    s->stocked = (uint64_t*)(at += bitmap);
-    s->open = (uint64_t*)(at += bitmap);
-    s->keys = (TsiChunkKey*)(at += bitmap);
+    s->bits = (TsiChunkBits*)(at += chunks * sizeof(TsiChunk));
+    s->keys = (TsiChunkKey*)(at += (chunks + 63) / 64 * sizeof(TsiChunkBits));
     return tsi_align_up(at + chunks * sizeof(TsiChunkKey), page);
 }
 

@@ -79,6 +79,13 @@ typedef struct TsiChunk {
     _Atomic uint8_t entries_class; /* of its entries; 0: they are 0 */
 } TsiChunk;
 
+/* Of 64 chunks. In one array, so that few pages of it are filled. */
+typedef struct TsiChunkBits {
+    uint64_t used;
+    uint64_t stocked; /* has pages in the stock */
+    uint64_t open;    /* LARGE, and has units left */
+} TsiChunkBits;
+
 /* Distance of the words from `words`, in 64 bytes; TSI_ENTRY_REGION beside it where they are a region's. */
 typedef _Atomic uint32_t TsiEntry;
 #define TSI_ENTRY_REGION 0x80000000u
@@ -130,9 +137,7 @@ typedef struct TsiSpace {
     const TsiClassTable* classes;
     uint32_t chunk_count;
     TsiChunk* chunks;
-    uint64_t* used;    /* bit per chunk */
-    uint64_t* stocked; /* bit per chunk that has pages in the stock */
-    uint64_t* open;    /* bit per LARGE chunk that has units left */
+    TsiChunkBits* bits;
     void* mapping;
     size_t mapping_bytes;
     TsiSpaceConfig config;
@@ -165,6 +170,15 @@ TSI_INLINE bool tsi_space_gives_back(const TsiSpace* s) { return s->config.purge
 
 TSI_INLINE uint8_t* tsi_chunk_base(const TsiSpace* s, uint32_t chunk) {
     return s->base + ((size_t)chunk << TSI_CHUNK_SHIFT);
+}
+TSI_INLINE bool tsi_chunk_is_used(const TsiSpace* s, uint32_t chunk) {
+    return s->bits[chunk / 64].used >> chunk % 64 & 1;
+}
+TSI_INLINE bool tsi_chunk_is_stocked(const TsiSpace* s, uint32_t chunk) {
+    return s->bits[chunk / 64].stocked >> chunk % 64 & 1;
+}
+TSI_INLINE bool tsi_chunk_is_open(const TsiSpace* s, uint32_t chunk) {
+    return s->bits[chunk / 64].open >> chunk % 64 & 1;
 }
 TSI_INLINE uint8_t* tsi_meta_of(const TsiSpace* s, uint32_t chunk) {
     return s->meta + ((size_t)chunk << TSI_META_SHIFT);

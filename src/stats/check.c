@@ -172,8 +172,7 @@ static void check_stock(Check* k) {
         unsigned cls = tsi_chunk_class(s, chunk);
         for (unsigned n = 0; n < TSI_STOCK_UNITS / 64; n++) here += tsi_popcount(s->chunks[chunk].stock[n]);
         kept += here << TSI_STOCK_SHIFT;
-        if ((here != 0) != (s->stocked[chunk >> 6] >> (chunk & 63) & 1))
-            fail(k, "chunk %u: in the stock or not", chunk);
+        if ((here != 0) != tsi_chunk_is_stocked(s, chunk)) fail(k, "chunk %u: in the stock or not", chunk);
         if (s->chunks[chunk].held) fail(k, "chunk %u: held, and nobody gives its pages back", chunk);
         if (here != 0 && tsi_load_relaxed(&s->chunks[chunk].dirty) == 0) fail(k, "chunk %u: taken for zero", chunk);
         for (uint32_t i = 0; here != 0 && cls != 0 && cls != TSI_CLASS_CONT && i < tsi_chunk_slab_count(s, cls); i++) {
@@ -206,7 +205,7 @@ static void check_units(Check* k) {
     for (uint32_t chunk = 0; chunk < tsi_load_relaxed(&s->chunk_high) && k->ok; chunk++) {
         unsigned cls = tsi_chunk_class(s, chunk);
         bool open = cls == TSI_CLASS_LARGE && s->chunks[chunk].units != (1u << per_chunk) - 1;
-        if (open != tsi_bit_is(s->open, chunk)) fail(k, "chunk %u: open to large objects or not", chunk);
+        if (open != tsi_chunk_is_open(s, chunk)) fail(k, "chunk %u: open to large objects or not", chunk);
         if (cls == TSI_CLASS_CONT) {
             if (left < per_chunk) fail(k, "chunk %u: no large object fills it", chunk);
             left -= per_chunk;

@@ -82,7 +82,7 @@ static uint64_t chunk_table_pages(const TsiSpace* s, uint32_t chunks) {
         const void* from;
         size_t bytes;
     } tables[] = {{s->chunks, chunks * sizeof *s->chunks},
-                  {s->used, (chunks + 63) / 64 * 8},
+                  {s->bits, (chunks + 63) / 64 * sizeof *s->bits},
                   {s->keys, chunks * sizeof *s->keys}};
     uintptr_t counted = 0;
     uint64_t bytes = 0;
