@@ -6,7 +6,7 @@
 #include "heap/charge.h"
 #include "heap/free.h"
 #include "heap/profile.h"
-#include "heap/take.h"
+#include "heap/grow.h"
 
 #include <string.h>
 

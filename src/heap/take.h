@@ -16,10 +16,6 @@ bool tsi_huge_take(TsiBinding* b, TsiHeap* h, uint32_t slab_ids[2]);
 /* A large object in an incarnation; NULL without memory, against a budget, or when ref is not ACTIVE any more. The
  * caller keeps the record from being reused; no stripe is held. */
 void* tsi_large_alloc(TsiBinding* b, TsiRef ref, size_t size, size_t align, TsiIssue* issue);
-/* Makes a live large object of a phase that goes on larger where it is. Returns false, and has changed nothing, where
- * that cannot be: there is no room, or a budget or the system is in the way. b->budget.soft says which soft budgets were
- * passed. [no lock, no bracket] */
-bool tsi_large_grow(TsiBinding* b, const TsiPlace* at, size_t size);
 /* Which of a class's counters by label an incarnation counts in. */
 unsigned tsi_lane_of(TsiArena* a, TsiInc* i);
 

@@ -5,7 +5,7 @@
 #include "mem/pool.h"
 
 #include "mem/chunk.h"
-#include "mem/large.h"
+#include "mem/units.h"
 #include "mem/parts.h"
 #include "mem/purge.h"
 #include "mem/region.h"
@@ -20,7 +20,7 @@ static uint32_t chunk_choose(TsiSpace* s, unsigned cls, unsigned node) {
     if (chunk != TSI_STOCK_NONE && (!region || tsi_regions_prepare(s, chunk, cls))) return chunk;
     for (;;) {
         chunk = tsi_chunk_find(s);
-        if (chunk == s->chunk_count && tsi_large_reclaim_locked(s)) chunk = tsi_chunk_find(s);
+        if (chunk == s->chunk_count && tsi_units_reclaim_locked(s)) chunk = tsi_chunk_find(s);
         if (chunk == s->chunk_count || !region || tsi_regions_prepare(s, chunk, cls)) return chunk;
         if (s->chunks[chunk].region_class == 0 || !tsi_space_cover(s, chunk + 1)) return s->chunk_count; /* no memory */
         /* Set aside for good: a thread was stopped while it freed in it, many lives ago. */

@@ -38,7 +38,8 @@ static unsigned wishes(int what, uint64_t bytes) {
 }
 static unsigned purges_of(uint64_t bytes) {
     unsigned n = 0;
-    for (unsigned i = 0; i < fake_os.run_count; i++) n += fake_os.runs[i].bytes % bytes == 0 && (fake_os.runs[i].from & (bytes - 1)) == 0;
+    for (unsigned i = 0; i < fake_os.run_count; i++)
+        n += fake_os.runs[i].bytes % bytes == 0 && (fake_os.runs[i].from & (bytes - 1)) == 0;
     return n;
 }
 static bool is_huge(const void* p) { return kit_place(a, p).cls == TSI_CLASS_HUGE; }
@@ -64,7 +65,7 @@ static void big_phases_get_them(void) {
     fake_os_clear();
     phase("big", 12 * MIB);
     REQUIRE_EQ(tsi_load_relaxed(&space->stock.regretted), regretted); /* they never count as given back in vain */
-    REQUIRE_EQ(wishes(-1, 2 * MIB), 0); /* the addresses are what they were asked to be */
+    REQUIRE_EQ(wishes(-1, 2 * MIB), 0);                               /* the addresses are what they were asked to be */
 }
 
 static void others_do_not(void) {
@@ -176,8 +177,12 @@ static void sides_are_apart(void) {
 int main(int argc, char** argv) {
     const CheckCase tests[] = {
 #define TEST(name) CHECK_CASE_WITH(name, open_allocator, kit_close)
-        TEST(big_phases_get_them),         TEST(others_do_not),        TEST(a_budget_gets_smaller_ones),
-        TEST(survivors_keep_no_huge_page), TEST(one_that_lives_alone), TEST(other_classes_use_the_addresses),
+        TEST(big_phases_get_them),
+        TEST(others_do_not),
+        TEST(a_budget_gets_smaller_ones),
+        TEST(survivors_keep_no_huge_page),
+        TEST(one_that_lives_alone),
+        TEST(other_classes_use_the_addresses),
         TEST(sides_are_apart),
     };
     fake_os_install(0, false, false);
