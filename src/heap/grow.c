@@ -26,13 +26,6 @@ static bool large_claim_locked(TsiArena* a, TsiInc* i, const TsiPlace* at) {
                        (tag & ~(uint64_t)TSI_SLAB_STATE) | TSI_SLAB_PARTIAL);
 }
 
-/* A free that came meanwhile has left the slab to us. */
-static void large_let_go(TsiBinding* b, uint32_t slab_id) {
-    TsiSpace* s = &b->arena->space;
-    uint64_t tag = tsi_partial_let_go(s, slab_id);
-    if (tsi_slab_is_empty(s, TSI_CLASS_LARGE, slab_id)) tsi_slab_complete(b->arena, b, slab_id, tag);
-}
-
 /* Of a claimed object. Stripe held. */
 static bool large_grow_locked(TsiBinding* b, TsiInc* i, uint32_t slab_id, size_t bytes) {
     TSI_HOLDS(tsi_inc_lock(i));
@@ -65,8 +58,12 @@ bool tsi_large_grow(TsiBinding* b, const TsiPlace* at, size_t size) {
     bool claimed = large_claim_locked(a, i, at);
     size_t had = claimed ? tsi_slab_bytes(&a->space, TSI_CLASS_LARGE, at->slab_id) : 0;
     bool grown = claimed && bytes > had && large_grow_locked(b, i, at->slab_id, bytes);
+    /* Before the stripe is given: a sweep that met the claim would pass the object by. */
+    if (claimed) tag = tsi_partial_let_go(&a->space, at->slab_id);
     tsi_inc_give(i);
-    if (claimed) large_let_go(b, at->slab_id);
+    /* A free that came meanwhile has left the object to us. */
+    bool freed = claimed && tsi_slab_is_empty(&a->space, TSI_CLASS_LARGE, at->slab_id);
+    if (freed) tsi_slab_complete(a, b, at->slab_id, tag);
     if (grown) tsi_profile_one(b, bytes - had);
     return grown;
 }
