@@ -7,7 +7,7 @@
  * Conventions for every function below, unless its comment says otherwise
  *   units          sizes in bytes, times in nanoseconds (CLOCK_MONOTONIC)
  *   alignment      every object is 16-byte aligned; in a size class that is a power of two it is
- *                  aligned to its size (up to 256 KiB; larger objects to 1 MiB), in a region it is not
+ *                  aligned to its size (up to 256 KiB; larger objects to 64 KiB), in a region it is not
  *   ownership      the caller owns an object from the call that returned it until it is freed or
  *                  its epoch is released; no object ever moves and none carries a header
  *   thread safety  any thread may call anything at any time; an object may be freed by any thread
@@ -249,7 +249,8 @@ SLAB_API void* slab_calloc(SlabAllocator* a, size_t n, size_t size) SLAB_ALLOC_A
 SLAB_API void* slab_calloc_epoch(SlabAllocator* a, size_t n, size_t size, EpochId epoch) SLAB_ALLOC_ARRAY(2, 3);
 /* Resizes. p NULL allocates; size 0 frees and returns NULL; a pointer that is not a live object
  * gives NULL and EINVAL and touches nothing; failure keeps the block. The new block stays in the old one's
- * epoch while that is ACTIVE, else it goes where slab_malloc would. O(size) when it copies. */
+ * epoch while that is ACTIVE, else it goes where slab_malloc would. A block over 128 KiB that grows has room behind it:
+ * O(1) while that lasts, O(size) when it copies. */
 SLAB_API void* slab_realloc(SlabAllocator* a, void* p, size_t size) SLAB_REALLOC_SIZE(3);
 /* Same; a block that has to move goes to the named epoch. */
 SLAB_API void* slab_realloc_epoch(SlabAllocator* a, void* p, size_t size, EpochId epoch) SLAB_REALLOC_SIZE(3);

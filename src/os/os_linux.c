@@ -36,8 +36,8 @@ enum {
     MEMBARRIER_REGISTER_PRIVATE_EXPEDITED = 1 << 4
 };
 
-static void* map_reserved(void* at, size_t bytes, int flags) {
-    void* p = mmap(at, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | flags, -1, 0);
+static void* map_reserved(void* at, size_t bytes, int access, int flags) {
+    void* p = mmap(at, bytes, access, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | flags, -1, 0);
     if (p == MAP_FAILED) return NULL;
 #ifdef MADV_NOHUGEPAGE
     /* A huge page would keep 2 MiB resident for one live object. Best effort. */
@@ -46,14 +46,15 @@ static void* map_reserved(void* at, size_t bytes, int flags) {
     return p;
 }
 
-static void* os_reserve(size_t bytes) { return map_reserved(NULL, bytes, 0); }
+static void* os_reserve(size_t bytes) { return map_reserved(NULL, bytes, PROT_NONE, 0); }
 
 static int os_commit(void* p, size_t bytes) { return mprotect(p, bytes, PROT_READ | PROT_WRITE) == 0 ? 0 : errno; }
 
 static int os_purge(void* p, size_t bytes, TsiPurgeHow how) {
     int saved = errno, error = 0; /* frees leave errno alone */
-    if (how == TSI_PURGE_UNCOMMIT) {
-        if (map_reserved(p, bytes, MAP_FIXED) == NULL) error = errno;
+    if (how == TSI_PURGE_UNCOMMIT || how == TSI_PURGE_RENEW) {
+        int access = how == TSI_PURGE_RENEW ? PROT_READ | PROT_WRITE : PROT_NONE;
+        if (map_reserved(p, bytes, access, MAP_FIXED) == NULL) error = errno;
     } else if (madvise(p, bytes, how == TSI_PURGE_LAZY ? MADV_FREE : MADV_DONTNEED) != 0) {
         error = errno;
     }
