@@ -30,6 +30,8 @@ void* tsi_failed(int error, const char* sentence) {
     return NULL;
 }
 
+bool tsi_failed_bool(int error, const char* sentence) { return tsi_failed(error, sentence) != NULL; }
+
 typedef struct Option {
     const char* name;
     size_t offset, size;

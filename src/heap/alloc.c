@@ -246,6 +246,14 @@ static TsiOutcome alloc_in_heap(TsiBinding* b, TsiHeap* h, TsiRef ref, const Tsi
     return got->budgets.hard != 0 ? TSI_OVER : TSI_NO_MEMORY;
 }
 
+/* True when the phase of an allocation has been released by a budget's function that was told of it, and so has the
+ * object. */
+static bool is_released(TsiArena* a, TsiRef ref) {
+    TsiInc* i = tsi_inc(&a->phases, tsi_ref_index(ref));
+    uint64_t word = tsi_load_relaxed(&i->word); /* written by this thread, in that function */
+    return word >> 2 != tsi_ref_era(ref) || (word & TSI_INC_STATE) == TSI_INC_RELEASED;
+}
+
 /* The next most common misses: other lines of the heap, a region or a slab. Binding and heap are known to be right for
  * the call: the bracket goes over from the line to all of the heap. NULL when it could not allocate; the bracket may be
  * open or not then. */
@@ -268,8 +276,9 @@ static void* alloc_more(TsiBinding* b, TsiHeap* h, size_t size, unsigned cls) {
     bool tell = TSI_UNLIKELY(b->budget.soft != 0) && p != NULL;
     if (tell) e = b->budget;
     leave(b, h);
-    if (tell) tsi_budget_tell(b->arena, &e, 0);
-    return p;
+    if (!tell) return p;
+    tsi_budget_tell(b->arena, &e, 0);
+    return is_released(b->arena, e.ref) ? NULL : p;
 }
 
 void* tsi_alloc_nearby(TsiBinding* b, TsiHeap* h, size_t size, SlabHandle* handle) {
@@ -359,6 +368,12 @@ static TsiOutcome alloc_in_lane(TsiBinding* own, TsiRef target, const TsiRequest
 
 /* ---- any mode ---- */
 
+static void refuse_closed(TsiBinding* b, const TsiRequest* q, TsiRef target) {
+    count_closed(b, counted_as(q));
+    tsi_refuse_as(b->arena, &(TsiMisuse){.what = SLAB_MISUSE_CLOSED_EPOCH, .ref = target});
+    errno = ESTALE;
+}
+
 /* The phase accepts no more. True when the request goes elsewhere: with the ring, or from a phase that was only
  * preferred. Else it was refused. */
 static bool stale_goes_on(TsiBinding* b, TsiRequest* q, TsiRef target) {
@@ -368,9 +383,7 @@ static bool stale_goes_on(TsiBinding* b, TsiRequest* q, TsiRef target) {
         q->ref = 0;
         return true;
     }
-    count_closed(b, counted_as(q));
-    tsi_refuse_as(b->arena, &(TsiMisuse){.what = SLAB_MISUSE_CLOSED_EPOCH, .ref = target});
-    errno = ESTALE;
+    refuse_closed(b, q, target);
     return false;
 }
 
@@ -383,7 +396,7 @@ static void* refused(TsiArena* a, int error) {
 
 /* Each turn tries once; what is in the way is seen to between two. */
 static void* alloc_untimed(TsiArena* a, TsiRequest* q) {
-    bool tried_trim = false;
+    bool tried_trim = false, lost = false;
     unsigned tried_budgets = 0;
     for (;;) {
         TsiGot got = {.p = NULL};
@@ -401,6 +414,14 @@ static void* alloc_untimed(TsiArena* a, TsiRequest* q) {
             return NULL;
         }
         bool again = budgets_told(b, o, &got.budgets, &tried_budgets);
+        if (o == TSI_GOT && TSI_UNLIKELY(got.budgets.soft != 0) && is_released(a, target)) {
+            if (!lost) {
+                lost = true;
+                continue; /* once: the function may do it each time */
+            }
+            refuse_closed(b, q, target);
+            return NULL;
+        }
         if (o == TSI_GOT && q->handle != NULL) {
             if (got.issue.handle == 0) { /* not an object of the caller's: without a trace */
                 (void)tsi_free_place(a, b, &got.issue.at, got.issue.seq, false);
