@@ -5,6 +5,7 @@
 #define TSI_API_DOMAIN_H
 
 #include "api/internal.h"
+#include "base/check.h"
 
 #define TSI_DOMAIN_ALIVE 0x646f6d31u
 
@@ -86,7 +87,14 @@ TSI_INLINE bool tsi_scope_is_of(const TsiScope* s, const TsiDomain* d) {
 /* Counts the scopes of the domain on the calling thread's stack. */
 uint32_t tsi_scopes_inside(const TsiThread* t, const TsiDomain* d);
 /* The calling thread's innermost scope when it is one of the domain's, else NULL. */
-TsiScope* tsi_scope_top(TsiDomain* d);
+TSI_INLINE TsiScope* tsi_scope_top(TsiDomain* d) {
+    TsiThread* t = tsi_tls.thread;
+    if (t != NULL) tsi_scopes_refresh(t);
+    TsiScope* top = t != NULL && t->scope_count != 0 ? &t->scopes[t->scope_count - 1] : NULL;
+    /* After the refresh it is of a living allocator, so one that has the domain's address is the domain's. */
+    TSI_ASSERT(top == NULL || top->domain != d || tsi_scope_is_of(top, d));
+    return top != NULL && top->domain == d ? top : NULL;
+}
 /* Takes the innermost scope of its thread off its stack; what its domain says of it stays. */
 void tsi_scope_pop(TsiScope* top);
 /* n scopes more in the epoch that the domain borrows; nothing for one of its own. */

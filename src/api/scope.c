@@ -22,23 +22,19 @@ void tsi_scope_ambient(TsiBinding* b) {
     tsi_binding_set_ambient(b, h != NULL ? h : &tsi_no_heap);
 }
 
-static bool push(TsiArena* a, TsiBinding* b, TsiDomain* d) {
+/* Makes room for one scope more. Without the refresh, scopes of one destroyed allocator after the other would pile up. */
+static TSI_NOINLINE bool make_room(TsiThread* t) {
+    tsi_scopes_refresh(t);
+    return t->scope_count != t->scope_capacity || tsi_scopes_grow(t);
+}
+
+TSI_INLINE bool push(TsiArena* a, TsiBinding* b, TsiDomain* d) {
     TsiThread* t = b->thread;
-    if (TSI_UNLIKELY(t->scope_count == t->scope_capacity)) {
-        tsi_scopes_refresh(t); /* or scopes of one destroyed allocator after the other would pile up */
-        if (t->scope_count == t->scope_capacity && !tsi_scopes_grow(t)) return false;
-    }
+    if (TSI_UNLIKELY(t->scope_count == t->scope_capacity) && !make_room(t)) return false;
     t->scopes[t->scope_count++] = (TsiScope){d, &d->ref, a->serial, b, b->scope};
     b->scope = t->scope_count;
     tsi_scope_ambient(b);
     return true;
-}
-
-TsiScope* tsi_scope_top(TsiDomain* d) {
-    TsiThread* t = tsi_tls.thread;
-    if (t != NULL) tsi_scopes_refresh(t);
-    TsiScope* top = t != NULL && t->scope_count != 0 ? &t->scopes[t->scope_count - 1] : NULL;
-    return top != NULL && tsi_scope_is_of(top, d) ? top : NULL;
 }
 
 uint32_t tsi_scopes_inside(const TsiThread* t, const TsiDomain* d) {
