@@ -368,12 +368,6 @@ static TsiOutcome alloc_in_lane(TsiBinding* own, TsiRef target, const TsiRequest
 
 /* ---- any mode ---- */
 
-static void refuse_closed(TsiBinding* b, const TsiRequest* q, TsiRef target) {
-    count_closed(b, counted_as(q));
-    tsi_refuse_as(b->arena, &(TsiMisuse){.what = SLAB_MISUSE_CLOSED_EPOCH, .ref = target});
-    errno = ESTALE;
-}
-
 /* The phase accepts no more. True when the request goes elsewhere: with the ring, or from a phase that was only
  * preferred. Else it was refused. */
 static bool stale_goes_on(TsiBinding* b, TsiRequest* q, TsiRef target) {
@@ -383,7 +377,9 @@ static bool stale_goes_on(TsiBinding* b, TsiRequest* q, TsiRef target) {
         q->ref = 0;
         return true;
     }
-    refuse_closed(b, q, target);
+    count_closed(b, counted_as(q));
+    tsi_refuse_as(b->arena, &(TsiMisuse){.what = SLAB_MISUSE_CLOSED_EPOCH, .ref = target});
+    errno = ESTALE;
     return false;
 }
 
@@ -413,14 +409,11 @@ static void* alloc_untimed(TsiArena* a, TsiRequest* q) {
             if (stale_goes_on(b, q, target)) continue;
             return NULL;
         }
+        if (TSI_UNLIKELY(lost)) got.budgets.soft = 0; /* told once: the function may release each phase */
         bool again = budgets_told(b, o, &got.budgets, &tried_budgets);
         if (o == TSI_GOT && TSI_UNLIKELY(got.budgets.soft != 0) && is_released(a, target)) {
-            if (!lost) {
-                lost = true;
-                continue; /* once: the function may do it each time */
-            }
-            refuse_closed(b, q, target);
-            return NULL;
+            lost = true;
+            continue;
         }
         if (o == TSI_GOT && q->handle != NULL) {
             if (got.issue.handle == 0) { /* not an object of the caller's: without a trace */
