@@ -45,6 +45,20 @@ static const Option table[] = {
 #include "api/options.def"
 };
 #undef OPTION
+
+/* Limits that are bounds of something else. */
+#define IS(option, field) (offsetof(SlabOptions, option) == offsetof(SlabOptions, field))
+#define OPTION(option, least, most, preset, unit, help)                                                        \
+    _Static_assert(!IS(option, ring_size) || (most) == TSI_RING_MAX, "the ring has a place for each id");      \
+    _Static_assert(!IS(option, reserve_bytes) || ((least) == TSI_RESERVE_MIN && (most) == TSI_RESERVE_MAX),    \
+                   "records are in proportion to the largest reservation");                                    \
+    _Static_assert(!IS(option, max_labels) || (most) == TSI_LABELS_MAX, "the registry has a record for each"); \
+    _Static_assert(!IS(option, bump) || (most) == TSI_BUMP_DOMAINS, "the last way to bump");                   \
+    _Static_assert(!IS(option, purge_policy) || (most) == SLAB_PURGE_NEVER, "the last policy");
+#include "api/options.def"
+#undef OPTION
+#undef IS
+
 enum { COUNT = sizeof table / sizeof table[0], WORD_MOST = 40 /* bytes of a word that are shown */ };
 
 static uint64_t get(const SlabOptions* o, const Option* t) {
