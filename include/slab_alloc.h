@@ -158,7 +158,7 @@ typedef struct SlabOptions {
     /* profile one allocation in about so many bytes, see slab_profile_write; 0: none, else 512..2^40 */
     uint64_t profile_bytes;
     uint64_t warm_limit_bytes; /* most that the budget of warm pages may learn, 1 MiB at least, default 64 MiB */
-    uint8_t quiet; /* 1: no line on standard error about words of TSLAB_OPTIONS that are ignored */
+    uint8_t quiet;             /* 1: no line on standard error about words of TSLAB_OPTIONS that are ignored */
 } SlabOptions;
 
 /* Counters of one size class. */

@@ -1,6 +1,8 @@
 /* metrics.c - see metrics.h; also computes the DERIVED lines of metrics.def. */
 #include "stats/metrics.h"
 
+#include "phase/draining.h"
+
 #include <string.h>
 
 /* ---- derived values ---- */
