@@ -14,8 +14,8 @@ static TsiRef ref_of(TsiDomain* d) {
     bool there = tsi_domain_usable(d);
     TsiRef ref = there ? tsi_load_acquire(&d->ref) : 0; /* pairs with tsi_domain_open_own */
     if (TSI_LIKELY(ref != 0)) return ref;
-    if (there) tsi_domain_refuse(d, SLAB_MISUSE_CLOSED_EPOCH);
-    errno = there ? ESTALE : EINVAL;
+    if (there) (void)tsi_domain_refuse(d, TSI_DOMAIN_CLOSED);
+    else errno = EINVAL;
     return 0;
 }
 
@@ -45,8 +45,14 @@ void* epoch_domain_realloc(epoch_domain_t* d, void* p, size_t size) {
 }
 
 bool epoch_domain_on_end(epoch_domain_t* d, void (*fn)(void* arg), void* arg) {
+    if (!tsi_domain_usable(tsi_domain_of(d))) return false;
+    if (fn == NULL) return tsi_failed_bool(EINVAL, "the function is NULL");
     TsiRef ref = ref_of(tsi_domain_of(d));
-    return fn != NULL && ref != 0 && tsi_inc_on_end(tsi_domain_of(d)->arena, ref, fn, arg);
+    if (ref == 0) return false;
+    TsiArena* a = tsi_domain_of(d)->arena;
+    if (tsi_inc_on_end(a, ref, fn, arg)) return true;
+    return tsi_ref_is_active(&a->phases, ref) ? tsi_domain_no_memory(NULL)
+                                              : tsi_failed_bool(ESTALE, "the epoch of the domain has ended");
 }
 
 /* ---- outside of every scope ---- */

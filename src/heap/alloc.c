@@ -267,6 +267,14 @@ static TsiOutcome alloc_in_heap(TsiBinding* b, TsiHeap* h, TsiRef ref, const Tsi
     return got->budgets.hard != 0 ? TSI_OVER : TSI_NO_MEMORY;
 }
 
+/* True when the phase of an allocation has been released by a budget's function that was told of it, and so has the
+ * object. */
+static bool is_released(TsiArena* a, TsiRef ref) {
+    TsiInc* i = tsi_inc(&a->phases, tsi_ref_index(ref));
+    uint64_t word = tsi_load_relaxed(&i->word); /* written by this thread, in that function */
+    return word >> 2 != tsi_ref_era(ref) || (word & TSI_INC_STATE) == TSI_INC_RELEASED;
+}
+
 /* The next most common misses: other lines of the heap, a region or a slab. Binding and heap are known to be right for
  * the call: the bracket goes over from the line to all of the heap. NULL when it could not allocate; the bracket may be
  * open or not then. */
@@ -289,8 +297,9 @@ static void* alloc_more(TsiBinding* b, TsiHeap* h, size_t size, unsigned cls) {
     bool tell = TSI_UNLIKELY(b->budget.soft != 0) && p != NULL;
     if (tell) e = b->budget;
     leave(b, h);
-    if (tell) tsi_budget_tell(b->arena, &e, 0);
-    return p;
+    if (!tell) return p;
+    tsi_budget_tell(b->arena, &e, 0);
+    return is_released(b->arena, e.ref) ? NULL : p;
 }
 
 void* tsi_alloc_nearby(TsiBinding* b, TsiHeap* h, size_t size, SlabHandle* handle) {
@@ -404,7 +413,7 @@ static void* refused(TsiArena* a, int error) {
 
 /* Each turn tries once; what is in the way is seen to between two. */
 static void* alloc_untimed(TsiArena* a, TsiRequest* q) {
-    bool tried_trim = false;
+    bool tried_trim = false, lost = false;
     unsigned tried_budgets = 0;
     for (;;) {
         TsiGot got = {.p = NULL};
@@ -421,7 +430,12 @@ static void* alloc_untimed(TsiArena* a, TsiRequest* q) {
             if (stale_goes_on(b, q, target)) continue;
             return NULL;
         }
+        if (TSI_UNLIKELY(lost)) got.budgets.soft = 0; /* told once: the function may release each phase */
         bool again = budgets_told(b, o, &got.budgets, &tried_budgets);
+        if (o == TSI_GOT && TSI_UNLIKELY(got.budgets.soft != 0) && is_released(a, target)) {
+            lost = true;
+            continue;
+        }
         if (o == TSI_GOT && q->handle != NULL) *q->handle = got.issue.handle;
         if (o == TSI_GOT) return got.p;
         if (o == TSI_OVER && !again) return refused(a, EDQUOT);

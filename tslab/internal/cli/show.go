@@ -70,6 +70,9 @@ func (a *app) ls() error {
 		}
 		p.Segment.Close()
 	}
+	for _, p := range segment.ListIgnoring() {
+		fmt.Fprintf(a.stderr, "pid %d (%s): ignored in its TSLAB_OPTIONS: %s\n", p.Pid, units.Text(p.Command), units.Text(strings.Join(p.Words, "; ")))
+	}
 	if a.json {
 		return a.writeJSON(rows)
 	}
@@ -143,6 +146,9 @@ func (a *app) stats(i *rates.Interval) {
 	a.lines(a.cut(a.bold(view.Head(i.To))))
 	for _, f := range view.Summary(i.To, a.style()) {
 		a.println(fmt.Sprintf("%-10s %s", f.Name, f.Text))
+	}
+	for _, w := range i.To.Ignored {
+		a.println(units.Text("ignored    in TSLAB_OPTIONS: " + w))
 	}
 	for _, name := range []string{"labels", "classes"} {
 		l := view.Find(name)

@@ -151,6 +151,9 @@ func refusals(s *Section, snap *snapshot.Snapshot) {
 	}
 	if n := r.U("bad_environment"); n != 0 {
 		s.action("bad_environment", sayBadEnvironment, n)
+		for _, w := range snap.Ignored {
+			s.say("%s", w)
+		}
 	}
 }
 
