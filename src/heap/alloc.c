@@ -120,7 +120,7 @@ static bool next_slab(TsiBinding* b, TsiHeap* h, unsigned cls) {
     return true;
 }
 
-/* NULL without memory; whoever does not try again counts that. looked: at the queue, in vain. */
+/* NULL without memory, which no slow path is counted for. looked: at the queue, in vain. */
 static TSI_NOINLINE void* class_search(TsiBinding* b, TsiHeap* h, unsigned cls, unsigned cause, bool looked) {
     const TsiClass* c = &b->classes->c[cls];
     TsiRoom* room = h->room;
@@ -227,15 +227,14 @@ static TsiOutcome alloc_in_heap(TsiBinding* b, TsiHeap* h, TsiRef ref, const Tsi
     void* p;
     b->budget.soft = b->budget.hard = 0;
     if (cls == 0) {
-        tsi_count_slow(b, h, TSI_CLASS_LARGE, TSI_SLOW_MISS);
         p = tsi_large_alloc(b, ref, q->size, q->align, issue);
         if (p == NULL && !tsi_heap_is_live(b, h)) {
             tsi_bracket_leave(b, h);
             return TSI_AGAIN;
         }
+        if (p != NULL) tsi_count_slow(b, h, TSI_CLASS_LARGE, TSI_SLOW_MISS);
     } else {
         p = slab_alloc(b, h, q->size, cls, q->align);
-        if (p == NULL) tsi_count_slow(b, h, cls, TSI_SLOW_MISS);
         if (issue != NULL && p != NULL) tsi_handle_issue_held(b->arena, p, issue);
     }
     /* Cleanups that run from here on may allocate. */
@@ -289,7 +288,7 @@ static bool budgets_told(TsiBinding* b, TsiOutcome o, const TsiBudgetEvents* e, 
     else if (hard != 0) tsi_trim_inc(a, b, tsi_inc(&a->phases, tsi_ref_index(e->ref)));
     tsi_budget_tell(a, e, hard);
     *tried |= hard;
-    if (o == TSI_OVER && hard == 0 && (e->hard & TSI_BUDGET_LABEL) != 0)
+    if (o == TSI_OVER && hard == 0)
         tsi_add_relaxed(&tsi_label(&a->phases.labels, e->label)->over, 1);
     return hard != 0;
 }
