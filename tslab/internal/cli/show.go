@@ -164,8 +164,8 @@ func (a *app) doctorCommand() *cobra.Command {
 	var leakSeconds uint64
 	c := &cobra.Command{
 		Use: "doctor", Short: "Say what is wrong and what to do", Args: noArgs,
-		Long: fmt.Sprintf(`Reads one snapshot and says, in seven sections, what needs attention: leaks, slow path, reclamation, sampled times,
-locks, refused calls, labels. What somebody should do is a line that starts with ACTION. It is the diagnosis that
+		Long: fmt.Sprintf(`Reads one snapshot and says, in eight sections, what needs attention: leaks, slow path, reclamation, sampled times,
+locks, refused calls, labels, growth. What somebody should do is a line that starts with ACTION. It is the diagnosis that
 slab_doctor makes in the program, from what a snapshot shows: leaks are told by label, not by label and class.
 
 Exit code 1 when there is an ACTION, 0 when there is none, 2 when nothing could be read.
