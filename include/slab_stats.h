@@ -14,7 +14,7 @@
 extern "C" {
 #endif
 
-#define SLAB_STATS_VERSION 4
+#define SLAB_STATS_VERSION 3
 
 /* The whole allocator. Of the fields on compare-exchanges those of frees count those by other threads; those of
  * allocations count, in shared mode, allocations through a lane (attempts) and those that found it held (retries), else

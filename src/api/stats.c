@@ -25,7 +25,7 @@ void slab_stats_global(SlabAllocator* s, SlabGlobalStats* out) {
     out->metadata_bytes = tsi_snapshot_metadata_bytes(a);
     tsi_snapshot_slabs(a, add_global, out);
     tsi_lock_take(&a->phases.labels.lock);
-    tsi_growth_tell_locked(a, ~0u, tsi_clock_now() - a->born_ns, out);
+    tsi_growth_tell_locked(a, tsi_clock_now(), out);
     tsi_lock_give(&a->phases.labels.lock);
 }
 

@@ -288,8 +288,7 @@ static bool budgets_told(TsiBinding* b, TsiOutcome o, const TsiBudgetEvents* e, 
     else if (hard != 0) tsi_trim_inc(a, b, tsi_inc(&a->phases, tsi_ref_index(e->ref)));
     tsi_budget_tell(a, e, hard);
     *tried |= hard;
-    if (o == TSI_OVER && hard == 0)
-        tsi_add_relaxed(&tsi_label(&a->phases.labels, e->label)->over, 1);
+    if (o == TSI_OVER && hard == 0) tsi_add_relaxed(&tsi_label(&a->phases.labels, e->label)->over, 1);
     return hard != 0;
 }
 

@@ -283,8 +283,9 @@ typedef struct TsiSeat {
 
 /* Stretches of readings, see stats/growth.h. */
 typedef struct TsiStretch {
-    uint64_t begun_ns, before_ns; /* 0: there was none */
-    TsiFloor all;                 /* of the allocator */
+    uint64_t begun_ns, before_ns, older_ns; /* of this one and the two before; 0: there was none */
+    uint64_t readings, readings_before;
+    TsiFloor all; /* of the allocator */
 } TsiStretch;
 
 struct TsiArena {

@@ -70,9 +70,9 @@ typedef struct TsiBudget {
     void* ctx;
 } TsiBudget;
 
-/* Least live bytes of the readings of this stretch and of the one before, see stats/growth.h. */
+/* Least live bytes of the readings of this stretch, of the one before, and of the one before that, see stats/growth.h. */
 typedef struct TsiFloor {
-    uint64_t now, before;
+    uint64_t now, before, older;
 } TsiFloor;
 enum { TSI_GROWTH_SHORT, TSI_GROWTH_LONG, TSI_GROWTHS };
 

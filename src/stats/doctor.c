@@ -412,7 +412,8 @@ static bool label_grows(const SlabLabelStats* l) {
 
 static void put_growing(TsiText* t, const TsiReport* r, const SlabLabelStats* l, const Makers* makers) {
     char outside[sizeof makers->at + sizeof tsi_say_grows_outside] = "";
-    if (makers->bytes != 0 && has_ring(r, l)) (void)snprintf(outside, sizeof outside, tsi_say_grows_outside, makers->at);
+    if (makers->bytes != 0 && has_ring(r, l))
+        (void)snprintf(outside, sizeof outside, tsi_say_grows_outside, makers->at);
     tsi_text_action(t, tsi_say_grows, tsi_word_label(l->label).at, tsi_word_bytes(l->live_bytes).at,
                     (Num)l->phases_open, (Num)l->draining_phases, tsi_word_bytes(l->growth_bytes).at,
                     (Num)(l->growth_ns / 1000000000u), outside);

@@ -13,33 +13,39 @@ unsigned tsi_growth_turn(TsiStretch stretches[TSI_GROWTHS], uint64_t age_ns, uin
         if (length < TSI_GROWTH_LEAST_NS) length = TSI_GROWTH_LEAST_NS;
         bool due = s->begun_ns == 0 ? live != 0 : now > s->begun_ns && now - s->begun_ns >= length;
         if (due) {
+            s->older_ns = s->before_ns;
             s->before_ns = s->begun_ns;
             s->begun_ns = now;
+            s->readings_before = s->readings;
+            s->readings = 0;
             turned |= 1u << which;
         }
+        s->readings++;
         tsi_growth_note(&s->all, which, turned, live);
     }
     return turned;
 }
 
 void tsi_growth_note(TsiFloor* floor, unsigned which, unsigned turned, uint64_t live) {
-    if ((turned & 1u << which) != 0) *floor = (TsiFloor){live, floor->now};
+    if ((turned & 1u << which) != 0) *floor = (TsiFloor){live, floor->now, floor->before};
     else if (live < floor->now) floor->now = live;
 }
 
-TsiGrown tsi_growth_told(const TsiStretch stretches[TSI_GROWTHS], const TsiFloor* const of[TSI_GROWTHS],
-                         unsigned turned, uint64_t live) {
+/* Of one length. */
+static TsiGrown told(const TsiStretch* s, const TsiFloor* floor, uint64_t now, uint64_t live) {
+    bool few = s->readings * 2 < s->readings_before;
+    uint64_t from_ns = few ? s->older_ns : s->before_ns, to_ns = few ? s->before_ns : s->begun_ns;
+    uint64_t from = few ? floor->older : floor->before, to = few ? floor->before : floor->now;
+    if (from_ns == 0) return (TsiGrown){0, 0, 0};
+    bool goes_on = live > to || now - to_ns < (to_ns - from_ns) / 4;
+    if (!goes_on || to <= from) return (TsiGrown){0, to_ns - from_ns, 0};
+    return (TsiGrown){to - from, to_ns - from_ns, (double)(to - from) * 1e9 / (double)(to_ns - from_ns)};
+}
+
+TsiGrown tsi_growth_told(const TsiStretch stretches[TSI_GROWTHS], const TsiFloor* const of[TSI_GROWTHS], uint64_t now,
+                         uint64_t live) {
     TsiGrown g[TSI_GROWTHS];
-    for (unsigned which = 0; which < TSI_GROWTHS; which++) {
-        const TsiStretch* s = &stretches[which];
-        bool goes_on = (turned & 1u << which) != 0 || live > of[which]->now;
-        g[which] = (TsiGrown){0, 0, 0};
-        if (s->before_ns == 0) continue;
-        g[which].ns = s->begun_ns - s->before_ns;
-        if (!goes_on || of[which]->now <= of[which]->before) continue;
-        g[which].bytes = of[which]->now - of[which]->before;
-        g[which].per_second = (double)g[which].bytes * 1e9 / (double)g[which].ns;
-    }
+    for (unsigned which = 0; which < TSI_GROWTHS; which++) g[which] = told(&stretches[which], of[which], now, live);
     if (g[TSI_GROWTH_SHORT].bytes != 0) g[TSI_GROWTH_LONG].per_second = g[TSI_GROWTH_SHORT].per_second;
     return g[TSI_GROWTH_LONG];
 }
@@ -78,13 +84,13 @@ static const char* nearest(const TsiArena* a, uint64_t used, uint64_t kept, uint
     return name;
 }
 
-void tsi_growth_tell_locked(TsiArena* a, unsigned turned, uint64_t age_ns, SlabGlobalStats* g) {
+void tsi_growth_tell_locked(TsiArena* a, uint64_t now, SlabGlobalStats* g) {
     TSI_HOLDS(&a->phases.labels.lock);
     const TsiFloor* const of[TSI_GROWTHS] = {&a->stretches[TSI_GROWTH_SHORT].all, &a->stretches[TSI_GROWTH_LONG].all};
-    TsiGrown grown = tsi_growth_told(a->stretches, of, turned, g->live_bytes);
+    TsiGrown grown = tsi_growth_told(a->stretches, of, now, g->live_bytes);
     uint64_t used = g->committed_bytes > g->warm_bytes ? g->committed_bytes - g->warm_bytes : 0, limit;
     const char* name = nearest(a, used, g->warm_bytes, &limit);
-    TsiLimit l = tsi_growth_limit(limit, used, &grown, age_ns);
+    TsiLimit l = tsi_growth_limit(limit, used, &grown, now - a->born_ns);
     memcpy(g->limit_name, name, strlen(name) + 1);
     g->limit_bytes = l.bytes;
     g->limit_used_bytes = l.used;

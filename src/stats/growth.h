@@ -3,7 +3,8 @@
  *
  * Each report that tells of labels is a reading. Readings are put together to stretches of time, and of each stretch the
  * least live bytes are kept: what comes and goes within a stretch is no growth. Growth is what the least of this stretch
- * has more than the least of the one before. There are stretches of two lengths: long ones, an eighth of the
+ * has more than the least of the one before; until this stretch has half as many readings, what that one has more than
+ * the one before it. There are stretches of two lengths: long ones, an eighth of the
  * allocator's age, tell growth from a start that is over; short ones, of 10 s at most, tell the pace.
  *
  * Who allocates counts nothing for it. A program whose statistics nobody takes has no readings: the first one knows the
@@ -36,16 +37,15 @@ typedef struct TsiLimit {
 unsigned tsi_growth_turn(TsiStretch stretches[TSI_GROWTHS], uint64_t age_ns, uint64_t now, uint64_t live);
 /* Notes the live bytes of a reading in floors; `turned` as tsi_growth_turn has returned it. */
 void tsi_growth_note(TsiFloor* floor, unsigned which, unsigned turned, uint64_t live);
-/* What a reading of `live` bytes and the floors `of` each stretch say. Nothing has grown where `live` is the least of a
- * stretch that began before: the growth is over. */
-TsiGrown tsi_growth_told(const TsiStretch stretches[TSI_GROWTHS], const TsiFloor* const of[TSI_GROWTHS],
-                         unsigned turned, uint64_t live);
+/* What a reading of `live` bytes and the floors `of` each stretch say. Nothing grows where `live` is the least of a
+ * stretch that has lasted for a quarter of the one before: the growth is over. */
+TsiGrown tsi_growth_told(const TsiStretch stretches[TSI_GROWTHS], const TsiFloor* const of[TSI_GROWTHS], uint64_t now,
+                         uint64_t live);
 /* Time to a limit. `age_ns` of what grows is for the first reading, see above. */
 TsiLimit tsi_growth_limit(uint64_t bytes, uint64_t used, const TsiGrown* grown, uint64_t age_ns);
 /* Is `l` reached before `than`, or more of it used when neither is in sight? */
 bool tsi_growth_is_nearer(const TsiLimit* l, const TsiLimit* than);
-/* Fills growth and limit of the allocator from its other figures. `turned` as tsi_growth_turn has returned it at this
- * reading; all bits where it is none. */
-void tsi_growth_tell_locked(TsiArena* a, unsigned turned, uint64_t age_ns, SlabGlobalStats* g);
+/* Fills growth and limit of the allocator from its other figures. [labels' lock] */
+void tsi_growth_tell_locked(TsiArena* a, uint64_t now, SlabGlobalStats* g);
 
 #endif

@@ -145,8 +145,8 @@ static void label_end(TsiLabel* l, SlabLabelStats* out) {
     uint64_t* const sums[TSI_LABEL_SHOWN] = {&out->phases_opened,     &out->objects_allocated, &out->bytes_allocated,
                                              &out->slow_path_hits,    &out->objects_freed,     &out->bytes_freed,
                                              &out->lock_fast_acquire, &out->lock_contended,    &out->phases_ended,
-                                             &out->objects_released,  &out->bytes_released,
-                                             &out->outside_objects,   &out->outside_bytes};
+                                             &out->objects_released,  &out->bytes_released,    &out->outside_objects,
+                                             &out->outside_bytes};
     for (unsigned n = 0; n < TSI_LABEL_SHOWN; n++) { /* what was told once does not go back */
         if (*sums[n] < shown[n]) *sums[n] = shown[n];
         shown[n] = *sums[n];
@@ -169,10 +169,11 @@ static void label_end(TsiLabel* l, SlabLabelStats* out) {
 
 /* ---- growth and limits ---- */
 
-static TsiGrown grown_of(const TsiArena* a, TsiFloor floors[TSI_GROWTHS], unsigned turned, uint64_t live) {
+static TsiGrown grown_of(const TsiArena* a, TsiFloor floors[TSI_GROWTHS], unsigned turned, uint64_t now,
+                         uint64_t live) {
     const TsiFloor* const of[TSI_GROWTHS] = {&floors[TSI_GROWTH_SHORT], &floors[TSI_GROWTH_LONG]};
     for (unsigned which = 0; which < TSI_GROWTHS; which++) tsi_growth_note(&floors[which], which, turned, live);
-    return tsi_growth_told(a->stretches, of, turned, live);
+    return tsi_growth_told(a->stretches, of, now, live);
 }
 
 static TsiGrown grown_told(const SlabLabelStats* l) {
@@ -200,12 +201,12 @@ static void phase_limit(TsiWalk* w, uint32_t n) {
 }
 
 /* The registry's lock is held. */
-static void label_growth(const TsiArena* a, TsiLabel* l, unsigned turned, uint64_t age_ns, SlabLabelStats* out) {
-    TsiGrown grown = grown_of(a, l->floors, turned, out->live_bytes);
+static void label_growth(const TsiArena* a, TsiLabel* l, unsigned turned, uint64_t now, SlabLabelStats* out) {
+    TsiGrown grown = grown_of(a, l->floors, turned, now, out->live_bytes);
     out->growth_bytes = grown.bytes;
     out->growth_ns = grown.ns;
     out->growth_per_second = grown.per_second;
-    limit_nearer(out, tsi_growth_limit(out->budget_hard_bytes, out->committed_bytes, &grown, age_ns));
+    limit_nearer(out, tsi_growth_limit(out->budget_hard_bytes, out->committed_bytes, &grown, now - a->born_ns));
 }
 
 /* ---- what drains ---- */
@@ -277,9 +278,9 @@ void tsi_labels_end(TsiWalk* w) {
     unsigned turned = tsi_growth_turn(w->a->stretches, r->uptime_ns, r->figures_ns, r->global.live_bytes);
     for (uint32_t at = 0; at < r->label_count; at++) {
         label_end(tsi_label(labels, at), &r->labels[at]);
-        label_growth(w->a, tsi_label(labels, at), turned, r->uptime_ns, &r->labels[at]);
+        label_growth(w->a, tsi_label(labels, at), turned, r->figures_ns, &r->labels[at]);
     }
-    tsi_growth_tell_locked(w->a, turned, r->uptime_ns, &r->global);
+    tsi_growth_tell_locked(w->a, r->figures_ns, &r->global);
     tsi_lock_give(&labels->lock);
     for (uint32_t k = 0; k < w->copies_made; k++) phase_limit(w, w->copied[k]);
     labels_by_id(w->r);

@@ -92,7 +92,7 @@ struct account {
     uint64_t most_live;               /* bytes */
     uint64_t closed_least, pinned_least;
     uint64_t refused_least;
-    uint64_t over_least, over_most;
+    uint64_t over; /* allocations refused by its budget, a phase's, or max_bytes */
     struct limit limit;
     bool muted; /* a budget of it had no function once */
 };
@@ -241,10 +241,8 @@ static inline uint64_t take_input(struct world* w, unsigned n) {
     uint64_t v = 0;
     for (; n > 0; n--) {
         v = v << 8 | (w->input_left ? *w->input : 0);
-        if (w->input_left)
-            w->input++, w->input_left--;
-        else
-            w->ops = w->op;
+        if (w->input_left) w->input++, w->input_left--;
+        else w->ops = w->op;
     }
     return v;
 }
