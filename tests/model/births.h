@@ -44,8 +44,7 @@ static inline bool has_freed(const struct side* s, const struct inc* inc) {
 static inline bool class_may_serve(const struct side* s, const struct inc* inc, size_t size, size_t align) {
     bool bumps = has_regions(s, inc) && size <= BUMPED_MOST && align <= BUMPED_ALIGN;
     if (!bumps || (inc->classed >> class_of_bytes(size) & 1)) return true;
-    for (unsigned c = 0; align > 16 && c < REGION_INDEX;
-         c++) /* aligned: a larger class may be the first that is, too */
+    for (unsigned c = 0; align > 16 && c < REGION_INDEX; c++) /* aligned: a larger class may be the first that is, too */
         if ((inc->classed >> c & 1) && class_size(c) >= size && class_size(c) % align == 0) return true;
     if (inc->ring) return inc->bytes.allocated + inc->gaps_most > REGION_LEAST;
     return inc->bytes.allocated + inc->gaps_most >= SETTLED && has_freed(s, inc);

@@ -66,8 +66,7 @@ static inline void check_label_limits(struct world* w, struct side* s, const Sla
 /* What phases say, added up by label. */
 struct by_label {
     uint64_t draining, committed, open_objects, open_bytes;
-    uint64_t drain_objects, drain_bytes, oldest,
-        worst; /* of those that drain; worst: bytes of the one that holds most */
+    uint64_t drain_objects, drain_bytes, oldest, worst; /* of those that drain; worst: bytes of the one that holds most */
 };
 
 /* What a label tells of ended phases is the sum of the phases that have ended and hold objects. */

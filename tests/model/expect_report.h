@@ -64,8 +64,10 @@ static inline bool only_grows(const TsiMetric* m) {
 
 /* The row that was told last of what is in this one: new labels come before "(other)", the last row. */
 static inline const char* row_before(const struct rows* last, TsiSection section, TsiRows now, uint32_t n) {
-    if (section == TSI_SECTION_LABEL && n + 1 == now.count) n = last->count - 1;
-    else if (section == TSI_SECTION_LABEL && n + 1 >= last->count) return NULL;
+    if (section == TSI_SECTION_LABEL && n + 1 == now.count)
+        n = last->count - 1;
+    else if (section == TSI_SECTION_LABEL && n + 1 >= last->count)
+        return NULL;
     return last->first + (size_t)n * now.bytes;
 }
 
@@ -188,8 +190,7 @@ static inline void check_class_row(struct world* w, struct side* s, const SlabCl
     if (large) REQUIRE_EQ(k->committed_bytes, k->live_bytes);
     if (!regions && !large) REQUIRE_LE(s->options.slab_bytes, k->slab_bytes);
     /* Each slab that was taken is in a phase, warm, or has gone: to the pool, or by way of a warm store to a phase. */
-    uint64_t again =
-        warm_learns(s) ? 0 : k->empty_slab_recycled; /* what comes from the stock may have been another class's */
+    uint64_t again = warm_learns(s) ? 0 : k->empty_slab_recycled; /* what comes from the stock may have been another class's */
     REQUIRE_LE(k->net_slabs + k->empty_slab_overflowed + again, k->new_slab_count);
     REQUIRE_LE(k->cache_size, k->empty_slabs_count);
     REQUIRE_OR((k->madvise_calls == 0) == (k->madvise_bytes == 0) && k->madvise_bytes % slab_page_size() == 0,
@@ -230,8 +231,10 @@ static inline void check_class_rows(struct world* w, struct side* s, const TsiRe
         sum->madvise_calls += k->madvise_calls, sum->madvise_bytes += k->madvise_bytes;
         sum->tries += k->bitmap_free_attempts, sum->looked += k->epoch_close_scanned_slabs;
         sum->warm_slabs += k->cache_size;
-        if (c == REGION_INDEX) sum->warm_regions = k->cache_size;
-        else sum->warm_bytes += k->cache_size * k->slab_bytes;
+        if (c == REGION_INDEX)
+            sum->warm_regions = k->cache_size;
+        else
+            sum->warm_bytes += k->cache_size * k->slab_bytes;
     }
 }
 
@@ -306,8 +309,10 @@ static inline const SlabPhaseStats* phase_row(const TsiReport* r, uint64_t era) 
     uint32_t low = 0, high = r->phase_count;
     while (low < high) {
         uint32_t mid = (low + high) / 2;
-        if (r->phases[mid].epoch_era < era) low = mid + 1;
-        else high = mid;
+        if (r->phases[mid].epoch_era < era)
+            low = mid + 1;
+        else
+            high = mid;
     }
     return low < r->phase_count && r->phases[low].epoch_era == era ? &r->phases[low] : NULL;
 }

@@ -241,8 +241,10 @@ static inline uint64_t take_input(struct world* w, unsigned n) {
     uint64_t v = 0;
     for (; n > 0; n--) {
         v = v << 8 | (w->input_left ? *w->input : 0);
-        if (w->input_left) w->input++, w->input_left--;
-        else w->ops = w->op;
+        if (w->input_left)
+            w->input++, w->input_left--;
+        else
+            w->ops = w->op;
     }
     return v;
 }
