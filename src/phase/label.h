@@ -70,7 +70,7 @@ typedef struct TsiBudget {
     void* ctx;
 } TsiBudget;
 
-/* Least live bytes of the readings of this stretch, of the one before, and of the one before that, see stats/growth.h. */
+/* Least live bytes of the readings of this stretch and of the two before, see stats/growth.h. */
 typedef struct TsiFloor {
     uint64_t now, before, older;
 } TsiFloor;

@@ -1,13 +1,13 @@
 /*
  * growth.h - does what lives grow, how fast, and when is a limit reached?
  *
- * Each report that tells of labels is a reading. Readings are put together to stretches of time, and of each stretch the
- * least live bytes are kept: what comes and goes within a stretch is no growth. Growth is what the least of this stretch
- * has more than the least of the one before; until this stretch has half as many readings, what that one has more than
- * the one before it. There are stretches of two lengths: long ones, an eighth of the
- * allocator's age, tell growth from a start that is over; short ones, of 10 s at most, tell the pace.
+ * Each report that tells of labels is a reading. Readings are put together to stretches of time, and of each stretch
+ * the least live bytes are kept: what comes and goes within a stretch is no growth. Growth is what the least of this
+ * stretch has more than the least of the one before; until this stretch has half as many readings, what that one has
+ * more than the one before it. There are stretches of two lengths: long ones, an eighth of the allocator's age, tell
+ * growth from a start that is over; short ones, of 10 s at most, tell the pace.
  *
- * Who allocates counts nothing for it. A program whose statistics nobody takes has no readings: the first one knows the
+ * Allocations count nothing for it. A program whose statistics nobody takes has no readings: the first one knows the
  * pace since the allocator was made and nothing else, so it tells a time only where half of a limit is used.
  *
  * Stretches and floors are under the labels' lock.
