@@ -172,12 +172,13 @@ Exit code 1 when there is an ACTION, 0 when there is none, 2 when nothing could 
 
 Thresholds: an ended phase leaks when it holds objects for %d s (--leak-age). Locks: less than %d %% of acquisitions that
 wait are good, less than %d %% normal, up to %d %% to be watched, more calls for action; fewer than %d are not judged.
-A label grows when at least %s came to live, a tenth of what lived before; a limit is near when the pace of growth
-reaches it within %d s. Retries per free: %g, %g and %g in the same way. A cause of the slow path prevails above %d %%; classes with fewer
+Retries per free: %g, %g and %g in the same way. A cause of the slow path prevails above %d %%; classes with fewer
 than %d hits get no advice. Samples: a verdict on fewer than %d is a hint, without ACTION. The kernel kept the pages
-of a close when at least %s were given back and RSS fell by less than a tenth of it.`, doctor.LeakSeconds, doctor.LockGood, doctor.LockNormal,
-			doctor.LockWatch, doctor.FewLocks, units.Bytes(doctor.GrowthLeast), doctor.LimitSoon, doctor.RetryGood, doctor.RetryNormal, doctor.RetryWatch, doctor.Prevails, doctor.FewHits,
-			doctor.FewSamples, units.Bytes(doctor.KeptMinBytes)),
+of a close when at least %s were given back and RSS fell by less than a tenth of it. A label grows when at least
+%s, and %d %% of what lived before, came to live. A limit is near when it is reached within %d s.`, doctor.LeakSeconds, doctor.LockGood, doctor.LockNormal,
+			doctor.LockWatch, doctor.FewLocks, doctor.RetryGood, doctor.RetryNormal, doctor.RetryWatch, doctor.Prevails, doctor.FewHits,
+			doctor.FewSamples, units.Bytes(doctor.KeptMinBytes), units.Bytes(doctor.GrowthLeast),
+			doctor.GrowthShare, doctor.LimitSoon),
 		Example: `  tslab doctor --pid 4711
   tslab doctor --pid 4711 --leak-age 5      # phases here drain within five seconds
   tslab doctor --file stats.json --json | jq -r '.findings[].action'
