@@ -5,7 +5,9 @@
 #include "api/domain.h"
 #include "api/there.h"
 
+#include "heap/charge.h"
 #include "heap/pin.h"
+#include "heap/registry.h"
 
 /* ---- into a domain ---- */
 
@@ -57,12 +59,30 @@ bool epoch_domain_on_end(epoch_domain_t* d, void (*fn)(void* arg), void* arg) {
 
 /* ---- outside of every scope ---- */
 
+/* Adds an object to what the label of the thread's innermost scope has made outside of its phases: by plain stores to
+ * the thread's own record, see label.h. A scope that borrows the ring's current epoch makes nothing outside of it. */
+static void count_outside(TsiBinding* b, size_t size) {
+    TsiPhases* phases = &b->arena->phases;
+    TsiRef scope = tsi_load_relaxed(b->thread->scopes[b->scope - 1].ref);
+    if (scope == tsi_phases_current(phases) || !tsi_ref_is_current(phases, scope)) return;
+    TsiPending* pending = tsi_pending_of(b, tsi_inc_label(tsi_inc(phases, tsi_ref_index(scope))));
+    tsi_pending_sum(&pending->sums.outside_objects, 1);
+    tsi_pending_sum(&pending->sums.outside_bytes, size);
+}
+
+static TSI_NOINLINE void* malloc_outside(SlabAllocator* s, size_t size) {
+    TSI_KEEP_FRAME();
+    TsiArena* a = tsi_arena(s);
+    bool near = tsi_load_relaxed(&tsi_tls.record->owner) == s && size - 1 < TSI_LUT_MAX;
+    TsiHeap* h = near ? tsi_heap_cached(tsi_tls.binding, tsi_phases_current(&a->phases)) : NULL;
+    void* p = h != NULL ? tsi_alloc_in(tsi_tls.binding, h, size, TSI_REF_CURRENT, false)
+                        : tsi_alloc_any(a, size, 1, TSI_REF_CURRENT, false, NULL);
+    TsiBinding* b = p != NULL ? tsi_binding_get(a, false) : NULL; /* none where the thread is leaving */
+    if (b != NULL && b->scope != 0) count_outside(b, size);
+    return p;
+}
+
 void* slab_malloc_outside(SlabAllocator* s, size_t size) {
-    if (TSI_UNLIKELY(tsi_load_relaxed(&tsi_tls.record->owner) != s))
-        return tsi_alloc_any(tsi_arena(s), size, 1, TSI_REF_CURRENT, false, NULL);
-    TsiBinding* b = tsi_tls.binding;
-    if (b->scope == 0) return slab_malloc(s, size);
-    TsiHeap* h = tsi_heap_cached(b, tsi_phases_current(&b->arena->phases));
-    if (h == NULL || size - 1 >= TSI_LUT_MAX) return tsi_alloc_any(b->arena, size, 1, TSI_REF_CURRENT, false, NULL);
-    return tsi_alloc_in(b, h, size, TSI_REF_CURRENT, false);
+    bool at_hand = tsi_load_relaxed(&tsi_tls.record->owner) == s;
+    return at_hand && tsi_tls.binding->scope == 0 ? slab_malloc(s, size) : malloc_outside(s, size);
 }

@@ -132,7 +132,8 @@ static bool next_slab(TsiBinding* b, TsiHeap* h, unsigned cls) {
 }
 
 /* Finds or makes a line with a free slot and pops it, with its handle where `issue` asks for one. Returns NULL when out
- * of memory, which the caller counts, or without a handle. `looked`: the queue was already searched without success. */
+ * of memory, which no slow path is counted for, or without a handle. `looked`: the queue was already searched without
+ * success. */
 static TSI_NOINLINE void* class_search(TsiBinding* b, TsiHeap* h, unsigned cls, unsigned cause, bool looked,
                                        TsiIssue* issue) {
     const TsiClass* c = &b->classes->c[cls];
@@ -247,16 +248,15 @@ static TsiOutcome alloc_in_heap(TsiBinding* b, TsiHeap* h, TsiRef ref, const Tsi
     bool nameless = false; /* there is no handle for it */
     b->budget.soft = b->budget.hard = 0;
     if (cls == 0) {
-        tsi_count_slow(b, h, TSI_CLASS_LARGE, TSI_SLOW_MISS);
         p = tsi_large_alloc(b, ref, q->size, q->align, issue);
         if (p == NULL && !tsi_heap_is_live(b, h)) {
             tsi_bracket_leave(b, h);
             return TSI_AGAIN;
         }
+        if (p != NULL) tsi_count_slow(b, h, TSI_CLASS_LARGE, TSI_SLOW_MISS);
     } else {
         p = slab_alloc(b, h, q->size, cls, q->align, issue);
         nameless = p == NULL && issue != NULL && issue->tried;
-        if (p == NULL && !nameless) tsi_count_slow(b, h, cls, TSI_SLOW_MISS);
     }
     /* Cleanups that run from here on may allocate. */
     if (TSI_UNLIKELY((b->budget.soft | b->budget.hard) != 0)) got->budgets = b->budget;
@@ -319,8 +319,7 @@ static bool budgets_told(TsiBinding* b, TsiOutcome o, const TsiBudgetEvents* e, 
     else if (hard != 0) tsi_trim_inc(a, b, tsi_inc(&a->phases, tsi_ref_index(e->ref)));
     tsi_budget_tell(a, e, hard);
     *tried |= hard;
-    if (o == TSI_OVER && hard == 0 && (e->hard & TSI_BUDGET_LABEL) != 0)
-        tsi_add_relaxed(&tsi_label(&a->phases.labels, e->label)->over, 1);
+    if (o == TSI_OVER && hard == 0) tsi_add_relaxed(&tsi_label(&a->phases.labels, e->label)->over, 1);
     return hard != 0;
 }
 

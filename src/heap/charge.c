@@ -230,6 +230,7 @@ bool tsi_charge(TsiBinding* b, TsiInc* i, uint64_t bytes, TsiCharge* c) {
     do {
         if (hard != 0 && bytes_in(was) + bytes > hard) {
             b->budget.hard = TSI_BUDGET_PHASE;
+            b->budget.label = label_in(was);
             return false;
         }
     } while (!tsi_cas_seq(&i->charge, &was, was + bytes)); /* a sum with a limit: nothing else is ordered by it */

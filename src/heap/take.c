@@ -135,6 +135,7 @@ void* tsi_large_alloc(TsiBinding* b, TsiRef ref, size_t size, size_t align, TsiI
     TsiInc* i = tsi_inc(&a->phases, tsi_ref_index(ref));
     uint32_t slab_id = 0;
     if (size > s->payload_bytes) { /* before it is charged: charges have 48 bits */
+        b->budget.label = tsi_inc_label(i);
         if (tsi_space_is_over(s, size)) note_over(b, TSI_SPACE_OVER);
         return NULL;
     }

@@ -57,6 +57,8 @@ typedef struct TsiOs {
     /* The same clock as of the last tick: some milliseconds behind, and cheaper. */
     uint64_t (*coarse_ns)(void);
     uint64_t (*rss_bytes)(void);
+    /* Bytes that the process may still make writable under RLIMIT_DATA; UINT64_MAX without a limit. */
+    uint64_t (*data_room)(void);
     /* Calls fn for each mapping of the process until it returns false. Allocates nothing. */
     void (*each_mapping)(bool (*fn)(const TsiMapping* m, void* ctx), void* ctx);
     /* Can the 8 bytes at an address be read now? */

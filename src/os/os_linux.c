@@ -19,6 +19,7 @@
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/random.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
@@ -159,6 +160,17 @@ static uint64_t os_rss_bytes(void) {
     return strtoull(end, NULL, 10) * (uint64_t)sysconf(_SC_PAGESIZE);
 }
 
+/* Sixth number of /proc/self/statm, against the limit: data and stacks, in pages. */
+static uint64_t os_data_room(void) {
+    struct rlimit limit;
+    char buf[128], *at = buf;
+    if (getrlimit(RLIMIT_DATA, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY) return UINT64_MAX;
+    (void)tsi_os_read_text("/proc/self/statm", buf, sizeof buf);
+    for (unsigned n = 0; n < 5; n++) (void)strtoull(at, &at, 10);
+    uint64_t used = strtoull(at, NULL, 10) * (uint64_t)sysconf(_SC_PAGESIZE);
+    return limit.rlim_cur > used ? limit.rlim_cur - used : 0;
+}
+
 /* "low-high perms offset device inode    path" */
 static void parse_mapping(const char* line, TsiMapping* m) {
     char* at;
@@ -253,6 +265,7 @@ TsiOs tsi_os = {
     .quick_ns = os_quick_ns,
     .coarse_ns = os_coarse_ns,
     .rss_bytes = os_rss_bytes,
+    .data_room = os_data_room,
     .each_mapping = os_each_mapping,
     .is_readable = os_is_readable,
     .random = os_random,
