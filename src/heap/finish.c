@@ -128,6 +128,7 @@ void tsi_slab_complete(TsiArena* a, TsiBinding* b, uint32_t slab_id, uint64_t ta
     TsiSweep w = {.arena = a, .b = b, .inc = tsi_inc(&a->phases, tsi_tag_index(tag))};
     if (!tsi_settle_complete(&w, slab_id, tag)) return;
     tsi_sweep_finish(&w);
+    tsi_changed(a);
     tsi_inc_unpin(a, b, w.inc);
 }
 

@@ -10,6 +10,9 @@
  *   PHASE         rows are added up by label id (PEAK: the largest counts)
  *   the others    one row, no labels
  *
+ * The row of the rest has gauges only: labels come and go between it and rows of their own, so its counters go back.
+ * The document's own counters are of all labels.
+ *
  * So the number of series is bounded by classes, ring ids and label ids. A label is the registry's, never the
  * string of a phase. No two label ids show the same text: see write_label. Nothing is allocated; sums by label are
  * made for CHUNK ids at a time.
@@ -64,18 +67,25 @@ static const SlabLabelStats* find_label(const TsiReport* r, uint32_t id) {
     return NULL;
 }
 
-/* Highest label id: what counts under no label of its own counts under this one. */
+/* Highest label id: the rest, or "(other)". */
 static uint32_t last_label(const TsiReport* r) {
     return r->label_count != 0 ? r->labels[r->label_count - 1].label_id : 0;
 }
 
-/* The label of an id. Strings that are not UTF-8 may look the same after repair, and two equal series would spoil the
- * whole page: their ids are put behind them, as behind whatever looks like a repaired one. */
+/* The id under which a label is shown: the highest for one that has no row. */
+static uint32_t shown_label(const TsiReport* r, uint32_t id) { return find_label(r, id) != NULL ? id : last_label(r); }
+
+static bool is_rest(const TsiReport* r, const SlabLabelStats* l) {
+    return r->labels_left_out != 0 && l->label_id == r->label_ids;
+}
+
+/* Writes the label of an id. Strings that are not UTF-8 may look the same after repair, and two equal series would
+ * spoil the whole page: their ids are put behind them, as behind whatever looks like a repaired one, or the rest. */
 static void write_label(Page* p, uint32_t id) {
-    if (id > last_label(p->r)) id = last_label(p->r);
-    const SlabLabelStats* l = find_label(p->r, id);
+    const SlabLabelStats* l = find_label(p->r, id = shown_label(p->r, id));
     TsiOut* o = begin_label(p, "label");
-    if (l == NULL || tsi_out_label_value(o, l->label, sizeof l->label)) {
+    bool taken = l != NULL && !is_rest(p->r, l) && strncmp(l->label, TSI_REST_LABEL, sizeof l->label) == 0;
+    if (l == NULL || tsi_out_label_value(o, l->label, sizeof l->label) || taken) {
         tsi_out_text(o, " #");
         tsi_out_u64(o, id);
     }
@@ -150,9 +160,19 @@ static void write_bucket(Page* p, const TsiMetric* m, const void* row, const uin
     tsi_out_char(o, '\n');
 }
 
-/* Buckets of a DOUBLING array go by fours, for there is one for each label. An empty histogram is left out. */
+/* Returns what the values in a DOUBLING array add up to if each is in the middle of its bucket. */
+static double middle_sum(const TsiMetric* m, const uint64_t* counts) {
+    double sum = 0, per = m->unit == SLAB_SEGMENT_NS ? 1e9 : 1;
+    for (unsigned i = 0; i < tsi_metric_entries(m); i++) sum += (double)counts[i] * 1.5 * (double)(1ull << i) / per;
+    return sum;
+}
+
+/* Buckets of a DOUBLING array go by fours, for there is one for each label. An empty histogram is left out. The sum is
+ * that of the values, or, where nobody has added them up, what the buckets make of them: OpenMetrics knows no histogram
+ * that has a count without a sum. */
 static void write_histogram(Page* p, const TsiMetric* m, const TsiMetric* sum, const void* row) {
     static const TsiMetric plain = {.type = SLAB_SEGMENT_U64, .unit = SLAB_SEGMENT_COUNT};
+    static const TsiMetric real = {.type = SLAB_SEGMENT_F64, .unit = SLAB_SEGMENT_COUNT};
     const uint64_t* a = tsi_metric_value(m, row).a;
     unsigned last = tsi_metric_entries(m) - 1;
     uint64_t count = 0, all = 0;
@@ -166,19 +186,19 @@ static void write_histogram(Page* p, const TsiMetric* m, const TsiMetric* sum, c
     count = a[last] > UINT64_MAX - count ? UINT64_MAX : count + a[last];
     write_bucket(p, m, row, NULL, count);
     if (sum != NULL) write_value(p, m, sum, "_sum", row, tsi_metric_value(sum, row));
+    else write_value(p, m, &real, "_sum", row, (TsiValue){.f = middle_sum(m, a)});
     write_value(p, m, &plain, "_count", row, (TsiValue){.u = count});
 }
 
-/* Sums of the phases whose label ids are first .. first + CHUNK - 1; `last` is the highest. */
-static void write_phase_sums(Page* p, const TsiMetric* m, uint32_t first, uint32_t last) {
+/* Writes sums of the phases whose label ids are first .. first + CHUNK - 1. */
+static void write_phase_sums(Page* p, const TsiMetric* m, uint32_t first) {
     TsiRows rows = tsi_report_rows(p->r, TSI_SECTION_PHASE);
     uint64_t sums[CHUNK] = {0};
     bool seen[CHUNK] = {0};
     for (uint32_t i = 0; i < rows.count; i++) {
         const void* row = rows.first + i * rows.bytes;
         uint32_t id = ((const SlabPhaseStats*)row)->label_id;
-        if (id > last) id = last;
-        if (id < first || id - first >= CHUNK) continue;
+        if ((id = shown_label(p->r, id)) < first || id - first >= CHUNK) continue;
         uint64_t v = tsi_metric_value(m, row).u, *sum = &sums[id - first];
         if (m->kind == SLAB_SEGMENT_PEAK) *sum = v > *sum ? v : *sum;
         else *sum = v > UINT64_MAX - *sum ? UINT64_MAX : *sum + v;
@@ -194,7 +214,7 @@ static void write_phase_sums(Page* p, const TsiMetric* m, uint32_t first, uint32
 
 static void write_phases(Page* p, const TsiMetric* m) {
     uint32_t last = last_label(p->r);
-    for (uint64_t first = 0; first <= last && p->out.ok; first += CHUNK) write_phase_sums(p, m, (uint32_t)first, last);
+    for (uint64_t first = 0; first <= last && p->out.ok; first += CHUNK) write_phase_sums(p, m, (uint32_t)first);
 }
 
 static void write_epochs(Page* p, const TsiMetric* m) {
@@ -225,6 +245,12 @@ static void write_head(Page* p, const TsiMetric* m) {
     tsi_out_char(&p->out, '\n');
 }
 
+/* A series that would fall where it may only rise. */
+static bool goes_back(const TsiReport* r, const TsiMetric* m, const void* row) {
+    bool rises = m->kind == SLAB_SEGMENT_COUNTER || m->kind == SLAB_SEGMENT_HISTOGRAM;
+    return rises && m->section == TSI_SECTION_LABEL && is_rest(r, row);
+}
+
 static void write_series(Page* p, const TsiMetric* m, const TsiMetric* sum) {
     TsiRows rows = tsi_report_rows(p->r, (TsiSection)m->section);
     if (m->section == TSI_SECTION_PHASE) {
@@ -234,6 +260,7 @@ static void write_series(Page* p, const TsiMetric* m, const TsiMetric* sum) {
     } else {
         for (uint32_t i = 0; i < rows.count && p->out.ok; i++) {
             const void* row = rows.first + i * rows.bytes;
+            if (goes_back(p->r, m, row)) continue;
             if (m->kind == SLAB_SEGMENT_HISTOGRAM) write_histogram(p, m, sum, row);
             else write_sample(p, m, row);
         }

@@ -153,7 +153,7 @@ static void label_end(TsiLabel* l, SlabLabelStats* out) {
     if (out->committed_bytes < out->live_bytes) out->committed_bytes = out->live_bytes;
     if (out->peak_bytes < out->committed_bytes) out->peak_bytes = out->committed_bytes;
     if (out->pinned_slabs > out->closed_slabs) out->pinned_slabs = out->closed_slabs; /* read one after the other */
-    out->drainability = out->closed_slabs != 0 ? 1.0 - (double)out->pinned_slabs / (double)out->closed_slabs : 1.0;
+    out->drainability = tsi_label_drainability(out);
 }
 
 /* ---- what drains ---- */
@@ -218,10 +218,27 @@ static void labels_by_id(TsiReport* r) {
     r->labels[r->label_count - 1] = other;
 }
 
+/* Sums over all labels, whichever of them will have a row. */
+static void add_totals(TsiReport* r) {
+    for (uint32_t n = 0; n < r->label_count; n++) {
+        const SlabLabelStats* l = &r->labels[n];
+        r->objects_allocated += l->objects_allocated;
+        r->bytes_allocated += l->bytes_allocated;
+        r->objects_freed += l->objects_freed;
+        r->objects_released += l->objects_released;
+        r->objects_escaped += l->objects_escaped;
+        r->phases_opened += l->phases_opened;
+        r->phases_ended += l->phases_ended;
+        r->draining_objects += l->draining_objects;
+        r->draining_bytes += l->draining_bytes;
+    }
+}
+
 void tsi_labels_end(TsiWalk* w) {
     TsiLabels* labels = &w->a->phases.labels;
     tsi_lock_take(&labels->lock);
     for (uint32_t at = 0; at < w->r->label_count; at++) label_end(tsi_label(labels, at), &w->r->labels[at]);
     tsi_lock_give(&labels->lock);
     labels_by_id(w->r);
+    add_totals(w->r);
 }
