@@ -331,8 +331,8 @@ TSI_INLINE void tsi_changed(TsiArena* a) {
     uint32_t at = tsi_load_relaxed(&a->seat.marked);
     if (TSI_LIKELY(at == 0)) return;
     _Atomic uint64_t* mark = tsi_load_relaxed(&tsi_marks[at]);
-    /* seq_cst, a read-modify-write: pairs with the exchange in mark_clear (segment.c), which synchronizes with the marks
-     * of all threads before it. So what was changed before a mark that is cleared is in the figures taken afterwards. */
+    /* seq_cst, a read-modify-write: pairs with the exchange in mark_clear (segment.c), which synchronizes with the
+     * marks of all threads before it. So the figures taken after it have what was changed before a mark it clears. */
     if (mark != NULL) (void)tsi_or_seq(mark, 1);
 }
 

@@ -150,18 +150,36 @@ func Compare(a, b *snapshot.Snapshot, l Limits) []Entry {
 func (l Limits) labels(a, b *snapshot.Snapshot) []Entry {
 	var list []Entry
 	for _, key := range []string{"committed_bytes", "draining_bytes"} {
-		before := map[string]float64{}
-		for _, r := range a.Rows(metrics.Label) {
-			before[r.S("label")] += r.F(key)
-		}
-		for _, r := range b.Rows(metrics.Label) {
-			e := l.entry("label "+units.Label(r.S("label"))+" "+key, memory, metrics.Bytes, before[r.S("label")], r.F(key), true)
+		before, _ := byLabel(a, key)
+		after, order := byLabel(b, key)
+		for _, label := range order {
+			was, known := before[label]
+			if !known && a.Left(metrics.Label) != 0 { // it was among the rest
+				continue
+			}
+			e := l.entry("label "+units.Label(label)+" "+key, memory, metrics.Bytes, was, after[label], true)
 			if e.Regressed {
 				list = append(list, e)
 			}
 		}
 	}
 	return list
+}
+
+// byLabel adds up the labels of all allocators, without those that have no row of their own.
+func byLabel(s *snapshot.Snapshot, key string) (sums map[string]float64, order []string) {
+	sums = map[string]float64{}
+	for _, r := range s.Rows(metrics.Label) {
+		if s.IsRest(r) {
+			continue
+		}
+		label := r.S("label")
+		if _, seen := sums[label]; !seen {
+			order = append(order, label)
+		}
+		sums[label] += r.F(key)
+	}
+	return sums, order
 }
 
 func (l Limits) entry(name string, k kind, unit metrics.Unit, a, b float64, known bool) Entry {
