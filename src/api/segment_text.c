@@ -123,3 +123,19 @@ bool slab_segment_json(const SlabSegment* s, TsiWriteFn write, void* ctx) {
 bool slab_segment_prometheus(const SlabSegment* s, TsiWriteFn write, void* ctx) {
     return write_copy(s, write, ctx, tsi_report_prometheus);
 }
+
+bool slab_segment_prometheus_all(SlabSegment* s, TsiWriteFn write, void* ctx) {
+    TsiReport reports[SLAB_SEGMENT_SLOTS];
+    unsigned count = 0;
+    bool whole = s != NULL && write != NULL;
+    if (!whole) return errno = EINVAL, false;
+    for (uint32_t n = 0; n < slab_segment_slots(s) && count < SLAB_SEGMENT_SLOTS && whole; n++) {
+        if (slab_segment_read(s, n, NULL) != SLAB_SEGMENT_OK || s->state != SLAB_SEGMENT_LIVE) continue;
+        whole = report_make(s, &reports[count]);
+        count += whole;
+    }
+    if (whole && count == 0) whole = false, errno = ENOENT;
+    else if (whole) whole = tsi_reports_prometheus(reports, count, write, ctx);
+    for (unsigned n = 0; n < count; n++) tsi_report_drop(&reports[n]);
+    return whole;
+}

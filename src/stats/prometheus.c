@@ -25,8 +25,9 @@
 enum { CHUNK = 256 };
 
 typedef struct Page {
-    TsiOut out;
+    TsiOut* out;
     const TsiReport* r;
+    bool named;                    /* one of several allocators: series say which */
     bool labelled;                 /* the line that is being written has a label */
     uint32_t newest[TSI_RING_MAX]; /* ring id -> row of `epochs` + 1 */
 } Page;
@@ -35,28 +36,38 @@ typedef struct Page {
 
 static void write_name(Page* p, const TsiMetric* m, const char* suffix) {
     p->labelled = false;
-    tsi_out_text(&p->out, TSI_METRIC_PREFIX);
-    tsi_out_bytes(&p->out, m->family, strcspn(m->family, "{"));
-    tsi_out_text(&p->out, suffix);
+    tsi_out_text(p->out, TSI_METRIC_PREFIX);
+    tsi_out_bytes(p->out, m->family, strcspn(m->family, "{"));
+    tsi_out_text(p->out, suffix);
+}
+
+static TsiOut* begin_label(Page* p, const char* name);
+
+/* Begins a series: its name, and whose it is. */
+static void write_start(Page* p, const TsiMetric* m, const char* suffix) {
+    write_name(p, m, suffix);
+    if (!p->named) return;
+    tsi_out_u64(begin_label(p, "allocator"), p->r->allocator);
+    tsi_out_char(p->out, '"');
 }
 
 /* The name may have its '=' and more behind it. */
 static TsiOut* begin_label(Page* p, const char* name) {
-    tsi_out_char(&p->out, p->labelled ? ',' : '{');
+    tsi_out_char(p->out, p->labelled ? ',' : '{');
     p->labelled = true;
-    tsi_out_bytes(&p->out, name, strcspn(name, "="));
-    tsi_out_text(&p->out, "=\"");
-    return &p->out;
+    tsi_out_bytes(p->out, name, strcspn(name, "="));
+    tsi_out_text(p->out, "=\"");
+    return p->out;
 }
 
 static void write_number_label(Page* p, const char* name, uint64_t v) {
     tsi_out_u64(begin_label(p, name), v);
-    tsi_out_char(&p->out, '"');
+    tsi_out_char(p->out, '"');
 }
 
 static void write_text_label(Page* p, const char* name, const char* text, size_t n) {
     tsi_out_bytes(begin_label(p, name), text, n);
-    tsi_out_char(&p->out, '"');
+    tsi_out_char(p->out, '"');
 }
 
 /* Row of a label id; NULL when there is none. */
@@ -113,7 +124,7 @@ static void write_labels(Page* p, const TsiMetric* m, const void* row) {
     }
     if (m->kind == SLAB_SEGMENT_INFO) {
         (void)tsi_out_label_value(begin_label(p, m->key), tsi_metric_value(m, row).s, SIZE_MAX);
-        tsi_out_char(&p->out, '"');
+        tsi_out_char(p->out, '"');
     }
 }
 
@@ -131,16 +142,16 @@ static void write_in_unit(TsiOut* o, const TsiMetric* m, TsiValue v) {
 }
 
 static void end_line(Page* p, const TsiMetric* m, TsiValue v) {
-    tsi_out_text(&p->out, p->labelled ? "} " : " ");
-    write_in_unit(&p->out, m, v);
-    tsi_out_char(&p->out, '\n');
+    tsi_out_text(p->out, p->labelled ? "} " : " ");
+    write_in_unit(p->out, m, v);
+    tsi_out_char(p->out, '\n');
 }
 
 /* ---- one family ---- */
 
 static void write_value(Page* p, const TsiMetric* m, const TsiMetric* value_of, const char* suffix, const void* row,
                         TsiValue v) {
-    write_name(p, m, suffix);
+    write_start(p, m, suffix);
     write_labels(p, m, row);
     end_line(p, value_of, v);
 }
@@ -150,7 +161,7 @@ static void write_sample(Page* p, const TsiMetric* m, const void* row) {
 }
 
 static void write_bucket(Page* p, const TsiMetric* m, const void* row, const uint64_t* top, uint64_t count) {
-    write_name(p, m, "_bucket");
+    write_start(p, m, "_bucket");
     write_labels(p, m, row);
     TsiOut* o = begin_label(p, "le");
     if (top != NULL) write_in_unit(o, m, (TsiValue){.u = *top});
@@ -178,7 +189,7 @@ static void write_histogram(Page* p, const TsiMetric* m, const TsiMetric* sum, c
     uint64_t count = 0, all = 0;
     for (unsigned i = 0; i <= last; i++) all |= a[i];
     if (all == 0) return;
-    for (unsigned i = 0; i < last && p->out.ok; i++) {
+    for (unsigned i = 0; i < last && p->out->ok; i++) {
         uint64_t top = tsi_metric_bucket_top(m->type, i);
         count = a[i] > UINT64_MAX - count ? UINT64_MAX : count + a[i];
         if (m->type == SLAB_SEGMENT_LATENCY || i % 2 == 1) write_bucket(p, m, row, &top, count);
@@ -204,9 +215,9 @@ static void write_phase_sums(Page* p, const TsiMetric* m, uint32_t first) {
         else *sum = v > UINT64_MAX - *sum ? UINT64_MAX : *sum + v;
         seen[id - first] = true;
     }
-    for (uint32_t k = 0; k < CHUNK && p->out.ok; k++) {
+    for (uint32_t k = 0; k < CHUNK && p->out->ok; k++) {
         if (!seen[k]) continue;
-        write_name(p, m, "");
+        write_start(p, m, "");
         write_label(p, first + k);
         end_line(p, m, (TsiValue){.u = sums[k]});
     }
@@ -214,11 +225,11 @@ static void write_phase_sums(Page* p, const TsiMetric* m, uint32_t first) {
 
 static void write_phases(Page* p, const TsiMetric* m) {
     uint32_t last = last_label(p->r);
-    for (uint64_t first = 0; first <= last && p->out.ok; first += CHUNK) write_phase_sums(p, m, (uint32_t)first);
+    for (uint64_t first = 0; first <= last && p->out->ok; first += CHUNK) write_phase_sums(p, m, (uint32_t)first);
 }
 
 static void write_epochs(Page* p, const TsiMetric* m) {
-    for (uint32_t id = 0; id < TSI_RING_MAX && p->out.ok; id++)
+    for (uint32_t id = 0; id < TSI_RING_MAX && p->out->ok; id++)
         if (p->newest[id] != 0) write_sample(p, m, &p->r->epochs[p->newest[id] - 1]);
 }
 
@@ -236,13 +247,13 @@ static bool same_family(const TsiMetric* a, const TsiMetric* b) {
 }
 
 static void write_head(Page* p, const TsiMetric* m) {
-    tsi_out_text(&p->out, "# HELP ");
+    tsi_out_text(p->out, "# HELP ");
     write_name(p, m, " ");
-    tsi_out_text(&p->out, tsi_metric_family_help(m));
-    tsi_out_text(&p->out, "\n# TYPE ");
+    tsi_out_text(p->out, tsi_metric_family_help(m));
+    tsi_out_text(p->out, "\n# TYPE ");
     write_name(p, m, " ");
-    tsi_out_text(&p->out, type_of(m));
-    tsi_out_char(&p->out, '\n');
+    tsi_out_text(p->out, type_of(m));
+    tsi_out_char(p->out, '\n');
 }
 
 /* A series that would fall where it may only rise. */
@@ -258,7 +269,7 @@ static void write_series(Page* p, const TsiMetric* m, const TsiMetric* sum) {
     } else if (m->section == TSI_SECTION_EPOCH) {
         write_epochs(p, m);
     } else {
-        for (uint32_t i = 0; i < rows.count && p->out.ok; i++) {
+        for (uint32_t i = 0; i < rows.count && p->out->ok; i++) {
             const void* row = rows.first + i * rows.bytes;
             if (goes_back(p->r, m, row)) continue;
             if (m->kind == SLAB_SEGMENT_HISTOGRAM) write_histogram(p, m, sum, row);
@@ -267,17 +278,22 @@ static void write_series(Page* p, const TsiMetric* m, const TsiMetric* sum) {
     }
 }
 
-bool tsi_report_prometheus(const TsiReport* r, TsiWriteFn write, void* ctx) {
-    Page p = {.r = r};
-    const TsiMetric* before = NULL; /* the line of a family above this one */
-    tsi_out_begin(&p.out, write, ctx);
+/* What one allocator has in each ring id now. */
+static void index_epochs(Page* p) {
+    const TsiReport* r = p->r;
     for (uint32_t i = 0; i < r->epoch_rows; i++) {
         EpochId id = r->epochs[i].epoch_id;
         if (id >= TSI_RING_MAX) continue;
-        uint32_t* row = &p.newest[id];
+        uint32_t* row = &p->newest[id];
         if (*row == 0 || r->epochs[*row - 1].epoch_era <= r->epochs[i].epoch_era) *row = i + 1;
     }
-    for (unsigned i = 0; i < TSI_METRICS && p.out.ok; i++) {
+}
+
+static bool write_pages(Page* pages, unsigned count) {
+    TsiOut* out = pages[0].out;
+    const TsiMetric* before = NULL; /* the line of a family above this one */
+    for (unsigned n = 0; n < count; n++) index_epochs(&pages[n]);
+    for (unsigned i = 0; i < TSI_METRICS && out->ok; i++) {
         const TsiMetric* m = &tsi_metrics[i];
         if (m->family == NULL) continue;
         bool same = before != NULL && same_family(before, m);
@@ -285,8 +301,28 @@ bool tsi_report_prometheus(const TsiReport* r, TsiWriteFn write, void* ctx) {
             same && before->kind == SLAB_SEGMENT_SUM ? before : NULL; /* stands above its histogram */
         before = m;
         if (m->kind == SLAB_SEGMENT_SUM) continue;
-        if (!same || sum != NULL) write_head(&p, m);
-        write_series(&p, m, sum);
+        if (!same || sum != NULL) write_head(&pages[0], m);
+        for (unsigned n = 0; n < count; n++) write_series(&pages[n], m, sum);
     }
-    return tsi_out_end(&p.out);
+    return tsi_out_end(out);
+}
+
+bool tsi_report_prometheus(const TsiReport* r, TsiWriteFn write, void* ctx) {
+    TsiOut out;
+    Page page = {.out = &out, .r = r};
+    tsi_out_begin(&out, write, ctx);
+    return write_pages(&page, 1);
+}
+
+bool tsi_reports_prometheus(const TsiReport* reports, unsigned count, TsiWriteFn write, void* ctx) {
+    TsiOut out;
+    Page pages[SLAB_SEGMENT_SLOTS];
+    memset(pages, 0, sizeof pages);
+    for (unsigned n = 0; n < count; n++) {
+        pages[n].out = &out;
+        pages[n].r = &reports[n];
+        pages[n].named = true;
+    }
+    tsi_out_begin(&out, write, ctx);
+    return write_pages(pages, count);
 }

@@ -114,6 +114,8 @@ void tsi_rows_sort(void* table, uint32_t count, size_t size, bool (*goes_before)
 typedef bool (*TsiWriteFn)(void* ctx, const char* bytes, size_t n);
 /* Both return false as soon as `write` does. */
 bool tsi_report_json(const TsiReport* r, TsiWriteFn write, void* ctx);
+/* Of 1 to SLAB_SEGMENT_SLOTS allocators of a process: each series has the label `allocator`. */
+bool tsi_reports_prometheus(const TsiReport* reports, unsigned count, TsiWriteFn write, void* ctx);
 bool tsi_report_prometheus(const TsiReport* r, TsiWriteFn write, void* ctx);
 
 #endif

@@ -209,7 +209,7 @@ func (s *server) health(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, oneLine(err.Error()), http.StatusServiceUnavailable)
 		return
 	}
-	age, known := snap.Old()
+	age, known := youngest(snap)
 	state := snap.State
 	switch {
 	case state == snapshot.Stopped || state == snapshot.Ended || s.stale != 0 && (known && age > s.stale || snap.Stale(snapshot.Latest)):
@@ -217,6 +217,16 @@ func (s *server) health(w http.ResponseWriter, r *http.Request) {
 	default:
 		fmt.Fprintln(w, "ok"+view.Fresh(snap))
 	}
+}
+
+// youngest is the age of the latest figures of any allocator: an idle one beside others publishes nothing.
+func youngest(snap *snapshot.Snapshot) (age time.Duration, known bool) {
+	for _, p := range snap.Each() {
+		if a, ok := p.Old(); ok && (!known || a < age) {
+			age, known = a, true
+		}
+	}
+	return age, known
 }
 
 // limit lets so many connections in at a time; the others wait in the kernel's queue.
