@@ -5,18 +5,22 @@ FULL ?=
 TIME ?= 120
 SCALE ?= 20
 
-.PHONY: help demo test test-all check bench drainability tslab install soak fuzz mutants clean
+FOR ?= demo test
+
+.PHONY: help deps demo test test-all check bench drainability tslab build install uninstall soak fuzz mutants clean
 
 help: ## list the targets
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' Makefile
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' Makefile
 
-demo: ## build the request server demo and run it (ARGS="..." goes to the program)
-	@scripts/install-deps.sh build demo
-	cmake --preset demo
-	cmake --build --preset demo
-	build/demo/tslab_demo $(ARGS)
+deps: ## install the Debian packages that targets need (FOR="demo test"; as root or by sudo), and say which
+	@scripts/install-deps.sh $(FOR)
 
-test: ## build and run the library's own tests with gcc; needs compilers and libraries only
+demo: ## build the request server demo and run it (ARGS=--leak: one route leaks; ARGS=--help: all flags)
+	@scripts/install-deps.sh --root demo
+	@scripts/build.sh demo
+	@build/demo/tslab_demo $(ARGS)
+
+test: ## build and run the library's own tests with gcc; needs compilers and libraries only (VERBOSE=1 shows each test)
 	@scripts/run-tests.sh core
 
 test-all: ## every test: gcc, clang, ThreadSanitizer, AddressSanitizer, tools, servers, browser, models; skips must be listed
@@ -26,39 +30,38 @@ check: ## the same as test-all with ten times the work
 	@scripts/run-tests.sh -k -s 10 tsan asan clang-release core rest
 
 bench: ## fetch the peers, build the benchmark, run its short form (FULL=1: the long one; ARGS="..." go to the program)
-	@scripts/install-deps.sh build bench
+	@scripts/install-deps.sh --root bench
 	@scripts/get-peers.sh
-	cmake --preset bench
-	cmake --build --preset bench
+	@scripts/build.sh bench
 	build/bench/tslab_bench $(if $(FULL),,--quick) $(ARGS)
 
 drainability: ## build and run the drainability experiment, docs/results/drainability.md (ARGS="..." goes to the program)
-	@scripts/install-deps.sh build
-	cmake --preset bench
-	cmake --build --preset bench
+	@scripts/install-deps.sh --root drainability
+	@scripts/build.sh bench
 	build/bench/tslab_drainability $(ARGS)
 
 tslab: ## build the command line tool build/tslab, with Go 1.26 from PATH or /usr/local/go
 	@scripts/build-tslab.sh
 
-install: ## install libraries, headers, programs, dashboards, CMake package and .pc file, and tslab if it was made (PREFIX=/usr/local, DESTDIR=)
-	@scripts/install-deps.sh build daemon
-	@scripts/get-uplot.sh || true
-	cmake --preset install
-	cmake --build --preset install
-	cmake --install build/install --prefix "$(PREFIX)"
+build: ## build what make install installs, in build/install
+	@scripts/install.sh build "$(PREFIX)"
+
+install: ## install libraries, headers, programs, CMake package and .pc file (PREFIX=/usr/local, DESTDIR=); builds what is missing, downloads nothing
+	@scripts/install.sh install "$(PREFIX)"
+
+uninstall: ## remove what make install has put into PREFIX
+	@scripts/uninstall.sh "$(PREFIX)"
 
 soak: ## stress and model tests with SCALE times the work (SCALE=20: half an hour and more on two cores)
-	@scripts/install-deps.sh build core
-	cmake --preset gcc-release
-	cmake --build --preset gcc-release
+	@scripts/install-deps.sh --root soak
+	@scripts/build.sh gcc-release
 	TSLAB_TEST_SCALE="$(SCALE)" ctest --preset soak
 
 fuzz: ## fuzz each harness for TIME seconds (TIME=120; ARGS="..." goes to libFuzzer); findings and corpus in build/fuzz
 	@scripts/run-fuzz.sh "$(TIME)" $(ARGS)
 
 mutants: ## break the library in small ways, one at a time, and see that tests notice (JOBS=2; ARGS="..." goes to the runner)
-	@scripts/install-deps.sh build core
+	@scripts/install-deps.sh --root mutants
 	@tests/mutants/run.py $(if $(JOBS),--jobs $(JOBS)) $(ARGS)
 
 clean: ## remove everything that was built

@@ -29,14 +29,18 @@ typedef struct Comparison {
 
 /* An exit status. */
 int compare_backends(const Options* o);
-/* report_verdict.c: three lines, and the median of a figure's ratios over pairs of runs (NAN without a pair) */
+/* report_verdict.c: the table of what can be judged, and the median of a figure's ratios over pairs of runs (NAN without a
+ * pair) */
 void report_verdict(const Comparison* c);
 double report_ratio(const Comparison* c, const char* path);
-/* report.c; sets c->unsound */
+/* report.c; the first sets c->unsound, the other is the median of a figure over a backend's runs */
 void report_print(Comparison* c);
+double report_median(const Comparison* c, BackendKind kind, const char* path);
 /* report_accounts.c: what the allocator says of a run on temporal-slab */
 void report_labels(const cJSON* run);
+void report_labels_briefly(const cJSON* run);
 void report_doctor(const cJSON* run);
+void report_doctor_briefly(const cJSON* run, bool leaks); /* its section on leaks, or what needs attention */
 /* on_glibc: a run with the same leak, or NULL */
 void report_leak(const cJSON* run, const cJSON* on_glibc);
 /* The figures of all runs; a fill function of output_write, ctx is the Comparison. */

@@ -9,11 +9,6 @@
 
 #include "common/flags.h"
 
-/* The build may name the directory of the handlers; without that they are beside this source. */
-#ifndef TSLAB_DEMO_HANDLERS
-#define TSLAB_DEMO_HANDLERS NULL
-#endif
-
 #define JSON_NAME "tslab_demo.json"
 #define DATA_DIR "/usr/share/iso-codes/json"
 
@@ -21,26 +16,21 @@ static void print_help(const struct command_line* c) {
     printf("usage: tslab_demo [flags]\n\n"
            "A request server in one process, built from the unmodified libraries Lua and cJSON through their\n"
            "allocator hooks: one phase of temporal-slab per request, labelled with its route. Serves the same\n"
-           "requests on glibc malloc and on temporal-slab and compares throughput, latency and memory.\n\n");
+           "requests on glibc malloc and on temporal-slab and compares processor time, page faults,\n"
+           "memory, rate and latency.\n\n");
     flags_print(c, c->tables[0]);
     printf("  --help           this text\n\n"
            "Exit status: 0 done; 1 failed, answers differ, or a file could not be written; 2 wrong flags;\n"
            "130 interrupted.\n");
 }
 
-static const char* handlers_beside_source(void) {
-    static char path[4096];
-    const char* slash = strrchr(__FILE__, '/');
-    snprintf(path, sizeof path, "%.*shandlers", slash ? (int)(slash + 1 - __FILE__) : 0, __FILE__);
-    return path;
-}
-
 static void set_defaults(Options* o) {
     long processors = sysconf(_SC_NPROCESSORS_ONLN);
-    *o = (Options){.threads = processors < 2 ? 2 : processors > 8 ? 8 : (uint64_t)processors,
+    *o = (Options){.threads = processors < 2   ? 2
+                              : processors > 8 ? 8
+                                               : (uint64_t)processors,
                    .data_dir = DATA_DIR,
-                   .handlers_dir = TSLAB_DEMO_HANDLERS};
-    if (!o->handlers_dir) o->handlers_dir = handlers_beside_source();
+                   .handlers_dir = TSLAB_DEMO_HANDLERS}; /* CMakeLists.txt */
 }
 
 /* Beside the program as it was called; in the current directory when it was found by its name alone. */
@@ -61,6 +51,7 @@ static bool settle(const char* program, Options* o) {
         return true;
     }
     bool glibc = strcmp(o->backend, "glibc") == 0;
+    if (o->tables) return flags_wrong("--tables: with --backend the figures are JSON");
     if (o->figures_file) return flags_wrong("--figures: with --backend they go to standard output");
     if (o->json_file && (glibc || !strcmp(o->json_file, "-")))
         return flags_wrong("--json %s: %s", o->json_file,
@@ -82,6 +73,8 @@ int options_read(int argc, char** argv, Options* o) {
          .help = "pairs of runs; medians are shown (default 5, with --leak 1)"},
         {"--leak", FLAG_SWITCH, &o->leak,
          .help = "one request in a hundred of one route leaks; the doctor is to name it"},
+        {"--tables", FLAG_SWITCH, &o->tables,
+         .help = "every figure: by route, by label, phases, a receipt, the doctor's text"},
         {"--data", FLAG_TEXT, &o->data_dir, .argument = "DIR",
          .help = "directory of the JSON files of iso-codes (default " DATA_DIR ")"},
         {"--handlers", FLAG_TEXT, &o->handlers_dir, .argument = "DIR",

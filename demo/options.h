@@ -11,7 +11,7 @@ typedef struct Options {
     uint64_t requests, threads, sessions, seed, rounds;
     const char* data_dir;
     const char* handlers_dir;
-    bool leak;
+    bool leak, tables;
     const char* json_file;    /* for the statistics of a run on temporal-slab; "-": stdout; NULL: none */
     const char* figures_file; /* for the figures of all runs; NULL: none */
     const char* backend;      /* NULL: compare both */

@@ -1,7 +1,8 @@
 /*
- * report.c - prints the comparison, the verdict (report_verdict.c) first. Each figure shown is the median over a backend's
- * complete runs (over its interrupted one when there is no other), each ratio the median over pairs of runs. The figures of phases and labels are those of
- * one run on temporal-slab: they hardly differ from run to run.
+ * report.c - prints the comparison on one screen, the verdict (report_verdict.c) first; every table with --tables. Each
+ * figure shown is the median over a backend's complete runs (over its interrupted one when there is no other), each ratio
+ * the median over pairs of runs. The figures of phases and labels are those of one run on temporal-slab: they hardly
+ * differ from run to run.
  */
 #include "compare.h"
 
@@ -25,7 +26,7 @@ static int sorted_figures(const Comparison* c, BackendKind kind, const char* pat
     return n;
 }
 
-static double median(const Comparison* c, BackendKind kind, const char* path) {
+double report_median(const Comparison* c, BackendKind kind, const char* path) {
     double values[RUNS_MAX];
     int n = sorted_figures(c, kind, path, values);
     return figures_median(values, n);
@@ -61,8 +62,8 @@ static void print_overall(const Comparison* c) {
     };
     printf("  %-34s %14s %14s %8s\n", "", "glibc malloc", "temporal-slab", "ratio");
     for (size_t i = 0; i < sizeof ROWS / sizeof ROWS[0]; i++)
-        print_row(ROWS[i].name, median(c, BACKEND_GLIBC, ROWS[i].path), median(c, BACKEND_TSLAB, ROWS[i].path),
-                  report_ratio(c, ROWS[i].path), ROWS[i].unit);
+        print_row(ROWS[i].name, report_median(c, BACKEND_GLIBC, ROWS[i].path),
+                  report_median(c, BACKEND_TSLAB, ROWS[i].path), report_ratio(c, ROWS[i].path), ROWS[i].unit);
     for (int k = 0; k < BACKEND_COUNT; k++) {
         double values[RUNS_MAX];
         char low[32], high[32];
@@ -88,7 +89,7 @@ static void print_route_latency(const Comparison* c) {
     for (int r = 0; r < ROUTE_COUNT; r++) {
         for (int i = 0; i < 4; i++) {
             snprintf(path, sizeof path, "routes.%d.latency_ns.%s", r, names[i / 2]);
-            double value = median(c, i % 2 ? BACKEND_TSLAB : BACKEND_GLIBC, path);
+            double value = report_median(c, i % 2 ? BACKEND_TSLAB : BACKEND_GLIBC, path);
             shown(value > 0 ? value : NAN, UNIT_TIME, text[i]);
         }
         printf("  %-22s %4.1f %% %12s %12s    %12s %12s\n", ROUTES[r].label, ROUTES[r].weight / 10.0, text[0], text[1],
@@ -126,12 +127,10 @@ static void print_receipt(const cJSON* run) {
     printf("\nThe receipt of one request (number %s)\n", grouped(figure(receipt, "request"), text));
     const cJSON* field;
     cJSON_ArrayForEach(field, receipt) {
-        if (cJSON_IsString(field))
-            printf("  %-20s %s\n", field->string, field->valuestring);
+        if (cJSON_IsString(field)) printf("  %-20s %s\n", field->string, field->valuestring);
         else if (!strcmp(field->string, "epoch_id"))
             printf("  %-20s 0x%08" PRIx32 "\n", field->string, (uint32_t)field->valuedouble);
-        else if (strcmp(field->string, "request") != 0)
-            printf("  %-20s %.0f\n", field->string, field->valuedouble);
+        else if (strcmp(field->string, "request") != 0) printf("  %-20s %.0f\n", field->string, field->valuedouble);
     }
 }
 
@@ -140,12 +139,12 @@ static bool print_faults(const cJSON* run, BackendKind kind, int number) {
     double failed = 0;
     for (int route = 0; route < ROUTE_COUNT; route++) failed += of_route(run, route, "failed");
     double refused = figure(run, "refusals"), differing = figure(run, "accounts_differing");
-    if (failed > 0) printf("Run %d on %s: %.0f requests FAILED (status 5xx).\n", number, backend_name(kind), failed);
-    if (refused > 0)
-        printf("Run %d on %s: %.0f calls were REFUSED by the allocator.\n", number, backend_name(kind), refused);
+    const char* name = backend_name(kind);
+    if (failed > 0) printf("Run %d on %s: requests that FAILED (status 5xx): %.0f.\n", number, name, failed);
+    if (refused > 0) printf("Run %d on %s: calls that the allocator REFUSED: %.0f.\n", number, name, refused);
     if (differing > 0)
-        printf("Run %d on %s: %.0f figures of labels DIFFER from the receipts of their phases.\n", number,
-               backend_name(kind), differing);
+        printf("Run %d on %s: figures of labels that DIFFER from the receipts of their phases: %.0f.\n", number, name,
+               differing);
     if (!run_complete(run))
         printf("Run %d on %s was interrupted after %.0f of %.0f requests.\n", number, backend_name(kind),
                figure(run, "done"), figure(run, "requests"));
@@ -166,7 +165,7 @@ static void print_agreement(const Comparison* c) {
 static void print_checks(Comparison* c) {
     char first[32], second[32];
     int runs = c->run_count[BACKEND_GLIBC] + c->run_count[BACKEND_TSLAB];
-    printf("\n");
+    if (c->options->tables) printf("\n");
     if (runs > 1 && c->differing == 0)
         printf("Answers: all %s compared over %d runs are identical on both backends.\n",
                grouped((double)c->compared, first), runs);
@@ -176,35 +175,43 @@ static void print_checks(Comparison* c) {
     for (int k = 0; k < BACKEND_COUNT; k++)
         for (int r = 0; r < c->run_count[k]; r++) c->unsound |= print_faults(c->runs[k][r], (BackendKind)k, r + 1);
     print_agreement(c);
-    if (c->shown && c->options->leak) report_leak(c->shown, c->runs[BACKEND_GLIBC][0]);
     if (c->out_of_time)
         printf("Rounds were left out to stay under a minute; take fewer --requests for more --rounds.\n");
     if (c->interrupted) printf("Interrupted: the figures are those of what was done.\n");
 }
 
+static void print_tables(const Comparison* c) {
+    printf("\nEvery figure, medians of all runs; the ratio is the median over pairs of runs\n");
+    print_overall(c);
+    print_route_latency(c);
+    if (!c->shown) return;
+    report_labels(c->shown);
+    print_phases(c->shown);
+    print_receipt(c->shown);
+    report_doctor(c->shown);
+}
+
 void report_print(Comparison* c) {
-    char requests[32], sessions[32];
+    const Options* o = c->options;
+    char requests[32];
     if (c->run_count[BACKEND_GLIBC] + c->run_count[BACKEND_TSLAB] == 0) {
         printf("%s\n", c->interrupted ? "Interrupted before the first run was done: there is nothing to show."
                                       : "No run was done.");
         return;
     }
-    printf("\n");
-    report_verdict(c);
-    printf("A request server on Lua and cJSON: %s requests on %" PRIu64 " threads, up to %s sessions, seed %" PRIu64
-           ";\n%d + %d runs in processes of their own, medians\n\n",
-           grouped((double)c->options->requests, requests), c->options->threads,
-           grouped((double)c->options->sessions, sessions), c->options->seed, c->run_count[BACKEND_GLIBC],
-           c->run_count[BACKEND_TSLAB]);
-    print_overall(c);
-    print_route_latency(c);
-    if (c->shown) {
-        report_labels(c->shown);
-        print_phases(c->shown);
-        print_receipt(c->shown);
-        report_doctor(c->shown);
+    printf("\nA request server on Lua and cJSON, a phase for each request: %s requests on %" PRIu64 " thread%s\n",
+           grouped((double)o->requests, requests), o->threads, o->threads == 1 ? "" : "s");
+    if (c->shown && o->leak) report_leak(c->shown, c->runs[BACKEND_GLIBC][0]);
+    if (!o->leak || o->rounds > 1 || o->tables) report_verdict(c);
+    if (c->shown && !o->tables && !o->leak) {
+        report_labels_briefly(c->shown);
+        report_doctor_briefly(c->shown, false);
     }
+    if (o->tables) print_tables(c);
     print_checks(c);
+    if (!o->tables)
+        printf("More: --tables (latency by route, phases, a receipt, every figure); %s\n",
+               o->leak ? "without --leak: a comparison" : "--leak");
     fflush(stdout);
 }
 

@@ -53,6 +53,22 @@ void report_labels(const cJSON* run) {
            figure(run, "sampling_period"));
 }
 
+static void print_label_briefly(const cJSON* l) {
+    char text[5][32];
+    if (!(figure(l, "objects") > 0)) return;
+    printf("  %-31s %12s %14s %10s %10s %8s\n", name_of(l), grouped(figure(l, "phases"), text[0]),
+           grouped(figure(l, "objects"), text[1]), shown(figure(l, "bytes"), UNIT_SIZE, text[2]),
+           shown(figure(l, "peak_bytes"), UNIT_SIZE, text[3]), counted(figure(l, "objects_escaped"), 7, text[4]));
+}
+
+void report_labels_briefly(const cJSON* run) {
+    const cJSON* labels = cJSON_GetObjectItemCaseSensitive(run, "labels");
+    const cJSON* l;
+    printf("\n  %-31s %12s %14s %10s %10s %8s\n", "by label, counted by the library", "phases", "objects", "bytes",
+           "peak", "escaped");
+    cJSON_ArrayForEach(l, labels) print_label_briefly(l);
+}
+
 /* ---- the doctor --------------------------------------------------------------------------- */
 
 /* Prints a line; what is too wide goes on below, three columns further in than it began. */
@@ -86,18 +102,33 @@ void report_doctor(const cJSON* run) {
     }
 }
 
+void report_doctor_briefly(const cJSON* run, bool leaks) {
+    const char* text = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(run, "doctor"));
+    char section = '0';
+    if (!text) return;
+    if (!leaks) printf("\n");
+    for (const char* line = text; *line; line += strcspn(line, "\n"), line += *line == '\n') {
+        if (*line != ' ') section = *line;
+        bool numbered = line[strspn(line, "0123456789")] == '.', verdict = !numbered && *line != ' ' && line != text;
+        if (leaks ? section == '1' && (numbered || *line == ' ') : verdict) print_folded(line, strcspn(line, "\n"));
+    }
+}
+
 void report_leak(const cJSON* run, const cJSON* on_glibc) {
-    char text[2][32], path[64];
+    char text[32], path[64];
     const cJSON* leak = cJSON_GetObjectItemCaseSensitive(run, "leak");
     snprintf(path, sizeof path, "routes.%d.leaked", (int)LEAK_ROUTE);
-    printf("Leak: %s requests of %s left an object behind.", grouped(figure(run, path), text[0]),
-           ROUTES[LEAK_ROUTE].label);
+    printf("Leak: %s request%s of %s left an object behind", grouped(figure(run, path), text),
+           figure(run, path) == 1 ? "" : "s", ROUTES[LEAK_ROUTE].label);
+    if (on_glibc) printf("; %s with glibc malloc, which reports nothing", grouped(figure(on_glibc, path), text));
     if (leak)
-        printf(" The library named %s\nafter %.1f s, while requests were served.", name_of(leak),
+        printf(".\nWhile requests were served, the library named %s after %.1f s.\n", name_of(leak),
                figure(leak, "named_seconds"));
-    else
-        printf(" The run was too short to ask\nfor it meanwhile.");
-    if (on_glibc)
-        printf(" glibc malloc lost %s, and says nothing.", grouped(figure(on_glibc, path), text[1]));
-    printf("\n");
+    else printf(".\nThe run was too short to ask the library while requests were served: more --requests.\n");
+    printf("The doctor, after the last request:\n");
+    report_doctor_briefly(run, true);
+    printf("From outside, while it runs (`make tslab` builds the tool, with Go):\n"
+           "  export TSLAB_OPTIONS=segment=1\n"
+           "  build/demo/tslab_demo --backend tslab --leak --requests 9999999 >/dev/null 2>&1 &\n"
+           "  build/tslab doctor --pid $! --leak-age 1\n\n");
 }

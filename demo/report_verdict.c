@@ -1,9 +1,12 @@
 /*
- * report_verdict.c - temporal-slab beside glibc in three lines, before any table.
+ * report_verdict.c - temporal-slab beside glibc: what can be judged, before any other table.
  *
  * The n-th runs of the two make a pair: they follow each other, so a slow minute of the machine is in both. A ratio is
- * taken within each pair, temporal-slab to glibc, and the median over the pairs is told with its range. Within 5 % is
- * level. Runs that were interrupted make no pair.
+ * taken within each pair, temporal-slab to glibc; the median over the pairs is shown with its range. Runs that were
+ * interrupted make no pair.
+ *
+ * Processor time, page faults and resident size belong to the program. Rate and latency also measure whatever else the
+ * machine does, so they are judged only with JUDGED_PAIRS pairs that agree on which allocator is ahead.
  */
 #include "compare.h"
 
@@ -12,6 +15,23 @@
 #include <math.h>
 
 static const double LEVEL = 0.05;
+enum { JUDGED_PAIRS = 5 };
+
+typedef struct Row {
+    const char *name, *path;
+    Unit unit;
+    bool more_is_better;
+    bool of_the_machine; /* measures other work of the machine, too */
+} Row;
+
+static const Row ROWS[] = {
+    {"processor time", "cpu_seconds", UNIT_SECONDS, false, false},
+    {"page faults", "page_faults", UNIT_COUNT, false, false},
+    {"resident after the last phase", "rss.end", UNIT_SIZE, false, false},
+    {"resident at the peak", "rss.peak", UNIT_SIZE, false, false},
+    {"requests per second", "requests_per_second", UNIT_COUNT, true, true},
+    {"latency, p99", "latency_ns.p99", UNIT_TIME, false, true},
+};
 
 /* Of the figure at that path, in ascending order; returns how many pairs have one. */
 static int paired_ratios(const Comparison* c, const char* path, double out[RUNS_MAX]) {
@@ -32,30 +52,38 @@ double report_ratio(const Comparison* c, const char* path) {
     return figures_median(ratios, n);
 }
 
-static const char* word(double ratio, const char* less, const char* more) {
-    return ratio < 1 - LEVEL ? less : ratio > 1 + LEVEL ? more : "level";
+/* The verdict on a row, from its ratios in ascending order. */
+static const char* judged(const Row* row, const double* ratios, int pairs) {
+    double ratio = figures_median(ratios, pairs);
+    if (row->of_the_machine && pairs < JUDGED_PAIRS) return "not judged";
+    if (ratios[0] <= 1 && ratios[pairs - 1] >= 1 && fabs(ratio - 1) > LEVEL) return "not judged";
+    if (row->of_the_machine && ratios[0] <= 1 && ratios[pairs - 1] >= 1) return "not judged";
+    if (fabs(ratio - 1) <= LEVEL) return "level";
+    return (ratio > 1) == row->more_is_better ? "better" : "worse";
 }
 
-static void print_line(const Comparison* c, const char* head, const char* path, const char* less, const char* more,
-                       const char* what, const char* other_path, const char* other) {
+static void print_row(const Comparison* c, const Row* row) {
     double ratios[RUNS_MAX];
-    int n = paired_ratios(c, path, ratios);
-    double ratio = report_ratio(c, path);
-    printf("  %-8s %-7s %.2f of glibc's %s (%.2f to %.2f); %s %.2f\n", head, word(ratio, less, more), ratio, what,
-           ratios[0], ratios[n - 1], other, report_ratio(c, other_path));
+    char glibc[32], tslab[32];
+    int pairs = paired_ratios(c, row->path, ratios);
+    if (pairs == 0) return;
+    printf("  %-31s %12s %14s   %6.2f  (%.2f to %.2f)   %s\n", row->name,
+           shown(report_median(c, BACKEND_GLIBC, row->path), row->unit, glibc),
+           shown(report_median(c, BACKEND_TSLAB, row->path), row->unit, tslab), figures_median(ratios, pairs),
+           ratios[0], ratios[pairs - 1], judged(row, ratios, pairs));
 }
 
 void report_verdict(const Comparison* c) {
     double ratios[RUNS_MAX];
-    int pairs = paired_ratios(c, "requests_per_second", ratios);
+    int pairs = paired_ratios(c, "cpu_seconds", ratios);
     if (pairs == 0) {
-        printf("No pair of runs was completed: no verdict.\n\n");
+        printf("No pair of runs was completed: no verdict.\n");
         return;
     }
-    printf("temporal-slab beside glibc malloc, median of %d pair%s of runs\n", pairs, pairs == 1 ? "" : "s");
-    print_line(c, "Speed:", "requests_per_second", "slower", "faster", "requests per second", "latency_ns.p99",
-               "latency p99");
-    print_line(c, "Memory:", "rss.end", "less", "more", "resident size at the end", "rss.peak", "at the peak");
-    print_line(c, "Kernel:", "page_faults", "less", "more", "page faults", "cpu_seconds", "processor time");
-    printf("\n");
+    printf("  %d pair%-26s %12s %14s   ratio of a pair: median (range)\n", pairs, pairs == 1 ? " of runs" : "s of runs",
+           "glibc malloc", "temporal-slab");
+    for (size_t i = 0; i < sizeof ROWS / sizeof ROWS[0]; i++) print_row(c, &ROWS[i]);
+    printf("  level: within %.0f %%; not judged: the pairs disagree on which is ahead, or, for rate and latency,\n"
+           "  there are fewer than %d\n",
+           100 * LEVEL, JUDGED_PAIRS);
 }

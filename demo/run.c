@@ -208,7 +208,7 @@ static bool serve_all(Run* run) {
     getrusage(RUSAGE_SELF, &after);
     RunFigures* result = &run->result;
     result->rss.end = resident(run);
-    progress(run, result->rss.end, "served ");
+    if (!run->options->sums_fd) progress(run, result->rss.end, "served "); /* else the comparison follows */
     result->live_bytes = backend_live_bytes();
     result->sessions = sessions_count(&run->server.sessions);
     result->cpu_seconds =

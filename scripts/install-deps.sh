@@ -1,50 +1,70 @@
 #!/bin/sh
-# Installs the Debian packages that a group of targets needs and that are missing.
-# Usage: install-deps.sh GROUP...
-#   groups: build core daemon clang test browser demo adapters bench plot peers; all: what all tests need
-# Without root and without sudo it prints the command to run and fails. On a system without dpkg it only names
-# the packages and leaves the rest to the build. Another apt or dpkg that is at work is waited for, ten minutes at most.
+# Says which Debian packages a make target needs and lacks, and installs them where that was asked for.
+# Usage: install-deps.sh [--name | --root] WORD...
+#   WORD    a make target: demo test test-all bench install soak mutants fuzz drainability; or a part of what they need:
+#           build libraries clang tools browser adapters daemon plot peers
+#   (none)  installs what is missing, by sudo where the caller is not root: what `make deps` does
+#   --root  installs as root only; for anybody else like --name: what `make demo` and `make test` do
+#   --name  installs nothing: what `make install` does
+# Exit status: 0 nothing is missing, 1 something is, and the command that installs it was printed, 2 wrong words.
+# A system without dpkg is told the packages and goes on: the build finds out. The script waits for another apt or dpkg
+# that is at work, for ten minutes at most.
 set -eu
 
 packages_of() {
     case $1 in
-    build) echo gcc libc6-dev make cmake ninja-build pkg-config ;;
-    # compilers and libraries only
-    core) echo g++ binutils musl-tools libmicrohttpd-dev liblua5.4-dev libcjson-dev ;;
+    build | install | drainability) echo gcc libc6-dev make cmake ninja-build pkg-config ;;
+    libraries) echo g++ binutils musl-tools libmicrohttpd-dev liblua5.4-dev libcjson-dev ;;
+    test | soak) packages_of build && packages_of libraries ;;
+    mutants) packages_of test && echo python3 ;;
+    fuzz) packages_of test && packages_of clang ;;
+    demo) packages_of build && echo liblua5.4-dev libcjson-dev iso-codes ;;
+    bench) packages_of build && echo g++ valgrind ;;
     daemon) echo pkg-config libmicrohttpd-dev ;;
     clang) echo clang-14 libclang-rt-14-dev ;;
-    test) echo clang-format-14 spin tcc valgrind gdb strace curl util-linux python3-jsonschema prometheus systemtap-sdt-dev bpftrace ;;
+    tools) echo clang-format-14 spin tcc valgrind gdb strace curl util-linux python3-jsonschema prometheus systemtap-sdt-dev bpftrace ;;
     # the browser that one test drives, unless there is one: the smallest package of it
     browser) command -v chromium >/dev/null || command -v google-chrome >/dev/null || echo chromium-headless-shell ;;
-    demo) echo pkg-config liblua5.4-dev libcjson-dev iso-codes ;;
     # what include/temporal_slab is for, and what its tests read
-    adapters)
-        echo pkg-config liblua5.4-dev libcjson-dev libsqlite3-dev libxml2-dev libnghttp2-dev libpcre2-dev iso-codes
-        ;;
-    bench) echo g++ valgrind ;;
+    adapters) echo pkg-config liblua5.4-dev libcjson-dev libsqlite3-dev libxml2-dev libnghttp2-dev libpcre2-dev iso-codes ;;
     plot) echo python3-matplotlib ;;
     # what programs come from, docs/coming-from; not the headers of PostgreSQL, which bring 270 MB of llvm-14-dev
     peers) echo g++ libapr1-dev libtalloc-dev libmimalloc-dev libjemalloc-dev ;;
-    all) for group in build core clang test browser demo adapters plot peers; do packages_of $group; done ;;
+    test-all | check) for part in test clang tools browser demo adapters plot peers; do packages_of $part; done ;;
     *)
-        echo "install-deps.sh: unknown group '$1'; its head names them" >&2
+        echo "install-deps.sh: nothing here is called '$1'; the head of scripts/install-deps.sh has the words" >&2
         exit 2
         ;;
     esac
 }
 
+how=install
+case ${1:-} in
+--name | --root) how=${1#--} && shift ;;
+-*)
+    echo "install-deps.sh: no option is called '$1'; the head of scripts/install-deps.sh has them" >&2
+    exit 2
+    ;;
+esac
+[ $# -gt 0 ] || {
+    echo "install-deps.sh: for which target? For example: make deps FOR=demo" >&2
+    exit 2
+}
+
 wanted=""
-for group in "$@"; do
-    packages=$(packages_of "$group")
-    wanted="$wanted $packages"
+for word in "$@"; do
+    packages=$(packages_of "$word")
+    for package in $packages; do
+        case " $wanted " in *" $package "*) ;; *) wanted="$wanted $package" ;; esac
+    done
 done
 
 if ! command -v dpkg-query >/dev/null; then
-    echo "install-deps.sh: not a Debian system; the equivalents of these packages are needed:$wanted" >&2
+    echo "$* needs what these Debian packages have:$wanted" >&2
     exit 0
 fi
 
-# "pkg-config" may be provided by pkgconf; dpkg-query sees only real names, so the command counts too.
+# dpkg-query sees only real names, and a program may have come another way: the command counts, too.
 installed() {
     dpkg-query -W -f '${db:Status-Status}' "$1" 2>/dev/null | grep -q '^installed' || [ -x "/usr/bin/$1" ]
 }
@@ -53,14 +73,22 @@ missing=""
 for package in $wanted; do
     installed "$package" || missing="$missing $package"
 done
-[ -n "$missing" ] || exit 0
+if [ -z "$missing" ]; then
+    [ $how != install ] || echo "$*: all packages are installed"
+    exit 0
+fi
 
-as_root="sudo"
-if [ "$(id -u)" -eq 0 ]; then
-    as_root=""
-elif ! command -v sudo >/dev/null || ! { sudo -n true 2>/dev/null || [ -t 0 ]; }; then
-    echo "Packages are missing. As root, run:" >&2
-    echo "    apt-get update && apt-get install -y --no-install-recommends$missing" >&2
+as_root=""
+if [ "$how" = name ] || { [ "$how" = root ] && [ "$(id -u)" -ne 0 ]; }; then
+    how=name
+elif [ "$(id -u)" -ne 0 ]; then
+    as_root=sudo
+    command -v sudo >/dev/null && { sudo -n true 2>/dev/null || [ -t 0 ]; } || how=name
+fi
+if [ $how = name ]; then
+    echo "$* needs packages that are not installed:$missing" >&2
+    echo "To install them:   make deps FOR=\"$*\"" >&2
+    echo "or, as root:       apt-get update && apt-get install -y --no-install-recommends$missing" >&2
     exit 1
 fi
 
@@ -80,7 +108,7 @@ apt_get() { # apt-get has an option for the lock of dpkg, but none for those of 
     done
 }
 
-echo "installing:$missing"
+echo "$* needs these packages, which are installed now:$missing"
 apt_get update
 # shellcheck disable=SC2086  # a list of words
 apt_get install -y --no-install-recommends $missing

@@ -15,7 +15,7 @@ case $seconds in
         ;;
 esac
 
-scripts/install-deps.sh build core clang || exit 1
+scripts/install-deps.sh --root fuzz || exit 1
 cmake --preset fuzz && cmake --build --preset fuzz || exit 1
 
 findings=build/fuzz/findings

@@ -6,8 +6,10 @@
 #   tsan asan clang-release      the presets of these names
 #   -s SCALE   multiplies the work of the stress, model and contract programs (default 1)
 #   -k         a skip that tests/skips.list does not allow fails its part
-# All parts run even when one fails; the exit code is 0 when none did.
-# Environment: TALLY=FILE adds to the numbers of the runs that were given the same file.
+# All parts run even when one fails; the exit code is 0 when none did. Tests that fail are shown when they do; what the
+# others have said is in build/PRESET/Testing/Temporary/LastTest.log.
+# Environment: VERBOSE=1 shows the build and the result of every test. TALLY=FILE adds to the numbers of the runs that
+# were given the same file.
 set -u
 cd "$(dirname "$0")/.." || exit 1
 
@@ -28,19 +30,18 @@ shift $((OPTIND - 1))
 [[ $TSLAB_TEST_SCALE =~ ^[1-9][0-9]{0,3}$ ]] || usage "the scale is a number from 1 to 9999, not '$TSLAB_TEST_SCALE'"
 [ $# -gt 0 ] || usage "which part?"
 
-packages="build core"
+packages=test
 for part in "$@"; do
     case $part in
-    core) ;;
-    rest) ;;
+    core | rest) ;;
     tsan | asan | clang-release) packages="$packages clang" ;;
     *) usage "no part is called '$part'" ;;
     esac
 done
-case " $* " in *" rest "*) packages=all ;; esac
+case " $* " in *" rest "*) packages=test-all ;; esac
 # shellcheck disable=SC2086  # words
-scripts/install-deps.sh $packages || exit 1
-if [ "$packages" = all ]; then
+scripts/install-deps.sh --root $packages || exit 1
+if [ "$packages" = test-all ]; then
     # What draws the page's plots, and what checks it: tests of the page do without, and say so.
     scripts/get-uplot.sh
     scripts/get-axe.sh
@@ -54,13 +55,47 @@ mkdir -p "$(dirname "$tally")" && touch "$tally" || exit 1
 limit=1500
 [ "$TSLAB_TEST_SCALE" -eq 1 ] || limit=4500
 
+# Passes on what ctest says of tests that fail, with their output, and how far it is: on a terminal in one line, elsewhere
+# after each hundred tests.
+brief() {
+    local terminal=0
+    [ ! -t 1 ] || terminal=1
+    awk -v terminal=$terminal '
+        function wipe() { if (terminal && drawn) printf "\r%70s\r", ""; drawn = 0 }
+        / Test +#[0-9]+: / {
+            failed = !/ Passed |\*\*\*Skipped/
+            split($1, of, "/")
+            wipe()
+            if (failed) print
+            else if (terminal) { printf "  %s tests of %s", of[1], of[2]; drawn = 1 }
+            else if (of[1] % 100 == 0 || $1 == of[2]) print "  " of[1] " tests of " of[2]
+            fflush()
+            next
+        }
+        /^ *Start +[0-9]+: / || /^[0-9]+% tests passed/ { failed = 0 }
+        failed || /^CMake|^ctest/ { wipe(); print; fflush() }
+        END { wipe() }'
+}
 run_part() { # PART
-    local preset=$1
+    local preset=$1 status
     case $1 in core | rest) preset=gcc-release ;; esac
-    cmake --preset "$preset" && cmake --build --preset "$preset" || return 1
-    ctest --preset "$1" --timeout $limit --output-log "$scratch/said"
-    local status=$? log=build/$preset/Testing/Temporary/LastTest.log
-    scripts/check-skips.sh "$1" "$log" "$scratch/said" || [ $strict = no ] || status=1
+    scripts/build.sh "$preset" || return 1
+    if [ -n "${VERBOSE:-}" ]; then
+        ctest --preset "$1" --timeout $limit --output-log "$scratch/said"
+        status=$?
+    else
+        ctest --preset "$1" --timeout $limit --output-log "$scratch/said" 2>&1 | brief
+        status=${PIPESTATUS[0]}
+    fi
+    local skips=build/$1-skips.txt
+    if scripts/check-skips.sh "$1" "build/$preset/Testing/Temporary/LastTest.log" "$scratch/said" >"$skips"; then
+        [ ! -s "$skips" ] || echo "$(tail -n 1 "$skips"): $skips"
+    elif [ $strict = no ]; then
+        echo "skipped here for want of something, see $skips: $(grep -c '^SKIPPED' "$skips")"
+    else
+        cat "$skips" >&2
+        status=1
+    fi
     return $status
 }
 # Seconds of processor time that the processes of this script have used, into a file: a subshell would tell its own.

@@ -5,7 +5,7 @@
     plot_bench.py bench.json --short-table
 
 Machine, versions, commit, command and date on the page are those of the results. What was not measured is not drawn, and the
-page says why. Pictures need matplotlib (scripts/install-deps.sh plot); tables do not.
+page says why. Pictures need matplotlib (make deps FOR=plot); tables do not.
 
 Exit status: 0; 1 when results cannot be used, or something asked for could not be written or drawn; 2 for wrong arguments.
 """
@@ -135,7 +135,7 @@ def work(o):
     if not o.no_pictures:
         makers = import_pictures()
         if makers is None:
-            print("plot_bench.py: no matplotlib, so no pictures: scripts/install-deps.sh plot", file=sys.stderr)
+            print("plot_bench.py: no matplotlib, so no pictures: make deps FOR=plot", file=sys.stderr)
             drawn, status = {name: "there was no matplotlib" for name, *_ in page.PICTURES}, 1
         else:
             drawn = draw(makers, bench, suite, o.out)

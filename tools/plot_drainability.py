@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Draws the results of tslab_drainability: what closed epochs hold over time, and drainable closes against p.
 
-usage: plot_drainability.py RESULT.json PICTURE.png     (needs matplotlib: scripts/install-deps.sh plot)
+usage: plot_drainability.py RESULT.json PICTURE.png     (needs matplotlib: make deps FOR=plot)
 RESULT.json is what the program wrote, or docs/results/drainability.json, which has fewer points.
 """
 
@@ -72,7 +72,7 @@ def main():
     try:
         import matplotlib
     except ImportError:
-        print("plot_drainability.py: no matplotlib: scripts/install-deps.sh plot", file=sys.stderr)
+        print("plot_drainability.py: no matplotlib: make deps FOR=plot", file=sys.stderr)
         return 1
     matplotlib.use("Agg")
     from matplotlib import pyplot

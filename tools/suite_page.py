@@ -6,7 +6,7 @@
     suite_page.py --check  the page is what the kept results and the reasons say, and its pictures are there
 
 Reasons for metrics that are lost are in docs/results/suite-why.tsv, a line each: PROGRAM tab PATH tab TEXT; PATH * for all of a program.
-Those that have none are named. Pictures need matplotlib (scripts/install-deps.sh plot); --no-pictures leaves the old ones.
+Those that have none are named. Pictures need matplotlib (make deps FOR=plot); --no-pictures leaves the old ones.
 
 Exit status: 0; 1 something differs, or cannot be read, drawn or written; 2 for wrong arguments.
 """
@@ -57,7 +57,7 @@ def makers():
     try:
         import matplotlib
     except ImportError as error:
-        raise Damaged("no matplotlib, so no pictures: scripts/install-deps.sh plot, or --no-pictures") from error
+        raise Damaged("no matplotlib, so no pictures: make deps FOR=plot, or --no-pictures") from error
     matplotlib.use("Agg")
     from bench_plots import suite_more_pictures as more
     from bench_plots import suite_pictures as first

@@ -6,6 +6,7 @@
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <string.h>
 
 const char* slab_misuse_name(SlabMisuse what) { return tsi_misuse_name(what); }
 
@@ -61,4 +62,30 @@ size_t epoch_receipt_text(const EpochReceipt* r, char* out, size_t n) {
     if (r->rss_before != 0)
         add(&t, "; resident bytes %" PRIu64 " before, %" PRIu64 " after", r->rss_before, r->rss_after);
     return t.used;
+}
+
+/* Returns where a line of at most `width` bytes ends that begins at `text`: at the last space behind a punctuation mark, else
+ * at the last space, else at the first one beyond. 0 if there is none. */
+static size_t line_end(const char* text, size_t width) {
+    size_t end = 0, marked = 0;
+    for (size_t i = 1; text[i] != 0 && (i <= width || end == 0); i++) {
+        if (text[i] != ' ') continue;
+        end = i;
+        if (strchr(",;:", text[i - 1]) != NULL) marked = i;
+    }
+    return marked != 0 ? marked : end;
+}
+
+size_t epoch_receipt_lines(const EpochReceipt* r, size_t width, char* out, size_t n) {
+    char text[1024]; /* the longest one has less than 700 */
+    size_t len = epoch_receipt_text(r, text, sizeof text);
+    for (size_t at = 0; len - at > width;) {
+        size_t end = line_end(text + at, width);
+        if (end == 0) break;
+        text[at + end] = '\n';
+        at += end + 1;
+    }
+
+    if (n != 0) (void)snprintf(out, n, "%s", text);
+    return len;
 }

@@ -16,6 +16,7 @@ typedef struct TsiShared {
     uint8_t* base;
     size_t bytes;
     int fd;
+    size_t inherited, inherited_bytes; /* where fork children have it mapped */
     uint64_t dev, ino; /* of fd: the program may have closed it and opened something else */
 } TsiShared;
 
@@ -23,10 +24,10 @@ typedef struct TsiShared {
  * of the file, FILE.PID.NUMBER. 0, or an errno value and *what has failed. */
 int tsi_shared_open(TsiShared* m, const char* memfd, const char* file, size_t bytes, size_t reserve, const char** what);
 /* Makes the pages of a range stay mapped in fork children. 0, or an errno value. */
-int tsi_shared_inherit(const TsiShared* m, size_t offset, size_t bytes);
+int tsi_shared_inherit(TsiShared* m, size_t offset, size_t bytes);
 /* Makes further pages fit to be touched; 0 or an errno value. */
 int tsi_shared_reserve(const TsiShared* m, size_t offset, size_t bytes);
-/* In a fork child, which has the descriptor but no mapping. */
+/* In a fork child, which has the descriptor, and mapped what was made to stay: lets go of both. */
 void tsi_shared_forget(TsiShared* m);
 
 #endif

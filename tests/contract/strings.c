@@ -156,6 +156,26 @@ static void scopes(void) {
     slab_allocator_free(a);
 }
 
+/* The text on lines of that width: but for ends of lines in place of spaces it is the same. */
+static void check_lines(const EpochReceipt* r, size_t width, const char* whole) {
+    char text[1024], *line = text;
+    CHECK_EQ(epoch_receipt_lines(r, width, text, sizeof text), strlen(whole));
+    CHECK_EQ(strlen(text), strlen(whole));
+    for (char* next; line != NULL; line = next) {
+        next = strchr(line, '\n');
+        size_t len = next != NULL ? (size_t)(next - line) : strlen(line);
+        CHECK(len <= width || memchr(line, ' ', len) == NULL);
+        CHECK(len > 0);
+        if (next != NULL) *next++ = ' ';
+    }
+    CHECK_STR(text, whole);
+    memset(text, 'Z', sizeof text);
+    CHECK_EQ(epoch_receipt_lines(r, width, text, 9), strlen(whole));
+    CHECK_EQ(strlen(text), 8);
+    CHECK_EQ(text[9], 'Z');
+    CHECK_EQ(epoch_receipt_lines(r, width, NULL, 0), strlen(whole));
+}
+
 static void receipts_as_text(void) {
     EpochReceipt r = {.version = 2, .epoch_id = 3, .epoch_era = 19, .label = "GET /\n", .objects_allocated = 10, .bytes_allocated = 640,
                       .objects_freed = 4, .bytes_freed = 256, .objects_released = 5, .bytes_released = 320, .objects_escaped = 1,
@@ -177,6 +197,7 @@ static void receipts_as_text(void) {
         CHECK_EQ(memcmp(text, whole, room - 1), 0);
         CHECK_EQ(text[room], 'Z');
     }
+    for (size_t width = 0; width <= sizeof whole; width++) check_lines(&r, width, whole);
     r.epoch_id = 0x80000123u;
     r.label[0] = 0;
     r.rss_before = 0;
@@ -186,6 +207,8 @@ static void receipts_as_text(void) {
     memset(r.label, 'y', sizeof r.label); /* not ended */
     CHECK_GT(epoch_receipt_text(&r, text, sizeof text), 31);
     CHECK_EQ(strspn(text + 1, "y"), 31);
+    CHECK_EQ(epoch_receipt_lines(NULL, 80, text, sizeof text), 0);
+    CHECK_STR(text, "");
     CHECK_EQ(epoch_receipt_text(NULL, text, sizeof text), 0);
     CHECK_STR(text, "");
 }

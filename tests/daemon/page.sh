@@ -4,6 +4,6 @@ set -eu
 . "$TSLAB_SOURCE_DIR/tests/kit.bash"
 need python3
 command -v chromium || command -v chromium-headless-shell || command -v google-chrome ||
-    skip "no chromium (scripts/install-deps.sh browser)"
+    skip "no chromium (make deps FOR=browser)"
 clean
 exec python3 "$TSLAB_SOURCE_DIR/tests/daemon/page.py" "$@"

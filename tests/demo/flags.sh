@@ -24,13 +24,14 @@ wrong "--rounds takes a whole number from 1 to 99, not '0'" --rounds 0
 wrong "--threads takes a whole number from 1 to 256, not 'two'" --threads two
 wrong "--backend takes glibc|tslab, not 'jemalloc'" --backend jemalloc
 wrong 'with --backend they go to standard output' --backend tslab --figures figures.json
+wrong 'with --backend the figures are JSON' --backend tslab --tables
 wrong 'glibc has no statistics' --backend glibc --json stats.json
 wrong 'with --backend standard output has the figures' --backend tslab --json -
 wrong 'standard output takes one of them' --json - --figures -
 expect 0 --help
 empty err
 fits out
-for flag in --requests --leak --json --figures --backend --help; do has out "^  $flag "; done
+for flag in --requests --leak --tables --json --figures --backend --help; do has out "^  $flag "; done
 
 # Where files go. The program is called through a link, so that the default is here.
 ln -sf "$demo" here
@@ -39,11 +40,11 @@ has out 'as JSON: ./tslab_demo.json '
 json tslab_demo.json
 expect 0 $short --json -
 json out
-whole err
+screen err
 fits err
 expect 0 $short --json stats.json --figures -
 json stats.json
-whole err
+screen err
 python3 -c 'import json; assert len(json.load(open("out"))["runs"]) == 2' || complain "--figures -"
 rm stats.json
 expect 0 --backend tslab --requests 200 --json stats.json
@@ -57,13 +58,13 @@ for path in no/such/folder/stats.json folder $([ ! -w /dev/full ] || echo /dev/f
     [ "$path" = /dev/full ] || has err 'the runs go on without'
     told=$([ "$path" = /dev/full ] && echo 1 || echo 2)
     [ "$(grep -c 'cannot write' err)" -eq "$told" ] || complain "messages: $(cat err)"
-    whole out
+    screen out
     lacks out 'as JSON'
     python3 -c 'import json; json.load(open("figures.json"))' || complain "figures beside $path"
     rm figures.json
     expect 1 $short --json stats.json --figures "$path"
     has err "cannot write $path: [A-Z]"
-    whole out
+    screen out
     json stats.json
     rm stats.json
     expect 1 --backend tslab --requests 200 --json "$path"
@@ -78,7 +79,7 @@ status=0
 json stats.json
 rm stats.json
 "$demo" $short --json stats.json >out 2>&- <&- || complain "closed error: exit $?"
-whole out
+screen out
 json stats.json
 if [ -w /dev/full ]; then
     status=0
@@ -104,7 +105,7 @@ interrupted 'requests (' --requests 1000000 --rounds 1
 has out '^Run 1 on glibc was interrupted after'
 [ ! -e stats.json ] || complain "statistics of a run that never was"
 interrupted 'round 2 of 99: tslab' --requests 300 --rounds 99
-whole out
+screen out
 json stats.json
 
 finish

@@ -1,6 +1,6 @@
 #!/bin/bash
-# scripts/install-deps.sh asks for the lists first, waits for another apt, and tells of any other failure. The system is
-# made of stand-ins: nothing is installed.
+# scripts/install-deps.sh asks for the lists first, waits for another apt, and tells of any other failure; where it was not
+# asked to install it names what is missing and the command. The system is made of stand-ins: nothing is installed.
 set -u
 . "$TSLAB_SOURCE_DIR/tests/kit.bash"
 clean
@@ -10,7 +10,9 @@ stand_in() { # NAME, text from standard input
     chmod +x "bin/$1"
 }
 stand_in dpkg-query <<<'exit 1'
-stand_in id <<<'echo 0'
+stand_in id <<<'cat user'
+echo 0 >user
+stand_in sudo <<<'[ ! -e refused ] && shift $([ "$1" = -n ] && echo 1 || echo 0) && exec "$@"'
 stand_in sleep <<<'echo "sleep $1" >>calls'
 # Fails as often as the file `locked` has lines, with what they say.
 stand_in apt-get <<'END'
@@ -24,9 +26,9 @@ head -n 1 locked >&2
 sed -i 1d locked
 exit 100
 END
-install() { # STATUS
+install() { # STATUS [OPTION]
     rm -f calls
-    PATH=$PWD/bin:$PATH "$TSLAB_SOURCE_DIR/scripts/install-deps.sh" daemon >out 2>err
+    PATH=$PWD/bin:$PATH "$TSLAB_SOURCE_DIR/scripts/install-deps.sh" ${2:-} daemon >out 2>err </dev/null
     local status=$?
     [ $status -eq "$1" ] || fail "exit code $status instead of $1: $(cat out err)"
 }
@@ -51,3 +53,33 @@ grep -q 'Unable to locate' err || fail "it does not say what went wrong"
 yes 'E: Could not get lock' | head -n 1000 >locked
 install 1
 [ "$(grep -c sleep calls)" -ge 100 ] || fail "it waited $(grep -c sleep calls) times"
+
+# Named only: by whoever asks for that, and by somebody who is not root.
+named() { # OPTION
+    install 1 "$@"
+    [ ! -e calls ] || fail "$*: called $(cat calls)"
+    has err '^daemon needs packages that are not installed: libmicrohttpd-dev$'
+    has err 'make deps FOR="daemon"$'
+    has err 'apt-get update && apt-get install -y --no-install-recommends libmicrohttpd-dev$'
+}
+: >locked
+named --name
+install 0 --root
+called "$update$install"
+echo 1000 >user
+named --name
+named --root
+install 0 # by sudo
+called "$update$install"
+touch refused
+named
+
+# Every target that the Makefile names has packages, and a word that nobody knows is told.
+for word in $(sed -nE 's/.*install-deps\.sh (--[a-z]+ )?//p' "$TSLAB_SOURCE_DIR/Makefile" | tr ' ' '\n' | grep -v '[$]'); do
+    PATH=$PWD/bin:$PATH "$TSLAB_SOURCE_DIR/scripts/install-deps.sh" --name "$word" >out 2>err
+    [ $? -eq 1 ] || complain "$word: $(cat out err)"
+done
+PATH=$PWD/bin:$PATH "$TSLAB_SOURCE_DIR/scripts/install-deps.sh" --name browsers >out 2>err
+[ $? -eq 2 ] || complain "browsers: $(cat out err)"
+has err "nothing here is called 'browsers'"
+finish

@@ -316,7 +316,7 @@ def without_matplotlib():
     write("b.json", bench())
     _, err = call("b.json", "--out", "bare", env={"PYTHONPATH": "blocked"}, wanted=1)
     text = read("bare/summary.md")
-    check("no matplotlib, so no pictures: scripts/install-deps.sh plot" in err and os.listdir("bare") == ["summary.md"], err)
+    check("no matplotlib, so no pictures: make deps FOR=plot" in err and os.listdir("bare") == ["summary.md"], err)
     check('- picture "At a glance": there was no matplotlib' in text and "![" not in text and "## All numbers" in text, text[:800])
     _, err = call("b.json", "--out", "bare", "--no-pictures", env={"PYTHONPATH": "blocked"})
     check("no matplotlib" not in err + read("bare/summary.md"), err)

@@ -9,4 +9,4 @@ for python in python3 /usr/bin/python3; do
         exec "$python" "$TSLAB_SOURCE_DIR/tests/plots/plot_bench_pictures.py"
     fi
 done
-skip "no python3 with matplotlib (scripts/install-deps.sh plot, about 100 MB)"
+skip "no python3 with matplotlib (make deps FOR=plot, about 100 MB)"

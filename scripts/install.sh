@@ -1,0 +1,45 @@
+#!/bin/sh
+# Builds the libraries and programs where something is missing or out of date, and installs them. Downloads nothing and
+# calls no package manager. `scripts/uninstall.sh` takes back what it has installed, by the list that it leaves in
+# PREFIX/share/temporal-slab/installed.
+# Usage: install.sh build|install PREFIX
+# Environment: DESTDIR goes in front of PREFIX. TSLAB_BUILD_DIR is a folder to install from as it is, in place of
+# build/install: nothing is built.
+set -eu
+here=$PWD
+cd "$(dirname "$0")/.."
+
+from=${TSLAB_BUILD_DIR:-}
+if [ -z "$from" ]; then
+    from=build/install
+    scripts/install-deps.sh --name install
+    daemon=ON
+    pkg-config --exists libmicrohttpd || {
+        daemon=OFF
+        echo "without tslabd, which needs libmicrohttpd: make deps FOR=daemon"
+    }
+    scripts/build.sh install "-DTSLAB_BUILD_DAEMON=$daemon"
+fi
+[ "$1" = install ] || {
+    echo "built in build/install; make install PREFIX=$2 installs it"
+    exit 0
+}
+
+scratch=$(mktemp -d)
+trap 'rm -rf "$scratch"' EXIT
+case $2 in /*) prefix=$2 ;; *) prefix=$here/$2 ;; esac
+cmake --install "$from" --prefix "$prefix" >"$scratch/said" 2>&1 || {
+    tail -n 3 "$scratch/said" >&2
+    echo "install.sh: nothing, or not all, was installed in ${DESTDIR:-}$prefix" >&2
+    exit 1
+}
+# Whatever an earlier version has installed there stays on the list.
+list=${DESTDIR:-}$prefix/share/temporal-slab/installed
+{
+    cat "$list" 2>/dev/null || true
+    sed -n "s|^$prefix/||p" "$from/install_manifest.txt"
+    printf "\nshare/temporal-slab/installed\n"
+} | grep . | sort -u >"$scratch/list"
+cp "$scratch/list" "$list"
+echo "installed in ${DESTDIR:-}$prefix: $(wc -l <"$list") files, listed in $list"
+[ -x build/tslab ] || echo "without tslab, the command line tool: make tslab builds it, with Go; then install again"

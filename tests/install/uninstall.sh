@@ -1,0 +1,50 @@
+#!/bin/bash
+# `make install` leaves a list, and `make uninstall` takes back what is on it and nothing else: another program's files and
+# folders stay, also where this library has put some. Neither downloads anything nor calls a package manager.
+set -u
+. "$TSLAB_SOURCE_DIR/tests/kit.bash"
+clean
+mkdir bin
+for program in apt-get apt dpkg npm curl wget git; do
+    printf '#!/bin/sh\necho %s >>"%s/calls"\nexit 1\n' $program "$PWD" >bin/$program
+    chmod +x bin/$program
+done
+there() { (cd "$1" && find . | sort); }
+run() { # STATUS SCRIPT ARGUMENT...
+    local wanted=$1 status=0
+    shift
+    PATH=$PWD/bin:$PATH "$TSLAB_SOURCE_DIR/scripts/$1" "${@:2}" >out 2>err || status=$?
+    [ $status -eq "$wanted" ] || fail "$*: exit $status instead of $wanted: $(cat out err)"
+}
+
+mkdir -p tree/include tree/share/temporal-slab
+touch tree/include/stdio.h tree/share/temporal-slab/notes
+there tree >before
+run 1 uninstall.sh tree
+has err 'nothing was installed in .*tree by make install'
+run 0 install.sh install "$PWD/tree"
+has out '^installed in .*tree: [0-9]* files, listed in .*/share/temporal-slab/installed$'
+for file in include/slab_alloc.h share/temporal-slab/installed; do
+    [ -s tree/$file ] || complain "$file is not installed"
+    has tree/share/temporal-slab/installed "^$file\$"
+done
+echo include/of_an_earlier_version.h >>tree/share/temporal-slab/installed
+touch tree/include/of_an_earlier_version.h
+run 0 install.sh install "$PWD/tree"
+run 0 uninstall.sh tree
+there tree | grep -vE '^\./(bin|lib.*|share(/man.*|/[a-z-]*completion.*|/zsh.*|/fish.*)?)$' >after
+grep -vx ./share before | diff - after >&2 || complain "what was there is not there again, or more"
+[ -z "$(find tree -type f | grep -vx -e tree/include/stdio.h -e tree/share/temporal-slab/notes)" ] || complain "files stay: $(find tree -type f)"
+
+# With DESTDIR, for packages; and a list that leads elsewhere is not followed.
+DESTDIR=$PWD/root run 0 install.sh install /usr
+[ -s root/usr/include/slab_alloc.h ] || complain "DESTDIR"
+echo ../../precious >>root/usr/share/temporal-slab/installed
+touch precious
+DESTDIR=$PWD/root run 1 uninstall.sh /usr
+[ -e precious ] && [ -e root/usr/include/slab_alloc.h ] || complain "a list that leads elsewhere was followed"
+sed -i '\|precious|d' root/usr/share/temporal-slab/installed
+DESTDIR=$PWD/root run 0 uninstall.sh /usr
+[ -z "$(find root -type f)" ] || complain "files stay below DESTDIR"
+[ ! -e calls ] || complain "called: $(cat calls)"
+finish
