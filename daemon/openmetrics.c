@@ -2,8 +2,7 @@
  * openmetrics.c - the text format 0.0.4 made OpenMetrics 1.0, line by line.
  *
  * What differs: families of counters are named without _total, their samples with it; `untyped` is `unknown`; help texts
- * escape quotes; bounds of buckets are floats ("1.0", "1e-09"); a histogram has a count only where it has a sum; the
- * document ends with # EOF.
+ * escape quotes; bounds of buckets are floats ("1.0", "1e-09"); the document ends with # EOF.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -68,10 +67,8 @@ static void put_comment(struct text* out, const char* line, const char* end) {
     put(out, line, ends_with(name, name_end, "_total") ? name_end - 6 : name_end);
     if (line[2] == 'T') {
         bool untyped = end - name_end == 8 && memcmp(name_end, " untyped", 8) == 0;
-        if (untyped)
-            text_put(out, " unknown");
-        else
-            put(out, name_end, end);
+        if (untyped) text_put(out, " unknown");
+        else put(out, name_end, end);
     } else {
         for (const char* c = name_end; c < end; c++) {
             if (*c == '"') text_put(out, "\\");
@@ -111,30 +108,15 @@ static void put_sample(struct text* out, const char* line, const char* end) {
     put(out, bound_end, end);
 }
 
-static bool is_sample_of(const char* line, const char* end, const char* suffix) {
-    const char* name_end = line;
-    while (name_end < end && *name_end != '{' && *name_end != ' ') name_end++;
-    return ends_with(line, name_end, suffix);
-}
-
 void openmetrics_write(const struct text* in, struct text* out) {
-    bool histogram = false, sum = false; /* of the family; the sum comes before the count */
     const char *line = in->bytes, *end = in->bytes + in->size;
     while (line < end) {
         const char* stop = memchr(line, '\n', (size_t)(end - line));
         if (stop == NULL) stop = end;
-        bool dropped = false,
-             comment = stop - line > 7 && (memcmp(line, "# HELP ", 7) == 0 || memcmp(line, "# TYPE ", 7) == 0);
-        if (comment) {
-            histogram = ends_with(line, stop, " histogram");
-            sum = false;
-            put_comment(out, line, stop);
-        } else {
-            sum |= is_sample_of(line, stop, "_sum");
-            dropped = histogram && !sum && is_sample_of(line, stop, "_count");
-            if (!dropped) put_sample(out, line, stop);
-        }
-        if (!dropped) text_put(out, "\n");
+        bool comment = stop - line > 7 && (memcmp(line, "# HELP ", 7) == 0 || memcmp(line, "# TYPE ", 7) == 0);
+        if (comment) put_comment(out, line, stop);
+        else put_sample(out, line, stop);
+        text_put(out, "\n");
         line = stop + 1;
     }
     text_put(out, "# EOF\n");

@@ -28,6 +28,7 @@
 #include "processes.h"
 
 enum { PROCESSES_MOST = 4096, ALLOCATORS_MOST = 64, ROWS_MOST = 65536, SEGMENT_MOST = 64 << 20 };
+#define LATEST_S 3.0 /* whoever works publishes sooner */
 #define SCAN_NS 500000000u
 #define LIST_NS 1000000000u
 #define LIST_LIMIT ((size_t)8 << 20)
@@ -118,18 +119,53 @@ static const char* state_word(const SlabSegment* s, const SlabSegmentView* v) {
     return words[v->state == SLAB_SEGMENT_ENDED ? SLAB_PROCESS_ENDED : slab_segment_process(s)];
 }
 
-static unsigned put_health(const SlabSegment* s, const SlabSegmentView* v, double stale_after_s, struct text* out,
+static double age_of(const SlabSegmentView* v) {
+    uint64_t now = now_ns();
+    return now > v->begun_ns ? (double)(now - v->begun_ns) / 1e9 : 0;
+}
+
+/* Looks at the allocators that live besides the one that was read: the process is as fresh as the latest of them, and
+ * shows old numbers as soon as one of them has changed and published nothing for LATEST_S. */
+static void look_at_others(SlabSegment* s, const SlabSegmentView* v, double* age_s, bool* changed) {
+    for (uint32_t n = 0; n < slab_segment_slots(s) && n < ALLOCATORS_MOST; n++) {
+        SlabSegmentView other;
+        if (n == v->slot || slab_segment_read(s, n, &other) != SLAB_SEGMENT_OK || other.state != SLAB_SEGMENT_LIVE)
+            continue;
+        double age = age_of(&other);
+        *changed |= other.changed && age >= LATEST_S;
+        if (age < *age_s) *age_s = age;
+    }
+}
+
+static unsigned put_health(SlabSegment* s, const SlabSegmentView* v, const struct process_question* q, struct text* out,
                            char* why, size_t size) {
     const char* state = state_word(s, v);
-    uint64_t now = now_ns();
-    double age_s = now > v->begun_ns ? (double)(now - v->begun_ns) / 1e9 : 0;
-    bool runs = strcmp(state, "running") == 0;
-    if (runs && (stale_after_s == 0 || age_s < stale_after_s)) {
+    double age_s = age_of(v);
+    bool runs = strcmp(state, "running") == 0, changed = v->changed && age_s >= LATEST_S;
+    if (q->allocator < 0 && runs) look_at_others(s, v, &age_s, &changed);
+    if (runs && (q->stale_after_s == 0 || (age_s < q->stale_after_s && !changed))) {
         text_format(out, "ok, running, figures of %.1f s ago\n", age_s);
         return 200;
     }
-    (void)snprintf(why, size, "the numbers stand still, %s, figures of %.1f s ago", state, age_s);
+    (void)snprintf(why, size, "the numbers stand still, %s, figures of %.1f s ago%s", state, age_s,
+                   changed ? ", changed since" : "");
     return 503;
+}
+
+/* More than one allocator that lives. */
+static bool are_several(SlabSegment* s) {
+    unsigned live = 0;
+    for (uint32_t n = 0; n < slab_segment_slots(s) && n < ALLOCATORS_MOST; n++) {
+        SlabSegmentView v;
+        live += slab_segment_read(s, n, &v) == SLAB_SEGMENT_OK && v.state == SLAB_SEGMENT_LIVE;
+    }
+    return live > 1;
+}
+
+static bool put_text(SlabSegment* s, const struct process_question* q, const SlabSegmentView* v, struct text* out) {
+    if (q->what == PROCESS_STATS) return slab_segment_json(s, text_write, out) && text_write(out, "\n", 1);
+    if (q->allocator < 0 && are_several(s)) return slab_segment_prometheus_all(s, text_write, out);
+    return slab_segment_read(s, v->slot, NULL) == SLAB_SEGMENT_OK && slab_segment_prometheus(s, text_write, out);
 }
 
 unsigned process_text(const struct process_question* q, struct text* out, char* why, size_t why_size) {
@@ -140,11 +176,10 @@ unsigned process_text(const struct process_question* q, struct text* out, char* 
     code = read_one(s, q->allocator, &v, why, why_size);
     if (code == 200 && !rows_are_few(s)) code = fail(502, why, why_size, "the segment has more rows than any should");
     if (code == 200 && q->what == PROCESS_HEALTH) {
-        code = put_health(s, &v, q->stale_after_s, out, why, why_size);
+        code = put_health(s, &v, q, out, why, why_size);
     } else if (code == 200) {
-        bool done = q->what == PROCESS_STATS ? slab_segment_json(s, text_write, out) && text_write(out, "\n", 1)
-                                             : slab_segment_prometheus(s, text_write, out);
-        if (!done) code = fail(503, why, why_size, "there is no memory for this answer, or it has more than 64 MiB");
+        if (!put_text(s, q, &v, out))
+            code = fail(503, why, why_size, "there is no memory for this answer, or it has more than 64 MiB");
     }
     slab_segment_close(s);
     return code;
@@ -164,10 +199,8 @@ static void put_command(uint32_t pid, struct json* j) {
 }
 
 static void put_age(struct json* j, uint64_t age) {
-    if (age == UINT64_MAX)
-        json_text(j, "age_ns", NULL);
-    else
-        json_count(j, "age_ns", age);
+    if (age == UINT64_MAX) json_text(j, "age_ns", NULL);
+    else json_count(j, "age_ns", age);
 }
 
 /* A row each for allocators that have published; returns the age of the latest, UINT64_MAX when there is none. */
@@ -185,6 +218,7 @@ static uint64_t put_allocators(SlabSegment* s, uint64_t until, struct json* j) {
         json_count(j, "allocator", n);
         json_text(j, "state", whole ? state_word(s, &v) : "inconsistent");
         put_age(j, age);
+        if (whole) json_bool(j, "changed_since", v.state == SLAB_SEGMENT_LIVE && v.changed);
         json_close(j);
         if (age < least) least = age;
     }
@@ -202,10 +236,8 @@ static void put_process(uint32_t pid, uint64_t until, struct json* j) {
     json_object(j, NULL);
     json_count(j, "pid", pid);
     put_command(pid, j);
-    if (s != NULL)
-        put_age(j, put_allocators(s, until, j));
-    else
-        json_text(j, "error", why);
+    if (s != NULL) put_age(j, put_allocators(s, until, j));
+    else json_text(j, "error", why);
     json_close(j);
     slab_segment_close(s);
 }

@@ -23,7 +23,7 @@ extern "C" {
 #define SLAB_SEGMENT_MAGIC "TSLABSEG" /* 8 bytes, no 0 */
 #define SLAB_SEGMENT_ENDIAN 0x01020304u
 #define SLAB_SEGMENT_MAJOR 1u /* another: do not read */
-#define SLAB_SEGMENT_MINOR 1u /* larger: tables and rows may be longer, everything here is where it was */
+#define SLAB_SEGMENT_MINOR 2u /* larger: tables and rows may be longer, everything here is where it was */
 
 enum {
     SLAB_SEGMENT_HEADER_BYTES = 256,
@@ -140,7 +140,10 @@ typedef struct SlabSegmentSlot {
     uint64_t cost_ns;      /* what the latest publication took */
     uint64_t buffer_bytes; /* of each */
     uint64_t buffer[2];    /* publication n is in buffer[n & 1] */
-    uint64_t reserved[6];
+    /* 1: the allocator has changed since the figures of the latest publication were taken. From minor version 2 on; 0
+     * before */
+    uint64_t changed;
+    uint64_t reserved[5];
 } SlabSegmentSlot;
 
 /* Rows of a scope in one publication: what is here, and how many more there were. */
@@ -207,6 +210,7 @@ typedef enum SlabSegmentResult {
 typedef struct SlabSegmentView {
     uint32_t slot, state; /* SlabSegmentState */
     uint64_t serial, number, begun_ns, published_ns, cost_ns;
+    bool changed; /* the allocator has, since begun_ns, and has not published that */
 } SlabSegmentView;
 
 /* A value, by SlabSegmentType: u, f, text or counts with `entries`. */
@@ -252,6 +256,10 @@ SLAB_API bool slab_segment_value(const SlabSegment* s, uint32_t metric, uint32_t
 SLAB_API bool slab_segment_json(const SlabSegment* s, bool (*write)(void* ctx, const char* bytes, size_t n), void* ctx);
 SLAB_API bool slab_segment_prometheus(const SlabSegment* s, bool (*write)(void* ctx, const char* bytes, size_t n),
                                       void* ctx);
+/* Reads all allocators that live and writes them as slab_segment_prometheus does, each series with the label
+ * `allocator`, its slot. Afterwards the copy is that of the last one. ENOENT when none has published anything. */
+SLAB_API bool slab_segment_prometheus_all(SlabSegment* s, bool (*write)(void* ctx, const char* bytes, size_t n),
+                                          void* ctx);
 
 #ifdef __cplusplus
 }

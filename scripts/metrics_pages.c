@@ -57,6 +57,10 @@ static const char page_head[] =
     "  which the largest is shown where several rows share a series; *histogram* and its *sum*; *info* is text as the\n"
     "  label of a series that is always 1; an *identity* says which row it is; a *copy* is there for convenience.\n"
     "- **Unit** is that of the document. Prometheus has seconds for nanoseconds and ratios for percent.\n"
+    "- The sum of a histogram is that of its values where a line above it has one; otherwise each value counts as the\n"
+    "  middle of its bucket.\n"
+    "- A process with several allocators: series that `tslab` reads from its segment have the label `allocator`, the\n"
+    "  number that `tslab ls` shows, as soon as there is or was a second one.\n"
     "- Integers are exact to 64 bits in both. A ratio without a denominator is 0.\n"
     "- Bytes of a label that are not UTF-8 become U+FFFD in both; Prometheus shows the id behind such a label\n"
     "  (` #7`), so that no two series are the same.\n"
@@ -221,6 +225,11 @@ static void put_object(int depth, const Section* s) {
     put_indent(depth);
     printf("\"properties\": {");
     comma = false;
+    if (is(s->form, "ARRAY")) {
+        put_property(&comma, depth + 1, "allocator");
+        printf("\"description\": \"In a document of several allocators: which of them has the row.\", "
+               "\"type\": \"integer\", \"minimum\": 0}");
+    }
     put_members(&comma, depth + 1, s);
     printf("}");
 }
@@ -254,6 +263,9 @@ static void print_schema(void) {
     printf("  \"properties\": {");
     comma = false;
     for (unsigned s = 0; s < SECTIONS; s++) put_section(&comma, &sections[s]);
+    put_property(&comma, 2, "by_allocator");
+    printf("\"description\": \"What tslab writes of a process with several allocators: the document of each. Their sums are the "
+           "other members, and lists have the rows of all.\", \"type\": \"array\", \"items\": {\"type\": \"object\"}}");
     printf("\n  }\n}\n");
 }
 

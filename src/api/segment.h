@@ -22,7 +22,8 @@ struct SlabSegment {
     uint64_t* copy;    /* of a buffer */
     size_t copy_bytes; /* room, and bytes a buffer has at least by the scopes */
     bool filled;
-    uint32_t state; /* of the slot that was copied: SlabSegmentState */
+    uint32_t slot, state; /* that was copied, and its SlabSegmentState */
+    bool changed;         /* the allocator has, since the figures of the copy were taken */
     void* memory;
     size_t memory_bytes;
 };

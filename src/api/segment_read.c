@@ -193,11 +193,13 @@ SlabSegmentResult slab_segment_read(SlabSegment* s, uint32_t slot, SlabSegmentVi
         s->filled = result == SLAB_SEGMENT_OK;
         if (result == SLAB_SEGMENT_NOTHING && (row.state == SLAB_SEGMENT_FREE || row.sequence < 2)) break;
     }
+    s->slot = slot;
     s->state = (uint32_t)row.state;
+    s->changed = row.state == SLAB_SEGMENT_LIVE && row.changed != 0;
     if (!s->filled || out == NULL) return result;
     const SlabSegmentBuffer* b = (const SlabSegmentBuffer*)(const void*)s->copy;
-    *out =
-        (SlabSegmentView){slot, (uint32_t)row.state, b->serial, b->number, b->begun_ns, row.published_ns, row.cost_ns};
+    *out = (SlabSegmentView){slot,        (uint32_t)row.state, b->serial,   b->number,
+                             b->begun_ns, row.published_ns,    row.cost_ns, s->changed};
     return result;
 }
 

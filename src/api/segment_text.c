@@ -64,18 +64,20 @@ static void fill_section(const SlabSegment* s, TsiReport* r, TsiSection section,
 
 /* Ids that index tables of the writers. */
 static void within_bounds(TsiReport* r) {
-    for (uint32_t n = 0; n < r->label_count; n++) r->labels[n].label_id %= TSI_LABELS_MAX;
+    for (uint32_t n = 0; n < r->label_count; n++) r->labels[n].label_id %= TSI_LABELS_MAX + 1; /* the rest */
     for (uint32_t n = 0; n < r->phase_count; n++) r->phases[n].label_id %= TSI_LABELS_MAX;
     for (uint32_t n = 0; n < r->epoch_rows; n++) r->epochs[n].label_id %= TSI_LABELS_MAX;
 }
 
-/* What the reader alone knows: how old this is by now, and what has become of the process. */
+/* Sets what the reader alone knows: the age of the figures, whether they are the latest, and the process's state. */
 static void set_ages(const SlabSegment* s, TsiReport* r) {
     static const char* const words[] = {"running", "stopped", "ended"};
     uint64_t now = tsi_os.now_ns();
     SlabProcessState state = s->state == SLAB_SEGMENT_ENDED ? SLAB_PROCESS_ENDED : slab_segment_process(s);
     memset(r->process_state, 0, sizeof r->process_state);
     memcpy(r->process_state, words[state], strlen(words[state]));
+    r->allocator = s->slot;
+    r->changed_since = s->changed;
     r->figures_age_ns = now > r->figures_ns ? now - r->figures_ns : 0;
     r->phases_age_ns = now > r->phases_ns ? now - r->phases_ns : 0;
 }
@@ -99,7 +101,6 @@ static bool report_make(const SlabSegment* s, TsiReport* r) {
     }
     for (unsigned n = 0; n < TSI_SECTIONS; n++)
         if (scopes[n] != NONE) fill_section(s, r, (TsiSection)n, scopes[n]);
-    r->label_count = counts[TSI_SECTION_LABEL]; /* the registry's count is of all */
     within_bounds(r);
     set_ages(s, r);
     return true;
@@ -121,4 +122,20 @@ bool slab_segment_json(const SlabSegment* s, TsiWriteFn write, void* ctx) {
 
 bool slab_segment_prometheus(const SlabSegment* s, TsiWriteFn write, void* ctx) {
     return write_copy(s, write, ctx, tsi_report_prometheus);
+}
+
+bool slab_segment_prometheus_all(SlabSegment* s, TsiWriteFn write, void* ctx) {
+    TsiReport reports[SLAB_SEGMENT_SLOTS];
+    unsigned count = 0;
+    bool whole = s != NULL && write != NULL;
+    if (!whole) return errno = EINVAL, false;
+    for (uint32_t n = 0; n < slab_segment_slots(s) && count < SLAB_SEGMENT_SLOTS && whole; n++) {
+        if (slab_segment_read(s, n, NULL) != SLAB_SEGMENT_OK || s->state != SLAB_SEGMENT_LIVE) continue;
+        whole = report_make(s, &reports[count]);
+        count += whole;
+    }
+    if (whole && count == 0) whole = false, errno = ENOENT;
+    else if (whole) whole = tsi_reports_prometheus(reports, count, write, ctx);
+    for (unsigned n = 0; n < count; n++) tsi_report_drop(&reports[n]);
+    return whole;
 }

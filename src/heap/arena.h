@@ -279,6 +279,7 @@ typedef struct TsiSeat {
     uint64_t walk_due_ns;      /* the same of a walk over everything */
     struct TsiKept* kept;      /* what the last one found, see stats/report.h; NULL: none was made */
     _Atomic uint64_t publications, failures;
+    _Atomic uint32_t marked; /* the slot + 1 whose mark slow paths set, or 0; see tsi_changed */
 } TsiSeat;
 
 /* Stretches of readings, see stats/growth.h. */
@@ -287,6 +288,11 @@ typedef struct TsiStretch {
     uint64_t readings, readings_before;
     TsiFloor all; /* of the allocator */
 } TsiStretch;
+
+/* Where the mark of each slot of the segment is, by slot + 1: the word that tells readers that the allocator has
+ * changed since it published. NULL for none; in a fork child all are. */
+enum { TSI_MARKS = 17 };
+extern _Atomic(_Atomic uint64_t*) tsi_marks[TSI_MARKS];
 
 struct TsiArena {
     TsiSpace space;
@@ -326,6 +332,17 @@ struct TsiArena {
     TsiClassCounters counters[TSI_CLASSES]; /* by threads without a binding */
     TsiSamples samples;                     /* of threads that left; under the registry lock */
 };
+
+/* Tells readers of the segment that the latest publication no longer says how it stands. Called by slow paths, after
+ * what they have changed. [any thread, in bracket or not] */
+TSI_INLINE void tsi_changed(TsiArena* a) {
+    uint32_t at = tsi_load_relaxed(&a->seat.marked);
+    if (TSI_LIKELY(at == 0)) return;
+    _Atomic uint64_t* mark = tsi_load_relaxed(&tsi_marks[at]);
+    /* seq_cst, a read-modify-write: pairs with the exchange in mark_clear (segment.c), which synchronizes with the
+     * marks of all threads before it. So the figures taken after it have what was changed before a mark it clears. */
+    if (mark != NULL) (void)tsi_or_seq(mark, 1);
+}
 
 /* What a SlabAllocator's storage holds. */
 typedef struct TsiPublic {

@@ -353,6 +353,7 @@ bool tsi_bump_spare(TsiBinding* b, TsiHeap* h, TsiRegion* r) {
         not_alone(h, r);
     }
     tsi_bracket_leave(b, h);
+    tsi_changed(b->arena);
     return true;
 }
 

@@ -130,6 +130,7 @@ void tsi_slab_complete(TsiArena* a, TsiBinding* b, uint32_t slab_id, uint64_t ta
     w.learns = tsi_class_of_slab(&a->space, slab_id) == TSI_CLASS_LARGE;
     if (!tsi_settle_complete(&w, slab_id, tag)) return;
     tsi_sweep_finish(&w);
+    tsi_changed(a);
     tsi_inc_unpin(a, b, w.inc);
 }
 

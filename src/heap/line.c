@@ -186,6 +186,7 @@ static bool line_deliver(TsiArena* a, uint32_t line_id, uint32_t slab_id, uint32
 }
 
 void tsi_line_notify(TsiArena* a, uint32_t line_id, uint32_t slab_id, uint32_t seq) {
+    tsi_changed(a);
     if (TSI_LIKELY(!line_deliver(a, line_id, slab_id, seq))) return;
     /* Freers of the slab's other lines found the link claimed by us and did nothing more. Where the slab has gone on
      * to another incarnation, which is why the token was void, so did freers of that one. */

@@ -15,11 +15,13 @@ _Thread_local TsiTls tsi_tls TSI_TLS_MODEL = {.record = &tsi_no_thread, .serial 
 TsiThread tsi_no_thread = {.owner = TSI_NO_OWNER};
 TsiLock tsi_registry_lock = TSI_LOCK_OF(REGISTRY);
 _Atomic uint64_t tsi_registry_removals;
+_Atomic(_Atomic uint64_t*) tsi_marks[TSI_MARKS];
 uint32_t (*tsi_domain_scopes)(const TsiArena*, uint32_t domain, TsiRef ref);
 
 static TsiTable arena_slots; /* TsiArenaSlot; under the registry lock */
 static TsiTable threads;     /* under the registry lock */
 static uint64_t threads_made;
+static _Atomic uint32_t arenas_now;
 static uint64_t serial_next = 1; /* a serial is this and the slot */
 static pthread_key_t key;
 static bool key_ok;
@@ -66,6 +68,7 @@ bool tsi_registry_add(TsiArena* a) {
         a->serial = serial_next++ * ARENAS_MAX + slot;
         a->slot = slot;
         *(TsiArenaSlot*)tsi_table_at(&arena_slots, slot) = (TsiArenaSlot){a->serial, a};
+        tsi_add_relaxed(&arenas_now, 1);
     }
     tsi_lock_give(&tsi_registry_lock);
     return ok;
@@ -75,6 +78,7 @@ void tsi_registry_remove(TsiArena* a) {
     tsi_lock_take(&tsi_registry_lock);
     *(TsiArenaSlot*)tsi_table_at(&arena_slots, a->slot) = (TsiArenaSlot){0, NULL};
     tsi_table_give(&arena_slots, a->slot);
+    tsi_sub_relaxed(&arenas_now, 1);
     for (uint32_t n = 0; n < tsi_table_used(&threads); n++) {
         TsiThread* t = tsi_table_at(&threads, n);
         SlabAllocator* owner = a->owner;
@@ -90,6 +94,8 @@ void tsi_registry_remove(TsiArena* a) {
     /* acquire: pairs with the release in thread_exit: the leaver's last access happened before */
     for (unsigned turn = 0; tsi_load_acquire(&a->exiting) != 0;) tsi_os_yield(&turn);
 }
+
+uint32_t tsi_registry_count(void) { return tsi_load_relaxed(&arenas_now); }
 
 TsiArena* tsi_registry_next(uint32_t* at) {
     while (*at < tsi_table_used(&arena_slots)) {

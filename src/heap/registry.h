@@ -92,6 +92,8 @@ bool tsi_registry_open(void);
 bool tsi_registry_add(TsiArena* a);
 /* Forgets it and waits for threads that are leaving it. */
 void tsi_registry_remove(TsiArena* a);
+/* The allocators that live now. */
+uint32_t tsi_registry_count(void);
 /* Keeps the arena with this serial from being destroyed until unhold; NULL when it is gone. */
 TsiArena* tsi_registry_hold(uint64_t serial);
 void tsi_registry_unhold(TsiArena* a);

@@ -38,6 +38,7 @@ TSI_INLINE void tsi_line_freed_in(TsiBinding* b, const TsiHeap* h, TsiLine* l, u
     if (room == NULL) return;
     tsi_room_push(a, room, cls, l, false);
     tsi_count(&b->counters[cls].unparked);
+    tsi_changed(a);
 }
 
 /* A used-up line without a free slot, whose token is not with the owner. From here on a freer sees that, or a heap_at

@@ -126,8 +126,17 @@ int tsi_shared_reserve(const TsiShared* m, size_t offset, size_t bytes) {
     return error;
 }
 
+int tsi_shared_inherit(TsiShared* m, size_t offset, size_t bytes) {
+    size_t before = offset & (tsi_os.page_bytes - 1); /* of its first page */
+    if (madvise(m->base + offset - before, bytes + before, MADV_DOFORK) != 0) return errno;
+    m->inherited = offset - before;
+    m->inherited_bytes = bytes + before;
+    return 0;
+}
+
 void tsi_shared_forget(TsiShared* m) {
     struct stat st;
+    if (m->base != NULL && m->inherited_bytes != 0) (void)munmap(m->base + m->inherited, m->inherited_bytes);
     if (m->fd >= 0 && fstat(m->fd, &st) == 0 && st.st_dev == m->dev && st.st_ino == m->ino) (void)close(m->fd);
     *m = (TsiShared){.fd = -1};
 }

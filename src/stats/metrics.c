@@ -55,6 +55,7 @@ MEAN(avg_repair_wait_ns, sum.repair_wait_ns_sum, sum.repair_count)
 /* A field must be what its line says: of the type's size, and F64 exactly when it is a double. */
 #define BYTES_U32 sizeof(uint32_t)
 #define BYTES_STATE sizeof(uint32_t)
+#define BYTES_FLAG sizeof(uint32_t)
 #define BYTES_U64 sizeof(uint64_t)
 #define BYTES_F64 sizeof(double)
 #define BYTES_STRING sizeof((SlabLabelStats*)0)->label

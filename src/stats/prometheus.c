@@ -10,6 +10,9 @@
  *   PHASE         rows are added up by label id (PEAK: the largest counts)
  *   the others    one row, no labels
  *
+ * The row of the rest has gauges only: labels come and go between it and rows of their own, so its counters go back.
+ * The document's own counters are of all labels.
+ *
  * So the number of series is bounded by classes, ring ids and label ids. A label is the registry's, never the
  * string of a phase. No two label ids show the same text: see write_label. Nothing is allocated; sums by label are
  * made for CHUNK ids at a time.
@@ -22,8 +25,9 @@
 enum { CHUNK = 256 };
 
 typedef struct Page {
-    TsiOut out;
+    TsiOut* out;
     const TsiReport* r;
+    bool named;                    /* one of several allocators: series say which */
     bool labelled;                 /* the line that is being written has a label */
     uint32_t newest[TSI_RING_MAX]; /* ring id -> row of `epochs` + 1 */
 } Page;
@@ -32,28 +36,38 @@ typedef struct Page {
 
 static void write_name(Page* p, const TsiMetric* m, const char* suffix) {
     p->labelled = false;
-    tsi_out_text(&p->out, TSI_METRIC_PREFIX);
-    tsi_out_bytes(&p->out, m->family, strcspn(m->family, "{"));
-    tsi_out_text(&p->out, suffix);
+    tsi_out_text(p->out, TSI_METRIC_PREFIX);
+    tsi_out_bytes(p->out, m->family, strcspn(m->family, "{"));
+    tsi_out_text(p->out, suffix);
+}
+
+static TsiOut* begin_label(Page* p, const char* name);
+
+/* Begins a series: its name, and whose it is. */
+static void write_start(Page* p, const TsiMetric* m, const char* suffix) {
+    write_name(p, m, suffix);
+    if (!p->named) return;
+    tsi_out_u64(begin_label(p, "allocator"), p->r->allocator);
+    tsi_out_char(p->out, '"');
 }
 
 /* The name may have its '=' and more behind it. */
 static TsiOut* begin_label(Page* p, const char* name) {
-    tsi_out_char(&p->out, p->labelled ? ',' : '{');
+    tsi_out_char(p->out, p->labelled ? ',' : '{');
     p->labelled = true;
-    tsi_out_bytes(&p->out, name, strcspn(name, "="));
-    tsi_out_text(&p->out, "=\"");
-    return &p->out;
+    tsi_out_bytes(p->out, name, strcspn(name, "="));
+    tsi_out_text(p->out, "=\"");
+    return p->out;
 }
 
 static void write_number_label(Page* p, const char* name, uint64_t v) {
     tsi_out_u64(begin_label(p, name), v);
-    tsi_out_char(&p->out, '"');
+    tsi_out_char(p->out, '"');
 }
 
 static void write_text_label(Page* p, const char* name, const char* text, size_t n) {
     tsi_out_bytes(begin_label(p, name), text, n);
-    tsi_out_char(&p->out, '"');
+    tsi_out_char(p->out, '"');
 }
 
 /* Row of a label id; NULL when there is none. */
@@ -64,18 +78,25 @@ static const SlabLabelStats* find_label(const TsiReport* r, uint32_t id) {
     return NULL;
 }
 
-/* Highest label id: what counts under no label of its own counts under this one. */
+/* Highest label id: the rest, or "(other)". */
 static uint32_t last_label(const TsiReport* r) {
     return r->label_count != 0 ? r->labels[r->label_count - 1].label_id : 0;
 }
 
-/* The label of an id. Strings that are not UTF-8 may look the same after repair, and two equal series would spoil the
- * whole page: their ids are put behind them, as behind whatever looks like a repaired one. */
+/* The id under which a label is shown: the highest for one that has no row. */
+static uint32_t shown_label(const TsiReport* r, uint32_t id) { return find_label(r, id) != NULL ? id : last_label(r); }
+
+static bool is_rest(const TsiReport* r, const SlabLabelStats* l) {
+    return r->labels_left_out != 0 && l->label_id == r->label_ids;
+}
+
+/* Writes the label of an id. Strings that are not UTF-8 may look the same after repair, and two equal series would
+ * spoil the whole page: their ids are put behind them, as behind whatever looks like a repaired one, or the rest. */
 static void write_label(Page* p, uint32_t id) {
-    if (id > last_label(p->r)) id = last_label(p->r);
-    const SlabLabelStats* l = find_label(p->r, id);
+    const SlabLabelStats* l = find_label(p->r, id = shown_label(p->r, id));
     TsiOut* o = begin_label(p, "label");
-    if (l == NULL || tsi_out_label_value(o, l->label, sizeof l->label)) {
+    bool taken = l != NULL && !is_rest(p->r, l) && strncmp(l->label, TSI_REST_LABEL, sizeof l->label) == 0;
+    if (l == NULL || tsi_out_label_value(o, l->label, sizeof l->label) || taken) {
         tsi_out_text(o, " #");
         tsi_out_u64(o, id);
     }
@@ -103,7 +124,7 @@ static void write_labels(Page* p, const TsiMetric* m, const void* row) {
     }
     if (m->kind == SLAB_SEGMENT_INFO) {
         (void)tsi_out_label_value(begin_label(p, m->key), tsi_metric_value(m, row).s, SIZE_MAX);
-        tsi_out_char(&p->out, '"');
+        tsi_out_char(p->out, '"');
     }
 }
 
@@ -121,16 +142,16 @@ static void write_in_unit(TsiOut* o, const TsiMetric* m, TsiValue v) {
 }
 
 static void end_line(Page* p, const TsiMetric* m, TsiValue v) {
-    tsi_out_text(&p->out, p->labelled ? "} " : " ");
-    write_in_unit(&p->out, m, v);
-    tsi_out_char(&p->out, '\n');
+    tsi_out_text(p->out, p->labelled ? "} " : " ");
+    write_in_unit(p->out, m, v);
+    tsi_out_char(p->out, '\n');
 }
 
 /* ---- one family ---- */
 
 static void write_value(Page* p, const TsiMetric* m, const TsiMetric* value_of, const char* suffix, const void* row,
                         TsiValue v) {
-    write_name(p, m, suffix);
+    write_start(p, m, suffix);
     write_labels(p, m, row);
     end_line(p, value_of, v);
 }
@@ -140,7 +161,7 @@ static void write_sample(Page* p, const TsiMetric* m, const void* row) {
 }
 
 static void write_bucket(Page* p, const TsiMetric* m, const void* row, const uint64_t* top, uint64_t count) {
-    write_name(p, m, "_bucket");
+    write_start(p, m, "_bucket");
     write_labels(p, m, row);
     TsiOut* o = begin_label(p, "le");
     if (top != NULL) write_in_unit(o, m, (TsiValue){.u = *top});
@@ -150,15 +171,25 @@ static void write_bucket(Page* p, const TsiMetric* m, const void* row, const uin
     tsi_out_char(o, '\n');
 }
 
-/* Buckets of a DOUBLING array go by fours, for there is one for each label. An empty histogram is left out. */
+/* Returns what the values in a DOUBLING array add up to if each is in the middle of its bucket. */
+static double middle_sum(const TsiMetric* m, const uint64_t* counts) {
+    double sum = 0, per = m->unit == SLAB_SEGMENT_NS ? 1e9 : 1;
+    for (unsigned i = 0; i < tsi_metric_entries(m); i++) sum += (double)counts[i] * 1.5 * (double)(1ull << i) / per;
+    return sum;
+}
+
+/* Buckets of a DOUBLING array go by fours, for there is one for each label. An empty histogram is left out. The sum is
+ * that of the values, or, where nobody has added them up, what the buckets make of them: OpenMetrics knows no histogram
+ * that has a count without a sum. */
 static void write_histogram(Page* p, const TsiMetric* m, const TsiMetric* sum, const void* row) {
     static const TsiMetric plain = {.type = SLAB_SEGMENT_U64, .unit = SLAB_SEGMENT_COUNT};
+    static const TsiMetric real = {.type = SLAB_SEGMENT_F64, .unit = SLAB_SEGMENT_COUNT};
     const uint64_t* a = tsi_metric_value(m, row).a;
     unsigned last = tsi_metric_entries(m) - 1;
     uint64_t count = 0, all = 0;
     for (unsigned i = 0; i <= last; i++) all |= a[i];
     if (all == 0) return;
-    for (unsigned i = 0; i < last && p->out.ok; i++) {
+    for (unsigned i = 0; i < last && p->out->ok; i++) {
         uint64_t top = tsi_metric_bucket_top(m->type, i);
         count = a[i] > UINT64_MAX - count ? UINT64_MAX : count + a[i];
         if (m->type == SLAB_SEGMENT_LATENCY || i % 2 == 1) write_bucket(p, m, row, &top, count);
@@ -166,27 +197,27 @@ static void write_histogram(Page* p, const TsiMetric* m, const TsiMetric* sum, c
     count = a[last] > UINT64_MAX - count ? UINT64_MAX : count + a[last];
     write_bucket(p, m, row, NULL, count);
     if (sum != NULL) write_value(p, m, sum, "_sum", row, tsi_metric_value(sum, row));
+    else write_value(p, m, &real, "_sum", row, (TsiValue){.f = middle_sum(m, a)});
     write_value(p, m, &plain, "_count", row, (TsiValue){.u = count});
 }
 
-/* Sums of the phases whose label ids are first .. first + CHUNK - 1; `last` is the highest. */
-static void write_phase_sums(Page* p, const TsiMetric* m, uint32_t first, uint32_t last) {
+/* Writes sums of the phases whose label ids are first .. first + CHUNK - 1. */
+static void write_phase_sums(Page* p, const TsiMetric* m, uint32_t first) {
     TsiRows rows = tsi_report_rows(p->r, TSI_SECTION_PHASE);
     uint64_t sums[CHUNK] = {0};
     bool seen[CHUNK] = {0};
     for (uint32_t i = 0; i < rows.count; i++) {
         const void* row = rows.first + i * rows.bytes;
         uint32_t id = ((const SlabPhaseStats*)row)->label_id;
-        if (id > last) id = last;
-        if (id < first || id - first >= CHUNK) continue;
+        if ((id = shown_label(p->r, id)) < first || id - first >= CHUNK) continue;
         uint64_t v = tsi_metric_value(m, row).u, *sum = &sums[id - first];
         if (m->kind == SLAB_SEGMENT_PEAK) *sum = v > *sum ? v : *sum;
         else *sum = v > UINT64_MAX - *sum ? UINT64_MAX : *sum + v;
         seen[id - first] = true;
     }
-    for (uint32_t k = 0; k < CHUNK && p->out.ok; k++) {
+    for (uint32_t k = 0; k < CHUNK && p->out->ok; k++) {
         if (!seen[k]) continue;
-        write_name(p, m, "");
+        write_start(p, m, "");
         write_label(p, first + k);
         end_line(p, m, (TsiValue){.u = sums[k]});
     }
@@ -194,11 +225,11 @@ static void write_phase_sums(Page* p, const TsiMetric* m, uint32_t first, uint32
 
 static void write_phases(Page* p, const TsiMetric* m) {
     uint32_t last = last_label(p->r);
-    for (uint64_t first = 0; first <= last && p->out.ok; first += CHUNK) write_phase_sums(p, m, (uint32_t)first, last);
+    for (uint64_t first = 0; first <= last && p->out->ok; first += CHUNK) write_phase_sums(p, m, (uint32_t)first);
 }
 
 static void write_epochs(Page* p, const TsiMetric* m) {
-    for (uint32_t id = 0; id < TSI_RING_MAX && p->out.ok; id++)
+    for (uint32_t id = 0; id < TSI_RING_MAX && p->out->ok; id++)
         if (p->newest[id] != 0) write_sample(p, m, &p->r->epochs[p->newest[id] - 1]);
 }
 
@@ -216,13 +247,19 @@ static bool same_family(const TsiMetric* a, const TsiMetric* b) {
 }
 
 static void write_head(Page* p, const TsiMetric* m) {
-    tsi_out_text(&p->out, "# HELP ");
+    tsi_out_text(p->out, "# HELP ");
     write_name(p, m, " ");
-    tsi_out_text(&p->out, tsi_metric_family_help(m));
-    tsi_out_text(&p->out, "\n# TYPE ");
+    tsi_out_text(p->out, tsi_metric_family_help(m));
+    tsi_out_text(p->out, "\n# TYPE ");
     write_name(p, m, " ");
-    tsi_out_text(&p->out, type_of(m));
-    tsi_out_char(&p->out, '\n');
+    tsi_out_text(p->out, type_of(m));
+    tsi_out_char(p->out, '\n');
+}
+
+/* A series that would fall where it may only rise. */
+static bool goes_back(const TsiReport* r, const TsiMetric* m, const void* row) {
+    bool rises = m->kind == SLAB_SEGMENT_COUNTER || m->kind == SLAB_SEGMENT_HISTOGRAM;
+    return rises && m->section == TSI_SECTION_LABEL && is_rest(r, row);
 }
 
 static void write_series(Page* p, const TsiMetric* m, const TsiMetric* sum) {
@@ -232,25 +269,31 @@ static void write_series(Page* p, const TsiMetric* m, const TsiMetric* sum) {
     } else if (m->section == TSI_SECTION_EPOCH) {
         write_epochs(p, m);
     } else {
-        for (uint32_t i = 0; i < rows.count && p->out.ok; i++) {
+        for (uint32_t i = 0; i < rows.count && p->out->ok; i++) {
             const void* row = rows.first + i * rows.bytes;
+            if (goes_back(p->r, m, row)) continue;
             if (m->kind == SLAB_SEGMENT_HISTOGRAM) write_histogram(p, m, sum, row);
             else write_sample(p, m, row);
         }
     }
 }
 
-bool tsi_report_prometheus(const TsiReport* r, TsiWriteFn write, void* ctx) {
-    Page p = {.r = r};
-    const TsiMetric* before = NULL; /* the line of a family above this one */
-    tsi_out_begin(&p.out, write, ctx);
+/* What one allocator has in each ring id now. */
+static void index_epochs(Page* p) {
+    const TsiReport* r = p->r;
     for (uint32_t i = 0; i < r->epoch_rows; i++) {
         EpochId id = r->epochs[i].epoch_id;
         if (id >= TSI_RING_MAX) continue;
-        uint32_t* row = &p.newest[id];
+        uint32_t* row = &p->newest[id];
         if (*row == 0 || r->epochs[*row - 1].epoch_era <= r->epochs[i].epoch_era) *row = i + 1;
     }
-    for (unsigned i = 0; i < TSI_METRICS && p.out.ok; i++) {
+}
+
+static bool write_pages(Page* pages, unsigned count) {
+    TsiOut* out = pages[0].out;
+    const TsiMetric* before = NULL; /* the line of a family above this one */
+    for (unsigned n = 0; n < count; n++) index_epochs(&pages[n]);
+    for (unsigned i = 0; i < TSI_METRICS && out->ok; i++) {
         const TsiMetric* m = &tsi_metrics[i];
         if (m->family == NULL) continue;
         bool same = before != NULL && same_family(before, m);
@@ -258,8 +301,28 @@ bool tsi_report_prometheus(const TsiReport* r, TsiWriteFn write, void* ctx) {
             same && before->kind == SLAB_SEGMENT_SUM ? before : NULL; /* stands above its histogram */
         before = m;
         if (m->kind == SLAB_SEGMENT_SUM) continue;
-        if (!same || sum != NULL) write_head(&p, m);
-        write_series(&p, m, sum);
+        if (!same || sum != NULL) write_head(&pages[0], m);
+        for (unsigned n = 0; n < count; n++) write_series(&pages[n], m, sum);
     }
-    return tsi_out_end(&p.out);
+    return tsi_out_end(out);
+}
+
+bool tsi_report_prometheus(const TsiReport* r, TsiWriteFn write, void* ctx) {
+    TsiOut out;
+    Page page = {.out = &out, .r = r};
+    tsi_out_begin(&out, write, ctx);
+    return write_pages(&page, 1);
+}
+
+bool tsi_reports_prometheus(const TsiReport* reports, unsigned count, TsiWriteFn write, void* ctx) {
+    TsiOut out;
+    Page pages[SLAB_SEGMENT_SLOTS];
+    memset(pages, 0, sizeof pages);
+    for (unsigned n = 0; n < count; n++) {
+        pages[n].out = &out;
+        pages[n].r = &reports[n];
+        pages[n].named = true;
+    }
+    tsi_out_begin(&out, write, ctx);
+    return write_pages(pages, count);
 }

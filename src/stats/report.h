@@ -38,7 +38,12 @@ typedef struct TsiReport {
     uint64_t figures_ns, phases_ns; /* monotonic clock of global, class and label figures, and of rows of phases */
     uint64_t figures_age_ns, phases_age_ns; /* 0 in the process itself */
     char process_state[32];                 /* running, stopped, ended */
-    uint64_t phases_left_out, epochs_left_out;
+    uint64_t phases_left_out, epochs_left_out, labels_left_out;
+    uint32_t allocator;     /* read from a segment: its slot; else 0 */
+    uint32_t allocators;    /* of the process */
+    uint32_t changed_since; /* 1: newer figures were not published */
+    uint64_t objects_allocated, bytes_allocated, objects_freed, objects_released, objects_escaped, phases_opened,
+        phases_ended, draining_objects, draining_bytes; /* of all labels */
     SlabGlobalStats global;
     SlabRefusals refusals;
     SlabSamplingStats sampling;
@@ -49,8 +54,9 @@ typedef struct TsiReport {
     SlabPhaseStats* phases;
     uint32_t phase_count;
     SlabLabelStats* labels;
-    uint32_t label_count;
-    TsiCloseRow* closes; /* newest first */
+    uint32_t label_count; /* rows, perhaps with one of the rest */
+    uint32_t label_ids;   /* labels that have an id */
+    TsiCloseRow* closes;  /* newest first */
     uint32_t close_count;
     SlabClassStats* settled; /* what slabs that no heap has add to `classes`, but large objects */
     void* mapping;
@@ -87,9 +93,17 @@ enum { TSI_ROWS_ALL = -1, TSI_CHOSEN_LABELS = 512 };
  * these of those that drain; the rest is counted as left out. All: TSI_ROWS_ALL. Epochs of the ring come before others.
  * Then both are by era. */
 void tsi_report_choose(TsiReport* r, int each);
-/* Brings the rows of the labels whose ended phases hold most, and of those that hold most, to the front, by id: returns
- * how many. The first and the last id are among them. */
-uint32_t tsi_report_choose_labels(TsiReport* r);
+/* The label of the row that has the sums of all labels without a row of their own. Its id is the number of labels,
+ * which no label has. */
+#define TSI_REST_LABEL "(rest)"
+/* Keeps the rows of the labels whose ended phases hold most, and of those that hold most, by id, the first and the last
+ * id among them. Where there are more labels than rows, the row of the rest comes last. */
+void tsi_report_choose_labels(TsiReport* r);
+
+/* Share of the slabs that ends of phases met and took back; 1 where they met none. */
+TSI_INLINE double tsi_label_drainability(const SlabLabelStats* l) {
+    return l->closed_slabs != 0 ? 1.0 - (double)l->pinned_slabs / (double)l->closed_slabs : 1.0;
+}
 
 /* Sorts rows of at most TSI_ROW_MAX bytes; no two of them are equal. */
 enum { TSI_ROW_MAX = 512 };
@@ -100,6 +114,8 @@ void tsi_rows_sort(void* table, uint32_t count, size_t size, bool (*goes_before)
 typedef bool (*TsiWriteFn)(void* ctx, const char* bytes, size_t n);
 /* Both return false as soon as `write` does. */
 bool tsi_report_json(const TsiReport* r, TsiWriteFn write, void* ctx);
+/* Of 1 to SLAB_SEGMENT_SLOTS allocators of a process: each series has the label `allocator`. */
+bool tsi_reports_prometheus(const TsiReport* reports, unsigned count, TsiWriteFn write, void* ctx);
 bool tsi_report_prometheus(const TsiReport* r, TsiWriteFn write, void* ctx);
 
 #endif

@@ -161,7 +161,7 @@ static void label_end(TsiLabel* l, SlabLabelStats* out) {
     if (out->committed_bytes < out->live_bytes) out->committed_bytes = out->live_bytes;
     if (out->peak_bytes < out->committed_bytes) out->peak_bytes = out->committed_bytes;
     if (out->pinned_slabs > out->closed_slabs) out->pinned_slabs = out->closed_slabs; /* read one after the other */
-    out->drainability = out->closed_slabs != 0 ? 1.0 - (double)out->pinned_slabs / (double)out->closed_slabs : 1.0;
+    out->drainability = tsi_label_drainability(out);
     /* Live in open phases is part of what is live by the sums, which are least ones. */
     if (out->open_objects > out->live_objects) out->open_objects = out->live_objects;
     if (out->open_bytes > out->live_bytes) out->open_bytes = out->live_bytes;
@@ -271,6 +271,22 @@ static void labels_by_id(TsiReport* r) {
     r->labels[r->label_count - 1] = other;
 }
 
+/* Sums over all labels, whichever of them will have a row. */
+static void add_totals(TsiReport* r) {
+    for (uint32_t n = 0; n < r->label_count; n++) {
+        const SlabLabelStats* l = &r->labels[n];
+        r->objects_allocated += l->objects_allocated;
+        r->bytes_allocated += l->bytes_allocated;
+        r->objects_freed += l->objects_freed;
+        r->objects_released += l->objects_released;
+        r->objects_escaped += l->objects_escaped;
+        r->phases_opened += l->phases_opened;
+        r->phases_ended += l->phases_ended;
+        r->draining_objects += l->draining_objects;
+        r->draining_bytes += l->draining_bytes;
+    }
+}
+
 void tsi_labels_end(TsiWalk* w) {
     TsiLabels* labels = &w->a->phases.labels;
     TsiReport* r = w->r;
@@ -284,4 +300,5 @@ void tsi_labels_end(TsiWalk* w) {
     tsi_lock_give(&labels->lock);
     for (uint32_t k = 0; k < w->copies_made; k++) phase_limit(w, w->copied[k]);
     labels_by_id(w->r);
+    add_totals(w->r);
 }

@@ -1,9 +1,15 @@
 /*
  * report_rows.c - which rows of a list a report keeps, see report.h.
  *
+
+ * Labels are sums, so those that find no row are added up in one: what sums a list over its rows is right whether
+ * there was room for all or not.
+ *
  * Nothing here asks for memory: the largest are found with a heap of places on the stack, and sorting is in place.
  */
 #include "stats/report.h"
+
+#include "stats/metrics.h"
 
 #include <string.h>
 
@@ -87,8 +93,9 @@ typedef struct Wanted {
 } Wanted;
 
 /* Moves to the front, in their order, the rows of each wish that none before it has; what one has too few of is the
- * last one's. Returns how many. */
-static uint32_t choose(void* table, uint32_t count, size_t size, const Wanted* wanted, unsigned wishes) {
+ * last one's. Calls `leave` (may be NULL) with each of the others. Returns how many were chosen. */
+static uint32_t choose(void* table, uint32_t count, size_t size, const Wanted* wanted, unsigned wishes,
+                       void (*leave)(const void* row, void* ctx), void* ctx) {
     uint8_t* rows = table;
     uint32_t chosen[2 * EACH_MAX], n = 0, most = 0, kept = 0;
     for (unsigned w = 0; w < wishes; w++) {
@@ -103,8 +110,12 @@ static uint32_t choose(void* table, uint32_t count, size_t size, const Wanted* w
         n += best.count;
         tsi_rows_sort(chosen, n, sizeof *chosen, lower_place);
     }
-    for (; kept < n; kept++)
-        if (kept != chosen[kept]) memcpy(rows + kept * size, rows + chosen[kept] * size, size);
+    for (uint32_t k = 0; k < count; k++) {
+        bool is_chosen = kept < n && chosen[kept] == k;
+        if (is_chosen && kept != k) memcpy(rows + kept * size, rows + k * size, size);
+        if (is_chosen) kept++;
+        else if (leave != NULL) leave(rows + k * size, ctx);
+    }
     return kept;
 }
 
@@ -133,8 +144,8 @@ void tsi_report_choose(TsiReport* r, int each) {
     if (each != TSI_ROWS_ALL) {
         const Wanted of_phases[] = {{phase_bytes, most}, {phase_drains, half}, {phase_age, most - half}};
         const Wanted of_epochs[] = {{epoch_bytes, most}, {epoch_drains, half}, {epoch_age, most - half}};
-        if (phases > 2 * most) r->phase_count = choose(r->phases, phases, sizeof *r->phases, of_phases, 3);
-        if (epochs > 2 * most) r->epoch_rows = choose(r->epochs, epochs, sizeof *r->epochs, of_epochs, 3);
+        if (phases > 2 * most) r->phase_count = choose(r->phases, phases, sizeof *r->phases, of_phases, 3, NULL, NULL);
+        if (epochs > 2 * most) r->epoch_rows = choose(r->epochs, epochs, sizeof *r->epochs, of_epochs, 3, NULL, NULL);
     }
     r->phases_left_out = phases - r->phase_count;
     r->epochs_left_out = epochs - r->epoch_rows;
@@ -145,11 +156,31 @@ void tsi_report_choose(TsiReport* r, int each) {
 static uint64_t label_drains(const void* row) { return ((const SlabLabelStats*)row)->draining_bytes; }
 static uint64_t label_bytes(const void* row) { return ((const SlabLabelStats*)row)->committed_bytes + 1; }
 
-uint32_t tsi_report_choose_labels(TsiReport* r) {
-    uint32_t inner = r->label_count - 2, half = TSI_CHOSEN_LABELS / 2 - 1;
-    const Wanted wanted[] = {{label_drains, half}, {label_bytes, half}};
-    if (r->label_count <= TSI_CHOSEN_LABELS) return r->label_count;
-    uint32_t n = 1 + choose(r->labels + 1, inner, sizeof *r->labels, wanted, 2);
-    r->labels[n] = r->labels[r->label_count - 1];
-    return n + 1;
+/* Adds a label's row to that of the rest: counts add up, of peaks the largest counts. */
+static void add_to_rest(const void* row, void* rest) {
+    for (unsigned i = 0; i < TSI_METRICS; i++) {
+        const TsiMetric* m = &tsi_metrics[i];
+        bool sums = m->kind == SLAB_SEGMENT_COUNTER || m->kind == SLAB_SEGMENT_GAUGE || m->kind == SLAB_SEGMENT_SUM ||
+                    m->kind == SLAB_SEGMENT_HISTOGRAM;
+        bool whole = m->type == SLAB_SEGMENT_U64 || tsi_metric_has_buckets(m);
+        if (m->section != TSI_SECTION_LABEL || !whole || !(sums || m->kind == SLAB_SEGMENT_PEAK)) continue;
+        uint64_t* to = (uint64_t*)(void*)((char*)rest + m->offset);
+        const uint64_t* from = (const uint64_t*)(const void*)((const char*)row + m->offset);
+        for (unsigned n = 0; n < tsi_metric_entries(m); n++)
+            to[n] = sums ? to[n] + from[n] : from[n] > to[n] ? from[n] : to[n];
+    }
+}
+
+void tsi_report_choose_labels(TsiReport* r) {
+    enum { INNER = TSI_CHOSEN_LABELS - 3 }; /* without the first, the last and the rest */
+    const Wanted wanted[] = {{label_drains, INNER / 2}, {label_bytes, INNER - INNER / 2}};
+    uint32_t all = r->label_count;
+    if (all <= TSI_CHOSEN_LABELS) return;
+    SlabLabelStats rest = {.version = SLAB_STATS_VERSION, .label_id = all, .label = TSI_REST_LABEL};
+    uint32_t n = 1 + choose(r->labels + 1, all - 2, sizeof *r->labels, wanted, 2, add_to_rest, &rest);
+    rest.drainability = tsi_label_drainability(&rest);
+    r->labels[n++] = r->labels[all - 1];
+    r->labels_left_out = all - n;
+    r->labels[n++] = rest;
+    r->label_count = n;
 }

@@ -16,6 +16,7 @@
 #include "stats/report.h"
 
 #include "heap/late.h"
+#include "heap/registry.h"
 #include "os/clock.h"
 #include "stats/report_walk.h"
 #include "stats/tally.h"
@@ -269,7 +270,7 @@ static bool take(TsiArena* a, const TsiKept* kept, TsiReport* out) {
     w.incs = tsi_table_used(&a->phases.incs);
     w.bindings = tsi_table_used(&a->bindings);
     out->class_count = TSI_CLASS_LARGE;
-    out->label_count = tsi_label_count(&a->phases.labels);
+    out->label_count = out->label_ids = tsi_label_count(&a->phases.labels);
     if (!tables_map(&w)) return false;
     out->timestamp_ns = wall_ns();
     out->figures_ns = tsi_clock_now();
@@ -280,6 +281,7 @@ static bool take(TsiArena* a, const TsiKept* kept, TsiReport* out) {
     out->max_labels = a->phases.labels.capacity;
     out->segment_publications = tsi_load_relaxed(&a->seat.publications);
     out->segment_failures = tsi_load_relaxed(&a->seat.failures);
+    out->allocators = tsi_registry_count();
     memcpy(out->process_state, "running", sizeof "running");
     fill(&w, kept);
     return true;

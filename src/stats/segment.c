@@ -23,6 +23,10 @@
  *   P6  Pages are reserved before they are written.
  *   P7  A process writes only to a segment it has made itself: a fork child has none of its parent's mapped, and whose
  *       process id differs forgets it.
+ *   P8  What has changed before a slow path set the mark is in the figures of the publication that clears the mark, or
+ *       of a later one: so while the mark is 0, the latest publication has everything that slow paths did.
+ *   P9  A child that no fork handler was run in has the directory mapped, and nothing else: it may set a mark of its
+ *       parent, which is a publication too few at worst.
  *
  * A writer that is stopped for ever leaves the sequence odd and the other buffer whole. Model:
  * tests/models/segment.pml.
@@ -51,6 +55,8 @@ typedef struct Slot {
     uint64_t sequence;
     _Atomic uint64_t state, ended_ns; /* release and acquire: tsi_segment_end takes no lock */
 } Slot;
+
+_Static_assert(TSI_MARKS == SLAB_SEGMENT_SLOTS + 1, "a mark for each slot, and none");
 
 static struct {
     TsiShared memory; /* base NULL: none */
@@ -121,6 +127,7 @@ static void header_write(uint64_t now) {
 }
 
 static void forget(void) {
+    for (unsigned n = 0; n < TSI_MARKS; n++) tsi_store_relaxed(&tsi_marks[n], NULL);
     tsi_shared_forget(&seg.memory);
     tsi_share_profile_forget();
     memset(seg.slots, 0, sizeof seg.slots);
@@ -136,6 +143,11 @@ static bool segment_ready(uint64_t now) {
     tsi_plan_make(&seg.plan, tsi_os.page_bytes);
     int error = tsi_shared_open(&seg.memory, "temporal-slab", "segment", seg.plan.total_bytes, seg.plan.buffers, &what);
     if (error != 0) return failed(what, error);
+    error = tsi_shared_inherit(&seg.memory, seg.plan.slots, seg.plan.buffers - seg.plan.slots); /* P9 */
+    if (error != 0) {
+        forget();
+        return failed("MADV_DOFORK", error);
+    }
     tsi_store_relaxed(&seg.pid, pid);
     tsi_add_relaxed(&seg.segment, 1);
     header_write(now);
@@ -172,6 +184,8 @@ static bool seat_take(TsiArena* a, uint64_t now) {
         tsi_store_relaxed(&s->state, SLAB_SEGMENT_LIVE);
         seat->slot = n + 1;
         seat->segment = segment;
+        tsi_store_relaxed(&tsi_marks[n + 1], SLOT(n, changed));
+        tsi_store_relaxed(&seat->marked, n + 1);
         seat->has_profile = false;
         seat->profile_retry_ns = 0;
         return true;
@@ -182,6 +196,12 @@ static bool seat_take(TsiArena* a, uint64_t now) {
 }
 
 /* ---- publications ---- */
+
+/* Clears the mark before the figures are taken. */
+static void mark_clear(unsigned slot) {
+    /* seq_cst: pairs with tsi_changed */
+    (void)tsi_swap_seq(SLOT(slot, changed), 0);
+}
 
 static void publication_write(TsiReport* r, unsigned slot, uint64_t serial, uint64_t begun) {
     Slot* s = &seg.slots[slot];
@@ -243,9 +263,11 @@ static uint64_t publish_locked(TsiArena* a, bool* done) {
     uint64_t begun = tsi_os.now_ns();
     bool ready = segment_ready(begun) && seat_take(a, begun) && kept_make(a);
     begun = tsi_os.now_ns();
+    if (ready) mark_clear(a->seat.slot - 1);
     *done = ready && (report_take(a, begun, &r) || failed("memory for a snapshot", ENOMEM));
     if (!*done) {
         tsi_add_relaxed(&a->seat.failures, 1);
+        tsi_changed(a); /* the mark may have been cleared */
         return begun + RETRY_NS;
     }
     publication_write(&r, a->seat.slot - 1, a->serial, begun);
@@ -280,7 +302,8 @@ bool tsi_segment_publish(TsiArena* a) { return a->options.segment != 0 && publis
 
 TSI_COLD void tsi_segment_look(TsiArena* a) {
     uint64_t now = tsi_os.coarse_ns();
-    if (now >= tsi_load_relaxed(&a->seat.due_ns) && now >= tsi_load_relaxed(&seg.due_ns)) (void)publish(a, false);
+    bool due = now >= tsi_load_relaxed(&a->seat.due_ns) && now >= tsi_load_relaxed(&seg.due_ns);
+    if (!due || !publish(a, false)) tsi_changed(a);
 }
 
 void tsi_segment_begin(TsiArena* a) {

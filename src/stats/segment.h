@@ -19,7 +19,8 @@ void tsi_segment_end(TsiArena* a);
 /* Publishes now; false when it cannot, or is not asked to. Waits for the one that is under way. */
 bool tsi_segment_publish(TsiArena* a);
 void tsi_segment_look(TsiArena* a);
-/* Publishes when the option is set and it is time. Leaves errno alone. */
+/* Publishes when the option is set and it is time; else readers are told that something has changed. Leaves errno
+ * alone. */
 TSI_INLINE void tsi_segment_tick(TsiArena* a) {
     if (TSI_UNLIKELY(a->options.segment != 0)) tsi_segment_look(a);
 }

@@ -121,14 +121,17 @@ static void put_value(const TsiMetric* m, const void* row, uint8_t* at) {
 
 /* By whoever chose the rows of the report. */
 static uint64_t left_out_before(const TsiReport* r, TsiSection s) {
-    return s == TSI_SECTION_PHASE ? r->phases_left_out : s == TSI_SECTION_EPOCH ? r->epochs_left_out : 0;
+    return s == TSI_SECTION_PHASE   ? r->phases_left_out
+           : s == TSI_SECTION_EPOCH ? r->epochs_left_out
+           : s == TSI_SECTION_LABEL ? r->labels_left_out
+                                    : 0;
 }
 
 void tsi_plan_rows(const TsiPlan* p, TsiReport* r, uint8_t* buffer) {
+    tsi_report_choose_labels(r); /* before the document's own row, which counts those left out */
     for (unsigned s = 0; s < TSI_SECTIONS; s++) {
         TsiRows rows = tsi_report_rows(r, (TsiSection)s);
-        uint32_t count = s == TSI_SECTION_LABEL ? tsi_report_choose_labels(r) : rows.count;
-        if (count > p->capacity[s]) count = p->capacity[s];
+        uint32_t count = rows.count < p->capacity[s] ? rows.count : p->capacity[s];
         uint8_t* head = buffer + sizeof(SlabSegmentBuffer) + s * sizeof(SlabSegmentRows);
         put(head, count);
         put(head + sizeof(uint64_t), rows.count - count + left_out_before(r, (TsiSection)s));

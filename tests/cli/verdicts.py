@@ -200,6 +200,9 @@ def promtool_test(s, pages):
     lines = ["rule_files: [%s]" % ALERTS, "evaluation_interval: 30s", "tests:", "  - interval: 30s", "    input_series:"]
     fires = set()
     for who, page in pages.items():
+        check(re.search(r"^temporal_slab_snapshot_timestamp_seconds \d", page, re.M), s.name, who, "no time of the figures")
+        lines.append("      - series: " + quoted('temporal_slab_snapshot_timestamp_seconds{instance="%s",job="temporal-slab"}' % who))
+        lines.append("        values: '0+30x30'") # they go on
         for full, value in series(page).items():
             match = re.fullmatch(r'temporal_slab_(label_\w+)\{label="(.*)"\}', full)
             if not match or match[1] not in WATCHED:

@@ -87,7 +87,7 @@ def honest(state):
     def right(row):
         age = row.get("age_ns")
         return age is not None and age >= 0 and row["command"] == "tslabd" and row["allocators"] == [
-            {"allocator": 0, "state": state, "age_ns": age}]
+            {"allocator": 0, "state": state, "age_ns": age, "changed_since": row["allocators"][0]["changed_since"]}]
     return right
 
 
@@ -114,7 +114,7 @@ def alive(d, p):
 
 def lasting(document):
     """Without how old it is, which no two answers agree about."""
-    return {key: value for key, value in document.items() if key not in ("figures_age_ns", "phases_age_ns")}
+    return {key: value for key, value in document.items() if key not in ("figures_age_ns", "phases_age_ns", "changed_since")}
 
 
 def is_stopped(pid):

@@ -28,8 +28,8 @@ while IFS=, read -r section row; do
     case $section in
     SAMPLING) fields=$(grep -vx sum <<<"$fields"; fields_of ThreadStats | sed 's/^/sum./') ;;
     DOCUMENT) # what holds the rows is no number
-        fields=$(grep -vxE 'global|refusals|sampling|classes|class_count|epochs|epoch_rows|phases|phase_count|labels|label_count|max_labels|closes|close_count|settled|mapping|mapping_bytes' <<<"$fields") ;;
-    REGISTRY) fields=$(grep -xE 'label_count|max_labels' <<<"$fields") ;;
+        fields=$(grep -vxE 'global|refusals|sampling|classes|class_count|epochs|epoch_rows|phases|phase_count|labels|label_count|label_ids|max_labels|closes|close_count|settled|mapping|mapping_bytes' <<<"$fields") ;;
+    REGISTRY) fields=$(grep -xE 'label_ids|max_labels' <<<"$fields") ;;
     esac
     compare "$section" "$fields"
 done < <(sed -nE 's/^SECTION\(([A-Z]+), ([A-Za-z]+),.*/\1,\2/p' src/stats/metrics.def)

@@ -28,6 +28,7 @@ static void put_hex(const char* s, size_t most) {
 }
 
 #define PUT_U32(x) fprintf(out, "%" PRIu32, x)
+#define PUT_FLAG(x) fprintf(out, "%s", x != 0 ? "true" : "false")
 #define PUT_U64(x) fprintf(out, "%" PRIu64, x)
 #define PUT_F64(x) fprintf(out, "%.17g", x)
 #define PUT_STATE(x) fprintf(out, "%u", (unsigned)(x))

@@ -42,6 +42,7 @@ static inline void synthetic_set_array(uint64_t* a, unsigned n, uint64_t* next) 
 #define SET_U64(x) x = 9007199254740993u + 1000003u * (*next)++ /* no double has the first */
 #define SET_F64(x) x = (double)(*next)++ + 0.1
 #define SET_STATE(x) x = (*next)++ % 2
+#define SET_FLAG(x) x = (*next)++ % 2
 #define SET_STRING(x) (void)snprintf(x, sizeof(x), "own-%llu", (unsigned long long)(*next)++)
 #define SET_BY_LABEL(x) synthetic_set_array(x, sizeof(x) / 8, next)
 #define SET_DOUBLING(x) synthetic_set_array(x, sizeof(x) / 8, next)
@@ -57,6 +58,7 @@ static inline void synthetic_fill(TsiSection of, void* row, uint64_t* next) {
 #define MOST_U64(x) x = UINT64_MAX
 #define MOST_F64(x) x = (turn++ % 4 == 0 ? NAN : turn % 4 == 2 ? INFINITY : turn % 4 == 3 ? -INFINITY : DBL_MAX)
 #define MOST_STATE(x) x = 1
+#define MOST_FLAG(x) x = 1
 #define MOST_STRING(x) memset(x, 0xff, sizeof(x) - 1)
 #define MOST_BY_LABEL(x) memset(x, 0xff, sizeof(x))
 #define MOST_DOUBLING(x) memset(x, 0xff, sizeof(x))

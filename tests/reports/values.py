@@ -58,6 +58,8 @@ def finite(v):
 def value_of(f):
     if f["type"] == "F64":
         return float(f["text"])
+    if f["type"] == "FLAG":
+        return f["text"] == "true"
     if f["type"] == "STATE":
         return STATES[int(f["text"])]
     if f["type"] == "STRING":
@@ -78,7 +80,7 @@ def check_json(fields, document):
         if f["type"] == "F64":
             want = finite(want)
         got = row.get(f["key"], "nothing")
-        if got != want or isinstance(got, bool):
+        if got != want or isinstance(got, bool) != (f["type"] == "FLAG"):
             complain("json: %s is %r, not %r" % (where, got, want))
         if f["type"] == "BY_LABEL":
             sparse = {str(i): n for i, n in enumerate(want) if n != 0}
@@ -196,6 +198,11 @@ def check_histogram(f, name, labels, series):
     got = series.pop((name + "_count", tuple(sorted(labels.items()))), None)
     if got != (str(total) if total else None):
         complain("prometheus: %s_count%r is %s, not %d" % (name, labels, got, total))
+    if f["type"] == "DOUBLING": # nobody adds the values up: the middles of their buckets stand for them
+        want = sum(n * 1.5 * 2**i for i, n in enumerate(buckets)) / (1e9 if f["unit"] == "NS" else 1)
+        got = series.pop((name + "_sum", tuple(sorted(labels.items()))), None)
+        if (got is not None) != (total > 0) or total > 0 and not math.isclose(float(got), want, rel_tol=1e-12):
+            complain("prometheus: %s_sum%r is %s, not %s" % (name, labels, got, want))
     for i in range(len(buckets)) if total else ():
         top = 2 ** (i + 1) - 1 if f["type"] == "DOUBLING" else i if i < 4 else ((5 + i % 4) << (i // 4 - 1)) - 1
         edge = Decimal(top).scaleb(-9) if f["unit"] == "NS" else Decimal(top)

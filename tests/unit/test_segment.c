@@ -23,6 +23,8 @@
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
 
 #ifndef F_SEAL_FUTURE_WRITE
 #define F_SEAL_FUTURE_WRITE 16
@@ -84,10 +86,8 @@ static bool is_of_the_moment(const TsiMetric* m) {
 static void same_value(const TsiMetric* m, const void* row, const SlabSegmentValue* v) {
     TsiValue want = tsi_metric_value(m, row);
     bool same = want.u == v->u;
-    if (m->type == SLAB_SEGMENT_STRING)
-        same = strncmp(want.s, v->text, 31) == 0;
-    else if (m->type == SLAB_SEGMENT_F64)
-        same = memcmp(&want.f, &v->f, sizeof want.f) == 0;
+    if (m->type == SLAB_SEGMENT_STRING) same = strncmp(want.s, v->text, 31) == 0;
+    else if (m->type == SLAB_SEGMENT_F64) same = memcmp(&want.f, &v->f, sizeof want.f) == 0;
     else if (tsi_metric_is_array(m))
         same = v->entries == tsi_metric_entries(m) && memcmp(want.a, v->counts, m->bytes) == 0;
     if (!same && !is_of_the_moment(m)) FAIL("%s is not what was published", m->key);
@@ -156,6 +156,207 @@ static void what_has_no_room_is_counted(void) {
     slab_segment_close(s);
     for (unsigned n = 0; n < PHASES; n++) epoch_domain_destroy(d[n]);
     slab_allocator_free(a);
+}
+
+/* ---- labels without a row ---- */
+
+/* A metric of a scope in what was read. */
+static uint32_t metric_at(SlabSegment* s, const char* scope, const char* name) {
+    const SlabSegmentScope* scopes;
+    const SlabSegmentMetric* metrics;
+    slab_segment_scopes(s, &scopes);
+    uint32_t count = slab_segment_metrics(s, &metrics), n = 0;
+    while (n < count && (strcmp(scopes[metrics[n].scope].name, scope) != 0 || strcmp(metrics[n].name, name) != 0)) n++;
+    REQUIRE(n < count);
+    return n;
+}
+
+static uint64_t number_at(SlabSegment* s, const char* scope, const char* name, uint32_t row) {
+    SlabSegmentValue v;
+    REQUIRE(slab_segment_value(s, metric_at(s, scope, name), row, &v));
+    return v.u;
+}
+
+static SlabSegmentRows rows_of(SlabSegment* s, const char* scope) {
+    const SlabSegmentMetric* metrics;
+    slab_segment_metrics(s, &metrics);
+    return slab_segment_rows(s, metrics[metric_at(s, scope, "label")].scope);
+}
+
+typedef struct Page {
+    size_t bytes;
+    char text[16 << 20];
+} Page;
+static Page page;
+
+static bool to_page(void* ctx, const char* bytes, size_t n) {
+    Page* p = ctx;
+    REQUIRE(p->bytes + n < sizeof p->text);
+    memcpy(p->text + p->bytes, bytes, n);
+    p->text[p->bytes += n] = 0;
+    return true;
+}
+
+static const char* page_of(SlabSegment* s,
+                           bool (*write)(const SlabSegment*, bool (*)(void*, const char*, size_t), void*)) {
+    page.bytes = 0;
+    REQUIRE(write(s, to_page, &page));
+    return page.text;
+}
+
+/* Phases of so many labels, one after the other: label k has k % 3 + 1 objects in its phase, of which it keeps one. */
+static uint64_t phases_of_labels(SlabAllocator* a, unsigned labels) {
+    uint64_t objects = 0;
+    for (unsigned k = 0; k < labels; k++) {
+        char name[32];
+        (void)snprintf(name, sizeof name, k == 0 ? "(rest)" : "route-%u", k); /* one is called like that row */
+        epoch_domain_t* d = epoch_domain_begin(a, name);
+        d->auto_close = false;
+        for (unsigned n = 0; n <= k % 3; n++) objects += slab_malloc(a, 100) != NULL;
+        epoch_domain_exit(d);
+        REQUIRE(epoch_close_ex(a, d->epoch_id, EPOCH_DRAIN, NULL));
+    }
+    return objects;
+}
+
+static void labels_without_a_row_are_added_up(void) {
+    enum { MOST = 512, LABELS = 600, IDS = LABELS + 2 };
+    SlabOptions o = kit_options();
+    o.segment = 1;
+    o.max_labels = 4096;
+    SlabAllocator* a = kit_create_with(&o);
+    REQUIRE_EQ(phases_of_labels(a, MOST - 2), 2 * (MOST - 2));
+    REQUIRE(slab_stats_publish(a));
+    SlabSegment* s = open_own();
+    (void)view_of(s, 0);
+    REQUIRE_EQ(rows_of(s, "LABEL").count, MOST); /* as many as there is room for, each with its own */
+    REQUIRE_EQ(number_at(s, "DOCUMENT", "labels_left_out", 0), 0);
+    uint64_t objects = 2 * (MOST - 2) + phases_of_labels(a, LABELS);
+    REQUIRE(slab_stats_publish(a));
+    (void)view_of(s, 0);
+    SlabSegmentRows rows = rows_of(s, "LABEL");
+    REQUIRE_EQ(rows.count, MOST);
+    REQUIRE_EQ(rows.left_out, IDS - (MOST - 1));
+    REQUIRE_EQ(number_at(s, "DOCUMENT", "labels_left_out", 0), IDS - (MOST - 1));
+    REQUIRE_EQ(number_at(s, "REGISTRY", "count", 0), IDS);
+    REQUIRE_EQ(number_at(s, "DOCUMENT", "objects_allocated", 0), objects);
+    REQUIRE_EQ(number_at(s, "DOCUMENT", "phases_ended", 0), LABELS + MOST - 2);
+    static const char* const summed[] = {"objects_allocated", "phases_ended", "draining_objects", "draining_bytes"};
+    for (unsigned k = 0; k < sizeof summed / sizeof *summed; k++) {
+        uint64_t sum = 0;
+        uint32_t metric = metric_at(s, "LABEL", summed[k]);
+        for (uint32_t n = 0; n < MOST; n++) {
+            SlabSegmentValue one;
+            REQUIRE(slab_segment_value(s, metric, n, &one));
+            sum += one.u;
+        }
+        REQUIRE_EQ(sum, number_at(s, "DOCUMENT", summed[k], 0));
+    }
+    SlabSegmentValue v;
+    REQUIRE(slab_segment_value(s, metric_at(s, "LABEL", "label"), MOST - 1, &v));
+    REQUIRE_STR(v.text, "(rest)");
+    REQUIRE_EQ(number_at(s, "LABEL", "label_id", MOST - 1), IDS); /* which no label has */
+    REQUIRE_EQ(number_at(s, "LABEL", "phases_ended", MOST - 1) >= IDS - (MOST - 1) - 2, true);
+    const char* text = page_of(s, slab_segment_prometheus);
+    REQUIRE(strstr(text, "temporal_slab_labels_left_out 91\n") != NULL);
+    REQUIRE(strstr(text, "temporal_slab_label_draining_objects{label=\"(rest)\"}") != NULL);
+    REQUIRE(strstr(text, "temporal_slab_label_draining_objects{label=\"(rest) #1\"}") != NULL);
+    REQUIRE(strstr(text, "temporal_slab_label_objects_allocated_total{label=\"(rest)\"}") == NULL); /* it would fall */
+    text = page_of(s, slab_segment_json);
+    REQUIRE(strstr(text, "\"labels_left_out\":91") != NULL && strstr(text, "\"count\":602") != NULL);
+    slab_segment_close(s);
+    slab_allocator_free(a);
+}
+
+/* ---- what was not published ---- */
+
+static void* frees_all(void* arg) {
+    void** p = arg;
+    for (unsigned n = 0; p[n + 1] != NULL; n++) slab_free(p[0], p[n + 1]);
+    return NULL;
+}
+
+/* The clock stands still, so nobody publishes unless asked to. */
+static void what_is_not_published_is_marked_of(SlabOptions o) {
+    enum { OBJECTS = 3000 };
+    static void* p[OBJECTS + 2];
+    pthread_t other;
+    o.struct_size = sizeof o;
+    o.segment = 1;
+    SlabAllocator* a = slab_allocator_create_with(&o);
+    REQUIRE(a != NULL);
+    SlabSegment* s = open_own();
+#define MARKS(call)                      \
+    do {                                 \
+        REQUIRE(slab_stats_publish(a));  \
+        REQUIRE(!view_of(s, 0).changed); \
+        call;                            \
+        REQUIRE(view_of(s, 0).changed);  \
+    } while (0)
+    for (unsigned round = 0; round < 3; round++) {
+        size_t size = round == 0 ? 64 : round == 1 ? 4000 : 400000;
+        unsigned count = round == 2 ? 20 : OBJECTS;
+        for (unsigned way = 0; way < 3; way++) {
+            epoch_domain_t* d = way == 1 ? epoch_domain_begin(a, "phase") : NULL;
+            p[0] = a;
+            MARKS(for (unsigned n = 1; n <= count; n++) REQUIRE((p[n] = slab_malloc(a, size)) != NULL));
+            p[count + 1] = NULL;
+            if (way != 2) MARKS((void)frees_all(p));
+            else MARKS(REQUIRE_EQ(pthread_create(&other, NULL, frees_all, p) | pthread_join(other, NULL), 0));
+            if (d != NULL) MARKS(epoch_domain_end(d));
+        }
+    }
+    MARKS(slab_trim(a));
+    MARKS(epoch_advance(a));
+    REQUIRE(strstr(page_of(s, slab_segment_json), "\"changed_since\":true") != NULL);
+    REQUIRE(strstr(page_of(s, slab_segment_prometheus), "temporal_slab_changed_since_figures 1\n") != NULL);
+#undef MARKS
+    slab_segment_close(s);
+    slab_allocator_free(a);
+}
+
+static SlabAllocator* changes_of;
+
+static uint64_t changing_rss(void) {
+    tsi_changed(tsi_arena(changes_of));
+    return 0;
+}
+
+/* Another thread's slow path comes by while the figures are taken: they may be without what it has done. */
+static void what_changes_during_a_publication_is_marked(void) {
+    SlabAllocator* a = changes_of = create();
+    SlabSegment* s = open_own();
+    uint64_t (*real)(void) = tsi_os.rss_bytes;
+    tsi_os.rss_bytes = changing_rss;
+    REQUIRE(slab_stats_publish(a));
+    tsi_os.rss_bytes = real;
+    REQUIRE(view_of(s, 0).changed);
+    REQUIRE(slab_stats_publish(a));
+    REQUIRE(!view_of(s, 0).changed);
+    slab_segment_close(s);
+    slab_allocator_free(a);
+}
+
+/* One that no handler was told of has the mark mapped, and nothing else of the segment. */
+static void a_child_without_handlers_goes_on(void) {
+    SlabAllocator* a = create();
+    long child = syscall(SYS_clone, SIGCHLD, 0, 0, 0, 0);
+    if (child == 0) {
+        for (unsigned n = 0; n < 10000; n++) slab_free(a, slab_malloc(a, 100 + n)); /* many sizes: many slow paths */
+        _exit(slab_malloc(a, 1 << 20) != NULL ? 0 : 1);
+    }
+    int status = -1;
+    REQUIRE(child > 0 && waitpid((pid_t)child, &status, 0) == child);
+    REQUIRE_EQ(status, 0);
+    slab_allocator_free(a);
+}
+
+static void what_is_not_published_is_marked(void) {
+    what_is_not_published_is_marked_of((SlabOptions){0});
+    start_over();
+    what_is_not_published_is_marked_of((SlabOptions){.bump = 2});
+    start_over();
+    what_is_not_published_is_marked_of((SlabOptions){.shared = 1});
 }
 
 static uint64_t slow_clock(void) { return frozen_at + (clock_skip += 1000000); } /* each look takes a millisecond */
@@ -234,7 +435,8 @@ static void figures_do_not_wait_for_the_walk(void) {
     REQUIRE_EQ(labels, r.label_count);
     for (size_t k = 0; k < labels; k++) {
         REQUIRE_EQ(r.labels[k].draining_phases, strcmp(rows[k].label, "drains") == 0 ? PHASES : 0);
-        rows[k].lock_fast_acquire = r.labels[k].lock_fast_acquire; /* what settled phases have not posted yet is told by the walk */
+        rows[k].lock_fast_acquire =
+            r.labels[k].lock_fast_acquire; /* what settled phases have not posted yet is told by the walk */
         REQUIRE(memcmp(&r.labels[k], &rows[k], sizeof rows[k]) == 0); /* the clock stands still */
     }
     tsi_report_drop(&r);
@@ -278,7 +480,9 @@ static void not_too_often(void) {
     slab_allocator_free(a);
 }
 
-static uint64_t stopped_clock(void) { return frozen_at + (clock_skip += 600000000000); } /* ten minutes pass at each look */
+static uint64_t stopped_clock(void) {
+    return frozen_at + (clock_skip += 600000000000);
+} /* ten minutes pass at each look */
 
 /* A debugger, a frozen control group: what it took was not its own time. */
 static void a_process_that_was_stopped_goes_on(void) {
@@ -464,8 +668,7 @@ static void nobody_else_writes(void) {
         REQUIRE(ftruncate(fd, 4096) != 0 && errno == EPERM);
         if ((fcntl(fd, F_GET_SEALS) & F_SEAL_FUTURE_WRITE) != 0) /* Linux 5.1 */
             REQUIRE(pwrite(fd, "x", 1, 0) != 1 && errno == EPERM);
-        else
-            printf("this kernel has no F_SEAL_FUTURE_WRITE: others of the user could write\n");
+        else printf("this kernel has no F_SEAL_FUTURE_WRITE: others of the user could write\n");
         slab_allocator_free(a);
     }
     REQUIRE(input < 0 || dup2(input, 0) == 0);
@@ -539,6 +742,10 @@ int main(int argc, char** argv) {
     const CheckCase tests[] = {
         TEST(rows_are_those_of_the_report),
         TEST(what_has_no_room_is_counted),
+        TEST(labels_without_a_row_are_added_up),
+        TEST(what_is_not_published_is_marked),
+        TEST(what_changes_during_a_publication_is_marked),
+        TEST(a_child_without_handlers_goes_on),
         TEST(what_is_overwritten_while_it_is_copied_is_not_told),
         TEST(published_when_asked),
         TEST(figures_do_not_wait_for_the_walk),

@@ -20,6 +20,7 @@ import (
 	"github.com/charmbracelet/x/term"
 	"github.com/spf13/cobra"
 
+	"temporal-slab/tslab/internal/metrics"
 	"temporal-slab/tslab/internal/rates"
 	"temporal-slab/tslab/internal/snapshot"
 	"temporal-slab/tslab/internal/source"
@@ -48,7 +49,8 @@ type app struct {
 	json     bool
 	raw      bool
 	interval time.Duration
-	width    int // of the terminal; 0: no terminal, no limit
+	ended    func(error) bool // follow: whether to wait for another process
+	width    int              // of the terminal; 0: no terminal, no limit
 	color    bool
 }
 
@@ -124,7 +126,7 @@ func oneLine(text string) string { return units.Text(strings.Join(strings.Fields
 func (a *app) sourceFlags(c *cobra.Command) {
 	f := c.Flags()
 	f.IntVar(&a.choice.Pid, "pid", 0, "read the process with this id (it runs with TSLAB_OPTIONS=segment=1)")
-	f.IntVar(&a.choice.Slot, "allocator", -1, "with --pid: read this one of its allocators, as 'tslab ls' numbers them; -1: the first that lives")
+	f.IntVar(&a.choice.Slot, "allocator", -1, "with --pid: read this one of its allocators, as 'tslab ls' numbers them; -1: all that live, their sum first")
 	f.StringVar(&a.choice.File, "file", "", "read this file: a JSON document, as stats_dump and slab_stats_json write it")
 	f.BoolVar(&a.choice.Stdin, "stdin", false, "read a JSON document from standard input")
 	f.StringVar(&a.choice.URL, "url", "", "read a JSON document from a web server; without a path, /stats.json there")
@@ -148,6 +150,12 @@ func (a *app) open(c *cobra.Command) (source.Source, error) {
 		return nil, errors.New("--interval has to be 50ms or more")
 	}
 	return a.choice.Open(a.in)
+}
+
+// openAgain opens a source that goes on with the process that comes after one which has ended, and says so.
+func (a *app) openAgain(c *cobra.Command) (source.Source, error) {
+	a.choice.Again = func(text string) { fmt.Fprintf(a.stderr, "tslab: %s\n", oneLine(text)) }
+	return a.open(c)
 }
 
 func (a *app) style() units.Style { return units.Style{Raw: a.raw} }
@@ -185,10 +193,18 @@ func (a *app) cut(line string) []string {
 
 // answer is a JSON answer with whose figures these are, what the process does and how old they are (null: not known).
 func answer(s *snapshot.Snapshot, members map[string]any) map[string]any {
-	members["pid"], members["timestamp_ns"], members["state"] = s.Document().U("pid"), s.Document().U("timestamp_ns"), nil
+	members["pid"], members["timestamp_ns"], members["state"] = s.Pid(), s.Document().U("timestamp_ns"), nil
 	if s.State != snapshot.Unknown {
 		members["state"] = s.State.String()
 	}
+	members["changed_since"] = s.Changed()
+	if n := len(s.Parts); n != 0 {
+		members["allocators"] = n
+	}
+	if n := s.Unseen(); n != 0 {
+		members["allocators_left_out"] = n
+	}
+	members["labels_left_out"] = s.Left(metrics.Label)
 	members["age_seconds"] = nil
 	if age, ok := s.Old(); ok {
 		members["age_seconds"] = age.Seconds()

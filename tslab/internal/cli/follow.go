@@ -81,7 +81,7 @@ func (a *app) screen(ctx context.Context, src source.Source, o screen.Options) e
 }
 
 // follow calls fn for each reading until it says false, the source has no more, or the context ends. A process that
-// ends while it is looked at is the end and no error.
+// ends while it is looked at is the end and no error, unless a.ended wants to wait for another.
 func (a *app) follow(ctx context.Context, src source.Source, fn func(*rates.Interval) (bool, error)) error {
 	var last *snapshot.Snapshot
 	var readings rates.Series
@@ -90,6 +90,11 @@ func (a *app) follow(ctx context.Context, src source.Source, fn func(*rates.Inte
 		switch {
 		case last != nil && (err == io.EOF || ctx.Err() != nil):
 			return nil
+		case errors.Is(err, segment.ErrEnded) && a.ended != nil && ctx.Err() == nil:
+			if !a.ended(err) || !a.pause(ctx) {
+				return nil
+			}
+			continue
 		case last != nil && errors.Is(err, segment.ErrEnded):
 			_ = a.out.Flush()
 			fmt.Fprintf(a.stderr, "tslab: %s\n", oneLine(err.Error()))
@@ -110,11 +115,19 @@ func (a *app) follow(ctx context.Context, src source.Source, fn func(*rates.Inte
 		if a.choice.Stdin {
 			continue
 		}
-		select {
-		case <-ctx.Done():
+		if !a.pause(ctx) {
 			return nil
-		case <-time.After(a.interval):
 		}
+	}
+}
+
+// pause waits for the next turn; false when the context ends first.
+func (a *app) pause(ctx context.Context) bool {
+	select {
+	case <-ctx.Done():
+		return false
+	case <-time.After(a.interval):
+		return true
 	}
 }
 
@@ -307,6 +320,12 @@ func (a *app) top(ctx context.Context, src source.Source, l *view.List, o view.O
 		return a.topJSON(l, o, last)
 	}
 	a.lines(a.cut(a.bold(view.Head(last.To))))
+	a.notes(last.To)
+	if t := view.Allocators(last.To, a.style()); t != nil {
+		t.Head = a.bold
+		a.lines(t.Lines(a.width))
+		a.println("")
+	}
 	if last.Seconds != 0 {
 		a.println("rates over " + view.Over(last))
 	}
@@ -331,6 +350,9 @@ func (a *app) topJSON(l *view.List, o view.Order, i *rates.Interval) error {
 	o.All = true
 	for _, r := range l.Rows(i, o) {
 		row := map[string]any{}
+		if len(i.To.Parts) != 0 {
+			row["allocator"] = i.To.Of(r).Allocator()
+		}
 		for _, m := range metrics.Of(l.Section).Metrics {
 			if !r.Has(m) {
 				continue

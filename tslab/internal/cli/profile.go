@@ -47,7 +47,7 @@ that it called. docs/profile.md says how exact the figures are.`,
 	}
 	f := c.Flags()
 	f.IntVar(&o.pid, "pid", 0, "read the process with this id (it runs with TSLAB_OPTIONS=segment=1,profile_bytes=N)")
-	f.IntVar(&o.slot, "allocator", -1, "with --pid: read this one of its allocators, as 'tslab ls' numbers them; -1: the first that lives")
+	f.IntVar(&o.slot, "allocator", -1, "with --pid: read this one of its allocators, as 'tslab ls' numbers them; -1: all that live")
 	f.StringVar(&o.file, "file", "", "read a file that slab_profile_write or 'tslab profile -o' wrote")
 	f.BoolVar(&o.stdin, "stdin", false, "read such a file from standard input")
 	f.StringVarP(&o.out, "output", "o", "", "write the profile for pprof to this file; -: to standard output")
@@ -147,7 +147,16 @@ func (a *app) profileFrom(o profileOptions) (p *profile.Profile, head string, of
 		if err != nil {
 			return nil, "", nil, err
 		}
-		return heap.Of(raw), fmt.Sprintf("pid %d, %s, figures of %s ago", o.pid, raw.State, units.Duration(raw.Age)), raw, nil
+		first := raw[0]
+		head := fmt.Sprintf("pid %d, %s", o.pid, first.State)
+		for _, r := range raw {
+			first.Age = max(first.Age, r.Age)
+		}
+		if len(raw) > 1 {
+			head += fmt.Sprintf(", %d allocators", len(raw))
+		}
+		p, err := heap.Of(raw...)
+		return p, head + fmt.Sprintf(", figures of %s ago", units.Duration(first.Age)), first, err
 	}
 	if err != nil {
 		err = fmt.Errorf("%s: %w", head, unwrapPath(err))
@@ -198,10 +207,18 @@ func (a *app) profileText(p *profile.Profile, r *heap.Report, o profileOptions, 
 		a.println(units.Text(line))
 	}
 	a.println("")
-	t := table.Table{Head: a.bold, Columns: []table.Column{{Title: "label", Left: true}, {Title: "in use"}, {Title: "share"}, {Title: "objects"}, {Title: "allocated"}, {Title: "objects"}}}
+	t := table.Table{Head: a.bold, Columns: []table.Column{{Title: "label", Left: true}}}
+	if r.Several {
+		t.Columns = append(t.Columns, table.Column{Title: "allocator"})
+	}
+	t.Columns = append(t.Columns, []table.Column{{Title: "in use"}, {Title: "share"}, {Title: "objects"}, {Title: "allocated"}, {Title: "objects"}}...)
 	for _, l := range cut(r.Labels, o.rows) {
-		t.Rows = append(t.Rows, []string{units.Text(l.Name), figure(heap.InuseSpace, l.Values[heap.InuseSpace]), share(l.Values[heap.InuseSpace], r.Total[heap.InuseSpace]),
-			figure(heap.InuseObjects, l.Values[heap.InuseObjects]), figure(heap.AllocSpace, l.Values[heap.AllocSpace]), figure(heap.AllocObjects, l.Values[heap.AllocObjects])})
+		cells := []string{units.Text(l.Name)}
+		if r.Several {
+			cells = append(cells, l.Allocator)
+		}
+		t.Rows = append(t.Rows, append(cells, figure(heap.InuseSpace, l.Values[heap.InuseSpace]), share(l.Values[heap.InuseSpace], r.Total[heap.InuseSpace]),
+			figure(heap.InuseObjects, l.Values[heap.InuseObjects]), figure(heap.AllocSpace, l.Values[heap.AllocSpace]), figure(heap.AllocObjects, l.Values[heap.AllocObjects])))
 	}
 	a.lines(t.Lines(a.width))
 	a.more(len(r.Labels), len(t.Rows), "labels")
@@ -212,7 +229,7 @@ func (a *app) profileText(p *profile.Profile, r *heap.Report, o profileOptions, 
 		whole = 0
 		for _, l := range r.Labels {
 			if l.Name == o.only {
-				whole = l.Values[value]
+				whole += l.Values[value]
 			}
 		}
 	}
@@ -243,24 +260,26 @@ func (a *app) more(all, shown int, what string) {
 
 type labelRow struct {
 	Label        string `json:"label"`
+	Allocator    string `json:"allocator,omitempty"`
 	AllocObjects int64  `json:"alloc_objects"`
 	AllocSpace   int64  `json:"alloc_space"`
 	InuseObjects int64  `json:"inuse_objects"`
 	InuseSpace   int64  `json:"inuse_space"`
 }
 
-func rowOf(name string, v [heap.Values]int64) labelRow {
-	return labelRow{name, v[heap.AllocObjects], v[heap.AllocSpace], v[heap.InuseObjects], v[heap.InuseSpace]}
+func rowOf(l heap.Label) labelRow {
+	v := l.Values
+	return labelRow{l.Name, l.Allocator, v[heap.AllocObjects], v[heap.AllocSpace], v[heap.InuseObjects], v[heap.InuseSpace]}
 }
 
 func (a *app) profileJSON(p *profile.Profile, r *heap.Report, o profileOptions, of *segment.Profile) error {
-	total := rowOf("", r.Total)
+	total := rowOf(heap.Label{Values: r.Total})
 	out := map[string]any{"profile_bytes": p.Period, "samples_in_use": r.InUse, "comments": append([]string{}, p.Comments...), "by": o.by,
 		"functions": append([]heap.Function{}, cut(r.Functions, o.rows)...),
 		"total":     map[string]int64{"alloc_objects": total.AllocObjects, "alloc_space": total.AllocSpace, "inuse_objects": total.InuseObjects, "inuse_space": total.InuseSpace}}
 	labels := []labelRow{}
 	for _, l := range cut(r.Labels, o.rows) {
-		labels = append(labels, rowOf(l.Name, l.Values))
+		labels = append(labels, rowOf(l))
 	}
 	out["labels"] = labels
 	if of != nil {

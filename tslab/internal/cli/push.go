@@ -16,6 +16,7 @@ import (
 
 	"temporal-slab/tslab/internal/prom"
 	"temporal-slab/tslab/internal/rates"
+	"temporal-slab/tslab/internal/segment"
 	"temporal-slab/tslab/internal/snapshot"
 )
 
@@ -31,7 +32,8 @@ func (a *app) pushCommand() *cobra.Command {
 		Use: "push", Short: "Send the figures to a Prometheus Pushgateway", Args: noArgs,
 		Long: `Sends the series of 'tslab export prometheus' to a Pushgateway, in place of what it had for the same job and instance:
 once, or with --every again and again until interrupted. Then a push that fails is told and tried again at the next
-turn. A gateway that redirects is refused: a push that is redirected may arrive nowhere.`,
+turn; a process that ends is told, and one of the same user and command line that comes after it is pushed as an
+instance of its own. A gateway that redirects is refused: a push that is redirected may arrive nowhere.`,
 		Example: `  tslab push --pid 4711 --gateway http://127.0.0.1:9091
   tslab push --pid 4711 --gateway http://push:9091 --job orders --every 15s
   some_batch_job --stats out.json && tslab push --file out.json --gateway http://push:9091 --job batch`,
@@ -41,7 +43,7 @@ turn. A gateway that redirects is refused: a push that is redirected may arrive 
 	f := c.Flags()
 	f.StringVar(&o.gateway, "gateway", "", "push to the Pushgateway at http://HOST:PORT")
 	f.StringVar(&o.job, "job", "temporal-slab", "push under this label 'job'")
-	f.StringVar(&o.instance, "instance", "", "push under this label 'instance' (default: host and process id)")
+	f.StringVar(&o.instance, "instance", "", "push under this label 'instance' (default: host and process id, with its PID name space where that is not this one's)")
 	f.DurationVar(&o.every, "every", 0, "push again and again, so much time apart; 0: once")
 	f.IntVarP(&o.count, "count", "n", 0, "with --every: stop after so many pushes; 0: go on")
 	f.BoolVar(&a.json, "json", false, "say in JSON what was pushed where")
@@ -69,13 +71,24 @@ func (a *app) push(c *cobra.Command, o pushOptions) error {
 	if err := o.check(); err != nil {
 		return err
 	}
-	src, err := a.open(c)
+	open := a.open
+	if o.every != 0 {
+		open = a.openAgain
+	}
+	src, err := open(c)
 	if err != nil {
 		return err
 	}
 	defer src.Close()
 	a.interval = o.every
 	n, failed := 0, error(nil)
+	if o.every != 0 {
+		a.ended = func(err error) bool {
+			n++
+			failed = err
+			return n != o.count
+		}
+	}
 	err = a.follow(c.Context(), src, func(i *rates.Interval) (bool, error) {
 		n++
 		failed = a.pushOne(c.Context(), i.To, o)
@@ -91,6 +104,17 @@ func (a *app) push(c *cobra.Command, o pushOptions) error {
 		return fmt.Errorf("the last push failed")
 	}
 	return err
+}
+
+// instance is unique on every host that has a name of its own, containers or not: a process is called by the id that it has
+// for its reader. Where that is not the machine's, since tslab runs in the container, the name space of ids is part of it.
+func instance(snap *snapshot.Snapshot) string {
+	host, _ := os.Hostname()
+	name := host + ":" + strconv.FormatUint(snap.Pid(), 10)
+	if space := segment.PidSpace(); space != "" {
+		name += "@" + space
+	}
+	return name
 }
 
 // errRedirect ends a push whose gateway sends it elsewhere.
@@ -119,8 +143,7 @@ func (a *app) pushOne(ctx context.Context, snap *snapshot.Snapshot, o pushOption
 		return errRedirect
 	}}
 	if o.instance == "" {
-		host, _ := os.Hostname()
-		o.instance = host + ":" + strconv.FormatUint(snap.Document().U("pid"), 10)
+		o.instance = instance(snap)
 	}
 	u, _ := url.Parse(o.gateway)
 	err := push.New(o.gateway, o.job).Grouping("instance", o.instance).Client(client).Collector(prom.Collector{Snap: snap}).PushContext(ctx)

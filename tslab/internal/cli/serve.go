@@ -40,11 +40,13 @@ func (a *app) serveCommand() *cobra.Command {
   /metrics      Prometheus text, or OpenMetrics when the scraper accepts it
   /stats.json   the document of slab_stats_json
   /healthz      200 while the source can be read and its figures are of now; 503 when it cannot, when they are older
-                than --stale-after, or the process is stopped or has ended. Both say how old they are. A process that
-                idles publishes nothing: have it call slab_stats_publish, or set --stale-after 0
+                than --stale-after, when the allocator has changed since and published nothing for three seconds, or the
+                process is stopped or has ended. Both say how old they are. A process that idles publishes nothing: have
+                it call slab_stats_publish, or set --stale-after 0
 
-A source that cannot be read does not fail a scrape: temporal_slab_exporter_up is 0 then. Listens on the loopback only
-unless --listen says otherwise; there is no password, so put it behind something that has one.`,
+A source that cannot be read does not fail a scrape: temporal_slab_exporter_up is 0 then. A process that ends is said so
+on standard error; one of the same user and command line that comes after it is served in its place. Listens on the
+loopback only unless --listen says otherwise; there is no password, so put it behind something that has one.`,
 		Example: `  tslab serve --pid 4711
   tslab serve --pid 4711 --listen 127.0.0.1:9200 &
   curl -s http://127.0.0.1:9200/metrics | promtool check metrics`,
@@ -55,7 +57,7 @@ unless --listen says otherwise; there is no password, so put it behind something
 			if stale < 0 {
 				return errors.New("--stale-after takes 0 (never) or more")
 			}
-			src, err := a.open(c)
+			src, err := a.openAgain(c)
 			if err != nil {
 				return err
 			}
@@ -207,14 +209,24 @@ func (s *server) health(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, oneLine(err.Error()), http.StatusServiceUnavailable)
 		return
 	}
-	age, known := snap.Old()
+	age, known := youngest(snap)
 	state := snap.State
 	switch {
-	case state == snapshot.Stopped || state == snapshot.Ended || s.stale != 0 && known && age > s.stale:
+	case state == snapshot.Stopped || state == snapshot.Ended || s.stale != 0 && (known && age > s.stale || snap.Stale(snapshot.Latest)):
 		http.Error(w, "the numbers stand still"+view.Fresh(snap), http.StatusServiceUnavailable)
 	default:
 		fmt.Fprintln(w, "ok"+view.Fresh(snap))
 	}
+}
+
+// youngest is the age of the latest figures of any allocator: an idle one beside others publishes nothing.
+func youngest(snap *snapshot.Snapshot) (age time.Duration, known bool) {
+	for _, p := range snap.Each() {
+		if a, ok := p.Old(); ok && (!known || a < age) {
+			age, known = a, true
+		}
+	}
+	return age, known
 }
 
 // limit lets so many connections in at a time; the others wait in the kernel's queue.

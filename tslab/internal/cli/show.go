@@ -51,6 +51,7 @@ type lsRow struct {
 	Allocator int     `json:"allocator"`
 	State     string  `json:"state"`
 	Age       float64 `json:"age_seconds"`
+	Changed   bool    `json:"changed_since"`
 	Live      uint64  `json:"live_bytes"`
 	Committed uint64  `json:"committed_bytes"`
 	Phases    uint64  `json:"open_phases"`
@@ -82,11 +83,14 @@ func (a *app) ls() error {
 	}
 	style := a.style()
 	t := table.Table{Head: a.bold, Columns: []table.Column{{Title: "pid"}, {Title: "command", Left: true}, {Title: "allocator"}, {Title: "state", Left: true},
-		{Title: "committed"}, {Title: "live"}, {Title: "open phases"}, {Title: "figures of"}}}
+		{Title: "committed"}, {Title: "live"}, {Title: "open phases"}, {Title: "figures of", Left: true}}}
 	for _, r := range rows {
 		cells := []string{strconv.Itoa(r.Pid), r.Command, strconv.Itoa(r.Allocator), r.State, "-", "-", "-", "-"}
 		if r.Readable {
 			cells[4], cells[5], cells[6], cells[7] = style.Uint(1, r.Committed), style.Uint(1, r.Live), style.Uint(0, r.Phases), r.age+" ago"
+			if r.Changed && r.Age >= snapshot.Latest.Seconds() {
+				cells[7] += ", changed since"
+			}
 		}
 		t.Rows = append(t.Rows, cells)
 	}
@@ -95,7 +99,7 @@ func (a *app) ls() error {
 }
 
 func lsOne(p segment.Process, s segment.Allocator) lsRow {
-	r := lsRow{Pid: p.Pid, Command: units.Text(p.Command), Allocator: s.Slot, State: snapshot.Ended.String(), age: units.Duration(s.Age), Age: s.Age.Seconds()}
+	r := lsRow{Pid: p.Pid, Command: units.Text(p.Command), Allocator: s.Slot, State: snapshot.Ended.String(), age: units.Duration(s.Age), Age: s.Age.Seconds(), Changed: s.Live && s.Changed}
 	if s.Live {
 		r.State = p.State.String()
 	}
@@ -140,6 +144,12 @@ document, as slab_stats_json in the program would (schema: tslab schema), so it 
 	return c
 }
 
+func (a *app) notes(s *snapshot.Snapshot) {
+	for _, line := range view.Notes(s) {
+		a.println(line)
+	}
+}
+
 const statsRows = 5 // of each list
 
 func (a *app) stats(i *rates.Interval) {
@@ -149,6 +159,12 @@ func (a *app) stats(i *rates.Interval) {
 	}
 	for _, w := range i.To.Ignored {
 		a.println(units.Text("ignored    in TSLAB_OPTIONS: " + w))
+	}
+	a.notes(i.To)
+	if t := view.Allocators(i.To, a.style()); t != nil {
+		t.Head = a.bold
+		a.println("")
+		a.lines(t.Lines(a.width))
 	}
 	for _, name := range []string{"labels", "classes"} {
 		l := view.Find(name)
@@ -204,11 +220,14 @@ of a close when at least %s were given back and RSS fell by less than a tenth of
 }
 
 func (a *app) doctor(snap *snapshot.Snapshot, leakSeconds uint64) error {
-	r := doctor.Examine(snap, leakSeconds)
+	r := doctor.Diagnose(snap, leakSeconds)
 	r.Head += view.Fresh(snap)
+	for _, note := range view.Notes(snap) {
+		r.Head += "\n" + note
+	}
 	findings := r.Findings()
 	if a.json {
-		err := a.writeJSON(answer(snap, map[string]any{"healthy": len(findings) == 0, "findings": findings, "sections": r.Sections}))
+		err := a.writeJSON(answer(snap, doctorJSON(r, findings)))
 		if err != nil {
 			return err
 		}
@@ -219,6 +238,21 @@ func (a *app) doctor(snap *snapshot.Snapshot, leakSeconds uint64) error {
 		return errFinding
 	}
 	return nil
+}
+
+// doctorJSON has the sections of the allocator; of several, the sections of each.
+func doctorJSON(r *doctor.Report, findings []doctor.Finding) map[string]any {
+	out := map[string]any{"healthy": len(findings) == 0, "findings": findings}
+	if len(r.Parts) == 0 {
+		out["sections"] = r.Sections
+		return out
+	}
+	var parts []map[string]any
+	for _, p := range r.Parts {
+		parts = append(parts, map[string]any{"allocator": p.Allocator, "healthy": len(p.Report.Findings()) == 0, "sections": p.Report.Sections})
+	}
+	out["by_allocator"] = parts
+	return out
 }
 
 // ---- diff ----
@@ -337,7 +371,7 @@ func (a *app) exportCommand() *cobra.Command {
 	p := &cobra.Command{
 		Use: "prometheus", Short: "Write the Prometheus text format", Args: noArgs,
 		Long: `Writes the series that slab_stats_prometheus writes in the program, for the textfile collector of the node exporter, or
-for promtool. docs/metrics.md explains each. Histograms whose sum the document does not have show it as NaN.`,
+for promtool. docs/metrics.md explains each. Where a histogram has no sum of its own, each value counts as the middle of its bucket.`,
 		Example: `  tslab export prometheus --pid 4711 | promtool check metrics
   tslab export prometheus --pid 4711 > /var/lib/node_exporter/tslab.prom.new &&
       mv /var/lib/node_exporter/tslab.prom.new /var/lib/node_exporter/tslab.prom`,

@@ -160,14 +160,15 @@ func (l Limits) labels(a, b *snapshot.Snapshot) []Entry {
 		key  string
 		kind kind
 	}{{"committed_bytes", memory}, {"draining_bytes", memory}, {"live_bytes", live}} {
-		key := of.key
-		before := map[string]float64{}
-		for _, r := range a.Rows(metrics.Label) {
-			before[r.S("label")] += r.F(key)
-		}
-		for _, r := range b.Rows(metrics.Label) {
-			e := l.entry("label "+units.Label(r.S("label"))+" "+key, of.kind, metrics.Bytes, before[r.S("label")], r.F(key), true)
-			if e.Regressed && key == "live_bytes" && doctor.HasRing(b, r) {
+		before, _ := byLabel(a, of.key)
+		after, order := byLabel(b, of.key)
+		for _, label := range order {
+			was, known := before[label]
+			if !known && a.Left(metrics.Label) != 0 { // it was among the rest
+				continue
+			}
+			e := l.entry("label "+units.Label(label)+" "+of.key, of.kind, metrics.Bytes, was, after[label], true)
+			if e.Regressed && of.key == "live_bytes" && hasRing(b, label) {
 				e.Why += madeBy(a, b)
 			}
 			if e.Regressed {
@@ -208,6 +209,32 @@ func madeBy(a, b *snapshot.Snapshot) string {
 		return ""
 	}
 	return "; made outside of scopes, most by " + strings.Join(words, ", ")
+}
+
+// hasRing says whether an epoch of the ring holds what is live of the label.
+func hasRing(s *snapshot.Snapshot, label string) bool {
+	for _, r := range s.Rows(metrics.Label) {
+		if r.S("label") == label && doctor.HasRing(s, r) {
+			return true
+		}
+	}
+	return false
+}
+
+// byLabel adds up the labels of all allocators, without those that have no row of their own.
+func byLabel(s *snapshot.Snapshot, key string) (sums map[string]float64, order []string) {
+	sums = map[string]float64{}
+	for _, r := range s.Rows(metrics.Label) {
+		if s.IsRest(r) {
+			continue
+		}
+		label := r.S("label")
+		if _, seen := sums[label]; !seen {
+			order = append(order, label)
+		}
+		sums[label] += r.F(key)
+	}
+	return sums, order
 }
 
 func (l Limits) entry(name string, k kind, unit metrics.Unit, a, b float64, known bool) Entry {

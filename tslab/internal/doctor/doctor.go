@@ -17,6 +17,8 @@ type Finding struct {
 	Section string `json:"section"`
 	Subject string `json:"subject,omitempty"` // label, class or cause
 	Action  string `json:"action"`
+
+	Allocator *uint64 `json:"allocator,omitempty"` // among several
 }
 
 // Section is a part of the diagnosis.
@@ -30,6 +32,7 @@ type Section struct {
 type Report struct {
 	Head     string
 	Sections []*Section
+	Parts    []*Part // of several allocators; there are no sections of all then
 }
 
 // Findings of all sections.
@@ -38,12 +41,33 @@ func (r *Report) Findings() []Finding {
 	for _, s := range r.Sections {
 		list = append(list, s.Findings...)
 	}
+	for _, p := range r.Parts {
+		for _, f := range p.Report.Findings() {
+			f.Allocator = &p.Allocator
+			list = append(list, f)
+		}
+	}
 	return list
 }
 
 // Write writes the text that slab_doctor writes. mark decorates ACTION lines.
 func (r *Report) Write(w io.Writer, mark func(string) string) {
 	fmt.Fprintln(w, r.Head)
+	r.body(w, mark)
+	for _, p := range r.Parts {
+		p.write(w, mark)
+	}
+	switch n := len(r.Findings()); n {
+	case 0:
+		fmt.Fprintln(w, sayEndNone)
+	case 1:
+		fmt.Fprintln(w, sayEndOne)
+	default:
+		fmt.Fprintf(w, sayEndSome+"\n", n)
+	}
+}
+
+func (r *Report) body(w io.Writer, mark func(string) string) {
 	for i, s := range r.Sections {
 		for k, line := range s.Lines {
 			switch {
@@ -56,14 +80,6 @@ func (r *Report) Write(w io.Writer, mark func(string) string) {
 			}
 		}
 	}
-	switch n := len(r.Findings()); n {
-	case 0:
-		fmt.Fprintln(w, sayEndNone)
-	case 1:
-		fmt.Fprintln(w, sayEndOne)
-	default:
-		fmt.Fprintf(w, sayEndSome+"\n", n)
-	}
 }
 
 func (s *Section) say(format string, args ...any) {
@@ -72,7 +88,7 @@ func (s *Section) say(format string, args ...any) {
 
 func (s *Section) action(subject, format string, args ...any) {
 	text := fmt.Sprintf(format, args...)
-	s.Findings = append(s.Findings, Finding{s.Name, subject, text})
+	s.Findings = append(s.Findings, Finding{Section: s.Name, Subject: subject, Action: text})
 	s.Lines = append(s.Lines, "ACTION: "+text)
 }
 
@@ -80,7 +96,7 @@ func (s *Section) action(subject, format string, args ...any) {
 func Examine(snap *snapshot.Snapshot, leakSeconds uint64) *Report {
 	g := snap.Global()
 	r := &Report{Head: fmt.Sprintf(sayHead,
-		snap.Document().U("pid"), g.U("live_objects"), units.Bytes(g.U("committed_bytes")), units.Bytes(g.U("rss_bytes_current")))}
+		snap.Pid(), g.U("live_objects"), units.Bytes(g.U("committed_bytes")), units.Bytes(g.U("rss_bytes_current")))}
 	for _, part := range []struct {
 		name string
 		fn   func(*Section, *snapshot.Snapshot)

@@ -183,6 +183,9 @@ func labels(s *Section, snap *snapshot.Snapshot) {
 	switch n := len(snap.Rows(metrics.Label)); {
 	case n == 0:
 		s.say(sayLabelsNone)
+	case swallowed == 0 && snap.Left(metrics.Label) != 0:
+		s.say("Labels: %d of %d ids are in use; %d labels have no row in the segment, and (rest) is their sum.", registry.U("count"),
+			registry.U("max_labels"), snap.Left(metrics.Label))
 	case swallowed == 0:
 		s.say(sayLabels, registry.U("count"), registry.U("max_labels"))
 	default:

@@ -13,6 +13,7 @@ import (
 	"io"
 	"math"
 	"sort"
+	"strconv"
 
 	"github.com/google/pprof/profile"
 
@@ -49,8 +50,19 @@ func (c *carry) whole(v float64) int64 {
 	return n
 }
 
-// Of makes the profile.
-func Of(raw *segment.Profile) *profile.Profile {
+// Of makes the profile of one allocator, or of several, whose samples have a label 'allocator'.
+func Of(list ...*segment.Profile) (*profile.Profile, error) {
+	var parts []*profile.Profile
+	for _, raw := range list {
+		parts = append(parts, of(raw))
+	}
+	if len(parts) == 1 {
+		return parts[0], nil
+	}
+	return profile.Merge(parts)
+}
+
+func of(raw *segment.Profile) *profile.Profile {
 	p := &profile.Profile{DefaultSampleType: ValueNames[InuseSpace], PeriodType: &profile.ValueType{Type: "space", Unit: "bytes"}, Period: int64(raw.Period)}
 	for i, name := range ValueNames {
 		p.SampleType = append(p.SampleType, &profile.ValueType{Type: name, Unit: []string{"count", "bytes"}[i%2]})
@@ -80,6 +92,11 @@ func Of(raw *segment.Profile) *profile.Profile {
 		s := sample(p, stacks[l.Stack], raw.Stacks[l.Stack].Label, []int64{0, 0, owed[2].whole(w), owed[3].whole(w * float64(l.Bytes))})
 		s.NumLabel = map[string][]int64{"bytes": {int64(l.Bytes)}, "class": {int64(l.Class)}, "era": {int64(l.Era)}}
 		s.NumUnit = map[string][]string{"bytes": {"bytes"}}
+	}
+	for _, s := range p.Sample {
+		if raw.Named {
+			s.Label["allocator"] = []string{strconv.Itoa(raw.Allocator)}
+		}
 	}
 	return p
 }

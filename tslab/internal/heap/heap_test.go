@@ -25,7 +25,7 @@ func raw() *segment.Profile {
 }
 
 func TestOf(t *testing.T) {
-	p := Of(raw())
+	p := of(raw())
 	if err := p.CheckValid(); err != nil {
 		t.Fatal(err)
 	}
@@ -92,7 +92,7 @@ func TestSymbols(t *testing.T) {
 			if name := o.find(first + f.size); name == wanted {
 				t.Errorf("%s is also behind its end", name)
 			}
-			p := Of(raw())
+			p := of(raw())
 			*p.Mapping[0] = profile.Mapping{ID: 1, Start: 1 << 40, Limit: 1<<40 + l.bytes, Offset: l.offset, File: path}
 			at := p.Sample[0].Location[0]
 			at.Mapping, at.Address = p.Mapping[0], 1<<40+first-l.offset+1
@@ -225,7 +225,7 @@ func TestReplacedFile(t *testing.T) {
 	if _, err := read(dir+"/other", st.Ino); err == nil || !strings.Contains(err.Error(), "another file") {
 		t.Errorf("another file: %v", err)
 	}
-	p := Of(raw())
+	p := of(raw())
 	p.Mapping[0].File = dir + "/mapped"
 	if complaints := Symbolize(p, os.Getpid()); len(complaints) != 1 || !strings.Contains(complaints[0], "mapped no more") {
 		t.Errorf("not mapped there: %v", complaints)
@@ -234,7 +234,7 @@ func TestReplacedFile(t *testing.T) {
 
 func TestParseHostile(t *testing.T) {
 	var good bytes.Buffer
-	if err := Of(raw()).WriteUncompressed(&good); err != nil {
+	if err := of(raw()).WriteUncompressed(&good); err != nil {
 		t.Fatal(err)
 	}
 	for i := range good.Bytes() {
@@ -258,7 +258,7 @@ func TestParseHostile(t *testing.T) {
 	if err := other.Write(&cpu); err != nil {
 		t.Fatal(err)
 	}
-	negative := Of(raw())
+	negative := of(raw())
 	negative.Sample[0].Value[0] = -5
 	var minus bytes.Buffer
 	if err := negative.Write(&minus); err != nil {

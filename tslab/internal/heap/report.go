@@ -11,8 +11,9 @@ import (
 
 // Label is what the phases of one label have and had.
 type Label struct {
-	Name   string        `json:"label"`
-	Values [Values]int64 `json:"-"`
+	Name      string        `json:"label"`
+	Allocator string        `json:"allocator,omitempty"` // among several
+	Values    [Values]int64 `json:"-"`
 }
 
 // Function is what was allocated by a function itself, and by all that it called.
@@ -25,7 +26,8 @@ type Function struct {
 // Report sums a profile up.
 type Report struct {
 	Total     [Values]int64
-	InUse     int // samples that are in use
+	InUse     int  // samples that are in use
+	Several   bool // allocators
 	Labels    []Label
 	Functions []Function
 }
@@ -33,16 +35,21 @@ type Report struct {
 // Sum is the report: functions by a value, of one label only when one is named, labels of all.
 func Sum(p *profile.Profile, value int, only *string) *Report {
 	r := &Report{}
-	labels, functions := map[string]*Label{}, map[string]*Function{}
+	labels, functions := map[[2]string]*Label{}, map[string]*Function{}
 	for _, s := range p.Sample {
 		name := ""
 		if l := s.Label["label"]; len(l) != 0 {
 			name = l[0]
 		}
-		l := labels[name]
+		allocator := ""
+		if a := s.Label["allocator"]; len(a) != 0 {
+			allocator = a[0]
+		}
+		l := labels[[2]string{name, allocator}]
 		if l == nil {
-			l = &Label{Name: name}
-			labels[name] = l
+			l = &Label{Name: name, Allocator: allocator}
+			labels[[2]string{name, allocator}] = l
+			r.Several = r.Several || allocator != ""
 		}
 		for k, v := range s.Value {
 			l.Values[k] += v
@@ -64,7 +71,7 @@ func Sum(p *profile.Profile, value int, only *string) *Report {
 		}
 	}
 	slices.SortFunc(r.Labels, func(a, b Label) int {
-		return cmp.Or(cmp.Compare(b.Values[value], a.Values[value]), cmp.Compare(a.Name, b.Name))
+		return cmp.Or(cmp.Compare(b.Values[value], a.Values[value]), cmp.Compare(a.Name, b.Name), cmp.Compare(a.Allocator, b.Allocator))
 	})
 	slices.SortFunc(r.Functions, func(a, b Function) int {
 		return cmp.Or(cmp.Compare(b.Flat, a.Flat), cmp.Compare(b.Cum, a.Cum), cmp.Compare(a.Name, b.Name))

@@ -11,7 +11,6 @@ package prom
 
 import (
 	"fmt"
-	"math"
 	"strconv"
 	"strings"
 
@@ -29,8 +28,17 @@ func (c Collector) Describe(chan<- *prometheus.Desc) {}
 
 // Collect sends every series.
 func (c Collector) Collect(ch chan<- prometheus.Metric) {
-	p := &page{snap: c.Snap, ch: ch, labels: map[uint64]string{}}
-	p.index()
+	for _, snap := range c.Snap.Each() {
+		p := &page{snap: snap, ch: ch, labels: map[uint64]string{}}
+		if snap.Named {
+			p.allocator = prometheus.Labels{"allocator": strconv.FormatUint(snap.Allocator(), 10)}
+		}
+		p.index()
+		p.all()
+	}
+}
+
+func (p *page) all() {
 	all := metrics.All()
 	for i, m := range all {
 		if m.Family == "" || m.Kind == metrics.Sum || m.Type == metrics.ByLabel {
@@ -45,17 +53,18 @@ func (c Collector) Collect(ch chan<- prometheus.Metric) {
 }
 
 type page struct {
-	snap   *snapshot.Snapshot
-	ch     chan<- prometheus.Metric
-	labels map[uint64]string // by id, no two the same
-	last   uint64            // highest id: what has no label of its own counts there
-	newest []*snapshot.Row   // of each ring id
+	snap      *snapshot.Snapshot
+	allocator prometheus.Labels // among several
+	ch        chan<- prometheus.Metric
+	labels    map[uint64]string // by id, no two the same
+	last      uint64            // highest id: what has no label of its own counts there
+	newest    []*snapshot.Row   // of each ring id
 }
 
 func (p *page) index() {
 	for _, l := range p.snap.Rows(metrics.Label) {
 		id, text := l.U("label_id"), l.S("label")
-		if strings.ContainsRune(text, '\uFFFD') {
+		if strings.ContainsRune(text, '\uFFFD') || text == restLabel && !p.snap.IsRest(l) {
 			text += " #" + strconv.FormatUint(id, 10)
 		}
 		p.labels[id] = text
@@ -77,11 +86,15 @@ func (p *page) index() {
 }
 
 func (p *page) label(id uint64) string {
-	id = min(id, p.last)
-	if text, ok := p.labels[id]; ok {
-		return text
+	return p.labels[p.shown(id)]
+}
+
+// shown is the id under which a label is shown: the last, the rest or "(other)", for one that has no row.
+func (p *page) shown(id uint64) uint64 {
+	if _, ok := p.labels[id]; ok {
+		return id
 	}
-	return " #" + strconv.FormatUint(id, 10)
+	return p.last
 }
 
 // family sends the series of one line of the table.
@@ -95,11 +108,11 @@ func (p *page) family(m, sum *metrics.Metric) {
 		rows = p.newest
 	}
 	for _, r := range rows {
-		if !r.Has(m) {
+		if !r.Has(m) || p.goesBack(m, r) {
 			continue
 		}
 		names, values := p.rowLabels(m, r)
-		desc := prometheus.NewDesc(metrics.Prefix+m.Family, metrics.FamilyHelp(m), names, nil)
+		desc := prometheus.NewDesc(metrics.Prefix+m.Family, metrics.FamilyHelp(m), names, p.allocator)
 		if m.Kind == metrics.Histogram {
 			p.histogram(desc, m, sum, r, values)
 			continue
@@ -162,8 +175,34 @@ func (p *page) put(desc *prometheus.Desc, metric prometheus.Metric, err error) {
 	p.ch <- metric
 }
 
-// histogram: buckets of a Doubling array go by fours, for there is one for each label. An empty one is left out. The
-// sum of one that has none is not a number: it is not known.
+// goesBack says whether a series would fall where it may only rise: labels come and go between the rest and rows of their
+// own.
+func (p *page) goesBack(m *metrics.Metric, r *snapshot.Row) bool {
+	return (m.Kind == metrics.Counter || m.Kind == metrics.Histogram) && p.snap.IsRest(r)
+}
+
+// restLabel is the label of the row of the rest, and may be that of a program.
+const restLabel = "(rest)"
+
+// middleSum is what the values of a histogram add up to if each is in the middle of its bucket.
+func middleSum(m *metrics.Metric, a []uint64) float64 {
+	sum, bottom := 0.0, 0.0
+	for i, n := range a {
+		middle := bottom // of the last, which has no top
+		if i < len(a)-1 {
+			top := float64(m.BucketTop(i))
+			middle, bottom = (bottom+top)/2, top+1
+		}
+		if m.Type == metrics.Doubling {
+			middle = 1.5 * float64(uint64(1)<<i)
+		}
+		sum += InUnit(m, float64(n)*middle)
+	}
+	return sum
+}
+
+// histogram: buckets of a Doubling array go by fours, for there is one for each label. An empty one is left out. Where
+// nobody has added the values up, the sum is what the buckets make of them.
 func (p *page) histogram(desc *prometheus.Desc, m, sum *metrics.Metric, r *snapshot.Row, labels []string) {
 	a := r.Array(m)
 	buckets := map[float64]uint64{}
@@ -177,7 +216,7 @@ func (p *page) histogram(desc *prometheus.Desc, m, sum *metrics.Metric, r *snaps
 	if count == 0 {
 		return
 	}
-	total := math.NaN()
+	total := middleSum(m, a)
 	if sum != nil && r.Has(sum) {
 		total = InUnit(sum, r.Float(sum))
 	}
@@ -192,7 +231,7 @@ func (p *page) phases(m *metrics.Metric) {
 		if !r.Has(m) {
 			continue
 		}
-		id, v := min(r.U("label_id"), p.last), r.Uint(m)
+		id, v := p.shown(r.U("label_id")), r.Uint(m)
 		old, seen := sums[id]
 		if !seen {
 			order = append(order, id)
@@ -203,7 +242,7 @@ func (p *page) phases(m *metrics.Metric) {
 			sums[id] = snapshot.Add(old, v)
 		}
 	}
-	desc := prometheus.NewDesc(metrics.Prefix+m.Family, metrics.FamilyHelp(m), []string{"label"}, nil)
+	desc := prometheus.NewDesc(metrics.Prefix+m.Family, metrics.FamilyHelp(m), []string{"label"}, p.allocator)
 	for _, id := range order {
 		p.send(desc, m, InUnit(m, float64(sums[id])), []string{p.label(id)})
 	}

@@ -17,6 +17,7 @@ import (
 	"github.com/prometheus/common/expfmt"
 	"github.com/prometheus/common/model"
 
+	"temporal-slab/tslab/internal/metrics"
 	"temporal-slab/tslab/internal/prom"
 	"temporal-slab/tslab/internal/snapshot"
 	"temporal-slab/tslab/internal/testdata"
@@ -152,5 +153,63 @@ func TestOpenMetrics(t *testing.T) {
 	var b bytes.Buffer
 	if err := prom.Write(&b, testdata.Snapshot(), true); err != nil || !strings.HasSuffix(b.String(), "# EOF\n") {
 		t.Errorf("%v, ends with %q", err, b.String()[max(0, b.Len()-40):])
+	}
+}
+
+// What a strict parser of OpenMetrics refuses: a sum that is not a number, a count without a sum. Both formats.
+func TestHistogramsHaveSums(t *testing.T) {
+	for _, open := range []bool{false, true} {
+		var b bytes.Buffer
+		if err := prom.Write(&b, testdata.Snapshot(), open); err != nil {
+			t.Fatal(err)
+		}
+		counts := 0
+		for line := range strings.Lines(b.String()) {
+			if strings.Contains(line, "NaN") {
+				t.Errorf("not a number: %s", line)
+			}
+			if name, rest, ok := strings.Cut(line, "_count{"); ok && strings.Contains(name, "label_") {
+				labels, _, _ := strings.Cut(rest, "} ")
+				counts++
+				if !strings.Contains(b.String(), name+"_sum{"+labels+"} ") {
+					t.Errorf("a count without a sum: %s", line)
+				}
+			}
+		}
+		if counts == 0 {
+			t.Error("no histogram")
+		}
+	}
+}
+
+// Series of several allocators carry which of them it is, and those of the rest of the labels never fall.
+func TestSeveralAllocators(t *testing.T) {
+	var parts []*snapshot.Snapshot
+	for n := range uint64(2) {
+		s := testdata.Snapshot()
+		s.Named = true
+		s.Document().SetUint(metrics.Of(metrics.Document).Find("allocator"), n)
+		s.Document().SetUint(metrics.Of(metrics.Document).Find("labels_left_out"), 7)
+		rest := snapshot.NewRow(metrics.Label)
+		set := func(key string, v uint64) { rest.SetUint(metrics.Of(metrics.Label).Find(key), v) }
+		rest.SetText(metrics.Of(metrics.Label).Find("label"), "(rest)")
+		set("label_id", s.One(metrics.Registry).U("count"))
+		set("live_bytes", 4711)
+		set("objects_allocated", 4711)
+		s.Append(rest)
+		parts = append(parts, s)
+	}
+	var b bytes.Buffer
+	if err := prom.Write(&b, snapshot.Together(parts), true); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{`temporal_slab_live_bytes{allocator="0"} `, `temporal_slab_live_bytes{allocator="1"} `,
+		`temporal_slab_label_live_bytes{allocator="1",label="(rest)"} 4711`} {
+		if !strings.Contains(b.String(), want) {
+			t.Errorf("no series %s", want)
+		}
+	}
+	if strings.Contains(b.String(), `label_objects_allocated_total{allocator="1",label="(rest)"}`) {
+		t.Error("a counter of the rest")
 	}
 }

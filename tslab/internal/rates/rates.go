@@ -22,12 +22,15 @@ const (
 	slackShare   = 0.1
 )
 
-// Interval is what lies between two snapshots.
+// Interval is what lies between two snapshots. Of a process with several allocators it has one of each, whose rates add
+// up: each publishes at times of its own.
 type Interval struct {
 	From, To *snapshot.Snapshot
+	Parts    []*Interval
 	Seconds  float64 // 0 when nothing can be said
 	Why      string  // then the reason
 	rows     map[Identity]*snapshot.Row
+	moved    bool // labels between those of the rest and those with a row
 }
 
 // Fresh is how long a publication stands for what happens now. Who takes or ends anything publishes once a second.
@@ -35,10 +38,40 @@ const Fresh = 3 * time.Second
 
 // Series makes intervals of readings. Rates lie between distinct publications: two readings of the same one have nothing
 // between them, and then the interval that led to it stands until it is too old to tell of now.
-type Series struct{ from, to *snapshot.Snapshot }
+type Series struct {
+	last *snapshot.Snapshot
+	each map[uint64]*single // by allocator
+}
+
+// single is the series of one allocator.
+type single struct{ from, to *snapshot.Snapshot }
 
 // Next takes a reading.
 func (s *Series) Next(snap *snapshot.Snapshot) *Interval {
+	before, from := s.each, s.last
+	s.last, s.each = snap, map[uint64]*single{}
+	var parts []*Interval
+	for _, p := range snap.Each() {
+		one := before[p.Allocator()]
+		if one == nil {
+			one = &single{}
+		}
+		s.each[p.Allocator()] = one
+		parts = append(parts, one.next(p))
+	}
+	if len(snap.Parts) == 0 {
+		return parts[0]
+	}
+	i := &Interval{From: from, To: snap, Parts: parts, Why: parts[0].Why}
+	for _, p := range parts {
+		if p.Seconds > i.Seconds {
+			i.Seconds, i.Why = p.Seconds, ""
+		}
+	}
+	return i
+}
+
+func (s *single) next(snap *snapshot.Snapshot) *Interval {
 	again := Same(s.to, snap)
 	if !again {
 		s.from = s.to
@@ -129,15 +162,36 @@ func (i *Interval) index() {
 			i.rows[Identify(r)] = r
 		}
 	}
+	if i.From.Left(metrics.Label) != 0 || i.To.Left(metrics.Label) != 0 {
+		i.moved = len(i.From.Rows(metrics.Label)) != len(i.To.Rows(metrics.Label))
+		for _, r := range i.To.Rows(metrics.Label) {
+			i.moved = i.moved || i.rows[Identify(r)] == nil
+		}
+	}
+}
+
+// part is the interval of the allocator that has a row.
+func (i *Interval) part(r *snapshot.Row) *Interval {
+	for _, p := range i.Parts {
+		if p.To == i.To.Of(r) {
+			return p
+		}
+	}
+	return i
 }
 
 // Rate of a counter of a row of To; false when it cannot be said.
 func (i *Interval) Rate(r *snapshot.Row, m *metrics.Metric) (float64, bool) {
-	if i.Seconds == 0 || m.Kind != metrics.Counter && m.Kind != metrics.Sum || !m.IsNumber() || !r.Has(m) {
+	i = i.part(r)
+	if i.moved && i.To.IsRest(r) || i.Seconds == 0 || m.Kind != metrics.Counter && m.Kind != metrics.Sum || !m.IsNumber() || !r.Has(m) {
 		return 0, false
 	}
 	before := uint64(0) // a row that is new began at 0
-	if old := i.rows[Identify(r)]; old != nil {
+	old := i.rows[Identify(r)]
+	if old == nil && i.From.Left(r.Section) != 0 { // unless it was left out before
+		return 0, false
+	}
+	if old != nil {
 		if !old.Has(m) {
 			return 0, false
 		}
@@ -154,18 +208,33 @@ func (i *Interval) PerSecond(before, after uint64) (float64, bool) {
 	return float64(after-before) / i.Seconds, true
 }
 
-// Total is the rate of a counter added up over the rows of a list.
-func (i *Interval) Total(k metrics.Section, key string) (float64, bool) {
-	if i.Seconds == 0 {
-		return 0, false
-	}
-	return i.PerSecond(i.From.Total(k, key), i.To.Total(k, key))
+// Of is the rate of a counter that a function tells of a snapshot; those of several allocators add up, as far as there
+// are any.
+func (i *Interval) Of(value func(*snapshot.Snapshot) uint64) (float64, bool) {
+	return i.sum(func(p *Interval) (float64, bool) { return p.PerSecond(value(p.From), value(p.To)) })
 }
 
 // Change of a gauge in a second; it may be negative.
-func (i *Interval) Change(before, after uint64) (float64, bool) {
-	if i.Seconds == 0 {
-		return 0, false
+func (i *Interval) Change(value func(*snapshot.Snapshot) uint64) (float64, bool) {
+	return i.sum(func(p *Interval) (float64, bool) {
+		return (float64(value(p.To)) - float64(value(p.From))) / p.Seconds, true
+	})
+}
+
+func (i *Interval) sum(of func(*Interval) (float64, bool)) (sum float64, ok bool) {
+	if len(i.Parts) == 0 {
+		if i.Seconds == 0 {
+			return 0, false
+		}
+		return of(i)
 	}
-	return (float64(after) - float64(before)) / i.Seconds, true
+	for _, p := range i.Parts {
+		if p.Seconds == 0 {
+			continue
+		}
+		if v, told := of(p); told {
+			sum, ok = sum+v, true
+		}
+	}
+	return sum, ok
 }

@@ -57,6 +57,7 @@ type model struct {
 	paused        bool
 	help          bool
 	detail        *rates.Identity // the row that is shown alone
+	detailOf      string          // its allocator, among several
 	cursor        int
 	scroll        int
 	round         int // readings asked for; a tick of an earlier round is stale
@@ -126,7 +127,7 @@ func (m *model) wait() tea.Cmd {
 
 func (m *model) take(snap *snapshot.Snapshot) {
 	m.now = m.readings.Next(snap)
-	m.report = doctor.Examine(snap, doctor.LeakSeconds)
+	m.report = doctor.Diagnose(snap, doctor.LeakSeconds)
 	for k := range view.Flows {
 		v, ok := view.Flows[k].Value(m.now)
 		if !ok {
@@ -267,7 +268,7 @@ func (m *model) choose() {
 	}
 	if rows := l.Rows(m.now, m.orders[l.Name]); m.cursor < len(rows) {
 		id := rates.Identify(rows[m.cursor])
-		m.detail, m.scroll = &id, 0
+		m.detail, m.detailOf, m.scroll = &id, rows[m.cursor].AllocatorName(), 0
 	}
 }
 

@@ -205,6 +205,9 @@ func (m *model) overview(room int) []string {
 	for _, f := range view.Summary(m.now.To, m.o.Style)[3:] { // the rest is above
 		lines = append(lines, fmt.Sprintf("%-10s %s", f.Name, f.Text))
 	}
+	for _, note := range view.Notes(m.now.To) {
+		lines = append(lines, m.paint(styleWarn, note))
+	}
 	return append(lines, fmt.Sprintf("%-10s %s", "Doctor", m.verdict()))
 }
 
@@ -223,7 +226,7 @@ func (m *model) change(f *view.Flow) string {
 	if m.now.Seconds == 0 {
 		return "-"
 	}
-	v, ok := m.now.Change(f.Raw(m.now.From), f.Raw(m.now.To))
+	v, ok := f.Change(m.now)
 	switch {
 	case !ok:
 		return "-"
@@ -295,7 +298,7 @@ func (m *model) detailLines() []string {
 	l := m.list()
 	var row *snapshot.Row
 	for _, r := range m.now.To.Rows(l.Section) {
-		if rates.Identify(r) == *m.detail {
+		if rates.Identify(r) == *m.detail && r.AllocatorName() == m.detailOf {
 			row = r
 		}
 	}

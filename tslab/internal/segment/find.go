@@ -132,7 +132,7 @@ func ListIgnoring() []Ignoring {
 			continue
 		}
 		if words := options.OfProcess(pid); len(words) != 0 {
-			list = append(list, Ignoring{pid, command(pid), words})
+			list = append(list, Ignoring{pid, Command(pid), words})
 		}
 	}
 	slices.SortFunc(list, func(a, b Ignoring) int { return a.Pid - b.Pid })
@@ -298,6 +298,20 @@ func acceptable(st *unix.Stat_t, who identity) error {
 	return nil
 }
 
+// initialPidSpace is the number of the machine's own name space of process ids (PROC_PID_INIT_INO of Linux).
+const initialPidSpace = "4026531836"
+
+// PidSpace is the number of the name space of process ids that this program is in; "" for the machine's own, or when the
+// kernel does not say.
+func PidSpace() string {
+	to, err := os.Readlink("/proc/self/ns/pid")
+	number, ok := strings.CutPrefix(to, "pid:[")
+	if number = strings.TrimSuffix(number, "]"); err != nil || !ok || number == initialPidSpace {
+		return ""
+	}
+	return number
+}
+
 // Process is one whose statistics can be read.
 type Process struct {
 	Pid        int
@@ -332,13 +346,14 @@ func List() ([]Process, error) {
 			g.Close()
 			continue
 		}
-		list = append(list, Process{pid, command(pid), who.state(), allocators, g})
+		list = append(list, Process{pid, Command(pid), who.state(), allocators, g})
 	}
 	slices.SortFunc(list, func(a, b Process) int { return a.Pid - b.Pid })
 	return list, nil
 }
 
-func command(pid int) string {
+// Command is the command line of a process, its program without the folder.
+func Command(pid int) string {
 	b, _ := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid))
 	words := strings.Split(strings.TrimRight(string(b), "\x00"), "\x00")
 	if words[0] == "" {

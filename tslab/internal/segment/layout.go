@@ -51,6 +51,7 @@ type table struct {
 
 type header struct {
 	total, pid, start      uint64
+	created                uint64
 	boot                   string
 	scopes, metrics, slots table
 }
@@ -74,6 +75,7 @@ const slotLive = 1 // else 0: nothing there; or an allocator that was destroyed
 
 type slot struct {
 	state, serial, sequence, published uint64
+	changed                            bool // since the latest publication
 	bufferBytes                        uint64
 	buffer                             [2]uint64
 }
@@ -93,6 +95,7 @@ func parseHeader(b []byte, magic string) (header, error) {
 		return h, bad("the header of the segment is too short")
 	}
 	h.total, h.pid, h.start = le.Uint64(b[24:]), le.Uint64(b[32:]), le.Uint64(b[40:])
+	h.created = le.Uint64(b[88:])
 	var err error
 	if h.boot, err = textOf(b[48:88]); err != nil {
 		return h, err
@@ -180,7 +183,7 @@ func (f *field) fits(kind uint32) bool {
 
 func parseSlot(b []byte, total uint64) (slot, error) {
 	s := slot{state: le.Uint64(b), serial: le.Uint64(b[8:]), sequence: le.Uint64(b[16:]), published: le.Uint64(b[24:]),
-		bufferBytes: le.Uint64(b[56:]), buffer: [2]uint64{le.Uint64(b[64:]), le.Uint64(b[72:])}}
+		changed: le.Uint64(b[80:]) != 0, bufferBytes: le.Uint64(b[56:]), buffer: [2]uint64{le.Uint64(b[64:]), le.Uint64(b[72:])}}
 	if s.state == 0 {
 		return s, nil
 	}

@@ -44,7 +44,8 @@ type Mapping struct {
 
 // Profile is the heap profile of one allocator as it was published, and what the process has mapped.
 type Profile struct {
-	Pid                                   int
+	Pid, Allocator                        int
+	Named                                 bool // one among several that the process has or had
 	Period, Samples, NoStack, NotFollowed uint64
 	Stacks                                []Stack
 	Live                                  []Live
@@ -53,8 +54,8 @@ type Profile struct {
 	State                                 snapshot.State
 }
 
-// ReadProfile fetches the profile of an allocator, or with a negative number of the first that lives and has one.
-func ReadProfile(pid, which int) (*Profile, error) {
+// ReadProfile fetches the profile of an allocator, or with a negative number those of all that live and have one.
+func ReadProfile(pid, which int) ([]*Profile, error) {
 	g, err := attach(pid, profiles)
 	if err != nil && !errors.As(err, new(*foreign)) {
 		return nil, err
@@ -69,11 +70,24 @@ func ReadProfile(pid, which int) (*Profile, error) {
 		return nil, fmt.Errorf("pid %d: shows statistics and no heap profile; start it with TSLAB_OPTIONS=segment=1,profile_bytes=512k%s", pid, ignored(pid))
 	}
 	defer g.Close()
-	p, err := g.profile(which)
-	if err == nil {
-		p.Pid = pid
-		p.Mappings, err = Mappings(pid)
+	slots := []int{which}
+	if which < 0 {
+		slots, err = g.shown()
 	}
+	var list []*Profile
+	for _, n := range slots {
+		p, oneErr := g.profile(n)
+		if oneErr != nil {
+			err = oneErr // it may have been destroyed just now: the others are still there
+			continue
+		}
+		p.Pid, p.Allocator, p.Named = pid, n, len(slots) > 1 || g.several()
+		list = append(list, p)
+	}
+	if len(list) == 0 {
+		return nil, fmt.Errorf("pid %d: %w", pid, err)
+	}
+	mappings, err := Mappings(pid)
 	now, gone := identify(pid)
 	if err == nil && (gone != nil || now.start != g.who.start) {
 		err = ErrEnded // so the mappings may be another's
@@ -81,17 +95,13 @@ func ReadProfile(pid, which int) (*Profile, error) {
 	if err != nil {
 		return nil, fmt.Errorf("pid %d: %w", pid, err)
 	}
-	p.State = now.state()
-	return p, nil
+	for _, p := range list {
+		p.Mappings, p.State = mappings, now.state()
+	}
+	return list, nil
 }
 
 func (g *Segment) profile(which int) (*Profile, error) {
-	if which < 0 {
-		var err error
-		if which, err = g.pick(); err != nil {
-			return nil, err
-		}
-	}
 	if uint64(which) >= g.head.slots.count {
 		return nil, bad("no allocator %d: there are %d places", which, g.head.slots.count)
 	}

@@ -92,10 +92,11 @@ func TestProfile(t *testing.T) {
 	mine(t).file(t) // beside the segment, as it is
 	shownProfile(t).file(t)
 	for _, which := range []int{-1, 0} {
-		p, err := ReadProfile(os.Getpid(), which)
-		if err != nil {
-			t.Fatal(err)
+		list, err := ReadProfile(os.Getpid(), which)
+		if err != nil || len(list) != 1 {
+			t.Fatal(list, err)
 		}
+		p := list[0]
 		if p.Period != 4096 || p.Samples != 10 || p.NoStack != 3 || p.NotFollowed != 2 || len(p.Stacks) != 1 || len(p.Live) != 2 {
 			t.Fatalf("%+v", p)
 		}
@@ -128,7 +129,7 @@ func TestProfileOddSequence(t *testing.T) {
 	w.u64(w.slot+16, 3)
 	copy(w.b[w.data+shownBuffer:], strings.Repeat("\xff", shownBuffer))
 	w.file(t)
-	if p, err := ReadProfile(os.Getpid(), -1); err != nil || len(p.Live) != 2 {
+	if p, err := ReadProfile(os.Getpid(), -1); err != nil || len(p) != 1 || len(p[0].Live) != 2 {
 		t.Errorf("%+v, %v", p, err)
 	}
 }

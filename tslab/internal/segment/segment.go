@@ -42,8 +42,12 @@ type Allocator struct {
 	Slot      int
 	Live      bool
 	Published bool
+	Changed   bool          // since then
 	Age       time.Duration // of the latest publication
 }
+
+// Made is when the segment was made, by the monotonic clock: a process may make several one after the other.
+func (g *Segment) Made() uint64 { return g.head.created }
 
 // Close lets go of the segment.
 func (g *Segment) Close() error { return g.f.Close() }
@@ -152,7 +156,7 @@ func (g *Segment) Allocators() ([]Allocator, error) {
 		if s.state == 0 {
 			continue
 		}
-		a := Allocator{Slot: i, Live: s.state == slotLive, Published: s.sequence >= 2}
+		a := Allocator{Slot: i, Live: s.state == slotLive, Published: s.sequence >= 2, Changed: s.changed}
 		if a.Published && now > s.published {
 			a.Age = snapshot.Nanoseconds(now - s.published)
 		}
@@ -161,42 +165,63 @@ func (g *Segment) Allocators() ([]Allocator, error) {
 	return list, nil
 }
 
-// pick is the slot to read when none was named: the first live one that has published, else an ended one.
-func (g *Segment) pick() (int, error) {
+// shown are the slots to read when none was named: those that live and have published, else one that has ended.
+func (g *Segment) shown() ([]int, error) {
 	list, err := g.Allocators()
 	if err != nil {
-		return 0, err
+		return nil, err
 	}
-	ended := -1
+	var live, ended []int
 	for _, a := range list {
 		switch {
 		case a.Published && a.Live:
-			return a.Slot, nil
-		case a.Published && ended < 0:
-			ended = a.Slot
+			live = append(live, a.Slot)
+		case a.Published:
+			ended = append(ended, a.Slot)
 		}
 	}
 	switch {
-	case ended >= 0:
-		return ended, nil
+	case len(live) != 0:
+		return live, nil
+	case len(ended) != 0:
+		return ended[:1], nil
 	case len(list) != 0:
-		return 0, errors.New("its allocator has not published anything yet; try again")
+		return nil, errors.New("its allocator has not published anything yet; try again")
 	}
-	return 0, errors.New("it has no allocator now")
+	return nil, errors.New("it has no allocator now")
 }
 
-// Read copies the latest publication of a slot, or of the one that pick takes when which is negative.
+// Read copies the latest publication of a slot, or with a negative number those of all allocators that live.
 func (g *Segment) Read(which int) (*snapshot.Snapshot, error) {
 	now, err := identify(g.who.pid)
 	if err != nil || now.start != g.who.start {
 		return nil, ErrEnded
 	}
-	if which < 0 {
-		var err error
-		if which, err = g.pick(); err != nil {
-			return nil, err
-		}
+	if which >= 0 {
+		return g.one(which, &now)
 	}
+	slots, err := g.shown()
+	if err != nil {
+		return nil, err
+	}
+	var parts []*snapshot.Snapshot
+	for _, n := range slots {
+		s, oneErr := g.one(n, &now)
+		if oneErr != nil {
+			err = oneErr // it may have been destroyed just now: the others are still there
+			continue
+		}
+		s.Named = s.Named || len(slots) > 1
+		s.Whole = true
+		parts = append(parts, s)
+	}
+	if len(parts) == 0 {
+		return nil, err
+	}
+	return snapshot.Together(parts), nil
+}
+
+func (g *Segment) one(which int, now *identity) (*snapshot.Snapshot, error) {
 	if uint64(which) >= g.head.slots.count {
 		return nil, bad("no allocator %d: there are %d places", which, g.head.slots.count)
 	}
@@ -212,16 +237,25 @@ func (g *Segment) Read(which int) (*snapshot.Snapshot, error) {
 			continue
 		}
 		out, err := g.decode(s, b)
-		if err == nil {
-			state := now.state()
-			if s.state != slotLive {
-				state = snapshot.Ended
-			}
-			judge(out, le.Uint64(b[16:]), state)
+		if err != nil {
+			return nil, err
 		}
-		return out, err
+		state := now.state()
+		if s.state != slotLive {
+			state = snapshot.Ended
+		}
+		judge(out, le.Uint64(b[16:]), state, which, s.changed && s.state == slotLive)
+		out.Process = g.who.pid
+		out.Named = g.several()
+		return out, nil
 	}
 	return nil, bad("the numbers are inconsistent: they changed during each of %d readings", readTries)
+}
+
+// several says whether the process has, or had, more than one allocator to show.
+func (g *Segment) several() bool {
+	list, err := g.Allocators()
+	return err == nil && len(list) > 1
 }
 
 // copy is one try: nil without error when a publication came between.
@@ -296,8 +330,9 @@ func (g *Segment) decode(s slot, b []byte) (*snapshot.Snapshot, error) {
 	return out, nil
 }
 
-// judge says of a publication what only its reader can know: how old it is, and what the process does.
-func judge(out *snapshot.Snapshot, begun uint64, state snapshot.State) {
+// judge says of a publication what only its reader can know: whose it is, how old, whether it is the latest, and what the
+// process does.
+func judge(out *snapshot.Snapshot, begun uint64, state snapshot.State, slot int, changed bool) {
 	d, now := out.Document(), monotonic()
 	set := func(key string, v uint64) { d.SetUint(metrics.Of(metrics.Document).Find(key), v) }
 	if walk := d.U("phases_ns"); walk != 0 && walk <= now {
@@ -305,6 +340,11 @@ func judge(out *snapshot.Snapshot, begun uint64, state snapshot.State) {
 	}
 	if begun <= now {
 		set("figures_age_ns", now-begun)
+	}
+	set("allocator", uint64(slot))
+	set("changed_since", 0)
+	if changed {
+		set("changed_since", 1)
 	}
 	d.SetText(metrics.Of(metrics.Document).Find("process_state"), state.String())
 	out.Just()

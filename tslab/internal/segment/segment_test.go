@@ -37,7 +37,7 @@ func TestRead(t *testing.T) {
 	if d.U("figures_age_ns") == 0 || d.U("phases_age_ns") <= d.U("figures_age_ns") || d.S("process_state") != "running" || got.State != snapshot.Running {
 		t.Errorf("figures %d ns old, rows %d, %q", d.U("figures_age_ns"), d.U("phases_age_ns"), d.S("process_state"))
 	}
-	for _, key := range []string{"figures_age_ns", "phases_age_ns"} { // what the reader adds
+	for _, key := range []string{"figures_age_ns", "phases_age_ns", "allocator", "changed_since"} { // what the reader adds
 		m := metrics.Of(metrics.Document).Find(key)
 		want.Document().SetUint(m, d.Uint(m))
 	}

@@ -66,7 +66,11 @@ type decoder struct {
 	out   *Snapshot
 	seen  [metrics.Sections]bool
 	wrong error // what the document says wrongly though it is JSON; told when the version is ours
+	parts []*Snapshot
+	inner bool // of one of the parts
 }
+
+const maxAllocators = 1 << 10
 
 func decode(s *scanner) (*Snapshot, error) {
 	if c, err := s.peek(); err != nil {
@@ -75,25 +79,36 @@ func decode(s *scanner) (*Snapshot, error) {
 		return nil, s.fail("'%s': statistics are a JSON object", printable(c))
 	}
 	d := &decoder{scanner: s, out: New()}
-	if err := s.object(d.member); err != nil {
+	if err := d.whole(); err != nil {
 		return nil, err
+	}
+	if len(d.parts) > 1 {
+		return Together(d.parts), nil
+	}
+	return d.out, nil
+}
+
+// whole reads a document and says whether it is one of ours.
+func (d *decoder) whole() error {
+	if err := d.object(d.member); err != nil {
+		return err
 	}
 	version := metrics.Of(metrics.Global).Find("schema_version")
 	if got := d.out.Global().Uint(version); d.out.Global().Has(version) && got != metrics.Version {
-		return nil, fmt.Errorf("schema_version %d: this tslab reads version %d", got, metrics.Version)
+		return fmt.Errorf("schema_version %d: this tslab reads version %d", got, metrics.Version)
 	}
 	if d.wrong != nil {
-		return nil, d.wrong
+		return d.wrong
 	}
 	if !d.out.Global().Has(version) {
-		return nil, errors.New("no schema_version: these are no statistics of temporal-slab")
+		return errors.New("no schema_version: these are no statistics of temporal-slab")
 	}
 	for k, seen := range d.seen {
 		if info := metrics.Of(metrics.Section(k)); info.Form != metrics.Top && !seen {
-			return nil, fmt.Errorf("no member %s: the statistics are not complete", info.Key)
+			return fmt.Errorf("no member %s: the statistics are not complete", info.Key)
 		}
 	}
-	return d.out, nil
+	return nil
 }
 
 func (d *decoder) complain(format string, args ...any) {
@@ -119,7 +134,26 @@ func (d *decoder) member(key string) error {
 			return d.section(info)
 		}
 	}
+	if key == byAllocator && !d.inner {
+		return d.allocators()
+	}
 	return d.skip()
+}
+
+// byAllocator is the member of a document of several allocators that has the document of each.
+const byAllocator = "by_allocator"
+
+func (d *decoder) allocators() error {
+	return d.array(func(i int) error {
+		if i >= maxAllocators {
+			return fmt.Errorf("%s has more than %d documents", byAllocator, maxAllocators)
+		}
+		part := &decoder{scanner: d.scanner, out: New(), inner: true}
+		err := part.whole()
+		part.out.Named = true
+		d.parts = append(d.parts, part.out)
+		return err
+	})
 }
 
 func (d *decoder) section(info *metrics.SectionInfo) error {
@@ -190,7 +224,7 @@ func (d *decoder) value(r *Row, m *metrics.Metric, where string) error {
 		}
 		return err
 	case (m.Type == metrics.U32 || m.Type == metrics.U64) && isNumber:
-		v, err := d.whole(m.Type, where)
+		v, err := d.integer(m.Type, where)
 		r.SetUint(m, v)
 		return err
 	case m.Type == metrics.F64 && isNumber:
@@ -228,7 +262,7 @@ func (d *decoder) state(r *Row, m *metrics.Metric, where string) error {
 	return err
 }
 
-func (d *decoder) whole(t metrics.Type, where string) (uint64, error) {
+func (d *decoder) integer(t metrics.Type, where string) (uint64, error) {
 	text, err := d.number()
 	if err != nil {
 		return 0, err
@@ -271,7 +305,7 @@ func (d *decoder) counts(r *Row, m *metrics.Metric, where string) error {
 		if i >= len(a) || c < '0' || c > '9' {
 			return d.skip()
 		}
-		a[i], err = d.whole(metrics.U64, where)
+		a[i], err = d.integer(metrics.U64, where)
 		return err
 	})
 	if n != len(a) {
@@ -286,6 +320,12 @@ func (d *decoder) counts(r *Row, m *metrics.Metric, where string) error {
 // WriteJSON writes the document as the library does.
 func (s *Snapshot) WriteJSON(w io.Writer) error {
 	o := bufio.NewWriter(w)
+	s.document(o)
+	return o.Flush()
+}
+
+// document writes that of one allocator, or the sum of several with the document of each behind it.
+func (s *Snapshot) document(o *bufio.Writer) {
 	comma := "{"
 	for k := range metrics.Sections {
 		info := metrics.Of(k)
@@ -300,7 +340,7 @@ func (s *Snapshot) WriteJSON(w io.Writer) error {
 		} else {
 			for i, r := range s.rows[k] {
 				o.WriteString([]string{"[\n", ",\n"}[min(i, 1)])
-				s.row(o, r)
+				s.Of(r).row(o, r)
 			}
 			if len(s.rows[k]) == 0 {
 				o.WriteByte('[')
@@ -309,13 +349,23 @@ func (s *Snapshot) WriteJSON(w io.Writer) error {
 		}
 		o.WriteByte('\n')
 	}
+	for i, p := range s.Parts {
+		o.WriteString([]string{`,"` + byAllocator + `":[` + "\n", ",\n"}[min(i, 1)])
+		p.document(o)
+	}
+	if len(s.Parts) != 0 {
+		o.WriteString("]\n")
+	}
 	o.WriteString("}\n")
-	return o.Flush()
 }
 
 func (s *Snapshot) row(o *bufio.Writer, r *Row) {
 	comma := ""
 	o.WriteByte('{')
+	if name := r.AllocatorName(); name != "" {
+		o.WriteString(`"allocator":` + name)
+		comma = ","
+	}
 	r.members(o, &comma, "")
 	switch r.Section {
 	case metrics.Class:

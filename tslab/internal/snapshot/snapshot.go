@@ -22,6 +22,7 @@ type Row struct {
 	nums    []uint64 // floats by their bits
 	texts   []string
 	arrays  [][]uint64
+	part    *Snapshot // whose row it is, in a snapshot of several allocators; else nil
 }
 
 // NewRow is a row in which nothing was told.
@@ -114,6 +115,10 @@ func (s State) String() string { return [...]string{"unknown", "running", "stopp
 
 // Snapshot is one document.
 type Snapshot struct {
+	Parts   []*Snapshot // of a process with several allocators: of each; the rest is their sum, see Together
+	Named   bool        // of one allocator among several that its process has or had
+	Whole   bool        // all allocators were looked for that the process shows
+	Process int         // id of the process as its reader knows it; 0: as the document says
 	rows    [metrics.Sections][]*Row
 	Origin  string        // where it was read, for people
 	Aged    bool          // Age is known from a clock that does not jump
@@ -125,8 +130,17 @@ type Snapshot struct {
 
 // Left is how many rows of a section the snapshot does not have.
 func (s *Snapshot) Left(k metrics.Section) uint64 {
+	if len(s.Parts) != 0 {
+		var sum uint64
+		for _, p := range s.Parts {
+			sum = Add(sum, p.Left(k))
+		}
+		return sum
+	}
 	d := s.Document()
 	switch {
+	case k == metrics.Label && d.Tells("labels_left_out"):
+		return d.U("labels_left_out")
 	case k == metrics.Phase && d.Tells("phases_left_out"):
 		return d.U("phases_left_out")
 	case k == metrics.Epoch && d.Tells("epochs_left_out"):
@@ -195,6 +209,64 @@ func (s *Snapshot) Old() (time.Duration, bool) {
 	t, ok := s.Time()
 	age := time.Since(t)
 	return age, ok && age >= 0
+}
+
+// Pid is the id of the process: the one by which it was read, else the one that the document tells, which is that of its
+// own name space.
+func (s *Snapshot) Pid() uint64 {
+	if s.Process != 0 {
+		return uint64(s.Process)
+	}
+	return s.Document().U("pid")
+}
+
+// Each is the snapshots of single allocators: the parts, or the snapshot itself.
+func (s *Snapshot) Each() []*Snapshot {
+	if len(s.Parts) != 0 {
+		return s.Parts
+	}
+	return []*Snapshot{s}
+}
+
+// Allocator is the place of a single allocator in the segment of its process.
+func (s *Snapshot) Allocator() uint64 { return s.Document().U("allocator") }
+
+// Of is the snapshot of the allocator that has the row.
+func (s *Snapshot) Of(r *Row) *Snapshot {
+	if r.part != nil {
+		return r.part
+	}
+	return s
+}
+
+// IsRest says whether a row has the sums of the labels that have no row of their own.
+func (s *Snapshot) IsRest(r *Row) bool {
+	of := s.Of(r)
+	return r.Section == metrics.Label && of.Left(metrics.Label) != 0 && r.U("label_id") == of.One(metrics.Registry).U("count")
+}
+
+// Changed says whether something is known to have changed since the figures were taken.
+func (s *Snapshot) Changed() bool { return s.Document().U("changed_since") != 0 }
+
+// Stale says whether the figures are known not to be the latest: something has changed since, and nobody published it for
+// longer than a process that works takes.
+func (s *Snapshot) Stale(than time.Duration) bool {
+	for _, p := range s.Each() {
+		if age, ok := p.Old(); p.Changed() && ok && age >= than {
+			return true
+		}
+	}
+	return false
+}
+
+// Unseen is how many allocators the process has of which nothing is known: they found no place in its segment, have not
+// published yet, or were made without it. Only who looked for all of them can tell.
+func (s *Snapshot) Unseen() uint64 {
+	n, seen := s.Document().U("allocators"), uint64(len(s.Each()))
+	if !s.Whole || n < seen {
+		return 0
+	}
+	return n - seen
 }
 
 // Total adds up a counter over the rows of a list; it does not wrap round.

@@ -33,6 +33,7 @@ type Choice struct {
 	URL     string
 	Slot    int
 	Timeout time.Duration
+	Again   func(text string) // given: goes on when a process has ended and begun anew, and tells of both
 }
 
 // Open checks the choice and opens it.
@@ -53,7 +54,7 @@ func (c Choice) Open(stdin io.Reader) (Source, error) {
 	case c.Timeout <= 0:
 		return nil, errors.New("--timeout has to be more than 0")
 	case c.PidSet:
-		return openPid(c.Pid, c.Slot)
+		return openPid(c.Pid, c.Slot, c.Again)
 	case c.Stdin:
 		return &stream{snapshot.NewReader(stdin)}, nil
 	case c.URL != "":
@@ -231,14 +232,22 @@ type process struct {
 	pid, slot int
 	seg       *segment.Segment
 	ignored   []string
+	again     func(text string)
+	gone      bool // told
+	command   string
+	before    map[int]bool // processes of the same command that were there besides
 }
 
-func openPid(pid, slot int) (Source, error) {
+func openPid(pid, slot int, again func(string)) (Source, error) {
 	seg, err := segment.Attach(pid)
 	if err != nil {
 		return nil, err
 	}
-	return &process{pid, slot, seg, options.OfProcess(pid)}, nil
+	p := &process{pid: pid, slot: slot, seg: seg, ignored: options.OfProcess(pid), again: again, command: segment.Command(pid)}
+	if again != nil {
+		p.before = p.twins()
+	}
+	return p, nil
 }
 
 func (p *process) Name() string { return fmt.Sprintf("pid %d", p.pid) }
@@ -246,9 +255,79 @@ func (p *process) Close() error { return p.seg.Close() }
 
 func (p *process) Next(context.Context) (*snapshot.Snapshot, error) {
 	s, err := p.seg.Read(p.slot)
+	switch {
+	case err == nil && isOld(s) && p.renewed():
+		s, err = p.seg.Read(p.slot)
+	case errors.Is(err, segment.ErrEnded) && p.again != nil && p.successor():
+		s, err = p.seg.Read(p.slot)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("pid %d: %w", p.pid, err)
 	}
 	s.Origin, s.Ignored = p.Name(), p.ignored
 	return s, nil
+}
+
+// isOld says whether a process that works would have published since.
+func isOld(s *snapshot.Snapshot) bool {
+	age, ok := s.Old()
+	return ok && age >= snapshot.Latest
+}
+
+// renewed attaches to the segment that the process has now: one that has run another program (execve) or closed its
+// descriptors has left the old one behind, which says the same for ever.
+func (p *process) renewed() bool {
+	seg, err := segment.Attach(p.pid)
+	if err != nil {
+		return false
+	}
+	if seg.Made() == p.seg.Made() {
+		seg.Close()
+		return false
+	}
+	p.take(seg)
+	return true
+}
+
+// successor attaches to the process that runs the same command since the other has ended, if there is just one.
+func (p *process) successor() bool {
+	if !p.gone {
+		p.gone = true
+		p.again(fmt.Sprintf("pid %d has ended; waiting for another process of %q", p.pid, p.command))
+	}
+	var found []int
+	for pid := range p.twins() {
+		if !p.before[pid] {
+			found = append(found, pid)
+		}
+	}
+	if len(found) != 1 {
+		return false
+	}
+	seg, err := segment.Attach(found[0])
+	if err != nil {
+		return false
+	}
+	p.again(fmt.Sprintf("going on with pid %d, which runs %q", found[0], p.command))
+	p.pid, p.gone, p.ignored = found[0], false, options.OfProcess(found[0])
+	p.take(seg)
+	return true
+}
+
+func (p *process) take(seg *segment.Segment) {
+	p.seg.Close()
+	p.seg = seg
+}
+
+// twins are the other processes with the same command line that show statistics.
+func (p *process) twins() map[int]bool {
+	pids := map[int]bool{}
+	list, _ := segment.List()
+	for _, other := range list {
+		if other.Command == p.command && other.Pid != p.pid {
+			pids[other.Pid] = true
+		}
+		other.Segment.Close()
+	}
+	return pids
 }

@@ -64,10 +64,15 @@ func (f *Flow) Value(i *rates.Interval) (float64, bool) {
 	if !f.Counter {
 		return float64(f.value(i.To)), true
 	}
-	if i.Seconds == 0 {
-		return 0, false
+	return i.Of(f.value)
+}
+
+// Change is how fast a gauge moves; it may be negative. The process's own is told by each of its allocators.
+func (f *Flow) Change(i *rates.Interval) (float64, bool) {
+	if f.Key == "rss_bytes_current" && len(i.Parts) != 0 {
+		i = i.Parts[0]
 	}
-	return i.PerSecond(f.value(i.From), f.value(i.To))
+	return i.Change(f.value)
 }
 
 // Over is the time that rates are of, or why there are none, in a word.
@@ -77,7 +82,7 @@ func Over(i *rates.Interval) string {
 		return units.Duration(time.Duration(i.Seconds * 1e9))
 	case i.To.State == snapshot.Stopped || i.To.State == snapshot.Ended:
 		return i.To.State.String()
-	case rates.Same(i.From, i.To):
+	case rates.Same(i.From, i.To) || len(i.Parts) != 0 && i.Why != "first reading":
 		return "idle"
 	}
 	return "-"
@@ -109,6 +114,3 @@ func Clock(s *snapshot.Snapshot) string {
 	}
 	return t.Format("15:04:05")
 }
-
-// Raw is the number of one snapshot.
-func (f *Flow) Raw(s *snapshot.Snapshot) uint64 { return f.value(s) }

@@ -177,7 +177,7 @@ func (l *List) Rows(i *rates.Interval, o Order) []*snapshot.Row {
 func RowName(snap *snapshot.Snapshot, r *snapshot.Row) string {
 	switch r.Section {
 	case metrics.Class:
-		return doctor.ClassName(snap, r)
+		return doctor.ClassName(snap.Of(r), r)
 	case metrics.Epoch, metrics.Phase, metrics.Close:
 		name := fmt.Sprintf("era %d", r.U("epoch_era"))
 		if label := r.S("label"); label != "" {
@@ -202,7 +202,7 @@ func Cell(i *rates.Interval, r *snapshot.Row, m *metrics.Metric, style units.Sty
 	case (m.Key == "oldest_draining_ns" || m.Key == "limit_ns") && r.Uint(m) == 0: // nothing drains, no limit is in sight
 		return "-"
 	case m.Key == "closed_ns" && !style.Raw: // how long before the figures
-		return units.Duration(snapshot.Nanoseconds(max(r.Uint(m), i.To.Document().U("figures_ns"))-r.Uint(m))) + " ago"
+		return units.Duration(snapshot.Nanoseconds(max(r.Uint(m), i.To.Of(r).Document().U("figures_ns"))-r.Uint(m))) + " ago"
 	case m.Type == metrics.State:
 		return strings.ToLower(snapshot.StateName(r.Uint(m)))
 	case m.Type == metrics.F64:
@@ -225,6 +225,10 @@ func (l *List) Table(i *rates.Interval, o Order, style units.Style, allRates boo
 	if l.Name == "classes" {
 		t.Columns[0].Title = "class"
 	}
+	several := len(i.To.Parts) != 0
+	if several {
+		t.Columns = append(t.Columns, table.Column{Title: "allocator"})
+	}
 	var columns []*metrics.Metric
 	for n, key := range keys {
 		m := metrics.Of(l.Section).Find(key)
@@ -240,6 +244,9 @@ func (l *List) Table(i *rates.Interval, o Order, style units.Style, allRates boo
 	}
 	for _, r := range l.Rows(i, o) {
 		cells := []string{RowName(i.To, r)}
+		if several {
+			cells = append(cells, r.AllocatorName())
+		}
 		for n, m := range columns {
 			cells = append(cells, Cell(i, r, m, style, allRates || o.PerSecond && n == 0 && m == o.Metric))
 		}

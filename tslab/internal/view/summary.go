@@ -14,8 +14,50 @@ import (
 // Head says what was read: one line.
 func Head(s *snapshot.Snapshot) string {
 	d := s.Document()
-	return fmt.Sprintf("temporal-slab %s, pid %d, up %s%s", orDash(units.Text(d.S("version"))), d.U("pid"), units.Duration(s.Uptime()), Fresh(s))
+	return fmt.Sprintf("temporal-slab %s, %s, up %s%s", orDash(units.Text(d.S("version"))), Whose(s), units.Duration(s.Uptime()), Fresh(s))
 }
+
+// Whose names the process, by the id that its reader knows and the one that it knows itself, and its allocators.
+func Whose(s *snapshot.Snapshot) string {
+	text := fmt.Sprintf("pid %d", s.Pid())
+	if inner := s.Document().U("pid"); inner != s.Pid() {
+		text += fmt.Sprintf(" (%d in its container)", inner)
+	}
+	switch {
+	case len(s.Parts) != 0:
+		text += fmt.Sprintf(", %d allocators", len(s.Parts))
+	case s.Named:
+		text += fmt.Sprintf(", allocator %d", s.Allocator())
+	}
+	return text
+}
+
+// Notes are sentences on what the figures do not show.
+func Notes(s *snapshot.Snapshot) []string {
+	var list []string
+	for _, p := range s.Each() {
+		age, ok := p.Old()
+		if !ok || !p.Changed() || age < snapshot.Latest {
+			continue
+		}
+		who := "The allocator has"
+		if len(s.Parts) != 0 {
+			who = fmt.Sprintf("Allocator %d has", p.Allocator())
+		}
+		list = append(list, fmt.Sprintf("%s changed since its figures were taken, %s ago, and published nothing: these are not the latest. "+
+			"A program that is about to idle calls slab_stats_publish.", who, units.Duration(age)))
+	}
+	if n := s.Unseen(); n != 0 {
+		list = append(list, fmt.Sprintf("%d more of the process's allocators show nothing: made without the option segment, without a place among its %d, "+
+			"or not published yet.", n, places))
+	}
+	if n := s.Left(metrics.Label); n != 0 {
+		list = append(list, fmt.Sprintf("%d labels have no row of their own; the row (rest) has their sums.", n))
+	}
+	return list
+}
+
+const places = 16 // of a segment
 
 // Fresh goes on in a sentence with what the process does and how old its figures are, as far as that is known.
 func Fresh(s *snapshot.Snapshot) string {
@@ -25,6 +67,9 @@ func Fresh(s *snapshot.Snapshot) string {
 	}
 	if age, ok := s.Old(); ok {
 		text += ", figures of " + units.Duration(age) + " ago"
+	}
+	if s.Stale(snapshot.Latest) {
+		text += ", changed since"
 	}
 	return text
 }
@@ -184,7 +229,9 @@ func under(s *snapshot.Snapshot, cause string) string {
 // Left says which rows are missing, for the foot of a list; "" when none.
 func Left(s *snapshot.Snapshot, l *List) string {
 	var words []string
-	if n := s.Left(l.Section); n != 0 {
+	if n := s.Left(l.Section); n != 0 && l.Section == metrics.Label {
+		words = append(words, fmt.Sprintf("%d more labels have no row; (rest) is their sum", n))
+	} else if n != 0 {
 		words = append(words, fmt.Sprintf("%d more %s have no row; those shown are the largest and the oldest", n, l.Name))
 	}
 	d := s.Document()
