@@ -44,6 +44,14 @@ func (r *Report) Findings() []Finding {
 // Write writes the text that slab_doctor writes. mark decorates ACTION lines.
 func (r *Report) Write(w io.Writer, mark func(string) string) {
 	fmt.Fprintln(w, r.Head)
+	switch n := len(r.Findings()); n {
+	case 0:
+		fmt.Fprintln(w, sayEndNone)
+	case 1:
+		fmt.Fprintln(w, sayEndOne)
+	default:
+		fmt.Fprintf(w, sayEndSome+"\n", n)
+	}
 	for i, s := range r.Sections {
 		for k, line := range s.Lines {
 			switch {
@@ -56,22 +64,14 @@ func (r *Report) Write(w io.Writer, mark func(string) string) {
 			}
 		}
 	}
-	switch n := len(r.Findings()); n {
-	case 0:
-		fmt.Fprintln(w, sayEndNone)
-	case 1:
-		fmt.Fprintln(w, sayEndOne)
-	default:
-		fmt.Fprintf(w, sayEndSome+"\n", n)
-	}
 }
 
 func (s *Section) say(format string, args ...any) {
-	s.Lines = append(s.Lines, fmt.Sprintf(format, args...))
+	s.Lines = append(s.Lines, Singular(fmt.Sprintf(format, args...)))
 }
 
 func (s *Section) action(subject, format string, args ...any) {
-	text := fmt.Sprintf(format, args...)
+	text := Singular(fmt.Sprintf(format, args...))
 	s.Findings = append(s.Findings, Finding{s.Name, subject, text})
 	s.Lines = append(s.Lines, "ACTION: "+text)
 }
@@ -79,8 +79,8 @@ func (s *Section) action(subject, format string, args ...any) {
 // Examine makes the diagnosis; leakSeconds is the age from which an ended phase that holds objects leaks.
 func Examine(snap *snapshot.Snapshot, leakSeconds uint64) *Report {
 	g := snap.Global()
-	r := &Report{Head: fmt.Sprintf(sayHead,
-		snap.Document().U("pid"), g.U("live_objects"), units.Bytes(g.U("committed_bytes")), units.Bytes(g.U("rss_bytes_current")))}
+	r := &Report{Head: Singular(fmt.Sprintf(sayHead,
+		snap.Document().U("pid"), g.U("live_objects"), units.Bytes(g.U("committed_bytes")), units.Bytes(g.U("rss_bytes_current"))))}
 	for _, part := range []struct {
 		name string
 		fn   func(*Section, *snapshot.Snapshot)
