@@ -231,7 +231,7 @@ def css(style):
                                  ";opacity:.65" if style["dim"] else "", ";text-decoration:underline" if style["under"] else "")
 
 
-def shown(command, width, height, steps):
+def shown(command, width, height, steps, title=None):
     """What a terminal of this size shows of a command after steps of (text to wait for, seconds, keys to type)."""
     terminal = Terminal(width, height)
     pid, fd = pty.fork()
@@ -263,7 +263,7 @@ def shown(command, width, height, steps):
         if keys and alive:
             os.write(fd, keys)
     picture = terminal.as_html
-    page = picture(" ".join([os.path.basename(command[0])] + command[1:]))
+    page = picture(title or " ".join([os.path.basename(command[0])] + command[1:]))
     if alive:
         os.kill(pid, signal.SIGTERM)
     os.waitpid(pid, 0)
@@ -298,7 +298,8 @@ def main():
     parser.add_argument("--out", default="docs/pictures")
     parser.add_argument("--keep-html", action="store_true")
     args = parser.parse_args()
-    page, lines = shown([os.path.abspath(args.build + "/tslab_demo"), "--leak", "--json", os.devnull], 106, 40, [("More: --tables", 1, b"")])
+    page, lines = shown(["sh", "-c", args.build + "/tslab_demo --leak 2>/dev/null"], 106, 30, [("Statistics of", 1, b"")],
+                        "make demo ARGS=--leak")
     draw(page, lines, 106, os.path.join(args.out, "demo-leak.png"), args.keep_html)
     environment = dict(os.environ, TSLAB_OPTIONS="segment=1,profile_bytes=64k,sampling_period=16")
     server = subprocess.Popen([args.build + "/synthetic_bench", "--pattern=leak", "--threads=2", "--req_rate=300", "--duration_s=0", "--progress_s=0"],
