@@ -84,7 +84,7 @@ SLAB_API void* epoch_domain_realloc(epoch_domain_t* d, void* p, size_t size) SLA
 /* slab_strdup, slab_strndup, slab_memdup and slab_asprintf there. */
 SLAB_API char* epoch_domain_strdup(epoch_domain_t* d, const char* text) SLAB_ALLOC;
 SLAB_API char* epoch_domain_strndup(epoch_domain_t* d, const char* text, size_t n) SLAB_ALLOC;
-SLAB_API void* epoch_domain_memdup(epoch_domain_t* d, const void* p, size_t n) SLAB_COPY_SIZE(3);
+SLAB_API void* epoch_domain_memdup(epoch_domain_t* d, const void* p, size_t n) SLAB_ALLOC_SIZE(3);
 SLAB_API char* epoch_domain_asprintf(epoch_domain_t* d, const char* format, ...) SLAB_ALLOC SLAB_FORMAT(2, 3);
 /* slab_epoch_on_end of the domain's incarnation. False when that has ended, and when memory is short. */
 SLAB_API bool epoch_domain_on_end(epoch_domain_t* d, void (*fn)(void* arg), void* arg);

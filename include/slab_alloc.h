@@ -29,15 +29,15 @@
 
 #if defined(__GNUC__)
 #define SLAB_API __attribute__((visibility("default")))
-/* What compilers may know of allocation functions; n and m are the numbers of arguments. There is no deallocator among
- * it: what ends with its epoch is no leak. */
-#define SLAB_ALLOC __attribute__((malloc, assume_aligned(16)))
+/* What compilers may know of allocation functions; n and m are the numbers of arguments. The attribute `malloc` is not
+ * among them, because it promises that nothing but the returned pointer leads to the object: compilers drop stores to
+ * an object that is then read through its handle (slab_handle_ptr) or found by a walk (slab_epoch_walk). No
+ * deallocator is named, because objects that end with their epoch are no leaks. */
+#define SLAB_ALLOC __attribute__((assume_aligned(16)))
 #define SLAB_ALLOC_SIZE(n) SLAB_ALLOC __attribute__((alloc_size(n)))
 #define SLAB_ALLOC_ARRAY(n, m) SLAB_ALLOC __attribute__((alloc_size(n, m)))
 #define SLAB_ALLOC_ALIGNED(n, m) SLAB_ALLOC __attribute__((alloc_align(n), alloc_size(m)))
 #define SLAB_REALLOC_SIZE(n) __attribute__((assume_aligned(16), alloc_size(n), warn_unused_result))
-/* Not malloc, which says that no pointer to anything else is in there. */
-#define SLAB_COPY_SIZE(n) __attribute__((assume_aligned(16), alloc_size(n)))
 #define SLAB_FORMAT(n, m) __attribute__((format(printf, n, m)))
 #else
 #define SLAB_API
@@ -46,7 +46,6 @@
 #define SLAB_ALLOC_ARRAY(n, m)
 #define SLAB_ALLOC_ALIGNED(n, m)
 #define SLAB_REALLOC_SIZE(n)
-#define SLAB_COPY_SIZE(n)
 #define SLAB_FORMAT(n, m)
 #endif
 
@@ -263,7 +262,7 @@ SLAB_API void* slab_aligned_alloc_epoch(SlabAllocator* a, size_t alignment, size
  * and counted as a bad size. */
 SLAB_API char* slab_strdup(SlabAllocator* a, const char* text) SLAB_ALLOC;
 SLAB_API char* slab_strndup(SlabAllocator* a, const char* text, size_t n) SLAB_ALLOC;
-SLAB_API void* slab_memdup(SlabAllocator* a, const void* p, size_t n) SLAB_COPY_SIZE(3);
+SLAB_API void* slab_memdup(SlabAllocator* a, const void* p, size_t n) SLAB_ALLOC_SIZE(3);
 /* The text that printf would write, of just its size. NULL also, with vsnprintf's errno, where the format cannot be
  * written. */
 SLAB_API char* slab_asprintf(SlabAllocator* a, const char* format, ...) SLAB_ALLOC SLAB_FORMAT(2, 3);

@@ -45,7 +45,7 @@ TSI_NOINLINE void* tsi_resize(SlabAllocator* s, void* p, size_t size, TsiRef ref
     }
     uint64_t tag;
     TsiPlaceResult where = tsi_space_locate(&a->space, p, &at);
-    int bad = where == TSI_PLACE_OK ? tsi_place_check(a, &at, &tag) : (int)tsi_misuse_of(where);
+    int bad = where == TSI_PLACE_OK ? tsi_place_check(a, &at, &tag) : (int)tsi_misuse_of(a, where, &at);
     if (bad != TSI_FREE_OK) return tsi_alloc_refuse(a, (SlabMisuse)bad, p, EINVAL);
     size_t usable = tsi_place_bytes(&a->space, &at);
     if (size <= usable && size >= usable / 2) return p;

@@ -54,11 +54,22 @@ static void* line_pop(TsiBinding* b, TsiLine* l, unsigned cls) {
     return l->base + tsi_class_offset(&b->classes->c[cls], slot);
 }
 
-/* For an allocation that finds its line used up because the profile has cut its refill. It is not counted as slow. */
-static TSI_COLD void* cut_pop(TsiBinding* b, TsiLine* l, unsigned cls) {
-    if ((tsi_load_relaxed(&l->flags) & TSI_LINE_CUT) == 0 || tsi_load_relaxed(&l->avail) != 0) return NULL;
-    if (tsi_line_refill(b, l, &b->classes->c[cls], 1) == 0) return NULL;
-    return line_pop(b, l, cls);
+/* Issues the handle of the line's next slot. Where there is none the slot stays ready; a line without generations is
+ * set aside. */
+static bool issue_next(TsiBinding* b, TsiHeap* h, TsiLine* l, unsigned cls, TsiIssue* issue) {
+    TsiPlace at = {.line_id = tsi_line_id(&b->arena->space, l), .cls = cls};
+    at.slab_id = tsi_slab_at(&b->classes->c[cls], at.line_id);
+    at.slot = tsi_ctz64(tsi_load_relaxed(&l->avail));
+    if (tsi_handle_issue_held(b->arena, &at, issue)) return true;
+    if (issue->spent) tsi_line_retire(b->arena, h, l, cls);
+    return false;
+}
+
+/* Fills a line that is used up because the profile has cut its refill. The allocation that finds it so is not counted as
+ * slow. */
+static TSI_COLD bool cut_refill(TsiBinding* b, TsiLine* l, unsigned cls) {
+    bool cut = (tsi_load_relaxed(&l->flags) & TSI_LINE_CUT) != 0 && tsi_load_relaxed(&l->avail) == 0;
+    return cut && tsi_line_refill(b, l, &b->classes->c[cls], 1) != 0;
 }
 
 /* A line that cannot be in the room's queue, as long as the queues are right: counted, and mended by leaving the line
@@ -120,14 +131,17 @@ static bool next_slab(TsiBinding* b, TsiHeap* h, unsigned cls) {
     return true;
 }
 
-/* NULL without memory; whoever does not try again counts that. looked: at the queue, in vain. */
-static TSI_NOINLINE void* class_search(TsiBinding* b, TsiHeap* h, unsigned cls, unsigned cause, bool looked) {
+/* Finds or makes a line with a free slot and pops it, with its handle where `issue` asks for one. Returns NULL when out
+ * of memory, which the caller counts, or without a handle. `looked`: the queue was already searched without success. */
+static TSI_NOINLINE void* class_search(TsiBinding* b, TsiHeap* h, unsigned cls, unsigned cause, bool looked,
+                                       TsiIssue* issue) {
     const TsiClass* c = &b->classes->c[cls];
     TsiRoom* room = h->room;
     for (;; looked = false) {
         TsiLine* l = room->cur[cls];
         if (l != tsi_no_cur[0]) {
             if (tsi_load_relaxed(&l->avail) != 0 || tsi_line_refill(b, l, c, c->threshold) != 0) {
+                if (issue != NULL && !issue_next(b, h, l, cls, issue)) return NULL;
                 tsi_count_slow(b, h, cls, cause);
                 return line_pop(b, l, cls);
             }
@@ -143,14 +157,12 @@ static TSI_NOINLINE void* class_search(TsiBinding* b, TsiHeap* h, unsigned cls, 
     }
 }
 
-static TSI_NOINLINE void* class_alloc(TsiBinding* b, TsiHeap* h, unsigned cls) {
+static TSI_NOINLINE void* class_alloc(TsiBinding* b, TsiHeap* h, unsigned cls, TsiIssue* issue) {
     if (!tsi_heap_ensure_room(b, h)) return NULL;
-    TsiRoom* room = h->room;
-    if (TSI_UNLIKELY(b->profile_mean != 0)) {
-        void* p = cut_pop(b, room->cur[cls], cls);
-        if (p != NULL) return p;
-    }
-    return class_search(b, h, cls, room->cur[cls] == tsi_no_cur[0] ? TSI_SLOW_NULL : TSI_SLOW_FULL, false);
+    TsiLine* l = h->room->cur[cls];
+    if (TSI_UNLIKELY(b->profile_mean != 0) && cut_refill(b, l, cls))
+        return issue == NULL || issue_next(b, h, l, cls, issue) ? line_pop(b, l, cls) : NULL;
+    return class_search(b, h, cls, l == tsi_no_cur[0] ? TSI_SLOW_NULL : TSI_SLOW_FULL, false, issue);
 }
 
 /* As class_alloc, for the common case: the current line has nothing free and its token is out, so it is parked, and
@@ -159,7 +171,7 @@ static TSI_NOINLINE void* class_next(TsiBinding* b, TsiHeap* h, unsigned cls, Ts
     tsi_line_park(b, cls, l);
     h->room->cur[cls] = tsi_no_cur[0];
     if (TSI_UNLIKELY(!next_listed(b, h, cls, b->classes->c[cls].threshold)))
-        return class_search(b, h, cls, TSI_SLOW_FULL, true);
+        return class_search(b, h, cls, TSI_SLOW_FULL, true, NULL);
     tsi_count_slow(b, h, cls, TSI_SLOW_FULL);
     return line_pop(b, h->room->cur[cls], cls);
 }
@@ -196,12 +208,19 @@ TSI_INLINE void* alloc_again(TsiBinding* b, TsiHeap* h, unsigned cls, SlabHandle
     return TSI_LIKELY(tsi_load_relaxed(&h->word) == b->live_word) ? p : tsi_alloc_left(b, h, p);
 }
 
-static void* slab_alloc(TsiBinding* b, TsiHeap* h, size_t size, unsigned cls, size_t align) {
-    void* p = tsi_bump_alloc(b, h, size, align);
+/* issue: where a handle is asked for, too; NULL without one, see class_search. */
+static void* slab_alloc(TsiBinding* b, TsiHeap* h, size_t size, unsigned cls, size_t align, TsiIssue* issue) {
+    void* p = tsi_bump_alloc(b, h, size, align, issue != NULL);
+    if (p != NULL && issue != NULL) {
+        TsiPlace at;
+        (void)tsi_space_locate(&b->arena->space, p, &at);
+        bool issued = tsi_handle_issue_held(b->arena, &at, issue);
+        TSI_CHECK(issued); /* the region has generations, and needs no counts */
+    }
     if (p != NULL) return p;
     /* The budget in the way of the smallest region that would do: that one is told of, not what a slab lacked. */
     unsigned hard = b->budget.hard;
-    p = class_alloc(b, h, cls);
+    p = class_alloc(b, h, cls, issue);
     if (p == NULL && hard != 0) b->budget.hard = (uint8_t)hard;
     return p;
 }
@@ -225,6 +244,7 @@ static TsiOutcome alloc_in_heap(TsiBinding* b, TsiHeap* h, TsiRef ref, const Tsi
         return TSI_AGAIN;
     }
     void* p;
+    bool nameless = false; /* there is no handle for it */
     b->budget.soft = b->budget.hard = 0;
     if (cls == 0) {
         tsi_count_slow(b, h, TSI_CLASS_LARGE, TSI_SLOW_MISS);
@@ -234,15 +254,16 @@ static TsiOutcome alloc_in_heap(TsiBinding* b, TsiHeap* h, TsiRef ref, const Tsi
             return TSI_AGAIN;
         }
     } else {
-        p = slab_alloc(b, h, q->size, cls, q->align);
-        if (p == NULL) tsi_count_slow(b, h, cls, TSI_SLOW_MISS);
-        if (issue != NULL && p != NULL) tsi_handle_issue_held(b->arena, p, issue);
+        p = slab_alloc(b, h, q->size, cls, q->align, issue);
+        nameless = p == NULL && issue != NULL && issue->tried;
+        if (p == NULL && !nameless) tsi_count_slow(b, h, cls, TSI_SLOW_MISS);
     }
     /* Cleanups that run from here on may allocate. */
     if (TSI_UNLIKELY((b->budget.soft | b->budget.hard) != 0)) got->budgets = b->budget;
     leave(b, h);
     got->p = p;
     if (p != NULL) return TSI_GOT;
+    if (nameless && issue->spent) return TSI_AGAIN; /* another line has generations left */
     return got->budgets.hard != 0 ? TSI_OVER : TSI_NO_MEMORY;
 }
 
@@ -263,7 +284,7 @@ static void* alloc_more(TsiBinding* b, TsiHeap* h, size_t size, unsigned cls) {
     bool next = !h->bumps && h->room != NULL && h->room->cur[cls] == l &&
                 (tsi_load_relaxed(&l->flags) & TSI_LINE_ARMED) != 0 && tsi_load_relaxed(&l->avail) == 0 &&
                 tsi_line_ready(l, &b->classes->c[cls]) == 0;
-    void* p = next ? class_next(b, h, cls, l) : slab_alloc(b, h, size, cls, 1);
+    void* p = next ? class_next(b, h, cls, l) : slab_alloc(b, h, size, cls, 1, NULL);
     TsiBudgetEvents e;
     bool tell = TSI_UNLIKELY(b->budget.soft != 0) && p != NULL;
     if (tell) e = b->budget;
@@ -401,14 +422,7 @@ static void* alloc_untimed(TsiArena* a, TsiRequest* q) {
             return NULL;
         }
         bool again = budgets_told(b, o, &got.budgets, &tried_budgets);
-        if (o == TSI_GOT && q->handle != NULL) {
-            if (got.issue.handle == 0) { /* not an object of the caller's: without a trace */
-                (void)tsi_free_place(a, b, &got.issue.at, got.issue.seq, false);
-                if (got.issue.spent) continue; /* another line has generations left */
-                return refused(a, ENOMEM);
-            }
-            *q->handle = got.issue.handle;
-        }
+        if (o == TSI_GOT && q->handle != NULL) *q->handle = got.issue.handle;
         if (o == TSI_GOT) return got.p;
         if (o == TSI_OVER && !again) return refused(a, EDQUOT);
         if (o == TSI_NO_MEMORY && tried_trim) return refused(a, ENOMEM);

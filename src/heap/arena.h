@@ -327,9 +327,17 @@ typedef struct TsiPublic {
     uint64_t on_heap; /* made by slab_allocator_create */
 } TsiPublic;
 
+/* Bounds of records, and the words that name them. */
+_Static_assert((uint64_t)TSI_HEAPS_MAX * sizeof(TsiHeap) <= 1ull << 32, "heap_at and home hold every heap's offset");
+_Static_assert(TSI_HEAPS_MAX <= 1 << 24 && TSI_INC_MAX < 1 << 24, "a tag's index names every heap and incarnation");
+_Static_assert(TSI_RESERVE_MAX >> TSI_CHUNK_SHIFT == TSI_CHUNKS_MAX, "the largest reservation has the most chunks");
+_Static_assert(TSI_RESERVE_MAX < TSI_CHARGE_MASK, "a charge holds all that can be committed");
+_Static_assert((int)TSI_LANES == (int)TSI_LABEL_LANES, "slabs taken are counted by a label's lane");
+
 extern TsiHeap tsi_no_heap;
 extern TsiRegion tsi_no_region; /* used up */
 extern TsiLine* tsi_no_cur[TSI_SMALL_CLASSES + 1];
+_Static_assert(sizeof tsi_no_cur == sizeof((TsiRoom*)0)->cur, "it stands for the lines of a room");
 
 TSI_INLINE TsiHeap* tsi_heap(const TsiArena* a, uint32_t index) { return tsi_table_at(&a->heaps, index); }
 TSI_INLINE uint64_t tsi_heap_word(uint32_t binding, unsigned state) { return (uint64_t)binding << 8 | state; }

@@ -27,6 +27,11 @@ static void not_alone(TsiHeap* h, TsiRegion* r) {
     r->alone = false;
 }
 
+/* The region has used up its generations of handles: it issues no more. */
+static bool is_spent(const TsiSpace* s, const TsiRegion* r) {
+    return tsi_load_relaxed(&tsi_region_slab(s, r)->gen_base) >= TSI_GEN_LIMIT;
+}
+
 /* The next life of an empty region. What it held in this one goes to the incarnation's totals. */
 static bool begin_again(TsiBinding* b, TsiHeap* h, uint32_t slab_id) {
     TsiArena* a = b->arena;
@@ -37,6 +42,7 @@ static bool begin_again(TsiBinding* b, TsiHeap* h, uint32_t slab_id) {
     not_alone(h, r);
     /* seq_cst: pairs with tsi_handle_flag_slab, as the look after the renewal does */
     bool handled = (tsi_load_seq(&slab->tag) & TSI_SLAB_HANDLED) != 0;
+    if (is_spent(s, r)) return false;
     if (handled || a->profile.mean != 0) { /* the profile names objects by it, too */
         uint32_t generation = tsi_load_relaxed(&slab->gen_base) + 1;
         if (generation >= TSI_GEN_LIMIT) return false;
@@ -314,16 +320,23 @@ static void* alloc_alone(TsiBinding* b, TsiHeap* h, size_t size) {
     return p;
 }
 
-void* tsi_bump_alloc(TsiBinding* b, TsiHeap* h, size_t size, size_t align) {
+void* tsi_bump_alloc(TsiBinding* b, TsiHeap* h, size_t size, size_t align, bool named) {
     if (size > TSI_BUMP_MAX) return align == TSI_ALIGN_GROWS ? alloc_alone(b, h, size) : NULL;
     if (!h->bumps || align > TSI_BUMP_ALIGN_MAX) return NULL;
     if (align < TSI_GRANULE) align = TSI_GRANULE;
     uint32_t bytes = tsi_bump_bytes(size);
+    const TsiSpace* s = &b->arena->space;
     TsiRegion* r = tsi_load_relaxed(&h->region);
+    if (TSI_UNLIKELY(named) && r != &tsi_no_region && is_spent(s, r)) tsi_bump_drop(b, h);
+    r = tsi_load_relaxed(&h->region);
     bool profiled = b->profile_mean != 0;
     void* p = TSI_UNLIKELY(profiled) ? take_marked(b, h, r, bytes, align) : take_aligned(r, bytes, align);
-    if (p != NULL || !next_region(b, h, bytes)) return p;
-    p = take_aligned(tsi_load_relaxed(&h->region), bytes, align);
+    if (p != NULL) return p;
+    do { /* each turn takes another one: those that are used again have generations left */
+        if (!next_region(b, h, bytes)) return NULL;
+        r = tsi_load_relaxed(&h->region);
+    } while (TSI_UNLIKELY(named) && is_spent(s, r));
+    p = take_aligned(r, bytes, align);
     if (TSI_UNLIKELY(profiled) && p != NULL) tsi_profile_bumped(b, h, bytes, true);
     return p;
 }

@@ -209,8 +209,9 @@ TSI_INLINE TsiFast tsi_bump_handle_free(TsiBinding* b, SlabHandle handle, TsiHea
 }
 
 /* An object, from another region where the current one is used up; NULL when the heap does not bump, the object is too
- * large for it or there is no memory. align: or TSI_ALIGN_GROWS. As tsi_slab_take. */
-void* tsi_bump_alloc(TsiBinding* b, TsiHeap* h, size_t size, size_t align);
+ * large for it or there is no memory. align: or TSI_ALIGN_GROWS. named: in a region that has generations of handles left.
+ * As tsi_slab_take. */
+void* tsi_bump_alloc(TsiBinding* b, TsiHeap* h, size_t size, size_t align, bool named);
 /* After tsi_bump_free said SPECIAL, outside of brackets: the region waits for its next use. Returns true. */
 bool tsi_bump_spare(TsiBinding* b, TsiHeap* h, TsiRegion* r);
 /* The rank of the region that a phase of this label begins with on this thread. */

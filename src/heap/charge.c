@@ -93,7 +93,7 @@ static bool is_far(TsiLabel* l, uint64_t committed) {
     return (int64_t)committed >= 0 && committed + FAR_BYTES <= most && tsi_load_seq(&l->exact) == 0;
 }
 
-/* The grants of all threads go back (L2). */
+/* The grants of all threads go back (C2). */
 static void grants_back_locked(TsiArena* a, TsiLabel* l, uint32_t label) {
     TSI_HOLDS(&a->phases.labels.lock);
     for (uint32_t n = 0; n < tsi_table_used(&a->bindings); n++) {
@@ -337,7 +337,7 @@ bool tsi_relabel_locked(TsiArena* a, TsiBinding* b, TsiInc* i, const char name[T
     tsi_add_relaxed(&l->moved_bytes, bytes);
     if (to == TSI_LABEL_OTHER) tsi_add_relaxed(&l->swallowed, 1);
     label_uncharge(a, b, label_in(was), bytes_in(was));
-    /* It is there: no budget can refuse it. Near a limit there are no grants (L2): or what threads were granted before
+    /* It is there: no budget can refuse it. Near a limit there are no grants (C2): or what threads were granted before
      * would have passed it in silence. */
     uint64_t now = label_now(l, (int64_t)bytes_in(was));
     if (tsi_label_has_budget(l) && !is_far(l, now)) {

@@ -9,9 +9,9 @@
  * A label with a budget is charged before its phases are, in grants: a thread that has to go to the label takes up to
  * 64 KiB in advance, and keeps what its phases give back up to as much, as long as the label is far from both limits.
  *
- *   L1  What a label is charged with = the charges of its phases + the grants of all threads (and what is pending). A
+ *   C1  What a label is charged with = the charges of its phases + the grants of all threads (and what is pending). A
  *       move between the two takes from one after it has given to the other, so a hard budget is never exceeded.
- *   L2  Before a charge is refused, or passes the soft budget, the grants of all threads go back to the label, under
+ *   C2  Before a charge is refused, or passes the soft budget, the grants of all threads go back to the label, under
  *       the labels' lock: of two who do so at a time the second finds what the first has returned. From before that
  *       until the charge is made no grant is given (`exact`). So only calls that are under way are missed, and near
  *       its limits a budget acts by exact figures. The same when a budget is changed.

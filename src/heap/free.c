@@ -380,18 +380,26 @@ int tsi_free_place(TsiArena* a, TsiBinding* b, const TsiPlace* at, uint32_t seq,
     return free_as_other(a, b, at, seq);
 }
 
-SlabMisuse tsi_misuse_of(TsiPlaceResult r) {
-    if (r == TSI_PLACE_INTERIOR) return SLAB_MISUSE_INTERIOR_POINTER;
-    return r == TSI_PLACE_FOREIGN ? SLAB_MISUSE_FOREIGN_POINTER : SLAB_MISUSE_STALE_FREE;
+SlabMisuse tsi_misuse_of(const TsiArena* a, TsiPlaceResult r, const TsiPlace* at) {
+    if (r == TSI_PLACE_FOREIGN) return SLAB_MISUSE_FOREIGN_POINTER;
+    if (r == TSI_PLACE_GONE) return SLAB_MISUSE_STALE_FREE;
+    if (at->cls == TSI_CLASS_CONT) return SLAB_MISUSE_INTERIOR_POINTER;
+    /* Nothing is in the middle of an object where the slab holds none: the chunk serves another class by now. */
+    bool holds = tsi_state_holds_objects(tsi_load_relaxed(&tsi_slab(&a->space, at->slab_id)->tag));
+    return holds ? SLAB_MISUSE_INTERIOR_POINTER : SLAB_MISUSE_STALE_FREE;
 }
 
 bool tsi_free_pointer(TsiArena* a, void* p, size_t least) {
     TsiPlace at;
     TsiPlaceResult where = tsi_space_locate(&a->space, p, &at);
-    int bad = where == TSI_PLACE_OK ? TSI_FREE_OK : (int)tsi_misuse_of(where);
+    int bad = where == TSI_PLACE_OK ? TSI_FREE_OK : (int)tsi_misuse_of(a, where, &at);
     if (bad == TSI_FREE_OK && least != 0) {
         uint64_t tag;
-        if (tsi_place_is_live(a, &at, &tag) && least > tsi_place_bytes(&a->space, &at)) bad = SLAB_MISUSE_SIZE_MISMATCH;
+        bool small = tsi_place_is_live(a, &at, &tag) && least > tsi_place_bytes(&a->space, &at);
+        uint64_t now;
+        /* The size was the object's if that has not ended meanwhile. */
+        if (small && tsi_place_is_live(a, &at, &now) && tsi_tag_seq(now) == tsi_tag_seq(tag))
+            bad = SLAB_MISUSE_SIZE_MISMATCH;
     }
     if (bad == TSI_FREE_OK) bad = tsi_free_place(a, tsi_binding_get(a, false), &at, 0, false);
     if (bad != TSI_FREE_OK) tsi_refuse(a, (SlabMisuse)bad, p);

@@ -1,5 +1,9 @@
 /*
  * issue.h - the first handle of an object that is being made. The rules are those of handles.h.
+ *
+ *   I1  A call that asks for a handle and gets none leaves no trace of an object: the handle is there before the object
+ *       is taken. So it is in a line, where the slot stays ready; a large object goes back before it is linked; a region
+ *       whose generations are used up is passed over.
  */
 #ifndef TSI_HEAP_ISSUE_H
 #define TSI_HEAP_ISSUE_H
@@ -10,11 +14,13 @@
 typedef struct TsiIssue {
     SlabHandle handle; /* 0: its generations ran out (spent), or there is no memory for counts */
     bool spent;
-    TsiPlace at; /* the object, and the seq of its slab */
-    uint32_t seq;
+    bool tried; /* the object was there, or about to be */
 } TsiIssue;
-/* For the object at p, which nobody can end meanwhile: its owner's bracket is open, or its stripe taken. Spent lines
- * are set aside. */
-void tsi_handle_issue_held(TsiArena* a, void* p, TsiIssue* out);
+
+/* Issues the handle of the object at *at, which is being made, or of a slot that is ready and about to be taken. Nobody
+ * can end it meanwhile: its owner's bracket is open, or its stripe taken. Returns false if there is none. */
+bool tsi_handle_issue_held(TsiArena* a, const TsiPlace* at, TsiIssue* out);
+/* Sets a line aside whose generations are used up: it hands out no more slots. [owner, in bracket] */
+void tsi_line_retire(TsiArena* a, TsiHeap* h, TsiLine* l, unsigned cls);
 
 #endif

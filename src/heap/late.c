@@ -9,6 +9,7 @@
 /* What an orphan was counted for. Its first line's link is free: an orphan is in no room; and so is a region's lim:
  * nobody bumps in it. The objects of a region have sizes of their own: their granules are kept beside their number. */
 enum { GRANULES_SHIFT = 16 };
+_Static_assert((TSI_REGION_MAX - TSI_GRANULE) >> TSI_GRANULE_SHIFT < 1 << GRANULES_SHIFT, "a region's counts fit");
 
 static uint32_t* link_of(TsiArena* a, unsigned cls, uint32_t slab_id) {
     return &tsi_line(&a->space, tsi_first_line(&a->space.classes->c[cls], slab_id))->link;

@@ -5,6 +5,16 @@
 
 /* ---- places ---- */
 
+SlabMisuse tsi_byte_refused(const TsiRegion* r, unsigned gen, unsigned byte, uint32_t granule) {
+    if ((byte & TSI_GEN_BYTE) == gen) return SLAB_MISUSE_DOUBLE_FREE;
+    /* A life begins at the first granule, and its `rel` is 0 before. Without that look a pointer of the life before is
+     * taken for an interior one until the owner has reset `rel`. acquire: pairs with tsi_bump_take; both only tell one
+     * refusal from another */
+    bool begun = (tsi_load_acquire(&tsi_region_map(r)[0]) & TSI_GEN_BYTE) == gen;
+    bool used = granule < tsi_load_acquire(&r->rel) >> TSI_GRANULE_SHIFT;
+    return begun && used ? SLAB_MISUSE_INTERIOR_POINTER : SLAB_MISUSE_STALE_FREE;
+}
+
 int tsi_granule_check(const TsiSpace* s, const TsiPlace* at) {
     const TsiRegion* r = tsi_region(s, at->slab_id);
     /* seq_cst: pairs with tsi_region_open. After the flag of handles it pairs with ready.c, which ends a life and

@@ -16,17 +16,20 @@ TSI_INLINE int tsi_line_check(TsiLine* l, unsigned slot, uint32_t seq, uint64_t*
     uint64_t freed = tsi_load_acquire(&l->freed), avail = tsi_load_acquire(&l->avail);
     if (!tsi_remote_is(slot >> 5, *remote, seq)) return SLAB_MISUSE_STALE_FREE;
     bool gone = ((freed | avail) >> slot & 1) != 0 || (*remote & tsi_remote_bit(slot)) != 0;
-    return gone ? SLAB_MISUSE_DOUBLE_FREE : TSI_FREE_OK;
+    if (!gone) return TSI_FREE_OK;
+    /* The line may have begun to serve another incarnation since its remote word was read. */
+    bool still = tsi_remote_is(slot >> 5, tsi_load_acquire(&l->remote[slot >> 5]), seq);
+    return still ? SLAB_MISUSE_DOUBLE_FREE : SLAB_MISUSE_STALE_FREE;
 }
+/* Returns why a granule whose map byte is `byte` is no live object in the life `gen` of its region: freed, in the middle
+ * of one, or of an earlier life. */
+SlabMisuse tsi_byte_refused(const TsiRegion* r, unsigned gen, unsigned byte, uint32_t granule);
 /* The same of a granule of a region in the life `gen`. */
 TSI_INLINE int tsi_byte_check(const TsiRegion* r, unsigned gen, uint32_t granule) {
     /* acquire: pairs with the mark of another freer, and with the owner's handing on of p */
     unsigned byte = tsi_load_acquire(&tsi_region_map(r)[granule]);
     if (byte == gen) return TSI_FREE_OK;
-    if ((byte & TSI_GEN_BYTE) == gen) return SLAB_MISUSE_DOUBLE_FREE;
-    /* acquire: pairs with tsi_bump_take; it only tells one refusal from another */
-    return granule < tsi_load_acquire(&r->rel) >> TSI_GRANULE_SHIFT ? SLAB_MISUSE_INTERIOR_POINTER
-                                                                    : SLAB_MISUSE_STALE_FREE;
+    return tsi_byte_refused(r, gen, byte, granule);
 }
 /* In the present life. */
 int tsi_granule_check(const TsiSpace* s, const TsiPlace* at);

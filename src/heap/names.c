@@ -85,10 +85,31 @@ SlabHandle tsi_handle_of(TsiArena* a, TsiBinding* b, const TsiPlace* at) {
 
 /* A generation below what has been issued is old, another is made up. Issued ones start low, so this
  * holds well enough even when the chunk has changed class since. Both are refused. */
+enum { OLD = 1 << 20 };
 static int classify(uint64_t key, uint32_t scrambled, uint64_t issued) {
     uint32_t generation = tsi_handle_unscramble(key, scrambled);
-    return generation < issued || (issued != 0 && generation < 1u << 20) ? SLAB_MISUSE_STALE_HANDLE
-                                                                         : SLAB_MISUSE_BAD_HANDLE;
+    return generation < issued || (issued != 0 && generation < OLD) ? SLAB_MISUSE_STALE_HANDLE : SLAB_MISUSE_BAD_HANDLE;
+}
+
+/* Returns the generations that the chunk's slabs may have issued, for a place that no slab of its present class has. */
+static uint64_t chunk_issued(const TsiSpace* s, uint32_t chunk) {
+    if (chunk >= tsi_load_relaxed(&s->chunk_high)) return 0;
+    uint64_t floor = tsi_load_relaxed(&s->chunks[chunk].gen_floor);
+    return floor > OLD ? floor : OLD;
+}
+
+/* Returns the tag that a PURGING slab had in the incarnation that it leaves. */
+static uint64_t tag_before(uint64_t tag) {
+    return tsi_tag(tsi_seq_before(tsi_tag_seq(tag)), tsi_tag_index(tag), TSI_SLAB_OWNED) | (tag & TSI_SLAB_HANDLED);
+}
+
+/* Returns the generations that the slab's earlier incarnations have issued, or those of any slab of its chunk where the
+ * slab was not taken since the chunk got its class. */
+static uint64_t issued_before(const TsiSpace* s, uint32_t slab_id) {
+    /* acquire, and then the floor: where the page of gen_base has gone, the floor was raised before (chunk.h) */
+    uint64_t base = tsi_load_acquire(&tsi_slab(s, slab_id)->gen_base);
+    uint64_t floor = tsi_load_relaxed(&s->chunks[tsi_slab_chunk(slab_id)].gen_floor);
+    return base > floor ? base : floor;
 }
 
 int tsi_handle_decode(TsiArena* a, SlabHandle h, TsiPlace* at, uint64_t* tag, uint64_t* word) {
@@ -105,19 +126,21 @@ int tsi_handle_decode(TsiArena* a, SlabHandle h, TsiPlace* at, uint64_t* tag, ui
     uint32_t scrambled = tsi_handle_stamp_of(h);
     if (at->cls == 0 || at->cls == TSI_CLASS_CONT || line >= (1u << TSI_CHUNK_SHIFT) >> c->line_shift ||
         !tsi_line_has_slab(c, line) || (c->full >> at->slot & 1) == 0)
-        return classify(key, scrambled, chunk < tsi_load_relaxed(&s->chunk_high) ? 1u << 20 : 0);
+        return classify(key, scrambled, chunk_issued(s, chunk));
     at->slab_id = tsi_slab_id(chunk, line >> c->lines_log2);
     *tag = tsi_load_seq(&tsi_slab(s, at->slab_id)->tag);
-    if (!tsi_state_holds_objects(*tag) || !tsi_generation_of(a, at, *tag, &now, word)) {
-        uint32_t floor = tsi_load_relaxed(&s->chunks[chunk].gen_floor);
-        now = tsi_load_relaxed(&tsi_slab(s, at->slab_id)->gen_base);
-        if (now < floor) now = floor; /* not taken since the chunk got its class */
-        return classify(key, scrambled, now);
+    bool holds = tsi_state_holds_objects(*tag), leaves = tsi_tag_state(*tag) == TSI_SLAB_PURGING; /* N1 */
+    uint64_t as_of = leaves ? tag_before(*tag) : *tag;
+    if ((!holds && !leaves) || !tsi_generation_of(a, at, as_of, &now, word))
+        return classify(key, scrambled, issued_before(s, at->slab_id));
+    if (now >= TSI_GEN_LIMIT || tsi_handle_scramble(key, (uint32_t)now) != scrambled) {
+        /* The page of the base may have gone since the tag was read: then the chunk's floor tells. */
+        uint64_t least = issued_before(s, at->slab_id);
+        return classify(key, scrambled, now > least ? now : least);
     }
-    if (now >= TSI_GEN_LIMIT || tsi_handle_scramble(key, (uint32_t)now) != scrambled)
-        return classify(key, scrambled, now);
     /* The next one: never issued. */
-    if ((tsi_count_of(*word, tsi_tag_seq(*tag)) & 1) != 0) return SLAB_MISUSE_BAD_HANDLE;
+    if ((tsi_count_of(*word, tsi_tag_seq(as_of)) & 1) != 0) return SLAB_MISUSE_BAD_HANDLE;
+    if (leaves) return SLAB_MISUSE_STALE_HANDLE;
     return tsi_slot_check(s, at, tsi_tag_seq(*tag), &remote) == TSI_FREE_OK ? TSI_FREE_OK : SLAB_MISUSE_STALE_HANDLE;
 }
 

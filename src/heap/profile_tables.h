@@ -13,6 +13,7 @@ enum {
     TSI_PROFILE_LIVE = 1 << 15,
     TSI_PROFILE_PATIENCE = 1 << 12 /* samples lost before a full table is looked through again */
 };
+_Static_assert(TSI_PROFILE_STACKS <= UINT16_MAX, "the index holds every stack + 1");
 
 /* Everything ever sampled of one stack and label. */
 typedef struct TsiProfileStack {

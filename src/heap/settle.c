@@ -47,14 +47,19 @@ static void raise_generations(TsiArena* a, unsigned cls, uint32_t slab_id, uint3
     tsi_store_relaxed(&b->gen_base, base < TSI_GEN_LIMIT ? (uint32_t)base : TSI_GEN_LIMIT);
 }
 
+/* Returns the tag of a slab that has left the incarnation of tag `old` and is being returned. It keeps the flag of
+ * handles until their generations are raised (names.h, N1). */
+static uint64_t purging(uint64_t old) {
+    uint64_t handled = old & TSI_SLAB_HANDLED;
+    return tsi_tag(tsi_seq_next(tsi_tag_seq(old)), tsi_tag_index(old), TSI_SLAB_PURGING) | handled;
+}
+
 /* Moves the tag to PURGING under the next seq if it is in `state`; *old is the tag it had. */
 static bool claim(TsiSpace* s, uint32_t slab_id, unsigned state, uint64_t* old) {
     _Atomic uint64_t* tag = &tsi_slab(s, slab_id)->tag;
     *old = tsi_load_seq(tag);
-    while (tsi_tag_state(*old) == state) {
-        uint64_t to = tsi_tag(tsi_seq_next(tsi_tag_seq(*old)), tsi_tag_index(*old), TSI_SLAB_PURGING);
-        if (tsi_cas_seq(tag, old, to)) return true; /* decides who returns the slab */
-    }
+    while (tsi_tag_state(*old) == state)
+        if (tsi_cas_seq(tag, old, purging(*old))) return true; /* decides who returns the slab */
     return false;
 }
 
@@ -212,10 +217,9 @@ bool tsi_settle_complete(TsiSweep* w, uint32_t slab_id, uint64_t tag) {
     TsiArena* a = w->arena;
     unsigned cls = tsi_class_of_slab(&a->space, slab_id);
     uint32_t seq = tsi_tag_seq(tag);
-    uint64_t to = tsi_tag(tsi_seq_next(seq), tsi_tag_index(tag), TSI_SLAB_PURGING);
     do { /* again if only the mark of an issued handle was added meanwhile */
         if (tsi_tag_state(tag) != TSI_SLAB_ORPHAN || tsi_tag_seq(tag) != seq) return false;
-    } while (!tsi_cas_seq(&tsi_slab(&a->space, slab_id)->tag, &tag, to));
+    } while (!tsi_cas_seq(&tsi_slab(&a->space, slab_id)->tag, &tag, purging(tag)));
     /* The claim keeps the incarnation's record: it counts this slab until we unlink it. */
     TsiSlabSum sum = renew_words(w, cls, slab_id, tag);
     tsi_inc_take(w->inc);
@@ -244,12 +248,10 @@ void tsi_unlink_claimed(TsiArena* a, TsiInc* i) {
 void tsi_return_claimed(TsiArena* a, uint32_t slab_id) {
     TsiSpace* s = &a->space;
     unsigned cls = tsi_class_of_slab(s, slab_id);
-    uint32_t seq = tsi_tag_seq(tsi_load_relaxed(&tsi_slab(s, slab_id)->tag));
-    /* Perhaps for a second time: who claimed it may have vanished before. */
+    uint64_t tag = tsi_load_relaxed(&tsi_slab(s, slab_id)->tag);
+    /* Perhaps for a second time, both: the thread that claimed it may have vanished before or after. */
     if (tsi_class_is_region(cls)) (void)tsi_region_end(s, slab_id);
-    /* The claim dropped the flag that says whether handles were issued: look at the counts. */
-    if (tsi_class_is_region(cls) || tsi_load_relaxed(&s->chunks[tsi_slab_chunk(slab_id)].counts_committed) != 0)
-        raise_generations(a, cls, slab_id, ((seq - 1) & TSI_INC_MASK) == 0 ? seq - 2 : seq - 1);
+    if ((tag & TSI_SLAB_HANDLED) != 0) raise_generations(a, cls, slab_id, tsi_seq_before(tsi_tag_seq(tag)));
     if (cls == TSI_CLASS_LARGE) (void)tsi_space_give_large(s, slab_id, false);
     else (void)tsi_space_purge(s, &slab_id, 1);
 }

@@ -9,6 +9,7 @@
 #include "mem/large.h"
 #include "mem/pool.h"
 #include "mem/region.h"
+#include "mem/rest.h"
 #include "mem/stock.h"
 
 /* ---- slabs ---- */
@@ -33,8 +34,8 @@ static void line_init(TsiSpace* s, const TsiClass* c, uint32_t line_id, uint32_t
     tsi_store_relaxed(&tsi_remote(s, line_id)[1], tsi_remote_fresh(1, seq));
 }
 
-/* Words of a slab that only the caller holds, and its new tag. False for a region that cannot be used again (region.h,
- * R2). */
+/* Words of a slab that only the caller holds, and its new tag. False for a region that cannot be used yet (region.h,
+ * R2): the caller lets it rest. */
 static bool slab_open(TsiSpace* s, unsigned cls, uint32_t slab_id, uint32_t index, unsigned state, bool ready) {
     const TsiClass* c = &s->classes->c[cls];
     uint32_t heap_at = state == TSI_SLAB_OWNED ? index * (uint32_t)sizeof(TsiHeap) : 0;
@@ -79,6 +80,7 @@ bool tsi_slab_take(TsiBinding* b, TsiHeap* h, unsigned cls, uint32_t* slab_id) {
     bool ready = cls <= TSI_SMALL_CLASSES && b->profile_mean == 0, warm;
     unsigned lane = tsi_lane_of(b->arena, i);
     TsiClassCounters* counters = &b->counters[tsi_class_row(cls)];
+    tsi_rest_look(s);
     for (;;) {
         warm = tsi_warm_take(b, cls, slab_id);
         TsiTaken taken = warm ? TSI_TAKEN_KEPT : tsi_space_take(s, cls, lane, slab_id);
@@ -91,7 +93,7 @@ bool tsi_slab_take(TsiBinding* b, TsiHeap* h, unsigned cls, uint32_t* slab_id) {
         }
         warm = taken == TSI_TAKEN_KEPT;
         if (slab_open(s, cls, *slab_id, h->index, TSI_SLAB_OWNED, ready)) break;
-        tsi_slab_retire(b->arena, *slab_id);
+        tsi_rest(s, *slab_id);
     }
     if (warm) tsi_count(&counters->recycled);
     tsi_charge_keep(b, i, &charge);
@@ -110,12 +112,13 @@ bool tsi_huge_take(TsiBinding* b, TsiHeap* h, uint32_t slab_ids[2]) {
         b->budget = was;
         return false;
     }
+    tsi_rest_look(s);
     bool taken = tsi_space_take_huge(s, tsi_lane_of(b->arena, i), slab_ids);
     bool open[2] = {false, false};
     for (unsigned n = 0; taken && n < 2; n++) {
         open[n] = slab_open(s, TSI_CLASS_HUGE, slab_ids[n], h->index, TSI_SLAB_OWNED, false);
         if (open[n]) join(b, h, TSI_CLASS_HUGE, slab_ids[n]);
-        else tsi_slab_retire(b->arena, slab_ids[n]);
+        else tsi_rest(s, slab_ids[n]);
     }
     if (!open[0] || !open[1]) tsi_charge_undo(b->arena, b, i, !open[0] && !open[1] ? bytes : bytes / 2);
     if (!open[0]) slab_ids[0] = slab_ids[1];
@@ -139,6 +142,7 @@ void* tsi_large_alloc(TsiBinding* b, TsiRef ref, size_t size, size_t align, TsiI
     size_t bytes = tsi_align_up(size, tsi_os.page_bytes);
     TsiCharge charge;
     if (!tsi_charge(b, i, bytes, &charge)) return NULL;
+    tsi_rest_look(s);
     bool taken = tsi_space_take_large(s, size, align, tsi_lane_of(a, i), &slab_id);
     if (!taken && slab_id == TSI_SPACE_OVER && tsi_stock_give_back(s, bytes) != 0)
         taken = tsi_space_take_large(s, size, align, tsi_lane_of(a, i), &slab_id);
@@ -148,8 +152,10 @@ void* tsi_large_alloc(TsiBinding* b, TsiRef ref, size_t size, size_t align, TsiI
         return NULL;
     }
     uint32_t line_id = tsi_line_at(tsi_slab_chunk(slab_id), 0);
+    bool named = issue == NULL || (tsi_space_commit_counts(s, tsi_slab_chunk(slab_id)) &&
+                                   tsi_load_relaxed(&tsi_slab(s, slab_id)->gen_base) < TSI_GEN_LIMIT);
     tsi_inc_take(i);
-    bool active = tsi_ref_is_active(&a->phases, ref);
+    bool active = named && tsi_ref_is_active(&a->phases, ref); /* issue.h, I1 */
     if (active) {
         (void)slab_open(s, TSI_CLASS_LARGE, slab_id, i->index, TSI_SLAB_ORPHAN, false);
         TsiLine* l = tsi_line(s, line_id);
@@ -159,7 +165,8 @@ void* tsi_large_alloc(TsiBinding* b, TsiRef ref, size_t size, size_t align, TsiI
         tsi_orphan_link_locked(a, i, slab_id, &(TsiSlabSum){one, one, 0});
         i->allocated.objects += one.objects;
         i->allocated.bytes += one.bytes;
-        if (issue != NULL) tsi_handle_issue_held(a, tsi_chunk_base(s, tsi_slab_chunk(slab_id)), issue);
+        TsiPlace at = {.line_id = line_id, .slab_id = slab_id, .cls = TSI_CLASS_LARGE, .slot = 0};
+        if (issue != NULL) (void)tsi_handle_issue_held(a, &at, issue);
     }
     tsi_inc_give(i);
     if (!active) {

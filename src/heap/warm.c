@@ -4,6 +4,7 @@
 #include "heap/lane.h"
 #include "mem/handle.h"
 #include "mem/pool.h"
+#include "mem/rest.h"
 #include "mem/stock.h"
 
 enum {
@@ -254,6 +255,7 @@ static void flush_stores(TsiArena* a, bool all) {
 
 void tsi_warm_give_up(TsiArena* a) {
     flush_stores(a, true);
+    tsi_rest_look(&a->space);
     (void)tsi_stock_give_back(&a->space, UINT64_MAX);
 }
 

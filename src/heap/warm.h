@@ -16,6 +16,8 @@
 #include "heap/arena.h"
 
 enum { TSI_READY_SLAB_SHIFT = 40 }; /* of a READY word: its region's slab, whose ids have 24 bits */
+_Static_assert((uint64_t)TSI_BINDINGS_MAX << 8 <= 1ull << TSI_READY_SLAB_SHIFT, "the binding lies below the slab");
+_Static_assert((uint64_t)TSI_CHUNKS_MAX* TSI_CHUNK_SLABS <= 1ull << (64 - TSI_READY_SLAB_SHIFT), "every slab fits");
 
 /* Takes a chain of returned slabs (by `next`) and gives back what it did not keep. b may be NULL. learn: as in
  * TsiSweep. */

@@ -6,11 +6,12 @@
  * none of them: a tag of 0 is in the pool, a remote word has no seq of 0, a region's generation 0 is nobody's. Two
  * things outlive a slab, and keep their pages until they are over:
  *
- *   G1 A slab's link in an inbox. Whoever gives the pages back claims the links of all of the chunk's slabs, as a
+ *   G1  A slab's link in an inbox. Whoever gives the pages back claims the links of all of the chunk's slabs, as a
  *       freer does that pushes (heap/line.c, T3): so none is in an inbox, and who is about to push claims its link
- *       before that, which keeps the page, or after it. G2 A freer inside of a region or late in it (mem/region.h,
- *       R2): generations start over, and it would meet its own. The word of each region is exchanged for generation
- *       0, which nobody enters, while nobody is inside; then nobody is late either, and nobody will be.
+ *       before that, which keeps the page, or after it.
+ *   G2  A freer inside of a region or late in it (mem/region.h, R2): generations start over, and it would meet its own.
+ *       The word of each region is exchanged for generation 0, which nobody enters, while nobody is inside; then
+ *       nobody is late either, and nobody will be.
  */
 #include "mem/chunk_pages.h"
 

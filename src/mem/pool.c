@@ -12,18 +12,33 @@
 
 #include <string.h>
 
+/* Finds the first free chunk whose regions can be of the class, and makes them so. Passes over chunks where a freer
+ * sleeps in a region of another size: they count as used until the search is over. Returns chunk_count if there is none,
+ * or no memory for regions. Pool lock held. */
+static uint32_t region_chunk_find(TsiSpace* s, unsigned cls) {
+    uint32_t chunk, passed = 0; /* chunk + 1, by `next`, which only chunks with a class need */
+    for (;;) {
+        chunk = tsi_chunk_find(s, 1, 1);
+        if (chunk == s->chunk_count || tsi_regions_prepare(s, chunk, cls)) break;
+        if (s->chunks[chunk].region_class == 0) { /* no memory */
+            chunk = s->chunk_count;
+            break;
+        }
+        tsi_chunk_set_used(s, chunk, 1, true);
+        s->chunks[chunk].next = passed;
+        passed = chunk + 1;
+    }
+
+    for (; passed != 0; passed = s->chunks[passed - 1].next) tsi_chunk_set_used(s, passed - 1, 1, false);
+    return chunk;
+}
+
 /* One whose pages are kept, else the first; chunk_count when there is none, or no memory for regions. */
 static uint32_t chunk_choose(TsiSpace* s, unsigned cls, unsigned node) {
     bool region = tsi_class_is_region(cls);
     uint32_t chunk = tsi_stock_chunk_locked(s, cls, node);
     if (chunk != TSI_STOCK_NONE && (!region || tsi_regions_prepare(s, chunk, cls))) return chunk;
-    for (;;) {
-        chunk = tsi_chunk_find(s, 1, 1);
-        if (chunk == s->chunk_count || !region || tsi_regions_prepare(s, chunk, cls)) return chunk;
-        if (s->chunks[chunk].region_class == 0 || !tsi_space_cover(s, chunk + 1)) return s->chunk_count; /* no memory */
-        /* Set aside for good: a thread was stopped while it freed in it, many lives ago. */
-        tsi_chunk_set_used(s, chunk, 1, true);
-    }
+    return region ? region_chunk_find(s, cls) : tsi_chunk_find(s, 1, 1);
 }
 
 static bool chunk_open(TsiSpace* s, unsigned cls, unsigned node) {
@@ -170,6 +185,7 @@ static uint64_t chunk_rebuild(TsiSpace* s, uint32_t chunk, unsigned cls) {
 void tsi_space_rebuild(TsiSpace* s) {
     uint64_t bytes = 0;
     memset(s->with_free, 0, sizeof s->with_free);
+    tsi_store_relaxed(&s->resting, 0); /* no freer sleeps here, and what rested was given by its tag */
     for (uint32_t chunk = 0; chunk < tsi_load_relaxed(&s->chunk_high); chunk++) {
         unsigned cls = tsi_chunk_class(s, chunk);
         if (s->chunks[chunk].held) { /* its pages are here yet */

@@ -44,7 +44,7 @@ static uint64_t equal16(Bytes bytes, unsigned byte) {
 /* Of 64 granules: those whose byte is `byte` under the mask. */
 static uint64_t equal64(const uint8_t* map, unsigned mask, unsigned byte) {
     uint64_t bits = 0;
-    for (unsigned i = 0; i < 64; i += 16) bits |= equal16(load16(map + i) & (uint8_t)mask, byte) << i;
+    for (unsigned i = 0; i < TSI_MAP_READ; i += 16) bits |= equal16(load16(map + i) & (uint8_t)mask, byte) << i;
     return bits;
 }
 
@@ -56,7 +56,7 @@ static uint64_t below(uint32_t n) { return n >= 64 ? ~0ull : (1ull << n) - 1; }
  * marked, not both and not neither. */
 static Marks marks_at(const uint8_t* map, unsigned gen, uint32_t at, uint32_t end) {
     Marks m = {0, 0, 0};
-    for (unsigned i = 0; i < 64; i += 16) {
+    for (unsigned i = 0; i < TSI_MAP_READ; i += 16) {
         Bytes bytes = load16(map + at + i);
         m.starts |= equal16(bytes & TSI_GEN_BYTE, gen) << i;
         m.live |= equal16(bytes, gen) << i;

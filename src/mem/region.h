@@ -67,9 +67,20 @@ TSI_INLINE _Atomic uint8_t* tsi_region_byte(const TsiSpace* s, uint64_t offset) 
     uint32_t in_chunk = (uint32_t)offset & ((1u << TSI_CHUNK_SHIFT) - 1);
     return (_Atomic uint8_t*)tsi_regions_of(s, (uint32_t)(offset >> TSI_CHUNK_SHIFT)) + (in_chunk >> TSI_GRANULE_SHIFT);
 }
-enum { TSI_NO_MAP_BYTES = (256 << 10 >> TSI_GRANULE_SHIFT) + 64 };
+/* Zeros in place of a map whose page has gone. They start nothing. A reader that had the granule of an object before
+ * the page went may ask for any granule of the largest region, and reads 64 bytes from there. */
+enum {
+    TSI_REGION_MAX = TSI_REGION_MIN << 2 * (TSI_RANK_HUGE - TSI_RANK_PAGE),
+    TSI_MAP_READ = 64,
+    TSI_NO_MAP_BYTES = (TSI_REGION_MAX >> TSI_GRANULE_SHIFT) + TSI_MAP_READ
+};
+_Static_assert((int)TSI_REGION_MAX == 1 << TSI_CHUNK_SHIFT, "no region is larger than its chunk");
+_Static_assert(TSI_REGIONS_MAP == 1 << (TSI_CHUNK_SHIFT - TSI_GRANULE_SHIFT), "a map byte for each granule of a chunk");
+_Static_assert(TSI_REGIONS_END - TSI_REGIONS_MAP >= TSI_MAP_READ, "reads from the last granules end among the records");
+_Static_assert(TSI_REGION_OBJECT / (TSI_REGION_MAX >> TSI_GRANULE_SHIFT) > 1, "a word counts all granules of a region");
+_Static_assert((TSI_REGION_MAX - TSI_GRANULE) >> TSI_GRANULE_SHIFT <= UINT16_MAX, "so do gaps and gap_granules");
 extern _Atomic uint8_t tsi_no_map[TSI_NO_MAP_BYTES];
-/* The region's map, or zeros, which start nothing, for who comes late: the record's page may have gone. */
+/* Returns the region's map, or tsi_no_map where the record's page has gone. */
 TSI_INLINE _Atomic uint8_t* tsi_region_map(const TsiRegion* r) {
     _Atomic uint8_t* map = tsi_load_relaxed(&r->map);
     return map != NULL ? map : tsi_no_map;

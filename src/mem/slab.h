@@ -49,7 +49,7 @@ enum {
     TSI_SLAB_WARM = 5,
     TSI_SLAB_RETIRED = 6,
     TSI_SLAB_STATE = 0x0f,
-    TSI_SLAB_HANDLED = 0x10 /* has issued a handle in this incarnation */
+    TSI_SLAB_HANDLED = 0x10 /* has issued a handle in this incarnation; while PURGING, in the one that it leaves */
 };
 
 typedef struct TsiSlab {
@@ -136,10 +136,14 @@ TSI_INLINE uint32_t tsi_tag_index(uint64_t tag) { return (uint32_t)(tag >> 8) & 
 TSI_INLINE unsigned tsi_tag_state(uint64_t tag) { return (unsigned)tag & TSI_SLAB_STATE; }
 /* Its only holder: in no heap or incarnation, under the same seq. */
 TSI_INLINE void tsi_slab_turn(TsiSlab* b, unsigned state) {
-    tsi_store_relaxed(&b->tag, tsi_tag(tsi_tag_seq(tsi_load_relaxed(&b->tag)), 0, state));
+    /* release: pairs with tsi_handle_decode, which reads gen_base after the tag */
+    tsi_store_release(&b->tag, tsi_tag(tsi_tag_seq(tsi_load_relaxed(&b->tag)), 0, state));
 }
 /* The seq after this one. Those whose low 31 bits are 0 are skipped: a purged remote word has them. */
 TSI_INLINE uint32_t tsi_seq_next(uint32_t seq) { return ((seq + 1) & 0x7fffffffu) == 0 ? seq + 2 : seq + 1; }
+
+/* Returns the seq that tsi_seq_next turns into `seq`. */
+TSI_INLINE uint32_t tsi_seq_before(uint32_t seq) { return ((seq - 1) & 0x7fffffffu) == 0 ? seq - 2 : seq - 1; }
 
 /* half: which of a line's two remote words it is. */
 TSI_INLINE uint64_t tsi_remote_fresh(unsigned half, uint32_t seq) {

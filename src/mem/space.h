@@ -44,6 +44,25 @@ enum {
     TSI_STOCK_SLOTS = 6
 };
 
+/* Tables and their bounds: what one stands for fits the other. */
+_Static_assert(TSI_CHUNK_SLABS * sizeof(TsiSlab) <= TSI_META_LINES, "slabs end before the lines");
+_Static_assert(TSI_META_LINES + TSI_CHUNK_LINES * sizeof(TsiLine) == TSI_META_END, "lines end the bookkeeping");
+_Static_assert(TSI_META_END <= 1 << TSI_META_SHIFT, "a chunk's bookkeeping fits its block");
+_Static_assert(TSI_REGIONS_END <= 1 << TSI_REGIONS_SHIFT, "a chunk's regions fit their block");
+_Static_assert(TSI_CHUNK_LINES == 1 << (TSI_CHUNK_SHIFT - TSI_LINE_MIN_SHIFT), "a line for each KiB of a chunk");
+_Static_assert(TSI_CHUNK_LINES* TSI_LINE_SLOTS * sizeof(uint64_t) == 1 << TSI_COUNTS_SHIFT, "a count for each slot");
+_Static_assert(TSI_CHUNK_LINES * sizeof(uint32_t) == 1 << TSI_ENTRIES_SHIFT, "an entry for each KiB of a chunk");
+_Static_assert(TSI_CHUNK_SLABS* TSI_REGION_MIN == 1 << TSI_CHUNK_SHIFT, "no chunk has more slabs than pages");
+/* Handles have 26 bits for a line and 6 for a slot, entries 31 bits for how far behind TsiSpace.words a line or a
+ * region is, in lines. */
+_Static_assert((uint64_t)TSI_CHUNKS_MAX* TSI_CHUNK_LINES* TSI_LINE_SLOTS == 1ull << 32, "handles name every slot");
+_Static_assert(sizeof(TsiRegion) == sizeof(TsiLine), "an entry counts both in the same unit");
+_Static_assert((((uint64_t)TSI_CHUNKS_MAX << TSI_META_SHIFT) + ((uint64_t)TSI_CHUNKS_MAX << TSI_COUNTS_SHIFT) +
+                ((uint64_t)TSI_CHUNKS_MAX << TSI_REGIONS_SHIFT)) /
+                       sizeof(TsiLine) <
+                   1ull << 31,
+               "entries reach the last region");
+
 enum { TSI_DIRTY = 1, TSI_DIRTY_KEPT = 2 /* the stock alone */ };
 
 typedef struct TsiChunk {
@@ -63,7 +82,7 @@ typedef struct TsiChunk {
                               * slab is zero, or in the stock */
     uint8_t node;          /* whose threads get its slabs: a row of with_free */
     uint8_t asked_node;    /* whose memory they are made of: it was last asked of, + 1 */
-    _Atomic uint32_t meta_pages, region_pages; /* bits of chunk_pages.h */
+    _Atomic uint32_t meta_pages, region_pages; /* bits of chunk_pages.h, a page each */
     _Atomic uint64_t counts_pages[2];
     _Atomic uint64_t late;                /* marks of heap/late.h */
     uint64_t stock[TSI_STOCK_UNITS / 64]; /* pages of no slab that are kept, see stock.h */
@@ -76,6 +95,11 @@ typedef struct TsiChunk {
     bool huge;                     /* it was asked to be made of huge pages, with its neighbour, for regions */
     _Atomic uint8_t entries_class; /* of its entries; 0: they are 0 */
 } TsiChunk;
+
+_Static_assert(8 * sizeof(uint32_t) * TSI_REGION_MIN >= 1 << TSI_META_SHIFT && TSI_META_SHIFT == TSI_REGIONS_SHIFT,
+               "a bit of meta_pages and of region_pages for each page");
+_Static_assert(8 * sizeof(uint64_t[2]) * TSI_REGION_MIN >= 1 << TSI_COUNTS_SHIFT,
+               "a bit of counts_pages for each page");
 
 /* Distance of the words from `words`, in 64 bytes; TSI_ENTRY_REGION beside it where they are a region's. */
 typedef _Atomic uint32_t TsiEntry;
@@ -140,6 +164,7 @@ typedef struct TsiSpace {
     TsiLock lock;                                   /* all below */
     uint32_t with_free[TSI_NODES_MAX][TSI_CLASSES]; /* chunk + 1 */
     TsiStock stock;
+    _Atomic uint32_t resting;         /* regions that rest, slab id + 1, see rest.h; any thread may read */
     uint32_t used_hint;               /* no free chunk below */
     uint32_t large_gives, words_kept; /* large objects given back; chunks with meta_kept */
     _Atomic uint32_t open_chunks;     /* that serve a class of slabs; readers may look */

@@ -26,6 +26,8 @@
 enum { TSI_INC_ACTIVE = 0, TSI_INC_ADVANCED = 1, TSI_INC_CLOSED = 2, TSI_INC_RELEASED = 3, TSI_INC_STATE = 3 };
 enum { TSI_INC_BITS = 18, TSI_INC_MAX = (1 << TSI_INC_BITS) - 1, TSI_RING_MAX = 1024, TSI_STRIPES = 64 };
 enum { TSI_REUSE_BITS = 13, TSI_REUSE_MASK = (1 << TSI_REUSE_BITS) - 1, TSI_CHARGE_BITS = 48 };
+_Static_assert(TSI_REUSE_BITS + TSI_INC_BITS + 1 == 8 * sizeof(EpochId), "a domain's id: its mark, reuse and record");
+_Static_assert(TSI_LABELS_MAX + 2 <= 1 << (64 - TSI_CHARGE_BITS), "a charge names every label");
 #define TSI_CHARGE_MASK ((1ull << TSI_CHARGE_BITS) - 1)
 #define TSI_DOMAIN_ID_BIT 0x80000000u
 

@@ -87,6 +87,8 @@ typedef struct TsiLabel {
     TsiLabelShard shard[TSI_LABEL_SHARDS] __attribute__((aligned(64)));
 } TsiLabel;
 
+_Static_assert(TSI_LABELS_MAX + 2 <= UINT16_MAX, "slots hold every record + 1");
+
 typedef struct TsiLabels {
     TsiTable records;
     uint32_t capacity;

@@ -6,7 +6,8 @@
  *          byte, marks it by compare-exchange, and leaves by compare-exchange under the generation that it entered,
  *          counting the object. Who ends a life exchanges the word for the next generation and adds those that had
  *          entered to `late`; they take themselves off. After the last generation the word says 0, which nobody
- *          enters: the map is cleared and generation 1 opened while `late` is 0.
+ *          enters: the map is cleared and generation 1 opened while `late` is 0. A slab that is taken before rests
+ *          (rest.h), and whoever takes slabs or trims looks at it again.
  * Handle   names the slab's gen_base, which is raised before the word of a region with handles is exchanged.
  *
  * The owner's words and bytes pass through a store buffer (mm.pml).  Its bracket is abstracted as in line_words.pml:
@@ -34,7 +35,8 @@
  *   returns true, whoever calls them; a free that began in one
  *   incarnation frees nothing of another, and a handle nothing of another life; a byte is marked only in the life that
  *   was entered; a life that ends without a release has no live object, and each end accounts for every object;
- *   `entered` and `late` do not underflow and are 0 at rest; an ORPHAN without a live object has been returned, once.
+ *   `entered` and `late` do not underflow and are 0 at rest; an ORPHAN without a live object has been returned, once;
+ *   when all are through the slab is in use or can be taken again: no life that ended beside a freer has cost it.
  *
  * Not covered: sizes and gaps, more than two objects, the granules of the word, a fork child.
  */
@@ -76,7 +78,13 @@
 #define ORPHAN  2
 #define PURGING 3
 #define PARTIAL 4
-#define RETIRED 5
+#define RESTING 5       /* mem/rest.h */
+#define OUT     6       /* nobody looks at it any more */
+#ifdef MUTANT_RESTS_FOR_GOOD
+#define WAKES 0
+#else
+#define WAKES (late == 0)
+#endif
 #define HANDLED 8
 #define TST(x)  ((x) & 7)
 #define TSEQ(x) ((x) >> 4)
@@ -757,6 +765,7 @@ inline take()
 #else
 		d_step { ok = (late == 0) }
 #endif
+		passed = !ok;
 		if
 		:: ok ->
 #ifdef MUTANT_PREPARE_STORES
@@ -783,16 +792,32 @@ inline take()
 		mm_drain(0);
 		if
 		:: ok -> mem[L_ISS] = 0; mem[L_FR] = 0; plain = 1; seq_of = TSEQ(tag); tag = TAG(OWNED, TSEQ(tag))
-		:: else -> tag = TAG(RETIRED, TSEQ(tag))
+#ifdef MUTANT_PASSED_FOR_GOOD
+		:: !ok && passed -> tag = TAG(OUT, TSEQ(tag))
+#else
+		:: !ok && passed        /* the chunk stays as it is, and is passed over this time */
+#endif
+		:: !ok && !passed -> tag = TAG(RESTING, TSEQ(tag))      /* tsi_rest */
 		fi;
-		ok = 0
+		ok = 0; passed = 0
+	}
+}
+
+/* tsi_rest_look, by whoever takes a slab or trims. */
+inline look_at_resting()
+{
+	d_step {
+		if
+		:: WAKES -> tag = TAG(POOL, TSEQ(tag))
+		:: else
+		fi
 	}
 }
 
 proctype owner(byte n)
 {
 	byte i, q, hb, began, g, in, tg, w, x, y, l, o;
-	bit ok, first, dead, gone, hd;
+	bit ok, first, dead, gone, hd, passed;
 	do
 	:: n > 0 ->
 		n--;
@@ -824,6 +849,7 @@ proctype owner(byte n)
 #endif
 #ifndef S_LIVES
 		:: TST(tag) == POOL -> take()
+		:: TST(tag) == RESTING -> look_at_resting()
 #endif
 		:: n = 0
 		fi
@@ -932,6 +958,7 @@ init
 	/* everybody is through */
 	d_step { _nr_pr == 2 && b_n[0] == 0 ->
 		assert(W_IN(mem[L_WORD]) == 0 && late == 0 && sleepers == 0);
+		assert(TST(tag) != OUT && (TST(tag) != RESTING || WAKES));       /* a trim finds it */
 		assert(TST(tag) != PURGING && TST(tag) != PARTIAL);
 		assert(!(TST(tag) == ORPHAN && st[0] != 1 && st[1] != 1));
 		assert(!HOLDS(tag) || mem[L_FR] == (by[0] & 1) + (by[1] & 1));

@@ -9,7 +9,9 @@
 #include "kit/one.h"
 
 #include "heap/heap.h"
+#include "mem/pool.h"
 #include "mem/region.h"
+#include "mem/rest.h"
 
 #include <semaphore.h>
 
@@ -73,6 +75,29 @@ static void free_them(void* arg) {
 static void* free_them_on_a_thread(void* arg) {
     free_them(arg);
     return NULL;
+}
+
+/* ---- a region that rests ---- */
+
+/* 0 when the region is in the pool: no freer sleeps in a child. */
+static int nothing_rests(void* slab) {
+    uint64_t tag = tsi_load_relaxed(&tsi_slab(space, *(uint32_t*)slab)->tag);
+    if (tsi_load_relaxed(&space->resting) != 0) return 1;
+    return tsi_tag_state(tag) != TSI_SLAB_POOL ? 2 : is_whole() ? 0 : 3;
+}
+
+static void a_region_that_rests(void) {
+    uint32_t id;
+    REQUIRE(tsi_space_take(space, TSI_CLASS_REGION, 0, &id));
+    REQUIRE(tsi_region_open(space, TSI_CLASS_REGION, id, 0));
+    TsiRegion* r = tsi_region(space, id);
+    tsi_store_relaxed(&r->late, 1);
+    tsi_rest(space, id);
+    REQUIRE_EQ(in_child(nothing_rests, &id), 0);
+    REQUIRE_EQ(tsi_load_relaxed(&space->resting), id + 1);
+    tsi_store_relaxed(&r->late, 0);
+    slab_trim(a);
+    REQUIRE_EQ(tsi_load_relaxed(&space->resting), 0);
 }
 
 /* ---- a refill ---- */
@@ -348,6 +373,7 @@ int main(int argc, char** argv) {
 #define TEST(name) CHECK_CASE_WITH(name, open_allocator, close_allocator)
         TEST(a_refill_is_done_or_was_never),
         TEST(a_region_in_the_middle),
+        TEST(a_region_that_rests),
         TEST(tokens_in_an_inbox),
         TEST(tokens_that_vanished_threads_had),
         TEST(cleanups_of_a_phase_that_was_ending),

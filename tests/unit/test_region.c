@@ -7,7 +7,9 @@
 #include "regions.h"
 
 #include "heap/free.h"
+#include "mem/large.h"
 #include "mem/pool.h"
+#include "mem/rest.h"
 
 /* ---- lives ---- */
 
@@ -72,8 +74,11 @@ static void a_late_freer_blocks_the_last_life(void) {
     tsi_space_purge(space, &id, 1);
 }
 
-/* A phase that meets such a region takes another, and the region is retired. */
-static void a_blocked_region_is_retired(void) {
+static unsigned state_of(uint32_t id) { return tsi_tag_state(tsi_load_relaxed(&tsi_slab(space, id)->tag)); }
+
+/* A phase that meets such a region takes another. The region rests until its freer has left: no trim gives it back
+ * before, and the first one afterwards does. */
+static void a_blocked_region_rests(void) {
     void* first = make(SIZE);
     TsiRegion* r = region_of(first);
     uint32_t id = kit_place(a, first).slab_id;
@@ -82,18 +87,98 @@ static void a_blocked_region_is_retired(void) {
     tsi_store_relaxed(&r->word, (uint64_t)TSI_GEN_BYTE << TSI_REGION_GEN_SHIFT | TSI_REGION_ENTERED);
     end(EPOCH_RELEASE, 1, 0, SIZE);
     REQUIRE_EQ(tsi_load_relaxed(&r->late), 1);
-    REQUIRE_EQ(kit_refusals(a).retired_slabs, 0);
     epoch_domain_destroy(d);
     d = epoch_domain_create(a);
     void* next = make(SIZE);
     REQUIRE_NE(kit_place(a, next).slab_id, id);
-    REQUIRE_EQ(kit_refusals(a).retired_slabs, 1);
-    REQUIRE_EQ(tsi_tag_state(tsi_load_relaxed(&tsi_slab(space, id)->tag)), TSI_SLAB_RETIRED);
-    REQUIRE_EQ(kit_committed_now(a), TSI_REGION_MIN);
-    tsi_store_relaxed(&r->late, 0);
+    REQUIRE_EQ(tsi_load_relaxed(&space->resting), id + 1);
+    REQUIRE_EQ(kit_committed_now(a), 2 * TSI_REGION_MIN);
     fill(p, ALL); /* takes more regions, not that one */
     for (unsigned i = 0; i < ALL; i++) REQUIRE_NE(kit_place(a, p[i]).slab_id, id);
+    slab_trim(a);
+    REQUIRE_EQ(state_of(id), TSI_SLAB_WARM);
+    tsi_store_relaxed(&r->late, 0);
+    slab_trim(a);
+    REQUIRE_EQ(tsi_load_relaxed(&space->resting), 0);
+    REQUIRE_EQ(state_of(id), TSI_SLAB_POOL);
+    REQUIRE_EQ(kit_refusals(a).retired_slabs, 0);
+    kit_check(a);
     end(EPOCH_RELEASE, ALL + 1, 0, (ALL + 1) * SIZE);
+}
+
+/* Of each size: whoever takes a slab next gives back what can be used again, and only that. A half that shares its page
+ * leaves the other one alone. */
+static void the_next_taking_looks_at_what_rests(void) {
+    for (unsigned rank = 0; rank < TSI_RANK_HUGE; rank++) {
+        unsigned cls = tsi_region_class(rank);
+        TsiRegion *r, *other, *third;
+        uint32_t id = open_one(cls, &r), second = open_one(cls, &other), last = open_one(cls, &third);
+        size_t bytes = space->classes->c[cls].slab_bytes;
+        for (unsigned n = 0; n < 2; n++) {
+            TsiRegion* blocked = n == 0 ? r : third;
+            blocked->gen = TSI_GEN_BYTE;
+            tsi_store_relaxed(&blocked->word, (uint64_t)TSI_GEN_BYTE << TSI_REGION_GEN_SHIFT | TSI_REGION_ENTERED);
+            (void)tsi_region_end(space, n == 0 ? id : last);
+            REQUIRE(!tsi_region_open(space, cls, n == 0 ? id : last, 0));
+            tsi_rest(space, n == 0 ? id : last);
+        }
+        REQUIRE_EQ(kit_committed_now(a), 3 * bytes);
+        tsi_store_relaxed(&r->late, 0);
+        void* q = slab_malloc(a, 8192); /* in a slab of a class */
+        REQUIRE(q != NULL);
+        REQUIRE_EQ(state_of(id), TSI_SLAB_POOL);
+        REQUIRE_EQ(state_of(last), TSI_SLAB_WARM);
+        REQUIRE_EQ(tsi_load_relaxed(&space->resting), last + 1);
+        REQUIRE_EQ(tsi_load_relaxed(&other->word), 1ull << TSI_REGION_GEN_SHIFT); /* it goes on */
+        tsi_store_relaxed(&third->late, 0);
+        slab_free(a, q);
+        slab_trim(a);
+        REQUIRE_EQ(tsi_load_relaxed(&space->resting), 0);
+        REQUIRE_EQ(kit_committed_now(a), bytes);
+        (void)tsi_region_end(space, second);
+        tsi_space_purge(space, &second, 1);
+        REQUIRE_EQ(kit_committed_now(a), 0);
+        slab_trim(a);
+        for (uint32_t chunk = 0; chunk < tsi_load_relaxed(&space->chunk_high); chunk++)
+            REQUIRE_EQ(tsi_chunk_class(space, chunk), 0);
+    }
+}
+
+/* Half of a huge page that rests goes without the other one, which goes on. */
+static void half_of_a_huge_page_rests(void) {
+    uint32_t ids[2];
+    REQUIRE(tsi_space_take_huge(space, 0, ids));
+    for (unsigned n = 0; n < 2; n++) REQUIRE(tsi_region_open(space, TSI_CLASS_HUGE, ids[n], 0));
+    TsiRegion* r = tsi_region(space, ids[0]);
+    r->gen = TSI_GEN_BYTE;
+    tsi_store_relaxed(&r->word, (uint64_t)TSI_GEN_BYTE << TSI_REGION_GEN_SHIFT | TSI_REGION_ENTERED);
+    (void)tsi_region_end(space, ids[0]);
+    REQUIRE(!tsi_region_open(space, TSI_CLASS_HUGE, ids[0], 0));
+    tsi_rest(space, ids[0]);
+    tsi_rest_look(space);
+    REQUIRE_EQ(state_of(ids[0]), TSI_SLAB_WARM);
+    tsi_store_relaxed(&r->late, 0);
+    tsi_rest_look(space);
+    REQUIRE_EQ(tsi_load_relaxed(&space->resting), 0);
+    REQUIRE_EQ(tsi_chunk_class(space, tsi_slab_chunk(ids[0])), 0);
+    REQUIRE(!space->chunks[tsi_slab_chunk(ids[0])].huge);
+    REQUIRE_EQ(kit_committed_now(a), TSI_REGION_MAX);
+    (void)tsi_region_end(space, ids[1]);
+    tsi_space_purge(space, &ids[1], 1);
+    REQUIRE_EQ(kit_committed_now(a), 0);
+}
+
+/* Late questions: where the record's page has gone zeros stand for its map, and may be read for as many granules as the
+ * largest region has. */
+static void no_map_is_as_large_as_any(void) {
+    TsiRegion gone = {.size_log2 = 0};
+    for (unsigned rank = 0; rank < TSI_REGION_SIZES; rank++) {
+        size_t granules = space->classes->c[tsi_region_class(rank)].slab_bytes >> TSI_GRANULE_SHIFT;
+        REQUIRE(granules + TSI_MAP_READ <= sizeof tsi_no_map);
+    }
+    REQUIRE_EQ(tsi_region_map(&gone), tsi_no_map);
+    uint32_t last = (TSI_REGION_MAX >> TSI_GRANULE_SHIFT) - 1;
+    REQUIRE_EQ(tsi_region_granules_in(&gone, last, last + 1, 1), 1);
 }
 
 /* ---- sums ---- */
@@ -504,7 +589,10 @@ int main(int argc, char** argv) {
 #define TEST(name) CHECK_CASE_WITH(name, open_allocator, close_allocator)
         TEST(generations_are_used_in_turn),
         TEST(a_late_freer_blocks_the_last_life),
-        TEST(a_blocked_region_is_retired),
+        TEST(a_blocked_region_rests),
+        TEST(the_next_taking_looks_at_what_rests),
+        TEST(half_of_a_huge_page_rests),
+        TEST(no_map_is_as_large_as_any),
         TEST(nothing_was_freed),
         TEST(some_were_freed),
         TEST(others_free_the_last_of_a_region),

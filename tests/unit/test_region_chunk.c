@@ -187,6 +187,44 @@ static void a_sleeping_freer_keeps_its_chunk(void) {
     REQUIRE(space->chunks[chunk].region_class == TSI_CLASS_REGION);
     tsi_space_purge(space, &id, 1);
     REQUIRE_EQ(tsi_load_relaxed(&r->late), 1);
+    /* Each search looks at it again. */
+    tsi_store_relaxed(&r->late, 0);
+    id = take_of(tsi_region_class(2));
+    REQUIRE_EQ(id >> 8, chunk);
+    tsi_space_purge(space, &id, 1);
+}
+
+/* Where freers sleep in several chunks all are passed over, and all come back. */
+static void chunks_that_are_passed_over_stay_free(void) {
+    enum { N = 3 };
+    uint32_t ids[N], id;
+    SlabOptions o = kit_options();
+    o.reserve_bytes = 16 << 20;
+    begin_with(&o);
+    for (unsigned n = 0; n < N; n++) {
+        for (unsigned k = 0; k < TSI_CHUNK_SLABS; k++) { /* all of a chunk, so that the next one is another */
+            id = take_of(TSI_CLASS_REGION);
+            if (k == 0) ids[n] = id;
+            REQUIRE(tsi_region_open(space, TSI_CLASS_REGION, id, 0));
+        }
+        tsi_store_relaxed(&tsi_region(space, ids[n])->late, 1);
+    }
+    for (unsigned n = 0; n < N; n++) {
+        for (unsigned k = 0; k < TSI_CHUNK_SLABS; k++) {
+            id = tsi_slab_id(tsi_slab_chunk(ids[n]), k);
+            (void)tsi_region_end(space, id);
+            tsi_space_purge(space, &id, 1);
+        }
+    }
+    id = take_of(tsi_region_class(2));
+    REQUIRE_EQ(tsi_slab_chunk(id), N);
+    for (unsigned n = 0; n < N; n++) REQUIRE(!tsi_bit_is(space->used, n));
+    tsi_space_purge(space, &id, 1);
+    for (unsigned n = 0; n < N; n++) tsi_store_relaxed(&tsi_region(space, ids[n])->late, 0);
+    id = take_of(tsi_region_class(2));
+    REQUIRE_EQ(tsi_slab_chunk(id), 0);
+    tsi_space_purge(space, &id, 1);
+    end_with();
 }
 
 /* ---- budgets ---- */
@@ -362,6 +400,7 @@ int main(int argc, char** argv) {
         TEST(records_wait_for_freers),
         TEST(maps_of_other_sizes_are_cleared),
         TEST(a_sleeping_freer_keeps_its_chunk),
+        TEST(chunks_that_are_passed_over_stay_free),
         TEST(a_phases_hard_budget),
         TEST(a_labels_hard_budget),
         TEST(a_limit_of_the_whole),
