@@ -24,7 +24,7 @@ static const struct {
 
 static bool in_number(char c) { return (c >= '0' && c <= '9') || c == '.' || c == ','; }
 
-/* Writes "1 object" where `text` says "1 objects", but for what stands in quotes, as labels do. Returns the new length. */
+/* Writes "1 object" where `text` says "1 objects", except in quotes, where labels stand. Returns the new length. */
 static size_t singular(char* text, size_t len) {
     bool quoted = false;
     for (size_t at = 0; at + 2 < len; at++) {
