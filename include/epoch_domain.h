@@ -7,8 +7,10 @@
  * Thread safety: any thread may enter, several at once; enter/exit pairs belong to one thread and
  * nest in LIFO order, without a limit and across allocators. Misuse (exit out of order or without
  * enter, destroy while entered, a stale era, a domain that is gone) is refused and counted, never an abort;
- * NULL is refused. Calls that give bool say whether they did what they are for: false, nothing was done
- * (but see epoch_domain_end). A cleanup that ends, resets or enters the domain that is being ended is refused.
+ * NULL is refused. Calls that give bool say whether they did what they are for. False: nothing was done (but see
+ * epoch_domain_end), slab_last_error() has the reason, and errno is EINVAL (NULL, or the thread is not where the call
+ * needs it), EBUSY (somebody else is inside), ESTALE (the domain was destroyed or has ended, or the ring has moved
+ * past the epoch that it borrows) or ENOMEM. A call that succeeds leaves both alone. A cleanup that ends, resets or enters the domain that is being ended is refused.
  * Complexity: O(1), plus O(slabs of the epoch) where a phase ends. Conventions as slab_alloc.h.
  */
 #ifndef EPOCH_DOMAIN_H
@@ -41,25 +43,28 @@ SLAB_API epoch_domain_t* epoch_domain_create_labeled(SlabAllocator* a, const cha
  * drains that incarnation, if the id still names it and no other domain is inside. */
 SLAB_API epoch_domain_t* epoch_domain_wrap(SlabAllocator* a, EpochId epoch, bool auto_close);
 /* Makes the domain the innermost scope of this thread. Entering an ended domain of its own opens a
- * fresh incarnation under the same label. False, and not entered: misuse, or no memory for a record or the scope. */
+ * fresh incarnation under the same label. False, and not entered: EINVAL, ESTALE, or ENOMEM for a record or the scope. */
 SLAB_API bool epoch_domain_enter(epoch_domain_t* d);
 /* Leaves the innermost scope. The last exit of a domain of its own with auto_close releases it;
- * of a borrowed one, drains. False, and not left: d is not this thread's innermost scope. */
+ * of a borrowed one, drains. False, and not left: d is not this thread's innermost scope (EINVAL), or gone (ESTALE). */
 SLAB_API bool epoch_domain_exit(epoch_domain_t* d);
 /* Ends the domain; its own epoch is released; a borrowed one with auto_close that was entered is drained
  * if its last exit could not (somebody else was inside), else left as it is. False, and d stays: somebody
- * is inside. */
+ * is inside, or a scope is detached (EBUSY); or it is gone (ESTALE). */
 SLAB_API bool epoch_domain_destroy(epoch_domain_t* d);
-/* Releases the epoch now. False, and nothing done: somebody is inside, or the era does not match any more. */
+/* Releases the epoch now. False, and nothing done: somebody is inside (EBUSY), or the era does not match any more
+ * (ESTALE). */
 SLAB_API bool epoch_domain_force_close(epoch_domain_t* d);
 /* create_labeled + enter. NULL, errno and slab_last_error on failure. */
 SLAB_API epoch_domain_t* epoch_domain_begin(SlabAllocator* a, const char* label);
-/* exit + destroy, each as if called alone. False when either was refused: d is gone if nobody is inside of it. */
+/* exit + destroy, in one step: of several threads that end d at once the last one destroys it. False: d is not this
+ * thread's innermost scope, and is as it was (EINVAL; ESTALE when it is gone); or others are inside, and the scope was
+ * left, without more (EBUSY). Either way one misuse is counted. */
 SLAB_API bool epoch_domain_end(epoch_domain_t* d);
 /* exit + receipt + destroy, all of it or nothing: d is the innermost scope of this thread and nobody else is inside, no
  * detached scope either; else false, refused, and d is as it was. An epoch of its own is released, also when auto_close
  * is false; a borrowed one is drained where epoch_domain_exit would drain it. *out (may be NULL) is the receipt of that
- * end; where a borrowed epoch goes on, what epoch_domain_receipt has, else all 0 but for its version. */
+ * end; where a borrowed epoch goes on, what epoch_domain_receipt has, else all 0 but for its version. EINVAL, EBUSY, ESTALE. */
 SLAB_API bool epoch_domain_end_ex(epoch_domain_t* d, EpochReceipt* out);
 /* Ends the domain by draining its epoch: no allocation that begins afterwards succeeds in it, live objects stay valid
  * until they are freed (by any thread, by slab_free), and the free that leaves a slab without one returns it. d is gone
@@ -67,7 +72,7 @@ SLAB_API bool epoch_domain_end_ex(epoch_domain_t* d, EpochReceipt* out);
  * empty. Called by the thread whose innermost scope d is, which is left, or when nobody is inside. *out (may be NULL)
  * is the receipt: objects_escaped is what lives on. Where the domain has ended already it is that of the last end.
  * False, refused, and d is as it was: somebody else is inside (of d, or by another domain of the epoch that d borrows),
- * or d borrows an epoch that the ring has moved past. O(slabs of the epoch). */
+ * or d borrows an epoch that the ring has moved past. EBUSY, ESTALE. O(slabs of the epoch). */
 SLAB_API bool epoch_domain_drain(epoch_domain_t* d, EpochReceipt* out);
 /* Innermost domain of this thread, of any allocator; NULL when none. */
 SLAB_API epoch_domain_t* epoch_domain_current(void);
@@ -86,16 +91,19 @@ SLAB_API char* epoch_domain_strdup(epoch_domain_t* d, const char* text) SLAB_ALL
 SLAB_API char* epoch_domain_strndup(epoch_domain_t* d, const char* text, size_t n) SLAB_ALLOC;
 SLAB_API void* epoch_domain_memdup(epoch_domain_t* d, const void* p, size_t n) SLAB_ALLOC_SIZE(3);
 SLAB_API char* epoch_domain_asprintf(epoch_domain_t* d, const char* format, ...) SLAB_ALLOC SLAB_FORMAT(2, 3);
-/* slab_epoch_on_end of the domain's incarnation. False when that has ended, and when memory is short. */
+/* slab_epoch_on_end of the domain's incarnation. False when that has ended (ESTALE), when memory
+ * is short (ENOMEM), and for fn NULL (EINVAL). */
 SLAB_API bool epoch_domain_on_end(epoch_domain_t* d, void (*fn)(void* arg), void* arg);
-/* Receipt of the incarnation that ended last; false when none has. */
+/* Receipt of the incarnation that ended last; false when none has, or out is NULL (EINVAL). */
 SLAB_API bool epoch_domain_receipt(epoch_domain_t* d, EpochReceipt* out);
 /* Releases what is allocated and starts a fresh incarnation under the same label: the frame loop.
- * False (nothing done) for a borrowed domain, or when another thread is inside. */
+ * False (nothing done) for a borrowed domain (EINVAL), when another scope is inside, of another thread or detached
+ * (EBUSY), while the domain is being ended (ESTALE), and without a record (ENOMEM). */
 SLAB_API bool epoch_domain_reset(epoch_domain_t* d);
-/* Takes the scope off the top of this thread's stack without ending it; refcount stays. */
+/* Takes the scope off the top of this thread's stack without ending it; refcount stays. False: d is not the
+ * innermost (EINVAL). */
 SLAB_API bool epoch_domain_detach(epoch_domain_t* d);
-/* Puts a detached scope on this thread's stack; once per detach. */
+/* Puts a detached scope on this thread's stack; once per detach. False: none is detached (EINVAL), or ENOMEM. */
 SLAB_API bool epoch_domain_attach(epoch_domain_t* d);
 
 #if defined(__GNUC__)

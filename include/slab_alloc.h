@@ -7,7 +7,7 @@
  * Conventions for every function below, unless its comment says otherwise
  *   units          sizes in bytes, times in nanoseconds (CLOCK_MONOTONIC)
  *   alignment      every object is 16-byte aligned; in a size class that is a power of two it is
- *                  aligned to its size (up to 256 KiB; larger objects to 1 MiB), in a region it is not
+ *                  aligned to its size (up to 256 KiB; larger objects to 64 KiB), in a region it is not
  *   ownership      the caller owns an object from the call that returned it until it is freed or
  *                  its epoch is released; no object ever moves and none carries a header
  *   thread safety  any thread may call anything at any time; an object may be freed by any thread
@@ -114,7 +114,7 @@ typedef enum SlabMisuse {
 SLAB_API const char* slab_misuse_name(SlabMisuse what);
 
 /* Told of each misuse, on the offending thread, with no lock held. `where` is the offending
- * pointer or NULL. Must not destroy the allocator. */
+ * pointer or NULL. Not told of its own misuse while it runs. Must not destroy the allocator. */
 typedef void (*SlabMisuseFn)(SlabAllocator* a, SlabMisuse what, const void* where, void* ctx);
 
 /* Told at destroy of what was still live, when the leak report is asked for. */
@@ -123,7 +123,9 @@ typedef void (*SlabLeakFn)(SlabAllocator* a, const char* label, uint64_t era, ui
 
 /* Options of an allocator. Zero-fill, set struct_size = sizeof(SlabOptions), set what matters;
  * a 0 means the default. The environment variable TSLAB_OPTIONS="name=value,..." overrides
- * (ignored in set-user-id programs); sizes there take k, m and g. See docs/options.md. */
+ * (ignored in set-user-id programs); sizes there take k, m and g. A word that is no option, or out of range, is ignored:
+ * slab_last_error() says so after the create, and one line on standard error, once a process, unless `quiet` or
+ * `misuse_fn` is set. See docs/options.md. */
 typedef struct SlabOptions {
     size_t struct_size;       /* sizeof(SlabOptions) of the caller */
     uint32_t ring_size;       /* ring epochs: 2..1024, default 16 */
@@ -155,6 +157,7 @@ typedef struct SlabOptions {
     /* profile one allocation in about so many bytes, see slab_profile_write; 0: none, else 512..2^40 */
     uint64_t profile_bytes;
     uint64_t warm_limit_bytes; /* most that the budget of warm pages may learn, 1 MiB at least, default 64 MiB */
+    uint8_t quiet;             /* 1: no line on standard error about words of TSLAB_OPTIONS that are ignored */
 } SlabOptions;
 
 /* Counters of one size class. */
@@ -249,7 +252,8 @@ SLAB_API void* slab_calloc(SlabAllocator* a, size_t n, size_t size) SLAB_ALLOC_A
 SLAB_API void* slab_calloc_epoch(SlabAllocator* a, size_t n, size_t size, EpochId epoch) SLAB_ALLOC_ARRAY(2, 3);
 /* Resizes. p NULL allocates; size 0 frees and returns NULL; a pointer that is not a live object
  * gives NULL and EINVAL and touches nothing; failure keeps the block. The new block stays in the old one's
- * epoch while that is ACTIVE, else it goes where slab_malloc would. O(size) when it copies. */
+ * epoch while that is ACTIVE, else it goes where slab_malloc would. A block over 128 KiB that grows has room behind it:
+ * O(1) while that lasts, O(size) when it copies. */
 SLAB_API void* slab_realloc(SlabAllocator* a, void* p, size_t size) SLAB_REALLOC_SIZE(3);
 /* Same; a block that has to move goes to the named epoch. */
 SLAB_API void* slab_realloc_epoch(SlabAllocator* a, void* p, size_t size, EpochId epoch) SLAB_REALLOC_SIZE(3);
@@ -301,8 +305,9 @@ SLAB_API uint64_t slab_now_ns(void);
 SLAB_API uint64_t slab_rss_bytes(void);
 /* "major.minor.patch"; static storage. */
 SLAB_API const char* slab_version(void);
-/* Why the last create, init or option call of this thread failed, or its last create, wrap or begin of a domain; ""
- * when none did. A domain that is made leaves the sentence as it is. Thread-local storage, valid until the thread's
+/* Why the last create, init or option call of this thread failed, or its last call on a domain that gives bool or a
+ * domain; "" when none did. After a create or init that succeeded: the words of TSLAB_OPTIONS that were ignored, "" when
+ * none were. A call on a domain that succeeds leaves the sentence as it is. Thread-local storage, valid until the thread's
  * next such call. */
 SLAB_API const char* slab_last_error(void);
 
@@ -343,7 +348,9 @@ SLAB_API uint64_t slab_epoch_get_refcount(SlabAllocator* a, EpochId epoch);
 SLAB_API bool slab_epoch_on_end(SlabAllocator* a, EpochId epoch, void (*fn)(void* arg), void* arg);
 
 /* Told of a budget that is exceeded: `bytes` is what is committed now. On the allocating thread, no lock
- * held; may allocate, free, close and end epochs. */
+ * held; may allocate, free, reset, close and end epochs and domains, and change labels and budgets. Budgets that its own
+ * allocations exceed act, but it is not told of them while it runs. An allocation goes on where the thread is then; an
+ * object in a phase that the function has released is not given out, but made again, or refused with ESTALE. */
 typedef void (*SlabBudgetFn)(SlabAllocator* a, EpochId epoch, uint64_t bytes, bool hard, void* ctx);
 /* Limits what an epoch, or all epochs of a label together, may commit: slabs and large objects, in bytes, whether their
  * slots are used or not, so a budget acts in steps of a slab (SlabClassStats.slab_bytes) and is never exceeded

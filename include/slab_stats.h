@@ -41,6 +41,17 @@ typedef struct SlabGlobalStats {
      * class has yet; and, since the start, bytes taken from the system again right after they were given back for want
      * of budget. */
     uint64_t warm_budget_bytes, warm_bytes, warm_stock_bytes, warm_regretted_bytes;
+    /* The nearest limit on what epochs can hold: max_bytes, the reservation, or what RLIMIT_DATA leaves. limit_name
+     * names it, limit_used_bytes count against it, limit_ns is the time to it at the pace of growth; 0: it is not in
+     * sight within a year. */
+    uint64_t limit_bytes, limit_used_bytes, limit_ns;
+    char limit_name[32];
+    /* Live bytes that came between two stretches of readings, of each the least that was seen, and the time between
+     * them; 0 ns: there were not two yet. A stretch takes an eighth of the allocator's age, 2 s to 1 h. The pace is
+     * that of stretches of at most 10 s, where these grew, too. slab_stats_labels, slab_stats_phases, JSON, Prometheus
+     * and the doctor make a reading, and each publication in a segment. */
+    uint64_t growth_bytes, growth_ns;
+    double growth_per_second;
 } SlabGlobalStats;
 
 /* One size class. cache_size: slabs that threads keep warm; cache_capacity: slabs of the class that the warm budget in
@@ -128,7 +139,8 @@ typedef struct SlabLabelStats {
     uint64_t alloc_samples, alloc_wall_ns_sum, alloc_cpu_ns_sum, alloc_wait_ns_sum;
     uint64_t lock_fast_acquire, lock_contended; /* of the locks that its slow paths and ends took */
     uint64_t cas_retries;                       /* of frees by other threads */
-    uint64_t budget_soft_bytes, budget_hard_bytes, budget_warnings, budget_refusals; /* 0 bytes: no budget */
+    /* 0 bytes: no budget. Refusals: by its hard budget, those of its phases, and max_bytes. */
+    uint64_t budget_soft_bytes, budget_hard_bytes, budget_warnings, budget_refusals;
     /* slabs and large objects looked at by ends; those that live objects kept from going back */
     uint64_t closed_slabs, pinned_slabs;
     double drainability;                          /* 1 - pinned / closed; 1 when nothing ended */
@@ -142,6 +154,14 @@ typedef struct SlabLabelStats {
     uint64_t draining_age_ns[SLAB_HISTOGRAM_BUCKETS];
     /* Of the three that hold most bytes, largest first; era 0: none. */
     uint64_t worst_eras[3], worst_bytes[3], worst_objects[3], worst_ages_ns[3];
+    uint64_t open_objects, open_bytes; /* live ones in its open phases */
+    /* Made by slab_malloc_outside inside of a scope of the label: how many, and bytes asked for. They live in the
+     * ring's epoch and count there under its label. */
+    uint64_t outside_objects, outside_bytes;
+    uint64_t growth_bytes, growth_ns; /* of live_bytes, as in SlabGlobalStats */
+    double growth_per_second;
+    /* The nearest of its hard budget and those of its open phases, as in SlabGlobalStats; 0: there is none. */
+    uint64_t limit_bytes, limit_used_bytes, limit_ns;
 } SlabLabelStats;
 
 /* One incarnation that is open or draining. */

@@ -118,7 +118,7 @@ bool allocator_init_with(SlabAllocator* s, const SlabOptions* options) {
     a->owner = s;
     *tsi_public(s) = (TsiPublic){a, a->serial, TSI_MAGIC, 0};
     tsi_segment_begin(a);
-    tsi_set_error("%s", "");
+    if (bad != 0) tsi_options_complain(&o);
     return true;
 }
 

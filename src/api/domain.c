@@ -227,7 +227,7 @@ TSI_INLINE void destroy(TsiDomain* d) {
 
 static TSI_NOINLINE void refuse_destroy(TsiDomain* d, bool found) {
     if (!found) (void)tsi_domain_refuse_destroyed(d);
-    else (void)tsi_domain_refuse(d, SLAB_MISUSE_DOMAIN_ORDER);
+    else (void)tsi_domain_refuse(d, TSI_DOMAIN_INSIDE);
 }
 
 TSI_INLINE bool destroy_asked(TsiDomain* d) {
@@ -286,14 +286,15 @@ bool epoch_domain_force_close(epoch_domain_t* p) {
     memcpy(label, d->label, sizeof label);
     TsiRef ref = tsi_load_relaxed(&d->ref);
     bool inside = tsi_domain_refs(d) != 0;
-    bool stale = ref == 0 || tsi_load_relaxed(&d->left) == TSI_DOMAIN_GOING ||
-                 (!d->own && tsi_phases_resolve(&a->phases, p->epoch_id) != ref);
-    if (!inside && !stale && d->own) {
+    bool ended = ref == 0 || tsi_load_relaxed(&d->left) == TSI_DOMAIN_GOING;
+    bool passed = !d->own && tsi_phases_resolve(&a->phases, p->epoch_id) != ref;
+    if (!inside && !ended && d->own) {
         tsi_store_release(&d->ref, 0); /* as in leave, scope.c */
         tsi_domain_note_ended_locked(d, d->pub.epoch_id, d->pub.epoch_era);
     }
     tsi_lock_give(&d->lock);
-    if (inside || stale) return tsi_domain_refuse(d, inside ? SLAB_MISUSE_DOMAIN_ORDER : SLAB_MISUSE_DOMAIN_STALE);
+    if (inside) return tsi_domain_refuse(d, TSI_DOMAIN_INSIDE);
+    if (ended || passed) return tsi_domain_refuse(d, ended ? TSI_DOMAIN_ENDED : TSI_DOMAIN_PASSED);
     tsi_domain_end_ref(a, d, ref, EPOCH_RELEASE, d->own, label);
     return true;
 }
@@ -306,19 +307,72 @@ epoch_domain_t* epoch_domain_begin(SlabAllocator* s, const char* label) {
     return tsi_failed(ENOMEM, "no memory for the thread's scopes");
 }
 
-bool epoch_domain_end(epoch_domain_t* d) {
-    bool left = epoch_domain_exit(d);
-    return epoch_domain_destroy(d) && left;
+/* Leaves the calling thread's innermost scope, `top`. Returns true if it was the only one inside: then the domain is the
+ * caller's to destroy. That is decided in the same step, so of several threads that end a domain at once the last one
+ * destroys it. */
+TSI_INLINE bool leave_to_end(TsiDomain* d, TsiScope* top) {
+    tsi_scope_pop(top);
+    tsi_scopes_add(d->arena, d, -1);
+    tsi_lock_take(&d->lock);
+    uint32_t others = tsi_domain_refs(d) - 1;
+    tsi_domain_refs_set(d, others);
+    if (others == 0) tsi_store_relaxed(&d->left, TSI_DOMAIN_GOING); /* as in leave_alone_locked, domain_end.c */
+    tsi_lock_give(&d->lock);
+    return others == 0;
 }
 
-bool tsi_domain_refuse(TsiDomain* d, SlabMisuse what) {
+TSI_INLINE bool end_asked(TsiDomain* d) {
+    if (!tsi_domain_usable(d)) return false;
+    TsiScope* top = tsi_scope_top(d);
+    if (TSI_UNLIKELY(top == NULL)) return tsi_domain_refuse(d, TSI_DOMAIN_NOT_INNERMOST);
+    if (TSI_UNLIKELY(!leave_to_end(d, top))) return tsi_domain_refuse(d, TSI_DOMAIN_INSIDE);
+    destroy(d);
+    return true;
+}
+
+/* As enter and exit in scope.c. */
+static TSI_NOINLINE bool end_late(epoch_domain_t* d) {
+    tsi_thread_late_enter();
+    bool done = end_asked(tsi_domain_of(d));
+    tsi_thread_late_leave();
+    return done;
+}
+
+bool epoch_domain_end(epoch_domain_t* d) {
+    return TSI_UNLIKELY(tsi_tls.exiting) ? end_late(d) : end_asked(tsi_domain_of(d));
+}
+
+/* ---- refusals ---- */
+
+bool tsi_domain_refuse(TsiDomain* d, TsiDomainWhy why) {
+    static const struct {
+        SlabMisuse what;
+        int error;
+        const char* sentence;
+    } rows[] = {
+        [TSI_DOMAIN_NOT_INNERMOST] = {SLAB_MISUSE_DOMAIN_ORDER, EINVAL,
+                                      "the domain is not the innermost scope of this thread"},
+        [TSI_DOMAIN_NOT_DETACHED] = {SLAB_MISUSE_DOMAIN_ORDER, EINVAL, "no scope of the domain is detached"},
+        [TSI_DOMAIN_INSIDE] = {SLAB_MISUSE_DOMAIN_ORDER, EBUSY, "a scope is inside the domain, or detached from it"},
+        [TSI_DOMAIN_BORROWED] = {SLAB_MISUSE_DOMAIN_ORDER, EINVAL, "the domain borrows its epoch"},
+        [TSI_DOMAIN_PASSED] = {SLAB_MISUSE_DOMAIN_STALE, ESTALE, "the ring has moved past the epoch of the domain"},
+        [TSI_DOMAIN_ENDED] = {SLAB_MISUSE_DOMAIN_STALE, ESTALE, "the domain has ended, or is being ended"},
+        [TSI_DOMAIN_CLOSED] = {SLAB_MISUSE_CLOSED_EPOCH, ESTALE, "the epoch of the domain has ended"},
+    };
     TsiPhases* p = &d->arena->phases;
     TsiRef ref = tsi_load_relaxed(&d->ref);
     const TsiLabel* label = d->own ? tsi_label(&p->labels, d->label_at) : NULL;
     if (!d->own && tsi_ref_is_current(p, ref)) label = tsi_label_of(d->arena, tsi_inc(p, tsi_ref_index(ref)));
-    tsi_refuse_as(d->arena, &(TsiMisuse){.what = what, .where = d, .label = label});
-    return false;
+    tsi_refuse_as(d->arena, &(TsiMisuse){.what = rows[why].what, .where = d, .label = label});
+    return tsi_failed_bool(rows[why].error, rows[why].sentence);
 }
+
+bool tsi_domain_no_memory(TsiArena* a) {
+    if (a != NULL) tsi_refuse_count(a, TSI_REFUSED_MEMORY);
+    return tsi_failed_bool(ENOMEM, "no memory, or no record, for what the domain needs");
+}
+
+/* ---- receipts, and the frame loop ---- */
 
 void tsi_receipt_blank(EpochReceipt* r, EpochId id, uint64_t era, const char label[TSI_LABEL_BYTES]) {
     *r = (EpochReceipt){.version = TSI_RECEIPT_VERSION, .epoch_id = id, .epoch_era = era};
@@ -336,7 +390,9 @@ bool tsi_domain_last_receipt(TsiDomain* d, EpochReceipt* out) {
 
 bool epoch_domain_receipt(epoch_domain_t* p, EpochReceipt* out) {
     TsiDomain* d = tsi_domain_of(p);
-    return tsi_domain_usable(d) && out != NULL && tsi_domain_last_receipt(d, out);
+    if (!tsi_domain_usable(d)) return false;
+    if (out == NULL) return tsi_failed_bool(EINVAL, "the receipt is NULL");
+    return tsi_domain_last_receipt(d, out) || tsi_failed_bool(EINVAL, "nothing of the domain has ended yet");
 }
 
 bool epoch_domain_reset(epoch_domain_t* p) {
@@ -344,21 +400,21 @@ bool epoch_domain_reset(epoch_domain_t* p) {
     if (!tsi_domain_usable(d)) return false;
     TsiArena* a = d->arena;
     TsiBinding* b = tsi_binding_get(a, true);
-    if (b == NULL) return false;
-    uint32_t mine = 0;
-    for (uint32_t n = 0; n < b->thread->scope_count; n++) mine += b->thread->scopes[n].domain == d;
+    if (b == NULL) return tsi_domain_no_memory(NULL);
+    uint32_t mine = tsi_scopes_inside(b->thread, d);
     char label[TSI_LABEL_BYTES];
     tsi_lock_take(&d->lock);
     memcpy(label, d->label, sizeof label);
     TsiRef old = tsi_load_relaxed(&d->ref);
-    bool ok = d->own && tsi_domain_refs(d) == mine && tsi_load_relaxed(&d->left) != TSI_DOMAIN_GOING;
+    bool alone = tsi_domain_refs(d) == mine, going = tsi_load_relaxed(&d->left) == TSI_DOMAIN_GOING;
+    bool ok = d->own && alone && !going;
     EpochId id = d->pub.epoch_id;
     uint64_t era = d->pub.epoch_era;
     bool opened = ok && tsi_domain_open_own(a, b, d);
     if (opened && old != 0) tsi_domain_note_ended_locked(d, id, era);
     tsi_lock_give(&d->lock);
-    if (!ok) return tsi_domain_refuse(d, SLAB_MISUSE_DOMAIN_ORDER);
-    if (!opened) return false;
+    if (!ok) return tsi_domain_refuse(d, !d->own ? TSI_DOMAIN_BORROWED : alone ? TSI_DOMAIN_ENDED : TSI_DOMAIN_INSIDE);
+    if (!opened) return tsi_domain_no_memory(NULL);
     if (old != 0) tsi_domain_end_ref(a, d, old, EPOCH_RELEASE, true, label);
     tsi_scope_ambient(b);
     return true;

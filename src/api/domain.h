@@ -5,6 +5,7 @@
 #define TSI_API_DOMAIN_H
 
 #include "api/internal.h"
+#include "base/check.h"
 
 #define TSI_DOMAIN_ALIVE 0x646f6d31u
 
@@ -38,14 +39,25 @@ TSI_INLINE TsiDomain* tsi_domain_of(epoch_domain_t* d) { return (TsiDomain*)(voi
 TSI_INLINE bool tsi_domain_is_alive(TsiDomain* d) {
     return d != NULL && tsi_load_acquire(&d->alive) == TSI_DOMAIN_ALIVE;
 }
-/* Both are false, for those who return it. */
-bool tsi_domain_refuse(TsiDomain* d, SlabMisuse what);
-/* A call on a domain that was destroyed. */
-bool tsi_domain_refuse_destroyed(TsiDomain* d);
-/* False for NULL; false and a refusal for a domain that was destroyed. */
+/* Why a call on a domain is refused. Each stands for a misuse, an errno and a sentence (domain.c). */
+typedef enum TsiDomainWhy {
+    TSI_DOMAIN_NOT_INNERMOST,
+    TSI_DOMAIN_NOT_DETACHED,
+    TSI_DOMAIN_INSIDE,   /* another scope than those that the call may take away */
+    TSI_DOMAIN_BORROWED, /* and the call needs an epoch of the domain's own */
+    TSI_DOMAIN_PASSED,   /* the ring has moved past the epoch that it borrows */
+    TSI_DOMAIN_ENDED,
+    TSI_DOMAIN_CLOSED, /* allocation and registration in an epoch that has ended */
+} TsiDomainWhy;
+/* Counts the refusal, sets errno and the sentence of slab_last_error, and returns false. [no lock, no bracket] */
+TSI_COLD bool tsi_domain_refuse(TsiDomain* d, TsiDomainWhy why);
+/* Does so for NULL, which is not counted, and for a domain that was destroyed. */
+TSI_COLD bool tsi_domain_refuse_destroyed(TsiDomain* d);
+/* Sets errno and the sentence: a record or the scope found no memory. Counts it where a is not NULL. Returns false. */
+TSI_COLD bool tsi_domain_no_memory(TsiArena* a);
+/* Returns true for a domain that is alive; refuses any other. */
 TSI_INLINE bool tsi_domain_usable(TsiDomain* d) {
-    if (TSI_LIKELY(tsi_domain_is_alive(d))) return true;
-    return d != NULL && tsi_domain_refuse_destroyed(d);
+    return TSI_LIKELY(tsi_domain_is_alive(d)) || tsi_domain_refuse_destroyed(d);
 }
 /* The table of domains: their pages go back when nobody is inside of their locks. */
 bool tsi_domain_table_init(TsiTable* t, uint32_t capacity);
@@ -66,8 +78,23 @@ void tsi_domain_end_ref(TsiArena* a, TsiDomain* d, TsiRef ref, EpochCloseMode mo
 /* True when nobody else's scope is in the borrowed incarnation and the id still names it. */
 bool tsi_domain_may_drain(TsiArena* a, TsiDomain* d);
 
+/* True for a scope of this domain. The serial decides, not the address alone: a scope of a destroyed allocator stays on
+ * its thread's stack until it comes to the top, and a later allocator's domain may lie at the same record (registry.h
+ * A1). */
+TSI_INLINE bool tsi_scope_is_of(const TsiScope* s, const TsiDomain* d) {
+    return s->domain == d && s->serial == d->arena->serial;
+}
+/* Counts the scopes of the domain on the calling thread's stack. */
+uint32_t tsi_scopes_inside(const TsiThread* t, const TsiDomain* d);
 /* The calling thread's innermost scope when it is one of the domain's, else NULL. */
-TsiScope* tsi_scope_top(TsiDomain* d);
+TSI_INLINE TsiScope* tsi_scope_top(TsiDomain* d) {
+    TsiThread* t = tsi_tls.thread;
+    if (t != NULL) tsi_scopes_refresh(t);
+    TsiScope* top = t != NULL && t->scope_count != 0 ? &t->scopes[t->scope_count - 1] : NULL;
+    /* After the refresh it is of a living allocator, so one that has the domain's address is the domain's. */
+    TSI_ASSERT(top == NULL || top->domain != d || tsi_scope_is_of(top, d));
+    return top != NULL && top->domain == d ? top : NULL;
+}
 /* Takes the innermost scope of its thread off its stack; what its domain says of it stays. */
 void tsi_scope_pop(TsiScope* top);
 /* n scopes more in the epoch that the domain borrows; nothing for one of its own. */

@@ -31,17 +31,16 @@ static void end_own(TsiArena* a, TsiDomain* d, TsiRef ref, EpochCloseMode mode, 
 }
 
 /* Lock held, `mine` of the scopes are the caller's; true: nobody is inside any more, and the domain is the caller's. */
-static bool leave_alone_locked(TsiArena* a, TsiDomain* d, uint32_t mine, EpochCloseMode mode, SlabMisuse* why) {
+static bool leave_alone_locked(TsiArena* a, TsiDomain* d, uint32_t mine, EpochCloseMode mode, TsiDomainWhy* why) {
     TSI_HOLDS(&d->lock);
-    *why = SLAB_MISUSE_DOMAIN_ORDER;
+    *why = TSI_DOMAIN_INSIDE;
     if (tsi_domain_refs(d) != mine) return false;
-    *why = SLAB_MISUSE_DOMAIN_STALE;
+    *why = TSI_DOMAIN_ENDED;
     if (tsi_load_relaxed(&d->left) == TSI_DOMAIN_GOING) return false; /* another such call was first */
-    *why = SLAB_MISUSE_DOMAIN_ORDER;
     if (!d->own && mode == EPOCH_DRAIN) {
         TsiRef ref = tsi_load_relaxed(&d->ref);
         bool named = ref != 0 && tsi_phases_resolve(&a->phases, d->pub.epoch_id) == ref;
-        if (!named) *why = SLAB_MISUSE_DOMAIN_STALE;
+        *why = named ? TSI_DOMAIN_INSIDE : TSI_DOMAIN_PASSED;
         if (!named || tsi_load_relaxed(&tsi_inc(&a->phases, tsi_ref_index(ref))->scopes) != mine) return false;
     }
     tsi_domain_refs_set(d, 0);
@@ -60,7 +59,7 @@ static void end_borrowed(TsiArena* a, TsiDomain* d, EpochCloseMode mode, EpochRe
  * may be inside. */
 static bool end_whole(TsiDomain* d, EpochCloseMode mode, EpochReceipt* out) {
     EpochReceipt unwanted;
-    SlabMisuse why = SLAB_MISUSE_DOMAIN_ORDER;
+    TsiDomainWhy why = TSI_DOMAIN_NOT_INNERMOST;
     if (out == NULL) out = &unwanted;
     if (!tsi_domain_usable(d)) return false;
     TsiScope* top = tsi_scope_top(d);

@@ -5,7 +5,9 @@
 #include "api/domain.h"
 #include "api/there.h"
 
+#include "heap/charge.h"
 #include "heap/pin.h"
+#include "heap/registry.h"
 
 /* ---- into a domain ---- */
 
@@ -14,8 +16,8 @@ static TsiRef ref_of(TsiDomain* d) {
     bool there = tsi_domain_usable(d);
     TsiRef ref = there ? tsi_load_acquire(&d->ref) : 0; /* pairs with tsi_domain_open_own */
     if (TSI_LIKELY(ref != 0)) return ref;
-    if (there) tsi_domain_refuse(d, SLAB_MISUSE_CLOSED_EPOCH);
-    errno = there ? ESTALE : EINVAL;
+    if (there) (void)tsi_domain_refuse(d, TSI_DOMAIN_CLOSED);
+    else errno = EINVAL;
     return 0;
 }
 
@@ -45,18 +47,42 @@ void* epoch_domain_realloc(epoch_domain_t* d, void* p, size_t size) {
 }
 
 bool epoch_domain_on_end(epoch_domain_t* d, void (*fn)(void* arg), void* arg) {
+    if (!tsi_domain_usable(tsi_domain_of(d))) return false;
+    if (fn == NULL) return tsi_failed_bool(EINVAL, "the function is NULL");
     TsiRef ref = ref_of(tsi_domain_of(d));
-    return fn != NULL && ref != 0 && tsi_inc_on_end(tsi_domain_of(d)->arena, ref, fn, arg);
+    if (ref == 0) return false;
+    TsiArena* a = tsi_domain_of(d)->arena;
+    if (tsi_inc_on_end(a, ref, fn, arg)) return true;
+    return tsi_ref_is_active(&a->phases, ref) ? tsi_domain_no_memory(NULL)
+                                              : tsi_failed_bool(ESTALE, "the epoch of the domain has ended");
 }
 
 /* ---- outside of every scope ---- */
 
+/* Adds an object to what the label of the thread's innermost scope has made outside of its phases: by plain stores to
+ * the thread's own record, see label.h. A scope that borrows the ring's current epoch makes nothing outside of it. */
+static void count_outside(TsiBinding* b, size_t size) {
+    TsiPhases* phases = &b->arena->phases;
+    TsiRef scope = tsi_load_relaxed(b->thread->scopes[b->scope - 1].ref);
+    if (scope == tsi_phases_current(phases) || !tsi_ref_is_current(phases, scope)) return;
+    TsiPending* pending = tsi_pending_of(b, tsi_inc_label(tsi_inc(phases, tsi_ref_index(scope))));
+    tsi_pending_sum(&pending->sums.outside_objects, 1);
+    tsi_pending_sum(&pending->sums.outside_bytes, size);
+}
+
+static TSI_NOINLINE void* malloc_outside(SlabAllocator* s, size_t size) {
+    TSI_KEEP_FRAME();
+    TsiArena* a = tsi_arena(s);
+    bool near = tsi_load_relaxed(&tsi_tls.record->owner) == s && size - 1 < TSI_LUT_MAX;
+    TsiHeap* h = near ? tsi_heap_cached(tsi_tls.binding, tsi_phases_current(&a->phases)) : NULL;
+    void* p = h != NULL ? tsi_alloc_in(tsi_tls.binding, h, size, TSI_REF_CURRENT, false)
+                        : tsi_alloc_any(a, size, 1, TSI_REF_CURRENT, false, NULL);
+    TsiBinding* b = p != NULL ? tsi_binding_get(a, false) : NULL; /* none where the thread is leaving */
+    if (b != NULL && b->scope != 0) count_outside(b, size);
+    return p;
+}
+
 void* slab_malloc_outside(SlabAllocator* s, size_t size) {
-    if (TSI_UNLIKELY(tsi_load_relaxed(&tsi_tls.record->owner) != s))
-        return tsi_alloc_any(tsi_arena(s), size, 1, TSI_REF_CURRENT, false, NULL);
-    TsiBinding* b = tsi_tls.binding;
-    if (b->scope == 0) return slab_malloc(s, size);
-    TsiHeap* h = tsi_heap_cached(b, tsi_phases_current(&b->arena->phases));
-    if (h == NULL || size - 1 >= TSI_LUT_MAX) return tsi_alloc_any(b->arena, size, 1, TSI_REF_CURRENT, false, NULL);
-    return tsi_alloc_in(b, h, size, TSI_REF_CURRENT, false);
+    bool at_hand = tsi_load_relaxed(&tsi_tls.record->owner) == s;
+    return at_hand && tsi_tls.binding->scope == 0 ? slab_malloc(s, size) : malloc_outside(s, size);
 }

@@ -29,11 +29,16 @@ bool tsi_domain_table_init(TsiTable* t, uint32_t capacity) {
     return ok;
 }
 
-bool tsi_domain_refuse_destroyed(TsiDomain* d) {
+static void count_destroyed(TsiDomain* d) {
     TsiArena* a = tsi_registry_hold_domain(d); /* the record may read as 0 */
-    if (a == NULL) return false;
+    if (a == NULL) return;
     const TsiLabel* label = d->own ? tsi_label(&a->phases.labels, d->label_at) : NULL;
     tsi_refuse_as(a, &(TsiMisuse){.what = SLAB_MISUSE_DOMAIN_STALE, .where = d, .label = label});
     tsi_registry_unhold(a);
-    return false;
+}
+
+bool tsi_domain_refuse_destroyed(TsiDomain* d) {
+    if (d == NULL) return tsi_failed_bool(EINVAL, "the domain is NULL");
+    count_destroyed(d);
+    return tsi_failed_bool(ESTALE, "the domain was destroyed");
 }

@@ -61,7 +61,12 @@ void* tsi_resize(SlabAllocator* s, void* p, size_t size, TsiRef ref);
 bool tsi_set_error(const char* format, ...) __attribute__((format(printf, 1, 2)));
 /* Sets errno as well. NULL, for those who return it. */
 TSI_COLD void* tsi_failed(int error, const char* sentence);
-/* Fills *out from *in (may be NULL) and the environment. False with tsi_set_error. */
+/* Like tsi_failed, but returns false. */
+TSI_COLD bool tsi_failed_bool(int error, const char* sentence);
+/* Fills *out from *in (may be NULL) and the environment. False with tsi_set_error. True: the sentence of
+ * slab_last_error explains the words of the environment that are ignored, and is empty when there are none. */
 bool tsi_options_read(SlabOptions* out, const SlabOptions* in, uint32_t* bad_environment);
+/* Writes that sentence to standard error: once a process, and not for an allocator that is quiet or tells of misuse. */
+void tsi_options_complain(const SlabOptions* o);
 
 #endif

@@ -35,13 +35,19 @@ static TSI_COLD void* refuse_size(TsiArena* a, int error) {
     return tsi_alloc_refuse(a, SLAB_MISUSE_BAD_SIZE, NULL, error);
 }
 
+/* Class of an object that has grown and may again, where no region takes it: half as much is left behind it. 0: a large
+ * object, which has room. */
+static unsigned grown_class(size_t size) { return size <= TSI_ALONE_MAX ? tsi_class_of(size + size / 2) : 0; }
+
 TSI_NOINLINE void* tsi_alloc_any(TsiArena* a, size_t size, size_t align, TsiRef ref, bool prefer, SlabHandle* handle) {
     tsi_tls.caller = TSI_CALLER();
     if (handle != NULL) *handle = 0;
     if (a != NULL && ref >> 32 == TSI_REF_BY_ID >> 32 && (ref = tsi_resolve(a, (EpochId)ref)) == 0) return NULL;
     if (a == NULL || size == 0) return refuse_size(a, EINVAL);
     if (size > PTRDIFF_MAX) return refuse_size(a, ENOMEM);
-    unsigned cls = align <= 16 ? tsi_class_of(size) : tsi_class_aligned(a->space.classes, size, align);
+    unsigned cls = align == TSI_ALIGN_GROWS ? grown_class(size)
+                   : align <= 16            ? tsi_class_of(size)
+                                            : tsi_class_aligned(a->space.classes, size, align);
     TsiRequest q = {size, align, ref, cls, prefer, handle};
     void* p = tsi_alloc_slow(a, &q);
     tsi_segment_tick(a);

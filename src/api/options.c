@@ -1,8 +1,9 @@
 /*
  * options.c - options from the struct and from TSLAB_OPTIONS, both by the table in options.def.
  *
- * A bad struct fails the call with a sentence. A bad word in the environment is ignored and
- * counted: the environment must not stop a program.
+ * A bad struct fails the call with a sentence. A bad word in the environment is ignored, counted and explained, in
+ * slab_last_error and once a process on standard error: the environment must not stop a program, and a typo must not
+ * pass unseen.
  */
 #include "api/internal.h"
 
@@ -30,6 +31,8 @@ void* tsi_failed(int error, const char* sentence) {
     return NULL;
 }
 
+bool tsi_failed_bool(int error, const char* sentence) { return tsi_failed(error, sentence) != NULL; }
+
 typedef struct Option {
     const char* name;
     size_t offset, size;
@@ -42,6 +45,21 @@ static const Option table[] = {
 #include "api/options.def"
 };
 #undef OPTION
+
+/* Limits that are bounds of something else. */
+#define IS(option, field) (offsetof(SlabOptions, option) == offsetof(SlabOptions, field))
+#define OPTION(option, least, most, preset, unit, help)                                                        \
+    _Static_assert(!IS(option, ring_size) || (most) == TSI_RING_MAX, "the ring has a place for each id");      \
+    _Static_assert(!IS(option, reserve_bytes) || ((least) == TSI_RESERVE_MIN && (most) == TSI_RESERVE_MAX),    \
+                   "records are in proportion to the largest reservation");                                    \
+    _Static_assert(!IS(option, max_labels) || (most) == TSI_LABELS_MAX, "the registry has a record for each"); \
+    _Static_assert(!IS(option, bump) || (most) == TSI_BUMP_DOMAINS, "the last way to bump");                   \
+    _Static_assert(!IS(option, purge_policy) || (most) == SLAB_PURGE_NEVER, "the last policy");
+#include "api/options.def"
+#undef OPTION
+#undef IS
+
+enum { COUNT = sizeof table / sizeof table[0], WORD_MOST = 40 /* bytes of a word that are shown */ };
 
 static uint64_t get(const SlabOptions* o, const Option* t) {
     uint8_t b;
@@ -62,43 +80,120 @@ static void set(SlabOptions* o, const Option* t, uint64_t v) {
     else memcpy(at, &v, 8);
 }
 
-static bool fits(const Option* t, uint64_t v) {
-    if (v < t->least || v > t->most) return false;
-    return t->offset != offsetof(SlabOptions, slab_bytes) || tsi_is_pow2(v);
+/* What a sentence about the option's range adds. */
+static const char* power_of_two(const Option* t) {
+    return t->offset == offsetof(SlabOptions, slab_bytes) ? ", a power of two" : "";
 }
 
-/* name=value; sizes take k, m, g. False when the word is no option. */
-static bool apply_word(SlabOptions* o, const char* word, size_t n, bool* fixed) {
-    const char* eq = memchr(word, '=', n);
+static bool fits(const Option* t, uint64_t v) {
+    return v >= t->least && v <= t->most && (power_of_two(t)[0] == 0 || tsi_is_pow2(v));
+}
+
+static const Option* find(const char* name, size_t n) {
+    for (size_t i = 0; i < COUNT; i++)
+        if (strlen(table[i].name) == n && memcmp(table[i].name, name, n) == 0) return &table[i];
+    return NULL;
+}
+
+/* A number in decimal; sizes take k, m, g. Returns false if the text is anything else, or too large. */
+static bool read_number(const char* text, size_t n, uint64_t* out) {
     char digits[24];
-    size_t len = eq != NULL ? n - (size_t)(eq - word) - 1 : 0;
-    if (eq == NULL || len == 0 || len >= sizeof digits || eq[1] < '0' || eq[1] > '9') return false;
-    memcpy(digits, eq + 1, len);
-    digits[len] = 0;
+    if (n == 0 || n >= sizeof digits || text[0] < '0' || text[0] > '9') return false;
+    memcpy(digits, text, n);
+    digits[n] = 0;
     char* end = digits;
     errno = 0;
     uint64_t v = strtoull(digits, &end, 10);
     unsigned shift = *end == 'k' ? 10 : *end == 'm' ? 20 : *end == 'g' ? 30 : 0;
     if (shift != 0) end++;
     if (*end != 0 || errno != 0 || v > UINT64_MAX >> shift) return false;
-    v <<= shift;
-    for (size_t i = 0; i < sizeof table / sizeof table[0]; i++) {
-        const Option* t = &table[i];
-        if (strlen(t->name) != (size_t)(eq - word) || memcmp(t->name, word, strlen(t->name)) != 0) continue;
-        if (!fits(t, v)) return false;
-        bool warm = t->offset == offsetof(SlabOptions, warm_bytes);
-        if (warm) *fixed = true;
-        set(o, t, warm && v == 0 ? UINT64_MAX : v);
-        return true;
-    }
-    return false;
+    *out = v << shift;
+    return true;
 }
 
-/* *fixed: becomes true where warm_bytes is set. */
+/* ---- words that are ignored ---- */
+
+static unsigned min3(unsigned x, unsigned y, unsigned z) {
+    unsigned least = x < y ? x : y;
+    return least < z ? least : z;
+}
+
+static bool alike(char x, char y) {
+    if (x >= 'A' && x <= 'Z') x = (char)(x - 'A' + 'a');
+    return x == y || (x == '-' && y == '_');
+}
+
+/* Letters to insert, to drop or to replace until the word is the name. n <= WORD_MOST. */
+static unsigned distance(const char* word, size_t n, const char* name) {
+    unsigned row[WORD_MOST + 1];
+    for (size_t i = 0; i <= n; i++) row[i] = (unsigned)i;
+    for (; *name != 0; name++) {
+        unsigned corner = row[0]++;
+        for (size_t i = 1; i <= n; i++) {
+            unsigned same = corner + !alike(word[i - 1], *name);
+            corner = row[i];
+            row[i] = min3(same, row[i] + 1, row[i - 1] + 1);
+        }
+    }
+    return row[n];
+}
+
+/* The option that the word is most like; NULL if it is like none. tslab has the same rule (internal/options). */
+static const char* nearest(const char* word, size_t n) {
+    const char* name = NULL;
+    unsigned least = 2 + (unsigned)n / 3;
+    if (n < 3 || n > WORD_MOST) return NULL;
+    for (size_t i = 0; i < COUNT; i++) {
+        bool begun = strlen(table[i].name) > n && memcmp(table[i].name, word, n) == 0;
+        unsigned d = begun ? 1 : distance(word, n, table[i].name);
+        if (d >= least) continue;
+        least = d;
+        name = table[i].name;
+    }
+    return name;
+}
+
+/* Adds to the sentence of slab_last_error what is wrong with a word. What finds no room there is cut. */
+static void explain(const char* word, size_t n, const Option* t, size_t name_bytes) {
+    char shown[WORD_MOST + 1];
+    size_t used = strlen(last_error), bytes = n < WORD_MOST ? n : WORD_MOST;
+    for (size_t i = 0; i < bytes; i++) shown[i] = (unsigned char)word[i] < ' ' || word[i] == 0x7f ? '?' : word[i];
+    shown[bytes] = 0;
+    char* at = last_error + used;
+    size_t room = sizeof last_error - used;
+    const char* before = used == 0 ? "ignored in TSLAB_OPTIONS: " : "; ";
+    if (t != NULL) {
+        (void)snprintf(at, room, "%s%s is not within %" PRIu64 "..%" PRIu64 "%s", before, shown, t->least, t->most,
+                       power_of_two(t));
+        return;
+    }
+    const char* near = nearest(word, name_bytes);
+    (void)snprintf(at, room, "%s%s is no option%s%s%s", before, shown, near != NULL ? ": " : "",
+                   near != NULL ? near : "", near != NULL ? "?" : "");
+}
+
+/* Sets the option that the word name=value is for. Returns false, and explains it, if there is none, or not with such
+ * a value. *fixed becomes true where warm_bytes is set. */
+static bool apply_word(SlabOptions* o, const char* word, size_t n, bool* fixed) {
+    const char* eq = memchr(word, '=', n);
+    size_t name_bytes = eq != NULL ? (size_t)(eq - word) : n;
+    const Option* t = find(word, name_bytes);
+    uint64_t v;
+    if (t == NULL || eq == NULL || !read_number(eq + 1, n - name_bytes - 1, &v) || !fits(t, v)) {
+        explain(word, n, t, name_bytes);
+        return false;
+    }
+    bool warm = t->offset == offsetof(SlabOptions, warm_bytes);
+    if (warm) *fixed = true;
+    set(o, t, warm && v == 0 ? UINT64_MAX : v);
+    return true;
+}
+
 static uint32_t apply_environment(SlabOptions* o, bool* fixed) {
     uint32_t bad = 0;
     int saved = errno;
     const char* at = tsi_os_getenv("TSLAB_OPTIONS");
+    (void)tsi_set_error("%s", "");
     while (at != NULL && *at != 0) {
         size_t n = strcspn(at, ",");
         if (n != 0 && !apply_word(o, at, n, fixed)) bad++;
@@ -107,6 +202,14 @@ static uint32_t apply_environment(SlabOptions* o, bool* fixed) {
     }
     errno = saved;
     return bad;
+}
+
+void tsi_options_complain(const SlabOptions* o) {
+    static _Atomic bool told;
+    char line[sizeof last_error + 32];
+    if (o->quiet || o->misuse_fn != NULL || tsi_swap_seq(&told, true)) return; /* once a process: nothing is ordered */
+    int n = snprintf(line, sizeof line, "temporal-slab: %s\n", last_error);
+    if (n > 0) tsi_os.complain(line, (size_t)n);
 }
 
 static bool copy_struct(SlabOptions* out, const SlabOptions* in) {
@@ -127,14 +230,13 @@ bool tsi_options_read(SlabOptions* out, const SlabOptions* in, uint32_t* bad_env
     for (size_t i = 0; i < sizeof out->reserved_; i++)
         if (out->reserved_[i] != 0) return tsi_set_error("SlabOptions.reserved_ must be 0");
     bool fixed = out->warm_bytes != 0;
-    for (size_t i = 0; i < sizeof table / sizeof table[0]; i++) {
+    for (size_t i = 0; i < COUNT; i++) {
         const Option* t = &table[i];
         uint64_t v = get(out, t);
         if (v == 0) set(out, t, t->preset);
         else if (!fits(t, v))
             return tsi_set_error("option %s: %" PRIu64 " is not within %" PRIu64 "..%" PRIu64 "%s", t->name, v,
-                                 t->least, t->most,
-                                 t->offset == offsetof(SlabOptions, slab_bytes) ? ", a power of two" : "");
+                                 t->least, t->most, power_of_two(t));
     }
     *bad_environment = apply_environment(out, &fixed);
     if (out->warm_bytes == UINT64_MAX) out->warm_bytes = 0;

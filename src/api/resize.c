@@ -3,8 +3,10 @@
  */
 #include "api/there.h"
 
+#include "heap/charge.h"
 #include "heap/free.h"
 #include "heap/profile.h"
+#include "heap/grow.h"
 
 #include <string.h>
 
@@ -15,12 +17,13 @@ static bool live_place(TsiArena* a, const void* p, TsiPlace* at) {
     return tsi_space_locate(&a->space, p, at) == TSI_PLACE_OK && tsi_place_is_live(a, at, &tag);
 }
 
-/* Where a block goes that has grown. A smaller one goes where it has as much room as a class would give it; a large
- * one goes where it can grow on. */
+/* Allocates for a block that has grown, where it can grow on: the smaller ones with as much room as a class gives, from
+ * 1 KiB on a quarter more, so that a block that grows in steps moves as often as its size doubles, times a few. */
 static void* alloc_grown(SlabAllocator* s, TsiArena* a, size_t size, TsiRef ref, bool prefer) {
     TSI_KEEP_FRAME();
-    if (size > TSI_BUMP_MAX && size <= TSI_ALONE_MAX) return tsi_alloc_any(a, size, TSI_ALIGN_GROWS, ref, prefer, NULL);
-    if (size <= TSI_BUMP_MAX) size = a->space.classes->c[tsi_class_of(size)].size;
+    if (size > TSI_BUMP_MAX) return tsi_alloc_any(a, size, TSI_ALIGN_GROWS, ref, prefer, NULL);
+    if (size > TSI_KIB(1) && size <= TSI_BUMP_MAX / 5 * 4) size += size / 4;
+    size = a->space.classes->c[tsi_class_of(size)].size;
     return ref != 0 ? tsi_alloc_there(s, size, ref, prefer) : slab_malloc(s, size);
 }
 
@@ -31,6 +34,17 @@ static TSI_COLD void* record_gain(TsiBinding* b, TsiPlace* at, void* p, size_t h
     if (tsi_place_ref(b->arena, at, &ref))
         tsi_profile_record(b, p, tsi_place_bytes(&b->arena->space, at) - had, ref, from);
     return p;
+}
+
+/* Returns the thread's binding if the object has grown where it is, else NULL. */
+static TsiBinding* grown_large(TsiArena* a, const TsiPlace* at, size_t size) {
+    TsiBinding* b = !tsi_tls.exiting ? tsi_binding_get(a, true) : NULL;
+    if (b == NULL || !tsi_large_grow(b, at, size)) return NULL;
+    if (TSI_UNLIKELY(b->budget.soft != 0)) {
+        TsiBudgetEvents e = b->budget; /* the function may allocate */
+        tsi_budget_tell(a, &e, 0);
+    }
+    return b;
 }
 
 TSI_NOINLINE void* tsi_resize(SlabAllocator* s, void* p, size_t size, TsiRef ref) {
@@ -55,6 +69,10 @@ TSI_NOINLINE void* tsi_resize(SlabAllocator* s, void* p, size_t size, TsiRef ref
         TsiBinding* b = tsi_binding_get(a, false);
         bool grew = b != NULL && tsi_bump_grow(b, &at, size);
         if (grew) return TSI_LIKELY(!b->profile_hit) ? p : record_gain(b, &at, p, usable, TSI_CALLER());
+    }
+    if (size > usable && stays && at.cls == TSI_CLASS_LARGE) {
+        TsiBinding* b = grown_large(a, &at, size);
+        if (b != NULL) return TSI_LIKELY(!b->profile_hit) ? p : record_gain(b, &at, p, usable, TSI_CALLER());
     }
     bool prefer = ref == 0 && tsi_place_ref(a, &at, &own) && tsi_ref_is_active(&a->phases, own);
     if (prefer) ref = own;

@@ -22,20 +22,25 @@ void tsi_scope_ambient(TsiBinding* b) {
     tsi_binding_set_ambient(b, h != NULL ? h : &tsi_no_heap);
 }
 
-static bool push(TsiArena* a, TsiBinding* b, TsiDomain* d) {
+/* Makes room for one scope more. Without the refresh, scopes of one destroyed allocator after the other would pile up. */
+static TSI_NOINLINE bool make_room(TsiThread* t) {
+    tsi_scopes_refresh(t);
+    return t->scope_count != t->scope_capacity || tsi_scopes_grow(t);
+}
+
+TSI_INLINE bool push(TsiArena* a, TsiBinding* b, TsiDomain* d) {
     TsiThread* t = b->thread;
-    if (TSI_UNLIKELY(t->scope_count == t->scope_capacity) && !tsi_scopes_grow(t)) return false;
+    if (TSI_UNLIKELY(t->scope_count == t->scope_capacity) && !make_room(t)) return false;
     t->scopes[t->scope_count++] = (TsiScope){d, &d->ref, a->serial, b, b->scope};
     b->scope = t->scope_count;
     tsi_scope_ambient(b);
     return true;
 }
 
-TsiScope* tsi_scope_top(TsiDomain* d) {
-    TsiThread* t = tsi_tls.thread;
-    if (t != NULL) tsi_scopes_refresh(t);
-    TsiScope* top = t != NULL && t->scope_count != 0 ? &t->scopes[t->scope_count - 1] : NULL;
-    return top != NULL && top->domain == d ? top : NULL;
+uint32_t tsi_scopes_inside(const TsiThread* t, const TsiDomain* d) {
+    uint32_t inside = 0;
+    for (uint32_t n = 0; n < t->scope_count; n++) inside += tsi_scope_is_of(&t->scopes[n], d);
+    return inside;
 }
 
 void tsi_scope_pop(TsiScope* top) {
@@ -61,9 +66,9 @@ static bool domain_enter(epoch_domain_t* p) {
     if (!tsi_domain_found(d)) return tsi_domain_refuse_destroyed(d);
     TsiArena* a = d->arena;
     TsiBinding* b = tsi_binding_get(a, true);
-    if (b == NULL) return false;
+    if (b == NULL) return tsi_domain_no_memory(NULL);
     if (!d->own && tsi_phases_resolve(&a->phases, p->epoch_id) != tsi_load_acquire(&d->ref)) /* pairs with wrap */
-        return tsi_domain_refuse(d, SLAB_MISUSE_DOMAIN_STALE);
+        return tsi_domain_refuse(d, TSI_DOMAIN_PASSED);
     tsi_lock_take(&d->lock);
     TsiRef ended = d->own && tsi_domain_refs(d) == 0 ? tsi_load_relaxed(&d->ref) : 0;
     if (ended != 0 && tsi_ref_is_active(&a->phases, ended)) ended = 0;
@@ -82,8 +87,7 @@ static bool domain_enter(epoch_domain_t* p) {
         tsi_domain_refs_set(d, tsi_domain_refs(d) - 1);
         tsi_lock_give(&d->lock);
     }
-    tsi_refuse_count(a, TSI_REFUSED_MEMORY);
-    return false;
+    return tsi_domain_no_memory(a);
 }
 
 /* One scope less; the last one ends the epoch when auto_close says so. */
@@ -114,27 +118,21 @@ static bool domain_exit(epoch_domain_t* p) {
     if (!tsi_domain_usable(d)) return false;
     TsiArena* a = d->arena;
     TsiScope* top = tsi_scope_top(d);
-    if (top == NULL) return tsi_domain_refuse(d, SLAB_MISUSE_DOMAIN_ORDER);
+    if (top == NULL) return tsi_domain_refuse(d, TSI_DOMAIN_NOT_INNERMOST);
     tsi_scope_pop(top);
     leave(a, d);
     return true;
-}
-
-static bool is_inside(const TsiThread* t, const TsiDomain* d) {
-    bool inside = false;
-    for (uint32_t n = 0; n < t->scope_count && !inside; n++) inside = t->scopes[n].domain == d;
-    return inside;
 }
 
 bool epoch_domain_detach(epoch_domain_t* p) {
     TsiDomain* d = tsi_domain_of(p);
     if (!tsi_domain_usable(d)) return false;
     TsiScope* top = tsi_scope_top(d);
-    if (top == NULL) return tsi_domain_refuse(d, SLAB_MISUSE_DOMAIN_ORDER);
+    if (top == NULL) return tsi_domain_refuse(d, TSI_DOMAIN_NOT_INNERMOST);
     TsiBinding* b = top->binding;
     tsi_scope_pop(top);
     /* so that whoever ends it need not interrupt us */
-    if (d->own && !is_inside(b->thread, d)) tsi_heap_let_go(b, tsi_load_relaxed(&d->ref));
+    if (d->own && tsi_scopes_inside(b->thread, d) == 0) tsi_heap_let_go(b, tsi_load_relaxed(&d->ref));
     tsi_add_seq(&d->detached, 1); /* publishes the scope to the thread that attaches it */
     return true;
 }
@@ -145,12 +143,11 @@ bool epoch_domain_attach(epoch_domain_t* p) {
     TsiArena* a = d->arena;
     uint32_t n = tsi_load_seq(&d->detached);                   /* pairs with detach */
     while (n != 0 && !tsi_cas_seq(&d->detached, &n, n - 1)) {} /* decides among those that attach: once per detach */
-    if (n == 0) return tsi_domain_refuse(d, SLAB_MISUSE_DOMAIN_ORDER);
+    if (n == 0) return tsi_domain_refuse(d, TSI_DOMAIN_NOT_DETACHED);
     TsiBinding* b = tsi_binding_get(a, true);
     if (b != NULL && push(a, b, d)) return true;
     tsi_add_seq(&d->detached, 1);
-    tsi_refuse_count(a, TSI_REFUSED_MEMORY);
-    return false;
+    return tsi_domain_no_memory(a);
 }
 
 /* Enter, exit and destroy: destructors of thread-specific data may still call them. */

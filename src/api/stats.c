@@ -2,6 +2,8 @@
 #include "api/internal.h"
 
 #include "heap/sample.h"
+#include "os/clock.h"
+#include "stats/growth.h"
 #include "stats/metrics.h"
 #include "stats/tally.h"
 
@@ -22,6 +24,9 @@ void slab_stats_global(SlabAllocator* s, SlabGlobalStats* out) {
     tsi_tally_global_begin(a, out);
     out->metadata_bytes = tsi_snapshot_metadata_bytes(a);
     tsi_snapshot_slabs(a, add_global, out);
+    tsi_lock_take(&a->phases.labels.lock);
+    tsi_growth_tell_locked(a, tsi_clock_now(), out);
+    tsi_lock_give(&a->phases.labels.lock);
 }
 
 typedef struct Walk {

@@ -42,10 +42,11 @@ TSI_INLINE bool tsi_is_pow2(uint64_t n) { return n != 0 && (n & (n - 1)) == 0; }
 
 /* Bits of many words. */
 TSI_INLINE bool tsi_bit_is(const uint64_t* words, uint32_t at) { return words[at >> 6] >> (at & 63) & 1; }
-TSI_INLINE void tsi_bit_set(uint64_t* words, uint32_t at, bool on) {
-    uint64_t bit = 1ull << (at & 63);
-    words[at >> 6] = on ? words[at >> 6] | bit : words[at >> 6] & ~bit;
+TSI_INLINE void tsi_word_set(uint64_t* word, unsigned at, bool on) {
+    uint64_t bit = 1ull << at;
+    *word = on ? *word | bit : *word & ~bit;
 }
+TSI_INLINE void tsi_bit_set(uint64_t* words, uint32_t at, bool on) { tsi_word_set(&words[at >> 6], at & 63, on); }
 
 /* Rounds up to a multiple of a power of two. */
 TSI_INLINE uint64_t tsi_align_up(uint64_t n, uint64_t a) { return (n + a - 1) & ~(a - 1); }

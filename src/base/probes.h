@@ -67,7 +67,7 @@
 /* Objects outlive their phase: at its first close that drains. */
 #define tsi_probe_escape(allocator, id, era, label, objects, bytes) \
     TSI_PROBE6(escape, allocator, id, era, label, objects, bytes)
-/* An allocation that left the fast path. size: of the class, a chunk for large objects. cause: TSI_SLOW_*. */
+/* An allocation that left the fast path. size: of the class, 64 KiB for large objects. cause: TSI_SLOW_*. */
 #define tsi_probe_slow_path(allocator, class, size, cause) TSI_PROBE4(slow_path, allocator, class, size, cause)
 /* Pages of objects were given back to the system: address and bytes. error: 0 or an errno value. class: of the first
  * slab. */

@@ -132,7 +132,8 @@ static bool next_slab(TsiBinding* b, TsiHeap* h, unsigned cls) {
 }
 
 /* Finds or makes a line with a free slot and pops it, with its handle where `issue` asks for one. Returns NULL when out
- * of memory, which the caller counts, or without a handle. `looked`: the queue was already searched without success. */
+ * of memory, which no slow path is counted for, or without a handle. `looked`: the queue was already searched without
+ * success. */
 static TSI_NOINLINE void* class_search(TsiBinding* b, TsiHeap* h, unsigned cls, unsigned cause, bool looked,
                                        TsiIssue* issue) {
     const TsiClass* c = &b->classes->c[cls];
@@ -247,16 +248,15 @@ static TsiOutcome alloc_in_heap(TsiBinding* b, TsiHeap* h, TsiRef ref, const Tsi
     bool nameless = false; /* there is no handle for it */
     b->budget.soft = b->budget.hard = 0;
     if (cls == 0) {
-        tsi_count_slow(b, h, TSI_CLASS_LARGE, TSI_SLOW_MISS);
         p = tsi_large_alloc(b, ref, q->size, q->align, issue);
         if (p == NULL && !tsi_heap_is_live(b, h)) {
             tsi_bracket_leave(b, h);
             return TSI_AGAIN;
         }
+        if (p != NULL) tsi_count_slow(b, h, TSI_CLASS_LARGE, TSI_SLOW_MISS);
     } else {
         p = slab_alloc(b, h, q->size, cls, q->align, issue);
         nameless = p == NULL && issue != NULL && issue->tried;
-        if (p == NULL && !nameless) tsi_count_slow(b, h, cls, TSI_SLOW_MISS);
     }
     /* Cleanups that run from here on may allocate. */
     if (TSI_UNLIKELY((b->budget.soft | b->budget.hard) != 0)) got->budgets = b->budget;
@@ -265,6 +265,14 @@ static TsiOutcome alloc_in_heap(TsiBinding* b, TsiHeap* h, TsiRef ref, const Tsi
     if (p != NULL) return TSI_GOT;
     if (nameless && issue->spent) return TSI_AGAIN; /* another line has generations left */
     return got->budgets.hard != 0 ? TSI_OVER : TSI_NO_MEMORY;
+}
+
+/* True when the phase of an allocation has been released by a budget's function that was told of it, and so has the
+ * object. */
+static bool is_released(TsiArena* a, TsiRef ref) {
+    TsiInc* i = tsi_inc(&a->phases, tsi_ref_index(ref));
+    uint64_t word = tsi_load_relaxed(&i->word); /* written by this thread, in that function */
+    return word >> 2 != tsi_ref_era(ref) || (word & TSI_INC_STATE) == TSI_INC_RELEASED;
 }
 
 /* The next most common misses: other lines of the heap, a region or a slab. Binding and heap are known to be right for
@@ -289,8 +297,9 @@ static void* alloc_more(TsiBinding* b, TsiHeap* h, size_t size, unsigned cls) {
     bool tell = TSI_UNLIKELY(b->budget.soft != 0) && p != NULL;
     if (tell) e = b->budget;
     leave(b, h);
-    if (tell) tsi_budget_tell(b->arena, &e, 0);
-    return p;
+    if (!tell) return p;
+    tsi_budget_tell(b->arena, &e, 0);
+    return is_released(b->arena, e.ref) ? NULL : p;
 }
 
 void* tsi_alloc_nearby(TsiBinding* b, TsiHeap* h, size_t size, SlabHandle* handle) {
@@ -310,8 +319,7 @@ static bool budgets_told(TsiBinding* b, TsiOutcome o, const TsiBudgetEvents* e, 
     else if (hard != 0) tsi_trim_inc(a, b, tsi_inc(&a->phases, tsi_ref_index(e->ref)));
     tsi_budget_tell(a, e, hard);
     *tried |= hard;
-    if (o == TSI_OVER && hard == 0 && (e->hard & TSI_BUDGET_LABEL) != 0)
-        tsi_add_relaxed(&tsi_label(&a->phases.labels, e->label)->over, 1);
+    if (o == TSI_OVER && hard == 0) tsi_add_relaxed(&tsi_label(&a->phases.labels, e->label)->over, 1);
     return hard != 0;
 }
 
@@ -404,7 +412,7 @@ static void* refused(TsiArena* a, int error) {
 
 /* Each turn tries once; what is in the way is seen to between two. */
 static void* alloc_untimed(TsiArena* a, TsiRequest* q) {
-    bool tried_trim = false;
+    bool tried_trim = false, lost = false;
     unsigned tried_budgets = 0;
     for (;;) {
         TsiGot got = {.p = NULL};
@@ -421,7 +429,12 @@ static void* alloc_untimed(TsiArena* a, TsiRequest* q) {
             if (stale_goes_on(b, q, target)) continue;
             return NULL;
         }
+        if (TSI_UNLIKELY(lost)) got.budgets.soft = 0; /* told once: the function may release each phase */
         bool again = budgets_told(b, o, &got.budgets, &tried_budgets);
+        if (o == TSI_GOT && TSI_UNLIKELY(got.budgets.soft != 0) && is_released(a, target)) {
+            lost = true;
+            continue;
+        }
         if (o == TSI_GOT && q->handle != NULL) *q->handle = got.issue.handle;
         if (o == TSI_GOT) return got.p;
         if (o == TSI_OVER && !again) return refused(a, EDQUOT);

@@ -281,6 +281,13 @@ typedef struct TsiSeat {
     _Atomic uint64_t publications, failures;
 } TsiSeat;
 
+/* Stretches of readings, see stats/growth.h. */
+typedef struct TsiStretch {
+    uint64_t begun_ns, before_ns, older_ns; /* of this one and the two before; 0: there was none */
+    uint64_t readings, readings_before;
+    TsiFloor all; /* of the allocator */
+} TsiStretch;
+
 struct TsiArena {
     TsiSpace space;
     TsiPhases phases;
@@ -309,6 +316,7 @@ struct TsiArena {
     bool watched; /* slow paths look at samples or a profile */
     uint64_t born_ns;
     TsiSeat seat;
+    TsiStretch stretches[TSI_GROWTHS]; /* the labels' lock */
     TsiCloseLog closed_log;
     TsiProfile profile;
     _Atomic uint64_t free_retries_by_label[TSI_CLASSES][TSI_LABEL_LANES];  /* lost compare-exchanges of remote frees */

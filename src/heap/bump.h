@@ -33,7 +33,6 @@ enum {
     TSI_BUMP_ALIGN_MAX = 1024,
     TSI_RING_BYTES = 12 << 10, /* of regions that a heap of an epoch of the ring has */
     TSI_BIG_BYTES = 4 << 20,   /* a phase that needs more is worth huge pages */
-    TSI_ALIGN_GROWS = 0,       /* in place of an alignment: of an object that has grown, and may again */
     TSI_ALONE_MAX = 128 << 10  /* the largest such object that gets a region of its own */
 };
 

@@ -1,6 +1,8 @@
 /* charge.c - see charge.h. */
 #include "heap/charge.h"
 
+#include "heap/registry.h"
+
 #include <string.h>
 
 enum { FAR_BYTES = 4 * TSI_PENDING_BYTES };
@@ -228,6 +230,7 @@ bool tsi_charge(TsiBinding* b, TsiInc* i, uint64_t bytes, TsiCharge* c) {
     do {
         if (hard != 0 && bytes_in(was) + bytes > hard) {
             b->budget.hard = TSI_BUDGET_PHASE;
+            b->budget.label = label_in(was);
             return false;
         }
     } while (!tsi_cas_seq(&i->charge, &was, was + bytes)); /* a sum with a limit: nothing else is ordered by it */
@@ -423,14 +426,21 @@ static SlabBudgetFn budget_read(TsiArena* a, const TsiBudgetEvents* e, unsigned 
     return fn;
 }
 
+/* Each call reads the budget again: the function that was called before may have replaced it, and freed its ctx. */
+static void tell(TsiArena* a, const TsiBudgetEvents* e, unsigned whose, bool hard) {
+    void* ctx;
+    uint64_t now;
+    SlabBudgetFn fn = budget_read(a, e, whose, &ctx, &now);
+    if (!hard) now = whose == TSI_BUDGET_LABEL ? e->label_bytes : e->phase_bytes;
+    if (fn != NULL) fn(a->owner, e->id, now, hard, ctx);
+}
+
 void tsi_budget_tell(TsiArena* a, const TsiBudgetEvents* e, unsigned hard) {
+    if ((tsi_tls.telling & TSI_TELLS_BUDGET) != 0) return;
+    tsi_tls.telling |= TSI_TELLS_BUDGET;
     for (unsigned whose = TSI_BUDGET_PHASE; whose <= TSI_BUDGET_LABEL; whose *= 2) {
-        void* ctx;
-        uint64_t now;
-        if (((e->soft | hard) & whose) == 0) continue;
-        SlabBudgetFn fn = budget_read(a, e, whose, &ctx, &now);
-        if (fn != NULL && (e->soft & whose) != 0)
-            fn(a->owner, e->id, whose == TSI_BUDGET_LABEL ? e->label_bytes : e->phase_bytes, false, ctx);
-        if (fn != NULL && (hard & whose) != 0) fn(a->owner, e->id, now, true, ctx);
+        if ((e->soft & whose) != 0) tell(a, e, whose, false);
+        if ((hard & whose) != 0) tell(a, e, whose, true);
     }
+    tsi_tls.telling &= (uint8_t)~TSI_TELLS_BUDGET;
 }

@@ -6,6 +6,9 @@
 
 #include "heap/bracket.h"
 
+/* In place of an alignment: of an object that has grown, and may again. */
+enum { TSI_ALIGN_GROWS = 0 };
+
 /* How a fast path ends. */
 typedef enum TsiFast {
     TSI_FAST_DONE,

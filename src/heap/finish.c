@@ -56,7 +56,7 @@ static void give_huge(TsiSweep* w, uint32_t* ids, unsigned n) {
     TsiSpace* s = &w->arena->space;
     tsi_sort_ids(ids, n);
     for (unsigned i = 0; i < n; i++) {
-        uint32_t other = tsi_space_other_half(s, tsi_slab_chunk(ids[i]));
+        uint32_t other = tsi_space_other_half(tsi_slab_chunk(ids[i]));
         bool whole =
             (i > 0 && tsi_slab_chunk(ids[i - 1]) == other) || (i + 1 < n && tsi_slab_chunk(ids[i + 1]) == other);
         if (!whole && s->chunks[tsi_slab_chunk(ids[i])].huge) tsi_space_avoid_huge(s, tsi_slab_chunk(ids[i]));
@@ -126,6 +126,8 @@ void tsi_sweep_finish(TsiSweep* w) {
 
 void tsi_slab_complete(TsiArena* a, TsiBinding* b, uint32_t slab_id, uint64_t tag) {
     TsiSweep w = {.arena = a, .b = b, .inc = tsi_inc(&a->phases, tsi_tag_index(tag))};
+    /* A program that frees large objects singly takes others soon: what goes back in vain raises the budget. */
+    w.learns = tsi_class_of_slab(&a->space, slab_id) == TSI_CLASS_LARGE;
     if (!tsi_settle_complete(&w, slab_id, tag)) return;
     tsi_sweep_finish(&w);
     tsi_inc_unpin(a, b, w.inc);

@@ -175,7 +175,8 @@ static void child_slabs(TsiArena* a) {
             if (state == TSI_SLAB_OWNED) child_owned(a, id, cls, now);
             if (state == TSI_SLAB_PURGING) tsi_return_claimed(a, id);
             if (state == TSI_SLAB_WARM) (void)tsi_space_purge(s, &id, 1);
-            if (state == TSI_SLAB_POOL && cls == TSI_CLASS_LARGE) (void)tsi_space_give_large(s, id, false);
+            bool lost = state == TSI_SLAB_POOL && cls == TSI_CLASS_LARGE && tsi_large_is_used(s, id);
+            if (lost) (void)tsi_space_give_large(s, id, false);
             if (tsi_chunk_class(s, chunk) != cls) break; /* that was its last slab */
         }
     }

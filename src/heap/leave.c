@@ -71,6 +71,7 @@ static void thread_exit(void* arg) {
 
 void tsi_thread_late_leave_slow(void) {
     TsiThread* t = tsi_tls.thread;
+    if (t != NULL) tsi_scopes_refresh(t); /* a scope of a destroyed allocator keeps nobody here */
     if (--tsi_tls.late == 0 && t != NULL && t->scope_count == 0) thread_leave(t);
 }
 

@@ -78,8 +78,9 @@ void tsi_line_sum(const TsiSpace* s, unsigned cls, uint32_t line_id, uint64_t is
                   TsiSlabSum* sum) {
     LineState st = line_state(s, cls, line_id, remote_bits);
     uint64_t live = st.live != 0 ? tsi_popcount(st.live) : 0;
-    uint64_t size = cls == TSI_CLASS_LARGE ? tsi_slab_bytes(s, cls, tsi_slab_id(tsi_line_chunk(line_id), 0))
-                                           : s->classes->c[cls].size;
+    uint64_t size = cls == TSI_CLASS_LARGE
+                        ? tsi_slab_bytes(s, cls, tsi_slab_id(tsi_line_chunk(line_id), tsi_line_number(line_id)))
+                        : s->classes->c[cls].size;
     /* A snapshot that runs beside the owner. */
     if ((int64_t)issued < (int64_t)live) issued = live;
     if (TSI_UNLIKELY(st.twice != 0)) sum->twice += tsi_popcount(st.twice);

@@ -243,9 +243,15 @@ static void tell_time(uint64_t since_ns, EpochReceipt* out) {
     out->close_ns = end > since_ns ? end - since_ns : 0;
 }
 
-/* The rest of a straight end whose heap does not wait: its slabs go, as from a sweep. The stripe is held, and given. */
-static TSI_NOINLINE void end_without_heap(TsiBinding* b, TsiInc* i, TsiHeap* h, EpochReceipt* out) {
+/* The rest of a straight end whose heap does not wait: its slabs go, as from a sweep. The stripe is held, and given.
+ * Returns false, and ends nothing, if the phase never held a slab: what found no room was charged to nobody, and the
+ * account has neither its size nor its age. */
+static TSI_NOINLINE bool end_without_heap(TsiBinding* b, TsiInc* i, TsiHeap* h, EpochReceipt* out) {
     TSI_HOLDS(tsi_inc_lock(i));
+    if (tsi_load_relaxed(&h->slab_count) == 0) { /* and none has gone: peak is 0 (is_untouched_locked) */
+        tsi_inc_give(i);
+        return false;
+    }
     TsiSweep w = {.arena = b->arena, .b = b, .inc = i, .learns = true};
     /* The sweep asks for the state. release: as in end_with_heap. */
     tsi_store_release(&i->word, tsi_inc_era(i) << 2 | TSI_INC_RELEASED);
@@ -261,9 +267,10 @@ static TSI_NOINLINE void end_without_heap(TsiBinding* b, TsiInc* i, TsiHeap* h, 
     tsi_store_relaxed(&i->charge, tsi_load_relaxed(&i->charge) & ~TSI_CHARGE_MASK);
     tsi_inc_give(i);
     tsi_sweep_finish(&w);
-    if (out == NULL) return;
+    if (out == NULL) return true;
     tsi_receipt_returned(&w, out);
     tell_time(e.now_ns, out);
+    return true;
 }
 
 /* The same of one whose heap waits. False when its region cannot be used again now: its objects have ended all the
@@ -311,8 +318,9 @@ bool tsi_ready_end(TsiBinding* b, TsiRef ref, EpochReceipt* out) {
         return false;
     }
     unsigned rank = waits_at(b, h);
-    if (TSI_UNLIKELY(rank == TSI_READY_RANKS)) end_without_heap(b, i, h, out);
-    else if (TSI_UNLIKELY(!end_with_heap(b, i, h, rank, out))) return false;
+    if (TSI_UNLIKELY(rank == TSI_READY_RANKS)) {
+        if (!end_without_heap(b, i, h, out)) return false;
+    } else if (TSI_UNLIKELY(!end_with_heap(b, i, h, rank, out))) return false;
     tsi_record_give_inc(a, b, i->index);
     tsi_warm_look(a);
     return true;

@@ -83,14 +83,20 @@ static _Noreturn void die(const TsiMisuse* m, const TsiLabel* label) {
     abort();
 }
 
+static TSI_NOINLINE void tell(TsiArena* a, const TsiMisuse* m) {
+    TsiLanePause pause = tsi_lane_pause();
+    tsi_tls.telling |= TSI_TELLS_MISUSE;
+    a->options.misuse_fn(a->owner, m->what, m->where, a->options.misuse_ctx);
+    tsi_tls.telling &= (uint8_t)~TSI_TELLS_MISUSE;
+    tsi_lane_resume(pause);
+}
+
 void tsi_refuse_as(TsiArena* a, const TsiMisuse* m) {
     int saved = errno;
     TsiLabel* label = label_of(a, m);
     count(a, m->what, m->where);
     if (label != NULL) tsi_add_relaxed(&label->refusals, 1);
-    TsiLanePause pause = tsi_lane_pause();
-    if (a->options.misuse_fn != NULL) a->options.misuse_fn(a->owner, m->what, m->where, a->options.misuse_ctx);
-    tsi_lane_resume(pause);
+    if (a->options.misuse_fn != NULL && (tsi_tls.telling & TSI_TELLS_MISUSE) == 0) tell(a, m);
     if (a->options.misuse_fatal) die(m, label);
     errno = saved;
 }

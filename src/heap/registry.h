@@ -6,6 +6,12 @@
  * it. Records of threads that have exited are used again, or their pages go back.
  *
  * Each thread keeps a stack of domain scopes, across all arenas. Only its own thread touches it.
+ *
+ *   A1  A scope or a binding that a thread keeps is of an arena, or of one of its domains, only if the serials are equal.
+ *       Equal addresses prove nothing: storage, arenas and records of domains lie where those of a destroyed allocator
+ *       lay.
+ *   A2  TsiThread.owner alone is compared by address. The end of an allocator takes it out of all records, before its
+ *       address can be another's.
  */
 #ifndef TSI_HEAP_REGISTRY_H
 #define TSI_HEAP_REGISTRY_H
@@ -59,7 +65,12 @@ typedef struct TsiTls {
     TsiLane* lane; /* that it holds, or NULL; then `binding` is the lane's, and this its own: */
     TsiBinding* own;
     TsiCaller caller; /* of the allocation that left the fast path last */
+    uint8_t telling;  /* bits TSI_TELLS_...: functions of the program that the thread is inside of */
 } TsiTls;
+
+/* A function that is told of budgets, or of misuse, is not called again on the thread while it runs: what it does
+ * itself would tell it without end. */
+enum { TSI_TELLS_BUDGET = 1, TSI_TELLS_MISUSE = 2 };
 
 /* Own thread: no binding is at hand any more. */
 void tsi_tls_forget(void);

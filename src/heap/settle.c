@@ -178,8 +178,9 @@ void tsi_settle_drain(TsiSweep* w, uint32_t slab_id) {
 /* Other slabs are looked at in their heaps, and once; a large object is an orphan from birth. True the first time. */
 static bool look_at_large(TsiSweep* w, unsigned cls, uint32_t slab_id) {
     _Atomic uint32_t* looked = &tsi_slab(&w->arena->space, slab_id)->gone;
-    if (cls != TSI_CLASS_LARGE || tsi_load_relaxed(looked) != 0) return false;
-    tsi_store_relaxed(looked, 1);
+    if (cls != TSI_CLASS_LARGE || (tsi_load_relaxed(looked) & TSI_LARGE_LOOKED) != 0) return false;
+    /* relaxed: a flag for the stripe's holders; the units beside it change under the pool's lock */
+    (void)atomic_fetch_or_explicit(looked, TSI_LARGE_LOOKED, memory_order_relaxed);
     tsi_sweep_look(w, cls);
     return true;
 }

@@ -26,7 +26,6 @@ static void line_init(TsiSpace* s, const TsiClass* c, uint32_t line_id, uint32_t
     l->base = s->base + offset;
     tsi_store_relaxed(&l->heap_at, heap_at);
     tsi_store_relaxed(&l->home, heap_at);
-    l->link = 0;
     tsi_store_relaxed(&l->flags, 0);
     tsi_store_relaxed(&l->handled, 0);
     l->shift = c->unit_shift;
@@ -42,7 +41,7 @@ static bool slab_open(TsiSpace* s, unsigned cls, uint32_t slab_id, uint32_t inde
     TsiSlab* slab = tsi_slab(s, slab_id);
     uint32_t seq = tsi_tag_seq(tsi_load_relaxed(&slab->tag));
     if (seq == 0) seq = 1;
-    tsi_store_relaxed(&slab->gone, 0);
+    if (cls != TSI_CLASS_LARGE) tsi_store_relaxed(&slab->gone, 0);
     bool region = tsi_class_is_region(cls);
     if (region && !tsi_region_open(s, cls, slab_id, heap_at)) return false;
     for (uint32_t i = 0, first = tsi_first_line(c, slab_id); !region && i < 1u << c->lines_log2; i++)
@@ -136,36 +135,37 @@ void* tsi_large_alloc(TsiBinding* b, TsiRef ref, size_t size, size_t align, TsiI
     TsiInc* i = tsi_inc(&a->phases, tsi_ref_index(ref));
     uint32_t slab_id = 0;
     if (size > s->payload_bytes) { /* before it is charged: charges have 48 bits */
+        b->budget.label = tsi_inc_label(i);
         if (tsi_space_is_over(s, size)) note_over(b, TSI_SPACE_OVER);
         return NULL;
     }
     size_t bytes = tsi_align_up(size, tsi_os.page_bytes);
+    bool grows = align == TSI_ALIGN_GROWS;
     TsiCharge charge;
     if (!tsi_charge(b, i, bytes, &charge)) return NULL;
     tsi_rest_look(s);
-    bool taken = tsi_space_take_large(s, size, align, tsi_lane_of(a, i), &slab_id);
+    bool taken = tsi_space_take_large(s, size, align, grows, tsi_lane_of(a, i), &slab_id);
     if (!taken && slab_id == TSI_SPACE_OVER && tsi_stock_give_back(s, bytes) != 0)
-        taken = tsi_space_take_large(s, size, align, tsi_lane_of(a, i), &slab_id);
+        taken = tsi_space_take_large(s, size, align, grows, tsi_lane_of(a, i), &slab_id);
     if (!taken) {
         tsi_charge_undo(a, b, i, bytes);
         note_over(b, slab_id);
         return NULL;
     }
-    uint32_t line_id = tsi_line_at(tsi_slab_chunk(slab_id), 0);
+    TsiPlace at = tsi_large_place(slab_id);
     bool named = issue == NULL || (tsi_space_commit_counts(s, tsi_slab_chunk(slab_id)) &&
                                    tsi_load_relaxed(&tsi_slab(s, slab_id)->gen_base) < TSI_GEN_LIMIT);
     tsi_inc_take(i);
     bool active = named && tsi_ref_is_active(&a->phases, ref); /* issue.h, I1 */
     if (active) {
         (void)slab_open(s, TSI_CLASS_LARGE, slab_id, i->index, TSI_SLAB_ORPHAN, false);
-        TsiLine* l = tsi_line(s, line_id);
+        TsiLine* l = tsi_line(s, at.line_id);
         tsi_store_relaxed(&l->issued, 1);
         tsi_store_seq(&l->freed, ~s->classes->c[TSI_CLASS_LARGE].full); /* from here on the object is live */
         TsiTotals one = {1, tsi_slab_bytes(s, TSI_CLASS_LARGE, slab_id)};
         tsi_orphan_link_locked(a, i, slab_id, &(TsiSlabSum){one, one, 0});
         i->allocated.objects += one.objects;
         i->allocated.bytes += one.bytes;
-        TsiPlace at = {.line_id = line_id, .slab_id = slab_id, .cls = TSI_CLASS_LARGE, .slot = 0};
         if (issue != NULL) (void)tsi_handle_issue_held(a, &at, issue);
     }
     tsi_inc_give(i);
@@ -177,5 +177,5 @@ void* tsi_large_alloc(TsiBinding* b, TsiRef ref, size_t size, size_t align, TsiI
     tsi_count(&b->counters[TSI_CLASS_LARGE].new_slab);
     tsi_charge_keep(b, i, &charge);
     tsi_profile_one(b, bytes);
-    return tsi_chunk_base(s, tsi_slab_chunk(slab_id));
+    return tsi_place_address(s, &at);
 }

@@ -12,33 +12,26 @@ void tsi_space_lock_counted(TsiSpace* s, unsigned cls, unsigned lane) {
     tsi_add_relaxed(fast ? &s->lock_fast[cls][lane] : &s->lock_contended[cls][lane], 1);
 }
 
-void tsi_chunk_set_used(TsiSpace* s, uint32_t first, uint32_t n, bool used) {
-    for (uint32_t i = first; i < first + n; i++) tsi_bit_set(s->used, i, used);
-    if (!used && first < s->used_hint) s->used_hint = first;
-    if (used && first + n > tsi_load_relaxed(&s->chunk_high)) tsi_store_relaxed(&s->chunk_high, first + n);
+void tsi_chunk_set_used(TsiSpace* s, uint32_t chunk, bool used) {
+    if (tsi_chunk_is_used(s, chunk) != used) s->chunks_used += used ? 1u : ~0u;
+    tsi_word_set(&s->bits[chunk / 64].used, chunk % 64, used);
+    if (!used && chunk < s->used_hint) s->used_hint = chunk;
+    if (used && chunk >= tsi_load_relaxed(&s->chunk_high)) tsi_store_relaxed(&s->chunk_high, chunk + 1);
 }
 
-uint32_t tsi_chunk_find(TsiSpace* s, uint32_t n, size_t align) {
-    while (s->used_hint < s->chunk_count && tsi_bit_is(s->used, s->used_hint)) {
-        s->used_hint = s->used[s->used_hint >> 6] == ~0ull ? (s->used_hint | 63) + 1 : s->used_hint + 1;
-    }
-    uint32_t step = align >> TSI_CHUNK_SHIFT > 1 ? (uint32_t)(align >> TSI_CHUNK_SHIFT) : 1;
-    uint32_t skew = (uint32_t)(((uintptr_t)s->base >> TSI_CHUNK_SHIFT) & (step - 1));
-    uint32_t first = s->used_hint;
-    first += (step - ((first + skew) & (step - 1))) & (step - 1);
-    while (n <= s->chunk_count && first <= s->chunk_count - n) {
-        uint32_t i = 0;
-        while (i < n && !tsi_bit_is(s->used, first + i)) i++;
-        if (i == n) return first;
-        first += (i / step + 1) * step;
+uint32_t tsi_chunk_find(TsiSpace* s) {
+    uint32_t words = (s->chunk_count + 63) / 64, hint = s->used_hint / 64;
+    while (hint < words && s->bits[hint].used == ~0ull) hint++;
+    s->used_hint = hint * 64;
+    for (unsigned anywhere = !s->huge_apart; anywhere < 2; anywhere++) {
+        for (uint32_t word = hint; word < words; word++) {
+            uint64_t free = ~s->bits[word].used;
+            if (anywhere == 0) free &= ~tsi_chunk_huge_side(word);
+            uint32_t chunk = free != 0 ? word * 64 + tsi_ctz64(free) : s->chunk_count;
+            if (chunk < s->chunk_count) return chunk;
+        }
     }
     return s->chunk_count;
-}
-
-bool tsi_chunks_commit_meta(TsiSpace* s, uint32_t first, uint32_t n) {
-    if (!tsi_space_commit(tsi_meta_of(s, first), (size_t)n << TSI_META_SHIFT)) return false;
-    for (uint32_t i = first; i < first + n; i++) s->chunks[i].meta_committed = 1;
-    return true;
 }
 
 void tsi_chunks_prefer_node(TsiSpace* s, uint32_t first, uint32_t n, unsigned node) {
@@ -55,20 +48,12 @@ void tsi_chunks_prefer_node(TsiSpace* s, uint32_t first, uint32_t n, unsigned no
         tsi_os.prefer_node(tsi_meta_of(s, first), (size_t)n << TSI_META_SHIFT, node);
 }
 
-/* A huge page is filled only where all of it may be written: the neighbour of a chunk is committed with it. */
-bool tsi_chunk_commit_payload(TsiSpace* s, uint32_t chunk) {
-    uint32_t other = chunk ^ 1;
-    bool both = s->config.huge_pages && other < s->chunk_count && !s->chunks[other].payload_committed;
-    uint32_t first = both && other < chunk ? other : chunk, n = both ? 2 : 1;
-    if (tsi_os.commit(tsi_chunk_base(s, first), (size_t)n << TSI_CHUNK_SHIFT) != 0) return false;
-    for (uint32_t i = first; i < first + n; i++) s->chunks[i].payload_committed = 1;
-    return true;
-}
-
-bool tsi_chunk_commit(TsiSpace* s, uint32_t chunk, bool payload) {
-    const TsiChunk* k = &s->chunks[chunk];
-    if (!k->meta_committed && !tsi_chunks_commit_meta(s, chunk, 1)) return false;
-    return !payload || k->payload_committed || tsi_chunk_commit_payload(s, chunk);
+bool tsi_chunk_commit(TsiSpace* s, uint32_t chunk) {
+    TsiChunk* k = &s->chunks[chunk];
+    if (!tsi_os.strict_commit && !tsi_space_extend(s, TSI_STRIP_PAYLOAD, chunk, 1)) return false;
+    if (k->meta_committed) return true;
+    k->meta_committed = tsi_space_extend(s, TSI_STRIP_META, chunk, 1);
+    return k->meta_committed;
 }
 
 void tsi_chunk_link(TsiSpace* s, uint32_t chunk, unsigned cls) {
@@ -143,7 +128,7 @@ void tsi_chunk_begin(TsiSpace* s, uint32_t chunk, unsigned cls, unsigned slabs) 
     s->words_kept -= k->meta_kept;
     k->meta_kept = false;
     tsi_store_relaxed(&s->open_chunks, tsi_load_relaxed(&s->open_chunks) + 1);
-    tsi_chunk_set_used(s, chunk, 1, true);
+    tsi_chunk_set_used(s, chunk, true);
 }
 
 void tsi_chunk_give_words(TsiSpace* s, uint32_t chunk) {
@@ -162,7 +147,7 @@ void tsi_chunk_hold_locked(TsiSpace* s, uint32_t chunk) {
     TSI_HOLDS(&s->lock);
     unsigned cls = tsi_chunk_class(s, chunk);
     s->chunks[chunk].held = true;
-    if (cls == 0) tsi_chunk_set_used(s, chunk, 1, true);
+    if (cls == 0) tsi_chunk_set_used(s, chunk, true);
     else if (s->chunks[chunk].listed) tsi_chunk_unlink(s, chunk, cls);
 }
 
@@ -177,7 +162,7 @@ void tsi_chunk_settle(TsiSpace* s, uint32_t chunk, unsigned cls) {
     tsi_floors_raise(s, chunk, k->fresh); /* before the class goes: heap/names.h, N1 */
     tsi_chunk_set_class(s, chunk, 0);
     tsi_chunk_give_words(s, chunk);
-    tsi_chunk_set_used(s, chunk, 1, false);
+    tsi_chunk_set_used(s, chunk, false);
 }
 
 void tsi_chunk_add(TsiSpace* s, uint32_t chunk, unsigned cls, unsigned slab) {
@@ -209,7 +194,7 @@ void tsi_chunk_unhold_locked(TsiSpace* s, uint32_t chunk) {
     s->chunks[chunk].held = false;
     if (cls == 0) {
         tsi_chunk_give_words(s, chunk);
-        tsi_chunk_set_used(s, chunk, 1, false);
+        tsi_chunk_set_used(s, chunk, false);
     } else if (cls != TSI_CLASS_LARGE && cls != TSI_CLASS_CONT) {
         tsi_chunk_settle(s, chunk, cls);
     }
@@ -223,7 +208,7 @@ void tsi_chunks_leave(TsiSpace* s, uint32_t most) {
             /* nothing of it has pages, counts of handles apart: a hint */
             if ((tsi_load_relaxed(&k->meta_pages) | tsi_load_relaxed(&k->region_pages)) == 0) continue;
             tsi_lock_take(&s->lock);
-            bool unused = !tsi_bit_is(s->used, chunk) && !tsi_chunk_has_stock(k);
+            bool unused = !tsi_chunk_is_used(s, chunk) && !tsi_chunk_has_stock(k);
             n += unused && turn == 0;
             if (unused && turn == 1) tsi_chunk_leave(s, chunk);
             tsi_lock_give(&s->lock);

@@ -18,17 +18,26 @@ void tsi_space_lock_counted(TsiSpace* s, unsigned cls, unsigned lane);
 TSI_INLINE bool tsi_chunk_has_stock(const TsiChunk* k) {
     return (k->stock[0] | k->stock[1] | k->stock[2] | k->stock[3]) != 0;
 }
-void tsi_chunk_set_used(TsiSpace* s, uint32_t first, uint32_t n, bool used);
-/* First fit of n free chunks whose first address is aligned; chunk_count when there is none. */
-uint32_t tsi_chunk_find(TsiSpace* s, uint32_t n, size_t align);
+void tsi_chunk_set_used(TsiSpace* s, uint32_t chunk, bool used);
+/* The first free chunk; chunk_count when there is none. */
+uint32_t tsi_chunk_find(TsiSpace* s);
+
+/*
+ * Where the system has huge pages for those who ask, small pages and huge ones keep to sides of their own, or each pair
+ * of chunks would be a mapping: of the chunks from 2^k to 2^(k+1), from 16 on, the upper half is for huge pages. A side
+ * that is full goes on in the other.
+ *
+ * Chunks of a word of 64 that are on the side of huge pages, a bit each.
+ */
+TSI_INLINE uint64_t tsi_chunk_huge_side(uint32_t word) {
+    if (word < 2) return word == 0 ? 0xffff0000ff000000u : 0xffffffff00000000u;
+    return (word & (1u << tsi_log2(word) >> 1)) != 0 ? ~0ull : 0;
+}
 
 /* ---- memory of chunks; false leaves it as it was ---- */
 
-/* Commits bookkeeping and payload of a chunk as far as it is not. */
-bool tsi_chunk_commit(TsiSpace* s, uint32_t chunk, bool payload);
-bool tsi_chunk_commit_payload(TsiSpace* s, uint32_t chunk);
-/* Bookkeeping of n chunks, in one call. */
-bool tsi_chunks_commit_meta(TsiSpace* s, uint32_t first, uint32_t n);
+/* Makes the bookkeeping of a chunk usable and, where the system does not charge that, all of its payload. */
+bool tsi_chunk_commit(TsiSpace* s, uint32_t chunk);
 /* A wish, once for as long as the chunks stay with the node; before they are touched. */
 void tsi_chunks_prefer_node(TsiSpace* s, uint32_t first, uint32_t n, unsigned node);
 

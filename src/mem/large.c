@@ -5,18 +5,23 @@
 #include "mem/purge.h"
 #include "mem/region.h"
 #include "mem/stock.h"
+#include "mem/units.h"
+
+enum { LARGE_LEFT = 64 /* objects given back between two looks at the bookkeeping of chunks that nobody uses */ };
 
 /* ---- huge pages ---- */
 
 /* The first of two free chunks that a huge page would fill, with nothing of the stock in them; chunk_count when there
- * is none. */
-static uint32_t pair_find(const TsiSpace* s) {
-    uint32_t first = s->used_hint;
-    if ((((uintptr_t)s->base >> TSI_CHUNK_SHIFT) + first) % 2 != 0) first++;
-    for (; first + 2 <= s->chunk_count; first += 2) {
-        bool taken = false;
-        for (uint32_t i = first; i < first + 2; i++) taken |= tsi_bit_is(s->used, i) || tsi_bit_is(s->stocked, i);
-        if (!taken) return first;
+ * is none. `anywhere`: on the side of small pages, too. */
+static uint32_t pair_find(const TsiSpace* s, bool anywhere) {
+    const uint64_t firsts = 0x5555555555555555u;
+    for (uint32_t word = s->used_hint / 64; word < (s->chunk_count + 63) / 64; word++) {
+        uint64_t free = ~(s->bits[word].used | s->bits[word].stocked);
+        if (!anywhere && s->huge_apart) free &= tsi_chunk_huge_side(word);
+        for (uint64_t pairs = free & free >> 1 & firsts; pairs != 0; pairs &= pairs - 1) {
+            uint32_t first = word * 64 + tsi_ctz64(pairs);
+            if (first + 2 <= s->chunk_count) return first;
+        }
     }
     return s->chunk_count;
 }
@@ -26,12 +31,11 @@ static bool pair_ask(TsiSpace* s, uint32_t first) {
     uint8_t* p = tsi_chunk_base(s, first);
     size_t bytes = (size_t)2 << TSI_CHUNK_SHIFT;
     if (s->chunks[first].huge && s->chunks[first + 1].huge) return true;
-    bool had = s->chunks[first].payload_committed || s->chunks[first + 1].payload_committed;
-    for (uint32_t i = first; had && i < first + 2; i++) s->chunks[i].payload_committed = s->chunks[i].asked_node = 0;
-    if (had && tsi_os.purge(p, bytes, TSI_PURGE_UNCOMMIT) != 0) return false;
-    for (uint32_t i = first; i < first + 2; i++) {
+    bool had = first < tsi_load_relaxed(&s->chunk_high);
+    if (had && tsi_os.purge(p, bytes, TSI_PURGE_RENEW) != 0) return false;
+    for (uint32_t i = first; had && i < first + 2; i++) {
         tsi_store_relaxed(&s->chunks[i].dirty, 0);
-        if (!s->chunks[i].payload_committed && !tsi_chunk_commit_payload(s, i)) return false;
+        s->chunks[i].asked_node = 0;
     }
     tsi_os.prefer_huge(p, bytes);
     s->chunks[first].huge = s->chunks[first + 1].huge = true;
@@ -43,11 +47,12 @@ bool tsi_space_take_huge(TsiSpace* s, unsigned lane, uint32_t slab_ids[2]) {
     unsigned node = tsi_space_node_here(s);
     tsi_space_lock_counted(s, TSI_CLASS_HUGE, lane);
     bool over = tsi_space_is_over(s, 2 * (size_t)c->slab_bytes);
-    uint32_t first = over ? s->chunk_count : pair_find(s);
+    uint32_t first = over ? s->chunk_count : pair_find(s, false);
+    if (first == s->chunk_count && !over) first = pair_find(s, true);
     bool ok = first != s->chunk_count && tsi_space_cover(s, first + 2);
     if (over) slab_ids[0] = TSI_SPACE_OVER;
     for (uint32_t i = first; ok && i < first + 2; i++)
-        ok = tsi_chunk_commit(s, i, false) && tsi_regions_prepare(s, i, TSI_CLASS_HUGE);
+        ok = tsi_chunk_commit(s, i) && tsi_regions_prepare(s, i, TSI_CLASS_HUGE);
     ok = ok && pair_ask(s, first);
     if (ok) {
         tsi_chunks_prefer_node(s, first, 2, node);
@@ -66,59 +71,95 @@ bool tsi_space_take_huge(TsiSpace* s, unsigned lane, uint32_t slab_ids[2]) {
 
 /* ---- large objects ---- */
 
-/* Whole chunks where commits cost nothing, and bookkeeping that nobody needs of those behind the first: neighbours
- * then make one mapping for the kernel, which counts them. */
-static bool large_commit(TsiSpace* s, uint32_t first, uint32_t n, size_t bytes) {
-    uint8_t* payload = tsi_chunk_base(s, first);
-    if (!tsi_chunk_commit(s, first, false)) return false;
-    if (tsi_os.strict_commit) return tsi_os.commit(payload, bytes) == 0;
-    bool meta = true;
-    for (uint32_t i = 1; i < n; i++) meta = meta && s->chunks[first + i].meta_committed;
-    if (!meta && !tsi_chunks_commit_meta(s, first, n)) return false;
-    for (uint32_t i = 0; i < n;) { /* in runs, for one object of gigabytes is one call */
-        uint32_t end = i;
-        while (end < n && !s->chunks[first + end].payload_committed) end++;
-        if (end > i &&
-            tsi_os.commit(payload + ((size_t)i << TSI_CHUNK_SHIFT), (size_t)(end - i) << TSI_CHUNK_SHIFT) != 0)
-            return false;
-        for (; i < end; i++) s->chunks[first + i].payload_committed = 1;
-        i++;
+/* Words and payload of units [from, end). Payload of what is charged: `bytes` from the first on. */
+static bool commit(TsiSpace* s, uint32_t from, uint32_t end, uint8_t* p, size_t bytes) {
+    unsigned log2 = tsi_units_log2(s);
+    uint32_t first = from >> log2, last = (end - 1) >> log2;
+    if (!tsi_space_cover(s, last + 1)) return false;
+    for (uint32_t chunk = first;; chunk = last) { /* chunks between them have no words */
+        if (!tsi_chunk_commit(s, chunk)) return false;
+        if (chunk == last) break;
     }
-    return true;
+    return !tsi_os.strict_commit || tsi_os.commit(p, bytes) == 0;
 }
 
-bool tsi_space_take_large(TsiSpace* s, size_t bytes, size_t align, unsigned lane, uint32_t* slab_id) {
-    uint64_t chunks = (bytes + (1u << TSI_CHUNK_SHIFT) - 1) >> TSI_CHUNK_SHIFT;
+/* Units for n of them and, as far as there are some, for as many as `room`. */
+static uint32_t find_room(TsiSpace* s, uint32_t n, uint32_t* room, size_t align) {
+    uint32_t at = TSI_NOWHERE;
+    for (; at == TSI_NOWHERE && *room > n; *room = at == TSI_NOWHERE ? n + (*room - n) / 2 : *room)
+        at = tsi_units_find(s, *room, align, false);
+    if (at == TSI_NOWHERE) at = tsi_units_find(s, n, align, false);
+    if (at == TSI_NOWHERE) at = tsi_units_find(s, n, align, true);
+    if (at == TSI_NOWHERE && tsi_units_reclaim_locked(s)) at = tsi_units_find(s, n, align, true);
+    return at;
+}
+
+/* Free chunks of [from, end), in runs. */
+static void prefer_node(TsiSpace* s, uint32_t from, uint32_t end, unsigned node) {
+    unsigned log2 = tsi_units_log2(s);
+    uint32_t first = from >> log2, last = (end - 1) >> log2;
+    for (uint32_t to; s->nodes != 1 && first <= last; first = to + 1) {
+        for (to = first; to <= last && !tsi_chunk_is_used(s, to);) to++;
+        if (to != first) tsi_chunks_prefer_node(s, first, to - first, node);
+    }
+}
+
+bool tsi_space_take_large(TsiSpace* s, size_t bytes, size_t align, bool grows, unsigned lane, uint32_t* slab_id) {
+    bool fits = bytes <= s->payload_bytes;
+    uint32_t n = fits ? tsi_large_units(s, bytes) : 0;
     bytes = tsi_align_up(bytes, tsi_os.page_bytes);
     unsigned node = tsi_space_node_here(s);
     tsi_space_lock_counted(s, TSI_CLASS_LARGE, lane);
     bool over = tsi_space_is_over(s, bytes);
-    uint32_t n = (uint32_t)chunks, first = chunks <= s->chunk_count ? tsi_chunk_find(s, n, align) : s->chunk_count;
-    bool ok = first != s->chunk_count && !over;
+    uint32_t room = fits && grows ? tsi_units_room(s, n) : n,
+             from = fits && !over ? find_room(s, n, &room, align) : TSI_NOWHERE;
     if (over) *slab_id = TSI_SPACE_OVER;
-    if (ok) tsi_chunks_prefer_node(s, first, n, node);
-    ok = ok && tsi_space_cover(s, first + n) && large_commit(s, first, n, bytes);
+    uint8_t* p = s->base + ((size_t)from << tsi_unit_shift(s));
+    bool ok = from != TSI_NOWHERE;
+    if (ok && room > n && !commit(s, from, from + room, p, bytes)) room = n;
+    ok = ok && (room > n || commit(s, from, from + n, p, bytes));
     if (ok) {
-        tsi_chunk_set_used(s, first, n, true);
-        tsi_store_relaxed(&tsi_slab(s, tsi_slab_id(first, 0))->extra, (uint32_t)(bytes >> 10));
-        tsi_floors_apply(s, TSI_CLASS_LARGE, tsi_slab_id(first, 0));
-        for (uint32_t i = 1; i < n; i++) tsi_chunk_set_class(s, first + i, TSI_CLASS_CONT);
-        s->chunks[first].run = n;
-        tsi_add_relaxed(&s->committed_bytes, bytes - tsi_stock_take_locked(s, tsi_chunk_base(s, first), bytes));
-        for (uint32_t i = first; i < first + n; i++)
-            if (TSI_UNLIKELY(s->chunks[i].huge)) tsi_space_avoid_huge(s, i);
-        tsi_chunk_set_class(s, first, TSI_CLASS_LARGE);
-        *slab_id = tsi_slab_id(first, 0);
+        uint32_t id = tsi_unit_slab(s, from);
+        prefer_node(s, from, from + room, node);
+        tsi_units_place(s, from, from + room, true);
+        tsi_store_relaxed(&tsi_slab(s, id)->extra, (uint32_t)(bytes >> 10));
+        tsi_store_relaxed(&tsi_slab(s, id)->gone, room << TSI_LARGE_UNITS_SHIFT);
+        s->set_aside += room - n;
+        tsi_add_relaxed(&s->committed_bytes, bytes - tsi_stock_take_locked(s, p, bytes));
+        *slab_id = id;
     }
     tsi_lock_give_probed(&s->lock);
     return ok;
 }
 
-enum { LARGE_LEFT = 64 };
+bool tsi_space_grow_large(TsiSpace* s, uint32_t slab_id, size_t bytes) {
+    uint32_t from = tsi_unit_position(s, slab_id), n = tsi_large_units(s, bytes), have;
+    size_t had = tsi_slab_bytes(s, TSI_CLASS_LARGE, slab_id);
+    uint8_t* p = s->base + ((size_t)from << tsi_unit_shift(s));
+    bytes = tsi_align_up(bytes, tsi_os.page_bytes);
+    tsi_lock_take(&s->lock);
+    uint32_t used = tsi_large_units(s, had), more = 0;
+    have = tsi_large_span(s, slab_id);
+    bool ok = !tsi_space_is_over(s, bytes - had);
+    if (ok && n > have) {
+        more = tsi_units_free_from(s, from + have, tsi_units_room(s, n) - have);
+        ok = have + more >= n;
+    }
+    ok = ok && commit(s, from, from + have + more, p + had, bytes - had);
+    if (ok) {
+        if (more != 0) tsi_units_place(s, from + have, from + have + more, false);
+        tsi_units_set_span(s, slab_id, have + more);
+        s->set_aside += more + used - n;
+        tsi_store_relaxed(&tsi_slab(s, slab_id)->extra, (uint32_t)(bytes >> 10));
+        tsi_add_relaxed(&s->committed_bytes, bytes - had - tsi_stock_take_locked(s, p + had, bytes - had));
+    }
+    tsi_lock_give(&s->lock);
+    return ok;
+}
 
 uint64_t tsi_space_give_large(TsiSpace* s, uint32_t slab_id, bool keep) {
-    uint32_t first = tsi_slab_chunk(slab_id), n = s->chunks[first].run;
-    uint8_t* payload = tsi_chunk_base(s, first);
+    uint32_t from = tsi_unit_position(s, slab_id);
+    uint8_t* payload = s->base + ((size_t)from << tsi_unit_shift(s));
     size_t bytes = tsi_slab_bytes(s, TSI_CLASS_LARGE, slab_id), kept = 0;
     if (keep && tsi_stock_learns(s)) {
         kept = tsi_stock_reserve(s, bytes, tsi_os.page_bytes);
@@ -126,18 +167,11 @@ uint64_t tsi_space_give_large(TsiSpace* s, uint32_t slab_id, bool keep) {
     }
     if (kept < bytes) tsi_space_purge_range(s, TSI_CLASS_LARGE, payload + kept, bytes - kept, true);
     tsi_lock_take(&s->lock);
-    tsi_slab_turn(tsi_slab(s, slab_id), TSI_SLAB_POOL);
-    tsi_floors_raise(s, first, 1);
     if (kept != 0) tsi_stock_put_locked(s, payload, kept);
     tsi_sub_relaxed(&s->committed_bytes, bytes - kept);
-    for (uint32_t i = first; i < first + n; i++) {
-        tsi_chunk_set_class(s, i, 0);
-        s->chunks[i].last_class = TSI_CLASS_LARGE;
-        if (s->chunks[i].held) continue; /* settled as it is given free */
-        if (s->chunks[i].meta_kept) tsi_chunk_give_words(s, i);
-        else if (!tsi_chunk_has_stock(&s->chunks[i])) tsi_space_mark_gone(&s->chunks[i]);
-        tsi_chunk_set_used(s, i, 1, false);
-    }
+    uint32_t span = tsi_large_span(s, slab_id);
+    s->set_aside -= span - tsi_large_units(s, bytes);
+    tsi_units_leave(s, from, from + span);
     bool look = ++s->large_gives % LARGE_LEFT == 0;
     tsi_lock_give(&s->lock);
     if (look) tsi_chunks_leave(s, LARGE_LEFT);

@@ -1,17 +1,23 @@
 /*
- * large.h - large objects, which have chunks of their own, and pairs of chunks that are a huge page.
+ * large.h - large objects, which lie in units of their own (units.h), and pairs of chunks that are a huge page.
  */
 #ifndef TSI_MEM_LARGE_H
 #define TSI_MEM_LARGE_H
 
 #include "mem/pool.h"
+#include "mem/units.h"
 
-/* Takes chunks for one large object of `bytes` at `align` (a power of two); tag POOL. Fails as tsi_space_take. */
-bool tsi_space_take_large(TsiSpace* s, size_t bytes, size_t align, unsigned lane, uint32_t* slab_id);
-/* Gives a large object's chunks back, and its pages. With `keep`, as many pages as the budget allows go to the stock.
+/* Takes units for a large object of `bytes` at `align` (a power of two); tag POOL. `grows`: with room behind it.
+ * Returns false like tsi_space_take. O(chunks / 64), and O(units) of the chunks that have some left. */
+bool tsi_space_take_large(TsiSpace* s, size_t bytes, size_t align, bool grows, unsigned lane, uint32_t* slab_id);
+/* Makes a large object larger where it is, to `bytes`. Returns false, and has changed nothing, where others lie behind
+ * it, or max_bytes or the system allows no more. [the caller has claimed the slab] */
+bool tsi_space_grow_large(TsiSpace* s, uint32_t slab_id, size_t bytes);
+/* Gives a large object's units back, and its pages. With `keep`, as many pages as the budget allows go to the stock.
  * Returns how many bytes went to the system. */
 uint64_t tsi_space_give_large(TsiSpace* s, uint32_t slab_id, bool keep);
-/* Takes two slabs of TSI_CLASS_HUGE that are the halves of a huge page. As tsi_space_take. */
+
+/* Takes two slabs of TSI_CLASS_HUGE that are the halves of a huge page. Returns false like tsi_space_take. */
 bool tsi_space_take_huge(TsiSpace* s, unsigned lane, uint32_t slab_ids[2]);
 
 #endif

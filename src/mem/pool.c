@@ -9,8 +9,15 @@
 #include "mem/purge.h"
 #include "mem/region.h"
 #include "mem/stock.h"
+#include "mem/units.h"
 
 #include <string.h>
+
+/* The first free chunk. Where there is none, addresses that large objects were given to grow into are taken back. */
+static uint32_t chunk_find(TsiSpace* s) {
+    uint32_t chunk = tsi_chunk_find(s);
+    return chunk == s->chunk_count && tsi_units_reclaim_locked(s) ? tsi_chunk_find(s) : chunk;
+}
 
 /* Finds the first free chunk whose regions can be of the class, and makes them so. Passes over chunks where a freer
  * sleeps in a region of another size: they count as used until the search is over. Returns chunk_count if there is none,
@@ -18,18 +25,18 @@
 static uint32_t region_chunk_find(TsiSpace* s, unsigned cls) {
     uint32_t chunk, passed = 0; /* chunk + 1, by `next`, which only chunks with a class need */
     for (;;) {
-        chunk = tsi_chunk_find(s, 1, 1);
+        chunk = chunk_find(s);
         if (chunk == s->chunk_count || tsi_regions_prepare(s, chunk, cls)) break;
         if (s->chunks[chunk].region_class == 0) { /* no memory */
             chunk = s->chunk_count;
             break;
         }
-        tsi_chunk_set_used(s, chunk, 1, true);
+        tsi_chunk_set_used(s, chunk, true);
         s->chunks[chunk].next = passed;
         passed = chunk + 1;
     }
 
-    for (; passed != 0; passed = s->chunks[passed - 1].next) tsi_chunk_set_used(s, passed - 1, 1, false);
+    for (; passed != 0; passed = s->chunks[passed - 1].next) tsi_chunk_set_used(s, passed - 1, false);
     return chunk;
 }
 
@@ -38,7 +45,7 @@ static uint32_t chunk_choose(TsiSpace* s, unsigned cls, unsigned node) {
     bool region = tsi_class_is_region(cls);
     uint32_t chunk = tsi_stock_chunk_locked(s, cls, node);
     if (chunk != TSI_STOCK_NONE && (!region || tsi_regions_prepare(s, chunk, cls))) return chunk;
-    return region ? region_chunk_find(s, cls) : tsi_chunk_find(s, 1, 1);
+    return region ? region_chunk_find(s, cls) : chunk_find(s);
 }
 
 static bool chunk_open(TsiSpace* s, unsigned cls, unsigned node) {
@@ -46,7 +53,7 @@ static bool chunk_open(TsiSpace* s, unsigned cls, unsigned node) {
     if (chunk == s->chunk_count) return false;
     tsi_chunks_prefer_node(s, chunk, 1, node);
     if (!tsi_space_cover(s, chunk + 1)) return false;
-    if (!tsi_chunk_commit(s, chunk, !tsi_os.strict_commit)) return false;
+    if (!tsi_chunk_commit(s, chunk)) return false;
     TsiChunk* k = &s->chunks[chunk];
     tsi_chunk_begin(s, chunk, cls, tsi_chunk_slab_count(s, cls));
     if (tsi_parts_share(s, cls)) memset(k->parts, 0xff, sizeof k->parts);
@@ -189,11 +196,11 @@ void tsi_space_rebuild(TsiSpace* s) {
     for (uint32_t chunk = 0; chunk < tsi_load_relaxed(&s->chunk_high); chunk++) {
         unsigned cls = tsi_chunk_class(s, chunk);
         if (s->chunks[chunk].held) { /* its pages are here yet */
-            if (cls == 0) tsi_chunk_set_used(s, chunk, 1, false);
+            if (cls == 0) tsi_chunk_set_used(s, chunk, false);
             tsi_store_relaxed(&s->chunks[chunk].dirty, TSI_DIRTY);
             s->chunks[chunk].held = false;
         }
-        if (cls == TSI_CLASS_LARGE) bytes += tsi_slab_bytes(s, cls, tsi_slab_id(chunk, 0));
+        if (cls == TSI_CLASS_LARGE) bytes += tsi_large_bytes(s, chunk);
         else if (cls != 0 && cls != TSI_CLASS_CONT) bytes += chunk_rebuild(s, chunk, cls);
     }
     /* What is in the stock changes under the lock alone, bits and sum; no thread has a grant. */

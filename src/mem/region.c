@@ -329,7 +329,7 @@ bool tsi_regions_prepare(TsiSpace* s, uint32_t chunk, unsigned cls) {
     TsiChunk* k = &s->chunks[chunk];
     uint8_t* regions = tsi_regions_of(s, chunk);
     bool ready = k->region_class == cls || k->regions_clear, had = k->region_class != 0;
-    if (!had && !ready && !tsi_space_commit(regions, TSI_REGIONS_END)) return false;
+    if (!had && !ready && !tsi_space_extend(s, TSI_STRIP_REGIONS, chunk, 1)) return false;
     if (had && !ready) {
         if (freer_sleeps(s, chunk)) return false;
         /* Bytes of other regions would be objects of these. */

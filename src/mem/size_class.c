@@ -99,7 +99,8 @@ void tsi_class_table_init(TsiClassTable* t, size_t page, size_t slab_min) {
         class_init(&t->c[tsi_region_class(rank)], 16, 10, unit, least_of_rank);
     }
     TsiClass* large = &t->c[TSI_CLASS_LARGE];
-    class_init(large, 1u << TSI_CHUNK_SHIFT, TSI_CHUNK_SHIFT, page, page);
+    unsigned unit_shift = page > 1u << TSI_UNIT_SHIFT ? tsi_log2(page) : TSI_UNIT_SHIFT;
+    class_init(large, 1u << unit_shift, unit_shift, page, page);
     TsiClass* none[2] = {&t->c[0], &t->c[TSI_CLASS_CONT]};
     for (unsigned i = 0; i < 2; i++) {
         *none[i] = *large;

@@ -30,6 +30,7 @@ enum {
 enum {
     TSI_CHUNK_SHIFT = 20,
     TSI_LINE_MIN_SHIFT = 10,
+    TSI_UNIT_SHIFT = 16,     /* of large objects, or a page */
     TSI_LUT_MAX = 1024,      /* sizes looked up in a byte table */
     TSI_SMALL_MAX = 1 << 18, /* largest object in a slab of a class */
     TSI_REGION_MIN = 4096,   /* bytes of a region of rank 1, or a page; each larger one has four times as many */

@@ -13,6 +13,7 @@
  *     |       +-> PURGING <-+                    ORPHAN: only remote words change
  *     +--------- WARM <-+                        PURGING, PARTIAL: claimed by exactly one thread
  *                                                RETIRED: never used again
+ *   INSIDE: a unit of a large object, but not its first (large.h); POOL before and after, under the pool's lock
  *
  * Remote words  0: bits:32 | inc:31 | token:1   1: inc:31 | 0:1 | bits:32. inc is seq's low 31 bits; a free of an older
  *          incarnation cannot pass its compare-exchange. The token (word 0 only) is there while
@@ -48,6 +49,7 @@ enum {
     TSI_SLAB_PARTIAL = 4,
     TSI_SLAB_WARM = 5,
     TSI_SLAB_RETIRED = 6,
+    TSI_SLAB_INSIDE = 7,
     TSI_SLAB_STATE = 0x0f,
     TSI_SLAB_HANDLED = 0x10 /* has issued a handle in this incarnation; while PURGING, in the one that it leaves */
 };
@@ -58,9 +60,13 @@ typedef struct TsiSlab {
     uint32_t next, prev;       /* slab id + 1; a heap's chain, an orphan list, a warm or pool list */
     _Atomic uint32_t extra;    /* LARGE: usable KiB; else the next PARTIAL slab of a sweep, id + 1 */
     _Atomic uint32_t inbox;    /* 0 = in no inbox, 1 = last in one, else next slab id + 2; outlives incarnations */
-    /* pages given back while the slab still holds objects; others read it as a hint. LARGE: an end has looked at it */
+    /* pages given back while the slab still holds objects; others read it as a hint. LARGE: see TSI_LARGE_LOOKED */
     _Atomic uint32_t gone;
 } TsiSlab;
+
+/* `gone` of a large object: an end has looked at it; above, the units that it has, those that it may grow into
+ * included. */
+enum { TSI_LARGE_LOOKED = 1, TSI_LARGE_UNITS_SHIFT = 1 };
 
 typedef struct TsiLine {
     _Atomic uint64_t avail;     /* owner: ready to hand out */

@@ -10,7 +10,13 @@ void tsi_space_process_init(void) {
 
 const TsiClassTable* tsi_space_default_classes(void) { return &shared_classes; }
 
-enum { COVER_CHUNKS = 64 }; /* at once, 256 KiB of entries */
+enum {
+    PAYLOAD_ALIGN = 1 << TSI_HUGE_SHIFT, /* pairs of chunks are huge pages */
+    COVER_CHUNKS = 64,                   /* at once, 256 KiB of entries */
+    AHEAD_PART = 4,
+    AHEAD_LEAST = 4,       /* of a strip: a quarter more than is asked for, and some chunks */
+    WHOLE_BYTES = 64 << 20 /* a payload of at most as much is usable from the start, with its tables */
+};
 
 bool tsi_space_cover(TsiSpace* s, uint32_t end) {
     uint32_t from = (uint32_t)(tsi_load_relaxed(&s->covered) >> TSI_CHUNK_SHIFT), to = from;
@@ -22,13 +28,37 @@ bool tsi_space_cover(TsiSpace* s, uint32_t end) {
     return true;
 }
 
-static size_t payload_align(const TsiSpaceConfig* config) {
-    return (size_t)1 << (config->huge_pages ? TSI_HUGE_SHIFT : TSI_CHUNK_SHIFT);
+/* With large pages neighbours share some: rounds outwards. */
+static bool commit(uint8_t* p, size_t bytes) {
+    uintptr_t page = tsi_os.page_bytes, from = (uintptr_t)p & ~(page - 1);
+    return tsi_os.commit((void*)from, tsi_align_up((uintptr_t)p + bytes, page) - from) == 0;
+}
+
+bool tsi_space_extend(TsiSpace* s, TsiStrip strip, uint32_t first, uint32_t n) {
+    static const uint8_t shifts[TSI_STRIPS] = {TSI_CHUNK_SHIFT, TSI_META_SHIFT, TSI_COUNTS_SHIFT, TSI_REGIONS_SHIFT};
+    uint8_t* bases[TSI_STRIPS] = {s->base, s->meta, s->counts, s->regions};
+    uint8_t* base = bases[strip];
+    unsigned shift = shifts[strip];
+    if (tsi_os.strict_commit) return commit(base + ((size_t)first << shift), (size_t)n << shift);
+
+    uint32_t from = s->usable[strip], end = first + n;
+    if (end <= from) return true;
+    /* A huge page is filled only where all of it may be written: chunks go by pairs. */
+    if (s->config.huge_pages && end < s->chunk_count) end += end & 1;
+    uint32_t ahead = (end / AHEAD_PART + AHEAD_LEAST) & ~1u,
+             to = s->chunk_count - end > ahead ? end + ahead : s->chunk_count;
+    uint8_t* at = base + ((size_t)from << shift);
+    if (!commit(at, (size_t)(to - from) << shift)) { /* a limit of the process is near */
+        to = end;
+        if (!commit(at, (size_t)(to - from) << shift)) return false;
+    }
+    s->usable[strip] = to;
+    return true;
 }
 
 /* Where everything is when the payload begins there; the end of it. */
 static uintptr_t lay_out(TsiSpace* s, uintptr_t at) {
-    size_t page = tsi_os.page_bytes, chunks = s->chunk_count, bitmap = (chunks + 63) / 64 * sizeof(uint64_t);
+    size_t page = tsi_os.page_bytes, chunks = s->chunk_count;
     s->base = (uint8_t*)at;
     s->words = (uint8_t*)(at += chunks << TSI_CHUNK_SHIFT);
     s->meta = (uint8_t*)(at += page);
@@ -36,10 +66,19 @@ static uintptr_t lay_out(TsiSpace* s, uintptr_t at) {
     s->regions = (uint8_t*)(at += chunks << TSI_COUNTS_SHIFT);
     s->entries = (TsiEntry*)(at += chunks << TSI_REGIONS_SHIFT);
     s->chunks = (TsiChunk*)(at += tsi_align_up(chunks << TSI_ENTRIES_SHIFT, page));
-    s->used = (uint64_t*)(at += chunks * sizeof(TsiChunk));
-    s->stocked = (uint64_t*)(at += bitmap);
-    s->keys = (TsiChunkKey*)(at += bitmap);
+    s->bits = (TsiChunkBits*)(at += chunks * sizeof(TsiChunk));
+    s->keys = (TsiChunkKey*)(at += (chunks + 63) / 64 * sizeof(TsiChunkBits));
     return tsi_align_up(at + chunks * sizeof(TsiChunkKey), page);
+}
+
+/* A small allocator is one mapping: the system counts mappings, and a program may have thousands of allocators. False
+ * where writable memory is charged or refused. */
+static bool commit_whole(TsiSpace* s) {
+    if (tsi_os.strict_commit || s->payload_bytes > WHOLE_BYTES) return false;
+    if (tsi_os.commit(s->mapping, tsi_align_up(s->mapping_bytes, tsi_os.page_bytes)) != 0) return false;
+    for (unsigned strip = 0; strip < TSI_STRIPS; strip++) s->usable[strip] = s->chunk_count;
+    tsi_store_release(&s->covered, s->payload_bytes); /* as in tsi_space_cover */
+    return true;
 }
 
 bool tsi_space_init(TsiSpace* s, const TsiSpaceConfig* config) {
@@ -57,16 +96,19 @@ bool tsi_space_init(TsiSpace* s, const TsiSpaceConfig* config) {
     if (chunks > TSI_CHUNKS_MAX) chunks = TSI_CHUNKS_MAX;
     s->nodes = !config->numa_local ? 1 : tsi_os.nodes < TSI_NODES_MAX ? tsi_os.nodes : TSI_NODES_MAX;
     s->chunk_count = (uint32_t)chunks;
+    s->huge_apart = tsi_os.has_huge && !config->huge_pages;
     s->payload_bytes = chunks << TSI_CHUNK_SHIFT;
-    s->mapping_bytes = lay_out(s, 0) + payload_align(config);
+    s->mapping_bytes = lay_out(s, 0) + PAYLOAD_ALIGN;
     s->mapping = tsi_os.reserve(s->mapping_bytes);
     if (s->mapping == NULL) return false;
-    uintptr_t end = lay_out(s, tsi_align_up((uintptr_t)s->mapping, payload_align(config)));
-    bool ok =
-        tsi_os.commit(s->chunks, end - (uintptr_t)s->chunks) == 0 && tsi_os.commit(s->words, tsi_os.page_bytes) == 0;
-    if (!ok || !tsi_space_cover(s, 1)) {
-        tsi_space_destroy(s);
-        return false;
+    uintptr_t end = lay_out(s, tsi_align_up((uintptr_t)s->mapping, PAYLOAD_ALIGN));
+    if (!commit_whole(s)) {
+        bool ok = tsi_os.commit(s->chunks, end - (uintptr_t)s->chunks) == 0 &&
+                  tsi_os.commit(s->words, tsi_os.page_bytes) == 0;
+        if (!ok || !tsi_space_cover(s, 1)) {
+            tsi_space_destroy(s);
+            return false;
+        }
     }
     if (config->huge_pages) tsi_os.prefer_huge(s->base, s->payload_bytes);
     /* The budget of what is kept warm; stock.h has the rest. */
@@ -85,7 +127,7 @@ void tsi_space_destroy(TsiSpace* s) {
 }
 
 unsigned tsi_chunk_slab_count(const TsiSpace* s, unsigned cls) {
-    if (cls == TSI_CLASS_LARGE || cls == TSI_CLASS_CONT) return 1;
+    if (cls == TSI_CLASS_CONT) return 1;
     unsigned n = (1u << TSI_CHUNK_SHIFT) / s->classes->c[cls].slab_bytes;
     return n < TSI_CHUNK_SLABS ? n : TSI_CHUNK_SLABS;
 }
@@ -104,6 +146,11 @@ TsiPlaceResult tsi_space_locate(const TsiSpace* s, const void* p, TsiPlace* out)
     out->line_id = tsi_line_at(chunk, line);
     out->slab_id = tsi_slab_id(chunk, line >> c->lines_log2);
     out->slot = tsi_class_slot(c, in_line);
+    if (TSI_UNLIKELY(out->cls == TSI_CLASS_LARGE)) {
+        unsigned state = tsi_tag_state(tsi_load_acquire(&tsi_slab(s, out->slab_id)->tag)); /* pairs with slab_open */
+        if (state == TSI_SLAB_POOL) return TSI_PLACE_GONE;
+        if (state == TSI_SLAB_INSIDE) return TSI_PLACE_INTERIOR;
+    }
     return tsi_class_starts(c, in_line) ? TSI_PLACE_OK : TSI_PLACE_INTERIOR;
 }
 
@@ -113,7 +160,7 @@ bool tsi_space_commit_counts(TsiSpace* s, uint32_t chunk) {
     if (TSI_LIKELY(tsi_load_acquire(&k->counts_committed) != 0)) return true;
     tsi_lock_take(&s->lock);
     bool ok = tsi_load_relaxed(&k->counts_committed) != 0;
-    if (!ok && tsi_os.commit(s->counts + ((size_t)chunk << TSI_COUNTS_SHIFT), (size_t)1 << TSI_COUNTS_SHIFT) == 0) {
+    if (!ok && tsi_space_extend(s, TSI_STRIP_COUNTS, chunk, 1)) {
         tsi_store_release(&k->counts_committed, 1);
         ok = true;
     }

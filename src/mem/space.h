@@ -62,6 +62,8 @@ _Static_assert((((uint64_t)TSI_CHUNKS_MAX << TSI_META_SHIFT) + ((uint64_t)TSI_CH
                        sizeof(TsiLine) <
                    1ull << 31,
                "entries reach the last region");
+/* Arrays of the reservation with a piece for each chunk, which become usable from their beginning on. */
+typedef enum TsiStrip { TSI_STRIP_PAYLOAD, TSI_STRIP_META, TSI_STRIP_COUNTS, TSI_STRIP_REGIONS, TSI_STRIPS } TsiStrip;
 
 enum { TSI_DIRTY = 1, TSI_DIRTY_KEPT = 2 /* the stock alone */ };
 
@@ -70,13 +72,12 @@ typedef struct TsiChunk {
     uint32_t prev, next; /* chunks of the class with pool slabs, chunk + 1 */
     uint16_t free_count; /* slabs in the pool, never-used ones included */
     uint16_t fresh;      /* slabs handed out at least once since the chunk got its class */
-    uint32_t run;        /* LARGE: chunks of the object */
+    uint16_t units;      /* LARGE: those that objects have, a bit each */
     uint32_t seq_floor;
     _Atomic uint32_t gen_floor;       /* both: no slab of the chunk has used these yet, in any class */
     _Atomic uint8_t counts_committed; /* set once, never cleared */
-    uint8_t meta_committed;
-    uint8_t region_class;      /* of the chunk's regions, the last that it had; 0: none, and they are not committed */
-    uint8_t payload_committed; /* all of it; only asked where commits are not charged */
+    uint8_t meta_committed;           /* as long as the system charges what may be written */
+    uint8_t region_class; /* of the chunk's regions, the last that it had; 0: none, and they are not committed */
     uint8_t listed;
     _Atomic uint8_t dirty; /* TSI_DIRTY: memory of it went back and may hold something. Otherwise all that is in no
                               * slab is zero, or in the stock */
@@ -100,6 +101,12 @@ _Static_assert(8 * sizeof(uint32_t) * TSI_REGION_MIN >= 1 << TSI_META_SHIFT && T
                "a bit of meta_pages and of region_pages for each page");
 _Static_assert(8 * sizeof(uint64_t[2]) * TSI_REGION_MIN >= 1 << TSI_COUNTS_SHIFT,
                "a bit of counts_pages for each page");
+/* Of 64 chunks. In one array, so that few pages of it are filled. */
+typedef struct TsiChunkBits {
+    uint64_t used;
+    uint64_t stocked; /* has pages in the stock */
+    uint64_t open;    /* LARGE, and has units left */
+} TsiChunkBits;
 
 /* Distance of the words from `words`, in 64 bytes; TSI_ENTRY_REGION beside it where they are a region's. */
 typedef _Atomic uint32_t TsiEntry;
@@ -152,8 +159,7 @@ typedef struct TsiSpace {
     const TsiClassTable* classes;
     uint32_t chunk_count;
     TsiChunk* chunks;
-    uint64_t* used;    /* bit per chunk */
-    uint64_t* stocked; /* bit per chunk that has pages in the stock */
+    TsiChunkBits* bits;
     void* mapping;
     size_t mapping_bytes;
     TsiSpaceConfig config;
@@ -165,7 +171,10 @@ typedef struct TsiSpace {
     uint32_t with_free[TSI_NODES_MAX][TSI_CLASSES]; /* chunk + 1 */
     TsiStock stock;
     _Atomic uint32_t resting;         /* regions that rest, slab id + 1, see rest.h; any thread may read */
-    uint32_t used_hint;               /* no free chunk below */
+    uint32_t usable[TSI_STRIPS];      /* chunks from the first on whose pieces are committed; 0 where that is charged */
+    uint32_t used_hint, chunks_used;  /* no free chunk below; bits in `used` */
+    uint32_t set_aside;               /* units that large objects may grow into */
+    bool huge_apart, unused_;         /* huge pages have a side of their own, see chunk.h */
     uint32_t large_gives, words_kept; /* large objects given back; chunks with meta_kept */
     _Atomic uint32_t open_chunks;     /* that serve a class of slabs; readers may look */
     _Atomic uint32_t chunk_high;      /* chunks ever used; readers may look */
@@ -184,6 +193,15 @@ TSI_INLINE bool tsi_space_gives_back(const TsiSpace* s) { return s->config.purge
 
 TSI_INLINE uint8_t* tsi_chunk_base(const TsiSpace* s, uint32_t chunk) {
     return s->base + ((size_t)chunk << TSI_CHUNK_SHIFT);
+}
+TSI_INLINE bool tsi_chunk_is_used(const TsiSpace* s, uint32_t chunk) {
+    return s->bits[chunk / 64].used >> chunk % 64 & 1;
+}
+TSI_INLINE bool tsi_chunk_is_stocked(const TsiSpace* s, uint32_t chunk) {
+    return s->bits[chunk / 64].stocked >> chunk % 64 & 1;
+}
+TSI_INLINE bool tsi_chunk_is_open(const TsiSpace* s, uint32_t chunk) {
+    return s->bits[chunk / 64].open >> chunk % 64 & 1;
 }
 TSI_INLINE uint8_t* tsi_meta_of(const TsiSpace* s, uint32_t chunk) {
     return s->meta + ((size_t)chunk << TSI_META_SHIFT);
@@ -270,17 +288,14 @@ bool tsi_space_init(TsiSpace* s, const TsiSpaceConfig* config); /* false: the sy
 void tsi_space_destroy(TsiSpace* s);
 
 /* The chunk that a huge page would fill together with this one. */
-TSI_INLINE uint32_t tsi_space_other_half(const TsiSpace* s, uint32_t chunk) {
-    return (((uintptr_t)s->base >> TSI_CHUNK_SHIFT) + chunk) % 2 == 0 ? chunk + 1 : chunk - 1;
-}
+TSI_INLINE uint32_t tsi_space_other_half(uint32_t chunk) { return chunk ^ 1; }
 /* Makes the entries of chunks below `end` readable; false without memory. Lock held, or nobody knows of the space
  * yet. */
 bool tsi_space_cover(TsiSpace* s, uint32_t end);
-/* Makes a chunk's part of a table usable. With large pages neighbours share some: it rounds outwards. */
-TSI_INLINE bool tsi_space_commit(uint8_t* p, size_t bytes) {
-    uintptr_t page = tsi_os.page_bytes, from = (uintptr_t)p & ~(page - 1);
-    return tsi_os.commit((void*)from, tsi_align_up((uintptr_t)p + bytes, page) - from) == 0;
-}
+/* Makes the pieces of n chunks from `first` on usable. Where the system does not charge what may be written, so become
+ * all pieces before them and some behind: a strip is one mapping then, whatever chunks are used, and takes few calls.
+ * Returns false when the system refuses, which leaves the strip as it was. [pool lock] */
+bool tsi_space_extend(TsiSpace* s, TsiStrip strip, uint32_t first, uint32_t n);
 /* Makes the handle counts of a chunk usable. */
 bool tsi_space_commit_counts(TsiSpace* s, uint32_t chunk);
 /* Slabs of a chunk that its class has, used or not. */

@@ -15,7 +15,7 @@ enum {
 };
 
 static void mark(TsiSpace* s, uint32_t chunk) {
-    tsi_bit_set(s->stocked, chunk, tsi_chunk_has_stock(&s->chunks[chunk]));
+    tsi_word_set(&s->bits[chunk / 64].stocked, chunk % 64, tsi_chunk_has_stock(&s->chunks[chunk]));
 }
 
 /* Of a word of a chunk the units below `end`. */
@@ -103,7 +103,7 @@ static size_t change_locked(TsiSpace* s, const uint8_t* p, size_t bytes, bool se
         if (high > end) high = end;
         TsiChunk* k = &s->chunks[chunk];
         unsigned from = (unsigned)((at - low) >> TSI_STOCK_SHIFT), to = (unsigned)((high - low) >> TSI_STOCK_SHIFT);
-        for (unsigned n = 0; n < WORDS && (set || tsi_bit_is(s->stocked, chunk)); n++) {
+        for (unsigned n = 0; n < WORDS && (set || tsi_chunk_is_stocked(s, chunk)); n++) {
             uint64_t m = units_below(n, to) & ~units_below(n, from) & (set ? ~k->stock[n] : k->stock[n]);
             k->stock[n] ^= m;
             changed += (size_t)tsi_popcount(m) << TSI_STOCK_SHIFT;
@@ -143,7 +143,7 @@ uint32_t tsi_stock_chunk_locked(const TsiSpace* s, unsigned cls, unsigned node) 
     uint32_t found = TSI_STOCK_NONE, words = (tsi_load_relaxed(&s->chunk_high) + 63) / 64;
     if (tsi_load_relaxed(&s->stock.bytes) == 0) return found;
     for (uint32_t n = 0; n < words; n++) {
-        for (uint64_t w = s->stocked[n] & ~s->used[n]; w != 0; w &= w - 1) {
+        for (uint64_t w = s->bits[n].stocked & ~s->bits[n].used; w != 0; w &= w - 1) {
             uint32_t chunk = n << 6 | tsi_ctz64(w);
             const TsiChunk* k = &s->chunks[chunk];
             if (s->nodes != 1 && k->asked_node != node + 1) continue;
@@ -164,7 +164,7 @@ static uint32_t coldest_locked(TsiSpace* s, bool cold, uint32_t tick) {
     uint32_t words = (tsi_load_relaxed(&s->chunk_high) + 63) / 64, found = TSI_STOCK_NONE, looked = 0, most = 0;
     for (uint32_t n = 0; n < words && looked < LOOK; n++) {
         uint32_t at = (s->stock.hand + n) % words;
-        for (uint64_t w = s->stocked[at]; w != 0; w &= w - 1) {
+        for (uint64_t w = s->bits[at].stocked; w != 0; w &= w - 1) {
             uint32_t chunk = at << 6 | tsi_ctz64(w), age = tick - s->chunks[chunk].stock_tick;
             looked++;
             if (s->chunks[chunk].held || (cold && age < COLD_TICKS) || (found != TSI_STOCK_NONE && age < most))

@@ -13,7 +13,8 @@
 #include <stdint.h>
 
 enum { TSI_OS_NODES_MAX = 64 };
-typedef enum TsiPurgeHow { TSI_PURGE_DONTNEED, TSI_PURGE_LAZY, TSI_PURGE_UNCOMMIT } TsiPurgeHow;
+/* UNCOMMIT: as reserved, without wishes. RENEW: the same, but writable. */
+typedef enum TsiPurgeHow { TSI_PURGE_DONTNEED, TSI_PURGE_LAZY, TSI_PURGE_UNCOMMIT, TSI_PURGE_RENEW } TsiPurgeHow;
 
 /* A line of the process's memory map. */
 typedef struct TsiMapping {
@@ -33,8 +34,7 @@ typedef struct TsiOs {
     void* (*reserve)(size_t bytes);
     /* Makes whole pages readable and writable; 0 or an errno value. */
     int (*commit)(void* p, size_t bytes);
-    /* Gives whole pages back; their content becomes zero. 0 or an errno value. UNCOMMIT: as reserved, without
-     * wishes. */
+    /* Gives whole pages back; their content becomes zero. 0 or an errno value. */
     int (*purge)(void* p, size_t bytes, TsiPurgeHow how);
     void (*unmap)(void* p, size_t bytes);
     /* Of a reserved range: fill it with huge pages where it can be; a wish. */
@@ -57,6 +57,8 @@ typedef struct TsiOs {
     /* The same clock as of the last tick: some milliseconds behind, and cheaper. */
     uint64_t (*coarse_ns)(void);
     uint64_t (*rss_bytes)(void);
+    /* Bytes that the process may still make writable under RLIMIT_DATA; UINT64_MAX without a limit. */
+    uint64_t (*data_room)(void);
     /* Calls fn for each mapping of the process until it returns false. Allocates nothing. */
     void (*each_mapping)(bool (*fn)(const TsiMapping* m, void* ctx), void* ctx);
     /* Can the 8 bytes at an address be read now? */

@@ -19,6 +19,7 @@
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/random.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
@@ -36,8 +37,8 @@ enum {
     MEMBARRIER_REGISTER_PRIVATE_EXPEDITED = 1 << 4
 };
 
-static void* map_reserved(void* at, size_t bytes, int flags) {
-    void* p = mmap(at, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | flags, -1, 0);
+static void* map_reserved(void* at, size_t bytes, int access, int flags) {
+    void* p = mmap(at, bytes, access, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | flags, -1, 0);
     if (p == MAP_FAILED) return NULL;
 #ifdef MADV_NOHUGEPAGE
     /* A huge page would keep 2 MiB resident for one live object. Best effort. */
@@ -46,14 +47,15 @@ static void* map_reserved(void* at, size_t bytes, int flags) {
     return p;
 }
 
-static void* os_reserve(size_t bytes) { return map_reserved(NULL, bytes, 0); }
+static void* os_reserve(size_t bytes) { return map_reserved(NULL, bytes, PROT_NONE, 0); }
 
 static int os_commit(void* p, size_t bytes) { return mprotect(p, bytes, PROT_READ | PROT_WRITE) == 0 ? 0 : errno; }
 
 static int os_purge(void* p, size_t bytes, TsiPurgeHow how) {
     int saved = errno, error = 0; /* frees leave errno alone */
-    if (how == TSI_PURGE_UNCOMMIT) {
-        if (map_reserved(p, bytes, MAP_FIXED) == NULL) error = errno;
+    if (how == TSI_PURGE_UNCOMMIT || how == TSI_PURGE_RENEW) {
+        int access = how == TSI_PURGE_RENEW ? PROT_READ | PROT_WRITE : PROT_NONE;
+        if (map_reserved(p, bytes, access, MAP_FIXED) == NULL) error = errno;
     } else if (madvise(p, bytes, how == TSI_PURGE_LAZY ? MADV_FREE : MADV_DONTNEED) != 0) {
         error = errno;
     }
@@ -158,6 +160,17 @@ static uint64_t os_rss_bytes(void) {
     return strtoull(end, NULL, 10) * (uint64_t)sysconf(_SC_PAGESIZE);
 }
 
+/* Sixth number of /proc/self/statm, against the limit: data and stacks, in pages. */
+static uint64_t os_data_room(void) {
+    struct rlimit limit;
+    char buf[128], *at = buf;
+    if (getrlimit(RLIMIT_DATA, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY) return UINT64_MAX;
+    (void)tsi_os_read_text("/proc/self/statm", buf, sizeof buf);
+    for (unsigned n = 0; n < 5; n++) (void)strtoull(at, &at, 10);
+    uint64_t used = strtoull(at, NULL, 10) * (uint64_t)sysconf(_SC_PAGESIZE);
+    return limit.rlim_cur > used ? limit.rlim_cur - used : 0;
+}
+
 /* "low-high perms offset device inode    path" */
 static void parse_mapping(const char* line, TsiMapping* m) {
     char* at;
@@ -252,6 +265,7 @@ TsiOs tsi_os = {
     .quick_ns = os_quick_ns,
     .coarse_ns = os_coarse_ns,
     .rss_bytes = os_rss_bytes,
+    .data_room = os_data_room,
     .each_mapping = os_each_mapping,
     .is_readable = os_is_readable,
     .random = os_random,

@@ -3,7 +3,15 @@
 
 #include <string.h>
 
-enum { WORD = 64, KEEP_BYTES = 96 << 10, KEEP_LEAST = 32, SPARE = 64, SPARE_LARGE = 8, RUN_BYTES = 256 << 10 };
+enum {
+    WORD = 64,
+    KEEP_BYTES = 96 << 10,
+    KEEP_LEAST = 32,
+    SPARE = 64,
+    SPARE_LARGE = 8,
+    RUN_BYTES = 256 << 10,
+    WHOLE_BYTES = 16 << 20
+};
 enum { VAIN_NS = 100000000, SECOND_NS = 1000000000 };
 
 /* ---- bits ---- */
@@ -57,6 +65,12 @@ static bool init(TsiTable* t, size_t stride, uint32_t capacity, bool aside) {
     t->base = tsi_os.reserve(t->bytes_reserved + t->bits_reserved);
     if (t->base == NULL) return false;
     t->bits = t->base + t->bytes_reserved;
+    /* One mapping where that costs nothing: the system counts mappings. */
+    size_t all = t->bytes_reserved + t->bits_reserved;
+    if (!tsi_os.strict_commit && all <= WHOLE_BYTES && tsi_os.commit(t->base, all) == 0) {
+        t->bytes_committed = t->bytes_reserved;
+        t->bits_committed = t->bits_reserved;
+    }
     return true;
 }
 

@@ -22,7 +22,7 @@
 
 enum { TSI_LABEL_NONE = 0, TSI_LABEL_OTHER = 1 }; /* records */
 enum { TSI_LABEL_BYTES = 32, TSI_LABELS_MAX = 4096, TSI_LABEL_INDEX = 2 * TSI_LABELS_MAX };
-enum { TSI_LABEL_SHARDS = 8, TSI_LABEL_BUCKETS = 48, TSI_LABEL_SHOWN = 11 };
+enum { TSI_LABEL_SHARDS = 8, TSI_LABEL_BUCKETS = 48, TSI_LABEL_SHOWN = 13 };
 enum { TSI_LABEL_LANES = 16 }; /* of the figures by class and label: ids 0..14, and the rest */
 
 typedef struct TsiTotals {
@@ -53,6 +53,7 @@ typedef struct TsiLabelSums {
     /* Phases that ended by the straight way (heap/ready.h): `ended`, `closed_slabs` and `slow` lack one each for them,
      * `lock_fast` two. And what they have both allocated and released: it is in neither of these. */
     _Atomic uint64_t straight, straight_objects, straight_bytes;
+    _Atomic uint64_t outside_objects, outside_bytes; /* made by scopes of the label outside of every scope: asked for */
 } TsiLabelSums;
 enum { TSI_LABEL_SUMS = sizeof(TsiLabelSums) / sizeof(uint64_t) };
 
@@ -69,6 +70,12 @@ typedef struct TsiBudget {
     void* ctx;
 } TsiBudget;
 
+/* Least live bytes of the readings of this stretch and of the two before, see stats/growth.h. */
+typedef struct TsiFloor {
+    uint64_t now, before, older;
+} TsiFloor;
+enum { TSI_GROWTH_SHORT, TSI_GROWTH_LONG, TSI_GROWTHS };
+
 typedef struct TsiLabel {
     char name[TSI_LABEL_BYTES];
     _Atomic uint64_t committed __attribute__((aligned(64))); /* but for what threads have pending, see heap/charge.h */
@@ -82,6 +89,7 @@ typedef struct TsiLabel {
     /* live ones that relabelled phases have brought along, less those taken away */
     _Atomic int64_t moved_objects, moved_bytes;
     uint64_t shown[TSI_LABEL_SHOWN]; /* sums that were told; under the registry's lock */
+    TsiFloor floors[TSI_GROWTHS];    /* the same */
     TsiLock drain_lock;              /* a leaf: nothing is locked under it */
     uint32_t drain_root;             /* see draining.h */
     TsiLabelShard shard[TSI_LABEL_SHARDS] __attribute__((aligned(64)));

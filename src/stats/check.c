@@ -20,6 +20,7 @@
 #include "heap/living.h"
 #include "heap/names.h"
 #include "heap/token.h"
+#include "mem/large.h"
 #include "mem/parts.h"
 #include "phase/draining.h"
 
@@ -134,7 +135,7 @@ static void check_slab(Check* k, uint32_t id, unsigned cls) {
     const TsiClass* c = &s->classes->c[cls];
     uint64_t tag = tsi_load_relaxed(&tsi_slab(s, id)->tag);
     unsigned state = tsi_tag_state(tag);
-    if (state == TSI_SLAB_POOL || state == TSI_SLAB_RETIRED) return;
+    if (state == TSI_SLAB_POOL || state == TSI_SLAB_RETIRED || state == TSI_SLAB_INSIDE) return;
     k->committed += tsi_slab_bytes(s, cls, id);
     if (state == TSI_SLAB_PURGING || state == TSI_SLAB_PARTIAL) fail(k, "slab %u: claimed, and nobody works on it", id);
     if (state != TSI_SLAB_OWNED && state != TSI_SLAB_ORPHAN) return;
@@ -171,13 +172,13 @@ static void check_stock(Check* k) {
         unsigned cls = tsi_chunk_class(s, chunk);
         for (unsigned n = 0; n < TSI_STOCK_UNITS / 64; n++) here += tsi_popcount(s->chunks[chunk].stock[n]);
         kept += here << TSI_STOCK_SHIFT;
-        if ((here != 0) != (s->stocked[chunk >> 6] >> (chunk & 63) & 1))
-            fail(k, "chunk %u: in the stock or not", chunk);
+        if ((here != 0) != tsi_chunk_is_stocked(s, chunk)) fail(k, "chunk %u: in the stock or not", chunk);
         if (s->chunks[chunk].held) fail(k, "chunk %u: held, and nobody gives its pages back", chunk);
         if (here != 0 && tsi_load_relaxed(&s->chunks[chunk].dirty) == 0) fail(k, "chunk %u: taken for zero", chunk);
         for (uint32_t i = 0; here != 0 && cls != 0 && cls != TSI_CLASS_CONT && i < tsi_chunk_slab_count(s, cls); i++) {
             uint32_t id = tsi_slab_id(chunk, i);
             if (tsi_tag_state(tsi_load_relaxed(&tsi_slab(s, id)->tag)) == TSI_SLAB_POOL) continue;
+            if (tsi_tag_state(tsi_load_relaxed(&tsi_slab(s, id)->tag)) == TSI_SLAB_INSIDE) continue;
             const uint8_t* p = tsi_slab_payload(s, &s->classes->c[cls], id);
             for (size_t at = 0, bytes = tsi_slab_bytes(s, cls, id); at < bytes; at += (size_t)1 << TSI_STOCK_SHIFT)
                 if (is_kept(s, p + at)) fail(k, "slab %u: in use, and its pages are in the stock", id);
@@ -193,6 +194,41 @@ static void check_stock(Check* k) {
         fail(k, "budget %llu: %llu kept, %llu granted, %lld left", (Num)tsi_load_relaxed(&s->stock.budget), (Num)kept,
              (Num)granted, (long long)tsi_load_relaxed(&s->stock.left));
     k->committed += kept;
+}
+
+/* Large objects, by their first units (large.h, V1 to V3). */
+static void check_units(Check* k) {
+    TsiSpace* s = &k->a->space;
+    unsigned per_chunk = tsi_chunk_slab_count(s, TSI_CLASS_LARGE);
+    uint64_t aside = 0;
+    uint32_t left = 0; /* units of the object that the walk is in */
+    for (uint32_t chunk = 0; chunk < tsi_load_relaxed(&s->chunk_high) && k->ok; chunk++) {
+        unsigned cls = tsi_chunk_class(s, chunk);
+        bool open = cls == TSI_CLASS_LARGE && s->chunks[chunk].units != (1u << per_chunk) - 1;
+        if (open != tsi_chunk_is_open(s, chunk)) fail(k, "chunk %u: open to large objects or not", chunk);
+        if (cls == TSI_CLASS_CONT) {
+            if (left < per_chunk) fail(k, "chunk %u: no large object fills it", chunk);
+            left -= per_chunk;
+        }
+        for (uint32_t i = 0; cls == TSI_CLASS_LARGE && i < per_chunk; i++) {
+            uint32_t id = tsi_slab_id(chunk, i);
+            bool used = s->chunks[chunk].units >> i & 1;
+            unsigned state = tsi_tag_state(tsi_load_relaxed(&tsi_slab(s, id)->tag));
+            if (used == (state == TSI_SLAB_POOL)) fail(k, "unit %u: used, by its bit or by its tag", id);
+            if (used && (state == TSI_SLAB_INSIDE) != (left != 0)) fail(k, "unit %u: inside of an object or not", id);
+            if (!used && left != 0) fail(k, "unit %u: free, and inside of an object", id);
+            if (used && left == 0) {
+                uint32_t needs = tsi_large_units(s, tsi_slab_bytes(s, cls, id));
+                left = tsi_large_span(s, id);
+                if (left < needs) fail(k, "unit %u: %u units, where it needs %u", id, left, needs);
+                aside += left - needs;
+            }
+            left -= left != 0;
+        }
+        if (cls != TSI_CLASS_LARGE && cls != TSI_CLASS_CONT && left != 0)
+            fail(k, "chunk %u: a large object reaches into it", chunk);
+    }
+    check_count(k, "large objects", 0, "units set aside", aside, s->set_aside);
 }
 
 static void check_space(Check* k) {
@@ -213,6 +249,7 @@ static void check_space(Check* k) {
         if (cls != TSI_CLASS_LARGE)
             check_count(k, "chunk", chunk, "slabs in the pool", pooled, s->chunks[chunk].free_count);
     }
+    check_units(k);
     check_stock(k);
     if (k->committed != tsi_load_relaxed(&s->committed_bytes))
         fail(k, "committed bytes: %llu by tags, counted %llu", (Num)k->committed,

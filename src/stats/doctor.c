@@ -322,13 +322,25 @@ static const struct {
 #include "stats/words.def"
 };
 
-static void section_refusals(TsiText* t, const SlabRefusals* r) {
+/* The label under which budgets refuse most, as the end of a sentence. */
+static void put_refused(char* to, size_t n, const TsiReport* r) {
+    const SlabLabelStats* most = NULL;
+    for (uint32_t k = 0; k < r->label_count; k++)
+        if (most == NULL || r->labels[k].budget_refusals > most->budget_refusals) most = &r->labels[k];
+    if (most != NULL && most->budget_refusals != 0)
+        (void)snprintf(to, n, tsi_say_refused_most, tsi_word_label(most->label).at, (Num)most->budget_refusals);
+}
+
+static void section_refusals(TsiText* t, const TsiReport* report) {
+    const SlabRefusals* r = &report->refusals;
     unsigned kinds = 0;
     for (size_t n = 0; n < sizeof causes / sizeof causes[0]; n++) {
         uint64_t count = *(const uint64_t*)(const void*)((const char*)r + causes[n].offset);
         if (count == 0) continue;
         if (kinds++ == 0) tsi_text_head(t, 6, tsi_say_refusals);
-        tsi_text_action(t, tsi_say_refusal, causes[n].name, (Num)count, causes[n].advice);
+        char under[sizeof(TsiWord) + sizeof tsi_say_refused_most + 20] = "";
+        if (causes[n].offset == offsetof(SlabRefusals, over_budget)) put_refused(under, sizeof under, report);
+        tsi_text_action(t, tsi_say_refusal, causes[n].name, (Num)count, causes[n].advice, under);
     }
     if (kinds == 0) tsi_text_head(t, 6, tsi_say_refusals_none);
     if (r->retired_slabs != 0) tsi_text_line(t, tsi_say_retired, (Num)r->retired_slabs);
@@ -352,11 +364,104 @@ static void section_labels(TsiText* t, const TsiReport* r) {
     tsi_text_action(t, tsi_say_swallowed, (Num)swallowed);
 }
 
+/* ---- growth ---- */
+
+/* The labels of which scopes have made most bytes outside, with their shares, as a list in words. */
+typedef struct Makers {
+    char at[TSI_DOCTOR_MOST_MAKERS * 64];
+    uint64_t objects, bytes; /* of all labels */
+} Makers;
+
+static Makers makers_of(const TsiReport* r) {
+    Makers m = {"", 0, 0};
+    uint64_t last = UINT64_MAX;
+    uint32_t last_at = 0;
+    size_t used = 0;
+    for (uint32_t n = 0; n < r->label_count; n++) {
+        m.objects += r->labels[n].outside_objects;
+        m.bytes += r->labels[n].outside_bytes;
+    }
+    for (unsigned shown = 0; shown < TSI_DOCTOR_MOST_MAKERS; shown++) {
+        const SlabLabelStats* most = NULL;
+        for (uint32_t n = 0; n < r->label_count; n++) {
+            uint64_t bytes = r->labels[n].outside_bytes;
+            bool told = bytes > last || (bytes == last && n <= last_at);
+            if (bytes != 0 && !told && (most == NULL || bytes > most->outside_bytes)) most = &r->labels[n];
+        }
+        if (most == NULL) break;
+        last = most->outside_bytes;
+        last_at = (uint32_t)(most - r->labels);
+        if (shown != 0) used += (size_t)snprintf(m.at + used, sizeof m.at - used, ", ");
+        used += (size_t)snprintf(m.at + used, sizeof m.at - used, tsi_say_maker, tsi_word_label(most->label).at,
+                                 (unsigned)tsi_ratio(last, m.bytes, 100.0));
+    }
+    return m;
+}
+
+/* Does the label have the ring's current epoch? There objects are that were made outside of scopes. */
+static bool has_ring(const TsiReport* r, const SlabLabelStats* l) {
+    for (uint32_t n = 0; n < r->epoch_rows; n++)
+        if (r->epochs[n].epoch_id == r->global.current_epoch) return r->epochs[n].label_id == l->label_id;
+    return false;
+}
+
+static bool label_grows(const SlabLabelStats* l) {
+    uint64_t before = l->live_bytes > l->growth_bytes ? l->live_bytes - l->growth_bytes : 0;
+    return l->growth_bytes >= TSI_DOCTOR_GROWTH_LEAST && l->growth_bytes >= before / 100 * TSI_DOCTOR_GROWTH_SHARE;
+}
+
+static void put_growing(TsiText* t, const TsiReport* r, const SlabLabelStats* l, const Makers* makers) {
+    char outside[sizeof makers->at + sizeof tsi_say_grows_outside] = "";
+    if (makers->bytes != 0 && has_ring(r, l))
+        (void)snprintf(outside, sizeof outside, tsi_say_grows_outside, makers->at);
+    tsi_text_action(t, tsi_say_grows, tsi_word_label(l->label).at, tsi_word_bytes(l->live_bytes).at,
+                    (Num)l->phases_open, (Num)l->draining_phases, tsi_word_bytes(l->growth_bytes).at,
+                    (Num)(l->growth_ns / 1000000000u), outside);
+}
+
+static bool is_soon(uint64_t limit_ns) { return limit_ns != 0 && limit_ns / 1000000000u < TSI_DOCTOR_LIMIT_SOON; }
+
+static void put_limits(TsiText* t, const TsiReport* r) {
+    const SlabGlobalStats* g = &r->global;
+    const SlabLabelStats* most = NULL;
+    char who[sizeof(TsiWord) + sizeof tsi_say_limit_most] = "";
+    for (uint32_t n = 0; n < r->label_count; n++)
+        if (most == NULL || r->labels[n].growth_per_second > most->growth_per_second) most = &r->labels[n];
+    if (most != NULL && most->growth_per_second > 0)
+        (void)snprintf(who, sizeof who, tsi_say_limit_most, tsi_word_label(most->label).at);
+    TsiWord limit = tsi_word_bytes(g->limit_bytes), used = tsi_word_bytes(g->limit_used_bytes);
+    if (is_soon(g->limit_ns))
+        tsi_text_action(t, tsi_say_limit_soon, g->limit_name, limit.at, used.at, (Num)(g->limit_ns / 1000000000u), who);
+    else if (g->limit_bytes != 0) tsi_text_line(t, tsi_say_limit, g->limit_name, limit.at, used.at);
+    for (uint32_t n = 0; n < r->label_count; n++) {
+        const SlabLabelStats* l = &r->labels[n];
+        if (is_soon(l->limit_ns))
+            tsi_text_action(t, tsi_say_budget_soon, tsi_word_label(l->label).at, tsi_word_bytes(l->limit_bytes).at,
+                            tsi_word_bytes(l->limit_used_bytes).at, (Num)(l->limit_ns / 1000000000u));
+    }
+}
+
+static void section_growth(TsiText* t, const TsiReport* r) {
+    const SlabGlobalStats* g = &r->global;
+    Makers makers = makers_of(r);
+    uint64_t seconds = g->growth_ns / 1000000000u;
+    if (g->growth_ns == 0) tsi_text_head(t, 8, tsi_say_growth_unknown);
+    else if (g->growth_bytes == 0) tsi_text_head(t, 8, tsi_say_growth_none, (Num)seconds);
+    else
+        tsi_text_head(t, 8, tsi_say_growth, tsi_word_bytes(g->growth_bytes).at, (Num)seconds,
+                      tsi_word_bytes((uint64_t)g->growth_per_second).at);
+    put_limits(t, r);
+    for (uint32_t n = 0; n < r->label_count; n++)
+        if (label_grows(&r->labels[n])) put_growing(t, r, &r->labels[n], &makers);
+    if (makers.objects != 0)
+        tsi_text_line(t, tsi_say_outside, (Num)makers.objects, tsi_word_bytes(makers.bytes).at, makers.at);
+}
+
 /* ---- segment ---- */
 
 static void section_segment(TsiText* t, const TsiSegmentHealth* h) {
     if (!h->asked) return;
-    tsi_text_head(t, 8, "Segment: published %llu times, %llu attempts failed.", (Num)h->publications, (Num)h->failures);
+    tsi_text_head(t, 9, "Segment: published %llu times, %llu attempts failed.", (Num)h->publications, (Num)h->failures);
     if (h->publications == 0 && h->what != NULL)
         tsi_text_action(t, "other processes cannot watch this allocator: %s: error %d (errno)", h->what, h->error);
     else if (h->failures != 0 && h->what != NULL)
@@ -372,8 +477,9 @@ static void sections(TsiText* t, const TsiDoctorView* v) {
     section_reclamation(t, v);
     section_sampling(t, &r->sampling);
     section_locks(t, r);
-    section_refusals(t, &r->refusals);
+    section_refusals(t, r);
     section_labels(t, r);
+    section_growth(t, r);
     section_segment(t, &v->segment);
 }
 

@@ -1,6 +1,8 @@
 /* metrics.c - see metrics.h; also computes the DERIVED lines of metrics.def. */
 #include "stats/metrics.h"
 
+#include "phase/draining.h"
+
 #include <string.h>
 
 /* ---- derived values ---- */
@@ -56,9 +58,9 @@ MEAN(avg_repair_wait_ns, sum.repair_wait_ns_sum, sum.repair_count)
 #define BYTES_U64 sizeof(uint64_t)
 #define BYTES_F64 sizeof(double)
 #define BYTES_STRING sizeof((SlabLabelStats*)0)->label
-#define BYTES_BY_LABEL (16 * sizeof(uint64_t))
+#define BYTES_BY_LABEL (TSI_LABEL_LANES * sizeof(uint64_t))
 #define BYTES_DOUBLING (SLAB_HISTOGRAM_BUCKETS * sizeof(uint64_t))
-#define BYTES_LIST (3 * sizeof(uint64_t))
+#define BYTES_LIST (TSI_DRAIN_WORST * sizeof(uint64_t))
 #define BYTES_LATENCY (SLAB_LATENCY_BUCKETS * sizeof(uint64_t))
 #define FIELD(section, field) ((TsiRow_##section*)0)->field
 #define IS_DOUBLE(x) _Generic(x, double : true, default : false)

@@ -5,6 +5,7 @@
  * it knows itself (phase/draining.h), but for slabs of ended phases that heaps still hold: those of epochs that the
  * ring has moved past and nobody has swept, few, which every walk sees.
  */
+#include "stats/growth.h"
 #include "stats/report_walk.h"
 
 #include <string.h>
@@ -27,6 +28,8 @@ static void sums_add(SlabLabelStats* out, const TsiLabelSums* s) {
     out->slow_path_hits += tsi_load_acquire(&s->slow) + straight;
     out->lock_fast_acquire += tsi_load_acquire(&s->lock_fast) + 2 * straight;
     out->lock_contended += tsi_load_acquire(&s->lock_contended);
+    out->outside_objects += tsi_load_acquire(&s->outside_objects);
+    out->outside_bytes += tsi_load_acquire(&s->outside_bytes);
 }
 
 /* What a thread has for the label. */
@@ -103,7 +106,11 @@ static void label_add(TsiWalk* w, uint32_t n) {
     const TsiPhaseSum* p = &w->sums[n];
     if (c->row.epoch_era == 0 || c->label >= w->r->label_count) return; /* a label younger than this report */
     SlabLabelStats* out = &w->r->labels[c->label];
-    if (c->state == TSI_INC_ACTIVE) out->phases_open++;
+    if (c->state == TSI_INC_ACTIVE) {
+        out->phases_open++;
+        out->open_objects += p->live.objects;
+        out->open_bytes += p->live.bytes;
+    }
     if (!has_moved(w, n)) { /* else missed, this time: what is told of a label is never taken back */
         out->objects_allocated += more(c->new_allocated.objects + p->issued.objects);
         out->bytes_allocated += more(c->new_allocated.bytes + p->issued.bytes);
@@ -138,7 +145,8 @@ static void label_end(TsiLabel* l, SlabLabelStats* out) {
     uint64_t* const sums[TSI_LABEL_SHOWN] = {&out->phases_opened,     &out->objects_allocated, &out->bytes_allocated,
                                              &out->slow_path_hits,    &out->objects_freed,     &out->bytes_freed,
                                              &out->lock_fast_acquire, &out->lock_contended,    &out->phases_ended,
-                                             &out->objects_released,  &out->bytes_released};
+                                             &out->objects_released,  &out->bytes_released,    &out->outside_objects,
+                                             &out->outside_bytes};
     for (unsigned n = 0; n < TSI_LABEL_SHOWN; n++) { /* what was told once does not go back */
         if (*sums[n] < shown[n]) *sums[n] = shown[n];
         shown[n] = *sums[n];
@@ -154,6 +162,51 @@ static void label_end(TsiLabel* l, SlabLabelStats* out) {
     if (out->peak_bytes < out->committed_bytes) out->peak_bytes = out->committed_bytes;
     if (out->pinned_slabs > out->closed_slabs) out->pinned_slabs = out->closed_slabs; /* read one after the other */
     out->drainability = out->closed_slabs != 0 ? 1.0 - (double)out->pinned_slabs / (double)out->closed_slabs : 1.0;
+    /* Live in open phases is part of what is live by the sums, which are least ones. */
+    if (out->open_objects > out->live_objects) out->open_objects = out->live_objects;
+    if (out->open_bytes > out->live_bytes) out->open_bytes = out->live_bytes;
+}
+
+/* ---- growth and limits ---- */
+
+static TsiGrown grown_of(const TsiArena* a, TsiFloor floors[TSI_GROWTHS], unsigned turned, uint64_t now,
+                         uint64_t live) {
+    const TsiFloor* const of[TSI_GROWTHS] = {&floors[TSI_GROWTH_SHORT], &floors[TSI_GROWTH_LONG]};
+    for (unsigned which = 0; which < TSI_GROWTHS; which++) tsi_growth_note(&floors[which], which, turned, live);
+    return tsi_growth_told(a->stretches, of, now, live);
+}
+
+static TsiGrown grown_told(const SlabLabelStats* l) {
+    return (TsiGrown){l->growth_bytes, l->growth_ns, l->growth_per_second};
+}
+
+static void limit_nearer(SlabLabelStats* out, TsiLimit l) {
+    if (!tsi_growth_is_nearer(&l, &(TsiLimit){out->limit_bytes, out->limit_used_bytes, out->limit_ns})) return;
+    out->limit_bytes = l.bytes;
+    out->limit_used_bytes = l.used;
+    out->limit_ns = l.ns;
+}
+
+/* A phase grows no faster than its label: by its pace so far, at most, where other phases may grow, too. */
+static void phase_limit(TsiWalk* w, uint32_t n) {
+    const TsiPhaseCopy* c = &w->copies[n];
+    uint64_t since = tsi_walk_since(w, c), used = w->sums[n].bytes, now = w->r->figures_ns;
+    if (c->row.budget_hard_bytes == 0 || c->state != TSI_INC_ACTIVE || c->label >= w->r->label_count) return;
+    SlabLabelStats* out = &w->r->labels[c->label];
+    TsiGrown grown = grown_told(out);
+    uint64_t age_ns = now > since ? now - since : 0;
+    double pace = age_ns != 0 ? (double)used * 1e9 / (double)age_ns : 0;
+    if (out->phases_open > 1 && grown.per_second > pace) grown.per_second = pace;
+    limit_nearer(out, tsi_growth_limit(c->row.budget_hard_bytes, used, &grown, age_ns));
+}
+
+/* The registry's lock is held. */
+static void label_growth(const TsiArena* a, TsiLabel* l, unsigned turned, uint64_t now, SlabLabelStats* out) {
+    TsiGrown grown = grown_of(a, l->floors, turned, now, out->live_bytes);
+    out->growth_bytes = grown.bytes;
+    out->growth_ns = grown.ns;
+    out->growth_per_second = grown.per_second;
+    limit_nearer(out, tsi_growth_limit(out->budget_hard_bytes, out->committed_bytes, &grown, now - a->born_ns));
 }
 
 /* ---- what drains ---- */
@@ -220,8 +273,15 @@ static void labels_by_id(TsiReport* r) {
 
 void tsi_labels_end(TsiWalk* w) {
     TsiLabels* labels = &w->a->phases.labels;
+    TsiReport* r = w->r;
     tsi_lock_take(&labels->lock);
-    for (uint32_t at = 0; at < w->r->label_count; at++) label_end(tsi_label(labels, at), &w->r->labels[at]);
+    unsigned turned = tsi_growth_turn(w->a->stretches, r->uptime_ns, r->figures_ns, r->global.live_bytes);
+    for (uint32_t at = 0; at < r->label_count; at++) {
+        label_end(tsi_label(labels, at), &r->labels[at]);
+        label_growth(w->a, tsi_label(labels, at), turned, r->figures_ns, &r->labels[at]);
+    }
+    tsi_growth_tell_locked(w->a, r->figures_ns, &r->global);
     tsi_lock_give(&labels->lock);
+    for (uint32_t k = 0; k < w->copies_made; k++) phase_limit(w, w->copied[k]);
     labels_by_id(w->r);
 }

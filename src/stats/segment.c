@@ -41,6 +41,8 @@
 #include <string.h>
 #include <unistd.h>
 
+_Static_assert(2 * TSI_SEGMENT_EACH <= TSI_KEPT_PHASES && 2 * TSI_SEGMENT_EACH <= TSI_KEPT_EPOCHS,
+               "the tables of the segment hold the rows that are chosen");
 #define COOL_NS 1000000000u  /* before an ended slot is taken again */
 #define RETRY_NS 1000000000u /* after a failure */
 

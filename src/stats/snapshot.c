@@ -12,7 +12,7 @@ static bool view_slab(TsiArena* a, uint32_t slab_id, unsigned cls, TsiSlabView* 
     for (int tries = 0; tries < 3; tries++) {
         uint64_t tag = tsi_load_seq(&tsi_slab(s, slab_id)->tag);
         unsigned state = tsi_tag_state(tag);
-        if (state == TSI_SLAB_POOL || state == TSI_SLAB_RETIRED) return false;
+        if (state == TSI_SLAB_POOL || state == TSI_SLAB_RETIRED || state == TSI_SLAB_INSIDE) return false;
         size_t bytes = tsi_slab_bytes(s, cls, slab_id);
         *v = (TsiSlabView){slab_id, tsi_tag_seq(tag), cls, state, bytes, 0, {{0, 0}, {0, 0}, 0}};
         if (state == TSI_SLAB_WARM || state == TSI_SLAB_PURGING) return true;
@@ -82,7 +82,7 @@ static uint64_t chunk_table_pages(const TsiSpace* s, uint32_t chunks) {
         const void* from;
         size_t bytes;
     } tables[] = {{s->chunks, chunks * sizeof *s->chunks},
-                  {s->used, (chunks + 63) / 64 * 8},
+                  {s->bits, (chunks + 63) / 64 * sizeof *s->bits},
                   {s->keys, chunks * sizeof *s->keys}};
     uintptr_t counted = 0;
     uint64_t bytes = 0;

@@ -12,10 +12,8 @@ typedef struct Told {
 static void told(SlabAllocator* a, EpochId epoch, uint64_t bytes, bool hard, void* ctx) {
     Told* t = ctx;
     (void)epoch;
-    if (hard)
-        t->hard++;
-    else
-        t->soft++;
+    if (hard) t->hard++;
+    else t->soft++;
     t->bytes = bytes;
     if (hard && t->victim != NULL) CHECK(slab_free_checked(a, t->victim));
     if (hard) t->victim = NULL;
@@ -250,7 +248,8 @@ static void whoever_is_refused_by_max_bytes_is_told_so(void) {
         for (unsigned t = 0; t < 4; t++) pthread_join(threads[t], NULL);
         CHECK_GT(c.over, 0);
         CHECK_EQ(c.other, 0);
-        NOTE("%zu bytes each: %" PRIu64 " refused with EDQUOT, %" PRIu64 " with another error", c.size, (uint64_t)c.over, (uint64_t)c.other);
+        NOTE("%zu bytes each: %" PRIu64 " refused with EDQUOT, %" PRIu64 " with another error", c.size,
+             (uint64_t)c.over, (uint64_t)c.other);
         CHECK_EQ(kit_refusals(c.a).over_budget, c.over);
         CHECK_EQ(kit_refusals(c.a).out_of_memory, 0);
         slab_allocator_free(c.a);
@@ -310,7 +309,6 @@ static void what_others_do_not_use_makes_room(void) {
     pthread_barrier_destroy(&i.go);
     slab_allocator_free(i.a);
 }
-
 
 /* One live object of each size, replaced in turn: regions that are used again serve all of them, where each size class would
  * need a slab of its own. */
@@ -475,7 +473,135 @@ static void a_hard_limit_holds_for_all_threads(void) {
     slab_allocator_free(a);
 }
 
+/* What a function that is told of a budget may do to the phase that the allocation is for. */
+typedef enum Deed { RESET, END, RELEASE, DRAIN, CLOSE_DOMAIN, ALLOCATE, RELABEL, LIFT, MISUSE, DEEDS } Deed;
+typedef struct Doer {
+    Deed deed;
+    unsigned soft, hard, depth, misuses;
+    void* object; /* that it has allocated */
+} Doer;
+
+static void do_it(SlabAllocator* a, EpochId epoch, uint64_t bytes, bool hard, void* ctx) {
+    Doer* doer = ctx;
+    epoch_domain_t* d = epoch_domain_current();
+    (void)bytes;
+    if (hard) doer->hard++;
+    else doer->soft++;
+    CHECK_EQ(doer->depth++, 0);
+    if (doer->deed == RESET) CHECK(epoch_domain_reset(d));
+    if (doer->deed == END) CHECK(epoch_domain_end(d));
+    if (doer->deed == RELEASE) CHECK(epoch_close_ex(a, epoch, EPOCH_RELEASE, NULL));
+    if (doer->deed == DRAIN) CHECK(epoch_close_ex(a, epoch, EPOCH_DRAIN, NULL));
+    if (doer->deed == CLOSE_DOMAIN) CHECK(epoch_domain_exit(d) && epoch_domain_enter(d));
+    if (doer->deed == ALLOCATE) doer->object = slab_malloc(a, 300000);
+    if (doer->deed == RELABEL) slab_epoch_set_label(a, epoch, "other name");
+    if (doer->deed == LIFT) CHECK(slab_label_set_budget(a, "lim", 0, 0, NULL, NULL));
+    if (doer->deed == MISUSE) CHECK(!epoch_domain_attach(d));
+    doer->depth--;
+}
+
+static uint64_t phases_in(const uint64_t* histogram) {
+    uint64_t sum = 0;
+    for (int n = 0; n < SLAB_HISTOGRAM_BUCKETS; n++) sum += histogram[n];
+    return sum;
+}
+
+/* A label at its limit, and phases that never hold anything: they are in no histogram, whatever was done meanwhile. */
+static void refused_phases(bool shared, Deed deed) {
+    SlabOptions o = kit_options();
+    o.shared = shared;
+    SlabAllocator* a = kit_create_with(&o);
+    Doer doer = {.deed = deed};
+    CHECK(slab_label_set_budget(a, "lim", 0, 65536, NULL, NULL));
+    epoch_domain_t* full = epoch_domain_begin(a, "lim");
+    while (slab_malloc(a, 4096) != NULL) {}
+    CHECK(epoch_domain_detach(full));
+    CHECK(slab_label_set_budget(a, "lim", 0, 65536, do_it, &doer));
+    for (int n = 0; n < 20; n++) {
+        epoch_domain_t* d = epoch_domain_begin(a, "lim");
+        void* p = slab_malloc(a, 100);
+        bool may = deed == END || deed == RELABEL || deed == LIFT; /* it goes elsewhere, or there is room now */
+        CHECK_EQ(p != NULL, may);
+        CHECK(p == NULL || slab_usable_size(a, p) >= 100);
+        CHECK_EQ(p == NULL ? errno : 0, may ? 0 : deed == RELEASE || deed == DRAIN ? ESTALE : EDQUOT);
+        if (deed != END) CHECK(epoch_domain_end(d));
+        CHECK_NULL(epoch_domain_current());
+        CHECK(slab_label_set_budget(a, "lim", 0, 65536, do_it, &doer)); /* that it may have lifted */
+        CHECK_EQ(doer.hard, n + 1);
+    }
+    SlabLabelStats row = label_row(a, "lim");
+    uint64_t held = deed == LIFT ? 20 : 0;
+    CHECK_EQ(phases_in(row.duration_ns), held);
+    CHECK_EQ(phases_in(row.peak_bytes_hist), held);
+    CHECK_EQ(doer.depth, 0);
+    slab_allocator_free(a);
+}
+
+/* Passing a soft limit: the object that comes of it is one that lives, in the phase where the thread is now. */
+static void passed_softly(bool shared, Deed deed, size_t size) {
+    SlabOptions o = kit_options();
+    o.shared = shared;
+    SlabAllocator* a = kit_create_with(&o);
+    Doer doer = {.deed = deed};
+    epoch_domain_t* d = epoch_domain_begin(a, "lim");
+    CHECK(slab_malloc(a, 100) != NULL); /* so that the next one finds a heap at hand */
+    CHECK(slab_label_set_budget(a, "lim", 20000, 0, do_it, &doer));
+    for (int n = 0; n < 2000 && doer.soft == 0; n++) {
+        SlabHandle h = 0;
+        char* p = n % 2 == 0 ? slab_malloc(a, size) : alloc_obj(a, (uint32_t)size, &h);
+        if (deed == RELEASE && doer.soft != 0) { /* the domain has nothing else to give */
+            CHECK_NULL(p);
+            CHECK_EQ(errno, ESTALE);
+            break;
+        }
+        if (!CHECK(p != NULL)) break;
+        memset(p, 1, size);
+        CHECK_GE(slab_usable_size(a, p), size);
+        if (deed == RESET || deed == CLOSE_DOMAIN) CHECK_EQ(kit_era_of(a, p), d->epoch_era);
+        if (n % 2 != 0) CHECK_EQ(slab_handle_ptr(a, h), p);
+    }
+    CHECK_GE(doer.soft, 1);
+    CHECK_LE(doer.soft, 2);
+    CHECK_EQ(doer.depth, 0);
+    if (deed != END) CHECK(epoch_domain_end(d));
+    slab_allocator_free(a);
+}
+
+static void functions_that_end_the_phase(void) {
+    for (int shared = 0; shared < 2; shared++) {
+        for (Deed deed = 0; deed < DEEDS; deed++) {
+            refused_phases(shared, deed);
+            passed_softly(shared, deed, 100);
+            passed_softly(shared, deed, 3000);
+            passed_softly(shared, deed, 300000);
+        }
+    }
+}
+
+static void misuse_in_misuse(SlabAllocator* a, SlabMisuse what, const void* where, void* ctx) {
+    (void)where;
+    CHECK_EQ(what, SLAB_MISUSE_FOREIGN_POINTER);
+    ++*(unsigned*)ctx;
+    CHECK(!slab_free_checked(a, kit_hide(ctx)));
+}
+
+static void misuse_by_the_function_that_is_told_of_it(void) {
+    unsigned told_of = 0;
+    SlabOptions o = kit_options();
+    o.misuse_fn = misuse_in_misuse;
+    o.misuse_ctx = &told_of;
+    SlabAllocator* a = kit_create_with(&o);
+    for (unsigned n = 1; n <= 3; n++) {
+        CHECK(!slab_free_checked(a, kit_hide(&o)));
+        CHECK_EQ(told_of, n);
+        CHECK_EQ(kit_refusals(a).foreign_pointer, 2 * n); /* counted, and not told of */
+    }
+    slab_allocator_free(a);
+}
+
 static const CheckCase cases[] = {
+    CHECK_CASE(functions_that_end_the_phase),
+    CHECK_CASE(misuse_by_the_function_that_is_told_of_it),
     CHECK_CASE(what_others_do_not_use_makes_room),
     CHECK_CASE(a_label_that_is_left_keeps_its_budget),
     CHECK_CASE(used_over_and_over_stays_within),
@@ -483,10 +609,14 @@ static const CheckCase cases[] = {
     CHECK_CASE(a_smaller_budget_holds_at_once),
     CHECK_CASE(relabelled_phases_pass_no_soft_limit),
     CHECK_CASE(a_hard_limit_holds_for_all_threads),
-    CHECK_CASE(both_are_told_of_one_slab),    CHECK_CASE(each_is_told_before_the_end),
-    CHECK_CASE(a_refusal_is_counted_once),    CHECK_CASE(what_was_refused_is_in_no_peak),
-    CHECK_CASE(a_soft_limit_refuses_nothing), CHECK_CASE(whoever_is_refused_by_max_bytes_is_told_so),
-    CHECK_CASE(what_just_fits_is_allowed),    CHECK_CASE(the_least_that_would_do_is_told_of),
+    CHECK_CASE(both_are_told_of_one_slab),
+    CHECK_CASE(each_is_told_before_the_end),
+    CHECK_CASE(a_refusal_is_counted_once),
+    CHECK_CASE(what_was_refused_is_in_no_peak),
+    CHECK_CASE(a_soft_limit_refuses_nothing),
+    CHECK_CASE(whoever_is_refused_by_max_bytes_is_told_so),
+    CHECK_CASE(what_just_fits_is_allowed),
+    CHECK_CASE(the_least_that_would_do_is_told_of),
     CHECK_CASE(empty_slabs_make_room),
     CHECK_CASE(a_soft_limit_is_passed_once),
     CHECK_CASE(what_a_label_refuses_is_charged_to_nobody),

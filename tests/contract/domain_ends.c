@@ -18,8 +18,9 @@ static void calls_say_whether_they_happened(void) {
     CHECK(!epoch_domain_exit(d));
     CHECK(!epoch_domain_destroy(d));
     CHECK(!epoch_domain_force_close(d));
-    CHECK(!epoch_domain_end(d));
-    CHECK_EQ(kit_refusals(a).domain_order, 6);
+    CHECK(!epoch_domain_end(d)); /* its exit is refused, so there is no destroy: one refusal */
+    CHECK_EQ(kit_refusals(a).domain_order, 5);
+    CHECK_EQ(d->refcount, 1);
     CHECK(epoch_domain_end(other));
     CHECK(epoch_domain_enter(d)); /* twice */
     CHECK(!epoch_domain_end(d));  /* left once, not gone */
@@ -42,6 +43,102 @@ static void calls_say_whether_they_happened(void) {
     for (int i = 0; i < 20; i++) epoch_advance(a);
     CHECK(!epoch_domain_enter(old));
     CHECK(epoch_domain_destroy(old));
+    slab_allocator_free(a);
+}
+
+#define CHECK_REFUSED(call, error, words)    \
+    do {                                     \
+        errno = 0;                           \
+        CHECK(!(call));                      \
+        CHECK_EQ(errno, error);              \
+        CHECK_HAS(slab_last_error(), words); \
+    } while (0)
+
+static void a_function(void* arg) { (void)arg; }
+
+/* Every call that gives bool, each way it is refused. */
+static void refusals_say_why(void) {
+    SlabAllocator* a = kit_create();
+    EpochReceipt r;
+    CHECK_REFUSED(epoch_domain_enter(NULL), EINVAL, "NULL");
+    CHECK_REFUSED(epoch_domain_exit(NULL), EINVAL, "NULL");
+    CHECK_REFUSED(epoch_domain_destroy(NULL), EINVAL, "NULL");
+    CHECK_REFUSED(epoch_domain_force_close(NULL), EINVAL, "NULL");
+    CHECK_REFUSED(epoch_domain_end(NULL), EINVAL, "NULL");
+    CHECK_REFUSED(epoch_domain_end_ex(NULL, NULL), EINVAL, "NULL");
+    CHECK_REFUSED(epoch_domain_drain(NULL, NULL), EINVAL, "NULL");
+    CHECK_REFUSED(epoch_domain_reset(NULL), EINVAL, "NULL");
+    CHECK_REFUSED(epoch_domain_detach(NULL), EINVAL, "NULL");
+    CHECK_REFUSED(epoch_domain_attach(NULL), EINVAL, "NULL");
+    CHECK_REFUSED(epoch_domain_receipt(NULL, &r), EINVAL, "NULL");
+    CHECK_REFUSED(epoch_domain_on_end(NULL, a_function, NULL), EINVAL, "NULL");
+
+    epoch_domain_t* d = epoch_domain_create(a);
+    CHECK_REFUSED(epoch_domain_exit(d), EINVAL, "innermost");
+    CHECK_REFUSED(epoch_domain_end(d), EINVAL, "innermost");
+    CHECK_REFUSED(epoch_domain_end_ex(d, NULL), EINVAL, "innermost");
+    CHECK_REFUSED(epoch_domain_detach(d), EINVAL, "innermost");
+    CHECK_REFUSED(epoch_domain_attach(d), EINVAL, "detached");
+    CHECK_REFUSED(epoch_domain_receipt(d, &r), EINVAL, "ended");
+    CHECK_REFUSED(epoch_domain_receipt(d, NULL), EINVAL, "NULL");
+    CHECK_REFUSED(epoch_domain_on_end(d, NULL, NULL), EINVAL, "NULL");
+    CHECK(epoch_domain_enter(d) && epoch_domain_detach(d));
+    CHECK_REFUSED(epoch_domain_destroy(d), EBUSY, "inside");
+    CHECK_REFUSED(epoch_domain_force_close(d), EBUSY, "inside");
+    CHECK_REFUSED(epoch_domain_reset(d), EBUSY, "inside");
+    CHECK_REFUSED(epoch_domain_drain(d, NULL), EBUSY, "inside");
+    CHECK(epoch_domain_enter(d));
+    CHECK_REFUSED(epoch_domain_end_ex(d, NULL), EBUSY, "inside");
+    uint64_t order = kit_refusals(a).domain_order;
+    CHECK_REFUSED(epoch_domain_end(d), EBUSY, "inside"); /* left all the same */
+    CHECK_EQ(kit_refusals(a).domain_order, order + 1);
+    CHECK_NULL(epoch_domain_current());
+    CHECK_EQ(d->refcount, 1);
+    CHECK(epoch_domain_attach(d) && epoch_domain_exit(d));
+    CHECK_REFUSED(epoch_domain_force_close(d), ESTALE, "ended");
+    CHECK_REFUSED(epoch_domain_on_end(d, a_function, NULL), ESTALE, "ended");
+    CHECK(epoch_domain_destroy(d));
+    CHECK_REFUSED(epoch_domain_enter(d), ESTALE, "destroyed");
+    CHECK_REFUSED(epoch_domain_end(d), ESTALE, "destroyed");
+    CHECK_REFUSED(epoch_domain_reset(d), ESTALE, "destroyed");
+    CHECK_REFUSED(epoch_domain_on_end(d, a_function, NULL), ESTALE, "destroyed");
+
+    epoch_domain_t* borrowed = epoch_domain_wrap(a, 3, true);
+    CHECK_REFUSED(epoch_domain_reset(borrowed), EINVAL, "borrows");
+    for (int i = 0; i < 20; i++) epoch_advance(a);
+    CHECK_REFUSED(epoch_domain_enter(borrowed), ESTALE, "ring");
+    CHECK_REFUSED(epoch_domain_force_close(borrowed), ESTALE, "ring");
+    CHECK_REFUSED(epoch_domain_drain(borrowed, NULL), ESTALE, "ring");
+    errno = 77;
+    CHECK(epoch_domain_destroy(borrowed));
+    slab_free(a, kit_hide(&r)); /* frees leave it alone */
+    CHECK_EQ(errno, 77);
+    slab_allocator_free(a);
+}
+
+static void* leaves_and_ends(void* arg) {
+    epoch_domain_t* d = arg;
+    if (!CHECK(epoch_domain_attach(d))) return NULL;
+    return epoch_domain_end(d) ? arg : NULL;
+}
+
+/* Of several threads that end a domain at once exactly one destroys it. */
+static void the_last_one_out_destroys(void) {
+    SlabAllocator* a = kit_create();
+    for (int round = 0; round < 200; round++) {
+        pthread_t threads[3];
+        epoch_domain_t* d = epoch_domain_create(a);
+        for (int t = 0; t < 3; t++) CHECK(epoch_domain_enter(d) && epoch_domain_detach(d));
+        for (int t = 0; t < 3; t++) threads[t] = kit_thread(leaves_and_ends, d);
+        int destroyed = 0;
+        for (int t = 0; t < 3; t++) {
+            void* result = NULL;
+            pthread_join(threads[t], &result);
+            destroyed += result != NULL;
+        }
+        CHECK_EQ(destroyed, 1);
+        CHECK_REFUSED(epoch_domain_destroy(d), ESTALE, "destroyed");
+    }
     slab_allocator_free(a);
 }
 
@@ -320,7 +417,7 @@ static void receipts_count_interrupts_and_regions(void) {
             pthread_barrier_wait(&s.meet);
         }
         for (int i = 0; i < 2000; i++) (void)slab_malloc(a, 100); /* regions, unless the option says otherwise */
-        void* large = slab_malloc(a, 5000);                      /* a slab */
+        void* large = slab_malloc(a, 5000);                       /* a slab */
         EpochReceipt r;
         CHECK(large != NULL);
         CHECK(epoch_domain_end_ex(s.d, &r));
@@ -425,6 +522,8 @@ static void ended_once(void) {
 
 static const CheckCase cases[] = {
     CHECK_CASE(calls_say_whether_they_happened),
+    CHECK_CASE(refusals_say_why),
+    CHECK_CASE(the_last_one_out_destroys),
     CHECK_CASE(ended_with_a_receipt),
     CHECK_CASE(nothing_done_when_refused),
     CHECK_CASE(borrowed_epochs),

@@ -309,6 +309,58 @@ static void records_run_out_politely(void) {
     slab_allocator_free(a);
 }
 
+/* A scope of a destroyed allocator stays on the stack, and the next allocator, in the same storage, has its domain at the
+ * same record: under every call it counts for nobody. */
+static void a_dead_scope_is_no_later_domains(void) {
+    static SlabAllocator storage;
+    SlabAllocator* outer = kit_create();
+    for (int living = 0; living < 2; living++) { /* with a scope that lives above the dead one */
+        for (int detached = 0; detached < 2; detached++) {
+            allocator_init(&storage);
+            epoch_domain_t* dead = epoch_domain_begin(&storage, "dead");
+            epoch_domain_t* above = living ? epoch_domain_begin(outer, "above") : NULL;
+            CHECK_EQ(above != NULL, living);
+            allocator_destroy(&storage);
+            allocator_init(&storage);
+            epoch_domain_t* d = epoch_domain_create_labeled(&storage, "new");
+            REQUIRE(d != NULL);
+            if (d != dead) printf("skipped: the record lies elsewhere\n");
+            CHECK_EQ(epoch_domain_current(), above);
+            CHECK(!epoch_domain_exit(d));
+            CHECK(!epoch_domain_end(d));
+            CHECK(!epoch_domain_detach(d));
+            CHECK(!epoch_domain_attach(d));
+            CHECK_EQ(kit_refusals(&storage).domain_order, 4);
+            CHECK(epoch_domain_enter(d));
+            char* p = epoch_domain_malloc(d, 100);
+            strcpy(p, "theirs");
+            if (detached) CHECK(epoch_domain_detach(d));
+            CHECK_EQ(epoch_domain_reset(d), !detached); /* what a detached scope holds stays */
+            if (detached) CHECK_STR(p, "theirs");
+            CHECK_EQ(slab_usable_size(&storage, kit_hide(p)) != 0, detached);
+            CHECK(!epoch_domain_force_close(d) && !epoch_domain_destroy(d)); /* somebody is inside */
+            if (detached) CHECK(epoch_domain_attach(d));
+            CHECK(epoch_domain_enter(d) && epoch_domain_reset(d)); /* twice */
+            CHECK(epoch_domain_exit(d) && epoch_domain_end(d));
+            CHECK_EQ(epoch_domain_current(), above);
+            if (living) CHECK(epoch_domain_end(above));
+            CHECK_NULL(epoch_domain_current());
+            allocator_destroy(&storage);
+        }
+    }
+    slab_allocator_free(outer);
+}
+
+/* Many of them one above the other are in nobody's way. */
+static void dead_scopes_do_not_pile_up(void) {
+    for (int i = 0; i < 300; i++) {
+        SlabAllocator* a = kit_create();
+        CHECK(epoch_domain_begin(a, NULL) != NULL);
+        slab_allocator_free(a);
+    }
+    CHECK_NULL(epoch_domain_current());
+}
+
 static const CheckCase cases[] = {
     CHECK_CASE(borrowed_with_auto_close_drains),
     CHECK_CASE(borrowed_without_auto_close_leaves_it),
@@ -320,6 +372,8 @@ static const CheckCase cases[] = {
     CHECK_CASE(detached_and_attached),
     CHECK_CASE(allocator_destroyed_inside_a_scope),
     CHECK_CASE(allocator_destroyed_under_a_scope),
+    CHECK_CASE(a_dead_scope_is_no_later_domains),
+    CHECK_CASE(dead_scopes_do_not_pile_up),
     CHECK_CASE(records_run_out_politely),
 };
 CHECK_MAIN(cases)

@@ -112,6 +112,23 @@ static int look_at_warm(void) {
     return check_failures() != 0;
 }
 
+static void hear_nothing(SlabAllocator* a, SlabMisuse what, const void* where, void* ctx) {
+    (void)a, (void)what, (void)where, (void)ctx;
+}
+
+/* Two allocators; the second is told what the environment has wrong, too. */
+static int create_twice(bool quiet, bool has_fn) {
+    for (int n = 0; n < 2; n++) {
+        SlabOptions o = kit_options();
+        o.quiet = quiet;
+        o.misuse_fn = has_fn ? hear_nothing : NULL;
+        SlabAllocator* a = slab_allocator_create_with(&o);
+        if (a == NULL || strstr(slab_last_error(), "segmant=1 is no option: segment?") == NULL) return 1;
+        slab_allocator_free(a);
+    }
+    return 0;
+}
+
 static int play_role(const char* role) {
     check_state.name = role;
     alarm(300);
@@ -122,6 +139,9 @@ static int play_role(const char* role) {
            : strcmp(role, "fatal") == 0       ? misuse_with_fatal()
            : strcmp(role, "reservation") == 0 ? look_at_reservation()
            : strcmp(role, "warm") == 0        ? look_at_warm()
+           : strcmp(role, "create") == 0      ? create_twice(false, false)
+           : strcmp(role, "quiet") == 0       ? create_twice(true, false)
+           : strcmp(role, "misuse_fn") == 0   ? create_twice(false, true)
                                               : 3;
 }
 
@@ -180,9 +200,44 @@ static void a_very_long_value(void) {
     CHECK(WIFEXITED(status));
 }
 
+/* What the program writes to standard error. */
+static void heard(const char* options, const char* role, int code, const char* expected) {
+    int ends[2], saved = dup(STDERR_FILENO);
+    char text[512] = "";
+    REQUIRE(saved >= 0 && pipe(ends) == 0);
+    dup2(ends[1], STDERR_FILENO); /* what is written fits into the pipe */
+    int status = run_again(options, role);
+    dup2(saved, STDERR_FILENO);
+    close(ends[1]);
+    close(saved);
+    ssize_t n = read(ends[0], text, sizeof text - 1);
+    CHECK_GE(n, 0);
+    close(ends[0]);
+    CHECK(WIFEXITED(status) && WEXITSTATUS(status) == code);
+    CHECK_STR(text, expected);
+}
+
+static void what_is_ignored_is_explained_once(void) {
+    heard("segmant=1", "create", 0, "temporal-slab: ignored in TSLAB_OPTIONS: segmant=1 is no option: segment?\n");
+    heard("ring_size=1,segmant=1,x", "create", 0,
+          "temporal-slab: ignored in TSLAB_OPTIONS: ring_size=1 is not within 2..1024; segmant=1 is no option: "
+          "segment?; x is no option\n");
+    heard("segmant=1,quiet=1", "create", 0, "");
+    heard("segmant=1", "quiet", 0, "");
+    heard("segmant=1,quiet=0", "quiet", 0,
+          "temporal-slab: ignored in TSLAB_OPTIONS: segmant=1 is no option: segment?\n");
+    heard("segmant=1", "misuse_fn", 0, "");
+    heard("", "create", 1, ""); /* no sentence, no line */
+    heard("ring_size=4,segment=0", "create", 1, "");
+}
+
 static const CheckCase cases[] = {
-    CHECK_CASE(names_and_values), CHECK_CASE(the_environment_wins), CHECK_CASE(sizes_with_suffixes),
-    CHECK_CASE(fatal_misuse),     CHECK_CASE(a_very_long_value),
+    CHECK_CASE(what_is_ignored_is_explained_once),
+    CHECK_CASE(names_and_values),
+    CHECK_CASE(the_environment_wins),
+    CHECK_CASE(sizes_with_suffixes),
+    CHECK_CASE(fatal_misuse),
+    CHECK_CASE(a_very_long_value),
 };
 
 int main(int argc, char** argv) {

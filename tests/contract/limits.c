@@ -100,6 +100,7 @@ static void full_and_back(SlabAllocator* a, size_t size, uint64_t least_bytes) {
         epoch_close(a, id);
     }
     epoch_advance(a);
+    slab_trim(a); /* the budget may have learned from large objects that came again at once */
     CHECK_LE(kit_committed(a), KIT_WARM_BYTES);
     n = fill_up(a, &chain, size, SIZE_MAX, &bytes);
     CHECK_GE(bytes, first - first / 8);

@@ -55,7 +55,8 @@ static void realloc_in_one_phase_after_the_other(void) {
         size_t step = 16 + 16 * (n % 5);
         unsigned char *p = slab_malloc(a, step), *q = NULL;
         REQUIRE(p != NULL);
-        for (size_t size = 2 * step; size <= 160 && n % 2 == 0; size += step) REQUIRE((p = slab_realloc(a, p, size)) != NULL);
+        for (size_t size = 2 * step; size <= 160 && n % 2 == 0; size += step)
+            REQUIRE((p = slab_realloc(a, p, size)) != NULL);
         if (n % 2 != 0) REQUIRE((q = slab_malloc(a, (n % 7 == 0 ? 240 : 160) - step)) != NULL);
         if (q != NULL) {
             kit_fill(p, step, n);
@@ -367,10 +368,136 @@ static void realloc_beside_advances(void) {
     slab_allocator_free(turning);
 }
 
+/* ---- blocks that grow ---- */
+
+typedef struct Grower {
+    unsigned char* p;
+    size_t size;
+    unsigned moves;
+    unsigned char seed;
+} Grower;
+
+static void grow_by(SlabAllocator* a, Grower* g, size_t step) {
+    unsigned char* q = slab_realloc(a, g->p, g->size + step);
+    REQUIRE(q != NULL);
+    g->moves += q != g->p && g->p != NULL;
+    g->p = q;
+    memset(q + g->size, g->seed, step);
+    g->size += step;
+}
+
+static bool is_whole(const Grower* g) {
+    for (size_t i = 0; i < g->size; i++)
+        if (g->p[i] != g->seed) return false;
+    return true;
+}
+
+/* Some blocks grow in turn by the same step: none of them moves often, and all that was written is there. */
+static void grow_together(SlabAllocator* a, unsigned blocks, size_t step, size_t most) {
+    Grower g[4] = {{NULL, 0, 0, 0}};
+    for (unsigned i = 0; i < blocks; i++) g[i].seed = (unsigned char)(17 + i);
+    while (g[0].size + step <= most)
+        for (unsigned i = 0; i < blocks; i++) grow_by(a, &g[i], step);
+    for (unsigned i = 0; i < blocks; i++) {
+        CHECK_LE(g[i].moves, 30);
+        CHECK(is_whole(&g[i]));
+        CHECK(slab_free_checked(a, g[i].p));
+    }
+}
+
+static void blocks_that_grow_in_steps(void) {
+    static const struct {
+        size_t step, most;
+    } cases[] = {{8, KIT_MIB}, {100, KIT_MIB}, {4096, 8 * KIT_MIB}, {65536, 32 * KIT_MIB}, {300000, 32 * KIT_MIB}};
+    SlabAllocator* a = kit_create();
+    for (unsigned where = 0; where < 2; where++) {
+        for (unsigned n = 0; n < sizeof cases / sizeof *cases; n++) {
+            for (unsigned blocks = 1; blocks <= 4; blocks += blocks) {
+                epoch_domain_t* d = where == 1 ? epoch_domain_begin(a, "grows") : NULL;
+                grow_together(a, blocks, cases[n].step, cases[n].most);
+                EpochReceipt r;
+                if (d != NULL) {
+                    CHECK(epoch_domain_end_ex(d, &r));
+                    CHECK_EQ(r.objects_freed, r.objects_allocated);
+                    CHECK_EQ(r.bytes_freed, r.bytes_allocated);
+                }
+            }
+        }
+    }
+    CHECK_EQ(kit_live(a), 0);
+    slab_allocator_free(a);
+}
+
+/* What a large block gains is in the account of its phase, and a budget is in the way of it. */
+static void growth_is_accounted(void) {
+    SlabAllocator* a = kit_create();
+    CHECK(slab_label_set_budget(a, "grows", 0, 4 * KIT_MIB, NULL, NULL));
+    epoch_domain_t* d = epoch_domain_begin(a, "grows");
+    unsigned char* p = slab_malloc(a, 300000);
+    REQUIRE(p != NULL);
+    kit_fill(p, 300000, 3);
+    SlabHandle h = slab_ptr_handle(a, p);
+    CHECK_NE(h, 0);
+    unsigned char* q = slab_realloc(a, p, 3 * KIT_MIB);
+    CHECK(q == p);
+    CHECK_EQ(slab_usable_size(a, p), 3 * KIT_MIB);
+    CHECK(slab_handle_ptr(a, h) == p);
+    CHECK_EQ(kit_global(a).live_bytes, 3 * KIT_MIB);
+    errno = 0;
+    CHECK_NULL(slab_realloc(a, p, 5 * KIT_MIB));
+    CHECK_EQ(errno, EDQUOT);
+    CHECK_EQ(slab_usable_size(a, p), 3 * KIT_MIB);
+    CHECK(kit_intact(p, 300000, 3));
+    CHECK(!slab_free_checked(a, kit_hide(p + 300000)));
+    CHECK(!slab_free_checked(a, kit_hide(p + 2 * KIT_MIB)));
+    EpochReceipt r;
+    CHECK(epoch_domain_end_ex(d, &r));
+    CHECK_EQ(r.objects_allocated, 1);
+    CHECK_EQ(r.bytes_allocated, 3 * KIT_MIB);
+    CHECK_EQ(r.bytes_released, 3 * KIT_MIB);
+    slab_allocator_free(a);
+}
+
+/* A phase that has ended takes nothing more, and so a block of it does not grow there. */
+static void growth_after_an_end(void) {
+    SlabAllocator* a = kit_create();
+    epoch_domain_t* d = epoch_domain_begin(a, "over");
+    unsigned char* p = slab_malloc(a, 300000);
+    REQUIRE(p != NULL);
+    kit_fill(p, 300000, 5);
+    CHECK(epoch_domain_drain(d, NULL));
+    unsigned char* q = slab_realloc(a, p, KIT_MIB);
+    REQUIRE(q != NULL);
+    CHECK(q != p);
+    CHECK(kit_intact(q, 300000, 5));
+    CHECK(slab_free_checked(a, q));
+    CHECK_EQ(kit_live(a), 0);
+    slab_allocator_free(a);
+}
+
+/* Objects above the classes waste less than a quarter of the addresses, whatever their size. */
+static void large_objects_lie_close(void) {
+    SlabOptions o = kit_options();
+    o.reserve_bytes = 64 * KIT_MIB;
+    static const size_t sizes[] = {262145, 300000, 500000, 700000, 1100000, 2200000};
+    for (unsigned n = 0; n < sizeof sizes / sizeof *sizes; n++) {
+        SlabAllocator* a = kit_create_with(&o);
+        size_t count = 0;
+        while (slab_malloc(a, sizes[n]) != NULL) count++;
+        CHECK_GE(count * sizes[n], 64 * KIT_MIB / 4 * 3);
+        slab_allocator_free(a);
+    }
+}
+
 static const CheckCase cases[] = {
+    CHECK_CASE(blocks_that_grow_in_steps),
+    CHECK_CASE(growth_is_accounted),
+    CHECK_CASE(growth_after_an_end),
+    CHECK_CASE(large_objects_lie_close),
     CHECK_CASE(realloc_keeps_contents),
     CHECK_CASE(realloc_random_walk),
-    CHECK_CASE(realloc_in_one_phase_after_the_other), CHECK_CASE(realloc_follows_the_epoch),
+    CHECK_CASE(realloc_in_one_phase_after_the_other),
+    CHECK_CASE(realloc_follows_the_epoch),
     CHECK_CASE(realloc_failure_keeps_the_block),
     CHECK_CASE(realloc_of_no_object_touches_nothing),
     CHECK_CASE(realloc_of_nothing),

@@ -129,7 +129,7 @@ static void fields_of(const SlabOptions* o, uint64_t v[FIELDS]) {
                                   o->slab_bytes, o->prefault,     o->misuse_fatal,  o->leak_report,
                                   o->max_labels, o->max_bytes,    o->sampling_period, o->huge_pages,
                                   o->numa_local, o->shared,       o->segment,       o->profile_bytes,
-                                  o->bump,       o->warm_limit_bytes};
+                                  o->bump,       o->warm_limit_bytes, o->quiet};
     memcpy(v, all, sizeof all);
 }
 

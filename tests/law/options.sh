@@ -18,6 +18,9 @@ table=$(in_table)
 diff -u --label src/api/options.def <(echo "$table") --label docs/options.md <(on_page) ||
     fail "docs/options.md does not list the options of src/api/options.def"
 
+diff -u --label tslab/internal/options/table.go tslab/internal/options/table.go <(scripts/options.sh print) ||
+    fail "tslab/internal/options/table.go is out of date: scripts/options.sh writes it"
+
 # A value of the struct must have a field: the names are those of SlabOptions.
 for name in $(cut -d' ' -f1 <<<"$table"); do
     grep -qE "^ +uint[0-9]+_t $name;" include/slab_alloc.h || fail "SlabOptions has no field $name"

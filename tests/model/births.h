@@ -87,11 +87,9 @@ static inline void judge_over(struct world* w, const struct birth* b, size_t siz
     struct account* a = account_of(s, b->inc);
     uint64_t hard = b->inc->limit.hard, most = s->options.max_bytes, late = a->limit.late;
     b->inc->tried = true;
+    a->over++;
     want_one(s, BIT(CAUSE_BUDGET));
-    if (w->over++ >= JUDGED_MOST && w->over % JUDGED_ONE_IN) {
-        a->over_most += a->limit.hard != 0;
-        return;
-    }
+    if (w->over++ >= JUDGED_MOST && w->over % JUDGED_ONE_IN) return;
     struct committed now = committed_now(s, b->inc, b->inc->account);
     uint64_t need = bytes_needed(s, b->inc, size, align);
     bool of_phase = hard && now.phase + need > hard, of_all = most && now.all + need > most;
@@ -117,7 +115,6 @@ static inline void judge_over(struct world* w, const struct birth* b, size_t siz
                (unsigned long long)a->limit.hard, (unsigned long long)now.label, (unsigned long long)late,
                (unsigned long long)need, (unsigned long long)now.phase, (unsigned long long)hard, b->hard_phase);
     REQUIRE_OR(of_all || mute || b->hard_phase + b->hard_label > 0, "no budget told anybody");
-    a->over_most += of_label, a->over_least += exact && !most && late == 0 && !of_phase;
 }
 
 /* Who tries to allocate adopts heaps, even if it gets nothing. */

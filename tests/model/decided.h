@@ -39,7 +39,8 @@ static const struct {
      " total_madvise_failures total_bitmap_alloc_cas_retries total_bitmap_free_cas_retries "
      "total_current_partial_cas_failures total_current_partial_cas_attempts total_repairs repairs_full_bitmap repairs_list_mismatch repairs_other "},
     {TSI_SECTION_GLOBAL, SHARED, " total_bitmap_alloc_attempts "},
-    {TSI_SECTION_GLOBAL, SANE, " rss_bytes_current "},
+    {TSI_SECTION_GLOBAL, TIED, " limit_bytes limit_used_bytes limit_name "},
+    {TSI_SECTION_GLOBAL, SANE, " rss_bytes_current limit_ns growth_bytes growth_ns growth_per_second "},
 
     {TSI_SECTION_REGISTRY, EXACT, " count max_labels "},
 
@@ -91,13 +92,15 @@ static const struct {
     {TSI_SECTION_LABEL, EXACT,
      " version label_id label phases_ended phases_open phases_draining objects_allocated bytes_allocated objects_freed "
      "bytes_freed objects_released bytes_released objects_escaped bytes_escaped live_objects live_bytes "
-     "budget_soft_bytes budget_hard_bytes swallowed draining_phases draining_objects "},
+     "budget_soft_bytes budget_hard_bytes budget_refusals swallowed draining_phases draining_objects open_objects "
+     "open_bytes "},
+    {TSI_SECTION_LABEL, SANE, " growth_bytes growth_ns growth_per_second limit_bytes limit_used_bytes limit_ns "},
     {TSI_SECTION_LABEL, TIED,
      " phases_opened committed_bytes peak_bytes slow_path_hits refusals lock_fast_acquire budget_warnings "
-     "budget_refusals closed_slabs pinned_slabs drainability duration_ns peak_bytes_hist alloc_samples "
+     "closed_slabs pinned_slabs drainability duration_ns peak_bytes_hist alloc_samples "
      "alloc_wall_ns_sum alloc_cpu_ns_sum alloc_wait_ns_sum draining_bytes oldest_draining_ns draining_age_ns worst_eras worst_bytes "
      "worst_objects worst_ages_ns "},
-    {TSI_SECTION_LABEL, NOTHING, " lock_contended cas_retries "},
+    {TSI_SECTION_LABEL, NOTHING, " lock_contended cas_retries outside_objects outside_bytes "},
 
     {TSI_SECTION_CLOSE, SANE,
      " closed_ns epoch_id epoch_era label objects_freed bytes_freed objects_released bytes_released objects_escaped bytes_escaped "

@@ -434,6 +434,8 @@ static inline void check_global_sums(struct side* s, const TsiReport* r, const s
     REQUIRE_EQ(warm, g->warm_bytes);
     check_region_bytes(warm - g->warm_stock_bytes - sum->warm_bytes, sum->warm_regions, "bytes of warm regions");
     check_warm(s, g);
+    REQUIRE_EQ(g->limit_used_bytes, g->committed_bytes - g->warm_bytes);
+    REQUIRE_LE(g->limit_bytes, s->options.max_bytes ? s->options.max_bytes : g->reserved_bytes);
     REQUIRE_EQ(g->estimated_slab_rss_bytes, g->committed_bytes);
     REQUIRE_EQ(g->total_slow_path_hits, sum->hits);
     REQUIRE_EQ(g->total_slow_cache_miss, sum->miss);

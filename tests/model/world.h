@@ -92,7 +92,7 @@ struct account {
     uint64_t most_live;               /* bytes */
     uint64_t closed_least, pinned_least;
     uint64_t refused_least;
-    uint64_t over_least, over_most;
+    uint64_t over; /* allocations refused by its budget, a phase's, or max_bytes */
     struct limit limit;
     bool muted; /* a budget of it had no function once */
 };

@@ -83,7 +83,7 @@ int main(void) {
     REQUIRE_EQ(r.retired_slabs, 0);
     REQUIRE_EQ(tsi_load_relaxed(&s->resting), 0);
     for (uint32_t chunk = 0; chunk < s->chunk_count; chunk++)
-        REQUIRE_OR(!tsi_bit_is(s->used, chunk), "chunk %u is used", chunk);
+        REQUIRE_OR(!tsi_chunk_is_used(s, chunk), "chunk %u is used", chunk);
     char why[160] = "";
     REQUIRE_OR(tsi_check_allocator(a, why, sizeof why), "%s", why);
     slab_allocator_free(a);

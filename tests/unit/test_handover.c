@@ -161,6 +161,7 @@ static void a_first_slab_that_is_on_its_way(void) {
     EpochReceipt r = {.version = 0};
     REQUIRE(slab_malloc(a, 64) != NULL);
     (void)epoch_advance_id(a);
+    space->usable[TSI_STRIP_PAYLOAD] = 1; /* as if no more of it were */
     fake_os_interrupt_call(FAKE_COMMIT, close_meanwhile, &r);
     REQUIRE(slab_malloc(a, SIZE) != NULL); /* of another class: a new chunk */
     REQUIRE_EQ(r.version, 2);

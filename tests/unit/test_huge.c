@@ -4,6 +4,7 @@
 #include "fake_os.h"
 #include "kit/one.h"
 
+#include "mem/chunk.h"
 #include "mem/region.h"
 #include "mem/stock.h"
 
@@ -37,7 +38,8 @@ static unsigned wishes(int what, uint64_t bytes) {
 }
 static unsigned purges_of(uint64_t bytes) {
     unsigned n = 0;
-    for (unsigned i = 0; i < fake_os.run_count; i++) n += fake_os.runs[i].bytes % bytes == 0 && (fake_os.runs[i].from & (bytes - 1)) == 0;
+    for (unsigned i = 0; i < fake_os.run_count; i++)
+        n += fake_os.runs[i].bytes % bytes == 0 && (fake_os.runs[i].from & (bytes - 1)) == 0;
     return n;
 }
 static bool is_huge(const void* p) { return kit_place(a, p).cls == TSI_CLASS_HUGE; }
@@ -59,11 +61,11 @@ static void big_phases_get_them(void) {
     REQUIRE(purges_of(2 * MIB) != 0);
     REQUIRE_EQ(wishes(-2, MIB), 0);
     for (uint32_t chunk = 0; chunk < tsi_load_relaxed(&space->chunk_high); chunk++)
-        if (space->chunks[chunk].huge) REQUIRE_EQ(space->stocked[chunk >> 6] >> (chunk & 63) & 1, 0);
+        if (space->chunks[chunk].huge) REQUIRE_EQ(tsi_chunk_is_stocked(space, chunk), 0);
     fake_os_clear();
     phase("big", 12 * MIB);
     REQUIRE_EQ(tsi_load_relaxed(&space->stock.regretted), regretted); /* they never count as given back in vain */
-    REQUIRE_EQ(wishes(-1, 2 * MIB), 0); /* the addresses are what they were asked to be */
+    REQUIRE_EQ(wishes(-1, 2 * MIB), 0);                               /* the addresses are what they were asked to be */
 }
 
 static void others_do_not(void) {
@@ -136,6 +138,7 @@ static void one_that_lives_alone(void) {
 /* Addresses that were made for huge pages serve other classes and large objects as any. */
 static void other_classes_use_the_addresses(void) {
     static void* p[64];
+    space->huge_apart = false; /* as in a reservation whose other side is full */
     phase("big", 12 * MIB);
     slab_trim(a);
     fake_os_clear();
@@ -150,11 +153,37 @@ static void other_classes_use_the_addresses(void) {
     REQUIRE(wishes(-1, 2 * MIB) >= 4);
 }
 
+/* Small pages and huge ones lie on sides of their own: few mappings, whatever comes in turn. */
+static void sides_are_apart(void) {
+    TsiSpace* s = space;
+    uint32_t turns = 0;
+    for (unsigned n = 0; n < 8; n++) {
+        (void)begin("big", 12 * MIB);
+        REQUIRE(slab_malloc(a, 300000) != NULL);
+        for (unsigned i = 0; i < 20; i++) REQUIRE(slab_malloc(a, 60000) != NULL);
+    }
+    bool was = false;
+    for (uint32_t chunk = 0; chunk < tsi_load_relaxed(&s->chunk_high); chunk++) {
+        bool side = tsi_chunk_huge_side(chunk / 64) >> chunk % 64 & 1;
+        turns += side != was;
+        was = side;
+        if (s->chunks[chunk].huge) REQUIRE(side);
+        if (tsi_chunk_is_used(s, chunk) && !s->chunks[chunk].huge) REQUIRE(!side);
+    }
+    REQUIRE(turns <= 12);
+    kit_check(a);
+}
+
 int main(int argc, char** argv) {
     const CheckCase tests[] = {
 #define TEST(name) CHECK_CASE_WITH(name, open_allocator, kit_close)
-        TEST(big_phases_get_them),         TEST(others_do_not),        TEST(a_budget_gets_smaller_ones),
-        TEST(survivors_keep_no_huge_page), TEST(one_that_lives_alone), TEST(other_classes_use_the_addresses),
+        TEST(big_phases_get_them),
+        TEST(others_do_not),
+        TEST(a_budget_gets_smaller_ones),
+        TEST(survivors_keep_no_huge_page),
+        TEST(one_that_lives_alone),
+        TEST(other_classes_use_the_addresses),
+        TEST(sides_are_apart),
     };
     fake_os_install(0, false, false);
     return CHECK_RUN(argc, argv, tests);

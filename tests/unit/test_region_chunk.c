@@ -218,7 +218,7 @@ static void chunks_that_are_passed_over_stay_free(void) {
     }
     id = take_of(tsi_region_class(2));
     REQUIRE_EQ(tsi_slab_chunk(id), N);
-    for (unsigned n = 0; n < N; n++) REQUIRE(!tsi_bit_is(space->used, n));
+    for (unsigned n = 0; n < N; n++) REQUIRE(!tsi_chunk_is_used(space, n));
     tsi_space_purge(space, &id, 1);
     for (unsigned n = 0; n < N; n++) tsi_store_relaxed(&tsi_region(space, ids[n])->late, 0);
     id = take_of(tsi_region_class(2));

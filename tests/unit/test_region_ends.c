@@ -137,7 +137,7 @@ static void a_large_one_grows_alone(void) {
     REQUIRE_EQ(slab_handle_ptr(a, slab_ptr_handle(a, r)), r);
     (void)grow(r, 200 << 10, true); /* with a handle, as well */
     q = grow(make(16), (128 << 10) + 1, false);
-    REQUIRE_EQ(kit_place(a, q).cls, tsi_class_of((128 << 10) + 1));
+    REQUIRE_EQ(kit_place(a, q).cls, TSI_CLASS_LARGE); /* with room to grow on */
     EpochReceipt receipt = kit_end(a, d->epoch_id, EPOCH_RELEASE);
     REQUIRE_EQ(receipt.objects_allocated, 11);
     REQUIRE_EQ(receipt.objects_freed, 7);
@@ -157,7 +157,7 @@ static void so_many_are_alone(void) {
     for (unsigned lap = 0; lap < 3; lap++) {
         for (unsigned i = 0; i < ALONE + 1; i++) q[i] = not_last();
         for (unsigned i = 0; i < ALONE; i++) REQUIRE(region_of(q[i])->alone);
-        REQUIRE_EQ(kit_place(a, q[ALONE]).cls, tsi_class_of(5000));
+        REQUIRE_EQ(kit_place(a, q[ALONE]).cls, tsi_class_of(5000 + 5000 / 2));
         for (unsigned i = 0; lap == 1 && i < 4 * ALL; i++) { /* much of it is freed, and no region empty */
             p[i] = make(SIZE);
             if (i % 3 != 0) REQUIRE(slab_free_checked(a, p[i]));
@@ -170,7 +170,7 @@ static void so_many_are_alone(void) {
     for (unsigned i = 0; i < ALONE; i++) q[i] = not_last();
     give_elsewhere(q, ALONE);
     q[0] = not_last();
-    REQUIRE_EQ(kit_place(a, q[0]).cls, tsi_class_of(5000)); /* nobody has looked */
+    REQUIRE_EQ(kit_place(a, q[0]).cls, tsi_class_of(5000 + 5000 / 2)); /* nobody has looked */
     slab_trim(a);
     q[0] = not_last();
     REQUIRE(region_of(q[0])->alone);
@@ -205,8 +205,7 @@ static void growth_is_not_confused(void) {
         uint8_t* t = make(16);
         TsiRegion* r = region_of(t);
         if (r->size_log2 == 16 && t == tsi_load_relaxed(&r->base)) at = t;
-        else
-            REQUIRE(slab_free_checked(a, t));
+        else REQUIRE(slab_free_checked(a, t));
     }
     REQUIRE(at != NULL);
     REQUIRE_EQ(grow(at, 160, true), at);
@@ -379,8 +378,7 @@ static void dead_parts_are_given_back(void) {
     unsigned last = (unsigned)(r->size_log2);
     REQUIRE_EQ(last, 18); /* 256 KiB: parts of a page */
     for (unsigned i = 0; i < MANY; i++) {
-        if (i % (4 * PAGE_OBJECTS) != 0)
-            REQUIRE(slab_free_checked(a, q[i]));
+        if (i % (4 * PAGE_OBJECTS) != 0) REQUIRE(slab_free_checked(a, q[i]));
         else kept++;
     }
     fake_os_clear();
@@ -403,7 +401,7 @@ static void dead_parts_are_given_back(void) {
 static void late_frees_give_up_what_they_reach_into(void) {
     enum { GROUPS = 512 };
     static void *small[GROUPS], *wide[GROUPS], *behind[GROUPS];
-    void* first = make(4096); /* groups begin with regions */
+    void* first = make(4096);               /* groups begin with regions */
     for (unsigned i = 0; i < GROUPS; i++) { /* of two pages: [small, wide across the edge, behind] */
         small[i] = make(16);
         wide[i] = make(4096);

@@ -18,7 +18,8 @@ static TsiSpaceConfig config;
 static void open_space(void) {
     fake_os_clear();
     tsi_os.strict_commit = false;
-    config = (TsiSpaceConfig){.reserve_bytes = (uint64_t)CHUNKS << TSI_CHUNK_SHIFT, .purge_policy = SLAB_PURGE_DONTNEED};
+    config =
+        (TsiSpaceConfig){.reserve_bytes = (uint64_t)CHUNKS << TSI_CHUNK_SHIFT, .purge_policy = SLAB_PURGE_DONTNEED};
     REQUIRE(tsi_space_init(&space, &config));
 }
 
@@ -32,6 +33,18 @@ static void reopen(int policy, bool prefault, bool strict) {
     config.purge_policy = policy;
     config.prefault = prefault;
     tsi_os.strict_commit = strict;
+    REQUIRE(tsi_space_init(&space, &config));
+    fake_os_clear();
+}
+
+/* As a space that is too large to be usable from the start: the first commit, of all of it, is refused. */
+static void reopen_in_steps(bool strict) {
+    tsi_space_destroy(&space);
+    config.purge_policy = SLAB_PURGE_DONTNEED;
+    config.prefault = false;
+    tsi_os.strict_commit = strict;
+    fake_os_clear();
+    if (!strict) fake_os_fail(FAKE_COMMIT, 1, false);
     REQUIRE(tsi_space_init(&space, &config));
     fake_os_clear();
 }
@@ -108,7 +121,7 @@ static void floors_survive_a_change_of_class(void) {
         tsi_space_give(&space, other, n);
     }
     uint32_t large;
-    REQUIRE(tsi_space_take_large(&space, 1 << 20, 1, 0, &large));
+    REQUIRE(tsi_space_take_large(&space, 1 << 20, 1, false, 0, &large));
     REQUIRE_EQ(large, 0);
     REQUIRE(tsi_tag_seq(tsi_load_relaxed(&tsi_slab(&space, large)->tag)) >= 70);
     REQUIRE(tsi_load_relaxed(&tsi_slab(&space, large)->gen_base) >= 900);
@@ -168,32 +181,84 @@ static void sorting(void) {
     }
 }
 
-static void large_objects_take_whole_chunks(void) {
-    uint32_t a, b, c, d;
+enum { UNIT = 1 << TSI_UNIT_SHIFT, UNITS = (1 << TSI_CHUNK_SHIFT) / UNIT };
+
+static uint8_t* unit_at(uint32_t id) {
+    TsiPlace at = tsi_large_place(id);
+    return tsi_place_address(&space, &at);
+}
+
+static void large_objects_take_units(void) {
+    uint32_t a, b, c, d, e;
     TsiPlace at;
-    REQUIRE(tsi_space_take_large(&space, (5u << 20) / 2, 1, 0, &a));
+    REQUIRE(tsi_space_take_large(&space, (5u << 20) / 2, 1, false, 0, &a));
     REQUIRE_EQ(a, 0);
-    REQUIRE_EQ(space.chunks[0].run, 3);
+    REQUIRE_EQ(tsi_large_span(&space, a), 5 * UNITS / 2);
     REQUIRE_EQ(tsi_chunk_class(&space, 0), TSI_CLASS_LARGE);
-    REQUIRE_EQ(tsi_chunk_class(&space, 2), TSI_CLASS_CONT);
+    REQUIRE_EQ(tsi_chunk_class(&space, 1), TSI_CLASS_CONT);
+    REQUIRE_EQ(tsi_chunk_class(&space, 2), TSI_CLASS_LARGE);
     REQUIRE_EQ(tsi_slab_bytes(&space, TSI_CLASS_LARGE, a), (5u << 20) / 2);
-    REQUIRE_EQ(tsi_space_locate(&space, space.base, &at), TSI_PLACE_OK);
-    REQUIRE_EQ(tsi_space_locate(&space, space.base + (2u << 20), &at), TSI_PLACE_INTERIOR);
-    REQUIRE_EQ(tsi_space_locate(&space, space.base + 16, &at), TSI_PLACE_INTERIOR);
+    for (size_t off = UNIT; off < 5u << 19; off += UNIT)
+        REQUIRE_EQ(tsi_space_locate(&space, space.base + off, &at), TSI_PLACE_INTERIOR);
+    REQUIRE_EQ(tsi_space_locate(&space, space.base + 16, &at), TSI_PLACE_GONE); /* nobody has it yet */
     space.base[(5u << 20) / 2 - 1] = 1;
-    REQUIRE(tsi_space_take_large(&space, 1, 1, 0, &b));
-    REQUIRE_EQ(b >> 8, 3);
-    REQUIRE(tsi_space_take_large(&space, 5000, 4u << 20, 0, &c));
-    REQUIRE_EQ((uintptr_t)(space.base + ((size_t)(c >> 8) << TSI_CHUNK_SHIFT)) & ((4u << 20) - 1), 0);
-    REQUIRE(!tsi_space_take_large(&space, (size_t)CHUNKS << 20, 1, 0, &d));
-    REQUIRE(!tsi_space_take_large(&space, (size_t)(CHUNKS + 1) << 20, 1, 0, &d));
+    /* the next ones share its last chunk */
+    REQUIRE(tsi_space_take_large(&space, 300000, 1, false, 0, &b));
+    REQUIRE_EQ(b, tsi_slab_id(2, UNITS / 2));
+    REQUIRE(tsi_space_take_large(&space, 1, 1, false, 0, &e));
+    REQUIRE_EQ(e, tsi_slab_id(2, UNITS / 2 + 5));
+    REQUIRE(tsi_space_take_large(&space, 5000, 4u << 20, false, 0, &c));
+    REQUIRE_EQ((uintptr_t)unit_at(c) & ((4u << 20) - 1), 0);
+    REQUIRE(tsi_space_take_large(&space, 5000, 2 * UNIT, false, 0, &d));
+    REQUIRE_EQ((uintptr_t)unit_at(d) & (2 * UNIT - 1), 0);
+    REQUIRE(!tsi_space_take_large(&space, (size_t)CHUNKS << 20, 1, false, 0, &d));
+    REQUIRE(!tsi_space_take_large(&space, (size_t)(CHUNKS + 1) << 20, 1, false, 0, &d));
     fake_os_clear();
     tsi_space_give_large(&space, a, false);
     REQUIRE_STR(runs(), "[0x0-0x27f]");
-    REQUIRE_EQ(tsi_chunk_class(&space, 2), 0);
+    REQUIRE_EQ(tsi_chunk_class(&space, 0), 0);
+    REQUIRE_EQ(tsi_chunk_class(&space, 1), 0);
+    REQUIRE_EQ(tsi_chunk_class(&space, 2), TSI_CLASS_LARGE);
+    REQUIRE_EQ(tsi_space_locate(&space, space.base + (2u << 20), &at), TSI_PLACE_GONE);
     REQUIRE_EQ(take(CLASS_64), 0); /* low chunks first */
-    REQUIRE(tsi_space_take_large(&space, 2u << 20, 1, 0, &d));
-    REQUIRE_EQ(d >> 8, 1);
+    REQUIRE(tsi_space_take_large(&space, 3u << 19, 1, false, 0, &d));
+    REQUIRE_EQ(d, tsi_slab_id(1, 0)); /* with half of the chunk that others are in */
+}
+
+static void large_objects_grow_where_they_are(void) {
+    enum { MANY = 128 };
+    uint32_t a, b, c;
+    config.reserve_bytes = (uint64_t)MANY << TSI_CHUNK_SHIFT;
+    reopen(SLAB_PURGE_DONTNEED, false, false);
+    REQUIRE(tsi_space_take_large(&space, UNIT, 1, false, 0, &a));
+    REQUIRE(tsi_space_grow_large(&space, a, 5 * UNIT)); /* nobody is behind it */
+    REQUIRE(tsi_space_take_large(&space, UNIT, 1, false, 0, &b));
+    uint32_t span = tsi_large_span(&space, a);
+    REQUIRE_EQ(span, 5 * 16);
+    REQUIRE_EQ(space.set_aside, span - 5);
+    REQUIRE_EQ(b, tsi_slab_id(span / UNITS, span % UNITS)); /* what it may grow into is taken */
+    REQUIRE(tsi_space_grow_large(&space, a, (size_t)span * UNIT));
+    REQUIRE_EQ(space.set_aside, 0);
+    REQUIRE(!tsi_space_grow_large(&space, a, (size_t)span * UNIT + 1));
+    REQUIRE_EQ(tsi_slab_bytes(&space, TSI_CLASS_LARGE, a), (size_t)span * UNIT);
+    REQUIRE_EQ(tsi_load_relaxed(&space.committed_bytes), ((size_t)span + 1) * UNIT);
+    tsi_space_give_large(&space, b, false);
+    REQUIRE(tsi_space_grow_large(&space, a, (size_t)span * UNIT + 1));
+    REQUIRE(tsi_large_span(&space, a) > span + 1);
+    /* What is set aside is there for whoever needs it, to the end of a chunk: by a large object, or by a slab. */
+    size_t rest = (MANY - 6ull) << TSI_CHUNK_SHIFT;
+    REQUIRE(tsi_space_take_large(&space, rest, 1, true, 0, &c));
+    REQUIRE(space.set_aside < UNITS);
+    tsi_space_give_large(&space, c, false);
+    REQUIRE(tsi_space_take_large(&space, 1 << 20, 1, true, 0, &c));
+    REQUIRE(space.set_aside > UNITS);
+    uint32_t n = 0, id;
+    while (tsi_space_take(&space, 40, 0, &id)) n++;
+    REQUIRE_EQ(n, (MANY - 7) * tsi_chunk_slab_count(&space, 40));
+    tsi_space_give_large(&space, c, false);
+    tsi_space_give_large(&space, a, false);
+    REQUIRE_EQ(space.set_aside, 0);
+    REQUIRE_EQ(space.chunks_used, MANY - 7);
 }
 
 static void everything_can_be_taken(void) {
@@ -202,29 +267,27 @@ static void everything_can_be_taken(void) {
     while (tsi_space_take(&space, 40, 0, &id)) n++;
     REQUIRE_EQ(n, CHUNKS * tsi_chunk_slab_count(&space, 40));
     REQUIRE(!tsi_space_take(&space, CLASS_64, 0, &id));
-    REQUIRE(!tsi_space_take_large(&space, 1, 1, 0, &id));
+    REQUIRE(!tsi_space_take_large(&space, 1, 1, false, 0, &id));
     tsi_space_give(&space, &id, 1);
     REQUIRE_EQ(take(40), id);
 }
 
 static void failed_commits_change_nothing(void) {
     for (unsigned lap = 0; lap < 2; lap++) {
-        reopen(SLAB_PURGE_DONTNEED, false, lap == 1);
+        reopen_in_steps(lap == 1);
         uint32_t id = 77;
         for (uint64_t k = 1; k <= 2; k++) {
-            fake_os_fail(FAKE_COMMIT, k, false);
+            fake_os_fail(FAKE_COMMIT, k, true);
             REQUIRE(!tsi_space_take(&space, CLASS_64, 0, &id));
             REQUIRE_EQ(tsi_load_relaxed(&space.committed_bytes), 0);
             REQUIRE_EQ(id, 77);
             fake_os_fail(FAKE_COMMIT, 1, true);
-            REQUIRE(!tsi_space_take_large(&space, 3u << 20, 1, 0, &id));
+            REQUIRE(!tsi_space_take_large(&space, 3u << 20, 1, false, 0, &id));
             REQUIRE_EQ(tsi_chunk_class(&space, 1), 0);
             REQUIRE_EQ(tsi_chunk_class(&space, 2), 0);
             fake_os_heal();
-            if (lap == 0)
-                reopen(SLAB_PURGE_DONTNEED, false, false);
-            else
-                break;
+            if (lap == 0) reopen_in_steps(false);
+            else break;
         }
         id = take(CLASS_64);
         *tsi_slab_payload(&space, &space.classes->c[CLASS_64], id) = 1;
@@ -235,6 +298,31 @@ static void failed_commits_change_nothing(void) {
         REQUIRE(tsi_space_commit_counts(&space, 0));
         REQUIRE_EQ(tsi_load_relaxed(tsi_counts(&space, 0)), 0);
     }
+}
+
+/* A strip is usable from its beginning on, and one mapping whatever chunks are used. */
+static void strips_have_no_gaps(void) {
+    uint32_t far;
+    reopen_in_steps(false);
+    REQUIRE(tsi_space_take_large(&space, 1 << 20, 8u << 20, false, 0, &far));
+    REQUIRE(tsi_space_commit_counts(&space, tsi_slab_chunk(far)));
+    for (unsigned strip = 0; strip < TSI_STRIPS; strip++)
+        REQUIRE(strip == TSI_STRIP_REGIONS || space.usable[strip] > tsi_slab_chunk(far));
+    uint32_t region = take(tsi_region_class(TSI_RANK_PAGE));
+    REQUIRE(space.usable[TSI_STRIP_REGIONS] > tsi_slab_chunk(region));
+    for (uint32_t chunk = 0; chunk <= tsi_slab_chunk(far); chunk++) {
+        *(volatile uint8_t*)tsi_chunk_base(&space, chunk) = 1;
+        *(volatile uint8_t*)tsi_meta_of(&space, chunk) = 1;
+    }
+    /* Near a limit no more is asked for than is needed. */
+    reopen_in_steps(false);
+    fake_os_fail(FAKE_COMMIT, 1, false);
+    (void)take(CLASS_64);
+    REQUIRE_EQ(space.usable[TSI_STRIP_PAYLOAD], 1);
+    /* Where writable memory is charged, each chunk has its own. */
+    reopen_in_steps(true);
+    (void)take(CLASS_64);
+    for (unsigned strip = 0; strip < TSI_STRIPS; strip++) REQUIRE_EQ(space.usable[strip], 0);
 }
 
 static void policies(void) {
@@ -264,12 +352,12 @@ static void policies(void) {
 /* Takes, dirties the first page of each chunk, gives back; takes again and makes zero. Which pages were purged for that. */
 static const char* zeroed_again(unsigned chunks) {
     uint32_t id;
-    REQUIRE(tsi_space_take_large(&space, (size_t)chunks << TSI_CHUNK_SHIFT, 1, 0, &id));
+    REQUIRE(tsi_space_take_large(&space, (size_t)chunks << TSI_CHUNK_SHIFT, 1, false, 0, &id));
     REQUIRE_EQ(id, 0);
     for (unsigned i = 0; i < chunks; i++) memset(space.base + ((size_t)i << TSI_CHUNK_SHIFT), 0xEE, tsi_os.page_bytes);
     tsi_space_give_large(&space, id, false);
     fake_os_heal();
-    REQUIRE(tsi_space_take_large(&space, (size_t)chunks << TSI_CHUNK_SHIFT, 1, 0, &id));
+    REQUIRE(tsi_space_take_large(&space, (size_t)chunks << TSI_CHUNK_SHIFT, 1, false, 0, &id));
     REQUIRE_EQ(id, 0);
     fake_os.run_count = 0;
     tsi_space_zero_large(&space, space.base, (size_t)chunks << TSI_CHUNK_SHIFT);
@@ -292,7 +380,7 @@ static void zeros_cost_what_dirt_there_is(void) {
     fake_os_fail(FAKE_PURGE, 1, true);
     tsi_space_give_large(&space, 0, false);
     uint32_t id;
-    REQUIRE(tsi_space_take_large(&space, 2u << 20, 1, 0, &id));
+    REQUIRE(tsi_space_take_large(&space, 2u << 20, 1, false, 0, &id));
     memset(space.base, 0xEE, 2u << 20);
     tsi_space_zero_large(&space, space.base, 2u << 20); /* it refuses always: written */
     for (unsigned i = 0; i < 2u << 20; i++) REQUIRE_EQ(space.base[i], 0);
@@ -302,22 +390,22 @@ static void zeros_cost_what_dirt_there_is(void) {
 /* Chunks are dirty by themselves: of an object that lies over some that are and some that are not, the clean are left. */
 static void zeros_over_clean_and_dirty_chunks(void) {
     uint32_t a, b, c, d;
-    REQUIRE(tsi_space_take_large(&space, 1u << 20, 1, 0, &a));
-    REQUIRE(tsi_space_take_large(&space, 1u << 20, 1, 0, &b));
-    REQUIRE(tsi_space_take_large(&space, 2u << 20, 1, 0, &c));
+    REQUIRE(tsi_space_take_large(&space, 1u << 20, 1, false, 0, &a));
+    REQUIRE(tsi_space_take_large(&space, 1u << 20, 1, false, 0, &b));
+    REQUIRE(tsi_space_take_large(&space, 2u << 20, 1, false, 0, &c));
     memset(space.base, 0xEE, 4u << 20);
     fake_os_fail(FAKE_PURGE, 2, false);
     tsi_space_give_large(&space, a, false);
     tsi_space_give_large(&space, b, false);
     tsi_space_give_large(&space, c, false);
     REQUIRE(fake_os_heal());
-    REQUIRE(tsi_space_take_large(&space, 4u << 20, 1, 0, &d));
+    REQUIRE(tsi_space_take_large(&space, 4u << 20, 1, false, 0, &d));
     fake_os_clear();
     tsi_space_zero_large(&space, space.base, 4u << 20);
     REQUIRE_STR(runs(), "[0x100-0x1ff]");
     for (unsigned i = 0; i < 4u << 20; i++) REQUIRE_EQ(space.base[i], 0);
     tsi_space_give_large(&space, d, false); /* all of them purged: clean again */
-    REQUIRE(tsi_space_take_large(&space, 4u << 20, 1, 0, &d));
+    REQUIRE(tsi_space_take_large(&space, 4u << 20, 1, false, 0, &d));
     fake_os_clear();
     tsi_space_zero_large(&space, space.base, 4u << 20);
     REQUIRE_STR(runs(), "");
@@ -361,12 +449,12 @@ static void an_empty_chunk_that_cannot_go(void) {
 static void large_objects_leave_no_words(void) {
     uint32_t id[200], many = space.chunk_count < 200 ? space.chunk_count : 200;
     for (unsigned lap = 0; lap < 300; lap++) {
-        REQUIRE(tsi_space_take_large(&space, 1 << 20, 1, 0, &id[lap % 2]));
+        REQUIRE(tsi_space_take_large(&space, 1 << 20, 1, false, 0, &id[lap % 2]));
         if (lap % 2 == 1) tsi_space_give_large(&space, id[1], false), tsi_space_give_large(&space, id[0], false);
     }
     for (unsigned i = 0; i < fake_os.run_count; i++)
         REQUIRE(!(fake_os.runs[i].from - (uintptr_t)space.meta < (uintptr_t)space.chunk_count << TSI_META_SHIFT));
-    for (uint32_t i = 0; i < many; i++) REQUIRE(tsi_space_take_large(&space, 1 << 20, 1, 0, &id[i]));
+    for (uint32_t i = 0; i < many; i++) REQUIRE(tsi_space_take_large(&space, 1 << 20, 1, false, 0, &id[i]));
     for (uint32_t i = 0; i < many; i++) tsi_space_give_large(&space, id[i], false);
     uint64_t bytes = 0;
     for (uint32_t i = 0; i < many; i++) bytes += tsi_written_bytes(&space, i);
@@ -407,10 +495,8 @@ static void entries_lead_to_words(void) {
             uint32_t entry = tsi_load_relaxed(&space.entries[(size_t)(p - space.base) >> TSI_LINE_MIN_SHIFT]);
             const void* words = space.words + (size_t)(entry & ~TSI_ENTRY_REGION) * sizeof(TsiLine);
             REQUIRE_EQ((entry & TSI_ENTRY_REGION) != 0, region);
-            if (region)
-                REQUIRE_EQ(words, tsi_region(&space, id));
-            else
-                REQUIRE_EQ(words, tsi_line(&space, tsi_first_line(c, id) + (at >> c->line_shift)));
+            if (region) REQUIRE_EQ(words, tsi_region(&space, id));
+            else REQUIRE_EQ(words, tsi_line(&space, tsi_first_line(c, id) + (at >> c->line_shift)));
         }
         tsi_space_give(&space, &id, 1);
         REQUIRE_EQ(tsi_chunk_class(&space, 0), 0);
@@ -448,9 +534,11 @@ int main(int argc, char** argv) {
         TEST(purges_are_sorted_runs),
         TEST(runs_cross_chunks),
         TEST(sorting),
-        TEST(large_objects_take_whole_chunks),
+        TEST(large_objects_take_units),
+        TEST(large_objects_grow_where_they_are),
         TEST(everything_can_be_taken),
         TEST(failed_commits_change_nothing),
+        TEST(strips_have_no_gaps),
         TEST(policies),
         TEST(zeros_cost_what_dirt_there_is),
         TEST(zeros_over_clean_and_dirty_chunks),

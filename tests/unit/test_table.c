@@ -16,7 +16,10 @@ static TsiTable table;
 
 static void open_table(void) {
     fake_os_clear();
+    /* as a table that is too large to be committed at once */
+    fake_os_fail(FAKE_COMMIT, 1, false);
     REQUIRE(tsi_table_init(&table, STRIDE, CAPACITY));
+    fake_os_clear();
 }
 static void close_table(void) { tsi_table_destroy(&table); }
 static uint32_t take(void) {
@@ -39,6 +42,14 @@ static void all_records_once(void) {
     tsi_table_give(&table, 77);
     REQUIRE_EQ(take(), 77);
     REQUIRE(!tsi_table_take(&table, &index, 0));
+}
+
+static void a_small_one_is_one_mapping(void) {
+    tsi_table_destroy(&table);
+    REQUIRE(tsi_table_init(&table, STRIDE, CAPACITY));
+    REQUIRE_EQ(fake_os.calls[FAKE_COMMIT], 1);
+    for (uint32_t i = 0; i < CAPACITY; i++) (void)take();
+    REQUIRE_EQ(fake_os.calls[FAKE_COMMIT], 1);
 }
 
 static void growth_is_in_steps(void) {
@@ -145,8 +156,9 @@ static void threads(void) {
 int main(int argc, char** argv) {
     const CheckCase tests[] = {
 #define TEST(name) CHECK_CASE_WITH(name, open_table, close_table)
-        TEST(all_records_once),   TEST(growth_is_in_steps), TEST(taken_in_turn), TEST(reuse_is_late),
-        TEST(some_are_kept_back), TEST(no_memory),          TEST(threads),
+        TEST(all_records_once),           TEST(growth_is_in_steps), TEST(a_small_one_is_one_mapping),
+        TEST(a_small_one_is_one_mapping), TEST(taken_in_turn),      TEST(reuse_is_late),
+        TEST(some_are_kept_back),         TEST(no_memory),          TEST(threads),
     };
     fake_os_install(0, false, false);
     return CHECK_RUN(argc, argv, tests);

@@ -70,6 +70,9 @@ func (a *app) ls() error {
 		}
 		p.Segment.Close()
 	}
+	for _, p := range segment.ListIgnoring() {
+		fmt.Fprintf(a.stderr, "pid %d (%s): ignored in its TSLAB_OPTIONS: %s\n", p.Pid, units.Text(p.Command), units.Text(strings.Join(p.Words, "; ")))
+	}
 	if a.json {
 		return a.writeJSON(rows)
 	}
@@ -144,6 +147,9 @@ func (a *app) stats(i *rates.Interval) {
 	for _, f := range view.Summary(i.To, a.style()) {
 		a.println(fmt.Sprintf("%-10s %s", f.Name, f.Text))
 	}
+	for _, w := range i.To.Ignored {
+		a.println(units.Text("ignored    in TSLAB_OPTIONS: " + w))
+	}
 	for _, name := range []string{"labels", "classes"} {
 		l := view.Find(name)
 		m, _, _ := l.Metric(l.By)
@@ -164,9 +170,9 @@ func (a *app) doctorCommand() *cobra.Command {
 	var leakSeconds uint64
 	c := &cobra.Command{
 		Use: "doctor", Short: "Say what is wrong and what to do", Args: noArgs,
-		Long: fmt.Sprintf(`Reads one snapshot and says, in seven sections, what needs attention: leaks, slow path, reclamation, sampled times,
-locks, refused calls, labels. What somebody should do is a line that starts with ACTION. It is the diagnosis that
-slab_doctor makes in the program, from what a snapshot shows: leaks are told by label, not by label and class.
+		Long: fmt.Sprintf(`Reads one snapshot and says, in eight sections, what needs attention: leaks, slow path, reclamation, sampled times,
+locks, refused calls, labels, growth. What somebody should do is a line that starts with ACTION. It is the diagnosis
+that slab_doctor makes in the program, from what a snapshot shows: leaks are told by label, not by label and class.
 
 Exit code 1 when there is an ACTION, 0 when there is none, 2 when nothing could be read.
 
@@ -174,9 +180,11 @@ Thresholds: an ended phase leaks when it holds objects for %d s (--leak-age). Lo
 wait are good, less than %d %% normal, up to %d %% to be watched, more calls for action; fewer than %d are not judged.
 Retries per free: %g, %g and %g in the same way. A cause of the slow path prevails above %d %%; classes with fewer
 than %d hits get no advice. Samples: a verdict on fewer than %d is a hint, without ACTION. The kernel kept the pages
-of a close when at least %s were given back and RSS fell by less than a tenth of it.`, doctor.LeakSeconds, doctor.LockGood, doctor.LockNormal,
+of a close when at least %s were given back and RSS fell by less than a tenth of it. A label grows when at least
+%s, and %d %% of what lived before, came to live. A limit is near when it is reached within %d s.`, doctor.LeakSeconds, doctor.LockGood, doctor.LockNormal,
 			doctor.LockWatch, doctor.FewLocks, doctor.RetryGood, doctor.RetryNormal, doctor.RetryWatch, doctor.Prevails, doctor.FewHits,
-			doctor.FewSamples, units.Bytes(doctor.KeptMinBytes)),
+			doctor.FewSamples, units.Bytes(doctor.KeptMinBytes), units.Bytes(doctor.GrowthLeast),
+			doctor.GrowthShare, doctor.LimitSoon),
 		Example: `  tslab doctor --pid 4711
   tslab doctor --pid 4711 --leak-age 5      # phases here drain within five seconds
   tslab doctor --file stats.json --json | jq -r '.findings[].action'

@@ -3,8 +3,10 @@
 package diff
 
 import (
+	"cmp"
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 
 	"temporal-slab/tslab/internal/doctor"
@@ -34,6 +36,7 @@ type kind int
 
 const (
 	memory kind = iota // regressed: grew by more than Growth and by more than LeastBytes
+	live               // likewise, from a sixteenth of LeastBytes: counted to the object
 	events             // grew by more than Growth; from 0: at all
 	share              // rose by more than Points
 	yield              // fell by more than Points
@@ -42,6 +45,7 @@ const (
 
 var kindWords = [...]string{
 	memory: "grew by more than --growth percent and by more than --least-bytes",
+	live:   "grew by more than --growth percent and by more than a sixteenth of --least-bytes",
 	events: "grew by more than --growth percent, or from 0",
 	share:  "rose by more than --points percentage points",
 	yield:  "fell by more than --points percentage points",
@@ -64,17 +68,19 @@ func ratio(part, whole uint64) (float64, bool) {
 	if whole < leastEvents {
 		return 0, false
 	}
-	return 100 * float64(part) / float64(whole), true
+	return 100 * min(1, float64(part)/float64(whole)), true
 }
 
 var rules = []rule{
 	{"committed_bytes", "memory of slabs and large objects", memory, metrics.Bytes, global("committed_bytes")},
-	{"live_bytes", "memory in use (told, never a regression by itself)", -1, metrics.Bytes, global("live_bytes")},
+	{"live_bytes", "memory in use", live, metrics.Bytes, global("live_bytes")},
 	{"rss_bytes_current", "resident memory of the process", memory, metrics.Bytes, global("rss_bytes_current")},
 	{"metadata_bytes", "bookkeeping", memory, metrics.Bytes, global("metadata_bytes")},
 	{"leaked_bytes", "slabs that ended phases hold because objects in them live", memory, metrics.Bytes, ofLabels("draining_bytes")},
 	{"leaked_objects", "such objects (told, never a regression by themselves)", -1, metrics.Count, ofLabels("draining_objects")},
 	{"leaking_phases", "such phases (told, never a regression by themselves)", -1, metrics.Count, ofLabels("draining_phases")},
+	{"open_bytes", "live objects in open phases (told, never a regression by themselves)", -1, metrics.Bytes, ofLabels("open_bytes")},
+	{"outside_bytes", "made outside of scopes (told, never a regression by itself)", -1, metrics.Bytes, ofLabels("outside_bytes")},
 	{"slow_path_percent", "allocations that left the fast path (1000 allocations or more)", share, metrics.Percent, slowPercent},
 	{"lock_wait_percent", "locks that had to be waited for (1000 locks or more)", share, metrics.Percent, lockPercent},
 	{"drainability_percent", "slabs that ends of phases took back at once (1000 slabs or more)", yield, metrics.Percent, drainPercent},
@@ -90,8 +96,9 @@ func ofLabels(key string) func(*snapshot.Snapshot) (float64, bool) {
 	}
 }
 
+// slowPercent counts what an ended phase has refused among the allocations: it left the fast path.
 func slowPercent(s *snapshot.Snapshot) (float64, bool) {
-	return ratio(s.Global().U("total_slow_path_hits"), s.Total(metrics.Label, "objects_allocated"))
+	return ratio(s.Global().U("total_slow_path_hits"), snapshot.Add(s.Total(metrics.Label, "objects_allocated"), s.Global().U("total_slow_epoch_closed")))
 }
 
 func lockPercent(s *snapshot.Snapshot) (float64, bool) {
@@ -149,19 +156,58 @@ func Compare(a, b *snapshot.Snapshot, l Limits) []Entry {
 // labels: those that a memory regression is found in.
 func (l Limits) labels(a, b *snapshot.Snapshot) []Entry {
 	var list []Entry
-	for _, key := range []string{"committed_bytes", "draining_bytes"} {
+	for _, of := range []struct {
+		key  string
+		kind kind
+	}{{"committed_bytes", memory}, {"draining_bytes", memory}, {"live_bytes", live}} {
+		key := of.key
 		before := map[string]float64{}
 		for _, r := range a.Rows(metrics.Label) {
 			before[r.S("label")] += r.F(key)
 		}
 		for _, r := range b.Rows(metrics.Label) {
-			e := l.entry("label "+units.Label(r.S("label"))+" "+key, memory, metrics.Bytes, before[r.S("label")], r.F(key), true)
+			e := l.entry("label "+units.Label(r.S("label"))+" "+key, of.kind, metrics.Bytes, before[r.S("label")], r.F(key), true)
+			if e.Regressed && key == "live_bytes" && doctor.HasRing(b, r) {
+				e.Why += madeBy(a, b)
+			}
 			if e.Regressed {
 				list = append(list, e)
 			}
 		}
 	}
 	return list
+}
+
+// madeBy names the labels that have made most outside of scopes between the two, where the ring keeps it.
+func madeBy(a, b *snapshot.Snapshot) string {
+	type maker struct {
+		label string
+		more  uint64
+	}
+	before := map[string]uint64{}
+	for _, r := range a.Rows(metrics.Label) {
+		before[r.S("label")] = snapshot.Add(before[r.S("label")], r.U("outside_bytes"))
+	}
+	var list []maker
+	var sum uint64
+	for _, r := range b.Rows(metrics.Label) {
+		n := r.U("outside_bytes")
+		if was := before[r.S("label")]; was <= n {
+			n -= was // of another run: what it made from its start
+		}
+		if n != 0 {
+			list, sum = append(list, maker{r.S("label"), n}), snapshot.Add(sum, n)
+		}
+	}
+	slices.SortStableFunc(list, func(x, y maker) int { return cmp.Compare(y.more, x.more) })
+	var words []string
+	for _, m := range list[:min(len(list), doctor.MostMakers)] {
+		words = append(words, fmt.Sprintf("%s (%.0f %%)", units.Label(m.label), 100*float64(m.more)/float64(sum)))
+	}
+	if len(words) == 0 {
+		return ""
+	}
+	return "; made outside of scopes, most by " + strings.Join(words, ", ")
 }
 
 func (l Limits) entry(name string, k kind, unit metrics.Unit, a, b float64, known bool) Entry {
@@ -173,6 +219,8 @@ func (l Limits) entry(name string, k kind, unit metrics.Unit, a, b float64, know
 	switch k {
 	case memory:
 		e.Regressed = grew > l.Growth && b-a > float64(l.LeastBytes)
+	case live:
+		e.Regressed = grew > l.Growth && b-a > float64(l.LeastBytes)/16
 	case events:
 		e.Regressed = b > a && grew > l.Growth
 	case share:
@@ -227,6 +275,6 @@ func Explain() string {
 		}
 	}
 	fmt.Fprintf(&b, "  %-22s refused calls by cause\n  %-22s   %s\n", "refusals.CAUSE", "", kindWords[events])
-	fmt.Fprintf(&b, "  %-22s memory of a label, and what its ended phases hold of it\n  %-22s   %s\n", "label \"L\"", "", kindWords[memory])
+	fmt.Fprintf(&b, "  %-22s memory of a label, what its ended phases hold of it, what lives under it\n  %-22s   %s\n", "label \"L\"", "", kindWords[memory])
 	return strings.TrimRight(b.String(), "\n")
 }

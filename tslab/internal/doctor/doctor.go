@@ -87,7 +87,7 @@ func Examine(snap *snapshot.Snapshot, leakSeconds uint64) *Report {
 	}{
 		{"leaks", func(s *Section, snap *snapshot.Snapshot) { leaks(s, snap, leakSeconds) }},
 		{"slow path", slowPath}, {"reclamation", reclamation}, {"sampling", sampling}, {"locks", locks},
-		{"refusals", refusals}, {"labels", labels},
+		{"refusals", refusals}, {"labels", labels}, {"growth", growth},
 	} {
 		s := &Section{Name: part.name, Findings: []Finding{}}
 		part.fn(s, snap)

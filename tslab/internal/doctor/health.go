@@ -143,7 +143,7 @@ func refusals(s *Section, snap *snapshot.Snapshot) {
 	}
 	for _, c := range causes {
 		if n := r.U(c.key); n != 0 {
-			s.action(c.key, sayRefusal, c.key, n, c.advice)
+			s.action(c.key, sayRefusal, c.key, n, c.advice, under(snap, c.key))
 		}
 	}
 	if n := r.U("retired_slabs"); n != 0 {
@@ -151,7 +151,30 @@ func refusals(s *Section, snap *snapshot.Snapshot) {
 	}
 	if n := r.U("bad_environment"); n != 0 {
 		s.action("bad_environment", sayBadEnvironment, n)
+		for _, w := range snap.Ignored {
+			s.say("%s", w)
+		}
 	}
+}
+
+// under says under which label budgets refuse most.
+func under(snap *snapshot.Snapshot, cause string) string {
+	most := MostRefused(snap)
+	if cause != "over_budget" || most == nil {
+		return ""
+	}
+	return fmt.Sprintf(sayRefusedMost, units.Label(most.S("label")), most.U("budget_refusals"))
+}
+
+// MostRefused is the row of the label under which budgets refuse most; nil where none refuses.
+func MostRefused(snap *snapshot.Snapshot) *snapshot.Row {
+	var most *snapshot.Row
+	for _, l := range snap.Rows(metrics.Label) {
+		if n := l.U("budget_refusals"); n != 0 && (most == nil || n > most.U("budget_refusals")) {
+			most = l
+		}
+	}
+	return most
 }
 
 func labels(s *Section, snap *snapshot.Snapshot) {

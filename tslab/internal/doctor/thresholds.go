@@ -45,5 +45,5 @@ func percent(part, whole uint64) float64 {
 	if whole == 0 {
 		return 0
 	}
-	return 100 * float64(part) / float64(whole)
+	return 100 * min(1, float64(part)/float64(whole)) // what is read one after the other may contradict itself
 }

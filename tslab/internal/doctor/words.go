@@ -111,9 +111,33 @@ const sayLocksAct = "locks are taken when slabs change hands and when phases end
 const sayRetriesAct = "threads free each other's objects of the same lines at the same time: free where the objects were made, or release the phase as a whole"
 const sayRefusals = "Refusals:"
 const sayRefusalsNone = "Refusals: nothing was refused."
-const sayRefusal = "%s %d: %s"
+const sayRefusal = "%s %d: %s%s"
 const sayRetired = "%d slabs have used up their handle generations and rest; no harm."
 const sayBadEnvironment = "%d words of TSLAB_OPTIONS are no options or out of range and were ignored; see docs/options.md"
+
+// GrowthLeast: Growth in bytes that is told of, if it is
+const GrowthLeast = 262144
+
+// GrowthShare: percent of what lived before, at least.
+const GrowthShare = 10
+
+// LimitSoon: Seconds to a limit from which somebody should act.
+const LimitSoon = 3600
+
+// MostMakers: Labels named of those that make objects outside of scopes.
+const MostMakers = 3
+const sayGrowthUnknown = "Growth: unknown: it takes two readings of this allocator, some seconds apart."
+const sayGrowthNone = "Growth: nothing grows: in %d s there came no more than goes again."
+const sayGrowth = "Growth: %s more live than %d s ago, %s a second now."
+const sayLimit = "Limit: %s allows %s, %s of it in use."
+const sayLimitSoon = "%s allows %s, and %s of it in use: at this pace it is reached in %d s, and allocations are refused%s; free what is kept, end the phase that keeps it, or raise the limit"
+const sayLimitMost = "; most grows under %s"
+const sayBudgetSoon = "%s: a hard budget allows %s, and %s of it in use: at this pace it is reached in %d s, and allocations are refused; free what is kept, end the phase that keeps it, or raise the budget"
+const sayGrows = "%s grows: %s live in %d open and %d ended phases, %s more than %d s ago%s; what is kept there is freed by nobody: free it, or end the phase"
+const sayGrowsOutside = "; of what was made outside of scopes %s made most"
+const sayOutside = "Made outside of scopes so far: %d objects, %s; most by %s."
+const sayMaker = "%s (%d %%)"
+const sayRefusedMost = "; most under %s (%d)"
 const sayLabelsNone = "Labels: none in use."
 const sayLabels = "Labels: every label has a place (%d of %d ids in use)."
 const sayLabelsFull = "Labels: all %d ids are taken."

@@ -13,6 +13,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"temporal-slab/tslab/internal/options"
 	"temporal-slab/tslab/internal/snapshot"
 )
 
@@ -99,9 +100,43 @@ func Attach(pid int) (*Segment, error) {
 		err = fmt.Errorf("pid %d: shows no statistics of its own; it reads those of pid %d", pid, other.pid)
 	}
 	if g == nil && err == nil {
-		err = fmt.Errorf("pid %d: shows no statistics; start it with TSLAB_OPTIONS=segment=1 (or SlabOptions.segment)", pid)
+		err = fmt.Errorf("pid %d: shows no statistics; start it with TSLAB_OPTIONS=segment=1 (or SlabOptions.segment)%s", pid, ignored(pid))
 	}
 	return g, err
+}
+
+// ignored says which words of its TSLAB_OPTIONS the process ignores; "" when there are none.
+func ignored(pid int) string {
+	words := options.OfProcess(pid)
+	if len(words) == 0 {
+		return ""
+	}
+	return "; ignored in its TSLAB_OPTIONS: " + strings.Join(words, "; ")
+}
+
+// Ignoring is a process that ignores words of its TSLAB_OPTIONS.
+type Ignoring struct {
+	Pid     int
+	Command string
+	Words   []string
+}
+
+// ListIgnoring finds the processes that were started with words in TSLAB_OPTIONS that the library ignores, whether they
+// show statistics or not, as far as this user may read their environment.
+func ListIgnoring() []Ignoring {
+	entries, _ := os.ReadDir("/proc")
+	var list []Ignoring
+	for _, e := range entries {
+		pid, err := strconv.Atoi(e.Name())
+		if err != nil || pid == os.Getpid() {
+			continue
+		}
+		if words := options.OfProcess(pid); len(words) != 0 {
+			list = append(list, Ignoring{pid, command(pid), words})
+		}
+	}
+	slices.SortFunc(list, func(a, b Ignoring) int { return a.Pid - b.Pid })
+	return list
 }
 
 // attach is nil without error when the process shows nothing of the kind.

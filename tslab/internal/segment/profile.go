@@ -66,7 +66,7 @@ func ReadProfile(pid, which int) (*Profile, error) {
 				"TSLAB_OPTIONS=segment=1,profile_bytes=512k (or SlabOptions)", 1))
 		}
 		s.Close()
-		return nil, fmt.Errorf("pid %d: shows statistics and no heap profile; start it with TSLAB_OPTIONS=segment=1,profile_bytes=512k", pid)
+		return nil, fmt.Errorf("pid %d: shows statistics and no heap profile; start it with TSLAB_OPTIONS=segment=1,profile_bytes=512k%s", pid, ignored(pid))
 	}
 	defer g.Close()
 	p, err := g.profile(which)

@@ -325,12 +325,13 @@ func TestNamesakes(t *testing.T) {
 
 func TestWrongProcesses(t *testing.T) {
 	c := exec.Command("sleep", "600")
+	c.Env = append(os.Environ(), "TSLAB_OPTIONS=segmant=1")
 	if err := c.Start(); err != nil {
 		t.Fatal(err)
 	}
 	pid := c.Process.Pid
 	for pid, want := range map[int]string{0: "takes the id of a process", -5: "takes the id of a process", 1 << 30: "there is no such process",
-		pid: "shows no statistics; start it with TSLAB_OPTIONS=segment=1"} {
+		pid: "shows no statistics; start it with TSLAB_OPTIONS=segment=1 (or SlabOptions.segment); ignored in its TSLAB_OPTIONS: segmant=1 is no option: segment?"} {
 		if _, err := Attach(pid); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("pid %d: %v", pid, err)
 		}

@@ -119,6 +119,7 @@ type Snapshot struct {
 	Aged    bool          // Age is known from a clock that does not jump
 	Age     time.Duration // how long ago the figures were taken
 	State   State
+	Ignored []string // words of the process's TSLAB_OPTIONS that it ignores, explained; read beside the figures
 	leftOut [metrics.Sections]uint64
 }
 

@@ -12,6 +12,7 @@ import (
 	"syscall"
 	"time"
 
+	"temporal-slab/tslab/internal/options"
 	"temporal-slab/tslab/internal/segment"
 	"temporal-slab/tslab/internal/snapshot"
 )
@@ -229,6 +230,7 @@ func (w *web) get(ctx context.Context) (*snapshot.Snapshot, error) {
 type process struct {
 	pid, slot int
 	seg       *segment.Segment
+	ignored   []string
 }
 
 func openPid(pid, slot int) (Source, error) {
@@ -236,7 +238,7 @@ func openPid(pid, slot int) (Source, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &process{pid, slot, seg}, nil
+	return &process{pid, slot, seg, options.OfProcess(pid)}, nil
 }
 
 func (p *process) Name() string { return fmt.Sprintf("pid %d", p.pid) }
@@ -247,6 +249,6 @@ func (p *process) Next(context.Context) (*snapshot.Snapshot, error) {
 	if err != nil {
 		return nil, fmt.Errorf("pid %d: %w", p.pid, err)
 	}
-	s.Origin = p.Name()
+	s.Origin, s.Ignored = p.Name(), p.ignored
 	return s, nil
 }

@@ -30,6 +30,7 @@ func ofLabels(key string) func(*snapshot.Snapshot) uint64 {
 var Flows = []Flow{
 	{"live_bytes", "live", "memory in use", metrics.Bytes, false, ofGlobal("live_bytes")},
 	{"committed_bytes", "committed", "memory of slabs and large objects", metrics.Bytes, false, ofGlobal("committed_bytes")},
+	{"limit_ns", "limit in", "time to the nearest limit at the pace of growth", metrics.Nanoseconds, false, ofGlobal("limit_ns")},
 	{"rss_bytes_current", "rss", "resident memory of the process", metrics.Bytes, false, ofGlobal("rss_bytes_current")},
 	{"objects_allocated", "alloc/s", "objects allocated", metrics.Count, true, ofLabels("objects_allocated")},
 	{"objects_freed", "free/s", "objects freed one by one", metrics.Count, true, ofLabels("objects_freed")},
@@ -87,6 +88,8 @@ func (f *Flow) Cell(i *rates.Interval, style units.Style) string {
 	v, ok := f.Value(i)
 	switch {
 	case !ok:
+		return "-"
+	case f.Key == "limit_ns" && v == 0: // not in sight
 		return "-"
 	case !f.Counter:
 		return style.Uint(f.Unit, f.value(i.To))

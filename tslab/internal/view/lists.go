@@ -30,8 +30,8 @@ var Lists = []*List{
 		"lock_contended", "madvise_bytes"}},
 	{"epochs", metrics.Epoch, "estimated_rss_bytes", []string{"state", "estimated_rss_bytes", "alloc_count", "age_sec", "refcount",
 		"reclaimable_slab_count", "total_partial_slabs", "total_full_slabs", "madvise_bytes"}},
-	{"labels", metrics.Label, "committed_bytes", []string{"committed_bytes", "live_bytes", "live_objects", "draining_phases",
-		"draining_bytes", "oldest_draining_ns", "phases_opened", "phases_open", "objects_allocated", "objects_escaped", "drainability", "slow_path_hits", "lock_contended",
+	{"labels", metrics.Label, "committed_bytes", []string{"committed_bytes", "live_bytes", "live_objects", "growth_per_second", "phases_open", "open_bytes",
+		"draining_phases", "draining_bytes", "oldest_draining_ns", "limit_ns", "outside_objects", "outside_bytes", "budget_refusals", "phases_opened", "objects_allocated", "objects_escaped", "drainability", "slow_path_hits", "lock_contended",
 		"refusals"}},
 	{"phases", metrics.Phase, "committed_bytes", []string{"state", "committed_bytes", "live_bytes", "live_objects", "age_ns", "refcount",
 		"threads", "slabs", "empty_slabs", "peak_bytes", "objects_allocated"}},
@@ -48,7 +48,8 @@ var titles = map[string]string{
 	"phases_open": "open", "draining_phases": "draining", "draining_bytes": "pinned", "oldest_draining_ns": "oldest", "closed_ns": "ended", "bytes_escaped": "in",
 	"objects_released": "released", "objects_freed": "freed", "slabs_returned": "slabs", "bytes_returned": "taken back", "bytes_madvised": "given back",
 	"rss_before_close": "RSS before", "rss_after_close": "after", "close_ns": "took", "objects_allocated": "allocated", "objects_escaped": "escaped",
-	"drainability": "drain", "empty_slabs": "empty", "peak_bytes": "peak",
+	"growth_per_second": "grows/s", "open_bytes": "live there", "limit_ns": "limit in", "outside_objects": "outside", "outside_bytes": "bytes outside",
+	"budget_refusals": "over budget", "drainability": "drain", "empty_slabs": "empty", "peak_bytes": "peak",
 }
 
 // Title of a metric in a heading.
@@ -198,7 +199,7 @@ func Cell(i *rates.Interval, r *snapshot.Row, m *metrics.Metric, style units.Sty
 		return style.Rate(m.Unit, v)
 	case !r.Has(m):
 		return "-"
-	case m.Key == "oldest_draining_ns" && r.Uint(m) == 0: // nothing drains
+	case (m.Key == "oldest_draining_ns" || m.Key == "limit_ns") && r.Uint(m) == 0: // nothing drains, no limit is in sight
 		return "-"
 	case m.Key == "closed_ns" && !style.Raw: // how long before the figures
 		return units.Duration(snapshot.Nanoseconds(max(r.Uint(m), i.To.Document().U("figures_ns"))-r.Uint(m))) + " ago"

@@ -51,9 +51,10 @@ func Summary(s *snapshot.Snapshot, style units.Style) []Fact {
 		{"Phases", fmt.Sprintf("%s open, %s draining%s; current epoch %d; %s opened, %s ended so far", count("open_phases"),
 			count("draining_phases"), pinned(s, style), g.U("current_epoch"), style.Uint(metrics.Count, s.Total(metrics.Label, "phases_opened")),
 			style.Uint(metrics.Count, s.Total(metrics.Label, "phases_ended")))},
+		{"Growth", growth(s, style)},
 		{"Objects", fmt.Sprintf("%s allocated, %s freed, %s released with their phase, %s escaped",
 			total(s, style, "objects_allocated"), total(s, style, "objects_freed"), total(s, style, "objects_released"),
-			total(s, style, "objects_escaped"))},
+			total(s, style, "objects_escaped")) + outside(s, style)},
 		{"Slow path", slowPath(s, style)},
 		{"Kernel", fmt.Sprintf("%s given back in %s calls, %s failed", bytes("total_madvise_bytes"), count("total_madvise_calls"),
 			count("total_madvise_failures"))},
@@ -65,6 +66,47 @@ func Summary(s *snapshot.Snapshot, style units.Style) []Fact {
 		facts[n].Text = doctor.Singular(facts[n].Text)
 	}
 	return facts
+}
+
+// growth says what came to live, and when which limit is reached.
+func growth(s *snapshot.Snapshot, style units.Style) string {
+	g := s.Global()
+	text := "unknown before a second reading"
+	switch {
+	case !g.Tells("growth_ns"):
+		return "not told"
+	case g.U("growth_ns") != 0 && g.U("growth_bytes") == 0:
+		text = "none in " + style.Uint(metrics.Nanoseconds, g.U("growth_ns"))
+	case g.U("growth_ns") != 0:
+		text = style.Uint(metrics.Bytes, g.U("growth_bytes")) + " in " + style.Uint(metrics.Nanoseconds, g.U("growth_ns")) + ", " +
+			style.Rate(metrics.Bytes, g.F("growth_per_second")) + " now"
+		if l := doctor.FastestLabel(s); l != nil {
+			text += ", most under " + units.Label(l.S("label"))
+		}
+	}
+	if g.U("limit_bytes") != 0 {
+		text += fmt.Sprintf("; %s of %s (%s) in use", style.Uint(metrics.Bytes, g.U("limit_used_bytes")),
+			style.Uint(metrics.Bytes, g.U("limit_bytes")), units.Text(g.S("limit_name")))
+	}
+	if g.U("limit_ns") != 0 {
+		text += ", reached in " + style.Uint(metrics.Nanoseconds, g.U("limit_ns"))
+	}
+	for _, l := range s.Rows(metrics.Label) {
+		if l.U("limit_ns") != 0 {
+			text += fmt.Sprintf("; budget of %s reached in %s", units.Label(l.S("label")), style.Uint(metrics.Nanoseconds, l.U("limit_ns")))
+		}
+	}
+	return text
+}
+
+// outside goes on with what was made outside of scopes, and by which labels.
+func outside(s *snapshot.Snapshot, style units.Style) string {
+	makers, objects, bytes := doctor.Makers(s)
+	if objects == 0 {
+		return ""
+	}
+	return fmt.Sprintf("; %s (%s) made outside of scopes, most by %s", style.Uint(metrics.Count, objects),
+		style.Uint(metrics.Bytes, bytes), makers)
 }
 
 // pinned says what objects in ended phases hold, and since when.
@@ -88,7 +130,8 @@ func slowPath(s *snapshot.Snapshot, style units.Style) string {
 	g := s.Global()
 	hits := g.U("total_slow_path_hits")
 	text := style.Uint(metrics.Count, hits) + " hits"
-	if all := s.Total(metrics.Label, "objects_allocated"); all != 0 {
+	// Refused by an ended phase is an allocation that left the fast path, and none that was made.
+	if all := snapshot.Add(s.Total(metrics.Label, "objects_allocated"), g.U("total_slow_epoch_closed")); all != 0 {
 		text += " (" + units.Percent(hits, all) + " of allocations)"
 	}
 	return text + fmt.Sprintf(": full %s, miss %s, null %s, closed %s", units.Percent(s.Total(metrics.Class, "current_partial_full"), hits),
@@ -124,13 +167,21 @@ func refusals(s *snapshot.Snapshot, style units.Style) string {
 	var words []string
 	for _, m := range metrics.Of(metrics.Refusal).Metrics {
 		if m.Kind == metrics.Counter && r.Uint(m) != 0 {
-			words = append(words, m.Key+" "+style.Uint(metrics.Count, r.Uint(m)))
+			words = append(words, m.Key+" "+style.Uint(metrics.Count, r.Uint(m))+under(s, m.Key))
 		}
 	}
 	if len(words) == 0 {
 		return "none"
 	}
 	return strings.Join(words, ", ")
+}
+
+// under names the label that budgets refuse most.
+func under(s *snapshot.Snapshot, cause string) string {
+	if most := doctor.MostRefused(s); cause == "over_budget" && most != nil {
+		return " (most under " + units.Label(most.S("label")) + ")"
+	}
+	return ""
 }
 
 // Left says which rows are missing, for the foot of a list; "" when none.

@@ -1,0 +1,69 @@
+/*
+ * grow.c - see grow.h.
+ *
+ * A large object is an orphan from birth, and whoever frees it returns it by a claim on its tag. Growing claims it as a
+ * sweep does that gives pages of an orphan back (partial.c): the tag says PARTIAL, so nobody else returns the object,
+ * and whoever lets go looks whether it was freed meanwhile. The stripe is held throughout: no sweep sees the claim.
+ */
+#include "heap/grow.h"
+
+#include "heap/charge.h"
+#include "heap/finish.h"
+#include "heap/late.h"
+#include "heap/partial.h"
+#include "heap/profile.h"
+#include "mem/large.h"
+
+/* Keeps others from returning the object: its tag says PARTIAL then. Stripe held. */
+static bool large_claim_locked(TsiArena* a, TsiInc* i, const TsiPlace* at) {
+    TSI_HOLDS(tsi_inc_lock(i));
+    uint64_t tag;
+    if (!tsi_place_is_live(a, at, &tag) || tsi_tag_state(tag) != TSI_SLAB_ORPHAN || tsi_tag_index(tag) != i->index ||
+        tsi_inc_state(i) != TSI_INC_ACTIVE)
+        return false;
+    /* seq_cst: as in tsi_partial_claim */
+    return tsi_cas_seq(&tsi_slab(&a->space, at->slab_id)->tag, &tag,
+                       (tag & ~(uint64_t)TSI_SLAB_STATE) | TSI_SLAB_PARTIAL);
+}
+
+/* Of a claimed object. Stripe held. */
+static bool large_grow_locked(TsiBinding* b, TsiInc* i, uint32_t slab_id, size_t bytes) {
+    TSI_HOLDS(tsi_inc_lock(i));
+    TsiArena* a = b->arena;
+    TsiSpace* s = &a->space;
+    size_t more = bytes - tsi_slab_bytes(s, TSI_CLASS_LARGE, slab_id);
+    TsiCharge charge;
+    if (!tsi_charge(b, i, more, &charge)) return false;
+    tsi_late_leave_locked(a, i, slab_id); /* it was counted with its old size */
+    bool grown = tsi_space_grow_large(s, slab_id, bytes);
+    tsi_late_join_locked(a, i, slab_id, (TsiTotals){1, tsi_slab_bytes(s, TSI_CLASS_LARGE, slab_id)});
+    if (!grown) {
+        tsi_charge_undo(a, b, i, more);
+        return false;
+    }
+    i->orphaned.bytes += more;
+    i->allocated.bytes += more;
+    tsi_charge_keep(b, i, &charge);
+    return true;
+}
+
+bool tsi_large_grow(TsiBinding* b, const TsiPlace* at, size_t size) {
+    TsiArena* a = b->arena;
+    uint64_t tag = tsi_load_seq(&tsi_slab(&a->space, at->slab_id)->tag);
+    if (tsi_tag_state(tag) != TSI_SLAB_ORPHAN || size > a->space.payload_bytes) return false;
+    TsiInc* i = tsi_inc(&a->phases, tsi_tag_index(tag));
+    size_t bytes = tsi_align_up(size, tsi_os.page_bytes);
+    b->budget.soft = b->budget.hard = 0;
+    tsi_inc_take(i);
+    bool claimed = large_claim_locked(a, i, at);
+    size_t had = claimed ? tsi_slab_bytes(&a->space, TSI_CLASS_LARGE, at->slab_id) : 0;
+    bool grown = claimed && bytes > had && large_grow_locked(b, i, at->slab_id, bytes);
+    /* Before the stripe is given: a sweep that met the claim would pass the object by. */
+    if (claimed) tag = tsi_partial_let_go(&a->space, at->slab_id);
+    tsi_inc_give(i);
+    /* A free that came meanwhile has left the object to us. */
+    bool freed = claimed && tsi_slab_is_empty(&a->space, TSI_CLASS_LARGE, at->slab_id);
+    if (freed) tsi_slab_complete(a, b, at->slab_id, tag);
+    if (grown) tsi_profile_one(b, bytes - had);
+    return grown;
+}

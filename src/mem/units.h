@@ -1,0 +1,71 @@
+/*
+ * units.h - the addresses of large objects.
+ *
+ * A large object lies in units of 64 KiB (of a page, if that is larger), so it wastes less than a quarter of its
+ * addresses. Its first unit has the words of its slab and of its line. An object may begin in one chunk and end in
+ * another:
+ *
+ *   chunk LARGE: [ object | object .. ]   CONT: [ ........... ]   LARGE: [ ..... | free | object ]
+ *
+ * A chunk is LARGE where objects begin or end, and CONT where one of them fills it. Units of a LARGE chunk in which no
+ * object begins have the tag INSIDE, so an address there is an interior one.
+ *
+ * An object that has grown is likely to grow on: it gets addresses for sixteen times its size, which are nobody's
+ * memory. They are taken back when addresses run short.
+ *
+ * A position is the number of a unit in the payload. All of it changes under the pool's lock; others read the tags.
+ *
+ * Invariants
+ *   V1  A unit of a LARGE chunk has its bit in `units` exactly while an object has it. It is the object's first, or
+ *       INSIDE.
+ *   V2  The units of an object adjoin: its first one, then units INSIDE and CONT chunks.
+ *   V3  `set_aside` counts the units that objects have beyond their bytes.
+ */
+#ifndef TSI_MEM_UNITS_H
+#define TSI_MEM_UNITS_H
+
+#include "mem/space.h"
+
+#define TSI_NOWHERE UINT32_MAX /* no position */
+
+unsigned tsi_unit_shift(const TsiSpace* s); /* of the bytes of a unit */
+unsigned tsi_units_log2(const TsiSpace* s); /* units of a chunk */
+uint32_t tsi_unit_position(const TsiSpace* s, uint32_t slab_id);
+uint32_t tsi_unit_slab(const TsiSpace* s, uint32_t position);
+/* Units that so many bytes need. */
+uint32_t tsi_large_units(const TsiSpace* s, size_t bytes);
+/* Units that an object has, those that it may grow into included. */
+TSI_INLINE uint32_t tsi_large_span(const TsiSpace* s, uint32_t slab_id) {
+    return tsi_load_relaxed(&tsi_slab(s, slab_id)->gone) >> TSI_LARGE_UNITS_SHIFT;
+}
+/* The place of a large object. */
+TSI_INLINE TsiPlace tsi_large_place(uint32_t slab_id) {
+    return (TsiPlace){tsi_line_at(tsi_slab_chunk(slab_id), tsi_slab_number(slab_id)), slab_id, TSI_CLASS_LARGE, 0};
+}
+
+/* ---- pool lock held, or in a fork child ---- */
+
+/* A unit is an object's, by its bit. */
+TSI_INLINE bool tsi_large_is_used(const TsiSpace* s, uint32_t slab_id) {
+    return s->chunks[tsi_slab_chunk(slab_id)].units >> tsi_slab_number(slab_id) & 1;
+}
+/* Bytes of the objects that begin in a LARGE chunk. */
+uint64_t tsi_large_bytes(const TsiSpace* s, uint32_t chunk);
+/* First fit: the position of n free units in a row whose address is aligned, or TSI_NOWHERE. `anywhere`: on the side of
+ * huge pages, too. O(chunks / 64), and O(units) of the chunks that are open. */
+uint32_t tsi_units_find(const TsiSpace* s, uint32_t n, size_t align, bool anywhere);
+/* Free units from a position on, `most` at the most. */
+uint32_t tsi_units_free_from(const TsiSpace* s, uint32_t position, uint32_t most);
+/* Units that an object of n is to have where it grows. None beyond n where writable memory is charged. */
+uint32_t tsi_units_room(const TsiSpace* s, uint32_t n);
+void tsi_units_set_span(TsiSpace* s, uint32_t slab_id, uint32_t units);
+/* Units [from, end) become an object's, which begins at `from` if `starts`. Chunks that it fills are CONT, so that
+ * nothing is written for them; the one where it begins is not. */
+void tsi_units_place(TsiSpace* s, uint32_t from, uint32_t end, bool starts);
+/* Units [from, end) are nobody's any more. */
+void tsi_units_leave(TsiSpace* s, uint32_t from, uint32_t end);
+/* Takes back addresses that objects were given to grow into, where they fill chunks. Returns false if there were none.
+ * O(chunks ever used). */
+bool tsi_units_reclaim_locked(TsiSpace* s);
+
+#endif

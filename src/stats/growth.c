@@ -1,0 +1,101 @@
+/* growth.c - see growth.h. */
+#include "stats/growth.h"
+
+#include <string.h>
+
+static const uint64_t most_ns[TSI_GROWTHS] = {[TSI_GROWTH_SHORT] = 10000000000u, [TSI_GROWTH_LONG] = 3600000000000u};
+
+unsigned tsi_growth_turn(TsiStretch stretches[TSI_GROWTHS], uint64_t age_ns, uint64_t now, uint64_t live) {
+    unsigned turned = 0;
+    for (unsigned which = 0; which < TSI_GROWTHS; which++) {
+        TsiStretch* s = &stretches[which];
+        uint64_t length = age_ns / 8 < most_ns[which] ? age_ns / 8 : most_ns[which];
+        if (length < TSI_GROWTH_LEAST_NS) length = TSI_GROWTH_LEAST_NS;
+        bool due = s->begun_ns == 0 ? live != 0 : now > s->begun_ns && now - s->begun_ns >= length;
+        if (due) {
+            s->older_ns = s->before_ns;
+            s->before_ns = s->begun_ns;
+            s->begun_ns = now;
+            s->readings_before = s->readings;
+            s->readings = 0;
+            turned |= 1u << which;
+        }
+        s->readings++;
+        tsi_growth_note(&s->all, which, turned, live);
+    }
+    return turned;
+}
+
+void tsi_growth_note(TsiFloor* floor, unsigned which, unsigned turned, uint64_t live) {
+    if ((turned & 1u << which) != 0) *floor = (TsiFloor){live, floor->now, floor->before};
+    else if (live < floor->now) floor->now = live;
+}
+
+/* Of one length. */
+static TsiGrown told(const TsiStretch* s, const TsiFloor* floor, uint64_t now, uint64_t live) {
+    bool few = s->readings * 2 < s->readings_before;
+    uint64_t from_ns = few ? s->older_ns : s->before_ns, to_ns = few ? s->before_ns : s->begun_ns;
+    uint64_t from = few ? floor->older : floor->before, to = few ? floor->before : floor->now;
+    if (from_ns == 0) return (TsiGrown){0, 0, 0};
+    bool goes_on = live > to || now - to_ns < (to_ns - from_ns) / 4;
+    if (!goes_on || to <= from) return (TsiGrown){0, to_ns - from_ns, 0};
+    return (TsiGrown){to - from, to_ns - from_ns, (double)(to - from) * 1e9 / (double)(to_ns - from_ns)};
+}
+
+TsiGrown tsi_growth_told(const TsiStretch stretches[TSI_GROWTHS], const TsiFloor* const of[TSI_GROWTHS], uint64_t now,
+                         uint64_t live) {
+    TsiGrown g[TSI_GROWTHS];
+    for (unsigned which = 0; which < TSI_GROWTHS; which++) g[which] = told(&stretches[which], of[which], now, live);
+    if (g[TSI_GROWTH_SHORT].bytes != 0) g[TSI_GROWTH_LONG].per_second = g[TSI_GROWTH_SHORT].per_second;
+    return g[TSI_GROWTH_LONG];
+}
+
+TsiLimit tsi_growth_limit(uint64_t bytes, uint64_t used, const TsiGrown* grown, uint64_t age_ns) {
+    TsiLimit l = {bytes, used, 0};
+    double per_second = grown->per_second;
+    if (bytes == 0) return (TsiLimit){0, 0, 0};
+    if (grown->ns == 0 && used >= bytes / 2 && age_ns != 0) per_second = (double)used * 1e9 / (double)age_ns;
+    if (per_second <= 0) return l;
+    double ns = used < bytes ? (double)(bytes - used) / per_second * 1e9 : 0;
+    if (ns < (double)TSI_GROWTH_YEAR_NS) l.ns = ns < 1 ? 1 : (uint64_t)ns;
+    return l;
+}
+
+bool tsi_growth_is_nearer(const TsiLimit* l, const TsiLimit* than) {
+    if (l->bytes == 0 || than->bytes == 0) return than->bytes == 0 && l->bytes != 0;
+    if ((l->ns | than->ns) != 0) return l->ns != 0 && (than->ns == 0 || l->ns < than->ns);
+    return (double)l->used / (double)l->bytes > (double)than->used / (double)than->bytes;
+}
+
+/* The nearest limit of what the allocator's epochs hold. `kept`: bytes that are kept warm, for no epoch. Returns its
+ * name. */
+static const char* nearest(const TsiArena* a, uint64_t used, uint64_t kept, uint64_t* limit) {
+    const char* name = "reserve_bytes";
+    uint64_t room = tsi_os.data_room();
+    *limit = a->space.payload_bytes;
+    if (a->options.max_bytes != 0 && a->options.max_bytes < *limit) {
+        *limit = a->options.max_bytes;
+        name = "max_bytes";
+    }
+    if (room < UINT64_MAX - used - kept && used + kept + room < *limit) {
+        *limit = used + kept + room;
+        name = "RLIMIT_DATA";
+    }
+    return name;
+}
+
+void tsi_growth_tell_locked(TsiArena* a, uint64_t now, SlabGlobalStats* g) {
+    TSI_HOLDS(&a->phases.labels.lock);
+    const TsiFloor* const of[TSI_GROWTHS] = {&a->stretches[TSI_GROWTH_SHORT].all, &a->stretches[TSI_GROWTH_LONG].all};
+    TsiGrown grown = tsi_growth_told(a->stretches, of, now, g->live_bytes);
+    uint64_t used = g->committed_bytes > g->warm_bytes ? g->committed_bytes - g->warm_bytes : 0, limit;
+    const char* name = nearest(a, used, g->warm_bytes, &limit);
+    TsiLimit l = tsi_growth_limit(limit, used, &grown, now - a->born_ns);
+    memcpy(g->limit_name, name, strlen(name) + 1);
+    g->limit_bytes = l.bytes;
+    g->limit_used_bytes = l.used;
+    g->limit_ns = l.ns;
+    g->growth_bytes = grown.bytes;
+    g->growth_ns = grown.ns;
+    g->growth_per_second = grown.per_second;
+}
