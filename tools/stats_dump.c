@@ -74,6 +74,11 @@ static int read_options(Options* o, int argc, char** argv) {
         &(struct command_line){"stats_dump", slab_version(), print_help, 23, ' ', {streams, flags}, argc, argv});
     for (const struct flag* f = flags; status < 0 && o->pid != 0 && f->to != &o->pid; f++)
         if (f->given) return flags_wrong("%s does not go with --pid", f->name), 2;
+    if (status >= 0 || o->json || o->text || o->doctor) return status;
+    if (o->pid != 0) return flags_wrong("--no-json and --no-text leave nothing to write of process %u", o->pid), 2;
+    fprintf(stderr,
+            "stats_dump: nothing is written with --no-json and --no-text; the workload runs for other processes to "
+            "read (TSLAB_OPTIONS=segment=1)\n");
     return status;
 }
 

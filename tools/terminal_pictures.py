@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Pictures of tslab in a terminal, for the documentation: docs/pictures/tslab-*.png.
+"""Pictures of tslab and of the demo in a terminal, for the documentation: docs/pictures/tslab-*.png, demo-leak.png.
 
 A program with a leak is started, tslab is run on it in a pseudo terminal, keys are typed, and what the terminal shows then
 is drawn: a small terminal of our own understands the escape sequences, its cells become HTML, and chromium makes
@@ -231,7 +231,7 @@ def css(style):
                                  ";opacity:.65" if style["dim"] else "", ";text-decoration:underline" if style["under"] else "")
 
 
-def shown(command, width, height, steps):
+def shown(command, width, height, steps, title=None):
     """What a terminal of this size shows of a command after steps of (text to wait for, seconds, keys to type)."""
     terminal = Terminal(width, height)
     pid, fd = pty.fork()
@@ -263,7 +263,7 @@ def shown(command, width, height, steps):
         if keys and alive:
             os.write(fd, keys)
     picture = terminal.as_html
-    page = picture(" ".join([os.path.basename(command[0])] + command[1:]))
+    page = picture(title or " ".join([os.path.basename(command[0])] + command[1:]))
     if alive:
         os.kill(pid, signal.SIGTERM)
     os.waitpid(pid, 0)
@@ -298,6 +298,9 @@ def main():
     parser.add_argument("--out", default="docs/pictures")
     parser.add_argument("--keep-html", action="store_true")
     args = parser.parse_args()
+    page, lines = shown(["sh", "-c", args.build + "/tslab_demo --leak 2>/dev/null"], 106, 30, [("Statistics of", 1, b"")],
+                        "make demo ARGS=--leak")
+    draw(page, lines, 106, os.path.join(args.out, "demo-leak.png"), args.keep_html)
     environment = dict(os.environ, TSLAB_OPTIONS="segment=1,profile_bytes=64k,sampling_period=16")
     server = subprocess.Popen([args.build + "/synthetic_bench", "--pattern=leak", "--threads=2", "--req_rate=300", "--duration_s=0", "--progress_s=0"],
                               env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
@@ -308,7 +311,7 @@ def main():
         for name, words, width, height, steps in [
                 ("tslab-watch", ["watch", "--pid", pid], 104, 22, [("Sampling", 20, b"")]),
                 ("tslab-top", ["top", "--pid", pid], 118, 14, [("POST /orders", 4, b"r"), ("0/s", 1, b"")]),
-                ("tslab-doctor", ["doctor", "--pid", pid, "--leak-age", "10"], 118, 60, [("attention: see ACTION", 1, b"")])]:
+                ("tslab-doctor", ["doctor", "--pid", pid, "--leak-age", "10"], 118, 60, [("7. Labels", 1, b"")])]:
             page, lines = shown(tslab + words, width, height, steps)
             draw(page, lines, width, os.path.join(args.out, name + ".png"), args.keep_html)
     finally:

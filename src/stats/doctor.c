@@ -470,24 +470,37 @@ static void section_segment(TsiText* t, const TsiSegmentHealth* h) {
 
 /* ---- all of it ---- */
 
-bool tsi_doctor_write(const TsiDoctorView* v, TsiWriteFn write, void* ctx) {
-    TsiText t = {.write = write, .ctx = ctx};
+static void sections(TsiText* t, const TsiDoctorView* v) {
     const TsiReport* r = v->report;
-    tsi_text_put(&t, tsi_say_head, r->pid, (Num)r->global.live_objects, tsi_word_bytes(r->global.committed_bytes).at,
-                 tsi_word_bytes(r->global.rss_bytes_current).at);
+    section_leaks(t, r, v->leaks, v->leak_sec);
+    section_slow(t, v);
+    section_reclamation(t, v);
+    section_sampling(t, &r->sampling);
+    section_locks(t, r);
+    section_refusals(t, r);
+    section_labels(t, r);
+    section_growth(t, r);
+    section_segment(t, &v->segment);
+}
+
+static bool to_nobody(void* ctx, const char* bytes, size_t n) {
+    (void)ctx, (void)bytes, (void)n;
+    return true;
+}
+
+bool tsi_doctor_write(const TsiDoctorView* v, TsiWriteFn write, void* ctx) {
+    TsiText t = {.write = write, .ctx = ctx}, counted = {.write = to_nobody};
+    const SlabGlobalStats* g = &v->report->global;
+    sections(&counted, v); /* how many things need attention stands in front of them */
+
+    tsi_text_put(&t, tsi_say_head, v->report->pid, (Num)g->live_objects, tsi_word_bytes(g->committed_bytes).at,
+                 tsi_word_bytes(g->rss_bytes_current).at);
     tsi_text_put(&t, "\n");
-    section_leaks(&t, r, v->leaks, v->leak_sec);
-    section_slow(&t, v);
-    section_reclamation(&t, v);
-    section_sampling(&t, &r->sampling);
-    section_locks(&t, r);
-    section_refusals(&t, r);
-    section_labels(&t, r);
-    section_growth(&t, r);
-    section_segment(&t, &v->segment);
-    if (t.actions == 0) tsi_text_put(&t, tsi_say_end_none);
-    else if (t.actions == 1) tsi_text_put(&t, tsi_say_end_one);
-    else tsi_text_put(&t, tsi_say_end_some, t.actions);
+    if (counted.actions == 0) tsi_text_put(&t, tsi_say_end_none);
+    else if (counted.actions == 1) tsi_text_put(&t, tsi_say_end_one);
+    else tsi_text_put(&t, tsi_say_end_some, counted.actions);
     tsi_text_put(&t, "\n");
+
+    sections(&t, v);
     return tsi_text_end(&t);
 }

@@ -179,6 +179,7 @@ void tsi_report_choose_labels(TsiReport* r) {
     SlabLabelStats rest = {.version = SLAB_STATS_VERSION, .label_id = all, .label = TSI_REST_LABEL};
     uint32_t n = 1 + choose(r->labels + 1, all - 2, sizeof *r->labels, wanted, 2, add_to_rest, &rest);
     rest.drainability = tsi_label_drainability(&rest);
+    rest.limit_bytes = rest.limit_used_bytes = rest.limit_ns = 0; /* each label has its own */
     r->labels[n++] = r->labels[all - 1];
     r->labels_left_out = all - n;
     r->labels[n++] = rest;

@@ -6,6 +6,7 @@
 
 #include <stdarg.h>
 #include <stdio.h>
+#include <string.h>
 
 enum { LINE_MAX_BYTES = 512 };
 
@@ -14,10 +15,39 @@ static void flush(TsiText* t) {
     t->used = 0;
 }
 
+static const struct {
+    const char *many, *one;
+} nouns[] = {
+#define NOUN(many, one) {many, one},
+#include "stats/words.def"
+};
+
+static bool in_number(char c) { return (c >= '0' && c <= '9') || c == '.' || c == ','; }
+
+/* Writes "1 object" where `text` says "1 objects", except in quotes, where labels stand. Returns the new length. */
+static size_t singular(char* text, size_t len) {
+    bool quoted = false;
+    for (size_t at = 0; at + 2 < len; at++) {
+        quoted ^= text[at] == '"';
+        if (quoted || text[at] != '1' || text[at + 1] != ' ' || (at != 0 && in_number(text[at - 1]))) continue;
+        char* noun = text + at + 2;
+        for (size_t n = 0; n < sizeof nouns / sizeof nouns[0]; n++) {
+            size_t many = strlen(nouns[n].many), one = strlen(nouns[n].one);
+            if (strncmp(noun, nouns[n].many, many) != 0 || (noun[many] >= 'a' && noun[many] <= 'z')) continue;
+            memcpy(noun, nouns[n].one, one);
+            memmove(noun + one, noun + many, len - (size_t)(noun + many - text) + 1);
+            len -= many - one;
+            break;
+        }
+    }
+    return len;
+}
+
 static void put_list(TsiText* t, const char* format, va_list args) {
     if (sizeof t->buf - t->used < LINE_MAX_BYTES) flush(t);
     int n = vsnprintf(t->buf + t->used, LINE_MAX_BYTES, format, args);
-    if (n > 0) t->used += (size_t)n < LINE_MAX_BYTES ? (size_t)n : LINE_MAX_BYTES - 1;
+    size_t len = n <= 0 ? 0 : (size_t)n < LINE_MAX_BYTES ? (size_t)n : LINE_MAX_BYTES - 1;
+    t->used += singular(t->buf + t->used, len);
 }
 
 void tsi_text_put(TsiText* t, const char* format, ...) {

@@ -25,9 +25,12 @@ empty err
 expect 0 --seconds=0 --no-json
 empty out
 has err 'requests'
+expect 2 --pid 1 --no-json --no-text
+has err 'leave nothing to write of process 1'
 expect 0 --seconds 0 --no-json --no-text
+has err 'nothing is written with --no-json and --no-text'
 empty out
-empty err
+[ "$(wc -l <err)" -eq 1 ] || complain "more than a line: $(cat err)"
 expect 0 --seconds 0 --no-json --json --no-text --text
 json out
 has err 'requests'

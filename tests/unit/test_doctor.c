@@ -47,6 +47,22 @@ static void a_healthy_allocator(void) {
     slab_allocator_free(a);
 }
 
+/* One of something is said as one, but for what labels say. */
+static void one_is_no_plural(void) {
+    static Text t;
+    SlabAllocator* a = kit_create();
+    memset(&t, 0, sizeof t);
+    epoch_domain_t* d = epoch_domain_begin(a, "1 objects");
+    REQUIRE(slab_malloc(a, 64) != NULL);
+    REQUIRE(epoch_domain_drain(d, NULL));
+    REQUIRE(slab_doctor_ex(a, 0, collect, &t));
+    REQUIRE_HAS(t.at, ", 1 object live, ");
+    REQUIRE_HAS(t.at, "1. Leaks: 1 object, ");
+    REQUIRE_HAS(t.at, "\"1 objects\" leaks 1 object of ");
+    REQUIRE_HAS(t.at, "\"1 objects\" in all: 1 ended phase holds 1 object in ");
+    slab_allocator_free(a);
+}
+
 static void the_doctor_names_the_leak(void) {
     static Text t;
     SlabAllocator* a = kit_create();
@@ -83,9 +99,10 @@ static void the_doctor_names_the_leak(void) {
     REQUIRE_HAS(t.at, "1. \"GET /x?\", class 2 (128 B): 40 live");
     REQUIRE_HAS(t.at, "never closed");
     REQUIRE_HAS(t.at, "2. \"held\"");
-    REQUIRE_HAS(t.at, "1 references to it are open");
+    REQUIRE_HAS(t.at, "with 1 open reference to it");
     REQUIRE_EQ(actions(&t), 2);
-    REQUIRE_HAS(t.at, "2 things need attention");
+    REQUIRE_HAS(t.at, "\n2 things need attention: see ACTION below.\n1. Leaks: ");
+    REQUIRE_HAS(t.at, "\"held\" in all: 1 ended phase holds 1 object in ");
     epoch_close(a, id);
     memset(&t, 0, sizeof t);
     REQUIRE(slab_doctor(a, collect, &t));
@@ -333,7 +350,7 @@ static void no_memory_no_text(void) {
 
 int main(int argc, char** argv) {
     const CheckCase tests[] = {
-        TEST(a_healthy_allocator),        TEST(the_doctor_names_the_leak),
+        TEST(a_healthy_allocator),        TEST(the_doctor_names_the_leak),        TEST(one_is_no_plural),
         TEST(phases_of_one_label),        TEST(refusals_and_options),
         TEST(pages_that_the_kernel_kept), TEST(the_truth_table),
         TEST(thresholds_of_health),       TEST(labels_without_room),

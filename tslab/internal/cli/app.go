@@ -85,7 +85,7 @@ func Main(args []string, stdin, stdout, stderr *os.File) int {
 	case errors.Is(err, context.Canceled):
 		err = errors.New("interrupted")
 	}
-	fmt.Fprintf(stderr, "tslab: %s\n", oneLine(unwrapWrite(stdout, err).Error()))
+	fmt.Fprintf(stderr, "tslab: %s\n", said(unwrapWrite(stdout, err)))
 	return exitError
 }
 

@@ -97,7 +97,7 @@ func (a *app) follow(ctx context.Context, src source.Source, fn func(*rates.Inte
 			continue
 		case last != nil && errors.Is(err, segment.ErrEnded):
 			_ = a.out.Flush()
-			fmt.Fprintf(a.stderr, "tslab: %s\n", oneLine(err.Error()))
+			fmt.Fprintf(a.stderr, "tslab: %s\n", said(err))
 			return nil
 		case err == io.EOF:
 			return fmt.Errorf("%s: no document", src.Name())

@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 	"golang.org/x/sys/unix"
 
+	"temporal-slab/tslab/internal/doctor"
 	"temporal-slab/tslab/internal/heap"
 	"temporal-slab/tslab/internal/metrics"
 	"temporal-slab/tslab/internal/segment"
@@ -191,7 +192,7 @@ func (a *app) profileFile(p *profile.Profile, path string) error {
 	if err != nil {
 		return fmt.Errorf("%s: %w", path, unwrapPath(err))
 	}
-	a.println(fmt.Sprintf("%d samples in %s; look: go tool pprof -top %s", len(p.Sample), units.Text(path), units.Text(path)))
+	a.println(doctor.Singular(fmt.Sprintf("%d samples in ", len(p.Sample))) + fmt.Sprintf("%s; look: go tool pprof -top %s", units.Text(path), units.Text(path)))
 	return nil
 }
 

@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra/doc"
 	"github.com/spf13/pflag"
 
+	"temporal-slab/tslab/internal/doctor"
 	"temporal-slab/tslab/internal/metrics"
 	"temporal-slab/tslab/internal/segment"
 )
@@ -138,7 +139,7 @@ func (a *app) manCommand() *cobra.Command {
 				return err
 			}
 			pages, err := filepath.Glob(filepath.Join(args[0], "*.1"))
-			fmt.Fprintf(a.out, "%d pages in %s\n", len(pages), args[0])
+			fmt.Fprintf(a.out, "%s%s\n", doctor.Singular(fmt.Sprintf("%d pages in ", len(pages))), args[0])
 			return err
 		},
 	}

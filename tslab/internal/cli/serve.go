@@ -196,7 +196,7 @@ func (s *server) metrics(w http.ResponseWriter, r *http.Request) {
 func (s *server) stats(w http.ResponseWriter, r *http.Request) {
 	snap, err := s.read(r.Context())
 	if err != nil {
-		http.Error(w, oneLine(err.Error()), http.StatusServiceUnavailable)
+		http.Error(w, said(err), http.StatusServiceUnavailable)
 		return
 	}
 	w.Header().Set("Content-Type", "application/json")
@@ -206,7 +206,7 @@ func (s *server) stats(w http.ResponseWriter, r *http.Request) {
 func (s *server) health(w http.ResponseWriter, r *http.Request) {
 	snap, err := s.read(r.Context())
 	if err != nil {
-		http.Error(w, oneLine(err.Error()), http.StatusServiceUnavailable)
+		http.Error(w, said(err), http.StatusServiceUnavailable)
 		return
 	}
 	age, known := youngest(snap)

@@ -53,10 +53,6 @@ func (r *Report) Findings() []Finding {
 // Write writes the text that slab_doctor writes. mark decorates ACTION lines.
 func (r *Report) Write(w io.Writer, mark func(string) string) {
 	fmt.Fprintln(w, r.Head)
-	r.body(w, mark)
-	for _, p := range r.Parts {
-		p.write(w, mark)
-	}
 	switch n := len(r.Findings()); n {
 	case 0:
 		fmt.Fprintln(w, sayEndNone)
@@ -64,6 +60,10 @@ func (r *Report) Write(w io.Writer, mark func(string) string) {
 		fmt.Fprintln(w, sayEndOne)
 	default:
 		fmt.Fprintf(w, sayEndSome+"\n", n)
+	}
+	r.body(w, mark)
+	for _, p := range r.Parts {
+		p.write(w, mark)
 	}
 }
 
@@ -83,11 +83,11 @@ func (r *Report) body(w io.Writer, mark func(string) string) {
 }
 
 func (s *Section) say(format string, args ...any) {
-	s.Lines = append(s.Lines, fmt.Sprintf(format, args...))
+	s.Lines = append(s.Lines, Singular(fmt.Sprintf(format, args...)))
 }
 
 func (s *Section) action(subject, format string, args ...any) {
-	text := fmt.Sprintf(format, args...)
+	text := Singular(fmt.Sprintf(format, args...))
 	s.Findings = append(s.Findings, Finding{Section: s.Name, Subject: subject, Action: text})
 	s.Lines = append(s.Lines, "ACTION: "+text)
 }
@@ -95,8 +95,8 @@ func (s *Section) action(subject, format string, args ...any) {
 // Examine makes the diagnosis; leakSeconds is the age from which an ended phase that holds objects leaks.
 func Examine(snap *snapshot.Snapshot, leakSeconds uint64) *Report {
 	g := snap.Global()
-	r := &Report{Head: fmt.Sprintf(sayHead,
-		snap.Pid(), g.U("live_objects"), units.Bytes(g.U("committed_bytes")), units.Bytes(g.U("rss_bytes_current")))}
+	r := &Report{Head: Singular(fmt.Sprintf(sayHead,
+		snap.Pid(), g.U("live_objects"), units.Bytes(g.U("committed_bytes")), units.Bytes(g.U("rss_bytes_current"))))}
 	for _, part := range []struct {
 		name string
 		fn   func(*Section, *snapshot.Snapshot)

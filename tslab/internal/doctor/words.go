@@ -5,8 +5,8 @@ package doctor
 // The thresholds of the diagnosis, and what the library says in the same words.
 const sayHead = "temporal-slab doctor: pid %d, %d objects live, %s of slabs committed, RSS %s"
 const sayEndNone = "Nothing needs attention."
-const sayEndOne = "1 thing needs attention: see ACTION above."
-const sayEndSome = "%d things need attention: see ACTION above."
+const sayEndOne = "1 thing needs attention: see ACTION below."
+const sayEndSome = "%d things need attention: see ACTION below."
 const sayClass = "class %d (%d B)"
 const sayClassRegions = "regions"
 const sayClassLarge = "large objects"
@@ -18,7 +18,7 @@ const Rows = 10
 const LeakSeconds = 60
 const sayLeaksNone = "Leaks: nothing leaks: no ended phase%s holds an object."
 const sayLeaksAge = " of %d s or more"
-const sayLeakEntered = "%s holds %d objects%s (%s) after %d s, and %d references to %s are open: look for the missing epoch_domain_exit or slab_epoch_dec_refcount"
+const sayLeakEntered = "%s holds %d objects%s (%s) after %d s, with %d open references to %s: look for the missing epoch_domain_exit or slab_epoch_dec_refcount"
 const sayLeakUnclosed = "%s was advanced past and never closed, and holds %d objects%s (%s) after %d s: close it by its era (%d) and free the rest; %d slabs of it are empty"
 const sayLeak = "%s leaks %d objects%s (%s), for up to %d s: slab_epoch_walk_era(a, %d, ...) tells addresses; free them where the phase ends, or release the phase if nobody needs them"
 const sayLeaksYoung = "Too young to judge: %d objects, %s of slabs, most of it %s%s."
@@ -35,7 +35,7 @@ const saySlowNone = "Slow path: nothing is slow: no allocation has left the fast
 const saySlow = "Slow path: %d hits in %d classes; the first allocations of a phase are always among them."
 const saySlowClass = "%s: %d hits; miss %.1f %%, closed %.1f %%, null %.1f %%, full %.1f %%"
 const saySlowMore = "and %d classes with fewer hits."
-const sayRepairs = "%d lists of lines were found wrong and mended: somebody writes where it may not, or the library has a fault"
+const sayRepairs = "lists of lines that were found wrong and repaired: %d; somebody writes where it may not, or the library has a fault"
 const adviceClosed = "Fix the rotation: epoch ids are used after their close or advance and are refused; take the id anew for each phase."
 const adviceCold = "Larger cache: slabs come fresh from the system; set warm_bytes to twice what the phases that end together hold."
 const adviceWarm = "Growth: most hits take a slab, and the cache serves it. Nothing is wrong; a larger slab_bytes makes fewer hits."
@@ -189,4 +189,27 @@ var causes = []struct{ key, advice string }{
 	{"late_double_free", "objects were freed by two threads at once"},
 	{"out_of_memory", "allocations found no memory: look at RLIMIT_AS, the memory cgroup, overcommit and reserve_bytes"},
 	{"over_budget", "allocations exceeded a hard budget or max_bytes"},
+}
+
+var nouns = []struct{ many, one string }{
+	{"ended phases hold", "ended phase holds"},
+	{"ended phases", "ended phase"},
+	{"slabs have used up their handle generations and rest", "slab has used up its handle generations and rests"},
+	{"slabs of it are empty", "slab of it is empty"},
+	{"smaller ones", "smaller one"},
+	{"more labels", "more label"},
+	{"open references", "open reference"},
+	{"objects", "object"},
+	{"phases that hold", "phase that holds"},
+	{"phases", "phase"},
+	{"slabs", "slab"},
+	{"labels", "label"},
+	{"classes", "class"},
+	{"hits", "hit"},
+	{"calls", "call"},
+	{"closes", "close"},
+	{"samples", "sample"},
+	{"acquisitions", "acquisition"},
+	{"attempts", "attempt"},
+	{"times", "time"},
 }

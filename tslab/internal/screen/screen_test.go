@@ -117,7 +117,7 @@ func TestWhatIsShown(t *testing.T) {
 		{"epochs", nil, []string{"memory▼", "active"}},
 		{"closes", nil, []string{"ended▼", "ago", "4 closes"}},
 		{"doctor", nil, []string{"temporal-slab doctor: pid", "1. Leaks"}},
-		{"doctor", []string{"end"}, []string{"see ACTION above"}},
+		{"doctor", nil, []string{"see ACTION below"}},
 		{"overview", []string{"?"}, []string{"read more often", "any key: back"}},
 		{"overview", []string{"p"}, []string{"paused"}},
 		{"overview", []string{"+"}, []string{"every 500ms"}},

@@ -107,6 +107,9 @@ func Summary(s *snapshot.Snapshot, style units.Style) []Fact {
 		{"Sampling", sampling(s)},
 		{"Refusals", refusals(s, style)},
 	}
+	for n := range facts {
+		facts[n].Text = doctor.Singular(facts[n].Text)
+	}
 	return facts
 }
 

@@ -1,0 +1,35 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"net"
+	"os"
+	"syscall"
+	"testing"
+)
+
+func TestErrorsHaveNoGoInThem(t *testing.T) {
+	to := &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: 9}
+	refused := &net.OpError{Op: "dial", Net: "tcp", Addr: to, Err: os.NewSyscallError("connect", syscall.ECONNREFUSED)}
+	for _, c := range []struct {
+		err  error
+		want string
+	}{
+		{fmt.Errorf("http://127.0.0.1:9/x: %w", refused), "http://127.0.0.1:9/x: cannot connect to 127.0.0.1:9: connection refused"},
+		{&net.OpError{Op: "dial", Net: "tcp", Err: &net.DNSError{Err: "no such host", Name: "nohost", Server: "10.0.0.1:53", IsNotFound: true}},
+			`no host is called "nohost"`},
+		{&net.OpError{Op: "dial", Net: "tcp", Err: &net.DNSError{Err: "server misbehaving", Name: "nohost"}}, `the address of "nohost" could not be found out`},
+		{&net.OpError{Op: "listen", Net: "tcp", Addr: to, Err: os.NewSyscallError("bind", syscall.EADDRINUSE)},
+			"cannot listen at 127.0.0.1:9: address already in use"},
+		{&net.OpError{Op: "read", Net: "tcp", Addr: to, Err: os.NewSyscallError("read", syscall.ECONNRESET)},
+			"the connection broke: connection reset by peer"},
+		{fmt.Errorf("out: %w", &fs.PathError{Op: "open", Path: "/x/y", Err: syscall.ENOENT}), "out: /x/y: no such file or directory"},
+		{errors.New("as it\n stands"), "as it stands"},
+	} {
+		if got := said(c.err); got != c.want {
+			t.Errorf("%v\n  is said as %q\n  and not as %q", c.err, got, c.want)
+		}
+	}
+}
