@@ -225,6 +225,7 @@ EpochId tsi_epoch_advance(TsiArena* a, TsiRef from) {
     uint32_t next = tsi_load_relaxed(&p->current) + 1;
     TsiRef before = tsi_load_relaxed(&p->ring[next == p->ring_size ? 0 : next]);
     TsiInc* gone = before != 0 ? tsi_inc(p, tsi_ref_index(before)) : NULL;
+    if (gone != NULL && tsi_inc_peak(gone) != 0) tsi_eras_add(p, gone->index); /* E1; else nothing lives there */
     /* None of its heaps is LIVE as its id goes over to another: slab_malloc_epoch asks the heaps alone. */
     if (gone != NULL) {
         tsi_inc_take(gone);

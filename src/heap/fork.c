@@ -41,6 +41,7 @@ TsiLock tsi_segment_lock = TSI_LOCK_OF(SEGMENT);
 static void inner_locks(TsiArena* a, void (*op)(TsiLock*)) {
     op(&a->space.lock);
     op(&a->phases.labels.lock);
+    op(&a->phases.eras.lock);
     op(&a->phases.labels.records.lock);
     op(&a->phases.incs.lock);
     op(&a->phases.ends.lock);

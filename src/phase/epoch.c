@@ -31,6 +31,7 @@ bool tsi_phases_init(TsiPhases* p, uint32_t ring_size, uint32_t inc_capacity, ui
     _Static_assert(sizeof *p % sizeof(uint64_t) == 0, "whole words");
     tsi_clear(p, sizeof *p);
     tsi_lock_init(&p->ring_lock, TSI_LOCK_RING);
+    tsi_lock_init(&p->eras.lock, TSI_LOCK_ERAS);
     for (unsigned n = 0; n < TSI_STRIPES; n++) tsi_lock_init(&tsi_stripes[n].lock, TSI_LOCK_STRIPE);
     if (!tsi_table_init_aside(&p->incs, TSI_INC_STRIDE, inc_capacity)) return false;
     p->incs.leave = put_reuse_aside;
@@ -56,6 +57,7 @@ void tsi_phases_destroy(TsiPhases* p) {
     tsi_table_destroy(&p->incs);
     tsi_table_destroy(&p->ends);
     tsi_labels_destroy(&p->labels);
+    tsi_eras_destroy(&p->eras);
 }
 
 void tsi_inc_reset(TsiInc* i) {
@@ -120,8 +122,12 @@ bool tsi_phases_step_locked(TsiPhases* p, TsiRef* was_current, TsiRef* displaced
     return true;
 }
 
-TsiRef tsi_phases_find_era(const TsiPhases* p, uint64_t era) {
-    for (uint32_t index = 1; era != 0 && index < tsi_table_used(&p->incs); index++)
-        if (tsi_inc_era(tsi_inc(p, index)) == era) return tsi_ref(era, index);
-    return 0;
+TsiRef tsi_phases_find_era(TsiPhases* p, uint64_t era) {
+    if (era == 0) return 0;
+    for (uint32_t n = 0; n < p->ring_size; n++) {
+        TsiRef ref = tsi_load_acquire(&p->ring[n]); /* as in tsi_phases_resolve; the table afterwards (E1) */
+        if (tsi_ref_era(ref) == era) return ref;
+    }
+    uint32_t index = tsi_eras_find(p, era);
+    return index != 0 ? tsi_ref(era, index) : 0;
 }

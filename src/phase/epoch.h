@@ -18,6 +18,7 @@
 #ifndef TSI_PHASE_EPOCH_H
 #define TSI_PHASE_EPOCH_H
 
+#include "phase/eras.h"
 #include "phase/label.h"
 #include "slab_alloc.h"
 
@@ -29,6 +30,7 @@ enum { TSI_REUSE_BITS = 13, TSI_REUSE_MASK = (1 << TSI_REUSE_BITS) - 1, TSI_CHAR
 #define TSI_CHARGE_MASK ((1ull << TSI_CHARGE_BITS) - 1)
 #define TSI_DOMAIN_ID_BIT 0x80000000u
 
+typedef struct TsiPhases TsiPhases;
 typedef uint64_t TsiRef; /* era << 18 | index; 0 = none */
 
 TSI_INLINE TsiRef tsi_ref(uint64_t era, uint32_t index) { return era << TSI_INC_BITS | index; }
@@ -103,10 +105,11 @@ typedef struct TsiEnd {
     void* arg;
 } TsiEnd;
 
-typedef struct TsiPhases {
+struct TsiPhases {
     TsiTable incs;
     TsiTable ends;
     TsiLabels labels;
+    TsiEras eras;
     uint32_t ring_size;
     TsiLock ring_lock; /* advances; `spare` */
     uint32_t spare;    /* index + 1 of a record kept ready so that advance does not fail */
@@ -114,7 +117,7 @@ typedef struct TsiPhases {
     _Atomic uint64_t era_next;
     _Atomic uint64_t advances_refused;
     _Atomic uint64_t ring[TSI_RING_MAX]; /* TsiRef */
-} TsiPhases;
+};
 
 /* Process-wide: a fork takes all of them. */
 extern struct TsiStripe {
@@ -198,6 +201,7 @@ TSI_INLINE TsiRef tsi_phases_current(const TsiPhases* p) {
 /* Moves the ring on by one; ring lock held. Gives the incarnation that was current and the one that lost its
  * id (0 when the record supply is exhausted and nothing moved). */
 bool tsi_phases_step_locked(TsiPhases* p, TsiRef* was_current, TsiRef* displaced);
-/* Finds an open or draining incarnation by era; 0 when it is gone. */
-TsiRef tsi_phases_find_era(const TsiPhases* p, uint64_t era);
+/* Finds an open or draining incarnation by its era in the ring and in the table of eras; 0 if it is in neither. Those that
+ * threads have begun a moment ago are in their own notes (tsi_era_find in heap/records.h). */
+TsiRef tsi_phases_find_era(TsiPhases* p, uint64_t era);
 #endif
