@@ -187,7 +187,7 @@ TSI_INLINE void* alloc_again(TsiBinding* b, TsiHeap* h, unsigned cls, SlabHandle
     unsigned n = tsi_popcount(freed);
     bool plain = tsi_load_relaxed(&h->word) == b->live_word && tsi_load_relaxed(&l->avail) == 0 && !b->watched &&
                  n >= c->threshold;
-    bool waiting = tsi_load_relaxed(&b->inbox) != TSI_INBOX_EMPTY || tsi_load_relaxed(&b->arena->has_displaced);
+    bool waiting = tsi_load_relaxed(&b->inbox) != TSI_INBOX_EMPTY || tsi_load_relaxed(&b->arena->has_unswept);
     if (!plain || waiting || (handle != NULL && !tsi_line_is_handled(l)) || !refill_plain(b, l, c, n)) return NULL;
     if (handle != NULL && (*handle = tsi_handle_here(b, c, l, tsi_ctz64(freed))) == 0) return NULL;
     tsi_count_slow(b, h, cls, TSI_SLOW_FULL);
@@ -253,7 +253,7 @@ static void* alloc_more(TsiBinding* b, TsiHeap* h, size_t size, unsigned cls) {
     TsiLine* l = (TsiLine*)(uintptr_t)tsi_load_relaxed(&b->busy);
     TsiHeap* of = l == tsi_no_cur[0] ? h : tsi_line_heap(b, l);
     bool owned = tsi_load_relaxed(&h->word) == b->live_word && tsi_load_relaxed(&of->word) == b->live_word;
-    bool waiting = tsi_load_relaxed(&b->inbox) != TSI_INBOX_EMPTY || tsi_load_relaxed(&b->arena->has_displaced);
+    bool waiting = tsi_load_relaxed(&b->inbox) != TSI_INBOX_EMPTY || tsi_load_relaxed(&b->arena->has_unswept);
     if (!owned || waiting || b->watched || tsi_tls.exiting) return NULL;
     tsi_bracket_clear(b); /* B4 */
     bool left = tsi_load_relaxed(&of->word) != b->live_word;
@@ -325,7 +325,7 @@ void* tsi_alloc_ready(TsiBinding* own, size_t size, TsiRef ref, SlabHandle* hand
     TsiLane* lane;
     unsigned cls = tsi_class_near(size);
     TsiRef target = target_of(own, ref);
-    bool waiting = tsi_load_relaxed(&own->arena->has_displaced) || own->watched || tsi_tls.exiting;
+    bool waiting = tsi_load_relaxed(&own->arena->has_unswept) || own->watched || tsi_tls.exiting;
     if (TSI_UNLIKELY(waiting) || !tsi_lane_try(own, &lane)) return NULL;
     TsiBinding* b = tsi_lane_binding(lane);
     TsiHeap* h = tsi_heap_cached(b, target);
@@ -346,7 +346,7 @@ static TsiOutcome alloc_in_lane(TsiBinding* own, TsiRef target, const TsiRequest
     TsiBinding* b = tsi_lane_binding(lane);
     tsi_binding_heed(b);
     tsi_inbox_drain(b);
-    tsi_sweep_displaced(a, b);
+    tsi_sweep_piece(a, b);
     TsiOutcome o = alloc_owned(b, target, false, q, got);
     if (o == TSI_GOT) tsi_lane_count(b, lane, counted_as(q));
     tsi_lane_leave(lane);
@@ -391,7 +391,7 @@ static void* alloc_untimed(TsiArena* a, TsiRequest* q) {
         if (b == NULL) return refused(a, ENOMEM);
         tsi_binding_heed(b);
         tsi_inbox_drain(b);
-        tsi_sweep_displaced(a, b);
+        tsi_sweep_piece(a, b);
         tsi_warm_look(a);
         TsiRef target = target_of(b, q->ref);
         TsiOutcome o =

@@ -299,13 +299,13 @@ struct TsiArena {
     _Atomic uint64_t retired_slabs, barriers;
     _Atomic uint64_t overflowed[TSI_CLASSES];
     _Atomic uint32_t room_looks; /* how often max_bytes was in the way, see tsi_trim_for_room */
-    _Atomic bool has_displaced;
+    _Atomic bool has_unswept;
     _Atomic uint32_t most_phases; /* open at once since they have become a quarter of that, see records.c */
     _Atomic bool phases_fall;     /* from many */
     _Atomic bool records_learned; /* tables of them may have: worth a look once a second */
     uint32_t left_count;          /* registry lock, both: domains that exiting threads left, number << 32 | record */
     uint64_t left[TSI_LEFT_MAX];
-    uint32_t displaced;       /* incarnations without a ring id that hold slabs, index; ring lock */
+    uint32_t unswept;         /* incarnations that wait for a sweep, by next_unswept, index; ring lock */
     _Atomic uint32_t exiting; /* threads that are leaving: destroy waits for them */
     uint32_t slot;            /* in the registry */
     bool inert;

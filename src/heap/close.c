@@ -248,11 +248,8 @@ EpochId tsi_epoch_advance(TsiArena* a, TsiRef from) {
     }
     TsiRef ref = tsi_load_relaxed(&p->ring[now]);
     if (moved && gone != NULL) {
-        if (!unpin) { /* its empty slabs are returned by the next slow path that looks, not here */
-            gone->next_displaced = a->displaced;
-            a->displaced = gone->index;
-            tsi_store_relaxed(&a->has_displaced, true);
-        }
+        /* its empty slabs are returned by the next slow paths that look, not here */
+        if (!unpin && !tsi_unswept_put_locked(a, gone)) unpin = true;
     }
     tsi_lock_give(&p->ring_lock);
     if (unpin) tsi_inc_unpin(a, NULL, tsi_inc(p, tsi_ref_index(displaced)));
@@ -265,13 +262,12 @@ EpochId tsi_epoch_advance(TsiArena* a, TsiRef from) {
 }
 
 bool tsi_epoch_close(TsiArena* a, TsiRef ref, EpochCloseMode mode, TsiEnding how, EpochReceipt* out) {
-    unsigned interrupts = 0;
-    if (ref != 0 && tsi_phases_current(&a->phases) == ref) {
-        (void)tsi_epoch_advance(a, ref);
-        /* Who closes one id after the other closes all: what loses its id by that would be left out. */
-        interrupts = tsi_sweep_displaced(a, tsi_binding_get(a, false));
-    }
+    bool moves = ref != 0 && tsi_phases_current(&a->phases) == ref;
+    if (moves) (void)tsi_epoch_advance(a, ref);
     bool ended = tsi_epoch_end(a, ref, mode, how, out);
+    /* A program that closes one id after the other closes all: what loses its id by that would be left out. Afterwards,
+     * for this incarnation may be among them. */
+    unsigned interrupts = moves ? tsi_sweep_unswept(a, tsi_binding_get(a, false)) : 0;
     if (ended && out != NULL) out->interrupts += interrupts;
     return ended;
 }

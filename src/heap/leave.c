@@ -19,7 +19,7 @@ static void binding_release(TsiBinding* b) {
     TsiArena* a = b->arena;
     tsi_ready_close(b); /* before the heaps that phases have */
     tsi_heaps_detach_all(b);
-    tsi_sweep_displaced(a, b); /* in shared mode no heap goes with its thread */
+    tsi_sweep_piece(a, b); /* in shared mode no heap goes with its thread */
     tsi_inbox_close(b);
     tsi_binding_flush_records(b);
     tsi_eras_leave(b);

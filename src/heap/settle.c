@@ -181,11 +181,14 @@ static bool look_at_large(TsiSweep* w, unsigned cls, uint32_t slab_id) {
 
 void tsi_settle_orphan_pages(TsiSweep* w) {
     TsiSpace* s = &w->arena->space;
-    for (uint32_t at = w->inc->orphans; at != 0; at = tsi_slab(s, at - 1)->next) {
+    uint32_t at = w->most != 0 && w->inc->thin_next != 0 ? w->inc->thin_next : w->inc->orphans;
+    for (; at != 0 && !tsi_sweep_is_through(w); at = tsi_slab(s, at - 1)->next) {
         unsigned cls = tsi_class_of_slab(s, at - 1);
+        w->looked += tsi_slab_bytes(s, cls, at - 1);
         w->inc->pinned_slabs += look_at_large(w, cls, at - 1);
         tsi_partial_claim(w, cls, at - 1);
     }
+    w->inc->thin_next = at;
 }
 
 void tsi_settle_release_orphans(TsiSweep* w) {
@@ -221,6 +224,7 @@ bool tsi_settle_complete(TsiSweep* w, uint32_t slab_id, uint64_t tag) {
     tsi_inc_take(w->inc);
     w->inc->pins++;
     tsi_orphan_unlink_locked(a, w->inc, slab_id, sum.issued);
+    tsi_totals_add(&w->inc->released, sum.live); /* 0 but for a released one */
     tsi_late_note_locked(a, w->inc);
     tsi_inc_give(w->inc);
     take_out(w, cls, slab_id);

@@ -18,6 +18,9 @@ typedef struct TsiSweep {
     bool closing;     /* not a trim */
     bool at_once;     /* the program has chosen this moment: nothing is kept */
     bool learns;      /* the end of a scope: what goes for want of budget may have gone in vain */
+    uint64_t most;    /* bytes of slabs to look at, at least one; 0: all of them */
+    uint64_t looked;  /* bytes of slabs, counted against `most` */
+    bool more;        /* it stopped at `most`, and nobody else is about to take the rest */
     uint32_t out;     /* by `next`: slabs for the warm store or the pool */
     uint32_t large;   /* by `next` */
     uint32_t partial; /* by `extra`: claimed PARTIAL, some pages to give back */
@@ -29,6 +32,11 @@ typedef struct TsiSweep {
     TsiTotals escaped;    /* at the first close that drains */
     TsiCloseTally* tally; /* by class, for the close log; or NULL */
 } TsiSweep;
+
+enum { TSI_PIECE_BYTES = 256 << 10 };
+
+/* Returns true if the sweep has looked at as much as it may. */
+TSI_INLINE bool tsi_sweep_is_through(const TsiSweep* w) { return w->most != 0 && w->looked >= w->most; }
 
 /* Adds n for the class in a field of TsiClassCounters. */
 void tsi_sweep_count(TsiSweep* w, size_t field, unsigned cls, uint64_t n);

@@ -17,7 +17,7 @@ void tsi_handover(TsiBinding* b, TsiHeap* h) {
     tsi_binding_heed(b);
     if (ref == 0 || h == &tsi_no_heap) return;
     TsiInc* i = tsi_inc(&a->phases, tsi_ref_index(ref));
-    TsiSweep w = {.arena = a, .b = b, .inc = i};
+    TsiSweep w = {.arena = a, .b = b, .inc = i, .most = TSI_PIECE_BYTES};
     tsi_inc_take(i);
     bool current = tsi_inc_era(i) == tsi_ref_era(ref);
     if (current) {
@@ -29,7 +29,8 @@ void tsi_handover(TsiBinding* b, TsiHeap* h) {
     tsi_inc_give(i);
     if (!current) return;
     tsi_sweep_finish(&w);
-    tsi_inc_unpin(a, b, i);
+    if (w.more) tsi_sweep_later(a, b, i);
+    else tsi_inc_unpin(a, b, i);
 }
 
 /* A heap of the thread that somebody has asked for; NULL when there is none. */
@@ -62,7 +63,7 @@ static void trim_inc(TsiArena* a, TsiBinding* b, TsiInc* i, TsiBinding* only, bo
 void tsi_trim_inc(TsiArena* a, TsiBinding* b, TsiInc* i) { trim_inc(a, b, i, NULL, false); }
 
 void tsi_trim(TsiArena* a, TsiBinding* b, TsiBinding* only) {
-    tsi_sweep_displaced(a, b);
+    tsi_sweep_unswept(a, b);
     for (uint32_t index = 1; index < tsi_table_used(&a->phases.incs); index++) {
         TsiInc* i = tsi_inc(&a->phases, index);
         if (tsi_load_relaxed(&i->heap_count) != 0 || tsi_load_relaxed(&i->slab_count) != 0)
@@ -78,7 +79,7 @@ void tsi_trim_all(TsiArena* a, TsiBinding* b) {
 }
 
 void tsi_trim_for_room(TsiArena* a, TsiBinding* b) {
-    tsi_sweep_displaced(a, b);
+    tsi_sweep_unswept(a, b);
     uint32_t look = tsi_add_relaxed(&a->room_looks, 1) + 1;
     for (uint32_t n = 0; n < tsi_table_used(&a->heaps); n++) {
         TsiRef ref = tsi_load_relaxed(&tsi_heap(a, n)->ref);
