@@ -279,19 +279,80 @@ void* tsi_alloc_nearby(TsiBinding* b, TsiHeap* h, size_t size, SlabHandle* handl
     return p != NULL || handle != NULL ? p : alloc_more(b, h, size, cls);
 }
 
-/* Tells of budgets. True when an allocation that a hard one refused is to be tried again: once for each, after the
- * empty slabs of its epoch (of all epochs where max_bytes is in the way) went back and its function was called. */
-static bool budgets_told(TsiBinding* b, TsiOutcome o, const TsiBudgetEvents* e, unsigned* tried) {
+/* ---- looking for room ---- */
+
+#define WAIT_NS 2000000000ull
+
+/* What an allocation has done to find room since it was first refused. */
+typedef struct TsiSearch {
+    bool looked;       /* everywhere, since the last try but one */
+    bool left;         /* others were inside of what it wanted */
+    uint32_t givers;   /* of memory, after the look */
+    uint32_t gone;     /* how often some had gone by then */
+    uint64_t until_ns; /* 0: it has not waited yet */
+    unsigned turn;
+    unsigned told; /* hard budgets whose functions were called */
+} TsiSearch;
+
+/* Returns what can go back for a request that had this outcome: everything; where max_bytes is in the way, what makes
+ * room; else the empty slabs of the epoch. True if others were inside of some. */
+static bool give_back(TsiBinding* b, TsiOutcome o, const TsiBudgetEvents* e) {
+    TsiArena* a = b->arena;
+    if (o == TSI_NO_MEMORY) return tsi_trim_all(a, b);
+    if ((e->hard & TSI_BUDGET_SPACE) != 0) return tsi_trim_for_room(a, b);
+    return tsi_trim_inc(a, b, tsi_inc(&a->phases, tsi_ref_index(e->ref)));
+}
+
+/* Waits until as many threads have given memory back as were at it, or a moment for those that were inside of a slab.
+ * Returns false after WAIT_NS in all: a thread that holds some may be stopped. It is not waited for again before some
+ * memory goes. */
+static bool wait_for_others(TsiArena* a, TsiSearch* search) {
+    uint64_t giving = tsi_space_giving(&a->space), now_ns = tsi_os.coarse_ns();
+    if (giving == tsi_load_relaxed(&a->stood) && tsi_givers(giving) != 0) return false;
+    if (search->until_ns == 0) search->until_ns = now_ns + WAIT_NS;
+    do {
+        if (now_ns >= search->until_ns) {
+            tsi_store_relaxed(&a->stood, giving);
+            return false;
+        }
+        tsi_os_yield(&search->turn);
+        giving = tsi_space_giving(&a->space);
+        now_ns = tsi_os.coarse_ns();
+    } while (tsi_givers(giving) != 0 && tsi_gone(giving) - search->gone < search->givers);
+    return true;
+}
+
+/*
+ * Looks for room for a request that was refused. Returns true if it is to be tried again: after the first look, and as
+ * long as a look has found that others have what it wants. So a request is refused when, between a look and the try after
+ * it, all that no object needs was where the look finds it, or WAIT_NS have gone. Slabs that another thread's sweep has
+ * are off the charges before anybody can miss them (tsi_sweep_uncharge), so budgets need not wait for those who give.
+ */
+static bool find_room(TsiBinding* b, TsiOutcome o, const TsiBudgetEvents* e, TsiSearch* search) {
+    TsiArena* a = b->arena;
+    if (search->looked && !search->left && search->givers == 0) return false;
+    if (search->looked && !wait_for_others(a, search)) return false;
+    search->left = give_back(b, o, e);
+    search->looked = true;
+    uint64_t giving = tsi_space_giving(&a->space);
+    bool of_space = o == TSI_NO_MEMORY || (e->hard & TSI_BUDGET_SPACE) != 0;
+    search->givers = of_space ? tsi_givers(giving) : 0;
+    search->gone = tsi_gone(giving);
+    return true;
+}
+
+/* Tells of budgets, of a hard one once. Returns true if an allocation that one refused is to be tried again. */
+static bool budgets_told(TsiBinding* b, TsiOutcome o, const TsiBudgetEvents* e, TsiSearch* search) {
     if (TSI_LIKELY((e->soft | e->hard) == 0)) return false;
     TsiArena* a = b->arena;
-    unsigned hard = o == TSI_OVER ? e->hard & ~*tried : 0;
-    if ((hard & TSI_BUDGET_SPACE) != 0) tsi_trim_for_room(a, b);
-    else if (hard != 0) tsi_trim_inc(a, b, tsi_inc(&a->phases, tsi_ref_index(e->ref)));
+    unsigned hard = o == TSI_OVER ? e->hard & ~search->told : 0;
+    if (hard != 0) search->looked = false; /* another one than before */
+    bool again = o == TSI_OVER && find_room(b, o, e, search);
     tsi_budget_tell(a, e, hard);
-    *tried |= hard;
-    if (o == TSI_OVER && hard == 0 && (e->hard & TSI_BUDGET_LABEL) != 0)
+    search->told |= hard;
+    if (o == TSI_OVER && !again && (e->hard & TSI_BUDGET_LABEL) != 0)
         tsi_add_relaxed(&tsi_label(&a->phases.labels, e->label)->over, 1);
-    return hard != 0;
+    return again;
 }
 
 /* ambient: the thread's next allocations are to go where this one goes. */
@@ -383,8 +444,7 @@ static void* refused(TsiArena* a, int error) {
 
 /* Each turn tries once; what is in the way is seen to between two. */
 static void* alloc_untimed(TsiArena* a, TsiRequest* q) {
-    bool tried_trim = false;
-    unsigned tried_budgets = 0;
+    TsiSearch search = {.looked = false};
     for (;;) {
         TsiGot got = {.p = NULL};
         TsiBinding* b = tsi_binding_get(a, true);
@@ -400,7 +460,7 @@ static void* alloc_untimed(TsiArena* a, TsiRequest* q) {
             if (stale_goes_on(b, q, target)) continue;
             return NULL;
         }
-        bool again = budgets_told(b, o, &got.budgets, &tried_budgets);
+        bool again = budgets_told(b, o, &got.budgets, &search);
         if (o == TSI_GOT && q->handle != NULL) {
             if (got.issue.handle == 0) { /* not an object of the caller's: without a trace */
                 (void)tsi_free_place(a, b, &got.issue.at, got.issue.seq, false);
@@ -411,11 +471,7 @@ static void* alloc_untimed(TsiArena* a, TsiRequest* q) {
         }
         if (o == TSI_GOT) return got.p;
         if (o == TSI_OVER && !again) return refused(a, EDQUOT);
-        if (o == TSI_NO_MEMORY && tried_trim) return refused(a, ENOMEM);
-        if (o == TSI_NO_MEMORY) {
-            tried_trim = true;
-            tsi_trim_all(a, b);
-        }
+        if (o == TSI_NO_MEMORY && !find_room(b, o, &got.budgets, &search)) return refused(a, ENOMEM);
     }
 }
 

@@ -300,6 +300,7 @@ struct TsiArena {
     _Atomic uint64_t overflowed[TSI_CLASSES];
     _Atomic uint32_t room_looks; /* how often max_bytes was in the way, see tsi_trim_for_room */
     _Atomic bool has_unswept;
+    _Atomic uint64_t stood;       /* TsiSpace.giving when an allocation had waited for those threads without success */
     _Atomic uint32_t most_phases; /* open at once since they have become a quarter of that, see records.c */
     _Atomic bool phases_fall;     /* from many */
     _Atomic bool records_learned; /* tables of them may have: worth a look once a second */

@@ -54,6 +54,7 @@ static void end_swept(TsiSweep* w, unsigned state, EpochReceipt* out, uint64_t n
     if (drains && live.objects != 0) tsi_post_escapes(w->arena, i, live);
     tsi_receipt_fill_locked(i, live, out);
     tsi_late_note_locked(w->arena, i);
+    tsi_sweep_uncharge(w);
     tsi_inc_give(i);
     tsi_lanes_give(w->arena, w->lanes);
     tsi_sweep_finish(w);

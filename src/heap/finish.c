@@ -84,8 +84,7 @@ void tsi_sweep_finish(TsiSweep* w) {
     TsiSpace* s = &a->space;
     uint32_t ids[BATCH];
     unsigned n = 0, halves = BATCH; /* halves of huge pages from the end on */
-    tsi_uncharge(a, w->b, w->inc, w->uncharged);
-    w->uncharged = 0;
+    tsi_sweep_uncharge(w);
     tsi_warm_look(a);
     if (!w->at_once) w->out = tsi_warm_put(a, w->b, w->out, w->learns);
     while (w->out != 0) {
@@ -111,6 +110,8 @@ void tsi_sweep_finish(TsiSweep* w) {
         w->purged += gone;
         tsi_sweep_purged(w, TSI_CLASS_LARGE, gone);
     }
+    if (w->gives) tsi_space_give_end(s);
+    w->gives = false;
     while (w->partial != 0) {
         for (n = 0; w->partial != 0 && n < BATCH; n++) {
             ids[n] = w->partial - 1;
@@ -142,6 +143,7 @@ void tsi_sweep_whole(TsiSweep* w, TsiBinding* only) {
         tsi_sweep_locked(w, only);
         if (tsi_inc_state(i) != TSI_INC_ACTIVE) tsi_post_locked(w->arena, w->b, i);
         tsi_late_note_locked(w->arena, i);
+        tsi_sweep_uncharge(w);
     }
     tsi_inc_give(i);
     tsi_lanes_give(w->arena, w->lanes);

@@ -90,6 +90,8 @@ static TsiSlabSum renew_words(TsiSweep* w, unsigned cls, uint32_t slab_id, uint6
 }
 
 static void take_out(TsiSweep* w, unsigned cls, uint32_t slab_id) {
+    if (!w->gives) tsi_space_give_begin(&w->arena->space);
+    w->gives = true;
     TsiSlab* b = tsi_slab(&w->arena->space, slab_id);
     uint32_t* chain = cls == TSI_CLASS_LARGE ? &w->large : &w->out;
     b->next = *chain;
@@ -216,8 +218,13 @@ bool tsi_settle_complete(TsiSweep* w, uint32_t slab_id, uint64_t tag) {
     unsigned cls = tsi_class_of_slab(&a->space, slab_id);
     uint32_t seq = tsi_tag_seq(tag);
     uint64_t to = tsi_tag(tsi_seq_next(seq), tsi_tag_index(tag), TSI_SLAB_PURGING);
+    tsi_space_give_begin(&a->space);
+    w->gives = true;
     do { /* again if only the mark of an issued handle was added meanwhile */
-        if (tsi_tag_state(tag) != TSI_SLAB_ORPHAN || tsi_tag_seq(tag) != seq) return false;
+        if (tsi_tag_state(tag) != TSI_SLAB_ORPHAN || tsi_tag_seq(tag) != seq) {
+            tsi_space_give_end(&a->space);
+            return false;
+        }
     } while (!tsi_cas_seq(&tsi_slab(&a->space, slab_id)->tag, &tag, to));
     /* The claim keeps the incarnation's record: it counts this slab until we unlink it. */
     TsiSlabSum sum = renew_words(w, cls, slab_id, tag);
@@ -226,8 +233,9 @@ bool tsi_settle_complete(TsiSweep* w, uint32_t slab_id, uint64_t tag) {
     tsi_orphan_unlink_locked(a, w->inc, slab_id, sum.issued);
     tsi_totals_add(&w->inc->released, sum.live); /* 0 but for a released one */
     tsi_late_note_locked(a, w->inc);
-    tsi_inc_give(w->inc);
     take_out(w, cls, slab_id);
+    tsi_sweep_uncharge(w);
+    tsi_inc_give(w->inc);
     return true;
 }
 
