@@ -281,16 +281,15 @@ void* tsi_alloc_nearby(TsiBinding* b, TsiHeap* h, size_t size, SlabHandle* handl
 
 /* ---- looking for room ---- */
 
-#define WAIT_NS 2000000000ull
+enum { WAITS = 20000 /* mostly naps of tsi_os_yield: a second and more */, LOOKS = 64 };
 
 /* What an allocation has done to find room since it was first refused. */
 typedef struct TsiSearch {
-    bool looked;       /* everywhere, since the last try but one */
-    bool left;         /* others were inside of what it wanted */
-    uint32_t givers;   /* of memory, after the look */
-    uint32_t gone;     /* how often some had gone by then */
-    uint64_t until_ns; /* 0: it has not waited yet */
-    unsigned turn;
+    bool looked;     /* everywhere, since the last try but one */
+    bool left;       /* others were inside of what it wanted */
+    uint32_t givers; /* of memory, after the look */
+    uint32_t gone;   /* how often some had gone by then */
+    unsigned turn, waits, looks;
     unsigned told; /* hard budgets whose functions were called */
 } TsiSearch;
 
@@ -303,30 +302,31 @@ static bool give_back(TsiBinding* b, TsiOutcome o, const TsiBudgetEvents* e) {
     return tsi_trim_inc(a, b, tsi_inc(&a->phases, tsi_ref_index(e->ref)));
 }
 
-/* Waits until as many threads have given memory back as were at it, or a moment for those that were inside of a slab.
- * Returns false after WAIT_NS in all: a thread that holds some may be stopped. It is not waited for again before some
- * memory goes. */
+/* Waits until as many threads have given memory back as were at it after the look, or, for those that were inside of a
+ * slab, longer after each look. Returns false if the request has waited enough, for a thread may be stopped there. One
+ * that gives is not waited for again before some memory goes. */
 static bool wait_for_others(TsiArena* a, TsiSearch* search) {
-    uint64_t giving = tsi_space_giving(&a->space), now_ns = tsi_os.coarse_ns();
-    if (giving == tsi_load_relaxed(&a->stood) && tsi_givers(giving) != 0) return false;
-    if (search->until_ns == 0) search->until_ns = now_ns + WAIT_NS;
-    do {
-        if (now_ns >= search->until_ns) {
+    uint64_t giving = tsi_space_giving(&a->space);
+    bool gives = search->givers != 0, stood = gives && giving == tsi_load_relaxed(&a->stood);
+    if (stood || search->looks == LOOKS) return false;
+    for (unsigned n = 0;
+         gives ? tsi_givers(giving) != 0 && tsi_gone(giving) - search->gone < search->givers : n < search->looks; n++) {
+        if (++search->waits > WAITS) {
             tsi_store_relaxed(&a->stood, giving);
             return false;
         }
         tsi_os_yield(&search->turn);
         giving = tsi_space_giving(&a->space);
-        now_ns = tsi_os.coarse_ns();
-    } while (tsi_givers(giving) != 0 && tsi_gone(giving) - search->gone < search->givers);
+    }
     return true;
 }
 
 /*
  * Looks for room for a request that was refused. Returns true if it is to be tried again: after the first look, and as
- * long as a look has found that others have what it wants. So a request is refused when, between a look and the try after
- * it, all that no object needs was where the look finds it, or WAIT_NS have gone. Slabs that another thread's sweep has
- * are off the charges before anybody can miss them (tsi_sweep_uncharge), so budgets need not wait for those who give.
+ * long as a look has found that others have what it wants. So a request is refused when all that no object needed was
+ * where a look finds it, and the try after the look failed, or when it has waited enough. Slabs that another thread's
+ * sweep has are off the charges before anybody can miss them (tsi_sweep_uncharge): under a budget nobody waits for
+ * threads that give memory back.
  */
 static bool find_room(TsiBinding* b, TsiOutcome o, const TsiBudgetEvents* e, TsiSearch* search) {
     TsiArena* a = b->arena;
@@ -334,6 +334,7 @@ static bool find_room(TsiBinding* b, TsiOutcome o, const TsiBudgetEvents* e, Tsi
     if (search->looked && !wait_for_others(a, search)) return false;
     search->left = give_back(b, o, e);
     search->looked = true;
+    search->looks++;
     uint64_t giving = tsi_space_giving(&a->space);
     bool of_space = o == TSI_NO_MEMORY || (e->hard & TSI_BUDGET_SPACE) != 0;
     search->givers = of_space ? tsi_givers(giving) : 0;

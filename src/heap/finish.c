@@ -182,8 +182,8 @@ void tsi_inc_thin(TsiArena* a, TsiBinding* b, TsiInc* i, uint64_t era, uint64_t 
 
 bool tsi_unswept_put_locked(TsiArena* a, TsiInc* i) {
     TSI_HOLDS(&a->phases.ring_lock);
-    if (i->unswept) return false;
-    i->unswept = true;
+    if (tsi_load_relaxed(&i->unswept)) return false;
+    tsi_store_relaxed(&i->unswept, true);
     i->next_unswept = a->unswept;
     a->unswept = i->index;
     tsi_store_relaxed(&a->has_unswept, true);
@@ -204,7 +204,7 @@ static TsiInc* unswept_take(TsiArena* a) {
     TsiInc* i = a->unswept != 0 ? tsi_inc(&a->phases, a->unswept) : NULL;
     if (i != NULL) {
         a->unswept = i->next_unswept;
-        i->unswept = false;
+        tsi_store_relaxed(&i->unswept, false);
     }
     if (a->unswept == 0) tsi_store_relaxed(&a->has_unswept, false);
     tsi_lock_give(&a->phases.ring_lock);

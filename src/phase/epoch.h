@@ -63,10 +63,10 @@ typedef struct TsiInc {
     _Atomic uint32_t heap_count; /* written under the stripe, read without it */
     bool clean;                  /* ended as it was opened: all that tsi_inc_reset sets is 0 */
     bool drained;
-    bool escapes_posted; /* by its first close that drains */
-    bool named;          /* only used in a fork child: a domain refers to it */
-    bool unswept;        /* ring lock */
-    uint32_t thin_next;  /* orphan that late frees have their pages looked at next, slab id + 1; 0: the first */
+    bool escapes_posted;  /* by its first close that drains */
+    bool named;           /* only used in a fork child: a domain refers to it */
+    _Atomic bool unswept; /* ring lock; frees look without it: a hint */
+    uint32_t thin_next;   /* orphan that late frees have their pages looked at next, slab id + 1; 0: the first */
     _Atomic uint64_t open_since_ns;
     uint64_t lock_fast, lock_contended; /* accounts like `allocated` */
     _Atomic uint64_t late_bytes;        /* pages of orphans that late frees have left without a live slot */
