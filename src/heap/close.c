@@ -20,6 +20,7 @@
 #include "heap/registry.h"
 #include "heap/sweep.h"
 #include "heap/warm.h"
+#include "phase/eras.h"
 
 #include <string.h>
 

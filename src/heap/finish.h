@@ -9,16 +9,16 @@
 /* Sweeps w's incarnation, as tsi_sweep_locked, and sees to all that follows. Its stripe is held on entry and given, as
  * are w's lanes. */
 void tsi_sweep_whole(TsiSweep* w, TsiBinding* only);
-/* Sweeps an incarnation that is no longer ACTIVE, in the mode of its state; nothing when the era has gone. most: bytes of
- * slabs to look at, the rest waits on the list below; 0: all of them, and its orphans. Returns how often that interrupted
- * other threads. */
+/* Sweeps an incarnation that is no longer ACTIVE, in the mode of its state; nothing when the era has gone. most: bytes
+ * of slabs to look at, the rest waits on the list below; 0: all of them, and its orphans. Returns how often that
+ * interrupted other threads. */
 unsigned tsi_inc_sweep(TsiArena* a, TsiBinding* b, TsiInc* i, uint64_t era, uint64_t most);
 /* Gives back pages without a live object of the next orphans, `most` bytes of them, of an incarnation that drains. */
 void tsi_inc_thin(TsiArena* a, TsiBinding* b, TsiInc* i, uint64_t era, uint64_t most);
 
 /* The list of incarnations that wait for a sweep, each with a pin: what the ring has taken the id from while it held
- * slabs, and what a sweep in pieces has not finished (S5 in sweep.c). Allocations that miss and threads that exit sweep a
- * piece; ends and trims sweep all. */
+ * slabs, and what a sweep in pieces has not finished (S5 in sweep.c). Allocations that miss and threads that exit
+ * sweep a piece; ends and trims sweep all. */
 
 /* Puts a pinned incarnation on the list, which takes the pin over. */
 void tsi_sweep_later(TsiArena* a, TsiBinding* b, TsiInc* i);

@@ -98,10 +98,10 @@ TSI_INLINE bool neighbour_lives(const TsiClass* c, TsiLine* l, unsigned slot) {
     return (c->full & ~gone & tsi_partial_slots(c, slot)) != 0;
 }
 
-/* A slab of a heap, in a phase that accepts no more. Where an end has begun, the thread that ends it, or the heap's owner as
- * it hands over, looks at the slab after this free's bit, for its tag is still OWNED after it. Where the ring has only
- * moved on, and where the phase waits for a sweep, nobody may: the free sweeps a piece, and what is left waits for the next
- * ones (S5 in sweep.c). */
+/* A slab of a heap, in a phase that accepts no more. Where an end has begun, the thread that ends it, or the heap's
+ * owner as it hands over, looks at the slab after this free's bit, for its tag is still OWNED after it. Where the ring
+ * has only moved on, and where the phase waits for a sweep, nobody may: the free sweeps a piece, and what is left
+ * waits for the next ones (S5 in sweep.c). */
 static TSI_NOINLINE void after_late_free(TsiArena* a, TsiBinding* b, TsiPlace at, TsiInc* i, TsiRef ref) {
     bool nobodys = ref != 0 && (tsi_inc_state(i) == TSI_INC_ADVANCED || tsi_load_relaxed(&i->unswept));
     if (nobodys && tsi_slab_is_empty(&a->space, at.cls, at.slab_id))

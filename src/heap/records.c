@@ -6,6 +6,7 @@
 #include "heap/warm.h"
 #include "mem/chunk.h"
 #include "mem/pool.h"
+#include "phase/eras.h"
 
 enum { SPARSE_CHUNKS = 8, SPARSE_BYTES = 64 << 10, MANY_PHASES = 1024 };
 

@@ -21,9 +21,9 @@
  *       ticket back for the others: then they are any later sweep's, or their owner's.
  *   S4  A record is reused only when it has drained and nothing pins it; a sweep pins it.
  *   S5  A sweep that is a thread's own business, an end or a trim, looks at everything. One that a thread does in
- *       passing, in an allocation, a free or its handover, stops after TSI_PIECE_BYTES. A heap of which slabs are left is
- *       put back as a trim puts it: nobody's, or its owner's to let go of; the incarnation is on the list of those that
- *       wait (finish.h), unless an owner is to hand over what is left.
+ *       passing, in an allocation, a free or its handover, stops after TSI_PIECE_BYTES. A heap of which slabs are
+ *       left is put back as a trim puts it: nobody's, or its owner's to let go of. The incarnation is on the list of
+ *       those that wait (finish.h).
  * Freers wait for a walk only if they empty a slab of an incarnation of the same stripe that has ended.
  */
 #include "heap/sweep.h"

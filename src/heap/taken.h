@@ -45,8 +45,8 @@ void tsi_sweep_count(TsiSweep* w, size_t field, unsigned cls, uint64_t n);
 void tsi_sweep_purged(TsiSweep* w, unsigned cls, size_t bytes);
 /* An end has looked at a slab of the class. Stripe held. */
 void tsi_sweep_look(TsiSweep* w, unsigned cls);
-/* Takes the slabs that the sweep has in its hands off the charges. Stripe held, in which they left the incarnation: or a
- * thread that looks for room under a budget would find neither the slabs nor their room. */
+/* Takes the slabs that the sweep has in its hands off the charges. Stripe held, in which they left the incarnation: or
+ * a thread that looks for room under a budget would find neither the slabs nor their room. */
 void tsi_sweep_uncharge(TsiSweep* w);
 /* What the phase was, as it ends; live: what escapes. Stripe held. */
 void tsi_receipt_fill_locked(TsiInc* i, TsiTotals live, EpochReceipt* r);

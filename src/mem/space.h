@@ -266,9 +266,11 @@ TSI_INLINE bool tsi_space_is_over(const TsiSpace* s, size_t bytes) {
     return s->config.max_bytes != 0 && tsi_load_relaxed(&s->committed_bytes) + bytes > s->config.max_bytes;
 }
 /*
- * Memory that is about to go back is in nobody's heap, store or stock, and committed until it has gone. Whoever takes some
+ * Memory that is about to go back is in nobody's heap, store or stock, and committed until it has gone. Whoever takes
+ * some
  * out of there says so before nobody else can find it, and says when it has gone: `giving` has how many are at it, and
- * above that how often some of it has gone. So an allocation that finds no room, looks everywhere, and still finds none can
+ * above that how often some of it has gone. So an allocation that finds no room, looks everywhere, and still finds
+ * none can
  * tell whether others had what it lacks (heap/alloc.c).
  */
 TSI_INLINE void tsi_space_give_begin(TsiSpace* s) {

@@ -57,7 +57,7 @@ void tsi_phases_destroy(TsiPhases* p) {
     tsi_table_destroy(&p->incs);
     tsi_table_destroy(&p->ends);
     tsi_labels_destroy(&p->labels);
-    tsi_eras_destroy(&p->eras);
+    tsi_os_drop(p->eras.slots, p->eras.size * sizeof *p->eras.slots);
 }
 
 void tsi_inc_reset(TsiInc* i) {
@@ -120,14 +120,4 @@ bool tsi_phases_step_locked(TsiPhases* p, TsiRef* was_current, TsiRef* displaced
     tsi_store_release(&p->current, next);
     p->spare = tsi_table_take(&p->incs, &index, 0) ? index + 1 : 0;
     return true;
-}
-
-TsiRef tsi_phases_find_era(TsiPhases* p, uint64_t era) {
-    if (era == 0) return 0;
-    for (uint32_t n = 0; n < p->ring_size; n++) {
-        TsiRef ref = tsi_load_acquire(&p->ring[n]); /* as in tsi_phases_resolve; the table afterwards (E1) */
-        if (tsi_ref_era(ref) == era) return ref;
-    }
-    uint32_t index = tsi_eras_find(p, era);
-    return index != 0 ? tsi_ref(era, index) : 0;
 }

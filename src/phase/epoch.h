@@ -18,7 +18,6 @@
 #ifndef TSI_PHASE_EPOCH_H
 #define TSI_PHASE_EPOCH_H
 
-#include "phase/eras.h"
 #include "phase/label.h"
 #include "slab_alloc.h"
 
@@ -106,6 +105,17 @@ typedef struct TsiEnd {
     void (*fn)(void*);
     void* arg;
 } TsiEnd;
+
+enum { TSI_ERA_BLOCK = 64 };
+
+/* The table of eras.h. */
+typedef struct TsiEras {
+    TsiLock lock;
+    uint32_t* slots; /* record, 0 = none */
+    uint32_t size;   /* of slots, a power of two; 0: there is no table */
+    uint32_t filled;
+    bool partial; /* an entry found no memory: every record has to be looked at, until a rebuild finds them all */
+} TsiEras;
 
 struct TsiPhases {
     TsiTable incs;
@@ -203,7 +213,4 @@ TSI_INLINE TsiRef tsi_phases_current(const TsiPhases* p) {
 /* Moves the ring on by one; ring lock held. Gives the incarnation that was current and the one that lost its
  * id (0 when the record supply is exhausted and nothing moved). */
 bool tsi_phases_step_locked(TsiPhases* p, TsiRef* was_current, TsiRef* displaced);
-/* Finds an open or draining incarnation by its era in the ring and in the table of eras; 0 if it is in neither. Those that
- * threads have begun a moment ago are in their own notes (tsi_era_find in heap/records.h). */
-TsiRef tsi_phases_find_era(TsiPhases* p, uint64_t era);
 #endif

@@ -1,8 +1,6 @@
 /* eras.c - see eras.h. */
 #include "phase/eras.h"
 
-#include "phase/epoch.h"
-
 enum { LEAST = 1024 /* slots: a page of them */, MOST = 2 << TSI_INC_BITS };
 
 static uint32_t first_slot(uint64_t era, uint32_t size) {
@@ -114,8 +112,12 @@ void tsi_eras_tidy(TsiPhases* p) {
     tsi_lock_give(&e->lock);
 }
 
-void tsi_eras_destroy(TsiEras* e) {
-    tsi_os_drop(e->slots, e->size * sizeof *e->slots);
-    e->slots = NULL;
-    e->size = e->filled = 0;
+TsiRef tsi_phases_find_era(TsiPhases* p, uint64_t era) {
+    if (era == 0) return 0;
+    for (uint32_t n = 0; n < p->ring_size; n++) {
+        TsiRef ref = tsi_load_acquire(&p->ring[n]); /* as in tsi_phases_resolve; the table afterwards (E1) */
+        if (tsi_ref_era(ref) == era) return ref;
+    }
+    uint32_t index = tsi_eras_find(p, era);
+    return index != 0 ? tsi_ref(era, index) : 0;
 }

@@ -16,26 +16,16 @@
 #ifndef TSI_PHASE_ERAS_H
 #define TSI_PHASE_ERAS_H
 
-#include "os/lock.h"
+#include "phase/epoch.h"
 
-enum { TSI_ERA_BLOCK = 64 };
-
-typedef struct TsiEras {
-    TsiLock lock;
-    uint32_t* slots; /* record, 0 = none */
-    uint32_t size;   /* of slots, a power of two; 0: there is no table */
-    uint32_t filled;
-    bool partial; /* an entry found no memory: every record has to be looked at, until a rebuild finds them all */
-} TsiEras;
-
-struct TsiPhases;
 /* Puts a record that is in use in; a second time does nothing. */
-void tsi_eras_add(struct TsiPhases* p, uint32_t index);
+void tsi_eras_add(TsiPhases* p, uint32_t index);
 /* Record in the table that has the era, or 0. */
-uint32_t tsi_eras_find(struct TsiPhases* p, uint64_t era);
+uint32_t tsi_eras_find(TsiPhases* p, uint64_t era);
 /* Makes the table as small as the records in use allow, when it is much larger. */
-void tsi_eras_tidy(struct TsiPhases* p);
-/* Destroys the table. */
-void tsi_eras_destroy(TsiEras* e);
+void tsi_eras_tidy(TsiPhases* p);
+/* Finds an open or draining incarnation by its era in the ring and in the table; 0 if it is in neither. Those that
+ * threads have begun a moment ago are in their own notes (tsi_era_find in heap/records.h). */
+TsiRef tsi_phases_find_era(TsiPhases* p, uint64_t era);
 
 #endif

@@ -51,7 +51,8 @@ static void tell(SlabAllocator* a) {
     }
 }
 
-/* The heaps of the shared domain go round in a circle, lists of others lead out of the table, or to another phase's heap. */
+/* The heaps of the shared domain go round in a circle, lists of others lead out of the table, or to another phase's
+ * heap. */
 static void tear(void) {
     TsiArena* a = *(TsiArena**)(void*)first;
     uint32_t alone = 0;

@@ -193,8 +193,8 @@ static void a_displaced_phase_goes_in_pieces(void) {
 
 enum { SMALL = 128, PER_PAGE = 4096 / SMALL, PAGES = 4096 };
 
-/* Late frees that leave page after page without an object: each has a bounded part of the phase looked at, and all but an
- * eighth of these pages go. */
+/* Late frees that leave page after page without an object: each has a bounded part of the phase looked at, and all but
+ * an eighth of these pages go. */
 static void late_frees_look_at_a_part(void) {
     static void* p[PAGES * PER_PAGE];
     if (tsi_os.page_bytes != 4096) SKIP("pages are not of 4 KiB");
