@@ -187,11 +187,7 @@ inline settle_heap(t, h)
 	if
 	:: HST(w) == DEAD
 	:: REST(h) && (HST(w) == DETACHED || HB(w) == t) -> d_step { hw[h] = DETACHED; LIST_REST }
-#ifdef MUTANT_REST_STAYS_SEIZED_FROM_OWNER
-	:: REST(h) && !(HST(w) == DETACHED || HB(w) == t) -> d_step { hw[h] = DETACHED; LIST_REST }
-#else
 	:: REST(h) && !(HST(w) == DETACHED || HB(w) == t) -> d_step { hw[h] = HW(RETIRE, HB(w)); LIST_REST }
-#endif
 	:: HST(w) != DEAD && STATE == ACTIVE && (HST(w) == DETACHED || HB(w) == t) -> hw[h] = DETACHED
 #ifdef MUTANT_TRIM_SEIZES_BUSY
 	:: HST(w) != DEAD && STATE == ACTIVE && !(HST(w) == DETACHED || HB(w) == t) -> hw[h] = DETACHED
