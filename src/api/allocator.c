@@ -184,7 +184,7 @@ void slab_trim(SlabAllocator* s) {
     TsiArena* a = tsi_arena(s);
     if (a == NULL) return;
     TsiBinding* b = tsi_binding_get(a, false);
-    tsi_trim_all(a, b);
+    (void)tsi_trim_all(a, b);
     tsi_records_trim(a, b);
     tsi_segment_tick(a);
 }
@@ -193,7 +193,7 @@ void slab_thread_flush(SlabAllocator* s) {
     TsiArena* a = tsi_arena(s);
     TsiBinding* b = a != NULL ? tsi_binding_get(a, false) : NULL;
     if (b == NULL) return;
-    tsi_trim(a, b, b);
+    (void)tsi_trim(a, b, b);
     (void)tsi_warm_flush(b);
     (void)tsi_stock_give_back(&a->space, UINT64_MAX);
 }

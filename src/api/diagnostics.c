@@ -1,5 +1,6 @@
 /* diagnostics.c - the public reports. Their arrays come from malloc: the caller frees them. */
 #include "api/internal.h"
+#include "heap/records.h"
 
 #include "stats/diagnose.h"
 #include "stats/doctor.h"
@@ -70,7 +71,7 @@ uint64_t slab_epoch_walk(SlabAllocator* s, EpochId epoch, bool (*fn)(const SlabL
 
 uint64_t slab_epoch_walk_era(SlabAllocator* s, uint64_t era, bool (*fn)(const SlabLiveObject*, void*), void* ctx) {
     TsiArena* a = tsi_arena(s);
-    return a != NULL ? tsi_walk(a, tsi_phases_find_era(&a->phases, era), fn, ctx) : 0;
+    return a != NULL ? tsi_walk(a, tsi_era_find(a, era), fn, ctx) : 0;
 }
 
 /* What the doctor reads besides the report. */

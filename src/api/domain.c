@@ -22,22 +22,12 @@
 #include <inttypes.h>
 #include <string.h>
 
-enum { ERA_BLOCK = 64 };
-
 /* ---- incarnations of a domain's own ---- */
-
-TSI_INLINE uint64_t next_era(TsiArena* a, TsiBinding* b) {
-    if (b->era == b->era_end) {
-        b->era = tsi_add_relaxed(&a->phases.era_next, ERA_BLOCK);
-        b->era_end = b->era + ERA_BLOCK;
-    }
-    return b->era++;
-}
 
 TSI_INLINE bool open_own(TsiArena* a, TsiBinding* b, TsiDomain* d) {
     uint32_t index;
     if (!tsi_record_take_inc(a, b, &index)) return false;
-    uint64_t era = next_era(a, b);
+    uint64_t era = tsi_era_next(b, index);
     EpochId id = tsi_domain_id(&a->phases, index);
     tsi_inc_open(&a->phases, index, era, id, d->label_at, d->label);
     tsi_store_relaxed(&tsi_inc(&a->phases, index)->domain, d->index + 1);

@@ -7,6 +7,7 @@
 #include "stats/snapshot.h"
 #include "heap/finish.h"
 #include "heap/pin.h"
+#include "heap/records.h"
 
 TsiRef tsi_resolve(TsiArena* a, EpochId id) {
     TsiRef ref = tsi_phases_resolve(&a->phases, id);
@@ -64,8 +65,8 @@ void epoch_close(SlabAllocator* s, EpochId id) { (void)epoch_close_ex(s, id, EPO
 
 bool epoch_close_era(SlabAllocator* s, uint64_t era, EpochCloseMode mode, EpochReceipt* out) {
     TsiArena* a = tsi_arena(s);
-    if (a != NULL) tsi_sweep_displaced(a, tsi_binding_get(a, false)); /* or a drained one would still be found */
-    TsiRef ref = a != NULL ? tsi_phases_find_era(&a->phases, era) : 0;
+    if (a != NULL) tsi_sweep_unswept(a, tsi_binding_get(a, false)); /* or a drained one would still be found */
+    TsiRef ref = a != NULL ? tsi_era_find(a, era) : 0;
     if (ref != 0) return end(a, ref, mode, out);
     if (a != NULL) tsi_refuse(a, SLAB_MISUSE_BAD_EPOCH, NULL);
     return false;

@@ -200,7 +200,7 @@ TSI_INLINE void* alloc_again(TsiBinding* b, TsiHeap* h, unsigned cls, SlabHandle
     unsigned n = tsi_popcount(freed);
     bool plain = tsi_load_relaxed(&h->word) == b->live_word && tsi_load_relaxed(&l->avail) == 0 && !b->watched &&
                  n >= c->threshold;
-    bool waiting = tsi_load_relaxed(&b->inbox) != TSI_INBOX_EMPTY || tsi_load_relaxed(&b->arena->has_displaced);
+    bool waiting = tsi_load_relaxed(&b->inbox) != TSI_INBOX_EMPTY || tsi_load_relaxed(&b->arena->has_unswept);
     if (!plain || waiting || (handle != NULL && !tsi_line_is_handled(l)) || !refill_plain(b, l, c, n)) return NULL;
     if (handle != NULL && (*handle = tsi_handle_here(b, c, l, tsi_ctz64(freed))) == 0) return NULL;
     tsi_count_slow(b, h, cls, TSI_SLOW_FULL);
@@ -282,7 +282,7 @@ static void* alloc_more(TsiBinding* b, TsiHeap* h, size_t size, unsigned cls) {
     TsiLine* l = (TsiLine*)(uintptr_t)tsi_load_relaxed(&b->busy);
     TsiHeap* of = l == tsi_no_cur[0] ? h : tsi_line_heap(b, l);
     bool owned = tsi_load_relaxed(&h->word) == b->live_word && tsi_load_relaxed(&of->word) == b->live_word;
-    bool waiting = tsi_load_relaxed(&b->inbox) != TSI_INBOX_EMPTY || tsi_load_relaxed(&b->arena->has_displaced);
+    bool waiting = tsi_load_relaxed(&b->inbox) != TSI_INBOX_EMPTY || tsi_load_relaxed(&b->arena->has_unswept);
     if (!owned || waiting || b->watched || tsi_tls.exiting) return NULL;
     tsi_bracket_clear(b); /* B4 */
     bool left = tsi_load_relaxed(&of->word) != b->live_word;
@@ -309,18 +309,80 @@ void* tsi_alloc_nearby(TsiBinding* b, TsiHeap* h, size_t size, SlabHandle* handl
     return p != NULL || handle != NULL ? p : alloc_more(b, h, size, cls);
 }
 
-/* Tells of budgets. True when an allocation that a hard one refused is to be tried again: once for each, after the
- * empty slabs of its epoch (of all epochs where max_bytes is in the way) went back and its function was called. */
-static bool budgets_told(TsiBinding* b, TsiOutcome o, const TsiBudgetEvents* e, unsigned* tried) {
+/* ---- looking for room ---- */
+
+enum { WAITS = 20000 /* mostly naps of tsi_os_yield: a second and more */, LOOKS = 64 };
+
+/* What an allocation has done to find room since it was first refused. */
+typedef struct TsiSearch {
+    bool looked;     /* everywhere, since the last try but one */
+    bool left;       /* others were inside of what it wanted */
+    uint32_t givers; /* of memory, after the look */
+    uint32_t gone;   /* how often some had gone by then */
+    unsigned turn, waits, looks;
+    unsigned told; /* hard budgets whose functions were called */
+} TsiSearch;
+
+/* Returns what can go back for a request that had this outcome: everything; where max_bytes is in the way, what makes
+ * room; else the empty slabs of the epoch. True if others were inside of some. */
+static bool give_back(TsiBinding* b, TsiOutcome o, const TsiBudgetEvents* e) {
+    TsiArena* a = b->arena;
+    if (o == TSI_NO_MEMORY) return tsi_trim_all(a, b);
+    if ((e->hard & TSI_BUDGET_SPACE) != 0) return tsi_trim_for_room(a, b);
+    return tsi_trim_inc(a, b, tsi_inc(&a->phases, tsi_ref_index(e->ref)));
+}
+
+/* Waits until as many threads have given memory back as were at it after the look, or, for those that were inside of a
+ * slab, longer after each look. Returns false if the request has waited enough, for a thread may be stopped there. One
+ * that gives is not waited for again before some memory goes. */
+static bool wait_for_others(TsiArena* a, TsiSearch* search) {
+    uint64_t giving = tsi_space_giving(&a->space);
+    bool gives = search->givers != 0, stood = gives && giving == tsi_load_relaxed(&a->stood);
+    if (stood || search->looks == LOOKS) return false;
+    for (unsigned n = 0;
+         gives ? tsi_givers(giving) != 0 && tsi_gone(giving) - search->gone < search->givers : n < search->looks; n++) {
+        if (++search->waits > WAITS) {
+            tsi_store_relaxed(&a->stood, giving);
+            return false;
+        }
+        tsi_os_yield(&search->turn);
+        giving = tsi_space_giving(&a->space);
+    }
+    return true;
+}
+
+/*
+ * Looks for room for a request that was refused. Returns true if it is to be tried again: after the first look, and as
+ * long as a look has found that others have what it wants. So a request is refused when all that no object needed was
+ * where a look finds it, and the try after the look failed, or when it has waited enough. Slabs that another thread's
+ * sweep has are off the charges before anybody can miss them (tsi_sweep_uncharge): under a budget nobody waits for
+ * threads that give memory back.
+ */
+static bool find_room(TsiBinding* b, TsiOutcome o, const TsiBudgetEvents* e, TsiSearch* search) {
+    TsiArena* a = b->arena;
+    if (search->looked && !search->left && search->givers == 0) return false;
+    if (search->looked && !wait_for_others(a, search)) return false;
+    search->left = give_back(b, o, e);
+    search->looked = true;
+    search->looks++;
+    uint64_t giving = tsi_space_giving(&a->space);
+    bool of_space = o == TSI_NO_MEMORY || (e->hard & TSI_BUDGET_SPACE) != 0;
+    search->givers = of_space ? tsi_givers(giving) : 0;
+    search->gone = tsi_gone(giving);
+    return true;
+}
+
+/* Tells of budgets, of a hard one once. Returns true if an allocation that one refused is to be tried again. */
+static bool budgets_told(TsiBinding* b, TsiOutcome o, const TsiBudgetEvents* e, TsiSearch* search) {
     if (TSI_LIKELY((e->soft | e->hard) == 0)) return false;
     TsiArena* a = b->arena;
-    unsigned hard = o == TSI_OVER ? e->hard & ~*tried : 0;
-    if ((hard & TSI_BUDGET_SPACE) != 0) tsi_trim_for_room(a, b);
-    else if (hard != 0) tsi_trim_inc(a, b, tsi_inc(&a->phases, tsi_ref_index(e->ref)));
+    unsigned hard = o == TSI_OVER ? e->hard & ~search->told : 0;
+    if (hard != 0) search->looked = false; /* another one than before */
+    bool again = o == TSI_OVER && find_room(b, o, e, search);
     tsi_budget_tell(a, e, hard);
-    *tried |= hard;
-    if (o == TSI_OVER && hard == 0) tsi_add_relaxed(&tsi_label(&a->phases.labels, e->label)->over, 1);
-    return hard != 0;
+    search->told |= hard;
+    if (o == TSI_OVER && !again) tsi_add_relaxed(&tsi_label(&a->phases.labels, e->label)->over, 1);
+    return again;
 }
 
 /* ambient: the thread's next allocations are to go where this one goes. */
@@ -354,7 +416,7 @@ void* tsi_alloc_ready(TsiBinding* own, size_t size, TsiRef ref, SlabHandle* hand
     TsiLane* lane;
     unsigned cls = tsi_class_near(size);
     TsiRef target = target_of(own, ref);
-    bool waiting = tsi_load_relaxed(&own->arena->has_displaced) || own->watched || tsi_tls.exiting;
+    bool waiting = tsi_load_relaxed(&own->arena->has_unswept) || own->watched || tsi_tls.exiting;
     if (TSI_UNLIKELY(waiting) || !tsi_lane_try(own, &lane)) return NULL;
     TsiBinding* b = tsi_lane_binding(lane);
     TsiHeap* h = tsi_heap_cached(b, target);
@@ -375,7 +437,7 @@ static TsiOutcome alloc_in_lane(TsiBinding* own, TsiRef target, const TsiRequest
     TsiBinding* b = tsi_lane_binding(lane);
     tsi_binding_heed(b);
     tsi_inbox_drain(b);
-    tsi_sweep_displaced(a, b);
+    tsi_sweep_piece(a, b);
     TsiOutcome o = alloc_owned(b, target, false, q, got);
     if (o == TSI_GOT) tsi_lane_count(b, lane, counted_as(q));
     tsi_lane_leave(lane);
@@ -412,15 +474,15 @@ static void* refused(TsiArena* a, int error) {
 
 /* Each turn tries once; what is in the way is seen to between two. */
 static void* alloc_untimed(TsiArena* a, TsiRequest* q) {
-    bool tried_trim = false, lost = false;
-    unsigned tried_budgets = 0;
+    TsiSearch search = {.looked = false};
+    bool lost = false;
     for (;;) {
         TsiGot got = {.p = NULL};
         TsiBinding* b = tsi_binding_get(a, true);
         if (b == NULL) return refused(a, ENOMEM);
         tsi_binding_heed(b);
         tsi_inbox_drain(b);
-        tsi_sweep_displaced(a, b);
+        tsi_sweep_piece(a, b);
         tsi_warm_look(a);
         TsiRef target = target_of(b, q->ref);
         TsiOutcome o =
@@ -430,7 +492,7 @@ static void* alloc_untimed(TsiArena* a, TsiRequest* q) {
             return NULL;
         }
         if (TSI_UNLIKELY(lost)) got.budgets.soft = 0; /* told once: the function may release each phase */
-        bool again = budgets_told(b, o, &got.budgets, &tried_budgets);
+        bool again = budgets_told(b, o, &got.budgets, &search);
         if (o == TSI_GOT && TSI_UNLIKELY(got.budgets.soft != 0) && is_released(a, target)) {
             lost = true;
             continue;
@@ -438,11 +500,7 @@ static void* alloc_untimed(TsiArena* a, TsiRequest* q) {
         if (o == TSI_GOT && q->handle != NULL) *q->handle = got.issue.handle;
         if (o == TSI_GOT) return got.p;
         if (o == TSI_OVER && !again) return refused(a, EDQUOT);
-        if (o == TSI_NO_MEMORY && tried_trim) return refused(a, ENOMEM);
-        if (o == TSI_NO_MEMORY) {
-            tried_trim = true;
-            tsi_trim_all(a, b);
-        }
+        if (o == TSI_NO_MEMORY && !find_room(b, o, &got.budgets, &search)) return refused(a, ENOMEM);
     }
 }
 

@@ -239,6 +239,9 @@ typedef struct TsiBinding {
         uint32_t scope;        /* index + 1 of the innermost scope of this arena on the thread's stack */
         uint32_t own_heaps;    /* chain, heap index + 1 */
         uint64_t era, era_end; /* eras granted and not used */
+        /* First era of that block, and the records of those that were used: others look (E1 in phase/eras.h). */
+        _Atomic uint64_t era_block;
+        _Atomic uint32_t era_record[TSI_ERA_BLOCK];
         uint64_t profile_mean, profile_left, profile_dice;                  /* bytes; 0 = off; to the next mark */
         uint32_t ready_count[TSI_READY_RANKS], ready_size[TSI_READY_RANKS]; /* size: bytes of a region */
         /* By the rank of their regions: heap index + 1, see ready.h. */
@@ -309,13 +312,14 @@ struct TsiArena {
     _Atomic uint64_t retired_slabs, barriers;
     _Atomic uint64_t overflowed[TSI_CLASSES];
     _Atomic uint32_t room_looks; /* how often max_bytes was in the way, see tsi_trim_for_room */
-    _Atomic bool has_displaced;
+    _Atomic bool has_unswept;
+    _Atomic uint64_t stood;       /* TsiSpace.giving when an allocation had waited for those threads without success */
     _Atomic uint32_t most_phases; /* open at once since they have become a quarter of that, see records.c */
     _Atomic bool phases_fall;     /* from many */
     _Atomic bool records_learned; /* tables of them may have: worth a look once a second */
     uint32_t left_count;          /* registry lock, both: domains that exiting threads left, number << 32 | record */
     uint64_t left[TSI_LEFT_MAX];
-    uint32_t displaced;       /* incarnations without a ring id that hold slabs, index; ring lock */
+    uint32_t unswept;         /* incarnations that wait for a sweep, by next_unswept, index; ring lock */
     _Atomic uint32_t exiting; /* threads that are leaving: destroy waits for them */
     uint32_t slot;            /* in the registry */
     bool inert;

@@ -20,6 +20,7 @@
 #include "heap/registry.h"
 #include "heap/sweep.h"
 #include "heap/warm.h"
+#include "phase/eras.h"
 
 #include <string.h>
 
@@ -54,6 +55,7 @@ static void end_swept(TsiSweep* w, unsigned state, EpochReceipt* out, uint64_t n
     if (drains && live.objects != 0) tsi_post_escapes(w->arena, i, live);
     tsi_receipt_fill_locked(i, live, out);
     tsi_late_note_locked(w->arena, i);
+    tsi_sweep_uncharge(w);
     tsi_inc_give(i);
     tsi_lanes_give(w->arena, w->lanes);
     tsi_sweep_finish(w);
@@ -225,6 +227,7 @@ EpochId tsi_epoch_advance(TsiArena* a, TsiRef from) {
     uint32_t next = tsi_load_relaxed(&p->current) + 1;
     TsiRef before = tsi_load_relaxed(&p->ring[next == p->ring_size ? 0 : next]);
     TsiInc* gone = before != 0 ? tsi_inc(p, tsi_ref_index(before)) : NULL;
+    if (gone != NULL && tsi_inc_peak(gone) != 0) tsi_eras_add(p, gone->index); /* E1; else nothing lives there */
     /* None of its heaps is LIVE as its id goes over to another: slab_malloc_epoch asks the heaps alone. */
     if (gone != NULL) {
         tsi_inc_take(gone);
@@ -247,11 +250,8 @@ EpochId tsi_epoch_advance(TsiArena* a, TsiRef from) {
     }
     TsiRef ref = tsi_load_relaxed(&p->ring[now]);
     if (moved && gone != NULL) {
-        if (!unpin) { /* its empty slabs are returned by the next slow path that looks, not here */
-            gone->next_displaced = a->displaced;
-            a->displaced = gone->index;
-            tsi_store_relaxed(&a->has_displaced, true);
-        }
+        /* its empty slabs are returned by the next slow paths that look, not here */
+        if (!unpin && !tsi_unswept_put_locked(a, gone)) unpin = true;
     }
     tsi_lock_give(&p->ring_lock);
     if (unpin) tsi_inc_unpin(a, NULL, tsi_inc(p, tsi_ref_index(displaced)));
@@ -264,13 +264,12 @@ EpochId tsi_epoch_advance(TsiArena* a, TsiRef from) {
 }
 
 bool tsi_epoch_close(TsiArena* a, TsiRef ref, EpochCloseMode mode, TsiEnding how, EpochReceipt* out) {
-    unsigned interrupts = 0;
-    if (ref != 0 && tsi_phases_current(&a->phases) == ref) {
-        (void)tsi_epoch_advance(a, ref);
-        /* Who closes one id after the other closes all: what loses its id by that would be left out. */
-        interrupts = tsi_sweep_displaced(a, tsi_binding_get(a, false));
-    }
+    bool moves = ref != 0 && tsi_phases_current(&a->phases) == ref;
+    if (moves) (void)tsi_epoch_advance(a, ref);
     bool ended = tsi_epoch_end(a, ref, mode, how, out);
+    /* A program that closes one id after the other closes all: what loses its id by that would be left out. Afterwards,
+     * for this incarnation may be among them. */
+    unsigned interrupts = moves ? tsi_sweep_unswept(a, tsi_binding_get(a, false)) : 0;
     if (ended && out != NULL) out->interrupts += interrupts;
     return ended;
 }

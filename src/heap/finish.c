@@ -74,8 +74,8 @@ static void give_all(TsiSweep* w, uint32_t* ids, unsigned n, unsigned halves) {
 /* Others may have completed or released it while its pages went. */
 static void look_again(TsiSweep* w, uint32_t slab_id, uint64_t tag) {
     TsiSpace* s = &w->arena->space;
-    if (tsi_inc_state(w->inc) == TSI_INC_RELEASED) tsi_inc_sweep(w->arena, w->b, w->inc, tsi_inc_era(w->inc));
-    else if (tsi_slab_is_empty(s, tsi_class_of_slab(s, slab_id), slab_id))
+    bool released = tsi_inc_state(w->inc) == TSI_INC_RELEASED;
+    if (released || tsi_slab_is_empty(s, tsi_class_of_slab(s, slab_id), slab_id))
         tsi_slab_complete(w->arena, w->b, slab_id, tag);
 }
 
@@ -84,8 +84,7 @@ void tsi_sweep_finish(TsiSweep* w) {
     TsiSpace* s = &a->space;
     uint32_t ids[BATCH];
     unsigned n = 0, halves = BATCH; /* halves of huge pages from the end on */
-    tsi_uncharge(a, w->b, w->inc, w->uncharged);
-    w->uncharged = 0;
+    tsi_sweep_uncharge(w);
     tsi_warm_look(a);
     if (!w->at_once) w->out = tsi_warm_put(a, w->b, w->out, w->learns);
     while (w->out != 0) {
@@ -111,6 +110,8 @@ void tsi_sweep_finish(TsiSweep* w) {
         w->purged += gone;
         tsi_sweep_purged(w, TSI_CLASS_LARGE, gone);
     }
+    if (w->gives) tsi_space_give_end(s);
+    w->gives = false;
     while (w->partial != 0) {
         for (n = 0; w->partial != 0 && n < BATCH; n++) {
             ids[n] = w->partial - 1;
@@ -145,16 +146,18 @@ void tsi_sweep_whole(TsiSweep* w, TsiBinding* only) {
         tsi_sweep_locked(w, only);
         if (tsi_inc_state(i) != TSI_INC_ACTIVE) tsi_post_locked(w->arena, w->b, i);
         tsi_late_note_locked(w->arena, i);
+        tsi_sweep_uncharge(w);
     }
     tsi_inc_give(i);
     tsi_lanes_give(w->arena, w->lanes);
     if (!any) return;
     tsi_sweep_finish(w);
-    tsi_inc_unpin(w->arena, w->b, i);
+    if (w->more) tsi_sweep_later(w->arena, w->b, i);
+    else tsi_inc_unpin(w->arena, w->b, i);
 }
 
-unsigned tsi_inc_sweep(TsiArena* a, TsiBinding* b, TsiInc* i, uint64_t era) {
-    TsiSweep w = {.arena = a, .b = b, .inc = i};
+unsigned tsi_inc_sweep(TsiArena* a, TsiBinding* b, TsiInc* i, uint64_t era, uint64_t most) {
+    TsiSweep w = {.arena = a, .b = b, .inc = i, .most = most};
     tsi_inc_take(i);
     bool ended = tsi_inc_era(i) == era && era != 0 && tsi_inc_state(i) != TSI_INC_ACTIVE;
     if (ended) tsi_sweep_whole(&w, NULL);
@@ -162,18 +165,69 @@ unsigned tsi_inc_sweep(TsiArena* a, TsiBinding* b, TsiInc* i, uint64_t era) {
     return w.interrupts;
 }
 
-unsigned tsi_sweep_displaced(TsiArena* a, TsiBinding* b) {
-    unsigned interrupts = 0;
-    if (TSI_LIKELY(!tsi_load_relaxed(&a->has_displaced))) return 0;
-    for (;;) {
-        tsi_lock_take(&a->phases.ring_lock);
-        uint32_t index = a->displaced;
-        if (index != 0) a->displaced = tsi_inc(&a->phases, index)->next_displaced;
-        if (a->displaced == 0) tsi_store_relaxed(&a->has_displaced, false);
-        tsi_lock_give(&a->phases.ring_lock);
-        if (index == 0) return interrupts;
-        TsiInc* i = tsi_inc(&a->phases, index);
-        interrupts += tsi_inc_sweep(a, b, i, tsi_inc_era(i));
-        tsi_inc_unpin(a, NULL, i); /* the ring's pin; to the table, where the ring takes the next one */
+void tsi_inc_thin(TsiArena* a, TsiBinding* b, TsiInc* i, uint64_t era, uint64_t most) {
+    TsiSweep w = {.arena = a, .b = b, .inc = i, .most = most};
+    tsi_inc_take(i);
+    unsigned state = tsi_inc_state(i);
+    bool drains =
+        tsi_inc_era(i) == era && era != 0 && (state == TSI_INC_ADVANCED || state == TSI_INC_CLOSED) && i->orphans != 0;
+    if (drains) {
+        i->pins++;
+        tsi_settle_orphan_pages(&w);
     }
+    tsi_inc_give(i);
+    if (!drains) return;
+    tsi_sweep_finish(&w);
+    tsi_inc_unpin(a, b, i);
+}
+
+/* ---- incarnations that wait for a sweep ---- */
+
+bool tsi_unswept_put_locked(TsiArena* a, TsiInc* i) {
+    TSI_HOLDS(&a->phases.ring_lock);
+    if (tsi_load_relaxed(&i->unswept)) return false;
+    tsi_store_relaxed(&i->unswept, true);
+    i->next_unswept = a->unswept;
+    a->unswept = i->index;
+    tsi_store_relaxed(&a->has_unswept, true);
+    return true;
+}
+
+void tsi_sweep_later(TsiArena* a, TsiBinding* b, TsiInc* i) {
+    tsi_lock_take(&a->phases.ring_lock);
+    bool put = tsi_unswept_put_locked(a, i);
+    tsi_lock_give(&a->phases.ring_lock);
+    if (!put) tsi_inc_unpin(a, b, i);
+}
+
+/* Takes one off the list, with its pin; NULL when there is none. */
+static TsiInc* unswept_take(TsiArena* a) {
+    if (TSI_LIKELY(!tsi_load_relaxed(&a->has_unswept))) return NULL;
+    tsi_lock_take(&a->phases.ring_lock);
+    TsiInc* i = a->unswept != 0 ? tsi_inc(&a->phases, a->unswept) : NULL;
+    if (i != NULL) {
+        a->unswept = i->next_unswept;
+        tsi_store_relaxed(&i->unswept, false);
+    }
+    if (a->unswept == 0) tsi_store_relaxed(&a->has_unswept, false);
+    tsi_lock_give(&a->phases.ring_lock);
+    return i;
+}
+
+/* most: of a piece; 0: all of it. */
+static unsigned sweep_unswept(TsiArena* a, TsiBinding* b, TsiInc* i, uint64_t most) {
+    unsigned interrupts = tsi_inc_sweep(a, b, i, tsi_inc_era(i), most);
+    tsi_inc_unpin(a, NULL, i); /* the list's pin; to the table, where the ring takes the next one */
+    return interrupts;
+}
+
+unsigned tsi_sweep_unswept(TsiArena* a, TsiBinding* b) {
+    unsigned interrupts = 0;
+    for (TsiInc* i; (i = unswept_take(a)) != NULL;) interrupts += sweep_unswept(a, b, i, 0);
+    return interrupts;
+}
+
+void tsi_sweep_piece(TsiArena* a, TsiBinding* b) {
+    TsiInc* i = unswept_take(a);
+    if (TSI_UNLIKELY(i != NULL)) (void)sweep_unswept(a, b, i, TSI_PIECE_BYTES);
 }

@@ -41,6 +41,7 @@ TsiLock tsi_segment_lock = TSI_LOCK_OF(SEGMENT);
 static void inner_locks(TsiArena* a, void (*op)(TsiLock*)) {
     op(&a->space.lock);
     op(&a->phases.labels.lock);
+    op(&a->phases.eras.lock);
     op(&a->phases.labels.records.lock);
     op(&a->phases.incs.lock);
     op(&a->phases.ends.lock);
@@ -210,7 +211,7 @@ static void child_sweep(TsiArena* a) {
             tsi_inc_take(i);
             i->pins++;
             tsi_inc_give(i);
-            tsi_inc_sweep(a, b, i, era);
+            (void)tsi_inc_sweep(a, b, i, era, 0);
             tsi_inc_unpin(a, b, i); /* it may have drained already, and who was to run its cleanups is gone */
         } else if (era != 0 && domain && !i->named) { /* its domain's thread vanished while it made or ended it */
             (void)tsi_epoch_end(a, tsi_ref(era, n), EPOCH_RELEASE, TSI_END_OWN, NULL);

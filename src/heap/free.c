@@ -85,7 +85,7 @@ static TSI_NOINLINE void after_orphans_free(TsiArena* a, TsiBinding* b, TsiPlace
     tsi_late_mark(a, at.slab_id);
     TsiInc* i;
     uint64_t era;
-    if (orphan && tsi_partial_page_freed(a, &at, tag, &i, &era)) tsi_inc_sweep(a, b, i, era);
+    if (orphan && tsi_partial_page_freed(a, &at, tag, &i, &era)) tsi_inc_thin(a, b, i, era, TSI_LATE_LOOK_BYTES);
 }
 
 /* Another object lives in the page of the one that was freed, and in its line: then neither its slab nor that page
@@ -98,8 +98,14 @@ TSI_INLINE bool neighbour_lives(const TsiClass* c, TsiLine* l, unsigned slot) {
     return (c->full & ~gone & tsi_partial_slots(c, slot)) != 0;
 }
 
+/* A slab of a heap, in a phase that accepts no more. Where an end has begun, the thread that ends it, or the heap's
+ * owner as it hands over, looks at the slab after this free's bit, for its tag is still OWNED after it. Where the ring
+ * has only moved on, and where the phase waits for a sweep, nobody may: the free sweeps a piece, and what is left
+ * waits for the next ones (S5 in sweep.c). */
 static TSI_NOINLINE void after_late_free(TsiArena* a, TsiBinding* b, TsiPlace at, TsiInc* i, TsiRef ref) {
-    if (ref != 0 && tsi_slab_is_empty(&a->space, at.cls, at.slab_id)) tsi_inc_sweep(a, b, i, tsi_ref_era(ref));
+    bool nobodys = ref != 0 && (tsi_inc_state(i) == TSI_INC_ADVANCED || tsi_load_relaxed(&i->unswept));
+    if (nobodys && tsi_slab_is_empty(&a->space, at.cls, at.slab_id))
+        (void)tsi_inc_sweep(a, b, i, tsi_ref_era(ref), TSI_PIECE_BYTES);
 }
 
 /* The freed object may have been the last of its slab; tag: the slab's, read after the free. */

@@ -19,9 +19,10 @@ static void binding_release(TsiBinding* b) {
     TsiArena* a = b->arena;
     tsi_ready_close(b); /* before the heaps that phases have */
     tsi_heaps_detach_all(b);
-    tsi_sweep_displaced(a, b); /* in shared mode no heap goes with its thread */
+    tsi_sweep_piece(a, b); /* in shared mode no heap goes with its thread */
     tsi_inbox_close(b);
     tsi_binding_flush_records(b);
+    tsi_eras_leave(b);
     tsi_warm_leave(b);
     tsi_charges_flush(b);
     tsi_lock_take(&tsi_registry_lock);

@@ -14,6 +14,7 @@ void tsi_orphan_unlink_locked(TsiArena* a, TsiInc* i, uint32_t slab_id, TsiTotal
     if (b->prev != 0) tsi_slab(&a->space, b->prev - 1)->next = b->next;
     else i->orphans = b->next;
     if (b->next != 0) tsi_slab(&a->space, b->next - 1)->prev = b->prev;
+    if (i->thin_next == slab_id + 1) i->thin_next = b->next;
     tsi_late_leave_locked(a, i, slab_id);
     tsi_sub_relaxed(&i->slab_count, 1);
 }

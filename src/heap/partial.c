@@ -123,8 +123,6 @@ static bool page_may_be_dead(const TsiSpace* s, const TsiPlace* at, size_t bytes
     return true;
 }
 
-enum { LATE_PAGES_BYTES = 256 << 10 };
-
 bool tsi_partial_page_freed(TsiArena* a, const TsiPlace* at, uint64_t tag, TsiInc** inc, uint64_t* era) {
     TsiSpace* s = &a->space;
     const TsiClass* c = &s->classes->c[at->cls];
@@ -141,9 +139,7 @@ bool tsi_partial_page_freed(TsiArena* a, const TsiPlace* at, uint64_t tag, TsiIn
     TsiInc* i = *inc = tsi_inc(&a->phases, tsi_tag_index(tag));
     *era = tsi_inc_era(i);
     uint64_t bytes = tsi_add_relaxed(&i->late_bytes, parts * part) + parts * part;
-    /* In proportion to the orphans, so that the walks stay O(1) per page. */
-    uint64_t orphans = (uint64_t)tsi_load_relaxed(&i->slab_count) * c->slab_bytes;
-    if (bytes < LATE_PAGES_BYTES || bytes < orphans / 8) return false;
+    if (bytes < TSI_LATE_PAGES_BYTES) return false;
     tsi_store_relaxed(&i->late_bytes, 0);
     return true;
 }

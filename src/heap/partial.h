@@ -12,8 +12,11 @@ void tsi_partial_claim(TsiSweep* w, unsigned cls, uint32_t slab_id);
 void tsi_partial_give(TsiSweep* w, uint32_t* ids, unsigned n);
 /* Lets go of one of them; its tag. While it was PARTIAL nobody else could return it: was it completed, or released? */
 uint64_t tsi_partial_let_go(TsiSpace* s, uint32_t slab_id);
-/* A free has left a page of an orphan without a live slot, perhaps. True when that were enough for a sweep of its
- * incarnation, *inc in *era. */
+/* So much without a live object, by late frees, for a look at eight times as much of the phase's orphans, one after the
+ * other: an eighth of them at most has such pages, and no free looks at more. */
+enum { TSI_LATE_PAGES_BYTES = 64 << 10, TSI_LATE_LOOK_BYTES = 8 * TSI_LATE_PAGES_BYTES };
+/* Counts a page of an orphan that a free has left without a live slot, perhaps. Returns true if there were enough of
+ * them for tsi_inc_thin of *inc in *era. */
 bool tsi_partial_page_freed(TsiArena* a, const TsiPlace* at, uint64_t tag, TsiInc** inc, uint64_t* era);
 
 /* Slots of a line in the page that a slot lies in: all of them where a page has several lines; 0 where objects lie in

@@ -110,7 +110,7 @@ TsiBirth tsi_ready_heap(TsiBinding* b, TsiRef ref, bool bumps, TsiHeap** out) {
 
 void* tsi_ready_first(TsiBinding* b, TsiRef ref, uint32_t bytes) {
     /* What a slow path sees to before it allocates, but for tsi_warm_look, which ends have, too. */
-    bool waiting = tsi_load_relaxed(&b->inbox) != TSI_INBOX_EMPTY || tsi_load_relaxed(&b->arena->has_displaced) ||
+    bool waiting = tsi_load_relaxed(&b->inbox) != TSI_INBOX_EMPTY || tsi_load_relaxed(&b->arena->has_unswept) ||
                    tsi_load_relaxed(&b->dead_heaps) != 0 || tsi_load_relaxed(&tsi_barrier_failed);
     if (waiting || b->watched || tsi_tls.exiting) return NULL;
     TsiHeap* h = take(b, ref);

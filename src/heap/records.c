@@ -6,6 +6,7 @@
 #include "heap/warm.h"
 #include "mem/chunk.h"
 #include "mem/pool.h"
+#include "phase/eras.h"
 
 enum { SPARSE_CHUNKS = 8, SPARSE_BYTES = 64 << 10, MANY_PHASES = 1024 };
 
@@ -17,6 +18,7 @@ void tsi_records_tidy_slow(TsiArena* a, bool all) {
         else tsi_table_tidy(tables[n]);
     }
     if (all || tsi_load_relaxed(&a->bindings.surplus)) tsi_registry_tidy(a, all);
+    tsi_eras_tidy(&a->phases);
 }
 
 /* A few slabs that are kept warm, one here and one there, keep the bookkeeping of as many chunks, twenty times as
@@ -90,6 +92,44 @@ void tsi_records_trim(TsiArena* a, TsiBinding* b) {
     if (b != NULL) tsi_binding_flush_records(b);
     tsi_records_tidy_slow(a, true);
     if (tsi_space_gives_back(&a->space)) tsi_chunks_leave(&a->space, 0);
+}
+
+/* ---- eras ---- */
+
+void tsi_eras_leave(TsiBinding* b) {
+    TsiPhases* p = &b->arena->phases;
+    uint64_t era = tsi_load_relaxed(&b->era_block);
+    for (; era != 0 && era < b->era; era++) {
+        uint32_t index = tsi_load_relaxed(&b->era_record[era % TSI_ERA_BLOCK]);
+        if (tsi_inc_era(tsi_inc(p, index)) == era) tsi_eras_add(p, index);
+    }
+    b->era = b->era_end;
+    tsi_store_release(&b->era_block, 0); /* pairs with the acquire in tsi_era_find: they are in the table */
+}
+
+void tsi_eras_block(TsiBinding* b) {
+    tsi_eras_leave(b);
+    b->era = tsi_add_relaxed(&b->arena->phases.era_next, TSI_ERA_BLOCK);
+    b->era_end = b->era + TSI_ERA_BLOCK;
+    tsi_store_release(&b->era_block, b->era); /* as in tsi_eras_leave */
+}
+
+static TsiRef find_begun(TsiArena* a, uint64_t era) {
+    for (uint32_t n = 0; n < tsi_table_used(&a->bindings); n++) {
+        const TsiBinding* b = tsi_table_at(&a->bindings, n);
+        /* acquire, both: whoever no longer finds a record here finds it in the table */
+        uint64_t block = tsi_load_acquire(&b->era_block);
+        if (block == 0 || era - block >= TSI_ERA_BLOCK) continue;
+        uint32_t index = tsi_load_acquire(&b->era_record[era % TSI_ERA_BLOCK]);
+        return index != 0 && tsi_inc_era(tsi_inc(&a->phases, index)) == era ? tsi_ref(era, index) : 0;
+    }
+    return 0;
+}
+
+TsiRef tsi_era_find(TsiArena* a, uint64_t era) {
+    TsiRef ref = tsi_phases_find_era(&a->phases, era);
+    if (ref == 0 && era != 0) ref = find_begun(a, era);
+    return ref != 0 ? ref : tsi_phases_find_era(&a->phases, era); /* it may have gone there meanwhile */
 }
 
 /* ---- stores ---- */

@@ -52,4 +52,19 @@ TSI_INLINE void tsi_record_give_domain(TsiArena* a, TsiBinding* b, uint32_t inde
     else tsi_record_give_slow(a, &a->domains, index);
 }
 
+/* Puts the thread's phases of its block of eras that are still there into the table; the block is used up. [own thread]
+ */
+void tsi_eras_leave(TsiBinding* b);
+/* The same, and takes the next block. [own thread] */
+void tsi_eras_block(TsiBinding* b);
+/* Returns the next era, for a phase that is about to open in the record. [own thread] */
+TSI_INLINE uint64_t tsi_era_next(TsiBinding* b, uint32_t index) {
+    if (TSI_UNLIKELY(b->era == b->era_end)) tsi_eras_block(b);
+    /* release: pairs with the acquire in tsi_era_find; what was there before is in the table (E1) */
+    tsi_store_release(&b->era_record[b->era % TSI_ERA_BLOCK], index);
+    return b->era++;
+}
+/* Returns the open or draining incarnation that has the era, or 0. [any thread, no lock] */
+TsiRef tsi_era_find(TsiArena* a, uint64_t era);
+
 #endif

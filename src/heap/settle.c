@@ -95,6 +95,8 @@ static TsiSlabSum renew_words(TsiSweep* w, unsigned cls, uint32_t slab_id, uint6
 }
 
 static void take_out(TsiSweep* w, unsigned cls, uint32_t slab_id) {
+    if (!w->gives) tsi_space_give_begin(&w->arena->space);
+    w->gives = true;
     TsiSlab* b = tsi_slab(&w->arena->space, slab_id);
     uint32_t* chain = cls == TSI_CLASS_LARGE ? &w->large : &w->out;
     b->next = *chain;
@@ -187,11 +189,14 @@ static bool look_at_large(TsiSweep* w, unsigned cls, uint32_t slab_id) {
 
 void tsi_settle_orphan_pages(TsiSweep* w) {
     TsiSpace* s = &w->arena->space;
-    for (uint32_t at = w->inc->orphans; at != 0; at = tsi_slab(s, at - 1)->next) {
+    uint32_t at = w->most != 0 && w->inc->thin_next != 0 ? w->inc->thin_next : w->inc->orphans;
+    for (; at != 0 && !tsi_sweep_is_through(w); at = tsi_slab(s, at - 1)->next) {
         unsigned cls = tsi_class_of_slab(s, at - 1);
+        w->looked += tsi_slab_bytes(s, cls, at - 1);
         w->inc->pinned_slabs += look_at_large(w, cls, at - 1);
         tsi_partial_claim(w, cls, at - 1);
     }
+    w->inc->thin_next = at;
 }
 
 void tsi_settle_release_orphans(TsiSweep* w) {
@@ -218,17 +223,24 @@ bool tsi_settle_complete(TsiSweep* w, uint32_t slab_id, uint64_t tag) {
     TsiArena* a = w->arena;
     unsigned cls = tsi_class_of_slab(&a->space, slab_id);
     uint32_t seq = tsi_tag_seq(tag);
+    tsi_space_give_begin(&a->space);
+    w->gives = true;
     do { /* again if only the mark of an issued handle was added meanwhile */
-        if (tsi_tag_state(tag) != TSI_SLAB_ORPHAN || tsi_tag_seq(tag) != seq) return false;
+        if (tsi_tag_state(tag) != TSI_SLAB_ORPHAN || tsi_tag_seq(tag) != seq) {
+            tsi_space_give_end(&a->space);
+            return false;
+        }
     } while (!tsi_cas_seq(&tsi_slab(&a->space, slab_id)->tag, &tag, purging(tag)));
     /* The claim keeps the incarnation's record: it counts this slab until we unlink it. */
     TsiSlabSum sum = renew_words(w, cls, slab_id, tag);
     tsi_inc_take(w->inc);
     w->inc->pins++;
     tsi_orphan_unlink_locked(a, w->inc, slab_id, sum.issued);
+    tsi_totals_add(&w->inc->released, sum.live); /* 0 but for a released one */
     tsi_late_note_locked(a, w->inc);
-    tsi_inc_give(w->inc);
     take_out(w, cls, slab_id);
+    tsi_sweep_uncharge(w);
+    tsi_inc_give(w->inc);
     return true;
 }
 

@@ -20,6 +20,10 @@
  *       membarrier has failed takes heaps of fenced owners only (bracket.h) and gives its
  *       ticket back for the others: then they are any later sweep's, or their owner's.
  *   S4  A record is reused only when it has drained and nothing pins it; a sweep pins it.
+ *   S5  A sweep that is a thread's own business, an end or a trim, looks at everything. One that a thread does in
+ *       passing, in an allocation, a free or its handover, stops after TSI_PIECE_BYTES. A heap of which slabs are
+ *       left is put back as a trim puts it: nobody's, or its owner's to let go of. The incarnation is on the list of
+ *       those that wait (finish.h).
  * Freers wait for a walk only if they empty a slab of an incarnation of the same stripe that has ended.
  */
 #include "heap/sweep.h"
@@ -88,9 +92,16 @@ static void walk_locked(TsiSweep* w, TsiHeap* h, uint32_t skip) {
     uint32_t current = region != &tsi_no_region ? tsi_region_id(s, region) + 1 : 0;
     uint64_t kept_bytes = 0;
     bool goes_on = false;
-    for (uint32_t at = h->slabs, next; at != 0; at = next) {
+    uint32_t at = h->slabs, rest_count = tsi_load_relaxed(&h->slab_count), rest_regions = h->regions;
+    uint64_t rest_bytes = tsi_load_relaxed(&h->slab_bytes);
+    for (uint32_t next; at != 0 && (!w->closing || !tsi_sweep_is_through(w)); at = next) {
         next = tsi_slab(s, at - 1)->next;
         unsigned cls = tsi_class_of_slab(s, at - 1);
+        size_t bytes = tsi_slab_bytes(s, cls, at - 1);
+        w->looked += bytes;
+        rest_count--;
+        rest_bytes -= bytes;
+        rest_regions -= tsi_class_is_region(cls);
         if (w->closing) tsi_sweep_look(w, cls);
         if (at == skip) continue;
         if (state == TSI_INC_RELEASED) {
@@ -103,8 +114,15 @@ static void walk_locked(TsiSweep* w, TsiHeap* h, uint32_t skip) {
             kept_count++;
             kept_regions += tsi_class_is_region(cls);
             goes_on |= at == current;
-            kept_bytes += tsi_slab_bytes(s, tsi_class_of_slab(s, at - 1), at - 1);
+            kept_bytes += bytes;
         }
+    }
+    if (at != 0) { /* S5 */
+        kept = at;
+        kept_count = rest_count;
+        kept_bytes = rest_bytes;
+        kept_regions = rest_regions;
+        w->more = true;
     }
     h->slabs = kept;
     h->spare = h->looked = h->alone = 0;
@@ -126,8 +144,9 @@ static void seize_locked(TsiSweep* w, TsiHeap* h, uint64_t word, uint32_t skip) 
     if (!tsi_cas_seq(&h->word, &word, tsi_heap_word(tsi_heap_binding(word), TSI_HEAP_SEIZED))) return;
     TsiBinding* learns = mine ? owner : w->b; /* whose next phase of the label it is likely to be */
     if (!active && learns != NULL && h->ranked) tsi_bump_learn(learns, h, tsi_inc_label(w->inc));
+    if (!active) h->ranked = false; /* once, if the walk stops and goes on later */
     walk_locked(w, h, skip);
-    if (active) { /* a trim: the heap goes on, its room has to be made anew */
+    if (active || h->slabs != 0) { /* a trim: the heap goes on, its room has to be made anew; or S5 */
         if (mine) {
             tsi_store_seq(&h->word, tsi_heap_word(owner->index, TSI_HEAP_RETIRE));
             tsi_heap_detach_locked(owner, h);
@@ -211,7 +230,12 @@ static void seize_all_locked(TsiSweep* w) {
             if (unseen) h->revoker = TSI_NO_TICKET; /* somebody may be inside whom we cannot see */
             skip = unseen ? UINT32_MAX : busy_in(a, h, tsi_binding_at(a, word));
         }
-        if (!ours || skip == UINT32_MAX || (active && skip != 0)) {
+        if (ours && tsi_sweep_is_through(w)) { /* S5 */
+            if (revoked) h->revoker = TSI_NO_TICKET;
+            w->more = true;
+            continue;
+        }
+        if (!ours || skip == UINT32_MAX || ((active || w->most != 0) && skip != 0)) {
             if (revoked) {
                 uint32_t slabs = tsi_load_relaxed(&h->slab_count);
                 w->deferred += slabs != 0 ? slabs : 1; /* its owner may be about to have one */
@@ -236,6 +260,7 @@ void tsi_sweep_locked(TsiSweep* w, TsiBinding* only) {
         tsi_lock_take(lock);
     }
     seize_all_locked(w);
+    if (w->most != 0) return; /* orphans are complete or wait for nothing (tsi_slab_complete, tsi_inc_thin) */
     unsigned state = tsi_inc_state(w->inc);
     if (state == TSI_INC_RELEASED) tsi_settle_release_orphans(w);
     else if (state != TSI_INC_ACTIVE) tsi_settle_orphan_pages(w);
@@ -250,6 +275,19 @@ void tsi_sweep_own_locked(TsiSweep* w, TsiHeap* h) {
  * there does not use its regions, so they might stay for as long as the epoch. */
 static bool has_little(const TsiSweep* w, const TsiHeap* h) {
     return h->bumps && h->ring && tsi_inc_state(w->inc) == TSI_INC_ACTIVE && tsi_load_relaxed(&h->slab_count) <= LITTLE;
+}
+
+/* Sweeps a heap that its owner, who does this in passing, has been asked for, or lets go of it if it is large: then a
+ * trim that still wants it finds it DETACHED, and after an end the rest is swept in pieces (S5). */
+static void hand_over_locked(TsiSweep* w, TsiBinding* b, TsiHeap* h, uint64_t word) {
+    TSI_HOLDS(tsi_inc_lock(w->inc));
+    bool active = tsi_inc_state(w->inc) == TSI_INC_ACTIVE;
+    if (active ? tsi_load_relaxed(&h->slab_bytes) <= w->most : !tsi_sweep_is_through(w)) {
+        seize_locked(w, h, word, 0);
+        return;
+    }
+    tsi_heap_detach_locked(b, h);
+    w->more |= !active;
 }
 
 void tsi_sweep_handed_locked(TsiSweep* w, TsiBinding* b) {
@@ -274,7 +312,7 @@ void tsi_sweep_handed_locked(TsiSweep* w, TsiBinding* b) {
             if (has_little(w, h)) walk_locked(w, h, 0);
             tsi_heap_detach_locked(b, h);
         } else if (tsi_heap_state(word) == TSI_HEAP_RETIRE || tsi_heap_state(word) == TSI_HEAP_REVOKED) {
-            seize_locked(w, h, word, 0);
+            hand_over_locked(w, b, h, word);
         }
     }
 }

@@ -1,6 +1,8 @@
 /* taken.c - see taken.h. */
 #include "heap/taken.h"
 
+#include "heap/charge.h"
+
 #include <string.h>
 
 void tsi_sweep_count(TsiSweep* w, size_t field, unsigned cls, uint64_t n) {
@@ -16,6 +18,11 @@ void tsi_sweep_look(TsiSweep* w, unsigned cls) {
     tsi_sweep_count(w, offsetof(TsiClassCounters, close_scanned), cls, 1);
     if (w->tally != NULL) w->tally->c[tsi_class_row(cls)].scanned++;
     w->inc->closed_slabs++;
+}
+
+void tsi_sweep_uncharge(TsiSweep* w) {
+    tsi_uncharge(w->arena, w->b, w->inc, w->uncharged);
+    w->uncharged = 0;
 }
 
 void tsi_receipt_fill_locked(TsiInc* i, TsiTotals live, EpochReceipt* r) {

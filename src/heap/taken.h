@@ -18,6 +18,10 @@ typedef struct TsiSweep {
     bool closing;     /* not a trim */
     bool at_once;     /* the program has chosen this moment: nothing is kept */
     bool learns;      /* the end of a scope: what goes for want of budget may have gone in vain */
+    uint64_t most;    /* bytes of slabs to look at, at least one; 0: all of them */
+    uint64_t looked;  /* bytes of slabs, counted against `most` */
+    bool gives;       /* it has begun to give memory back (tsi_space_give_begin) */
+    bool more;        /* it stopped at `most`, and nobody else is about to take the rest */
     uint32_t out;     /* by `next`: slabs for the warm store or the pool */
     uint32_t large;   /* by `next` */
     uint32_t partial; /* by `extra`: claimed PARTIAL, some pages to give back */
@@ -30,12 +34,20 @@ typedef struct TsiSweep {
     TsiCloseTally* tally; /* by class, for the close log; or NULL */
 } TsiSweep;
 
+enum { TSI_PIECE_BYTES = 256 << 10 };
+
+/* Returns true if the sweep has looked at as much as it may. */
+TSI_INLINE bool tsi_sweep_is_through(const TsiSweep* w) { return w->most != 0 && w->looked >= w->most; }
+
 /* Adds n for the class in a field of TsiClassCounters. */
 void tsi_sweep_count(TsiSweep* w, size_t field, unsigned cls, uint64_t n);
 /* Notes bytes that the system is given back, for the class in the close log. */
 void tsi_sweep_purged(TsiSweep* w, unsigned cls, size_t bytes);
 /* An end has looked at a slab of the class. Stripe held. */
 void tsi_sweep_look(TsiSweep* w, unsigned cls);
+/* Takes the slabs that the sweep has in its hands off the charges. Stripe held, in which they left the incarnation: or
+ * a thread that looks for room under a budget would find neither the slabs nor their room. */
+void tsi_sweep_uncharge(TsiSweep* w);
 /* What the phase was, as it ends; live: what escapes. Stripe held. */
 void tsi_receipt_fill_locked(TsiInc* i, TsiTotals live, EpochReceipt* r);
 /* What the sweep has returned and left. */

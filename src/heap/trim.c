@@ -17,7 +17,7 @@ void tsi_handover(TsiBinding* b, TsiHeap* h) {
     tsi_binding_heed(b);
     if (ref == 0 || h == &tsi_no_heap) return;
     TsiInc* i = tsi_inc(&a->phases, tsi_ref_index(ref));
-    TsiSweep w = {.arena = a, .b = b, .inc = i};
+    TsiSweep w = {.arena = a, .b = b, .inc = i, .most = TSI_PIECE_BYTES};
     tsi_inc_take(i);
     bool current = tsi_inc_era(i) == tsi_ref_era(ref);
     if (current) {
@@ -25,11 +25,13 @@ void tsi_handover(TsiBinding* b, TsiHeap* h) {
         if (tsi_load_relaxed(&b->dead_heaps) != 0) tsi_sweep_skipped_locked(&w, b, ref);
         tsi_sweep_handed_locked(&w, b);
         tsi_late_note_locked(a, i);
+        tsi_sweep_uncharge(&w);
     }
     tsi_inc_give(i);
     if (!current) return;
     tsi_sweep_finish(&w);
-    tsi_inc_unpin(a, b, i);
+    if (w.more) tsi_sweep_later(a, b, i);
+    else tsi_inc_unpin(a, b, i);
 }
 
 /* A heap of the thread that somebody has asked for; NULL when there is none. */
@@ -52,33 +54,37 @@ void tsi_binding_fence(TsiBinding* b) {
 
 /* ---- trim ---- */
 
-static void trim_inc(TsiArena* a, TsiBinding* b, TsiInc* i, TsiBinding* only, bool at_once) {
+static bool trim_inc(TsiArena* a, TsiBinding* b, TsiInc* i, TsiBinding* only, bool at_once) {
     TsiSweep w = {.arena = a, .b = b, .inc = i, .at_once = at_once};
     w.lanes = only == NULL ? tsi_lanes_take(a) : 0;
     tsi_inc_take(i); /* one that is not open has neither heaps nor orphans */
     tsi_sweep_whole(&w, only);
+    return w.deferred_bytes != 0;
 }
 
-void tsi_trim_inc(TsiArena* a, TsiBinding* b, TsiInc* i) { trim_inc(a, b, i, NULL, false); }
+bool tsi_trim_inc(TsiArena* a, TsiBinding* b, TsiInc* i) { return trim_inc(a, b, i, NULL, false); }
 
-void tsi_trim(TsiArena* a, TsiBinding* b, TsiBinding* only) {
-    tsi_sweep_displaced(a, b);
+bool tsi_trim(TsiArena* a, TsiBinding* b, TsiBinding* only) {
+    bool left = false;
+    tsi_sweep_unswept(a, b);
     for (uint32_t index = 1; index < tsi_table_used(&a->phases.incs); index++) {
         TsiInc* i = tsi_inc(&a->phases, index);
         if (tsi_load_relaxed(&i->heap_count) != 0 || tsi_load_relaxed(&i->slab_count) != 0)
-            trim_inc(a, b, i, only, true);
+            left |= trim_inc(a, b, i, only, true);
     }
+    return left;
 }
 
-void tsi_heap_scavenge(TsiBinding* b, TsiHeap* h) { trim_inc(b->arena, b, tsi_heap_inc(b->arena, h), b, false); }
+void tsi_heap_scavenge(TsiBinding* b, TsiHeap* h) { (void)trim_inc(b->arena, b, tsi_heap_inc(b->arena, h), b, false); }
 
-void tsi_trim_all(TsiArena* a, TsiBinding* b) {
-    tsi_trim(a, b, NULL);
-    tsi_warm_give_up(a);
+bool tsi_trim_all(TsiArena* a, TsiBinding* b) {
+    bool left = tsi_trim(a, b, NULL);
+    return !tsi_warm_give_up(a) || left;
 }
 
-void tsi_trim_for_room(TsiArena* a, TsiBinding* b) {
-    tsi_sweep_displaced(a, b);
+bool tsi_trim_for_room(TsiArena* a, TsiBinding* b) {
+    bool left = false;
+    tsi_sweep_unswept(a, b);
     uint32_t look = tsi_add_relaxed(&a->room_looks, 1) + 1;
     for (uint32_t n = 0; n < tsi_table_used(&a->heaps); n++) {
         TsiRef ref = tsi_load_relaxed(&tsi_heap(a, n)->ref);
@@ -86,7 +92,7 @@ void tsi_trim_for_room(TsiArena* a, TsiBinding* b) {
         TsiInc* i = tsi_inc(&a->phases, tsi_ref_index(ref));
         if (tsi_load_relaxed(&i->room_look) == look) continue; /* it has several heaps */
         tsi_store_relaxed(&i->room_look, look);
-        trim_inc(a, b, i, NULL, true);
+        left |= trim_inc(a, b, i, NULL, true);
     }
-    tsi_warm_give_up(a);
+    return !tsi_warm_give_up(a) || left;
 }

@@ -6,15 +6,17 @@
 
 #include "heap/arena.h"
 
+/* All of them: true if slabs were left to threads that were inside of them, or to another sweep. */
+
 /* Returns the empty slabs of one incarnation. */
-void tsi_trim_inc(TsiArena* a, TsiBinding* b, TsiInc* i);
+bool tsi_trim_inc(TsiArena* a, TsiBinding* b, TsiInc* i);
 /* Returns empty slabs of every incarnation; of one binding only when `only` is not NULL. */
-void tsi_trim(TsiArena* a, TsiBinding* b, TsiBinding* only);
+bool tsi_trim(TsiArena* a, TsiBinding* b, TsiBinding* only);
 /* tsi_trim of everything, and the warm stores of all threads. */
-void tsi_trim_all(TsiArena* a, TsiBinding* b);
+bool tsi_trim_all(TsiArena* a, TsiBinding* b);
 /* The same where max_bytes is in the way: incarnations that only drain are passed over. Their slabs go back as they
  * empty, and single pages of them count as committed until then, so nothing is to be had there. O(heaps). */
-void tsi_trim_for_room(TsiArena* a, TsiBinding* b);
+bool tsi_trim_for_room(TsiArena* a, TsiBinding* b);
 /* Own thread, outside brackets: returns the empty slabs this thread has in the heap's incarnation. The
  * heap is DETACHED afterwards and found again by its next use. */
 void tsi_heap_scavenge(TsiBinding* b, TsiHeap* h);

@@ -99,6 +99,7 @@ static bool evict(TsiArena* a, TsiWarm* w, bool learn) {
     uint32_t ids[FLUSH_BATCH];
     unsigned n = 0;
     size_t bytes = 0;
+    tsi_space_give_begin(&a->space);
     for (unsigned cls = 1; cls < TSI_CLASSES && bytes < EVICT_BYTES && n < FLUSH_BATCH; cls++) {
         if (w->head[cls] == 0) continue;
         size_t size = a->space.classes->c[cls].slab_bytes, want = (EVICT_BYTES - bytes + size - 1) / size;
@@ -108,6 +109,7 @@ static bool evict(TsiArena* a, TsiWarm* w, bool learn) {
     }
     tsi_store_relaxed(&w->bytes, tsi_load_relaxed(&w->bytes) - bytes);
     if (n != 0) move_out(a, ids, n, true, learn);
+    tsi_space_give_end(&a->space);
     return n != 0;
 }
 
@@ -190,6 +192,7 @@ uint32_t tsi_ready_seize(TsiBinding* b, TsiHeap* h) {
 
 void tsi_ready_flush(TsiBinding* b) {
     TsiArena* a = b->arena;
+    tsi_space_give_begin(&a->space);
     tsi_warm_call_in(b); /* be it nothing: an end that had asked before the last call may have kept a heap after it */
     for (unsigned rank = 0; rank < TSI_READY_RANKS; rank++) {
         uint32_t ids[TSI_READY_HEAPS];
@@ -201,6 +204,7 @@ void tsi_ready_flush(TsiBinding* b) {
         }
         if (n != 0) (void)tsi_space_purge(&a->space, ids, n);
     }
+    tsi_space_give_end(&a->space);
 }
 
 /* ---- giving back ---- */
@@ -211,6 +215,7 @@ static bool empty_store(TsiBinding* b, bool keep) {
     uint32_t ids[FLUSH_BATCH];
     tsi_ready_flush(b); /* and what is lent */
     if (!warm_lock(w)) return false;
+    tsi_space_give_begin(&a->space);
     uint64_t bytes = tsi_load_relaxed(&w->bytes);
     if (bytes < w->quota) {
         tsi_stock_unreserve(&a->space, w->quota - bytes);
@@ -229,6 +234,7 @@ static bool empty_store(TsiBinding* b, bool keep) {
     }
     tsi_store_relaxed(&w->bytes, 0);
     w->quota = 0;
+    tsi_space_give_end(&a->space);
     warm_unlock(w);
     return true;
 }
@@ -243,20 +249,23 @@ void tsi_warm_leave(TsiBinding* b) {
 
 /* All stores; or those that were not used since the last look, and all as long as more is kept than the budget
  * allows. */
-static void flush_stores(TsiArena* a, bool all) {
+static bool flush_stores(TsiArena* a, bool all) {
+    bool whole = true;
     for (uint32_t n = 0; n < tsi_table_used(&a->bindings); n++) {
         TsiBinding* b = tsi_table_at(&a->bindings, n);
         if (!tsi_load_acquire(&b->in_use)) continue; /* pairs with binding_make */
         if (all || !tsi_load_relaxed(&b->warm.used) || tsi_load_relaxed(&a->space.stock.left) < 0)
-            (void)tsi_warm_flush(b);
+            whole &= tsi_warm_flush(b);
         tsi_store_relaxed(&b->warm.used, false);
     }
+    return whole;
 }
 
-void tsi_warm_give_up(TsiArena* a) {
-    flush_stores(a, true);
+bool tsi_warm_give_up(TsiArena* a) {
+    bool whole = flush_stores(a, true);
     tsi_rest_look(&a->space);
     (void)tsi_stock_give_back(&a->space, UINT64_MAX);
+    return whole;
 }
 
 /* What tables of records have learned. */
@@ -281,7 +290,7 @@ void tsi_warm_look_now(TsiArena* a) {
                                                  memory_order_relaxed))
         return;
     if (looked == 0) return;
-    if (risen) flush_stores(a, false);
+    if (risen) (void)flush_stores(a, false);
     look_at_records(a, ns);
 }
 

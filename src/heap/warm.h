@@ -25,8 +25,8 @@ uint32_t tsi_warm_put(TsiArena* a, TsiBinding* b, uint32_t chain, bool learn);
 bool tsi_warm_take(TsiBinding* b, unsigned cls, uint32_t* slab_id);
 /* Purges what a binding keeps and returns its share of the budget. Any thread; false when busy. */
 bool tsi_warm_flush(TsiBinding* b);
-/* What all threads keep, and the stock. No lock held. */
-void tsi_warm_give_up(TsiArena* a);
+/* What all threads keep, and the stock. Returns false if a store was busy. No lock held. */
+bool tsi_warm_give_up(TsiArena* a);
 /* Some of the binding's share, at least so much, for what it keeps elsewhere (ready.h): b->warm.lent rises. Own
  * thread. */
 bool tsi_warm_lend(TsiBinding* b, size_t bytes);

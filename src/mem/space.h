@@ -180,6 +180,7 @@ typedef struct TsiSpace {
     _Atomic uint32_t chunk_high;      /* chunks ever used; readers may look */
     _Atomic uint64_t covered;         /* bytes of payload whose entries are committed, all of chunk_high; no lock */
     _Atomic uint64_t committed_bytes; /* slabs out of the pool, and the stock */
+    _Atomic uint64_t giving;          /* see tsi_space_give_begin */
     _Atomic uint64_t purge_calls, purge_bytes, purge_failures;
     /* Readers may look: */
     /* without the lock; these by tsi_class_row */
@@ -304,6 +305,23 @@ unsigned tsi_chunk_slab_count(const TsiSpace* s, unsigned cls);
 TSI_INLINE bool tsi_space_is_over(const TsiSpace* s, size_t bytes) {
     return s->config.max_bytes != 0 && tsi_load_relaxed(&s->committed_bytes) + bytes > s->config.max_bytes;
 }
+/*
+ * Memory that is about to go back is in nobody's heap, store or stock, and committed until it has gone. Whoever takes
+ * some
+ * out of there says so before nobody else can find it, and says when it has gone: `giving` has how many are at it, and
+ * above that how often some of it has gone. So an allocation that finds no room, looks everywhere, and still finds
+ * none can
+ * tell whether others had what it lacks (heap/alloc.c).
+ */
+TSI_INLINE void tsi_space_give_begin(TsiSpace* s) {
+    tsi_add_seq(&s->giving, 1); /* before the memory leaves its place; pairs with tsi_space_giving */
+}
+TSI_INLINE void tsi_space_give_end(TsiSpace* s) {
+    tsi_add_seq(&s->giving, (1ull << 32) - 1); /* after committed_bytes has fallen; as above */
+}
+TSI_INLINE uint64_t tsi_space_giving(TsiSpace* s) { return tsi_load_seq(&s->giving); }
+TSI_INLINE uint32_t tsi_givers(uint64_t giving) { return (uint32_t)giving; }
+TSI_INLINE uint32_t tsi_gone(uint64_t giving) { return (uint32_t)(giving >> 32); }
 /* Memory node of the calling thread. */
 TSI_INLINE unsigned tsi_space_node_here(const TsiSpace* s) {
     return s->nodes == 1 ? 0 : tsi_os.node() % TSI_OS_NODES_MAX;

@@ -211,11 +211,13 @@ static uint64_t evict_locked(TsiSpace* s, uint32_t chunk, uint64_t most) {
     tsi_store_relaxed(&s->stock.bytes, tsi_load_relaxed(&s->stock.bytes) - bytes);
     unsigned cls = k->last_class;
     tsi_chunk_hold_locked(s, chunk); /* K3 */
+    tsi_space_give_begin(s);
     tsi_lock_give(&s->lock);
     purge_bits(s, cls, chunk, bits);
     tsi_lock_take(&s->lock);
     tsi_chunk_unhold_locked(s, chunk);
     tsi_sub_relaxed(&s->committed_bytes, bytes);
+    tsi_space_give_end(s);
     tsi_stock_unreserve(s, bytes);
     return bytes;
 }

@@ -31,6 +31,7 @@ bool tsi_phases_init(TsiPhases* p, uint32_t ring_size, uint32_t inc_capacity, ui
     _Static_assert(sizeof *p % sizeof(uint64_t) == 0, "whole words");
     tsi_clear(p, sizeof *p);
     tsi_lock_init(&p->ring_lock, TSI_LOCK_RING);
+    tsi_lock_init(&p->eras.lock, TSI_LOCK_ERAS);
     for (unsigned n = 0; n < TSI_STRIPES; n++) tsi_lock_init(&tsi_stripes[n].lock, TSI_LOCK_STRIPE);
     if (!tsi_table_init_aside(&p->incs, TSI_INC_STRIDE, inc_capacity)) return false;
     p->incs.leave = put_reuse_aside;
@@ -56,10 +57,11 @@ void tsi_phases_destroy(TsiPhases* p) {
     tsi_table_destroy(&p->incs);
     tsi_table_destroy(&p->ends);
     tsi_labels_destroy(&p->labels);
+    tsi_os_drop(p->eras.slots, p->eras.size * sizeof *p->eras.slots);
 }
 
 void tsi_inc_reset(TsiInc* i) {
-    i->heaps = i->orphans = i->ends = 0;
+    i->heaps = i->orphans = i->ends = i->thin_next = 0;
     i->drained = i->escapes_posted = false;
     tsi_store_relaxed(&i->heap_count, 0);
     tsi_store_relaxed(&i->detached, 0);
@@ -118,10 +120,4 @@ bool tsi_phases_step_locked(TsiPhases* p, TsiRef* was_current, TsiRef* displaced
     tsi_store_release(&p->current, next);
     p->spare = tsi_table_take(&p->incs, &index, 0) ? index + 1 : 0;
     return true;
-}
-
-TsiRef tsi_phases_find_era(const TsiPhases* p, uint64_t era) {
-    for (uint32_t index = 1; era != 0 && index < tsi_table_used(&p->incs); index++)
-        if (tsi_inc_era(tsi_inc(p, index)) == era) return tsi_ref(era, index);
-    return 0;
 }

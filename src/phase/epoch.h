@@ -31,6 +31,7 @@ _Static_assert(TSI_LABELS_MAX + 2 <= 1 << (64 - TSI_CHARGE_BITS), "a charge name
 #define TSI_CHARGE_MASK ((1ull << TSI_CHARGE_BITS) - 1)
 #define TSI_DOMAIN_ID_BIT 0x80000000u
 
+typedef struct TsiPhases TsiPhases;
 typedef uint64_t TsiRef; /* era << 18 | index; 0 = none */
 
 TSI_INLINE TsiRef tsi_ref(uint64_t era, uint32_t index) { return era << TSI_INC_BITS | index; }
@@ -63,15 +64,17 @@ typedef struct TsiInc {
     _Atomic uint32_t heap_count; /* written under the stripe, read without it */
     bool clean;                  /* ended as it was opened: all that tsi_inc_reset sets is 0 */
     bool drained;
-    bool escapes_posted; /* by its first close that drains */
-    bool named;          /* only used in a fork child: a domain refers to it */
+    bool escapes_posted;  /* by its first close that drains */
+    bool named;           /* only used in a fork child: a domain refers to it */
+    _Atomic bool unswept; /* ring lock; frees look without it: a hint */
+    uint32_t thin_next;   /* orphan that late frees have their pages looked at next, slab id + 1; 0: the first */
     _Atomic uint64_t open_since_ns;
     uint64_t lock_fast, lock_contended; /* accounts like `allocated` */
     _Atomic uint64_t late_bytes;        /* pages of orphans that late frees have left without a live slot */
     _Atomic uint64_t user_refs;         /* slab_epoch_inc_refcount */
     _Atomic uint64_t peak;              /* most committed bytes before some left, see tsi_inc_peak */
 
-    uint32_t next_displaced;    /* ring lock */
+    uint32_t next_unswept;      /* ring lock: on the list of finish.h, if `unswept` */
     _Atomic uint32_t room_look; /* the last look for room (heap/trim.h) that came by: a hint */
     _Atomic uint32_t detached;  /* heaps without an owner: worth a look under the lock */
     _Atomic uint32_t scopes;    /* scopes inside of domains that borrow it */
@@ -105,10 +108,22 @@ typedef struct TsiEnd {
     void* arg;
 } TsiEnd;
 
-typedef struct TsiPhases {
+enum { TSI_ERA_BLOCK = 64 };
+
+/* The table of eras.h. */
+typedef struct TsiEras {
+    TsiLock lock;
+    uint32_t* slots; /* record, 0 = none */
+    uint32_t size;   /* of slots, a power of two; 0: there is no table */
+    uint32_t filled;
+    bool partial; /* an entry found no memory: every record has to be looked at, until a rebuild finds them all */
+} TsiEras;
+
+struct TsiPhases {
     TsiTable incs;
     TsiTable ends;
     TsiLabels labels;
+    TsiEras eras;
     uint32_t ring_size;
     TsiLock ring_lock; /* advances; `spare` */
     uint32_t spare;    /* index + 1 of a record kept ready so that advance does not fail */
@@ -116,7 +131,7 @@ typedef struct TsiPhases {
     _Atomic uint64_t era_next;
     _Atomic uint64_t advances_refused;
     _Atomic uint64_t ring[TSI_RING_MAX]; /* TsiRef */
-} TsiPhases;
+};
 
 /* Process-wide: a fork takes all of them. */
 extern struct TsiStripe {
@@ -200,6 +215,4 @@ TSI_INLINE TsiRef tsi_phases_current(const TsiPhases* p) {
 /* Moves the ring on by one; ring lock held. Gives the incarnation that was current and the one that lost its
  * id (0 when the record supply is exhausted and nothing moved). */
 bool tsi_phases_step_locked(TsiPhases* p, TsiRef* was_current, TsiRef* displaced);
-/* Finds an open or draining incarnation by era; 0 when it is gone. */
-TsiRef tsi_phases_find_era(const TsiPhases* p, uint64_t era);
 #endif

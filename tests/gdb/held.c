@@ -6,6 +6,7 @@
  * ESCAPED BYTES REFUSALS"; an empty label is "-".
  */
 #include "epoch_domain.h"
+#include "heap/records.h"
 #include "heap/arena.h"
 #include "slab_stats.h"
 
@@ -32,7 +33,7 @@ static void* helper(void* unused) {
 /* Statistics have the threads that own slabs: a heap may have none. */
 static uint32_t heaps_of(SlabAllocator* s, uint64_t era) {
     TsiArena* a = *(TsiArena**)(void*)s;
-    return tsi_load_relaxed(&tsi_inc(&a->phases, tsi_ref_index(tsi_phases_find_era(&a->phases, era)))->heap_count);
+    return tsi_load_relaxed(&tsi_inc(&a->phases, tsi_ref_index(tsi_era_find(a, era)))->heap_count);
 }
 
 static void tell(SlabAllocator* a) {
@@ -50,7 +51,8 @@ static void tell(SlabAllocator* a) {
     }
 }
 
-/* The heaps of the shared domain go round in a circle, lists of others lead out of the table, or to another phase's heap. */
+/* The heaps of the shared domain go round in a circle, lists of others lead out of the table, or to another phase's
+ * heap. */
 static void tear(void) {
     TsiArena* a = *(TsiArena**)(void*)first;
     uint32_t alone = 0;

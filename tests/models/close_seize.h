@@ -102,6 +102,13 @@ byte n_alloc, n_freed, n_rel;
 bit  used[2];           /* has handed out objects since it was OWNED */
 byte late;              /* slabs whose last object a freer ended after the advance */
 byte done;
+#ifdef PIECES
+bit  more;              /* the incarnation is on the list of those that wait for a sweep */
+bit  sweeps;            /* somebody has taken it off and is at it */
+#define WAITS (more || sweeps)
+#else
+#define WAITS false
+#endif
 
 #define IS_LIVE(t, h)     (hw[h] == HW(LIVE, t))
 #define BINDING_IS(h, t)  (hw[h] == HW(LIVE, t) || hw[h] == HW(RETIRE, t) || hw[h] == HW(REVOKED, t))

@@ -33,6 +33,8 @@
  *   FENCED              no membarrier: the owner's stores to busy are seq_cst exchanges
  *   AND_FREER           S_EXIT with a remote freer as well
  *   OWN_END             S_MORE: the owner closes it in the end
+ *   PIECES              who sweeps in passing, a freer or an owner that hands over, settles one slab; the rest waits
+ *                       on a list, from which others take a piece each
  *
  * Checked
  *   no allocation begun after a close returned succeeds; no slot has two owners;
@@ -112,13 +114,13 @@ inline remote_free(t)
 		if
 		:: TST(x) == ORPHAN && TSEQ(x) == q -> complete(t, s, false)
 		:: TST(x) == OWNED && TSEQ(x) == q ->
-			/* LIVE: who takes the heap away looks after that */
+			/* LIVE: who takes the heap away looks after that; so does who has begun an end */
 			x = 0;
 #ifndef MUTANT_HEAP_BEFORE_BIT
 			hwas = HST(hw[HEAP(s)]);
 #endif
 			if
-			:: hwas != LIVE && !AGAIN(HEAP(s)) && inc != ACTIVE && EMPTY(s) -> hwas = 0; sweep(t, 0, 0)
+			:: hwas != LIVE && !AGAIN(HEAP(s)) && inc == ADVANCED && EMPTY(s) -> hwas = 0; IN_PASSING; sweep(t, 0, 0)
 			:: else -> hwas = 0
 			fi
 		:: else -> x = 0
@@ -131,7 +133,7 @@ inline remote_free(t)
 
 proctype freer(byte n)
 {
-	byte s, b, q, r, x, ok, sk, early, tk, h, i, in, w, df, hwas;
+	byte s, b, q, r, x, ok, sk, early, tk, h, i, in, w, df, pc, hwas;
 	do
 	:: n > 0 ->
 		if
@@ -325,7 +327,7 @@ inline work(t)
 
 proctype owner(byte me; byte n)
 {
-	byte s, b, q, r, x, ok, sk, early, tk, h, i, in, w, op, hb, beg, df, hwas;
+	byte s, b, q, r, x, ok, sk, early, tk, h, i, in, w, op, hb, beg, df, pc, hwas;
 	byte got = 1;   /* number + 1 of the heap that the bracket hangs on */
 	do
 	:: n > 0 ->
@@ -430,11 +432,25 @@ proctype owner(byte me; byte n)
 	done++
 }
 
+#ifdef PIECES
+/* Slow paths, one after the other, each with a piece of what is on the list. */
+proctype later()
+{
+	byte r, x, ok, sk, tk, h, i, in, w, df, pc;
+end:	do
+	:: d_step { more -> more = 0; sweeps = 1 }
+	   pc = 1;
+	   sweep(NOBUF, 0, 0);
+	   sweeps = 0
+	od
+}
+#endif
+
 /* ---- those who end it ---- */
 
 proctype closer(byte target)
 {
-	byte r, x, ok, sk, tk, h, i, in, w, df;
+	byte r, x, ok, sk, tk, h, i, in, w, df, pc;
 	sweep(NOBUF, target, 0);
 	closed_ret = 1;
 	done++
@@ -443,7 +459,7 @@ proctype closer(byte target)
 #if defined(S_TRIM) || (defined(S_MORE) && (!defined(MORE_CLOSE) || defined(MORE_TRIM)))
 proctype trimmer()
 {
-	byte r, x, ok, sk, tk, h, i, in, w, df;
+	byte r, x, ok, sk, tk, h, i, in, w, df, pc;
 	sweep(NOBUF, 0, 1);
 	done++
 }
@@ -478,6 +494,9 @@ init
 		hw[1] = FREE;
 #endif
 		run flusher(0);
+#ifdef PIECES
+		run later();
+#endif
 		run owner(0, NOPS);
 #ifdef S_DRAIN
 		run closer(CLOSED); run freer(NFREE);
@@ -516,7 +535,7 @@ init
 #if NTH > 1
 		b_n[1] == 0 &&
 #endif
-		!lock ->
+		!lock && !WAITS ->
 #if defined(S_ADVANCE)
 		/* what a remote free emptied after the advance is gone */
 		assert(TST(tag[0]) == POOL || !(late & 1));

@@ -137,6 +137,26 @@ inline drop(h)
 }
 
 /*
+ * PIECES: one slab is as much as a sweep in passing may settle. What is left of the heap stays nobody's, or its
+ * owner's to let go of, and waits on the list (`more`).
+ */
+#ifdef PIECES
+#ifdef MUTANT_REST_NOT_LISTED
+#define LIST_REST skip
+#else
+#define LIST_REST more = 1
+#endif
+#define REST(h) (HST(w) != DEAD && pc && STATE != ACTIVE && HAS_SLAB(h))
+#define STOPS   (pc && STATE != ACTIVE)
+#define IN_PASSING pc = 1
+#else
+#define LIST_REST skip
+#define REST(h) false
+#define STOPS   false
+#define IN_PASSING skip
+#endif
+
+/*
  * w: the word the heap has. REVOKED, RETIRE, DETACHED: it is taken and its slabs
  * but `sk` are settled. DEAD: slab `sk` alone, which its owner (the caller) kept.
  */
@@ -154,25 +174,31 @@ inline settle_heap(t, h)
 	do
 	:: i < 2 ->
 		if
-		:: HEAP(i) == h && TST(tag[i]) == OWNED && (HST(w) == DEAD) == (sk == i + 1) -> settle(t, i)
-		:: else
-		fi;
-		i++
+		:: HEAP(i) == h && TST(tag[i]) == OWNED && (HST(w) == DEAD) == (sk == i + 1) ->
+			settle(t, i);
+			if
+			:: STOPS -> i = 2
+			:: else -> i++
+			fi
+		:: else -> i++
+		fi
 	:: i == 2 -> i = 0; break
 	od;
 	if
 	:: HST(w) == DEAD
+	:: REST(h) && (HST(w) == DETACHED || HB(w) == t) -> d_step { hw[h] = DETACHED; LIST_REST }
+	:: REST(h) && !(HST(w) == DETACHED || HB(w) == t) -> d_step { hw[h] = HW(RETIRE, HB(w)); LIST_REST }
 	:: HST(w) != DEAD && STATE == ACTIVE && (HST(w) == DETACHED || HB(w) == t) -> hw[h] = DETACHED
 #ifdef MUTANT_TRIM_SEIZES_BUSY
 	:: HST(w) != DEAD && STATE == ACTIVE && !(HST(w) == DETACHED || HB(w) == t) -> hw[h] = DETACHED
 #else
 	:: HST(w) != DEAD && STATE == ACTIVE && !(HST(w) == DETACHED || HB(w) == t) -> hw[h] = HW(RETIRE, HB(w))
 #endif
-	:: HST(w) != DEAD && STATE != ACTIVE && (HST(w) == DETACHED || HB(w) == t) -> drop(h)
+	:: HST(w) != DEAD && STATE != ACTIVE && !REST(h) && (HST(w) == DETACHED || HB(w) == t) -> drop(h)
 #ifdef MUTANT_FREE_EARLY
-	:: HST(w) != DEAD && STATE != ACTIVE && !(HST(w) == DETACHED || HB(w) == t) -> drop(h)
+	:: HST(w) != DEAD && STATE != ACTIVE && !REST(h) && !(HST(w) == DETACHED || HB(w) == t) -> drop(h)
 #else
-	:: HST(w) != DEAD && STATE != ACTIVE && !(HST(w) == DETACHED || HB(w) == t) ->
+	:: HST(w) != DEAD && STATE != ACTIVE && !REST(h) && !(HST(w) == DETACHED || HB(w) == t) ->
 		d_step { hskip[h] = sk; hw[h] = HW(DEAD, HB(w)) }
 #endif
 	fi
@@ -194,7 +220,12 @@ inline revoke(t, h)
 		if
 		:: (HST(hw[h]) == LIVE || HST(hw[h]) == RETIRE) && !AGAIN(h) ->
 			hw[h] = HW(REVOKED, HB(hw[h])); revoker[h] = tk; sk = 1
-		:: HST(hw[h]) == REVOKED -> sk = 1
+		:: HST(hw[h]) == REVOKED ->
+			sk = 1;
+			if
+			:: !revoker[h] -> revoker[h] = tk       /* of a piece that has not come so far */
+			:: else
+			fi
 		:: else
 		fi
 	}
@@ -219,7 +250,7 @@ inline may_seize(t, h)
 			:: sk == ALL -> ok = 0          /* deferred: the owner sweeps as it leaves */
 			:: sk && sk != ALL && HEAP(sk - 1) == h && TST(tag[sk - 1]) == OWNED ->
 #ifndef MUTANT_TRIM_SEIZES_BUSY
-				ok = (inc != ACTIVE)
+				ok = (inc != ACTIVE && !STOPS)
 #else
 				skip
 #endif
@@ -312,7 +343,17 @@ inline sweep(t, to, trims)
 		:: h < NH ->
 			may_seize(t, h);
 			if
+#ifdef PIECES
+			:: ok && pc == 2 ->             /* a piece was settled: the next one takes it */
+				d_step { ok = 0; LIST_REST;
+					 if
+					 :: HST(w) == REVOKED -> revoker[h] = 0
+					 :: else
+					 fi }
+			:: ok && pc != 2 -> ok = 0; settle_heap(t, h); pc = (STOPS -> 2 : pc)
+#else
 			:: ok -> ok = 0; settle_heap(t, h)
+#endif
 			:: else
 			fi;
 			d_step { sk = 0; w = 0; h++ }
@@ -326,21 +367,22 @@ inline sweep(t, to, trims)
 #endif
 		/* what an earlier drain left behind ends as well */
 		do
-		:: h < 2 && inc == RELEASED ->
+		:: h < 2 && inc == RELEASED && !pc ->
 			x = tag[h];
 			if
 			:: TST(x) == ORPHAN -> complete(t, h, true)
 			:: else -> x = 0
 			fi;
 			h++
-		:: h == 2 || inc != RELEASED -> h = 0; break
+		:: h == 2 || inc != RELEASED || pc -> h = 0; break
 		od
 	:: else
 	fi;
 	skip;
 	d_step {
 		assert(!(to) || LEFT_OUT(0) + LEFT_OUT(1) <= df + SKIPPED);
-		lock = 0; tk = 0; df = 0
+		lock = 0; tk = 0; df = 0;
+		pc = 0
 	}
 #ifdef S_PARTIAL
 	if
@@ -367,6 +409,7 @@ inline sweep(t, to, trims)
 inline handover(t)
 {
 	take_lock(t);
+	IN_PASSING;
 #if NH > 1 && !defined(MUTANT_LETS_GO_OF_ONE)
 	/* heaps of one thread in one incarnation are let go together */
 	d_step {
@@ -383,6 +426,11 @@ inline handover(t)
 		w = hw[h];
 		if
 		:: w == HW(RETIRE, t) && (inc <= ADVANCED || AGAIN(h)) -> hw[h] = DETACHED
+#ifdef PIECES
+		:: w == HW(REVOKED, t) && inc == ACTIVE -> hw[h] = DETACHED     /* a large one */
+		:: (w == HW(RETIRE, t) && inc > ADVANCED || w == HW(REVOKED, t) && inc != ACTIVE) && !AGAIN(h) ->
+			d_step { hw[h] = DETACHED; LIST_REST }
+#endif
 		:: w == HW(DEAD, t) && hskip[h] && LOOKS_AT(h) -> sk = hskip[h]; settle_heap(t, h)
 		:: (w == HW(RETIRE, t) && inc > ADVANCED && !AGAIN(h)) || w == HW(REVOKED, t) -> sk = 0; settle_heap(t, h)
 		:: else
@@ -390,5 +438,6 @@ inline handover(t)
 		d_step { sk = 0; w = 0; h++ }
 	:: h == NH -> h = 0; break
 	od;
+	pc = 0;
 	lock = 0
 }

@@ -2,7 +2,7 @@
 #include "fake_os.h"
 #include "kit/inside.h"
 
-#include "phase/epoch.h"
+#include "phase/eras.h"
 
 #include <pthread.h>
 
@@ -96,8 +96,8 @@ static void stepping_without_records(void) {
     REQUIRE_NE(tsi_load_relaxed(&phases.current), now);
 }
 
-/* A kept id is refused, as one that was a domain's, whether its record's page has gone or not, until the record was opened as often
- * as the id can tell: 8192 times. Records are taken in turn, so that lies far away. */
+/* A kept id is refused, as one that was a domain's, whether its record's page has gone or not, until the record was
+ * opened as often as the id can tell: 8192 times. Records are taken in turn, so that lies far away. */
 static void ids_outlive_their_records(void) {
     EpochId id, next;
     TsiRef first[2 * RING]; /* beyond what shares a page with the ring */
@@ -242,7 +242,8 @@ static void* advance_thread(void* arg) {
     return NULL;
 }
 
-/* Whoever has the next id, and hears that it is current, gets objects of the new era, however far the advance has come. */
+/* Whoever has the next id, and hears that it is current, gets objects of the new era, however far the advance has
+ * come. */
 static void an_id_names_the_new_era_at_once(void) {
     SlabAllocator* s = kit_create_cold();
     TsiPhases* p = &tsi_arena(s)->phases;
