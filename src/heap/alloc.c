@@ -134,7 +134,7 @@ static TSI_NOINLINE void* class_search(TsiBinding* b, TsiHeap* h, unsigned cls, 
             if (!tsi_line_leave(b, cls, l)) continue;
             room->cur[cls] = tsi_no_cur[0];
         }
-        if ((!looked && next_listed(b, h, cls, c->threshold)) || tsi_heap_adopt_more(b, h)) continue;
+        if ((!looked && next_listed(b, h, cls, c->threshold)) || tsi_heap_adopt_more(b, h, cls)) continue;
         cause = TSI_SLOW_MISS;
         if (room->served[cls] >= TSI_ROOM_SETTLED && next_listed(b, h, cls, (c->threshold + 1) / 2u)) continue;
         room->served[cls] = 0;
@@ -208,11 +208,13 @@ static void* slab_alloc(TsiBinding* b, TsiHeap* h, size_t size, unsigned cls, si
 
 /* Ends a bracket of the whole heap in which something was allocated. */
 static void leave(TsiBinding* b, TsiHeap* h) {
-    bool scavenge = h->takes > 64 && h->takes > tsi_load_relaxed(&h->slab_count) / 2;
+    uint32_t slabs = tsi_load_relaxed(&h->slab_count) + h->adopted;
+    bool scavenge = h->takes > 64 && h->takes > slabs / 2;
     if (scavenge) h->takes = 0;
     tsi_bracket_leave(b, h);
-    /* Slabs of one class that stay empty while another grows go back, at a cost of O(1) per slab taken. */
-    if (scavenge && tsi_load_relaxed(&h->slab_count) > 256) tsi_heap_scavenge(b, h);
+    /* Slabs of one class that stay empty while another grows go back, and those that the thread has emptied in heaps
+     * that it has adopted, at a cost of O(1) per slab taken or emptied. */
+    if (scavenge && slabs > 256) tsi_heap_scavenge(b, h);
 }
 
 /* The record may have been freed and born again, by a cleanup that ran in a handover: hence the reference. */

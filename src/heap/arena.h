@@ -97,7 +97,8 @@ typedef struct TsiHeap {
 
     uint32_t inc_next, inc_prev; /* [stripe] heap index + 1 */
     uint32_t own_next, own_prev; /* the owner's chain; only its thread */
-    uint32_t takes;              /* [own] slabs taken since the last scavenge */
+    uint32_t takes;              /* [own] of a primary: slabs taken, and lines and regions of adopted heaps that the
+                                  * owner has begun to free or emptied, since the last scavenge */
     uint32_t spare;              /* [own] its empty regions, slab id + 1, by `prev` */
     uint32_t looked;             /* [own] where the look for regions that others have emptied goes on, slab id + 1 */
     uint32_t alone;              /* [own] regions that an object has alone, see bump.h */
@@ -115,6 +116,10 @@ typedef struct TsiHeap {
     uint32_t regions; /* [own] that it has taken and not given back */
     uint64_t revoker; /* [stripe] ticket of the sweep that revoked it; TSI_NO_TICKET: of one that could not
                        * prove enough, so any sweep may take it */
+    uint32_t adopted; /* [own] of a primary: slabs of the heaps that it has adopted beside its own */
+    /* Of a heap without an owner, written by freers and whoever has SEIZED it, see ownerless.h: */
+    _Atomic uint64_t emptied; /* bytes of slabs that frees have emptied since it was walked last */
+    _Atomic uint64_t roomy;   /* a bit for each class that may have a line to allocate from */
 } __attribute__((aligned(64))) TsiHeap; /* an array as well as a table: the stride is the size */
 
 /* Counters kept by one thread after the other, summed by readers. Plain relaxed stores by the owner. */

@@ -338,6 +338,8 @@ bool tsi_bump_spare(TsiBinding* b, TsiHeap* h, TsiRegion* r) {
         h->spare = slab_id + 1;
         r->spare = true;
         not_alone(h, r);
+    } else if (!mine) { /* it stays empty until a scavenge comes by */
+        tsi_heap(b->arena, h->primary)->takes++;
     }
     tsi_bracket_leave(b, h);
     return true;

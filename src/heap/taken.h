@@ -18,6 +18,7 @@ typedef struct TsiSweep {
     bool closing;     /* not a trim */
     bool at_once;     /* the program has chosen this moment: nothing is kept */
     bool learns;      /* the end of a scope: what goes for want of budget may have gone in vain */
+    bool leaves;      /* the thread lets go of its heaps: of a phase that is not closed their empty slabs go */
     uint32_t out;     /* by `next`: slabs for the warm store or the pool */
     uint32_t large;   /* by `next` */
     uint32_t partial; /* by `extra`: claimed PARTIAL, some pages to give back */

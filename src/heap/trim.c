@@ -11,13 +11,13 @@
 
 /* ---- handover ---- */
 
-void tsi_handover(TsiBinding* b, TsiHeap* h) {
+static void hand_over(TsiBinding* b, TsiHeap* h, bool leaves) {
     TsiArena* a = b->arena;
     TsiRef ref = tsi_load_relaxed(&h->ref);
     tsi_binding_heed(b);
     if (ref == 0 || h == &tsi_no_heap) return;
     TsiInc* i = tsi_inc(&a->phases, tsi_ref_index(ref));
-    TsiSweep w = {.arena = a, .b = b, .inc = i};
+    TsiSweep w = {.arena = a, .b = b, .inc = i, .leaves = leaves, .learns = leaves};
     tsi_inc_take(i);
     bool current = tsi_inc_era(i) == tsi_ref_era(ref);
     if (current) {
@@ -31,6 +31,9 @@ void tsi_handover(TsiBinding* b, TsiHeap* h) {
     tsi_sweep_finish(&w);
     tsi_inc_unpin(a, b, i);
 }
+
+void tsi_handover(TsiBinding* b, TsiHeap* h) { hand_over(b, h, false); }
+void tsi_handover_last(TsiBinding* b, TsiHeap* h) { hand_over(b, h, true); }
 
 /* A heap of the thread that somebody has asked for; NULL when there is none. */
 static TsiHeap* asked_for(TsiBinding* b) {
