@@ -111,6 +111,7 @@ TSI_INLINE bool next_listed(TsiBinding* b, TsiHeap* h, unsigned cls, unsigned le
 static bool next_slab(TsiBinding* b, TsiHeap* h, unsigned cls) {
     TsiSpace* s = &b->arena->space;
     uint32_t slab_id;
+    tsi_bump_thin(b, h);
     if (!tsi_slab_take(b, h, cls, &slab_id)) return false;
     const TsiClass* c = &b->classes->c[cls];
     uint32_t first = tsi_first_line(c, slab_id);
@@ -210,6 +211,7 @@ static void* slab_alloc(TsiBinding* b, TsiHeap* h, size_t size, unsigned cls, si
 static void leave(TsiBinding* b, TsiHeap* h) {
     uint32_t slabs = tsi_load_relaxed(&h->slab_count) + h->adopted;
     bool scavenge = h->takes > 64 && h->takes > slabs / 2;
+    if (b->arena->options.shared && h->takes > 64 && h->takes > slabs / 8) scavenge |= tsi_lane_is_emptied(b, slabs);
     if (scavenge) h->takes = 0;
     tsi_bracket_leave(b, h);
     /* Slabs of one class that stay empty while another grows go back, and those that the thread has emptied in heaps

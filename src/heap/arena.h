@@ -100,7 +100,8 @@ typedef struct TsiHeap {
     uint32_t takes;              /* [own] of a primary: slabs taken, and lines and regions of adopted heaps that the
                                   * owner has begun to free or emptied, since the last scavenge */
     uint32_t spare;              /* [own] its empty regions, slab id + 1, by `prev` */
-    uint32_t looked;             /* [own] where the look for regions that others have emptied goes on, slab id + 1 */
+    uint32_t looked;             /* [own] where the look at regions goes on, slab id + 1: for one that others have
+                                  * emptied or, once the classes have taken over, for pages without an object */
     uint32_t alone;              /* [own] regions that an object has alone, see bump.h */
     uint64_t bumped;             /* [own] bytes used of regions before the current one */
     _Atomic uint64_t slow;       /* allocations that left the fast path; owner writes */
@@ -116,6 +117,7 @@ typedef struct TsiHeap {
     uint32_t regions; /* [own] that it has taken and not given back */
     uint64_t revoker; /* [stripe] ticket of the sweep that revoked it; TSI_NO_TICKET: of one that could not
                        * prove enough, so any sweep may take it */
+    uint64_t thin_at; /* [own] bytes of slabs from which on regions that are left are looked at again, see bump.h */
     uint32_t adopted; /* [own] of a primary: slabs of the heaps that it has adopted beside its own */
     /* Of a heap without an owner, written by freers and whoever has SEIZED it, see ownerless.h: */
     _Atomic uint64_t emptied; /* bytes of slabs that frees have emptied since it was walked last */
@@ -194,8 +196,12 @@ typedef struct TsiLearned {
     uint8_t rank;   /* + 1; 0: none has ended */
     uint8_t small;  /* phases one after the other that a part would have done for */
     int8_t general; /* above 0: they are taken for general work, which goes over to the classes */
-    bool big;       /* it needed more than TSI_BIG_BYTES */
+    uint8_t traits; /* 0 with most labels: BIG, and OUTLIVED for each of the next phases that take small regions */
 } TsiLearned;
+enum {
+    TSI_LEARNED_BIG = 1,     /* it needed more than TSI_BIG_BYTES */
+    TSI_LEARNED_OUTLIVED = 2 /* of `traits`, a step: objects have outlived one of the last phases, see bump.h */
+};
 
 enum { TSI_PENDING_LABELS = 16 };
 /* What a thread has for a label that the label does not have yet, see heap/charge.h. Its thread writes. On one page. */
@@ -244,6 +250,7 @@ typedef struct TsiBinding {
         uint32_t scope;        /* index + 1 of the innermost scope of this arena on the thread's stack */
         uint32_t own_heaps;    /* chain, heap index + 1 */
         uint64_t era, era_end; /* eras granted and not used */
+        uint64_t opened;       /* of a lane: full lines that were freed in, when that was looked at last */
         uint64_t profile_mean, profile_left, profile_dice;                  /* bytes; 0 = off; to the next mark */
         uint32_t ready_count[TSI_READY_RANKS], ready_size[TSI_READY_RANKS]; /* size: bytes of a region */
         /* By the rank of their regions: heap index + 1, see ready.h. */
@@ -300,6 +307,7 @@ struct TsiArena {
     _Atomic uint64_t refused[TSI_REFUSED_COUNT]; /* by threads without a binding */
     _Atomic uint64_t retired_slabs, barriers;
     _Atomic uint64_t overflowed[TSI_CLASSES];
+    _Atomic uint64_t opened;     /* full lines freed in, of all lanes, as the last thread left that had them trimmed */
     _Atomic uint32_t room_looks; /* how often max_bytes was in the way, see tsi_trim_for_room */
     _Atomic bool has_displaced;
     _Atomic uint32_t most_phases; /* open at once since they have become a quarter of that, see records.c */

@@ -110,6 +110,7 @@ TsiHeap* tsi_heap_birth_locked(TsiArena* a, TsiInc* i, TsiRef ref, uint32_t inde
     bool classes = h->ring && (a->options.shared || a->options.bump == TSI_BUMP_DOMAINS);
     h->bumps = a->options.bump != TSI_BUMP_OFF && !classes;
     h->regions = h->again = 0;
+    h->thin_at = 0;
     h->slabs = 0;
     tsi_store_relaxed(&h->slab_count, 0);
     tsi_store_relaxed(&h->slab_bytes, 0);

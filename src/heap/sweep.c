@@ -152,8 +152,11 @@ static void seize_locked(TsiSweep* w, TsiHeap* h, uint64_t word, uint32_t skip) 
     TsiBinding* owner = detached ? NULL : tsi_binding_at(a, word);
     if (!tsi_cas_seq(&h->word, &word, tsi_heap_word(tsi_heap_binding(word), TSI_HEAP_SEIZED))) return;
     TsiBinding* learns = mine ? owner : w->b; /* whose next phase of the label it is likely to be */
-    if (!active && learns != NULL && h->ranked) tsi_bump_learn(learns, h, tsi_inc_label(w->inc));
+    bool teaches = !active && learns != NULL && h->ranked;
+    uint64_t pinned = w->inc->pinned_slabs;
+    if (teaches) tsi_bump_learn(learns, h, tsi_inc_label(w->inc));
     walk_locked(w, h, tsi_inc_state(w->inc), skip);
+    if (teaches && w->inc->pinned_slabs != pinned) tsi_bump_outlived(learns, tsi_inc_label(w->inc));
     if (active) { /* a trim: the heap goes on, its room has to be made anew */
         if (mine) {
             tsi_store_seq(&h->word, tsi_heap_word(owner->index, TSI_HEAP_RETIRE));

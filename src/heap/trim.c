@@ -9,6 +9,8 @@
 #include "heap/sweep.h"
 #include "heap/warm.h"
 
+enum { LANES_LEAST = 16 /* lines: less is not worth a trim */ };
+
 /* ---- handover ---- */
 
 static void hand_over(TsiBinding* b, TsiHeap* h, bool leaves) {
@@ -74,6 +76,20 @@ void tsi_trim(TsiArena* a, TsiBinding* b, TsiBinding* only) {
 }
 
 void tsi_heap_scavenge(TsiBinding* b, TsiHeap* h) { trim_inc(b->arena, b, tsi_heap_inc(b->arena, h), b, false); }
+
+void tsi_trim_lanes(TsiArena* a, TsiBinding* b) {
+    TsiRef ref = tsi_phases_current(&a->phases);
+    TsiInc* i = tsi_inc(&a->phases, tsi_ref_index(ref));
+    uint64_t opened = tsi_lanes_opened(a), before = tsi_load_relaxed(&a->opened), slabs = 0;
+    if (opened - before < LANES_LEAST) return;
+    tsi_inc_take(i);
+    for (uint32_t at = i->heaps; at != 0; at = tsi_heap(a, at - 1)->inc_next)
+        slabs += tsi_load_relaxed(&tsi_heap(a, at - 1)->slab_count);
+    tsi_inc_give(i);
+    if (opened - before <= slabs / 2) return;
+    tsi_store_relaxed(&a->opened, opened);
+    trim_inc(a, b, i, NULL, false);
+}
 
 void tsi_trim_all(TsiArena* a, TsiBinding* b) {
     tsi_trim(a, b, NULL);
