@@ -120,8 +120,8 @@ typedef struct TsiHeap {
     uint64_t thin_at; /* [own] bytes of slabs from which on regions that are left are looked at again, see bump.h */
     uint32_t adopted; /* [own] of a primary: slabs of the heaps that it has adopted beside its own */
     /* Of a heap without an owner, written by freers and whoever has SEIZED it, see ownerless.h: */
-    _Atomic uint64_t emptied; /* bytes of slabs that frees have emptied since it was walked last */
-    _Atomic uint64_t roomy;   /* a bit for each class that may have a line to allocate from */
+    _Atomic uint64_t emptied;           /* bytes of slabs that frees have emptied since it was walked last */
+    _Atomic uint64_t roomy;             /* a bit for each class that may have a line to allocate from */
 } __attribute__((aligned(64))) TsiHeap; /* an array as well as a table: the stride is the size */
 
 /* Counters kept by one thread after the other, summed by readers. Plain relaxed stores by the owner. */

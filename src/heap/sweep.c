@@ -132,8 +132,7 @@ void tsi_sweep_ownerless_locked(TsiSweep* w, TsiHeap* h) {
         walk_locked(w, h, TSI_INC_ACTIVE, 0);
         tsi_store_seq(&h->word, word);
     }
-    if (tsi_load_relaxed(&h->slab_count) == 0 &&
-        tsi_cas_seq(&h->word, &word, tsi_heap_word(0, TSI_HEAP_SEIZED))) {
+    if (tsi_load_relaxed(&h->slab_count) == 0 && tsi_cas_seq(&h->word, &word, tsi_heap_word(0, TSI_HEAP_SEIZED))) {
         heap_leave_inc_locked(w->arena, w->inc, h);
         tsi_sub_relaxed(&w->inc->detached, 1);
         tsi_heap_free(w->arena, w->b, h);

@@ -428,7 +428,8 @@ static void enter_by_the_slow_path(void* arg) {
     Between* o = arg;
     o->b = kit_binding(a);
     TsiRef ref = tsi_resolve(tsi_arena(a), o->id);
-    o->done = tsi_ready_heap(o->b, ref, true, &o->h) == TSI_BIRTH_OK && tsi_bracket_enter(o->b, o->h, tsi_busy_all(o->h));
+    o->done =
+        tsi_ready_heap(o->b, ref, true, &o->h) == TSI_BIRTH_OK && tsi_bracket_enter(o->b, o->h, tsi_busy_all(o->h));
 }
 static void leave_it(void* arg) {
     Between* o = arg;
