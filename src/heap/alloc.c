@@ -207,16 +207,21 @@ static void* slab_alloc(TsiBinding* b, TsiHeap* h, size_t size, unsigned cls, si
     return p;
 }
 
+/* Slabs of one class that stay empty while another grows are to go back, and those that the thread has emptied in heaps
+ * that it has adopted, at a cost of O(1) per slab taken or emptied. */
+static TSI_NOINLINE bool scavenges(TsiBinding* b, TsiHeap* h) {
+    uint32_t slabs = tsi_load_relaxed(&h->slab_count) + h->adopted;
+    bool many = h->takes > slabs / 2;
+    if (!many && b->arena->options.shared) many = h->takes > slabs / 8 && tsi_lane_is_emptied(b, slabs);
+    if (many) h->takes = 0;
+    return many && slabs > 256;
+}
+
 /* Ends a bracket of the whole heap in which something was allocated. */
 static void leave(TsiBinding* b, TsiHeap* h) {
-    uint32_t slabs = tsi_load_relaxed(&h->slab_count) + h->adopted;
-    bool scavenge = h->takes > 64 && h->takes > slabs / 2;
-    if (b->arena->options.shared && h->takes > 64 && h->takes > slabs / 8) scavenge |= tsi_lane_is_emptied(b, slabs);
-    if (scavenge) h->takes = 0;
+    bool scavenge = TSI_UNLIKELY(h->takes > 64) && scavenges(b, h);
     tsi_bracket_leave(b, h);
-    /* Slabs of one class that stay empty while another grows go back, and those that the thread has emptied in heaps
-     * that it has adopted, at a cost of O(1) per slab taken or emptied. */
-    if (scavenge && slabs > 256) tsi_heap_scavenge(b, h);
+    if (scavenge) tsi_heap_scavenge(b, h);
 }
 
 /* The record may have been freed and born again, by a cleanup that ran in a handover: hence the reference. */

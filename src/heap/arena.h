@@ -360,6 +360,13 @@ TSI_INLINE uint32_t tsi_heap_at(const TsiHeap* h) { return h->index * (uint32_t)
 TSI_INLINE TsiHeap* tsi_line_heap(const TsiBinding* b, const TsiLine* l) {
     return (TsiHeap*)(void*)((uint8_t*)b->heaps_base + tsi_load_relaxed(&l->home));
 }
+/* A class of a slab, as a bit of `roomy`; 0 for regions. */
+TSI_INLINE uint64_t tsi_class_bit(unsigned cls) { return cls <= TSI_SMALL_CLASSES ? 1ull << cls : 0; }
+/* See ownerless.h: bytes that frees have emptied are worth a walk over the heap: O(1) slabs are looked at for each that
+ * goes. */
+TSI_INLINE bool tsi_ownerless_is_due(const TsiHeap* h, uint64_t emptied) {
+    return emptied != 0 && emptied >= tsi_load_relaxed(&h->slab_bytes) / 8;
+}
 /* What TsiHeap.named holds for an id: not 0, which is in records that have gone. */
 TSI_INLINE uint64_t tsi_named(EpochId id) { return 1ull << 32 | id; }
 /* Counters: single writer, so a load and a store will do. */

@@ -203,8 +203,8 @@ static unsigned next_rank(TsiBinding* b, TsiHeap* h, size_t bytes) {
     return h->bumped < SMALL_PAGES || !h->ranked ? TSI_RANK_PAGE : h->rank;
 }
 
-/* A region where so many bytes fit. The next one is larger, unless memory or a budget allows only a smaller one, or what
- * outlives the phase is to hold little. */
+/* A region where so many bytes fit. The next one is larger, unless memory or a budget allows only a smaller one, or
+ * what outlives the phase is to hold little. */
 static bool take_region(TsiBinding* b, TsiHeap* h, size_t bytes) {
     TsiSpace* s = &b->arena->space;
     unsigned rank = next_rank(b, h, bytes);

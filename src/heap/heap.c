@@ -13,7 +13,6 @@
 #include "heap/bump.h"
 #include "heap/fast.h"
 #include "heap/line.h"
-#include "heap/ownerless.h"
 #include "heap/room.h"
 
 #include <string.h>
@@ -202,8 +201,8 @@ bool tsi_heap_adopt_more(TsiBinding* b, TsiHeap* h, unsigned cls) {
 /* ---- letting go ---- */
 
 void tsi_heap_detach_locked(TsiBinding* b, TsiHeap* h) {
+    TSI_HOLDS(tsi_inc_lock(tsi_heap_inc(b->arena, h)));
     TsiArena* a = b->arena;
-    TSI_HOLDS(tsi_inc_lock(tsi_heap_inc(a, h)));
     tsi_own_unlink(b, h);
     tsi_room_give(a, b, h);
     h->primary = h->index;

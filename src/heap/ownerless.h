@@ -14,8 +14,8 @@
  *                                               emptied is enough? walk again  (seq_cst)
  *
  * Invariants
- *   O1  While a heap is DETACHED in an ACTIVE incarnation, its empty slabs are fewer than an eighth of its bytes, but for
- *       frees that are under way: the freer sees DETACHED, or who has stored that sees `emptied`. A freer that sees
+ *   O1  While a heap is DETACHED in an ACTIVE incarnation, its empty slabs are fewer than an eighth of its bytes, but
+ *       for frees that are under way: the freer sees DETACHED, or who has stored that sees `emptied`. A freer that sees
  *       LIVE is done: whoever changes the word looks at the slabs afterwards.
  *   O2  A class for which a DETACHED heap has a line to allocate from is in `roomy` of the heap, and then in that of
  *       its incarnation, but for frees that are under way. Both may have more. A search takes the class out of the
@@ -26,12 +26,6 @@
 
 #include "heap/arena.h"
 
-/* A class of a slab, as a bit of `roomy`; 0 for regions. */
-TSI_INLINE uint64_t tsi_class_bit(unsigned cls) { return cls <= TSI_SMALL_CLASSES ? 1ull << cls : 0; }
-/* Bytes that frees have emptied are worth a walk over the heap: O(1) slabs are looked at for each that goes. */
-TSI_INLINE bool tsi_ownerless_is_due(const TsiHeap* h, uint64_t emptied) {
-    return emptied != 0 && emptied >= tsi_load_relaxed(&h->slab_bytes) / 8;
-}
 /* After a free in a slab of a heap that was not LIVE, in incarnation i, which `ref` names and which is ACTIVE. Notes
  * that the slab's class has room, and takes the heap's empty slabs if enough of it is empty. b may be NULL. No lock
  * held, no bracket open. */

@@ -29,7 +29,6 @@
 #include "heap/heap.h"
 #include "heap/lane.h"
 #include "heap/orphan.h"
-#include "heap/ownerless.h"
 #include "heap/settle.h"
 #include "mem/stock.h"
 

@@ -10,8 +10,8 @@
 void tsi_trim_inc(TsiArena* a, TsiBinding* b, TsiInc* i);
 /* Returns empty slabs of every incarnation; of one binding only when `only` is not NULL. */
 void tsi_trim(TsiArena* a, TsiBinding* b, TsiBinding* only);
-/* Shared mode: a thread leaves, and no heap goes with it. Returns the empty slabs of the ring's current epoch if so many
- * full lines were freed in since the last time that half of its slabs may be empty. */
+/* Shared mode: a thread leaves, and no heap goes with it. Returns the empty slabs of the ring's current epoch if half
+ * of its slabs may be empty, by the full lines that were freed in since the last time. */
 void tsi_trim_lanes(TsiArena* a, TsiBinding* b);
 /* tsi_trim of everything, and the warm stores of all threads. */
 void tsi_trim_all(TsiArena* a, TsiBinding* b);
