@@ -210,8 +210,8 @@ static void* take_most(void* arg) {
     return NULL;
 }
 
-/* What one thread takes over for its room it frees as its owner, without a look at what is empty: a scavenge has it, once
- * there are some hundred slabs, so what is left is a few rounds and not all twelve. */
+/* What one thread takes over for its room it frees as its owner, without a look at what is empty: a scavenge has it,
+ * once there are some hundred slabs, so what is left is a few rounds and not all twelve. */
 static void what_is_freed_by_who_takes_over(void) {
     open_team(RING, AFTERWARDS, of_one_class);
     for (team.round = 0; team.round < 2 * ROUNDS; team.round++) {
