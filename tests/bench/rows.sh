@@ -105,7 +105,7 @@ if value("handed_on", "membarriers", "glibc") is None:
 else:
     assert value("handed_on", "membarriers", "glibc") == 0, "glibc makes no membarriers"
     assert value("handed_on", "membarriers", "tslab") >= 0 and value("handed_on", "madvises", "tslab") >= 0
-for b in "glibc", "scudo", "tslab", "tslab-handle", "tslab-single":
+for b in "glibc", "scudo", "tslab", "tslab-handle":
     early, late = (value("thread_bursts", "resident over start, after " + m, b) for m in ("2 rounds", "all"))
     assert early > 0 and late > 0 and value("thread_bursts", "a round", b) > 0, (b, early, late)
     # A round is 39 MiB; 358 bytes and what describes them, or their page.
