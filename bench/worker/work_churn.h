@@ -211,6 +211,40 @@ static void ROW(churn_left)(const struct plan* plan, double* out) {
     ROW(churn_report)(&c, plan, out);
 }
 
+/* ---- one of each phase ------------------------------------------------------------------ */
+
+enum { ROW(SURVIVOR_PHASES) = 20000, ROW(SURVIVOR_OBJECTS) = 40 };
+
+static void ROW(survivor_phase)(bk_ref* kept, uint64_t* random) {
+    bk_ref list[ROW(SURVIVOR_OBJECTS)];
+#if BK_OURS
+    epoch_domain_t* phase = epoch_domain_begin(bk_allocator, "request");
+    if (phase == NULL) cannot("no phase");
+#endif
+    for (unsigned i = 0; i < ROW(SURVIVOR_OBJECTS); i++) {
+        size_t size = 16 + next_random(random) % 685;
+        TOUCH_LINES(BK(alloc)(size, i == ROW(SURVIVOR_OBJECTS) / 2 ? kept : &list[i]), size);
+    }
+    for (unsigned i = 0; i < ROW(SURVIVOR_OBJECTS); i++)
+        if (i != ROW(SURVIVOR_OBJECTS) / 2) BK(free)(list[i]);
+#if BK_OURS
+    epoch_domain_drain(phase, NULL);
+#endif
+}
+
+/* What a survivor costs for as long as it lives: its page, the tables that describe it, the record of its phase. */
+static void ROW(survivors)(const struct plan* plan, double* out) {
+    unsigned n = objects_of(plan, ROW(SURVIVOR_PHASES));
+    bk_ref* kept = touched(n * sizeof *kept);
+    uint64_t random = seeded(6);
+    BK(start)();
+    uint64_t before = resident_bytes(), start = now_ns();
+    for (unsigned i = 0; i < n; i++) ROW(survivor_phase)(&kept[i], &random);
+    out[1] = (double)(now_ns() - start) / n / 1000.0;
+    out[0] = ((double)resident_bytes() - (double)before) / n;
+    for (unsigned i = 0; i < n; i++) BK(free)(kept[i]);
+}
+
 /* ---- drift ------------------------------------------------------------------------------ */
 
 /* Phases of 5000 x 128 B, freed singly; ours on the ring, closed one behind: do the bytes that are held grow? */

@@ -76,10 +76,8 @@ static void ROW(consume)(struct ROW(line) * line) {
 
 static void ROW(xthread_body)(unsigned index, void* arg) {
     struct ROW(line)* lines = arg;
-    if (index % 2)
-        ROW(consume)(&lines[index / 2]);
-    else
-        ROW(produce)(&lines[index / 2]);
+    if (index % 2) ROW(consume)(&lines[index / 2]);
+    else ROW(produce)(&lines[index / 2]);
 }
 
 static void ROW(xthread)(const struct plan* plan, double* out) {
@@ -122,6 +120,52 @@ static void ROW(few_objects)(const struct plan* plan, double* out) {
     struct crew crew = {.threads = ROW(FEW_THREADS), .body = ROW(few_body), .arg = &few};
     crew_run(&crew);
     out[0] = (few.high - few.before) / 1024.0 / ROW(FEW_THREADS);
+}
+
+/* ---- threads that come and go ----------------------------------------------------------- */
+
+enum {
+    ROW(BURST_OBJECTS) = 5000,
+    ROW(BURST_SIZE) = 512,
+    ROW(BURST_ROUNDS) = 12,
+    ROW(TABLE_GROWS) = 16,
+    ROW(TABLE_SIZE) = 3000
+};
+
+struct ROW(burst) {
+    pthread_barrier_t full;
+    bk_ref* lists;
+    unsigned n;
+};
+
+/* All threads have what they take at the same time. */
+static void ROW(burst_body)(unsigned index, void* arg) {
+    struct ROW(burst)* burst = arg;
+    bk_ref* list = burst->lists + (size_t)index * burst->n;
+    for (unsigned i = 0; i < burst->n; i++) TOUCH_LINES(BK(alloc)(ROW(BURST_SIZE), &list[i]), ROW(BURST_SIZE));
+    pthread_barrier_wait(&burst->full);
+    for (unsigned i = 0; i < burst->n; i++) BK(free)(list[i]);
+}
+
+static void ROW(thread_bursts)(const struct plan* plan, double* out) {
+    struct ROW(burst) burst = {.n = objects_of(plan, ROW(BURST_OBJECTS))};
+    bk_ref table[ROW(BURST_ROUNDS) * ROW(TABLE_GROWS)];
+    unsigned kept = 0;
+    double ns = 0;
+    burst.lists = touched((size_t)ROW(FEW_THREADS) * burst.n * sizeof *burst.lists);
+    BK(start)();
+    pthread_barrier_init(&burst.full, NULL, ROW(FEW_THREADS));
+    uint64_t before = resident_bytes();
+    for (unsigned round = 0; round < ROW(BURST_ROUNDS); round++) {
+        struct crew crew = {.threads = ROW(FEW_THREADS), .body = ROW(burst_body), .arg = &burst};
+        ns += crew_run(&crew);
+        for (unsigned i = 0; i < ROW(TABLE_GROWS); i++)
+            TOUCH_LINES(BK(alloc)(ROW(TABLE_SIZE), &table[kept++]), ROW(TABLE_SIZE));
+        if (round == 1) out[0] = mib_over(resident_bytes(), before);
+    }
+    out[1] = mib_over(resident_bytes(), before);
+    out[2] = ns / ROW(BURST_ROUNDS) / 1e6;
+    while (kept != 0) BK(free)(table[--kept]);
 }
 
 /* ---- late frees ------------------------------------------------------------------------- */

@@ -25,6 +25,7 @@
 #define tsi_sub_relaxed(p, v) atomic_fetch_sub_explicit((p), (v), memory_order_relaxed)
 #define tsi_add_release(p, v) atomic_fetch_add_explicit((p), (v), memory_order_release)
 #define tsi_add_seq(p, v) atomic_fetch_add_explicit((p), (v), memory_order_seq_cst)
+#define tsi_and_seq(p, v) atomic_fetch_and_explicit((p), (v), memory_order_seq_cst)
 #define tsi_or_seq(p, v) atomic_fetch_or_explicit((p), (v), memory_order_seq_cst)
 /* Strong compare-exchange, sequentially consistent; *expected receives what was there. */
 #define tsi_cas_seq(p, expected, v) \

@@ -122,6 +122,7 @@ TSI_INLINE bool next_listed(TsiBinding* b, TsiHeap* h, unsigned cls, unsigned le
 static bool next_slab(TsiBinding* b, TsiHeap* h, unsigned cls) {
     TsiSpace* s = &b->arena->space;
     uint32_t slab_id;
+    tsi_bump_thin(b, h);
     if (!tsi_slab_take(b, h, cls, &slab_id)) return false;
     const TsiClass* c = &b->classes->c[cls];
     uint32_t first = tsi_first_line(c, slab_id);
@@ -149,7 +150,7 @@ static TSI_NOINLINE void* class_search(TsiBinding* b, TsiHeap* h, unsigned cls, 
             if (!tsi_line_leave(b, cls, l)) continue;
             room->cur[cls] = tsi_no_cur[0];
         }
-        if ((!looked && next_listed(b, h, cls, c->threshold)) || tsi_heap_adopt_more(b, h)) continue;
+        if ((!looked && next_listed(b, h, cls, c->threshold)) || tsi_heap_adopt_more(b, h, cls)) continue;
         cause = TSI_SLOW_MISS;
         if (room->served[cls] >= TSI_ROOM_SETTLED && next_listed(b, h, cls, (c->threshold + 1) / 2u)) continue;
         room->served[cls] = 0;
@@ -226,13 +227,21 @@ static void* slab_alloc(TsiBinding* b, TsiHeap* h, size_t size, unsigned cls, si
     return p;
 }
 
+/* Slabs of one class that stay empty while another grows are to go back, and those that the thread has emptied in heaps
+ * that it has adopted, at a cost of O(1) per slab taken or emptied. */
+static TSI_NOINLINE bool scavenges(TsiBinding* b, TsiHeap* h) {
+    uint32_t slabs = tsi_load_relaxed(&h->slab_count) + h->adopted;
+    bool many = h->takes > slabs / 2;
+    if (!many && b->arena->options.shared) many = h->takes > slabs / 8 && tsi_lane_is_emptied(b, slabs);
+    if (many) h->takes = 0;
+    return many && slabs > 256;
+}
+
 /* Ends a bracket of the whole heap in which something was allocated. */
 static void leave(TsiBinding* b, TsiHeap* h) {
-    bool scavenge = h->takes > 64 && h->takes > tsi_load_relaxed(&h->slab_count) / 2;
-    if (scavenge) h->takes = 0;
+    bool scavenge = TSI_UNLIKELY(h->takes > 64) && scavenges(b, h);
     tsi_bracket_leave(b, h);
-    /* Slabs of one class that stay empty while another grows go back, at a cost of O(1) per slab taken. */
-    if (scavenge && tsi_load_relaxed(&h->slab_count) > 256) tsi_heap_scavenge(b, h);
+    if (scavenge) tsi_heap_scavenge(b, h);
 }
 
 /* The record may have been freed and born again, by a cleanup that ran in a handover: hence the reference. */

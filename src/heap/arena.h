@@ -97,9 +97,11 @@ typedef struct TsiHeap {
 
     uint32_t inc_next, inc_prev; /* [stripe] heap index + 1 */
     uint32_t own_next, own_prev; /* the owner's chain; only its thread */
-    uint32_t takes;              /* [own] slabs taken since the last scavenge */
+    uint32_t takes;              /* [own] of a primary: slabs taken, and lines and regions of adopted heaps that the
+                                  * owner has begun to free or emptied, since the last scavenge */
     uint32_t spare;              /* [own] its empty regions, slab id + 1, by `prev` */
-    uint32_t looked;             /* [own] where the look for regions that others have emptied goes on, slab id + 1 */
+    uint32_t looked;             /* [own] where the look at regions goes on, slab id + 1: for one that others have
+                                  * emptied or, once the classes have taken over, for pages without an object */
     uint32_t alone;              /* [own] regions that an object has alone, see bump.h */
     uint64_t bumped;             /* [own] bytes used of regions before the current one */
     _Atomic uint64_t slow;       /* allocations that left the fast path; owner writes */
@@ -115,6 +117,11 @@ typedef struct TsiHeap {
     uint32_t regions; /* [own] that it has taken and not given back */
     uint64_t revoker; /* [stripe] ticket of the sweep that revoked it; TSI_NO_TICKET: of one that could not
                        * prove enough, so any sweep may take it */
+    uint64_t thin_at; /* [own] bytes of slabs from which on regions that are left are looked at again, see bump.h */
+    uint32_t adopted; /* [own] of a primary: slabs of the heaps that it has adopted beside its own */
+    /* Of a heap without an owner, written by freers and whoever has SEIZED it, see ownerless.h: */
+    _Atomic uint64_t emptied;           /* bytes of slabs that frees have emptied since it was walked last */
+    _Atomic uint64_t roomy;             /* a bit for each class that may have a line to allocate from */
 } __attribute__((aligned(64))) TsiHeap; /* an array as well as a table: the stride is the size */
 
 /* Counters kept by one thread after the other, summed by readers. Plain relaxed stores by the owner. */
@@ -189,8 +196,12 @@ typedef struct TsiLearned {
     uint8_t rank;   /* + 1; 0: none has ended */
     uint8_t small;  /* phases one after the other that a part would have done for */
     int8_t general; /* above 0: they are taken for general work, which goes over to the classes */
-    bool big;       /* it needed more than TSI_BIG_BYTES */
+    uint8_t traits; /* 0 with most labels: BIG, and OUTLIVED for each of the next phases that take small regions */
 } TsiLearned;
+enum {
+    TSI_LEARNED_BIG = 1,     /* it needed more than TSI_BIG_BYTES */
+    TSI_LEARNED_OUTLIVED = 2 /* of `traits`, a step: objects have outlived one of the last phases, see bump.h */
+};
 
 enum { TSI_PENDING_LABELS = 16 };
 /* What a thread has for a label that the label does not have yet, see heap/charge.h. Its thread writes. On one page. */
@@ -242,6 +253,7 @@ typedef struct TsiBinding {
         /* First era of that block, and the records of those that were used: others look (E1 in phase/eras.h). */
         _Atomic uint64_t era_block;
         _Atomic uint32_t era_record[TSI_ERA_BLOCK];
+        uint64_t opened;       /* of a lane: full lines that were freed in, when that was looked at last */
         uint64_t profile_mean, profile_left, profile_dice;                  /* bytes; 0 = off; to the next mark */
         uint32_t ready_count[TSI_READY_RANKS], ready_size[TSI_READY_RANKS]; /* size: bytes of a region */
         /* By the rank of their regions: heap index + 1, see ready.h. */
@@ -311,6 +323,7 @@ struct TsiArena {
     _Atomic uint64_t refused[TSI_REFUSED_COUNT]; /* by threads without a binding */
     _Atomic uint64_t retired_slabs, barriers;
     _Atomic uint64_t overflowed[TSI_CLASSES];
+    _Atomic uint64_t opened;     /* full lines freed in, of all lanes, as the last thread left that had them trimmed */
     _Atomic uint32_t room_looks; /* how often max_bytes was in the way, see tsi_trim_for_room */
     _Atomic bool has_unswept;
     _Atomic uint64_t stood;       /* TsiSpace.giving when an allocation had waited for those threads without success */
@@ -383,6 +396,13 @@ TSI_INLINE uint32_t tsi_heap_at(const TsiHeap* h) { return h->index * (uint32_t)
 /* The heap that a line of the arena's is in, or record 0, which is nobody's. */
 TSI_INLINE TsiHeap* tsi_line_heap(const TsiBinding* b, const TsiLine* l) {
     return (TsiHeap*)(void*)((uint8_t*)b->heaps_base + tsi_load_relaxed(&l->home));
+}
+/* A class of a slab, as a bit of `roomy`; 0 for regions. */
+TSI_INLINE uint64_t tsi_class_bit(unsigned cls) { return cls <= TSI_SMALL_CLASSES ? 1ull << cls : 0; }
+/* See ownerless.h: bytes that frees have emptied are worth a walk over the heap: O(1) slabs are looked at for each that
+ * goes. */
+TSI_INLINE bool tsi_ownerless_is_due(const TsiHeap* h, uint64_t emptied) {
+    return emptied != 0 && emptied >= tsi_load_relaxed(&h->slab_bytes) / 8;
 }
 /* What TsiHeap.named holds for an id: not 0, which is in records that have gone. */
 TSI_INLINE uint64_t tsi_named(EpochId id) { return 1ull << 32 | id; }

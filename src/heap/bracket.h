@@ -40,6 +40,8 @@
 
 /* Settles what a revoked heap's owner was busy with; b->busy is 0. In trim.c. */
 void tsi_handover(TsiBinding* b, TsiHeap* h);
+/* Like tsi_handover, but the thread lets go of the heap for long: what is empty of it goes back. In trim.c. */
+void tsi_handover_last(TsiBinding* b, TsiHeap* h);
 /* The heap whose slab the line in `busy` lies in, by the slab's tag; NULL when no heap owns it. The line may be any of
  * the arena: a stale pointer's, or one that a room still names though its slab has gone elsewhere. Its
  * owner and a sweeper may both ask, and get one answer for as long as that heap owns the slab. In sweep.c. */

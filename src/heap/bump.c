@@ -1,6 +1,7 @@
 /* bump.c - see bump.h. */
 #include "heap/bump.h"
 
+#include "heap/partial.h"
 #include "heap/profile.h"
 #include "heap/refuse.h"
 #include "heap/take.h"
@@ -17,6 +18,9 @@ enum {
     OFTEN = 8,                /* slow paths for each slab of a heap that uses its slots again and again */
     LESSONS = 4,              /* general phases that a label needs beside one, once one was wrongly taken for such */
     HUGE_AFTER = 256 << 10,   /* bumped, before a phase of a label that was big takes huge pages */
+    OUTLIVED = 8,             /* phases of a label that take small regions, once objects have outlived one */
+    SMALL_PARTS = 16 << 10,   /* bumped by such a phase in parts of pages, */
+    SMALL_PAGES = 256 << 10,  /* and in single pages */
     ALONE = 16                /* objects of a heap that grow in regions of their own, at a time */
 };
 
@@ -134,17 +138,33 @@ static int general_after(const TsiHeap* h, int before, uint64_t bytes) {
     return !often ? (before > 0 ? -LESSONS : before) : before < 1 ? before + 1 : before;
 }
 
+/* What a phase begins with that objects are likely to outlive. */
+static unsigned small_rank(TsiBinding* b) {
+    return tsi_parts_allowed(&b->arena->space) ? TSI_RANK_PART : TSI_RANK_PAGE;
+}
+
 void tsi_bump_learn(TsiBinding* b, const TsiHeap* h, uint32_t label) {
     TsiLearned* l = &b->learned[label % TSI_LEARNED];
     uint64_t bytes = h->bumped + tsi_load_relaxed(&tsi_load_relaxed(&h->region)->rel);
-    if (l->label == label && l->rank == TSI_RANK_PART + 1 && bytes <= TSI_PART_BYTES) return; /* as it says already */
-    unsigned rank = TSI_RANK_PAGE, small = l->label == label ? l->small : 0;
+    bool known = l->label == label;
+    if (known && l->rank == TSI_RANK_PART + 1 && l->traits == 0 && bytes <= TSI_PART_BYTES) return; /* as it says */
+    unsigned rank = TSI_RANK_PAGE, small = known ? l->small : 0;
+    unsigned outlived = known && l->traits >= TSI_LEARNED_OUTLIVED ? l->traits / TSI_LEARNED_OUTLIVED - 1u : 0;
     while (rank < FIRST_RANK_MAX && (uint64_t)TSI_REGION_MIN << 2 * (rank - TSI_RANK_PAGE) < bytes) rank++;
     if (bytes > TSI_PART_BYTES || !tsi_parts_allowed(&b->arena->space)) small = 0;
     else if (small < SMALL_PHASES) small++;
     if (small == SMALL_PHASES) rank = TSI_RANK_PART;
-    int general = general_after(h, l->label == label ? l->general : 0, bytes);
-    *l = (TsiLearned){label, 0, (uint8_t)(rank + 1), (uint8_t)small, (int8_t)general, bytes > TSI_BIG_BYTES};
+    if (outlived != 0) rank = small_rank(b);
+    int general = general_after(h, known ? l->general : 0, bytes);
+    uint8_t traits = (uint8_t)(outlived * TSI_LEARNED_OUTLIVED + (bytes > TSI_BIG_BYTES ? TSI_LEARNED_BIG : 0));
+    *l = (TsiLearned){label, 0, (uint8_t)(rank + 1), (uint8_t)small, (int8_t)general, traits};
+}
+
+void tsi_bump_outlived(TsiBinding* b, uint32_t label) {
+    TsiLearned* l = &b->learned[label % TSI_LEARNED];
+    if (l->label != label) return;
+    l->traits = (uint8_t)((l->traits & TSI_LEARNED_BIG) + OUTLIVED * TSI_LEARNED_OUTLIVED);
+    l->rank = (uint8_t)(small_rank(b) + 1);
 }
 
 /* The same for a phase that takes its first region now. Where no phase of its label has ended, the one that began
@@ -170,7 +190,7 @@ static bool take_huge(TsiBinding* b, TsiHeap* h) {
     TsiSpace* s = &b->arena->space;
     uint32_t ids[2];
     if (h->bumped < HUGE_AFTER || !tsi_os.has_huge || !tsi_space_gives_back(s)) return false;
-    if (h->bumped < TSI_BIG_BYTES && !learned_of(b, h).big) return false;
+    if (h->bumped < TSI_BIG_BYTES && (learned_of(b, h).traits & TSI_LEARNED_BIG) == 0) return false;
     if (!tsi_huge_take(b, h, ids)) return false;
     if (ids[1] != ids[0]) {
         tsi_slab(s, ids[1])->prev = h->spare;
@@ -181,10 +201,19 @@ static bool take_huge(TsiBinding* b, TsiHeap* h) {
     return true;
 }
 
-/* A region where so many bytes fit. The next one is larger, unless memory or a budget allows only a smaller one. */
+/* The rank of the region that the heap takes next. */
+static unsigned next_rank(TsiBinding* b, TsiHeap* h, size_t bytes) {
+    if (h->ring) return TSI_RANK_PAGE;
+    if (TSI_LIKELY(learned_of(b, h).traits < TSI_LEARNED_OUTLIVED)) return h->ranked ? h->rank : first_rank(b, h);
+    if (h->bumped < SMALL_PARTS && bytes <= TSI_PART_BYTES / 2) return small_rank(b);
+    return h->bumped < SMALL_PAGES || !h->ranked ? TSI_RANK_PAGE : h->rank;
+}
+
+/* A region where so many bytes fit. The next one is larger, unless memory or a budget allows only a smaller one, or
+ * what outlives the phase is to hold little. */
 static bool take_region(TsiBinding* b, TsiHeap* h, size_t bytes) {
     TsiSpace* s = &b->arena->space;
-    unsigned rank = h->ring ? TSI_RANK_PAGE : h->ranked ? h->rank : first_rank(b, h);
+    unsigned rank = next_rank(b, h, bytes);
     unsigned least = rank == TSI_RANK_PART ? TSI_RANK_PART : TSI_RANK_PAGE;
     if (TSI_UNLIKELY(h->bumped >= HUGE_AFTER) && take_huge(b, h)) return true;
     while (s->classes->c[tsi_region_class(least)].slab_bytes < bytes) least++;
@@ -239,6 +268,7 @@ static bool next_region(TsiBinding* b, TsiHeap* h, size_t bytes) {
     bool again = !stop && use_again(b, h, bytes, &stop) && tsi_region_room(tsi_load_relaxed(&h->region)) >= bytes;
     if (!again && (stop || (h->ring && is_full(&b->arena->space, h)))) {
         h->bumps = false;
+        h->looked = 0;
         tsi_heap_set_region(b, h, &tsi_no_region);
         return false;
     }
@@ -249,6 +279,34 @@ static bool next_region(TsiBinding* b, TsiHeap* h, size_t bytes) {
     }
     tsi_count_slow(b, h, TSI_CLASS_REGION, h->takes == takes ? TSI_SLOW_FULL : TSI_SLOW_MISS);
     return true;
+}
+
+/* Few objects live in the region, so that some of its pages are likely to have none. By counts. */
+static bool is_sparse(const TsiRegion* r) {
+    uint32_t gone = tsi_load_relaxed(&r->freed) + tsi_region_objects(tsi_load_relaxed(&r->word));
+    uint32_t live = tsi_load_relaxed(&r->issued) - gone, pages = tsi_load_relaxed(&r->rel) / TSI_REGION_MIN;
+    return live <= pages + pages / 2;
+}
+
+void tsi_bump_thin(TsiBinding* b, TsiHeap* h) {
+    TsiSpace* s = &b->arena->space;
+    uint64_t bytes = tsi_load_relaxed(&h->slab_bytes);
+    if (h->bumps || h->ring || h->regions == 0) return;
+    if (h->looked == 0 && bytes < h->thin_at) return;
+
+    uint32_t at = h->looked != 0 ? h->looked : h->slabs;
+    bool found = false;
+    for (unsigned steps = 0; at != 0 && steps < STEPS && !found; steps++) {
+        uint32_t slab_id = at - 1;
+        at = tsi_slab(s, slab_id)->next;
+        unsigned cls = tsi_class_of_slab(s, slab_id);
+        if (!tsi_class_is_region(cls)) continue;
+        const TsiRegion* r = tsi_region(s, slab_id);
+        found = !r->alone && is_sparse(r);
+        if (found) tsi_partial_thin(s, cls, slab_id);
+    }
+    h->looked = at;
+    if (at == 0) h->thin_at = bytes + bytes / 4;
 }
 
 /* ---- objects ---- */
@@ -351,6 +409,8 @@ bool tsi_bump_spare(TsiBinding* b, TsiHeap* h, TsiRegion* r) {
         h->spare = slab_id + 1;
         r->spare = true;
         not_alone(h, r);
+    } else if (!mine) { /* it stays empty until a scavenge comes by */
+        tsi_heap(b->arena, h->primary)->takes++;
     }
     tsi_bracket_leave(b, h);
     tsi_changed(b->arena);

@@ -13,6 +13,14 @@
  * were used over and over, the classes take over for good; its regions are slabs like others from then on. It learns
  * nothing for phases of its label, has no huge pages, and no object of it has a region alone.
  *
+ * What the classes have taken over from keeps a few objects, perhaps, as a cache that has shrunk does. It is not filled
+ * again, so its pages without an object go back while the heap grows by class (tsi_bump_thin).
+ *
+ * What outlives a phase that is drained holds its region's page, or its half of one, and part of the region's map.
+ * Once objects have outlived a phase, the next ones of its label on the thread take many small regions in place of a
+ * few large ones: the others go back whole, without a system call for each page, and survivors of different phases
+ * share pages.
+ *
  * The last object of a region grows where it is: realloc of the current region's, and of an object that was found to
  * grow beyond what is bumped and has a region alone. The heap remembers the former and where it ended, so that the next
  * growth is as fast as an allocation.
@@ -211,6 +219,10 @@ TSI_INLINE TsiFast tsi_bump_handle_free(TsiBinding* b, SlabHandle handle, TsiHea
  * large for it or there is no memory. align: or TSI_ALIGN_GROWS. named: in a region that has generations of handles left.
  * As tsi_slab_take. */
 void* tsi_bump_alloc(TsiBinding* b, TsiHeap* h, size_t size, size_t align, bool named);
+/* Owner, in the bracket of the heap, as a class takes a slab. Where the classes have taken over from regions that still
+ * hold a few objects, gives back the pages of the next such region that have none; O(1) regions, and all of them again
+ * when the heap has grown by a quarter. */
+void tsi_bump_thin(TsiBinding* b, TsiHeap* h);
 /* After tsi_bump_free said SPECIAL, outside of brackets: the region waits for its next use. Returns true. */
 bool tsi_bump_spare(TsiBinding* b, TsiHeap* h, TsiRegion* r);
 /* The rank of the region that a phase of this label begins with on this thread. */
@@ -220,6 +232,9 @@ TSI_INLINE unsigned tsi_bump_first_rank(const TsiBinding* b, uint32_t label) {
 }
 /* What the thread's next phase of this label begins with; the heap is about to end. */
 void tsi_bump_learn(TsiBinding* b, const TsiHeap* h, uint32_t label);
+/* After tsi_bump_learn: objects have outlived the phase. The next ones of the label take small regions, of which a
+ * survivor holds little. */
+void tsi_bump_outlived(TsiBinding* b, uint32_t label);
 /* What tsi_bump_grow_fast misses most often: an object that has not grown before, or is large enough as it is. In its
  * bracket. Ends as that does, but for NEVER. */
 TsiFast tsi_bump_grow_missed(TsiBinding* b, const void* p, size_t size, TsiHeap** out);

@@ -105,6 +105,9 @@ static void child_heaps(TsiArena* a) {
         h->primary = h->index;
         forget_slabs(h);
         if (state == TSI_HEAP_DEAD) continue; /* its record stays unused */
+        h->adopted = 0;
+        tsi_store_relaxed(&h->roomy, UINT64_MAX); /* nobody has looked */
+        tsi_store_relaxed(&tsi_heap_inc(a, h)->roomy, UINT64_MAX);
         tsi_store_relaxed(&h->word, tsi_heap_word(0, TSI_HEAP_DETACHED));
         tsi_add_relaxed(&tsi_heap_inc(a, h)->detached, 1);
     }

@@ -17,6 +17,7 @@
 #include "heap/late.h"
 #include "heap/line.h"
 #include "heap/names.h"
+#include "heap/ownerless.h"
 #include "heap/partial.h"
 #include "heap/refuse.h"
 #include "heap/registry.h"
@@ -117,9 +118,13 @@ TSI_INLINE void after_free(TsiArena* a, TsiBinding* b, const TsiPlace* at, uint6
         else after_orphans_free(a, b, *at, tag);
         return;
     }
-    TsiRef ref = tsi_load_relaxed(&tsi_heap(a, tsi_tag_index(tag))->ref);
+    TsiHeap* h = tsi_heap(a, tsi_tag_index(tag));
+    TsiRef ref = tsi_load_relaxed(&h->ref);
     TsiInc* i = tsi_inc(&a->phases, tsi_ref_index(ref));
     if (TSI_UNLIKELY(tsi_inc_state(i) != TSI_INC_ACTIVE)) after_late_free(a, b, *at, i, ref);
+    /* seq_cst, after the bit: pairs with whoever lets go of the heap, see ownerless.h */
+    else if (TSI_UNLIKELY(tsi_heap_state(tsi_load_seq(&h->word)) != TSI_HEAP_LIVE && ref != 0))
+        tsi_ownerless_freed(a, b, at, h, ref);
 }
 
 /* True when so much is free in an armed line that its owner is to be told (what tsi_line_disarm would find), and
@@ -237,8 +242,20 @@ static TSI_NOINLINE bool freed(TsiArena* a, TsiBinding* b, TsiLine* l, uint32_t 
     return true;
 }
 
+/* The same in a heap that nobody owns. False if its phase does not go on. */
+static TSI_NOINLINE bool freed_ownerless(TsiArena* a, TsiBinding* b, TsiHeap* h, TsiLine* l, uint32_t key,
+                                         unsigned slot) {
+    TsiRef ref = tsi_load_relaxed(&h->ref);
+    if (ref == 0 || tsi_inc_state(tsi_inc(&a->phases, tsi_ref_index(ref))) != TSI_INC_ACTIVE) return false;
+    TsiPlace at = place_of(&a->space, l, key, slot);
+    bool known = (tsi_load_seq(&h->roomy) & tsi_class_bit(at.cls)) != 0;
+    if (!known || !neighbour_lives(&a->space.classes->c[at.cls], l, slot)) tsi_ownerless_freed(a, b, &at, h, ref);
+    return true;
+}
+
 /* The same where the tag was this after the bit, and the heap is not LIVE. An orphan mostly gets a mark. Of a heap that
- * is nobody's in a phase that goes on, whoever takes it looks at all its lines: the token stays. */
+ * is nobody's in a phase that goes on, whoever takes it looks at all its lines: the token stays, and the heap's class
+ * has room, or its slab is empty, as ownerless.h says. */
 static TSI_NOINLINE bool freed_unowned(TsiArena* a, TsiBinding* b, TsiLine* l, uint32_t key, unsigned slot,
                                        uint64_t tag) {
     if (b != NULL) a = b->arena;
@@ -250,7 +267,7 @@ static TSI_NOINLINE bool freed_unowned(TsiArena* a, TsiBinding* b, TsiLine* l, u
          * load, and what orders that after the word are the seq_cst loads in between: of the word in the bracket, of
          * the stripe's waiters. x86-64 and arm64 keep to that; the language does not say so. */
         bool nobodys = tsi_heap_state(tsi_load_seq(&h->word)) == TSI_HEAP_DETACHED;
-        if (nobodys && tsi_inc_state(tsi_heap_inc(a, h)) == TSI_INC_ACTIVE) return true;
+        if (nobodys && freed_ownerless(a, b, h, l, key, slot)) return true;
     } else if (TSI_LIKELY(neighbour_lives(c, l, slot))) {
         tsi_late_mark(a, tsi_slab_at(c, tsi_line_id(s, l)));
         return true;

@@ -17,6 +17,8 @@
 
 #include <string.h>
 
+enum { LITTLE = 8 /* slabs */ };
+
 TsiHeap tsi_no_heap;
 static TsiLine no_line;
 TsiLine* tsi_no_cur[TSI_SMALL_CLASSES + 1];
@@ -74,14 +76,16 @@ static void heap_join_locked(TsiArena* a, TsiInc* i, TsiHeap* h) {
     tsi_store_relaxed(&i->heap_count, tsi_load_relaxed(&i->heap_count) + 1);
 }
 
-/* An ownerless heap of the incarnation, now the binding's; NULL when there is none. Stripe held. */
-static TsiHeap* adopt_locked(TsiBinding* b, TsiInc* i) {
+/* An ownerless heap of the incarnation, now the binding's; NULL when there is none. cls: it has room for the class;
+ * 0: any heap will do. Stripe held. */
+static TsiHeap* adopt_locked(TsiBinding* b, TsiInc* i, unsigned cls) {
     TSI_HOLDS(tsi_inc_lock(i));
     for (uint32_t at = i->heaps; at != 0 && tsi_load_relaxed(&i->detached) != 0;) {
         TsiHeap* h = tsi_heap(b->arena, at - 1);
         uint64_t seen = tsi_heap_word(0, TSI_HEAP_DETACHED);
+        bool suits = cls == 0 || (tsi_load_seq(&h->roomy) & tsi_class_bit(cls)) != 0; /* O2 */
         /* seq_cst: pairs with the detacher's; its plain stores to the heap are before ours */
-        if (tsi_cas_seq(&h->word, &seen, tsi_heap_word(b->index, TSI_HEAP_LIVE))) {
+        if (suits && tsi_cas_seq(&h->word, &seen, tsi_heap_word(b->index, TSI_HEAP_LIVE))) {
             tsi_sub_relaxed(&i->detached, 1);
             return h;
         }
@@ -105,11 +109,12 @@ TsiHeap* tsi_heap_birth_locked(TsiArena* a, TsiInc* i, TsiRef ref, uint32_t inde
     bool classes = h->ring && (a->options.shared || a->options.bump == TSI_BUMP_DOMAINS);
     h->bumps = a->options.bump != TSI_BUMP_OFF && !classes;
     h->regions = h->again = 0;
+    h->thin_at = 0;
     h->slabs = 0;
     tsi_store_relaxed(&h->slab_count, 0);
     tsi_store_relaxed(&h->slab_bytes, 0);
     h->primary = index;
-    h->takes = 0;
+    h->takes = h->adopted = 0;
     h->skip = 0;
     h->revoker = 0;
     tsi_store_relaxed(&h->slow, 0);
@@ -152,7 +157,7 @@ TsiBirth tsi_heap_make(TsiBinding* b, TsiRef ref, TsiHeap** out) {
             tsi_handover(b, asked);
             continue;
         }
-        if (active && *out == NULL) adopted = (*out = adopt_locked(b, i)) != NULL;
+        if (active && *out == NULL) adopted = (*out = adopt_locked(b, i, 0)) != NULL;
         if (active && *out == NULL) born = (*out = tsi_heap_birth_locked(a, i, ref, index, live)) != NULL;
         if (active) tsi_inc_opened_locked(i, now);
         tsi_inc_give(i);
@@ -173,15 +178,18 @@ TsiBirth tsi_heap_make(TsiBinding* b, TsiRef ref, TsiHeap** out) {
     return TSI_BIRTH_OK;
 }
 
-bool tsi_heap_adopt_more(TsiBinding* b, TsiHeap* h) {
+bool tsi_heap_adopt_more(TsiBinding* b, TsiHeap* h, unsigned cls) {
     TsiArena* a = b->arena;
     TsiInc* i = tsi_heap_inc(a, h);
-    if (TSI_LIKELY(tsi_load_relaxed(&i->detached) == 0)) return false;
+    if (TSI_LIKELY((tsi_load_relaxed(&i->roomy) & tsi_class_bit(cls)) == 0)) return false;
     if (!tsi_heap_ensure_room(b, h)) return false;
     tsi_inc_take(i);
-    TsiHeap* more = tsi_ref_is_active(&a->phases, tsi_load_relaxed(&h->ref)) ? adopt_locked(b, i) : NULL;
+    (void)tsi_and_seq(&i->roomy, ~tsi_class_bit(cls)); /* O2: before the heaps are looked at */
+    TsiHeap* more = tsi_ref_is_active(&a->phases, tsi_load_relaxed(&h->ref)) ? adopt_locked(b, i, cls) : NULL;
+    if (more != NULL) (void)tsi_or_seq(&i->roomy, tsi_class_bit(cls)); /* there may be others */
     tsi_inc_give(i);
     if (more == NULL) return false;
+    h->adopted += tsi_load_relaxed(&more->slab_count);
     tsi_own_link(b, more);
     more->primary = h->index;
     tsi_store_relaxed(&more->named, 0); /* this thread may have had it before, as its first, and by its id */
@@ -198,6 +206,7 @@ void tsi_heap_detach_locked(TsiBinding* b, TsiHeap* h) {
     tsi_own_unlink(b, h);
     tsi_room_give(a, b, h);
     h->primary = h->index;
+    h->adopted = 0;
     tsi_add_relaxed(&tsi_heap_inc(a, h)->detached, 1);
     /* seq_cst: publishes the owner's plain stores to the next owner or sweeper */
     tsi_store_seq(&h->word, tsi_heap_word(0, TSI_HEAP_DETACHED));
@@ -213,7 +222,9 @@ void tsi_heap_let_go(TsiBinding* b, TsiRef ref) {
     }
     uint64_t live = tsi_heap_word(b->index, TSI_HEAP_LIVE);
     (void)tsi_cas_seq(&h->word, &live, tsi_heap_word(b->index, TSI_HEAP_RETIRE)); /* as in tsi_heaps_detach_all */
-    tsi_handover(b, h);
+    /* Of little all stays: a task that goes from thread to thread would take a slab for each turn. */
+    if (tsi_load_relaxed(&h->slab_count) > LITTLE) tsi_handover_last(b, h);
+    else tsi_handover(b, h);
 }
 
 void tsi_heaps_detach_all(TsiBinding* b) {
@@ -226,7 +237,7 @@ void tsi_heaps_detach_all(TsiBinding* b) {
         uint64_t live = tsi_heap_word(b->index, TSI_HEAP_LIVE);
         /* LIVE -> RETIRE; anything else a sweep or an advance has changed already */
         (void)tsi_cas_seq(&h->word, &live, tsi_heap_word(b->index, TSI_HEAP_RETIRE));
-        tsi_handover(b, h);
+        tsi_handover_last(b, h);
     }
 }
 

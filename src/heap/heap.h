@@ -31,8 +31,9 @@ TSI_INLINE void tsi_inc_opened_locked(TsiInc* i, uint64_t now_ns) {
     TSI_HOLDS(tsi_inc_lock(i));
     if (now_ns != 0 && tsi_load_relaxed(&i->open_since_ns) == 0) tsi_store_relaxed(&i->open_since_ns, now_ns);
 }
-/* Takes over an ownerless heap of the same incarnation, for its slabs with room. Inside the heap's bracket. */
-bool tsi_heap_adopt_more(TsiBinding* b, TsiHeap* h);
+/* Takes over an ownerless heap of the same incarnation that has room for the class. False if none has. Inside the
+ * heap's bracket. */
+bool tsi_heap_adopt_more(TsiBinding* b, TsiHeap* h, unsigned cls);
 /* Files every line of h that has room in the room of its primary and parks the others; inside the bracket. */
 void tsi_heap_rebuild_room(TsiBinding* b, TsiHeap* h);
 /* Gives the heap a room; false without memory. */

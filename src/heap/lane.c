@@ -79,6 +79,28 @@ TsiLane* tsi_lane_enter(TsiBinding* own, unsigned cls, TsiRef target) {
     return l;
 }
 
+static uint64_t opened_in(const TsiBinding* b) {
+    uint64_t opened = 0;
+    for (unsigned cls = 1; cls <= TSI_SMALL_CLASSES; cls++) opened += tsi_load_relaxed(&b->counters[cls].unparked);
+    return opened;
+}
+
+bool tsi_lane_is_emptied(TsiBinding* lane, uint32_t slabs) {
+    uint64_t opened = opened_in(lane);
+    bool emptied = opened - lane->opened > slabs / 2;
+    if (emptied) lane->opened = opened;
+    return emptied;
+}
+
+uint64_t tsi_lanes_opened(TsiArena* a) {
+    uint64_t opened = 0;
+    for (unsigned n = 0; n < TSI_SHARED_LANES; n++) {
+        const TsiBinding* b = tsi_load_acquire(&a->lane[n].binding); /* pairs with tsi_lane_enter */
+        if (b != NULL) opened += opened_in(b);
+    }
+    return opened;
+}
+
 TsiLanePause tsi_lane_pause(void) {
     TsiLanePause p = {tsi_tls.lane, tsi_tls.own};
     if (p.lane != NULL) tsi_lane_leave(p.lane);

@@ -67,6 +67,12 @@ typedef struct TsiLanePause {
 TsiLanePause tsi_lane_pause(void);
 void tsi_lane_resume(TsiLanePause p);
 
+/* Lane's holder: since this last said so, so many full lines of the lane were freed in that half of its slabs may be
+ * empty. */
+bool tsi_lane_is_emptied(TsiBinding* lane, uint32_t slabs);
+/* Full lines that were freed in, of all lanes so far. */
+uint64_t tsi_lanes_opened(TsiArena* a);
+
 enum { TSI_LANE_NOTE = 1 << 10 };
 /* The controller: so many allocations more, and of those so many that have waited. */
 void tsi_lane_note(TsiArena* a, uint64_t allocations, uint64_t waits);

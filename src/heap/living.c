@@ -125,6 +125,18 @@ bool tsi_slab_is_empty(const TsiSpace* s, unsigned cls, uint32_t slab_id) {
     return true;
 }
 
+bool tsi_slab_has_room(const TsiSpace* s, unsigned cls, uint32_t slab_id) {
+    const TsiClass* c = &s->classes->c[cls];
+    for (uint32_t i = 0, first = tsi_first_line(c, slab_id); i < 1u << c->lines_log2; i++) {
+        TsiLine* l = tsi_line(s, first + i);
+        uint64_t bits = remote_bits_of(s, first + i);
+        bits |= tsi_load_acquire(&l->freed); /* invariant F: remote, freed, avail */
+        bits |= tsi_load_acquire(&l->avail);
+        if (tsi_popcount(bits & c->full) >= c->threshold) return true;
+    }
+    return false;
+}
+
 size_t tsi_place_bytes(const TsiSpace* s, const TsiPlace* at) {
     if (at->cls == TSI_CLASS_LARGE) return tsi_slab_bytes(s, at->cls, at->slab_id);
     if (tsi_class_is_region(at->cls)) return tsi_region_size_at(s, at->slab_id, tsi_region_granule(s, at));

@@ -73,6 +73,8 @@ TsiSlabSum tsi_slab_sum(const TsiSpace* s, unsigned cls, uint32_t slab_id);
 uint64_t tsi_line_live(const TsiSpace* s, unsigned cls, uint32_t line_id);
 /* True when no object of the slab is live. */
 bool tsi_slab_is_empty(const TsiSpace* s, unsigned cls, uint32_t slab_id);
+/* Some line of a slab of a size class has enough free slots to be allocated from. */
+bool tsi_slab_has_room(const TsiSpace* s, unsigned cls, uint32_t slab_id);
 /* Usable bytes of a live object. */
 size_t tsi_place_bytes(const TsiSpace* s, const TsiPlace* at);
 

@@ -34,7 +34,7 @@ static uint64_t dead_pages(const TsiSpace* s, unsigned cls, uint32_t slab_id, si
     return all & ~live_pages & ~tsi_load_relaxed(&tsi_slab(s, slab_id)->gone);
 }
 
-/* The slab is claimed: nobody else writes what is gone. */
+/* The slab is claimed, or the caller's own: nobody else writes what is gone. */
 static void note_gone(TsiSpace* s, unsigned cls, uint32_t slab_id, uint64_t pages) {
     TsiSlab* slab = tsi_slab(s, slab_id);
     if (tsi_class_is_region(cls)) {
@@ -57,32 +57,71 @@ void tsi_partial_claim(TsiSweep* w, unsigned cls, uint32_t slab_id) {
     w->partial = slab_id + 1;
 }
 
+/* Adjoining pages that are to go, together. */
+typedef struct Run {
+    uint8_t *from, *to;
+} Run;
+
+static void run_end(TsiSpace* s, const Run* run) {
+    if (run->to != run->from) tsi_space_purge_pages(s, run->from, (size_t)(run->to - run->from));
+}
+
+static void run_add(TsiSpace* s, Run* run, uint8_t* p, size_t bytes) {
+    if (p != run->to) {
+        run_end(s, run);
+        run->from = p;
+    }
+    run->to = p + bytes;
+}
+
+/* Gives back the pages of a slab that no object touches, but for the last of them, which stay in the run, as those of
+ * the slab before it. Returns how many bytes. The caller has claimed the slab, or owns it. */
+static size_t give_dead(TsiSpace* s, unsigned cls, uint32_t slab_id, Run* run) {
+    size_t page, bytes = 0;
+    uint8_t* payload = tsi_slab_payload(s, &s->classes->c[cls], slab_id);
+    uint64_t dead = dead_pages(s, cls, slab_id, &page);
+    /* or its pages come back by themselves */
+    if (dead != 0 && cls == TSI_CLASS_HUGE && s->chunks[tsi_slab_chunk(slab_id)].huge)
+        tsi_space_avoid_huge(s, tsi_slab_chunk(slab_id));
+    note_gone(s, cls, slab_id, dead);
+    for (; dead != 0; dead &= dead - 1) {
+        run_add(s, run, payload + tsi_ctz64(dead) * page, page);
+        bytes += page;
+    }
+    return bytes;
+}
+
 void tsi_partial_give(TsiSweep* w, uint32_t* ids, unsigned n) {
     TsiSpace* s = &w->arena->space;
-    size_t page;
-    uint8_t *from = NULL, *to = NULL;
+    Run run = {NULL, NULL};
     for (unsigned k = 0; k < n; k++) { /* ids ascend: adjoining pages of neighbours make one run */
         unsigned cls = tsi_class_of_slab(s, ids[k]);
-        const TsiClass* c = &s->classes->c[cls];
-        uint8_t* payload = tsi_slab_payload(s, c, ids[k]);
-        uint64_t dead = dead_pages(s, cls, ids[k], &page);
-        /* or its pages come back by themselves */
-        if (cls == TSI_CLASS_HUGE && s->chunks[tsi_slab_chunk(ids[k])].huge)
-            tsi_space_avoid_huge(s, tsi_slab_chunk(ids[k]));
-        note_gone(s, cls, ids[k], dead);
-        for (; dead != 0; dead &= dead - 1) {
-            uint8_t* p = payload + tsi_ctz64(dead) * page;
-            if (p != to) {
-                if (to != from) tsi_space_purge_pages(s, from, (size_t)(to - from));
-                from = p;
-            }
-            to = p + page;
-            w->bytes += page;
-            w->purged += page;
-            tsi_sweep_purged(w, cls, page);
-        }
+        size_t bytes = give_dead(s, cls, ids[k], &run);
+        w->bytes += bytes;
+        w->purged += bytes;
+        tsi_sweep_purged(w, cls, bytes);
     }
-    if (to != from) tsi_space_purge_pages(s, from, (size_t)(to - from));
+    run_end(s, &run);
+}
+
+void tsi_partial_thin(TsiSpace* s, unsigned cls, uint32_t slab_id) {
+    TsiRegion* r = tsi_region(s, slab_id);
+    size_t page, pages = s->classes->c[cls].slab_bytes / tsi_os.page_bytes;
+    uint64_t parts = dead_pages(s, cls, slab_id, &page), live[TSI_REGION_PAGES / 64];
+    Run run = {NULL, NULL};
+    if (pages < 2 || !tsi_space_gives_back(s)) return;
+    tsi_region_live_pages(s, slab_id, live); /* parts are pages, but in the largest regions */
+    bool huge = cls == TSI_CLASS_HUGE && s->chunks[tsi_slab_chunk(slab_id)].huge;
+    if (huge) tsi_space_avoid_huge(s, tsi_slab_chunk(slab_id)); /* as in give_dead */
+
+    uint64_t gone = tsi_load_relaxed(&r->gone);
+    uint8_t* payload = tsi_slab_payload(s, &s->classes->c[cls], slab_id);
+    for (size_t n = 0; n < pages; n++) {
+        if (tsi_bit_is(live, (unsigned)n) || (gone >> n * tsi_os.page_bytes / page & 1) != 0) continue;
+        run_add(s, &run, payload + n * tsi_os.page_bytes, tsi_os.page_bytes);
+    }
+    run_end(s, &run);
+    note_gone(s, cls, slab_id, parts);
 }
 
 uint64_t tsi_partial_let_go(TsiSpace* s, uint32_t slab_id) {

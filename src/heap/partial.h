@@ -10,6 +10,8 @@
 void tsi_partial_claim(TsiSweep* w, unsigned cls, uint32_t slab_id);
 /* Gives back pages of claimed slabs, whose ids ascend. No lock held. */
 void tsi_partial_give(TsiSweep* w, uint32_t* ids, unsigned n);
+/* Gives back such pages of a region that its owner allocates nothing in any more. Owner, in the heap's bracket. */
+void tsi_partial_thin(TsiSpace* s, unsigned cls, uint32_t slab_id);
 /* Lets go of one of them; its tag. While it was PARTIAL nobody else could return it: was it completed, or released? */
 uint64_t tsi_partial_let_go(TsiSpace* s, uint32_t slab_id);
 /* So much without a live object, by late frees, for a look at eight times as much of the phase's orphans, one after the

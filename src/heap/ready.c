@@ -37,7 +37,7 @@ TSI_INLINE void enter_locked(TsiBinding* b, TsiInc* i, TsiHeap* h, TsiRef ref) {
     TSI_ASSERT(!h->ring); /* heaps wait for domains, and come from them */
     TSI_ASSERT(h->bumps && h->ranked && h->takes == 1 && h->revoker == 0);
     TSI_ASSERT((h->spare | h->looked | h->skip | h->alone | h->inc_next | h->inc_prev) == 0);
-    h->bumped = h->again = 0;
+    h->bumped = h->again = 0;          /* thin_at is 0: it bumps */
     tsi_store_relaxed(&h->last, NULL); /* it grew in another life */
     tsi_store_relaxed(&h->slow, 1);    /* this one */
     tsi_store_relaxed(&h->named, tsi_named(tsi_load_relaxed(&i->id)));
@@ -214,7 +214,7 @@ TSI_INLINE void learn(TsiBinding* b, const TsiHeap* h, const TsiRegion* r, uint3
     uint32_t rel = tsi_load_relaxed(&r->rel);
     bool part = l->rank == TSI_RANK_PART + 1 && rel <= TSI_PART_BYTES;
     bool page = l->rank == TSI_RANK_PAGE + 1 && l->small == 0 && rel > TSI_PART_BYTES && rel <= TSI_REGION_MIN;
-    if (TSI_LIKELY(l->label == label && (part || page) && !l->big && h->bumped == 0)) return;
+    if (TSI_LIKELY(l->label == label && (part || page) && l->traits == 0 && h->bumped == 0)) return;
     tsi_bump_learn(b, h, label);
 }
 

@@ -33,7 +33,12 @@ TSI_INLINE void tsi_line_freed_in(TsiBinding* b, const TsiHeap* h, TsiLine* l, u
     tsi_store_release(&l->freed, tsi_load_relaxed(&l->freed) | 1ull << slot);
     if ((tsi_load_relaxed(&l->flags) & (TSI_LINE_PARKED | TSI_LINE_RETIRED)) != TSI_LINE_PARKED) return;
     TsiArena* a = b->arena;
-    TsiRoom* room = TSI_LIKELY(h->primary == h->index) ? h->room : tsi_heap(a, h->primary)->room;
+    TsiRoom* room = h->room;
+    if (TSI_UNLIKELY(h->primary != h->index)) {
+        TsiHeap* primary = tsi_heap(a, h->primary);
+        primary->takes++;
+        room = primary->room;
+    }
     unsigned cls = tsi_class_of_line(&a->space, tsi_line_id(&a->space, l));
     if (room == NULL) return;
     tsi_room_push(a, room, cls, l, false);

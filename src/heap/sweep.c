@@ -80,12 +80,15 @@ static void heap_leave_inc_locked(TsiArena* a, TsiInc* i, TsiHeap* h) {
     i->slow += tsi_load_relaxed(&h->slow);
 }
 
-/* Settles every slab of a SEIZED heap, or of one that the caller is letting go of, but `skip`; in an ACTIVE
- * incarnation only the empty ones go. */
-static void walk_locked(TsiSweep* w, TsiHeap* h, uint32_t skip) {
+/* Settles every slab of a SEIZED heap, or of one that the caller is letting go of, but `skip`, as the incarnation's
+ * state asks; TSI_INC_ACTIVE: only the empty ones go. */
+static void walk_locked(TsiSweep* w, TsiHeap* h, unsigned state, uint32_t skip) {
     TSI_HOLDS(tsi_inc_lock(w->inc));
     TsiSpace* s = &w->arena->space;
-    unsigned state = tsi_inc_state(w->inc);
+    /* seq_cst, before the slabs are looked at: O1 and O2 of ownerless.h */
+    tsi_store_seq(&h->emptied, 0);
+    tsi_store_seq(&h->roomy, 0);
+    uint64_t roomy = 0;
     w->closing = state != TSI_INC_ACTIVE;
     TsiRegion* region = tsi_load_relaxed(&h->region);
     uint32_t kept = 0, kept_count = 0, kept_regions = 0;
@@ -115,6 +118,8 @@ static void walk_locked(TsiSweep* w, TsiHeap* h, uint32_t skip) {
             kept_regions += tsi_class_is_region(cls);
             goes_on |= at == current;
             kept_bytes += bytes;
+            bool asks = (tsi_class_bit(cls) & ~roomy) != 0;
+            if (asks && tsi_slab_has_room(s, cls, at - 1)) roomy |= tsi_class_bit(cls);
         }
     }
     if (at != 0) { /* S5 */
@@ -124,6 +129,7 @@ static void walk_locked(TsiSweep* w, TsiHeap* h, uint32_t skip) {
         kept_regions = rest_regions;
         w->more = true;
     }
+    if (roomy != 0) (void)tsi_or_seq(&h->roomy, roomy);
     h->slabs = kept;
     h->spare = h->looked = h->alone = 0;
     if (!goes_on) tsi_bump_drop(w->b != NULL && w->b->heap == h ? w->b : NULL, h);
@@ -131,6 +137,25 @@ static void walk_locked(TsiSweep* w, TsiHeap* h, uint32_t skip) {
     h->regions = kept_regions;
     tsi_store_relaxed(&h->slab_count, kept_count);
     tsi_store_relaxed(&h->slab_bytes, kept_bytes);
+}
+
+/* The heap is nobody's, and has been walked: what was emptied meanwhile goes, and searches find its room. */
+void tsi_sweep_ownerless_locked(TsiSweep* w, TsiHeap* h) {
+    TSI_HOLDS(tsi_inc_lock(w->inc));
+    uint64_t word = tsi_heap_word(0, TSI_HEAP_DETACHED);
+    /* O1: seq_cst, after the word was stored */
+    while (tsi_ownerless_is_due(h, tsi_load_seq(&h->emptied))) {
+        if (!tsi_cas_seq(&h->word, &word, tsi_heap_word(0, TSI_HEAP_SEIZED))) return; /* somebody else was first */
+        walk_locked(w, h, TSI_INC_ACTIVE, 0);
+        tsi_store_seq(&h->word, word);
+    }
+    if (tsi_load_relaxed(&h->slab_count) == 0 && tsi_cas_seq(&h->word, &word, tsi_heap_word(0, TSI_HEAP_SEIZED))) {
+        heap_leave_inc_locked(w->arena, w->inc, h);
+        tsi_sub_relaxed(&w->inc->detached, 1);
+        tsi_heap_free(w->arena, w->b, h);
+        return;
+    }
+    (void)tsi_or_seq(&w->inc->roomy, tsi_load_seq(&h->roomy)); /* O2 */
 }
 
 /* Takes a heap nobody is inside of, except on the slab `skip`. `word` is REVOKED or DETACHED, or LIVE or RETIRE
@@ -143,9 +168,12 @@ static void seize_locked(TsiSweep* w, TsiHeap* h, uint64_t word, uint32_t skip) 
     TsiBinding* owner = detached ? NULL : tsi_binding_at(a, word);
     if (!tsi_cas_seq(&h->word, &word, tsi_heap_word(tsi_heap_binding(word), TSI_HEAP_SEIZED))) return;
     TsiBinding* learns = mine ? owner : w->b; /* whose next phase of the label it is likely to be */
-    if (!active && learns != NULL && h->ranked) tsi_bump_learn(learns, h, tsi_inc_label(w->inc));
+    bool teaches = !active && learns != NULL && h->ranked;
+    uint64_t pinned = w->inc->pinned_slabs;
+    if (teaches) tsi_bump_learn(learns, h, tsi_inc_label(w->inc));
     if (!active) h->ranked = false; /* once, if the walk stops and goes on later */
-    walk_locked(w, h, skip);
+    walk_locked(w, h, tsi_inc_state(w->inc), skip);
+    if (teaches && w->inc->pinned_slabs != pinned) tsi_bump_outlived(learns, tsi_inc_label(w->inc));
     if (active || h->slabs != 0) { /* a trim: the heap goes on, its room has to be made anew; or S5 */
         if (mine) {
             tsi_store_seq(&h->word, tsi_heap_word(owner->index, TSI_HEAP_RETIRE));
@@ -154,6 +182,7 @@ static void seize_locked(TsiSweep* w, TsiHeap* h, uint64_t word, uint32_t skip) 
             tsi_store_seq(&h->word,
                           tsi_heap_word(tsi_heap_binding(word), detached ? TSI_HEAP_DETACHED : TSI_HEAP_RETIRE));
         }
+        if (active && (mine || detached)) tsi_sweep_ownerless_locked(w, h);
         return;
     }
     heap_leave_inc_locked(a, w->inc, h);
@@ -271,10 +300,11 @@ void tsi_sweep_own_locked(TsiSweep* w, TsiHeap* h) {
     seize_locked(w, h, tsi_heap_word(w->b->index, TSI_HEAP_LIVE), 0);
 }
 
-/* A heap of the thread's that has had little. What is empty of it goes as the thread lets go of it: whoever has a heap
- * there does not use its regions, so they might stay for as long as the epoch. */
-static bool has_little(const TsiSweep* w, const TsiHeap* h) {
-    return h->bumps && h->ring && tsi_inc_state(w->inc) == TSI_INC_ACTIVE && tsi_load_relaxed(&h->slab_count) <= LITTLE;
+/* What is empty of a heap goes as its thread lets go of it: where the thread leaves, and where it has had little, since
+ * whoever has a heap there does not use its regions, so they might stay for as long as the epoch. */
+static bool is_walked(const TsiSweep* w, const TsiHeap* h) {
+    bool little = h->bumps && h->ring && tsi_load_relaxed(&h->slab_count) <= LITTLE;
+    return w->leaves || (little && tsi_inc_state(w->inc) == TSI_INC_ACTIVE);
 }
 
 /* Sweeps a heap that its owner, who does this in passing, has been asked for, or lets go of it if it is large: then a
@@ -282,11 +312,13 @@ static bool has_little(const TsiSweep* w, const TsiHeap* h) {
 static void hand_over_locked(TsiSweep* w, TsiBinding* b, TsiHeap* h, uint64_t word) {
     TSI_HOLDS(tsi_inc_lock(w->inc));
     bool active = tsi_inc_state(w->inc) == TSI_INC_ACTIVE;
-    if (active ? tsi_load_relaxed(&h->slab_bytes) <= w->most : !tsi_sweep_is_through(w)) {
+    if (active ? w->leaves || tsi_load_relaxed(&h->slab_bytes) <= w->most : !tsi_sweep_is_through(w)) {
         seize_locked(w, h, word, 0);
         return;
     }
+    if (active) tsi_store_relaxed(&h->roomy, UINT64_MAX); /* nobody knows */
     tsi_heap_detach_locked(b, h);
+    if (active) tsi_sweep_ownerless_locked(w, h);
     w->more |= !active;
 }
 
@@ -309,8 +341,10 @@ void tsi_sweep_handed_locked(TsiSweep* w, TsiBinding* b) {
         uint64_t word = tsi_load_seq(&h->word);
         if (tsi_heap_binding(word) != b->index) continue;
         if (tsi_heap_state(word) == TSI_HEAP_RETIRE && tsi_inc_state(w->inc) <= TSI_INC_ADVANCED) {
-            if (has_little(w, h)) walk_locked(w, h, 0);
+            if (is_walked(w, h)) walk_locked(w, h, TSI_INC_ACTIVE, 0);
+            else tsi_store_relaxed(&h->roomy, UINT64_MAX); /* nobody knows */
             tsi_heap_detach_locked(b, h);
+            tsi_sweep_ownerless_locked(w, h);
         } else if (tsi_heap_state(word) == TSI_HEAP_RETIRE || tsi_heap_state(word) == TSI_HEAP_REVOKED) {
             hand_over_locked(w, b, h, word);
         }

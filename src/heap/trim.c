@@ -9,15 +9,17 @@
 #include "heap/sweep.h"
 #include "heap/warm.h"
 
+enum { LANES_LEAST = 16 /* lines: less is not worth a trim */ };
+
 /* ---- handover ---- */
 
-void tsi_handover(TsiBinding* b, TsiHeap* h) {
+static void hand_over(TsiBinding* b, TsiHeap* h, bool leaves) {
     TsiArena* a = b->arena;
     TsiRef ref = tsi_load_relaxed(&h->ref);
     tsi_binding_heed(b);
     if (ref == 0 || h == &tsi_no_heap) return;
     TsiInc* i = tsi_inc(&a->phases, tsi_ref_index(ref));
-    TsiSweep w = {.arena = a, .b = b, .inc = i, .most = TSI_PIECE_BYTES};
+    TsiSweep w = {.arena = a, .b = b, .inc = i, .leaves = leaves, .learns = leaves, .most = TSI_PIECE_BYTES};
     tsi_inc_take(i);
     bool current = tsi_inc_era(i) == tsi_ref_era(ref);
     if (current) {
@@ -33,6 +35,9 @@ void tsi_handover(TsiBinding* b, TsiHeap* h) {
     if (w.more) tsi_sweep_later(a, b, i);
     else tsi_inc_unpin(a, b, i);
 }
+
+void tsi_handover(TsiBinding* b, TsiHeap* h) { hand_over(b, h, false); }
+void tsi_handover_last(TsiBinding* b, TsiHeap* h) { hand_over(b, h, true); }
 
 /* A heap of the thread that somebody has asked for; NULL when there is none. */
 static TsiHeap* asked_for(TsiBinding* b) {
@@ -76,6 +81,20 @@ bool tsi_trim(TsiArena* a, TsiBinding* b, TsiBinding* only) {
 }
 
 void tsi_heap_scavenge(TsiBinding* b, TsiHeap* h) { (void)trim_inc(b->arena, b, tsi_heap_inc(b->arena, h), b, false); }
+
+void tsi_trim_lanes(TsiArena* a, TsiBinding* b) {
+    TsiRef ref = tsi_phases_current(&a->phases);
+    TsiInc* i = tsi_inc(&a->phases, tsi_ref_index(ref));
+    uint64_t opened = tsi_lanes_opened(a), before = tsi_load_relaxed(&a->opened), slabs = 0;
+    if (opened - before < LANES_LEAST) return;
+    tsi_inc_take(i);
+    for (uint32_t at = i->heaps; at != 0; at = tsi_heap(a, at - 1)->inc_next)
+        slabs += tsi_load_relaxed(&tsi_heap(a, at - 1)->slab_count);
+    tsi_inc_give(i);
+    if (opened - before <= slabs / 2) return;
+    tsi_store_relaxed(&a->opened, opened);
+    (void)trim_inc(a, b, i, NULL, false);
+}
 
 bool tsi_trim_all(TsiArena* a, TsiBinding* b) {
     bool left = tsi_trim(a, b, NULL);

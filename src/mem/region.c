@@ -276,27 +276,38 @@ uint64_t tsi_region_live64(const TsiSpace* s, uint32_t slab_id, uint32_t granule
     return gen != 0 && granule < end ? equal64(map_of(r) + granule, 0xff, gen) & below(end - granule) : 0;
 }
 
-uint64_t tsi_region_dead_parts(const TsiSpace* s, unsigned cls, uint32_t slab_id, size_t* part_bytes) {
-    const TsiRegion* r = tsi_region(s, slab_id);
-    size_t bytes = s->classes->c[cls].slab_bytes,
-           part = bytes / 64 > tsi_os.page_bytes ? bytes / 64 : tsi_os.page_bytes;
-    uint32_t end = used_granules(r), per_part = (uint32_t)(part >> TSI_GRANULE_SHIFT), from = 0;
+/* Sets the bits of the parts of a region that a live object touches, of parts of so many granules. */
+static void find_live(const TsiRegion* r, uint32_t per_part, uint64_t* live) {
+    uint32_t end = used_granules(r), from = 0;
     unsigned gen = tsi_region_gen(tsi_load_acquire(&r->word)); /* as above */
-    uint64_t live_parts = 0;
     const uint8_t* map = map_of(r);
     bool was_live = false;
-    *part_bytes = part;
     for (uint32_t at = 0; at < end && gen != 0; at += 64) {
         Marks m = marks_at(map, gen, at, end);
         for (uint64_t rest = m.starts; rest != 0; rest &= rest - 1) {
             unsigned bit = tsi_ctz64(rest);
-            for (uint32_t p = from / per_part; was_live && p <= (at + bit - 1) / per_part; p++) live_parts |= 1ull << p;
+            for (uint32_t p = from / per_part; was_live && p <= (at + bit - 1) / per_part; p++)
+                tsi_bit_set(live, p, true);
             from = at + bit;
             was_live = m.live >> bit & 1;
         }
     }
-    for (uint32_t p = from / per_part; was_live && p <= (end - 1) / per_part; p++) live_parts |= 1ull << p;
-    return ~live_parts & below((uint32_t)(bytes / part)) & ~tsi_load_relaxed(&r->gone);
+    for (uint32_t p = from / per_part; was_live && p <= (end - 1) / per_part; p++) tsi_bit_set(live, p, true);
+}
+
+uint64_t tsi_region_dead_parts(const TsiSpace* s, unsigned cls, uint32_t slab_id, size_t* part_bytes) {
+    const TsiRegion* r = tsi_region(s, slab_id);
+    size_t bytes = s->classes->c[cls].slab_bytes,
+           part = bytes / 64 > tsi_os.page_bytes ? bytes / 64 : tsi_os.page_bytes;
+    uint64_t live = 0;
+    *part_bytes = part;
+    find_live(r, (uint32_t)(part >> TSI_GRANULE_SHIFT), &live);
+    return ~live & below((uint32_t)(bytes / part)) & ~tsi_load_relaxed(&r->gone);
+}
+
+void tsi_region_live_pages(const TsiSpace* s, uint32_t slab_id, uint64_t live[TSI_REGION_PAGES / 64]) {
+    for (unsigned n = 0; n < TSI_REGION_PAGES / 64; n++) live[n] = 0;
+    find_live(tsi_region(s, slab_id), (uint32_t)(tsi_os.page_bytes >> TSI_GRANULE_SHIFT), live);
 }
 
 void tsi_region_recount(TsiSpace* s, uint32_t slab_id, bool holds) {

@@ -176,6 +176,9 @@ TSI_INLINE uint32_t tsi_region_granules_in(const TsiRegion* r, uint32_t granule,
 uint64_t tsi_region_live64(const TsiSpace* s, uint32_t slab_id, uint32_t granule);
 /* Equal parts of the region, at most 64 and at least a page each, that no live object touches: a bit for each. */
 uint64_t tsi_region_dead_parts(const TsiSpace* s, unsigned cls, uint32_t slab_id, size_t* part_bytes);
+/* The region's pages that a live object touches, a bit each. */
+enum { TSI_REGION_PAGES = (1 << TSI_CHUNK_SHIFT) / TSI_REGION_MIN };
+void tsi_region_live_pages(const TsiSpace* s, uint32_t slab_id, uint64_t live[TSI_REGION_PAGES / 64]);
 /* In a fork child, where freers have vanished; of one that holds objects the counts anew from the map. */
 void tsi_region_recount(TsiSpace* s, uint32_t slab_id, bool holds);
 /* Makes the regions of a chunk usable that serves another class of them from now on; false without memory, or while a

@@ -65,6 +65,7 @@ void tsi_inc_reset(TsiInc* i) {
     i->drained = i->escapes_posted = false;
     tsi_store_relaxed(&i->heap_count, 0);
     tsi_store_relaxed(&i->detached, 0);
+    tsi_store_relaxed(&i->roomy, 0);
     tsi_store_relaxed(&i->slab_count, 0);
     i->allocated = i->released = (TsiTotals){0, 0};
     i->holding = (TsiHolding){0, 0, 0};

@@ -90,8 +90,9 @@ typedef struct TsiInc {
     TsiHolding holding; /* by the orphans, as they were last counted */
     TsiDraining draining;
     uint64_t rss_before, rss_after;
-    _Atomic uint64_t purged;                   /* bytes given back to the system by its closes */
-    TsiBudget budget;                          /* fn and ctx: stripe */
+    _Atomic uint64_t purged; /* bytes given back to the system by its closes */
+    TsiBudget budget;        /* fn and ctx: stripe */
+    _Atomic uint64_t roomy;  /* classes that some heap without an owner may have room for, a bit each */
     uint64_t closed_slabs, pinned_slabs, slow; /* stripe; accounts like `allocated` */
     struct {
         uint64_t objects_allocated, bytes_allocated, objects_released, bytes_released, closed_slabs, pinned_slabs, slow,

@@ -36,6 +36,10 @@ static inline void try_free(struct world* w, struct side* s, void* p, uint32_t c
     want_one(s, causes);
 }
 
+/* An object of a phase that goes on, freed a moment ago: where no thread owned its slab and it was the last, the slab
+ * has gone back. */
+static const uint32_t freed_before = BIT(SLAB_MISUSE_DOUBLE_FREE) | BIT(SLAB_MISUSE_STALE_FREE);
+
 static inline void misuse_double_free(struct world* w, struct side* s) {
     if (s->n_dead == 0) return;
     uint64_t known = s->n_dead < DEAD_KEPT ? s->n_dead : DEAD_KEPT;
@@ -51,7 +55,7 @@ static inline void misuse_double_free(struct world* w, struct side* s) {
     if (cover && cover->p == d->p) return; /* the address was issued again: a legitimate free */
     bool plain = d->plain && d->op + 1 >= w->op && last && d->usable <= 768;
     note(w, "misuse s%d: dead pointer %p (died at #%llu)", side_index(w, s), d->p, (unsigned long long)d->op);
-    try_free(w, s, d->p, plain ? BIT(SLAB_MISUSE_DOUBLE_FREE) : dead_pointer);
+    try_free(w, s, d->p, plain ? freed_before : dead_pointer);
 }
 
 /* A free followed at once by a second one, the pointer or the handle first. */
@@ -60,7 +64,7 @@ static inline void misuse_free_twice(struct world* w, struct side* s) {
     if (!o) return;
     SlabHandle h = o->h;
     void* p = o->p;
-    uint32_t causes = o->inc->state == INC_ACTIVE && o->usable <= 768 ? BIT(SLAB_MISUSE_DOUBLE_FREE) : dead_pointer;
+    uint32_t causes = o->inc->state == INC_ACTIVE && o->usable <= 768 ? freed_before : dead_pointer;
     free_one(w, s, o);
     for (size_t k = 0; k < SIDES; k++)
         if (obj_covering(&w->side[k], p)) return; /* cannot be: nothing was allocated since */

@@ -1,0 +1,38 @@
+/* ownerless.c - see ownerless.h. */
+#include "heap/ownerless.h"
+
+#include "heap/finish.h"
+#include "heap/late.h"
+#include "heap/pin.h"
+#include "heap/sweep.h"
+
+/* Takes what is empty of a heap that nobody owns, if its incarnation is still that of `ref`. */
+static void take_empty(TsiArena* a, TsiBinding* b, TsiHeap* h, TsiRef ref) {
+    TsiInc* i = tsi_inc(&a->phases, tsi_ref_index(ref));
+    TsiSweep w = {.arena = a, .b = b, .inc = i};
+    tsi_inc_take(i);
+    bool here = tsi_ref_is_active(&a->phases, ref) && tsi_load_relaxed(&h->ref) == ref;
+    if (here) {
+        i->pins++;
+        tsi_sweep_ownerless_locked(&w, h);
+        tsi_sweep_uncharge(&w);
+    }
+    tsi_inc_give(i);
+    if (!here) return;
+    tsi_sweep_finish(&w);
+    tsi_inc_unpin(a, b, i);
+}
+
+void tsi_ownerless_freed(TsiArena* a, TsiBinding* b, const TsiPlace* at, TsiHeap* h, TsiRef ref) {
+    TsiSpace* s = &a->space;
+    uint64_t bit = tsi_class_bit(at->cls);
+    if (bit != 0 && (tsi_load_seq(&h->roomy) & bit) == 0 && tsi_slab_has_room(s, at->cls, at->slab_id)) {
+        (void)tsi_or_seq(&h->roomy, bit); /* O2: before the incarnation's, which a search clears and then looks here */
+        (void)tsi_or_seq(&tsi_inc(&a->phases, tsi_ref_index(ref))->roomy, bit);
+    }
+    if (!tsi_slab_is_empty(s, at->cls, at->slab_id)) return;
+    size_t bytes = tsi_slab_bytes(s, at->cls, at->slab_id);
+    uint64_t emptied = tsi_add_seq(&h->emptied, bytes) + bytes; /* O1: before the word, as in ownerless.h */
+    bool nobodys = tsi_heap_state(tsi_load_seq(&h->word)) == TSI_HEAP_DETACHED;
+    if (nobodys && tsi_ownerless_is_due(h, emptied)) take_empty(a, b, h, ref);
+}

@@ -1,0 +1,104 @@
+/*
+ * test_ownerless.c - heaps that nobody owns: what frees empty there goes back by itself, what has room is taken over,
+ * and what has none is not.
+ */
+#include "heap/heap.h"
+#include "heap/ownerless.h"
+#include "kit/fixture.h"
+#include "kit/inside.h"
+
+enum { SIZE = 512, OTHER = 3000, N = 600 };
+
+static SlabAllocator* a;
+static void* left[N];
+
+static void* leave_all(void* n) {
+    for (size_t i = 0; i < (size_t)(uintptr_t)n; i++) {
+        left[i] = slab_malloc(a, SIZE);
+        REQUIRE(left[i] != NULL);
+    }
+    return NULL;
+}
+
+static TsiHeap* heap_of(const void* p) { return tsi_heap(tsi_arena(a), tsi_tag_index(kit_tag(a, p))); }
+static unsigned state_of(const TsiHeap* h) { return tsi_heap_state(tsi_load_seq(&h->word)); }
+
+static void open_cold(void) {
+    SlabOptions o = kit_options();
+    o.warm_bytes = UINT64_MAX;
+    o.bump = TSI_BUMP_OFF;
+    o.shared = 0;
+    a = kit_create_with(&o);
+}
+
+static void close_it(void) {
+    kit_check(a);
+    slab_allocator_free(a);
+}
+
+/* An eighth of the heap at a time, and all of it with the last object; then the heap is freed. */
+static void the_last_free_returns_a_slab(void) {
+    open_cold();
+    kit_on_thread(leave_all, (void*)(uintptr_t)N);
+    TsiHeap* h = heap_of(left[0]);
+    uint64_t full = kit_committed_now(a);
+    REQUIRE_EQ(state_of(h), TSI_HEAP_DETACHED);
+    for (size_t i = 0; i < N; i++) {
+        REQUIRE(slab_free_checked(a, left[i]));
+        REQUIRE_LE(tsi_load_relaxed(&h->emptied), full / 8 + 1);
+        if (i == N / 2) {
+            REQUIRE_LE(kit_committed_now(a), full * 3 / 4);
+            kit_check(a);
+        }
+    }
+    REQUIRE_EQ(kit_committed_now(a), 0);
+    REQUIRE_EQ(state_of(h), TSI_HEAP_FREE);
+    close_it();
+}
+
+/* The thread that exits has freed all: its heap goes with it. */
+static void* leave_nothing(void* arg) {
+    (void)leave_all((void*)(uintptr_t)N);
+    for (size_t i = 0; i < N; i++) {
+        REQUIRE(slab_free_checked(a, left[i]));
+    }
+    return arg;
+}
+static void an_exit_returns_what_is_empty(void) {
+    open_cold();
+    kit_on_thread(leave_nothing, NULL);
+    REQUIRE_EQ(kit_committed_now(a), 0);
+    REQUIRE_EQ(tsi_load_relaxed(&tsi_inc(&tsi_arena(a)->phases, 1)->heap_count), 0);
+    close_it();
+}
+
+/* A heap without room for the class stays as it is; a free there makes room, and it is found. */
+static void only_room_is_taken_over(void) {
+    open_cold();
+    void* mine = slab_malloc(a, OTHER);
+    REQUIRE(mine != NULL);
+    kit_on_thread(leave_all, (void*)(uintptr_t)N);
+    TsiHeap* h = heap_of(left[0]);
+    for (size_t i = 0; i < 100; i++) {
+        REQUIRE(slab_malloc(a, OTHER) != NULL);
+    }
+    REQUIRE_EQ(state_of(h), TSI_HEAP_DETACHED);
+    REQUIRE_NE(tsi_load_relaxed(&h->slab_count), 0);
+    for (size_t i = 0; i < 64; i++) {
+        REQUIRE(slab_free_checked(a, left[i]));
+    }
+    REQUIRE_NE(tsi_load_relaxed(&h->roomy) & tsi_class_bit(tsi_class_of(SIZE)), 0);
+    for (size_t i = 0; i < N && state_of(h) == TSI_HEAP_DETACHED; i++) {
+        REQUIRE(slab_malloc(a, SIZE) != NULL);
+    }
+    REQUIRE_EQ(state_of(h), TSI_HEAP_LIVE);
+    REQUIRE_NE(heap_of(mine), h);
+    close_it();
+}
+
+static const CheckCase cases[] = {
+    CHECK_CASE(the_last_free_returns_a_slab),
+    CHECK_CASE(an_exit_returns_what_is_empty),
+    CHECK_CASE(only_room_is_taken_over),
+};
+CHECK_MAIN(cases)
