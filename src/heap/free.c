@@ -21,6 +21,7 @@
 #include "heap/refuse.h"
 #include "heap/registry.h"
 #include "heap/room.h"
+#include "heap/stand_in.h"
 
 /* ---- the owner ---- */
 
@@ -387,13 +388,15 @@ SlabMisuse tsi_misuse_of(TsiPlaceResult r) {
 
 bool tsi_free_pointer(TsiArena* a, void* p, size_t least) {
     TsiPlace at;
-    TsiPlaceResult where = tsi_space_locate(&a->space, p, &at);
+    void* slot = tsi_slot_of(a, p);
+    TsiPlaceResult where = tsi_space_locate(&a->space, slot, &at);
     int bad = where == TSI_PLACE_OK ? TSI_FREE_OK : (int)tsi_misuse_of(where);
     if (bad == TSI_FREE_OK && least != 0) {
         uint64_t tag;
-        if (tsi_place_is_live(a, &at, &tag) && least > tsi_place_bytes(&a->space, &at)) bad = SLAB_MISUSE_SIZE_MISMATCH;
+        if (tsi_place_is_live(a, &at, &tag) && least > tsi_object_bytes(a, &at)) bad = SLAB_MISUSE_SIZE_MISMATCH;
     }
     if (bad == TSI_FREE_OK) bad = tsi_free_place(a, tsi_binding_get(a, false), &at, 0, false);
-    if (bad != TSI_FREE_OK) tsi_refuse(a, (SlabMisuse)bad, p);
+    if (bad != TSI_FREE_OK) tsi_refuse(a, tsi_stand_in_misuse(a, p, (SlabMisuse)bad), p);
+    else if (TSI_UNLIKELY(slot != p)) tsi_stand_in_drop(a, p, slot);
     return bad == TSI_FREE_OK;
 }
