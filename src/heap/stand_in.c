@@ -260,6 +260,7 @@ SlabMisuse tsi_stand_in_misuse(const TsiArena* a, const void* p, SlabMisuse fore
 
 /* The one that a slot's word leads to: anything may be there when its object has ended. */
 static const TsiStandIn* find_by_slot_locked(const TsiArena* a, void* slot) {
+    TSI_HOLDS(&tsi_stand_in_lock);
     const void* block = tsi_load_relaxed(word_of(slot));
     const TsiStandIn* x = find_locked(a, block);
     return x != NULL && x->block == block && x->slot == slot ? x : NULL;
