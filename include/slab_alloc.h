@@ -153,7 +153,10 @@ typedef struct SlabOptions {
     /* where objects lie one behind the other in regions, 0 or 1: in domains, and the first 12 KiB of a thread in each
      * epoch of the ring; 2: nowhere, all by size class; 3: in domains only */
     uint8_t bump;
-    uint8_t reserved_[4];
+    /* 1: objects are blocks of malloc, one each, so that tools see them; 2: never; 0: where AddressSanitizer,
+     * LeakSanitizer or Valgrind's memcheck is there, see docs/sanitizers.md */
+    uint8_t by_malloc;
+    uint8_t reserved_[3];
     /* profile one allocation in about so many bytes, see slab_profile_write; 0: none, else 512..2^40 */
     uint64_t profile_bytes;
     uint64_t warm_limit_bytes; /* most that the budget of warm pages may learn, 1 MiB at least, default 64 MiB */

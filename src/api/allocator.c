@@ -4,6 +4,7 @@
 #include "heap/close.h"
 #include "heap/records.h"
 #include "heap/sample.h"
+#include "heap/stand_in.h"
 
 #include "heap/profile.h"
 #include "heap/warm.h"
@@ -78,6 +79,7 @@ static void arena_close(TsiArena* a) {
 }
 
 static void arena_discard(TsiArena* a) {
+    tsi_stand_ins_close(a);
     arena_close(a);
     tsi_os_drop(a, sizeof *a);
 }
@@ -97,6 +99,10 @@ static TsiArena* arena_create(const SlabOptions* o, uint32_t bad_environment) {
         open = arena_open(a, o, bytes);
         if (!open) arena_close(a);
     }
+    open = open && tsi_stand_ins_open(a);
+    a->watched |= a->stand_ins != NULL;
+    a->none_at_hand = o->shared || a->stand_ins != NULL;
+    a->lanes_at_hand = o->shared && a->stand_ins == NULL;
     if (open && tsi_registry_add(a)) return a;
     arena_discard(a);
     return NULL;

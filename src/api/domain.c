@@ -208,8 +208,8 @@ TSI_INLINE void destroy(TsiDomain* d) {
     tsi_store_relaxed(&d->left, TSI_DOMAIN_GOING); /* a cleanup that asks for it again is refused */
     TsiRef ref = tsi_load_acquire(&d->ref);        /* pairs with tsi_domain_open_own */
     TsiBinding* b = tsi_binding_get(a, false);
-    /* In shared mode its heap is a lane's. */
-    bool own = d->own && ref != 0 && b != NULL && !a->options.shared;
+    /* In shared mode its heap is a lane's; stand-ins end by the sweep. */
+    bool own = d->own && ref != 0 && b != NULL && !a->none_at_hand;
     if (own && !tsi_closes_are_watched() && tsi_ready_end(b, ref, NULL)) tsi_closed(a);
     else end_with_domain(a, d, ref);
     discard(a, b, d);

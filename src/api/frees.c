@@ -7,6 +7,7 @@
 #include "heap/free.h"
 #include "heap/handles.h"
 #include "heap/lane.h"
+#include "heap/stand_in.h"
 
 /* ---- by handle ---- */
 
@@ -57,13 +58,13 @@ bool free_obj(SlabAllocator* s, SlabHandle handle) {
 void* slab_handle_ptr(SlabAllocator* s, SlabHandle h) {
     TsiArena* a = tsi_arena(s);
     TsiPlace at;
-    return a != NULL && h != 0 && tsi_handle_find(a, h, &at) ? tsi_place_address(&a->space, &at) : NULL;
+    return a != NULL && h != 0 && tsi_handle_find(a, h, &at) ? tsi_object_at(a, &at) : NULL;
 }
 
 SlabHandle slab_ptr_handle(SlabAllocator* s, const void* p) {
     TsiArena* a = tsi_arena(s);
     TsiPlace at;
-    if (a == NULL || tsi_space_locate(&a->space, p, &at) != TSI_PLACE_OK) return 0;
+    if (a == NULL || tsi_space_locate(&a->space, tsi_slot_of(a, p), &at) != TSI_PLACE_OK) return 0;
     TsiBinding* b = tsi_binding_get(a, false);
     TsiLane* lane;
     if (TSI_LIKELY(!a->options.shared) || b == NULL || !tsi_lane_try(b, &lane)) return tsi_handle_of(a, b, &at);

@@ -9,6 +9,7 @@
 #include "heap/leave.h"
 #include "heap/refuse.h"
 #include "heap/registry.h"
+#include "os/stack.h"
 #include "stats/check.h"
 #include "stats/segment.h"
 
@@ -25,7 +26,7 @@ TSI_INLINE TsiArena* tsi_arena(SlabAllocator* a) {
 /* Shared mode: the thread's binding there, which is never at hand for a fast path; else NULL. */
 TSI_INLINE TsiBinding* tsi_sharer(SlabAllocator* s) {
     TsiArena* a = tsi_arena(s);
-    bool shared = a != NULL && a->options.shared && tsi_tls.serial == a->serial;
+    bool shared = a != NULL && a->lanes_at_hand && tsi_tls.serial == a->serial;
     return shared ? tsi_tls.binding : NULL;
 }
 
@@ -36,8 +37,6 @@ bool tsi_turn_to(SlabAllocator* s);
 #define TSI_CALLER()                                             \
     (TSI_DEFINED(__builtin_frame_address(0), sizeof(uintptr_t)), \
      (TsiCaller){(uintptr_t)__builtin_return_address(0), *(uintptr_t*)__builtin_frame_address(0)})
-/* In functions between the program and those: the chain of frames leads through them. */
-#define TSI_KEEP_FRAME() __asm__ volatile("" ::"r"(__builtin_frame_address(0)))
 
 /* A phase has ended, or the ring moved on, in a call that is about to return: no lock held, no bracket open. */
 TSI_INLINE void tsi_closed(TsiArena* a) {

@@ -20,7 +20,7 @@
 
 bool tsi_turn_to(SlabAllocator* s) {
     TsiArena* a = tsi_arena(s);
-    if (a == NULL || a->options.shared) return false;
+    if (a == NULL || a->none_at_hand) return false;
     return tsi_load_relaxed(&tsi_tls.record->owner) != s && tsi_binding_find(a, false) != NULL &&
            tsi_load_relaxed(&tsi_tls.record->owner) == s;
 }
@@ -187,7 +187,7 @@ void* tsi_alloc_zeroed(SlabAllocator* s, size_t n, size_t size, TsiRef ref) {
     if (__builtin_mul_overflow(n, size, &bytes)) return refuse_size(a, ENOMEM);
     void* p = ref != 0 ? tsi_alloc_ref(s, bytes, ref) : slab_malloc(s, bytes);
     if (p == NULL) return NULL;
-    if (TSI_LIKELY(bytes <= TSI_SMALL_MAX)) return memset(p, 0, bytes);
+    if (TSI_LIKELY(bytes <= TSI_SMALL_MAX) || a->stand_ins != NULL) return memset(p, 0, bytes);
     tsi_space_zero_large(&a->space, p, bytes);
     return p;
 }

@@ -7,6 +7,7 @@
 #include "heap/free.h"
 #include "heap/profile.h"
 #include "heap/grow.h"
+#include "heap/stand_in.h"
 
 #include <string.h>
 
@@ -14,7 +15,7 @@
 
 static bool live_place(TsiArena* a, const void* p, TsiPlace* at) {
     uint64_t tag;
-    return tsi_space_locate(&a->space, p, at) == TSI_PLACE_OK && tsi_place_is_live(a, at, &tag);
+    return tsi_space_locate(&a->space, tsi_slot_of(a, p), at) == TSI_PLACE_OK && tsi_place_is_live(a, at, &tag);
 }
 
 /* Allocates for a block that has grown, where it can grow on: the smaller ones with as much room as a class gives, from
@@ -22,8 +23,10 @@ static bool live_place(TsiArena* a, const void* p, TsiPlace* at) {
 static void* alloc_grown(SlabAllocator* s, TsiArena* a, size_t size, TsiRef ref, bool prefer) {
     TSI_KEEP_FRAME();
     if (size > TSI_BUMP_MAX) return tsi_alloc_any(a, size, TSI_ALIGN_GROWS, ref, prefer, NULL);
-    if (size > TSI_KIB(1) && size <= TSI_BUMP_MAX / 5 * 4) size += size / 4;
-    size = a->space.classes->c[tsi_class_of(size)].size;
+    if (a->stand_ins == NULL) { /* else no more than was asked for */
+        if (size > TSI_KIB(1) && size <= TSI_BUMP_MAX / 5 * 4) size += size / 4;
+        size = a->space.classes->c[tsi_class_of(size)].size;
+    }
     return ref != 0 ? tsi_alloc_there(s, size, ref, prefer) : slab_malloc(s, size);
 }
 
@@ -58,19 +61,20 @@ TSI_NOINLINE void* tsi_resize(SlabAllocator* s, void* p, size_t size, TsiRef ref
         return NULL;
     }
     uint64_t tag;
-    TsiPlaceResult where = tsi_space_locate(&a->space, p, &at);
+    TsiPlaceResult where = tsi_space_locate(&a->space, tsi_slot_of(a, p), &at);
     int bad = where == TSI_PLACE_OK ? tsi_place_check(a, &at, &tag) : (int)tsi_misuse_of(a, where, &at);
-    if (bad != TSI_FREE_OK) return tsi_alloc_refuse(a, (SlabMisuse)bad, p, EINVAL);
-    size_t usable = tsi_place_bytes(&a->space, &at);
-    if (size <= usable && size >= usable / 2) return p;
+    if (bad != TSI_FREE_OK) return tsi_alloc_refuse(a, tsi_stand_in_misuse(a, p, (SlabMisuse)bad), p, EINVAL);
+    size_t usable = tsi_object_bytes(a, &at);
+    bool moves = TSI_UNLIKELY(a->stand_ins != NULL); /* always: its stand-in is as large as was asked for */
+    if (size <= usable && size >= usable / 2 && !moves) return p;
     TsiRef own;
     bool stays = ref == 0 || (tsi_place_ref(a, &at, &own) && own == ref);
-    if (size > usable && stays && tsi_class_is_region(at.cls)) {
+    if (size > usable && stays && !moves && tsi_class_is_region(at.cls)) {
         TsiBinding* b = tsi_binding_get(a, false);
         bool grew = b != NULL && tsi_bump_grow(b, &at, size);
         if (grew) return TSI_LIKELY(!b->profile_hit) ? p : record_gain(b, &at, p, usable, TSI_CALLER());
     }
-    if (size > usable && stays && at.cls == TSI_CLASS_LARGE) {
+    if (size > usable && stays && !moves && at.cls == TSI_CLASS_LARGE) {
         TsiBinding* b = grown_large(a, &at, size);
         if (b != NULL) return TSI_LIKELY(!b->profile_hit) ? p : record_gain(b, &at, p, usable, TSI_CALLER());
     }
@@ -127,7 +131,7 @@ void* slab_realloc_epoch(SlabAllocator* s, void* p, size_t size, EpochId epoch) 
 size_t slab_usable_size(SlabAllocator* s, const void* p) {
     TsiArena* a = tsi_arena(s);
     TsiPlace at;
-    return a != NULL && live_place(a, p, &at) ? tsi_place_bytes(&a->space, &at) : 0;
+    return a != NULL && live_place(a, p, &at) ? tsi_object_bytes(a, &at) : 0;
 }
 
 size_t slab_good_size(SlabAllocator* s, size_t size) {
@@ -140,14 +144,15 @@ size_t slab_good_size(SlabAllocator* s, size_t size) {
 bool slab_owns(SlabAllocator* s, const void* p) {
     TsiArena* a = tsi_arena(s);
     TsiPlace at;
-    return a != NULL && tsi_space_locate(&a->space, p, &at) != TSI_PLACE_FOREIGN;
+    return a != NULL && tsi_space_locate(&a->space, tsi_slot_of(a, p), &at) != TSI_PLACE_FOREIGN;
 }
 
 bool slab_ptr_epoch(SlabAllocator* s, const void* p, EpochId* id, uint64_t* era) {
     TsiArena* a = tsi_arena(s);
     TsiPlace at;
     TsiRef ref;
-    if (a == NULL || tsi_space_locate(&a->space, p, &at) != TSI_PLACE_OK || !tsi_place_ref(a, &at, &ref)) return false;
+    bool there = a != NULL && tsi_space_locate(&a->space, tsi_slot_of(a, p), &at) == TSI_PLACE_OK;
+    if (!there || !tsi_place_ref(a, &at, &ref)) return false;
     if (id != NULL) *id = tsi_load_relaxed(&tsi_inc(&a->phases, tsi_ref_index(ref))->id);
     if (era != NULL) *era = tsi_ref_era(ref);
     return true;

@@ -29,9 +29,11 @@
 #include "heap/registry.h"
 #include "heap/room.h"
 #include "heap/sample.h"
+#include "heap/stand_in.h"
 #include "heap/take.h"
 #include "heap/trim.h"
 #include "heap/warm.h"
+#include "os/stack.h"
 
 #include <errno.h>
 
@@ -555,6 +557,15 @@ static TSI_NOINLINE void* alloc_watched(TsiBinding* b, TsiRequest* q) {
 }
 
 void* tsi_alloc_slow(TsiArena* a, TsiRequest* q) {
+    TSI_KEEP_FRAME();
     TsiBinding* b = a->watched ? tsi_binding_get(a, true) : NULL;
-    return TSI_UNLIKELY(b != NULL) ? alloc_watched(b, q) : alloc_whole(a, q);
+    if (TSI_LIKELY(b == NULL)) return alloc_whole(a, q);
+    size_t size = q->size, align = q->align; /* before they are changed */
+    void* slot = alloc_watched(b, q);
+    if (slot == NULL || a->stand_ins == NULL) return slot;
+    void* p = tsi_stand_in_make(a, slot, size, align);
+    if (p != NULL) return p;
+    (void)tsi_free_pointer(a, slot, 0);
+    if (q->handle != NULL) *q->handle = 0;
+    return refused(a, ENOMEM);
 }

@@ -244,8 +244,8 @@ typedef struct TsiBinding {
         TsiArena* arena;
         _Atomic bool in_use;
         _Atomic bool fenced; /* live_word is TSI_FENCED: for others */
-        bool watched;        /* samples or a profile are taken: every slow path goes by tsi_alloc_slow */
-        bool profile_hit;    /* what this slow path allocates is sampled by the profile */
+        bool watched; /* samples or a profile are taken, or stand-ins made: every slow path goes by tsi_alloc_slow */
+        bool profile_hit; /* what this slow path allocates is sampled by the profile */
         struct TsiThread* thread;
         uint32_t scope;        /* index + 1 of the innermost scope of this arena on the thread's stack */
         uint32_t own_heaps;    /* chain, heap index + 1 */
@@ -336,7 +336,10 @@ struct TsiArena {
     _Atomic uint32_t exiting; /* threads that are leaving: destroy waits for them */
     uint32_t slot;            /* in the registry */
     bool inert;
-    bool watched; /* slow paths look at samples or a profile */
+    bool watched;                  /* slow paths look at samples, a profile or stand-ins */
+    bool none_at_hand;             /* no thread's binding is at hand for fast paths: shared mode, or stand-ins */
+    bool lanes_at_hand;            /* shared mode without stand-ins: fast paths try a lane */
+    struct TsiStandIns* stand_ins; /* NULL: objects are in their slots, see stand_in.h */
     uint64_t born_ns;
     TsiSeat seat;
     TsiStretch stretches[TSI_GROWTHS]; /* the labels' lock */

@@ -18,6 +18,7 @@
 #include "heap/ready.h"
 #include "heap/records.h"
 #include "heap/registry.h"
+#include "heap/stand_in.h"
 #include "heap/sweep.h"
 #include "heap/warm.h"
 #include "phase/eras.h"
@@ -134,6 +135,7 @@ bool tsi_epoch_end(TsiArena* a, TsiRef ref, EpochCloseMode mode, TsiEnding how, 
     tsi_receipt_returned(&w, out);
     tsi_tell_close(a, mode, out, w.escaped);
     log_end(&w, out);
+    if (TSI_UNLIKELY(a->stand_ins != NULL) && mode == EPOCH_RELEASE) tsi_stand_ins_end(a, ref);
     tsi_inc_unpin(a, w.b, i);
     return true;
 }
@@ -182,8 +184,8 @@ static bool end_alone(TsiBinding* b, TsiRef ref, EpochReceipt* out) {
 
 bool tsi_inc_end_alone(TsiBinding* b, TsiRef ref, EpochReceipt* out) {
     TsiLane* lane;
-    if (TSI_LIKELY(!b->arena->options.shared)) return end_alone(b, ref, out);
-    if (!tsi_lane_try(b, &lane)) return false;
+    if (TSI_LIKELY(!b->arena->none_at_hand)) return end_alone(b, ref, out);
+    if (!b->arena->lanes_at_hand || !tsi_lane_try(b, &lane)) return false;
     TsiBinding* as = tsi_lane_binding(lane);
     bool ended = end_alone(as, ref, out);
     uint32_t record; /* of an incarnation: lanes are given them, and threads take them */

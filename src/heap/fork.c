@@ -27,6 +27,7 @@
 #include "heap/ready.h"
 #include "heap/registry.h"
 #include "heap/settle.h"
+#include "heap/stand_in.h"
 #include "heap/warm.h"
 #include "mem/large.h"
 #include "mem/parts.h"
@@ -61,11 +62,13 @@ static void prepare(void) {
     for (uint32_t at = 0; (a = tsi_registry_next(&at)) != NULL;) tsi_lock_take(&a->phases.ring_lock);
     for (unsigned i = 0; i < TSI_STRIPES; i++) tsi_lock_take(&tsi_stripes[i].lock);
     for (uint32_t at = 0; (a = tsi_registry_next(&at)) != NULL;) inner_locks(a, tsi_lock_take);
+    tsi_lock_take(&tsi_stand_in_lock);
 }
 
 /* op is give in the parent, reset in the child: its waiters are gone. */
 static void release_all(void (*op)(TsiLock*)) {
     TsiArena* a;
+    op(&tsi_stand_in_lock);
     for (uint32_t at = 0; (a = tsi_registry_next(&at)) != NULL;) inner_locks(a, op);
     for (unsigned i = 0; i < TSI_STRIPES; i++) op(&tsi_stripes[i].lock);
     for (uint32_t at = 0; (a = tsi_registry_next(&at)) != NULL;) op(&a->phases.ring_lock);

@@ -22,6 +22,7 @@
 #include "heap/refuse.h"
 #include "heap/registry.h"
 #include "heap/room.h"
+#include "heap/stand_in.h"
 
 /* ---- the owner ---- */
 
@@ -414,17 +415,19 @@ SlabMisuse tsi_misuse_of(const TsiArena* a, TsiPlaceResult r, const TsiPlace* at
 
 bool tsi_free_pointer(TsiArena* a, void* p, size_t least) {
     TsiPlace at;
-    TsiPlaceResult where = tsi_space_locate(&a->space, p, &at);
+    void* slot = tsi_slot_of(a, p);
+    TsiPlaceResult where = tsi_space_locate(&a->space, slot, &at);
     int bad = where == TSI_PLACE_OK ? TSI_FREE_OK : (int)tsi_misuse_of(a, where, &at);
     if (bad == TSI_FREE_OK && least != 0) {
         uint64_t tag;
-        bool small = tsi_place_is_live(a, &at, &tag) && least > tsi_place_bytes(&a->space, &at);
+        bool small = tsi_place_is_live(a, &at, &tag) && least > tsi_object_bytes(a, &at);
         uint64_t now;
         /* The size was the object's if that has not ended meanwhile. */
         if (small && tsi_place_is_live(a, &at, &now) && tsi_tag_seq(now) == tsi_tag_seq(tag))
             bad = SLAB_MISUSE_SIZE_MISMATCH;
     }
     if (bad == TSI_FREE_OK) bad = tsi_free_place(a, tsi_binding_get(a, false), &at, 0, false);
-    if (bad != TSI_FREE_OK) tsi_refuse(a, (SlabMisuse)bad, p);
+    if (bad != TSI_FREE_OK) tsi_refuse(a, tsi_stand_in_misuse(a, p, (SlabMisuse)bad), p);
+    else if (TSI_UNLIKELY(slot != p)) tsi_stand_in_drop(a, p, slot);
     return bad == TSI_FREE_OK;
 }

@@ -4,6 +4,7 @@
 #include "heap/free.h"
 #include "heap/refuse.h"
 #include "heap/registry.h"
+#include "heap/stand_in.h"
 
 /* What most frees of other threads are: a live object in a region. False, and nothing done, when it is none. */
 static bool free_bumped(TsiArena* a, TsiBinding* b, SlabHandle h) {
@@ -22,11 +23,12 @@ static bool free_bumped(TsiArena* a, TsiBinding* b, SlabHandle h) {
     return tsi_free_in_region(a, b, &at, tsi_tag_seq(tag), generation) == TSI_FREE_OK;
 }
 
-bool tsi_free_handle(TsiArena* a, SlabHandle h) {
+/* Frees the object that a handle names: TSI_FREE_OK or a SlabMisuse. */
+static int free_named(TsiArena* a, SlabHandle h) {
     TsiBinding* b = tsi_binding_get(a, false);
     TsiPlace at;
     uint64_t tag, word;
-    if (free_bumped(a, b, h)) return true;
+    if (free_bumped(a, b, h)) return TSI_FREE_OK;
     int bad = tsi_handle_decode(a, h, &at, &tag, &word);
     if (bad == TSI_FREE_OK) {
         /* In a region somebody else frees it at this moment. */
@@ -34,6 +36,18 @@ bool tsi_free_handle(TsiArena* a, SlabHandle h) {
                     tsi_count_move(&tsi_counts(&a->space, at.line_id)[at.slot], tsi_tag_seq(tag), word);
         if (!mine || tsi_free_place(a, b, &at, tsi_tag_seq(tag), true) != TSI_FREE_OK) bad = SLAB_MISUSE_STALE_HANDLE;
     }
+    return bad;
+}
+
+bool tsi_free_handle(TsiArena* a, SlabHandle h) {
+    void *slot = NULL, *block = NULL;
+    TsiPlace at;
+    if (TSI_UNLIKELY(a->stand_ins != NULL) && tsi_handle_find(a, h, &at)) {
+        slot = tsi_place_address(&a->space, &at);
+        block = tsi_stand_in_block(a, slot);
+    }
+    int bad = free_named(a, h);
     if (bad != TSI_FREE_OK) tsi_refuse_as(a, &(TsiMisuse){.what = (SlabMisuse)bad, .handle = h});
+    else if (TSI_UNLIKELY(block != slot)) tsi_stand_in_drop(a, block, slot);
     return bad == TSI_FREE_OK;
 }

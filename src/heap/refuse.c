@@ -4,6 +4,7 @@
 #include "base/probes.h"
 #include "heap/lane.h"
 #include "heap/living.h"
+#include "heap/stand_in.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -34,7 +35,8 @@ static TsiLabel* label_of(TsiArena* a, const TsiMisuse* m) {
     TsiPlace at;
     TsiRef ref = m->ref;
     if (ref == 0) {
-        TsiPlaceResult place = m->where != NULL ? tsi_space_locate(&a->space, m->where, &at) : TSI_PLACE_FOREIGN;
+        TsiPlaceResult place =
+            m->where != NULL ? tsi_space_locate(&a->space, tsi_slot_of(a, m->where), &at) : TSI_PLACE_FOREIGN;
         bool in_slab = place == TSI_PLACE_OK || (place == TSI_PLACE_INTERIOR && at.cls != TSI_CLASS_CONT);
         if (!in_slab || !tsi_slab_ref(a, &at, &ref)) return NULL;
     }

@@ -256,7 +256,7 @@ static TsiBinding* binding_open(TsiArena* a, TsiThread* t, uint32_t period, uint
     b->slow_left = 1 + (period != 0 ? b->dice % period : 0);
     tsi_profile_start(b, mean);
     b->stack_low = b->stack_high = 0; /* the record was another thread's, perhaps */
-    b->watched = period != 0 || mean != 0;
+    b->watched = period != 0 || mean != 0 || a->stand_ins != NULL;
     tsi_store_relaxed(&b->busy, 0);
     tsi_store_relaxed(&b->dead_heaps, 0);
     /* Without membarrier no word matches: every call takes the slow path, whose bracket is fenced. */
@@ -291,8 +291,8 @@ TsiBinding* tsi_binding_find(TsiArena* a, bool make) {
     if (b != NULL) {
         tsi_tls.serial = a->serial;
         tsi_tls.binding = b;
-        /* In shared mode each call looks for a lane. */
-        tsi_store_relaxed(&tsi_tls.thread->owner, a->options.shared ? TSI_NO_OWNER : a->owner);
+        /* In shared mode each call looks for a lane; where there are stand-ins, for those. */
+        tsi_store_relaxed(&tsi_tls.thread->owner, a->none_at_hand ? TSI_NO_OWNER : a->owner);
     }
     return b;
 }

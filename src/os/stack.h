@@ -12,6 +12,9 @@
 
 #include "os/os.h"
 
+/* In functions between the program and a walk over frames: the chain leads through them. */
+#define TSI_KEEP_FRAME() __asm__ volatile("" ::"r"(__builtin_frame_address(0)))
+
 /* The readable mapping that an address of this thread's stack lies in; false when the system does not tell. */
 bool tsi_stack_bounds(uintptr_t in, uintptr_t* low, uintptr_t* high);
 /* Return addresses from the frame at fp on, which must lie in [low, high); how many, at most `max`. */

@@ -11,6 +11,7 @@
  */
 #include "stats/diagnose.h"
 
+#include "heap/stand_in.h"
 #include "mem/region.h"
 #include "os/clock.h"
 #include "stats/report.h"
@@ -258,7 +259,8 @@ static bool walk_line(Walk* w, TsiPlace at, uint64_t live) {
         unsigned cls = tsi_class_is_region(at.cls) ? tsi_class_of(bytes) : at.cls;
         if (bytes == 0 || cls == 0) continue; /* began this instant */
         w->calls++;
-        if (!w->fn(&(SlabLiveObject){tsi_place_address(s, &at), bytes, cls - 1}, w->ctx)) return false;
+        SlabLiveObject object = {tsi_object_at(w->a, &at), tsi_object_bytes(w->a, &at), cls - 1};
+        if (!w->fn(&object, w->ctx)) return false;
     }
     return true;
 }

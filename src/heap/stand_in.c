@@ -1,0 +1,283 @@
+/*
+ * stand_in.c - see stand_in.h.
+ *
+ * A record for each block is in a tree of the process, by address, so that a pointer into a block finds it, and in a
+ * list of its incarnation, so that an end finds all of them. The tree is a treap whose ranks are hashes of addresses.
+ * It hangs on a static variable: leak checkers, which do not look into pages of ours, find all blocks from there, and
+ * from the blocks what the program points to in them.
+ */
+#include "heap/stand_in.h"
+
+#include "os/os.h"
+#include "os/stack.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct TsiStandIn {
+    uint8_t* block;
+    size_t bytes;
+    uint8_t* slot;
+    TsiArena* arena;
+    TsiRef ref;
+    struct TsiStandIn *less, *more;  /* in the tree */
+    struct TsiStandIn *next, **link; /* in the list of the incarnation, or of those that are about to be freed */
+} TsiStandIn;
+
+/* Of an allocator that has stand-ins. */
+struct TsiStandIns {
+    size_t bytes;         /* of this */
+    TsiStandIn* of_inc[]; /* by the index of the incarnation's record, which may serve a later one already */
+};
+
+enum { GONE_KEPT = 1 << 12 };
+/* A block that was freed lately: malloc may have given its address to somebody else meanwhile. */
+typedef struct Gone {
+    const void* block;
+    uint64_t serial; /* of the allocator */
+    SlabMisuse what; /* a free of it would be */
+} Gone;
+
+TsiLock tsi_stand_in_lock = TSI_LOCK_OF(STAND_INS);
+static TsiStandIn* tree;
+static Gone gone[GONE_KEPT]; /* by turns */
+static uint32_t gone_count;
+
+/* ---- is a tool there? ---- */
+
+/* Of the runtimes of AddressSanitizer, HWAddressSanitizer and LeakSanitizer, linked to the program or not. */
+extern void __lsan_do_leak_check(void) __attribute__((weak));
+
+/* Valgrind puts its replacement of malloc there, and takes it out for programs that it does not follow. */
+static bool under_memcheck(void) {
+    const char* preloaded = tsi_os_getenv("LD_PRELOAD");
+    return preloaded != NULL && strstr(preloaded, "vgpreload_memcheck") != NULL;
+}
+
+static bool wanted(unsigned by_malloc) {
+    if (by_malloc != 0) return by_malloc == TSI_BY_MALLOC_ALWAYS;
+    return __lsan_do_leak_check != NULL || under_memcheck();
+}
+
+bool tsi_stand_ins_open(TsiArena* a) {
+    if (!wanted(a->options.by_malloc)) return true;
+    size_t bytes = sizeof(struct TsiStandIns) + a->phases.incs.capacity * sizeof(TsiStandIn*);
+    a->stand_ins = tsi_os_map(bytes);
+    if (a->stand_ins == NULL) return false;
+    a->stand_ins->bytes = bytes;
+    return true;
+}
+
+/* ---- the tree and the lists ---- */
+
+static uint64_t rank(const TsiStandIn* x) { return (uint64_t)(uintptr_t)x->block * 0x9e3779b97f4a7c15u; }
+
+static void insert_locked(TsiStandIn* x) {
+    TSI_HOLDS(&tsi_stand_in_lock);
+    TsiStandIn** at = &tree;
+    while (*at != NULL && rank(*at) > rank(x)) at = x->block < (*at)->block ? &(*at)->less : &(*at)->more;
+
+    /* What was there is split in two. */
+    TsiStandIn *rest = *at, **less = &x->less, **more = &x->more;
+    *at = x;
+    while (rest != NULL) {
+        TsiStandIn*** side = rest->block < x->block ? &less : &more;
+        **side = rest;
+        *side = rest->block < x->block ? &rest->more : &rest->less;
+        rest = **side;
+    }
+    *less = *more = NULL;
+
+    TsiStandIn** list = &x->arena->stand_ins->of_inc[tsi_ref_index(x->ref)];
+    x->next = *list;
+    x->link = list;
+    if (x->next != NULL) x->next->link = &x->next;
+    *list = x;
+}
+
+static void remove_locked(TsiStandIn* x, SlabMisuse why) {
+    TSI_HOLDS(&tsi_stand_in_lock);
+    gone[gone_count++ % GONE_KEPT] = (Gone){x->block, x->arena->serial, why};
+    TsiStandIn **at = &tree, *less = x->less, *more = x->more;
+    while (*at != x) at = x->block < (*at)->block ? &(*at)->less : &(*at)->more;
+
+    /* What was below becomes one. */
+    while (less != NULL && more != NULL) {
+        bool first = rank(less) > rank(more);
+        *at = first ? less : more;
+        at = first ? &less->more : &more->less;
+        *(first ? &less : &more) = *at;
+    }
+    *at = less != NULL ? less : more;
+
+    *x->link = x->next;
+    if (x->next != NULL) x->next->link = x->link;
+}
+
+/* The one of the allocator whose block p is in, or NULL. */
+static TsiStandIn* find_locked(const TsiArena* a, const void* p) {
+    TSI_HOLDS(&tsi_stand_in_lock);
+    const TsiStandIn* found = NULL;
+    for (const TsiStandIn* x = tree; x != NULL;) {
+        bool beyond = (uintptr_t)x->block > (uintptr_t)p;
+        if (!beyond) found = x;
+        x = beyond ? x->less : x->more;
+    }
+    bool inside = found != NULL && (uintptr_t)p - (uintptr_t)found->block < found->bytes;
+    return inside && found->arena == a ? (TsiStandIn*)(uintptr_t)found : NULL;
+}
+
+/* Frees those of a list that are off the tree; the tool takes this for the end of the objects. */
+static void free_list(TsiStandIn* x) {
+    TSI_KEEP_FRAME();
+    while (x != NULL) {
+        TsiStandIn* next = x->next;
+        free(x->block);
+        free(x);
+        x = next;
+    }
+}
+
+/* ---- objects ---- */
+
+/* Returns the alignment that programs are told of: of a class that is a power of two its size, of a large object its
+ * slot's; at least `align`. */
+static size_t alignment_of(const TsiArena* a, const TsiPlace* at, const void* slot, size_t align) {
+    size_t has = 16;
+    if (at->cls == TSI_CLASS_LARGE) has = (uintptr_t)slot & (0 - (uintptr_t)slot);
+    else if (!tsi_class_is_region(at->cls) && tsi_is_pow2(a->space.classes->c[at->cls].size))
+        has = a->space.classes->c[at->cls].size;
+    if (has > TSI_STAND_IN_ALIGN_MAX) has = TSI_STAND_IN_ALIGN_MAX;
+    return has > align ? has : align;
+}
+
+static void* new_block(size_t size, size_t align) {
+    TSI_KEEP_FRAME();
+    void* block = NULL;
+    if (align <= 16) return malloc(size);
+    return posix_memalign(&block, align, size) == 0 ? block : NULL;
+}
+
+static _Atomic(void*)* word_of(void* slot) { return slot; }
+
+static bool is_released(TsiArena* a, TsiRef ref) {
+    if (ref == 0) return true;
+    /* acquire: pairs with the seq_cst store of an end, which looks at the list afterwards (ST3) */
+    uint64_t word = tsi_load_acquire(&tsi_inc(&a->phases, tsi_ref_index(ref))->word);
+    return word >> 2 != tsi_ref_era(ref) || (word & TSI_INC_STATE) == TSI_INC_RELEASED;
+}
+
+TSI_NOINLINE void* tsi_stand_in_make(TsiArena* a, void* slot, size_t size, size_t align) {
+    TSI_KEEP_FRAME();
+    if (align > TSI_STAND_IN_ALIGN_MAX) return slot;
+    int saved = errno;
+    TsiPlace at;
+    bool there = tsi_space_locate(&a->space, slot, &at) == TSI_PLACE_OK;
+    TsiStandIn* x = malloc(sizeof *x);
+    void* block = x != NULL ? new_block(size, there ? alignment_of(a, &at, slot, align) : align) : NULL;
+    if (block == NULL) {
+        free(x);
+        errno = ENOMEM;
+        return NULL;
+    }
+    errno = saved;
+
+    tsi_store_relaxed(word_of(slot), block);
+    TsiRef ref = 0;
+    if (there && !tsi_place_ref(a, &at, &ref)) ref = 0;
+    *x = (TsiStandIn){.block = block, .bytes = size, .slot = slot, .arena = a, .ref = ref};
+    tsi_lock_take(&tsi_stand_in_lock);
+    insert_locked(x);
+    tsi_lock_give(&tsi_stand_in_lock);
+    /* Then the end, which may be over, has not met it: what the program gets has ended, as it has without stand-ins. */
+    if (TSI_UNLIKELY(is_released(a, ref))) tsi_stand_in_drop(a, block, slot);
+    return block;
+}
+
+TSI_NOINLINE void tsi_stand_in_drop(TsiArena* a, void* block, const void* slot) {
+    TSI_KEEP_FRAME();
+    tsi_lock_take(&tsi_stand_in_lock);
+    TsiStandIn* x = find_locked(a, block);
+    bool its = x != NULL && x->block == block && x->slot == slot;
+    if (its) remove_locked(x, SLAB_MISUSE_DOUBLE_FREE);
+    tsi_lock_give(&tsi_stand_in_lock);
+    if (!its) return;
+    x->next = NULL;
+    free_list(x);
+}
+
+/* Takes those of one incarnation, or, with ref 0, all of a list off the tree. */
+static TsiStandIn* take_list(TsiStandIn** list, TsiRef ref) {
+    TsiStandIn* taken = NULL;
+    tsi_lock_take(&tsi_stand_in_lock);
+    for (TsiStandIn *x = *list, *next; x != NULL; x = next) {
+        next = x->next;
+        if (ref != 0 && x->ref != ref) continue;
+        remove_locked(x, SLAB_MISUSE_STALE_FREE);
+        x->next = taken;
+        taken = x;
+    }
+    tsi_lock_give(&tsi_stand_in_lock);
+    return taken;
+}
+
+TSI_NOINLINE void tsi_stand_ins_end(TsiArena* a, TsiRef ref) {
+    TSI_KEEP_FRAME();
+    free_list(take_list(&a->stand_ins->of_inc[tsi_ref_index(ref)], ref));
+}
+
+void tsi_stand_ins_close(TsiArena* a) {
+    TSI_KEEP_FRAME();
+    if (a->stand_ins == NULL) return;
+    for (uint32_t n = 0; n < tsi_table_used(&a->phases.incs); n++) free_list(take_list(&a->stand_ins->of_inc[n], 0));
+    tsi_os_drop(a->stand_ins, a->stand_ins->bytes);
+    a->stand_ins = NULL;
+}
+
+/* ---- names ---- */
+
+void* tsi_stand_in_slot(const TsiArena* a, const void* p) {
+    tsi_lock_take(&tsi_stand_in_lock);
+    const TsiStandIn* x = find_locked(a, p);
+    void* slot = x != NULL ? x->slot + ((const uint8_t*)p - x->block) : (void*)(uintptr_t)p;
+    tsi_lock_give(&tsi_stand_in_lock);
+    return slot;
+}
+
+SlabMisuse tsi_stand_in_misuse(const TsiArena* a, const void* p, SlabMisuse foreign) {
+    if (a->stand_ins == NULL || foreign != SLAB_MISUSE_FOREIGN_POINTER) return foreign;
+    tsi_lock_take(&tsi_stand_in_lock);
+    uint32_t n = gone_count, most = n < GONE_KEPT ? n : GONE_KEPT;
+    SlabMisuse what = foreign;
+    for (; most != 0 && what == foreign; most--) {
+        const Gone* g = &gone[--n % GONE_KEPT];
+        if (g->block == p && g->serial == a->serial) what = g->what;
+    }
+    tsi_lock_give(&tsi_stand_in_lock);
+    return what;
+}
+
+/* The one that a slot's word leads to: anything may be there when its object has ended. */
+static const TsiStandIn* find_by_slot_locked(const TsiArena* a, void* slot) {
+    TSI_HOLDS(&tsi_stand_in_lock);
+    const void* block = tsi_load_relaxed(word_of(slot));
+    const TsiStandIn* x = find_locked(a, block);
+    return x != NULL && x->block == block && x->slot == slot ? x : NULL;
+}
+
+void* tsi_stand_in_block(const TsiArena* a, void* slot) {
+    tsi_lock_take(&tsi_stand_in_lock);
+    const TsiStandIn* x = find_by_slot_locked(a, slot);
+    void* block = x != NULL ? x->block : slot;
+    tsi_lock_give(&tsi_stand_in_lock);
+    return block;
+}
+
+size_t tsi_stand_in_bytes(const TsiArena* a, void* slot, size_t usable) {
+    tsi_lock_take(&tsi_stand_in_lock);
+    const TsiStandIn* x = find_by_slot_locked(a, slot);
+    size_t bytes = x != NULL ? x->bytes : usable;
+    tsi_lock_give(&tsi_stand_in_lock);
+    return bytes;
+}

@@ -1,0 +1,30 @@
+#!/bin/bash
+# Valgrind's memcheck reports a use of an object after its end, with the stacks of its allocation and of its end; one
+# byte beyond it and before it; and takes nothing for a leak that an object holds. The library is the one that is built.
+set -u
+. "$TSLAB_SOURCE_DIR/tests/kit.bash"
+. "$TSLAB_SOURCE_DIR/tests/sanitizers/uses.bash"
+need valgrind "valgrind is not installed"
+compile_test sanitizers/uses.c uses
+run_uses() { valgrind -q --error-exitcode=9 $more ./uses "$@" >said 2>&1; }
+more=
+
+for words in $pairs; do
+    make=${words%:*} end=${words#*:}
+    report "$make" "$end" ended "Invalid read of size 1" "free'd" "object_is_used" "object_is_made" "$(ends_in "$end")"
+done
+for make in malloc handle large ring; do
+    report $make end beyond "Invalid read of size 1" "0 bytes after a block of size (100|3,000,000) alloc'd" object_is_made
+    report $make end before "Invalid read of size 1" "1 bytes before a block of size (100|3,000,000) alloc'd" object_is_made
+done
+for words in $options; do
+    make=${words#*:} end=${make#*:} make=${make%:*}
+    TSLAB_OPTIONS=${words%%:*} report "$make" "$end" ended "Invalid read of size 1" object_is_made "$(ends_in "$end")"
+done
+for words in malloc:end handle:handle large_calloc:reset ring:advance malloc:fork; do quiet "${words%:*}" "${words#*:}" none; done
+
+more="--leak-check=full --show-leak-kinds=definite,indirect,possible --errors-for-leak-kinds=definite,indirect,possible"
+quiet malloc end none
+quiet holds - none
+report holds - lost "24 bytes in 1 blocks are definitely lost" holds
+finish
