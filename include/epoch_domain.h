@@ -10,8 +10,9 @@
  * NULL is refused. Calls that give bool say whether they did what they are for. False: nothing was done (but see
  * epoch_domain_end), slab_last_error() has the reason, and errno is EINVAL (NULL, or the thread is not where the call
  * needs it), EBUSY (somebody else is inside), ESTALE (the domain was destroyed or has ended, or the ring has moved
- * past the epoch that it borrows) or ENOMEM. A call that succeeds leaves both alone. A cleanup that ends, resets or enters the domain that is being ended is refused.
- * Complexity: O(1), plus O(slabs of the epoch) where a phase ends. Conventions as slab_alloc.h.
+ * past the epoch that it borrows) or ENOMEM. A call that succeeds leaves both alone. A cleanup that ends, resets or
+ * enters the domain that is being ended is refused. Complexity: O(1), plus O(slabs of the epoch) where a phase ends.
+ * Conventions as slab_alloc.h.
  */
 #ifndef EPOCH_DOMAIN_H
 #define EPOCH_DOMAIN_H
@@ -43,7 +44,8 @@ SLAB_API epoch_domain_t* epoch_domain_create_labeled(SlabAllocator* a, const cha
  * drains that incarnation, if the id still names it and no other domain is inside. */
 SLAB_API epoch_domain_t* epoch_domain_wrap(SlabAllocator* a, EpochId epoch, bool auto_close);
 /* Makes the domain the innermost scope of this thread. Entering an ended domain of its own opens a
- * fresh incarnation under the same label. False, and not entered: EINVAL, ESTALE, or ENOMEM for a record or the scope. */
+ * fresh incarnation under the same label. False, and not entered: EINVAL, ESTALE, or ENOMEM for a record or a
+ * scope. */
 SLAB_API bool epoch_domain_enter(epoch_domain_t* d);
 /* Leaves the innermost scope. The last exit of a domain of its own with auto_close releases it;
  * of a borrowed one, drains. False, and not left: d is not this thread's innermost scope (EINVAL), or gone (ESTALE). */
@@ -64,7 +66,8 @@ SLAB_API bool epoch_domain_end(epoch_domain_t* d);
 /* exit + receipt + destroy, all of it or nothing: d is the innermost scope of this thread and nobody else is inside, no
  * detached scope either; else false, refused, and d is as it was. An epoch of its own is released, also when auto_close
  * is false; a borrowed one is drained where epoch_domain_exit would drain it. *out (may be NULL) is the receipt of that
- * end; where a borrowed epoch goes on, what epoch_domain_receipt has, else all 0 but for its version. EINVAL, EBUSY, ESTALE. */
+ * end; where a borrowed epoch goes on, what epoch_domain_receipt has, else all 0 but for its version. EINVAL, EBUSY,
+ * ESTALE. */
 SLAB_API bool epoch_domain_end_ex(epoch_domain_t* d, EpochReceipt* out);
 /* Ends the domain by draining its epoch: no allocation that begins afterwards succeeds in it, live objects stay valid
  * until they are freed (by any thread, by slab_free), and the free that leaves a slab without one returns it. d is gone

@@ -123,9 +123,9 @@ typedef void (*SlabLeakFn)(SlabAllocator* a, const char* label, uint64_t era, ui
 
 /* Options of an allocator. Zero-fill, set struct_size = sizeof(SlabOptions), set what matters;
  * a 0 means the default. The environment variable TSLAB_OPTIONS="name=value,..." overrides
- * (ignored in set-user-id programs); sizes there take k, m and g. A word that is no option, or out of range, is ignored:
- * slab_last_error() says so after the create, and one line on standard error, once a process, unless `quiet` or
- * `misuse_fn` is set. See docs/options.md. */
+ * (ignored in set-user-id programs); sizes there take k, m and g. A word that is no option, or out of range, is
+ * ignored: slab_last_error() says so after the create, and one line on standard error, once a process, unless `quiet`
+ * or `misuse_fn` is set. See docs/options.md. */
 typedef struct SlabOptions {
     size_t struct_size;       /* sizeof(SlabOptions) of the caller */
     uint32_t ring_size;       /* ring epochs: 2..1024, default 16 */
@@ -201,8 +201,9 @@ typedef struct EpochReceipt {
  * than n means that it was cut. 0 for NULL. The same in every locale; allocates nothing. Control characters in the
  * label are shown as '?'. */
 SLAB_API size_t epoch_receipt_text(const EpochReceipt* r, char* out, size_t n);
-/* Writes the same text on lines of at most `width` bytes, for a terminal: an end of line takes the place of some spaces, so
- * the text is as long. A word longer than `width` has a line of its own. out, n and the result are epoch_receipt_text's. */
+/* Writes the same text on lines of at most `width` bytes, for a terminal: an end of line takes the place of some
+ * spaces, so the text is as long. A word longer than `width` has a line of its own. out, n and the result are
+ * epoch_receipt_text's. */
 SLAB_API size_t epoch_receipt_lines(const EpochReceipt* r, size_t width, char* out, size_t n);
 
 /* ---- allocators ------------------------------------------------------------------------- */
@@ -309,9 +310,9 @@ SLAB_API uint64_t slab_rss_bytes(void);
 /* "major.minor.patch"; static storage. */
 SLAB_API const char* slab_version(void);
 /* Why the last create, init or option call of this thread failed, or its last call on a domain that gives bool or a
- * domain; "" when none did. After a create or init that succeeded: the words of TSLAB_OPTIONS that were ignored, "" when
- * none were. A call on a domain that succeeds leaves the sentence as it is. Thread-local storage, valid until the thread's
- * next such call. */
+ * domain; "" when none did. After a create or init that succeeded: the words of TSLAB_OPTIONS that were ignored, ""
+ * when none were. A call on a domain that succeeds leaves the sentence as it is. Thread-local storage, valid until the
+ * thread's next such call. */
 SLAB_API const char* slab_last_error(void);
 
 /* ---- epochs ----------------------------------------------------------------------------- */
@@ -351,9 +352,9 @@ SLAB_API uint64_t slab_epoch_get_refcount(SlabAllocator* a, EpochId epoch);
 SLAB_API bool slab_epoch_on_end(SlabAllocator* a, EpochId epoch, void (*fn)(void* arg), void* arg);
 
 /* Told of a budget that is exceeded: `bytes` is what is committed now. On the allocating thread, no lock
- * held; may allocate, free, reset, close and end epochs and domains, and change labels and budgets. Budgets that its own
- * allocations exceed act, but it is not told of them while it runs. An allocation goes on where the thread is then; an
- * object in a phase that the function has released is not given out, but made again, or refused with ESTALE. */
+ * held; may allocate, free, reset, close and end epochs and domains, and change labels and budgets. Budgets that its
+ * own allocations exceed act, but it is not told of them while it runs. An allocation goes on where the thread is then;
+ * an object in a phase that the function has released is not given out, but made again, or refused with ESTALE. */
 typedef void (*SlabBudgetFn)(SlabAllocator* a, EpochId epoch, uint64_t bytes, bool hard, void* ctx);
 /* Limits what an epoch, or all epochs of a label together, may commit: slabs and large objects, in bytes, whether their
  * slots are used or not, so a budget acts in steps of a slab (SlabClassStats.slab_bytes) and is never exceeded

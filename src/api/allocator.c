@@ -84,7 +84,9 @@ static void arena_discard(TsiArena* a) {
     tsi_os_drop(a, sizeof *a);
 }
 
-static TsiArena* arena_create(const SlabOptions* o, uint32_t bad_environment) {
+/* *why: what is said of a failure. */
+static TsiArena* arena_create(const SlabOptions* o, uint32_t bad_environment, const char** why) {
+    *why = "the system grants no memory for an allocator (RLIMIT_AS, overcommit or map count)";
     TsiArena* a = tsi_registry_open() ? tsi_os_map(sizeof *a) : NULL;
     if (a == NULL) return NULL;
     a->options = *o;
@@ -104,6 +106,7 @@ static TsiArena* arena_create(const SlabOptions* o, uint32_t bad_environment) {
     a->none_at_hand = o->shared || a->stand_ins != NULL;
     a->lanes_at_hand = o->shared && a->stand_ins == NULL;
     if (open && tsi_registry_add(a)) return a;
+    if (open) *why = "the process has as many allocators as it can have (65,536), or no memory for one more";
     arena_discard(a);
     return NULL;
 }
@@ -117,10 +120,9 @@ bool allocator_init_with(SlabAllocator* s, const SlabOptions* options) {
     if (s == NULL) return tsi_failed(EINVAL, "the allocator is NULL") != NULL;
     memset(s, 0, sizeof *s);
     if (!tsi_options_read(&o, options, &bad)) return errno = EINVAL, false;
-    TsiArena* a = arena_create(&o, bad);
-    if (a == NULL)
-        return tsi_failed(ENOMEM,
-                          "the system grants no memory for an allocator (RLIMIT_AS, overcommit or map count)") != NULL;
+    const char* why;
+    TsiArena* a = arena_create(&o, bad, &why);
+    if (a == NULL) return tsi_failed(ENOMEM, why) != NULL;
     a->owner = s;
     *tsi_public(s) = (TsiPublic){a, a->serial, TSI_MAGIC, 0};
     tsi_segment_begin(a);

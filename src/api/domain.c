@@ -297,9 +297,9 @@ epoch_domain_t* epoch_domain_begin(SlabAllocator* s, const char* label) {
     return tsi_failed(ENOMEM, "no memory for the thread's scopes");
 }
 
-/* Leaves the calling thread's innermost scope, `top`. Returns true if it was the only one inside: then the domain is the
- * caller's to destroy. That is decided in the same step, so of several threads that end a domain at once the last one
- * destroys it. */
+/* Leaves the calling thread's innermost scope, `top`. Returns true if it was the only one inside: then the domain is
+ * the caller's to destroy. That is decided in the same step, so of several threads that end a domain at once the last
+ * one destroys it. */
 TSI_INLINE bool leave_to_end(TsiDomain* d, TsiScope* top) {
     tsi_scope_pop(top);
     tsi_scopes_add(d->arena, d, -1);

@@ -23,7 +23,7 @@ static bool live_place(TsiArena* a, const void* p, TsiPlace* at) {
 static void* alloc_grown(SlabAllocator* s, TsiArena* a, size_t size, TsiRef ref, bool prefer) {
     TSI_KEEP_FRAME();
     if (size > TSI_BUMP_MAX) return tsi_alloc_any(a, size, TSI_ALIGN_GROWS, ref, prefer, NULL);
-    if (a->stand_ins == NULL) { /* else no more than was asked for */
+    if (a->stand_ins == NULL) {
         if (size > TSI_KIB(1) && size <= TSI_BUMP_MAX / 5 * 4) size += size / 4;
         size = a->space.classes->c[tsi_class_of(size)].size;
     }

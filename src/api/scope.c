@@ -22,7 +22,7 @@ void tsi_scope_ambient(TsiBinding* b) {
     tsi_binding_set_ambient(b, h != NULL ? h : &tsi_no_heap);
 }
 
-/* Makes room for one scope more. Without the refresh, scopes of one destroyed allocator after the other would pile up. */
+/* Makes room for one scope more. Without the refresh, scopes of destroyed allocators would pile up. */
 static TSI_NOINLINE bool make_room(TsiThread* t) {
     tsi_scopes_refresh(t);
     return t->scope_count != t->scope_capacity || tsi_scopes_grow(t);

@@ -64,8 +64,8 @@ size_t epoch_receipt_text(const EpochReceipt* r, char* out, size_t n) {
     return t.used;
 }
 
-/* Returns where a line of at most `width` bytes ends that begins at `text`: at the last space behind a punctuation mark, else
- * at the last space, else at the first one beyond. 0 if there is none. */
+/* Returns where a line of at most `width` bytes ends that begins at `text`: at the last space behind a punctuation
+ * mark, else at the last space, else at the first one beyond. 0 if there is none. */
 static size_t line_end(const char* text, size_t width) {
     size_t end = 0, marked = 0;
     for (size_t i = 1; text[i] != 0 && (i <= width || end == 0); i++) {

@@ -67,8 +67,8 @@ static bool issue_next(TsiBinding* b, TsiHeap* h, TsiLine* l, unsigned cls, TsiI
     return false;
 }
 
-/* Fills a line that is used up because the profile has cut its refill. The allocation that finds it so is not counted as
- * slow. */
+/* Fills a line that is used up because the profile has cut its refill. The allocation that finds it so is not counted
+ * as slow. */
 static TSI_COLD bool cut_refill(TsiBinding* b, TsiLine* l, unsigned cls) {
     bool cut = (tsi_load_relaxed(&l->flags) & TSI_LINE_CUT) != 0 && tsi_load_relaxed(&l->avail) == 0;
     return cut && tsi_line_refill(b, l, &b->classes->c[cls], 1) != 0;

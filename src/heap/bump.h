@@ -216,8 +216,8 @@ TSI_INLINE TsiFast tsi_bump_handle_free(TsiBinding* b, SlabHandle handle, TsiHea
 }
 
 /* An object, from another region where the current one is used up; NULL when the heap does not bump, the object is too
- * large for it or there is no memory. align: or TSI_ALIGN_GROWS. named: in a region that has generations of handles left.
- * As tsi_slab_take. */
+ * large for it or there is no memory. align: or TSI_ALIGN_GROWS. named: in a region that has generations of handles
+ * left. As tsi_slab_take. */
 void* tsi_bump_alloc(TsiBinding* b, TsiHeap* h, size_t size, size_t align, bool named);
 /* Owner, in the bracket of the heap, as a class takes a slab. Where the classes have taken over from regions that still
  * hold a few objects, gives back the pages of the next such region that have none; O(1) regions, and all of them again

@@ -409,7 +409,8 @@ SlabMisuse tsi_misuse_of(const TsiArena* a, TsiPlaceResult r, const TsiPlace* at
     if (r == TSI_PLACE_GONE) return SLAB_MISUSE_STALE_FREE;
     if (at->cls == TSI_CLASS_CONT) return SLAB_MISUSE_INTERIOR_POINTER;
     /* Nothing is in the middle of an object where the slab holds none: the chunk serves another class by now. */
-    bool holds = tsi_state_holds_objects(tsi_load_relaxed(&tsi_slab(&a->space, at->slab_id)->tag));
+    uint64_t tag = tsi_load_relaxed(&tsi_slab(&a->space, at->slab_id)->tag);
+    bool holds = tsi_state_holds_objects(tag) || tsi_tag_state(tag) == TSI_SLAB_INSIDE;
     return holds ? SLAB_MISUSE_INTERIOR_POINTER : SLAB_MISUSE_STALE_FREE;
 }
 

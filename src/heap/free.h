@@ -16,8 +16,8 @@ int tsi_free_in_region(TsiArena* a, TsiBinding* b, const TsiPlace* at, uint32_t 
 bool tsi_free_bumped(TsiBinding* b, void* p);
 /* Frees a pointer, counts and tells a refusal. least: the object must have so many usable bytes. */
 bool tsi_free_pointer(TsiArena* a, void* p, size_t least);
-/* Returns what a free of a pointer is refused as where tsi_space_locate found no place: `r` is its answer, and *at what it
- * has filled. */
+/* Returns what a free of a pointer is refused as where tsi_space_locate found no place: `r` is its answer, and *at what
+ * it has filled. */
 SlabMisuse tsi_misuse_of(const TsiArena* a, TsiPlaceResult r, const TsiPlace* at);
 /*
  * The owner's free of a slot of an ordinary line. LEFT: *out is the heap. BUMPED: *at is the entry.

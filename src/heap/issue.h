@@ -2,8 +2,8 @@
  * issue.h - the first handle of an object that is being made. The rules are those of handles.h.
  *
  *   I1  A call that asks for a handle and gets none leaves no trace of an object: the handle is there before the object
- *       is taken. So it is in a line, where the slot stays ready; a large object goes back before it is linked; a region
- *       whose generations are used up is passed over.
+ *       is taken. So it is in a line, where the slot stays ready; a large object goes back before it is linked; a
+ *       region whose generations are used up is passed over.
  */
 #ifndef TSI_HEAP_ISSUE_H
 #define TSI_HEAP_ISSUE_H

@@ -21,8 +21,8 @@ TSI_INLINE int tsi_line_check(TsiLine* l, unsigned slot, uint32_t seq, uint64_t*
     bool still = tsi_remote_is(slot >> 5, tsi_load_acquire(&l->remote[slot >> 5]), seq);
     return still ? SLAB_MISUSE_DOUBLE_FREE : SLAB_MISUSE_STALE_FREE;
 }
-/* Returns why a granule whose map byte is `byte` is no live object in the life `gen` of its region: freed, in the middle
- * of one, or of an earlier life. */
+/* Returns why a granule whose map byte is `byte` is no live object in the life `gen` of its region: freed, in the
+ * middle of one, or of an earlier life. */
 SlabMisuse tsi_byte_refused(const TsiRegion* r, unsigned gen, unsigned byte, uint32_t granule);
 /* The same of a granule of a region in the life `gen`. */
 TSI_INLINE int tsi_byte_check(const TsiRegion* r, unsigned gen, uint32_t granule) {

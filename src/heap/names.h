@@ -2,11 +2,11 @@
  * names.h - what a handle names: generations, counts, and the flag of slabs that have issued some. The rules are those
  * of handles.h.
  *
- *   N1  A handle that was issued is never taken for made up, at no moment of its slab's leaving. From the claim until the
- *       slab's base is raised the tag says PURGING and keeps the flag of handles; the handle is judged by the incarnation
- *       that the slab leaves. Afterwards the base is above it, and later, where the base's page may go, so is the
- *       chunk's floor, which is raised before the chunk loses its class. Each is written before the tag or class that
- *       sends a reader there.
+ *   N1  A handle that was issued is never taken for made up, at no moment of its slab's leaving. From the claim until
+ *       the slab's base is raised the tag says PURGING and keeps the flag of handles; the handle is judged by the
+ *       incarnation that the slab leaves. Afterwards the base is above it, and later, where the base's page may go, so
+ *       is the chunk's floor, which is raised before the chunk loses its class. Each is written before the tag or class
+ *       that sends a reader there.
  */
 #ifndef TSI_HEAP_NAMES_H
 #define TSI_HEAP_NAMES_H

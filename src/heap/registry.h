@@ -7,9 +7,9 @@
  *
  * Each thread keeps a stack of domain scopes, across all arenas. Only its own thread touches it.
  *
- *   A1  A scope or a binding that a thread keeps is of an arena, or of one of its domains, only if the serials are equal.
- *       Equal addresses prove nothing: storage, arenas and records of domains lie where those of a destroyed allocator
- *       lay.
+ *   A1  A scope or a binding that a thread keeps is of an arena, or of one of its domains, only if the serials are
+ *       equal. Equal addresses prove nothing: storage, arenas and records of domains lie where those of a destroyed
+ *       allocator lay.
  *   A2  TsiThread.owner alone is compared by address. The end of an allocator takes it out of all records, before its
  *       address can be another's.
  */

@@ -20,10 +20,10 @@
  *       membarrier has failed takes heaps of fenced owners only (bracket.h) and gives its
  *       ticket back for the others: then they are any later sweep's, or their owner's.
  *   S4  A record is reused only when it has drained and nothing pins it; a sweep pins it.
- *   S5  A sweep that is a thread's own business, an end or a trim, looks at everything. One that a thread does in
- *       passing, in an allocation, a free or its handover, stops after TSI_PIECE_BYTES. A heap of which slabs are
- *       left is put back as a trim puts it: nobody's, or its owner's to let go of. The incarnation is on the list of
- *       those that wait (finish.h).
+ *   S5  A sweep that is a thread's own business, an end, a trim or the handover of its own heaps, looks at everything,
+ *       and so does any that finds its phase released. Any other that a thread does in passing, in an allocation or a
+ *       free, stops after TSI_PIECE_BYTES. A heap of which slabs are left is put back as a trim puts it: nobody's, or
+ *       its owner's to let go of. The incarnation is on the list of those that wait (finish.h).
  * Freers wait for a walk only if they empty a slab of an incarnation of the same stripe that has ended.
  */
 #include "heap/sweep.h"
@@ -288,6 +288,8 @@ void tsi_sweep_locked(TsiSweep* w, TsiBinding* only) {
         tsi_add_relaxed(&w->arena->barriers, 1);
         tsi_lock_take(lock);
     }
+    /* Who has released the phase since has left heaps to us, by their ticket, and counts on it (S3). */
+    if (tsi_inc_state(w->inc) == TSI_INC_RELEASED) w->most = 0;
     seize_all_locked(w);
     if (w->most != 0) return; /* orphans are complete or wait for nothing (tsi_slab_complete, tsi_inc_thin) */
     unsigned state = tsi_inc_state(w->inc);
@@ -305,21 +307,6 @@ void tsi_sweep_own_locked(TsiSweep* w, TsiHeap* h) {
 static bool is_walked(const TsiSweep* w, const TsiHeap* h) {
     bool little = h->bumps && h->ring && tsi_load_relaxed(&h->slab_count) <= LITTLE;
     return w->leaves || (little && tsi_inc_state(w->inc) == TSI_INC_ACTIVE);
-}
-
-/* Sweeps a heap that its owner, who does this in passing, has been asked for, or lets go of it if it is large: then a
- * trim that still wants it finds it DETACHED, and after an end the rest is swept in pieces (S5). */
-static void hand_over_locked(TsiSweep* w, TsiBinding* b, TsiHeap* h, uint64_t word) {
-    TSI_HOLDS(tsi_inc_lock(w->inc));
-    bool active = tsi_inc_state(w->inc) == TSI_INC_ACTIVE;
-    if (active ? w->leaves || tsi_load_relaxed(&h->slab_bytes) <= w->most : !tsi_sweep_is_through(w)) {
-        seize_locked(w, h, word, 0);
-        return;
-    }
-    if (active) tsi_store_relaxed(&h->roomy, UINT64_MAX); /* nobody knows */
-    tsi_heap_detach_locked(b, h);
-    if (active) tsi_sweep_ownerless_locked(w, h);
-    w->more |= !active;
 }
 
 void tsi_sweep_handed_locked(TsiSweep* w, TsiBinding* b) {
@@ -346,7 +333,7 @@ void tsi_sweep_handed_locked(TsiSweep* w, TsiBinding* b) {
             tsi_heap_detach_locked(b, h);
             tsi_sweep_ownerless_locked(w, h);
         } else if (tsi_heap_state(word) == TSI_HEAP_RETIRE || tsi_heap_state(word) == TSI_HEAP_REVOKED) {
-            hand_over_locked(w, b, h, word);
+            seize_locked(w, h, word, 0);
         }
     }
 }

@@ -19,7 +19,7 @@ static void hand_over(TsiBinding* b, TsiHeap* h, bool leaves) {
     tsi_binding_heed(b);
     if (ref == 0 || h == &tsi_no_heap) return;
     TsiInc* i = tsi_inc(&a->phases, tsi_ref_index(ref));
-    TsiSweep w = {.arena = a, .b = b, .inc = i, .leaves = leaves, .learns = leaves, .most = TSI_PIECE_BYTES};
+    TsiSweep w = {.arena = a, .b = b, .inc = i, .leaves = leaves, .learns = leaves};
     tsi_inc_take(i);
     bool current = tsi_inc_era(i) == tsi_ref_era(ref);
     if (current) {
@@ -32,8 +32,7 @@ static void hand_over(TsiBinding* b, TsiHeap* h, bool leaves) {
     tsi_inc_give(i);
     if (!current) return;
     tsi_sweep_finish(&w);
-    if (w.more) tsi_sweep_later(a, b, i);
-    else tsi_inc_unpin(a, b, i);
+    tsi_inc_unpin(a, b, i);
 }
 
 void tsi_handover(TsiBinding* b, TsiHeap* h) { hand_over(b, h, false); }

@@ -20,8 +20,8 @@ static uint32_t chunk_find(TsiSpace* s) {
 }
 
 /* Finds the first free chunk whose regions can be of the class, and makes them so. Passes over chunks where a freer
- * sleeps in a region of another size: they count as used until the search is over. Returns chunk_count if there is none,
- * or no memory for regions. Pool lock held. */
+ * sleeps in a region of another size: they count as used until the search is over. Returns chunk_count if there is
+ * none, or no memory for regions. Pool lock held. */
 static uint32_t region_chunk_find(TsiSpace* s, unsigned cls) {
     uint32_t chunk, passed = 0; /* chunk + 1, by `next`, which only chunks with a class need */
     for (;;) {

@@ -2,12 +2,12 @@
  * rest.h - regions that nobody can use yet.
  *
  * A region that has used up its generations begins again when no freer sleeps in it (region.h, R2). Freers leave within
- * moments, unless they are preempted or stopped by a signal. A thread that takes such a region before sets it aside here
- * and takes another. Whoever takes slabs next, or trims, gives the region to the pool once its freers have left.
+ * moments, unless they are preempted or stopped by a signal. A thread that takes such a region before sets it aside
+ * here and takes another. Whoever takes slabs next, or trims, gives the region to the pool once its freers have left.
  *
- *   W1  A region rests after it was taken and could not be opened. It is in no heap, in no store and not in the pool, its
- *       tag says WARM, and its pages count as committed. Its word has generation 0, which nobody enters, so `late` only
- *       falls.
+ *   W1  A region rests after it was taken and could not be opened. It is in no heap, in no store and not in the pool,
+ *       its tag says WARM, and its pages count as committed. Its word has generation 0, which nobody enters, so `late`
+ *       only falls.
  *   W2  A freer sleeps in one region, so no more regions rest than threads are inside of a free.
  *   W3  A region rests no longer than until the first taking or trim after its last freer has left. So with no free
  *       under way a trim leaves none.

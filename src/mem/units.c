@@ -107,6 +107,7 @@ void tsi_units_place(TsiSpace* s, uint32_t from, uint32_t end, bool starts) {
         if (free) {
             if (TSI_UNLIKELY(k->huge)) tsi_space_avoid_huge(s, chunk);
             k->units = 0;
+            k->last_class = TSI_CLASS_LARGE; /* pages of free units beside the object may be in the stock */
             tsi_chunk_set_used(s, chunk, true);
         }
         if (units == all_units(s) && !first) {

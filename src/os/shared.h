@@ -17,7 +17,7 @@ typedef struct TsiShared {
     size_t bytes;
     int fd;
     size_t inherited, inherited_bytes; /* where fork children have it mapped */
-    uint64_t dev, ino; /* of fd: the program may have closed it and opened something else */
+    uint64_t dev, ino;                 /* of fd: the program may have closed it and opened something else */
 } TsiShared;
 
 /* Makes one of `bytes` zeros, of which the first `reserve` may be touched. Readers know it by the name of the memfd, or

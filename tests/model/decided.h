@@ -24,9 +24,13 @@ static const struct {
     const char* keys; /* a space before and behind each */
 } decided[] = {
     {TSI_SECTION_DOCUMENT, EXACT, " version pid page_size epoch_count "},
-    {TSI_SECTION_DOCUMENT, SANE, " timestamp_ns uptime_ns figures_ns phases_ns process_state "},
+    {TSI_SECTION_DOCUMENT, SANE, " timestamp_ns uptime_ns figures_ns phases_ns process_state allocator allocators "},
+    {TSI_SECTION_DOCUMENT, TIED,
+     " objects_allocated bytes_allocated objects_freed objects_released objects_escaped phases_opened phases_ended "
+     "draining_objects draining_bytes "},
     {TSI_SECTION_DOCUMENT, NOTHING,
-     " segment_publications segment_failures publication figures_age_ns phases_age_ns phases_left_out epochs_left_out "},
+     " segment_publications segment_failures publication figures_age_ns phases_age_ns phases_left_out epochs_left_out "
+     "labels_left_out changed_since "},
 
     {TSI_SECTION_GLOBAL, EXACT,
      " schema_version current_epoch active_epoch_count closing_epoch_count live_bytes live_objects open_phases "},

@@ -418,8 +418,31 @@ static inline void check_global(struct side* s, const SlabGlobalStats* g) {
     check_phase_counts(s, g);
 }
 
+/* The document's sums are those of its labels. */
+static inline void check_document_sums(const TsiReport* r) {
+    SlabLabelStats sum = {.version = 0};
+    for (uint32_t n = 0; n < r->label_count; n++) {
+        const SlabLabelStats* l = &r->labels[n];
+        sum.objects_allocated += l->objects_allocated, sum.bytes_allocated += l->bytes_allocated;
+        sum.objects_freed += l->objects_freed, sum.objects_released += l->objects_released;
+        sum.objects_escaped += l->objects_escaped;
+        sum.phases_opened += l->phases_opened, sum.phases_ended += l->phases_ended;
+        sum.draining_objects += l->draining_objects, sum.draining_bytes += l->draining_bytes;
+    }
+    REQUIRE_EQ(r->objects_allocated, sum.objects_allocated);
+    REQUIRE_EQ(r->bytes_allocated, sum.bytes_allocated);
+    REQUIRE_EQ(r->objects_freed, sum.objects_freed);
+    REQUIRE_EQ(r->objects_released, sum.objects_released);
+    REQUIRE_EQ(r->objects_escaped, sum.objects_escaped);
+    REQUIRE_EQ(r->phases_opened, sum.phases_opened);
+    REQUIRE_EQ(r->phases_ended, sum.phases_ended);
+    REQUIRE_EQ(r->draining_objects, sum.draining_objects);
+    REQUIRE_EQ(r->draining_bytes, sum.draining_bytes);
+}
+
 static inline void check_global_sums(struct side* s, const TsiReport* r, const struct sums* sum) {
     const SlabGlobalStats* g = &r->global;
+    check_document_sums(r);
     uint64_t freed = 0, reserve = (uint64_t)64 << 30;
     for (unsigned k = 0; k < s->n_accounts; k++) freed += s->accounts[k].objects.freed;
     while (reserve > g->reserved_bytes) reserve /= 2;
