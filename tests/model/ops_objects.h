@@ -48,6 +48,7 @@ static inline void check_bumped(struct side* s, const struct obj* o, size_t alig
 
 static inline void check_size_of_new(struct side* s, const struct obj* o, size_t align, bool grown) {
     size_t good = slab_good_size(s->a, o->asked), due = align < 16 ? 16 : align;
+    bool units = grown && o->asked > ALONE_MOST; /* whole pages, beside others */
     REQUIRE_OR(good >= o->asked, "asked %zu, good size %zu", o->asked, good);
     if (o->bumped) {
         check_bumped(s, o, align, grown);
@@ -56,7 +57,7 @@ static inline void check_size_of_new(struct side* s, const struct obj* o, size_t
                    "an object of %zu bytes in a young %s (%llu bytes so far, %llu objects freed) is in no region",
                    o->asked, o->inc->ring ? "ring epoch" : "domain", (unsigned long long)o->inc->bytes.allocated,
                    (unsigned long long)o->inc->objects.freed);
-        REQUIRE_OR(o->usable >= good || align > 16, "asked %zu, good size %zu, usable %zu", o->asked, good, o->usable);
+        REQUIRE_OR(o->usable >= good || align > 16 || units, "asked %zu, good size %zu, usable %zu", o->asked, good, o->usable);
         if (align <= 16 && o->asked <= 768) {
             unsigned c = 0;
             while (fixed_class[c] < o->asked) c++;
@@ -65,7 +66,8 @@ static inline void check_size_of_new(struct side* s, const struct obj* o, size_t
         } else if (align <= 16) {
             REQUIRE_OR(o->usable <= 2 * o->asked, "an object of %zu bytes has %zu usable", o->asked, o->usable);
         }
-        if ((o->usable & (o->usable - 1)) == 0 && o->usable <= (256u << 10) && o->usable > due) due = o->usable;
+        bool natural = (o->usable & (o->usable - 1)) == 0 && o->usable <= (256u << 10) && !units;
+        if (natural && o->usable > due) due = o->usable;
     }
     REQUIRE_OR((uintptr_t)o->p % due == 0, "object %p (%zu asked, %zu usable) is not aligned to %zu", (void*)o->p,
                o->asked, o->usable, due);
@@ -83,7 +85,7 @@ static inline struct obj* obj_born(struct world* w, struct side* s, struct inc* 
     struct obj* o = must_alloc(sizeof *o);
     o->p = p, o->asked = asked, o->seed = kit_mix(w->seed + ++w->born), o->h = h, o->inc = inc;
     o->usable = slab_usable_size(s->a, p);
-    o->large = o->usable > LARGE_OVER || align > LARGE_OVER;
+    o->large = o->usable > LARGE_OVER || align > LARGE_OVER || (grown && o->asked > ALONE_MOST);
     o->bumped = is_bumped(s, p);
     REQUIRE_OR(o->usable >= asked, "new object %p of %zu bytes has %zu usable", p, asked, o->usable);
     size_t i = sorted_find(s, p);
