@@ -27,6 +27,7 @@ typedef struct TsiMapping {
 typedef struct TsiOs {
     size_t page_bytes;   /* power of two, >= 4096 */
     bool strict_commit;  /* the kernel charges what is writable (overcommit_memory = 2) */
+    bool data_limited;   /* the process has a limit for what is writable (RLIMIT_DATA) */
     bool has_membarrier; /* private expedited membarrier is registered */
     unsigned nodes;      /* memory nodes, 1 at least */
     bool has_huge;       /* a wish for huge pages of 2 MiB is heard */

@@ -20,6 +20,7 @@
 #include <sys/prctl.h>
 #include <sys/random.h>
 #include <sys/resource.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
@@ -330,6 +331,8 @@ void tsi_os_init(void) {
     if (tsi_os.page_bytes != 0) return;
     tsi_os.page_bytes = (size_t)sysconf(_SC_PAGESIZE);
     tsi_os.strict_commit = read_strict_commit();
+    struct rlimit data;
+    tsi_os.data_limited = getrlimit(RLIMIT_DATA, &data) == 0 && data.rlim_cur != RLIM_INFINITY;
     tsi_os.nodes = read_nodes();
     tsi_os.has_huge = !tsi_os.strict_commit && read_huge();
     init_ticks();
