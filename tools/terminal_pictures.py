@@ -6,7 +6,7 @@ is drawn: a small terminal of our own understands the escape sequences, its cell
 the picture. Nothing is drawn that was not on that screen.
 
     make tslab && cmake --build --preset gcc-release
-    tools/terminal_pictures.py [--build build/gcc-release] [--out docs/pictures] [--keep-html]
+    tools/terminal_pictures.py [--build build/gcc-release] [--out docs/pictures] [--keep-html] [demo-leak tslab-top ...]
 """
 import argparse
 import codecs
@@ -297,10 +297,12 @@ def main():
     parser.add_argument("--tslab", default="build/tslab")
     parser.add_argument("--out", default="docs/pictures")
     parser.add_argument("--keep-html", action="store_true")
+    parser.add_argument("pictures", nargs="*", default=["demo-leak", "tslab-watch", "tslab-top", "tslab-doctor"], help="which ones; all")
     args = parser.parse_args()
-    page, lines = shown(["sh", "-c", args.build + "/tslab_demo --leak 2>/dev/null"], 106, 30, [("Statistics of", 1, b"")],
-                        "make demo ARGS=--leak")
-    draw(page, lines, 106, os.path.join(args.out, "demo-leak.png"), args.keep_html)
+    if "demo-leak" in args.pictures:
+        page, lines = shown(["sh", "-c", args.build + "/tslab_demo --leak 2>/dev/null"], 106, 30, [("Statistics of", 1, b"")],
+                            "make demo ARGS=--leak")
+        draw(page, lines, 106, os.path.join(args.out, "demo-leak.png"), args.keep_html)
     environment = dict(os.environ, TSLAB_OPTIONS="segment=1,profile_bytes=64k,sampling_period=16")
     server = subprocess.Popen([args.build + "/synthetic_bench", "--pattern=leak", "--threads=2", "--req_rate=300", "--duration_s=0", "--progress_s=0"],
                               env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
@@ -311,7 +313,9 @@ def main():
         for name, words, width, height, steps in [
                 ("tslab-watch", ["watch", "--pid", pid], 104, 22, [("Sampling", 20, b"")]),
                 ("tslab-top", ["top", "--pid", pid], 118, 14, [("POST /orders", 4, b"r"), ("0/s", 1, b"")]),
-                ("tslab-doctor", ["doctor", "--pid", pid, "--leak-age", "10"], 118, 60, [("7. Labels", 1, b"")])]:
+                ("tslab-doctor", ["doctor", "--pid", pid, "--leak-age", "10"], 118, 60, [("8. ", 1, b"")])]:
+            if name not in args.pictures:
+                continue
             page, lines = shown(tslab + words, width, height, steps)
             draw(page, lines, width, os.path.join(args.out, name + ".png"), args.keep_html)
     finally:
