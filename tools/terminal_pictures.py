@@ -311,9 +311,9 @@ def main():
         pid = str(server.pid)
         tslab = [os.path.abspath(args.tslab)]
         for name, words, width, height, steps in [
-                ("tslab-watch", ["watch", "--pid", pid], 104, 22, [("Sampling", 20, b"")]),
-                ("tslab-top", ["top", "--pid", pid], 118, 14, [("POST /orders", 4, b"r"), ("0/s", 1, b"")]),
-                ("tslab-doctor", ["doctor", "--pid", pid, "--leak-age", "10"], 118, 60, [("8. ", 1, b"")])]:
+                ("tslab-watch", ["watch", "--pid", pid], 104, 27, [("Sampling", 20, b"")]),
+                ("tslab-top", ["top", "--pid", pid], 140, 14, [("POST /orders", 4, b"r"), ("0/s", 1, b"")]),
+                ("tslab-doctor", ["doctor", "--pid", pid, "--leak-age", "10"], 118, 60, [("8. Growth", 1, b"")])]:
             if name not in args.pictures:
                 continue
             page, lines = shown(tslab + words, width, height, steps)
