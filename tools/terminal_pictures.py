@@ -283,7 +283,7 @@ def draw(page, lines, width, out, keep):
         if keep:
             shutil.copy(source, out[:-4] + ".html")
         size = "%d,%d" % (28 + round(width * 8.43), 28 + 24 + 18 * lines)
-        subprocess.run([chromium, "--headless", "--no-sandbox", "--disable-gpu", "--hide-scrollbars", "--force-device-scale-factor=1.25",
+        subprocess.run([chromium, "--headless", "--no-sandbox", "--disable-gpu", "--hide-scrollbars", "--force-device-scale-factor=1.1",
                         "--user-data-dir=" + os.path.join(folder, "profile"), "--window-size=" + size, "--screenshot=" + out, "file://" + source],
                        check=True, timeout=120, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     if os.path.getsize(out) > MOST_BYTES:
@@ -313,7 +313,7 @@ def main():
         for name, words, width, height, steps in [
                 ("tslab-watch", ["watch", "--pid", pid], 104, 27, [("Sampling", 20, b"")]),
                 ("tslab-top", ["top", "--pid", pid], 140, 14, [("POST /orders", 4, b"r"), ("0/s", 1, b"")]),
-                ("tslab-doctor", ["doctor", "--pid", pid, "--leak-age", "10"], 118, 60, [("8. Growth", 1, b"")])]:
+                ("tslab-doctor", ["doctor", "--pid", pid, "--leak-age", "10"], 128, 60, [("8. Growth", 1, b"")])]:
             if name not in args.pictures:
                 continue
             page, lines = shown(tslab + words, width, height, steps)
