@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"bufio"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -39,7 +40,9 @@ func TestErrorsHaveNoGoInThem(t *testing.T) {
 func TestMore(t *testing.T) {
 	for left, want := range map[int]string{0: "", 1: "and 1 more label: -n 0\n", 2: "and 2 more labels: -n 0\n"} {
 		var out strings.Builder
-		(&app{out: &out}).more(3+left, 3, "labels")
+		a := &app{out: bufio.NewWriter(&out)}
+		a.more(3+left, 3, "labels")
+		_ = a.out.Flush()
 		if out.String() != want {
 			t.Errorf("%d: %q", left, out.String())
 		}
