@@ -9,6 +9,7 @@
 #include "heap/grow.h"
 #include "heap/stand_in.h"
 
+#include <errno.h>
 #include <string.h>
 
 /* ---- resize ---- */
@@ -39,13 +40,25 @@ static TSI_COLD void* record_gain(TsiBinding* b, TsiPlace* at, void* p, size_t h
     return p;
 }
 
-/* Returns the thread's binding if the object has grown where it is, else NULL. */
-static TsiBinding* grown_large(TsiArena* a, const TsiPlace* at, size_t size) {
+/* Returns a number that changes with the life of the slab that a place is in; tag: the slab's. */
+static uint64_t life_of(TsiArena* a, const TsiPlace* at, uint64_t tag) {
+    unsigned gen = tsi_class_is_region(at->cls)
+                       ? tsi_region_gen(tsi_load_seq(&tsi_region(&a->space, at->slab_id)->word)) /* as tsi_byte_check */
+                       : 0;
+    return (uint64_t)tsi_tag_seq(tag) << 8 | gen;
+}
+
+/* Returns the thread's binding if the object has grown where it is, else NULL. *lost: the function of a budget that this
+ * has passed has ended it. */
+static TsiBinding* grown_large(TsiArena* a, const TsiPlace* at, size_t size, bool* lost) {
     TsiBinding* b = !tsi_tls.exiting ? tsi_binding_get(a, true) : NULL;
+    *lost = false;
     if (b == NULL || !tsi_large_grow(b, at, size)) return NULL;
     if (TSI_UNLIKELY(b->budget.soft != 0)) {
         TsiBudgetEvents e = b->budget; /* the function may allocate */
+        uint64_t seq = tsi_tag_seq(tsi_load_seq(&tsi_slab(&a->space, at->slab_id)->tag)), tag;
         tsi_budget_tell(a, &e, 0);
+        *lost = !tsi_place_is_live(a, at, &tag) || tsi_tag_seq(tag) != seq;
     }
     return b;
 }
@@ -75,20 +88,29 @@ TSI_NOINLINE void* tsi_resize(SlabAllocator* s, void* p, size_t size, TsiRef ref
         if (grew) return TSI_LIKELY(!b->profile_hit) ? p : record_gain(b, &at, p, usable, TSI_CALLER());
     }
     if (size > usable && stays && !moves && at.cls == TSI_CLASS_LARGE) {
-        TsiBinding* b = grown_large(a, &at, size);
+        bool lost;
+        TsiBinding* b = grown_large(a, &at, size, &lost);
+        if (TSI_UNLIKELY(lost)) return errno = ESTALE, NULL;
         if (b != NULL) return TSI_LIKELY(!b->profile_hit) ? p : record_gain(b, &at, p, usable, TSI_CALLER());
     }
     bool prefer = ref == 0 && tsi_place_ref(a, &at, &own) && tsi_ref_is_active(&a->phases, own);
     if (prefer) ref = own;
     /* A block that shrinks need not move: only where that succeeds without a refusal. */
     if (size <= usable && (ref == 0 || !tsi_ref_is_active(&a->phases, ref))) return p;
+    uint64_t life = life_of(a, &at, tag);
     void* q = size > usable ? alloc_grown(s, a, size, ref, prefer)
               : ref != 0    ? tsi_alloc_there(s, size, ref, prefer)
                             : slab_malloc(s, size);
     if (q == NULL) return size <= usable ? p : NULL;
-    /* The two may overlap where another thread ends this block's phase meanwhile: then its memory is used again. */
-    memmove(q, p, size < usable ? size : usable);
-    (void)slab_free_checked(s, p);
+    /* The function of a budget may have released this block's phase, or a thread that the program does not order: then
+     * the new one may lie where it lay, and there is nothing to copy. */
+    if (TSI_UNLIKELY(q == p || !tsi_place_is_live(a, &at, &tag) || life_of(a, &at, tag) != life)) {
+        (void)slab_free_checked(s, q);
+        return errno = ESTALE, NULL;
+    }
+    memmove(q, p, size < usable ? size : usable); /* they overlap where the phase ends in this moment */
+    if (moves) (void)slab_free_checked(s, p);
+    else (void)tsi_free_place(a, tsi_binding_get(a, false), &at, tsi_tag_seq(tag), false);
     return q;
 }
 

@@ -132,6 +132,15 @@ bool tsi_space_take_large(TsiSpace* s, size_t bytes, size_t align, bool grows, u
     return ok;
 }
 
+/* True if kept pages of [p, p + bytes) may be on their way to the system (stock.h, K3). */
+static bool is_held(const TsiSpace* s, const uint8_t* p, size_t bytes) {
+    uint32_t chunk = (uint32_t)((size_t)(p - s->base) >> TSI_CHUNK_SHIFT);
+    uint32_t last = (uint32_t)((size_t)(p + bytes - 1 - s->base) >> TSI_CHUNK_SHIFT);
+    for (; chunk <= last; chunk++)
+        if (s->chunks[chunk].held) return true;
+    return false;
+}
+
 bool tsi_space_grow_large(TsiSpace* s, uint32_t slab_id, size_t bytes) {
     uint32_t from = tsi_unit_position(s, slab_id), n = tsi_large_units(s, bytes), have;
     size_t had = tsi_slab_bytes(s, TSI_CLASS_LARGE, slab_id);
@@ -140,7 +149,8 @@ bool tsi_space_grow_large(TsiSpace* s, uint32_t slab_id, size_t bytes) {
     tsi_lock_take(&s->lock);
     uint32_t used = tsi_large_units(s, had), more = 0;
     have = tsi_large_span(s, slab_id);
-    bool ok = !tsi_space_is_over(s, bytes - had);
+    bool ok = !tsi_space_is_over(s, bytes - had) && (size_t)(p - s->base) + bytes <= s->payload_bytes &&
+              !is_held(s, p + had, bytes - had);
     if (ok && n > have) {
         more = tsi_units_free_from(s, from + have, tsi_units_room(s, n) - have);
         ok = have + more >= n;

@@ -192,6 +192,7 @@ static uint64_t chunk_rebuild(TsiSpace* s, uint32_t chunk, unsigned cls) {
 void tsi_space_rebuild(TsiSpace* s) {
     uint64_t bytes = 0;
     memset(s->with_free, 0, sizeof s->with_free);
+    tsi_store_relaxed(&s->giving, 0);  /* threads that were giving memory back are gone */
     tsi_store_relaxed(&s->resting, 0); /* no freer sleeps here, and what rested was given by its tag */
     for (uint32_t chunk = 0; chunk < tsi_load_relaxed(&s->chunk_high); chunk++) {
         unsigned cls = tsi_chunk_class(s, chunk);

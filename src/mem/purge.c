@@ -75,7 +75,7 @@ void tsi_space_zero_large(TsiSpace* s, void* p, size_t bytes) {
     for (; at < end; at = to) {         /* in runs of chunks that are alike */
         bool dirty = tsi_load_relaxed(&s->chunks[chunk_of(s, at)].dirty) != 0;
         for (to = at; to < end && (tsi_load_relaxed(&s->chunks[chunk_of(s, to)].dirty) != 0) == dirty;)
-            to += 1u << TSI_CHUNK_SHIFT;
+            to = tsi_chunk_base(s, chunk_of(s, to) + 1); /* an object begins anywhere in its chunk */
         if (to > end) to = end;
         bool kept =
             dirty && !(tsi_space_gives_back(s) && purge(s, TSI_CLASS_LARGE, at, (size_t)(to - at), TSI_PURGE_DONTNEED));

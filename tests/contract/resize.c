@@ -475,6 +475,36 @@ static void growth_after_an_end(void) {
     slab_allocator_free(a);
 }
 
+static void release_it(SlabAllocator* a, EpochId id, uint64_t bytes, bool hard, void* told) {
+    (void)bytes, (void)hard;
+    ++*(int*)told;
+    CHECK(epoch_close_ex(a, id, EPOCH_RELEASE, NULL));
+}
+
+/* The function of a soft budget releases the phase of the block that grows: what realloc gives is a live block that is
+ * nobody else's, or NULL and ESTALE. */
+static void growth_that_ends_its_phase(void) {
+    static const size_t sizes[][2] = {{2000, 40000}, {100000, 300000}, {300000, 900000}, {300000, 8 * KIT_MIB}};
+    int told = 0;
+    for (unsigned n = 0; n < sizeof sizes / sizeof *sizes; n++) {
+        SlabAllocator* a = kit_create();
+        EpochId id = epoch_current(a);
+        void* p = slab_malloc_epoch(a, sizes[n][0], id);
+        REQUIRE(p != NULL);
+        CHECK(slab_epoch_set_budget(a, id, (size_t)kit_committed(a) + 1, 0, release_it, &told));
+        errno = 0;
+        void *q = slab_realloc(a, p, sizes[n][1]), *other = slab_malloc(a, sizes[n][1]);
+        CHECK(q != NULL || errno == ESTALE);
+        CHECK(q == NULL || slab_usable_size(a, q) >= sizes[n][1]);
+        CHECK(other != NULL && other != q);
+        CHECK_EQ(kit_live(a), q != NULL ? 2 : 1);
+        if (q != NULL) CHECK(slab_free_checked(a, q));
+        CHECK(slab_free_checked(a, other));
+        slab_allocator_free(a);
+    }
+    CHECK_GT(told, 0);
+}
+
 /* Objects above the classes waste less than a quarter of the addresses, whatever their size. */
 static void large_objects_lie_close(void) {
     SlabOptions o = kit_options();
@@ -493,6 +523,7 @@ static const CheckCase cases[] = {
     CHECK_CASE(blocks_that_grow_in_steps),
     CHECK_CASE(growth_is_accounted),
     CHECK_CASE(growth_after_an_end),
+    CHECK_CASE(growth_that_ends_its_phase),
     CHECK_CASE(large_objects_lie_close),
     CHECK_CASE(realloc_keeps_contents),
     CHECK_CASE(realloc_random_walk),

@@ -261,6 +261,21 @@ static void large_objects_grow_where_they_are(void) {
     REQUIRE_EQ(space.chunks_used, MANY - 7);
 }
 
+/* Pages that were kept behind an object are on their way to the system: it does not grow into them. */
+static void nothing_grows_into_what_goes(void) {
+    uint32_t a;
+    REQUIRE(tsi_space_take_large(&space, UNIT / 2, 1, false, 0, &a));
+    space.chunks[0].held = true;
+    REQUIRE(!tsi_space_grow_large(&space, a, UNIT)); /* in its last unit */
+    REQUIRE(!tsi_space_grow_large(&space, a, 3 * UNIT));
+    space.chunks[0].held = false;
+    REQUIRE(tsi_space_grow_large(&space, a, 3 * UNIT));
+    space.chunks[0].held = true;
+    REQUIRE(!tsi_space_grow_large(&space, a, 4 * UNIT)); /* in units that it has */
+    space.chunks[0].held = false;
+    tsi_space_give_large(&space, a, false);
+}
+
 static void everything_can_be_taken(void) {
     uint32_t id;
     unsigned n = 0;
@@ -411,6 +426,21 @@ static void zeros_over_clean_and_dirty_chunks(void) {
     REQUIRE_STR(runs(), "");
 }
 
+/* The same where the object begins in the middle of a clean chunk. */
+static void zeros_from_the_middle_of_a_chunk(void) {
+    uint32_t a, b, c;
+    reopen(SLAB_PURGE_NEVER, false, false);
+    REQUIRE(tsi_space_take_large(&space, 1u << 19, 1, false, 0, &a));
+    REQUIRE(tsi_space_take_large(&space, 3u << 19, 1, false, 0, &b)); /* the rest of the chunk, and the next one */
+    memset(space.base + (1u << 20), 0xEE, 1u << 20);
+    tsi_space_give_large(&space, b, false);
+    tsi_store_relaxed(&space.chunks[0].dirty, 0);
+    REQUIRE(tsi_space_take_large(&space, 3u << 19, 1, false, 0, &c));
+    REQUIRE_EQ(c, b);
+    tsi_space_zero_large(&space, space.base + (1u << 19), 3u << 19);
+    for (unsigned i = 1u << 19; i < 2u << 20; i++) REQUIRE_EQ(space.base[i], 0);
+}
+
 /* All pages of its bookkeeping; what old words are judged by is in its floors. */
 static void an_empty_chunk_returns_all(void) {
     uint32_t id = take(CLASS_64);
@@ -536,12 +566,14 @@ int main(int argc, char** argv) {
         TEST(sorting),
         TEST(large_objects_take_units),
         TEST(large_objects_grow_where_they_are),
+        TEST(nothing_grows_into_what_goes),
         TEST(everything_can_be_taken),
         TEST(failed_commits_change_nothing),
         TEST(strips_have_no_gaps),
         TEST(policies),
         TEST(zeros_cost_what_dirt_there_is),
         TEST(zeros_over_clean_and_dirty_chunks),
+        TEST(zeros_from_the_middle_of_a_chunk),
         TEST(an_empty_chunk_returns_all),
         TEST(an_empty_chunk_that_cannot_go),
         TEST(an_empty_chunk_with_a_slab_in_an_inbox),
