@@ -36,6 +36,7 @@ enum row_id {
     ROW_PHASE100,
     ROW_BIG_PHASE,
     ROW_REALLOC_GROW,
+    ROW_GROW_LARGE,
     ROW_HANDED_ON,
     ROW_END_TAIL,
     ROW_DOMAIN,

@@ -393,7 +393,7 @@ int main(int argc, char** argv) {
     if (status >= 0) return status;
     if (o.pid != 0) return dump_process(&o);
     w.a = slab_allocator_create();
-    w.sessions = epoch_domain_create_labeled(w.a, "sessions");
+    w.sessions = w.a != NULL ? epoch_domain_create_labeled(w.a, "sessions") : NULL;
     if (w.sessions == NULL) {
         fprintf(stderr, "stats_dump: no allocator: %s\n", slab_last_error());
         return 1;

@@ -6,7 +6,7 @@ is drawn: a small terminal of our own understands the escape sequences, its cell
 the picture. Nothing is drawn that was not on that screen.
 
     make tslab && cmake --build --preset gcc-release
-    tools/terminal_pictures.py [--build build/gcc-release] [--out docs/pictures] [--keep-html]
+    tools/terminal_pictures.py [--build build/gcc-release] [--out docs/pictures] [--keep-html] [demo-leak tslab-top ...]
 """
 import argparse
 import codecs
@@ -283,7 +283,7 @@ def draw(page, lines, width, out, keep):
         if keep:
             shutil.copy(source, out[:-4] + ".html")
         size = "%d,%d" % (28 + round(width * 8.43), 28 + 24 + 18 * lines)
-        subprocess.run([chromium, "--headless", "--no-sandbox", "--disable-gpu", "--hide-scrollbars", "--force-device-scale-factor=1.25",
+        subprocess.run([chromium, "--headless", "--no-sandbox", "--disable-gpu", "--hide-scrollbars", "--force-device-scale-factor=1.1",
                         "--user-data-dir=" + os.path.join(folder, "profile"), "--window-size=" + size, "--screenshot=" + out, "file://" + source],
                        check=True, timeout=120, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     if os.path.getsize(out) > MOST_BYTES:
@@ -297,10 +297,12 @@ def main():
     parser.add_argument("--tslab", default="build/tslab")
     parser.add_argument("--out", default="docs/pictures")
     parser.add_argument("--keep-html", action="store_true")
+    parser.add_argument("pictures", nargs="*", default=["demo-leak", "tslab-watch", "tslab-top", "tslab-doctor"], help="which ones; all")
     args = parser.parse_args()
-    page, lines = shown(["sh", "-c", args.build + "/tslab_demo --leak 2>/dev/null"], 106, 30, [("Statistics of", 1, b"")],
-                        "make demo ARGS=--leak")
-    draw(page, lines, 106, os.path.join(args.out, "demo-leak.png"), args.keep_html)
+    if "demo-leak" in args.pictures:
+        page, lines = shown(["sh", "-c", args.build + "/tslab_demo --leak 2>/dev/null"], 106, 30, [("Statistics of", 1, b"")],
+                            "make demo ARGS=--leak")
+        draw(page, lines, 106, os.path.join(args.out, "demo-leak.png"), args.keep_html)
     environment = dict(os.environ, TSLAB_OPTIONS="segment=1,profile_bytes=64k,sampling_period=16")
     server = subprocess.Popen([args.build + "/synthetic_bench", "--pattern=leak", "--threads=2", "--req_rate=300", "--duration_s=0", "--progress_s=0"],
                               env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
@@ -309,9 +311,11 @@ def main():
         pid = str(server.pid)
         tslab = [os.path.abspath(args.tslab)]
         for name, words, width, height, steps in [
-                ("tslab-watch", ["watch", "--pid", pid], 104, 22, [("Sampling", 20, b"")]),
-                ("tslab-top", ["top", "--pid", pid], 118, 14, [("POST /orders", 4, b"r"), ("0/s", 1, b"")]),
-                ("tslab-doctor", ["doctor", "--pid", pid, "--leak-age", "10"], 118, 60, [("7. Labels", 1, b"")])]:
+                ("tslab-watch", ["watch", "--pid", pid], 104, 27, [("Sampling", 20, b"")]),
+                ("tslab-top", ["top", "--pid", pid], 140, 14, [("POST /orders", 4, b"r"), ("0/s", 1, b"")]),
+                ("tslab-doctor", ["doctor", "--pid", pid, "--leak-age", "10"], 128, 60, [("8. Growth", 1, b"")])]:
+            if name not in args.pictures:
+                continue
             page, lines = shown(tslab + words, width, height, steps)
             draw(page, lines, width, os.path.join(args.out, name + ".png"), args.keep_html)
     finally:

@@ -54,10 +54,8 @@ static void ROW(empty_belt)(struct ROW(belt) * belt, uint64_t n) {
 }
 
 static void ROW(belt_run)(struct ROW(belt) * belt, unsigned index, uint64_t n) {
-    if (index == 0)
-        ROW(fill_belt)(belt, n);
-    else
-        ROW(empty_belt)(belt, n);
+    if (index == 0) ROW(fill_belt)(belt, n);
+    else ROW(empty_belt)(belt, n);
 }
 
 static void ROW(belt_warm)(unsigned index, void* arg) {
@@ -243,6 +241,34 @@ static void ROW(realloc_grow)(const struct plan* plan, double* out) {
     uint64_t start = now_ns();
     ROW(grow_buffers)(n);
     out[0] = (double)(now_ns() - start) / (double)n / 1000.0;
+}
+
+/* A buffer that grows by a fixed step until its input ends. Each step is written. */
+static void ROW(grow_large)(const struct plan* plan, double* out) {
+    const size_t step = 64 << 10, most = plan->mode == PLAN_CHECKED ? 2 << 20 : 32 << 20;
+    uint64_t n = laps_of(plan, 5), moves = 0, longest = 0;
+    BK(start)();
+    uint64_t start = now_ns();
+    for (uint64_t lap = 0; lap < n; lap++) {
+        struct BK(phase) ph;
+        bk_ref ref;
+        BK(scope_begin)(&ph, most);
+        char* p = BK(scope_alloc)(&ph, step, &ref);
+        TOUCH_LINES(p, step);
+        for (size_t size = step; size < most; size += step) {
+            uint64_t before = now_ns();
+            char* q = BK(scope_realloc)(&ph, &ref, size, size + step);
+            uint64_t took = now_ns() - before;
+            if (took > longest) longest = took;
+            moves += q != p;
+            p = q;
+            TOUCH_LINES(p + size, step);
+        }
+        BK(scope_end)(&ph, &ref, 1);
+    }
+    out[0] = (double)(now_ns() - start) / (double)n / 1e6;
+    out[1] = (double)moves / (double)n;
+    out[2] = (double)longest / 1e6;
 }
 
 /* ---- what is left of many --------------------------------------------------------------- */

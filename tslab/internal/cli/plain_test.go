@@ -1,11 +1,13 @@
 package cli
 
 import (
+	"bufio"
 	"errors"
 	"fmt"
 	"io/fs"
 	"net"
 	"os"
+	"strings"
 	"syscall"
 	"testing"
 )
@@ -30,6 +32,19 @@ func TestErrorsHaveNoGoInThem(t *testing.T) {
 	} {
 		if got := said(c.err); got != c.want {
 			t.Errorf("%v\n  is said as %q\n  and not as %q", c.err, got, c.want)
+		}
+	}
+}
+
+// One that is left out is no plural.
+func TestMore(t *testing.T) {
+	for left, want := range map[int]string{0: "", 1: "and 1 more label: -n 0\n", 2: "and 2 more labels: -n 0\n"} {
+		var out strings.Builder
+		a := &app{out: bufio.NewWriter(&out)}
+		a.more(3+left, 3, "labels")
+		_ = a.out.Flush()
+		if out.String() != want {
+			t.Errorf("%d: %q", left, out.String())
 		}
 	}
 }

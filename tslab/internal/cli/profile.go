@@ -269,8 +269,12 @@ func cut[T any](list []T, most int) []T {
 }
 
 func (a *app) more(all, shown int, what string) {
-	if all > shown {
-		a.println(fmt.Sprintf("and %d more %s: -n 0", all-shown, what))
+	left := all - shown
+	if left == 1 {
+		what = strings.TrimSuffix(what, "s")
+	}
+	if left > 0 {
+		a.println(fmt.Sprintf("and %d more %s: -n 0", left, what))
 	}
 }
 
