@@ -99,7 +99,8 @@ SLAB_API bool slab_doctor_ex(SlabAllocator* a, uint32_t leak_sec, bool (*write)(
                              void* ctx);
 
 /* The heap profile, option profile_bytes, in the format of pprof (profile.proto, not compressed): objects and bytes
- * allocated since the allocator was made, and in use now, by stack and by the label of their phase; docs/profile.md.
+ * allocated since the allocator was made, and in use now, by stack, by the label of their phase, and by that of the
+ * scope that made them by slab_malloc_outside; docs/profile.md.
  * `write` as for slab_stats_json. Returns the bytes written; 0 when `write` refused some, with EINVAL for a NULL
  * allocator or `write` and where no profile is taken, with ENOMEM without memory. O(samples). */
 SLAB_API size_t slab_profile_write(SlabAllocator* a, bool (*write)(void* ctx, const char* bytes, size_t n), void* ctx);

@@ -168,7 +168,7 @@ typedef struct SlabSegmentBuffer {
 #define SLAB_PROFILE_MAGIC "TSLABPRF"
 
 /* At the start of a buffer of a profile; then `live` rows SlabProfileLive, then `stacks` SlabProfileStack with their
- * frames. */
+ * frames, then `makers` rows SlabProfileMaker. */
 typedef struct SlabProfileBuffer {
     uint64_t number, serial, begun_ns; /* as in SlabSegmentBuffer */
     uint64_t bytes;                    /* of the buffer in use, these included */
@@ -176,7 +176,8 @@ typedef struct SlabProfileBuffer {
     uint64_t samples;                  /* since the allocator was made */
     uint64_t lost_stacks, lost_live;   /* samples that found no room */
     uint64_t stacks, live;             /* that follow */
-    uint64_t reserved[2];
+    uint64_t makers;                   /* that follow; 0 before minor version 2 */
+    uint64_t reserved;
 } SlabProfileBuffer;
 
 /* A sampled object that lives. It stands for 1 / (1 - exp(-bytes / period)) objects. */
@@ -185,13 +186,19 @@ typedef struct SlabProfileLive {
     uint32_t stack, size_class;
 } SlabProfileLive;
 
-/* All that was ever sampled with one label by one stack. `depth` return addresses of 8 bytes follow, innermost
- * first. */
+/* All that was ever sampled with one label and by one maker, if any, by one stack. `depth` return addresses of 8 bytes
+ * follow, innermost first. */
 typedef struct SlabProfileStack {
     char label[32];        /* ends with a 0; UTF-8 */
     double objects, bytes; /* that the samples stand for */
     uint64_t depth;        /* 1 to 32 */
 } SlabProfileStack;
+
+/* All of a stack was made outside of every phase (slab_malloc_outside) by scopes of this label. */
+typedef struct SlabProfileMaker {
+    uint64_t stack;
+    char label[32]; /* ends with a 0; UTF-8 */
+} SlabProfileMaker;
 
 /* ---- a reader --------------------------------------------------------------------------- */
 

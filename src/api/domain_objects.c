@@ -60,12 +60,11 @@ bool epoch_domain_on_end(epoch_domain_t* d, void (*fn)(void* arg), void* arg) {
 /* ---- outside of every scope ---- */
 
 /* Adds an object to what the label of the thread's innermost scope has made outside of its phases: by plain stores to
- * the thread's own record, see label.h. A scope that borrows the ring's current epoch makes nothing outside of it. */
+ * the thread's own record, see label.h. */
 static void count_outside(TsiBinding* b, size_t size) {
-    TsiPhases* phases = &b->arena->phases;
-    TsiRef scope = tsi_load_relaxed(b->thread->scopes[b->scope - 1].ref);
-    if (scope == tsi_phases_current(phases) || !tsi_ref_is_current(phases, scope)) return;
-    TsiPending* pending = tsi_pending_of(b, tsi_inc_label(tsi_inc(phases, tsi_ref_index(scope))));
+    uint32_t maker = tsi_scope_maker(b);
+    if (maker == 0) return;
+    TsiPending* pending = tsi_pending_of(b, maker - 1);
     tsi_pending_sum(&pending->sums.outside_objects, 1);
     tsi_pending_sum(&pending->sums.outside_bytes, size);
 }
@@ -78,7 +77,7 @@ static TSI_NOINLINE void* malloc_outside(SlabAllocator* s, size_t size) {
     void* p = h != NULL ? tsi_alloc_in(tsi_tls.binding, h, size, TSI_REF_CURRENT, false)
                         : tsi_alloc_any(a, size, 1, TSI_REF_CURRENT, false, NULL);
     TsiBinding* b = p != NULL ? tsi_binding_get(a, false) : NULL; /* none where the thread is leaving */
-    if (b != NULL && b->scope != 0) count_outside(b, size);
+    if (b != NULL) count_outside(b, size);
     return p;
 }
 

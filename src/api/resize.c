@@ -36,7 +36,7 @@ static TSI_COLD void* record_gain(TsiBinding* b, TsiPlace* at, void* p, size_t h
     TsiRef ref;
     b->profile_hit = false;
     if (tsi_place_ref(b->arena, at, &ref))
-        tsi_profile_record(b, p, tsi_place_bytes(&b->arena->space, at) - had, ref, from);
+        tsi_profile_record(b, p, tsi_place_bytes(&b->arena->space, at) - had, ref, 0, from);
     return p;
 }
 

@@ -552,7 +552,10 @@ static TSI_NOINLINE void* alloc_watched(TsiBinding* b, TsiRequest* q) {
     if (tsi_tls.binding != b || tsi_tls.serial != b->arena->serial) return p; /* as in alloc_sampled */
     bool hit = b->profile_hit;
     b->profile_hit = outer_hit;
-    if (TSI_UNLIKELY(hit) && p != NULL) tsi_profile_record(b, p, 0, landed_in(b, p, ref), from);
+    if (TSI_UNLIKELY(hit) && p != NULL) {
+        uint32_t maker = ref == TSI_REF_CURRENT ? tsi_scope_maker(b) : 0;
+        tsi_profile_record(b, p, 0, landed_in(b, p, ref), maker, from);
+    }
     return p;
 }
 

@@ -150,15 +150,16 @@ void tsi_profile_destroy(TsiProfile* p) {
     p->stacks = NULL;
 }
 
-/* The record of a stack and a label; NULL when there is no room. */
-static TsiProfileStack* stack_locked(TsiProfile* p, uint32_t label, const uintptr_t* frames, unsigned depth) {
+/* The record of a stack, a label and a maker; NULL when there is no room. */
+static TsiProfileStack* stack_locked(TsiProfile* p, uint32_t label, uint32_t maker, const uintptr_t* frames,
+                                     unsigned depth) {
     TSI_HOLDS(&p->lock);
-    uint64_t hash = label;
+    uint64_t hash = label | (uint64_t)maker << 32;
     for (unsigned n = 0; n < depth; n++) hash = (hash ^ frames[n]) * 0x9e3779b97f4a7c15ull, hash ^= hash >> 29;
     uint32_t at = (uint32_t)(hash >> 32) & (TSI_PROFILE_INDEX - 1);
     for (; p->index[at] != 0; at = (at + 1) & (TSI_PROFILE_INDEX - 1)) {
         TsiProfileStack* s = &p->stacks[p->index[at] - 1];
-        bool same = s->hash == hash && s->label == label && s->depth == depth;
+        bool same = s->hash == hash && s->label == label && s->maker == maker && s->depth == depth;
         if (same && memcmp(s->frames, frames, depth * sizeof *frames) == 0) return s;
     }
     if (p->stack_count == TSI_PROFILE_STACKS) return NULL;
@@ -166,7 +167,8 @@ static TsiProfileStack* stack_locked(TsiProfile* p, uint32_t label, const uintpt
     p->index[at] = (uint16_t)p->stack_count;
     p->index_pages |= 1u << at * sizeof *p->index / tsi_os.page_bytes;
     s->label = label;
-    s->depth = depth;
+    s->maker = (uint16_t)maker;
+    s->depth = (uint16_t)depth;
     s->hash = hash;
     memcpy(s->frames, frames, depth * sizeof *frames);
     return s;
@@ -227,7 +229,8 @@ static unsigned frames_of(TsiBinding* b, TsiCaller from, uintptr_t frames[TSI_PR
     return 1 + tsi_stack_walk(from.fp, here, b->stack_high, frames + 1, TSI_PROFILE_FRAMES - 1);
 }
 
-void tsi_profile_record(TsiBinding* b, const void* object, uint64_t gained, TsiRef ref, TsiCaller from) {
+void tsi_profile_record(TsiBinding* b, const void* object, uint64_t gained, TsiRef ref, uint32_t maker,
+                        TsiCaller from) {
     TsiArena* a = b->arena;
     TsiProfile* p = &a->profile;
     TsiPlace at;
@@ -245,7 +248,7 @@ void tsi_profile_record(TsiBinding* b, const void* object, uint64_t gained, TsiR
     double weight = tsi_profile_weight(bytes, p->mean);
     tsi_lock_take(&p->lock);
     p->samples++;
-    TsiProfileStack* s = stack_locked(p, label, frames, depth);
+    TsiProfileStack* s = stack_locked(p, label, maker, frames, depth);
     if (s == NULL) {
         p->lost_stacks++;
     } else {

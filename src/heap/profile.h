@@ -45,9 +45,10 @@ void tsi_profile_alone(TsiBinding* b, TsiRegion* r, uint32_t bytes);
 void tsi_profile_grown(TsiBinding* b, TsiHeap* h, TsiRegion* r, uint32_t end);
 /* One allocation that no refill has counted: sets b->profile_hit when it is sampled. */
 void tsi_profile_one(TsiBinding* b, uint64_t bytes);
-/* Records a sampled object. gained: what it has gained where it is, when that is sampled, else 0. ref: its phase. No
- * lock held and no bracket open. Preserves errno. */
-void tsi_profile_record(TsiBinding* b, const void* object, uint64_t gained, uint64_t ref, TsiCaller from);
+/* Records a sampled object. gained: what it has gained where it is, when that is sampled, else 0. ref: its phase.
+ * maker: see tsi_scope_maker. No lock held and no bracket open. Preserves errno. */
+void tsi_profile_record(TsiBinding* b, const void* object, uint64_t gained, uint64_t ref, uint32_t maker,
+                        TsiCaller from);
 /* Objects that one sampled of so many bytes stands for. */
 double tsi_profile_weight(uint64_t bytes, uint64_t mean);
 /* Bytes of the tables that were written. */

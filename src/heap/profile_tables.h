@@ -15,10 +15,11 @@ enum {
 };
 _Static_assert(TSI_PROFILE_STACKS <= UINT16_MAX, "the index holds every stack + 1");
 
-/* Everything ever sampled of one stack and label. */
+/* Everything ever sampled of one stack, label and maker. */
 typedef struct TsiProfileStack {
     uint32_t label; /* record */
-    uint32_t depth;
+    uint16_t maker; /* of the scope that made it outside of its phases: record + 1; 0: nobody */
+    uint16_t depth;
     uint64_t hash;
     double objects, bytes;                /* weighted */
     uintptr_t frames[TSI_PROFILE_FRAMES]; /* return addresses, innermost first */

@@ -209,6 +209,14 @@ bool tsi_scopes_grow(TsiThread* t) {
     return true;
 }
 
+uint32_t tsi_scope_maker(const TsiBinding* b) {
+    if (b->scope == 0) return 0;
+    const TsiPhases* phases = &b->arena->phases;
+    TsiRef scope = tsi_load_relaxed(b->thread->scopes[b->scope - 1].ref);
+    if (scope == tsi_phases_current(phases) || !tsi_ref_is_current(phases, scope)) return 0;
+    return tsi_inc_label(tsi_inc(phases, tsi_ref_index(scope))) + 1;
+}
+
 void tsi_scopes_refresh_slow(TsiThread* t, uint64_t removals) {
     bool buried = false; /* a dead scope under a living one: look again next time */
     tsi_lock_take(&tsi_registry_lock);

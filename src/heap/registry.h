@@ -131,6 +131,9 @@ TSI_INLINE void tsi_scopes_refresh(TsiThread* t) {
 }
 /* Makes room for one more scope; false without memory. */
 bool tsi_scopes_grow(TsiThread* t);
+/* Whose is what the thread makes outside of its phases: the label of its innermost scope of this arena, record + 1; 0
+ * without a scope, and where that borrows the ring's current epoch: nothing is outside of it. Own thread. */
+uint32_t tsi_scope_maker(const TsiBinding* b);
 
 /* Set by the domain layer: scopes inside of a domain's own incarnation. */
 extern uint32_t (*tsi_domain_scopes)(const TsiArena*, uint32_t domain, TsiRef ref);

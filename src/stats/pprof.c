@@ -16,10 +16,24 @@ enum { MAPPINGS = 256, VALUES = 4 };
 /* Fields of Profile. */
 enum { SAMPLE_TYPE = 1, SAMPLE, MAPPING, LOCATION, STRING = 6, PERIOD_TYPE = 11, PERIOD, COMMENT, DEFAULT_TYPE };
 /* The first strings; 0 is the empty one. */
-enum { NONE, ALLOC_OBJECTS, COUNT, ALLOC_SPACE, BYTES, INUSE_OBJECTS, INUSE_SPACE, SPACE, LABEL, ERA, CLASS, FIXED };
+enum {
+    NONE,
+    ALLOC_OBJECTS,
+    COUNT,
+    ALLOC_SPACE,
+    BYTES,
+    INUSE_OBJECTS,
+    INUSE_SPACE,
+    SPACE,
+    LABEL,
+    MAKER,
+    ERA,
+    CLASS,
+    FIXED
+};
 static const char* const fixed[FIXED] = {"",      "alloc_objects", "count",       "alloc_space",
                                          "bytes", "inuse_objects", "inuse_space", "space",
-                                         "label", "era",           "class"};
+                                         "label", "maker",         "era",         "class"};
 
 typedef struct Message {
     size_t n;
@@ -153,7 +167,7 @@ static void put_label(Message* m, unsigned key, unsigned kind, uint64_t v, unsig
 /* live: NULL for what was allocated. */
 static void emit_sample(Writer* w, uint32_t stack, const uint64_t values[VALUES], const TsiProfileLive* live) {
     const TsiProfileStack* s = &w->stacks[stack];
-    uint64_t name = name_of(w, s->label);
+    uint64_t name = name_of(w, s->label), maker = s->maker != 0 ? name_of(w, s->maker - 1u) : NONE;
     Message m = {.n = 0}, packed = {.n = 0};
     for (unsigned n = 0; n < s->depth; n++) put_varint(&packed, location(stack, n));
     put_message(&m, 1, &packed);
@@ -161,6 +175,7 @@ static void emit_sample(Writer* w, uint32_t stack, const uint64_t values[VALUES]
     for (unsigned n = 0; n < VALUES; n++) put_varint(&packed, values[n]);
     put_message(&m, 2, &packed);
     put_label(&m, LABEL, 2, name, NONE);
+    if (maker != NONE) put_label(&m, MAKER, 2, maker, NONE);
     if (live != NULL) {
         put_label(&m, BYTES, 3, live->bytes, BYTES);
         put_label(&m, CLASS, 3, live->cls - 1, NONE);

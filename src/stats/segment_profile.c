@@ -1,10 +1,10 @@
 /*
  * segment_profile.c - see segment_profile.h; how a publication is written and read, and P1 to P7, are in segment.c.
  *
- * A buffer: SlabProfileBuffer, the live samples, and the stacks, each as long as it is deep. It has room for full
- * tables, so nothing is ever left out; its pages are reserved before they are written, as many as this publication
- * needs and 64 KiB more at a time. Copied are the tables first, under the profile's lock, which nobody waits for while
- * shared memory is reserved or written.
+ * A buffer: SlabProfileBuffer, the live samples, the stacks, each as long as it is deep, and their makers. It has room
+ * for full tables, so nothing is ever left out; its pages are reserved before they are written, as many as this
+ * publication needs and 64 KiB more at a time. Copied are the tables first, under the profile's lock, which nobody
+ * waits for while shared memory is reserved or written.
  */
 #include "stats/segment_profile.h"
 
@@ -18,9 +18,11 @@
 #define STEP_BYTES ((size_t)64 << 10) /* reserved at a time */
 #define RETRY_NS 1000000000u
 
-_Static_assert(sizeof(SlabProfileBuffer) == 96 && sizeof(SlabProfileLive) == 24 && sizeof(SlabProfileStack) == 56,
+_Static_assert(sizeof(SlabProfileBuffer) == 96 && sizeof(SlabProfileLive) == 24 && sizeof(SlabProfileStack) == 56 &&
+                   sizeof(SlabProfileMaker) == 40,
                "layout");
 _Static_assert(TSI_LABEL_BYTES == sizeof((SlabProfileStack*)0)->label, "label");
+_Static_assert(TSI_LABEL_BYTES == sizeof((SlabProfileMaker*)0)->label, "label");
 _Static_assert(sizeof(uintptr_t) == sizeof(uint64_t), "frames");
 
 typedef struct Slot {
@@ -47,8 +49,8 @@ static size_t buffer_at(unsigned slot, unsigned which) {
 /* ---- the file ---- */
 
 size_t tsi_share_profile_most(void) {
-    size_t stacks = TSI_PROFILE_STACKS * (sizeof(SlabProfileStack) + TSI_PROFILE_FRAMES * sizeof(uint64_t));
-    return sizeof(SlabProfileBuffer) + TSI_PROFILE_LIVE * sizeof(SlabProfileLive) + stacks;
+    size_t stack = sizeof(SlabProfileStack) + TSI_PROFILE_FRAMES * sizeof(uint64_t) + sizeof(SlabProfileMaker);
+    return sizeof(SlabProfileBuffer) + TSI_PROFILE_LIVE * sizeof(SlabProfileLive) + TSI_PROFILE_STACKS * stack;
 }
 
 static int file_ready(const SlabSegmentHeader* like, const char** what) {
@@ -110,8 +112,15 @@ static size_t put(size_t at, const void* from, size_t bytes) {
     return at + bytes;
 }
 
-static size_t bytes_of(const Tables* t) {
-    size_t n = sizeof(SlabProfileBuffer) + t->counts.live_count * sizeof(SlabProfileLive);
+static uint64_t makers_of(const Tables* t) {
+    uint64_t n = 0;
+    for (uint32_t k = 0; k < t->counts.stack_count; k++) n += t->stacks[k].maker != 0;
+    return n;
+}
+
+static size_t bytes_of(const Tables* t, uint64_t makers) {
+    size_t n =
+        sizeof(SlabProfileBuffer) + t->counts.live_count * sizeof(SlabProfileLive) + makers * sizeof(SlabProfileMaker);
     for (uint32_t k = 0; k < t->counts.stack_count; k++)
         n += sizeof(SlabProfileStack) + t->stacks[k].depth * sizeof(uint64_t);
     return n;
@@ -140,15 +149,21 @@ static void buffer_write(TsiArena* a, const Tables* t, size_t at, const SlabProf
         at = put(at, &row, sizeof row);
         at = put(at, s->frames, s->depth * sizeof *s->frames);
     }
+    for (uint32_t n = 0; n < t->counts.stack_count; n++) {
+        if (t->stacks[n].maker == 0) continue;
+        SlabProfileMaker row = {.stack = n};
+        memcpy(row.label, tsi_label(&a->phases.labels, t->stacks[n].maker - 1u)->name, sizeof row.label);
+        at = put(at, &row, sizeof row);
+    }
 }
 
 static int publish(TsiArena* a, const Tables* t, unsigned slot, uint64_t begun) {
     Slot* s = &prof.slots[slot];
-    uint64_t n = s->sequence / 2 + 1;
+    uint64_t n = s->sequence / 2 + 1, makers = makers_of(t);
     const TsiProfileCounts* c = &t->counts;
-    SlabProfileBuffer head = {n,          a->serial,      begun,        bytes_of(t),    c->mean,
-                              c->samples, c->lost_stacks, c->lost_live, c->stack_count, c->live_count,
-                              {0, 0}};
+    SlabProfileBuffer head = {n, a->serial, begun, bytes_of(t, makers), c->mean, c->samples, .makers = makers};
+    head.lost_stacks = c->lost_stacks, head.lost_live = c->lost_live;
+    head.stacks = c->stack_count, head.live = c->live_count;
     int error = room_for(s, slot, n & 1, head.bytes);
     if (error != 0) return error;
     tsi_store_relaxed(SLOT(slot, serial), a->serial);

@@ -1,6 +1,6 @@
 #!/bin/bash
 # tslab profile --pid: what it fetches out of a process that runs or is stopped, go tool pprof opens, and each label holds
-# its bytes there, within what thousands of samples allow. The process is asked nothing: what it has published is read.
+# its bytes there, and each maker, within what thousands of samples allow. The process is asked nothing: what it has published is read.
 set -u
 . "$TSLAB_SOURCE_DIR/tests/cli/kit.bash"
 need_go
@@ -16,12 +16,12 @@ TSLAB_OPTIONS=segment=1 ./holder - <input >truth &
 pid=$!
 exec 9>input # as long as it is open the holder stays
 trap 'kill -CONT $pid 2>/dev/null; kill $pid 2>/dev/null' EXIT
-told() { [ "$(wc -l <truth)" = 3 ]; }
+told() { [ "$(wc -l <truth)" = 4 ]; }
 eventually 120 told || fail "the program told of $(wc -l <truth) labels: $(cat truth)"
 
 # What lives, in bytes, by pprof; the whole comes with it.
-share() { # FILE LABEL INDEX
-    timeout 300 "$go" tool pprof -symbolize=none -top -unit=b -sample_index="$3" -tagfocus="label=^$2\$" -nodefraction=0 "$1" 2>errors |
+share() { # FILE TAG=NAME INDEX
+    timeout 300 "$go" tool pprof -symbolize=none -top -unit=b -sample_index="$3" -tagfocus="${2%%=*}=^${2#*=}\$" -nodefraction=0 "$1" 2>errors |
         sed -nE 's/^Showing nodes accounting for ([0-9]+)B?, .*/\1/p'
 }
 near() { # WHAT GOT WANTED
@@ -34,7 +34,7 @@ signals() { grep -E '^(SigPnd|ShdPnd|TracerPid):' "/proc/$pid/status"; }
 # The last publication may be of a moment before the last objects: until what the program has done is there.
 is_there() {
     ./tslab profile --pid $pid -o running.pb.gz >/dev/null &&
-        [ "$(./tslab profile --file running.pb.gz --json | sed -nE 's/.*"inuse_space": ([0-9]+).*/\1/p' | tail -n 1)" -gt 20000000 ]
+        [ "$(./tslab profile --file running.pb.gz --json | sed -nE '/"open_session"/,/\}/s/.*"cum": ([0-9]+).*/\1/p')" -gt 4500000 ] 2>/dev/null # made last
 }
 eventually 120 is_there || fail "what the program holds does not come: $(./tslab profile --pid $pid 2>&1)"
 before=$(signals)
@@ -47,18 +47,23 @@ used=$(cpu)
 [ "$(cpu)" = "$used" ] || fail "the stopped process has run"
 stopped || fail "the process is no longer stopped"
 kill -CONT $pid
-while read -r label allocated in_use; do
-    near "$label in use" "$(share stopped.pb.gz "$label" inuse_space)" "$in_use"
+while read -r tag label allocated in_use; do
+    near "$label in use" "$(share stopped.pb.gz "$tag=$label" inuse_space)" "$in_use"
     [ "$label" = page ] || continue # half of it was freed
-    near "$label allocated" "$(share stopped.pb.gz "$label" alloc_space)" "$allocated"
-    near "$label in use, while it ran" "$(share running.pb.gz "$label" inuse_space)" "$in_use"
+    near "$label allocated" "$(share stopped.pb.gz "$tag=$label" alloc_space)" "$allocated"
+    near "$label in use, while it ran" "$(share running.pb.gz "$tag=$label" inuse_space)" "$in_use"
 done <truth
 timeout 300 "$go" tool pprof -symbolize=none -top -cum -nodefraction=0 stopped.pb.gz >top 2>&1
-for function in parse_headers render_page grow_index serve main; do
+for function in parse_headers render_page grow_index open_session serve main; do
     grep -q "^$function " text || fail "no $function in: $(cat text)"
     grep -q " $function\$" top || fail "pprof finds no $function in: $(cat top)"
 done
 grep -E '^(main|serve) ' text | grep -vq ' 100.0 %$' && fail "not all below main and serve: $(cat text)"
+# By maker: a row, and the functions of it.
+grep -qE '^\(unlabeled\) +login +[0-9.]+ MiB ' text || fail "no row of what login made outside in: $(cat text)"
+./tslab profile --pid $pid --maker login >made || fail "tslab profile --maker"
+grep -q '^function (inuse_space made by "login") ' made && grep -qE '^open_session .* 100.0 %$' made && ! grep -q '^grow_index ' made ||
+    fail "not the functions of what login made: $(cat made)"
 # Without names pprof finds them itself, by the mappings.
 ./tslab profile --pid $pid --names=false -o bare.pb.gz >/dev/null || fail "--names=false"
 timeout 300 "$go" tool pprof -symbolize=local -top -cum -nodefraction=0 ./holder bare.pb.gz 2>&1 | grep -q ' render_page$' || fail "pprof finds no names by the mappings"

@@ -1,5 +1,5 @@
 /*
- * profile.c - the heap profile: unbiased, by label, exact about what has ended, bounded.
+ * profile.c - the heap profile: unbiased, by label and by maker, exact about what has ended, bounded.
  *
  * What the library takes for random is the same in every run, so one thread's samples are, too. Sums of weights are compared
  * with what was really allocated within 10 %: some thousand samples each, so that is five standard deviations and more.
@@ -69,9 +69,14 @@ typedef struct Sums {
     uint64_t live_samples, era, bytes, depth;
 } Sums;
 
+typedef struct Named {
+    Sums of[NAMES];
+    unsigned count;
+} Named;
+
 typedef struct Profile {
-    Sums label[NAMES];
-    unsigned labels, locations;
+    Named labels, makers;
+    unsigned locations;
     uint64_t period, size;
     char comments[256];
 } Profile;
@@ -99,10 +104,10 @@ static bool string_is(uint64_t n, const char* text) {
     return length == strlen(text) && memcmp(at, text, length) == 0;
 }
 
-static Sums* sums_of(Profile* p, const char* name, size_t n) {
-    for (unsigned k = 0; k < p->labels; k++)
-        if (strlen(p->label[k].name) == n && memcmp(p->label[k].name, name, n) == 0) return &p->label[k];
-    Sums* s = &p->label[p->labels < NAMES - 1 ? p->labels++ : NAMES - 1];
+static Sums* sums_of(Named* all, const char* name, size_t n) {
+    for (unsigned k = 0; k < all->count; k++)
+        if (strlen(all->of[k].name) == n && memcmp(all->of[k].name, name, n) == 0) return &all->of[k];
+    Sums* s = &all->of[all->count < NAMES - 1 ? all->count++ : NAMES - 1];
     memset(s, 0, sizeof *s);
     memcpy(s->name, name, n < 32 ? n : 32);
     return s;
@@ -111,8 +116,8 @@ static Sums* sums_of(Profile* p, const char* name, size_t n) {
 static void read_sample(Profile* out, const Field* sample) {
     const unsigned char *p = sample->at, *end = p + sample->v;
     uint64_t v[4] = {0, 0, 0, 0}, era = 0, bytes = 0, depth = 0;
-    const unsigned char* name = NULL;
-    size_t length = 0;
+    const unsigned char *name = NULL, *maker = NULL;
+    size_t length = 0, maker_length = 0;
     Field f;
     while (next(&p, end, &f)) {
         const unsigned char *q = f.at, *stop = q + f.v;
@@ -124,14 +129,20 @@ static void read_sample(Profile* out, const Field* sample) {
         uint64_t key = 0, text = 0, number = 0;
         for (Field g; next(&q, stop, &g);) *(g.number == 1 ? &key : g.number == 2 ? &text : &number) = g.number == 4 ? number : g.v;
         if (string_is(key, "label")) name = string_at(text, &length);
+        if (string_is(key, "maker")) maker = string_at(text, &maker_length);
         if (string_is(key, "era")) era = number;
         if (string_is(key, "bytes")) bytes = number;
     }
     CHECK(name != NULL && depth != 0);
     if (name == NULL) return;
-    Sums* s = sums_of(out, (const char*)name, length);
+    Sums* s = sums_of(&out->labels, (const char*)name, length);
     for (unsigned n = 0; n < 4; n++) s->v[n] += v[n];
     s->live_samples += bytes != 0;
+    if (maker != NULL) {
+        Sums* m = sums_of(&out->makers, (const char*)maker, maker_length);
+        for (unsigned n = 0; n < 4; n++) m->v[n] += v[n];
+        m->live_samples += bytes != 0;
+    }
     if (bytes != 0) s->era = era, s->bytes = bytes;
     if (depth > s->depth) s->depth = depth;
 }
@@ -159,7 +170,8 @@ static Profile profile_of(SlabAllocator* a) {
     return out;
 }
 
-static Sums label_of(Profile* p, const char* name) { return *sums_of(p, name, strlen(name)); }
+static Sums label_of(Profile* p, const char* name) { return *sums_of(&p->labels, name, strlen(name)); }
+static Sums maker_of(Profile* p, const char* name) { return *sums_of(&p->makers, name, strlen(name)); }
 
 /* ---- what is expected ---- */
 
@@ -441,6 +453,85 @@ static void other_calls_and_timed_samples(void) {
     slab_allocator_free(a);
 }
 
+/* ---- what is made outside ---- */
+
+/* As a request does: most for itself, something for the session. From one place in the program, whoever makes it. */
+static __attribute__((noinline)) Truth make_outside(SlabAllocator* a, unsigned n, size_t most, void** keep) {
+    static uint64_t dice = 88172645463325252u;
+    Truth t = {0, 0};
+    for (unsigned k = 0; k < n; k++) {
+        REQUIRE_OR(slab_malloc(a, 100) != NULL, "memory");
+        REQUIRE_OR((keep[k] = slab_malloc_outside(a, 1 + (size_t)(kit_rand(&dice) % most))) != NULL, "memory");
+        t.objects++, t.bytes += slab_usable_size(a, keep[k]);
+    }
+    return t;
+}
+
+static void by_maker_in(SlabOptions o) {
+    enum { N = 15000 };
+    static void *small[N], *wide[N / 10], *other[N], *plain[N];
+    o.profile_bytes = MEAN;
+    tsi_os.random = same_random;
+    SlabAllocator* a = kit_create_with(&o);
+    slab_epoch_set_label(a, epoch_current(a), "ring");
+    epoch_domain_t* d = epoch_domain_begin(a, "checkout");
+    Truth s = make_outside(a, N, 300, small), w = make_outside(a, N / 10, 60000, wide);
+    epoch_domain_t* e = epoch_domain_begin(a, "inner");
+    Truth i = make_outside(a, N, 300, other);
+    CHECK(epoch_domain_end(e));
+    Profile p = profile_of(a);
+    NEAR(maker_of(&p, "checkout").v[3], s.bytes + w.bytes);
+    NEAR(maker_of(&p, "inner").v[2], i.objects);
+    NEAR(maker_of(&p, "inner").v[3], i.bytes);
+    NEAR(label_of(&p, "ring").v[3], s.bytes + w.bytes + i.bytes); /* where they live */
+    CHECK(label_of(&p, "checkout").live_samples != 0);            /* its own have no maker */
+    CHECK(epoch_domain_end(d));
+    (void)make_outside(a, N, 300, plain); /* of no scope */
+    p = profile_of(a);
+    CHECK_EQ(p.makers.count, 2);
+    NEAR(maker_of(&p, "checkout").v[3], s.bytes + w.bytes); /* the phase has ended, they live */
+    for (unsigned k = 0; k < N; k++) slab_free(a, other[k]);
+    p = profile_of(a);
+    CHECK_EQ(maker_of(&p, "inner").live_samples, 0);
+    NEAR(maker_of(&p, "inner").v[1], i.bytes);
+    slab_allocator_free(a);
+}
+
+static void what_is_made_outside_has_a_maker(void) {
+    by_maker_in(kit_options());
+    SlabOptions o = kit_options();
+    o.shared = 1;
+    by_maker_in(o);
+    o = kit_options();
+    o.bump = 2;
+    by_maker_in(o);
+    o = kit_options();
+    o.sampling_period = 32;
+    by_maker_in(o);
+}
+
+/* A scope that borrows the ring's current epoch makes nothing outside of it, and one without a label is told apart from
+ * none. */
+static void makers_at_the_edges(void) {
+    enum { N = 20000 };
+    static void* keep[N];
+    SlabAllocator* a = profiled(MEAN);
+    epoch_domain_t* ring = epoch_domain_wrap(a, epoch_current(a), false);
+    CHECK(epoch_domain_enter(ring));
+    (void)make_outside(a, N, 300, keep);
+    CHECK(epoch_domain_exit(ring));
+    CHECK(epoch_domain_destroy(ring));
+    Profile p = profile_of(a);
+    CHECK_EQ(p.makers.count, 0);
+    epoch_domain_t* d = epoch_domain_begin(a, NULL);
+    Truth t = make_outside(a, N, 300, keep);
+    CHECK(epoch_domain_end(d));
+    p = profile_of(a);
+    CHECK_EQ(p.makers.count, 1);
+    NEAR(maker_of(&p, "(unlabeled)").v[3], t.bytes);
+    slab_allocator_free(a);
+}
+
 static void tables_are_bounded(void) {
     enum { N = 400000 };
     SlabAllocator* a = profiled(512);
@@ -522,6 +613,7 @@ static const CheckCase cases[] = {
     CHECK_CASE(a_slot_used_again_is_another_object), CHECK_CASE(a_granule_used_again_is_another_object),
     CHECK_CASE(samples_end_with_their_objects),
     CHECK_CASE(other_calls_and_timed_samples),
+    CHECK_CASE(what_is_made_outside_has_a_maker), CHECK_CASE(makers_at_the_edges),
     CHECK_CASE(tables_are_bounded),
     CHECK_CASE(threads_and_readers),
     CHECK_CASE(off_and_refused),

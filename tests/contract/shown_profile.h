@@ -92,7 +92,13 @@ static const char* shown_check(const void* copy, size_t bytes, const char* label
         memcpy(labels[n], s.label, sizeof s.label);
         if (label == NULL || strcmp(label, s.label) == 0) *allocated += s.bytes;
     }
-    if (at != end) return "something behind the stacks";
+    if ((size_t)(end - at) != head->makers * sizeof(SlabProfileMaker)) return "not only makers behind the stacks";
+    for (uint64_t n = 0; n < head->makers; n++) {
+        SlabProfileMaker m;
+        memcpy(&m, at + n * sizeof m, sizeof m);
+        if (m.stack >= head->stacks) return "stack of a maker";
+        if (memchr(m.label, 0, sizeof m.label) == NULL || m.label[0] == 0) return "label of a maker";
+    }
     for (uint64_t n = 0; n < head->live; n++) {
         if (live[n].stack >= head->stacks || live[n].bytes == 0 || live[n].era == 0) return "live sample";
         double x = (double)live[n].bytes / (double)head->period, weight = 1 / (1 - __builtin_exp(-x));

@@ -1,6 +1,6 @@
 /*
- * phases.c - three labelled phases with known allocations, for pprof: writes the profile to the file of its first argument
- * and prints "LABEL ALLOCATED IN-USE" in bytes for each. With "-" for the file it writes none: it comes by to publish until
+ * phases.c - labelled phases with known allocations, for pprof: writes the profile to the file of its first argument and
+ * prints "TAG NAME ALLOCATED IN-USE" in bytes for each, where the tag is "maker" for what is made outside. With "-" for the file it writes none: it comes by to publish until
  * its standard input ends.
  */
 #include "epoch_domain.h"
@@ -40,12 +40,16 @@ __attribute__((noinline)) void grow_index(SlabAllocator* a) {
         (void)took(a, slab_realloc(a, p, 30000));
     }
 }
+__attribute__((noinline)) void open_session(SlabAllocator* a) {
+    for (unsigned n = 0; n < 20000; n++) (void)took(a, slab_malloc_outside(a, 200));
+}
 
-__attribute__((noinline)) void serve(SlabAllocator* a, const char* label, void (*work)(SlabAllocator*)) {
+__attribute__((noinline)) void serve(SlabAllocator* a, const char* tag, const char* label,
+                                     void (*work)(SlabAllocator*)) {
     allocated = in_use = 0;
     if (epoch_domain_begin(a, label) == NULL) exit(1);
     work(a);
-    printf("%s %llu %llu\n", label, (unsigned long long)allocated, (unsigned long long)in_use);
+    printf("%s %s %llu %llu\n", tag, label, (unsigned long long)allocated, (unsigned long long)in_use);
 }
 
 static bool put(void* ctx, const char* bytes, size_t n) { return fwrite(bytes, 1, n, ctx) == n; }
@@ -63,9 +67,10 @@ int main(int argc, char** argv) {
     bool stays = argc > 1 && strcmp(argv[1], "-") == 0;
     FILE* f = argc > 1 && !stays ? fopen(argv[1], "wb") : NULL;
     if (a == NULL || (f == NULL && !stays)) return 1;
-    serve(a, "headers", parse_headers);
-    serve(a, "page", render_page);
-    serve(a, "index", grow_index);
+    serve(a, "label", "headers", parse_headers);
+    serve(a, "label", "page", render_page);
+    serve(a, "label", "index", grow_index);
+    serve(a, "maker", "login", open_session);
     if (stays) return hold(a);
     bool ok = slab_profile_write(a, put, f) != 0;
     return fclose(f) == 0 && ok ? 0 : 1;

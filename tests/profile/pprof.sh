@@ -1,5 +1,5 @@
 #!/bin/bash
-# go tool pprof opens the profile: each label holds its bytes, within what thousands of samples allow, and where the
+# go tool pprof opens the profile: each label holds its bytes, and each maker, within what thousands of samples allow, and where the
 # program keeps frame pointers its functions are named.
 set -eu
 . "$TSLAB_SOURCE_DIR/tests/kit.bash"
@@ -21,17 +21,17 @@ compile_test profile/phases.c plain -fomit-frame-pointer
 compile_test profile/phases.c framed -fno-omit-frame-pointer
 for program in plain framed; do
     ./$program $program.pb >$program.truth
-    [ "$(wc -l <$program.truth)" = 3 ] || fail "the program told of $(wc -l <$program.truth) labels"
+    [ "$(wc -l <$program.truth)" = 4 ] || fail "the program told of $(wc -l <$program.truth) labels"
 done
-while read -r label allocated in_use; do
-    near "$label in use" "$(pprof -top -unit=b -tagfocus="label=^$label\$" -nodefraction=0 ./plain plain.pb | total)" "$in_use"
+while read -r tag label allocated in_use; do
+    near "$label in use" "$(pprof -top -unit=b -tagfocus="$tag=^$label\$" -nodefraction=0 ./plain plain.pb | total)" "$in_use"
     [ "$label" = page ] || continue # half of it was freed
     near "$label allocated" "$(pprof -top -unit=b -sample_index=alloc_space -tagfocus="label=^$label\$" -nodefraction=0 ./plain plain.pb | total)" "$allocated"
 done <plain.truth
 
 # Names and callers; the function that called the library is there in any case.
 pprof -top -cum -nodefraction=0 ./framed framed.pb >top
-for function in parse_headers render_page grow_index; do
+for function in parse_headers render_page grow_index open_session; do
     grep -q " $function\$" top || fail "no $function in: $(cat top)"
 done
 grep -E ' (serve|main)$' top | awk '{ if ($5 + 0 < 99) exit 1 }' || fail "not all below serve and main: $(cat top)"

@@ -132,6 +132,35 @@ static void nothing_is_made_without_the_option(void) {
     slab_allocator_free(a);
 }
 
+/* What is made outside comes with the label of the scope that made it, and that with its stack. */
+static void makers_are_shown(void) {
+    enum { N = 4000 };
+    double any;
+    SlabAllocator* a = create(MEAN);
+    epoch_domain_t* d = epoch_domain_begin(a, "POST /session");
+    uint64_t size = 0;
+    for (unsigned n = 0; n < N; n++) {
+        void* p = slab_malloc_outside(a, 200);
+        REQUIRE(p != NULL && slab_malloc(a, 200) != NULL);
+        size = slab_usable_size(a, p);
+    }
+    epoch_domain_end(d);
+    pass_seconds(1);
+    slab_trim(a);
+    const SlabProfileBuffer* b = read_slot(0, NULL, &any, &any);
+    REQUIRE_NE(b->makers, 0);
+    const SlabProfileMaker* m = (const SlabProfileMaker*)(const void*)((const char*)b + b->bytes) - b->makers;
+    const SlabProfileLive* live = (const SlabProfileLive*)(const void*)(b + 1);
+    double in_use = 0;
+    for (uint64_t k = 0; k < b->makers; k++) {
+        REQUIRE_STR(m[k].label, "POST /session");
+        for (uint64_t n = 0; n < b->live; n++)
+            if (live[n].stack == m[k].stack) in_use += (double)live[n].bytes * tsi_profile_weight(live[n].bytes, MEAN);
+    }
+    near(in_use, (double)(N * size));
+    slab_allocator_free(a);
+}
+
 /* ---- when ---- */
 
 static void not_too_often(void) {
@@ -312,6 +341,7 @@ static void it_grows(void) {
 int main(int argc, char** argv) {
     const CheckCase tests[] = {
         TEST(what_was_sampled_is_shown),
+        TEST(makers_are_shown),
         TEST(nothing_is_made_without_the_option),
         TEST(not_too_often),
         TEST(the_one_before_stays_whole),

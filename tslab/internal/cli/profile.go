@@ -23,9 +23,10 @@ import (
 )
 
 type profileOptions struct {
-	pid, slot, rows     int
-	file, out, by, only string
-	stdin, names        bool
+	pid, slot, rows int
+	file, out, by   string
+	label, maker    string
+	stdin, names    bool
 }
 
 func (a *app) profileCommand() *cobra.Command {
@@ -34,13 +35,15 @@ func (a *app) profileCommand() *cobra.Command {
 		Use: "profile", Short: "Show which code holds the memory, or write it for pprof", Args: noArgs,
 		Long: `Fetches the sampled heap profile of a running or stopped process, which is neither signalled nor slowed, and shows
 labels and functions; with --output it writes a profile that 'go tool pprof' opens: stacks, sizes, classes and eras,
-with the label of the phase as the tag 'label'. The process needs two options:
+with the label of the phase as the tag 'label', and of what slab_malloc_outside made the label of the scope that made it
+as 'maker'. The process needs two options:
 TSLAB_OPTIONS=segment=1,profile_bytes=512k takes one sample in about 512 KiB of allocations.
 
 Names of functions come from the symbols of the mapped files. 'flat' is what a function allocated itself, 'cum' with all
 that it called. docs/profile.md says how exact the figures are.`,
 		Example: `  tslab profile --pid 4711
   tslab profile --pid 4711 --by alloc_space --label checkout -n 5
+  tslab profile --pid 4711 --maker checkout   # what outlives the phases of that label
   tslab profile --pid 4711 -o heap.pb.gz && go tool pprof -top -tagfocus='label=^checkout$' heap.pb.gz
   tslab profile --pid 4711 -o - | go tool pprof -http=:8080 /dev/stdin
   tslab profile --file heap.pb                # as slab_profile_write wrote it`,
@@ -53,7 +56,8 @@ that it called. docs/profile.md says how exact the figures are.`,
 	f.BoolVar(&o.stdin, "stdin", false, "read such a file from standard input")
 	f.StringVarP(&o.out, "output", "o", "", "write the profile for pprof to this file; -: to standard output")
 	f.StringVar(&o.by, "by", heap.ValueNames[heap.InuseSpace], "order functions by this value: "+strings.Join(heap.ValueNames[:], ", "))
-	f.StringVar(&o.only, "label", "", "show functions of phases with this label only")
+	f.StringVar(&o.label, "label", "", "show functions of phases with this label only")
+	f.StringVar(&o.maker, "maker", "", "show functions of what scopes with this label made by slab_malloc_outside only")
 	f.IntVarP(&o.rows, "rows", "n", 15, "show so many rows of a list; 0: all")
 	f.BoolVar(&o.names, "names", true, "look for the names of functions; =false: write addresses, and pprof looks for names and lines")
 	a.formFlags(c)
@@ -84,14 +88,14 @@ func (o *profileOptions) check(c *cobra.Command) (value int, err error) {
 	case o.rows < 0:
 		return 0, errors.New("-n takes 0 or more")
 	case o.out != "" && shownOnly(c):
-		return 0, errors.New("--output writes for pprof; --json, --bytes, --label and -n are for what is shown without it")
+		return 0, errors.New("--output writes for pprof; --json, --bytes, --label, --maker and -n are for what is shown without it")
 	}
 	return value, nil
 }
 
 // shownOnly says whether a flag was given that only the shown form has.
 func shownOnly(c *cobra.Command) bool {
-	for _, name := range []string{"json", "bytes", "label", "rows"} {
+	for _, name := range []string{"json", "bytes", "label", "maker", "rows"} {
 		if c.Flags().Changed(name) {
 			return true
 		}
@@ -122,15 +126,18 @@ func (a *app) profile(c *cobra.Command, o profileOptions) error {
 	case o.out != "":
 		return a.profileFile(p, o.out)
 	}
-	var only *string
+	var only heap.Only
 	if c.Flags().Changed("label") {
-		only = &o.only
+		only.Label = &o.label
+	}
+	if o.maker != "" {
+		only.Maker = &o.maker
 	}
 	r := heap.Sum(p, value, only)
 	if a.json {
 		return a.profileJSON(p, r, o, of)
 	}
-	a.profileText(p, r, o, value, head)
+	a.profileText(p, r, only, o.rows, value, head)
 	return nil
 }
 
@@ -198,7 +205,7 @@ func (a *app) profileFile(p *profile.Profile, path string) error {
 
 // ---- as text and JSON ----
 
-func (a *app) profileText(p *profile.Profile, r *heap.Report, o profileOptions, value int, head string) {
+func (a *app) profileText(p *profile.Profile, r *heap.Report, only heap.Only, rows, value int, head string) {
 	style := a.style()
 	figure := func(k int, v int64) string { return style.Uint(metrics.Unit(k%2), uint64(max(0, v))) }
 	head += fmt.Sprintf(", heap profile: one sample in about %s, %d in use", units.Bytes(uint64(p.Period)), r.InUse)
@@ -209,12 +216,18 @@ func (a *app) profileText(p *profile.Profile, r *heap.Report, o profileOptions, 
 	}
 	a.println("")
 	t := table.Table{Head: a.bold, Columns: []table.Column{{Title: "label", Left: true}}}
+	if r.Made {
+		t.Columns = append(t.Columns, table.Column{Title: "made by", Left: true})
+	}
 	if r.Several {
 		t.Columns = append(t.Columns, table.Column{Title: "allocator"})
 	}
 	t.Columns = append(t.Columns, []table.Column{{Title: "in use"}, {Title: "share"}, {Title: "objects"}, {Title: "allocated"}, {Title: "objects"}}...)
-	for _, l := range cut(r.Labels, o.rows) {
+	for _, l := range cut(r.Labels, rows) {
 		cells := []string{units.Text(l.Name)}
+		if r.Made {
+			cells = append(cells, units.Text(l.Maker))
+		}
 		if r.Several {
 			cells = append(cells, l.Allocator)
 		}
@@ -224,18 +237,20 @@ func (a *app) profileText(p *profile.Profile, r *heap.Report, o profileOptions, 
 	a.lines(t.Lines(a.width))
 	a.more(len(r.Labels), len(t.Rows), "labels")
 	a.println("")
-	title, whole := "function ("+heap.ValueNames[value]+")", r.Total[value]
-	if o.only != "" {
-		title = "function (" + heap.ValueNames[value] + " of " + units.Label(o.only) + ")"
-		whole = 0
-		for _, l := range r.Labels {
-			if l.Name == o.only {
-				whole += l.Values[value]
-			}
+	title, whole := heap.ValueNames[value], int64(0)
+	if only.Label != nil {
+		title += " of " + units.Label(*only.Label)
+	}
+	if only.Maker != nil {
+		title += " made by " + units.Label(*only.Maker)
+	}
+	for _, l := range r.Labels {
+		if only.Has(&l) {
+			whole += l.Values[value]
 		}
 	}
-	t = table.Table{Head: a.bold, Columns: []table.Column{{Title: title, Left: true}, {Title: "flat"}, {Title: "share"}, {Title: "cum"}, {Title: "share"}}}
-	for _, f := range cut(r.Functions, o.rows) {
+	t = table.Table{Head: a.bold, Columns: []table.Column{{Title: "function (" + title + ")", Left: true}, {Title: "flat"}, {Title: "share"}, {Title: "cum"}, {Title: "share"}}}
+	for _, f := range cut(r.Functions, rows) {
 		t.Rows = append(t.Rows, []string{units.Text(f.Name), figure(value, f.Flat), share(f.Flat, whole), figure(value, f.Cum), share(f.Cum, whole)})
 	}
 	a.lines(t.Lines(a.width))
@@ -265,6 +280,7 @@ func (a *app) more(all, shown int, what string) {
 
 type labelRow struct {
 	Label        string `json:"label"`
+	Maker        string `json:"maker,omitempty"`
 	Allocator    string `json:"allocator,omitempty"`
 	AllocObjects int64  `json:"alloc_objects"`
 	AllocSpace   int64  `json:"alloc_space"`
@@ -274,7 +290,7 @@ type labelRow struct {
 
 func rowOf(l heap.Label) labelRow {
 	v := l.Values
-	return labelRow{l.Name, l.Allocator, v[heap.AllocObjects], v[heap.AllocSpace], v[heap.InuseObjects], v[heap.InuseSpace]}
+	return labelRow{l.Name, l.Maker, l.Allocator, v[heap.AllocObjects], v[heap.AllocSpace], v[heap.InuseObjects], v[heap.InuseSpace]}
 }
 
 func (a *app) profileJSON(p *profile.Profile, r *heap.Report, o profileOptions, of *segment.Profile) error {

@@ -85,11 +85,11 @@ func of(raw *segment.Profile) *profile.Profile {
 		for _, frame := range s.Frames {
 			stacks[i] = append(stacks[i], locate(p, known, frame-1)) // of a return address: in the call
 		}
-		sample(p, stacks[i], s.Label, []int64{owed[0].whole(s.Objects), owed[1].whole(s.Bytes), 0, 0})
+		sample(p, stacks[i], s, []int64{owed[0].whole(s.Objects), owed[1].whole(s.Bytes), 0, 0})
 	}
 	for _, l := range raw.Live {
 		w := weight(l.Bytes, raw.Period)
-		s := sample(p, stacks[l.Stack], raw.Stacks[l.Stack].Label, []int64{0, 0, owed[2].whole(w), owed[3].whole(w * float64(l.Bytes))})
+		s := sample(p, stacks[l.Stack], raw.Stacks[l.Stack], []int64{0, 0, owed[2].whole(w), owed[3].whole(w * float64(l.Bytes))})
 		s.NumLabel = map[string][]int64{"bytes": {int64(l.Bytes)}, "class": {int64(l.Class)}, "era": {int64(l.Era)}}
 		s.NumUnit = map[string][]string{"bytes": {"bytes"}}
 	}
@@ -101,8 +101,11 @@ func of(raw *segment.Profile) *profile.Profile {
 	return p
 }
 
-func sample(p *profile.Profile, stack []*profile.Location, label string, values []int64) *profile.Sample {
-	s := &profile.Sample{Location: stack, Value: values, Label: map[string][]string{"label": {label}}}
+func sample(p *profile.Profile, stack []*profile.Location, of segment.Stack, values []int64) *profile.Sample {
+	s := &profile.Sample{Location: stack, Value: values, Label: map[string][]string{"label": {of.Label}}}
+	if of.Maker != "" {
+		s.Label["maker"] = []string{of.Maker}
+	}
 	p.Sample = append(p.Sample, s)
 	return s
 }

@@ -19,7 +19,7 @@ import (
 func raw() *segment.Profile {
 	return &segment.Profile{Pid: 1, Period: 1000, Samples: 12, NoStack: 1,
 		Stacks: []segment.Stack{{Label: "a", Objects: 2.5, Bytes: 250, Frames: []uint64{0x1001, 0x2001, 0x1001}},
-			{Label: "b", Objects: 1.5, Bytes: 1500, Frames: []uint64{0x9001}}},
+			{Label: "b", Maker: "a", Objects: 1.5, Bytes: 1500, Frames: []uint64{0x9001}}},
 		Live:     []segment.Live{{Bytes: 100, Era: 3, Stack: 0, Class: 4}, {Bytes: 100000, Era: 4, Stack: 1, Class: 40}},
 		Mappings: []segment.Mapping{{Low: 0x1000, High: 0x3000, Offset: 0x500, Path: "/nowhere/program"}}}
 }
@@ -40,12 +40,12 @@ func TestOf(t *testing.T) {
 	if again.String() != p.String() || again.DefaultSampleType != "inuse_space" || again.Period != 1000 {
 		t.Errorf("what is read is not what was written:\n%s\n%s", again, p)
 	}
-	r := Sum(p, AllocSpace, nil)
+	r := Sum(p, AllocSpace, Only{})
 	w := 1 / (1 - math.Exp(-0.1)) // an object of 100 bytes, sampled at one byte in 1000
 	if want := [Values]int64{4, 1750, int64(w + 1), int64(100*w + 100000)}; r.Total != want || r.InUse != 2 {
 		t.Errorf("total %v, not %v; %d in use", r.Total, want, r.InUse)
 	}
-	if len(r.Labels) != 2 || r.Labels[0].Name != "b" || r.Labels[1].Values[AllocSpace] != 250 {
+	if len(r.Labels) != 2 || !r.Made || r.Labels[0].Name != "b" || r.Labels[0].Maker != "a" || r.Labels[1].Maker != "" || r.Labels[1].Values[AllocSpace] != 250 {
 		t.Errorf("labels %+v", r.Labels)
 	}
 	// On a stack twice, counted once; without a name the file, without a file the address.
@@ -54,8 +54,14 @@ func TestOf(t *testing.T) {
 		t.Errorf("functions %+v", r.Functions)
 	}
 	only := "a"
-	if r = Sum(p, AllocSpace, &only); len(r.Functions) != 1 || r.Functions[0].Flat != 250 || r.Total[AllocSpace] != 1750 {
+	if r = Sum(p, AllocSpace, Only{Label: &only}); len(r.Functions) != 1 || r.Functions[0].Flat != 250 || r.Total[AllocSpace] != 1750 {
 		t.Errorf("of one label %+v", r)
+	}
+	if r = Sum(p, AllocSpace, Only{Maker: &only}); len(r.Functions) != 1 || r.Functions[0].Flat != 1500 {
+		t.Errorf("of one maker %+v", r)
+	}
+	if r = Sum(p, AllocSpace, Only{&only, &only}); len(r.Functions) != 0 {
+		t.Errorf("of both %+v", r)
 	}
 	if complaints := Symbolize(p, 0); len(complaints) != 1 || !strings.Contains(complaints[0], "no names of functions in /nowhere/program") {
 		t.Errorf("complaints %v", complaints)
@@ -242,7 +248,7 @@ func TestParseHostile(t *testing.T) {
 			b := append([]byte{}, good.Bytes()...)
 			b[i] = v
 			if p, err := Parse(bytes.NewReader(b)); err == nil {
-				Sum(p, InuseSpace, nil)
+				Sum(p, InuseSpace, Only{})
 			}
 		}
 		_, _ = Parse(bytes.NewReader(good.Bytes()[:i]))

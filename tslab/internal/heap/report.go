@@ -9,9 +9,10 @@ import (
 	"github.com/google/pprof/profile"
 )
 
-// Label is what the phases of one label have and had.
+// Label is what the phases of one label have and had, of one maker.
 type Label struct {
 	Name      string        `json:"label"`
+	Maker     string        `json:"maker,omitempty"`     // label of the scopes that made it by slab_malloc_outside
 	Allocator string        `json:"allocator,omitempty"` // among several
 	Values    [Values]int64 `json:"-"`
 }
@@ -28,28 +29,31 @@ type Report struct {
 	Total     [Values]int64
 	InUse     int  // samples that are in use
 	Several   bool // allocators
+	Made      bool // something has a maker
 	Labels    []Label
 	Functions []Function
 }
 
-// Sum is the report: functions by a value, of one label only when one is named, labels of all.
-func Sum(p *profile.Profile, value int, only *string) *Report {
+// Only is what functions are shown of; nil: any.
+type Only struct{ Label, Maker *string }
+
+// Has tells whether functions of a row are shown.
+func (o Only) Has(l *Label) bool {
+	return (o.Label == nil || *o.Label == l.Name) && (o.Maker == nil || *o.Maker == l.Maker)
+}
+
+// Sum is the report: functions by a value, of some labels only when they are named, labels of all.
+func Sum(p *profile.Profile, value int, only Only) *Report {
 	r := &Report{}
-	labels, functions := map[[2]string]*Label{}, map[string]*Function{}
+	labels, functions := map[[3]string]*Label{}, map[string]*Function{}
 	for _, s := range p.Sample {
-		name := ""
-		if l := s.Label["label"]; len(l) != 0 {
-			name = l[0]
-		}
-		allocator := ""
-		if a := s.Label["allocator"]; len(a) != 0 {
-			allocator = a[0]
-		}
-		l := labels[[2]string{name, allocator}]
+		key := [3]string{tag(s, "label"), tag(s, "maker"), tag(s, "allocator")}
+		l := labels[key]
 		if l == nil {
-			l = &Label{Name: name, Allocator: allocator}
-			labels[[2]string{name, allocator}] = l
-			r.Several = r.Several || allocator != ""
+			l = &Label{Name: key[0], Maker: key[1], Allocator: key[2]}
+			labels[key] = l
+			r.Made = r.Made || l.Maker != ""
+			r.Several = r.Several || l.Allocator != ""
 		}
 		for k, v := range s.Value {
 			l.Values[k] += v
@@ -58,7 +62,7 @@ func Sum(p *profile.Profile, value int, only *string) *Report {
 		if len(s.NumLabel) != 0 {
 			r.InUse++
 		}
-		if only == nil || *only == name {
+		if only.Has(l) {
 			add(functions, s, s.Value[value])
 		}
 	}
@@ -71,12 +75,19 @@ func Sum(p *profile.Profile, value int, only *string) *Report {
 		}
 	}
 	slices.SortFunc(r.Labels, func(a, b Label) int {
-		return cmp.Or(cmp.Compare(b.Values[value], a.Values[value]), cmp.Compare(a.Name, b.Name), cmp.Compare(a.Allocator, b.Allocator))
+		return cmp.Or(cmp.Compare(b.Values[value], a.Values[value]), cmp.Compare(a.Name, b.Name), cmp.Compare(a.Maker, b.Maker), cmp.Compare(a.Allocator, b.Allocator))
 	})
 	slices.SortFunc(r.Functions, func(a, b Function) int {
 		return cmp.Or(cmp.Compare(b.Flat, a.Flat), cmp.Compare(b.Cum, a.Cum), cmp.Compare(a.Name, b.Name))
 	})
 	return r
+}
+
+func tag(s *profile.Sample, key string) string {
+	if l := s.Label[key]; len(l) != 0 {
+		return l[0]
+	}
+	return ""
 }
 
 // add counts a function once for a stack, however often it is on it.

@@ -18,6 +18,7 @@ const (
 	profileHead  = 96
 	profileLive  = 24
 	profileStack = 56
+	profileMaker = 40
 	maxDepth     = 256
 	maxProfile   = 8 << 20 // the library's tables have some 2 MiB
 	maxValue     = 1 << 53 // of objects and bytes: whole numbers up to there are exact
@@ -29,9 +30,10 @@ type Live struct {
 	Stack, Class int
 }
 
-// Stack is all that was ever sampled with one label by one stack of return addresses, the innermost first.
+// Stack is all that was ever sampled with one label and by one maker by one stack of return addresses, the innermost first.
 type Stack struct {
 	Label          string
+	Maker          string // label of the scopes that made it outside of every phase; "": it was not made so
 	Objects, Bytes float64
 	Frames         []uint64
 }
@@ -159,7 +161,7 @@ func (g *Segment) copyProfile(which int) ([]byte, error) {
 
 func decodeProfile(b []byte) (*Profile, error) {
 	p := &Profile{Period: le.Uint64(b[32:]), Samples: le.Uint64(b[40:]), NoStack: le.Uint64(b[48:]), NotFollowed: le.Uint64(b[56:])}
-	stacks, live := le.Uint64(b[64:]), le.Uint64(b[72:])
+	stacks, live, makers := le.Uint64(b[64:]), le.Uint64(b[72:]), le.Uint64(b[80:])
 	if now, begun := monotonic(), le.Uint64(b[16:]); now >= begun {
 		p.Age = snapshot.Nanoseconds(now - begun)
 	}
@@ -183,7 +185,23 @@ func decodeProfile(b []byte) (*Profile, error) {
 		p.Stacks = append(p.Stacks, s)
 		b = rest
 	}
-	return p, nil
+	return p, p.decodeMakers(b, makers)
+}
+
+func (p *Profile) decodeMakers(b []byte, makers uint64) error {
+	if makers > uint64(len(b))/profileMaker {
+		return bad("the profile is damaged: its makers are cut off")
+	}
+	for ; makers != 0; makers-- {
+		stack := le.Uint64(b)
+		label, err := textOf(b[8:profileMaker])
+		if err != nil || stack >= uint64(len(p.Stacks)) {
+			return bad("the profile is damaged: a maker makes no sense")
+		}
+		p.Stacks[stack].Maker = label
+		b = b[profileMaker:]
+	}
+	return nil
 }
 
 func decodeStack(b []byte) (s Stack, rest []byte, err error) {

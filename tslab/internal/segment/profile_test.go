@@ -11,7 +11,7 @@ import (
 )
 
 // shown is a profile's file as docs/segment.md describes it: two slots, of which the first has published once. One stack
-// of two frames, two objects in use.
+// of two frames with a maker, two objects in use.
 type shown struct {
 	b          []byte
 	slot, data int // where they are
@@ -20,7 +20,8 @@ type shown struct {
 const (
 	shownBuffer = 4096
 	shownStack  = profileHead + 2*profileLive
-	shownBytes  = shownStack + profileStack + 2*8
+	shownMaker  = shownStack + profileStack + 2*8
+	shownBytes  = shownMaker + profileMaker
 )
 
 func (w *shown) u64(at int, v uint64) { le.PutUint64(w.b[at:], v) }
@@ -52,7 +53,7 @@ func shownProfile(t *testing.T) *shown {
 	w.u64(w.slot, 1)
 	w.u64(w.slot+8, 77)
 	w.u64(w.slot+16, 2)
-	for i, v := range []uint64{1, 77, monotonic(), shownBytes, 4096, 10, 3, 2, 1, 2} {
+	for i, v := range []uint64{1, 77, monotonic(), shownBytes, 4096, 10, 3, 2, 1, 2, 1} {
 		w.u64(w.data+8*i, v)
 	}
 	for k := range 2 {
@@ -68,6 +69,7 @@ func shownProfile(t *testing.T) *shown {
 	w.u64(at+48, 2)
 	w.u64(at+56, 0x401000)
 	w.u64(at+64, 0x402000)
+	copy(w.b[w.data+shownMaker+8:], "POST /users")
 	return w
 }
 
@@ -101,7 +103,7 @@ func TestProfile(t *testing.T) {
 			t.Fatalf("%+v", p)
 		}
 		s, l := p.Stacks[0], p.Live[1]
-		if s.Label != "GET /users" || s.Objects != 40.5 || s.Bytes != 8000 || len(s.Frames) != 2 || s.Frames[1] != 0x402000 {
+		if s.Label != "GET /users" || s.Maker != "POST /users" || s.Objects != 40.5 || s.Bytes != 8000 || len(s.Frames) != 2 || s.Frames[1] != 0x402000 {
 			t.Errorf("stack %+v", s)
 		}
 		if l != (Live{Bytes: 200, Era: 5, Stack: 0, Class: 7}) {
@@ -164,7 +166,11 @@ func TestProfileDamaged(t *testing.T) {
 		{"no period", "more rows than room", func(w *shown) { w.u64(w.data+32, 0) }},
 		{"stacks overflow", "more rows than room", func(w *shown) { w.u64(w.data+64, 1<<61) }},
 		{"live overflow", "more rows than room", func(w *shown) { w.u64(w.data+72, 1<<61+1) }},
-		{"two stacks", "cut off", func(w *shown) { w.u64(w.data+24, shownBytes+48); w.u64(w.data+64, 2) }},
+		{"two stacks", "stacks are cut off", func(w *shown) { w.u64(w.data+64, 2) }},
+		{"two makers", "makers are cut off", func(w *shown) { w.u64(w.data+80, 2) }},
+		{"makers overflow", "makers are cut off", func(w *shown) { w.u64(w.data+80, 1<<61) }},
+		{"a maker of an unknown stack", "a maker makes no sense", func(w *shown) { w.u64(w.data+shownMaker, 1) }},
+		{"a maker's endless label", "a maker makes no sense", func(w *shown) { copy(w.b[w.data+shownMaker+8:], strings.Repeat("x", 32)) }},
 		{"unknown stack", "object in use makes no sense", func(w *shown) { w.u32(w.data+profileHead+16, 1) }},
 		{"object of no size", "object in use makes no sense", func(w *shown) { w.u64(w.data+profileHead, 0) }},
 		{"huge object", "object in use makes no sense", func(w *shown) { w.u64(w.data+profileHead, 1<<63) }},
@@ -173,7 +179,7 @@ func TestProfileDamaged(t *testing.T) {
 		{"infinite", "a sum is no number", func(w *shown) { w.u64(w.data+shownStack+40, math.Float64bits(math.Inf(1))) }},
 		{"negative", "a sum is no number", func(w *shown) { w.u64(w.data+shownStack+32, math.Float64bits(-1)) }},
 		{"no frames", "deeper than there is room", func(w *shown) { w.u64(w.data+shownStack+48, 0) }},
-		{"deep", "deeper than there is room", func(w *shown) { w.u64(w.data+shownStack+48, 3) }},
+		{"deep", "deeper than there is room", func(w *shown) { w.u64(w.data+shownStack+48, 8) }},
 		{"overflowing depth", "deeper than there is room", func(w *shown) { w.u64(w.data+shownStack+48, 1<<61+2) }},
 	} {
 		w := shownProfile(t)
