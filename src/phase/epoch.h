@@ -109,7 +109,7 @@ typedef struct TsiEnd {
     void* arg;
 } TsiEnd;
 
-enum { TSI_ERA_BLOCK = 64 };
+enum { TSI_ERA_BLOCK = 256 };
 
 /* The table of eras.h. */
 typedef struct TsiEras {

@@ -211,7 +211,7 @@ def promtool_test(s, pages):
             ages = match[1] == "label_oldest_draining_seconds" and value > 0
             lines.append("        values: '%s%sx30'" % (repr(value), "+30" if ages else "+0"))
             if match[1] == "label_draining_bytes" and match[2] in s.truth:
-                check(value >= 4096 * s.truth[match[2]][0], s.name, who, match[2], "holds", value, "bytes")
+                check(value >= 2048 * s.truth[match[2]][0], s.name, who, match[2], "holds", value, "bytes")
                 fires.add((who, match[2], "EpochLeak", "warning"))
                 if value > MUCH:
                     fires.add((who, match[2], "EpochMemoryLeak", "critical"))

@@ -5,7 +5,7 @@
  *   many      300 open sessions, 3000 ended requests that hold objects
  *   old       300 open sessions that are older and larger, and a leak
  *   harmless  300 open sessions, and requests that leave nothing behind
- *   thirty    30,000 ended requests that hold objects
+ *   thirty    42,000 ended requests that hold objects
  *   labels    400 labels, of which every tenth leaks
  *   ring      a leak in epochs that the ring has moved past and nobody has closed
  *
@@ -92,7 +92,7 @@ static void leak(const char* scenario) {
     if (strcmp(scenario, "harmless") == 0)
         for (unsigned n = 0; n < 3000; n++) request("tidy", 12, 0);
     if (strcmp(scenario, "thirty") == 0)
-        for (unsigned n = 0; n < 30000; n++) request(n % 3 == 0 ? "first" : "second", 12, 1); /* of more than half of a page */
+        for (unsigned n = 0; n < 42000; n++) request(n % 3 == 0 ? "first" : "second", 12, 1);
     if (strcmp(scenario, "labels") == 0)
         for (unsigned n = 0; n < LABELS; n++) {
             char name[32];

@@ -4,6 +4,7 @@ package snapshot
 
 import (
 	"strconv"
+	"strings"
 	"time"
 
 	"temporal-slab/tslab/internal/metrics"
@@ -56,6 +57,9 @@ func merge(to *Row, m *metrics.Metric, parts []*Snapshot) {
 	for i, p := range parts {
 		rows[i] = p.One(m.Section)
 	}
+	if m.Section == metrics.Global && strings.HasPrefix(m.Key, "limit_") {
+		rows = rows[nearest(rows):][:1] // each allocator has limits of its own
+	}
 	switch {
 	case m.Type == metrics.String:
 		to.SetText(m, rows[0].Text(m))
@@ -67,6 +71,12 @@ func merge(to *Row, m *metrics.Metric, parts []*Snapshot) {
 			}
 		}
 		to.SetArray(m, sum)
+	case m.Type == metrics.F64 && m.Section == metrics.Global: // bytes a second
+		sum := 0.0
+		for _, r := range rows {
+			sum += r.Float(m)
+		}
+		to.SetFloat(m, sum)
 	case m.Type == metrics.F64:
 		to.SetFloat(m, mean(m, rows))
 	case m.Kind == metrics.Identity || m.Unit == metrics.ID:
@@ -74,6 +84,20 @@ func merge(to *Row, m *metrics.Metric, parts []*Snapshot) {
 	default:
 		to.SetUint(m, number(m, rows))
 	}
+}
+
+// nearest is the row of the allocator that reaches its limit first; where none is on its way, of the fullest.
+func nearest(rows []*Row) int {
+	found := 0
+	for i, r := range rows[1:] {
+		one, other := r.U("limit_ns"), rows[found].U("limit_ns")
+		fuller := float64(r.U("limit_used_bytes"))*float64(rows[found].U("limit_bytes")) >
+			float64(rows[found].U("limit_used_bytes"))*float64(r.U("limit_bytes"))
+		if (one != 0 && (other == 0 || one < other)) || (one == 0 && other == 0 && fuller) {
+			found = i + 1
+		}
+	}
+	return found
 }
 
 func number(m *metrics.Metric, rows []*Row) uint64 {
