@@ -109,8 +109,7 @@ TSI_NOINLINE void* tsi_resize(SlabAllocator* s, void* p, size_t size, TsiRef ref
         return errno = ESTALE, NULL;
     }
     memmove(q, p, size < usable ? size : usable); /* they overlap where the phase ends in this moment */
-    if (moves) (void)slab_free_checked(s, p);
-    else (void)tsi_free_place(a, tsi_binding_get(a, false), &at, tsi_tag_seq(tag), false);
+    (void)slab_free_checked(s, p);
     return q;
 }
 
