@@ -18,7 +18,7 @@
 
 #define UNSAID (UINT64_MAX - 1) /* no number that the input can say in so few digits */
 
-enum { TEXT_MOST = 2048, FIELDS = 20, STRUCT_MOST = 4096, VALUE_MOST = 23, WARM = 3 };
+enum { TEXT_MOST = 2048, FIELDS = 20, STRUCT_MOST = 4096, VALUE_MOST = 23, WARM = 3, WARM_LIMIT = 17 };
 
 typedef unsigned __int128 Wide; /* no product of a 64-bit number and a suffix overflows it */
 
@@ -109,10 +109,8 @@ static void take_environment(Input* in) {
         const char* word = NULL;
         if (byte >= 0x80 && byte < 0x80 + FIELDS) word = fields[byte - 0x80].name;
         if (byte >= 0x80 + FIELDS && byte < 0xc0) word = words[(byte - 0x80u - FIELDS) % count];
-        if (word == NULL)
-            environment[at++] = (char)byte;
-        else
-            at += strlen(strcpy(environment + at, word));
+        if (word == NULL) environment[at++] = (char)byte;
+        else at += strlen(strcpy(environment + at, word));
         environment[at] = 0;
     }
 }
@@ -125,11 +123,11 @@ static bool field_takes(const Field* f, uint64_t v) {
 }
 
 static void fields_of(const SlabOptions* o, uint64_t v[FIELDS]) {
-    const uint64_t all[FIELDS] = {o->ring_size,  o->purge_policy, o->reserve_bytes, o->warm_bytes,
-                                  o->slab_bytes, o->prefault,     o->misuse_fatal,  o->leak_report,
-                                  o->max_labels, o->max_bytes,    o->sampling_period, o->huge_pages,
-                                  o->numa_local, o->shared,       o->segment,       o->profile_bytes,
-                                  o->bump,       o->warm_limit_bytes, o->quiet,         o->by_malloc};
+    const uint64_t all[FIELDS] = {o->ring_size,  o->purge_policy,     o->reserve_bytes,   o->warm_bytes,
+                                  o->slab_bytes, o->prefault,         o->misuse_fatal,    o->leak_report,
+                                  o->max_labels, o->max_bytes,        o->sampling_period, o->huge_pages,
+                                  o->numa_local, o->shared,           o->segment,         o->profile_bytes,
+                                  o->bump,       o->warm_limit_bytes, o->quiet,           o->by_malloc};
     memcpy(v, all, sizeof all);
 }
 
@@ -162,10 +160,8 @@ static uint32_t read_environment(uint64_t v[FIELDS]) {
         size_t n = comma != NULL ? (size_t)(comma - at) : strlen(at);
         unsigned field = 0;
         uint64_t value = 0;
-        if (n != 0 && read_word(at, n, &field, &value))
-            v[field] = field == WARM && value == 0 ? UINT64_MAX : value;
-        else if (n != 0)
-            bad++;
+        if (n != 0 && read_word(at, n, &field, &value)) v[field] = field == WARM && value == 0 ? UINT64_MAX : value;
+        else if (n != 0) bad++;
         at += n + (comma != NULL);
     }
     return bad;
@@ -203,7 +199,7 @@ static Verdict judge(const SlabOptions* o, size_t room) {
     fixed |= is.v[WARM] != UNSAID;
     if (is.v[WARM] == UNSAID) is.v[WARM] = by_struct;
     if (is.v[WARM] == UINT64_MAX) is.v[WARM] = 0; /* none */
-    if (fixed) is.v[FIELDS - 1] = is.v[WARM]; /* what does not learn has no other limit */
+    if (fixed) is.v[WARM_LIMIT] = is.v[WARM];     /* what does not learn has no other limit */
     return is;
 }
 
@@ -259,19 +255,15 @@ static void check_makers(const SlabOptions* o, const Verdict* is) {
     errno = 0;
     bool good = allocator_init_with(&storage, o);
     REQUIRE_OR(good == is->good, "init: %s", slab_last_error());
-    if (good)
-        check_allocator(&storage, is);
-    else
-        check_refused(is, errno);
+    if (good) check_allocator(&storage, is);
+    else check_refused(is, errno);
     allocator_destroy(&storage);
     REQUIRE_OR(slab_malloc(&storage, 1) == NULL, "a destroyed or inert allocator gave memory");
     errno = 0;
     SlabAllocator* a = slab_allocator_create_with(o);
     REQUIRE_OR((a != NULL) == is->good, "create: %s", slab_last_error());
-    if (a != NULL)
-        check_allocator(a, is);
-    else
-        check_refused(is, errno);
+    if (a != NULL) check_allocator(a, is);
+    else check_refused(is, errno);
     slab_allocator_free(a);
 }
 
@@ -330,10 +322,8 @@ int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     check_state.last_words = print_environment;
     SlabOptions* given = take(&in, 1) % 8 != 0 ? take_struct(&in, &room) : NULL;
     take_environment(&in);
-    if (environment[0] != 0)
-        setenv("TSLAB_OPTIONS", environment, 1);
-    else
-        unsetenv("TSLAB_OPTIONS");
+    if (environment[0] != 0) setenv("TSLAB_OPTIONS", environment, 1);
+    else unsetenv("TSLAB_OPTIONS");
     Verdict is = judge(given, room);
     check_reader(given, &is);
     check_makers(given, &is);

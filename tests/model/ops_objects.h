@@ -53,7 +53,8 @@ static inline void check_size_of_new(struct side* s, const struct obj* o, size_t
     if (o->bumped) {
         check_bumped(s, o, align, grown);
     } else {
-        REQUIRE_OR(class_may_serve(s, o->inc, o->asked, align) || may_be_over(s, o->inc),
+        bool more = grown && class_may_serve(s, o->inc, o->asked + o->asked / 4, align); /* what it asks for then */
+        REQUIRE_OR(class_may_serve(s, o->inc, o->asked, align) || more || may_be_over(s, o->inc),
                    "an object of %zu bytes in a young %s (%llu bytes so far, %llu objects freed) is in no region",
                    o->asked, o->inc->ring ? "ring epoch" : "domain", (unsigned long long)o->inc->bytes.allocated,
                    (unsigned long long)o->inc->objects.freed);

@@ -104,6 +104,7 @@ static void side_open(struct world* w, int index) {
     static const uint64_t warm[] = {0, 0, UINT64_MAX, 64 << 10, 8 << 20};
     static const uint32_t labels[] = {0, 0, 3, 4, 6, 12};
     s->options.struct_size = sizeof s->options;
+    s->options.by_malloc = 2; /* objects stay in their slots, also under a tool */
     s->options.ring_size = rings[below(w, 7)];
     s->options.slab_bytes = slabs[below(w, 6)];
     s->options.warm_bytes = warm[below(w, 5)];
