@@ -48,8 +48,8 @@ static uint64_t life_of(TsiArena* a, const TsiPlace* at, uint64_t tag) {
     return (uint64_t)tsi_tag_seq(tag) << 8 | gen;
 }
 
-/* Returns the thread's binding if the object has grown where it is, else NULL. *lost: the function of a budget that this
- * has passed has ended it. */
+/* Returns the thread's binding if the object has grown where it is, else NULL. *lost: the function of a budget that
+ * this has passed has ended it. */
 static TsiBinding* grown_large(TsiArena* a, const TsiPlace* at, size_t size, bool* lost) {
     TsiBinding* b = !tsi_tls.exiting ? tsi_binding_get(a, true) : NULL;
     *lost = false;
