@@ -142,7 +142,7 @@ static inline void hostile_dead_domain(struct world* w) {
     EpochReceipt r;
     note(w, "hostile use of the dead domain %p", (void*)raw);
     bool done = false;
-    unsigned how = (unsigned)below(w, 10), refusals = how == 4 ? 2 : 1; /* end is exit and destroy */
+    unsigned how = (unsigned)below(w, 10);
     switch (how) {
     case 0:
         epoch_domain_enter(raw);
@@ -176,7 +176,7 @@ static inline void hostile_dead_domain(struct world* w) {
         break;
     }
     REQUIRE_OR(!done, "the dead domain %p obeys", (void*)raw);
-    want(&w->side[w->dead_doms[which].side], BIT(SLAB_MISUSE_DOMAIN_STALE), refusals, refusals);
+    want(&w->side[w->dead_doms[which].side], BIT(SLAB_MISUSE_DOMAIN_STALE), 1, 1);
     check_scopes(w);
 }
 
