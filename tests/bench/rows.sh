@@ -44,7 +44,7 @@ printf '%s\t%s\t%s\t%s\t%s\n' scudo 19 checked "$PWD/PLAIN.so" "" mimalloc-secur
 
 # ---- every row
 words=""
-for row in pair request request_own shared_allocator in_domain phase10 big_phase realloc_grow grow_large handed_on end_tail left_over xthread churn_apart thread_bursts survivors; do
+for row in pair request request_own shared_allocator in_domain phase10 big_phase realloc_grow handed_on end_tail left_over xthread churn_apart thread_bursts survivors; do
     words="$words --row $row"
 done
 for b in glibc scudo mimalloc-secure snmalloc-checks arena arena-inlined obstack tslab tslab-handle tslab-single; do words="$words --backend $b"; done
@@ -69,7 +69,7 @@ metrics = {}
 for r in d["rows"]:
     metrics.setdefault(r["row"], []).append(r["metric"])
     assert r["best_peer"] in ("glibc", "obstack", None) and r["winner"] not in ("scudo", "arena", "arena-inlined"), r
-    assert r["drawn"] == (r["row"] not in ("pair", "big_phase", "realloc_grow", "grow_large", "handed_on", "xthread", "thread_bursts")), r
+    assert r["drawn"] == (r["row"] not in ("pair", "big_phase", "realloc_grow", "handed_on", "xthread", "thread_bursts")), r
     states = {c["backend"]: c["state"] for c in r["results"]}
     assert states["mimalloc-secure"] == states["snmalloc-checks"] == "missing", states
 
