@@ -14,8 +14,9 @@ enum {
     PAYLOAD_ALIGN = 1 << TSI_HUGE_SHIFT, /* pairs of chunks are huge pages */
     COVER_CHUNKS = 64,                   /* at once, 256 KiB of entries */
     AHEAD_PART = 4,
-    AHEAD_LEAST = 4,       /* of a strip: a quarter more than is asked for, and some chunks */
-    WHOLE_BYTES = 64 << 20 /* a payload of at most as much is usable from the start, with its tables */
+    AHEAD_PART_LIMITED = 32, /* where what is usable and not used is missed elsewhere */
+    AHEAD_LEAST = 4,         /* of a strip: a quarter more than is asked for, and some chunks */
+    WHOLE_BYTES = 64 << 20   /* a payload of at most as much is usable from the start, with its tables */
 };
 
 bool tsi_space_cover(TsiSpace* s, uint32_t end) {
@@ -45,7 +46,7 @@ bool tsi_space_extend(TsiSpace* s, TsiStrip strip, uint32_t first, uint32_t n) {
     if (end <= from) return true;
     /* A huge page is filled only where all of it may be written: chunks go by pairs. */
     if (s->config.huge_pages && end < s->chunk_count) end += end & 1;
-    uint32_t ahead = (end / AHEAD_PART + AHEAD_LEAST) & ~1u,
+    uint32_t ahead = (end / (tsi_os.data_limited ? AHEAD_PART_LIMITED : AHEAD_PART) + AHEAD_LEAST) & ~1u,
              to = s->chunk_count - end > ahead ? end + ahead : s->chunk_count;
     uint8_t* at = base + ((size_t)from << shift);
     if (!commit(at, (size_t)(to - from) << shift)) { /* a limit of the process is near */
@@ -96,7 +97,8 @@ bool tsi_space_init(TsiSpace* s, const TsiSpaceConfig* config) {
     if (chunks > TSI_CHUNKS_MAX) chunks = TSI_CHUNKS_MAX;
     s->nodes = !config->numa_local ? 1 : tsi_os.nodes < TSI_NODES_MAX ? tsi_os.nodes : TSI_NODES_MAX;
     s->chunk_count = (uint32_t)chunks;
-    s->huge_apart = tsi_os.has_huge && !config->huge_pages;
+    /* A side that waits for huge pages is usable as soon as what lies behind it is: with a limit it would take half. */
+    s->huge_apart = tsi_os.has_huge && !tsi_os.data_limited && !config->huge_pages;
     s->payload_bytes = chunks << TSI_CHUNK_SHIFT;
     s->mapping_bytes = lay_out(s, 0) + PAYLOAD_ALIGN;
     s->mapping = tsi_os.reserve(s->mapping_bytes);

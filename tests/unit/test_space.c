@@ -340,6 +340,40 @@ static void strips_have_no_gaps(void) {
     for (unsigned strip = 0; strip < TSI_STRIPS; strip++) REQUIRE_EQ(space.usable[strip], 0);
 }
 
+static uint64_t charged, charge_most;
+
+static int charge(void* p, size_t bytes) {
+    if (charged + bytes > charge_most) return errno = ENOMEM, -1;
+    charged += bytes;
+    return fake_os.real.commit(p, bytes);
+}
+
+/* With a limit for what is writable nearly all of it serves objects: nothing is set apart for huge pages, and little is
+ * made usable ahead. */
+static void a_limit_is_used_up(void) {
+    enum { RESERVED_MIB = 2048, SIZE = 300000 };
+    static const unsigned limits[] = {200, 333, 512, 700, 1000};
+    bool limited = tsi_os.data_limited, huge = tsi_os.has_huge;
+    int (*commit)(void*, size_t) = tsi_os.commit;
+    unsigned used_up = 0, count = sizeof limits / sizeof *limits;
+    tsi_os.data_limited = tsi_os.has_huge = true;
+    tsi_os.commit = charge;
+    config.reserve_bytes = (uint64_t)RESERVED_MIB << 20;
+    for (unsigned i = 0; i < count; i++) {
+        tsi_space_destroy(&space);
+        charged = 0;
+        charge_most = (uint64_t)limits[i] << 20;
+        uint64_t bytes = 0;
+        bool made = tsi_space_init(&space, &config);
+        for (uint32_t id; made && tsi_space_take_large(&space, SIZE, 1, false, 0, &id); bytes += SIZE) {}
+        used_up += bytes >= charge_most / 4 * 3;
+    }
+    tsi_os.commit = commit;
+    tsi_os.data_limited = limited;
+    tsi_os.has_huge = huge;
+    REQUIRE_EQ(used_up, count);
+}
+
 static void policies(void) {
     static const struct {
         int policy;
@@ -570,6 +604,7 @@ int main(int argc, char** argv) {
         TEST(everything_can_be_taken),
         TEST(failed_commits_change_nothing),
         TEST(strips_have_no_gaps),
+        TEST(a_limit_is_used_up),
         TEST(policies),
         TEST(zeros_cost_what_dirt_there_is),
         TEST(zeros_over_clean_and_dirty_chunks),
