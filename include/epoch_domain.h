@@ -81,8 +81,8 @@ SLAB_API bool epoch_domain_drain(epoch_domain_t* d, EpochReceipt* out);
 SLAB_API epoch_domain_t* epoch_domain_current(void);
 /* Allocator of the innermost domain; NULL when none. */
 SLAB_API SlabAllocator* epoch_domain_allocator(void);
-/* Allocates in the domain's incarnation, whatever scope the thread is in; ESTALE when that has ended. What is not said
- * of these calls is as with slab_malloc, slab_calloc and slab_realloc_epoch. */
+/* Allocates in the domain's incarnation, whatever scope the thread is in; ESTALE when that has ended, or the domain was
+ * destroyed. What is not said of these calls is as with slab_malloc, slab_calloc and slab_realloc_epoch. */
 SLAB_API void* epoch_domain_malloc(epoch_domain_t* d, size_t size) SLAB_ALLOC_SIZE(2);
 /* A zeroed array there. */
 SLAB_API void* epoch_domain_calloc(epoch_domain_t* d, size_t n, size_t size) SLAB_ALLOC_ARRAY(2, 3);

@@ -17,7 +17,6 @@ static TsiRef ref_of(TsiDomain* d) {
     TsiRef ref = there ? tsi_load_acquire(&d->ref) : 0; /* pairs with tsi_domain_open_own */
     if (TSI_LIKELY(ref != 0)) return ref;
     if (there) (void)tsi_domain_refuse(d, TSI_DOMAIN_CLOSED);
-    else errno = EINVAL;
     return 0;
 }
 

@@ -221,12 +221,18 @@ static void ends_of_a_named_domain(void) {
     CHECK_NULL(epoch_domain_realloc(d, p, 0));
     CHECK_EQ(kit_live(a), 0);
     CHECK(epoch_domain_destroy(d));
+    for (unsigned call = 0; call < 4; call++) { /* gone */
+        errno = 0;
+        if (call == 0) CHECK_NULL(epoch_domain_calloc(d, 1, 10));
+        else if (call == 1) CHECK_NULL(epoch_domain_realloc(d, NULL, 10));
+        else if (call == 2) CHECK_NULL(epoch_domain_malloc(d, 10));
+        else CHECK(!epoch_domain_on_end(d, note_end, "5"));
+        CHECK_EQ(errno, ESTALE);
+        CHECK_STR(slab_last_error(), "the domain was destroyed");
+    }
     errno = 0;
-    CHECK_NULL(epoch_domain_calloc(d, 1, 10)); /* gone */
-    CHECK_EQ(errno, EINVAL);
-    CHECK_NULL(epoch_domain_realloc(d, NULL, 10));
-    CHECK(!epoch_domain_on_end(d, note_end, "5"));
     CHECK_NULL(epoch_domain_calloc(NULL, 1, 10));
+    CHECK_EQ(errno, EINVAL);
     CHECK_NULL(epoch_domain_realloc(NULL, NULL, 10));
     CHECK(!epoch_domain_on_end(NULL, note_end, "6"));
     CHECK_STR(order, "213");

@@ -8,5 +8,5 @@ static bool misuse(SlabAllocator* a) {
     bool ok = epoch_domain_malloc(d, 100) != NULL && epoch_domain_malloc(d, 100) != NULL;
     epoch_domain_destroy(d);
     errno = 0;
-    return ok && epoch_domain_malloc(d, 100) == NULL && errno == EINVAL && slab_malloc(a, 100) != NULL;
+    return ok && epoch_domain_malloc(d, 100) == NULL && errno == ESTALE && slab_malloc(a, 100) != NULL;
 }
