@@ -125,7 +125,7 @@ bool tsi_space_take_large(TsiSpace* s, size_t bytes, size_t align, bool grows, u
         tsi_store_relaxed(&tsi_slab(s, id)->extra, (uint32_t)(bytes >> 10));
         tsi_store_relaxed(&tsi_slab(s, id)->gone, room << TSI_LARGE_UNITS_SHIFT);
         s->set_aside += room - n;
-        tsi_add_relaxed(&s->committed_bytes, bytes - tsi_stock_take_locked(s, p, bytes));
+        tsi_add_relaxed(&s->committed_bytes, bytes - tsi_stock_take_locked(s, p, bytes, true));
         *slab_id = id;
     }
     tsi_lock_give_probed(&s->lock);
@@ -161,7 +161,7 @@ bool tsi_space_grow_large(TsiSpace* s, uint32_t slab_id, size_t bytes) {
         tsi_units_set_span(s, slab_id, have + more);
         s->set_aside += more + used - n;
         tsi_store_relaxed(&tsi_slab(s, slab_id)->extra, (uint32_t)(bytes >> 10));
-        tsi_add_relaxed(&s->committed_bytes, bytes - had - tsi_stock_take_locked(s, p + had, bytes - had));
+        tsi_add_relaxed(&s->committed_bytes, bytes - had - tsi_stock_take_locked(s, p + had, bytes - had, true));
     }
     tsi_lock_give(&s->lock);
     return ok;

@@ -29,7 +29,7 @@ size_t tsi_parts_take_locked(TsiSpace* s, uint32_t slab_id) {
     TSI_HOLDS(&s->lock);
     TsiChunk* k = &s->chunks[tsi_slab_chunk(slab_id)];
     tsi_bit_set(k->parts, tsi_slab_number(slab_id), false);
-    return is_in(k, slab_id ^ 1) ? tsi_stock_take_locked(s, page_of(s, slab_id), tsi_os.page_bytes) : 0;
+    return is_in(k, slab_id ^ 1) ? tsi_stock_take_locked(s, page_of(s, slab_id), tsi_os.page_bytes, false) : 0;
 }
 
 /* ---- giving ---- */

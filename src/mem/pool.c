@@ -109,7 +109,7 @@ TsiTaken tsi_space_take(TsiSpace* s, unsigned cls, unsigned lane, uint32_t* slab
             }
             if (--k->free_count == 0) tsi_chunk_unlink(s, chunk, cls);
             size_t kept = part ? tsi_parts_take_locked(s, id)
-                               : tsi_stock_take_locked(s, tsi_slab_payload(s, c, id), c->slab_bytes);
+                               : tsi_stock_take_locked(s, tsi_slab_payload(s, c, id), c->slab_bytes, false);
             tsi_add_relaxed(&s->committed_bytes, c->slab_bytes - kept);
             taken = 2 * kept >= c->slab_bytes ? TSI_TAKEN_KEPT : TSI_TAKEN_FRESH;
             *slab_id = id;

@@ -10,7 +10,7 @@ enum {
     SLOT_SHIFT = 24,           /* of nanoseconds: 17 ms */
     COLD_TICKS = 6,            /* as long as what was given back is remembered */
     TOGETHER_BYTES = 64 << 10, /* less than this does not go back alone */
-    BALANCE = 3,               /* of what is regretted together the part that is worth keeping: decision 0031 */
+    BALANCE = 3,               /* of what slabs regret together the part that is worth keeping: decisions 0031, 0066 */
     LOOK = 64                  /* chunks that are compared for the coldest */
 };
 
@@ -68,7 +68,7 @@ static void note_gone_locked(TsiSpace* s, uint64_t bytes, uint64_t ns) {
 }
 
 /* So much is taken from the system: was it there just now? */
-static void regret_locked(TsiSpace* s, uint64_t bytes) {
+static void regret_locked(TsiSpace* s, uint64_t bytes, bool large) {
     TSI_HOLDS(&s->lock);
     TsiStock* k = &s->stock;
     uint64_t ns = tsi_os.coarse_ns(), regretted = 0;
@@ -85,8 +85,9 @@ static void regret_locked(TsiSpace* s, uint64_t bytes) {
     k->rued_sum += regretted;
     tsi_store_relaxed(&k->regretted, tsi_load_relaxed(&k->regretted) + regretted);
     tsi_store_relaxed(&k->used_ns, ns);
-    uint64_t budget = tsi_load_relaxed(&k->budget), to = budget + regretted;
-    if (to > k->rued_sum / BALANCE) to = k->rued_sum / BALANCE;
+    uint64_t budget = tsi_load_relaxed(&k->budget), to = budget + regretted,
+             most = large ? k->rued_sum : k->rued_sum / BALANCE;
+    if (to > most) to = most;
     if (to > k->limit) to = k->limit;
     if (to > budget) set_budget_locked(s, to);
 }
@@ -116,7 +117,7 @@ static size_t change_locked(TsiSpace* s, const uint8_t* p, size_t bytes, bool se
     return changed;
 }
 
-size_t tsi_stock_take_locked(TsiSpace* s, const uint8_t* p, size_t bytes) {
+size_t tsi_stock_take_locked(TsiSpace* s, const uint8_t* p, size_t bytes, bool large) {
     TSI_HOLDS(&s->lock);
     TsiStock* k = &s->stock;
     uint64_t kept = tsi_load_relaxed(&k->bytes);
@@ -128,7 +129,7 @@ size_t tsi_stock_take_locked(TsiSpace* s, const uint8_t* p, size_t bytes) {
         tsi_stock_unreserve(s, found);
         if (found != 0 && kept - found < tsi_load_relaxed(&k->budget) / 2) tsi_store_relaxed(&k->used_ns, ns);
     }
-    if (k->gone_sum != 0 && found < bytes) regret_locked(s, bytes - found);
+    if (k->gone_sum != 0 && found < bytes) regret_locked(s, bytes - found, large);
     return found;
 }
 

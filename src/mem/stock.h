@@ -7,9 +7,10 @@
  *
  * The budget bounds what is kept, here and in the stores of threads (heap/warm.h), which are granted parts of it. It
  * starts at `start` and learns up to `limit`: what ends give back for want of budget, and what is taken from the system
- * again within about 100 ms, was given back in vain, and the budget rises by it. For each second in which less than
- * half of it was needed it falls by half, never below its start. A limit that is not above the start switches learning
- * off, and with it the stock.
+ * again within about 100 ms, was given back in vain, and the budget rises by it: to a third of what was within that
+ * time, where a large object takes it to all (decisions 0031, 0066). For each second in which less than half of it was
+ * needed it falls by half, never below its start. A limit that is not above the start switches learning off, and with
+ * it the stock.
  *
  * Invariants
  *   K1  A page in the stock is in no slab that is out of the pool: taking a slab takes its pages out. Under the lock.
@@ -29,7 +30,7 @@ TSI_INLINE bool tsi_stock_learns(const TsiSpace* s) { return s->stock.limit > s-
 
 /* ---- lock held ---- */
 /* The range leaves the stock for a slab or a large object. Bytes of it that were kept; the rest the system fills. */
-size_t tsi_stock_take_locked(TsiSpace* s, const uint8_t* p, size_t bytes);
+size_t tsi_stock_take_locked(TsiSpace* s, const uint8_t* p, size_t bytes, bool large);
 /* The range joins the stock; its room was taken from `left`. */
 void tsi_stock_put_locked(TsiSpace* s, const uint8_t* p, size_t bytes);
 /* A free chunk with pages in the stock that a class may open, or TSI_STOCK_NONE. */

@@ -94,6 +94,21 @@ static void it_rises_to_a_balance(void) {
     REQUIRE_BETWEEN(budget(), 12 * MIB / 5 - SLAB, 4 * MIB); /* more at first, when little was kept */
 }
 
+/* Large objects that are freed one by one: all that is given back in vain is worth keeping, not a part of it. */
+static void for_large_objects_it_rises_to_all(void) {
+    for (unsigned n = 0; n < 10; n++) {
+        clock_ns += 60 * MS;
+        slab_free(a, slab_malloc(a, 6 * MIB));
+    }
+    REQUIRE_EQ(budget(), 6 * MIB);
+    fake_os_clear();
+    for (unsigned n = 0; n < 10; n++) {
+        clock_ns += 60 * MS;
+        slab_free(a, slab_malloc(a, 6 * MIB));
+    }
+    REQUIRE_EQ(fake_os.calls[FAKE_PURGE], 0);
+}
+
 /* Bytes that grow for the first time were never given back, and those of long ago were not in vain. */
 static void nothing_else_does(void) {
     phase(4 * MIB);
@@ -419,6 +434,7 @@ int main(int argc, char** argv) {
 #define TEST(name) CHECK_CASE_WITH(name, open_allocator, kit_close)
         TEST(what_was_given_back_in_vain_raises_it),
         TEST(it_rises_to_a_balance),
+        TEST(for_large_objects_it_rises_to_all),
         TEST(nothing_else_does),
         TEST(it_has_a_limit),
         TEST(it_halves_for_each_second_unused),
