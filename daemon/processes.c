@@ -162,10 +162,16 @@ static bool are_several(SlabSegment* s) {
     return live > 1;
 }
 
+/* The copy is the allocator's that was asked for, until others are looked at. */
 static bool put_text(SlabSegment* s, const struct process_question* q, const SlabSegmentView* v, struct text* out) {
-    if (q->what == PROCESS_STATS) return slab_segment_json(s, text_write, out) && text_write(out, "\n", 1);
-    if (q->allocator < 0 && are_several(s)) return slab_segment_prometheus_all(s, text_write, out);
-    return slab_segment_read(s, v->slot, NULL) == SLAB_SEGMENT_OK && slab_segment_prometheus(s, text_write, out);
+    bool stats = q->what == PROCESS_STATS;
+    if (q->allocator < 0 && are_several(s)) {
+        if (!stats) return slab_segment_prometheus_all(s, text_write, out);
+        return slab_segment_json_all(s, text_write, out) && text_write(out, "\n", 1);
+    }
+    if (q->allocator < 0 && slab_segment_read(s, v->slot, NULL) != SLAB_SEGMENT_OK) return false;
+    if (!stats) return slab_segment_prometheus(s, text_write, out);
+    return slab_segment_json(s, text_write, out) && text_write(out, "\n", 1);
 }
 
 unsigned process_text(const struct process_question* q, struct text* out, char* why, size_t why_size) {

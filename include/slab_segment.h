@@ -263,8 +263,11 @@ SLAB_API bool slab_segment_value(const SlabSegment* s, uint32_t metric, uint32_t
 SLAB_API bool slab_segment_json(const SlabSegment* s, bool (*write)(void* ctx, const char* bytes, size_t n), void* ctx);
 SLAB_API bool slab_segment_prometheus(const SlabSegment* s, bool (*write)(void* ctx, const char* bytes, size_t n),
                                       void* ctx);
-/* Reads all allocators that live and writes them as slab_segment_prometheus does, each series with the label
- * `allocator`, its slot. Afterwards the copy is that of the last one. ENOENT when none has published anything. */
+/* Reads all allocators that live and writes one document: as slab_segment_json does where there is one, else their
+ * sums, in each row of a list `allocator`, its slot, and in `by_allocator` the document of each. Afterwards the copy is
+ * that of the last one. ENOENT when none has published anything. */
+SLAB_API bool slab_segment_json_all(SlabSegment* s, bool (*write)(void* ctx, const char* bytes, size_t n), void* ctx);
+/* The same as slab_segment_prometheus writes it, each series with the label `allocator`. */
 SLAB_API bool slab_segment_prometheus_all(SlabSegment* s, bool (*write)(void* ctx, const char* bytes, size_t n),
                                           void* ctx);
 

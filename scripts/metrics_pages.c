@@ -264,8 +264,8 @@ static void print_schema(void) {
     comma = false;
     for (unsigned s = 0; s < SECTIONS; s++) put_section(&comma, &sections[s]);
     put_property(&comma, 2, "by_allocator");
-    printf("\"description\": \"What tslab writes of a process with several allocators: the document of each. Their sums are the "
-           "other members, and lists have the rows of all.\", \"type\": \"array\", \"items\": {\"type\": \"object\"}}");
+    printf("\"description\": \"What tslab and tslabd write of a process with several allocators: the document of each. "
+           "Their sums are the other members, and lists have the rows of all.\", \"type\": \"array\", \"items\": {\"type\": \"object\"}}");
     printf("\n  }\n}\n");
 }
 

@@ -124,7 +124,9 @@ bool slab_segment_prometheus(const SlabSegment* s, TsiWriteFn write, void* ctx) 
     return write_copy(s, write, ctx, tsi_report_prometheus);
 }
 
-bool slab_segment_prometheus_all(SlabSegment* s, TsiWriteFn write, void* ctx) {
+/* Reads all allocators that live. */
+static bool write_all(SlabSegment* s, TsiWriteFn write, void* ctx,
+                      bool (*text)(const TsiReport*, unsigned, TsiWriteFn, void*)) {
     TsiReport reports[SLAB_SEGMENT_SLOTS];
     unsigned count = 0;
     bool whole = s != NULL && write != NULL;
@@ -135,7 +137,15 @@ bool slab_segment_prometheus_all(SlabSegment* s, TsiWriteFn write, void* ctx) {
         count += whole;
     }
     if (whole && count == 0) whole = false, errno = ENOENT;
-    else if (whole) whole = tsi_reports_prometheus(reports, count, write, ctx);
+    else if (whole) whole = text(reports, count, write, ctx);
     for (unsigned n = 0; n < count; n++) tsi_report_drop(&reports[n]);
     return whole;
+}
+
+bool slab_segment_json_all(SlabSegment* s, TsiWriteFn write, void* ctx) {
+    return write_all(s, write, ctx, tsi_reports_json);
+}
+
+bool slab_segment_prometheus_all(SlabSegment* s, TsiWriteFn write, void* ctx) {
+    return write_all(s, write, ctx, tsi_reports_prometheus);
 }

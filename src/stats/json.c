@@ -4,6 +4,9 @@
  * The sections and their members are those of metrics.def, in its order. Two members have a shape of their own:
  * label_registry.labels, which pairs ids with labels, and classes[].contention_by_label, which repeats the BY_LABEL
  * arrays without their zeros. Integers are exact to 64 bits; numbers that are not finite are written as 0.
+ *
+ * The document of several allocators has their sums, and in by_allocator the document of each; rows of lists have the
+ * allocator that they are of. One allocator alone has neither.
  */
 #include "stats/metrics.h"
 #include "stats/out.h"
@@ -68,22 +71,33 @@ static void write_contention(TsiOut* o, bool* comma, const void* row) {
     tsi_out_char(o, '}');
 }
 
-static void write_registry(TsiOut* o, bool* comma, const TsiReport* r) {
+/* What a document is of: the figures of `all`, and the rows of `count` parts; `named`: each with its allocator. */
+typedef struct Subject {
+    const TsiReport *all, *parts;
+    unsigned count;
+    bool named;
+} Subject;
+
+static void write_registry(TsiOut* o, bool* comma, const Subject* of) {
+    bool inner = false;
     write_key(o, comma, "labels", strlen("labels"));
     tsi_out_char(o, '[');
-    for (uint32_t i = 0; i < r->label_count && o->ok; i++) {
-        const SlabLabelStats* l = &r->labels[i];
-        tsi_out_text(o, i != 0 ? ",\n{\"id\":" : "\n{\"id\":");
-        tsi_out_u64(o, l->label_id);
-        tsi_out_text(o, ",\"label\":");
-        tsi_out_json_string(o, l->label, sizeof l->label);
-        tsi_out_char(o, '}');
+    for (unsigned n = 0; n < of->count; n++) {
+        for (uint32_t i = 0; i < of->parts[n].label_count && o->ok; i++) {
+            const SlabLabelStats* l = &of->parts[n].labels[i];
+            tsi_out_text(o, inner ? ",\n{\"id\":" : "\n{\"id\":");
+            inner = true;
+            tsi_out_u64(o, l->label_id);
+            tsi_out_text(o, ",\"label\":");
+            tsi_out_json_string(o, l->label, sizeof l->label);
+            tsi_out_char(o, '}');
+        }
     }
     tsi_out_char(o, ']');
 }
 
 /* The members of one row. Those of the document itself are a line each. */
-static void write_members(TsiOut* o, bool* comma, const TsiReport* r, TsiSection section, const void* row) {
+static void write_members(TsiOut* o, bool* comma, const Subject* of, TsiSection section, const void* row) {
     bool top = tsi_sections[section].form == SLAB_SEGMENT_TOP;
     for (unsigned i = 0; i < TSI_METRICS && o->ok; i++) {
         const TsiMetric* m = &tsi_metrics[i];
@@ -93,40 +107,71 @@ static void write_members(TsiOut* o, bool* comma, const TsiReport* r, TsiSection
         if (top) tsi_out_char(o, '\n');
     }
     if (section == TSI_SECTION_CLASS) write_contention(o, comma, row);
-    if (section == TSI_SECTION_REGISTRY) write_registry(o, comma, r);
+    if (section == TSI_SECTION_REGISTRY) write_registry(o, comma, of);
 }
 
-static void write_row(TsiOut* o, const TsiReport* r, TsiSection section, const void* row) {
+/* allocator: that the row is of; NULL where there is no other. */
+static void write_row(TsiOut* o, const Subject* of, TsiSection section, const void* row, const TsiReport* allocator) {
     bool comma = false;
     tsi_out_char(o, '{');
-    write_members(o, &comma, r, section, row);
+    if (allocator != NULL) {
+        write_key(o, &comma, "allocator", strlen("allocator"));
+        tsi_out_u64(o, allocator->allocator);
+    }
+    write_members(o, &comma, of, section, row);
     tsi_out_char(o, '}');
 }
 
-static void write_section(TsiOut* o, bool* comma, const TsiReport* r, TsiSection section) {
+static void write_list(TsiOut* o, const Subject* of, TsiSection section) {
+    bool comma = false;
+    tsi_out_char(o, '[');
+    for (unsigned n = 0; n < of->count; n++) {
+        const TsiReport* part = &of->parts[n];
+        TsiRows rows = tsi_report_rows(part, section);
+        for (uint32_t i = 0; i < rows.count && o->ok; i++) {
+            tsi_out_text(o, comma ? ",\n" : "\n");
+            comma = true;
+            write_row(o, of, section, rows.first + i * rows.bytes, of->named ? part : NULL);
+        }
+    }
+    tsi_out_char(o, ']');
+}
+
+static void write_section(TsiOut* o, bool* comma, const Subject* of, TsiSection section) {
     const TsiSectionInfo* s = &tsi_sections[section];
-    TsiRows rows = tsi_report_rows(r, section);
+    const char* row = tsi_report_rows(of->all, section).first;
     if (s->form == SLAB_SEGMENT_TOP) {
-        write_members(o, comma, r, section, rows.first);
+        write_members(o, comma, of, section, row);
         return;
     }
     write_key(o, comma, s->key, strlen(s->key));
-    bool list = s->form == SLAB_SEGMENT_ARRAY;
-    if (list) tsi_out_char(o, '[');
-    for (uint32_t i = 0; i < rows.count && o->ok; i++) {
-        if (list) tsi_out_text(o, i != 0 ? ",\n" : "\n");
-        write_row(o, r, section, rows.first + i * rows.bytes);
-    }
-    if (list) tsi_out_char(o, ']');
+    if (s->form == SLAB_SEGMENT_ARRAY) write_list(o, of, section);
+    else write_row(o, of, section, row, NULL);
     tsi_out_char(o, '\n');
 }
 
-bool tsi_report_json(const TsiReport* r, TsiWriteFn write, void* ctx) {
-    TsiOut o;
+/* All but the brace at the end. */
+static void write_document(TsiOut* o, const Subject* of) {
     bool comma = false;
+    tsi_out_char(o, '{');
+    for (unsigned i = 0; i < TSI_SECTIONS && o->ok; i++) write_section(o, &comma, of, (TsiSection)i);
+}
+
+bool tsi_report_json(const TsiReport* r, TsiWriteFn write, void* ctx) { return tsi_reports_json(r, 1, write, ctx); }
+
+bool tsi_reports_json(const TsiReport* reports, unsigned count, TsiWriteFn write, void* ctx) {
+    TsiOut o;
+    TsiReport sums;
     tsi_out_begin(&o, write, ctx);
-    tsi_out_char(&o, '{');
-    for (unsigned i = 0; i < TSI_SECTIONS && o.ok; i++) write_section(&o, &comma, r, (TsiSection)i);
-    tsi_out_text(&o, "}\n");
+    if (count > 1) {
+        tsi_reports_together(reports, count, &sums);
+        write_document(&o, &(Subject){&sums, reports, count, true});
+    }
+    for (unsigned n = 0; n < count && o.ok; n++) {
+        if (count > 1) tsi_out_text(&o, n != 0 ? ",\n" : ",\"by_allocator\":[\n");
+        write_document(&o, &(Subject){&reports[n], &reports[n], 1, count > 1});
+        tsi_out_text(&o, "}\n");
+    }
+    if (count > 1) tsi_out_text(&o, "]\n}\n");
     return tsi_out_end(&o);
 }

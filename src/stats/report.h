@@ -109,11 +109,17 @@ TSI_INLINE double tsi_label_drainability(const SlabLabelStats* l) {
 enum { TSI_ROW_MAX = 512 };
 void tsi_rows_sort(void* table, uint32_t count, size_t size, bool (*goes_before)(const void*, const void*));
 
+/* ---- together.c ---- */
+
+/* Figures of 1 and more allocators of a process together, without rows of lists; nothing is to be dropped. */
+void tsi_reports_together(const TsiReport* reports, unsigned count, TsiReport* out);
+
 /* ---- json.c, prometheus.c ---- */
 
 typedef bool (*TsiWriteFn)(void* ctx, const char* bytes, size_t n);
 /* Both return false as soon as `write` does. */
 bool tsi_report_json(const TsiReport* r, TsiWriteFn write, void* ctx);
+bool tsi_reports_json(const TsiReport* reports, unsigned count, TsiWriteFn write, void* ctx);
 /* Of 1 to SLAB_SEGMENT_SLOTS allocators of a process: each series has the label `allocator`. */
 bool tsi_reports_prometheus(const TsiReport* reports, unsigned count, TsiWriteFn write, void* ctx);
 bool tsi_report_prometheus(const TsiReport* r, TsiWriteFn write, void* ctx);

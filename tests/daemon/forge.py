@@ -38,9 +38,10 @@ elif kind == "inconsistent":  # its buffers are of other publications than it sa
 elif kind == "second":  # the first place makes no sense, the next one does
     data[slots + stride:slots + 2 * stride] = data[slots:slots + stride]
     u64(slots + 64, 1 << 40), u64(slots + 72, 1 << 40)
-elif kind == "ended":  # the first place is a destroyed allocator's, the next one, a living one's, has other figures
+elif kind in ("ended", "two"):  # two allocators with other figures; the first one was destroyed, or lives as well
     data[slots + stride:slots + 2 * stride] = data[slots:slots + stride]
-    u64(slots, 2)
+    if kind == "ended":
+        u64(slots, 2)
     new, old = len(data), u64(slots + 64 + 8 * (number & 1))
     data += data[old:old + u64(slots + 56)]
     size = len(data)

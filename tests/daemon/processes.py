@@ -198,7 +198,7 @@ def strangers(d):
 
 
 LIARS = (
-    ("honest", 200, None), ("second", 200, None), ("ended", 200, None), ("future", 200, None), ("garbage", 502, "damaged"),
+    ("honest", 200, None), ("second", 200, None), ("ended", 200, None), ("two", 200, None), ("future", 200, None), ("garbage", 502, "damaged"),
     ("version", 502, "another kind"), ("huge", 502, "larger than any"), ("rows", 502, "more rows"),
     ("inconsistent", 503, "inconsistent"), ("unpublished", 503, "has published"),
 )
@@ -209,6 +209,28 @@ ROWS = {
     "ended": lambda row: [a["state"] for a in row["allocators"]] == ["ended", "running"],
     "inconsistent": lambda row: [a["age_ns"] for a in row["allocators"]] == [None],
 }
+
+
+def two(d, p):
+    """Of two allocators that live the document has their sums, the rows of both, and the document of each."""
+    whole, *each = [json.loads(d.ask(path(p) + query).body) for query in ("", "?allocator=0", "?allocator=1")]
+    parts = whole["by_allocator"]
+    check([part["allocator"] for part in parts] == [0, 1] and parts[1]["live_bytes"] == 12345 != parts[0]["live_bytes"], parts)
+    for key in "live_bytes", "live_objects", "objects_allocated", "metadata_bytes", "reserved_bytes", "open_phases":
+        check(whole[key] == sum(part[key] for part in parts), key, whole[key], [part[key] for part in parts])
+    for key in "rss_bytes_current", "allocators", "page_size", "pid", "schema_version", "limit_bytes", "limit_name":
+        check(whole[key] == parts[0][key], key, whole[key], parts[0][key])
+    samples = whole["slowpath_sampling"]["samples"]
+    check(samples == sum(part["slowpath_sampling"]["samples"] for part in parts), "samples", samples)
+    for part, alone in zip(parts, each):
+        check("by_allocator" not in part and "by_allocator" not in alone, "a document inside of a part")
+        for name in "classes", "labels", "phases", "epochs", "closes":
+            rows = [row for row in whole[name] if row["allocator"] == part["allocator"]]
+            check(rows == part[name], name, rows, part[name])
+            plain = [{key: value for key, value in row.items() if key != "allocator"} for row in rows]
+            check(plain == alone[name], name, plain, alone[name])
+    check(whole["label_registry"]["labels"] == 2 * parts[0]["label_registry"]["labels"], whole["label_registry"])
+    check(d.ask(path(p) + "?allocator=2").code == 404, "a third allocator")
 
 
 def liars(d, segment):
@@ -230,6 +252,7 @@ def liars(d, segment):
         live = [json.loads(d.ask(path(p) + which).body)["live_bytes"] for which in ("", "?allocator=1", "?allocator=0")]
         check(live[0] == live[1] == 12345 != live[2], "not the living allocator's", live)
         check(health(d, p, "?allocator=0")[1].startswith("the numbers stand still, ended, "), health(d, p, "?allocator=0"))
+        two(d, forged["two"])
         for kind, code in ("garbage", 502), ("inconsistent", 503), ("unpublished", 503):
             check(health(d, forged[kind])[0] == code, kind, health(d, forged[kind]))
         check(health(d, p, "?allocator=x")[0] == 400, "no number")
