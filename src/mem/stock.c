@@ -86,7 +86,7 @@ static void regret_locked(TsiSpace* s, uint64_t bytes, bool large) {
     tsi_store_relaxed(&k->regretted, tsi_load_relaxed(&k->regretted) + regretted);
     tsi_store_relaxed(&k->used_ns, ns);
     uint64_t budget = tsi_load_relaxed(&k->budget), to = budget + regretted,
-             most = large ? k->rued_sum : k->rued_sum / BALANCE;
+             most = large ? k->limit : k->rued_sum / BALANCE;
     if (to > most) to = most;
     if (to > k->limit) to = k->limit;
     if (to > budget) set_budget_locked(s, to);

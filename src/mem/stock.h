@@ -8,7 +8,7 @@
  * The budget bounds what is kept, here and in the stores of threads (heap/warm.h), which are granted parts of it. It
  * starts at `start` and learns up to `limit`: what ends give back for want of budget, and what is taken from the system
  * again within about 100 ms, was given back in vain, and the budget rises by it: to a third of what was within that
- * time, where a large object takes it to all (decisions 0031, 0066). For each second in which less than half of it was
+ * time, unless a large object takes it (decisions 0031, 0066). For each second in which less than half of it was
  * needed it falls by half, never below its start. A limit that is not above the start switches learning off, and with
  * it the stock.
  *

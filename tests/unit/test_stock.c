@@ -109,6 +109,22 @@ static void for_large_objects_it_rises_to_all(void) {
     REQUIRE_EQ(fake_os.calls[FAKE_PURGE], 0);
 }
 
+/* However little of it falls together: on a busy machine a program gets little done within the time. */
+static void for_large_objects_it_rises_step_by_step(void) {
+    enum { COUNT = 8 };
+    void* p[COUNT];
+    for (unsigned i = 0; i < COUNT; i++) p[i] = slab_malloc(a, MIB);
+    for (unsigned n = 2; n <= COUNT; n++) {
+        for (unsigned i = 0; i < n; i++) slab_free(a, p[i]);
+        REQUIRE_EQ(stock(), (n - 1) * MIB);
+        clock_ns += 60 * MS;
+        for (unsigned i = 0; i < n; i++) p[i] = slab_malloc(a, MIB);
+        REQUIRE_EQ(budget(), n * MIB);
+        clock_ns += 60 * MS;
+    }
+    REQUIRE_EQ(regretted(), (COUNT - 1) * MIB);
+}
+
 /* Bytes that grow for the first time were never given back, and those of long ago were not in vain. */
 static void nothing_else_does(void) {
     phase(4 * MIB);
@@ -435,6 +451,7 @@ int main(int argc, char** argv) {
         TEST(what_was_given_back_in_vain_raises_it),
         TEST(it_rises_to_a_balance),
         TEST(for_large_objects_it_rises_to_all),
+        TEST(for_large_objects_it_rises_step_by_step),
         TEST(nothing_else_does),
         TEST(it_has_a_limit),
         TEST(it_halves_for_each_second_unused),
