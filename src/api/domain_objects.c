@@ -17,7 +17,7 @@ static TsiRef ref_of(TsiDomain* d) {
     TsiRef ref = there ? tsi_load_acquire(&d->ref) : 0; /* pairs with tsi_domain_open_own */
     if (TSI_LIKELY(ref != 0)) return ref;
     if (there) (void)tsi_domain_refuse(d, TSI_DOMAIN_CLOSED);
-    else errno = EINVAL;
+    else tsi_error_set(EINVAL);
     return 0;
 }
 
@@ -44,6 +44,27 @@ void* epoch_domain_realloc(epoch_domain_t* d, void* p, size_t size) {
     if (p != NULL && size == 0 && tsi_domain_is_alive(tsi_domain_of(d))) return tsi_resize(d->alloc, p, 0, 0);
     TsiRef ref = ref_of(tsi_domain_of(d));
     return ref != 0 ? tsi_resize(d->alloc, p, size, ref) : NULL;
+}
+
+void* epoch_domain_aligned_alloc(epoch_domain_t* d, size_t alignment, size_t size) {
+    TSI_KEEP_FRAME();
+    TsiRef ref = ref_of(tsi_domain_of(d));
+    return ref != 0 ? tsi_alloc_aligned(d->alloc, alignment, size, ref, NULL) : NULL;
+}
+
+void* epoch_domain_alloc_obj(epoch_domain_t* d, size_t size, size_t alignment, SlabHandle* out) {
+    TSI_KEEP_FRAME();
+    if (out != NULL) *out = 0;
+    TsiRef ref = ref_of(tsi_domain_of(d));
+    if (ref == 0) return NULL;
+    bool plain = alignment <= 16 && tsi_is_pow2(alignment);
+    return plain ? tsi_alloc_obj(d->alloc, size, ref, out) : tsi_alloc_aligned(d->alloc, alignment, size, ref, out);
+}
+
+void* epoch_domain_move(epoch_domain_t* to, void* p) {
+    TSI_KEEP_FRAME();
+    TsiRef ref = ref_of(tsi_domain_of(to));
+    return ref != 0 ? tsi_move(to->alloc, p, ref) : NULL;
 }
 
 bool epoch_domain_on_end(epoch_domain_t* d, void (*fn)(void* arg), void* arg) {
@@ -76,9 +97,29 @@ static TSI_NOINLINE void* malloc_outside(SlabAllocator* s, size_t size) {
     TsiHeap* h = near ? tsi_heap_cached(tsi_tls.binding, tsi_phases_current(&a->phases)) : NULL;
     void* p = h != NULL ? tsi_alloc_in(tsi_tls.binding, h, size, TSI_REF_CURRENT, false)
                         : tsi_alloc_any(a, size, 1, TSI_REF_CURRENT, false, NULL);
-    TsiBinding* b = p != NULL ? tsi_binding_get(a, false) : NULL; /* none where the thread is leaving */
-    if (b != NULL) count_outside(b, size);
+    if (p != NULL) tsi_outside_count(a, size);
     return p;
+}
+
+void tsi_outside_count(TsiArena* a, size_t size) {
+    TsiBinding* b = tsi_binding_get(a, false); /* none where the thread is leaving */
+    if (b != NULL) count_outside(b, size);
+}
+
+void* slab_move_outside(SlabAllocator* s, void* p) {
+    TSI_KEEP_FRAME();
+    void* q = tsi_move(s, p, TSI_REF_CURRENT);
+    if (q != NULL && q != p) tsi_outside_count(tsi_arena(s), slab_usable_size(s, q));
+    return q;
+}
+
+void* slab_realloc_outside(SlabAllocator* s, void* p, size_t size) {
+    TSI_KEEP_FRAME();
+    if (p == NULL) return slab_malloc_outside(s, size);
+    if (size == 0) return tsi_resize(s, p, 0, 0);
+    void* q = tsi_resize(s, p, size, TSI_REF_CURRENT);
+    if (q != NULL && q != p) tsi_outside_count(tsi_arena(s), size);
+    return q;
 }
 
 void* slab_malloc_outside(SlabAllocator* s, size_t size) {

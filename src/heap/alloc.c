@@ -479,7 +479,7 @@ static bool stale_goes_on(TsiBinding* b, TsiRequest* q, TsiRef target) {
 /* No memory, or a budget in the way. NULL */
 static void* refused(TsiArena* a, int error) {
     tsi_refuse_count(a, error == EDQUOT ? TSI_REFUSED_BUDGET : TSI_REFUSED_MEMORY);
-    errno = error;
+    tsi_error_set(error);
     return NULL;
 }
 
