@@ -36,6 +36,22 @@ there tree | grep -vE '^\./(bin|lib.*|share(/man.*|/[a-z-]*completion.*|/zsh.*|/
 grep -vx ./share before | diff - after >&2 || complain "what was there is not there again, or more"
 [ -z "$(find tree -type f | grep -vx -e tree/include/stdio.h -e tree/share/temporal-slab/notes)" ] || complain "files stay: $(find tree -type f)"
 
+# A PREFIX that ends with a slash is the same; none is no PREFIX, and installs nothing where the sources are.
+run 0 install.sh install "$PWD/tree//"
+has out "^installed in $PWD/tree: "
+has tree/share/temporal-slab/installed '^include/slab_alloc.h$'
+run 0 uninstall.sh "$PWD/tree/"
+[ ! -e tree/include/slab_alloc.h ] || complain "what was installed in tree// stays"
+run 2 install.sh install ""
+has err 'PREFIX is empty'
+run 2 install.sh --nonsense tree
+run 2 uninstall.sh ""
+run 2 uninstall.sh --nonsense
+mkdir narrow && touch narrow/file
+run 1 install.sh install "$PWD/narrow/file"
+has err 'nothing, or not all, was installed in '
+[ "$(grep -c . err)" -ge 2 ] || complain "the cause is not told: $(cat err)"
+
 # With DESTDIR, for packages; and a list that leads elsewhere is not followed.
 DESTDIR=$PWD/root run 0 install.sh install /usr
 [ -s root/usr/include/slab_alloc.h ] || complain "DESTDIR"
