@@ -52,4 +52,15 @@ list=${DESTDIR:-}$prefix/share/temporal-slab/installed
 } | grep . | sort -u >"$scratch/list"
 cp "$scratch/list" "$list"
 echo "installed in ${DESTDIR:-}$prefix: $(wc -l <"$list") files, listed in $list"
+
+# A shared library is found after ldconfig has seen it, in a folder that ldconfig looks at.
+if [ -z "${DESTDIR:-}" ]; then
+    PATH=$PATH:/usr/sbin:/sbin
+    folder=$prefix/$(sed -n 's|/libtemporal_slab\.so$||p' "$list" | head -n 1)
+    if ! ldconfig -v -N 2>/dev/null | grep -q "^$folder:"; then
+        echo "the system does not look for libraries in $folder: programs need LD_LIBRARY_PATH=$folder, or -Wl,-rpath,$folder"
+    elif [ "$(id -u)" -ne 0 ] || ! ldconfig; then
+        echo "for programs to find the shared library, run as root: ldconfig"
+    fi
+fi
 [ -x build/tslab ] || echo "without tslab, the command line tool: make tslab builds it, with Go; then install again"

@@ -24,6 +24,7 @@ run 1 uninstall.sh tree
 has err 'nothing was installed in .*tree by make install'
 run 0 install.sh install "$PWD/tree"
 has out '^installed in .*tree: [0-9]* files, listed in .*/share/temporal-slab/installed$'
+has out "^the system does not look for libraries in $PWD/tree/lib.*: programs need LD_LIBRARY_PATH="
 for file in include/slab_alloc.h share/temporal-slab/installed; do
     [ -s tree/$file ] || complain "$file is not installed"
     has tree/share/temporal-slab/installed "^$file\$"
