@@ -307,11 +307,9 @@ TSI_INLINE bool tsi_space_is_over(const TsiSpace* s, size_t bytes) {
 }
 /*
  * Memory that is about to go back is in nobody's heap, store or stock, and committed until it has gone. Whoever takes
- * some
- * out of there says so before nobody else can find it, and says when it has gone: `giving` has how many are at it, and
- * above that how often some of it has gone. So an allocation that finds no room, looks everywhere, and still finds
- * none can
- * tell whether others had what it lacks (heap/alloc.c).
+ * some out of there says so before others can find it, and says when it has gone: `giving` has how many are at it,
+ * and above that how often some of it has gone. So an allocation that finds no room, looks everywhere, and still finds
+ * none can tell whether others had what it lacks (heap/search.h).
  */
 TSI_INLINE void tsi_space_give_begin(TsiSpace* s) {
     tsi_add_seq(&s->giving, 1); /* before the memory leaves its place; pairs with tsi_space_giving */
