@@ -114,8 +114,8 @@ bool tsi_space_take_large(TsiSpace* s, size_t bytes, size_t align, bool grows, u
     uint32_t room = fits && grows ? tsi_units_room(s, n) : n,
              from = fits && !over ? find_room(s, n, &room, align) : TSI_NOWHERE;
     if (over) *slab_id = TSI_SPACE_OVER;
-    uint8_t* p = s->base + ((size_t)from << tsi_unit_shift(s));
     bool ok = from != TSI_NOWHERE;
+    uint8_t* p = ok ? s->base + ((size_t)from << tsi_unit_shift(s)) : NULL;
     if (ok && room > n && !commit(s, from, from + room, p, bytes)) room = n;
     ok = ok && (room > n || commit(s, from, from + n, p, bytes));
     if (ok) {
