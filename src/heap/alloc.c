@@ -433,8 +433,11 @@ static void* alloc_untimed(TsiArena* a, TsiRequest* q) {
             lost = true;
             continue;
         }
-        if (o == TSI_GOT && q->handle != NULL) *q->handle = got.issue.handle;
-        if (o == TSI_GOT) return got.p;
+        if (o == TSI_GOT) {
+            if (q->handle != NULL) *q->handle = got.issue.handle;
+            q->ref = target;
+            return got.p;
+        }
         if (o == TSI_OVER && !again) return refused(a, EDQUOT);
         if (o == TSI_NO_MEMORY && !again) return refused(a, ENOMEM);
     }
@@ -447,13 +450,6 @@ static void* alloc_whole(TsiArena* a, TsiRequest* q) {
     return p;
 }
 
-/* The phase that an object is in; of an allocation that failed, where it was to be. */
-static TsiRef landed_in(TsiBinding* b, const void* p, TsiRef ref) {
-    TsiPlace at;
-    if (p == NULL) return target_of(b, ref);
-    return tsi_space_locate(&b->arena->space, p, &at) == TSI_PLACE_OK && tsi_slab_ref(b->arena, &at, &ref) ? ref : 0;
-}
-
 static TSI_NOINLINE void* alloc_sampled(TsiBinding* b, TsiRequest* q) {
     TsiRef ref = q->ref;                  /* the one that was asked for */
     TsiLockStats* outer = tsi_lock_stats; /* a cleanup may allocate inside */
@@ -463,7 +459,8 @@ static TSI_NOINLINE void* alloc_sampled(TsiBinding* b, TsiRequest* q) {
     void* p = alloc_whole(b->arena, q);
     bool still = tsi_tls.binding == b && tsi_tls.serial == b->arena->serial; /* not given back by a late leave */
     uint64_t ns[3];
-    if (chosen && still && tsi_sample_stop_alloc(b, w, ns)) tsi_sample_label(b, landed_in(b, p, ref), ns);
+    if (chosen && still && tsi_sample_stop_alloc(b, w, ns))
+        tsi_sample_label(b, p != NULL ? q->ref : target_of(b, ref), ns); /* or where it was to be */
     tsi_lock_stats = outer;
     return p;
 }
@@ -479,7 +476,7 @@ static TSI_NOINLINE void* alloc_watched(TsiBinding* b, TsiRequest* q) {
     b->profile_hit = outer_hit;
     if (TSI_UNLIKELY(hit) && p != NULL) {
         uint32_t maker = ref == TSI_REF_CURRENT ? tsi_scope_maker(b) : 0;
-        tsi_profile_record(b, p, 0, landed_in(b, p, ref), maker, from);
+        tsi_profile_record(b, p, 0, q->ref, maker, from);
     }
     return p;
 }
@@ -491,7 +488,7 @@ void* tsi_alloc_slow(TsiArena* a, TsiRequest* q) {
     size_t size = q->size, align = q->align; /* before they are changed */
     void* slot = alloc_watched(b, q);
     if (slot == NULL || a->stand_ins == NULL) return slot;
-    void* p = tsi_stand_in_make(a, slot, size, align);
+    void* p = tsi_stand_in_make(a, slot, q->ref, size, align);
     if (p != NULL) return p;
     (void)tsi_free_pointer(a, slot, 0);
     if (q->handle != NULL) *q->handle = 0;
