@@ -173,7 +173,7 @@ typedef struct TsiSpace {
     _Atomic uint32_t resting;         /* regions that rest, slab id + 1, see rest.h; any thread may read */
     uint32_t usable[TSI_STRIPS];      /* chunks from the first on whose pieces are committed; 0 where that is charged */
     uint32_t used_hint, chunks_used;  /* no free chunk below; bits in `used` */
-    uint32_t set_aside;               /* units that large objects may grow into */
+    uint32_t set_aside;               /* units that can be taken back from large objects, see units.h */
     bool huge_apart, unused_;         /* huge pages have a side of their own, see chunk.h */
     uint32_t large_gives, words_kept; /* large objects given back; chunks with meta_kept */
     _Atomic uint32_t open_chunks;     /* that serve a class of slabs; readers may look */

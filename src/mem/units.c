@@ -164,20 +164,19 @@ uint32_t tsi_units_room(const TsiSpace* s, uint32_t n) {
 
 bool tsi_units_reclaim_locked(TsiSpace* s) {
     TSI_HOLDS(&s->lock);
-    unsigned log2 = tsi_units_log2(s);
     bool any = false;
     for (uint32_t chunk = 0; s->set_aside != 0 && chunk < tsi_load_relaxed(&s->chunk_high); chunk++) {
         if (tsi_chunk_class(s, chunk) != TSI_CLASS_LARGE) continue;
         for (uint32_t left = s->chunks[chunk].units; left != 0; left &= left - 1) {
             uint32_t id = tsi_slab_id(chunk, tsi_ctz64(left)), from = tsi_unit_position(s, id);
             if (tsi_tag_state(tsi_load_relaxed(&tsi_slab(s, id)->tag)) == TSI_SLAB_INSIDE) continue;
-            uint32_t n = tsi_large_units(s, tsi_slab_bytes(s, TSI_CLASS_LARGE, id)), end = from + tsi_large_span(s, id);
-            /* to the end of a chunk: one that the object fills has no words for its units */
-            uint32_t to = (from + n + (1u << log2) - 1) >> log2 << log2;
-            if (to >= end) continue;
-            tsi_units_set_span(s, id, to - from);
-            s->set_aside -= end - to;
-            tsi_units_leave(s, to, end);
+            uint32_t n = tsi_large_units(s, tsi_slab_bytes(s, TSI_CLASS_LARGE, id)), span = tsi_large_span(s, id);
+            /* from a chunk's beginning on: one that the object fills has no words for its units */
+            uint32_t aside = tsi_units_aside(s, from, n, span);
+            if (aside == 0) continue;
+            tsi_units_set_span(s, id, span - aside);
+            s->set_aside -= aside;
+            tsi_units_leave(s, from + span - aside, from + span);
             any = true;
         }
     }
