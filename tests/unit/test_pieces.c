@@ -10,6 +10,8 @@
 #include "heap/bracket.h"
 #include "heap/finish.h"
 #include "heap/partial.h"
+#include "mem/pool.h"
+#include "mem/rest.h"
 
 #include <errno.h>
 
@@ -288,6 +290,20 @@ static void a_request_waits_for_what_goes_back(void) {
     REQUIRE(got != NULL);
 }
 
+/* A region that nobody could use has been woken, and its pages are on their way. */
+static void a_request_waits_for_what_has_rested(void) {
+    unsigned cls = TSI_CLASS_REGION;
+    uint32_t id;
+    while (space->classes->c[cls].slab_bytes != SLAB) cls = kit_class_after(cls);
+    kit_take(a, SIZE, held, (LIMIT_SLABS - 1) * SLOTS);
+    REQUIRE(tsi_space_take(space, cls, 0, &id) != TSI_TAKEN_NOT);
+    tsi_rest(space, id);
+    fake_os_interrupt_call(FAKE_PURGE, want_meanwhile, NULL);
+    tsi_rest_look(space);
+    pthread_join(wanting, NULL);
+    REQUIRE(got != NULL);
+}
+
 static void a_request_does_not_wait_for_ever(void) {
     fill_and_free();
     fake_os_interrupt_call(FAKE_PURGE, want_and_wait, NULL);
@@ -331,6 +347,7 @@ int main(int argc, char** argv) {
         TEST(a_displaced_phase_goes_in_pieces),
         TEST(late_frees_look_at_a_part),
         LIMITED(a_request_waits_for_what_goes_back),
+        LIMITED(a_request_waits_for_what_has_rested),
         LIMITED(a_request_does_not_wait_for_ever),
         LIMITED(a_request_waits_for_who_is_inside),
     };
