@@ -13,6 +13,8 @@ static bool view_slab(TsiArena* a, uint32_t slab_id, unsigned cls, TsiSlabView* 
         uint64_t tag = tsi_load_seq(&tsi_slab(s, slab_id)->tag);
         unsigned state = tsi_tag_state(tag);
         if (state == TSI_SLAB_POOL || state == TSI_SLAB_RETIRED || state == TSI_SLAB_INSIDE) return false;
+        /* After the tag: the chunk may have come to serve another class, but not while this slab is in use. */
+        if (tsi_class_of_slab(s, slab_id) != cls) return false;
         size_t bytes = tsi_slab_bytes(s, cls, slab_id);
         *v = (TsiSlabView){slab_id, tsi_tag_seq(tag), cls, state, bytes, 0, {{0, 0}, {0, 0}, 0}};
         if (state == TSI_SLAB_WARM || state == TSI_SLAB_PURGING) return true;
