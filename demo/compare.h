@@ -40,7 +40,7 @@ double report_median(const Comparison* c, BackendKind kind, const char* path);
 void report_labels(const cJSON* run);
 void report_labels_briefly(const cJSON* run);
 void report_doctor(const cJSON* run);
-void report_doctor_briefly(const cJSON* run, bool leaks); /* its section on leaks, or what needs attention */
+void report_doctor_briefly(const cJSON* run, bool leaks); /* its section on leaks, or its verdict and actions */
 /* on_glibc: a run with the same leak, or NULL */
 void report_leak(const cJSON* run, const cJSON* on_glibc);
 /* The figures of all runs; a fill function of output_write, ctx is the Comparison. */

@@ -85,10 +85,11 @@ static void print_folded(const char* line, size_t len) {
     printf("%*s%.*s\n", at ? (int)indent + 5 : 2, "", (int)(len - at), line + at);
 }
 
+static bool is_action(const char* line) { return strncmp(line + strspn(line, " "), "ACTION", 6) == 0; }
+
 /* The rows of sections 2 and 3, classes and closes, would fill the page. */
 static bool is_row(const char* line, char section) {
-    bool action = strncmp(line + strspn(line, " "), "ACTION", 6) == 0;
-    return *line == ' ' && !action && (section == '2' || section == '3');
+    return *line == ' ' && !is_action(line) && (section == '2' || section == '3');
 }
 
 void report_doctor(const cJSON* run) {
@@ -110,7 +111,8 @@ void report_doctor_briefly(const cJSON* run, bool leaks) {
     for (const char* line = text; *line; line += strcspn(line, "\n"), line += *line == '\n') {
         if (*line != ' ') section = *line;
         bool numbered = line[strspn(line, "0123456789")] == '.', verdict = !numbered && *line != ' ' && line != text;
-        if (leaks ? section == '1' && (numbered || *line == ' ') : verdict) print_folded(line, strcspn(line, "\n"));
+        bool of_leaks = section == '1' && (numbered || *line == ' ');
+        if (leaks ? of_leaks : verdict || is_action(line)) print_folded(line, strcspn(line, "\n"));
     }
 }
 
@@ -129,6 +131,6 @@ void report_leak(const cJSON* run, const cJSON* on_glibc) {
     report_doctor_briefly(run, true);
     printf("From outside, while it runs (`make tslab` builds the tool, with Go):\n"
            "  export TSLAB_OPTIONS=segment=1\n"
-           "  build/demo/tslab_demo --backend tslab --leak --requests 9999999 >/dev/null 2>&1 &\n"
+           "  build/demo/tslab_demo --backend tslab --leak --requests 9999999 >/dev/null 2>&1 & sleep 5\n"
            "  build/tslab doctor --pid $! --leak-age 1\n\n");
 }

@@ -13,6 +13,16 @@
  * past the epoch that it borrows) or ENOMEM. A call that succeeds leaves both alone. A cleanup that ends, resets or
  * enters the domain that is being ended is refused. Complexity: O(1), plus O(slabs of the epoch) where a phase ends.
  * Conventions as slab_alloc.h.
+ *
+ * Five ways to end a phase
+ *   epoch_domain_end          leaves the scope, releases what was allocated, and the domain is gone
+ *   epoch_domain_end_ex       the same with a receipt, all of it or nothing
+ *   epoch_domain_exit         leaves the scope; the last one out releases, and the domain can be entered again
+ *   epoch_domain_reset        releases and goes on in a fresh incarnation: a frame loop
+ *   epoch_domain_drain        keeps live objects valid; each goes back as it is freed. An object that stays holds the
+ *                             page that it lies in: move what is to outlive the phase (slab_move_outside)
+ * Others end it by its domain, id or era while the thread is elsewhere: epoch_domain_destroy, epoch_domain_force_close,
+ * epoch_close_ex, epoch_close_era.
  */
 #ifndef EPOCH_DOMAIN_H
 #define EPOCH_DOMAIN_H
@@ -89,6 +99,16 @@ SLAB_API void* epoch_domain_calloc(epoch_domain_t* d, size_t n, size_t size) SLA
 /* Resizes any object of d's allocator; one that has to move, and p NULL, goes to the domain. size 0 frees and returns
  * NULL, also when the domain has ended; else ESTALE then, and the block stays as it is. O(size) when it copies. */
 SLAB_API void* epoch_domain_realloc(epoch_domain_t* d, void* p, size_t size) SLAB_REALLOC_SIZE(3);
+/* An aligned object there; alignment is a power of two up to 1 GiB. */
+SLAB_API void* epoch_domain_aligned_alloc(epoch_domain_t* d, size_t alignment, size_t size) SLAB_ALLOC_ALIGNED(2, 3);
+/* An object there with its handle in *out (0 on failure; out may be NULL), as alloc_obj_epoch, of any size and
+ * alignment: a power of two up to 1 GiB, of which up to 16 every object has. */
+SLAB_API void* epoch_domain_alloc_obj(epoch_domain_t* d, size_t size, size_t alignment, SlabHandle* out)
+    SLAB_ALLOC_SIZE(2);
+/* Moves a live object of d's allocator into the domain, as slab_move_outside moves it to the ring: a query's result
+ * into its transaction. Where it is in the domain's incarnation already p is returned. ESTALE when that, or p's phase,
+ * has ended; NULL leaves p as it was. O(size). */
+SLAB_API void* epoch_domain_move(epoch_domain_t* to, void* p) SLAB_ALLOC;
 /* slab_strdup, slab_strndup, slab_memdup and slab_asprintf there. */
 SLAB_API char* epoch_domain_strdup(epoch_domain_t* d, const char* text) SLAB_ALLOC;
 SLAB_API char* epoch_domain_strndup(epoch_domain_t* d, const char* text, size_t n) SLAB_ALLOC;

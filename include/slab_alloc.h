@@ -113,6 +113,20 @@ typedef enum SlabMisuse {
  * number. Static storage. */
 SLAB_API const char* slab_misuse_name(SlabMisuse what);
 
+/* Why a call was refused, in more detail than errno has: slab_error. */
+typedef enum SlabError {
+    SLAB_ERROR_NONE = 0,  /* nothing was refused on this thread yet */
+    SLAB_ERROR_NO_MEMORY, /* no memory, or no record (ENOMEM) */
+    SLAB_ERROR_BUDGET,    /* over a hard budget or max_bytes (EDQUOT) */
+    SLAB_ERROR_ARGUMENT,  /* NULL, an option, an inert allocator, a call that the object is not made for (EINVAL) */
+    SLAB_ERROR_SIZE,      /* size 0, too large or overflowing; a bad alignment (EINVAL, ENOMEM) */
+    SLAB_ERROR_OBJECT,    /* the pointer or handle is no live object of the allocator, or the size not its (EINVAL) */
+    SLAB_ERROR_EPOCH,     /* no such epoch id or era (EINVAL) */
+    SLAB_ERROR_ENDED,     /* the epoch accepts nothing any more, or the domain is gone (ESTALE) */
+    SLAB_ERROR_BUSY,      /* somebody else is inside of the domain (EBUSY) */
+    SLAB_ERROR_ORDER      /* the domain is not the thread's innermost scope, or not detached (EINVAL) */
+} SlabError;
+
 /* Told of each misuse, on the offending thread, with no lock held. `where` is the offending
  * pointer or NULL. Not told of its own misuse while it runs. Must not destroy the allocator. */
 typedef void (*SlabMisuseFn)(SlabAllocator* a, SlabMisuse what, const void* where, void* ctx);
@@ -213,9 +227,13 @@ SLAB_API size_t epoch_receipt_lines(const EpochReceipt* r, size_t width, char* o
 SLAB_API SlabAllocator* slab_allocator_create(void);
 /* Same with options; NULL options mean defaults. A bad option gives NULL and EINVAL. */
 SLAB_API SlabAllocator* slab_allocator_create_with(const SlabOptions* options);
-/* Destroys an allocator made by slab_allocator_create*. NULL is fine. No thread may be inside a
- * call on it; threads that used it may live on. All its objects end. O(epochs). */
+/* Destroys an allocator made by slab_allocator_create*, once it has been called by each holder (slab_allocator_retain).
+ * NULL is fine. No thread may be inside a call on it then; threads that used it may live on. All its objects end.
+ * O(epochs). */
 SLAB_API void slab_allocator_free(SlabAllocator* a);
+/* Adds a holder to an allocator made by slab_allocator_create*, which the caller holds: one slab_allocator_free more
+ * destroys it. Returns a. NULL and EINVAL for NULL and for one of allocator_init. */
+SLAB_API SlabAllocator* slab_allocator_retain(SlabAllocator* a);
 /* Initialises caller-owned storage. After a failure the allocator is valid and inert: every call
  * returns NULL, false or 0. */
 SLAB_API void allocator_init(SlabAllocator* a);
@@ -240,6 +258,8 @@ SLAB_API void* slab_malloc_epoch(SlabAllocator* a, size_t size, EpochId epoch) S
 /* Allocates `size` bytes in the innermost domain of `a` on this thread, else in the current epoch.
  * Never refused because that epoch was advanced meanwhile. */
 SLAB_API void* slab_malloc(SlabAllocator* a, size_t size) SLAB_ALLOC_SIZE(2);
+/* Same as slab_malloc, where size 0 counts as 1. */
+SLAB_API void* slab_malloc0(SlabAllocator* a, size_t size) SLAB_ALLOC;
 /* Allocates `size` bytes in the current ring epoch, whatever scope the thread is in: a session made inside a request.
  * Never refused because that epoch was advanced meanwhile. */
 SLAB_API void* slab_malloc_outside(SlabAllocator* a, size_t size) SLAB_ALLOC_SIZE(2);
@@ -247,8 +267,11 @@ SLAB_API void* slab_malloc_outside(SlabAllocator* a, size_t size) SLAB_ALLOC_SIZ
 SLAB_API void slab_free(SlabAllocator* a, void* p);
 /* Same; false when refused. NULL gives true. */
 SLAB_API bool slab_free_checked(SlabAllocator* a, void* p);
-/* Same as slab_free with the size asked for; refused when the object is smaller than `size`. */
+/* Same as slab_free with the size asked for; refused when the object is smaller than `size`. O(1), plus a byte read for
+ * each 16 of an object in a region. */
 SLAB_API void slab_free_sized(SlabAllocator* a, void* p, size_t size);
+/* Same; false when refused. NULL gives true. */
+SLAB_API bool slab_free_sized_checked(SlabAllocator* a, void* p, size_t size);
 /* Zeroed array; EINVAL when n * size is 0, ENOMEM when it overflows. More than 256 KiB become resident only where they
  * are touched, and cost no more than slab_malloc; under the purge policies `free` and `never` memory that was in use
  * before is purged, or read and where it is not zero written. */
@@ -274,6 +297,17 @@ SLAB_API void* slab_memdup(SlabAllocator* a, const void* p, size_t n) SLAB_ALLOC
 /* The text that printf would write, of just its size. NULL also, with vsnprintf's errno, where the format cannot be
  * written. */
 SLAB_API char* slab_asprintf(SlabAllocator* a, const char* format, ...) SLAB_ALLOC SLAB_FORMAT(2, 3);
+/* slab_strdup, slab_asprintf and slab_realloc outside of every scope, as slab_malloc_outside: what a request makes that
+ * is to outlive it. A block that need not move stays in its epoch. */
+SLAB_API char* slab_strdup_outside(SlabAllocator* a, const char* text) SLAB_ALLOC;
+SLAB_API char* slab_asprintf_outside(SlabAllocator* a, const char* format, ...) SLAB_ALLOC SLAB_FORMAT(2, 3);
+SLAB_API void* slab_realloc_outside(SlabAllocator* a, void* p, size_t size) SLAB_REALLOC_SIZE(3);
+/* Moves a live object out of its phase: copies its usable bytes to a new object, 16-byte aligned, in the ring's current
+ * epoch and frees the old one, whose handles end. An object that outlives a drained phase in its old place holds the
+ * page that it lies in; this is the way round. Returns the new object, or p where that is in the current epoch already;
+ * NULL with errno, and p as it was: EINVAL (NULL, or no live object of a), ESTALE (p's phase ended meanwhile), ENOMEM,
+ * EDQUOT. O(size). epoch_domain_move moves into a domain. */
+SLAB_API void* slab_move_outside(SlabAllocator* a, void* p) SLAB_ALLOC;
 /* Usable bytes of a live object; 0 for anything else. Compilers hold a program to the size that it asked for
  * (alloc_size, _FORTIFY_SOURCE): to use all of them, ask for slab_good_size. */
 SLAB_API size_t slab_usable_size(SlabAllocator* a, const void* p);
@@ -314,6 +348,10 @@ SLAB_API const char* slab_version(void);
  * when none were. A call on a domain that succeeds leaves the sentence as it is. Thread-local storage, valid until the
  * thread's next such call. */
 SLAB_API const char* slab_last_error(void);
+/* Why the last call of this thread that gave NULL or false was refused: an enum SlabError. Thread-local; a call that
+ * succeeds leaves it, and calls that only ask (slab_owns, slab_ptr_epoch, slab_handle_ptr) do, too. For callers between
+ * which and the library something else sets errno. */
+SLAB_API int slab_error(void);
 
 /* ---- epochs ----------------------------------------------------------------------------- */
 

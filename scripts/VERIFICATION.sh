@@ -4,6 +4,11 @@
 # Usage: VERIFICATION.sh [FOLDER]    FOLDER: for logs and data (default: a temporary one, removed at the end)
 # Exit status: 0 all is well, 1 something is not. Environment: TSLABD, as run-observability.sh.
 set -u
+case ${1:-} in -*)
+    echo "VERIFICATION.sh: no option is called '$1'; usage: VERIFICATION.sh [FOLDER]" >&2
+    exit 2
+    ;;
+esac
 from=$PWD # what is not a whole path is of where it was typed
 case ${TSLABD:-} in [!/]*/*) TSLABD=$from/$TSLABD ;; esac
 cd "$(dirname "$0")/.." || exit 1

@@ -2,6 +2,10 @@
 # Builds the command line tool of tslab/: build/tslab, a static program, and beside it in build/tslab-share what
 # `make install` installs with it, manual pages and shell completions.
 set -eu
+[ $# -eq 0 ] || {
+    echo "build-tslab.sh: takes no argument, not '$1'" >&2
+    exit 2
+}
 cd "$(dirname "$0")/.."
 
 go=$(scripts/find-go.sh)

@@ -4,8 +4,20 @@
 # Usage: build.sh PRESET [CMAKE-OPTION...]      Environment: VERBOSE=1 shows everything instead
 set -eu
 cd "$(dirname "$0")/.."
-preset=$1
+preset=${1:-}
+grep -q "^ *\"name\": \"$preset\"" CMakePresets.json || {
+    echo "build.sh: no preset of CMakePresets.json is called '$preset'; usage: build.sh PRESET [CMAKE-OPTION...]" >&2
+    exit 2
+}
 shift
+# cmake's own messages on these name no package, and one names an RPATH where ninja is missing.
+missing=""
+for tool in cmake ninja; do command -v $tool >/dev/null || missing="$missing $tool"; done
+command -v "${CC:-cc}" >/dev/null || command -v gcc >/dev/null || command -v clang >/dev/null || missing="$missing gcc"
+[ -z "$missing" ] || {
+    echo "build.sh: not in PATH:$missing (Debian packages cmake, ninja-build, gcc)" >&2
+    exit 1
+}
 if [ -n "${VERBOSE:-}" ]; then
     cmake --preset "$preset" "$@"
     exec cmake --build --preset "$preset"

@@ -8,6 +8,10 @@
 # tests/kit/check.h counts the cases that do. One that gives no reason is not allowed.
 # Exit status: 0 every skip is allowed, 1 one is not, 2 a line of the list or the log cannot be read.
 set -u
+[ $# -ge 3 ] || {
+    echo "usage: check-skips.sh PART LOG SAID [LIST]" >&2
+    exit 2
+}
 part=$1 log=$2 said=$3 list=${4:-$(dirname "$0")/../tests/skips.list}
 
 awk -v part="$part" '

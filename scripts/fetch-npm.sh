@@ -3,6 +3,10 @@
 # Usage: fetch-npm.sh WHO PACKAGE VERSION FOLDER <sums      sums: lines of sha256sum, with names as in the package
 # The files lie in FOLDER/package then. Exit status: 0 they are there, 1 they could not be had, or are not what they should be.
 set -u
+[ $# -eq 4 ] && [ -d "$4" ] || {
+    echo "usage: fetch-npm.sh WHO PACKAGE VERSION FOLDER <sums" >&2
+    exit 2
+}
 who=$1 package=$2 version=$3 folder=$4
 command -v npm >/dev/null || {
     echo "$who: npm, which fetches $package, is not installed" >&2

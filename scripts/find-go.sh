@@ -2,6 +2,10 @@
 # Prints the path of a Go that can build tslab/: the one in PATH, else /usr/local/go/bin/go.
 # Without one it says what is needed and fails. Debian's own Go is too old; see https://go.dev/dl/.
 set -eu
+[ $# -eq 0 ] || {
+    echo "find-go.sh: takes no argument, not '$1'" >&2
+    exit 2
+}
 cd "$(dirname "$0")/.."
 
 need=$(sed -n 's/^go \([0-9]*\.[0-9]*\).*/\1/p' tslab/go.mod)

@@ -4,6 +4,10 @@
 # Usage: get-uplot.sh      needs npm; does nothing when it is there already
 # Exit status: 0 it is there, 1 it could not be had, or is not what it should be.
 set -u
+[ $# -eq 0 ] || {
+    echo "get-uplot.sh: takes no argument, not '$1'" >&2
+    exit 2
+}
 cd "$(dirname "$0")/.." || exit 1
 to=build/uplot
 

@@ -97,9 +97,10 @@ trap 'rm -rf "$scratch"' EXIT
 apt_get() { # apt-get has an option for the lock of dpkg, but none for those of its own lists and archives
     tries=0
     until $as_root env LC_ALL=C DEBIAN_FRONTEND=noninteractive \
-        apt-get -qq -o DPkg::Lock::Timeout=600 -o Acquire::Retries=3 "$@" </dev/null 2>"$scratch/errors"; do
+        apt-get -qq -o DPkg::Lock::Timeout=600 -o Acquire::Retries=3 "$@" </dev/null >"$scratch/said" 2>"$scratch/errors"; do
         tries=$((tries + 1))
         if [ $tries -ge 200 ] || ! grep -qE 'Could not get lock|Unable to (acquire|lock)' "$scratch/errors"; then
+            tail -n 20 "$scratch/said" >&2
             cat "$scratch/errors" >&2
             return 1
         fi

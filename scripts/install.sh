@@ -6,7 +6,18 @@
 # Environment: DESTDIR goes in front of PREFIX. TSLAB_BUILD_DIR is a folder to install from as it is, in place of
 # build/install: nothing is built.
 set -eu
-here=$PWD
+case ${1:-} in build | install) ;; *)
+    echo "usage: install.sh build|install PREFIX" >&2
+    exit 2
+    ;;
+esac
+prefix=${2:-}
+while [ "${prefix%/}" != "$prefix" ] && [ "$prefix" != / ]; do prefix=${prefix%/}; done
+[ -n "$prefix" ] || {
+    echo "install.sh: PREFIX is empty: where to? For example: make install PREFIX=/usr/local" >&2
+    exit 2
+}
+case $prefix in /*) ;; *) prefix=$PWD/$prefix ;; esac
 cd "$(dirname "$0")/.."
 
 from=${TSLAB_BUILD_DIR:-}
@@ -21,15 +32,14 @@ if [ -z "$from" ]; then
     scripts/build.sh install "-DTSLAB_BUILD_DAEMON=$daemon"
 fi
 [ "$1" = install ] || {
-    echo "built in build/install; make install PREFIX=$2 installs it"
+    echo "built in build/install; make install PREFIX=$prefix installs it"
     exit 0
 }
 
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
-case $2 in /*) prefix=$2 ;; *) prefix=$here/$2 ;; esac
 cmake --install "$from" --prefix "$prefix" >"$scratch/said" 2>&1 || {
-    tail -n 3 "$scratch/said" >&2
+    grep . "$scratch/said" | tail -n 4 >&2
     echo "install.sh: nothing, or not all, was installed in ${DESTDIR:-}$prefix" >&2
     exit 1
 }
@@ -42,4 +52,15 @@ list=${DESTDIR:-}$prefix/share/temporal-slab/installed
 } | grep . | sort -u >"$scratch/list"
 cp "$scratch/list" "$list"
 echo "installed in ${DESTDIR:-}$prefix: $(wc -l <"$list") files, listed in $list"
+
+# A shared library is found after ldconfig has seen it, in a folder that ldconfig looks at.
+if [ -z "${DESTDIR:-}" ]; then
+    PATH=$PATH:/usr/sbin:/sbin
+    folder=$prefix/$(sed -n 's|/libtemporal_slab\.so$||p' "$list" | head -n 1)
+    if ! ldconfig -v -N 2>/dev/null | grep -q "^$folder:"; then
+        echo "the system does not look for libraries in $folder: programs need LD_LIBRARY_PATH=$folder, or -Wl,-rpath,$folder"
+    elif [ "$(id -u)" -ne 0 ] || ! ldconfig; then
+        echo "for programs to find the shared library, run as root: ldconfig"
+    fi
+fi
 [ -x build/tslab ] || echo "without tslab, the command line tool: make tslab builds it, with Go; then install again"

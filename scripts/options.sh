@@ -1,7 +1,12 @@
 #!/bin/sh
-# Writes tslab/internal/options/table.go anew: the lines of src/api/options.def as Go. With an argument it prints them.
+# Writes tslab/internal/options/table.go anew: the lines of src/api/options.def as Go. With `print` it prints them.
 # Usage: options.sh [print]
 set -eu
+case $* in '' | print) ;; *)
+    echo "usage: options.sh [print]" >&2
+    exit 2
+    ;;
+esac
 cd "$(dirname "$0")/.."
 
 options() {

@@ -2,6 +2,11 @@
 # Prints the functions that include/*.h declares, sorted, one a line; gcc itself lists them (-aux-info).
 # With --map prints the linker's version script instead: `scripts/public-functions.sh --map > src/exports.map`.
 set -eu
+case $* in '' | --map) ;; *)
+    echo "usage: public-functions.sh [--map]" >&2
+    exit 2
+    ;;
+esac
 cd "$(dirname "$0")/.."
 
 list=$(mktemp)

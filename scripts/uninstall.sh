@@ -2,7 +2,16 @@
 # Removes what scripts/install.sh has installed, by the list that it left, and the folders that only this library has.
 # Usage: uninstall.sh PREFIX     Environment: DESTDIR goes in front of PREFIX
 set -eu
-case $1 in /*) prefix=${DESTDIR:-}$1 ;; *) prefix=${DESTDIR:-}$PWD/$1 ;; esac
+prefix=${1:-}
+while [ "${prefix%/}" != "$prefix" ] && [ "$prefix" != / ]; do prefix=${prefix%/}; done
+case $prefix in
+'' | -*)
+    echo "usage: uninstall.sh PREFIX, the one that make install was given" >&2
+    exit 2
+    ;;
+/*) prefix=${DESTDIR:-}$prefix ;;
+*) prefix=${DESTDIR:-}$PWD/$prefix ;;
+esac
 list=$prefix/share/temporal-slab/installed
 [ -r "$list" ] || {
     echo "uninstall.sh: nothing was installed in $prefix by make install: there is no $list" >&2

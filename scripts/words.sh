@@ -1,7 +1,12 @@
 #!/bin/sh
-# Writes tslab/internal/doctor/words.go anew: the lines of src/stats/words.def as Go. With an argument it prints them.
+# Writes tslab/internal/doctor/words.go anew: the lines of src/stats/words.def as Go. With `print` it prints them.
 # Usage: words.sh [print]
 set -eu
+case $* in '' | print) ;; *)
+    echo "usage: words.sh [print]" >&2
+    exit 2
+    ;;
+esac
 cd "$(dirname "$0")/.."
 
 words() {

@@ -6,6 +6,7 @@ is drawn: a small terminal of our own understands the escape sequences, its cell
 the picture. Nothing is drawn that was not on that screen.
 
     make tslab && cmake --build --preset gcc-release
+    tools/terminal_pictures.py --build build/demo demo-leak      # after make demo, which it is a picture of
     tools/terminal_pictures.py [--build build/gcc-release] [--out docs/pictures] [--keep-html] [demo-leak tslab-top ...]
 """
 import argparse
@@ -303,6 +304,9 @@ def main():
         page, lines = shown(["sh", "-c", args.build + "/tslab_demo --leak 2>/dev/null"], 106, 30, [("Statistics of", 1, b"")],
                             "make demo ARGS=--leak")
         draw(page, lines, 106, os.path.join(args.out, "demo-leak.png"), args.keep_html)
+        args.pictures.remove("demo-leak")
+    if not args.pictures:
+        return
     environment = dict(os.environ, TSLAB_OPTIONS="segment=1,profile_bytes=64k,sampling_period=16")
     server = subprocess.Popen([args.build + "/synthetic_bench", "--pattern=leak", "--threads=2", "--req_rate=300", "--duration_s=0", "--progress_s=0"],
                               env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)

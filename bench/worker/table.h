@@ -49,10 +49,12 @@ static const work_fn ROW(table)[ROW_COUNT] = {
 #else
     [ROW_SHARED_ALLOCATOR] = ROW(shared_allocator),
 #endif
+#if BK_REALLOC
+    [ROW_GROW_LARGE] = ROW(grow_large),
+#endif
     [ROW_PHASE10] = ROW(phase10),
     [ROW_BIG_PHASE] = ROW(big_phase),
     [ROW_REALLOC_GROW] = ROW(realloc_grow),
-    [ROW_GROW_LARGE] = ROW(grow_large),
     [ROW_LEFT_OVER] = ROW(left_over),
     [ROW_END_TAIL] = ROW(end_tail),
     [ROW_PHASE100] = ROW(phase100),

@@ -175,15 +175,23 @@ SlabAllocator* slab_allocator_create_with(const SlabOptions* options) {
         errno = saved;
         return NULL;
     }
-    tsi_public(s)->on_heap = 1;
+    tsi_store_relaxed(&tsi_public(s)->holders, 1);
     return s;
 }
 
 SlabAllocator* slab_allocator_create(void) { return slab_allocator_create_with(NULL); }
 
+SlabAllocator* slab_allocator_retain(SlabAllocator* s) {
+    uint64_t n = s != NULL ? tsi_load_relaxed(&tsi_public(s)->holders) : 0;
+    while (n != 0 && !tsi_cas_seq(&tsi_public(s)->holders, &n, n + 1)) {}
+    return n != 0 ? s : tsi_failed(EINVAL, "the allocator was not made by slab_allocator_create");
+}
+
 void slab_allocator_free(SlabAllocator* s) {
     if (s == NULL) return;
-    bool ours = tsi_public(s)->on_heap != 0;
+    bool ours = tsi_load_relaxed(&tsi_public(s)->holders) != 0;
+    /* seq_cst: pairs with itself, so that what the other holders did comes before the last one's destroy */
+    if (ours && tsi_add_seq(&tsi_public(s)->holders, UINT64_MAX) != 1) return;
     allocator_destroy(s);
     if (ours) tsi_os_drop(s, sizeof *s);
 }

@@ -14,7 +14,7 @@
 static void* copy_out(const void* rows, size_t count, size_t bytes_each) {
     void* p = count != 0 ? malloc(count * bytes_each) : NULL;
     if (p != NULL) memcpy(p, rows, count * bytes_each);
-    else if (count != 0) errno = ENOMEM;
+    else if (count != 0) tsi_error_set(ENOMEM);
     return p;
 }
 
@@ -27,7 +27,7 @@ uint32_t slab_detect_epoch_leaks(SlabAllocator* s, uint32_t threshold_sec, uint3
     if (out != NULL && top != 0) {
         out->candidates = malloc(top * sizeof *out->candidates);
         if (out->candidates == NULL) {
-            errno = ENOMEM;
+            tsi_error_set(ENOMEM);
             found = top = 0;
         }
         for (uint32_t n = 0; n < top; n++) out->candidates[n] = leaks.rows[n].c;
@@ -90,7 +90,7 @@ bool slab_doctor_ex(SlabAllocator* s, uint32_t leak_sec, bool (*write)(void* ctx
     TsiReport report;
     TsiLeaks leaks;
     bool ok = false;
-    if (a == NULL || write == NULL) return errno = EINVAL, false;
+    if (a == NULL || write == NULL) return tsi_error_set(EINVAL), false;
     Chart* c = tsi_os_map(sizeof *c);
     if (c == NULL) return false;
     if (tsi_leaks_take(a, 0, &leaks)) {
@@ -116,6 +116,6 @@ bool slab_doctor_ex(SlabAllocator* s, uint32_t leak_sec, bool (*write)(void* ctx
 
 size_t slab_profile_write(SlabAllocator* s, bool (*write)(void* ctx, const char* bytes, size_t n), void* ctx) {
     TsiArena* a = tsi_arena(s);
-    if (a == NULL || write == NULL || a->profile.mean == 0) return errno = EINVAL, 0;
+    if (a == NULL || write == NULL || a->profile.mean == 0) return tsi_error_set(EINVAL), 0;
     return tsi_pprof_write(a, write, ctx);
 }

@@ -354,7 +354,9 @@ bool tsi_domain_refuse(TsiDomain* d, TsiDomainWhy why) {
     const TsiLabel* label = d->own ? tsi_label(&p->labels, d->label_at) : NULL;
     if (!d->own && tsi_ref_is_current(p, ref)) label = tsi_label_of(d->arena, tsi_inc(p, tsi_ref_index(ref)));
     tsi_refuse_as(d->arena, &(TsiMisuse){.what = rows[why].what, .where = d, .label = label});
-    return tsi_failed_bool(rows[why].error, rows[why].sentence);
+    (void)tsi_failed_bool(rows[why].error, rows[why].sentence);
+    if (why == TSI_DOMAIN_NOT_INNERMOST || why == TSI_DOMAIN_NOT_DETACHED) tsi_tls.error = SLAB_ERROR_ORDER;
+    return false;
 }
 
 bool tsi_domain_no_memory(TsiArena* a) {

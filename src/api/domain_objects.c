@@ -45,6 +45,27 @@ void* epoch_domain_realloc(epoch_domain_t* d, void* p, size_t size) {
     return ref != 0 ? tsi_resize(d->alloc, p, size, ref) : NULL;
 }
 
+void* epoch_domain_aligned_alloc(epoch_domain_t* d, size_t alignment, size_t size) {
+    TSI_KEEP_FRAME();
+    TsiRef ref = ref_of(tsi_domain_of(d));
+    return ref != 0 ? tsi_alloc_aligned(d->alloc, alignment, size, ref, NULL) : NULL;
+}
+
+void* epoch_domain_alloc_obj(epoch_domain_t* d, size_t size, size_t alignment, SlabHandle* out) {
+    TSI_KEEP_FRAME();
+    if (out != NULL) *out = 0;
+    TsiRef ref = ref_of(tsi_domain_of(d));
+    if (ref == 0) return NULL;
+    bool plain = alignment <= 16 && tsi_is_pow2(alignment);
+    return plain ? tsi_alloc_obj(d->alloc, size, ref, out) : tsi_alloc_aligned(d->alloc, alignment, size, ref, out);
+}
+
+void* epoch_domain_move(epoch_domain_t* to, void* p) {
+    TSI_KEEP_FRAME();
+    TsiRef ref = ref_of(tsi_domain_of(to));
+    return ref != 0 ? tsi_move(to->alloc, p, ref) : NULL;
+}
+
 bool epoch_domain_on_end(epoch_domain_t* d, void (*fn)(void* arg), void* arg) {
     if (!tsi_domain_usable(tsi_domain_of(d))) return false;
     if (fn == NULL) return tsi_failed_bool(EINVAL, "the function is NULL");
@@ -75,9 +96,29 @@ static TSI_NOINLINE void* malloc_outside(SlabAllocator* s, size_t size) {
     TsiHeap* h = near ? tsi_heap_cached(tsi_tls.binding, tsi_phases_current(&a->phases)) : NULL;
     void* p = h != NULL ? tsi_alloc_in(tsi_tls.binding, h, size, TSI_REF_CURRENT, false)
                         : tsi_alloc_any(a, size, 1, TSI_REF_CURRENT, false, NULL);
-    TsiBinding* b = p != NULL ? tsi_binding_get(a, false) : NULL; /* none where the thread is leaving */
-    if (b != NULL) count_outside(b, size);
+    if (p != NULL) tsi_outside_count(a, size);
     return p;
+}
+
+void tsi_outside_count(TsiArena* a, size_t size) {
+    TsiBinding* b = tsi_binding_get(a, false); /* none where the thread is leaving */
+    if (b != NULL) count_outside(b, size);
+}
+
+void* slab_move_outside(SlabAllocator* s, void* p) {
+    TSI_KEEP_FRAME();
+    void* q = tsi_move(s, p, TSI_REF_CURRENT);
+    if (q != NULL && q != p) tsi_outside_count(tsi_arena(s), slab_usable_size(s, q));
+    return q;
+}
+
+void* slab_realloc_outside(SlabAllocator* s, void* p, size_t size) {
+    TSI_KEEP_FRAME();
+    if (p == NULL) return slab_malloc_outside(s, size);
+    if (size == 0) return tsi_resize(s, p, 0, 0);
+    void* q = tsi_resize(s, p, size, TSI_REF_CURRENT);
+    if (q != NULL && q != p) tsi_outside_count(tsi_arena(s), size);
+    return q;
 }
 
 void* slab_malloc_outside(SlabAllocator* s, size_t size) {

@@ -128,28 +128,30 @@ uint64_t slab_epoch_get_refcount(SlabAllocator* s, EpochId id) {
     return i != NULL ? tsi_load_relaxed(&i->user_refs) : 0;
 }
 
-static bool budget_fits(size_t soft, size_t hard) { return hard == 0 || hard >= soft || (errno = EINVAL, false); }
+static bool budget_fits(size_t soft, size_t hard) {
+    return hard == 0 || hard >= soft || (tsi_error_set(EINVAL), false);
+}
 
 bool slab_epoch_set_budget(SlabAllocator* s, EpochId id, size_t soft, size_t hard, SlabBudgetFn fn, void* ctx) {
-    errno = EINVAL;
     Named n = named(s, id);
+    if (n.a == NULL) return tsi_error_set(EINVAL), false;
     if (n.inc == NULL || !budget_fits(soft, hard)) return false;
     tsi_inc_take(n.inc);
     bool ok = tsi_inc_era(n.inc) == tsi_ref_era(n.ref);
     if (ok) tsi_budget_write(&n.inc->budget, soft, hard, fn, ctx);
     tsi_inc_give(n.inc);
-    if (!ok) errno = ESTALE;
+    if (!ok) tsi_error_set(ESTALE);
     return ok;
 }
 
 bool slab_label_set_budget(SlabAllocator* s, const char* label, size_t soft, size_t hard, SlabBudgetFn fn, void* ctx) {
     TsiArena* a = tsi_arena(s);
     char name[TSI_LABEL_BYTES];
-    errno = EINVAL;
     tsi_label_copy(name, label);
-    if (a == NULL || name[0] == 0 || !budget_fits(soft, hard)) return false;
+    if (a == NULL || name[0] == 0) return tsi_error_set(EINVAL), false;
+    if (!budget_fits(soft, hard)) return false;
     uint32_t at = tsi_label_find(&a->phases.labels, name);
-    if (at == TSI_LABEL_OTHER) return errno = ENOMEM, false;
+    if (at == TSI_LABEL_OTHER) return tsi_error_set(ENOMEM), false;
     tsi_lock_take(&a->phases.labels.lock);
     tsi_budget_change_locked(a, at, soft, hard, fn, ctx);
     tsi_lock_give(&a->phases.labels.lock);
@@ -158,5 +160,6 @@ bool slab_label_set_budget(SlabAllocator* s, const char* label, size_t soft, siz
 
 bool slab_epoch_on_end(SlabAllocator* s, EpochId id, void (*fn)(void*), void* arg) {
     Named n = fn != NULL ? named(s, id) : (Named){NULL, 0, NULL};
+    if (n.a == NULL) return tsi_error_set(EINVAL), false;
     return n.inc != NULL && tsi_inc_on_end(n.a, n.ref, fn, arg);
 }

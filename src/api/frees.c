@@ -134,4 +134,36 @@ bool slab_free_checked(SlabAllocator* s, void* p) { return free_at(s, p); }
 
 void slab_free(SlabAllocator* s, void* p) { (void)free_at(s, p); }
 
-void slab_free_sized(SlabAllocator* s, void* p, size_t size) { (void)free_any(tsi_arena(s), p, size); }
+/* True when what lies at p in a region, if it lives, has at least so many bytes. size <= TSI_BUMP_MAX */
+TSI_INLINE bool region_holds(const TsiRegion* r, const void* p, size_t size) {
+    uint64_t rel = (uint64_t)((uintptr_t)p - (uintptr_t)tsi_load_relaxed(&r->base));
+    if (TSI_UNLIKELY(rel + size > tsi_load_relaxed(&r->rel))) return false;
+    uint8_t gen = tsi_load_relaxed(&tsi_region_map(r)[rel >> TSI_GRANULE_SHIFT]) & TSI_GEN_BYTE; /* if it lives */
+    return tsi_region_none_starts(r, (uint32_t)(rel >> TSI_GRANULE_SHIFT), (uint32_t)(size - 1) >> TSI_GRANULE_SHIFT,
+                                  gen);
+}
+
+/* Of the thread that used the allocator last, with a size to look at. */
+TSI_INLINE bool free_near_sized(TsiBinding* b, void* p, size_t size) {
+    uint64_t off = (uint64_t)((uintptr_t)p - (uintptr_t)b->base);
+    if (TSI_UNLIKELY(off >= b->covered)) return free_any(b->arena, p, size);
+    uint32_t entry = tsi_load_acquire(&b->entries[off >> TSI_LINE_MIN_SHIFT]); /* as in tsi_free_fast */
+    if ((entry & TSI_ENTRY_REGION) != 0) {
+        const TsiRegion* r = (const TsiRegion*)(void*)b->words + (entry & ~TSI_ENTRY_REGION);
+        bool holds = TSI_LIKELY(size - 1 < TSI_BUMP_MAX) && region_holds(r, p, size);
+        return TSI_LIKELY(holds) ? free_bumped(b, p, entry) : free_any(b->arena, p, size);
+    }
+    TsiChunkKey key = tsi_load_acquire(&b->keys[off >> TSI_CHUNK_SHIFT]);       /* as in tsi_chunk_class */
+    bool small = key - sizeof(TsiClass) < TSI_SMALL_CLASSES * sizeof(TsiClass); /* as in spot_find, free.c */
+    bool holds = small && size <= tsi_key_class(b->classes, key)->size;
+    return TSI_LIKELY(holds) ? free_inline(b, p) : free_any(b->arena, p, size);
+}
+
+TSI_INLINE bool free_sized(SlabAllocator* s, void* p, size_t size) {
+    if (TSI_UNLIKELY(!tsi_word_is(&tsi_tls.record->owner, s))) return free_any(tsi_arena(s), p, size);
+    return free_near_sized(tsi_tls.binding, p, size);
+}
+
+bool slab_free_sized_checked(SlabAllocator* s, void* p, size_t size) { return free_sized(s, p, size); }
+
+void slab_free_sized(SlabAllocator* s, void* p, size_t size) { (void)free_sized(s, p, size); }

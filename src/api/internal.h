@@ -52,13 +52,23 @@ void* tsi_alloc_ref(SlabAllocator* s, size_t size, TsiRef ref);
 /* Everything a fast path turns down: NULL and inert allocators, sizes, first use, used-up lines. ref, prefer and handle
  * as in TsiRequest; the caller of whoever tail-calls it is who asks. */
 void* tsi_alloc_any(TsiArena* a, size_t size, size_t align, TsiRef ref, bool prefer, SlabHandle* handle);
+/* Allocates with an alignment, which is checked here, and with a handle where out is not NULL. ref 0: where the thread
+ * is. */
+void* tsi_alloc_aligned(SlabAllocator* s, size_t alignment, size_t size, TsiRef ref, SlabHandle* out);
+/* Allocates with a handle where out is not NULL. ref 0: where the thread is. */
+void* tsi_alloc_obj(SlabAllocator* s, size_t size, TsiRef ref, SlabHandle* out);
 /* A zeroed array; ref 0: where the thread is. */
 void* tsi_alloc_zeroed(SlabAllocator* s, size_t n, size_t size, TsiRef ref);
 /* ref: where a block that moves goes; 0 = the block's own incarnation if it is ACTIVE, else the ambient one. */
 void* tsi_resize(SlabAllocator* s, void* p, size_t size, TsiRef ref);
+/* Copies a live object to the phase that ref names, or ref TSI_REF_CURRENT the ring's current epoch, and frees it there
+ * where it was. Returns p where it is in that phase already; NULL with errno, and p as it was. */
+void* tsi_move(SlabAllocator* s, void* p, TsiRef ref);
+/* Adds an object that was made outside of the thread's innermost scope to what the scope's label has made so. */
+void tsi_outside_count(TsiArena* a, size_t size);
 /* Sets the sentence behind slab_last_error. False, for those who return it. */
 bool tsi_set_error(const char* format, ...) __attribute__((format(printf, 1, 2)));
-/* Sets errno as well. NULL, for those who return it. */
+/* Sets errno and slab_error as well. NULL, for those who return it. */
 TSI_COLD void* tsi_failed(int error, const char* sentence);
 /* Like tsi_failed, but returns false. */
 TSI_COLD bool tsi_failed_bool(int error, const char* sentence);

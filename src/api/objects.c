@@ -27,6 +27,7 @@ bool tsi_turn_to(SlabAllocator* s) {
 
 TSI_COLD void* tsi_alloc_refuse(TsiArena* a, SlabMisuse what, const void* where, int error) {
     if (a != NULL) tsi_refuse(a, what, where);
+    else tsi_error_set(error);
     errno = error;
     return NULL;
 }
@@ -115,10 +116,12 @@ void* slab_malloc(SlabAllocator* s, size_t size) {
     return tsi_line_there(b, b->heap, b->cur, tsi_class_near(size), size, 0, false);
 }
 
+void* slab_malloc0(SlabAllocator* s, size_t size) { return slab_malloc(s, size + (size == 0)); }
+
 TsiRef tsi_resolve_for_alloc(SlabAllocator* s, EpochId epoch) {
     TsiArena* a = tsi_arena(s);
     if (a != NULL) return tsi_resolve(a, epoch);
-    errno = EINVAL;
+    tsi_error_set(EINVAL);
     return 0;
 }
 
@@ -199,16 +202,20 @@ void* slab_calloc_epoch(SlabAllocator* s, size_t n, size_t size, EpochId epoch) 
     return ref != 0 ? tsi_alloc_zeroed(s, n, size, ref) : NULL;
 }
 
-static void* aligned(SlabAllocator* s, size_t alignment, size_t size, TsiRef ref) {
+void* tsi_alloc_aligned(SlabAllocator* s, size_t alignment, size_t size, TsiRef ref, SlabHandle* out) {
+    TSI_KEEP_FRAME();
+    if (out != NULL) *out = 0;
     if (!tsi_is_pow2(alignment) || alignment > TSI_GIB(1)) return refuse_size(tsi_arena(s), EINVAL);
-    return tsi_alloc_any(tsi_arena(s), size, alignment, ref, false, NULL);
+    return tsi_alloc_any(tsi_arena(s), size, alignment, ref, false, out);
 }
 
-void* slab_aligned_alloc(SlabAllocator* s, size_t alignment, size_t size) { return aligned(s, alignment, size, 0); }
+void* slab_aligned_alloc(SlabAllocator* s, size_t alignment, size_t size) {
+    return tsi_alloc_aligned(s, alignment, size, 0, NULL);
+}
 
 void* slab_aligned_alloc_epoch(SlabAllocator* s, size_t alignment, size_t size, EpochId epoch) {
     TsiRef ref = tsi_resolve_for_alloc(s, epoch);
-    return ref != 0 ? aligned(s, alignment, size, ref) : NULL;
+    return ref != 0 ? tsi_alloc_aligned(s, alignment, size, ref, NULL) : NULL;
 }
 
 /* ---- handles ---- */
@@ -236,6 +243,8 @@ TSI_INLINE void* obj(SlabAllocator* s, size_t size, TsiRef ref, SlabHandle* out)
 }
 
 static void* obj_near(SlabAllocator* s, size_t size, TsiRef ref, SlabHandle* out) { return obj(s, size, ref, out); }
+
+void* tsi_alloc_obj(SlabAllocator* s, size_t size, TsiRef ref, SlabHandle* out) { return obj(s, size, ref, out); }
 
 void* alloc_obj(SlabAllocator* s, uint32_t size, SlabHandle* out) { return obj(s, size, 0, out); }
 

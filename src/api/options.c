@@ -17,6 +17,8 @@ static _Thread_local char last_error[160];
 
 const char* slab_last_error(void) { return last_error; }
 
+int slab_error(void) { return tsi_tls.error; }
+
 bool tsi_set_error(const char* format, ...) {
     va_list args;
     va_start(args, format);
@@ -27,7 +29,7 @@ bool tsi_set_error(const char* format, ...) {
 
 void* tsi_failed(int error, const char* sentence) {
     (void)tsi_set_error("%s", sentence);
-    errno = error;
+    tsi_error_set(error);
     return NULL;
 }
 

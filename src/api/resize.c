@@ -19,6 +19,13 @@ static bool live_place(TsiArena* a, const void* p, TsiPlace* at) {
     return tsi_space_locate(&a->space, tsi_slot_of(a, p), at) == TSI_PLACE_OK && tsi_place_is_live(a, at, &tag);
 }
 
+/* Finds a live object. False with errno EINVAL, and a refusal, for anything else. */
+static bool find_live(TsiArena* a, const void* p, TsiPlace* at, uint64_t* tag) {
+    TsiPlaceResult where = tsi_space_locate(&a->space, tsi_slot_of(a, p), at);
+    int bad = where == TSI_PLACE_OK ? tsi_place_check(a, at, tag) : (int)tsi_misuse_of(a, where, at);
+    return bad == TSI_FREE_OK || tsi_alloc_refuse(a, tsi_stand_in_misuse(a, p, (SlabMisuse)bad), p, EINVAL) != NULL;
+}
+
 /* Allocates for a block that has grown, where it can grow on: the smaller ones with as much room as a class gives, from
  * 1 KiB on a quarter more, so that a block that grows in steps moves as often as its size doubles, times a few. */
 static void* alloc_grown(SlabAllocator* s, TsiArena* a, size_t size, TsiRef ref, bool prefer) {
@@ -63,6 +70,21 @@ static TsiBinding* grown_large(TsiArena* a, const TsiPlace* at, size_t size, boo
     return b;
 }
 
+/* Copies `bytes` from p, which is at `at`, to q, which was made for it, and frees p. Returns q. NULL with ESTALE, and q
+ * freed, when p has not that life any more: the function of a budget may have released its phase, or a thread that the
+ * program does not order. Then q may lie where p lay. */
+static void* replace(SlabAllocator* s, const TsiPlace* at, uint64_t life, void* p, void* q, size_t bytes) {
+    TsiArena* a = tsi_arena(s);
+    uint64_t tag;
+    if (TSI_UNLIKELY(q == p || !tsi_place_is_live(a, at, &tag) || life_of(a, at, tag) != life)) {
+        (void)slab_free_checked(s, q);
+        return tsi_error_set(ESTALE), NULL;
+    }
+    memmove(q, p, bytes); /* they overlap where the phase ends in this moment */
+    (void)slab_free_checked(s, p);
+    return q;
+}
+
 TSI_NOINLINE void* tsi_resize(SlabAllocator* s, void* p, size_t size, TsiRef ref) {
     TSI_KEEP_FRAME();
     TsiArena* a = tsi_arena(s);
@@ -74,9 +96,7 @@ TSI_NOINLINE void* tsi_resize(SlabAllocator* s, void* p, size_t size, TsiRef ref
         return NULL;
     }
     uint64_t tag;
-    TsiPlaceResult where = tsi_space_locate(&a->space, tsi_slot_of(a, p), &at);
-    int bad = where == TSI_PLACE_OK ? tsi_place_check(a, &at, &tag) : (int)tsi_misuse_of(a, where, &at);
-    if (bad != TSI_FREE_OK) return tsi_alloc_refuse(a, tsi_stand_in_misuse(a, p, (SlabMisuse)bad), p, EINVAL);
+    if (!find_live(a, p, &at, &tag)) return NULL;
     size_t usable = tsi_object_bytes(a, &at);
     bool moves = TSI_UNLIKELY(a->stand_ins != NULL); /* always: its stand-in is as large as was asked for */
     if (size <= usable && size >= usable / 2 && !moves) return p;
@@ -90,7 +110,7 @@ TSI_NOINLINE void* tsi_resize(SlabAllocator* s, void* p, size_t size, TsiRef ref
     if (size > usable && stays && !moves && at.cls == TSI_CLASS_LARGE) {
         bool lost;
         TsiBinding* b = grown_large(a, &at, size, &lost);
-        if (TSI_UNLIKELY(lost)) return errno = ESTALE, NULL;
+        if (TSI_UNLIKELY(lost)) return tsi_error_set(ESTALE), NULL;
         if (b != NULL) return TSI_LIKELY(!b->profile_hit) ? p : record_gain(b, &at, p, usable, TSI_CALLER());
     }
     bool prefer = ref == 0 && tsi_place_ref(a, &at, &own) && tsi_ref_is_active(&a->phases, own);
@@ -102,15 +122,24 @@ TSI_NOINLINE void* tsi_resize(SlabAllocator* s, void* p, size_t size, TsiRef ref
               : ref != 0    ? tsi_alloc_there(s, size, ref, prefer)
                             : slab_malloc(s, size);
     if (q == NULL) return size <= usable ? p : NULL;
-    /* The function of a budget may have released this block's phase, or a thread that the program does not order: then
-     * the new one may lie where it lay, and there is nothing to copy. */
-    if (TSI_UNLIKELY(q == p || !tsi_place_is_live(a, &at, &tag) || life_of(a, &at, tag) != life)) {
-        (void)slab_free_checked(s, q);
-        return errno = ESTALE, NULL;
-    }
-    memmove(q, p, size < usable ? size : usable); /* they overlap where the phase ends in this moment */
-    (void)slab_free_checked(s, p);
-    return q;
+    return replace(s, &at, life, p, q, size < usable ? size : usable);
+}
+
+void* tsi_move(SlabAllocator* s, void* p, TsiRef ref) {
+    TSI_KEEP_FRAME();
+    TsiArena* a = tsi_arena(s);
+    TsiPlace at;
+    TsiRef own;
+    uint64_t tag;
+    if (a == NULL) return tsi_alloc_refuse(NULL, SLAB_MISUSE_BAD_SIZE, NULL, EINVAL);
+    if (!find_live(a, p, &at, &tag)) return NULL;
+    TsiRef to = ref == TSI_REF_CURRENT ? tsi_phases_current(&a->phases) : ref;
+    if (tsi_place_ref(a, &at, &own) && own == to && tsi_ref_is_active(&a->phases, to)) return p;
+
+    size_t bytes = tsi_object_bytes(a, &at);
+    uint64_t life = life_of(a, &at, tag);
+    void* q = tsi_alloc_any(a, bytes, 1, ref, false, NULL);
+    return q != NULL ? replace(s, &at, life, p, q, bytes) : NULL;
 }
 
 static TSI_NOINLINE void* resize_missed(TsiBinding* b, SlabAllocator* s, void* p, size_t size) {

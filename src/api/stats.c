@@ -154,7 +154,7 @@ static bool write_report(SlabAllocator* s, TsiWriteFn write, void* ctx, int each
                          bool (*text)(const TsiReport*, TsiWriteFn, void*)) {
     TsiArena* a = tsi_arena(s);
     TsiReport r;
-    if (a == NULL || write == NULL) return errno = EINVAL, false;
+    if (a == NULL || write == NULL) return tsi_error_set(EINVAL), false;
     if (!tsi_report_take_rows(a, each, &r)) return false;
     bool whole = text(&r, write, ctx);
     tsi_report_drop(&r);

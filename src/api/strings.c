@@ -1,5 +1,6 @@
 /*
- * strings.c - copies and formatted text, where slab_malloc would put them or in a domain that is named.
+ * strings.c - copies and formatted text: where slab_malloc would put them, outside of every scope, or in a domain that
+ * is named.
  *
  * What there is nothing to copy from is an allocation of no bytes: it is refused and counted as that is.
  */
@@ -13,11 +14,13 @@ typedef struct Where {
     SlabAllocator* s;
     epoch_domain_t* d;
     bool named; /* d, which may be NULL */
+    bool outside;
 } Where;
 
 static void* take(Where w, size_t bytes) {
     TSI_KEEP_FRAME();
-    return w.named ? epoch_domain_malloc(w.d, bytes) : slab_malloc(w.s, bytes);
+    if (w.named) return epoch_domain_malloc(w.d, bytes);
+    return w.outside ? slab_malloc_outside(w.s, bytes) : slab_malloc(w.s, bytes);
 }
 
 static void* copy(Where w, const void* from, size_t bytes) {
@@ -52,6 +55,7 @@ static char* print(Where w, const char* format, va_list args) {
 }
 
 #define HERE ((Where){.s = a})
+#define OUTSIDE ((Where){.s = a, .outside = true})
 #define THERE ((Where){.d = d, .named = true})
 
 char* slab_strdup(SlabAllocator* a, const char* text) { return copy_text(HERE, text, PTRDIFF_MAX); }
@@ -63,6 +67,17 @@ char* slab_asprintf(SlabAllocator* a, const char* format, ...) {
     va_list args;
     va_start(args, format);
     char* p = print(HERE, format, args);
+    va_end(args);
+    return p;
+}
+
+char* slab_strdup_outside(SlabAllocator* a, const char* text) { return copy_text(OUTSIDE, text, PTRDIFF_MAX); }
+
+char* slab_asprintf_outside(SlabAllocator* a, const char* format, ...) {
+    TSI_KEEP_FRAME();
+    va_list args;
+    va_start(args, format);
+    char* p = print(OUTSIDE, format, args);
     va_end(args);
     return p;
 }

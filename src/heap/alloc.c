@@ -29,6 +29,7 @@
 #include "heap/registry.h"
 #include "heap/room.h"
 #include "heap/sample.h"
+#include "heap/search.h"
 #include "heap/stand_in.h"
 #include "heap/take.h"
 #include "heap/trim.h"
@@ -36,9 +37,6 @@
 #include "os/stack.h"
 
 #include <errno.h>
-
-/* How an allocation in one incarnation ends. AGAIN: what it was tried in has changed meanwhile. */
-typedef enum TsiOutcome { TSI_GOT, TSI_AGAIN, TSI_STALE, TSI_NO_MEMORY, TSI_OVER } TsiOutcome;
 
 /* What a try has brought. */
 typedef struct TsiGot {
@@ -320,81 +318,7 @@ void* tsi_alloc_nearby(TsiBinding* b, TsiHeap* h, size_t size, SlabHandle* handl
     return p != NULL || handle != NULL ? p : alloc_more(b, h, size, cls);
 }
 
-/* ---- looking for room ---- */
-
-enum { WAITS = 20000 /* mostly naps of tsi_os_yield: a second and more */, LOOKS = 64 };
-
-/* What an allocation has done to find room since it was first refused. */
-typedef struct TsiSearch {
-    bool looked;     /* everywhere, since the last try but one */
-    bool left;       /* others were inside of what it wanted */
-    uint32_t givers; /* of memory, after the look */
-    uint32_t gone;   /* how often some had gone by then */
-    unsigned turn, waits, looks;
-    unsigned told; /* hard budgets whose functions were called */
-} TsiSearch;
-
-/* Returns what can go back for a request that had this outcome: everything; where max_bytes is in the way, what makes
- * room; else the empty slabs of the epoch. True if others were inside of some. */
-static bool give_back(TsiBinding* b, TsiOutcome o, const TsiBudgetEvents* e) {
-    TsiArena* a = b->arena;
-    if (o == TSI_NO_MEMORY) return tsi_trim_all(a, b);
-    if ((e->hard & TSI_BUDGET_SPACE) != 0) return tsi_trim_for_room(a, b);
-    return tsi_trim_inc(a, b, tsi_inc(&a->phases, tsi_ref_index(e->ref)));
-}
-
-/* Waits until as many threads have given memory back as were at it after the look, or, for those that were inside of a
- * slab, longer after each look. Returns false if the request has waited enough, for a thread may be stopped there. One
- * that gives is not waited for again before some memory goes. */
-static bool wait_for_others(TsiArena* a, TsiSearch* search) {
-    uint64_t giving = tsi_space_giving(&a->space);
-    bool gives = search->givers != 0, stood = gives && giving == tsi_load_relaxed(&a->stood);
-    if (stood || search->looks == LOOKS) return false;
-    for (unsigned n = 0;
-         gives ? tsi_givers(giving) != 0 && tsi_gone(giving) - search->gone < search->givers : n < search->looks; n++) {
-        if (++search->waits > WAITS) {
-            tsi_store_relaxed(&a->stood, giving);
-            return false;
-        }
-        tsi_os_yield(&search->turn);
-        giving = tsi_space_giving(&a->space);
-    }
-    return true;
-}
-
-/*
- * Looks for room for a request that was refused. Returns true if it is to be tried again: after the first look, and as
- * long as a look has found that others have what it wants. So a request is refused when all that no object needed was
- * where a look finds it, and the try after the look failed, or when it has waited enough. Slabs that another thread's
- * sweep has are off the charges before anybody can miss them (tsi_sweep_uncharge): under a budget nobody waits for
- * threads that give memory back.
- */
-static bool find_room(TsiBinding* b, TsiOutcome o, const TsiBudgetEvents* e, TsiSearch* search) {
-    TsiArena* a = b->arena;
-    if (search->looked && !search->left && search->givers == 0) return false;
-    if (search->looked && !wait_for_others(a, search)) return false;
-    search->left = give_back(b, o, e);
-    search->looked = true;
-    search->looks++;
-    uint64_t giving = tsi_space_giving(&a->space);
-    bool of_space = o == TSI_NO_MEMORY || (e->hard & TSI_BUDGET_SPACE) != 0;
-    search->givers = of_space ? tsi_givers(giving) : 0;
-    search->gone = tsi_gone(giving);
-    return true;
-}
-
-/* Tells of budgets, of a hard one once. Returns true if an allocation that one refused is to be tried again. */
-static bool budgets_told(TsiBinding* b, TsiOutcome o, const TsiBudgetEvents* e, TsiSearch* search) {
-    if (TSI_LIKELY((e->soft | e->hard) == 0)) return false;
-    TsiArena* a = b->arena;
-    unsigned hard = o == TSI_OVER ? e->hard & ~search->told : 0;
-    if (hard != 0) search->looked = false; /* another one than before */
-    bool again = o == TSI_OVER && find_room(b, o, e, search);
-    tsi_budget_tell(a, e, hard);
-    search->told |= hard;
-    if (o == TSI_OVER && !again) tsi_add_relaxed(&tsi_label(&a->phases.labels, e->label)->over, 1);
-    return again;
-}
+/* ---- one try ---- */
 
 /* ambient: the thread's next allocations are to go where this one goes. */
 TSI_INLINE TsiOutcome alloc_owned(TsiBinding* b, TsiRef target, bool ambient, const TsiRequest* q, TsiGot* got) {
@@ -479,7 +403,7 @@ static bool stale_goes_on(TsiBinding* b, TsiRequest* q, TsiRef target) {
 /* No memory, or a budget in the way. NULL */
 static void* refused(TsiArena* a, int error) {
     tsi_refuse_count(a, error == EDQUOT ? TSI_REFUSED_BUDGET : TSI_REFUSED_MEMORY);
-    errno = error;
+    tsi_error_set(error);
     return NULL;
 }
 
@@ -503,15 +427,19 @@ static void* alloc_untimed(TsiArena* a, TsiRequest* q) {
             return NULL;
         }
         if (TSI_UNLIKELY(lost)) got.budgets.soft = 0; /* told once: the function may release each phase */
-        bool again = budgets_told(b, o, &got.budgets, &search);
+        bool events = (got.budgets.soft | got.budgets.hard) != 0 || o == TSI_NO_MEMORY;
+        bool again = TSI_UNLIKELY(events) && tsi_search(b, o, &got.budgets, &search);
         if (o == TSI_GOT && TSI_UNLIKELY(got.budgets.soft != 0) && is_released(a, target)) {
             lost = true;
             continue;
         }
-        if (o == TSI_GOT && q->handle != NULL) *q->handle = got.issue.handle;
-        if (o == TSI_GOT) return got.p;
+        if (o == TSI_GOT) {
+            if (q->handle != NULL) *q->handle = got.issue.handle;
+            q->ref = target;
+            return got.p;
+        }
         if (o == TSI_OVER && !again) return refused(a, EDQUOT);
-        if (o == TSI_NO_MEMORY && !find_room(b, o, &got.budgets, &search)) return refused(a, ENOMEM);
+        if (o == TSI_NO_MEMORY && !again) return refused(a, ENOMEM);
     }
 }
 
@@ -520,13 +448,6 @@ static void* alloc_whole(TsiArena* a, TsiRequest* q) {
     void* p = alloc_untimed(a, q);
     tsi_thread_late_leave();
     return p;
-}
-
-/* The phase that an object is in; of an allocation that failed, where it was to be. */
-static TsiRef landed_in(TsiBinding* b, const void* p, TsiRef ref) {
-    TsiPlace at;
-    if (p == NULL) return target_of(b, ref);
-    return tsi_space_locate(&b->arena->space, p, &at) == TSI_PLACE_OK && tsi_slab_ref(b->arena, &at, &ref) ? ref : 0;
 }
 
 static TSI_NOINLINE void* alloc_sampled(TsiBinding* b, TsiRequest* q) {
@@ -538,7 +459,8 @@ static TSI_NOINLINE void* alloc_sampled(TsiBinding* b, TsiRequest* q) {
     void* p = alloc_whole(b->arena, q);
     bool still = tsi_tls.binding == b && tsi_tls.serial == b->arena->serial; /* not given back by a late leave */
     uint64_t ns[3];
-    if (chosen && still && tsi_sample_stop_alloc(b, w, ns)) tsi_sample_label(b, landed_in(b, p, ref), ns);
+    if (chosen && still && tsi_sample_stop_alloc(b, w, ns))
+        tsi_sample_label(b, p != NULL ? q->ref : target_of(b, ref), ns); /* or where it was to be */
     tsi_lock_stats = outer;
     return p;
 }
@@ -554,7 +476,7 @@ static TSI_NOINLINE void* alloc_watched(TsiBinding* b, TsiRequest* q) {
     b->profile_hit = outer_hit;
     if (TSI_UNLIKELY(hit) && p != NULL) {
         uint32_t maker = ref == TSI_REF_CURRENT ? tsi_scope_maker(b) : 0;
-        tsi_profile_record(b, p, 0, landed_in(b, p, ref), maker, from);
+        tsi_profile_record(b, p, 0, q->ref, maker, from);
     }
     return p;
 }
@@ -566,7 +488,7 @@ void* tsi_alloc_slow(TsiArena* a, TsiRequest* q) {
     size_t size = q->size, align = q->align; /* before they are changed */
     void* slot = alloc_watched(b, q);
     if (slot == NULL || a->stand_ins == NULL) return slot;
-    void* p = tsi_stand_in_make(a, slot, size, align);
+    void* p = tsi_stand_in_make(a, slot, q->ref, size, align);
     if (p != NULL) return p;
     (void)tsi_free_pointer(a, slot, 0);
     if (q->handle != NULL) *q->handle = 0;

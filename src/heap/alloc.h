@@ -19,7 +19,7 @@ typedef struct TsiRequest {
 } TsiRequest;
 
 /* The whole slow path, NULL with errno: binding, what waits for the thread, the phase's heap, and in that a region, a
- * line or a slab; then what is in the way of it. Changes *q. */
+ * line or a slab; then what is in the way of it. Changes *q; afterwards q->ref is the incarnation of the object. */
 void* tsi_alloc_slow(TsiArena* a, TsiRequest* q);
 
 /* Shared mode: what is ready in the thread's lane when that is free, or NULL. size <= TSI_LUT_MAX; ref as above. */

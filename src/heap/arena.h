@@ -369,7 +369,7 @@ typedef struct TsiPublic {
     TsiArena* arena;
     uint64_t serial;
     uint64_t magic;
-    uint64_t on_heap; /* made by slab_allocator_create */
+    _Atomic uint64_t holders; /* of one made by slab_allocator_create, who free it; else 0 */
 } TsiPublic;
 
 /* Bounds of records, and the words that name them. */

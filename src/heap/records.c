@@ -31,6 +31,7 @@ static bool is_sparse(TsiArena* a) {
 void tsi_ready_close(TsiBinding* b) {
     TsiArena* a = b->arena;
     uint32_t chain = 0;
+    tsi_space_give_begin(&a->space); /* of what the store has no room for */
     for (unsigned rank = 0; rank < TSI_READY_RANKS; rank++) {
         while (b->ready_count[rank] != 0) {
             _Atomic uint32_t* at = &b->ready[rank][--b->ready_count[rank]];
@@ -51,6 +52,7 @@ void tsi_ready_close(TsiBinding* b) {
         chain = tsi_slab(&a->space, id)->next;
         (void)tsi_space_purge(&a->space, &id, 1);
     }
+    tsi_space_give_end(&a->space);
 }
 
 void tsi_binding_flush_records(TsiBinding* b) {

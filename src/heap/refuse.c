@@ -93,6 +93,28 @@ static TSI_NOINLINE void tell(TsiArena* a, const TsiMisuse* m) {
     tsi_lane_resume(pause);
 }
 
+static SlabError error_of(SlabMisuse what) {
+    static const uint8_t errors[] = {
+        [SLAB_MISUSE_STALE_HANDLE] = SLAB_ERROR_OBJECT,     [SLAB_MISUSE_BAD_HANDLE] = SLAB_ERROR_OBJECT,
+        [SLAB_MISUSE_DOUBLE_FREE] = SLAB_ERROR_OBJECT,      [SLAB_MISUSE_STALE_FREE] = SLAB_ERROR_OBJECT,
+        [SLAB_MISUSE_INTERIOR_POINTER] = SLAB_ERROR_OBJECT, [SLAB_MISUSE_FOREIGN_POINTER] = SLAB_ERROR_OBJECT,
+        [SLAB_MISUSE_SIZE_MISMATCH] = SLAB_ERROR_OBJECT,    [SLAB_MISUSE_BAD_EPOCH] = SLAB_ERROR_EPOCH,
+        [SLAB_MISUSE_CLOSED_EPOCH] = SLAB_ERROR_ENDED,      [SLAB_MISUSE_BAD_SIZE] = SLAB_ERROR_SIZE,
+        [SLAB_MISUSE_DOMAIN_ORDER] = SLAB_ERROR_ORDER,      [SLAB_MISUSE_DOMAIN_STALE] = SLAB_ERROR_ENDED,
+    };
+    _Static_assert(sizeof errors == SLAB_MISUSE_COUNT, "each is an error");
+    return (SlabError)errors[what];
+}
+
+void tsi_error_set(int error) {
+    tsi_tls.error = error == ENOMEM   ? SLAB_ERROR_NO_MEMORY
+                    : error == EDQUOT ? SLAB_ERROR_BUDGET
+                    : error == ESTALE ? SLAB_ERROR_ENDED
+                    : error == EBUSY  ? SLAB_ERROR_BUSY
+                                      : SLAB_ERROR_ARGUMENT;
+    errno = error;
+}
+
 void tsi_refuse_as(TsiArena* a, const TsiMisuse* m) {
     int saved = errno;
     TsiLabel* label = label_of(a, m);
@@ -100,5 +122,6 @@ void tsi_refuse_as(TsiArena* a, const TsiMisuse* m) {
     if (label != NULL) tsi_add_relaxed(&label->refusals, 1);
     if (a->options.misuse_fn != NULL && (tsi_tls.telling & TSI_TELLS_MISUSE) == 0) tell(a, m);
     if (a->options.misuse_fatal) die(m, label);
+    tsi_tls.error = (uint8_t)error_of(m->what);
     errno = saved;
 }

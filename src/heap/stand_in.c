@@ -162,17 +162,16 @@ static void* new_block(size_t size, size_t align) {
 static _Atomic(void*)* word_of(void* slot) { return slot; }
 
 static bool is_released(TsiArena* a, TsiRef ref) {
-    if (ref == 0) return true;
     /* acquire: pairs with the seq_cst store of an end, which looks at the list afterwards (ST3) */
     uint64_t word = tsi_load_acquire(&tsi_inc(&a->phases, tsi_ref_index(ref))->word);
     return word >> 2 != tsi_ref_era(ref) || (word & TSI_INC_STATE) == TSI_INC_RELEASED;
 }
 
-TSI_NOINLINE void* tsi_stand_in_make(TsiArena* a, void* slot, size_t size, size_t align) {
+TSI_NOINLINE void* tsi_stand_in_make(TsiArena* a, void* slot, TsiRef ref, size_t size, size_t align) {
     TSI_KEEP_FRAME();
     if (align > TSI_STAND_IN_ALIGN_MAX) return slot;
     int saved = errno;
-    TsiPlace at;
+    TsiPlace at; /* of whatever is there now: only its class is asked for */
     bool there = tsi_space_locate(&a->space, slot, &at) == TSI_PLACE_OK;
     TsiStandIn* x = malloc(sizeof *x);
     void* block = x != NULL ? new_block(size, there ? alignment_of(a, &at, slot, align) : align) : NULL;
@@ -183,15 +182,17 @@ TSI_NOINLINE void* tsi_stand_in_make(TsiArena* a, void* slot, size_t size, size_
     }
     errno = saved;
 
-    tsi_store_relaxed(word_of(slot), block);
-    TsiRef ref = 0;
-    if (there && !tsi_place_ref(a, &at, &ref)) ref = 0;
     *x = (TsiStandIn){.block = block, .bytes = size, .slot = slot, .arena = a, .ref = ref};
     tsi_lock_take(&tsi_stand_in_lock);
+    bool ended = is_released(a, ref);
+    if (!ended) tsi_store_relaxed(word_of(slot), block); /* else the slot may be another object's */
     insert_locked(x);
+    /* What the program gets has ended, as it has without stand-ins. */
+    if (TSI_UNLIKELY(ended)) remove_locked(x, SLAB_MISUSE_STALE_FREE);
     tsi_lock_give(&tsi_stand_in_lock);
-    /* Then the end, which may be over, has not met it: what the program gets has ended, as it has without stand-ins. */
-    if (TSI_UNLIKELY(is_released(a, ref))) tsi_stand_in_drop(a, block, slot);
+    if (TSI_LIKELY(!ended)) return block;
+    x->next = NULL;
+    free_list(x);
     return block;
 }
 

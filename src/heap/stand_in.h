@@ -15,9 +15,10 @@
  * path, as in shared mode, so each call comes by here; without, no fast path has an instruction for it.
  *
  * Invariants. ST1: a block is in the tree exactly as long as malloc has given it to us. ST2: the block of an object is
- * freed once, by whoever takes its record off the tree. ST3: when a phase has been released no block of it is left:
- * the end changes the state and then looks at the list of the phase; an allocation enters the list and then looks at
- * the state, both under the lock; so one of the two takes the block.
+ * freed once, by whoever takes its record off the tree. ST3: when a phase has been released no block of it is left,
+ * and no slot that it had is written for it: the end changes the state and then looks at the list of the phase; an
+ * allocation looks at the state, and only in a phase that has not been released writes the slot, in one hold of the
+ * lock, and enters the list. So one of the two takes the block, and whoever gets the slot next writes it later.
  *
  * What is not done: objects aligned to more than TSI_STAND_IN_ALIGN_MAX stay in their slots, unseen.
  */
@@ -41,9 +42,9 @@ bool tsi_stand_ins_open(TsiArena* a);
 /* Frees all blocks of the allocator. [destroy] */
 void tsi_stand_ins_close(TsiArena* a);
 
-/* Makes the stand-in of an object of `size` bytes that has just been given the slot: returns its block; the slot where
- * that has to do; NULL with errno ENOMEM where malloc refuses. [no lock, no bracket] */
-void* tsi_stand_in_make(TsiArena* a, void* slot, size_t size, size_t align);
+/* Makes the stand-in of an object of `size` bytes that has just been given the slot, in the incarnation `ref`: returns
+ * its block; the slot where that has to do; NULL with errno ENOMEM where malloc refuses. [no lock, no bracket] */
+void* tsi_stand_in_make(TsiArena* a, void* slot, TsiRef ref, size_t size, size_t align);
 /* Frees the block of an object whose slot has been freed. [no lock, no bracket] */
 void tsi_stand_in_drop(TsiArena* a, void* block, const void* slot);
 /* Frees all blocks of an incarnation that has been released. [no lock, no bracket] */

@@ -14,16 +14,17 @@
  *   S1  A slab is settled once: by the walk of its heap, or, when skipped, by the owner in handover.
  *   S2  What a walk does (trim, drain, release) follows the state read under the stripe, so a later,
  *       stronger close that finds a heap revoked by an earlier sweep need not wait for it.
- *   S3  Another thread's heap that another sweep has revoked is left to that sweep, by ticket: its busy would have to
- *       be read after a barrier that followed *its* revocation. The sweeping thread's own heaps it takes whoever
- *       revoked them: it is inside no bracket. So it does with the heaps of lanes that it holds (lane.h). A sweep whose
- *       membarrier has failed takes heaps of fenced owners only (bracket.h) and gives its
- *       ticket back for the others: then they are any later sweep's, or their owner's.
+ *   S3  Another thread's heap that another sweep has revoked is left to that sweep, by ticket: its busy has to be read
+ *       after a barrier that followed the revocation. A sweep that looks at everything takes over, by its own ticket
+ *       and barrier, what one in passing has revoked (S5): that one may stop before it comes there. The sweeping
+ *       thread's own heaps it takes whoever revoked them: it is inside no bracket. So it does with the heaps of lanes
+ *       that it holds (lane.h). A sweep whose membarrier has failed takes heaps of fenced owners only (bracket.h) and
+ *       gives its ticket back for the others: then they are any later sweep's, or their owner's.
  *   S4  A record is reused only when it has drained and nothing pins it; a sweep pins it.
- *   S5  A sweep that is a thread's own business, an end, a trim or the handover of its own heaps, looks at everything,
- *       and so does any that finds its phase released. Any other that a thread does in passing, in an allocation or a
- *       free, stops after TSI_PIECE_BYTES. A heap of which slabs are left is put back as a trim puts it: nobody's, or
- *       its owner's to let go of. The incarnation is on the list of those that wait (finish.h).
+ *   S5  A sweep that is a thread's own business, an end, a trim or the handover of its own heaps, looks at everything.
+ *       Any other that a thread does in passing, in an allocation or a free, stops after TSI_PIECE_BYTES. A heap of
+ *       which slabs are left is put back as a trim puts it: nobody's, or its owner's to let go of. The incarnation is
+ *       on the list of those that wait (finish.h).
  * Freers wait for a walk only if they empty a slab of an incarnation of the same stripe that has ended.
  */
 #include "heap/sweep.h"
@@ -36,7 +37,10 @@
 #include "heap/settle.h"
 #include "mem/stock.h"
 
-enum { LITTLE = 8 /* slabs */ };
+enum {
+    LITTLE = 8,        /* slabs */
+    TICKET_PASSING = 1 /* bit of the tickets of sweeps that stop after a piece; TSI_NO_TICKET has it, too */
+};
 
 _Atomic bool tsi_barrier_failed;
 
@@ -60,7 +64,8 @@ static void revoke_locked(TsiSweep* w, TsiBinding* only) {
         uint64_t word = tsi_load_seq(&h->word);
         unsigned state = tsi_heap_state(word);
         if ((only != NULL && tsi_heap_binding(word) != only->index) || is_mine(w, word)) continue;
-        if (h->revoker == TSI_NO_TICKET && state == TSI_HEAP_REVOKED) h->revoker = w->ticket;
+        bool passing = (h->revoker & TICKET_PASSING) != 0 && w->most == 0; /* S3 */
+        if (state == TSI_HEAP_REVOKED && (passing || h->revoker == TSI_NO_TICKET)) h->revoker = w->ticket;
         while (state == TSI_HEAP_LIVE || state == TSI_HEAP_RETIRE) {
             h->revoker = w->ticket;
             /* seq_cst: before the membarrier, and pairs with tsi_heap_is_live in the fenced form */
@@ -279,7 +284,7 @@ static void seize_all_locked(TsiSweep* w) {
 void tsi_sweep_locked(TsiSweep* w, TsiBinding* only) {
     TSI_HOLDS(tsi_inc_lock(w->inc));
     TsiLock* lock = tsi_inc_lock(w->inc);
-    w->ticket = tsi_add_relaxed(&w->arena->tickets, 1) + 1;
+    w->ticket = (tsi_add_relaxed(&w->arena->tickets, 1) + 1) * 2 + (w->most != 0 ? TICKET_PASSING : 0);
     revoke_locked(w, only);
     if (w->others) {
         tsi_lock_give_probed(lock);
@@ -288,8 +293,6 @@ void tsi_sweep_locked(TsiSweep* w, TsiBinding* only) {
         tsi_add_relaxed(&w->arena->barriers, 1);
         tsi_lock_take(lock);
     }
-    /* Who has released the phase since has left heaps to us, by their ticket, and counts on it (S3). */
-    if (tsi_inc_state(w->inc) == TSI_INC_RELEASED) w->most = 0;
     seize_all_locked(w);
     if (w->most != 0) return; /* orphans are complete or wait for nothing (tsi_slab_complete, tsi_inc_thin) */
     unsigned state = tsi_inc_state(w->inc);

@@ -114,8 +114,8 @@ bool tsi_space_take_large(TsiSpace* s, size_t bytes, size_t align, bool grows, u
     uint32_t room = fits && grows ? tsi_units_room(s, n) : n,
              from = fits && !over ? find_room(s, n, &room, align) : TSI_NOWHERE;
     if (over) *slab_id = TSI_SPACE_OVER;
-    uint8_t* p = s->base + ((size_t)from << tsi_unit_shift(s));
     bool ok = from != TSI_NOWHERE;
+    uint8_t* p = ok ? s->base + ((size_t)from << tsi_unit_shift(s)) : NULL;
     if (ok && room > n && !commit(s, from, from + room, p, bytes)) room = n;
     ok = ok && (room > n || commit(s, from, from + n, p, bytes));
     if (ok) {
@@ -124,7 +124,7 @@ bool tsi_space_take_large(TsiSpace* s, size_t bytes, size_t align, bool grows, u
         tsi_units_place(s, from, from + room, true);
         tsi_store_relaxed(&tsi_slab(s, id)->extra, (uint32_t)(bytes >> 10));
         tsi_store_relaxed(&tsi_slab(s, id)->gone, room << TSI_LARGE_UNITS_SHIFT);
-        s->set_aside += room - n;
+        s->set_aside += tsi_units_aside(s, from, n, room);
         tsi_add_relaxed(&s->committed_bytes, bytes - tsi_stock_take_locked(s, p, bytes, true));
         *slab_id = id;
     }
@@ -159,7 +159,7 @@ bool tsi_space_grow_large(TsiSpace* s, uint32_t slab_id, size_t bytes) {
     if (ok) {
         if (more != 0) tsi_units_place(s, from + have, from + have + more, false);
         tsi_units_set_span(s, slab_id, have + more);
-        s->set_aside += more + used - n;
+        s->set_aside += tsi_units_aside(s, from, n, have + more) - tsi_units_aside(s, from, used, have);
         tsi_store_relaxed(&tsi_slab(s, slab_id)->extra, (uint32_t)(bytes >> 10));
         tsi_add_relaxed(&s->committed_bytes, bytes - had - tsi_stock_take_locked(s, p + had, bytes - had, true));
     }
@@ -180,7 +180,7 @@ uint64_t tsi_space_give_large(TsiSpace* s, uint32_t slab_id, bool keep) {
     if (kept != 0) tsi_stock_put_locked(s, payload, kept);
     tsi_sub_relaxed(&s->committed_bytes, bytes - kept);
     uint32_t span = tsi_large_span(s, slab_id);
-    s->set_aside -= span - tsi_large_units(s, bytes);
+    s->set_aside -= tsi_units_aside(s, from, tsi_large_units(s, bytes), span);
     tsi_units_leave(s, from, from + span);
     bool look = ++s->large_gives % LARGE_LEFT == 0;
     tsi_lock_give(&s->lock);

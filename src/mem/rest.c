@@ -44,11 +44,14 @@ void tsi_rest_look_slow(TsiSpace* s) {
     do {
         tsi_lock_take(&s->lock);
         n = wake_locked(s, ids);
+        if (n != 0) tsi_space_give_begin(s); /* before others can miss them */
         tsi_lock_give(&s->lock);
         for (unsigned i = 0; i < n; i++) { /* as give_huge in heap/finish.c: half of a huge page goes */
             uint32_t chunk = tsi_slab_chunk(ids[i]);
             if (s->chunks[chunk].huge) tsi_space_avoid_huge(s, chunk);
         }
-        if (n != 0) (void)tsi_space_purge(s, ids, n);
+        if (n == 0) break;
+        (void)tsi_space_purge(s, ids, n);
+        tsi_space_give_end(s);
     } while (n == BATCH);
 }

@@ -75,7 +75,7 @@ static uintptr_t lay_out(TsiSpace* s, uintptr_t at) {
 /* A small allocator is one mapping: the system counts mappings, and a program may have thousands of allocators. False
  * where writable memory is charged, limited or refused. */
 static bool commit_whole(TsiSpace* s) {
-    if (tsi_os.strict_commit || tsi_os.data_limited || s->payload_bytes > WHOLE_BYTES) return false;
+    if (s->payload_bytes > WHOLE_BYTES || tsi_os_counts_writable()) return false;
     if (tsi_os.commit(s->mapping, tsi_align_up(s->mapping_bytes, tsi_os.page_bytes)) != 0) return false;
     for (unsigned strip = 0; strip < TSI_STRIPS; strip++) s->usable[strip] = s->chunk_count;
     tsi_store_release(&s->covered, s->payload_bytes); /* as in tsi_space_cover */

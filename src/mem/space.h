@@ -173,7 +173,7 @@ typedef struct TsiSpace {
     _Atomic uint32_t resting;         /* regions that rest, slab id + 1, see rest.h; any thread may read */
     uint32_t usable[TSI_STRIPS];      /* chunks from the first on whose pieces are committed; 0 where that is charged */
     uint32_t used_hint, chunks_used;  /* no free chunk below; bits in `used` */
-    uint32_t set_aside;               /* units that large objects may grow into */
+    uint32_t set_aside;               /* units that can be taken back from large objects, see units.h */
     bool huge_apart, unused_;         /* huge pages have a side of their own, see chunk.h */
     uint32_t large_gives, words_kept; /* large objects given back; chunks with meta_kept */
     _Atomic uint32_t open_chunks;     /* that serve a class of slabs; readers may look */
@@ -307,11 +307,9 @@ TSI_INLINE bool tsi_space_is_over(const TsiSpace* s, size_t bytes) {
 }
 /*
  * Memory that is about to go back is in nobody's heap, store or stock, and committed until it has gone. Whoever takes
- * some
- * out of there says so before nobody else can find it, and says when it has gone: `giving` has how many are at it, and
- * above that how often some of it has gone. So an allocation that finds no room, looks everywhere, and still finds
- * none can
- * tell whether others had what it lacks (heap/alloc.c).
+ * some out of there says so before others can find it, and says when it has gone: `giving` has how many are at it,
+ * and above that how often some of it has gone. So an allocation that finds no room, looks everywhere, and still finds
+ * none can tell whether others had what it lacks (heap/search.h).
  */
 TSI_INLINE void tsi_space_give_begin(TsiSpace* s) {
     tsi_add_seq(&s->giving, 1); /* before the memory leaves its place; pairs with tsi_space_giving */

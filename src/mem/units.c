@@ -44,7 +44,6 @@ static uint32_t free_units(const TsiSpace* s, uint32_t chunk) {
     return tsi_chunk_is_open(s, chunk) && !s->chunks[chunk].held ? all_units(s) & ~s->chunks[chunk].units : 0;
 }
 
-/* Free units from a position on, `most` at the most. */
 uint32_t tsi_units_free_from(const TsiSpace* s, uint32_t position, uint32_t most) {
     unsigned log2 = tsi_units_log2(s);
     uint32_t found = 0, units = 1u << log2;
@@ -58,8 +57,6 @@ uint32_t tsi_units_free_from(const TsiSpace* s, uint32_t position, uint32_t most
     return found < most ? found : most;
 }
 
-/* First fit: the position of n free units in a row whose address is aligned. `anywhere`: on the side of huge pages,
- * too. O(chunks / 64), and O(units) of the chunks that are open. */
 uint32_t tsi_units_find(const TsiSpace* s, uint32_t n, size_t align, bool anywhere) {
     unsigned log2 = tsi_units_log2(s);
     uint32_t step = align >> tsi_unit_shift(s) > 1 ? (uint32_t)(align >> tsi_unit_shift(s)) : 1;
@@ -96,8 +93,6 @@ static void set_units(TsiSpace* s, uint32_t chunk, uint32_t units) {
     tsi_word_set(&s->bits[chunk / 64].open, chunk % 64, units != 0 && units != all_units(s));
 }
 
-/* Units [from, end) become an object's, which begins at `from` if `starts`. Chunks that it fills are CONT, so that
- * nothing is written for them; the one where it begins is not. */
 void tsi_units_place(TsiSpace* s, uint32_t from, uint32_t end, bool starts) {
     unsigned log2 = tsi_units_log2(s);
     for (uint32_t chunk = from >> log2; chunk << log2 < end; chunk++) {
@@ -135,7 +130,6 @@ static void close(TsiSpace* s, uint32_t chunk) {
     tsi_chunk_set_used(s, chunk, false);
 }
 
-/* Units [from, end) are nobody's any more. */
 void tsi_units_leave(TsiSpace* s, uint32_t from, uint32_t end) {
     unsigned log2 = tsi_units_log2(s);
     for (uint32_t chunk = from >> log2; chunk << log2 < end; chunk++) {
@@ -162,7 +156,6 @@ void tsi_units_set_span(TsiSpace* s, uint32_t slab_id, uint32_t units) {
                                                   memory_order_relaxed, memory_order_relaxed)) {}
 }
 
-/* Units that an object of n is to have where it grows. None beyond n where writable memory is charged. */
 uint32_t tsi_units_room(const TsiSpace* s, uint32_t n) {
     uint32_t most = ((s->chunk_count - s->chunks_used) / ROOM_PART) << tsi_units_log2(s);
     if (tsi_os.strict_commit || n >= most) return n;
@@ -171,20 +164,19 @@ uint32_t tsi_units_room(const TsiSpace* s, uint32_t n) {
 
 bool tsi_units_reclaim_locked(TsiSpace* s) {
     TSI_HOLDS(&s->lock);
-    unsigned log2 = tsi_units_log2(s);
     bool any = false;
     for (uint32_t chunk = 0; s->set_aside != 0 && chunk < tsi_load_relaxed(&s->chunk_high); chunk++) {
         if (tsi_chunk_class(s, chunk) != TSI_CLASS_LARGE) continue;
         for (uint32_t left = s->chunks[chunk].units; left != 0; left &= left - 1) {
             uint32_t id = tsi_slab_id(chunk, tsi_ctz64(left)), from = tsi_unit_position(s, id);
             if (tsi_tag_state(tsi_load_relaxed(&tsi_slab(s, id)->tag)) == TSI_SLAB_INSIDE) continue;
-            uint32_t n = tsi_large_units(s, tsi_slab_bytes(s, TSI_CLASS_LARGE, id)), end = from + tsi_large_span(s, id);
-            /* to the end of a chunk: one that the object fills has no words for its units */
-            uint32_t to = (from + n + (1u << log2) - 1) >> log2 << log2;
-            if (to >= end) continue;
-            tsi_units_set_span(s, id, to - from);
-            s->set_aside -= end - to;
-            tsi_units_leave(s, to, end);
+            uint32_t n = tsi_large_units(s, tsi_slab_bytes(s, TSI_CLASS_LARGE, id)), span = tsi_large_span(s, id);
+            /* from a chunk's beginning on: one that the object fills has no words for its units */
+            uint32_t aside = tsi_units_aside(s, from, n, span);
+            if (aside == 0) continue;
+            tsi_units_set_span(s, id, span - aside);
+            s->set_aside -= aside;
+            tsi_units_leave(s, from + span - aside, from + span);
             any = true;
         }
     }

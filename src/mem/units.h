@@ -19,7 +19,8 @@
  *   V1  A unit of a LARGE chunk has its bit in `units` exactly while an object has it. It is the object's first, or
  *       INSIDE.
  *   V2  The units of an object adjoin: its first one, then units INSIDE and CONT chunks.
- *   V3  `set_aside` counts the units that objects have beyond their bytes.
+ *   V3  `set_aside` counts the units that objects have in chunks behind those that their bytes reach: what can be taken
+ *       back. So a search that finds no addresses looks at objects only where it gains some.
  */
 #ifndef TSI_MEM_UNITS_H
 #define TSI_MEM_UNITS_H
@@ -58,6 +59,11 @@ uint32_t tsi_units_find(const TsiSpace* s, uint32_t n, size_t align, bool anywhe
 uint32_t tsi_units_free_from(const TsiSpace* s, uint32_t position, uint32_t most);
 /* Units that an object of n is to have where it grows. None beyond n where writable memory is charged. */
 uint32_t tsi_units_room(const TsiSpace* s, uint32_t n);
+/* Units that can be taken back from an object of n units at `from` that has `span` (V3). */
+TSI_INLINE uint32_t tsi_units_aside(const TsiSpace* s, uint32_t from, uint32_t n, uint32_t span) {
+    uint32_t to = (uint32_t)tsi_align_up(from + n, 1u << tsi_units_log2(s)), end = from + span;
+    return end > to ? end - to : 0;
+}
 void tsi_units_set_span(TsiSpace* s, uint32_t slab_id, uint32_t units);
 /* Units [from, end) become an object's, which begins at `from` if `starts`. Chunks that it fills are CONT, so that
  * nothing is written for them; the one where it begins is not. */
@@ -65,7 +71,7 @@ void tsi_units_place(TsiSpace* s, uint32_t from, uint32_t end, bool starts);
 /* Units [from, end) are nobody's any more. */
 void tsi_units_leave(TsiSpace* s, uint32_t from, uint32_t end);
 /* Takes back addresses that objects were given to grow into, where they fill chunks. Returns false if there were none.
- * O(chunks ever used). */
+ * O(chunks ever used) where there are some. */
 bool tsi_units_reclaim_locked(TsiSpace* s);
 
 #endif

@@ -27,7 +27,6 @@ typedef struct TsiMapping {
 typedef struct TsiOs {
     size_t page_bytes;   /* power of two, >= 4096 */
     bool strict_commit;  /* the kernel charges what is writable (overcommit_memory = 2) */
-    bool data_limited;   /* the process has a limit for what is writable (RLIMIT_DATA) */
     bool has_membarrier; /* private expedited membarrier is registered */
     unsigned nodes;      /* memory nodes, 1 at least */
     bool has_huge;       /* a wish for huge pages of 2 MiB is heard */
@@ -90,6 +89,9 @@ void tsi_os_drop(void* p, size_t bytes);
 /* The beginning of a file as text: what there is room for and one read tells; empty when there is none. Not a
  * cancellation point. */
 const char* tsi_os_read_text(const char* path, char* to, size_t n);
+/* Returns whether memory costs something as soon as it may be written: the system charges it, or the process has a
+ * limit for it now. May ask the system. */
+bool tsi_os_counts_writable(void);
 /* Environment variable, NULL in set-user-id programs. */
 const char* tsi_os_getenv(const char* name);
 

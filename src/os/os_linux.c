@@ -330,8 +330,6 @@ void tsi_os_init(void) {
     if (tsi_os.page_bytes != 0) return;
     tsi_os.page_bytes = (size_t)sysconf(_SC_PAGESIZE);
     tsi_os.strict_commit = read_strict_commit();
-    struct rlimit data;
-    tsi_os.data_limited = getrlimit(RLIMIT_DATA, &data) == 0 && data.rlim_cur != RLIM_INFINITY;
     tsi_os.nodes = read_nodes();
     tsi_os.has_huge = !tsi_os.strict_commit && read_huge();
     init_ticks();
@@ -364,5 +362,7 @@ void* tsi_os_map(size_t bytes) {
 void tsi_os_drop(void* p, size_t bytes) {
     if (p != NULL) tsi_os.unmap(p, tsi_align_up(bytes, tsi_os.page_bytes));
 }
+
+bool tsi_os_counts_writable(void) { return tsi_os.strict_commit || tsi_os.data_room() != UINT64_MAX; }
 
 const char* tsi_os_getenv(const char* name) { return secure_getenv(name); }

@@ -67,7 +67,7 @@ static bool init(TsiTable* t, size_t stride, uint32_t capacity, bool aside) {
     t->bits = t->base + t->bytes_reserved;
     /* One mapping where that costs nothing: the system counts mappings. */
     size_t all = t->bytes_reserved + t->bits_reserved;
-    if (!tsi_os.strict_commit && !tsi_os.data_limited && all <= WHOLE_BYTES && tsi_os.commit(t->base, all) == 0) {
+    if (all <= WHOLE_BYTES && !tsi_os_counts_writable() && tsi_os.commit(t->base, all) == 0) {
         t->bytes_committed = t->bytes_reserved;
         t->bits_committed = t->bits_reserved;
     }

@@ -221,7 +221,7 @@ static void check_units(Check* k) {
                 uint32_t needs = tsi_large_units(s, tsi_slab_bytes(s, cls, id));
                 left = tsi_large_span(s, id);
                 if (left < needs) fail(k, "unit %u: %u units, where it needs %u", id, left, needs);
-                aside += left - needs;
+                aside += tsi_units_aside(s, tsi_unit_position(s, id), needs, left);
             }
             left -= left != 0;
         }

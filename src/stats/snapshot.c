@@ -13,6 +13,8 @@ static bool view_slab(TsiArena* a, uint32_t slab_id, unsigned cls, TsiSlabView* 
         uint64_t tag = tsi_load_seq(&tsi_slab(s, slab_id)->tag);
         unsigned state = tsi_tag_state(tag);
         if (state == TSI_SLAB_POOL || state == TSI_SLAB_RETIRED || state == TSI_SLAB_INSIDE) return false;
+        /* After the tag: the chunk may have come to serve another class, but not while this slab is in use. */
+        if (tsi_class_of_slab(s, slab_id) != cls) return false;
         size_t bytes = tsi_slab_bytes(s, cls, slab_id);
         *v = (TsiSlabView){slab_id, tsi_tag_seq(tag), cls, state, bytes, 0, {{0, 0}, {0, 0}, 0}};
         if (state == TSI_SLAB_WARM || state == TSI_SLAB_PURGING) return true;
@@ -101,7 +103,7 @@ uint64_t tsi_snapshot_metadata_bytes(TsiArena* a) {
     uint64_t bytes = filled_pages(a, sizeof *a) + table_pages(&a->heaps) + table_pages(&a->rooms) +
                      table_pages(&a->domains) + table_pages(&a->bindings) + table_pages(&a->phases.incs) +
                      table_pages(&a->phases.ends) + table_pages(&a->phases.labels.records);
-    if (((const TsiPublic*)(const void*)a->owner)->on_heap != 0) bytes += tsi_os.page_bytes;
+    if (tsi_load_relaxed(&((TsiPublic*)(void*)a->owner)->holders) != 0) bytes += tsi_os.page_bytes;
     bytes += chunk_table_pages(s, chunks);
     for (uint32_t chunk = 0; chunk < chunks; chunk++) bytes += tsi_written_bytes(s, chunk);
     return bytes + tsi_profile_bytes(a);

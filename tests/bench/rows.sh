@@ -44,7 +44,7 @@ printf '%s\t%s\t%s\t%s\t%s\n' scudo 19 checked "$PWD/PLAIN.so" "" mimalloc-secur
 
 # ---- every row
 words=""
-for row in pair request request_own shared_allocator in_domain phase10 big_phase realloc_grow handed_on end_tail left_over xthread churn_apart thread_bursts survivors; do
+for row in pair request request_own shared_allocator in_domain phase10 big_phase realloc_grow grow_large handed_on end_tail left_over xthread churn_apart thread_bursts survivors; do
     words="$words --row $row"
 done
 for b in glibc scudo mimalloc-secure snmalloc-checks arena arena-inlined obstack tslab tslab-handle tslab-single; do words="$words --backend $b"; done
@@ -69,7 +69,7 @@ metrics = {}
 for r in d["rows"]:
     metrics.setdefault(r["row"], []).append(r["metric"])
     assert r["best_peer"] in ("glibc", "obstack", None) and r["winner"] not in ("scudo", "arena", "arena-inlined"), r
-    assert r["drawn"] == (r["row"] not in ("pair", "big_phase", "realloc_grow", "handed_on", "xthread", "thread_bursts")), r
+    assert r["drawn"] == (r["row"] not in ("pair", "big_phase", "realloc_grow", "grow_large", "handed_on", "xthread", "thread_bursts")), r
     states = {c["backend"]: c["state"] for c in r["results"]}
     assert states["mimalloc-secure"] == states["snmalloc-checks"] == "missing", states
 
@@ -112,6 +112,12 @@ for b in "glibc", "scudo", "tslab", "tslab-handle":
     assert not b.startswith("tslab") or late < 78, (b, late)
     assert value("survivors", "resident, a survivor", b) > 300 and value("survivors", "a phase", b) > 0, b
     assert not b.startswith("tslab") or value("survivors", "resident, a survivor", b) < 4300, b
+for b in "glibc", "scudo", "tslab", "tslab-single":
+    # 511 steps: each moved it before it could grow in place
+    assert value("grow_large", "a buffer", b) > 0 and value("grow_large", "longest realloc", b) > 0, b
+    assert not b.startswith("tslab") or value("grow_large", "moves of a buffer", b) <= 30, b
+for b in "arena", "arena-inlined", "obstack", "tslab-handle": # no realloc
+    assert all(cells["grow_large", m, b]["state"] == "cannot" for m in metrics["grow_large"]), b
 assert all(cells[row, m, "arena"]["state"] == "cannot" for row in ("thread_bursts", "survivors") for m in metrics[row])
 later = value("churn_apart", "resident / live, a second later", "tslab")
 assert later > 0, later

@@ -39,6 +39,12 @@ static void probe_objects(SlabAllocator* a, bool check_errno) {
     slab_free(a, NULL);
     slab_free(a, &local);
     slab_free_sized(a, &local, 4);
+    CHECK(!slab_free_sized_checked(a, &local, 4));
+    CHECK_NULL(slab_move_outside(a, &local));
+    CHECK_NULL(slab_malloc0(a, 10));
+    CHECK_NULL(slab_realloc_outside(a, NULL, 10));
+    CHECK_NULL(slab_strdup_outside(a, "x"));
+    CHECK_NULL(slab_asprintf_outside(a, "x"));
     CHECK(!slab_free_checked(a, &local));
     CHECK_EQ(slab_usable_size(a, &local), 0);
     CHECK(!slab_owns(a, &local));

@@ -13,6 +13,7 @@ screen() {
         complain "$1 does not begin with a verdict: $(head -n 4 screen)"
     [ "$(wc -l <screen)" -le 28 ] || complain "$1 is more than a screen: $(wc -l <screen) lines"
     for words in '^  page faults ' '^  resident ' '^  by label, counted' '^  [^ ].* attention' '^More: --tables'; do has screen "$words"; done
+    ! grep -q 'see ACTION below' screen || has screen '^ *ACTION: '
     sound "$1"
 }
 sound() {

@@ -24,6 +24,7 @@ run 1 uninstall.sh tree
 has err 'nothing was installed in .*tree by make install'
 run 0 install.sh install "$PWD/tree"
 has out '^installed in .*tree: [0-9]* files, listed in .*/share/temporal-slab/installed$'
+has out "^the system does not look for libraries in $PWD/tree/lib.*: programs need LD_LIBRARY_PATH="
 for file in include/slab_alloc.h share/temporal-slab/installed; do
     [ -s tree/$file ] || complain "$file is not installed"
     has tree/share/temporal-slab/installed "^$file\$"
@@ -35,6 +36,22 @@ run 0 uninstall.sh tree
 there tree | grep -vE '^\./(bin|lib.*|share(/man.*|/[a-z-]*completion.*|/zsh.*|/fish.*)?)$' >after
 grep -vx ./share before | diff - after >&2 || complain "what was there is not there again, or more"
 [ -z "$(find tree -type f | grep -vx -e tree/include/stdio.h -e tree/share/temporal-slab/notes)" ] || complain "files stay: $(find tree -type f)"
+
+# A PREFIX that ends with a slash is the same; none is no PREFIX, and installs nothing where the sources are.
+run 0 install.sh install "$PWD/tree//"
+has out "^installed in $PWD/tree: "
+has tree/share/temporal-slab/installed '^include/slab_alloc.h$'
+run 0 uninstall.sh "$PWD/tree/"
+[ ! -e tree/include/slab_alloc.h ] || complain "what was installed in tree// stays"
+run 2 install.sh install ""
+has err 'PREFIX is empty'
+run 2 install.sh --nonsense tree
+run 2 uninstall.sh ""
+run 2 uninstall.sh --nonsense
+mkdir narrow && touch narrow/file
+run 1 install.sh install "$PWD/narrow/file"
+has err 'nothing, or not all, was installed in '
+[ "$(grep -c . err)" -ge 2 ] || complain "the cause is not told: $(cat err)"
 
 # With DESTDIR, for packages; and a list that leads elsewhere is not followed.
 DESTDIR=$PWD/root run 0 install.sh install /usr

@@ -33,6 +33,9 @@ static void alloc(unsigned n) {
 static void release(unsigned n) {
     for (unsigned i = 0; i < n; i++) slab_free(a, p[i]);
 }
+static void release_sized(unsigned n) {
+    for (unsigned i = 0; i < n; i++) slab_free_sized(a, p[i], SIZE);
+}
 /* In lines, where the ring's epochs allocate behind a thread's first 12 KiB. */
 static void alloc_in_ring(unsigned n) {
     for (unsigned bytes = 0; bytes < FIRST_BYTES; bytes += SIZE)
@@ -161,6 +164,7 @@ static const struct {
 } paths[] = {
     {"alloc", NULL, alloc},
     {"free", alloc, release},
+    {"free_sized", alloc, release_sized},
     {"pair", pair, pair},
     {"wide", wide, wide},
     {"remote_free", alloc, NULL},
@@ -204,7 +208,10 @@ int main(int argc, char** argv) {
         slab_free(a, slab_malloc(a, SIZE));
         if (paths[i].before != NULL) paths[i].before(count);
         if (paths[i].run != NULL) counted(paths[i].run, count);
-        else if (pthread_create(&t, NULL, strcmp(argv[1], "remote_free_unbound") == 0 ? remote_unbound : remote, NULL) != 0 || pthread_join(t, NULL) != 0) return 1;
+        else if (pthread_create(&t, NULL, strcmp(argv[1], "remote_free_unbound") == 0 ? remote_unbound : remote,
+                                NULL) != 0 ||
+                 pthread_join(t, NULL) != 0)
+            return 1;
         epoch_domain_exit(around);
         epoch_domain_destroy(around);
         slab_allocator_free(a);

@@ -15,7 +15,13 @@
 #define NFREE 2
 #endif
 
-#if defined(S_TWO) || defined(S_PARTIAL) || defined(AND_FREER)
+#if defined(AND_CLOSE) || defined(AND_RELEASE)
+#define ENDS
+#endif
+#if defined(S_MORE) || defined(BESIDE)
+#define TWO_HEAPS
+#endif
+#if defined(S_TWO) || defined(S_PARTIAL) || defined(AND_FREER) || defined(ENDS)
 #define NPROC 4
 #elif defined(S_MORE) && !defined(MORE_TRIM)
 #define NPROC 2
@@ -66,8 +72,8 @@
 #endif
 #define NOBUF    9      /* a thread without a store buffer */
 
-/* The heap that slab s is in: two heaps only in S_MORE. */
-#ifdef S_MORE
+/* The heap that slab s is in. */
+#ifdef TWO_HEAPS
 #define NH       2
 #define HEAP(s)  (s)
 #define SECOND(what) what

@@ -33,8 +33,10 @@
  *   FENCED              no membarrier: the owner's stores to busy are seq_cst exchanges
  *   AND_FREER           S_EXIT with a remote freer as well
  *   OWN_END             S_MORE: the owner closes it in the end
- *   PIECES              who sweeps in passing, a freer or an owner that hands over, settles one slab; the rest waits
- *                       on a list, from which others take a piece each
+ *   PIECES              S_ADVANCE: a freer that sweeps in passing settles one slab; the rest waits on a list, from which
+ *                       others take a piece each. Ends, trims and handovers are whole
+ *   BESIDE              S_ADVANCE with the two heaps of S_MORE
+ *   AND_CLOSE AND_RELEASE  S_ADVANCE, and the incarnation is closed
  *
  * Checked
  *   no allocation begun after a close returned succeeds; no slot has two owners;
@@ -85,7 +87,7 @@ inline remote_free(t)
 #ifdef S_ADVANCE
 				/* the last one, the owner's own frees being visible; an advance is over when it has asked */
 				; if
-				:: inc == ADVANCED && HST(hw[0]) != LIVE && !live[s] && !b_n[0] && !inbr[s] -> late = late | (1 << s)
+				:: inc == ADVANCED && HST(hw[HEAP(s)]) != LIVE && !live[s] && !b_n[0] && !inbr[s] -> late = late | (1 << s)
 				:: else
 				fi
 #endif
@@ -120,7 +122,7 @@ inline remote_free(t)
 			hwas = HST(hw[HEAP(s)]);
 #endif
 			if
-			:: hwas != LIVE && !AGAIN(HEAP(s)) && inc == ADVANCED && EMPTY(s) -> hwas = 0; IN_PASSING; sweep(t, 0, 0)
+			:: hwas != LIVE && !AGAIN(HEAP(s)) && NOBODYS && EMPTY(s) -> hwas = 0; IN_PASSING; sweep(t, 0, 0)
 			:: else -> hwas = 0
 			fi
 		:: else -> x = 0
@@ -168,7 +170,7 @@ inline choose(t)
 	:: CLAIM_BY(t, 0, 2)
 	:: CLAIM_BY(t, 1, 1)
 	:: CLAIM_BY(t, 1, 2)
-#ifdef S_MORE
+#ifdef TWO_HEAPS
 	:: OWN(t, 0) && HST(hw[1]) == DETACHED -> op = OP_MORE
 #else
 #ifndef MUTANT_RENAME_IN_BRACKET
@@ -178,10 +180,10 @@ inline choose(t)
 	:: OWN(t, 0) && TST(tag[1]) == POOL -> d_step { op = OP_MORE; s = 1 }
 #endif
 #endif
-#if defined(S_TRIM) || defined(S_EXIT) || defined(S_MORE)
+#if defined(S_TRIM) || defined(S_EXIT) || defined(TWO_HEAPS)
 	:: HST(hw[0]) == DETACHED -> op = OP_ADOPT
 #endif
-#ifdef S_MORE
+#ifdef TWO_HEAPS
 	:: hw[0] == HW(RETIRE, t) || hw[0] == HW(REVOKED, t) -> op = OP_GET
 #endif
 #ifdef REBORN
@@ -287,7 +289,7 @@ inline work(t)
 		/* the bracket on slab 0 turns into one on everything without another look at the word */
 		STORE_REL(t, L_BUSY(t), ALL);
 #endif
-#ifdef S_MORE
+#ifdef TWO_HEAPS
 		adopt(t, 1);
 		if
 		:: ok -> ok = 0; name_heap(t, 1)
@@ -305,7 +307,7 @@ inline work(t)
 		:: else
 		fi
 #endif
-#if defined(S_TRIM) || defined(S_EXIT) || defined(S_MORE)
+#if defined(S_TRIM) || defined(S_EXIT) || defined(TWO_HEAPS)
 	:: op == OP_ADOPT ->
 		if
 		:: hb == 1 -> name_heap(t, 0)
@@ -340,7 +342,7 @@ proctype owner(byte me; byte n)
 			:: ok -> ok = 0
 			:: else -> op = 0
 			fi
-#ifdef S_MORE
+#ifdef TWO_HEAPS
 		:: op == OP_GET ->
 #ifdef MUTANT_SECOND_HEAP_BESIDE_ONE_ASKED_FOR
 			adopt(me, 1);
@@ -474,6 +476,10 @@ proctype advancer()
 		if
 		:: hw[0] == HW(LIVE, 0) -> hw[0] = HW(RETIRE, 0)
 		:: else
+		fi;
+		if
+		:: hw[1] == HW(LIVE, 0) -> hw[1] = HW(RETIRE, 0)
+		:: else
 		fi }
 	lock = 0;
 	done++
@@ -486,7 +492,7 @@ init
 		hw[0] = HW(LIVE, 0);
 		tag[0] = TAG(OWNED, 0);
 		mem[L_AV(0)] = 3; mem[L_HEAP(0)] = 1;
-#ifdef S_MORE
+#ifdef TWO_HEAPS
 		hw[1] = DETACHED;
 		tag[1] = TAG(OWNED, 0);
 		mem[L_AV(1)] = 2; mem[L_HEAP(1)] = 2; live[1] = 1; n_alloc = 1; used[1] = 1;
@@ -528,6 +534,12 @@ init
 #ifdef S_ADVANCE
 		run advancer(); run freer(NFREE);
 #endif
+#ifdef AND_CLOSE
+		run closer(CLOSED);
+#endif
+#ifdef AND_RELEASE
+		run closer(RELEASED);
+#endif
 	}
 	/* everybody is through and every store is out */
 	d_step {
@@ -536,7 +548,7 @@ init
 		b_n[1] == 0 &&
 #endif
 		!lock && !WAITS ->
-#if defined(S_ADVANCE)
+#if defined(S_ADVANCE) && !defined(ENDS)
 		/* what a remote free emptied after the advance is gone */
 		assert(TST(tag[0]) == POOL || !(late & 1));
 		assert(TST(tag[1]) == POOL || !(late & 2));

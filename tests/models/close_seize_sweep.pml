@@ -149,11 +149,13 @@ inline drop(h)
 #define REST(h) (HST(w) != DEAD && pc && STATE != ACTIVE && HAS_SLAB(h))
 #define STOPS   (pc && STATE != ACTIVE)
 #define IN_PASSING pc = 1
+#define NOBODYS (inc == ADVANCED || (more && inc != ACTIVE))
 #else
 #define LIST_REST skip
 #define REST(h) false
 #define STOPS   false
 #define IN_PASSING skip
+#define NOBODYS (inc == ADVANCED)
 #endif
 
 /*
@@ -223,7 +225,11 @@ inline revoke(t, h)
 		:: HST(hw[h]) == REVOKED ->
 			sk = 1;
 			if
+#ifdef MUTANT_PIECE_KEEPS_ITS_HEAPS
 			:: !revoker[h] -> revoker[h] = tk       /* of a piece that has not come so far */
+#else
+			:: !revoker[h] || (!pc && (revoker[h] & 1)) -> revoker[h] = tk /* or still may */
+#endif
 			:: else
 			fi
 		:: else
@@ -315,7 +321,7 @@ inline sweep(t, to, trims)
 		raise(to);
 #endif
 		if
-		:: inc != ACTIVE || (trims) || STATE_LATE -> tickets++; tk = tickets; sk = 0
+		:: inc != ACTIVE || (trims) || STATE_LATE -> tickets++; tk = 2 * tickets + (pc -> 1 : 0); sk = 0
 		:: else -> tk = 0
 		fi
 #ifdef MUTANT_BY_OLD_STATE
@@ -409,7 +415,6 @@ inline sweep(t, to, trims)
 inline handover(t)
 {
 	take_lock(t);
-	IN_PASSING;
 #if NH > 1 && !defined(MUTANT_LETS_GO_OF_ONE)
 	/* heaps of one thread in one incarnation are let go together */
 	d_step {
@@ -426,11 +431,6 @@ inline handover(t)
 		w = hw[h];
 		if
 		:: w == HW(RETIRE, t) && (inc <= ADVANCED || AGAIN(h)) -> hw[h] = DETACHED
-#ifdef PIECES
-		:: w == HW(REVOKED, t) && inc == ACTIVE -> hw[h] = DETACHED     /* a large one */
-		:: (w == HW(RETIRE, t) && inc > ADVANCED || w == HW(REVOKED, t) && inc != ACTIVE) && !AGAIN(h) ->
-			d_step { hw[h] = DETACHED; LIST_REST }
-#endif
 		:: w == HW(DEAD, t) && hskip[h] && LOOKS_AT(h) -> sk = hskip[h]; settle_heap(t, h)
 		:: (w == HW(RETIRE, t) && inc > ADVANCED && !AGAIN(h)) || w == HW(REVOKED, t) -> sk = 0; settle_heap(t, h)
 		:: else
@@ -438,6 +438,5 @@ inline handover(t)
 		d_step { sk = 0; w = 0; h++ }
 	:: h == NH -> h = 0; break
 	od;
-	pc = 0;
 	lock = 0
 }

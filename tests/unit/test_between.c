@@ -10,6 +10,7 @@
  */
 #define _GNU_SOURCE
 #include "kit/one.h"
+#include "kit/step.h"
 
 #include "heap/charge.h"
 #include "heap/close.h"
@@ -19,14 +20,10 @@
 #include "stats/report_walk.h"
 
 #include <semaphore.h>
-#include <signal.h>
 #include <sys/mman.h>
 #include <ucontext.h>
 
 #if defined __has_feature
-#if __has_feature(thread_sanitizer)
-#define __SANITIZE_THREAD__ 1
-#endif
 #if __has_feature(address_sanitizer)
 #define __SANITIZE_ADDRESS__ 1
 #endif
@@ -36,18 +33,12 @@ enum { STRIDE = 7 };
 #else
 enum { STRIDE = 1 };
 #endif
-#if defined __x86_64__ && !defined __SANITIZE_THREAD__ /* whose runtime would be trapped in, too */
-#define CAN_STOP 1
+#if CAN_STEP
 enum { TRAP = 0x100, BREAKPOINT = 0xcc };
-static inline void trap_on(void) { __asm__ volatile("pushfq; orq $0x100, (%%rsp); popfq" ::: "memory", "cc"); }
-static inline void trap_off(void) { __asm__ volatile("pushfq; andq $~0x100, (%%rsp); popfq" ::: "memory", "cc"); }
 static greg_t* registers_in(void* context) { return ((ucontext_t*)context)->uc_mcontext.gregs; }
 #else
-#define CAN_STOP 0
 enum { TRAP = 0, BREAKPOINT = 0, REG_RIP = 0, REG_EFL = 0 };
 typedef long long greg_t;
-static inline void trap_on(void) {}
-static inline void trap_off(void) {}
 static greg_t* registers_in(void* context) { return context; }
 #endif
 
@@ -89,9 +80,9 @@ static void stop_at(Stop* s, unsigned step) {
 static void watched(Stop* s, void (*fn)(void)) {
     s->stopped = false;
     if (s->at != NULL) *s->at = BREAKPOINT;
-    if (s->learning) trap_on();
+    if (s->learning) kit_trap(true);
     fn();
-    if (s->learning) trap_off();
+    if (s->learning) kit_trap(false);
     if (s->at != NULL) *s->at = s->there;
 }
 
@@ -211,7 +202,7 @@ static void everywhere_by(Try t, unsigned stride) {
     }
     REQUIRE_EQ(sigaction(SIGTRAP, &between.before, NULL), 0);
     printf("stopped %u times, %u asked, %u halves\n", stops, laps, halves);
-    REQUIRE(!CAN_STOP || (between.call.steps > 40 && stops > laps / 10));
+    REQUIRE(!CAN_STEP || (between.call.steps > 40 && stops > laps / 10));
 }
 
 static void everywhere(Try t) { everywhere_by(t, STRIDE); }
@@ -718,7 +709,7 @@ static const CheckCase tests[] = {
 int main(int argc, char** argv) {
     size_t page = (size_t)sysconf(_SC_PAGESIZE);
     uintptr_t from = (uintptr_t)&__executable_start & ~(page - 1);
-    if (!CAN_STOP) puts("no breakpoints here: what comes between comes afterwards");
+    if (!CAN_STEP) puts("no breakpoints here: what comes between comes afterwards");
     else if (mprotect((void*)from, (uintptr_t)&etext - from, PROT_READ | PROT_WRITE | PROT_EXEC) != 0) {
         puts("skipped: the system does not let a program write to its own code");
         return 77;

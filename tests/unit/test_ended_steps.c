@@ -1,47 +1,17 @@
 /*
  * test_ended_steps.c - by which cause a handle or pointer of an ended phase is refused, at each instruction of the end.
  *
- * The processor traps after each instruction between step() and stop(). In one half an end is stepped, and the handler asks
+ * The processor traps after each instruction between kit_steps_begin and kit_steps_end. In one half an end is stepped, and the handler asks
  * about what the phase held: alive or ended, and never made up, interior or another allocator's. In the other half a free is
  * stepped, and at one instruction after the other the phase ends beside it and the next one begins in the same memory.
  */
 #include "kit/one.h"
+#include "kit/step.h"
 
 #include "heap/free.h"
 #include "heap/names.h"
 
-#include <signal.h>
-
-#if defined __has_feature
-#if __has_feature(thread_sanitizer)
-#define __SANITIZE_THREAD__ 1
-#endif
-#endif
-#if defined __x86_64__ && !defined __SANITIZE_THREAD__ /* whose runtime would be trapped in, too */
-#define CAN_STEP 1
-static inline void trap(bool on) {
-    if (on) __asm__ volatile("pushfq; orq $0x100, (%%rsp); popfq" ::: "memory", "cc");
-    else __asm__ volatile("pushfq; andq $~0x100, (%%rsp); popfq" ::: "memory", "cc");
-}
-#else
-#define CAN_STEP 0
-static inline void trap(bool on) { (void)on; }
-#endif
-
 enum { SIZE = 64, OBJECTS = 8, LARGE = 400000, LATE_GEN = 1 << 21 };
-
-static struct sigaction before;
-static void step(void (*at_each)(int)) {
-    struct sigaction sa;
-    memset(&sa, 0, sizeof sa);
-    sa.sa_handler = at_each;
-    REQUIRE_EQ(sigaction(SIGTRAP, &sa, &before), 0);
-    trap(true);
-}
-static void stop(void) {
-    trap(false);
-    REQUIRE_EQ(sigaction(SIGTRAP, &before, NULL), 0);
-}
 
 static void open_with(unsigned bump) {
     SlabOptions o = kit_options();
@@ -103,16 +73,16 @@ static void ends_of(size_t size, unsigned n, bool swept) {
         }
         make(size, n);
         if (swept) { /* through another one's name, so that the end is a sweep */
-            step(ask);
+            kit_steps_begin(ask);
             (void)epoch_close_ex(a, d->epoch_id, EPOCH_RELEASE, NULL);
-            stop();
+            kit_steps_end();
             was_asked();
             epoch_domain_end(d);
             continue;
         }
-        step(ask);
+        kit_steps_begin(ask);
         epoch_domain_end(d);
-        stop();
+        kit_steps_end();
         was_asked();
     }
 }
@@ -128,9 +98,9 @@ static void last_frees(void) {
         make(SIZE, OBJECTS);
         REQUIRE(epoch_domain_drain(d, NULL));
         for (unsigned n = 1; n < OBJECTS; n++) REQUIRE(free_obj(a, handles[n]));
-        step(ask);
+        kit_steps_begin(ask);
         bool freed = free_obj(a, handles[0]);
-        stop();
+        kit_steps_end();
         REQUIRE(freed);
         was_asked();
     }
@@ -144,9 +114,9 @@ static void renewals(void) {
     for (unsigned n = 1; n < OBJECTS; n++) REQUIRE(free_obj(a, handles[n]));
     while (slab_malloc(a, 1024) != NULL && kit_place(a, kit_hide(slab_malloc(a, SIZE))).slab_id == at.slab_id) {}
     REQUIRE(free_obj(a, handles[0]));
-    step(ask);
+    kit_steps_begin(ask);
     epoch_domain_end(d);
-    stop();
+    kit_steps_end();
     ask(0);
     REQUIRE_EQ(made_up, 0);
 }
@@ -189,12 +159,12 @@ static void free_at_each(How how) {
     for (at_count = 1;; at_count++) {
         kit_worker_run(&owner, begin_phase, how == HANDLE ? a : NULL);
         count = 0;
-        step(end_at);
+        kit_steps_begin(end_at);
         bool ok = false;
         if (how == POINTER) ok = slab_free_checked(a, victim);
         else if (how == HANDLE) ok = free_obj(a, victims_handle);
         else slab_free_sized(a, victim, SIZE);
-        stop();
+        kit_steps_end();
         freed += ok;
         if (count < at_count) break; /* the free was over before */
     }

@@ -10,6 +10,8 @@
 #include "heap/bracket.h"
 #include "heap/finish.h"
 #include "heap/partial.h"
+#include "mem/pool.h"
+#include "mem/rest.h"
 
 #include <errno.h>
 
@@ -134,6 +136,43 @@ static void a_closer_finishes_its_sweep(void) {
     REQUIRE_EQ(kit_committed_now(a), 0);
 }
 
+/* A late free stands between the two holds of the stripe as a close begins: the close takes what the free has revoked,
+ * for the free stops after a piece. */
+static atomic_bool close_waits, piece_is_over;
+static pthread_t closing;
+static EpochReceipt its_receipt;
+static void wait_for_the_piece(void* unused) {
+    (void)unused;
+    atomic_store(&close_waits, true);
+    while (!atomic_load(&piece_is_over)) kit_sleep_us(100);
+}
+static void* close_on_thread(void* unused) {
+    (void)unused;
+    fake_os_interrupt(wait_for_the_piece, NULL);
+    REQUIRE(epoch_close_ex(a, 0, EPOCH_DRAIN, &its_receipt));
+    return NULL;
+}
+static void close_meanwhile(void* unused) {
+    closing = kit_thread(close_on_thread, unused);
+    while (!atomic_load(&close_waits)) kit_sleep_us(100);
+}
+static void a_close_takes_over_from_a_piece(void) {
+    kit_worker_run(&worker, fill, NULL);
+    TsiInc* i = inc_of(0);
+    (void)epoch_advance_id(a);
+    fake_os_interrupt(close_meanwhile, NULL);
+    for (unsigned n = 0; n < SLOTS; n++) REQUIRE(slab_free_checked(a, held[n]));
+    atomic_store(&piece_is_over, true);
+    pthread_join(closing, NULL);
+    REQUIRE_EQ(unsettled(i), 0);
+    REQUIRE_EQ(its_receipt.slabs_deferred, 0);
+    REQUIRE_EQ(its_receipt.objects_allocated, SLABS * SLOTS);
+    REQUIRE_EQ(its_receipt.objects_freed, SLOTS);
+    REQUIRE_EQ(its_receipt.objects_escaped, SLABS * SLOTS - SLOTS);
+    kit_check(a);
+    (void)kit_end(a, 0, EPOCH_RELEASE);
+}
+
 /* The owner is inside of a call as its phase ends: it settles all that it had there as it leaves, so that nothing waits
  * for another call. */
 static void an_owner_hands_all_over(void) {
@@ -251,6 +290,20 @@ static void a_request_waits_for_what_goes_back(void) {
     REQUIRE(got != NULL);
 }
 
+/* A region that nobody could use has been woken, and its pages are on their way. */
+static void a_request_waits_for_what_has_rested(void) {
+    unsigned cls = TSI_CLASS_REGION;
+    uint32_t id;
+    while (space->classes->c[cls].slab_bytes != SLAB) cls = kit_class_after(cls);
+    kit_take(a, SIZE, held, (LIMIT_SLABS - 1) * SLOTS);
+    REQUIRE(tsi_space_take(space, cls, 0, &id) != TSI_TAKEN_NOT);
+    tsi_rest(space, id);
+    fake_os_interrupt_call(FAKE_PURGE, want_meanwhile, NULL);
+    tsi_rest_look(space);
+    pthread_join(wanting, NULL);
+    REQUIRE(got != NULL);
+}
+
 static void a_request_does_not_wait_for_ever(void) {
     fill_and_free();
     fake_os_interrupt_call(FAKE_PURGE, want_and_wait, NULL);
@@ -289,10 +342,12 @@ int main(int argc, char** argv) {
         TEST(a_late_free_sweeps_a_piece),
         TEST(an_end_sweeps_what_is_left),
         TEST(a_closer_finishes_its_sweep),
+        TEST(a_close_takes_over_from_a_piece),
         TEST(an_owner_hands_all_over),
         TEST(a_displaced_phase_goes_in_pieces),
         TEST(late_frees_look_at_a_part),
         LIMITED(a_request_waits_for_what_goes_back),
+        LIMITED(a_request_waits_for_what_has_rested),
         LIMITED(a_request_does_not_wait_for_ever),
         LIMITED(a_request_waits_for_who_is_inside),
     };

@@ -235,7 +235,7 @@ static void large_objects_grow_where_they_are(void) {
     REQUIRE(tsi_space_take_large(&space, UNIT, 1, false, 0, &b));
     uint32_t span = tsi_large_span(&space, a);
     REQUIRE_EQ(span, 5 * 16);
-    REQUIRE_EQ(space.set_aside, span - 5);
+    REQUIRE_EQ(space.set_aside, span - UNITS);
     REQUIRE_EQ(b, tsi_slab_id(span / UNITS, span % UNITS)); /* what it may grow into is taken */
     REQUIRE(tsi_space_grow_large(&space, a, (size_t)span * UNIT));
     REQUIRE_EQ(space.set_aside, 0);
@@ -248,13 +248,14 @@ static void large_objects_grow_where_they_are(void) {
     /* What is set aside is there for whoever needs it, to the end of a chunk: by a large object, or by a slab. */
     size_t rest = (MANY - 6ull) << TSI_CHUNK_SHIFT;
     REQUIRE(tsi_space_take_large(&space, rest, 1, true, 0, &c));
-    REQUIRE(space.set_aside < UNITS);
+    REQUIRE_EQ(space.set_aside, 0);
     tsi_space_give_large(&space, c, false);
     REQUIRE(tsi_space_take_large(&space, 1 << 20, 1, true, 0, &c));
     REQUIRE(space.set_aside > UNITS);
     uint32_t n = 0, id;
     while (tsi_space_take(&space, 40, 0, &id)) n++;
     REQUIRE_EQ(n, (MANY - 7) * tsi_chunk_slab_count(&space, 40));
+    REQUIRE_EQ(space.set_aside, 0); /* the next search without success looks at no object */
     tsi_space_give_large(&space, c, false);
     tsi_space_give_large(&space, a, false);
     REQUIRE_EQ(space.set_aside, 0);

@@ -6,30 +6,12 @@
  * for. Orders that only a snapshot of several looks can tell apart are left to tests/models/handed_out.pml.
  */
 #include "kit/one.h"
+#include "kit/step.h"
 
 #include "stats/snapshot.h"
 
-#include <signal.h>
-
-#if defined __has_feature
-#if __has_feature(thread_sanitizer)
-#define __SANITIZE_THREAD__ 1
-#endif
-#endif
-#if defined __x86_64__ && !defined __SANITIZE_THREAD__ /* whose runtime would be trapped in, too */
-#define CAN_STEP 1
-static inline void trap(bool on) {
-    if (on) __asm__ volatile("pushfq; orq $0x100, (%%rsp); popfq" ::: "memory", "cc");
-    else __asm__ volatile("pushfq; andq $~0x100, (%%rsp); popfq" ::: "memory", "cc");
-}
-#else
-#define CAN_STEP 0
-static inline void trap(bool on) { (void)on; }
-#endif
-
 enum { HERE = 5, MOST = 200 };
 
-static struct sigaction before;
 static struct Seen {
     volatile uint64_t begun, freed; /* allocations and frees */
     uint64_t looks, handed_out, live; /* of the last look */
@@ -52,16 +34,9 @@ static void look(int sig) {
     seen.wrong += free_told || seen.handed_out > seen.begun;
 }
 
-static void step(void) {
-    struct sigaction sa;
-    memset(&sa, 0, sizeof sa);
-    sa.sa_handler = look;
-    REQUIRE_EQ(sigaction(SIGTRAP, &sa, &before), 0);
-    trap(true);
-}
+static void step(void) { kit_steps_begin(look); }
 static void stop(void) {
-    trap(false);
-    REQUIRE_EQ(sigaction(SIGTRAP, &before, NULL), 0);
+    kit_steps_end();
     look(0);
     REQUIRE_EQ(seen.handed_out, seen.begun);
     REQUIRE_EQ(seen.handed_out - seen.live, seen.freed);

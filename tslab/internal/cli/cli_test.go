@@ -213,7 +213,11 @@ func TestPush(t *testing.T) {
 			for range 1 << 10 { // an answer without end
 				fmt.Fprintln(w, strings.Repeat("no ", 1<<10))
 			}
-		}), "400"},
+		}), "answered 400 Bad Request: no no"},
+		{answering(t, func(w http.ResponseWriter, r *http.Request) {
+			w.WriteHeader(http.StatusNotImplemented)
+			fmt.Fprint(w, "<!DOCTYPE HTML>")
+		}), "answered 501 Not Implemented\n"},
 		{"127.0.0.1:9091", "--gateway takes http"},
 		{"", "needs --gateway"},
 	} {

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -18,7 +19,13 @@ func said(err error) string {
 	var dns *net.DNSError
 	var op *net.OpError
 	var path *fs.PathError
+	var plain tls.RecordHeaderError
+	var certificate *tls.CertificateVerificationError
 	switch {
+	case errors.As(err, &plain):
+		text = strings.Replace(text, plain.Error(), "no TLS is spoken there; http:// may be meant", 1)
+	case errors.As(err, &certificate):
+		text = strings.Replace(text, certificate.Error(), "the certificate is refused: "+strings.TrimPrefix(certificate.Err.Error(), "x509: "), 1)
 	case errors.As(err, &flag):
 		text = strings.Replace(text, flag.Error(), badValue(flag), 1)
 	case errors.As(err, &dns):

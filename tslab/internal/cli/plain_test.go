@@ -2,6 +2,8 @@ package cli
 
 import (
 	"bufio"
+	"crypto/tls"
+	"crypto/x509"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -28,6 +30,10 @@ func TestErrorsHaveNoGoInThem(t *testing.T) {
 		{&net.OpError{Op: "read", Net: "tcp", Addr: to, Err: os.NewSyscallError("read", syscall.ECONNRESET)},
 			"the connection broke: connection reset by peer"},
 		{fmt.Errorf("out: %w", &fs.PathError{Op: "open", Path: "/x/y", Err: syscall.ENOENT}), "out: /x/y: no such file or directory"},
+		{fmt.Errorf("https://x: %w", tls.RecordHeaderError{Msg: "first record does not look like a TLS handshake"}),
+			"https://x: no TLS is spoken there; http:// may be meant"},
+		{fmt.Errorf("https://x: %w", &tls.CertificateVerificationError{Err: x509.UnknownAuthorityError{}}),
+			"https://x: the certificate is refused: certificate signed by unknown authority"},
 		{errors.New("as it\n stands"), "as it stands"},
 	} {
 		if got := said(c.err); got != c.want {

@@ -9,6 +9,7 @@ import (
 	"net/url"
 	"os"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus/push"
@@ -120,11 +121,17 @@ func instance(snap *snapshot.Snapshot) string {
 // errRedirect ends a push whose gateway sends it elsewhere.
 var errRedirect = errors.New("redirects")
 
-// brief lets no more of an answer through than fits an error message.
-type brief struct{ next http.RoundTripper }
+// brief lets no more of an answer through than fits an error message, and keeps the answer's status.
+type brief struct {
+	next   http.RoundTripper
+	status int
+}
 
-func (b brief) RoundTrip(r *http.Request) (*http.Response, error) {
+func (b *brief) RoundTrip(r *http.Request) (*http.Response, error) {
 	resp, err := b.next.RoundTrip(r)
+	if resp != nil {
+		b.status = resp.StatusCode
+	}
 	if resp != nil && resp.Body != nil {
 		resp.Body = struct {
 			io.Reader
@@ -134,11 +141,21 @@ func (b brief) RoundTrip(r *http.Request) (*http.Response, error) {
 	return resp, err
 }
 
+// reason is what a gateway says of its refusal, which the client appends to the status; "" for a page of a web server.
+func reason(err error) string {
+	_, text, _ := strings.Cut(err.Error(), ": ")
+	if text = strings.TrimSpace(text); text == "" || text[0] == '<' {
+		return ""
+	}
+	return ": " + text
+}
+
 func (a *app) pushOne(ctx context.Context, snap *snapshot.Snapshot, o pushOptions) error {
 	ctx, cancel := context.WithTimeout(ctx, a.choice.Timeout)
 	defer cancel()
 	to := ""
-	client := &http.Client{Transport: brief{http.DefaultTransport}, CheckRedirect: func(r *http.Request, _ []*http.Request) error {
+	transport := &brief{next: http.DefaultTransport}
+	client := &http.Client{Transport: transport, CheckRedirect: func(r *http.Request, _ []*http.Request) error {
 		to = r.URL.Redacted()
 		return errRedirect
 	}}
@@ -155,6 +172,8 @@ func (a *app) pushOne(ctx context.Context, snap *snapshot.Snapshot, o pushOption
 		return fmt.Errorf("%s: no answer within %s (--timeout)", u.Redacted(), a.choice.Timeout)
 	case errors.As(err, &ue):
 		return fmt.Errorf("%s: %w", u.Redacted(), ue.Err)
+	case err != nil && transport.status != 0:
+		return fmt.Errorf("%s: answered %d %s%s", u.Redacted(), transport.status, http.StatusText(transport.status), reason(err))
 	case err != nil:
 		return err
 	}

@@ -56,7 +56,22 @@ func (a *app) root() *cobra.Command {
 	root.SetFlagErrorFunc(flagError)
 	root.AddCommand(a.lsCommand(), a.statsCommand(), a.watchCommand(), a.topCommand(), a.doctorCommand(), a.profileCommand(), a.exportCommand(),
 		a.pushCommand(), a.serveCommand(), a.diffCommand(), a.schemaCommand(), a.manCommand())
+	root.InitDefaultCompletionCmd()
+	for _, c := range root.Commands() {
+		if c.Name() == "completion" {
+			c.Example = "  source <(tslab completion bash)"
+			c.Args, c.RunE = anyShell, func(c *cobra.Command, _ []string) error { return c.Help() }
+		}
+	}
 	return root
+}
+
+// anyShell refuses a shell that completion does not know: the others are commands.
+func anyShell(c *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return nil
+	}
+	return fmt.Errorf("%s takes bash, fish, powershell or zsh, not %q", c.CommandPath(), args[0])
 }
 
 // flagError says which flag may have been meant.

@@ -70,13 +70,7 @@ func mostGrowing(snap *snapshot.Snapshot) string {
 
 // FastestLabel is the row of the label that grows fastest; nil where none does.
 func FastestLabel(snap *snapshot.Snapshot) *snapshot.Row {
-	var most *snapshot.Row
-	for _, l := range snap.Rows(metrics.Label) {
-		if l.F("growth_per_second") > 0 && (most == nil || l.F("growth_per_second") > most.F("growth_per_second")) {
-			most = l
-		}
-	}
-	return most
+	return labelWithMost(snap, "growth_per_second")
 }
 
 func grows(l *snapshot.Row) bool {

@@ -118,16 +118,22 @@ func locks(s *Section, snap *snapshot.Snapshot) {
 
 // mostUnder names the label that waits most.
 func mostUnder(snap *snapshot.Snapshot, h Health) string {
-	var worst *snapshot.Row
-	for _, l := range snap.Rows(metrics.Label) {
-		if worst == nil || l.U("lock_contended") > worst.U("lock_contended") {
-			worst = l
-		}
-	}
-	if h < Watch || worst == nil || worst.U("lock_contended") == 0 {
+	worst := labelWithMost(snap, "lock_contended")
+	if h < Watch || worst == nil {
 		return ""
 	}
 	return fmt.Sprintf(sayLocksMost, units.Label(worst.S("label")))
+}
+
+// labelWithMost is the row of the label with the largest figure; nil where none is above 0.
+func labelWithMost(snap *snapshot.Snapshot, key string) *snapshot.Row {
+	var most *snapshot.Row
+	for _, l := range snap.Rows(metrics.Label) {
+		if n := l.F(key); n > 0 && (most == nil || n > most.F(key)) {
+			most = l
+		}
+	}
+	return most
 }
 
 func refusals(s *Section, snap *snapshot.Snapshot) {
@@ -168,13 +174,7 @@ func under(snap *snapshot.Snapshot, cause string) string {
 
 // MostRefused is the row of the label under which budgets refuse most; nil where none refuses.
 func MostRefused(snap *snapshot.Snapshot) *snapshot.Row {
-	var most *snapshot.Row
-	for _, l := range snap.Rows(metrics.Label) {
-		if n := l.U("budget_refusals"); n != 0 && (most == nil || n > most.U("budget_refusals")) {
-			most = l
-		}
-	}
-	return most
+	return labelWithMost(snap, "budget_refusals")
 }
 
 func labels(s *Section, snap *snapshot.Snapshot) {

@@ -20,7 +20,7 @@ const sayLeaksNone = "Leaks: nothing leaks: no ended phase%s holds an object."
 const sayLeaksAge = " of %d s or more"
 const sayLeakEntered = "%s holds %d objects%s (%s) after %d s, with %d open references to %s: look for the missing epoch_domain_exit or slab_epoch_dec_refcount"
 const sayLeakUnclosed = "%s was advanced past and never closed, and holds %d objects%s (%s) after %d s: close it by its era (%d) and free the rest; %d slabs of it are empty"
-const sayLeak = "%s leaks %d objects%s (%s), for up to %d s: slab_epoch_walk_era(a, %d, ...) tells addresses; free them where the phase ends, or release the phase if nobody needs them"
+const sayLeak = "%s leaks %d objects%s (%s), for up to %d s: slab_epoch_walk_era(a, %d, ...) lists addresses; free them where the phase ends, or release the phase if nobody needs them"
 const sayLeaksYoung = "Too young to judge: %d objects, %s of slabs, most of it %s%s."
 
 // FewHits: Slow paths of a class below which nothing is advised.

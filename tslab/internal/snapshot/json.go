@@ -76,7 +76,7 @@ func decode(s *scanner) (*Snapshot, error) {
 	if c, err := s.peek(); err != nil {
 		return nil, err
 	} else if c != '{' {
-		return nil, s.fail("'%s': statistics are a JSON object", printable(c))
+		return nil, s.fail("statistics are a JSON object, and here is '%s'", printable(c))
 	}
 	d := &decoder{scanner: s, out: New()}
 	if err := d.whole(); err != nil {

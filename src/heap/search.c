@@ -1,0 +1,63 @@
+/*
+ * search.c - a look for room: what goes back, and how long a request waits for memory that others give back.
+ */
+#include "heap/search.h"
+
+#include "heap/charge.h"
+#include "heap/trim.h"
+
+enum { WAITS = 20000 /* mostly naps of tsi_os_yield: a second and more */, LOOKS = 64 };
+
+/* Returns what can go back for a request that had this outcome: everything; where max_bytes is in the way, what makes
+ * room; else the empty slabs of the epoch. True if others were inside of some. */
+static bool give_back(TsiBinding* b, TsiOutcome o, const TsiBudgetEvents* e) {
+    TsiArena* a = b->arena;
+    if (o == TSI_NO_MEMORY) return tsi_trim_all(a, b);
+    if ((e->hard & TSI_BUDGET_SPACE) != 0) return tsi_trim_for_room(a, b);
+    return tsi_trim_inc(a, b, tsi_inc(&a->phases, tsi_ref_index(e->ref)));
+}
+
+/* Waits until as many threads have given memory back as were at it after the look, or, for those that were inside of a
+ * slab, longer after each look. Returns false if the request has waited enough, for a thread may be stopped there. One
+ * that gives is not waited for again before some memory goes. */
+static bool wait_for_others(TsiArena* a, TsiSearch* search) {
+    uint64_t giving = tsi_space_giving(&a->space);
+    bool gives = search->givers != 0, stood = gives && giving == tsi_load_relaxed(&a->stood);
+    if (stood || search->looks == LOOKS) return false;
+    for (unsigned n = 0;
+         gives ? tsi_givers(giving) != 0 && tsi_gone(giving) - search->gone < search->givers : n < search->looks; n++) {
+        if (++search->waits > WAITS) {
+            tsi_store_relaxed(&a->stood, giving);
+            return false;
+        }
+        tsi_os_yield(&search->turn);
+        giving = tsi_space_giving(&a->space);
+    }
+    return true;
+}
+
+/* Returns true if the request is to be tried again; see search.h. */
+static bool find_room(TsiBinding* b, TsiOutcome o, const TsiBudgetEvents* e, TsiSearch* search) {
+    TsiArena* a = b->arena;
+    if (search->looked && !search->left && search->givers == 0) return false;
+    if (search->looked && !wait_for_others(a, search)) return false;
+    search->left = give_back(b, o, e);
+    search->looked = true;
+    search->looks++;
+    uint64_t giving = tsi_space_giving(&a->space);
+    bool of_space = o == TSI_NO_MEMORY || (e->hard & TSI_BUDGET_SPACE) != 0;
+    search->givers = of_space ? tsi_givers(giving) : 0;
+    search->gone = tsi_gone(giving);
+    return true;
+}
+
+bool tsi_search(TsiBinding* b, TsiOutcome o, const TsiBudgetEvents* e, TsiSearch* search) {
+    TsiArena* a = b->arena;
+    unsigned hard = o == TSI_OVER ? e->hard & ~search->told : 0;
+    if (hard != 0) search->looked = false; /* another one than before */
+    bool again = (o == TSI_OVER || o == TSI_NO_MEMORY) && find_room(b, o, e, search);
+    if ((e->soft | hard) != 0) tsi_budget_tell(a, e, hard);
+    search->told |= hard;
+    if (o == TSI_OVER && !again) tsi_add_relaxed(&tsi_label(&a->phases.labels, e->label)->over, 1);
+    return again;
+}
