@@ -46,7 +46,7 @@ bool tsi_space_extend(TsiSpace* s, TsiStrip strip, uint32_t first, uint32_t n) {
     if (end <= from) return true;
     /* A huge page is filled only where all of it may be written: chunks go by pairs. */
     if (s->config.huge_pages && end < s->chunk_count) end += end & 1;
-    uint32_t ahead = (end / (tsi_os.data_limited ? AHEAD_PART_LIMITED : AHEAD_PART) + AHEAD_LEAST) & ~1u,
+    uint32_t ahead = (end / (s->limited ? AHEAD_PART_LIMITED : AHEAD_PART) + AHEAD_LEAST) & ~1u,
              to = s->chunk_count - end > ahead ? end + ahead : s->chunk_count;
     uint8_t* at = base + ((size_t)from << shift);
     if (!commit(at, (size_t)(to - from) << shift)) { /* a limit of the process is near */
@@ -75,7 +75,7 @@ static uintptr_t lay_out(TsiSpace* s, uintptr_t at) {
 /* A small allocator is one mapping: the system counts mappings, and a program may have thousands of allocators. False
  * where writable memory is charged, limited or refused. */
 static bool commit_whole(TsiSpace* s) {
-    if (s->payload_bytes > WHOLE_BYTES || tsi_os_counts_writable()) return false;
+    if (s->payload_bytes > WHOLE_BYTES || s->limited) return false;
     if (tsi_os.commit(s->mapping, tsi_align_up(s->mapping_bytes, tsi_os.page_bytes)) != 0) return false;
     for (unsigned strip = 0; strip < TSI_STRIPS; strip++) s->usable[strip] = s->chunk_count;
     tsi_store_release(&s->covered, s->payload_bytes); /* as in tsi_space_cover */
@@ -97,8 +97,9 @@ bool tsi_space_init(TsiSpace* s, const TsiSpaceConfig* config) {
     if (chunks > TSI_CHUNKS_MAX) chunks = TSI_CHUNKS_MAX;
     s->nodes = !config->numa_local ? 1 : tsi_os.nodes < TSI_NODES_MAX ? tsi_os.nodes : TSI_NODES_MAX;
     s->chunk_count = (uint32_t)chunks;
+    s->limited = tsi_os_counts_writable();
     /* A side that waits for huge pages is usable as soon as what lies behind it is: with a limit it would take half. */
-    s->huge_apart = tsi_os.has_huge && !tsi_os.data_limited && !config->huge_pages;
+    s->huge_apart = tsi_os.has_huge && !s->limited && !config->huge_pages;
     s->payload_bytes = chunks << TSI_CHUNK_SHIFT;
     s->mapping_bytes = lay_out(s, 0) + PAYLOAD_ALIGN;
     s->mapping = tsi_os.reserve(s->mapping_bytes);

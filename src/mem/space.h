@@ -174,7 +174,8 @@ typedef struct TsiSpace {
     uint32_t usable[TSI_STRIPS];      /* chunks from the first on whose pieces are committed; 0 where that is charged */
     uint32_t used_hint, chunks_used;  /* no free chunk below; bits in `used` */
     uint32_t set_aside;               /* units that can be taken back from large objects, see units.h */
-    bool huge_apart, unused_;         /* huge pages have a side of their own, see chunk.h */
+    bool huge_apart;                  /* huge pages have a side of their own, see chunk.h */
+    bool limited;                     /* what may be written counts against a limit, used or not */
     uint32_t large_gives, words_kept; /* large objects given back; chunks with meta_kept */
     _Atomic uint32_t open_chunks;     /* that serve a class of slabs; readers may look */
     _Atomic uint32_t chunk_high;      /* chunks ever used; readers may look */

@@ -349,15 +349,19 @@ static int charge(void* p, size_t bytes) {
     return fake_os.real.commit(p, bytes);
 }
 
+static uint64_t room_left(void) { return charge_most - charged; }
+
 /* With a limit for what is writable nearly all of it serves objects: nothing is set apart for huge pages, and little is
  * made usable ahead. */
 static void a_limit_is_used_up(void) {
     enum { RESERVED_MIB = 2048, SIZE = 300000 };
     static const unsigned limits[] = {200, 333, 512, 700, 1000};
-    bool limited = tsi_os.data_limited, huge = tsi_os.has_huge;
+    bool huge = tsi_os.has_huge;
+    uint64_t (*room)(void) = tsi_os.data_room;
     int (*commit)(void*, size_t) = tsi_os.commit;
     unsigned used_up = 0, count = sizeof limits / sizeof *limits;
-    tsi_os.data_limited = tsi_os.has_huge = true;
+    tsi_os.has_huge = true;
+    tsi_os.data_room = room_left;
     tsi_os.commit = charge;
     config.reserve_bytes = (uint64_t)RESERVED_MIB << 20;
     for (unsigned i = 0; i < count; i++) {
@@ -370,7 +374,7 @@ static void a_limit_is_used_up(void) {
         used_up += bytes >= charge_most / 4 * 3;
     }
     tsi_os.commit = commit;
-    tsi_os.data_limited = limited;
+    tsi_os.data_room = room;
     tsi_os.has_huge = huge;
     REQUIRE_EQ(used_up, count);
 }
