@@ -38,7 +38,7 @@ static bool leave_alone_locked(TsiArena* a, TsiDomain* d, uint32_t mine, EpochCl
     *why = TSI_DOMAIN_ENDED;
     if (tsi_load_relaxed(&d->left) == TSI_DOMAIN_GOING) return false; /* another such call was first */
     if (!d->own && mode == EPOCH_DRAIN) {
-        TsiRef ref = tsi_load_relaxed(&d->ref);
+        TsiRef ref = tsi_load_relaxed(&d->phase.ref);
         bool named = ref != 0 && tsi_phases_resolve(&a->phases, d->pub.epoch_id) == ref;
         *why = named ? TSI_DOMAIN_INSIDE : TSI_DOMAIN_PASSED;
         if (!named || tsi_load_relaxed(&tsi_inc(&a->phases, tsi_ref_index(ref))->scopes) != mine) return false;
@@ -52,7 +52,7 @@ static void end_borrowed(TsiArena* a, TsiDomain* d, EpochCloseMode mode, EpochRe
     bool drains = mode == EPOCH_DRAIN || (d->entered && d->pub.auto_close && !d->drained && tsi_domain_may_drain(a, d));
     if (!drains) (void)tsi_domain_last_receipt(d, out);
     else /* the ring may have moved on meanwhile: blank */
-        (void)tsi_epoch_close(a, tsi_load_relaxed(&d->ref), EPOCH_DRAIN, TSI_END_SCOPE, out);
+        (void)tsi_epoch_close(a, tsi_load_relaxed(&d->phase.ref), EPOCH_DRAIN, TSI_END_SCOPE, out);
 }
 
 /* RELEASE: ends what epoch_domain_exit leaves; a borrowed epoch is drained. The caller is inside. DRAIN: the caller
@@ -73,7 +73,7 @@ static bool end_whole(TsiDomain* d, EpochCloseMode mode, EpochReceipt* out) {
         tsi_scope_pop(top);
         tsi_scopes_add(a, d, -1);
     }
-    TsiRef ref = tsi_load_acquire(&d->ref); /* pairs with tsi_domain_open_own */
+    TsiRef ref = tsi_load_acquire(&d->phase.ref); /* pairs with tsi_domain_open_own */
     tsi_receipt_blank(out, 0, 0, tsi_no_label);
     if (!d->own) end_borrowed(a, d, mode, out);
     else if (ref == 0) (void)tsi_domain_last_receipt(d, out); /* it has ended before */

@@ -16,9 +16,9 @@
 /* ---- the thread's stack ---- */
 
 void tsi_scope_ambient(TsiBinding* b) {
-    TsiRef ref =
-        b->scope != 0 ? tsi_load_relaxed(b->thread->scopes[b->scope - 1].ref) : tsi_phases_current(&b->arena->phases);
-    TsiHeap* h = ref != 0 ? tsi_heap_cached(b, ref) : NULL;
+    TsiPhaseWords* phase = b->scope != 0 ? b->thread->scopes[b->scope - 1].phase : NULL;
+    TsiRef ref = phase != NULL ? tsi_load_relaxed(&phase->ref) : tsi_phases_current(&b->arena->phases);
+    TsiHeap* h = ref == 0 ? NULL : phase != NULL ? tsi_phase_heap(b, phase, ref) : tsi_heap_cached(b, ref);
     tsi_binding_set_ambient(b, h != NULL ? h : &tsi_no_heap);
 }
 
@@ -31,7 +31,7 @@ static TSI_NOINLINE bool make_room(TsiThread* t) {
 TSI_INLINE bool push(TsiArena* a, TsiBinding* b, TsiDomain* d) {
     TsiThread* t = b->thread;
     if (TSI_UNLIKELY(t->scope_count == t->scope_capacity) && !make_room(t)) return false;
-    t->scopes[t->scope_count++] = (TsiScope){d, &d->ref, a->serial, b, b->scope};
+    t->scopes[t->scope_count++] = (TsiScope){d, &d->phase, a->serial, b, b->scope};
     b->scope = t->scope_count;
     tsi_scope_ambient(b);
     return true;
@@ -52,7 +52,7 @@ void tsi_scope_pop(TsiScope* top) {
 
 void tsi_scopes_add(TsiArena* a, TsiDomain* d, int n) {
     if (d->own) return;
-    TsiRef ref = tsi_load_acquire(&d->ref); /* pairs with wrap */
+    TsiRef ref = tsi_load_acquire(&d->phase.ref); /* pairs with wrap */
     TsiInc* i = tsi_inc(&a->phases, tsi_ref_index(ref));
     if (ref == 0) return;
     tsi_inc_take(i);
@@ -67,13 +67,13 @@ static bool domain_enter(epoch_domain_t* p) {
     TsiArena* a = d->arena;
     TsiBinding* b = tsi_binding_get(a, true);
     if (b == NULL) return tsi_domain_no_memory(NULL);
-    if (!d->own && tsi_phases_resolve(&a->phases, p->epoch_id) != tsi_load_acquire(&d->ref)) /* pairs with wrap */
+    if (!d->own && tsi_phases_resolve(&a->phases, p->epoch_id) != tsi_load_acquire(&d->phase.ref)) /* pairs with wrap */
         return tsi_domain_refuse(d, TSI_DOMAIN_PASSED);
     tsi_lock_take(&d->lock);
-    TsiRef ended = d->own && tsi_domain_refs(d) == 0 ? tsi_load_relaxed(&d->ref) : 0;
+    TsiRef ended = d->own && tsi_domain_refs(d) == 0 ? tsi_load_relaxed(&d->phase.ref) : 0;
     if (ended != 0 && tsi_ref_is_active(&a->phases, ended)) ended = 0;
-    if (ended != 0) tsi_store_release(&d->ref, 0); /* somebody closed the epoch by its id: a fresh one */
-    bool open = tsi_load_relaxed(&d->ref) != 0 || tsi_domain_open_own(a, b, d);
+    if (ended != 0) tsi_store_release(&d->phase.ref, 0); /* somebody closed the epoch by its id: a fresh one */
+    bool open = tsi_load_relaxed(&d->phase.ref) != 0 || tsi_domain_open_own(a, b, d);
     if (open) tsi_domain_refs_set(d, tsi_domain_refs(d) + 1);
     d->entered = true;
     tsi_lock_give(&d->lock);
@@ -101,11 +101,11 @@ static void leave(TsiArena* a, TsiDomain* d) {
     if (tsi_domain_refs(d) == 0 && d->pub.auto_close) {
         memcpy(label, d->label, sizeof label);
         if (own) {
-            end = tsi_load_relaxed(&d->ref);
-            tsi_store_release(&d->ref, 0); /* a thread that enters from here on opens a fresh one */
+            end = tsi_load_relaxed(&d->phase.ref);
+            tsi_store_release(&d->phase.ref, 0); /* a thread that enters from here on opens a fresh one */
             if (end != 0) tsi_domain_note_ended_locked(d, d->pub.epoch_id, d->pub.epoch_era);
         } else if (tsi_domain_may_drain(a, d)) {
-            end = tsi_load_relaxed(&d->ref);
+            end = tsi_load_relaxed(&d->phase.ref);
             d->drained = true;
         }
     }
@@ -131,8 +131,10 @@ bool epoch_domain_detach(epoch_domain_t* p) {
     if (top == NULL) return tsi_domain_refuse(d, TSI_DOMAIN_NOT_INNERMOST);
     TsiBinding* b = top->binding;
     tsi_scope_pop(top);
+    TsiRef ref = tsi_load_relaxed(&d->phase.ref);
     /* so that whoever ends it need not interrupt us */
-    if (d->own && tsi_scopes_inside(b->thread, d) == 0) tsi_heap_let_go(b, tsi_load_relaxed(&d->ref));
+    if (d->own && tsi_scopes_inside(b->thread, d) == 0 && !tsi_heap_lend(b, &d->phase, ref, d->label_at))
+        tsi_heap_let_go(b, ref);
     tsi_add_seq(&d->detached, 1); /* publishes the scope to the thread that attaches it */
     return true;
 }
@@ -215,7 +217,7 @@ static void child_domains(TsiArena* a) {
         TsiDomain* d = tsi_table_at(&a->domains, n);
         tsi_lock_reset(&d->lock);
         if (!tsi_domain_is_alive(d)) continue;
-        TsiRef ref = tsi_load_relaxed(&d->ref);
+        TsiRef ref = tsi_load_relaxed(&d->phase.ref);
         uint32_t detached = tsi_load_relaxed(&d->detached);
         tsi_domain_refs_set(d, detached);
         tsi_scopes_add(a, d, (int)detached);
@@ -243,7 +245,7 @@ static void drop_scopes(void) {
 static uint32_t scopes_of(const TsiArena* a, uint32_t domain, TsiRef ref) {
     TsiDomain* d = tsi_table_at(&a->domains, domain);
     /* pairs with tsi_domain_open_own */
-    return tsi_load_acquire(&d->ref) == ref && tsi_load_relaxed(&d->shows_scopes) ? tsi_domain_refs(d) : 0;
+    return tsi_load_acquire(&d->phase.ref) == ref && tsi_load_relaxed(&d->shows_scopes) ? tsi_domain_refs(d) : 0;
 }
 
 static void init_once(void) {

@@ -181,7 +181,7 @@ static TSI_NOINLINE void* class_next(TsiBinding* b, TsiHeap* h, unsigned cls, Ts
 /* ---- the slow path ---- */
 
 static TsiRef ambient_ref(TsiBinding* b) {
-    if (b->scope != 0) return tsi_load_relaxed(b->thread->scopes[b->scope - 1].ref);
+    if (b->scope != 0) return tsi_load_relaxed(&b->thread->scopes[b->scope - 1].phase->ref);
     return tsi_phases_current(&b->arena->phases);
 }
 
