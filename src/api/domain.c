@@ -34,7 +34,8 @@ TSI_INLINE bool open_own(TsiArena* a, TsiBinding* b, TsiDomain* d) {
     if (TSI_UNLIKELY(d->label_at == TSI_LABEL_OTHER))
         tsi_add_relaxed(&tsi_label(&a->phases.labels, TSI_LABEL_OTHER)->swallowed, 1);
     d->pub.epoch_id = id;
-    d->pub.epoch_era = era;
+    __atomic_store_n(&d->pub.epoch_era, era, __ATOMIC_RELAXED);
+    tsi_store_relaxed(&d->phase.heap, &tsi_no_heap);
     tsi_store_release(&d->phase.ref, tsi_ref(era, index)); /* pairs with the acquire loads of ref */
     tsi_probe_epoch_open(d->pub.alloc, id, era, &d->label[0]);
     return true;
@@ -122,7 +123,6 @@ TSI_INLINE TsiDomain* make(SlabAllocator* s, const char* label, TsiBinding** b) 
     TsiDomain* d = (TsiDomain*)(void*)(a->domains.base + (size_t)index * TSI_DOMAIN_STRIDE);
     tsi_lock_init(&d->lock, TSI_LOCK_DOMAIN);
     d->index = index;
-    tsi_store_relaxed(&d->phase.heap, &tsi_no_heap);
     d->pub.alloc = s;
     d->arena = a;
     tsi_domain_refs_set(d, 0);
@@ -185,6 +185,7 @@ epoch_domain_t* epoch_domain_wrap(SlabAllocator* s, EpochId epoch, bool auto_clo
     d->pub.auto_close = auto_close;
     d->pub.epoch_id = epoch;
     d->pub.epoch_era = tsi_ref_era(ref);
+    tsi_store_relaxed(&d->phase.heap, &tsi_no_heap);
     tsi_store_release(&d->phase.ref, ref);          /* as in tsi_domain_open_own */
     tsi_store_release(&d->alive, TSI_DOMAIN_ALIVE); /* pairs with tsi_domain_is_alive */
     return &d->pub;
@@ -267,6 +268,13 @@ bool epoch_domain_destroy(epoch_domain_t* d) {
 }
 
 /* ---- the rest ---- */
+
+uint64_t epoch_domain_era(const epoch_domain_t* p) {
+    TsiDomain* d = tsi_domain_of((epoch_domain_t*)(uintptr_t)p);
+    if (!tsi_domain_is_alive(d)) return 0;
+    TsiRef ref = tsi_load_acquire(&d->phase.ref); /* pairs with tsi_domain_open_own */
+    return ref != 0 ? tsi_ref_era(ref) : __atomic_load_n(&d->pub.epoch_era, __ATOMIC_RELAXED);
+}
 
 bool epoch_domain_force_close(epoch_domain_t* p) {
     TsiDomain* d = tsi_domain_of(p);

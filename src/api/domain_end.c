@@ -55,18 +55,20 @@ static void end_borrowed(TsiArena* a, TsiDomain* d, EpochCloseMode mode, EpochRe
         (void)tsi_epoch_close(a, tsi_load_relaxed(&d->phase.ref), EPOCH_DRAIN, TSI_END_SCOPE, out);
 }
 
-/* RELEASE: ends what epoch_domain_exit leaves; a borrowed epoch is drained. The caller is inside. DRAIN: the caller
- * may be inside. */
-static bool end_whole(TsiDomain* d, EpochCloseMode mode, EpochReceipt* out) {
+/* Where the caller is: inside, it may be, or nobody is. */
+typedef enum TsiWhere { INSIDE, ANYWHERE, OUTSIDE } TsiWhere;
+
+/* RELEASE: ends what epoch_domain_exit leaves; a borrowed epoch is drained. */
+static bool end_whole(TsiDomain* d, EpochCloseMode mode, TsiWhere where, EpochReceipt* out) {
     EpochReceipt unwanted;
     TsiDomainWhy why = TSI_DOMAIN_NOT_INNERMOST;
     if (out == NULL) out = &unwanted;
     if (!tsi_domain_usable(d)) return false;
-    TsiScope* top = tsi_scope_top(d);
+    TsiScope* top = where != OUTSIDE ? tsi_scope_top(d) : NULL;
     if (!tsi_domain_found(d)) return tsi_domain_refuse_destroyed(d);
     TsiArena* a = d->arena;
     tsi_lock_take(&d->lock);
-    bool ok = (top != NULL || mode == EPOCH_DRAIN) && leave_alone_locked(a, d, top != NULL, mode, &why);
+    bool ok = (top != NULL || where != INSIDE) && leave_alone_locked(a, d, top != NULL, mode, &why);
     tsi_lock_give(&d->lock);
     if (!ok) return tsi_domain_refuse(d, why);
     if (top != NULL) {
@@ -84,12 +86,13 @@ static bool end_whole(TsiDomain* d, EpochCloseMode mode, EpochReceipt* out) {
 }
 
 /* As enter and exit in scope.c. */
-static bool end_late(epoch_domain_t* d, EpochCloseMode mode, EpochReceipt* out) {
+static bool end_late(epoch_domain_t* d, EpochCloseMode mode, TsiWhere where, EpochReceipt* out) {
     tsi_thread_late_enter();
-    bool done = end_whole(tsi_domain_of(d), mode, out);
+    bool done = end_whole(tsi_domain_of(d), mode, where, out);
     tsi_thread_late_leave();
     return done;
 }
 
-bool epoch_domain_end_ex(epoch_domain_t* d, EpochReceipt* out) { return end_late(d, EPOCH_RELEASE, out); }
-bool epoch_domain_drain(epoch_domain_t* d, EpochReceipt* out) { return end_late(d, EPOCH_DRAIN, out); }
+bool epoch_domain_end_ex(epoch_domain_t* d, EpochReceipt* out) { return end_late(d, EPOCH_RELEASE, INSIDE, out); }
+bool epoch_domain_destroy_ex(epoch_domain_t* d, EpochReceipt* out) { return end_late(d, EPOCH_RELEASE, OUTSIDE, out); }
+bool epoch_domain_drain(epoch_domain_t* d, EpochReceipt* out) { return end_late(d, EPOCH_DRAIN, ANYWHERE, out); }

@@ -34,7 +34,7 @@ static TSI_NOINLINE void* malloc_first(TsiBinding* b, TsiDomain* d, size_t size,
     if (h != NULL && tsi_heap_is_at(b, h, ref)) return tsi_alloc_in(b, h, size, ref, false);
     void* p = tsi_ready_first(b, ref, tsi_bump_bytes(size));
     if (TSI_UNLIKELY(p == NULL)) return tsi_alloc_any(b->arena, size, 1, ref, false, NULL);
-    tsi_phase_leads_to(&d->phase, tsi_binding_led(b, tsi_binding_inc(b, ref)), ref);
+    tsi_store_relaxed(&d->phase.heap, tsi_binding_led(b, tsi_binding_inc(b, ref))); /* as in first_in_scope */
     tsi_segment_tick(b->arena);
     return p;
 }

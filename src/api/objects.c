@@ -72,8 +72,10 @@ static void* first_in_scope(TsiBinding* b, size_t size) {
     TsiRef ref = tsi_load_relaxed(&phase->ref);
     void* p = ref != 0 ? tsi_ready_first(b, ref, tsi_bump_bytes(size)) : NULL;
     if (p == NULL) return NULL;
-    TsiHeap* h = tsi_phase_heap(b, phase, ref);
-    if (h != NULL) tsi_binding_set_ambient(b, h);
+    /* The phase had no heap before: nothing else leads to one. */
+    TsiHeap* h = tsi_binding_led(b, tsi_binding_inc(b, ref));
+    tsi_store_relaxed(&phase->heap, h);
+    if (TSI_LIKELY(tsi_heap_is_at(b, h, ref))) tsi_binding_set_ambient(b, h);
     return p;
 }
 

@@ -15,10 +15,21 @@
 
 /* ---- the thread's stack ---- */
 
+/* The thread's heap in the domain's incarnation, or tsi_no_heap. One of its own that leads to no heap has mostly just
+ * begun: if there is one all the same, the first allocation finds it. */
+TSI_INLINE TsiHeap* heap_in(TsiBinding* b, TsiDomain* d) {
+    if (TSI_LIKELY(tsi_load_relaxed(&d->phase.heap) == &tsi_no_heap && d->own)) return &tsi_no_heap;
+    TsiRef ref = tsi_load_relaxed(&d->phase.ref);
+    TsiHeap* h = ref != 0 ? tsi_phase_heap(b, &d->phase, ref) : NULL;
+    return h != NULL ? h : &tsi_no_heap;
+}
+
 void tsi_scope_ambient(TsiBinding* b) {
-    TsiPhaseWords* phase = b->scope != 0 ? b->thread->scopes[b->scope - 1].phase : NULL;
-    TsiRef ref = phase != NULL ? tsi_load_relaxed(&phase->ref) : tsi_phases_current(&b->arena->phases);
-    TsiHeap* h = ref == 0 ? NULL : phase != NULL ? tsi_phase_heap(b, phase, ref) : tsi_heap_cached(b, ref);
+    if (b->scope != 0) {
+        tsi_binding_set_ambient(b, heap_in(b, b->thread->scopes[b->scope - 1].domain));
+        return;
+    }
+    TsiHeap* h = tsi_heap_cached(b, tsi_phases_current(&b->arena->phases));
     tsi_binding_set_ambient(b, h != NULL ? h : &tsi_no_heap);
 }
 
@@ -33,7 +44,7 @@ TSI_INLINE bool push(TsiArena* a, TsiBinding* b, TsiDomain* d) {
     if (TSI_UNLIKELY(t->scope_count == t->scope_capacity) && !make_room(t)) return false;
     t->scopes[t->scope_count++] = (TsiScope){d, &d->phase, a->serial, b, b->scope};
     b->scope = t->scope_count;
-    tsi_scope_ambient(b);
+    tsi_binding_set_ambient(b, heap_in(b, d));
     return true;
 }
 
@@ -124,28 +135,39 @@ static bool domain_exit(epoch_domain_t* p) {
     return true;
 }
 
-bool epoch_domain_detach(epoch_domain_t* p) {
-    TsiDomain* d = tsi_domain_of(p);
-    if (!tsi_domain_usable(d)) return false;
-    TsiScope* top = tsi_scope_top(d);
-    if (top == NULL) return tsi_domain_refuse(d, TSI_DOMAIN_NOT_INNERMOST);
+/* Takes the innermost scope off the stack. Its domain does not count it as detached yet. */
+static void set_aside(TsiScope* top) {
     TsiBinding* b = top->binding;
+    TsiDomain* d = top->domain;
     tsi_scope_pop(top);
     TsiRef ref = tsi_load_relaxed(&d->phase.ref);
     /* so that whoever ends it need not interrupt us */
     if (d->own && tsi_scopes_inside(b->thread, d) == 0 && !tsi_heap_lend(b, &d->phase, ref, d->label_at))
         tsi_heap_let_go(b, ref);
+}
+
+bool epoch_domain_detach(epoch_domain_t* p) {
+    TsiDomain* d = tsi_domain_of(p);
+    if (!tsi_domain_usable(d)) return false;
+    TsiScope* top = tsi_scope_top(d);
+    if (top == NULL) return tsi_domain_refuse(d, TSI_DOMAIN_NOT_INNERMOST);
+    set_aside(top);
     tsi_add_seq(&d->detached, 1); /* publishes the scope to the thread that attaches it */
     return true;
+}
+
+/* Takes one of the domain's detached scopes. False if there is none. */
+static bool claim(TsiDomain* d) {
+    uint32_t n = tsi_load_seq(&d->detached);                   /* pairs with detach */
+    while (n != 0 && !tsi_cas_seq(&d->detached, &n, n - 1)) {} /* decides among those that attach: once per detach */
+    return n != 0;
 }
 
 bool epoch_domain_attach(epoch_domain_t* p) {
     TsiDomain* d = tsi_domain_of(p);
     if (!tsi_domain_usable(d)) return false;
     TsiArena* a = d->arena;
-    uint32_t n = tsi_load_seq(&d->detached);                   /* pairs with detach */
-    while (n != 0 && !tsi_cas_seq(&d->detached, &n, n - 1)) {} /* decides among those that attach: once per detach */
-    if (n == 0) return tsi_domain_refuse(d, TSI_DOMAIN_NOT_DETACHED);
+    if (!claim(d)) return tsi_domain_refuse(d, TSI_DOMAIN_NOT_DETACHED);
     TsiBinding* b = tsi_binding_get(a, true);
     if (b != NULL && push(a, b, d)) return true;
     tsi_add_seq(&d->detached, 1);
@@ -163,6 +185,37 @@ static bool late(bool (*fn)(epoch_domain_t*), epoch_domain_t* d) {
 
 bool epoch_domain_enter(epoch_domain_t* d) { return late(domain_enter, d); }
 bool epoch_domain_exit(epoch_domain_t* d) { return late(domain_exit, d); }
+
+/* The thread goes from its innermost scope, or from none, to a scope of `to`, or to none. False, and nothing changed, if
+ * it cannot. */
+static bool switch_to(TsiScope* top, TsiDomain* to) {
+    TsiDomain* old = top != NULL ? top->domain : NULL;
+    TsiBinding *ours = top != NULL ? top->binding : NULL, *theirs = NULL;
+    bool claimed = to != NULL && claim(to);
+    if (to != NULL && !claimed && tsi_domain_refs(to) != 0) return tsi_domain_refuse(to, TSI_DOMAIN_NOT_DETACHED);
+    if (claimed) theirs = tsi_binding_get(to->arena, true);
+    if (claimed && theirs == NULL) {
+        tsi_add_seq(&to->detached, 1);
+        return tsi_domain_no_memory(to->arena);
+    }
+    if (old != NULL) set_aside(top);
+    bool in = to == NULL || (claimed ? push(to->arena, theirs, to) : late(domain_enter, &to->pub));
+    /* Only now anybody may attach the old one: where this has failed, its place on the stack is still there. */
+    if (in && old != NULL) tsi_add_seq(&old->detached, 1); /* as in detach */
+    if (!in && claimed) tsi_add_seq(&to->detached, 1);
+    if (!in && old != NULL) (void)push(old->arena, ours, old);
+    return in || (claimed ? tsi_domain_no_memory(to->arena) : false);
+}
+
+bool epoch_domain_switch(epoch_domain_t* to, epoch_domain_t** from) {
+    if (to != NULL && !tsi_domain_usable(tsi_domain_of(to))) return false;
+    epoch_domain_t* old = epoch_domain_current();
+    TsiThread* t = tsi_tls.thread;
+    TsiScope* top = old != NULL ? &t->scopes[t->scope_count - 1] : NULL;
+    if (to != old && !switch_to(top, to != NULL ? tsi_domain_of(to) : NULL)) return false;
+    if (from != NULL) *from = old;
+    return true;
+}
 
 epoch_domain_t* epoch_domain_current(void) {
     TsiThread* t = tsi_tls.thread;

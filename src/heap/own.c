@@ -39,6 +39,12 @@ void tsi_phase_leads_to(TsiPhaseWords* w, TsiHeap* h, TsiRef ref) {
     if (before != h && !is_used(before, ref)) tsi_store_relaxed(&w->heap, h);
 }
 
+TsiHeap* tsi_phase_heap_slow(TsiBinding* b, TsiPhaseWords* w, TsiRef ref) {
+    TsiHeap* h = tsi_heap_cached(b, ref);
+    if (h != NULL) tsi_phase_leads_to(w, h, ref);
+    return h;
+}
+
 bool tsi_heap_recall_locked(TsiArena* a, TsiHeap* h) {
     TSI_HOLDS(tsi_inc_lock(tsi_heap_inc(a, h)));
     for (uint64_t word = tsi_load_seq(&h->word); tsi_heap_state(word) == TSI_HEAP_LENT;) {

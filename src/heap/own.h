@@ -44,7 +44,9 @@ TSI_INLINE bool tsi_heap_is_at(const TsiBinding* b, TsiHeap* h, TsiRef ref) {
 /* The binding's primary in an incarnation, or NULL if nothing leads to it, also with fenced brackets. */
 TSI_INLINE TsiHeap* tsi_heap_cached(const TsiBinding* b, TsiRef ref) {
     uint64_t live = tsi_heap_word(b->index, TSI_HEAP_LIVE);
-    TsiHeap* h = tsi_binding_led(b, tsi_binding_inc(b, ref));
+    uint32_t at = tsi_load_relaxed(&tsi_binding_inc(b, ref)->heap_at);
+    TsiHeap* h = (TsiHeap*)(void*)((uint8_t*)b->heaps_base + at);
+    if (at == 0) return NULL; /* nobody has found one since the record was new */
     if (TSI_LIKELY(tsi_word_is(&h->key, ref) && tsi_word_is(&h->word, live))) return h;
     h = b->by_inc[tsi_ref_index(ref) % TSI_HEAP_CACHE];
     return tsi_word_is(&h->key, ref) && tsi_word_is(&h->word, live) ? h : NULL;
@@ -67,13 +69,13 @@ TSI_INLINE bool tsi_heap_take_back(TsiBinding* b, TsiHeap* h, TsiRef ref) {
 }
 /* The stripe of the heap's incarnation is held: what is lent is DETACHED from here on. Returns true if it was lent. */
 bool tsi_heap_recall_locked(TsiArena* a, TsiHeap* h);
-/* Finds the binding's primary by the domain, where it may be lent, else by the incarnation; or NULL. */
+/* Finds the binding's primary by the incarnation, to which the domain leads from then on; or NULL. */
+TsiHeap* tsi_phase_heap_slow(TsiBinding* b, TsiPhaseWords* w, TsiRef ref);
+/* Finds it by the domain, where it may be lent, else by the incarnation; or NULL. */
 TSI_INLINE TsiHeap* tsi_phase_heap(TsiBinding* b, TsiPhaseWords* w, TsiRef ref) {
     TsiHeap* h = tsi_load_relaxed(&w->heap);
     if (tsi_heap_is_at(b, h, ref) || tsi_heap_take_back(b, h, ref)) return h;
-    h = tsi_heap_cached(b, ref);
-    if (h != NULL) tsi_phase_leads_to(w, h, ref);
-    return h;
+    return tsi_phase_heap_slow(b, w, ref);
 }
 
 /* Records through the thread's own small stores. */
