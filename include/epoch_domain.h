@@ -132,10 +132,11 @@ SLAB_API bool epoch_domain_detach(epoch_domain_t* d);
 /* Puts a detached scope on this thread's stack; once per detach. False: none is detached (EINVAL), or ENOMEM. */
 SLAB_API bool epoch_domain_attach(epoch_domain_t* d);
 /* For executors, in place of a detach and an attach: takes the innermost scope of this thread off its stack, as
- * epoch_domain_detach does, and puts one of `to` there: a detached one, or, where nobody is inside of `to`, a new one, as
- * epoch_domain_enter does. to NULL: none. Where `to` is the innermost domain nothing changes. *from (may be NULL) becomes
- * the domain of the scope that was taken off, or NULL. False, and nothing has changed: scopes of `to` are inside, and none
- * is detached (EINVAL); it is gone, or the ring has moved past the epoch that it borrows (ESTALE); or ENOMEM. */
+ * epoch_domain_detach does, and puts one of `to` there: a detached one, or, where nobody is inside of `to`, a new
+ * one, as epoch_domain_enter does. to NULL: none. Where `to` is the innermost domain nothing changes. *from (may be
+ * NULL) becomes the domain of the scope that was taken off, or NULL. False, and nothing has changed: scopes of `to`
+ * are inside, and none is detached (EINVAL); it is gone, or the ring has moved past the epoch that it borrows
+ * (ESTALE); or ENOMEM. */
 SLAB_API bool epoch_domain_switch(epoch_domain_t* to, epoch_domain_t** from);
 /* The era of the incarnation that the domain has, or had last; other threads may open and end it meanwhile. 0 for NULL
  * and for a domain that is gone. */

@@ -28,15 +28,22 @@ static TSI_NOINLINE void* malloc_any(TsiDomain* d, size_t size) {
     return ref != 0 ? tsi_alloc_ref(d->pub.alloc, size, ref) : NULL;
 }
 
-/* The domain does not lead to a heap of the thread's. As tsi_alloc_first, after which it does. */
-static TSI_NOINLINE void* malloc_first(TsiBinding* b, TsiDomain* d, size_t size, TsiRef ref) {
-    TsiHeap* h = tsi_phase_heap(b, &d->phase, ref);
-    if (h != NULL && tsi_heap_is_at(b, h, ref)) return tsi_alloc_in(b, h, size, ref, false);
+/* The first object of a phase, from a heap that waits for one; the domain leads to that then. As tsi_ready_first. */
+TSI_INLINE void* ready_first(TsiBinding* b, TsiDomain* d, size_t size, TsiRef ref) {
     void* p = tsi_ready_first(b, ref, tsi_bump_bytes(size));
-    if (TSI_UNLIKELY(p == NULL)) return tsi_alloc_any(b->arena, size, 1, ref, false, NULL);
+    if (TSI_UNLIKELY(p == NULL)) return NULL;
     tsi_store_relaxed(&d->phase.heap, tsi_binding_led(b, tsi_binding_inc(b, ref))); /* as in first_in_scope */
     tsi_segment_tick(b->arena);
     return p;
+}
+
+/* The domain does not lead to a heap of the thread's. Where it leads to none it has mostly just begun. */
+static TSI_NOINLINE void* malloc_first(TsiBinding* b, TsiDomain* d, size_t size, TsiRef ref) {
+    void* p = tsi_load_relaxed(&d->phase.heap) == &tsi_no_heap && d->own ? ready_first(b, d, size, ref) : NULL;
+    if (TSI_LIKELY(p != NULL)) return p;
+    TsiHeap* h = tsi_phase_heap(b, &d->phase, ref);
+    if (h != NULL && tsi_heap_is_at(b, h, ref)) return tsi_alloc_in(b, h, size, ref, false);
+    return tsi_alloc_any(b->arena, size, 1, ref, false, NULL);
 }
 
 /* A domain that has ended, or is none any more, names no incarnation. */

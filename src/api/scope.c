@@ -15,12 +15,11 @@
 
 /* ---- the thread's stack ---- */
 
-/* The thread's heap in the domain's incarnation, or tsi_no_heap. One of its own that leads to no heap has mostly just
- * begun: if there is one all the same, the first allocation finds it. */
+/* The thread's heap in the domain's incarnation, or tsi_no_heap, which it is mostly in a phase that has just begun. */
 TSI_INLINE TsiHeap* heap_in(TsiBinding* b, TsiDomain* d) {
-    if (TSI_LIKELY(tsi_load_relaxed(&d->phase.heap) == &tsi_no_heap && d->own)) return &tsi_no_heap;
     TsiRef ref = tsi_load_relaxed(&d->phase.ref);
-    TsiHeap* h = ref != 0 ? tsi_phase_heap(b, &d->phase, ref) : NULL;
+    if (ref == 0 || tsi_load_relaxed(&tsi_binding_inc(b, ref)->heap_count) == 0) return &tsi_no_heap;
+    TsiHeap* h = tsi_phase_heap(b, &d->phase, ref);
     return h != NULL ? h : &tsi_no_heap;
 }
 
@@ -186,8 +185,8 @@ static bool late(bool (*fn)(epoch_domain_t*), epoch_domain_t* d) {
 bool epoch_domain_enter(epoch_domain_t* d) { return late(domain_enter, d); }
 bool epoch_domain_exit(epoch_domain_t* d) { return late(domain_exit, d); }
 
-/* The thread goes from its innermost scope, or from none, to a scope of `to`, or to none. False, and nothing changed, if
- * it cannot. */
+/* Takes the thread from its innermost scope, `top` (or NULL), to a scope of `to` (or NULL). Returns false, and has
+ * changed nothing, if it cannot. */
 static bool switch_to(TsiScope* top, TsiDomain* to) {
     TsiDomain* old = top != NULL ? top->domain : NULL;
     TsiBinding *ours = top != NULL ? top->binding : NULL, *theirs = NULL;

@@ -34,9 +34,8 @@ void tsi_heap_found(TsiBinding* b, TsiHeap* h, TsiRef ref) {
     else tsi_store_relaxed(&i->heap_at, tsi_heap_at(h));
 }
 
-void tsi_phase_leads_to(TsiPhaseWords* w, TsiHeap* h, TsiRef ref) {
-    TsiHeap* before = tsi_load_relaxed(&w->heap);
-    if (before != h && !is_used(before, ref)) tsi_store_relaxed(&w->heap, h);
+void tsi_phase_leads_on(TsiPhaseWords* w, TsiHeap* h, TsiRef ref) {
+    if (!is_used(tsi_load_relaxed(&w->heap), ref)) tsi_store_relaxed(&w->heap, h);
 }
 
 TsiHeap* tsi_phase_heap_slow(TsiBinding* b, TsiPhaseWords* w, TsiRef ref) {

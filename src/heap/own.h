@@ -54,7 +54,10 @@ TSI_INLINE TsiHeap* tsi_heap_cached(const TsiBinding* b, TsiRef ref) {
 /* The incarnation leads to the binding's primary, or the binding's table does. */
 void tsi_heap_found(TsiBinding* b, TsiHeap* h, TsiRef ref);
 /* The domain leads to the heap in the incarnation, unless another one is in use there. */
-void tsi_phase_leads_to(TsiPhaseWords* w, TsiHeap* h, TsiRef ref);
+void tsi_phase_leads_on(TsiPhaseWords* w, TsiHeap* h, TsiRef ref);
+TSI_INLINE void tsi_phase_leads_to(TsiPhaseWords* w, TsiHeap* h, TsiRef ref) {
+    if (TSI_UNLIKELY(tsi_load_relaxed(&w->heap) != h)) tsi_phase_leads_on(w, h, ref);
+}
 /* A heap joins its owner's chain, and leaves it. Own thread only. */
 void tsi_own_link(TsiBinding* b, TsiHeap* h);
 void tsi_own_unlink(TsiBinding* b, TsiHeap* h);
