@@ -79,6 +79,9 @@ SLAB_API bool epoch_domain_end(epoch_domain_t* d);
  * end; where a borrowed epoch goes on, what epoch_domain_receipt has, else all 0 but for its version. EINVAL, EBUSY,
  * ESTALE. */
 SLAB_API bool epoch_domain_end_ex(epoch_domain_t* d, EpochReceipt* out);
+/* epoch_domain_destroy with the receipt of the end: nobody is inside, else false, refused, and d is as it was (EBUSY;
+ * ESTALE). *out (may be NULL) as for epoch_domain_end_ex; where the domain has ended already, that of its last end. */
+SLAB_API bool epoch_domain_destroy_ex(epoch_domain_t* d, EpochReceipt* out);
 /* Ends the domain by draining its epoch: no allocation that begins afterwards succeeds in it, live objects stay valid
  * until they are freed (by any thread, by slab_free), and the free that leaves a slab without one returns it. d is gone
  * when the call returns; the epoch can still be reached by its era (epoch_close_era), and its cleanups run when it is
@@ -128,6 +131,16 @@ SLAB_API bool epoch_domain_reset(epoch_domain_t* d);
 SLAB_API bool epoch_domain_detach(epoch_domain_t* d);
 /* Puts a detached scope on this thread's stack; once per detach. False: none is detached (EINVAL), or ENOMEM. */
 SLAB_API bool epoch_domain_attach(epoch_domain_t* d);
+/* For executors, in place of a detach and an attach: takes the innermost scope of this thread off its stack, as
+ * epoch_domain_detach does, and puts one of `to` there: a detached one, or, where nobody is inside of `to`, a new
+ * one, as epoch_domain_enter does. to NULL: none. Where `to` is the innermost domain nothing changes. *from (may be
+ * NULL) becomes the domain of the scope that was taken off, or NULL. False, and nothing has changed: scopes of `to`
+ * are inside, and none is detached (EINVAL); it is gone, or the ring has moved past the epoch that it borrows
+ * (ESTALE); or ENOMEM. */
+SLAB_API bool epoch_domain_switch(epoch_domain_t* to, epoch_domain_t** from);
+/* The era of the incarnation that the domain has, or had last; other threads may open and end it meanwhile. 0 for NULL
+ * and for a domain that is gone. */
+SLAB_API uint64_t epoch_domain_era(const epoch_domain_t* d);
 
 #if defined(__GNUC__)
 static inline void slab_scope_end_(epoch_domain_t* const* d) {

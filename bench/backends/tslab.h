@@ -60,6 +60,11 @@ static inline void* bk_phase_alloc(struct bk_phase* ph, size_t size, bk_ref* ref
     return p;
 }
 
+/* By the id of the phase's epoch. */
+static inline void* bk_phase_alloc_id(struct bk_phase* ph, size_t size, bk_ref* ref) {
+    return *ref = slab_malloc_epoch(bk_allocator, size, ph->domain->epoch_id);
+}
+
 static inline void bk_phase_free(struct bk_phase* ph, bk_ref ref) {
     (void)ph;
     slab_free(bk_allocator, ref);

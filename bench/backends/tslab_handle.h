@@ -26,6 +26,8 @@ static inline void* bk_phase_alloc(struct bk_phase* ph, size_t size, bk_ref* ref
     return alloc_obj_epoch(bk_allocator, (uint32_t)size, ph->domain->epoch_id, ref ? ref : &own);
 }
 
+#define bk_phase_alloc_id bk_phase_alloc
+
 static inline void bk_phase_free(struct bk_phase* ph, bk_ref ref) {
     (void)ph;
     bk_free(ref);

@@ -53,6 +53,8 @@ static inline void* bk_scope_realloc(struct bk_phase* ph, bk_ref* ref, size_t ol
 #endif
 
 #if !BK_OURS
+#define bk_phase_alloc_id bk_phase_alloc
+
 static inline void bk_hand_over(struct bk_phase* ph) { (void)ph; }
 
 static inline void bk_take_over(struct bk_phase* ph) { (void)ph; }

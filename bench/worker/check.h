@@ -141,6 +141,12 @@ static void* ck_phase_alloc(struct ck_phase* ph, size_t size, bk_ref* ref) {
     return p;
 }
 
+static void* ck_phase_alloc_id(struct ck_phase* ph, size_t size, bk_ref* ref) {
+    void* p = bk_phase_alloc_id(&ph->real, size, ref);
+    ck_phase_note(ph, p, size);
+    return p;
+}
+
 static void ck_phase_free(struct ck_phase* ph, bk_ref ref) {
     ck_phase_forget(ph, bk_ptr(ref));
     bk_phase_free(&ph->real, ref);

@@ -5,6 +5,7 @@
 #include "worker/work_threads.h"
 #include "worker/work_churn.h"
 #include "worker/work_use.h"
+#include "worker/work_loop.h"
 #include "worker/work_snapshot.h"
 #if BK_OURS && BK_GENERAL
 #include "worker/work_ours.h"
@@ -53,6 +54,7 @@ static const work_fn ROW(table)[ROW_COUNT] = {
     [ROW_GROW_LARGE] = ROW(grow_large),
 #endif
     [ROW_PHASE10] = ROW(phase10),
+    [ROW_EVENT_LOOP] = ROW(event_loop),
     [ROW_BIG_PHASE] = ROW(big_phase),
     [ROW_REALLOC_GROW] = ROW(realloc_grow),
     [ROW_LEFT_OVER] = ROW(left_over),

@@ -34,8 +34,9 @@ TSI_INLINE bool open_own(TsiArena* a, TsiBinding* b, TsiDomain* d) {
     if (TSI_UNLIKELY(d->label_at == TSI_LABEL_OTHER))
         tsi_add_relaxed(&tsi_label(&a->phases.labels, TSI_LABEL_OTHER)->swallowed, 1);
     d->pub.epoch_id = id;
-    d->pub.epoch_era = era;
-    tsi_store_release(&d->ref, tsi_ref(era, index)); /* pairs with the acquire loads of ref */
+    __atomic_store_n(&d->pub.epoch_era, era, __ATOMIC_RELAXED);
+    tsi_store_relaxed(&d->phase.heap, &tsi_no_heap);
+    tsi_store_release(&d->phase.ref, tsi_ref(era, index)); /* pairs with the acquire loads of ref */
     tsi_probe_epoch_open(d->pub.alloc, id, era, &d->label[0]);
     return true;
 }
@@ -135,8 +136,8 @@ TSI_INLINE TsiDomain* make(SlabAllocator* s, const char* label, TsiBinding** b) 
 }
 
 TSI_INLINE void discard(TsiArena* a, TsiBinding* b, TsiDomain* d) {
-    tsi_store_relaxed(&d->ref, 0);   /* epoch_domain_malloc asks for no more */
-    tsi_store_release(&d->alive, 0); /* pairs with tsi_domain_is_alive */
+    tsi_store_relaxed(&d->phase.ref, 0); /* epoch_domain_malloc asks for no more */
+    tsi_store_release(&d->alive, 0);     /* pairs with tsi_domain_is_alive */
     tsi_record_give_domain(a, b, d->index);
 }
 
@@ -184,13 +185,14 @@ epoch_domain_t* epoch_domain_wrap(SlabAllocator* s, EpochId epoch, bool auto_clo
     d->pub.auto_close = auto_close;
     d->pub.epoch_id = epoch;
     d->pub.epoch_era = tsi_ref_era(ref);
-    tsi_store_release(&d->ref, ref);                /* as in tsi_domain_open_own */
+    tsi_store_relaxed(&d->phase.heap, &tsi_no_heap);
+    tsi_store_release(&d->phase.ref, ref);          /* as in tsi_domain_open_own */
     tsi_store_release(&d->alive, TSI_DOMAIN_ALIVE); /* pairs with tsi_domain_is_alive */
     return &d->pub;
 }
 
 bool tsi_domain_may_drain(TsiArena* a, TsiDomain* d) {
-    TsiRef ref = tsi_load_acquire(&d->ref); /* pairs with wrap */
+    TsiRef ref = tsi_load_acquire(&d->phase.ref); /* pairs with wrap */
     TsiInc* i = tsi_inc(&a->phases, tsi_ref_index(ref));
     return ref != 0 && tsi_phases_resolve(&a->phases, d->pub.epoch_id) == ref && tsi_load_relaxed(&i->scopes) == 0;
 }
@@ -206,7 +208,7 @@ static TSI_NOINLINE void end_with_domain(TsiArena* a, TsiDomain* d, TsiRef ref) 
 TSI_INLINE void destroy(TsiDomain* d) {
     TsiArena* a = d->arena;
     tsi_store_relaxed(&d->left, TSI_DOMAIN_GOING); /* a cleanup that asks for it again is refused */
-    TsiRef ref = tsi_load_acquire(&d->ref);        /* pairs with tsi_domain_open_own */
+    TsiRef ref = tsi_load_acquire(&d->phase.ref);  /* pairs with tsi_domain_open_own */
     TsiBinding* b = tsi_binding_get(a, false);
     /* In shared mode its heap is a lane's; stand-ins end by the sweep. */
     bool own = d->own && ref != 0 && b != NULL && !a->none_at_hand;
@@ -267,6 +269,13 @@ bool epoch_domain_destroy(epoch_domain_t* d) {
 
 /* ---- the rest ---- */
 
+uint64_t epoch_domain_era(const epoch_domain_t* p) {
+    TsiDomain* d = tsi_domain_of((epoch_domain_t*)(uintptr_t)p);
+    if (!tsi_domain_is_alive(d)) return 0;
+    TsiRef ref = tsi_load_acquire(&d->phase.ref); /* pairs with tsi_domain_open_own */
+    return ref != 0 ? tsi_ref_era(ref) : __atomic_load_n(&d->pub.epoch_era, __ATOMIC_RELAXED);
+}
+
 bool epoch_domain_force_close(epoch_domain_t* p) {
     TsiDomain* d = tsi_domain_of(p);
     if (!tsi_domain_usable(d)) return false;
@@ -274,12 +283,12 @@ bool epoch_domain_force_close(epoch_domain_t* p) {
     char label[TSI_LABEL_BYTES];
     tsi_lock_take(&d->lock);
     memcpy(label, d->label, sizeof label);
-    TsiRef ref = tsi_load_relaxed(&d->ref);
+    TsiRef ref = tsi_load_relaxed(&d->phase.ref);
     bool inside = tsi_domain_refs(d) != 0;
     bool ended = ref == 0 || tsi_load_relaxed(&d->left) == TSI_DOMAIN_GOING;
     bool passed = !d->own && tsi_phases_resolve(&a->phases, p->epoch_id) != ref;
     if (!inside && !ended && d->own) {
-        tsi_store_release(&d->ref, 0); /* as in leave, scope.c */
+        tsi_store_release(&d->phase.ref, 0); /* as in leave, scope.c */
         tsi_domain_note_ended_locked(d, d->pub.epoch_id, d->pub.epoch_era);
     }
     tsi_lock_give(&d->lock);
@@ -350,7 +359,7 @@ bool tsi_domain_refuse(TsiDomain* d, TsiDomainWhy why) {
         [TSI_DOMAIN_CLOSED] = {SLAB_MISUSE_CLOSED_EPOCH, ESTALE, "the epoch of the domain has ended"},
     };
     TsiPhases* p = &d->arena->phases;
-    TsiRef ref = tsi_load_relaxed(&d->ref);
+    TsiRef ref = tsi_load_relaxed(&d->phase.ref);
     const TsiLabel* label = d->own ? tsi_label(&p->labels, d->label_at) : NULL;
     if (!d->own && tsi_ref_is_current(p, ref)) label = tsi_label_of(d->arena, tsi_inc(p, tsi_ref_index(ref)));
     tsi_refuse_as(d->arena, &(TsiMisuse){.what = rows[why].what, .where = d, .label = label});
@@ -397,7 +406,7 @@ bool epoch_domain_reset(epoch_domain_t* p) {
     char label[TSI_LABEL_BYTES];
     tsi_lock_take(&d->lock);
     memcpy(label, d->label, sizeof label);
-    TsiRef old = tsi_load_relaxed(&d->ref);
+    TsiRef old = tsi_load_relaxed(&d->phase.ref);
     bool alone = tsi_domain_refs(d) == mine, going = tsi_load_relaxed(&d->left) == TSI_DOMAIN_GOING;
     bool ok = d->own && alone && !going;
     EpochId id = d->pub.epoch_id;

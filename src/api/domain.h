@@ -9,11 +9,17 @@
 
 #define TSI_DOMAIN_ALIVE 0x646f6d31u
 
-/* What a phase of one thread alone reads and writes lies in the first three cache lines. */
+/* What a phase of one thread alone reads and writes lies in the first three cache lines, what an allocation reads in
+ * the first one. */
 typedef struct TsiDomain {
-    epoch_domain_t pub;
+    union {
+        epoch_domain_t pub;
+        struct {
+            uint8_t public_[offsetof(epoch_domain_t, private_)];
+            TsiPhaseWords phase; /* in place of the private words */
+        };
+    };
     TsiArena* arena;
-    _Atomic TsiRef ref;     /* 0 while it has ended, and from when it is none any more */
     _Atomic uint32_t alive; /* TSI_DOMAIN_ALIVE; a record of a destroyed domain stays readable */
     TsiLock lock;           /* opening, ending, the receipt */
     _Atomic uint32_t detached;
@@ -29,6 +35,8 @@ typedef struct TsiDomain {
     _Atomic uint32_t left; /* see tsi_domain_leave_behind; 0 mostly */
     EpochReceipt receipt;
 } TsiDomain;
+
+_Static_assert(sizeof((epoch_domain_t*)0)->private_ >= sizeof(TsiPhaseWords), "the phase's words have room");
 
 #define TSI_DOMAIN_GOING UINT32_MAX /* `left` of one that is being ended for good, until it is none any more */
 

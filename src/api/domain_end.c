@@ -38,7 +38,7 @@ static bool leave_alone_locked(TsiArena* a, TsiDomain* d, uint32_t mine, EpochCl
     *why = TSI_DOMAIN_ENDED;
     if (tsi_load_relaxed(&d->left) == TSI_DOMAIN_GOING) return false; /* another such call was first */
     if (!d->own && mode == EPOCH_DRAIN) {
-        TsiRef ref = tsi_load_relaxed(&d->ref);
+        TsiRef ref = tsi_load_relaxed(&d->phase.ref);
         bool named = ref != 0 && tsi_phases_resolve(&a->phases, d->pub.epoch_id) == ref;
         *why = named ? TSI_DOMAIN_INSIDE : TSI_DOMAIN_PASSED;
         if (!named || tsi_load_relaxed(&tsi_inc(&a->phases, tsi_ref_index(ref))->scopes) != mine) return false;
@@ -52,28 +52,30 @@ static void end_borrowed(TsiArena* a, TsiDomain* d, EpochCloseMode mode, EpochRe
     bool drains = mode == EPOCH_DRAIN || (d->entered && d->pub.auto_close && !d->drained && tsi_domain_may_drain(a, d));
     if (!drains) (void)tsi_domain_last_receipt(d, out);
     else /* the ring may have moved on meanwhile: blank */
-        (void)tsi_epoch_close(a, tsi_load_relaxed(&d->ref), EPOCH_DRAIN, TSI_END_SCOPE, out);
+        (void)tsi_epoch_close(a, tsi_load_relaxed(&d->phase.ref), EPOCH_DRAIN, TSI_END_SCOPE, out);
 }
 
-/* RELEASE: ends what epoch_domain_exit leaves; a borrowed epoch is drained. The caller is inside. DRAIN: the caller
- * may be inside. */
-static bool end_whole(TsiDomain* d, EpochCloseMode mode, EpochReceipt* out) {
+/* Where the caller is: inside, it may be, or nobody is. */
+typedef enum TsiWhere { INSIDE, ANYWHERE, OUTSIDE } TsiWhere;
+
+/* RELEASE: ends what epoch_domain_exit leaves; a borrowed epoch is drained. */
+static bool end_whole(TsiDomain* d, EpochCloseMode mode, TsiWhere where, EpochReceipt* out) {
     EpochReceipt unwanted;
     TsiDomainWhy why = TSI_DOMAIN_NOT_INNERMOST;
     if (out == NULL) out = &unwanted;
     if (!tsi_domain_usable(d)) return false;
-    TsiScope* top = tsi_scope_top(d);
+    TsiScope* top = where != OUTSIDE ? tsi_scope_top(d) : NULL;
     if (!tsi_domain_found(d)) return tsi_domain_refuse_destroyed(d);
     TsiArena* a = d->arena;
     tsi_lock_take(&d->lock);
-    bool ok = (top != NULL || mode == EPOCH_DRAIN) && leave_alone_locked(a, d, top != NULL, mode, &why);
+    bool ok = (top != NULL || where != INSIDE) && leave_alone_locked(a, d, top != NULL, mode, &why);
     tsi_lock_give(&d->lock);
     if (!ok) return tsi_domain_refuse(d, why);
     if (top != NULL) {
         tsi_scope_pop(top);
         tsi_scopes_add(a, d, -1);
     }
-    TsiRef ref = tsi_load_acquire(&d->ref); /* pairs with tsi_domain_open_own */
+    TsiRef ref = tsi_load_acquire(&d->phase.ref); /* pairs with tsi_domain_open_own */
     tsi_receipt_blank(out, 0, 0, tsi_no_label);
     if (!d->own) end_borrowed(a, d, mode, out);
     else if (ref == 0) (void)tsi_domain_last_receipt(d, out); /* it has ended before */
@@ -84,12 +86,13 @@ static bool end_whole(TsiDomain* d, EpochCloseMode mode, EpochReceipt* out) {
 }
 
 /* As enter and exit in scope.c. */
-static bool end_late(epoch_domain_t* d, EpochCloseMode mode, EpochReceipt* out) {
+static bool end_late(epoch_domain_t* d, EpochCloseMode mode, TsiWhere where, EpochReceipt* out) {
     tsi_thread_late_enter();
-    bool done = end_whole(tsi_domain_of(d), mode, out);
+    bool done = end_whole(tsi_domain_of(d), mode, where, out);
     tsi_thread_late_leave();
     return done;
 }
 
-bool epoch_domain_end_ex(epoch_domain_t* d, EpochReceipt* out) { return end_late(d, EPOCH_RELEASE, out); }
-bool epoch_domain_drain(epoch_domain_t* d, EpochReceipt* out) { return end_late(d, EPOCH_DRAIN, out); }
+bool epoch_domain_end_ex(epoch_domain_t* d, EpochReceipt* out) { return end_late(d, EPOCH_RELEASE, INSIDE, out); }
+bool epoch_domain_destroy_ex(epoch_domain_t* d, EpochReceipt* out) { return end_late(d, EPOCH_RELEASE, OUTSIDE, out); }
+bool epoch_domain_drain(epoch_domain_t* d, EpochReceipt* out) { return end_late(d, EPOCH_DRAIN, ANYWHERE, out); }

@@ -6,7 +6,9 @@
 #include "api/there.h"
 
 #include "heap/charge.h"
+#include "heap/own.h"
 #include "heap/pin.h"
+#include "heap/ready.h"
 #include "heap/registry.h"
 
 /* ---- into a domain ---- */
@@ -14,7 +16,7 @@
 /* What the domain's calls go to; 0 with errno when it has ended, or is none. */
 static TsiRef ref_of(TsiDomain* d) {
     bool there = tsi_domain_usable(d);
-    TsiRef ref = there ? tsi_load_acquire(&d->ref) : 0; /* pairs with tsi_domain_open_own */
+    TsiRef ref = there ? tsi_load_acquire(&d->phase.ref) : 0; /* pairs with tsi_domain_open_own */
     if (TSI_LIKELY(ref != 0)) return ref;
     if (there) (void)tsi_domain_refuse(d, TSI_DOMAIN_CLOSED);
     return 0;
@@ -25,11 +27,35 @@ static TSI_NOINLINE void* malloc_any(TsiDomain* d, size_t size) {
     return ref != 0 ? tsi_alloc_ref(d->pub.alloc, size, ref) : NULL;
 }
 
+/* The first object of a phase, from a heap that waits for one; the domain leads to that then. As tsi_ready_first. */
+TSI_INLINE void* ready_first(TsiBinding* b, TsiDomain* d, size_t size, TsiRef ref) {
+    void* p = tsi_ready_first(b, ref, tsi_bump_bytes(size));
+    if (TSI_UNLIKELY(p == NULL)) return NULL;
+    tsi_store_relaxed(&d->phase.heap, tsi_binding_led(b, tsi_binding_inc(b, ref))); /* as in first_in_scope */
+    tsi_segment_tick(b->arena);
+    return p;
+}
+
+/* The domain does not lead to a heap of the thread's. Where it leads to none it has mostly just begun. */
+static TSI_NOINLINE void* malloc_first(TsiBinding* b, TsiDomain* d, size_t size, TsiRef ref) {
+    void* p = tsi_load_relaxed(&d->phase.heap) == &tsi_no_heap && d->own ? ready_first(b, d, size, ref) : NULL;
+    if (TSI_LIKELY(p != NULL)) return p;
+    TsiHeap* h = tsi_phase_heap(b, &d->phase, ref);
+    if (h != NULL && tsi_heap_is_at(b, h, ref)) return tsi_alloc_in(b, h, size, ref, false);
+    return tsi_alloc_any(b->arena, size, 1, ref, false, NULL);
+}
+
 /* A domain that has ended, or is none any more, names no incarnation. */
 void* epoch_domain_malloc(epoch_domain_t* p, size_t size) {
     TsiDomain* d = tsi_domain_of(p);
-    TsiRef ref = TSI_LIKELY(d != NULL) ? tsi_load_acquire(&d->ref) : 0; /* pairs with tsi_domain_open_own */
-    return TSI_LIKELY(ref != 0) ? tsi_alloc_there(p->alloc, size, ref, false) : malloc_any(d, size);
+    TsiRef ref = TSI_LIKELY(d != NULL) ? tsi_load_acquire(&d->phase.ref) : 0; /* pairs with tsi_domain_open_own */
+    if (TSI_UNLIKELY(ref == 0)) return malloc_any(d, size);
+    if (TSI_UNLIKELY(!tsi_word_is(&tsi_tls.record->owner, p->alloc) || size - 1 >= TSI_LUT_MAX))
+        return tsi_alloc_far(p->alloc, size, ref, false, NULL);
+    TsiBinding* b = tsi_tls.binding;
+    TsiHeap* h = tsi_load_relaxed(&d->phase.heap);
+    if (tsi_heap_is_at(b, h, ref)) return tsi_alloc_in(b, h, size, ref, false);
+    return malloc_first(b, d, size, ref);
 }
 
 void* epoch_domain_calloc(epoch_domain_t* d, size_t n, size_t size) {

@@ -43,7 +43,6 @@ static unsigned grown_class(size_t size) { return size <= TSI_ALONE_MAX ? tsi_cl
 TSI_NOINLINE void* tsi_alloc_any(TsiArena* a, size_t size, size_t align, TsiRef ref, bool prefer, SlabHandle* handle) {
     tsi_tls.caller = TSI_CALLER();
     if (handle != NULL) *handle = 0;
-    if (a != NULL && ref >> 32 == TSI_REF_BY_ID >> 32 && (ref = tsi_resolve(a, (EpochId)ref)) == 0) return NULL;
     if (a == NULL || size == 0) return refuse_size(a, EINVAL);
     if (size > PTRDIFF_MAX) return refuse_size(a, ENOMEM);
     unsigned cls = align == TSI_ALIGN_GROWS ? grown_class(size)
@@ -56,6 +55,9 @@ TSI_NOINLINE void* tsi_alloc_any(TsiArena* a, size_t size, size_t align, TsiRef 
 }
 
 TSI_NOINLINE void* tsi_alloc_first(TsiBinding* b, size_t size, TsiRef ref, bool prefer) {
+    TsiHeap* h = b->by_inc[tsi_ref_index(ref) % TSI_HEAP_CACHE];
+    if (TSI_UNLIKELY(tsi_word_is(&h->key, ref) && tsi_word_is(&h->word, b->live_word)))
+        return tsi_alloc_in(b, h, size, ref, prefer);
     void* p = tsi_ready_first(b, ref, tsi_bump_bytes(size));
     if (TSI_UNLIKELY(p == NULL)) return tsi_alloc_any(b->arena, size, 1, ref, prefer, NULL);
     tsi_segment_tick(b->arena);
@@ -66,11 +68,14 @@ TSI_NOINLINE void* tsi_alloc_first(TsiBinding* b, size_t size, TsiRef ref, bool 
  * there is anything else to do. */
 static void* first_in_scope(TsiBinding* b, size_t size) {
     if (b->scope == 0) return NULL;
-    TsiRef ref = tsi_load_relaxed(b->thread->scopes[b->scope - 1].ref);
+    TsiPhaseWords* phase = b->thread->scopes[b->scope - 1].phase;
+    TsiRef ref = tsi_load_relaxed(&phase->ref);
     void* p = ref != 0 ? tsi_ready_first(b, ref, tsi_bump_bytes(size)) : NULL;
     if (p == NULL) return NULL;
-    TsiHeap* h = tsi_heap_cached(b, ref);
-    if (h != NULL) tsi_binding_set_ambient(b, h);
+    /* The phase had no heap before: nothing else leads to one. */
+    TsiHeap* h = tsi_binding_led(b, tsi_binding_inc(b, ref));
+    tsi_store_relaxed(&phase->heap, h);
+    if (TSI_LIKELY(tsi_heap_is_at(b, h, ref))) tsi_binding_set_ambient(b, h);
     return p;
 }
 
@@ -156,31 +161,37 @@ TSI_NOINLINE void* tsi_alloc_far(SlabAllocator* s, size_t size, TsiRef ref, bool
 
 void* tsi_alloc_ref(SlabAllocator* s, size_t size, TsiRef ref) { return tsi_alloc_there(s, size, ref, false); }
 
-/* Looks up what the id names. The thread's heap there, if it has one, is at hand for the next call. Callers reach it
- * by a tail call, so that the profile finds the program's frame. */
+/* What the id names is looked up with care. Callers reach it by a tail call, so that the profile finds the program's
+ * frame. */
 static TSI_NOINLINE void* alloc_by_id(SlabAllocator* s, size_t size, EpochId epoch) {
     TsiRef ref = tsi_resolve_for_alloc(s, epoch);
     if (ref == 0) return NULL;
-    if (tsi_load_relaxed(&tsi_tls.record->owner) == s) {
-        TsiBinding* b = tsi_tls.binding;
-        TsiHeap* h = tsi_heap_cached(b, ref);
-        if (h != NULL) b->by_id[epoch % TSI_ID_CACHE] = h;
-        return alloc_near(s, size, ref, false);
-    }
+    if (tsi_load_relaxed(&tsi_tls.record->owner) == s) return alloc_near(s, size, ref, false);
     return tsi_alloc_far(s, size, ref, false, NULL);
 }
 
-/* A heap whose id this is, and that is LIVE and the thread's, is in the incarnation which the id names: an advance, or
- * an end, takes the heap's word out of LIVE before the id can name another. */
+/* An id of the ring, or none of a domain's. */
+static TSI_NOINLINE void* alloc_in_ring(SlabAllocator* s, TsiBinding* b, size_t size, EpochId epoch) {
+    TsiRef ref = tsi_phases_resolve(&b->arena->phases, epoch);
+    return TSI_LIKELY(ref != 0) ? tsi_alloc_at(b, size, ref, false) : alloc_by_id(s, size, epoch);
+}
+
 void* slab_malloc_epoch(SlabAllocator* s, size_t size, EpochId epoch) {
     if (TSI_UNLIKELY(!tsi_word_is(&tsi_tls.record->owner, s) || size - 1 >= TSI_LUT_MAX))
         return alloc_by_id(s, size, epoch);
     TsiBinding* b = tsi_tls.binding;
-    TsiHeap* h = b->by_id[epoch % TSI_ID_CACHE];
-    /* As in tsi_alloc_there. */
-    if (TSI_UNLIKELY(!tsi_word_is(&h->named, tsi_named(epoch)) || !tsi_word_is(&h->word, b->live_word)))
+    const TsiPhases* phases = &b->arena->phases;
+    if (TSI_UNLIKELY((epoch & TSI_DOMAIN_ID_BIT) == 0 || (epoch & TSI_INC_MAX) >= tsi_table_used(&phases->incs)))
+        return alloc_in_ring(s, b, size, epoch);
+    /* While the thread has a LIVE heap in the record's incarnation the record is that one's, and so is its id. Nobody
+     * but the thread makes the heap LIVE: it has been so since before the id was read. Record 0 has no id. */
+    TsiInc* i = tsi_binding_inc(b, epoch);
+    TsiHeap* h = tsi_binding_led(b, i);
+    TsiRef ref = tsi_load_relaxed(&h->key);
+    if (TSI_UNLIKELY(tsi_load_relaxed(&i->id) != epoch || ((ref ^ epoch) & TSI_INC_MAX) != 0))
         return alloc_by_id(s, size, epoch);
-    return tsi_alloc_in(b, h, size, TSI_REF_BY_ID | epoch, false);
+    if (TSI_UNLIKELY(!tsi_word_is(&h->word, b->live_word))) return alloc_by_id(s, size, epoch);
+    return tsi_alloc_in(b, h, size, ref, false);
 }
 
 void* tsi_alloc_zeroed(SlabAllocator* s, size_t n, size_t size, TsiRef ref) {

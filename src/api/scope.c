@@ -15,10 +15,20 @@
 
 /* ---- the thread's stack ---- */
 
+/* The thread's heap in the domain's incarnation, or tsi_no_heap, which it is mostly in a phase that has just begun. */
+TSI_INLINE TsiHeap* heap_in(TsiBinding* b, TsiDomain* d) {
+    TsiRef ref = tsi_load_relaxed(&d->phase.ref);
+    if (ref == 0 || tsi_load_relaxed(&tsi_binding_inc(b, ref)->heap_count) == 0) return &tsi_no_heap;
+    TsiHeap* h = tsi_phase_heap(b, &d->phase, ref);
+    return h != NULL ? h : &tsi_no_heap;
+}
+
 void tsi_scope_ambient(TsiBinding* b) {
-    TsiRef ref =
-        b->scope != 0 ? tsi_load_relaxed(b->thread->scopes[b->scope - 1].ref) : tsi_phases_current(&b->arena->phases);
-    TsiHeap* h = ref != 0 ? tsi_heap_cached(b, ref) : NULL;
+    if (b->scope != 0) {
+        tsi_binding_set_ambient(b, heap_in(b, b->thread->scopes[b->scope - 1].domain));
+        return;
+    }
+    TsiHeap* h = tsi_heap_cached(b, tsi_phases_current(&b->arena->phases));
     tsi_binding_set_ambient(b, h != NULL ? h : &tsi_no_heap);
 }
 
@@ -31,9 +41,9 @@ static TSI_NOINLINE bool make_room(TsiThread* t) {
 TSI_INLINE bool push(TsiArena* a, TsiBinding* b, TsiDomain* d) {
     TsiThread* t = b->thread;
     if (TSI_UNLIKELY(t->scope_count == t->scope_capacity) && !make_room(t)) return false;
-    t->scopes[t->scope_count++] = (TsiScope){d, &d->ref, a->serial, b, b->scope};
+    t->scopes[t->scope_count++] = (TsiScope){d, &d->phase, a->serial, b, b->scope};
     b->scope = t->scope_count;
-    tsi_scope_ambient(b);
+    tsi_binding_set_ambient(b, heap_in(b, d));
     return true;
 }
 
@@ -52,7 +62,7 @@ void tsi_scope_pop(TsiScope* top) {
 
 void tsi_scopes_add(TsiArena* a, TsiDomain* d, int n) {
     if (d->own) return;
-    TsiRef ref = tsi_load_acquire(&d->ref); /* pairs with wrap */
+    TsiRef ref = tsi_load_acquire(&d->phase.ref); /* pairs with wrap */
     TsiInc* i = tsi_inc(&a->phases, tsi_ref_index(ref));
     if (ref == 0) return;
     tsi_inc_take(i);
@@ -67,13 +77,13 @@ static bool domain_enter(epoch_domain_t* p) {
     TsiArena* a = d->arena;
     TsiBinding* b = tsi_binding_get(a, true);
     if (b == NULL) return tsi_domain_no_memory(NULL);
-    if (!d->own && tsi_phases_resolve(&a->phases, p->epoch_id) != tsi_load_acquire(&d->ref)) /* pairs with wrap */
+    if (!d->own && tsi_phases_resolve(&a->phases, p->epoch_id) != tsi_load_acquire(&d->phase.ref)) /* pairs with wrap */
         return tsi_domain_refuse(d, TSI_DOMAIN_PASSED);
     tsi_lock_take(&d->lock);
-    TsiRef ended = d->own && tsi_domain_refs(d) == 0 ? tsi_load_relaxed(&d->ref) : 0;
+    TsiRef ended = d->own && tsi_domain_refs(d) == 0 ? tsi_load_relaxed(&d->phase.ref) : 0;
     if (ended != 0 && tsi_ref_is_active(&a->phases, ended)) ended = 0;
-    if (ended != 0) tsi_store_release(&d->ref, 0); /* somebody closed the epoch by its id: a fresh one */
-    bool open = tsi_load_relaxed(&d->ref) != 0 || tsi_domain_open_own(a, b, d);
+    if (ended != 0) tsi_store_release(&d->phase.ref, 0); /* somebody closed the epoch by its id: a fresh one */
+    bool open = tsi_load_relaxed(&d->phase.ref) != 0 || tsi_domain_open_own(a, b, d);
     if (open) tsi_domain_refs_set(d, tsi_domain_refs(d) + 1);
     d->entered = true;
     tsi_lock_give(&d->lock);
@@ -101,11 +111,11 @@ static void leave(TsiArena* a, TsiDomain* d) {
     if (tsi_domain_refs(d) == 0 && d->pub.auto_close) {
         memcpy(label, d->label, sizeof label);
         if (own) {
-            end = tsi_load_relaxed(&d->ref);
-            tsi_store_release(&d->ref, 0); /* a thread that enters from here on opens a fresh one */
+            end = tsi_load_relaxed(&d->phase.ref);
+            tsi_store_release(&d->phase.ref, 0); /* a thread that enters from here on opens a fresh one */
             if (end != 0) tsi_domain_note_ended_locked(d, d->pub.epoch_id, d->pub.epoch_era);
         } else if (tsi_domain_may_drain(a, d)) {
-            end = tsi_load_relaxed(&d->ref);
+            end = tsi_load_relaxed(&d->phase.ref);
             d->drained = true;
         }
     }
@@ -124,26 +134,39 @@ static bool domain_exit(epoch_domain_t* p) {
     return true;
 }
 
+/* Takes the innermost scope off the stack. Its domain does not count it as detached yet. */
+static void set_aside(TsiScope* top) {
+    TsiBinding* b = top->binding;
+    TsiDomain* d = top->domain;
+    tsi_scope_pop(top);
+    TsiRef ref = tsi_load_relaxed(&d->phase.ref);
+    /* so that whoever ends it need not interrupt us */
+    if (d->own && tsi_scopes_inside(b->thread, d) == 0 && !tsi_heap_lend(b, &d->phase, ref, d->label_at))
+        tsi_heap_let_go(b, ref);
+}
+
 bool epoch_domain_detach(epoch_domain_t* p) {
     TsiDomain* d = tsi_domain_of(p);
     if (!tsi_domain_usable(d)) return false;
     TsiScope* top = tsi_scope_top(d);
     if (top == NULL) return tsi_domain_refuse(d, TSI_DOMAIN_NOT_INNERMOST);
-    TsiBinding* b = top->binding;
-    tsi_scope_pop(top);
-    /* so that whoever ends it need not interrupt us */
-    if (d->own && tsi_scopes_inside(b->thread, d) == 0) tsi_heap_let_go(b, tsi_load_relaxed(&d->ref));
+    set_aside(top);
     tsi_add_seq(&d->detached, 1); /* publishes the scope to the thread that attaches it */
     return true;
+}
+
+/* Takes one of the domain's detached scopes. False if there is none. */
+static bool claim(TsiDomain* d) {
+    uint32_t n = tsi_load_seq(&d->detached);                   /* pairs with detach */
+    while (n != 0 && !tsi_cas_seq(&d->detached, &n, n - 1)) {} /* decides among those that attach: once per detach */
+    return n != 0;
 }
 
 bool epoch_domain_attach(epoch_domain_t* p) {
     TsiDomain* d = tsi_domain_of(p);
     if (!tsi_domain_usable(d)) return false;
     TsiArena* a = d->arena;
-    uint32_t n = tsi_load_seq(&d->detached);                   /* pairs with detach */
-    while (n != 0 && !tsi_cas_seq(&d->detached, &n, n - 1)) {} /* decides among those that attach: once per detach */
-    if (n == 0) return tsi_domain_refuse(d, TSI_DOMAIN_NOT_DETACHED);
+    if (!claim(d)) return tsi_domain_refuse(d, TSI_DOMAIN_NOT_DETACHED);
     TsiBinding* b = tsi_binding_get(a, true);
     if (b != NULL && push(a, b, d)) return true;
     tsi_add_seq(&d->detached, 1);
@@ -161,6 +184,37 @@ static bool late(bool (*fn)(epoch_domain_t*), epoch_domain_t* d) {
 
 bool epoch_domain_enter(epoch_domain_t* d) { return late(domain_enter, d); }
 bool epoch_domain_exit(epoch_domain_t* d) { return late(domain_exit, d); }
+
+/* Takes the thread from its innermost scope, `top` (or NULL), to a scope of `to` (or NULL). Returns false, and has
+ * changed nothing, if it cannot. */
+static bool switch_to(TsiScope* top, TsiDomain* to) {
+    TsiDomain* old = top != NULL ? top->domain : NULL;
+    TsiBinding *ours = top != NULL ? top->binding : NULL, *theirs = NULL;
+    bool claimed = to != NULL && claim(to);
+    if (to != NULL && !claimed && tsi_domain_refs(to) != 0) return tsi_domain_refuse(to, TSI_DOMAIN_NOT_DETACHED);
+    if (claimed) theirs = tsi_binding_get(to->arena, true);
+    if (claimed && theirs == NULL) {
+        tsi_add_seq(&to->detached, 1);
+        return tsi_domain_no_memory(to->arena);
+    }
+    if (old != NULL) set_aside(top);
+    bool in = to == NULL || (claimed ? push(to->arena, theirs, to) : late(domain_enter, &to->pub));
+    /* Only now anybody may attach the old one: where this has failed, its place on the stack is still there. */
+    if (in && old != NULL) tsi_add_seq(&old->detached, 1); /* as in detach */
+    if (!in && claimed) tsi_add_seq(&to->detached, 1);
+    if (!in && old != NULL) (void)push(old->arena, ours, old);
+    return in || (claimed ? tsi_domain_no_memory(to->arena) : false);
+}
+
+bool epoch_domain_switch(epoch_domain_t* to, epoch_domain_t** from) {
+    if (to != NULL && !tsi_domain_usable(tsi_domain_of(to))) return false;
+    epoch_domain_t* old = epoch_domain_current();
+    TsiThread* t = tsi_tls.thread;
+    TsiScope* top = old != NULL ? &t->scopes[t->scope_count - 1] : NULL;
+    if (to != old && !switch_to(top, to != NULL ? tsi_domain_of(to) : NULL)) return false;
+    if (from != NULL) *from = old;
+    return true;
+}
 
 epoch_domain_t* epoch_domain_current(void) {
     TsiThread* t = tsi_tls.thread;
@@ -215,7 +269,7 @@ static void child_domains(TsiArena* a) {
         TsiDomain* d = tsi_table_at(&a->domains, n);
         tsi_lock_reset(&d->lock);
         if (!tsi_domain_is_alive(d)) continue;
-        TsiRef ref = tsi_load_relaxed(&d->ref);
+        TsiRef ref = tsi_load_relaxed(&d->phase.ref);
         uint32_t detached = tsi_load_relaxed(&d->detached);
         tsi_domain_refs_set(d, detached);
         tsi_scopes_add(a, d, (int)detached);
@@ -243,7 +297,7 @@ static void drop_scopes(void) {
 static uint32_t scopes_of(const TsiArena* a, uint32_t domain, TsiRef ref) {
     TsiDomain* d = tsi_table_at(&a->domains, domain);
     /* pairs with tsi_domain_open_own */
-    return tsi_load_acquire(&d->ref) == ref && tsi_load_relaxed(&d->shows_scopes) ? tsi_domain_refs(d) : 0;
+    return tsi_load_acquire(&d->phase.ref) == ref && tsi_load_relaxed(&d->shows_scopes) ? tsi_domain_refs(d) : 0;
 }
 
 static void init_once(void) {

@@ -15,10 +15,8 @@
 #include "heap/bump.h"
 #include "heap/heap.h"
 
-/* In place of a reference: what the id of an epoch names when it is asked for. */
-#define TSI_REF_BY_ID (1ull << 63)
-
-/* The thread has no heap in this phase at hand: mostly it allocates there for the first time. size <= TSI_LUT_MAX. */
+/* The phase does not lead to a heap of the thread's: mostly it allocates there for the first time. size <= TSI_LUT_MAX.
+ */
 void* tsi_alloc_first(TsiBinding* b, size_t size, TsiRef ref, bool prefer);
 /* A fast path of a line has missed, and its bracket is open. size <= TSI_SMALL_MAX. */
 void* tsi_alloc_missed(TsiBinding* b, size_t size, TsiRef ref, bool prefer, TsiHeap* h, SlabHandle* handle);
@@ -58,16 +56,18 @@ TSI_INLINE void* tsi_alloc_in(TsiBinding* b, TsiHeap* h, size_t size, TsiRef ref
     return tsi_line_there(b, h, tsi_cur_of(h), tsi_class_near(size), size, ref, prefer);
 }
 
+/* In a phase that is named, of the allocator that is at hand. size <= TSI_LUT_MAX. */
+TSI_INLINE void* tsi_alloc_at(TsiBinding* b, size_t size, TsiRef ref, bool prefer) {
+    TsiHeap* h = tsi_binding_led(b, tsi_binding_inc(b, ref));
+    if (tsi_heap_is_at(b, h, ref)) return tsi_alloc_in(b, h, size, ref, prefer);
+    return tsi_alloc_first(b, size, ref, prefer);
+}
+
 /* In a phase that is named. */
 TSI_INLINE void* tsi_alloc_there(SlabAllocator* s, size_t size, TsiRef ref, bool prefer) {
     if (TSI_UNLIKELY(!tsi_word_is(&tsi_tls.record->owner, s) || size - 1 >= TSI_LUT_MAX))
         return tsi_alloc_far(s, size, ref, prefer, NULL);
-    TsiBinding* b = tsi_tls.binding;
-    TsiHeap* h = b->by_inc[tsi_ref_index(ref) % TSI_HEAP_CACHE];
-    /* Of a heap that is not the thread's the record's page may have gone, and with it what the next lines read. */
-    if (TSI_UNLIKELY(!tsi_word_is(&h->ref, ref) || !tsi_word_is(&h->word, b->live_word)))
-        return tsi_alloc_first(b, size, ref, prefer);
-    return tsi_alloc_in(b, h, size, ref, prefer);
+    return tsi_alloc_at(tsi_tls.binding, size, ref, prefer);
 }
 
 #endif

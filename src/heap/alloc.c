@@ -181,7 +181,7 @@ static TSI_NOINLINE void* class_next(TsiBinding* b, TsiHeap* h, unsigned cls, Ts
 /* ---- the slow path ---- */
 
 static TsiRef ambient_ref(TsiBinding* b) {
-    if (b->scope != 0) return tsi_load_relaxed(b->thread->scopes[b->scope - 1].ref);
+    if (b->scope != 0) return tsi_load_relaxed(&b->thread->scopes[b->scope - 1].phase->ref);
     return tsi_phases_current(&b->arena->phases);
 }
 
@@ -325,7 +325,10 @@ TSI_INLINE TsiOutcome alloc_owned(TsiBinding* b, TsiRef target, bool ambient, co
     TsiHeap* h;
     TsiBirth birth = tsi_ready_heap(b, target, q->size <= TSI_BUMP_MAX && q->align <= TSI_BUMP_ALIGN_MAX, &h);
     if (birth != TSI_BIRTH_OK) return birth == TSI_BIRTH_STALE ? TSI_STALE : TSI_NO_MEMORY;
-    if (ambient && tsi_heap_is_live(b, h) && tsi_load_relaxed(&h->ref) == target) tsi_binding_set_ambient(b, h);
+    if (ambient && tsi_heap_is_live(b, h) && tsi_load_relaxed(&h->ref) == target) {
+        tsi_binding_set_ambient(b, h);
+        if (b->scope != 0) tsi_phase_leads_to(b->thread->scopes[b->scope - 1].phase, h, target);
+    }
     return alloc_in_heap(b, h, target, q, got);
 }
 

@@ -15,12 +15,14 @@
  *             |  ^         ^
  *             |  +- DETACHED -> SEIZED
  *             +-> RETIRE(b) -> DETACHED | REVOKED(b)
+ *             +-> LENT(b) -> LIVE(b) | DETACHED | LIVE(c)
  *
  *   LIVE      the binding's thread allocates and frees in it with plain stores
  *   RETIRE    the epoch was advanced: the thread is asked to let go; still its own
  *   REVOKED   a sweeper wants it; the thread enters no bracket on it any more
  *   SEIZED    a sweeper has it, holding the stripe lock
  *   DETACHED  nobody's; an ACTIVE incarnation's may be adopted
+ *   LENT      nobody's as well, and its last owner takes it back without a lock (own.h)
  *   DEAD      swept, waiting for its binding to unlink it
  *   READY     in no incarnation, kept by its binding for the next phase with a region; BARE without it (ready.h)
  *
@@ -47,16 +49,17 @@ enum {
     TSI_HEAP_DETACHED = 5,
     TSI_HEAP_DEAD = 6,
     TSI_HEAP_READY = 7,
-    TSI_HEAP_BARE = 8
+    TSI_HEAP_BARE = 8,
+    TSI_HEAP_LENT = 9
 };
 enum {
     TSI_BINDINGS_MAX = 1 << 14,
     TSI_HEAPS_MAX = 1 << 21,
     TSI_ROOMS_MAX = 1 << 18,
     TSI_HEAP_CACHE = 64,
-    TSI_ID_CACHE = 16,
     TSI_RECORD_CACHE = 32,
-    TSI_LEFT_MAX = 256
+    TSI_LEFT_MAX = 256,
+    TSI_LENDER_SHIFT = 40 /* of a LENT word, above the binding, which is 0 there as in that of a DETACHED heap */
 };
 #define TSI_RESERVE_MAX (1ull << 36)
 #define TSI_RESERVE_MIN (1ull << 24)
@@ -86,8 +89,8 @@ typedef struct TsiRoom {
 typedef struct TsiHeap {
     uint32_t index;
     _Atomic uint32_t slab_count;
-    _Atomic uint64_t word;      /* binding << 8 | state */
-    _Atomic uint64_t named;     /* [own] of a primary: tsi_named of the id of the incarnation while it is ACTIVE */
+    _Atomic uint64_t word;      /* binding << 8 | state; of READY, LENT: see tsi_lent_word */
+    _Atomic TsiRef key;         /* [own] of a primary: its incarnation; 0: in other heaps of the thread there */
     _Atomic TsiRef ref;         /* incarnation; 0 while free */
     TsiRoom* room;              /* [own] NULL until the first slab of a class */
     _Atomic(TsiRegion*) region; /* [own] that objects are bumped in, or tsi_no_region */
@@ -100,8 +103,7 @@ typedef struct TsiHeap {
     uint32_t takes;              /* [own] of a primary: slabs taken, and lines and regions of adopted heaps that the
                                   * owner has begun to free or emptied, since the last scavenge */
     uint32_t spare;              /* [own] its empty regions, slab id + 1, by `prev` */
-    uint32_t looked;             /* [own] where the look at regions goes on, slab id + 1: for one that others have
-                                  * emptied or, once the classes have taken over, for pages without an object */
+    uint32_t regions;            /* [own] that it has taken and not given back */
     uint32_t alone;              /* [own] regions that an object has alone, see bump.h */
     uint64_t bumped;             /* [own] bytes used of regions before the current one */
     _Atomic uint64_t slow;       /* allocations that left the fast path; owner writes */
@@ -114,7 +116,8 @@ typedef struct TsiHeap {
     _Atomic uint32_t last_end;
     uint32_t skip;    /* [stripe] slab id + 1 that the owner settles itself */
     uint32_t mark;    /* [own] the profile's next one in the current region, see profile.h */
-    uint32_t regions; /* [own] that it has taken and not given back */
+    uint32_t looked;  /* [own] where the look at regions goes on, slab id + 1: for one that others have emptied or, once
+                       * the classes have taken over, for pages without an object */
     uint64_t revoker; /* [stripe] ticket of the sweep that revoked it; TSI_NO_TICKET: of one that could not
                        * prove enough, so any sweep may take it */
     uint64_t thin_at; /* [own] bytes of slabs from which on regions that are left are looked at again, see bump.h */
@@ -123,6 +126,12 @@ typedef struct TsiHeap {
     _Atomic uint64_t emptied;           /* bytes of slabs that frees have emptied since it was walked last */
     _Atomic uint64_t roomy;             /* a bit for each class that may have a line to allocate from */
 } __attribute__((aligned(64))) TsiHeap; /* an array as well as a table: the stride is the size */
+
+/* What a domain knows of its phase. */
+typedef struct TsiPhaseWords {
+    _Atomic TsiRef ref;     /* 0 while it has ended, and from when it is none any more */
+    _Atomic(TsiHeap*) heap; /* allocated from last there, as far as is known; or tsi_no_heap */
+} TsiPhaseWords;
 
 /* Counters kept by one thread after the other, summed by readers. Plain relaxed stores by the owner. */
 typedef struct TsiClassCounters {
@@ -242,6 +251,7 @@ typedef struct TsiBinding {
         _Atomic uint64_t* counts;
         uint64_t secret;
         TsiArena* arena;
+        uint8_t* incs_base; /* records of incarnations */
         _Atomic bool in_use;
         _Atomic bool fenced; /* live_word is TSI_FENCED: for others */
         bool watched; /* samples or a profile are taken, or stand-ins made: every slow path goes by tsi_alloc_slow */
@@ -258,9 +268,9 @@ typedef struct TsiBinding {
         uint32_t ready_count[TSI_READY_RANKS], ready_size[TSI_READY_RANKS]; /* size: bytes of a region */
         /* By the rank of their regions: heap index + 1, see ready.h. */
         _Atomic uint32_t ready[TSI_READY_RANKS][TSI_READY_HEAPS];
-        uint64_t ready_bytes;            /* of their regions, and of those that were flushed and not met since */
-        TsiHeap* by_inc[TSI_HEAP_CACHE]; /* the heap of an incarnation, or another's, or tsi_no_heap */
-        TsiHeap* by_id[TSI_ID_CACHE];    /* heaps that calls have named by an id, or tsi_no_heap */
+        uint64_t ready_bytes; /* of their regions, and of those that were flushed and not met since */
+        /* By incarnation, where other threads have heaps, too: the thread's one there, or another's, or tsi_no_heap. */
+        TsiHeap* by_inc[TSI_HEAP_CACHE];
         TsiLearned learned[TSI_LEARNED];
         char label[TSI_LABEL_BYTES]; /* of the domain made last, its record beside it */
         uint32_t label_at;
@@ -388,6 +398,8 @@ TSI_INLINE TsiHeap* tsi_heap(const TsiArena* a, uint32_t index) { return tsi_tab
 TSI_INLINE uint64_t tsi_heap_word(uint32_t binding, unsigned state) { return (uint64_t)binding << 8 | state; }
 TSI_INLINE unsigned tsi_heap_state(uint64_t word) { return (unsigned)word & 0xff; }
 TSI_INLINE uint32_t tsi_heap_binding(uint64_t word) { return (uint32_t)(word >> 8); }
+/* The word of a heap that the binding has lent. No binding is its owner; see H3 in own.h. */
+TSI_INLINE uint64_t tsi_lent_word(uint32_t binding) { return (uint64_t)binding << TSI_LENDER_SHIFT | TSI_HEAP_LENT; }
 TSI_INLINE TsiBinding* tsi_binding_at(const TsiArena* a, uint64_t heap_word) {
     return tsi_table_at(&a->bindings, tsi_heap_binding(heap_word));
 }
@@ -407,8 +419,6 @@ TSI_INLINE uint64_t tsi_class_bit(unsigned cls) { return cls <= TSI_SMALL_CLASSE
 TSI_INLINE bool tsi_ownerless_is_due(const TsiHeap* h, uint64_t emptied) {
     return emptied != 0 && emptied >= tsi_load_relaxed(&h->slab_bytes) / 8;
 }
-/* What TsiHeap.named holds for an id: not 0, which is in records that have gone. */
-TSI_INLINE uint64_t tsi_named(EpochId id) { return 1ull << 32 | id; }
 /* Counters: single writer, so a load and a store will do. */
 #define tsi_count(p) tsi_store_relaxed((p), tsi_load_relaxed(p) + 1)
 /* Adds to a sum of the thread's binding, b, or, for a thread without one, to a sum that it shares with others. */

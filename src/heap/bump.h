@@ -232,6 +232,13 @@ TSI_INLINE unsigned tsi_bump_first_rank(const TsiBinding* b, uint32_t label) {
 }
 /* What the thread's next phase of this label begins with; the heap is about to end. */
 void tsi_bump_learn(TsiBinding* b, const TsiHeap* h, uint32_t label);
+/* True if the phase has needed more so far than the thread knows of its label: a thread that begins phases and hands
+ * them on learns from what it has seen of them. A phase that ends on it teaches it all the same. */
+TSI_INLINE bool tsi_bump_teaches(const TsiBinding* b, const TsiHeap* h, uint32_t label) {
+    const TsiLearned* l = &b->learned[label % TSI_LEARNED];
+    bool known = l->label == label && l->rank != 0;
+    return h->ranked && (!known || (h->bumped != 0 && h->rank > l->rank));
+}
 /* After tsi_bump_learn: objects have outlived the phase. The next ones of the label take small regions, of which a
  * survivor holds little. */
 void tsi_bump_outlived(TsiBinding* b, uint32_t label);

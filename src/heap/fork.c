@@ -95,9 +95,11 @@ static void child_heaps(TsiArena* a) {
         }
         bool ready = state == TSI_HEAP_READY || state == TSI_HEAP_BARE;
         if (ready) tsi_ready_child(a, h, tsi_binding_at(a, word)->thread == tsi_tls.thread);
-        if (state != TSI_HEAP_LIVE && state != TSI_HEAP_RETIRE && state != TSI_HEAP_REVOKED && state != TSI_HEAP_DEAD)
+        bool lent = state == TSI_HEAP_LENT;
+        if (!lent && state != TSI_HEAP_LIVE && state != TSI_HEAP_RETIRE && state != TSI_HEAP_REVOKED &&
+            state != TSI_HEAP_DEAD)
             continue;
-        if (tsi_binding_at(a, word)->thread == tsi_tls.thread) {
+        if (!lent && tsi_binding_at(a, word)->thread == tsi_tls.thread) {
             /* RETIRE: its room, whose lines may wait for a token, is made anew */
             if (state != TSI_HEAP_DEAD)
                 tsi_store_relaxed(&h->word, tsi_heap_word(tsi_heap_binding(word), TSI_HEAP_RETIRE));

@@ -77,11 +77,12 @@ static void heap_join_locked(TsiArena* a, TsiInc* i, TsiHeap* h) {
 }
 
 /* An ownerless heap of the incarnation, now the binding's; NULL when there is none. cls: it has room for the class;
- * 0: any heap will do. Stripe held. */
+ * 0: any heap will do, also one that is lent, which has room for none. Stripe held. */
 static TsiHeap* adopt_locked(TsiBinding* b, TsiInc* i, unsigned cls) {
     TSI_HOLDS(tsi_inc_lock(i));
-    for (uint32_t at = i->heaps; at != 0 && tsi_load_relaxed(&i->detached) != 0;) {
+    for (uint32_t at = i->heaps; at != 0 && (cls == 0 || tsi_load_relaxed(&i->detached) != 0);) {
         TsiHeap* h = tsi_heap(b->arena, at - 1);
+        if (cls == 0) (void)tsi_heap_recall_locked(b->arena, h);
         uint64_t seen = tsi_heap_word(0, TSI_HEAP_DETACHED);
         bool suits = cls == 0 || (tsi_load_seq(&h->roomy) & tsi_class_bit(cls)) != 0; /* O2 */
         /* seq_cst: pairs with the detacher's; its plain stores to the heap are before ours */
@@ -103,7 +104,7 @@ TsiHeap* tsi_heap_birth_locked(TsiArena* a, TsiInc* i, TsiRef ref, uint32_t inde
     h->spare = h->looked = h->alone = 0;
     h->bumped = 0;
     h->ranked = false;
-    tsi_store_relaxed(&h->named, tsi_named(tsi_load_relaxed(&i->id)));
+    tsi_store_relaxed(&h->key, ref);
     h->ring = (tsi_load_relaxed(&i->id) & TSI_DOMAIN_ID_BIT) == 0;
     /* In shared mode threads have few heaps in such an epoch, all together: there is nothing to save. */
     bool classes = h->ring && (a->options.shared || a->options.bump == TSI_BUMP_DOMAINS);
@@ -124,7 +125,7 @@ TsiHeap* tsi_heap_birth_locked(TsiArena* a, TsiInc* i, TsiRef ref, uint32_t inde
     return h;
 }
 
-/* The binding's own heap whose entry in by_inc was overwritten, or in *asked one that it was asked for. Stripe held. */
+/* The binding's own heap that nothing has led to, or in *asked one that it was asked for. Stripe held. */
 static TsiHeap* find_own_locked(TsiBinding* b, TsiInc* i, TsiHeap** asked) {
     TSI_HOLDS(tsi_inc_lock(i));
     *asked = NULL;
@@ -133,6 +134,10 @@ static TsiHeap* find_own_locked(TsiBinding* b, TsiInc* i, TsiHeap** asked) {
         uint64_t word = tsi_load_relaxed(&h->word);
         bool live = tsi_heap_state(word) == TSI_HEAP_LIVE;
         at = h->inc_next;
+        if (tsi_heap_state(word) == TSI_HEAP_LENT) {
+            if (tsi_heap_take_back(b, h, tsi_load_relaxed(&h->ref))) return h; /* H4 */
+            continue;
+        }
         if (tsi_heap_binding(word) != b->index || tsi_heap_state(word) == TSI_HEAP_DETACHED) continue;
         if (live && h->primary == h->index) return h;
         if (!live) *asked = h;
@@ -166,12 +171,14 @@ TsiBirth tsi_heap_make(TsiBinding* b, TsiRef ref, TsiHeap** out) {
     if (!born) tsi_record_give(&a->heaps, b->heap_cache, &b->heap_count, index);
     if (!active) return TSI_BIRTH_STALE;
     if (born || adopted) tsi_own_link(b, *out);
-    b->by_inc[tsi_ref_index(ref) % TSI_HEAP_CACHE] = *out;
+    if (adopted) tsi_store_relaxed(&(*out)->key, ref); /* H2: it is the first one here */
+    tsi_heap_found(b, *out, ref);
     if (adopted && tsi_bracket_enter(b, *out, tsi_busy_all(*out))) {
         if (tsi_load_relaxed(&(*out)->ref) == ref) { /* as in alloc_in_heap */
             (*out)->primary = (*out)->index;
-            tsi_store_relaxed(&(*out)->named, tsi_named(tsi_load_relaxed(&i->id)));
-            if (tsi_heap_ensure_room(b, *out)) tsi_heap_rebuild_room(b, *out);
+            /* Regions need no room. */
+            bool bare = (*out)->regions == tsi_load_relaxed(&(*out)->slab_count);
+            if (!bare && tsi_heap_ensure_room(b, *out)) tsi_heap_rebuild_room(b, *out);
         }
         tsi_bracket_leave(b, *out);
     }
@@ -192,7 +199,7 @@ bool tsi_heap_adopt_more(TsiBinding* b, TsiHeap* h, unsigned cls) {
     h->adopted += tsi_load_relaxed(&more->slab_count);
     tsi_own_link(b, more);
     more->primary = h->index;
-    tsi_store_relaxed(&more->named, 0); /* this thread may have had it before, as its first, and by its id */
+    tsi_store_relaxed(&more->key, 0); /* H2: whatever led to it when it was somebody's first */
     /* Our bracket names all heaps of the incarnation, `more` from its compare-exchange on. */
     tsi_heap_rebuild_room(b, more);
     return true;
@@ -210,6 +217,19 @@ void tsi_heap_detach_locked(TsiBinding* b, TsiHeap* h) {
     tsi_add_relaxed(&tsi_heap_inc(a, h)->detached, 1);
     /* seq_cst: publishes the owner's plain stores to the next owner or sweeper */
     tsi_store_seq(&h->word, tsi_heap_word(0, TSI_HEAP_DETACHED));
+}
+
+bool tsi_heap_lend(TsiBinding* b, TsiPhaseWords* w, TsiRef ref, uint32_t label) {
+    TsiHeap* h = ref != 0 ? tsi_phase_heap(b, w, ref) : NULL;
+    uint64_t live = tsi_heap_word(b->index, TSI_HEAP_LIVE);
+    if (h == NULL || h->room != NULL || b->live_word != live) return false;
+    if (TSI_UNLIKELY(h->regions != tsi_load_relaxed(&h->slab_count))) return false;
+    if (TSI_UNLIKELY(tsi_bump_teaches(b, h, label))) tsi_bump_learn(b, h, label);
+    tsi_own_unlink(b, h); /* before the exchange: from there on the chain's links are another thread's, perhaps */
+    /* seq_cst: publishes the owner's plain stores to whoever takes the heap; decides between us and a sweep */
+    if (TSI_LIKELY(tsi_cas_seq(&h->word, &live, tsi_lent_word(b->index)))) return true;
+    tsi_own_link(b, h);
+    return false;
 }
 
 void tsi_heap_let_go(TsiBinding* b, TsiRef ref) {

@@ -14,12 +14,6 @@ typedef enum TsiBirth { TSI_BIRTH_OK, TSI_BIRTH_STALE, TSI_BIRTH_NO_MEMORY } Tsi
 
 /* The binding's heap in an incarnation for which it has none cached: another one of its own, adopted, or made. */
 TsiBirth tsi_heap_make(TsiBinding* b, TsiRef ref, TsiHeap** out);
-/* The one that it has cached, or NULL. */
-TSI_INLINE TsiHeap* tsi_heap_cached(TsiBinding* b, TsiRef ref) {
-    TsiHeap* h = b->by_inc[tsi_ref_index(ref) % TSI_HEAP_CACHE];
-    bool live = tsi_word_is(&h->ref, ref) && tsi_word_is(&h->word, tsi_heap_word(b->index, TSI_HEAP_LIVE));
-    return live ? h : NULL;
-}
 /* Enters a new heap into the incarnation, in `word`'s state; the stripe is held. */
 TsiHeap* tsi_heap_birth_locked(TsiArena* a, TsiInc* i, TsiRef ref, uint32_t index, uint64_t word);
 /* The time, where it has to be read because the incarnation is about to be used for the first time, else 0. */
@@ -40,6 +34,10 @@ void tsi_heap_rebuild_room(TsiBinding* b, TsiHeap* h);
 bool tsi_heap_ensure_room(TsiBinding* b, TsiHeap* h);
 /* Thread exit: no heap has this owner afterwards. */
 void tsi_heaps_detach_all(TsiBinding* b);
+/* Lends the binding's primary in the incarnation of the domain, if it has one and that may be lent (H3 in own.h).
+ * Returns false, and changes nothing, if it is not so, or somebody has asked for the heap. label: the phase's. [own
+ * thread, outside of brackets] */
+bool tsi_heap_lend(TsiBinding* b, TsiPhaseWords* w, TsiRef ref, uint32_t label);
 /* Own thread, outside of brackets: its heap in an incarnation, if it has one, is anybody's from here on. */
 void tsi_heap_let_go(TsiBinding* b, TsiRef ref);
 /* The owner lets go of a heap that is not being swept; the stripe is held. */

@@ -22,6 +22,39 @@ void tsi_binding_set_ambient(TsiBinding* b, TsiHeap* h) {
     b->region = r != &tsi_no_region ? r : NULL;
 }
 
+/* The heap is the primary of the incarnation that it is in, and its owner's to use. */
+static bool is_used(TsiHeap* h, TsiRef ref) {
+    return tsi_word_is(&h->key, ref) && tsi_heap_state(tsi_load_relaxed(&h->word)) == TSI_HEAP_LIVE;
+}
+
+void tsi_heap_found(TsiBinding* b, TsiHeap* h, TsiRef ref) {
+    TsiInc* i = tsi_binding_inc(b, ref);
+    TsiHeap* first = tsi_binding_led(b, i);
+    if (first != h && is_used(first, ref)) b->by_inc[tsi_ref_index(ref) % TSI_HEAP_CACHE] = h;
+    else tsi_store_relaxed(&i->heap_at, tsi_heap_at(h));
+}
+
+void tsi_phase_leads_on(TsiPhaseWords* w, TsiHeap* h, TsiRef ref) {
+    if (!is_used(tsi_load_relaxed(&w->heap), ref)) tsi_store_relaxed(&w->heap, h);
+}
+
+TsiHeap* tsi_phase_heap_slow(TsiBinding* b, TsiPhaseWords* w, TsiRef ref) {
+    TsiHeap* h = tsi_heap_cached(b, ref);
+    if (h != NULL) tsi_phase_leads_to(w, h, ref);
+    return h;
+}
+
+bool tsi_heap_recall_locked(TsiArena* a, TsiHeap* h) {
+    TSI_HOLDS(tsi_inc_lock(tsi_heap_inc(a, h)));
+    for (uint64_t word = tsi_load_seq(&h->word); tsi_heap_state(word) == TSI_HEAP_LENT;) {
+        /* seq_cst: its last owner's plain stores are before it; decides between us and that owner */
+        if (!tsi_cas_seq(&h->word, &word, tsi_heap_word(0, TSI_HEAP_DETACHED))) continue;
+        tsi_add_relaxed(&tsi_heap_inc(a, h)->detached, 1);
+        return true;
+    }
+    return false;
+}
+
 void tsi_own_link(TsiBinding* b, TsiHeap* h) {
     h->own_prev = 0;
     h->own_next = b->own_heaps;
@@ -33,10 +66,6 @@ void tsi_own_unlink(TsiBinding* b, TsiHeap* h) {
     if (h->own_prev != 0) tsi_heap(b->arena, h->own_prev - 1)->own_next = h->own_next;
     else b->own_heaps = h->own_next;
     if (h->own_next != 0) tsi_heap(b->arena, h->own_next - 1)->own_prev = h->own_prev;
-    if (b->by_inc[tsi_ref_index(tsi_load_relaxed(&h->ref)) % TSI_HEAP_CACHE] == h)
-        b->by_inc[tsi_ref_index(tsi_load_relaxed(&h->ref)) % TSI_HEAP_CACHE] = &tsi_no_heap;
-    for (unsigned n = 0; n < TSI_ID_CACHE; n++) /* another thread may have it next, in the epoch of the same id */
-        if (b->by_id[n] == h) b->by_id[n] = &tsi_no_heap;
     if (b->heap == h) tsi_binding_set_ambient(b, &tsi_no_heap);
 }
 

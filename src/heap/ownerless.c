@@ -3,6 +3,7 @@
 
 #include "heap/finish.h"
 #include "heap/late.h"
+#include "heap/own.h"
 #include "heap/pin.h"
 #include "heap/sweep.h"
 
@@ -14,6 +15,7 @@ static void take_empty(TsiArena* a, TsiBinding* b, TsiHeap* h, TsiRef ref) {
     bool here = tsi_ref_is_active(&a->phases, ref) && tsi_load_relaxed(&h->ref) == ref;
     if (here) {
         i->pins++;
+        (void)tsi_heap_recall_locked(a, h);
         tsi_sweep_ownerless_locked(&w, h);
         tsi_sweep_uncharge(&w);
     }
@@ -33,6 +35,7 @@ void tsi_ownerless_freed(TsiArena* a, TsiBinding* b, const TsiPlace* at, TsiHeap
     if (!tsi_slab_is_empty(s, at->cls, at->slab_id)) return;
     size_t bytes = tsi_slab_bytes(s, at->cls, at->slab_id);
     uint64_t emptied = tsi_add_seq(&h->emptied, bytes) + bytes; /* O1: before the word, as in ownerless.h */
-    bool nobodys = tsi_heap_state(tsi_load_seq(&h->word)) == TSI_HEAP_DETACHED;
+    unsigned state = tsi_heap_state(tsi_load_seq(&h->word));
+    bool nobodys = state == TSI_HEAP_DETACHED || state == TSI_HEAP_LENT;
     if (nobodys && tsi_ownerless_is_due(h, emptied)) take_empty(a, b, h, ref);
 }

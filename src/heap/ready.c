@@ -40,8 +40,9 @@ TSI_INLINE void enter_locked(TsiBinding* b, TsiInc* i, TsiHeap* h, TsiRef ref) {
     h->bumped = h->again = 0;          /* thin_at is 0: it bumps */
     tsi_store_relaxed(&h->last, NULL); /* it grew in another life */
     tsi_store_relaxed(&h->slow, 1);    /* this one */
-    tsi_store_relaxed(&h->named, tsi_named(tsi_load_relaxed(&i->id)));
+    tsi_store_relaxed(&h->key, ref);
     tsi_store_relaxed(&h->ref, ref);
+    tsi_store_relaxed(&i->heap_at, tsi_heap_at(h)); /* as in tsi_heap_found */
     i->heaps = h->index + 1;
     tsi_store_relaxed(&i->heap_count, 1);
     if (TSI_UNLIKELY(b->profile_mean != 0)) tsi_store_relaxed(&r->lim, 0); /* what is bumped first draws a mark */
@@ -103,9 +104,7 @@ TsiBirth tsi_ready_heap(TsiBinding* b, TsiRef ref, bool bumps, TsiHeap** out) {
     if (*out != NULL) return TSI_BIRTH_OK;
     tsi_heaps_prune(b);
     *out = bumps ? take(b, ref) : NULL;
-    if (*out == NULL) return tsi_heap_make(b, ref, out);
-    b->by_inc[tsi_ref_index(ref) % TSI_HEAP_CACHE] = *out;
-    return TSI_BIRTH_OK;
+    return *out != NULL ? TSI_BIRTH_OK : tsi_heap_make(b, ref, out);
 }
 
 void* tsi_ready_first(TsiBinding* b, TsiRef ref, uint32_t bytes) {
@@ -115,7 +114,6 @@ void* tsi_ready_first(TsiBinding* b, TsiRef ref, uint32_t bytes) {
     if (waiting || b->watched || tsi_tls.exiting) return NULL;
     TsiHeap* h = take(b, ref);
     if (TSI_UNLIKELY(h == NULL)) return NULL;
-    b->by_inc[tsi_ref_index(ref) % TSI_HEAP_CACHE] = h;
     void* p;
     TsiFast f =
         tsi_bump_fast(b, h, tsi_load_relaxed(&h->region), 0, bytes, &p); /* it fits: all of the region is free */

@@ -212,7 +212,7 @@ bool tsi_scopes_grow(TsiThread* t) {
 uint32_t tsi_scope_maker(const TsiBinding* b) {
     if (b->scope == 0) return 0;
     const TsiPhases* phases = &b->arena->phases;
-    TsiRef scope = tsi_load_relaxed(b->thread->scopes[b->scope - 1].ref);
+    TsiRef scope = tsi_load_relaxed(&b->thread->scopes[b->scope - 1].phase->ref);
     if (scope == tsi_phases_current(phases) || !tsi_ref_is_current(phases, scope)) return 0;
     return tsi_inc_label(tsi_inc(phases, tsi_ref_index(scope))) + 1;
 }
@@ -249,6 +249,7 @@ static TsiBinding* binding_open(TsiArena* a, TsiThread* t, uint32_t period, uint
     for (unsigned rank = 0; rank < TSI_READY_RANKS; rank++)
         b->ready_size[rank] = b->classes->c[tsi_region_class(rank)].slab_bytes;
     b->arena = a;
+    b->incs_base = a->phases.incs.base;
     b->thread = t;
     b->scope = 0;
     b->own_heaps = 0;
@@ -256,7 +257,6 @@ static TsiBinding* binding_open(TsiArena* a, TsiThread* t, uint32_t period, uint
     b->cur = tsi_no_cur;
     b->region = NULL;
     for (unsigned n = 0; n < TSI_HEAP_CACHE; n++) b->by_inc[n] = &tsi_no_heap;
-    for (unsigned n = 0; n < TSI_ID_CACHE; n++) b->by_id[n] = &tsi_no_heap;
     b->lane = 0;
     b->period = period;
     if (period != 0) b->samples.locks.period = period; /* else its page stays with the system */

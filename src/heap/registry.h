@@ -19,9 +19,9 @@
 #include "heap/arena.h"
 
 typedef struct TsiScope {
-    void* domain;              /* TsiDomain, known to the floor above */
-    const _Atomic TsiRef* ref; /* the domain's incarnation now */
-    uint64_t serial;           /* of the domain's arena */
+    void* domain;         /* TsiDomain, known to the floor above */
+    TsiPhaseWords* phase; /* the domain's */
+    uint64_t serial;      /* of the domain's arena */
     TsiBinding* binding;
     uint32_t outer; /* the binding's scope below this one, index + 1 */
 } TsiScope;

@@ -61,6 +61,7 @@ static void revoke_locked(TsiSweep* w, TsiBinding* only) {
     TsiArena* a = w->arena;
     for (uint32_t at = w->inc->heaps; at != 0; at = tsi_heap(a, at - 1)->inc_next) {
         TsiHeap* h = tsi_heap(a, at - 1);
+        (void)tsi_heap_recall_locked(a, h); /* H5; whosever it was */
         uint64_t word = tsi_load_seq(&h->word);
         unsigned state = tsi_heap_state(word);
         if ((only != NULL && tsi_heap_binding(word) != only->index) || is_mine(w, word)) continue;

@@ -70,28 +70,38 @@ typedef struct Count {
     uint32_t starts, live, live_granules, other, other_granules;
 } Count;
 
-/* Objects of the generation below granule `end`. Each reaches to the next start, or to the end. */
+/* Returns which of 64 granules the objects cover that begin at `from`, a bit each. starts: of all objects; each reaches
+ * to the next one's. open: an object that began before the 64 covers the first ones, too. within: bits of granules in
+ * use. */
+static uint64_t covered(uint64_t starts, uint64_t from, bool open, uint64_t within) {
+    uint64_t between = within & ~starts;            /* where no object begins: stretches of ones */
+    uint64_t behind = (from << 1 | open) & between; /* the first of each stretch that is behind one of `from` */
+    return from | (between & ~(between + behind));  /* the sum carries through these stretches, and clears them */
+}
+
+/* Is the last object that begins there one of `from`? open: what goes on if none begins. */
+static bool stays_open(uint64_t starts, uint64_t from, bool open) {
+    return starts == 0 ? open : (from >> tsi_log2(starts) & 1) != 0;
+}
+
+/* Objects of the generation below granule `end`. Each reaches to the next start, or to the end. The cost is one of
+ * granules, 64 at a time, however many objects there are. */
 static Count count_map(const TsiRegion* r, unsigned gen, uint32_t end) {
     const uint8_t* map = map_of(r);
     Count n = {0, 0, 0, 0, 0};
-    uint32_t from = 0; /* of the object before, and what it is */
-    bool was_live = false, was_other = false;
+    bool live = false, other = false; /* what the last object before is */
     for (uint32_t at = 0; at < end; at += 64) {
         Marks m = marks_at(map, gen, at, end);
+        uint64_t within = below(end - at);
         n.starts += tsi_popcount(m.starts);
         n.live += tsi_popcount(m.live);
+        n.live_granules += tsi_popcount(covered(m.starts, m.live, live, within));
+        live = stays_open(m.starts, m.live, live);
+        if (TSI_LIKELY(m.other == 0 && !other)) continue;
         n.other += tsi_popcount(m.other);
-        for (uint64_t rest = m.starts; rest != 0; rest &= rest - 1) {
-            unsigned bit = tsi_ctz64(rest);
-            if (was_live) n.live_granules += at + bit - from;
-            if (was_other) n.other_granules += at + bit - from;
-            from = at + bit;
-            was_live = m.live >> bit & 1;
-            was_other = m.other >> bit & 1;
-        }
+        n.other_granules += tsi_popcount(covered(m.starts, m.other, other, within));
+        other = stays_open(m.starts, m.other, other);
     }
-    if (was_live) n.live_granules += end - from;
-    if (was_other) n.other_granules += end - from;
     return n;
 }
 

@@ -64,16 +64,17 @@ typedef struct TsiInc {
     _Atomic uint32_t heap_count; /* written under the stripe, read without it */
     bool clean;                  /* ended as it was opened: all that tsi_inc_reset sets is 0 */
     bool drained;
-    bool escapes_posted;  /* by its first close that drains */
-    bool named;           /* only used in a fork child: a domain refers to it */
-    _Atomic bool unswept; /* ring lock; frees look without it: a hint */
-    uint32_t thin_next;   /* orphan that late frees have their pages looked at next, slab id + 1; 0: the first */
+    bool escapes_posted;      /* by its first close that drains */
+    bool named;               /* only used in a fork child: a domain refers to it */
+    _Atomic bool unswept;     /* ring lock; frees look without it: a hint */
+    _Atomic uint32_t heap_at; /* of the heap found last, as in a line or region, 0: none; a hint, see heap/own.h */
     _Atomic uint64_t open_since_ns;
     uint64_t lock_fast, lock_contended; /* accounts like `allocated` */
     _Atomic uint64_t late_bytes;        /* pages of orphans that late frees have left without a live slot */
     _Atomic uint64_t user_refs;         /* slab_epoch_inc_refcount */
     _Atomic uint64_t peak;              /* most committed bytes before some left, see tsi_inc_peak */
 
+    uint32_t thin_next;         /* orphan that late frees have their pages looked at next, slab id + 1; 0: the first */
     uint32_t next_unswept;      /* ring lock: on the list of finish.h, if `unswept` */
     _Atomic uint32_t room_look; /* the last look for room (heap/trim.h) that came by: a hint */
     _Atomic uint32_t detached;  /* heaps without an owner: worth a look under the lock */

@@ -302,6 +302,8 @@ static void check_heap(Check* k, TsiInc* i, TsiHeap* h, uint64_t* bytes) {
     }
     check_count(k, "heap", h->index, "slabs", n, tsi_load_relaxed(&h->slab_count));
     if (state == TSI_HEAP_LIVE && h->room != NULL) check_room(k, h);
+    bool bare = h->room == NULL && h->regions == n && tsi_word_is(&h->key, tsi_load_relaxed(&h->ref));
+    if (state == TSI_HEAP_LENT && !bare) fail(k, "heap %u: lent, and it needs more than its record", h->index); /* H3 */
 }
 
 /* What its orphans hold, by their words. */

@@ -31,7 +31,8 @@
 static bool is_further_owner(TsiWalk* w, TsiHeap* h, uint32_t n) {
     uint64_t word = tsi_load_relaxed(&h->word);
     uint32_t binding = tsi_heap_binding(word);
-    bool of_a_thread = tsi_heap_state(word) != TSI_HEAP_DETACHED && !w->a->options.shared;
+    bool nobodys = tsi_heap_state(word) == TSI_HEAP_DETACHED || tsi_heap_state(word) == TSI_HEAP_LENT;
+    bool of_a_thread = !nobodys && !w->a->options.shared;
     if (!of_a_thread || tsi_load_relaxed(&h->slab_count) == 0) return false;
     if (binding >= w->bindings || w->seen[binding] == n) return false;
     w->seen[binding] = n;

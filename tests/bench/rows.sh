@@ -44,7 +44,7 @@ printf '%s\t%s\t%s\t%s\t%s\n' scudo 19 checked "$PWD/PLAIN.so" "" mimalloc-secur
 
 # ---- every row
 words=""
-for row in pair request request_own shared_allocator in_domain phase10 big_phase realloc_grow grow_large handed_on end_tail left_over xthread churn_apart thread_bursts survivors; do
+for row in pair request request_own shared_allocator in_domain phase10 event_loop big_phase realloc_grow grow_large handed_on end_tail left_over xthread churn_apart thread_bursts survivors; do
     words="$words --row $row"
 done
 for b in glibc scudo mimalloc-secure snmalloc-checks arena arena-inlined obstack tslab tslab-handle tslab-single; do words="$words --backend $b"; done
@@ -80,13 +80,16 @@ def value(row, metric, backend):
 
 for row in metrics:
     assert any(value(row, m, "tslab") is not None for m in metrics[row]), row
-for row in "in_domain", "request_own", "pair", "xthread", "realloc_grow", "phase10":
+for row in "in_domain", "request_own", "pair", "xthread", "realloc_grow", "phase10", "event_loop":
     for m in metrics[row]:
         for b in ("glibc", "scudo", "tslab", "tslab-handle"):
             assert value(row, m, b) > 0, (row, m, b)
 for row in "in_domain", "request_own", "request": # what frees nothing singly has no such thing
     assert all(cells[row, m, b]["state"] == "cannot" for m in metrics[row] for b in ("arena", "arena-inlined", "obstack")), row
 assert value("phase10", "in bulk", "arena") > 0 and value("phase10", "freed singly", "arena") is None
+for way in "by domain", "attach and detach", "by id":
+    assert value("event_loop", "64 open, " + way, "arena") > 0, way
+assert value("event_loop", "64 open, freed singly", "arena") is None
 for b in "glibc", "tslab", "tslab-handle", "arena", "obstack":
     full, ended = value("big_phase", "resident over start, full", b), value("big_phase", "resident over start, ended", b)
     assert 12 < full < 40 and ended <= full, (b, full, ended) # 100,000 x 128 B are 12.2 MiB

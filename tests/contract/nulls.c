@@ -158,6 +158,9 @@ static void null_domains(void) {
     CHECK(!epoch_domain_reset(NULL));
     CHECK(!epoch_domain_detach(NULL));
     CHECK(!epoch_domain_attach(NULL));
+    CHECK(!epoch_domain_destroy_ex(NULL, NULL));
+    CHECK_EQ(epoch_domain_era(NULL), 0);
+    CHECK(epoch_domain_switch(NULL, NULL)); /* from no scope to none */
 }
 
 static void numbers_that_name_nothing(void) {

@@ -3,7 +3,7 @@
  *
  *   request   begin, objects, some freed, a nested query, end; the receipt must be exact
  *   frames    one domain entered once and reset after every frame
- *   relay     a domain detached with its objects, finished by whichever thread finds it
+ *   relay     a domain detached with its objects, finished by whichever thread finds it; tasks wait on their thread, too
  *   crowd     one domain that all threads enter and leave at will: the last one out releases it,
  *             the next one in opens it afresh, and nobody's objects end while it is inside
  *   borrowed  a domain over a ring epoch, drained by its last exit while objects live on
@@ -118,6 +118,17 @@ struct relay {
 
 static _Atomic(struct relay*) relays[RELAYS];
 
+/* A task that waits and goes on, on its thread. A trim of any thread's takes the heap that it has lent meanwhile. */
+static void wait_and_go_on(struct relay* r, struct dice* d) {
+    for (unsigned n = (unsigned)below(d, 4); n > 0; n--) {
+        REQUIRE_OR(epoch_domain_detach(r->domain), "detach refused");
+        if (chance(d, 3)) phase_free(&r->ph, d, 1);
+        if (chance(d, 64)) slab_trim(a);
+        REQUIRE_OR(epoch_domain_attach(r->domain), "attach of a detached scope refused");
+        phase_alloc(&r->ph, d, 1 + (unsigned)below(d, 3));
+    }
+}
+
 static void relay_on(struct dice* d, struct relay* r) {
     if (r) {
         REQUIRE_OR(epoch_domain_attach(r->domain), "attach of a detached scope refused");
@@ -130,6 +141,7 @@ static void relay_on(struct dice* d, struct relay* r) {
     phase_check(&r->ph);
     phase_free(&r->ph, d, (unsigned)below(d, r->ph.n / 2 + 1));
     phase_alloc(&r->ph, d, (unsigned)below(d, 40));
+    wait_and_go_on(r, d);
     if (--r->hops > 0) {
         REQUIRE_OR(epoch_domain_detach(r->domain), "detach refused");
         struct relay* old = atomic_exchange(&relays[below(d, RELAYS)], r);

@@ -9,6 +9,7 @@
 #include "kit/one.h"
 
 #include "heap/bracket.h"
+#include "heap/own.h"
 #include "os/lock.h"
 
 enum { SIZE = 1024, SLOTS = 16, SLAB = SLOTS * SIZE, OBJECTS = 2 * SLOTS };
@@ -48,7 +49,7 @@ static void take(void* arg) {
         if (t->p[i] != NULL) memset(t->p[i], 0x5a, SIZE);
     }
     t->b = kit_binding(a);
-    t->h = t->b->by_inc[tsi_ref_index(tsi_phases_resolve(&tsi_arena(a)->phases, t->id)) % TSI_HEAP_CACHE];
+    t->h = tsi_heap_cached(t->b, tsi_phases_resolve(&tsi_arena(a)->phases, t->id));
 }
 static void enter(void* arg) {
     Theirs* t = arg;

@@ -140,6 +140,7 @@ static void retired_heaps_are_not_adopted(void) {
 }
 
 /* A thread finds its heaps again however many epochs it uses in turn. */
+/* Each phase leads to its heap, however many are open: its later objects find it. */
 static void look_up_beyond_the_cache(void) {
     enum { N = 3 * TSI_HEAP_CACHE };
     epoch_domain_t* d[N];
@@ -148,9 +149,13 @@ static void look_up_beyond_the_cache(void) {
         for (unsigned i = 0; i < N; i++) REQUIRE(epoch_domain_malloc(d[i], SIZE) != NULL);
     for (unsigned i = 0; i < N; i++) {
         REQUIRE_EQ(heaps_of(d[i]->epoch_id), 1);
+        REQUIRE(slab_malloc_epoch(a, 64, d[i]->epoch_id) != NULL);
+        TsiHeap* h = tsi_heap_cached(kit_binding(a), tsi_phases_resolve(&arena->phases, d[i]->epoch_id));
+        REQUIRE(h != NULL);
+        REQUIRE_LE(tsi_load_relaxed(&h->slow), 2);
         EpochReceipt r;
         REQUIRE(epoch_close_ex(a, d[i]->epoch_id, EPOCH_RELEASE, &r));
-        REQUIRE_EQ(r.objects_released, 3);
+        REQUIRE_EQ(r.objects_released, 4);
         epoch_domain_destroy(d[i]);
     }
     REQUIRE_EQ(kit_committed_now(a), 0);
@@ -241,7 +246,12 @@ static void the_first_slab_of_a_domain_is_a_region(void) {
 /* What is freed is not handed out again before the region is used up. A pair over and over makes the regions larger, to 64 KiB,
  * and from there on uses the same one. It grows where it is: else the classes would take over. */
 static void a_region_is_used_again_and_again(void) {
-    enum { PAIR = 64, SMALLER = (4 + 16) * 1024 / PAIR, FIT = 64 * 1024 / PAIR, LIVES = 70 }; /* more than generations */
+    enum {
+        PAIR = 64,
+        SMALLER = (4 + 16) * 1024 / PAIR,
+        FIT = 64 * 1024 / PAIR,
+        LIVES = 70
+    }; /* more than generations */
     epoch_domain_t* d = epoch_domain_create(a);
     uint8_t* first = NULL;
     for (unsigned i = 0; i < SMALLER + LIVES * FIT; i++) {
@@ -369,8 +379,7 @@ static void lines_that_take_turns(void) {
     for (unsigned lap = 0; lap < 12; lap++) {
         Batch* b = &turn[lap % 2];
         uint32_t line = kit_place(a, b->p[0]).line_id;
-        if (lap % 3 == 1)
-            kit_on_thread(free_batch, b);
+        if (lap % 3 == 1) kit_on_thread(free_batch, b);
         else (void)free_batch(b);
         batch_take(b);
         for (unsigned i = 0; i < SLOTS; i++) REQUIRE_EQ(kit_place(a, b->p[i]).line_id, line);
@@ -385,13 +394,15 @@ static void an_id_leads_to_the_first_heap(void) {
     EpochId here = epoch_current(a);
     void *mine[2], *p;
     Batch theirs = {.n = 1};
+    epoch_domain_t* d = epoch_domain_wrap(a, here, false);
     for (unsigned i = 0; i < 2; i++) REQUIRE((mine[i] = slab_malloc_epoch(a, SIZE, here)) != NULL);
+    for (unsigned i = 0; i < 2; i++) REQUIRE(epoch_domain_malloc(d, SIZE) != NULL); /* it leads to the first, too */
     TsiHeap* first = tsi_heap(arena, tsi_tag_index(kit_tag(a, mine[0])));
     kit_worker_start(&worker);
     kit_worker_run(&worker, batch_take, &theirs);
     TsiHeap* other = tsi_heap(arena, tsi_tag_index(kit_tag(a, theirs.p[0])));
     REQUIRE_NE(first, other);
-    slab_trim(a); /* our heap is nobody's */
+    slab_trim(a);             /* our heap is nobody's */
     kit_worker_stop(&worker); /* and theirs */
     REQUIRE_EQ(detached_of(here), 2);
     REQUIRE((p = slab_malloc(a, SIZE)) != NULL);
@@ -404,9 +415,11 @@ static void an_id_leads_to_the_first_heap(void) {
     uint64_t slow = tsi_load_relaxed(&now->slow) + tsi_load_relaxed(&further->slow);
     for (unsigned i = 0; i < 2 * SLOTS; i++) REQUIRE(slab_malloc_epoch(a, SIZE, here) != NULL);
     REQUIRE_BETWEEN(tsi_load_relaxed(&now->slow) + tsi_load_relaxed(&further->slow) - slow, 1,
-                    3); /* for used-up lines only */
-    REQUIRE_NULL(further->room);
+                    3);     /* for used-up lines only */
     REQUIRE_EQ(now, other); /* or this shows nothing */
+    for (unsigned i = 0; i < 2 * SLOTS; i++) REQUIRE(epoch_domain_malloc(d, SIZE) != NULL);
+    REQUIRE_NULL(further->room);
+    REQUIRE(epoch_domain_destroy(d));
     kit_check(a);
 }
 
