@@ -5,6 +5,9 @@
  * errno stays as it is where a call succeeds; a pointer that is not ours goes to libc, which made it, and one that is
  * ours and no live object is refused and counted.
  *
+ * What the allocator has no room for, because its reservation is full or small (RLIMIT_AS), is asked of libc, too; not
+ * what a limit of the program's own is in the way of (max_bytes), where errno is EDQUOT at first.
+ *
  * A thread's first call makes its record, and for that libc may call malloc (pthread_setspecific, when many keys are
  * taken): such a call from within is libc's.
  */
@@ -34,13 +37,35 @@ static void entered(bool first) {
 
 /* ---- allocate ---- */
 
+/* A look for room goes over everything. So after one that found none, not even for an object of a class, some calls do
+ * not make it. */
+enum { LOOKS_LEFT_OUT = 1024 };
+static _Atomic unsigned left_out;
+static bool is_full(void) {
+    unsigned n = tsi_load_relaxed(&left_out);
+    if (TSI_UNLIKELY(n != 0)) tsi_store_relaxed(&left_out, n - 1); /* about so many: threads may count as one */
+    return n != 0;
+}
+/* After a call that found no room. */
+static TSI_COLD void note_full(size_t size) {
+    if (errno == ENOMEM && size <= TSI_SMALL_MAX) tsi_store_relaxed(&left_out, LOOKS_LEFT_OUT);
+}
+
 TSI_NOINLINE void* tsp_malloc_more(size_t size, TsiBinding* b) {
     TSI_KEEP_FRAME();
     int saved = errno;
     bool first = false;
+    void* p = NULL;
     if (b == NULL && is_for_libc(&first)) return __libc_malloc(size);
-    void* p = tsi_malloc_missed(&tsp_heap, size != 0 ? size : 1, b);
+    if (TSI_LIKELY(!is_full())) {
+        p = tsi_malloc_missed(&tsp_heap, size != 0 ? size : 1, b);
+        if (TSI_UNLIKELY(p == NULL)) note_full(size);
+    } else {
+        if (b != NULL) tsi_malloc_leave(b);
+        errno = ENOMEM;
+    }
     entered(first);
+    if (TSI_UNLIKELY(p == NULL) && errno == ENOMEM) p = __libc_malloc(size);
     errno = p != NULL ? saved : ENOMEM;
     return p;
 }
@@ -56,6 +81,7 @@ static TSI_NOINLINE void* calloc_large(size_t bytes) {
     if (is_for_libc(&first)) return __libc_calloc(1, bytes);
     void* p = slab_calloc(&tsp_heap, 1, bytes);
     entered(first);
+    if (TSI_UNLIKELY(p == NULL) && errno == ENOMEM) p = __libc_calloc(1, bytes);
     errno = p != NULL ? saved : ENOMEM;
     return p;
 }
@@ -75,8 +101,10 @@ static void* aligned(size_t align, size_t size) {
     bool first;
     if (align <= 16) return tsi_malloc_quick(&tsp_heap, size, tsp_malloc_more);
     if (is_for_libc(&first)) return __libc_memalign(align, size);
+    errno = ENOMEM;
     void* p = align <= MOST_ALIGNMENT ? slab_aligned_alloc(&tsp_heap, align, size != 0 ? size : 1) : NULL;
     entered(first);
+    if (TSI_UNLIKELY(p == NULL) && errno == ENOMEM) p = __libc_memalign(align, size);
     errno = p != NULL ? saved : ENOMEM;
     return p;
 }
@@ -137,14 +165,31 @@ static TSI_NOINLINE void* realloc_more(void* p, size_t size) {
     return NULL;
 }
 
+/* In place of slab_realloc, where there is no room: a block that shrinks stays, one that grows goes to libc. NULL when
+ * that has no room either, or p is no live object. */
+static TSI_COLD void* realloc_at_libc(void* p, size_t size) {
+    size_t had = slab_usable_size(&tsp_heap, p);
+    if (size <= had) return p;
+    void* q = had != 0 ? __libc_malloc(size) : NULL;
+    if (q == NULL) return NULL;
+    memcpy(q, p, had);
+    slab_free(&tsp_heap, p);
+    return q;
+}
+
 TSP_API void* realloc(void* p, size_t size) {
     TSI_KEEP_FRAME();
     if (TSI_UNLIKELY(p == NULL || size == 0 || !tsp_is_ours(p))) return realloc_more(p, size);
     int saved = errno;
     bool first;
     if (TSI_UNLIKELY(is_for_libc(&first))) return errno = ENOMEM, NULL; /* from within a record's making */
-    void* q = slab_realloc(&tsp_heap, p, size);
+    void* q = NULL;
+    bool full = is_full();
+    errno = 0;
+    if (TSI_LIKELY(!full)) q = slab_realloc(&tsp_heap, p, size);
+    if (TSI_UNLIKELY(errno == ENOMEM)) note_full(size); /* a block that was to shrink stays, and that is no failure */
     entered(first);
+    if (TSI_UNLIKELY(q == NULL) && (full || errno == ENOMEM)) q = realloc_at_libc(p, size);
     errno = q != NULL ? saved : ENOMEM;
     return q;
 }

@@ -11,9 +11,9 @@
  *
  * The allocator is made by the first call of malloc that finds the environment, at the latest by the constructor:
  * before any other library can register handlers for fork, so that these may allocate. Before, while it is made, and
- * where it cannot be made, malloc is libc's own (__libc_malloc), which works as soon as libc is relocated. So there
- * are two kinds of pointers as long as the process lives, and an address tells which one it is: within the
- * reservation it is ours, everything else is libc's.
+ * where it cannot be made or has no room, malloc is libc's own (__libc_malloc), which works as soon as libc is
+ * relocated. So there are two kinds of pointers as long as the process lives, and an address tells which one it is:
+ * within the reservation it is ours, everything else is libc's.
  */
 #ifndef TSP_PRELOAD_H
 #define TSP_PRELOAD_H

@@ -11,6 +11,7 @@
 #include <dlfcn.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 SlabAllocator tsp_heap;
@@ -28,9 +29,19 @@ static void say(const char* text) {
     tsi_os.complain(line, used + n + 1);
 }
 
+/* Under a limit of address space the allocator reserves an eighth of it, and tables beside it: the rest is the
+ * program's, and serves what the allocator has no room for. UINT64_MAX: too little for the tables. 0: no limit. */
+static uint64_t reservation(void) {
+    struct rlimit space;
+    if (getrlimit(RLIMIT_AS, &space) != 0 || space.rlim_cur == RLIM_INFINITY) return 0;
+    if (space.rlim_cur < TSI_GIB(1)) return UINT64_MAX;
+    return space.rlim_cur / 8 < TSI_GIB(64) ? space.rlim_cur / 8 : TSI_GIB(64);
+}
+
 static bool make(void) {
     /* Objects cannot be blocks of malloc, which this is. */
-    SlabOptions o = {.struct_size = sizeof o, .by_malloc = 2};
+    SlabOptions o = {.struct_size = sizeof o, .by_malloc = 2, .reserve_bytes = reservation()};
+    if (o.reserve_bytes == UINT64_MAX) return false;
     if (!allocator_init_with(&tsp_heap, &o)) {
         say(slab_last_error());
         return false;

@@ -42,6 +42,9 @@ TSI_INLINE void* tsi_malloc_missed(SlabAllocator* s, size_t size, TsiBinding* b)
     return tsi_alloc_far(s, size, 0, false, NULL);
 }
 
+/* In place of it: closes b's bracket, and nothing was allocated. */
+TSI_INLINE void tsi_malloc_leave(TsiBinding* b) { tsi_fast_leave(b, b->heap); }
+
 /* After tsi_free_fast said BUMPED. As tsi_free_pointer. */
 bool tsi_free_at_entry(TsiBinding* b, void* p, uint32_t entry);
 
