@@ -8,6 +8,8 @@
 #define _GNU_SOURCE
 #include "preload.h"
 
+#include "slab_stats.h"
+
 #include <dlfcn.h>
 #include <stdlib.h>
 #include <string.h>
@@ -52,7 +54,9 @@ static bool make(void) {
         return false;
     }
     const char* label = secure_getenv("TSLAB_PRELOAD_LABEL");
-    if (label != NULL && label[0] != 0) slab_epoch_set_label(&tsp_heap, epoch_current(&tsp_heap), label);
+    if (label == NULL || label[0] == 0) return true;
+    slab_epoch_set_label(&tsp_heap, epoch_current(&tsp_heap), label);
+    (void)slab_stats_publish(&tsp_heap); /* the first publication, where there is a segment, was before */
     return true;
 }
 
