@@ -7,7 +7,7 @@ SCALE ?= 20
 
 FOR ?= demo test
 
-.PHONY: help deps demo test test-all check bench drainability tslab build install uninstall soak fuzz mutants clean
+.PHONY: help deps demo test test-all check bench programs drainability tslab build install uninstall soak fuzz mutants clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' Makefile
@@ -34,6 +34,12 @@ bench: ## fetch the peers, build the benchmark, run its short form (FULL=1: the 
 	@scripts/get-peers.sh
 	@scripts/build.sh bench
 	build/bench/tslab_bench $(if $(FULL),,--quick) $(ARGS)
+
+programs: ## run nine programs under the preload library, glibc's malloc and peers (ARGS="--reps 3"; ARGS=--help: all flags)
+	@scripts/install-deps.sh --root programs
+	@scripts/get-peers.sh jemalloc mimalloc tcmalloc snmalloc
+	@scripts/build.sh bench
+	@bench/programs/run.py $(ARGS)
 
 drainability: ## build and run the drainability experiment, docs/results/drainability.md (ARGS="..." goes to the program)
 	@scripts/install-deps.sh --root drainability

@@ -1,7 +1,7 @@
 #!/bin/sh
 # Says which Debian packages a make target needs and lacks, and installs them where that was asked for.
 # Usage: install-deps.sh [--name | --root] WORD...
-#   WORD    a make target: demo test test-all bench install soak mutants fuzz drainability; or a part of what they need:
+#   WORD    a make target: demo test test-all bench programs install soak mutants fuzz drainability; or a part of what they need:
 #           build libraries clang tools browser adapters daemon plot peers
 #   (none)  installs what is missing, by sudo where the caller is not root: what `make deps` does
 #   --root  installs as root only; for anybody else like --name: what `make demo` and `make test` do
@@ -20,6 +20,7 @@ packages_of() {
     fuzz) packages_of test && packages_of clang ;;
     demo) packages_of build && echo liblua5.4-dev libcjson-dev iso-codes ;;
     bench) packages_of build && echo g++ valgrind ;;
+    programs) packages_of build && echo python3 perl sqlite3 jq lua5.4 xz-utils git imagemagick ;;
     daemon) echo pkg-config libmicrohttpd-dev ;;
     clang) echo clang-14 libclang-rt-14-dev ;;
     tools) echo clang-format-14 spin tcc valgrind gdb strace curl util-linux python3-jsonschema prometheus systemtap-sdt-dev bpftrace ;;

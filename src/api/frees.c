@@ -1,7 +1,7 @@
 /*
  * frees.c - free, by pointer and by handle; as in objects.c, fast paths are inlined and left by tail calls.
  */
-#include "api/internal.h"
+#include "api/as_malloc.h"
 
 #include "heap/bump.h"
 #include "heap/free.h"
@@ -80,7 +80,7 @@ static TSI_NOINLINE bool free_any(TsiArena* a, void* p, size_t least) {
     return a != NULL && tsi_free_pointer(a, p, least);
 }
 
-static TSI_NOINLINE bool free_bumped(TsiBinding* b, void* p, uint32_t entry) {
+TSI_NOINLINE bool tsi_free_at_entry(TsiBinding* b, void* p, uint32_t entry) {
     TsiHeap* h;
     TsiRegion* r;
     TsiFast f = tsi_bump_free(b, p, entry, &h, &r);
@@ -99,7 +99,7 @@ TSI_INLINE bool free_inline(TsiBinding* b, void* p) {
     unsigned at;
     TsiFast f = tsi_free_fast(b, p, &h, &at);
     if (TSI_LIKELY(f == TSI_FAST_DONE)) return true;
-    if (f == TSI_FAST_BUMPED) return free_bumped(b, p, at);
+    if (f == TSI_FAST_BUMPED) return tsi_free_at_entry(b, p, at);
     if (f == TSI_FAST_MISSED) return tsi_free_missed(b, p);
     return f == TSI_FAST_LEFT ? tsi_free_left(b, h) : free_never(b, p);
 }

@@ -1,11 +1,11 @@
 #!/bin/bash
-# src/ and include/ are as the formatter leaves them (.clang-format; `clang-format-14 -i FILE` mends a file). Each version
+# src/, include/ and preload/ are as the formatter leaves them (.clang-format; `clang-format-14 -i FILE` mends a file). Each version
 # formats a little differently, so it is that one. Tables (*.def) are not formatted.
 set -u
 . "$TSLAB_SOURCE_DIR/tests/kit.bash"
 need clang-format-14 "clang-format-14 is not installed"
 cd "$TSLAB_SOURCE_DIR" || exit 1
-for file in $(find src include -type f -name '*.[ch]' | sort); do
+for file in $(find src include preload -type f -name '*.[ch]' | sort); do
     clang-format-14 "$file" | cmp -s - "$file" || complain "$file: not as clang-format-14 leaves it"
 done
 finish

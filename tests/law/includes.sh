@@ -1,13 +1,14 @@
 #!/bin/bash
 # The law of the floors: a file in src/ includes its own floor and floors below it, never one above; mem and phase do
-# not know each other. Programs (tools, daemon, bench, examples, demo, and their common) include nothing of src/.
+# not know each other. Programs (tools, daemon, bench, examples, demo, and their common) include nothing of src/, and
+# preload/ one door.
 set -eu
 . "$TSLAB_SOURCE_DIR/tests/kit.bash"
 cd "$TSLAB_SOURCE_DIR"
 
 floors="base os mem phase heap stats api" # from the bottom up
 programs="tools daemon bench examples demo common"
-
+door=api/as_malloc.h # of preload/
 
 height() {
     local floor number=0
@@ -59,5 +60,13 @@ for folder in $programs; do
         esac
     done < <(includes_in "$folder")
 done
+
+while IFS=: read -r file line path; do
+    case $path in
+    "$door") ;;
+    *src/*) complain "$file:$line: '$path' reaches into src/" ;;
+    */*) [ ! -e "src/$path" ] || complain "$file:$line: '$path' is a header of src/, and not the door $door" ;;
+    esac
+done < <(includes_in preload)
 
 finish

@@ -20,7 +20,7 @@ import (
 const rootLong = `tslab shows what a temporal-slab allocator does: in a running process, without stopping it, or in a JSON document
 that was written earlier.
 
-Start a program with TSLAB_OPTIONS=segment=1 and look:
+Start a program with TSLAB_OPTIONS=segment=1, or any program by 'tslab run', and look:
 
   tslab ls                        which processes can be looked at
   tslab doctor --pid 4711         what is wrong, and what to do about it
@@ -55,7 +55,7 @@ func (a *app) root() *cobra.Command {
 	root.SetVersionTemplate("tslab {{.Version}}\n")
 	root.SetFlagErrorFunc(flagError)
 	root.AddCommand(a.lsCommand(), a.statsCommand(), a.watchCommand(), a.topCommand(), a.doctorCommand(), a.profileCommand(), a.exportCommand(),
-		a.pushCommand(), a.serveCommand(), a.diffCommand(), a.schemaCommand(), a.manCommand())
+		a.pushCommand(), a.serveCommand(), a.diffCommand(), a.runCommand(), a.schemaCommand(), a.manCommand())
 	root.InitDefaultCompletionCmd()
 	for _, c := range root.Commands() {
 		if c.Name() == "completion" {

@@ -1,0 +1,83 @@
+/*
+ * figures.c - what programs ask malloc about itself, in the terms of glibc.
+ *
+ *   arena = what the allocator has from the system, uordblks = what lives in it, fordblks = the rest
+ */
+#define _GNU_SOURCE
+#include "preload.h"
+
+#include "slab_stats.h"
+
+#include <inttypes.h>
+#include <limits.h>
+#include <malloc.h>
+#include <stdio.h>
+
+/* 1 when memory went back. What `pad` asks to keep is not kept. */
+TSP_API int malloc_trim(size_t pad) {
+    (void)pad;
+    if (!tsp_ready()) return 0;
+    int saved = errno;
+    uint64_t before = tsi_malloc_committed(&tsp_heap);
+    slab_trim(&tsp_heap);
+    errno = saved;
+    return tsi_malloc_committed(&tsp_heap) < before;
+}
+
+/* The parameters are those of glibc's algorithms: accepted, and without effect. */
+TSP_API int mallopt(int parameter, int value) {
+    (void)parameter, (void)value;
+    return 1;
+}
+
+static SlabGlobalStats figures(void) {
+    SlabGlobalStats g = {0};
+    int saved = errno;
+    if (tsp_ready()) slab_stats_global(&tsp_heap, &g);
+    errno = saved;
+    return g;
+}
+static uint64_t rest(const SlabGlobalStats* g) {
+    return g->committed_bytes > g->live_bytes ? g->committed_bytes - g->live_bytes : 0;
+}
+
+struct mallinfo2 mallinfo2(void);
+TSP_API struct mallinfo2 mallinfo2(void) {
+    SlabGlobalStats g = figures();
+    return (struct mallinfo2){.arena = g.committed_bytes,
+                              .ordblks = g.net_slabs,
+                              .uordblks = g.live_bytes,
+                              .fordblks = rest(&g),
+                              .keepcost = g.warm_bytes};
+}
+
+static int in_int(uint64_t n) { return n < INT_MAX ? (int)n : INT_MAX; }
+
+TSP_API struct mallinfo mallinfo(void) {
+    struct mallinfo2 m = mallinfo2();
+    return (struct mallinfo){.arena = in_int(m.arena),
+                             .ordblks = in_int(m.ordblks),
+                             .uordblks = in_int(m.uordblks),
+                             .fordblks = in_int(m.fordblks),
+                             .keepcost = in_int(m.keepcost)};
+}
+
+TSP_API void malloc_stats(void) {
+    SlabGlobalStats g = figures();
+    char text[160];
+    int n = snprintf(text, sizeof text, "system bytes     = %10" PRIu64 "\nin use bytes     = %10" PRIu64 "\n",
+                     g.committed_bytes, g.live_bytes);
+    if (n > 0) tsi_os.complain(text, (size_t)n);
+}
+
+TSP_API int malloc_info(int options, FILE* out) {
+    if (options != 0) return EINVAL;
+    SlabGlobalStats g = figures();
+    int n = fprintf(out,
+                    "<malloc version=\"1\">\n<allocator name=\"temporal-slab\" version=\"%s\"/>\n"
+                    "<total type=\"live\" count=\"%" PRIu64 "\" size=\"%" PRIu64 "\"/>\n"
+                    "<total type=\"rest\" count=\"%" PRIu64 "\" size=\"%" PRIu64 "\"/>\n"
+                    "<system type=\"current\" size=\"%" PRIu64 "\"/>\n</malloc>\n",
+                    slab_version(), g.live_objects, g.live_bytes, g.net_slabs, rest(&g), g.committed_bytes);
+    return n >= 0 ? 0 : -1;
+}

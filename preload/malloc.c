@@ -1,0 +1,216 @@
+/*
+ * malloc.c - the malloc family, as glibc's manual and C23 say.
+ *
+ * What differs from slab_malloc and its kin: a size of 0 gives an object; whatever is in the way, errno is ENOMEM;
+ * errno stays as it is where a call succeeds; a pointer that is not ours goes to libc, which made it, and one that is
+ * ours and no live object is refused and counted.
+ *
+ * What the allocator has no room for, because its reservation is full or small (RLIMIT_AS), is asked of libc, too; not
+ * what a limit of the program's own is in the way of (max_bytes), where errno is EDQUOT at first.
+ *
+ * A thread's first call makes its record, and for that libc may call malloc (pthread_setspecific, when many keys are
+ * taken): such a call from within is libc's.
+ */
+#define _GNU_SOURCE
+#include "preload.h"
+
+#include <malloc.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define MOST_ALIGNMENT ((size_t)1 << 30) /* of slab_aligned_alloc */
+
+static _Thread_local bool entering TSI_TLS_MODEL; /* the thread makes its record */
+
+/* Whether libc is to serve this call. If not, and *first, the caller calls `entered` when it is done. */
+static bool is_for_libc(bool* first) {
+    *first = false;
+    if (TSI_UNLIKELY(!tsp_ready())) return true;
+    if (TSI_LIKELY(!tsi_malloc_is_new_here())) return false;
+    if (entering) return true;
+    *first = entering = true;
+    return false;
+}
+static void entered(bool first) {
+    if (first) entering = false;
+}
+
+/* ---- allocate ---- */
+
+/* A look for room goes over everything. So after one that found none, not even for an object of a class, some calls do
+ * not make it. */
+enum { LOOKS_LEFT_OUT = 1024 };
+static _Atomic unsigned left_out;
+static bool is_full(void) {
+    unsigned n = tsi_load_relaxed(&left_out);
+    if (TSI_UNLIKELY(n != 0)) tsi_store_relaxed(&left_out, n - 1); /* about so many: threads may count as one */
+    return n != 0;
+}
+/* After a call that found no room. */
+static TSI_COLD void note_full(size_t size) {
+    if (errno == ENOMEM && size <= TSI_SMALL_MAX) tsi_store_relaxed(&left_out, LOOKS_LEFT_OUT);
+}
+
+TSI_NOINLINE void* tsp_malloc_more(size_t size, TsiBinding* b) {
+    TSI_KEEP_FRAME();
+    int saved = errno;
+    bool first = false;
+    void* p = NULL;
+    if (b == NULL && is_for_libc(&first)) return __libc_malloc(size);
+    if (TSI_LIKELY(!is_full())) {
+        p = tsi_malloc_missed(&tsp_heap, size != 0 ? size : 1, b);
+        if (TSI_UNLIKELY(p == NULL)) note_full(size);
+    } else {
+        if (b != NULL) tsi_malloc_leave(b);
+        errno = ENOMEM;
+    }
+    entered(first);
+    if (TSI_UNLIKELY(p == NULL) && errno == ENOMEM) p = __libc_malloc(size);
+    errno = p != NULL ? saved : ENOMEM;
+    return p;
+}
+
+/* Also under a name that no program takes over. */
+__asm__(".globl tsp_malloc\n.hidden tsp_malloc\n.set tsp_malloc, malloc\n");
+TSP_API void* malloc(size_t size) { return tsi_malloc_quick(&tsp_heap, size, tsp_malloc_more); }
+
+static TSI_NOINLINE void* calloc_large(size_t bytes) {
+    TSI_KEEP_FRAME();
+    int saved = errno;
+    bool first;
+    if (is_for_libc(&first)) return __libc_calloc(1, bytes);
+    void* p = slab_calloc(&tsp_heap, 1, bytes);
+    entered(first);
+    if (TSI_UNLIKELY(p == NULL) && errno == ENOMEM) p = __libc_calloc(1, bytes);
+    errno = p != NULL ? saved : ENOMEM;
+    return p;
+}
+
+TSP_API void* calloc(size_t n, size_t size) {
+    size_t bytes;
+    if (TSI_UNLIKELY(__builtin_mul_overflow(n, size, &bytes))) return errno = ENOMEM, NULL;
+    if (TSI_UNLIKELY(bytes > TSI_SMALL_MAX)) return calloc_large(bytes);
+    void* p = tsi_malloc_quick(&tsp_heap, bytes, tsp_malloc_more);
+    return TSI_LIKELY(p != NULL) ? memset(p, 0, bytes) : NULL;
+}
+
+/* align: a power of two. NULL with errno. */
+static void* aligned(size_t align, size_t size) {
+    TSI_KEEP_FRAME();
+    int saved = errno;
+    bool first;
+    if (align <= 16) return tsi_malloc_quick(&tsp_heap, size, tsp_malloc_more);
+    if (is_for_libc(&first)) return __libc_memalign(align, size);
+    errno = ENOMEM;
+    void* p = align <= MOST_ALIGNMENT ? slab_aligned_alloc(&tsp_heap, align, size != 0 ? size : 1) : NULL;
+    entered(first);
+    if (TSI_UNLIKELY(p == NULL) && errno == ENOMEM) p = __libc_memalign(align, size);
+    errno = p != NULL ? saved : ENOMEM;
+    return p;
+}
+
+/* An alignment that is no power of two is rounded up to one, as glibc does. */
+TSP_API void* memalign(size_t align, size_t size) {
+    if (TSI_UNLIKELY(align > PTRDIFF_MAX)) return errno = EINVAL, NULL;
+    return aligned(tsi_ceil_pow2(align), size);
+}
+
+TSP_API void* aligned_alloc(size_t align, size_t size) { return memalign(align, size); }
+
+TSP_API int posix_memalign(void** out, size_t align, size_t size) {
+    int saved = errno;
+    if (!tsi_is_pow2(align) || align % sizeof(void*) != 0) return EINVAL;
+    void* p = aligned(align, size);
+    errno = saved;
+    if (p == NULL) return ENOMEM;
+    *out = p;
+    return 0;
+}
+
+TSP_API void* valloc(size_t size) { return aligned(slab_page_size(), size); }
+
+TSP_API void* pvalloc(size_t size) {
+    size_t page = slab_page_size();
+    if (TSI_UNLIKELY(size > PTRDIFF_MAX)) return errno = ENOMEM, NULL;
+    return aligned(page, size != 0 ? tsi_align_up(size, page) : page);
+}
+
+/* ---- free ---- */
+
+/* NULL, a pointer of libc's, or one that the thread has no fast path for. */
+static TSI_NOINLINE void free_more(void* p) {
+    if (p == NULL) return;
+    if (TSI_LIKELY(tsp_is_ours(p))) slab_free(&tsp_heap, p);
+    else __libc_free(p);
+}
+
+TSP_API void free(void* p) { tsi_free_quick(&tsp_heap, p, free_more); }
+
+/* C23. The sizes are what the program asked for; an object is known by its address. */
+TSP_API void free_sized(void* p, size_t size) {
+    (void)size;
+    tsi_free_quick(&tsp_heap, p, free_more);
+}
+TSP_API void free_aligned_sized(void* p, size_t align, size_t size) {
+    (void)align, (void)size;
+    tsi_free_quick(&tsp_heap, p, free_more);
+}
+
+/* ---- resize ---- */
+
+static TSI_NOINLINE void* realloc_more(void* p, size_t size) {
+    if (p == NULL) return tsi_malloc_quick(&tsp_heap, size, tsp_malloc_more);
+    if (!tsp_is_ours(p)) return __libc_realloc(p, size);
+    free(p); /* of no bytes: freed, as glibc does */
+    return NULL;
+}
+
+/* In place of slab_realloc, where there is no room: a block that shrinks stays, one that grows goes to libc. NULL when
+ * that has no room either, or p is no live object. */
+static TSI_COLD void* realloc_at_libc(void* p, size_t size) {
+    size_t had = slab_usable_size(&tsp_heap, p);
+    if (size <= had) return p;
+    void* q = had != 0 ? __libc_malloc(size) : NULL;
+    if (q == NULL) return NULL;
+    memcpy(q, p, had);
+    slab_free(&tsp_heap, p);
+    return q;
+}
+
+TSP_API void* realloc(void* p, size_t size) {
+    TSI_KEEP_FRAME();
+    if (TSI_UNLIKELY(p == NULL || size == 0 || !tsp_is_ours(p))) return realloc_more(p, size);
+    int saved = errno;
+    bool first;
+    if (TSI_UNLIKELY(is_for_libc(&first))) return errno = ENOMEM, NULL; /* from within a record's making */
+    void* q = NULL;
+    bool full = is_full();
+    errno = 0;
+    if (TSI_LIKELY(!full)) q = slab_realloc(&tsp_heap, p, size);
+    if (TSI_UNLIKELY(errno == ENOMEM)) note_full(size); /* a block that was to shrink stays, and that is no failure */
+    entered(first);
+    if (TSI_UNLIKELY(q == NULL) && (full || errno == ENOMEM)) q = realloc_at_libc(p, size);
+    errno = q != NULL ? saved : ENOMEM;
+    return q;
+}
+
+TSP_API void* reallocarray(void* p, size_t n, size_t size) {
+    size_t bytes;
+    if (TSI_UNLIKELY(__builtin_mul_overflow(n, size, &bytes))) return errno = ENOMEM, NULL;
+    return realloc(p, bytes);
+}
+
+/* ---- ask ---- */
+
+TSP_API size_t malloc_usable_size(void* p) {
+    typedef size_t Usable(void*);
+    static _Atomic(Usable*) next;
+    if (p == NULL) return 0;
+    if (TSI_LIKELY(tsp_is_ours(p))) return slab_usable_size(&tsp_heap, p);
+    Usable* of_libc = tsi_load_relaxed(&next);
+    if (of_libc == NULL) {
+        *(void**)&of_libc = tsp_next("malloc_usable_size", NULL);
+        tsi_store_relaxed(&next, of_libc); /* the same whoever looks it up */
+    }
+    return of_libc != NULL ? of_libc(p) : 0;
+}

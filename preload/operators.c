@@ -1,0 +1,109 @@
+/*
+ * operators.c - new and delete of C++, by their mangled names: they come before libstdc++'s, and save a call.
+ *
+ * A program may replace the operators, all or some. Those of the standard library are made so that it is enough to
+ * replace new(size) and delete(p): the others end there. So do these. They call one another by names that the program
+ * may have taken over, and where one does not, it looks whether it could have.
+ *
+ * Where there is no memory the operator of the library behind us is called, for it knows the program's new handler and
+ * how to throw. It asks malloc again.
+ */
+#define _GNU_SOURCE
+#include "preload.h"
+
+#include <malloc.h>
+#include <stdlib.h>
+
+/* A name that programs call, and the same function under one that nobody else has. */
+extern void* tsp_malloc(size_t size) __attribute__((visibility("hidden")));
+#define OPERATOR(name, own, ...)                                         \
+    TSP_API void* name(__VA_ARGS__);                                     \
+    extern void* own(__VA_ARGS__) __attribute__((visibility("hidden"))); \
+    __asm__(".globl " #own "\n.hidden " #own "\n.set " #own ", " #name "\n")
+#define IS_OURS(name, own) ((name) == (own))
+
+OPERATOR(_Znwm, tsp_new, size_t size);
+OPERATOR(_Znam, tsp_new_array, size_t size);
+OPERATOR(_ZnwmSt11align_val_t, tsp_new_aligned, size_t size, size_t align);
+OPERATOR(_ZnamSt11align_val_t, tsp_new_array_aligned, size_t size, size_t align);
+
+/* The operator behind ours that `caller` would have without it. None: what C++ there is has none either. */
+static TSI_COLD void* behind(const char* name, const void* caller) {
+    void* found = tsp_next(name, caller);
+    if (found == NULL) abort();
+    return found;
+}
+#define BEHIND(type, name) ((type*)(uintptr_t)behind((name), __builtin_return_address(0)))
+typedef void* New(size_t size);
+typedef void* NewNothrow(size_t size, const void* tag);
+typedef void* NewAligned(size_t size, size_t align);
+typedef void* NewAlignedNothrow(size_t size, size_t align, const void* tag);
+
+/* ---- new ---- */
+
+static TSI_NOINLINE void* new_more(size_t size, TsiBinding* b) {
+    void* p = tsp_malloc_more(size, b);
+    return TSI_LIKELY(p != NULL) ? p : BEHIND(New, "_Znwm")(size);
+}
+/* The program has a malloc of its own. */
+static TSI_COLD void* new_by_name(size_t size) {
+    void* p = malloc(size);
+    return p != NULL ? p : BEHIND(New, "_Znwm")(size);
+}
+
+void* _Znwm(size_t size) {
+    if (TSI_UNLIKELY(!IS_OURS(malloc, tsp_malloc))) return new_by_name(size);
+    return tsi_malloc_quick(&tsp_heap, size, new_more);
+}
+
+void* _Znam(size_t size) { return _Znwm(size); }
+
+TSP_API void* _ZnwmRKSt9nothrow_t(size_t size, const void* tag) {
+    void* p = IS_OURS(_Znwm, tsp_new) ? malloc(size) : NULL;
+    return TSI_LIKELY(p != NULL) ? p : BEHIND(NewNothrow, "_ZnwmRKSt9nothrow_t")(size, tag);
+}
+
+TSP_API void* _ZnamRKSt9nothrow_t(size_t size, const void* tag) {
+    void* p = IS_OURS(_Znwm, tsp_new) && IS_OURS(_Znam, tsp_new_array) ? malloc(size) : NULL;
+    return TSI_LIKELY(p != NULL) ? p : BEHIND(NewNothrow, "_ZnamRKSt9nothrow_t")(size, tag);
+}
+
+void* _ZnwmSt11align_val_t(size_t size, size_t align) {
+    void* p = memalign(align, size);
+    return TSI_LIKELY(p != NULL) ? p : BEHIND(NewAligned, "_ZnwmSt11align_val_t")(size, align);
+}
+
+void* _ZnamSt11align_val_t(size_t size, size_t align) { return _ZnwmSt11align_val_t(size, align); }
+
+TSP_API void* _ZnwmSt11align_val_tRKSt9nothrow_t(size_t size, size_t align, const void* tag) {
+    void* p = IS_OURS(_ZnwmSt11align_val_t, tsp_new_aligned) ? memalign(align, size) : NULL;
+    return TSI_LIKELY(p != NULL) ? p
+                                 : BEHIND(NewAlignedNothrow, "_ZnwmSt11align_val_tRKSt9nothrow_t")(size, align, tag);
+}
+
+TSP_API void* _ZnamSt11align_val_tRKSt9nothrow_t(size_t size, size_t align, const void* tag) {
+    bool ours = IS_OURS(_ZnwmSt11align_val_t, tsp_new_aligned) && IS_OURS(_ZnamSt11align_val_t, tsp_new_array_aligned);
+    void* p = ours ? memalign(align, size) : NULL;
+    return TSI_LIKELY(p != NULL) ? p
+                                 : BEHIND(NewAlignedNothrow, "_ZnamSt11align_val_tRKSt9nothrow_t")(size, align, tag);
+}
+
+/* ---- delete: the first of each line may be the program's, and the others call it ---- */
+
+TSP_API void _ZdlPv(void* p) { free(p); }
+TSP_API void _ZdaPv(void* p) { _ZdlPv(p); }
+TSP_API void _ZdlPvRKSt9nothrow_t(void* p, const void* tag) { (void)tag, _ZdlPv(p); }
+TSP_API void _ZdaPvRKSt9nothrow_t(void* p, const void* tag) { (void)tag, _ZdaPv(p); }
+TSP_API void _ZdlPvm(void* p, size_t size) { (void)size, _ZdlPv(p); }
+TSP_API void _ZdaPvm(void* p, size_t size) { (void)size, _ZdaPv(p); }
+
+TSP_API void _ZdlPvSt11align_val_t(void* p, size_t align) { (void)align, free(p); }
+TSP_API void _ZdaPvSt11align_val_t(void* p, size_t align) { _ZdlPvSt11align_val_t(p, align); }
+TSP_API void _ZdlPvSt11align_val_tRKSt9nothrow_t(void* p, size_t align, const void* tag) {
+    (void)tag, _ZdlPvSt11align_val_t(p, align);
+}
+TSP_API void _ZdaPvSt11align_val_tRKSt9nothrow_t(void* p, size_t align, const void* tag) {
+    (void)tag, _ZdaPvSt11align_val_t(p, align);
+}
+TSP_API void _ZdlPvmSt11align_val_t(void* p, size_t size, size_t align) { (void)size, _ZdlPvSt11align_val_t(p, align); }
+TSP_API void _ZdaPvmSt11align_val_t(void* p, size_t size, size_t align) { (void)size, _ZdaPvSt11align_val_t(p, align); }

@@ -1,0 +1,87 @@
+/*
+ * start.c - see preload.h.
+ *
+ * Options of the allocator come from TSLAB_OPTIONS, as for every program; what is this library's own from two
+ * variables: TSLAB_PRELOAD_LABEL names the phase that everything is in, TSLAB_PRELOAD_DEEPBIND=keep leaves dlopen
+ * alone. None of them is looked at in a program that has more rights than its user.
+ */
+#define _GNU_SOURCE
+#include "preload.h"
+
+#include "slab_stats.h"
+
+#include <dlfcn.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+SlabAllocator tsp_heap;
+_Atomic int tsp_state;
+extern int tsp_dlopen_mask;
+
+static void say(const char* text) {
+    static const char before[] = "temporal-slab: malloc stays libc's: ";
+    char line[256];
+    size_t n = strlen(text), used = sizeof before - 1;
+    if (n > sizeof line - used - 1) n = sizeof line - used - 1;
+    memcpy(line, before, used);
+    memcpy(line + used, text, n);
+    line[used + n] = '\n';
+    tsi_os.complain(line, used + n + 1);
+}
+
+/* Under a limit of address space the allocator reserves an eighth of it, and tables beside it: the rest is the
+ * program's, and serves what the allocator has no room for. UINT64_MAX: too little for the tables. 0: no limit. */
+static uint64_t reservation(void) {
+    struct rlimit space;
+    if (getrlimit(RLIMIT_AS, &space) != 0 || space.rlim_cur == RLIM_INFINITY) return 0;
+    if (space.rlim_cur < TSI_GIB(1)) return UINT64_MAX;
+    return space.rlim_cur / 8 < TSI_GIB(64) ? space.rlim_cur / 8 : TSI_GIB(64);
+}
+
+static bool make(void) {
+    /* Objects cannot be blocks of malloc, which this is. */
+    SlabOptions o = {.struct_size = sizeof o, .by_malloc = 2, .reserve_bytes = reservation()};
+    if (o.reserve_bytes == UINT64_MAX) return false;
+    if (!allocator_init_with(&tsp_heap, &o)) {
+        say(slab_last_error());
+        return false;
+    }
+    if (tsi_malloc_is_circular(&tsp_heap)) {
+        allocator_destroy(&tsp_heap);
+        say("TSLAB_OPTIONS has by_malloc=1");
+        return false;
+    }
+    const char* label = secure_getenv("TSLAB_PRELOAD_LABEL");
+    if (label == NULL || label[0] == 0) return true;
+    slab_epoch_set_label(&tsp_heap, epoch_current(&tsp_heap), label);
+    (void)slab_stats_publish(&tsp_heap); /* the first publication, where there is a segment, was before */
+    return true;
+}
+
+bool tsp_start(void) {
+    int was = TSP_NEW, saved = errno;
+    if (environ == NULL) return false; /* libc has not got that far: options would be lost */
+    /* seq_cst: one caller makes it; others, and calls of this one from within, are libc's until then */
+    if (!tsi_cas_seq(&tsp_state, &was, TSP_STARTING)) return was == TSP_READY;
+    const char* deepbind = secure_getenv("TSLAB_PRELOAD_DEEPBIND");
+    if (deepbind != NULL && strcmp(deepbind, "keep") == 0) tsp_dlopen_mask = -1;
+    bool made = make();
+    tsi_store_release(&tsp_state, made ? TSP_READY : TSP_OFF); /* pairs with the acquire in tsp_ready */
+    errno = saved;
+    return made;
+}
+
+__attribute__((constructor(101))) static void start_at_load(void) { (void)tsp_start(); }
+
+void* tsp_next(const char* name, const void* caller) {
+    void* found = dlsym(RTLD_NEXT, name);
+    Dl_info of;
+    if (found != NULL || caller == NULL || dladdr(caller, &of) == 0 || of.dli_fname == NULL) return found;
+    void* library = dlopen(of.dli_fname, RTLD_LAZY | RTLD_NOLOAD); /* with what it depends on */
+    if (library == NULL) return NULL;
+    found = dlsym(library, name);
+    (void)dlclose(library);
+    return found;
+}

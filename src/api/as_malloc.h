@@ -1,0 +1,85 @@
+/*
+ * as_malloc.h - the door for a malloc that is this library: all that preload/ takes from the inside.
+ *
+ * One allocator stands for the process's malloc, and lies at an address that the linker knows. Its fast paths are
+ * inlined into malloc and free, which have two things to do that slab_malloc and slab_free have not: they serve sizes
+ * and report errors as C says, and pointers that are not ours go to whoever made them. Both are done off the fast
+ * paths, in functions of the caller's, which these here end with.
+ *
+ * Everything else that a malloc is made of is in the public headers.
+ */
+#ifndef TSI_API_AS_MALLOC_H
+#define TSI_API_AS_MALLOC_H
+
+#include "api/there.h"
+#include "heap/free.h"
+
+/* What malloc's fast path leaves. b NULL: nothing was entered; else b has a bracket open, which tsi_malloc_missed
+ * closes. */
+typedef void* TsiMallocMore(size_t size, TsiBinding* b);
+/* Any pointer that free's fast path knows nothing of, NULL among them. */
+typedef void TsiFreeMore(void* p);
+
+/* Returns an object of s, of any size, by the fast path or else by `more`. */
+TSI_INLINE void* tsi_malloc_quick(SlabAllocator* s, size_t size, TsiMallocMore* more) {
+    if (TSI_UNLIKELY(!tsi_word_is(&tsi_tls.record->owner, s) || size - 1 >= TSI_LUT_MAX)) return more(size, NULL);
+    TsiBinding* b = tsi_tls.binding;
+    TsiHeap* h = b->heap;
+    TsiRegion* r = b->region;
+    uint32_t rel, bytes = tsi_bump_bytes(size);
+    void* p;
+    bool bumps = r != NULL && tsi_bump_fits(r, bytes, &rel);
+    TsiFast f = bumps ? tsi_bump_fast(b, h, r, rel, bytes, &p) : tsi_alloc_fast(b, h, b->cur, tsi_class_near(size), &p);
+    if (TSI_LIKELY(f == TSI_FAST_DONE)) return p;
+    return f == TSI_FAST_LEFT ? tsi_alloc_left(b, h, p) : more(size, b);
+}
+
+/* As slab_malloc, after tsi_malloc_quick. size is not 0. */
+TSI_INLINE void* tsi_malloc_missed(SlabAllocator* s, size_t size, TsiBinding* b) {
+    bool line = b != NULL && (b->region == NULL || tsi_load_relaxed(&b->busy) != tsi_busy_region(b->region));
+    if (TSI_LIKELY(line)) return tsi_alloc_missed(b, size, 0, false, b->heap, NULL);
+    if (b != NULL) tsi_fast_leave(b, b->heap);
+    return tsi_alloc_far(s, size, 0, false, NULL);
+}
+
+/* In place of it: closes b's bracket, and nothing was allocated. */
+TSI_INLINE void tsi_malloc_leave(TsiBinding* b) { tsi_fast_leave(b, b->heap); }
+
+/* After tsi_free_fast said BUMPED. As tsi_free_pointer. */
+bool tsi_free_at_entry(TsiBinding* b, void* p, uint32_t entry);
+
+/* Frees an object of s, or calls `more`. */
+TSI_INLINE void tsi_free_quick(SlabAllocator* s, void* p, TsiFreeMore* more) {
+    if (TSI_UNLIKELY(!tsi_word_is(&tsi_tls.record->owner, s))) {
+        more(p);
+        return;
+    }
+    TsiBinding* b = tsi_tls.binding;
+    TsiHeap* h;
+    unsigned at;
+    TsiFast f = tsi_free_fast(b, p, &h, &at);
+    if (TSI_LIKELY(f == TSI_FAST_DONE)) return;
+    if (f == TSI_FAST_BUMPED) (void)tsi_free_at_entry(b, p, at);
+    else if (f == TSI_FAST_MISSED) (void)tsi_free_missed(b, p);
+    else if (f == TSI_FAST_LEFT) (void)tsi_free_left(b, h);
+    else more(p);
+}
+
+/* Is p in the address space of s, whether or not an object lives there? s was made. */
+TSI_INLINE bool tsi_malloc_owns(SlabAllocator* s, const void* p) {
+    const TsiSpace* space = &tsi_public(s)->arena->space;
+    return (uint64_t)((uintptr_t)p - (uintptr_t)space->base) < space->payload_bytes;
+}
+
+/* The calling thread has no record yet: making one may call malloc, by way of libc. */
+TSI_INLINE bool tsi_malloc_is_new_here(void) { return tsi_tls.thread == NULL; }
+
+/* Objects of s are blocks of malloc (option by_malloc), so s cannot be malloc. */
+TSI_INLINE bool tsi_malloc_is_circular(SlabAllocator* s) { return tsi_public(s)->arena->stand_ins != NULL; }
+
+/* Bytes of slabs and large objects that s has from the system. */
+TSI_INLINE uint64_t tsi_malloc_committed(SlabAllocator* s) {
+    return tsi_load_relaxed(&tsi_public(s)->arena->space.committed_bytes);
+}
+
+#endif
