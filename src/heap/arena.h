@@ -59,7 +59,7 @@ enum {
     TSI_HEAP_CACHE = 64,
     TSI_RECORD_CACHE = 32,
     TSI_LEFT_MAX = 256,
-    TSI_LENDER_SHIFT = 40 /* of a LENT word, above the binding, which is 0 there as in that of a DETACHED heap */
+    TSI_LENDER_SHIFT = 40 /* of a LENT word, above the binding, which is no thread's there */
 };
 #define TSI_RESERVE_MAX (1ull << 36)
 #define TSI_RESERVE_MIN (1ull << 24)
@@ -398,8 +398,11 @@ TSI_INLINE TsiHeap* tsi_heap(const TsiArena* a, uint32_t index) { return tsi_tab
 TSI_INLINE uint64_t tsi_heap_word(uint32_t binding, unsigned state) { return (uint64_t)binding << 8 | state; }
 TSI_INLINE unsigned tsi_heap_state(uint64_t word) { return (unsigned)word & 0xff; }
 TSI_INLINE uint32_t tsi_heap_binding(uint64_t word) { return (uint32_t)(word >> 8); }
-/* The word of a heap that the binding has lent. No binding is its owner; see H3 in own.h. */
-TSI_INLINE uint64_t tsi_lent_word(uint32_t binding) { return (uint64_t)binding << TSI_LENDER_SHIFT | TSI_HEAP_LENT; }
+/* The word of a heap that the binding has lent. In the place of its owner's binding it has one that no thread has, so
+ * that no thread takes the heap for its own by that; see H3 in own.h. */
+TSI_INLINE uint64_t tsi_lent_word(uint32_t binding) {
+    return (uint64_t)binding << TSI_LENDER_SHIFT | tsi_heap_word(TSI_BINDINGS_MAX, TSI_HEAP_LENT);
+}
 TSI_INLINE TsiBinding* tsi_binding_at(const TsiArena* a, uint64_t heap_word) {
     return tsi_table_at(&a->bindings, tsi_heap_binding(heap_word));
 }

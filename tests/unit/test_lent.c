@@ -36,6 +36,10 @@ static void open_allocator(void) {
     kit_worker_start(&worker);
     kit_open_cold();
 }
+static void open_warm(void) {
+    kit_worker_start(&worker);
+    kit_open_with(kit_options());
+}
 static void close_allocator(void) {
     kit_worker_stop(&worker);
     kit_close();
@@ -77,6 +81,11 @@ static void the_thread_takes_it_back(void) {
     REQUIRE_EQ(tsi_load_relaxed(&arena->tickets), took); /* a straight end, without a sweep */
 }
 
+/* Phases after the first have a heap that waited. */
+static void heaps_that_waited(void) {
+    for (unsigned i = 0; i < 3; i++) the_thread_takes_it_back();
+}
+
 /* By an id nothing leads to it but the look under the stripe. */
 static void one_heap_by_every_way(void) {
     begin_with(3);
@@ -87,6 +96,26 @@ static void one_heap_by_every_way(void) {
     REQUIRE_EQ(state_of(h), TSI_HEAP_LIVE);
     REQUIRE(epoch_domain_attach(d));
     REQUIRE(epoch_domain_end(d));
+}
+
+static void* take_there(void* unused) {
+    REQUIRE(epoch_domain_malloc(d, SIZE) != NULL);
+    return unused;
+}
+
+/* A thread that has left a heap there; ours is lent, and is taken before that one. */
+static void ones_own_first(void) {
+    begin_with(3);
+    TsiHeap* h = heap_of(d->epoch_id);
+    kit_on_thread(take_there, NULL);
+    REQUIRE(epoch_domain_detach(d));
+    REQUIRE_EQ(state_of(h), TSI_HEAP_LENT);
+    REQUIRE(slab_malloc_epoch(a, SIZE, d->epoch_id) != NULL);
+    REQUIRE_EQ(state_of(h), TSI_HEAP_LIVE);
+    REQUIRE(epoch_domain_attach(d));
+    EpochReceipt r;
+    REQUIRE(epoch_domain_end_ex(d, &r));
+    REQUIRE_EQ(r.objects_released, 5);
 }
 
 static void attach_and_take(void* p) {
@@ -309,11 +338,17 @@ static void after_each_instruction(void) {
 int main(int argc, char** argv) {
     const CheckCase tests[] = {
 #define TEST(name) CHECK_CASE_WITH(name, open_allocator, close_allocator)
-        TEST(the_thread_takes_it_back), TEST(one_heap_by_every_way),
-        TEST(another_thread_takes_it),  TEST(late_frees),
-        TEST(a_room_is_not_lent),       TEST(trims_find_it),
-        TEST(a_thread_exits),           TEST(a_child_has_it),
+        TEST(the_thread_takes_it_back),
+        TEST(one_heap_by_every_way),
+        TEST(ones_own_first),
+        TEST(another_thread_takes_it),
+        TEST(late_frees),
+        TEST(a_room_is_not_lent),
+        TEST(trims_find_it),
+        TEST(a_thread_exits),
+        TEST(a_child_has_it),
         TEST(after_each_instruction),
+        CHECK_CASE_WITH(heaps_that_waited, open_warm, close_allocator),
     };
     if (!CAN_STEP) puts("no trap after each instruction here: the calls are made, and others act before them");
     return CHECK_RUN(argc, argv, tests);
