@@ -410,7 +410,8 @@ SLAB_API bool slab_label_set_budget(SlabAllocator* a, const char* label, size_t 
 /* ---- typed allocation ------------------------------------------------------------------- */
 
 static inline void* slab_new_(SlabAllocator* a, size_t n, size_t size, size_t alignment) {
-    if (size != 0 && n > (size_t)PTRDIFF_MAX / size) return slab_calloc(a, n, size); /* which refuses it */
+    const size_t most = PTRDIFF_MAX;                                  /* no cast: this is C++, too */
+    if (size != 0 && n > most / size) return slab_calloc(a, n, size); /* which refuses it */
     return alignment <= 16 ? slab_malloc(a, n * size) : slab_aligned_alloc(a, alignment, n * size);
 }
 

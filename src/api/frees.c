@@ -151,7 +151,7 @@ TSI_INLINE bool free_near_sized(TsiBinding* b, void* p, size_t size) {
     if ((entry & TSI_ENTRY_REGION) != 0) {
         const TsiRegion* r = (const TsiRegion*)(void*)b->words + (entry & ~TSI_ENTRY_REGION);
         bool holds = TSI_LIKELY(size - 1 < TSI_BUMP_MAX) && region_holds(r, p, size);
-        return TSI_LIKELY(holds) ? free_bumped(b, p, entry) : free_any(b->arena, p, size);
+        return TSI_LIKELY(holds) ? tsi_free_at_entry(b, p, entry) : free_any(b->arena, p, size);
     }
     TsiChunkKey key = tsi_load_acquire(&b->keys[off >> TSI_CHUNK_SHIFT]);       /* as in tsi_chunk_class */
     bool small = key - sizeof(TsiClass) < TSI_SMALL_CLASSES * sizeof(TsiClass); /* as in spot_find, free.c */

@@ -1,0 +1,284 @@
+/*
+ * objects.hpp - where objects come from, and objects with a type: make, unique, handle. See tslab.hpp.
+ *
+ * A source is a place for objects; whatever makes one takes a source, or what stands for one:
+ *
+ *   ambient   where slab_malloc puts it: the innermost scope of this thread, else the ring      an allocator, SlabAllocator*
+ *   outside   the current epoch of the ring, whatever scope the thread is in
+ *   phase     one named domain, whatever scope the thread is in; what is freed is freed         a domain, a scope, epoch_domain_t*
+ *   bulk      the same, and nothing is freed before the phase ends
+ */
+#ifndef TEMPORAL_SLAB_OBJECTS_HPP
+#define TEMPORAL_SLAB_OBJECTS_HPP
+
+#include <temporal_slab/phases.hpp>
+
+#include <cstddef>
+#include <functional>
+#include <type_traits>
+
+namespace tslab {
+
+/* Alignment of every object; more is asked for where a type needs it. */
+inline constexpr std::size_t alignment = 16;
+
+namespace detail {
+
+/* What make(epoch) gives in the current epoch of the ring, wherever that has moved to meanwhile. */
+template <class Make> void* in_the_ring(SlabAllocator* a, Make make) noexcept {
+    for (;;) {
+        const EpochId epoch = epoch_current(a);
+        void* const p = make(epoch);
+        if (p != nullptr || errno != ESTALE || epoch == epoch_current(a)) return p;
+    }
+}
+
+} // namespace detail
+
+/* ---- sources ---------------------------------------------------------------------------- */
+
+/* take returns NULL and errno, as the C functions; a size of 0 counts as 1. give is for what take has returned, with the
+ * same size. Sources that are equal free each other's objects, and have one lifetime. */
+class ambient {
+  public:
+    ambient(SlabAllocator* a) noexcept : a_(a) {}
+    ambient(const allocator& a) noexcept : a_(a.get()) {}
+    SlabAllocator* home() const noexcept { return a_; }
+    void* take(std::size_t size, std::size_t aligned) const noexcept {
+        size += size == 0;
+        return aligned <= alignment ? slab_malloc(a_, size) : slab_aligned_alloc(a_, aligned, size);
+    }
+    void give(void* p, std::size_t size) const noexcept { slab_free_sized(a_, p, size + (size == 0)); }
+    void* take_named(std::uint32_t size, SlabHandle* h) const noexcept { return alloc_obj(a_, size, h); }
+    friend bool operator==(const ambient& x, const ambient& y) noexcept { return x.a_ == y.a_; }
+    friend bool operator!=(const ambient& x, const ambient& y) noexcept { return x.a_ != y.a_; }
+
+  private:
+    SlabAllocator* a_;
+};
+
+class outside {
+  public:
+    explicit outside(SlabAllocator* a) noexcept : a_(a) {}
+    explicit outside(const allocator& a) noexcept : a_(a.get()) {}
+    SlabAllocator* home() const noexcept { return a_; }
+    void* take(std::size_t size, std::size_t aligned) const noexcept {
+        size += size == 0;
+        if (aligned <= alignment) return slab_malloc_outside(a_, size);
+        return detail::in_the_ring(a_, [&](EpochId to) { return slab_aligned_alloc_epoch(a_, aligned, size, to); });
+    }
+    void give(void* p, std::size_t size) const noexcept { slab_free_sized(a_, p, size + (size == 0)); }
+    void* take_named(std::uint32_t size, SlabHandle* h) const noexcept {
+        return detail::in_the_ring(a_, [&](EpochId to) { return alloc_obj_epoch(a_, size, to, h); });
+    }
+    friend bool operator==(const outside& x, const outside& y) noexcept { return x.a_ == y.a_; }
+    friend bool operator!=(const outside& x, const outside& y) noexcept { return x.a_ != y.a_; }
+
+  private:
+    SlabAllocator* a_;
+};
+
+class phase {
+  public:
+    phase(epoch_domain_t* d) noexcept : d_(d) {}
+    phase(const domain& d) noexcept : d_(d.get()) {}
+    phase(const scope& s) noexcept : d_(s.get()) {}
+    SlabAllocator* home() const noexcept { return d_->alloc; }
+    epoch_domain_t* get() const noexcept { return d_; }
+    void* take(std::size_t size, std::size_t aligned) const noexcept {
+        size += size == 0;
+        return aligned <= alignment ? epoch_domain_malloc(d_, size)
+                                    : slab_aligned_alloc_epoch(d_->alloc, aligned, size, d_->epoch_id);
+    }
+    void give(void* p, std::size_t size) const noexcept { slab_free_sized(d_->alloc, p, size + (size == 0)); }
+    void* take_named(std::uint32_t size, SlabHandle* h) const noexcept {
+        return alloc_obj_epoch(d_->alloc, size, d_->epoch_id, h);
+    }
+    friend bool operator==(const phase& x, const phase& y) noexcept { return x.d_ == y.d_; }
+    friend bool operator!=(const phase& x, const phase& y) noexcept { return x.d_ != y.d_; }
+
+  private:
+    epoch_domain_t* d_;
+};
+
+class bulk : public phase {
+  public:
+    using phase::phase;
+    explicit bulk(const phase& p) noexcept : phase(p) {}
+    void give(void*, std::size_t) const noexcept {}
+};
+
+namespace detail {
+
+inline ambient source_of(SlabAllocator* a) noexcept { return a; }
+inline ambient source_of(const allocator& a) noexcept { return a; }
+inline phase source_of(epoch_domain_t* d) noexcept { return d; }
+inline phase source_of(const domain& d) noexcept { return d; }
+inline phase source_of(const scope& s) noexcept { return s; }
+inline const ambient& source_of(const ambient& s) noexcept { return s; }
+inline const outside& source_of(const outside& s) noexcept { return s; }
+inline const phase& source_of(const phase& s) noexcept { return s; }
+inline const bulk& source_of(const bulk& s) noexcept { return s; }
+
+template <class T> constexpr std::size_t most_of = static_cast<std::size_t>(PTRDIFF_MAX) / sizeof(T);
+
+/* Bytes of n objects of T. */
+template <class T> std::size_t bytes_of(std::size_t n) {
+    if (n > most_of<T>) no_memory(ENOMEM);
+    return n * sizeof(T);
+}
+
+/* Gives back what was taken, unless it is kept: a constructor may throw. */
+template <class Source> struct taken {
+    const Source& source;
+    void* p;
+    std::size_t size;
+    taken(const Source& from, std::size_t bytes, std::size_t aligned)
+        : source(from), p(need(from.take(bytes, aligned))), size(bytes) {}
+    taken(const taken&) = delete;
+    taken& operator=(const taken&) = delete;
+    ~taken() {
+        if (p != nullptr) source.give(p, size);
+    }
+    void keep() noexcept { p = nullptr; }
+};
+
+template <class T, class Source, class... Args> T* construct(const Source& source, Args&&... args) {
+    taken<Source> room(source, sizeof(T), alignof(T));
+    T* const made_there = ::new (room.p) T(std::forward<Args>(args)...);
+    room.keep();
+    return made_there;
+}
+
+} // namespace detail
+
+/* ---- objects that end with their phase -------------------------------------------------- */
+
+/* A T made there. It ends with its phase, which runs no destructor, so T must not need one (compiled only then). Throws
+ * tslab::bad_alloc, or what the constructor throws. */
+template <class T, class From, class... Args> T* make(const From& from, Args&&... args) {
+    static_assert(std::is_trivially_destructible_v<T>,
+                  "the end of a phase runs no destructor: make_unique, or make_undestroyed where that is meant");
+    return detail::construct<T>(detail::source_of(from), std::forward<Args>(args)...);
+}
+/* The same for a T whose destructor would only give memory of the phase back, a container of std::pmr in it for instance:
+ * it is never run. */
+template <class T, class From, class... Args> T* make_undestroyed(const From& from, Args&&... args) {
+    return detail::construct<T>(detail::source_of(from), std::forward<Args>(args)...);
+}
+/* n of them, value-initialised; 0 gives an address that is nobody else's. */
+template <class T, class From> T* make_array(const From& from, std::size_t n) {
+    static_assert(std::is_trivially_destructible_v<T> && std::is_nothrow_default_constructible_v<T>,
+                  "an array in a phase: the end runs no destructor, and constructors must not throw");
+    T* const first = static_cast<T*>(detail::need(detail::source_of(from).take(detail::bytes_of<T>(n), alignof(T))));
+    std::uninitialized_value_construct_n(first, n);
+    return first;
+}
+
+/* ---- objects with one owner ------------------------------------------------------------- */
+
+/* Destroys an object and frees it. A deleter of a derived class turns into one of a base with a virtual destructor. Where
+ * the phase has ended before, the object is gone: the owner must not live longer than the phase. */
+template <class T> class deleter {
+  public:
+    deleter() noexcept : a_(nullptr) {}
+    explicit deleter(SlabAllocator* a) noexcept : a_(a) {}
+    template <class U, class = std::enable_if_t<std::is_convertible_v<U*, T*> && std::has_virtual_destructor_v<T>>>
+    deleter(const deleter<U>& other) noexcept : a_(other.home()) {}
+    SlabAllocator* home() const noexcept { return a_; }
+    void operator()(T* p) const noexcept {
+        static_assert(!std::is_polymorphic_v<T> || std::has_virtual_destructor_v<T> || std::is_final_v<T>,
+                      "a base class needs a virtual destructor");
+        void* start = nullptr;
+        if constexpr (std::is_polymorphic_v<T>) start = dynamic_cast<void*>(p);
+        else start = p;
+        p->~T();
+        slab_free(a_, start);
+    }
+
+  private:
+    SlabAllocator* a_;
+};
+template <class T> class deleter<T[]> {
+  public:
+    deleter() noexcept : a_(nullptr), n_(0) {}
+    deleter(SlabAllocator* a, std::size_t n) noexcept : a_(a), n_(n) {}
+    std::size_t size() const noexcept { return n_; }
+    void operator()(T* p) const noexcept {
+        std::destroy_n(p, n_);
+        slab_free(a_, p);
+    }
+
+  private:
+    SlabAllocator* a_;
+    std::size_t n_;
+};
+
+template <class T> using unique = std::unique_ptr<T, deleter<T>>;
+
+/* As std::make_unique, there: unique<T> for a type, unique<T[]> for an array of n, value-initialised. Throws
+ * tslab::bad_alloc, or what a constructor throws; then nothing is left. Not for bulk. */
+template <class T, class From, class... Args>
+std::enable_if_t<!std::is_array_v<T>, unique<T>> make_unique(const From& from, Args&&... args) {
+    const auto source = detail::source_of(from);
+    static_assert(!std::is_base_of_v<bulk, decltype(source)>, "of bulk nothing is freed singly");
+    return unique<T>(detail::construct<T>(source, std::forward<Args>(args)...), deleter<T>(source.home()));
+}
+template <class T, class From>
+std::enable_if_t<std::is_array_v<T>, unique<T>> make_unique(const From& from, std::size_t n) {
+    using Element = std::remove_extent_t<T>;
+    const auto source = detail::source_of(from);
+    static_assert(!std::is_base_of_v<bulk, decltype(source)>, "of bulk nothing is freed singly");
+    detail::taken<std::remove_const_t<decltype(source)>> room(source, detail::bytes_of<Element>(n), alignof(Element));
+    Element* const first = static_cast<Element*>(room.p);
+    std::uninitialized_value_construct_n(first, n);
+    room.keep();
+    return unique<T>(first, deleter<T>(source.home(), n));
+}
+
+/* ---- objects with a checked name -------------------------------------------------------- */
+
+/* The name of a T, which never names another object once that one has ended. A plain number, as good as its allocator. */
+template <class T> class handle {
+  public:
+    static_assert(std::is_trivially_destructible_v<T>,
+                  "two threads may free by handle at once, and a destructor runs once");
+    constexpr handle() noexcept : h_(0) {}
+    constexpr explicit handle(SlabHandle h) noexcept : h_(h) {}
+    constexpr SlabHandle value() const noexcept { return h_; }
+    constexpr explicit operator bool() const noexcept { return h_ != 0; }
+    /* The object, or NULL when it has ended; another thread's free may overtake the answer. */
+    T* get(SlabAllocator* a) const noexcept { return static_cast<T*>(slab_handle_ptr(a, h_)); }
+    T* get(const allocator& a) const noexcept { return get(a.get()); }
+    /* Frees it: true exactly once, however many threads try. */
+    bool free(SlabAllocator* a) const noexcept { return free_obj(a, h_); }
+    bool free(const allocator& a) const noexcept { return free(a.get()); }
+    friend constexpr bool operator==(handle x, handle y) noexcept { return x.h_ == y.h_; }
+    friend constexpr bool operator!=(handle x, handle y) noexcept { return x.h_ != y.h_; }
+    friend constexpr bool operator<(handle x, handle y) noexcept { return x.h_ < y.h_; }
+
+  private:
+    SlabHandle h_;
+};
+
+/* A T made there, by its name. Throws tslab::bad_alloc, or what the constructor throws; nothing is left then. */
+template <class T, class From, class... Args> handle<T> make_handle(const From& from, Args&&... args) {
+    static_assert(sizeof(T) <= UINT32_MAX && alignof(T) <= alignment,
+                  "of this size and alignment there are no handles");
+    const auto source = detail::source_of(from);
+    struct named {
+        SlabAllocator* a;
+        SlabHandle h;
+        ~named() { static_cast<void>(h != 0 && free_obj(a, h)); }
+    } room{source.home(), 0};
+    void* const p = detail::need(source.take_named(static_cast<std::uint32_t>(sizeof(T)), &room.h));
+    ::new (p) T(std::forward<Args>(args)...);
+    return handle<T>(std::exchange(room.h, SlabHandle{0}));
+}
+
+} // namespace tslab
+
+template <class T> struct std::hash<tslab::handle<T>> {
+    std::size_t operator()(tslab::handle<T> h) const noexcept { return std::hash<SlabHandle>()(h.value()); }
+};
+#endif

@@ -1,0 +1,313 @@
+/*
+ * task.hpp - coroutines that take their phase from thread to thread (C++20; empty before it). See tslab.hpp.
+ *
+ * A task is a coroutine that begins when it is awaited, and gives its result to whatever awaits it. A chain of tasks, in which
+ * one awaits the other, has one phase, given to the outermost by spawn or run: wherever a piece of the chain runs, that
+ * thread is inside of the phase, and slab_malloc goes there. Where the chain waits for anything that is not a task, the thread
+ * leaves the phase before the other side learns of the coroutine, and the thread that resumes it enters: a carrier, see
+ * phases.hpp. Scopes and guards that the coroutine itself has open then go along.
+ *
+ *   tslab::task<int> answer(connection& c) { co_await c.readable(); co_return parse(c); }       // any awaitable
+ *   tslab::spawn(tslab::domain(slab, "GET /"), serve(c));                                       // runs until it waits
+ *
+ * Invariants of a chain: one thread at a time runs it; what resumes it orders that thread after the one before, as any
+ * executor does. Nothing here has a thread or a queue of its own.
+ */
+#ifndef TEMPORAL_SLAB_TASK_HPP
+#define TEMPORAL_SLAB_TASK_HPP
+
+#include <temporal_slab/objects.hpp>
+
+#if defined(__cpp_impl_coroutine) && __cplusplus >= 202002L
+
+#include <condition_variable>
+#include <coroutine>
+#include <exception>
+#include <mutex>
+#include <optional>
+
+namespace tslab {
+
+template <class T = void> class task;
+
+namespace detail {
+
+/* Frames are objects of operator new, or, where the coroutine's parameters begin with std::allocator_arg and a source, of
+ * that source. The allocator that a frame came from stands behind it. */
+class frames {
+  public:
+    /* Not inlined: gcc would see that operator delete, below, is not that of the block, and warn. */
+    [[gnu::noinline]] static void* operator new(std::size_t size) {
+        return keep(::operator new(whole(size)), size, nullptr);
+    }
+    template <class From, class... Args>
+    static void* operator new(std::size_t size, std::allocator_arg_t, const From& from, const Args&...) {
+        return take(size, source_of(from));
+    }
+    template <class This, class From, class... Args>
+    static void* operator new(std::size_t size, const This&, std::allocator_arg_t, const From& from, const Args&...) {
+        return take(size, source_of(from));
+    }
+    static void operator delete(void* p, std::size_t size) noexcept {
+        SlabAllocator* home = nullptr;
+        std::memcpy(&home, static_cast<char*>(p) + whole(size) - sizeof home, sizeof home);
+        if (home != nullptr) slab_free(home, p);
+        else ::operator delete(p);
+    }
+
+  private:
+    static std::size_t whole(std::size_t size) noexcept { return size + sizeof(SlabAllocator*); }
+    static void* keep(void* p, std::size_t size, SlabAllocator* home) noexcept {
+        std::memcpy(static_cast<char*>(p) + whole(size) - sizeof home, &home, sizeof home);
+        return p;
+    }
+    template <class Source> static void* take(std::size_t size, const Source& source) {
+        return keep(need(source.take(whole(size), alignment)), size, source.home());
+    }
+};
+
+template <class A> decltype(auto) awaiter_of(A&& a) {
+    if constexpr (requires { std::forward<A>(a).operator co_await(); }) return std::forward<A>(a).operator co_await();
+    else if constexpr (requires { operator co_await(std::forward<A>(a)); })
+        return operator co_await(std::forward<A>(a));
+    else return std::forward<A>(a);
+}
+
+/* Waits for what is not a task: outside of the phase, which the thread that goes on enters. */
+template <class Awaiter> class carrying {
+  public:
+    template <class A> carrying(A&& a, carrier* c) : inner_(awaiter_of(std::forward<A>(a))), carrier_(c) {}
+    bool await_ready() { return inner_.await_ready(); }
+    /* From where inner_ has h on, another thread may go on: nothing of this object is touched behind that. Not inlined,
+     * because compilers may keep what is inlined here in the frame, which is gone then. */
+    template <class Promise> [[gnu::noinline]] auto await_suspend(std::coroutine_handle<Promise> h) {
+        carrier* const c = carrier_;
+        if (c == nullptr) return inner_.await_suspend(h);
+        c->suspend();
+        waited_ = true;
+        struct undo {
+            carrier* of;
+            int thrown = std::uncaught_exceptions();
+            ~undo() noexcept(false) {
+                if (std::uncaught_exceptions() > thrown) of->resume();
+            }
+        } failed{c};
+        return inner_.await_suspend(h);
+    }
+    decltype(auto) await_resume() {
+        if (waited_) carrier_->resume();
+        return inner_.await_resume();
+    }
+
+  private:
+    Awaiter inner_;
+    carrier* carrier_;
+    bool waited_ = false;
+};
+
+/* Begins a task, and goes on when it is done; its result is taken from the task. */
+template <class Promise> class done_awaiter {
+  public:
+    done_awaiter(std::coroutine_handle<Promise> child, carrier* c) noexcept : child_(child), carrier_(c) {}
+    bool await_ready() const noexcept { return false; }
+    std::coroutine_handle<> await_suspend(std::coroutine_handle<> parent) noexcept {
+        child_.promise().begin(parent, carrier_);
+        return child_;
+    }
+    void await_resume() const noexcept {}
+
+  protected:
+    std::coroutine_handle<Promise> child_;
+    carrier* carrier_;
+};
+template <class Promise> class task_awaiter : public done_awaiter<Promise> {
+  public:
+    using done_awaiter<Promise>::done_awaiter;
+    decltype(auto) await_resume() { return this->child_.promise().result(); }
+};
+
+class task_promise : public frames {
+  public:
+    std::suspend_always initial_suspend() const noexcept { return {}; }
+    struct to_parent {
+        bool await_ready() const noexcept { return false; }
+        template <class Promise> std::coroutine_handle<> await_suspend(std::coroutine_handle<Promise> h) noexcept {
+            return h.promise().parent_;
+        }
+        void await_resume() const noexcept {}
+    };
+    to_parent final_suspend() const noexcept { return {}; }
+    void begin(std::coroutine_handle<> parent, carrier* c) noexcept {
+        parent_ = parent;
+        carrier_ = c;
+    }
+    void unhandled_exception() noexcept { thrown_ = std::current_exception(); }
+    const std::exception_ptr& thrown() const noexcept { return thrown_; }
+    template <class T> auto await_transform(task<T>&& child) noexcept { return child.within(carrier_); }
+    template <class T> auto await_transform(task<T>& child) noexcept { return child.within(carrier_); }
+    template <class A> auto await_transform(A&& a) {
+        return carrying<decltype(awaiter_of(std::forward<A>(a)))>(std::forward<A>(a), carrier_);
+    }
+
+  private:
+    std::coroutine_handle<> parent_ = std::noop_coroutine();
+    carrier* carrier_ = nullptr; /* of the chain; NULL: awaited by a coroutine of another kind */
+    std::exception_ptr thrown_;
+};
+
+template <class T> class promise_of final : public task_promise {
+  public:
+    static_assert(!std::is_reference_v<T>,
+                  "a task gives a value: std::reference_wrapper or a pointer for what is elsewhere");
+    task<T> get_return_object() noexcept;
+    template <class U> void return_value(U&& value) { value_.emplace(std::forward<U>(value)); }
+    T result() {
+        if (thrown()) std::rethrow_exception(thrown());
+        return std::move(*value_);
+    }
+
+  private:
+    std::optional<T> value_;
+};
+template <> class promise_of<void> final : public task_promise {
+  public:
+    task<void> get_return_object() noexcept;
+    void return_void() const noexcept {}
+    void result() const {
+        if (thrown()) std::rethrow_exception(thrown());
+    }
+};
+
+} // namespace detail
+
+/* A coroutine that begins when it is awaited, once. Owns its frame; a task that was never awaited is destroyed with the
+ * object, and one that waits must not be. An exception of its body comes out where it is awaited. A body does not enter
+ * the phase of its chain again, and ends its guards before it returns. */
+template <class T> class [[nodiscard]] task {
+  public:
+    using promise_type = detail::promise_of<T>;
+    explicit task(std::coroutine_handle<promise_type> h) noexcept : h_(h) {}
+    task(task&& other) noexcept : h_(std::exchange(other.h_, nullptr)) {}
+    task& operator=(task&& other) noexcept {
+        task(std::move(other)).swap(*this);
+        return *this;
+    }
+    ~task() {
+        if (h_) h_.destroy();
+    }
+    void swap(task& other) noexcept { std::swap(h_, other.h_); }
+    /* Awaited by a task, it is inside of that chain's phase; by any other coroutine, of no phase. */
+    auto operator co_await() noexcept { return within(nullptr); }
+    /* Awaited inside of the phase that c carries, which the thread has resumed. */
+    auto within(carrier* c) noexcept { return detail::task_awaiter<promise_type>(h_, c); }
+    /* The same, without the result: thrown() and result() have it then. */
+    auto done_within(carrier* c) noexcept { return detail::done_awaiter<promise_type>(h_, c); }
+    const std::exception_ptr& thrown() const noexcept { return h_.promise().thrown(); }
+    T result() { return h_.promise().result(); }
+
+  private:
+    std::coroutine_handle<promise_type> h_;
+};
+
+namespace detail {
+
+template <class T> task<T> promise_of<T>::get_return_object() noexcept {
+    return task<T>(std::coroutine_handle<promise_of>::from_promise(*this));
+}
+inline task<void> promise_of<void>::get_return_object() noexcept {
+    return task<void>(std::coroutine_handle<promise_of>::from_promise(*this));
+}
+
+/* A coroutine that nobody awaits. */
+struct driver {
+    struct promise_type {
+        driver get_return_object() const noexcept { return {}; }
+        std::suspend_never initial_suspend() const noexcept { return {}; }
+        std::suspend_never final_suspend() const noexcept { return {}; }
+        void return_void() const noexcept {}
+        [[noreturn]] void unhandled_exception() const noexcept { std::terminate(); }
+    };
+};
+
+template <class Done> driver drive(domain phase, std::unique_ptr<carrier> carried, task<void> body, Done done) {
+    {
+        task<void> mine = std::move(body); /* its frame may lie in the phase */
+        co_await mine.within(carried.get());
+    }
+    carried->finish();
+    EpochReceipt receipt{};
+    static_cast<void>(phase.try_end(receipt));
+    done(receipt);
+}
+
+/* What a thread waits for in run. */
+class outcome {
+  public:
+    void tell() {
+        const std::lock_guard<std::mutex> hold(lock_);
+        told_ = true;
+        changed_.notify_all();
+    }
+    void wait() {
+        std::unique_lock<std::mutex> hold(lock_);
+        changed_.wait(hold, [this] { return told_; });
+        if (thrown) std::rethrow_exception(thrown);
+    }
+    std::exception_ptr thrown;
+
+  private:
+    std::mutex lock_;
+    std::condition_variable changed_;
+    bool told_ = false;
+};
+
+template <class T, class Put> driver drive_and_tell(carrier& carried, task<T> body, outcome& told, Put put) {
+    {
+        task<T> mine = std::move(body);
+        co_await mine.done_within(&carried);
+        told.thrown = mine.thrown();
+        if (!told.thrown) put(mine);
+    }
+    carried.finish();
+    told.tell();
+}
+
+} // namespace detail
+
+/* Begins a task in a phase of its own, on this thread, and returns when it waits for the first time or is done. The phase
+ * ends when the task is done, on the thread that ran its last piece; done(receipt) is called there then; the receipt is all
+ * 0 where the end was refused, because somebody else is inside. Throws std::system_error or std::bad_alloc, and nothing has
+ * begun then. An exception that leaves the task, or done, calls std::terminate, as with std::thread. Two allocations of
+ * operator new, for a coroutine and a carrier. */
+template <class Done> void spawn(domain phase, task<void> body, Done done) {
+    auto carried = std::make_unique<carrier>(phase);
+    carried->resume();
+    detail::drive(std::move(phase), std::move(carried), std::move(body), std::move(done));
+}
+inline void spawn(domain phase, task<void> body) {
+    spawn(std::move(phase), std::move(body), [](const EpochReceipt&) {});
+}
+
+/* Begins a task in the given phase, on this thread, waits until it is done, wherever that is, and gives its result or throws
+ * its exception. NULL, or no phase: the thread's scopes are not touched. The phase stays as it is. */
+template <class T> T run(epoch_domain_t* phase, task<T> body) {
+    carrier carried(phase);
+    carried.resume();
+    detail::outcome told;
+    if constexpr (std::is_void_v<T>) {
+        detail::drive_and_tell(carried, std::move(body), told, [](task<T>&) {});
+        told.wait();
+    } else {
+        std::optional<T> result;
+        detail::drive_and_tell(carried, std::move(body), told, [&result](task<T>& t) { result.emplace(t.result()); });
+        told.wait();
+        return std::move(*result);
+    }
+}
+template <class T> T run(const domain& phase, task<T> body) { return run(phase.get(), std::move(body)); }
+template <class T> T run(task<T> body) { return run(static_cast<epoch_domain_t*>(nullptr), std::move(body)); }
+
+} // namespace tslab
+
+#endif
+#endif
