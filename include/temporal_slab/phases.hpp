@@ -202,7 +202,7 @@ class domain {
     void swap(domain& other) noexcept { std::swap(d_, other.d_); }
     SlabAllocator* home() const noexcept { return d_->alloc; }
     EpochId id() const noexcept { return d_->epoch_id; }
-    std::uint64_t era() const noexcept { return d_->epoch_era; }
+    std::uint64_t era() const noexcept { return epoch_domain_era(d_); }
 
     /* epoch_domain_reset: ends what is there and goes on, empty, under the same label. Throws std::system_error (EBUSY) and
      * does nothing while another thread is inside. */
@@ -215,9 +215,7 @@ class domain {
     }
     /* The same; false where it was refused, errno and slab_last_error() have the reason. */
     bool try_end(EpochReceipt& out) noexcept {
-        if (!epoch_domain_force_close(d_)) return false;
-        static_cast<void>(epoch_domain_receipt(d_, &out));
-        if (!epoch_domain_destroy(d_)) return false;
+        if (!epoch_domain_destroy_ex(d_, &out)) return false;
         d_ = nullptr;
         return true;
     }
@@ -267,7 +265,7 @@ class [[nodiscard]] scope {
     /* For the C functions; NULL after end or drain. */
     epoch_domain_t* get() const noexcept { return d_; }
     SlabAllocator* home() const noexcept { return d_->alloc; }
-    std::uint64_t era() const noexcept { return d_->epoch_era; }
+    std::uint64_t era() const noexcept { return epoch_domain_era(d_); }
     /* epoch_domain_end_ex: ends it now, and tells what it held. Throws std::system_error and does nothing where it is not
      * the innermost scope of the thread (EINVAL) or somebody else is inside (EBUSY). */
     EpochReceipt end() {
@@ -346,12 +344,18 @@ class carrier {
     }
     /* The guards inside of the phase, and the phase, off this thread. */
     void take_out() {
-        for (epoch_domain_t* top; (top = epoch_domain_current()) != phase_;) {
-            if (top == nullptr) detail::refused(EINVAL, "the carried phase is not among the scopes of this thread");
-            scopes_.push_back(top);
-            static_cast<void>(epoch_domain_detach(top));
+        struct lost {
+            epoch_domain_t* scope = nullptr;
+            ~lost() {
+                if (scope != nullptr) static_cast<void>(epoch_domain_attach(scope));
+            }
+        } top;
+        while (epoch_domain_switch(nullptr, &top.scope) && top.scope != phase_) {
+            if (top.scope == nullptr)
+                detail::refused(EINVAL, "the carried phase is not among the scopes of this thread");
+            scopes_.push_back(top.scope);
         }
-        static_cast<void>(epoch_domain_detach(phase_));
+        top.scope = nullptr;
         inside_ = false;
     }
 
