@@ -3,10 +3,10 @@
  *
  * A source is a place for objects; whatever makes one takes a source, or what stands for one:
  *
- *   ambient   where slab_malloc puts it: the innermost scope of this thread, else the ring      an allocator, SlabAllocator*
+ *   ambient   where slab_malloc puts it: the innermost scope of this thread, else the ring. An allocator stands for it
  *   outside   the current epoch of the ring, whatever scope the thread is in
- *   phase     one named domain, whatever scope the thread is in; what is freed is freed         a domain, a scope, epoch_domain_t*
- *   bulk      the same, and nothing is freed before the phase ends
+ *   phase     one named domain, whatever scope the thread is in. A domain, a scope or an epoch_domain_t* stands for it
+ *   bulk      the same, but nothing is freed before the phase ends
  */
 #ifndef TEMPORAL_SLAB_OBJECTS_HPP
 #define TEMPORAL_SLAB_OBJECTS_HPP
@@ -37,8 +37,8 @@ template <class Make> void* in_the_ring(SlabAllocator* a, Make make) noexcept {
 
 /* ---- sources ---------------------------------------------------------------------------- */
 
-/* take returns NULL and errno, as the C functions; a size of 0 counts as 1. give is for what take has returned, with the
- * same size. Sources that are equal free each other's objects, and have one lifetime. */
+/* take returns NULL and errno, as the C functions; a size of 0 counts as 1. give is for what take has returned, with
+ * the same size. Sources that are equal free each other's objects, and have one lifetime. */
 class ambient {
   public:
     ambient(SlabAllocator* a) noexcept : a_(a) {}
@@ -161,8 +161,8 @@ template <class T, class From, class... Args> T* make(const From& from, Args&&..
                   "the end of a phase runs no destructor: make_unique, or make_undestroyed where that is meant");
     return detail::construct<T>(detail::source_of(from), std::forward<Args>(args)...);
 }
-/* The same for a T whose destructor would only give memory of the phase back, a container of std::pmr in it for instance:
- * it is never run. */
+/* The same for a T whose destructor would only give memory of the phase back, a container of std::pmr in it for
+ * instance: it is never run. */
 template <class T, class From, class... Args> T* make_undestroyed(const From& from, Args&&... args) {
     return detail::construct<T>(detail::source_of(from), std::forward<Args>(args)...);
 }
@@ -177,8 +177,8 @@ template <class T, class From> T* make_array(const From& from, std::size_t n) {
 
 /* ---- objects with one owner ------------------------------------------------------------- */
 
-/* Destroys an object and frees it. A deleter of a derived class turns into one of a base with a virtual destructor. Where
- * the phase has ended before, the object is gone: the owner must not live longer than the phase. */
+/* Destroys an object and frees it. A deleter of a derived class turns into one of a base with a virtual destructor.
+ * Where the phase has ended before, the object is gone: the owner must not live longer than the phase. */
 template <class T> class deleter {
   public:
     deleter() noexcept : a_(nullptr) {}
@@ -238,7 +238,8 @@ std::enable_if_t<std::is_array_v<T>, unique<T>> make_unique(const From& from, st
 
 /* ---- objects with a checked name -------------------------------------------------------- */
 
-/* The name of a T, which never names another object once that one has ended. A plain number, as good as its allocator. */
+/* The name of a T, which never names another object once that one has ended. A plain number, as good as its
+ * allocator. */
 template <class T> class handle {
   public:
     static_assert(std::is_trivially_destructible_v<T>,

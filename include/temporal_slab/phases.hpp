@@ -29,7 +29,8 @@
 
 namespace tslab {
 
-/* An allocation that failed. error() is ENOMEM, EINVAL, ESTALE (the phase accepts none any more) or EDQUOT (a budget). */
+/* An allocation that failed. error() is ENOMEM, EINVAL, ESTALE (the phase accepts none any more) or EDQUOT (a
+ * budget). */
 class bad_alloc : public std::bad_alloc {
   public:
     explicit bad_alloc(int error) noexcept : error_(error) {}
@@ -76,8 +77,8 @@ template <class T> T* made(T* p) {
     return p;
 }
 
-/* What a cleanup calls. A lambda of the size of a pointer travels in the pointer, others in an object of operator new: not
- * in the phase, which has ended by then, and which a drain would wait for. */
+/* What a cleanup calls. A lambda of the size of a pointer travels in the pointer, others in an object of operator
+ * new: not in the phase, which has ended by then, and which a drain would wait for. */
 template <class F> struct closure {
     static_assert(std::is_nothrow_invocable_v<F&>, "a cleanup is noexcept: it runs inside of a C function");
     static constexpr bool in_pointer =
@@ -150,9 +151,9 @@ class allocator {
 
 /* ---- cleanups --------------------------------------------------------------------------- */
 
-/* Has f() called once when the phase has been released or has drained, last registered first, on the thread that ends it.
- * f is noexcept, which is checked when it is compiled, and owns what it captures. The objects of the phase are gone by
- * then: f has what it needs by value (a file, a count), and frees but does not allocate in that phase. Throws
+/* Has f() called once when the phase has been released or has drained, last registered first, on the thread that ends
+ * it. f is noexcept, which is checked when it is compiled, and owns what it captures. The objects of the phase are
+ * gone by then: f has what it needs by value (a file, a count), and frees but does not allocate in that phase. Throws
  * std::system_error (ESTALE, ENOMEM), or what copying f throws; f is not called then. Allocates by operator new where
  * f is larger than a pointer. */
 template <class F> void on_end(epoch_domain_t* d, F&& f) {
@@ -204,10 +205,11 @@ class domain {
     EpochId id() const noexcept { return d_->epoch_id; }
     std::uint64_t era() const noexcept { return epoch_domain_era(d_); }
 
-    /* epoch_domain_reset: ends what is there and goes on, empty, under the same label. Throws std::system_error (EBUSY) and
-     * does nothing while another thread is inside. */
+    /* epoch_domain_reset: ends what is there and goes on, empty, under the same label. Throws std::system_error
+     * (EBUSY) and does nothing while another thread is inside. */
     void reset() { detail::need(epoch_domain_reset(d_)); }
-    /* Ends it now, and tells what it held. Throws std::system_error (EBUSY) and does nothing while somebody is inside. */
+    /* Ends it now, and tells what it held. Throws std::system_error (EBUSY) and does nothing while somebody is
+     * inside. */
     EpochReceipt end() {
         EpochReceipt receipt{};
         detail::need(try_end(receipt));
@@ -234,8 +236,8 @@ class domain {
     epoch_domain_t* d_;
 };
 
-/* Inside of a domain, as the innermost scope of this thread, until the closing brace: slab_malloc goes there. Belongs to
- * the thread that made it; guards of a thread end in reverse order. */
+/* Inside of a domain, as the innermost scope of this thread, until the closing brace: slab_malloc goes there. Belongs
+ * to the thread that made it; guards of a thread end in reverse order. */
 class [[nodiscard]] entered {
   public:
     /* Throws std::system_error (ESTALE, ENOMEM). */
@@ -249,8 +251,8 @@ class [[nodiscard]] entered {
     epoch_domain_t* d_;
 };
 
-/* A phase of its own that this thread is inside of, until the closing brace, however that is left: what SLAB_SCOPE is in
- * C. Belongs to the thread that made it; guards of a thread end in reverse order. */
+/* A phase of its own that this thread is inside of, until the closing brace, however that is left: what SLAB_SCOPE is
+ * in C. Belongs to the thread that made it; guards of a thread end in reverse order. */
 class [[nodiscard]] scope {
   public:
     /* epoch_domain_begin. Throws std::system_error (ENOMEM, EINVAL). O(1). */
@@ -266,8 +268,8 @@ class [[nodiscard]] scope {
     epoch_domain_t* get() const noexcept { return d_; }
     SlabAllocator* home() const noexcept { return d_->alloc; }
     std::uint64_t era() const noexcept { return epoch_domain_era(d_); }
-    /* epoch_domain_end_ex: ends it now, and tells what it held. Throws std::system_error and does nothing where it is not
-     * the innermost scope of the thread (EINVAL) or somebody else is inside (EBUSY). */
+    /* epoch_domain_end_ex: ends it now, and tells what it held. Throws std::system_error and does nothing where it is
+     * not the innermost scope of the thread (EINVAL) or somebody else is inside (EBUSY). */
     EpochReceipt end() {
         EpochReceipt receipt{};
         detail::need(epoch_domain_end_ex(d_, &receipt));
@@ -287,12 +289,11 @@ class [[nodiscard]] scope {
     epoch_domain_t* d_;
 };
 
-/* Takes a phase from thread to thread, for work that goes on in pieces: tasks, callbacks of an event loop. resume() puts the
- * thread inside of the phase, suspend() takes it out without ending anything; between the two, on one thread, guards may be
- * made, and those that are still there are taken out and put back with the phase, in their order.
- *
- * One thread at a time uses it, and whatever hands the work on orders them. The phase outlives it, and between resume and
- * suspend nobody enters that same phase on that thread. O(scopes that are inside). */
+/* Takes a phase from thread to thread, for work that goes on in pieces: tasks, callbacks of an event loop. resume()
+ * puts the thread inside of the phase, suspend() takes it out without ending anything; between the two, on one
+ * thread, guards may be made, and those that are still there are taken out and put back with the phase, in their
+ * order.  One thread at a time uses it, and whatever hands the work on orders them. The phase outlives it, and
+ * between resume and suspend nobody enters that same phase on that thread. O(scopes that are inside). */
 class carrier {
   public:
     /* Nothing is entered before the first resume. NULL: one that carries nothing. */
@@ -314,8 +315,8 @@ class carrier {
         take_out();
         detail::refused(error, slab_last_error());
     }
-    /* Throws std::system_error (EINVAL) where the phase is not among the thread's scopes, or std::bad_alloc for a list of
-     * the guards inside of it; nothing has changed then. */
+    /* Throws std::system_error (EINVAL) where the phase is not among the thread's scopes, or std::bad_alloc for a
+     * list of the guards inside of it; nothing has changed then. */
     void suspend() {
         if (!inside_) return;
         struct undo {
