@@ -40,12 +40,15 @@ class frames {
     [[gnu::noinline]] static void* operator new(std::size_t size) {
         return keep(::operator new(whole(size)), size, nullptr);
     }
+    /* Inlined: without optimisation gcc takes it for an operator new that operator delete does not go with. */
     template <class From, class... Args>
-    static void* operator new(std::size_t size, std::allocator_arg_t, const From& from, const Args&...) {
+    [[gnu::always_inline]] static void* operator new(std::size_t size, std::allocator_arg_t, const From& from,
+                                                     const Args&...) {
         return take(size, source_of(from));
     }
     template <class This, class From, class... Args>
-    static void* operator new(std::size_t size, const This&, std::allocator_arg_t, const From& from, const Args&...) {
+    [[gnu::always_inline]] static void* operator new(std::size_t size, const This&, std::allocator_arg_t,
+                                                     const From& from, const Args&...) {
         return take(size, source_of(from));
     }
     static void operator delete(void* p, std::size_t size) noexcept {
