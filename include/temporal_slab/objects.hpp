@@ -49,7 +49,11 @@ class ambient {
         return aligned <= alignment ? slab_malloc(a_, size) : slab_aligned_alloc(a_, aligned, size);
     }
     void give(void* p, std::size_t size) const noexcept { slab_free_sized(a_, p, size + (size == 0)); }
-    void* take_named(std::uint32_t size, SlabHandle* h) const noexcept { return alloc_obj(a_, size, h); }
+    static constexpr std::size_t named_alignment = alignment;
+    void* take_named(std::size_t size, std::size_t, SlabHandle* h) const noexcept {
+        return alloc_obj(a_, static_cast<std::uint32_t>(size), h);
+    }
+    void* move_here(void* p) const noexcept = delete; /* the scope of the moment is no place to move to: name one */
     friend bool operator==(const ambient& x, const ambient& y) noexcept { return x.a_ == y.a_; }
     friend bool operator!=(const ambient& x, const ambient& y) noexcept { return x.a_ != y.a_; }
 
@@ -68,9 +72,12 @@ class outside {
         return detail::in_the_ring(a_, [&](EpochId to) { return slab_aligned_alloc_epoch(a_, aligned, size, to); });
     }
     void give(void* p, std::size_t size) const noexcept { slab_free_sized(a_, p, size + (size == 0)); }
-    void* take_named(std::uint32_t size, SlabHandle* h) const noexcept {
-        return detail::in_the_ring(a_, [&](EpochId to) { return alloc_obj_epoch(a_, size, to, h); });
+    static constexpr std::size_t named_alignment = alignment;
+    void* take_named(std::size_t size, std::size_t, SlabHandle* h) const noexcept {
+        const auto bytes = static_cast<std::uint32_t>(size);
+        return detail::in_the_ring(a_, [&](EpochId to) { return alloc_obj_epoch(a_, bytes, to, h); });
     }
+    void* move_here(void* p) const noexcept { return slab_move_outside(a_, p); }
     friend bool operator==(const outside& x, const outside& y) noexcept { return x.a_ == y.a_; }
     friend bool operator!=(const outside& x, const outside& y) noexcept { return x.a_ != y.a_; }
 
@@ -87,13 +94,14 @@ class phase {
     epoch_domain_t* get() const noexcept { return d_; }
     void* take(std::size_t size, std::size_t aligned) const noexcept {
         size += size == 0;
-        return aligned <= alignment ? epoch_domain_malloc(d_, size)
-                                    : slab_aligned_alloc_epoch(d_->alloc, aligned, size, d_->epoch_id);
+        return aligned <= alignment ? epoch_domain_malloc(d_, size) : epoch_domain_aligned_alloc(d_, aligned, size);
     }
     void give(void* p, std::size_t size) const noexcept { slab_free_sized(d_->alloc, p, size + (size == 0)); }
-    void* take_named(std::uint32_t size, SlabHandle* h) const noexcept {
-        return alloc_obj_epoch(d_->alloc, size, d_->epoch_id, h);
+    static constexpr std::size_t named_alignment = std::size_t{1} << 30;
+    void* take_named(std::size_t size, std::size_t aligned, SlabHandle* h) const noexcept {
+        return epoch_domain_alloc_obj(d_, size, aligned, h);
     }
+    void* move_here(void* p) const noexcept { return epoch_domain_move(d_, p); }
     friend bool operator==(const phase& x, const phase& y) noexcept { return x.d_ == y.d_; }
     friend bool operator!=(const phase& x, const phase& y) noexcept { return x.d_ != y.d_; }
 
@@ -173,6 +181,14 @@ template <class T, class From> T* make_array(const From& from, std::size_t n) {
     T* const first = static_cast<T*>(detail::need(detail::source_of(from).take(detail::bytes_of<T>(n), alignof(T))));
     std::uninitialized_value_construct_n(first, n);
     return first;
+}
+
+/* Moves a T to another phase, or by outside(slab) to the ring, and frees the one that p points to: what is to survive
+ * its phase. The bytes are copied, which T must allow, and p is dead then. Returns where it is now; throws
+ * tslab::bad_alloc, and leaves it where it was. O(size). */
+template <class T, class To> T* move_to(const To& to, T* p) {
+    static_assert(std::is_trivially_copyable_v<T>, "the bytes are copied");
+    return static_cast<T*>(detail::need(detail::source_of(to).move_here(p)));
 }
 
 /* ---- objects with one owner ------------------------------------------------------------- */
@@ -264,15 +280,15 @@ template <class T> class handle {
 
 /* A T made there, by its name. Throws tslab::bad_alloc, or what the constructor throws; nothing is left then. */
 template <class T, class From, class... Args> handle<T> make_handle(const From& from, Args&&... args) {
-    static_assert(sizeof(T) <= UINT32_MAX && alignof(T) <= alignment,
-                  "of this size and alignment there are no handles");
     const auto source = detail::source_of(from);
+    static_assert(sizeof(T) <= UINT32_MAX && alignof(T) <= decltype(source)::named_alignment,
+                  "of this size there are no handles, of this alignment only in a domain");
     struct named {
         SlabAllocator* a;
         SlabHandle h;
         ~named() { static_cast<void>(h != 0 && free_obj(a, h)); }
     } room{source.home(), 0};
-    void* const p = detail::need(source.take_named(static_cast<std::uint32_t>(sizeof(T)), &room.h));
+    void* const p = detail::need(source.take_named(sizeof(T), alignof(T), &room.h));
     ::new (p) T(std::forward<Args>(args)...);
     return handle<T>(std::exchange(room.h, SlabHandle{0}));
 }

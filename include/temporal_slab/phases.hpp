@@ -122,7 +122,8 @@ inline SlabOptions default_options() noexcept {
     return options;
 }
 
-/* Owns an allocator, and ends it with all its objects. No thread may be inside a call on it then. */
+/* Owns an allocator, alone or with others (share), and ends it with all its objects. No thread may be inside a call on
+ * it then. */
 class allocator {
   public:
     /* slab_allocator_create_with. Throws std::system_error: EINVAL for a bad option, ENOMEM. */
@@ -140,6 +141,8 @@ class allocator {
     /* For the C functions; NULL after a move. */
     SlabAllocator* get() const noexcept { return a_; }
     explicit operator bool() const noexcept { return a_ != nullptr; }
+    /* A second owner of the same one: the last of them ends it. Throws std::system_error (EINVAL) after a move. */
+    allocator share() const { return allocator(detail::made(slab_allocator_retain(a_))); }
     /* Gives it up: the caller frees it. */
     [[nodiscard]] SlabAllocator* release() noexcept { return std::exchange(a_, nullptr); }
     void swap(allocator& other) noexcept { std::swap(a_, other.a_); }
