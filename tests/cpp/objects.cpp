@@ -182,7 +182,7 @@ int main() {
     const check_case cases[] = {
         {"made_in_phases", made_in_phases},
         {"outside_of_scopes", outside_of_scopes},
-        {"moved", moved},
+        {"moved", moved, 1},
         {"an_ended_phase", an_ended_phase},
         {"constructors_that_throw", constructors_that_throw},
         {"one_owner", one_owner},
