@@ -6,11 +6,11 @@
  *   source    std::pmr::memory_resource    allocator of T            deallocate
  *   ambient   allocator_resource           ambient_allocator<T>      frees
  *   outside   outside_resource             outside_allocator<T>      frees
- *   phase     domain_resource              domain_allocator<T>       frees, so what a container has grown out of serves again
+ *   phase     domain_resource              domain_allocator<T>       frees: what a container has left serves again
  *   bulk      bulk_resource                bulk_allocator<T>         does nothing: for what is built and dropped
  *
- * Any of them is as shareable between threads as the C functions; a container is not. What lies in a phase may be left without
- * running destructors, if they would only give back memory of that phase (make_undestroyed).
+ * Any of them is as shareable between threads as the C functions; a container is not. What lies in a phase may be
+ * left without running destructors, if they would only give back memory of that phase (make_undestroyed).
  */
 #ifndef TEMPORAL_SLAB_MEMORY_HPP
 #define TEMPORAL_SLAB_MEMORY_HPP
@@ -25,8 +25,9 @@ namespace tslab {
 /* ---- std::pmr --------------------------------------------------------------------------- */
 
 /* A memory resource over a source, which outlives it and its containers. Any alignment up to 1 GiB; throws
- * tslab::bad_alloc. Equal to a resource of the same class over an equal source, and to no other: of two phases one may end
- * before the other, so a container that is moved from one to the other moves its elements. (Without RTTI: equal to itself.) */
+ * tslab::bad_alloc. Equal to a resource of the same class over an equal source, and to no other: of two phases one
+ * may end before the other, so a container that is moved from one to the other moves its elements. (Without RTTI:
+ * equal to itself.) */
 template <class Source> class basic_resource final : public std::pmr::memory_resource {
   public:
     template <class From, class = std::enable_if_t<std::is_convertible_v<const From&, Source> ||
@@ -57,7 +58,8 @@ using outside_resource = basic_resource<outside>;
 using domain_resource = basic_resource<phase>;
 using bulk_resource = basic_resource<bulk>;
 
-/* A phase and a bulk resource over it, in one: what std::pmr::monotonic_buffer_resource is, but that threads may share it. */
+/* A phase and a bulk resource over it, in one: what std::pmr::monotonic_buffer_resource is, but that threads may
+ * share it. */
 class phase_resource final : public std::pmr::memory_resource {
   public:
     /* As domain. */
@@ -81,8 +83,8 @@ class phase_resource final : public std::pmr::memory_resource {
 /* ---- containers with a type of their own ------------------------------------------------ */
 
 /* An allocator as containers of std:: want it. It follows no container in copies, moves and swaps, as
- * std::pmr::polymorphic_allocator does: a container stays in the phase that it was made in. Throws tslab::bad_alloc, and
- * std::bad_array_new_length for more elements than there can be. */
+ * std::pmr::polymorphic_allocator does: a container stays in the phase that it was made in. Throws tslab::bad_alloc,
+ * and std::bad_array_new_length for more elements than there can be. */
 template <class T, class Source> class basic_allocator {
   public:
     using value_type = T;

@@ -3,10 +3,10 @@
  *
  * A source is a place for objects; whatever makes one takes a source, or what stands for one:
  *
- *   ambient   where slab_malloc puts it: the innermost scope of this thread, else the ring      an allocator, SlabAllocator*
+ *   ambient   where slab_malloc puts it: the innermost scope of this thread, else the ring. An allocator stands for it
  *   outside   the current epoch of the ring, whatever scope the thread is in
- *   phase     one named domain, whatever scope the thread is in; what is freed is freed         a domain, a scope, epoch_domain_t*
- *   bulk      the same, and nothing is freed before the phase ends
+ *   phase     one named domain, whatever scope the thread is in. A domain, a scope or an epoch_domain_t* stands for it
+ *   bulk      the same, but nothing is freed before the phase ends
  */
 #ifndef TEMPORAL_SLAB_OBJECTS_HPP
 #define TEMPORAL_SLAB_OBJECTS_HPP
@@ -37,8 +37,8 @@ template <class Make> void* in_the_ring(SlabAllocator* a, Make make) noexcept {
 
 /* ---- sources ---------------------------------------------------------------------------- */
 
-/* take returns NULL and errno, as the C functions; a size of 0 counts as 1. give is for what take has returned, with the
- * same size. Sources that are equal free each other's objects, and have one lifetime. */
+/* take returns NULL and errno, as the C functions; a size of 0 counts as 1. give is for what take has returned, with
+ * the same size. Sources that are equal free each other's objects, and have one lifetime. */
 class ambient {
   public:
     ambient(SlabAllocator* a) noexcept : a_(a) {}
@@ -49,7 +49,11 @@ class ambient {
         return aligned <= alignment ? slab_malloc(a_, size) : slab_aligned_alloc(a_, aligned, size);
     }
     void give(void* p, std::size_t size) const noexcept { slab_free_sized(a_, p, size + (size == 0)); }
-    void* take_named(std::uint32_t size, SlabHandle* h) const noexcept { return alloc_obj(a_, size, h); }
+    static constexpr std::size_t named_alignment = alignment;
+    void* take_named(std::size_t size, std::size_t, SlabHandle* h) const noexcept {
+        return alloc_obj(a_, static_cast<std::uint32_t>(size), h);
+    }
+    void* move_here(void* p) const noexcept = delete; /* the scope of the moment is no place to move to: name one */
     friend bool operator==(const ambient& x, const ambient& y) noexcept { return x.a_ == y.a_; }
     friend bool operator!=(const ambient& x, const ambient& y) noexcept { return x.a_ != y.a_; }
 
@@ -68,9 +72,12 @@ class outside {
         return detail::in_the_ring(a_, [&](EpochId to) { return slab_aligned_alloc_epoch(a_, aligned, size, to); });
     }
     void give(void* p, std::size_t size) const noexcept { slab_free_sized(a_, p, size + (size == 0)); }
-    void* take_named(std::uint32_t size, SlabHandle* h) const noexcept {
-        return detail::in_the_ring(a_, [&](EpochId to) { return alloc_obj_epoch(a_, size, to, h); });
+    static constexpr std::size_t named_alignment = alignment;
+    void* take_named(std::size_t size, std::size_t, SlabHandle* h) const noexcept {
+        const auto bytes = static_cast<std::uint32_t>(size);
+        return detail::in_the_ring(a_, [&](EpochId to) { return alloc_obj_epoch(a_, bytes, to, h); });
     }
+    void* move_here(void* p) const noexcept { return slab_move_outside(a_, p); }
     friend bool operator==(const outside& x, const outside& y) noexcept { return x.a_ == y.a_; }
     friend bool operator!=(const outside& x, const outside& y) noexcept { return x.a_ != y.a_; }
 
@@ -87,13 +94,14 @@ class phase {
     epoch_domain_t* get() const noexcept { return d_; }
     void* take(std::size_t size, std::size_t aligned) const noexcept {
         size += size == 0;
-        return aligned <= alignment ? epoch_domain_malloc(d_, size)
-                                    : slab_aligned_alloc_epoch(d_->alloc, aligned, size, d_->epoch_id);
+        return aligned <= alignment ? epoch_domain_malloc(d_, size) : epoch_domain_aligned_alloc(d_, aligned, size);
     }
     void give(void* p, std::size_t size) const noexcept { slab_free_sized(d_->alloc, p, size + (size == 0)); }
-    void* take_named(std::uint32_t size, SlabHandle* h) const noexcept {
-        return alloc_obj_epoch(d_->alloc, size, d_->epoch_id, h);
+    static constexpr std::size_t named_alignment = std::size_t{1} << 30;
+    void* take_named(std::size_t size, std::size_t aligned, SlabHandle* h) const noexcept {
+        return epoch_domain_alloc_obj(d_, size, aligned, h);
     }
+    void* move_here(void* p) const noexcept { return epoch_domain_move(d_, p); }
     friend bool operator==(const phase& x, const phase& y) noexcept { return x.d_ == y.d_; }
     friend bool operator!=(const phase& x, const phase& y) noexcept { return x.d_ != y.d_; }
 
@@ -161,8 +169,8 @@ template <class T, class From, class... Args> T* make(const From& from, Args&&..
                   "the end of a phase runs no destructor: make_unique, or make_undestroyed where that is meant");
     return detail::construct<T>(detail::source_of(from), std::forward<Args>(args)...);
 }
-/* The same for a T whose destructor would only give memory of the phase back, a container of std::pmr in it for instance:
- * it is never run. */
+/* The same for a T whose destructor would only give memory of the phase back, a container of std::pmr in it for
+ * instance: it is never run. */
 template <class T, class From, class... Args> T* make_undestroyed(const From& from, Args&&... args) {
     return detail::construct<T>(detail::source_of(from), std::forward<Args>(args)...);
 }
@@ -175,10 +183,18 @@ template <class T, class From> T* make_array(const From& from, std::size_t n) {
     return first;
 }
 
+/* Moves a T to another phase, or by outside(slab) to the ring, and frees the one that p points to: what is to survive
+ * its phase. The bytes are copied, which T must allow, and p is dead then. Returns where it is now; throws
+ * tslab::bad_alloc, and leaves it where it was. O(size). */
+template <class T, class To> T* move_to(const To& to, T* p) {
+    static_assert(std::is_trivially_copyable_v<T>, "the bytes are copied");
+    return static_cast<T*>(detail::need(detail::source_of(to).move_here(p)));
+}
+
 /* ---- objects with one owner ------------------------------------------------------------- */
 
-/* Destroys an object and frees it. A deleter of a derived class turns into one of a base with a virtual destructor. Where
- * the phase has ended before, the object is gone: the owner must not live longer than the phase. */
+/* Destroys an object and frees it. A deleter of a derived class turns into one of a base with a virtual destructor.
+ * Where the phase has ended before, the object is gone: the owner must not live longer than the phase. */
 template <class T> class deleter {
   public:
     deleter() noexcept : a_(nullptr) {}
@@ -238,7 +254,8 @@ std::enable_if_t<std::is_array_v<T>, unique<T>> make_unique(const From& from, st
 
 /* ---- objects with a checked name -------------------------------------------------------- */
 
-/* The name of a T, which never names another object once that one has ended. A plain number, as good as its allocator. */
+/* The name of a T, which never names another object once that one has ended. A plain number, as good as its
+ * allocator. */
 template <class T> class handle {
   public:
     static_assert(std::is_trivially_destructible_v<T>,
@@ -263,15 +280,15 @@ template <class T> class handle {
 
 /* A T made there, by its name. Throws tslab::bad_alloc, or what the constructor throws; nothing is left then. */
 template <class T, class From, class... Args> handle<T> make_handle(const From& from, Args&&... args) {
-    static_assert(sizeof(T) <= UINT32_MAX && alignof(T) <= alignment,
-                  "of this size and alignment there are no handles");
     const auto source = detail::source_of(from);
+    static_assert(sizeof(T) <= UINT32_MAX && alignof(T) <= decltype(source)::named_alignment,
+                  "of this size there are no handles, of this alignment only in a domain");
     struct named {
         SlabAllocator* a;
         SlabHandle h;
         ~named() { static_cast<void>(h != 0 && free_obj(a, h)); }
     } room{source.home(), 0};
-    void* const p = detail::need(source.take_named(static_cast<std::uint32_t>(sizeof(T)), &room.h));
+    void* const p = detail::need(source.take_named(sizeof(T), alignof(T), &room.h));
     ::new (p) T(std::forward<Args>(args)...);
     return handle<T>(std::exchange(room.h, SlabHandle{0}));
 }

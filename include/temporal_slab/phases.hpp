@@ -29,7 +29,8 @@
 
 namespace tslab {
 
-/* An allocation that failed. error() is ENOMEM, EINVAL, ESTALE (the phase accepts none any more) or EDQUOT (a budget). */
+/* An allocation that failed. error() is ENOMEM, EINVAL, ESTALE (the phase accepts none any more) or EDQUOT (a
+ * budget). */
 class bad_alloc : public std::bad_alloc {
   public:
     explicit bad_alloc(int error) noexcept : error_(error) {}
@@ -76,8 +77,8 @@ template <class T> T* made(T* p) {
     return p;
 }
 
-/* What a cleanup calls. A lambda of the size of a pointer travels in the pointer, others in an object of operator new: not
- * in the phase, which has ended by then, and which a drain would wait for. */
+/* What a cleanup calls. A lambda of the size of a pointer travels in the pointer, others in an object of operator
+ * new: not in the phase, which has ended by then, and which a drain would wait for. */
 template <class F> struct closure {
     static_assert(std::is_nothrow_invocable_v<F&>, "a cleanup is noexcept: it runs inside of a C function");
     static constexpr bool in_pointer =
@@ -121,7 +122,8 @@ inline SlabOptions default_options() noexcept {
     return options;
 }
 
-/* Owns an allocator, and ends it with all its objects. No thread may be inside a call on it then. */
+/* Owns an allocator, alone or with others (share), and ends it with all its objects. No thread may be inside a call on
+ * it then. */
 class allocator {
   public:
     /* slab_allocator_create_with. Throws std::system_error: EINVAL for a bad option, ENOMEM. */
@@ -139,6 +141,8 @@ class allocator {
     /* For the C functions; NULL after a move. */
     SlabAllocator* get() const noexcept { return a_; }
     explicit operator bool() const noexcept { return a_ != nullptr; }
+    /* A second owner of the same one: the last of them ends it. Throws std::system_error (EINVAL) after a move. */
+    allocator share() const { return allocator(detail::made(slab_allocator_retain(a_))); }
     /* Gives it up: the caller frees it. */
     [[nodiscard]] SlabAllocator* release() noexcept { return std::exchange(a_, nullptr); }
     void swap(allocator& other) noexcept { std::swap(a_, other.a_); }
@@ -150,9 +154,9 @@ class allocator {
 
 /* ---- cleanups --------------------------------------------------------------------------- */
 
-/* Has f() called once when the phase has been released or has drained, last registered first, on the thread that ends it.
- * f is noexcept, which is checked when it is compiled, and owns what it captures. The objects of the phase are gone by
- * then: f has what it needs by value (a file, a count), and frees but does not allocate in that phase. Throws
+/* Has f() called once when the phase has been released or has drained, last registered first, on the thread that ends
+ * it. f is noexcept, which is checked when it is compiled, and owns what it captures. The objects of the phase are
+ * gone by then: f has what it needs by value (a file, a count), and frees but does not allocate in that phase. Throws
  * std::system_error (ESTALE, ENOMEM), or what copying f throws; f is not called then. Allocates by operator new where
  * f is larger than a pointer. */
 template <class F> void on_end(epoch_domain_t* d, F&& f) {
@@ -202,12 +206,13 @@ class domain {
     void swap(domain& other) noexcept { std::swap(d_, other.d_); }
     SlabAllocator* home() const noexcept { return d_->alloc; }
     EpochId id() const noexcept { return d_->epoch_id; }
-    std::uint64_t era() const noexcept { return d_->epoch_era; }
+    std::uint64_t era() const noexcept { return epoch_domain_era(d_); }
 
-    /* epoch_domain_reset: ends what is there and goes on, empty, under the same label. Throws std::system_error (EBUSY) and
-     * does nothing while another thread is inside. */
+    /* epoch_domain_reset: ends what is there and goes on, empty, under the same label. Throws std::system_error
+     * (EBUSY) and does nothing while another thread is inside. */
     void reset() { detail::need(epoch_domain_reset(d_)); }
-    /* Ends it now, and tells what it held. Throws std::system_error (EBUSY) and does nothing while somebody is inside. */
+    /* Ends it now, and tells what it held. Throws std::system_error (EBUSY) and does nothing while somebody is
+     * inside. */
     EpochReceipt end() {
         EpochReceipt receipt{};
         detail::need(try_end(receipt));
@@ -215,9 +220,7 @@ class domain {
     }
     /* The same; false where it was refused, errno and slab_last_error() have the reason. */
     bool try_end(EpochReceipt& out) noexcept {
-        if (!epoch_domain_force_close(d_)) return false;
-        static_cast<void>(epoch_domain_receipt(d_, &out));
-        if (!epoch_domain_destroy(d_)) return false;
+        if (!epoch_domain_destroy_ex(d_, &out)) return false;
         d_ = nullptr;
         return true;
     }
@@ -236,8 +239,8 @@ class domain {
     epoch_domain_t* d_;
 };
 
-/* Inside of a domain, as the innermost scope of this thread, until the closing brace: slab_malloc goes there. Belongs to
- * the thread that made it; guards of a thread end in reverse order. */
+/* Inside of a domain, as the innermost scope of this thread, until the closing brace: slab_malloc goes there. Belongs
+ * to the thread that made it; guards of a thread end in reverse order. */
 class [[nodiscard]] entered {
   public:
     /* Throws std::system_error (ESTALE, ENOMEM). */
@@ -251,8 +254,8 @@ class [[nodiscard]] entered {
     epoch_domain_t* d_;
 };
 
-/* A phase of its own that this thread is inside of, until the closing brace, however that is left: what SLAB_SCOPE is in
- * C. Belongs to the thread that made it; guards of a thread end in reverse order. */
+/* A phase of its own that this thread is inside of, until the closing brace, however that is left: what SLAB_SCOPE is
+ * in C. Belongs to the thread that made it; guards of a thread end in reverse order. */
 class [[nodiscard]] scope {
   public:
     /* epoch_domain_begin. Throws std::system_error (ENOMEM, EINVAL). O(1). */
@@ -267,9 +270,9 @@ class [[nodiscard]] scope {
     /* For the C functions; NULL after end or drain. */
     epoch_domain_t* get() const noexcept { return d_; }
     SlabAllocator* home() const noexcept { return d_->alloc; }
-    std::uint64_t era() const noexcept { return d_->epoch_era; }
-    /* epoch_domain_end_ex: ends it now, and tells what it held. Throws std::system_error and does nothing where it is not
-     * the innermost scope of the thread (EINVAL) or somebody else is inside (EBUSY). */
+    std::uint64_t era() const noexcept { return epoch_domain_era(d_); }
+    /* epoch_domain_end_ex: ends it now, and tells what it held. Throws std::system_error and does nothing where it is
+     * not the innermost scope of the thread (EINVAL) or somebody else is inside (EBUSY). */
     EpochReceipt end() {
         EpochReceipt receipt{};
         detail::need(epoch_domain_end_ex(d_, &receipt));
@@ -289,12 +292,11 @@ class [[nodiscard]] scope {
     epoch_domain_t* d_;
 };
 
-/* Takes a phase from thread to thread, for work that goes on in pieces: tasks, callbacks of an event loop. resume() puts the
- * thread inside of the phase, suspend() takes it out without ending anything; between the two, on one thread, guards may be
- * made, and those that are still there are taken out and put back with the phase, in their order.
- *
- * One thread at a time uses it, and whatever hands the work on orders them. The phase outlives it, and between resume and
- * suspend nobody enters that same phase on that thread. O(scopes that are inside). */
+/* Takes a phase from thread to thread, for work that goes on in pieces: tasks, callbacks of an event loop. resume()
+ * puts the thread inside of the phase, suspend() takes it out without ending anything; between the two, on one
+ * thread, guards may be made, and those that are still there are taken out and put back with the phase, in their
+ * order.  One thread at a time uses it, and whatever hands the work on orders them. The phase outlives it, and
+ * between resume and suspend nobody enters that same phase on that thread. O(scopes that are inside). */
 class carrier {
   public:
     /* Nothing is entered before the first resume. NULL: one that carries nothing. */
@@ -316,8 +318,8 @@ class carrier {
         take_out();
         detail::refused(error, slab_last_error());
     }
-    /* Throws std::system_error (EINVAL) where the phase is not among the thread's scopes, or std::bad_alloc for a list of
-     * the guards inside of it; nothing has changed then. */
+    /* Throws std::system_error (EINVAL) where the phase is not among the thread's scopes, or std::bad_alloc for a
+     * list of the guards inside of it; nothing has changed then. */
     void suspend() {
         if (!inside_) return;
         struct undo {
@@ -346,12 +348,18 @@ class carrier {
     }
     /* The guards inside of the phase, and the phase, off this thread. */
     void take_out() {
-        for (epoch_domain_t* top; (top = epoch_domain_current()) != phase_;) {
-            if (top == nullptr) detail::refused(EINVAL, "the carried phase is not among the scopes of this thread");
-            scopes_.push_back(top);
-            static_cast<void>(epoch_domain_detach(top));
+        struct lost {
+            epoch_domain_t* scope = nullptr;
+            ~lost() {
+                if (scope != nullptr) static_cast<void>(epoch_domain_attach(scope));
+            }
+        } top;
+        while (epoch_domain_switch(nullptr, &top.scope) && top.scope != phase_) {
+            if (top.scope == nullptr)
+                detail::refused(EINVAL, "the carried phase is not among the scopes of this thread");
+            scopes_.push_back(top.scope);
         }
-        static_cast<void>(epoch_domain_detach(phase_));
+        top.scope = nullptr;
         inside_ = false;
     }
 

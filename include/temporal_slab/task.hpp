@@ -1,17 +1,17 @@
 /*
  * task.hpp - coroutines that take their phase from thread to thread (C++20; empty before it). See tslab.hpp.
  *
- * A task is a coroutine that begins when it is awaited, and gives its result to whatever awaits it. A chain of tasks, in which
- * one awaits the other, has one phase, given to the outermost by spawn or run: wherever a piece of the chain runs, that
- * thread is inside of the phase, and slab_malloc goes there. Where the chain waits for anything that is not a task, the thread
- * leaves the phase before the other side learns of the coroutine, and the thread that resumes it enters: a carrier, see
- * phases.hpp. Scopes and guards that the coroutine itself has open then go along.
+ * A task is a coroutine that begins when it is awaited, and gives its result to whatever awaits it. A chain of tasks,
+ * in which one awaits the other, has one phase, given to the outermost by spawn or run: wherever a piece of the chain
+ * runs, that thread is inside of the phase, and slab_malloc goes there. Where the chain waits for anything that is
+ * not a task, the thread leaves the phase before the other side learns of the coroutine, and the thread that resumes
+ * it enters: a carrier, see phases.hpp. Scopes and guards that the coroutine itself has open then go along.
  *
  *   tslab::task<int> answer(connection& c) { co_await c.readable(); co_return parse(c); }       // any awaitable
  *   tslab::spawn(tslab::domain(slab, "GET /"), serve(c));                                       // runs until it waits
  *
- * Invariants of a chain: one thread at a time runs it; what resumes it orders that thread after the one before, as any
- * executor does. Nothing here has a thread or a queue of its own.
+ * Invariants of a chain: one thread at a time runs it; what resumes it orders that thread after the one before, as
+ * any executor does. Nothing here has a thread or a queue of its own.
  */
 #ifndef TEMPORAL_SLAB_TASK_HPP
 #define TEMPORAL_SLAB_TASK_HPP
@@ -32,20 +32,23 @@ template <class T = void> class task;
 
 namespace detail {
 
-/* Frames are objects of operator new, or, where the coroutine's parameters begin with std::allocator_arg and a source, of
- * that source. The allocator that a frame came from stands behind it. */
+/* Frames are objects of operator new, or, where the coroutine's parameters begin with std::allocator_arg and a
+ * source, of that source. The allocator that a frame came from stands behind it. */
 class frames {
   public:
     /* Not inlined: gcc would see that operator delete, below, is not that of the block, and warn. */
     [[gnu::noinline]] static void* operator new(std::size_t size) {
         return keep(::operator new(whole(size)), size, nullptr);
     }
+    /* Inlined: without optimisation gcc takes it for an operator new that operator delete does not go with. */
     template <class From, class... Args>
-    static void* operator new(std::size_t size, std::allocator_arg_t, const From& from, const Args&...) {
+    [[gnu::always_inline]] static void* operator new(std::size_t size, std::allocator_arg_t, const From& from,
+                                                     const Args&...) {
         return take(size, source_of(from));
     }
     template <class This, class From, class... Args>
-    static void* operator new(std::size_t size, const This&, std::allocator_arg_t, const From& from, const Args&...) {
+    [[gnu::always_inline]] static void* operator new(std::size_t size, const This&, std::allocator_arg_t,
+                                                     const From& from, const Args&...) {
         return take(size, source_of(from));
     }
     static void operator delete(void* p, std::size_t size) noexcept {
@@ -274,11 +277,11 @@ template <class T, class Put> driver drive_and_tell(carrier& carried, task<T> bo
 
 } // namespace detail
 
-/* Begins a task in a phase of its own, on this thread, and returns when it waits for the first time or is done. The phase
- * ends when the task is done, on the thread that ran its last piece; done(receipt) is called there then; the receipt is all
- * 0 where the end was refused, because somebody else is inside. Throws std::system_error or std::bad_alloc, and nothing has
- * begun then. An exception that leaves the task, or done, calls std::terminate, as with std::thread. Two allocations of
- * operator new, for a coroutine and a carrier. */
+/* Begins a task in a phase of its own, on this thread, and returns when it waits for the first time or is done. The
+ * phase ends when the task is done, on the thread that ran its last piece; done(receipt) is called there then; the
+ * receipt is all 0 where the end was refused, because somebody else is inside. Throws std::system_error or
+ * std::bad_alloc, and nothing has begun then. An exception that leaves the task, or done, calls std::terminate, as
+ * with std::thread. Two allocations of operator new, for a coroutine and a carrier. */
 template <class Done> void spawn(domain phase, task<void> body, Done done) {
     auto carried = std::make_unique<carrier>(phase);
     carried->resume();
@@ -288,8 +291,8 @@ inline void spawn(domain phase, task<void> body) {
     spawn(std::move(phase), std::move(body), [](const EpochReceipt&) {});
 }
 
-/* Begins a task in the given phase, on this thread, waits until it is done, wherever that is, and gives its result or throws
- * its exception. NULL, or no phase: the thread's scopes are not touched. The phase stays as it is. */
+/* Begins a task in the given phase, on this thread, waits until it is done, wherever that is, and gives its result or
+ * throws its exception. NULL, or no phase: the thread's scopes are not touched. The phase stays as it is. */
 template <class T> T run(epoch_domain_t* phase, task<T> body) {
     carrier carried(phase);
     carried.resume();

@@ -17,12 +17,7 @@ run() { # COMPILER STANDARD FILE
     name=$(basename "$3" .cpp)-$1-$2
     # shellcheck disable=SC2086  # words
     $1 -std=c++$2 $strict "$3" "$library" -pthread -o "$name" || { complain "$1 as C++$2 does not take $3"; return; }
-    "./$name" >"$name.out" 2>&1
-    case $?,$2 in
-    0,*) ;;
-    77,17) echo "$name: nothing to do as C++17" ;;
-    *) complain "$name: $(tail -n 5 "$name.out")" ;;
-    esac
+    "./$name" >"$name.out" 2>&1 || complain "$name: $(tail -n 5 "$name.out")"
 }
 refused() { # COMPILER WORD LINE: the line does not compile, and WORD is among what the compiler says
     printf '#include <tslab.hpp>\nvoid f(tslab::domain& d, tslab::scope& s) { static_cast<void>(d), static_cast<void>(s); %s }\n' "$3" >refused.cpp
@@ -37,7 +32,7 @@ alone() { # COMPILER STANDARD HEADER OPTION...
 for compiler in $compilers; do
     for standard in 17 20 2b; do
         for file in "$TSLAB_SOURCE_DIR"/tests/cpp/*.cpp; do
-            [ $compiler-$standard = g++-20 ] || run $compiler $standard "$file" # which the build has compiled
+            [[ $compiler-$standard = g++-20 || $standard-$file = 17-*/tasks.cpp ]] || run $compiler $standard "$file" # compiled by the build; empty
         done
         alone $compiler $standard tslab.hpp -fno-exceptions -fno-rtti
     done

@@ -72,6 +72,23 @@ void outside_of_scopes(tslab::allocator& slab) {
     CHECK(tslab::make_handle<point>(ring).free(slab));
 }
 
+void moved(tslab::allocator& slab) {
+    tslab::domain d(slab, "transaction");
+    point* kept = nullptr;
+    point* in_ring = nullptr;
+    {
+        const tslab::scope query(slab, "query");
+        kept = tslab::move_to(d, tslab::make<point>(slab));
+        in_ring = tslab::move_to(tslab::outside(slab), tslab::make<point>(query));
+        CHECK(live_objects(slab) == 2);
+    }
+    CHECK(in_phase(kept, slab, d.era()) && kept->y == 2 && in_ring->x == 1);
+    CHECK(tslab::move_to(d, kept) == kept);
+    d.end();
+    slab_free(slab.get(), in_ring);
+    CHECK(error_of([&] { tslab::move_to(tslab::outside(slab), static_cast<point*>(nullptr)); }) == EINVAL);
+}
+
 void an_ended_phase(tslab::allocator& slab) {
     tslab::domain d(slab);
     CHECK(epoch_domain_force_close(d.get()));
@@ -141,6 +158,8 @@ void handles(tslab::allocator& slab) {
     CHECK(set.size() == 2 && set.count(h) == 1);
     CHECK(h == tslab::handle<point>(h.value()) && h != tslab::handle<point>() && tslab::handle<point>() < h);
     CHECK(!tslab::handle<point>().free(slab));
+    const auto aligned_one = tslab::make_handle<wide>(d);
+    CHECK(aligned(aligned_one.get(slab), 128) && aligned_one.free(slab));
     d.reset();
     CHECK(h.get(slab) == nullptr && !h.free(slab)); /* two misuses */
 }
@@ -163,6 +182,7 @@ int main() {
     const check_case cases[] = {
         {"made_in_phases", made_in_phases},
         {"outside_of_scopes", outside_of_scopes},
+        {"moved", moved, 1},
         {"an_ended_phase", an_ended_phase},
         {"constructors_that_throw", constructors_that_throw},
         {"one_owner", one_owner},

@@ -20,8 +20,11 @@ static void allocators(tslab::allocator&) {
     CHECK(!b && a.get() == raw);
     a = tslab::allocator::adopt(slab_allocator_create());
     CHECK(a.get() != nullptr);
+    tslab::allocator second = a.share();
+    CHECK(second.get() == a.get());
     slab_allocator_free(a.release());
-    CHECK(!a);
+    CHECK(!a && slab_malloc(second.get(), 10) != nullptr);
+    CHECK(error_of([&] { a.share(); }) == EINVAL);
 
     SlabOptions options = tslab::default_options();
     options.ring_size = 4;
