@@ -128,6 +128,8 @@ def program_of(test):
     for prefix, options in ("shared_", "shared=1"), ("classes_", "bump=3"):
         if name.startswith(prefix) and folder != "model":
             name, environment = name[len(prefix):], {"TSLAB_OPTIONS": options}
+    if name == "test_between":
+        environment = {**environment, "TSLAB_TEST_SCALE": "10"} # everywhere
     return f"tests/{folder}/{name}.c", f"{folder}_{name}", environment
 
 
