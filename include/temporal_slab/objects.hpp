@@ -187,7 +187,7 @@ template <class T, class From> T* make_array(const From& from, std::size_t n) {
  * its phase. The bytes are copied, which T must allow, and p is dead then. Returns where it is now; throws
  * tslab::bad_alloc, and leaves it where it was. O(size). */
 template <class T, class To> T* move_to(const To& to, T* p) {
-    static_assert(std::is_trivially_copyable_v<T>, "the bytes are copied");
+    static_assert(std::is_trivially_copyable_v<T> && alignof(T) <= alignment, "bytes are copied, to 16-byte alignment");
     return static_cast<T*>(detail::need(detail::source_of(to).move_here(p)));
 }
 
