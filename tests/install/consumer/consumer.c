@@ -5,6 +5,9 @@
 
 #include <stdio.h>
 #include <string.h>
+#ifdef __cplusplus
+#include <tslab.hpp>
+#endif
 
 int main(void) {
     char version[32];
@@ -13,6 +16,9 @@ int main(void) {
         fprintf(stderr, "headers are %s, the library is %s\n", version, slab_version());
         return 1;
     }
+#ifdef __cplusplus
+    if (tslab::scope(tslab::allocator()).end().objects_allocated != 0) return 1;
+#endif
     SlabAllocator* a = slab_allocator_create();
     if (a == NULL) {
         fprintf(stderr, "%s\n", slab_last_error());
