@@ -175,15 +175,19 @@ bool epoch_domain_attach(epoch_domain_t* p) {
 
 /* Enter, exit and destroy: destructors of thread-specific data may still call them. */
 
-static bool late(bool (*fn)(epoch_domain_t*), epoch_domain_t* d) {
+static TSI_NOINLINE bool late(bool (*fn)(epoch_domain_t*), epoch_domain_t* d) {
     tsi_thread_late_enter();
     bool done = fn(d);
     tsi_thread_late_leave();
     return done;
 }
 
-bool epoch_domain_enter(epoch_domain_t* d) { return late(domain_enter, d); }
-bool epoch_domain_exit(epoch_domain_t* d) { return late(domain_exit, d); }
+bool epoch_domain_enter(epoch_domain_t* d) {
+    return TSI_UNLIKELY(tsi_tls.exiting) ? late(domain_enter, d) : domain_enter(d);
+}
+bool epoch_domain_exit(epoch_domain_t* d) {
+    return TSI_UNLIKELY(tsi_tls.exiting) ? late(domain_exit, d) : domain_exit(d);
+}
 
 /* Takes the thread from its innermost scope, `top` (or NULL), to a scope of `to` (or NULL). Returns false, and has
  * changed nothing, if it cannot. */

@@ -254,26 +254,29 @@ static TSI_NOINLINE bool freed_ownerless(TsiArena* a, TsiBinding* b, TsiHeap* h,
     return true;
 }
 
-/* The same where the tag was this after the bit, and the heap is not LIVE. An orphan mostly gets a mark. Of a heap that
- * is nobody's in a phase that goes on, whoever takes it looks at all its lines: the token stays, and the heap's class
- * has room, or its slab is empty, as ownerless.h says. */
-static TSI_NOINLINE bool freed_unowned(TsiArena* a, TsiBinding* b, TsiLine* l, uint32_t key, unsigned slot,
+/* The same in a slab of a heap. Of one that is nobody's in a phase that goes on, whoever takes it looks at all its lines:
+ * the token stays, and the heap's class has room, or its slab is empty, as ownerless.h says. */
+static TSI_NOINLINE bool freed_in_heap(TsiArena* a, TsiBinding* b, TsiLine* l, uint32_t key, unsigned slot,
                                        uint64_t tag) {
     if (b != NULL) a = b->arena;
-    TsiSpace* s = &a->space;
+    TsiHeap* h = tsi_heap(a, tsi_tag_index(tag));
+    /* seq_cst, after the bit: pairs with adopt_locked. Who adopts looks at a line that was left before by a relaxed
+     * load, and what orders that after the word are the seq_cst loads in between: of the word in the bracket, of
+     * the stripe's waiters. x86-64 and arm64 keep to that; the language does not say so. */
+    bool nobodys = tsi_heap_state(tsi_load_seq(&h->word)) == TSI_HEAP_DETACHED;
+    return (nobodys && freed_ownerless(a, b, h, l, key, slot)) || freed(a, b, l, key, slot, tag);
+}
+
+/* The same where the tag was this after the bit, and the heap is not LIVE. An orphan mostly gets a mark. */
+static TSI_NOINLINE bool freed_unowned(TsiArena* a, TsiBinding* b, TsiLine* l, uint32_t key, unsigned slot,
+                                       uint64_t tag) {
+    if (tsi_tag_state(tag) != TSI_SLAB_ORPHAN) return freed_in_heap(a, b, l, key, slot, tag);
+    TsiArena* of = b != NULL ? b->arena : a;
+    TsiSpace* s = &of->space;
     const TsiClass* c = tsi_key_class(s->classes, key);
-    if (tsi_tag_state(tag) != TSI_SLAB_ORPHAN) {
-        TsiHeap* h = tsi_heap(a, tsi_tag_index(tag));
-        /* seq_cst, after the bit: pairs with adopt_locked. Who adopts looks at a line that was left before by a relaxed
-         * load, and what orders that after the word are the seq_cst loads in between: of the word in the bracket, of
-         * the stripe's waiters. x86-64 and arm64 keep to that; the language does not say so. */
-        bool nobodys = tsi_heap_state(tsi_load_seq(&h->word)) == TSI_HEAP_DETACHED;
-        if (nobodys && freed_ownerless(a, b, h, l, key, slot)) return true;
-    } else if (TSI_LIKELY(neighbour_lives(c, l, slot))) {
-        tsi_late_mark(a, tsi_slab_at(c, tsi_line_id(s, l)));
-        return true;
-    }
-    return freed(a, b, l, key, slot, tag);
+    if (TSI_UNLIKELY(!neighbour_lives(c, l, slot))) return freed(a, b, l, key, slot, tag);
+    tsi_late_mark(of, tsi_slab_at(c, tsi_line_id(s, l)));
+    return true;
 }
 
 /*

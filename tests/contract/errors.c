@@ -23,7 +23,7 @@ static void of_objects(void) {
     REFUSED(slab_malloc(a, kit_size(0)), SLAB_ERROR_SIZE, EINVAL);
     REFUSED(slab_malloc(a, kit_size(SIZE_MAX)), SLAB_ERROR_SIZE, ENOMEM);
     REFUSED(slab_calloc(a, kit_size(SIZE_MAX), 2), SLAB_ERROR_SIZE, ENOMEM);
-    REFUSED(slab_aligned_alloc(a, 48, 10), SLAB_ERROR_SIZE, EINVAL);
+    REFUSED(slab_aligned_alloc(a, kit_size(48), 10), SLAB_ERROR_SIZE, EINVAL);
     REFUSED(slab_malloc(NULL, 10), SLAB_ERROR_ARGUMENT, EINVAL);
     REFUSED(slab_malloc_epoch(NULL, 10, 0), SLAB_ERROR_ARGUMENT, EINVAL);
     REFUSED(slab_malloc_epoch(a, 10, 5000), SLAB_ERROR_EPOCH, EINVAL);
