@@ -254,7 +254,7 @@ static TSI_NOINLINE bool freed_ownerless(TsiArena* a, TsiBinding* b, TsiHeap* h,
     return true;
 }
 
-/* The same in a slab of a heap. Of one that is nobody's in a phase that goes on, whoever takes it looks at all its lines:
+/* The same in a slab of a heap. Of one that is nobody's in a phase that goes on, the next owner looks at all its lines:
  * the token stays, and the heap's class has room, or its slab is empty, as ownerless.h says. */
 static TSI_NOINLINE bool freed_in_heap(TsiArena* a, TsiBinding* b, TsiLine* l, uint32_t key, unsigned slot,
                                        uint64_t tag) {
