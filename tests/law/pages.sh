@@ -44,6 +44,8 @@ for file in README.md docs/upgrading.md tests/install/*/CMakeLists.txt; do
 done
 wrong=$(grep -nE 'temporal-slab [0-9]+\.[0-9]+\.[0-9]+' $pages | grep -v "temporal-slab $version" | grep -v '^CHANGELOG')
 [ -z "$wrong" ] || complain "outputs of another version: $wrong"
+wrong=$(grep -nE '^\| tslab \| [0-9]+\.[0-9]+\.[0-9]+ \|' $pages | grep -v "| tslab | $version |")
+[ -z "$wrong" ] || complain "rows of another version: $wrong"
 wrong=$(grep -nE '(^|[^0-9.,-])1 (calls|classes|functions|labels|objects|phases|samples|slabs|things)([^a-z]|$)' $pages | grep -v '^CHANGELOG')
 [ -z "$wrong" ] || complain "no program of this version says so: $wrong"
 [ "$(sed -nE 's/^## \[([0-9.]+)\] - [0-9-]{10}$/\1/p' CHANGELOG.md | head -n 1)" = "$version" ] ||
