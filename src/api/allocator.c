@@ -210,6 +210,6 @@ void slab_thread_flush(SlabAllocator* s) {
     TsiBinding* b = a != NULL ? tsi_binding_get(a, false) : NULL;
     if (b == NULL) return;
     (void)tsi_trim(a, b, b);
-    (void)tsi_warm_flush(b);
+    (void)tsi_warm_flush(a, b);
     (void)tsi_stock_give_back(&a->space, UINT64_MAX);
 }

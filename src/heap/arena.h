@@ -170,6 +170,11 @@ typedef struct TsiWarm {
     _Atomic bool used;     /* something was taken or put since the last look */
 } TsiWarm;
 
+TSI_INLINE bool tsi_warm_lock(TsiWarm* w) {
+    return tsi_load_relaxed(&w->busy) == 0 && tsi_swap_acquire(&w->busy, 1) == 0; /* pairs with tsi_warm_unlock */
+}
+TSI_INLINE void tsi_warm_unlock(TsiWarm* w) { tsi_store_release(&w->busy, 0); /* pairs with tsi_warm_lock */ }
+
 typedef struct TsiArena TsiArena;
 
 /* Budgets that charges of one allocation have passed (soft) or would have exceeded (hard); a bit each. Told of once no

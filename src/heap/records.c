@@ -45,7 +45,7 @@ void tsi_ready_close(TsiBinding* b) {
             tsi_heap_drop_own(b, h);
         }
     }
-    tsi_warm_call_in(b);
+    tsi_warm_call_in(a, b);
     b->ready_bytes = 0;
     for (chain = tsi_warm_put(a, b, chain, false); chain != 0;) {
         uint32_t id = chain - 1;

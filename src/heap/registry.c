@@ -321,17 +321,25 @@ static void counters_move(TsiTable* t, uint32_t index, bool back) {
     add_all(a->refused, b->refused, TSI_REFUSED_COUNT, back);
 }
 
-static bool counters_leave(TsiTable* t, uint32_t index) {
+/* The page of a record that nobody has goes with its store locked: no flush is inside, and the zeros that come are an
+ * unlocked store. */
+static bool binding_leaves(TsiTable* t, uint32_t index) {
+    TsiBinding* b = tsi_table_at(t, index);
+    if (!tsi_warm_lock(&b->warm)) return false;
     counters_move(t, index, false);
     return true;
 }
 
-static void counters_stay(TsiTable* t, uint32_t index) { counters_move(t, index, true); }
+static void binding_stays(TsiTable* t, uint32_t index) {
+    TsiBinding* b = tsi_table_at(t, index);
+    counters_move(t, index, true);
+    tsi_warm_unlock(&b->warm);
+}
 
 bool tsi_bindings_init(TsiTable* t, uint32_t capacity) {
     bool ok = tsi_table_init(t, (sizeof(TsiBinding) + 63) & ~(size_t)63, capacity);
-    t->leave = counters_leave;
-    t->stay = counters_stay;
+    t->leave = binding_leaves;
+    t->stay = binding_stays;
     return ok;
 }
 

@@ -15,11 +15,6 @@ enum {
     LOOK = 4 * FLUSH_BATCH
 };
 
-static bool warm_lock(TsiWarm* w) {
-    return tsi_load_relaxed(&w->busy) == 0 && tsi_swap_acquire(&w->busy, 1) == 0; /* pairs with warm_unlock */
-}
-static void warm_unlock(TsiWarm* w) { tsi_store_release(&w->busy, 0); /* pairs with warm_lock */ }
-
 /* Asks the arena for room for `need` more bytes. */
 static bool grant(TsiArena* a, TsiWarm* w, size_t need) {
     /* At most half of the budget to one thread, so that the next one finds some. What the budget has learned on top
@@ -116,14 +111,14 @@ static bool evict(TsiArena* a, TsiWarm* w, bool learn) {
 uint32_t tsi_warm_put(TsiArena* a, TsiBinding* b, uint32_t chain, bool learn) {
     /* Who allocates there: a thread of its own takes no slabs. acquire: pairs with tsi_lane_enter; NULL before that */
     if (a->options.shared) b = tsi_load_acquire(&a->lane[0].binding);
-    if (chain == 0 || b == NULL || !warm_lock(&b->warm)) return chain;
+    if (chain == 0 || b == NULL || !tsi_warm_lock(&b->warm)) return chain;
     size_t rest_bytes;
     uint32_t rest = keep(a, &b->warm, chain, &rest_bytes);
     /* A full store sees each small phase's slabs: a system call for each would cost more than what it gives back. */
     if (rest_bytes != 0 && rest_bytes < EVICT_BYTES && evict(a, &b->warm, learn))
         rest = keep(a, &b->warm, rest, &rest_bytes);
     tsi_store_relaxed(&b->warm.used, true);
-    warm_unlock(&b->warm);
+    tsi_warm_unlock(&b->warm);
     return rest;
 }
 
@@ -132,20 +127,20 @@ bool tsi_warm_lend(TsiBinding* b, size_t bytes) {
     TsiWarm* w = &b->warm;
     uint64_t lent = tsi_load_relaxed(&w->lent);
     if (bytes < LEND_BYTES) bytes = LEND_BYTES;
-    if (lent + bytes > a->space.stock.start / 4 || !warm_lock(w)) return false;
+    if (lent + bytes > a->space.stock.start / 4 || !tsi_warm_lock(w)) return false;
     if (w->quota < tsi_load_relaxed(&w->bytes) + bytes && !grant(a, w, bytes)) (void)evict(a, w, false);
     bool ok = w->quota >= tsi_load_relaxed(&w->bytes) + bytes;
     if (ok) {
         w->quota -= bytes;
         tsi_add_relaxed(&w->lent, bytes);
     }
-    warm_unlock(w);
+    tsi_warm_unlock(w);
     return ok;
 }
 
 bool tsi_warm_take(TsiBinding* b, unsigned cls, uint32_t* slab_id) {
     TsiWarm* w = &b->warm;
-    if (tsi_load_relaxed(&w->bytes) == 0 || !warm_lock(w)) return false;
+    if (tsi_load_relaxed(&w->bytes) == 0 || !tsi_warm_lock(w)) return false;
     uint32_t at = w->head[cls];
     if (at != 0) {
         tsi_store_relaxed(&w->used, true);
@@ -153,15 +148,15 @@ bool tsi_warm_take(TsiBinding* b, unsigned cls, uint32_t* slab_id) {
         w->head[cls] = tsi_slab(&b->arena->space, at - 1)->next;
         tsi_store_relaxed(&w->bytes, tsi_load_relaxed(&w->bytes) - b->arena->space.classes->c[cls].slab_bytes);
     }
-    warm_unlock(w);
+    tsi_warm_unlock(w);
     return at != 0;
 }
 
 /* ---- of heaps that wait ---- */
 
-void tsi_warm_call_in(TsiBinding* b) {
+void tsi_warm_call_in(TsiArena* a, TsiBinding* b) {
     uint64_t lent = tsi_swap_seq(&b->warm.lent, 0); /* decides who returns it */
-    if (lent != 0) tsi_stock_unreserve(&b->arena->space, lent);
+    if (lent != 0) tsi_stock_unreserve(&a->space, lent);
 }
 
 static bool waits(uint32_t binding, uint64_t word) {
@@ -190,10 +185,10 @@ uint32_t tsi_ready_seize(TsiBinding* b, TsiHeap* h) {
     return ours ? (uint32_t)(word >> TSI_READY_SLAB_SHIFT) + 1 : 0;
 }
 
-void tsi_ready_flush(TsiBinding* b) {
-    TsiArena* a = b->arena;
+void tsi_ready_flush(TsiArena* a, TsiBinding* b) {
     tsi_space_give_begin(&a->space);
-    tsi_warm_call_in(b); /* be it nothing: an end that had asked before the last call may have kept a heap after it */
+    tsi_warm_call_in(a,
+                     b); /* be it nothing: an end that had asked before the last call may have kept a heap after it */
     for (unsigned rank = 0; rank < TSI_READY_RANKS; rank++) {
         uint32_t ids[TSI_READY_HEAPS];
         unsigned n = 0;
@@ -209,12 +204,13 @@ void tsi_ready_flush(TsiBinding* b) {
 
 /* ---- giving back ---- */
 
-static bool empty_store(TsiBinding* b, bool keep) {
-    TsiArena* a = b->arena;
+/* The binding's thread may have gone meanwhile, and its record's page: then all of it reads as 0, and the store is
+ * empty. While the store is locked the page stays (registry.c). */
+static bool empty_store(TsiArena* a, TsiBinding* b, bool keep) {
     TsiWarm* w = &b->warm;
     uint32_t ids[FLUSH_BATCH];
-    tsi_ready_flush(b); /* and what is lent */
-    if (!warm_lock(w)) return false;
+    tsi_ready_flush(a, b); /* and what is lent */
+    if (!tsi_warm_lock(w)) return false;
     tsi_space_give_begin(&a->space);
     uint64_t bytes = tsi_load_relaxed(&w->bytes);
     if (bytes < w->quota) {
@@ -235,16 +231,17 @@ static bool empty_store(TsiBinding* b, bool keep) {
     tsi_store_relaxed(&w->bytes, 0);
     w->quota = 0;
     tsi_space_give_end(&a->space);
-    warm_unlock(w);
+    tsi_warm_unlock(w);
     return true;
 }
 
-bool tsi_warm_flush(TsiBinding* b) { return empty_store(b, false); }
+bool tsi_warm_flush(TsiArena* a, TsiBinding* b) { return empty_store(a, b, false); }
 void tsi_warm_leave(TsiBinding* b) {
     unsigned turn = 0;
     /* Another thread may be emptying it. The record's page may go back soon, and with it what that thread has not
      * seen yet. */
-    while (!empty_store(b, tsi_stock_learns(&b->arena->space))) tsi_os_yield(&turn);
+    TsiArena* a = b->arena;
+    while (!empty_store(a, b, tsi_stock_learns(&a->space))) tsi_os_yield(&turn);
 }
 
 /* All stores; or those that were not used since the last look, and all as long as more is kept than the budget
@@ -255,7 +252,7 @@ static bool flush_stores(TsiArena* a, bool all) {
         TsiBinding* b = tsi_table_at(&a->bindings, n);
         if (!tsi_load_acquire(&b->in_use)) continue; /* pairs with binding_make */
         if (all || !tsi_load_relaxed(&b->warm.used) || tsi_load_relaxed(&a->space.stock.left) < 0)
-            whole &= tsi_warm_flush(b);
+            whole &= tsi_warm_flush(a, b);
         tsi_store_relaxed(&b->warm.used, false);
     }
     return whole;
@@ -309,5 +306,5 @@ void tsi_warm_forget(TsiBinding* b) {
     tsi_store_relaxed(&w->bytes, 0);
     w->quota = 0;
     tsi_store_relaxed(&w->lent, 0);
-    warm_unlock(w);
+    tsi_warm_unlock(w);
 }

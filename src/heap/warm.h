@@ -24,7 +24,7 @@ _Static_assert((uint64_t)TSI_CHUNKS_MAX* TSI_CHUNK_SLABS <= 1ull << (64 - TSI_RE
 uint32_t tsi_warm_put(TsiArena* a, TsiBinding* b, uint32_t chain, bool learn);
 bool tsi_warm_take(TsiBinding* b, unsigned cls, uint32_t* slab_id);
 /* Purges what a binding keeps and returns its share of the budget. Any thread; false when busy. */
-bool tsi_warm_flush(TsiBinding* b);
+bool tsi_warm_flush(TsiArena* a, TsiBinding* b);
 /* What all threads keep, and the stock. Returns false if a store was busy. No lock held. */
 bool tsi_warm_give_up(TsiArena* a);
 /* Some of the binding's share, at least so much, for what it keeps elsewhere (ready.h): b->warm.lent rises. Own
@@ -48,11 +48,11 @@ uint64_t tsi_warm_bytes(TsiArena* a);
 /* Bytes of the regions that wait with heaps of a binding, by its index. Any thread; a hint for others. */
 uint64_t tsi_ready_bytes(const TsiArena* a, uint32_t binding);
 /* Gives the memory back. Any thread. */
-void tsi_ready_flush(TsiBinding* b);
+void tsi_ready_flush(TsiArena* a, TsiBinding* b);
 /* The region of a heap that waits; slab id + 1, or 0. The heap is BARE after that. */
 uint32_t tsi_ready_seize(TsiBinding* b, TsiHeap* h);
 /* All that is lent goes back to the budget. Any thread. */
-void tsi_warm_call_in(TsiBinding* b);
+void tsi_warm_call_in(TsiArena* a, TsiBinding* b);
 /* In a fork child: a vanished thread's store is empty; its slabs are found by their tags. */
 void tsi_warm_forget(TsiBinding* b);
 

@@ -142,7 +142,7 @@ static void stale_pointers_and_handles_are_refused(void) {
 static void a_heap_that_was_kept_after_a_call_is_found(void) {
     phase(NULL);
     REQUIRE_EQ(waiting(kit_binding(a)), 1);
-    tsi_warm_call_in(kit_binding(a));
+    tsi_warm_call_in(kit_binding(a)->arena, kit_binding(a));
     slab_trim(a);
     REQUIRE_EQ(kit_committed_now(a), 0);
 }

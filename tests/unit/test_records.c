@@ -7,6 +7,7 @@
 
 #include "api/domain.h"
 #include "heap/records.h"
+#include "heap/warm.h"
 
 #include <fcntl.h>
 
@@ -166,6 +167,28 @@ static void counters_outlive_their_threads(void) {
     kit_check(a);
 }
 
+/* A flush that came upon a thread as it exited may be in its store still: that record stays. A flush that comes when
+ * the record has gone finds zeros, and leaves an open store. */
+static void a_flush_beside_an_exit(void) {
+    waves(1);
+    TsiBinding* late = NULL;
+    for (uint32_t n = 0; n < tsi_table_used(&arena->bindings); n++) {
+        TsiBinding* b = tsi_table_at(&arena->bindings, n);
+        if (!tsi_load_relaxed(&b->in_use) && b->arena == arena) late = b;
+    }
+    REQUIRE(late != NULL);
+    REQUIRE(tsi_warm_lock(&late->warm));
+    tsi_records_trim(arena, kit_binding(a));
+    REQUIRE(late->arena == arena);
+    tsi_warm_unlock(&late->warm);
+    tsi_records_trim(arena, kit_binding(a));
+    REQUIRE(late->arena == NULL);
+    REQUIRE(tsi_warm_flush(arena, late));
+    REQUIRE_EQ(tsi_load_relaxed(&late->warm.busy), 0);
+    waves(TEAM / 2);
+    kit_check(a);
+}
+
 /* ---- fork ---- */
 
 /* The child looks at every record, and fetches no page for those that are with the system. */
@@ -234,6 +257,7 @@ int main(int argc, char** argv) {
         TEST(records_of_bursts_go_back),
         TEST(what_is_stale_stays_refused),
         TEST(counters_outlive_their_threads),
+    TEST(a_flush_beside_an_exit),
         TEST(a_child_fetches_nothing),
     };
     fake_os_install(0, false, false);

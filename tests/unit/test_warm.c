@@ -140,13 +140,13 @@ static void a_busy_store_is_passed_by(void) {
     REQUIRE(kept >= 4 * SLAB);
     tsi_store_relaxed(&b->warm.busy, 1);
     REQUIRE(!tsi_warm_take(b, 12, &id));
-    REQUIRE(!tsi_warm_flush(b));
+    REQUIRE(!tsi_warm_flush(b->arena, b));
     REQUIRE_EQ(tsi_warm_put(arena, b, 5, true), 5);
     REQUIRE_EQ(tsi_warm_put(arena, NULL, 5, true), 5);
     phase(&slabs); /* from the pool and back to it */
     REQUIRE_EQ(kit_committed_now(a), kept);
     tsi_store_relaxed(&b->warm.busy, 0);
-    REQUIRE(tsi_warm_flush(b));
+    REQUIRE(tsi_warm_flush(b->arena, b));
     REQUIRE_EQ(kit_committed_now(a), 0);
 }
 
