@@ -187,8 +187,7 @@ uint32_t tsi_ready_seize(TsiBinding* b, TsiHeap* h) {
 
 void tsi_ready_flush(TsiArena* a, TsiBinding* b) {
     tsi_space_give_begin(&a->space);
-    tsi_warm_call_in(a,
-                     b); /* be it nothing: an end that had asked before the last call may have kept a heap after it */
+    tsi_warm_call_in(a, b); /* be it nothing: an end that had asked before the last call may keep a heap after it */
     for (unsigned rank = 0; rank < TSI_READY_RANKS; rank++) {
         uint32_t ids[TSI_READY_HEAPS];
         unsigned n = 0;
