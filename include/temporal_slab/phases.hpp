@@ -76,6 +76,13 @@ template <class T> T* made(T* p) {
     need(p != nullptr);
     return p;
 }
+/* Drains the phase, which is the owner's no more. */
+inline EpochReceipt drained(epoch_domain_t*& d) {
+    EpochReceipt receipt{};
+    need(epoch_domain_drain(d, &receipt));
+    d = nullptr;
+    return receipt;
+}
 
 /* What a cleanup calls. A lambda of the size of a pointer travels in the pointer, others in an object of operator
  * new: not in the phase, which has ended by then, and which a drain would wait for. */
@@ -226,12 +233,7 @@ class domain {
     }
     /* epoch_domain_drain: what is live stays valid until it is freed. Throws std::system_error (EBUSY) and does nothing
      * while another thread is inside. */
-    EpochReceipt drain() {
-        EpochReceipt receipt{};
-        detail::need(epoch_domain_drain(d_, &receipt));
-        d_ = nullptr;
-        return receipt;
-    }
+    EpochReceipt drain() { return detail::drained(d_); }
     template <class F> void on_end(F&& f) { tslab::on_end(d_, std::forward<F>(f)); }
 
   private:
@@ -280,12 +282,7 @@ class [[nodiscard]] scope {
         return receipt;
     }
     /* epoch_domain_drain, as domain::drain. */
-    EpochReceipt drain() {
-        EpochReceipt receipt{};
-        detail::need(epoch_domain_drain(d_, &receipt));
-        d_ = nullptr;
-        return receipt;
-    }
+    EpochReceipt drain() { return detail::drained(d_); }
     template <class F> void on_end(F&& f) { tslab::on_end(d_, std::forward<F>(f)); }
 
   private:

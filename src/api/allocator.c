@@ -183,6 +183,7 @@ SlabAllocator* slab_allocator_create(void) { return slab_allocator_create_with(N
 
 SlabAllocator* slab_allocator_retain(SlabAllocator* s) {
     uint64_t n = s != NULL ? tsi_load_relaxed(&tsi_public(s)->holders) : 0;
+    /* seq_cst: pairs with slab_allocator_free, which decides by the count who is the last */
     while (n != 0 && !tsi_cas_seq(&tsi_public(s)->holders, &n, n + 1)) {}
     return n != 0 ? s : tsi_failed(EINVAL, "the allocator was not made by slab_allocator_create");
 }

@@ -107,8 +107,9 @@ bool epoch_domain_on_end(epoch_domain_t* d, void (*fn)(void* arg), void* arg) {
 
 /* Adds an object to what the label of the thread's innermost scope has made outside of its phases: by plain stores to
  * the thread's own record, see label.h. */
-static void count_outside(TsiBinding* b, size_t size) {
-    uint32_t maker = tsi_scope_maker(b);
+static void count_outside(TsiArena* a, size_t size) {
+    TsiBinding* b = tsi_binding_get(a, false); /* none where the thread is leaving */
+    uint32_t maker = b != NULL ? tsi_scope_maker(b) : 0;
     if (maker == 0) return;
     TsiPending* pending = tsi_pending_of(b, maker - 1);
     tsi_pending_sum(&pending->sums.outside_objects, 1);
@@ -122,19 +123,14 @@ static TSI_NOINLINE void* malloc_outside(SlabAllocator* s, size_t size) {
     TsiHeap* h = near ? tsi_heap_cached(tsi_tls.binding, tsi_phases_current(&a->phases)) : NULL;
     void* p = h != NULL ? tsi_alloc_in(tsi_tls.binding, h, size, TSI_REF_CURRENT, false)
                         : tsi_alloc_any(a, size, 1, TSI_REF_CURRENT, false, NULL);
-    if (p != NULL) tsi_outside_count(a, size);
+    if (p != NULL) count_outside(a, size);
     return p;
-}
-
-void tsi_outside_count(TsiArena* a, size_t size) {
-    TsiBinding* b = tsi_binding_get(a, false); /* none where the thread is leaving */
-    if (b != NULL) count_outside(b, size);
 }
 
 void* slab_move_outside(SlabAllocator* s, void* p) {
     TSI_KEEP_FRAME();
     void* q = tsi_move(s, p, TSI_REF_CURRENT);
-    if (q != NULL && q != p) tsi_outside_count(tsi_arena(s), slab_usable_size(s, q));
+    if (q != NULL && q != p) count_outside(tsi_arena(s), slab_usable_size(s, q));
     return q;
 }
 
@@ -143,7 +139,7 @@ void* slab_realloc_outside(SlabAllocator* s, void* p, size_t size) {
     if (p == NULL) return slab_malloc_outside(s, size);
     if (size == 0) return tsi_resize(s, p, 0, 0);
     void* q = tsi_resize(s, p, size, TSI_REF_CURRENT);
-    if (q != NULL && q != p) tsi_outside_count(tsi_arena(s), size);
+    if (q != NULL && q != p) count_outside(tsi_arena(s), size);
     return q;
 }
 

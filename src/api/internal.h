@@ -64,8 +64,6 @@ void* tsi_resize(SlabAllocator* s, void* p, size_t size, TsiRef ref);
 /* Copies a live object to the phase that ref names, or ref TSI_REF_CURRENT the ring's current epoch, and frees it there
  * where it was. Returns p where it is in that phase already; NULL with errno, and p as it was. */
 void* tsi_move(SlabAllocator* s, void* p, TsiRef ref);
-/* Adds an object that was made outside of the thread's innermost scope to what the scope's label has made so. */
-void tsi_outside_count(TsiArena* a, size_t size);
 /* Sets the sentence behind slab_last_error. False, for those who return it. */
 bool tsi_set_error(const char* format, ...) __attribute__((format(printf, 1, 2)));
 /* Sets errno and slab_error as well. NULL, for those who return it. */

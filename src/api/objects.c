@@ -133,7 +133,6 @@ TsiRef tsi_resolve_for_alloc(SlabAllocator* s, EpochId epoch) {
 static TSI_NOINLINE void* alloc_near(SlabAllocator* s, size_t size, TsiRef ref, bool prefer) {
     return ref != 0 ? tsi_alloc_there(s, size, ref, prefer) : slab_malloc(s, size);
 }
-static TSI_NOINLINE void* obj_near(SlabAllocator* s, size_t size, TsiRef ref, SlabHandle* out);
 
 /* Sizes that have a class and are not looked up, where the thread has a heap. size in TSI_LUT_MAX + 1..TSI_SMALL_MAX */
 static TSI_NOINLINE void* alloc_wide(TsiBinding* b, size_t size, TsiRef ref, bool prefer) {
@@ -156,7 +155,7 @@ TSI_NOINLINE void* tsi_alloc_far(SlabAllocator* s, size_t size, TsiRef ref, bool
     void* p = b != NULL ? in_lane(b, size, ref, handle) : NULL;
     if (p != NULL) return p;
     if (!tsi_turn_to(s)) return tsi_alloc_any(tsi_arena(s), size, 1, ref, prefer, handle);
-    return handle != NULL ? obj_near(s, size, ref, handle) : alloc_near(s, size, ref, prefer);
+    return handle != NULL ? tsi_alloc_obj(s, size, ref, handle) : alloc_near(s, size, ref, prefer);
 }
 
 void* tsi_alloc_ref(SlabAllocator* s, size_t size, TsiRef ref) { return tsi_alloc_there(s, size, ref, false); }
@@ -253,9 +252,9 @@ TSI_INLINE void* obj(SlabAllocator* s, size_t size, TsiRef ref, SlabHandle* out)
     return f == TSI_FAST_LEFT ? tsi_alloc_left(b, h, p) : tsi_alloc_missed(b, size, ref, false, h, out);
 }
 
-static void* obj_near(SlabAllocator* s, size_t size, TsiRef ref, SlabHandle* out) { return obj(s, size, ref, out); }
-
-void* tsi_alloc_obj(SlabAllocator* s, size_t size, TsiRef ref, SlabHandle* out) { return obj(s, size, ref, out); }
+TSI_NOINLINE void* tsi_alloc_obj(SlabAllocator* s, size_t size, TsiRef ref, SlabHandle* out) {
+    return obj(s, size, ref, out);
+}
 
 void* alloc_obj(SlabAllocator* s, uint32_t size, SlabHandle* out) { return obj(s, size, 0, out); }
 

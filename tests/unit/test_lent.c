@@ -6,26 +6,9 @@
  * another thread do something to the phase, and waits for it. Detach, attach and what is stepped here take no lock.
  */
 #include "kit/one.h"
+#include "kit/step.h"
 
 #include "heap/heap.h"
-
-#include <signal.h>
-
-#if defined __has_feature
-#if __has_feature(thread_sanitizer)
-#define __SANITIZE_THREAD__ 1
-#endif
-#endif
-#if defined __x86_64__ && !defined __SANITIZE_THREAD__ /* whose runtime would be trapped in, too */
-#define CAN_STEP 1
-static inline void trap(bool on) {
-    if (on) __asm__ volatile("pushfq; orq $0x100, (%%rsp); popfq" ::: "memory", "cc");
-    else __asm__ volatile("pushfq; andq $~0x100, (%%rsp); popfq" ::: "memory", "cc");
-}
-#else
-#define CAN_STEP 0
-static inline void trap(bool on) { (void)on; }
-#endif
 
 enum { SIZE = 64, STRIDE = 3 /* every third instruction: another one in each run of three kinds */ };
 
@@ -278,12 +261,12 @@ static void on_step(int sig) {
 /* An event: attached, an object made and one freed, detached. Returns how many it has made. */
 static unsigned event(void* old, unsigned* freed) {
     unsigned made = 0;
-    trap(true);
+    kit_trap(true);
     bool in = epoch_domain_attach(d);
     void* p = slab_malloc(a, SIZE);
     bool gone = slab_free_checked(a, old);
     bool out = epoch_domain_detach(d);
-    trap(false);
+    kit_trap(false);
     REQUIRE(in && out);
     made += p != NULL;
     *freed += gone;
