@@ -140,7 +140,8 @@ void tsi_slab_complete(TsiArena* a, TsiBinding* b, uint32_t slab_id, uint64_t ta
 void tsi_sweep_whole(TsiSweep* w, TsiBinding* only) {
     TsiInc* i = w->inc;
     TSI_HOLDS(tsi_inc_lock(i));
-    bool any = i->heaps != 0 || i->orphans != 0;
+    /* A record with no era belongs to whoever opens it next, who sets its fields without the lock. */
+    bool any = tsi_inc_era(i) != 0 && (i->heaps != 0 || i->orphans != 0);
     if (any) {
         i->pins++;
         tsi_sweep_locked(w, only);

@@ -61,7 +61,7 @@ void tsi_binding_fence(TsiBinding* b) {
 static bool trim_inc(TsiArena* a, TsiBinding* b, TsiInc* i, TsiBinding* only, bool at_once) {
     TsiSweep w = {.arena = a, .b = b, .inc = i, .at_once = at_once};
     w.lanes = only == NULL ? tsi_lanes_take(a) : 0;
-    tsi_inc_take(i); /* one that is not open has neither heaps nor orphans */
+    tsi_inc_take(i);
     tsi_sweep_whole(&w, only);
     return w.deferred_bytes != 0;
 }
@@ -87,7 +87,7 @@ void tsi_trim_lanes(TsiArena* a, TsiBinding* b) {
     uint64_t opened = tsi_lanes_opened(a), before = tsi_load_relaxed(&a->opened), slabs = 0;
     if (opened - before < LANES_LEAST) return;
     tsi_inc_take(i);
-    for (uint32_t at = i->heaps; at != 0; at = tsi_heap(a, at - 1)->inc_next)
+    for (uint32_t at = tsi_inc_era(i) == tsi_ref_era(ref) ? i->heaps : 0; at != 0; at = tsi_heap(a, at - 1)->inc_next)
         slabs += tsi_load_relaxed(&tsi_heap(a, at - 1)->slab_count);
     tsi_inc_give(i);
     if (opened - before <= slabs / 2) return;
