@@ -70,7 +70,18 @@ static TsiBinding* grown_large(TsiArena* a, const TsiPlace* at, size_t size, boo
     return b;
 }
 
-/* Copies `bytes` from p, which is at `at`, to q, which was made for it, and frees p. Returns q. NULL with ESTALE, and q
+/* Moves the pages of large objects where the system can, so that no copy is paid: twenty times as fast (decision 0062).
+ * Returns the bytes that are at q then. */
+static size_t pages_moved(TsiArena* a, const TsiPlace* at, const void* p, void* q, size_t bytes) {
+    enum { LEAST = 512 << 10 }; /* what is as large is large in both places */
+    uintptr_t either = (uintptr_t)p | (uintptr_t)q;
+    if (bytes < LEAST || at->cls != TSI_CLASS_LARGE || (either & (tsi_os.page_bytes - 1)) != 0 || a->stand_ins != NULL)
+        return 0;
+    TsiBinding* b = !tsi_tls.exiting ? tsi_binding_get(a, false) : NULL;
+    return b != NULL ? tsi_large_move(b, at, q, bytes) : 0;
+}
+
+/* Copies or moves `bytes` from p, which is at `at`, to q, which was made for it, and frees p. Returns q. NULL with ESTALE, and q
  * freed, when p has not that life any more: the function of a budget may have released its phase, or a thread that the
  * program does not order. Then q may lie where p lay. */
 static void* replace(SlabAllocator* s, const TsiPlace* at, uint64_t life, void* p, void* q, size_t bytes) {
@@ -80,7 +91,8 @@ static void* replace(SlabAllocator* s, const TsiPlace* at, uint64_t life, void* 
         (void)slab_free_checked(s, q);
         return tsi_error_set(ESTALE), NULL;
     }
-    memmove(q, p, bytes); /* they overlap where the phase ends in this moment */
+    size_t moved = pages_moved(a, at, p, q, bytes);
+    memmove((char*)q + moved, (char*)p + moved, bytes - moved); /* they overlap where the phase ends in this moment */
     (void)slab_free_checked(s, p);
     return q;
 }

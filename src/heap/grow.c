@@ -4,6 +4,7 @@
  * A large object is an orphan from birth, and whoever frees it returns it by a claim on its tag. Growing claims it as a
  * sweep does that gives pages of an orphan back (partial.c): the tag says PARTIAL, so nobody else returns the object,
  * and whoever lets go looks whether it was freed meanwhile. The stripe is held throughout: no sweep sees the claim.
+ * Pages move under the same claim: they would be another's where the object had been freed, and its units taken again.
  */
 #include "heap/grow.h"
 
@@ -47,6 +48,15 @@ static bool large_grow_locked(TsiBinding* b, TsiInc* i, uint32_t slab_id, size_t
     return true;
 }
 
+/* Lets go of a claimed object; one that was freed meanwhile is returned. The stripe is held, and given before that. */
+static void large_let_go(TsiBinding* b, TsiInc* i, uint32_t slab_id) {
+    TsiArena* a = b->arena;
+    /* Before the stripe is given: a sweep that met the claim would pass the object by. */
+    uint64_t tag = tsi_partial_let_go(&a->space, slab_id);
+    tsi_inc_give(i);
+    if (tsi_slab_is_empty(&a->space, TSI_CLASS_LARGE, slab_id)) tsi_slab_complete(a, b, slab_id, tag);
+}
+
 bool tsi_large_grow(TsiBinding* b, const TsiPlace* at, size_t size) {
     TsiArena* a = b->arena;
     uint64_t tag = tsi_load_seq(&tsi_slab(&a->space, at->slab_id)->tag);
@@ -58,12 +68,34 @@ bool tsi_large_grow(TsiBinding* b, const TsiPlace* at, size_t size) {
     bool claimed = large_claim_locked(a, i, at);
     size_t had = claimed ? tsi_slab_bytes(&a->space, TSI_CLASS_LARGE, at->slab_id) : 0;
     bool grown = claimed && bytes > had && large_grow_locked(b, i, at->slab_id, bytes);
-    /* Before the stripe is given: a sweep that met the claim would pass the object by. */
-    if (claimed) tag = tsi_partial_let_go(&a->space, at->slab_id);
-    tsi_inc_give(i);
-    /* A free that came meanwhile has left the object to us. */
-    bool freed = claimed && tsi_slab_is_empty(&a->space, TSI_CLASS_LARGE, at->slab_id);
-    if (freed) tsi_slab_complete(a, b, at->slab_id, tag);
+    if (claimed) large_let_go(b, i, at->slab_id);
+    else tsi_inc_give(i);
     if (grown) tsi_profile_one(b, bytes - had);
     return grown;
+}
+
+size_t tsi_large_move(TsiBinding* b, const TsiPlace* at, void* to, size_t bytes) {
+    enum { PIECE = 32 << 20 }; /* some 0.6 ms, in which others wait for the phase */
+    TsiSpace* s = &b->arena->space;
+    uint8_t* from = s->base + ((size_t)tsi_unit_position(s, at->slab_id) << tsi_unit_shift(s));
+    uint64_t tag = tsi_load_seq(&tsi_slab(s, at->slab_id)->tag);
+    size_t done = 0, moved = 0;
+    if (tsi_tag_state(tag) != TSI_SLAB_ORPHAN) return 0;
+    TsiInc* i = tsi_inc(&b->arena->phases, tsi_tag_index(tag));
+    bytes &= ~(tsi_os.page_bytes - 1);
+    do {
+        size_t piece = bytes - done < PIECE ? bytes - done : PIECE;
+        tsi_inc_take(i);
+        if (!large_claim_locked(b->arena, i, at)) {
+            tsi_inc_give(i);
+            break;
+        }
+        moved = tsi_os.move((uint8_t*)to + done, from + done, piece);
+        /* relaxed: whoever returns the object has claimed it after us */
+        if (moved != 0)
+            (void)atomic_fetch_or_explicit(&tsi_slab(s, at->slab_id)->gone, TSI_LARGE_MOVED, memory_order_relaxed);
+        large_let_go(b, i, at->slab_id);
+        done += moved;
+    } while (moved == PIECE && done < bytes);
+    return done;
 }

@@ -171,7 +171,8 @@ uint64_t tsi_space_give_large(TsiSpace* s, uint32_t slab_id, bool keep) {
     uint32_t from = tsi_unit_position(s, slab_id);
     uint8_t* payload = s->base + ((size_t)from << tsi_unit_shift(s));
     size_t bytes = tsi_slab_bytes(s, TSI_CLASS_LARGE, slab_id), kept = 0;
-    if (keep && tsi_stock_learns(s)) {
+    bool moved = (tsi_load_relaxed(&tsi_slab(s, slab_id)->gone) & TSI_LARGE_MOVED) != 0; /* nothing to keep */
+    if (keep && !moved && tsi_stock_learns(s)) {
         kept = tsi_stock_reserve(s, bytes, tsi_os.page_bytes);
         if (kept < bytes) tsi_stock_note_gone(s, bytes - kept);
     }

@@ -152,7 +152,7 @@ void tsi_units_set_span(TsiSpace* s, uint32_t slab_id, uint32_t units) {
     _Atomic uint32_t* word = &tsi_slab(s, slab_id)->gone;
     uint32_t was = tsi_load_relaxed(word);
     /* An end may say at this moment that it has looked. */
-    while (!atomic_compare_exchange_weak_explicit(word, &was, units << TSI_LARGE_UNITS_SHIFT | (was & TSI_LARGE_LOOKED),
+    while (!atomic_compare_exchange_weak_explicit(word, &was, units << TSI_LARGE_UNITS_SHIFT | (was & TSI_LARGE_FLAGS),
                                                   memory_order_relaxed, memory_order_relaxed)) {}
 }
 

@@ -37,6 +37,10 @@ typedef struct TsiOs {
     /* Gives whole pages back; their content becomes zero. 0 or an errno value. */
     int (*purge)(void* p, size_t bytes, TsiPurgeHow how);
     void (*unmap)(void* p, size_t bytes);
+    /* Moves whole pages that this process alone has to where it has none yet, from the first one on; both ranges may be
+     * written. Returns how many bytes have moved, which read as zeros where they were. The others are as before: 0
+     * where the system cannot, where a filter of system calls is on, where a page is shared with a fork child. */
+    size_t (*move)(void* to, void* from, size_t bytes);
     /* Of a reserved range: fill it with huge pages where it can be; a wish. */
     void (*prefer_huge)(void* p, size_t bytes);
     /* The wish is taken back: what was given back of a huge page does not come again. */
