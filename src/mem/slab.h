@@ -64,8 +64,8 @@ typedef struct TsiSlab {
     _Atomic uint32_t gone;
 } TsiSlab;
 
-/* `gone` of a large object: an end has looked at it, its pages have moved elsewhere; above, the units that it has, those
- * that it may grow into included. */
+/* `gone` of a large object: an end has looked at it; its pages have moved elsewhere. Above these the units that it has,
+ * those that it may grow into included. */
 enum { TSI_LARGE_LOOKED = 1, TSI_LARGE_MOVED = 2, TSI_LARGE_FLAGS = 3, TSI_LARGE_UNITS_SHIFT = 2 };
 
 typedef struct TsiLine {
