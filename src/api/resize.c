@@ -81,9 +81,9 @@ static size_t pages_moved(TsiArena* a, const TsiPlace* at, const void* p, void* 
     return b != NULL ? tsi_large_move(b, at, q, bytes) : 0;
 }
 
-/* Copies or moves `bytes` from p, which is at `at`, to q, which was made for it, and frees p. Returns q. NULL with ESTALE, and q
- * freed, when p has not that life any more: the function of a budget may have released its phase, or a thread that the
- * program does not order. Then q may lie where p lay. */
+/* Copies or moves `bytes` from p, which is at `at`, to q, which was made for it, and frees p. Returns q. NULL with
+ * ESTALE, and q freed, when p has not that life any more: the function of a budget may have released its phase, or a
+ * thread that the program does not order. Then q may lie where p lay. */
 static void* replace(SlabAllocator* s, const TsiPlace* at, uint64_t life, void* p, void* q, size_t bytes) {
     TsiArena* a = tsi_arena(s);
     uint64_t tag;
