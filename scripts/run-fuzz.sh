@@ -28,7 +28,7 @@ for source in tests/fuzz/fuzz_*.c; do
     log=$findings/$name.log
     mkdir -p "$corpus"
     echo "==== $name for $seconds s (log: $log)"
-    "$program" -max_total_time="$seconds" -max_len=1024 -len_control=0 -malloc_limit_mb=65536 -timeout=60 -print_final_stats=1 \
+    "$program" -max_total_time="$seconds" -max_len=1024 -len_control=0 -malloc_limit_mb=65536 -rss_limit_mb=4096 -timeout=60 -print_final_stats=1 \
         -artifact_prefix="$findings/$name-" "$@" "$corpus" >"$log" 2>&1
     status=$?
     if [ "$status" -eq 0 ]; then

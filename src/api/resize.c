@@ -3,6 +3,7 @@
  */
 #include "api/there.h"
 
+#include "heap/alloc.h"
 #include "heap/charge.h"
 #include "heap/free.h"
 #include "heap/profile.h"
@@ -26,13 +27,21 @@ static bool find_live(TsiArena* a, const void* p, TsiPlace* at, uint64_t* tag) {
     return bad == TSI_FREE_OK || tsi_alloc_refuse(a, tsi_stand_in_misuse(a, p, (SlabMisuse)bad), p, EINVAL) != NULL;
 }
 
+/* True if a limit may refuse what is allocated there; ref 0: by slab_malloc. */
+static bool meets_limit(TsiArena* a, TsiRef ref) {
+    TsiBinding* b = tsi_binding_get(a, false);
+    if (ref == 0 && b != NULL) ref = tsi_ambient_ref(b);
+    return ref == 0 || tsi_is_limited(a, tsi_inc(&a->phases, tsi_ref_index(ref)));
+}
+
 /* Allocates for a block that has grown, where it can grow on: the smaller ones with as much room as a class gives, from
- * 1 KiB on a quarter more, so that a block that grows in steps moves as often as its size doubles, times a few. */
+ * 1 KiB on a quarter more, so that a block that grows in steps moves as often as its size doubles, times a few. Under a
+ * limit nothing more: it would be refused for bytes that nobody asked for. */
 static void* alloc_grown(SlabAllocator* s, TsiArena* a, size_t size, TsiRef ref, bool prefer) {
     TSI_KEEP_FRAME();
     if (size > TSI_BUMP_MAX) return tsi_alloc_any(a, size, TSI_ALIGN_GROWS, ref, prefer, NULL);
     if (a->stand_ins == NULL) {
-        if (size > TSI_KIB(1) && size <= TSI_BUMP_MAX / 5 * 4) size += size / 4;
+        if (!meets_limit(a, ref) && size > TSI_KIB(1) && size <= TSI_BUMP_MAX / 5 * 4) size += size / 4;
         size = a->space.classes->c[tsi_class_of(size)].size;
     }
     return ref != 0 ? tsi_alloc_there(s, size, ref, prefer) : slab_malloc(s, size);

@@ -180,7 +180,7 @@ static TSI_NOINLINE void* class_next(TsiBinding* b, TsiHeap* h, unsigned cls, Ts
 
 /* ---- the slow path ---- */
 
-static TsiRef ambient_ref(TsiBinding* b) {
+TsiRef tsi_ambient_ref(const TsiBinding* b) {
     if (b->scope != 0) return tsi_load_relaxed(&b->thread->scopes[b->scope - 1].phase->ref);
     return tsi_phases_current(&b->arena->phases);
 }
@@ -188,7 +188,7 @@ static TsiRef ambient_ref(TsiBinding* b) {
 /* Where an allocation goes now; see alloc.h. */
 static TsiRef target_of(TsiBinding* b, TsiRef ref) {
     if (ref == TSI_REF_CURRENT) return tsi_phases_current(&b->arena->phases);
-    return ref != 0 ? ref : ambient_ref(b);
+    return ref != 0 ? ref : tsi_ambient_ref(b);
 }
 
 /* The commonest miss: the line that busy names is used up and has enough slots that its owner freed. NULL, and the

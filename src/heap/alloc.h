@@ -41,6 +41,9 @@ TSI_INLINE TsiFast tsi_alloc_fast(TsiBinding* b, TsiHeap* h, TsiLine* const* cur
 /* The heap's current lines. */
 TSI_INLINE TsiLine* const* tsi_cur_of(const TsiHeap* h) { return h->room != NULL ? h->room->cur : tsi_no_cur; }
 
+/* Where the thread's plain allocations go: its innermost scope's phase, or the current epoch; 0: nowhere. */
+TsiRef tsi_ambient_ref(const TsiBinding* b);
+
 /* The short slow path, from the bracket of tsi_alloc_fast that has missed: the line again, else another one, a region
  * or a slab of the heap. size <= TSI_SMALL_MAX. NULL when it could not allocate; the bracket may be open or not. */
 void* tsi_alloc_nearby(TsiBinding* b, TsiHeap* h, size_t size, SlabHandle* handle);

@@ -109,6 +109,7 @@ typedef struct TsiHeap {
     _Atomic uint64_t slow;       /* allocations that left the fast path; owner writes */
     _Atomic(const void*) last;   /* grew last in the current region, or NULL; the last object while rel is last_end */
     uint32_t again;              /* [own] bytes used of regions that were empty when they were used up */
+    uint32_t born;               /* [own] phases that its owner had begun by then */
     uint8_t rank;                /* [own] of the next region, once one was taken: `ranked` */
     bool ranked, bumps;          /* [own] */
     bool ring;                   /* of an epoch of the ring: bumps what it allocates first, see bump.h */
@@ -207,14 +208,17 @@ enum { TSI_LEARNED = 16 };
 typedef struct TsiLearned {
     uint32_t label;
     uint32_t begun; /* until a phase of the label has ended: the heap of the one that began last, index + 1 */
+    uint32_t since; /* and how many phases the thread had begun when it met the label */
     uint8_t rank;   /* + 1; 0: none has ended */
     uint8_t small;  /* phases one after the other that a part would have done for */
     int8_t general; /* above 0: they are taken for general work, which goes over to the classes */
-    uint8_t traits; /* 0 with most labels: BIG, and OUTLIVED for each of the next phases that take small regions */
+    uint8_t
+        traits; /* 0 with most labels: BIG, APART, and OUTLIVED for each of the next phases that take small regions */
 } TsiLearned;
 enum {
     TSI_LEARNED_BIG = 1,     /* it needed more than TSI_BIG_BYTES */
-    TSI_LEARNED_OUTLIVED = 2 /* of `traits`, a step: objects have outlived one of the last phases, see bump.h */
+    TSI_LEARNED_APART = 2,   /* the thread has begun many others between its beginning and its end, see bump.c */
+    TSI_LEARNED_OUTLIVED = 4 /* of `traits`, a step: objects have outlived one of the last phases, see bump.h */
 };
 
 enum { TSI_PENDING_LABELS = 16 };
@@ -277,6 +281,8 @@ typedef struct TsiBinding {
         /* By incarnation, where other threads have heaps, too: the thread's one there, or another's, or tsi_no_heap. */
         TsiHeap* by_inc[TSI_HEAP_CACHE];
         TsiLearned learned[TSI_LEARNED];
+        uint32_t begun;              /* phases, that have taken a heap */
+        bool apart;                  /* the phase that has taught it last was APART */
         char label[TSI_LABEL_BYTES]; /* of the domain made last, its record beside it */
         uint32_t label_at;
         uint32_t lane;            /* shared mode: how many lanes it has gone on since one was held for too long */

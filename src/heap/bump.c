@@ -1,6 +1,7 @@
 /* bump.c - see bump.h. */
 #include "heap/bump.h"
 
+#include "heap/charge.h"
 #include "heap/partial.h"
 #include "heap/profile.h"
 #include "heap/refuse.h"
@@ -21,6 +22,8 @@ enum {
     OUTLIVED = 8,             /* phases of a label that take small regions, once objects have outlived one */
     SMALL_PARTS = 16 << 10,   /* bumped by such a phase in parts of pages, */
     SMALL_PAGES = 256 << 10,  /* and in single pages */
+    APART = 256,              /* phases that the thread begins while one is open: many are open at a time */
+    APART_PAGES = 32 << 10,   /* bumped by such a phase in single pages */
     ALONE = 16                /* objects of a heap that grow in regions of their own, at a time */
 };
 
@@ -113,21 +116,15 @@ static bool use_emptied(TsiBinding* b, TsiHeap* h, bool* stop) {
 static TsiLearned learned_of(TsiBinding* b, TsiHeap* h) {
     uint32_t label = tsi_inc_label(tsi_heap_inc(b->arena, h));
     TsiLearned l = b->learned[label % TSI_LEARNED];
-    return l.label == label ? l : (TsiLearned){.label = label};
+    return l.label == label ? l : (TsiLearned){.label = label, .traits = b->apart ? TSI_LEARNED_APART : 0};
 }
 
-/* There is a limit that slabs of classes may reach where regions that are used again never would. */
-static bool is_limited(TsiArena* a, TsiHeap* h) {
-    TsiInc* i = tsi_heap_inc(a, h);
-    return (tsi_load_relaxed(&i->budget.hard) | tsi_load_relaxed(&tsi_label_of(a, i)->budget.hard) |
-            a->space.config.max_bytes) != 0;
-}
-
-/* The classes are to take over, whatever is empty. */
+/* The classes are to take over, whatever is empty. Not under a limit, which their slabs may reach where regions that
+ * are used again never would. */
 static bool goes_over(TsiBinding* b, TsiHeap* h) {
     if (h->bumped < SETTLED_BYTES) return false;
     bool often = h->again >= AGAIN_BYTES && tsi_load_relaxed(&h->slab_bytes) <= AGAIN_MOST;
-    return h->ring || ((often || learned_of(b, h).general > 0) && !is_limited(b->arena, h));
+    return h->ring || ((often || learned_of(b, h).general > 0) && !tsi_is_limited(b->arena, tsi_heap_inc(b->arena, h)));
 }
 
 /* How far phases of the label are taken for general work, when this one of so many bytes is over: above 0 they are.
@@ -154,16 +151,20 @@ void tsi_bump_learn(TsiBinding* b, const TsiHeap* h, uint32_t label) {
     if (bytes > TSI_PART_BYTES || !tsi_parts_allowed(&b->arena->space)) small = 0;
     else if (small < SMALL_PHASES) small++;
     if (small == SMALL_PHASES) rank = TSI_RANK_PART;
+    /* Where many are open each holds little that it does not fill. */
+    if (tsi_heap_binding(tsi_load_relaxed(&h->word)) == b->index) b->apart = b->begun - h->born >= APART;
+    if (b->apart && rank > TSI_RANK_PAGE) rank = TSI_RANK_PAGE;
     if (outlived != 0) rank = small_rank(b);
     int general = general_after(h, known ? l->general : 0, bytes);
-    uint8_t traits = (uint8_t)(outlived * TSI_LEARNED_OUTLIVED + (bytes > TSI_BIG_BYTES ? TSI_LEARNED_BIG : 0));
-    *l = (TsiLearned){label, 0, (uint8_t)(rank + 1), (uint8_t)small, (int8_t)general, traits};
+    uint8_t traits = (uint8_t)(outlived * TSI_LEARNED_OUTLIVED + (bytes > TSI_BIG_BYTES ? TSI_LEARNED_BIG : 0) +
+                               (b->apart ? TSI_LEARNED_APART : 0));
+    *l = (TsiLearned){label, 0, 0, (uint8_t)(rank + 1), (uint8_t)small, (int8_t)general, traits};
 }
 
 void tsi_bump_outlived(TsiBinding* b, uint32_t label) {
     TsiLearned* l = &b->learned[label % TSI_LEARNED];
     if (l->label != label) return;
-    l->traits = (uint8_t)((l->traits & TSI_LEARNED_BIG) + OUTLIVED * TSI_LEARNED_OUTLIVED);
+    l->traits = (uint8_t)((l->traits & (TSI_LEARNED_BIG | TSI_LEARNED_APART)) + OUTLIVED * TSI_LEARNED_OUTLIVED);
     l->rank = (uint8_t)(small_rank(b) + 1);
 }
 
@@ -173,8 +174,10 @@ static unsigned first_rank(TsiBinding* b, TsiHeap* h) {
     uint32_t label = tsi_inc_label(tsi_heap_inc(b->arena, h));
     TsiLearned* l = &b->learned[label % TSI_LEARNED];
     if (l->label == label && l->rank != 0) return l->rank - 1u;
-    uint32_t before = l->label == label ? l->begun : 0;
-    *l = (TsiLearned){.label = label, .begun = h->index + 1};
+    bool known = l->label == label && l->begun != 0;
+    uint32_t before = known ? l->begun : 0, since = known ? l->since : b->begun;
+    bool apart = b->apart || b->begun - since >= APART;
+    *l = (TsiLearned){label, h->index + 1, since, 0, 0, 0, apart ? TSI_LEARNED_APART : 0};
     if (before == 0 || before == h->index + 1 || !tsi_parts_allowed(&b->arena->space)) return TSI_RANK_PAGE;
     TsiHeap* other = tsi_heap(b->arena, before - 1);
     const TsiRegion* r = tsi_load_relaxed(&other->region);
@@ -204,7 +207,12 @@ static bool take_huge(TsiBinding* b, TsiHeap* h) {
 /* The rank of the region that the heap takes next. */
 static unsigned next_rank(TsiBinding* b, TsiHeap* h, size_t bytes) {
     if (h->ring) return TSI_RANK_PAGE;
-    if (TSI_LIKELY(learned_of(b, h).traits < TSI_LEARNED_OUTLIVED)) return h->ranked ? h->rank : first_rank(b, h);
+    unsigned traits = learned_of(b, h).traits;
+    if (TSI_LIKELY(traits < TSI_LEARNED_OUTLIVED)) {
+        if (!h->ranked) return first_rank(b, h);
+        bool small = (traits & TSI_LEARNED_APART) != 0 && h->bumped < APART_PAGES;
+        return small && bytes <= TSI_REGION_MIN ? TSI_RANK_PAGE : h->rank;
+    }
     if (h->bumped < SMALL_PARTS && bytes <= TSI_PART_BYTES / 2) return small_rank(b);
     return h->bumped < SMALL_PAGES || !h->ranked ? TSI_RANK_PAGE : h->rank;
 }

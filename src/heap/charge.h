@@ -32,6 +32,12 @@
 
 enum { TSI_PENDING_BYTES = 64 << 10 };
 
+/* True where a hard budget of the phase or of its label, or max_bytes, may refuse memory. A hint. */
+TSI_INLINE bool tsi_is_limited(TsiArena* a, TsiInc* i) {
+    return (tsi_load_relaxed(&i->budget.hard) | tsi_load_relaxed(&tsi_label_of(a, i)->budget.hard) |
+            a->space.config.max_bytes) != 0;
+}
+
 /* What a charge found: committed bytes before it, of the phase and, unless they are pending, of its label. */
 typedef struct TsiCharge {
     uint64_t bytes, phase, of_label;

@@ -171,6 +171,8 @@ TsiBirth tsi_heap_make(TsiBinding* b, TsiRef ref, TsiHeap** out) {
     if (!born) tsi_record_give(&a->heaps, b->heap_cache, &b->heap_count, index);
     if (!active) return TSI_BIRTH_STALE;
     if (born || adopted) tsi_own_link(b, *out);
+    if (born) b->begun++;
+    if (born || adopted) (*out)->born = b->begun;
     if (adopted) tsi_store_relaxed(&(*out)->key, ref); /* H2: it is the first one here */
     tsi_heap_found(b, *out, ref);
     if (adopted && tsi_bracket_enter(b, *out, tsi_busy_all(*out))) {
@@ -198,6 +200,7 @@ bool tsi_heap_adopt_more(TsiBinding* b, TsiHeap* h, unsigned cls) {
     if (more == NULL) return false;
     h->adopted += tsi_load_relaxed(&more->slab_count);
     tsi_own_link(b, more);
+    more->born = b->begun;
     more->primary = h->index;
     tsi_store_relaxed(&more->key, 0); /* H2: whatever led to it when it was somebody's first */
     /* Our bracket names all heaps of the incarnation, `more` from its compare-exchange on. */

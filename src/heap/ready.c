@@ -37,7 +37,8 @@ TSI_INLINE void enter_locked(TsiBinding* b, TsiInc* i, TsiHeap* h, TsiRef ref) {
     TSI_ASSERT(!h->ring); /* heaps wait for domains, and come from them */
     TSI_ASSERT(h->bumps && h->ranked && h->takes == 1 && h->revoker == 0);
     TSI_ASSERT((h->spare | h->looked | h->skip | h->alone | h->inc_next | h->inc_prev) == 0);
-    h->bumped = h->again = 0;          /* thin_at is 0: it bumps */
+    h->bumped = h->again = 0; /* thin_at is 0: it bumps */
+    h->born = ++b->begun;
     tsi_store_relaxed(&h->last, NULL); /* it grew in another life */
     tsi_store_relaxed(&h->slow, 1);    /* this one */
     tsi_store_relaxed(&h->key, ref);

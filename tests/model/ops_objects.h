@@ -40,8 +40,8 @@ static inline void check_bumped(struct side* s, const struct obj* o, size_t alig
     bool may = has_regions(s, o->inc) && o->asked <= most && align <= BUMPED_ALIGN;
     REQUIRE_OR(may, "an object of %zu bytes, aligned to %zu, of %s epoch is in a region", o->asked, align,
                o->inc->ring ? "a ring" : "a domain's");
-    /* from 1 KiB on with a quarter more */
-    size_t more = o->asked > 1024 && o->asked <= BUMPED_MOST / 5 * 4 ? o->asked + o->asked / 4 : o->asked;
+    /* from 1 KiB on with a quarter more, where no limit is */
+    size_t more = !may_be_over(s, o->inc) && o->asked > 1024 && o->asked <= BUMPED_MOST / 5 * 4 ? o->asked + o->asked / 4 : o->asked;
     size_t due = grown && o->asked <= BUMPED_MOST ? slab_good_size(s->a, more) : granules_of(o->asked);
     REQUIRE_OR(o->usable == due, "an object of %zu bytes in a region has %zu usable", o->asked, o->usable);
 }

@@ -38,7 +38,8 @@ static void give(uint32_t id) { (void)tsi_space_purge(space, &id, 1); }
 static uint8_t* at(uint32_t id) { return tsi_slab_payload(space, &space->classes->c[TSI_CLASS_PART], id); }
 static uint64_t purged(void) {
     uint64_t bytes = 0;
-    for (unsigned n = 0; n < fake_os.run_count; n++) bytes += fake_os.runs[n].from - (uintptr_t)space->base < space->payload_bytes ? fake_os.runs[n].bytes : 0;
+    for (unsigned n = 0; n < fake_os.run_count; n++)
+        bytes += fake_os.runs[n].from - (uintptr_t)space->base < space->payload_bytes ? fake_os.runs[n].bytes : 0;
     return bytes;
 }
 
@@ -292,6 +293,52 @@ static void a_large_first_object_has_a_page(void) {
     epoch_domain_destroy(first);
 }
 
+/* ---- many at a time ---- */
+
+enum { MANY = 2000, FEW = 50, EACH = 9000 };
+static epoch_domain_t* open_ones[MANY];
+static char label_of[MANY][8];
+
+static void half_of(epoch_domain_t* d) {
+    for (unsigned bytes = 0; bytes < EACH / 2; bytes += SIZE) REQUIRE(epoch_domain_malloc(d, SIZE) != NULL);
+}
+static epoch_domain_t* half_begun(unsigned n) {
+    epoch_domain_t* d = epoch_domain_create_labeled(a, label_of[n]);
+    REQUIRE(d != NULL);
+    half_of(d);
+    return d;
+}
+
+/* `count` phases of 9,000 bytes each are open, half full; so many of them end in turn, and others take their places.
+ * Committed bytes once all are full. */
+static uint64_t interleave(unsigned count, unsigned more, bool labels) {
+    for (unsigned n = 0; n < count; n++) snprintf(label_of[n], sizeof label_of[n], labels ? "%u" : "request", n);
+    for (unsigned n = 0; n < count; n++) open_ones[n] = half_begun(n);
+    for (unsigned k = 0; k < more; k++) {
+        half_of(open_ones[k % count]);
+        REQUIRE(epoch_domain_destroy(open_ones[k % count]));
+        open_ones[k % count] = half_begun(k % count);
+    }
+    for (unsigned n = 0; n < count; n++) half_of(open_ones[n]);
+    uint64_t committed = kit_committed_now(a);
+    for (unsigned n = 0; n < count; n++) REQUIRE(epoch_domain_destroy(open_ones[n]));
+    return committed;
+}
+
+/* A phase of 9,000 bytes has three pages; where few are open it has four, in one piece. */
+static void many_open_phases_hold_pages(void) {
+    REQUIRE_EQ(interleave(MANY, 2 * MANY, false), 3 * PAGE * MANY);
+    REQUIRE_EQ(interleave(MANY, 2 * MANY, true), 3 * PAGE * MANY);
+}
+static void few_open_phases_do_not(void) { REQUIRE_EQ(interleave(FEW, 8 * FEW, false), 4 * PAGE * FEW); }
+/* Before the first of them has ended. */
+static void many_that_none_has_ended(void) { REQUIRE_GE(3 * PAGE * MANY + 3 * PAGE * 300, interleave(MANY, 0, false)); }
+/* What a thread has learned from many it forgets with the few that follow. */
+static void few_after_many(void) {
+    (void)interleave(MANY, MANY, false);
+    REQUIRE_EQ(interleave(FEW, 8 * FEW, false), 4 * PAGE * FEW);
+}
+
 /* ---- the stock ---- */
 
 /* Pages that were kept are used for parts as well, once both halves are there; parts do not go there. */
@@ -376,8 +423,10 @@ static void no_page_is_kept_over_the_limit(void) {
     open_with(o);
     for (unsigned n = 0; n < 2; n++) two[n] = take();
     REQUIRE_EQ(tsi_space_leave(space, &two[0], 1, true), 0);
-    while (kit_committed_now(a) + (64 << 10) <= LIMIT) REQUIRE(tsi_space_take(space, tsi_region_class(3), 0, &others[n_others++]));
-    while (kit_committed_now(a) + PAGE <= LIMIT) REQUIRE(tsi_space_take(space, tsi_region_class(1), 0, &others[n_others++]));
+    while (kit_committed_now(a) + (64 << 10) <= LIMIT)
+        REQUIRE(tsi_space_take(space, tsi_region_class(3), 0, &others[n_others++]));
+    while (kit_committed_now(a) + PAGE <= LIMIT)
+        REQUIRE(tsi_space_take(space, tsi_region_class(1), 0, &others[n_others++]));
     REQUIRE_EQ(kit_committed_now(a), LIMIT - PART);
     uint32_t more = take(); /* of the same page */
     REQUIRE_EQ(more, two[0]);
@@ -455,7 +504,8 @@ static void* end_elsewhere(void* arg) {
 static int look_in_child(uint32_t part) {
     kit_check(a);
     unsigned calls = 0; /* once more: whether the parent's was made before the fork is not known */
-    for (unsigned n = 0; n < fake_os.run_count; n++) calls += fake_os.runs[n].from == (uintptr_t)at(part & ~1u) && fake_os.runs[n].bytes == PAGE;
+    for (unsigned n = 0; n < fake_os.run_count; n++)
+        calls += fake_os.runs[n].from == (uintptr_t)at(part & ~1u) && fake_os.runs[n].bytes == PAGE;
     if (calls != 1) return 1;
     if (take() != (part & ~1u) || take() != (part | 1)) return 2;
     return 0;
@@ -536,6 +586,10 @@ int main(int argc, char** argv) {
         COLD(a_larger_phase_goes_on),
         COLD(a_large_first_object_has_a_page),
         COLD(an_empty_half_is_too_small),
+        COLD(many_open_phases_hold_pages),
+        COLD(few_open_phases_do_not),
+        COLD(many_that_none_has_ended),
+        COLD(few_after_many),
         WARM(parts_lie_in_pages_that_were_kept),
         WARM(a_page_is_kept_with_its_second_half),
         WARM(no_page_is_kept_over_the_limit),
