@@ -175,6 +175,9 @@ typedef struct SlabOptions {
     uint64_t profile_bytes;
     uint64_t warm_limit_bytes; /* most that the budget of warm pages may learn, 1 MiB at least, default 64 MiB */
     uint8_t quiet;             /* 1: no line on standard error about words of TSLAB_OPTIONS that are ignored */
+    /* empty slabs of epochs that go on are looked for once in so many milliseconds, and go back, by slow paths of
+     * allocations and frees and by readers of statistics: 1..86400000; 0: they stay until slab_trim or the end */
+    uint32_t decay_ms;
 } SlabOptions;
 
 /* Counters of one size class. */

@@ -144,16 +144,23 @@ static TSI_NOINLINE void free_more(void* p) {
     else __libc_free(p);
 }
 
-TSP_API void free(void* p) { tsi_free_quick(&tsp_heap, p, free_more); }
+__asm__(".globl tsp_free\n.hidden tsp_free\n.set tsp_free, free\n");
+extern void tsp_free(void* p) __attribute__((visibility("hidden")));
+static TSI_NOINLINE void free_look(void* p) {
+    tsi_malloc_look();
+    tsp_free(p); /* counts once more */
+}
+
+TSP_API void free(void* p) { tsi_free_quick(&tsp_heap, p, free_more, free_look); }
 
 /* C23. The sizes are what the program asked for; an object is known by its address. */
 TSP_API void free_sized(void* p, size_t size) {
     (void)size;
-    tsi_free_quick(&tsp_heap, p, free_more);
+    tsi_free_quick(&tsp_heap, p, free_more, free_look);
 }
 TSP_API void free_aligned_sized(void* p, size_t align, size_t size) {
     (void)align, (void)size;
-    tsi_free_quick(&tsp_heap, p, free_more);
+    tsi_free_quick(&tsp_heap, p, free_more, free_look);
 }
 
 /* ---- resize ---- */

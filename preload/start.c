@@ -16,6 +16,8 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+enum { DECAY_MS = 500 /* unless TSLAB_OPTIONS says otherwise: nobody ends the phase that everything is in */ };
+
 SlabAllocator tsp_heap;
 _Atomic int tsp_state;
 extern int tsp_dlopen_mask;
@@ -42,7 +44,7 @@ static uint64_t reservation(void) {
 
 static bool make(void) {
     /* Objects cannot be blocks of malloc, which this is. */
-    SlabOptions o = {.struct_size = sizeof o, .by_malloc = 2, .reserve_bytes = reservation()};
+    SlabOptions o = {.struct_size = sizeof o, .by_malloc = 2, .decay_ms = DECAY_MS, .reserve_bytes = reservation()};
     if (o.reserve_bytes == UINT64_MAX) return false;
     if (!allocator_init_with(&tsp_heap, &o)) {
         say(slab_last_error());

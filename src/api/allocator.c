@@ -2,6 +2,7 @@
 #include "api/domain.h"
 
 #include "heap/close.h"
+#include "heap/decay.h"
 #include "heap/records.h"
 #include "heap/sample.h"
 #include "heap/stand_in.h"
@@ -94,6 +95,7 @@ static TsiArena* arena_create(const SlabOptions* o, uint32_t bad_environment, co
     if (o->sampling_period != 0) tsi_sample_calibrate();
     a->watched = o->sampling_period != 0 || o->profile_bytes != 0;
     a->born_ns = tsi_os.now_ns();
+    tsi_decay_begin(a);
     a->secret = tsi_os.random();
     /* Address space is asked for as configured and halved until the system grants it all. */
     bool open = false;

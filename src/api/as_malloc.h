@@ -12,6 +12,7 @@
 #define TSI_API_AS_MALLOC_H
 
 #include "api/there.h"
+#include "heap/decay.h"
 #include "heap/free.h"
 
 /* What malloc's fast path leaves. b NULL: nothing was entered; else b has a bracket open, which tsi_malloc_missed
@@ -48,13 +49,20 @@ TSI_INLINE void tsi_malloc_leave(TsiBinding* b) { tsi_fast_leave(b, b->heap); }
 /* After tsi_free_fast said BUMPED. As tsi_free_pointer. */
 bool tsi_free_at_entry(TsiBinding* b, void* p, uint32_t entry);
 
-/* Frees an object of s, or calls `more`. */
-TSI_INLINE void tsi_free_quick(SlabAllocator* s, void* p, TsiFreeMore* more) {
+/* Asks for the time, and looks for empty slabs if it is due; after tsi_free_quick has counted down to 0. */
+TSI_INLINE void tsi_malloc_look(void) { tsi_decay_now(tsi_tls.binding); }
+
+/* Frees an object of s, or calls `more`; or `look` in its place, which calls tsi_malloc_look and frees. */
+TSI_INLINE void tsi_free_quick(SlabAllocator* s, void* p, TsiFreeMore* more, TsiFreeMore* look) {
     if (TSI_UNLIKELY(!tsi_word_is(&tsi_tls.record->owner, s))) {
         more(p);
         return;
     }
     TsiBinding* b = tsi_tls.binding;
+    if (TSI_UNLIKELY(tsi_count_down(&b->look_in))) {
+        look(p);
+        return;
+    }
     TsiHeap* h;
     unsigned at;
     TsiFast f = tsi_free_fast(b, p, &h, &at);

@@ -1,6 +1,7 @@
 /* stats.c - the public snapshots, and all of them as text. */
 #include "api/internal.h"
 
+#include "heap/decay.h"
 #include "heap/sample.h"
 #include "os/clock.h"
 #include "stats/growth.h"
@@ -16,10 +17,17 @@ static TsiArena* begin(SlabAllocator* s, void* out, size_t bytes) {
     return tsi_arena(s);
 }
 
+/* The same for what walks over everything: empty slabs of phases that go on are looked for first, where that is due. */
+static TsiArena* begin_walk(SlabAllocator* s, void* out, size_t bytes) {
+    TsiArena* a = begin(s, out, bytes);
+    if (a != NULL) tsi_decay_look(a, tsi_binding_get(a, false));
+    return a;
+}
+
 static void add_global(const TsiSlabView* v, void* out) { tsi_tally_global_add(out, v); }
 
 void slab_stats_global(SlabAllocator* s, SlabGlobalStats* out) {
-    TsiArena* a = begin(s, out, sizeof *out);
+    TsiArena* a = begin_walk(s, out, sizeof *out);
     if (a == NULL) return;
     tsi_tally_global_begin(a, out);
     out->metadata_bytes = tsi_snapshot_metadata_bytes(a);
@@ -44,7 +52,7 @@ static void add_class(const TsiSlabView* v, void* ctx) {
 }
 
 void slab_stats_class(SlabAllocator* s, uint32_t index, SlabClassStats* out) {
-    TsiArena* a = begin(s, out, sizeof *out);
+    TsiArena* a = begin_walk(s, out, sizeof *out);
     if (a == NULL || tsi_class_number(index) == 0) return;
     tsi_tally_class_begin(a, index, out);
     tsi_snapshot_slabs(a, add_class, &(Walk){.a = a, .out = out});
@@ -71,7 +79,7 @@ static void add_epoch(const TsiSlabView* v, void* ctx) {
 }
 
 void slab_stats_epoch(SlabAllocator* s, uint32_t index, EpochId epoch, SlabEpochStats* out) {
-    TsiArena* a = begin(s, out, sizeof *out);
+    TsiArena* a = begin_walk(s, out, sizeof *out);
     unsigned cls = tsi_class_number(index);
     TsiRef ref = a != NULL && cls != 0 ? tsi_phases_resolve(&a->phases, epoch) : 0;
     if (ref == 0) return;
@@ -100,7 +108,9 @@ void slab_stats_refusals(SlabAllocator* s, SlabRefusals* out) {
 static size_t copy_rows(SlabAllocator* s, TsiSection section, void* out, size_t capacity) {
     TsiArena* a = tsi_arena(s);
     TsiReport r;
-    if (a == NULL || !tsi_report_take(a, &r)) return 0;
+    if (a == NULL) return 0;
+    tsi_decay_look(a, tsi_binding_get(a, false));
+    if (!tsi_report_take(a, &r)) return 0;
     TsiRows rows = tsi_report_rows(&r, section);
     size_t n = capacity < rows.count ? capacity : rows.count;
     if (out != NULL && n != 0) memcpy(out, rows.first, n * rows.bytes);
@@ -155,6 +165,7 @@ static bool write_report(SlabAllocator* s, TsiWriteFn write, void* ctx, int each
     TsiArena* a = tsi_arena(s);
     TsiReport r;
     if (a == NULL || write == NULL) return tsi_error_set(EINVAL), false;
+    tsi_decay_look(a, tsi_binding_get(a, false));
     if (!tsi_report_take_rows(a, each, &r)) return false;
     bool whole = text(&r, write, ctx);
     tsi_report_drop(&r);
@@ -175,5 +186,6 @@ bool slab_stats_prometheus(SlabAllocator* s, bool (*write)(void* ctx, const char
 
 bool slab_stats_publish(SlabAllocator* s) {
     TsiArena* a = tsi_arena(s);
+    if (a != NULL) tsi_decay_look(a, tsi_binding_get(a, false));
     return a != NULL && tsi_segment_publish(a);
 }

@@ -58,12 +58,25 @@
     })
 /* A word of one writer. */
 #define tsi_count_word(p) __asm__ volatile("addq $1, %0" : "+m"(*(p)) : : "cc")
+/* Takes 1 from a word of one writer, 32 bits. Returns true if it is 0 then. */
+#define tsi_count_down(p)                                                             \
+    __extension__({                                                                   \
+        bool tsi_none;                                                                \
+        __asm__ volatile("subl $1, %1" : "=@ccz"(tsi_none), "+m"(*(p)) : : "memory"); \
+        tsi_none;                                                                     \
+    })
 /* The same, 32 bits, as a release: what was written before is seen by who acquires it. */
 #define tsi_count_half_release(p) __asm__ volatile("addl $1, %0" : "+m"(*(p)) : : "cc", "memory")
 #else
 #define tsi_half_reaches(p, v) (tsi_load_relaxed(p) >= (v))
 #define tsi_count_half_release(p) tsi_store_release((p), tsi_load_relaxed(p) + 1)
 #define tsi_count_word(p) tsi_store_relaxed((p), tsi_load_relaxed(p) + 1)
+#define tsi_count_down(p)                            \
+    __extension__({                                  \
+        uint32_t tsi_left = tsi_load_relaxed(p) - 1; \
+        tsi_store_relaxed((p), tsi_left);            \
+        tsi_left == 0;                               \
+    })
 #define tsi_word_is(p, v) (tsi_load_relaxed(p) == (v))
 #define tsi_or_word(x, p) ((x) | tsi_load_relaxed(p))
 #endif

@@ -14,6 +14,7 @@
 #include "base/probes.h"
 #include "heap/bump.h"
 #include "heap/charge.h"
+#include "heap/decay.h"
 #include "heap/finish.h"
 #include "heap/free.h"
 #include "heap/handles.h"
@@ -315,7 +316,9 @@ void* tsi_alloc_nearby(TsiBinding* b, TsiHeap* h, size_t size, SlabHandle* handl
     unsigned cls = tsi_class_of(size);
     bool has_line = tsi_load_relaxed(&b->busy) != tsi_busy_line(tsi_no_cur[0]);
     void* p = has_line ? alloc_again(b, h, cls, handle) : NULL;
-    return p != NULL || handle != NULL ? p : alloc_more(b, h, size, cls);
+    if (p == NULL && handle == NULL) p = alloc_more(b, h, size, cls);
+    if (p != NULL) tsi_decay_step(b);
+    return p;
 }
 
 /* ---- one try ---- */
@@ -364,6 +367,7 @@ void* tsi_alloc_ready(TsiBinding* own, size_t size, TsiRef ref, SlabHandle* hand
     else if (h == NULL && handle == NULL) p = tsi_ready_first(b, target, tsi_bump_bytes(size));
     if (TSI_LIKELY(p != NULL)) tsi_lane_count(b, lane, cls);
     tsi_lane_leave(lane);
+    tsi_decay_step(own);
     return p;
 }
 
@@ -439,6 +443,7 @@ static void* alloc_untimed(TsiArena* a, TsiRequest* q) {
         if (o == TSI_GOT) {
             if (q->handle != NULL) *q->handle = got.issue.handle;
             q->ref = target;
+            tsi_decay_step(b);
             return got.p;
         }
         if (o == TSI_OVER && !again) return refused(a, EDQUOT);

@@ -31,9 +31,10 @@ TSI_INLINE TsiFast tsi_alloc_fast(TsiBinding* b, TsiHeap* h, TsiLine* const* cur
     TsiLine* l = cur[cls];
     tsi_bracket_name(b, tsi_busy_line(l));
     uint64_t avail = tsi_load_relaxed(&l->avail);
-    if (TSI_UNLIKELY(!tsi_word_is(&h->word, live) || avail == 0)) return TSI_FAST_MISSED;
+    if (TSI_UNLIKELY(avail == 0)) return TSI_FAST_MISSED;
+    if (TSI_UNLIKELY(!tsi_word_is(&h->word, live))) return TSI_FAST_MISSED;
     tsi_store_relaxed(&l->avail, avail & (avail - 1));
-    *out = l->base + ((uint64_t)tsi_ctz64(avail) << l->shift);
+    *out = l->base + (tsi_ctz64_wide(avail) << l->shift);
     tsi_bracket_clear(b);
     return TSI_LIKELY(tsi_word_is(&h->word, live)) ? TSI_FAST_DONE : TSI_FAST_LEFT;
 }

@@ -264,7 +264,8 @@ typedef struct TsiBinding {
         _Atomic bool in_use;
         _Atomic bool fenced; /* live_word is TSI_FENCED: for others */
         bool watched; /* samples or a profile are taken, or stand-ins made: every slow path goes by tsi_alloc_slow */
-        bool profile_hit; /* what this slow path allocates is sampled by the profile */
+        bool profile_hit;         /* what this slow path allocates is sampled by the profile */
+        _Atomic uint32_t look_in; /* calls until it asks whether a look is due (decay.h); 0: 2^32 */
         struct TsiThread* thread;
         uint32_t scope;        /* index + 1 of the innermost scope of this arena on the thread's stack */
         uint32_t own_heaps;    /* chain, heap index + 1 */
@@ -290,11 +291,15 @@ typedef struct TsiBinding {
         uint32_t slow_left, dice; /* slow paths to the next sample, that one included */
         uintptr_t stack_low, stack_high; /* the mapping that the thread's stack was last seen in */
         TsiBudgetEvents budget;          /* of the allocation that is inside its bracket */
+        uint64_t looked_ns;              /* when look_in was 0 last */
+        _Atomic uint32_t looks;          /* times it was */
     };
     struct {                                    /* others, too: each word says how */
         _Alignas(64) _Atomic uint32_t inbox;    /* slab id + 2, TSI_INBOX_EMPTY or TSI_INBOX_CLOSED */
         _Atomic uint32_t dead_heaps;            /* raised by sweeps */
         TsiWarm warm;                           /* its try-lock */
+        _Atomic uint64_t look_seen;             /* looks and look_in at the last look of decay.h */
+        _Atomic bool idle;                      /* they were the same at the one before: a hint */
         TsiPending pending[TSI_PENDING_LABELS]; /* of these the grants */
     };
     struct {                                         /* its thread, for observers alone */
@@ -340,6 +345,7 @@ struct TsiArena {
     SlabOptions options;
     uint32_t bad_environment;
     _Atomic uint64_t warm_look_ns; /* when stores that nobody uses were last looked for */
+    _Atomic uint64_t decay_due_ns; /* when the next look of decay.h is due */
     _Atomic uint64_t tickets;
     _Atomic uint64_t refused[TSI_REFUSED_COUNT]; /* by threads without a binding */
     _Atomic uint64_t retired_slabs, barriers;

@@ -15,6 +15,8 @@
  */
 #include "heap/fork.h"
 
+#include "heap/decay.h"
+
 #include "heap/bracket.h"
 #include "heap/charge.h"
 #include "heap/close.h"
@@ -243,6 +245,7 @@ static void in_child(void) {
         child_heaps(a);
         child_bindings(a);
         tsi_lanes_child(a);
+        tsi_decay_begin(a);
         child_slabs(a);
         child_charges(a);
         tsi_late_child(a);

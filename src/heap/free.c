@@ -13,6 +13,7 @@
 #include "heap/free.h"
 
 #include "heap/bump.h"
+#include "heap/decay.h"
 #include "heap/finish.h"
 #include "heap/late.h"
 #include "heap/line.h"
@@ -72,7 +73,9 @@ static TSI_NOINLINE bool free_own(TsiBinding* b, TsiHeap* h, TsiLine* l, void* p
     if (TSI_UNLIKELY(tsi_line_is_handled(l)) && !count_moves(b, l, (unsigned)slot)) return free_missed(b, p);
     tsi_line_freed_in(b, h, l, (unsigned)slot);
     tsi_bracket_clear(b);
-    return TSI_LIKELY(tsi_load_relaxed(&h->word) == b->live_word) || tsi_free_left(b, h);
+    if (TSI_UNLIKELY(tsi_load_relaxed(&h->word) != b->live_word)) return tsi_free_left(b, h);
+    tsi_decay_step(b);
+    return true;
 }
 
 /* ---- other threads ---- */

@@ -56,6 +56,11 @@ static bool is_mine(TsiSweep* w, uint64_t word) {
     return (w->b != NULL && binding == w->b->index) || tsi_lanes_have(w->arena, w->lanes, binding);
 }
 
+static bool has_owner(uint64_t word) {
+    unsigned state = tsi_heap_state(word);
+    return state == TSI_HEAP_LIVE || state == TSI_HEAP_RETIRE || state == TSI_HEAP_REVOKED;
+}
+
 static void revoke_locked(TsiSweep* w, TsiBinding* only) {
     TSI_HOLDS(tsi_inc_lock(w->inc));
     TsiArena* a = w->arena;
@@ -65,6 +70,7 @@ static void revoke_locked(TsiSweep* w, TsiBinding* only) {
         uint64_t word = tsi_load_seq(&h->word);
         unsigned state = tsi_heap_state(word);
         if ((only != NULL && tsi_heap_binding(word) != only->index) || is_mine(w, word)) continue;
+        if (w->idle && has_owner(word) && !tsi_load_relaxed(&tsi_binding_at(a, word)->idle)) continue;
         bool passing = (h->revoker & TICKET_PASSING) != 0 && w->most == 0; /* S3 */
         if (state == TSI_HEAP_REVOKED && (passing || h->revoker == TSI_NO_TICKET)) h->revoker = w->ticket;
         while (state == TSI_HEAP_LIVE || state == TSI_HEAP_RETIRE) {

@@ -22,6 +22,7 @@ typedef struct TsiSweep {
     uint64_t looked;  /* bytes of slabs, counted against `most` */
     bool gives;       /* it has begun to give memory back (tsi_space_give_begin) */
     bool more;        /* it stopped at `most`, and nobody else is about to take the rest */
+    bool idle;        /* heaps of threads that are not idle (decay.h) are theirs to trim */
     bool leaves;      /* the thread lets go of its heaps: of a phase that is not closed their empty slabs go */
     uint32_t out;     /* by `next`: slabs for the warm store or the pool */
     uint32_t large;   /* by `next` */

@@ -68,6 +68,13 @@ static bool trim_inc(TsiArena* a, TsiBinding* b, TsiInc* i, TsiBinding* only, bo
 
 bool tsi_trim_inc(TsiArena* a, TsiBinding* b, TsiInc* i) { return trim_inc(a, b, i, NULL, false); }
 
+void tsi_trim_idle(TsiArena* a, TsiBinding* b, TsiInc* i) {
+    TsiSweep w = {.arena = a, .b = b, .inc = i, .idle = true, .learns = true};
+    w.lanes = tsi_lanes_take(a);
+    tsi_inc_take(i);
+    tsi_sweep_whole(&w, NULL);
+}
+
 bool tsi_trim(TsiArena* a, TsiBinding* b, TsiBinding* only) {
     bool left = false;
     tsi_sweep_unswept(a, b);

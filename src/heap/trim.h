@@ -12,6 +12,9 @@
 bool tsi_trim_inc(TsiArena* a, TsiBinding* b, TsiInc* i);
 /* Returns empty slabs of every incarnation; of one binding only when `only` is not NULL. */
 bool tsi_trim(TsiArena* a, TsiBinding* b, TsiBinding* only);
+/* Returns the empty slabs of one incarnation that goes on, but for heaps of threads that are not idle (decay.h), other
+ * than the caller. What goes for want of budget and is missed raises the budget. */
+void tsi_trim_idle(TsiArena* a, TsiBinding* b, TsiInc* i);
 /* Shared mode: a thread leaves, and no heap goes with it. Returns the empty slabs of the ring's current epoch if half
  * of its slabs may be empty, by the full lines that were freed in since the last time. */
 void tsi_trim_lanes(TsiArena* a, TsiBinding* b);

@@ -276,7 +276,7 @@ static void look_at_records(TsiArena* a, uint64_t ns) {
     if (!learned) tsi_store_relaxed(&a->records_learned, false); /* the next record that is given sees to it */
 }
 
-void tsi_warm_look_now(TsiArena* a) {
+static void look_now(TsiArena* a, bool stores) {
     TsiStock* k = &a->space.stock;
     bool risen = tsi_load_relaxed(&k->budget) > k->start;
     uint64_t ns = tsi_os.coarse_ns(), looked = tsi_load_relaxed(&a->warm_look_ns);
@@ -286,9 +286,12 @@ void tsi_warm_look_now(TsiArena* a) {
                                                  memory_order_relaxed))
         return;
     if (looked == 0) return;
-    if (risen) (void)flush_stores(a, false);
+    if (risen || stores) (void)flush_stores(a, false);
     look_at_records(a, ns);
 }
+
+void tsi_warm_look_now(TsiArena* a) { look_now(a, false); }
+void tsi_warm_decay(TsiArena* a) { look_now(a, true); }
 
 uint64_t tsi_warm_bytes(TsiArena* a) {
     uint64_t bytes = 0;

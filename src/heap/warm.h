@@ -40,6 +40,8 @@ TSI_INLINE void tsi_warm_look(TsiArena* a) {
     bool risen = tsi_load_relaxed(&a->space.stock.budget) > a->space.stock.start;
     if (TSI_UNLIKELY(risen || tsi_load_relaxed(&a->records_learned))) tsi_warm_look_now(a);
 }
+/* The same at any time, and whether or not the budget has risen, as part of a look of decay.h. */
+void tsi_warm_decay(TsiArena* a);
 /* Bytes of all stores. */
 uint64_t tsi_warm_bytes(TsiArena* a);
 

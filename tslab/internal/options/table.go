@@ -22,5 +22,6 @@ var table = []option{
 	{"bump", 0, 3},
 	{"warm_limit_bytes", 1048576, 1<<64 - 1},
 	{"quiet", 0, 1},
+	{"decay_ms", 0, 86400000},
 	{"by_malloc", 0, 2},
 }

@@ -1,0 +1,79 @@
+/* decay.c - see decay.h. */
+#include "heap/decay.h"
+
+#include "heap/registry.h"
+#include "heap/trim.h"
+#include "heap/warm.h"
+
+#include <errno.h>
+
+enum {
+    STEPS = 32,             /* of a thread in a hurry, to the next reading of the clock */
+    AGAIN = 2,              /* of any other: a call goes on after the reading, and counts once more */
+    HURRY_NS = 10000000,    /* it took less for the last ones */
+    SHARE = 128,            /* of the time, one part for looks */
+    LEAST_BYTES = 256 << 10 /* committed in a domain's epoch: where it is less a look leaves it alone */
+};
+#define NS_PER_MS 1000000ull
+#define LOOKING UINT64_MAX /* in place of when a look is due */
+
+static bool is_on(const TsiArena* a) { return a->options.decay_ms != 0 && tsi_space_gives_back(&a->space); }
+
+/* Which threads have counted since the last look. Those that have not do not mind whose their heaps are. */
+static void note_idle(TsiArena* a) {
+    for (uint32_t n = 0; n < tsi_table_used(&a->bindings); n++) {
+        TsiBinding* x = tsi_table_at(&a->bindings, n);
+        if (!tsi_load_acquire(&x->in_use)) continue; /* pairs with binding_open */
+        uint64_t count = (uint64_t)tsi_load_relaxed(&x->looks) << 32 | tsi_load_relaxed(&x->look_in);
+        tsi_store_relaxed(&x->idle, count == tsi_load_relaxed(&x->look_seen));
+        tsi_store_relaxed(&x->look_seen, count);
+    }
+}
+
+/* Phases of the ring begin small and go on for ever; small ones of domains end soon, and their threads have heaps
+ * ready that a look would take apart. */
+static bool is_worth(TsiInc* i) {
+    if (tsi_inc_era(i) == 0 || tsi_inc_state(i) != TSI_INC_ACTIVE || tsi_load_relaxed(&i->heap_count) == 0)
+        return false;
+    bool ring = (tsi_load_relaxed(&i->id) & TSI_DOMAIN_ID_BIT) == 0;
+    return ring || (tsi_load_relaxed(&i->charge) & TSI_CHARGE_MASK) >= LEAST_BYTES;
+}
+
+static void set_due(TsiArena* a, uint64_t more_ns) {
+    tsi_store_relaxed(&a->decay_due_ns, tsi_os.coarse_ns() + a->options.decay_ms * NS_PER_MS + more_ns);
+}
+
+void tsi_decay_begin(TsiArena* a) { set_due(a, 0); }
+
+static void look(TsiArena* a, TsiBinding* b) {
+    note_idle(a);
+    for (uint32_t index = 1; index < tsi_table_used(&a->phases.incs); index++) {
+        TsiInc* i = tsi_inc(&a->phases, index);
+        if (is_worth(i)) tsi_trim_idle(a, b, i);
+    }
+    tsi_warm_decay(a);
+}
+
+void tsi_decay_look(TsiArena* a, TsiBinding* b) {
+    uint64_t due = tsi_load_relaxed(&a->decay_due_ns);
+    if (!is_on(a) || tsi_os.coarse_ns() < due) return;
+    /* relaxed: one thread of those that come together; the walks take the locks that they need */
+    if (!atomic_compare_exchange_strong_explicit(&a->decay_due_ns, &due, LOOKING, memory_order_relaxed,
+                                                 memory_order_relaxed))
+        return;
+    uint64_t begun = tsi_os.quick_ns();
+    int saved = errno; /* frees leave it alone, and so do allocations that succeed under a preloaded malloc */
+    look(a, b);
+    errno = saved;
+    set_due(a, (tsi_os.quick_ns() - begun) * SHARE);
+}
+
+void tsi_decay_now(TsiBinding* b) {
+    TsiArena* a = b->arena;
+    tsi_store_relaxed(&b->looks, tsi_load_relaxed(&b->looks) + 1);
+    if (!is_on(a)) return; /* until it has counted all the way down again */
+    uint64_t now = tsi_os.coarse_ns();
+    tsi_store_relaxed(&b->look_in, now - b->looked_ns < HURRY_NS ? STEPS : AGAIN);
+    b->looked_ns = now;
+    if (TSI_UNLIKELY(now >= tsi_load_relaxed(&a->decay_due_ns)) && !tsi_tls.exiting) tsi_decay_look(a, b);
+}

@@ -1,0 +1,35 @@
+/*
+ * decay.h - empty slabs of phases that go on go back by time (option decay_ms): there is no end that would give them.
+ *
+ * Nothing runs by itself. Threads count down (TsiBinding.look_in): slow paths of allocations and of frees and, where
+ * this library is a process's malloc, frees of any kind. The one that comes to 0 reads the clock, and the first thread
+ * for which a look is due takes it: it trims the phases of the ring, and others that hold much, as tsi_trim does, but
+ *
+ *   - a heap whose thread has counted since the last look is left to that thread, which takes its own;
+ *   - pages go as an end's do: some stay with the thread and in the stock, and what is missed raises the budget, which
+ *     falls again by time.
+ *
+ * So a process with no calls at all keeps what it has: the next call, or a reader of statistics, looks. A thread that
+ * has counted quickly counts down from STEPS (decay.c), so one that becomes idle then makes as many calls before it
+ * asks for the time again; one that was slow asks each time.
+ *
+ * A look costs a walk over all slabs. The next one is due decay_ms after its end, and as many times later as it took:
+ * looks take less than a hundredth of the time, however large the heap is.
+ */
+#ifndef TSI_HEAP_DECAY_H
+#define TSI_HEAP_DECAY_H
+
+#include "heap/arena.h"
+
+/* The first look is due decay_ms from now, also in a fork child, where a look may have been under way. */
+void tsi_decay_begin(TsiArena* a);
+/* The thread has counted down to 0: asks for the time, looks if that is due. [own thread, no bracket, no lock] */
+void tsi_decay_now(TsiBinding* b);
+/* Counts a call, or some of the thread's slow paths. [own thread, no bracket, no lock] */
+TSI_INLINE void tsi_decay_step(TsiBinding* b) {
+    if (TSI_UNLIKELY(tsi_count_down(&b->look_in))) tsi_decay_now(b);
+}
+/* Looks if that is due. b may be NULL. [any thread, no bracket, no lock] */
+void tsi_decay_look(TsiArena* a, TsiBinding* b);
+
+#endif
