@@ -18,6 +18,7 @@
 #include "heap/pin.h"
 #include "heap/ready.h"
 #include "heap/records.h"
+#include "heap/taken.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -58,35 +59,32 @@ static bool ended_here_locked(TsiDomain* d, TsiRef ref) {
            (d->own ? d->has_receipt && d->receipt.epoch_era == tsi_ref_era(ref) : d->pub.epoch_era == tsi_ref_era(ref));
 }
 
-static void note_receipt(TsiDomain* d, TsiRef ref, bool empty, const char label[TSI_LABEL_BYTES],
-                         const EpochReceipt* r) {
+/* Of an end that has met nothing the domain's receipt says all but the label, which the phase may have got since. */
+static TSI_NOINLINE void note_label(TsiDomain* d, TsiRef ref, const char label[TSI_LABEL_BYTES]) {
     tsi_lock_take(&d->lock);
-    if (ended_here_locked(d, ref)) {
-        if (empty) memcpy(d->receipt.label, label, TSI_LABEL_BYTES);
-        else d->receipt = *r;
-        d->has_receipt = true;
-        d->empty_receipt = empty;
-    }
+    if (ended_here_locked(d, ref)) memcpy(d->receipt.label, label, TSI_LABEL_BYTES);
     tsi_lock_give(&d->lock);
 }
 
-void tsi_domain_end_ref(TsiArena* a, TsiDomain* d, TsiRef ref, EpochCloseMode mode, bool own, char* label) {
+void tsi_domain_end_ref(TsiArena* a, TsiDomain* d, TsiRef ref, EpochCloseMode mode, bool own,
+                        const char noted[TSI_LABEL_BYTES]) {
     EpochReceipt r;
     TsiBinding* b = tsi_binding_get(a, false);
-    bool told = label != NULL, renamed = false, alone = false;
-    /* A hint: both look again. */
-    uint32_t heaps = own ? tsi_load_relaxed(&tsi_inc(&a->phases, tsi_ref_index(ref))->heap_count) : UINT32_MAX;
-    bool empty = heaps == 0 && tsi_inc_end_empty(a, b, ref, told ? label : d->label, &renamed);
-    if (empty && !renamed) return;
-    if (heaps == 1 && b != NULL && mode == EPOCH_RELEASE) alone = tsi_inc_end_alone(b, ref, told ? &r : NULL);
-    if (alone && !told) {
-        tsi_closed(a);
+    bool empty = own && tsi_load_relaxed(&tsi_inc(&a->phases, tsi_ref_index(ref))->heap_count) == 0; /* a hint */
+    if (empty && tsi_inc_end_empty(a, b, ref, &r.epoch_id, r.label)) {
+        if (TSI_UNLIKELY(memcmp(r.label, noted, TSI_LABEL_BYTES) != 0)) note_label(d, ref, r.label);
         return;
     }
-    if (!empty && !alone && !tsi_epoch_close(a, ref, mode, own ? TSI_END_OWN : TSI_END_SCOPE, &r)) return;
-    if (told) note_receipt(d, ref, empty, label, &r);
-    if (empty) return;
-    tsi_closed(a);
+    bool held = own ? tsi_inc_end_own(a, b, ref, mode, &r) : tsi_epoch_close(a, ref, mode, TSI_END_SCOPE, &r);
+    if (!held && (!own || r.epoch_era == 0)) return; /* it had ended before */
+    tsi_lock_take(&d->lock);
+    if (TSI_LIKELY(ended_here_locked(d, ref))) {
+        d->receipt = r;
+        d->has_receipt = true;
+        d->empty_receipt = false;
+    }
+    tsi_lock_give(&d->lock);
+    if (held) tsi_closed(a);
 }
 
 /* ---- create, wrap, destroy ---- */
@@ -148,26 +146,45 @@ static TSI_NOINLINE epoch_domain_t* create_failed(TsiBinding* b, TsiDomain* d) {
     return tsi_failed(ENOMEM, "no memory, or no record, for one more phase: end some, or let the ended ones drain");
 }
 
-TSI_INLINE epoch_domain_t* create(SlabAllocator* s, const char* label) {
+static TSI_NOINLINE epoch_domain_t* enter_failed(TsiBinding* b, TsiDomain* d) {
+    TsiArena* a = b->arena;
+    tsi_refuse_count(a, TSI_REFUSED_MEMORY);
+    (void)tsi_inc_end_own(a, b, tsi_load_relaxed(&d->phase.ref), EPOCH_RELEASE, NULL);
+    discard(a, b, d);
+    return tsi_failed(ENOMEM, "no memory for the thread's scopes");
+}
+
+/* inside: the calling thread enters it at once, while nobody else knows of it. */
+TSI_INLINE epoch_domain_t* create(SlabAllocator* s, const char* label, bool inside) {
     TsiBinding* b;
     TsiDomain* d = make(s, label, &b);
     if (TSI_UNLIKELY(d == NULL)) return NULL;
     d->own = true;
     tsi_store_relaxed(&d->shows_scopes, true);
     if (TSI_UNLIKELY(!open_own(b->arena, b, d))) return create_failed(b, d);
+    if (inside) {
+        if (TSI_UNLIKELY(!tsi_scope_put(b->arena, b, d))) return enter_failed(b, d);
+        tsi_domain_refs_set(d, 1);
+        d->entered = true;
+        tsi_binding_set_ambient(b, &tsi_no_heap);
+    }
     tsi_store_release(&d->alive, TSI_DOMAIN_ALIVE); /* pairs with tsi_domain_is_alive */
     return &d->pub;
 }
 
-static TSI_NOINLINE epoch_domain_t* create_late(SlabAllocator* s, const char* label) {
+static TSI_NOINLINE epoch_domain_t* create_late(SlabAllocator* s, const char* label, bool inside) {
     tsi_thread_late_enter();
-    epoch_domain_t* d = create(s, label);
+    epoch_domain_t* d = create(s, label, inside);
     tsi_thread_late_leave();
     return d;
 }
 
 epoch_domain_t* epoch_domain_create_labeled(SlabAllocator* s, const char* label) {
-    return TSI_UNLIKELY(tsi_tls.exiting) ? create_late(s, label) : create(s, label);
+    return TSI_UNLIKELY(tsi_tls.exiting) ? create_late(s, label, false) : create(s, label, false);
+}
+
+epoch_domain_t* epoch_domain_begin(SlabAllocator* s, const char* label) {
+    return TSI_UNLIKELY(tsi_tls.exiting) ? create_late(s, label, true) : create(s, label, true);
 }
 
 epoch_domain_t* epoch_domain_create(SlabAllocator* s) { return epoch_domain_create_labeled(s, NULL); }
@@ -197,12 +214,10 @@ bool tsi_domain_may_drain(TsiArena* a, TsiDomain* d) {
     return ref != 0 && tsi_phases_resolve(&a->phases, d->pub.epoch_id) == ref && tsi_load_relaxed(&i->scopes) == 0;
 }
 
-static TSI_NOINLINE void end_with_domain(TsiArena* a, TsiDomain* d, TsiRef ref) {
-    if (d->own && ref != 0) {
-        tsi_domain_end_ref(a, d, ref, EPOCH_RELEASE, true, NULL);
-    } else if (!d->own && d->entered && d->pub.auto_close && !d->drained && tsi_domain_may_drain(a, d)) {
-        tsi_domain_end_ref(a, d, ref, EPOCH_DRAIN, false, NULL);
-    }
+/* A domain without a phase of its own that is open, for good. */
+static TSI_NOINLINE void end_borrowed(TsiArena* a, TsiDomain* d, TsiRef ref) {
+    bool drains = !d->own && d->entered && d->pub.auto_close && !d->drained && tsi_domain_may_drain(a, d);
+    if (drains) tsi_domain_end_ref(a, d, ref, EPOCH_DRAIN, false, tsi_no_label);
 }
 
 TSI_INLINE void destroy(TsiDomain* d) {
@@ -210,10 +225,8 @@ TSI_INLINE void destroy(TsiDomain* d) {
     tsi_store_relaxed(&d->left, TSI_DOMAIN_GOING); /* a cleanup that asks for it again is refused */
     TsiRef ref = tsi_load_acquire(&d->phase.ref);  /* pairs with tsi_domain_open_own */
     TsiBinding* b = tsi_binding_get(a, false);
-    /* In shared mode its heap is a lane's; stand-ins end by the sweep. */
-    bool own = d->own && ref != 0 && b != NULL && !a->none_at_hand;
-    if (own && !tsi_closes_are_watched() && tsi_ready_end(b, ref, NULL)) tsi_closed(a);
-    else end_with_domain(a, d, ref);
+    if (TSI_UNLIKELY(!d->own || ref == 0)) end_borrowed(a, d, ref);
+    else if (tsi_inc_end_own(a, b, ref, EPOCH_RELEASE, NULL)) tsi_closed(a);
     discard(a, b, d);
 }
 
@@ -298,14 +311,6 @@ bool epoch_domain_force_close(epoch_domain_t* p) {
     return true;
 }
 
-epoch_domain_t* epoch_domain_begin(SlabAllocator* s, const char* label) {
-    epoch_domain_t* d = epoch_domain_create_labeled(s, label);
-    if (d == NULL) return NULL;
-    if (TSI_LIKELY(epoch_domain_enter(d))) return d;
-    epoch_domain_destroy(d);
-    return tsi_failed(ENOMEM, "no memory for the thread's scopes");
-}
-
 /* Leaves the calling thread's innermost scope, `top`. Returns true if it was the only one inside: then the domain is
  * the caller's to destroy. That is decided in the same step, so of several threads that end a domain at once the last
  * one destroys it. */
@@ -374,11 +379,6 @@ bool tsi_domain_no_memory(TsiArena* a) {
 }
 
 /* ---- receipts, and the frame loop ---- */
-
-void tsi_receipt_blank(EpochReceipt* r, EpochId id, uint64_t era, const char label[TSI_LABEL_BYTES]) {
-    *r = (EpochReceipt){.version = TSI_RECEIPT_VERSION, .epoch_id = id, .epoch_era = era};
-    memcpy(r->label, label, sizeof r->label);
-}
 
 bool tsi_domain_last_receipt(TsiDomain* d, EpochReceipt* out) {
     tsi_lock_take(&d->lock);

@@ -79,10 +79,11 @@ TSI_INLINE void tsi_domain_refs_set(TsiDomain* d, uint32_t n) {
 bool tsi_domain_open_own(TsiArena* a, TsiBinding* b, TsiDomain* d);
 /* The receipt of an incarnation that held nothing, until a fuller one replaces it. Lock held. */
 void tsi_domain_note_ended_locked(TsiDomain* d, EpochId id, uint64_t era);
-/* Ends what ref named; the domain's lock is not held, so another thread may destroy the domain meanwhile. `own`: the
- * domain's pin goes with it. label: what the domain's receipt says already; overwritten. NULL: the domain is being
- * destroyed, and nobody will ask for a receipt. */
-void tsi_domain_end_ref(TsiArena* a, TsiDomain* d, TsiRef ref, EpochCloseMode mode, bool own, char* label);
+/* Ends what ref named, and leaves the receipt in the domain. The domain's lock is not held, so another thread may
+ * destroy the domain meanwhile. `own`: the domain's pin goes with it. noted: the label that its receipt has
+ * already. */
+void tsi_domain_end_ref(TsiArena* a, TsiDomain* d, TsiRef ref, EpochCloseMode mode, bool own,
+                        const char noted[TSI_LABEL_BYTES]);
 /* True when nobody else's scope is in the borrowed incarnation and the id still names it. */
 bool tsi_domain_may_drain(TsiArena* a, TsiDomain* d);
 
@@ -103,6 +104,17 @@ TSI_INLINE TsiScope* tsi_scope_top(TsiDomain* d) {
     TSI_ASSERT(top == NULL || top->domain != d || tsi_scope_is_of(top, d));
     return top != NULL && top->domain == d ? top : NULL;
 }
+/* Makes room for one scope more of the calling thread. */
+bool tsi_scopes_make_room(TsiThread* t);
+/* Puts a scope of the domain on top of the calling thread's stack, of which its plain calls do not know yet. Returns
+ * false without memory. */
+TSI_INLINE bool tsi_scope_put(TsiArena* a, TsiBinding* b, TsiDomain* d) {
+    TsiThread* t = b->thread;
+    if (TSI_UNLIKELY(t->scope_count == t->scope_capacity) && !tsi_scopes_make_room(t)) return false;
+    t->scopes[t->scope_count++] = (TsiScope){d, &d->phase, a->serial, b, b->scope};
+    b->scope = t->scope_count;
+    return true;
+}
 /* Takes the innermost scope of its thread off its stack; what its domain says of it stays. */
 void tsi_scope_pop(TsiScope* top);
 /* n scopes more in the epoch that the domain borrows; nothing for one of its own. */
@@ -111,8 +123,6 @@ void tsi_scopes_add(TsiArena* a, TsiDomain* d, int n);
 void tsi_scope_ambient(TsiBinding* b);
 /* The domain is none any more; its epoch is not looked at. */
 void tsi_domain_discard(TsiArena* a, TsiDomain* d);
-/* Of an end that has met nothing. */
-void tsi_receipt_blank(EpochReceipt* r, EpochId id, uint64_t era, const char label[TSI_LABEL_BYTES]);
 /* What epoch_domain_receipt tells: false when nothing has ended. */
 bool tsi_domain_last_receipt(TsiDomain* d, EpochReceipt* out);
 /* A domain that its maker was inside of as it exited: it stays until TSI_LEFT_MAX others were left behind after it. */

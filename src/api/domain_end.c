@@ -12,23 +12,9 @@
 #include "api/domain.h"
 
 #include "heap/close.h"
-#include "heap/pin.h"
+#include "heap/taken.h"
 
 #include <string.h>
-
-static void end_own(TsiArena* a, TsiDomain* d, TsiRef ref, EpochCloseMode mode, EpochReceipt* out) {
-    TsiBinding* b = tsi_binding_get(a, false);
-    char label[TSI_LABEL_BYTES];
-    bool renamed;
-    memcpy(label, d->label, sizeof label);
-    if (tsi_inc_end_empty(a, b, ref, label, &renamed)) {
-        tsi_receipt_blank(out, d->pub.epoch_id, tsi_ref_era(ref), label);
-        return;
-    }
-    if (mode == EPOCH_RELEASE && b != NULL && tsi_inc_end_alone(b, ref, out)) return;
-    /* The domain's pin keeps the era. With it goes the record, now or when the last object is freed. */
-    (void)tsi_epoch_end(a, ref, mode, TSI_END_OWN, out);
-}
 
 /* Lock held, `mine` of the scopes are the caller's; true: nobody is inside any more, and the domain is the caller's. */
 static bool leave_alone_locked(TsiArena* a, TsiDomain* d, uint32_t mine, EpochCloseMode mode, TsiDomainWhy* why) {
@@ -48,8 +34,13 @@ static bool leave_alone_locked(TsiArena* a, TsiDomain* d, uint32_t mine, EpochCl
     return true;
 }
 
-static void end_borrowed(TsiArena* a, TsiDomain* d, EpochCloseMode mode, EpochReceipt* out) {
-    bool drains = mode == EPOCH_DRAIN || (d->entered && d->pub.auto_close && !d->drained && tsi_domain_may_drain(a, d));
+/* A domain without a phase of its own that is open. */
+static TSI_NOINLINE void end_otherwise(TsiArena* a, TsiDomain* d, EpochCloseMode mode, EpochReceipt* out) {
+    EpochReceipt unwanted;
+    if (out == NULL) out = &unwanted;
+    tsi_receipt_blank(out, 0, 0, tsi_no_label);
+    bool drains = !d->own && (mode == EPOCH_DRAIN ||
+                              (d->entered && d->pub.auto_close && !d->drained && tsi_domain_may_drain(a, d)));
     if (!drains) (void)tsi_domain_last_receipt(d, out);
     else /* the ring may have moved on meanwhile: blank */
         (void)tsi_epoch_close(a, tsi_load_relaxed(&d->phase.ref), EPOCH_DRAIN, TSI_END_SCOPE, out);
@@ -60,9 +51,7 @@ typedef enum TsiWhere { INSIDE, ANYWHERE, OUTSIDE } TsiWhere;
 
 /* RELEASE: ends what epoch_domain_exit leaves; a borrowed epoch is drained. */
 static bool end_whole(TsiDomain* d, EpochCloseMode mode, TsiWhere where, EpochReceipt* out) {
-    EpochReceipt unwanted;
     TsiDomainWhy why = TSI_DOMAIN_NOT_INNERMOST;
-    if (out == NULL) out = &unwanted;
     if (!tsi_domain_usable(d)) return false;
     TsiScope* top = where != OUTSIDE ? tsi_scope_top(d) : NULL;
     if (!tsi_domain_found(d)) return tsi_domain_refuse_destroyed(d);
@@ -76,23 +65,25 @@ static bool end_whole(TsiDomain* d, EpochCloseMode mode, TsiWhere where, EpochRe
         tsi_scopes_add(a, d, -1);
     }
     TsiRef ref = tsi_load_acquire(&d->phase.ref); /* pairs with tsi_domain_open_own */
-    tsi_receipt_blank(out, 0, 0, tsi_no_label);
-    if (!d->own) end_borrowed(a, d, mode, out);
-    else if (ref == 0) (void)tsi_domain_last_receipt(d, out); /* it has ended before */
-    else end_own(a, d, ref, mode, out);
+    if (TSI_LIKELY(d->own && ref != 0)) (void)tsi_inc_end_own(a, tsi_binding_get(a, false), ref, mode, out);
+    else end_otherwise(a, d, mode, out);
     tsi_domain_discard(a, d);
     tsi_closed(a);
     return true;
 }
 
 /* As enter and exit in scope.c. */
-static bool end_late(epoch_domain_t* d, EpochCloseMode mode, TsiWhere where, EpochReceipt* out) {
+static TSI_NOINLINE bool end_late(epoch_domain_t* d, EpochCloseMode mode, TsiWhere where, EpochReceipt* out) {
     tsi_thread_late_enter();
     bool done = end_whole(tsi_domain_of(d), mode, where, out);
     tsi_thread_late_leave();
     return done;
 }
+TSI_INLINE bool end_asked(epoch_domain_t* d, EpochCloseMode mode, TsiWhere where, EpochReceipt* out) {
+    return TSI_UNLIKELY(tsi_tls.exiting) ? end_late(d, mode, where, out)
+                                         : end_whole(tsi_domain_of(d), mode, where, out);
+}
 
-bool epoch_domain_end_ex(epoch_domain_t* d, EpochReceipt* out) { return end_late(d, EPOCH_RELEASE, INSIDE, out); }
-bool epoch_domain_destroy_ex(epoch_domain_t* d, EpochReceipt* out) { return end_late(d, EPOCH_RELEASE, OUTSIDE, out); }
-bool epoch_domain_drain(epoch_domain_t* d, EpochReceipt* out) { return end_late(d, EPOCH_DRAIN, ANYWHERE, out); }
+bool epoch_domain_end_ex(epoch_domain_t* d, EpochReceipt* out) { return end_asked(d, EPOCH_RELEASE, INSIDE, out); }
+bool epoch_domain_destroy_ex(epoch_domain_t* d, EpochReceipt* out) { return end_asked(d, EPOCH_RELEASE, OUTSIDE, out); }
+bool epoch_domain_drain(epoch_domain_t* d, EpochReceipt* out) { return end_asked(d, EPOCH_DRAIN, ANYWHERE, out); }

@@ -32,17 +32,14 @@ void tsi_scope_ambient(TsiBinding* b) {
     tsi_binding_set_ambient(b, h != NULL ? h : &tsi_no_heap);
 }
 
-/* Makes room for one scope more. Without the refresh, scopes of destroyed allocators would pile up. */
-static TSI_NOINLINE bool make_room(TsiThread* t) {
+/* Without the refresh, scopes of destroyed allocators would pile up. */
+TSI_NOINLINE bool tsi_scopes_make_room(TsiThread* t) {
     tsi_scopes_refresh(t);
     return t->scope_count != t->scope_capacity || tsi_scopes_grow(t);
 }
 
 TSI_INLINE bool push(TsiArena* a, TsiBinding* b, TsiDomain* d) {
-    TsiThread* t = b->thread;
-    if (TSI_UNLIKELY(t->scope_count == t->scope_capacity) && !make_room(t)) return false;
-    t->scopes[t->scope_count++] = (TsiScope){d, &d->phase, a->serial, b, b->scope};
-    b->scope = t->scope_count;
+    if (TSI_UNLIKELY(!tsi_scope_put(a, b, d))) return false;
     tsi_binding_set_ambient(b, heap_in(b, d));
     return true;
 }

@@ -148,7 +148,7 @@ static bool is_clean_locked(TsiInc* i) {
             tsi_load_relaxed(&i->budget.hard)) == 0;
 }
 
-bool tsi_inc_end_empty(TsiArena* a, TsiBinding* b, TsiRef ref, char label[TSI_LABEL_BYTES], bool* renamed) {
+bool tsi_inc_end_empty(TsiArena* a, TsiBinding* b, TsiRef ref, EpochId* id, char label[TSI_LABEL_BYTES]) {
     TsiInc* i = tsi_inc(&a->phases, tsi_ref_index(ref));
     if (tsi_load_relaxed(&i->heap_count) != 0) return false;
     tsi_lock_take(tsi_inc_lock(i)); /* not counted: there would be nothing else to post */
@@ -156,43 +156,59 @@ bool tsi_inc_end_empty(TsiArena* a, TsiBinding* b, TsiRef ref, char label[TSI_LA
     bool empty = word >> 2 == tsi_ref_era(ref) && i->heaps == 0 && i->ends == 0 && i->pins == 1 && i->slow == 0 &&
                  tsi_load_relaxed(&i->slab_count) == 0 && i->allocated.objects == 0;
     if (empty) {
-        *renamed = memcmp(label, i->label, TSI_LABEL_BYTES) != 0;
-        if (TSI_UNLIKELY(*renamed)) memcpy(label, i->label, TSI_LABEL_BYTES);
+        *id = tsi_load_relaxed(&i->id);
+        memcpy(label, i->label, TSI_LABEL_BYTES);
         i->clean = is_clean_locked(i);
         /* else it was ended by its id before */
         if ((word & TSI_INC_STATE) == TSI_INC_ACTIVE) tsi_post_end_locked(a, b, i, 0);
         tsi_store_release(&i->word, TSI_INC_RELEASED); /* era 0: matches no reference */
     }
     tsi_lock_give(tsi_inc_lock(i));
-    if (empty) {
-        if (TSI_UNLIKELY(tsi_closes_are_watched())) /* the record is still ours */
-            tsi_tell_empty_close(a, tsi_load_relaxed(&i->id), tsi_ref_era(ref), label);
-        tsi_record_give_inc(a, b, i->index);
-    }
-    return empty;
+    if (!empty) return false;
+    if (TSI_UNLIKELY(tsi_closes_are_watched())) /* the record is still ours */
+        tsi_tell_empty_close(a, *id, tsi_ref_era(ref), label);
+    tsi_record_give_inc(a, b, i->index);
+    return true;
 }
 
-static bool end_alone(TsiBinding* b, TsiRef ref, EpochReceipt* out) {
+/* The straight end where somebody listens, and in shared mode of a phase in the thread's lane, where that is free. */
+static bool end_straight(TsiBinding* b, TsiRef ref, EpochReceipt* out) {
     EpochReceipt told;
     bool watched = TSI_UNLIKELY(tsi_closes_are_watched());
-    if (!watched && out == NULL && !b->arena->options.shared) return false; /* who does not ask has tried it */
+    if (!watched && !b->arena->options.shared) return false; /* tried before */
     if (watched && out == NULL) out = &told;
     if (!tsi_ready_end(b, ref, out)) return false;
     if (watched) tsi_tell_close(b->arena, EPOCH_RELEASE, out, (TsiTotals){0, 0});
     return true;
 }
 
-bool tsi_inc_end_alone(TsiBinding* b, TsiRef ref, EpochReceipt* out) {
+static bool end_alone(TsiBinding* b, TsiRef ref, EpochReceipt* out) {
     TsiLane* lane;
-    if (TSI_LIKELY(!b->arena->none_at_hand)) return end_alone(b, ref, out);
+    if (TSI_LIKELY(!b->arena->none_at_hand)) return end_straight(b, ref, out);
     if (!b->arena->lanes_at_hand || !tsi_lane_try(b, &lane)) return false;
     TsiBinding* as = tsi_lane_binding(lane);
-    bool ended = end_alone(as, ref, out);
+    bool ended = end_straight(as, ref, out);
     uint32_t record; /* of an incarnation: lanes are given them, and threads take them */
     if (ended && as->inc_count >= TSI_RECORD_CACHE / 2 && tsi_record_take_inc(b->arena, as, &record))
         tsi_record_give_inc(b->arena, b, record);
     tsi_lane_leave(lane);
     return ended;
+}
+
+bool tsi_inc_end_common(TsiArena* a, TsiBinding* b, TsiRef ref, EpochCloseMode mode, EpochReceipt* out) {
+    TsiInc* i = tsi_inc(&a->phases, tsi_ref_index(ref));
+    EpochId id;
+    char label[TSI_LABEL_BYTES];
+    if (tsi_inc_end_empty(a, b, ref, &id, label)) {
+        if (out != NULL) tsi_receipt_blank(out, id, tsi_ref_era(ref), label);
+        return false;
+    }
+    if (tsi_load_relaxed(&i->heap_count) == 1 /* a hint */ && b != NULL && mode == EPOCH_RELEASE &&
+        end_alone(b, ref, out))
+        return true;
+    if (tsi_epoch_end(a, ref, mode, TSI_END_OWN, out)) return true;
+    if (out != NULL) tsi_receipt_blank(out, 0, 0, tsi_no_label);
+    return false;
 }
 
 /* ---- advance ---- */

@@ -227,14 +227,19 @@ TSI_INLINE unsigned waits_at(TsiBinding* b, const TsiHeap* h) {
     return TSI_UNLIKELY(b->profile_mean != 0) || !has_budget(b, b->ready_size[rank]) ? TSI_READY_RANKS : rank;
 }
 
-/* Totals, into what the phase has in common with others for as long as it takes to fill the receipt. */
-static TSI_NOINLINE void fill_locked(TsiInc* i, const TsiRegionSum* sum, EpochReceipt* out) {
+/* All but what has gone back, and the time. */
+TSI_INLINE void fill_locked(TsiInc* i, const TsiRegionSum* sum, EpochReceipt* out) {
     TSI_HOLDS(tsi_inc_lock(i));
-    memset(out, 0, sizeof *out);
-    i->allocated = (TsiTotals){sum->issued, sum->issued_bytes};
-    i->released = (TsiTotals){sum->live, sum->live_bytes};
-    tsi_receipt_fill_locked(i, (TsiTotals){0, 0}, out);
-    i->allocated = i->released = (TsiTotals){0, 0};
+    *out = (EpochReceipt){.version = TSI_RECEIPT_VERSION,
+                          .epoch_id = tsi_load_relaxed(&i->id),
+                          .epoch_era = tsi_inc_era(i),
+                          .objects_allocated = sum->issued,
+                          .objects_freed = sum->issued - sum->live,
+                          .objects_released = sum->live,
+                          .bytes_allocated = sum->issued_bytes,
+                          .bytes_freed = sum->issued_bytes - sum->live_bytes,
+                          .bytes_released = sum->live_bytes};
+    memcpy(out->label, i->label, sizeof out->label);
 }
 
 static void tell_time(uint64_t since_ns, EpochReceipt* out) {

@@ -41,6 +41,11 @@ void tsi_receipt_fill_locked(TsiInc* i, TsiTotals live, EpochReceipt* r) {
     r->bytes_freed = r->bytes_allocated - r->bytes_released - r->bytes_escaped;
 }
 
+void tsi_receipt_blank(EpochReceipt* r, EpochId id, uint64_t era, const char label[TSI_LABEL_BYTES]) {
+    *r = (EpochReceipt){.version = TSI_RECEIPT_VERSION, .epoch_id = id, .epoch_era = era};
+    memcpy(r->label, label, sizeof r->label);
+}
+
 void tsi_receipt_returned(const TsiSweep* w, EpochReceipt* r) {
     r->slabs_returned = w->slabs;
     r->regions_returned = w->regions;

@@ -53,6 +53,8 @@ void tsi_sweep_uncharge(TsiSweep* w);
 /* What the phase was, as it ends; live: what escapes. Stripe held. */
 void tsi_receipt_fill_locked(TsiInc* i, TsiTotals live, EpochReceipt* r);
 /* What the sweep has returned and left. */
+/* That of an end that has met nothing. */
+void tsi_receipt_blank(EpochReceipt* r, EpochId id, uint64_t era, const char label[TSI_LABEL_BYTES]);
 void tsi_receipt_returned(const TsiSweep* w, EpochReceipt* r);
 
 #endif
