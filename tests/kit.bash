@@ -34,6 +34,10 @@ scale_reaches() {
     [ "${scale:-0}" -ge "$1" ]
 }
 
+# As little as compiling all of the library costs, for a test that does so only to see that it can be, or what a tool makes of it.
+cheap=-O0
+! scale_reaches 1 || cheap=-O1
+
 # Empties the scratch folder, or takes NAMEs out of it. Not in a source tree, where somebody may have called the script.
 clean() { # [NAME...]
     local sign
