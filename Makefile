@@ -24,7 +24,7 @@ test: ## build and run the library's own tests with gcc; needs compilers and lib
 	@scripts/run-tests.sh core
 
 test-all: ## every test: gcc, clang, ThreadSanitizer, AddressSanitizer, tools, servers, browser, models; skips must be listed
-	@scripts/run-tests.sh -k tsan asan clang-release core rest
+	@scripts/run-tests.sh -k -s 1 tsan asan clang-release core rest
 
 check: ## the same as test-all with ten times the work
 	@scripts/run-tests.sh -k -s 10 tsan asan clang-release core rest

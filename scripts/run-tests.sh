@@ -4,7 +4,7 @@
 #   core       gcc: the library's own tests. Needs compilers and libraries only; what `make test` runs
 #   rest       gcc: all other tests, of the same build: tools, daemon and its page, demo, benchmark, models, documents
 #   tsan asan clang-release      the presets of these names
-#   -s SCALE   multiplies the work of the stress, model and contract programs (default 1)
+#   -s SCALE   multiplies the work of tests that draw, race or step (default 0.25; tests/README.md has what it does)
 #   -k         a skip that tests/skips.list does not allow fails its part
 # All parts run even when one fails; the exit code is 0 when none did. Tests that fail are shown when they do; what the
 # others have said is in build/PRESET/Testing/Temporary/LastTest.log.
@@ -17,7 +17,7 @@ usage() {
     echo "run-tests.sh: $*; usage: run-tests.sh [-s SCALE] [-k] PART..., see its head" >&2
     exit 2
 }
-export TSLAB_TEST_SCALE=1
+export TSLAB_TEST_SCALE=0.25
 strict=no
 while getopts s:k option; do
     case $option in
@@ -27,7 +27,7 @@ while getopts s:k option; do
     esac
 done
 shift $((OPTIND - 1))
-[[ $TSLAB_TEST_SCALE =~ ^[1-9][0-9]{0,3}$ ]] || usage "the scale is a number from 1 to 9999, not '$TSLAB_TEST_SCALE'"
+[[ $TSLAB_TEST_SCALE =~ ^([1-9][0-9]{0,3}|0\.25)$ ]] || usage "the scale is 0.25 or a number from 1 to 9999, not '$TSLAB_TEST_SCALE'"
 [ $# -gt 0 ] || usage "which part?"
 
 packages=test
@@ -53,7 +53,7 @@ tally=${TALLY:-$scratch/tally}
 mkdir -p "$(dirname "$tally")" && touch "$tally" || exit 1
 # Only what hangs takes so long, on a machine however busy.
 limit=1500
-[ "$TSLAB_TEST_SCALE" -eq 1 ] || limit=4500
+case $TSLAB_TEST_SCALE in 0.25 | 1) ;; *) limit=4500 ;; esac
 
 # Passes on what ctest says of tests that fail, with their output, and how far it is: on a terminal in one line, elsewhere
 # after each hundred tests.

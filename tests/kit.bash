@@ -27,6 +27,17 @@ finish() { exit $((failures != 0)); }
 # For those that end without it. Another trap of the script takes its place.
 trap '[ $? -ne 0 ] || [ "$failures" -eq 0 ] || exit 1' EXIT
 
+# scale_reaches N: whether TSLAB_TEST_SCALE, 1 where it is not set, is at least the whole number N.
+scale_reaches() {
+    local scale=${TSLAB_TEST_SCALE:-1}
+    scale=${scale%%.*}
+    [ "${scale:-0}" -ge "$1" ]
+}
+
+# As little as compiling all of the library costs, for a test that does so only to see that it can be, or what a tool makes of it.
+cheap=-O0
+! scale_reaches 1 || cheap=-O1
+
 # Empties the scratch folder, or takes NAMEs out of it. Not in a source tree, where somebody may have called the script.
 clean() { # [NAME...]
     local sign

@@ -30,7 +30,7 @@ run rest.json --only sweep --only granules
 check 0 --against lives.json --against first.json --against rest.json
 printf '%s\n' "lives.json: 352 counts compared" "first.json: 66 counts compared" "rest.json: 518 counts compared" | cmp -s - compared ||
     complain "other counts than expected: $(cat compared)"
-if [ "${TSLAB_TEST_SCALE:-1}" -ge 10 ]; then
+if scale_reaches 10; then
     run whole.json
     check 0 --against whole.json
 fi

@@ -7,7 +7,7 @@ need_go
 unset TSLAB_OPTIONS NO_COLOR
 cd "$source/tslab" || exit 1
 "$go" vet ./... || fail "go vet"
-if [ "${TSLAB_TEST_SCALE:-1}" -le 1 ]; then
+if ! scale_reaches 2; then
     echo "go vet: nothing to say"
     echo "skipped: the race detector, which runs with TSLAB_TEST_SCALE above 1"
     exit 0

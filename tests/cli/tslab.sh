@@ -8,11 +8,10 @@ compile_test reports/print.c print
 ./print || exit 1
 
 cd "$source/tslab" || exit 1
-export CGO_ENABLED=0
 unset NO_COLOR TSLAB_OPTIONS
 "$TSLAB_BUILD_DIR/stats_dump" --help | grep -q -e '--pid' ||
     echo "skipped: the test with a real process, because this stats_dump shows none of its statistics"
-TSLAB_REPORTS=$scratch TSLAB_STATS_DUMP=$TSLAB_BUILD_DIR/stats_dump "$go" test -v -trimpath -vet=off -count=1 ./... >"$scratch/log" 2>&1
+TSLAB_REPORTS=$scratch TSLAB_STATS_DUMP=$TSLAB_BUILD_DIR/stats_dump "$go" test -v -vet=off -count=1 ./... >"$scratch/log" 2>&1
 status=$?
 # Only a run with -v tells which tests are skipped, and why: in the line before.
 awk '/^ *--- SKIP: / { print "skipped: " $3 ": " reason } { reason = $0; sub(/^ *[a-z_]+\.go:[0-9]+: (skipped: )?/, "", reason) }' "$scratch/log"

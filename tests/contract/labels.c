@@ -257,7 +257,7 @@ static void sums_never_go_back(void) {
     shared = slab_allocator_create();
     atomic_store(&stop, false);
     for (uintptr_t i = 0; i < THREADS; i++) REQUIRE(pthread_create(&t[i], NULL, phases, (void*)(i + 1)) == 0);
-    for (unsigned long n = 0; n < (unsigned long)(LAPS * check_scale()); n++) {
+    for (unsigned long n = 0; n < check_count(LAPS); n++) {
         const SlabLabelStats* r = row_of(shared, "GET /a");
         if (r == NULL) continue;
         CHECK_LE(last.phases_opened, r->phases_opened);

@@ -139,7 +139,7 @@ static void warm_bytes_bound_what_is_kept(void) {
         SlabOptions o = kit_options();
         o.warm_bytes = budgets[i];
         SlabAllocator* a = kit_create_with(&o);
-        for (size_t k = 0; k < check_count(100000); k++) {
+        for (size_t k = 0; k < check_count_whole(100000); k++) {
             REQUIRE(slab_malloc(a, 64 + k % 700) != NULL);
         }
         CHECK(epoch_close_ex(a, 0, EPOCH_RELEASE, NULL));

@@ -121,7 +121,7 @@ static size_t one_cycle(SlabAllocator* a, uint64_t cycle) {
 static void phase_cycles_do_not_drift(void) {
     for (int cold = 0; cold < 2; cold++) {
         SlabAllocator* a = cold ? kit_create_cold() : kit_create();
-        size_t cycles = check_count(2000);
+        size_t cycles = check_count_whole(2000);
         uint64_t early = 0, metadata = 0, rss = 0;
         for (size_t c = 0; c < cycles; c++) {
             CHECK_EQ(one_cycle(a, c), 250);
@@ -144,7 +144,7 @@ static void phase_cycles_do_not_drift(void) {
 
 static void domain_cycles_do_not_drift(void) {
     SlabAllocator* a = kit_create();
-    size_t cycles = check_count(20000);
+    size_t cycles = check_count_whole(20000);
     uint64_t early = 0, metadata = 0;
     for (size_t c = 0; c < cycles; c++) {
         epoch_domain_t* d = epoch_domain_begin(a, c % 2 == 0 ? "even" : "odd");
@@ -167,7 +167,7 @@ static void domain_cycles_do_not_drift(void) {
 static void steady_churn(SlabAllocator* a, size_t settled) {
     enum { LIVE = 20000 };
     uint64_t rng = 1, early = 0;
-    size_t cycles = settled + check_count(150);
+    size_t cycles = settled + check_count_whole(150);
     for (size_t i = 0; i < LIVE; i++) {
         kept[i] = slab_malloc(a, SIZE);
     }

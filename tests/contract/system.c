@@ -91,7 +91,7 @@ static void large_objects_are_few_mappings(void) {
     enum { MOST = 4000, FEW = 100 };
     static const size_t sizes[] = {300000, 700000, 1500000};
     static void* p[MOST];
-    size_t count = check_count(1000);
+    size_t count = check_count_whole(1000);
     if (commits_are_charged()) {
         SKIP("memory that is charged when it is mapped is mapped no further than it is used");
     }

@@ -172,7 +172,7 @@ static void* thread_with_late_destructor(void* arg) {
 /* More threads than so small an allocator knows at a time. */
 static void late_destructors_with_domains(void) {
     SlabOptions o = kit_options();
-    size_t threads = (size_t)(600 * check_scale());
+    size_t threads = (size_t)(600 * (check_scale() > 1 ? check_scale() : 1));
     o.reserve_bytes = 16 * KIT_MIB;
     open_both(&o);
     CHECK_EQ(pthread_key_create(&late_key, late), 0); /* younger than the library's */

@@ -61,7 +61,7 @@ static void* allocate_and_free(void* arg) {
 static void a_thousand_threads_grow_nothing(void) {
     SlabAllocator* a = kit_create();
     uint64_t early = 0, metadata = 0;
-    size_t threads = check_count(1000);
+    size_t threads = check_count_whole(1000);
     for (size_t t = 0; t < threads; t++) {
         kit_on_thread(allocate_and_free, a);
         if (t == threads * 3 / 4) { /* records of threads may be reused late, but they are */
@@ -79,7 +79,7 @@ static void a_thousand_threads_grow_nothing(void) {
 static void waves_of_threads_grow_nothing(void) {
     SlabAllocator* a = kit_create();
     uint64_t early = 0;
-    size_t waves = check_count(60);
+    size_t waves = check_count_whole(60);
     for (size_t w = 0; w < waves; w++) {
         pthread_t threads[10];
         for (size_t t = 0; t < 10; t++) {
@@ -235,7 +235,7 @@ static void destructors_use_the_allocator(void) {
     CHECK_EQ(pthread_key_create(&early_key, use_in_destructor), 0);
     in_destructor = kit_create();
     uint64_t early = 0;
-    size_t threads = check_count(1000);
+    size_t threads = check_count_whole(1000);
     for (size_t t = 0; t < threads; t++) {
         kit_on_thread(thread_with_destructor, NULL);
         if (t == 20) {

@@ -30,6 +30,7 @@ done
 wait $server
 
 PATH=$PATH:/usr/local/go/bin
+export CGO_ENABLED=0 # as the other tests do with Go
 if command -v go >/dev/null && timeout 600 go tool pprof -h 2>&1 | grep -q '^usage'; then
     line=$(grep -n 'this is the fault' "$source" | cut -d: -f1)
     timeout 300 go tool pprof -symbolize=local -lines -top '-tagfocus=label=^POST /orders$' ./which-route heap.pb >top 2>errors

@@ -12,7 +12,7 @@ import time
 from kit import Daemon, Reply, check, finish, read_all, series, wait_until
 
 SCRAPES = os.path.join(os.environ["TSLAB_BUILD_DIR"], "tests/daemon/scrapes")
-REQUESTS = 1500 if os.environ.get("TSLAB_TEST_SCALE", "1") == "1" else 100000
+REQUESTS = 100000 if float(os.environ.get("TSLAB_TEST_SCALE", "1")) > 1 else 1500
 METRICS = b"GET /metrics HTTP/1.1\r\nHost: localhost\r\n\r\n"
 HEALTHY = 'tslabd_http_requests_total{route="/healthz",code="200"}'
 

@@ -6,14 +6,14 @@ set -u
 here=$TSLAB_SOURCE_DIR/tests/install
 need musl-gcc "musl-gcc is not installed"
 clean usual late said
-for build in usual late; do # optimised little: it is compiled twice
+for build in usual late; do # it is compiled twice
     tls=initial-exec
     [ $build = usual ] || tls=descriptors
-    cmake -G Ninja -S "$TSLAB_SOURCE_DIR" -B $build -DCMAKE_C_COMPILER=musl-gcc -DCMAKE_C_FLAGS_RELEASE=-O1 \
+    cmake -G Ninja -S "$TSLAB_SOURCE_DIR" -B $build -DCMAKE_C_COMPILER=musl-gcc -DCMAKE_C_FLAGS_RELEASE=$cheap \
         -DTSLAB_WERROR=ON -DTSLAB_TLS=$tls >said && cmake --build $build --target temporal_slab temporal_slab_static >>said || fail "it does not build: $(tail said)"
 done
 compile() { # WORD...
-    musl-gcc -std=gnu11 -O1 -pthread -I"$TSLAB_SOURCE_DIR/include" "$@" || fail "$* does not compile"
+    musl-gcc -std=gnu11 $cheap -pthread -I"$TSLAB_SOURCE_DIR/include" "$@" || fail "$* does not compile"
 }
 run() { # STATUS PROGRAM...
     local wanted=$1 status=0

@@ -16,7 +16,7 @@
  * where nobody could take over, the program, by abort (SKIP: by 77). Code for a child goes through check_child, which turns the child's
  * failures, signals and hangs into a failure of the case.
  *
- * TSLAB_TEST_SCALE (default 1) multiplies loop counts given through check_count.
+ * TSLAB_TEST_SCALE (default 1; `make test` has less, `make check` more) multiplies loop counts given through check_count.
  */
 #ifndef TESTS_KIT_CHECK_H
 #define TESTS_KIT_CHECK_H
@@ -240,10 +240,17 @@ static inline double check_scale(void) {
     return scale > 0 && scale <= 1e6 ? scale : 1;
 }
 
-/* A loop count at scale 1, scaled. */
-static inline size_t check_count(size_t at_one) {
-    double n = (double)at_one * check_scale() / CHECK_DIVISOR;
+static inline size_t check_scaled(size_t at_one, double scale) {
+    double n = (double)at_one * scale / CHECK_DIVISOR;
     return n < 1 ? 1 : (size_t)n;
+}
+
+/* A loop count at scale 1, scaled: of what is drawn or raced again in each turn. */
+static inline size_t check_count(size_t at_one) { return check_scaled(at_one, check_scale()); }
+
+/* Like check_count, but no less below scale 1: of turns that have to outnumber something, records or pages perhaps. */
+static inline size_t check_count_whole(size_t at_one) {
+    return check_scaled(at_one, check_scale() > 1 ? check_scale() : 1);
 }
 
 /* ---- children ---- */

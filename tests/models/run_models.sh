@@ -3,7 +3,8 @@
 # error, "caught" with one. One line per run. Needs spin and a C compiler; without spin it is skipped (77).
 #
 #   run_models.sh [PATTERN]   only lines of the list that match the extended regular expression
-#   TSLAB_TEST_SCALE=n        n > 1: also those marked `check`, which take longest and have smaller ones beside them
+#   TSLAB_TEST_SCALE=n        n > 1: also those marked `check`, which take longest and have smaller ones beside them; n < 1: not
+#                             those marked `one`
 #   LONG=1                    these, and the larger bounds marked `long` (minutes, gigabytes)
 #   JOBS=n  RUN_SECONDS=n     runs at a time; limit of one run
 set -u
@@ -12,11 +13,11 @@ here=${here:-$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)}
 . "$here/../kit.bash"
 need spin "spin is not installed"
 
-long=${LONG:-0} scale=${TSLAB_TEST_SCALE:-1}
-case $scale in '' | *[!0-9.]*) scale=1 ;; esac
+long=${LONG:-0}
 if [ "$long" = 1 ]; then seconds=${RUN_SECONDS:-1200} megabytes=8000 table=26
 else seconds=${RUN_SECONDS:-400} megabytes=2000 table=22; fi
-depth=1000000
+depth=20000 # a deeper search says so: truncated
+[ "$long" = 0 ] || depth=1000000
 quick="${CC:-gcc} -O0" # tcc's search is a tenth slower, and it compiles in a thirtieth of the time
 if command -v tcc >/dev/null; then quick=tcc; fi
 build=$(mktemp -d) || exit 1
@@ -26,7 +27,8 @@ trap 'rm -rf "$build"' EXIT
 wanted() {
     case $1 in
         '') true ;;
-        check) [ "$long" = 1 ] || [ "${scale%%.*}" -gt 1 ] 2>/dev/null ;;
+        one) [ "$long" = 1 ] || scale_reaches 1 ;;
+        check) [ "$long" = 1 ] || scale_reaches 2 ;;
         long) [ "$long" = 1 ] ;;
         *) echo "models.list: no line can be '$1'" >&2; exit 1 ;;
     esac

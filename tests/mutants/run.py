@@ -128,7 +128,7 @@ def program_of(test):
     for prefix, options in ("shared_", "shared=1"), ("classes_", "bump=3"):
         if name.startswith(prefix) and folder != "model":
             name, environment = name[len(prefix):], {"TSLAB_OPTIONS": options}
-    if name == "test_between":
+    if name in ("test_between", "test_ended_steps", "test_lent"):
         environment = {**environment, "TSLAB_TEST_SCALE": "10"} # everywhere
     return f"tests/{folder}/{name}.c", f"{folder}_{name}", environment
 

@@ -6,6 +6,7 @@ set -eu
 PATH=$PATH:/usr/local/go/bin
 need go "go is not installed: nothing else here opens the format"
 # Newer Go compiles pprof when it is first used: that is not this test's work.
+export CGO_ENABLED=0 # as the other tests do with Go
 timeout 600 go tool pprof -h >help 2>&1 || true
 grep -q '^usage' help || skip "go tool pprof does not work here: $(head -n 1 help)"
 

@@ -3,7 +3,7 @@
 # walk over other functions' frames.
 set -eu
 . "$TSLAB_SOURCE_DIR/tests/kit.bash"
-flags="-fsanitize=memory -fno-omit-frame-pointer -std=gnu11 -g -O1 -pthread -DTSI_NO_USDT"
+flags="-fsanitize=memory -fno-omit-frame-pointer -std=gnu11 -g $cheap -pthread -DTSI_NO_USDT"
 echo 'int main(void) { return 0; }' >empty.c
 clang=
 for name in clang clang-19 clang-16 clang-14; do

@@ -5,6 +5,9 @@
  * object_is_used; so a report names these three. MAKE is a way to allocate, END one to end the object, USE what is
  * done with it: `ended` reads it after its end, `beyond` one byte behind it and `before` one in front of it while it
  * lives, `none` uses it as programs may. Exit code 3 where the calls did not do what they should.
+ *
+ * uses MAKE END USE MAKE END USE...: each in a child of its own, between a line "@ MAKE:END:USE" and a line "@ STATUS". The tool
+ * starts once.
  */
 #include <epoch_domain.h>
 #include <slab_alloc.h>
@@ -149,9 +152,7 @@ static void holds(const char* use) {
     if (is(use, "lost")) NEED(slab_free_checked(a, p));
 }
 
-int main(int argc, char** argv) {
-    NEED(argc == 4);
-    const char *make = argv[1], *end = argv[2], *use = argv[3];
+static int use_one(const char* make, const char* end, const char* use) {
     a = slab_allocator_create();
     NEED(a != NULL);
     if (is(make, "holds")) return holds(use), 0;
@@ -171,5 +172,19 @@ int main(int argc, char** argv) {
     object_is_ended(end, p);
     if (is(use, "ended")) (void)object_is_used(use, p);
     if (!is(end, "destroy")) slab_allocator_free(a);
+    return 0;
+}
+
+int main(int argc, char** argv) {
+    NEED(argc > 1 && argc % 3 == 1);
+    if (argc == 4) return use_one(argv[1], argv[2], argv[3]);
+    for (char** of = argv + 1; *of != NULL; of += 3) {
+        int status = -1;
+        fprintf(stderr, "@ %s:%s:%s\n", of[0], of[1], of[2]);
+        pid_t child = fork();
+        if (child == 0) exit(use_one(of[0], of[1], of[2]));
+        NEED(child > 0 && waitpid(child, &status, 0) == child);
+        fprintf(stderr, "@ %d\n", WIFEXITED(status) ? WEXITSTATUS(status) : 3);
+    }
     return 0;
 }

@@ -60,7 +60,7 @@ typedef struct Process {
 static void at_work(int ready, int stop, unsigned threads) {
     pthread_t t[THREADS];
     char c = 0;
-    alarm((unsigned)check_count(300)); /* where nobody is left to tell it to end */
+    alarm(300 + (unsigned)(300 * check_scale())); /* where nobody is left to tell it to end */
     SlabAllocator* a = create();
     for (unsigned i = 0; i < threads; i++) t[i] = kit_thread(worker_main, a);
     CHECK_EQ(write(ready, &c, 1), 1);
@@ -249,7 +249,7 @@ static void read_while_stopped(void) {
     int status;
     if (reading_open(&r, p.pid)) {
         /* As often as wanted, and until it was met while it published: that takes luck. */
-        for (; (n < rounds || halfway == 0) && n < 100 * rounds && check_failures() == 0; n++) {
+        for (; (n < rounds || halfway == 0) && n < 100000 && check_failures() == 0; n++) {
             SlabSegmentResult result;
             kit_sleep_us((unsigned)(n * 131) % 1000);
             CHECK_EQ(kill(p.pid, SIGSTOP), 0);

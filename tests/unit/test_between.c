@@ -23,16 +23,6 @@
 #include <sys/mman.h>
 #include <ucontext.h>
 
-#if defined __has_feature
-#if __has_feature(address_sanitizer)
-#define __SANITIZE_ADDRESS__ 1
-#endif
-#endif
-#ifdef __SANITIZE_ADDRESS__ /* several instructions for one of ours */
-enum { STRIDE = 7 };
-#else
-enum { STRIDE = 1 };
-#endif
 #if CAN_STEP
 enum { TRAP = 0x100, BREAKPOINT = 0xcc };
 static greg_t* registers_in(void* context) { return ((ucontext_t*)context)->uc_mcontext.gregs; }
@@ -181,8 +171,9 @@ static void learn(const Try* t) {
     between.other.learning = false;
 }
 
-/* At one instruction in so many. */
-static void everywhere_by(Try t, unsigned stride) {
+/* At one instruction in `wide`, or in kit_stride(3) where that is more. */
+static void everywhere_by(Try t, unsigned wide) {
+    unsigned stride = wide * kit_stride(1) > kit_stride(3) ? wide * kit_stride(1) : kit_stride(3);
     struct sigaction sa;
     unsigned stops = 0, laps = 0, halves = 0;
     memset(&sa, 0, sizeof sa);
@@ -192,7 +183,7 @@ static void everywhere_by(Try t, unsigned stride) {
     learn(&t);
     for (unsigned half = 0; half < (t.halved ? between.other.steps : 1) && halves < HALVES_MAX; half++) {
         if (t.halved && *between.other.path[half] != LOCKED) continue;
-        for (unsigned k = 0; k < between.call.steps; k += stride, laps++) {
+        for (unsigned k = kit_first(stride, half); k < between.call.steps; k += stride, laps++) {
             stop_at(&between.call, k);
             if (t.halved) stop_at(&between.other, half);
             once(&t);
@@ -205,8 +196,7 @@ static void everywhere_by(Try t, unsigned stride) {
     REQUIRE(!CAN_STEP || (between.call.steps > 40 && stops > laps / 10));
 }
 
-/* Everywhere in `make check`, which has ten times the work; at a third of the places elsewhere. */
-static void everywhere(Try t) { everywhere_by(t, check_scale() >= 10 ? STRIDE : 3 * STRIDE); }
+static void everywhere(Try t) { everywhere_by(t, 1); }
 
 /* ---- allocators ---- */
 
@@ -587,17 +577,17 @@ static void a_handle_freed_by_two(void) {
  * has stood in its bracket since before. */
 static void a_drain_while_a_handle_is_freed(void) {
     everywhere((Try){one_by_handle, free_by_handle, drain, both_are_gone, false});
-    everywhere_by((Try){one_of_theirs_by_handle, drain, free_by_handle, both_are_gone, false}, 11 * STRIDE); /* a long way */
-    everywhere_by((Try){one_of_theirs_by_handle, drain, free_by_handle, both_are_gone, true}, 11 * STRIDE);
+    everywhere_by((Try){one_of_theirs_by_handle, drain, free_by_handle, both_are_gone, false}, 11); /* a long way */
+    everywhere_by((Try){one_of_theirs_by_handle, drain, free_by_handle, both_are_gone, true}, 11);
 }
 static void a_release_while_a_handle_is_freed(void) {
     everywhere((Try){one_by_handle, free_by_handle, release, it_ended_once, false});
-    everywhere_by((Try){one_of_theirs_by_handle, release, free_by_handle, it_ended_once, false}, 11 * STRIDE);
+    everywhere_by((Try){one_of_theirs_by_handle, release, free_by_handle, it_ended_once, false}, 11);
 }
 static void a_trim_while_a_handle_is_freed(void) {
     everywhere((Try){two_by_handle, free_by_handle, trim, the_second_is_left, false});
-    everywhere_by((Try){two_of_theirs_by_handle, trim, free_by_handle, the_second_is_left, false}, 31 * STRIDE);
-    everywhere_by((Try){two_of_theirs_by_handle, trim, free_by_handle, the_second_is_left, true}, 31 * STRIDE);
+    everywhere_by((Try){two_of_theirs_by_handle, trim, free_by_handle, the_second_is_left, false}, 31);
+    everywhere_by((Try){two_of_theirs_by_handle, trim, free_by_handle, the_second_is_left, true}, 31);
 }
 
 static void a_sum_while_a_line_is_refilled(void) {
@@ -649,7 +639,7 @@ static void all_is_told(void) {
 }
 static void an_account_moves_while_it_is_read(void) {
     ended = 0;
-    everywhere_by((Try){an_account_of_theirs, read_accounts, move_account, all_is_told, false}, 11 * STRIDE); /* a long way */
+    everywhere_by((Try){an_account_of_theirs, read_accounts, move_account, all_is_told, false}, 11); /* a long way */
 }
 
 /* ---- the current epoch is closed ---- */
@@ -670,7 +660,7 @@ static void nobody_was_refused(void) {
     REQUIRE(slab_free_checked(a, unnamed));
 }
 static void an_allocation_while_the_current_epoch_is_closed(void) {
-    everywhere_by((Try){an_epoch_is_current, close_it, take_unnamed, nobody_was_refused, false}, 5 * STRIDE); /* a long way */
+    everywhere_by((Try){an_epoch_is_current, close_it, take_unnamed, nobody_was_refused, false}, 5); /* a long way */
 }
 static void two_closes_of_the_current_epoch(void) {
     everywhere((Try){an_epoch_is_current, close_it, close_it, the_ring_is_one_further, false});

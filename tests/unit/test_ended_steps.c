@@ -3,7 +3,8 @@
  *
  * The processor traps after each instruction between kit_steps_begin and kit_steps_end. In one half an end is stepped, and the handler asks
  * about what the phase held: alive or ended, and never made up, interior or another allocator's. In the other half a free is
- * stepped, and at one instruction after the other the phase ends beside it and the next one begins in the same memory.
+ * stepped, and at one instruction after the other (kit_stride) the phase ends beside it and the next one begins in the same
+ * memory.
  */
 #include "kit/one.h"
 #include "kit/step.h"
@@ -11,16 +12,6 @@
 #include "heap/free.h"
 #include "heap/names.h"
 
-#if defined __has_feature
-#if __has_feature(address_sanitizer)
-#define __SANITIZE_ADDRESS__ 1
-#endif
-#endif
-#ifdef __SANITIZE_ADDRESS__ /* several instructions for one of ours */
-enum { STRIDE = 7 };
-#else
-enum { STRIDE = 1 };
-#endif
 enum { SIZE = 64, OBJECTS = 8, LARGE = 400000, LATE_GEN = 1 << 21 };
 
 static void open_with(unsigned bump) {
@@ -166,7 +157,8 @@ static void free_at_each(How how) {
     uint64_t freed = 0;
     phase = NULL;
     kit_worker_start(&owner);
-    for (at_count = 1;; at_count += STRIDE) {
+    unsigned stride = kit_stride(1);
+    for (at_count = 1 + kit_first(stride, how);; at_count += stride) {
         kit_worker_run(&owner, begin_phase, how == HANDLE ? a : NULL);
         count = 0;
         kit_steps_begin(end_at);

@@ -10,7 +10,7 @@
 
 #include "heap/heap.h"
 
-enum { SIZE = 64, STRIDE = 3 /* every third instruction: another one in each run of three kinds */ };
+enum { SIZE = 64 };
 
 static KitWorker worker;
 static epoch_domain_t* d;
@@ -311,8 +311,8 @@ static void after_each_instruction(void) {
     sa.sa_handler = on_step;
     REQUIRE_EQ(sigaction(SIGTRAP, &sa, &before), 0);
     for (Deed deed = 0; deed < DEEDS; deed++) {
-        unsigned at = (unsigned)deed % STRIDE;
-        while (!step_once(deed, at) && CAN_STEP) at += STRIDE;
+        unsigned stride = kit_stride(3), at = kit_first(stride, deed);
+        while (!step_once(deed, at) && CAN_STEP) at += stride;
         if (CAN_STEP) REQUIRE_BETWEEN(at, 200, 20000);
     }
     REQUIRE_EQ(sigaction(SIGTRAP, &before, NULL), 0);
