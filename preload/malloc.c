@@ -57,15 +57,18 @@ TSI_NOINLINE void* tsp_malloc_more(size_t size, TsiBinding* b) {
     bool first = false;
     void* p = NULL;
     if (b == NULL && is_for_libc(&first)) return __libc_malloc(size);
-    if (TSI_LIKELY(!is_full())) {
+    bool full = TSI_UNLIKELY(is_full());
+    if (full) { /* first libc, then a look: what was full may not be any more */
+        if (b != NULL) tsi_malloc_leave(b);
+        p = __libc_malloc(size);
+        b = NULL;
+    }
+    if (TSI_LIKELY(p == NULL)) {
         p = tsi_malloc_missed(&tsp_heap, size != 0 ? size : 1, b);
         if (TSI_UNLIKELY(p == NULL)) note_full(size);
-    } else {
-        if (b != NULL) tsi_malloc_leave(b);
-        errno = ENOMEM;
     }
     entered(first);
-    if (TSI_UNLIKELY(p == NULL) && errno == ENOMEM) p = __libc_malloc(size);
+    if (TSI_UNLIKELY(p == NULL) && !full && errno == ENOMEM) p = __libc_malloc(size);
     errno = p != NULL ? saved : ENOMEM;
     return p;
 }

@@ -13,7 +13,6 @@
 #include <dlfcn.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
 #include <unistd.h>
 
 enum { DECAY_MS = 500 /* unless TSLAB_OPTIONS says otherwise: nobody ends the phase that everything is in */ };
@@ -33,13 +32,17 @@ static void say(const char* text) {
     tsi_os.complain(line, used + n + 1);
 }
 
-/* Under a limit of address space the allocator reserves an eighth of it, and tables beside it: the rest is the
- * program's, and serves what the allocator has no room for. UINT64_MAX: too little for the tables. 0: no limit. */
+/* What the allocator is to reserve. Under a limit of address space it maps pieces as it needs them, so the limit is
+ * shared with all else that the program maps; where it cannot do so, it reserves an eighth of the limit, and tables
+ * beside it: the rest is the program's, and serves what the allocator has no room for. UINT64_MAX: too little for the
+ * tables. 0: as much as it likes. */
 static uint64_t reservation(void) {
-    struct rlimit space;
-    if (getrlimit(RLIMIT_AS, &space) != 0 || space.rlim_cur == RLIM_INFINITY) return 0;
-    if (space.rlim_cur < TSI_GIB(1)) return UINT64_MAX;
-    return space.rlim_cur / 8 < TSI_GIB(64) ? space.rlim_cur / 8 : TSI_GIB(64);
+    tsi_malloc_start_lean();
+    (void)slab_page_size(); /* the system has been asked */
+    if (tsi_os.space_limit == UINT64_MAX) return 0;
+    if (tsi_os.space_limit < (tsi_os.sparse ? TSI_MIB(64) : TSI_GIB(1))) return UINT64_MAX;
+    if (tsi_os.sparse) return 0;
+    return tsi_os.space_limit / 8 < TSI_GIB(64) ? tsi_os.space_limit / 8 : TSI_GIB(64);
 }
 
 static bool make(void) {

@@ -42,6 +42,8 @@ static void let_learn(const TsiSpace* s, TsiTable* t) {
     t->learned_most = most < t->capacity ? (uint32_t)most : t->capacity;
 }
 
+enum { ROOM_STRIDE = (sizeof(TsiRoom) + 63) & ~(size_t)63 };
+
 static bool arena_open(TsiArena* a, const SlabOptions* o, uint64_t bytes) {
     TsiSpaceConfig config = {.reserve_bytes = bytes,
                              .slab_min_bytes = o->slab_bytes,
@@ -54,15 +56,21 @@ static bool arena_open(TsiArena* a, const SlabOptions* o, uint64_t bytes) {
                              .numa_local = o->numa_local != 0};
     tsi_lock_init(&a->closed_log.lock, TSI_LOCK_CLOSE_LOG);
     if (!tsi_space_init(&a->space, &config) || !tsi_profile_init(&a->profile, o->profile_bytes)) return false;
-    if (!tsi_phases_init(&a->phases, o->ring_size, records(bytes, TSI_INC_MAX, 8192), o->max_labels)) return false;
+    uint32_t incs = records(bytes, TSI_INC_MAX, 8192), heaps = records(bytes, TSI_HEAPS_MAX, 16384),
+             rooms = records(bytes, TSI_ROOMS_MAX, 2048), bindings = records(bytes, TSI_BINDINGS_MAX, 256);
+    TsiGround* g = &a->ground;
+    size_t ground = tsi_phases_room(incs, o->max_labels) + tsi_table_room(sizeof(TsiHeap), heaps, false) +
+                    tsi_table_room(ROOM_STRIDE, rooms, false) + tsi_table_room(TSI_DOMAIN_STRIDE, incs, false) +
+                    tsi_bindings_room(bindings);
+    if (!tsi_ground_reserve(g, ground) || !tsi_phases_init(&a->phases, g, o->ring_size, incs, o->max_labels))
+        return false;
     for (unsigned n = 0; n < TSI_SHARED_LANES; n++) tsi_lock_init(&a->lane[n].lock, TSI_LOCK_LANE);
     uint32_t nobody; /* record 0 stands for no heap, see tsi_heap_at */
-    bool ok = tsi_table_init(&a->heaps, sizeof(TsiHeap), records(bytes, TSI_HEAPS_MAX, 16384)) &&
-              tsi_table_take(&a->heaps, &nobody, 0) &&
-              tsi_table_init(&a->rooms, (sizeof(TsiRoom) + 63) & ~(size_t)63, records(bytes, TSI_ROOMS_MAX, 2048)) &&
-              tsi_domain_table_init(&a->domains, records(bytes, TSI_INC_MAX, 8192)) &&
-              tsi_bindings_init(&a->bindings, records(bytes, TSI_BINDINGS_MAX, 256));
-    if (!ok) return false;
+    tsi_table_init_in(&a->heaps, g, sizeof(TsiHeap), heaps, false);
+    if (!tsi_table_take(&a->heaps, &nobody, 0)) return false;
+    tsi_table_init_in(&a->rooms, g, ROOM_STRIDE, rooms, false);
+    tsi_domain_table_init(&a->domains, g, incs);
+    tsi_bindings_init(&a->bindings, g, bindings);
     let_learn(&a->space, &a->phases.incs);
     let_learn(&a->space, &a->heaps);
     let_learn(&a->space, &a->domains);
@@ -75,6 +83,7 @@ static void arena_close(TsiArena* a) {
     tsi_table_destroy(&a->domains);
     tsi_table_destroy(&a->bindings);
     tsi_phases_destroy(&a->phases);
+    tsi_ground_drop(&a->ground);
     tsi_space_destroy(&a->space);
     tsi_profile_destroy(&a->profile);
 }
@@ -99,7 +108,9 @@ static TsiArena* arena_create(const SlabOptions* o, uint32_t bad_environment, co
     a->secret = tsi_os.random();
     /* Address space is asked for as configured and halved until the system grants it all. */
     bool open = false;
-    for (uint64_t bytes = o->reserve_bytes; !open && bytes >= TSI_RESERVE_MIN; bytes /= 2) {
+    uint64_t most = o->reserve_bytes;
+    while (tsi_os.sparse && most / 2 >= tsi_os.space_limit && most / 2 >= TSI_RESERVE_MIN) most /= 2;
+    for (uint64_t bytes = most; !open && bytes >= TSI_RESERVE_MIN; bytes /= 2) {
         open = arena_open(a, o, bytes);
         if (!open) arena_close(a);
     }

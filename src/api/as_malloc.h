@@ -85,6 +85,9 @@ TSI_INLINE bool tsi_malloc_is_new_here(void) { return tsi_tls.thread == NULL; }
 /* Objects of s are blocks of malloc (option by_malloc), so s cannot be malloc. */
 TSI_INLINE bool tsi_malloc_is_circular(SlabAllocator* s) { return tsi_public(s)->arena->stand_ins != NULL; }
 
+/* Before the first allocator of the process: its start asks the system for as little as it can. */
+TSI_INLINE void tsi_malloc_start_lean(void) { tsi_os_lean = true; }
+
 /* Bytes of slabs and large objects that s has from the system. */
 TSI_INLINE uint64_t tsi_malloc_committed(SlabAllocator* s) {
     return tsi_load_relaxed(&tsi_public(s)->arena->space.committed_bytes);

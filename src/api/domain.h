@@ -68,7 +68,7 @@ TSI_INLINE bool tsi_domain_usable(TsiDomain* d) {
     return TSI_LIKELY(tsi_domain_is_alive(d)) || tsi_domain_refuse_destroyed(d);
 }
 /* The table of domains: their pages go back when nobody is inside of their locks. */
-bool tsi_domain_table_init(TsiTable* t, uint32_t capacity);
+void tsi_domain_table_init(TsiTable* t, TsiGround* g, uint32_t capacity);
 /* Scopes inside; the domain's lock is held by whoever changes them. acquire and release pair with each other. */
 TSI_INLINE uint32_t tsi_domain_refs(TsiDomain* d) { return __atomic_load_n(&d->pub.refcount, __ATOMIC_ACQUIRE); }
 TSI_INLINE void tsi_domain_refs_set(TsiDomain* d, uint32_t n) {

@@ -22,11 +22,10 @@ static void stay(TsiTable* t, uint32_t index) {
     tsi_lock_give(&d->lock);
 }
 
-bool tsi_domain_table_init(TsiTable* t, uint32_t capacity) {
-    bool ok = tsi_table_init(t, TSI_DOMAIN_STRIDE, capacity);
+void tsi_domain_table_init(TsiTable* t, TsiGround* g, uint32_t capacity) {
+    tsi_table_init_in(t, g, TSI_DOMAIN_STRIDE, capacity, false);
     t->leave = leave;
     t->stay = stay;
-    return ok;
 }
 
 static void count_destroyed(TsiDomain* d) {

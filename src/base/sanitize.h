@@ -8,6 +8,7 @@
 #if __has_feature(memory_sanitizer)
 #include <sanitizer/msan_interface.h>
 #define TSI_DEFINED(p, bytes) __msan_unpoison((p), (bytes))
+#define TSI_WATCHED_VALUES 1
 #endif
 #if __has_feature(thread_sanitizer)
 #define TSI_WATCHED_THREADS 1
@@ -19,6 +20,11 @@
 /* ThreadSanitizer looks at every access. */
 #ifndef TSI_WATCHED_THREADS
 #define TSI_WATCHED_THREADS 0
+#endif
+
+/* MemorySanitizer keeps a shadow of what may be mapped where. */
+#ifndef TSI_WATCHED_VALUES
+#define TSI_WATCHED_VALUES 0
 #endif
 
 /* The bytes at p have their values from where MemorySanitizer does not look: from the system, or from the compiler. */

@@ -339,6 +339,7 @@ struct TsiArena {
     TsiSpace space;
     TsiPhases phases;
     TsiTable heaps, rooms, domains, bindings;
+    TsiGround ground; /* of these, and of those of phases */
     uint64_t serial;
     uint64_t secret;
     SlabAllocator* owner;

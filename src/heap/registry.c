@@ -20,6 +20,7 @@ uint32_t (*tsi_domain_scopes)(const TsiArena*, uint32_t domain, TsiRef ref);
 
 static TsiTable arena_slots; /* TsiArenaSlot; under the registry lock */
 static TsiTable threads;     /* under the registry lock */
+static TsiGround ground;     /* of both */
 static uint64_t threads_made;
 static _Atomic uint32_t arenas_now;
 static uint64_t serial_next = 1; /* a serial is this and the slot */
@@ -31,6 +32,8 @@ typedef struct TsiArenaSlot {
     TsiArena* arena;
 } TsiArenaSlot;
 
+enum { THREAD_STRIDE = (sizeof(TsiThread) + 63) & ~(size_t)63 };
+
 static TsiArena* arena_by_serial_locked(uint64_t serial) {
     TSI_HOLDS(&tsi_registry_lock);
     uint32_t slot = (uint32_t)serial % ARENAS_MAX;
@@ -41,6 +44,7 @@ static TsiArena* arena_by_serial_locked(uint64_t serial) {
 /* Is there address space for a small allocator beside what is reserved by now? */
 static bool room_for_one(void) {
     const size_t bytes = TSI_MIB(56);
+    if (tsi_os.sparse || tsi_os.space_limit == UINT64_MAX) return true;
     void* p = tsi_os.reserve(bytes);
     if (p != NULL) tsi_os.unmap(p, bytes);
     return p != NULL;
@@ -49,13 +53,16 @@ static bool room_for_one(void) {
 bool tsi_registry_open(void) {
     tsi_lock_take(&tsi_registry_lock);
     /* Here, not once per process: a process that was short of memory may have some now. */
-    bool ok = arena_slots.base != NULL || tsi_table_init(&arena_slots, sizeof(TsiArenaSlot), ARENAS_MAX);
-    for (uint32_t n = THREADS_MAX; ok && threads.base == NULL && n >= THREADS_LEAST; n /= 2) {
-        bool made = tsi_table_init(&threads, (sizeof(TsiThread) + 63) & ~(size_t)63, n);
-        if (made && n > THREADS_LEAST && !room_for_one()) tsi_table_destroy(&threads);
+    for (uint32_t n = THREADS_MAX; ground.base == NULL && n >= THREADS_LEAST; n /= 2) {
+        bool made = tsi_ground_reserve(&ground, tsi_table_room(sizeof(TsiArenaSlot), ARENAS_MAX, false) +
+                                                    tsi_table_room(THREAD_STRIDE, n, false));
+        if (made && n > THREADS_LEAST && !room_for_one()) tsi_ground_drop(&ground);
+        if (ground.base == NULL) continue;
+        tsi_table_init_in(&arena_slots, &ground, sizeof(TsiArenaSlot), ARENAS_MAX, false);
+        tsi_table_init_in(&threads, &ground, THREAD_STRIDE, n, false);
+        threads.spare = 0; /* nobody keeps an index of a thread: the lowest is taken again */
     }
-    ok = ok && threads.base != NULL;
-    threads.spare = 0; /* nobody keeps an index of a thread: the lowest is taken again */
+    bool ok = ground.base != NULL;
     tsi_lock_give(&tsi_registry_lock);
     return ok;
 }
@@ -338,11 +345,14 @@ static void binding_stays(TsiTable* t, uint32_t index) {
     tsi_warm_unlock(&b->warm);
 }
 
-bool tsi_bindings_init(TsiTable* t, uint32_t capacity) {
-    bool ok = tsi_table_init(t, (sizeof(TsiBinding) + 63) & ~(size_t)63, capacity);
+enum { BINDING_STRIDE = (sizeof(TsiBinding) + 63) & ~(size_t)63 };
+
+size_t tsi_bindings_room(uint32_t capacity) { return tsi_table_room(BINDING_STRIDE, capacity, false); }
+
+void tsi_bindings_init(TsiTable* t, TsiGround* g, uint32_t capacity) {
+    tsi_table_init_in(t, g, BINDING_STRIDE, capacity, false);
     t->leave = binding_leaves;
     t->stay = binding_stays;
-    return ok;
 }
 
 void tsi_registry_tidy(TsiArena* a, bool all) {

@@ -120,7 +120,8 @@ void tsi_registry_child(void);
  * Counters of bindings go to the arena. No lock held. */
 void tsi_registry_tidy(TsiArena* a, bool all);
 /* An arena's table of bindings. */
-bool tsi_bindings_init(TsiTable* t, uint32_t capacity);
+void tsi_bindings_init(TsiTable* t, TsiGround* g, uint32_t capacity);
+size_t tsi_bindings_room(uint32_t capacity);
 /* Allocators destroyed so far: scopes of theirs may be on any thread's stack. */
 extern _Atomic uint64_t tsi_registry_removals;
 /* Drops scopes of destroyed allocators from the top of the stack; those under a living one go when they come to

@@ -95,7 +95,8 @@ bool tsi_space_init(TsiSpace* s, const TsiSpaceConfig* config) {
     }
     uint64_t chunks = config->reserve_bytes >> TSI_CHUNK_SHIFT;
     if (chunks > TSI_CHUNKS_MAX) chunks = TSI_CHUNKS_MAX;
-    s->nodes = !config->numa_local ? 1 : tsi_os.nodes < TSI_NODES_MAX ? tsi_os.nodes : TSI_NODES_MAX;
+    s->nodes = config->numa_local ? tsi_os_node_count() : 1;
+    if (s->nodes > TSI_NODES_MAX) s->nodes = TSI_NODES_MAX;
     s->chunk_count = (uint32_t)chunks;
     s->limited = tsi_os_counts_writable();
     /* A side that waits for huge pages is usable as soon as what lies behind it is: with a limit it would take half. */

@@ -25,11 +25,13 @@ typedef struct TsiMapping {
 } TsiMapping;
 
 typedef struct TsiOs {
-    size_t page_bytes;   /* power of two, >= 4096 */
-    bool strict_commit;  /* the kernel charges what is writable (overcommit_memory = 2) */
-    bool has_membarrier; /* private expedited membarrier is registered */
-    unsigned nodes;      /* memory nodes, 1 at least */
-    bool has_huge;       /* a wish for huge pages of 2 MiB is heard */
+    size_t page_bytes;    /* power of two, >= 4096 */
+    bool strict_commit;   /* the kernel charges what is writable (overcommit_memory = 2) */
+    bool has_membarrier;  /* private expedited membarrier is registered */
+    unsigned nodes;       /* memory nodes, 1 at least */
+    bool has_huge;        /* a wish for huge pages of 2 MiB is heard */
+    uint64_t space_limit; /* bytes of address space that the process may have (RLIMIT_AS); UINT64_MAX: no limit */
+    bool sparse;          /* what is reserved is a place without a mapping and counts against no limit */
     /* Address space without access or charge, or NULL. */
     void* (*reserve)(size_t bytes);
     /* Makes whole pages readable and writable; 0 or an errno value. */
@@ -78,6 +80,9 @@ typedef struct TsiOs {
 } TsiOs;
 
 extern TsiOs tsi_os;
+/* Set before tsi_os is filled: a start that asks the system for as little as it can. It takes the machine to have one
+ * memory node until numa_local is asked for, and no huge pages, and reads the system's clock for the quick one. */
+extern bool tsi_os_lean;
 
 /* Fills tsi_os. Idempotent; called under the registry's once. */
 void tsi_os_init(void);
@@ -93,6 +98,8 @@ void tsi_os_drop(void* p, size_t bytes);
 /* The beginning of a file as text: what there is room for and one read tells; empty when there is none. Not a
  * cancellation point. */
 const char* tsi_os_read_text(const char* path, char* to, size_t n);
+/* Memory nodes of the machine, 1 at least. */
+unsigned tsi_os_node_count(void);
 /* Returns whether memory costs something as soon as it may be written: the system charges it, or the process has a
  * limit for it now. May ask the system. */
 bool tsi_os_counts_writable(void);

@@ -48,9 +48,71 @@ static void* map_reserved(void* at, size_t bytes, int access, int flags) {
     return p;
 }
 
-static void* os_reserve(size_t bytes) { return map_reserved(NULL, bytes, PROT_NONE, 0); }
+/*
+ * Where RLIMIT_AS limits the address space, a reservation would be all of it. There a large one is a place where
+ * nothing is mapped, far from where the system maps what has no address of its own: it looks from below the stack
+ * downwards, or with an unlimited stack from a third of the space upwards, and the heap lies behind the program. Pieces
+ * are mapped as they are committed, without replacing anything: what somebody else has there is left alone, and the
+ * commit fails. Places are used once.
+ */
+#if defined(__LP64__) && (defined(__x86_64__) || defined(__aarch64__)) && !TSI_WATCHED_THREADS && \
+    !defined(__SANITIZE_ADDRESS__) && !TSI_WATCHED_VALUES
+enum { HAS_PLACES = 1 };
+#else
+enum { HAS_PLACES = 0 };
+#endif
+#ifndef MAP_FIXED_NOREPLACE
+#define MAP_FIXED_NOREPLACE 0x100000
+#endif
+#define PLACES_FROM 0x110000000000ull /* 17 TiB */
+#define PLACES_END 0x280000000000ull  /* 40 TiB */
+enum { PLACE_LEAST = 1 << 20, PLACE_STEP = 1 << 21, PLACE_DICE = 1 << 20 };
+static _Atomic uint64_t place_next;
 
-static int os_commit(void* p, size_t bytes) { return mprotect(p, bytes, PROT_READ | PROT_WRITE) == 0 ? 0 : errno; }
+static bool is_place(const void* p) { return (uintptr_t)p >= PLACES_FROM && (uintptr_t)p < PLACES_END; }
+
+/* NULL where there are none left. */
+static void* place_take(size_t bytes) {
+    uint64_t size = tsi_align_up((uint64_t)bytes, PLACE_STEP), at = tsi_add_relaxed(&place_next, size);
+    return at + size <= PLACES_END ? (void*)(uintptr_t)at : NULL;
+}
+
+/* 0 or an errno value. */
+static int map_at(void* p, size_t bytes) {
+    void* got = mmap(p, bytes, PROT_READ | PROT_WRITE,
+                     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE, -1, 0);
+    if (got == MAP_FAILED) return errno;
+    if (got != p) { /* a kernel before 4.17 takes the address for a hint */
+        (void)munmap(got, bytes);
+        return ENOMEM;
+    }
+#ifdef MADV_NOHUGEPAGE
+    (void)madvise(p, bytes, MADV_NOHUGEPAGE);
+#endif
+    return 0;
+}
+
+/* In a place. What it begins with may be mapped already, by a neighbour with whom it shares a page. */
+static int map_rest(uint8_t* p, size_t bytes) {
+    int error = map_at(p, bytes);
+    if (error != EEXIST || mprotect(p, bytes, PROT_READ | PROT_WRITE) == 0) return error == EEXIST ? 0 : error;
+    for (size_t page = tsi_os.page_bytes; error == EEXIST && bytes > page; bytes -= page) {
+        if (mprotect(p, page, PROT_READ | PROT_WRITE) != 0) break;
+        p += page;
+        error = map_at(p, bytes - page);
+    }
+    return error == EEXIST ? ENOMEM : error;
+}
+
+static void* os_reserve(size_t bytes) {
+    void* place = tsi_os.sparse && bytes >= PLACE_LEAST ? place_take(bytes) : NULL;
+    return place != NULL ? place : map_reserved(NULL, bytes, PROT_NONE, 0);
+}
+
+static int os_commit(void* p, size_t bytes) {
+    if (is_place(p)) return map_rest(p, bytes);
+    return mprotect(p, bytes, PROT_READ | PROT_WRITE) == 0 ? 0 : errno;
+}
 
 static int os_purge(void* p, size_t bytes, TsiPurgeHow how) {
     int saved = errno, error = 0; /* frees leave errno alone */
@@ -376,15 +438,35 @@ void tsi_os_after_fork(void) {
     tsi_os.has_membarrier = syscall(SYS_membarrier, MEMBARRIER_REGISTER_PRIVATE_EXPEDITED, 0) == 0;
 }
 
+/* Whether places can be had, by a page that is mapped in one. */
+static bool init_places(void) {
+    uint64_t dice = tsi_os.random() % PLACE_DICE;
+    tsi_store_relaxed(&place_next, PLACES_FROM + dice * PLACE_STEP);
+    void* p = place_take(tsi_os.page_bytes);
+    bool can = map_at(p, tsi_os.page_bytes) == 0;
+    if (can) (void)munmap(p, tsi_os.page_bytes);
+    return can;
+}
+
+bool tsi_os_lean;
+
 void tsi_os_init(void) {
+    struct rlimit space;
     if (tsi_os.page_bytes != 0) return;
     tsi_os.page_bytes = (size_t)sysconf(_SC_PAGESIZE);
     tsi_os.strict_commit = read_strict_commit();
-    tsi_os.nodes = read_nodes();
-    tsi_os.has_huge = !tsi_os.strict_commit && read_huge();
-    init_ticks();
+    bool limited = getrlimit(RLIMIT_AS, &space) == 0 && space.rlim_cur != RLIM_INFINITY;
+    tsi_os.space_limit = limited ? space.rlim_cur : UINT64_MAX;
+    tsi_os.sparse = limited && HAS_PLACES && init_places();
+    if (!tsi_os_lean) {
+        tsi_os.nodes = read_nodes();
+        tsi_os.has_huge = !tsi_os.strict_commit && read_huge();
+        init_ticks();
+    }
     tsi_os_after_fork();
 }
+
+unsigned tsi_os_node_count(void) { return tsi_os.nodes != 0 ? tsi_os.nodes : read_nodes(); }
 
 void tsi_os_yield(unsigned* turn) {
     enum { YIELDS = 64, NAP_NS = 50000 };
@@ -413,6 +495,6 @@ void tsi_os_drop(void* p, size_t bytes) {
     if (p != NULL) tsi_os.unmap(p, tsi_align_up(bytes, tsi_os.page_bytes));
 }
 
-bool tsi_os_counts_writable(void) { return tsi_os.strict_commit || tsi_os.data_room() != UINT64_MAX; }
+bool tsi_os_counts_writable(void) { return tsi_os.strict_commit || tsi_os.sparse || tsi_os.data_room() != UINT64_MAX; }
 
 const char* tsi_os_getenv(const char* name) { return secure_getenv(name); }

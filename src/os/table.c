@@ -1,6 +1,8 @@
 /* table.c - see table.h. */
 #include "os/table.h"
 
+#include "base/check.h"
+
 #include <string.h>
 
 enum {
@@ -10,7 +12,8 @@ enum {
     SPARE = 64,
     SPARE_LARGE = 8,
     RUN_BYTES = 256 << 10,
-    WHOLE_BYTES = 16 << 20
+    WHOLE_BYTES = 16 << 20,       /* of a table */
+    WHOLE_GROUND_BYTES = 32 << 20 /* of a small allocator's, all together */
 };
 enum { VAIN_NS = 100000000, SECOND_NS = 1000000000 };
 
@@ -47,7 +50,8 @@ static uint64_t mask(uint32_t word, uint32_t from, uint32_t to) {
 
 /* ---- init ---- */
 
-static bool init(TsiTable* t, size_t stride, uint32_t capacity, bool aside) {
+/* All but where it lies. */
+static void shape(TsiTable* t, size_t stride, uint32_t capacity, bool aside) {
     size_t page = tsi_os.page_bytes;
     memset(t, 0, sizeof *t);
     tsi_lock_init(&t->lock, TSI_LOCK_TABLE);
@@ -62,23 +66,62 @@ static bool init(TsiTable* t, size_t stride, uint32_t capacity, bool aside) {
     t->spare = t->keep > 2 * SPARE ? SPARE : SPARE_LARGE;
     t->bytes_reserved = tsi_align_up((uint64_t)t->stride * capacity, page);
     t->bits_reserved = tsi_align_up(((uint64_t)capacity + WORD - 1) / WORD * bits_stride(t), page);
-    t->base = tsi_os.reserve(t->bytes_reserved + t->bits_reserved);
-    if (t->base == NULL) return false;
-    t->bits = t->base + t->bytes_reserved;
-    /* One mapping where that costs nothing: the system counts mappings. */
-    size_t all = t->bytes_reserved + t->bits_reserved;
-    if (all <= WHOLE_BYTES && !tsi_os_counts_writable() && tsi_os.commit(t->base, all) == 0) {
-        t->bytes_committed = t->bytes_reserved;
-        t->bits_committed = t->bits_reserved;
-    }
+}
+
+static size_t room(const TsiTable* t) { return t->bytes_reserved + t->bits_reserved; }
+
+static void lay(TsiTable* t, uint8_t* base, bool whole) {
+    t->base = base;
+    t->bits = base + t->bytes_reserved;
+    if (!whole) return;
+    t->bytes_committed = t->bytes_reserved;
+    t->bits_committed = t->bits_reserved;
+}
+
+/* One mapping where that costs nothing: the system counts mappings. */
+static bool commit_whole(uint8_t* base, size_t bytes, size_t most) {
+    return bytes <= most && !tsi_os_counts_writable() && tsi_os.commit(base, bytes) == 0;
+}
+
+static bool init(TsiTable* t, size_t stride, uint32_t capacity, bool aside) {
+    shape(t, stride, capacity, aside);
+    uint8_t* base = tsi_os.reserve(room(t));
+    if (base != NULL) lay(t, base, commit_whole(base, room(t), WHOLE_BYTES));
+    return base != NULL;
+}
+
+size_t tsi_table_room(size_t stride, uint32_t capacity, bool aside) {
+    TsiTable t;
+    shape(&t, stride, capacity, aside);
+    return room(&t);
+}
+
+bool tsi_ground_reserve(TsiGround* g, size_t bytes) {
+    g->base = g->at = tsi_os.reserve(bytes);
+    if (g->base == NULL) return false;
+    g->end = g->base + bytes;
+    g->whole = commit_whole(g->base, bytes, WHOLE_GROUND_BYTES);
     return true;
+}
+
+void tsi_ground_drop(TsiGround* g) {
+    if (g->base != NULL) tsi_os.unmap(g->base, (size_t)(g->end - g->base));
+    g->base = NULL;
+}
+
+void tsi_table_init_in(TsiTable* t, TsiGround* g, size_t stride, uint32_t capacity, bool aside) {
+    shape(t, stride, capacity, aside);
+    TSI_CHECK(room(t) <= (size_t)(g->end - g->at));
+    t->lies = true;
+    lay(t, g->at, g->whole);
+    g->at += room(t);
 }
 
 bool tsi_table_init(TsiTable* t, size_t stride, uint32_t capacity) { return init(t, stride, capacity, false); }
 bool tsi_table_init_aside(TsiTable* t, size_t stride, uint32_t capacity) { return init(t, stride, capacity, true); }
 
 void tsi_table_destroy(TsiTable* t) {
-    if (t->base != NULL) tsi_os.unmap(t->base, t->bytes_reserved + t->bits_reserved);
+    if (t->base != NULL && !t->lies) tsi_os.unmap(t->base, room(t));
     t->base = NULL;
 }
 

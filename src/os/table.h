@@ -54,8 +54,8 @@ struct TsiTable {
     size_t bytes_reserved, bytes_committed; /* of records */
     uint32_t capacity, unit;
     uint32_t spare, keep; /* free records: that are gone round, U4; that may keep their pages */
-    bool aside;
-    TsiTableLeave leave; /* or NULL */
+    bool aside, lies;     /* it lies in a ground, which is dropped in its place */
+    TsiTableLeave leave;  /* or NULL */
     TsiTableStay stay, back;
     uint8_t* bits; /* behind the records: of 64 records each, and what is aside */
     size_t bits_reserved;
@@ -71,6 +71,21 @@ struct TsiTable {
     uint64_t gone_ns, learned_used_ns; /* when the last went; when more than half of `learned` was last needed */
     TsiTableBits first[TSI_TABLE_FIRST];
 };
+
+/* A reservation that several tables lie in. */
+typedef struct TsiGround {
+    uint8_t *base, *at, *end; /* [at, end) is no table's yet */
+    bool whole;               /* all of it is writable */
+} TsiGround;
+/* Bytes of a ground that such a table takes. */
+size_t tsi_table_room(size_t stride, uint32_t capacity, bool aside);
+/* Reserves a ground, and makes all of it writable where it is small and that costs nothing. Returns false when the
+ * system refuses. */
+bool tsi_ground_reserve(TsiGround* g, size_t bytes);
+/* The tables there are no more. */
+void tsi_ground_drop(TsiGround* g);
+/* Like tsi_table_init, but the table lies in the ground, which has room for it. */
+void tsi_table_init_in(TsiTable* t, TsiGround* g, size_t stride, uint32_t capacity, bool aside);
 
 /* Reserves room for `capacity` records; false when the system refuses. Of tables made with `aside` each record has 16
  * bits that stay. A stride of a page or more is rounded up to pages. */

@@ -27,17 +27,22 @@ static void take_reuse_back(TsiTable* t, uint32_t index) {
     tsi_store_relaxed(&((TsiInc*)tsi_table_at(t, index))->reuse, tsi_load_relaxed(tsi_table_aside(t, index)));
 }
 
-bool tsi_phases_init(TsiPhases* p, uint32_t ring_size, uint32_t inc_capacity, uint32_t label_capacity) {
+size_t tsi_phases_room(uint32_t inc_capacity, uint32_t label_capacity) {
+    return tsi_table_room(TSI_INC_STRIDE, inc_capacity, true) + tsi_table_room(sizeof(TsiEnd), inc_capacity, false) +
+           tsi_table_room(sizeof(TsiLabel), label_capacity, false);
+}
+
+bool tsi_phases_init(TsiPhases* p, TsiGround* g, uint32_t ring_size, uint32_t inc_capacity, uint32_t label_capacity) {
     _Static_assert(sizeof *p % sizeof(uint64_t) == 0, "whole words");
     tsi_clear(p, sizeof *p);
     tsi_lock_init(&p->ring_lock, TSI_LOCK_RING);
     tsi_lock_init(&p->eras.lock, TSI_LOCK_ERAS);
     for (unsigned n = 0; n < TSI_STRIPES; n++) tsi_lock_init(&tsi_stripes[n].lock, TSI_LOCK_STRIPE);
-    if (!tsi_table_init_aside(&p->incs, TSI_INC_STRIDE, inc_capacity)) return false;
+    tsi_table_init_in(&p->incs, g, TSI_INC_STRIDE, inc_capacity, true);
     p->incs.leave = put_reuse_aside;
     p->incs.back = take_reuse_back;
-    if (!tsi_table_init(&p->ends, sizeof(TsiEnd), inc_capacity) || !tsi_labels_init(&p->labels, label_capacity))
-        return false;
+    tsi_table_init_in(&p->ends, g, sizeof(TsiEnd), inc_capacity, false);
+    if (!tsi_labels_init(&p->labels, g, label_capacity)) return false;
     p->ring_size = ring_size;
     tsi_store_relaxed(&p->era_next, 1);
     uint32_t index = 0;

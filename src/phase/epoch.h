@@ -176,7 +176,9 @@ TSI_INLINE bool tsi_ref_is_current(const TsiPhases* p, TsiRef r) {
     return r != 0 && tsi_inc_era(tsi_inc(p, tsi_ref_index(r))) == tsi_ref_era(r);
 }
 
-bool tsi_phases_init(TsiPhases* p, uint32_t ring_size, uint32_t inc_capacity, uint32_t label_capacity);
+bool tsi_phases_init(TsiPhases* p, TsiGround* g, uint32_t ring_size, uint32_t inc_capacity, uint32_t label_capacity);
+/* Bytes of the ground that they take. */
+size_t tsi_phases_room(uint32_t inc_capacity, uint32_t label_capacity);
 void tsi_phases_destroy(TsiPhases* p);
 /* Of a record that is nobody's: as it was before it was used. */
 void tsi_inc_reset(TsiInc* i);

@@ -5,11 +5,11 @@
 
 static void name_it(TsiLabel* l, const char* name) { tsi_label_copy(l->name, name); }
 
-bool tsi_labels_init(TsiLabels* l, uint32_t capacity) {
+bool tsi_labels_init(TsiLabels* l, TsiGround* g, uint32_t capacity) {
     uint32_t none, other;
     l->capacity = capacity;
     tsi_lock_init(&l->lock, TSI_LOCK_LABELS);
-    if (!tsi_table_init(&l->records, sizeof(TsiLabel), capacity)) return false;
+    tsi_table_init_in(&l->records, g, sizeof(TsiLabel), capacity, false);
     if (!tsi_table_take(&l->records, &none, 0) || !tsi_table_take(&l->records, &other, 0)) return false;
     tsi_lock_init(&tsi_label(l, TSI_LABEL_NONE)->drain_lock, TSI_LOCK_DRAINS);
     tsi_lock_init(&tsi_label(l, TSI_LABEL_OTHER)->drain_lock, TSI_LOCK_DRAINS);

@@ -104,7 +104,7 @@ typedef struct TsiLabels {
     _Atomic uint16_t slots[TSI_LABEL_INDEX]; /* record + 1, by hash of the name */
 } TsiLabels;
 
-bool tsi_labels_init(TsiLabels* l, uint32_t capacity);
+bool tsi_labels_init(TsiLabels* l, TsiGround* g, uint32_t capacity);
 void tsi_labels_destroy(TsiLabels* l);
 /* Copies a label: at most 31 bytes, cut at a UTF-8 boundary, zeros behind. */
 void tsi_label_copy(char out[TSI_LABEL_BYTES], const char* label);

@@ -47,15 +47,19 @@ has out '^none$'
 expect 0 env TSLAB_OPTIONS=by_malloc=1 ./whose
 has out '^libc$'
 has err "malloc stays libc's"
-# Little address space: malloc stays libc's, without a word. More of it: ours, for as much as an eighth.
-expect 0 bash -c 'ulimit -v 100000; exec ./whose'
+# Little address space: malloc stays libc's, without a word. More of it: ours, which maps what it needs.
+expect 0 bash -c 'ulimit -v 50000; exec ./whose'
 has out '^libc$'
-has out '^large$'
 empty err
-expect 0 bash -c 'ulimit -v 1200000; exec ./whose'
+expect 0 bash -c 'ulimit -v 80000; exec ./whose'
 has out '^ours$'
-has out '^large$'
 empty err
+for kib in 200000 1200000 2000000 100000000; do
+    expect 0 bash -c "ulimit -v $kib; exec ./whose"
+    has out '^ours$'
+    has out '^large$'
+    empty err
+done
 # More small objects than the allocator has room for: they go on at libc's, and all are whole.
 cat >fills.c <<'END'
 #include <stdio.h>
@@ -80,6 +84,11 @@ END
 cc -std=gnu11 -O1 fills.c -o fills || fail "fills.c does not compile"
 expect 0 bash -c 'ulimit -v 1200000; exec ./fills'
 has out '^all$'
+# Where there is no room for all of them either, what there is stays whole, and what is free by then is found.
+for kib in 80000 200000; do
+    expect 0 bash -c "ulimit -v $kib; exec ./fills"
+    has out '^not all$'
+done
 
 # More rights than the user: the environment counts for nothing. The library is one of the program's own here, for of
 # those that are preloaded ld.so takes none then.

@@ -9,12 +9,17 @@
 enum { RING = 8, RECORDS = 200 };
 
 static TsiPhases phases;
+static TsiGround ground;
 
 static void open_phases(void) {
     fake_os_clear();
-    REQUIRE(tsi_phases_init(&phases, RING, RECORDS, 16));
+    REQUIRE(tsi_ground_reserve(&ground, tsi_phases_room(RECORDS, 16)));
+    REQUIRE(tsi_phases_init(&phases, &ground, RING, RECORDS, 16));
 }
-static void close_phases(void) { tsi_phases_destroy(&phases); }
+static void close_phases(void) {
+    tsi_phases_destroy(&phases);
+    tsi_ground_drop(&ground);
+}
 
 static bool step(TsiRef* was, TsiRef* displaced) {
     tsi_lock_take(&phases.ring_lock);
@@ -253,7 +258,7 @@ static void an_id_names_the_new_era_at_once(void) {
     for (unsigned n = 0; n < 2; n++)
         REQUIRE(slab_ptr_epoch(s, slab_malloc_epoch(s, 64, next), NULL, &old)); /* at hand by its id */
     TsiInc* was = tsi_inc(p, tsi_ref_index(tsi_load_relaxed(&p->ring[now])));
-    tsi_inc_take(was); /* the advance waits here, once the ring has moved */
+    tsi_inc_take(was);                  /* the advance waits here, once the ring has moved */
     tsi_lock_disown(tsi_inc_lock(was)); /* as another thread would have it: this one takes others meanwhile */
     REQUIRE_EQ(pthread_create(&t, NULL, advance_thread, s), 0);
     for (unsigned turn = 0; epoch_current(s) != next;) tsi_os_yield(&turn);
