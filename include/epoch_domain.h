@@ -50,6 +50,29 @@ typedef struct epoch_domain {
 SLAB_API epoch_domain_t* epoch_domain_create(SlabAllocator* a);
 /* Same with a label (31 bytes, copied, NULL for none). */
 SLAB_API epoch_domain_t* epoch_domain_create_labeled(SlabAllocator* a, const char* label);
+/* How epoch_domain_create_ex makes a domain. Set struct_size to sizeof(SlabDomainOptions), and all that is not wanted to
+ * 0. */
+typedef struct SlabDomainOptions {
+    size_t struct_size;
+    const char* label; /* 31 bytes, copied, NULL for none */
+    uint32_t flags;    /* SLAB_DOMAIN_... */
+    uint32_t reserved_;
+    uint64_t soft_bytes, hard_bytes; /* budget of each of its epochs, as slab_epoch_set_budget; 0 for none */
+    SlabBudgetFn budget_fn;          /* may be NULL */
+    void* budget_ctx;
+} SlabDomainOptions;
+/* No exit ends it: destroy, end, drain, reset or force_close does. */
+#define SLAB_DOMAIN_KEEP 1u
+/* Only its maker's thread is to allocate in it and end it. Not supported yet: ENOTSUP. */
+#define SLAB_DOMAIN_OWNER_ONLY 2u
+/* No clock is read for its phases: they have no age, are no leak however long they live, and are in no histogram of
+ * durations. A receipt still says how long the end took. */
+#define SLAB_DOMAIN_UNTIMED 4u
+/* Makes a domain with an epoch of its own by options. NULL and EINVAL for NULL, for a struct_size that is too small, for
+ * options of a later version that are not 0, for flags that there are not, and for a soft budget over the hard one;
+ * ENOTSUP for OWNER_ONLY; ENOMEM as epoch_domain_create. Each incarnation that it opens has the budget and the flags. A
+ * phase with a budget does not begin and end by the shortest way. O(1), from any thread. */
+SLAB_API epoch_domain_t* epoch_domain_create_ex(SlabAllocator* a, const SlabDomainOptions* options);
 /* Makes a domain over the incarnation that a ring id names now. With auto_close its last exit
  * drains that incarnation, if the id still names it and no other domain is inside. */
 SLAB_API epoch_domain_t* epoch_domain_wrap(SlabAllocator* a, EpochId epoch, bool auto_close);

@@ -12,6 +12,7 @@
 #include "api/domain.h"
 
 #include "base/probes.h"
+#include "heap/charge.h"
 #include "heap/close.h"
 #include "heap/close_tell.h"
 #include "heap/own.h"
@@ -25,6 +26,15 @@
 
 /* ---- incarnations of a domain's own ---- */
 
+/* Before anybody knows of the incarnation. */
+static TSI_NOINLINE void open_special(TsiInc* i, const TsiDomain* d) {
+    if (d->untimed) tsi_store_relaxed(&i->open_since_ns, TSI_UNTIMED);
+    if ((d->soft_bytes | d->hard_bytes) == 0) return;
+    tsi_inc_take(i); /* counted: a phase with a budget does not begin straight (ready.c) */
+    tsi_budget_write(&i->budget, d->soft_bytes, d->hard_bytes, d->budget_fn, d->budget_ctx);
+    tsi_inc_give(i);
+}
+
 TSI_INLINE bool open_own(TsiArena* a, TsiBinding* b, TsiDomain* d) {
     uint32_t index;
     if (!tsi_record_take_inc(a, b, &index)) return false;
@@ -34,6 +44,7 @@ TSI_INLINE bool open_own(TsiArena* a, TsiBinding* b, TsiDomain* d) {
     tsi_store_relaxed(&tsi_inc(&a->phases, index)->domain, d->index + 1);
     if (TSI_UNLIKELY(d->label_at == TSI_LABEL_OTHER))
         tsi_add_relaxed(&tsi_label(&a->phases.labels, TSI_LABEL_OTHER)->swallowed, 1);
+    if (TSI_UNLIKELY(d->special)) open_special(tsi_inc(&a->phases, index), d);
     d->pub.epoch_id = id;
     __atomic_store_n(&d->pub.epoch_era, era, __ATOMIC_RELAXED);
     tsi_store_relaxed(&d->phase.heap, &tsi_no_heap);
@@ -126,7 +137,7 @@ TSI_INLINE TsiDomain* make(SlabAllocator* s, const char* label, TsiBinding** b) 
     tsi_domain_refs_set(d, 0);
     d->pub.auto_close = true;
     tsi_store_relaxed(&d->detached, 0);
-    d->entered = d->drained = d->has_receipt = false;
+    d->entered = d->drained = d->has_receipt = d->special = false;
     d->maker = (*b)->thread->number;
     tsi_store_relaxed(&d->left, 0);
     name_it(a, *b, d, label);
@@ -154,13 +165,24 @@ static TSI_NOINLINE epoch_domain_t* enter_failed(TsiBinding* b, TsiDomain* d) {
     return tsi_failed(ENOMEM, "no memory for the thread's scopes");
 }
 
-/* inside: the calling thread enters it at once, while nobody else knows of it. */
-TSI_INLINE epoch_domain_t* create(SlabAllocator* s, const char* label, bool inside) {
+TSI_INLINE void set_special(TsiDomain* d, const SlabDomainOptions* o) {
+    d->pub.auto_close = (o->flags & SLAB_DOMAIN_KEEP) == 0;
+    d->untimed = (o->flags & SLAB_DOMAIN_UNTIMED) != 0;
+    d->soft_bytes = o->soft_bytes;
+    d->hard_bytes = o->hard_bytes;
+    d->budget_fn = o->budget_fn;
+    d->budget_ctx = o->budget_ctx;
+    d->special = d->untimed || (d->soft_bytes | d->hard_bytes) != 0;
+}
+
+/* inside: the calling thread enters it at once, while nobody else knows of it. o: or NULL. */
+TSI_INLINE epoch_domain_t* create(SlabAllocator* s, const char* label, bool inside, const SlabDomainOptions* o) {
     TsiBinding* b;
     TsiDomain* d = make(s, label, &b);
     if (TSI_UNLIKELY(d == NULL)) return NULL;
     d->own = true;
     tsi_store_relaxed(&d->shows_scopes, true);
+    if (o != NULL) set_special(d, o);
     if (TSI_UNLIKELY(!open_own(b->arena, b, d))) return create_failed(b, d);
     if (inside) {
         if (TSI_UNLIKELY(!tsi_scope_put(b->arena, b, d))) return enter_failed(b, d);
@@ -174,17 +196,43 @@ TSI_INLINE epoch_domain_t* create(SlabAllocator* s, const char* label, bool insi
 
 static TSI_NOINLINE epoch_domain_t* create_late(SlabAllocator* s, const char* label, bool inside) {
     tsi_thread_late_enter();
-    epoch_domain_t* d = create(s, label, inside);
+    epoch_domain_t* d = create(s, label, inside, NULL);
     tsi_thread_late_leave();
     return d;
 }
 
 epoch_domain_t* epoch_domain_create_labeled(SlabAllocator* s, const char* label) {
-    return TSI_UNLIKELY(tsi_tls.exiting) ? create_late(s, label, false) : create(s, label, false);
+    return TSI_UNLIKELY(tsi_tls.exiting) ? create_late(s, label, false) : create(s, label, false, NULL);
 }
 
 epoch_domain_t* epoch_domain_begin(SlabAllocator* s, const char* label) {
-    return TSI_UNLIKELY(tsi_tls.exiting) ? create_late(s, label, true) : create(s, label, true);
+    return TSI_UNLIKELY(tsi_tls.exiting) ? create_late(s, label, true) : create(s, label, true, NULL);
+}
+
+/* NULL, or what is wrong with the options; else *o has all that there are. */
+static const char* options_read(const SlabDomainOptions* in, SlabDomainOptions* o) {
+    if (in == NULL) return "the options are NULL";
+    if (in->struct_size < offsetof(SlabDomainOptions, reserved_) || in->struct_size > 4096)
+        return "set SlabDomainOptions.struct_size to sizeof(SlabDomainOptions)";
+    memset(o, 0, sizeof *o);
+    memcpy(o, in, in->struct_size < sizeof *o ? in->struct_size : sizeof *o);
+    for (size_t n = sizeof *o; n < in->struct_size; n++)
+        if (((const unsigned char*)in)[n] != 0) return "an option of a later version of the library is set";
+    if ((o->flags & ~(SLAB_DOMAIN_KEEP | SLAB_DOMAIN_OWNER_ONLY | SLAB_DOMAIN_UNTIMED)) != 0 || o->reserved_ != 0)
+        return "a flag is set that there is not";
+    return o->hard_bytes != 0 && o->soft_bytes > o->hard_bytes ? "the soft budget is over the hard one" : NULL;
+}
+
+epoch_domain_t* epoch_domain_create_ex(SlabAllocator* s, const SlabDomainOptions* options) {
+    SlabDomainOptions o;
+    const char* wrong = options_read(options, &o);
+    if (wrong != NULL) return tsi_failed(EINVAL, wrong);
+    if ((o.flags & SLAB_DOMAIN_OWNER_ONLY) != 0) return tsi_failed(ENOTSUP, "OWNER_ONLY is not supported yet");
+    if (TSI_LIKELY(!tsi_tls.exiting)) return create(s, o.label, false, &o);
+    tsi_thread_late_enter();
+    epoch_domain_t* d = create(s, o.label, false, &o);
+    tsi_thread_late_leave();
+    return d;
 }
 
 epoch_domain_t* epoch_domain_create(SlabAllocator* s) { return epoch_domain_create_labeled(s, NULL); }

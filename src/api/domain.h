@@ -33,6 +33,11 @@ typedef struct TsiDomain {
     char label[TSI_LABEL_BYTES];
     uint64_t maker;        /* number of the thread that made it */
     _Atomic uint32_t left; /* see tsi_domain_leave_behind; 0 mostly */
+    /* What each incarnation that it opens is to have; `special`: anything but 0. */
+    bool special, untimed;
+    uint64_t soft_bytes, hard_bytes;
+    SlabBudgetFn budget_fn;
+    void* budget_ctx;
     EpochReceipt receipt;
 } TsiDomain;
 

@@ -91,7 +91,8 @@ void slab_stats_epoch(SlabAllocator* s, uint32_t index, EpochId epoch, SlabEpoch
     tsi_inc_take(i);
     out->epoch_era = tsi_ref_era(ref);
     out->state = tsi_ref_is_active(&a->phases, ref) ? EPOCH_ACTIVE : EPOCH_CLOSING;
-    out->open_since_ns = tsi_load_relaxed(&i->open_since_ns);
+    uint64_t since = tsi_load_relaxed(&i->open_since_ns);
+    out->open_since_ns = since != TSI_UNTIMED ? since : 0;
     out->rss_before_close = i->rss_before;
     out->rss_after_close = i->rss_after;
     memcpy(out->label, i->label, sizeof out->label);

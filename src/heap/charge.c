@@ -388,6 +388,7 @@ void tsi_post_end_locked(TsiArena* a, TsiBinding* b, TsiInc* i, uint64_t now_ns)
     uint64_t peak = tsi_inc_peak(i), since = tsi_load_relaxed(&i->open_since_ns);
     tsi_sum_add(b, &books_of(a, b, i)->ended, 1);
     if (peak == 0) return;
+    if (since == TSI_UNTIMED) now_ns = 0;
     unsigned size = tsi_label_bucket(peak), age = tsi_label_bucket(now_ns > since ? now_ns - since : 0);
     if (b != NULL) {
         TsiPending* p = tsi_pending_of(b, tsi_inc_label(i));

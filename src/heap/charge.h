@@ -172,10 +172,11 @@ TSI_INLINE void tsi_post_freed(TsiPending* p, const TsiRegionSum* sum) {
     tsi_pending_sum(&p->sums.objects_freed, objects);
     tsi_pending_sum(&p->sums.bytes_freed, bytes);
 }
-/* Posts its size and age. */
-TSI_INLINE void tsi_post_shape(TsiBinding* b, TsiPending* p, uint64_t peak, uint64_t age_ns) {
+/* Posts its size and, unless it is untimed, its age. */
+TSI_INLINE void tsi_post_shape(TsiBinding* b, TsiPending* p, uint64_t peak, uint64_t since_ns, uint64_t now_ns) {
     tsi_pending_count(b, p, &p->peaks[tsi_label_bucket(peak)]);
-    tsi_pending_count(b, p, &p->duration[tsi_label_bucket(age_ns)]);
+    if (TSI_UNLIKELY(since_ns == TSI_UNTIMED)) return;
+    tsi_pending_count(b, p, &p->duration[tsi_label_bucket(now_ns > since_ns ? now_ns - since_ns : 0)]);
 }
 
 #endif

@@ -203,7 +203,7 @@ TSI_INLINE void post_locked(TsiBinding* b, TsiInc* i, const TsiEnded* e) {
     if (e->sum.issued != e->sum.live) tsi_post_freed(p, &e->sum);
     if (TSI_UNLIKELY(e->slow != 1)) tsi_pending_sum(&p->sums.slow, e->slow - 1);
     if (TSI_UNLIKELY(e->slabs != 1)) tsi_pending_sum(&p->sums.closed_slabs, e->slabs - 1);
-    tsi_post_shape(b, p, bytes, e->now_ns > since ? e->now_ns - since : 0);
+    tsi_post_shape(b, p, bytes, since, e->now_ns);
     tsi_label_less(b, p, label, bytes);
 }
 
@@ -247,6 +247,12 @@ static void tell_time(uint64_t since_ns, EpochReceipt* out) {
     out->close_ns = end > since_ns ? end - since_ns : 0;
 }
 
+/* The time, if anybody asks for it. */
+TSI_INLINE uint64_t end_ns(TsiInc* i, const EpochReceipt* out) {
+    bool asked = out != NULL || tsi_load_relaxed(&i->open_since_ns) != TSI_UNTIMED;
+    return TSI_LIKELY(asked) ? tsi_os.quick_ns() : 0;
+}
+
 /* The rest of a straight end whose heap does not wait: its slabs go, as from a sweep. The stripe is held, and given.
  * Returns false, and ends nothing, if the phase never held a slab: what found no room was charged to nobody, and the
  * account has neither its size nor its age. */
@@ -259,7 +265,7 @@ static TSI_NOINLINE bool end_without_heap(TsiBinding* b, TsiInc* i, TsiHeap* h, 
     TsiSweep w = {.arena = b->arena, .b = b, .inc = i, .learns = true};
     /* The sweep asks for the state. release: as in end_with_heap. */
     tsi_store_release(&i->word, tsi_inc_era(i) << 2 | TSI_INC_RELEASED);
-    TsiEnded e = {.now_ns = tsi_os.quick_ns()};
+    TsiEnded e = {.now_ns = end_ns(i, out)};
     tsi_sweep_own_locked(&w, h);
     e.sum = (TsiRegionSum){i->allocated.objects, i->allocated.bytes, i->released.objects, i->released.bytes, 0};
     e.slow = i->slow;
@@ -286,7 +292,7 @@ TSI_INLINE bool end_with_heap(TsiBinding* b, TsiInc* i, TsiHeap* h, unsigned ran
     size_t bytes = b->ready_size[rank];
     TsiRegion* r = tsi_load_relaxed(&h->region);
     TsiSlab* slab = tsi_slab(&a->space, h->slabs - 1);
-    TsiEnded e = {.slow = tsi_load_relaxed(&h->slow), .slabs = 1, .now_ns = tsi_os.quick_ns()};
+    TsiEnded e = {.slow = tsi_load_relaxed(&h->slow), .slabs = 1, .now_ns = end_ns(i, out)};
     learn(b, h, r, label);
     if (TSI_UNLIKELY(!renew_region(a, r, slab, &e.sum))) {
         i->allocated = (TsiTotals){e.sum.issued, e.sum.issued_bytes};

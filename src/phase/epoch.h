@@ -23,6 +23,7 @@
 
 #include <string.h>
 
+#define TSI_UNTIMED UINT64_MAX /* as a time: later than any */
 enum { TSI_INC_ACTIVE = 0, TSI_INC_ADVANCED = 1, TSI_INC_CLOSED = 2, TSI_INC_RELEASED = 3, TSI_INC_STATE = 3 };
 enum { TSI_INC_BITS = 18, TSI_INC_MAX = (1 << TSI_INC_BITS) - 1, TSI_RING_MAX = 1024, TSI_STRIPES = 64 };
 enum { TSI_REUSE_BITS = 13, TSI_REUSE_MASK = (1 << TSI_REUSE_BITS) - 1, TSI_CHARGE_BITS = 48 };
@@ -68,7 +69,7 @@ typedef struct TsiInc {
     bool named;               /* only used in a fork child: a domain refers to it */
     _Atomic bool unswept;     /* ring lock; frees look without it: a hint */
     _Atomic uint32_t heap_at; /* of the heap found last, as in a line or region, 0: none; a hint, see heap/own.h */
-    _Atomic uint64_t open_since_ns;
+    _Atomic uint64_t open_since_ns; /* 0: not yet; TSI_UNTIMED: nobody asks */
     uint64_t lock_fast, lock_contended; /* accounts like `allocated` */
     _Atomic uint64_t late_bytes;        /* pages of orphans that late frees have left without a live slot */
     _Atomic uint64_t user_refs;         /* slab_epoch_inc_refcount */

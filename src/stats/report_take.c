@@ -142,6 +142,7 @@ static void phase_row(TsiWalk* w, uint32_t n, uint64_t now) {
     if (!c->used || (c->state != TSI_INC_ACTIVE && p->slabs == 0)) return;
     SlabPhaseStats* out = &w->r->phases[w->r->phase_count++];
     *out = c->row;
+    if (out->open_since_ns == TSI_UNTIMED) out->open_since_ns = 0;
     out->age_ns = age_of(w, c, now);
     out->objects_allocated += p->issued.objects;
     out->bytes_allocated += p->issued.bytes;
@@ -170,7 +171,7 @@ static void epoch_row(TsiWalk* w, uint32_t n, uint64_t now) {
     out->total_reclaimable_slabs = out->reclaimable_slab_count = p->empty;
     out->alloc_count = p->live.objects;
     out->estimated_rss_bytes = p->bytes;
-    out->open_since_ns = row->open_since_ns;
+    out->open_since_ns = row->open_since_ns != TSI_UNTIMED ? row->open_since_ns : 0;
     out->rss_before_close = row->rss_before_close;
     out->rss_after_close = row->rss_after_close;
     out->rss_delta_mb = ((double)row->rss_before_close - (double)row->rss_after_close) / (1 << 20); /* fell: positive */
