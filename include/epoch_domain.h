@@ -50,8 +50,8 @@ typedef struct epoch_domain {
 SLAB_API epoch_domain_t* epoch_domain_create(SlabAllocator* a);
 /* Same with a label (31 bytes, copied, NULL for none). */
 SLAB_API epoch_domain_t* epoch_domain_create_labeled(SlabAllocator* a, const char* label);
-/* How epoch_domain_create_ex makes a domain. Set struct_size to sizeof(SlabDomainOptions), and all that is not wanted to
- * 0. */
+/* How epoch_domain_create_ex makes a domain. Set struct_size to sizeof(SlabDomainOptions), and all that is not wanted
+ * to 0. */
 typedef struct SlabDomainOptions {
     size_t struct_size;
     const char* label; /* 31 bytes, copied, NULL for none */
@@ -70,8 +70,8 @@ typedef struct SlabDomainOptions {
 #define SLAB_DOMAIN_UNTIMED 4u
 /* Makes a domain with an epoch of its own by options. NULL and EINVAL for NULL, for a struct_size that is too small, for
  * options of a later version that are not 0, for flags that there are not, and for a soft budget over the hard one;
- * ENOTSUP for OWNER_ONLY; ENOMEM as epoch_domain_create. Each incarnation that it opens has the budget and the flags. A
- * phase with a budget does not begin and end by the shortest way. O(1), from any thread. */
+ * ENOTSUP for OWNER_ONLY; ENOMEM as epoch_domain_create. Each incarnation that it opens has the budget and the flags.
+ * A phase with a budget does not begin and end by the shortest way. O(1), from any thread. */
 SLAB_API epoch_domain_t* epoch_domain_create_ex(SlabAllocator* a, const SlabDomainOptions* options);
 /* Makes a domain over the incarnation that a ring id names now. With auto_close its last exit
  * drains that incarnation, if the id still names it and no other domain is inside. */

@@ -147,15 +147,16 @@ enum {
     FAULTS_CAN_MOVE = 1 << 16
 };
 
+/* By system call: the type of the function's second parameter differs among libcs. */
 static size_t move_watched(int fd, void* to, void* from, size_t bytes) {
     FaultsApi api = {FAULTS_API, FAULTS_CAN_MOVE, 0};
     FaultsWatched watched = {(uintptr_t)to, bytes, FAULTS_MISSING, 0};
-    if (ioctl(fd, _IOWR(FAULTS_API, 0x3f, FaultsApi), &api) != 0) return 0;
-    if (ioctl(fd, _IOWR(FAULTS_API, 0, FaultsWatched), &watched) != 0) return 0;
+    if (syscall(SYS_ioctl, fd, _IOWR(FAULTS_API, 0x3f, FaultsApi), &api) != 0) return 0;
+    if (syscall(SYS_ioctl, fd, _IOWR(FAULTS_API, 0, FaultsWatched), &watched) != 0) return 0;
     size_t done = 0;
     for (int64_t moved = 1; done < bytes && moved > 0; done += moved > 0 ? (size_t)moved : 0) {
         FaultsMoved m = {(uintptr_t)to + done, (uintptr_t)from + done, bytes - done, FAULTS_LEAVE_HOLES, 0};
-        (void)ioctl(fd, _IOWR(FAULTS_API, 5, FaultsMoved), &m);
+        (void)syscall(SYS_ioctl, fd, _IOWR(FAULTS_API, 5, FaultsMoved), &m);
         moved = m.moved;
     }
     return done;

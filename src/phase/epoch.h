@@ -69,7 +69,7 @@ typedef struct TsiInc {
     bool named;               /* only used in a fork child: a domain refers to it */
     _Atomic bool unswept;     /* ring lock; frees look without it: a hint */
     _Atomic uint32_t heap_at; /* of the heap found last, as in a line or region, 0: none; a hint, see heap/own.h */
-    _Atomic uint64_t open_since_ns; /* 0: not yet; TSI_UNTIMED: nobody asks */
+    _Atomic uint64_t open_since_ns;     /* 0: not yet; TSI_UNTIMED: nobody asks */
     uint64_t lock_fast, lock_contended; /* accounts like `allocated` */
     _Atomic uint64_t late_bytes;        /* pages of orphans that late frees have left without a live slot */
     _Atomic uint64_t user_refs;         /* slab_epoch_inc_refcount */
