@@ -166,6 +166,7 @@ impl Allocator {
     pub fn into_raw(self) -> NonNull<sys::SlabAllocator> {
         ManuallyDrop::new(self).raw
     }
+    #[cfg(feature = "allocator-api2")]
     pub(crate) fn raw(&self) -> NonNull<sys::SlabAllocator> {
         self.raw
     }

@@ -4,6 +4,8 @@
 //! at fault ends with "// here". Compiled with `--cfg good` the case is the same program without the fault, and must compile: so it
 //! fails for that line and nothing else. No test compares the compiler's full text, which changes from version to version.
 
+#![cfg(feature = "allocator-api2")]
+
 use std::path::{Path, PathBuf};
 use std::process::Command;
 

@@ -555,3 +555,15 @@ fn debug_says_something_of_each() {
     drop(domain);
     assert_eq!(CALLS.load(SeqCst), 1);
 }
+
+/// For AddressSanitizer, which the script runs it under: it must say so.
+#[test]
+#[ignore = "uses what has ended, on purpose"]
+fn uses_an_object_after_its_end() {
+    let slab = Allocator::new().unwrap();
+    let domain = slab.domain("ended").unwrap();
+    let object: *const u64 = domain.alloc(5);
+    drop(domain);
+    // SAFETY: none.
+    println!("{}", unsafe { object.read_volatile() });
+}
