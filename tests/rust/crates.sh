@@ -21,5 +21,19 @@ run cargo test --locked
 grep -q '^test .* ok$' "$CARGO_TARGET_DIR.log" || complain "cargo test ran no test"
 grep -E '^(test result|warning)' "$CARGO_TARGET_DIR.log"
 grep -q '^warning' "$CARGO_TARGET_DIR.log" && complain "the tests compile with warnings"
+# The page for readers: what it shows compiles and runs.
+newest() { find "$CARGO_TARGET_DIR/debug/deps" -name "lib$1-*.rlib" -printf '%T@ %p\n' | sort -n | tail -n 1 | cut -d' ' -f2; }
+externs=()
+for crate in tslab allocator_api2 hashbrown tokio; do externs+=(--extern "$crate=$(newest $crate)"); done
+run rustdoc --edition 2021 --test -L dependency="$CARGO_TARGET_DIR/debug/deps" "${externs[@]}" ../docs/rust.md ../rust/tslab/README.md
+[ "$(grep -c '^test .* ok$' "$CARGO_TARGET_DIR.log")" -eq 6 ] || complain "docs/rust.md and the README have not six examples: $(cat "$CARGO_TARGET_DIR.log")"
+[ "$(find tslab/tests/fail -name '*.rs' | wc -l) such lines" = "$(grep -oE '^the closure .*|[0-9]+ such lines' ../docs/rust.md | grep -oE '[0-9]+ such lines')" ] ||
+    complain "docs/rust.md does not say how many lines must not compile"
+
+# The benchmark does what it says, in a few requests.
+run cargo clippy --locked --quiet -p tslab-bench -- -D warnings
+run cargo run --locked --quiet -p tslab-bench -- --reps 1 --requests 5
+[ "$(grep -cE '^ +[0-9.]+ +[0-9.]+  (Box|mimalloc|bumpalo|tslab|the C)' "$CARGO_TARGET_DIR.log")" -eq 20 ] || complain "tslab-bench says $(cat "$CARGO_TARGET_DIR.log")"
+cargo run --locked --quiet -p tslab-bench -- --reps none >"$CARGO_TARGET_DIR.log" 2>&1 && complain "tslab-bench takes --reps none"
 RUSTDOCFLAGS="-D warnings" run cargo doc --locked --quiet --no-deps
 finish
