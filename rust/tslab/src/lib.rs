@@ -72,3 +72,7 @@ pub use stats::{Label, LabelStats, PhaseStats, Receipt, Refusals, Stats};
 pub use task::{in_phase, InPhase};
 
 pub use tslab_sys as sys;
+
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

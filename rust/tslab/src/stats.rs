@@ -178,12 +178,12 @@ mirror! {
 }
 
 mirror! {
-    /// Refused calls by cause, since the allocator was made: [`Allocator::refusals`]. Safe Rust code adds to `closed_epoch`, `bad_size`,
-    /// `out_of_memory` and `over_budget` only.
+    /// Refused calls by cause, since the allocator was made: [`Allocator::refusals`]. Safe Rust code adds to `bad_size`, `out_of_memory`
+    /// and `over_budget` only.
     Refusals of SlabRefusals {
-        /// Handles of objects that have ended; looked up in a [`Pool`](crate::Pool), too.
+        /// Frees by handles of objects that had ended.
         stale_handle: u64,
-        /// Forged handles, and those of another allocator.
+        /// Frees by forged handles, and by those of another allocator.
         bad_handle: u64,
         /// Frees of what was free.
         double_free: u64,

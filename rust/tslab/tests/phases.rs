@@ -27,6 +27,14 @@ fn address<T: ?Sized>(p: &T) -> usize {
 }
 
 #[test]
+fn the_library_is_of_the_version_of_its_declarations() {
+    // SAFETY: a string that is always there.
+    let linked = unsafe { std::ffi::CStr::from_ptr(tslab::sys::slab_version()) };
+    assert_eq!(linked.to_str(), Ok(tslab::sys::VERSION));
+    assert_eq!(tslab::sys::VERSION, env!("CARGO_PKG_VERSION"));
+}
+
+#[test]
 fn a_scope_ends_what_it_held() {
     let slab = slab();
     let (sum, receipt) = slab
