@@ -200,3 +200,24 @@ impl CLabel {
         self.0.as_ptr().cast()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::CLabel;
+
+    #[test]
+    fn a_label_is_cut_between_characters_and_ends_with_a_0() {
+        for (given, kept) in [
+            ("012345678901234567890123456789ä", "012345678901234567890123456789"),
+            ("01234567890123456789012345678ä", "01234567890123456789012345678ä"),
+            ("01234567890123456789012345678\u{20ac}x", "01234567890123456789012345678"),
+            ("\u{1f980}", "\u{1f980}"),
+            ("a\0b", "a"),
+            ("", ""),
+        ] {
+            let label = CLabel::new(given);
+            assert_eq!(&label.0[..kept.len()], kept.as_bytes(), "{given:?}");
+            assert!(label.0[kept.len()..].iter().all(|&b| b == 0), "{given:?}");
+        }
+    }
+}

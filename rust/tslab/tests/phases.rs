@@ -322,6 +322,24 @@ fn where_c_code_is_inside_an_end_is_refused_and_the_phase_stays() {
 }
 
 #[test]
+fn a_drop_that_is_refused_keeps_the_allocator_too() {
+    let domain = slab().domain("held, of an allocator that nobody else holds").unwrap();
+    let object = domain.as_raw();
+    // SAFETY: the domain lives; C code that forgets to leave.
+    assert!(unsafe { tslab::sys::epoch_domain_enter(object) });
+    // SAFETY: it lives as long as the domain.
+    let home = unsafe { (*object).alloc };
+    drop(domain);
+    // SAFETY: both stay, as the end was refused. What is given up at last is what the Domain held.
+    unsafe {
+        assert!(!tslab::sys::slab_malloc(home, 10).is_null());
+        assert!(tslab::sys::epoch_domain_exit(object));
+        assert!(tslab::sys::epoch_domain_destroy(object));
+        drop(Allocator::from_raw(std::ptr::NonNull::new(home).unwrap()));
+    }
+}
+
+#[test]
 fn cleanups_run_once_at_the_end_last_first() {
     let slab = slab();
     let said = Arc::new(Mutex::new(Vec::new()));
