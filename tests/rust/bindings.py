@@ -9,6 +9,9 @@ SCALARS = {"c_void": "void", "c_char": "char", "c_int": "int", "c_uint": "unsign
            "f64": "double", "u8": "uint8_t", "u16": "uint16_t", "u32": "uint32_t", "u64": "uint64_t", "i32": "int32_t", "i64": "int64_t"}
 
 
+STRUCTS = re.findall(r"^pub struct (\w+)", text, re.M)
+
+
 def split(arguments):
     """Arguments at the commas that are in no bracket."""
     depth, part = 0, ""
@@ -51,9 +54,11 @@ for name, rust in re.findall(r"^pub type (\w+) = (.*?);$", text, re.M | re.S):
     print(f"_Static_assert(__builtin_types_compatible_p({name}, {declare(rust)}), \"{name}\");")
     count["types"] += 1
 for name, body in re.findall(r"^pub struct (\w+) \{\n(.*?)^\}", text, re.M | re.S):
-    for field, rust in re.findall(r"^    pub (\w+): (.*?),$", body, re.M | re.S):
-        if field == "_unused":
-            continue
+    fields = [f for f in re.findall(r"^    pub (\w+): (.*?),$", body, re.M | re.S) if f[0] != "_unused"]
+    if fields:  # gcc warns of a value that is missing at the end, and of one too many
+        values = ", ".join("{0}" if rust.startswith("[") or rust in STRUCTS else "0" for _, rust in fields)
+        print(f"static const {name} all_of_{name} __attribute__((unused)) = {{{values}}};")
+    for field, rust in fields:
         element = re.sub(r"^\[(.*); \d+usize\]$", r"*mut \1", " ".join(rust.split()))  # of an array: as it decays
         print(f'_Static_assert(_Generic((({name}*)0)->{field}, {declare(element)}: 1, default: 0), "{name}.{field}");')
         count["fields"] += 1

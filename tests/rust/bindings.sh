@@ -12,6 +12,7 @@ compiles check.c || fail "bindings.rs differs from the headers, scripts/rust-bin
 
 # It would be seen.
 for change in 's/_Static_assert(sizeof(SlabOptions) == [0-9]*/&1/' 's/offsetof(EpochReceipt, close_ns) == [0-9]*/&1/' 's/== SLAB_ERROR_BUSY/+ 1 &/' \
+    '/all_of_SlabOptions /s/, 0}/}/' '/all_of_EpochReceipt /s/, 0}/, 0, 0}/' \
     's/extern bool epoch_domain_reset(epoch_domain_t \*/&, int/' 's/extern size_t slab_good_size/extern int slab_good_size/' \
     's/_Generic(((SlabOptions\*)0)->quiet, uint8_t/_Generic(((SlabOptions*)0)->quiet, uint32_t/'; do
     sed "$change" check.c >changed.c

@@ -1,7 +1,7 @@
 //! A request of 225 objects of 40 to 700 bytes, and one of ten, begin and end included, in phases of tslab beside bumpalo, mimalloc
 //! and the system's allocator, as `Box` has them.
 //!
-//! Usage: tslab-bench [--reps N] [--requests N]
+//! Usage: tslab-bench [--reps N] [--requests N] [--objects N]      --objects: requests of so many only
 //!
 //! All ways go by turns in each repetition, and a ratio is the median of those to Box in the same repetition: other work on the machine
 //! falls on all of them. The time is that of the thread on a processor. Of each object the first eight bytes and the last are written;
@@ -206,27 +206,28 @@ fn median(of: &mut [f64]) -> f64 {
 }
 
 fn main() {
-    let (mut reps, mut requests) = (7, 20_000);
+    let (mut reps, mut requests, mut sizes) = (7, 20_000, vec![225, 10]);
     let mut args = std::env::args().skip(1);
     while let Some(arg) = args.next() {
         let value = args.next().and_then(|v| v.parse::<usize>().ok()).filter(|&v| v > 0);
         match (arg.as_str(), value) {
             ("--reps", Some(n)) => reps = n,
             ("--requests", Some(n)) => requests = n,
+            ("--objects", Some(n)) => sizes = vec![n],
             _ => {
-                eprintln!("usage: tslab-bench [--reps N] [--requests N]");
+                eprintln!("usage: tslab-bench [--reps N] [--requests N] [--objects N]");
                 exit(2);
             }
         }
     }
     let slab = Allocator::new().expect("an allocator");
-    for objects in [225, 10] {
+    for objects in sizes {
         let domain = slab.domain("frame").expect("a phase");
         let layouts = layouts(objects);
         let bytes: usize = layouts.iter().map(Layout::size).sum();
         let mut load =
             Load { layouts, slab: slab.clone(), bump: Bump::new(), domain, list: Vec::with_capacity(objects) };
-        let requests = requests * 225 / objects;
+        let requests = (requests * 225).div_ceil(objects);
         let mut times = vec![Vec::new(); WAYS.len()];
         for rep in 0..=reps {
             for (way, times) in WAYS.iter().zip(&mut times) {

@@ -73,6 +73,7 @@ pub struct SlabOptions {
     pub profile_bytes: u64,
     pub warm_limit_bytes: u64,
     pub quiet: u8,
+    pub decay_ms: u32,
 }
 #[repr(C)]
 #[derive(Debug, Default, Copy, Clone)]
@@ -696,6 +697,7 @@ const _: () = {
     ["Offset of field: SlabOptions::warm_limit_bytes"]
         [::core::mem::offset_of!(SlabOptions, warm_limit_bytes) - 104usize];
     ["Offset of field: SlabOptions::quiet"][::core::mem::offset_of!(SlabOptions, quiet) - 112usize];
+    ["Offset of field: SlabOptions::decay_ms"][::core::mem::offset_of!(SlabOptions, decay_ms) - 116usize];
 };
 #[allow(clippy::unnecessary_operation, clippy::identity_op)]
 const _: () = {

@@ -61,6 +61,9 @@ impl Options {
         sampling_period: u32 => sampling_period;
         /// Profiles one allocation in about so many bytes, 512 and more; 0 for none.
         profile_bytes: u64 => profile_bytes;
+        /// Empty slabs of phases that go on are looked for once in so many milliseconds, and go back; 0: they stay until
+        /// [`Allocator::trim`] or the end.
+        decay_ms: u32 => decay_ms;
         /// No line on standard error about words of `TSLAB_OPTIONS` that are ignored.
         quiet: bool => quiet;
     }
