@@ -4,7 +4,9 @@ use std::{env, fs, path::Path};
 
 fn main() {
     println!("cargo:rerun-if-env-changed=TSLAB_LIB_DIR");
-    // Paths of this package lead to its own build script and to those of crates that depend on it, as DEP_TEMPORAL_SLAB_INCLUDE.
+    let target = |what: &str| env::var(format!("CARGO_CFG_TARGET_{what}")).expect("cargo names the target");
+    assert!(target("OS") == "linux" && target("POINTER_WIDTH") == "64", "temporal-slab runs on 64-bit Linux only");
+    // What build scripts of crates that depend on this one read as DEP_TEMPORAL_SLAB_INCLUDE.
     let root = env::var("CARGO_MANIFEST_DIR").expect("cargo names the package");
     println!("cargo:include={root}/c/include");
     if let Some(dir) = env::var_os("TSLAB_LIB_DIR") {

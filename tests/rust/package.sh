@@ -10,6 +10,15 @@ version=$(cargo --version | awk '{ print $2 }')
 [ "$(printf '1.90\n%s\n' "$version" | sort -V | head -n 1)" = 1.90 ] || skip "cargo $version does not package crates that need each other"
 git -C "$TSLAB_SOURCE_DIR" rev-parse --verify -q HEAD >/dev/null || skip "no git repository: cargo packages what git has"
 unset TSLAB_LIB_DIR
+# What cargo has unpacked once of a registry it takes again, and that in which it puts the packages has the same name and version each
+# time: so its home is a fresh one, with what was fetched. What was built stays.
+had=${CARGO_HOME:-$HOME/.cargo} home=${CARGO_TARGET_DIR%/*}/home
+rm -rf "$home" "$CARGO_TARGET_DIR/package" "$CARGO_TARGET_DIR"/debug/{deps,.fingerprint,build,incremental}/*tslab*
+mkdir -p "$home"/registry/{index,cache}
+for kept in "$had"/config "$had"/config.toml "$had"/registry/{index,cache}/*{crates.io,github.com}*; do
+    [ ! -e "$kept" ] || ln -s "$kept" "$home${kept#"$had"}"
+done
+export CARGO_HOME=$home
 # Whether the sources compile is asked here; optimised they were before.
 export CFLAGS=-O0
 cargo package --locked --allow-dirty -p tslab-sys -p tslab >"$CARGO_TARGET_DIR.log" 2>&1 ||
