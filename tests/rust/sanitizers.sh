@@ -4,7 +4,7 @@
 # TSLAB_TEST_SCALE above 1.
 set -u
 . "$TSLAB_SOURCE_DIR/tests/rust/kit.bash"
-[ "${TSLAB_TEST_SCALE:-1}" -gt 1 ] || skip "the sanitizers of Rust, which run with TSLAB_TEST_SCALE above 1"
+scale_reaches 2 || skip "the sanitizers of Rust, which run with TSLAB_TEST_SCALE above 1"
 need_cargo
 export RUSTUP_TOOLCHAIN=nightly
 cargo --version >/dev/null 2>&1 || skip "no nightly toolchain of Rust"
