@@ -132,7 +132,7 @@ bool allocator_init_with(SlabAllocator* s, const SlabOptions* options) {
     tsi_segment_init();
     if (s == NULL) return tsi_failed(EINVAL, "the allocator is NULL") != NULL;
     memset(s, 0, sizeof *s);
-    if (!tsi_options_read(&o, options, &bad)) return errno = EINVAL, false;
+    if (!tsi_options_read(&o, options, &bad)) return tsi_error_set(EINVAL), false;
     const char* why;
     TsiArena* a = arena_create(&o, bad, &why);
     if (a == NULL) return tsi_failed(ENOMEM, why) != NULL;

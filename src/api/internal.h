@@ -59,7 +59,8 @@ void* tsi_alloc_aligned(SlabAllocator* s, size_t alignment, size_t size, TsiRef 
 void* tsi_alloc_obj(SlabAllocator* s, size_t size, TsiRef ref, SlabHandle* out);
 /* A zeroed array; ref 0: where the thread is. */
 void* tsi_alloc_zeroed(SlabAllocator* s, size_t n, size_t size, TsiRef ref);
-/* ref: where a block that moves goes; 0 = the block's own incarnation if it is ACTIVE, else the ambient one. */
+/* ref: where a block that moves goes; 0 = the block's own incarnation if it is ACTIVE, else the ambient one;
+ * TSI_REF_CURRENT = the ring's current epoch. */
 void* tsi_resize(SlabAllocator* s, void* p, size_t size, TsiRef ref);
 /* Copies a live object to the phase that ref names, or ref TSI_REF_CURRENT the ring's current epoch, and frees it there
  * where it was. Returns p where it is in that phase already; NULL with errno, and p as it was. */

@@ -31,7 +31,15 @@ static bool find_live(TsiArena* a, const void* p, TsiPlace* at, uint64_t* tag) {
 static bool meets_limit(TsiArena* a, TsiRef ref) {
     TsiBinding* b = tsi_binding_get(a, false);
     if (ref == 0 && b != NULL) ref = tsi_ambient_ref(b);
+    if (ref == TSI_REF_CURRENT) ref = tsi_phases_current(&a->phases);
     return ref == 0 || tsi_is_limited(a, tsi_inc(&a->phases, tsi_ref_index(ref)));
+}
+
+/* Allocates where a block that has to move goes. ref: as for tsi_resize; not 0 when prefer. */
+static void* alloc_moved(SlabAllocator* s, TsiArena* a, size_t size, TsiRef ref, bool prefer) {
+    TSI_KEEP_FRAME();
+    if (ref == TSI_REF_CURRENT) return tsi_alloc_any(a, size, 1, ref, false, NULL);
+    return ref != 0 ? tsi_alloc_there(s, size, ref, prefer) : slab_malloc(s, size);
 }
 
 /* Allocates for a block that has grown, where it can grow on: the smaller ones with as much room as a class gives, from
@@ -44,7 +52,7 @@ static void* alloc_grown(SlabAllocator* s, TsiArena* a, size_t size, TsiRef ref,
         if (!meets_limit(a, ref) && size > TSI_KIB(1) && size <= TSI_BUMP_MAX / 5 * 4) size += size / 4;
         size = a->space.classes->c[tsi_class_of(size)].size;
     }
-    return ref != 0 ? tsi_alloc_there(s, size, ref, prefer) : slab_malloc(s, size);
+    return alloc_moved(s, a, size, ref, prefer);
 }
 
 /* What a block has gained where it is, when the profile samples that. */
@@ -121,8 +129,8 @@ TSI_NOINLINE void* tsi_resize(SlabAllocator* s, void* p, size_t size, TsiRef ref
     size_t usable = tsi_object_bytes(a, &at);
     bool moves = TSI_UNLIKELY(a->stand_ins != NULL); /* always: its stand-in is as large as was asked for */
     if (size <= usable && size >= usable / 2 && !moves) return p;
-    TsiRef own;
-    bool stays = ref == 0 || (tsi_place_ref(a, &at, &own) && own == ref);
+    TsiRef own, to = ref == TSI_REF_CURRENT ? tsi_phases_current(&a->phases) : ref;
+    bool stays = ref == 0 || (tsi_place_ref(a, &at, &own) && own == to);
     if (size > usable && stays && !moves && tsi_class_is_region(at.cls)) {
         TsiBinding* b = tsi_binding_get(a, false);
         bool grew = b != NULL && tsi_bump_grow(b, &at, size);
@@ -137,11 +145,9 @@ TSI_NOINLINE void* tsi_resize(SlabAllocator* s, void* p, size_t size, TsiRef ref
     bool prefer = ref == 0 && tsi_place_ref(a, &at, &own) && tsi_ref_is_active(&a->phases, own);
     if (prefer) ref = own;
     /* A block that shrinks need not move: only where that succeeds without a refusal. */
-    if (size <= usable && (ref == 0 || !tsi_ref_is_active(&a->phases, ref))) return p;
+    if (size <= usable && (ref == 0 || !tsi_ref_is_active(&a->phases, prefer ? ref : to))) return p;
     uint64_t life = life_of(a, &at, tag);
-    void* q = size > usable ? alloc_grown(s, a, size, ref, prefer)
-              : ref != 0    ? tsi_alloc_there(s, size, ref, prefer)
-                            : slab_malloc(s, size);
+    void* q = size > usable ? alloc_grown(s, a, size, ref, prefer) : alloc_moved(s, a, size, ref, prefer);
     if (q == NULL) return size <= usable ? p : NULL;
     return replace(s, &at, life, p, q, size < usable ? size : usable);
 }

@@ -39,6 +39,10 @@ static void of_objects(void) {
     REFUSED(slab_malloc_epoch(a, 10, id), SLAB_ERROR_ENDED, ESTALE);
     REFUSED(slab_epoch_set_budget(a, epoch_current(a), 2, 1, NULL, NULL), SLAB_ERROR_ARGUMENT, EINVAL);
     REFUSED(slab_stats_json(a, NULL, NULL), SLAB_ERROR_ARGUMENT, EINVAL);
+    SlabOptions bad = kit_options();
+    bad.ring_size = 1;
+    REFUSED(slab_malloc(a, 2 << 20), SLAB_ERROR_BUDGET, EDQUOT);
+    REFUSED(slab_allocator_create_with(&bad), SLAB_ERROR_ARGUMENT, EINVAL);
     /* What succeeds leaves it, as what only asks does. */
     REFUSED(slab_malloc(a, kit_size(0)), SLAB_ERROR_SIZE, EINVAL);
     CHECK(slab_malloc(a, 10) != NULL);

@@ -153,6 +153,34 @@ static void its_phase_ends_meanwhile(void) {
     slab_allocator_free(a);
 }
 
+/* Grows and shrinks blocks outside, from inside of a scope and from the ring, by steps of every kind. */
+static void realloc_outside_in_steps(void) {
+    static const size_t steps[] = {1, 2, 100, 90, 5000, 10, 300000, 200, 1 << 20, 1000, 1, 64, 63};
+    SlabAllocator* a = kit_create();
+    for (int inside = 0; inside < 2; inside++) {
+        epoch_domain_t* d = inside ? epoch_domain_begin(a, "request") : NULL;
+        char* p = slab_malloc(a, 40);
+        size_t had = 40;
+        kit_fill(p, had, 5);
+        for (size_t i = 0; i < sizeof steps / sizeof *steps; i++) {
+            if (i % 4 == 3) epoch_advance(a);
+            char* q = slab_realloc_outside(a, p, steps[i]);
+            CHECK(q != NULL);
+            CHECK(kit_intact(q, had < steps[i] ? had : steps[i], 5));
+            CHECK_GE(slab_usable_size(a, q), steps[i]);
+            if (q != p) CHECK_EQ(kit_era_of(a, q), current_era(a));
+            p = q;
+            had = steps[i];
+            kit_fill(p, had, 5);
+        }
+        if (d != NULL) CHECK(epoch_domain_end(d));
+        CHECK(kit_intact(p, had, 5));
+        CHECK(slab_free_checked(a, p));
+        CHECK_EQ(kit_live(a), 0);
+    }
+    slab_allocator_free(a);
+}
+
 static void other_ways_outside(void) {
     SlabAllocator* a = kit_create();
     epoch_domain_t* d = epoch_domain_begin(a, "request");
@@ -228,8 +256,14 @@ static void by_another_thread(void) {
 }
 
 static const CheckCase cases[] = {
-    CHECK_CASE(out_of_a_phase),         CHECK_CASE(nowhere),           CHECK_CASE(into_another_phase),
-    CHECK_CASE(out_of_a_drained_phase), CHECK_CASE(refused),           CHECK_CASE(its_phase_ends_meanwhile),
-    CHECK_CASE(other_ways_outside),     CHECK_CASE(by_another_thread),
+    CHECK_CASE(out_of_a_phase),
+    CHECK_CASE(nowhere),
+    CHECK_CASE(into_another_phase),
+    CHECK_CASE(out_of_a_drained_phase),
+    CHECK_CASE(refused),
+    CHECK_CASE(its_phase_ends_meanwhile),
+    CHECK_CASE(other_ways_outside),
+    CHECK_CASE(realloc_outside_in_steps),
+    CHECK_CASE(by_another_thread),
 };
 CHECK_MAIN(cases)

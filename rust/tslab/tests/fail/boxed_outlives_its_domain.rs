@@ -1,0 +1,9 @@
+// E0505: cannot move out of `domain` because it is borrowed
+fn main() {
+    let slab = tslab::Allocator::new().unwrap();
+    let domain = slab.domain("d").unwrap();
+    let boxed = domain.boxed(String::new());
+    #[cfg(not(good))]
+    drop(domain); // here
+    drop(boxed);
+}
