@@ -193,7 +193,7 @@ static void stopped_inside_calls(EpochCloseMode mode, size_t rounds) {
     }
     NOTE("%zu stops, %" PRIu64 " slabs were in use and deferred, %" PRIu64 " times a lock was held", rounds, deferred,
          waited);
-    CHECK_LE(waited * 2, rounds);
+    CHECK_LE(waited * 2, rounds + 16); /* of few rounds, more than half may be early by chance */
     atomic_store(&x.phase, 3);
     atomic_store(&y.phase, 3);
     pthread_join(actor, NULL);
@@ -201,18 +201,21 @@ static void stopped_inside_calls(EpochCloseMode mode, size_t rounds) {
     slab_allocator_free(x.a);
 }
 
+/* So many that waiting each time is told from waiting often. */
+static size_t stops(void) { return CHECK_ASAN ? check_count_whole(350) : check_count(350); }
+
 static void stopped_inside_calls_then_drained(void) {
     if (CHECK_TSAN) {
         SKIP("the thread sanitizer delays signals to points outside the allocator");
     }
-    stopped_inside_calls(EPOCH_DRAIN, check_count(350));
+    stopped_inside_calls(EPOCH_DRAIN, stops());
 }
 
 static void stopped_inside_calls_then_released(void) {
     if (CHECK_TSAN) {
         SKIP("the thread sanitizer delays signals to points outside the allocator");
     }
-    stopped_inside_calls(EPOCH_RELEASE, check_count(350));
+    stopped_inside_calls(EPOCH_RELEASE, stops());
 }
 
 /* Objects of the stopped thread are freed by others meanwhile, in an open epoch. */

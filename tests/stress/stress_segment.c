@@ -249,7 +249,7 @@ static void read_while_stopped(void) {
     int status;
     if (reading_open(&r, p.pid)) {
         /* As often as wanted, and until it was met while it published: that takes luck. */
-        for (; (n < rounds || halfway == 0) && n < 100000 && check_failures() == 0; n++) {
+        for (; (n < rounds || halfway == 0) && n < 20000 && check_failures() == 0; n++) {
             SlabSegmentResult result;
             kit_sleep_us((unsigned)(n * 131) % 1000);
             CHECK_EQ(kill(p.pid, SIGSTOP), 0);
