@@ -68,8 +68,8 @@ typedef struct SlabDomainOptions {
 /* No clock is read for its phases: they have no age, are no leak however long they live, and are in no histogram of
  * durations. A receipt still says how long the end took. */
 #define SLAB_DOMAIN_UNTIMED 4u
-/* Makes a domain with an epoch of its own by options. NULL and EINVAL for NULL, for a struct_size that is too small, for
- * options of a later version that are not 0, for flags that there are not, and for a soft budget over the hard one;
+/* Makes a domain with an epoch of its own by options. NULL and EINVAL for NULL, for a struct_size that is too small,
+ * for options of a later version that are not 0, for flags that there are not, and for a soft budget over the hard one;
  * ENOTSUP for OWNER_ONLY; ENOMEM as epoch_domain_create. Each incarnation that it opens has the budget and the flags.
  * A phase with a budget does not begin and end by the shortest way. O(1), from any thread. */
 SLAB_API epoch_domain_t* epoch_domain_create_ex(SlabAllocator* a, const SlabDomainOptions* options);

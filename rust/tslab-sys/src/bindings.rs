@@ -123,6 +123,18 @@ pub struct epoch_domain {
     pub private_: [u64; 6usize],
 }
 #[repr(C)]
+#[derive(Debug, Copy, Clone)]
+pub struct SlabDomainOptions {
+    pub struct_size: usize,
+    pub label: *const ::core::ffi::c_char,
+    pub flags: u32,
+    pub reserved_: u32,
+    pub soft_bytes: u64,
+    pub hard_bytes: u64,
+    pub budget_fn: SlabBudgetFn,
+    pub budget_ctx: *mut ::core::ffi::c_void,
+}
+#[repr(C)]
 #[derive(Debug, Default, Copy, Clone)]
 pub struct EpochLeakCandidate {
     pub class_index: u32,
@@ -623,6 +635,9 @@ pub const TSLAB_VERSION_MINOR: u32 = 2;
 pub const TSLAB_VERSION_PATCH: u32 = 0;
 pub const SLAB_PAGE_SIZE: u32 = 4096;
 pub const SLAB_FIXED_CLASSES: u32 = 8;
+pub const SLAB_DOMAIN_KEEP: u32 = 1;
+pub const SLAB_DOMAIN_OWNER_ONLY: u32 = 2;
+pub const SLAB_DOMAIN_UNTIMED: u32 = 4;
 pub const SLAB_DIAGNOSTICS_VERSION: u32 = 1;
 pub const SLAB_SEGMENT_MAGIC: &[u8; 9] = b"TSLABSEG\0";
 pub const SLAB_SEGMENT_ENDIAN: u32 = 16909060;
@@ -759,6 +774,23 @@ const _: () = {
     ["Offset of field: epoch_domain::refcount"][::core::mem::offset_of!(epoch_domain, refcount) - 24usize];
     ["Offset of field: epoch_domain::auto_close"][::core::mem::offset_of!(epoch_domain, auto_close) - 28usize];
     ["Offset of field: epoch_domain::private_"][::core::mem::offset_of!(epoch_domain, private_) - 32usize];
+};
+#[allow(clippy::unnecessary_operation, clippy::identity_op)]
+const _: () = {
+    ["Size of SlabDomainOptions"][::core::mem::size_of::<SlabDomainOptions>() - 56usize];
+    ["Alignment of SlabDomainOptions"][::core::mem::align_of::<SlabDomainOptions>() - 8usize];
+    ["Offset of field: SlabDomainOptions::struct_size"]
+        [::core::mem::offset_of!(SlabDomainOptions, struct_size) - 0usize];
+    ["Offset of field: SlabDomainOptions::label"][::core::mem::offset_of!(SlabDomainOptions, label) - 8usize];
+    ["Offset of field: SlabDomainOptions::flags"][::core::mem::offset_of!(SlabDomainOptions, flags) - 16usize];
+    ["Offset of field: SlabDomainOptions::reserved_"][::core::mem::offset_of!(SlabDomainOptions, reserved_) - 20usize];
+    ["Offset of field: SlabDomainOptions::soft_bytes"]
+        [::core::mem::offset_of!(SlabDomainOptions, soft_bytes) - 24usize];
+    ["Offset of field: SlabDomainOptions::hard_bytes"]
+        [::core::mem::offset_of!(SlabDomainOptions, hard_bytes) - 32usize];
+    ["Offset of field: SlabDomainOptions::budget_fn"][::core::mem::offset_of!(SlabDomainOptions, budget_fn) - 40usize];
+    ["Offset of field: SlabDomainOptions::budget_ctx"]
+        [::core::mem::offset_of!(SlabDomainOptions, budget_ctx) - 48usize];
 };
 #[allow(clippy::unnecessary_operation, clippy::identity_op)]
 const _: () = {
@@ -1536,6 +1568,15 @@ impl Default for epoch_domain {
         }
     }
 }
+impl Default for SlabDomainOptions {
+    fn default() -> Self {
+        let mut s = ::core::mem::MaybeUninit::<Self>::uninit();
+        unsafe {
+            ::core::ptr::write_bytes(s.as_mut_ptr(), 0, 1);
+            s.assume_init()
+        }
+    }
+}
 impl Default for EpochLeakReport {
     fn default() -> Self {
         let mut s = ::core::mem::MaybeUninit::<Self>::uninit();
@@ -1770,6 +1811,7 @@ extern "C" {
     pub fn epoch_domain_create(a: *mut SlabAllocator) -> *mut epoch_domain_t;
     pub fn epoch_domain_create_labeled(a: *mut SlabAllocator, label: *const ::core::ffi::c_char)
         -> *mut epoch_domain_t;
+    pub fn epoch_domain_create_ex(a: *mut SlabAllocator, options: *const SlabDomainOptions) -> *mut epoch_domain_t;
     pub fn epoch_domain_wrap(a: *mut SlabAllocator, epoch: EpochId, auto_close: bool) -> *mut epoch_domain_t;
     pub fn epoch_domain_enter(d: *mut epoch_domain_t) -> bool;
     pub fn epoch_domain_exit(d: *mut epoch_domain_t) -> bool;
