@@ -113,8 +113,16 @@ SLAB_API bool epoch_domain_destroy_ex(epoch_domain_t* d, EpochReceipt* out);
  * False, refused, and d is as it was: somebody else is inside (of d, or by another domain of the epoch that d borrows),
  * or d borrows an epoch that the ring has moved past. EBUSY, ESTALE. O(slabs of the epoch). */
 SLAB_API bool epoch_domain_drain(epoch_domain_t* d, EpochReceipt* out);
-/* Innermost domain of this thread, of any allocator; NULL when none. */
+/* Innermost domain of this thread, of any allocator; NULL when there is none, or an outer scope is innermost. */
 SLAB_API epoch_domain_t* epoch_domain_current(void);
+/* Until slab_scope_outer_leave, what this thread allocates without an epoch goes to the ring's current epoch, wherever
+ * the ring moves to, whatever domains it is inside of: for a cache that is filled, or a global that is made, in the
+ * middle of a request. A scope like others: it nests, domains may be entered inside of it, scopes are left in reverse
+ * order, a thread's exit and a fork leave it as they leave others. False and EINVAL for NULL, ENOMEM. O(1). */
+SLAB_API bool slab_scope_outer(SlabAllocator* a);
+/* Leaves it. False, EINVAL and a refusal when the innermost scope of this thread is not an outer one of the allocator:
+ * nothing has changed. O(1). */
+SLAB_API bool slab_scope_outer_leave(SlabAllocator* a);
 /* Allocator of the innermost domain; NULL when none. */
 SLAB_API SlabAllocator* epoch_domain_allocator(void);
 /* Allocates in the domain's incarnation, whatever scope the thread is in; ESTALE when that has ended, or the domain was

@@ -111,13 +111,13 @@ TSI_INLINE TsiScope* tsi_scope_top(TsiDomain* d) {
 }
 /* Makes room for one scope more of the calling thread. */
 bool tsi_scopes_make_room(TsiThread* t);
-/* Puts a scope of the domain on top of the calling thread's stack, of which its plain calls do not know yet. Returns
- * false without memory. */
+/* Puts a scope of the domain, or with NULL an outer one, on top of the calling thread's stack, of which its plain calls
+ * do not know yet. Returns false without memory. */
 TSI_INLINE bool tsi_scope_put(TsiArena* a, TsiBinding* b, TsiDomain* d) {
     TsiThread* t = b->thread;
     if (TSI_UNLIKELY(t->scope_count == t->scope_capacity) && !tsi_scopes_make_room(t)) return false;
-    t->scopes[t->scope_count++] = (TsiScope){d, &d->phase, a->serial, b, b->scope};
-    b->scope = t->scope_count;
+    t->scopes[t->scope_count++] = (TsiScope){d, d != NULL ? &d->phase : NULL, a->serial, b, b->scope};
+    b->scope = d != NULL ? t->scope_count : 0;
     return true;
 }
 /* Takes the innermost scope of its thread off its stack; what its domain says of it stays. */

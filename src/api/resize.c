@@ -30,7 +30,7 @@ static bool find_live(TsiArena* a, const void* p, TsiPlace* at, uint64_t* tag) {
 /* True if a limit may refuse what is allocated there; ref 0: by slab_malloc. */
 static bool meets_limit(TsiArena* a, TsiRef ref) {
     TsiBinding* b = tsi_binding_get(a, false);
-    if (ref == 0 && b != NULL) ref = tsi_ambient_ref(b);
+    if (ref == 0) ref = b != NULL ? tsi_ambient_ref(b) : tsi_phases_current(&a->phases);
     if (ref == TSI_REF_CURRENT) ref = tsi_phases_current(&a->phases);
     return ref == 0 || tsi_is_limited(a, tsi_inc(&a->phases, tsi_ref_index(ref)));
 }

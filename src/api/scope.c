@@ -10,6 +10,7 @@
 #include "heap/heap.h"
 #include "heap/pin.h"
 
+#include <errno.h>
 #include <pthread.h>
 #include <string.h>
 
@@ -217,10 +218,44 @@ bool epoch_domain_switch(epoch_domain_t* to, epoch_domain_t** from) {
     return true;
 }
 
+/* ---- outer scopes: the stack has them without a domain ---- */
+
+bool slab_scope_outer(SlabAllocator* s) {
+    TsiArena* a = tsi_arena(s);
+    if (a == NULL) return tsi_failed_bool(EINVAL, "the allocator is NULL, or was not created");
+    bool late = TSI_UNLIKELY(tsi_tls.exiting);
+    if (late) tsi_thread_late_enter();
+    TsiBinding* b = tsi_binding_get(a, true);
+    bool in = b != NULL && tsi_scope_put(a, b, NULL);
+    if (in) tsi_scope_ambient(b);
+    if (late) tsi_thread_late_leave();
+    return in || tsi_domain_no_memory(a);
+}
+
+bool slab_scope_outer_leave(SlabAllocator* s) {
+    TsiArena* a = tsi_arena(s);
+    if (a == NULL) return tsi_failed_bool(EINVAL, "the allocator is NULL, or was not created");
+    TsiThread* t = tsi_tls.thread;
+    if (t != NULL) tsi_scopes_refresh(t);
+    TsiScope* top = t != NULL && t->scope_count != 0 ? &t->scopes[t->scope_count - 1] : NULL;
+    if (top != NULL && top->domain == NULL && top->serial == a->serial) {
+        bool late = TSI_UNLIKELY(tsi_tls.exiting);
+        if (late) tsi_thread_late_enter();
+        tsi_scope_pop(top);
+        if (late) tsi_thread_late_leave();
+        return true;
+    }
+    tsi_refuse_as(a, &(TsiMisuse){.what = SLAB_MISUSE_DOMAIN_ORDER});
+    (void)tsi_failed_bool(EINVAL, "the innermost scope of this thread is not an outer one of the allocator");
+    tsi_tls.error = SLAB_ERROR_ORDER;
+    return false;
+}
+
 epoch_domain_t* epoch_domain_current(void) {
     TsiThread* t = tsi_tls.thread;
     if (t != NULL) tsi_scopes_refresh(t);
-    return t != NULL && t->scope_count != 0 ? &((TsiDomain*)t->scopes[t->scope_count - 1].domain)->pub : NULL;
+    TsiDomain* d = t != NULL && t->scope_count != 0 ? t->scopes[t->scope_count - 1].domain : NULL;
+    return d != NULL ? &d->pub : NULL;
 }
 
 SlabAllocator* epoch_domain_allocator(void) {

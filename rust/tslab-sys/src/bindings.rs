@@ -1823,6 +1823,8 @@ extern "C" {
     pub fn epoch_domain_destroy_ex(d: *mut epoch_domain_t, out: *mut EpochReceipt) -> bool;
     pub fn epoch_domain_drain(d: *mut epoch_domain_t, out: *mut EpochReceipt) -> bool;
     pub fn epoch_domain_current() -> *mut epoch_domain_t;
+    pub fn slab_scope_outer(a: *mut SlabAllocator) -> bool;
+    pub fn slab_scope_outer_leave(a: *mut SlabAllocator) -> bool;
     pub fn epoch_domain_allocator() -> *mut SlabAllocator;
     pub fn epoch_domain_malloc(d: *mut epoch_domain_t, size: usize) -> *mut ::core::ffi::c_void;
     pub fn epoch_domain_calloc(d: *mut epoch_domain_t, n: usize, size: usize) -> *mut ::core::ffi::c_void;
