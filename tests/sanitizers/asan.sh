@@ -59,12 +59,15 @@ else
 fi
 
 # A library with the sanitizer has frame pointers, so stacks need no tables.
+if ! scale_reaches 1; then
+    echo "the library is not compiled with the sanitizer below scale 1"
+    finish
+fi
 export ASAN_OPTIONS=exitcode=9:detect_leaks=0
 # shellcheck disable=SC2086
 (cd "$TSLAB_SOURCE_DIR" && cc $flags -std=gnu11 -g $cheap -pthread -DTSI_NO_USDT -Iinclude -Isrc src/*/*.c tests/sanitizers/uses.c -lm -o "$OLDPWD/uses_all") ||
     fail "the library does not compile with $flags"
 program=./uses_all
-scale_reaches 1 || pairs="malloc:end handle:handle large:reset grown:free malloc:drain malloc:thread_exit malloc:fork ring:advance"
 # shellcheck disable=SC2086  # words
 all $pairs
 finish
