@@ -14,6 +14,7 @@ if cargo fmt --version >/dev/null 2>&1; then run cargo fmt --check; else echo "s
 if cargo clippy --version >/dev/null 2>&1; then
     run cargo clippy --locked --quiet --all-targets -- -D warnings
     run cargo clippy --locked --quiet -p tslab --no-default-features -- -D warnings
+    run cargo clippy --locked --quiet -p tslab-bench -- -D warnings
 else
     echo "skipped: no clippy"
 fi
@@ -31,7 +32,6 @@ run rustdoc --edition 2021 --test -L dependency="$CARGO_TARGET_DIR/debug/deps" "
     complain "docs/rust.md does not say how many lines must not compile"
 
 # The benchmark does what it says, in a few requests.
-run cargo clippy --locked --quiet -p tslab-bench -- -D warnings
 run cargo run --locked --quiet -p tslab-bench -- --reps 1 --requests 5
 [ "$(grep -cE '^ +[0-9.]+ +[0-9.]+  (Box|mimalloc|bumpalo|tslab|the C)' "$CARGO_TARGET_DIR.log")" -eq 20 ] || complain "tslab-bench says $(cat "$CARGO_TARGET_DIR.log")"
 cargo run --locked --quiet -p tslab-bench -- --reps none >"$CARGO_TARGET_DIR.log" 2>&1 && complain "tslab-bench takes --reps none"

@@ -13,7 +13,8 @@ need_cargo() {
     least=$(sed -n 's/^rust-version = "\([0-9.]*\)".*/\1/p' Cargo.toml)
     [ "$(printf '%s\n' "$least" "$version" | sort -V | head -n 1)" = "$least" ] || skip "cargo $version is older than $least"
     # Without the network cargo has what it fetched before, or nothing.
-    cargo fetch --locked --quiet >"$CARGO_TARGET_DIR.log" 2>&1 || cargo fetch --locked --offline --quiet >"$CARGO_TARGET_DIR.log" 2>&1 ||
+    local fetch="cargo fetch --locked --quiet --target $(rustc -vV | sed -n 's/^host: //p')"
+    $fetch >"$CARGO_TARGET_DIR.log" 2>&1 || $fetch --offline >"$CARGO_TARGET_DIR.log" 2>&1 ||
         skip "the crates that tslab's tests use cannot be fetched: $(tail -n 1 "$CARGO_TARGET_DIR.log")"
     export CARGO_NET_OFFLINE=true
 }
