@@ -59,6 +59,8 @@ void* tsi_alloc_aligned(SlabAllocator* s, size_t alignment, size_t size, TsiRef 
 void* tsi_alloc_obj(SlabAllocator* s, size_t size, TsiRef ref, SlabHandle* out);
 /* A zeroed array; ref 0: where the thread is. */
 void* tsi_alloc_zeroed(SlabAllocator* s, size_t n, size_t size, TsiRef ref);
+/* True if a limit may refuse what is allocated there; ref 0: by slab_malloc; TSI_REF_CURRENT: in the ring. */
+bool tsi_meets_limit(TsiArena* a, TsiRef ref);
 /* ref: where a block that moves goes; 0 = the block's own incarnation if it is ACTIVE, else the ambient one;
  * TSI_REF_CURRENT = the ring's current epoch. */
 void* tsi_resize(SlabAllocator* s, void* p, size_t size, TsiRef ref);

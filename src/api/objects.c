@@ -36,16 +36,19 @@ static TSI_COLD void* refuse_size(TsiArena* a, int error) {
     return tsi_alloc_refuse(a, SLAB_MISUSE_BAD_SIZE, NULL, error);
 }
 
-/* Class of an object that has grown and may again, where no region takes it: half as much is left behind it. 0: a large
- * object, which has room. */
-static unsigned grown_class(size_t size) { return size <= TSI_ALONE_MAX ? tsi_class_of(size + size / 2) : 0; }
+/* Class of an object that has grown and may again, where no region takes it: half as much is left behind it, but nothing
+ * under a limit. 0: a large object, which has room. */
+static unsigned grown_class(TsiArena* a, size_t size, TsiRef ref) {
+    if (size > TSI_ALONE_MAX) return 0;
+    return tsi_class_of(tsi_meets_limit(a, ref) ? size : size + size / 2);
+}
 
 TSI_NOINLINE void* tsi_alloc_any(TsiArena* a, size_t size, size_t align, TsiRef ref, bool prefer, SlabHandle* handle) {
     tsi_tls.caller = TSI_CALLER();
     if (handle != NULL) *handle = 0;
     if (a == NULL || size == 0) return refuse_size(a, EINVAL);
     if (size > PTRDIFF_MAX) return refuse_size(a, ENOMEM);
-    unsigned cls = align == TSI_ALIGN_GROWS ? grown_class(size)
+    unsigned cls = align == TSI_ALIGN_GROWS ? grown_class(a, size, ref)
                    : align <= 16            ? tsi_class_of(size)
                                             : tsi_class_aligned(a->space.classes, size, align);
     TsiRequest q = {size, align, ref, cls, prefer, handle};

@@ -27,8 +27,7 @@ static bool find_live(TsiArena* a, const void* p, TsiPlace* at, uint64_t* tag) {
     return bad == TSI_FREE_OK || tsi_alloc_refuse(a, tsi_stand_in_misuse(a, p, (SlabMisuse)bad), p, EINVAL) != NULL;
 }
 
-/* True if a limit may refuse what is allocated there; ref 0: by slab_malloc. */
-static bool meets_limit(TsiArena* a, TsiRef ref) {
+bool tsi_meets_limit(TsiArena* a, TsiRef ref) {
     TsiBinding* b = tsi_binding_get(a, false);
     if (ref == 0) ref = b != NULL ? tsi_ambient_ref(b) : tsi_phases_current(&a->phases);
     if (ref == TSI_REF_CURRENT) ref = tsi_phases_current(&a->phases);
@@ -49,7 +48,7 @@ static void* alloc_grown(SlabAllocator* s, TsiArena* a, size_t size, TsiRef ref,
     TSI_KEEP_FRAME();
     if (size > TSI_BUMP_MAX) return tsi_alloc_any(a, size, TSI_ALIGN_GROWS, ref, prefer, NULL);
     if (a->stand_ins == NULL) {
-        if (!meets_limit(a, ref) && size > TSI_KIB(1) && size <= TSI_BUMP_MAX / 5 * 4) size += size / 4;
+        if (!tsi_meets_limit(a, ref) && size > TSI_KIB(1) && size <= TSI_BUMP_MAX / 5 * 4) size += size / 4;
         size = a->space.classes->c[tsi_class_of(size)].size;
     }
     return alloc_moved(s, a, size, ref, prefer);

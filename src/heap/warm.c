@@ -216,7 +216,7 @@ static bool empty_store(TsiArena* a, TsiBinding* b, bool keep) {
         tsi_stock_unreserve(&a->space, w->quota - bytes);
         w->quota = bytes;
     }
-    for (unsigned cls = 1; cls < TSI_CLASSES; cls++) {
+    for (unsigned cls = 1; cls < TSI_CLASSES && bytes != 0; cls++) {
         while (w->head[cls] != 0) {
             unsigned n = 0;
             for (; w->head[cls] != 0 && n < FLUSH_BATCH; n++) {

@@ -2,7 +2,7 @@
  * size_class.c - builds the class tables of size_class.h.
  *
  * For each size the smallest cell is taken whose unused tail is at most 1/15 (for objects up to
- * 1 KiB: the cell of 1, 2 or 4 KiB that wastes least). Above 8 KiB the tail of a cell is whole
+ * 1 KiB: the cell of 1, 2 or 4 KiB with at most 64 units that wastes least). Above 8 KiB the tail of a cell is whole
  * pages that are never touched, so any cell will do. Lines are kept near 16 KiB so that a class
  * that holds few objects does not spread over many pages.
  */
@@ -12,8 +12,11 @@ uint8_t tsi_size_lut[TSI_LUT_MAX / 16 + 1];
 
 static const uint16_t first_sizes[11] = {64, 96, 128, 192, 256, 384, 512, 768, 16, 32, 48};
 
+static const uint16_t last_sizes[TSI_SMALL_CLASSES - TSI_CLASS_BIGGEST] = {80, 112, 160, 224, 320, 448, 640};
+
 static uint32_t class_size(unsigned cls) {
     if (cls <= 11) return first_sizes[cls - 1];
+    if (cls > TSI_CLASS_BIGGEST) return last_sizes[cls - TSI_CLASS_BIGGEST - 1];
     unsigned step = cls - 12;
     return (1024u << (step / 4)) / 4 * (4 + step % 4);
 }
@@ -34,7 +37,7 @@ static unsigned choose_cell(uint32_t size) {
     if (size <= 1024) {
         unsigned best = 10;
         for (unsigned s = 11; s <= 12; s++) {
-            if ((1u << s) / size <= TSI_LINE_SLOTS &&
+            if ((1u << s) >> tsi_ctz64(size) <= TSI_LINE_SLOTS &&
                 (uint64_t)waste_of(size, s) << (12 - s) < (uint64_t)waste_of(size, best) << (12 - best))
                 best = s;
         }
@@ -78,7 +81,7 @@ static void class_init(TsiClass* c, uint32_t size, unsigned cell_shift, size_t p
 void tsi_size_lut_init(void) {
     for (unsigned i = 0; i <= TSI_LUT_MAX / 16; i++) {
         unsigned best = 0;
-        for (unsigned cls = 1; cls <= 12 && i != 0; cls++) {
+        for (unsigned cls = 1; cls <= TSI_SMALL_CLASSES && i != 0; cls++) {
             uint32_t size = class_size(cls);
             if (size >= i * 16 && (best == 0 || size < class_size(best))) best = cls;
         }

@@ -3,9 +3,9 @@
  *
  * Classes are numbered from 1; 0 means "no class", so that a zeroed chunk table refuses every
  * pointer. The public index is the number minus 1: 0..7 are the fixed sizes, then 16, 32, 48, then
- * four steps to each doubling from 1024 to 256 KiB. Others have no size of their own: REGION and those after CONT
- * (regions of six sizes, objects of any size side by side, see region.h) and LARGE (an object with chunks of
- * its own); CONT marks the further chunks of a large object. Statistics count all regions under REGION.
+ * four steps to each doubling from 1024 to 256 KiB, then those between the fixed sizes. Others have no size of
+ * their own: REGION and those after CONT (regions of six sizes, objects of any size side by side, see region.h)
+ * and LARGE (an object with chunks of its own); CONT marks the further chunks of a large object. Statistics count all regions under REGION.
  *
  * A slab is lines_per_slab lines; a line is an aligned run of cells; a cell is an aligned power of
  * two of bytes that holds objects from its start. No object straddles a cell, and cells of
@@ -19,8 +19,9 @@
 #include "base/bits.h"
 
 enum {
-    TSI_SMALL_CLASSES = 44,                   /* classes that heaps keep rooms for: 1..44 */
-    TSI_CLASS_REGION = TSI_SMALL_CLASSES + 1, /* 45: regions of a page */
+    TSI_CLASS_BIGGEST = 44,                   /* the one of TSI_SMALL_MAX */
+    TSI_SMALL_CLASSES = 51,                   /* classes that heaps keep rooms for: 1..51 */
+    TSI_CLASS_REGION = TSI_SMALL_CLASSES + 1, /* 52: regions of a page */
     TSI_CLASS_LARGE,
     TSI_CLASS_CONT,
     TSI_REGION_SIZES = 6,

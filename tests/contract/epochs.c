@@ -15,7 +15,7 @@ static void all_open_at_creation(void) {
         for (EpochId before = 0; before < id; before++) {
             CHECK_NE(epoch_era(a, before), era);
         }
-        void* p = slab_malloc_epoch(a, 100, id);
+        void* p = slab_malloc_epoch(a, 128, id);
         CHECK_EQ(kit_era_of(a, p), era);
         CHECK_EQ(slab_epoch_get_refcount(a, id), 0);
         SlabEpochStats s = kit_epoch(a, 2, id);

@@ -57,7 +57,7 @@ static inline uint64_t bytes_needed(struct side* s, const struct inc* inc, size_
     size_t page = slab_page_size();
     if (size > LARGE_OVER || align > LARGE_OVER) return (size + page - 1) / page * page;
     if (!class_may_serve(s, inc, size, align)) return page > REGION_LEAST ? page : REGION_LEAST;
-    slab_stats_class(s->a, align > 16 ? REGION_INDEX - 1 : class_of_bytes(size), &k);
+    slab_stats_class(s->a, align > 16 ? BETWEEN - 1 : class_of_bytes(size), &k);
     return k.slab_bytes;
 }
 

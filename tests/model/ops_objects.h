@@ -41,7 +41,9 @@ static inline void check_bumped(struct side* s, const struct obj* o, size_t alig
     REQUIRE_OR(may, "an object of %zu bytes, aligned to %zu, of %s epoch is in a region", o->asked, align,
                o->inc->ring ? "a ring" : "a domain's");
     /* from 1 KiB on with a quarter more, where no limit is */
-    size_t more = !may_be_over(s, o->inc) && o->asked > 1024 && o->asked <= BUMPED_MOST / 5 * 4 ? o->asked + o->asked / 4 : o->asked;
+    size_t more = !may_be_over(s, o->inc) && o->asked > 1024 && o->asked <= BUMPED_MOST / 5 * 4
+                      ? o->asked + o->asked / 4
+                      : o->asked;
     size_t due = grown && o->asked <= BUMPED_MOST ? slab_good_size(s->a, more) : granules_of(o->asked);
     REQUIRE_OR(o->usable == due, "an object of %zu bytes in a region has %zu usable", o->asked, o->usable);
 }
@@ -58,11 +60,10 @@ static inline void check_size_of_new(struct side* s, const struct obj* o, size_t
                    "an object of %zu bytes in a young %s (%llu bytes so far, %llu objects freed) is in no region",
                    o->asked, o->inc->ring ? "ring epoch" : "domain", (unsigned long long)o->inc->bytes.allocated,
                    (unsigned long long)o->inc->objects.freed);
-        REQUIRE_OR(o->usable >= good || align > 16 || units, "asked %zu, good size %zu, usable %zu", o->asked, good, o->usable);
+        REQUIRE_OR(o->usable >= good || align > 16 || units, "asked %zu, good size %zu, usable %zu", o->asked, good,
+                   o->usable);
         if (align <= 16 && o->asked <= 768) {
-            unsigned c = 0;
-            while (fixed_class[c] < o->asked) c++;
-            bool right = o->asked <= 64 ? o->usable <= 64 : o->usable == fixed_class[c];
+            bool right = o->asked <= 64 ? o->usable <= 64 : o->usable == class_size(class_of_bytes(o->asked));
             REQUIRE_OR(right, "an object of %zu bytes has %zu usable", o->asked, o->usable);
         } else if (align <= 16) {
             REQUIRE_OR(o->usable <= 2 * o->asked, "an object of %zu bytes has %zu usable", o->asked, o->usable);
@@ -198,8 +199,7 @@ static inline void op_alloc_many(struct world* w) {
         birth_begin(w, &b, s, inc);
         if (by_handle)
             p = named ? alloc_obj_epoch(s->a, (uint32_t)size, inc->id, &h) : alloc_obj(s->a, (uint32_t)size, &h);
-        else
-            p = named ? slab_malloc_epoch(s->a, size, inc->id) : slab_malloc(s->a, size);
+        else p = named ? slab_malloc_epoch(s->a, size, inc->id) : slab_malloc(s->a, size);
         if (birth_end(w, &b, p, size, 1)) return;
         REQUIRE_OR(p && !by_handle == !h, "allocation of %zu bytes failed with errno %d", size, errno);
         obj_born(w, s, inc, p, size, 0, h, false);

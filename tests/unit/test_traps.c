@@ -78,7 +78,7 @@ static void a_free_that_slept_through_a_release(void) {
 static void a_hot_pair_is_counted(void) {
     enum { N = 100003 };
     EpochReceipt r;
-    for (unsigned n = 0; n < N; n++) slab_free(a, slab_malloc(a, 100));
+    for (unsigned n = 0; n < N; n++) slab_free(a, slab_malloc(a, 128));
     REQUIRE(epoch_close_ex(a, 0, EPOCH_DRAIN, &r));
     REQUIRE_EQ(r.objects_allocated, N);
     REQUIRE_EQ(r.objects_freed, N);
