@@ -36,8 +36,8 @@ static TSI_COLD void* refuse_size(TsiArena* a, int error) {
     return tsi_alloc_refuse(a, SLAB_MISUSE_BAD_SIZE, NULL, error);
 }
 
-/* Class of an object that has grown and may again, where no region takes it: half as much is left behind it, but nothing
- * under a limit. 0: a large object, which has room. */
+/* Class of an object that has grown and may again, where no region takes it: half as much is left behind it, but
+ * nothing under a limit. 0: a large object, which has room. */
 static unsigned grown_class(TsiArena* a, size_t size, TsiRef ref) {
     if (size > TSI_ALONE_MAX) return 0;
     return tsi_class_of(tsi_meets_limit(a, ref) ? size : size + size / 2);

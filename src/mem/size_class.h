@@ -5,7 +5,8 @@
  * pointer. The public index is the number minus 1: 0..7 are the fixed sizes, then 16, 32, 48, then
  * four steps to each doubling from 1024 to 256 KiB, then those between the fixed sizes. Others have no size of
  * their own: REGION and those after CONT (regions of six sizes, objects of any size side by side, see region.h)
- * and LARGE (an object with chunks of its own); CONT marks the further chunks of a large object. Statistics count all regions under REGION.
+ * and LARGE (an object with chunks of its own); CONT marks the further chunks of a large object. Statistics count
+ * all regions under REGION.
  *
  * A slab is lines_per_slab lines; a line is an aligned run of cells; a cell is an aligned power of
  * two of bytes that holds objects from its start. No object straddles a cell, and cells of
