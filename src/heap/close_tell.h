@@ -8,6 +8,7 @@
 #ifndef TSI_HEAP_CLOSE_TELL_H
 #define TSI_HEAP_CLOSE_TELL_H
 
+#include "base/probes.h"
 #include "heap/arena.h"
 
 #ifdef TSI_USDT

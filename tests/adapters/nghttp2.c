@@ -239,7 +239,8 @@ static void adapter_starve(SlabAllocator* a) {
         int status = open_end(&client, "client", &out, d);
         int other = open_end(&server, "server", &out, d);
         if (status == 0 && other == 0) status = converse(&client, &server);
-        REQUIRE(status == 0 || status == NGHTTP2_ERR_NOMEM);
+        /* the second: a function of ours that was called found no memory for its answer */
+        REQUIRE(status == 0 || status == NGHTTP2_ERR_NOMEM || status == NGHTTP2_ERR_CALLBACK_FAILURE);
         *(status == 0 && other == 0 ? &done : &refused) += 1;
         if (client.session != NULL) nghttp2_session_del(client.session);
         if (server.session != NULL) nghttp2_session_del(server.session);
