@@ -180,7 +180,7 @@ def check_exact(reports):
         for word in ("tslab", "malloc"):
             check_histograms(name, word, reports[name, word]["latency"])
     eight = {r["requested"]: r["rounded"] for r in reports["benchmark_accurate", "tslab"]["fragmentation"]}
-    if any(eight[n] != n for n in (64, 96, 128, 192, 256, 384, 512, 768)) or eight[80] != 96:
+    if any(eight[n] != n for n in (64, 96, 128, 192, 256, 384, 512, 768)) or eight[72] != 80:
         fail("benchmark_accurate: the eight classes", eight)
 
 
