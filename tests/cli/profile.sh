@@ -34,7 +34,7 @@ signals() { grep -E '^(SigPnd|ShdPnd|TracerPid):' "/proc/$pid/status"; }
 # The last publication may be of a moment before the last objects: until what the program has done is there.
 is_there() {
     ./tslab profile --pid $pid -o running.pb.gz >/dev/null &&
-        [ "$(./tslab profile --file running.pb.gz --json | sed -nE '/"open_session"/,/\}/s/.*"cum": ([0-9]+).*/\1/p')" -gt 4500000 ] 2>/dev/null # made last
+        [ "$(./tslab profile --file running.pb.gz --json | sed -nE '/"open_session"/,/\}/s/.*"cum": ([0-9]+).*/\1/p')" -gt 4000000 ] 2>/dev/null # made last
 }
 eventually 120 is_there || fail "what the program holds does not come: $(./tslab profile --pid $pid 2>&1)"
 before=$(signals)
