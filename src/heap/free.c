@@ -278,7 +278,8 @@ static TSI_NOINLINE bool freed_unowned(TsiArena* a, TsiBinding* b, TsiLine* l, u
     TsiSpace* s = &of->space;
     const TsiClass* c = tsi_key_class(s->classes, key);
     if (TSI_UNLIKELY(!neighbour_lives(c, l, slot))) return freed(a, b, l, key, slot, tag);
-    tsi_late_mark(of, tsi_slab_at(c, tsi_line_id(s, l)));
+    uint32_t chunk, line = tsi_line_find(s, l, &chunk);
+    tsi_late_mark_in(of, chunk, line >> c->lines_log2);
     return true;
 }
 
@@ -353,19 +354,24 @@ TSI_INLINE bool neighbour_is_bumped(const TsiSpace* s, const TsiRegion* r, uint3
     return gone < issued && tsi_slab_class(s, slab_id)->slab_bytes <= tsi_os.page_bytes;
 }
 
-/* An object of a region was freed: what there is to do besides, of late frees mostly a mark. tag: read after the free,
- * of the same incarnation. true */
-static TSI_NOINLINE bool freed_bumped(TsiBinding* b, const TsiRegion* r, const void* p, uint64_t tag) {
+/* An object of a region was freed: what there is to do besides. tag: read after the free, of the same incarnation.
+ * true */
+static TSI_NOINLINE bool freed_bumped_alone(TsiBinding* b, const TsiRegion* r, const void* p, uint64_t tag) {
     TsiArena* a = b->arena;
-    uint32_t slab_id = tsi_region_id(&a->space, r);
-    if (tsi_tag_state(tag) == TSI_SLAB_ORPHAN && neighbour_is_bumped(&a->space, r, slab_id)) {
-        tsi_late_mark(a, slab_id);
-        return true;
-    }
     TsiPlace at;
     bool found = tsi_space_locate(&a->space, p, &at) == TSI_PLACE_OK && tsi_class_is_region(at.cls);
     /* Else it has left its incarnation meanwhile: somebody else does all there is to do. */
-    if (found && at.slab_id == slab_id) after_free(a, b, &at, tag);
+    if (found && at.slab_id == tsi_region_id(&a->space, r)) after_free(a, b, &at, tag);
+    return true;
+}
+
+/* The same, of late frees mostly a mark. */
+static TSI_NOINLINE bool freed_bumped(TsiBinding* b, const TsiRegion* r, const void* p, uint64_t tag) {
+    TsiArena* a = b->arena;
+    uint32_t slab_id = tsi_region_id(&a->space, r);
+    if (tsi_tag_state(tag) != TSI_SLAB_ORPHAN || !neighbour_is_bumped(&a->space, r, slab_id))
+        return freed_bumped_alone(b, r, p, tag);
+    tsi_late_mark(a, slab_id);
     return true;
 }
 

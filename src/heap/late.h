@@ -20,12 +20,15 @@
 
 enum { TSI_LATE_SLABS_LOG2 = 2 }; /* slabs to a mark */
 
-/* After a free in a slab of no heap. */
-TSI_INLINE void tsi_late_mark(TsiArena* a, uint32_t slab_id) {
-    _Atomic uint64_t* marks = &a->space.chunks[tsi_slab_chunk(slab_id)].late;
-    uint64_t bit = 1ull << (tsi_slab_number(slab_id) >> TSI_LATE_SLABS_LOG2);
+/* After a free in a slab of no heap, by its chunk and its number there. */
+TSI_INLINE void tsi_late_mark_in(TsiArena* a, uint32_t chunk, uint32_t number) {
+    _Atomic uint64_t* marks = &a->space.chunks[chunk].late;
+    uint64_t bit = 1ull << (number >> TSI_LATE_SLABS_LOG2);
     /* seq_cst, after the bit in the remote word: pairs with the exchange in tsi_late_count */
     if ((tsi_load_seq(marks) & bit) == 0) (void)tsi_or_seq(marks, bit);
+}
+TSI_INLINE void tsi_late_mark(TsiArena* a, uint32_t slab_id) {
+    tsi_late_mark_in(a, tsi_slab_chunk(slab_id), tsi_slab_number(slab_id));
 }
 /* Counts anew where something was freed late. No lock held. */
 void tsi_late_count(TsiArena* a);

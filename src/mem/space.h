@@ -211,10 +211,15 @@ TSI_INLINE uint8_t* tsi_meta_of(const TsiSpace* s, uint32_t chunk) {
 TSI_INLINE TsiLine* tsi_line(const TsiSpace* s, uint32_t id) {
     return (TsiLine*)(void*)(tsi_meta_of(s, tsi_line_chunk(id)) + TSI_META_LINES) + tsi_line_number(id);
 }
-TSI_INLINE uint32_t tsi_line_id(const TsiSpace* s, const TsiLine* l) {
+/* A line's number in its chunk. */
+TSI_INLINE uint32_t tsi_line_find(const TsiSpace* s, const TsiLine* l, uint32_t* chunk) {
     size_t d = (size_t)((const uint8_t*)l - s->meta);
-    size_t number = ((d & ((1u << TSI_META_SHIFT) - 1)) - TSI_META_LINES) / sizeof(TsiLine);
-    return tsi_line_at((uint32_t)(d >> TSI_META_SHIFT), (uint32_t)number);
+    *chunk = (uint32_t)(d >> TSI_META_SHIFT);
+    return (uint32_t)(((d & ((1u << TSI_META_SHIFT) - 1)) - TSI_META_LINES) / sizeof(TsiLine));
+}
+TSI_INLINE uint32_t tsi_line_id(const TsiSpace* s, const TsiLine* l) {
+    uint32_t chunk, number = tsi_line_find(s, l, &chunk);
+    return tsi_line_at(chunk, number);
 }
 TSI_INLINE _Atomic uint64_t* tsi_remote(const TsiSpace* s, uint32_t line_id) { return tsi_line(s, line_id)->remote; }
 TSI_INLINE TsiSlab* tsi_slab(const TsiSpace* s, uint32_t id) {
