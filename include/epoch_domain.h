@@ -65,8 +65,8 @@ typedef struct SlabDomainOptions {
 #define SLAB_DOMAIN_KEEP 1u
 /* Only its maker's thread is to allocate in it and end it. Not supported yet: ENOTSUP. */
 #define SLAB_DOMAIN_OWNER_ONLY 2u
-/* No clock is read for its phases: they have no age, are no leak however long they live, and are in no histogram of
- * durations. A receipt still says how long the end took. */
+/* Its phases have no age, are no leak however long they live, and are in no histogram of durations: no clock is read
+ * as they begin, nor as destroy and end end them by the shortest way. A receipt still says how long the end took. */
 #define SLAB_DOMAIN_UNTIMED 4u
 /* Makes a domain with an epoch of its own by options. NULL and EINVAL for NULL, for a struct_size that is too small,
  * for options of a later version that are not 0, for flags that there are not, and for a soft budget over the hard one;

@@ -194,19 +194,20 @@ TSI_INLINE epoch_domain_t* create(SlabAllocator* s, const char* label, bool insi
     return &d->pub;
 }
 
-static TSI_NOINLINE epoch_domain_t* create_late(SlabAllocator* s, const char* label, bool inside) {
+static TSI_NOINLINE epoch_domain_t* create_late(SlabAllocator* s, const char* label, bool inside,
+                                                const SlabDomainOptions* o) {
     tsi_thread_late_enter();
-    epoch_domain_t* d = create(s, label, inside, NULL);
+    epoch_domain_t* d = create(s, label, inside, o);
     tsi_thread_late_leave();
     return d;
 }
 
 epoch_domain_t* epoch_domain_create_labeled(SlabAllocator* s, const char* label) {
-    return TSI_UNLIKELY(tsi_tls.exiting) ? create_late(s, label, false) : create(s, label, false, NULL);
+    return TSI_UNLIKELY(tsi_tls.exiting) ? create_late(s, label, false, NULL) : create(s, label, false, NULL);
 }
 
 epoch_domain_t* epoch_domain_begin(SlabAllocator* s, const char* label) {
-    return TSI_UNLIKELY(tsi_tls.exiting) ? create_late(s, label, true) : create(s, label, true, NULL);
+    return TSI_UNLIKELY(tsi_tls.exiting) ? create_late(s, label, true, NULL) : create(s, label, true, NULL);
 }
 
 /* NULL, or what is wrong with the options; else *o has all that there are. */
@@ -228,11 +229,7 @@ epoch_domain_t* epoch_domain_create_ex(SlabAllocator* s, const SlabDomainOptions
     const char* wrong = options_read(options, &o);
     if (wrong != NULL) return tsi_failed(EINVAL, wrong);
     if ((o.flags & SLAB_DOMAIN_OWNER_ONLY) != 0) return tsi_failed(ENOTSUP, "OWNER_ONLY is not supported yet");
-    if (TSI_LIKELY(!tsi_tls.exiting)) return create(s, o.label, false, &o);
-    tsi_thread_late_enter();
-    epoch_domain_t* d = create(s, o.label, false, &o);
-    tsi_thread_late_leave();
-    return d;
+    return TSI_UNLIKELY(tsi_tls.exiting) ? create_late(s, o.label, false, &o) : create(s, o.label, false, &o);
 }
 
 epoch_domain_t* epoch_domain_create(SlabAllocator* s) { return epoch_domain_create_labeled(s, NULL); }

@@ -3,6 +3,7 @@
  */
 #include "api/there.h"
 
+#include "base/sanitize.h"
 #include "heap/alloc.h"
 #include "heap/charge.h"
 #include "heap/free.h"
@@ -86,13 +87,14 @@ static TsiBinding* grown_large(TsiArena* a, const TsiPlace* at, size_t size, boo
     return b;
 }
 
-/* Moves the pages of large objects where the system can, so that no copy is paid: twenty times as fast (decision 0062).
+/* Moves the pages of large objects where the system can, so that no copy is paid: twenty times as fast (decision 0064).
  * Returns the bytes that are at q then. */
 static size_t pages_moved(TsiArena* a, const TsiPlace* at, const void* p, void* q, size_t bytes) {
     enum { LEAST = 512 << 10 }; /* what is as large is large in both places */
     uintptr_t either = (uintptr_t)p | (uintptr_t)q;
     if (bytes < LEAST || at->cls != TSI_CLASS_LARGE || (either & (tsi_os.page_bytes - 1)) != 0 || a->stand_ins != NULL)
         return 0;
+    if (TSI_WATCHED_VALUES) return 0; /* their shadow would stay behind */
     TsiBinding* b = !tsi_tls.exiting ? tsi_binding_get(a, false) : NULL;
     return b != NULL ? tsi_large_move(b, at, q, bytes) : 0;
 }

@@ -212,8 +212,7 @@ typedef struct TsiLearned {
     uint8_t rank;   /* + 1; 0: none has ended */
     uint8_t small;  /* phases one after the other that a part would have done for */
     int8_t general; /* above 0: they are taken for general work, which goes over to the classes */
-    uint8_t
-        traits; /* 0 with most labels: BIG, APART, and OUTLIVED for each of the next phases that take small regions */
+    uint8_t traits; /* BIG, APART, and OUTLIVED for each of the next phases that take small regions; mostly 0 */
 } TsiLearned;
 enum {
     TSI_LEARNED_BIG = 1,     /* it needed more than TSI_BIG_BYTES */

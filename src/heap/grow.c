@@ -78,7 +78,7 @@ size_t tsi_large_move(TsiBinding* b, const TsiPlace* at, void* to, size_t bytes)
     enum { PIECE = 32 << 20 }; /* some 0.6 ms, in which others wait for the phase */
     TsiSpace* s = &b->arena->space;
     uint8_t* from = s->base + ((size_t)tsi_unit_position(s, at->slab_id) << tsi_unit_shift(s));
-    uint64_t tag = tsi_load_seq(&tsi_slab(s, at->slab_id)->tag);
+    uint64_t tag = tsi_load_relaxed(&tsi_slab(s, at->slab_id)->tag); /* a hint: the claim looks again */
     size_t done = 0, moved = 0;
     if (tsi_tag_state(tag) != TSI_SLAB_ORPHAN) return 0;
     TsiInc* i = tsi_inc(&b->arena->phases, tsi_tag_index(tag));

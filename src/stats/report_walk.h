@@ -46,7 +46,6 @@ typedef struct TsiWalk {
 /* Time since the first slab of a phase that was used. */
 TSI_INLINE uint64_t tsi_walk_since(const TsiWalk* w, const TsiPhaseCopy* c) {
     uint64_t since = c->row.open_since_ns, born = w->a->born_ns;
-    if (since == TSI_UNTIMED) return UINT64_MAX;
     return since > born ? since : born; /* the first incarnation of id 0 was always open */
 }
 
