@@ -308,7 +308,7 @@ static void working_child(void* arg) {
 }
 
 static void stopped_process(void) {
-    unsigned seconds = check_scale() >= 10 ? 60 : 2;
+    unsigned seconds = check_scale() > 1 ? 60 : 2;
     int pipe_ends[2];
     REQUIRE(pipe(pipe_ends) == 0);
     fflush(NULL);

@@ -83,6 +83,7 @@ static struct {
     const char* name; /* of the case that runs; NULL: the program has none */
     _Atomic unsigned failures;
     _Atomic bool skipped;
+    _Atomic bool runs;        /* and has not come to its end */
     pid_t process;            /* that runs it, and not a child of it */
     jmp_buf end;              /* of the step that runs */
     void (*last_words)(void); /* what a program adds to a failure that ends it; NULL: nothing */
@@ -303,6 +304,7 @@ static inline void check_run_case(const CheckCase* c, CheckTally* tally) {
     check_state.name = c->name;
     check_state.process = getpid();
     check_has_case = true;
+    atomic_store(&check_state.runs, true);
     atomic_store(&check_state.failures, 0);
     atomic_store(&check_state.skipped, false);
     printf("%s\n", c->name);
@@ -311,6 +313,7 @@ static inline void check_run_case(const CheckCase* c, CheckTally* tally) {
         check_step(c->after);
     }
     check_has_case = false;
+    atomic_store(&check_state.runs, false);
     unsigned failures = check_failures();
     if (failures != 0) {
         printf("  FAILED: %s (%u checks)\n", c->name, failures);
@@ -328,10 +331,17 @@ static inline bool check_wanted(int argc, char** argv, const char* name) {
     return argc <= 1;
 }
 
+/* Somebody called exit in the middle of a case: says so, and who that was is on the stack of a debugger. */
+static void check_at_exit(void) {
+    if (atomic_load(&check_state.runs) && getpid() == check_state.process)
+        fprintf(stderr, "%s: the program exits in the middle of it\n", check_state.name);
+}
+
 /* The exit status. */
 static inline int check_main(int argc, char** argv, const CheckCase* cases, size_t count) {
     CheckTally tally = {0, 0, 0};
     setvbuf(stdout, NULL, _IOLBF, 0);
+    atexit(check_at_exit);
     if (argc == 2 && strcmp(argv[1], "--list") == 0) {
         for (size_t i = 0; i < count; i++) puts(cases[i].name);
         return 0;

@@ -31,11 +31,11 @@ static inline void kit_trap(bool on) {
 static inline void kit_trap(bool on) { (void)on; }
 #endif
 
-/* Returns the number of instructions from one place to the next: `wide` or, from scale 10 on, 1; four times as many below
+/* Returns the number of instructions from one place to the next: `wide` or, above scale 1, 1; four times as many below
  * scale 1; and several for one of ours where AddressSanitizer adds its own. */
 static inline unsigned kit_stride(unsigned wide) {
     double scale = check_scale();
-    if (scale >= 10) return CHECK_ASAN ? 3 : 1;
+    if (scale > 1) return CHECK_ASAN ? 3 : 1;
     return (CHECK_ASAN ? 7 : 1) * (scale >= 1 ? wide : 4 * wide);
 }
 /* The first place, below `stride`: another one in each case, so that together they are at most places. */

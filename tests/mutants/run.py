@@ -129,7 +129,7 @@ def program_of(test):
         if name.startswith(prefix) and folder != "model":
             name, environment = name[len(prefix):], {"TSLAB_OPTIONS": options}
     if name in ("test_between", "test_ended_steps", "test_lent"):
-        environment = {**environment, "TSLAB_TEST_SCALE": "10"} # everywhere
+        environment = {**environment, "TSLAB_TEST_SCALE": "3"} # everywhere
     return f"tests/{folder}/{name}.c", f"{folder}_{name}", environment
 
 

@@ -1,10 +1,10 @@
 package options
 
 import (
-	"os"
-	"os/exec"
 	"slices"
 	"testing"
+
+	"temporal-slab/tslab/internal/testdata"
 )
 
 func TestIgnored(t *testing.T) {
@@ -33,11 +33,7 @@ func TestIgnored(t *testing.T) {
 }
 
 func TestOfProcess(t *testing.T) {
-	c := exec.Command("sleep", "600")
-	c.Env = append(os.Environ(), "TSLAB_OPTIONS=segmant=1")
-	if err := c.Start(); err != nil {
-		t.Fatal(err)
-	}
+	c := testdata.Sleeper(t, "TSLAB_OPTIONS=segmant=1")
 	defer func() { _ = c.Process.Kill(); _ = c.Wait() }()
 	if got := OfProcess(c.Process.Pid); !slices.Equal(got, []string{"segmant=1 is no option: segment?"}) {
 		t.Errorf("%q", got)

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"net"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -324,11 +323,7 @@ func TestNamesakes(t *testing.T) {
 }
 
 func TestWrongProcesses(t *testing.T) {
-	c := exec.Command("sleep", "600")
-	c.Env = append(os.Environ(), "TSLAB_OPTIONS=segmant=1")
-	if err := c.Start(); err != nil {
-		t.Fatal(err)
-	}
+	c := testdata.Sleeper(t, "TSLAB_OPTIONS=segmant=1")
 	pid := c.Process.Pid
 	for pid, want := range map[int]string{0: "takes the id of a process", -5: "takes the id of a process", 1 << 30: "there is no such process",
 		pid: "shows no statistics; start it with TSLAB_OPTIONS=segment=1 (or SlabOptions.segment); ignored in its TSLAB_OPTIONS: segmant=1 is no option: segment?"} {

@@ -1,9 +1,14 @@
-// Package testdata has what tests read: a document of stats_dump.
+// Package testdata has what tests read: a document of stats_dump, and a process that only sleeps.
 package testdata
 
 import (
 	_ "embed"
+	"fmt"
+	"os"
+	"os/exec"
 	"strings"
+	"testing"
+	"time"
 
 	"temporal-slab/tslab/internal/snapshot"
 )
@@ -32,4 +37,25 @@ func Edit(replace ...string) string {
 		t = strings.Replace(t, replace[i], replace[i+1], 1)
 	}
 	return t
+}
+
+// Sleeper starts a process with one more entry in its environment. It sleeps for ten minutes unless it is killed and
+// waited for. Start returns as soon as the child has closed its descriptors; the kernel shows the environment a moment
+// later, so Sleeper waits for that.
+func Sleeper(t *testing.T, entry string) *exec.Cmd {
+	c := exec.Command("sleep", "600")
+	c.Env = append(os.Environ(), entry)
+	if err := c.Start(); err != nil {
+		t.Fatal(err)
+	}
+	for {
+		environ, err := os.ReadFile(fmt.Sprintf("/proc/%d/environ", c.Process.Pid))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(environ) != 0 {
+			return c
+		}
+		time.Sleep(time.Millisecond)
+	}
 }
