@@ -10,6 +10,8 @@
 
 _Atomic uint8_t tsi_no_map[TSI_NO_MAP_BYTES];
 
+enum { FEW = 64 }; /* granules for each object that its owner has freed: those are found one by one */
+
 /* Of 64 granules, a bit each. */
 typedef struct Marks {
     uint64_t starts, live, other;
@@ -29,9 +31,8 @@ TSI_UNORDERED static Bytes load16(const uint8_t* map) {
     return bytes;
 }
 
-/* A bit for each of those that are the byte. */
-static uint64_t equal16(Bytes bytes, unsigned byte) {
-    Bytes same = (Bytes)(bytes == (uint8_t)byte);
+/* A bit for each of 16 bytes, which are 0 or 0xff. */
+static uint64_t bits16(Bytes same) {
 #if defined(__SSE2__)
     return (uint32_t)_mm_movemask_epi8((__m128i)same);
 #else
@@ -40,6 +41,9 @@ static uint64_t equal16(Bytes bytes, unsigned byte) {
     return bits;
 #endif
 }
+
+/* A bit for each of those that are the byte. */
+static uint64_t equal16(Bytes bytes, unsigned byte) { return bits16((Bytes)(bytes == (uint8_t)byte)); }
 
 /* Of 64 granules: those whose byte is `byte` under the mask. */
 static uint64_t equal64(const uint8_t* map, unsigned mask, unsigned byte) {
@@ -103,6 +107,26 @@ static Count count_map(const TsiRegion* r, unsigned gen, uint32_t end) {
         other = stays_open(m.starts, m.other, other);
     }
     return n;
+}
+
+/* Granules of the objects and gaps below granule `end` that the owner has freed, found one by one. */
+static TSI_NOINLINE uint32_t own_granules(const TsiRegion* r, unsigned gen, uint32_t end) {
+    const uint8_t* map = map_of(r);
+    uint32_t granules = 0;
+    for (uint32_t at = 0; at < end; at += 64) {
+        Bytes own[TSI_MAP_READ / 16], any = {0};
+        for (unsigned i = 0; i < TSI_MAP_READ / 16; i++) {
+            Bytes bytes = load16(map + at + 16 * i) & (uint8_t)~TSI_MARK_OTHER;
+            own[i] = (Bytes)(bytes == (uint8_t)(gen | TSI_MARK_OWN));
+            any |= own[i];
+        }
+        if (TSI_LIKELY(bits16(any) == 0)) continue;
+        uint64_t found = 0;
+        for (unsigned i = 0; i < TSI_MAP_READ / 16; i++) found |= bits16(own[i]) << 16 * i;
+        for (found &= below(end - at); found != 0; found &= found - 1)
+            granules += tsi_region_granules_in(r, at + tsi_ctz64(found), end, gen);
+    }
+    return granules;
 }
 
 /* The first granule from `at` on whose byte is `byte` under the mask; `end` when there is none below it. */
@@ -203,6 +227,9 @@ static TsiRegionSum sum_of_life(const TsiRegion* r, unsigned gen, uint64_t word)
     } else if (freed == gaps && objects == 0) { /* nothing was freed singly */
         sum.live = sum.issued;
         sum.live_bytes = sum.issued_bytes;
+    } else if (objects == 0 && freed <= end / FEW) {
+        sum.live = issued - freed;
+        sum.live_bytes = (uint64_t)(end - own_granules(r, gen, end)) << TSI_GRANULE_SHIFT;
     } else if (freed + objects != issued || (objects != 0 && any_live(r, gen, end))) { /* owners free nothing twice */
         Count n = count_map(r, gen, end);
         /* Marked and not counted: such a free fails, so the object lives to the end. */

@@ -279,6 +279,44 @@ static void an_object_freed_by_two_sides(void) {
     REQUIRE_EQ(kit_refusals(a).late_double_free, 1);
 }
 
+/* What ends count is what is drawn to be freed, by the owner, by others, or by both at once: with few frees and with
+ * many, of small objects and of large ones, beside starts that an earlier life has left beyond the end. */
+static void ends_count_what_was_freed(void) {
+    enum { OBJECTS = 256, LIVES = 300 };
+    uint64_t rng = 11;
+    TsiRegion* r;
+    uint32_t id = open_one(tsi_region_class(TSI_RANK_PAGE + 2), &r);
+    for (unsigned life = 0; life < LIVES; life++) {
+        unsigned one_in = 1 + (unsigned)(kit_rand(&rng) % 90), who = life % 4, twice = 0;
+        TsiRegionSum want = {0, 0, 0, 0, 0};
+        uint64_t others = 0;
+        for (unsigned k = kit_rand(&rng) % OBJECTS; k != 0; k--) {
+            uint32_t bytes = 16 * (uint32_t)(1 + kit_rand(&rng) % 15), rel = tsi_load_relaxed(&r->rel);
+            (void)tsi_bump_take(r, rel, bytes);
+            want.issued++;
+            want.issued_bytes += bytes;
+            bool freed = kit_rand(&rng) % one_in == 0, own = who == 0 || who == 3 || (who == 2 && k % 2 == 0);
+            bool other = freed && (!own || (who == 3 && k % 2 == 0));
+            want.live += !freed;
+            want.live_bytes += freed ? 0 : bytes;
+            if (freed) tsi_store_relaxed(&r->map[rel / 16], (uint8_t)(r->gen | (own ? TSI_MARK_OWN : TSI_MARK_OTHER)));
+            if (freed && own) tsi_store_relaxed(&r->freed, tsi_load_relaxed(&r->freed) + 1);
+            if (other) others += TSI_REGION_OBJECT + bytes / 16;
+            twice += own && other;
+        }
+        tsi_add_relaxed(&r->word, others);
+        TsiRegionSum sum = tsi_region_end(space, id);
+        CHECK_EQ(sum.issued, want.issued);
+        CHECK_EQ(sum.issued_bytes, want.issued_bytes);
+        CHECK_EQ(sum.live, want.live);
+        CHECK_EQ(sum.live_bytes, want.live_bytes);
+        REQUIRE_EQ(sum.twice, twice);
+        REQUIRE(tsi_region_open(space, tsi_region_class(TSI_RANK_PAGE + 2), id, 0));
+    }
+    (void)tsi_region_end(space, id);
+    tsi_space_purge(space, &id, 1);
+}
+
 /* The same where the region is used again. */
 static void a_doubled_free_before_a_renewal(void) {
     fill(p, ALL);
@@ -598,6 +636,7 @@ int main(int argc, char** argv) {
         TEST(others_free_the_last_of_a_region),
         TEST(gaps_are_no_objects),
         TEST(an_object_freed_by_two_sides),
+        TEST(ends_count_what_was_freed),
         TEST(a_doubled_free_before_a_renewal),
         TEST(a_free_that_the_end_overtakes),
         TEST(every_size_to_the_granule),
