@@ -105,6 +105,23 @@ SLAB_API bool epoch_domain_end_ex(epoch_domain_t* d, EpochReceipt* out);
 /* epoch_domain_destroy with the receipt of the end: nobody is inside, else false, refused, and d is as it was (EBUSY;
  * ESTALE). *out (may be NULL) as for epoch_domain_end_ex; where the domain has ended already, that of its last end. */
 SLAB_API bool epoch_domain_destroy_ex(epoch_domain_t* d, EpochReceipt* out);
+
+/* What a domain holds now. Set struct_size to sizeof(SlabDomainStats). */
+typedef struct SlabDomainStats {
+    size_t struct_size;
+    EpochId epoch_id;         /* of the phase that is open */
+    uint64_t epoch_era;       /* of the phase that is open */
+    uint64_t live_objects;    /* allocated and not freed, by all threads */
+    uint64_t live_bytes;      /* usable bytes of those */
+    uint64_t committed_bytes; /* of its slabs and large objects, used or not: what budgets limit */
+    uint64_t slabs;           /* large objects among them */
+} SlabDomainStats;
+/* Fills *out, for admission control: "may this request have more?". Exact while no thread allocates or frees in the
+ * phase; beside threads that do, objects that come or go meanwhile may be missed. From any thread; it interrupts none,
+ * and a phase that is asked about ends as fast as any. False, and *out is as it was, for a struct_size that is too
+ * small (EINVAL), and when the domain has no phase open (ESTALE; no misuse is counted) or was destroyed. O(slabs of the
+ * phase), plus a byte read for each 16 of regions in which objects were freed; ends of other phases may wait for it. */
+SLAB_API bool epoch_domain_stats(epoch_domain_t* d, SlabDomainStats* out);
 /* Ends the domain by draining its epoch: no allocation that begins afterwards succeeds in it, live objects stay valid
  * until they are freed (by any thread, by slab_free), and the free that leaves a slab without one returns it. d is gone
  * when the call returns; the epoch can still be reached by its era (epoch_close_era), and its cleanups run when it is

@@ -214,6 +214,13 @@ class domain {
     SlabAllocator* home() const noexcept { return d_->alloc; }
     EpochId id() const noexcept { return d_->epoch_id; }
     std::uint64_t era() const noexcept { return epoch_domain_era(d_); }
+    /* epoch_domain_stats: what it holds now. Throws std::system_error (ESTALE) where its phase has ended. */
+    SlabDomainStats held() const {
+        SlabDomainStats stats{};
+        stats.struct_size = sizeof stats;
+        detail::need(epoch_domain_stats(d_, &stats));
+        return stats;
+    }
 
     /* epoch_domain_reset: ends what is there and goes on, empty, under the same label. Throws std::system_error
      * (EBUSY) and does nothing while another thread is inside. */

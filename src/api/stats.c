@@ -1,5 +1,5 @@
 /* stats.c - the public snapshots, and all of them as text. */
-#include "api/internal.h"
+#include "api/domain.h"
 
 #include "heap/decay.h"
 #include "heap/sample.h"
@@ -189,4 +189,32 @@ bool slab_stats_publish(SlabAllocator* s) {
     TsiArena* a = tsi_arena(s);
     if (a != NULL) tsi_decay_look(a, tsi_binding_get(a, false));
     return a != NULL && tsi_segment_publish(a);
+}
+
+/* ---- of one domain ---- */
+
+static void add_to_domain(const TsiSlabView* v, void* ctx) {
+    SlabDomainStats* out = ctx;
+    out->live_objects += v->sum.live.objects;
+    out->live_bytes += v->sum.live.bytes;
+    out->committed_bytes += v->bytes;
+    out->slabs++;
+}
+
+bool epoch_domain_stats(epoch_domain_t* p, SlabDomainStats* out) {
+    TsiDomain* d = tsi_domain_of(p);
+    if (out == NULL || out->struct_size < sizeof *out)
+        return tsi_failed_bool(EINVAL, "set SlabDomainStats.struct_size to sizeof(SlabDomainStats)");
+    if (!tsi_domain_usable(d)) return false;
+    for (TsiRef ref; (ref = tsi_load_acquire(&d->phase.ref)) != 0;) { /* pairs with tsi_domain_open_own */
+        TsiArena* a = d->arena;
+        SlabDomainStats s = {.struct_size = sizeof s, .epoch_era = tsi_ref_era(ref)};
+        s.epoch_id = tsi_load_relaxed(&tsi_inc(&a->phases, tsi_ref_index(ref))->id);
+        if (tsi_snapshot_phase(a, ref, add_to_domain, &s)) {
+            *out = s;
+            return true;
+        }
+        if (tsi_load_acquire(&d->phase.ref) == ref) break; /* somebody has ended it by its id or era */
+    }
+    return tsi_failed_bool(ESTALE, "the epoch of the domain has ended"); /* no misuse: whoever asks may come late */
 }

@@ -94,7 +94,7 @@ typedef struct TsiHeap {
     _Atomic TsiRef ref;         /* incarnation; 0 while free */
     TsiRoom* room;              /* [own] NULL until the first slab of a class */
     _Atomic(TsiRegion*) region; /* [own] that objects are bumped in, or tsi_no_region */
-    uint32_t slabs;             /* [own] slab id + 1 */
+    _Atomic uint32_t slabs;     /* slab id + 1; its owner puts slabs in front, and under the stripe they leave */
     uint32_t primary;           /* [own] heap index whose room takes this heap's lines */
     _Atomic uint64_t slab_bytes;
 

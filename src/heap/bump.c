@@ -96,7 +96,7 @@ static bool use_emptied(TsiBinding* b, TsiHeap* h, bool* stop) {
     uint64_t issued = 0, freed = 0;
     uint32_t first = 0;
     for (unsigned steps = 0, looks = 0; steps < STEPS && looks < LOOK; steps++) {
-        uint32_t at = h->looked != 0 ? h->looked : h->slabs;
+        uint32_t at = h->looked != 0 ? h->looked : tsi_load_relaxed(&h->slabs);
         if (at == 0 || at == first) break;
         if (first == 0) first = at;
         h->looked = tsi_slab(s, at - 1)->next;
@@ -302,7 +302,7 @@ void tsi_bump_thin(TsiBinding* b, TsiHeap* h) {
     if (h->bumps || h->ring || h->regions == 0) return;
     if (h->looked == 0 && bytes < h->thin_at) return;
 
-    uint32_t at = h->looked != 0 ? h->looked : h->slabs;
+    uint32_t at = h->looked != 0 ? h->looked : tsi_load_relaxed(&h->slabs);
     bool found = false;
     for (unsigned steps = 0; at != 0 && steps < STEPS && !found; steps++) {
         uint32_t slab_id = at - 1;

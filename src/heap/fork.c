@@ -80,7 +80,7 @@ static void release_all(void (*op)(TsiLock*)) {
 
 /* child_slabs finds them by their tags. */
 static void forget_slabs(TsiHeap* h) {
-    h->slabs = 0;
+    tsi_store_relaxed(&h->slabs, 0);
     tsi_store_relaxed(&h->slab_count, 0);
     tsi_store_relaxed(&h->slab_bytes, 0);
 }
@@ -154,8 +154,8 @@ static void child_owned(TsiArena* a, uint32_t id, unsigned cls, uint64_t tag) {
     TsiHeap* h = tsi_heap(a, tsi_tag_index(tag));
     uint64_t word = tsi_load_relaxed(&h->word);
     if (tsi_heap_state(word) == TSI_HEAP_DETACHED) {
-        tsi_slab(s, id)->next = h->slabs;
-        h->slabs = id + 1;
+        tsi_slab(s, id)->next = tsi_load_relaxed(&h->slabs);
+        tsi_store_relaxed(&h->slabs, id + 1);
         tsi_add_relaxed(&h->slab_count, 1);
         tsi_add_relaxed(&h->slab_bytes, s->classes->c[cls].slab_bytes);
     } else if (tsi_heap_state(word) == TSI_HEAP_DEAD && tsi_binding_at(a, word)->thread != tsi_tls.thread) {

@@ -49,7 +49,7 @@ void tsi_heap_rebuild_room(TsiBinding* b, TsiHeap* h) {
     TsiArena* a = b->arena;
     const TsiSpace* s = &a->space;
     TsiRoom* room = tsi_heap(a, h->primary)->room;
-    for (uint32_t at = h->slabs; at != 0; at = tsi_slab(s, at - 1)->next) {
+    for (uint32_t at = tsi_load_relaxed(&h->slabs); at != 0; at = tsi_slab(s, at - 1)->next) {
         uint32_t id = at - 1;
         unsigned cls = tsi_class_of_slab(s, id);
         if (cls > TSI_SMALL_CLASSES) continue;
@@ -111,7 +111,7 @@ TsiHeap* tsi_heap_birth_locked(TsiArena* a, TsiInc* i, TsiRef ref, uint32_t inde
     h->bumps = a->options.bump != TSI_BUMP_OFF && !classes;
     h->regions = h->again = 0;
     h->thin_at = 0;
-    h->slabs = 0;
+    tsi_store_relaxed(&h->slabs, 0);
     tsi_store_relaxed(&h->slab_count, 0);
     tsi_store_relaxed(&h->slab_bytes, 0);
     h->primary = index;

@@ -33,7 +33,7 @@ static void drop_bare(TsiBinding* b, TsiHeap* h, unsigned rank) {
 TSI_INLINE void enter_locked(TsiBinding* b, TsiInc* i, TsiHeap* h, TsiRef ref) {
     TSI_HOLDS(tsi_inc_lock(i));
     TsiRegion* r = tsi_load_relaxed(&h->region);
-    TsiSlab* slab = tsi_slab(&b->arena->space, h->slabs - 1);
+    TsiSlab* slab = tsi_slab(&b->arena->space, tsi_load_relaxed(&h->slabs) - 1);
     TSI_ASSERT(!h->ring); /* heaps wait for domains, and come from them */
     TSI_ASSERT(h->bumps && h->ranked && h->takes == 1 && h->revoker == 0);
     TSI_ASSERT((h->spare | h->looked | h->skip | h->alone | h->inc_next | h->inc_prev) == 0);
@@ -81,7 +81,7 @@ TSI_INLINE TsiHeap* take(TsiBinding* b, TsiRef ref) {
     _Atomic uint32_t* at = &b->ready[rank][count - 1];
     TsiHeap* h = b->heaps_base + (tsi_load_relaxed(at) - 1);
     size_t bytes = b->ready_size[rank];
-    uint64_t now = tsi_inc_opening_ns(i, ref), seen = ready_word(b, h->slabs - 1);
+    uint64_t now = tsi_inc_opening_ns(i, ref), seen = ready_word(b, tsi_load_relaxed(&h->slabs) - 1);
     tsi_inc_take(i);
     /* The first to take the stripe: nobody has closed it, there is no heap, no slab and no budget. */
     bool first = tsi_load_relaxed(&i->word) == (tsi_ref_era(ref) << 2 | TSI_INC_ACTIVE) &&
@@ -153,7 +153,8 @@ TSI_INLINE void put(TsiBinding* b, TsiHeap* h, unsigned rank, uint32_t count, si
     b->ready_count[rank] = count + 1;
     b->ready_bytes += bytes;
     tsi_store_relaxed(&b->warm.used, true);
-    tsi_store_release(&h->word, ready_word(b, h->slabs - 1)); /* publishes the region to who flushes */
+    tsi_store_release(&h->word,
+                      ready_word(b, tsi_load_relaxed(&h->slabs) - 1)); /* publishes the region to who flushes */
 }
 
 /* The thread has taken the stripe to begin the phase and to end it, and nobody else has taken it. So nobody has
@@ -291,7 +292,7 @@ TSI_INLINE bool end_with_heap(TsiBinding* b, TsiInc* i, TsiHeap* h, unsigned ran
     uint32_t count = b->ready_count[rank], label = tsi_inc_label(i);
     size_t bytes = b->ready_size[rank];
     TsiRegion* r = tsi_load_relaxed(&h->region);
-    TsiSlab* slab = tsi_slab(&a->space, h->slabs - 1);
+    TsiSlab* slab = tsi_slab(&a->space, tsi_load_relaxed(&h->slabs) - 1);
     TsiEnded e = {.slow = tsi_load_relaxed(&h->slow), .slabs = 1, .now_ns = end_ns(i, out)};
     learn(b, h, r, label);
     if (TSI_UNLIKELY(!renew_region(a, r, slab, &e.sum))) {
@@ -340,7 +341,7 @@ bool tsi_ready_end(TsiBinding* b, TsiRef ref, EpochReceipt* out) {
 
 void tsi_ready_child(TsiArena* a, TsiHeap* h, bool own) {
     TsiBinding* b = tsi_binding_at(a, tsi_load_relaxed(&h->word));
-    h->slabs = 0;
+    tsi_store_relaxed(&h->slabs, 0);
     tsi_store_relaxed(&h->region, &tsi_no_region);
     /* Else unused from here on. */
     tsi_store_relaxed(&h->word, own ? tsi_heap_word(b->index, TSI_HEAP_BARE) : TSI_HEAP_FREE);

@@ -107,7 +107,7 @@ static void walk_locked(TsiSweep* w, TsiHeap* h, unsigned state, uint32_t skip) 
     uint32_t current = region != &tsi_no_region ? tsi_region_id(s, region) + 1 : 0;
     uint64_t kept_bytes = 0;
     bool goes_on = false;
-    uint32_t at = h->slabs, rest_count = tsi_load_relaxed(&h->slab_count), rest_regions = h->regions;
+    uint32_t at = tsi_load_relaxed(&h->slabs), rest_count = tsi_load_relaxed(&h->slab_count), rest_regions = h->regions;
     uint64_t rest_bytes = tsi_load_relaxed(&h->slab_bytes);
     for (uint32_t next; at != 0 && (!w->closing || !tsi_sweep_is_through(w)); at = next) {
         next = tsi_slab(s, at - 1)->next;
@@ -142,7 +142,7 @@ static void walk_locked(TsiSweep* w, TsiHeap* h, unsigned state, uint32_t skip) 
         w->more = true;
     }
     if (roomy != 0) (void)tsi_or_seq(&h->roomy, roomy);
-    h->slabs = kept;
+    tsi_store_relaxed(&h->slabs, kept);
     h->spare = h->looked = h->alone = 0;
     if (!goes_on) tsi_bump_drop(w->b != NULL && w->b->heap == h ? w->b : NULL, h);
     h->takes = 0;

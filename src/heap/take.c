@@ -62,8 +62,9 @@ static void join(TsiBinding* b, TsiHeap* h, unsigned cls, uint32_t slab_id) {
     TsiSpace* s = &b->arena->space;
     tsi_count(&b->counters[tsi_class_row(cls)].new_slab);
     b->covered = tsi_load_acquire(&s->covered); /* pairs with cover in space.c */
-    tsi_slab(s, slab_id)->next = h->slabs;
-    h->slabs = slab_id + 1; /* after next: a walk in a fork child is always whole */
+    tsi_slab(s, slab_id)->next = tsi_load_relaxed(&h->slabs);
+    /* release: pairs with tsi_snapshot_phase; and a walk in a fork child is always whole */
+    tsi_store_release(&h->slabs, slab_id + 1);
     tsi_store_relaxed(&h->slab_count, tsi_load_relaxed(&h->slab_count) + 1);
     tsi_store_relaxed(&h->slab_bytes, tsi_load_relaxed(&h->slab_bytes) + s->classes->c[cls].slab_bytes);
     h->takes++;

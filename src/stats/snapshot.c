@@ -52,6 +52,24 @@ static void walk(TsiArena* a, bool settled, void (*fn)(const TsiSlabView*, void*
 void tsi_snapshot_slabs(TsiArena* a, void (*fn)(const TsiSlabView*, void*), void* ctx) { walk(a, true, fn, ctx); }
 void tsi_snapshot_unsettled(TsiArena* a, void (*fn)(const TsiSlabView*, void*), void* ctx) { walk(a, false, fn, ctx); }
 
+static void view_chain(TsiArena* a, uint32_t at, TsiRef ref, void (*fn)(const TsiSlabView*, void*), void* ctx) {
+    TsiSpace* s = &a->space;
+    for (TsiSlabView v; at != 0; at = tsi_slab(s, at - 1)->next)
+        if (view_slab(a, at - 1, tsi_class_of_slab(s, at - 1), &v) && v.ref == ref) fn(&v, ctx);
+}
+
+/* What is in a chain stays there: slabs leave chains under the stripe, and owners only put some in front. */
+bool tsi_snapshot_phase(TsiArena* a, TsiRef ref, void (*fn)(const TsiSlabView*, void*), void* ctx) {
+    TsiInc* i = tsi_inc(&a->phases, tsi_ref_index(ref));
+    tsi_lock_take(tsi_inc_lock(i)); /* not counted: a phase that is looked at ends as it would have */
+    bool active = tsi_ref_is_active(&a->phases, ref);
+    for (uint32_t at = active ? i->heaps : 0; at != 0; at = tsi_heap(a, at - 1)->inc_next)
+        view_chain(a, tsi_load_acquire(&tsi_heap(a, at - 1)->slabs), ref, fn, ctx); /* pairs with join in take.c */
+    if (active) view_chain(a, i->orphans, ref, fn, ctx);
+    tsi_lock_give(tsi_inc_lock(i));
+    return active;
+}
+
 /* ---- bookkeeping ---- */
 
 /* Bytes of the pages of [from, from + bytes) that hold something. Bookkeeping comes from the system as zeros and keeps

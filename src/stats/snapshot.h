@@ -24,6 +24,9 @@ typedef struct TsiSlabView {
 void tsi_snapshot_slabs(TsiArena* a, void (*fn)(const TsiSlabView*, void*), void* ctx);
 /* The same without those that no heap has any more, but large objects. O(tags, and slabs of heaps). */
 void tsi_snapshot_unsettled(TsiArena* a, void (*fn)(const TsiSlabView*, void*), void* ctx);
+/* Calls fn for every slab of an incarnation, which is active, under its stripe. Returns false if it is not, and calls
+ * nothing. O(slabs of the incarnation). */
+bool tsi_snapshot_phase(TsiArena* a, TsiRef ref, void (*fn)(const TsiSlabView*, void*), void* ctx);
 /* Pages of the allocator's own tables that were written and not given back. O(pages). */
 uint64_t tsi_snapshot_metadata_bytes(TsiArena* a);
 /* Who declares an interest in an incarnation: scopes inside, and what the program counts. Its stripe is held. */

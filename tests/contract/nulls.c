@@ -160,6 +160,7 @@ static void null_domains(void) {
     CHECK(!epoch_domain_attach(NULL));
     CHECK(!epoch_domain_destroy_ex(NULL, NULL));
     CHECK_EQ(epoch_domain_era(NULL), 0);
+    CHECK(!epoch_domain_stats(NULL, NULL));
     CHECK(epoch_domain_switch(NULL, NULL)); /* from no scope to none */
 }
 

@@ -83,6 +83,7 @@ static void domains(tslab::allocator& slab) {
     }
     CHECK(live_objects(slab) == 1); /* leaving ends nothing */
     CHECK(epoch_domain_malloc(d.get(), 30) != nullptr && live_objects(slab) == 2);
+    CHECK(d.held().live_objects == 2 && d.held().epoch_era == d.era());
     const std::uint64_t before = d.era();
     d.reset();
     CHECK(live_objects(slab) == 0 && d.era() != before);

@@ -136,6 +136,17 @@ pub struct SlabDomainOptions {
 }
 #[repr(C)]
 #[derive(Debug, Default, Copy, Clone)]
+pub struct SlabDomainStats {
+    pub struct_size: usize,
+    pub epoch_id: EpochId,
+    pub epoch_era: u64,
+    pub live_objects: u64,
+    pub live_bytes: u64,
+    pub committed_bytes: u64,
+    pub slabs: u64,
+}
+#[repr(C)]
+#[derive(Debug, Default, Copy, Clone)]
 pub struct EpochLeakCandidate {
     pub class_index: u32,
     pub object_size: u32,
@@ -791,6 +802,20 @@ const _: () = {
     ["Offset of field: SlabDomainOptions::budget_fn"][::core::mem::offset_of!(SlabDomainOptions, budget_fn) - 40usize];
     ["Offset of field: SlabDomainOptions::budget_ctx"]
         [::core::mem::offset_of!(SlabDomainOptions, budget_ctx) - 48usize];
+};
+#[allow(clippy::unnecessary_operation, clippy::identity_op)]
+const _: () = {
+    ["Size of SlabDomainStats"][::core::mem::size_of::<SlabDomainStats>() - 56usize];
+    ["Alignment of SlabDomainStats"][::core::mem::align_of::<SlabDomainStats>() - 8usize];
+    ["Offset of field: SlabDomainStats::struct_size"][::core::mem::offset_of!(SlabDomainStats, struct_size) - 0usize];
+    ["Offset of field: SlabDomainStats::epoch_id"][::core::mem::offset_of!(SlabDomainStats, epoch_id) - 8usize];
+    ["Offset of field: SlabDomainStats::epoch_era"][::core::mem::offset_of!(SlabDomainStats, epoch_era) - 16usize];
+    ["Offset of field: SlabDomainStats::live_objects"]
+        [::core::mem::offset_of!(SlabDomainStats, live_objects) - 24usize];
+    ["Offset of field: SlabDomainStats::live_bytes"][::core::mem::offset_of!(SlabDomainStats, live_bytes) - 32usize];
+    ["Offset of field: SlabDomainStats::committed_bytes"]
+        [::core::mem::offset_of!(SlabDomainStats, committed_bytes) - 40usize];
+    ["Offset of field: SlabDomainStats::slabs"][::core::mem::offset_of!(SlabDomainStats, slabs) - 48usize];
 };
 #[allow(clippy::unnecessary_operation, clippy::identity_op)]
 const _: () = {
@@ -1821,6 +1846,7 @@ extern "C" {
     pub fn epoch_domain_end(d: *mut epoch_domain_t) -> bool;
     pub fn epoch_domain_end_ex(d: *mut epoch_domain_t, out: *mut EpochReceipt) -> bool;
     pub fn epoch_domain_destroy_ex(d: *mut epoch_domain_t, out: *mut EpochReceipt) -> bool;
+    pub fn epoch_domain_stats(d: *mut epoch_domain_t, out: *mut SlabDomainStats) -> bool;
     pub fn epoch_domain_drain(d: *mut epoch_domain_t, out: *mut EpochReceipt) -> bool;
     pub fn epoch_domain_current() -> *mut epoch_domain_t;
     pub fn slab_scope_outer(a: *mut SlabAllocator) -> bool;

@@ -68,7 +68,7 @@ pub use lane::Lane;
 pub use memory::Bulk;
 pub use phase::{with_current, AsPhase, Domain, Phase};
 pub use pool::{Handle, Pool};
-pub use stats::{Label, LabelStats, PhaseStats, Receipt, Refusals, Stats};
+pub use stats::{Held, Label, LabelStats, PhaseStats, Receipt, Refusals, Stats};
 pub use task::{in_phase, InPhase};
 
 pub use tslab_sys as sys;

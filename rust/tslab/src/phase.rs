@@ -11,7 +11,7 @@ use tslab_sys as sys;
 
 use crate::error::{refused, AllocError, Error};
 use crate::raw::{self, CLabel};
-use crate::stats::Receipt;
+use crate::stats::{Held, Receipt};
 use crate::{Allocator, Boxed, Lane, Pool};
 
 /// The functions that [`Phase`] and [`Lane`] have alike; `$life` is the lifetime of what they lend.
@@ -196,6 +196,16 @@ impl Phase {
     pub fn era(&self) -> u64 {
         // SAFETY: the domain lives.
         unsafe { sys::epoch_domain_era(self.as_raw()) }
+    }
+    /// What the phase holds now, for admission control. Fails with `ESTALE` where C code has ended it. O(slabs of the phase).
+    pub fn held(&self) -> Result<Held, Error> {
+        let mut out =
+            sys::SlabDomainStats { struct_size: std::mem::size_of::<sys::SlabDomainStats>(), ..Default::default() };
+        // SAFETY: the domain lives, and the structure has its size.
+        match unsafe { sys::epoch_domain_stats(self.as_raw(), &mut out) } {
+            true => Ok(Held::from(&out)),
+            false => Err(Error::last()),
+        }
     }
 
     allocation_functions!();

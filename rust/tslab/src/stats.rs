@@ -101,6 +101,22 @@ mirror! {
     }
 }
 
+mirror! {
+    /// What an open phase holds now. Exact while no thread allocates or frees in it.
+    Held of SlabDomainStats {
+        /// Number of the incarnation that is open.
+        epoch_era: u64,
+        /// Objects that were allocated and not freed, by all threads.
+        live_objects: u64,
+        /// Their usable bytes.
+        live_bytes: u64,
+        /// Bytes of its slabs and large objects, used or not: what budgets limit.
+        committed_bytes: u64,
+        /// Slabs that it has, large objects among them.
+        slabs: u64,
+    }
+}
+
 impl fmt::Display for Receipt {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut label = [0; 32];

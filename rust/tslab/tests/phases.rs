@@ -206,6 +206,20 @@ fn a_panic_leaves_and_ends_the_scope() {
 }
 
 #[test]
+fn a_phase_tells_what_it_holds() {
+    let slab = slab();
+    slab.scope("held", |phase| {
+        assert_eq!(phase.held().unwrap().live_objects, 0);
+        phase.alloc([1u8; 100]);
+        phase.alloc_str("a text");
+        let held = phase.held().unwrap();
+        assert_eq!((held.live_objects, held.epoch_era), (2, phase.era()));
+        assert!(held.live_bytes >= 106 && held.committed_bytes >= held.live_bytes && held.slabs != 0);
+    })
+    .unwrap();
+}
+
+#[test]
 fn the_current_phase_is_the_innermost() {
     let slab = slab();
     let other = Allocator::new().unwrap();
