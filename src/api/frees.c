@@ -83,7 +83,7 @@ static TSI_NOINLINE bool free_any(TsiArena* a, void* p, size_t least) {
 TSI_NOINLINE bool tsi_free_at_entry(TsiBinding* b, void* p, uint32_t entry) {
     TsiHeap* h;
     TsiRegion* r;
-    TsiFast f = tsi_bump_free(b, p, entry, &h, &r);
+    TsiFast f = tsi_bump_free(b, p, entry, 0, &h, &r);
     if (TSI_LIKELY(f == TSI_FAST_DONE)) return true;
     if (f == TSI_FAST_MISSED) return tsi_free_bumped(b, p);
     return f == TSI_FAST_LEFT ? tsi_free_left(b, h) : tsi_bump_spare(b, h, r);
@@ -134,13 +134,9 @@ bool slab_free_checked(SlabAllocator* s, void* p) { return free_at(s, p); }
 
 void slab_free(SlabAllocator* s, void* p) { (void)free_at(s, p); }
 
-/* True when what lies at p in a region, if it lives, has at least so many bytes. size <= TSI_BUMP_MAX */
-TSI_INLINE bool region_holds(const TsiRegion* r, const void* p, size_t size) {
-    uint64_t rel = (uint64_t)((uintptr_t)p - (uintptr_t)tsi_load_relaxed(&r->base));
-    if (TSI_UNLIKELY(rel + size > tsi_load_relaxed(&r->rel))) return false;
-    uint8_t gen = tsi_load_relaxed(&tsi_region_map(r)[rel >> TSI_GRANULE_SHIFT]) & TSI_GEN_BYTE; /* if it lives */
-    return tsi_region_none_starts(r, (uint32_t)(rel >> TSI_GRANULE_SHIFT), (uint32_t)(size - 1) >> TSI_GRANULE_SHIFT,
-                                  gen);
+static TSI_NOINLINE bool free_sized_missed(TsiBinding* b, void* p, size_t size) {
+    tsi_bracket_missed(b);
+    return free_any(b->arena, p, size);
 }
 
 /* Of the thread that used the allocator last, with a size to look at. */
@@ -149,9 +145,13 @@ TSI_INLINE bool free_near_sized(TsiBinding* b, void* p, size_t size) {
     if (TSI_UNLIKELY(off >= b->covered)) return free_any(b->arena, p, size);
     uint32_t entry = tsi_load_acquire(&b->entries[off >> TSI_LINE_MIN_SHIFT]); /* as in tsi_free_fast */
     if ((entry & TSI_ENTRY_REGION) != 0) {
-        const TsiRegion* r = (const TsiRegion*)(void*)b->words + (entry & ~TSI_ENTRY_REGION);
-        bool holds = TSI_LIKELY(size - 1 < TSI_BUMP_MAX) && region_holds(r, p, size);
-        return TSI_LIKELY(holds) ? tsi_free_at_entry(b, p, entry) : free_any(b->arena, p, size);
+        TsiHeap* h;
+        TsiRegion* r;
+        if (TSI_UNLIKELY(size - 1 >= TSI_BUMP_MAX)) return free_any(b->arena, p, size);
+        TsiFast f = tsi_bump_free(b, p, entry, size, &h, &r);
+        if (TSI_LIKELY(f == TSI_FAST_DONE)) return true;
+        if (f == TSI_FAST_MISSED) return free_sized_missed(b, p, size);
+        return f == TSI_FAST_LEFT ? tsi_free_left(b, h) : tsi_bump_spare(b, h, r);
     }
     TsiChunkKey key = tsi_load_acquire(&b->keys[off >> TSI_CHUNK_SHIFT]);       /* as in tsi_chunk_class */
     bool small = key - sizeof(TsiClass) < TSI_SMALL_CLASSES * sizeof(TsiClass); /* as in spot_find, free.c */
