@@ -26,7 +26,7 @@ test: ## build and run the library's own tests with gcc; needs compilers and lib
 test-all: ## every test: gcc, clang, ThreadSanitizer, AddressSanitizer, tools, servers, browser, models; skips must be listed
 	@scripts/run-tests.sh -k -s 1 tsan asan clang-release core rest
 
-check: ## the same as test-all with three times the work: two hours and more on two cores
+check: ## the same as test-all with three times the work: about an hour on two cores
 	@scripts/run-tests.sh -k -s 3 tsan asan clang-release core rest
 
 bench: ## fetch the peers, build the benchmark, run its short form (FULL=1: the long one; ARGS="..." go to the program)

@@ -63,15 +63,18 @@ typedef struct SlabDomainOptions {
 } SlabDomainOptions;
 /* No exit ends it: destroy, end, drain, reset or force_close does. */
 #define SLAB_DOMAIN_KEEP 1u
-/* Only its maker's thread is to allocate in it and end it. Not supported yet: ENOTSUP. */
+/* It is its maker's thread's alone: others are refused (EBUSY, one misuse counted) when they allocate in it, enter,
+ * attach, reset or end it, in whatever way, by its id and era, too; nobody may borrow its epochs. They may free its
+ * objects. A trim by another thread passes it by. When that thread exits the phase is released, and in a fork child
+ * that the thread is not in; the domain is then anybody's to destroy or to use. */
 #define SLAB_DOMAIN_OWNER_ONLY 2u
 /* Its phases have no age, are no leak however long they live, and are in no histogram of durations: no clock is read
  * as they begin, nor as destroy and end end them by the shortest way. A receipt still says how long the end took. */
 #define SLAB_DOMAIN_UNTIMED 4u
 /* Makes a domain with an epoch of its own by options. NULL and EINVAL for NULL, for a struct_size that is too small,
  * for options of a later version that are not 0, for flags that there are not, and for a soft budget over the hard one;
- * ENOTSUP for OWNER_ONLY; ENOMEM as epoch_domain_create. Each incarnation that it opens has the budget and the flags.
- * A phase with a budget does not begin and end by the shortest way. O(1), from any thread. */
+ * ENOMEM as epoch_domain_create. Each incarnation that it opens has the budget and the flags. A phase with a budget, or
+ * that is one thread's alone, does not begin and end by the shortest way. O(1), from any thread. */
 SLAB_API epoch_domain_t* epoch_domain_create_ex(SlabAllocator* a, const SlabDomainOptions* options);
 /* Makes a domain over the incarnation that a ring id names now. With auto_close its last exit
  * drains that incarnation, if the id still names it and no other domain is inside. */

@@ -29,8 +29,10 @@
 /* Before anybody knows of the incarnation. */
 static TSI_NOINLINE void open_special(TsiInc* i, const TsiDomain* d) {
     if (d->untimed) tsi_store_relaxed(&i->open_since_ns, TSI_UNTIMED);
-    if ((d->soft_bytes | d->hard_bytes) == 0) return;
-    tsi_inc_take(i); /* counted: a phase with a budget does not begin straight (ready.c) */
+    bool owned = tsi_load_relaxed(&d->owner_only);
+    if ((d->soft_bytes | d->hard_bytes) == 0 && !owned) return;
+    tsi_inc_take(i); /* counted: such a phase does not begin straight (ready.c), so each thread comes by a slow path */
+    tsi_store_relaxed(&i->owner, owned ? tsi_tls.thread->index + 1 : 0);
     tsi_budget_write(&i->budget, d->soft_bytes, d->hard_bytes, d->budget_fn, d->budget_ctx);
     tsi_inc_give(i);
 }
@@ -138,6 +140,7 @@ TSI_INLINE TsiDomain* make(SlabAllocator* s, const char* label, TsiBinding** b) 
     d->pub.auto_close = true;
     tsi_store_relaxed(&d->detached, 0);
     d->entered = d->drained = d->has_receipt = d->special = false;
+    tsi_store_relaxed(&d->owner_only, false);
     d->maker = (*b)->thread->number;
     tsi_store_relaxed(&d->left, 0);
     name_it(a, *b, d, label);
@@ -172,7 +175,11 @@ TSI_INLINE void set_special(TsiDomain* d, const SlabDomainOptions* o) {
     d->hard_bytes = o->hard_bytes;
     d->budget_fn = o->budget_fn;
     d->budget_ctx = o->budget_ctx;
-    d->special = d->untimed || (d->soft_bytes | d->hard_bytes) != 0;
+    bool owned = (o->flags & SLAB_DOMAIN_OWNER_ONLY) != 0;
+    tsi_store_relaxed(&d->owner_only, owned);
+    if (owned) tsi_store_relaxed(&d->left, TSI_DOMAIN_OWNED);
+    if (owned) tsi_tls.thread->owns = true;
+    d->special = d->untimed || owned || (d->soft_bytes | d->hard_bytes) != 0;
 }
 
 /* inside: the calling thread enters it at once, while nobody else knows of it. o: or NULL. */
@@ -228,7 +235,6 @@ epoch_domain_t* epoch_domain_create_ex(SlabAllocator* s, const SlabDomainOptions
     SlabDomainOptions o;
     const char* wrong = options_read(options, &o);
     if (wrong != NULL) return tsi_failed(EINVAL, wrong);
-    if ((o.flags & SLAB_DOMAIN_OWNER_ONLY) != 0) return tsi_failed(ENOTSUP, "OWNER_ONLY is not supported yet");
     return TSI_UNLIKELY(tsi_tls.exiting) ? create_late(s, o.label, false, &o) : create(s, o.label, false, &o);
 }
 
@@ -238,7 +244,9 @@ epoch_domain_t* epoch_domain_wrap(SlabAllocator* s, EpochId epoch, bool auto_clo
     TsiArena* a = tsi_arena(s);
     TsiBinding* b;
     TsiRef ref = a != NULL ? tsi_resolve(a, epoch) : 0;
-    TsiDomain* d = ref != 0 ? make(s, NULL, &b) : NULL;
+    bool lends = ref != 0 && tsi_load_relaxed(&tsi_inc(&a->phases, tsi_ref_index(ref))->owner) == 0;
+    TsiDomain* d = lends ? make(s, NULL, &b) : NULL;
+    if (ref != 0 && !lends) return tsi_failed(EBUSY, "the epoch is of a domain that one thread has alone");
     if (a == NULL) return tsi_failed(EINVAL, no_allocator);
     if (ref == 0) tsi_set_error("no epoch has the id %" PRIu32, epoch);
     if (d == NULL) return NULL;
@@ -292,6 +300,7 @@ TSI_INLINE bool destroy_asked(TsiDomain* d) {
 
 bool tsi_domain_found_slow(TsiDomain* d) {
     uint32_t left = tsi_load_relaxed(&d->left);
+    if (left == TSI_DOMAIN_OWNED) return !tsi_domain_is_anothers(d);
     while (left != 0 && left != TSI_DOMAIN_GOING)
         if (tsi_cas_seq(&d->left, &left, 0)) return true; /* decides between the two who would have it */
     return left == 0;
@@ -302,7 +311,7 @@ bool tsi_domain_found_slow(TsiDomain* d) {
 void tsi_domain_leave_behind(TsiDomain* d) {
     TsiArena* a = d->arena;
     tsi_lock_take(&tsi_registry_lock);
-    uint32_t number = a->left_count = a->left_count + 1 < TSI_DOMAIN_GOING ? a->left_count + 1 : 1;
+    uint32_t number = a->left_count = a->left_count + 1 < TSI_DOMAIN_OWNED ? a->left_count + 1 : 1;
     uint64_t* place = &a->left[number % TSI_LEFT_MAX];
     uint32_t old_number = (uint32_t)(*place >> 32);
     TsiDomain* old = tsi_table_at(&a->domains, (uint32_t)*place);
@@ -337,6 +346,7 @@ uint64_t epoch_domain_era(const epoch_domain_t* p) {
 bool epoch_domain_force_close(epoch_domain_t* p) {
     TsiDomain* d = tsi_domain_of(p);
     if (!tsi_domain_usable(d)) return false;
+    if (tsi_domain_is_anothers(d)) return tsi_domain_refuse(d, TSI_DOMAIN_ANOTHERS);
     TsiArena* a = d->arena;
     char label[TSI_LABEL_BYTES];
     tsi_lock_take(&d->lock);
@@ -406,6 +416,7 @@ bool tsi_domain_refuse(TsiDomain* d, TsiDomainWhy why) {
         [TSI_DOMAIN_BORROWED] = {SLAB_MISUSE_DOMAIN_ORDER, EINVAL, "the domain borrows its epoch"},
         [TSI_DOMAIN_PASSED] = {SLAB_MISUSE_DOMAIN_STALE, ESTALE, "the ring has moved past the epoch of the domain"},
         [TSI_DOMAIN_ENDED] = {SLAB_MISUSE_DOMAIN_STALE, ESTALE, "the domain has ended, or is being ended"},
+        [TSI_DOMAIN_ANOTHERS] = {SLAB_MISUSE_DOMAIN_ORDER, EBUSY, "the domain is another thread's alone"},
         [TSI_DOMAIN_CLOSED] = {SLAB_MISUSE_CLOSED_EPOCH, ESTALE, "the epoch of the domain has ended"},
     };
     TsiPhases* p = &d->arena->phases;
@@ -444,6 +455,7 @@ bool epoch_domain_receipt(epoch_domain_t* p, EpochReceipt* out) {
 bool epoch_domain_reset(epoch_domain_t* p) {
     TsiDomain* d = tsi_domain_of(p);
     if (!tsi_domain_usable(d)) return false;
+    if (tsi_domain_is_anothers(d)) return tsi_domain_refuse(d, TSI_DOMAIN_ANOTHERS);
     TsiArena* a = d->arena;
     TsiBinding* b = tsi_binding_get(a, true);
     if (b == NULL) return tsi_domain_no_memory(NULL);

@@ -35,6 +35,7 @@ typedef struct TsiDomain {
     _Atomic uint32_t left; /* see tsi_domain_leave_behind; 0 mostly */
     /* What each incarnation that it opens is to have; `special`: anything but 0. */
     bool special, untimed;
+    _Atomic bool owner_only; /* its maker's alone, until that is gone */
     uint64_t soft_bytes, hard_bytes;
     SlabBudgetFn budget_fn;
     void* budget_ctx;
@@ -44,6 +45,8 @@ typedef struct TsiDomain {
 _Static_assert(sizeof((epoch_domain_t*)0)->private_ >= sizeof(TsiPhaseWords), "the phase's words have room");
 
 #define TSI_DOMAIN_GOING UINT32_MAX /* `left` of one that is being ended for good, until it is none any more */
+#define TSI_DOMAIN_OWNED \
+    (UINT32_MAX - 1u) /* and of one that is `owner_only`: whoever looks for it asks for that, too */
 
 enum { TSI_DOMAIN_STRIDE = (sizeof(TsiDomain) + 63) & ~63u };
 
@@ -60,17 +63,29 @@ typedef enum TsiDomainWhy {
     TSI_DOMAIN_BORROWED, /* and the call needs an epoch of the domain's own */
     TSI_DOMAIN_PASSED,   /* the ring has moved past the epoch that it borrows */
     TSI_DOMAIN_ENDED,
+    TSI_DOMAIN_ANOTHERS,
     TSI_DOMAIN_CLOSED, /* allocation and registration in an epoch that has ended */
 } TsiDomainWhy;
 /* Counts the refusal, sets errno and the sentence of slab_last_error, and returns false. [no lock, no bracket] */
 TSI_COLD bool tsi_domain_refuse(TsiDomain* d, TsiDomainWhy why);
-/* Does so for NULL, which is not counted, and for a domain that was destroyed. */
+/* Does so for NULL, which is not counted, and for a domain that was destroyed, or is another thread's alone. */
 TSI_COLD bool tsi_domain_refuse_destroyed(TsiDomain* d);
 /* Sets errno and the sentence: a record or the scope found no memory. Counts it where a is not NULL. Returns false. */
 TSI_COLD bool tsi_domain_no_memory(TsiArena* a);
 /* Returns true for a domain that is alive; refuses any other. */
 TSI_INLINE bool tsi_domain_usable(TsiDomain* d) {
     return TSI_LIKELY(tsi_domain_is_alive(d)) || tsi_domain_refuse_destroyed(d);
+}
+/* Returns true for a domain that is another thread's alone. */
+TSI_INLINE bool tsi_domain_is_anothers(TsiDomain* d) {
+    if (TSI_LIKELY(!tsi_load_relaxed(&d->owner_only))) return false;
+    return tsi_tls.thread == NULL || d->maker != tsi_tls.thread->number;
+}
+/* The domain's thread is gone: it is anybody's. */
+TSI_INLINE void tsi_domain_disown(TsiDomain* d) {
+    uint32_t owned = TSI_DOMAIN_OWNED;
+    (void)tsi_cas_seq(&d->left, &owned, 0); /* unless it was left behind, or goes */
+    tsi_store_relaxed(&d->owner_only, false);
 }
 /* The table of domains: their pages go back when nobody is inside of their locks. */
 void tsi_domain_table_init(TsiTable* t, TsiGround* g, uint32_t capacity);
@@ -132,7 +147,8 @@ void tsi_domain_discard(TsiArena* a, TsiDomain* d);
 bool tsi_domain_last_receipt(TsiDomain* d, EpochReceipt* out);
 /* A domain that its maker was inside of as it exited: it stays until TSI_LEFT_MAX others were left behind after it. */
 void tsi_domain_leave_behind(TsiDomain* d);
-/* Somebody uses or destroys a domain, which perhaps was left behind: it is his. False: it is being destroyed. */
+/* Somebody uses or destroys a domain, which perhaps was left behind: it is his. False: it is being destroyed, or is
+ * another thread's alone. */
 bool tsi_domain_found_slow(TsiDomain* d);
 TSI_INLINE bool tsi_domain_found(TsiDomain* d) {
     return TSI_LIKELY(tsi_load_relaxed(&d->left) == 0) || tsi_domain_found_slow(d);

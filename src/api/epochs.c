@@ -48,6 +48,11 @@ EpochId epoch_advance_id(SlabAllocator* s) {
 void epoch_advance(SlabAllocator* s) { (void)epoch_advance_id(s); }
 
 static bool end(TsiArena* a, TsiRef ref, EpochCloseMode mode, EpochReceipt* out) {
+    uint32_t thread = tsi_tls.thread != NULL ? tsi_tls.thread->index + 1 : 0;
+    if (tsi_ref_is_anothers(&a->phases, ref, thread)) {
+        tsi_refuse(a, SLAB_MISUSE_DOMAIN_ORDER, NULL);
+        return tsi_failed_bool(EBUSY, "the phase is of a domain that is another thread's alone");
+    }
     bool ended = tsi_epoch_close(a, ref, mode, TSI_END_ASKED, out);
     tsi_closed(a);
     return ended;

@@ -163,6 +163,7 @@ static bool claim(TsiDomain* d) {
 bool epoch_domain_attach(epoch_domain_t* p) {
     TsiDomain* d = tsi_domain_of(p);
     if (!tsi_domain_usable(d)) return false;
+    if (TSI_UNLIKELY(tsi_domain_is_anothers(d))) return tsi_domain_refuse(d, TSI_DOMAIN_ANOTHERS);
     TsiArena* a = d->arena;
     if (!claim(d)) return tsi_domain_refuse(d, TSI_DOMAIN_NOT_DETACHED);
     TsiBinding* b = tsi_binding_get(a, true);
@@ -209,11 +210,13 @@ static bool switch_to(TsiScope* top, TsiDomain* to) {
 }
 
 bool epoch_domain_switch(epoch_domain_t* to, epoch_domain_t** from) {
-    if (to != NULL && !tsi_domain_usable(tsi_domain_of(to))) return false;
+    TsiDomain* d = tsi_domain_of(to);
+    if (to != NULL && !tsi_domain_usable(d)) return false;
+    if (to != NULL && tsi_domain_is_anothers(d)) return tsi_domain_refuse(d, TSI_DOMAIN_ANOTHERS);
     epoch_domain_t* old = epoch_domain_current();
     TsiThread* t = tsi_tls.thread;
     TsiScope* top = old != NULL ? &t->scopes[t->scope_count - 1] : NULL;
-    if (to != old && !switch_to(top, to != NULL ? tsi_domain_of(to) : NULL)) return false;
+    if (to != old && !switch_to(top, d)) return false;
     if (from != NULL) *from = old;
     return true;
 }
@@ -268,8 +271,40 @@ SlabAllocator* epoch_domain_allocator(void) {
 /* Nobody else need know of a domain that the thread has made and is still inside of: its record must not stay for ever,
  * unless somebody is inside, or objects are to stay in it. */
 static void leave_with_maker(TsiThread* t, TsiDomain* d) {
-    bool stays = d->own && !d->pub.auto_close;
+    bool stays = (d->own && !d->pub.auto_close) || tsi_load_relaxed(&d->owner_only);
     if (d->maker == t->number && tsi_domain_refs(d) == 0 && !stays) tsi_domain_leave_behind(d);
+}
+
+/* The thread goes: what nobody else may end has ended, and is anybody's to destroy. */
+static void end_owned(TsiThread* t, TsiArena* a) {
+    for (uint32_t n = 0; n < tsi_table_used(&a->domains); n++) {
+        TsiDomain* d = tsi_table_at(&a->domains, n);
+        if (!tsi_domain_is_alive(d) || !tsi_load_relaxed(&d->owner_only) || d->maker != t->number) continue;
+        char label[TSI_LABEL_BYTES];
+        tsi_lock_take(&d->lock);
+        memcpy(label, d->label, sizeof label);
+        TsiRef ref = tsi_load_relaxed(&d->phase.ref);
+        tsi_domain_refs_set(d, 0);
+        tsi_store_relaxed(&d->detached, 0);
+        tsi_store_release(&d->phase.ref, 0); /* as in leave */
+        tsi_domain_disown(d);
+        d->special = d->untimed || (d->soft_bytes | d->hard_bytes) != 0;
+        if (ref != 0) tsi_domain_note_ended_locked(d, d->pub.epoch_id, d->pub.epoch_era);
+        tsi_lock_give(&d->lock);
+        if (ref != 0) tsi_domain_end_ref(a, d, ref, EPOCH_RELEASE, true, label);
+    }
+}
+
+static void end_all_owned(TsiThread* t) {
+    t->owns = false;
+    for (uint32_t n = 0; n < t->ref_capacity; n++) {
+        TsiArena* a = t->refs[n].serial != 0 ? tsi_registry_hold(t->refs[n].serial) : NULL;
+        if (a == NULL) continue;
+        t->held = a;
+        end_owned(t, a);
+        t->held = NULL;
+        tsi_registry_unhold(a);
+    }
 }
 
 static void end_scopes(TsiThread* t) {
@@ -290,6 +325,7 @@ static void end_scopes(TsiThread* t) {
         tsi_tls_forget(); /* the arena may be gone at once, with its owner's address */
         tsi_registry_unhold(a);
     }
+    if (t->owns) end_all_owned(t);
 }
 
 /* In a fork child: vanished threads may have held any domain's lock, anywhere in a call. What is left are the scopes of
@@ -309,6 +345,13 @@ static void child_domains(TsiArena* a) {
         uint32_t detached = tsi_load_relaxed(&d->detached);
         tsi_domain_refs_set(d, detached);
         tsi_scopes_add(a, d, (int)detached);
+        if (tsi_domain_is_anothers(d)) { /* whose thread is not here: its phase ends, since no domain names it */
+            tsi_domain_refs_set(d, 0);
+            tsi_store_relaxed(&d->detached, 0);
+            tsi_store_relaxed(&d->phase.ref, 0);
+            tsi_domain_disown(d);
+            continue;
+        }
         if (tsi_ref_is_current(&a->phases, ref)) tsi_inc(&a->phases, tsi_ref_index(ref))->named = true;
     }
 }

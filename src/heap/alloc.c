@@ -357,7 +357,8 @@ void* tsi_alloc_ready(TsiBinding* own, size_t size, TsiRef ref, SlabHandle* hand
     TsiLane* lane;
     unsigned cls = tsi_class_near(size);
     TsiRef target = target_of(own, ref);
-    bool waiting = tsi_load_relaxed(&own->arena->has_unswept) || own->watched || tsi_tls.exiting;
+    bool waiting = tsi_load_relaxed(&own->arena->has_unswept) || own->watched || tsi_tls.exiting ||
+                   tsi_ref_is_anothers(&own->arena->phases, target, own->thread->index + 1);
     if (TSI_UNLIKELY(waiting) || !tsi_lane_try(own, &lane)) return NULL;
     TsiBinding* b = tsi_lane_binding(lane);
     TsiHeap* h = tsi_heap_cached(b, target);
@@ -414,6 +415,13 @@ static void* refused(TsiArena* a, int error) {
     return NULL;
 }
 
+/* The phase is another thread's alone. */
+static TSI_COLD void* refused_to_others(TsiArena* a) {
+    tsi_refuse(a, SLAB_MISUSE_DOMAIN_ORDER, NULL);
+    tsi_error_set(EBUSY);
+    return NULL;
+}
+
 /* Each turn tries once; what is in the way is seen to between two. */
 static void* alloc_untimed(TsiArena* a, TsiRequest* q) {
     TsiSearch search = {.looked = false};
@@ -427,6 +435,7 @@ static void* alloc_untimed(TsiArena* a, TsiRequest* q) {
         tsi_sweep_piece(a, b);
         tsi_warm_look(a);
         TsiRef target = target_of(b, q->ref);
+        if (tsi_ref_is_anothers(&a->phases, target, b->thread->index + 1)) return refused_to_others(a);
         TsiOutcome o =
             a->options.shared ? alloc_in_lane(b, target, q, &got) : alloc_owned(b, target, q->ref == 0, q, &got);
         if (o == TSI_STALE) {

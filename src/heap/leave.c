@@ -61,7 +61,7 @@ static bool leave_arenas(TsiThread* t) {
 static void thread_leave(TsiThread* t) {
     tsi_tls.late++; /* calls of cleanups below are not the outermost */
     do {
-        if (t->scope_count != 0 && tsi_thread_end_scopes != NULL) tsi_thread_end_scopes(t);
+        if ((t->scope_count != 0 || t->owns) && tsi_thread_end_scopes != NULL) tsi_thread_end_scopes(t);
     } while (leave_arenas(t));
     tsi_tls.late--;
     tsi_thread_give(t);

@@ -47,6 +47,7 @@ typedef struct TsiThread {
     uint32_t ref_count, ref_capacity; /* capacity: a power of two */
     TsiScope* scopes;
     uint32_t scope_count, scope_capacity;
+    bool owns;              /* it has made domains that are its alone */
     uint64_t seen_removals; /* of tsi_registry_removals */
     TsiArena* held;         /* the arena that the exiting thread is leaving, or NULL */
     TsiBindingRef first_refs[TSI_REFS_FIRST];

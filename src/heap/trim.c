@@ -58,7 +58,15 @@ void tsi_binding_fence(TsiBinding* b) {
 
 /* ---- trim ---- */
 
+/* A phase that is another thread's alone is left to that. */
+static bool is_anothers(const TsiBinding* b, TsiInc* i) {
+    uint32_t owner = tsi_load_relaxed(&i->owner);
+    return TSI_UNLIKELY(owner != 0) && tsi_inc_state(i) == TSI_INC_ACTIVE &&
+           (b == NULL || b->thread == NULL || owner != b->thread->index + 1);
+}
+
 static bool trim_inc(TsiArena* a, TsiBinding* b, TsiInc* i, TsiBinding* only, bool at_once) {
+    if (is_anothers(b, i)) return false;
     TsiSweep w = {.arena = a, .b = b, .inc = i, .at_once = at_once};
     w.lanes = only == NULL ? tsi_lanes_take(a) : 0;
     tsi_inc_take(i);
@@ -69,6 +77,7 @@ static bool trim_inc(TsiArena* a, TsiBinding* b, TsiInc* i, TsiBinding* only, bo
 bool tsi_trim_inc(TsiArena* a, TsiBinding* b, TsiInc* i) { return trim_inc(a, b, i, NULL, false); }
 
 void tsi_trim_idle(TsiArena* a, TsiBinding* b, TsiInc* i) {
+    if (is_anothers(b, i)) return;
     TsiSweep w = {.arena = a, .b = b, .inc = i, .idle = true, .learns = true};
     w.lanes = tsi_lanes_take(a);
     tsi_inc_take(i);

@@ -84,7 +84,8 @@ typedef struct TsiInc {
     uint32_t ends;              /* cleanups, record index + 1 */
     /* orphans, PARTIAL and PURGING ones that are not unlinked, and skipped ones included. */
     _Atomic uint32_t slab_count;
-    uint32_t skipped; /* slabs that sweeps have left to their owners */
+    uint32_t skipped;       /* slabs that sweeps have left to their owners */
+    _Atomic uint32_t owner; /* index + 1 of the only thread that may allocate in it and end it; 0: any */
     uint64_t skipped_bytes;
     TsiTotals allocated; /* by slabs settled so far */
     TsiTotals released;
@@ -172,6 +173,12 @@ TSI_INLINE unsigned tsi_inc_state(TsiInc* i) { return (unsigned)tsi_load_seq(&i-
 TSI_INLINE bool tsi_ref_is_active(const TsiPhases* p, TsiRef r) {
     /* acquire: pairs with the release in tsi_inc_open: the record's fields are set */
     return tsi_load_acquire(&tsi_inc(p, tsi_ref_index(r))->word) == (tsi_ref_era(r) << 2 | TSI_INC_ACTIVE);
+}
+/* True if the incarnation is active and another thread's alone (SLAB_DOMAIN_OWNER_ONLY). thread: index + 1 of the
+ * caller's record, or 0. */
+TSI_INLINE bool tsi_ref_is_anothers(const TsiPhases* p, TsiRef ref, uint32_t thread) {
+    uint32_t owner = tsi_load_relaxed(&tsi_inc(p, tsi_ref_index(ref))->owner);
+    return TSI_UNLIKELY(owner != 0) && owner != thread && tsi_ref_is_active(p, ref);
 }
 TSI_INLINE bool tsi_ref_is_current(const TsiPhases* p, TsiRef r) {
     return r != 0 && tsi_inc_era(tsi_inc(p, tsi_ref_index(r))) == tsi_ref_era(r);

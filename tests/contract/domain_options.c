@@ -24,8 +24,6 @@ static void bad_options(void) {
     refused(epoch_domain_create_ex(a, &o), EINVAL);
     o = options("x", 8);
     refused(epoch_domain_create_ex(a, &o), EINVAL);
-    o = options("x", SLAB_DOMAIN_OWNER_ONLY);
-    refused(epoch_domain_create_ex(a, &o), ENOTSUP);
     o = options("x", 0);
     o.reserved_ = 1;
     refused(epoch_domain_create_ex(a, &o), EINVAL);

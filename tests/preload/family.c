@@ -6,8 +6,10 @@
 
 #include <limits.h>
 
+#ifndef __clang__
 #pragma GCC diagnostic ignored "-Wuse-after-free"
 #pragma GCC diagnostic ignored "-Walloc-size-larger-than="
+#endif
 #pragma GCC diagnostic ignored "-Wdeprecated-declarations" /* mallinfo */
 
 /* Not known to compilers, which drop or mend calls of the family. */
@@ -16,6 +18,7 @@ static void* (*volatile calloc_)(size_t, size_t) = calloc;
 static void* (*volatile realloc_)(void*, size_t) = realloc;
 static void* (*volatile reallocarray_)(void*, size_t, size_t) = reallocarray;
 static void (*volatile free_)(void*) = free;
+static void* (*volatile memalign_)(size_t, size_t) = memalign;
 
 static const size_t sizes[] = {0,      1,      15,     16,     17,     63,      64,      65,     100,   127,
                                128,    500,    1000,   1024,   1025,   4095,    4096,    4097,   10000, 65536,
@@ -130,7 +133,7 @@ static void alignments(void) {
     CHECK_EQ(p, (void*)1);
     CHECK_EQ(posix_memalign(&p, 4096, SIZE_MAX / 2), ENOMEM);
     CHECK_EQ(p, (void*)1);
-    void* rounded = memalign(24, 10);
+    void* rounded = memalign_(24, 10);
     CHECK_EQ((uintptr_t)rounded % 32, 0);
     free_(rounded);
     void *a = aligned_alloc(256, 512), *v = valloc(10), *w = pvalloc(4097), *z = pvalloc(0);
