@@ -110,6 +110,12 @@ const struct row rows[ROW_COUNT] = {
                      .count_laps = 2000,
                      .count_ops = 1,
                      .drawn = true},
+    [ROW_LABELS] = {.name = "labels",
+                    "the same phase alone, its label one of so many, by chance",
+                    {{"16 labels", "ns", LESS}, {"256 labels", "ns", LESS}},
+                    .count_laps = 2000,
+                    .count_ops = 1,
+                    .drawn = true},
     [ROW_EVENT_LOOP] =
         {.name = "event_loop",
          "so many requests open on a thread; an event makes 1 to 6 objects (40 to 700 bytes) in one of them; an event",

@@ -54,9 +54,14 @@ struct bk_phase {
     epoch_domain_t* domain;
 };
 
+static const char* bk_phase_label = LABEL;
+#ifndef TSLAB_UNLABELLED
+#define BK_PHASE_LABEL(text) (bk_phase_label = (text)) /* of phases that are opened from here on */
+#endif
+
 static inline void bk_phase_open(struct bk_phase* ph, size_t hint) {
     (void)hint;
-    if (!(ph->domain = epoch_domain_create_labeled(bk_allocator, LABEL))) cannot("no domain");
+    if (!(ph->domain = epoch_domain_create_labeled(bk_allocator, bk_phase_label))) cannot("no domain");
 }
 
 /* As the thread's scope: allocations need not name it. */

@@ -8,6 +8,10 @@
 #define BK_ALIGN 16
 #endif
 
+#ifndef BK_PHASE_LABEL
+#define BK_PHASE_LABEL(text) ((void)(text))
+#endif
+
 #if !BK_LABELS
 static inline void bk_label(unsigned k) { (void)k; }
 #endif

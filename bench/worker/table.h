@@ -54,6 +54,7 @@ static const work_fn ROW(table)[ROW_COUNT] = {
     [ROW_GROW_LARGE] = ROW(grow_large),
 #endif
     [ROW_PHASE10] = ROW(phase10),
+    [ROW_LABELS] = ROW(labels),
     [ROW_EVENT_LOOP] = ROW(event_loop),
     [ROW_BIG_PHASE] = ROW(big_phase),
     [ROW_REALLOC_GROW] = ROW(realloc_grow),

@@ -128,6 +128,32 @@ static void ROW(phase10)(const struct plan* plan, double* out) {
     }
 }
 
+/* A name in place of LABEL: who has no labels does the same work. */
+static double ROW(labelled_phases)(uint64_t laps, unsigned labels) {
+    static char names[256][32];
+    static uint8_t turns[1 << 14];
+    uint64_t seed = seeded(9);
+    for (unsigned k = 0; k < labels; k++) (void)snprintf(names[k], sizeof names[k], "GET /items/%u/detail", k);
+    for (unsigned n = 0; n < sizeof turns; n++) turns[n] = (uint8_t)(next_random(&seed) % labels);
+    struct ROW(tiny) t;
+    uint64_t start = now_ns();
+    for (uint64_t lap = 0; lap < laps; lap++) {
+        BK_PHASE_LABEL(names[turns[lap % sizeof turns]]);
+        ROW(begin_tiny)(&t, false);
+        ROW(end_tiny)(&t, false);
+    }
+    return (double)(now_ns() - start) / (double)laps;
+}
+
+static void ROW(labels)(const struct plan* plan, double* out) {
+    uint64_t n = laps_of(plan, 500000);
+    BK(start)();
+    for (int many = 0; many <= (plan->mode != PLAN_COUNTED); many++) {
+        if (plan->mode != PLAN_COUNTED) (void)ROW(labelled_phases)(n / 10 + 1, many ? 256 : 16);
+        out[many] = ROW(labelled_phases)(n, many ? 256 : 16);
+    }
+}
+
 /* ---- one that is large ------------------------------------------------------------------ */
 
 static void ROW(big_phase)(const struct plan* plan, double* out) {

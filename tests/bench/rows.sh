@@ -44,7 +44,7 @@ printf '%s\t%s\t%s\t%s\t%s\n' scudo 19 checked "$PWD/PLAIN.so" "" mimalloc-secur
 
 # ---- every row
 words=""
-for row in pair request request_own shared_allocator in_domain phase10 event_loop big_phase realloc_grow grow_large handed_on end_tail left_over xthread churn_apart thread_bursts survivors; do
+for row in pair request request_own shared_allocator in_domain phase10 labels event_loop big_phase realloc_grow grow_large handed_on end_tail left_over xthread churn_apart thread_bursts survivors; do
     words="$words --row $row"
 done
 for b in glibc scudo mimalloc-secure snmalloc-checks arena arena-inlined obstack tslab tslab-handle tslab-single; do words="$words --backend $b"; done
@@ -80,7 +80,7 @@ def value(row, metric, backend):
 
 for row in metrics:
     assert any(value(row, m, "tslab") is not None for m in metrics[row]), row
-for row in "in_domain", "request_own", "pair", "xthread", "realloc_grow", "phase10", "event_loop":
+for row in "in_domain", "request_own", "pair", "xthread", "realloc_grow", "phase10", "labels", "event_loop":
     for m in metrics[row]:
         for b in ("glibc", "scudo", "tslab", "tslab-handle"):
             assert value(row, m, b) > 0, (row, m, b)
