@@ -303,6 +303,7 @@ static void end_all_owned(TsiThread* t) {
         t->held = a;
         end_owned(t, a);
         t->held = NULL;
+        tsi_tls_forget(); /* as in end_scopes */
         tsi_registry_unhold(a);
     }
 }
