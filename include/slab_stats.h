@@ -17,7 +17,7 @@ extern "C" {
 #define SLAB_STATS_VERSION 3
 
 /* The whole allocator. Of the fields on compare-exchanges those of frees count those by other threads; those of
- * allocations count, in shared mode, allocations through a lane (attempts) and those that found it held (retries), else
+ * allocations count, in shared mode, allocations through a bank (attempts) and those that found it held (retries), else
  * 0; those of current_partial read 0. */
 typedef struct SlabGlobalStats {
     uint32_t version, current_epoch, active_epoch_count, closing_epoch_count;
@@ -57,7 +57,7 @@ typedef struct SlabGlobalStats {
 /* One size class. cache_size: slabs that threads keep warm; cache_capacity: slabs of the class that the warm budget in
  * force would hold if it held no others, 0 for regions and large objects, which have no one size; cache_overflow_len
  * reads 0: there is no second cache. scan_*: of the allocator, the same
- * in each class: the controller of shared mode, which spreads threads over four lanes while they meet (scan_mode 1);
+ * in each class: the controller of shared mode, which spreads threads over four banks while they meet (scan_mode 1);
  * else 0.
  * object_size is 0 where each object has its own. Indices go on after the sizes to regions (whose objects count
  * under the class of their usable size) and large objects; the first bad index gives version 0. */

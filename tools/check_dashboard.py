@@ -23,7 +23,7 @@ import urllib.request
 
 # Panels that say something of shared mode only, by what has to be counted there: where it is not, they have been shown nothing.
 SHARED_MODE = {
-    "Allocations that waited for a lane": "temporal_slab_bitmap_alloc_attempts_total",
+    "Allocations that waited for a bank": "temporal_slab_bitmap_alloc_attempts_total",
 }
 # What tslabd's own page does not have: of tslab serve.
 ELSEWHERE = {"temporal_slab_exporter_up"}

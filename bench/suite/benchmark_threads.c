@@ -40,13 +40,13 @@ static struct contention contention_now(void) {
         if (s.version == 0) break;
         c.acquired += s.lock_fast_acquire;
         c.contended += s.lock_contended;
-        c.acquired += s.bitmap_alloc_attempts - s.bitmap_alloc_cas_retries; /* of lanes, in shared mode */
+        c.acquired += s.bitmap_alloc_attempts - s.bitmap_alloc_cas_retries; /* of banks, in shared mode */
         c.contended += s.bitmap_alloc_cas_retries;
         c.scan_checks = s.scan_adapt_checks; /* the allocator's, in each class */
         c.scan_switches = s.scan_adapt_switches;
     }
     slab_stats_global(suite.a, &g);
-    c.retries = g.total_bitmap_free_cas_retries; /* allocations have none: in shared mode they wait for a lane */
+    c.retries = g.total_bitmap_free_cas_retries; /* allocations have none: in shared mode they wait for a bank */
     c.slow = g.total_slow_path_hits;
     return c;
 }
@@ -174,7 +174,8 @@ static void report_contention(const struct contention* at, uint64_t n, uint64_t 
     for (uint64_t i = 0; i < n; i++) sum += contended_pct(at[i], at[i + 1]);
     double mean = n ? sum / (double)n : 0;
     for (uint64_t i = 0; i < n; i++) squares += pow(contended_pct(at[i], at[i + 1]) - mean, 2);
-    report_number("lock_contention_cov_pct", known && n > 1 && mean > 0 ? 100 * sqrt(squares / (double)(n - 1)) / mean : NAN);
+    report_number("lock_contention_cov_pct",
+                  known && n > 1 && mean > 0 ? 100 * sqrt(squares / (double)(n - 1)) / mean : NAN);
     report_number("locks_per_op", known ? (double)taken_between(before, now) / (double)ops : NAN);
     report_number("cas_retries_per_op", known ? (double)(now.retries - before.retries) / (double)ops : NAN);
     report_number("slow_path_pct", known ? 200.0 * (double)(now.slow - before.slow) / (double)ops : NAN);
@@ -207,7 +208,8 @@ static void report_sampling(const SlabSamplingStats* before) {
     report_number("cpu_ns", n > 0 ? (double)(s.sum.alloc_cpu_ns_sum - before->sum.alloc_cpu_ns_sum) / n : NAN);
     report_number("waiting_ns", n > 0 ? (double)(s.sum.alloc_wait_ns_sum - before->sum.alloc_wait_ns_sum) / n : NAN);
     report_count("locks", locks);
-    report_number("lock_wait_ns", locks ? (double)(s.lock_wait_ns_sum - before->lock_wait_ns_sum) / (double)locks : NAN);
+    report_number("lock_wait_ns",
+                  locks ? (double)(s.lock_wait_ns_sum - before->lock_wait_ns_sum) / (double)locks : NAN);
     report_close();
 }
 
@@ -249,11 +251,42 @@ static void run_threads(uint64_t threads) {
 
 int main(int argc, char** argv) {
     struct flag args[] = {
-        {.name = "--threads", .kind = FLAG_COUNT, .to = &most_threads, .least = 1, .most = MOST, .preset = 16, .help = "the most threads; runs 1, 2, 4, ... up to it"},
-        {.name = "--objects", .kind = FLAG_COUNT, .to = &objects, .least = 1, .most = 10000000, .preset = 100000, .quick = 10000, .help = "objects of a thread"},
-        {.name = "--size", .kind = FLAG_COUNT, .to = &size, .least = 16, .most = 1 << 20, .preset = 128, .help = "bytes of an object"},
-        {.name = "--trials", .kind = FLAG_COUNT, .to = &trials, .least = 1, .most = MOST_TRIALS, .preset = 10, .quick = 3, .help = "trials"},
-        {.name = "--cross-pct", .kind = FLAG_COUNT, .to = &cross_pct, .most = 100, .preset = 50, .help = "part of its objects that another thread frees, %"},
+        {.name = "--threads",
+         .kind = FLAG_COUNT,
+         .to = &most_threads,
+         .least = 1,
+         .most = MOST,
+         .preset = 16,
+         .help = "the most threads; runs 1, 2, 4, ... up to it"},
+        {.name = "--objects",
+         .kind = FLAG_COUNT,
+         .to = &objects,
+         .least = 1,
+         .most = 10000000,
+         .preset = 100000,
+         .quick = 10000,
+         .help = "objects of a thread"},
+        {.name = "--size",
+         .kind = FLAG_COUNT,
+         .to = &size,
+         .least = 16,
+         .most = 1 << 20,
+         .preset = 128,
+         .help = "bytes of an object"},
+        {.name = "--trials",
+         .kind = FLAG_COUNT,
+         .to = &trials,
+         .least = 1,
+         .most = MOST_TRIALS,
+         .preset = 10,
+         .quick = 3,
+         .help = "trials"},
+        {.name = "--cross-pct",
+         .kind = FLAG_COUNT,
+         .to = &cross_pct,
+         .most = 100,
+         .preset = 50,
+         .help = "part of its objects that another thread frees, %"},
         {.name = NULL},
     };
     suite_start(argc, argv, "Scales allocation and freeing, also by other threads, over threads.", args);

@@ -64,7 +64,7 @@ static bool arena_open(TsiArena* a, const SlabOptions* o, uint64_t bytes) {
                     tsi_bindings_room(bindings);
     if (!tsi_ground_reserve(g, ground) || !tsi_phases_init(&a->phases, g, o->ring_size, incs, o->max_labels))
         return false;
-    for (unsigned n = 0; n < TSI_SHARED_LANES; n++) tsi_lock_init(&a->lane[n].lock, TSI_LOCK_LANE);
+    for (unsigned n = 0; n < TSI_SHARED_BANKS; n++) tsi_lock_init(&a->bank[n].lock, TSI_LOCK_BANK);
     uint32_t nobody; /* record 0 stands for no heap, see tsi_heap_at */
     tsi_table_init_in(&a->heaps, g, sizeof(TsiHeap), heaps, false);
     if (!tsi_table_take(&a->heaps, &nobody, 0)) return false;
@@ -117,7 +117,7 @@ static TsiArena* arena_create(const SlabOptions* o, uint32_t bad_environment, co
     open = open && tsi_stand_ins_open(a);
     a->watched |= a->stand_ins != NULL;
     a->none_at_hand = o->shared || a->stand_ins != NULL;
-    a->lanes_at_hand = o->shared && a->stand_ins == NULL;
+    a->banks_at_hand = o->shared && a->stand_ins == NULL;
     if (open && tsi_registry_add(a)) return a;
     if (open) *why = "the process has as many allocators as it can have (65,536), or no memory for one more";
     arena_discard(a);

@@ -6,7 +6,7 @@
 #include "heap/bump.h"
 #include "heap/free.h"
 #include "heap/handles.h"
-#include "heap/lane.h"
+#include "heap/bank.h"
 #include "heap/stand_in.h"
 
 /* ---- by handle ---- */
@@ -35,18 +35,18 @@ TSI_INLINE bool free_obj_of(TsiBinding* b, SlabHandle handle) {
     return tsi_handle_is_bumped(b, handle) ? free_obj_bumped(b, handle) : free_obj_line(b, handle);
 }
 
-/* As free_in_lane. */
-static TSI_NOINLINE bool free_obj_in_lane(TsiBinding* own, SlabHandle h) {
-    TsiLane* lane;
-    if (!tsi_lane_try(own, &lane)) return free_obj_of(own, h);
-    bool freed = free_obj_of(tsi_lane_binding(lane), h);
-    tsi_lane_leave(lane);
+/* As free_in_bank. */
+static TSI_NOINLINE bool free_obj_in_bank(TsiBinding* own, SlabHandle h) {
+    TsiBank* bank;
+    if (!tsi_bank_try(own, &bank)) return free_obj_of(own, h);
+    bool freed = free_obj_of(tsi_bank_binding(bank), h);
+    tsi_bank_leave(bank);
     return freed;
 }
 
 static TSI_NOINLINE bool free_obj_any(SlabAllocator* s, SlabHandle h) {
     TsiBinding* b = tsi_sharer(s);
-    if (b != NULL) return free_obj_in_lane(b, h);
+    if (b != NULL) return free_obj_in_bank(b, h);
     return tsi_turn_to(s) ? free_obj(s, h) : free_obj_in(tsi_arena(s), h);
 }
 
@@ -66,10 +66,10 @@ SlabHandle slab_ptr_handle(SlabAllocator* s, const void* p) {
     TsiPlace at;
     if (a == NULL || tsi_space_locate(&a->space, tsi_slot_of(a, p), &at) != TSI_PLACE_OK) return 0;
     TsiBinding* b = tsi_binding_get(a, false);
-    TsiLane* lane;
-    if (TSI_LIKELY(!a->options.shared) || b == NULL || !tsi_lane_try(b, &lane)) return tsi_handle_of(a, b, &at);
-    SlabHandle h = tsi_handle_of(a, tsi_lane_binding(lane), &at); /* the owner marks its line itself */
-    tsi_lane_leave(lane);
+    TsiBank* bank;
+    if (TSI_LIKELY(!a->options.shared) || b == NULL || !tsi_bank_try(b, &bank)) return tsi_handle_of(a, b, &at);
+    SlabHandle h = tsi_handle_of(a, tsi_bank_binding(bank), &at); /* the owner marks its line itself */
+    tsi_bank_leave(bank);
     return h;
 }
 
@@ -104,18 +104,18 @@ TSI_INLINE bool free_inline(TsiBinding* b, void* p) {
     return f == TSI_FAST_LEFT ? tsi_free_left(b, h) : free_never(b, p);
 }
 
-/* In the thread's lane where that is free: the object may be there, as owner's. Else as another thread. */
-static TSI_NOINLINE bool free_in_lane(TsiBinding* own, void* p) {
-    TsiLane* lane;
-    if (!tsi_lane_try(own, &lane)) return free_inline(own, p);
-    bool freed = free_inline(tsi_lane_binding(lane), p);
-    tsi_lane_leave(lane);
+/* In the thread's bank where that is free: the object may be there, as owner's. Else as another thread. */
+static TSI_NOINLINE bool free_in_bank(TsiBinding* own, void* p) {
+    TsiBank* bank;
+    if (!tsi_bank_try(own, &bank)) return free_inline(own, p);
+    bool freed = free_inline(tsi_bank_binding(bank), p);
+    tsi_bank_leave(bank);
     return freed;
 }
 
 static TSI_NOINLINE bool free_bound(SlabAllocator* s, void* p) {
     TsiBinding* b = tsi_sharer(s);
-    if (b != NULL) return free_in_lane(b, p);
+    if (b != NULL) return free_in_bank(b, p);
     return tsi_turn_to(s) ? slab_free_checked(s, p) : free_any(tsi_arena(s), p, 0);
 }
 

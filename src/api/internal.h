@@ -26,7 +26,7 @@ TSI_INLINE TsiArena* tsi_arena(SlabAllocator* a) {
 /* Shared mode: the thread's binding there, which is never at hand for a fast path; else NULL. */
 TSI_INLINE TsiBinding* tsi_sharer(SlabAllocator* s) {
     TsiArena* a = tsi_arena(s);
-    bool shared = a != NULL && a->lanes_at_hand && tsi_tls.serial == a->serial;
+    bool shared = a != NULL && a->banks_at_hand && tsi_tls.serial == a->serial;
     return shared ? tsi_tls.binding : NULL;
 }
 

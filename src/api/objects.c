@@ -9,7 +9,7 @@
 #include "heap/bump.h"
 #include "heap/handles.h"
 #include "heap/heap.h"
-#include "heap/lane.h"
+#include "heap/bank.h"
 #include "heap/ready.h"
 #include "mem/purge.h"
 #include "stats/segment.h"
@@ -107,8 +107,8 @@ TSI_NOINLINE void* tsi_leave_and_alloc(TsiBinding* b, size_t size, TsiRef ref, b
     return tsi_alloc_any(a, size, 1, ref, prefer, handle);
 }
 
-/* What is ready in the thread's lane, or NULL. */
-static void* in_lane(TsiBinding* b, size_t size, TsiRef ref, SlabHandle* handle) {
+/* What is ready in the thread's bank, or NULL. */
+static void* in_bank(TsiBinding* b, size_t size, TsiRef ref, SlabHandle* handle) {
     void* p = size - 1 < TSI_LUT_MAX ? tsi_alloc_ready(b, size, ref, handle) : NULL;
     if (p != NULL) tsi_segment_tick(b->arena);
     return p;
@@ -155,7 +155,7 @@ TSI_NOINLINE void* tsi_alloc_far(SlabAllocator* s, size_t size, TsiRef ref, bool
         return tsi_alloc_any(own->arena, size, 1, ref, prefer, NULL);
     }
     TsiBinding* b = tsi_sharer(s);
-    void* p = b != NULL ? in_lane(b, size, ref, handle) : NULL;
+    void* p = b != NULL ? in_bank(b, size, ref, handle) : NULL;
     if (p != NULL) return p;
     if (!tsi_turn_to(s)) return tsi_alloc_any(tsi_arena(s), size, 1, ref, prefer, handle);
     return handle != NULL ? tsi_alloc_obj(s, size, ref, handle) : alloc_near(s, size, ref, prefer);

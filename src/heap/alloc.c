@@ -20,7 +20,7 @@
 #include "heap/handles.h"
 #include "heap/heap.h"
 #include "heap/issue.h"
-#include "heap/lane.h"
+#include "heap/bank.h"
 #include "heap/leave.h"
 #include "heap/line.h"
 #include "heap/living.h"
@@ -233,7 +233,7 @@ static void* slab_alloc(TsiBinding* b, TsiHeap* h, size_t size, unsigned cls, si
 static TSI_NOINLINE bool scavenges(TsiBinding* b, TsiHeap* h) {
     uint32_t slabs = tsi_load_relaxed(&h->slab_count) + h->adopted;
     bool many = h->takes > slabs / 2;
-    if (!many && b->arena->options.shared) many = h->takes > slabs / 8 && tsi_lane_is_emptied(b, slabs);
+    if (!many && b->arena->options.shared) many = h->takes > slabs / 8 && tsi_bank_is_emptied(b, slabs);
     if (many) h->takes = 0;
     return many && slabs > 256;
 }
@@ -354,36 +354,36 @@ TSI_INLINE void* take_ready(TsiBinding* b, TsiHeap* h, uint32_t bytes, unsigned 
 }
 
 void* tsi_alloc_ready(TsiBinding* own, size_t size, TsiRef ref, SlabHandle* handle) {
-    TsiLane* lane;
+    TsiBank* bank;
     unsigned cls = tsi_class_near(size);
     TsiRef target = target_of(own, ref);
     bool waiting = tsi_load_relaxed(&own->arena->has_unswept) || own->watched || tsi_tls.exiting ||
                    tsi_ref_is_anothers(&own->arena->phases, target, own->thread->index + 1);
-    if (TSI_UNLIKELY(waiting) || !tsi_lane_try(own, &lane)) return NULL;
-    TsiBinding* b = tsi_lane_binding(lane);
+    if (TSI_UNLIKELY(waiting) || !tsi_bank_try(own, &bank)) return NULL;
+    TsiBinding* b = tsi_bank_binding(bank);
     TsiHeap* h = tsi_heap_cached(b, target);
     void* p = NULL;
     if (TSI_LIKELY(h != NULL && tsi_load_relaxed(&b->inbox) == TSI_INBOX_EMPTY))
         p = take_ready(b, h, tsi_bump_bytes(size), cls, handle);
     else if (h == NULL && handle == NULL) p = tsi_ready_first(b, target, tsi_bump_bytes(size));
-    if (TSI_LIKELY(p != NULL)) tsi_lane_count(b, lane, cls);
-    tsi_lane_leave(lane);
+    if (TSI_LIKELY(p != NULL)) tsi_bank_count(b, bank, cls);
+    tsi_bank_leave(bank);
     tsi_decay_step(own);
     return p;
 }
 
-/* As the thread whose lane it is. */
-static TsiOutcome alloc_in_lane(TsiBinding* own, TsiRef target, const TsiRequest* q, TsiGot* got) {
+/* As the thread whose bank it is. */
+static TsiOutcome alloc_in_bank(TsiBinding* own, TsiRef target, const TsiRequest* q, TsiGot* got) {
     TsiArena* a = own->arena;
-    TsiLane* lane = tsi_lane_enter(own, tsi_class_row(counted_as(q)), target);
-    if (lane == NULL) return TSI_NO_MEMORY;
-    TsiBinding* b = tsi_lane_binding(lane);
+    TsiBank* bank = tsi_bank_enter(own, tsi_class_row(counted_as(q)), target);
+    if (bank == NULL) return TSI_NO_MEMORY;
+    TsiBinding* b = tsi_bank_binding(bank);
     tsi_binding_heed(b);
     tsi_inbox_drain(b);
     tsi_sweep_piece(a, b);
     TsiOutcome o = alloc_owned(b, target, false, q, got);
-    if (o == TSI_GOT) tsi_lane_count(b, lane, counted_as(q));
-    tsi_lane_leave(lane);
+    if (o == TSI_GOT) tsi_bank_count(b, bank, counted_as(q));
+    tsi_bank_leave(bank);
     TsiPlace at;
     if (TSI_UNLIKELY(own->profile_mean != 0) && o == TSI_GOT &&
         tsi_space_locate(&a->space, got->p, &at) == TSI_PLACE_OK)
@@ -437,7 +437,7 @@ static void* alloc_untimed(TsiArena* a, TsiRequest* q) {
         TsiRef target = target_of(b, q->ref);
         if (tsi_ref_is_anothers(&a->phases, target, b->thread->index + 1)) return refused_to_others(a);
         TsiOutcome o =
-            a->options.shared ? alloc_in_lane(b, target, q, &got) : alloc_owned(b, target, q->ref == 0, q, &got);
+            a->options.shared ? alloc_in_bank(b, target, q, &got) : alloc_owned(b, target, q->ref == 0, q, &got);
         if (o == TSI_STALE) {
             if (stale_goes_on(b, q, target)) continue;
             return NULL;

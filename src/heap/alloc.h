@@ -22,7 +22,7 @@ typedef struct TsiRequest {
  * line or a slab; then what is in the way of it. Changes *q; afterwards q->ref is the incarnation of the object. */
 void* tsi_alloc_slow(TsiArena* a, TsiRequest* q);
 
-/* Shared mode: what is ready in the thread's lane when that is free, or NULL. size <= TSI_LUT_MAX; ref as above. */
+/* Shared mode: what is ready in the thread's bank when that is free, or NULL. size <= TSI_LUT_MAX; ref as above. */
 void* tsi_alloc_ready(TsiBinding* own, size_t size, TsiRef ref, SlabHandle* handle);
 
 /* A ready slot of the current line in *out, unless MISSED. */

@@ -5,7 +5,7 @@
  *   TsiBinding  one thread in one arena: the bracket word, the ambient heap, what the thread keeps
  *   TsiHeap     one binding's slabs in one incarnation: the unit of ownership and of hand-over
  *   TsiRoom     a heap's lines to allocate from, by class; private to the owner, a cache
- *   TsiLane     in shared mode, a binding of no thread behind a lock: its holder is its thread (lane.h)
+ *   TsiBank     in shared mode, a binding of no thread behind a lock: its holder is its thread (bank.h)
  *
  * Heap word    binding | state:8. Shared transitions are compare-exchanges, those out of SEIZED stores
  *              by the only holder; REVOKED -> SEIZED only
@@ -138,14 +138,14 @@ typedef struct TsiPhaseWords {
 typedef struct TsiClassCounters {
     _Atomic uint64_t slow, slow_by[TSI_SLOW_CAUSES], new_slab, parked, unparked, recycled, close_scanned,
         close_returned, closes, close_ns, free_tries, free_retries;
-    _Atomic uint64_t alloc_tries, alloc_retries; /* shared mode: through a lane; after a wait for it */
+    _Atomic uint64_t alloc_tries, alloc_retries; /* shared mode: through a bank; after a wait for it */
     /* Phases that began with a heap that waited: a miss and a slab that was recycled each, which the counts above do
      * not have; and those whose heap waits again after the straight end (ready.h): a slab each that a close has met and
      * returned. */
     _Atomic uint64_t straight_begun, straight_ended;
 } TsiClassCounters;
 
-/* Shared mode's controller, see tsi_lane_note. */
+/* Shared mode's controller, see tsi_bank_note. */
 typedef struct TsiScan {
     _Atomic uint64_t allocations, waits; /* since the last look */
     _Atomic uint32_t looking;            /* a thread is: it alone writes what follows */
@@ -153,14 +153,14 @@ typedef struct TsiScan {
     uint32_t changed_at; /* checks then; 0: never */
 } TsiScan;
 
-enum { TSI_SHARED_LANES = 4 };
-/* See lane.h. */
-typedef struct TsiLane {
+enum { TSI_SHARED_BANKS = 4 };
+/* See bank.h. */
+typedef struct TsiBank {
     TsiLock lock;
     _Atomic(struct TsiBinding*) binding; /* set under the lock; NULL until somebody comes by */
     uint32_t allocations, waits;         /* [lock] that the controller has not heard of */
     _Atomic bool stood;                  /* a sweep has waited for it in vain: the next ones look, and do without */
-} __attribute__((aligned(64))) TsiLane;
+} __attribute__((aligned(64))) TsiBank;
 
 typedef struct TsiWarm {
     _Atomic uint32_t busy;      /* try-lock: the owner never waits */
@@ -272,7 +272,7 @@ typedef struct TsiBinding {
         /* First era of that block, and the records of those that were used: others look (E1 in phase/eras.h). */
         _Atomic uint64_t era_block;
         _Atomic uint32_t era_record[TSI_ERA_BLOCK];
-        uint64_t opened; /* of a lane: full lines that were freed in, when that was looked at last */
+        uint64_t opened; /* of a bank: full lines that were freed in, when that was looked at last */
         uint64_t profile_mean, profile_left, profile_dice;                  /* bytes; 0 = off; to the next mark */
         uint32_t ready_count[TSI_READY_RANKS], ready_size[TSI_READY_RANKS]; /* size: bytes of a region */
         /* By the rank of their regions: heap index + 1, see ready.h. */
@@ -285,7 +285,7 @@ typedef struct TsiBinding {
         bool apart;                  /* the phase that has taught it last was APART */
         char label[TSI_LABEL_BYTES]; /* of the domain made last, its record beside it */
         uint32_t label_at;
-        uint32_t lane;            /* shared mode: how many lanes it has gone on since one was held for too long */
+        uint32_t bank;            /* shared mode: how many banks it has gone on since one was held for too long */
         uint32_t period;          /* sampling; 0 = off */
         uint32_t slow_left, dice; /* slow paths to the next sample, that one included */
         uintptr_t stack_low, stack_high; /* the mapping that the thread's stack was last seen in */
@@ -350,7 +350,7 @@ struct TsiArena {
     _Atomic uint64_t refused[TSI_REFUSED_COUNT]; /* by threads without a binding */
     _Atomic uint64_t retired_slabs, barriers;
     _Atomic uint64_t overflowed[TSI_CLASSES];
-    _Atomic uint64_t opened;     /* full lines freed in, of all lanes, as the last thread left that had them trimmed */
+    _Atomic uint64_t opened;     /* full lines freed in, of all banks, as the last thread left that had them trimmed */
     _Atomic uint32_t room_looks; /* how often max_bytes was in the way, see tsi_trim_for_room */
     _Atomic bool has_unswept;
     _Atomic uint64_t stood;       /* TsiSpace.giving when an allocation had waited for those threads without success */
@@ -365,17 +365,17 @@ struct TsiArena {
     bool inert;
     bool watched;                  /* slow paths look at samples, a profile or stand-ins */
     bool none_at_hand;             /* no thread's binding is at hand for fast paths: shared mode, or stand-ins */
-    bool lanes_at_hand;            /* shared mode without stand-ins: fast paths try a lane */
+    bool banks_at_hand;            /* shared mode without stand-ins: fast paths try a bank */
     struct TsiStandIns* stand_ins; /* NULL: objects are in their slots, see stand_in.h */
     uint64_t born_ns;
     TsiSeat seat;
     TsiStretch stretches[TSI_GROWTHS]; /* the labels' lock */
     TsiCloseLog closed_log;
     TsiProfile profile;
-    _Atomic uint64_t free_retries_by_label[TSI_CLASSES][TSI_LABEL_LANES];  /* lost compare-exchanges of remote frees */
-    _Atomic uint64_t alloc_retries_by_label[TSI_CLASSES][TSI_LABEL_LANES]; /* in shared mode, waits for lanes */
+    _Atomic uint64_t free_retries_by_label[TSI_CLASSES][TSI_LABEL_COLUMNS]; /* lost compare-exchanges of remote frees */
+    _Atomic uint64_t alloc_retries_by_label[TSI_CLASSES][TSI_LABEL_COLUMNS]; /* in shared mode, waits for banks */
     TsiScan scan;
-    TsiLane lane[TSI_SHARED_LANES];
+    TsiBank bank[TSI_SHARED_BANKS];
     TsiClassCounters counters[TSI_CLASSES]; /* by threads without a binding */
     TsiSamples samples;                     /* of threads that left; under the registry lock */
 };
@@ -404,7 +404,7 @@ _Static_assert((uint64_t)TSI_HEAPS_MAX * sizeof(TsiHeap) <= 1ull << 32, "heap_at
 _Static_assert(TSI_HEAPS_MAX <= 1 << 24 && TSI_INC_MAX < 1 << 24, "a tag's index names every heap and incarnation");
 _Static_assert(TSI_RESERVE_MAX >> TSI_CHUNK_SHIFT == TSI_CHUNKS_MAX, "the largest reservation has the most chunks");
 _Static_assert(TSI_RESERVE_MAX < TSI_CHARGE_MASK, "a charge holds all that can be committed");
-_Static_assert((int)TSI_LANES == (int)TSI_LABEL_LANES, "slabs taken are counted by a label's lane");
+_Static_assert((int)TSI_COLUMNS == (int)TSI_LABEL_COLUMNS, "slabs taken are counted by a label's column");
 
 extern TsiHeap tsi_no_heap;
 extern TsiRegion tsi_no_region; /* used up */

@@ -366,7 +366,7 @@ static TsiRegion* spare_of(TsiBinding* b, TsiHeap* h, size_t bytes) {
 static void* alloc_alone(TsiBinding* b, TsiHeap* h, size_t size) {
     TsiSpace* s = &b->arena->space;
     size_t want = size + size / 4;
-    const SlabOptions* o = &b->arena->options; /* in a lane nobody grows what is in a region */
+    const SlabOptions* o = &b->arena->options; /* in a bank nobody grows what is in a region */
     bool bumps = !h->ring && o->bump != TSI_BUMP_OFF && o->shared == 0;
     if (!bumps || size > TSI_ALONE_MAX || h->alone == ALONE) return NULL;
     TsiRegion* r = spare_of(b, h, want);

@@ -12,7 +12,7 @@
 #include "heap/charge.h"
 #include "heap/close_tell.h"
 #include "heap/finish.h"
-#include "heap/lane.h"
+#include "heap/bank.h"
 #include "heap/late.h"
 #include "heap/pin.h"
 #include "heap/ready.h"
@@ -58,7 +58,7 @@ static void end_swept(TsiSweep* w, unsigned state, EpochReceipt* out, uint64_t n
     tsi_late_note_locked(w->arena, i);
     tsi_sweep_uncharge(w);
     tsi_inc_give(i);
-    tsi_lanes_give(w->arena, w->lanes);
+    tsi_banks_give(w->arena, w->banks);
     tsi_sweep_finish(w);
 }
 
@@ -119,11 +119,11 @@ bool tsi_epoch_end(TsiArena* a, TsiRef ref, EpochCloseMode mode, TsiEnding how, 
     EpochReceipt unwanted;
     if (out == NULL) out = &unwanted;
     if (rss_before != 0) memset(w.tally = &tally, 0, sizeof tally);
-    w.lanes = tsi_lanes_take(a);
+    w.banks = tsi_banks_take(a);
     tsi_inc_take(i);
     if (ref == 0 || tsi_inc_era(i) != tsi_ref_era(ref)) {
         tsi_inc_give(i);
-        tsi_lanes_give(a, w.lanes);
+        tsi_banks_give(a, w.banks);
         return false;
     }
     i->pins += how != TSI_END_OWN;
@@ -171,7 +171,7 @@ bool tsi_inc_end_empty(TsiArena* a, TsiBinding* b, TsiRef ref, EpochId* id, char
     return true;
 }
 
-/* The straight end where somebody listens, and in shared mode of a phase in the thread's lane, where that is free. */
+/* The straight end where somebody listens, and in shared mode of a phase in the thread's bank, where that is free. */
 static bool end_straight(TsiBinding* b, TsiRef ref, EpochReceipt* out) {
     EpochReceipt told;
     bool watched = TSI_UNLIKELY(tsi_closes_are_watched());
@@ -183,15 +183,15 @@ static bool end_straight(TsiBinding* b, TsiRef ref, EpochReceipt* out) {
 }
 
 static bool end_alone(TsiBinding* b, TsiRef ref, EpochReceipt* out) {
-    TsiLane* lane;
+    TsiBank* bank;
     if (TSI_LIKELY(!b->arena->none_at_hand)) return end_straight(b, ref, out);
-    if (!b->arena->lanes_at_hand || !tsi_lane_try(b, &lane)) return false;
-    TsiBinding* as = tsi_lane_binding(lane);
+    if (!b->arena->banks_at_hand || !tsi_bank_try(b, &bank)) return false;
+    TsiBinding* as = tsi_bank_binding(bank);
     bool ended = end_straight(as, ref, out);
-    uint32_t record; /* of an incarnation: lanes are given them, and threads take them */
+    uint32_t record; /* of an incarnation: banks are given them, and threads take them */
     if (ended && as->inc_count >= TSI_RECORD_CACHE / 2 && tsi_record_take_inc(b->arena, as, &record))
         tsi_record_give_inc(b->arena, b, record);
-    tsi_lane_leave(lane);
+    tsi_bank_leave(bank);
     return ended;
 }
 

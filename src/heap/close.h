@@ -27,7 +27,7 @@ bool tsi_inc_end_common(TsiArena* a, TsiBinding* b, TsiRef ref, EpochCloseMode m
  * none. Fills *out when not NULL: with zeros where the incarnation had ended before. Returns true if it held something.
  * [no lock, no bracket] */
 TSI_INLINE bool tsi_inc_end_own(TsiArena* a, TsiBinding* b, TsiRef ref, EpochCloseMode mode, EpochReceipt* out) {
-    /* In shared mode its heap is a lane's; stand-ins end by the sweep. */
+    /* In shared mode its heap is a bank's; stand-ins end by the sweep. */
     bool own = b != NULL && mode == EPOCH_RELEASE && !a->none_at_hand && !tsi_closes_are_watched();
     return (TSI_LIKELY(own) && tsi_ready_end(b, ref, out)) || tsi_inc_end_common(a, b, ref, mode, out);
 }

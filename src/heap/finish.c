@@ -2,7 +2,7 @@
 #include "heap/finish.h"
 
 #include "heap/charge.h"
-#include "heap/lane.h"
+#include "heap/bank.h"
 #include "heap/late.h"
 #include "heap/orphan.h"
 #include "heap/partial.h"
@@ -150,7 +150,7 @@ void tsi_sweep_whole(TsiSweep* w, TsiBinding* only) {
         tsi_sweep_uncharge(w);
     }
     tsi_inc_give(i);
-    tsi_lanes_give(w->arena, w->lanes);
+    tsi_banks_give(w->arena, w->banks);
     if (!any) return;
     tsi_sweep_finish(w);
     if (w->more) tsi_sweep_later(w->arena, w->b, i);

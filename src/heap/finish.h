@@ -7,7 +7,7 @@
 #include "heap/taken.h"
 
 /* Sweeps w's incarnation, as tsi_sweep_locked, and sees to all that follows. Its stripe is held on entry and given, as
- * are w's lanes. */
+ * are w's banks. */
 void tsi_sweep_whole(TsiSweep* w, TsiBinding* only);
 /* Sweeps an incarnation that is no longer ACTIVE, in the mode of its state; nothing when the era has gone. most: bytes
  * of slabs to look at, the rest waits on the list below; 0: all of them, and its orphans. Returns how often that

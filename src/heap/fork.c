@@ -22,7 +22,7 @@
 #include "heap/close.h"
 #include "heap/current.h"
 #include "heap/finish.h"
-#include "heap/lane.h"
+#include "heap/bank.h"
 #include "heap/late.h"
 #include "heap/orphan.h"
 #include "heap/pin.h"
@@ -244,7 +244,7 @@ static void in_child(void) {
     for (uint32_t at = 0; (a = tsi_registry_next(&at)) != NULL;) {
         child_heaps(a);
         child_bindings(a);
-        tsi_lanes_child(a);
+        tsi_banks_child(a);
         tsi_decay_begin(a);
         child_slabs(a);
         child_charges(a);

@@ -168,7 +168,7 @@ static TSI_NOINLINE void count_retry(TsiArena* a, TsiBinding* b, TsiPlace at) {
     uint32_t label = TSI_LABEL_NONE;
     if (tsi_place_ref(a, &at, &ref)) label = tsi_inc_label(tsi_inc(&a->phases, tsi_ref_index(ref)));
     tsi_add_relaxed(&tsi_label(&a->phases.labels, label)->retries, 1);
-    tsi_add_relaxed(&a->free_retries_by_label[at.cls][tsi_label_lane(&a->phases.labels, label)], 1);
+    tsi_add_relaxed(&a->free_retries_by_label[at.cls][tsi_label_column(&a->phases.labels, label)], 1);
 }
 
 /* OWNED or ORPHAN, and has issued no handle. */

@@ -237,7 +237,7 @@ bool tsi_heap_lend(TsiBinding* b, TsiPhaseWords* w, TsiRef ref, uint32_t label) 
 
 void tsi_heap_let_go(TsiBinding* b, TsiRef ref) {
     TsiHeap* h = ref != 0 ? tsi_heap_cached(b, ref) : NULL;
-    if (h == NULL) return; /* in shared mode it is a lane's */
+    if (h == NULL) return; /* in shared mode it is a bank's */
     /* Who ends the phase learns for its own next one. This thread learns here what the phase has needed so far. */
     if (h->ranked && tsi_bracket_enter(b, h, tsi_busy_all(h))) {
         tsi_bump_learn(b, h, tsi_inc_label(tsi_heap_inc(b->arena, h)));

@@ -21,7 +21,7 @@ static void binding_release(TsiBinding* b) {
     tsi_ready_close(b); /* before the heaps that phases have */
     tsi_heaps_detach_all(b);
     tsi_sweep_piece(a, b); /* in shared mode no heap goes with its thread */
-    if (a->options.shared) tsi_trim_lanes(a, b);
+    if (a->options.shared) tsi_trim_banks(a, b);
     tsi_inbox_close(b);
     tsi_binding_flush_records(b);
     tsi_eras_leave(b);

@@ -2,7 +2,7 @@
 #include "heap/pin.h"
 
 #include "heap/charge.h"
-#include "heap/lane.h"
+#include "heap/bank.h"
 #include "heap/records.h"
 
 static uint32_t take_ends_if_drained_locked(TsiInc* i) {
@@ -15,17 +15,17 @@ static uint32_t take_ends_if_drained_locked(TsiInc* i) {
     return ends;
 }
 
-/* Programs run here: no lane is held meanwhile, and the binding may have been anywhere when it goes on, as after
+/* Programs run here: no bank is held meanwhile, and the binding may have been anywhere when it goes on, as after
  * allocations of the cleanups' own. */
 static void run_ends(TsiArena* a, uint32_t at) {
-    TsiLanePause pause = tsi_lane_pause();
+    TsiBankPause pause = tsi_bank_pause();
     while (at != 0) {
         TsiEnd e = *(TsiEnd*)tsi_table_at(&a->phases.ends, at - 1);
         tsi_table_give(&a->phases.ends, at - 1);
         e.fn(e.arg);
         at = e.next;
     }
-    tsi_lane_resume(pause);
+    tsi_bank_resume(pause);
 }
 
 void tsi_inc_unpin(TsiArena* a, TsiBinding* b, TsiInc* i) {

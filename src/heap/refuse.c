@@ -2,7 +2,7 @@
 #include "heap/refuse.h"
 
 #include "base/probes.h"
-#include "heap/lane.h"
+#include "heap/bank.h"
 #include "heap/living.h"
 #include "heap/stand_in.h"
 
@@ -86,11 +86,11 @@ static _Noreturn void die(const TsiMisuse* m, const TsiLabel* label) {
 }
 
 static TSI_NOINLINE void tell(TsiArena* a, const TsiMisuse* m) {
-    TsiLanePause pause = tsi_lane_pause();
+    TsiBankPause pause = tsi_bank_pause();
     tsi_tls.telling |= TSI_TELLS_MISUSE;
     a->options.misuse_fn(a->owner, m->what, m->where, a->options.misuse_ctx);
     tsi_tls.telling &= (uint8_t)~TSI_TELLS_MISUSE;
-    tsi_lane_resume(pause);
+    tsi_bank_resume(pause);
 }
 
 static SlabError error_of(SlabMisuse what) {

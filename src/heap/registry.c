@@ -264,7 +264,7 @@ static TsiBinding* binding_open(TsiArena* a, TsiThread* t, uint32_t period, uint
     b->cur = tsi_no_cur;
     b->region = NULL;
     for (unsigned n = 0; n < TSI_HEAP_CACHE; n++) b->by_inc[n] = &tsi_no_heap;
-    b->lane = 0;
+    b->bank = 0;
     b->period = period;
     if (period != 0) b->samples.locks.period = period; /* else its page stays with the system */
     b->dice = (uint32_t)tsi_os.random();
@@ -308,7 +308,7 @@ TsiBinding* tsi_binding_find(TsiArena* a, bool make) {
     if (b != NULL) {
         tsi_tls.serial = a->serial;
         tsi_tls.binding = b;
-        /* In shared mode each call looks for a lane; where there are stand-ins, for those. */
+        /* In shared mode each call looks for a bank; where there are stand-ins, for those. */
         tsi_store_relaxed(&tsi_tls.thread->owner, a->none_at_hand ? TSI_NO_OWNER : a->owner);
     }
     return b;

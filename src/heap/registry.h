@@ -63,7 +63,7 @@ typedef struct TsiTls {
     TsiThread* thread;
     bool exiting;  /* the thread's destructor has run */
     uint32_t late; /* calls it is inside of since */
-    TsiLane* lane; /* that it holds, or NULL; then `binding` is the lane's, and this its own: */
+    TsiBank* bank; /* that it holds, or NULL; then `binding` is the bank's, and this its own: */
     TsiBinding* own;
     TsiCaller caller; /* of the allocation that left the fast path last */
     uint8_t telling;  /* bits TSI_TELLS_...: functions of the program that the thread is inside of */
@@ -105,7 +105,7 @@ TsiArena* tsi_registry_hold_domain(const void* record);
 TsiArena* tsi_registry_next(uint32_t* at);
 
 TsiBinding* tsi_binding_find(TsiArena* a, bool make);
-/* A binding of no thread, for a lane (lane.h); NULL without memory. */
+/* A binding of no thread, for a bank (bank.h); NULL without memory. */
 TsiBinding* tsi_binding_of_nobody(TsiArena* a);
 /* This thread's binding in the arena, made when `make`; NULL otherwise or without memory. */
 TSI_INLINE TsiBinding* tsi_binding_get(TsiArena* a, bool make) {

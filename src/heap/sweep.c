@@ -17,8 +17,8 @@
  *   S3  Another thread's heap that another sweep has revoked is left to that sweep, by ticket: its busy has to be read
  *       after a barrier that followed the revocation. A sweep that looks at everything takes over, by its own ticket
  *       and barrier, what one in passing has revoked (S5): that one may stop before it comes there. The sweeping
- *       thread's own heaps it takes whoever revoked them: it is inside no bracket. So it does with the heaps of lanes
- *       that it holds (lane.h). A sweep whose membarrier has failed takes heaps of fenced owners only (bracket.h) and
+ *       thread's own heaps it takes whoever revoked them: it is inside no bracket. So it does with the heaps of banks
+ *       that it holds (bank.h). A sweep whose membarrier has failed takes heaps of fenced owners only (bracket.h) and
  *       gives its ticket back for the others: then they are any later sweep's, or their owner's.
  *   S4  A record is reused only when it has drained and nothing pins it; a sweep pins it.
  *   S5  A sweep that is a thread's own business, an end, a trim or the handover of its own heaps, looks at everything.
@@ -32,7 +32,7 @@
 #include "heap/bracket.h"
 #include "heap/bump.h"
 #include "heap/heap.h"
-#include "heap/lane.h"
+#include "heap/bank.h"
 #include "heap/orphan.h"
 #include "heap/settle.h"
 #include "mem/stock.h"
@@ -53,7 +53,7 @@ bool tsi_barrier(void) {
 
 static bool is_mine(TsiSweep* w, uint64_t word) {
     uint32_t binding = tsi_heap_binding(word);
-    return (w->b != NULL && binding == w->b->index) || tsi_lanes_have(w->arena, w->lanes, binding);
+    return (w->b != NULL && binding == w->b->index) || tsi_banks_have(w->arena, w->banks, binding);
 }
 
 static bool has_owner(uint64_t word) {

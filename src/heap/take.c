@@ -50,7 +50,7 @@ static bool slab_open(TsiSpace* s, unsigned cls, uint32_t slab_id, uint32_t inde
     return true;
 }
 
-unsigned tsi_lane_of(TsiArena* a, TsiInc* i) { return tsi_label_lane(&a->phases.labels, tsi_inc_label(i)); }
+unsigned tsi_column_of(TsiArena* a, TsiInc* i) { return tsi_label_column(&a->phases.labels, tsi_inc_label(i)); }
 
 /* The space gave nothing: was it max_bytes? */
 static void note_over(TsiBinding* b, uint32_t why) {
@@ -78,14 +78,14 @@ bool tsi_slab_take(TsiBinding* b, TsiHeap* h, unsigned cls, uint32_t* slab_id) {
     *slab_id = 0;
     if (!tsi_charge(b, i, bytes, &charge)) return false;
     bool ready = cls <= TSI_SMALL_CLASSES && b->profile_mean == 0, warm;
-    unsigned lane = tsi_lane_of(b->arena, i);
+    unsigned column = tsi_column_of(b->arena, i);
     TsiClassCounters* counters = &b->counters[tsi_class_row(cls)];
     tsi_rest_look(s);
     for (;;) {
         warm = tsi_warm_take(b, cls, slab_id);
-        TsiTaken taken = warm ? TSI_TAKEN_KEPT : tsi_space_take(s, cls, lane, slab_id);
+        TsiTaken taken = warm ? TSI_TAKEN_KEPT : tsi_space_take(s, cls, column, slab_id);
         if (taken == TSI_TAKEN_NOT && *slab_id == TSI_SPACE_OVER && tsi_stock_give_back(s, bytes) != 0)
-            taken = tsi_space_take(s, cls, lane, slab_id);
+            taken = tsi_space_take(s, cls, column, slab_id);
         if (taken == TSI_TAKEN_NOT) {
             tsi_charge_undo(b->arena, b, i, bytes);
             note_over(b, *slab_id);
@@ -113,7 +113,7 @@ bool tsi_huge_take(TsiBinding* b, TsiHeap* h, uint32_t slab_ids[2]) {
         return false;
     }
     tsi_rest_look(s);
-    bool taken = tsi_space_take_huge(s, tsi_lane_of(b->arena, i), slab_ids);
+    bool taken = tsi_space_take_huge(s, tsi_column_of(b->arena, i), slab_ids);
     bool open[2] = {false, false};
     for (unsigned n = 0; taken && n < 2; n++) {
         open[n] = slab_open(s, TSI_CLASS_HUGE, slab_ids[n], h->index, TSI_SLAB_OWNED, false);
@@ -145,9 +145,9 @@ void* tsi_large_alloc(TsiBinding* b, TsiRef ref, size_t size, size_t align, TsiI
     TsiCharge charge;
     if (!tsi_charge(b, i, bytes, &charge)) return NULL;
     tsi_rest_look(s);
-    bool taken = tsi_space_take_large(s, size, align, grows, tsi_lane_of(a, i), &slab_id);
+    bool taken = tsi_space_take_large(s, size, align, grows, tsi_column_of(a, i), &slab_id);
     if (!taken && slab_id == TSI_SPACE_OVER && tsi_stock_give_back(s, bytes) != 0)
-        taken = tsi_space_take_large(s, size, align, grows, tsi_lane_of(a, i), &slab_id);
+        taken = tsi_space_take_large(s, size, align, grows, tsi_column_of(a, i), &slab_id);
     if (!taken) {
         tsi_charge_undo(a, b, i, bytes);
         note_over(b, slab_id);

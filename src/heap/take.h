@@ -17,7 +17,7 @@ bool tsi_huge_take(TsiBinding* b, TsiHeap* h, uint32_t slab_ids[2]);
  * caller keeps the record from being reused; no stripe is held. */
 void* tsi_large_alloc(TsiBinding* b, TsiRef ref, size_t size, size_t align, TsiIssue* issue);
 /* Which of a class's counters by label an incarnation counts in. */
-unsigned tsi_lane_of(TsiArena* a, TsiInc* i);
+unsigned tsi_column_of(TsiArena* a, TsiInc* i);
 
 /* An allocation that left the fast path, and why. As tsi_slab_take. */
 TSI_INLINE void tsi_count_slow(TsiBinding* b, TsiHeap* h, unsigned cls, unsigned cause) {

@@ -13,7 +13,7 @@ typedef struct TsiSweep {
     TsiInc* inc;
     uint64_t ticket;
     bool others;      /* other threads own heaps here */
-    unsigned lanes;   /* shared mode: bits of the lanes that the sweeping thread holds */
+    unsigned banks;   /* shared mode: bits of the banks that the sweeping thread holds */
     bool proven;      /* whoever is inside of a bracket is seen; else fenced owners only */
     bool closing;     /* not a trim */
     bool at_once;     /* the program has chosen this moment: nothing is kept */

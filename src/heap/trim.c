@@ -3,13 +3,13 @@
 
 #include "heap/bracket.h"
 #include "heap/finish.h"
-#include "heap/lane.h"
+#include "heap/bank.h"
 #include "heap/late.h"
 #include "heap/pin.h"
 #include "heap/sweep.h"
 #include "heap/warm.h"
 
-enum { LANES_LEAST = 16 /* lines: less is not worth a trim */ };
+enum { BANKS_LEAST = 16 /* lines: less is not worth a trim */ };
 
 /* ---- handover ---- */
 
@@ -68,7 +68,7 @@ static bool is_anothers(const TsiBinding* b, TsiInc* i) {
 static bool trim_inc(TsiArena* a, TsiBinding* b, TsiInc* i, TsiBinding* only, bool at_once) {
     if (is_anothers(b, i)) return false;
     TsiSweep w = {.arena = a, .b = b, .inc = i, .at_once = at_once};
-    w.lanes = only == NULL ? tsi_lanes_take(a) : 0;
+    w.banks = only == NULL ? tsi_banks_take(a) : 0;
     tsi_inc_take(i);
     tsi_sweep_whole(&w, only);
     return w.deferred_bytes != 0;
@@ -79,7 +79,7 @@ bool tsi_trim_inc(TsiArena* a, TsiBinding* b, TsiInc* i) { return trim_inc(a, b,
 void tsi_trim_idle(TsiArena* a, TsiBinding* b, TsiInc* i) {
     if (is_anothers(b, i)) return;
     TsiSweep w = {.arena = a, .b = b, .inc = i, .idle = true, .learns = true};
-    w.lanes = tsi_lanes_take(a);
+    w.banks = tsi_banks_take(a);
     tsi_inc_take(i);
     tsi_sweep_whole(&w, NULL);
 }
@@ -97,11 +97,11 @@ bool tsi_trim(TsiArena* a, TsiBinding* b, TsiBinding* only) {
 
 void tsi_heap_scavenge(TsiBinding* b, TsiHeap* h) { (void)trim_inc(b->arena, b, tsi_heap_inc(b->arena, h), b, false); }
 
-void tsi_trim_lanes(TsiArena* a, TsiBinding* b) {
+void tsi_trim_banks(TsiArena* a, TsiBinding* b) {
     TsiRef ref = tsi_phases_current(&a->phases);
     TsiInc* i = tsi_inc(&a->phases, tsi_ref_index(ref));
-    uint64_t opened = tsi_lanes_opened(a), before = tsi_load_relaxed(&a->opened), slabs = 0;
-    if (opened - before < LANES_LEAST) return;
+    uint64_t opened = tsi_banks_opened(a), before = tsi_load_relaxed(&a->opened), slabs = 0;
+    if (opened - before < BANKS_LEAST) return;
     tsi_inc_take(i);
     for (uint32_t at = tsi_inc_era(i) == tsi_ref_era(ref) ? i->heaps : 0; at != 0; at = tsi_heap(a, at - 1)->inc_next)
         slabs += tsi_load_relaxed(&tsi_heap(a, at - 1)->slab_count);

@@ -17,7 +17,7 @@ bool tsi_trim(TsiArena* a, TsiBinding* b, TsiBinding* only);
 void tsi_trim_idle(TsiArena* a, TsiBinding* b, TsiInc* i);
 /* Shared mode: a thread leaves, and no heap goes with it. Returns the empty slabs of the ring's current epoch if half
  * of its slabs may be empty, by the full lines that were freed in since the last time. */
-void tsi_trim_lanes(TsiArena* a, TsiBinding* b);
+void tsi_trim_banks(TsiArena* a, TsiBinding* b);
 /* tsi_trim of everything, and the warm stores of all threads. */
 bool tsi_trim_all(TsiArena* a, TsiBinding* b);
 /* The same where max_bytes is in the way: incarnations that only drain are passed over. Their slabs go back as they

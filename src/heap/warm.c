@@ -1,7 +1,7 @@
 /* warm.c - see warm.h. */
 #include "heap/warm.h"
 
-#include "heap/lane.h"
+#include "heap/bank.h"
 #include "mem/handle.h"
 #include "mem/pool.h"
 #include "mem/rest.h"
@@ -109,8 +109,8 @@ static bool evict(TsiArena* a, TsiWarm* w, bool learn) {
 }
 
 uint32_t tsi_warm_put(TsiArena* a, TsiBinding* b, uint32_t chain, bool learn) {
-    /* Who allocates there: a thread of its own takes no slabs. acquire: pairs with tsi_lane_enter; NULL before that */
-    if (a->options.shared) b = tsi_load_acquire(&a->lane[0].binding);
+    /* Who allocates there: a thread of its own takes no slabs. acquire: pairs with tsi_bank_enter; NULL before that */
+    if (a->options.shared) b = tsi_load_acquire(&a->bank[0].binding);
     if (chain == 0 || b == NULL || !tsi_warm_lock(&b->warm)) return chain;
     size_t rest_bytes;
     uint32_t rest = keep(a, &b->warm, chain, &rest_bytes);

@@ -5,11 +5,11 @@
 #include "mem/purge.h"
 #include "mem/region.h"
 
-void tsi_space_lock_counted(TsiSpace* s, unsigned cls, unsigned lane) {
+void tsi_space_lock_counted(TsiSpace* s, unsigned cls, unsigned column) {
     bool fast = tsi_lock_take_probed(&s->lock);
     cls = tsi_class_row(cls);
     /* Shared mode adds under stripes. */
-    tsi_add_relaxed(fast ? &s->lock_fast[cls][lane] : &s->lock_contended[cls][lane], 1);
+    tsi_add_relaxed(fast ? &s->lock_fast[cls][column] : &s->lock_contended[cls][column], 1);
 }
 
 void tsi_chunk_set_used(TsiSpace* s, uint32_t chunk, bool used) {

@@ -12,8 +12,8 @@
 
 #include "mem/space.h"
 
-/* Takes the lock, and counts how. `lane`: where. */
-void tsi_space_lock_counted(TsiSpace* s, unsigned cls, unsigned lane);
+/* Takes the lock, and counts how. `column`: where. */
+void tsi_space_lock_counted(TsiSpace* s, unsigned cls, unsigned column);
 
 TSI_INLINE bool tsi_chunk_has_stock(const TsiChunk* k) {
     return (k->stock[0] | k->stock[1] | k->stock[2] | k->stock[3]) != 0;

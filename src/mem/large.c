@@ -42,10 +42,10 @@ static bool pair_ask(TsiSpace* s, uint32_t first) {
     return true;
 }
 
-bool tsi_space_take_huge(TsiSpace* s, unsigned lane, uint32_t slab_ids[2]) {
+bool tsi_space_take_huge(TsiSpace* s, unsigned column, uint32_t slab_ids[2]) {
     const TsiClass* c = &s->classes->c[TSI_CLASS_HUGE];
     unsigned node = tsi_space_node_here(s);
-    tsi_space_lock_counted(s, TSI_CLASS_HUGE, lane);
+    tsi_space_lock_counted(s, TSI_CLASS_HUGE, column);
     bool over = tsi_space_is_over(s, 2 * (size_t)c->slab_bytes);
     uint32_t first = over ? s->chunk_count : pair_find(s, false);
     if (first == s->chunk_count && !over) first = pair_find(s, true);
@@ -104,12 +104,12 @@ static void prefer_node(TsiSpace* s, uint32_t from, uint32_t end, unsigned node)
     }
 }
 
-bool tsi_space_take_large(TsiSpace* s, size_t bytes, size_t align, bool grows, unsigned lane, uint32_t* slab_id) {
+bool tsi_space_take_large(TsiSpace* s, size_t bytes, size_t align, bool grows, unsigned column, uint32_t* slab_id) {
     bool fits = bytes <= s->payload_bytes;
     uint32_t n = fits ? tsi_large_units(s, bytes) : 0;
     bytes = tsi_align_up(bytes, tsi_os.page_bytes);
     unsigned node = tsi_space_node_here(s);
-    tsi_space_lock_counted(s, TSI_CLASS_LARGE, lane);
+    tsi_space_lock_counted(s, TSI_CLASS_LARGE, column);
     bool over = tsi_space_is_over(s, bytes);
     uint32_t room = fits && grows ? tsi_units_room(s, n) : n,
              from = fits && !over ? find_room(s, n, &room, align) : TSI_NOWHERE;

@@ -9,7 +9,7 @@
 
 /* Takes units for a large object of `bytes` at `align` (a power of two); tag POOL. `grows`: with room behind it.
  * Returns false like tsi_space_take. O(chunks / 64), and O(units) of the chunks that have some left. */
-bool tsi_space_take_large(TsiSpace* s, size_t bytes, size_t align, bool grows, unsigned lane, uint32_t* slab_id);
+bool tsi_space_take_large(TsiSpace* s, size_t bytes, size_t align, bool grows, unsigned column, uint32_t* slab_id);
 /* Makes a large object larger where it is, to `bytes`. Returns false, and has changed nothing, where others lie behind
  * it, or max_bytes or the system allows no more. [the caller has claimed the slab] */
 bool tsi_space_grow_large(TsiSpace* s, uint32_t slab_id, size_t bytes);
@@ -18,6 +18,6 @@ bool tsi_space_grow_large(TsiSpace* s, uint32_t slab_id, size_t bytes);
 uint64_t tsi_space_give_large(TsiSpace* s, uint32_t slab_id, bool keep);
 
 /* Takes two slabs of TSI_CLASS_HUGE that are the halves of a huge page. Returns false like tsi_space_take. */
-bool tsi_space_take_huge(TsiSpace* s, unsigned lane, uint32_t slab_ids[2]);
+bool tsi_space_take_huge(TsiSpace* s, unsigned column, uint32_t slab_ids[2]);
 
 #endif

@@ -85,10 +85,10 @@ static uint32_t chunk_with_free(TsiSpace* s, unsigned cls, unsigned node) {
     return 0;
 }
 
-TsiTaken tsi_space_take(TsiSpace* s, unsigned cls, unsigned lane, uint32_t* slab_id) {
+TsiTaken tsi_space_take(TsiSpace* s, unsigned cls, unsigned column, uint32_t* slab_id) {
     const TsiClass* c = &s->classes->c[cls];
     unsigned node = tsi_space_node_here(s);
-    tsi_space_lock_counted(s, cls, lane);
+    tsi_space_lock_counted(s, cls, column);
     bool over = tsi_space_is_over(s, c->slab_bytes); /* here, where it decides: a moment later it may be otherwise */
     uint32_t from = !over ? chunk_with_free(s, cls, node) : 0;
     TsiTaken taken = TSI_TAKEN_NOT;

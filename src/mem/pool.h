@@ -12,9 +12,9 @@
 /* KEPT: half of it at least comes from the stock. */
 typedef enum TsiTaken { TSI_TAKEN_NOT, TSI_TAKEN_FRESH, TSI_TAKEN_KEPT } TsiTaken;
 /* Takes a slab of a class out of the pool, committed, tag POOL. TSI_TAKEN_NOT when the system or the reservation
- * allows no more, which leaves *slab_id as it is, or when max_bytes does not, which makes it TSI_SPACE_OVER. `lane`:
+ * allows no more, which leaves *slab_id as it is, or when max_bytes does not, which makes it TSI_SPACE_OVER. `column`:
  * which lock counters the call goes to. */
-TsiTaken tsi_space_take(TsiSpace* s, unsigned cls, unsigned lane, uint32_t* slab_id);
+TsiTaken tsi_space_take(TsiSpace* s, unsigned cls, unsigned column, uint32_t* slab_id);
 /* Puts slabs back; their pages are with the system already. Tags become POOL. */
 void tsi_space_give(TsiSpace* s, const uint32_t* slab_ids, unsigned n);
 /* The same of slabs that tsi_stock_choose has let stay: their pages go to the stock. */

@@ -38,7 +38,7 @@ enum {
     TSI_REGIONS_END = TSI_REGIONS_MAP + TSI_CHUNK_SLABS * (int)sizeof(TsiRegion),
     TSI_NODES_MAX = 8, /* memory nodes told apart; nodes beyond share chunks with others */
     TSI_HUGE_SHIFT = 21,
-    TSI_LANES = 16,       /* counters of slabs taken are kept apart for so many kinds of callers */
+    TSI_COLUMNS = 16,     /* counters of slabs taken are kept apart for so many kinds of callers */
     TSI_STOCK_SHIFT = 12, /* of the bytes that a bit of the stock stands for */
     TSI_STOCK_UNITS = 1 << (TSI_CHUNK_SHIFT - TSI_STOCK_SHIFT),
     TSI_STOCK_SLOTS = 6
@@ -186,7 +186,7 @@ typedef struct TsiSpace {
     /* Readers may look: */
     /* without the lock; these by tsi_class_row */
     _Atomic uint64_t purges[TSI_CLASSES], purged[TSI_CLASSES], purges_failed[TSI_CLASSES];
-    _Atomic uint64_t lock_fast[TSI_CLASSES][TSI_LANES], lock_contended[TSI_CLASSES][TSI_LANES];
+    _Atomic uint64_t lock_fast[TSI_CLASSES][TSI_COLUMNS], lock_contended[TSI_CLASSES][TSI_COLUMNS];
 } TsiSpace;
 
 TSI_INLINE bool tsi_space_gives_back(const TsiSpace* s) { return s->config.purge_policy != SLAB_PURGE_NEVER; }

@@ -25,7 +25,7 @@
  * that is only tried may come at any place.
  *
  * A lock is held for bounded work only; the pool's, the tables', the eras' and the registry's may
- * cover a system call that commits memory or gives bookkeeping back, and a lane's all of an allocation;
+ * cover a system call that commits memory or gives bookkeeping back, and a bank's all of an allocation;
  * one in which a phase ends may cover the return of up to 64 KiB that make room for its heap to wait (ready.h). The
  * others none.
  */

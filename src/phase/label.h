@@ -23,7 +23,7 @@
 enum { TSI_LABEL_NONE = 0, TSI_LABEL_OTHER = 1 }; /* records */
 enum { TSI_LABEL_BYTES = 32, TSI_LABELS_MAX = 4096, TSI_LABEL_INDEX = 2 * TSI_LABELS_MAX };
 enum { TSI_LABEL_SHARDS = 8, TSI_LABEL_BUCKETS = 48, TSI_LABEL_SHOWN = 13 };
-enum { TSI_LABEL_LANES = 16 }; /* of the figures by class and label: ids 0..14, and the rest */
+enum { TSI_LABEL_COLUMNS = 16 }; /* of the figures by class and label: ids 0..14, and the rest */
 
 typedef struct TsiTotals {
     uint64_t objects, bytes;
@@ -118,9 +118,9 @@ TSI_INLINE TsiLabel* tsi_label(const TsiLabels* l, uint32_t at) { return tsi_tab
 TSI_INLINE uint32_t tsi_label_id(const TsiLabels* l, uint32_t at) {
     return at == TSI_LABEL_OTHER ? l->capacity - 1 : at == TSI_LABEL_NONE ? 0 : at - 1;
 }
-TSI_INLINE unsigned tsi_label_lane(const TsiLabels* l, uint32_t at) {
+TSI_INLINE unsigned tsi_label_column(const TsiLabels* l, uint32_t at) {
     uint32_t id = tsi_label_id(l, at);
-    return id < TSI_LABEL_LANES - 1 ? id : TSI_LABEL_LANES - 1;
+    return id < TSI_LABEL_COLUMNS - 1 ? id : TSI_LABEL_COLUMNS - 1;
 }
 /* Bucket of a doubling histogram. */
 TSI_INLINE unsigned tsi_label_bucket(uint64_t v) {

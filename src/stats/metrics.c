@@ -59,7 +59,7 @@ MEAN(avg_repair_wait_ns, sum.repair_wait_ns_sum, sum.repair_count)
 #define BYTES_U64 sizeof(uint64_t)
 #define BYTES_F64 sizeof(double)
 #define BYTES_STRING sizeof((SlabLabelStats*)0)->label
-#define BYTES_BY_LABEL (TSI_LABEL_LANES * sizeof(uint64_t))
+#define BYTES_BY_LABEL (TSI_LABEL_COLUMNS * sizeof(uint64_t))
 #define BYTES_DOUBLING (SLAB_HISTOGRAM_BUCKETS * sizeof(uint64_t))
 #define BYTES_LIST (TSI_DRAIN_WORST * sizeof(uint64_t))
 #define BYTES_LATENCY (SLAB_LATENCY_BUCKETS * sizeof(uint64_t))

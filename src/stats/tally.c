@@ -107,13 +107,13 @@ void tsi_tally_global_add(SlabGlobalStats* out, const TsiSlabView* v) {
 
 static void class_locks(TsiArena* a, unsigned cls, SlabClassStats* out) {
     TsiSpace* s = &a->space;
-    for (unsigned lane = 0; lane < TSI_LANES; lane++) {
-        out->lock_fast_acquire_by_label[lane] = tsi_load_relaxed(&s->lock_fast[cls][lane]);
-        out->lock_contended_by_label[lane] = tsi_load_relaxed(&s->lock_contended[cls][lane]);
-        out->bitmap_free_cas_retries_by_label[lane] = tsi_load_relaxed(&a->free_retries_by_label[cls][lane]);
-        out->bitmap_alloc_cas_retries_by_label[lane] = tsi_load_relaxed(&a->alloc_retries_by_label[cls][lane]);
-        out->lock_fast_acquire += out->lock_fast_acquire_by_label[lane];
-        out->lock_contended += out->lock_contended_by_label[lane];
+    for (unsigned column = 0; column < TSI_COLUMNS; column++) {
+        out->lock_fast_acquire_by_label[column] = tsi_load_relaxed(&s->lock_fast[cls][column]);
+        out->lock_contended_by_label[column] = tsi_load_relaxed(&s->lock_contended[cls][column]);
+        out->bitmap_free_cas_retries_by_label[column] = tsi_load_relaxed(&a->free_retries_by_label[cls][column]);
+        out->bitmap_alloc_cas_retries_by_label[column] = tsi_load_relaxed(&a->alloc_retries_by_label[cls][column]);
+        out->lock_fast_acquire += out->lock_fast_acquire_by_label[column];
+        out->lock_contended += out->lock_contended_by_label[column];
     }
     out->lock_contention_rate = tsi_ratio(out->lock_contended, out->lock_fast_acquire + out->lock_contended, 1.0);
 }

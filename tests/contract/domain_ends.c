@@ -421,7 +421,7 @@ static void receipts_count_interrupts_and_regions(void) {
         EpochReceipt r;
         CHECK(large != NULL);
         CHECK(epoch_domain_end_ex(s.d, &r));
-        CHECK_EQ(r.interrupts, kit_shared() ? 0 : others); /* who holds the lanes knows that nobody is inside */
+        CHECK_EQ(r.interrupts, kit_shared() ? 0 : others); /* who holds the banks knows that nobody is inside */
         if (kit_shared()) CHECK_LE(r.regions_returned, r.slabs_returned);
         else CHECK_GE(r.regions_returned, 1 + others);
         CHECK_GT(r.slabs_returned, r.regions_returned);

@@ -19,7 +19,7 @@ static uint64_t slow_paths(SlabAllocator* a) {
 
 /* For objects of all sizes: the thread's next call finds the ring's new epoch at hand. */
 static void outside_of_no_scope_is_slab_malloc(void) {
-    if (kit_shared()) return; /* what is at hand there is a lane's */
+    if (kit_shared()) return; /* what is at hand there is a bank's */
     SlabOptions o = kit_options();
     o.bump = KIT_BY_CLASS;
     SlabAllocator* a = kit_create_with(&o);

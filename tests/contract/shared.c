@@ -59,8 +59,8 @@ static void many_threads_need_few_slabs(void) {
     REQUIRE(pthread_barrier_init(&all_there, NULL, THREADS + 1) == 0);
     SlabPhaseStats owned = with_many_threads(false, 3), shared = with_many_threads(true, 3);
     SlabPhaseStats first = with_many_threads(false, 0), both = with_many_threads(true, 0);
-    NOTE("%d threads of %d objects: %" PRIu64 " slabs, %" PRIu64 " KiB; shared %" PRIu64 " slabs, %" PRIu64 " KiB", THREADS,
-         EACH * 5, owned.slabs, owned.committed_bytes >> 10, shared.slabs, shared.committed_bytes >> 10);
+    NOTE("%d threads of %d objects: %" PRIu64 " slabs, %" PRIu64 " KiB; shared %" PRIu64 " slabs, %" PRIu64 " KiB",
+         THREADS, EACH * 5, owned.slabs, owned.committed_bytes >> 10, shared.slabs, shared.committed_bytes >> 10);
     CHECK_EQ(owned.slabs, THREADS * 5);
     CHECK_EQ(first.slabs, THREADS * (5 + 3)); /* three regions of a thread's own, which have not been enough */
     CHECK_EQ(both.slabs, shared.slabs);
@@ -109,7 +109,7 @@ static void close_beside(EpochCloseMode mode, bool trims) {
     static Actor x[ACTORS], trimmer;
     SlabAllocator* a = create(true);
     size_t told = 0, rounds = check_count(40), round = 0;
-    /* A busy machine has threads stand in their lanes for long: so many rounds more that half of `rounds` are exact. */
+    /* A busy machine has threads stand in their banks for long: so many rounds more that half of `rounds` are exact. */
     for (; (round < rounds || told <= rounds / 2) && round < 50 * rounds; round++) {
         _Atomic int going = 0, trimming = trims;
         epoch_domain_t* d = epoch_domain_create(a);
@@ -139,7 +139,7 @@ static void close_beside(EpochCloseMode mode, bool trims) {
         atomic_store(&trimming, 0);
         if (trims) pthread_join(with, NULL);
         KIT_BALANCED(&r);
-        /* Else a large object whose free is under way, or a thread that has stood in a lane for a tenth of a second. */
+        /* Else a large object whose free is under way, or a thread that has stood in a bank for a tenth of a second. */
         bool exact = r.slabs_deferred == 0;
         told += exact;
         CHECK_LE(r.objects_allocated, allocated);
@@ -386,7 +386,8 @@ static void every_lock_is_counted(void) {
     SlabClassStats c;
     uint64_t slabs = 0;
     for (uint32_t cls = 0; slab_stats_class(a, cls, &c), c.version != 0; cls++, slabs += c.new_slab_count)
-        CHECK_GE(c.lock_fast_acquire + c.lock_contended, c.current_partial_cas_attempts + c.new_slab_count - c.empty_slab_recycled);
+        CHECK_GE(c.lock_fast_acquire + c.lock_contended,
+                 c.current_partial_cas_attempts + c.new_slab_count - c.empty_slab_recycled);
     CHECK_GE(slabs, GROWERS * check_count(300) * 4000 / 64); /* at most 64 objects each */
     slab_allocator_free(a);
 }
@@ -465,12 +466,19 @@ static void children_of_claims(void) {
 }
 
 static const CheckCase cases[] = {
-    CHECK_CASE(many_threads_need_few_slabs),    CHECK_CASE(drains_count_every_object),
-    CHECK_CASE(drains_beside_trims_count_every_object), CHECK_CASE(releases_beside_trims_count_every_object),
-    CHECK_CASE(releases_count_every_object),    CHECK_CASE(trims_beside_allocations),
-    CHECK_CASE(a_flush_leaves_the_epoch),       CHECK_CASE(a_handle_ends_with_its_object),
-    CHECK_CASE(budgets_hold_for_all_threads),   CHECK_CASE(numbers_by_label_are_the_classes),
-    CHECK_CASE(every_lock_is_counted),          CHECK_CASE(a_small_phase_ends_straight),
-    CHECK_CASE(a_domain_of_many_threads_is_one_page), CHECK_CASE(children_of_claims),
+    CHECK_CASE(many_threads_need_few_slabs),
+    CHECK_CASE(drains_count_every_object),
+    CHECK_CASE(drains_beside_trims_count_every_object),
+    CHECK_CASE(releases_beside_trims_count_every_object),
+    CHECK_CASE(releases_count_every_object),
+    CHECK_CASE(trims_beside_allocations),
+    CHECK_CASE(a_flush_leaves_the_epoch),
+    CHECK_CASE(a_handle_ends_with_its_object),
+    CHECK_CASE(budgets_hold_for_all_threads),
+    CHECK_CASE(numbers_by_label_are_the_classes),
+    CHECK_CASE(every_lock_is_counted),
+    CHECK_CASE(a_small_phase_ends_straight),
+    CHECK_CASE(a_domain_of_many_threads_is_one_page),
+    CHECK_CASE(children_of_claims),
 };
 CHECK_MAIN(cases)

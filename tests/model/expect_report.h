@@ -64,10 +64,8 @@ static inline bool only_grows(const TsiMetric* m) {
 
 /* The row that was told last of what is in this one: new labels come before "(other)", the last row. */
 static inline const char* row_before(const struct rows* last, TsiSection section, TsiRows now, uint32_t n) {
-    if (section == TSI_SECTION_LABEL && n + 1 == now.count)
-        n = last->count - 1;
-    else if (section == TSI_SECTION_LABEL && n + 1 >= last->count)
-        return NULL;
+    if (section == TSI_SECTION_LABEL && n + 1 == now.count) n = last->count - 1;
+    else if (section == TSI_SECTION_LABEL && n + 1 >= last->count) return NULL;
     return last->first + (size_t)n * now.bytes;
 }
 
@@ -140,21 +138,21 @@ struct sums {
 
 /* Slabs are taken with the pool's lock held, by the label of the phase; warm ones are not. In shared mode the lock of the phase
  * is counted as well, whenever an allocation finds no current line. */
-static inline void check_lanes(struct side* s, const SlabClassStats* k) {
+static inline void check_columns(struct side* s, const SlabClassStats* k) {
     uint64_t all = 0, large[16] = {0};
     bool failures = s->options.max_bytes || s->seen[CAUSE_NO_MEMORY];
     for (unsigned n = 0; n < s->n_accounts; n++) {
         uint32_t id = account_id(s, n);
         large[id < 15 ? id : 15] += s->accounts[n].large;
     }
-    for (unsigned lane = 0; lane < 16; lane++) {
-        uint64_t here = k->lock_fast_acquire_by_label[lane];
+    for (unsigned column = 0; column < 16; column++) {
+        uint64_t here = k->lock_fast_acquire_by_label[column];
         all += here;
         if (k->class_index == LARGE_INDEX)
-            REQUIRE_OR(failures ? here >= large[lane] : here == large[lane],
-                       "label lane %u took the lock %llu times for %llu large objects", lane, (unsigned long long)here,
-                       (unsigned long long)large[lane]);
-        bool known = lane == 0 || lane == 15 || lane + 1 < s->n_accounts || lane == s->max_labels - 1;
+            REQUIRE_OR(failures ? here >= large[column] : here == large[column],
+                       "label column %u took the lock %llu times for %llu large objects", column,
+                       (unsigned long long)here, (unsigned long long)large[column]);
+        bool known = column == 0 || column == 15 || column + 1 < s->n_accounts || column == s->max_labels - 1;
         if (!known) REQUIRE_EQ(here, 0);
     }
     REQUIRE_EQ(all, k->lock_fast_acquire);
@@ -190,7 +188,8 @@ static inline void check_class_row(struct world* w, struct side* s, const SlabCl
     if (large) REQUIRE_EQ(k->committed_bytes, k->live_bytes);
     if (!regions && !large) REQUIRE_LE(s->options.slab_bytes, k->slab_bytes);
     /* Each slab that was taken is in a phase, warm, or has gone: to the pool, or by way of a warm store to a phase. */
-    uint64_t again = warm_learns(s) ? 0 : k->empty_slab_recycled; /* what comes from the stock may have been another class's */
+    uint64_t again =
+        warm_learns(s) ? 0 : k->empty_slab_recycled; /* what comes from the stock may have been another class's */
     REQUIRE_LE(k->net_slabs + k->empty_slab_overflowed + again, k->new_slab_count);
     REQUIRE_LE(k->cache_size, k->empty_slabs_count);
     REQUIRE_OR((k->madvise_calls == 0) == (k->madvise_bytes == 0) && k->madvise_bytes % slab_page_size() == 0,
@@ -201,7 +200,7 @@ static inline void check_class_row(struct world* w, struct side* s, const SlabCl
     REQUIRE_OR(k->epoch_close_calls || !k->epoch_close_total_ns, "closes took time and there were none");
     double rate = k->new_slab_count ? 100.0 * (double)k->empty_slab_recycled / (double)k->new_slab_count : 0.0;
     REQUIRE_OR(k->recycle_rate_pct == rate, "recycle_rate_pct is %g, due %g", k->recycle_rate_pct, rate);
-    check_lanes(s, k);
+    check_columns(s, k);
 }
 
 /* What the budget would hold of a class; none where slabs have no one size. */
@@ -231,10 +230,8 @@ static inline void check_class_rows(struct world* w, struct side* s, const TsiRe
         sum->madvise_calls += k->madvise_calls, sum->madvise_bytes += k->madvise_bytes;
         sum->tries += k->bitmap_free_attempts, sum->looked += k->epoch_close_scanned_slabs;
         sum->warm_slabs += k->cache_size;
-        if (c == REGION_INDEX)
-            sum->warm_regions = k->cache_size;
-        else
-            sum->warm_bytes += k->cache_size * k->slab_bytes;
+        if (c == REGION_INDEX) sum->warm_regions = k->cache_size;
+        else sum->warm_bytes += k->cache_size * k->slab_bytes;
     }
 }
 
@@ -309,10 +306,8 @@ static inline const SlabPhaseStats* phase_row(const TsiReport* r, uint64_t era) 
     uint32_t low = 0, high = r->phase_count;
     while (low < high) {
         uint32_t mid = (low + high) / 2;
-        if (r->phases[mid].epoch_era < era)
-            low = mid + 1;
-        else
-            high = mid;
+        if (r->phases[mid].epoch_era < era) low = mid + 1;
+        else high = mid;
     }
     return low < r->phase_count && r->phases[low].epoch_era == era ? &r->phases[low] : NULL;
 }

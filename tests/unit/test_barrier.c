@@ -199,20 +199,20 @@ static void hold(void* lock) { REQUIRE(tsi_lock_try(lock)); }
 
 static void let_go(void* lock) { tsi_lock_give(lock); }
 
-/* Who holds the lanes needs no membarrier. One that cannot be had is as another owner without one. */
-static void a_lane_that_is_held_is_left_to_its_holder(void) {
+/* Who holds the banks needs no membarrier. One that cannot be had is as another owner without one. */
+static void a_bank_that_is_held_is_left_to_its_holder(void) {
     Theirs t = {.id = 1, .n = OBJECTS};
-    TsiLane* lane = &tsi_arena(a)->lane[0];
+    TsiBank* bank = &tsi_arena(a)->bank[0];
     REQUIRE(slab_malloc_epoch(a, SIZE, 1) != NULL); /* two users */
     kit_worker_run(&worker, take, &t);
     fake_os_fail(FAKE_BARRIER, 1, true);
-    kit_worker_run(&worker, hold, &lane->lock);
+    kit_worker_run(&worker, hold, &bank->lock);
     EpochReceipt r;
     REQUIRE(epoch_close_ex(a, 1, EPOCH_RELEASE, &r));
     REQUIRE_EQ(r.slabs_returned, 0);
     REQUIRE(r.slabs_deferred > 0);
     all_are_whole(&t);
-    kit_worker_run(&worker, let_go, &lane->lock);
+    kit_worker_run(&worker, let_go, &bank->lock);
     r = kit_end(a, 1, EPOCH_RELEASE);
     REQUIRE_EQ(r.objects_released, OBJECTS + 1);
     REQUIRE_EQ(r.slabs_deferred, 0);
@@ -236,7 +236,7 @@ static void a_waiter_who_was_missed(void) {
     fake_os_fail(FAKE_BARRIER, 1, true);
     REQUIRE_EQ(pthread_create(&t, NULL, wait_for_it, NULL), 0);
     while (tsi_load_relaxed(&lock.waiters) == 0) (void)usleep(100);
-    (void)usleep(20000); /* most likely it sleeps now; the test holds either way */
+    (void)usleep(20000);              /* most likely it sleeps now; the test holds either way */
     tsi_store_release(&lock.word, 0); /* given by somebody who has seen no waiter */
     REQUIRE_EQ(pthread_join(t, NULL), 0);
 }
@@ -251,7 +251,7 @@ int main(int argc, char** argv) {
         OWNED(a_fenced_owner_inside_is_seen),
         OWNED(a_trim_that_fails_takes_nothing),
         OWNED(a_handle_of_anothers_object),
-        CHECK_CASE_WITH(a_lane_that_is_held_is_left_to_its_holder, open_shared, close_allocator),
+        CHECK_CASE_WITH(a_bank_that_is_held_is_left_to_its_holder, open_shared, close_allocator),
         OWNED(a_waiter_who_was_missed),
     };
     fake_os_install(0, false, false);
@@ -260,6 +260,6 @@ int main(int argc, char** argv) {
         return 77;
     }
     (void)slab_page_size(); /* the process's own tables */
-    alarm(300); /* a waiter that is never woken ends the program */
+    alarm(300);             /* a waiter that is never woken ends the program */
     return CHECK_RUN(argc, argv, tests);
 }

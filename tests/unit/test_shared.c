@@ -1,5 +1,5 @@
 /*
- * test_shared.c - shared mode: the controller, threads that stand still inside of a lane, who is waited for, lines that come
+ * test_shared.c - shared mode: the controller, threads that stand still inside of a bank, who is waited for, lines that come
  * back.
  *
  * A thread stands still as calls do in test_stopped: the page of the line it is about to read is unreadable, and the
@@ -10,7 +10,7 @@
 #include "kit/inside.h"
 
 #include "heap/bracket.h"
-#include "heap/lane.h"
+#include "heap/bank.h"
 #include "mem/handle.h"
 
 #include <signal.h>
@@ -56,7 +56,7 @@ static void alloc_and_free_here(void* unused) {
 
 /* A window, with so many of 1000 allocations that had to wait. */
 static void windows(unsigned n, unsigned waited) {
-    for (; n != 0; n--) tsi_lane_note(arena, WINDOW, (uint64_t)WINDOW * waited / 1000);
+    for (; n != 0; n--) tsi_bank_note(arena, WINDOW, (uint64_t)WINDOW * waited / 1000);
 }
 static void scan_is(uint32_t mode, uint32_t checks, uint32_t switches) {
     for (uint32_t cls = 0; cls < 10; cls++) { /* there is one for all of them */
@@ -70,9 +70,9 @@ static void scan_is(uint32_t mode, uint32_t checks, uint32_t switches) {
 
 static void the_controller_spreads_and_gathers(void) {
     scan_is(0, 0, 0);
-    tsi_lane_note(arena, WINDOW - 1, WINDOW);
+    tsi_bank_note(arena, WINDOW - 1, WINDOW);
     scan_is(0, 0, 0); /* the window is not full */
-    tsi_lane_note(arena, 1, 0);
+    tsi_bank_note(arena, 1, 0);
     scan_is(1, 1, 1);
     windows(APART - 1, 0); /* below, and too early */
     scan_is(1, APART, 1);
@@ -118,20 +118,20 @@ static void* alloc_one(void* out) {
     return NULL;
 }
 
-/* Who finds the lane held is counted, for the class and its label, and tells the controller. */
+/* Who finds the bank held is counted, for the class and its label, and tells the controller. */
 static void waits_are_counted(void) {
     slab_epoch_set_label(a, HERE, "here");
     void *p = slab_malloc_epoch(a, SIZE, HERE), *q = NULL;
     pthread_t t;
-    REQUIRE(tsi_lock_try(&arena->lane[0].lock));
+    REQUIRE(tsi_lock_try(&arena->bank[0].lock));
     atomic_store(&allocated, false);
     REQUIRE_EQ(pthread_create(&t, NULL, alloc_one, &q), 0);
-    /* Until it has met the lock. It sleeps there for a while only: who misses that finds it gone to another lane. */
+    /* Until it has met the lock. It sleeps there for a while only: who misses that finds it gone to another bank. */
     for (unsigned looks = 0; looks < PATIENCE; looks++) {
-        if (tsi_load_seq(&arena->lane[0].lock.waiters) != 0 || atomic_load(&allocated)) break;
+        if (tsi_load_seq(&arena->bank[0].lock.waiters) != 0 || atomic_load(&allocated)) break;
         (void)usleep(1000);
     }
-    tsi_lock_give(&arena->lane[0].lock);
+    tsi_lock_give(&arena->bank[0].lock);
     REQUIRE_EQ(pthread_join(t, NULL), 0);
     REQUIRE(q != NULL);
     SlabClassStats c;
@@ -142,15 +142,15 @@ static void waits_are_counted(void) {
     (void)kit_end(a, HERE, EPOCH_RELEASE);
 }
 
-static void hold_lane(void* lock) { tsi_lock_take(lock); }
-static void give_lane(void* lock) { tsi_lock_give(lock); }
+static void hold_bank(void* lock) { tsi_lock_take(lock); }
+static void give_bank(void* lock) { tsi_lock_give(lock); }
 
-/* A thread that was looking, or in a lane, when its process forked is in none of them in the child. */
-static void a_child_has_its_own_lanes(void) {
+/* A thread that was looking, or in a bank, when its process forked is in none of them in the child. */
+static void a_child_has_its_own_banks(void) {
     int status;
     void* p = slab_malloc_epoch(a, SIZE, HERE);
     tsi_store_relaxed(&arena->scan.looking, 1);
-    kit_worker_run(&worker, hold_lane, &arena->lane[0].lock);
+    kit_worker_run(&worker, hold_bank, &arena->bank[0].lock);
     pid_t child = fork();
     REQUIRE_NE(child, -1);
     if (child == 0) {
@@ -161,7 +161,7 @@ static void a_child_has_its_own_lanes(void) {
         ok = ok && epoch_close_ex(a, HERE, EPOCH_RELEASE, &r) && r.objects_allocated == 2 && r.objects_released == 1;
         _exit(ok && r.slabs_deferred == 0 ? 0 : 1);
     }
-    kit_worker_run(&worker, give_lane, &arena->lane[0].lock);
+    kit_worker_run(&worker, give_bank, &arena->bank[0].lock);
     REQUIRE_EQ(waitpid(child, &status, 0), child);
     REQUIRE_EQ(status, 0);
     windows(1, 1000);
@@ -194,8 +194,8 @@ static void the_controller_is_reported(void) {
     REQUIRE(strstr(t.bytes, "\"scan_adapt_switches\":1") != NULL);
 }
 
-/* A thread allocates in the lane of its number when spread, and all in one when not. */
-static void threads_are_spread_over_lanes(void) {
+/* A thread allocates in the bank of its number when spread, and all in one when not. */
+static void threads_are_spread_over_banks(void) {
     void *p = slab_malloc_epoch(a, SIZE, HERE), *q;
     kit_worker_run(&worker, alloc_here, &q);
     REQUIRE_EQ(line_of(p), line_of(q));
@@ -206,13 +206,13 @@ static void threads_are_spread_over_lanes(void) {
     windows(APART, 0);
     kit_worker_run(&worker, alloc_here, &q);
     REQUIRE_EQ(heap_of(q), heap_of(p));
-    EpochReceipt e = kit_end(a, HERE, EPOCH_RELEASE); /* of all lanes */
+    EpochReceipt e = kit_end(a, HERE, EPOCH_RELEASE); /* of all banks */
     REQUIRE_EQ(e.objects_released, 5);
     REQUIRE_EQ(e.slabs_deferred, 0);
     REQUIRE_EQ(kit_committed_now(a), 0);
 }
 
-/* ---- threads that stand still in a lane ---- */
+/* ---- threads that stand still in a bank ---- */
 
 static struct Stop {
     pthread_t owner;
@@ -234,7 +234,7 @@ static void on_fault(int sig, siginfo_t* info, void* context) {
     }
     (void)mprotect(stop.page, stop.bytes, PROT_READ | PROT_WRITE);
     stop.page = NULL;
-    stop.named = tsi_load_seq(&tsi_lane_binding(&arena->lane[0])->busy);
+    stop.named = tsi_load_seq(&tsi_bank_binding(&arena->bank[0])->busy);
     kit_worker_run(&worker, stop.meanwhile, &stop.result);
 }
 
@@ -258,13 +258,13 @@ static void stopped(void) {
     REQUIRE_EQ(sigaction(SIGBUS, &stop.before[1], NULL), 0);
     REQUIRE_NULL(stop.page);
     REQUIRE_NE(stop.named, 0);
-    REQUIRE_EQ(tsi_load_relaxed(&tsi_lane_binding(&arena->lane[0])->busy), 0);
-    REQUIRE_NULL(tsi_tls.lane);
-    REQUIRE(!tsi_lock_is_held(&arena->lane[0].lock));
+    REQUIRE_EQ(tsi_load_relaxed(&tsi_bank_binding(&arena->bank[0])->busy), 0);
+    REQUIRE_NULL(tsi_tls.bank);
+    REQUIRE(!tsi_lock_is_held(&arena->bank[0].lock));
     kit_check(a);
 }
 
-/* Others allocate in another lane, and go on there. */
+/* Others allocate in another bank, and go on there. */
 static void a_stopped_thread_keeps_nobody_from_allocating(void) {
     void* p = slab_malloc_epoch(a, SIZE, HERE);
     stop_at(line_of(p), alloc_here);
@@ -302,7 +302,7 @@ static void close_here(void* unused) {
     (void)unused;
     (void)epoch_close_ex(a, HERE, mode_of_stop, &stop.receipt);
 }
-/* An end does without the lane then, as in owned mode: what the thread is inside of is left to it. */
+/* An end does without the bank then, as in owned mode: what the thread is inside of is left to it. */
 static void an_end_beside(EpochCloseMode mode) {
     void* p = slab_malloc_epoch(a, SIZE, HERE);
     mode_of_stop = mode;
@@ -318,14 +318,10 @@ static void an_end_beside(EpochCloseMode mode) {
     REQUIRE_EQ(kit_committed_now(a), 0);
     REQUIRE_EQ(kit_live(a), 0);
 }
-static void a_drain_leaves_it_to_the_stopped(void) {
-    an_end_beside(EPOCH_DRAIN);
-}
-static void a_release_leaves_it_to_the_stopped(void) {
-    an_end_beside(EPOCH_RELEASE);
-}
+static void a_drain_leaves_it_to_the_stopped(void) { an_end_beside(EPOCH_DRAIN); }
+static void a_release_leaves_it_to_the_stopped(void) { an_end_beside(EPOCH_RELEASE); }
 
-/* A trim waits for the lane once, not in each epoch again. Who waits for long begins with a membarrier, and so does each
+/* A trim waits for the bank once, not in each epoch again. Who waits for long begins with a membarrier, and so does each
  * sweep beside others. */
 static uint64_t waits;
 static void trim(void* unused) {
@@ -343,27 +339,27 @@ static void a_trim_waits_for_the_stopped_once(void) {
     stopped();
     REQUIRE(!tsi_os.has_membarrier || waits == 1);
     slab_trim(a);
-    REQUIRE_EQ(kit_end(a, HERE, EPOCH_RELEASE).interrupts, 0); /* who comes by later has the lane again */
+    REQUIRE_EQ(kit_end(a, HERE, EPOCH_RELEASE).interrupts, 0); /* who comes by later has the bank again */
 }
 
 /* ---- functions of the program ---- */
 
-static bool is_outside_of_lanes(void) {
+static bool is_outside_of_banks(void) {
     bool held = false;
-    for (unsigned n = 0; n < TSI_SHARED_LANES; n++) held |= tsi_lock_is_held(&arena->lane[n].lock);
-    return tsi_tls.lane == NULL && !held;
+    for (unsigned n = 0; n < TSI_SHARED_BANKS; n++) held |= tsi_lock_is_held(&arena->bank[n].lock);
+    return tsi_tls.bank == NULL && !held;
 }
 static unsigned cleanups;
 static void* of_cleanup;
 static void clean_up(void* unused) {
     (void)unused;
-    REQUIRE(is_outside_of_lanes());
+    REQUIRE(is_outside_of_banks());
     REQUIRE((of_cleanup = slab_malloc_epoch(a, SIZE, HERE + 1)) != NULL);
     kit_worker_run(&worker, alloc_and_free_here, NULL); /* nor is another thread kept out */
     cleanups++;
 }
 /* The end was left to the thread that stood still; the cleanup runs as it leaves its bracket. */
-static void cleanups_run_outside_of_lanes(void) {
+static void cleanups_run_outside_of_banks(void) {
     cleanups = 0;
     mode_of_stop = EPOCH_RELEASE;
     void* p = slab_malloc_epoch(a, SIZE, HERE);
@@ -378,17 +374,17 @@ static void cleanups_run_outside_of_lanes(void) {
 static unsigned misuses;
 static void on_misuse(SlabAllocator* s, SlabMisuse what, const void* where, void* ctx) {
     (void)s, (void)where, (void)ctx;
-    REQUIRE(is_outside_of_lanes());
+    REQUIRE(is_outside_of_banks());
     misuses += what == SLAB_MISUSE_DOUBLE_FREE;
 }
-static void misuse_is_told_outside_of_lanes(void) {
+static void misuse_is_told_outside_of_banks(void) {
     misuses = 0;
     arena->options.misuse_fn = on_misuse;
     void* p = slab_malloc_epoch(a, SIZE, HERE);
     REQUIRE(slab_free_checked(a, p));
     REQUIRE(!slab_free_checked(a, p));
     REQUIRE_EQ(misuses, 1);
-    REQUIRE(is_outside_of_lanes());
+    REQUIRE(is_outside_of_banks());
     (void)kit_end(a, HERE, EPOCH_RELEASE);
 }
 
@@ -419,7 +415,7 @@ static void another_allocator_is_used_meanwhile(void) {
 
 /* ---- who is waited for ---- */
 
-/* Who holds the lanes knows that nobody is inside of them: no membarrier, whoever has used them. */
+/* Who holds the banks knows that nobody is inside of them: no membarrier, whoever has used them. */
 static void ends_issue_no_barrier(void) {
     void* p;
     uint64_t asked = fake_os.barriers;
@@ -472,7 +468,7 @@ static void spent_lines_hand_out_no_more(void) {
     TsiSlab* slab = tsi_slab(&arena->space, at.slab_id);
     slab_free(a, p);
     tsi_store_relaxed(&slab->gen_base, TSI_GEN_LIMIT - 2); /* as after some 2^30 reuses */
-    for (unsigned n = 0; n < 200; n++) { /* goes on, elsewhere in the end */
+    for (unsigned n = 0; n < 200; n++) {                   /* goes on, elsewhere in the end */
         REQUIRE((p = alloc_obj(a, 1000, &h)) != NULL);
         REQUIRE_EQ(slab_handle_ptr(a, h), p);
         REQUIRE(free_obj(a, h));
@@ -512,19 +508,28 @@ static void a_trim_keeps_what_lives(void) {
 
 #define TEST(fn) CHECK_CASE_WITH(fn, open_allocator, close_allocator)
 static const CheckCase tests[] = {
-    TEST(the_controller_spreads_and_gathers), TEST(the_controller_keeps_between), TEST(allocations_are_noted),
-    TEST(waits_are_counted), TEST(a_child_has_its_own_lanes), TEST(the_controller_is_reported),
-    TEST(threads_are_spread_over_lanes), TEST(a_stopped_thread_keeps_nobody_from_allocating),
-    TEST(a_stopped_thread_keeps_nobody_from_freeing), TEST(a_drain_leaves_it_to_the_stopped),
-    TEST(a_release_leaves_it_to_the_stopped), TEST(a_trim_waits_for_the_stopped_once),
-    TEST(cleanups_run_outside_of_lanes),
-    TEST(misuse_is_told_outside_of_lanes), TEST(another_allocator_is_used_meanwhile), TEST(ends_issue_no_barrier),
-    TEST(lines_come_back), TEST(spent_lines_hand_out_no_more), TEST(a_trim_keeps_what_lives),
+    TEST(the_controller_spreads_and_gathers),
+    TEST(the_controller_keeps_between),
+    TEST(allocations_are_noted),
+    TEST(waits_are_counted),
+    TEST(a_child_has_its_own_banks),
+    TEST(the_controller_is_reported),
+    TEST(threads_are_spread_over_banks),
+    TEST(a_stopped_thread_keeps_nobody_from_allocating),
+    TEST(a_stopped_thread_keeps_nobody_from_freeing),
+    TEST(a_drain_leaves_it_to_the_stopped),
+    TEST(a_release_leaves_it_to_the_stopped),
+    TEST(a_trim_waits_for_the_stopped_once),
+    TEST(cleanups_run_outside_of_banks),
+    TEST(misuse_is_told_outside_of_banks),
+    TEST(another_allocator_is_used_meanwhile),
+    TEST(ends_issue_no_barrier),
+    TEST(lines_come_back),
+    TEST(spent_lines_hand_out_no_more),
+    TEST(a_trim_keeps_what_lives),
 };
 
-static void without_membarrier(void) {
-    REQUIRE_EQ(kit_rerun("fenced"), 0);
-}
+static void without_membarrier(void) { REQUIRE_EQ(kit_rerun("fenced"), 0); }
 
 int main(int argc, char** argv) {
     const CheckCase systems[] = {CHECK_CASE(without_membarrier)};

@@ -1,13 +1,13 @@
 /*
  * test_waits.c - who waits for another thread sleeps, so that a thread of lower priority gets the processor, too.
  *
- * The main thread pretends to be in the way, in a lane, or of an exit. It goes out of it when the kernel has
+ * The main thread pretends to be in the way, in a bank, or of an exit. It goes out of it when the kernel has
  * seen the waiter sleep some more times: one that merely yields never sleeps. Sleeps are counted, nothing is timed.
  */
 #define _GNU_SOURCE
 #include "kit/inside.h"
 
-#include "heap/lane.h"
+#include "heap/bank.h"
 
 enum { SIZE = 1024, HERE = 5, SLEEPS = 20, PATIENCE = 6000 /* looks, 10 ms apart */ };
 
@@ -71,15 +71,15 @@ static void expect_sleeps(void (*call)(void), void (*let_go)(void)) {
 static void alloc(void) { (void)slab_malloc_epoch(a, SIZE, HERE); }
 static void destroy(void) { slab_allocator_free(a); }
 
-static void end_lanes(void) {
-    for (unsigned n = 0; n < TSI_SHARED_LANES; n++) tsi_lock_give(&tsi_arena(a)->lane[n].lock);
+static void end_banks(void) {
+    for (unsigned n = 0; n < TSI_SHARED_BANKS; n++) tsi_lock_give(&tsi_arena(a)->bank[n].lock);
 }
 static void end_exit(void) { atomic_store(&tsi_arena(a)->exiting, 0); }
 
 /* All of them are in use: then it goes on from one to the next. */
-static void an_allocation_sleeps_until_a_lane_is_free(void) {
-    for (unsigned n = 0; n < TSI_SHARED_LANES; n++) REQUIRE(tsi_lock_try(&tsi_arena(a)->lane[n].lock));
-    expect_sleeps(alloc, end_lanes);
+static void an_allocation_sleeps_until_a_bank_is_free(void) {
+    for (unsigned n = 0; n < TSI_SHARED_BANKS; n++) REQUIRE(tsi_lock_try(&tsi_arena(a)->bank[n].lock));
+    expect_sleeps(alloc, end_banks);
 }
 
 static void a_destroy_sleeps_until_threads_have_left(void) {
@@ -90,7 +90,7 @@ static void a_destroy_sleeps_until_threads_have_left(void) {
 
 int main(int argc, char** argv) {
     const CheckCase tests[] = {
-        CHECK_CASE_WITH(an_allocation_sleeps_until_a_lane_is_free, open_allocator, close_allocator),
+        CHECK_CASE_WITH(an_allocation_sleeps_until_a_bank_is_free, open_allocator, close_allocator),
         CHECK_CASE_WITH(a_destroy_sleeps_until_threads_have_left, open_allocator, close_allocator),
     };
     return CHECK_RUN(argc, argv, tests);

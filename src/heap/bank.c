@@ -1,17 +1,17 @@
-/* lane.c - see lane.h. */
-#include "heap/lane.h"
+/* bank.c - see bank.h. */
+#include "heap/bank.h"
 
 /* PARAMETERS of the controller: allocations between two looks, looks between two changes. */
 enum { SCAN_WINDOW = 1 << 18, SCAN_APART = 50 };
 enum { SCAN_SPREAD_ABOVE = 30, SCAN_GATHER_BELOW = 10 }; /* percent of the allocations that had to wait */
-/* How long a lane is waited for, by an allocation, which has others to go to, and by a sweep, which can do without.
+/* How long a bank is waited for, by an allocation, which has others to go to, and by a sweep, which can do without.
  * Longer than what is done in one takes, and than most turns of other threads on its processor. */
 enum { ALLOCATES_NS = 20000000, SWEEPS_NS = 100000000 };
-/* Before that: looks at the lock, and how often the processor is given away between them. A lane is held for no longer
+/* Before that: looks at the lock, and how often the processor is given away between them. A bank is held for no longer
  * than a few looks take, or its holder has lost its processor; to sleep would cost a membarrier. */
 enum { LOOKS = 50, TURNS = 16 };
 
-void tsi_lane_note(TsiArena* a, uint64_t allocations, uint64_t waits) {
+void tsi_bank_note(TsiArena* a, uint64_t allocations, uint64_t waits) {
     TsiScan* s = &a->scan;
     tsi_add_relaxed(&s->waits, waits);
     if (tsi_add_relaxed(&s->allocations, allocations) + allocations < SCAN_WINDOW) return;
@@ -32,13 +32,13 @@ void tsi_lane_note(TsiArena* a, uint64_t allocations, uint64_t waits) {
     tsi_store_release(&s->looking, 0); /* pairs with the swap above */
 }
 
-/* The thread has found its lane held. */
-static void count_wait(TsiBinding* b, TsiLane* l, unsigned cls, TsiRef target) {
+/* The thread has found its bank held. */
+static void count_wait(TsiBinding* b, TsiBank* l, unsigned cls, TsiRef target) {
     TsiArena* a = b->arena;
     uint32_t label = tsi_inc_label(tsi_inc(&a->phases, tsi_ref_index(target)));
     l->waits++;
     tsi_count(&b->counters[cls].alloc_retries);
-    tsi_add_relaxed(&a->alloc_retries_by_label[cls][tsi_label_lane(&a->phases.labels, label)], 1);
+    tsi_add_relaxed(&a->alloc_retries_by_label[cls][tsi_label_column(&a->phases.labels, label)], 1);
 }
 
 static bool look_for(TsiLock* l, unsigned turns) {
@@ -56,15 +56,15 @@ static void take_up(TsiBinding* own) {
     tsi_tls.serial = own->arena->serial;
 }
 
-TsiLane* tsi_lane_enter(TsiBinding* own, unsigned cls, TsiRef target) {
+TsiBank* tsi_bank_enter(TsiBinding* own, unsigned cls, TsiRef target) {
     bool waited = false;
-    TsiLane* l = tsi_lane_chosen(own);
-    for (; !tsi_lock_try(&l->lock); l = tsi_lane_chosen(own)) {
+    TsiBank* l = tsi_bank_chosen(own);
+    for (; !tsi_lock_try(&l->lock); l = tsi_bank_chosen(own)) {
         waited = true;
         if (look_for(&l->lock, TURNS) || tsi_lock_take_within(&l->lock, ALLOCATES_NS)) break;
-        own->lane++; /* a thread is stopped there: L3 */
+        own->bank++; /* a thread is stopped there: L3 */
     }
-    TsiBinding* b = tsi_lane_binding(l);
+    TsiBinding* b = tsi_bank_binding(l);
     if (TSI_UNLIKELY(b == NULL)) {
         b = tsi_binding_of_nobody(own->arena);
         tsi_store_release(&l->binding, b); /* pairs with those who look without the lock */
@@ -75,7 +75,7 @@ TsiLane* tsi_lane_enter(TsiBinding* own, unsigned cls, TsiRef target) {
     }
     if (TSI_UNLIKELY(waited)) count_wait(b, l, cls, target);
     if (TSI_UNLIKELY(tsi_tls.binding != own)) take_up(own); /* a cleanup, before we came */
-    tsi_lane_begin(l);
+    tsi_bank_begin(l);
     return l;
 }
 
@@ -85,59 +85,59 @@ static uint64_t opened_in(const TsiBinding* b) {
     return opened;
 }
 
-bool tsi_lane_is_emptied(TsiBinding* lane, uint32_t slabs) {
-    uint64_t opened = opened_in(lane);
-    bool emptied = opened - lane->opened > slabs / 2;
-    if (emptied) lane->opened = opened;
+bool tsi_bank_is_emptied(TsiBinding* bank, uint32_t slabs) {
+    uint64_t opened = opened_in(bank);
+    bool emptied = opened - bank->opened > slabs / 2;
+    if (emptied) bank->opened = opened;
     return emptied;
 }
 
-uint64_t tsi_lanes_opened(TsiArena* a) {
+uint64_t tsi_banks_opened(TsiArena* a) {
     uint64_t opened = 0;
-    for (unsigned n = 0; n < TSI_SHARED_LANES; n++) {
-        const TsiBinding* b = tsi_load_acquire(&a->lane[n].binding); /* pairs with tsi_lane_enter */
+    for (unsigned n = 0; n < TSI_SHARED_BANKS; n++) {
+        const TsiBinding* b = tsi_load_acquire(&a->bank[n].binding); /* pairs with tsi_bank_enter */
         if (b != NULL) opened += opened_in(b);
     }
     return opened;
 }
 
-TsiLanePause tsi_lane_pause(void) {
-    TsiLanePause p = {tsi_tls.lane, tsi_tls.own};
-    if (p.lane != NULL) tsi_lane_leave(p.lane);
+TsiBankPause tsi_bank_pause(void) {
+    TsiBankPause p = {tsi_tls.bank, tsi_tls.own};
+    if (p.bank != NULL) tsi_bank_leave(p.bank);
     return p;
 }
 
-void tsi_lane_resume(TsiLanePause p) {
-    if (p.lane == NULL) return;
-    tsi_lock_take(&p.lane->lock);
+void tsi_bank_resume(TsiBankPause p) {
+    if (p.bank == NULL) return;
+    tsi_lock_take(&p.bank->lock);
     take_up(p.own);
-    tsi_lane_begin(p.lane);
+    tsi_bank_begin(p.bank);
 }
 
-unsigned tsi_lanes_take(TsiArena* a) {
-    unsigned lanes = 0;
-    if (TSI_LIKELY(!a->options.shared) || tsi_tls.lane != NULL) return 0;
-    for (unsigned n = 0; n < TSI_SHARED_LANES; n++) {
-        TsiLane* l = &a->lane[n];
+unsigned tsi_banks_take(TsiArena* a) {
+    unsigned banks = 0;
+    if (TSI_LIKELY(!a->options.shared) || tsi_tls.bank != NULL) return 0;
+    for (unsigned n = 0; n < TSI_SHARED_BANKS; n++) {
+        TsiBank* l = &a->bank[n];
         /* acquire: the index of a binding that is there. One that comes later is another thread's. */
         if (tsi_load_acquire(&l->binding) == NULL) continue;
-        if (lanes == 0) tsi_lock_wanted(&l->lock); /* among lanes, their order is that of their numbers */
+        if (banks == 0) tsi_lock_wanted(&l->lock); /* among banks, their order is that of their numbers */
         bool stood = tsi_load_relaxed(&l->stood), got = tsi_lock_try(&l->lock);
         if (!got) got = stood ? look_for(&l->lock, 1) : tsi_lock_slow_within(&l->lock, SWEEPS_NS);
-        if (got) lanes |= 1u << n;
+        if (got) banks |= 1u << n;
         if (got == stood) tsi_store_relaxed(&l->stood, !got);
     }
-    return lanes;
+    return banks;
 }
 
-void tsi_lanes_give(TsiArena* a, unsigned lanes) {
-    for (; lanes != 0; lanes &= lanes - 1) tsi_lock_give(&a->lane[tsi_ctz64(lanes)].lock);
+void tsi_banks_give(TsiArena* a, unsigned banks) {
+    for (; banks != 0; banks &= banks - 1) tsi_lock_give(&a->bank[tsi_ctz64(banks)].lock);
 }
 
-void tsi_lanes_child(TsiArena* a) {
+void tsi_banks_child(TsiArena* a) {
     tsi_store_relaxed(&a->scan.looking, 0);
-    for (unsigned n = 0; n < TSI_SHARED_LANES; n++) {
-        tsi_lock_reset(&a->lane[n].lock);
-        tsi_store_relaxed(&a->lane[n].binding, NULL); /* a record as those of vanished threads */
+    for (unsigned n = 0; n < TSI_SHARED_BANKS; n++) {
+        tsi_lock_reset(&a->bank[n].lock);
+        tsi_store_relaxed(&a->bank[n].binding, NULL); /* a record as those of vanished threads */
     }
 }

@@ -1,5 +1,5 @@
 /*
- * lane.pml - a lane of shared mode (lane.h): a bracket whose owner is whoever holds a lock, against an end.  One lane, one
+ * bank.pml - a bank of shared mode (bank.h): a bracket whose owner is whoever holds a lock, against an end.  One bank, one
  * heap in it, which `busy` names as a whole; its word `count` stands for all that an owner writes plainly.
  *
  *   thread                                     end
@@ -16,7 +16,7 @@
  * Checked
  *   count changes only while the heap is not settled; it is settled at most once, with all that was counted; an end with
  *   the lock leaves nothing; no end and no cleanup waits for ever; if nobody stands still the heap is settled in the end.
- *   A thread that waits for the lane of one that stands still goes on to another lane, which is not here.
+ *   A thread that waits for the bank of one that stands still goes on to another bank, which is not here.
  */
 #define NTH 2
 #ifndef NOPS
@@ -40,7 +40,7 @@ bit  through[2];
 
 #include "mm.pml"
 
-#define take_lane(t) d_step { mem[L_LOCK] == 0 -> mm_drain(t); mem[L_LOCK] = 1 }
+#define take_bank(t) d_step { mem[L_LOCK] == 0 -> mm_drain(t); mem[L_LOCK] = 1 }
 #define take_stripe(t) d_step { !stripe -> mm_drain(t); stripe = 1 }
 
 inline settle()
@@ -61,7 +61,7 @@ inline clean_up(t)
 #endif
 	through[1 - t];
 #ifndef MUTANT_CLEANS_UP_INSIDE
-	take_lane(t)
+	take_bank(t)
 #endif
 #endif
 	skip
@@ -74,7 +74,7 @@ proctype thread(byte me)
 	do
 	:: n > 0 ->
 		n--;
-end_wait:	take_lane(me);
+end_wait:	take_bank(me);
 		STORE_REL(me, L_BUSY, 1);
 		in = (hw == LIVE);
 		if
@@ -117,7 +117,7 @@ proctype end()
 {
 	bit have;
 	if
-	:: take_lane(NTH) -> have = 1
+	:: take_bank(NTH) -> have = 1
 #ifndef MUTANT_WAITS_FOR_EVER
 	:: true
 #endif
