@@ -14,7 +14,7 @@ command -v bindgen >/dev/null || {
 }
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
-for header in epoch_domain slab_diagnostics slab_segment slab_stats; do
+for header in epoch_domain slab_diagnostics slab_lane slab_segment slab_stats; do
     echo "#include <$header.h>"
 done >"$scratch/headers.h"
 bindgen "$scratch/headers.h" --disable-header-comment --no-doc-comments --use-core --rust-target 1.81 --rust-edition 2021 \

@@ -4,12 +4,14 @@
  *
  *   TSLAB_SAMPLED     the library times one slow allocation in SAMPLING_PERIOD
  *   TSLAB_UNLABELLED  nothing has a label: what labels cost
+ *   TSLAB_LANE        allocations in a phase are inlined, by its lane
  */
 #ifndef BENCH_OURS_H
 #define BENCH_OURS_H
 
 #include "epoch_domain.h"
 #include "slab_alloc.h"
+#include "slab_lane.h"
 #include "slab_stats.h"
 
 #define BK_PHASES 1
@@ -52,6 +54,9 @@ static inline EpochId bk_advance(void) {
 
 struct bk_phase {
     epoch_domain_t* domain;
+#ifdef TSLAB_LANE
+    SlabLane lane;
+#endif
 };
 
 static const char* bk_phase_label = LABEL;
@@ -59,15 +64,28 @@ static const char* bk_phase_label = LABEL;
 #define BK_PHASE_LABEL(text) (bk_phase_label = (text)) /* of phases that are opened from here on */
 #endif
 
+static inline void bk_open_lane(struct bk_phase* ph) {
+#ifdef TSLAB_LANE
+    if (!slab_lane_open(&ph->lane, ph->domain)) cannot("no lane");
+#endif
+    (void)ph;
+}
+
 static inline void bk_phase_open(struct bk_phase* ph, size_t hint) {
     (void)hint;
     if (!(ph->domain = epoch_domain_create_labeled(bk_allocator, bk_phase_label))) cannot("no domain");
+    bk_open_lane(ph);
 }
 
 /* As the thread's scope: allocations need not name it. */
 static inline void bk_scope_begin(struct bk_phase* ph, size_t hint) {
     (void)hint;
+#ifdef TSLAB_LANE
+    if (!slab_lane_begin(&ph->lane, bk_allocator, LABEL)) cannot("no domain");
+    ph->domain = ph->lane.domain;
+#else
     if (!(ph->domain = epoch_domain_begin(bk_allocator, LABEL))) cannot("no domain");
+#endif
 }
 
 static inline void bk_hand_over(struct bk_phase* ph) {
@@ -76,6 +94,7 @@ static inline void bk_hand_over(struct bk_phase* ph) {
 
 static inline void bk_take_over(struct bk_phase* ph) {
     if (!epoch_domain_attach(ph->domain)) corrupt("a scope could not be attached");
+    bk_open_lane(ph); /* of this thread */
 }
 
 static inline uint64_t bk_held_bytes(void) {

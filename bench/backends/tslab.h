@@ -55,7 +55,11 @@ static inline void bk_free(bk_ref ref) { slab_free(bk_allocator, ref); }
 #endif
 
 static inline void* bk_phase_alloc(struct bk_phase* ph, size_t size, bk_ref* ref) {
+#ifdef TSLAB_LANE
+    void* p = slab_lane_malloc(&ph->lane, size);
+#else
     void* p = epoch_domain_malloc(ph->domain, size);
+#endif
     if (ref) *ref = p;
     return p;
 }
@@ -80,8 +84,12 @@ static inline void bk_phase_end(struct bk_phase* ph, bk_ref* list, size_t n) {
 }
 
 static inline void* bk_scope_alloc(struct bk_phase* ph, size_t size, bk_ref* ref) {
+#ifdef TSLAB_LANE
+    void* p = slab_lane_malloc(&ph->lane, size);
+#else
     (void)ph;
     void* p = slab_malloc(bk_allocator, size);
+#endif
     if (ref) *ref = p;
     return p;
 }

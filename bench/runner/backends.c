@@ -87,6 +87,10 @@ static const struct {
          "pair mixed threads xthread few_objects request request_own request_bulk shared_allocator phase10 phase100 "
          "domain open_phases rss",
      .environment = "TSLAB_OPTIONS=shared=1"},
+    {.name = "tslab-lane",
+     .group = GROUP_OURS,
+     .worker = "tslab-lane",
+     .only = "request_bulk phase10 event_loop phase100 big_phase handed_on"},
     {.name = "tslab-static",
      .group = GROUP_OURS,
      .worker = "tslab-static",

@@ -7,10 +7,12 @@
  *   outside   the current epoch of the ring, whatever scope the thread is in
  *   phase     one named domain, whatever scope the thread is in. A domain, a scope or an epoch_domain_t* stands for it
  *   bulk      the same, but nothing is freed before the phase ends
+ *   lane      a phase as one thread allocates in it: the fast path is inlined in the caller
  */
 #ifndef TEMPORAL_SLAB_OBJECTS_HPP
 #define TEMPORAL_SLAB_OBJECTS_HPP
 
+#include <slab_lane.h>
 #include <temporal_slab/phases.hpp>
 
 #include <cstddef>
@@ -116,6 +118,32 @@ class bulk : public phase {
     void give(void*, std::size_t) const noexcept {}
 };
 
+/* For a loop of one thread; see slab_lane.h for when it pays. Inlines on the thread that made it, and is as right on
+ * others, one at a time. Once its domain has gone on to another epoch it gives no memory (ESTALE): make it anew. What
+ * needs more than 16-byte alignment or a handle is asked of the domain by a call. */
+class lane {
+  public:
+    /* Throws std::system_error (ESTALE, EINVAL). O(1). */
+    explicit lane(const phase& p) { detail::need(slab_lane_open(&lane_, p.get())); }
+    SlabAllocator* home() const noexcept { return lane_.domain->alloc; }
+    epoch_domain_t* get() const noexcept { return lane_.domain; }
+    void* take(std::size_t size, std::size_t aligned) const noexcept {
+        size += size == 0;
+        return aligned <= alignment ? slab_lane_malloc(&lane_, size) : phase(lane_.domain).take(size, aligned);
+    }
+    void give(void* p, std::size_t size) const noexcept { phase(lane_.domain).give(p, size); }
+    static constexpr std::size_t named_alignment = phase::named_alignment;
+    void* take_named(std::size_t size, std::size_t aligned, SlabHandle* h) const noexcept {
+        return phase(lane_.domain).take_named(size, aligned, h);
+    }
+    void* move_here(void* p) const noexcept { return phase(lane_.domain).move_here(p); }
+    friend bool operator==(const lane& x, const lane& y) noexcept { return x.get() == y.get(); }
+    friend bool operator!=(const lane& x, const lane& y) noexcept { return x.get() != y.get(); }
+
+  private:
+    mutable SlabLane lane_; /* where it leads to changes with the heap, and no object does */
+};
+
 namespace detail {
 
 inline ambient source_of(SlabAllocator* a) noexcept { return a; }
@@ -127,6 +155,7 @@ inline const ambient& source_of(const ambient& s) noexcept { return s; }
 inline const outside& source_of(const outside& s) noexcept { return s; }
 inline const phase& source_of(const phase& s) noexcept { return s; }
 inline const bulk& source_of(const bulk& s) noexcept { return s; }
+inline const lane& source_of(const lane& s) noexcept { return s; }
 
 template <class T> constexpr std::size_t most_of = static_cast<std::size_t>(PTRDIFF_MAX) / sizeof(T);
 

@@ -95,6 +95,9 @@ TSI_INLINE void tsi_domain_refs_set(TsiDomain* d, uint32_t n) {
     __atomic_store_n(&d->pub.refcount, n, __ATOMIC_RELEASE);
 }
 
+/* Allocates in the incarnation that ref names, the domain's at the time of asking, as epoch_domain_malloc. NULL with
+ * errno. [no lock, no bracket] */
+void* tsi_domain_malloc(TsiDomain* d, size_t size, TsiRef ref);
 /* Opens an incarnation of the domain's own; false without memory. Lock held, or the domain is not alive yet. */
 bool tsi_domain_open_own(TsiArena* a, TsiBinding* b, TsiDomain* d);
 /* The receipt of an incarnation that held nothing, until a fuller one replaces it. Lock held. */

@@ -45,18 +45,25 @@ static TSI_NOINLINE void* malloc_first(TsiBinding* b, TsiDomain* d, size_t size,
     return tsi_alloc_any(b->arena, size, 1, ref, false, NULL);
 }
 
-/* A domain that has ended, or is none any more, names no incarnation. */
-void* epoch_domain_malloc(epoch_domain_t* p, size_t size) {
-    TsiDomain* d = tsi_domain_of(p);
-    TsiRef ref = TSI_LIKELY(d != NULL) ? tsi_load_acquire(&d->phase.ref) : 0; /* pairs with tsi_domain_open_own */
-    if (TSI_UNLIKELY(ref == 0)) return malloc_any(d, size);
-    if (TSI_UNLIKELY(!tsi_word_is(&tsi_tls.record->owner, p->alloc) || size - 1 >= TSI_LUT_MAX))
-        return tsi_alloc_far(p->alloc, size, ref, false, NULL);
+/* In the incarnation that the domain was bound to. */
+TSI_INLINE void* malloc_at(TsiDomain* d, size_t size, TsiRef ref) {
+    SlabAllocator* s = d->pub.alloc;
+    if (TSI_UNLIKELY(!tsi_word_is(&tsi_tls.record->owner, s) || size - 1 >= TSI_LUT_MAX))
+        return tsi_alloc_far(s, size, ref, false, NULL);
     TsiBinding* b = tsi_tls.binding;
     TsiHeap* h = tsi_load_relaxed(&d->phase.heap);
     if (tsi_heap_is_at(b, h, ref)) return tsi_alloc_in(b, h, size, ref, false);
     return malloc_first(b, d, size, ref);
 }
+
+/* A domain that has ended, or is none any more, names no incarnation. */
+void* epoch_domain_malloc(epoch_domain_t* p, size_t size) {
+    TsiDomain* d = tsi_domain_of(p);
+    TsiRef ref = TSI_LIKELY(d != NULL) ? tsi_load_acquire(&d->phase.ref) : 0; /* pairs with tsi_domain_open_own */
+    return TSI_LIKELY(ref != 0) ? malloc_at(d, size, ref) : malloc_any(d, size);
+}
+
+void* tsi_domain_malloc(TsiDomain* d, size_t size, TsiRef ref) { return malloc_at(d, size, ref); }
 
 void* epoch_domain_calloc(epoch_domain_t* d, size_t n, size_t size) {
     TSI_KEEP_FRAME();

@@ -69,6 +69,7 @@ static void thread_leave(TsiThread* t) {
 
 static void thread_exit(void* arg) {
     tsi_tls.exiting = true;
+    tsi_tls.number = 0; /* its lanes call from here on */
     if (arg != NULL && tsi_tls.thread == arg) thread_leave(arg);
 }
 

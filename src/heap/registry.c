@@ -168,6 +168,7 @@ static TsiThread* thread_get(void) {
     /* in a late destructor too: ours runs once more, as often as the system allows */
     if (key_ok) (void)pthread_setspecific(key, t);
     tsi_tls.thread = tsi_tls.record = t;
+    tsi_tls.number = tsi_tls.exiting ? 0 : t->number;
     return t;
 }
 

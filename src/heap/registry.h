@@ -68,6 +68,7 @@ typedef struct TsiTls {
     TsiCaller caller; /* of the allocation that left the fast path last */
     uint8_t telling;  /* bits TSI_TELLS_...: functions of the program that the thread is inside of */
     uint8_t error;    /* enum SlabError: why the thread's last call was refused */
+    uint64_t number;  /* of `thread`, until it leaves, else 0: read by programs, see api/lane.c */
 } TsiTls;
 
 /* A function that is told of budgets, or of misuse, is not called again on the thread while it runs: what it does

@@ -52,6 +52,7 @@ static TsiHeap* asked_for(TsiBinding* b) {
 void tsi_binding_fence(TsiBinding* b) {
     if (b->live_word == TSI_FENCED) return;
     b->live_word = TSI_FENCED;
+    tsi_tls.number = 0;              /* its lanes call from here on: Y2 in api/lane.c */
     tsi_store_seq(&b->fenced, true); /* pairs with tsi_binding_is_fenced */
     for (TsiHeap* h; (h = asked_for(b)) != NULL;) tsi_handover(b, h);
 }

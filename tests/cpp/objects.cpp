@@ -60,6 +60,30 @@ void made_in_phases(tslab::allocator& slab) {
     s->~basic_string();
 }
 
+/* The same objects by the inlined path; and where that is not it. */
+void made_in_lanes(tslab::allocator& slab) {
+    tslab::domain d(slab, "lane");
+    const tslab::lane lane(d);
+    CHECK(lane == tslab::lane(d) && lane.get() == d.get() && lane.home() == slab.get());
+    for (int i = 0; i < 1000; i++) CHECK(in_phase(tslab::make<point>(lane), slab, d.era()));
+    wide* const w = tslab::make<wide>(lane);
+    CHECK(aligned(w, 128) && w->value == 3 && in_phase(w, slab, d.era()));
+    point* const p = tslab::make_array<point>(lane, 1000);
+    CHECK(p[999].y == 2 && in_phase(p, slab, d.era()));
+    CHECK(tslab::make_array<point>(lane, 0) != nullptr);
+    CHECK(error_of([&] { tslab::make_array<point>(lane, SIZE_MAX / 4); }) == ENOMEM);
+    {
+        const auto owned = tslab::make_unique<std::string>(lane, std::string(100, 'l'));
+        CHECK(owned->size() == 100 && in_phase(owned.get(), slab, d.era()));
+    }
+    CHECK(tslab::make_handle<point>(lane).free(slab));
+    std::thread([&] { CHECK(in_phase(tslab::make<point>(lane), slab, d.era())); }).join();
+    d.reset();
+    CHECK(error_of([&] { tslab::make<point>(lane); }) == ESTALE);
+    CHECK(in_phase(tslab::make<point>(tslab::lane(d)), slab, d.era()));
+    CHECK(d.end().objects_released == 1);
+}
+
 void outside_of_scopes(tslab::allocator& slab) {
     const tslab::scope around(slab, "around");
     const tslab::outside ring(slab);
@@ -181,6 +205,7 @@ void a_handle_is_freed_once(tslab::allocator& slab) {
 int main() {
     const check_case cases[] = {
         {"made_in_phases", made_in_phases},
+        {"made_in_lanes", made_in_lanes},
         {"outside_of_scopes", outside_of_scopes},
         {"moved", moved, 1},
         {"an_ended_phase", an_ended_phase},

@@ -21,7 +21,7 @@ A mutant is a file NAME.mutant beside this one:
   text that takes its place
   @end                                               more of @file ... @end may follow
 
-Each is a copy of src with the patch under build/mutants; only what depends on the patched files is compiled, beside one
+Each is a copy of src and include with the patch under build/mutants; only what depends on the patched files is compiled, beside one
 build of the unpatched tree. Results are kept there, too, by what the patch and the sources say: a run that was
 interrupted goes on where it was.
 
@@ -103,8 +103,8 @@ class Mutant:
         """The patched files: path below root -> text."""
         now = {}
         for file, old, new in self.edits:
-            if not file.startswith("src/") or not os.path.isfile(os.path.join(root, file)):
-                raise Broken(f"there is no {file} in src")
+            if not file.startswith(("src/", "include/")) or not os.path.isfile(os.path.join(root, file)):
+                raise Broken(f"there is no {file} in src or include")
             text = now.get(file) or read(os.path.join(root, file))
             n = text.count(old)
             if n != 1:
@@ -128,7 +128,7 @@ def program_of(test):
     for prefix, options in ("shared_", "shared=1"), ("classes_", "bump=3"):
         if name.startswith(prefix) and folder != "model":
             name, environment = name[len(prefix):], {"TSLAB_OPTIONS": options}
-    if name in ("test_between", "test_ended_steps", "test_lent"):
+    if name in ("test_between", "test_ended_steps", "test_lane", "test_lent"):
         environment = {**environment, "TSLAB_TEST_SCALE": "3"} # everywhere
     return f"tests/{folder}/{name}.c", f"{folder}_{name}", environment
 
@@ -296,12 +296,13 @@ class Build:
 
 
 class Overlay:
-    """A mutant's own src, and the objects that differ because of it."""
+    """A mutant's own src and include, and the objects that differ because of it."""
 
     def __init__(self, build, mutant):
         self.build, self.at = build, os.path.join(build.tree.work, "work", mutant.name)
         shutil.rmtree(self.at, ignore_errors=True)
-        shutil.copytree(os.path.join(build.tree.root, "src"), os.path.join(self.at, "src"), copy_function=os.link)
+        for folder in "src", "include":
+            shutil.copytree(os.path.join(build.tree.root, folder), os.path.join(self.at, folder), copy_function=os.link)
         self.patched = mutant.apply(build.tree.root)
         for file, text in self.patched.items():
             write_whole(os.path.join(self.at, file), text)
@@ -310,8 +311,8 @@ class Overlay:
     def object(self, obj):
         if obj not in self.made:
             made = os.path.join(self.at, f"{len(self.made)}.o")
-            src = re.compile(f"^(-I)?{re.escape(self.build.tree.root)}/src(?=/|$)")
-            args = [src.sub(lambda m: f"{m[1] or ''}{self.at}/src", a) for a in self.build.compile[obj]]
+            src = re.compile(f"^(-I)?{re.escape(self.build.tree.root)}/(src|include)(?=/|$)")
+            args = [src.sub(lambda m: f"{m[1] or ''}{self.at}/{m[2]}", a) for a in self.build.compile[obj]]
             args[args.index("-o") + 1] = made
             if command(args, self.build.at, self.log) != 0:
                 raise Broken(f"it does not compile:\n{tail(self.log)}")

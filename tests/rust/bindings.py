@@ -45,8 +45,9 @@ def declare(rust, name=""):
     return f"{SCALARS.get(rust, rust)} {name}".strip()
 
 
-print('#include <epoch_domain.h>\n#include <slab_diagnostics.h>\n#include <slab_segment.h>\n#include <slab_stats.h>')
-print("typedef struct epoch_domain epoch_domain; /* what bindgen calls by its tag */")
+print('#include <epoch_domain.h>\n#include <slab_diagnostics.h>\n#include <slab_lane.h>\n#include <slab_segment.h>\n#include <slab_stats.h>')
+for tag in "epoch_domain", "SlabLaneHeap_", "SlabLaneRegion_":
+    print(f"typedef struct {tag} {tag}; /* what bindgen calls by its tag */")
 count = dict.fromkeys(("functions", "fields", "constants", "types", "layouts"), 0)
 for name, rust in re.findall(r"^pub type (\w+) = (.*?);$", text, re.M | re.S):
     if name.startswith("_bindgen") or re.fullmatch(r"c_u?int", rust):

@@ -24,7 +24,7 @@ done
 sed -nE 's/^    pub fn ([a-z_0-9]+)\(.*/\1/p' "$TSLAB_SOURCE_DIR/rust/tslab-sys/src/bindings.rs" | sort >declared
 [ "$(wc -l <public)" -gt 100 ] || fail "no public functions"
 diff public declared >differ || complain "functions (< missing, > unknown): $(cat differ)"
-grep -hoE '^ *(EPOCH|SLAB)_[A-Z_0-9]+( = [^,]*)?,?( |$)' "$TSLAB_SOURCE_DIR"/include/{slab_alloc,slab_stats,slab_segment,epoch_domain,slab_diagnostics}.h |
+grep -hoE '^ *(EPOCH|SLAB)_[A-Z_0-9]+( = [^,]*)?,?( |$)' "$TSLAB_SOURCE_DIR"/include/{slab_alloc,slab_stats,slab_segment,epoch_domain,slab_diagnostics,slab_lane}.h |
     grep -oE '[A-Z][A-Z_0-9]+' | grep -vx SLAB_API | sort -u >constants
 while read -r name; do
     grep -qE "pub const $name:" "$TSLAB_SOURCE_DIR/rust/tslab-sys/src/bindings.rs" || complain "no constant $name"

@@ -20,6 +20,7 @@
 #include "stats/report_walk.h"
 
 #include <semaphore.h>
+#include <slab_lane.h>
 #include <sys/mman.h>
 #include <ucontext.h>
 
@@ -666,6 +667,69 @@ static void two_closes_of_the_current_epoch(void) {
     everywhere((Try){an_epoch_is_current, close_it, close_it, the_ring_is_one_further, false});
 }
 
+/* ---- lanes ---- */
+
+enum { FILLED_MAX = 1 << 16 };
+static SlabLane lane;
+static void *filled[FILLED_MAX], *of_lane;
+static unsigned fill;
+
+static void a_lane(void) {
+    two();
+    REQUIRE(slab_lane_open(&lane, d));
+    fill = 0;
+    of_lane = NULL;
+}
+/* Its region has no room for one more. */
+static void a_lane_at_the_end(void) {
+    a_lane();
+    const TsiRegion* r = tsi_region(&arena->space, kit_place(a, p[0]).slab_id);
+    while (tsi_load_relaxed(&r->lim) - tsi_load_relaxed(&r->rel) >= size)
+        REQUIRE((filled[fill++] = slab_lane_malloc(&lane, size)) != NULL);
+}
+static void take_by_lane(void) { of_lane = slab_lane_malloc(&lane, size); }
+
+/* What the lane gave is in the accounts, once, and what it did not give is not. */
+static void the_lane_was_told(void) {
+    KIT_BALANCED(&receipt);
+    EpochReceipt r;
+    REQUIRE(epoch_close_ex(a, d->epoch_id, EPOCH_RELEASE, &r));
+    KIT_BALANCED(&r);
+    REQUIRE_EQ(r.slabs_deferred, 0);
+    REQUIRE_EQ(r.objects_allocated, 2 + fill + (of_lane != NULL));
+    REQUIRE_EQ(r.objects_released, r.objects_allocated);
+    REQUIRE_NULL(slab_lane_malloc(&lane, size));
+    all_is_gone();
+}
+static void the_lane_drained(void) {
+    KIT_BALANCED(&receipt);
+    EpochReceipt r;
+    REQUIRE(epoch_close_ex(a, d->epoch_id, EPOCH_DRAIN, &r));
+    REQUIRE_EQ(r.objects_allocated, 2 + fill + (of_lane != NULL));
+    REQUIRE_EQ(r.objects_escaped, r.objects_allocated);
+    for (unsigned n = 0; n < fill; n++) REQUIRE(slab_free_checked(a, filled[n]));
+    REQUIRE(of_lane == NULL || slab_free_checked(a, of_lane));
+    free_first();
+    give_second();
+    both_are_gone();
+}
+static void it_was_trimmed(void) {
+    REQUIRE(of_lane != NULL);
+    memset(&receipt, 0, sizeof receipt);
+    the_lane_was_told();
+}
+static void an_end_while_a_lane_allocates(void) {
+    everywhere((Try){a_lane, take_by_lane, release, the_lane_was_told, false});
+    everywhere((Try){a_lane, take_by_lane, release, the_lane_was_told, true});
+    everywhere((Try){a_lane, take_by_lane, drain, the_lane_drained, false});
+    everywhere_by((Try){a_lane_at_the_end, take_by_lane, release, the_lane_was_told, false}, 31); /* a long way */
+    everywhere_by((Try){a_lane_at_the_end, take_by_lane, drain, the_lane_drained, false}, 31);
+}
+static void a_trim_while_a_lane_allocates(void) {
+    everywhere((Try){a_lane, take_by_lane, trim, it_was_trimmed, false});
+    everywhere_by((Try){a_lane_at_the_end, take_by_lane, trim, it_was_trimmed, true}, 31);
+}
+
 static const CheckCase tests[] = {
 #define IN(name, kind) \
     { #name "_" #kind, name, open_##kind, close_allocator }
@@ -695,6 +759,8 @@ static const CheckCase tests[] = {
     IN(an_end_while_one_grows, regions),
     IN(one_grows_while_it_ends, regions),
     IN(an_account_moves_while_it_is_read, regions),
+    IN(an_end_while_a_lane_allocates, regions),
+    IN(a_trim_while_a_lane_allocates, regions),
 };
 
 int main(int argc, char** argv) {

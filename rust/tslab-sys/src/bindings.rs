@@ -224,6 +224,47 @@ pub struct SlabLiveObject {
     pub class_index: u32,
 }
 #[repr(C)]
+#[derive(Debug, Copy, Clone)]
+pub struct SlabLaneHeap_ {
+    pub unused_: [u32; 2usize],
+    pub word: u64,
+    pub key: u64,
+    pub unused2_: [u64; 2usize],
+    pub region: *mut SlabLaneRegion_,
+}
+#[repr(C)]
+#[derive(Debug, Copy, Clone)]
+pub struct SlabLaneRegion_ {
+    pub unused_: u64,
+    pub issued: u32,
+    pub freed: u32,
+    pub rel: u32,
+    pub lim: u32,
+    pub base: *mut u8,
+    pub map: *mut u8,
+    pub unused2_: [u64; 2usize],
+    pub unused3_: u32,
+    pub life: u8,
+}
+#[repr(C)]
+#[derive(Debug, Copy, Clone)]
+pub struct SlabLane {
+    pub domain: *mut epoch_domain_t,
+    pub phase_: u64,
+    pub thread_: u64,
+    pub thread_at_: i64,
+    pub heap_: *mut SlabLaneHeap_,
+    pub busy_: *mut u64,
+    pub live_: u64,
+    pub reserved_: u64,
+}
+#[repr(C)]
+#[derive(Debug, Copy, Clone)]
+pub struct SlabLaneGot {
+    pub p: *mut ::core::ffi::c_void,
+    pub heap_: *mut SlabLaneHeap_,
+}
+#[repr(C)]
 #[derive(Debug, Default, Copy, Clone)]
 pub struct SlabSegmentTable {
     pub offset: u64,
@@ -650,6 +691,8 @@ pub const SLAB_DOMAIN_KEEP: u32 = 1;
 pub const SLAB_DOMAIN_OWNER_ONLY: u32 = 2;
 pub const SLAB_DOMAIN_UNTIMED: u32 = 4;
 pub const SLAB_DIAGNOSTICS_VERSION: u32 = 1;
+pub const SLAB_LANE_VERSION: u32 = 1;
+pub const SLAB_LANE_INLINE: u32 = 1;
 pub const SLAB_SEGMENT_MAGIC: &[u8; 9] = b"TSLABSEG\0";
 pub const SLAB_SEGMENT_ENDIAN: u32 = 16909060;
 pub const SLAB_SEGMENT_MAJOR: u32 = 1;
@@ -929,6 +972,51 @@ const _: () = {
     ["Offset of field: SlabLiveObject::address"][::core::mem::offset_of!(SlabLiveObject, address) - 0usize];
     ["Offset of field: SlabLiveObject::usable_bytes"][::core::mem::offset_of!(SlabLiveObject, usable_bytes) - 8usize];
     ["Offset of field: SlabLiveObject::class_index"][::core::mem::offset_of!(SlabLiveObject, class_index) - 16usize];
+};
+#[allow(clippy::unnecessary_operation, clippy::identity_op)]
+const _: () = {
+    ["Size of SlabLaneHeap_"][::core::mem::size_of::<SlabLaneHeap_>() - 48usize];
+    ["Alignment of SlabLaneHeap_"][::core::mem::align_of::<SlabLaneHeap_>() - 8usize];
+    ["Offset of field: SlabLaneHeap_::unused_"][::core::mem::offset_of!(SlabLaneHeap_, unused_) - 0usize];
+    ["Offset of field: SlabLaneHeap_::word"][::core::mem::offset_of!(SlabLaneHeap_, word) - 8usize];
+    ["Offset of field: SlabLaneHeap_::key"][::core::mem::offset_of!(SlabLaneHeap_, key) - 16usize];
+    ["Offset of field: SlabLaneHeap_::unused2_"][::core::mem::offset_of!(SlabLaneHeap_, unused2_) - 24usize];
+    ["Offset of field: SlabLaneHeap_::region"][::core::mem::offset_of!(SlabLaneHeap_, region) - 40usize];
+};
+#[allow(clippy::unnecessary_operation, clippy::identity_op)]
+const _: () = {
+    ["Size of SlabLaneRegion_"][::core::mem::size_of::<SlabLaneRegion_>() - 64usize];
+    ["Alignment of SlabLaneRegion_"][::core::mem::align_of::<SlabLaneRegion_>() - 8usize];
+    ["Offset of field: SlabLaneRegion_::unused_"][::core::mem::offset_of!(SlabLaneRegion_, unused_) - 0usize];
+    ["Offset of field: SlabLaneRegion_::issued"][::core::mem::offset_of!(SlabLaneRegion_, issued) - 8usize];
+    ["Offset of field: SlabLaneRegion_::freed"][::core::mem::offset_of!(SlabLaneRegion_, freed) - 12usize];
+    ["Offset of field: SlabLaneRegion_::rel"][::core::mem::offset_of!(SlabLaneRegion_, rel) - 16usize];
+    ["Offset of field: SlabLaneRegion_::lim"][::core::mem::offset_of!(SlabLaneRegion_, lim) - 20usize];
+    ["Offset of field: SlabLaneRegion_::base"][::core::mem::offset_of!(SlabLaneRegion_, base) - 24usize];
+    ["Offset of field: SlabLaneRegion_::map"][::core::mem::offset_of!(SlabLaneRegion_, map) - 32usize];
+    ["Offset of field: SlabLaneRegion_::unused2_"][::core::mem::offset_of!(SlabLaneRegion_, unused2_) - 40usize];
+    ["Offset of field: SlabLaneRegion_::unused3_"][::core::mem::offset_of!(SlabLaneRegion_, unused3_) - 56usize];
+    ["Offset of field: SlabLaneRegion_::life"][::core::mem::offset_of!(SlabLaneRegion_, life) - 60usize];
+};
+#[allow(clippy::unnecessary_operation, clippy::identity_op)]
+const _: () = {
+    ["Size of SlabLane"][::core::mem::size_of::<SlabLane>() - 64usize];
+    ["Alignment of SlabLane"][::core::mem::align_of::<SlabLane>() - 8usize];
+    ["Offset of field: SlabLane::domain"][::core::mem::offset_of!(SlabLane, domain) - 0usize];
+    ["Offset of field: SlabLane::phase_"][::core::mem::offset_of!(SlabLane, phase_) - 8usize];
+    ["Offset of field: SlabLane::thread_"][::core::mem::offset_of!(SlabLane, thread_) - 16usize];
+    ["Offset of field: SlabLane::thread_at_"][::core::mem::offset_of!(SlabLane, thread_at_) - 24usize];
+    ["Offset of field: SlabLane::heap_"][::core::mem::offset_of!(SlabLane, heap_) - 32usize];
+    ["Offset of field: SlabLane::busy_"][::core::mem::offset_of!(SlabLane, busy_) - 40usize];
+    ["Offset of field: SlabLane::live_"][::core::mem::offset_of!(SlabLane, live_) - 48usize];
+    ["Offset of field: SlabLane::reserved_"][::core::mem::offset_of!(SlabLane, reserved_) - 56usize];
+};
+#[allow(clippy::unnecessary_operation, clippy::identity_op)]
+const _: () = {
+    ["Size of SlabLaneGot"][::core::mem::size_of::<SlabLaneGot>() - 16usize];
+    ["Alignment of SlabLaneGot"][::core::mem::align_of::<SlabLaneGot>() - 8usize];
+    ["Offset of field: SlabLaneGot::p"][::core::mem::offset_of!(SlabLaneGot, p) - 0usize];
+    ["Offset of field: SlabLaneGot::heap_"][::core::mem::offset_of!(SlabLaneGot, heap_) - 8usize];
 };
 pub const SLAB_SEGMENT_HEADER_BYTES: _bindgen_ty_1 = 256;
 pub const SLAB_SEGMENT_SLOTS: _bindgen_ty_1 = 16;
@@ -1647,6 +1735,42 @@ impl Default for SlabLiveObject {
         }
     }
 }
+impl Default for SlabLaneHeap_ {
+    fn default() -> Self {
+        let mut s = ::core::mem::MaybeUninit::<Self>::uninit();
+        unsafe {
+            ::core::ptr::write_bytes(s.as_mut_ptr(), 0, 1);
+            s.assume_init()
+        }
+    }
+}
+impl Default for SlabLaneRegion_ {
+    fn default() -> Self {
+        let mut s = ::core::mem::MaybeUninit::<Self>::uninit();
+        unsafe {
+            ::core::ptr::write_bytes(s.as_mut_ptr(), 0, 1);
+            s.assume_init()
+        }
+    }
+}
+impl Default for SlabLane {
+    fn default() -> Self {
+        let mut s = ::core::mem::MaybeUninit::<Self>::uninit();
+        unsafe {
+            ::core::ptr::write_bytes(s.as_mut_ptr(), 0, 1);
+            s.assume_init()
+        }
+    }
+}
+impl Default for SlabLaneGot {
+    fn default() -> Self {
+        let mut s = ::core::mem::MaybeUninit::<Self>::uninit();
+        unsafe {
+            ::core::ptr::write_bytes(s.as_mut_ptr(), 0, 1);
+            s.assume_init()
+        }
+    }
+}
 impl Default for SlabSegmentHeader {
     fn default() -> Self {
         let mut s = ::core::mem::MaybeUninit::<Self>::uninit();
@@ -1944,6 +2068,26 @@ extern "C" {
         >,
         ctx: *mut ::core::ffi::c_void,
     ) -> usize;
+    pub fn slab_lane_open_as(lane: *mut SlabLane, d: *mut epoch_domain_t, version: u32) -> bool;
+    pub fn slab_lane_begin_as(
+        lane: *mut SlabLane,
+        a: *mut SlabAllocator,
+        label: *const ::core::ffi::c_char,
+        version: u32,
+    ) -> bool;
+    pub fn slab_lane_malloc_called(
+        domain: *mut epoch_domain_t,
+        phase: u64,
+        thread: u64,
+        heap: *mut SlabLaneHeap_,
+        busy: *mut u64,
+        size: usize,
+    ) -> SlabLaneGot;
+    pub fn slab_lane_left(
+        heap: *mut SlabLaneHeap_,
+        busy: *mut u64,
+        p: *mut ::core::ffi::c_void,
+    ) -> *mut ::core::ffi::c_void;
     pub fn slab_segment_open(pid: u32) -> *mut SlabSegment;
     pub fn slab_segment_close(s: *mut SlabSegment);
     pub fn slab_segment_header(s: *mut SlabSegment, out: *mut SlabSegmentHeader) -> bool;

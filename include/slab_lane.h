@@ -1,0 +1,234 @@
+/*
+ * slab_lane.h - a phase as one thread allocates in it, with the fast path of the allocation inlined in the caller.
+ *
+ *     SlabLane lane;
+ *     if (slab_lane_begin(&lane, a, "request")) {
+ *         char* p = slab_lane_malloc(&lane, n);     // no call, for as long as the region lasts
+ *         ...
+ *         epoch_domain_end(lane.domain);
+ *     }
+ *
+ * An object of a lane is an object of its domain: freed, resized, asked about and released by the same calls, from any
+ * thread, and counted in the same figures. slab_lane_malloc does what epoch_domain_malloc does, and refuses what it
+ * refuses. In addition it refuses once the domain has gone on to another epoch (epoch_domain_reset, an exit that ended
+ * it): open the lane again.
+ *
+ * When to use it: a loop that makes many objects of up to 4 KiB in one phase, on one thread. When not to: for a few
+ * objects, since opening costs about what ten calls save; in an epoch of the ring (epoch_domain_wrap), whose objects
+ * lie in size classes; where most objects are freed one by one before the phase ends; in a library that does not know
+ * which allocator it gets. A lane is right there, too, but it calls, and costs more than the call alone.
+ *
+ * When it calls: on another thread than the one that opened it; while the phase is closed or detached; as a region is
+ * used up; for more than 4 KiB; with the option `shared`, with stand-ins (`by_malloc`, AddressSanitizer), where the
+ * kernel has no membarrier; in a thread that is leaving; where the processor is none of x86-64 and arm64; and where the
+ * library has other records than this header knows (SLAB_LANE_VERSION). Then slab_lane_malloc is right and slower.
+ *
+ * Ownership: the lane is the caller's memory and owns nothing; forget it when the phase has ended. It must not be used
+ * once the allocator is gone. Thread safety: a lane is for one thread at a time, and inlines on the one that opened it;
+ * a thread may have several, also of one domain; each thread of a domain opens its own. Do not use a lane in a signal
+ * handler. A fork child may go on with a lane of the thread that forked. Errors: as epoch_domain_malloc.
+ * Complexity: O(1).
+ */
+#ifndef SLAB_LANE_H
+#define SLAB_LANE_H
+
+#include "epoch_domain.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Of the records below. A library with another version gives lanes that always call. */
+#define SLAB_LANE_VERSION 1u
+
+/* Whether this compiler inlines lanes; 0: each slab_lane_malloc is a call. */
+#ifndef SLAB_LANE_INLINE
+#if defined(__linux__) && defined(__LP64__) && defined(__GNUC__) && (defined(__x86_64__) || defined(__aarch64__))
+#define SLAB_LANE_INLINE 1
+#else
+#define SLAB_LANE_INLINE 0
+#endif
+#endif
+
+/* The beginnings of the library's own records, as far as the inlined path reads them. No program touches them. */
+struct SlabLaneHeap_ {
+    uint32_t unused_[2];
+    uint64_t word, key, unused2_[2];
+    struct SlabLaneRegion_* region;
+};
+struct SlabLaneRegion_ {
+    uint64_t unused_;
+    uint32_t issued, freed, rel, lim;
+    uint8_t *base, *map;
+    uint64_t unused2_[2];
+    uint32_t unused3_;
+    uint8_t life;
+};
+
+/* A lane. All 0: none, whose allocations are refused. May be copied. */
+typedef struct SlabLane {
+    epoch_domain_t* domain; /* may be read */
+    uint64_t phase_, thread_;
+    int64_t thread_at_;
+    struct SlabLaneHeap_* heap_;
+    uint64_t *busy_, live_, reserved_;
+} SlabLane;
+
+/* What the inline functions below call. version: SLAB_LANE_VERSION of the caller's header. */
+SLAB_API bool slab_lane_open_as(SlabLane* lane, epoch_domain_t* d, uint32_t version);
+SLAB_API bool slab_lane_begin_as(SlabLane* lane, SlabAllocator* a, const char* label, uint32_t version);
+/* What the inlined path does not do, of a lane's fields by value, so that the lane may live in registers. Returns the
+ * object, and the heap that the lane leads to from then on. */
+typedef struct SlabLaneGot {
+    void* p;
+    struct SlabLaneHeap_* heap_;
+} SlabLaneGot;
+SLAB_API SlabLaneGot slab_lane_malloc_called(epoch_domain_t* domain, uint64_t phase, uint64_t thread,
+                                             struct SlabLaneHeap_* heap, uint64_t* busy, size_t size);
+/* The inlined path has allocated p, and somebody has asked for what it was inside of: hands that over. Returns p. */
+SLAB_API void* slab_lane_left(struct SlabLaneHeap_* heap, uint64_t* busy, void* p);
+
+/* Opens a lane of the domain's present epoch for the calling thread, which need not be inside of it. False, and a lane
+ * that is none: EINVAL for NULL, ESTALE when the domain was destroyed or has ended. [any thread] O(1). */
+static inline bool slab_lane_open(SlabLane* lane, epoch_domain_t* d) {
+    SlabLane made; /* so that the address of the caller's lane goes nowhere, and it may live in registers */
+    bool ok = slab_lane_open_as(&made, d, SLAB_LANE_VERSION);
+    *lane = made;
+    return ok;
+}
+
+/* epoch_domain_begin and slab_lane_open: begins a phase, in which lane->domain is the thread's innermost scope.
+ * epoch_domain_end(lane->domain) ends it. False, and a lane that is none: as epoch_domain_begin. [any thread] O(1). */
+static inline bool slab_lane_begin(SlabLane* lane, SlabAllocator* a, const char* label) {
+    SlabLane made;
+    bool ok = slab_lane_begin_as(&made, a, label, SLAB_LANE_VERSION);
+    *lane = made;
+    return ok;
+}
+
+#if SLAB_LANE_INLINE
+#ifdef __cplusplus
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wold-style-cast" /* it is C */
+#endif
+#if defined(__has_feature)
+#if __has_feature(thread_sanitizer)
+#define SLAB_LANE_WATCHED_ 1
+#endif
+#endif
+#if defined(__SANITIZE_THREAD__)
+#define SLAB_LANE_WATCHED_ 1
+#endif
+
+#if defined(__x86_64__)
+/* True on the thread of this number. at: where a thread's number is, from its pointer. Read anew each time: a coroutine
+ * may go on on another thread. */
+static inline bool slab_lane_on_thread_(int64_t at, uint64_t thread) {
+    bool same;
+    __asm__ __volatile__("cmp{q %%fs:(%1), %2| %2, QWORD PTR fs:[%1]}" : "=@cce"(same) : "r"(at), "r"(thread));
+    return same;
+}
+#else
+static inline bool slab_lane_on_thread_(int64_t at, uint64_t thread) {
+    const char* pointer;
+    __asm__ __volatile__("mrs %0, tpidr_el0" : "=r"(pointer));
+    return *(const uint64_t*)(const void*)(pointer + at) == thread;
+}
+#endif
+#if defined(__x86_64__) && !defined(SLAB_LANE_WATCHED_)
+/* One instruction each, where compilers load an atomic into a register first, and the address of a word in memory, too:
+ * so the offsets stand here. */
+#define SLAB_LANE_CMP_(condition, letter, size, base, at, v, out)                 \
+    __asm__ __volatile__("cmp{" letter " %2, %c3(%1)| " size " PTR [%1+%c3], %2}" \
+                         : "=@cc" condition(out)                                  \
+                         : "r"(base), "r"(v), "i"(at))
+static inline bool slab_lane_is_of_(const struct SlabLaneHeap_* h, uint64_t phase) {
+    bool same;
+    SLAB_LANE_CMP_("e", "q", "QWORD", h, offsetof(struct SlabLaneHeap_, key), phase, same);
+    return same;
+}
+static inline bool slab_lane_is_live_(const struct SlabLaneHeap_* h, uint64_t live) {
+    bool same;
+    SLAB_LANE_CMP_("e", "q", "QWORD", h, offsetof(struct SlabLaneHeap_, word), live, same);
+    return same;
+}
+static inline bool slab_lane_reaches_(const struct SlabLaneRegion_* r, uint32_t end) {
+    bool enough;
+    SLAB_LANE_CMP_("ae", "l", "DWORD", r, offsetof(struct SlabLaneRegion_, lim), end, enough);
+    return enough;
+}
+static inline void slab_lane_count_(struct SlabLaneRegion_* r) {
+    __asm__ __volatile__("add{l $1, %c1(%0)| DWORD PTR [%0+%c1], 1}"
+                         :
+                         : "r"(r), "i"(offsetof(struct SlabLaneRegion_, issued))
+                         : "cc", "memory");
+}
+#undef SLAB_LANE_CMP_
+#else
+static inline bool slab_lane_is_of_(const struct SlabLaneHeap_* h, uint64_t phase) {
+    return __atomic_load_n(&h->key, __ATOMIC_RELAXED) == phase;
+}
+static inline bool slab_lane_is_live_(const struct SlabLaneHeap_* h, uint64_t live) {
+    return __atomic_load_n(&h->word, __ATOMIC_RELAXED) == live;
+}
+static inline bool slab_lane_reaches_(const struct SlabLaneRegion_* r, uint32_t end) {
+    return __atomic_load_n(&r->lim, __ATOMIC_RELAXED) >= end;
+}
+static inline void slab_lane_count_(struct SlabLaneRegion_* r) {
+    __atomic_store_n(&r->issued, __atomic_load_n(&r->issued, __ATOMIC_RELAXED) + 1, __ATOMIC_RELEASE);
+}
+#endif
+#define SLAB_LANE_UNLIKELY_(x) __builtin_expect(!!(x), 0)
+#else
+#define SLAB_LANE_UNLIKELY_(x) (x)
+#endif
+
+static inline void* slab_lane_call_(SlabLane* lane, size_t size) {
+    SlabLaneGot got =
+        slab_lane_malloc_called(lane->domain, lane->phase_, lane->thread_, lane->heap_, lane->busy_, size);
+    lane->heap_ = got.heap_;
+    return got.p;
+}
+
+/* Allocates `size` bytes, 16-byte aligned, in the lane's phase, as epoch_domain_malloc. NULL and errno: EINVAL for size
+ * 0 or a lane that is none, ESTALE when its phase has ended, ENOMEM, EDQUOT. O(1). */
+SLAB_ALLOC_SIZE(2) static inline void* slab_lane_malloc(SlabLane* lane, size_t size) {
+#if SLAB_LANE_INLINE
+    /* The library's own fast path, word for word: tsi_bump_fast (src/heap/bump.h) has its invariants, and what each
+     * order pairs with. The look for room stands inside of the bracket, so that the region of a heap that is not the
+     * thread's any more is not touched. */
+    struct SlabLaneHeap_* h = lane->heap_;
+    uint64_t *busy = lane->busy_, live = lane->live_;
+    size_t last = (size - 1) | 15; /* of its bytes; 0 becomes the largest */
+    if (SLAB_LANE_UNLIKELY_(last >= 4096 || !slab_lane_on_thread_(lane->thread_at_, lane->thread_) ||
+                            !slab_lane_is_of_(h, lane->phase_)))
+        return slab_lane_call_(lane, size);
+    if (h == NULL) __builtin_unreachable(); /* of a lane that is none, which is no thread's: else compilers warn */
+    struct SlabLaneRegion_* r = __atomic_load_n(&h->region, __ATOMIC_RELAXED);
+    __atomic_store_n(busy, (uint64_t)(uintptr_t)r, __ATOMIC_RELEASE);
+    __atomic_signal_fence(__ATOMIC_SEQ_CST);
+    if (SLAB_LANE_UNLIKELY_(!slab_lane_is_live_(h, live))) return slab_lane_call_(lane, size);
+    uint32_t rel = __atomic_load_n(&r->rel, __ATOMIC_RELAXED), end = rel + (uint32_t)last + 1;
+    if (SLAB_LANE_UNLIKELY_(!slab_lane_reaches_(r, end))) return slab_lane_call_(lane, size);
+    __atomic_store_n(&r->map[rel >> 4], r->life, __ATOMIC_RELAXED);
+    __atomic_store_n(&r->rel, end, __ATOMIC_RELEASE);
+    slab_lane_count_(r);
+    void* p = r->base + rel;
+    __atomic_store_n(busy, 0, __ATOMIC_RELEASE);
+    __atomic_signal_fence(__ATOMIC_SEQ_CST);
+    if (SLAB_LANE_UNLIKELY_(!slab_lane_is_live_(h, live))) return slab_lane_left(h, busy, p);
+    return p;
+#else
+    return slab_lane_call_(lane, size);
+#endif
+}
+
+#if SLAB_LANE_INLINE && defined(__cplusplus)
+#pragma GCC diagnostic pop
+#endif
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif
