@@ -1,7 +1,7 @@
 //! The C functions of [temporal-slab](https://docs.rs/tslab), an allocator for programs that work in phases.
 //!
-//! Names, types and meaning are those of the C headers `slab_alloc.h`, `epoch_domain.h`, `slab_stats.h`, `slab_diagnostics.h` and
-//! `slab_segment.h`, which the package has in `c/include`; the crate `tslab` is the safe way to them. The two `asprintf` families are
+//! Names, types and meaning are those of the C headers `slab_alloc.h`, `epoch_domain.h`, `slab_stats.h`, `slab_diagnostics.h`,
+//! `slab_lane.h` and `slab_segment.h`, which the package has in `c/include`; the crate `tslab` is the safe way to them. The two `asprintf` families are
 //! variadic here as there.
 //!
 //! The library is compiled into this crate from the sources that come with it. Where the environment has `TSLAB_LIB_DIR`, the
@@ -21,6 +21,9 @@
 )]
 mod bindings;
 pub use bindings::*;
+
+mod lane;
+pub use lane::*;
 
 /// The version of the headers that these declarations are of, "major.minor.patch"; [`slab_version`] has the library's.
 pub const VERSION: &str = env!("CARGO_PKG_VERSION");

@@ -1,6 +1,7 @@
 //! A phase for one thread.
 
 use std::alloc::Layout;
+use std::cell::UnsafeCell;
 use std::fmt;
 use std::marker::PhantomData;
 use std::mem::MaybeUninit;
@@ -10,14 +11,14 @@ use tslab_sys as sys;
 
 use crate::error::{refused, AllocError};
 use crate::phase::{allocation_functions, Phase};
-use crate::raw;
+use crate::raw::{self, Place};
 
 /// A phase for one thread: what a loop that allocates much holds. Neither `Send` nor `Sync`; each thread has its own,
 /// [`Phase::lane`].
 ///
-/// **It calls.** Each allocation is a call of the C library, which finds the thread's heap of the phase in constant time, however many
-/// phases are open; nothing of it is inlined into the program today. What a lane saves beside [`Phase`] is a load. It is a type
-/// of its own so that a program which uses it has an inlined path when the C library offers one, without a change.
+/// **Its fast path is inlined**, with all that the call promises, for objects of up to 4 KiB and alignments up to 16, as long as a
+/// region of the phase lasts; then it calls. It pays where a thread makes more than some ten objects in a row. A lane of a phase that C
+/// code ends meanwhile is refused like the phase.
 ///
 /// ```
 /// let slab = tslab::Allocator::new()?;
@@ -29,19 +30,36 @@ use crate::raw;
 /// # Ok::<(), tslab::Error>(())
 /// ```
 pub struct Lane<'p> {
-    raw: NonNull<sys::epoch_domain_t>,
+    c: UnsafeCell<sys::SlabLane>,
     /// Borrows the phase; and a raw pointer takes Send and Sync away, on purpose.
     of: PhantomData<(&'p Phase, *mut ())>,
+}
+
+impl Place for &UnsafeCell<sys::SlabLane> {
+    #[inline]
+    fn domain(self) -> NonNull<sys::epoch_domain_t> {
+        // SAFETY: nobody writes the lane meanwhile, for it stays on its thread; a lane has a domain from `new` on.
+        unsafe { NonNull::new_unchecked((*self.get()).domain) }
+    }
+    #[inline]
+    unsafe fn malloc(self, size: usize) -> *mut std::ffi::c_void {
+        // SAFETY: the domain lives, so its allocator does; nobody else uses the lane meanwhile.
+        unsafe { sys::slab_lane_malloc(self.get(), size) }
+    }
 }
 
 impl<'p> Lane<'p> {
     #[inline]
     pub(crate) fn new(phase: &'p Phase) -> Self {
-        Self { raw: phase.raw(), of: PhantomData }
+        let mut c = sys::SlabLane::default();
+        // SAFETY: the domain lives. Where C code has ended the phase the lane is none, and refuses what the phase refuses.
+        unsafe { sys::slab_lane_open(&mut c, phase.raw().as_ptr()) };
+        c.domain = phase.raw().as_ptr();
+        Self { c: UnsafeCell::new(c), of: PhantomData }
     }
     #[inline]
-    fn raw(&self) -> NonNull<sys::epoch_domain_t> {
-        self.raw
+    fn place(&self) -> &UnsafeCell<sys::SlabLane> {
+        &self.c
     }
 
     allocation_functions!('p);

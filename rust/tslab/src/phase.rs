@@ -53,7 +53,7 @@ macro_rules! allocation_functions {
         #[allow(clippy::mut_from_ref)]
         pub fn try_alloc_with<T>(&self, f: impl FnOnce() -> T) -> Result<&$($life)? mut T, AllocError> {
             // SAFETY: the domain lives as long as what borrows it, and a reset borrows it alone.
-            unsafe { raw::make(self.raw(), f) }
+            unsafe { raw::make(self.place(), f) }
         }
         /// A copy of the slice there.
         ///
@@ -72,7 +72,7 @@ macro_rules! allocation_functions {
         #[allow(clippy::mut_from_ref)]
         pub fn try_alloc_slice_copy<T: Copy>(&self, from: &[T]) -> Result<&$($life)? mut [T], AllocError> {
             // SAFETY: as for try_alloc_with.
-            unsafe { raw::copy(self.raw(), from) }
+            unsafe { raw::copy(self.place(), from) }
         }
         /// A copy of the text there.
         ///
@@ -91,7 +91,7 @@ macro_rules! allocation_functions {
         #[allow(clippy::mut_from_ref)]
         pub fn try_alloc_str(&self, from: &str) -> Result<&$($life)? mut str, AllocError> {
             // SAFETY: as for try_alloc_with.
-            unsafe { raw::copy_str(self.raw(), from) }
+            unsafe { raw::copy_str(self.place(), from) }
         }
         /// A slice of `n` values, each made by `f(index)`. They are dropped by nobody, also where `f` panics.
         ///
@@ -114,7 +114,7 @@ macro_rules! allocation_functions {
             f: impl FnMut(usize) -> T,
         ) -> Result<&$($life)? mut [T], AllocError> {
             // SAFETY: as for try_alloc_with.
-            unsafe { raw::make_slice(self.raw(), n, f) }
+            unsafe { raw::make_slice(self.place(), n, f) }
         }
         /// Room for a value, not set.
         ///
@@ -133,7 +133,7 @@ macro_rules! allocation_functions {
         #[inline]
         pub fn try_alloc_layout(&self, layout: Layout) -> Result<NonNull<u8>, AllocError> {
             // SAFETY: the domain lives.
-            unsafe { raw::take(self.raw(), layout) }
+            unsafe { raw::take(self.place(), layout) }
         }
     };
 }
@@ -175,6 +175,10 @@ impl Phase {
     }
     #[inline]
     pub(crate) fn raw(&self) -> NonNull<sys::epoch_domain_t> {
+        self.raw
+    }
+    #[inline]
+    fn place(&self) -> NonNull<sys::epoch_domain_t> {
         self.raw
     }
     /// For the C functions. Ending or resetting it is not for whoever borrows the phase.

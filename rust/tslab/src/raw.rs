@@ -26,21 +26,41 @@ pub(crate) fn found<T>(p: *mut std::ffi::c_void) -> Result<NonNull<T>, AllocErro
     }
 }
 
+/// Where memory of a domain comes from: the domain, or a lane of it.
+pub(crate) trait Place: Copy {
+    fn domain(self) -> NonNull<sys::epoch_domain_t>;
+    /// # Safety
+    /// The domain lives.
+    unsafe fn malloc(self, size: usize) -> *mut std::ffi::c_void;
+}
+
+impl Place for NonNull<sys::epoch_domain_t> {
+    #[inline]
+    fn domain(self) -> NonNull<sys::epoch_domain_t> {
+        self
+    }
+    #[inline]
+    unsafe fn malloc(self, size: usize) -> *mut std::ffi::c_void {
+        // SAFETY: the domain lives.
+        unsafe { sys::epoch_domain_malloc(self.as_ptr(), size) }
+    }
+}
+
 /// Memory of a domain, not set.
 ///
 /// # Safety
 /// The domain lives.
 #[inline]
-pub(crate) unsafe fn take(d: NonNull<sys::epoch_domain_t>, layout: Layout) -> Result<NonNull<u8>, AllocError> {
+pub(crate) unsafe fn take(d: impl Place, layout: Layout) -> Result<NonNull<u8>, AllocError> {
     if layout.size() == 0 {
         return Ok(dangling(layout));
     }
     // SAFETY: the domain lives; size and alignment are those of a Layout.
     found(unsafe {
         if layout.align() <= ALIGNMENT {
-            sys::epoch_domain_malloc(d.as_ptr(), layout.size())
+            d.malloc(layout.size())
         } else {
-            sys::epoch_domain_aligned_alloc(d.as_ptr(), layout.align(), layout.size())
+            sys::epoch_domain_aligned_alloc(d.domain().as_ptr(), layout.align(), layout.size())
         }
     })
 }
@@ -102,10 +122,7 @@ fn in_the_ring(
 /// # Safety
 /// The domain lives for `'p` and is not reset.
 #[inline]
-pub(crate) unsafe fn make<'p, T>(
-    d: NonNull<sys::epoch_domain_t>,
-    f: impl FnOnce() -> T,
-) -> Result<&'p mut T, AllocError> {
+pub(crate) unsafe fn make<'p, T>(d: impl Place, f: impl FnOnce() -> T) -> Result<&'p mut T, AllocError> {
     // SAFETY: the domain lives.
     let p = unsafe { take(d, Layout::new::<T>()) }?.cast::<T>();
     // SAFETY: room for a T that nobody else has, until the domain ends.
@@ -120,10 +137,7 @@ pub(crate) unsafe fn make<'p, T>(
 /// # Safety
 /// The domain lives for `'p` and is not reset.
 #[inline]
-pub(crate) unsafe fn room<'p, T>(
-    d: NonNull<sys::epoch_domain_t>,
-    n: usize,
-) -> Result<&'p mut [MaybeUninit<T>], AllocError> {
+pub(crate) unsafe fn room<'p, T>(d: impl Place, n: usize) -> Result<&'p mut [MaybeUninit<T>], AllocError> {
     let layout = Layout::array::<T>(n).map_err(|_| AllocError::size())?;
     // SAFETY: the domain lives; the block has the bytes of the array, which need not be set, and nobody else has it.
     unsafe { Ok(std::slice::from_raw_parts_mut(take(d, layout)?.cast().as_ptr(), n)) }
@@ -134,7 +148,7 @@ pub(crate) unsafe fn room<'p, T>(
 /// # Safety
 /// The domain lives for `'p` and is not reset.
 pub(crate) unsafe fn make_slice<'p, T>(
-    d: NonNull<sys::epoch_domain_t>,
+    d: impl Place,
     n: usize,
     mut f: impl FnMut(usize) -> T,
 ) -> Result<&'p mut [T], AllocError> {
@@ -152,7 +166,7 @@ pub(crate) unsafe fn make_slice<'p, T>(
 /// # Safety
 /// The domain lives for `'p` and is not reset.
 #[inline]
-pub(crate) unsafe fn copy<'p, T: Copy>(d: NonNull<sys::epoch_domain_t>, from: &[T]) -> Result<&'p mut [T], AllocError> {
+pub(crate) unsafe fn copy<'p, T: Copy>(d: impl Place, from: &[T]) -> Result<&'p mut [T], AllocError> {
     // SAFETY: the domain lives. The block has the bytes of `from`, and is not part of it, since nobody else has it.
     unsafe {
         let to = take(d, Layout::for_value(from))?.cast::<T>();
@@ -166,7 +180,7 @@ pub(crate) unsafe fn copy<'p, T: Copy>(d: NonNull<sys::epoch_domain_t>, from: &[
 /// # Safety
 /// The domain lives for `'p` and is not reset.
 #[inline]
-pub(crate) unsafe fn copy_str<'p>(d: NonNull<sys::epoch_domain_t>, from: &str) -> Result<&'p mut str, AllocError> {
+pub(crate) unsafe fn copy_str<'p>(d: impl Place, from: &str) -> Result<&'p mut str, AllocError> {
     // SAFETY: the bytes of a str are UTF-8.
     unsafe { Ok(std::str::from_utf8_unchecked_mut(copy(d, from.as_bytes())?)) }
 }

@@ -20,6 +20,7 @@ mod stand_in {
     use std::sync::Mutex;
 
     use tslab::sys::{epoch_domain_t, EpochId, EpochReceipt, SlabAllocator, SlabHandle};
+    use tslab::sys::{SlabLane, SlabLaneGot, SlabLaneHeap_, SLAB_LANE_VERSION};
 
     #[derive(Clone, Copy)]
     struct Block {
@@ -188,6 +189,23 @@ mod stand_in {
     #[no_mangle]
     extern "C" fn epoch_domain_malloc(d: *mut epoch_domain_t, n: usize) -> *mut c_void {
         new_block(home(d), d, n, 16, false).p
+    }
+    #[no_mangle]
+    extern "C" fn slab_lane_open_as(lane: *mut SlabLane, d: *mut epoch_domain_t, version: u32) -> bool {
+        assert_eq!(version, SLAB_LANE_VERSION);
+        unsafe { lane.write(SlabLane { domain: d, ..SlabLane::default() }) };
+        true
+    }
+    #[no_mangle]
+    extern "C" fn slab_lane_malloc_called(
+        d: *mut epoch_domain_t,
+        _: u64,
+        _: u64,
+        heap_: *mut SlabLaneHeap_,
+        _: *mut u64,
+        n: usize,
+    ) -> SlabLaneGot {
+        SlabLaneGot { p: epoch_domain_malloc(d, n), heap_ }
     }
     #[no_mangle]
     extern "C" fn epoch_domain_calloc(d: *mut epoch_domain_t, n: usize, size: usize) -> *mut c_void {
