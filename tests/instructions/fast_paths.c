@@ -6,6 +6,7 @@
  */
 #include <epoch_domain.h>
 #include <slab_alloc.h>
+#include <slab_lane.h>
 
 #include <pthread.h>
 #include <stdbool.h>
@@ -97,6 +98,15 @@ static void request(unsigned n) {
         epoch_domain_destroy(d);
     }
 }
+/* The same by its lane. */
+static void request_lane(unsigned n) {
+    for (unsigned i = 0; i < n; i++) {
+        SlabLane lane;
+        if (!slab_lane_begin(&lane, a, label)) exit(1);
+        for (unsigned k = 0; k < OBJECTS; k++) p[k] = slab_lane_malloc(&lane, 64 + 64 * (k % 8));
+        epoch_domain_end(lane.domain);
+    }
+}
 /* Ten objects, while fifteen others are open. */
 static void tiny(unsigned n, bool singly) {
     static const unsigned short sizes[10] = {64, 256, 96, 128, 384, 64, 192, 128, 256, 192};
@@ -176,6 +186,7 @@ static const struct {
     {"handle_free", handle_alloc, handle_free},
     {"domain", domain, domain},
     {"request", request, request},
+    {"request_lane", request_lane, request_lane},
     {"request_sampled", request, request}, /* as with the word */
     {"grow", grow, grow},
     {"phase", phase, phase},
