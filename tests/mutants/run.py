@@ -301,7 +301,7 @@ class Overlay:
     def __init__(self, build, mutant):
         self.build, self.at = build, os.path.join(build.tree.work, "work", mutant.name)
         shutil.rmtree(self.at, ignore_errors=True)
-        for folder in "src", "include":
+        for folder in filter(lambda f: os.path.isdir(os.path.join(build.tree.root, f)), ("src", "include")):
             shutil.copytree(os.path.join(build.tree.root, folder), os.path.join(self.at, folder), copy_function=os.link)
         self.patched = mutant.apply(build.tree.root)
         for file, text in self.patched.items():
