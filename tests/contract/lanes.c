@@ -140,6 +140,33 @@ static void threads(void) {
     slab_allocator_free(s.a);
 }
 
+static void* refused_there(void* arg) {
+    Shared* s = arg;
+    SlabLane mine;
+    errno = 0;
+    CHECK_NULL(slab_lane_malloc(&s->lane, 64));
+    CHECK_EQ(errno, EBUSY);
+    errno = 0;
+    CHECK(!slab_lane_open(&mine, s->d) || slab_lane_malloc(&mine, 64) == NULL);
+    CHECK_EQ(errno, EBUSY);
+    return NULL;
+}
+
+/* In a domain of one thread, by its lane and by others'. */
+static void one_owner(void) {
+    Shared s = {.a = kit_create()};
+    SlabDomainOptions o = {.struct_size = sizeof o, .flags = SLAB_DOMAIN_OWNER_ONLY};
+    REQUIRE((s.d = epoch_domain_create_ex(s.a, &o)) != NULL);
+    REQUIRE(slab_lane_open(&s.lane, s.d));
+    for (unsigned i = 0; i < 1000; i++) CHECK(slab_lane_malloc(&s.lane, 64) != NULL);
+    kit_on_thread(refused_there, &s);
+    for (unsigned i = 0; i < 1000; i++) CHECK(slab_lane_malloc(&s.lane, 64) != NULL);
+    EpochReceipt r;
+    CHECK(epoch_domain_destroy_ex(s.d, &r));
+    CHECK_EQ(r.objects_released, 2000);
+    slab_allocator_free(s.a);
+}
+
 static void several_allocators(void) {
     SlabAllocator* a[3];
     SlabLane lane[3];
@@ -162,6 +189,6 @@ static void several_allocators(void) {
 
 static const CheckCase cases[] = {
     CHECK_CASE(objects_of_the_domain), CHECK_CASE(what_is_refused),   CHECK_CASE(a_budget_holds),
-    CHECK_CASE(threads),               CHECK_CASE(several_allocators),
+    CHECK_CASE(threads),               CHECK_CASE(one_owner),         CHECK_CASE(several_allocators),
 };
 CHECK_MAIN(cases)
